@@ -13,7 +13,7 @@ Each FILE (by default tests/mutation/*.txt) lists mutants, separated by blank li
     ctest regular expression of the tests that may find it
 
 Works on a copy of the sources in DIR (a new temporary folder by default), which keeps its build for
-the next call. Prints a line for each mutant, the survivors and the score; exits with 1 where a
+the next call. Builds what those tests run, and nothing else. Prints a line for each mutant, the survivors and the score; exits with 1 where a
 mutant survives, does not apply or does not compile. Not a part of CI: it takes an hour.
 
 With --applies nothing is built: every mutant must change one place of the tree as it is, and nothing
@@ -67,22 +67,20 @@ def call(work, *command, limit=900):
         return 124, "took too long"
 
 
-def build(work):
-    return call(work, "cmake", "--build", "build", "-j", "2")
+def build(work, targets):
+    return call(work, "cmake", "--build", "build", "-j", "2", "--target", *sorted(targets), limit=3600)
 
 
-def prepare(work):
+def configure(work):
     copy_tree(work)
     if not (work / "build/CMakeCache.txt").exists():
         launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-        linker = ["-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold"] if shutil.which("mold") else []
+        fast = [name for name, program in (("mold", "mold"), ("lld", "ld.lld")) if shutil.which(program)]
+        linker = [f"-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld={fast[0]}"] if fast else []
         code, text = call(work, "cmake", "-S", ".", "-B", "build", *generator, *launcher, *linker)
         if code:
             sys.exit(text)
-    code, text = build(work)
-    if code:
-        sys.exit("the sources do not build as they are:\n" + text[-2000:])
 
 
 def ctest(work, tests, jobs=1):
@@ -90,22 +88,45 @@ def ctest(work, tests, jobs=1):
                 str(jobs), "--stop-on-failure", "--no-tests=error", limit=3600)
 
 
+def all_tests(work):
+    """What must be built for each test: the programs and modules of the build that its command
+    names, or everything if it may load libraries besides, as those of the area gpu do. Read from what
+    CMake wrote, as ctest does not say it of programs that are not built yet."""
+    built, out = str((work / "build").resolve()) + "/", {}
+    known = {pathlib.Path(t).stem for t in (work / "build/CMakeFiles/TargetDirectories.txt").read_text().split()}
+    text = "".join(f.read_text() for f in sorted((work / "build").rglob("CTestTestfile.cmake")))
+    for name, command in re.findall(r"^add_test\((?:\[=*\[)?(.*?)(?:\]=*\])? (.*)\)$", text, re.M):
+        words = re.findall(r'"((?:[^"\\]|\\.)*)"', command)
+        names = {re.sub(r"^lib(.*)\.so$", r"\1", pathlib.Path(w).name) for w in words if w.startswith(built)}
+        out[name] = {"all"} if name.startswith("gpu.") else names & known
+    return out
+
+
 def tests_of(work, mutants):
-    """The names of all tests that are asked for. An expression that matches none fails as a test
-    does, so that its mutants would count as found."""
-    names = set()
+    """The tests that each expression asks for: {expression: {test: targets}}. One that matches none
+    fails as a test does, so that its mutants would count as found."""
+    known, tests = all_tests(work), {}
     for m in {m.tests: m for m in mutants}.values():
-        _, out = call(work, "ctest", "--test-dir", "build", "-N", "-R", m.tests)
-        found = re.findall(r"Test +#\d+: (\S+)", out)
-        if not found:
+        tests[m.tests] = {name: known[name] for name in known if re.search(m.tests, name)}
+        if not tests[m.tests]:
             sys.exit(f"{m.origin}: no test is called {m.tests}")
-        names.update(found)
-    return names
+    return tests
 
 
-def check_unchanged(work, names):
+def targets_for(tests):
+    return set().union(*tests.values())
+
+
+def build_unchanged(work, tests):
+    code, text = build(work, set().union(*map(targets_for, tests.values())))
+    if code:
+        sys.exit("the sources do not build as they are:\n" + text[-2000:])
+
+
+def check_unchanged(work, tests):
     """What fails without a mutant finds nothing."""
-    code, out = ctest(work, "^(" + "|".join(sorted(names)) + ")$", jobs=2)
+    names = set().union(*tests.values())
+    code, out = ctest(work, "^(" + "|".join(re.escape(n) for n in sorted(names)) + ")$", jobs=2)
     if code:
         sys.exit(f"tests fail without a mutant:\n{out[-2000:]}")
 
@@ -140,7 +161,7 @@ def failed_test(out):
     return failed.group(1) if failed else "ctest"
 
 
-def try_one(work, m):
+def try_one(work, m, targets):
     file = work / m.path
     changed, why = change(work, m)
     if why:
@@ -148,7 +169,7 @@ def try_one(work, m):
     text = file.read_text()
     try:
         file.write_text(changed)
-        code, out = build(work)
+        code, out = build(work, targets)
         if code:
             return "does not compile: " + " ".join(out.split())[-300:]
         code, out = ctest(work, m.tests)
@@ -157,13 +178,13 @@ def try_one(work, m):
         file.write_text(text)
 
 
-def work_through(work, queue, lock, results):
+def work_through(work, queue, tests, lock, results):
     while True:
         with lock:
             if not queue:
                 return
             m = queue.pop(0)
-        result = try_one(work, m)
+        result = try_one(work, m, targets_for(tests[m.tests]))
         with lock:
             results.append((m, result))
             print(f"{result:24} {m.path}: {m.what} ({m.origin})", flush=True)
@@ -185,12 +206,13 @@ def main():
     base = a.work or pathlib.Path(tempfile.mkdtemp(prefix="graphrun-mutation-"))
     lock, results, threads = threading.Lock(), [], []
     for i in range(a.j):
-        prepare(base / str(i))
-        if not i:
-            names = tests_of(base / "0", queue)
-            if not a.no_check:
-                check_unchanged(base / "0", names)
-        threads.append(threading.Thread(target=work_through, args=(base / str(i), queue, lock, results)))
+        work = base / str(i)
+        configure(work)
+        tests = tests_of(work, queue)
+        build_unchanged(work, tests)
+        if not i and not a.no_check:
+            check_unchanged(work, tests)
+        threads.append(threading.Thread(target=work_through, args=(work, queue, tests, lock, results)))
     for t in threads:
         t.start()
     for t in threads:
