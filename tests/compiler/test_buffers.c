@@ -131,6 +131,38 @@ static void values(void) {
           "each use of the block has its own, %d", i);
 }
 
+// A buffer whose next value is an input, or another buffer, has a copy: that of what is computed
+// from them without changing it.
+static void copies(void) {
+  static const char of_inputs[] =
+      "inputs: {x: {shape: [n, 5]}, y: {shape: [n], dtype: i32}}\n"
+      "buffers:\n"
+      "  labels: {shape: [12], dtype: i32, layout: batch}\n"
+      "  last: {shape: [12, 5], layout: batch}\n"
+      "  same: {shape: [12, 5], layout: batch}\n"
+      "  older: {shape: [12, 5], layout: batch}\n"
+      "nodes:\n"
+      "  - z: {mul: [x, 1]}\n"
+      "  - logits: {linear: x, out: 4, name: head}\n"
+      "  - loss: {cross_entropy: [logits, y]}\n"
+      "next: {last: x, same: z, older: last, labels: y}\n"
+      "train: loss\n";
+  static const char *const of[] = {"last", "same", "older", NULL};
+  enum { N = 60 };
+  for (int n = 1; n <= 3; n++) {
+    setup s = first();
+    s.ranks = n, s.model = of_inputs, s.names = of;
+    ran two, three;
+    MUST(steps_run(&s, &three));
+    s.steps = 2;
+    MUST(steps_run(&s, &two));
+    CHECK(three.n == 3 * N, "%d numbers", three.n);
+    CHECK(!memcmp(three.weights, three.weights + N, N * sizeof(float)), "not the input");
+    CHECK(memcmp(three.weights, two.weights, N * sizeof(float)) != 0, "not that of the last step");
+    CHECK(!memcmp(three.weights + 2 * N, two.weights, N * sizeof(float)), "not the step before");
+  }
+}
+
 // Where the batch is split, a buffer with its layout takes a slice of each rank's memory and no
 // collective; what is whole on every rank is reduced.
 static void layouts(void) {
@@ -179,7 +211,7 @@ static void refused(void) {
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   int failed = RUN(argc, argv, {"ranks", ranks}, {"micro_steps", micro_steps}, {"values", values},
-                   {"layouts", layouts}, {"refused", refused});
+                   {"copies", copies}, {"layouts", layouts}, {"refused", refused});
   gr_arena_destroy(arena);
   return failed;
 }
