@@ -104,7 +104,7 @@ broken knobs <<'L'
 return {
   on_step_end = function(ctx)
     graphrun.log("at " .. ctx.step)
-    return { save = ctx.step == 3, log = { twice = 2 * ctx.step } }
+    return { save = ctx.step == 3, log = { twice = 2 * ctx.step, odd = ctx.step % 2 == 1 and ctx.step or nil } }
   end,
 }
 L
@@ -113,6 +113,9 @@ hook "a hook that logs and saves" 0 'at 3' -- knobs $two training.max_steps=6 \
   "hooks=[$scratch/knobs.lua]"
 check "... the checkpoint is there" test -d knobs/checkpoints/step-00000004
 check "... the value is in the metrics" grep -q '"twice": 6' knobs/metrics.jsonl
+check "... and one that is not logged again in a single row" test "$(grep -c '"odd": ' knobs/metrics.jsonl)" = 2
+check "... which is that after its step" test "$(sed -n '3s/.*"odd": \([0-9.]*\).*/\1/p;5s/.*"odd": \([0-9.]*\).*/\1/p' \
+  knobs/metrics.jsonl | tr '\n' ' ')" = "1.0 3.0 "
 broken notes <<'L'
 local function note(ctx, event)
   graphrun.append("notes.txt", event .. ctx.step .. " " .. ctx.lr .. " ")

@@ -119,4 +119,42 @@ expect "plan has the program" 0 '^program report$' -- "$graphrun" plan run.yaml
 expect "a metric that is not reported" 65 "the model has no metric 'f1_macr'" "did you mean 'f1_macro'" -- \
   "$graphrun" plan run.yaml checkpoint.metric=f1_macr
 
+# Sums over buckets of several lengths, each of which has a program of its own: the frames of all
+# recordings, added up as real and as whole numbers.
+make_data
+cat >frames.yaml <<'YAML'
+params: {mels: 80, vocab: 32}
+inputs:
+  x: {shape: [n, t, mels]}
+  lengths: {shape: [n], dtype: i32}
+  targets: {shape: [n, u], dtype: i32}
+  target_lengths: {shape: [n], dtype: i32}
+nodes:
+  - logits: {linear: x, out: vocab, name: head}
+  - loss: {ctc_loss: [logits, targets, lengths, target_lengths]}
+  - each: {cast: lengths, to: f32}
+  - each: {reshape: each, shape: [n, 1]}
+  - frames: {batch_sum: each}
+  - frames: {sum: frames, axes: [0]}
+  - real: {cast: sample_weight, to: i32}
+  - whole: {mul: [lengths, real]}
+  - whole: {sum: whole, axes: [0]}
+train: loss
+sums: {frames: frames, whole: whole}
+report: {metrics: {all_frames: frames, whole_frames: whole}}
+YAML
+frames() { # OUT KEY=VALUE...: the frames of the validation set, counted in two ways
+  ran "frames of recordings: $2" "$@" model.graph="$scratch/frames.yaml" '~model.params' checkpoint.metric=loss \
+    training.max_steps=1 logging.show_samples=0
+  sed -n 's/^validation set: .*all_frames \([0-9.]*\) whole_frames \([0-9.]*\)$/\1 \2/p' "$log" >"$1.frames"
+}
+frames one_bucket data.buckets=1
+check "... the same as whole numbers" awk '{ exit !($1 > 100 && $1 == $2) }' one_bucket.frames
+for buckets in 2 3; do
+  frames "in$buckets" data.buckets=$buckets
+  check "... and in $buckets buckets" cmp one_bucket.frames "in$buckets.frames"
+done
+frames on_ranks data.buckets=2 distributed.ranks=2 distributed.backend=loopback
+check "... and on two ranks" cmp one_bucket.frames on_ranks.frames
+
 counts

@@ -167,6 +167,9 @@ minibatches="loop=[rollout,{repeat: 2, over: minibatches, do: update}]"
   check "... which have every row as often" awk -F'"update.row": |"update.squares": ' \
     '{ split($2, m, ","); split($3, q, ","); if (m[1] != 23.5 || q[1] < 744.1 || q[1] > 744.2) exit 1 } END { exit NR != 8 }' \
     mini/epochs.jsonl
+  check "... a row of which has the mean of its own" awk -F'"update.row": ' \
+    '{ split($2, m, ","); if (m[1] < 0 || m[1] > 47) exit 1; sum += m[1]
+       if (NR % 4 == 0) { if (sum < 93.999 || sum > 94.001) exit 1; sum = 0 } } END { exit NR != 64 }' mini/metrics.jsonl
   check "... in another order in each pass" test "$(sed 's/.*"update.squares": \([^,]*\),.*/\1/' mini/metrics.jsonl | sort -u | wc -l)" -gt 40
   for ranks in 2 3; do
     run "mini$ranks" $mini "$minibatches" distributed.ranks=$ranks
