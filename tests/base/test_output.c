@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "base/base.h"
 #include "base/output.h"
@@ -289,6 +290,44 @@ static void descriptors_are_written_through(void) {
   end(1);
 }
 
+// To standard output and errors, which a file stands for here.
+static void standard_streams_are_written_through(void) {
+  static const char *const names[] = {"/dev/stdout", "/dev/stderr"};
+  begin();
+  for (int i = 0; i < 2; i++) {
+    fflush(NULL);
+    int was = fcntl(i + 1, F_DUPFD_CLOEXEC, 3),
+        now = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(now, i + 1);
+    gr_status s = write_text(NULL, names[i], names[i]);
+    dup2(was, i + 1);
+    close(was), close(now);
+    MUST(s);
+    holds(path, names[i]);
+  }
+  end(1);
+}
+
+// More than a pipe holds, to a reader that begins when it is full, by a writer that may not wait.
+static void a_full_pipe_is_waited_for(void) {
+  static unsigned char all[300000], got[sizeof all + 1];
+  int pipe_of[2];
+  size_t n = 0;
+  for (size_t i = 0; i < sizeof all; i++) all[i] = (unsigned char)(i % 251);
+  CHECK(!pipe2(pipe_of, O_CLOEXEC) && !fcntl(pipe_of[1], F_SETFL, O_NONBLOCK), "a pipe");
+  pid_t writer = fork();
+  if (!writer) {
+    close(pipe_of[0]);
+    _exit(!gr_output_put(pipe_of[1], all, sizeof all));
+  }
+  close(pipe_of[1]);
+  for (ssize_t part; (part = read(pipe_of[0], got + n, sizeof got - n)) > 0;) n += (size_t)part;
+  int state = 0;
+  CHECK(waitpid(writer, &state, 0) == writer && !state, "the writer ends with %d", state);
+  CHECK(n == sizeof all && !memcmp(all, got, n), "%zu bytes", n);
+  close(pipe_of[0]);
+}
+
 static void a_socket_is_refused(void) {
   begin();
   struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -352,6 +391,8 @@ int main(int argc, char **argv) {
              {"a_fifo_is_written_through", a_fifo_is_written_through},
              {"a_device_stays_a_device", a_device_stays_a_device},
              {"descriptors_are_written_through", descriptors_are_written_through},
+             {"standard_streams_are_written_through", standard_streams_are_written_through},
+             {"a_full_pipe_is_waited_for", a_full_pipe_is_waited_for},
              {"a_socket_is_refused", a_socket_is_refused}, {"logs_grow", logs_grow},
              {"files_of_an_open_folder", files_of_an_open_folder});
 }

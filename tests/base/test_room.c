@@ -79,6 +79,7 @@ static void of_process(void) {
   is(true, 0, NULL);
   limits("4194304", "unlimited");
   is(true, 2 << 20, "`ulimit -v`");
+  is(false, 8192 * 1024, "this machine");
   limits("4194304", "2097152");
   is(true, 1 << 20, "`ulimit -d`");
   limits("1048576", "unlimited");
@@ -102,6 +103,10 @@ static void of_version_2(void) {
   file("proc/self/cgroup", "0::/\n");
   group("", "2000000", 1500000, 1200000);
   is(false, 1700000, "the control group /");
+  // What is cached need not be counted as used.
+  group("", "2000000", 1000, 1500000);
+  is(false, 2000000, "the control group /");
+  group("", "2000000", 1500000, 1200000);
   // One whose path is the machine's.
   file("proc/self/cgroup", "0::/docker/0123\n");
   is(false, 1700000, "the control group /");

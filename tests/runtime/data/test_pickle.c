@@ -47,6 +47,52 @@ static void reads_values(void) {
   gr_arena_destroy(arena);
 }
 
+// An array of two rows, whose values have this type and byte order, as protocol 2 has it.
+static bytes array_of(const char *type, char order, int columns, bool fortran, const char *values,
+                      size_t n) {
+  bytes b = PICKLE("cnumpy.core.multiarray\n_reconstruct\n)R(K\x01");
+  b.n += (size_t)sprintf((char *)b.at + b.n,
+                         "K%cK%c\x86"
+                         "cnumpy\ndtype\nX%c",
+                         2, columns, 2);
+  memcpy(b.at + b.n, "\0\0\0", 3), b.n += 3;
+  b.n += (size_t)sprintf((char *)b.at + b.n, "%s\x85R(K\x03X\x01", type);
+  memcpy(b.at + b.n, "\0\0\0", 3), b.n += 3;
+  b.n += (size_t)sprintf((char *)b.at + b.n, "%ctb%cC%c", order, fortran ? 0x88 : 0x89, (int)n);
+  memcpy(b.at + b.n, values, n), b.n += n;
+  memcpy(b.at + b.n, "tb.", 3), b.n += 3;
+  return b;
+}
+
+// Of any byte order and with either axis first; but with whole values, as many as the shape says.
+static void reads_arrays(void) {
+  arena = gr_arena_create();
+  bytes cases[] = {array_of("f4", '<', 1, false, "\0\0\x80\x3f\0\0\0\xc0", 8),
+                   array_of("f4", '>', 1, false, "\x3f\x80\0\0\xc0\0\0\0", 8),
+                   array_of("i2", '>', 1, false, "\0\1\xff\xfe", 4)};
+  gr_pickle *v;
+  for (int i = 0; i < 3; i++) {
+    MUST(parse(&cases[i], &v));
+    CHECK(v->kind == GR_PICKLE_ARRAY && v->array.rank == 2 && v->array.count == 2, "array %d", i);
+    for (int64_t k = 0; k < 2; k++)
+      CHECK(gr_array_number(&v->array, k) == (k ? -2 : 1), "array %d: %g", i,
+            gr_array_number(&v->array, k));
+  }
+  for (int fortran = 0; fortran < 2; fortran++) {
+    bytes b = array_of("u1", '|', 3, fortran, fortran ? "\1\4\2\5\3\6" : "\1\2\3\4\5\6", 6);
+    MUST(parse(&b, &v));
+    for (int64_t k = 0; k < 6; k++)
+      CHECK(gr_array_number(&v->array, k) == (double)k + 1, "%d: value %d is %g", fortran, (int)k,
+            gr_array_number(&v->array, k));
+  }
+  static const size_t wrong[] = {7, 9, 11, 12};
+  for (int i = 0; i < 4; i++) {
+    bytes b = array_of("f4", '<', 1, false, "\0\0\x80\x3f\0\0\0\xc0\0\0\0\0", wrong[i]);
+    fixture_fails(parse(&b, &v), GR_ERR_DATA, 0, "not as many values as its shape says");
+  }
+  gr_arena_destroy(arena);
+}
+
 static void calls_nothing(void) {
   arena = gr_arena_create();
   static const struct {
@@ -178,7 +224,8 @@ static void imports_damaged(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"reads_values", reads_values}, {"calls_nothing", calls_nothing},
-             {"imports", imports}, {"says_what_is_missing", says_what_is_missing},
-             {"survives_damage", survives_damage}, {"imports_damaged", imports_damaged});
+  return RUN(argc, argv, {"reads_values", reads_values}, {"reads_arrays", reads_arrays},
+             {"calls_nothing", calls_nothing}, {"imports", imports},
+             {"says_what_is_missing", says_what_is_missing}, {"survives_damage", survives_damage},
+             {"imports_damaged", imports_damaged});
 }

@@ -196,6 +196,21 @@ static void splits_of_series(void) {
   }
 }
 
+// Of each file as many samples as the limit says.
+static void limits_of_files(void) {
+  for (uint32_t limit = 0; limit <= 4; limit++) {
+    gr_dataset *d;
+    table *t = table_of(csv("before", "v\n1\n2\n3\n"), NULL);
+    t->eval[0] = csv("after", "v\n4\n5\n6\n7\n"), t->spec.eval = (gr_names){t->eval, 1};
+    t->options.limit = limit;
+    MUST(open_table(t, &d));
+    CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == (limit && limit < 3 ? limit : 3) &&
+              gr_dataset_count(d, GR_SPLIT_VALIDATION) == (limit ? limit : 4),
+          "a limit of %u", limit);
+    gr_dataset_close(d);
+  }
+}
+
 // A window whose rows a column puts into two splits is in neither, wherever the row of the other
 // is.
 static void windows_across_splits(void) {
@@ -238,7 +253,7 @@ int main(int argc, char **argv) {
              {"names_that_two_columns_have", names_that_two_columns_have},
              {"arrays_with_columns", arrays_with_columns}, {"labels_in_columns", labels_in_columns},
              {"files_of_other_shapes", files_of_other_shapes},
-             {"splits_of_series", splits_of_series},
+             {"splits_of_series", splits_of_series}, {"limits_of_files", limits_of_files},
              {"windows_across_splits", windows_across_splits},
              {"statistics_of_windows", statistics_of_windows},
              {"statistics_of_wide_rows", statistics_of_wide_rows});

@@ -297,6 +297,10 @@ static void reads_stored_and_wide_archives(void) {
   for (int wide = 0; wide < 2; wide++) {
     zip z = two_arrays(false, wide);
     check_arrays(finish(&z, wide));
+    z.all.at[z.all.n - 2] = 9;  // behind the end is a comment
+    put(&z.all, "a comment", 9);
+    fixture_bytes(fixture_path("a.npz"), z.all.at, z.all.n);
+    check_arrays(fixture_path("a.npz"));
   }
 }
 
