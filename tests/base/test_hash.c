@@ -40,6 +40,16 @@ static void checks_of_files(void) {
     }
 }
 
+// Zeros count: data that are more of them have another hash.
+static void quick_hashes(void) {
+  static const char zeros[24] = "";
+  for (size_t n = 0; n <= sizeof zeros; n++)
+    for (size_t k = 0; k < n; k++)
+      CHECK(gr_hash_quick(GR_HASH_START, zeros, n) != gr_hash_quick(GR_HASH_START, zeros, k),
+            "%zu and %zu zeros", n, k);
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"data_hashes", data_hashes}, {"checks_of_files", checks_of_files});
+  return RUN(argc, argv, {"data_hashes", data_hashes}, {"quick_hashes", quick_hashes},
+             {"checks_of_files", checks_of_files});
 }
