@@ -138,4 +138,10 @@ cp data/tones.jsonl other/data/
 two output.dir=here -- output.dir=here
 printf '%s\n' "the folder of the run, 'here', which rank 0 has made, is not there" >patterns
 verdict "a run's folder that only rank 0 sees" 74
+
+# Ranks that are threads: what is wrong on one of them is said, and not what the others make of it.
+echo >taken
+tones taken/x distributed.ranks=3 distributed.backend=loopback training.max_steps=1
+printf '%s\n' "cannot make directory '.*/taken/x': Not a directory" 'on rank 0 of 3' >patterns
+verdict "a folder that rank 0 cannot make" 74
 counts

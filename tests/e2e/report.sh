@@ -168,6 +168,12 @@ check "... leaves what was composed without the sweep" sh -c 'head -2 sweep/mult
   grep -q "^    - training.lr=1e-4,2e-2$" sweep/multirun.yaml && sed -n "/^training:/,/^[a-z]/p" sweep/multirun.yaml | grep -q "lr: 0.01"'
 printf 'name: graphrun\nbest_params:\n  training.lr: 0.02\nbest_value: ' >best.yaml
 check "... and the best parameters" sh -c 'head -c "$(wc -c <best.yaml)" sweep/optimization_results.yaml | cmp - best.yaml'
+mkdir rates
+printf '# @package _global_\ntraining: {lr: 1e-4}\n' >rates/slow.yaml
+printf '# @package _global_\ntraining: {lr: 2e-2}\n' >rates/fast.yaml
+expect "a sweep over a choice" 0 '^chosen/1 +done' -- \
+  "$graphrun" -m table.yaml +rates=slow,fast distributed.ranks=1 hydra.sweep.dir=chosen training.max_epochs=2
+check "... whose best run's is written by its name" grep -qx '  +rates: fast' chosen/optimization_results.yaml
 cp sweep/report.html first.html
 expect "report of a sweep" 0 '^sweep/report.html$' -- "$graphrun" report sweep
 check "... is the page that the sweep has made" cmp sweep/report.html first.html
