@@ -78,6 +78,33 @@ gr_status steps_plan(gr_arena *a, const setup *s, gr_plan **out) {
   return steps_plan_of(a, s, s->model ? s->model : model, &(gr_bucket){.name = ""}, 1, out);
 }
 
+gr_status steps_plan_programs(gr_arena *arena, const char *text, const char *only,
+                              gr_options options, gr_plan **out) {
+  gr_conf *graph;
+  const char **of;
+  GR_TRY(gr_conf_parse(arena, "model.yaml", text, &graph));
+  int all = gr_model_program_names(arena, graph, &of), n = 0;
+  gr_model_program *programs = GR_NEW(arena, gr_model_program, all);
+  for (int i = 0; i < all; i++)
+    if (!only || strstr(only, of[i]))
+      GR_TRY(gr_model_program_read(arena, graph, of[i], &programs[n++]));
+  gr_dim dims[] = {{"n", 12}};
+  gr_bucket bucket = {.name = "all"};
+  gr_plan_request r = {.model = {.graph = graph,
+                                 .dims = dims,
+                                 .n_dims = 1,
+                                 .mesh = {.n_axes = 1, .axis = {{"dp", 2}}},
+                                 .batch_axis = {"dp"}},
+                       .options = options,
+                       .train = true,
+                       .eval = true,
+                       .buckets = &bucket,
+                       .n_buckets = 1,
+                       .programs = programs,
+                       .n_programs = n};
+  return gr_plan_build(arena, &r, out);
+}
+
 // ---- A rank -------------------------------------------------------------------------------
 
 typedef struct member {
