@@ -139,17 +139,18 @@ nodes:
   - real: {cast: sample_weight, to: i32}
   - whole: {mul: [lengths, real]}
   - whole: {sum: whole, axes: [0]}
+  - below: {neg: whole}
 train: loss
-sums: {frames: frames, whole: whole}
-report: {metrics: {all_frames: frames, whole_frames: whole}}
+sums: {frames: frames, whole: whole, below: below}
+report: {metrics: {all_frames: frames, whole_frames: whole, below_0: below}}
 YAML
-frames() { # OUT KEY=VALUE...: the frames of the validation set, counted in two ways
+frames() { # OUT KEY=VALUE...: the frames of the validation set, counted in three ways
   ran "frames of recordings: $2" "$@" model.graph="$scratch/frames.yaml" '~model.params' checkpoint.metric=loss \
     training.max_steps=1 logging.show_samples=0
-  sed -n 's/^validation set: .*all_frames \([0-9.]*\) whole_frames \([0-9.]*\)$/\1 \2/p' "$log" >"$1.frames"
+  sed -n 's/^validation set: .*all_frames \([0-9.]*\) whole_frames \([0-9.]*\) below_0 -\([0-9.]*\)$/\1 \2 \3/p' "$log" >"$1.frames"
 }
 frames one_bucket data.buckets=1
-check "... the same as whole numbers" awk '{ exit !($1 > 100 && $1 == $2) }' one_bucket.frames
+check "... the same as whole numbers" awk '{ exit !($1 > 100 && $1 == $2 && $1 == $3) }' one_bucket.frames
 for buckets in 2 3; do
   frames "in$buckets" data.buckets=$buckets
   check "... and in $buckets buckets" cmp one_bucket.frames "in$buckets.frames"
