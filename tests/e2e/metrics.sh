@@ -120,7 +120,8 @@ expect "a metric that is not reported" 65 "the model has no metric 'f1_macr'" "d
   "$graphrun" plan run.yaml checkpoint.metric=f1_macr
 
 # Sums over buckets of several lengths, each of which has a program of its own: the frames of all
-# recordings, added up as real and as whole numbers.
+# recordings, added up as real and as whole numbers. The input, whose size a bucket decides, is needed when
+# they are known, so that their places in memory differ between the programs.
 make_data
 cat >frames.yaml <<'YAML'
 params: {mels: 80, vocab: 32}
@@ -130,8 +131,6 @@ inputs:
   targets: {shape: [n, u], dtype: i32}
   target_lengths: {shape: [n], dtype: i32}
 nodes:
-  - logits: {linear: x, out: vocab, name: head}
-  - loss: {ctc_loss: [logits, targets, lengths, target_lengths]}
   - each: {cast: lengths, to: f32}
   - each: {reshape: each, shape: [n, 1]}
   - frames: {batch_sum: each}
@@ -140,6 +139,10 @@ nodes:
   - whole: {mul: [lengths, real]}
   - whole: {sum: whole, axes: [0]}
   - below: {neg: whole}
+  - first: {linear: x, out: mels, name: first}
+  - both: {add: [first, x]}
+  - logits: {linear: both, out: vocab, name: head}
+  - loss: {ctc_loss: [logits, targets, lengths, target_lengths]}
 train: loss
 sums: {frames: frames, whole: whole, below: below}
 report: {metrics: {all_frames: frames, whole_frames: whole, below_0: below}}
