@@ -4,7 +4,6 @@
 #include "compose/interp/interp.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
-#include "compose/tree/pack.h"
 #include "tests/check.h"
 
 static gr_conf *parse(gr_arena *a, const char *text) {
@@ -27,49 +26,6 @@ static void expect(gr_status s, const char *words) {
   CHECK(!s || strstr(gr_status_text(s), words), "wanted '%s', found '%s'", words,
         gr_status_text(s));
   gr_status_drop(s);
-}
-
-// Every value, key and place comes back; a part of the bytes, or more, is an error.
-static void packed(void) {
-  gr_arena *a = gr_arena_create();
-  gr_conf *c = parse(
-              a,
-              "{a: [1, -2.5, .nan, true, ~, \"???\", \"\"], b: {1: x, true: \"${a}\", c: {}},\n"
-              " d: [[], {e: \"long, with \\\" and \\n\"}]}"),
-          *back;
-  gr_conf_find(c, "d")->is_default = true;
-  gr_text t = gr_text_make(a), again = gr_text_make(a);
-  gr_conf_pack(&t, c);
-  MUST(gr_conf_unpack(a, t.at, t.len, &back));
-  gr_conf_pack(&again, back);
-  CHECK(t.len == again.len && !memcmp(t.at, again.at, t.len), "other bytes");
-  SAME(json(a, back), json(a, c));
-  const gr_conf *e = gr_conf_find(back, "d[1].e"), *x, *y;
-  CHECK(e && e->loc.line == 2 && !strcmp(e->loc.file, "test.yaml"), "the place is lost");
-  CHECK(!gr_conf_differs(c, back, &x, &y), "'%s' differs", gr_conf_path(a, y));
-  for (size_t n = 0; n < t.len; n++) expect(gr_conf_unpack(a, t.at, n, &back), "cannot be read");
-  gr_text_put(&t, "x");
-  expect(gr_conf_unpack(a, t.at, t.len, &back), "cannot be read");
-  gr_arena_destroy(a);
-}
-
-static void first_difference(void) {
-  static const char *const pairs[][3] = {
-      {"{a: 1, b: {c: 2, d: 3}}", "{b: {d: 4, c: 2}, a: 1}", "b.d"},
-      {"{a: 1}", "{a: 1.0}", "a"},
-      {"{a: [1, 2]}", "{a: [1]}", "a"},
-      {"{a: 1}", "{a: 1, b: 2}", "b"},
-      {"{a: 1, b: 2}", "{a: 1}", "b"},
-      {"{a: {b: x}}", "{a: {b: y}}", "a.b"},
-  };
-  gr_arena *a = gr_arena_create();
-  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    const gr_conf *x = NULL, *y = NULL;
-    bool differ = gr_conf_differs(parse(a, pairs[i][0]), parse(a, pairs[i][1]), &x, &y);
-    CHECK(differ, "%s and %s are not told apart", pairs[i][0], pairs[i][1]);
-    if (differ) SAME(gr_conf_path(a, x ? x : y), pairs[i][2]);
-  }
-  gr_arena_destroy(a);
 }
 
 static void types(void) {
@@ -365,12 +321,11 @@ int main(int argc, char **argv) {
   (void)argc;
   gr_schema_set_words("training.optimizer", (const char *const[]){"sgd", "adam", "adamw", NULL});
   gr_log_open(GR_ERROR, 0, 1);
-  int status =
-      RUN(1, argv, {"types", types}, {"packed", packed}, {"first difference", first_difference},
-          {"access", accessors}, {"unread", unread}, {"large maps", large_maps},
-          {"written", written}, {"resolved", resolved}, {"hostile", hostile}, {"schema", schema},
-          {"schema table", schema_table}, {"schema ranges", schema_ranges}, {"composed", composed},
-          {"origins", origins}, {"completion", completion}, {"sweeps", sweeps});
+  int status = RUN(1, argv, {"types", types}, {"access", accessors}, {"unread", unread},
+                   {"large maps", large_maps}, {"written", written}, {"resolved", resolved},
+                   {"hostile", hostile}, {"schema", schema}, {"schema table", schema_table},
+                   {"schema ranges", schema_ranges}, {"composed", composed}, {"origins", origins},
+                   {"completion", completion}, {"sweeps", sweeps});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());
   return system(line) ? 1 : status;

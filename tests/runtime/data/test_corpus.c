@@ -221,9 +221,24 @@ static void cut_file(void) {
   gr_dataset_close(d);
 }
 
+// The same place in texts of other lengths is another sample.
+static void keys(void) {
+  gr_dataset *d;
+  corpus *c = corpus_of(4, 0);
+  uint64_t of[3];
+  for (int i = 0; i < 3; i++) {
+    fixture_bytes(c->paths[1], letters + 11, i == 1 ? 14 : 15);
+    MUST(open_corpus(c, &d));
+    of[i] = gr_dataset_fingerprint(d, 0, true);
+    CHECK(of[i] != gr_dataset_fingerprint(d, 1, true), "two samples are one");
+    gr_dataset_close(d);
+  }
+  CHECK(of[0] == of[2] && of[0] != of[1], "a sample of another text is the same");
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"cuts_stretches", cuts_stretches}, {"validation_text", validation_text},
              {"shifts", shifts}, {"shifts_to_the_border", shifts_to_the_border},
              {"continues_the_end", continues_the_end}, {"tokens_of_a_file", tokens_of_a_file},
-             {"refuses", refuses}, {"cut_file", cut_file});
+             {"refuses", refuses}, {"keys", keys}, {"cut_file", cut_file});
 }
