@@ -21,7 +21,7 @@ static void begin_save(gr_run *r, gr_arena *scratch, const char *hooks, bool exi
 // checkpoint.
 gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
   GR_TRY(gr_run_save_finish(r));
-  gr_saving_pay(&r->saving, &r->progress);
+  if (!exit_checkpoint) gr_saving_pay(&r->saving, &r->progress);
   if (!exit_checkpoint) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;

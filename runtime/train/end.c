@@ -5,11 +5,14 @@
 
 // ---- Leaving early ------------------------------------------------------------------------
 
-// No checkpoint of an uninterrupted run has the state at an epoch's end.
+// No checkpoint of an uninterrupted run has the state at an epoch's end, or that before an
+// evaluation or a call of a hook that comes before it is saved. What a hook has asked to save is
+// owed then.
 static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
-  bool last = !k->failed && !k->signal;
-  bool usual = !gr_run_epoch_open(&r->progress) && !r->progress.skipped &&
+  bool last = !k->failed && !k->signal, early = k->cut || r->control.asked.evaluate;
+  bool usual = !gr_run_epoch_open(&r->progress) && !r->progress.skipped && !early &&
                gr_run_save_due(&r->saving, &r->progress, k->save);
+  if (k->save && !usual) (void)gr_saving_owe(&r->saving);
   return gr_run_save_last(r, !last && !usual);
 }
 

@@ -76,7 +76,7 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   gr_status st = gr_hooks_call(r->outputs.hooks, event, &ctx, &result);
   gr_run_span(&r->me, GR_TRACE_HOOKS, gr_hook_events[event].name, from);
   gr_arena_destroy(scratch);
-  if (was_cut_off(event, st)) return false;
+  if (was_cut_off(event, st)) return gr_control_cut_off(&r->control), false;
   gr_run_set_failure(&r->control, st);
   if (st) return true;
   if (rate) gr_control_set_lr(&r->control, result.lr);

@@ -38,7 +38,8 @@ gr_status gr_run_check(gr_control *c, gr_rank *r) {
 }
 
 gr_step_controls gr_control_interrupted(const gr_control *c) {
-  return (gr_step_controls){.signal = gr_run_signalled(), .failed = c->failure != GR_OK};
+  return (gr_step_controls){
+      .signal = gr_run_signalled(), .failed = c->failure != GR_OK, .cut = c->cut_off};
 }
 
 gr_step_controls gr_control_wanted(const gr_control *c) {
@@ -51,12 +52,12 @@ gr_step_controls gr_control_wanted(const gr_control *c) {
 // One small all_reduce per step: rank 0 contributes the learning rate, the values that hooks have
 // set and their requests, every rank its own signals and failures.
 gr_status gr_run_agree(gr_control *c, gr_rank *r, gr_step_controls *k) {
-  enum { OWN = 7 };
+  enum { OWN = 8 };
   bool first = r->rank == 0;
   int n = r->spec->n_adjust;
   double mine[OWN + GR_MAX_ADJUSTABLE] = {
       first ? k->lr : 0,  first && k->stop, first && k->save, first && k->evaluate,
-      first && k->finish, k->signal,        k->failed};
+      first && k->finish, k->signal,        k->failed,        k->cut};
   double all[OWN + GR_MAX_ADJUSTABLE];
   for (int i = 0; i < n; i++) mine[OWN + i] = first ? c->values.set[i] : 0;
   GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, OWN + n, mine, all));
@@ -67,7 +68,8 @@ gr_status gr_run_agree(gr_control *c, gr_rank *r, gr_step_controls *k) {
                           .evaluate = all[3] > 0,
                           .finish = all[4] > 0,
                           .signal = all[5] > 0,
-                          .failed = all[6] > 0};
+                          .failed = all[6] > 0,
+                          .cut = all[7] > 0};
   return GR_OK;
 }
 
@@ -106,6 +108,8 @@ void gr_control_ask(gr_control *c, const gr_hook_result *now, int n_adjust) {
 void gr_control_ask_only(gr_control *c, const gr_hook_result *asked) { c->asked = *asked; }
 
 void gr_control_set_called(gr_control *c, gr_once which, int64_t at) { c->called[which] = at; }
+
+void gr_control_cut_off(gr_control *c) { c->cut_off = true; }
 
 bool gr_control_except(gr_control *c) {
   bool first = !c->excepted;

@@ -15,6 +15,7 @@ typedef struct gr_step_controls {
   bool finish;    // rank 0 has written its part of the pending checkpoint
   bool signal;    // a rank has received a signal to stop
   bool failed;    // a rank has failed
+  bool cut;       // the signal has cut off a call of a hook
 } gr_step_controls;
 
 // Hooks that are called once for a step, or an epoch, also if the run is resumed in between.
@@ -35,6 +36,7 @@ typedef struct gr_control {
   const char *ended;               // the reason, for results; NULL: it has not ended
   bool opened;    // ranks agree on stopping; before, each ends by itself (base/stop.h)
   bool excepted;  // on_exception was called
+  bool cut_off;   // a call of a hook was cut off, since the run is to stop
 } gr_control;
 
 gr_control gr_control_begin(const gr_run_spec *);  // before the first step
@@ -63,5 +65,6 @@ void gr_control_set_lr(gr_control *, double lr);  // of the next step
 void gr_control_ask(gr_control *, const gr_hook_result *, int n_adjust);
 void gr_control_ask_only(gr_control *, const gr_hook_result *);
 void gr_control_set_called(gr_control *, gr_once, int64_t at);
+void gr_control_cut_off(gr_control *);                     // a call of a hook was cut off
 bool gr_control_except(gr_control *);                      // whether on_exception is to be called
 void gr_control_scalars(gr_control *, gr_scalar_table *);  // adds those of a checkpoint
