@@ -63,6 +63,15 @@ cp kinds.csv kinds.bak
 sed '2s/^[0-9.]*/0.1234/' kinds.bak >kinds.csv
 refused "another value in the data is refused" run 'data.table.path has other contents'
 cp kinds.bak kinds.csv
+awk 'BEGIN { print "note"; for (i = 0; i < 120; i++) print "n" i }' >notes.csv
+table noted 'data.table.path=[notes.csv,kinds.csv]'
+sed 's/^n7$/seven/' notes.csv >changed && mv changed notes.csv
+refused "another cell that the data leaves out is refused, in the first file of two" noted 'data.table.path has other contents' \
+  'data.table.path=[notes.csv,kinds.csv]'
+"$graphrun" export run a.safetensors >/dev/null 2>&1 && cp a.safetensors b.safetensors
+table begun model.init_from=a.safetensors
+went_on "a run that begins with weights" 2
+refused "the same weights by another name are refused" begun 'model.init_from is .*b.safetensors' model.init_from=b.safetensors
 cp model.yaml model.bak
 sed 's/relu/gelu/' model.bak >model.yaml
 refused "another model in the same file is refused" run 'model.graph has other contents'

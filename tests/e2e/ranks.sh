@@ -128,6 +128,19 @@ differs "another hook" "rank 1 has another hooks 'h.lua' than rank 0: here 52 by
 rm other/h.lua
 differs "a hook that only rank 0 sees" "rank 1 has another hooks 'h.lua' than rank 0: here it cannot be read" -- \
   hooks=[h.lua]
+# Hooks, the second of which alone differs; and files that are longer than what is read of them.
+cp first/h.lua other/h.lua
+echo 'return {}' | tee first/second.lua >other/second.lua
+echo '-- other' >>other/second.lua
+differs "another second hook" "rank 1 has another hooks 'second.lua' than rank 0" -- 'hooks=[h.lua,second.lua]'
+head -c 1100000 /dev/zero | tee first/w.safetensors >other/w.safetensors
+echo >>other/w.safetensors
+differs "longer weights" "rank 1 has another model.init_from 'w.safetensors' than rank 0: here 1100001 bytes" -- model.init_from=w.safetensors
+export GRAPHRUN_TEST_NOTE=confidential
+two -- '+hooks_params.note=${oc.env:GRAPHRUN_TEST_NOTE}'
+printf '%s\n' 'hooks_params.note is another value here and not set there' >patterns
+verdict "a value of the environment" 0
+check "... which is not printed" test "$(grep -c confidential "$log")" = 0
 echo '# other' >>other/g.yaml
 differs "another model" "rank 1 has another model.graph 'g.yaml' than rank 0" -- model.graph=g.yaml
 rm other/data/tones.jsonl

@@ -185,6 +185,10 @@ check "... has the page of the others" grep -q '<a href="./0/report.html">' half
 expect "a sweep that is only listed" 0 -- "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run
 check "... writes nothing" test ! -e listed
 
+printf 'return { on_epoch_start = function(ctx) error("no more") end }\n' >ends.lua
+expect "a run that fails" 70 'no more' -- "$graphrun" table.yaml output.dir=ends 'hooks=[ends.lua]' +logging.results.mine=best_value
+check "... has no results, and is not blamed for it" sh -c '! grep -q "has no value" "$1"' sh "$log"
+
 # ---- Mistakes
 expect "report of no run" 2 "no run is given" "hint: graphrun report outputs/" -- "$graphrun" report
 expect "report of no folder" 66 "there is no folder 'nowhere'" "hint:" -- "$graphrun" report nowhere

@@ -77,6 +77,7 @@ static void other_kinds(void) {
                                     "adam",
                                     "\x22\x05GRAPH",
                                     "samples/validation",
+                                    "\x12\x02\x08\x02\x12\x02\x08\x03",  // a heading, and a row
                                     "IT\\_IS \\<b\\>",
                                     "\x42\x09predicted",
                                     "_hparams_/session_end_info",

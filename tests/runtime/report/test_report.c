@@ -299,6 +299,19 @@ static void synced(void) {
   scratch_remove(dir);
 }
 
+static void counts_and_times(void) {
+  const char *dir = scratch_dir("counts");
+  size_t len;
+  MUST(gr_results_write(dir, "",
+                        &(gr_results){.parameters = 10, .trainable = 4, .total_seconds = 90}));
+  char *text = read_file(dir, "training_results.json", &len);
+  static const char *const has[] = {"\"parameters\": 10,", "\"trainable_parameters\": 4,",
+                                    "\"total_seconds\": 90.0,", "\"total_minutes\": 1.5,"};
+  for (int i = 0; i < 4; i++) CHECK(text && strstr(text, has[i]), "there is no %s", has[i]);
+  free(text);
+  scratch_remove(dir);
+}
+
 static void full_disk(void) {
   gr_lines f;
   if (access("/dev/full", W_OK)) SKIP("no /dev/full");
@@ -339,5 +352,6 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"rows", rows}, {"results", results}, {"resuming", resuming},
              {"old_results", old_results}, {"log_file", log_file}, {"progress", progress},
              {"remaining_time", remaining_time}, {"fewer_files", fewer_files}, {"synced", synced},
-             {"full_disk", full_disk}, {"full_results", full_results});
+             {"counts_and_times", counts_and_times}, {"full_disk", full_disk},
+             {"full_results", full_results});
 }

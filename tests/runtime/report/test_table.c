@@ -42,6 +42,22 @@ static void drawn(void) {
         "what is drawn");
 }
 
+// A cell is as dark as its part of its row: of the true class.
+static void colours(void) {
+  float v[4] = {3, 1, 0, 2};
+  gr_table t = matrix(2, 2, v);
+  gr_text out = gr_text_make(arena);
+  gr_table_svg(&out, &t, &(gr_tables){0});
+  static const char *const fills[] = {"rgb(70,124,181)", "rgb(193,212,230)", "rgb(255,255,255)",
+                                      "rgb(8,81,156)"};
+  const char *at = out.at;
+  for (int i = 0; i < 4; i++) {
+    const char *next = strstr(at, fills[i]);
+    CHECK(next, "cell %d is not %s, or not behind the one before", i, fills[i]);
+    at = next ? next : at;
+  }
+}
+
 // ---- PNG ----------------------------------------------------------------------------------------
 
 static uint32_t big(const unsigned char *p) {
@@ -125,7 +141,7 @@ static void large_png(void) { png(512); }  // five stored blocks
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   int failed = RUN(argc, argv, {"json", json}, {"names", names}, {"drawn", drawn},
-                   {"small_png", small_png}, {"large_png", large_png});
+                   {"colours", colours}, {"small_png", small_png}, {"large_png", large_png});
   gr_arena_destroy(arena);
   return failed;
 }
