@@ -137,8 +137,8 @@ head -c 1100000 /dev/zero | tee first/w.safetensors >other/w.safetensors
 echo >>other/w.safetensors
 differs "longer weights" "rank 1 has another model.init_from 'w.safetensors' than rank 0: here 1100001 bytes" -- model.init_from=w.safetensors
 export GRAPHRUN_TEST_NOTE=confidential
-two -- '+hooks_params.note=${oc.env:GRAPHRUN_TEST_NOTE}'
-printf '%s\n' 'hooks_params.note is another value here and not set there' >patterns
+two -- 'checkpoint.dir=${oc.env:GRAPHRUN_TEST_NOTE}'
+printf '%s\n' 'checkpoint.dir is another value here and another value there' >patterns
 verdict "a value of the environment" 0
 check "... which is not printed" test "$(grep -c confidential "$log")" = 0
 echo '# other' >>other/g.yaml
