@@ -15,7 +15,7 @@ typedef struct table {
 // A table of these files, the second of which may be NULL.
 static table *table_of(const char *first, const char *second) {
   static table t;
-  t = (table){.spec = {.delimiter = ',', .header = true},
+  t = (table){.spec = {.csv = {',', true, "data.table"}},
               .options = {.n_buckets = 1},
               .paths = {first, second}};
   t.spec.paths = (gr_names){t.paths, second ? 2 : 1};
