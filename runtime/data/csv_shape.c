@@ -111,9 +111,13 @@ static gr_status other_delimiter(const char *path, const shape *is, const shape 
                         "%d line%s has %d",
                         given, fields, gr_text_s(fields), first, other, could->lines,
                         gr_text_s(could->lines), could->fields);
-  if (!f->section) return gr_hint(s, "fields of this file are separated by '%s'", given);
-  return gr_hint(s, "set %s.delimiter: \"%s\"; as an argument: '%s.delimiter=\"%s\"'", f->section,
-                 other, f->section, other);
+  if (!f->section)
+    return gr_hint(s, "fields of this file are separated by '%s': `tr '%s' '%s' <%s >NEW.csv`",
+                   given, other, given, path);
+  return gr_hint(s,
+                 "set %s.delimiter: \"%s\", or put fields with '%s' in them in quotes; as an "
+                 "argument: '%s.delimiter=\"%s\"'",
+                 f->section, other, other, f->section, other);
 }
 
 gr_status gr_csv_check_delimiter(const char *path, const char *text, size_t n,

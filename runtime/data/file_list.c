@@ -21,6 +21,10 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
   GR_TRY(find_column(out, "label", optional, &out->label_at, &out->label));
   GR_TRY(find_column(out, "split", NULL, &out->split_at, &out->split));
   GR_TRY(find_column(out, "weight", NULL, &out->weight_at, &out->weight));
+  if (!out->csv.rows)
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
+                           "the list of %s has no rows, only a line of names", what),
+                   "a row has the path and the label of a file");
   if (out->label.element == GR_ELEMENT_FLOAT)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
                            "labels of the list of %s are numbers with fractions", what),

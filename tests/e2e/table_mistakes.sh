@@ -61,7 +61,7 @@ column() {
 other() {
   tr , "$2" <good.csv >other.csv
   refused "fields between $1" "other.csv:1:1: data error: between ',' this line has 1 field; between '.*' each of the first 16 lines has 3" \
-    'hint: set data.table.delimiter: ".*"; as an argument: ' -- data.table.path=other.csv
+    'hint: set data.table.delimiter: ".*", or put fields with .* in quotes; as an argument: ' -- data.table.path=other.csv
   argument=$(sed -n "s/.*as an argument: '\(.*\)'\$/\1/p" "$log")
   table cured.$1 data.table.path=other.csv "$argument"
   check "... are read as the hint says" same_metrics run cured.$1
@@ -90,6 +90,11 @@ refused "separators of thousands" "thousands.csv:2:[0-9]+: data error: '1,[0-9.]
 sed 's/"\(.*\)"/\1/; 1!s/^\([^,]*\),\(.*\),\([^,]*\)$/\1;\2;\3/; 1s/,/;/g' thousands.csv >spread.csv
 refused "... between other delimiters" "spread.csv:2:[0-9]+: data error: '1,[0-9.]*' in the column 'weight'" "hint: .*.tr -d , <spread.csv >NEW.csv." -- \
   data.table.path=spread.csv 'data.table.delimiter=";"'
+printf 'animal kind\nbig cat\nsmall dog\n' >words.csv
+refused "one column of two words in each line" "words.csv:1:1: data error: between ',' this line has 1 field; between ' ' each" -- \
+  data.table.path=words.csv data.table.label=null
+sed 's/.*/"&"/' words.csv >quoted.csv
+refused "... in quotes is one column" "'quoted.csv' has no column of numbers" -- data.table.path=quoted.csv data.table.label=null
 # One column may have anything in its texts.
 printf 'note\na;b\nc\nd;e;f\n' >notes.csv
 refused "one column of texts is one column" "'notes.csv' has no column of numbers for the features" -- data.table.path=notes.csv data.table.label=null
@@ -315,6 +320,21 @@ done
 pictures one
 printf '%s\n' "all training samples are of one class, 'circle': there is nothing to tell apart" >patterns
 verdict "... the only other class has all images" 66
+
+# ---- Lists of files
+list() { limited "$graphrun" plan pictures/config.yaml "data.image.path=$1"; }
+(cd pictures && for i in 00 01 02; do echo "images/circle/$i.ppm,circle" && echo "images/circle/$i.ppm,square"; done) >pairs
+(cd pictures && { echo 'path;label' && tr , ';' <../pairs; } >semicolons.csv && echo path,label >rowless.csv)
+list pictures/semicolons.csv
+printf '%s\n' "pictures/semicolons.csv:1:1: data error: between ',' this line has 1 field; between ';' each of the first 7 lines has 2" \
+  "hint: fields of this file are separated by ',': .tr ';' ',' <.*semicolons.csv >NEW.csv." >patterns
+verdict "a list between semicolons" 66
+(cd pictures && tr ';' ',' <semicolons.csv >commas.csv)
+list pictures/commas.csv
+check "... is read as the hint says" test "$code" = 0
+list pictures/rowless.csv
+printf '%s\n' "pictures/rowless.csv:1:1: data error: the list of images has no rows, only a line of names" >patterns
+verdict "a list without rows" 66
 
 # ---- A table in the place of a configuration
 expect "data inspect of a table" 2 "usage error: 'good.csv' is a table, not a configuration" \
