@@ -27,7 +27,8 @@ typedef struct outputs {
 } outputs;
 
 typedef struct predictions {
-  gr_run *r;
+  gr_run *run;
+  gr_rank *r;
   gr_arena *arena;             // of the lines
   outputs in[GR_MAX_BUCKETS];  // by bucket
   const char **lines;          // by sample, on rank 0
@@ -53,36 +54,36 @@ static gr_status add_output(gr_rank *r, const gr_program *p, const char *result,
 }
 
 static gr_status find_outputs(predictions *p) {
-  gr_run *r = p->r;
-  for (int b = 0; b < GR_MAX_BUCKETS && r->me.eval && r->me.eval->at[b]; b++) {
-    const gr_graph *g = r->me.eval->at[b]->frame.g;
+  gr_rank *r = p->r;
+  for (int b = 0; b < GR_MAX_BUCKETS && r->eval && r->eval->at[b]; b++) {
+    const gr_graph *g = r->eval->at[b]->frame.g;
     for (uint32_t i = 0; i < g->n_results; i++)
       if (!strncmp(g->result_names[i], "predict.", strlen("predict.")))
-        GR_TRY(add_output(&r->me, r->me.eval->at[b], g->result_names[i], &p->in[b]));
+        GR_TRY(add_output(r, r->eval->at[b], g->result_names[i], &p->in[b]));
   }
   if (p->in[0].n) return GR_OK;
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the model '%s' has no `predict:`", r->me.spec->set.graph),
+      gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the model '%s' has no `predict:`", r->spec->set.graph),
       "docs/graph-language.md: `predict: {logits: logits}` names what is written");
 }
 
 static void find_classes(predictions *p) {
   gr_metadata m[GR_MAX_METADATA];
-  int n = gr_dataset_metadata(p->r->me.spec->data, m);
+  int n = gr_dataset_metadata(p->r->spec->data, m);
   for (int i = 0; i < n; i++)
     if (!strcmp(m[i].name, "classes")) p->n_classes = m[i].value;
   p->classes = GR_NEW(p->arena, const char *, p->n_classes + 1);
   for (int32_t c = 0; c < p->n_classes; c++) {
     gr_text t = gr_text_make(p->arena);
-    gr_dataset_decode(p->r->me.spec->data, &c, 1, &t);
+    gr_dataset_decode(p->r->spec->data, &c, 1, &t);
     p->classes[c] = t.at;
   }
 }
 
 // The file is opened before anything is computed, and takes its name when it is complete.
 static gr_status open_file(predictions *p) {
-  const char *path = p->r->me.spec->weights.out;
-  return p->r->me.rank || !path ? GR_OK : gr_output_open(NULL, path, &p->out);
+  const char *path = p->r->spec->weights.out;
+  return p->r->rank || !path ? GR_OK : gr_output_open(NULL, path, &p->out);
 }
 
 // ---- A sample -------------------------------------------------------------------------------
@@ -188,14 +189,14 @@ static int64_t steps_of(const predictions *p, const outputs *all, const output *
   if (o->from.type.rank < 2) return 1;
   const output *given = lengths_of(all, o);
   int64_t most = o->from.type.dim[1], n = given ? ((const int32_t *)given->at)[row] : -1;
-  if (!given && most == gr_dataset_bucket(p->r->me.spec->data, b->bucket)->length)
+  if (!given && most == gr_dataset_bucket(p->r->spec->data, b->bucket)->length)
     n = length_of(b, row);
   return n < 0 ? (given ? 0 : most) : n < most ? n : most;
 }
 
 static void put_decoded(const predictions *p, gr_text *t, const int32_t *ids, int64_t n) {
   gr_text said = gr_text_make(t->arena);
-  gr_dataset_decode(p->r->me.spec->data, ids, n, &said);
+  gr_dataset_decode(p->r->spec->data, ids, n, &said);
   gr_text_put(t, "\"text\": ");
   gr_text_json(t, said.at);
 }
@@ -230,10 +231,10 @@ static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int
 }
 
 static const char *line_of(const predictions *p, gr_arena *a, const gr_batch *b, int64_t row) {
-  int64_t tokens = p->r->me.spec->weights.tokens;
+  int64_t tokens = p->r->spec->weights.tokens;
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "{\"input\": ");
-  gr_text_json(&t, gr_dataset_sample_name(a, p->r->me.spec->data, b->sample[row]));
+  gr_text_json(&t, gr_dataset_sample_name(a, p->r->spec->data, b->sample[row]));
   if (p->made) {
     gr_text_put(&t, ", ");
     put_decoded(p, &t, p->made + row * tokens, tokens);
@@ -273,16 +274,16 @@ static void unpack(predictions *p, const int32_t *at, const int32_t *end) {
 }
 
 static gr_status gather(predictions *p, gr_arena *a, const gr_text *mine) {
-  gr_run *r = p->r;
-  int32_t words = (int32_t)(mine->len / 4), most = 0, *sizes = GR_NEW(a, int32_t, r->me.ranks);
-  GR_TRY(gr_comm_run(r->me.world, GR_ALL_GATHER, GR_I32, 1, &words, sizes));
-  for (int i = 0; i < r->me.ranks; i++) most = sizes[i] > most ? sizes[i] : most;
+  gr_rank *r = p->r;
+  int32_t words = (int32_t)(mine->len / 4), most = 0, *sizes = GR_NEW(a, int32_t, r->ranks);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &words, sizes));
+  for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
   if (!most) return GR_OK;
   int32_t *own = GR_NEW(a, int32_t, most);  // zeroed: a length of 0 ends the lines
-  int32_t *all = GR_NEW(a, int32_t, (size_t)most * (size_t)r->me.ranks);
+  int32_t *all = GR_NEW(a, int32_t, (size_t)most * (size_t)r->ranks);
   memcpy(own, mine->at, mine->len);
-  GR_TRY(gr_comm_run(r->me.world, GR_ALL_GATHER, GR_I32, most, own, all));
-  for (int i = 0; i < r->me.ranks && !r->me.rank; i++)
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, own, all));
+  for (int i = 0; i < r->ranks && !r->rank; i++)
     unpack(p, all + (size_t)i * (size_t)most, all + (size_t)i * (size_t)most + sizes[i]);
   return GR_OK;
 }
@@ -290,14 +291,14 @@ static gr_status gather(predictions *p, gr_arena *a, const gr_text *mine) {
 static gr_status view_outputs(predictions *p, const gr_batch *b) {
   outputs *all = &p->in[b->bucket];
   for (int i = 0; i < all->n; i++)
-    GR_TRY(gr_exec_view(p->r->me.exec, &all->of[i].from, all->of[i].staging, &all->of[i].at));
+    GR_TRY(gr_exec_view(p->r->exec, &all->of[i].from, all->of[i].staging, &all->of[i].at));
   return GR_OK;
 }
 
 static gr_status take_batch(predictions *p, gr_arena *a, const gr_batch *b) {
-  int64_t tokens = p->r->me.spec->weights.tokens;
+  int64_t tokens = p->r->spec->weights.tokens;
   p->made = NULL;
-  GR_TRY(tokens ? gr_run_generate(&p->r->me, &p->r->control.values, a, b, tokens, &p->made)
+  GR_TRY(tokens ? gr_run_generate(p->r, &p->run->control.values, a, b, tokens, &p->made)
                 : view_outputs(p, b));
   gr_text mine = pack(p, a, b);
   return gather(p, a, &mine);
@@ -313,7 +314,7 @@ static gr_status take(void *self, const gr_batch *b) {
 // ---- All ------------------------------------------------------------------------------------
 
 static void write_lines(const predictions *p) {
-  uint32_t n = gr_dataset_samples(p->r->me.spec->data);
+  uint32_t n = gr_dataset_samples(p->r->spec->data);
   FILE *to = p->out ? gr_output_stream(p->out) : stdout;
   for (uint32_t i = 0; i < n; i++) {
     if (!p->lines[i]) continue;
@@ -326,21 +327,20 @@ static void write_lines(const predictions *p) {
 }
 
 static gr_status run(predictions *p) {
-  gr_run *r = p->r;
+  gr_rank *r = p->r;
   gr_metrics ignored;
-  GR_TRY(gr_comm_all_ok(r->me.world, open_file(p)));
+  GR_TRY(gr_comm_all_ok(r->world, open_file(p)));
   GR_TRY(find_outputs(p));
   find_classes(p);
-  if (!r->me.rank)
-    p->lines = GR_NEW(p->arena, const char *, gr_dataset_samples(r->me.spec->data) + 1);
+  if (!r->rank) p->lines = GR_NEW(p->arena, const char *, gr_dataset_samples(r->spec->data) + 1);
   gr_batch_taker taker = {take, p};
-  GR_TRY(gr_run_eval_each(r, GR_SPLIT_VALIDATION, &taker, &ignored));
-  if (!r->me.rank) write_lines(p);
+  GR_TRY(gr_run_eval_each(p->run, GR_SPLIT_VALIDATION, &taker, &ignored));
+  if (!r->rank) write_lines(p);
   return GR_OK;
 }
 
 gr_status gr_run_predict(gr_run *r) {
-  predictions p = {.r = r, .arena = gr_arena_create()};
+  predictions p = {.run = r, .r = &r->me, .arena = gr_arena_create()};
   gr_status s = run(&p);
   s = gr_output_close(p.out, s);
   gr_arena_destroy(p.arena);
