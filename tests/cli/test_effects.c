@@ -145,8 +145,26 @@ static void refusals(void) {
 #include "cli/job/effects.def"
 }
 
+// What has an effect, or is the default written in another way, has no line.
+static void no_lines(void) {
+  static const struct {
+    const char *when, *key, *text;
+  } cases[] = {{"not_gathered", "distributed.fsdp.wrap", "[block]"},
+               {"not_fp16", "training.loss_scale.init", "65536"},
+               {"not_fp16", "training.loss_scale.growth_factor", "2"},
+               {"not_fp16", "training.loss_scale.min", "1"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_arena *a = gr_arena_create();
+    gr_effects e;
+    make(a, find(cases[i].when), cases[i].key, cases[i].text, &e);
+    CHECK(!is_listed(a, &e, cases[i].key, NULL), "%s=%s where %s has a line", cases[i].key,
+          cases[i].text, cases[i].when);
+    gr_arena_destroy(a);
+  }
+}
+
 int main(int argc, char **argv) {
   gr_optimizer_register();
   gr_settings_register();
-  return RUN(argc, argv, {"rows", rows}, {"refusals", refusals});
+  return RUN(argc, argv, {"rows", rows}, {"refusals", refusals}, {"no_lines", no_lines});
 }

@@ -5,10 +5,11 @@ make_data
 for i in $(seq 100); do
   awk -v i="$i" '{ sub(/}$/, ", \"name\": \"" i "." NR "\"}"); print }' data/tones.jsonl
 done >data/many.jsonl
+echo 'return { on_eval_start = function(ctx) graphrun.append("begun.txt", ctx.step .. " ") end }' >begun.lua
 # 5 steps an epoch; evaluations after steps 5 and 10, each of 500 batches.
 many="data.eval_manifest=$scratch/data/many.jsonl training.max_steps=10 training.eval_every=1
   training.final_train_eval=false checkpoint.every_steps=4 checkpoint.keep_last=2 checkpoint.metric=loss
-  checkpoint.resume=auto hooks=[$source/tests/e2e/busy.lua] logging.show_samples=100000"
+  checkpoint.resume=auto hooks=[$source/tests/e2e/busy.lua,$scratch/begun.lua] logging.show_samples=100000"
 
 # What a run leaves, without times and its folder's name.
 left_by() {
@@ -17,7 +18,7 @@ left_by() {
     sed -E "s/, \"(samples_per_s|seconds|wall)\": [^,}]*//g; s#$scratch/$1#OUT#
       /^ \"(total_seconds|total_minutes|started|finished)\"/d" "$1/$file"
   done
-  cat "$1/busy.csv"
+  cat "$1/busy.csv" "$1/begun.txt"
 }
 same_run() {
   left_by "$1" >left && left_by "$2" >right && diff left right && diff -r "$1/checkpoints" "$2/checkpoints"

@@ -172,4 +172,7 @@ check "... and the same best run" cmp best sw/optimization_results.yaml
 sweep training.lr=1e-3,1e-2 logging.report=false
 check "... also with keys that change nothing that is computed" test "$code/$(grep -c 'nothing left to do' "$log")" = 0/2
 
+sweep training.lr=10,1e-6 checkpoint.resume=none
+check "other values that begin anew are not refused" test "$code/$(grep -c 'nothing left to do' "$log")" = 0/0
+
 counts

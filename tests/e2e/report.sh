@@ -182,8 +182,10 @@ expect "runs of a sweep" 0 '^sweep/1 +done' -- "$graphrun" runs sweep
 expect "a sweep of which a run fails" 69 '^half/0 +done' "run 1 .half/1. ended with code 66" '1 of 2 runs failed, the first with code 66' -- \
   "$graphrun" -m table.yaml "data.table.path=$scratch/data/kinds.csv,gone.csv" hydra.sweep.dir=half training.max_epochs=1
 check "... has the page of the others" grep -q '<a href="./0/report.html">' half/report.html
-expect "a sweep that is only listed" 0 -- "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run
+expect "a sweep that is only listed" 0 -- "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run --jobs=1024
 check "... writes nothing" test ! -e listed
+expect "more runs at a time than there may be" 2 "must be a number from 1 to 1024, but is '1025'" -- \
+  "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run --jobs=1025
 
 printf 'return { on_epoch_start = function(ctx) error("no more") end }\n' >ends.lua
 expect "a run that fails" 70 'no more' -- "$graphrun" table.yaml output.dir=ends 'hooks=[ends.lua]' +logging.results.mine=best_value
