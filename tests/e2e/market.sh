@@ -64,6 +64,14 @@ check "resumed, bit for bit" sh -c 'tail -1 half/metrics.jsonl | sed "s/.*\"loss
 expect "of other days, another number of them" 0 "validation set: loss" -- \
   "$graphrun" eval on1 data.market.path=other
 
+# Files beside the prices belong to the folder that the run was made of, by their names as well.
+mkdir noted && cp prices/*.csv noted && echo text >noted/a.txt
+expect "a run of a folder with a note" 0 -- "$graphrun" market.yaml output.dir=of_noted data.market.path=noted training.max_epochs=1
+expect "... again" 0 'nothing left to do' -- "$graphrun" market.yaml output.dir=of_noted data.market.path=noted training.max_epochs=1
+mv noted/a.txt noted/b.txt
+expect "... is another one when the note has another name" 78 'data.market.path has other contents' -- \
+  "$graphrun" market.yaml output.dir=of_noted data.market.path=noted training.max_epochs=1
+
 # What is wrong
 mkdir empty bad
 expect "no such folder" 66 "cannot open the folder 'nowhere'" "one CSV file for each ticker" -- "$graphrun" market.yaml data.market.path=nowhere
