@@ -187,9 +187,16 @@ check "... writes nothing" test ! -e listed
 expect "more runs at a time than there may be" 2 "must be a number from 1 to 1024, but is '1025'" -- \
   "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run --jobs=1025
 
-printf 'return { on_epoch_start = function(ctx) error("no more") end }\n' >ends.lua
-expect "a run that fails" 70 'no more' -- "$graphrun" table.yaml output.dir=ends 'hooks=[ends.lua]' +logging.results.mine=best_value
-check "... has no results, and is not blamed for it" sh -c '! grep -q "has no value" "$1"' sh "$log"
+# A value that results lack is named, but not where the run has failed before it could have it.
+echo 'return { on_epoch_start = function(ctx) if ctx.epoch == 2 then error("no more") end end }' >ends.lua
+lacks="training.eval_every=1 +logging.results.mine=history.validation.acc"
+# shellcheck disable=SC2086
+{
+  expect "a value that results lack" 0 "training_results.json has no value 'history.validation.acc'" -- \
+    "$graphrun" table.yaml output.dir=lacks training.max_epochs=2 $lacks
+  expect "... in a run that fails" 70 'no more' -- "$graphrun" table.yaml output.dir=ends 'hooks=[ends.lua]' $lacks
+}
+check "... is not named" sh -c '! grep -q "has no value" "$1"' sh "$log"
 
 # ---- Mistakes
 expect "report of no run" 2 "no run is given" "hint: graphrun report outputs/" -- "$graphrun" report
