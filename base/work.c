@@ -25,7 +25,10 @@ static void show(const gr_work *p, double seconds) {
   snprintf(line, sizeof line, "%s", p->what);
   size_t used = strlen(line);
   if (p->total > 0 && done > 0) {
-    snprintf(line + used, sizeof line - used, "  %.0f of %.0f MB", done / 1e6, p->total / 1e6);
+    if (p->items)
+      snprintf(line + used, sizeof line - used, ": %d %%", (int)(100 * done / p->total));
+    else
+      snprintf(line + used, sizeof line - used, "  %.0f of %.0f MB", done / 1e6, p->total / 1e6);
     put_time(line, sizeof line, "eta ", seconds * (p->total / done - 1));
   } else if (seconds >= 1) {
     put_time(line, sizeof line, "", seconds);
@@ -36,13 +39,21 @@ static void show(const gr_work *p, double seconds) {
     gr_log(GR_INFO, "%s", line);
 }
 
-void gr_work_begin(gr_work *p, gr_work_shown shown, const char *what, double total) {
-  *p = (gr_work){.what = what, .total = total, .shown = shown, .outer = current};
+static void begin(gr_work *p, gr_work_shown shown, const char *what, double total, bool items) {
+  *p = (gr_work){.what = what, .total = total, .items = items, .shown = shown, .outer = current};
   p->clock = gr_seconds, p->began = p->clock();
   p->next = shown == GR_WORK_TERMINAL ? TERMINAL : FIRST;
   current = p;
   gr_stop_doing(what);
   if (shown == GR_WORK_TERMINAL) show(p, 0);
+}
+
+void gr_work_begin(gr_work *p, gr_work_shown shown, const char *what, double total) {
+  begin(p, shown, what, total, false);
+}
+
+void gr_work_begin_items(gr_work *p, const char *what, double items) {
+  begin(p, current ? current->shown : GR_WORK_HIDDEN, what, items, true);
 }
 
 void gr_work_end(gr_work *p) {
@@ -53,9 +64,9 @@ void gr_work_end(gr_work *p) {
 
 gr_work *gr_work_current(void) { return current; }
 
-bool gr_work_add(gr_work *p, int64_t bytes) {
+bool gr_work_add(gr_work *p, int64_t n) {
   if (!p) return !gr_stop_due();
-  atomic_fetch_add_explicit(&p->done, bytes, memory_order_relaxed);
+  atomic_fetch_add_explicit(&p->done, n, memory_order_relaxed);
   if (p->shown == GR_WORK_HIDDEN) return !gr_stop_due();
   double seconds = p->clock() - p->began;
   int64_t now = (int64_t)(1e3 * seconds), due = atomic_load(&p->next);
@@ -64,6 +75,4 @@ bool gr_work_add(gr_work *p, int64_t bytes) {
   return !gr_stop_due();
 }
 
-gr_status gr_work_step(int64_t bytes) {
-  return gr_work_add(current, bytes) ? GR_OK : gr_stop_check();
-}
+gr_status gr_work_step(int64_t n) { return gr_work_add(current, n) ? GR_OK : gr_stop_check(); }

@@ -1,12 +1,14 @@
 // data.c - `graphrun data`: writes a manifest of Debian's recordings, and describes a data set.
 #include <stddef.h>
 #include <string.h>
+#include "base/work.h"
 #include "cli/commands.h"
 #include "cli/job/job.h"
 #include "compose/schema/schema.h"
 #include "runtime/data/speech/manifest.h"
 #include "runtime/data/table/import.h"
 #include "runtime/data/transforms.h"
+#include "runtime/launch/launch.h"
 
 typedef struct options {
   bool audio;
@@ -71,12 +73,22 @@ static gr_status import(int argc, char **argv) {
   return s;
 }
 
+// It may take long to read all files.
+static gr_status open_data(gr_job *j, bool wholly) {
+  gr_conf *data = gr_conf_find(j->spec.conf, "data");
+  gr_work work;
+  gr_work_begin(&work, gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES, "reading the data",
+                0);
+  gr_status s = wholly ? gr_dataset_open_all(data, gr_schema_doc, &j->spec.data)
+                       : gr_dataset_open(data, gr_schema_doc, &j->spec.data);
+  gr_work_end(&work);
+  return s;
+}
+
 static gr_status inspect_job(gr_job *j) {
   gr_text t = gr_text_make(j->arena);
-  gr_conf *data = gr_conf_find(j->spec.conf, "data");
   bool audio = ((const options *)j->args.options)->audio;
-  GR_TRY(audio ? gr_dataset_open_all(data, gr_schema_doc, &j->spec.data)
-               : gr_dataset_open(data, gr_schema_doc, &j->spec.data));
+  GR_TRY(open_data(j, audio));
   if (j->args.json)
     gr_dataset_json(j->spec.data, &t), fputs(t.at, stdout);
   else

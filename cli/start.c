@@ -35,27 +35,38 @@ static int devices_of(const gr_job *job) {
   return named && named < n ? named : n;
 }
 
-// What may take long before training begins.
-static void begin_work(const gr_job *job, int rank, const char *what, gr_work *out) {
-  bool shown = !rank && job->spec.kind == GR_RUN_TRAIN && job->spec.set.progress;
-  gr_work_shown how = gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
-  gr_work_begin(out, shown ? how : GR_WORK_HIDDEN, what, 0);
-}
+// A step of the preparation that may take long, by one rank of the `ranks` that take it.
+typedef struct step {
+  const char *what;  // for the progress line
+  gr_status (*run)(gr_job *, int rank, int ranks);
+} step;
 
 static gr_status open_data(gr_job *job, int rank, int ranks) {
-  gr_work work;
-  begin_work(job, rank, "reading the data", &work);
-  gr_status s = gr_job_open(job, ranks);
-  gr_work_end(&work);
-  return s;
+  (void)rank;
+  return gr_job_open(job, ranks);
 }
+static const step reading = {"reading the data", open_data};
+
+// A file that is missing or damaged would end the run when its sample is due, after hours.
+static gr_status check_files(gr_job *job, int rank, int ranks) {
+  return gr_dataset_check_files(job->spec.data, rank, ranks);
+}
+static const step looking = {"looking for the data's files", check_files};
 
 static gr_status compile(gr_job *job, int rank, int ranks) {
+  (void)rank;
+  return gr_job_plan(job, ranks);
+}
+static const step planning = {"planning", compile};
+
+static gr_status take(const step *s, gr_job *job, int rank, int ranks) {
+  bool shown = !rank && job->spec.kind == GR_RUN_TRAIN && job->spec.set.progress;
+  gr_work_shown how = gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
   gr_work work;
-  begin_work(job, rank, "planning", &work);
-  gr_status s = gr_job_plan(job, ranks);
+  gr_work_begin(&work, shown ? how : GR_WORK_HIDDEN, s->what, 0);
+  gr_status status = s->run(job, rank, ranks);
   gr_work_end(&work);
-  return s;
+  return status;
 }
 
 static void report_differences(gr_job *job, int ranks) {
@@ -130,8 +141,9 @@ static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(gr_job_set_kind(job));
   size_t before = gr_memory_now().own;
   gr_run_signals();
-  GR_TRY(open_data(job, 0, ranks));
-  GR_TRY(compile(job, 0, ranks));
+  GR_TRY(take(&reading, job, 0, ranks));
+  GR_TRY(take(&looking, job, 0, 1));  // in this process
+  GR_TRY(take(&planning, job, 0, ranks));
   job->spec.plan_bytes = more_than(before);
   GR_TRY(gr_job_check_memory(job, ranks, true, true));
   gr_job_keep_config(job);
@@ -157,10 +169,11 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().own;
   if (world->rank == 0) gr_launch_use_terminal();
-  GR_TRY(gr_comm_all_ok(world, open_data(job, world->rank, ranks)));
+  GR_TRY(gr_comm_all_ok(world, take(&reading, job, world->rank, ranks)));
   GR_TRY(gr_same_data(job, world));
+  GR_TRY(gr_comm_all_ok(world, take(&looking, job, world->rank, ranks)));
   job->compilers = job->spec.set.threads;  // the other ranks of this machine compile as well
-  gr_status s = compile(job, world->rank, ranks);
+  gr_status s = take(&planning, job, world->rank, ranks);
   job->spec.plan_bytes = more_than(before);
   bool first = world->rank == 0;
   GR_TRY(gr_comm_all_ok(world, s));

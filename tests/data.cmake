@@ -1,4 +1,4 @@
-foreach(name audio features vocab manifest data order loader loader_errors asterisk table_files table_mapping table_csv table table_corners series corpus video
+foreach(name files audio features vocab manifest data order loader loader_errors loader_stop asterisk table_files table_mapping table_csv table table_corners series corpus video
         transform transform_values transform_frames series_transforms
         picture image sampler video_compressed market pickle corners)
   add_executable(test_data_${name} runtime/data/test_${name}.c runtime/data/fixture.c)

@@ -1,12 +1,7 @@
-// cache.c - caches loaded samples: each is read once and kept while there is room; also reads all
-// samples.
-#include <stdatomic.h>
+// cache.c - caches loaded samples: each is read once and kept while there is room.
 #include <stdlib.h>
-#include "base/port.h"
 #include "base/work.h"
 #include "runtime/data/parts.h"
-
-enum { MAX_THREADS = 64 };
 
 void gr_cache_open(gr_dataset *d) {
   d->cache = (gr_cache){.kept = GR_NEW(d->arena, gr_loaded, d->count),
@@ -83,6 +78,7 @@ gr_status gr_cache_get(gr_dataset *d, uint32_t sample, gr_loaded *out, bool *kep
     keep(c, sample, out, kept);
     return GR_OK;
   }
+  if (gr_status_code(s) != GR_ERR_DATA) return s;  // not the sample's fault
   bool none = false;
   *there = false;
   if (d->options.skip_unreadable && !mark_unreadable(d, sample, &none)) {
@@ -110,41 +106,4 @@ size_t gr_dataset_cache_most(const gr_dataset *d) {
       bytes += (double)gr_type_bytes(&one.field[f].type) * ((double)in->count[0] + in->count[1]);
   }
   return bytes < (double)d->options.cache_bytes ? (size_t)bytes : d->options.cache_bytes;
-}
-
-// ---- Reading all --------------------------------------------------------------------------------
-
-typedef struct reader {
-  gr_dataset *data;
-  gr_status *errors;  // by sample
-  _Atomic uint32_t next;
-} reader;
-
-static void *read_some(void *arg) {
-  reader *r = arg;
-  for (uint32_t i; (i = atomic_fetch_add(&r->next, 1)) < r->data->count;)
-    r->errors[i] = gr_cache_try(r->data, i);
-  return NULL;
-}
-
-// Errors that the threads found are reported in the order of the samples.
-gr_status gr_dataset_load_all(gr_dataset *d) {
-  pthread_t threads[MAX_THREADS];
-  int n = 0, most = gr_processors() - 1;
-  if (!d->ops->load) return GR_OK;
-  reader r = {.data = d, .errors = calloc((size_t)d->count + 1, sizeof *r.errors)};
-  if (!r.errors) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read %u files", d->count);
-  while (n < most && n < MAX_THREADS && !pthread_create(threads + n, NULL, read_some, &r)) n++;
-  read_some(&r);
-  for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
-  gr_status first = GR_OK;
-  for (uint32_t i = 0; i < d->count; i++) {
-    gr_status s = gr_unreadable_add(&d->unreadable, gr_dataset_place(d, i), false, r.errors[i]);
-    if (first)
-      gr_status_drop(s);
-    else
-      first = s;
-  }
-  free(r.errors);
-  return first;
 }

@@ -108,9 +108,10 @@ const char *gr_dataset_unreadable_line(gr_dataset *, uint64_t i);
 // Appends what `graphrun data inspect` prints: counts, skipped samples, lengths, padding of
 // buckets.
 void gr_dataset_inspect(gr_dataset *, int batch, gr_text *);
-// Looks for the files of samples part, part + parts, part + 2 parts, ... before they are needed;
-// nothing where unreadable samples are skipped. GR_ERR_DATA names the first that is not there.
-GR_MUST_USE gr_status gr_dataset_check_files(const gr_dataset *, int part, int parts);
+// Looks at the heads of the files of samples part, part + parts, part + 2 parts, ... before they
+// are needed; nothing where unreadable samples are skipped. GR_ERR_DATA of the first that is not
+// there, or that its head shows to be damaged.
+GR_MUST_USE gr_status gr_dataset_check_files(gr_dataset *, int part, int parts);
 // Fails with GR_ERR_DATA where all training samples are of one class, unless data.limit leaves out
 // others: called before a model is trained on them.
 GR_MUST_USE gr_status gr_dataset_check_splits(const gr_dataset *);

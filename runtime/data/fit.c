@@ -19,7 +19,7 @@ static gr_status add_sample(gr_dataset *d, int which, uint32_t sample, const gr_
   bool kept, there;
   gr_transform_row r;
   gr_row row = *memory;
-  GR_TRY(gr_work_step(0));
+  GR_TRY(gr_work_step(1));
   GR_TRY(gr_cache_get(d, sample, &x, &kept, &there));
   if (!there) return GR_OK;
   gr_status s = gr_transforms_begin(d->transforms, &row, &r);
@@ -35,8 +35,14 @@ static gr_status add_sample(gr_dataset *d, int which, uint32_t sample, const gr_
 
 static gr_status fit_one(gr_dataset *d, int which, const gr_row *row) {
   const gr_transform *t = &d->transforms->at[which];
-  for (uint32_t i = 0; i < d->count; i++)
-    if (d->samples[i].split == GR_SPLIT_TRAIN) GR_TRY(add_sample(d, which, i, row));
+  gr_work work;
+  gr_status s = GR_OK;
+  gr_work_begin_items(&work, "going through the training samples",
+                      gr_dataset_count(d, GR_SPLIT_TRAIN));
+  for (uint32_t i = 0; i < d->count && !s; i++)
+    if (d->samples[i].split == GR_SPLIT_TRAIN) s = add_sample(d, which, i, row);
+  gr_work_end(&work);
+  if (s) return s;
   t->ops->finish(t->self);
   return d->ops->check ? d->ops->check(d->self) : GR_OK;
 }
@@ -59,4 +65,12 @@ gr_status gr_dataset_fit(gr_dataset *d) {
   d->fitted = !s;
   pthread_mutex_unlock(&d->fitting);
   return s;
+}
+
+bool gr_dataset_fitted(gr_dataset *d) {
+  if (gr_transforms_fitted(d->transforms, -1) < 0) return true;
+  pthread_mutex_lock(&d->fitting);
+  bool fitted = d->fitted;
+  pthread_mutex_unlock(&d->fitting);
+  return fitted;
 }

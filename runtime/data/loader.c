@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include "base/work.h"
 #include "runtime/data/parts.h"
 
 enum { MAX_WORKERS = 256, MAX_PREFETCH = 64 };
@@ -34,6 +36,7 @@ struct gr_loader {
   pthread_t threads[MAX_WORKERS];
   int n_threads;
   bool stop, holds;              // holds: the caller has batch `taken` - 1
+  bool bare;                     // without transforms
   uint64_t started, taken, end;  // batches started, given to the caller; one past the last
   int next_row;                  // of the batch that was started last
   uint32_t epoch, index;         // of the next batch to start
@@ -118,7 +121,10 @@ static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_
   *(float *)r.at[d->n_fields - 1] = 1;  // weight
   GR_TRY(gr_transforms_begin(d->transforms, &r, &transformed));
   d->ops->fill(d->self, d->samples[s->samples[row]].index, d->ops->load ? x : NULL, &draw, &r);
-  gr_transforms_end(d->transforms, &draw, &transformed);
+  if (l->bare)
+    gr_transforms_drop(&transformed);
+  else
+    gr_transforms_end(d->transforms, &draw, &transformed);
   return GR_OK;
 }
 
@@ -223,32 +229,43 @@ static gr_status start_threads(gr_loader *l) {
                  l->n_threads + 1, l->spec.workers, strerror(code));
 }
 
-static gr_status set_up(gr_loader *l) {
+static gr_status set_up(gr_loader *l, bool trial) {
   l->order = gr_order_make(l->arena, l->data, &l->order_spec);
   if (l->order.n && l->index == l->order.n) l->index = 0, l->epoch++;
   uint64_t left = (uint64_t)l->spec.epochs * l->order.n - (l->spec.epochs ? l->spec.first : 0);
   l->end = l->spec.epochs || !l->order.n ? left : UINT64_MAX;
+  if (trial && l->end) l->end = 1;
   l->slots = GR_NEW(l->arena, slot, l->depth);
   for (int i = 0; i < l->depth; i++)
     if (!make_slot(l, l->slots + i)) return no_memory(l);
   return start_threads(l);
 }
 
-gr_status gr_loader_open(gr_dataset *d, const gr_loader_spec *spec, gr_loader **out) {
+static void open_locks(gr_loader *l) {
+  pthread_condattr_t steady;
+  pthread_condattr_init(&steady);
+  pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+  pthread_mutex_init(&l->lock, NULL);
+  pthread_cond_init(&l->work, NULL);
+  pthread_cond_init(&l->ready, &steady);
+  pthread_condattr_destroy(&steady);
+}
+
+// A trial has one batch.
+static gr_status open_loader(gr_dataset *d, const gr_loader_spec *spec, bool trial, bool bare,
+                             gr_loader **out) {
   *out = NULL;
   GR_TRY(gr_dataset_place_error(d, check(d, spec)));
-  GR_TRY(gr_dataset_place_error(d, gr_dataset_fit(d)));
+  if (!bare) GR_TRY(gr_dataset_place_error(d, gr_dataset_fit(d)));
   gr_arena *a = gr_arena_create();
   gr_loader *l = GR_NEW(a, gr_loader, 1);
-  l->arena = a, l->data = d, l->spec = *spec;
+  l->arena = a, l->data = d, l->spec = *spec, l->bare = bare;
   l->order_spec = (gr_order_spec){spec->split, spec->batch, spec->seed, spec->shuffle};
   l->rows = l->next_row = gr_loader_rows(spec);
   l->depth = 1 + (spec->workers ? spec->prefetch : 0);
   l->epoch = spec->epoch, l->index = spec->first;
-  pthread_mutex_init(&l->lock, NULL);
-  pthread_cond_init(&l->work, NULL);
-  pthread_cond_init(&l->ready, NULL);
-  gr_status s = gr_dataset_place_error(d, set_up(l));
+  open_locks(l);
+  gr_status s = gr_dataset_place_error(d, set_up(l, trial));
   if (s)
     gr_loader_close(l);
   else
@@ -256,15 +273,65 @@ gr_status gr_loader_open(gr_dataset *d, const gr_loader_spec *spec, gr_loader **
   return s;
 }
 
-// Releases the caller's batch, then waits for the next batch or builds it here. The caller holds
-// the lock.
-static void make_next(gr_loader *l, slot *s) {
-  int row;
-  if (!l->spec.workers)
-    for (slot *mine; take(l, &mine, &row);) note_done(mine, row, fill(l, mine, row));
-  while (l->started <= l->taken || s->done < l->rows) pthread_cond_wait(&l->ready, &l->lock);
+gr_status gr_loader_open(gr_dataset *d, const gr_loader_spec *spec, gr_loader **out) {
+  return open_loader(d, spec, false, false, out);
 }
 
+gr_status gr_loader_try(gr_dataset *d, const gr_loader_spec *spec, bool fit) {
+  gr_loader *l;
+  const gr_batch *ignored;
+  GR_TRY(open_loader(d, spec, true, !fit && !gr_dataset_fitted(d), &l));
+  gr_status s = gr_loader_next(l, &ignored);
+  gr_loader_close(l);
+  return s;
+}
+
+// Waits for a worker, but not so long that a request to stop is served late. The caller holds the
+// lock.
+static void wait_ready(gr_loader *l) {
+  enum { POLL = 100000000 };  // nanoseconds
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += POLL;
+  if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+  (void)pthread_cond_timedwait(&l->ready, &l->lock, &until);  // the caller looks again
+  (void)gr_work_add(gr_work_current(), 0);                    // shows how long it takes
+}
+
+// Waits for the next batch or builds it here. False: the process is asked to stop before it is
+// made. The caller holds the lock.
+static bool make_next(gr_loader *l, slot *s) {
+  int row;
+  if (!l->spec.workers)
+    for (slot *mine; !gr_stop_requested() && take(l, &mine, &row);)
+      note_done(mine, row, fill(l, mine, row));
+  while (l->started <= l->taken || s->done < l->rows) {
+    if (gr_stop_requested()) return false;
+    wait_ready(l);
+  }
+  return true;
+}
+
+// Instead of the error of a worker, which does not know what it worked for.
+static gr_status stopped(gr_status worker) {
+  gr_status_drop(worker);
+  gr_status s = gr_stop_check();  // GR_OK where requests are deferred
+  return s ? s : gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal while a batch was made");
+}
+
+// The batch that is made, unless reading it has failed.
+static gr_status hand_over(gr_loader *l, slot *s, const gr_batch **out) {
+  l->taken++;
+  l->holds = true;
+  gr_status error = s->error;
+  s->error = NULL;
+  if (!error && l->data->ops->check)
+    error = gr_dataset_place_error(l->data, l->data->ops->check(l->data->self));
+  if (!error) *out = &s->batch;
+  return error;
+}
+
+// Releases the caller's batch first.
 gr_status gr_loader_next(gr_loader *l, const gr_batch **out) {
   *out = NULL;
   pthread_mutex_lock(&l->lock);
@@ -272,16 +339,8 @@ gr_status gr_loader_next(gr_loader *l, const gr_batch **out) {
   l->holds = false;
   slot *s = l->slots + l->taken % (uint64_t)l->depth;
   gr_status error = GR_OK;
-  if (l->taken < l->end) {
-    make_next(l, s);
-    l->taken++;
-    l->holds = true;
-    error = s->error;
-    s->error = NULL;
-    if (!error && l->data->ops->check)
-      error = gr_dataset_place_error(l->data, l->data->ops->check(l->data->self));
-    if (!error) *out = &s->batch;
-  }
+  if (l->taken < l->end) error = make_next(l, s) ? hand_over(l, s, out) : stopped(GR_OK);
+  if (gr_status_code(error) == GR_ERR_STOPPED && gr_stop_requested()) error = stopped(error);
   pthread_mutex_unlock(&l->lock);
   return error;
 }

@@ -29,9 +29,14 @@ int gr_loader_rows(const gr_loader_spec *);  // of each rank
 // Fails with GR_ERR_CONFIG about a setting (gr_about), or GR_ERR_DATA.
 GR_MUST_USE gr_status gr_loader_open(gr_dataset *, const gr_loader_spec *, gr_loader **out);
 // *out is the next batch, owned by the loader and valid until the next call; NULL after the last.
-// An error of a worker is returned at the batch it belongs to; after it the loader can only be
-// closed.
+// An error of a worker is returned at the batch it belongs to, and GR_ERR_STOPPED while a batch is
+// not made yet and the process is asked to stop (base/stop.h), deferred or not; after either the
+// loader can only be closed.
 GR_MUST_USE gr_status gr_loader_next(gr_loader *, const gr_batch **out);
+// Makes the first batch of such a loader and throws it away: the error is that of reading it.
+// `fit`: with the statistics of the training samples that transforms have, which are then computed;
+// otherwise, if they are not known yet, without transforms.
+GR_MUST_USE gr_status gr_loader_try(gr_dataset *, const gr_loader_spec *, bool fit);
 // Whether gr_loader_next would return without waiting for workers or loading samples itself. NULL:
 // true.
 bool gr_loader_ready(gr_loader *);

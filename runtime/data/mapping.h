@@ -16,6 +16,8 @@ typedef struct gr_mapping {
 // Maps a regular file (base/file.h) for reading; `path` is borrowed. Fails with GR_ERR_DATA, naming
 // the path.
 GR_MUST_USE gr_status gr_mapping_open(const char *path, gr_mapping *out);
+// Few bytes of it will be read, here and there: no pages are read ahead of those that are used.
+void gr_mapping_expect_few(const gr_mapping *);
 // Fails with GR_ERR_DATA, naming the path, if bytes that were mapped are not in the file any more.
 // Several threads may call it.
 GR_MUST_USE gr_status gr_mapping_check(const gr_mapping *);

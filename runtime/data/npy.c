@@ -169,26 +169,22 @@ static void rearrange(gr_arena *arena, const reader *r, gr_array *a) {
   a->at = copy;
 }
 
-gr_status gr_npy_parse(gr_arena *arena, const char *file, const char *name,
-                       const unsigned char *bytes, size_t n, gr_array *out) {
-  reader r = {.file = file, .name = name};
+static gr_status read_head(reader *r, const unsigned char *bytes, size_t n, gr_array *out) {
+  const char *file = r->file, *name = r->name;
   *out = (gr_array){.file = file, .name = name, .count = 1};
-  GR_TRY(find_header(&r, bytes, n));
-  GR_TRY(read_members(&r));
-  GR_TRY(read_descr(&r, out));
-  out->at = r.end, out->rank = r.rank;
+  GR_TRY(find_header(r, bytes, n));
+  GR_TRY(read_members(r));
+  GR_TRY(read_descr(r, out));
+  out->at = r->end, out->rank = r->rank;
   bool possible = true;
-  for (int i = 0; i < r.rank; i++) {
-    out->dim[i] = r.dim[i];
-    possible = possible && !__builtin_mul_overflow(out->count, r.dim[i], &out->count);
+  for (int i = 0; i < r->rank; i++) {
+    out->dim[i] = r->dim[i];
+    possible = possible && !__builtin_mul_overflow(out->count, r->dim[i], &out->count);
   }
-  size_t there = n - (size_t)(r.end - bytes), need = 0;
+  size_t there = n - (size_t)(r->end - bytes), need = 0;
   if (!out->size) possible = possible && out->count <= (int64_t)there;  // texts of no length
   possible = possible && !__builtin_mul_overflow((size_t)out->count, out->size, &need);
-  if (possible && need == there) {
-    rearrange(arena, &r, out);
-    return GR_OK;
-  }
+  if (possible && need == there) return GR_OK;
   if (possible && need < there)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has %zu bytes after its last value", name,
                    file, there - need);
@@ -198,4 +194,20 @@ gr_status gr_npy_parse(gr_arena *arena, const char *file, const char *name,
               "values that are there",
               name, file, there),
       "copy or write the file again");
+}
+
+gr_status gr_npy_head(const char *file, const char *name, const unsigned char *bytes, size_t n,
+                      gr_array *out) {
+  reader r = {.file = file, .name = name};
+  GR_TRY(read_head(&r, bytes, n, out));
+  out->at = NULL;
+  return GR_OK;
+}
+
+gr_status gr_npy_parse(gr_arena *arena, const char *file, const char *name,
+                       const unsigned char *bytes, size_t n, gr_array *out) {
+  reader r = {.file = file, .name = name};
+  GR_TRY(read_head(&r, bytes, n, out));
+  rearrange(arena, &r, out);
+  return GR_OK;
 }

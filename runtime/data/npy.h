@@ -8,3 +8,6 @@
 // file, the byte, what was found and what to do.
 GR_MUST_USE gr_status gr_npy_parse(gr_arena *, const char *file, const char *name,
                                    const unsigned char *bytes, size_t n, gr_array *out);
+// The same without the values, of which none is read: out->at is NULL.
+GR_MUST_USE gr_status gr_npy_head(const char *file, const char *name, const unsigned char *bytes,
+                                  size_t n, gr_array *out);

@@ -65,6 +65,7 @@ void gr_dataset_put_lacking(const gr_dataset *, gr_text *);
 // Computes what transforms need of the training samples, unless it is known: reads all of them.
 // Called before the first row is filled, so that planning reads no samples.
 GR_MUST_USE gr_status gr_dataset_fit(gr_dataset *);
+bool gr_dataset_fitted(gr_dataset *);  // whether nothing is left to compute
 
 // One batch of an epoch: samples[first .. first + count) of its order.
 typedef struct gr_order_batch {

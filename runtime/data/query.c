@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/port.h"
-#include "base/work.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/parts.h"
 
@@ -189,21 +188,4 @@ void gr_dataset_json(const gr_dataset *d, gr_text *out) {
   gr_text_put(out, "}");
   if (d->ops->record) d->ops->record(d->self, out);
   gr_text_put(out, "}\n");
-}
-
-// The error is that of reading the sample, which says what is wrong with the file.
-gr_status gr_dataset_check_files(const gr_dataset *d, int part, int parts) {
-  if (!d->ops->path_of || d->options.skip_unreadable) return GR_OK;
-  for (uint32_t i = (uint32_t)part; i < d->count; i += (uint32_t)parts) {
-    gr_loaded loaded = {0};
-    GR_TRY(gr_work_step(1));
-    if (gr_is_file(d->ops->path_of(d->self, d->samples[i].index))) continue;
-    gr_status s = d->ops->load(d->self, d->samples[i].index, d->samples[i].length, &loaded);
-    free(loaded.at);
-    if (s)
-      return gr_hint(gr_place(s, gr_dataset_place(d, i)),
-                     "put it there or take the line out; data.skip_unreadable=true leaves such "
-                     "samples out");
-  }
-  return GR_OK;
 }

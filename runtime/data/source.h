@@ -148,9 +148,9 @@ typedef struct gr_source_ops {
   void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,
                gr_row *);
 
-  // The path of the sample's own file, which load reads. Optional: with it a run looks for every
-  // file before it begins.
-  const char *(*path_of)(const void *self, uint32_t sample);
+  // What is wrong with the sample's own file, by its head alone: the error that load would give. A
+  // run asks it of every sample before it begins, by many threads. Optional.
+  gr_status (*probe)(const void *self, uint32_t sample);
   // Whether all that open, fit and fill have read so far was there: called when samples have been
   // read and before they are used. Optional.
   gr_status (*check)(const void *self);

@@ -49,12 +49,13 @@ static void warn(const gr_unreadable *u, uint64_t n, const char *line) {
 }
 
 gr_status gr_unreadable_add(gr_unreadable *u, gr_loc at, bool log, gr_status s) {
-  if (!s) return GR_OK;
+  if (gr_status_code(s) != GR_ERR_DATA) return s;  // not the sample's fault
   if (at.col < 1) at.col = 1;
   if (!u->skip)
     return gr_hint(gr_place(s, at),
-                   "or take it out, or leave out all such %s with data.skip_unreadable=true%s%s",
-                   u->samples, u->finds ? "; finds them: " : "", u->finds ? u->finds : "");
+                   "%s take it out, or leave out all such %s with data.skip_unreadable=true%s%s",
+                   gr_status_hint(s) ? "or" : "put a good file there, or", u->samples,
+                   u->finds ? "; finds them: " : "", u->finds ? u->finds : "");
   char line[1400];
   if (at.file)
     snprintf(line, sizeof line, "%s:%d:%d: %s", at.file, at.line, at.col, gr_status_text(s));

@@ -18,7 +18,8 @@ void gr_unreadable_open(gr_unreadable *);
 void gr_unreadable_close(gr_unreadable *);
 // Handles a sample that cannot be read for the reason s. With `skip` it is counted, listed and,
 // with `log`, logged as a warning, and the result is GR_OK. Otherwise returns s with the location
-// and a hint. Takes ownership of s, which may be GR_OK.
+// and a hint. Takes ownership of s, which may be GR_OK. An error other than GR_ERR_DATA, such as a
+// library that is missing, is not the sample's: it is returned as it is.
 GR_MUST_USE gr_status gr_unreadable_add(gr_unreadable *, gr_loc, bool log, gr_status s);
 uint64_t gr_unreadable_count(gr_unreadable *);
 // "file:line:col: reason", in the order in which they were found; NULL beyond the last.

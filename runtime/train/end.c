@@ -56,6 +56,12 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
   return GR_OK;
 }
 
+gr_status gr_run_go_on(gr_run *r) {
+  gr_step_controls k = gr_control_interrupted(&r->control);
+  GR_TRY(gr_run_agree(&r->control, &r->me, &k));
+  return k.failed || k.signal ? gr_run_exit_early(r, &k) : GR_OK;
+}
+
 // ---- The end ----------------------------------------------------------------------------------
 
 static void show_metrics(const char *what, const gr_metrics *m) {
@@ -153,6 +159,7 @@ static void report_device(const gr_rank *r) {
 
 static gr_status finish(gr_run *r) {
   GR_TRY(gr_run_weights_equal(&r->me));
+  GR_TRY(gr_run_go_on(r));
   GR_TRY(final_eval(r));
   gr_run_prune_last(r);
   log_unreadable(&r->me);

@@ -1,6 +1,7 @@
 // eval.c - runs the eval program over a split and reports the results. See run.h.
 #include <math.h>
 #include <string.h>
+#include "runtime/train/batches.h"
 #include "runtime/train/run.h"
 
 // ---- Evaluation -----------------------------------------------------------------------------
@@ -11,10 +12,8 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
   const gr_batch *b = NULL;
   gr_step_results now;
   for (uint32_t of = 0;;) {
-    if (!r->control.failure) gr_run_set_failure(&r->control, gr_loader_next(loader, &b));
-    gr_step_controls k = gr_control_interrupted(&r->control);
-    GR_TRY(gr_run_agree(&r->control, &r->me, &k));
-    if (k.failed || k.signal) return gr_run_exit_early(r, &k);
+    if (!r->control.failure) gr_run_set_failure(&r->control, gr_run_take_batch(loader, &b));
+    GR_TRY(gr_run_go_on(r));
     of = b ? b->of : of;
     if (r->outputs.report) gr_report_evaluating(r->outputs.report, what, b ? b->index : of, of);
     if (!b) return GR_OK;
@@ -27,9 +26,7 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
 
 static gr_status eval_once(gr_run *r, gr_metrics *out) {
   gr_step_results now;
-  gr_step_controls k = gr_control_interrupted(&r->control);
-  GR_TRY(gr_run_agree(&r->control, &r->me, &k));
-  if (k.failed || k.signal) return gr_run_exit_early(r, &k);
+  GR_TRY(gr_run_go_on(r));
   GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, NULL, &now));
   gr_metrics_add(out, &now.metrics);
   return gr_run_add_sums(&r->me, r->evaluation.sums, 0);
@@ -37,16 +34,7 @@ static gr_status eval_once(gr_run *r, gr_metrics *out) {
 
 gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *taker,
                            gr_metrics *out) {
-  const gr_settings *s = &r->me.spec->set;
-  const gr_dataset_options *o = gr_dataset_settings(r->me.spec->data);
-  gr_loader_spec spec = {.split = split,
-                         .batch = (s->batch + s->micro_batches - 1) / s->micro_batches,
-                         .rank = r->me.share,
-                         .ranks = r->me.shares,
-                         .seed = (uint64_t)s->seed,
-                         .epochs = 1,
-                         .workers = o->workers,
-                         .prefetch = o->prefetch};
+  gr_loader_spec spec = gr_run_eval_batches(&r->me, split);
   const char *what = split == GR_SPLIT_TRAIN ? "training" : "validation";
   gr_loader *loader;
   gr_metrics sums = {0};

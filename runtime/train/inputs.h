@@ -22,9 +22,9 @@ typedef struct gr_program_inputs {
   int n;
 } gr_program_inputs;
 
-// Binds all inputs of a program; `adjust` lists the values that hooks may set. `shapes` has the fields of a rank's rows in a batch of the
-// program's bucket; NULL: the program reads no batch. An input without a source, or whose type
-// differs, is an error at its line of the model.
+// Binds all inputs of a program; `adjust` lists the values that hooks may set. `shapes` has the
+// fields of a rank's rows in a batch of the program's bucket; NULL: the program reads no batch. An
+// input without a source, or whose type differs, is an error at its line of the model.
 GR_MUST_USE gr_status gr_program_inputs_bind(gr_arena *, const gr_program *, const gr_batch *shapes,
                                              const gr_adjustable *adjust, int n_adjust,
                                              gr_program_inputs *out);

@@ -1,5 +1,6 @@
 // loop.c - the training loop. See run.h.
 #include <math.h>
+#include "runtime/train/batches.h"
 #include "runtime/train/run.h"
 
 // ---- Opening --------------------------------------------------------------------------------
@@ -12,18 +13,8 @@ static gr_status open_rank(gr_run *r, const gr_run_spec *spec, gr_comm *world) {
   return gr_evaluation_open(&r->evaluation, &r->me);
 }
 
-// A file that is missing would end the run when its sample is due, after hours. Each rank looks for
-// a part of them.
-static gr_status check_files(gr_rank *r) {
-  gr_work work;
-  gr_work_begin(&work, gr_run_work_shown(r), "looking for the data's files", 0);
-  gr_status s = gr_dataset_check_files(r->spec->data, r->rank, r->ranks);
-  gr_work_end(&work);
-  return gr_comm_all_ok(r->world, s);
-}
-
 static gr_status open_run(gr_run *r, bool *nothing_left) {
-  if (!gr_run_is_dry(&r->me)) GR_TRY(check_files(&r->me));
+  GR_TRY(gr_run_try_batches(&r->me, &r->progress));
   if (!gr_run_is_dry(&r->me)) GR_TRY(gr_run_open_dir(&r->outputs, &r->me));
   GR_TRY(gr_run_find_start(r, nothing_left));
   if (gr_run_is_dry(&r->me) && r->me.rank == 0)
@@ -152,13 +143,6 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
   return GR_OK;
 }
 
-// Whether a program of the loop takes batches.
-static bool phase_takes_data(const gr_rank *r, const gr_phase *p) {
-  bool takes = p->program >= 0 && r->programs[p->program].takes_batch;
-  for (int i = 0; i < p->n; i++) takes |= phase_takes_data(r, &p->list[i]);
-  return takes;
-}
-
 // The first one of a data set also computes what transforms need of all samples.
 static gr_status open_loader(gr_rank *r, const gr_loader_spec *spec, gr_loader **out) {
   gr_work work;
@@ -169,23 +153,9 @@ static gr_status open_loader(gr_rank *r, const gr_loader_spec *spec, gr_loader *
 }
 
 static gr_status train(gr_run *r) {
-  const gr_settings *s = &r->me.spec->set;
-  const gr_dataset_options *o = gr_dataset_settings(r->me.spec->data);
-  gr_loader_spec spec = {
-      .split = GR_SPLIT_TRAIN,
-      .batch = s->batch,
-      .rows = s->rows * s->micro_batches,
-      .rank = r->me.share,
-      .ranks = r->me.shares,
-      .seed = (uint64_t)s->seed,
-      .shuffle = true,
-      .augment = true,
-      .epoch = (uint32_t)(r->me.spec->looped ? r->progress.data_epoch : r->progress.epoch),
-      .first = (uint32_t)(r->me.spec->looped ? r->progress.data_batch : r->progress.batch),
-      .workers = o->workers,
-      .prefetch = o->prefetch};
+  gr_loader_spec spec = gr_run_train_batches(&r->me, &r->progress);
   gr_loader *loader = NULL;
-  bool takes = phase_takes_data(&r->me, &r->me.spec->loop);
+  bool takes = gr_run_takes_data(&r->me);
   if (takes && !gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no training samples"),
                    "`graphrun data inspect CONFIG.yaml` shows what was left out and why");
@@ -216,13 +186,18 @@ static gr_status run_training(gr_run *r, gr_status opened) {
   return gr_run_write_final_files(r, gr_also(s, gr_control_take_failure(&r->control)));
 }
 
+static gr_status run_weights(gr_run *r, gr_status opened) {
+  gr_status s = opened ? opened : gr_run_try_batches(&r->me, &r->progress);
+  return gr_also(s ? s : gr_run_use_weights(r), gr_control_take_failure(&r->control));
+}
+
 gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {
   gr_run r = {0};
   gr_status s = open_rank(&r, spec, world);
   if (spec->kind == GR_RUN_TRAIN)
     s = run_training(&r, s);
   else
-    s = gr_also(s ? s : gr_run_use_weights(&r), gr_control_take_failure(&r.control));
+    s = run_weights(&r, s);
   if (!r.control.opened) s = gr_run_stopped_opening(&r.me, s);
   if (r.me.ranks > 1 && gr_status_code(s) != GR_ERR_STOPPED && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", r.me.rank, r.me.ranks);

@@ -89,6 +89,10 @@ void gr_run_hook_exception(gr_run *, const char *reason);  // on_exception, once
 // Saves the state and returns the error for which all ranks agreed to stop training or an
 // evaluation.
 GR_MUST_USE gr_status gr_run_exit_early(gr_run *, const gr_step_controls *);
+// An agreement on going on: if a rank has failed or is asked to stop, the error of
+// gr_run_exit_early. Long phases after the first step call it between their parts, and end a part
+// early when gr_run_signalled. Collective.
+GR_MUST_USE gr_status gr_run_go_on(gr_run *);
 GR_MUST_USE gr_status gr_run_end(gr_run *);  // the final evaluation, checkpoint and comparison
 // Writes the final files, however the run ended: on rank 0 the error in run.log, and the results.
 // Returns the status, joined with errors of this function.

@@ -1,6 +1,7 @@
 // step.c - runs one program: a step, if it trains. See run.h.
 #include <math.h>
 #include <string.h>
+#include "runtime/train/batches.h"
 #include "runtime/train/run.h"
 
 const gr_run_program *gr_run_next_program(const gr_rank *r, const gr_progress *p) {
@@ -10,7 +11,7 @@ const gr_run_program *gr_run_next_program(const gr_rank *r, const gr_progress *p
 gr_status gr_run_next_batch(const gr_rank *r, const gr_progress *p, gr_loader *loader,
                             const gr_batch **out) {
   *out = NULL;
-  return gr_run_next_program(r, p)->takes_batch ? gr_loader_next(loader, out) : GR_OK;
+  return gr_run_next_program(r, p)->takes_batch ? gr_run_take_batch(loader, out) : GR_OK;
 }
 
 // Values of a step that its row has besides the loss.

@@ -216,8 +216,20 @@ full_disk() {
   tones "$disk/run" $disk_run "$@"
 }
 
-has_mpi() {
-  command -v mpirun >/dev/null 2>&1 && [ -f "${graphrun%/*}/graphrun_mpi.so" ]
+has_module() { [ -f "${graphrun%/*}/graphrun_$1.so" ]; }
+has_mpi() { command -v mpirun >/dev/null 2>&1 && has_module mpi; }
+
+# nans FILE: the recording becomes one of as many samples that are no numbers. No head shows that, so that a
+# run ends at the batch that reads it. Floats are read by libsndfile.
+le32() { printf "\\$(printf %o $(($1 & 255)))\\$(printf %o $(($1 >> 8 & 255)))\\$(printf %o $(($1 >> 16)))\\0"; }
+nans() { # WAV: as long as it was
+  bytes=$((2 * ($(wc -c <"$1") - 44)))
+  {
+    printf 'RIFF' && le32 $((bytes + 36)) && printf 'WAVEfmt \020\0\0\0\003\0\001\0' && le32 8000
+    le32 32000 && printf '\004\0\040\0data' && le32 $bytes
+    head -c $bytes /dev/zero | tr '\0' '\377'
+  } >nans.wav
+  mv nans.wav "$1"
 }
 
 # Closes a test program. One in which everything was skipped is skipped, which ctest knows by 77; the

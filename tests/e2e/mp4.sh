@@ -69,6 +69,18 @@ refused "an MP4 that is cut short" cut.mp4 "mp4' cannot be read: "
   tail -c 1200 clips/rest0.mp4
 } >damaged.mp4
 refused "an MP4 whose frames are damaged" damaged.mp4 "mp4' cannot be read: "
+# One that is missing is found before an earlier one is decoded, and before there is a folder.
+cp damaged.mp4 clips/hurt.mp4
+printf 'path,label\nrest0.mp4,a\nhurt.mp4,b\nnone.mp4,b\n' >clips/none.csv
+for ranks in 1 2; do
+  train gone data.video.path=clips/none.csv distributed.ranks=$ranks
+  judged "an MP4 that is missing, on $ranks" 66 "^clips/none.csv:4:1: data error: cannot open 'clips/none.mp4'" \
+    "hint: .*take it out, or leave out all such clips"
+  check "... before there is a folder" test ! -e gone
+done
+expect "... under plan" 66 "^clips/none.csv:4:1: .*none.mp4" -- "$graphrun" plan "$source/configs/video/motions.yaml" \
+  data.video.path=clips/none.csv
+expect "... of predict" 66 "cannot open 'none.mp4'" -- "$graphrun" predict on2 damaged.mp4 none.mp4
 "$make_mp4" sound.mp4
 refused "an MP4 with sound alone" sound.mp4 "cannot be read: it has no video that this FFmpeg decodes"
 "$make_mp4" none.mp4 0 16 0 0 1

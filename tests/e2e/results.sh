@@ -151,16 +151,20 @@ failed "... on two ranks" hook2 70 "no luck" "hooks=[$scratch/fail.lua]" distrib
 failed "no finite gradient" nan 76 "no finite gradient" training.lr=1e9 training.max_steps=200
 check "... evaluations before it are kept" test "$(rows_of nan/evals.jsonl)" -ge 1
 # What another rank cannot do is known to rank 0, which writes the results. Which rank reads what is
-# the same everywhere; of these recordings some rank but 0 needs one first.
-for gone in 001 005 009 012 014 018 021; do
-  rm -rf half half_run && cp -R data half && echo "no audio" >"half/wavs/$gone.wav"
+# the same everywhere; of these recordings some rank but 0 needs one first, after the first batch.
+for gone in 001 014 018 021 025; do
+  rm -rf half half_run && cp -R data half && nans "half/wavs/$gone.wav"
   limited "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest="$scratch/half/tones.jsonl" \
     "model.graph=$source/graphs/lmu_asr.yaml" output.dir=half_run distributed.ranks=3 distributed.backend=loopback
-  grep -q 'on rank [12] of 3' "$log" && break
+  grep -q 'on rank [12] of 3' "$log" && [ -e half_run ] && break
 done
-check "a recording that is damaged ends a run" test "$code" = 66
-has "... of which another rank has read it" "$log" 'on rank [12] of 3'
-has "... its results name rank and recording" half_run/training_results.json "^ \"ended\": \"failed: rank [12]: .*wavs/$gone.wav"
+if has_module sndfile; then
+  check "a recording that is damaged ends a run" test "$code" = 66
+  has "... of which another rank has read it" "$log" 'on rank [12] of 3'
+  has "... its results name rank and recording" half_run/training_results.json "^ \"ended\": \"failed: rank [12]: .*wavs/$gone.wav"
+else
+  skip "a recording that is damaged ends a run" "no libsndfile, which reads recordings of floats"
+fi
 begin stopped training.max_steps=100000 "hooks=[$source/tests/e2e/slow.lua]"
 wait_steps stopped 3
 kill -TERM "$pid"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/rng.h"
 #include "runtime/data/corpus/corpus.h"
+#include "runtime/data/files.h"
 
 enum { X, Y, LENGTHS };
 enum { BYTES = 256 };
@@ -44,6 +45,7 @@ static gr_status open_inputs(gr_corpus *c, gr_source_request *r) {
   c->spec.paths = (gr_names){GR_NEW(r->arena, const char *, r->n_inputs), r->n_inputs};
   for (int i = 0; i < r->n_inputs; i++) c->spec.paths.at[i] = r->inputs[i];
   c->count = (uint32_t)r->n_inputs;
+  GR_TRY(gr_files_there(r->inputs, r->n_inputs));
   GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &c->spec.paths, NULL, &c->text[0]));
   for (int i = 0; i < r->n_inputs; i++)
     if (!c->text[0].file[i].n)
@@ -60,6 +62,8 @@ static gr_status open_files(gr_corpus *c, gr_source_request *r) {
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.corpus.path is not given"), "path"),
         "a file of text, or a list of files");
+  GR_TRY(gr_about(gr_files_there(s->paths.at, s->paths.n), "path"));
+  GR_TRY(gr_about(gr_files_there(s->eval.at, s->eval.n), "eval_path"));
   GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &s->paths, "path", &c->text[0]));
   GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &s->eval, "eval_path", &c->text[1]));
   return list_text(c, r);

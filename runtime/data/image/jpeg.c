@@ -19,7 +19,7 @@ typedef struct job {
   const char *path;
   size_t bytes;               // of the file
   const gr_picture_use *use;  // or NULL
-  gr_picture *out;
+  gr_picture *out;            // NULL: the head alone
   gr_status status;
   char why[JMSG_LENGTH_MAX];
   jmp_buf jump;
@@ -91,7 +91,7 @@ static void read_rows(job *j) {
   jpeg_read_header(&j->jpeg, TRUE);
   j->status = check_size(j);
   if (!j->status) j->status = check_colours(j);
-  if (j->status) return;
+  if (j->status || !j->out) return;
   jpeg_start_decompress(&j->jpeg);
   size_t row = (size_t)j->out->width * (size_t)j->out->channels;
   while (j->jpeg.output_scanline < j->jpeg.output_height) {

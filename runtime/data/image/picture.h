@@ -32,10 +32,13 @@ typedef struct gr_picture_use {
 // Reads a file, whose first bytes say what it is. Fails with GR_ERR_DATA, which names the file and
 // what is wrong; GR_ERR_LAUNCH if a module cannot be loaded. The caller frees out->at.
 GR_MUST_USE gr_status gr_picture_read(const char *path, const gr_picture_use *, gr_picture *out);
-// The same of a file's bytes; `path` is for messages.
+// The same of a file's bytes; `path` is for messages. out NULL: only the head is read and checked.
 GR_MUST_USE gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t n,
                                         const gr_picture_use *, gr_picture *out);
-// Allocates out->at for a size that a file declares, which is checked first.
+// What is wrong with a file by its head, of which few bytes are read: the error of gr_picture_read
+// for the same use.
+GR_MUST_USE gr_status gr_picture_probe(const char *path, const gr_picture_use *);
+// Checks a size that a file declares, and allocates out->at for it; NULL: only checks it.
 GR_MUST_USE gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width,
                                        int channels, gr_picture *out);
 

@@ -10,7 +10,7 @@ typedef struct job {
   const char *path;
   const unsigned char *at;
   size_t left, bytes;  // of the file: not read yet, and all
-  gr_picture *out;
+  gr_picture *out;     // NULL: the head alone
   png_structp png;
   png_infop info;
   gr_status status;
@@ -67,7 +67,7 @@ static void read_rows(job *j) {
   j->status = gr_picture_alloc(j->path, png_get_image_height(j->png, j->info),
                                png_get_image_width(j->png, j->info),
                                png_get_channels(j->png, j->info), j->out);
-  if (j->status) return;
+  if (j->status || !j->out) return;
   size_t row = (size_t)j->out->width * (size_t)j->out->channels;
   for (int k = 0; k < passes; k++)
     for (int64_t i = 0; i < j->out->height; i++)

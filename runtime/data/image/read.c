@@ -18,6 +18,7 @@ gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width, int 
         "%d pixels a side and 2^28 values of 1 to 4 channels are the most: scale it down, "
         "or copy it again if its head is damaged",
         GR_PICTURE_SIDE);
+  if (!out) return GR_OK;
   size_t bytes = (size_t)(height * width) * (size_t)channels;
   *out = (gr_picture){height, width, channels, calloc(bytes + GR_PICTURE_SPARE, 1)};
   if (out->at) return GR_OK;
@@ -115,7 +116,7 @@ static gr_status read_ppm(const char *path, const unsigned char *bytes, size_t n
                 (long long)want, (long long)there),
         "copy or save it again");
   GR_TRY(gr_picture_alloc(path, height, width, channels, out));
-  memcpy(out->at, t.at, (size_t)want);
+  if (out) memcpy(out->at, t.at, (size_t)want);
   return GR_OK;
 }
 
@@ -128,7 +129,7 @@ static gr_status copy_array(const char *path, const gr_array *a, gr_picture *out
                    "images are u8 of [height, width] or [height, width, channels]");
   int64_t channels = a->rank == 3 ? a->dim[2] : 1;
   GR_TRY(gr_picture_alloc(path, a->dim[0], a->dim[1], channels > 4 ? 5 : (int)channels, out));
-  memcpy(out->at, a->at, (size_t)a->count);
+  if (out) memcpy(out->at, a->at, (size_t)a->count);
   return GR_OK;
 }
 
@@ -137,7 +138,8 @@ static gr_status read_npy(const char *path, const unsigned char *bytes, size_t n
   (void)use;
   gr_arena *a = gr_arena_create();
   gr_array array;
-  gr_status s = gr_npy_parse(a, path, "image", bytes, n, &array);
+  gr_status s = out ? gr_npy_parse(a, path, "image", bytes, n, &array)
+                    : gr_npy_head(path, "image", bytes, n, &array);
   s = s ? s : copy_array(path, &array, out);
   gr_arena_destroy(a);
   return s;
@@ -168,6 +170,7 @@ static gr_status read_any(const char *path, const unsigned char *bytes, size_t n
 
 gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t n,
                             const gr_picture_use *use, gr_picture *out) {
+  if (!out) return read_any(path, bytes, n, use, NULL);
   *out = (gr_picture){0};
   gr_status s = read_any(path, bytes, n, use, out);
   if (!s) return GR_OK;
@@ -176,15 +179,30 @@ gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t
   return s;
 }
 
+// What a head says may be wrong because the file has changed.
+static gr_status because_cut(const gr_mapping *map, gr_status s) {
+  gr_status cut = gr_mapping_check(map);
+  if (cut) gr_status_drop(s);
+  return cut ? cut : s;
+}
+
+gr_status gr_picture_probe(const char *path, const gr_picture_use *use) {
+  gr_mapping map;
+  GR_TRY(gr_mapping_open(path, &map));
+  gr_mapping_expect_few(&map);
+  gr_status s = because_cut(&map, gr_picture_decode(path, map.at, map.bytes, use, NULL));
+  gr_mapping_close(&map);
+  return s;
+}
+
 gr_status gr_picture_read(const char *path, const gr_picture_use *use, gr_picture *out) {
   gr_mapping map;
   *out = (gr_picture){0};
   GR_TRY(gr_mapping_open(path, &map));
-  gr_status s = gr_picture_decode(path, map.at, map.bytes, use, out), cut = gr_mapping_check(&map);
+  gr_status s = because_cut(&map, gr_picture_decode(path, map.at, map.bytes, use, out));
   gr_mapping_close(&map);
-  if (!cut) return s;
-  gr_status_drop(s);  // it is wrong because the file has changed
+  if (!s) return GR_OK;
   free(out->at);
   *out = (gr_picture){0};
-  return cut;
+  return s;
 }

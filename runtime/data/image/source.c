@@ -113,18 +113,26 @@ static gr_status fit(void *self, gr_arena *a, const gr_sample *all, uint32_t n) 
 
 // ---- A sample -----------------------------------------------------------------------------------
 
+// What is cropped is not scaled.
+static gr_picture_use use_of(const gr_image_spec *s) {
+  return s->resize == GR_PICTURE_CROP ? (gr_picture_use){0, 0}
+                                      : (gr_picture_use){s->height, s->width};
+}
+
 static gr_status read_image(const gr_image_spec *s, const char *path, unsigned char *out) {
   gr_picture p;
-  const gr_picture_use use = {s->height, s->width};
-  GR_TRY(gr_picture_read(path, s->resize == GR_PICTURE_CROP ? NULL : &use, &p));
+  const gr_picture_use use = use_of(s);
+  GR_TRY(gr_picture_read(path, &use, &p));
   gr_status e = gr_picture_convert(path, &p, s->channels);
   e = e ? e : gr_picture_fit(&p, s->resize, s->height, s->width, out);
   free(p.at);
   return e;
 }
 
-static const char *path_of(const void *self, uint32_t sample) {
-  return ((const gr_image *)self)->file[sample].path;
+static gr_status probe(const void *self, uint32_t sample) {
+  const gr_image *m = self;
+  const gr_picture_use use = use_of(&m->spec);
+  return gr_picture_probe(m->file[sample].path, &use);
 }
 
 static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
@@ -193,7 +201,7 @@ const gr_source_ops gr_source_image = {.name = "image",
                                        .count = count,
                                        .info = info,
                                        .load = load,
-                                       .path_of = path_of,
+                                       .probe = probe,
                                        .fill = fill,
                                        .metadata = metadata,
                                        .skipped = skipped,

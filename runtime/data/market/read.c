@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/data/csv.h"
+#include "runtime/data/files.h"
 #include "runtime/data/market/market.h"
 
 static const char *const columns[GR_MARKET_COLUMNS] = {"open", "high", "low", "close", "volume"};
@@ -115,7 +116,6 @@ static gr_status read_column(gr_market *m, const gr_csv *t, gr_ticker *k, int wh
 
 static gr_status read_ticker(gr_market *m, gr_ticker *k) {
   gr_csv t;
-  k->path = gr_arena_printf(m->arena, "%s/%s.csv", m->spec.path, k->name);
   GR_TRY(gr_csv_read(m->arena, k->path, &gr_csv_fixed, &t));
   GR_TRY(read_dates(m, &t, k));
   for (int i = 0; i < GR_MARKET_COLUMNS; i++) GR_TRY(read_column(m, &t, k, i));
@@ -161,9 +161,12 @@ gr_status gr_market_read(gr_market *m) {
   if (!names.n) GR_TRY(list_folder(m, &names));
   m->n_tickers = names.n;
   m->ticker = GR_NEW(m->arena, gr_ticker, names.n);
+  const char **paths = GR_NEW(m->arena, const char *, names.n);
   for (int k = 0; k < names.n; k++) {
-    m->ticker[k] = (gr_ticker){.name = names.at[k]};
-    GR_TRY(read_ticker(m, &m->ticker[k]));
+    paths[k] = gr_arena_printf(m->arena, "%s/%s.csv", m->spec.path, names.at[k]);
+    m->ticker[k] = (gr_ticker){.name = names.at[k], .path = paths[k]};
   }
+  GR_TRY(gr_files_there(paths, names.n));
+  for (int k = 0; k < names.n; k++) GR_TRY(read_ticker(m, &m->ticker[k]));
   return align(m);
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/port.h"
 #include "base/work.h"
+#include "runtime/data/files.h"
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/speech.h"
 
@@ -25,17 +26,32 @@ static gr_status check_size(const gr_utterance *u, double seconds, double frames
   return GR_OK;
 }
 
+// A recording's head, which is read once.
+typedef struct head {
+  bool read;
+  gr_audio_info info;
+  gr_status error;  // until it is reported with its sample
+} head;
+
+static gr_status read_head(head *h, const gr_utterance *u, gr_audio_info *out) {
+  if (!h->read) h->error = gr_audio_probe(u->audio, &h->info);
+  gr_status s = h->error;
+  h->read = true, h->error = GR_OK;
+  *out = h->info;
+  return s;
+}
+
 // The number of frames, from the duration in the manifest or else from the recording's header. A
 // long duration would determine the size of every batch, so it is checked against the recording,
 // unless the recording is skipped as too long.
-static gr_status find_frames(gr_speech *d, const gr_utterance *u, int32_t *frames) {
+static gr_status find_frames(gr_speech *d, const gr_utterance *u, head *h, int32_t *frames) {
   enum { DOUBTFUL = 60 };  // seconds
   const gr_feature_spec *f = &d->spec.features;
   gr_audio_info info;
   double samples = u->seconds * f->rate;
   *frames = GR_SPEECH_FRAMES + 1;
   if (u->seconds <= 0) {
-    GR_TRY(gr_audio_probe(u->audio, &info));
+    GR_TRY(read_head(h, u, &info));
     samples = (double)gr_audio_samples_at(&info, f->rate);
   }
   double n = floor(round(samples) / f->hop) + 1;
@@ -43,7 +59,7 @@ static gr_status find_frames(gr_speech *d, const gr_utterance *u, int32_t *frame
   if (d->most_frames && n > d->most_frames) return GR_OK;
   GR_TRY(check_size(u, samples / f->rate, n));
   if (u->seconds <= DOUBTFUL) return GR_OK;
-  GR_TRY(gr_audio_probe(u->audio, &info));
+  GR_TRY(read_head(h, u, &info));
   return gr_speech_check_length(u, f, *frames,
                                 gr_feature_frames(f, gr_audio_samples_at(&info, f->rate)));
 }
@@ -98,7 +114,7 @@ static gr_status check_text(const gr_speech_item *item) {
                  "correct its transcript, or use a smaller data.speech.features.hop");
 }
 
-static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance *u,
+static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance *u, head *h,
                           bool validation) {
   bool keep;
   GR_TRY(gr_work_step(0));
@@ -107,7 +123,8 @@ static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance
   if (!keep) return GR_OK;
   bool log = gr_log_rank() == 0;  // all ranks read the same manifests
   int col = u->seconds > 0 ? u->seconds_col : u->audio_col;
-  gr_status s = find_frames(d, u, &item.frames);
+  gr_status s = find_frames(d, u, h, &item.frames);
+  item.headed = h->read;
   if (s) return gr_unreadable_add(d->unreadable, (gr_loc){m->path, u->line, col}, log, s);
   bool dense = !fits(d, &item);
   s = dense || (d->most_frames && item.frames > d->most_frames) ? GR_OK : check_text(&item);
@@ -119,6 +136,45 @@ static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance
   return GR_OK;
 }
 
+typedef struct heads {
+  const gr_utterance *items;
+  head *at;
+} heads;
+
+static gr_status read_one(void *self, uint32_t i) {
+  heads *h = self;
+  head *one = &h->at[i];
+  if (h->items[i].seconds > 0) return GR_OK;
+  one->error = gr_audio_probe(h->items[i].audio, &one->info);
+  one->read = true;
+  return GR_OK;
+}
+
+// The heads of recordings whose duration the manifest does not say.
+static gr_status read_heads(heads *h, const gr_manifest *m) {
+  bool any = false;
+  for (uint32_t i = 0; i < m->n; i++) any |= m->items[i].seconds <= 0;
+  if (!any) return GR_OK;
+  return gr_files_look(&(gr_files){.verb = "measuring",
+                                   .noun = "recordings",
+                                   .n = m->n,
+                                   .threads = GR_FILES_WAIT,
+                                   .look = read_one,
+                                   .self = h});
+}
+
+static gr_status add_items(gr_speech *d, const gr_manifest *m, bool validation) {
+  gr_arena *scratch = gr_arena_create();
+  heads h = {m->items, GR_NEW(scratch, head, m->n + 1)};
+  gr_status s = read_heads(&h, m);
+  for (uint32_t i = 0; i < m->n; i++) {
+    if (!s) s = add_item(d, m, &m->items[i], &h.at[i], validation);
+    gr_status_drop(h.at[i].error);
+  }
+  gr_arena_destroy(scratch);
+  return s;
+}
+
 gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
   const char *paths[2] = {d->spec.train, d->spec.validation};
   gr_manifest *m = GR_NEW(d->arena, gr_manifest, 2);
@@ -127,8 +183,7 @@ gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
     if (limit && m[i].n > limit) m[i].n = limit;
   }
   d->items = GR_NEW(d->arena, gr_speech_item, (size_t)m[0].n + m[1].n);
-  for (int i = 0; i < 2; i++)
-    for (uint32_t k = 0; k < m[i].n; k++) GR_TRY(add_item(d, m + i, m[i].items + k, i == 1));
+  for (int i = 0; i < 2; i++) GR_TRY(add_items(d, m + i, i == 1));
   return GR_OK;
 }
 
@@ -139,11 +194,13 @@ static gr_status add_input(gr_speech *d, const char *manifest, const gr_utteranc
   GR_TRY(gr_work_step(0));
   *item = (gr_speech_item){.from = u, .manifest = manifest, .text = u->text, .validation = true};
   bool there = manifest || gr_is_file(u->audio);
+  head own = {.read = false};
   gr_status s =
-      there ? find_frames(d, u, &item->frames)
+      there ? find_frames(d, u, &own, &item->frames)
             : gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no recording '%s'", u->audio),
                       "correct the path");
   gr_loc at = manifest ? (gr_loc){manifest, u->line, u->audio_col} : GR_NOWHERE;
+  item->headed = own.read;
   d->count += !s;
   return gr_unreadable_add(d->unreadable, at, gr_log_rank() == 0, s);
 }

@@ -147,7 +147,21 @@ static gr_status compute(const gr_speech *d, const gr_speech_item *item, const f
   return GR_OK;
 }
 
-// The header is read first, so that a recording that is much too long is not read.
+// The head of a recording, which must be of about the length that is listed.
+static gr_status check_head(const gr_speech *d, const gr_speech_item *item, gr_audio_info *out) {
+  const gr_feature_spec *f = &d->spec.features;
+  GR_TRY(gr_audio_probe(item->from->audio, out));
+  return gr_speech_check_length(item->from, f, item->frames,
+                                gr_feature_frames(f, gr_audio_samples_at(out, f->rate)));
+}
+
+static gr_status probe(const void *self, uint32_t sample) {
+  const gr_speech_item *item = item_of(self, sample);
+  gr_audio_info ignored;
+  return item->headed ? GR_OK : check_head(self, item, &ignored);
+}
+
+// The head is read first, so that a recording that is much too long is not read.
 static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
   const gr_speech *d = self;
   const gr_speech_item *item = item_of(self, sample);
@@ -155,9 +169,7 @@ static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded
   gr_audio_info audio;
   float *samples;
   uint64_t n;
-  GR_TRY(gr_audio_probe(item->from->audio, &audio));
-  GR_TRY(gr_speech_check_length(item->from, f, item->frames,
-                                gr_feature_frames(f, gr_audio_samples_at(&audio, f->rate))));
+  GR_TRY(check_head(d, item, &audio));
   GR_TRY(gr_audio_read(item->from->audio, f->rate, audio.samples, &samples, &n));
   gr_status s = compute(d, item, samples, n, most, out);
   free(samples);
@@ -188,10 +200,6 @@ static void reference(const void *self, uint32_t sample, gr_text *out) {
 }
 static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
   gr_vocab_decode(((const gr_speech *)self)->spec.vocab, ids, (size_t)n, out);
-}
-
-static const char *path_of(const void *self, uint32_t sample) {
-  return item_of(self, sample)->from->audio;
 }
 
 // The size of the recording in bytes; -1: the file is missing. No audio is read.
@@ -230,7 +238,7 @@ const gr_source_ops gr_source_speech = {
     .info = info,
     .extent = extent,
     .load = load,
-    .path_of = path_of,
+    .probe = probe,
     .fill = fill,
     .metadata = metadata,
     .skipped = skipped,

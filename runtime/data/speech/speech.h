@@ -32,6 +32,7 @@ typedef struct gr_speech_item {
   const int32_t *targets;  // [n_targets]
   int32_t n_targets, frames;
   bool validation;  // listed by the validation manifest
+  bool headed;      // its head was read while it was listed
 } gr_speech_item;
 
 typedef enum gr_speech_skip {

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/port.h"
+#include "runtime/data/files.h"
 #include "runtime/data/table/table.h"
 
 // A file for validation, or for the weights of a run, lacks a column of the file that was trained
@@ -250,7 +251,15 @@ static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
   return GR_OK;
 }
 
+// Before the first is read, which may take long.
+static gr_status find_files(const gr_table *t, const gr_source_request *r) {
+  if (t->inputs) return gr_files_there(r->inputs, r->n_inputs);
+  GR_TRY(gr_about(gr_files_there(t->spec.paths.at, t->spec.paths.n), "path"));
+  return gr_about(gr_files_there(t->spec.eval.at, t->spec.eval.n), "eval_path");
+}
+
 gr_status gr_table_open_columns(gr_table *t, const gr_source_request *r) {
+  GR_TRY(find_files(t, r));
   t->part = GR_NEW(t->arena, gr_table_part, r->n_inputs + 2);
   t->kept = r->record || t->inputs;
   if (!t->inputs) GR_TRY(open_part(t, 0, &t->spec.paths, r->record));

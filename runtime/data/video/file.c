@@ -43,19 +43,29 @@ static gr_status check_size(gr_video *v, const gr_array *a) {
 // ---- Compressed ---------------------------------------------------------------------------------
 
 #ifdef GR_HAVE_LIBAV
+static gr_status probe_compressed(const char *path) {
+  const gr_video_module *libav;
+  GR_TRY(gr_module_open("libav", &libav));
+  return libav->probe(path);
+}
+
 static gr_status decode(const gr_video_spec *s, const char *path, gr_video_frames *out) {
   const gr_video_module *libav;
   GR_TRY(gr_module_open("libav", &libav));
   return libav->decode(path, s->height, s->width, s->gray ? 1 : 3, out);
 }
 #else
-static gr_status decode(const gr_video_spec *s, const char *path, gr_video_frames *out) {
-  (void)s, (void)out;
+static gr_status probe_compressed(const char *path) {
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE,
               "the video '%s' is no .npy file, the one kind that this build reads", path),
       "build with FFmpeg's libraries (libavformat-dev, libavcodec-dev, libswscale-dev), or "
       "save its frames by numpy.save");
+}
+
+static gr_status decode(const gr_video_spec *s, const char *path, gr_video_frames *out) {
+  (void)s, (void)out;
+  return probe_compressed(path);
 }
 #endif
 
@@ -77,17 +87,28 @@ static gr_status open_compressed(gr_video *v, gr_video_file *f, gr_array *a) {
 // ---- All ----------------------------------------------------------------------------------------
 
 // By its name, so that a damaged array is reported as one; or by its first bytes.
-static bool is_npy(const gr_video_file *f) {
-  const char *dot = strrchr(f->path, '.');
+static bool is_npy(const gr_mapping *m, const char *path) {
+  const char *dot = strrchr(path, '.');
   if (dot && !strcasecmp(dot, ".npy")) return true;
-  return f->map.bytes > 5 && !memcmp(f->map.at, "\x93NUMPY", 6);
+  return m->bytes > 5 && !memcmp(m->at, "\x93NUMPY", 6);
+}
+
+gr_status gr_video_probe(const char *path) {
+  gr_mapping map;
+  gr_array a;
+  GR_TRY(gr_mapping_open(path, &map));
+  gr_mapping_expect_few(&map);
+  gr_status s = is_npy(&map, path) ? gr_npy_head(path, "video", map.at, map.bytes, &a)
+                                   : probe_compressed(path);
+  gr_mapping_close(&map);
+  return s;
 }
 
 gr_status gr_video_open_file(gr_video *v, gr_video_file *f) {
   gr_array a;
   f->at = NULL, f->decoded = NULL;
   GR_TRY(gr_mapping_open(f->path, &f->map));
-  bool npy = is_npy(f);
+  bool npy = is_npy(&f->map, f->path);
   if (!npy) gr_mapping_close(&f->map);
   gr_status s = npy ? gr_npy_parse(v->arena, f->path, "video", f->map.at, f->map.bytes, &a)
                     : open_compressed(v, f, &a);

@@ -42,7 +42,11 @@ static gr_status open_file(job *j) {
   av_dict_free(&options);
   if (error < 0)
     return broken(j, "it is no .npy file, and no MP4, MOV, MKV, WebM, AVI, OGG or FLV", error);
-  error = avformat_find_stream_info(j->file, NULL);
+  return GR_OK;
+}
+
+static gr_status find_streams(job *j) {
+  int error = avformat_find_stream_info(j->file, NULL);
   if (error < 0) return broken(j, "its streams are not known", error);
   j->bytes = avio_size(j->file->pb);
   return j->bytes < 0 ? broken(j, "its size is not known", (int)j->bytes) : GR_OK;
@@ -132,18 +136,31 @@ static gr_status decode_all(job *j) {
 
 static gr_status run(job *j) {
   GR_TRY(open_file(j));
+  GR_TRY(find_streams(j));
   GR_TRY(open_codec(j));
   j->packet = av_packet_alloc();
   j->frame = av_frame_alloc();
   return j->packet && j->frame ? decode_all(j) : broken(j, "no memory", 0);
 }
 
+static void limit(void) {
+  av_log_set_level(AV_LOG_QUIET);
+  av_max_alloc(ALLOCATION);
+}
+
+static gr_status probe(const char *path) {
+  job j = {.path = path};
+  limit();
+  gr_status s = open_file(&j);
+  avformat_close_input(&j.file);
+  return s;
+}
+
 static gr_status decode(const char *path, int64_t height, int64_t width, int channels,
                         gr_video_frames *out) {
   job j = {.path = path, .out = out};
   *out = (gr_video_frames){.height = height, .width = width, .channels = channels};
-  av_log_set_level(AV_LOG_QUIET);
-  av_max_alloc(ALLOCATION);
+  limit();
   gr_status s = run(&j);
   sws_freeContext(j.scaler);
   av_frame_free(&j.frame);
@@ -156,4 +173,4 @@ static gr_status decode(const char *path, int64_t height, int64_t width, int cha
   return s;
 }
 
-const gr_video_module gr_module = {decode};
+const gr_video_module gr_module = {probe, decode};

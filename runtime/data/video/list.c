@@ -2,6 +2,7 @@
 #include <string.h>
 #include "base/log.h"
 #include "base/work.h"
+#include "runtime/data/files.h"
 #include "runtime/data/video/video.h"
 
 // A line says the label of a video, and so of all its clips; or, with a frame, of the clip that has
@@ -91,19 +92,52 @@ static gr_status add_around(const lines *l, uint32_t row, gr_video_clip like) {
 
 // ---- Lines --------------------------------------------------------------------------------------
 
-// Opens the video that a line names, unless an earlier one does. What is wrong with it is said
-// once.
-static gr_status open_video(lines *l, uint32_t row, uint32_t *out) {
+// The video that a line names.
+static uint32_t find_video(lines *l, uint32_t row) {
   gr_video *v = l->video;
   const char *name = gr_file_list_name(v->arena, &v->list, row);
-  if (gr_map_find(&l->files, name, out)) return GR_OK;
-  *out = v->n_files++;
-  gr_map_put(&l->files, name, *out);
-  gr_video_file *f = &v->file[*out];
-  *f = (gr_video_file){
-      .name = name, .path = gr_file_list_path(v->arena, &v->list, name), .key = gr_hash_text(name)};
-  return gr_unreadable_add(l->request->unreadable, place(l, row), gr_log_rank() == 0,
-                           gr_video_open_file(v, f));
+  uint32_t i;
+  if (gr_map_find(&l->files, name, &i)) return i;
+  i = v->n_files++;
+  gr_map_put(&l->files, name, i);
+  v->file[i] = (gr_video_file){.name = name,
+                               .path = gr_file_list_path(v->arena, &v->list, name),
+                               .key = gr_hash_text(name),
+                               .line = place(l, row).line};
+  return i;
+}
+
+// What is wrong with a video is said once, where the first line names it.
+static gr_status report(const lines *l, const gr_video_file *f, gr_status s) {
+  if (!f->line) return s;
+  return gr_unreadable_add(l->request->unreadable, (gr_loc){l->video->list.csv.path, f->line, 1},
+                           gr_log_rank() == 0, s);
+}
+
+// Opens the video that a line names, unless an earlier one has.
+static gr_status open_video(lines *l, uint32_t row, uint32_t *out) {
+  gr_video *v = l->video;
+  gr_video_file *f = &v->file[ *out = find_video(l, row)];
+  if (f->opened) return GR_OK;
+  f->opened = true;
+  return report(l, f, gr_video_open_file(v, f));
+}
+
+static gr_status look_at(void *self, uint32_t i) {
+  const lines *l = self;
+  const gr_video_file *f = &l->video->file[i];
+  return report(l, f, gr_video_probe(f->path));
+}
+
+// Before the first is decoded, which may take long.
+static gr_status look_at_videos(lines *l) {
+  if (l->request->unreadable->skip) return GR_OK;
+  return gr_files_look(&(gr_files){.verb = "looking for",
+                                   .noun = "videos",
+                                   .n = l->video->n_files,
+                                   .threads = GR_FILES_WAIT,
+                                   .look = look_at,
+                                   .self = l});
 }
 
 static gr_status add_line(lines *l, uint32_t row) {
@@ -125,11 +159,14 @@ static gr_status list_inputs(gr_video *v, const gr_source_request *r) {
   gr_names recorded = gr_names_recorded(v->arena, r->record, "class_names");
   v->classes.names = recorded.at, v->classes.n = recorded.n;
   v->file = GR_NEW(v->arena, gr_video_file, r->n_inputs);
+  for (; v->n_files < (uint32_t)r->n_inputs; v->n_files++) {
+    const char *path = r->inputs[v->n_files];
+    v->file[v->n_files] =
+        (gr_video_file){.name = path, .path = path, .key = gr_hash_text(path), .opened = true};
+  }
+  GR_TRY(look_at_videos(&(lines){.video = v, .request = r}));
   for (int i = 0; i < r->n_inputs; i++) {
-    gr_video_file *f = &v->file[v->n_files++];
-    *f = (gr_video_file){
-        .name = r->inputs[i], .path = r->inputs[i], .key = gr_hash_text(r->inputs[i])};
-    GR_TRY(gr_video_open_file(v, f));
+    GR_TRY(gr_video_open_file(v, &v->file[i]));
     GR_TRY(add_clips(v, r, (gr_video_clip){.video = (uint32_t)i, .split = GR_SPLIT_VALIDATION}));
   }
   return GR_OK;
@@ -143,6 +180,8 @@ gr_status gr_video_list(gr_video *v, const gr_source_request *r) {
   v->file = GR_NEW(v->arena, gr_video_file, v->list.csv.rows + 1);
   GR_TRY(find_frames(&l));
   GR_TRY(number_classes(v, r->record));
+  for (uint32_t row = 0; row < v->list.csv.rows && !r->limit; row++) find_video(&l, row);
+  GR_TRY(look_at_videos(&l));
   for (uint32_t row = 0; row < v->list.csv.rows; row++) {
     if (r->limit && v->count >= r->limit) break;
     GR_TRY(add_line(&l, row));

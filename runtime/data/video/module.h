@@ -11,6 +11,8 @@ typedef struct gr_video_frames {
 } gr_video_frames;
 
 typedef struct gr_video_module {
+  // What is wrong with a file by its head: the error of decode.
+  gr_status (*probe)(const char *path);
   // Decodes all frames of a file, each scaled (bilinear) to height x width, or with 0 as large as
   // they are, to channels: 3 of RGB, or 1 of gray. GR_ERR_DATA, which names the file. The caller
   // frees out->at.

@@ -22,6 +22,8 @@ typedef struct gr_video_file {
   const unsigned char *at;  // [frames, height, width, channels]; NULL: it cannot be used
   unsigned char *decoded;   // malloc: the same, of a compressed video; else NULL
   uint64_t key;             // a hash of the name
+  int line;                 // of the list: the first that names it; 0: none does
+  bool opened;              // or tried
 } gr_video_file;
 
 typedef struct gr_video_clip {
@@ -55,5 +57,7 @@ extern const gr_source_ops gr_source_video;
 // Maps a video and checks that it is one of the size of the others, with room for a clip. Fails
 // with GR_ERR_DATA; the file is then without values.
 GR_MUST_USE gr_status gr_video_open_file(gr_video *, gr_video_file *);
+// What is wrong with a video by its head, of which few bytes are read.
+GR_MUST_USE gr_status gr_video_probe(const char *path);
 // Lists the clips of the list's videos, or those of the files to predict.
 GR_MUST_USE gr_status gr_video_list(gr_video *, const gr_source_request *);

@@ -18,17 +18,27 @@ static bool same_part(const gr_mesh *mesh, unsigned axes, int rank, int other) {
   return true;
 }
 
-// Covers all states that are sharded over exactly these axes; sets their number.
+enum { PART = 16 << 20 };  // bytes between two looks at signals
+
+static uint64_t hash_parts(uint64_t hash, const char *at, size_t bytes) {
+  for (size_t i = 0; i < bytes && !gr_run_signalled(); i += PART)
+    hash = gr_hash_bytes(hash, at + i, bytes - i < PART ? bytes - i : PART);
+  return hash;
+}
+
+// Covers all states that are sharded over exactly these axes; sets their number. Without their
+// hash where a rank is asked to stop.
 static gr_status hash_states(gr_rank *r, unsigned axes, uint64_t *hash, uint32_t *n) {
   const gr_plan *p = r->spec->plan;
   const void *at;
   *n = 0, *hash = GR_HASH_START;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     if (s->kind == GR_KIND_GRAD_ACCUMULATOR || split_over(&p->mesh, s) != axes) continue;
+    ++*n;
+    if (gr_run_signalled()) continue;
     gr_exec_tensor t = gr_exec_state(r->exec, s);
     GR_TRY(gr_exec_view(r->exec, &t, r->staging, &at));
-    *hash = gr_hash_bytes(*hash, at, t.bytes);
-    ++*n;
+    *hash = hash_parts(*hash, at, t.bytes);
   }
   return GR_OK;
 }
@@ -50,26 +60,37 @@ static gr_status compare(gr_rank *r, unsigned axes, uint64_t hash) {
   return s;
 }
 
+typedef struct counts {
+  uint32_t whole, shared, single;  // states: on all ranks, on some, on one
+  uint64_t hash;                   // of the first
+} counts;
+
+static void report(gr_rank *r, const counts *n) {
+  gr_text t = gr_text_make(r->arena);
+  gr_text_printf(&t, "%u state%s bit-equal on all %d ranks (hash %016llx)", n->whole,
+                 n->whole == 1 ? " is" : "s are", r->ranks, (unsigned long long)n->hash);
+  if (n->shared) gr_text_printf(&t, "; %u more on all ranks that hold the same part", n->shared);
+  if (n->single) gr_text_printf(&t, "; %u split, with no second copy to compare", n->single);
+  gr_log(GR_INFO, "%s", t.at);
+}
+
 // A state that is sharded over every axis has no replicas to compare.
 gr_status gr_run_weights_equal(gr_rank *r) {
   const gr_mesh *mesh = &r->spec->plan->mesh;
-  uint32_t whole = 0, shared = 0, single = 0;
-  uint64_t hash, of_whole = GR_HASH_START;
+  counts n = {.hash = GR_HASH_START};
+  uint64_t hash;
   unsigned all = 0;
+  bool goes_on = true;
   for (int a = 0; a < mesh->n_axes; a++) all |= mesh->axis[a].size > 1 ? 1u << a : 0;
   for (unsigned axes = 0; r->ranks > 1 && axes <= all; axes++) {
-    uint32_t n = 0;
-    if (!(axes & ~all)) GR_TRY(hash_states(r, axes, &hash, &n));
-    if (n && axes != all) GR_TRY(compare(r, axes, hash));
-    if (n && !axes) of_whole = hash;
-    *(axes == all ? &single : axes ? &shared : &whole) += n;
+    uint32_t these = 0;
+    if (!(axes & ~all)) GR_TRY(hash_states(r, axes, &hash, &these));
+    if (these) GR_TRY(gr_run_all_ok(r, !gr_run_signalled(), &goes_on));
+    if (!goes_on) return GR_OK;
+    if (these && axes != all) GR_TRY(compare(r, axes, hash));
+    if (these && !axes) n.hash = hash;
+    *(axes == all ? &n.single : axes ? &n.shared : &n.whole) += these;
   }
-  if (r->rank || r->ranks == 1) return GR_OK;
-  gr_text t = gr_text_make(r->arena);
-  gr_text_printf(&t, "%u state%s bit-equal on all %d ranks (hash %016llx)", whole,
-                 whole == 1 ? " is" : "s are", r->ranks, (unsigned long long)of_whole);
-  if (shared) gr_text_printf(&t, "; %u more on all ranks that hold the same part", shared);
-  if (single) gr_text_printf(&t, "; %u split, with no second copy to compare", single);
-  gr_log(GR_INFO, "%s", t.at);
+  if (!r->rank && r->ranks > 1) report(r, &n);
   return GR_OK;
 }

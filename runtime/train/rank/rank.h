@@ -129,7 +129,8 @@ GR_MUST_USE gr_status gr_run_stopped_opening(gr_rank *, gr_status);
 // ---- tables.c
 GR_MUST_USE gr_status gr_run_load_tables(gr_rank *);  // writes the data's tables to their states
 // ---- equal.c
-// Checks that ranks that hold the same slice of a state hold the same bits. Collective.
+// Checks that ranks that hold the same slice of a state hold the same bits. Ends early, with GR_OK,
+// when a rank is asked to stop: gr_run_go_on follows. Collective.
 GR_MUST_USE gr_status gr_run_weights_equal(gr_rank *);
 // ---- hparams.c
 // The hyper-parameters of the run, *n of them: values that files or arguments have set.

@@ -94,7 +94,18 @@ static void unlike(void) {
   CHECK(strstr(said, "rank 2 is not that of rank 0"), "%s", said);
 }
 
+// A run that is asked to stop compares nothing more, on any rank: what follows ends it.
+static void stopped(void) {
+  char said[512];
+  gr_stop_request();
+  compare(0, 1, said, sizeof said);
+  gr_stop_clear();
+  CHECK(!*said, "%s", said);
+  compare(0, 1, said, sizeof said);
+  CHECK(*said, "and then it compares again");
+}
+
 int main(int argc, char **argv) {
   gr_log_open(GR_WARN, 0, 1);
-  return RUN(argc, argv, {"alike", alike}, {"unlike", unlike});
+  return RUN(argc, argv, {"alike", alike}, {"unlike", unlike}, {"stopped", stopped});
 }

@@ -292,7 +292,32 @@ static void is_shown(void) {
   CHECK(!strcmp(text, want), "%s", text);
 }
 
+// Items are shown as a share of all, in the way of the work around them.
+static void items_are_shown(void) {
+  char text[2000] = "";
+  FILE *log = fmemopen(text, sizeof text - 1, "w");
+  gr_work items;
+  gr_log_copy_to(log);
+  gr_work_begin(&test.work, GR_WORK_LINES, "around", 0);
+  gr_work_begin_items(&items, "looking for 12000 files", 12000);
+  items.clock = fake_clock, test.now = items.began = 100;
+  for (int i = 1; i <= 12000; i++) {
+    test.now = 100 + i / 1000.0;
+    CHECK(gr_work_add(&items, 1), "goes on");
+  }
+  gr_work_end(&items);
+  gr_work_end(&test.work);
+  gr_work_begin_items(&items, "within no other", 2);
+  items.clock = fake_clock, test.now = 1000;
+  CHECK(gr_work_add(&items, 1), "goes on");
+  gr_work_end(&items);
+  gr_log_copy_to(NULL);
+  fclose(log);
+  CHECK(!strcmp(text, "looking for 12000 files: 41 %  eta 0:07\n"), "%s", text);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"ends_soon", ends_soon}, {"deferred", deferred},
-             {"on_threads", on_threads}, {"is_shown", is_shown});
+             {"on_threads", on_threads}, {"is_shown", is_shown},
+             {"items_are_shown", items_are_shown});
 }
