@@ -11,9 +11,9 @@
 //   autodiff                        grad, save_for_backward
 //   shard, and the proof of it      index_spec (or sharding_rules), linear, padding, localize
 //   loop_hoist                      index_spec
-//   buffer assignment               inplace, scratch, multi_tensor
+//   buffer assignment               inplace (or an update's formula), scratch, multi_tensor
 //   schedule, coalescing            collective
-//   devices                         cpu, fast, gpu, scratch
+//   devices                         cpu, fast, gpu, formula, formulas, scratch
 //   fuse                            tile, tile_formula, row (or row_of)
 //   the optimizer                   optimizer
 //   tests                           cases: kernels, gradient, every sharding, padding, in place
@@ -110,7 +110,7 @@ typedef struct gr_attr {
   const char *doc;
   const char *choices;  // "sum|mean|none"
   const char *range;    // ">= 0 < 1", of a number that users set; NULL: any
-  bool axis;            // an axis, or axes, of operand 0: models may count from the end, -1 is the last
+  bool axis;  // an axis, or axes, of operand 0: models may count from the end, -1 is the last
 } gr_attr;
 #define GR_ATTR(type, field, kind, default_value, doc) \
   { #field, kind, offsetof(type, field), default_value, doc }
@@ -163,6 +163,7 @@ enum { GR_ROW_TEXT = 256 };   // bytes of a row's formula
 enum { GR_MAX_INPLACE = 4 };  // outputs of one op that may be made in operands
 typedef struct gr_sharding_rule gr_sharding_rule;
 typedef struct gr_optimizer gr_optimizer;
+typedef struct gr_formula gr_formula;
 struct gr_op {
   const char *name, *doc;
   int n_in, n_out;  // number of operands and results; GR_ANY: infer checks and sets it
@@ -198,7 +199,10 @@ struct gr_op {
   bool training_only;   // in evaluation, and where attribute p is 0, the identity of operand 0; or,
                         // of any number of operands, the op with p = 0 and without the step number
   const char *formula;  // pointwise ops: a scalar expression in x0, x1, ... valid in C and CUDA C
-  gr_tile tile;         // elementwise ops that can be part of a fused node: the kernel of a tile,
+  // Ops of several results, or with scalar operands, that are statements (ir/formula.h): a formula
+  // for each number of operands that the op takes, the last one for most; ends with NULL.
+  const gr_formula *const *formulas;
+  gr_tile tile;  // elementwise ops that can be part of a fused node: the kernel of a tile,
   const char *tile_formula;  // and its formula; NULL: `formula`
   // Ops over rows, which can be part of a fused node too: the formula of an element of a row of the
   // last axis (ops/kernels/gpu_row.h), and the kernel on a GPU without `gpu`. row_of writes it
@@ -206,11 +210,12 @@ struct gr_op {
   // tiles of whole rows, or of any elements of ops that are `random`.
   const char *row;
   void (*row_of)(const gr_op_call *, char buf[GR_ROW_TEXT]);
-  // The last results of such an op may be sums over all rows, vectors: an expression for each, which
-  // may use what statements of `row` have named: "x2 * (x0 - m) * s; x2". On a tile, `fast` adds to
-  // what they hold, and `cpu` keeps what it needs for that in its working memory.
+  // The last results of such an op may be sums over all rows, vectors: an expression for each,
+  // which may use what statements of `row` have named: "x2 * (x0 - m) * s; x2". On a tile, `fast`
+  // adds to what they hold, and `cpu` keeps what it needs for that in its working memory.
   const char *column_sums;
-  int8_t inplace[GR_MAX_INPLACE];  // by output: 1 + the operand whose memory it may reuse, or 0
+  int8_t inplace[GR_MAX_INPLACE];  // by output: 1 + the operand whose memory it may reuse, or 0;
+                                   // updates by a formula do without
   bool inplace_each;               // output i may reuse operand i, for every i, if of its type
 
   // cpu: the reference: plain loops in the order of the formula, any dtype, accumulating
@@ -218,7 +223,7 @@ struct gr_op {
   gr_kernel cpu;
   gr_kernel (*fast)(const gr_op_call *);
   size_t (*scratch)(const gr_op_call *);  // bytes of working memory that either kernel needs
-  // Describes the launches that do the call on a GPU (ops/kernels/gpu.h). NULL: those of the
+  // Describes the launches that do the call on a GPU (ops/kernels/gpu.h). NULL: that of the
   // formula, if the op has one; collectives are the communicator's, scans the executor's.
   // GR_ERR_UNSUPPORTED if these types cannot run there.
   gr_status (*gpu)(gr_gpu_call *);
@@ -226,7 +231,8 @@ struct gr_op {
   const gr_optimizer *optimizer;  // of an optimizer: its states (ops/optim/optim.h)
 };
 
-// The operand whose memory output k may reuse, or -1. The op's kernels read each of its elements
+// The operand whose memory output k may reuse, or -1: by `inplace`, or that which it follows in an
+// update. The op's kernels read each of its elements
 // before they write that element; whether the operand is dead is the planner's question.
 int gr_op_inplace(const gr_op *, int k);
 // Checks s->in and sets s->n_out and s->out, by the notation and then by op->infer. GR_ERR_TYPE if

@@ -1,9 +1,11 @@
 // same.c - structural equality of graphs and attributes, and op calls of nodes (graph.h, op.h).
 #include <string.h>
-#include "ir/op.h"
+#include "ir/formula.h"
 
 int gr_op_inplace(const gr_op *op, int k) {
+  const gr_formula *f = gr_formula_last(op);
   if (op->inplace_each) return k;
+  if (f && f->if_ok) return gr_formula_place(f, k);
   return k < GR_MAX_INPLACE ? op->inplace[k] - 1 : -1;
 }
 

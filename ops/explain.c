@@ -1,4 +1,5 @@
 // explain.c - prints ops for `graphrun ops`; everything is read from the op's descriptor.
+#include "ir/formula.h"
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 
@@ -102,6 +103,10 @@ static void put_sharding_rules(FILE *f, const gr_op *op) {
   }
 }
 
+static void put_formulas(FILE *f, const gr_op *op) {
+  for (const gr_formula *const *a = op->formulas; a && *a; a++) gr_formula_print(f, *a);
+}
+
 void gr_op_explain(FILE *f, const gr_op *op) {
   fprintf(f, "%s: %s\n", op->name, op->doc);
   if (gr_op_is_internal(op)) fprintf(f, "  made by    compiler passes; not available in models\n");
@@ -114,6 +119,7 @@ void gr_op_explain(FILE *f, const gr_op *op) {
   put_attrs(f, op);
   put_states(f, op);
   if (op->formula) fprintf(f, "  formula    %s\n", op->formula);
+  put_formulas(f, op);
   fprintf(f, "  gradient   %s\n", op->grad ? "yes" : "no");
   put_sharding_rules(f, op);
   put_cases(f, op);

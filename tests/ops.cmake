@@ -1,6 +1,6 @@
 add_library(test_ops_bench ops/bench.c)
 target_link_libraries(test_ops_bench gr_ops)
-foreach(test ops padding gradients fastmath narrow sources corners sample tails)
+foreach(test ops formula padding gradients fastmath narrow sources corners sample tails)
   add_executable(test_${test} ops/test_${test}.c)
   target_link_libraries(test_${test} test_ops_bench)
   add_test(NAME ops.${test} COMMAND test_${test})

@@ -181,6 +181,9 @@ void gr_gpu_define(gr_gpu_call *, gr_gpu_kernel *, const char *name, const char 
 // attributes by name: out[0][i] = formula(in[0][i], in[1][i], ...). Operands and result have equal
 // shapes and may have different types; the result may take the memory of an operand of its type.
 GR_MUST_USE gr_status gr_gpu_formula(gr_gpu_call *, const char *formula);
+// Appends the kernel that is generated from the op's statements (ops/kernels/formula.h), if it has
+// a formula for so many operands: GR_ERR_UNSUPPORTED otherwise.
+GR_MUST_USE gr_status gr_gpu_statements(gr_gpu_call *);
 // The type of elements in the text of a kernel: float, bf16, long long, ...
 const char *gr_gpu_type(gr_dtype);
 // Appends the attributes that a formula can name, as constants of the type W.
@@ -193,7 +196,7 @@ void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
 void gr_gpu_attention_add(gr_gpu_call *, const gr_gpu_attention *);
 void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes);
 
-// Describes a call: by op->gpu, or by the op's formula, of an element or of a row's.
+// Describes a call: by op->gpu, or by the op's formula, of an element, of several, or of a row's.
 // GR_ERR_UNSUPPORTED if it has neither, in the words of gr_gpu_refuse, which is for an op's `gpu`
 // too.
 GR_MUST_USE gr_status gr_gpu_describe(gr_gpu_call *);

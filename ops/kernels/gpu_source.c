@@ -2,6 +2,7 @@
 // that is generated from the formula of a pointwise op. See gpu.h.
 #include <math.h>
 #include <string.h>
+#include "ops/kernels/formula.h"
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/gpu_row.h"
 
@@ -42,20 +43,30 @@ gr_status gr_gpu_refuse(const gr_op_call *call) {
 gr_status gr_gpu_describe(gr_gpu_call *g) {
   const gr_op *op = g->call->op;
   if (op->formula && !op->gpu) return gr_gpu_formula(g, op->formula);
+  if (op->formulas && !op->gpu) return gr_gpu_statements(g);
   GR_TRY(op->gpu ? op->gpu(g) : gr_gpu_row(g));
   g->scratch = (g->scratch + 255) / 256 * 256;
   return GR_OK;
 }
 
-size_t gr_call_scratch(const gr_op_call *call, bool gpu) {
-  if (!gpu || call->op->collective) return call->op->scratch ? call->op->scratch(call) : 0;
+// Describes a call for what that says of it: its error, and its working memory.
+static gr_status inspect(const gr_op_call *call, bool layers, size_t *scratch) {
+  bool formula = call->op->formula || gr_formula_of(call->op, call->n_in);
+  *scratch = 0;
+  if (formula && !call->op->gpu) return GR_OK;  // the text need not be written to know
   gr_arena *work = gr_arena_create();
-  gr_gpu_call g = {.call = call, .arena = work};
+  gr_gpu_call g = {.call = call, .layers = layers, .arena = work};
   g.launch = GR_NEW(work, gr_gpu_launch, GR_GPU_LAUNCHES);
   gr_status s = gr_gpu_describe(&g);
-  size_t bytes = g.scratch;  // of a loop that runs node by node too
-  gr_status_drop(s);
+  *scratch = g.scratch;  // of a loop that runs node by node too
   gr_arena_destroy(work);
+  return s;
+}
+
+size_t gr_call_scratch(const gr_op_call *call, bool gpu) {
+  size_t bytes;
+  if (!gpu || call->op->collective) return call->op->scratch ? call->op->scratch(call) : 0;
+  gr_status_drop(inspect(call, false, &bytes));
   return bytes;
 }
 

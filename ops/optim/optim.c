@@ -1,6 +1,7 @@
 // optim.c - see optim.h.
 #include "ops/optim/optim.h"
 #include <string.h>
+#include "ir/formula.h"
 #include "ops/ops.h"
 
 const gr_op *gr_optim_find(const char *name) {
@@ -75,45 +76,46 @@ gr_layout gr_optim_state_layout(const gr_op *op, int k, const gr_type *w, gr_lay
 
 // ---- Emitting -----------------------------------------------------------------------------------
 
-static gr_val operand(const gr_optim_update *u, const char *word, size_t n) {
+static bool is_called(const gr_formula_name *name, const char *word) {
+  return strlen(word) == (size_t)name->n_name && !strncmp(word, name->name, strlen(word));
+}
+
+static gr_val operand(const gr_optim_update *u, const gr_formula_name *name) {
   const struct {
     const char *name;
     gr_val is;
   } scalars[] = {{"w", u->w},       {"g", u->g},         {"lr", u->lr},
                  {"step", u->step}, {"scale", u->scale}, {"ok", u->ok}};
   for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
-    if (strlen(scalars[i].name) == n && !strncmp(scalars[i].name, word, n)) return scalars[i].is;
-  for (int k = 0; u->op->optimizer->states[k].name; k++) {
-    const char *name = u->op->optimizer->states[k].name;
-    if (strlen(name) == n && !strncmp(name, word, n)) return u->state[k];
-  }
-  for (int k = 0; k < GR_MAX_OPTIM_PARAMS && u->op->attrs[k].name; k++) {
-    const char *name = u->op->attrs[k].name;
-    if (strlen(name) == n && !strncmp(name, word, n)) return u->param[k];
-  }
+    if (is_called(name, scalars[i].name)) return scalars[i].is;
+  for (int k = 0; u->op->optimizer->states[k].name; k++)
+    if (is_called(name, u->op->optimizer->states[k].name)) return u->state[k];
+  for (int k = 0; k < GR_MAX_OPTIM_PARAMS && u->op->attrs[k].name; k++)
+    if (name->kind == GR_NAME_PARAM && is_called(name, u->op->attrs[k].name)) return u->param[k];
   return GR_NONE;
 }
 
+// The names of the op's last formula; 0: it has none.
+static int read_names(const gr_op *op, gr_formula_name out[GR_FORMULA_NAMES]) {
+  const gr_formula *f = gr_formula_last(op);
+  return f ? gr_formula_list(f, out) : 0;
+}
+
 bool gr_optim_is_operand(const gr_op *op, int k) {
-  const char *name = op->attrs[k].name, *list = op->optimizer->operands;
-  size_t n = strlen(name);
-  for (const char *p = list; p && k < GR_MAX_OPTIM_PARAMS && *p; p += strspn(p, " ")) {
-    size_t word = strcspn(p, " ");
-    if (word == n && !strncmp(p, name, n)) return true;
-    p += word;
-  }
+  gr_formula_name name[GR_FORMULA_NAMES];
+  for (int i = 0, n = k < GR_MAX_OPTIM_PARAMS ? read_names(op, name) : 0; i < n; i++)
+    if (name[i].kind == GR_NAME_PARAM && is_called(&name[i], op->attrs[k].name)) return true;
   return false;
 }
 
 // Emits an optimizer whose update is a single node.
 static void emit_node(gr_optim_update *u) {
-  gr_val in[GR_MAX_ARGS];
+  gr_formula_name name[GR_FORMULA_NAMES];
+  gr_val in[GR_FORMULA_NAMES];
   int n_in = 0;
-  for (const char *p = u->op->optimizer->operands; *p;) {
-    size_t n = strcspn(p, " ");
-    gr_val v = operand(u, p, n);
+  for (int i = 0, n = read_names(u->op, name); i < n && name[i].kind != GR_NAME_SHARED; i++) {
+    gr_val v = operand(u, &name[i]);
     if (gr_is(v)) in[n_in++] = v;
-    p += n + strspn(p + n, " ");
   }
   gr_val out = gr_emit(u->b, u->op, u->attr, n_in, in);
   if (!gr_is(out)) return;

@@ -3,7 +3,7 @@
 // shapes, layouts and first values, the nodes that the optimize pass emits, and the names that
 // training.optimizer and training.optimizer_params accept.
 //
-// The operands of an optimizer's op are called
+// The operands of an optimizer's op are called, in its formula,
 //
 //   w, g         a weight and its gradient, which is multiplied by `scale` before it is used
 //   lr, step     the learning rate, and how many steps were taken before this one (i32)
@@ -54,11 +54,12 @@ typedef struct gr_optim_update {
 
 struct gr_optimizer {
   gr_optim_state states[GR_MAX_OPTIM_STATES + 1];  // up to one without a name
-  // The op's operands in order, "w g m v lr step scale ok beta1"; states that a weight does not have
-  // are left out, and the hyper-parameters unless they may be changed while a run goes on: then all
-  // of them are operands, f64[], and the attributes do not count. NULL where `emit` emits the nodes: an update that needs sums over a whole weight is
-  // made of several, so that each can be split over ranks as its index notation says.
-  const char *operands;
+  // NULL: one node, whose operands are those that the op's formula names (ops/kernels/formula.h),
+  // of the last one if there are several. States that a weight does not have are left out, and the
+  // hyper-parameters, PARAM, unless they may be changed while a run goes on: then all of them are
+  // operands, f64[], and the attributes do not count. Otherwise emits the nodes: an update that
+  // needs sums over a whole weight is made of several, so that each can be split over ranks as its
+  // index notation says.
   void (*emit)(gr_optim_update *);
 };
 

@@ -145,7 +145,7 @@ static void add_case(const gr_op *op, const gr_case *c) {
 static void add_ops(void) {
   for (const gr_op *const *op = gr_ops; *op; op++) {
     if ((*op)->collective || gr_op_has_body(*op) || (only && strcmp(only, (*op)->name))) continue;
-    bool has = (*op)->gpu || (*op)->formula || (*op)->row || (*op)->row_of;
+    bool has = (*op)->gpu || (*op)->formula || (*op)->formulas || (*op)->row || (*op)->row_of;
     CHECK(has || *op == &gr_op_pack || *op == &gr_op_matmul_packed, "%s has no kernel",
           (*op)->name);  // those two are in the order of a processor's vectors
     for (const gr_case *c = (*op)->cases; c && (c->in[0] || c->attr); c++)
