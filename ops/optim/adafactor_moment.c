@@ -1,10 +1,9 @@
 // adafactor_moment.c - Adafactor's second moments (adafactor.c): the row and column sums of squared
 // gradients, and the update of their running means.
-#include <math.h>
+#include "ops/kernels/formula.h"
 #include "ops/kernels/gpu_tile.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
-#include "ops/ops.h"
 #include "ops/optim/adafactor.h"
 
 // ---- The row and column sums of a squared gradient --------------------------------------------
@@ -73,24 +72,22 @@ static gr_kernel squares_fast(const gr_op_call *c) { return gr_is_f32(c) ? squar
 
 GR_CU(adafactor_moment);
 
-static gr_gpu_kernel *kernel(gr_gpu_call *g, const char *which, const char *entry, int64_t items) {
-  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_adafactor_moment, entry, items, GR_GPU_BLOCK);
-  gr_gpu_define(g, k, which, "1");
-  return k;
+static gr_gpu_kernel *kernel(gr_gpu_call *g, const char *entry, int64_t items) {
+  return gr_gpu_kernel_add(g, gr_cu_adafactor_moment, entry, items, GR_GPU_BLOCK);
 }
 
 static gr_status squares_gpu(gr_gpu_call *g) {
   enum { WARP = 32, LEAST = 64 };  // rows that a part sums
   const gr_type *t = g->call->in;
   int64_t rows = t->dim[t->rank - 2], columns = gr_last(t), all = gr_rows(t), matrices = all / rows;
-  gr_gpu_kernel *k = kernel(g, "SQUARES", "adafactor_rows", gr_gpu_items(all * WARP));
+  gr_gpu_kernel *k = kernel(g, "adafactor_rows", gr_gpu_items(all * WARP));
   gr_gpu_int(k, all), gr_gpu_int(k, columns);
   int64_t blocks = matrices * ((columns + WARP - 1) / WARP);
   gr_gpu_parts cut = gr_gpu_cut(blocks, rows, LEAST);
-  k = kernel(g, "SQUARES", "adafactor_columns", blocks * cut.parts * GR_GPU_BLOCK);
+  k = kernel(g, "adafactor_columns", blocks * cut.parts * GR_GPU_BLOCK);
   gr_gpu_int(k, matrices), gr_gpu_int(k, rows), gr_gpu_int(k, columns);
   gr_gpu_int(k, cut.share), gr_gpu_int(k, cut.parts);
-  k = kernel(g, "SQUARES", "adafactor_add_parts", gr_gpu_items(matrices * columns));
+  k = kernel(g, "adafactor_add_parts", gr_gpu_items(matrices * columns));
   gr_gpu_int(k, matrices * columns), gr_gpu_int(k, cut.parts);
   g->scratch = gr_gpu_wide(t->dtype) * (size_t)(cut.parts * matrices * columns);
   return GR_OK;
@@ -117,29 +114,13 @@ const gr_op gr_op_adafactor_squares = {
 
 // ---- The running mean -------------------------------------------------------------------------
 
-enum { S, X, MOMENT_STEP, MOMENT_SCALE, MOMENT_OK };
-
-// s + (x / count scale^2 - s) t^beta2_decay, as PyTorch's lerp_.
-static gr_status moment_cpu(const gr_launch *l) {
-  const gr_adafactor_moment *a = l->attr;
-  double fresh = pow(IN(MOMENT_STEP, 0) + 1, a->beta2_decay), scale = IN(MOMENT_SCALE, 0);
-  bool ok = IN(MOMENT_OK, 0) != 0;
-  for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
-    double s = IN(S, i), x = IN(X, i) * scale;
-    x *= a->count ? scale / (double)a->count : x;
-    OUT(0, i, ok ? s + fresh * (x - s) : s);
-  }
-  return GR_OK;
-}
-
-static gr_status moment_gpu(gr_gpu_call *g) {
-  const gr_adafactor_moment *a = g->call->attr;
-  int64_t n = gr_type_count(g->call->out);
-  gr_gpu_kernel *k = kernel(g, "MOMENT", "adafactor_moment", gr_gpu_items(n));
-  gr_gpu_int(k, n), gr_gpu_int(k, a->count);
-  gr_gpu_real(k, a->beta2_decay);
-  return GR_OK;
-}
+// The mean comes closer to x / count scale^2 by t^beta2_decay, as by PyTorch's lerp_.
+GR_UPDATE(moment, gr_adafactor_moment,
+          (EACH(s), EACH(x), ONE(step), ONE(scale), ONE(ok), PARAM(beta2_decay), PARAM(count),
+           SHARED(fresh, pow(step + 1, beta2_decay))),
+          (s),  // result
+          x = x * scale;
+          x = x * (count != 0 ? scale / count : x); s = s + fresh * (x - s);)
 
 static const gr_attr moment_attrs[] = {
     GR_ATTR(gr_adafactor_moment, beta2_decay, GR_ATTR_FLOAT, "-0.8", "beta2 is 1 - t^beta2_decay"),
@@ -162,6 +143,7 @@ static const gr_case moment_cases[] = {{{"f32[6]", "f32[6]", "i32[]", "f32[]", "
 
 const gr_op gr_op_adafactor_moment = {
     .name = "adafactor_moment",
+    .formulas = GR_FORMULAS(&moment_formula),
     .doc =
         "The next running mean of squared gradients, from the last one, sums of squares or a "
         "gradient, step, gradient scale, ok.",
@@ -171,8 +153,6 @@ const gr_op gr_op_adafactor_moment = {
     .attrs = moment_attrs,
     .index_spec = "...,...,,,->...",
     .padding = GR_PADDING_PRESERVED,
-    .cpu = moment_cpu,
-    .gpu = moment_gpu,
-    .inplace = {1},
+    .cpu = moment_cpu,  // and no other: means of rows, columns and vectors are short
     .cases = moment_cases,
 };

@@ -1,6 +1,4 @@
-// adafactor_moment.cu - see adafactor_moment.c.
-
-#ifdef SQUARES
+// adafactor_moment.cu - see adafactor_moment.c: the sums of squares.
 typedef gr_wide<IN0> W;
 
 // The sum of the squares of each row of g [matrices, rows, columns]: a warp per row.
@@ -47,22 +45,3 @@ extern "C" __global__ void adafactor_add_parts(const IN0 *g, OUT0 *row, OUT1 *co
     gr_put(column, i, sum);
   }
 }
-#endif
-
-#ifdef MOMENT
-extern "C" __global__ void adafactor_moment(const IN0 *s, const IN1 *x, const IN2 *step,
-                                            const IN3 *scale, const IN4 *ok, OUT0 *out,
-                                            long long n, long long count, double decay) {
-  typedef gr_wide<IN0> W;
-  __shared__ W fresh;
-  if (threadIdx.x == 0) fresh = (W)pow((double)gr_get(step, 0) + 1, decay);
-  __syncthreads();
-  W times = gr_get(scale, 0);
-  bool good = gr_get(ok, 0) != 0;
-  for (long long i = GR_FIRST; i < n; i += GR_ALL) {
-    W last = gr_get(s, i), now = gr_get(x, i) * times;
-    now *= count ? times / (W)count : now;
-    gr_put(out, i, good ? last + fresh * (now - last) : last);
-  }
-}
-#endif
