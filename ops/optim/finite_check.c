@@ -4,46 +4,24 @@
 // gradient of the mean loss is g / norm and its L2 norm is sqrt(total) / norm. Clipping follows
 // PyTorch's clip_grad_norm_: a gradient whose norm exceeds `clip` is scaled to it (Pascanu,
 // Mikolov, Bengio, "On the difficulty of training recurrent neural networks", 2013).
-#include <math.h>
-#include <stdio.h>
-#include "ops/kernels/cpu.h"
-#include "ops/kernels/gpu.h"
-#include "ops/ops.h"
+#include "ops/kernels/formula.h"
 
 struct finite_check {
   double clip;
 };
+
+GR_SCALARS(finite_check, struct finite_check, (ONE(total), ONE(loss), ONE(norm), PARAM(clip)),
+           (factor, ok, length),  // results
+           const bool good = isfinite(total) && isfinite(loss) && isfinite(norm) && norm > 0;
+           const T length = good ? sqrt(total) / norm : total;
+           const T shorten = clip > 0 ? fmin(1.0, clip / (length + 1e-6)) : 1;
+           const T factor = good ? shorten / norm : 0, ok = good ? 1 : 0;)
 
 static gr_status infer(gr_op_call *s) {
   for (int k = 0; k < s->n_in; k++)
     if (s->in[k].rank || !gr_dtypes[s->in[k].dtype].is_float)
       return gr_fail(GR_ERR_TYPE, s->loc, "operand %d of finite_check must be a float scalar", k);
   for (int k = 0; k < 3; k++) s->out[k] = (gr_type){.dtype = GR_F32};
-  return GR_OK;
-}
-
-static void index_spec_of(const gr_op_call *s, char buf[128]) {
-  snprintf(buf, 128, "%s", s->n_in > 3 ? ",,,->,," : ",,->,,");
-}
-
-static gr_status cpu(const gr_launch *l) {
-  const struct finite_check *a = l->attr;
-  double clip = l->n_in > 3 ? IN(3, 0) : a->clip;
-  double total = IN(0, 0), loss = IN(1, 0), norm = IN(2, 0);
-  bool ok = isfinite(total) && isfinite(loss) && isfinite(norm) && norm > 0;
-  double length = ok ? sqrt(total) / norm : total;
-  double shorten = clip > 0 ? fmin(1, clip / (length + 1e-6)) : 1;
-  OUT(0, 0, ok ? shorten / norm : 0);
-  OUT(1, 0, ok);
-  OUT(2, 0, length);
-  return GR_OK;
-}
-
-GR_CU(finite_check);
-
-static gr_status gpu(gr_gpu_call *g) {
-  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_finite_check, "finite_check", 1, 32);
-  gr_gpu_real(k, ((const struct finite_check *)g->call->attr)->clip);
   return GR_OK;
 }
 
@@ -59,7 +37,7 @@ static const gr_case cases[] = {
     {{0}}};
 
 const gr_op gr_op_finite_check = {
-    .name = "finite_check",
+    GR_FORMULA_FIELDS(finite_check),
     .doc =
         "From the gradients' sum of squares, the sum of losses and the sum of weights: the factor "
         "for gradients, 1 if all three are finite (else 0), and the gradient's norm. The clip may "
@@ -69,10 +47,8 @@ const gr_op gr_op_finite_check = {
     .n_out = GR_ANY,
     .attr_size = sizeof(struct finite_check),
     .attrs = attrs,
-    .index_spec_of = index_spec_of,
+    .index_spec_of = gr_formula_index_spec,
     .infer = infer,
-    .cpu = cpu,
-    .gpu = gpu,
     .cases = cases,
 };
 

@@ -2,38 +2,23 @@
 // 2018), as torch.amp.GradScaler has it: the loss is multiplied by the scale before the backward
 // pass, so that small gradients are not 0 in f16. A step whose gradients overflow is skipped and
 // makes the scale smaller; so many good steps in a row make it larger.
-#include <math.h>
-#include "ops/kernels/cpu.h"
-#include "ops/kernels/gpu.h"
-#include "ops/ops.h"
+#include "ops/kernels/formula.h"
+
+GR_SCALARS(loss_scale, gr_loss_scale,
+           (ONE(scale), ONE(steps), ONE(ok), PARAM(growth_interval), PARAM(growth_factor),
+            PARAM(backoff_factor), PARAM(min)),
+           (next, good),  // results
+           const T more = steps + 1;
+           const bool grows = ok > 0 && more >= growth_interval;
+           const T to = ok > 0 ? scale * (grows ? growth_factor : 1)
+                               : fmax(scale * backoff_factor, min);
+           const T next = isfinite((float)to) ? to : scale, good = ok > 0 && !grows ? more : 0;)
 
 static gr_status infer(gr_op_call *s) {
   s->out[1].dtype = GR_I32;
   if (s->in[0].dtype == GR_F32 && s->in[1].dtype == GR_I32 && s->in[2].dtype == GR_F32)
     return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "loss_scale takes an f32, an i32 and an f32");
-}
-
-static gr_status cpu(const gr_launch *l) {
-  const gr_loss_scale *a = l->attr;
-  double scale = IN(0, 0), good = IN(1, 0) + 1;
-  bool ok = IN(2, 0) > 0, grows = ok && good >= (double)a->growth_interval;
-  double next = !ok     ? fmax(scale * a->backoff_factor, a->min)
-                : grows ? scale * a->growth_factor
-                        : scale;
-  OUT(0, 0, isfinite((float)next) ? next : scale);
-  OUT(1, 0, ok && !grows ? good : 0);
-  return GR_OK;
-}
-
-GR_CU(loss_scale);
-
-static gr_status gpu(gr_gpu_call *g) {
-  const gr_loss_scale *a = g->call->attr;
-  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_loss_scale, "loss_scale", 1, 32);
-  gr_gpu_int(k, a->growth_interval);
-  gr_gpu_real(k, a->growth_factor), gr_gpu_real(k, a->backoff_factor), gr_gpu_real(k, a->min);
-  return GR_OK;
 }
 
 static const gr_attr attrs[] = {
@@ -52,7 +37,7 @@ static const gr_case cases[] = {
     {{0}}};
 
 const gr_op gr_op_loss_scale = {
-    .name = "loss_scale",
+    GR_FORMULA_FIELDS(loss_scale),
     .doc =
         "From the loss scale, the number of good steps since it changed, and whether this step is "
         "good: the next scale and number.",
@@ -62,7 +47,5 @@ const gr_op gr_op_loss_scale = {
     .attrs = attrs,
     .index_spec = ",,->,",
     .infer = infer,
-    .cpu = cpu,
-    .gpu = gpu,
     .cases = cases,
 };
