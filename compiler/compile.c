@@ -2,6 +2,7 @@
 #include "compiler/compile.h"
 #include <string.h>
 #include "compiler/initial.h"
+#include "compiler/kernels.h"
 #include "compiler/programs.h"
 #include "compiler/wrap.h"
 #include "ir/text.h"
@@ -52,6 +53,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
   gr_graph *g = NULL;
   gr_status s = gr_compile(arena, model, a->purpose, &o, &g);
   c->g = g;
+  if (!s && !o.stop_after) s = gr_kernels_check(g, o.gpu);
   return gr_note(s, GR_NOWHERE, "while compiling the %s program%s%s", c->kind,
                  *c->bucket ? " of bucket " : "", c->bucket);
 }

@@ -2,6 +2,7 @@
 //
 //   gr_model_build    YAML -> graph of the global batch      once per program   (model/)
 //   gr_compile        passes -> graph of one rank            once per program   (pipeline.c)
+//   gr_kernels_check  graph -> the device has all kernels    once per program   (kernels.c)
 //   gr_memory_plan    graph -> offsets                       once per program   (plan/)
 //   gr_prove_plan     plan -> accepted, or GR_ERR_BUG        once               (plan/)
 //

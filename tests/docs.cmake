@@ -35,6 +35,19 @@ add_executable(test_docs_optim docs/test_adagrad.c ${table} docs/cube.c)
 target_include_directories(test_docs_optim BEFORE PRIVATE ${copy}/optim)
 target_link_libraries(test_docs_optim test_world)
 add_test(NAME docs.optim_trains COMMAND test_docs_optim)
+# The program with it, and with one that has no kernel for GPUs.
+string(REPLACE "GR_PASS_OP(adagrad)" "GR_PASS_OP(adagrad)\nGR_PASS_OP(cpu_only)" text "${text}")
+file(CONFIGURE OUTPUT ${copy}/devices/ops/ops.def CONTENT "${text}" @ONLY)
+get_target_property(sources graphrun SOURCES)
+list(TRANSFORM sources PREPEND ../cli/)
+add_executable(graphrun_optim ${sources} ${table} docs/cpu_only.c docs/cube.c)
+target_include_directories(graphrun_optim BEFORE PRIVATE ${copy}/devices)
+target_link_libraries(graphrun_optim gr_job gr_new)
+set_target_properties(graphrun_optim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+add_test(NAME docs.optim_devices COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/optim.sh $<TARGET_FILE:graphrun_optim>
+  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> ${CMAKE_BINARY_DIR}/standin)
+set_tests_properties(docs.optim_devices PROPERTIES TIMEOUT 1200
+  ENVIRONMENT "STANDIN_KERNELS=${GR_STANDIN_KERNELS};ASAN_OPTIONS=detect_leaks=0")
 
 gr_docs_copy(compiler/pipeline.c "    {\"dce\","
              "    {\"cancel\", \"minus minus x is x\", .run = gr_pass_cancel},\n    {\"dce\",")
@@ -48,8 +61,6 @@ target_compile_definitions(test_docs_pass PRIVATE GR_SOURCE_DIR="${copy}")
 add_test(NAME docs.pass COMMAND test_docs_pass)
 
 gr_docs_copy(runtime/device/devices.def "GR_DEVICE(null)" "GR_DEVICE(null)\nGR_DEVICE(traced)")
-get_target_property(sources graphrun SOURCES)
-list(TRANSFORM sources PREPEND ../cli/)
 add_executable(graphrun_traced ${sources} ../runtime/device/device.c docs/traced.c)
 target_include_directories(graphrun_traced BEFORE PRIVATE ${copy})
 target_link_libraries(graphrun_traced gr_cli)

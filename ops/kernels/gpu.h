@@ -201,6 +201,9 @@ void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes
 // too.
 GR_MUST_USE gr_status gr_gpu_describe(gr_gpu_call *);
 GR_MUST_USE gr_status gr_gpu_refuse(const gr_op_call *);
+// Whether a GPU can run the call, by kernels or by a library that may be there: the error is that of
+// gr_gpu_describe. Of a loop that is no single kernel its body's nodes can nevertheless run.
+GR_MUST_USE gr_status gr_gpu_check(const gr_op_call *);
 // Bytes of working memory that a call needs: on a CPU what op->scratch says, on a GPU what op->gpu
 // says, or 0 for what cannot run there. Collectives stage the same on both.
 size_t gr_call_scratch(const gr_op_call *, bool gpu);

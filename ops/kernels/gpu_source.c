@@ -70,6 +70,15 @@ size_t gr_call_scratch(const gr_op_call *call, bool gpu) {
   return bytes;
 }
 
+gr_status gr_gpu_check(const gr_op_call *call) {
+  size_t bytes;
+  gr_status own = inspect(call, false, &bytes);
+  if (gr_status_code(own) != GR_ERR_UNSUPPORTED) return own;
+  gr_status library = inspect(call, true, &bytes);
+  gr_status_drop(library ? library : own);
+  return library ? own : GR_OK;
+}
+
 void gr_gpu_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {
   const gr_op_call *call = g->call;
   gr_text_put(out, gr_cu_prelude);

@@ -1,0 +1,29 @@
+// kernels.c - see kernels.h.
+#include "compiler/kernels.h"
+#include "ops/kernels/gpu.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+static gr_status check_cpu(const gr_op_call *call) {
+  const gr_op *op = call->op;
+  if (op->cpu || (op->fast && op->fast(call)) || gr_op_has_body(op)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, call->loc,
+                         "op '%s' has no kernel for the device 'cpu'", op->name),
+                 "its descriptor has no reference kernel: docs/add-an-op.md");
+}
+
+static gr_status check_node(const gr_graph *g, const gr_node *n, bool gpu) {
+  gr_op_call call;
+  gr_op_call_of(g, n, &call);
+  if (call.op->collective) return GR_OK;  // the communicator's
+  gr_status s = gpu ? gr_gpu_check(&call) : check_cpu(&call);
+  bool repeated = n->op == &gr_op_scan && (!gpu || gr_status_code(s) == GR_ERR_UNSUPPORTED);
+  if (!repeated) return s;
+  gr_status_drop(s);
+  return gr_kernels_check(((const gr_scan *)n->attr)->body, gpu);
+}
+
+gr_status gr_kernels_check(const gr_graph *g, bool gpu) {
+  for (uint32_t i = 0; i < g->n_nodes; i++) GR_TRY(check_node(g, &g->nodes[i], gpu));
+  return GR_OK;
+}
