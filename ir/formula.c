@@ -93,6 +93,11 @@ int gr_formula_place(const gr_formula *f, int k) {
   return -1;
 }
 
+static int put(char buf[128], int at, const char *before, bool each) {
+  if (at < 128) at += snprintf(buf + at, (size_t)(128 - at), "%s%s", before, each ? "..." : "");
+  return at;
+}
+
 // With a wrong number of operands, that of some number, which inference then asks for.
 void gr_formula_index_spec(const gr_op_call *c, char buf[128]) {
   gr_formula_name name[GR_FORMULA_NAMES];
@@ -104,11 +109,11 @@ void gr_formula_index_spec(const gr_op_call *c, char buf[128]) {
   gr_formula_list(f, name);
   for (int k = 0; k < n_in; k++) {
     bool is = name[k].kind == GR_NAME_EACH;
-    at += snprintf(buf + at, (size_t)(128 - at), "%s%s", k ? "," : "", is ? "..." : "");
+    at = put(buf, at, k ? "," : "", is);
     each += is;
   }
   for (int k = 0, n = gr_formula_results(f, name); k < n; k++)
-    at += snprintf(buf + at, (size_t)(128 - at), "%s%s", k ? "," : "->", each ? "..." : "");
+    at = put(buf, at, k ? "," : "->", each > 0);
 }
 
 // ---- Text ---------------------------------------------------------------------------------------
