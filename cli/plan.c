@@ -8,6 +8,7 @@
 #include "cli/job/groups.h"
 #include "cli/job/job.h"
 #include "cli/job/memory.h"
+#include "cli/job/narrow_cost.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
 
@@ -92,7 +93,10 @@ static gr_status plan(gr_job *j) {
   if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
   gr_visible_end(&out);
   fflush(stdout);
-  gr_job_print_memory(stderr, j, ranks);  // of this machine, where stdout is the same on all
+  // of this machine, where stdout is the same on all
+  gr_text cost = gr_text_make(j->arena);
+  if (gr_job_put_narrow_cost(&cost, j, ranks)) fprintf(stderr, "precision   %s\n", cost.at);
+  gr_job_print_memory(stderr, j, ranks);
   return write_drawings(j);
 }
 

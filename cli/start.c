@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/job/identity.h"
 #include "cli/job/memory.h"
+#include "cli/job/narrow_cost.h"
 #include "cli/job/same_inputs.h"
 #include "compose/tree/pack.h"
 #include "runtime/comm/nccl.h"
@@ -73,6 +74,11 @@ static void report_differences(gr_job *job, int ranks) {
   const char *lines[GR_JOB_DIFFERENCES];
   int n = gr_job_differences(job, ranks, devices_of(job), lines);
   for (int i = 0; i < n; i++) gr_log(GR_INFO, "%s", lines[i]);
+}
+
+static void report_narrow_cost(const gr_job *job, int ranks) {
+  gr_text t = gr_text_make(job->arena);
+  if (gr_job_put_narrow_cost(&t, job, ranks)) gr_log(GR_INFO, "%s", t.at);
 }
 
 // Sets the environment of NCCL before ranks open their GPUs. several: they are on several machines.
@@ -145,6 +151,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(take(&looking, job, 0, 1));  // in this process
   GR_TRY(take(&planning, job, 0, ranks));
   job->spec.plan_bytes = more_than(before);
+  report_narrow_cost(job, ranks);
   GR_TRY(gr_job_check_memory(job, ranks, true, true));
   gr_job_keep_config(job);
   gr_job_keep_about(job);
@@ -177,6 +184,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   job->spec.plan_bytes = more_than(before);
   bool first = world->rank == 0;
   GR_TRY(gr_comm_all_ok(world, s));
+  if (first) report_narrow_cost(job, ranks);
   s = gr_job_check_memory(job, world->local_ranks, false, world->local_rank == 0);
   if (!s && first) gr_job_keep_about(job);
   if (!s && first && job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);

@@ -354,19 +354,29 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
 }
 
 // Composes, with all that is printed or drawn on the way left out.
-static gr_status compose_with(gr_arena *a, const gr_args *of, const char *override, gr_job *out) {
+static gr_status compose_with(gr_arena *a, const gr_args *of, const char *const *more, int n,
+                              gr_job *out) {
   gr_args args = *of;
-  const char **all = GR_NEW(a, const char *, args.n_overrides + 1);
+  const char **all = GR_NEW(a, const char *, args.n_overrides + n);
   for (int i = 0; i < args.n_overrides; i++) all[i] = args.overrides[i];
-  all[args.n_overrides++] = override;
+  for (int i = 0; i < n; i++) all[args.n_overrides++] = more[i];
   args.overrides = all;
   args.dump = args.stop_after = NULL;
   return gr_job_compose(a, &args, out);
 }
 
-gr_status gr_job_plan_with(const gr_job *j, const char *override, int ranks, gr_job *out) {
+bool gr_job_plans_again(const gr_job *j) {
+  enum { MOST = 20000 };
+  const gr_plan *p = j->spec.plan;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->n_programs; i++) n += p->programs[i].frame.g->n_nodes;
+  return n <= MOST;
+}
+
+gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int ranks,
+                           gr_job *out) {
   gr_arena *a = gr_arena_create();
-  gr_status s = compose_with(a, &j->args, override, out);
+  gr_status s = compose_with(a, &j->args, more, n, out);
   out->arena = a, out->compilers = j->compilers;
   if (!s) s = read_for_ranks(out, ranks);
   if (s) return s;

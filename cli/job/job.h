@@ -46,10 +46,12 @@ GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
 // Compiles and proves the plan; calls gr_job_open first if that has not been called. Fails for keys
 // of the configuration that nothing has read.
 GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
-// The same job with one override more, on the data that is open: its plan is in out->spec.plan. What
+// Whether a job's plan has so few nodes that others are compiled to be compared with it.
+bool gr_job_plans_again(const gr_job *);
+// The same job with n overrides more, on the data that is open: its plan is in out->spec.plan. What
 // is made is in out->arena, which the caller destroys, also after an error.
-GR_MUST_USE gr_status gr_job_plan_with(const gr_job *, const char *override, int ranks,
-                                       gr_job *out);
+GR_MUST_USE gr_status gr_job_plan_with(const gr_job *, const char *const *overrides, int n,
+                                       int ranks, gr_job *out);
 void gr_job_read_options(gr_job *);  // sets job->options, by its settings and mesh
 // Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
 // configuration trees may not be read any more.

@@ -6,9 +6,9 @@
 #include "base/room.h"
 #include "runtime/data/loader.h"
 
-// Plans of at most so many nodes are compiled again to find out what would need less; at most so
-// many halvings of a rank's rows; alternatives that save less than 1 / WORTH of all are not named.
-enum { MAX_NODES = 20000, MAX_HALVINGS = 6, WORTH = 50 };
+// At most so many halvings of a rank's rows are compiled to find out what would need less;
+// alternatives that save less than 1 / WORTH of all are not named.
+enum { MAX_HALVINGS = 6, WORTH = 50 };
 
 // Bytes of ranks on one machine.
 typedef struct needs {
@@ -147,7 +147,7 @@ static void put_alternative(alternatives *c, const char *what, double saved) {
 // nothing.
 static double saved_by(const alternatives *c, const char *override, int ranks, int local) {
   gr_job other;
-  gr_status s = gr_job_plan_with(c->job, override, ranks, &other);
+  gr_status s = gr_job_plan_with(c->job, &override, 1, ranks, &other);
   double saved = 0;
   if (!s) {
     double all = needs_of(&other, local, c->threads, c->running).all;
@@ -179,17 +179,11 @@ static void try_accumulate(alternatives *c) {
   if (is_worth(c, saved)) put_alternative(c, best, saved);
 }
 
-static uint32_t nodes_of(const gr_plan *p) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < p->n_programs; i++) n += p->programs[i].frame.g->n_nodes;
-  return n;
-}
-
 static void try_plans(alternatives *c) {
   const gr_settings *set = &c->job->spec.set;
   char text[64];
   bool train = c->job->spec.kind == GR_RUN_TRAIN, mesh = c->job->spec.plan->mesh.n_axes > 1;
-  if (!train || nodes_of(c->job->spec.plan) > MAX_NODES) return;
+  if (!train || !gr_job_plans_again(c->job)) return;
   try_accumulate(c);
   if (c->ranks > 1 && !mesh && set->strategy == gr_strategy_ddp) {
     try_override(c, "distributed.strategy=zero1");

@@ -11,7 +11,6 @@
 #include "cli/job/precision.h"
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
-#include "ops/kernels/gemm.h"
 #include "runtime/device/device.h"
 
 #define GPU "gpu"  // another name of cuda
@@ -257,24 +256,6 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, g
 
 // ---- What a device does otherwise --------------------------------------------------------------
 
-static bool is_asked(const gr_settings *s, gr_precision precision, const char *dtype) {
-  bool any = s->precision == precision;
-  for (int i = 0; i < s->n_precision_rules; i++)
-    any |= !strcmp(gr_dtypes[s->precision_rules[i].dtype].name, dtype);
-  return any;
-}
-
-// By what the processor has, never by a clock: a plan is the same each time.
-static const char *without_amx(void) {
-  if (!gr_gemm_bf16_native())
-    return "bf16 is emulated, and slower than fp32: this processor has no instructions for it "
-           "(AMX or AVX512-BF16)";
-  return "bf16 may be slower than fp32 on this processor, which has AVX512-BF16 but no AMX: "
-         "products "
-         "in loops gain, others may not make up for the casts; compare samples_per_s with "
-         "training.precision=fp32";
-}
-
 int gr_settings_differences(const gr_settings *s, int devices, const char *out[GR_DIFFERENCES]) {
   int n = 0;
   if (s->unread) out[n++] = s->unread;
@@ -287,8 +268,5 @@ int gr_settings_differences(const gr_settings *s, int devices, const char *out[G
         "otherwise";
   if (s->precision == gr_precision_tf32)
     out[n++] = "training.precision=tf32 is fp32 on CPUs, which have no tf32";
-  if (is_asked(s, gr_precision_bf16, "bf16") && !gr_gemm_amx()) out[n++] = without_amx();
-  if (is_asked(s, gr_precision_fp16, "f16"))
-    out[n++] = "fp16 is emulated, and slower than fp32: CPUs multiply in fp32";
   return n;
 }

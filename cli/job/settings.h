@@ -10,7 +10,7 @@ void gr_settings_register(void);
 // the number of parts of a batch. 0: not known yet.
 GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, int data_ranks,
                                        gr_settings *);
-enum { GR_DIFFERENCES = 6 };
+enum { GR_DIFFERENCES = 4 };
 // Lists settings that have no effect in this run, or another one (precision, backend, keys of other
 // optimizers), one line each, and returns their number. devices: the number of devices; 0: ranks
 // run on CPUs.

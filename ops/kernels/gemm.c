@@ -73,8 +73,7 @@ enum {
   MIN_BLOCK = 128,
   MAX_BLOCK = 512,
   BLOCKS = 16,
-  MANY = 16,
-  BF16_ROWS = 32
+  MANY = 16
 };
 
 typedef struct cut {
@@ -149,12 +148,18 @@ void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_
   run_parts(l, &x, count);
 }
 
-// Measured (docs/decisions.md): for few rows or columns oneDNN's packing costs more than it saves.
+// Measured (docs/decisions.md): in smaller products a call of oneDNN, or its packing, costs more
+// than it saves.
+bool gr_gemm_bf16_suits(const gr_gemm *g) {
+  enum { LEAST = 16, LEAST_WORK = 1 << 16 };
+  return g->m >= LEAST && g->n >= LEAST && g->k >= LEAST && g->m * g->n * g->k >= LEAST_WORK;
+}
+
 bool gr_gemm_bf16_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
                         const uint16_t *a, const uint16_t *b, float *c) {
   const gr_cpu *cpu = l->context;
-  gr_gemm_bf16_kernel kernel = gr_gemm_bf16_native() ? gr_gemm_onednn_bf16() : NULL;
-  if (!kernel || g->m < BF16_ROWS || g->n < BF16_ROWS || g->k < BF16_ROWS) return false;
+  gr_gemm_bf16_kernel kernel = gr_gemm_bf16_unit() != GR_BF16_NONE ? gr_gemm_onednn_bf16() : NULL;
+  if (!kernel || !gr_gemm_bf16_suits(g)) return false;
   cut x = cut_up(g, NULL, count, cpu ? cpu->threads : 1);
   x.kernel_bf16 = kernel, x.step = step, x.a = a, x.b = b, x.c = c;
   run_parts(l, &x, count);

@@ -38,10 +38,13 @@ void gr_gemm_by_packed(const gr_launch *, const gr_gemm *, const float *a, const
                        float *c);
 
 // ---- bf16, accumulated in f32 (gemm_bf16.c) ------------------------------------------------
-// Whether the processor multiplies bf16 (AMX or AVX512-BF16); elsewhere the kernels convert to f32.
-bool gr_gemm_bf16_native(void);
-// As gr_gemm_batch. False, and nothing done: converting to f32 is faster for this product, or there
-// is nothing else.
+// What the processor multiplies bf16 with; without a unit the kernels convert to f32.
+typedef enum gr_bf16_unit { GR_BF16_NONE, GR_BF16_AVX512, GR_BF16_AMX } gr_bf16_unit;
+gr_bf16_unit gr_gemm_bf16_unit(void);
+// Whether a product of that shape is faster in bf16 than converted to f32, with any unit.
+bool gr_gemm_bf16_suits(const gr_gemm *);
+// As gr_gemm_batch. False, and nothing done: the shape does not suit, or there is no unit or no
+// library.
 bool gr_gemm_bf16_batch(const gr_launch *, const gr_gemm *, int64_t count, gr_gemm_steps,
                         const uint16_t *a, const uint16_t *b, float *c);
 // As the functions above for f32, for even k. A packed matrix has zeros in the columns up to a
@@ -50,6 +53,9 @@ void gr_gemm_bf16_pack(const gr_gemm *, const uint16_t *b, uint16_t *packed);
 int64_t gr_gemm_bf16_packed_at(const gr_gemm *, int64_t j, int64_t p);
 void gr_gemm_bf16_by_packed(const gr_launch *, const gr_gemm *, const uint16_t *a,
                             const uint16_t *packed, float *c);
+// The same as processors without a unit compute it.
+void gr_gemm_bf16_by_packed_plain(const gr_launch *, const gr_gemm *, const uint16_t *a,
+                                  const uint16_t *packed, float *c);
 
 // One product, on the calling thread.
 void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);

@@ -39,18 +39,38 @@ typedef void (*panel_kernel)(const gr_gemm *, const uint16_t *a, const uint16_t 
                              int64_t columns);
 
 // ---- Any processor ------------------------------------------------------------------------------
+// A block of rows by a stretch of columns that the registers hold; the two elements of a pair are
+// the upper and the lower half of 32 bits, and are f32 with zeros in the other half.
+
+#if defined(__AVX512F__)
+enum { STRETCH = 48 };
+#else
+enum { STRETCH = 16 };
+#endif
+_Static_assert(PANEL % STRETCH == 0, "a panel is whole stretches");
+
+INLINE void tile_plain(int rows, const gr_gemm *g, const uint16_t *a, const uint16_t *b, float *c,
+                       int64_t columns) {
+  float sum[4][STRETCH] = {{0}};
+  for (int64_t p = 0; p < g->k; p += PAIR, b += PANEL * PAIR) {
+    uint32_t pair[STRETCH];
+    memcpy(pair, b, sizeof pair);
+    UNROLL for (int i = 0; i < rows; i++) {
+      float x0 = gr_float_of_bf16(a[i * g->lda + p]), x1 = gr_float_of_bf16(a[i * g->lda + p + 1]);
+      for (int j = 0; j < STRETCH; j++)
+        sum[i][j] += x0 * gr_float_of(pair[j] << 16) + x1 * gr_float_of(pair[j] & 0xffff0000);
+    }
+  }
+  for (int i = 0; i < rows; i++) memcpy(c + i * g->ldc, sum[i], sizeof *c * (size_t)columns);
+}
 
 static void panel_plain(const gr_gemm *g, const uint16_t *a, const uint16_t *b, float *c,
                         int64_t columns) {
-  for (int64_t i = 0; i < g->m; i++, a += g->lda, c += g->ldc) {
-    float sum[PANEL] = {0};
-    for (int64_t p = 0; p < g->k; p += PAIR) {
-      const uint16_t *pair = b + p * PANEL;
-      float x0 = gr_float_of_bf16(a[p]), x1 = gr_float_of_bf16(a[p + 1]);
-      for (int j = 0; j < PANEL; j++)
-        sum[j] += x0 * gr_float_of_bf16(pair[PAIR * j]) + x1 * gr_float_of_bf16(pair[PAIR * j + 1]);
-    }
-    memcpy(c, sum, sizeof *c * (size_t)columns);
+  for (int64_t from = 0; from < columns; from += STRETCH) {
+    const uint16_t *at = b + from * PAIR;
+    int64_t i = 0, n = gr_min_i64(STRETCH, columns - from);
+    for (; i + 4 <= g->m; i += 4) tile_plain(4, g, a + i * g->lda, at, c + i * g->ldc + from, n);
+    for (; i < g->m; i++) tile_plain(1, g, a + i * g->lda, at, c + i * g->ldc + from, n);
   }
 }
 
@@ -98,7 +118,9 @@ static bool has_avx512(void) { return false; }
 static const panel_kernel panel_native = panel_plain;
 #endif
 
-bool gr_gemm_bf16_native(void) { return gr_gemm_amx() || has_avx512(); }
+gr_bf16_unit gr_gemm_bf16_unit(void) {
+  return gr_gemm_amx() ? GR_BF16_AMX : has_avx512() ? GR_BF16_AVX512 : GR_BF16_NONE;
+}
 
 // ---- Threads ------------------------------------------------------------------------------------
 
@@ -117,12 +139,21 @@ static void panels(void *arg, int64_t from, int64_t to) {
               gr_min_i64(PANEL, x->g->n - i * PANEL));
 }
 
+static void run(const gr_launch *l, const job *x) {
+  enum { MIN_PARALLEL = 1 << 21 };  // multiplications: below, waking a thread costs more
+  const gr_gemm *g = x->g;
+  int64_t count = (g->n + PANEL - 1) / PANEL, grain = g->m * g->n * g->k < MIN_PARALLEL ? count : 1;
+  gr_parallel(l, count, grain, panels, (void *)x);
+}
+
 void gr_gemm_bf16_by_packed(const gr_launch *l, const gr_gemm *g, const uint16_t *a,
                             const uint16_t *packed, float *c) {
-  enum { MIN_PARALLEL = 1 << 21 };  // multiplications: below, waking a thread costs more
-  enum { LEAST_ROWS = 4 };          // of AMX, whose time is that of 16 rows
+  enum { LEAST_ROWS = 4 };  // of AMX, whose time is that of 16 rows
   panel_kernel other = has_avx512() ? panel_native : panel_plain;
-  int64_t count = (g->n + PANEL - 1) / PANEL, grain = g->m * g->n * g->k < MIN_PARALLEL ? count : 1;
-  job x = {g, g->m >= LEAST_ROWS && gr_gemm_amx() ? NULL : other, a, packed, c};
-  gr_parallel(l, count, grain, panels, &x);
+  run(l, &(job){g, g->m >= LEAST_ROWS && gr_gemm_amx() ? NULL : other, a, packed, c});
+}
+
+void gr_gemm_bf16_by_packed_plain(const gr_launch *l, const gr_gemm *g, const uint16_t *a,
+                                  const uint16_t *packed, float *c) {
+  run(l, &(job){g, panel_plain, a, packed, c});
 }

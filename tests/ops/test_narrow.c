@@ -66,8 +66,9 @@ static void arrays(void) {
 
 static double at(const uint16_t *p, int64_t i) { return (double)gr_float_of_bf16(p[i]); }
 
-// A product by a packed matrix against double, for rows and columns at the edges of tiles.
-static void packed(void) {
+// A product by a packed matrix against double, for rows and columns at the edges of tiles,
+// as this processor computes it and as one without instructions for bf16 does.
+static void packed_by(bool plain) {
   enum { M = 19, N = 130, K = 70, MOST = 192 * K };
   static uint16_t a[M * K], b[N * K], p[MOST];
   static float c[M * N];
@@ -80,7 +81,8 @@ static void packed(void) {
         gr_gemm g = gr_gemm_dense(false, tb, m, n, K);
         double worst = 0;
         gr_gemm_bf16_pack(&g, b, p);
-        gr_gemm_bf16_by_packed(&(gr_launch){0}, &g, a, p, c);
+        (plain ? gr_gemm_bf16_by_packed_plain : gr_gemm_bf16_by_packed)(&(gr_launch){0}, &g, a, p,
+                                                                        c);
         for (int i = 0; i < m; i++)
           for (int j = 0; j < n; j++) {
             double sum = 0;
@@ -89,7 +91,11 @@ static void packed(void) {
           }
         CHECK(worst < 1e-4, "%d x %d, transposed %d: off by %g", m, n, tb, worst);
       }
-  printf("  %s\n", gr_gemm_bf16_native() ? "with AVX512-BF16" : "emulated");
+}
+
+static void packed(void) {
+  packed_by(false), packed_by(true);
+  printf("  %s\n", gr_gemm_bf16_unit() ? "with instructions for bf16" : "emulated");
 }
 
 int main(int argc, char **argv) {
