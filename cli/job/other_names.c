@@ -3,13 +3,21 @@
 #include <string.h>
 
 // What the names of members that every training_results.json has begin with or are.
-static const char *const members[] = {
-    "model",         "ended",      "exit_code",    "backend",    "device",
-    "gpu_count",     "ranks",      "parameters",   "epochs",     "trainable_parameters",
-    "steps",         "final_loss", "best_metric",  "best_value", "best_epoch",
-    "best_step",     "metrics.",   "tables.",      "history.",   "best_checkpoint",
-    "total_seconds", "started",    "finished",     "config",     "total_minutes",
-    "config_hash",   "identity",   "resumed_from", "config."};
+static const char *const members[] = {"model",         "ended",
+                                      "exit_code",     "backend",
+                                      "device",        "gpu_count",
+                                      "ranks",         "parameters",
+                                      "epochs",        "trainable_parameters",
+                                      "steps",         "final_loss",
+                                      "best_metric",   "best_value",
+                                      "best_epoch",    "best_step",
+                                      "metrics.",      "tables.",
+                                      "history.",      "best_checkpoint",
+                                      "total_seconds", "started",
+                                      "finished",      "config",
+                                      "total_minutes", "total_data_seconds",
+                                      "config_hash",   "identity",
+                                      "resumed_from",  "config."};
 static const char *const tags[] = {"train/", "epoch/", "eval/"};
 
 typedef struct kind {

@@ -91,6 +91,14 @@ static void put_time(gr_text *t, const gr_folder *f) {
   end_tile(t, note.at);
 }
 
+static void put_data_time(gr_text *t, const gr_folder *f) {
+  double seconds = gr_html_number_of(f->results, "total_data_seconds");
+  if (isnan(seconds)) return;
+  begin_tile(t, "waiting for data");
+  gr_html_seconds(t, seconds);
+  end_tile(t, "of all steps");
+}
+
 static void put_parameters(gr_text *t, const gr_folder *f) {
   double all = gr_html_number_of(f->plan, "parameters");
   double trained = gr_html_number_of(f->plan, "trained_parameters");
@@ -127,6 +135,7 @@ void gr_page_head(gr_text *t, const gr_folder *f) {
   put_steps(t, f);
   put_speed(t, f);
   put_time(t, f);
+  put_data_time(t, f);
   put_parameters(t, f);
   gr_text_put(t, "</section>\n");
 }

@@ -302,6 +302,7 @@ gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
   put_all(r, values, 2);
   put_all(r, x->metrics, x->n_metrics);
   put(r, "seconds", x->seconds);
+  put(r, "data_seconds", x->data_seconds);
   put(r, "samples_per_s", rate);
   put(r, "wall", wall);
   GR_TRY(end(r, &r->epochs));

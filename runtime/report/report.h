@@ -13,8 +13,8 @@
 // checkpoint.
 //
 // Two runs of one command write the same bytes except run.log and these fields, which are times:
-// wall, seconds, samples_per_s (all files), total_seconds, total_minutes, started, finished
-// (training_results.json) and wall_time (event files).
+// wall, seconds, data_seconds, samples_per_s (all files), total_seconds, total_data_seconds,
+// total_minutes, started, finished (training_results.json) and wall_time (event files).
 //
 // Lines are written immediately: a kill loses at most the last. A run that resumes after k steps
 // keeps the rows of its first k steps and appends; an incomplete last line is removed.
@@ -95,6 +95,7 @@ GR_MUST_USE gr_status gr_report_samples(gr_report *, int64_t steps, const gr_rep
 typedef struct gr_report_epoch_row {
   int64_t epoch, steps;  // steps: completed at its end
   double train_loss, lr, seconds;
+  double data_seconds;  // of them, how long steps waited for batches
   int64_t samples;
   const gr_named *metrics;  // of training and validation
   bool shown, last;         // with a line for the console, if one is due; it is the last epoch
@@ -122,6 +123,7 @@ typedef struct gr_results {
   int n_metrics;
   gr_tables tables[2];         // likewise, of the splits
   double total_seconds;        // since the start or the last resume
+  double total_data_seconds;   // of them, how long steps waited for batches
   double started;              // seconds since 1970
   const char *config;          // the composed configuration as JSON, or NULL
   gr_other_names other_names;  // of values in training_results.json

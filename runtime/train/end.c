@@ -165,6 +165,7 @@ static gr_status finish(gr_run *r) {
   log_unreadable(&r->me);
   gr_run_hook(r, GR_HOOK_STOP, &r->evaluation.validation, r->control.ended);
   GR_TRY(gr_run_check(&r->control, &r->me));
+  if (!r->me.rank) gr_waits_log(&r->waits);
   GR_TRY(report_memory(&r->me, &r->saving));
   report_device(&r->me);
   if (r->me.spec->profile && r->me.rank == 0) GR_TRY(gr_exec_profile(stderr, r->me.exec));

@@ -58,6 +58,7 @@ static gr_status end_epoch(gr_run *r, double began) {
                              .lr = r->control.values.lr,
                              .train_loss = train_loss(&r->me, p),
                              .seconds = gr_seconds() - began,
+                             .data_seconds = gr_waits_end_epoch(&r->waits),
                              .samples = gr_dataset_count(r->me.spec->data, GR_SPLIT_TRAIN),
                              .metrics = named,
                              .n_metrics = n,
@@ -112,9 +113,10 @@ static gr_status save_if_due(gr_run *r, bool asked) {
 // Within the span of a batch that was not ready, the trace shows a span of waiting.
 static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   bool ready = gr_loader_ready(loader);
-  double from = gr_run_span_begin(&r->me);
+  double began = gr_seconds(), from = gr_run_span_begin(&r->me);
   if (!r->control.failure)
     gr_run_set_failure(&r->control, gr_run_next_batch(&r->me, &r->progress, loader, out));
+  if (*out) gr_waits_add(&r->waits, ready ? 0 : gr_seconds() - began);
   if (!ready && *out) gr_run_span(&r->me, GR_TRACE_DATA, "not ready", from);
   gr_run_span(&r->me, GR_TRACE_DATA, "next batch", from);
 }

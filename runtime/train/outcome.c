@@ -78,6 +78,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
       .tables = {e->evaluated ? e->tables_at_end : (gr_tables){0},
                  e->evaluated ? e->tables : (gr_tables){0}},
       .total_seconds = gr_seconds() - r->me.began,
+      .total_data_seconds = r->waits.all.seconds,
       .started = r->me.started,
       .config = config.at,
       .other_names = r->me.spec->set.result_names};

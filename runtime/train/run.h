@@ -1,5 +1,5 @@
 // run.h - one rank's part of a training run: what it works with, five parts that each own what they
-// have, and the functions that need several of them. A field of a part is written only by the file
+// have, how long its steps waited for data, and the functions that need several of them. A field of a part is written only by the file
 // of its header (progress.h: progress.c), which asserts what always holds of it and lists the
 // scalars that a checkpoint has of it. All may read it.
 //
@@ -12,6 +12,7 @@
 #include "runtime/train/outputs/files.h"
 #include "runtime/train/outputs/outputs.h"
 #include "runtime/train/saving/saving.h"
+#include "runtime/train/waits.h"
 
 typedef struct gr_run {
   gr_rank me;
@@ -20,6 +21,7 @@ typedef struct gr_run {
   gr_saving saving;
   gr_control control;
   gr_outputs outputs;
+  gr_waits waits;
 } gr_run;
 
 // ---- loop.c

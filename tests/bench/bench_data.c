@@ -1,9 +1,9 @@
-// bench_data.c - user time of reading samples: one epoch of a source, without a cache, by this
-// thread alone or by workers. tools/bench-data makes the files and compares it with PyTorch's
-// readers.
+// bench_data.c - time of reading samples: one epoch of a source, without a cache, by this thread
+// alone or by workers. tools/bench-data makes the files and compares it with PyTorch's readers.
 //   bench_data speech|image|text PATH [ROUNDS [WORKERS|heads]]
-// prints the median of the rounds in microseconds of user time a sample; of `heads`, which only
-// looks at the files as a run does before it begins, of the processors' and of the clock's time.
+// prints the medians of the rounds in microseconds a sample: of processors, all threads together,
+// and from the first to the last batch; with `heads`, which only looks at the files as a run does
+// before it begins, of that.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -21,16 +21,16 @@ static void must(gr_status s) {
   exit(1);
 }
 
-static double user_seconds(void) {
-  struct rusage u;
-  getrusage(RUSAGE_SELF, &u);
-  return (double)u.ru_utime.tv_sec + 1e-6 * (double)u.ru_utime.tv_usec;
-}
+typedef struct times {
+  double processor, elapsed;  // microseconds
+} times;
 
-static double processor_seconds(void) {
+static double seconds_of(struct timeval t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
+
+static times now(void) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
-  return user_seconds() + (double)u.ru_stime.tv_sec + 1e-6 * (double)u.ru_stime.tv_usec;
+  return (times){1e6 * (seconds_of(u.ru_utime) + seconds_of(u.ru_stime)), 1e6 * gr_seconds()};
 }
 
 static gr_dataset *open_data(gr_arena *a, const char *kind, const char **path) {
@@ -53,7 +53,7 @@ static gr_dataset *open_data(gr_arena *a, const char *kind, const char **path) {
   return d;
 }
 
-static double round_of(gr_dataset *d, int workers) {
+static times round_of(gr_dataset *d, int workers) {
   gr_loader_spec spec = {.split = GR_SPLIT_TRAIN,
                          .batch = BATCH,
                          .ranks = 1,
@@ -64,22 +64,22 @@ static double round_of(gr_dataset *d, int workers) {
                          .shuffle = true};
   gr_loader *l;
   const gr_batch *b;
-  double from = user_seconds();
+  times from = now();
   must(gr_loader_open(d, &spec, &l));
   do must(gr_loader_next(l, &b));
   while (b);
   gr_loader_close(l);
-  return (user_seconds() - from) * 1e6 / gr_dataset_count(d, GR_SPLIT_TRAIN);
+  times to = now();
+  double n = gr_dataset_count(d, GR_SPLIT_TRAIN);
+  return (times){(to.processor - from.processor) / n, (to.elapsed - from.elapsed) / n};
 }
 
-static void look_at_heads(gr_dataset *d, int rounds, double *us, double *of_clock) {
+static times heads_of(gr_dataset *d) {
+  times from = now();
+  must(gr_dataset_check_files(d, 0, 1));
+  times to = now();
   double n = gr_dataset_samples(d);
-  for (int i = 0; i < rounds; i++) {
-    double from = processor_seconds(), began = gr_seconds();
-    must(gr_dataset_check_files(d, 0, 1));
-    us[i] = (processor_seconds() - from) * 1e6 / n;
-    of_clock[i] = (gr_seconds() - began) * 1e6 / n;
-  }
+  return (times){(to.processor - from.processor) / n, (to.elapsed - from.elapsed) / n};
 }
 
 static int by_number(const void *a, const void *b) {
@@ -87,9 +87,12 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double median(double *all, int n) {
-  qsort(all, (size_t)n, sizeof *all, by_number);
-  return all[n / 2];
+static void print_medians(const times *t, int n) {
+  double processor[MAX_ROUNDS], elapsed[MAX_ROUNDS];
+  for (int i = 0; i < n; i++) processor[i] = t[i].processor, elapsed[i] = t[i].elapsed;
+  qsort(processor, (size_t)n, sizeof *processor, by_number);
+  qsort(elapsed, (size_t)n, sizeof *elapsed, by_number);
+  printf("%.1f %.1f\n", processor[n / 2], elapsed[n / 2]);
 }
 
 int main(int argc, char **argv) {
@@ -97,19 +100,18 @@ int main(int argc, char **argv) {
     return fprintf(stderr, "bench_data speech|image|text PATH [ROUNDS [WORKERS|heads]]\n"), 2;
   bool heads = argc > 4 && !strcmp(argv[4], "heads");
   int rounds = argc > 3 ? atoi(argv[3]) : 5, workers = argc > 4 ? atoi(argv[4]) : 0;
-  double us[MAX_ROUNDS], of_clock[MAX_ROUNDS];
+  times t[MAX_ROUNDS];
   if (rounds < 1 || rounds > MAX_ROUNDS) return 2;
   gr_arena *a = gr_arena_create();
   const char *path = argv[2];
   gr_dataset *d = open_data(a, argv[1], &path);
   if (heads) {
-    look_at_heads(d, rounds, us, of_clock);
-    printf("%.1f %.1f\n", median(us, rounds), median(of_clock, rounds));
+    for (int i = 0; i < rounds; i++) t[i] = heads_of(d);
   } else {
     round_of(d, workers);  // libraries are loaded
-    for (int i = 0; i < rounds; i++) us[i] = round_of(d, workers);
-    printf("%.1f\n", median(us, rounds));
+    for (int i = 0; i < rounds; i++) t[i] = round_of(d, workers);
   }
+  print_medians(t, rounds);
   gr_dataset_close(d);
   gr_arena_destroy(a);
   return 0;

@@ -1,13 +1,14 @@
-"""What tests/bench/bench_data.c does, as users of PyTorch write it: one DataLoader worker's share.
+"""What tests/bench/bench_data.c does, as users of PyTorch write it.
 
-  bench_data_torch.py make FOLDER                   makes the files of all kinds
-  bench_data_torch.py speech|image|text PATH [ROUNDS]  prints microseconds of user time a sample
+  bench_data_torch.py make FOLDER                                makes the files of all kinds
+  bench_data_torch.py speech|image|text PATH [ROUNDS [WORKERS]]  prints microseconds a sample: of processors, all
+                                                                 processes together, and from the first to the last batch
 """
 import json
 import os
-import resource
 import statistics
 import sys
+import time
 
 import numpy as np
 import torch
@@ -85,20 +86,29 @@ def pad(rows):
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
 
+def processor_seconds(loader):
+    """Of this process and of the workers, which are kept from epoch to epoch."""
+    workers = getattr(getattr(loader, "_iterator", None), "_workers", [])
+    return time.process_time() + sum(time.clock_gettime(~w.pid << 3 | 2) for w in workers)
+
+
 def main():
     kind, path = sys.argv[1:3]
     if kind == "make":
         return make(path)
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     data = {"speech": Speech, "image": images, "text": Text}[kind](path)
-    loader = torch.utils.data.DataLoader(data, BATCH, shuffle=True, collate_fn=pad if kind == "speech" else None)
-    times = []
-    for _ in range(rounds + 1):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    workers = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    more = {"num_workers": workers, "persistent_workers": True, "prefetch_factor": 3} if workers else {}
+    loader = torch.utils.data.DataLoader(data, BATCH, shuffle=True, collate_fn=pad if kind == "speech" else None, **more)
+    processor, elapsed = [], []
+    for _ in range(rounds + 1):  # in the first workers start and libraries are loaded
+        before, began = processor_seconds(loader), time.monotonic()
         for _ in loader:
             pass
-        times.append((resource.getrusage(resource.RUSAGE_SELF).ru_utime - before) * 1e6 / len(data))
-    print(f"{statistics.median(times[1:]):.1f}")
+        elapsed.append((time.monotonic() - began) * 1e6 / len(data))
+        processor.append((processor_seconds(loader) - before) * 1e6 / len(data))
+    print(f"{statistics.median(processor[1:]):.1f} {statistics.median(elapsed[1:]):.1f}")
 
 
 if __name__ == "__main__":

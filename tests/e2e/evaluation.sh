@@ -15,8 +15,8 @@ many="data.eval_manifest=$scratch/data/many.jsonl training.max_steps=10 training
 left_by() {
   for file in metrics.jsonl evals.jsonl epochs.jsonl training_results.json; do
     echo "$file"
-    sed -E "s/, \"(samples_per_s|seconds|wall)\": [^,}]*//g; s#$scratch/$1#OUT#
-      /^ \"(total_seconds|total_minutes|started|finished)\"/d" "$1/$file"
+    sed -E "s/, \"(samples_per_s|seconds|data_seconds|wall)\": [^,}]*//g; s#$scratch/$1#OUT#
+      /^ \"(total_seconds|total_data_seconds|total_minutes|started|finished)\"/d" "$1/$file"
   done
   cat "$1/busy.csv" "$1/begun.txt"
 }

@@ -33,4 +33,11 @@ for bad in 5 5:5 7:3 -1:2 a:b 1:2:3; do
 done
 ran "a run without workers" own data.workers=0 distributed.ranks=1 training.max_steps=4 profile.steps=2:4
 check "... is not ready for any step" test "$(shown own/trace.0.json 'not ready')" = 2
+check "... and says that all waited" grep -Eq "steps waited [0-9.]+ ms for data, for 4 of 4 batches$" "$log"
+check "... and how long, in its results" grep -Eq '"total_data_seconds": (0\.[0-9]*[1-9]|[1-9])' own/training_results.json
+ran "a run without workers, of three epochs" epochs data.workers=0 distributed.ranks=1 training.max_steps=12
+check "... says how long after the first" grep -Eq "waited .* for 12 of 12 batches; after the first epoch [0-9.]+ ms for 8 of 8$" "$log"
+check "... and of each epoch" test "$(grep -Ec '"data_seconds": (0\.[0-9]*[1-9]|[1-9])' epochs/epochs.jsonl)" = 3
+awk -F'"data_seconds": ' '{sum += $2} END {print sum}' epochs/epochs.jsonl >sum
+check "... which add up" near "$(cat sum)" "$(sed -n 's/.*"total_data_seconds": \([0-9.e-]*\).*/\1/p' epochs/training_results.json)" 1e-2
 counts
