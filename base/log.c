@@ -16,6 +16,12 @@ static struct {
   pthread_mutex_t lock;
 } state = {.least = GR_INFO, .ranks = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
+gr_level gr_log_least(gr_level least) {
+  gr_level was = state.least;
+  state.least = least;
+  return was;
+}
+
 void gr_log_open(gr_level least, int rank, int ranks) {
   state.least = least, state.rank = rank, state.ranks = ranks;
 }

@@ -13,6 +13,9 @@
 typedef enum gr_level { GR_INFO, GR_WARN, GR_ERROR } gr_level;
 // Sets the lowest level that is logged, and this process's rank. Call before threads start.
 void gr_log_open(gr_level least, int rank, int ranks);
+// Sets the lowest level alone, for work that is done again and has said all before; the one that
+// was set. Call before threads start.
+gr_level gr_log_least(gr_level);
 // Also writes every line to this stream (the run's log file); NULL stops it. The stream is
 // borrowed.
 void gr_log_copy_to(FILE *);

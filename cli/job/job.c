@@ -1,6 +1,7 @@
 // job.c - see job.h.
 #include "cli/job/job.h"
 #include <string.h>
+#include "base/log.h"
 #include "cli/job/checks.h"
 #include "cli/job/groups.h"
 #include "cli/job/kept.h"
@@ -362,7 +363,10 @@ static gr_status compose_with(gr_arena *a, const gr_args *of, const char *const 
   for (int i = 0; i < n; i++) all[args.n_overrides++] = more[i];
   args.overrides = all;
   args.dump = args.stop_after = NULL;
-  return gr_job_compose(a, &args, out);
+  gr_level was = gr_log_least(GR_ERROR);
+  gr_status s = gr_job_compose(a, &args, out);
+  gr_log_least(was);
+  return s;
 }
 
 bool gr_job_plans_again(const gr_job *j) {

@@ -97,6 +97,9 @@ for config in "$tones" "$source/configs/gpt.yaml data.corpus.path=$source/docs/d
   check "... on a GPU" plan gpu $config training.precision=bf16 device=cuda
   check "... nothing is said" test "$(cost gpu)" = ""
 done
+printf '%s\n' "$(cat "$source/configs/gpt.yaml")" 'hydra: {job: {chdir: true}}' >warns.yaml
+check "plan of a file with a warning" plan warns warns.yaml "model.graph=$source/graphs/gpt.yaml" "data.corpus.path=$source/docs/decisions.md" training.precision=bf16
+check "... which is given once" test "$(grep -c "hydra.job.chdir' has no effect" warns.plan)/$(cost warns | wc -l)" = 1/1
 check "fp16, which CPUs multiply in fp32, is slower" grep -q "fp32 is faster" fp16.plan
 check "a run says what its plan does" grep -q "bf16 takes .* of memory a rank, .* that fp32 plans" bf16.said
 check "... and nothing in fp32" sh -c '! grep -q "that fp32 plans" fp32.said'
