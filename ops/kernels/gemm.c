@@ -14,12 +14,17 @@ gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
 // atomic: each rank that runs as a thread opens it
 static _Atomic(gr_gemm_kernel) onednn;
 static _Atomic(gr_gemm_bf16_kernel) onednn_bf16;
+static _Atomic(const gr_gemm_packs *) onednn_packed;
 static _Atomic(const gr_onednn_convs *) onednn_convs;
 
 gr_gemm_kernel gr_gemm_onednn(void) { return atomic_load_explicit(&onednn, memory_order_relaxed); }
 
 gr_gemm_bf16_kernel gr_gemm_onednn_bf16(void) {
   return atomic_load_explicit(&onednn_bf16, memory_order_relaxed);
+}
+
+const gr_gemm_packs *gr_gemm_onednn_packs(void) {
+  return atomic_load_explicit(&onednn_packed, memory_order_relaxed);
 }
 
 const gr_onednn_convs *gr_gemm_onednn_convs(void) {
@@ -32,6 +37,7 @@ gr_status gr_gemm_open(void) {
   GR_TRY(gr_module_open("onednn", &m));
   atomic_store_explicit(&onednn, m->run, memory_order_relaxed);
   atomic_store_explicit(&onednn_bf16, m->bf16(), memory_order_relaxed);
+  atomic_store_explicit(&onednn_packed, m->packs(), memory_order_relaxed);
   atomic_store_explicit(&onednn_convs, *m->convs, memory_order_relaxed);
 #endif
   return GR_OK;
@@ -65,7 +71,8 @@ void gr_gemm_one(const gr_gemm *g, const float *a, const float *b, float *c) {
 // because waking a thread costs more, nor if it is one of many. The plain kernel sums each element
 // in the same order wherever the blocks begin, so each thread gets one block; oneDNN's blocks
 // depend on the shape alone, so that results do not depend on the number of threads, and are large,
-// because each block packs the other operand again.
+// because each block packs the other operand again. Blocks of few columns of all rows are made as
+// many that are less narrow, which together pack less.
 
 enum {
   MIN_PARALLEL = 1 << 20,
@@ -83,8 +90,10 @@ typedef struct cut {
   gr_gemm_steps step;
   const void *a, *b;  // f32, or bf16
   float *c;
-  int64_t block, blocks;  // rows or columns per block; blocks per GEMM
-  bool rows;
+  int64_t rows, cols, down, across;  // of a block; blocks of a column, and of a row
+  const gr_gemm_packs *packs;        // if b is packed for all blocks
+  size_t packed_bytes;               // of what blocks of the same columns share
+  int failed;                        // whether something could not be packed; atomic
 } cut;
 
 // The size of each part, rounded up to a multiple of unit.
@@ -93,51 +102,128 @@ static int64_t part_size(int64_t size, int64_t parts, int64_t unit) {
   return (part + unit - 1) / unit * unit;
 }
 
+static void count_blocks(cut *x) {
+  x->down = (x->g->m + x->rows - 1) / x->rows, x->across = (x->g->n + x->cols - 1) / x->cols;
+}
+
 static cut cut_up(const gr_gemm *g, gr_gemm_kernel kernel, int64_t count, int threads) {
-  cut x = {.g = g, .kernel = kernel, .rows = g->m >= g->n, .blocks = 1};
-  int64_t size = x.rows ? g->m : g->n;
-  x.block = size;
+  cut x = {.g = g, .kernel = kernel, .rows = g->m, .cols = g->n, .down = 1, .across = 1};
+  int64_t *size = g->m >= g->n ? &x.rows : &x.cols;
   if (count >= MANY || g->m * g->n * g->k < MIN_PARALLEL) return x;
-  x.block = !kernel || kernel == gr_gemm_onednn()
-                ? gr_min_i64(MAX_BLOCK, part_size(size, BLOCKS, MIN_BLOCK))
-                : part_size(size, threads, UNIT);
-  x.blocks = (size + x.block - 1) / x.block;
+  *size = !kernel || kernel == gr_gemm_onednn()
+              ? gr_min_i64(MAX_BLOCK, part_size(*size, BLOCKS, MIN_BLOCK))
+              : part_size(*size, threads, UNIT);
+  while (kernel && kernel == gr_gemm_onednn() && x.cols < g->n && x.rows > 2 * x.cols)
+    x.rows = part_size(x.rows, 2, UNIT), x.cols *= 2;
+  count_blocks(&x);
   return x;
 }
 
-// One product of f32, or of bf16, at elements a and b of the operands.
-static void multiply(const cut *x, const gr_gemm *g, int64_t a, int64_t b, float *c) {
-  if (x->kernel)
-    x->kernel(g, (const float *)x->a + a, (const float *)x->b + b, c);
-  else
-    x->kernel_bf16(g, (const uint16_t *)x->a + a, (const uint16_t *)x->b + b, c);
+// Block i of the products, and where its operands and its result begin, in elements.
+static gr_gemm block_at(const cut *x, int64_t i, gr_gemm_steps *at) {
+  gr_gemm g = *x->g;
+  int64_t which = i / (x->down * x->across), of = i % (x->down * x->across);
+  int64_t row = of % x->down * x->rows, col = of / x->down * x->cols;
+  g.m = gr_min_i64(x->rows, g.m - row), g.n = gr_min_i64(x->cols, g.n - col);
+  at->a = which * x->step.a + row * (g.ta ? 1 : g.lda);
+  at->b = which * x->step.b + col * (g.tb ? g.ldb : 1);
+  at->c = which * x->step.c + row * g.ldc + col;
+  return g;
 }
 
 static void part(void *arg, int64_t from, int64_t to) {
   const cut *x = arg;
   for (int64_t i = from; i < to; i++) {
-    gr_gemm g = *x->g;
-    int64_t which = i / x->blocks, at = i % x->blocks * x->block;
-    int64_t a = which * x->step.a, b = which * x->step.b;
-    float *c = x->c + which * x->step.c;
-    if (x->rows) {
-      g.m = gr_min_i64(x->block, g.m - at);
-      multiply(x, &g, a + at * (g.ta ? 1 : g.lda), b, c + at * g.ldc);
-    } else {
-      g.n = gr_min_i64(x->block, g.n - at);
-      multiply(x, &g, a, b + at * (g.tb ? g.ldb : 1), c + at);
-    }
+    gr_gemm_steps at;
+    gr_gemm g = block_at(x, i, &at);
+    if (x->kernel)
+      x->kernel(&g, (const float *)x->a + at.a, (const float *)x->b + at.b, x->c + at.c);
+    else
+      x->kernel_bf16(&g, (const uint16_t *)x->a + at.a, (const uint16_t *)x->b + at.b, x->c + at.c);
   }
 }
 
 static void run_parts(const gr_launch *l, cut *x, int64_t count) {
-  int64_t work = x->g->m * x->g->n * x->g->k / x->blocks;
-  gr_parallel(l, count * x->blocks, gr_max_i64(1, MIN_PARALLEL / 2 / gr_max_i64(1, work)), part, x);
+  int64_t blocks = x->down * x->across, work = x->g->m * x->g->n * x->g->k / blocks;
+  gr_parallel(l, count * blocks, gr_max_i64(1, MIN_PARALLEL / 2 / gr_max_i64(1, work)), part, x);
+}
+
+// ---- b packed once for all blocks of oneDNN -----------------------------------------------------
+// Measured (docs/decisions.md): this is faster if b is transposed or has wide rows. Columns are
+// packed in parts, on all threads; each block is of the columns of one part. There are about as
+// many blocks as without packing, so that no thread waits longer.
+
+enum { WIDE = 2048, LARGE = 1 << 20, MIN_COLS = 384, COL_UNIT = 48 };
+
+static bool shares_b(const gr_gemm *g) {
+  return !g->ta && (g->tb || g->n >= WIDE) && g->m >= 2 * MIN_BLOCK &&
+         g->m * g->n * g->k >= MIN_PARALLEL;
+}
+
+static cut cut_for_packed(const gr_gemm *g) {
+  cut x = {.g = g};
+  int64_t least = g->k * g->n < LARGE ? MIN_BLOCK : 2 * MIN_BLOCK;
+  x.rows = gr_min_i64(MAX_BLOCK, part_size(g->m, BLOCKS, least));
+  x.down = (g->m + x.rows - 1) / x.rows;
+  int64_t parts = gr_max_i64(1, gr_min_i64(BLOCKS / x.down, g->n / MIN_COLS));
+  x.cols = gr_min_i64(g->n, part_size(g->n, parts, COL_UNIT));
+  count_blocks(&x);
+  // The library pads columns, and k where it is cut.
+  int64_t numbers = part_size(x.cols, 1, COL_UNIT) * (g->k + g->k / 2 + MAX_BLOCK);
+  x.packed_bytes = sizeof(float) * (size_t)numbers;
+  return x;
+}
+
+size_t gr_gemm_scratch(const gr_gemm *g) {
+  if (!shares_b(g)) return 0;
+  cut x = cut_for_packed(g);
+  return (size_t)x.across * x.packed_bytes;
+}
+
+static void *packed_columns(const cut *x, int64_t i) {
+  return (char *)x->g->scratch + (size_t)(i / x->down) * x->packed_bytes;
+}
+
+static void pack_part(void *arg, int64_t from, int64_t to) {
+  cut *x = arg;
+  for (int64_t i = from * x->down; i < to * x->down; i += x->down) {
+    gr_gemm_steps at;
+    gr_gemm g = block_at(x, i, &at);
+    size_t bytes = x->packs->bytes(&g);
+    if (!bytes || bytes > x->packed_bytes ||
+        !x->packs->pack(&g, (const float *)x->b + at.b, packed_columns(x, i)))
+      __atomic_store_n(&x->failed, 1, __ATOMIC_RELAXED);
+  }
+}
+
+static void packed_part(void *arg, int64_t from, int64_t to) {
+  const cut *x = arg;
+  for (int64_t i = from; i < to; i++) {
+    gr_gemm_steps at;
+    gr_gemm g = block_at(x, i, &at);
+    const float *a = (const float *)x->a + at.a;
+    if (!x->packs->run(&g, a, packed_columns(x, i), x->c + at.c))
+      gr_gemm_plain(&g, a, (const float *)x->b + at.b, x->c + at.c);
+  }
+}
+
+// False, and nothing done: b is not to be packed, or the library cannot.
+static bool run_packed(const gr_launch *l, const gr_gemm *g, const float *a, const float *b,
+                       float *c) {
+  if (!g->scratch || !shares_b(g) || !gr_gemm_onednn_packs() || choose(g) != gr_gemm_onednn())
+    return false;
+  cut x = cut_for_packed(g);
+  x.packs = gr_gemm_onednn_packs(), x.a = a, x.b = b, x.c = c;
+  gr_parallel(l, x.across, 1, pack_part, &x);
+  if (x.failed) return false;
+  gr_parallel(l, x.down * x.across, 1, packed_part, &x);
+  return true;
 }
 
 void gr_gemm_batch(const gr_launch *l, const gr_gemm *g, int64_t count, gr_gemm_steps step,
                    const float *a, const float *b, float *c) {
   const gr_cpu *cpu = l->context;
+  if (count == 1 && run_packed(l, g, a, b, c)) return;
   if (count < MANY && g->m * g->n * g->k >= MIN_PARALLEL && choose(g) == gr_gemm_packed) {
     for (int64_t i = 0; i < count; i++)
       gr_gemm_packed_by(l, g, a + i * step.a, b + i * step.b, c + i * step.c);

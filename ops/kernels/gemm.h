@@ -9,6 +9,7 @@ typedef struct gr_gemm {  // c = op(a) op(b), or c += op(a) op(b)
   bool ta, tb;            // a is stored [k,m]; b is stored [n,k]
   bool add;
   int64_t lda, ldb, ldc;  // leading dimensions: distance of stored rows, in elements
+  void *scratch;          // gr_gemm_scratch bytes, 64-byte aligned; NULL: none
 } gr_gemm;
 
 // Loads oneDNN if the build found it; does nothing without. Call it before the first product: until
@@ -16,8 +17,12 @@ typedef struct gr_gemm {  // c = op(a) op(b), or c += op(a) op(b)
 // GR_ERR_LAUNCH (base/module.h).
 GR_MUST_USE gr_status gr_gemm_open(void);
 
-// A product of dense operands: leading dimensions follow from the sizes.
+// A product of dense operands without scratch memory: leading dimensions follow from the sizes.
 gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k);
+
+// Bytes of scratch memory in which one product packs b once for all blocks; without it each block
+// packs b again. Depends on the shape alone; 0: no block packs b, or it is packed elsewhere.
+size_t gr_gemm_scratch(const gr_gemm *);
 
 // One product, on all threads of the launch. c does not overlap a or b.
 void gr_gemm_run(const gr_launch *, const gr_gemm *, const float *a, const float *b, float *c);
@@ -80,6 +85,17 @@ typedef void (*gr_gemm_bf16_kernel)(const gr_gemm *, const uint16_t *a, const ui
 gr_gemm_bf16_kernel gr_gemm_onednn_bf16(void);
 void gr_gemm_bf16_plain(const gr_gemm *, const uint16_t *a, const uint16_t *b, float *c);
 
+// The library's products by a packed b, on the calling thread; the layout is its own. Several
+// threads may multiply by one packed b at once.
+typedef struct gr_gemm_packs {
+  // Bytes of a packed b for products of that shape or of fewer rows; 0: it is not worth packing.
+  size_t (*bytes)(const gr_gemm *);
+  bool (*pack)(const gr_gemm *, const float *b, void *packed);  // false: the library fails
+  // False: the library fails, and c is untouched.
+  bool (*run)(const gr_gemm *, const float *a, const void *packed, float *c);
+} gr_gemm_packs;
+const gr_gemm_packs *gr_gemm_onednn_packs(void);  // NULL before gr_gemm_open, or if there are none
+
 // The library's convolutions (onednn.h); NULL before gr_gemm_open, or if there are none.
 typedef struct gr_onednn_convs gr_onednn_convs;
 const gr_onednn_convs *gr_gemm_onednn_convs(void);
@@ -87,6 +103,7 @@ const gr_onednn_convs *gr_gemm_onednn_convs(void);
 // The table of module "onednn" (base/module.h): gemm_onednn.c.
 typedef struct gr_gemm_module {
   gr_gemm_kernel run;
-  gr_gemm_bf16_kernel (*bf16)(void);  // NULL: the library has none
+  gr_gemm_bf16_kernel (*bf16)(void);    // NULL: the library has none
+  const gr_gemm_packs *(*packs)(void);  // likewise
   const gr_onednn_convs *const *convs;
 } gr_gemm_module;

@@ -42,4 +42,56 @@ static void run_bf16(const gr_gemm *g, const uint16_t *a, const uint16_t *b, flo
 
 static gr_gemm_bf16_kernel bf16(void) { return dnnl_gemm_bf16bf16f32 ? run_bf16 : NULL; }
 
-const gr_gemm_module gr_module = {run, bf16, &gr_onednn_conv_table};
+// ---- Products by a packed operand ---------------------------------------------------------------
+// oneDNN exports these C++ functions for its own use and declares them in no header. They count
+// matrices by columns: our b is their first operand, and m and n change places. A packed operand
+// has 'P' for whether it is transposed.
+
+dnnl_status_t sgemm_pack_get_size(
+    const char *which, const char *transa, const char *transb, const dnnl_dim_t *m,
+    const dnnl_dim_t *n, const dnnl_dim_t *k, const dnnl_dim_t *lda, const dnnl_dim_t *ldb,
+    size_t *size,
+    bool *worth) __asm__("_ZN4dnnl4impl3cpu19sgemm_pack_get_sizeEPKcS3_S3_PKlS5_S5_S5_S5_PmPb")
+    __attribute__((weak));
+dnnl_status_t sgemm_pack(
+    const char *which, const char *transa, const char *transb, const dnnl_dim_t *m,
+    const dnnl_dim_t *n, const dnnl_dim_t *k, const dnnl_dim_t *lda, const dnnl_dim_t *ldb,
+    const float *from,
+    float *to) __asm__("_ZN4dnnl4impl3cpu10sgemm_packEPKcS3_S3_PKlS5_S5_S5_S5_PKfPf")
+    __attribute__((weak));
+dnnl_status_t sgemm_compute(
+    const char *transa, const char *transb, const dnnl_dim_t *m, const dnnl_dim_t *n,
+    const dnnl_dim_t *k, const float *a, const dnnl_dim_t *lda, const float *b,
+    const dnnl_dim_t *ldb, const float *beta, float *c,
+    const dnnl_dim_t
+        *ldc) __asm__("_ZN4dnnl4impl3cpu13sgemm_computeEPKcS3_PKlS5_S5_PKfS5_S7_S5_S7_PfS5_")
+    __attribute__((weak));
+
+static size_t packed_bytes(const gr_gemm *g) {
+  size_t bytes = 0;
+  bool worth = false;
+  gr_onednn_use_one_thread();
+  dnnl_status_t s = sgemm_pack_get_size("A", g->tb ? "T" : "N", g->ta ? "T" : "N", &g->n, &g->m,
+                                        &g->k, &g->ldb, &g->lda, &bytes, &worth);
+  return s == dnnl_success && worth ? bytes : 0;
+}
+
+static bool pack(const gr_gemm *g, const float *b, void *packed) {
+  gr_onednn_use_one_thread();
+  return sgemm_pack("A", g->tb ? "T" : "N", g->ta ? "T" : "N", &g->n, &g->m, &g->k, &g->ldb,
+                    &g->lda, b, packed) == dnnl_success;
+}
+
+static bool by_packed(const gr_gemm *g, const float *a, const void *packed, float *c) {
+  float beta = g->add ? 1.0f : 0.0f;
+  gr_onednn_use_one_thread();
+  return sgemm_compute("P", g->ta ? "T" : "N", &g->n, &g->m, &g->k, packed, &g->ldb, a, &g->lda,
+                       &beta, c, &g->ldc) == dnnl_success;
+}
+
+static const gr_gemm_packs table = {packed_bytes, pack, by_packed};
+static const gr_gemm_packs *packs(void) {
+  return sgemm_pack_get_size && sgemm_pack && sgemm_compute ? &table : NULL;
+}
+
+const gr_gemm_module gr_module = {run, bf16, packs, &gr_onednn_conv_table};

@@ -93,9 +93,12 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_status product_f32(const gr_launch *l, const float *x, const float *y, float *z) {
+// scratch: that of each product, or NULL
+static gr_status product_f32(const gr_launch *l, const float *x, const float *y, float *z,
+                             void *scratch) {
   const struct matmul *a = l->attr;
   gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);
+  p.g.scratch = scratch;
   if (!a->sum) {
     gr_gemm_batch(l, &p.g, p.count, p.step, x, y, z);
     return GR_OK;
@@ -106,7 +109,7 @@ static gr_status product_f32(const gr_launch *l, const float *x, const float *y,
 }
 
 static gr_status run_f32(const gr_launch *l) {
-  return product_f32(l, l->in[0], l->in[1], l->out[0]);
+  return product_f32(l, l->in[0], l->in[1], l->out[0], l->scratch);
 }
 
 // Narrow operands are multiplied as they are where that is faster (gemm.h), and otherwise
@@ -128,7 +131,7 @@ static gr_status run_narrow(const gr_launch *l) {
   if (!product_bf16(l, z)) {
     gr_widen_all(l, d, l->in[0], x, n_x);
     gr_widen_all(l, d, l->in[1], y, n_y);
-    GR_TRY(product_f32(l, x, y, z));
+    GR_TRY(product_f32(l, x, y, z, NULL));
   }
   if (!wide) gr_narrow_all(l, d, z, l->out[0], n_z);
   return GR_OK;
@@ -137,7 +140,10 @@ static gr_status run_narrow(const gr_launch *l) {
 static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
 static size_t scratch(const gr_op_call *s) {
-  if (!gr_is_narrow(s->in[0].dtype)) return 0;
+  if (!gr_is_narrow(s->in[0].dtype)) {
+    gr_matmul_shape p = gr_matmul_shape_of(s->in, s->in + 1, s->attr);
+    return p.count == 1 || ((const struct matmul *)s->attr)->sum ? gr_gemm_scratch(&p.g) : 0;
+  }
   int64_t n = gr_type_count(s->in) + gr_type_count(s->in + 1);
   return sizeof(float) * (size_t)(n + (s->out[0].dtype == GR_F32 ? 0 : gr_type_count(s->out)));
 }

@@ -122,7 +122,58 @@ static void threads(void) {
   gr_cpu_destroy(cpu);
 }
 
+// One product with scratch memory that ends in a canary; counts what packs something there.
+static value with_scratch(gr_cpu *cpu, gr_gemm g, const value *a, const value *b,
+                          const value *before, int *packs) {
+  size_t bytes = gr_gemm_scratch(&g), all = (bytes + 127) / 64 * 64;
+  value c = value_copy(before);
+  g.scratch = bytes ? aligned_alloc(64, all) : NULL;
+  if (g.scratch) memset(g.scratch, 0x5a, all);
+  gr_gemm_run(&(gr_launch){.context = cpu}, &g, a->data, b->data, c.data);
+  const unsigned char *end = g.scratch;
+  bool within = true, used = false;
+  for (size_t i = 0; end && i < bytes; i++) used |= end[i] != 0x5a;
+  for (size_t i = bytes; end && i < all; i++) within &= end[i] == 0x5a;
+  CHECK(within, "%lld x %lld x %lld writes beyond its scratch memory", (long long)g.m,
+        (long long)g.n, (long long)g.k);
+  *packs += used;
+  free(g.scratch);
+  return c;
+}
+
+// The right operand packed once for all blocks: the same bytes on one, two and three threads.
+static void shared(void) {
+  static const int64_t shapes[][3] = {
+      {300, 400, 130}, {257, 45, 400}, {280, 2100, 40}, {530, 1250, 90}, {260, 1100, 1000}};
+  gr_cpu *cpu[2];
+  int packs = 0;
+  MUST(gr_gemm_open());
+  for (int i = 0; i < 2; i++) MUST(gr_cpu_create(i + 2, true, &cpu[i]));
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+    for (int how = 0; how < 8; how++) {
+      int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+      bool ta = how & 1, tb = how & 2;
+      value a = filled(ta ? k : m, (ta ? m : k) + 3, 1),
+            b = filled(tb ? n : k, (tb ? k : n) + 5, 2);
+      value before = filled(m, n + 2, 3);
+      gr_gemm g = gr_gemm_dense(ta, tb, m, n, k);
+      g.lda = a.type.dim[1], g.ldb = b.type.dim[1], g.ldc = n + 2, g.add = how & 4;
+      value c = with_scratch(NULL, g, &a, &b, &before, &packs);
+      if (m * n * k < 1 << 25) check_product(&g, &a, &b, &before, &c, "packed once");
+      for (int i = 0; i < 2; i++) {
+        value d = with_scratch(cpu[i], g, &a, &b, &before, &packs);
+        CHECK(!memcmp(c.data, d.data, gr_type_bytes(&c.type)), "%d: %lld x %lld x %lld", how,
+              (long long)m, (long long)n, (long long)k);
+        value_free(&d);
+      }
+      value_free(&a), value_free(&b), value_free(&before), value_free(&c);
+    }
+  for (int i = 0; i < 2; i++) gr_cpu_destroy(cpu[i]);
+  CHECK(packs || !gr_gemm_onednn_packs(), "nothing was packed");
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"plain", plain}, {"packed", packed}, {"onednn", onednn},
-             {"chosen", chosen}, {"by_packed", by_packed}, {"threads", threads});
+             {"chosen", chosen}, {"by_packed", by_packed}, {"threads", threads},
+             {"shared", shared});
 }
