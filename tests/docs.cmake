@@ -38,11 +38,9 @@ add_test(NAME docs.optim_trains COMMAND test_docs_optim)
 # The program with it, and with one that has no kernel for GPUs.
 string(REPLACE "GR_PASS_OP(adagrad)" "GR_PASS_OP(adagrad)\nGR_PASS_OP(cpu_only)" text "${text}")
 file(CONFIGURE OUTPUT ${copy}/devices/ops/ops.def CONTENT "${text}" @ONLY)
-get_target_property(sources graphrun SOURCES)
-list(TRANSFORM sources PREPEND ../cli/)
-add_executable(graphrun_optim ${sources} ${table} docs/cpu_only.c docs/cube.c)
+add_executable(graphrun_optim ../cli/main.c ${table} docs/cpu_only.c docs/cube.c)
 target_include_directories(graphrun_optim BEFORE PRIVATE ${copy}/devices)
-target_link_libraries(graphrun_optim gr_job gr_new)
+target_link_libraries(graphrun_optim gr_cli)
 set_target_properties(graphrun_optim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 add_test(NAME docs.optim_devices COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/optim.sh $<TARGET_FILE:graphrun_optim>
   ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> ${CMAKE_BINARY_DIR}/standin)

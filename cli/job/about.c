@@ -3,6 +3,7 @@
 #include "cli/job/job.h"
 #include "cli/job/version.h"
 #include "compiler/report/explain.h"
+#include "compose/show.h"
 
 static void put_text(gr_text *t, const char *name, const char *value) {
   gr_text_printf(t, "\"%s\": ", name);
@@ -75,4 +76,22 @@ void gr_job_keep_about(gr_job *j) {
   if (drawn && j->spec.set.events) gr_plan_graph_def(&graph, drawn);
   j->spec.graph_def = graph.at, j->spec.graph_def_bytes = graph.len;
   j->spec.about_json = about.at, j->spec.plan_json = plan.at;
+}
+
+enum { MAX_MODEL = 16 << 20 };  // bytes of its file
+
+// The folder .hydra, or hydra.output_subdir; null: the files are not written.
+void gr_job_keep_config(gr_job *j) {
+  gr_conf *hydra = j->composed.hydra;
+  const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
+  if (subdir && subdir->kind == GR_CONF_NULL) return;
+  gr_saved saved = gr_show_saved(j->arena, &j->composed);
+  j->spec.config_dir = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
+  j->spec.config_yaml = saved.config;
+  j->spec.hydra_yaml = saved.hydra;
+  j->spec.overrides_yaml = saved.overrides;
+  char *model = NULL;
+  gr_status s = gr_file_read(j->arena, j->spec.set.graph, MAX_MODEL, &model, NULL);
+  gr_status_drop(s);  // the model has been read from it: if it is gone now, the run goes on
+  j->spec.model_yaml = model;
 }

@@ -16,7 +16,7 @@
 #include "compose/show.h"
 #include "runtime/train/run.h"
 
-enum { MAX_MODEL = 16 << 20, MAX_RECORD = 64 << 20 };  // bytes of its file, and of data.json
+enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 
 // ---- Composing ----------------------------------------------------------------------------
 
@@ -389,22 +389,6 @@ gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int 
   gr_conf *data = gr_conf_find(out->spec.conf, "data");
   if (data) mark_read(data);  // it is open
   return gr_job_plan(out, ranks);
-}
-
-// The folder .hydra, or hydra.output_subdir; null: the files are not written.
-void gr_job_keep_config(gr_job *j) {
-  gr_conf *hydra = j->composed.hydra;
-  const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
-  if (subdir && subdir->kind == GR_CONF_NULL) return;
-  gr_saved saved = gr_show_saved(j->arena, &j->composed);
-  j->spec.config_dir = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
-  j->spec.config_yaml = saved.config;
-  j->spec.hydra_yaml = saved.hydra;
-  j->spec.overrides_yaml = saved.overrides;
-  char *model = NULL;
-  gr_status s = gr_file_read(j->arena, j->spec.set.graph, MAX_MODEL, &model, NULL);
-  gr_status_drop(s);  // the model has been read from it: if it is gone now, the run goes on
-  j->spec.model_yaml = model;
 }
 
 void gr_job_close(gr_job *j) {

@@ -153,7 +153,14 @@ static void run_parts(const gr_launch *l, cut *x, int64_t count) {
 // packed in parts, on all threads; each block is of the columns of one part. There are about as
 // many blocks as without packing, so that no thread waits longer.
 
-enum { WIDE = 2048, LARGE = 1 << 20, MIN_COLS = 384, COL_UNIT = 48 };
+enum {
+  WIDE = 2048,
+  LARGE = 1 << 20,
+  MIN_COLS = 384,
+  COL_UNIT = 48,
+  MIN_DEPTH = 128,
+  HEADER = 4096
+};
 
 static bool shares_b(const gr_gemm *g) {
   return !g->ta && (g->tb || g->n >= WIDE) && g->m >= 2 * MIN_BLOCK &&
@@ -168,8 +175,9 @@ static cut cut_for_packed(const gr_gemm *g) {
   int64_t parts = gr_max_i64(1, gr_min_i64(BLOCKS / x.down, g->n / MIN_COLS));
   x.cols = gr_min_i64(g->n, part_size(g->n, parts, COL_UNIT));
   count_blocks(&x);
-  // The library pads columns, and k where it is cut.
-  int64_t numbers = part_size(x.cols, 1, COL_UNIT) * (g->k + g->k / 2 + MAX_BLOCK);
+  // The library pads columns, and k by up to 0.475 of it, to 128 at least; and has a header.
+  int64_t depth = gr_max_i64(g->k + g->k / 2, MIN_DEPTH);
+  int64_t numbers = part_size(x.cols, 1, COL_UNIT) * depth + HEADER;
   x.packed_bytes = sizeof(float) * (size_t)numbers;
   return x;
 }
