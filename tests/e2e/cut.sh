@@ -56,7 +56,7 @@ data: {source: table, validation_fraction: 0.25, table: {path: rows.csv, label: 
 training: {batch_size: 16, optimizer: sgd, momentum: 0.9, lr: 0.2, max_steps: 16, max_epochs: 0, eval_every: 1, seed: 3,
   adjustable: true}
 distributed: {ranks: 1}
-checkpoint: {metric: loss, mode: min, every_steps: 3, keep_last: 2, keep_best: 2, resume: auto}
+checkpoint: {metric: accuracy, mode: max, every_steps: 3, keep_last: 2, keep_best: 2, resume: auto}
 hooks: [notes.lua]
 hooks_seconds: 100000
 logging: {show_samples: 0, tensorboard: false}
