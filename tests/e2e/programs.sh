@@ -138,6 +138,20 @@ run half training.max_steps=31
 run half
 check "a run that was stopped inside a phase is the run" same_metrics one half
 check "... its last checkpoint has the same bytes" same_files "$(newest one)" "$(newest half)"
+# In the evaluation after a pass: all of its runs are done, and its end is not.
+echo 'return { on_eval_start = function(ctx) while ctx.params.wait do end end }' >waits.lua
+mkdir -p ending
+timeout -k 5 "$limit" "$graphrun" run.yaml output.dir="$scratch/ending" 'hooks=[waits.lua]' 'hooks_params={wait: true}' \
+  hooks_seconds=100000 >"$log" 2>&1 </dev/null &
+watcher=$! pid=
+while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done
+wait_steps ending 20
+kill -TERM "$pid"
+ended
+check "stopped before the evaluation of a pass" test "$code/$(steps_of ending)" = 75/20
+run ending 'hooks=[waits.lua]'
+check "... it goes on with that" test "$code/$(wc -l <ending/evals.jsonl)/$(wc -l <ending/epochs.jsonl)" = 0/3/30
+check "... and is the run" same_metrics one ending
 long="hooks=[$source/tests/e2e/slow.lua] training.eval_every=0"
 for ranks in 1 2; do
   # shellcheck disable=SC2086
