@@ -289,6 +289,10 @@ static void variables_say_where(void) {
       "TORCHELASTIC_USE_AGENT_STORE=True",
       "gpu7", 29501, 16, false);
   is_at(
+      "WORLD_SIZE=4 RANK=1 MASTER_ADDR=gpu7 MASTER_PORT=65530 TORCHELASTIC_RUN_ID=none "
+      "TORCHELASTIC_USE_AGENT_STORE=True",
+      "gpu7", 65531, 5, false);
+  is_at(
       "WORLD_SIZE=4 RANK=1 MASTER_ADDR=gpu7 MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none "
       "LOCAL_WORLD_SIZE=4",
       "127.0.0.1", 29500, 1, true);
@@ -328,6 +332,21 @@ static void variables_name_the_job(void) {
   }
 }
 
+// Ranks that torchrun has restarted are another job than those from before.
+static void restarts(void) {
+  gr_rendezvous r[3];
+  for (int i = 0; i < 3; i++) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "WORLD_SIZE=4 RANK=1 MASTER_ADDR=a MASTER_PORT=29500 TORCHELASTIC_RUN_ID=6f2a "
+             "TORCHELASTIC_RESTART_COUNT=%d",
+             i % 2);
+    MUST(read_from(text, &r[i]));
+  }
+  CHECK(strcmp(r[0].token, r[1].token) != 0 && !strcmp(r[0].token, r[2].token), "%s and %s",
+        r[0].token, r[1].token);
+}
+
 static void node_lists(void) {
   static const char *const lists[][2] = {
       {"host", "host"}, {"a,b[1-2]", "a"}, {"n[1,3]", "n1"}, {"n[001-128]-ib,m", "n001-ib"}};
@@ -351,5 +370,6 @@ int main(int argc, char **argv) {
              {"two_communicators_of_a_world", two_communicators_of_a_world},
              {"failures_reach_other_machines", failures_reach_other_machines},
              {"silence_is_a_hang", silence_is_a_hang}, {"variables_say_where", variables_say_where},
-             {"variables_name_the_job", variables_name_the_job}, {"node_lists", node_lists});
+             {"variables_name_the_job", variables_name_the_job}, {"restarts", restarts},
+             {"node_lists", node_lists});
 }
