@@ -104,6 +104,11 @@ refused "... nor is the old one continued as the new" fresh 'training.lr is 0.5,
 table stopped hooks=[late.lua] training.max_epochs=6
 check "a hook stops a run" grep -q '"ended": "stopped by a hook: enough"' stopped/training_results.json
 nothing "what a hook has stopped is finished" stopped hooks=[late.lua] training.max_epochs=6
+ended_at() { sed -n 's/^ "steps": \([0-9]*\),$/\1/p' stopped/training_results.json; }
+ended_at >steps.then && rm stopped/training_results.json
+table stopped hooks=[late.lua] training.max_epochs=6
+ended_at >steps.now
+check "... also where its results were not written: it has no more steps" cmp steps.then steps.now
 table stopped hooks=[late.lua] training.max_epochs=7
 check "... and goes on with more epochs" grep -q 'resumed from' "$log"
 table open training.max_epochs=1
