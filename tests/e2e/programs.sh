@@ -107,6 +107,11 @@ largest() { sed -n 's/.*"rollout.reward": \([^,]*\),.*/\1/p' "$1" | sort -g | ta
 check "the best pass is known by a metric of a program" near "$(value best/training_results.json best_value)" \
   "$(largest best/epochs.jsonl)" 1e-6
 check "... and its checkpoint is kept" test -f "best/$(sed -n 's/.*"best_checkpoint": "\([^"]*\)".*/\1/p' best/training_results.json)/manifest.json"
+run within checkpoint.metric=rollout.reward checkpoint.every_steps=3 checkpoint.keep_last=0 training.eval_every=0 training.max_epochs=6
+has_metric() { (cd within/checkpoints && grep -l '^ *"rollout.reward": ' */manifest.json | tr -dc '0-9\n' | sed 's/^0*//' | tr '\n' ' '); }
+odd() { has_metric | tr ' ' '\n' | awk '$1 % 2'; }
+check "a checkpoint within a pass has no metric of one" sh -c 'test -d within/checkpoints/step-00000003 && test -z "$1"' sh "$(odd)"
+check "... and one behind a pass has it" sh -c 'echo " $1" | grep -q " 6 " && echo " $1" | grep -q " 12 "' sh "$(has_metric)"
 check "the console has a line with a pass's metrics" grep -q 'epoch 29  step 60  rollout.reward ' one.log
 expect "a metric that no program has" 65 "did you mean 'rollout.reward'" -- \
   "$graphrun" plan run.yaml checkpoint.metric=rollout.rewad
