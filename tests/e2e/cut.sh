@@ -84,6 +84,8 @@ check "... and which owes a checkpoint then" grep -q "no checkpoint at step 6" w
 check "a value that a hook has set stays, and one that it has logged does not" \
   test "$(grep -c '"set.momentum": 0.5' whole/metrics.jsonl)/$(grep -c '"four"' whole/metrics.jsonl)" = 11/1
 check "an evaluation that a hook has asked for" grep -q '"steps": 10,' whole/evals.jsonl
+run anew checkpoint.resume=none
+check "how a run begins is no part of its configuration's hash" same_bests whole anew
 
 for at in 2 4 5 6 7 9 10 12 13; do
   mkdir -p "cut$at"
