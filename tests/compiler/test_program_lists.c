@@ -199,12 +199,28 @@ static void bad_rows(void) {
   }
 }
 
+// What a program sees as a minibatch neither it nor the file may set.
+static void bad_next(void) {
+  const char *good = swapped(rows, "[4, 6]", "[24]");
+  const char *texts[] = {gr_arena_printf(arena, "%snext: {seen: seen}\n", good),
+                         gr_arena_printf(arena, "%s    next: {want: seen}\n", good)};
+  for (int i = 0; i < 2; i++) {
+    gr_plan *p;
+    gr_status s = plan_all(texts[i], &p);
+    CHECK(gr_status_code(s) == GR_ERR_CONFIG &&
+              strstr(gr_status_text(s), "this program sees minibatches of"),
+          "%d: %s", i, s ? gr_status_text(s) : "no error");
+    gr_status_drop(s);
+  }
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
-  int failed = RUN(
-      argc, argv, {"asked_for", asked_for}, {"averages_of_the_trained", averages_of_the_trained},
-      {"averages_of_the_frozen", averages_of_the_frozen}, {"nothing_left", nothing_left},
-      {"orders_of_minibatches", orders_of_minibatches}, {"bad_rows", bad_rows});
+  int failed = RUN(argc, argv, {"asked_for", asked_for},
+                   {"averages_of_the_trained", averages_of_the_trained},
+                   {"averages_of_the_frozen", averages_of_the_frozen},
+                   {"nothing_left", nothing_left}, {"orders_of_minibatches", orders_of_minibatches},
+                   {"bad_rows", bad_rows}, {"bad_next", bad_next});
   gr_arena_destroy(arena);
   return failed;
 }
