@@ -182,6 +182,15 @@ expect "runs of a sweep" 0 '^sweep/1 +done' -- "$graphrun" runs sweep
 expect "a sweep of which a run fails" 69 '^half/0 +done' "run 1 .half/1. ended with code 66" '1 of 2 runs failed, the first with code 66' -- \
   "$graphrun" -m table.yaml "data.table.path=$scratch/data/kinds.csv,gone.csv" hydra.sweep.dir=half training.max_epochs=1
 check "... has the page of the others" grep -q '<a href="./0/report.html">' half/report.html
+timeout -k 5 "$limit" "$graphrun" -m table.yaml training.lr=1e-3 training.max_epochs=1000000 training.eval_every=0 distributed.ranks=1 \
+  hydra.sweep.dir=killed >"$log" 2>&1 </dev/null &
+watcher=$! sweep='' one=''
+while [ -z "$sweep" ] && kill -0 "$watcher" 2>/dev/null; do sweep=$(children "$watcher"); done
+while [ -z "$one" ] && kill -0 "$watcher" 2>/dev/null; do one=$(children "$sweep"); done
+kill -9 "$one"
+ended
+printf '%s\n' 'run 0 .killed/0. ended with code 137' '1 of 1 runs failed, the first with code 137' >patterns
+verdict "a sweep of which a run is killed" 69
 expect "a sweep that is only listed" 0 -- "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run --jobs=1024
 check "... writes nothing" test ! -e listed
 expect "more runs at a time than there may be" 2 "must be a number from 1 to 1024, but is '1025'" -- \
