@@ -84,6 +84,16 @@ check "... and which owes a checkpoint then" grep -q "no checkpoint at step 6" w
 check "a value that a hook has set stays, and one that it has logged does not" \
   test "$(grep -c '"set.momentum": 0.5' whole/metrics.jsonl)/$(grep -c '"four"' whole/metrics.jsonl)" = 11/1
 check "an evaluation that a hook has asked for" grep -q '"steps": 10,' whole/evals.jsonl
+check "an evaluation after a step without a finite gradient is not the best" grep -q '^ "best_step": 10,' whole/training_results.json
+# EPOCH: its loss is a mean of those of its steps.
+is_mean() {
+  { sed -n "$(($1 + 1))s/.*\"train.loss\": \([^,}]*\).*/\1/p" whole/epochs.jsonl
+    sed -n "$((3 * $1 + 1)),$((3 * $1 + 3))s/.*\"loss\": \([^,]*\),.*/\1/p" whole/metrics.jsonl; } |
+    awk 'NR == 1 { mean = $1 } NR == 2 { low = high = $1 } NR > 2 { if ($1 < low) low = $1; if ($1 > high) high = $1 }
+      END { exit !(NR == 4 && mean ~ /^[0-9]/ && mean >= low && mean <= high) }'
+}
+check "the loss of the first epoch is that of its steps" is_mean 0
+check "... and that of a later one" is_mean 4
 run anew checkpoint.resume=none
 check "how a run begins is no part of its configuration's hash" same_bests whole anew
 

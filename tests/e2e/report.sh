@@ -193,6 +193,11 @@ printf '%s\n' 'run 0 .killed/0. ended with code 137' '1 of 1 runs failed, the fi
 verdict "a sweep of which a run is killed" 69
 expect "a sweep that is only listed" 0 -- "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run --jobs=1024
 check "... writes nothing" test ! -e listed
+expect "a flag of a sweep is one of its runs" 0 '^ *seconds +% +runs .* op$' -- \
+  "$graphrun" -m table.yaml training.lr=1e-3 hydra.sweep.dir=flagged training.max_epochs=1 distributed.ranks=1 --profile
+expect "a sweep over two keys changes the last one first" 0 '^#1: listed/1: training.lr=1 training.seed=4( |$)' \
+  '^#2: listed/2: training.lr=2 training.seed=3( |$)' -- \
+  "$graphrun" -m table.yaml training.lr=1,2 training.seed=3,4 hydra.sweep.dir=listed --dry-run
 expect "more runs at a time than there may be" 2 "must be a number from 1 to 1024, but is '1025'" -- \
   "$graphrun" -m table.yaml training.lr=1,2 hydra.sweep.dir=listed --dry-run --jobs=1025
 
