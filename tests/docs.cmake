@@ -85,8 +85,9 @@ list(TRANSFORM e2e_tests PREPEND e2e. OUTPUT_VARIABLE before)
 set_tests_properties(docs.systems PROPERTIES DEPENDS "${before}")
 add_test(NAME docs.tour COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/tour.sh $<TARGET_FILE:graphrun> ${copy}/tour)
 
-# Links and paths, and the examples of pages that are run as they stand.
+# Links and paths, the form of the pages, and the examples of pages that are run as they stand.
 add_test(NAME docs.links COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/links.py)
+add_test(NAME docs.form COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/form.py)
 foreach(page README.md docs/coming-from.md)
   string(TOLOWER ${page} test)
   string(REGEX REPLACE "^docs/|[.]md$" "" test ${test})
