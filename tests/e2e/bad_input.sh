@@ -155,7 +155,7 @@ if full_disk full; then
   head -c 1073741824 /dev/zero >full/rest 2>/dev/null # until nothing is left
   # shellcheck disable=SC2086
   run "a disk without one free byte" 74 "cannot write 'full/run/" -- \
-    output.dir=full/run $disk_run training.max_steps=400 checkpoint.resume=auto
+    output.dir=full/run $disk_run logging.jsonl=true training.max_steps=400 checkpoint.resume=auto
   rm full/rest && mv full/run/checkpoints freed
   # shellcheck disable=SC2086
   run "... after which the run goes on" 0 "resumed from freed/step-" -- \

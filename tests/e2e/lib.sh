@@ -198,14 +198,16 @@ near() {
 # full_disk DIR [key=value ...]: a run of `tones` in DIR/run whose second checkpoint finds no room. The
 # disk has room for what such a run writes with one checkpoint and a half, as measured here: blocks,
 # and what a run writes, differ between machines. The weights are most of it, so that the half suffices
-# for what is written after the failure. False: there can be no such disk.
+# for what is written after the failure. Steps write nothing, since a line that finds no room while the
+# checkpoint is being written would be the error. False: there can be no such disk.
 full_disk() {
   disk=$1
   shift
   mkdir -p "$disk"
   [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=1g none "$disk" 2>/dev/null || return
   trap 'umount "$disk"; cd /; rm -rf "$scratch"' EXIT
-  disk_run="training.max_steps=20 checkpoint.every_steps=5 checkpoint.keep_last=0 model.params.hidden=768"
+  disk_run="training.max_steps=20 checkpoint.every_steps=5 checkpoint.keep_last=0 model.params.hidden=768
+    logging.jsonl=false logging.tensorboard=false"
   # shellcheck disable=SC2086
   tones "$disk/run" $disk_run "$@"
   all=$(du -sk "$disk" | cut -f1) one=$(du -sk "$disk/run/checkpoints/step-00000005" | cut -f1)
