@@ -3,9 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 #include "cli/commands.h"
+#include "cli/new_own.h"
 
 typedef struct options {
-  const char *data;
+  const char *data, *from, *label;
 } options;
 
 static gr_status find_kind(const char *name, const gr_new_kind **out) {
@@ -39,25 +40,47 @@ static gr_status make_folder(gr_arena *a, const char *dir) {
                  "`graphrun new` makes a folder of its own: give it another name");
 }
 
+// The project's files; those of a kind with generated data, or for the user's own.
+static gr_status write_files(gr_arena *a, const char *dir, const gr_new_own *p) {
+  for (int i = 0; i < GR_NEW_FILES; i++) {
+    const char *text = p->kind->texts[i];
+    if (p->config && !strcmp(gr_new_names[i], "config.yaml")) text = p->config;
+    if (p->config && !strcmp(gr_new_names[i], "README.md")) text = gr_new_text_own;
+    GR_TRY(gr_new_write(dir, gr_new_names[i], text, strlen(text)));
+  }
+  return p->config ? GR_OK : p->kind->generate(a, dir);
+}
+
+static gr_status check(const gr_args *args) {
+  const options *own = args->options;
+  if (!args->config || args->n_overrides)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                           "graphrun new NAME [--data=KIND | --from=DATA [--label=COLUMN]]"),
+                   "NAME is the folder to make, without spaces around or '='");
+  if (own->from && own->data)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--data and --from are two projects"),
+                   "--from=DATA finds the kind; without it data is generated");
+  if (own->label && !own->from)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--label is a column of the table of --from");
+  return GR_OK;
+}
+
 static gr_status make(gr_arena *a, const gr_args *args) {
   const options *own = args->options;
-  const gr_new_kind *kind;
-  if (!args->config || args->n_overrides)
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun new NAME [--data=KIND]"),
-                   "NAME is the folder to make, without spaces around or '='");
-  GR_TRY(find_kind(own->data ? own->data : gr_new_kinds[0].name, &kind));
+  gr_new_own p = {0};
+  gr_text t = gr_text_make(a);
+  GR_TRY(check(args));
+  GR_TRY(own->from ? gr_new_look(a, own->from, own->label, &p, &t)
+                   : find_kind(own->data ? own->data : gr_new_kinds[0].name, &p.kind));
   size_t n = strlen(args->config);
   while (n > 1 && args->config[n - 1] == '/') n--;
   const char *dir = gr_arena_strndup(a, args->config, n);
   GR_TRY(make_folder(a, dir));
-  for (int i = 0; i < GR_NEW_FILES; i++)
-    GR_TRY(gr_new_write(dir, gr_new_names[i], kind->texts[i], strlen(kind->texts[i])));
-  GR_TRY(kind->generate(a, dir));
-  gr_text t = gr_text_make(a);
+  GR_TRY(write_files(a, dir, &p));
   gr_text_printf(&t,
                  "%s: a project for %s. README.md says what is in it. To train:\n"
                  "  cd %s && graphrun config.yaml output.dir=run\n",
-                 dir, kind->doc, dir);
+                 dir, p.kind->doc, dir);
   gr_print_lines(stdout, t.at);
   return GR_OK;
 }
@@ -73,11 +96,16 @@ static const char kinds[] = "the kind of project, or the first:"
 #undef GR_NEW_KIND
 
 static const gr_flag own_flags[] = {
-    {"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data), kinds}, {0}};
+    {"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data), kinds},
+    {"--from", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, from),
+     "for your own data: a table, a folder of images by class, a list, a text or a manifest"},
+    {"--label", NULL, "COLUMN", GR_FLAG_TEXT, offsetof(options, label),
+     "of --from with a table: the column to predict"},
+    {0}};
 
 const gr_command gr_command_new = {
     .name = "new",
-    .usage = "NAME [--data=KIND]",
+    .usage = "NAME [--data=KIND | --from=DATA [--label=COLUMN]]",
     .doc = "makes a folder to start from, which trains in less than a minute",
     .example = "graphrun new fruit --data=table",
     .keys = "",

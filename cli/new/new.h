@@ -12,6 +12,8 @@ typedef struct gr_new_kind {
 extern const gr_new_kind gr_new_kinds[];              // ends with an entry whose name is NULL
 extern const char *const gr_new_names[GR_NEW_FILES];  // of the files
 
+extern const char gr_new_text_own[];  // README.md of a project for the user's own data
+
 // The data of each kind, in the project's folder. The same bytes on every machine. GR_ERR_IO.
 #define GR_NEW_KIND(name, doc) GR_MUST_USE gr_status gr_new_##name(gr_arena *, const char *dir);
 #include "cli/new/kinds.def"

@@ -66,7 +66,7 @@ run() { # OUT KEY=VALUE...
   shift
   limited "$graphrun" run.yaml "output.dir=$scratch/$run_out" "$@"
 }
-lines() { sed -E 's/, "(samples_per_s|wall|seconds)": [^,}]*//g' "$1"; }
+lines() { sed -E 's/, "(samples_per_s|wall|seconds|data_seconds)": [^,}]*//g' "$1"; }
 same_lines() { lines "$1/$3" >left.lines && lines "$2/$3" >right.lines && [ -s left.lines ] && cmp left.lines right.lines; }
 bests() { grep -E '^ "(best_[a-z]*|ended|config_hash|final_loss|steps|epochs)"' "$1/training_results.json"; }
 same_bests() { bests "$1" >left.bests && bests "$2" >right.bests && [ "$(wc -l <left.bests)" = 10 ] && cmp left.bests right.bests; }

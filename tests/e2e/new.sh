@@ -27,6 +27,35 @@ for kind in table regression series speech image video text rl; do
   expect "... plot" 0 "$metric" -- "$graphrun" plot run --key="validation.$metric"
   cd ../..
 done
+# ---- The user's own data
+tr , ';' <made/table/data.csv >semicolons.csv
+sed 1d made/regression/data.csv >headless.csv
+from() { # NAME DATA KIND SAID...: makes own/NAME of the data, and trains it a little
+  from_name=$1 from_data=$2 from_kind=$3
+  shift 3
+  expect "new --from=$from_data" 0 "^own/$from_name: a project for $from_kind" "$@" -- "$graphrun" new "own/$from_name" --from="$from_data"
+  check "... has no data of its own" sh -c '! ls "$1" | grep -q data' sh "own/$from_name"
+  (cd "own/$from_name" && exec "$graphrun" config.yaml output.dir=run training.max_epochs=1 >"$log" 2>&1)
+  check "... which trains" test -s "own/$from_name/run/training_results.json"
+}
+from semicolons semicolons.csv "rows of numbers with a class" "to predict: 'fruit', 3 classes"
+from headless headless.csv "rows of numbers with a value" "to predict: 'c4', a number"
+from images made/image/images images "180 images of 3 classes"
+from clips made/video/clips/list.csv "clips of videos" "120 videos"
+from speech made/speech/data/manifest.jsonl recordings 'symbols: "ABCDEF"'
+from text made/text/data.txt text
+expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
+expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/room --from=made/regression/data.csv --label=room
+expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv
+expect "... what has no kind" 2 "not known what .*hook.lua" "a table \\(.csv" -- "$graphrun" new own/lua --from=made/table/hook.lua
+expect "... a folder without classes" 2 "no two folders of images" -- "$graphrun" new own/flat --from=made/image/images/circle
+expect "... with --data" 2 "two projects" -- "$graphrun" new own/both --from=semicolons.csv --data=table
+printf 'a,b\n1,2\n3\n' >broken.csv
+expect "... a broken table" 66 "broken.csv:3" -- "$graphrun" new own/broken --from=broken.csv
+printf 'a\n1\n2\n' >narrow.csv
+expect "... a table of one column" 66 "narrow.csv:1" "a column to predict" -- "$graphrun" new own/narrow --from=narrow.csv
+check "... and makes nothing" sh -c '! ls own | grep -E "^(room|nothing|lua|flat|both|broken|narrow)$"'
+
 expect "new without a kind is a table" 0 -- "$graphrun" new plain
 check "... with the same files" sh -c 'rm -rf made/table/run made/table/model.safetensors && diff -r plain made/table'
 expect "new where something is" 2 "'plain' is there already" "hint: " -- "$graphrun" new plain

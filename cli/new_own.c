@@ -1,0 +1,290 @@
+// new_own.c - see new_own.h.
+#include "cli/new_own.h"
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "base/json.h"
+#include "runtime/data/csv.h"
+
+// ---- Editing a configuration ------------------------------------------------------------------
+
+// The line of the first key of that name, at any depth; NULL: there is none.
+static const char *find_key(const char *yaml, const char *key) {
+  size_t n = strlen(key);
+  for (const char *line = yaml; line; line = strchr(line, '\n')) {
+    line += *line == '\n';
+    const char *at = line + strspn(line, " ");
+    if (!strncmp(at, key, n) && at[n] == ':') return line;
+  }
+  return NULL;
+}
+
+// The configuration with another value of a key. Its comment is about the old one, and goes.
+static const char *set(gr_arena *a, const char *yaml, const char *key, const char *value) {
+  const char *line = find_key(yaml, key);
+  if (!line) return yaml;
+  const char *colon = strchr(line, ':'), *end = line + strcspn(line, "\n");
+  return gr_arena_printf(a, "%.*s: %s%s", (int)(colon - yaml), yaml, value, end);
+}
+
+// The same with a line after that of a key, as deep as it.
+static const char *add(gr_arena *a, const char *yaml, const char *after, const char *line) {
+  const char *at = find_key(yaml, after);
+  if (!at) return yaml;
+  const char *end = at + strcspn(at, "\n");
+  return gr_arena_printf(a, "%.*s\n%.*s%s%s", (int)(end - yaml), yaml, (int)strspn(at, " "), at,
+                         line, end);
+}
+
+static const char *quoted(gr_arena *a, const char *text) {
+  gr_text t = gr_text_make(a);
+  gr_text_json(&t, text);
+  return t.at;
+}
+
+// ---- Kinds ------------------------------------------------------------------------------------
+
+static const gr_new_kind *kind_of(const char *name) {
+  const gr_new_kind *k = gr_new_kinds;
+  while (k->name && strcmp(k->name, name) != 0) k++;
+  return k;
+}
+
+static void begin(const char *kind, gr_new_own *out) {
+  out->kind = kind_of(kind);
+  out->config = out->kind->texts[0];  // as gr_new_names
+}
+
+static bool ends_in(const char *path, const char *const *ends) {
+  const char *dot = strrchr(path, '.');
+  for (; dot && *ends; ends++)
+    if (!strcasecmp(dot, *ends)) return true;
+  return false;
+}
+static const char *const tables[] = {".csv", ".tsv", NULL};
+static const char *const texts[] = {".txt", ".md", NULL};
+static const char *const manifests[] = {".jsonl", NULL};
+static const char *const images[] = {".png", ".jpg", ".jpeg", ".ppm", ".pgm", NULL};
+static const char *const videos[] = {".mp4", ".mkv", ".avi", ".mov", ".webm", ".npy", NULL};
+
+// ---- Tables -----------------------------------------------------------------------------------
+
+// The format that the file can be read in, with most columns; the error of the usual one, else.
+static gr_status read_table(gr_arena *a, const char *path, gr_csv_format *format, gr_csv *out) {
+  gr_status first = GR_OK;
+  bool found = false;
+  for (const char *c = ",;\t|"; *c; c++)
+    for (int header = 1; header >= 0; header--) {
+      gr_csv_format f = {*c, header, "data.table"};
+      gr_csv t;
+      gr_status s = gr_csv_read(a, path, &f, &t);
+      bool better = !s && t.n_columns > (found ? out->n_columns : 1);
+      if (better) *out = t, *format = f, found = true;
+      if (s && !first)
+        first = s;
+      else
+        gr_status_drop(s);
+      if (!s) break;  // without names it could be read, too
+    }
+  if (!found && !first)
+    first = gr_fail(GR_ERR_DATA, ((gr_loc){path, 1, 1}),
+                    "a table has a column to predict and others, between ',', ';', '|' or tabs");
+  if (!found) return first;
+  gr_status_drop(first);
+  return GR_OK;
+}
+
+static gr_status find_label(const gr_csv *t, const char *given, int *out) {
+  static const char *const usual[] = {"label", "class", "target", "y", "category", "outcome"};
+  gr_status s = GR_OK;
+  *out = given ? gr_csv_find(t, given) : -1;
+  if (given && *out < 0)
+    s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has no column '%s'", t->path, given);
+  for (size_t i = 0; !given && *out < 0 && i < sizeof usual / sizeof *usual; i++)
+    for (int c = 0; *out < 0 && c < t->n_columns; c++)
+      if (!strcasecmp(t->columns[c].name, usual[i])) *out = c;
+  if (!given && *out < 0) *out = t->n_columns - 1;
+  return s;
+}
+
+// Numbers are classes where there are few of them, and whole.
+enum { MAX_CLASSES = 20 };
+static bool is_value(const gr_csv *t, int label, uint32_t *distinct) {
+  uint32_t rows;
+  *distinct = gr_csv_distinct(t, label, &rows);
+  gr_column_type type = t->columns[label].type;
+  return type == GR_COLUMN_FLOAT || (type == GR_COLUMN_INT && *distinct > MAX_CLASSES);
+}
+
+// About how large the values are: the network computes numbers around 1.
+static double scale_of(const gr_csv *t, int label) {
+  const gr_column *c = &t->columns[label];
+  double sum = 0;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->rows; i++) {
+    if (gr_csv_missing(t, i, label)) continue;
+    sum += fabs(c->type == GR_COLUMN_INT ? (double)c->ints[i] : c->floats[i]), n++;
+  }
+  double mean = n ? sum / n : 0;
+  return mean > 0 && isfinite(mean) ? pow(10, round(log10(mean))) : 1;
+}
+
+static void set_format(gr_arena *a, const gr_csv_format *f, gr_new_own *out) {
+  char delimiter[2] = {f->delimiter, 0};
+  if (f->delimiter != ',')
+    out->config =
+        add(a, out->config, "path", gr_arena_printf(a, "delimiter: %s", quoted(a, delimiter)));
+  if (!f->header) out->config = add(a, out->config, "path", "header: false");
+}
+
+static void make_table(gr_arena *a, const gr_csv *t, const gr_csv_format *f, int label,
+                       gr_new_own *out, gr_text *said) {
+  uint32_t distinct;
+  bool value = is_value(t, label, &distinct);
+  begin(value ? "regression" : "table", out);
+  out->config = set(a, out->config, "path", quoted(a, t->path));
+  out->config = set(a, out->config, "label", quoted(a, t->columns[label].name));
+  if (!value) out->config = add(a, out->config, "label", "label_is: class");
+  if (value)
+    out->config = set(a, out->config, "params",
+                      gr_arena_printf(a, "{width: 32, layers: 2, scale: %g}", scale_of(t, label)));
+  set_format(a, f, out);
+  gr_text_printf(said, "%u rows of %d columns; to predict: '%s'", t->rows, t->n_columns,
+                 t->columns[label].name);
+  if (value)
+    gr_text_put(said, ", a number\n");
+  else
+    gr_text_printf(said, ", %u classes\n", distinct);
+}
+
+// A list of files: the column path says of which kind.
+static bool make_list(gr_arena *a, const gr_csv *t, const gr_csv_format *f, gr_new_own *out,
+                      gr_text *said) {
+  int path = gr_csv_find(t, "path");
+  if (path < 0 || gr_csv_find(t, "label") < 0 || !t->rows || f->delimiter != ',') return false;
+  if (t->columns[path].type != GR_COLUMN_TEXT) return false;
+  const char *first = t->columns[path].texts[0];
+  bool image = ends_in(first, images);
+  if (!image && !ends_in(first, videos)) return false;
+  begin(image ? "image" : "video", out);
+  out->config = set(a, out->config, "path", quoted(a, t->path));
+  if (image) out->config = set(a, out->config, "size", "64");
+  gr_text_printf(said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
+  return true;
+}
+
+static gr_status look_at_table(gr_arena *a, const char *path, const char *label, gr_new_own *out,
+                               gr_text *said) {
+  gr_csv_format format = {0};
+  gr_csv t = {0};
+  int column;
+  GR_TRY(read_table(a, path, &format, &t));
+  if (!label && make_list(a, &t, &format, out, said)) return GR_OK;
+  GR_TRY(find_label(&t, label, &column));
+  make_table(a, &t, &format, column, out, said);
+  if (!label) gr_text_put(said, "another column: --label=COLUMN\n");
+  return GR_OK;
+}
+
+// ---- Folders ----------------------------------------------------------------------------------
+
+static uint32_t count_images(const char *dir) {
+  uint32_t n = 0;
+  DIR *d = opendir(dir);
+  for (const struct dirent *e; d && (e = readdir(d));) n += ends_in(e->d_name, images);
+  if (d) closedir(d);
+  return n;
+}
+
+static gr_status look_at_folder(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
+  uint32_t classes = 0, n = 0;
+  DIR *d = opendir(path);
+  for (const struct dirent *e; d && (e = readdir(d));) {
+    const char *inner = gr_arena_printf(a, "%s/%s", path, e->d_name);
+    uint32_t here = *e->d_name != '.' && gr_is_dir(inner) ? count_images(inner) : 0;
+    classes += here > 0, n += here;
+  }
+  if (d) closedir(d);
+  if (classes < 2)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                           "'%s' has no two folders of images, one for each class", path),
+                   "cats/1.png and dogs/1.png; or the path of a table, a text or a manifest");
+  begin("image", out);
+  out->config = set(a, out->config, "path", quoted(a, path));
+  out->config = set(a, out->config, "size", "64");
+  gr_text_printf(said, "%u images of %u classes\n", n, classes);
+  return GR_OK;
+}
+
+// ---- Texts and manifests ----------------------------------------------------------------------
+
+enum { MAX_SYMBOLS = 512, MAX_MANIFEST = 1 << 28 };
+typedef struct symbols {
+  uint32_t code[MAX_SYMBOLS];
+  int n;
+} symbols;
+
+static void add_symbols(symbols *all, const char *text) {
+  for (int len; *text && (len = gr_utf8_len(text)); text += len) {
+    uint32_t code = gr_utf8_code(text, len);
+    int i = 0;
+    while (i < all->n && all->code[i] < code) i++;
+    if ((i < all->n && all->code[i] == code) || all->n == MAX_SYMBOLS) continue;
+    memmove(&all->code[i + 1], &all->code[i], sizeof *all->code * (size_t)(all->n - i));
+    all->code[i] = code, all->n++;
+  }
+}
+
+// The symbols of all transcripts, in the order of their codes.
+static gr_status read_symbols(gr_arena *a, const char *path, gr_text *out) {
+  char *text;
+  size_t n;
+  symbols all = {.n = 0};
+  GR_TRY(gr_file_read(a, path, MAX_MANIFEST, &text, &n));
+  char *rest = NULL;
+  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+    const gr_json *root;
+    gr_json_error why;
+    if (!gr_json_read(a, line, strlen(line), &root, &why) || root->kind != GR_JSON_OBJECT) continue;
+    const gr_json *said = gr_json_get(root, "text", GR_JSON_TEXT);
+    if (said) add_symbols(&all, said->text);
+  }
+  for (int i = 0; i < all.n; i++) gr_text_put_code(out, all.code[i]);
+  return GR_OK;
+}
+
+static gr_status look_at_manifest(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
+  gr_text vocab = gr_text_make(a);
+  GR_TRY(read_symbols(a, path, &vocab));
+  begin("speech", out);
+  out->config = set(a, out->config, "manifest", quoted(a, path));
+  out->config = set(a, out->config, "vocab", quoted(a, vocab.at));
+  gr_text_printf(said, "a manifest of recordings; symbols: %s\n", quoted(a, vocab.at));
+  return GR_OK;
+}
+
+static gr_status look_at_text(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
+  begin("text", out);
+  out->config = set(a, out->config, "path", quoted(a, path));
+  gr_text_put(said, "a text\n");
+  return GR_OK;
+}
+
+gr_status gr_new_look(gr_arena *a, const char *given, const char *label, gr_new_own *out,
+                      gr_text *said) {
+  char real[PATH_MAX];
+  if (!realpath(given, real))
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: there is no '%s'", given);
+  const char *path = gr_arena_strdup(a, real);
+  if (gr_is_dir(path)) return look_at_folder(a, path, out, said);
+  if (ends_in(path, tables)) return look_at_table(a, path, label, out, said);
+  if (ends_in(path, manifests)) return look_at_manifest(a, path, out, said);
+  if (ends_in(path, texts)) return look_at_text(a, path, out, said);
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
+                 "a table (.csv, .tsv), a folder with a folder of images for each class, a list of "
+                 "images or videos (.csv with path and label), a text (.txt, .md) or a manifest of "
+                 "recordings (.jsonl)");
+}
