@@ -21,3 +21,8 @@ extern const char gr_new_text_own[];  // README.md of a project for the user's o
 
 // Writes a file of the project. GR_ERR_IO.
 GR_MUST_USE gr_status gr_new_write(const char *dir, const char *name, const void *at, size_t bytes);
+// Writes data.csv and test.csv, of 600 and 100 rows below a line of names; `put` appends a row, by
+// its number, with the random numbers of that stream.
+typedef void gr_new_row(gr_text *, const gr_rng *, uint64_t row);
+GR_MUST_USE gr_status gr_new_write_tables(gr_arena *, const char *dir, const char *stream,
+                                          const char *head, gr_new_row *put);

@@ -1,7 +1,7 @@
 // regression.c - generated rows: flats, whose price follows from their size, rooms, age and place.
 #include "cli/new/new.h"
 
-enum { ROWS = 600, TEST_ROWS = 100, NUMBERS = 8 };
+enum { NUMBERS = 8 };
 
 static void put_row(gr_text *t, const gr_rng *rng, uint64_t row) {
   double u[NUMBERS];
@@ -13,16 +13,6 @@ static void put_row(gr_text *t, const gr_rng *rng, uint64_t row) {
   gr_text_printf(t, "%.0f,%d,%.1f,%.0f,%.1f\n", area, rooms, distance, age, price);
 }
 
-static gr_status write_rows(gr_arena *a, const char *dir, const char *name, uint64_t from,
-                            uint64_t n) {
-  gr_rng rng = gr_rng_make(1, "flats", 0);
-  gr_text t = gr_text_make(a);
-  gr_text_put(&t, "area,rooms,distance,age,price\n");
-  for (uint64_t row = from; row < from + n; row++) put_row(&t, &rng, row);
-  return gr_new_write(dir, name, t.at, t.len);
-}
-
 gr_status gr_new_regression(gr_arena *a, const char *dir) {
-  GR_TRY(write_rows(a, dir, "data.csv", 0, ROWS));
-  return write_rows(a, dir, "test.csv", ROWS, TEST_ROWS);
+  return gr_new_write_tables(a, dir, "flats", "area,rooms,distance,age,price", put_row);
 }

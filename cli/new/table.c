@@ -2,7 +2,7 @@
 // little.
 #include "cli/new/new.h"
 
-enum { ROWS = 600, TEST_ROWS = 100, COLUMNS = 3, KINDS = 3 };
+enum { COLUMNS = 3, KINDS = 3 };
 
 static void put_row(gr_text *t, const gr_rng *rng, uint64_t row) {
   static const struct {
@@ -19,16 +19,6 @@ static void put_row(gr_text *t, const gr_rng *rng, uint64_t row) {
   gr_text_printf(t, "%s\n", fruit[kind].name);
 }
 
-static gr_status write_rows(gr_arena *a, const char *dir, const char *name, uint64_t from,
-                            uint64_t n) {
-  gr_rng rng = gr_rng_make(1, "fruit", 0);
-  gr_text t = gr_text_make(a);
-  gr_text_put(&t, "weight,diameter,sugar,fruit\n");
-  for (uint64_t row = from; row < from + n; row++) put_row(&t, &rng, row);
-  return gr_new_write(dir, name, t.at, t.len);
-}
-
 gr_status gr_new_table(gr_arena *a, const char *dir) {
-  GR_TRY(write_rows(a, dir, "data.csv", 0, ROWS));
-  return write_rows(a, dir, "test.csv", ROWS, TEST_ROWS);
+  return gr_new_write_tables(a, dir, "fruit", "weight,diameter,sugar,fruit", put_row);
 }

@@ -4,29 +4,7 @@
 #include "compose/interp/interp.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
-#include "tests/check.h"
-
-static gr_conf *parse(gr_arena *a, const char *text) {
-  gr_conf *c = NULL;
-  MUST(gr_conf_parse(a, "test.yaml", text, &c));
-  return c;
-}
-
-static const char *json(gr_arena *a, const gr_conf *c) {
-  gr_text t = gr_text_make(a);
-  gr_conf_json(&t, c, 0);
-  return t.at;
-}
-
-#define SAME(found, wanted) CHECK(!strcmp(found, wanted), "wanted %s\n  found %s", wanted, found)
-
-// Fails unless the status is an error whose message contains the words.
-static void expect(gr_status s, const char *words) {
-  CHECK(s != NULL, "there was no error '%s'", words);
-  CHECK(!s || strstr(gr_status_text(s), words), "wanted '%s', found '%s'", words,
-        gr_status_text(s));
-  gr_status_drop(s);
-}
+#include "tests/compose/trees.h"
 
 static void types(void) {
   gr_arena *a = gr_arena_create();
