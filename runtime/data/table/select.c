@@ -252,14 +252,14 @@ static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
 }
 
 // Before the first is read, which may take long.
-static gr_status find_files(const gr_table *t, const gr_source_request *r) {
-  if (t->inputs) return gr_files_there(r->inputs, r->n_inputs);
+static gr_status find_files(const gr_table *t) {
+  if (t->inputs) return GR_OK;  // each says what is wrong with it (open_inputs)
   GR_TRY(gr_about(gr_files_there(t->spec.paths.at, t->spec.paths.n), "path"));
   return gr_about(gr_files_there(t->spec.eval.at, t->spec.eval.n), "eval_path");
 }
 
 gr_status gr_table_open_columns(gr_table *t, const gr_source_request *r) {
-  GR_TRY(find_files(t, r));
+  GR_TRY(find_files(t));
   t->part = GR_NEW(t->arena, gr_table_part, r->n_inputs + 2);
   t->kept = r->record || t->inputs;
   if (!t->inputs) GR_TRY(open_part(t, 0, &t->spec.paths, r->record));
