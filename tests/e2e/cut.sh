@@ -36,6 +36,7 @@ local function note(event)
   return function(ctx)
     local sum = 0
     while event == "lr" and ctx.params.hold and ctx.step >= ctx.params.hold do sum = sum + 1 end
+    if event == "lr" and ctx.step == ctx.params.fail then error("fails") end
     local m = ctx.metrics
     graphrun.append("events.txt", string.format("%s %d %d %s %s %s %s %s\n", event, ctx.step, ctx.epoch,
       tostring(ctx.loss), tostring(m.loss), tostring(m.accuracy), tostring(m.grad_norm), tostring(ctx.best)))
@@ -97,7 +98,19 @@ check "... and that of a later one" is_mean 4
 run anew checkpoint.resume=none
 check "how a run begins is no part of its configuration's hash" same_bests whole anew
 
-for at in 2 4 5 6 7 9 10 12 13; do
+# DIR: the run that was stopped goes on, and leaves what `whole` leaves.
+goes_on() {
+  run "$1"
+  check "... it goes on to its end" test "$code" = 0
+  check "... with the same rows" same_metrics whole "$1"
+  check "... the same evaluations" same_lines whole "$1" evals.jsonl
+  check "... the same epochs" same_lines whole "$1" epochs.jsonl
+  check "... the same events of hooks" cmp whole/events.txt "$1/events.txt"
+  check "... the same checkpoints" same_checkpoints whole "$1"
+  check "... and the same best" same_bests whole "$1"
+}
+
+for at in 2 3 4 5 6 7 9 10 12 13; do
   mkdir -p "cut$at"
   timeout -k 5 "$limit" "$graphrun" run.yaml "output.dir=$scratch/cut$at" "hooks_params={hold: $at}" >"$log" 2>&1 </dev/null &
   watcher=$! pid=
@@ -106,13 +119,11 @@ for at in 2 4 5 6 7 9 10 12 13; do
   kill -TERM "$pid"
   ended
   check "stopped after step $at" test "$code/$(steps_of "cut$at")" = "75/$at"
-  run "cut$at"
-  check "... it goes on to its end" test "$code" = 0
-  check "... with the same rows" same_metrics whole "cut$at"
-  check "... the same evaluations" same_lines whole "cut$at" evals.jsonl
-  check "... the same epochs" same_lines whole "cut$at" epochs.jsonl
-  check "... the same events of hooks" cmp whole/events.txt "cut$at/events.txt"
-  check "... the same checkpoints" same_checkpoints whole "cut$at"
-  check "... and the same best" same_bests whole "cut$at"
+  goes_on "cut$at"
 done
+
+# The hook that has asked for an evaluation fails before that: a checkpoint is due, with what it gives.
+run failed "hooks_params={fail: 10}"
+check "a hook that fails before an evaluation" test "$code/$(steps_of failed)" = "70/10"
+goes_on failed
 counts
