@@ -113,7 +113,8 @@ static void names_that_two_columns_have(void) {
   for (int i = 0; i < 3; i++) {
     gr_dataset *d;
     table *t = table_of(csv("left", pairs[i][0]), csv("right", pairs[i][1]));
-    fixture_fails(open_table(t, &d), GR_ERR_DATA, 0, i ? "are called 'a'" : "are called 'b'");
+    fixture_fails(open_table(t, &d), GR_ERR_DATA, 0,
+                  i ? "both have a column 'a'" : "both have a column 'b'");
   }
 }
 
