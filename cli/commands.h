@@ -1,6 +1,6 @@
 // commands.h - the commands of the program: a file and a row of commands.def each.
 #pragma once
-#include "cli/job/args.h"
+#include "job/args.h"
 
 #define GR_COMMAND(name) extern const gr_command gr_command_##name;
 #include "cli/commands.def"

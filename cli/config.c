@@ -5,12 +5,12 @@
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/complete.h"
-#include "cli/job/optimizer.h"
-#include "cli/job/samples_given.h"
 #include "compose/hydra/multirun.h"
 #include "compose/interp/interp.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
+#include "job/optimizer.h"
+#include "job/samples_given.h"
 #include "runtime/hooks/hooks.h"
 
 typedef struct options {

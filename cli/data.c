@@ -3,8 +3,8 @@
 #include <string.h>
 #include "base/work.h"
 #include "cli/commands.h"
-#include "cli/job/job.h"
 #include "compose/schema/schema.h"
+#include "job/job.h"
 #include "runtime/data/speech/manifest.h"
 #include "runtime/data/table/import.h"
 #include "runtime/data/transforms.h"

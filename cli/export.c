@@ -1,7 +1,7 @@
 // export.c - `graphrun export RUN FILE`: writes a checkpoint for other programs.
 #include <stddef.h>
 #include "cli/commands.h"
-#include "cli/job/kept.h"
+#include "job/kept.h"
 
 typedef struct options {
   bool optimizer;

@@ -1,7 +1,7 @@
 // help.h - the help texts of `graphrun --help` and `graphrun COMMAND --help`, generated from
 // tables: those of the commands, and the rows of the schema.
 #pragma once
-#include "cli/job/args.h"
+#include "job/args.h"
 
 typedef struct gr_exit_code {
   int code;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/commands.h"
-#include "cli/job/job.h"
 #include "cli/show_plot.h"
+#include "job/job.h"
 
 typedef struct options {
   bool log;

@@ -7,10 +7,10 @@
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/help.h"
-#include "cli/job/optimizer.h"
-#include "cli/job/settings.h"
-#include "cli/job/version.h"
 #include "cli/man.h"
+#include "job/optimizer.h"
+#include "job/settings.h"
+#include "job/version.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/launch/launch.h"
 

@@ -3,8 +3,8 @@
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/help.h"
-#include "cli/job/version.h"
 #include "compose/schema/schema.h"
+#include "job/version.h"
 
 // Text in roff: backslashes and hyphens are escaped, and no line begins with a control character.
 static void put(gr_text *t, const char *s) {

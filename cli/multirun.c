@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/commands.h"
-#include "cli/job/identity.h"
-#include "cli/job/samples_given.h"
 #include "cli/sweep.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
+#include "job/identity.h"
+#include "job/samples_given.h"
 #include "runtime/train/identity.h"
 
 typedef struct runs {

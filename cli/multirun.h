@@ -1,6 +1,6 @@
 // multirun.h - `graphrun -m CONFIG key=1,2 ...`: one run per combination of a sweep's values.
 #pragma once
-#include "cli/job/args.h"
+#include "job/args.h"
 
 // Flags of `graphrun train` that are about its runs together.
 typedef struct gr_sweep_options {

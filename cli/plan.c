@@ -5,12 +5,12 @@
 #include <unistd.h>
 #include "base/output.h"
 #include "cli/commands.h"
-#include "cli/job/groups.h"
-#include "cli/job/job.h"
-#include "cli/job/memory.h"
-#include "cli/job/narrow_cost.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
+#include "job/groups.h"
+#include "job/job.h"
+#include "job/memory.h"
+#include "job/narrow_cost.h"
 
 typedef struct options {
   const char *dot, *svg;

@@ -1,6 +1,6 @@
 // start.h - starts the ranks of a command that computes: training and what uses a run's weights.
 #pragma once
-#include "cli/job/job.h"
+#include "job/job.h"
 
 // Parses the command line of the command, composes by `compose`, starts the ranks and runs each
 // (gr_run_rank). In a process that is a rank this exits instead of returning.

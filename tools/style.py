@@ -10,7 +10,7 @@ import os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
-FOLDERS = ["base", "compose", "ir", "ops", "compiler", "runtime", "cli", "tests"]
+FOLDERS = ["base", "compose", "ir", "ops", "compiler", "runtime", "job", "cli", "tests"]
 MOST_FUNCTION, USUAL_FUNCTION, MOST_FILE = 60, 25, 400
 # Phrases that a reader of English technical prose does not expect; the standard term follows.
 WORDS = {

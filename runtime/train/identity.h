@@ -1,6 +1,6 @@
 // identity.h - what the results of a run depend on: its configuration but for keys that change
 // nothing that is computed (gr_schema_is_neutral), and the contents of its model, hooks and data.
-// The job makes it (cli/job/identity.h), and the folder, checkpoints and results of a run hold it.
+// The job makes it (job/identity.h), and the folder, checkpoints and results of a run hold it.
 //
 // Its text is a JSON object with the members "config", of keys, and "contents", of files and data,
 // whose values are texts: {"config": {"training.lr": "0.001"}, "contents": {"model.graph": "..."}}.

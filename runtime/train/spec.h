@@ -1,4 +1,4 @@
-// spec.h - everything a run needs, made from a configuration (cli/job/job.h) before any rank
+// spec.h - everything a run needs, made from a configuration (job/job.h) before any rank
 // starts: settings, plan, data set, device.
 //
 // Ranks that are threads share one spec. It is immutable while they run, except for the data set,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/commands.h"
-#include "cli/job/job.h"
+#include "job/job.h"
 #include "ops/kernels/cpu.h"
 #include "runtime/data/loader.h"
 #include "runtime/exec/exec.h"

@@ -1,7 +1,7 @@
 // weights.c - `graphrun weights CONFIG.yaml`: the weights of a plan, with their sizes.
 #include <stddef.h>
 #include "cli/commands.h"
-#include "cli/job/job.h"
+#include "job/job.h"
 
 typedef struct options {
   int64_t above;

@@ -3,9 +3,9 @@
 // ("config"), the model ("graph") and overrides, one on a line ("arguments"). The data set is a
 // manifest of a few recordings, of which planning reads no audio.
 #include <ctype.h>
-#include "cli/job/job.h"
 #include "compiler/plan/prove.h"
 #include "fuzz.h"
+#include "job/job.h"
 
 enum { MAX_ARGUMENTS = 16, MAX_RANKS = 64, MAX_TOKENS = 4096, MAX_SIZE = 1 << 16 };
 

@@ -1,0 +1,97 @@
+// about.c - the record of a run that its folder keeps besides the configuration: the program, the
+// machine, where each value of the configuration came from, and the plan. See job.h.
+#include "compiler/report/explain.h"
+#include "compose/show.h"
+#include "job/job.h"
+#include "job/version.h"
+
+static void put_text(gr_text *t, const char *name, const char *value) {
+  gr_text_printf(t, "\"%s\": ", name);
+  gr_text_json(t, value);
+}
+
+static void put_command(gr_text *t, const gr_args *args) {
+  gr_text_put(t, ",\n \"command\": [");
+  for (int i = 0; i < args->argc; i++) {
+    gr_text_put(t, i ? ", " : "");
+    gr_text_json(t, args->argv[i]);
+  }
+  gr_text_put(t, "]");
+}
+
+static void put_machine(gr_text *t) {
+  gr_machine m;
+  gr_machine_read(&m);
+  gr_text_put(t, ",\n \"machine\": {");
+  put_text(t, "host", m.host);
+  gr_text_put(t, ", ");
+  put_text(t, "system", m.system);
+  gr_text_put(t, ", ");
+  put_text(t, "processor", m.processor);
+  gr_text_printf(t, ", \"processors\": %d, \"memory_bytes\": %.0f}", gr_processors(), m.memory);
+}
+
+static void put_place(gr_text *t, const gr_conf *c) {
+  gr_loc at = c->loc.file ? c->loc : c->key_loc;
+  gr_text_put(t, ", \"from\": ");
+  gr_text_json(t, c->is_default || !at.file
+                      ? "default"
+                      : gr_arena_printf(t->arena, "%s:%d:%d", at.file, at.line, at.col));
+}
+
+// Every value that is no mapping, with its key and its place.
+static void put_values(gr_text *t, const gr_conf *c, bool *first) {
+  for (int i = 0; i < c->n; i++) {
+    const gr_conf *v = c->items[i];
+    if (v->kind == GR_CONF_MAP && v->n) {
+      put_values(t, v, first);
+      continue;
+    }
+    gr_text_put(t, *first ? "\n  {\"key\": " : ",\n  {\"key\": ");
+    *first = false;
+    gr_text_json(t, gr_conf_path(t->arena, v));
+    gr_text_put(t, ", \"value\": ");
+    gr_conf_json_written(t, v, 0);
+    put_place(t, v);
+    gr_text_put(t, "}");
+  }
+}
+
+void gr_job_keep_about(gr_job *j) {
+  gr_text about = gr_text_make(j->arena), plan = gr_text_make(j->arena);
+  gr_text libraries = gr_text_make(j->arena), graph = gr_text_make(j->arena);
+  bool first = true;
+  gr_version_libraries(&libraries);
+  gr_text_put(&about, "{");
+  put_text(&about, "version", gr_version_number);
+  gr_text_put(&about, ", ");
+  put_text(&about, "libraries", libraries.at);
+  put_command(&about, &j->args);
+  put_machine(&about);
+  gr_text_put(&about, ",\n \"config\": [");
+  put_values(&about, j->spec.conf, &first);
+  gr_text_put(&about, "]}\n");
+  gr_plan_json(&plan, j->spec.plan);
+  const gr_program *drawn = gr_plan_drawn(j->spec.plan);
+  if (drawn && j->spec.set.events) gr_plan_graph_def(&graph, drawn);
+  j->spec.graph_def = graph.at, j->spec.graph_def_bytes = graph.len;
+  j->spec.about_json = about.at, j->spec.plan_json = plan.at;
+}
+
+enum { MAX_MODEL = 16 << 20 };  // bytes of its file
+
+// The folder .hydra, or hydra.output_subdir; null: the files are not written.
+void gr_job_keep_config(gr_job *j) {
+  gr_conf *hydra = j->composed.hydra;
+  const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
+  if (subdir && subdir->kind == GR_CONF_NULL) return;
+  gr_saved saved = gr_show_saved(j->arena, &j->composed);
+  j->spec.config_dir = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
+  j->spec.config_yaml = saved.config;
+  j->spec.hydra_yaml = saved.hydra;
+  j->spec.overrides_yaml = saved.overrides;
+  char *model = NULL;
+  gr_status s = gr_file_read(j->arena, j->spec.set.graph, MAX_MODEL, &model, NULL);
+  gr_status_drop(s);  // the model has been read from it: if it is gone now, the run goes on
+  j->spec.model_yaml = model;
+}

@@ -1,0 +1,115 @@
+// effects.c - see effects.h.
+#include "job/effects.h"
+#include <string.h>
+#include "compose/schema/schema.h"
+
+// ---- Conditions -----------------------------------------------------------------------------
+
+static bool always(const gr_effects *e) { return e != NULL; }
+static bool on_cpus(const gr_effects *e) { return !e->gpu; }
+static bool on_gpus(const gr_effects *e) { return e->gpu; }
+static bool disabled(const gr_effects *e) { return !e->set->enabled; }
+static bool alone(const gr_effects *e) { return e->ranks == 1; }
+static bool not_fsdp(const gr_effects *e) { return e->set->strategy != gr_strategy_fsdp; }
+static bool without_hooks(const gr_effects *e) { return !e->set->n_hooks; }
+
+static bool not_gathered(const gr_effects *e) { return e->mesh->n_rules == e->mesh->n_given; }
+static bool not_split(const gr_effects *e) { return !e->mesh->split_axis && not_gathered(e); }
+
+static bool not_sharded(const gr_effects *e) {
+  for (int a = 0; a < e->mesh->mesh.n_axes; a++)
+    if (!strcmp(e->mesh->mesh.axis[a].name, "tp")) return false;
+  return not_split(e) && !e->mesh->n_given;
+}
+
+static bool not_fp16(const gr_effects *e) {
+  bool fp16 = e->set->precision == gr_precision_fp16;
+  for (int i = 0; i < e->set->n_precision_rules; i++)
+    fp16 |= e->set->precision_rules[i].dtype == GR_F16;
+  return !fp16;
+}
+
+static const struct row {
+  const char *key;
+  bool (*when)(const gr_effects *);
+  const char *why;
+} rows[] = {
+#define GR_NO_EFFECT(key, when, why) {key, when, why},
+#include "job/effects.def"
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+_Static_assert((int)N_ROWS <= (int)GR_MAX_EFFECTS, "a line for each row has room");
+
+static const struct refused {
+  struct row row;
+  const char *hint;
+} refused[] = {
+#define GR_REFUSED(key, when, why, hint) {{key, when, why}, hint},
+#include "job/effects.def"
+};
+
+// ---- Values ---------------------------------------------------------------------------------
+
+static bool is_number(const gr_conf *c) {
+  return c->kind == GR_CONF_INT || c->kind == GR_CONF_FLOAT;
+}
+static double number(const gr_conf *c) {
+  return c->kind == GR_CONF_INT ? (double)c->integer : c->number;
+}
+
+static const char *text_of(gr_arena *a, const gr_conf *c) {
+  gr_text t = gr_text_make(a);
+  if (c->kind == GR_CONF_TEXT) return c->text;
+  gr_conf_json(&t, c, 0);
+  return t.at;
+}
+
+// The value of a key if it differs from the default, or NULL.
+static const gr_conf *find_other(gr_arena *a, const gr_effects *e, const char *key) {
+  gr_conf *preset = NULL, *c = gr_conf_find(e->conf, key);
+  if (!c || c->is_default) return NULL;
+  gr_status s = gr_schema_default(a, gr_schema_find(key), &preset);
+  gr_status_drop(s);
+  if (!preset) return c;
+  bool same = is_number(c) && is_number(preset) ? number(c) == number(preset)
+                                                : !strcmp(text_of(a, c), text_of(a, preset));
+  return same ? NULL : c;
+}
+
+static bool holds(const struct row *r, const gr_effects *e) { return r->when(e); }
+
+// Whether a row of the key before this one holds.
+static bool is_told(const struct row *r, const gr_effects *e) {
+  for (const struct row *q = rows; q < r; q++)
+    if (!strcmp(q->key, r->key) && holds(q, e)) return true;
+  return false;
+}
+
+int gr_effects_list(gr_arena *a, const gr_effects *e, const char *out[GR_MAX_EFFECTS]) {
+  const char *why[N_ROWS];
+  gr_text keys[N_ROWS];
+  int n = 0, of[N_ROWS] = {0};
+  for (int i = 0; i < N_ROWS; i++) {
+    const gr_conf *c = find_other(a, e, rows[i].key);
+    if (!c || !holds(&rows[i], e) || is_told(&rows[i], e)) continue;
+    int at = 0;
+    while (at < n && strcmp(why[at], rows[i].why)) at++;
+    if (at == n) keys[n] = gr_text_make(a), why[n] = rows[i].why, n++;
+    gr_text_printf(&keys[at], "%s%s=%s", of[at]++ ? ", " : "", rows[i].key, text_of(a, c));
+  }
+  for (int i = 0; i < n; i++)
+    out[i] = gr_arena_printf(a, "%s: no effect, because %s", keys[i].at, why[i]);
+  return n;
+}
+
+gr_status gr_effects_check(gr_arena *a, const gr_effects *e) {
+  gr_status all = GR_OK;
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    const struct row *r = &refused[i].row;
+    const gr_conf *c = holds(r, e) ? find_other(a, e, r->key) : NULL;
+    if (!c) continue;
+    gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "%s is %s, but %s", r->key, text_of(a, c), r->why);
+    all = gr_also(all, gr_hint(s, "%s", refused[i].hint));
+  }
+  return all;
+}

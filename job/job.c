@@ -1,0 +1,397 @@
+// job.c - see job.h.
+#include "job/job.h"
+#include <string.h>
+#include "base/log.h"
+#include "compiler/adjust.h"
+#include "compiler/model/model.h"
+#include "compose/hydra/hydra.h"
+#include "compose/schema/schema.h"
+#include "compose/show.h"
+#include "job/checks.h"
+#include "job/groups.h"
+#include "job/kept.h"
+#include "job/paths.h"
+#include "job/phases.h"
+#include "job/precision.h"
+#include "job/samples_given.h"
+#include "runtime/train/run.h"
+
+enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
+
+// ---- Composing ----------------------------------------------------------------------------
+
+// More ranks than samples in a batch are probably a typo, and each rank costs a process. More
+// micro-steps than a rank has samples are probably a typo too.
+static gr_status check_ranks(const gr_job *j, int64_t ranks) {
+  const gr_settings *s = &j->spec.set;
+  bool per_rank = s->batch_is == gr_batch_is_per_rank;
+  int64_t n = per_rank || !ranks ? 1 : ranks;
+  if (n <= s->batch_size && s->accumulate > (s->batch_size + n - 1) / n)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->spec.conf, "training.accumulate")->loc,
+                           "a rank has %lld samples of a batch, fewer than %lld micro-steps",
+                           (long long)((s->batch_size + n - 1) / n), (long long)s->accumulate),
+                   "training.batch_size is the size of a whole step, which micro-steps divide");
+  if (n <= s->batch_size) return GR_OK;
+  const gr_conf *at = gr_conf_find(j->spec.conf, "distributed.ranks");
+  const gr_conf *mesh = gr_conf_find(j->spec.conf, "distributed.mesh");
+  if (mesh->kind == GR_CONF_MAP) at = mesh;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, at == mesh || ranks == j->spec.set.ranks ? at->loc : GR_NOWHERE,
+              "%lld %s cannot share batches of %lld: some would have no sample", (long long)ranks,
+              ranks == j->mesh_config.ranks ? "ranks" : "groups of ranks",
+              (long long)j->spec.set.batch_size),
+      "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
+}
+
+static gr_status read_hydra(gr_job *j) {
+  const gr_conf *dir = gr_conf_find(j->composed.hydra, "run.dir");
+  gr_hydra_warn(j->arena, j->composed.hydra);
+  if (!dir || gr_hydra_builtin(dir)) return GR_OK;
+  return gr_hydra_run_dir(j->arena, j->composed.hydra, &j->spec.run_dir);
+}
+
+// With --steps=N, of `graphrun hooks`, the data need not be there.
+static gr_status find_paths(gr_job *j) {
+  gr_status s = gr_paths_find(j->arena, j->args.kept, j->spec.conf);
+  bool optional = j->args.steps > 0;
+  if (!optional || gr_status_code(s) != GR_ERR_DATA) return s;
+  gr_status_drop(s);
+  return GR_OK;
+}
+
+// The model's file, found and parsed, of a configuration that may have errors elsewhere; NULL: it
+// has errors itself, which are reported later.
+static gr_conf *find_model(gr_job *j, gr_conf *conf) {
+  gr_conf *at = gr_conf_find(conf, "model.graph"), *graph = NULL;
+  if (!at || at->kind != GR_CONF_TEXT) return NULL;
+  gr_conf *root = gr_conf_make(j->arena, GR_CONF_MAP, conf->loc);
+  gr_conf *model = gr_conf_make(j->arena, GR_CONF_MAP, conf->loc);
+  gr_conf_put(j->arena, model, "graph", gr_conf_copy(j->arena, at));
+  gr_conf_put(j->arena, root, "model", model);
+  gr_status s = gr_paths_find(j->arena, j->args.kept, root);
+  if (!s) s = gr_conf_read(j->arena, gr_conf_find(root, "model.graph")->text, &graph);
+  if (s) graph = NULL;
+  gr_status_drop(s);
+  return graph;
+}
+
+// Names of model.params that the model has not: reported with all else that is wrong.
+static gr_status check_params(gr_job *j) {
+  gr_conf *conf = j->spec.conf;
+  if (!conf || conf->kind != GR_CONF_MAP) return GR_OK;
+  gr_conf *given = gr_conf_find(conf, "model.params"), *graph = find_model(j, conf);
+  if (!given || given->kind != GR_CONF_MAP || !graph) return GR_OK;
+  return gr_model_check_params(graph, given);
+}
+
+static gr_run_kind kind_of(const gr_args *a) {
+  return a->command ? a->command->kind : GR_RUN_TRAIN;
+}
+
+static bool starts(const gr_args *a) { return a->command && a->command->starts; }
+
+gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
+  *j = (gr_job){
+      .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
+  if (!args->config)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
+                   "graphrun configs/multi_gpu.yaml");
+  if (!args->kept && !args->config_dirs.n)
+    GR_TRY(gr_samples_given(args->command ? args->command->name : "train", args->config));
+  if (!gr_is_file(args->config) && !args->config_dirs.n)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", args->config),
+        "the path of a .yaml file, such as configs/multi_gpu.yaml");
+  gr_compose_request r = {.path = args->config,
+                          .config_dirs = args->config_dirs.list,
+                          .n_config_dirs = args->config_dirs.n,
+                          .overrides = args->overrides,
+                          .n_overrides = args->n_overrides,
+                          .known = gr_schema_takes};
+  gr_status composed = gr_compose_checked(arena, &r, &j->composed, &j->spec.conf);
+  if (composed) return gr_also(composed, check_params(j));
+  j->spec.written = j->composed.job;
+  if (j->composed.hydra) GR_TRY(read_hydra(j));
+  if (args->kept)
+    gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, args->no_ema, j->spec.conf);
+  GR_TRY(gr_also(check_params(j), find_paths(j)));
+  GR_TRY(gr_job_take(j, j->spec.conf));
+  return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
+                               j->spec.set.n_hook_params);
+}
+
+gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {
+  gr_args own = *args;
+  gr_kept_run *kept = GR_NEW(arena, gr_kept_run, 1);
+  *j = (gr_job){.arena = arena, .args = *args};
+  GR_TRY(gr_kept_find(arena, args->config, kept));
+  own.kept = kept, own.config = kept->config;
+  gr_status s = gr_job_compose(arena, &own, j);
+  j->args = *args;
+  return s ? s : gr_job_set_kind(j);
+}
+
+// What a run was configured for matters to its training, not to who uses its weights elsewhere.
+static bool trains(const gr_job *j) { return kind_of(&j->args) == GR_RUN_TRAIN; }
+
+gr_status gr_job_take(gr_job *j, gr_conf *conf) {
+  j->spec.conf = conf;
+  GR_TRY(gr_settings_read(j->arena, j->spec.conf, 0, 0, &j->spec.set));
+  GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, (int)j->spec.set.ranks,
+                             &j->mesh_config));
+  j->spec.set.ranks = j->mesh_config.ranks;
+  gr_loc device_at = gr_conf_find(j->spec.conf, "device")->loc;
+  GR_TRY((starts(&j->args) ? gr_device_find : gr_device_guess)(j->spec.set.device, device_at,
+                                                               &j->spec.device));
+  const gr_effects e = {.conf = conf, .set = &j->spec.set, .gpu = j->spec.device->gpu};
+  if (trains(j)) GR_TRY(gr_effects_check(j->arena, &e));
+  GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
+  if (!j->spec.set.graph)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
+                   "the model's file, such as graphs/lmu_asr.yaml");
+  gr_conf *at = gr_conf_find(j->spec.conf, "model.graph");
+  return gr_note(gr_conf_read(j->arena, j->spec.set.graph, &j->graph), at->loc,
+                 "asked for by model.graph");
+}
+
+bool gr_job_guesses_gpus(const gr_job *j) {
+  const gr_settings *s = &j->spec.set;
+  return !j->args.ranks && !s->ranks && j->spec.device->gpu && !s->n_gpu_ids;
+}
+
+int gr_job_usual_ranks(const gr_job *j) {
+  const gr_settings *s = &j->spec.set;
+  if (j->args.ranks) return (int)j->args.ranks;
+  if (s->ranks) return (int)s->ranks;
+  if (j->spec.device->gpu) return s->n_gpu_ids ? s->n_gpu_ids : 1;
+  return gr_processors() > 1 ? 2 : 1;
+}
+
+int gr_job_differences(gr_job *j, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]) {
+  const gr_effects e = {j->spec.conf, &j->spec.set, &j->mesh_config, devices > 0, ranks};
+  int n = gr_settings_differences(&j->spec.set, devices, out);
+  return trains(j) ? n + gr_effects_list(j->arena, &e, out + n) : n;
+}
+
+// ---- What the ranks do -----------------------------------------------------------------------
+
+static gr_status read_split(gr_job *j) {
+  const char *split = j->args.split ? j->args.split : "validation";
+  bool all = !strcmp(split, "all");
+  gr_weights_spec *w = &j->spec.weights;
+  w->train = all || !strcmp(split, "train") || !strcmp(split, "training");
+  w->validation = all || !strcmp(split, "validation");
+  if (w->train || w->validation) return GR_OK;
+  return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--split must be validation, train or all, but is '%s'",
+                 split);
+}
+
+gr_status gr_job_set_kind(gr_job *j) {
+  j->spec.kind = kind_of(&j->args);
+  if (trains(j)) return GR_OK;
+  j->spec.weights = (gr_weights_spec){.run = j->args.config,
+                                      .which = j->args.which ? j->args.which : "best",
+                                      .out = j->args.out,
+                                      .tokens = j->args.tokens,
+                                      .json = j->args.json};
+  return read_split(j);
+}
+
+// ---- Shapes and parameters from the data ----------------------------------------------------
+
+// The batch tensors of a bucket, for batches of `rows` over all ranks.
+static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
+  gr_batch shapes;
+  gr_dataset_shapes(j->spec.data, bucket, rows, &shapes);
+  gr_batch_tensor *batch = GR_NEW(j->arena, gr_batch_tensor, shapes.n_fields);
+  for (int i = 0; i < shapes.n_fields; i++)
+    batch[i] = (gr_batch_tensor){shapes.field[i].name, shapes.field[i].type};
+  *out = (gr_bucket){.name = gr_dataset_bucket_name(j->arena, j->spec.data, bucket),
+                     .batch = batch,
+                     .n_batch = shapes.n_fields};
+}
+
+// Binds every input of every program to its source.
+static gr_status bind_inputs(gr_job *j) {
+  int n = gr_dataset_buckets(j->spec.data);
+  j->spec.inputs = GR_NEW(j->arena, gr_program_inputs, j->spec.plan->n_programs);
+  for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
+    const gr_program *p = &j->spec.plan->programs[i];
+    gr_batch shapes;
+    int b = 0;
+    while (b < n && strcmp(gr_dataset_bucket_name(j->arena, j->spec.data, b), p->bucket)) b++;
+    if (b < n) gr_dataset_shapes(j->spec.data, b, j->spec.set.rows, &shapes);
+    GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &shapes : NULL, j->spec.adjust,
+                                  j->spec.n_adjust, &j->spec.inputs[i]));
+  }
+  return GR_OK;
+}
+
+// Metadata of the data (symbols, mels) sets the model's parameters of the same name; a
+// configuration that sets a different value is an error.
+static gr_status bind_metadata(gr_job *j, gr_conf **out) {
+  gr_conf *given = gr_conf_find(j->spec.conf, "model.params"), *declared;
+  gr_conf *params = given && given->kind == GR_CONF_MAP
+                        ? gr_conf_copy(j->arena, given)
+                        : gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
+  gr_metadata metadata[GR_MAX_METADATA];
+  int n = gr_dataset_metadata(j->spec.data, metadata);
+  declared = gr_conf_member(j->graph, "params");
+  for (int i = 0; i < n && declared && declared->kind == GR_CONF_MAP; i++) {
+    if (!gr_conf_member(declared, metadata[i].name)) continue;
+    gr_conf *said = gr_conf_member(params, metadata[i].name);
+    if (said && (said->kind != GR_CONF_INT || said->integer != metadata[i].value))
+      return gr_hint(
+          gr_fail(GR_ERR_CONFIG, said->loc, "model.params.%s is not %lld, the value of the data",
+                  metadata[i].name, (long long)metadata[i].value),
+          "remove it: it is taken from the data");
+    if (said) continue;
+    gr_conf *value = gr_conf_make(j->arena, GR_CONF_INT, declared->loc);
+    value->integer = metadata[i].value;
+    gr_conf_put(j->arena, params, metadata[i].name, value);
+  }
+  *out = params;
+  return GR_OK;
+}
+
+static void mark_read(gr_conf *c) {
+  c->read = true;
+  for (int i = 0; i < c->n; i++) mark_read(c->items[i]);
+}
+
+// Fails for every key that nothing has read: a key without effect is an error, but for those of
+// effects.def, of which the run prints lines. Called last, when all readers have run.
+static gr_status check_unread(gr_job *j) {
+  const char *lines[GR_MAX_EFFECTS];
+  const gr_effects e = {j->spec.conf, &j->spec.set, &j->mesh_config, false, 1};
+  gr_effects_list(j->arena, &e, lines);  // marks the keys
+  return gr_conf_unread(j->arena, j->spec.conf);
+}
+
+// Without samples there is no batch: micro-steps divide minibatches of rows alone.
+static void follow_data(gr_job *j) {
+  gr_settings *s = &j->spec.set;
+  if (!gr_dataset_has_samples(j->spec.data))
+    s->micro_batches = j->options.micro_batches = (int)s->accumulate;
+}
+
+static gr_status open_data(gr_job *j, gr_conf *data) {
+  GR_TRY(gr_dataset_open(data, gr_schema_doc, &j->spec.data));
+  follow_data(j);
+  return gr_dataset_check_splits(j->spec.data);
+}
+
+// Reads the settings that depend on the number of ranks.
+static gr_status read_for_ranks(gr_job *j, int ranks) {
+  GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->mesh_config));
+  GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->mesh_config.data_ranks, &j->spec.set));
+  GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
+  gr_precision_of_device(j->spec.conf, j->spec.device->gpu, &j->spec.set);
+  gr_job_read_options(j);
+  return gr_list_adjustable(j->arena, &j->options, &j->spec.adjust, &j->spec.n_adjust);
+}
+
+gr_status gr_job_open(gr_job *j, int ranks) {
+  GR_TRY(read_for_ranks(j, ranks));
+  gr_conf *data = gr_conf_find(j->spec.conf, "data");
+  if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
+  if (j->spec.kind == GR_RUN_TRAIN) return open_data(j, data);
+  const char *const *inputs = j->spec.kind == GR_RUN_PREDICT ? j->args.words : NULL;
+  const char *path = gr_arena_printf(j->arena, "%s/data.json", j->args.config);
+  char *record = NULL;
+  if (gr_is_file(path)) GR_TRY(gr_file_read(j->arena, path, MAX_RECORD, &record, NULL));
+  return gr_dataset_open_kept(data, gr_schema_doc, record, inputs, j->args.n_words, &j->spec.data);
+}
+
+// An error about an input of the model: the data set knows which of its keys make it another.
+static gr_status advise(const gr_job *j, gr_status s) {
+  const char *about = s ? gr_status_about(s) : NULL;
+  const char *advice = about ? gr_dataset_advice(j->spec.data, about) : NULL;
+  return advice ? gr_hint(s, "%s", advice) : s;
+}
+
+gr_status gr_job_plan(gr_job *j, int ranks) {
+  gr_conf *params = NULL;
+  if (!j->spec.data) GR_TRY(gr_job_open(j, ranks));
+  GR_TRY(bind_metadata(j, &params));
+  int n = gr_dataset_buckets(j->spec.data), rows = j->spec.set.rows * j->mesh_config.data_ranks;
+  gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
+  for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
+  gr_conf *given = gr_conf_find(j->spec.conf, "model.params");
+  if (given) mark_read(given);  // the model builder checks these names
+  gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
+  if (vars) mark_read(vars);  // used by interpolations, which are already resolved
+  const gr_model_program *programs;
+  GR_TRY(gr_phases_read(j->arena, j->graph, &j->spec, &programs));
+  GR_TRY(check_unread(j));
+  gr_plan_request r = {
+      .model = {.graph = j->graph,
+                .params = params,
+                .seed = (uint64_t)j->spec.set.seed,
+                .mesh = j->mesh_config.mesh,
+                .norm_groups = j->spec.set.sync_batchnorm ? 1 : j->mesh_config.data_ranks,
+                .by_rank = j->spec.set.loss_norm == gr_loss_norm_local},
+      .options = j->options,
+      .buckets = buckets,
+      .n_buckets = n,
+      .programs = programs,
+      .n_programs = j->spec.n_programs,
+      .train = j->spec.kind == GR_RUN_TRAIN,
+      .eval = true,
+      .threads = j->compilers};
+  memcpy(r.model.batch_axis, j->mesh_config.batch_axis, sizeof r.model.batch_axis);
+  memcpy(j->spec.batch_axis, j->mesh_config.batch_axis, sizeof j->spec.batch_axis);
+  j->spec.shares = j->mesh_config.data_ranks;
+  GR_TRY(advise(j, gr_plan_build(j->arena, &r, &j->spec.plan)));
+  GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
+  GR_TRY(bind_inputs(j));
+  GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));
+  GR_TRY(gr_phases_count(&j->spec));
+  GR_TRY(gr_check_freeze(j->arena, &j->spec));
+  if (r.train) GR_TRY(gr_check_freezable(j->arena, &j->spec, &j->options));
+  if (r.train) GR_TRY(gr_groups_check(j->arena, &j->spec.set, j->spec.plan));
+  if (r.train) GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));
+  return gr_check_metric(j->arena, &j->spec);
+}
+
+// Composes, with all that is printed or drawn on the way left out.
+static gr_status compose_with(gr_arena *a, const gr_args *of, const char *const *more, int n,
+                              gr_job *out) {
+  gr_args args = *of;
+  const char **all = GR_NEW(a, const char *, args.n_overrides + n);
+  for (int i = 0; i < args.n_overrides; i++) all[i] = args.overrides[i];
+  for (int i = 0; i < n; i++) all[args.n_overrides++] = more[i];
+  args.overrides = all;
+  args.dump = args.stop_after = NULL;
+  gr_level was = gr_log_least(GR_ERROR);
+  gr_status s = gr_job_compose(a, &args, out);
+  gr_log_least(was);
+  return s;
+}
+
+bool gr_job_plans_again(const gr_job *j) {
+  enum { MOST = 20000 };
+  const gr_plan *p = j->spec.plan;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->n_programs; i++) n += p->programs[i].frame.g->n_nodes;
+  return n <= MOST;
+}
+
+gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int ranks,
+                           gr_job *out) {
+  gr_arena *a = gr_arena_create();
+  gr_status s = compose_with(a, &j->args, more, n, out);
+  out->arena = a, out->compilers = j->compilers;
+  if (!s) s = read_for_ranks(out, ranks);
+  if (s) return s;
+  out->spec.data = j->spec.data;
+  follow_data(out);
+  gr_conf *data = gr_conf_find(out->spec.conf, "data");
+  if (data) mark_read(data);  // it is open
+  return gr_job_plan(out, ranks);
+}
+
+void gr_job_close(gr_job *j) {
+  gr_dataset_close(j->spec.data);
+  j->spec.data = NULL;
+}

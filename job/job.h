@@ -1,0 +1,61 @@
+// job.h - a configured run: from the command line to a plan, before anything runs.
+//
+// gr_job_compose only reads configuration (milliseconds, no device, no data); gr_job_open opens the
+// data set and gr_job_plan compiles, both for a number of ranks. Every rank calls all three; the
+// configuration is then replaced by rank 0's, and data and the plan's hash are compared
+// (same_inputs.h).
+#pragma once
+#include "compiler/compile.h"
+#include "compose/compose.h"
+#include "job/args.h"
+#include "job/effects.h"
+#include "job/mesh.h"
+#include "job/settings.h"
+#include "runtime/train/spec.h"
+
+typedef struct gr_job {
+  gr_arena *arena;
+  gr_args args;
+  gr_composed composed;  // unresolved, for the run's folder
+  gr_conf *graph;        // the model's file
+  gr_options options;
+  gr_mesh_config mesh_config;
+  int compilers;     // number of threads that compile; 0: one for each processor
+  gr_run_spec spec;  // the result
+} gr_job;
+
+// Composes and checks the configuration, and reads the settings and the model's file.
+GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
+// The same for the configuration that is kept in the run's folder args->config, to use its weights.
+GR_MUST_USE gr_status gr_job_compose_kept(gr_arena *, const gr_args *, gr_job *out);
+// The same for a configuration that is composed, resolved and checked already, such as rank 0's.
+GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
+// The number of ranks that a command which starts none plans for: that of --ranks or of the
+// configuration; for `auto` the GPUs of distributed.gpu_ids or one, and on CPUs what a run takes.
+int gr_job_usual_ranks(const gr_job *);
+bool gr_job_guesses_gpus(const gr_job *);  // whether that is a guess of how many GPUs there are
+// Lists what the run has not, or otherwise, of what the configuration asks for, one line each: keys
+// without effect, and what its device computes otherwise. devices: as gr_settings_differences.
+// Called after gr_job_take; returns the number of lines.
+enum { GR_JOB_DIFFERENCES = GR_DIFFERENCES + GR_MAX_EFFECTS };
+int gr_job_differences(gr_job *, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]);
+// Sets what the ranks do, by the command line. Called before gr_job_open.
+GR_MUST_USE gr_status gr_job_set_kind(gr_job *);
+// Reads the settings that depend on the number of ranks, and opens the data set.
+GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
+// Compiles and proves the plan; calls gr_job_open first if that has not been called. Fails for keys
+// of the configuration that nothing has read.
+GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
+// Whether a job's plan has so few nodes that others are compiled to be compared with it.
+bool gr_job_plans_again(const gr_job *);
+// The same job with n overrides more, on the data that is open: its plan is in out->spec.plan. What
+// is made is in out->arena, which the caller destroys, also after an error.
+GR_MUST_USE gr_status gr_job_plan_with(const gr_job *, const char *const *overrides, int n,
+                                       int ranks, gr_job *out);
+void gr_job_read_options(gr_job *);  // sets job->options, by its settings and mesh
+// Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
+// configuration trees may not be read any more.
+void gr_job_keep_config(gr_job *);
+// Stores the texts of about.json and plan.json in spec. Called after gr_job_plan.
+void gr_job_keep_about(gr_job *);
+void gr_job_close(gr_job *);  // closes the data set; does not free the arena

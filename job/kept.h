@@ -1,0 +1,31 @@
+// kept.h - the configuration that a run keeps in its folder, for commands that use a run's weights.
+#pragma once
+#include "compose/tree/conf.h"
+#include "job/args.h"
+#include "runtime/checkpoint/checkpoint.h"
+
+// Folders above that of a configuration in which its input files are searched, too.
+enum { GR_FOLDERS_ABOVE = 2 };
+
+typedef struct gr_kept_run {
+  const char *dir;                         // the run's folder
+  const char *config;                      // its .hydra/config.yaml
+  const char *model;                       // its copy of the model's file, or NULL
+  const char *dirs[2 + GR_FOLDERS_ABOVE];  // where the run searched its input files, in order
+  int n_dirs;
+} gr_kept_run;
+
+// Finds the files of a run in its folder. GR_ERR_USAGE if `dir` is NULL, GR_ERR_CONFIG if it is not
+// the folder of a run. All in the arena.
+GR_MUST_USE gr_status gr_kept_find(gr_arena *, const char *dir, gr_kept_run *out);
+
+// Changes a run's composed configuration into one for using its weights: without hooks, initial
+// weights and traces, unless arguments give them, and with the run's own copy of the model. inputs:
+// also without the files of data, because others take their place. no_ema: without averages of the
+// weights, so that the trained ones are used.
+void gr_kept_adjust(gr_arena *, const gr_kept_run *, bool inputs, bool no_ema, gr_conf *conf);
+
+// Opens a checkpoint by what a user names: a run's folder, a folder of checkpoints, or one
+// checkpoint. which: as gr_run_find_checkpoint, NULL: the best. GR_ERR_CHECKPOINT, GR_ERR_CONFIG.
+GR_MUST_USE gr_status gr_kept_checkpoint(gr_arena *, const char *path, const char *which,
+                                         gr_checkpoint **out);

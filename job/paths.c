@@ -1,0 +1,143 @@
+// paths.c - resolves the paths in a configuration. See paths.h.
+#include "job/paths.h"
+#include <string.h>
+#include "compose/schema/schema.h"
+
+#define SEARCHED                                                                                   \
+  "searched: the current folder, the folder of the configuration that names it and the two above " \
+  "it, and what is installed with graphrun"
+static const char searched[] = SEARCHED;
+
+#define WEIGHTS                                                                                \
+  "weights are those of a run's folder, which must be trained first, of a checkpoint or of a " \
+  "safetensors file; " SEARCHED
+#define IMAGES \
+  "a folder with a folder of images for each class, or a CSV file with the columns path and label"
+
+static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
+
+static const struct named {
+  const char *key;
+  gr_code missing;
+  const char *what, *hint;
+  bool (*is)(const char *path);
+  const char *member;  // of mappings in a list, which holds the path; or NULL
+} named[] = {
+    {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file, NULL},
+    {"model.init_from", GR_ERR_CHECKPOINT, "weights", WEIGHTS, is_there, "from"},
+    {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file, NULL},
+    {"data.speech.manifest", GR_ERR_DATA, "manifest",
+     "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line",
+     gr_is_file, NULL},
+    {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file, NULL},
+    {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
+    {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
+    {"data.speech.root", GR_ERR_DATA, "folder", searched, gr_is_dir, NULL},
+    {"data.market.path", GR_ERR_DATA, "folder", "a folder has one CSV file for each ticker",
+     gr_is_dir, NULL},
+};
+enum { N_NAMED = sizeof named / sizeof *named };
+
+static const char *folder_of(gr_arena *a, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return ".";
+  return slash == path ? "/" : gr_arena_strndup(a, path, (size_t)(slash - path));
+}
+
+static const char *folder_above(gr_arena *a, const char *dir) {
+  size_t n = strlen(dir);
+  bool has_above = strchr(dir, '/') && (n < 3 || strcmp(dir + n - 3, "/.."));
+  return has_above ? folder_of(a, dir) : gr_arena_printf(a, "%s/..", dir);
+}
+
+typedef struct search {
+  gr_arena *arena;
+  const gr_kept_run *kept;  // or NULL
+  const gr_conf *prepare;   // data.prepare; or NULL
+} search;
+
+// Searches a path; NULL: not found. For a value from the command line there is no folder of a
+// configuration to search.
+static const char *look(const search *s, const gr_conf *c, bool (*is)(const char *path)) {
+  gr_arena *a = s->arena;
+  bool kept = s->kept && *c->text != '/' && c->loc.file && !strcmp(c->loc.file, s->kept->config);
+  for (int i = 0; kept && i < s->kept->n_dirs; i++) {
+    const char *there = gr_arena_printf(a, "%s/%s", s->kept->dirs[i], c->text);
+    if (is(there)) return there;
+  }
+  if (is(c->text)) return c->text;
+  const char *installed = is == gr_is_dir ? NULL : gr_args_installed(a, c->text);
+  if (*c->text == '/' || !c->loc.file || !gr_is_file(c->loc.file)) return installed;
+  const char *dir = folder_of(a, c->loc.file);
+  for (int i = 0; i <= GR_FOLDERS_ABOVE; i++, dir = folder_above(a, dir)) {
+    const char *there = gr_arena_printf(a, "%s/%s", dir, c->text);
+    if (is(there)) return there;
+  }
+  return installed;
+}
+
+// data.prepare makes what the same file asks for, and not what a path given elsewhere names.
+static bool is_prepared(const search *s, const struct named *n, const gr_conf *c) {
+  const gr_conf *p = s->prepare;
+  return n->missing == GR_ERR_DATA && p && p->kind == GR_CONF_TEXT && p->loc.file && c->loc.file &&
+         !strcmp(p->loc.file, c->loc.file);
+}
+
+static const char *hint_of(const search *s, const struct named *n, const gr_conf *c) {
+  if (gr_file_kind(c->text) && n->is == gr_is_file) return "only regular files are read";
+  if (strpbrk(c->text, "*?"))
+    return "a path is that of one file, in which '*' and '?' stand for themselves";
+  if (!is_prepared(s, n, c)) return n->hint;
+  return gr_arena_printf(s->arena, "`%s` makes it; %s", s->prepare->text, n->hint);
+}
+
+static gr_status find(const search *s, const struct named *n, gr_conf *c) {
+  gr_arena *a = s->arena;
+  if (!c) return GR_OK;
+  if (c->kind == GR_CONF_LIST) {
+    for (int i = 0; i < c->n; i++) GR_TRY(find(s, n, c->items[i]));
+    return GR_OK;
+  }
+  if (c->kind == GR_CONF_MAP && n->member) c = gr_conf_member(c, n->member);
+  if (!c || c->kind != GR_CONF_TEXT) return GR_OK;
+  const char *path = look(s, c, n->is);
+  if (path) {
+    c->text = path;
+    return GR_OK;
+  }
+  const char *kind = gr_file_kind(c->text);
+  const char *why = kind                  ? gr_arena_printf(a, "it is %s", kind)
+                    : gr_is_file(c->text) ? "it is a file"
+                    : n->is == gr_is_dir  ? "there is no such folder"
+                                          : "there is no such file";
+  return gr_hint(gr_fail(n->missing, c->loc, "cannot open the %s '%s': %s", n->what, c->text, why),
+                 "%s", hint_of(s, n, c));
+}
+
+static bool is_named(const char *key) {
+  for (int i = 0; i < N_NAMED; i++)
+    if (!strcmp(named[i].key, key)) return true;
+  return false;
+}
+
+// The paths among the keys of the sources of data are files that are read.
+static gr_status find_data(const search *s, gr_conf *conf) {
+  static const struct named file = {NULL, GR_ERR_DATA, "file", searched, gr_is_file, NULL};
+  for (int i = 0; i < gr_schema_count; i++) {
+    const gr_schema_key *k = &gr_schema_keys[i];
+    if (k->alias_of || strncmp(k->path, "data.", 5) || is_named(k->path)) continue;
+    if (gr_schema_holds(s->arena, k, GR_SCHEMA_PATH))
+      GR_TRY(find(s, &file, gr_conf_find(conf, k->path)));
+  }
+  return GR_OK;
+}
+
+gr_status gr_paths_find(gr_arena *a, const gr_kept_run *kept, gr_conf *conf) {
+  const search s = {a, kept, gr_conf_find(conf, "data.prepare")};
+  for (int i = 0; i < N_NAMED; i++) GR_TRY(find(&s, &named[i], gr_conf_find(conf, named[i].key)));
+  GR_TRY(find_data(&s, conf));
+  gr_conf *vocab = gr_conf_find(conf, "data.speech.vocab");  // a path, or the symbols themselves
+  const char *path = vocab && vocab->kind == GR_CONF_TEXT ? look(&s, vocab, gr_is_file) : NULL;
+  if (path) vocab->text = path;
+  return GR_OK;
+}

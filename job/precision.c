@@ -1,0 +1,100 @@
+// precision.c - see precision.h.
+#include "job/precision.h"
+#include <string.h>
+
+static const gr_dtype dtypes[] = {GR_F32, GR_BF16, GR_F16};
+enum { N_DTYPES = sizeof dtypes / sizeof *dtypes };
+
+static gr_status read_dtype(const gr_conf *c, gr_dtype *out) {
+  const char *names[N_DTYPES];
+  for (int i = 0; i < N_DTYPES; i++) names[i] = gr_dtypes[dtypes[i]].name;
+  for (int i = 0; i < N_DTYPES && c->kind == GR_CONF_TEXT; i++)
+    if (!strcmp(c->text, names[i])) return *out = dtypes[i], GR_OK;
+  gr_status s = gr_fail(GR_ERR_CONFIG, c->loc,
+                        "the dtype of a rule of training.precision_rules is f32, bf16 or f16");
+  const char *near = c->kind == GR_CONF_TEXT ? gr_text_nearest(c->text, names, N_DTYPES) : NULL;
+  return near ? gr_hint(s, "did you mean '%s'?", near) : s;
+}
+
+static gr_status read_rule(gr_conf *item, gr_precision_rule *out) {
+  bool map = item->kind == GR_CONF_MAP;
+  const gr_conf *match = map ? gr_conf_member(item, "match") : NULL;
+  const gr_conf *dtype = map ? gr_conf_member(item, "dtype") : NULL;
+  if (!match || match->kind != GR_CONF_TEXT || !dtype || item->n != 2)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, item->loc,
+                "a rule of training.precision_rules is a pattern, 'match', and a 'dtype'"),
+        "{match: \"*.norm.*\", dtype: f32}");
+  *out = (gr_precision_rule){.pattern = match->text, .loc = match->loc};
+  return read_dtype(dtype, &out->dtype);
+}
+
+gr_status gr_precision_read(gr_arena *arena, gr_conf *root, gr_settings *s) {
+  gr_conf *list = gr_conf_find(root, "training.precision_rules");
+  if (!list) return GR_OK;
+  gr_conf_mark(list);
+  if (list->kind != GR_CONF_LIST || list->n > GR_MAX_PRECISION_RULES)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc,
+                           "training.precision_rules must be a list of at most %d rules, found %s",
+                           GR_MAX_PRECISION_RULES, gr_conf_a_kind(list->kind)),
+                   "as in \"training.precision_rules=[{match:'*.norm.*',dtype:f32}]\"");
+  s->precision_rules = GR_NEW(arena, gr_precision_rule, list->n + 1);
+  s->n_precision_rules = list->n;
+  gr_status all = GR_OK;
+  for (int i = 0; i < list->n; i++)
+    all = gr_also(all, read_rule(list->items[i], &s->precision_rules[i]));
+  return all;
+}
+
+void gr_precision_of_device(gr_conf *root, bool gpu, gr_settings *s) {
+  bool given = !gr_conf_find(root, "training.precision")->is_default;
+  if (s->mixed_precision && gpu && !given) s->precision = gr_precision_bf16;
+}
+
+void gr_precision_options(gr_arena *arena, const gr_settings *s, gr_options *o) {
+  static const gr_dtype narrow[] = {[gr_precision_fp32] = GR_F32,
+                                    [gr_precision_tf32] = GR_F32,
+                                    [gr_precision_bf16] = GR_BF16,
+                                    [gr_precision_fp16] = GR_F16};
+  static const gr_dtype sent[] = {[gr_reduce_dtype_f32] = GR_F32,
+                                  [gr_reduce_dtype_bf16] = GR_BF16,
+                                  [gr_reduce_dtype_f16] = GR_F16};
+  o->precision = narrow[s->precision];
+  o->tf32 = o->gpu && s->precision == gr_precision_tf32;
+  o->reduce_dtype = sent[s->reduce_dtype];
+  o->precision_rules = s->precision_rules, o->n_precision_rules = s->n_precision_rules;
+  bool f16 = o->precision == GR_F16;
+  for (int i = 0; i < s->n_precision_rules; i++) f16 |= s->precision_rules[i].dtype == GR_F16;
+  if (!f16) return;
+  gr_loss_scale *scale = GR_NEW(arena, gr_loss_scale, 1);
+  *scale = (gr_loss_scale){.init = s->loss_scale_init,
+                           .growth_factor = s->loss_scale_growth,
+                           .backoff_factor = s->loss_scale_backoff,
+                           .min = s->loss_scale_min,
+                           .growth_interval = s->loss_scale_interval};
+  o->loss_scale = scale;
+}
+
+gr_status gr_precision_check(gr_arena *arena, const gr_settings *s, const gr_plan *p) {
+  uint64_t found = 0;
+  const char **names = GR_NEW(arena, const char *, p->n_states + 1);
+  int n = 0;
+  for (uint32_t i = 0; i < p->n_programs; i++) found |= p->programs[i].notes.precision_rules;
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (p->states[i].kind == GR_KIND_WEIGHT) names[n++] = p->states[i].name;
+  gr_status all = GR_OK;
+  for (int i = 0; i < s->n_precision_rules; i++) {
+    const gr_precision_rule *r = &s->precision_rules[i];
+    if (found >> i & 1) continue;
+    gr_status f =
+        gr_fail(GR_ERR_CONFIG, r->loc,
+                "training.precision_rules: nothing in the model matches '%s'", r->pattern);
+    const char *near = gr_text_nearest(r->pattern, names, n);
+    if (near) f = gr_hint(f, "did you mean '%s'?", near);
+    all = gr_also(all, gr_hint(f,
+                               "a pattern is compared with places in the model, with places and "
+                               "ops, such as '*.softmax', and with names of weights%s%s",
+                               n ? ", such as " : "", n ? names[0] : ""));
+  }
+  return all;
+}

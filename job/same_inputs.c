@@ -1,0 +1,210 @@
+// same_inputs.c - see same_inputs.h.
+#include "job/same_inputs.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/file.h"
+#include "base/stop.h"
+#include "compose/tree/pack.h"
+
+enum { HEAD = 1 << 20, SIZED = 100000 };  // bytes that are hashed; recordings that are compared
+
+// The error of the first rank that differs from rank 0; all ranks know which rank that is.
+static gr_status another(gr_comm *world, int odd, gr_loc at, const char *what, const char *here,
+                         const char *first) {
+  if (odd != world->rank)
+    return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d has %s than rank 0", odd, what);
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, at, "rank %d has %s than rank 0: here %s, there %s", odd,
+                         what, here, first),
+                 "every rank must see the same files and data");
+}
+
+// Broadcasts rank 0's string to all ranks.
+static gr_status share_text(gr_arena *a, gr_comm *world, gr_text t, const char **out) {
+  size_t n = t.len + 1;
+  GR_TRY(gr_comm_share(world, a, &t.at, &n));
+  *out = t.at;
+  return GR_OK;
+}
+
+// ---- The configuration ------------------------------------------------------------------------
+
+// The command line, then the configuration.
+static void pack(gr_text *t, const gr_job *j) {
+  char count[16];
+  snprintf(count, sizeof count, "%d", j->args.argc);
+  gr_text_putn(t, count, strlen(count) + 1);
+  for (int i = 0; i < j->args.argc; i++)
+    gr_text_putn(t, j->args.argv[i], strlen(j->args.argv[i]) + 1);
+  gr_conf_pack(t, j->spec.conf);
+}
+
+static gr_status unpack(gr_job *j, char *bytes, size_t n, gr_conf **conf) {
+  char *at = bytes;
+  int argc = atoi(at);
+  char **argv = GR_NEW(j->arena, char *, argc + 1);
+  at += strlen(at) + 1;
+  for (int i = 0; i < argc; i++, at += strlen(at) + 1) argv[i] = at;
+  const gr_command *const *commands = j->args.commands, *c = gr_args_command(commands, argc, argv);
+  GR_TRY(gr_args_parse(j->arena, commands, c, argc, argv, gr_args_first(c, argc, argv), &j->args));
+  return gr_conf_unpack(j->arena, at, n - (size_t)(at - bytes), conf);
+}
+
+// The result of an interpolation may be a secret from the environment, so it is not printed.
+static const char *value_text(gr_arena *a, const gr_conf *c, bool secret) {
+  gr_text t = gr_text_make(a);
+  if (!c) return "not set";
+  if (secret) return "another value";
+  gr_conf_json(&t, c, 0);
+  return t.at;
+}
+
+static void report_difference(gr_arena *a, const gr_conf *mine, const gr_conf *first) {
+  bool secret = mine && mine->raw;
+  gr_log(
+      GR_WARN,
+      "this rank was started with another configuration than rank 0: %s is %s here and %s there; "
+      "all ranks use that of rank 0",
+      gr_conf_path(a, mine ? mine : first), value_text(a, mine, secret),
+      value_text(a, first, secret));
+}
+
+// The first of the ranks that were started with another configuration reports it.
+static gr_status compare_config(gr_job *j, gr_comm *world, const gr_conf *conf, gr_status own) {
+  const gr_conf *mine = NULL, *first = NULL;
+  bool differs = !own && gr_conf_differs(j->spec.conf, conf, &mine, &first);
+  int odd;
+  gr_status s = gr_comm_compare(world, differs || own, &odd);
+  if (!s && odd == world->rank && differs) report_difference(j->arena, mine, first);
+  if (!s && odd == world->rank && own)
+    gr_log(GR_WARN, "this rank uses rank 0's configuration, since it cannot compose its own: %s",
+           gr_status_text(own));
+  gr_status_drop(own);
+  return s;
+}
+
+// Ends this rank if rank 0 has no configuration to share, or communication has failed.
+static gr_status without_config(gr_comm *world, gr_status composed, gr_status broken) {
+  if (world->rank == 0) return gr_also(composed, broken);
+  gr_status_drop(composed);
+  return broken ? broken
+                : gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not compose the configuration");
+}
+
+gr_status gr_same_config(gr_job *j, gr_comm *world, gr_status composed) {
+  gr_text t = gr_text_make(j->arena);
+  if (world->rank == 0 && !composed) pack(&t, j);
+  size_t n = t.len;
+  gr_conf *conf = j->spec.conf;
+  gr_status s = gr_comm_share(world, j->arena, &t.at, &n);
+  if (s || !n) return without_config(world, composed, s);
+  s = gr_comm_all_ok(world, world->rank ? unpack(j, t.at, n, &conf) : GR_OK);
+  if (s) {
+    gr_status_drop(composed);
+    return s;
+  }
+  GR_TRY(compare_config(j, world, conf, composed));
+  return gr_comm_all_ok(world, world->rank ? gr_job_take(j, conf) : GR_OK);
+}
+
+// ---- Files --------------------------------------------------------------------------------------
+
+// Hashes a file's size and contents, or the manifest of a checkpoint's folder. Only the head of a
+// large file is hashed, in which a file of weights lists its tensors.
+static uint64_t hash_file(gr_arena *a, const char *path, int64_t *size) {
+  struct stat st;
+  if (gr_is_dir(path)) path = gr_arena_printf(a, "%s/manifest.json", path);
+  FILE *f;
+  gr_status_drop(gr_file_stream(path, GR_ERR_IO, &f));
+  char *head = gr_arena_alloc(a, HEAD);
+  size_t n = f ? fread(head, 1, HEAD, f) : 0;
+  *size = f && !fstat(fileno(f), &st) ? (int64_t)st.st_size : -1;
+  if (f) fclose(f);
+  return gr_hash_bytes(gr_hash_bytes(GR_HASH_START, size, sizeof *size), head, n);
+}
+
+static gr_status compare_file(gr_job *j, gr_comm *world, const char *key, const char *path) {
+  gr_arena *a = gr_arena_create();
+  gr_text here = gr_text_make(j->arena);
+  int64_t size;
+  int odd;
+  uint64_t hash = hash_file(a, path, &size);
+  gr_arena_destroy(a);
+  GR_TRY(gr_comm_compare(world, hash, &odd));
+  if (odd < 0) return GR_OK;
+  if (size < 0)
+    gr_text_put(&here, "it cannot be read");
+  else
+    gr_text_printf(&here, "%lld bytes with hash %016llx", (long long)size,
+                   (unsigned long long)hash);
+  const char *first, *what = gr_arena_printf(j->arena, "another %s '%s'", key, path);
+  GR_TRY(share_text(j->arena, world, here, &first));
+  const gr_conf *at = gr_conf_find(j->spec.conf, key);
+  return another(world, odd, at ? at->loc : GR_NOWHERE, what, here.at, first);
+}
+
+gr_status gr_same_files(gr_job *j, gr_comm *world) {
+  const gr_settings *s = &j->spec.set;
+  GR_TRY(compare_file(j, world, "model.graph", s->graph));
+  for (int i = 0; i < s->n_hooks; i++) GR_TRY(compare_file(j, world, "hooks", s->hooks[i].path));
+  for (int i = 0; i < s->n_init_from; i++)
+    GR_TRY(compare_file(j, world, "model.init_from", s->init_from[i].from));
+  const gr_conf *vocab = gr_conf_find(j->spec.conf, "data.speech.vocab");
+  bool text = vocab && vocab->kind == GR_CONF_TEXT;  // a list of symbols is not a file on any rank
+  return text ? compare_file(j, world, "data.speech.vocab", vocab->text) : GR_OK;
+}
+
+// ---- Data ---------------------------------------------------------------------------------------
+
+typedef struct prints {
+  uint64_t *at;
+  uint32_t n;
+  uint64_t all;
+} prints;
+
+// In a large data set only some recordings, evenly spread, are compared by size.
+static prints take_prints(gr_job *j) {
+  prints p = {.n = gr_dataset_samples(j->spec.data)};
+  uint32_t apart = p.n / SIZED + 1;
+  p.at = GR_NEW(j->arena, uint64_t, p.n + 1);
+  for (uint32_t i = 0; i < p.n && !gr_stop_due(); i++)
+    p.at[i] = gr_dataset_fingerprint(j->spec.data, i, i % apart == 0);
+  p.all = gr_hash_bytes(GR_HASH_START, p.at, sizeof *p.at * p.n);
+  return p;
+}
+
+static const char *describe(gr_job *j, uint32_t i) {
+  gr_text t = gr_text_make(j->arena);
+  if (i >= gr_dataset_samples(j->spec.data)) return "no more samples";
+  gr_dataset_describe(j->spec.data, i, &t);
+  return t.at;
+}
+
+// The rank that differs finds its first sample that is not rank 0's; rank 0 then reports its own.
+static gr_status name_sample(gr_job *j, gr_comm *world, const prints *own, int odd) {
+  char *bytes = (char *)own->at;
+  size_t n = sizeof *own->at * own->n;
+  GR_TRY(gr_comm_share(world, j->arena, &bytes, &n));
+  const uint64_t *first = (const uint64_t *)(const void *)bytes;
+  int32_t i = 0, common = 0;
+  while ((size_t)i < n / sizeof *first && (uint32_t)i < own->n && own->at[i] == first[i]) i++;
+  if (world->rank != odd) i = 0;
+  GR_TRY(gr_comm_run(world, GR_ALL_REDUCE, GR_I32, 1, &i, &common));
+  const char *here = describe(j, (uint32_t)common), *there;
+  gr_text t = gr_text_make(j->arena);
+  gr_text_put(&t, here);
+  GR_TRY(share_text(j->arena, world, t, &there));
+  gr_loc at = GR_NOWHERE;
+  if ((uint32_t)common < own->n) at = gr_dataset_place(j->spec.data, (uint32_t)common);
+  return another(world, odd, at, "other data", here, there);
+}
+
+uint64_t gr_job_data_hash(gr_job *j) { return take_prints(j).all; }
+
+gr_status gr_same_data(gr_job *j, gr_comm *world) {
+  prints own = take_prints(j);
+  int odd;
+  GR_TRY(gr_comm_all_ok(world, gr_stop_check()));
+  GR_TRY(gr_comm_compare(world, own.all, &odd));
+  return odd < 0 ? GR_OK : name_sample(j, world, &own, odd);
+}

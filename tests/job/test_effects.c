@@ -1,0 +1,172 @@
+// test_effects.c - every row of effects.def: where its condition holds, a value other than the
+// default gives a line with the reason, and the default none; where all keys have an effect, no
+// value does. Rows that refuse a value do so at its place.
+#include <string.h>
+#include "compose/schema/schema.h"
+#include "job/effects.h"
+#include "job/optimizer.h"
+#include "tests/check.h"
+
+// A run, as configuration, and what else decides.
+typedef struct surroundings {
+  const char *when, *yaml;
+  bool gpu;
+  int ranks;
+} surroundings;
+
+// Every key has an effect here.
+static const surroundings full = {
+    "full",
+    "{model: {graph: g.yaml}, hooks: [a.lua], training: {precision: fp16}, "
+    "distributed: {strategy: fsdp}}",
+    true, 2};
+// Where a condition holds.
+static const surroundings holds[] = {
+    {"always", "{model: {graph: g.yaml}}", true, 2},
+    {"on_cpus", "{model: {graph: g.yaml}}", false, 2},
+    {"on_gpus", "{model: {graph: g.yaml}}", true, 2},
+    {"disabled", "{model: {graph: g.yaml}, distributed: {enabled: false}}", false, 1},
+    {"alone", "{model: {graph: g.yaml}, distributed: {strategy: fsdp}}", true, 1},
+    {"not_fsdp", "{model: {graph: g.yaml}}", true, 2},
+    {"not_split", "{model: {graph: g.yaml}}", true, 2},
+    {"not_gathered", "{model: {graph: g.yaml}, distributed: {strategy: zero2}}", true, 2},
+    {"not_sharded", "{model: {graph: g.yaml}}", true, 2},
+    {"not_fp16", "{model: {graph: g.yaml}, training: {precision: bf16}}", true, 2},
+    {"without_hooks", "{model: {graph: g.yaml}}", true, 2},
+};
+enum { N_HOLDS = sizeof holds / sizeof *holds };
+
+// Values other than the default of keys whose type does not give one.
+static const struct value {
+  const char *key, *text;
+} values[] = {{"distributed.ranks", "3"},
+              {"distributed.mesh", "{dp: 2}"},
+              {"distributed.fsdp.wrap", "[block]"},
+              {"distributed.gpu_ids", "[1, 0]"},
+              {"distributed.strategy", "zero1"},
+              {"training.loss_scale.growth_factor", "4"},
+              {"training.loss_scale.growth_interval", "7"},
+              {"distributed.fsdp.sharding_strategy", "shard_grad_op"}};
+
+static const char *other_value(gr_arena *a, const char *key) {
+  const gr_schema_key *k = gr_schema_find(key);
+  const char *words[32];
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    if (!strcmp(values[i].key, key)) return values[i].text;
+  int n = gr_schema_choices(a, k, words, 32);
+  for (int i = 0; i < n; i++)
+    if (strcmp(words[i], k->default_value)) return words[i];
+  return "0.25";
+}
+
+// Sets the value of a key in a tree of maps.
+static void put(gr_arena *a, gr_conf *at, const char *path, const char *text) {
+  gr_conf *c;
+  const char *dot = strchr(path, '.');
+  if (!dot) {
+    MUST(gr_conf_parse(a, "value.yaml", gr_arena_printf(a, "v: %s", text), &c));
+    gr_conf_put(a, at, path, gr_conf_find(c, "v"));
+    return;
+  }
+  const char *name = gr_arena_strndup(a, path, (size_t)(dot - path));
+  if (gr_conf_index(at, name) < 0) gr_conf_put(a, at, name, gr_conf_make(a, GR_CONF_MAP, at->loc));
+  put(a, gr_conf_find(at, name), dot + 1, text);
+}
+
+// A run with a key set to a value; gr_effects in *out.
+static void make(gr_arena *a, const surroundings *s, const char *key, const char *text,
+                 gr_effects *out) {
+  gr_settings *set = GR_NEW(a, gr_settings, 1);
+  gr_mesh_config *mesh = GR_NEW(a, gr_mesh_config, 1);
+  gr_conf *c;
+  MUST(gr_conf_parse(a, "run.yaml", s->yaml, &c));
+  put(a, c, key, text);
+  MUST(gr_schema_check(a, c, true));
+  MUST(gr_settings_read(a, c, s->ranks, 1, set));
+  MUST(gr_mesh_config_read(a, c, set, s->ranks, mesh));
+  *out = (gr_effects){c, set, mesh, s->gpu, s->ranks};
+}
+
+// Whether a line gives the value, with the reason.
+static bool is_listed(gr_arena *a, const gr_effects *e, const char *key, const char *why) {
+  const char *lines[GR_MAX_EFFECTS], *start = gr_arena_printf(a, "%s=", key);
+  int n = gr_effects_list(a, e, lines);
+  for (int i = 0; i < n; i++)
+    if (strstr(lines[i], start) && (!why || strstr(lines[i], why))) return true;
+  return false;
+}
+
+static const surroundings *find(const char *when) {
+  for (int i = 0; i < N_HOLDS; i++)
+    if (!strcmp(holds[i].when, when)) return &holds[i];
+  CHECK(false, "no surroundings for %s", when);
+  return &full;
+}
+
+static void row(const char *key, const char *when, const char *why) {
+  gr_arena *a = gr_arena_create();
+  gr_effects e;
+  const gr_schema_key *k = gr_schema_find(key);
+  const char *other = other_value(a, key);
+  if (!k) CHECK(false, "%s is no key", key);
+  if (!k) return;
+  make(a, find(when), key, other, &e);
+  CHECK(is_listed(a, &e, key, why), "%s=%s where %s has no line", key, other, when);
+  make(a, find(when), key, k->default_value, &e);
+  CHECK(!is_listed(a, &e, key, NULL), "%s is its default, %s, and has a line", key,
+        k->default_value);
+  if (strcmp(when, "always")) {
+    make(a, &full, key, other, &e);
+    CHECK(!is_listed(a, &e, key, NULL), "%s=%s has an effect, and a line", key, other);
+  }
+  gr_arena_destroy(a);
+}
+
+static void rows(void) {
+#define GR_NO_EFFECT(key, when, why) row(key, #when, why);
+#include "job/effects.def"
+}
+
+static void refused_row(const char *key, const char *when, const char *why) {
+  gr_arena *a = gr_arena_create();
+  gr_effects e;
+  make(a, find(when), key, other_value(a, key), &e);
+  gr_status s = gr_effects_check(a, &e);
+  CHECK(gr_status_code(s) == GR_ERR_CONFIG, "%s is accepted where %s", key, when);
+  CHECK(s && strstr(gr_status_text(s), why), "the error gives the reason");
+  gr_status_drop(s);
+  make(a, find(when), key, gr_schema_find(key)->default_value, &e);
+  MUST(gr_effects_check(a, &e));
+  e.gpu = !e.gpu;
+  MUST(gr_effects_check(a, &e));
+  gr_arena_destroy(a);
+}
+
+static void refusals(void) {
+#define GR_REFUSED(key, when, why, hint) refused_row(key, #when, why);
+#include "job/effects.def"
+}
+
+// What has an effect, or is the default written in another way, has no line.
+static void no_lines(void) {
+  static const struct {
+    const char *when, *key, *text;
+  } cases[] = {{"not_gathered", "distributed.fsdp.wrap", "[block]"},
+               {"not_fp16", "training.loss_scale.init", "65536"},
+               {"not_fp16", "training.loss_scale.growth_factor", "2"},
+               {"not_fp16", "training.loss_scale.min", "1"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_arena *a = gr_arena_create();
+    gr_effects e;
+    make(a, find(cases[i].when), cases[i].key, cases[i].text, &e);
+    CHECK(!is_listed(a, &e, cases[i].key, NULL), "%s=%s where %s has a line", cases[i].key,
+          cases[i].text, cases[i].when);
+    gr_arena_destroy(a);
+  }
+}
+
+int main(int argc, char **argv) {
+  gr_optimizer_register();
+  gr_settings_register();
+  return RUN(argc, argv, {"rows", rows}, {"refusals", refusals}, {"no_lines", no_lines});
+}

@@ -1,0 +1,106 @@
+// test_settings.c - rows of schema.def: every word of a key is the constant of its enum, every
+// default is read, and other names override.
+#include <string.h>
+#include "compose/schema/schema.h"
+#include "job/args.h"
+#include "job/optimizer.h"
+#include "job/settings.h"
+#include "runtime/data/dataset.h"
+#include "tests/check.h"
+
+// Composes `text` and reads it, for one rank.
+static gr_settings read_text(gr_arena *a, const char *text) {
+  gr_conf *c;
+  gr_settings s;
+  MUST(gr_conf_parse(a, "run.yaml", text, &c));
+  MUST(gr_schema_check(a, c, true));
+  MUST(gr_settings_read(a, c, 1, 1, &s));
+  return s;
+}
+
+// "a.b.c" and a value as one line of flow YAML, beside a model.
+static const char *with(gr_arena *a, const char *path, const char *value) {
+  gr_text t = gr_text_make(a);
+  int depth = 0;
+  bool model = !strncmp(path, "model.", 6);
+  gr_text_put(&t, "{");
+  if (!model) gr_text_put(&t, "model: {graph: g.yaml}, ");
+  for (size_t n; path[n = strcspn(path, ".")]; path += n + 1, depth++)
+    gr_text_printf(&t, "%.*s: {", (int)n, path);
+  gr_text_printf(&t, "%s: %s", path, value);
+  while (depth--) gr_text_put(&t, "}");
+  gr_text_put(&t, "}");
+  return t.at;
+}
+
+static int n_words;
+
+static void is_word(const char *path, const char *word, size_t offset, int want) {
+  gr_arena *a = gr_arena_create();
+  int got;
+  gr_settings s = read_text(a, with(a, path, word));
+  memcpy(&got, (char *)&s + offset, sizeof got);
+  CHECK(got == want, "%s=%s is %d, not %d", path, word, got, want);
+  n_words++;
+  gr_arena_destroy(a);
+}
+
+static void words(void) {
+#define ONE(field, word) is_word(at, #word, offsetof(gr_settings, field), gr_##field##_##word);
+#define GR_WORDS(field, path, default_value, unit, doc, ...) \
+  {                                                          \
+    static const char at[] = path;                           \
+    GR_EACH_WORD(ONE, field, __VA_ARGS__)                    \
+  }
+#define GR_WORDS_OR(field, path, type, ...) GR_WORDS(field, path, __VA_ARGS__)
+#include "compose/schema/schema.def"
+  CHECK(n_words >= 30, "%d words", n_words);
+}
+
+static void defaults(void) {
+  gr_arena *a = gr_arena_create();
+  gr_settings s = read_text(a, "model: {graph: g.yaml}\n");
+  CHECK(!strcmp(s.graph, "g.yaml") && !s.n_init_from && !s.dir, "texts and nulls");
+  CHECK(s.base_lr == 1e-3 && s.batch_size == 16 && s.timeout == 300, "numbers");
+  CHECK(s.final_train_eval && !s.mixed_precision, "truths");
+  CHECK(s.ranks == 0 && s.given_threads == 0 && s.threads >= 1, "auto is 0 until it is known");
+  CHECK(s.strategy == gr_strategy_ddp && s.log_level == gr_log_level_info, "words");
+  CHECK(s.resume == gr_resume_auto, "resume is %d", (int)s.resume);
+  s = read_text(a, with(a, "checkpoint.resume", "some/folder"));
+  CHECK(s.resume == gr_resume_text && !strcmp(s.resume_text, "some/folder"), "another text");
+  gr_arena_destroy(a);
+}
+
+static void other_names(void) {
+  gr_arena *a = gr_arena_create();
+  gr_settings s = read_text(a, with(a, "training.distributed_strategy", "ZERO2"));
+  CHECK(s.strategy == gr_strategy_zero2, "the strategy is %d", (int)s.strategy);
+  int n = 0;
+  for (int i = 0; i < gr_schema_count; i++) {
+    const gr_schema_key *k = &gr_schema_keys[i];
+    n += k->alias_of != NULL;
+    CHECK(!k->alias_of || gr_schema_find(k->alias_of), "%s is a name of nothing", k->path);
+  }
+  CHECK(n >= 10, "%d other names", n);
+  gr_arena_destroy(a);
+}
+
+static void same_limit(gr_arena *a, const char *path, int64_t limit) {
+  int64_t to = gr_schema_type_read(a, gr_schema_find(path)->type)->to;
+  CHECK(to == limit, "%s takes up to %lld, the code %lld", path, (long long)to, (long long)limit);
+}
+
+// What a row lets through is what arrays are made for, so that no number compiles and fails later.
+static void limits(void) {
+  gr_arena *a = gr_arena_create();
+  same_limit(a, "data.buckets", GR_MAX_BUCKETS);
+  same_limit(a, "distributed.ranks", GR_MAX_RANKS);
+  gr_arena_destroy(a);
+}
+
+int main(int argc, char **argv) {
+  gr_optimizer_register();
+  gr_settings_register();
+  return RUN(argc, argv, {"words", words}, {"defaults", defaults}, {"other_names", other_names},
+             {"limits", limits});
+}
