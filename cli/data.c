@@ -6,7 +6,6 @@
 #include "compose/schema/schema.h"
 #include "job/job.h"
 #include "runtime/data/speech/manifest.h"
-#include "runtime/data/table/import.h"
 #include "runtime/data/transforms.h"
 #include "runtime/launch/launch.h"
 
@@ -35,42 +34,11 @@ static gr_status import_asterisk(const char *out, const char *flag) {
   return GR_OK;
 }
 
-static gr_status import_watch(const char *dir, const char *from) {
-  gr_import_watch n;
-  GR_TRY(gr_import_watch_run(from, dir, &n));
-  printf(
-      "%s: watch.npy and watch.csv, %llu moments of %u recordings of %u exercises by %u people\n",
-      dir, (unsigned long long)n.moments, n.recordings, n.exercises, n.subjects);
-  return GR_OK;
-}
-
-static const struct import {
-  const char *name, *usage, *hint;
-  gr_status (*run)(const char *out, const char *more);  // more: NULL if it is not given
-} imports[] = {
-    {"asterisk", "asterisk OUT.jsonl",
-     "--with-digits keeps recordings whose transcripts contain "
-     "digits",
-     import_asterisk},
-    {"seglearn-watch", "seglearn-watch DIR [FILE]",
-     "FILE is seglearn's wheel or its watch_dataset.npy; without it the wheel is in DIR",
-     import_watch},
-};
-enum { N_IMPORTS = sizeof imports / sizeof *imports };
-
 static gr_status import(int argc, char **argv) {
-  gr_arena *a = gr_arena_create();
-  gr_text usage = gr_text_make(a), hint = gr_text_make(a);
-  for (int i = 0; i < N_IMPORTS; i++) {
-    gr_text_printf(&usage, "%sgraphrun data import %s", i ? " | " : "", imports[i].usage);
-    gr_text_printf(&hint, "%s%s", i ? "; " : "", imports[i].hint);
-    if (argc < 5 || strcmp(argv[3], imports[i].name)) continue;
-    gr_arena_destroy(a);
-    return imports[i].run(argv[4], argc > 5 ? argv[5] : NULL);
-  }
-  gr_status s = gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s", usage.at), "%s", hint.at);
-  gr_arena_destroy(a);
-  return s;
+  if (argc > 4 && !strcmp(argv[3], "asterisk"))
+    return import_asterisk(argv[4], argc > 5 ? argv[5] : NULL);
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun data import asterisk OUT.jsonl"),
+                 "--with-digits keeps recordings whose transcripts contain digits");
 }
 
 // It may take long to read all files.
@@ -130,8 +98,8 @@ static gr_status transforms(void) {
 }
 
 static const char usage[] =
-    "graphrun data import asterisk OUT.jsonl | graphrun data import seglearn-watch DIR [FILE] | "
-    "graphrun data inspect CONFIG.yaml [--audio] [--json] | graphrun data transforms";
+    "graphrun data import asterisk OUT.jsonl | graphrun data inspect CONFIG.yaml [--audio] "
+    "[--json] | graphrun data transforms";
 
 static const char *const verbs[] = {"import", "inspect", "transforms"};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
@@ -171,8 +139,8 @@ static const gr_flag own_flags[] = {{"--audio", NULL, NULL, GR_FLAG_SET, offseto
 const gr_command gr_command_data = {
     .name = "data",
     .usage =
-        "import asterisk OUT.jsonl | import seglearn-watch DIR [FILE] | inspect CONFIG.yaml "
-        "[key=value ...] [--audio] [--json] | transforms",
+        "import asterisk OUT.jsonl | inspect CONFIG.yaml [key=value ...] [--audio] [--json] | "
+        "transforms",
     .doc = "data sets",
     .example = "graphrun data inspect configs/multi_gpu.yaml data.limit=100",
     .keys =

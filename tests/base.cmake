@@ -34,3 +34,4 @@ add_test(NAME tools.style COMMAND ${python_or_skip} ${CMAKE_SOURCE_DIR}/tools/st
 add_test(NAME tools.style_test COMMAND ${python_or_skip} ${CMAKE_SOURCE_DIR}/tests/base/style_test.py)
 add_test(NAME tools.mutation
          COMMAND ${python_or_skip} ${CMAKE_SOURCE_DIR}/tests/mutation/run.py --applies)
+add_test(NAME tools.watch_data COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/base/watch_data_test.py)

@@ -47,7 +47,7 @@ for config in vit dp pretrain small; do
     failed=$((failed + 1))
   fi
 done
-"$1" data import seglearn-watch "$tables/watch" tests/golden/watch4.npy >/dev/null || exit 1
+tools/watch-data --from tests/golden/watch4.npy "$tables/watch" >/dev/null || exit 1
 for config in watch:model.params.blocks=1 watch_plots:training.seed=1; do
   if said=$("$1" plan "configs/har/${config%%:*}.yaml" "${config#*:}" "data.table.path=[$tables/watch/watch.npy,$tables/watch/watch.csv]" \
     data.table.window=2 data.table.stride=1 2>&1); then

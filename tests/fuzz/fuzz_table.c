@@ -1,4 +1,4 @@
-// fuzz_table.c - any bytes are a table of samples (CSV, pickle or NumPy's files) or an error:
+// fuzz_table.c - any bytes are a table of samples (CSV or NumPy's files) or an error:
 // with a label or without, as rows or in windows, with a split or by hash.
 #include "fuzz_source.h"
 #include "runtime/data/table/table.h"
@@ -7,8 +7,7 @@ const fuzz_budget fuzz_memory = {8 << 20, 4000};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bool npz = size > 1 && !memcmp(data, "PK", 2), npy = size > 5 && !memcmp(data, "\x93NUMPY", 6);
-  bool pickle = size && *data == 0x80;
-  const char *name = npz ? "x.npz" : npy ? "x.npy" : pickle ? "x.pkl" : "x.csv";
+  const char *name = npz ? "x.npz" : npy ? "x.npy" : "x.csv";
   const char *path = fuzz_put(name, data, size);
   gr_table_spec specs[] = {{.label = "y", .csv.header = true, .normalize = true},
                            {.label = "y",

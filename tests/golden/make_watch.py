@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes watch.npy for tests/runtime/data/test_pickle.c: a data set with the layout of seglearn's watch_dataset.npy,
+"""Writes watch.npy for tests/base/watch_data_test.py: a data set with the layout of seglearn's watch_dataset.npy,
 four recordings of made-up values, pickled as NumPy does. Needs numpy."""
 import pathlib
 import pickle

@@ -221,7 +221,8 @@ static gr_status no_array(const gr_npz *z, const char *name) {
   return s;
 }
 
-gr_status gr_npz_bytes(gr_npz *z, const char *name, const unsigned char **out, size_t *n) {
+// The bytes of the file NAME.npy.
+static gr_status member_bytes(gr_npz *z, const char *name, const unsigned char **out, size_t *n) {
   gr_npz_member *m = z->members, *end = m + z->n;
   while (m < end && strcmp(m->name, name)) m++;
   if (m == end) return no_array(z, name);
@@ -246,6 +247,6 @@ gr_status gr_npz_bytes(gr_npz *z, const char *name, const unsigned char **out, s
 gr_status gr_npz_read(gr_npz *z, const char *name, gr_array *out) {
   const unsigned char *bytes = NULL;
   size_t n = 0;
-  GR_TRY(gr_npz_bytes(z, name, &bytes, &n));
+  GR_TRY(member_bytes(z, name, &bytes, &n));
   return gr_npy_parse(z->arena, z->path, name, bytes, n, out);
 }

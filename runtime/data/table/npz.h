@@ -29,9 +29,6 @@ void gr_npz_close(gr_npz *);  // after its arrays; may be closed twice
 // The array of that name: a view of the mapped file where it is stored, unpacked into memory where
 // it is deflated, which needs zlib. Its checksum is compared if it has at most GR_NPZ_CHECKED
 // bytes. Fails as above; *out lives until gr_npz_close.
-// gr_npz_bytes gives its bytes as they are in the file NAME.npy.
-GR_MUST_USE gr_status gr_npz_bytes(gr_npz *, const char *name, const unsigned char **out,
-                                   size_t *n);
 GR_MUST_USE gr_status gr_npz_read(gr_npz *, const char *name, gr_array *out);
 
 #define GR_NPZ_CHECKED (UINT64_C(1) << 30)

@@ -1,6 +1,5 @@
-// test_corners.c - corners of the readers: byte orders of pickles, texts that are not UTF-8, a
-// blank that could be printed, samples that are damaged once they are listed, borders of texts, and
-// the cache at its limit.
+// test_corners.c - corners of the readers: texts that are not UTF-8, a blank that could be printed,
+// samples that are damaged once they are listed, borders of texts, and the cache at its limit.
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9,58 +8,7 @@
 #include "runtime/data/csv.h"
 #include "runtime/data/image/image.h"
 #include "runtime/data/loader.h"
-#include "runtime/data/table/pickle.h"
 #include "tests/runtime/data/fixture.h"
-
-// ---- Byte orders --------------------------------------------------------------------------------
-
-// A pickle of protocol 2 of an array of shape (2,): its dtype's name, byte order and 8 bytes.
-static size_t pickle_of(unsigned char *out, const char *dtype, char order, const char *values) {
-  static const char head[] =
-      "\x80\x02"
-      "cnumpy.core.multiarray\n_reconstruct\n"
-      "cnumpy\nndarray\nK\0\x85"
-      "C\x01"
-      "b\x87R(K\x01K\x02\x85"
-      "cnumpy\ndtype\nX\x02\0\0\0";
-  unsigned char *at = out;
-  memcpy(at, head, sizeof head - 1), at += sizeof head - 1;
-  memcpy(at, dtype, 2), at += 2;
-  memcpy(at, "K\0K\x01\x87R(K\x03X\x01\0\0\0", 14), at += 14;
-  *at++ = (unsigned char)order;
-  memcpy(at,
-         "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb\x89"
-         "C\x08",
-         20),
-      at += 20;
-  memcpy(at, values, 8), at += 8;
-  memcpy(at, "tb.", 3);
-  return (size_t)(at + 3 - out);
-}
-
-static void pickles_of_any_order(void) {
-  static const struct {
-    const char *dtype;
-    char order;
-    const char *values;
-    double want[2];
-  } cases[] = {{"f4", '<', "\0\0\x80\x3f\0\0\0\xc0", {1, -2}},
-               {"f4", '>', "\x3f\x80\0\0\xc0\0\0\0", {1, -2}},
-               {"i4", '<', "\x02\x01\0\0\xff\xff\xff\xff", {258, -1}},
-               {"i4", '>', "\0\0\x01\x02\xff\xff\xff\xff", {258, -1}}};
-  gr_arena *a = gr_arena_create();
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    unsigned char bytes[256];
-    size_t n = pickle_of(bytes, cases[i].dtype, cases[i].order, cases[i].values);
-    gr_pickle *v;
-    MUST(gr_pickle_read(a, "a.pkl", bytes, n, &v));
-    CHECK(v->kind == GR_PICKLE_ARRAY && v->array.count == 2, "case %d: an array", (int)i);
-    for (int k = 0; k < 2 && v->array.count == 2; k++)
-      CHECK(gr_array_number(&v->array, k) == cases[i].want[k], "case %d: value %d is %g", (int)i, k,
-            gr_array_number(&v->array, k));
-  }
-  gr_arena_destroy(a);
-}
 
 // ---- Texts --------------------------------------------------------------------------------------
 
@@ -82,8 +30,8 @@ static void utf16_is_refused(void) {
     gr_csv t;
     gr_vocab v;
     gr_manifest m;
-    fixture_fails(gr_csv_read(a, utf16("wide.csv", "a,b\n1,2\n", big), &gr_csv_fixed, &t), GR_ERR_DATA,
-                  1, "UTF-16");
+    fixture_fails(gr_csv_read(a, utf16("wide.csv", "a,b\n1,2\n", big), &gr_csv_fixed, &t),
+                  GR_ERR_DATA, 1, "UTF-16");
     fixture_fails(gr_vocab_read(a, utf16("wide.txt", "a\nb\n", big), -1, &v), GR_ERR_DATA, 1,
                   "UTF-16");
     fixture_fails(gr_manifest_read(a, utf16("wide.jsonl", "{\"text\": \"a\"}\n", big), NULL, &m),
@@ -337,8 +285,7 @@ static void ready_before_it_is_asked_for(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"pickles_of_any_order", pickles_of_any_order},
-             {"utf16_is_refused", utf16_is_refused},
+  return RUN(argc, argv, {"utf16_is_refused", utf16_is_refused},
              {"byte_order_marks_are_passed_over", byte_order_marks_are_passed_over},
              {"the_blank_is_no_text", the_blank_is_no_text},
              {"recordings_after_listing", recordings_after_listing},
