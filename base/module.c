@@ -80,6 +80,22 @@ bool gr_library_found(const char *soname) {
   return library != NULL;
 }
 
+// The handle of the library, of the module, or of the program; NULL: it is not there.
+static void *open_any(const char *module, const char *soname) {
+  char path[PATH_MAX + 64];
+  if (soname) return dlopen(soname, RTLD_LAZY | RTLD_LOCAL);
+  if (!module) return dlopen(NULL, RTLD_LAZY);
+  return gr_module_path(module, path, sizeof path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+}
+
+void *gr_library_function(const char *module, const char *soname, const char *function,
+                          const char **out_file) {
+  Dl_info info = {0};
+  void *library = open_any(module, soname), *found = library ? dlsym(library, function) : NULL;
+  if (out_file) *out_file = found && dladdr(found, &info) ? info.dli_fname : NULL;
+  return found;
+}
+
 bool gr_module_path(const char *name, char *out, size_t size) {
   char path[PATH_MAX + 64];
   gr_status s = find(name, path);

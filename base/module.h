@@ -21,6 +21,12 @@ GR_MUST_USE gr_status gr_module_open(const char *name, void *out_table);
 bool gr_module_path(const char *name, char *out, size_t size);
 // Whether the dynamic linker finds and loads a library, by a name such as "libcuda.so.1".
 bool gr_library_found(const char *soname);
+// The address of a function of a library, or NULL: of the one called `soname` where that is not
+// NULL, else of those that module `module` is linked with, else of those that the program is linked
+// with. Loads the library or the module; it is never unloaded. out_file, if it is not NULL, gets
+// the path of the library that has the function, or NULL; the string is the dynamic linker's.
+void *gr_library_function(const char *module, const char *soname, const char *function,
+                          const char **out_file);
 // Files that are installed with the program (graphs/, configs/, hooks/) are in ../share/graphrun.
 // Writes the path of one to `out`; false: the program is not installed, or has no such file.
 bool gr_installed_path(const char *relative, char *out, size_t size);

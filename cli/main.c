@@ -47,8 +47,15 @@ static gr_status print_text(void (*write)(gr_text *)) {
   return GR_OK;
 }
 
+static gr_status print_version(int argc, char **argv) {
+  if (argc == 2) return print_text(gr_version);
+  if (argc == 3 && !strcmp(argv[2], "--json")) return print_text(gr_version_json);
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'--version' does not take '%s'", argv[2]),
+                 "graphrun --version [--json]");
+}
+
 static gr_status run(int argc, char **argv) {
-  if (!strcmp(argv[1], "--version")) return print_text(gr_version);
+  if (!strcmp(argv[1], "--version")) return print_version(argc, argv);
   if (!strcmp(argv[1], "--man")) return print_text(gr_man);
   const gr_command *c = gr_command_find(argv[1]);
   if (!c && argv[1][0] != '-' && !is_config(argv[1])) return no_command(argv[1]);

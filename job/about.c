@@ -63,7 +63,7 @@ void gr_job_keep_about(gr_job *j) {
   bool first = true;
   gr_version_libraries(&libraries);
   gr_text_put(&about, "{");
-  put_text(&about, "version", gr_version_number);
+  gr_version_json_members(&about);
   gr_text_put(&about, ", ");
   put_text(&about, "libraries", libraries.at);
   put_command(&about, &j->args);

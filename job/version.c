@@ -2,6 +2,7 @@
 #include "job/version.h"
 #include "base/module.h"
 #include "base/status.h"
+#include "job/library_version.h"
 
 #ifndef GR_VERSION
 #define GR_VERSION "unknown"
@@ -9,6 +10,13 @@
 
 const char *const gr_version_number = GR_VERSION;
 
+#ifdef __clang__
+#define COMPILER __VERSION__  // has its name in it
+#else
+#define COMPILER "GCC " __VERSION__
+#endif
+
+#define GR_HAVE_ALWAYS 1
 #ifndef GR_HAVE_MPI
 #define GR_HAVE_MPI 0
 #endif
@@ -43,46 +51,99 @@ const char *const gr_version_number = GR_VERSION;
 #define GR_HAVE_ZLIB 0
 #endif
 
-static const struct library {
+typedef struct library {
   const char *name;
   bool built;
-  const char *module, *soname, *what;
-} libraries[] = {
-#define GR_LIBRARY(name, have, module, soname, what) {name, GR_HAVE_##have, module, soname, what},
+  const char *module, *soname, *function;
+  gr_version_form form;
+  const char *what;
+} library;
+
+static const library libraries[] = {
+#define GR_LIBRARY(name, have, module, soname, function, form, what) \
+  {name, GR_HAVE_##have, module, soname, function, GR_VERSION_##form, what},
 #include "job/libraries.def"
 };
 enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
 
+// What is there of a library: its version, or why it cannot be used. Texts of an arena.
+typedef struct found {
+  const char *version, *error, *file;  // of which the first or the second is NULL
+} found;
+
 void gr_version_libraries(gr_text *t) {
+  const char *comma = "";
   for (int i = 0; i < N_LIBRARIES; i++)
-    if (libraries[i].built) gr_text_printf(t, "%s, ", libraries[i].name);
-  gr_text_put(t, "Lua, zstd");
+    if (libraries[i].built) gr_text_printf(t, "%s%s", comma, libraries[i].name), comma = ", ";
 }
 
 // What is used of a library is loaded here as a run would load it.
-static void put_state(gr_text *t, const struct library *l) {
+static found find_library(gr_arena *a, const library *l) {
   const void *table;
-  if (!l->built) {
-    gr_text_put(t, "not in this build");
-    return;
-  }
+  found f = {0};
+  if (!l->built) return (found){.error = "not in this build"};
   gr_status s = l->module ? gr_module_open(l->module, &table) : GR_OK;
-  if (s)
-    gr_text_printf(t, "not found: %s", gr_status_text(s));
-  else if (l->soname && !gr_library_found(l->soname))
-    gr_text_printf(t, "not found: %s", l->soname);
-  else
-    gr_text_put(t, "found");
+  void *function = s ? NULL : gr_library_function(l->module, l->soname, l->function, &f.file);
+  if (s) {
+    f.error = gr_arena_printf(a, "not found: %s", gr_status_text(s));
+  } else if (function) {
+    gr_text version = gr_text_make(a);
+    gr_library_version(&version, l->form, function, f.file);
+    f.version = version.len ? version.at : "of an unknown version";
+  } else {
+    f.error = gr_arena_printf(a, "not found: %s", l->soname ? l->soname : l->function);
+  }
   gr_status_drop(s);
+  return f;
 }
 
 void gr_version(gr_text *t) {
-  gr_text_put(t, "graphrun " GR_VERSION "\nbuilt with ");
+  gr_text_put(t, "graphrun " GR_VERSION "\n");
+  if (gr_version_commit)
+    gr_text_printf(t, "commit %s%s\n", gr_version_commit, gr_version_modified ? ", modified" : "");
+  else
+    gr_text_put(t, "commit not known: built outside a git clone\n");
+  gr_text_put(t, "compiled by " COMPILER "\nbuilt with ");
   gr_version_libraries(t);
   gr_text_put(t, "\n");
   for (int i = 0; i < N_LIBRARIES; i++) {
-    gr_text_printf(t, "    %-10s  %-38s  ", libraries[i].name, libraries[i].what);
-    put_state(t, &libraries[i]);
-    gr_text_put(t, "\n");
+    found f = find_library(t->arena, &libraries[i]);
+    gr_text_printf(t, "    %-10s  %-38s  %s\n", libraries[i].name, libraries[i].what,
+                   f.version ? f.version : f.error);
   }
+}
+
+static void put_member(gr_text *t, const char *name, const char *value) {
+  gr_text_printf(t, "\"%s\": ", name);
+  if (value)
+    gr_text_json(t, value);
+  else
+    gr_text_put(t, "null");
+}
+
+void gr_version_json_members(gr_text *t) {
+  put_member(t, "version", GR_VERSION);
+  gr_text_put(t, ", ");
+  put_member(t, "commit", gr_version_commit);
+  gr_text_printf(t, ", \"modified\": %s, ", gr_version_modified ? "true" : "false");
+  put_member(t, "compiler", COMPILER);
+}
+
+void gr_version_json(gr_text *t) {
+  gr_text_put(t, "{");
+  gr_version_json_members(t);
+  gr_text_put(t, ",\n \"libraries\": [");
+  for (int i = 0; i < N_LIBRARIES; i++) {
+    found f = find_library(t->arena, &libraries[i]);
+    gr_text_put(t, i ? ",\n  {" : "\n  {");
+    put_member(t, "name", libraries[i].name);
+    gr_text_printf(t, ", \"built\": %s, ", libraries[i].built ? "true" : "false");
+    put_member(t, "version", f.version);
+    gr_text_put(t, ", ");
+    put_member(t, "file", f.file);
+    gr_text_put(t, ", ");
+    put_member(t, "error", f.error);
+    gr_text_put(t, "}");
+  }
+  gr_text_put(t, "]}\n");
 }

@@ -10,7 +10,7 @@ fi
 expect "cmake --install" 0 -- cmake --install "$build" --prefix "$scratch/prefix"
 installed=$scratch/prefix/bin/graphrun
 expect "--version" 0 "^graphrun [0-9]+\.[0-9]+" "^built with .*Lua" \
-  "^ +(libav|MPI) +.*(found|not in this build)" -- "$installed" --version
+  "^ +(libav|MPI) +.*([0-9]\.[0-9]|not in this build)" -- "$installed" --version
 for module in mpi onednn cuda sndfile soxr; do
   [ -f "$build/graphrun_$module.so" ] && check "the module $module is installed" test -s "$scratch/prefix/lib/graphrun/graphrun_$module.so"
 done

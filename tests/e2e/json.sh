@@ -73,8 +73,9 @@ json runs.json runs run --json
 json shown.json ckpt show run/checkpoints --json
 json data.json data inspect run.yaml --json
 json plan.json plan run.yaml --json
+json version.json --version --json
 if [ -n "$python" ]; then
-  for file in eval.json predict.jsonl runs.json shown.json data.json plan.json \
+  for file in eval.json predict.jsonl runs.json shown.json data.json plan.json version.json \
     $(find run -name '*.json' -o -name '*.jsonl'); do
     if [ -s "$file" ]; then check "$file is JSON" strict "$file"; fi
   done
