@@ -147,6 +147,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(gr_job_set_kind(job));
   size_t before = gr_memory_now().own;
   gr_run_signals();
+  GR_TRY(gr_launch_wait_for_debugger(0, ranks, gr_run_signalled));
   GR_TRY(take(&reading, job, 0, ranks));
   GR_TRY(take(&looking, job, 0, 1));  // in this process
   GR_TRY(take(&planning, job, 0, ranks));
@@ -254,6 +255,7 @@ static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_statu
   double timeout = composed ? MAX_TO_BEGIN : job->spec.set.timeout;
   bool tcp = !composed && job->spec.set.backend == gr_backend_tcp;
   bool mpi = launch->mpi && (strcmp(launch->started_by, "srun") || !tcp);
+  composed = gr_also(composed, gr_launch_wait_for_debugger(launch->rank, 1, gr_run_signalled));
   size_t before = gr_memory_now().own;
   gr_status s =
       mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job, !composed, timeout, &world);

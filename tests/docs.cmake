@@ -85,6 +85,10 @@ list(TRANSFORM e2e_tests PREPEND e2e. OUTPUT_VARIABLE before)
 set_tests_properties(docs.systems PROPERTIES DEPENDS "${before}")
 add_test(NAME docs.tour COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/tour.sh $<TARGET_FILE:graphrun> ${copy}/tour)
 
+# debugging.md: the printers for gdb.
+add_test(NAME docs.gdb COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/gdb.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
+set_tests_properties(docs.gdb PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+
 # Links and paths, the form of the pages, and the examples of pages that are run as they stand.
 add_test(NAME docs.links COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/links.py)
 add_test(NAME docs.form COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/form.py)

@@ -42,6 +42,10 @@ bool gr_launch_own(void);  // whether graphrun's own launcher has started this r
 // Whether an error that every rank meets, before ranks can communicate, is reported by another
 // process (the launcher or rank 0), so that this one should stay silent.
 bool gr_launch_echo(void);
+// Where the variable GRAPHRUN_WAIT_FOR_DEBUGGER is one of the ranks `rank` to rank + ranks - 1,
+// which this process runs, or "all": prints the process number, and returns once a debugger has
+// attached, or `stop` returns true. GR_ERR_LAUNCH: its value is neither.
+GR_MUST_USE gr_status gr_launch_wait_for_debugger(int rank, int ranks, bool (*stop)(void));
 // Tells the launcher that this rank runs, and records from now on which signal ends it, so that the
 // launcher knows which rank died and why. False: graphrun's launcher did not start this process.
 // In any case it begins to watch the launcher (gr_launch_orphaned).
