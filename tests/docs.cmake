@@ -91,6 +91,7 @@ set_tests_properties(docs.gdb PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_O
 
 # Links and paths, the form of the pages, and the examples of pages that are run as they stand.
 add_test(NAME docs.links COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/links.py)
+add_test(NAME docs.variables COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/variables.py)
 add_test(NAME docs.form COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/form.py)
 foreach(page README.md docs/coming-from.md)
   string(TOLOWER ${page} test)
