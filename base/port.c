@@ -76,16 +76,22 @@ void *gr_large_alloc(size_t bytes) {
   return p;
 }
 
+// The number in a row of /proc/self/status, such as "VmHWM:"; 0: it is not there.
+static size_t own_status(const char *row) {
+  char line[256];
+  size_t number = 0, len = strlen(row);
+  FILE *f = fopen("/proc/self/status", "re");
+  while (f && fgets(line, sizeof line, f))
+    if (!strncmp(line, row, len)) number = strtoul(line + len, NULL, 10);
+  if (f) fclose(f);
+  return number;
+}
+
 // Not getrusage: its peak includes that of the program which this process ran before (exec), such
 // as a launcher's.
-size_t gr_resident_bytes(void) {
-  char line[256];
-  size_t kb = 0;
-  FILE *f = fopen("/proc/self/status", "re");
-  while (f && fgets(line, sizeof line, f) && sscanf(line, "VmHWM: %zu", &kb) != 1) continue;
-  if (f) fclose(f);
-  return kb << 10;
-}
+size_t gr_resident_bytes(void) { return own_status("VmHWM:") << 10; }
+
+bool gr_process_is_traced(void) { return own_status("TracerPid:") != 0; }
 
 gr_memory gr_memory_now(void) {
   gr_memory m = {0};

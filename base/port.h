@@ -16,6 +16,7 @@ void gr_wake(_Atomic uint32_t *);  // wakes every thread that sleeps on the word
 // State of a process as in /proc/PID/stat: 'R' running, 'S' sleeping, 'T' stopped, ...; 0: it does
 // not exist or is a zombie; '?': unknown.
 char gr_process_state(int pid);
+bool gr_process_is_traced(void);  // whether a debugger has attached to this process
 // Allocates uninitialised memory, 64-byte aligned, in huge pages if it is large and the system has
 // them: most of the cost of new memory is per page. NULL: out of memory. Release it with free().
 void *gr_large_alloc(size_t bytes);

@@ -12,17 +12,6 @@
 #define VARIABLE "GRAPHRUN_WAIT_FOR_DEBUGGER"
 enum { POLL_NS = 50000000 };
 
-// Whether a debugger has attached to this process, by the number of the process that traces it.
-static bool is_traced(void) {
-  char line[128];
-  int tracer = 0;
-  FILE *f = fopen("/proc/self/status", "re");
-  while (f && fgets(line, sizeof line, f))
-    if (sscanf(line, "TracerPid: %d", &tracer) == 1) break;
-  if (f) fclose(f);
-  return tracer != 0;
-}
-
 // *out_rank: the rank that waits; -1: all of them.
 static gr_status parse(const char *text, int *out_rank) {
   char *end;
@@ -44,6 +33,7 @@ gr_status gr_launch_wait_for_debugger(int rank, int ranks, bool (*stop)(void)) {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // for Yama, which else lets only parents attach
   gr_log(GR_WARN, "rank %d waits for a debugger: gdb -p %d (on %s)", wanted < 0 ? rank : wanted,
          (int)getpid(), host);
-  while (!is_traced() && !stop()) nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+  while (!gr_process_is_traced() && !stop())
+    nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
   return GR_OK;
 }
