@@ -122,11 +122,20 @@ typedef struct request {
   int n_inputs;
 } request;
 
+enum { RECORD_VERSION = 1 };  // of data.json, which names its version from 2 on (docs/formats.md)
+
 static gr_status read_record(gr_dataset *d, const char *text) {
   gr_json_error why;
   if (gr_json_read(d->arena, text, strlen(text), &d->record, &why) &&
-      d->record->kind == GR_JSON_OBJECT)
-    return GR_OK;
+      d->record->kind == GR_JSON_OBJECT) {
+    const gr_json *version = gr_json_get(d->record, "version", GR_JSON_INT);
+    if (!version || version->i <= RECORD_VERSION) return GR_OK;
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "data.json of the run has format version %lld; this graphrun reads "
+                           "version %d",
+                           (long long)version->i, RECORD_VERSION),
+                   "use the graphrun that wrote it, or a newer one");
+  }
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "data.json of the run is damaged in line %d: %s",
                  why.line, why.why);
 }

@@ -196,6 +196,9 @@ check "... and the lengths that cut them are not written" sh -c "test -s frames.
 
 cp -r "$run" torn && printf '{"features": [' >torn/data.json
 expect "predict with a damaged data.json" 66 "data.json of the run is damaged in line 1" -- "$graphrun" predict torn new.csv
+printf '{"version": 2, "features": []}' >torn/data.json
+expect "predict with a newer data.json" 66 "data.json of the run has format version 2; this graphrun reads version 1" \
+  "hint: use the graphrun that wrote it, or a newer one" -- "$graphrun" predict torn new.csv
 rm torn/data.json
 expect "predict without a data.json" 66 "data.json, which names its classes, is not there" "hint: " -- "$graphrun" predict torn new.csv data.table.features='[width,weight]'
 expect "predict nothing" 2 "no files are given to predict" "hint: .*CSV, .npz and .npy" -- "$graphrun" predict "$run"
