@@ -1,4 +1,5 @@
-// json.c - recursive-descent JSON parser (json.h). MAX_DEPTH bounds the stack.
+// json.c - recursive-descent JSON parser, and writing what it has read (json.h). MAX_DEPTH bounds
+// the stack.
 #include "base/json.h"
 #include <ctype.h>
 #include <errno.h>
@@ -6,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/map.h"
-#include "base/text.h"
 
 // Objects with more members than FEW find a repeated name in a map.
 enum { MAX_DEPTH = 32, FEW = 16, MAX_VALUES = 4000000 };
@@ -290,4 +290,40 @@ const gr_json *gr_json_get(const gr_json *o, const char *key, gr_json_kind kind)
     if (!strcmp(m->name, key))
       return m->kind == kind || (kind == GR_JSON_FLOAT && gr_json_is_number(m)) ? m : NULL;
   return NULL;
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+static void put_items(gr_text *t, const gr_json *v) {
+  bool list = v->kind == GR_JSON_ARRAY;
+  gr_text_put(t, list ? "[" : "{");
+  for (const gr_json *m = v->first; m; m = m->next) {
+    if (m != v->first) gr_text_put(t, ", ");
+    if (!list) gr_text_json(t, m->name), gr_text_put(t, ": ");
+    gr_json_put(t, m);
+  }
+  gr_text_put(t, list ? "]" : "}");
+}
+
+void gr_json_put(gr_text *t, const gr_json *v) {
+  switch (v->kind) {
+    case GR_JSON_NULL:
+      gr_text_put(t, "null");
+      return;
+    case GR_JSON_BOOL:
+      gr_text_put(t, v->i ? "true" : "false");
+      return;
+    case GR_JSON_INT:
+      gr_text_put_int(t, v->i);
+      return;
+    case GR_JSON_FLOAT:
+      gr_text_json_float(t, v->f);
+      return;
+    case GR_JSON_TEXT:
+      gr_text_json(t, v->text);
+      return;
+    case GR_JSON_ARRAY:
+    case GR_JSON_OBJECT:
+      put_items(t, v);
+  }
 }

@@ -4,7 +4,7 @@
 // most 32 levels and 4 million values. Extension: the words NaN, Infinity and -Infinity, which
 // Python writes; this program writes them as strings (gr_text_json_float).
 #pragma once
-#include "base/arena.h"
+#include "base/text.h"
 
 typedef enum gr_json_kind {
   GR_JSON_NULL,
@@ -43,3 +43,6 @@ bool gr_json_read(gr_arena *, const char *text, size_t len, const gr_json **out,
 bool gr_json_is_number(const gr_json *);
 // The member with that name and kind, or NULL; GR_JSON_FLOAT accepts every number.
 const gr_json *gr_json_get(const gr_json *object, const char *name, gr_json_kind);
+// Appends a value as JSON on one line, its members in their order. What gr_json_read has read gives
+// the same value again; a text that stands for a number that is not finite stays a text.
+void gr_json_put(gr_text *, const gr_json *);

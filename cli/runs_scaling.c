@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/runs_table.h"
-#include "runtime/page/folder.h"
+#include "runtime/report/series.h"
 
 typedef struct scaled {
   const char *path;
@@ -14,29 +14,14 @@ typedef struct scaled {
   double hours, cost;  // of a million samples; NaN: without a price
 } scaled;
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-// The median of the steps after the first tenth, in which caches fill.
-static double steady(gr_arena *a, const gr_series *s) {
-  int first = s->n / 10 + 1, n = 0;
-  double *v = GR_NEW(a, double, s->n + 1);
-  for (int i = first; i < s->n; i++)
-    if (isfinite(s->y[i])) v[n++] = s->y[i];
-  qsort(v, (size_t)n, sizeof *v, ascending);
-  return !n ? NAN : n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
-static gr_status measure(gr_arena *a, const char *path, scaled *out) {
-  gr_folder f;
-  gr_folder_read(a, path, true, &f);
-  const gr_json *ranks = f.results ? gr_json_get(f.results, "ranks", GR_JSON_INT) : NULL;
-  const gr_series *s = gr_series_find(&f.series, "samples_per_s");
-  *out = (scaled){path, ranks ? ranks->i : 0, s ? steady(a, s) : NAN};
+static gr_status measure(gr_arena *a, const gr_ranked_run *r, scaled *out) {
+  gr_series_list all;
+  gr_status none = gr_series_read(a, r->path, &all);
+  gr_status_drop(none);  // a run that has not begun has no values
+  const gr_series *s = gr_series_find(&all, "samples_per_s");
+  *out = (scaled){r->path, r->ranks, s ? gr_series_steady(a, s) : NAN};
   if (out->ranks > 0 && out->speed > 0) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the speed of '%s' is not known: %s", path,
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the speed of '%s' is not known: %s", r->path,
                          out->ranks > 0 ? "it has logged no samples a second, or too few steps"
                                         : "the run has not ended"),
                  "--scaling is for runs that have ended, with a few tens of steps");
@@ -110,7 +95,7 @@ gr_status gr_runs_scaling(const gr_runs_table *t, const char *price, bool json) 
   scaled *v = GR_NEW(t->arena, scaled, t->n + 1);
   double an_hour;
   GR_TRY(read_price(price, &an_hour));
-  for (int i = 0; i < t->n; i++) GR_TRY(measure(t->arena, t->runs[i].path, &v[i]));
+  for (int i = 0; i < t->n; i++) GR_TRY(measure(t->arena, &t->runs[i], &v[i]));
   sort(v, t->n);
   compare(v, t->n, an_hour);
   if (json)

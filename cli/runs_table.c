@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/page/folder.h"
-#include "runtime/page/page.h"
 #include "runtime/report/series.h"
 
 enum { MAX_DEPTH = 6 };
@@ -19,8 +18,8 @@ static gr_status add_run(gr_runs_table *t, const char *path) {
     t->runs = more, t->room = 32 + 2 * t->room;
   }
   gr_ranked_run *r = &t->runs[t->n++];
-  *r = (gr_ranked_run){
-      .path = path, .status = gr_folder_status(t->arena, path), .best = NAN, .last = NAN};
+  *r = (gr_ranked_run){.path = path, .best = NAN, .last = NAN, .speed = NAN};
+  r->status = gr_folder_status(t->arena, path, &r->ranks);
   return gr_conf_read(t->arena, gr_arena_printf(t->arena, "%s/.hydra/config.yaml", path), &r->conf);
 }
 
@@ -71,7 +70,9 @@ static void measure(const gr_runs_table *t, gr_ranked_run *r, const gr_series_li
   const gr_series *s = gr_series_find(all, gr_arena_printf(t->arena, "validation.%s", t->metric));
   const gr_series *loss = gr_series_find(all, "loss");
   if (!s) s = gr_series_find(all, t->metric);
+  const gr_series *rate = gr_series_find(all, "samples_per_s");
   if (loss && loss->n) r->steps = (int64_t)loss->x[loss->n - 1];
+  if (rate) r->speed = gr_series_steady(t->arena, rate);
   for (int i = 0; s && i < s->n; i++) {
     if (!isfinite(s->y[i])) continue;
     r->last = s->y[i];
@@ -169,7 +170,7 @@ gr_status gr_runs_rank(gr_runs_table *t, const char *by) {
 
 // ---- The page -------------------------------------------------------------------------------
 
-gr_status gr_runs_page(const gr_runs_table *t, const char *dir, const char *out) {
+gr_page_runs gr_runs_of_page(const gr_runs_table *t, const char *dir) {
   gr_page_run *runs = GR_NEW(t->arena, gr_page_run, t->n + 1);
   for (int i = 0; i < t->n; i++) {
     const gr_ranked_run *r = &t->runs[i];
@@ -178,8 +179,16 @@ gr_status gr_runs_page(const gr_runs_table *t, const char *dir, const char *out)
                             .status = r->status,
                             .best = r->best,
                             .last = r->last,
-                            .best_step = r->best_step};
+                            .best_step = r->best_step,
+                            .ranks = r->ranks,
+                            .speed = r->speed,
+                            .values = r->values};
   }
-  return gr_page_write_sweep(
-      &(gr_page_sweep){.dir = dir, .metric = t->metric, .runs = runs, .n = t->n}, out);
+  return (gr_page_runs){.dir = dir,
+                        .metric = t->metric,
+                        .max = t->max,
+                        .keys = t->keys,
+                        .n_keys = t->n_keys,
+                        .runs = runs,
+                        .n = t->n};
 }

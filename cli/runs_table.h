@@ -2,13 +2,15 @@
 #pragma once
 #include "base/text.h"
 #include "compose/tree/conf.h"
+#include "runtime/page/page.h"
 
 typedef struct gr_ranked_run {
   const char *path, *status;
   gr_conf *conf;
-  int64_t steps, best_step;
-  double best, last;    // of the metric; NaN: it has not been evaluated
-  const char **values;  // by key that differs
+  int64_t steps, best_step, ranks;  // ranks: 0 as long as it has not ended
+  double best, last;                // of the metric; NaN: it has not been evaluated
+  double speed;                     // samples a second (gr_series_steady); NaN: not known
+  const char **values;              // by key that differs
 } gr_ranked_run;
 
 typedef struct gr_runs_table {
@@ -36,5 +38,5 @@ void gr_runs_put_number(gr_text *, const char *name, double value);
 GR_MUST_USE gr_status gr_runs_scaling(const gr_runs_table *, const char *price, bool json);
 // What tells a run from the others: "lr=0.01 seed=1".
 const char *gr_runs_label(const gr_runs_table *, int run);
-// Writes the page of the runs as those of a sweep, to `out`, or if that is NULL DIR/report.html.
-GR_MUST_USE gr_status gr_runs_page(const gr_runs_table *, const char *dir, const char *out);
+// What the page of a folder shows of its runs, in table->arena.
+gr_page_runs gr_runs_of_page(const gr_runs_table *, const char *dir);

@@ -99,7 +99,8 @@ gr_status gr_sweep_end(const gr_sweep_of_runs *w) {
   if (!w->dir) return GR_OK;
   int job = job_of(w, &t.runs[0]);
   if (job >= 0 && isfinite(t.runs[0].best)) GR_TRY(write_best(w, &t.runs[0], job));
-  GR_TRY(gr_runs_page(&t, w->dir, NULL));
+  gr_page_runs page = gr_runs_of_page(&t, w->dir);
+  GR_TRY(gr_page_write_runs(&page, NULL));
   printf("report: %s/" GR_PAGE_NAME "\n", w->dir);
   return GR_OK;
 }

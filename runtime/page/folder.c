@@ -1,6 +1,5 @@
 // folder.c - see folder.h.
 #include "runtime/page/folder.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "base/file.h"
 #include "base/port.h"
 
-enum { MAX_JSON = 256 << 20, MAX_PICTURE = 2 << 20, MAX_SAMPLES = 1 << 20, LOG_BYTES = 12000 };
+enum { MAX_JSON = 256 << 20, MAX_SAMPLES = 16 << 20, LOG_BYTES = 12000 };
 
 // ---- How it ended ---------------------------------------------------------------------------
 
@@ -52,11 +51,13 @@ static const char *status_of(const gr_json *results, bool running, const char *w
   return results || why ? "unreadable results" : "unfinished";
 }
 
-const char *gr_folder_status(gr_arena *a, const char *path) {
-  const char *why;
+const char *gr_folder_status(gr_arena *a, const char *path, int64_t *ranks) {
+  const char *why = NULL;
   bool running = is_running(a, path);
   const gr_json *results = running ? NULL : read_object(a, path, "training_results.json", &why);
-  return status_of(results, running, running ? NULL : why);
+  const gr_json *of = gr_json_get(results, "ranks", GR_JSON_INT);
+  *ranks = of ? of->i : 0;
+  return status_of(results, running, why);
 }
 
 // ---- Reading --------------------------------------------------------------------------------
@@ -98,37 +99,6 @@ static const gr_json *last_evaluation(gr_folder *f) {
   return read && row->kind == GR_JSON_OBJECT ? row : NULL;
 }
 
-// A picture of an earlier run in the same folder has no table here.
-static bool is_own(const gr_folder *f, const char *file, size_t n) {
-  const char *name = gr_arena_strndup(f->arena, file, n);
-  return f->tables && gr_json_get(f->tables, name, GR_JSON_ARRAY);
-}
-
-static void add_picture(gr_folder *f, const char *file) {
-  char *text = NULL;
-  size_t len = 0, n = strlen(file);
-  if (n < 5 || *file == '.' || strcmp(file + n - 4, ".svg") || f->n_pictures == GR_MAX_PICTURES)
-    return;
-  if (!is_own(f, file, n - 4)) return;
-  const char *path = gr_arena_printf(f->arena, "%s/%s", f->path, file);
-  gr_status s = gr_file_read(f->arena, path, MAX_PICTURE, &text, &len);
-  if (s)
-    gr_text_printf(&f->problems, "%s: %s\n", file, gr_status_text(s));
-  else
-    f->picture[f->n_pictures++] = (gr_picture){gr_arena_strndup(f->arena, file, n - 4), text, len};
-  gr_status_drop(s);
-}
-
-static void read_pictures(gr_folder *f) {
-  struct dirent **found;
-  int n = scandir(f->path, &found, NULL, alphasort);
-  for (int i = 0; i < n; i++) {
-    add_picture(f, found[i]->d_name);
-    free(found[i]);
-  }
-  if (n >= 0) free(found);
-}
-
 // The end of run.log, from the beginning of a line.
 static void read_log(gr_folder *f) {
   FILE *in;
@@ -148,14 +118,15 @@ static void read_log(gr_folder *f) {
   f->log = line ? line + 1 : text;
 }
 
-static void read_samples(gr_folder *f) {
+// A file of JSON lines; NULL: there is none.
+static const char *read_lines(gr_folder *f, const char *name) {
   char *text = NULL;
-  const char *path = gr_arena_printf(f->arena, "%s/samples.jsonl", f->path);
-  if (!gr_is_file(path)) return;
+  const char *path = gr_arena_printf(f->arena, "%s/%s", f->path, name);
+  if (!gr_is_file(path)) return NULL;
   gr_status s = gr_file_read(f->arena, path, MAX_SAMPLES, &text, NULL);
-  if (s) gr_text_printf(&f->problems, "samples.jsonl: %s\n", gr_status_text(s));
+  if (s) gr_text_printf(&f->problems, "%s: %s\n", name, gr_status_text(s));
   gr_status_drop(s);
-  f->samples = text;
+  return text;
 }
 
 void gr_folder_read(gr_arena *a, const char *path, bool ended, gr_folder *f) {
@@ -170,9 +141,9 @@ void gr_folder_read(gr_arena *a, const char *path, bool ended, gr_folder *f) {
   gr_status s = gr_series_read(a, path, &f->series);
   if (s && gr_status_loc(s).file) gr_text_printf(&f->problems, "%s\n", gr_status_text(s));
   gr_status_drop(s);
-  f->tables = f->results ? gr_json_get(f->results, "tables", GR_JSON_OBJECT) : NULL;
+  f->tables = gr_json_get(f->results, "tables", GR_JSON_OBJECT);
   if (!f->tables || !f->tables->n) f->tables = last_evaluation(f);
-  read_pictures(f);
   read_log(f);
-  read_samples(f);
+  f->samples = read_lines(f, "samples.jsonl");
+  f->mistakes = read_lines(f, "mistakes.jsonl");
 }

@@ -1,16 +1,8 @@
 // folder.h - what a run's folder says about the run.
 #pragma once
 #include "base/json.h"
-#include "base/text.h"
 #include "runtime/report/series.h"
 
-typedef struct gr_picture {
-  const char *name;  // "confusion", of confusion.svg
-  const char *text;
-  size_t len;
-} gr_picture;
-
-enum { GR_MAX_PICTURES = 16 };
 typedef struct gr_folder {
   gr_arena *arena;
   const char *path, *name;  // name: its last two parts
@@ -19,11 +11,10 @@ typedef struct gr_folder {
   const char *status;  // see gr_folder_status
   gr_series_list series;
   const gr_json *tables;  // the object whose members are those of the last evaluation; or NULL
-  gr_picture picture[GR_MAX_PICTURES];  // of those of the tables that were drawn, by name
-  int n_pictures;
-  const char *log;      // the end of run.log; NULL: there is none
-  const char *samples;  // samples.jsonl; NULL: there is none
-  gr_text problems;     // lines about files that could not be read
+  const char *log;        // the end of run.log; NULL: there is none
+  const char *samples,
+      *mistakes;     // the texts of samples.jsonl and mistakes.jsonl; NULL: there is none
+  gr_text problems;  // lines about files that could not be read
 } gr_folder;
 
 // Reads a folder into the arena. ended: as gr_page_write. Never fails: what cannot be read is in
@@ -34,5 +25,5 @@ void gr_folder_read(gr_arena *, const char *path, bool ended, gr_folder *);
 bool gr_folder_is_run(gr_arena *, const char *path);
 
 // "running" while a run holds the lock of its folder, how it ended by training_results.json
-// ("done", "failed: WHY"), or "unfinished".
-const char *gr_folder_status(gr_arena *, const char *path);
+// ("done", "failed: WHY"), or "unfinished". *ranks: how many it had, 0 as long as it has not ended.
+const char *gr_folder_status(gr_arena *, const char *path, int64_t *ranks);

@@ -23,6 +23,7 @@ struct gr_report {
   double eval_began;        // time of an evaluation's first batch
   double samples, seconds;  // exponentially decaying sums: each step weighs 0.95 of the next
   int64_t rows;             // of steps of this process
+  double step_seconds;      // what they have taken
   double mark[MARKS];       // mark[k]: time of row 2^k, counted from 1
 };
 
@@ -227,6 +228,7 @@ gr_status gr_report_step(gr_report *r, const gr_report_row *x) {
   gr_named values[] = {
       {"loss", x->loss}, {"lr", x->lr}, {"grad_norm", x->grad_norm}, {"samples_per_s", rate}};
   smooth(r, (double)x->samples, x->seconds);
+  r->step_seconds += x->seconds;
   begin(r, "step", x->step);
   put_int(r, "epoch", x->epoch);
   put_all(r, values, 3);
@@ -343,5 +345,7 @@ gr_status gr_report_finish(gr_report *r, const gr_results *results) {
   if (r->spec.rank) return GR_OK;
   GR_TRY(gr_events_put_end(&r->events, results->steps > 0 ? results->steps - 1 : 0,
                            gr_wall_seconds(), !results->exit_code));
-  return gr_results_write(r->spec.dir, r->epochs.path, results);
+  gr_results all = *results;
+  all.total_step_seconds = r->step_seconds;
+  return gr_results_write(r->spec.dir, r->epochs.path, &all);
 }

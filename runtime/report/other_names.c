@@ -21,32 +21,10 @@ static const gr_json *find(const gr_json *object, const char *path) {
 }
 
 static void put_value(const gr_json *v, gr_text *out) {
-  const char *between = "";
-  switch (v ? v->kind : GR_JSON_NULL) {
-    case GR_JSON_NULL:
-      gr_text_put(out, "null");
-      break;
-    case GR_JSON_BOOL:
-      gr_text_put(out, v->i ? "true" : "false");
-      break;
-    case GR_JSON_INT:
-      gr_text_put_int(out, v->i);
-      break;
-    case GR_JSON_FLOAT:
-      gr_text_json_float(out, v->f);
-      break;
-    case GR_JSON_TEXT:
-      gr_text_json(out, v->text);
-      break;
-    default:
-      gr_text_put(out, v->kind == GR_JSON_ARRAY ? "[" : "{");
-      for (const gr_json *m = v->first; m; m = m->next, between = ", ") {
-        gr_text_put(out, between);
-        if (m->name) gr_text_json(out, m->name), gr_text_put(out, ": ");
-        put_value(m, out);
-      }
-      gr_text_put(out, v->kind == GR_JSON_ARRAY ? "]" : "}");
-  }
+  if (v)
+    gr_json_put(out, v);
+  else
+    gr_text_put(out, "null");
 }
 
 // Whether an object has another member that begins as the name does, up to its dot: a name among

@@ -7,25 +7,17 @@ typedef struct gr_curve {
   const char *name;
   const double *x, *y;  // x ascends; a y that is not finite interrupts the curve
   int n;
-  bool faint;  // thin and pale: what another curve is the mean of
-  int colour;  // 1 + its number; 0: that of its place in the panel
 } gr_curve;
 
 typedef struct gr_panel {  // curves with the same axes
   const char *title, *x_label;
   const gr_curve *curves;
   int n;
-  bool log;       // a logarithmic axis of y; values up to 0 are left out
-  double marked;  // a vertical line at this x; 0: none
+  bool log;  // a logarithmic axis of y; values up to 0 are left out
 } gr_panel;
 
 // Appends an SVG document of panels below each other. The same curves give the same bytes.
 void gr_plot_svg(gr_text *, const gr_panel *, int n);
-// Appends one panel without its title and legend, as an <svg> within a page: so wide and high in
-// all, in pixels. A page may set the colours of its curves by their classes, k0 to k7.
-void gr_plot_inline(gr_text *, const gr_panel *, int width, int height);
-// The class of a panel's curve.
-int gr_plot_colour(const gr_panel *, int curve);
 
 typedef struct gr_plot_terminal {
   int columns, rows;  // of a whole panel with its axes

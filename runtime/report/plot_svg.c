@@ -1,11 +1,11 @@
-// plot_svg.c - draws panels of curves as SVG, as a document or within a page. See plot.h.
+// plot_svg.c - draws panels of curves as SVG. See plot.h.
 #include <math.h>
 #include <string.h>
 #include "runtime/report/plot.h"
 
 // Pixels. A panel is the plot area with margins; the legend is right of it.
 enum { LEFT = 76, RIGHT = 24, TOP = 40, BOTTOM = 48, WIDTH = 640, HEIGHT = 260, LETTER = 7 };
-enum { INLINE_LEFT = 52, INLINE_RIGHT = 14, INLINE_TOP = 10, INLINE_BOTTOM = 24, FEW = 40 };
+enum { FEW = 40 };
 
 // Colours that are told apart with most kinds of colour blindness (Okabe and Ito, 2008).
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
@@ -61,13 +61,6 @@ static void put_axes(const area *a) {
     put_text(t, at, a->height + 20, " text-anchor=\"middle\"", a->x.label[i]);
   }
   put_line(t, 0, a->height, a->width, a->height, 0.7);
-  if (a->panel->marked > a->x.low && a->panel->marked <= a->x.high) {
-    double at = across(a, a->panel->marked);
-    gr_text_printf(t,
-                   "<line class=\"mark\" x1=\"%.1f\" y1=\"0\" x2=\"%.1f\" y2=\"%.1f\" "
-                   "stroke=\"currentColor\" stroke-opacity=\"0.5\" stroke-dasharray=\"3 3\"/>\n",
-                   at, at, a->height);
-  }
 }
 
 typedef struct pen {
@@ -114,33 +107,23 @@ static void put_path(pen *p, const area *a, const gr_curve *c) {
   put_column(p, &now);
 }
 
-int gr_plot_colour(const gr_panel *p, int curve) {
-  int given = p->curves[curve].colour;
-  return (given ? given - 1 : curve) % COLOURS;
-}
-
-// A colour that the style of a page may replace.
-static void put_colour(gr_text *t, int colour) {
-  gr_text_printf(t, " class=\"k%d\" color=\"%s\"", colour, colours[colour]);
-}
-
 // Few points are also marked, so that a single one is seen.
 static void put_curve(const area *a, int index) {
   const gr_curve *c = &a->panel->curves[index];
-  int colour = gr_plot_colour(a->panel, index);
+  const char *colour = colours[index % COLOURS];
   pen p = {.t = a->t};
-  gr_text_put(a->t, "<path fill=\"none\" stroke=\"currentColor\"");
-  put_colour(a->t, colour);
-  gr_text_printf(a->t, " stroke-width=\"%s\"%s d=\"",
-                 c->faint ? "1\" stroke-opacity=\"0.35" : "1.6", dashes[index / COLOURS % 3]);
+  gr_text_printf(a->t,
+                 "<path fill=\"none\" stroke=\"currentColor\" color=\"%s\" "
+                 "stroke-width=\"1.6\"%s d=\"",
+                 colour, dashes[index / COLOURS % 3]);
   put_path(&p, a, c);
   gr_text_put(a->t, "\"/>\n");
   for (int i = 0; i < c->n && c->n <= FEW; i++) {
     if (!gr_axis_shows(a->panel, c->y[i])) continue;
-    gr_text_printf(a->t, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.4\" fill=\"currentColor\"",
-                   across(a, c->x[i]), down(a, c->y[i]));
-    put_colour(a->t, colour);
-    gr_text_put(a->t, "/>\n");
+    gr_text_printf(a->t,
+                   "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.4\" fill=\"currentColor\" "
+                   "color=\"%s\"/>\n",
+                   across(a, c->x[i]), down(a, c->y[i]), colour);
   }
 }
 
@@ -150,8 +133,7 @@ static void put_legend(const area *a) {
     gr_text_printf(a->t,
                    "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\" "
                    "stroke-width=\"2\"%s/>\n",
-                   WIDTH + 16, y, WIDTH + 40, y, colours[gr_plot_colour(a->panel, i)],
-                   dashes[i / COLOURS % 3]);
+                   WIDTH + 16, y, WIDTH + 40, y, colours[i % COLOURS], dashes[i / COLOURS % 3]);
     put_text(a->t, WIDTH + 46, y + 4, "", a->panel->curves[i].name);
   }
 }
@@ -177,20 +159,15 @@ static int panel_height(const gr_panel *p) {
   return TOP + BOTTOM + (legend > HEIGHT ? legend : HEIGHT);
 }
 
-static bool put_area(area *a, int x_ticks, int y_ticks) {
-  if (!gr_axis_fit(a->panel, x_ticks, y_ticks, &a->x, &a->y)) return false;
-  put_axes(a);
-  for (int c = 0; c < a->panel->n; c++) put_curve(a, c);
-  return true;
-}
-
 static void put_panel(area *a) {
   const gr_panel *p = a->panel;
   put_text(a->t, 0, -14, " font-weight=\"bold\"", p->title);
-  if (!put_area(a, 8, 6)) {
+  if (!gr_axis_fit(p, 8, 6, &a->x, &a->y)) {
     put_text(a->t, 0, 10, "", "no finite value");
     return;
   }
+  put_axes(a);
+  for (int c = 0; c < p->n; c++) put_curve(a, c);
   put_line(a->t, 0, 0, 0, a->height, 0.7);
   put_text(a->t, a->width / 2, a->height + 38, " text-anchor=\"middle\"", p->x_label);
   put_legend(a);
@@ -211,16 +188,4 @@ void gr_plot_svg(gr_text *t, const gr_panel *p, int n) {
     gr_text_put(t, "</g>\n");
   }
   gr_text_put(t, "</svg>\n");
-}
-
-void gr_plot_inline(gr_text *t, const gr_panel *p, int width, int height) {
-  area a = {.t = t,
-            .panel = p,
-            .width = width - INLINE_LEFT - INLINE_RIGHT,
-            .height = height - INLINE_TOP - INLINE_BOTTOM};
-  gr_text_printf(t, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", width, height);
-  gr_plot_escape(t, p->title);
-  gr_text_printf(t, "\">\n<g transform=\"translate(%d %d)\">\n", INLINE_LEFT, INLINE_TOP);
-  if (!put_area(&a, width / 80, height / 42)) put_text(t, 0, 10, "", "no finite value");
-  gr_text_put(t, "</g>\n</svg>\n");
 }

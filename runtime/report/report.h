@@ -13,8 +13,9 @@
 // checkpoint.
 //
 // Two runs of one command write the same bytes except run.log and these fields, which are times:
-// wall, seconds, data_seconds, samples_per_s (all files), total_seconds, total_data_seconds,
-// total_minutes, started, finished (training_results.json) and wall_time (event files).
+// wall, seconds, data_seconds, samples_per_s (all files), total_seconds, total_step_seconds,
+// total_data_seconds, total_minutes, started, finished (training_results.json) and wall_time (event
+// files).
 //
 // Lines are written immediately: a kill loses at most the last. A run that resumes after k steps
 // keeps the rows of its first k steps and appends; an incomplete last line is removed.
@@ -123,6 +124,7 @@ typedef struct gr_results {
   int n_metrics;
   gr_tables tables[2];         // likewise, of the splits
   double total_seconds;        // since the start or the last resume
+  double total_step_seconds;   // of them, how long steps took: set by gr_report_finish
   double total_data_seconds;   // of them, how long steps waited for batches
   double started;              // seconds since 1970
   const char *config;          // the composed configuration as JSON, or NULL

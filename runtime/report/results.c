@@ -102,6 +102,7 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
   put_metrics(&t, r);
   put_tables(&t, r);
   put_float(&t, "total_seconds", r->total_seconds);
+  put_float(&t, "total_step_seconds", r->total_step_seconds);
   put_float(&t, "total_data_seconds", r->total_data_seconds);
   put_float(&t, "total_minutes", r->total_seconds / 60);
   put_float(&t, "started", r->started);

@@ -1,5 +1,6 @@
 // series.c - see series.h.
 #include "runtime/report/series.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
@@ -105,4 +106,18 @@ const gr_series *gr_series_find(const gr_series_list *l, const char *key) {
   for (int i = 0; i < l->n; i++)
     if (!strcmp(l->at[i].key, key)) return &l->at[i];
   return NULL;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double gr_series_steady(gr_arena *a, const gr_series *s) {
+  int first = s->n / 10 + 1, n = 0;
+  double *v = GR_NEW(a, double, s->n + 1);
+  for (int i = first; i < s->n; i++)
+    if (isfinite(s->y[i])) v[n++] = s->y[i];
+  qsort(v, (size_t)n, sizeof *v, ascending);
+  return !n ? NAN : n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }

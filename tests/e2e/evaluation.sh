@@ -16,7 +16,7 @@ left_by() {
   for file in metrics.jsonl evals.jsonl epochs.jsonl training_results.json; do
     echo "$file"
     sed -E "s/, \"(samples_per_s|seconds|data_seconds|wall)\": [^,}]*//g; s#$scratch/$1#OUT#
-      /^ \"(total_seconds|total_data_seconds|total_minutes|started|finished)\"/d" "$1/$file"
+      /^ \"(total_seconds|total_step_seconds|total_data_seconds|total_minutes|started|finished)\"/d" "$1/$file"
   done
   cat "$1/busy.csv" "$1/begun.txt"
 }

@@ -13,26 +13,30 @@ training: {batch_size: 16, lr: 1e-2, max_epochs: 4, eval_every: 2, seed: 2}
 distributed: {ranks: 2, backend: loopback}
 checkpoint: {metric: accuracy, mode: max}
 YAML
-# well_formed PAGE: elements that begin end, in order, and nothing is loaded.
+# well_formed WHAT python3 page.py PAGE WORD...: elements that begin end, in order, nothing is loaded, and the
+# words are in the tables without scripts or in the JSON.
 cat >page.py <<'PY'
-import html.parser, sys
+import html.parser, json, sys
 class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
-        self.open, self.text = [], ""
+        self.open, self.text, self.data = [], "", ""
     def handle_starttag(self, tag, attrs):
-        assert tag != "script"
         for name, value in attrs:
-            assert name not in ("src", "href") or value.startswith("data:"), value
-        if tag not in ("meta", "img"): self.open.append(tag)
+            assert name not in ("src", "href") or value.startswith("data:") or value.startswith("./"), value
+        if tag != "meta": self.open.append(("data" if ("id", "data") in attrs else tag, tag))
     def handle_endtag(self, tag):
-        assert self.open.pop() == tag, (tag, self.getpos())
+        assert self.open.pop()[1] == tag, (tag, self.getpos())
     def handle_startendtag(self, tag, attrs): pass
-    def handle_data(self, data): self.text += data
+    def handle_data(self, data):
+        inside = self.open[-1][0] if self.open else ""
+        if inside == "data": self.data += data
+        elif inside not in ("script", "style"): self.text += data
 page = Page()
 page.feed(open(sys.argv[1], encoding="utf-8").read())
 assert not page.open, page.open
-for word in sys.argv[2:]: assert word in page.text, word
+data = json.dumps(json.loads(page.data), ensure_ascii=False)
+for word in sys.argv[2:]: assert word in page.text or word in data, word
 PY
 well_formed() {
   if command -v python3 >/dev/null 2>&1; then
@@ -41,13 +45,56 @@ well_formed() {
     skip "$1" "no python3"
   fi
 }
+# drawn WHAT PAGE PATTERN...: the page's scripts draw it without an error, and each pattern is in a line of what
+# tests/e2e/page.js says of it.
+drawn() {
+  what=$1 page=$2
+  shift 2
+  if ! command -v node >/dev/null 2>&1; then
+    skip "$what" "no node"
+    return
+  fi
+  if ! node "$source/tests/e2e/page.js" "$page" >drawn.txt 2>&1 || grep -q "WRONG\|could not be drawn" drawn.txt; then
+    fail "$what" "$(grep -m1 'Error\|WRONG\|could not be drawn' drawn.txt)"
+    return
+  fi
+  for pattern in "$@"; do
+    grep -Eq -- "$pattern" drawn.txt || { fail "$what" "no '$pattern'"; return; }
+  done
+  ok "$what"
+}
+# fits WHAT PAGE: in a browser whose window is as wide as a phone, the page does not scroll sideways.
+fits() {
+  if ! command -v chromium >/dev/null 2>&1; then
+    skip "$1" "no chromium"
+    return
+  fi
+  measure='setTimeout(() => { document.title = `${document.documentElement.scrollWidth} of ${innerWidth}`; }, 500);'
+  sed "s|</body>|<script>$measure</script></body>|" "$2" >narrow.html
+  timeout -k 5 "$limit" chromium --headless --no-sandbox --disable-gpu --user-data-dir="$scratch/profile" --window-size=400,800 \
+    --virtual-time-budget=5000 --dump-dom "file://$PWD/narrow.html" >dom.html 2>/dev/null
+  widths=$(sed -n 's|.*<title>\([0-9]* of [0-9]*\)</title>.*|\1|p' dom.html)
+  if [ -z "$widths" ]; then
+    skip "$1" "chromium does not start"
+  elif [ "${widths% of *}" -le "${widths#* of }" ]; then
+    ok "$1"
+  else
+    fail "$1" "$widths pixels"
+  fi
+}
 
 # ---- The page of a run
 expect "a run on two ranks" 0 -- "$graphrun" table.yaml output.dir=run 'vars={x: "<b>&"}'
 check "... makes a page" test -s run/report.html
 accuracy=$(sed -n 's/.*"validation.accuracy": \([^,}]*\).*/\1/p' run/training_results.json | head -1)
 well_formed "... of HTML, with its metrics, values and where they are from" python3 page.py run/report.html done \
-  "$(printf %.4f "$accuracy")" "table.yaml:3:32" "argument 2" '<b>&' "best accuracy" "Configuration" "train" "dp = 2"
+  "$(printf %.6g "$accuracy")" "table.yaml:3:32" "argument 2" '<b>&' '"dp": 2'
+drawn "... whose scripts draw it" run/report.html '^span.badge good: done$' "^b: $(printf %.4f "$accuracy")$" '^span: best accuracy$' \
+  '^h2: Configuration$' '^td.value: .*<b>&' '^td.from: table.yaml:3:32$' '^td.from: argument 2$' '^p: 2 ranks \(dp = 2\)' \
+  '^svg: Loss over step: training from [0-9.]+ to .*; validation from ' '^span.k1: validation$' '^h2: Time$' '^h2: Samples$' \
+  '^b: Gradient norm$' '^axes: .* 0 10 20 30 40$' '^hover: step 48 \| training[0-9.]+ \| validation[0-9.]+$' \
+  '^left: step 47 \| .* at 48$' '^zoomed: .* (1[5-9]|2[0-9]) ' '^reset: .* 0 10 20 30 40$' '^other scale: '
+fits "... within the width of a phone" run/report.html
 expect "the plan is what plan prints" 0 -- sh -c '"$1" plan table.yaml --json >plan.json' sh "$graphrun"
 check "... but for the output" cmp plan.json run/plan.json
 check "... and the samples that it prints" test "$(wc -l <run/samples.jsonl)" = 3
@@ -134,7 +181,8 @@ well_formed "... has a page with the reason" python3 page.py failed/report.html 
 check "... which its log has" grep -q "on purpose" failed/run.log
 cp -r run dead && rm dead/training_results.json dead/report.html && printf '{"step": 5, "lo' >>dead/metrics.jsonl
 expect "report of a run that was killed" 0 -- "$graphrun" report dead
-well_formed "... says so" python3 page.py dead/report.html unfinished "it was killed"
+well_formed "... says so" python3 page.py dead/report.html unfinished
+drawn "... and why" dead/report.html '^pre.notice bad: The run has not ended by itself: it was killed'
 (
   exec 9>dead/.run.lock
   flock 9 2>/dev/null || exit 9
@@ -178,6 +226,14 @@ cp sweep/report.html first.html
 expect "report of a sweep" 0 '^sweep/report.html$' -- "$graphrun" report sweep
 check "... is the page that the sweep has made" cmp sweep/report.html first.html
 check "... with links to those of the runs" grep -q '<a href="./1/report.html">' first.html
+well_formed "... which has what differs" python3 page.py first.html training.lr
+drawn "... whose scripts draw it" first.html '^h2: What differs, and the best accuracy$' '^svg: 2 runs over training.lr, best accuracy$' \
+  '^title: lr=0.02$' '^b: validation.accuracy$' '^href: ./1/report.html$' '^hover: step [0-9]+ \| lr=0.02[0-9.]+ \| lr=1e-4|^hover: step .*lr='
+fits "... within the width of a phone" first.html
+expect "the JSON of a page" 0 '"kind": "run"' '"key": "validation.accuracy"' '"status": "done"' -- "$graphrun" report run --json
+expect "... of a folder" 0 '"kind": "runs"' '"differs": .*"training.lr": "0.02"' -- "$graphrun" report sweep --json
+expect "a sweep over ranks" 0 -- "$graphrun" -m table.yaml distributed.ranks=1,2 hydra.sweep.dir=scaled training.max_epochs=2
+drawn "... has how speed grows with them" scaled/report.html '^b: Samples per second by ranks$' '^h2: Scaling$' '^td.n: 2.00$'
 expect "runs of a sweep" 0 '^sweep/1 +done' -- "$graphrun" runs sweep
 expect "a sweep of which a run fails" 69 '^half/0 +done' "run 1 .half/1. ended with code 66" '1 of 2 runs failed, the first with code 66' -- \
   "$graphrun" -m table.yaml "data.table.path=$scratch/data/kinds.csv,gone.csv" hydra.sweep.dir=half training.max_epochs=1

@@ -1,25 +1,16 @@
-// test_page.c - report.html of whole, unfinished, failed and damaged runs: what it shows, that text
-// of users is escaped, that nothing is loaded, that elements are balanced.
+// test_page.c - report.html of whole, unfinished, failed and damaged runs, and of folders of runs:
+// the JSON in it, its tables without scripts, that texts of users cannot leave their place, and
+// that nothing is loaded. What the scripts draw of the JSON is tested by tests/e2e/page.sh.
+#include "base/json.h"
 #include "runtime/page/page.h"
 #include "tests/runtime/report/whole_run.h"
 
 static const char about[] =
     "{\"version\": \"1.2.3\", \"libraries\": \"Lua\", \"command\": [\"graphrun\", \"a<b>.yaml\"],\n"
-    " \"machine\": {\"host\": \"<host>\", \"system\": \"Linux\", \"processor\": \"CPU\", "
-    "\"processors\": 4, \"memory_bytes\": 16e9},\n"
     " \"config\": [{\"key\": \"training.lr\", \"value\": 0.002, \"from\": \"run.yaml:3:5\"},\n"
-    "  {\"key\": \"vars.x\", \"value\": \"<script>alert('&')</script>\", \"from\": \"argument "
-    "2:1:1\"},\n"
-    "  {\"key\": \"device\", \"value\": [\"\\u202etuo\", null, 1.5], \"from\": \"default\"}]}\n";
-static const char plan[] =
-    "{\"ranks\": 2, \"mesh\": {\"dp\": 2}, \"hash\": \"00ff\", \"parameters\": 1234567, "
-    "\"trained_parameters\": 1000, \"state_bytes\": 5000000, \"arena_bytes\": 2000000,\n"
-    " \"programs\": [{\"name\": \"train\", \"nodes\": 7, \"flops\": 2500000, \"arena_bytes\": "
-    "2000, "
-    "\"collectives\": {\"dp\": {\"count\": 3, \"sent_bytes\": 4096}}}],\n"
-    " \"states\": [{\"name\": \"w\", \"kind\": \"weight\", \"bytes\": 5000000}]}\n";
-static const char picture[] =
-    "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>bad</script></svg>";
+    "  {\"key\": \"vars.x\", \"value\": \"</script><script>alert('&')</script><!--\", \"from\": "
+    "\"argument 2:1:1\"}]}\n";
+static const char plan[] = "{\"ranks\": 2, \"mesh\": {\"dp\": 2}, \"parameters\": 1234567}\n";
 
 static void put_file(const char *dir, const char *name, const char *text) {
   char path[512];
@@ -39,16 +30,14 @@ static void full_run(const char *dir) {
   whole_run(dir);
   put_file(dir, "about.json", about);
   put_file(dir, "plan.json", plan);
-  put_file(dir, "validation.confusion.svg", picture);
-  put_file(dir, "validation.earlier.svg", "<svg>of an earlier run</svg>");
   put_file(dir, "data.json", "{\"class_names\": [\"<rest>\", \"right\"], \"n\": 2}");
-  add_line(
-      dir, "evals.jsonl",
-      "{\"steps\": 6, \"epoch\": 1, \"validation.recall\": [0.75, null], \"validation.three\": "
-      "[1, 2, 3], \"validation.confusion\": [[3, 1], [0, 0]]}\n{\"steps\": 7, \"val");
+  add_line(dir, "evals.jsonl",
+           "{\"steps\": 6, \"epoch\": 1, \"validation.recall\": [0.75, null], "
+           "\"validation.confusion\": [[3, 1], [0, 0]]}\n{\"steps\": 7, \"val");
   put_file(dir, "samples.jsonl",
            "{\"steps\": 6, \"sample\": \"a.wav\", \"reference\": \"<i>HI\", \"predicted\": \"\"}\n"
            "rubbish\n{\"sample\": 3}\n");
+  put_file(dir, "mistakes.jsonl", "{\"sample\": \"b.wav\", \"loss\": 2.5}\n");
   put_file(dir, "run.log", "first\n\033[2Jcleared </pre><script>\n");
 }
 
@@ -58,101 +47,149 @@ static char *page_of(const char *dir, bool ended) {
   return read_file(dir, "report.html", &len);
 }
 
-// Elements that end themselves.
-static bool is_void(const char *name) {
-  static const char *const names[] = {"!doctype", "meta", "img", "line", "path", "circle"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(name, names[i])) return true;
-  return false;
+static const char *data_begin(const char *page) {
+  static const char begin[] = "<script type=\"application/json\" id=\"data\">";
+  const char *from = strstr(page, begin);
+  CHECK(from, "no JSON in the page");
+  return from ? from + strlen(begin) : "{}</script>";
 }
 
-// Every element that begins ends, in order; nothing is loaded from elsewhere, and nothing runs.
-static void check_document(const char *page) {
-  char open[64][16];
-  int depth = 0;
-  for (const char *at = page; (at = strchr(at, '<')); at++) {
-    char name[16] = "";
-    bool ends = at[1] == '/';
-    sscanf(at + 1 + ends, "%15[a-z0-9!]", name);
-    CHECK(*name, "a < that begins no element: %.40s", at);
-    if (is_void(name)) continue;
-    if (!ends && depth < 64) memcpy(open[depth++], name, sizeof name);
-    if (!ends) continue;
-    bool fits = depth && !strcmp(open[depth - 1], name);
-    CHECK(fits, "</%s> ends %s: %.60s", name, depth ? open[depth - 1] : "nothing", at);
-    if (!fits) return;
-    depth--;
+// The JSON that the page has for its scripts.
+static const gr_json *data_of(gr_arena *a, const char *page) {
+  const char *from = data_begin(page), *end = strstr(from, "</script>");
+  const gr_json *root = NULL;
+  gr_json_error why = {0};
+  CHECK(gr_json_read(a, gr_arena_strndup(a, from, (size_t)(end - from)), (size_t)(end - from),
+                     &root, &why),
+        "%d:%d: %s, found %s", why.line, why.col, why.why, why.found);
+  return root;
+}
+
+// The text of a member below members and elements: "about.config.1.value"; "": there is none.
+static const char *at(gr_arena *a, const gr_json *v, const char *path) {
+  gr_text out = gr_text_make(a);
+  for (size_t n; v && *path; path += n + (path[n] == '.')) {
+    n = strcspn(path, ".");
+    const char *name = gr_arena_strndup(a, path, n);
+    const gr_json *m = v->first;
+    for (int i = 0; m && (m->name ? strcmp(m->name, name) != 0 : i != atoi(name)); i++) m = m->next;
+    v = m;
   }
-  CHECK(!depth, "%s is not ended", depth ? open[depth - 1] : "");
-  CHECK(!strstr(page, "http") && !strstr(page, "<script") && !strstr(page, "url("), "loads");
-  for (const char *at = page; (at = strstr(at, "src=\"")); at++)
-    CHECK(!strncmp(at + 5, "data:image/svg+xml;base64,", 26), "%.40s", at);
-  CHECK(!strstr(page, "nan\"") && !strstr(page, "NaN") && !strstr(page, " inf"), "a number");
+  if (v && v->kind == GR_JSON_TEXT) return v->text;
+  if (v) gr_json_put(&out, v);
+  return out.at ? out.at : "";
+}
+
+// The page is the template with three parts filled in: no part ends its element, every element of
+// the tables ends, and nothing is loaded.
+static void check_document(const char *page) {
+  const char *main = strstr(page, "<main>"), *end = strstr(page, "</main>"), *last = NULL;
+  int depth = 0;
+  for (const char *tag = main; tag && tag < end; tag = strchr(tag + 1, '<')) {
+    depth += tag[1] == '/' ? -1 : 1;
+    last = tag;
+  }
+  CHECK(main && end && depth == 1, "%d elements are not ended, the last: %.40s", depth, last);
+  const char *data = data_begin(page);
+  CHECK(!strncmp(data + strcspn(data, "<"), "</script>", 9), "a < in the JSON: %.40s",
+        data + strcspn(data, "<"));
+  CHECK(!strstr(page, "http:") && !strstr(page, "https:") && !strstr(page, "url("), "loads");
+  CHECK(!strstr(page, "src="), "loads");
+  CHECK(strstr(page, "default-src 'none'"), "nothing else may be loaded");
+  CHECK(!strstr(page, "{{"), "a part is not filled in: %.40s", strstr(page, "{{"));
 }
 
 static void whole(void) {
   const char *dir = scratch_dir("whole");
   full_run(dir);
   char *page = page_of(dir, true);
-  static const char *const has[] = {
-      "1,234,567",  // parameters
-      "1,000 trained",
-      "<td class=\"key\">training.lr</td><td class=\"value\">0.002</td>"
-      "<td class=\"from\">run.yaml:3:5</td>",
-      "&#60;script&#62;alert(&#39;&#38;&#39;)&#60;/script&#62;</td><td class=\"from\">argument 2<",
-      "[\\u202etuo, null, 1.5]",  // which would be drawn from right to left
-      "1 values that are defaults",
-      "3 over dp, 4.1 kB",
-      "2.5 MFLOP",
-      "&#60;host&#62;",
-      "a.wav</td><td class=\"\">&#60;i&#62;HI</td><td "
-      "class=\"differs\">(nothing)</td></tr>\n</table>",
-      "4, 16.0 GB",
-      "\\x1b[2Jcleared &#60;/pre&#62;&#60;script&#62;",
-      "base64,PHN2ZyB4bWxucz0i",  // <svg xmlns="
-      "<th class=\"n\">recall</th><th class=\"n\">support</th></tr>\n<tr><td>&#60;rest&#62;</td>"
-      "<td class=\"n\">0.7500</td><td class=\"n\">4</td></tr>\n<tr><td>right</td><td class=\"n\">",
-      "<b>Loss</b>",
-      "<b>cer</b>",
-      "<b>Gradient norm</b>",
-      "<b>gap</b>"};
+  gr_arena *a = gr_arena_create();
+  const gr_json *d = data_of(a, page);
+  static const char *const has[][2] = {
+      {"kind", "run"},
+      {"status", "done"},
+      {"about.config.1.value", "</script><script>alert('&')</script><!--"},
+      {"about.command.1", "a<b>.yaml"},
+      {"plan.parameters", "1234567"},
+      {"data.class_names.0", "<rest>"},
+      {"samples.0.reference", "<i>HI"},
+      {"samples.1.sample", "3"},
+      {"mistakes.0.loss", "2.5"},
+      {"log", "first\n\033[2Jcleared </pre><script>\n"},
+      {"results.steps", "6"},
+      {"results.history", ""},
+      {"results.config", ""},
+      {"series.0.key", "loss"},
+      {"series.0.x", "[1, 2, 3, 4, 5, 6]"},
+      {"series.0.y.1", "0.25"}};
   for (size_t i = 0; i < sizeof has / sizeof *has; i++)
-    CHECK(strstr(page, has[i]), "'%s' is missing", has[i]);
-  CHECK(!strstr(page, "three</th>"), "a vector that is not of the classes");
-  CHECK(!strstr(strstr(page, "data:image") + 1, "data:image"), "a picture of an earlier run");
+    CHECK(!strcmp(at(a, d, has[i][0]), has[i][1]), "%s is '%s' instead of '%s'", has[i][0],
+          at(a, d, has[i][0]), has[i][1]);
+  CHECK(strstr(at(a, d, "tables"), "[[3, 1], [0, 0]]"), "tables: %s", at(a, d, "tables"));
+  CHECK(strstr(page, "<td>steps</td><td>6</td>"), "numbers without scripts");
   check_document(page);
   char *again = page_of(dir, true);
   CHECK(!strcmp(page, again), "the same files give another page");
   free(page), free(again);
+  gr_arena_destroy(a);
   scratch_remove(dir);
 }
 
 // A run without an end: no results, no plan, an incomplete line.
 static void unfinished(void) {
   const char *dir = scratch_dir("unfinished");
+  gr_arena *a = gr_arena_create();
   whole_run(dir);
   char path[512];
   snprintf(path, sizeof path, "%s/training_results.json", dir);
   CHECK(!unlink(path), "%s", path);
   char *page = page_of(dir, false);
-  CHECK(strstr(page, ">unfinished</span>") && strstr(page, "it was killed"), "state");
-  CHECK(strstr(page, "<b>6</b><small>2 epochs"), "steps that are done");
+  CHECK(!strcmp(at(a, data_of(a, page), "status"), "unfinished"), "state");
+  CHECK(strstr(page, "<p>unfinished</p>") && strstr(page, "(step 6)</td>"), "without scripts");
   check_document(page);
   free(page);
+  gr_arena_destroy(a);
   scratch_remove(dir);
 }
 
 static void failed(void) {
   const char *dir = scratch_dir("failed");
+  gr_arena *a = gr_arena_create();
   put_file(dir, "metrics.jsonl", "");
   put_file(dir, "training_results.json",
            "{\"ended\": \"failed: no <memory>\\nat all\", \"steps\": 0}\n");
   char *page = page_of(dir, true);
-  CHECK(strstr(page, ">failed</span>") && strstr(page, "failed: no &#60;memory&#62;\nat all</pre>"),
-        "the reason");
-  CHECK(strstr(page, "Nothing has been logged yet"), "no curves");
+  const gr_json *d = data_of(a, page);
+  CHECK(!strcmp(at(a, d, "status"), "failed: no <memory>\nat all"), "%s", at(a, d, "status"));
+  CHECK(strstr(page, "<p>failed: no &#60;memory&#62;\nat all</p>"), "without scripts");
+  CHECK(!strcmp(at(a, d, "series"), "[]"), "no curves");
   check_document(page);
   free(page);
+  gr_arena_destroy(a);
+  scratch_remove(dir);
+}
+
+// More points than a page has: means, with what they stand for, of all of them.
+static void many_points(void) {
+  const char *dir = scratch_dir("points");
+  gr_arena *a = gr_arena_create();
+  gr_text lines = gr_text_make(a);
+  for (int i = 0; i < 2500; i++)
+    gr_text_printf(&lines, "{\"step\": %d, \"loss\": %s}\n", i,
+                   i == 2499 ? "\"NaN\""
+                   : i % 2   ? "1.0"
+                             : "3.0");
+  put_file(dir, "metrics.jsonl", lines.at);
+  char *page = page_of(dir, true);
+  const gr_json *d = data_of(a, page);
+  CHECK(!strcmp(at(a, d, "series.0.x.999"), "2500"), "x: %s", at(a, d, "series.0.x.999"));
+  CHECK(!strcmp(at(a, d, "series.0.x.1000"), ""), "more than a thousand");
+  CHECK(!strcmp(at(a, d, "series.0.y.0"), "2"), "mean: %s", at(a, d, "series.0.y.0"));
+  CHECK(!strcmp(at(a, d, "series.0.low.0"), "1") && !strcmp(at(a, d, "series.0.high.0"), "3"),
+        "the least and the largest");
+  check_document(page);
+  free(page);
+  gr_arena_destroy(a);
   scratch_remove(dir);
 }
 
@@ -161,25 +198,25 @@ static void damaged(void) {
   static const char *const names[] = {"training_results.json", "about.json", "plan.json",
                                       "data.json"};
   static const char *const texts[] = {"", "[]",
-                                      "{\"a\": ", "{\"config\": 3, \"mesh\": [], \"ended\": 7}",
-                                      "{\"config\": [1, {}, {\"key\": \"k\"}], \"states\": [[]], "
-                                      "\"programs\": [null, {\"name\": \"p\"}], \"machine\": [], "
-                                      "\"metrics\": {\"validation.cer\": null}}"};
+                                      "{\"a\": ", "{\"config\": 3, \"mesh\": [], \"ended\": 7}"};
   const char *dir = scratch_dir("damaged");
+  gr_arena *a = gr_arena_create();
   for (size_t n = 0; n < sizeof names / sizeof *names; n++)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
       full_run(dir);
       put_file(dir, names[n], texts[i]);
       char *page = page_of(dir, true);
       check_document(page);
-      CHECK(i > 2 || strstr(page, names[n]), "%s with '%s': no notice", names[n], texts[i]);
+      const char *problems = at(a, data_of(a, page), "problems");
+      CHECK(i > 2 || strstr(problems, names[n]), "%s with '%s': %s", names[n], texts[i], problems);
       free(page);
     }
   put_file(dir, "metrics.jsonl", "{\"step\": 0, \"loss\": 1}\nrubbish\n");
   char *page = page_of(dir, true);
-  CHECK(strstr(page, "the line is no row of values"), "rows");
+  CHECK(strstr(at(a, data_of(a, page), "problems"), "the line is no row of values"), "rows");
   check_document(page);
   free(page);
+  gr_arena_destroy(a);
   scratch_remove(dir);
 }
 
@@ -197,34 +234,46 @@ static void cannot_write(void) {
 static void links(void) {
   static const struct {
     const char *folder, *link;
-  } all[] = {{"javascript:alert(1)", "./javascript%3Aalert%281%29/"},
-             {"//elsewhere.example/a", ".///elsewhere.example/a/"},
-             {"lr=1e-3,seed=2", "./lr%3D1e-3%2Cseed%3D2/"},
-             {"a b?c#d%41", "./a%20b%3Fc%23d%2541/"},
-             {"\xc3\xa4\"'<&>\n", "./%C3%A4%22%27%3C%26%3E%0A/"},
-             {"..plain_~", "./..plain_~/"}};
+  } all[] = {{"javascript:alert(1)", "./javascript%3Aalert%281%29/" GR_PAGE_NAME},
+             {"//elsewhere.example/a", ".///elsewhere.example/a/" GR_PAGE_NAME},
+             {"lr=1e-3,seed=2", "./lr%3D1e-3%2Cseed%3D2/" GR_PAGE_NAME},
+             {"a b?c#d%41", "./a%20b%3Fc%23d%2541/" GR_PAGE_NAME},
+             {"\xc3\xa4\"'<&>\n", "./%C3%A4%22%27%3C%26%3E%0A/" GR_PAGE_NAME},
+             {"..plain_~", "./..plain_~/" GR_PAGE_NAME}};
   const char *dir = scratch_dir("links");
+  gr_arena *a = gr_arena_create();
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    char folder[300], want[200], *page = NULL;
+    char folder[300], want[200], out[300];
     snprintf(folder, sizeof folder, "%s/%s", dir, all[i].folder);
-    snprintf(want, sizeof want, "<a href=\"%s" GR_PAGE_NAME "\">", all[i].link);
-    gr_page_run run = {.dir = folder, .label = "", .status = "done", .best = 1, .last = 1};
-    gr_page_sweep sweep = {.dir = dir, .metric = "loss", .runs = &run, .n = 1};
-    char out[300];
+    snprintf(want, sizeof want, "<a href=\"%s\">", all[i].link);
+    const char *lr = "1e-3", *key = "training.lr";
+    gr_page_run run = {.dir = folder,
+                       .label = "",
+                       .status = "done",
+                       .best = 1,
+                       .last = (double)NAN,
+                       .values = &lr};
+    gr_page_runs runs = {
+        .dir = dir, .metric = "loss", .runs = &run, .n = 1, .keys = &key, .n_keys = 1};
     snprintf(out, sizeof out, "%s/sweep.html", dir);
-    MUST(gr_page_write_sweep(&sweep, out));
+    MUST(gr_page_write_runs(&runs, out));
     size_t len;
-    page = scratch_read(out, &len);
+    char *page = scratch_read(out, &len);
+    const gr_json *d = data_of(a, page);
     CHECK(strstr(page, want), "'%s': expected %s in %s", all[i].folder, want,
           strstr(page, "<table"));
+    CHECK(!strcmp(at(a, d, "runs.0.page"), all[i].link), "%s", at(a, d, "runs.0.page"));
+    CHECK(!strcmp(at(a, d, "runs.0.last"), "null"), "%s", at(a, d, "runs.0.last"));
+    CHECK(strstr(at(a, d, "runs.0.differs"), "\"training.lr\": \"1e-3\""), "what differs");
     check_document(page);
     free(page);
   }
+  gr_arena_destroy(a);
   scratch_remove(dir);
 }
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"a whole run", whole}, {"an unfinished run", unfinished},
-             {"a failed run", failed}, {"damaged files", damaged}, {"no place", cannot_write},
-             {"links", links});
+             {"a failed run", failed}, {"many points", many_points}, {"damaged files", damaged},
+             {"no place", cannot_write}, {"links", links});
 }
