@@ -1,10 +1,9 @@
 // plan.c - `graphrun plan CONFIG.yaml`: compiles without running and prints the plan.
 #include <stddef.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "base/output.h"
 #include "cli/commands.h"
+#include "compiler/picture/picture.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
 #include "job/groups.h"
@@ -13,7 +12,7 @@
 #include "job/narrow_cost.h"
 
 typedef struct options {
-  const char *dot, *svg;
+  const char *dot, *svg, *expand;
 } options;
 
 static gr_status write_dot(const gr_plan *p, const char *path) {
@@ -24,35 +23,22 @@ static gr_status write_dot(const gr_plan *p, const char *path) {
   return gr_output_close(out, GR_OK);
 }
 
-static gr_status run_dot(const char *dot, const char *path, int to) {
-  pid_t child = fork();
-  if (child == 0) {
-    if (dup2(to, STDOUT_FILENO) >= 0) execlp("dot", "dot", "-Tsvg", dot, (char *)NULL);
-    _exit(127);
-  }
-  int status = 0;
-  if (child > 0 && waitpid(child, &status, 0) >= 0 && WIFEXITED(status) && !WEXITSTATUS(status))
-    return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "Graphviz's `dot` could not write '%s'", path),
-                 "install graphviz; the graph is in '%s'", dot);
-}
-
-// Runs Graphviz's dot. If it is missing, the DOT file is kept.
-static gr_status write_svg(const gr_plan *p, const char *path) {
-  char dot[1024];
+static gr_status write_svg(const gr_job *j, const options *own) {
+  gr_text drawn = gr_text_make(j->arena);
   gr_output *out;
-  snprintf(dot, sizeof dot, "%s.dot", path);
-  GR_TRY(write_dot(p, dot));
-  GR_TRY(gr_output_open(NULL, path, &out));
-  GR_TRY(gr_output_close(out, run_dot(dot, path, gr_output_fd(out))));
-  unlink(dot);
-  return GR_OK;
+  gr_picture_request request = {j->args.config, &own->expand, own->expand != NULL};
+  GR_TRY(gr_plan_picture(&drawn, j->spec.plan, &request));
+  GR_TRY(gr_output_open(NULL, own->svg, &out));
+  fputs(drawn.at, gr_output_stream(out));
+  return gr_output_close(out, GR_OK);
 }
 
 static gr_status write_drawings(const gr_job *j) {
   const options *own = j->args.options;
   if (own->dot) GR_TRY(write_dot(j->spec.plan, own->dot));
-  if (own->svg) GR_TRY(write_svg(j->spec.plan, own->svg));
+  if (own->expand && !own->svg)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--expand is of the picture that --svg=FILE draws");
+  if (own->svg) GR_TRY(write_svg(j, own));
   return GR_OK;
 }
 
@@ -118,13 +104,17 @@ static const gr_flag job_flags[] = {
 static const gr_flag own_flags[] = {
     {"--dot", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, dot),
      "draws the training step for graphviz"},
-    {"--svg", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, svg), "draws it with graphviz"},
+    {"--svg", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, svg),
+     "draws it, by blocks of the model"},
+    {"--expand", NULL, "PATTERN", GR_FLAG_TEXT, offsetof(options, expand),
+     "of --svg: draws every op of the blocks whose path matches"},
     {0}};
 
 const gr_command gr_command_plan = {
     .name = "plan",
     .usage =
-        "CONFIG.yaml [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--dump=PASS] [--json]",
+        "CONFIG.yaml [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--expand=PATTERN] "
+        "[--dump=PASS] [--json]",
     .doc = "compile only: parameters, passes, memory, collectives, proof",
     .example = "graphrun plan configs/multi_gpu.yaml --ranks=8 distributed.strategy=fsdp",
     .keys =

@@ -1,5 +1,6 @@
 // about.c - the record of a run that its folder keeps besides the configuration: the program, the
 // machine, where each value of the configuration came from, and the plan. See job.h.
+#include "compiler/picture/picture.h"
 #include "compiler/report/explain.h"
 #include "compose/show.h"
 #include "job/job.h"
@@ -72,10 +73,14 @@ void gr_job_keep_about(gr_job *j) {
   put_values(&about, j->spec.conf, &first);
   gr_text_put(&about, "]}\n");
   gr_plan_json(&plan, j->spec.plan);
+  gr_text picture = gr_text_make(j->arena);
+  gr_picture_request request = {.title = j->args.config};
+  gr_status_drop(gr_plan_picture(&picture, j->spec.plan, &request));  // fails for patterns alone
   const gr_program *drawn = gr_plan_drawn(j->spec.plan);
   if (drawn && j->spec.set.events) gr_plan_graph_def(&graph, drawn);
   j->spec.graph_def = graph.at, j->spec.graph_def_bytes = graph.len;
   j->spec.about_json = about.at, j->spec.plan_json = plan.at;
+  j->spec.plan_svg = picture.at;
 }
 
 enum { MAX_MODEL = 16 << 20 };  // bytes of its file

@@ -52,6 +52,7 @@ typedef struct gr_run_spec {
   const char *graph_def;   // the training program as a tensorflow.GraphDef
   size_t graph_def_bytes;
   const char *plan_json;            // the plan, as `graphrun plan --json` prints it; or NULL
+  const char *plan_svg;             // its picture, as `graphrun plan --svg` draws it; or NULL
   const char *run_dir;              // hydra.run.dir; NULL: it is not set
   size_t launch_bytes, plan_bytes;  // memory that MPI_Init and compiling used, for the final report
   bool plain;                       // reference kernels only

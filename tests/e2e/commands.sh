@@ -84,15 +84,6 @@ expect "plan --dump of no pass" 2 "'shrd'" "did you mean 'shard'" -- "$graphrun"
 expect "plan --dot" 0 "trained numbers" -- "$graphrun" plan $tones --dot=plan.dot
 check "... writes a graph" grep -q '^digraph' plan.dot
 # shellcheck disable=SC2086
-if command -v dot >/dev/null 2>&1; then
-  expect "plan --svg" 0 -- "$graphrun" plan $tones --svg=plan.svg
-  check "... writes a picture" grep -q '<svg' plan.svg
-else
-  skip "plan --svg draws" "no graphviz"
-  expect "plan --svg without graphviz" 74 "dot" "hint: install graphviz.*plan.svg.dot" -- \
-    "$graphrun" plan $tones --svg=plan.svg
-fi
-# shellcheck disable=SC2086
 "$graphrun" plan $tones --ranks=2 >plan1 && "$graphrun" plan $tones --ranks=2 >plan2
 check "two plans are the same text" cmp plan1 plan2
 

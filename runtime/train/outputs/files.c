@@ -106,6 +106,7 @@ gr_status gr_run_save_config(gr_rank *r, const char *dir) {
   if (s->model_yaml) GR_TRY(write_file(dir, "model.yaml", s->model_yaml));
   if (s->about_json) GR_TRY(write_file(dir, "about.json", s->about_json));
   if (s->plan_json) GR_TRY(write_file(dir, "plan.json", s->plan_json));
+  if (s->plan_svg) GR_TRY(write_file(dir, "plan.svg", s->plan_svg));
   GR_TRY(gr_make_dirs(gr_arena_printf(r->arena, "%s/%s", dir, s->config_dir)));
   GR_TRY(write_file(dir, in_config_dir(r, "config.yaml"), s->config_yaml));
   GR_TRY(write_file(dir, in_config_dir(r, "hydra.yaml"), s->hydra_yaml));
