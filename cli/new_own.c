@@ -8,6 +8,7 @@
 #include <strings.h>
 #include "base/json.h"
 #include "runtime/data/csv.h"
+#include "runtime/data/source.h"
 
 // ---- Editing a configuration ------------------------------------------------------------------
 
@@ -57,18 +58,6 @@ static void begin(const char *kind, gr_new_own *out) {
   out->kind = kind_of(kind);
   out->config = out->kind->texts[0];  // as gr_new_names
 }
-
-static bool ends_in(const char *path, const char *const *ends) {
-  const char *dot = strrchr(path, '.');
-  for (; dot && *ends; ends++)
-    if (!strcasecmp(dot, *ends)) return true;
-  return false;
-}
-static const char *const tables[] = {".csv", ".tsv", NULL};
-static const char *const texts[] = {".txt", ".md", NULL};
-static const char *const manifests[] = {".jsonl", NULL};
-static const char *const images[] = {".png", ".jpg", ".jpeg", ".ppm", ".pgm", NULL};
-static const char *const videos[] = {".mp4", ".mkv", ".avi", ".mov", ".webm", ".npy", NULL};
 
 // ---- Tables -----------------------------------------------------------------------------------
 
@@ -167,8 +156,8 @@ static bool make_list(gr_arena *a, const gr_csv *t, const gr_csv_format *f, gr_n
   if (path < 0 || gr_csv_find(t, "label") < 0 || !t->rows || f->delimiter != ',') return false;
   if (t->columns[path].type != GR_COLUMN_TEXT) return false;
   const char *first = t->columns[path].texts[0];
-  bool image = ends_in(first, images);
-  if (!image && !ends_in(first, videos)) return false;
+  bool image = gr_source_of_file(first, NULL) == &gr_source_image;
+  if (!image && !gr_source_reads(&gr_source_video, first)) return false;
   begin(image ? "image" : "video", out);
   out->config = set(a, out->config, "path", quoted(a, t->path));
   if (image) out->config = set(a, out->config, "size", "64");
@@ -194,7 +183,8 @@ static gr_status look_at_table(gr_arena *a, const char *path, const char *label,
 static uint32_t count_images(const char *dir) {
   uint32_t n = 0;
   DIR *d = opendir(dir);
-  for (const struct dirent *e; d && (e = readdir(d));) n += ends_in(e->d_name, images);
+  for (const struct dirent *e; d && (e = readdir(d));)
+    n += gr_source_of_file(e->d_name, NULL) == &gr_source_image;
   if (d) closedir(d);
   return n;
 }
@@ -280,9 +270,12 @@ gr_status gr_new_look(gr_arena *a, const char *given, const char *label, gr_new_
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: there is no '%s'", given);
   const char *path = gr_arena_strdup(a, real);
   if (gr_is_dir(path)) return look_at_folder(a, path, out, said);
-  if (ends_in(path, tables)) return look_at_table(a, path, label, out, said);
-  if (ends_in(path, manifests)) return look_at_manifest(a, path, out, said);
-  if (ends_in(path, texts)) return look_at_text(a, path, out, said);
+  const gr_source_ending *ending;
+  const gr_source_ops *source = gr_source_of_file(path, &ending);
+  if (source && !ending->text) source = NULL;
+  if (source == &gr_source_table) return look_at_table(a, path, label, out, said);
+  if (source == &gr_source_speech) return look_at_manifest(a, path, out, said);
+  if (source == &gr_source_corpus) return look_at_text(a, path, out, said);
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
                  "a table (.csv, .tsv), a folder with a folder of images for each class, a list of "
                  "images or videos (.csv with path and label), a text (.txt, .md) or a manifest of "

@@ -207,8 +207,8 @@ static gr_status check_second(const gr_args *a, const char *arg) {
   bool named = len > 5 && !strcmp(arg + len - 5, ".yaml");
   if (!a->config || strchr(arg, '=') || !(named || gr_is_file(arg) || (run && gr_is_dir(arg))))
     return GR_OK;
-  const char *key = gr_samples_key(arg);
-  if (key)
+  char key[GR_SAMPLES_KEY];
+  if (gr_samples_key(arg, key))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a file without the key that names it", arg),
         "%s=%s", key, arg);

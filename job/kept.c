@@ -27,13 +27,14 @@ static void find_dirs(gr_arena *a, const char *hydra_yaml, gr_kept_run *out) {
 gr_status gr_kept_find(gr_arena *a, const char *dir, gr_kept_run *out) {
   static const char hint[] =
       "the folder that a run printed as its output, such as outputs/DATE/TIME";
+  char key[GR_SAMPLES_KEY];
   *out = (gr_kept_run){.dir = dir};
   if (!dir) return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given"), hint);
   if (gr_is_file(dir))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a file, not the folder of a run", dir),
         "the folder comes first: `graphrun predict RUN %s`, `graphrun eval RUN %s=%s`", dir,
-        gr_samples_key(dir) ? gr_samples_key(dir) : "KEY", dir);
+        gr_samples_key(dir, key) ? key : "KEY", dir);
   if (!gr_is_dir(dir))
     return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no folder '%s'", dir), hint);
   out->config = gr_arena_printf(a, "%s/.hydra/config.yaml", dir);

@@ -2,37 +2,8 @@
 #include "job/samples_given.h"
 #include <dirent.h>
 #include <string.h>
-#include <strings.h>
 #include "base/port.h"
-
-static const struct kind {
-  const char *ending, *what, *source;
-  const char *key;      // that names such a file; NULL: a list in another file does
-  const char *project;  // of `graphrun new --data`; NULL: none is alike
-} kinds[] = {
-    {".csv", "a table", "table", "data.table.path", "table"},
-    {".tsv", "a table", "table", "data.table.path", "table"},
-    {".txt", "a text", "corpus", "data.corpus.path", "text"},
-    {".npz", "a file of arrays", "table", "data.table.path", "table"},
-    {".npy", "an array", "table", "data.table.path", "table"},
-    {".jsonl", "a manifest of recordings", "speech", "data.manifest", "speech"},
-    {".wav", "a recording", "speech", NULL, "speech"},
-    {".flac", "a recording", "speech", NULL, "speech"},
-    {".png", "an image", "image", NULL, "image"},
-    {".jpg", "an image", "image", NULL, "image"},
-    {".jpeg", "an image", "image", NULL, "image"},
-    {".mp4", "a video", "video", NULL, NULL},
-};
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
-
-static const struct kind *kind_of(const char *path) {
-  size_t n = strlen(path);
-  for (int i = 0; i < N_KINDS; i++) {
-    size_t m = strlen(kinds[i].ending);
-    if (n > m && !strcasecmp(path + n - m, kinds[i].ending)) return &kinds[i];
-  }
-  return NULL;
-}
+#include "runtime/data/source.h"
 
 // How the command is called with a configuration.
 static const char *call_of(const char *command) {
@@ -42,9 +13,9 @@ static const char *call_of(const char *command) {
   return "graphrun CONFIG.yaml";
 }
 
-static gr_status hint_new(gr_status s, const char *project) {
-  if (!project) return s;
-  return gr_hint(s, "`graphrun new NAME --data=%s` makes such a project", project);
+static gr_status hint_new(gr_status s, const gr_source_ops *source) {
+  if (!source->project) return s;
+  return gr_hint(s, "`graphrun new NAME --data=%s` makes such a project", source->project);
 }
 
 static bool has_yaml(const char *path) {
@@ -67,22 +38,28 @@ static gr_status is_folder(const char *command, const char *path) {
   s = gr_hint(
       s, "%s data.source=image data.image.path=%s, if it has a folder of images for each class",
       call_of(command), path);
-  return hint_new(s, "image");
+  return hint_new(s, &gr_source_image);
 }
 
-const char *gr_samples_key(const char *path) {
-  const struct kind *k = kind_of(path);
-  return k ? k->key : NULL;
+bool gr_samples_key(const char *path, char key[GR_SAMPLES_KEY]) {
+  const gr_source_ending *ending;
+  const gr_source_ops *source = gr_source_of_file(path, &ending);
+  if (!source || ending->in_lists) return false;
+  snprintf(key, GR_SAMPLES_KEY, "data.%s.%s", source->name, source->path_key);
+  return true;
 }
 
 gr_status gr_samples_given(const char *command, const char *path) {
-  const struct kind *k = kind_of(path);
-  if (!k) return gr_is_dir(path) ? is_folder(command, path) : GR_OK;
+  const gr_source_ending *ending;
+  const gr_source_ops *source = gr_source_of_file(path, &ending);
+  char key[GR_SAMPLES_KEY];
+  if (!source) return gr_is_dir(path) ? is_folder(command, path) : GR_OK;
   bool there = gr_is_file(path);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is %s, not a configuration%s", path,
-                        k->what, there ? "" : ", and does not exist");
-  s = k->key ? gr_hint(s, "%s data.source=%s %s=%s", call_of(command), k->source, k->key, path)
-             : gr_hint(s, "%s data.source=%s, with a file that lists such files", call_of(command),
-                       k->source);
-  return hint_new(s, k->project);
+                        ending->what, there ? "" : ", and does not exist");
+  s = gr_samples_key(path, key)
+          ? gr_hint(s, "%s data.source=%s %s=%s", call_of(command), source->name, key, path)
+          : gr_hint(s, "%s data.source=%s, with a file that lists such files", call_of(command),
+                    source->name);
+  return hint_new(s, source);
 }

@@ -85,12 +85,10 @@ static void keep_short(gr_dataset *d, int32_t most) {
 
 // The hint names the reason for which most samples are skipped.
 static const char *hint_of(gr_dataset *d) {
-  const gr_skipped *s = NULL;
   uint64_t most = d->too_long, unreadable = gr_unreadable_count(&d->unreadable);
   const char *hint = "larger bounds in data.buckets, or a larger limit of the length";
-  int n = d->ops->skipped ? d->ops->skipped(d->self, &s) : 0;
-  for (int i = 0; i < n; i++)
-    if (s[i].count > most) most = s[i].count, hint = s[i].hint;
+  for (int i = 0; i < GR_MAX_SKIPS; i++)
+    if (d->skipped[i] > most) most = d->skipped[i], hint = d->ops->skips[i].hint;
   if (unreadable > most) most = unreadable, hint = d->unreadable.finds;
   return !most  ? "a smaller data.validation_fraction, or more samples that are marked for training"
          : hint ? hint

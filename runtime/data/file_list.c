@@ -59,10 +59,6 @@ gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes
   return s;
 }
 
-void gr_file_list_number(gr_file_list *l, const int32_t *place) {
-  for (uint32_t row = 0; row < l->csv.rows; row++) l->class_of[row] = place[l->class_of[row]];
-}
-
 const char *gr_file_list_name(gr_arena *a, const gr_file_list *l, uint32_t row) {
   return gr_array_text(a, &l->path, row);
 }

@@ -10,7 +10,7 @@ typedef struct gr_file_list {
   const char *what;  // the files, for messages: "videos"
   gr_array path, label, split, weight;
   int path_at, label_at, split_at, weight_at;  // numbers of these columns; -1: there is none
-  int32_t *class_of;                           // [rows]: numbers of labels, by gr_file_list_classes
+  int32_t *class_of;                           // [rows], by gr_file_list_classes
 } gr_file_list;
 
 // Reads the list and finds its columns; `optional` are those of the source, for messages: "split
@@ -20,11 +20,9 @@ GR_MUST_USE gr_status gr_file_list_open(gr_arena *, const char *path, const char
 gr_loc gr_file_list_place(const gr_file_list *, uint32_t row);
 // A cell that is missing is an error.
 GR_MUST_USE gr_status gr_file_list_check(const gr_file_list *, uint32_t row, int column);
-// Adds the labels of all rows to the classes, in class_of as gr_classes_add found them;
-// gr_file_list_number replaces these by their numbers (gr_classes_number). Cells of the three
-// columns are checked.
+// Adds the labels of all rows to the classes, in class_of as gr_classes_add found them. GR_ERR_DATA
+// where a path, a label or a split is missing.
 GR_MUST_USE gr_status gr_file_list_classes(gr_file_list *, gr_arena *, gr_classes *);
-void gr_file_list_number(gr_file_list *, const int32_t *place);
 // A row's path as the list has it, and where the file is: relative to the list's folder.
 const char *gr_file_list_name(gr_arena *, const gr_file_list *, uint32_t row);
 const char *gr_file_list_path(gr_arena *, const gr_file_list *, const char *name);

@@ -1,8 +1,21 @@
-// fit.c - computes what transforms need of the training samples. See parts.h.
+// fit.c - fills rows with samples, and computes what transforms need of the training samples. See
+// parts.h.
 #include <stdlib.h>
 #include <string.h>
 #include "base/work.h"
 #include "runtime/data/parts.h"
+
+void gr_dataset_fill(const gr_dataset *d, uint32_t sample, const gr_loaded *loaded,
+                     const gr_draw *draw, gr_row *row) {
+  const gr_sample *s = &d->samples[sample];
+  if (d->ops->fill)
+    d->ops->fill(d->self, s->index, d->ops->load ? loaded : NULL, draw, row);
+  else
+    memcpy(row->at[0], loaded->at, loaded->bytes);
+  if (!d->classes || !s->label) return;
+  *(int32_t *)row->at[d->y_field] = s->label - 1;
+  *(float *)row->at[d->y_field + 1] = d->classes->weight[s->label - 1];
+}
 
 // Memory for all fields of a row, as the source fills them.
 static gr_row make_row(gr_arena *a, const gr_dataset *d) {
@@ -25,7 +38,7 @@ static gr_status add_sample(gr_dataset *d, int which, uint32_t sample, const gr_
   gr_status s = gr_transforms_begin(d->transforms, &row, &r);
   if (!s) {
     const gr_draw draw = {.number = sample};
-    d->ops->fill(d->self, d->samples[sample].index, d->ops->load ? &x : NULL, &draw, &row);
+    gr_dataset_fill(d, sample, &x, &draw, &row);
     gr_transforms_add(d->transforms, which, &r);
     gr_transforms_drop(&r);
   }

@@ -74,7 +74,7 @@ static void put_buckets(const gr_dataset *d, int batch, gr_text *out) {
 }
 
 void gr_dataset_classes(const gr_dataset *d, gr_text *out) {
-  if (d->ops->classes) d->ops->classes(d->self, d->samples, d->count, out);
+  if (d->classes) gr_classes_put(d->classes, d->samples, d->count, out);
 }
 
 void gr_dataset_inspect(gr_dataset *d, int batch, gr_text *out) {

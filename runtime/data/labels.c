@@ -1,5 +1,6 @@
 // labels.c - see labels.h.
 #include "runtime/data/labels.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -105,23 +106,38 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
   return GR_OK;
 }
 
+gr_status gr_classes_recall(gr_classes *c, gr_arena *a, const gr_json *record) {
+  if (!record)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "the run's data.json, which names its classes, is not there"),
+                   "every run writes it into its folder: copy the whole folder");
+  gr_names recorded = gr_names_recorded(a, record, "class_names");
+  c->names = recorded.at, c->n = recorded.n;
+  return GR_OK;
+}
+
 // ---- Weights ------------------------------------------------------------------------------------
 
-const gr_class_count *gr_classes_count(const gr_classes *c, gr_arena *a, const gr_sample *all,
-                                       uint32_t n) {
-  gr_class_count *out = GR_NEW(a, gr_class_count, c->n + 1);
-  for (uint32_t i = 0; i < n; i++) out[all[i].label - 1].of[all[i].split]++;
+typedef struct class_count {
+  uint64_t of[2];  // by gr_split: numbers of samples
+} class_count;
+
+// Numbers of samples by class and split: [classes]. *train becomes that of training samples.
+static class_count *count_samples(const gr_classes *c, gr_arena *a, const gr_sample *all,
+                                  uint32_t n, uint64_t *train) {
+  class_count *out = GR_NEW(a, class_count, c->n + 1);
+  *train = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    assert(all[i].label > 0 && all[i].label <= c->n);
+    out[all[i].label - 1].of[all[i].split]++;
+    *train += all[i].split == GR_SPLIT_TRAIN;
+  }
   return out;
 }
 
-static uint64_t in_training(const gr_classes *c, const gr_class_count *count) {
-  uint64_t train = 0;
-  for (int i = 0; i < c->n; i++) train += count[i].of[GR_SPLIT_TRAIN];
-  return train;
-}
-
-void gr_classes_weigh(gr_classes *c, gr_arena *a, const gr_class_count *count) {
-  uint64_t train = in_training(c, count);
+void gr_classes_weigh(gr_classes *c, gr_arena *a, const gr_sample *all, uint32_t n) {
+  uint64_t train;
+  const class_count *count = count_samples(c, a, all, n, &train);
   c->weight = GR_NEW(a, float, c->n + 1);
   for (int i = 0; i < c->n; i++) {
     double of_class = (double)count[i].of[GR_SPLIT_TRAIN];
@@ -131,8 +147,9 @@ void gr_classes_weigh(gr_classes *c, gr_arena *a, const gr_class_count *count) {
 
 // ---- Texts --------------------------------------------------------------------------------------
 
-void gr_classes_put(const gr_classes *c, const gr_class_count *count, gr_text *out) {
-  uint64_t most = 0, train = in_training(c, count);
+void gr_classes_put(const gr_classes *c, const gr_sample *all, uint32_t n, gr_text *out) {
+  uint64_t most = 0, train;
+  const class_count *count = count_samples(c, out->arena, all, n, &train);
   for (int i = 0; i < c->n; i++)
     most = count[i].of[0] + count[i].of[1] > most ? count[i].of[0] + count[i].of[1] : most;
   gr_text_printf(out, "classes (%d)%26s train validation   share   weight\n", c->n, "");

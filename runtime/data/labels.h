@@ -36,19 +36,17 @@ GR_MUST_USE gr_status gr_classes_add(gr_classes *, gr_arena *, const char *name,
 // the number of the name that was found as i.
 GR_MUST_USE gr_status gr_classes_number(gr_classes *, gr_arena *, bool text,
                                         const gr_names *recorded, int32_t **place);
-typedef struct gr_class_count {
-  uint64_t of[2];  // by gr_split: numbers of samples
-} gr_class_count;
-
-// Numbers of samples by class and split, [n]; all have a class.
-const gr_class_count *gr_classes_count(const gr_classes *, gr_arena *, const gr_sample *,
-                                       uint32_t n);
-// Weights: n / (k n_c) for n training samples of k classes, n_c of them of this class (as
-// scikit-learn's class_weight="balanced"); 1 of a class without any.
-void gr_classes_weigh(gr_classes *, gr_arena *, const gr_class_count *count);
-// A table: counts, shares of the training samples, weights.
-void gr_classes_put(const gr_classes *, const gr_class_count *count, gr_text *out);
-void gr_classes_record(const gr_classes *, gr_text *json);  // members of data.json
+// The classes of the run whose weights are used, for files to predict, which have no labels.
+// GR_ERR_DATA: `record`, the run's data.json, is NULL.
+GR_MUST_USE gr_status gr_classes_recall(gr_classes *, gr_arena *, const gr_json *record);
+// Weights of n samples' classes: m / (k m_c) for m training samples of k classes, m_c of them of
+// this class (as scikit-learn's class_weight="balanced"); 1 of a class without any.
+void gr_classes_weigh(gr_classes *, gr_arena *, const gr_sample *, uint32_t n);
+// Appends a table of n samples' classes: counts, shares of the training samples, weights.
+void gr_classes_put(const gr_classes *, const gr_sample *, uint32_t n, gr_text *out);
+// Appends members of data.json, each after a comma: names, and weights, which are there.
+void gr_classes_record(const gr_classes *, gr_text *json);
+// Appends the names of n classes by their numbers, after blanks; a number that is none as it is.
 void gr_classes_decode(const gr_classes *, const int32_t *ids, int64_t n, gr_text *out);
 
 // Whether the word says a split: train or validation and words alike, 0 or 1.

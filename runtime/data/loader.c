@@ -120,7 +120,7 @@ static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_
   for (int f = 0; f < d->n_fields; f++) r.at[f] = row_of(s, f, row, &bytes);
   *(float *)r.at[d->n_fields - 1] = 1;  // weight
   GR_TRY(gr_transforms_begin(d->transforms, &r, &transformed));
-  d->ops->fill(d->self, d->samples[s->samples[row]].index, d->ops->load ? x : NULL, &draw, &r);
+  gr_dataset_fill(d, s->samples[row], x, &draw, &r);
   if (l->bare)
     gr_transforms_drop(&transformed);
   else

@@ -24,17 +24,20 @@ static gr_status list_samples(gr_dataset *d) {
                                 .weight = info.has_weight ? info.weight : 1};
     d->weights |= info.has_weight;
   }
-  const gr_skipped *skipped;
-  int n = d->ops->skipped ? d->ops->skipped(d->self, &skipped) : 0;
-  for (int i = 0; i < n; i++) d->listed += (uint32_t)skipped[i].count;
+  for (int i = 0; i < GR_MAX_SKIPS; i++) d->listed += (uint32_t)d->skipped[i];
   d->listed += (uint32_t)gr_unreadable_count(&d->unreadable);
   return GR_OK;
 }
 
 static gr_status list_fields(gr_dataset *d) {
-  int n = d->ops->fields(d->self, d->field);
-  if (n < 0 || n >= GR_MAX_FIELDS)
+  int n = d->ops->fields(d->self, d->field), more = d->classes ? 3 : 1;
+  if (n < 0 || n + more > GR_MAX_FIELDS)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the source '%s' has %d fields", d->ops->name, n);
+  d->y_field = n;
+  if (d->classes) {
+    d->field[n++] = (gr_field_spec){.name = "y", .dtype = GR_I32};
+    d->field[n++] = (gr_field_spec){.name = "class_weight", .dtype = GR_F32};
+  }
   d->field[n] = (gr_field_spec){.name = "weight", .dtype = GR_F32};
   d->n_fields = n + 1;
   return gr_transforms_open(d->arena, d->options.transforms, d->field, n, &d->transforms);
@@ -42,7 +45,8 @@ static gr_status list_fields(gr_dataset *d) {
 
 static gr_status open_source(gr_dataset *d, const void *spec) {
   const gr_dataset_options *o = &d->options;
-  gr_source_request r = {.arena = d->arena,
+  gr_source_request r = {.ops = d->ops,
+                         .arena = d->arena,
                          .conf = d->conf ? gr_conf_find(d->conf, d->ops->name) : NULL,
                          .spec = spec,
                          .inputs = d->inputs,
@@ -51,21 +55,27 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
                          .limit = o->limit,
                          .validation_fraction = o->validation_fraction,
                          .max_length = o->bounds ? o->bounds[o->n_buckets - 1] : 0,
-                         .unreadable = &d->unreadable};
-  GR_TRY(d->ops->open(&r, &d->self));
+                         .unreadable = &d->unreadable,
+                         .skipped = d->skipped};
+  gr_status s = d->ops->open(&r, &d->self);
+  gr_status cut = d->self && d->ops->check ? d->ops->check(d->self) : GR_OK;
   d->max_length = r.max_length, d->place = r.place;
-  return GR_OK;
+  if (!cut) return s;
+  gr_status_drop(s);  // that a file was cut short is why anything else may be wrong
+  return cut;
 }
 
 static gr_status set_up(gr_dataset *d, const void *spec) {
   GR_TRY(gr_dataset_check_options(&d->options));
   GR_TRY(open_source(d, spec));
+  d->classes = d->ops->classes ? d->ops->classes(d->self) : NULL;
   GR_TRY(list_fields(d));
   GR_TRY(list_samples(d));
   GR_TRY(gr_dataset_make_buckets(d));
   if (!d->kept)  // else it is not trained on
     GR_TRY(gr_sampler_make(d->arena, d, d->members[GR_SPLIT_TRAIN][0],
                            d->buckets[0].count[GR_SPLIT_TRAIN], &d->sampler));
+  if (d->classes && !d->n_inputs) gr_classes_weigh(d->classes, d->arena, d->samples, d->count);
   if (d->ops->fit) GR_TRY(d->ops->fit(d->self, d->arena, d->samples, d->count));
   return d->ops->check ? d->ops->check(d->self) : GR_OK;
 }

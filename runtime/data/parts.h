@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include "base/json.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/labels.h"
 #include "runtime/data/transforms.h"
 
 // What was loaded of samples, kept while there is room; shared by all loaders.
@@ -28,11 +29,14 @@ struct gr_dataset {
   bool kept;  // it is for the weights of a run (gr_dataset_open_kept)
   const gr_json *record;
   gr_dataset_options options;
-  gr_field_spec field[GR_MAX_FIELDS];  // the last is "weight"
+  gr_field_spec field[GR_MAX_FIELDS];  // the source's, "y" and "class_weight" of classes, "weight"
   int n_fields;
-  gr_transforms *transforms;  // of x; NULL: none
-  bool fitted;                // their statistics are known: computed or restored
-  char *restored;             // what was restored last; NULL: nothing
+  int y_field;                     // number of "y" in field, if there are classes
+  gr_classes *classes;             // the source's; NULL: labels are none
+  uint64_t skipped[GR_MAX_SKIPS];  // see gr_source_request
+  gr_transforms *transforms;       // of x; NULL: none
+  bool fitted;                     // their statistics are known: computed or restored
+  char *restored;                  // what was restored last; NULL: nothing
   pthread_mutex_t fitting;
   gr_sample *samples;
   bool weights;         // samples have weights of their own
@@ -61,6 +65,11 @@ GR_MUST_USE gr_status gr_dataset_make_buckets(gr_dataset *);
 
 // Appends lines that name classes without training samples, and say that validation has none.
 void gr_dataset_put_lacking(const gr_dataset *, gr_text *);
+
+// Writes a sample into a row that is 0: what the source fills in, and its class. `loaded` is what
+// gr_cache_get gave.
+void gr_dataset_fill(const gr_dataset *, uint32_t sample, const gr_loaded *loaded, const gr_draw *,
+                     gr_row *);
 
 // Computes what transforms need of the training samples, unless it is known: reads all of them.
 // Called before the first row is filled, so that planning reads no samples.

@@ -44,7 +44,11 @@ int gr_dataset_tables(const gr_dataset *d, gr_data_table out[GR_MAX_TABLES]) {
 }
 
 int gr_dataset_metadata(const gr_dataset *d, gr_metadata out[GR_MAX_METADATA]) {
-  int n = d->ops->metadata ? d->ops->metadata(d->self, out) : 0;
+  int n = 0;
+  if (d->ops->metadata)
+    n = d->ops->metadata(d->self, out);
+  else if (d->classes)
+    out[n++] = (gr_metadata){"classes", d->classes->n};
   return gr_transforms_metadata(d->transforms, out, n);
 }
 
@@ -81,17 +85,16 @@ static void put_reason(gr_text *out, const char **comma, uint64_t n, const char 
 }
 
 bool gr_dataset_skipped(gr_dataset *d, gr_text *out) {
-  const gr_skipped *s = NULL;
-  int n = d->ops->skipped ? d->ops->skipped(d->self, &s) : 0;
   uint64_t unreadable = gr_unreadable_count(&d->unreadable), all = d->too_long + unreadable;
-  for (int i = 0; i < n; i++) all += s[i].count;
+  for (int i = 0; i < GR_MAX_SKIPS; i++) all += d->skipped[i];
   if (!all) return false;
   const char *comma = "", *longer = gr_arena_printf(out->arena, "longer than %d %ss", d->max_length,
                                                     d->ops->unit ? d->ops->unit : "row");
   gr_text_printf(out, "skipped %llu of %u %s: ", (unsigned long long)all, d->listed,
                  d->unreadable.samples);
   put_reason(out, &comma, d->too_long, longer);
-  for (int i = 0; i < n; i++) put_reason(out, &comma, s[i].count, s[i].why);
+  for (int i = 0; i < GR_MAX_SKIPS; i++)
+    put_reason(out, &comma, d->skipped[i], d->ops->skips[i].why);
   put_reason(out, &comma, unreadable, "unreadable");
   return true;
 }
@@ -164,14 +167,22 @@ const char *gr_dataset_sample_name(gr_arena *a, const gr_dataset *d, uint32_t sa
 }
 
 const char *gr_dataset_reference(gr_arena *a, const gr_dataset *d, uint32_t sample) {
+  const gr_sample *s = &d->samples[sample];
   gr_text t = gr_text_make(a);
-  if (d->ops->reference) d->ops->reference(d->self, d->samples[sample].index, &t);
+  if (d->classes && s->label)
+    gr_text_put(&t, d->classes->names[s->label - 1]);
+  else if (d->ops->reference)
+    d->ops->reference(d->self, s->index, &t);
   return t.at;
 }
 
 void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_text *out) {
   if (d->ops->decode) {
     d->ops->decode(d->self, ids, n, out);
+    return;
+  }
+  if (d->classes) {
+    gr_classes_decode(d->classes, ids, n, out);
     return;
   }
   for (int64_t i = 0; i < n; i++) gr_text_printf(out, "%s%d", i ? " " : "", ids[i]);
@@ -186,6 +197,9 @@ void gr_dataset_json(const gr_dataset *d, gr_text *out) {
   for (int i = 0; i < n; i++)
     gr_text_printf(out, "%s\"%s\": %lld", i ? ", " : "", m[i].name, (long long)m[i].value);
   gr_text_put(out, "}");
-  if (d->ops->record) d->ops->record(d->self, out);
+  if (d->ops->record)
+    d->ops->record(d->self, out);
+  else if (d->classes)
+    gr_classes_record(d->classes, out);
   gr_text_put(out, "}\n");
 }

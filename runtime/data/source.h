@@ -10,7 +10,8 @@
 #include "ir/graph.h"
 #include "runtime/data/unreadable.h"
 
-enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8, GR_MAX_TABLES = 8 };
+enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8, GR_MAX_TABLES = 8, GR_MAX_SKIPS = 4 };
+enum { GR_MAX_ENDINGS = 10 };
 
 typedef enum gr_split {
   GR_SPLIT_TRAIN,
@@ -18,8 +19,9 @@ typedef enum gr_split {
   GR_SPLIT_BY_KEY,  // of a source's sample: the data set decides, by the sample's key
 } gr_split;
 
-// A tensor that every sample has. Models bind their inputs to fields by name; the field "weight",
-// 1 for a sample and 0 for padding, is added to those of the source.
+// A tensor that every sample has. Models bind their inputs to fields by name. Added to those of the
+// source are, if it has classes, "y" i32, the number of a sample's class, and "class_weight" f32
+// (labels.h), and always "weight" f32, 1 for a sample and 0 for padding.
 enum { GR_DIM_LENGTH = -1, GR_DIM_EXTENT = -2 };  // instead of a size
 typedef struct gr_field_spec {
   const char *name;
@@ -46,10 +48,27 @@ typedef struct gr_data_table {
   const void *at;
 } gr_data_table;
 
+// A reason for which a source does not list samples that are there.
+typedef struct gr_skip_reason {
+  const char *why;   // after a number: "with an empty transcript"
+  const char *hint;  // what to change if no sample is left
+} gr_skip_reason;
+
+// A kind of file, by the ending of its name.
+typedef struct gr_source_ending {
+  const char *ending;  // ".csv", in lower case; files may have it in capitals
+  // What such a file is: "a table". It is taken to be of the first source that says so. NULL: the
+  // source reads such files, which are more likely to be another's.
+  const char *what;
+  bool in_lists;  // a list in another file names such files, and not the key of the source
+  bool text;      // it has lines of text
+} gr_source_ending;
+
 // The arguments of a source's open.
 typedef struct gr_source_request {
-  gr_arena *arena;  // for all that lives as long as the source does
-  gr_conf *conf;    // the section data.NAME; NULL: `spec` is used instead
+  const struct gr_source_ops *ops;  // of the source that is opened
+  gr_arena *arena;                  // for all that lives as long as the source does
+  gr_conf *conf;                    // the section data.NAME; NULL: `spec` is used instead
   const void *spec;
   // To predict: the files that are the samples, instead of those that the keys name. They have no
   // labels, all are in the validation split, and what fit computes is restored from a checkpoint.
@@ -62,6 +81,7 @@ typedef struct gr_source_request {
   int32_t
       max_length;  // longer samples are left out; 0: there is no limit. The source may lower it.
   gr_unreadable *unreadable;  // where to report samples that cannot be used
+  uint64_t *skipped;  // [GR_MAX_SKIPS], by reason: samples that are not listed, counted here
   gr_loc place;  // set by the source: of errors about all samples, such as a manifest's first line
 } gr_source_request;
 
@@ -71,7 +91,7 @@ typedef struct gr_sample_info {
   gr_split split;
   int32_t length;  // at least 1; 1 where no field has GR_DIM_LENGTH
   gr_loc loc;      // the line that lists it; its file lives as long as the configuration does
-  int32_t label;   // 1 + the number of its class (gr_metadata "classes"); 0: it has none
+  int32_t label;   // 1 + the number of its class (gr_source_ops.classes); 0: it has none
   bool has_weight;
   float weight;  // for data.sampler=weighted, if it has one: at least 0
 } gr_sample_info;
@@ -81,13 +101,6 @@ typedef struct gr_sample_info {
 static inline gr_split gr_split_by_key(uint64_t key, double validation_fraction) {
   return (double)(key >> 11) * 0x1p-53 < validation_fraction ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
 }
-
-// Samples that the source has not listed, for one reason.
-typedef struct gr_skipped {
-  const char *why;   // after a number: "with an empty transcript"
-  const char *hint;  // what to change if no sample is left
-  uint64_t count;
-} gr_skipped;
 
 // What is read of a sample, and kept while there is room: load makes it, fill uses it.
 typedef struct gr_loaded {
@@ -122,21 +135,30 @@ typedef struct gr_sample {
   float weight;   // 1 if it has none
 } gr_sample;
 
+struct gr_classes;  // labels.h
+
 // `self` is what open returned. Samples are numbers below count(self). Functions marked optional
 // may be NULL. All but open, close, fit and restore may be called by several threads at once, so
 // they must not change `self`.
 typedef struct gr_source_ops {
-  const char *name;    // of data.source
-  const char *sample;  // one of them, for messages: "utterance"
-  const char *unit;    // of lengths: "frame"; NULL: all samples are of one size, in one bucket
-  const char *inputs;  // what `graphrun predict` takes: "WAV files"; NULL: it takes none of these
-  bool empty;          // it has no samples, and one bucket
+  const char *name;      // of data.source
+  const char *sample;    // one of them, for messages: "utterance"
+  const char *unit;      // of lengths: "frame"; NULL: all samples are of one size, in one bucket
+  const char *inputs;    // what `graphrun predict` takes: "WAV files"; NULL: it takes none of these
+  bool empty;            // it has no samples, and one bucket
+  const char *path_key;  // names its files; NULL: no key does
+  const char *path_hint;                     // what it names, for errors (gr_source_need_path)
+  const char *project;                       // of `graphrun new --data`; NULL: none is alike
+  gr_source_ending endings[GR_MAX_ENDINGS];  // of its files, up to one without an ending
+  gr_skip_reason skips[GR_MAX_SKIPS];        // up to one without a reason
 
   // Reads its keys and lists samples. Errors have the location of what is wrong, or name keys
-  // (gr_about) by what follows data.NAME.
+  // (gr_about) by what follows data.NAME. *out_self is set as soon as there is something to close,
+  // also by an open that then fails: check and close are called after it.
   gr_status (*open)(gr_source_request *, void **out_self);
-  void (*close)(void *self);                                          // optional
-  int (*fields)(const void *self, gr_field_spec out[GR_MAX_FIELDS]);  // how many: at most 7
+  void (*close)(void *self);  // optional
+  // The fields of its own; returns how many: at most GR_MAX_FIELDS - 1, and 2 fewer with classes.
+  int (*fields)(const void *self, gr_field_spec out[GR_MAX_FIELDS]);
   uint32_t (*count)(const void *self);
   gr_sample_info (*info)(const void *self, uint32_t sample);
   // Of a sample, the size of the field's dimension GR_DIM_EXTENT. Optional without such a field.
@@ -145,6 +167,7 @@ typedef struct gr_source_ops {
   // is used. Optional.
   gr_status (*load)(const void *self, uint32_t sample, int32_t most, gr_loaded *out);
   // Writes a sample into a row that has room for it. `loaded` is the result of load, or NULL.
+  // Optional beside load: what it has read is then the first field.
   void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,
                gr_row *);
 
@@ -155,29 +178,34 @@ typedef struct gr_source_ops {
   // read and before they are used. Optional.
   gr_status (*check)(const void *self);
 
-  int (*metadata)(const void *self, gr_metadata out[GR_MAX_METADATA]);  // optional
+  // The classes of the labels in gr_sample_info, or NULL: they are none. With classes, the data set
+  // weighs them, adds the fields "y" and "class_weight" and fills them in, names references and
+  // predictions, and prints and records a table of them. Called once, after open. Optional.
+  struct gr_classes *(*classes)(void *self);
+  // Returns how many. NULL: the number of its classes.
+  int (*metadata)(const void *self, gr_metadata out[GR_MAX_METADATA]);
   // After fit, and again after restore. Optional.
   int (*tables)(const void *self, gr_data_table out[GR_MAX_TABLES]);
-  int (*skipped)(const void *self, const gr_skipped **out);  // optional: reasons
   // Once the split is known: computes what depends on the training samples. Optional.
   gr_status (*fit)(void *self, gr_arena *, const gr_sample *, uint32_t n);
   // What fit computed, as text for a checkpoint; and back. Optional, both or none.
   void (*save)(const void *self, gr_text *out);
   gr_status (*restore)(void *self, const char *text);
 
-  // Texts to print. Optional; without name_of a sample is called by its number.
+  // Texts to print. Optional; without name_of a sample is called by its number. The expected output
+  // and predicted symbols of a source with classes are their names.
   void (*name_of)(const void *self, uint32_t sample, gr_text *);
-  void (*reference)(const void *self, uint32_t sample, gr_text *);  // the expected output
-  void (*decode)(const void *self, const int32_t *ids, int64_t n, gr_text *);  // predicted symbols
+  void (*reference)(const void *self, uint32_t sample, gr_text *);
+  void (*decode)(const void *self, const int32_t *ids, int64_t n, gr_text *);
   // Appends to the report of `data inspect`: to a split's line, and in a section of its own.
   void (*summary)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
   void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
-  void (*classes)(const void *self, const gr_sample *, uint32_t n, gr_text *);  // the table of them
-  void (*notes)(const void *self, gr_text *);       // lines that a run prints when it begins
+  void (*notes)(const void *self, gr_text *);  // lines that a run prints when it begins
   // Which keys to change if a model's input of that name is not given, or of another dtype; NULL:
   // none. Optional.
   const char *(*advice)(const void *self, const char *field);
-  void (*record)(const void *self, gr_text *json);  // members of data.json, each after a comma
+  // Members of data.json, each after a comma. NULL: those of its classes.
+  void (*record)(const void *self, gr_text *json);
 
   // A hash by which ranks compare what they read; with_file: also of the size of the sample's file.
   // Optional; without it the key is compared.
@@ -185,4 +213,23 @@ typedef struct gr_source_ops {
   void (*describe)(const void *self, uint32_t sample, gr_text *);
 } gr_source_ops;
 
+#define GR_SOURCE(name, doc) extern const gr_source_ops gr_source_##name;
+#include "runtime/data/sources.def"
+#undef GR_SOURCE
 extern const gr_source_ops *const gr_data_sources[];  // ends with NULL
+
+// The source that a file is taken to be of by its name, and the row of its ending in *ending, which
+// may be NULL. NULL: of none.
+const gr_source_ops *gr_source_of_file(const char *path, const gr_source_ending **ending);
+// The row of the ending of a file that a source reads, by its name; NULL: it does not.
+const gr_source_ending *gr_source_reads(const gr_source_ops *, const char *path);
+// Appends the endings of the files that a source reads: ".csv, .tsv and .npy", with `last` for
+// "and".
+void gr_source_put_endings(const gr_source_ops *, const char *last, gr_text *out);
+
+// For a source's open. GR_ERR_CONFIG about ops->path_key, unless `given` or there are files to
+// predict.
+GR_MUST_USE gr_status gr_source_need_path(const gr_source_request *, bool given);
+// Reads a height and a width, or one number for both, in pixels; 0: the key is null.
+GR_MUST_USE gr_status gr_source_read_size(gr_conf *section, const char *key, int64_t *height,
+                                          int64_t *width);

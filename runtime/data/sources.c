@@ -1,10 +1,6 @@
 // sources.c - the table of data sources, by name.
 #include "runtime/data/source.h"
 
-#define GR_SOURCE(name, doc) extern const gr_source_ops gr_source_##name;
-#include "runtime/data/sources.def"
-#undef GR_SOURCE
-
 const gr_source_ops *const gr_data_sources[] = {
 #define GR_SOURCE(name, doc) &gr_source_##name,
 #include "runtime/data/sources.def"

@@ -63,7 +63,34 @@ static void gives_batches(void) {
   CHECK(one == 2 * train && two == one, "%u and %u rows of %u", one, two, 2 * train);
   gr_text t = gr_text_make(arena);
   gr_dataset_inspect(d, 16, &t);
-  CHECK(strstr(t.at, "lengths (moments)"), "%s", t.at);
+  CHECK(strstr(t.at, "lengths (moments)") && strstr(t.at, "classes (4)"), "%s", t.at);
+  gr_dataset_close(d);
+}
+
+// What the data set adds for a source with classes.
+static void names_and_weighs_classes(void) {
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  MUST(open_data(yaml, &d));
+  CHECK(!strcmp(gr_dataset_reference(arena, d, 6), "note 2"), "the class of a sample");
+  gr_text t = gr_text_make(arena);
+  gr_dataset_decode(d, (const int32_t[]){3, 0, 4}, 3, &t);
+  CHECK(!strcmp(t.at, "note 3 note 0 4"), "predictions: %s", t.at);
+  gr_dataset_json(d, &t);
+  CHECK(strstr(t.at, "\"class_names\": [\"note 0\", ") && strstr(t.at, "{\"classes\": 4}"), "%s",
+        t.at);
+  MUST(
+      gr_loader_open(d, &(gr_loader_spec){.batch = 8, .ranks = 1, .epochs = 1, .prefetch = 1}, &l));
+  MUST(gr_loader_next(l, &b));
+  CHECK(b->n_fields == 5 && !strcmp(b->field[2].name, "y") && b->field[2].type.dtype == GR_I32,
+        "y");
+  CHECK(!strcmp(b->field[3].name, "class_weight"), "weights");
+  for (int row = 0; row < b->rows && b->sample[row] != GR_NO_SAMPLE; row++) {
+    CHECK(((const int32_t *)b->field[2].at)[row] == (int32_t)(b->sample[row] % 4), "row %d", row);
+    CHECK(((const float *)b->field[3].at)[row] > 0.5f, "the weight of row %d", row);
+  }
+  gr_loader_close(l);
   gr_dataset_close(d);
 }
 
@@ -95,8 +122,10 @@ static void refuses_other_sources(void) {
 
 int main(int argc, char **argv) {
   arena = gr_arena_create();
-  int bad = RUN(argc, argv, {"gives_batches", gives_batches}, {"checks_its_keys", checks_its_keys},
-                {"refuses_other_sources", refuses_other_sources});
+  int bad =
+      RUN(argc, argv, {"gives_batches", gives_batches},
+          {"names_and_weighs_classes", names_and_weighs_classes},
+          {"checks_its_keys", checks_its_keys}, {"refuses_other_sources", refuses_other_sources});
   gr_arena_destroy(arena);
   return bad;
 }

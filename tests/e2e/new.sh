@@ -48,13 +48,14 @@ expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -
 expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/room --from=made/regression/data.csv --label=room
 expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv
 expect "... what has no kind" 2 "not known what .*hook.lua" "a table \\(.csv" -- "$graphrun" new own/lua --from=made/table/hook.lua
+expect "... arrays" 2 "not known what .*x.npz" -- sh -c ': >x.npz; exec "$@"' sh "$graphrun" new own/arrays --from=x.npz
 expect "... a folder without classes" 2 "no two folders of images" -- "$graphrun" new own/flat --from=made/image/images/circle
 expect "... with --data" 2 "two projects" -- "$graphrun" new own/both --from=semicolons.csv --data=table
 printf 'a,b\n1,2\n3\n' >broken.csv
 expect "... a broken table" 66 "broken.csv:3" -- "$graphrun" new own/broken --from=broken.csv
 printf 'a\n1\n2\n' >narrow.csv
 expect "... a table of one column" 66 "narrow.csv:1" "a column to predict" -- "$graphrun" new own/narrow --from=narrow.csv
-check "... and makes nothing" sh -c '! ls own | grep -E "^(room|nothing|lua|flat|both|broken|narrow)$"'
+check "... and makes nothing" sh -c '! ls own | grep -E "^(room|nothing|lua|arrays|flat|both|broken|narrow)$"'
 
 expect "new without a kind is a table" 0 -- "$graphrun" new plain
 check "... with the same files" sh -c 'rm -rf made/table/run made/table/model.safetensors && diff -r plain made/table'

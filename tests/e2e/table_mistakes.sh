@@ -340,6 +340,10 @@ verdict "a list without rows" 66
 expect "data inspect of a table" 2 "usage error: 'good.csv' is a table, not a configuration" \
   "hint: graphrun data inspect CONFIG.yaml data.source=table data.table.path=good.csv; .graphrun new NAME --data=table" -- "$graphrun" data inspect good.csv
 expect "... that is not there" 2 "'none.csv' is a table, not a configuration, and does not exist" -- "$graphrun" data inspect none.csv
+expect "... of a video" 2 "'clip.mp4' is a video, not a configuration, and does not exist" \
+  "hint: .*data.source=video, with a file that lists such files; .graphrun new NAME --data=video. makes" -- "$graphrun" data inspect clip.mp4
+expect "... of a manifest" 2 "'a.jsonl' is a manifest of recordings" "data.source=speech data.speech.manifest=a.jsonl; .*--data=speech" -- \
+  "$graphrun" data inspect a.jsonl
 expect "... as the hint says" 0 'width +f64 +feature' -- "$graphrun" data inspect table.yaml data.source=table data.table.path=good.csv
 expect "data inspect of a folder" 2 "'pictures/images' is a folder, not a configuration" "hint: .*data.image.path=pictures/images, if" -- \
   "$graphrun" data inspect pictures/images

@@ -14,7 +14,7 @@ static unsigned sum(const gr_video *v, const gr_video_file *f) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_file input = fuzz_file_make(data, size);
-  gr_video v = {.arena = gr_arena_create(),
+  gr_video v = {.list.arena = gr_arena_create(),
                 .spec = {.frames = 2, .height = 16, .width = 12, .gray = size % 2}};
   gr_video_file f = {.name = "input", .path = input.path};
   gr_status s = gr_video_open_file(&v, &f);
@@ -25,6 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   gr_mapping_close(&f.map);
   free(f.decoded);
   fuzz_file_close(&input);
-  gr_arena_destroy(v.arena);
+  gr_arena_destroy(v.list.arena);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "runtime/data/source.h"
 #include "runtime/data/vocab.h"
 
+// The keys of the source, and what a request's `spec` is without a configuration.
 typedef struct gr_corpus_spec {
   gr_names paths, eval;  // eval: none, the text's end is for validation
   const char *vocab;     // "bytes", or a file's path
@@ -34,7 +35,6 @@ typedef struct gr_corpus {
   bool inputs;             // each file of text[0] is a sample, without targets
 } gr_corpus;
 
-extern const gr_source_ops gr_source_corpus;
 // Reads the section data.corpus; the configuration must outlive the specification. GR_ERR_CONFIG.
 GR_MUST_USE gr_status gr_corpus_read_spec(gr_arena *, gr_conf *own, gr_corpus_spec *out);
 // Opens the files of a text, which borrows the paths. GR_ERR_DATA about `key`.

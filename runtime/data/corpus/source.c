@@ -58,10 +58,7 @@ static gr_status open_files(gr_corpus *c, gr_source_request *r) {
   if (strcmp(s->vocab, "bytes")) GR_TRY(gr_vocab_read(r->arena, s->vocab, -1, &c->vocab));
   c->inputs = r->n_inputs > 0;
   if (c->inputs) return open_inputs(c, r);
-  if (!s->paths.n)
-    return gr_hint(
-        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.corpus.path is not given"), "path"),
-        "a file of text, or a list of files");
+  GR_TRY(gr_source_need_path(r, s->paths.n));
   GR_TRY(gr_about(gr_files_there(s->paths.at, s->paths.n), "path"));
   GR_TRY(gr_about(gr_files_there(s->eval.at, s->eval.n), "eval_path"));
   GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &s->paths, "path", &c->text[0]));
@@ -69,27 +66,21 @@ static gr_status open_files(gr_corpus *c, gr_source_request *r) {
   return list_text(c, r);
 }
 
-static void close_corpus(void *self) {
+static void corpus_close(void *self) {
   gr_corpus *c = self;
   for (int i = 0; i < 2; i++) gr_corpus_close_text(&c->text[i]);
 }
 
-static gr_status open_corpus(gr_source_request *r, void **out) {
-  gr_corpus *c = GR_NEW(r->arena, gr_corpus, 1);
-  *c = (gr_corpus){0};
+static gr_status corpus_open(gr_source_request *r, void **out) {
+  gr_corpus *c = *out = GR_NEW(r->arena, gr_corpus, 1);
   if (r->conf)
     GR_TRY(gr_corpus_read_spec(r->arena, r->conf, &c->spec));
   else
     c->spec = *(const gr_corpus_spec *)r->spec;
-  gr_status s = open_files(c, r);
-  if (s)
-    close_corpus(c);
-  else
-    *out = c;
-  return s;
+  return open_files(c, r);
 }
 
-static gr_status check(const void *self) {
+static gr_status corpus_check(const void *self) {
   const gr_corpus *c = self;
   GR_TRY(gr_about(gr_corpus_check_text(&c->text[0]), c->inputs ? NULL : "path"));
   return gr_about(gr_corpus_check_text(&c->text[1]), "eval_path");
@@ -97,7 +88,7 @@ static gr_status check(const void *self) {
 
 // ---- Metadata -----------------------------------------------------------------------------------
 
-static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+static int corpus_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   int64_t context = ((const gr_corpus *)self)->spec.context;
   out[X] = (gr_field_spec){.name = "x", .dtype = GR_I32, .rank = 1, .dim = {context}};
   out[Y] = (gr_field_spec){.name = "y", .dtype = GR_I32, .rank = 1, .dim = {context}};
@@ -107,16 +98,16 @@ static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
 
 static int64_t tokens(const gr_corpus *c) { return c->vocab.n ? c->vocab.n : BYTES; }
 
-static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+static int corpus_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_corpus *c = self;
   out[0] = (gr_metadata){"vocab", tokens(c)};
   out[1] = (gr_metadata){"context", c->spec.context};
   return 2;
 }
 
-static uint32_t count(const void *self) { return ((const gr_corpus *)self)->count; }
+static uint32_t corpus_count(const void *self) { return ((const gr_corpus *)self)->count; }
 
-static gr_sample_info info(const void *self, uint32_t sample) {
+static gr_sample_info corpus_info(const void *self, uint32_t sample) {
   const gr_corpus *c = self;
   uint32_t key[4];
   gr_philox((uint64_t)c->text[0].n << 20 ^ (uint64_t)c->text[1].n, sample, 0, key);
@@ -149,8 +140,8 @@ static void fill_input(const gr_corpus *c, uint32_t sample, gr_row *row) {
   *(int32_t *)row->at[LENGTHS] = (int32_t)n;
 }
 
-static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *draw,
-                 gr_row *row) {
+static void corpus_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
+                        const gr_draw *draw, gr_row *row) {
   const gr_corpus *c = self;
   const gr_corpus_text *text;
   (void)loaded;
@@ -164,7 +155,7 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
   *(int32_t *)row->at[LENGTHS] = c->spec.context;
 }
 
-static void name_of(const void *self, uint32_t sample, gr_text *out) {
+static void corpus_name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_corpus *c = self;
   if (c->inputs)
     gr_text_put(out, c->spec.paths.at[sample]);
@@ -174,13 +165,13 @@ static void name_of(const void *self, uint32_t sample, gr_text *out) {
 
 // ---- Texts --------------------------------------------------------------------------------------
 
-static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
+static void corpus_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
   const gr_corpus *c = self;
   if (c->vocab.n) gr_vocab_decode(&c->vocab, ids, (size_t)n, out);
   for (int64_t i = 0; !c->vocab.n && i < n; i++) gr_text_putn(out, (char[]){(char)ids[i]}, 1);
 }
 
-static void inspect(const void *self, const gr_sample *samples, uint32_t n, gr_text *out) {
+static void corpus_inspect(const void *self, const gr_sample *samples, uint32_t n, gr_text *out) {
   const gr_corpus *c = self;
   (void)samples, (void)n;
   gr_text_printf(
@@ -188,17 +179,22 @@ static void inspect(const void *self, const gr_sample *samples, uint32_t n, gr_t
       (long long)(c->spec.eval.n ? c->text[1].n : c->text[0].n - c->border), (long long)tokens(c));
 }
 
-const gr_source_ops gr_source_corpus = {.name = "corpus",
-                                        .sample = "window",
-                                        .inputs = "text files",
-                                        .open = open_corpus,
-                                        .close = close_corpus,
-                                        .fields = fields,
-                                        .count = count,
-                                        .info = info,
-                                        .fill = fill,
-                                        .check = check,
-                                        .metadata = metadata,
-                                        .name_of = name_of,
-                                        .decode = decode,
-                                        .inspect = inspect};
+const gr_source_ops gr_source_corpus = {
+    .name = "corpus",
+    .sample = "window",
+    .inputs = "text files",
+    .path_key = "path",
+    .project = "text",
+    .path_hint = "a file of text, or a list of files",
+    .endings = {{".txt", "a text", .text = true}, {".md", "a text", .text = true}},
+    .open = corpus_open,
+    .close = corpus_close,
+    .fields = corpus_fields,
+    .count = corpus_count,
+    .info = corpus_info,
+    .fill = corpus_fill,
+    .check = corpus_check,
+    .metadata = corpus_metadata,
+    .name_of = corpus_name_of,
+    .decode = corpus_decode,
+    .inspect = corpus_inspect};

@@ -1,13 +1,12 @@
 // image.h - images of one size with the names of their classes: the source `image` of data
 // (source.h).
 //
-// Fields: x u8 [height, width, channels]; y i32, the class of the image; class_weight f32
-// (labels.h).
+// Field: x u8 [height, width, channels]. The classes are those of folders, or of a list.
 #pragma once
 #include "runtime/data/image/picture.h"
-#include "runtime/data/labels.h"
-#include "runtime/data/source.h"
+#include "runtime/data/listing.h"
 
+// The keys of the source, and what a request's `spec` is without a configuration.
 typedef struct gr_image_spec {
   const char *path, *eval_path;  // of a folder or a list; or NULL
   int64_t height, width;         // 0: not given
@@ -15,30 +14,12 @@ typedef struct gr_image_spec {
   int channels;  // 1, 3 or 4
 } gr_image_spec;
 
-typedef struct gr_image_file {
-  const char *name, *path;  // as it is listed, and where it is
-  int32_t label;            // its class; while they are listed, its place in the order of additions
-  gr_loc loc;               // its line, if a list has it
-  uint8_t split;            // gr_split
-  bool has_weight;
-  float weight;  // of the column weight
-} gr_image_file;
-
-typedef enum gr_image_skip { GR_IMAGE_OTHER, GR_IMAGE_SKIPS } gr_image_skip;
+typedef enum gr_image_skip { GR_IMAGE_OTHER } gr_image_skip;  // of gr_source_ops.skips
 
 typedef struct gr_image {
-  gr_arena *arena;
+  gr_listing list;  // the images, each of which is a sample
   gr_image_spec spec;
-  gr_image_file *file;
-  uint32_t count, room;
-  gr_classes classes;
-  bool inputs;  // files to predict, without labels
-  bool text;    // names of classes are texts, else integers
-  gr_skipped skipped[GR_IMAGE_SKIPS];
 } gr_image;
-
-// The functions of the source. Without a configuration, a request's `spec` is a gr_image_spec.
-extern const gr_source_ops gr_source_image;
 
 // Lists the images of the folders or lists, and numbers their classes; or the files to predict.
 // Images are not opened. GR_ERR_DATA.

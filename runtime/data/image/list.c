@@ -5,45 +5,21 @@
 #include <string.h>
 #include <strings.h>
 #include "base/port.h"
-#include "base/work.h"
-#include "runtime/data/file_list.h"
 #include "runtime/data/image/image.h"
 
-enum { MAX_DEPTH = 8, MAX_IMAGES = 1 << 30 };
-
-static gr_status add_file(gr_image *m, gr_image_file f) {
-  GR_TRY(gr_work_step(0));
-  if (m->count == m->room) {
-    if (m->count >= MAX_IMAGES)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are more than 2^30 images");
-    m->room = 2 * m->room + 256;
-    gr_image_file *more = GR_NEW(m->arena, gr_image_file, m->room);
-    if (m->count) memcpy(more, m->file, m->count * sizeof *more);
-    m->file = more;
-  }
-  m->file[m->count++] = f;
-  return GR_OK;
-}
+enum { MAX_DEPTH = 8 };
 
 // ---- Folders ------------------------------------------------------------------------------------
 
-// What is read of a folder, in the order of names.
+// A folder whose folders are classes, while it is listed in the order of names.
 typedef struct folder {
-  gr_image *image;
+  gr_listing *list;
   const gr_source_request *request;
-  bool eval;         // for validation, as data.image.eval_path
-  uint32_t first;    // image of the class
-  int32_t found;     // the class, as it was added
-  const char *root;  // of names
+  const char *root;     // which names of images are relative to
+  gr_split split;       // of all images; GR_SPLIT_BY_KEY: a hash of its name says which
+  uint32_t class_from;  // the number of the first image of the class
+  int32_t class_place;  // of the class, in the order of additions
 } folder;
-
-static bool is_image(const char *name) {
-  static const char *const ends[] = {".png", ".jpg", ".jpeg", ".ppm", ".pgm", ".npy"};
-  const char *dot = strrchr(name, '.');
-  for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
-    if (!strcasecmp(dot, ends[i])) return true;
-  return false;
-}
 
 // Hidden files, and what macOS and Windows add to folders and archives, are no images.
 static int is_shown(const struct dirent *e) {
@@ -75,20 +51,20 @@ static gr_status list_folder(gr_arena *a, const char *path, gr_names *out) {
 }
 
 static gr_status add_image(folder *f, const char *path) {
-  gr_image *m = f->image;
   const char *name = path + strlen(f->root) + 1;
-  gr_split split = f->eval ? GR_SPLIT_VALIDATION
-                   : m->spec.eval_path
-                       ? GR_SPLIT_TRAIN
+  gr_split split = f->split != GR_SPLIT_BY_KEY
+                       ? f->split
                        : gr_split_by_key(gr_hash_text(name), f->request->validation_fraction);
-  if (f->request->limit && m->count - f->first >= f->request->limit) return GR_OK;
-  return add_file(
-      m, (gr_image_file){.name = name, .path = path, .label = f->found, .split = (uint8_t)split});
+  if (f->request->limit && f->list->count - f->class_from >= f->request->limit) return GR_OK;
+  return gr_listing_add(f->list,
+                        &(gr_listed){name, path, {.split = split, .label = 1 + f->class_place}});
 }
+
+static void skip_file(const folder *f) { f->request->skipped[GR_IMAGE_OTHER]++; }
 
 // Images of a class may be in folders within its own.
 static gr_status add_folder(folder *f, const char *path, int depth) {
-  gr_arena *a = f->image->arena;
+  gr_arena *a = f->list->arena;
   gr_names names;
   if (depth > MAX_DEPTH)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is %d folders deep", path, depth),
@@ -98,10 +74,10 @@ static gr_status add_folder(folder *f, const char *path, int depth) {
     const char *inner = gr_arena_printf(a, "%s/%s", path, names.at[i]);
     if (gr_is_dir(inner))
       GR_TRY(add_folder(f, inner, depth + 1));
-    else if (is_image(names.at[i]))
+    else if (gr_source_reads(&gr_source_image, names.at[i]))
       GR_TRY(add_image(f, inner));
     else
-      f->image->skipped[GR_IMAGE_OTHER].count++;
+      skip_file(f);
   }
   return GR_OK;
 }
@@ -118,93 +94,72 @@ static gr_status no_classes(const char *path, bool images) {
 // A folder for each class. One that is empty is a class without images, which may be in the other
 // split; if they are in none, the run says so (gr_dataset_notes).
 static gr_status list_classes(folder *f) {
-  gr_image *m = f->image;
-  uint32_t before = m->count;
+  gr_listing *l = f->list;
+  uint32_t before = l->count;
   bool images = false;
   gr_names names;
-  GR_TRY(list_folder(m->arena, f->root, &names));
+  GR_TRY(list_folder(l->arena, f->root, &names));
   for (int i = 0; i < names.n; i++) {
-    const char *path = gr_arena_printf(m->arena, "%s/%s", f->root, names.at[i]);
-    images |= is_image(names.at[i]);
+    const char *path = gr_arena_printf(l->arena, "%s/%s", f->root, names.at[i]);
+    images |= gr_source_reads(&gr_source_image, names.at[i]) != NULL;
     if (!gr_is_dir(path)) {
-      m->skipped[GR_IMAGE_OTHER].count++;
+      skip_file(f);
       continue;
     }
-    f->first = m->count;
-    GR_TRY(gr_classes_add(&m->classes, m->arena, names.at[i], GR_NOWHERE, &f->found));
+    f->class_from = l->count;
+    GR_TRY(gr_classes_add(&l->classes, l->arena, names.at[i], GR_NOWHERE, &f->class_place));
     GR_TRY(add_folder(f, path, 1));
   }
-  return m->count == before ? no_classes(f->root, images) : GR_OK;
+  return l->count == before ? no_classes(f->root, images) : GR_OK;
 }
 
 // ---- Lists --------------------------------------------------------------------------------------
 
-static gr_status add_row(gr_image *m, const gr_source_request *r, const gr_file_list *l,
-                         uint32_t row, bool eval) {
-  gr_image_file f = {.name = gr_file_list_name(m->arena, l, row), .label = l->class_of[row]};
-  gr_split split;
-  f.path = gr_file_list_path(m->arena, l, f.name);
-  f.loc = gr_file_list_place(l, row);
-  GR_TRY(gr_file_list_split(l, row, gr_hash_text(f.name), r->validation_fraction, &split));
-  if (m->spec.eval_path) split = eval ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
-  f.split = (uint8_t)split;
-  GR_TRY(gr_file_list_weight(l, row, &f.has_weight, &f.weight));
-  return add_file(m, f);
-}
-
-static gr_status list_rows(gr_image *m, const gr_source_request *r, const char *path, bool eval) {
-  gr_file_list l;
-  GR_TRY(gr_file_list_open(m->arena, path, "images", "split", &l));
-  if (l.split_at >= 0 && m->spec.eval_path)
+// split: of all rows; GR_SPLIT_BY_KEY: each row says, or a hash of its name.
+static gr_status list_rows(gr_listing *l, const gr_source_request *r, const char *path,
+                           gr_split split) {
+  gr_file_list rows;
+  uint32_t before = l->count;
+  GR_TRY(gr_file_list_open(l->arena, path, l->what, "split", &rows));
+  if (rows.split_at >= 0 && split != GR_SPLIT_BY_KEY)
     return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
                                     "the column split and data.image.eval_path both say what is "
                                     "for validation"),
                             "eval_path"),
                    "give one of them");
-  GR_TRY(gr_file_list_classes(&l, m->arena, &m->classes));
-  m->text |= gr_array_is_text(&l.label);
-  for (uint32_t row = 0; row < l.csv.rows && (!r->limit || row < r->limit); row++)
-    GR_TRY(add_row(m, r, &l, row, eval));
+  GR_TRY(gr_listing_rows(l, r, &rows, r->limit));
+  for (uint32_t i = before; i < l->count && split != GR_SPLIT_BY_KEY; i++)
+    l->file[i].info.split = split;
   return GR_OK;
 }
 
 // ---- All ----------------------------------------------------------------------------------------
 
-static gr_status list_path(gr_image *m, const gr_source_request *r, const char *path, bool eval) {
-  if (!gr_is_dir(path)) return list_rows(m, r, path, eval);
+static gr_status list_path(gr_listing *l, const gr_source_request *r, const char *path,
+                           gr_split split) {
+  if (!gr_is_dir(path)) return list_rows(l, r, path, split);
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
-  folder f = {.image = m, .request = r, .eval = eval, .root = gr_arena_strndup(m->arena, path, n)};
-  m->text = true;
-  return list_classes(&f);
+  l->text = true;
+  return list_classes(&(folder){
+      .list = l, .request = r, .root = gr_arena_strndup(l->arena, path, n), .split = split});
 }
 
-static gr_status number_classes(gr_image *m, const gr_json *record) {
-  gr_names recorded = gr_names_recorded(m->arena, record, "class_names");
-  int32_t *place_of;
-  GR_TRY(gr_classes_number(&m->classes, m->arena, m->text, &recorded, &place_of));
-  for (uint32_t i = 0; i < m->count; i++) m->file[i].label = place_of[m->file[i].label];
-  if (m->classes.n > 1) return GR_OK;
+static gr_status check_several(const gr_listing *l) {
+  if (l->classes.n > 1) return GR_OK;
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "all %u images are of one class, '%s'",
-                                  m->count, m->classes.n ? m->classes.names[0] : ""),
+                                  l->count, l->classes.n ? l->classes.names[0] : ""),
                           "path"),
                  "a classifier needs images of at least two");
 }
 
-static gr_status list_inputs(gr_image *m, const gr_source_request *r) {
-  gr_names recorded = gr_names_recorded(m->arena, r->record, "class_names");
-  m->classes.names = recorded.at, m->classes.n = recorded.n;
-  for (int i = 0; i < r->n_inputs; i++)
-    GR_TRY(add_file(
-        m,
-        (gr_image_file){.name = r->inputs[i], .path = r->inputs[i], .split = GR_SPLIT_VALIDATION}));
-  return GR_OK;
-}
-
 gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
-  m->classes = gr_classes_make(m->arena);
-  if (m->inputs) return list_inputs(m, r);
-  GR_TRY(gr_about(list_path(m, r, m->spec.path, false), "path"));
-  if (m->spec.eval_path) GR_TRY(gr_about(list_path(m, r, m->spec.eval_path, true), "eval_path"));
-  return number_classes(m, r->record);
+  const char *eval_path = m->spec.eval_path;
+  if (m->list.inputs) return gr_listing_inputs(&m->list, r);
+  GR_TRY(gr_about(
+      list_path(&m->list, r, m->spec.path, eval_path ? GR_SPLIT_TRAIN : GR_SPLIT_BY_KEY), "path"));
+  if (eval_path)
+    GR_TRY(gr_about(list_path(&m->list, r, eval_path, GR_SPLIT_VALIDATION), "eval_path"));
+  GR_TRY(gr_listing_number(&m->list, r->record));
+  return check_several(&m->list);
 }

@@ -7,6 +7,7 @@
 #include "runtime/data/labels.h"
 #include "runtime/data/source.h"
 
+// The keys of the source, and what a request's `spec` is without a configuration.
 typedef struct gr_market_spec {
   const char *path;  // of the folder
   gr_names tickers, features;
@@ -38,9 +39,6 @@ typedef struct gr_market {
   double *mean, *scale, unit;
   float *close, *features, *ratio;  // the tables
 } gr_market;
-
-// The functions of the source. Without a configuration, a request's `spec` is a gr_market_spec.
-extern const gr_source_ops gr_source_market;
 
 // Reads the tickers' files and keeps the days that all have. Sets ticker, n_tickers, dates, days.
 GR_MUST_USE gr_status gr_market_read(gr_market *);

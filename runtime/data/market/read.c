@@ -155,9 +155,6 @@ static gr_status align(gr_market *m) {
 
 gr_status gr_market_read(gr_market *m) {
   gr_names names = m->spec.tickers;
-  if (!m->spec.path)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.market.path is not given"),
-                   "a folder of CSV files, one for each ticker");
   if (!names.n) GR_TRY(list_folder(m, &names));
   m->n_tickers = names.n;
   m->ticker = GR_NEW(m->arena, gr_ticker, names.n);

@@ -56,6 +56,7 @@ static gr_status compute_features(gr_market *m) {
 }
 
 static gr_status set_up(gr_market *m, const gr_source_request *r) {
+  GR_TRY(gr_source_need_path(r, m->spec.path));
   GR_TRY(gr_about(gr_market_read(m), "path"));
   if (r->limit && (uint32_t)m->days > r->limit) m->days = (int)r->limit;
   m->train_days = m->days - (int)(r->validation_fraction * m->days);
@@ -73,14 +74,13 @@ static gr_status set_up(gr_market *m, const gr_source_request *r) {
   return compute_features(m);
 }
 
-static gr_status open_market(gr_source_request *r, void **out) {
-  gr_market *m = GR_NEW(r->arena, gr_market, 1);
-  *m = (gr_market){.arena = r->arena};
+static gr_status market_open(gr_source_request *r, void **out) {
+  gr_market *m = *out = GR_NEW(r->arena, gr_market, 1);
+  m->arena = r->arena;
   if (r->conf)
     GR_TRY(read_spec(r->arena, r->conf, &m->spec));
   else
     m->spec = *(const gr_market_spec *)r->spec;
-  *out = m;
   return set_up(m, r);
 }
 
@@ -113,7 +113,7 @@ static double quantile(const gr_market *m, gr_arena *scratch) {
   return x[at < 0 ? 0 : at];
 }
 
-static gr_status fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t n) {
+static gr_status market_fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t n) {
   gr_market *m = self;
   int64_t w = width(m);
   (void)arena, (void)all, (void)n;
@@ -134,7 +134,7 @@ static gr_status fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t
 }
 
 // Format: "150 unit mean scale mean scale ..."; values are restored bit for bit.
-static void save(const void *self, gr_text *out) {
+static void market_save(const void *self, gr_text *out) {
   const gr_market *m = self;
   gr_text_printf(out, "%lld %.17g", (long long)width(m), m->unit);
   for (int64_t c = 0; c < width(m); c++)
@@ -149,7 +149,7 @@ static bool read_number(const char **at, double *out) {
   return ok;
 }
 
-static gr_status restore(void *self, const char *text) {
+static gr_status market_restore(void *self, const char *text) {
   gr_market *m = self;
   char *end;
   long long n = strtoll(text, &end, 10);
@@ -172,15 +172,15 @@ static gr_status restore(void *self, const char *text) {
 
 // ---- Samples and tables -------------------------------------------------------------------------
 
-static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+static int market_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   (void)self;
   out[0] = (gr_field_spec){.name = "day", .dtype = GR_I32};
   return 1;
 }
 
-static uint32_t count(const void *self) { return (uint32_t)((const gr_market *)self)->days; }
+static uint32_t market_count(const void *self) { return (uint32_t)((const gr_market *)self)->days; }
 
-static gr_sample_info info(const void *self, uint32_t sample) {
+static gr_sample_info market_info(const void *self, uint32_t sample) {
   const gr_market *m = self;
   return (gr_sample_info){
       .key = gr_hash_text(m->dates[sample]),
@@ -189,7 +189,7 @@ static gr_sample_info info(const void *self, uint32_t sample) {
 }
 
 // Ranks compare the prices of each day.
-static uint64_t fingerprint(const void *self, uint32_t sample, bool with_file) {
+static uint64_t market_fingerprint(const void *self, uint32_t sample, bool with_file) {
   const gr_market *m = self;
   uint64_t hash = gr_hash_text(m->dates[sample]);
   (void)with_file;
@@ -199,13 +199,13 @@ static uint64_t fingerprint(const void *self, uint32_t sample, bool with_file) {
   return hash;
 }
 
-static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *draw,
-                 gr_row *row) {
+static void market_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
+                        const gr_draw *draw, gr_row *row) {
   (void)self, (void)loaded, (void)draw;
   *(int32_t *)row->at[0] = (int32_t)sample;
 }
 
-static int tables(const void *self, gr_data_table out[GR_MAX_TABLES]) {
+static int market_tables(const void *self, gr_data_table out[GR_MAX_TABLES]) {
   const gr_market *m = self;
   int64_t days = m->days;
   out[0] = (gr_data_table){"close", {GR_F32, 2, {days, m->n_tickers}}, m->close};
@@ -214,7 +214,7 @@ static int tables(const void *self, gr_data_table out[GR_MAX_TABLES]) {
   return 3;
 }
 
-static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+static int market_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_market *m = self;
   out[0] = (gr_metadata){"tickers", m->n_tickers};
   out[1] = (gr_metadata){"features", m->spec.features.n};
@@ -223,11 +223,11 @@ static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   return 4;
 }
 
-static void name_of(const void *self, uint32_t sample, gr_text *out) {
+static void market_name_of(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, ((const gr_market *)self)->dates[sample]);
 }
 
-static void inspect(const void *self, const gr_sample *samples, uint32_t n, gr_text *out) {
+static void market_inspect(const void *self, const gr_sample *samples, uint32_t n, gr_text *out) {
   const gr_market *m = self;
   int left = 0;
   (void)samples, (void)n;
@@ -245,7 +245,7 @@ static void inspect(const void *self, const gr_sample *samples, uint32_t n, gr_t
   gr_text_printf(out, "  turbulence exceeds its limit, %g, on %d training days\n", m->unit, left);
 }
 
-static void record(const void *self, gr_text *json) {
+static void market_record(const void *self, gr_text *json) {
   const gr_market *m = self;
   gr_text_put(json, ", \"tickers\": [");
   for (int k = 0; k < m->n_tickers; k++) {
@@ -257,17 +257,19 @@ static void record(const void *self, gr_text *json) {
 
 const gr_source_ops gr_source_market = {.name = "market",
                                         .sample = "day",
-                                        .open = open_market,
-                                        .fields = fields,
-                                        .count = count,
-                                        .info = info,
-                                        .fill = fill,
-                                        .tables = tables,
-                                        .metadata = metadata,
-                                        .fit = fit,
-                                        .save = save,
-                                        .restore = restore,
-                                        .name_of = name_of,
-                                        .inspect = inspect,
-                                        .record = record,
-                                        .fingerprint = fingerprint};
+                                        .path_key = "path",
+                                        .path_hint = "a folder of CSV files, one for each ticker",
+                                        .open = market_open,
+                                        .fields = market_fields,
+                                        .count = market_count,
+                                        .info = market_info,
+                                        .fill = market_fill,
+                                        .tables = market_tables,
+                                        .metadata = market_metadata,
+                                        .fit = market_fit,
+                                        .save = market_save,
+                                        .restore = market_restore,
+                                        .name_of = market_name_of,
+                                        .inspect = market_inspect,
+                                        .record = market_record,
+                                        .fingerprint = market_fingerprint};

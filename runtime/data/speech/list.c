@@ -92,8 +92,8 @@ static gr_status make_targets(gr_speech *d, const gr_manifest *m, gr_speech_item
                            "the transcript \"%.200s\" is empty%s", u->text,
                            *u->text ? " after the text rules" : ""),
                    "take the line out, or leave out utterances with unknown symbols");
-  if (bad) d->skipped[GR_SPEECH_UNKNOWN].count++;
-  if (!bad && !item->n_targets) d->skipped[GR_SPEECH_EMPTY].count++;
+  if (bad) d->skipped[GR_SPEECH_UNKNOWN]++;
+  if (!bad && !item->n_targets) d->skipped[GR_SPEECH_EMPTY]++;
   return GR_OK;
 }
 
@@ -130,7 +130,7 @@ static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance
   s = dense || (d->most_frames && item.frames > d->most_frames) ? GR_OK : check_text(&item);
   if (s) return gr_unreadable_add(d->unreadable, (gr_loc){m->path, u->line, u->col}, log, s);
   if (dense)
-    d->skipped[GR_SPEECH_DENSE].count++;
+    d->skipped[GR_SPEECH_DENSE]++;
   else
     d->items[d->count++] = item;
   return GR_OK;
@@ -206,8 +206,8 @@ static gr_status add_input(gr_speech *d, const char *manifest, const gr_utteranc
 }
 
 static bool is_manifest(const char *path) {
-  size_t n = strlen(path), end = strlen(".jsonl");
-  return n > end && !strcmp(path + n - end, ".jsonl");
+  const gr_source_ending *e = gr_source_reads(&gr_source_speech, path);
+  return e && !e->in_lists;
 }
 
 gr_status gr_speech_list_inputs(gr_speech *d, const char *const *paths, int n) {

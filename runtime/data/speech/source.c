@@ -20,44 +20,26 @@ static gr_status check_augment(const gr_augment *a) {
                   "augment.time_share");
 }
 
-static gr_status check(const gr_speech_spec *s, bool inputs) {
-  if (!s->train && !inputs)
-    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.speech.manifest is not given"),
-                            "manifest"),
-                   "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` "
-                   "makes one from Debian's recordings");
+static gr_status check_spec(const gr_speech_spec *s) {
   GR_TRY(gr_range("max_seconds", s->max_frames, 0, GR_SPEECH_FRAMES));
   GR_TRY(gr_range("subsampling", s->subsampling, 0, GR_SPEECH_FRAMES));
   return check_augment(&s->augment);
 }
 
-static gr_status open_speech(gr_source_request *r, void **out) {
-  gr_speech *d = GR_NEW(r->arena, gr_speech, 1);
-  *d = (gr_speech){
-      .arena = r->arena,
-      .unreadable = r->unreadable,
-      .skipped = {
-          [GR_SPEECH_DENSE] = {.why = "with more text than their frames hold",
-                               .hint =
-                                   "a smaller data.speech.subsampling or data.speech.features.hop"},
-          [GR_SPEECH_UNKNOWN] =
-              {.why = "with a symbol that is not in the vocabulary",
-               .hint = "give data.speech.vocab the characters that data.speech.text leaves of "
-                       "the transcripts"},
-          [GR_SPEECH_EMPTY] = {.why = "with an empty transcript",
-                               .hint = "data.speech.text leaves nothing of the transcripts: see "
-                                       "data.speech.text.drops"}}};
+static gr_status speech_open(gr_source_request *r, void **out) {
+  gr_speech *d = *out = GR_NEW(r->arena, gr_speech, 1);
+  d->arena = r->arena, d->unreadable = r->unreadable, d->skipped = r->skipped;
   if (r->conf)
     GR_TRY(gr_speech_read_spec(r->arena, r->conf, &d->spec));
   else
     d->spec = *(const gr_speech_spec *)r->spec;
-  GR_TRY(check(&d->spec, r->n_inputs > 0));
+  GR_TRY(gr_source_need_path(r, d->spec.train));
+  GR_TRY(check_spec(&d->spec));
   if (r->n_inputs) d->spec.max_frames = 0;
   GR_TRY(gr_features_make(r->arena, &d->spec.features, &d->features));
   int32_t most = d->spec.max_frames;
   if (r->max_length && (!most || r->max_length < most)) most = r->max_length;
   d->most_frames = r->max_length = most;
-  *out = d;
   if (r->n_inputs) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
   r->place = (gr_loc){d->spec.train, 1, 1};
   return gr_speech_list(d, r->limit);
@@ -67,7 +49,7 @@ static gr_status open_speech(gr_source_request *r, void **out) {
 
 enum { X, LENGTHS, TARGETS, TARGET_LENGTHS, FIELDS };
 
-static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_speech *d = self;
   out[X] = (gr_field_spec){"x", GR_F32, 2, {GR_DIM_LENGTH, d->spec.features.mels}, false};
   out[LENGTHS] = (gr_field_spec){"lengths", GR_I32, 0, {0}, true};
@@ -76,7 +58,7 @@ static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   return FIELDS;
 }
 
-static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+static int speech_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_speech *d = self;
   const gr_vocab *v = d->spec.vocab;
   uint32_t space;
@@ -91,9 +73,9 @@ static const gr_speech_item *item_of(const void *self, uint32_t sample) {
   return ((const gr_speech *)self)->items + sample;
 }
 
-static uint32_t count(const void *self) { return ((const gr_speech *)self)->count; }
+static uint32_t speech_count(const void *self) { return ((const gr_speech *)self)->count; }
 
-static gr_sample_info info(const void *self, uint32_t sample) {
+static gr_sample_info speech_info(const void *self, uint32_t sample) {
   const gr_speech *d = self;
   const gr_speech_item *item = item_of(self, sample);
   int col = item->from->audio_col > 0 ? item->from->audio_col : 1;
@@ -105,13 +87,8 @@ static gr_sample_info info(const void *self, uint32_t sample) {
                           .loc = {item->manifest, item->from->line, col}};
 }
 
-static int32_t extent(const void *self, uint32_t sample, int field) {
+static int32_t speech_extent(const void *self, uint32_t sample, int field) {
   return field == TARGETS ? item_of(self, sample)->n_targets : 0;
-}
-
-static int skipped(const void *self, const gr_skipped **out) {
-  *out = ((const gr_speech *)self)->skipped;
-  return GR_SPEECH_SKIPS;
 }
 
 // ---- A sample -----------------------------------------------------------------------------------
@@ -155,14 +132,14 @@ static gr_status check_head(const gr_speech *d, const gr_speech_item *item, gr_a
                                 gr_feature_frames(f, gr_audio_samples_at(out, f->rate)));
 }
 
-static gr_status probe(const void *self, uint32_t sample) {
+static gr_status speech_probe(const void *self, uint32_t sample) {
   const gr_speech_item *item = item_of(self, sample);
   gr_audio_info ignored;
   return item->headed ? GR_OK : check_head(self, item, &ignored);
 }
 
 // The head is read first, so that a recording that is much too long is not read.
-static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
+static gr_status speech_load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
   const gr_speech *d = self;
   const gr_speech_item *item = item_of(self, sample);
   const gr_feature_spec *f = &d->spec.features;
@@ -176,8 +153,8 @@ static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded
   return s;
 }
 
-static void fill(const void *self, uint32_t sample, const gr_loaded *x, const gr_draw *draw,
-                 gr_row *row) {
+static void speech_fill(const void *self, uint32_t sample, const gr_loaded *x, const gr_draw *draw,
+                        gr_row *row) {
   const gr_speech *d = self;
   const gr_speech_item *item = item_of(self, sample);
   memcpy(row->at[X], x->at, x->bytes);
@@ -192,13 +169,13 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *x, const gr
 
 // ---- Summaries and identity -----------------------------------------------------------------
 
-static void name_of(const void *self, uint32_t sample, gr_text *out) {
+static void speech_name_of(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, item_of(self, sample)->from->name);
 }
-static void reference(const void *self, uint32_t sample, gr_text *out) {
+static void speech_reference(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, item_of(self, sample)->text);
 }
-static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
+static void speech_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
   gr_vocab_decode(((const gr_speech *)self)->spec.vocab, ids, (size_t)n, out);
 }
 
@@ -208,14 +185,14 @@ static int64_t size_of(const gr_speech_item *item) {
   return stat(item->from->audio, &s) ? -1 : (int64_t)s.st_size;
 }
 
-static uint64_t fingerprint(const void *self, uint32_t sample, bool with_file) {
+static uint64_t speech_fingerprint(const void *self, uint32_t sample, bool with_file) {
   const gr_speech_item *item = item_of(self, sample);
   int64_t size = with_file ? size_of(item) : 0;
   uint64_t h = gr_hash_bytes(gr_hash_text(item->from->name), &size, sizeof size);
   return gr_hash_bytes(h, item->text, strlen(item->text) + 1);
 }
 
-static void describe(const void *self, uint32_t sample, gr_text *out) {
+static void speech_describe(const void *self, uint32_t sample, gr_text *out) {
   const gr_speech_item *item = item_of(self, sample);
   int64_t size = size_of(item);
   gr_text_json(out, item->from->audio);
@@ -232,20 +209,36 @@ const gr_source_ops gr_source_speech = {
     .sample = "utterance",
     .unit = "frame",
     .inputs = "recordings (.wav), and manifests of them (.jsonl)",
-    .open = open_speech,
-    .fields = fields,
-    .count = count,
-    .info = info,
-    .extent = extent,
-    .load = load,
-    .probe = probe,
-    .fill = fill,
-    .metadata = metadata,
-    .skipped = skipped,
-    .name_of = name_of,
-    .reference = reference,
-    .decode = decode,
+    .path_key = "manifest",
+    .project = "speech",
+    .path_hint =
+        "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` makes one "
+        "from Debian's recordings",
+    .endings = {{".jsonl", "a manifest of recordings", .text = true},
+                {".wav", "a recording", .in_lists = true},
+                {".flac", "a recording", .in_lists = true}},
+    .skips = {[GR_SPEECH_DENSE] = {.why = "with more text than their frames hold",
+                                   .hint = "a smaller data.speech.subsampling or "
+                                           "data.speech.features.hop"},
+              [GR_SPEECH_UNKNOWN] = {.why = "with a symbol that is not in the vocabulary",
+                                     .hint = "give data.speech.vocab the characters that "
+                                             "data.speech.text leaves of the transcripts"},
+              [GR_SPEECH_EMPTY] = {.why = "with an empty transcript",
+                                   .hint = "data.speech.text leaves nothing of the transcripts: "
+                                           "see data.speech.text.drops"}},
+    .open = speech_open,
+    .fields = speech_fields,
+    .count = speech_count,
+    .info = speech_info,
+    .extent = speech_extent,
+    .load = speech_load,
+    .probe = speech_probe,
+    .fill = speech_fill,
+    .metadata = speech_metadata,
+    .name_of = speech_name_of,
+    .reference = speech_reference,
+    .decode = speech_decode,
     .summary = gr_speech_summary,
     .inspect = gr_speech_inspect,
-    .fingerprint = fingerprint,
-    .describe = describe};
+    .fingerprint = speech_fingerprint,
+    .describe = speech_describe};

@@ -10,6 +10,8 @@
 
 enum { GR_SPEECH_FRAMES = 1 << 24, GR_SPEECH_SECONDS = 4 * 3600 };  // of a recording, at most
 
+// The keys of the source, and what a request's `spec` is without a configuration. Its paths and its
+// vocabulary must outlive the source.
 typedef struct gr_speech_spec {
   const char *train;       // a manifest
   const char *validation;  // a manifest, or NULL: samples are split by the hash of their names
@@ -38,9 +40,8 @@ typedef struct gr_speech_item {
 typedef enum gr_speech_skip {
   GR_SPEECH_DENSE,    // more targets than CTC steps (subsampling)
   GR_SPEECH_UNKNOWN,  // a symbol not in the vocabulary
-  GR_SPEECH_EMPTY,    // an empty transcript
-  GR_SPEECH_SKIPS
-} gr_speech_skip;
+  GR_SPEECH_EMPTY     // an empty transcript
+} gr_speech_skip;     // of gr_source_ops.skips
 
 typedef struct gr_speech {
   gr_arena *arena;
@@ -50,12 +51,8 @@ typedef struct gr_speech {
   uint32_t count;
   int32_t most_frames;  // the data set skips longer ones; 0: no limit
   gr_unreadable *unreadable;
-  gr_skipped skipped[GR_SPEECH_SKIPS];
+  uint64_t *skipped;  // see gr_source_request
 } gr_speech;
-
-// The functions of the source. Without a configuration, a request's `spec` is a gr_speech_spec,
-// whose paths and vocabulary must outlive the source.
-extern const gr_source_ops gr_source_speech;
 
 // Reads the spec of the section `data`, with the vocabulary.
 GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *data, gr_speech_spec *out);

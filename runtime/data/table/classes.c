@@ -98,15 +98,8 @@ static gr_status check_several(const gr_table *t, bool text) {
 
 gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   bool classes, text;
+  if (t->inputs) return t->spec.label ? gr_classes_recall(&t->classes, t->arena, record) : GR_OK;
   gr_names recorded = gr_names_recorded(t->arena, record, "class_names");
-  if (t->inputs && !record && t->spec.label)
-    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                           "the run's data.json, which names its classes, is not there"),
-                   "every run writes it into its folder: copy the whole folder");
-  if (t->inputs) {
-    t->classes.names = recorded.at, t->classes.n = recorded.n;
-    return GR_OK;
-  }
   GR_TRY(is_class(t, &classes, &text));
   if (!classes) return GR_OK;
   t->numbered = !text;

@@ -1,14 +1,9 @@
 // columns.c - see columns.h.
 #include "runtime/data/table/columns.h"
 #include <string.h>
-#include <strings.h>
 #include "base/text.h"
 #include "runtime/data/npy.h"
-
-static bool ends_in(const char *path, const char *end) {
-  size_t n = strlen(path), m = strlen(end);
-  return n > m && !strcasecmp(path + n - m, end);
-}
+#include "runtime/data/source.h"
 
 // The file's name without folder and extension.
 static const char *stem(gr_arena *a, const char *path) {
@@ -69,17 +64,26 @@ static gr_status open_npy(gr_arena *a, const char *path, gr_columns *c, gr_mappi
   return check_rows(c, &to->values);
 }
 
+static gr_status unknown_kind(const char *path) {
+  gr_arena *a = gr_arena_create();
+  gr_text endings = gr_text_make(a);
+  gr_source_put_endings(&gr_source_table, " or ", &endings);
+  gr_status s = gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' does not say what kind of table it is", path),
+      "its name ends in %s: rename a file of text, unpack a packed one, and save a spreadsheet as "
+      "CSV",
+      endings.at);
+  gr_arena_destroy(a);
+  return s;
+}
+
 static gr_status open_kind(gr_arena *a, const char *path, const gr_csv_format *format,
                            gr_columns *c, int file) {
-  if (ends_in(path, ".npz")) return open_npz(a, path, c, &c->npz[file]);
-  if (ends_in(path, ".npy")) return open_npy(a, path, c, &c->maps[file]);
-  if (ends_in(path, ".csv") || ends_in(path, ".tsv") || ends_in(path, ".txt"))
-    return open_csv(a, path, format, c);
-  return gr_hint(
-      gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' does not say what kind of table it is", path),
-      "its name ends in .csv, .tsv, .txt, .npz or .npy: rename a file of text, unpack a packed "
-      "one, "
-      "and save a spreadsheet as CSV");
+  const gr_source_ending *e = gr_source_reads(&gr_source_table, path);
+  if (!e) return unknown_kind(path);
+  if (e->text) return open_csv(a, path, format, c);
+  return strcmp(e->ending, ".npz") ? open_npy(a, path, c, &c->maps[file])
+                                   : open_npz(a, path, c, &c->npz[file]);
 }
 
 static gr_status open_file(gr_arena *a, const char *path, const gr_csv_format *format,

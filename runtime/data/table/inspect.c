@@ -42,22 +42,10 @@ static void put_columns(const gr_table *t, const gr_table_part *p, gr_text *out)
   }
 }
 
-const gr_class_count *gr_table_count(const gr_table *t, gr_arena *a, const gr_sample *all,
-                                     uint32_t n) {
-  gr_class_count *count = GR_NEW(a, gr_class_count, t->classes.n + 1);
-  for (uint32_t i = 0; i < n; i++) count[t->samples[all[i].index].label].of[all[i].split]++;
-  return count;
-}
-
 void gr_table_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_table *t = self;
   (void)all, (void)n;
   for (int i = 0; i < t->n_parts; i++) put_columns(t, &t->part[i], out);
-}
-
-void gr_table_classes(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
-  const gr_table *t = self;
-  if (t->classes.n) gr_classes_put(&t->classes, gr_table_count(t, out->arena, all, n), out);
 }
 
 static void put_list(gr_text *out, const char *name, const double *v, int64_t n) {

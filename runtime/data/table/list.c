@@ -186,7 +186,7 @@ static gr_status add_sample(rows *r, int64_t row, int64_t n, const gr_source_req
   gr_split split = split_of_row(r, row, q->validation_fraction);
   for (int64_t i = r->part->split_of ? row : row + n - 1; i < row + n; i++)
     across |= split_of_row(r, i, q->validation_fraction) != split;
-  t->skipped[GR_TABLE_ACROSS].count += across;
+  q->skipped[GR_TABLE_ACROSS] += across;
   if (across) return GR_OK;
   gr_table_sample *s = &t->samples[t->count++];
   *s = (gr_table_sample){

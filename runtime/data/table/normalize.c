@@ -1,5 +1,4 @@
-// normalize.c - statistics of the training samples: mean, standard deviation and class weights.
-// See table.h.
+// normalize.c - statistics of the training samples: mean and standard deviation. See table.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +34,6 @@ static int64_t add_up(const gr_table *t, bool *const used[2], bool square, float
 
 gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t n) {
   gr_table *t = self;
-  if (t->classes.n && !t->inputs)
-    gr_classes_weigh(&t->classes, arena, gr_table_count(t, arena, all, n));
   if (!t->spec.normalize || t->spec.dtype != GR_F32) return GR_OK;
   int64_t each = t->spec.channels ? t->n_channels : t->width;
   t->n_statistics = each <= GR_TABLE_STATISTICS ? each : 1;

@@ -2,15 +2,12 @@
 #include <string.h>
 #include "runtime/data/table/table.h"
 
-enum { X, Y, CLASS_WEIGHT };
+enum { X, Y };
 
-static gr_status check(const gr_table_spec *s, int n_inputs) {
-  if (n_inputs > GR_TABLE_INPUTS)
+static gr_status check_spec(const gr_table_spec *s, const gr_source_request *r) {
+  if (r->n_inputs > GR_TABLE_INPUTS)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there are more than %d files", GR_TABLE_INPUTS);
-  if (!s->paths.n && !n_inputs)
-    return gr_hint(
-        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.table.path is not given"), "path"),
-        "a file of CSV, .npz or .npy; several stand side by side");
+  GR_TRY(gr_source_need_path(r, s->paths.n));
   if (s->stride && !s->window)
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                     "data.table.stride is %d, and there are no windows", s->stride),
@@ -34,22 +31,12 @@ static gr_status check_majority(const gr_table *t) {
                  "values have no majority: data.table.window_label=last");
 }
 
-static gr_status set_up(gr_table *t, gr_source_request *r) {
-  GR_TRY(check(&t->spec, r->n_inputs));
-  GR_TRY(gr_table_open_columns(t, r));
-  GR_TRY(gr_table_find_classes(t, r->record));
-  GR_TRY(check_majority(t));
-  bool csv = !t->inputs && t->part[0].columns.at[0].csv != NULL;
-  if (csv) r->place = (gr_loc){t->part[0].columns.path, 1, 1};
-  return gr_table_list(t, r);
-}
-
-static void close_table(void *self) {
+static void table_close(void *self) {
   gr_table *t = self;
   for (int i = 0; i < t->n_parts; i++) gr_columns_close(&t->part[i].columns);
 }
 
-static gr_status check_files(const void *self) {
+static gr_status table_check(const void *self) {
   const gr_table *t = self;
   for (int i = 0; i < t->n_parts; i++)
     GR_TRY(gr_about(gr_columns_check(&t->part[i].columns), t->inputs ? NULL
@@ -58,32 +45,25 @@ static gr_status check_files(const void *self) {
   return GR_OK;
 }
 
-static gr_status open_table(gr_source_request *r, void **out) {
-  gr_table *t = GR_NEW(r->arena, gr_table, 1);
-  *t = (gr_table){.arena = r->arena,
-                  .inputs = r->n_inputs > 0,
-                  .skipped = {[GR_TABLE_ACROSS] = {
-                                  .why = "windows with rows of both splits",
-                                  .hint = "a smaller data.table.window, or data.table.eval_path"}}};
+static gr_status table_open(gr_source_request *r, void **out) {
+  gr_table *t = *out = GR_NEW(r->arena, gr_table, 1);
+  t->arena = r->arena, t->inputs = r->n_inputs > 0;
   if (r->conf)
     GR_TRY(gr_table_read_spec(r->arena, r->conf, &t->spec));
   else
     t->spec = *(const gr_table_spec *)r->spec;
-  gr_status s = set_up(t, r), cut = check_files(t);
-  if (cut) {  // it is why anything else may be wrong
-    gr_status_drop(s);
-    s = cut;
-  }
-  if (s)
-    close_table(t);
-  else
-    *out = t;
-  return s;
+  GR_TRY(check_spec(&t->spec, r));
+  GR_TRY(gr_table_open_columns(t, r));
+  GR_TRY(gr_table_find_classes(t, r->record));
+  GR_TRY(check_majority(t));
+  bool csv = !t->inputs && t->part[0].columns.at[0].csv != NULL;
+  if (csv) r->place = (gr_loc){t->part[0].columns.path, 1, 1};
+  return gr_table_list(t, r);
 }
 
 // ---- Metadata ------------------------------------------------------------------------------
 
-static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+static int table_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_table *t = self;
   gr_field_spec *x = &out[X];
   *x = (gr_field_spec){.name = "x", .dtype = t->spec.dtype};
@@ -93,13 +73,17 @@ static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
     if (t->spec.window) x->dim[x->rank++] = t->spec.window;
     for (int k = 0; k < t->rank; k++) x->dim[x->rank++] = t->dim[k];
   }
-  if (!t->spec.label) return 1;
-  out[Y] = (gr_field_spec){.name = "y", .dtype = t->classes.n ? GR_I32 : GR_F32};
-  out[CLASS_WEIGHT] = (gr_field_spec){.name = "class_weight", .dtype = GR_F32};
-  return t->classes.n ? 3 : 2;
+  if (!t->spec.label || t->classes.n) return 1;
+  out[Y] = (gr_field_spec){.name = "y", .dtype = GR_F32};
+  return 2;
 }
 
-static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+static gr_classes *table_classes(void *self) {
+  gr_table *t = self;
+  return t->classes.n ? &t->classes : NULL;
+}
+
+static int table_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_table *t = self;
   bool series = t->spec.channels != GR_CHANNELS_NONE;
   int n = 0;
@@ -110,7 +94,7 @@ static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   return n;
 }
 
-static const char *advice(const void *self, const char *field) {
+static const char *table_advice(const void *self, const char *field) {
   const gr_table *t = self;
   if (strcmp(field, "y") != 0 && strcmp(field, "class_weight") != 0) return NULL;
   if (!t->spec.label) return "data.table.label=COLUMN makes that column y";
@@ -118,9 +102,9 @@ static const char *advice(const void *self, const char *field) {
   return t->numbered ? "data.table.label_is=value makes a y of f32 of these numbers" : NULL;
 }
 
-static uint32_t count(const void *self) { return ((const gr_table *)self)->count; }
+static uint32_t table_count(const void *self) { return ((const gr_table *)self)->count; }
 
-static gr_sample_info info(const void *self, uint32_t sample) {
+static gr_sample_info table_info(const void *self, uint32_t sample) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
   return (gr_sample_info){.key = s->key,
@@ -128,11 +112,6 @@ static gr_sample_info info(const void *self, uint32_t sample) {
                           .length = 1,
                           .loc = gr_columns_place(&t->part[s->part].columns, s->row),
                           .label = t->classes.n && !t->inputs ? s->label + 1 : 0};
-}
-
-static int skipped(const void *self, const gr_skipped **out) {
-  *out = ((const gr_table *)self)->skipped;
-  return GR_TABLE_SKIPS;
 }
 
 // ---- A sample -----------------------------------------------------------------------------------
@@ -162,8 +141,8 @@ static void fill_rows(const gr_table *t, const gr_table_part *p, const gr_table_
   }
 }
 
-static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *draw,
-                 gr_row *row) {
+static void table_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
+                       const gr_draw *draw, gr_row *row) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
   const gr_table_part *p = &t->part[s->part];
@@ -172,18 +151,12 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
     gr_table_series(t, p, s, row->at[X]);
   else
     fill_rows(t, p, s, row->at[X]);
-  if (!t->spec.label || t->inputs) return;
-  if (!t->classes.n) {
-    *(float *)row->at[Y] = s->value;
-    return;
-  }
-  *(int32_t *)row->at[Y] = s->label;
-  *(float *)row->at[CLASS_WEIGHT] = t->classes.weight[s->label];
+  if (t->spec.label && !t->classes.n && !t->inputs) *(float *)row->at[Y] = s->value;
 }
 
 // ---- Summaries and identity -----------------------------------------------------------------
 
-static void name_of(const void *self, uint32_t sample, gr_text *out) {
+static void table_name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
   const gr_columns *c = &t->part[s->part].columns;
@@ -199,43 +172,41 @@ static void name_of(const void *self, uint32_t sample, gr_text *out) {
     gr_text_printf(out, " channel %u", s->channel);
 }
 
-static void reference(const void *self, uint32_t sample, gr_text *out) {
+// Of a label that is a value.
+static void table_reference(const void *self, uint32_t sample, gr_text *out) {
   const gr_table *t = self;
-  const gr_table_sample *s = t->samples + sample;
-  if (t->inputs) return;
-  if (t->classes.n)
-    gr_text_put(out, t->classes.names[s->label]);
-  else if (t->spec.label)
-    gr_text_printf(out, "%.6g", (double)s->value);
+  if (t->spec.label && !t->inputs) gr_text_printf(out, "%.6g", (double)t->samples[sample].value);
 }
 
-static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
-  const gr_table *t = self;
-  gr_classes_decode(&t->classes, ids, n, out);
-}
-
-const gr_source_ops gr_source_table = {.name = "table",
-                                       .sample = "sample",
-                                       .inputs =
-                                           "CSV, .npz and .npy files with the columns of the "
-                                           "features",
-                                       .open = open_table,
-                                       .close = close_table,
-                                       .fields = fields,
-                                       .count = count,
-                                       .info = info,
-                                       .fill = fill,
-                                       .check = check_files,
-                                       .metadata = metadata,
-                                       .skipped = skipped,
-                                       .fit = gr_table_fit,
-                                       .save = gr_table_save,
-                                       .restore = gr_table_restore,
-                                       .name_of = name_of,
-                                       .reference = reference,
-                                       .decode = decode,
-                                       .inspect = gr_table_inspect,
-                                       .classes = gr_table_classes,
-                                       .notes = gr_table_notes,
-                                       .advice = advice,
-                                       .record = gr_table_record};
+const gr_source_ops gr_source_table = {
+    .name = "table",
+    .sample = "sample",
+    .inputs = "CSV, .npz and .npy files with the columns of the features",
+    .path_key = "path",
+    .project = "table",
+    .path_hint = "a file of CSV, .npz or .npy; several stand side by side",
+    .endings = {{".csv", "a table", .text = true},
+                {".tsv", "a table", .text = true},
+                {".txt", .text = true},
+                {".npz", "a file of arrays"},
+                {".npy", "an array"}},
+    .skips = {[GR_TABLE_ACROSS] = {.why = "windows with rows of both splits",
+                                   .hint = "a smaller data.table.window, or data.table.eval_path"}},
+    .open = table_open,
+    .close = table_close,
+    .fields = table_fields,
+    .count = table_count,
+    .info = table_info,
+    .classes = table_classes,
+    .fill = table_fill,
+    .check = table_check,
+    .metadata = table_metadata,
+    .fit = gr_table_fit,
+    .save = gr_table_save,
+    .restore = gr_table_restore,
+    .name_of = table_name_of,
+    .reference = table_reference,
+    .inspect = gr_table_inspect,
+    .notes = gr_table_notes,
+    .advice = table_advice,
+    .record = gr_table_record};

@@ -1,10 +1,8 @@
 // table.h - the source `table`: rows of numbers from CSV and NumPy's files, with labels.
 //
 // Fields: x, of data.table.dtype: the features of a row, or of a window of rows [window, ...], or a
-// series [moments, channels] of either. With
-// labels, y: f32, a value, or i32, the number of a class. With classes, class_weight f32: n / (k
-// n_c) for n training samples of k classes, n_c of them of this sample's class (as scikit-learn's
-// class_weight="balanced").
+// series [moments, channels] of either; with labels that are values, y f32. Other labels are
+// classes.
 #pragma once
 #include "runtime/data/labels.h"
 #include "runtime/data/table/columns.h"
@@ -27,6 +25,7 @@ enum {
   GR_TABLE_STATISTICS = 4096,
 };
 
+// The keys of the source, and what a request's `spec` is without a configuration.
 typedef struct gr_table_spec {
   gr_names paths;     // files whose columns are joined
   gr_names eval;      // the same for validation; none: rows are split by `split` or by hash
@@ -62,7 +61,7 @@ typedef struct gr_table_sample {
   uint64_t key;
 } gr_table_sample;
 
-typedef enum gr_table_skip { GR_TABLE_ACROSS, GR_TABLE_SKIPS } gr_table_skip;
+typedef enum gr_table_skip { GR_TABLE_ACROSS } gr_table_skip;  // of gr_source_ops.skips
 
 typedef struct gr_table {
   gr_arena *arena;
@@ -81,11 +80,7 @@ typedef struct gr_table {
   uint32_t count;
   double *mean, *scale;  // [n_statistics]: x becomes (x - mean) * scale
   int64_t n_statistics;  // width, or 1, or a series' channels; 0: x is not normalised
-  gr_skipped skipped[GR_TABLE_SKIPS];
 } gr_table;
-
-// The functions of the source. Without a configuration, a request's `spec` is a gr_table_spec.
-extern const gr_source_ops gr_source_table;
 
 // Reads the section data.table. GR_ERR_CONFIG at the invalid key.
 GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *own, gr_table_spec *out);
@@ -110,8 +105,6 @@ GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);
 // other columns the files for validation have; for the weights of a run which columns it does not
 // use. Nothing for arrays. See gr_source_ops.
 void gr_table_notes(const void *self, gr_text *);
-// Numbers of samples by class and split.
-const gr_class_count *gr_table_count(const gr_table *, gr_arena *, const gr_sample *, uint32_t n);
 // Writes a row's features, not normalised: [width].
 void gr_table_row(const gr_table *, const gr_table_part *, int64_t row, float *out);
 // Series (series.c). Finds the numbers of channels and moments. GR_ERR_CONFIG, GR_ERR_DATA.
@@ -127,5 +120,4 @@ gr_status gr_table_restore(void *self, const char *text);
 void gr_table_normalize(const gr_table *, float *row);
 // The report of `data inspect`, and members of data.json (inspect.c).
 void gr_table_inspect(const void *self, const gr_sample *, uint32_t n, gr_text *);
-void gr_table_classes(const void *self, const gr_sample *, uint32_t n, gr_text *);
 void gr_table_record(const void *self, gr_text *);

@@ -25,7 +25,7 @@ static gr_status check_size(gr_video *v, const gr_array *a) {
     return gr_hint(
         gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the video '%s' has %lld frame%s, a clip has %d",
                          a->file, (long long)a->dim[0], a->dim[0] == 1 ? "" : "s", v->spec.frames),
-                 v->inputs ? NULL : "frames"),
+                 v->list.inputs ? NULL : "frames"),
         "longer videos, or a smaller data.video.frames");
   if (a->dim[0] > INT32_MAX || !a->count || a->count / a->dim[0] > most / v->spec.frames)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE,
@@ -110,7 +110,7 @@ gr_status gr_video_open_file(gr_video *v, gr_video_file *f) {
   GR_TRY(gr_mapping_open(f->path, &f->map));
   bool npy = is_npy(&f->map, f->path);
   if (!npy) gr_mapping_close(&f->map);
-  gr_status s = npy ? gr_npy_parse(v->arena, f->path, "video", f->map.at, f->map.bytes, &a)
+  gr_status s = npy ? gr_npy_parse(v->list.arena, f->path, "video", f->map.at, f->map.bytes, &a)
                     : open_compressed(v, f, &a);
   s = s ? s : check_type(&a);
   s = s ? s : check_size(v, &a);

@@ -4,50 +4,30 @@
 #include "base/rng.h"
 #include "runtime/data/video/video.h"
 
-enum { X, Y, CLASS_WEIGHT };
-
 // ---- Opening ------------------------------------------------------------------------------------
 
-static gr_status read_spec(gr_conf *own, gr_video_spec *s) {
+static gr_status video_read_spec(gr_conf *section, gr_video_spec *s) {
   int64_t frames, stride;
-  *s = (gr_video_spec){0};
-  GR_TRY(gr_conf_text(own, "path", NULL, &s->path));
-  GR_TRY(gr_conf_int(own, "frames", 0, &frames));
-  GR_TRY(gr_conf_int(own, "stride", 0, &stride));
-  s->frames = (int32_t)frames, s->stride = (int32_t)stride;
-  const gr_conf *size = gr_conf_find(own, "size");
   const char *color;
-  if (size->kind == GR_CONF_INT) s->height = s->width = size->integer;
-  if (size->kind == GR_CONF_LIST) {
-    GR_TRY(gr_conf_int(own, "size[0]", 0, &s->height));
-    GR_TRY(gr_conf_int(own, "size[1]", 0, &s->width));
-  }
-  GR_TRY(gr_conf_text(own, "color", "rgb", &color));
+  *s = (gr_video_spec){0};
+  GR_TRY(gr_conf_text(section, "path", NULL, &s->path));
+  GR_TRY(gr_conf_int(section, "frames", 0, &frames));
+  GR_TRY(gr_conf_int(section, "stride", 0, &stride));
+  GR_TRY(gr_source_read_size(section, "size", &s->height, &s->width));
+  GR_TRY(gr_conf_text(section, "color", "rgb", &color));
+  s->frames = (int32_t)frames, s->stride = (int32_t)stride;
   s->gray = !strcmp(color, "gray");
   return GR_OK;
 }
 
-static gr_status check(const void *self) {
+static gr_status video_check(const void *self) {
   const gr_video *v = self;
   for (uint32_t i = 0; i < v->n_files; i++)
-    GR_TRY(gr_about(gr_mapping_check(&v->file[i].map), v->inputs ? NULL : "path"));
+    GR_TRY(gr_about(gr_mapping_check(&v->file[i].map), v->list.inputs ? NULL : "path"));
   return GR_OK;
 }
 
-static gr_status set_up(gr_video *v, gr_source_request *r) {
-  if (!v->inputs && !v->spec.path)
-    return gr_hint(
-        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.video.path is not given"), "path"),
-        "a CSV file with the columns path and label, and optionally split and frame");
-  if (v->inputs && !r->record)
-    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                           "the run's data.json, which names its classes, is not there"),
-                   "every run writes it into its folder: copy the whole folder");
-  if (!v->inputs) r->place = (gr_loc){v->spec.path, 1, 1};
-  return gr_about(gr_video_list(v, r), v->inputs ? NULL : "path");
-}
-
-static void close_video(void *self) {
+static void video_close(void *self) {
   gr_video *v = self;
   for (uint32_t i = 0; i < v->n_files; i++) {
     gr_mapping_close(&v->file[i].map);
@@ -55,45 +35,32 @@ static void close_video(void *self) {
   }
 }
 
-static gr_status open_source(gr_source_request *r, void **out) {
-  gr_video *v = GR_NEW(r->arena, gr_video, 1);
-  *v = (gr_video){
-      .arena = r->arena,
-      .inputs = r->n_inputs > 0,
-      .skipped = {[GR_VIDEO_BEYOND] = {.why = "clips that begin before or end after their video",
-                                       .hint = "a smaller data.video.frames, or other frames"}}};
+static gr_status video_open(gr_source_request *r, void **out) {
+  gr_video *v = *out = GR_NEW(r->arena, gr_video, 1);
+  v->list = gr_listing_make(r, "videos");
   if (r->conf)
-    GR_TRY(read_spec(r->conf, &v->spec));
+    GR_TRY(video_read_spec(r->conf, &v->spec));
   else
     v->spec = *(const gr_video_spec *)r->spec;
-  gr_status s = set_up(v, r), cut = check(v);
-  if (cut) {  // it is why anything else may be wrong
-    gr_status_drop(s);
-    s = cut;
-  }
-  if (s)
-    close_video(v);
-  else
-    *out = v;
-  return s;
+  GR_TRY(gr_source_need_path(r, v->spec.path));
+  if (!v->list.inputs) r->place = (gr_loc){v->spec.path, 1, 1};
+  return gr_about(gr_video_list(v, r), v->list.inputs ? NULL : "path");
 }
 
 // ---- Metadata -----------------------------------------------------------------------------------
 
-static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+static int video_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_video *v = self;
-  out[X] = (gr_field_spec){.name = "x",
+  out[0] = (gr_field_spec){.name = "x",
                            .dtype = GR_U8,
                            .rank = 4,
                            .dim = {v->spec.frames, v->height, v->width, v->channels}};
-  out[Y] = (gr_field_spec){.name = "y", .dtype = GR_I32};
-  out[CLASS_WEIGHT] = (gr_field_spec){.name = "class_weight", .dtype = GR_F32};
-  return 3;
+  return 1;
 }
 
-static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+static int video_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_video *v = self;
-  out[0] = (gr_metadata){"classes", v->classes.n};
+  out[0] = (gr_metadata){"classes", v->list.classes.n};
   out[1] = (gr_metadata){"frames", v->spec.frames};
   out[2] = (gr_metadata){"height", v->height};
   out[3] = (gr_metadata){"width", v->width};
@@ -101,66 +68,38 @@ static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   return 5;
 }
 
-static uint32_t count(const void *self) { return ((const gr_video *)self)->count; }
+static uint32_t video_count(const void *self) { return ((const gr_video *)self)->count; }
 
-static gr_sample_info info(const void *self, uint32_t sample) {
+// Of the row that lists the clip, but for the key: clips of one video differ in it.
+static gr_sample_info video_info(const void *self, uint32_t sample) {
   const gr_video *v = self;
   const gr_video_clip *c = &v->clip[sample];
-  uint32_t key[4];
-  gr_philox(v->file[c->video].key, (uint64_t)c->start << 32 | (uint32_t)c->label, 0, key);
-  return (gr_sample_info){.key = (uint64_t)key[0] << 32 | key[1],
-                          .split = (gr_split)c->split,
-                          .length = 1,
-                          .loc = {v->inputs ? NULL : v->list.csv.path, c->line, 1},
-                          .label = v->inputs ? 0 : c->label + 1,
-                          .has_weight = c->has_weight,
-                          .weight = c->weight};
-}
-
-static int skipped(const void *self, const gr_skipped **out) {
-  *out = ((const gr_video *)self)->skipped;
-  return GR_VIDEO_SKIPS;
-}
-
-static gr_status fit(void *self, gr_arena *a, const gr_sample *all, uint32_t n) {
-  gr_video *v = self;
-  if (!v->inputs) gr_classes_weigh(&v->classes, a, gr_classes_count(&v->classes, a, all, n));
-  return GR_OK;
+  gr_sample_info info = v->list.file[c->row].info;
+  uint32_t label = info.label ? (uint32_t)info.label - 1 : 0, key[4];
+  gr_philox(v->file[c->video].key, (uint64_t)c->start << 32 | label, 0, key);
+  info.key = (uint64_t)key[0] << 32 | key[1];
+  return info;
 }
 
 // ---- A sample -----------------------------------------------------------------------------------
 
-static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *draw,
-                 gr_row *row) {
+static void video_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
+                       const gr_draw *draw, gr_row *row) {
   const gr_video *v = self;
   const gr_video_clip *c = &v->clip[sample];
   size_t frame = (size_t)(v->height * v->width * v->channels);
   (void)loaded, (void)draw;
-  memcpy(row->at[X], v->file[c->video].at + c->start * frame, (size_t)v->spec.frames * frame);
-  if (v->inputs) return;
-  *(int32_t *)row->at[Y] = c->label;
-  *(float *)row->at[CLASS_WEIGHT] = v->classes.weight[c->label];
+  memcpy(row->at[0], v->file[c->video].at + c->start * frame, (size_t)v->spec.frames * frame);
 }
 
-// ---- Texts --------------------------------------------------------------------------------------
-
 // By the frame at its centre.
-static void name_of(const void *self, uint32_t sample, gr_text *out) {
+static void video_name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_video *v = self;
   const gr_video_clip *c = &v->clip[sample];
   gr_text_printf(out, "%s[%u]", v->file[c->video].name, c->start + (uint32_t)v->spec.frames / 2);
 }
 
-static void reference(const void *self, uint32_t sample, gr_text *out) {
-  const gr_video *v = self;
-  if (!v->inputs) gr_text_put(out, v->classes.names[v->clip[sample].label]);
-}
-
-static void decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
-  gr_classes_decode(&((const gr_video *)self)->classes, ids, n, out);
-}
-
-static void inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
+static void video_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_video *v = self;
   (void)all, (void)n;
   int64_t frames = 0;
@@ -170,31 +109,29 @@ static void inspect(const void *self, const gr_sample *all, uint32_t n, gr_text 
                  (long long)v->channels);
 }
 
-static void classes(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
-  const gr_video *v = self;
-  gr_classes_put(&v->classes, gr_classes_count(&v->classes, out->arena, all, n), out);
-}
-
-static void record(const void *self, gr_text *json) {
-  gr_classes_record(&((const gr_video *)self)->classes, json);
-}
-
-const gr_source_ops gr_source_video = {.name = "video",
-                                       .sample = "clip",
-                                       .inputs = "files of videos: .npy, or compressed",
-                                       .open = open_source,
-                                       .close = close_video,
-                                       .fields = fields,
-                                       .count = count,
-                                       .info = info,
-                                       .fill = fill,
-                                       .check = check,
-                                       .metadata = metadata,
-                                       .skipped = skipped,
-                                       .fit = fit,
-                                       .name_of = name_of,
-                                       .reference = reference,
-                                       .decode = decode,
-                                       .inspect = inspect,
-                                       .classes = classes,
-                                       .record = record};
+const gr_source_ops gr_source_video = {
+    .name = "video",
+    .sample = "clip",
+    .inputs = "files of videos: .npy, or compressed",
+    .path_key = "path",
+    .project = "video",
+    .path_hint = "a CSV file with the columns path and label, and optionally split and frame",
+    .endings = {{".mp4", "a video", .in_lists = true},
+                {".mkv", "a video", .in_lists = true},
+                {".avi", "a video", .in_lists = true},
+                {".mov", "a video", .in_lists = true},
+                {".webm", "a video", .in_lists = true},
+                {".npy", .in_lists = true}},
+    .skips = {[GR_VIDEO_BEYOND] = {.why = "clips that begin before or end after their video",
+                                   .hint = "a smaller data.video.frames, or other frames"}},
+    .open = video_open,
+    .close = video_close,
+    .fields = video_fields,
+    .count = video_count,
+    .info = video_info,
+    .classes = gr_listing_classes,
+    .fill = video_fill,
+    .check = video_check,
+    .metadata = video_metadata,
+    .name_of = video_name_of,
+    .inspect = video_inspect};

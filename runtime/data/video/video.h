@@ -1,13 +1,12 @@
 // video.h - clips of videos, arrays in NumPy's files or compressed: the source `video` of data
 // (source.h).
 //
-// Fields: x u8 [frames, height, width, channels]; y i32, the class of the clip's label;
-// class_weight f32 (labels.h).
+// Field: x u8 [frames, height, width, channels]. A clip has the class of its video, or of its row.
 #pragma once
-#include "runtime/data/file_list.h"
+#include "runtime/data/listing.h"
 #include "runtime/data/mapping.h"
-#include "runtime/data/source.h"
 
+// The keys of the source, and what a request's `spec` is without a configuration.
 typedef struct gr_video_spec {
   const char *path;  // of the list
   int32_t frames, stride;
@@ -22,37 +21,27 @@ typedef struct gr_video_file {
   const unsigned char *at;  // [frames, height, width, channels]; NULL: it cannot be used
   unsigned char *decoded;   // malloc: the same, of a compressed video; else NULL
   uint64_t key;             // a hash of the name
-  int line;                 // of the list: the first that names it; 0: none does
+  gr_loc loc;               // of the first row that names it; no place: it is to be predicted
   bool opened;              // or tried
 } gr_video_file;
 
 typedef struct gr_video_clip {
-  uint32_t video, start;  // the first frame
-  int32_t label;
-  int line;       // of the list
-  uint8_t split;  // gr_split
-  bool has_weight;
-  float weight;  // of the column weight
+  uint32_t row;    // of the listing: its label, split and weight
+  uint32_t video;  // the number of its file
+  uint32_t start;  // the first frame
 } gr_video_clip;
 
-typedef enum gr_video_skip { GR_VIDEO_BEYOND, GR_VIDEO_SKIPS } gr_video_skip;
+typedef enum gr_video_skip { GR_VIDEO_BEYOND } gr_video_skip;  // of gr_source_ops.skips
 
 typedef struct gr_video {
-  gr_arena *arena;
+  gr_listing list;  // rows that name videos, or the videos to predict
   gr_video_spec spec;
-  gr_file_list list;
-  gr_video_file *file;
+  gr_video_file *file;  // each video once
   uint32_t n_files;
   int64_t height, width, channels;  // of every video; 0: none is open yet
-  gr_classes classes;
   gr_video_clip *clip;
   uint32_t count, room;
-  bool inputs;  // clips are of files to predict, without labels
-  gr_skipped skipped[GR_VIDEO_SKIPS];
 } gr_video;
-
-// The functions of the source. Without a configuration, a request's `spec` is a gr_video_spec.
-extern const gr_source_ops gr_source_video;
 
 // Maps a video and checks that it is one of the size of the others, with room for a clip. Fails
 // with GR_ERR_DATA; the file is then without values.

@@ -75,8 +75,9 @@ static void folders(void) {
   static const int first[] = {0, 10, 20, 100, 110};
   classes_at("tree");
   MUST(open_images(&m, &d));
-  CHECK(d->count == 5 && of_set(d)->skipped[GR_IMAGE_OTHER].count == 1, "%u images", d->count);
-  CHECK(!strcmp(of_set(d)->file[2].name, "cat/more/c.pgm"), "%s", of_set(d)->file[2].name);
+  CHECK(d->count == 5 && d->skipped[GR_IMAGE_OTHER] == 1, "%u images", d->count);
+  CHECK(!strcmp(of_set(d)->list.file[2].name, "cat/more/c.pgm"), "%s",
+        of_set(d)->list.file[2].name);
   first_batch(d, GR_SPLIT_TRAIN, &l, &b);
   const unsigned char *x = fixture_field(b, "x", &t);
   CHECK(t.dtype == GR_U8 && t.rank == 4 && t.dim[1] == H && t.dim[2] == W && t.dim[3] == 1, "x");

@@ -114,7 +114,7 @@ static void centres(void) {
   gr_type t;
   save_video("a.npy", 5, 0);
   MUST(open_video(&v, &d));
-  CHECK(of_set(d)->skipped[GR_VIDEO_BEYOND].count == 2, "those of the first and the last frame");
+  CHECK(d->skipped[GR_VIDEO_BEYOND] == 2, "those of the first and the last frame");
   first_batch(d, GR_SPLIT_TRAIN, &l, &b);
   const int32_t *y = fixture_field(b, "y", &t);
   const float *weight = fixture_field(b, "class_weight", &t);

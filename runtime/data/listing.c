@@ -1,0 +1,87 @@
+// listing.c - see listing.h.
+#include "runtime/data/listing.h"
+#include <assert.h>
+#include <string.h>
+#include "base/work.h"
+
+enum { MAX_FILES = 1 << 30 };
+
+gr_listing gr_listing_make(const gr_source_request *r, const char *what) {
+  return (gr_listing){.arena = r->arena,
+                      .what = what,
+                      .classes = gr_classes_make(r->arena),
+                      .inputs = r->n_inputs > 0};
+}
+
+gr_status gr_listing_add(gr_listing *l, const gr_listed *file) {
+  GR_TRY(gr_work_step(0));
+  if (l->count == l->room) {
+    if (l->count >= MAX_FILES)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are more than 2^30 %s", l->what);
+    l->room = 2 * l->room + 256;
+    gr_listed *more = GR_NEW(l->arena, gr_listed, l->room);
+    if (l->count) memcpy(more, l->file, l->count * sizeof *more);
+    l->file = more;
+  }
+  l->file[l->count] = *file;
+  l->file[l->count].info.key = gr_hash_text(file->name);
+  l->file[l->count++].info.length = 1;
+  return GR_OK;
+}
+
+static gr_status add_row(gr_listing *l, const gr_source_request *r, const gr_file_list *list,
+                         uint32_t row) {
+  const char *name = gr_file_list_name(l->arena, list, row);
+  gr_listed file = {
+      .name = name,
+      .path = gr_file_list_path(l->arena, list, name),
+      .info = {.loc = gr_file_list_place(list, row), .label = 1 + list->class_of[row]}};
+  GR_TRY(
+      gr_file_list_split(list, row, gr_hash_text(name), r->validation_fraction, &file.info.split));
+  GR_TRY(gr_file_list_weight(list, row, &file.info.has_weight, &file.info.weight));
+  return gr_listing_add(l, &file);
+}
+
+gr_status gr_listing_rows(gr_listing *l, const gr_source_request *r, gr_file_list *list,
+                          uint32_t limit) {
+  GR_TRY(gr_file_list_classes(list, l->arena, &l->classes));
+  l->text |= gr_array_is_text(&list->label);
+  for (uint32_t row = 0; row < list->csv.rows && (!limit || row < limit); row++)
+    GR_TRY(add_row(l, r, list, row));
+  return GR_OK;
+}
+
+gr_status gr_listing_inputs(gr_listing *l, const gr_source_request *r) {
+  GR_TRY(gr_classes_recall(&l->classes, l->arena, r->record));
+  for (int i = 0; i < r->n_inputs; i++) {
+    const gr_listed file = {
+        .name = r->inputs[i], .path = r->inputs[i], .info.split = GR_SPLIT_VALIDATION};
+    GR_TRY(gr_listing_add(l, &file));
+  }
+  return GR_OK;
+}
+
+gr_status gr_listing_number(gr_listing *l, const gr_json *record) {
+  gr_names recorded = gr_names_recorded(l->arena, record, "class_names");
+  int32_t *number;  // by place in the order of additions
+  GR_TRY(gr_classes_number(&l->classes, l->arena, l->text, &recorded, &number));
+  for (uint32_t i = 0; i < l->count; i++) {
+    assert(l->file[i].info.label > 0);
+    l->file[i].info.label = 1 + number[l->file[i].info.label - 1];
+  }
+  return GR_OK;
+}
+
+// ---- Functions of sources -----------------------------------------------------------------------
+
+uint32_t gr_listing_count(const void *self) { return ((const gr_listing *)self)->count; }
+
+gr_sample_info gr_listing_info(const void *self, uint32_t sample) {
+  return ((const gr_listing *)self)->file[sample].info;
+}
+
+void gr_listing_name_of(const void *self, uint32_t sample, gr_text *out) {
+  gr_text_put(out, ((const gr_listing *)self)->file[sample].name);
+}
+
+gr_classes *gr_listing_classes(void *self) { return &((gr_listing *)self)->classes; }

@@ -1,0 +1,49 @@
+// source.c - what sources have in common: their keys and the endings of their files. See source.h.
+#include "runtime/data/source.h"
+#include <string.h>
+#include <strings.h>
+
+const gr_source_ending *gr_source_reads(const gr_source_ops *ops, const char *path) {
+  const char *dot = strrchr(path, '.');
+  for (const gr_source_ending *e = ops->endings; dot && e->ending; e++)
+    if (!strcasecmp(dot, e->ending)) return e;
+  return NULL;
+}
+
+const gr_source_ops *gr_source_of_file(const char *path, const gr_source_ending **ending) {
+  for (const gr_source_ops *const *ops = gr_data_sources; *ops; ops++) {
+    const gr_source_ending *e = gr_source_reads(*ops, path);
+    if (!e || !e->what) continue;
+    if (ending) *ending = e;
+    return *ops;
+  }
+  return NULL;
+}
+
+void gr_source_put_endings(const gr_source_ops *ops, const char *last, gr_text *out) {
+  for (const gr_source_ending *e = ops->endings; e->ending; e++) {
+    bool first = e == ops->endings;
+    gr_text_printf(out, "%s%s", first ? "" : e[1].ending ? ", " : last, e->ending);
+  }
+}
+
+gr_status gr_source_need_path(const gr_source_request *r, bool given) {
+  const gr_source_ops *ops = r->ops;
+  if (given || r->n_inputs) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.%s.%s is not given", ops->name,
+                                  ops->path_key),
+                          ops->path_key),
+                 "%s", ops->path_hint);
+}
+
+gr_status gr_source_read_size(gr_conf *section, const char *key, int64_t *height, int64_t *width) {
+  const gr_conf *size = gr_conf_find(section, key);
+  char item[64];
+  *height = *width = 0;
+  if (size->kind == GR_CONF_INT) *height = *width = size->integer;
+  for (int i = 0; size->kind == GR_CONF_LIST && i < 2; i++) {
+    snprintf(item, sizeof item, "%s[%d]", key, i);
+    GR_TRY(gr_conf_int(section, item, 0, i ? width : height));
+  }
+  return GR_OK;
+}
