@@ -24,12 +24,12 @@ static void make_tables(void) {
   for (int kind = 0; kind < KINDS; kind++) make_table(tables[kind], polynomials[kind]);
 }
 
-uint32_t gr_crc(gr_crc_kind kind, uint32_t from, const void *data, size_t n) {
+uint32_t gr_crc(gr_crc_kind kind, uint32_t previous, const void *data, size_t n) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, make_tables);
   const uint32_t(*table)[256] = (const uint32_t(*)[256])tables[kind];
   const unsigned char *p = data;
-  uint32_t crc = ~from;
+  uint32_t crc = ~previous;
   for (; n >= 8; p += 8, n -= 8) {
     uint32_t next = 0;
     crc ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;

@@ -59,18 +59,18 @@ static struct gr_error no_memory = {.code = GR_ERR_LAUNCH,
                                     .text = "no memory left, not even to report an error"};
 
 // Without memory for the file's name the error has no place.
-static void set_place(struct gr_error *e, gr_loc at) {
-  char *file = at.file ? strdup(at.file) : NULL;
+static void set_place(struct gr_error *e, gr_loc loc) {
+  char *file = loc.file ? strdup(loc.file) : NULL;
   free(e->file);
   e->file = file;
-  e->loc = file ? (gr_loc){file, at.line, at.col} : GR_NOWHERE;
+  e->loc = file ? (gr_loc){file, loc.line, loc.col} : GR_NOWHERE;
 }
 
-gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc at, const char *fmt, ...) {
+gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc loc, const char *fmt, ...) {
   gr_status s = calloc(1, sizeof *s);
   if (!s) return &no_memory;
   s->code = code, s->cfile = cfile, s->cline = cline;
-  set_place(s, at);
+  set_place(s, loc);
   va_list ap;
   va_start(ap, fmt);
   append(s->text, sizeof s->text, fmt, ap);
@@ -78,10 +78,10 @@ gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc at, const 
   return s;
 }
 
-gr_status gr_note(gr_status s, gr_loc at, const char *fmt, ...) {
+gr_status gr_note(gr_status s, gr_loc loc, const char *fmt, ...) {
   if (!s || s == &no_memory) return s;
   appendf(s->notes, sizeof s->notes, "  ");
-  if (at.file) appendf(s->notes, sizeof s->notes, "%s:%d:%d: ", at.file, at.line, at.col);
+  if (loc.file) appendf(s->notes, sizeof s->notes, "%s:%d:%d: ", loc.file, loc.line, loc.col);
   va_list ap;
   va_start(ap, fmt);
   append(s->notes, sizeof s->notes, fmt, ap);
@@ -105,9 +105,9 @@ gr_status gr_about(gr_status s, const char *settings) {
   return s;
 }
 
-gr_status gr_place(gr_status s, gr_loc at) {
+gr_status gr_place(gr_status s, gr_loc loc) {
   for (struct gr_error *e = s; e && e != &no_memory; e = e->next)
-    if (!e->loc.file) set_place(e, at);
+    if (!e->loc.file) set_place(e, loc);
   return s;
 }
 

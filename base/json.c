@@ -13,7 +13,7 @@ enum { MAX_DEPTH = 32, FEW = 16, MAX_VALUES = 4000000 };
 
 typedef struct reader {
   gr_arena *arena;
-  const char *start, *at, *end;
+  const char *start, *cursor, *end;
   const char *why;
   int depth, values;
 } reader;
@@ -26,21 +26,22 @@ static bool fail(reader *r, const char *why) {
 }
 
 static void spaces(reader *r) {
-  while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r'))
-    r->at++;
+  while (r->cursor < r->end &&
+         (*r->cursor == ' ' || *r->cursor == '\n' || *r->cursor == '\t' || *r->cursor == '\r'))
+    r->cursor++;
 }
 
 static bool word(reader *r, const char *w) {
   size_t n = strlen(w);
-  if ((size_t)(r->end - r->at) < n || memcmp(r->at, w, n)) return false;
-  r->at += n;
+  if ((size_t)(r->end - r->cursor) < n || memcmp(r->cursor, w, n)) return false;
+  r->cursor += n;
   return true;
 }
 
 static bool hex4(reader *r, uint32_t *out) {
   *out = 0;
-  for (int i = 0; i < 4; i++, r->at++) {
-    unsigned char c = r->at < r->end ? (unsigned char)*r->at : 0;
+  for (int i = 0; i < 4; i++, r->cursor++) {
+    unsigned char c = r->cursor < r->end ? (unsigned char)*r->cursor : 0;
     if (!isxdigit(c)) return fail(r, "expected four hexadecimal digits");
     *out = *out * 16 + (uint32_t)(isdigit(c) ? c - '0' : (c | 32) - 'a' + 10);
   }
@@ -64,35 +65,35 @@ static bool unicode(reader *r, gr_text *t) {
 }
 
 static bool escape(reader *r, gr_text *t) {
-  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  char c = r->at < r->end ? *r->at : 0;
-  const char *p = c ? strchr(from, c) : NULL;
-  r->at += c == 'u' || p;
+  static const char codes[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
+  char c = r->cursor < r->end ? *r->cursor : 0;
+  const char *p = c ? strchr(codes, c) : NULL;
+  r->cursor += c == 'u' || p;
   if (c == 'u') return unicode(r, t);
   if (!p) return fail(r, "expected one of \"\\/bfnrtu after a backslash");
-  gr_text_putn(t, to + (p - from), 1);
+  gr_text_putn(t, characters + (p - codes), 1);
   return true;
 }
 
 static bool text(reader *r, const char **out) {
   gr_text t = gr_text_make(r->arena);
-  r->at++;  // the quote
-  while (r->at < r->end && *r->at != '"') {
-    unsigned char c = (unsigned char)*r->at;
-    int n = gr_utf8_len(r->at);
+  r->cursor++;  // the quote
+  while (r->cursor < r->end && *r->cursor != '"') {
+    unsigned char c = (unsigned char)*r->cursor;
+    int n = gr_utf8_len(r->cursor);
     if (c < 32) return fail(r, "expected text with its control characters escaped");
-    if (!n || n > r->end - r->at) return fail(r, "expected UTF-8 text");
+    if (!n || n > r->end - r->cursor) return fail(r, "expected UTF-8 text");
     if (c != '\\') {
-      gr_text_putn(&t, r->at, (size_t)n);
-      r->at += n;
+      gr_text_putn(&t, r->cursor, (size_t)n);
+      r->cursor += n;
     } else {
-      r->at++;
+      r->cursor++;
       if (!escape(r, &t)) return false;
     }
   }
-  if (r->at >= r->end) return fail(r, "expected '\"' at the end of the text");
-  r->at++;
-  *out = t.at;
+  if (r->cursor >= r->end) return fail(r, "expected '\"' at the end of the text");
+  r->cursor++;
+  *out = t.chars;
   return true;
 }
 
@@ -104,34 +105,34 @@ static const char *digits(const char *p) {
 // The end of the number at p, or NULL if it is malformed. The final NUL stops every loop.
 static const char *number_end(const char *p, bool *whole) {
   p += *p == '-';
-  const char *from = p;
+  const char *digit = p;
   p = digits(p);
-  if (p == from || (*from == '0' && p - from > 1)) return NULL;
+  if (p == digit || (*digit == '0' && p - digit > 1)) return NULL;
   *whole = true;
   if (*p == '.') {
     *whole = false;
-    from = ++p;
-    if ((p = digits(p)) == from) return NULL;
+    digit = ++p;
+    if ((p = digits(p)) == digit) return NULL;
   }
   if (*p == 'e' || *p == 'E') {
     *whole = false;
     p++;
     p += *p == '-' || *p == '+';
-    from = p;
-    if ((p = digits(p)) == from) return NULL;
+    digit = p;
+    if ((p = digits(p)) == digit) return NULL;
   }
   return p;
 }
 
 static bool number(reader *r, gr_json *out) {
   bool whole = false;
-  const char *end = number_end(r->at, &whole);
-  if (!end || end > r->end || end - r->at > 400) return fail(r, "expected a value");
+  const char *end = number_end(r->cursor, &whole);
+  if (!end || end > r->end || end - r->cursor > 400) return fail(r, "expected a value");
   errno = 0;
-  out->i = whole ? strtoll(r->at, NULL, 10) : 0;
+  out->i = whole ? strtoll(r->cursor, NULL, 10) : 0;
   out->kind = whole && !errno ? GR_JSON_INT : GR_JSON_FLOAT;
-  out->f = strtod(r->at, NULL);
-  r->at = end;
+  out->f = strtod(r->cursor, NULL);
+  r->cursor = end;
   return true;
 }
 
@@ -163,11 +164,11 @@ static bool is_repeated(reader *r, const gr_json *of, const gr_json *member, gr_
 }
 
 static bool name(reader *r, const gr_json *of, gr_json *member, gr_map *names) {
-  if (r->at >= r->end || *r->at != '"') return fail(r, "expected a name in double quotes");
-  const char *from = r->at;
+  if (r->cursor >= r->end || *r->cursor != '"') return fail(r, "expected a name in double quotes");
+  const char *start = r->cursor;
   if (!text(r, &member->name)) return false;
   if (is_repeated(r, of, member, names)) {
-    r->at = from;
+    r->cursor = start;
     return fail(r, "expected a name that the object does not have yet");
   }
   spaces(r);
@@ -180,7 +181,7 @@ static bool children(reader *r, gr_json *out, const char *close) {
   gr_json *last = NULL;
   gr_map names = {0};
   if (++r->depth > MAX_DEPTH) return fail(r, "expected at most 32 nested values");
-  r->at++;
+  r->cursor++;
   spaces(r);
   while (!(out->n == 0 && word(r, close))) {
     gr_json *v = child(r, out, &last);
@@ -242,8 +243,8 @@ static bool string(reader *r, gr_json *out) {
 }
 
 static bool value(reader *r, gr_json *out) {
-  char c = r->at < r->end ? *r->at : 0;
-  out->at = (int)(r->at - r->start);
+  char c = r->cursor < r->end ? *r->cursor : 0;
+  out->offset = (int)(r->cursor - r->start);
   if (c == '{' || c == '[') {
     out->kind = c == '{' ? GR_JSON_OBJECT : GR_JSON_ARRAY;
     return children(r, out, c == '{' ? "}" : "]");
@@ -254,26 +255,26 @@ static bool value(reader *r, gr_json *out) {
 
 static void place(const reader *r, gr_json_error *why) {
   *why = (gr_json_error){.line = 1, .col = 1, .why = r->why};
-  for (const char *p = r->start; p < r->at && p < r->end; p++) {
+  for (const char *p = r->start; p < r->cursor && p < r->end; p++) {
     why->col = *p == '\n' ? 1 : why->col + 1;
     why->line += *p == '\n';
   }
-  int n = r->at < r->end ? gr_utf8_len(r->at) : 0;
-  if (r->at >= r->end)
+  int n = r->cursor < r->end ? gr_utf8_len(r->cursor) : 0;
+  if (r->cursor >= r->end)
     snprintf(why->found, sizeof why->found, "the end");
-  else if (n && n <= r->end - r->at && (unsigned char)*r->at >= 32)
-    snprintf(why->found, sizeof why->found, "'%.*s'", n, r->at);
+  else if (n && n <= r->end - r->cursor && (unsigned char)*r->cursor >= 32)
+    snprintf(why->found, sizeof why->found, "'%.*s'", n, r->cursor);
   else
-    snprintf(why->found, sizeof why->found, "the byte 0x%02x", (unsigned char)*r->at);
+    snprintf(why->found, sizeof why->found, "the byte 0x%02x", (unsigned char)*r->cursor);
 }
 
 bool gr_json_read(gr_arena *a, const char *s, size_t len, const gr_json **out, gr_json_error *why) {
-  reader r = {.arena = a, .start = s, .at = s, .end = s + len};
+  reader r = {.arena = a, .start = s, .cursor = s, .end = s + len};
   gr_json *v = GR_NEW(a, gr_json, 1);
   spaces(&r);
   bool ok = value(&r, v);
   if (ok) spaces(&r);
-  if (ok && r.at != r.end) ok = fail(&r, "expected nothing after the value");
+  if (ok && r.cursor != r.end) ok = fail(&r, "expected nothing after the value");
   if (!ok) place(&r, why);
   *out = ok ? v : NULL;
   return ok;

@@ -24,7 +24,7 @@ typedef struct gr_json {
   const char *name;  // if it is a member of an object, else NULL
   const struct gr_json *first, *next;
   int n;
-  int at;  // of its first byte, from the start of the text
+  int offset;  // of its first byte, from the start of the text
 } gr_json;
 
 typedef struct gr_json_error {

@@ -17,9 +17,9 @@ static struct {
 } state = {.least = GR_INFO, .ranks = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 gr_level gr_log_least(gr_level least) {
-  gr_level was = state.least;
+  gr_level previous = state.least;
   state.least = least;
-  return was;
+  return previous;
 }
 
 void gr_log_open(gr_level least, int rank, int ranks) {

@@ -15,9 +15,9 @@ static bool is_at(const gr_map *m, uint32_t i, const char *key, uint32_t hash) {
 
 // The slot of the key, or the empty one where it would go.
 static uint32_t slot_of(const gr_map *m, const char *key, uint32_t hash) {
-  uint32_t mask = m->n_slots - 1, at = hash & mask;
-  while (m->slots[at] && !is_at(m, m->slots[at] - 1, key, hash)) at = (at + 1) & mask;
-  return at;
+  uint32_t mask = m->n_slots - 1, slot = hash & mask;
+  while (m->slots[slot] && !is_at(m, m->slots[slot] - 1, key, hash)) slot = (slot + 1) & mask;
+  return slot;
 }
 
 bool gr_map_find(const gr_map *m, const char *key, uint32_t *out) {
@@ -42,10 +42,10 @@ static void grow(gr_map *m) {
 
 void gr_map_put(gr_map *m, const char *key, uint32_t value) {
   if (m->n == m->cap) grow(m);
-  uint32_t hash = hash_of(key), at = slot_of(m, key, hash);
-  if (!m->slots[at]) {
+  uint32_t hash = hash_of(key), slot = slot_of(m, key, hash);
+  if (!m->slots[slot]) {
     m->keys[m->n] = key, m->hashes[m->n] = hash;
-    m->slots[at] = ++m->n;
+    m->slots[slot] = ++m->n;
   }
-  m->values[m->slots[at] - 1] = value;
+  m->values[m->slots[slot] - 1] = value;
 }

@@ -138,11 +138,11 @@ static void path_of(const char *dir, const char *name, char out[PATH_MAX]) {
 
 // A file without a name needs /proc to get one.
 static int open_unnamed(const gr_output *o) {
-  char own[64];
+  char link[64];
   int fd =
       passes("unnamed", o->path) ? openat(o->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
-  snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
-  if (fd < 0 || !access(own, F_OK)) return fd;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (fd < 0 || !access(link, F_OK)) return fd;
   close(fd);
   return -1;
 }
@@ -226,9 +226,9 @@ static bool is_trusted(const char *path, const struct stat *link) {
 // Finds the regular file to replace, in `real`, or opens what is written through.
 static gr_status open_target(gr_output *o, const char *path, char real[PATH_MAX]) {
   struct stat st;
-  int own = own_descriptor(path);
+  int opened = own_descriptor(path);
   snprintf(real, PATH_MAX, "%s", path);
-  if (own >= 0) return write_through(o, fcntl(own, F_DUPFD_CLOEXEC, 3));
+  if (opened >= 0) return write_through(o, fcntl(opened, F_DUPFD_CLOEXEC, 3));
   if (lstat(path, &st)) return GR_OK;  // a new file
   if (S_ISLNK(st.st_mode)) {
     if (!is_trusted(path, &st)) return cannot(path, "it is another user's symbolic link");
@@ -290,13 +290,13 @@ int gr_output_fd(gr_output *o) { return o->fd; }
 static bool sync_all(int fd) { return !fsync(fd) || errno == EINVAL || errno == ENOTSUP; }
 
 static bool give_name(gr_output *o) {
-  char own[64];
+  char link[64];
   int made = -1;
   if (*o->temporary) return true;
-  snprintf(own, sizeof own, "/proc/self/fd/%d", o->fd);
+  snprintf(link, sizeof link, "/proc/self/fd/%d", o->fd);
   for (int i = 0; made && i < MAX_TRIES && (!i || errno == EEXIST); i++) {
     make_name(o);
-    made = passes("name", o->path) ? linkat(AT_FDCWD, own, o->dir, o->temporary, AT_SYMLINK_FOLLOW)
+    made = passes("name", o->path) ? linkat(AT_FDCWD, link, o->dir, o->temporary, AT_SYMLINK_FOLLOW)
                                    : -1;
   }
   if (made) *o->temporary = 0;

@@ -99,7 +99,7 @@ gr_memory gr_memory_now(void) {
   size_t kb;
   FILE *f = fopen("/proc/self/status", "re");
   while (f && fgets(line, sizeof line, f)) {
-    if (sscanf(line, "RssAnon: %zu", &kb) == 1) m.own = kb << 10;
+    if (sscanf(line, "RssAnon: %zu", &kb) == 1) m.anonymous = kb << 10;
     if (sscanf(line, "RssFile: %zu", &kb) == 1) m.files = kb << 10;
     if (sscanf(line, "RssShmem: %zu", &kb) == 1) m.shared = kb << 10;
   }

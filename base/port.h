@@ -25,7 +25,7 @@ size_t gr_resident_bytes(void);  // peak resident memory of this process
 // Resident memory now, in bytes: private to this process, pages of files (program and libraries),
 // and memory shared with other processes. Zeros if the system does not report them.
 typedef struct gr_memory {
-  size_t own, files, shared;
+  size_t anonymous, files, shared;
 } gr_memory;
 gr_memory gr_memory_now(void);
 // The machine: its name, system and processor as texts ("" where unknown), its memory in bytes.

@@ -36,14 +36,14 @@ void gr_proto_double(gr_text *t, int field, double v) {
   put_little(t, bits, 8);
 }
 
-void gr_proto_bytes(gr_text *t, int field, const void *at, size_t bytes) {
+void gr_proto_bytes(gr_text *t, int field, const void *data, size_t bytes) {
   put_tag(t, field, LENGTH);
   gr_proto_varint(t, bytes);
-  gr_text_putn(t, at, bytes);
+  gr_text_putn(t, data, bytes);
 }
 
 void gr_proto_text(gr_text *t, int field, const char *s) { gr_proto_bytes(t, field, s, strlen(s)); }
 
 void gr_proto_message(gr_text *t, int field, const gr_text *m) {
-  gr_proto_bytes(t, field, m->at, m->len);
+  gr_proto_bytes(t, field, m->chars, m->len);
 }

@@ -64,7 +64,7 @@ static inline void philox_lanes(const lanes key[ROUNDS][2], lanes c[4]) {
   }
 }
 
-void gr_rng_blocks(const gr_rng *r, uint64_t from, int64_t blocks, uint32_t *out) {
+void gr_rng_blocks(const gr_rng *r, uint64_t first_block, int64_t blocks, uint32_t *out) {
   uint64_t key = gr_rng_key(r);
   lanes keys[ROUNDS][2];
   for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -73,7 +73,7 @@ void gr_rng_blocks(const gr_rng *r, uint64_t from, int64_t blocks, uint32_t *out
   }
   int64_t b = 0;
   for (; b + LANES <= blocks; b += LANES) {
-    lanes block = all(from + (uint64_t)b) + (lanes){0, 1, 2, 3};
+    lanes block = all(first_block + (uint64_t)b) + (lanes){0, 1, 2, 3};
     lanes c[4] = {block, block >> 32, all(r->step), all(r->step >> 32)};
     philox_lanes(keys, c);
     lanes first = (c[0] & UINT32_MAX) | c[1] << 32, last = (c[2] & UINT32_MAX) | c[3] << 32;
@@ -82,7 +82,7 @@ void gr_rng_blocks(const gr_rng *r, uint64_t from, int64_t blocks, uint32_t *out
       memcpy(out + 4 * (b + i), four, sizeof four);
     }
   }
-  for (; b < blocks; b++) gr_philox(key, from + (uint64_t)b, r->step, out + 4 * b);
+  for (; b < blocks; b++) gr_philox(key, first_block + (uint64_t)b, r->step, out + 4 * b);
 }
 
 uint32_t gr_rng_u32(const gr_rng *r, uint64_t index) {
@@ -112,21 +112,21 @@ double gr_rng_normal(const gr_rng *r, uint64_t index) {
 
 enum { BLOCKS = 64 };  // computed per call of gr_rng_blocks
 
-void gr_rng_uniforms(const gr_rng *r, uint64_t from, int64_t n, double *out) {
+void gr_rng_uniforms(const gr_rng *r, uint64_t first, int64_t n, double *out) {
   uint32_t w[4 * BLOCKS];
-  int64_t skip = (int64_t)(from % 4), got;
-  for (uint64_t block = from / 4; n > 0; block += BLOCKS, skip = 0, out += got, n -= got) {
+  int64_t skip = (int64_t)(first % 4), got;
+  for (uint64_t block = first / 4; n > 0; block += BLOCKS, skip = 0, out += got, n -= got) {
     got = n < 4 * BLOCKS - skip ? n : 4 * BLOCKS - skip;
     gr_rng_blocks(r, block, (skip + got + 3) / 4, w);
     for (int64_t i = 0; i < got; i++) out[i] = w[skip + i] * (1.0 / 4294967296.0);
   }
 }
 
-void gr_rng_normals(const gr_rng *r, uint64_t from, int64_t n, double *out) {
+void gr_rng_normals(const gr_rng *r, uint64_t first, int64_t n, double *out) {
   uint32_t w[4 * BLOCKS];
   double x[2 * BLOCKS];
-  int64_t skip = (int64_t)(from % 2), got;
-  for (uint64_t block = from / 2; n > 0; block += BLOCKS, skip = 0, out += got, n -= got) {
+  int64_t skip = (int64_t)(first % 2), got;
+  for (uint64_t block = first / 2; n > 0; block += BLOCKS, skip = 0, out += got, n -= got) {
     got = n < 2 * BLOCKS - skip ? n : 2 * BLOCKS - skip;
     int64_t blocks = (skip + got + 1) / 2;
     gr_rng_blocks(r, block, blocks, w);

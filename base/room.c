@@ -9,14 +9,14 @@ enum { MAX_PATH = 4096 };
 
 typedef struct rooms {
   const char *root;
-  gr_room *at;
+  gr_room *list;
   int n;
 } rooms;
 
-static void GR_PRINTF(4, 5) add(rooms *r, double bytes, bool own, const char *by, ...) {
+static void GR_PRINTF(4, 5) add(rooms *r, double bytes, bool per_process, const char *by, ...) {
   if (r->n == GR_MAX_ROOMS) return;
-  gr_room *room = &r->at[r->n++];
-  *room = (gr_room){.bytes = bytes, .own = own};
+  gr_room *room = &r->list[r->n++];
+  *room = (gr_room){.bytes = bytes, .per_process = per_process};
   va_list ap;
   va_start(ap, by);
   vsnprintf(room->by, sizeof room->by, by, ap);
@@ -43,9 +43,9 @@ static bool find_number(FILE *f, const char *name, double *out) {
   while (fgets(line, sizeof line, f)) {
     if (strncmp(line, name, n) != 0 || !(line[n] == ':' || isspace((unsigned char)line[n])))
       continue;
-    char *from = line + n + (line[n] == ':'), *end;
-    *out = strtod(from, &end);
-    return end > from;
+    char *start = line + n + (line[n] == ':'), *end;
+    *out = strtod(start, &end);
+    return end > start;
   }
   return false;
 }
@@ -185,16 +185,16 @@ static void read_cgroups(rooms *r) {
 // ---- All ----------------------------------------------------------------------------------------
 
 int gr_room_read(const char *root, gr_room out[GR_MAX_ROOMS]) {
-  rooms r = {.root = root, .at = out};
+  rooms r = {.root = root, .list = out};
   read_machine(&r);
   read_process(&r);
   read_cgroups(&r);
   return r.n;
 }
 
-const gr_room *gr_room_least(const gr_room *all, int n, bool own) {
+const gr_room *gr_room_least(const gr_room *all, int n, bool per_process) {
   const gr_room *least = NULL;
   for (const gr_room *r = all; r < all + n; r++)
-    if (r->own == own && (!least || r->bytes < least->bytes)) least = r;
+    if (r->per_process == per_process && (!least || r->bytes < least->bytes)) least = r;
   return least;
 }

@@ -8,9 +8,9 @@
 #include "base/status.h"
 
 typedef struct gr_room {
-  double bytes;  // that are free; may be negative
-  bool own;      // a limit on this process alone, not on all of the machine
-  char by[160];  // what limits it: "this machine", "the control group /a", "`ulimit -v`"
+  double bytes;      // that are free; may be negative
+  bool per_process;  // a limit on this process alone, not on all of the machine
+  char by[160];      // what limits it: "this machine", "the control group /a", "`ulimit -v`"
 } gr_room;
 enum { GR_MAX_ROOMS = 40 };
 
@@ -18,4 +18,4 @@ enum { GR_MAX_ROOMS = 40 };
 // folder that has proc and sys, "" for this machine's.
 int gr_room_read(const char *root, gr_room out[GR_MAX_ROOMS]);
 // The least of them that counts for this process alone, or for all on the machine; NULL: none.
-const gr_room *gr_room_least(const gr_room *, int n, bool own);
+const gr_room *gr_room_least(const gr_room *, int n, bool per_process);

@@ -27,37 +27,37 @@ static size_t start_of_char(const char *line, size_t offset) {
   return offset;
 }
 
-// at.col counts characters, not bytes. A long line is cut to the part around the column.
-static void print_line(FILE *f, const char *line, size_t len, gr_loc at) {
+// loc.col counts characters, not bytes. A long line is cut to the part around the column.
+static void print_line(FILE *f, const char *line, size_t len, gr_loc loc) {
   enum { MOST = 160, BEFORE = 60 };
   if (len && line[len - 1] == '\r') len--;
-  size_t caret = 0, from = 0, to = len;
+  size_t caret = 0, begin = 0, end = len;
   for (int col = 1; caret < len; caret++)
-    if (starts_char(line[caret]) && col++ >= at.col) break;
-  if (len > MOST && caret > BEFORE) from = caret - BEFORE;
-  from = start_of_char(line, from);
-  if (to - from > MOST) to = start_of_char(line, from + MOST);
-  fprintf(f, "%5d | %s", at.line, from ? "..." : "");
-  gr_print_line(f, line + from, to - from);
-  fprintf(f, "%s\n      | %s", to < len ? "..." : "", from ? "   " : "");
-  put_blanks(f, line + from, caret - from);
+    if (starts_char(line[caret]) && col++ >= loc.col) break;
+  if (len > MOST && caret > BEFORE) begin = caret - BEFORE;
+  begin = start_of_char(line, begin);
+  if (end - begin > MOST) end = start_of_char(line, begin + MOST);
+  fprintf(f, "%5d | %s", loc.line, begin ? "..." : "");
+  gr_print_line(f, line + begin, end - begin);
+  fprintf(f, "%s\n      | %s", end < len ? "..." : "", begin ? "   " : "");
+  put_blanks(f, line + begin, caret - begin);
   fputs("^\n", f);
 }
 
-static void print_from_text(FILE *f, const char *text, gr_loc at) {
+static void print_from_text(FILE *f, const char *text, gr_loc loc) {
   for (int l = 1; *text; l++) {
     size_t len = strcspn(text, "\n");
-    if (l == at.line) {
-      print_line(f, text, len, at);
+    if (l == loc.line) {
+      print_line(f, text, len, loc);
       return;
     }
     text += len + (text[len] == '\n');
   }
 }
 
-static void print_from_file(FILE *f, gr_loc at) {
+static void print_from_file(FILE *f, gr_loc loc) {
   FILE *in;
-  gr_status s = gr_file_stream(at.file, GR_ERR_IO, &in);
+  gr_status s = gr_file_stream(loc.file, GR_ERR_IO, &in);
   if (s) {
     gr_status_drop(s);
     return;
@@ -65,19 +65,19 @@ static void print_from_file(FILE *f, gr_loc at) {
   char *line = NULL;
   size_t cap = 0;
   ssize_t len = 0;
-  for (int l = 1; (len = getline(&line, &cap, in)) >= 0 && l < at.line;) l++;
-  if (len > 0) print_line(f, line, (size_t)len - (line[len - 1] == '\n'), at);
+  for (int l = 1; (len = getline(&line, &cap, in)) >= 0 && l < loc.line;) l++;
+  if (len > 0) print_line(f, line, (size_t)len - (line[len - 1] == '\n'), loc);
   free(line);
   fclose(in);
 }
 
-static void print_source(FILE *f, gr_loc at) {
+static void print_source(FILE *f, gr_loc loc) {
   for (int i = 0; i < gr_n_sources_known; i++)
-    if (!strcmp(gr_sources_known[i].file, at.file)) {
-      print_from_text(f, gr_sources_known[i].text, at);
+    if (!strcmp(gr_sources_known[i].file, loc.file)) {
+      print_from_text(f, gr_sources_known[i].text, loc);
       return;
     }
-  print_from_file(f, at);
+  print_from_file(f, loc);
 }
 
 void gr_status_print(FILE *f, gr_status s) {

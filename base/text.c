@@ -10,17 +10,17 @@
 
 gr_text gr_text_make(gr_arena *a) {
   gr_text t = {.arena = a, .cap = 64};
-  t.at = gr_arena_alloc(a, t.cap);
+  t.chars = gr_arena_alloc(a, t.cap);
   return t;
 }
 
 void gr_text_putn(gr_text *t, const char *s, size_t len) {
   if (t->len + len + 1 > t->cap) {
     while (t->len + len + 1 > t->cap) t->cap *= 2;
-    t->at = memcpy(gr_arena_alloc(t->arena, t->cap), t->at, t->len);
+    t->chars = memcpy(gr_arena_alloc(t->arena, t->cap), t->chars, t->len);
   }
-  memcpy(t->at + t->len, s, len);
-  t->at[t->len += len] = 0;
+  memcpy(t->chars + t->len, s, len);
+  t->chars[t->len += len] = 0;
 }
 
 void gr_text_put(gr_text *t, const char *s) { gr_text_putn(t, s, strlen(s)); }
@@ -304,7 +304,7 @@ gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, s
   if (bad) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", path, strerror(bad));
   if (t.len > most)
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is larger than %zu bytes", path, most);
-  *out = t.at;
+  *out = t.chars;
   if (out_len) *out_len = t.len;
   return GR_OK;
 }

@@ -2,11 +2,11 @@
 #pragma once
 #include "base/arena.h"
 
-// A string that grows in an arena. `at` is always NUL-terminated; it moves when the string grows,
-// and is valid as long as the arena.
+// A string that grows in an arena. `chars` is always NUL-terminated; it moves when the string
+// grows, and is valid as long as the arena.
 typedef struct gr_text {
   gr_arena *arena;
-  char *at;
+  char *chars;
   size_t len, cap;
 } gr_text;
 // An empty string in the arena, and the functions that append to it.

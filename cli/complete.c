@@ -36,7 +36,7 @@ static const char *read_word(gr_arena *a, const char **s) {
     else
       gr_text_putn(&t, *s, 1);
   }
-  return t.at;
+  return t.chars;
 }
 
 static bool is_program(const char *word) {

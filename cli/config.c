@@ -204,7 +204,7 @@ gr_status gr_cli_config(int argc, char **argv, int first) {
                                     .n_overrides = args.n_overrides};
   if (!s) s = take_cfg(o);
   if (!s) s = show(a, o, &t);
-  fputs(t.at, stdout);
+  fputs(t.chars, stdout);
   if (fflush(stdout) && !s) s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
   gr_arena_destroy(a);
   return s;

@@ -58,9 +58,10 @@ static gr_status inspect_job(gr_job *j) {
   bool audio = ((const options *)j->args.options)->audio;
   GR_TRY(open_data(j, audio));
   if (j->args.json)
-    gr_dataset_json(j->spec.data, &t), fputs(t.at, stdout);
+    gr_dataset_json(j->spec.data, &t), fputs(t.chars, stdout);
   else
-    gr_dataset_inspect(j->spec.data, (int)j->spec.set.batch_size, &t), gr_print_lines(stdout, t.at);
+    gr_dataset_inspect(j->spec.data, (int)j->spec.set.batch_size, &t),
+        gr_print_lines(stdout, t.chars);
   if (!audio) return GR_OK;
   uint64_t n = gr_dataset_unreadable(j->spec.data);
   if (!j->args.json) printf("samples that cannot be used: %llu\n", (unsigned long long)n);
@@ -92,7 +93,7 @@ static gr_status transforms(void) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   gr_transforms_help(&t);
-  fputs(t.at, stdout);
+  fputs(t.chars, stdout);
   gr_arena_destroy(a);
   return GR_OK;
 }

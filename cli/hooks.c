@@ -173,7 +173,7 @@ static void print_loop(const schedule *s) {
       gr_text_printf(&t, "%s%lld of %s", t.len ? ", " : "", (long long)steps[i], spec->programs[i]);
   printf("an epoch is a pass through the loop: %lld run%s of programs, %lld of them step%s: %s\n",
          (long long)spec->loop.runs, gr_text_s(spec->loop.runs), (long long)s->steps_per_epoch,
-         gr_text_s(s->steps_per_epoch), t.at);
+         gr_text_s(s->steps_per_epoch), t.chars);
 }
 
 static void print_json(const schedule *s) {
@@ -196,7 +196,7 @@ static void print_json(const schedule *s) {
       gr_text_json_float(&t, s->set[k][i]);
     }
     gr_text_put(&t, "}");
-    puts(t.at);
+    puts(t.chars);
     gr_arena_destroy(a);
   }
 }

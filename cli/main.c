@@ -42,7 +42,7 @@ static gr_status print_text(void (*write)(gr_text *)) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   write(&t);
-  fputs(t.at, stdout);
+  fputs(t.chars, stdout);
   gr_arena_destroy(a);
   return GR_OK;
 }

@@ -52,7 +52,7 @@ static void put_key(gr_text *t, const gr_schema_key *k) {
     gr_text_put(&doc, "; must be given)");
   else
     gr_text_printf(&doc, "; default %s)", *k->default_value ? k->default_value : "none");
-  put_item(t, k->path, NULL, doc.at);
+  put_item(t, k->path, NULL, doc.chars);
 }
 
 void gr_man(gr_text *t) {

@@ -23,8 +23,8 @@ static gr_status find_kind(const char *name, const gr_new_kind **out) {
   const char *near = gr_text_nearest(name, names, n);
   gr_status s =
       *out ? GR_OK : gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no kind of project '%s'", name);
-  s = near ? gr_hint(s, "did you mean '%s'? there are %s", near, list.at)
-           : gr_hint(s, "there are %s", list.at);
+  s = near ? gr_hint(s, "did you mean '%s'? there are %s", near, list.chars)
+           : gr_hint(s, "there are %s", list.chars);
   gr_arena_destroy(a);
   return s;
 }
@@ -81,7 +81,7 @@ static gr_status make(gr_arena *a, const gr_args *args) {
                  "%s: a project for %s. README.md says what is in it. To train:\n"
                  "  cd %s && graphrun config.yaml output.dir=run\n",
                  dir, p.kind->doc, dir);
-  gr_print_lines(stdout, t.at);
+  gr_print_lines(stdout, t.chars);
   return GR_OK;
 }
 

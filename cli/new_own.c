@@ -43,7 +43,7 @@ static const char *add(gr_arena *a, const char *yaml, const char *after, const c
 static const char *quoted(gr_arena *a, const char *text) {
   gr_text t = gr_text_make(a);
   gr_text_json(&t, text);
-  return t.at;
+  return t.chars;
 }
 
 // ---- Kinds ------------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ static gr_status look_at_manifest(gr_arena *a, const char *path, gr_new_own *out
   GR_TRY(read_symbols(a, path, &vocab));
   begin("speech", out);
   out->config = set(a, out->config, "manifest", quoted(a, path));
-  out->config = set(a, out->config, "vocab", quoted(a, vocab.at));
-  gr_text_printf(said, "a manifest of recordings; symbols: %s\n", quoted(a, vocab.at));
+  out->config = set(a, out->config, "vocab", quoted(a, vocab.chars));
+  gr_text_printf(said, "a manifest of recordings; symbols: %s\n", quoted(a, vocab.chars));
   return GR_OK;
 }
 

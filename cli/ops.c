@@ -34,7 +34,7 @@ static bool put_named(gr_text *t, const char *name, bool *first) {
   const gr_op *op = gr_op_find(name);
   gr_text block = gr_text_make(t->arena);
   bool found = gr_block_json(&block, name);
-  if (found) put_comma(t, first), gr_text_put(t, block.at);
+  if (found) put_comma(t, first), gr_text_put(t, block.chars);
   if (op) put_comma(t, first), gr_op_json(t, op);
   return found || op;
 }
@@ -70,7 +70,7 @@ static gr_status print_json(gr_arena *a, const gr_args *args, bool all) {
     if (!put_named(&t, name, &first)) return no_op(name);
   if (!args->config) put_all(&t, all, &first);
   gr_text_put(&t, "]\n");
-  fputs(t.at, stdout);
+  fputs(t.chars, stdout);
   return GR_OK;
 }
 

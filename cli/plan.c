@@ -29,7 +29,7 @@ static gr_status write_svg(const gr_job *j, const options *own) {
   gr_picture_request request = {j->args.config, &own->expand, own->expand != NULL};
   GR_TRY(gr_plan_picture(&drawn, j->spec.plan, &request));
   GR_TRY(gr_output_open(NULL, own->svg, &out));
-  fputs(drawn.at, gr_output_stream(out));
+  fputs(drawn.chars, gr_output_stream(out));
   return gr_output_close(out, GR_OK);
 }
 
@@ -62,7 +62,7 @@ static gr_status plan(gr_job *j) {
   if (j->args.json) {
     gr_text t = gr_text_make(j->arena);
     gr_plan_json(&t, j->spec.plan);
-    fputs(t.at, stdout);
+    fputs(t.chars, stdout);
     return write_drawings(j);
   }
   print_head(j, ranks);
@@ -81,7 +81,7 @@ static gr_status plan(gr_job *j) {
   fflush(stdout);
   // of this machine, where stdout is the same on all
   gr_text cost = gr_text_make(j->arena);
-  if (gr_job_put_narrow_cost(&cost, j, ranks)) fprintf(stderr, "precision   %s\n", cost.at);
+  if (gr_job_put_narrow_cost(&cost, j, ranks)) fprintf(stderr, "precision   %s\n", cost.chars);
   gr_job_print_memory(stderr, j, ranks);
   return write_drawings(j);
 }

@@ -93,8 +93,8 @@ static gr_status no_key(plotted *p, const char *key) {
   for (int i = 0; i < p->n_keys; i++) gr_text_printf(&list, "%s%s", i ? ", " : "", p->key[i]);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run has logged '%s'", key);
   const char *near = gr_text_nearest(key, p->key, p->n_keys);
-  return near ? gr_hint(s, "did you mean '%s'? there are: %s", near, list.at)
-              : gr_hint(s, "there are: %s", list.at);
+  return near ? gr_hint(s, "did you mean '%s'? there are: %s", near, list.chars)
+              : gr_hint(s, "there are: %s", list.chars);
 }
 
 static gr_status choose_keys(plotted *p, const char *given) {

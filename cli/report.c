@@ -24,8 +24,8 @@ static gr_status write_report(gr_arena *a, const gr_args *args, const char *dir)
     gr_page_json(&json, dir);
   else
     gr_page_runs_json(&json, &runs);
-  if (args->out) return gr_output_write(NULL, args->out, json.at, json.len);
-  fputs(json.at, stdout);
+  if (args->out) return gr_output_write(NULL, args->out, json.chars, json.len);
+  fputs(json.chars, stdout);
   return GR_OK;
 }
 

@@ -70,7 +70,7 @@ void gr_runs_print(const gr_runs_table *t) {
                             : -width,
                      cell(t, row < 0 ? NULL : &t->runs[row], c), last ? "" : "  ");
     }
-    gr_print_line(stdout, line.at, line.len);
+    gr_print_line(stdout, line.chars, line.len);
     putchar('\n');
   }
   if (shown < t->n_keys) printf("%d more keys differ: --json lists all\n", t->n_keys - shown);
@@ -107,7 +107,7 @@ void gr_runs_print_json(const gr_runs_table *t) {
     }
     gr_text_put(&out, "}}");
   }
-  puts(out.at);
+  puts(out.chars);
   puts("]");
 }
 
@@ -115,5 +115,5 @@ const char *gr_runs_label(const gr_runs_table *t, int run) {
   gr_text label = gr_text_make(t->arena);
   for (int k = 0; k < t->n_keys; k++)
     gr_text_printf(&label, "%s%s=%s", k ? " " : "", short_key(t, k), t->runs[run].values[k]);
-  return label.at;
+  return label.chars;
 }

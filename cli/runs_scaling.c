@@ -59,7 +59,7 @@ static void print(gr_arena *a, const scaled *v, int n, bool costs) {
                    (long long)r->ranks, r->speed, r->up, r->ideal, 100 * r->up / r->ideal,
                    r->hours);
     if (costs) gr_text_printf(&line, "  %6.4g", r->cost);
-    gr_print_line(stdout, line.at, line.len);
+    gr_print_line(stdout, line.chars, line.len);
     putchar('\n');
   }
   printf("speed: the median of the steps; hours%s: of a million samples\n",
@@ -79,7 +79,7 @@ static void print_json(gr_arena *a, const scaled *v, int n) {
     gr_runs_put_number(&out, "cost_per_million", v[i].cost);
     gr_text_put(&out, "}");
   }
-  puts(out.at);
+  puts(out.chars);
   puts("]");
 }
 

@@ -99,7 +99,7 @@ static gr_status measure_all(gr_runs_table *t) {
   }
   if (any || !list.len) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run has measured '%s'", t->metric),
-                 "--by is one of:%s", list.at);
+                 "--by is one of:%s", list.chars);
 }
 
 static bool comes_first(const gr_runs_table *t, const gr_ranked_run *a, const gr_ranked_run *b) {
@@ -125,7 +125,7 @@ static const char *value_at(gr_arena *a, gr_conf *conf, const char *path) {
   if (!c || c->kind == GR_CONF_MAP) return "-";
   if (c->kind == GR_CONF_TEXT) return c->text;
   gr_conf_json(&t, c, 0);
-  return t.at;
+  return t.chars;
 }
 
 static void collect(gr_runs_table *t, gr_map *seen, const gr_conf *c) {

@@ -37,20 +37,20 @@ const char *gr_show_visible(gr_arena *a, const char *text) {
     text += gr_text_visible(text, out);
     gr_text_put(&t, out);
   }
-  return t.at;
+  return t.chars;
 }
 
 gr_status gr_show_plot(gr_arena *a, const gr_panel *panels, int n, const char *path) {
   gr_text t = gr_text_make(a);
   if (path) {
     gr_plot_svg(&t, panels, n);
-    return gr_output_write(NULL, path, t.at, t.len);
+    return gr_output_write(NULL, path, t.chars, t.len);
   }
   gr_plot_terminal how = terminal();
   for (int i = 0; i < n; i++) {
     if (i) gr_text_put(&t, "\n");
     gr_plot_text(&t, &panels[i], &how);
   }
-  fputs(t.at, stdout);
+  fputs(t.chars, stdout);
   return GR_OK;
 }

@@ -78,7 +78,7 @@ static void report_differences(gr_job *job, int ranks) {
 
 static void report_narrow_cost(const gr_job *job, int ranks) {
   gr_text t = gr_text_make(job->arena);
-  if (gr_job_put_narrow_cost(&t, job, ranks)) gr_log(GR_INFO, "%s", t.at);
+  if (gr_job_put_narrow_cost(&t, job, ranks)) gr_log(GR_INFO, "%s", t.chars);
 }
 
 // Sets the environment of NCCL before ranks open their GPUs. several: they are on several machines.
@@ -88,7 +88,7 @@ static void prepare_nccl(const gr_job *job, int ranks, bool several, bool first)
   int n = gr_nccl_set_environment(several, job->spec.set.deterministic, set);
   gr_text t = gr_text_make(job->arena);
   for (int i = 0; i < n; i++) gr_text_printf(&t, " %s=%s", set[i].name, set[i].value);
-  if (n && first) gr_log(GR_INFO, "environment for NCCL, where it was not set:%s", t.at);
+  if (n && first) gr_log(GR_INFO, "environment for NCCL, where it was not set:%s", t.chars);
 }
 
 // ---- Ranks as threads -----------------------------------------------------------------------
@@ -139,13 +139,13 @@ static gr_status run_threads(gr_job *job, int ranks) {
 }
 
 static size_t more_than(size_t before) {
-  size_t now = gr_memory_now().own;
+  size_t now = gr_memory_now().anonymous;
   return now > before ? now - before : 0;
 }
 
 static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(gr_job_set_kind(job));
-  size_t before = gr_memory_now().own;
+  size_t before = gr_memory_now().anonymous;
   gr_run_signals();
   GR_TRY(gr_launch_wait_for_debugger(0, ranks, gr_run_signalled));
   GR_TRY(take(&reading, job, 0, ranks));
@@ -175,7 +175,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   if (world->rank == 0) report_differences(job, ranks);
   GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, devices_of(job), &launch)));
   GR_TRY(gr_same_files(job, world));
-  size_t before = gr_memory_now().own;
+  size_t before = gr_memory_now().anonymous;
   if (world->rank == 0) gr_launch_use_terminal();
   GR_TRY(gr_comm_all_ok(world, take(&reading, job, world->rank, ranks)));
   GR_TRY(gr_same_data(job, world));
@@ -256,7 +256,7 @@ static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_statu
   bool tcp = !composed && job->spec.set.backend == gr_backend_tcp;
   bool mpi = launch->mpi && (strcmp(launch->started_by, "srun") || !tcp);
   composed = gr_also(composed, gr_launch_wait_for_debugger(launch->rank, 1, gr_run_signalled));
-  size_t before = gr_memory_now().own;
+  size_t before = gr_memory_now().anonymous;
   gr_status s =
       mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job, !composed, timeout, &world);
   job->spec.launch_bytes = more_than(before);

@@ -10,7 +10,7 @@
 static gr_status write_yaml(const gr_sweep_of_runs *w, const char *name, const gr_conf *conf) {
   gr_text t = gr_text_make(w->arena);
   gr_conf_yaml(&t, conf);
-  return gr_hint(gr_output_write(w->dir, name, t.at, t.len),
+  return gr_hint(gr_output_write(w->dir, name, t.chars, t.len),
                  "free space, or choose another folder: hydra.sweep.dir=FOLDER");
 }
 

@@ -76,7 +76,7 @@ static uint64_t hash_plan(const gr_plan *p) {
     h = gr_hash_bytes(h, s->name, strlen(s->name));
     h = gr_hash_bytes(h, text, strlen(text));
     for (int a = 0; a < p->mesh.n_axes; a++)
-      h = hash_number(hash_number(h, (uint64_t)s->layout.at[a]), (uint64_t)s->layout.pad[a]);
+      h = hash_number(hash_number(h, (uint64_t)s->layout.placement[a]), (uint64_t)s->layout.pad[a]);
     h = hash_number(h, s->offset);
   }
   for (uint32_t i = 0; i < p->n_programs; i++) {

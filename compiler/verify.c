@@ -60,10 +60,10 @@ static gr_status verify_rows(const gr_graph *g, const gr_node *n, int i) {
   const gr_value *v = gr_at(g, value_of(n, i));
   for (int a = 0; a < g->mesh.n_axes; a++) {
     if (!v->layout.pad[a]) continue;
-    if (v->layout.at[a] > 0) return disturbs(n, "looks for rows in slices of columns");
+    if (v->layout.placement[a] > 0) return disturbs(n, "looks for rows in slices of columns");
     for (int k = 0; k < n->n_in + n->n_out; k++) {
       const gr_layout *l = &gr_at(g, value_of(n, k))->layout;
-      if (l->at[a] >= 0 && (l->at[a] || l->pad[a] != v->layout.pad[a]))
+      if (l->placement[a] >= 0 && (l->placement[a] || l->pad[a] != v->layout.pad[a]))
         return disturbs(n, "has values of different padding");
     }
   }
@@ -75,7 +75,7 @@ static gr_status verify_moved(const gr_graph *g, const gr_node *n, gr_val whole,
   const struct gr_coll *a = n->attr;
   const gr_value *w = gr_at(g, whole), *s = gr_at(g, slice);
   int k = (int)(n->op->padding == GR_PADDING_ADDED ? slice.id - n->out.id : whole.id - n->out.id);
-  int64_t d = a->dim.at[k], pad = s->type.dim[d] * a->ranks - w->type.dim[d];
+  int64_t d = a->dim.items[k], pad = s->type.dim[d] * a->ranks - w->type.dim[d];
   for (int i = 0; i < GR_MAX_MESH; i++)
     if (w->layout.pad[i]) return disturbs(n, "moves what another axis of the mesh has padded");
   if (a->mesh_axis < 0 || a->mesh_axis >= g->mesh.n_axes) return GR_OK;  // prove.c says so

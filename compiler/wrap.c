@@ -29,9 +29,9 @@ static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wra
   const char *near = gr_text_nearest(w->pattern, names.keys, (int)names.n);
   gr_status s = gr_fail(GR_ERR_CONFIG, w->loc, "'%s' matches no block, part or weight of the model",
                         w->pattern);
-  if (near) return gr_hint(s, "did you mean '%s'? its blocks are: %s", near, list.at);
+  if (near) return gr_hint(s, "did you mean '%s'? its blocks are: %s", near, list.chars);
   return gr_hint(s, "its blocks are: %s; a part is a path such as 'layers.*'",
-                 names.n ? list.at : "none");
+                 names.n ? list.chars : "none");
 }
 
 static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,

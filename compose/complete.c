@@ -59,7 +59,7 @@ static void offer_groups(completion *c, const gr_composer *k) {
   for (int i = 0; i < n; i++)
     if (shown(c, groups[i])) offer_key(c, groups[i]);
   for (int i = 0; i < k->defaults.known.n; i++)
-    if (shown(c, k->defaults.known.at[i].key)) offer_key(c, k->defaults.known.at[i].key);
+    if (shown(c, k->defaults.known.items[i].key)) offer_key(c, k->defaults.known.items[i].key);
 }
 
 // ---- Keys ------------------------------------------------------------------------
@@ -127,7 +127,7 @@ static void offer_current(completion *c, gr_conf *root, const char *key, const c
   gr_conf word = *now;
   if (now->kind == GR_CONF_TEXT && reads_otherwise(c->arena, now->text)) word.quote = '\'';
   gr_value_write(&t, &word);
-  offer(c, gr_arena_printf(c->arena, "%s%s", before, t.at));
+  offer(c, gr_arena_printf(c->arena, "%s%s", before, t.chars));
 }
 
 // Completes the last value of "db@backup=my" or "training.optimizer=sgd,ad".

@@ -64,9 +64,9 @@ gr_status gr_composer_single(const gr_composer *c) {
 
 // ---- Search path -----------------------------------------------------------------
 
-static gr_status add_search_dir(gr_composer *c, const gr_conf *item, gr_loc at) {
+static gr_status add_search_dir(gr_composer *c, const gr_conf *item, gr_loc loc) {
   if (item->kind != GR_CONF_TEXT)
-    return gr_fail(GR_ERR_CONFIG, at, "hydra.searchpath must be a list of strings, but has %s",
+    return gr_fail(GR_ERR_CONFIG, loc, "hydra.searchpath must be a list of strings, but has %s",
                    gr_conf_a_kind(item->kind));
   const char *dir = item->text;
   if (!strncmp(dir, "file://", 7)) dir += 7;
@@ -150,11 +150,11 @@ static gr_status merge_parts(gr_composer *c) {
 // ---- The hydra node --------------------------------------------------------------
 
 static void split_hydra(gr_composer *c, gr_composed *out) {
-  int at = gr_conf_index(c->root, "hydra");
+  int index = gr_conf_index(c->root, "hydra");
   *out = (gr_composed){.job = c->root};
-  if (at >= 0) {
-    out->hydra = c->root->items[at];
-    gr_conf_remove(c->root, at);
+  if (index >= 0) {
+    out->hydra = c->root->items[index];
+    gr_conf_remove(c->root, index);
     c->root->aside = out->hydra;
     gr_hydra_fill(c, out->hydra);
     unread(out->hydra);

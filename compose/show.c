@@ -3,20 +3,22 @@
 #include <string.h>
 #include "compose/schema/schema.h"
 
-static bool own(const gr_default_part *p) { return strncmp(p->config->path, "hydra/", 6) != 0; }
+static bool belongs_to_project(const gr_default_part *p) {
+  return strncmp(p->config->path, "hydra/", 6) != 0;
+}
 
 void gr_show_defaults(gr_text *t, const gr_composer *c) {
   int wide = 6, pack = 7;
   for (int i = 0; i < c->defaults.n_parts; i++) {
     const gr_default_part *p = &c->defaults.parts[i];
-    if (!own(p)) continue;
+    if (!belongs_to_project(p)) continue;
     int n = (int)strlen(p->config->path), m = (int)strlen(p->package);
     wide = n > wide ? n : wide, pack = m > pack ? m : pack;
   }
   gr_text_printf(t, "%-*s  %-*s  %-6s %s\n", wide, "config", pack, "package", "_self_", "parent");
   for (int i = 0; i < c->defaults.n_parts; i++) {
     const gr_default_part *p = &c->defaults.parts[i];
-    if (!own(p)) continue;
+    if (!belongs_to_project(p)) continue;
     const char *parent = p->parent && strcmp(p->parent, "<root>") ? p->parent : "-";
     gr_text_printf(t, "%-*s  %-*s  %-6s %s\n", wide, p->config->path, pack, p->package,
                    p->is_self ? "yes" : "", parent);
@@ -49,21 +51,21 @@ static void put_value(gr_text *t, const gr_conf *c) {
   gr_text v = gr_text_make(t->arena);
   gr_conf_json(&v, c, 0);
   if (v.len > 72)
-    gr_text_printf(t, "%.69s...", v.at);
+    gr_text_printf(t, "%.69s...", v.chars);
   else
-    gr_text_put(t, v.at);
+    gr_text_put(t, v.chars);
 }
 
 static void put_place(gr_text *t, const gr_conf *c) {
-  gr_loc at = c->loc.file ? c->loc : c->key_loc;
-  if (at.file)
-    gr_text_printf(t, "%s:%d:%d", at.file, at.line, at.col);
+  gr_loc loc = c->loc.file ? c->loc : c->key_loc;
+  if (loc.file)
+    gr_text_printf(t, "%s:%d:%d", loc.file, loc.line, loc.col);
   else
     gr_text_put(t, c->is_default ? "default" : "graphrun itself");
 }
 
 static void put_history(gr_text *t, const gr_conf *c) {
-  for (int i = 0; c && i < 1000; c = c->was, i++) {
+  for (int i = 0; c && i < 1000; c = c->replaced, i++) {
     gr_text_put(t, "  ");
     put_value(t, c);
     gr_text_put(t, "  ");
@@ -76,7 +78,7 @@ static void put_history(gr_text *t, const gr_conf *c) {
 static void put_elements(gr_text *t, const gr_conf *c) {
   for (int i = 0; i < c->n && c->items; i++) {
     const gr_conf *item = c->items[i];
-    if (!item->was) continue;
+    if (!item->replaced) continue;
     gr_text_printf(t, "  %s: ", gr_conf_path(t->arena, item));
     put_value(t, item);
     gr_text_put(t, "  ");
@@ -125,7 +127,7 @@ gr_status gr_show_find(gr_arena *a, gr_conf *job, const char *key, gr_conf **out
   gr_text top = gr_text_make(a);
   for (int i = 0; i < job->n && i < 12; i++)
     gr_text_printf(&top, "%s%s", i ? ", " : "", job->keys[i]);
-  return gr_hint(s, "it has: %s", top.at);
+  return gr_hint(s, "it has: %s", top.chars);
 }
 
 gr_status gr_show_origin(gr_text *t, gr_conf *job, const char *key) {
@@ -146,7 +148,7 @@ gr_status gr_show_origin(gr_text *t, gr_conf *job, const char *key) {
 static const char *line_of(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   put_value(&t, c);
-  return t.at;
+  return t.chars;
 }
 
 static void put_difference(gr_text *t, char mark, const gr_conf *c) {
@@ -159,14 +161,14 @@ static bool same(gr_arena *a, const gr_conf *x, const gr_conf *y) {
   gr_text s = gr_text_make(a), u = gr_text_make(a);
   gr_conf_json(&s, x, 0);
   gr_conf_json(&u, y, 0);
-  return !strcmp(s.at, u.at);
+  return !strcmp(s.chars, u.chars);
 }
 
 bool gr_show_diff(gr_text *t, const gr_conf *a, const gr_conf *b) {
   size_t before = t->len;
   for (int i = 0; i < a->n; i++) {
-    int at = gr_conf_index(b, a->keys[i]);
-    const gr_conf *x = a->items[i], *y = at < 0 ? NULL : b->items[at];
+    int index = gr_conf_index(b, a->keys[i]);
+    const gr_conf *x = a->items[i], *y = index < 0 ? NULL : b->items[index];
     if (y && x->kind == GR_CONF_MAP && y->kind == GR_CONF_MAP) {
       gr_show_diff(t, x, y);
     } else if (!y || !same(t->arena, x, y)) {
@@ -190,5 +192,5 @@ gr_saved gr_show_saved(gr_arena *a, const gr_composed *c) {
   gr_conf_yaml(&hydra, root);
   if (!list) list = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
   gr_conf_yaml(&lines, list);
-  return (gr_saved){config.at, hydra.at, lines.at};
+  return (gr_saved){config.chars, hydra.chars, lines.chars};
 }

@@ -15,10 +15,10 @@ static bool parse_int(const char *p, int64_t *out) {
 static bool parse_float(const char *p, double *out) {
   static const struct {
     const char *text;
-    double is;
+    double value;
   } named[] = {{".inf", INFINITY}, {"-.inf", -INFINITY}, {"inf", INFINITY}, {"-inf", -INFINITY}};
   for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-    if (!strcmp(p, named[i].text)) return *out = named[i].is, true;
+    if (!strcmp(p, named[i].text)) return *out = named[i].value, true;
   char *end;
   *out = strtod(p, &end);
   return end != p && !*end && isfinite(*out);
@@ -35,18 +35,18 @@ static bool parse_dtype(const char *p, int64_t *out) {
   return false;
 }
 
-// Parses "[0, 2, 1]", "[]", or one number without brackets into at[0] to at[*n - 1] and clears the
-// rest.
-static bool parse_ints(const char *p, int most, int64_t *n, int64_t *at) {
-  memset(at, 0, sizeof *at * (size_t)most);
+// Parses "[0, 2, 1]", "[]", or one number without brackets into items[0] to items[*n - 1] and
+// clears the rest.
+static bool parse_ints(const char *p, int most, int64_t *n, int64_t *items) {
+  memset(items, 0, sizeof *items * (size_t)most);
   *n = 0;
-  if (*p != '[') return *n = 1, parse_int(p, at);
+  if (*p != '[') return *n = 1, parse_int(p, items);
   p += 1 + strspn(p + 1, " ");
   while (*p != ']') {
     char *end;
     errno = 0;
     if (*n == most) return false;
-    at[(*n)++] = strtoll(p, &end, 10);
+    items[(*n)++] = strtoll(p, &end, 10);
     if (end == p || errno) return false;
     p = end + strspn(end, " ");
     if (*p == ',')
@@ -102,10 +102,10 @@ gr_status gr_attr_parse(const gr_op *op, const gr_attr *a, const char *text, gr_
       good = parse_dtype(text, to);
       break;
     case GR_ATTR_INTS:
-      good = parse_ints(text, GR_MAX_RANK, &((gr_ints *)to)->n, ((gr_ints *)to)->at);
+      good = parse_ints(text, GR_MAX_RANK, &((gr_ints *)to)->n, ((gr_ints *)to)->items);
       break;
     case GR_ATTR_LIST:
-      good = parse_ints(text, GR_MAX_ARGS, &((gr_list *)to)->n, ((gr_list *)to)->at);
+      good = parse_ints(text, GR_MAX_ARGS, &((gr_list *)to)->n, ((gr_list *)to)->items);
       break;
     case GR_ATTR_CHOICE:
       good = parse_choice(text, a->choices, to);
@@ -132,15 +132,15 @@ void gr_attr_defaults(const gr_op *op, void *attr) {
   }
 }
 
-static void put_choice(gr_text *t, const char *choices, int64_t at) {
+static void put_choice(gr_text *t, const char *choices, int64_t index) {
   const char *c = choices;
-  while (at-- > 0 && c) c = strchr(c, '|'), c = c ? c + 1 : NULL;
+  while (index-- > 0 && c) c = strchr(c, '|'), c = c ? c + 1 : NULL;
   if (c) gr_text_putn(t, c, strcspn(c, "|"));
 }
 
-static void put_ints(gr_text *t, int64_t n, const int64_t *at) {
+static void put_ints(gr_text *t, int64_t n, const int64_t *items) {
   gr_text_put(t, "[");
-  for (int64_t i = 0; i < n; i++) gr_text_put(t, i ? "," : ""), gr_text_put_int(t, at[i]);
+  for (int64_t i = 0; i < n; i++) gr_text_put(t, i ? "," : ""), gr_text_put_int(t, items[i]);
   gr_text_put(t, "]");
 }
 
@@ -152,17 +152,17 @@ static void put_float(gr_text *t, double x) {
 }
 
 void gr_attr_text(gr_text *t, const gr_attr *a, const void *attr) {
-  const void *from = (const char *)attr + a->offset;
+  const void *value = (const char *)attr + a->offset;
   int64_t i = 0;
-  const gr_ints *ints = from;
-  const gr_list *list = from;
-  if (a->kind != GR_ATTR_GRAPH) memcpy(&i, from, sizeof i);
+  const gr_ints *ints = value;
+  const gr_list *list = value;
+  if (a->kind != GR_ATTR_GRAPH) memcpy(&i, value, sizeof i);
   switch (a->kind) {
     case GR_ATTR_INT:
       gr_text_put_int(t, i);
       break;
     case GR_ATTR_FLOAT:
-      put_float(t, *(const double *)from);
+      put_float(t, *(const double *)value);
       break;
     case GR_ATTR_BOOL:
       gr_text_put(t, i ? "true" : "false");
@@ -171,10 +171,10 @@ void gr_attr_text(gr_text *t, const gr_attr *a, const void *attr) {
       gr_text_put(t, gr_dtypes[i].name);
       break;
     case GR_ATTR_INTS:
-      put_ints(t, ints->n, ints->at);
+      put_ints(t, ints->n, ints->items);
       break;
     case GR_ATTR_LIST:
-      put_ints(t, list->n, list->at);
+      put_ints(t, list->n, list->items);
       break;
     case GR_ATTR_CHOICE:
       put_choice(t, a->choices, i);

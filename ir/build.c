@@ -50,16 +50,16 @@ gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_t
 // Of a body only the sizes are hashed; gr_attr_same compares bodies of equal hash.
 static uint64_t hash_attr(uint64_t h, const gr_op *op, const void *attr) {
   const char *p = attr;
-  size_t from = 0;
+  size_t offset = 0;
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
     if (f->kind != GR_ATTR_GRAPH) continue;
     const gr_graph *body = gr_attr_graph(attr, f);
     uint32_t sizes[] = {body->n_nodes, body->n_values, body->n_results};
     h = gr_hash_quick(h, sizes, sizeof sizes);
-    h = gr_hash_quick(h, p + from, f->offset - from);
-    from = f->offset + sizeof(gr_graph *);
+    h = gr_hash_quick(h, p + offset, f->offset - offset);
+    offset = f->offset + sizeof(gr_graph *);
   }
-  return op->attr_size > from ? gr_hash_quick(h, p + from, op->attr_size - from) : h;
+  return op->attr_size > offset ? gr_hash_quick(h, p + offset, op->attr_size - offset) : h;
 }
 
 static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, int n_in,
@@ -68,13 +68,13 @@ static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, in
   h = gr_hash_quick(h, in, sizeof(gr_val) * (size_t)n_in);
   h = hash_attr(h, op, attr);
   for (uint64_t i = h;; i++) {
-    uint32_t *at = &g->hash_slots[i & (g->n_hash_slots - 1)];
-    if (!*at) return at;
-    const gr_node *n = &g->nodes[*at - 1];
+    uint32_t *slot = &g->hash_slots[i & (g->n_hash_slots - 1)];
+    if (!*slot) return slot;
+    const gr_node *n = &g->nodes[*slot - 1];
     if (n->op == op && n->n_in == n_in &&
         (!n_in || !memcmp(n->in, in, sizeof(gr_val) * (size_t)n_in)) &&
         gr_attr_same(op, n->attr, attr))
-      return at;
+      return slot;
   }
 }
 
@@ -135,9 +135,9 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in) {
 
 // The node of this call: an equal one, or a new one.
 static gr_val find_or_append(gr_builder *b, const gr_op_call *call, const gr_val *in) {
-  uint32_t *at = bucket(b->g, call->op, call->attr, call->n_in, in);
-  if (*at) return b->g->nodes[*at - 1].out;
-  *at = b->g->n_nodes + 1;
+  uint32_t *slot = bucket(b->g, call->op, call->attr, call->n_in, in);
+  if (*slot) return b->g->nodes[*slot - 1].out;
+  *slot = b->g->n_nodes + 1;
   gr_val out = append(b, call, in);
   if (b->g->n_nodes > b->g->n_hash_slots / 2) grow_buckets(b->g, 4 * b->g->n_hash_slots);
   return out;
@@ -178,11 +178,11 @@ gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val 
   if (is_over(b)) return GR_NONE;
   gr_val in[GR_MAX_ARGS];
   for (int i = 0; i < n->n_in; i++) in[i] = map[n->in[i].id];
-  gr_builder was = *b;
+  gr_builder saved = *b;
   b->loc = n->loc, b->scope = n->scope, b->created_by = n->created_by;
   gr_val out = same_inputs(b->g, in, of, n) ? emit_again(b, of, n, in)
                                             : gr_emit(b, n->op, n->attr, n->n_in, in);
-  b->loc = was.loc, b->scope = was.scope, b->created_by = was.created_by;
+  b->loc = saved.loc, b->scope = saved.scope, b->created_by = saved.created_by;
   for (int i = 0; gr_is(out) && i < n->n_out; i++)
     map[gr_out(n, i).id] = (gr_val){out.id + (uint32_t)i};
   return out;

@@ -93,27 +93,28 @@ int gr_formula_place(const gr_formula *f, int k) {
   return -1;
 }
 
-static int put(char buf[128], int at, const char *before, bool each) {
-  if (at < 128) at += snprintf(buf + at, (size_t)(128 - at), "%s%s", before, each ? "..." : "");
-  return at;
+static int put(char buf[128], int length, const char *before, bool each) {
+  if (length < 128)
+    length += snprintf(buf + length, (size_t)(128 - length), "%s%s", before, each ? "..." : "");
+  return length;
 }
 
 // With a wrong number of operands, that of some number, which inference then asks for.
 void gr_formula_index_spec(const gr_op_call *c, char buf[128]) {
   gr_formula_name name[GR_FORMULA_NAMES];
   const gr_formula *f = gr_formula_of(c->op, c->n_in);
-  int always, params, at = 0;
+  int always, params, length = 0;
   if (!f) f = c->op->formulas[0];
   count(f, &always, &params);
   int n_in = c->n_in > always ? always + params : always, each = 0;
   gr_formula_list(f, name);
   for (int k = 0; k < n_in; k++) {
-    bool is = name[k].kind == GR_NAME_EACH;
-    at = put(buf, at, k ? "," : "", is);
-    each += is;
+    bool repeats = name[k].kind == GR_NAME_EACH;
+    length = put(buf, length, k ? "," : "", repeats);
+    each += repeats;
   }
   for (int k = 0, n = gr_formula_results(f, name); k < n; k++)
-    at = put(buf, at, k ? "," : "->", each > 0);
+    length = put(buf, length, k ? "," : "->", each > 0);
 }
 
 // ---- Text ---------------------------------------------------------------------------------------

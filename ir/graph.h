@@ -64,7 +64,7 @@ const char *gr_type_text(const gr_type *, char buf[96]);
 typedef int8_t gr_axis_placement;
 enum { GR_REPLICATE = -1, GR_PARTIAL = -2 };
 typedef struct gr_layout {
-  gr_axis_placement at[GR_MAX_MESH];
+  gr_axis_placement placement[GR_MAX_MESH];
   int32_t pad[GR_MAX_MESH];  // ranks * slice size - global size; 0 unless sharded unevenly
 } gr_layout;
 typedef struct gr_mesh {
@@ -85,7 +85,7 @@ gr_type gr_type_global(const gr_type *local, const gr_layout *, const gr_mesh *)
 // The part of the global value that a rank's slice holds: [from, from + size) in each dimension,
 // without padding. The last ranks' slices may be empty (size 0).
 void gr_layout_slice(const gr_type *whole, const gr_layout *, const gr_mesh *, int rank,
-                     int64_t from[], int64_t size[]);
+                     int64_t offset[], int64_t size[]);
 int gr_mesh_ranks(const gr_mesh *);                      // product of the axis sizes
 int gr_mesh_coord(const gr_mesh *, int rank, int axis);  // row-major: the last axis varies fastest
 // The ranks that differ from `rank` at most in their coordinate on `axis`, in the order of that

@@ -97,10 +97,10 @@ typedef enum gr_attr_kind {
   GR_ATTR_GRAPH,   // const gr_graph *: printed, hashed and compared by content
 } gr_attr_kind;
 typedef struct gr_ints {
-  int64_t n, at[GR_MAX_RANK];
+  int64_t n, items[GR_MAX_RANK];
 } gr_ints;
 typedef struct gr_list {
-  int64_t n, at[GR_MAX_ARGS];  // entries beyond n are 0, so that equal lists are equal bytes
+  int64_t n, items[GR_MAX_ARGS];  // entries beyond n are 0, so that equal lists are equal bytes
 } gr_list;
 typedef struct gr_attr {
   const char *name;

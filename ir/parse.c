@@ -84,11 +84,12 @@ static gr_status take_id(reader *r, uint32_t *out) {
 }
 
 static gr_status take_value(reader *r, scope *s, gr_val *out) {
-  reader at = *r;
+  reader start = *r;
   uint32_t id = 0;
   GR_TRY(take_id(r, &id));
   *out = id < s->n_map ? s->map[id] : GR_NONE;
-  if (!gr_is(*out)) return gr_fail(GR_ERR_TYPE, here(&at), "%%%u is used before it is defined", id);
+  if (!gr_is(*out))
+    return gr_fail(GR_ERR_TYPE, here(&start), "%%%u is used before it is defined", id);
   return GR_OK;
 }
 
@@ -103,12 +104,12 @@ static void name_value(reader *r, scope *s, uint32_t id, gr_val v) {
 
 // Reads one character of a JSON string; bytes above 0x7f are copied.
 static char unescape(const char **p) {
-  static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+  static const char codes[] = "bfnrt", characters[] = "\b\f\n\r\t";
   if (**p != '\\' || !(*p)[1]) return *(*p)++;
   char c = (*p)[1];
-  const char *escape = strchr(from, c);
+  const char *escape = strchr(codes, c);
   *p += 2;
-  if (c != 'u' || strlen(*p) < 4) return escape ? to[escape - from] : c;
+  if (c != 'u' || strlen(*p) < 4) return escape ? characters[escape - codes] : c;
   char hex[5] = {(*p)[0], (*p)[1], (*p)[2], (*p)[3], 0};
   *p += 4;
   return (char)strtol(hex, NULL, 16);
@@ -124,7 +125,7 @@ static gr_status take_name(reader *r, const char **out) {
   }
   if (quoted && !take(r, "\"")) return unexpected(r, "the end of a name, \"");
   if (!quoted && !t.len) return unexpected(r, "a name");
-  *out = t.at;
+  *out = t.chars;
   return GR_OK;
 }
 
@@ -145,10 +146,10 @@ static gr_status take_layout(reader *r, const gr_mesh *mesh, gr_layout *out) {
   GR_TRY(take_name(r, &name));
   for (int a = 0; a < mesh->n_axes; a++) {
     if (strcmp(mesh->axis[a].name, name)) continue;
-    if (take(r, ":P")) return out->at[a] = GR_PARTIAL, GR_OK;
+    if (take(r, ":P")) return out->placement[a] = GR_PARTIAL, GR_OK;
     if (!take(r, ":S") || !isdigit((unsigned char)*r->p))
       return unexpected(r, "a layout, :P or :S0");
-    out->at[a] = (gr_axis_placement)(*r->p++ - '0');
+    out->placement[a] = (gr_axis_placement)(*r->p++ - '0');
     return take_pad(r, mesh->axis[a].size, &out->pad[a]);
   }
   return gr_fail(GR_ERR_TYPE, here(r), "the mesh has no axis '%s'", name);
@@ -218,20 +219,20 @@ static gr_status resolve_later(scope *s) {
 
 static gr_status read_attr(reader *r, const gr_op *op, void *attr, uint64_t *seen) {
   const char *name;
-  gr_loc at = here(r);
+  gr_loc loc = here(r);
   GR_TRY(take_name(r, &name));
   if (!take(r, "=")) return unexpected(r, "'=' and a value");
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
     if (strcmp(a->name, name)) continue;
     size_t n = *r->p == '[' ? strcspn(r->p, "]") + 1 : strcspn(r->p, ",}");
     if (n > strlen(r->p)) return unexpected(r, "a list that ends with ]");
-    at = here(r);
+    loc = here(r);
     const char *text = gr_arena_strndup(r->arena, r->p, n);
     r->p += n;
     *seen |= UINT64_C(1) << (a - op->attrs);
-    return gr_attr_parse(op, a, text, at, attr);
+    return gr_attr_parse(op, a, text, loc, attr);
   }
-  return gr_fail(GR_ERR_TYPE, at, "op '%s' has no attribute '%s'", op->name, name);
+  return gr_fail(GR_ERR_TYPE, loc, "op '%s' has no attribute '%s'", op->name, name);
 }
 
 static gr_status read_attrs(reader *r, const gr_op *op, void *attr) {
@@ -326,11 +327,11 @@ static gr_status read_definition(reader *r, scope *s) {
   const char *word;
   gr_role role;
   gr_kind kind;
-  gr_loc at = here(r);
+  gr_loc loc = here(r);
   GR_TRY(take_name(r, &word));
   if (gr_leaf_of_word(word, &role, &kind)) return read_leaf(r, s, ids[0], role, kind);
   const gr_op *op = r->find(word);
-  if (!op) return gr_fail(GR_ERR_TYPE, at, "there is no op '%s'", word);
+  if (!op) return gr_fail(GR_ERR_TYPE, loc, "there is no op '%s'", word);
   return read_node(r, s, op, ids, n);
 }
 

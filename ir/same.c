@@ -20,14 +20,14 @@ void gr_op_call_of(const gr_graph *g, const gr_node *n, gr_op_call *s) {
 // Compares bytes, except graphs, which are compared by content.
 bool gr_attr_same(const gr_op *op, const void *a, const void *b) {
   const char *p = a, *q = b;
-  size_t from = 0;
+  size_t offset = 0;
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
     if (f->kind != GR_ATTR_GRAPH) continue;
-    if (memcmp(p + from, q + from, f->offset - from)) return false;
+    if (memcmp(p + offset, q + offset, f->offset - offset)) return false;
     if (!gr_graph_same(gr_attr_graph(a, f), gr_attr_graph(b, f))) return false;
-    from = f->offset + sizeof(gr_graph *);
+    offset = f->offset + sizeof(gr_graph *);
   }
-  return op->attr_size == from || !memcmp(p + from, q + from, op->attr_size - from);
+  return op->attr_size == offset || !memcmp(p + offset, q + offset, op->attr_size - offset);
 }
 
 static bool same_leaves(const gr_graph *a, const gr_graph *b) {

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const kinds[GR_KIND_COUNT] = {"weight",  "buffer", "moment", "average",
+static const char *const kinds[GR_KIND_COUNT] = {"weight",  "buffer", "moment",          "average",
                                                  "counter", "table",  "grad_accumulator"};
 
 const char *gr_leaf_word(const gr_value *v) {
@@ -53,7 +53,7 @@ static void put_type(const writer *w, const gr_value *v) {
   char buf[96];
   gr_text_put(w->t, gr_type_text(&v->type, buf));
   for (int a = 0; a < w->g->mesh.n_axes; a++) {
-    gr_axis_placement placement = v->layout.at[a];
+    gr_axis_placement placement = v->layout.placement[a];
     if (placement == GR_REPLICATE) continue;
     gr_text_put(w->t, " "), gr_text_put(w->t, w->g->mesh.axis[a].name);
     gr_text_put(w->t, placement == GR_PARTIAL ? ":P" : ":S");
@@ -172,7 +172,7 @@ void gr_graph_print(FILE *f, const gr_graph *g) {
   gr_arena *arena = gr_arena_create();
   gr_text t = gr_text_make(arena);
   gr_graph_text(&t, g, true);
-  fwrite(t.at, 1, t.len, f);
+  fwrite(t.chars, 1, t.len, f);
   gr_arena_destroy(arena);
 }
 
@@ -180,7 +180,7 @@ uint64_t gr_graph_hash(const gr_graph *g) {
   gr_arena *arena = gr_arena_create();
   gr_text t = gr_text_make(arena);
   gr_graph_text(&t, g, false);
-  uint64_t h = gr_hash_text(t.at);
+  uint64_t h = gr_hash_text(t.chars);
   gr_arena_destroy(arena);
   return h;
 }

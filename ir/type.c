@@ -9,7 +9,7 @@ const struct gr_dtype_info gr_dtypes[GR_DTYPE_COUNT] = {
     [GR_U8] = {"u8", 1, false},
 };
 
-const gr_layout gr_layout_replicated = {.at = {GR_REPLICATE, GR_REPLICATE, GR_REPLICATE}};
+const gr_layout gr_layout_replicated = {.placement = {GR_REPLICATE, GR_REPLICATE, GR_REPLICATE}};
 
 int64_t gr_type_count(const gr_type *t) {
   int64_t n = 1;
@@ -100,7 +100,7 @@ gr_mesh_group gr_mesh_group_of(const gr_mesh *m, int rank, int axis) {
 
 bool gr_layout_same(const gr_layout *a, const gr_layout *b) {
   for (int i = 0; i < GR_MAX_MESH; i++)
-    if (a->at[i] != b->at[i] || a->pad[i] != b->pad[i]) return false;
+    if (a->placement[i] != b->placement[i] || a->pad[i] != b->pad[i]) return false;
   return true;
 }
 
@@ -116,10 +116,10 @@ static int64_t slice_size(int64_t size, int ranks) { return (size + ranks - 1) /
 gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *m) {
   gr_type t = *whole;
   for (int a = 0; a < GR_MAX_MESH; a++) {
-    bool split = a < m->n_axes && l.at[a] >= 0;
-    int64_t size = split ? t.dim[l.at[a]] : 0, ranks = split ? m->axis[a].size : 1;
+    bool split = a < m->n_axes && l.placement[a] >= 0;
+    int64_t size = split ? t.dim[l.placement[a]] : 0, ranks = split ? m->axis[a].size : 1;
     l.pad[a] = (int32_t)(ranks * slice_size(size, (int)ranks) - size);
-    if (split) t.dim[l.at[a]] = slice_size(size, (int)ranks);
+    if (split) t.dim[l.placement[a]] = slice_size(size, (int)ranks);
   }
   return l;
 }
@@ -127,30 +127,32 @@ gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *m) {
 gr_type gr_type_local(const gr_type *whole, const gr_layout *l, const gr_mesh *m) {
   gr_type t = *whole;
   for (int a = 0; a < m->n_axes; a++)
-    if (l->at[a] >= 0) t.dim[l->at[a]] = slice_size(t.dim[l->at[a]], m->axis[a].size);
+    if (l->placement[a] >= 0)
+      t.dim[l->placement[a]] = slice_size(t.dim[l->placement[a]], m->axis[a].size);
   return t;
 }
 
 gr_type gr_type_global(const gr_type *local, const gr_layout *l, const gr_mesh *m) {
   gr_type t = *local;
   for (int a = m->n_axes; a--;)
-    if (l->at[a] >= 0) t.dim[l->at[a]] = t.dim[l->at[a]] * m->axis[a].size - l->pad[a];
+    if (l->placement[a] >= 0)
+      t.dim[l->placement[a]] = t.dim[l->placement[a]] * m->axis[a].size - l->pad[a];
   return t;
 }
 
 void gr_layout_slice(const gr_type *whole, const gr_layout *l, const gr_mesh *m, int rank,
-                     int64_t from[], int64_t size[]) {
+                     int64_t offset[], int64_t size[]) {
   gr_type t = *whole;
-  for (int d = 0; d < t.rank; d++) from[d] = 0;
+  for (int d = 0; d < t.rank; d++) offset[d] = 0;
   for (int a = 0; a < m->n_axes; a++) {
-    gr_axis_placement d = l->at[a];
+    gr_axis_placement d = l->placement[a];
     if (d < 0) continue;
     t.dim[d] = slice_size(t.dim[d], m->axis[a].size);
-    from[d] += t.dim[d] * gr_mesh_coord(m, rank, a);
+    offset[d] += t.dim[d] * gr_mesh_coord(m, rank, a);
   }
   for (int d = 0; d < t.rank; d++) {
-    if (from[d] > whole->dim[d]) from[d] = whole->dim[d];
-    int64_t left = whole->dim[d] - from[d];
+    if (offset[d] > whole->dim[d]) offset[d] = whole->dim[d];
+    int64_t left = whole->dim[d] - offset[d];
     size[d] = left < t.dim[d] ? left : t.dim[d];
   }
 }

@@ -76,7 +76,7 @@ static gr_status unknown_flag(gr_arena *a, const gr_command *c, const char *arg,
   if (near) return gr_hint(s, "did you mean %s?", near);
   gr_text list = gr_text_make(a);
   for (int i = 0; i < n; i++) gr_text_printf(&list, "%s%s", i ? " " : "", names[i]);
-  return n ? gr_hint(s, "the flags are: %s", list.at) : s;
+  return n ? gr_hint(s, "the flags are: %s", list.chars) : s;
 }
 
 static const gr_flag *flag_of(const gr_command *c, const char *arg, size_t len) {

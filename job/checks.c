@@ -52,8 +52,8 @@ gr_status gr_check_metric(gr_arena *a, const gr_run_spec *spec) {
   if (!m.n || !at || at->is_default) return GR_OK;
   gr_status s = gr_fail(GR_ERR_CONFIG, at->loc, "the model has no metric '%s'", metric);
   const char *near = gr_text_nearest(metric, m.at, m.n);
-  return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.at)
-              : gr_hint(s, "it has: %s", list.at);
+  return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.chars)
+              : gr_hint(s, "it has: %s", list.chars);
 }
 
 // ---- Patterns of weights --------------------------------------------------------------------

@@ -61,7 +61,7 @@ static const char *text_of(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   if (c->kind == GR_CONF_TEXT) return c->text;
   gr_conf_json(&t, c, 0);
-  return t.at;
+  return t.chars;
 }
 
 // The value of a key if it differs from the default, or NULL.
@@ -98,7 +98,7 @@ int gr_effects_list(gr_arena *a, const gr_effects *e, const char *out[GR_MAX_EFF
     gr_text_printf(&keys[at], "%s%s=%s", of[at]++ ? ", " : "", rows[i].key, text_of(a, c));
   }
   for (int i = 0; i < n; i++)
-    out[i] = gr_arena_printf(a, "%s: no effect, because %s", keys[i].at, why[i]);
+    out[i] = gr_arena_printf(a, "%s: no effect, because %s", keys[i].chars, why[i]);
   return n;
 }
 

@@ -23,8 +23,8 @@ static gr_status read_number(gr_arena *a, const char *key, const char *range, gr
   }
   gr_schema_type_write(&wanted, type);
   gr_conf_json(&found, c, 0);
-  return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of a group must be %s, but is %s", key, wanted.at,
-                 found.at);
+  return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of a group must be %s, but is %s", key, wanted.chars,
+                 found.chars);
 }
 
 // The rate is a factor on training.lr, so that warm-up, scaling and schedules apply to it.
@@ -213,7 +213,7 @@ static void print_attr(FILE *f, const gr_op *op, const void *attr) {
   for (const gr_attr *p = op->attrs; attr && p && p->name; p++) {
     gr_text t = gr_text_make(a);
     gr_attr_text(&t, p, attr);
-    fprintf(f, ", %s=%s", p->name, t.at);
+    fprintf(f, ", %s=%s", p->name, t.chars);
   }
   gr_arena_destroy(a);
 }

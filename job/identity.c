@@ -37,7 +37,7 @@ static void put_config(gr_text *t, gr_conf *conf) {
     const gr_conf *c = gr_conf_find(conf, k->path);
     gr_text value = gr_text_make(t->arena);
     if (c) gr_conf_json_written(&value, c, 0);
-    put_member(t, &first, k->path, c ? value.at : "not given");
+    put_member(t, &first, k->path, c ? value.chars : "not given");
   }
   gr_text_put(t, "}");
 }
@@ -46,7 +46,7 @@ const char *gr_identity_of_config(gr_arena *a, gr_conf *conf) {
   gr_text t = gr_text_make(a);
   put_config(&t, conf);
   gr_text_put(&t, "}\n");
-  return t.at;
+  return t.chars;
 }
 
 // ---- Files --------------------------------------------------------------------------------------
@@ -131,6 +131,6 @@ void gr_job_identify(gr_job *j) {
   put_hash(&t, &first, "samples", gr_job_data_hash(j));
   gr_text_put(&t, "}}\n");
   gr_arena_destroy(work);
-  j->spec.identity = t.at;
+  j->spec.identity = t.chars;
   j->spec.is_neutral = gr_schema_is_neutral;
 }

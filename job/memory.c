@@ -27,7 +27,7 @@ static double saved_bytes(const gr_plan *p, int rank) {
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     bool writes = is_saved(s);
     for (int a = 0; a < p->mesh.n_axes; a++)
-      if (s->layout.at[a] < 0 && gr_mesh_coord(&p->mesh, rank, a)) writes = false;
+      if (s->layout.placement[a] < 0 && gr_mesh_coord(&p->mesh, rank, a)) writes = false;
     bytes += writes ? (double)s->bytes : 0;
   }
   return bytes;
@@ -65,7 +65,7 @@ static needs needs_of(const gr_job *j, int local, bool threads, bool running) {
   n.plan = local * (p->gpu ? staged_bytes(p) : (double)(p->state_bytes + p->arena_bytes));
   n.batches = local * batch_bytes(j);
   n.cache = (threads ? 1 : local) * (double)gr_dataset_cache_most(j->spec.data);
-  if (!running) n.programs = local * (double)(now.own + now.files);
+  if (!running) n.programs = local * (double)(now.anonymous + now.files);
   n.all = n.plan + n.saving + n.batches + n.cache + n.programs;
   return n;
 }
@@ -198,7 +198,7 @@ static void try_plans(alternatives *c) {
 
 static void put_alternatives(alternatives *c, const needs *n, const shortage *s) {
   c->ranks = gr_mesh_ranks(&c->job->spec.plan->mesh);
-  c->each = s->by.own && !c->threads;
+  c->each = s->by.per_process && !c->threads;
   c->all = c->each ? n->all / c->local : n->all, c->missing = s->missing;
   try_plans(c);
   double cache = c->each ? n->cache / c->local : n->cache;
@@ -212,7 +212,7 @@ static void put_alternatives(alternatives *c, const needs *n, const shortage *s)
 // Where the limit is one process's, what one rank needs is compared.
 static void put_shortage(gr_text *t, const needs *n, const shortage *s, int local, bool threads) {
   needs shown = *n;
-  if (s->by.own && !threads) {
+  if (s->by.per_process && !threads) {
     double *part[] = {&shown.plan,  &shown.saving,   &shown.batches,
                       &shown.cache, &shown.programs, &shown.all};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) *part[i] /= local;
@@ -231,11 +231,11 @@ gr_status gr_job_check_memory(const gr_job *j, int local, bool threads, bool fir
   if (!s.known || s.missing <= 0 || !strcmp(j->spec.device->name, "null")) return GR_OK;
   gr_text what = gr_text_make(j->arena), less = gr_text_make(j->arena);
   put_shortage(&what, &n, &s, local, threads);
-  if (warns && first) gr_log(GR_WARN, "%s", what.at);
+  if (warns && first) gr_log(GR_WARN, "%s", what.chars);
   if (warns) return GR_OK;
   alternatives c = {.job = j, .local = local, .threads = threads, .running = true, .out = &less};
-  gr_status e = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s", what.at);
-  if (first) put_alternatives(&c, &n, &s), e = gr_hint(e, "%s", less.at);
+  gr_status e = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s", what.chars);
+  if (first) put_alternatives(&c, &n, &s), e = gr_hint(e, "%s", less.chars);
   return gr_hint(e, "memory.check=warn begins the run all the same");
 }
 
@@ -254,5 +254,5 @@ void gr_job_print_memory(FILE *f, const gr_job *j, int ranks) {
     gr_text_put(&t, "; ");
     put_alternatives(&(alternatives){.job = j, .local = ranks, .out = &t}, &n, &s);
   }
-  fprintf(f, "memory here %s\n", t.at);
+  fprintf(f, "memory here %s\n", t.chars);
 }

@@ -73,7 +73,7 @@ static const char *mesh_text(gr_arena *arena, const gr_mesh *m) {
   gr_text t = gr_text_make(arena);
   for (int a = 0; a < m->n_axes; a++)
     gr_text_printf(&t, "%s%s=%d", a ? " x " : "", m->axis[a].name, m->axis[a].size);
-  return t.len ? t.at : "empty";
+  return t.len ? t.chars : "empty";
 }
 
 // ---- The mesh ---------------------------------------------------------------------------------
@@ -87,8 +87,8 @@ static gr_status unknown_axis(gr_arena *arena, const char *name, gr_loc loc) {
   }
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "a mesh has no axis '%s'", name);
   const char *near = gr_text_nearest(name, names, N_AXES);
-  if (near) return gr_hint(s, "did you mean '%s'? there are %s", near, list.at);
-  return gr_hint(s, "there are %s", list.at);
+  if (near) return gr_hint(s, "did you mean '%s'? there are %s", near, list.chars);
+  return gr_hint(s, "there are %s", list.chars);
 }
 
 static bool is_axis(const char *name) {
@@ -105,7 +105,7 @@ static gr_status read_axis(reader *r, int i) {
   if (c->kind != GR_CONF_INT || c->integer < 1 || c->integer > GR_MAX_RANKS) {
     gr_text is = gr_text_make(r->arena);
     gr_conf_json(&is, c, 0);
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "mesh axis '%s' has the size %s", name, is.at),
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "mesh axis '%s' has the size %s", name, is.chars),
                    "a size is a number of ranks, at least 1");
   }
   if (!is_data_axis(r->s, name) && strcmp(name, "tp"))

@@ -53,7 +53,7 @@ static gr_status set(gr_arena *a, const gr_attr *p, const char *key, gr_conf *v,
   gr_schema_type_write(&wanted, type);
   gr_conf_json(&found, v, 0);
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, v->loc, "'%s' must be %s, but is %s", key, wanted.at, found.at),
+      gr_fail(GR_ERR_CONFIG, v->loc, "'%s' must be %s, but is %s", key, wanted.chars, found.chars),
       "%s: %s; default: %s", p->name, p->doc, p->default_value);
 }
 
@@ -92,7 +92,7 @@ static const char *list_names(gr_arena *a, const gr_op *op, const char *names[MA
     gr_text_printf(&list, "%s%s", *n ? ", " : "", p->name);
     names[(*n)++] = p->name;
   }
-  return list.at;
+  return list.chars;
 }
 
 static gr_status unknown(gr_arena *a, const gr_op *op, const gr_conf *v, const char *name) {
@@ -149,11 +149,11 @@ static gr_status not_of_this(gr_arena *a, const gr_op *op, const gr_conf *v, con
   gr_text others = gr_text_make(a);
   for (const gr_op *const *o = gr_ops; *o; o++)
     if ((*o)->optimizer && has_setting(a, *o, name, v))
-      gr_text_printf(&others, "%s%s", *others.at ? ", " : "", (*o)->name);
+      gr_text_printf(&others, "%s%s", *others.chars ? ", " : "", (*o)->name);
   gr_status s = gr_fail(GR_ERR_CONFIG, v->key_loc.file ? v->key_loc : v->loc,
                         "%s does not read training.%s", op->name, name);
   return gr_hint(s, "remove it, or set training.optimizer to one that does: %s; %s has: %s",
-                 others.at, op->name, list);
+                 others.chars, op->name, list);
 }
 
 // Sets the parameters of this optimizer from the keys that several optimizers share, and appends
@@ -175,7 +175,7 @@ static gr_status set_shared(gr_arena *a, const gr_op *op, gr_conf *root, void *a
     else if (is_for_this(v, optimizer))
       all = gr_also(all, not_of_this(a, op, v, names[i]));
     else
-      gr_text_printf(ignored, "%s%s", *ignored->at ? ", " : "", key);
+      gr_text_printf(ignored, "%s%s", *ignored->chars ? ", " : "", key);
   }
   return all;
 }
@@ -190,7 +190,7 @@ gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, const void **out, const 
   gr_text ignored = gr_text_make(a);
   gr_status s = set_shared(a, op, root, attr, &ignored);
   *out = attr, *unread = NULL;
-  if (*ignored.at) *unread = gr_arena_printf(a, "%s does not read %s", op->name, ignored.at);
+  if (*ignored.chars) *unread = gr_arena_printf(a, "%s does not read %s", op->name, ignored.chars);
   return gr_also(s, set_params(a, op, root, attr));
 }
 

@@ -27,7 +27,7 @@ static const char *list_names(const reader *r) {
   for (int i = 0; i < r->n_names; i++)
     if (strcmp(r->names[i], gr_model_eval) != 0)
       gr_text_printf(&t, "%s%s", t.len ? ", " : "", r->names[i]);
-  return t.len ? t.at : "none";
+  return t.len ? t.chars : "none";
 }
 
 // ---- Reading ----------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ static gr_status another(gr_comm *world, int odd, gr_loc at, const char *what, c
 // Broadcasts rank 0's string to all ranks.
 static gr_status share_text(gr_arena *a, gr_comm *world, gr_text t, const char **out) {
   size_t n = t.len + 1;
-  GR_TRY(gr_comm_share(world, a, &t.at, &n));
-  *out = t.at;
+  GR_TRY(gr_comm_share(world, a, &t.chars, &n));
+  *out = t.chars;
   return GR_OK;
 }
 
@@ -56,7 +56,7 @@ static const char *value_text(gr_arena *a, const gr_conf *c, bool secret) {
   if (!c) return "not set";
   if (secret) return "another value";
   gr_conf_json(&t, c, 0);
-  return t.at;
+  return t.chars;
 }
 
 static void report_difference(gr_arena *a, const gr_conf *mine, const gr_conf *first) {
@@ -96,9 +96,9 @@ gr_status gr_same_config(gr_job *j, gr_comm *world, gr_status composed) {
   if (world->rank == 0 && !composed) pack(&t, j);
   size_t n = t.len;
   gr_conf *conf = j->spec.conf;
-  gr_status s = gr_comm_share(world, j->arena, &t.at, &n);
+  gr_status s = gr_comm_share(world, j->arena, &t.chars, &n);
   if (s || !n) return without_config(world, composed, s);
-  s = gr_comm_all_ok(world, world->rank ? unpack(j, t.at, n, &conf) : GR_OK);
+  s = gr_comm_all_ok(world, world->rank ? unpack(j, t.chars, n, &conf) : GR_OK);
   if (s) {
     gr_status_drop(composed);
     return s;
@@ -140,7 +140,7 @@ static gr_status compare_file(gr_job *j, gr_comm *world, const char *key, const 
   const char *first, *what = gr_arena_printf(j->arena, "another %s '%s'", key, path);
   GR_TRY(share_text(j->arena, world, here, &first));
   const gr_conf *at = gr_conf_find(j->spec.conf, key);
-  return another(world, odd, at ? at->loc : GR_NOWHERE, what, here.at, first);
+  return another(world, odd, at ? at->loc : GR_NOWHERE, what, here.chars, first);
 }
 
 gr_status gr_same_files(gr_job *j, gr_comm *world) {
@@ -177,7 +177,7 @@ static const char *describe(gr_job *j, uint32_t i) {
   gr_text t = gr_text_make(j->arena);
   if (i >= gr_dataset_samples(j->spec.data)) return "no more samples";
   gr_dataset_describe(j->spec.data, i, &t);
-  return t.at;
+  return t.chars;
 }
 
 // The rank that differs finds its first sample that is not rank 0's; rank 0 then reports its own.

@@ -89,7 +89,7 @@ static found find_library(gr_arena *a, const library *l) {
   } else if (function) {
     gr_text version = gr_text_make(a);
     gr_library_version(&version, l->form, function, f.file);
-    f.version = version.len ? version.at : "of an unknown version";
+    f.version = version.len ? version.chars : "of an unknown version";
   } else {
     f.error = gr_arena_printf(a, "not found: %s", l->soname ? l->soname : l->function);
   }

@@ -65,7 +65,7 @@ static void put_case(FILE *f, gr_arena *arena, const gr_op *op, const gr_case *c
   }
   if (failed) gr_text_printf(&t, ": error: %s", gr_status_text(failed));
   if (failed) gr_status_drop(failed);
-  fprintf(f, "%s\n", t.at);
+  fprintf(f, "%s\n", t.chars);
 }
 
 static void put_cases(FILE *f, const gr_op *op) {

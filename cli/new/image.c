@@ -46,7 +46,7 @@ static gr_status write_image(gr_arena *a, const char *dir, int kind, uint32_t nu
       gr_text_putn(&t, &(char){(char)(unsigned char)fmax(0, fmin(255, v))}, 1);
     }
   }
-  return gr_new_write(dir, gr_arena_printf(a, "%02u.ppm", number), t.at, t.len);
+  return gr_new_write(dir, gr_arena_printf(a, "%02u.ppm", number), t.chars, t.len);
 }
 
 gr_status gr_new_image(gr_arena *a, const char *dir) {

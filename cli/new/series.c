@@ -27,5 +27,5 @@ gr_status gr_new_series(gr_arena *a, const char *dir) {
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "acc_x,acc_y,motion,recording,split\n");
   for (uint32_t i = 0; i < RECORDINGS; i++) put_recording(&t, &rng, i);
-  return gr_new_write(dir, "data.csv", t.at, t.len);
+  return gr_new_write(dir, "data.csv", t.chars, t.len);
 }

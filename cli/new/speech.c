@@ -43,7 +43,7 @@ static gr_status write_word(gr_arena *a, const char *dir, uint32_t number, gr_te
   const char *name = gr_arena_printf(a, "%03u.wav", number);
   gr_text_printf(manifest, "{\"audio_path\": \"%s\", \"text\": \"%s\", \"duration\": %.3f}\n", name,
                  word, (double)samples / RATE);
-  return gr_new_write(dir, name, t.at, t.len);
+  return gr_new_write(dir, name, t.chars, t.len);
 }
 
 gr_status gr_new_speech(gr_arena *a, const char *dir) {
@@ -56,5 +56,5 @@ gr_status gr_new_speech(gr_arena *a, const char *dir) {
     gr_arena_destroy(scratch);
     GR_TRY(s);
   }
-  return gr_new_write(data, "manifest.jsonl", manifest.at, manifest.len);
+  return gr_new_write(data, "manifest.jsonl", manifest.chars, manifest.len);
 }

@@ -28,6 +28,6 @@ gr_status gr_new_text(gr_arena *a, const char *dir) {
                      parts[k].at[gr_rng_u32(&rng, WORDS * i + k) % parts[k].n]);
     gr_text_put(&t, i % 5 == 4 ? ".\n" : ". ");
   }
-  GR_TRY(gr_new_write(dir, "data.txt", t.at, t.len));
+  GR_TRY(gr_new_write(dir, "data.txt", t.chars, t.len));
   return gr_new_write(dir, "prompt.txt", prompt, sizeof prompt - 1);
 }

@@ -30,7 +30,7 @@ static gr_status write_clip(gr_arena *a, const char *dir, int kind, uint32_t num
                       FRAMES, SIDE, SIDE));
   draw(&rng, kind, pixels);
   gr_text_putn(&t, pixels, sizeof pixels);
-  return gr_new_write(dir, gr_arena_printf(a, "%s%02u.npy", kinds[kind], number), t.at, t.len);
+  return gr_new_write(dir, gr_arena_printf(a, "%s%02u.npy", kinds[kind], number), t.chars, t.len);
 }
 
 gr_status gr_new_video(gr_arena *a, const char *dir) {
@@ -43,5 +43,5 @@ gr_status gr_new_video(gr_arena *a, const char *dir) {
       gr_text_printf(&list, "%s%02u.npy,%s\n", kinds[kind], i, kinds[kind]);
       GR_TRY(write_clip(a, folder, kind, i));
     }
-  return gr_new_write(folder, "list.csv", list.at, list.len);
+  return gr_new_write(folder, "list.csv", list.chars, list.len);
 }

@@ -16,7 +16,7 @@ static const char *text_of(gr_arena *a, gr_conf *block, const char *key) {
   if (c->kind == GR_CONF_TEXT) return c->text;
   gr_text t = gr_text_make(a);
   gr_conf_json(&t, c, 0);
-  return t.at;
+  return t.chars;
 }
 
 // Prints a shape as it is written: "[n, t, c]".
@@ -74,7 +74,7 @@ static void explain(FILE *f, gr_arena *a, gr_conf *block) {
   gr_text operands = gr_text_make(a);
   gr_conf *params;
   put_operands(&operands, gr_conf_member(block, "in"));
-  fprintf(f, "  operands   %s\n", operands.at);
+  fprintf(f, "  operands   %s\n", operands.chars);
   int n = params_of(block, &params);
   for (int k = 0; k < n; k++) {
     const char *value =
@@ -120,7 +120,7 @@ static void put_json(gr_text *t, const char *name, gr_conf *block) {
   gr_text_put(t, ", \"kind\": \"block\", \"doc\": ");
   gr_text_json(t, doc ? doc : "");
   gr_text_put(t, ", \"operands\": ");
-  gr_text_json(t, operands.at ? operands.at : "");
+  gr_text_json(t, operands.chars ? operands.chars : "");
   gr_text_put(t, ", \"params\": [");
   int n = params_of(block, &params);
   for (int k = 0; k < n; k++) {

@@ -66,7 +66,7 @@ static gr_val computed(gr_builder *b, gr_val v) {
   const gr_value *value = gr_at(b->g, v);
   if (b->err || value->role == GR_TEMP) return v;
   gr_ints same = {.n = value->type.rank};
-  for (int d = 0; d < value->type.rank; d++) same.at[d] = d;
+  for (int d = 0; d < value->type.rank; d++) same.items[d] = d;
   return gr_transpose(b, v, same);
 }
 

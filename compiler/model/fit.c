@@ -83,7 +83,7 @@ static gr_status misfit(gr_build_context *a, const gr_op *op, const gr_operand *
       gr_text_printf(&t, "%s%s%s%s", t.len ? " and " : "", in[i].name ? in[i].name : "",
                      in[i].name ? " " : "", gr_type_text(gr_model_type(a, in[i].v), buf));
   return gr_hint(gr_fail(GR_ERR_TYPE, in[n - 1].loc, "the shapes of %s's operands do not fit: %s",
-                         op->name, t.at),
+                         op->name, t.chars),
                  "axes are compared from the last; each pair must be equal, or one of them 1");
 }
 

@@ -146,13 +146,13 @@ static const char *shape_text(gr_arena *arena, const gr_type *t) {
   for (int i = 0; i < t->rank; i++)
     gr_text_printf(&s, "%s%lld", i ? "," : "", (long long)t->dim[i]);
   gr_text_put(&s, "]");
-  return s.at;
+  return s.chars;
 }
 
 static const char *number_text(gr_arena *arena, double x) {
   gr_text s = gr_text_make(arena);
   gr_text_put_float(&s, x);
-  return s.at;
+  return s.chars;
 }
 
 // The deviation of a normal distribution that is cut at two deviations:
@@ -199,7 +199,7 @@ static gr_val join_values(gr_builder *b, const gr_model_param *p) {
   gr_val *each = GR_NEW(b->g->arena, gr_val, (size_t)n);
   for (int i = 0; i < n; i++) each[i] = fill(b, "[1]", p->values[i], p->type.dtype);
   gr_ints shape = {.n = p->type.rank};
-  memcpy(shape.at, p->type.dim, sizeof *shape.at * (size_t)shape.n);
+  memcpy(shape.items, p->type.dim, sizeof *shape.items * (size_t)shape.n);
   return gr_reshape(b, gr_concat(b, n, each, 0), shape);
 }
 

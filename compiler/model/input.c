@@ -29,7 +29,7 @@ static const char *list_batch(const gr_build_context *a) {
     if (!gr_model_is_reserved_input(b->name))
       gr_text_printf(&t, "%s%s %s", t.len ? ", " : "", b->name, gr_type_text(&b->type, buf));
   }
-  return t.at;
+  return t.chars;
 }
 
 // ---- Letters ----------------------------------------------------------------------
@@ -73,7 +73,7 @@ static gr_status unknown_letter(gr_build_context *a, const gr_conf *c) {
     gr_text_printf(&list, "%s%s", i ? ", " : "", known->keys[i]);
   return gr_hint(
       gr_fail(GR_ERR_CONFIG, c->loc, "the size of axis '%s' is unknown", c->text),
-      "known here: %s; declare other sizes under params:", *list.at ? list.at : "no sizes");
+      "known here: %s; declare other sizes under params:", *list.chars ? list.chars : "no sizes");
 }
 
 static gr_status read_shape(gr_build_context *a, const gr_conf *shape, gr_type *t) {
@@ -100,7 +100,7 @@ static gr_status read_dtype(const gr_conf *dtype, gr_type *t) {
 static gr_layout batch_layout(const gr_build_context *a) {
   gr_layout l = gr_layout_replicated;
   for (int k = 0; k < a->request->mesh.n_axes && k < GR_MAX_MESH; k++)
-    if (gr_model_splits_batch(a, k)) l.at[k] = 0;
+    if (gr_model_splits_batch(a, k)) l.placement[k] = 0;
   return l;
 }
 

@@ -125,8 +125,8 @@ static int64_t count_ranks(const gr_build_context *a) {
 
 // The value with its first axes joined to one of rows.
 static gr_val join_rows(gr_build_context *a, const gr_type *t, gr_val v, int axes) {
-  gr_ints shape = {.n = 1 + t->rank - axes, .at = {-1}};
-  for (int d = axes; d < t->rank; d++) shape.at[1 + d - axes] = t->dim[d];
+  gr_ints shape = {.n = 1 + t->rank - axes, .items = {-1}};
+  for (int d = axes; d < t->rank; d++) shape.items[1 + d - axes] = t->dim[d];
   return axes == 1 ? v : gr_reshape(&a->root, v, shape);
 }
 

@@ -26,7 +26,7 @@ static const char *values_in(gr_build_context *a, const char *text) {
     }
     p += n ? n : 1;
   }
-  return t.at;
+  return t.chars;
 }
 
 // Evaluates checks: expressions that must be true, each with an error message. Errors in built-in

@@ -92,7 +92,7 @@ static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf 
       GR_TRY(gr_model_arg(a, c, true, &any));
       gr_text_put(&t, gr_arg_text(a->arena, &any));
   }
-  *out = t.at;
+  *out = t.chars;
   return GR_OK;
 }
 
@@ -151,7 +151,7 @@ static void count_axes(const gr_op *op, int rank, void *attr) {
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
     int64_t *at = (int64_t *)(void *)((char *)attr + f->offset), n = 1;
     if (!f->axis) continue;
-    if (f->kind == GR_ATTR_INTS) n = *at, at = ((gr_ints *)(void *)at)->at;
+    if (f->kind == GR_ATTR_INTS) n = *at, at = ((gr_ints *)(void *)at)->items;
     for (int64_t i = 0; i < n; i++)
       if (at[i] < 0 && at[i] >= -rank) at[i] += rank;
   }
@@ -210,8 +210,8 @@ static void free_first_axis(const gr_op *op, const gr_graph *g, const gr_operand
   if (!f) return;
   gr_ints *shape = (gr_ints *)((char *)attr + f->offset);
   int64_t count = 1;
-  for (int64_t d = 0; d < shape->n; d++) count *= shape->at[d];  // a -1 makes the product differ
-  if (shape->n && count == gr_type_count(&gr_at(g, x->v)->type)) shape->at[0] = -1;
+  for (int64_t d = 0; d < shape->n; d++) count *= shape->items[d];  // a -1 makes the product differ
+  if (shape->n && count == gr_type_count(&gr_at(g, x->v)->type)) shape->items[0] = -1;
 }
 
 static gr_val emit(gr_builder *b, const gr_op *op, const void *attr, int n, const gr_operand *x) {

@@ -12,7 +12,7 @@ static gr_status shard_as_batch(gr_build_context *a, const gr_conf *c, gr_model_
   int64_t ranks = 1;
   for (int k = 0; k < a->request->mesh.n_axes && k < GR_MAX_MESH; k++) {
     if (!gr_model_splits_batch(a, k)) continue;
-    p->layout.at[k] = 0, ranks *= a->request->mesh.axis[k].size;
+    p->layout.placement[k] = 0, ranks *= a->request->mesh.axis[k].size;
   }
   char type[96];
   if (p->type.rank && p->type.dim[0] % ranks == 0) return GR_OK;
@@ -43,7 +43,7 @@ static gr_status read_layout(gr_build_context *a, gr_conf *use, gr_model_param *
                      "R: replicated on every rank; S0, S1: sharded along that axis");
     for (int k = 0; k < a->request->mesh.n_axes; k++)  // an axis that the mesh lacks has size 1
       if (!strcmp(a->request->mesh.axis[k].name, map->keys[i]))
-        p->layout.at[k] = split ? (gr_axis_placement)(text[1] - '0') : GR_REPLICATE;
+        p->layout.placement[k] = split ? (gr_axis_placement)(text[1] - '0') : GR_REPLICATE;
   }
   return GR_OK;
 }

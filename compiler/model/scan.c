@@ -44,7 +44,7 @@ static gr_val move_axis(gr_builder *b, gr_val v, int from, int to) {
     gr_text_printf(&t, "%s%d", n++ ? "," : "[", i == to ? from : next++);
   }
   gr_text_put(&t, "]");
-  return gr_model_make(b, "transpose", 1, &v, (gr_setting[]){{"perm", t.at}, {0}});
+  return gr_model_make(b, "transpose", 1, &v, (gr_setting[]){{"perm", t.chars}, {0}});
 }
 
 // ---- Sequences ------------------------------------------------------------------

@@ -191,7 +191,7 @@ gr_status gr_model_interpolate(gr_build_context *a, const gr_conf *c, const char
       gr_text_putn(&t, p, n = strcspn(p, "$"));
     p += n;
   }
-  *out = t.at;
+  *out = t.chars;
   return GR_OK;
 }
 

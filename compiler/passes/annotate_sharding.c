@@ -22,7 +22,7 @@ static int axis_of(const gr_mesh *m, const char *name) {
 // The other axis of the mesh that splits dimension d; -1: none.
 static int axis_that_splits(const gr_layout *l, const gr_mesh *m, int axis, gr_axis_placement d) {
   for (int a = 0; a < m->n_axes; a++)
-    if (a != axis && l->at[a] == d) return a;
+    if (a != axis && l->placement[a] == d) return a;
   return -1;
 }
 
@@ -43,13 +43,13 @@ static bool may_pad(const gr_options *o, const gr_value *v, gr_axis_placement d)
 static gr_axis_placement smallest_slice_dim(const gr_value *v, gr_layout l, const gr_mesh *m,
                                             int axis, const gr_options *o) {
   gr_axis_placement best = GR_REPLICATE;
-  l.at[axis] = GR_REPLICATE;
+  l.placement[axis] = GR_REPLICATE;
   gr_type whole = gr_type_local(&v->type, &l, m);
   int64_t least = gr_type_count(&whole);
   for (gr_axis_placement d = 0; d < v->type.rank; d++) {
     if (axis_that_splits(&l, m, axis, d) >= 0) continue;
     if (v->type.dim[d] % m->axis[axis].size && !may_pad(o, v, d)) continue;
-    l.at[axis] = d;
+    l.placement[axis] = d;
     gr_type local = gr_type_local(&v->type, &l, m);
     if (gr_type_count(&local) < least) least = gr_type_count(&local), best = d;
   }
@@ -69,7 +69,7 @@ static gr_layout requested_layout(const gr_mesh *m, const gr_value *v, const gr_
     const gr_layout_rule *r = &o->rules[i];
     int axis = axis_of(m, r->axis);
     if (r->given && axis >= 0 && !fnmatch(r->pattern, v->name, 0))
-      l.at[axis] = r->placement, by[axis] = r;
+      l.placement[axis] = r->placement, by[axis] = r;
   }
   return l;
 }
@@ -83,9 +83,9 @@ gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options
     if (r->given || axis < 0 || by[axis] || fnmatch(r->pattern, v->name, 0)) continue;
     if (r->placement == GR_REPLICATE ||
         (r->placement >= 0 && divides(v, &l, m, axis, r->placement)))
-      l.at[axis] = r->placement;
+      l.placement[axis] = r->placement;
     if (r->placement == GR_ANY_DIM && !is_small(v, o))
-      l.at[axis] = smallest_slice_dim(v, l, m, axis, o);
+      l.placement[axis] = smallest_slice_dim(v, l, m, axis, o);
   }
   return l;
 }
@@ -93,14 +93,14 @@ gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options
 gr_layout gr_update_layout(const gr_mesh *m, const gr_value *w, const gr_options *o) {
   gr_layout l = w->layout;
   int axis = axis_of(m, o->zero_axis);
-  if (axis >= 0 && l.at[axis] == GR_REPLICATE && !is_small(w, o))
-    l.at[axis] = smallest_slice_dim(w, l, m, axis, o);
+  if (axis >= 0 && l.placement[axis] == GR_REPLICATE && !is_small(w, o))
+    l.placement[axis] = smallest_slice_dim(w, l, m, axis, o);
   return l;
 }
 
 static gr_status refuse(const gr_value *v, const gr_layout *l, const gr_mesh *m, int axis,
                         gr_loc loc) {
-  gr_axis_placement d = l->at[axis];
+  gr_axis_placement d = l->placement[axis];
   const char *name = m->axis[axis].name;
   char type[96];
   gr_type_text(&v->type, type);
@@ -130,7 +130,7 @@ static gr_status check_requested(const gr_rewrite *rw, const gr_value *v) {
   const gr_layout_rule *by[GR_MAX_MESH];
   gr_layout l = requested_layout(m, v, rw->opt, by);
   for (int a = 0; a < m->n_axes; a++)
-    if (l.at[a] >= 0 && !divides(v, &l, m, a, l.at[a]))
+    if (l.placement[a] >= 0 && !divides(v, &l, m, a, l.placement[a]))
       return refuse(v, &l, m, a, by[a] ? by[a]->loc : v->loc);
   return GR_OK;
 }

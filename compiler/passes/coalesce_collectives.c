@@ -60,8 +60,8 @@ static struct gr_coll joined_attr(const deferred *b) {
   struct gr_coll a = *attr_of(b->node[0]);
   for (int k = 1; k < b->n; k++) {
     const struct gr_coll *more = attr_of(b->node[k]);
-    if (more->dim.n) a.dim.at[a.dim.n++] = more->dim.at[0];
-    if (more->size.n) a.size.at[a.size.n++] = more->size.at[0];
+    if (more->dim.n) a.dim.items[a.dim.n++] = more->dim.items[0];
+    if (more->size.n) a.size.items[a.size.n++] = more->size.items[0];
   }
   return a;
 }

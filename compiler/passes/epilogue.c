@@ -30,7 +30,7 @@ static void find_readers(uses *u) {
 static bool is_partial(const gr_graph *g, gr_val v) {
   const gr_layout *l = &gr_at(g, v)->layout;
   for (int a = 0; a < g->mesh.n_axes; a++)
-    if (l->at[a] == GR_PARTIAL) return true;
+    if (l->placement[a] == GR_PARTIAL) return true;
   return false;
 }
 

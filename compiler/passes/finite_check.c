@@ -15,7 +15,7 @@ static bool has_gradient(const gr_value *v) { return v->role == GR_STATE && gr_i
 static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
   gr_layout l = gr_update_layout(&rw->old->mesh, &rw->old->values[i], rw->opt);
   unsigned axes = 0;
-  for (int a = 0; a < rw->old->mesh.n_axes; a++) axes |= (unsigned)(l.at[a] >= 0) << a;
+  for (int a = 0; a < rw->old->mesh.n_axes; a++) axes |= (unsigned)(l.placement[a] >= 0) << a;
   return axes;
 }
 

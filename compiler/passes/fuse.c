@@ -25,11 +25,11 @@ static bool is_beside(const gr_graph *g, gr_val v, gr_val space, bool sum) {
   int last = all->type.rank - 1;
   for (int a = 0; kind != GR_FUSED_LIKE && a < g->mesh.n_axes; a++)
     if (sum)
-      want.at[a] = want.at[a] == GR_REPLICATE ? GR_REPLICATE : GR_PARTIAL;
+      want.placement[a] = want.placement[a] == GR_REPLICATE ? GR_REPLICATE : GR_PARTIAL;
     else if (kind == GR_FUSED_VECTOR)
-      want.at[a] = want.at[a] == last ? 0 : GR_REPLICATE;
-    else if (want.at[a] >= in->type.rank || want.at[a] == last)
-      want.at[a] = GR_REPLICATE;
+      want.placement[a] = want.placement[a] == last ? 0 : GR_REPLICATE;
+    else if (want.placement[a] >= in->type.rank || want.placement[a] == last)
+      want.placement[a] = GR_REPLICATE;
   return gr_layout_same(&in->layout, &want);
 }
 
@@ -47,7 +47,7 @@ static bool fits(const gr_fuse *f, const gr_node *n) {
   for (int k = 0; k < n->n_in; k++)
     if (!is_beside(g, n->in[k], space, false)) return false;
   for (int a = 0; a < g->mesh.n_axes; a++)
-    if (all->layout.at[a] == GR_PARTIAL) return false;
+    if (all->layout.placement[a] == GR_PARTIAL) return false;
   return true;
 }
 

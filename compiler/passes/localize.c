@@ -13,7 +13,7 @@ static gr_layout *body_layouts(gr_arena *arena, const gr_scan *s, const gr_mesh 
   for (uint32_t i = 1; i < g->n_values; i++) {
     out[i] = g->values[i].layout;
     for (int a = 0; a < mesh->n_axes && a < GR_MAX_MESH; a++)
-      if (split[a]) out[i].at[a] = lay[i];
+      if (split[a]) out[i].placement[a] = lay[i];
   }
   return out;
 }
@@ -64,8 +64,8 @@ gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const
   gr_scan s = *(const gr_scan *)n->attr;
   bool split[GR_MAX_MESH] = {0};
   for (int a = 0; a < rw->old->mesh.n_axes; a++) {
-    for (int k = 0; k < n->n_in; k++) split[a] |= in[k].at[a] != GR_REPLICATE;
-    for (int k = 0; k < n->n_out; k++) split[a] |= out[k].at[a] != GR_REPLICATE;
+    for (int k = 0; k < n->n_in; k++) split[a] |= in[k].placement[a] != GR_REPLICATE;
+    for (int k = 0; k < n->n_out; k++) split[a] |= out[k].placement[a] != GR_REPLICATE;
   }
   s.body = local_body(rw, &s, split);
   return gr_emit(&rw->b, n->op, &s, n->n_in, args);

@@ -28,7 +28,7 @@ static const gr_op *op_for(gr_axis_placement from, gr_axis_placement to) {
 static gr_val convert_axis(gr_builder *b, gr_val v, int axis, gr_axis_placement to, int64_t group) {
   gr_layout layout = gr_at(b->g, v)->layout;
   gr_type t = gr_at(b->g, v)->type;
-  gr_axis_placement from = layout.at[axis], dim = from >= 0 ? from : to;
+  gr_axis_placement from = layout.placement[axis], dim = from >= 0 ? from : to;
   const gr_op *op = op_for(from, to);
   struct gr_coll attr = {.mesh_axis = axis, .ranks = b->g->mesh.axis[axis].size};
   if (dim >= 0) attr.dim = (gr_list){1, {dim}};
@@ -38,7 +38,7 @@ static gr_val convert_axis(gr_builder *b, gr_val v, int axis, gr_axis_placement 
   if (b->err) return GR_NONE;
   bool split = from < 0 && to >= 0;
   int64_t made = split ? gr_at(b->g, w)->type.dim[dim] * attr.ranks : 0;
-  layout.at[axis] = from >= 0 ? GR_REPLICATE : to;
+  layout.placement[axis] = from >= 0 ? GR_REPLICATE : to;
   layout.pad[axis] = split ? (int32_t)(made - t.dim[dim]) : 0;
   gr_at(b->g, w)->layout = layout;
   return w;
@@ -54,18 +54,20 @@ enum { GATHER_PADDED, GATHER, SCATTER, SLICE, SCATTER_PADDED, SLICE_PADDED, REDU
 static bool another_axis_changes(const gr_builder *b, const gr_layout *from, const gr_layout *to,
                                  int axis) {
   for (int a = 0; a < b->g->mesh.n_axes; a++)
-    if (a != axis && from->at[a] != to->at[a] && (from->at[a] >= 0 || to->at[a] >= 0)) return true;
+    if (a != axis && from->placement[a] != to->placement[a] &&
+        (from->placement[a] >= 0 || to->placement[a] >= 0))
+      return true;
   return false;
 }
 
 static int stage_of(const gr_builder *b, gr_val v, const gr_layout *to, int axis) {
   const gr_value *x = gr_at(b->g, v);
-  gr_axis_placement from = x->layout.at[axis], wanted = to->at[axis];
+  gr_axis_placement from = x->layout.placement[axis], wanted = to->placement[axis];
   bool must_move = from != wanted, waits = false;
   for (int a = 0; a < axis; a++) {
-    bool shares = x->layout.at[a] == from || to->at[a] == from;
-    must_move |= from >= 0 && shares && x->layout.at[a] != to->at[a];
-    waits |= wanted >= 0 && to->at[a] == wanted && x->layout.at[a] != wanted;
+    bool shares = x->layout.placement[a] == from || to->placement[a] == from;
+    must_move |= from >= 0 && shares && x->layout.placement[a] != to->placement[a];
+    waits |= wanted >= 0 && to->placement[a] == wanted && x->layout.placement[a] != wanted;
   }
   must_move |= x->layout.pad[axis] && another_axis_changes(b, &x->layout, to, axis);
   if (!must_move || (from < 0 && waits)) return STAYS;
@@ -83,7 +85,7 @@ gr_val gr_relayout_as(gr_builder *b, gr_val v, gr_layout to, int64_t group) {
       int s = stage_of(b, v, &to, a);
       if (s < stage || (s == stage && s == GATHER)) stage = s, axis = a;
     }
-    if (stage != STAYS) v = convert_axis(b, v, axis, to.at[axis], group);
+    if (stage != STAYS) v = convert_axis(b, v, axis, to.placement[axis], group);
   }
   return b->err ? GR_NONE : v;
 }

@@ -59,7 +59,7 @@ static bool can_shard(const shard *s, const gr_op *op, const gr_type *t, gr_axis
   bool alone = true;
   if (lay < 0) return true;
   for (int a = 0; a < axis; a++) {
-    if (so_far->at[a] != lay) continue;
+    if (so_far->placement[a] != lay) continue;
     if (!s->splits_batch[a] || !s->splits_batch[axis]) return false;
     parts *= m->axis[a].size, alone = false;
   }
@@ -71,7 +71,7 @@ static bool can_shard(const shard *s, const gr_op *op, const gr_type *t, gr_axis
 static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis,
                                gr_axis_placement to) {
   const gr_rewrite *rw = s->rw;
-  gr_axis_placement from = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.at[axis];
+  gr_axis_placement from = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.placement[axis];
   const gr_value *was = gr_at(rw->old, n->in[k]);
   if (from >= 0 && to == GR_REPLICATE && s->gathered[n->in[k].id] >> axis & 1)
     return 0;  // the same all_gather was emitted for an earlier reader
@@ -108,18 +108,19 @@ static int64_t rule_cost(const shard *s, const gr_node *n, const gr_sharding_rul
   for (int k = 0; k < n->n_out; k++) {
     const gr_value *v = gr_at(old, gr_out(n, k));
     const gr_layout *required = s->required[gr_out(n, k).id];
-    bool waits =
-        required && s->may_stay_partial[gr_out(n, k).id] && waits_for_update(s, required->at[axis]);
+    bool waits = required && s->may_stay_partial[gr_out(n, k).id] &&
+                 waits_for_update(s, required->placement[axis]);
     if (waits && s->splits_batch[axis])
       total += rule->out[k] == GR_PARTIAL ? 0 : AVOID;
     else if (required && v->type.rank && !(waits && rule->out[k] == GR_PARTIAL))
-      total += gr_relayout_cost(rule->out[k], required->at[axis], (int64_t)gr_type_bytes(&v->type));
+      total += gr_relayout_cost(rule->out[k], required->placement[axis],
+                                (int64_t)gr_type_bytes(&v->type));
     fits &= can_shard(s, n->op, &v->type, rule->out[k], &out[k], axis);
   }
   return fits ? total : NEVER;
 }
 
-// Chooses the sharding rule of old node n on one mesh axis; sets in[i].at[axis], out[i].at[axis].
+// Chooses the sharding rule of old node n on one mesh axis; sets in[i] and out[i].placement[axis].
 static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n, int axis,
                         gr_layout in[], gr_layout out[]) {
   gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
@@ -133,8 +134,8 @@ static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n
   if (best < 0)
     return gr_fail(GR_ERR_UNSUPPORTED, n->loc, "no way to split '%s' over mesh axis '%s'",
                    n->op->name, s->rw->old->mesh.axis[axis].name);
-  for (int k = 0; k < n->n_in; k++) in[k].at[axis] = rules[best].in[k];
-  for (int k = 0; k < n->n_out; k++) out[k].at[axis] = rules[best].out[k];
+  for (int k = 0; k < n->n_in; k++) in[k].placement[axis] = rules[best].in[k];
+  for (int k = 0; k < n->n_out; k++) out[k].placement[axis] = rules[best].out[k];
   return GR_OK;
 }
 
@@ -200,7 +201,9 @@ static bool same_layout(const gr_rewrite *rw, gr_val a, gr_val b) {
 static bool is_term_of(const gr_rewrite *rw, gr_val a, gr_val b) {
   const gr_layout *l = &gr_at(rw->b.g, a)->layout, *m = &gr_at(rw->b.g, b)->layout;
   for (int i = 0; i < rw->old->mesh.n_axes; i++)
-    if (l->at[i] == GR_PARTIAL || (m->at[i] != GR_PARTIAL && m->at[i] != l->at[i])) return false;
+    if (l->placement[i] == GR_PARTIAL ||
+        (m->placement[i] != GR_PARTIAL && m->placement[i] != l->placement[i]))
+      return false;
   return !same_layout(rw, a, b);
 }
 
@@ -244,13 +247,13 @@ static bool add_separately(shard *s, const gr_node *n) {
 
 static bool is_at(const shard *s, gr_val v, const gr_layout *to) {
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    if (gr_at(s->rw->b.g, v)->layout.at[a] != to->at[a]) return false;
+    if (gr_at(s->rw->b.g, v)->layout.placement[a] != to->placement[a]) return false;
   return true;
 }
 
 static bool is_split(const shard *s, gr_val v) {
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    if (gr_at(s->rw->b.g, v)->layout.at[a] >= 0) return true;
+    if (gr_at(s->rw->b.g, v)->layout.placement[a] >= 0) return true;
   return false;
 }
 
@@ -265,7 +268,7 @@ static gr_val convert_operand(shard *s, uint32_t i, int k, gr_layout to) {
   int64_t group = gathers ? gr_units_group(s->units, state.id, GR_MOVE_GATHER, i > s->loss_at) : 0;
   const gr_layout *from = &gr_at(s->rw->b.g, v)->layout;
   for (int a = 0; !gr_is(state) && a < s->rw->old->mesh.n_axes; a++)
-    s->gathered[id] |= (uint8_t)((from->at[a] >= 0 && to.at[a] == GR_REPLICATE) << a);
+    s->gathered[id] |= (uint8_t)((from->placement[a] >= 0 && to.placement[a] == GR_REPLICATE) << a);
   return gr_relayout_as(&s->rw->b, v, to, group);
 }
 
@@ -274,7 +277,7 @@ static bool reduces_narrow(const shard *s, gr_val v) {
   bool partial = false;
   if (s->rw->b.err || gr_at(s->rw->b.g, v)->type.dtype != GR_F32) return false;
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    partial |= gr_at(s->rw->b.g, v)->layout.at[a] == GR_PARTIAL;
+    partial |= gr_at(s->rw->b.g, v)->layout.placement[a] == GR_PARTIAL;
   return partial && s->rw->opt->reduce_dtype != GR_F32;
 }
 
@@ -322,7 +325,7 @@ static gr_status emit(shard *s, uint32_t i) {
 // A result that is not a scalar may stay sharded along the batch, and only there.
 static gr_layout result_layout(const shard *s, gr_layout l) {
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    if (l.at[a] != 0 || !s->splits_batch[a]) l.at[a] = GR_REPLICATE;
+    if (l.placement[a] != 0 || !s->splits_batch[a]) l.placement[a] = GR_REPLICATE;
   return l;
 }
 
@@ -354,7 +357,7 @@ static void copy_leaves(shard *s) {
     gr_type local = gr_type_local(&v->type, &v->layout, &old->mesh);
     gr_copy_leaf(s->rw, i, &local, gr_layout_of(&v->type, v->layout, &old->mesh));
     for (int a = 0; a < old->mesh.n_axes; a++)
-      s->splits_batch[a] |= v->role == GR_INPUT && v->layout.at[a] >= 0;
+      s->splits_batch[a] |= v->role == GR_INPUT && v->layout.placement[a] >= 0;
   }
 }
 

@@ -37,7 +37,7 @@ static void put_tooltip(gr_picture_page *g, uint32_t row, gr_picture_phase phase
     gr_text_printf(g->t, ":%d", op->loc.line);
   }
   gr_text_put(g->t, "\n");
-  gr_picture_put_escaped(g->t, all.at);
+  gr_picture_put_escaped(g->t, all.chars);
   if (phase == GR_PICTURE_FORWARD && b->flops > 0)
     gr_text_printf(g->t, "\n%s", gr_flops_text(b->flops, flops));
   gr_text_put(g->t, "</title>");
@@ -51,12 +51,12 @@ static void put_forward(gr_picture_page *g, uint32_t row) {
   gr_text ops = gr_text_make(g->p->arena), label = gr_text_make(g->p->arena);
   const char *name = row_label(g->p, row);
   gr_picture_summary(&ops, g->p, row, GR_PICTURE_FORWARD, *name ? LETTERS : RUN_LETTERS);
-  gr_picture_put_label(&label, *name ? name : ops.at, b);
+  gr_picture_put_label(&label, *name ? name : ops.chars, b);
   gr_text_put(g->t, "<g>");
   put_tooltip(g, row, GR_PICTURE_FORWARD, last);
   gr_picture_put_box(g->t, g->forward, y, FORWARD_WIDTH, GR_PICTURE_ROW, "f");
-  gr_picture_put_text(g->t, g->forward + 8, y + 14, "class=\"b\"", label.at);
-  if (*name) gr_picture_put_text(g->t, g->forward + 8, y + 27, "class=\"s\"", ops.at);
+  gr_picture_put_text(g->t, g->forward + 8, y + 14, "class=\"b\"", label.chars);
+  if (*name) gr_picture_put_text(g->t, g->forward + 8, y + 27, "class=\"s\"", ops.chars);
   if (last)
     gr_picture_put_text(g->t, g->forward + FORWARD_WIDTH - 8, y + (*name ? 14 : 27),
                         "class=\"s\" text-anchor=\"end\"", gr_type_text(&last->type, type));
@@ -82,7 +82,7 @@ static void put_backward(gr_picture_page *g, uint32_t row) {
   gr_picture_put_box(g->t, g->backward, y, BACKWARD_WIDTH, GR_PICTURE_ROW, "k");
   gr_picture_put_textf(g->t, g->backward + 8, y + 14, "", "%u op%s", r->n_ops[GR_PICTURE_BACKWARD],
                        gr_text_s(r->n_ops[GR_PICTURE_BACKWARD]));
-  gr_picture_put_text(g->t, g->backward + 8, y + 27, "class=\"s\"", ops.at);
+  gr_picture_put_text(g->t, g->backward + 8, y + 27, "class=\"s\"", ops.chars);
   gr_text_put(g->t, "</g>\n");
 }
 
@@ -125,7 +125,7 @@ static void put_weights(gr_picture_page *g, uint32_t row) {
   const gr_mesh *mesh = &g->p->plan->mesh;
   bool split = false;
   for (int a = 0; a < mesh->n_axes; a++) {
-    int place = b->largest->layout.at[a];
+    int place = b->largest->layout.placement[a];
     size_t n = strlen(layout);
     if (place < 0) continue;
     split = true;

@@ -65,7 +65,7 @@ static void put_frames(gr_picture_page *g) {
                      gr_picture_count_text(b->weights * gr_picture_times(g->p, f->block), numbers));
     gr_picture_put_box(g->t, g->forward - inset, f->top, right - g->forward + inset,
                        f->bottom - f->top, "g");
-    gr_picture_put_text(g->t, g->forward - inset + 6, f->top + 12, "class=\"s\"", label.at);
+    gr_picture_put_text(g->t, g->forward - inset + 6, f->top + 12, "class=\"s\"", label.chars);
   }
 }
 
@@ -83,13 +83,13 @@ static void put_ends(gr_picture_page *g) {
     else if (graph->values[i].role == GR_INPUT && !cut)
       gr_text_put(&inputs, ", \u2026"), cut = true;
   gr_picture_put_box(g->t, g->forward, y, FORWARD_WIDTH, 26, "i");
-  gr_picture_put_text(g->t, g->forward + 8, y + 17, "", inputs.len ? inputs.at : "no inputs");
+  gr_picture_put_text(g->t, g->forward + 8, y + 17, "", inputs.len ? inputs.chars : "no inputs");
   gr_picture_put_arrow(g->t, g->forward + FORWARD_WIDTH / 2, y + 26, g->lay.top[0] - 3, "lf");
   for (uint32_t i = 0; i < g->p->ops.n; i++) updates += g->p->ops.op[i].phase == GR_PICTURE_UPDATE;
   if (!g->trains || !updates) return;
   gr_picture_summary(&update, g->p, 0, GR_PICTURE_UPDATE, BACKWARD_LETTERS - 8);
   gr_picture_put_box(g->t, g->backward, y, BACKWARD_WIDTH, 26, "u");
-  gr_picture_put_textf(g->t, g->backward + 8, y + 17, "", "update: %s", update.at);
+  gr_picture_put_textf(g->t, g->backward + 8, y + 17, "", "update: %s", update.chars);
   gr_picture_put_arrow(g->t, g->backward + BACKWARD_WIDTH / 2, g->lay.top[0], y + 29, "lk");
   gr_picture_put_moves(g, 0, GR_PICTURE_UPDATE, g->moves_backward, y);
 }
@@ -152,7 +152,7 @@ static void put_head(gr_picture_page *g) {
                  gr_picture_count_text((double)all, numbers));
   if (trained != all)
     gr_text_printf(&line, ", %s trained", gr_picture_count_text((double)trained, numbers));
-  gr_picture_put_text(g->t, MARGIN, 46, "class=\"s\"", line.at);
+  gr_picture_put_text(g->t, MARGIN, 46, "class=\"s\"", line.chars);
 }
 
 static void put_headings(gr_picture_page *g) {
@@ -172,7 +172,7 @@ static void put_foot(gr_picture_page *g) {
   gr_text line = gr_text_make(g->p->arena);
   gr_text_put(&line, "Numbers of a repeated block are of all its repetitions.");
   if (hidden) gr_text_printf(&line, " %u more lines have no room.", hidden);
-  gr_picture_put_text(g->t, MARGIN, g->lay.bottom + BOTTOM - 20, "class=\"s\"", line.at);
+  gr_picture_put_text(g->t, MARGIN, g->lay.bottom + BOTTOM - 20, "class=\"s\"", line.chars);
 }
 
 static void put_begin(gr_picture_page *g) {

@@ -16,7 +16,7 @@
 #include "ops/ops.h"
 
 static gr_axis_placement placement(const gr_graph *g, gr_val v, int axis) {
-  return gr_at(g, v)->layout.at[axis];
+  return gr_at(g, v)->layout.placement[axis];
 }
 
 // "S0 R -> P": the placements of a node's operands and results along an axis.
@@ -114,7 +114,7 @@ static bool same_rows(const gr_type *whole, const gr_type *slice, int dim, int r
   const gr_mesh axis = {1, {{"", ranks}}};
   gr_layout l = gr_layout_replicated;
   int64_t from[GR_MAX_RANK], size[GR_MAX_RANK], first;
-  l.at[0] = (gr_axis_placement)dim;
+  l.placement[0] = (gr_axis_placement)dim;
   gr_layout_slice(whole, &l, &axis, coord, from, size);
   return gr_coll_rows(whole->dim[dim], ranks, coord, &first) == size[dim] && first == from[dim] &&
          first + size[dim] <= whole->dim[dim] && size[dim] <= slice->dim[dim];
@@ -156,7 +156,7 @@ static gr_status prove_moved(const gr_graph *g, const gr_node *n, int k) {
   if (!is_move(n->op, from, to)) return breaks_rules(g, n, axis);
   if (dim < 0) return GR_OK;
   gr_val whole = from >= 0 ? out : in, slice = from >= 0 ? in : out;
-  if (k >= attr->dim.n || attr->dim.at[k] != dim)
+  if (k >= attr->dim.n || attr->dim.items[k] != dim)
     return gr_fail(GR_ERR_BUG, n->loc, "'%s' moves slices of another dimension than %d",
                    n->op->name, dim);
   if (!is_innermost(g, whole, axis, dim))
@@ -186,7 +186,7 @@ static gr_axis_placement stacked(gr_axis_placement p) {
 static bool fits_leaf(const gr_graph *g, const gr_node *n, uint32_t leaf, int axis) {
   const gr_scan *s = n->attr;
   int k = gr_scan_operand(s, leaf);
-  gr_axis_placement inside = s->body->values[leaf].layout.at[axis];
+  gr_axis_placement inside = s->body->values[leaf].layout.placement[axis];
   return k < 0 ||
          placement(g, n->in[k], axis) == (gr_scan_is_seq(s, leaf) ? stacked(inside) : inside);
 }

@@ -65,8 +65,8 @@ static void put_state(gr_text *t, const gr_mesh *m, const gr_plan_state *s) {
   for (int a = 0; a < m->n_axes; a++) {
     gr_text_put(t, a ? ", " : "");
     gr_text_json(t, m->axis[a].name);
-    if (s->layout.at[a] >= 0)
-      gr_text_printf(t, ": \"S%d\"", s->layout.at[a]);
+    if (s->layout.placement[a] >= 0)
+      gr_text_printf(t, ": \"S%d\"", s->layout.placement[a]);
     else
       gr_text_put(t, ": \"R\"");
   }

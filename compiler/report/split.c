@@ -31,7 +31,7 @@ void gr_explain_weights(FILE *f, const gr_plan *p) {
     if (s->kind != GR_KIND_WEIGHT) continue;
     fprintf(f, "  %-*s  %-16s", longest, s->name, gr_type_text(&s->global, type));
     for (int a = 0; a < p->mesh.n_axes; a++)
-      fprintf(f, "  %s:%-2s", p->mesh.axis[a].name, placement_text(s->layout.at[a], lay));
+      fprintf(f, "  %s:%-2s", p->mesh.axis[a].name, placement_text(s->layout.placement[a], lay));
     fprintf(f, "  %10s on each rank\n", gr_bytes_text((double)s->bytes, b));
   }
 }

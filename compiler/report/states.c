@@ -76,7 +76,7 @@ static bool is_split(const gr_plan_state *s) { return !gr_type_same(&s->type, &s
 static double padding_of(const gr_plan *p, const gr_plan_state *s) {
   double shares = 1;
   for (int a = 0; a < p->mesh.n_axes; a++)
-    if (s->layout.at[a] >= 0) shares *= p->mesh.axis[a].size;
+    if (s->layout.placement[a] >= 0) shares *= p->mesh.axis[a].size;
   return (double)s->bytes - (double)gr_type_bytes(&s->global) / shares;
 }
 

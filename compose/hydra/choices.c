@@ -7,7 +7,7 @@ enum { MAX_NAMES = 512 };
 
 static gr_choice *find(gr_choices *c, const char *key) {
   for (int i = 0; i < c->n; i++)
-    if (!strcmp(c->at[i].key, key)) return &c->at[i];
+    if (!strcmp(c->items[i].key, key)) return &c->items[i];
   return NULL;
 }
 
@@ -17,11 +17,11 @@ static gr_choice *add(gr_arena *a, gr_choices *c, const char *key) {
   if (c->n == c->cap) {
     c->cap = c->cap ? c->cap * 2 : 8;
     gr_choice *more = GR_NEW(a, gr_choice, c->cap);
-    if (c->n) memcpy(more, c->at, sizeof *more * (size_t)c->n);
-    c->at = more;
+    if (c->n) memcpy(more, c->items, sizeof *more * (size_t)c->n);
+    c->items = more;
   }
-  c->at[c->n].key = key;
-  return &c->at[c->n++];
+  c->items[c->n].key = key;
+  return &c->items[c->n++];
 }
 
 static bool is_text(const gr_conf *c) {
@@ -67,7 +67,8 @@ static gr_status take_group(gr_defaults *d, const gr_override *o) {
         gr_fail(GR_ERR_CONFIG, o->loc, "'++' is not for groups, and '%s' is one", o->key),
         "write +%s=OPTION to add it, or %s=OPTION to choose another option", o->key, o->key);
   if (o->kind == GR_OVERRIDE_DELETE) return delete_group(d, o);
-  if (!is_text(v) && v->kind != GR_CONF_LIST) return bad_option(o, "an option is a string or a list");
+  if (!is_text(v) && v->kind != GR_CONF_LIST)
+    return bad_option(o, "an option is a string or a list");
   if (o->kind == GR_OVERRIDE_ADD) {
     gr_default *e = &d->appends[d->n_appends++];
     const char *package = o->package && !strcmp(o->package, "_here_") ? "" : o->package;
@@ -117,7 +118,7 @@ void gr_choices_override(gr_defaults *d, const char *config, const gr_default *e
   const char *key = gr_entry_key(d->arena, e);
   if (find(&d->overrides, key)) return;
   gr_choice *c = add(d->arena, &d->overrides, key);
-  c->value = value_of(d->arena, e), c->from = config, c->loc = e->loc;
+  c->value = value_of(d->arena, e), c->parent = config, c->loc = e->loc;
 }
 
 void gr_choices_apply(gr_defaults *d, gr_default *e) {
@@ -169,7 +170,7 @@ gr_conf *gr_choices_known(gr_defaults *d, gr_default *const *list, int n, bool s
   gr_conf *known = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
   gr_conf *defaults = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
   for (int i = 0; i < d->known.n; i++)
-    gr_conf_put(a, known, d->known.at[i].key, gr_conf_copy(a, d->known.at[i].value));
+    gr_conf_put(a, known, d->known.items[i].key, gr_conf_copy(a, d->known.items[i].value));
   for (int i = 0; i < n; i++) {
     if (self_added && list[i]->is_self) continue;
     gr_conf *item = gr_conf_make(a, list[i]->is_group ? GR_CONF_MAP : GR_CONF_TEXT, list[i]->loc);
@@ -231,7 +232,7 @@ static gr_status chain(gr_defaults *d, gr_status s, const gr_default_node *node)
 static const char *names_of(gr_arena *a, const char *const *names, int n) {
   gr_text t = gr_text_make(a);
   for (int i = 0; i < n && t.len < 300; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", names[i]);
-  return t.at;
+  return t.chars;
 }
 
 static gr_status list_options(gr_arena *a, gr_status s, const char *group,
@@ -284,7 +285,7 @@ static gr_status hint_folders(const gr_defaults *d, gr_status s) {
   return gr_hint(s,
                  "searched: %s; add other folders with 'hydra: {searchpath: [file://FOLDER]}' or "
                  "--config-dir=FOLDER",
-                 t.len ? t.at : "no folder");
+                 t.len ? t.chars : "no folder");
 }
 
 gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
@@ -312,38 +313,38 @@ gr_status gr_choices_not_found(gr_defaults *d, const gr_default_node *node) {
 static const char *like_key(const gr_defaults *d, const char *key) {
   const char *names[MAX_NAMES];
   int n = 0;
-  for (int i = 0; i < d->known.n && n < MAX_NAMES; i++) names[n++] = d->known.at[i].key;
+  for (int i = 0; i < d->known.n && n < MAX_NAMES; i++) names[n++] = d->known.items[i].key;
   return gr_text_nearest(key, names, n);
 }
 
 // The absolute group of the same name, which is not below the file's own folder.
 static const char *from_root(const gr_defaults *d, const char *key) {
   for (int i = 0; i < d->known.n; i++) {
-    size_t n = strlen(d->known.at[i].group);
+    size_t n = strlen(d->known.items[i].group);
     for (const char *s = strchr(key, '/'); s; s = strchr(s + 1, '/'))
-      if (!strncmp(s + 1, d->known.at[i].group, n) && (!s[1 + n] || s[1 + n] == '@'))
-        return d->known.at[i].key;
+      if (!strncmp(s + 1, d->known.items[i].group, n) && (!s[1 + n] || s[1 + n] == '@'))
+        return d->known.items[i].key;
   }
   return NULL;
 }
 
 static gr_status unused_override(const gr_defaults *d, const gr_choice *c) {
-  gr_status s =
-      c->from ? gr_fail(GR_ERR_CONFIG, c->loc, "in '%s': could not override '%s'", c->from, c->key)
-              : gr_fail(GR_ERR_CONFIG, c->loc, "could not override '%s'", c->key);
+  gr_status s = c->parent ? gr_fail(GR_ERR_CONFIG, c->loc, "in '%s': could not override '%s'",
+                                    c->parent, c->key)
+                          : gr_fail(GR_ERR_CONFIG, c->loc, "could not override '%s'", c->key);
   size_t group = strcspn(c->key, "@");
   const char *like = NULL;
   for (int i = 0; i < d->known.n; i++) {
-    const char *other = d->known.at[i].group;
+    const char *other = d->known.items[i].group;
     if (strlen(other) != group || strncmp(other, c->key, group)) continue;
-    like = d->known.at[i].key;
+    like = d->known.items[i].key;
     if (strcmp(like, c->key))
       s = gr_hint(s, "did you mean to override '%s'?", like);
     else
       s = gr_hint(s, "'%s' is chosen after the defaults list with this override: move one of them",
                   like);
   }
-  if (!like && c->from && (like = from_root(d, c->key)))
+  if (!like && c->parent && (like = from_root(d, c->key)))
     return gr_hint(
         s,
         "did you mean 'override /%s: ...'? Without '/' a group is relative to the folder of the "
@@ -351,7 +352,7 @@ static gr_status unused_override(const gr_defaults *d, const gr_choice *c) {
         like);
   if (!like && (like = like_key(d, c->key))) s = gr_hint(s, "did you mean '%s'?", like);
   if (!like) s = gr_hint(s, "no defaults list has that group");
-  if (c->from)
+  if (c->parent)
     return gr_hint(s, "to override a group of another folder write 'override /GROUP: OPTION'");
   return gr_hint(s, "to add it to the defaults list write +%s", c->line->line);
 }
@@ -359,9 +360,9 @@ static gr_status unused_override(const gr_defaults *d, const gr_choice *c) {
 gr_status gr_choices_all_used(const gr_defaults *d) {
   gr_status all = GR_OK;
   for (int i = 0; i < d->overrides.n; i++)
-    if (!d->overrides.at[i].used) all = gr_also(all, unused_override(d, &d->overrides.at[i]));
+    if (!d->overrides.items[i].used) all = gr_also(all, unused_override(d, &d->overrides.items[i]));
   for (int i = 0; i < d->deletions.n; i++) {
-    const gr_choice *c = &d->deletions.at[i];
+    const gr_choice *c = &d->deletions.items[i];
     if (c->used) continue;
     gr_status s =
         gr_fail(GR_ERR_CONFIG, c->loc, "could not delete '%s'%s%s: no defaults list has it", c->key,

@@ -30,15 +30,15 @@ struct gr_default_node {
 // A choice: group key -> option.
 typedef struct gr_choice {
   const char *key, *group;
-  gr_conf *value;    // string, list or null
-  const char *from;  // the config that overrides; NULL: the command line
+  gr_conf *value;      // string, list or null
+  const char *parent;  // the config that overrides; NULL: the command line
   gr_loc loc;
   const gr_override *line;
   bool used, append;  // append: by +group=option
 } gr_choice;
 
 typedef struct gr_choices {
-  gr_choice *at;
+  gr_choice *items;
   int n, cap;
 } gr_choices;
 

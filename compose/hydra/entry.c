@@ -8,16 +8,16 @@ static bool is_text(const gr_conf *c) {
 
 // "group@package:rename": the package is between '@' and ':'.
 static const char *split_package(gr_arena *a, const char *text, const char **package) {
-  const char *at = strchr(text, '@');
+  const char *sign = strchr(text, '@');
   *package = NULL;
-  if (!at) return text;
-  *package = gr_arena_strndup(a, at + 1, strcspn(at + 1, ":"));
+  if (!sign) return text;
+  *package = gr_arena_strndup(a, sign + 1, strcspn(sign + 1, ":"));
   if (!strcmp(*package, "_here_")) *package = "";
-  return gr_arena_strndup(a, text, (size_t)(at - text));
+  return gr_arena_strndup(a, text, (size_t)(sign - text));
 }
 
 // Reads the keywords before the group. An unknown one ends them, as in Hydra, but with a warning.
-static void read_keywords(gr_default *d, const char *words, gr_loc at) {
+static void read_keywords(gr_default *d, const char *words, gr_loc loc) {
   static const char *const known[] = {"optional", "override"};
   const char *last = strrchr(words, ' ');
   d->path = last ? last + 1 : words;
@@ -31,8 +31,9 @@ static void read_keywords(gr_default *d, const char *words, gr_loc at) {
       d->override = true;
     else {
       const char *like = gr_text_nearest(word, known, 2);
-      gr_log(GR_WARN, "%s:%d:%d: the word '%s' before the group is ignored%s%s%s", at.file, at.line,
-             at.col, word, like ? ": did you mean '" : "", like ? like : "", like ? "'?" : "");
+      gr_log(GR_WARN, "%s:%d:%d: the word '%s' before the group is ignored%s%s%s", loc.file,
+             loc.line, loc.col, word, like ? ": did you mean '" : "", like ? like : "",
+             like ? "'?" : "");
       return;
     }
     words += n + 1;
@@ -134,11 +135,12 @@ static const char *relative_package(gr_arena *a, const gr_default *d) {
 
 const char *gr_entry_package(gr_arena *a, const gr_default *d, bool with_header) {
   static const char global[] = "_global_";
-  const char *own = d->package ? d->package : with_header ? d->header : NULL;
-  if (!own) own = relative_package(a, d);
-  const char *full = !*d->parent_package ? own
-                     : !*own             ? d->parent_package
-                                         : gr_arena_printf(a, "%s.%s", d->parent_package, own);
+  const char *package_name = d->package ? d->package : with_header ? d->header : NULL;
+  if (!package_name) package_name = relative_package(a, d);
+  const char *full = !*d->parent_package ? package_name
+                     : !*package_name
+                         ? d->parent_package
+                         : gr_arena_printf(a, "%s.%s", d->parent_package, package_name);
   const char *last = NULL;
   for (const char *s = strstr(full, global); s; s = strstr(s + 1, global)) last = s;
   if (!last) return full;
@@ -155,18 +157,18 @@ const char *gr_entry_key(gr_arena *a, const gr_default *d) {
 // Replaces "_group_" in a package by the group's own package.
 static const char *replace_group(gr_arena *a, const gr_default *d) {
   static const char word[] = "_group_";
-  const char *own = dotted(a, gr_entry_group(a, d));
+  const char *group = dotted(a, gr_entry_group(a, d));
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "_global_.");
   for (const char *s = d->package; *s;) {
     bool hit = !strncmp(s, word, strlen(word));
     if (hit)
-      gr_text_put(&t, own);
+      gr_text_put(&t, group);
     else
       gr_text_putn(&t, s, 1);
     s += hit ? strlen(word) : 1;
   }
-  return t.at;
+  return t.chars;
 }
 
 void gr_entry_place(gr_arena *a, gr_default *d, const char *base, const char *parent_package) {

@@ -34,9 +34,9 @@ static void give_own_root(gr_composer *c, gr_conf *hydra) {
 }
 
 static void fill_overrides(gr_composer *c, gr_conf *lists) {
-  gr_conf *task = gr_conf_member(lists, "task"), *own = gr_conf_member(lists, "hydra");
+  gr_conf *task = gr_conf_member(lists, "task"), *hydra = gr_conf_member(lists, "hydra");
   for (int i = 0; i < c->n_overrides; i++) {
-    gr_conf *list = of_hydra(&c->overrides[i]) ? own : task;
+    gr_conf *list = of_hydra(&c->overrides[i]) ? hydra : task;
     if (list && list->kind == GR_CONF_LIST)
       gr_conf_append(c->arena, list, text(c->arena, c->overrides[i].line));
   }
@@ -70,8 +70,8 @@ static void fill_runtime(gr_composer *c, gr_conf *runtime) {
   char cwd[4096];
   gr_conf *choices = gr_conf_make(c->arena, GR_CONF_MAP, GR_NOWHERE);
   for (int i = 0; i < c->defaults.known.n; i++)
-    gr_conf_put(c->arena, choices, c->defaults.known.at[i].key,
-                gr_conf_copy(c->arena, c->defaults.known.at[i].value));
+    gr_conf_put(c->arena, choices, c->defaults.known.items[i].key,
+                gr_conf_copy(c->arena, c->defaults.known.items[i].value));
   gr_conf_put(c->arena, runtime, "choices", choices);
   if (getcwd(cwd, sizeof cwd))
     gr_conf_put(c->arena, runtime, "cwd", text(c->arena, gr_arena_strdup(c->arena, cwd)));
@@ -110,7 +110,7 @@ static const char *override_dirname(gr_composer *c, gr_conf *job) {
     for (const char *s = lines[i]; *s; s++)
       *s == '=' ? gr_text_put(&t, equals) : gr_text_putn(&t, s, 1);
   }
-  return t.at;
+  return t.chars;
 }
 
 static void fill_job(gr_composer *c, gr_conf *job) {
@@ -130,7 +130,7 @@ static gr_status path_of(gr_arena *a, gr_conf *hydra, gr_conf *node, const char 
   if (node && node->kind == GR_CONF_INTERP) GR_TRY(gr_interp_value(&r, node, &node));
   if (!node || node->kind == GR_CONF_NULL || node->kind == GR_CONF_MISSING) return GR_OK;
   gr_conf_py_str(&t, node);
-  *out = t.at;
+  *out = t.chars;
   return GR_OK;
 }
 

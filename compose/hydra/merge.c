@@ -20,51 +20,53 @@ gr_conf *gr_merge_wrap(gr_arena *a, const char *package, gr_conf *value) {
   return *package ? wrap(a, package, value) : value;
 }
 
-static gr_status clash(gr_resolver *r, const gr_conf *to, const gr_conf *from) {
-  gr_loc at = from->key_loc.file ? from->key_loc : from->loc;
-  gr_status s =
-      gr_fail(GR_ERR_CONFIG, at, "'%s' is a %s here, but a %s before", gr_conf_path(r->arena, to),
-              gr_conf_kind_name(from->kind), gr_conf_kind_name(to->kind));
-  return gr_hint(gr_note(s, to->loc, "it is a %s here", gr_conf_kind_name(to->kind)),
+static gr_status clash(gr_resolver *r, const gr_conf *target, const gr_conf *source) {
+  gr_loc loc = source->key_loc.file ? source->key_loc : source->loc;
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "'%s' is a %s here, but a %s before",
+                        gr_conf_path(r->arena, target), gr_conf_kind_name(source->kind),
+                        gr_conf_kind_name(target->kind));
+  return gr_hint(gr_note(s, target->loc, "it is a %s here", gr_conf_kind_name(target->kind)),
                  "a mapping and a list cannot be merged: give one of them another name, or set the "
                  "first to null in between");
 }
 
 // Replaces a member, and keeps the old value as its history.
-static void replace(gr_conf *map, int at, gr_conf *value) {
-  gr_conf *old = map->items[at];
-  value->up = map, value->was = old, value->key_kind = old->key_kind;
-  map->items[at] = value;
+static void replace(gr_conf *map, int index, gr_conf *value) {
+  gr_conf *old = map->items[index];
+  value->up = map, value->replaced = old, value->key_kind = old->key_kind;
+  map->items[index] = value;
 }
 
 // Before something is merged into an interpolation whose value is a map or list, the interpolation
 // is replaced by a copy of that value. One that cannot be resolved yet is left unchanged.
-static gr_conf *expand(gr_resolver *r, gr_conf *map, int at) {
-  gr_conf *c = map->items[at], *value = NULL;
+static gr_conf *expand(gr_resolver *r, gr_conf *map, int index) {
+  gr_conf *c = map->items[index], *value = NULL;
   if (c->kind != GR_CONF_INTERP) return c;
   gr_status s = gr_interp_value(r, c, &value);
   gr_status_drop(s);
   if (s || !collection(value)) return c;
   value = gr_conf_copy(r->arena, value);
   value->key_loc = c->key_loc, value->loc = c->loc;
-  replace(map, at, value);
+  replace(map, index, value);
   return value;
 }
 
-static gr_status merge_member(gr_resolver *r, gr_conf *to, int at, gr_conf *from) {
-  gr_conf *now = expand(r, to, at);
-  if (from->kind == GR_CONF_MISSING) return GR_OK;
-  if (now->kind == GR_CONF_MAP && from->kind == GR_CONF_MAP) return gr_merge(r, now, from);
-  if (collection(now) && collection(from) && now->kind != from->kind) return clash(r, now, from);
-  replace(to, at, from);
+static gr_status merge_member(gr_resolver *r, gr_conf *target, int index, gr_conf *source) {
+  gr_conf *now = expand(r, target, index);
+  if (source->kind == GR_CONF_MISSING) return GR_OK;
+  if (now->kind == GR_CONF_MAP && source->kind == GR_CONF_MAP) return gr_merge(r, now, source);
+  if (collection(now) && collection(source) && now->kind != source->kind)
+    return clash(r, now, source);
+  replace(target, index, source);
   return GR_OK;
 }
 
-static gr_status no_key(gr_resolver *r, const gr_conf *to, const char *key, const gr_conf *from) {
-  const char *where = gr_conf_path(r->arena, to);
-  gr_status s = gr_fail(GR_ERR_CONFIG, from->key_loc.file ? from->key_loc : from->loc,
+static gr_status no_key(gr_resolver *r, const gr_conf *target, const char *key,
+                        const gr_conf *source) {
+  const char *where = gr_conf_path(r->arena, target);
+  gr_status s = gr_fail(GR_ERR_CONFIG, source->key_loc.file ? source->key_loc : source->loc,
                         "there is no key '%s' in '%s'", key, where);
-  const char *like = gr_text_nearest(key, to->keys, to->n);
+  const char *like = gr_text_nearest(key, target->keys, target->n);
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
   return gr_hint(s, "to add it, put '+' before the argument");
 }
@@ -74,21 +76,21 @@ static bool is_fixed(const gr_conf *c) {
   return c->fixed;
 }
 
-gr_status gr_merge(gr_resolver *r, gr_conf *to, gr_conf *from) {
+gr_status gr_merge(gr_resolver *r, gr_conf *target, gr_conf *source) {
   gr_status all = GR_OK;
-  if (to->kind != from->kind) return clash(r, to, from);
-  for (int i = 0; i < from->n; i++) {
-    gr_conf key = gr_conf_key(from, i), *value = from->items[i];
-    int at =
-        value->key_kind ? gr_conf_key_index(r->arena, to, &key) : gr_conf_index(to, from->keys[i]);
-    if (at >= 0 && !value->key_kind && to->items[at]->key_kind)
-      at = gr_conf_key_index(r->arena, to, &key);
-    if (at >= 0)
-      all = gr_also(all, merge_member(r, to, at, value));
-    else if (is_fixed(to))
-      all = gr_also(all, no_key(r, to, from->keys[i], value));
+  if (target->kind != source->kind) return clash(r, target, source);
+  for (int i = 0; i < source->n; i++) {
+    gr_conf key = gr_conf_key(source, i), *value = source->items[i];
+    int index = value->key_kind ? gr_conf_key_index(r->arena, target, &key)
+                                : gr_conf_index(target, source->keys[i]);
+    if (index >= 0 && !value->key_kind && target->items[index]->key_kind)
+      index = gr_conf_key_index(r->arena, target, &key);
+    if (index >= 0)
+      all = gr_also(all, merge_member(r, target, index, value));
+    else if (is_fixed(target))
+      all = gr_also(all, no_key(r, target, source->keys[i], value));
     else
-      gr_conf_add(r->arena, to, from->keys[i], value);
+      gr_conf_add(r->arena, target, source->keys[i], value);
   }
   return all;
 }
@@ -98,13 +100,13 @@ gr_status gr_merge(gr_resolver *r, gr_conf *to, gr_conf *from) {
 typedef struct target {
   gr_conf *in;       // the map or list
   const char *part;  // the key in it, or the number
-  int at;            // where it is; -1: not there
+  int index;         // where it is; -1: not there
 } target;
 
 static gr_loc key_place(const gr_override *o) {
-  gr_loc at = o->loc;
-  at.col += o->kind == GR_OVERRIDE_FORCE ? 2 : o->kind != GR_OVERRIDE_CHANGE;
-  return at;
+  gr_loc loc = o->loc;
+  loc.col += o->kind == GR_OVERRIDE_FORCE ? 2 : o->kind != GR_OVERRIDE_CHANGE;
+  return loc;
 }
 
 static gr_status unknown_key(gr_resolver *r, const gr_conf *in, const gr_override *o,
@@ -138,19 +140,19 @@ static int find_text_key(gr_resolver *r, const gr_conf *map, const char *part) {
 static gr_status no_text_key(const gr_override *o, const gr_conf *map, const char *part) {
   gr_status s = gr_fail(GR_ERR_CONFIG, key_place(o),
                         "the key '%s' is not a string, and cannot be reached from here", part);
-  int at = gr_conf_index(map, part);
-  return gr_hint(gr_note(s, map->items[at]->key_loc, "it is defined here"),
+  int index = gr_conf_index(map, part);
+  return gr_hint(gr_note(s, map->items[index]->key_loc, "it is defined here"),
                  "quote it there: \"%s\"", part);
 }
 
 static int find_element(const gr_conf *list, const char *part) {
-  int at = 0;
+  int index = 0;
   if (!*part) return -1;
   for (; *part >= '0' && *part <= '9'; part++) {
-    if (at >= list->n) return -1;
-    at = at * 10 + (*part - '0');
+    if (index >= list->n) return -1;
+    index = index * 10 + (*part - '0');
   }
-  return *part || at >= list->n ? -1 : at;
+  return *part || index >= list->n ? -1 : index;
 }
 
 static int find_part(gr_resolver *r, const gr_conf *c, const char *part) {
@@ -169,11 +171,11 @@ static gr_status not_in_list(gr_resolver *r, const gr_conf *list, const gr_overr
 // Sets a member or an element. A new member is added to the map's keys.
 static void set_part(gr_resolver *r, const target *t, const gr_override *o, gr_conf *value) {
   value->key_loc = key_place(o);
-  if (t->at < 0) {
+  if (t->index < 0) {
     gr_conf_add(r->arena, t->in, t->part, value);
     return;
   }
-  replace(t->in, t->at, value);
+  replace(t->in, t->index, value);
 }
 
 // Walks to the last part of the key. A value in between that is not a map or list is replaced by an
@@ -184,19 +186,19 @@ static gr_status walk(gr_resolver *r, gr_conf *root, const gr_override *o, bool 
   for (;;) {
     size_t n = strcspn(s, ".");
     t->part = gr_arena_strndup(r->arena, s, n);
-    t->at = find_part(r, t->in, t->part);
-    if (t->at < 0 && t->in->kind == GR_CONF_LIST) return not_in_list(r, t->in, o, t->part);
-    bool other = t->at < 0 && t->in->kind == GR_CONF_MAP && gr_conf_index(t->in, t->part) >= 0;
+    t->index = find_part(r, t->in, t->part);
+    if (t->index < 0 && t->in->kind == GR_CONF_LIST) return not_in_list(r, t->in, o, t->part);
+    bool other = t->index < 0 && t->in->kind == GR_CONF_MAP && gr_conf_index(t->in, t->part) >= 0;
     if (other && o->kind == GR_OVERRIDE_CHANGE) return no_text_key(o, t->in, t->part);
-    if (t->at < 0 && !add) return unknown_key(r, t->in, o, t->part);
+    if (t->index < 0 && !add) return unknown_key(r, t->in, o, t->part);
     if (!s[n]) return GR_OK;
     s += n + 1;
-    if (t->at < 0 || !collection(t->in->items[t->at])) {
+    if (t->index < 0 || !collection(t->in->items[t->index])) {
       gr_conf *map = gr_conf_make(r->arena, GR_CONF_MAP, o->value_loc);
       set_part(r, t, o, map);
       t->in = map;
     } else {
-      t->in = t->in->items[t->at];
+      t->in = t->in->items[t->index];
     }
   }
 }
@@ -207,7 +209,7 @@ static gr_status set(gr_resolver *r, gr_conf *root, const gr_override *o, bool a
   GR_TRY(gr_conf_check_keys(value));
   GR_TRY(gr_expr_check(r->arena, value));
   GR_TRY(walk(r, root, o, add, &t));
-  gr_conf *now = t.at >= 0 ? t.in->items[t.at] : NULL;
+  gr_conf *now = t.index >= 0 ? t.in->items[t.index] : NULL;
   if (!now || !collection(now) || !collection(value)) {
     set_part(r, &t, o, value);
     return GR_OK;
@@ -262,8 +264,8 @@ static bool equal(gr_arena *a, const gr_conf *x, const gr_conf *y) {
   for (int i = 0; i < x->n; i++) {
     gr_conf key = {0};
     if (x->kind == GR_CONF_MAP) key = gr_conf_key(x, i);
-    int at = x->kind == GR_CONF_MAP ? gr_conf_key_index(a, y, &key) : i;
-    if (at < 0 || !equal(a, x->items[i], y->items[at])) return false;
+    int index = x->kind == GR_CONF_MAP ? gr_conf_key_index(a, y, &key) : i;
+    if (index < 0 || !equal(a, x->items[i], y->items[index])) return false;
   }
   return true;
 }
@@ -272,7 +274,7 @@ static gr_status other_value(gr_resolver *r, const gr_override *o, const gr_conf
   gr_text t = gr_text_make(r->arena);
   gr_conf_json(&t, now, 0);
   gr_status s = gr_fail(GR_ERR_CONFIG, o->value_loc, "could not delete '%s': its value is %s (%s)",
-                        o->key, t.at, gr_conf_kind_name(now->kind));
+                        o->key, t.chars, gr_conf_kind_name(now->kind));
   return gr_hint(gr_note(s, now->loc, "it is set here"),
                  "write ~%s to delete it regardless of its value", o->key);
 }
@@ -292,10 +294,10 @@ static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
   gr_override parent = *o;
   parent.key = dot ? gr_arena_strndup(r->arena, o->key, (size_t)(dot - o->key)) : "";
   if (dot) GR_TRY(present(r, root, &parent, &in));
-  int at = find_part(r, in, dot ? dot + 1 : o->key);
-  if (at < 0) return not_there(root, o);  // also for '', which finds the root
+  int index = find_part(r, in, dot ? dot + 1 : o->key);
+  if (index < 0) return not_there(root, o);  // also for '', which finds the root
   if (o->has_value && !equal(r->arena, o->value.one, now)) return other_value(r, o, now);
-  gr_conf_remove(in, at);
+  gr_conf_remove(in, index);
   return GR_OK;
 }
 

@@ -16,7 +16,7 @@ static const char *line_of(gr_arena *a, const char *element, const gr_conf *valu
   gr_text t = gr_text_make(a);
   gr_text_printf(&t, "%s=", element);
   gr_value_write(&t, value);
-  return t.at;
+  return t.chars;
 }
 
 static gr_status read_axis(gr_composer *c, const gr_override *o, axis *out) {
@@ -61,7 +61,7 @@ static gr_status add_params(gr_composer *c, axis *all, int *n, const gr_conf *pa
       gr_text_put(&t, params->items[i]->text);
     else
       gr_value_write(&t, params->items[i]);
-    const char *line = gr_arena_printf(c->arena, "%s=%s", params->keys[i], t.at);
+    const char *line = gr_arena_printf(c->arena, "%s=%s", params->keys[i], t.chars);
     GR_TRY(gr_note(gr_override_parse(c->arena, line, c->n_overrides + i + 1, &o),
                    params->items[i]->loc, "in hydra.sweeper.params"));
     GR_TRY(read_axis(c, &o, &one));

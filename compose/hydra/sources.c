@@ -39,14 +39,14 @@ static const char *file_of(const gr_sources *s, const char *dir, const char *pat
 static gr_status read_header_line(gr_sources *s, gr_config *c, const char *line, size_t len,
                                   int number) {
   char *words = gr_arena_strndup(s->arena, line, len), *save = NULL;
-  gr_loc at = {c->file, number, 1};
+  gr_loc loc = {c->file, number, 1};
   const char *key = strtok_r(words, " ", &save), *value = strtok_r(NULL, " ", &save);
   if (!key || !value)
     return gr_hint(
-        gr_fail(GR_ERR_CONFIG, at, "a header must be '# @KEY VALUE', but the value is missing"),
+        gr_fail(GR_ERR_CONFIG, loc, "a header must be '# @KEY VALUE', but the value is missing"),
         "write '# @package NAME'");
   if (strtok_r(NULL, " ", &save))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a header has too many words"),
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "a header has too many words"),
                    "write '# @package NAME' alone on the line");
   if (!strcmp(key, "@package"))
     c->package = value;
@@ -69,17 +69,17 @@ static gr_status read_header(gr_sources *s, gr_config *c, const char *text) {
   bool open = true;
   const char *end = text + strnlen(text, HEADER_BYTES);
   for (int number = 1; text < end; number++) {
-    size_t n = strcspn(text, "\n"), from = strspn(text, " \t\r\v\f");
+    size_t n = strcspn(text, "\n"), indent = strspn(text, " \t\r\v\f");
     if (text + n > end) n = (size_t)(end - text);
     size_t len = n;
-    while (len > from && strchr(" \t\r\v\f", text[len - 1])) len--;
-    const char *word = text + from;
-    bool blank = from >= len, header = *word == '#' && word[strspn(word, "# \t")] == '@' &&
-                                       word[1 + strspn(word + 1, " \t")] == '@';
-    if (!open) warn_late_header(c, word, blank ? 0 : len - from, number);
+    while (len > indent && strchr(" \t\r\v\f", text[len - 1])) len--;
+    const char *word = text + indent;
+    bool blank = indent >= len, header = *word == '#' && word[strspn(word, "# \t")] == '@' &&
+                                         word[1 + strspn(word + 1, " \t")] == '@';
+    if (!open) warn_late_header(c, word, blank ? 0 : len - indent, number);
     if (open && header) {
       size_t skip = strspn(word, "# \t");
-      GR_TRY(read_header_line(s, c, word + skip, len - from - skip, number));
+      GR_TRY(read_header_line(s, c, word + skip, len - indent - skip, number));
     }
     open = open && (blank || header);
     if (!open && *word != '#') return GR_OK;
@@ -104,10 +104,10 @@ static gr_status shape(gr_sources *s, gr_config *c) {
     c->body = gr_conf_make(s->arena, GR_CONF_MAP, c->body->loc);
   }
   if (word) return word;
-  int at = gr_conf_index(c->body, "defaults");
-  if (at < 0) return GR_OK;
-  c->defaults = c->body->items[at];
-  gr_conf_remove(c->body, at);
+  int index = gr_conf_index(c->body, "defaults");
+  if (index < 0) return GR_OK;
+  c->defaults = c->body->items[index];
+  gr_conf_remove(c->body, index);
   const gr_conf *list = c->defaults;
   if (list->kind == GR_CONF_LIST) return GR_OK;
   c->defaults = NULL;
@@ -150,9 +150,9 @@ static gr_status load_new(gr_sources *s, const char *path, gr_config **out) {
 }
 
 gr_status gr_sources_load(gr_sources *s, const char *path, gr_config **out) {
-  uint32_t at;
-  if (gr_map_find(&s->known, path, &at)) {
-    *out = s->configs[at];
+  uint32_t index;
+  if (gr_map_find(&s->known, path, &index)) {
+    *out = s->configs[index];
     return GR_OK;
   }
   path = gr_arena_strdup(s->arena, path);
@@ -180,20 +180,20 @@ bool gr_sources_group(const gr_sources *s, const char *group) {
 
 typedef struct names {
   gr_arena *arena;
-  const char **at;
+  const char **items;
   int n, cap;
 } names;
 
 static void add_name(names *l, const char *name) {
   for (int i = 0; i < l->n; i++)
-    if (!strcmp(l->at[i], name)) return;
+    if (!strcmp(l->items[i], name)) return;
   if (l->n == l->cap) {
     l->cap = l->cap ? l->cap * 2 : 16;
     const char **more = GR_NEW(l->arena, const char *, l->cap);
-    if (l->n) memcpy(more, l->at, sizeof *more * (size_t)l->n);
-    l->at = more;
+    if (l->n) memcpy(more, l->items, sizeof *more * (size_t)l->n);
+    l->items = more;
   }
-  l->at[l->n++] = gr_arena_strdup(l->arena, name);
+  l->items[l->n++] = gr_arena_strdup(l->arena, name);
 }
 
 static int by_text(const void *a, const void *b) {
@@ -234,8 +234,8 @@ int gr_sources_options(const gr_sources *s, const char *group, bool groups, cons
     else
       list_dir(&l, *group ? join(s->arena, s->dirs[i], group) : s->dirs[i], groups);
   }
-  if (l.n) qsort(l.at, (size_t)l.n, sizeof *l.at, by_text);
-  *out = l.at;
+  if (l.n) qsort(l.items, (size_t)l.n, sizeof *l.items, by_text);
+  *out = l.items;
   return l.n;
 }
 
@@ -252,7 +252,7 @@ static void walk_groups(const gr_sources *s, const char *group, int depth, names
 int gr_sources_groups(const gr_sources *s, const char ***out) {
   names l = {.arena = s->arena};
   walk_groups(s, "", 0, &l);
-  if (l.n) qsort(l.at, (size_t)l.n, sizeof *l.at, by_text);
-  *out = l.at;
+  if (l.n) qsort(l.items, (size_t)l.n, sizeof *l.items, by_text);
+  *out = l.items;
   return l.n;
 }

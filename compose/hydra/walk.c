@@ -9,7 +9,7 @@
 enum { MAX_DEPTH = 64, MAX_FILES = 4096, MAX_AGAIN = 8 };
 
 typedef struct entries {
-  gr_default **at;
+  gr_default **items;
   int n;
   bool self_added;
 } entries;
@@ -19,12 +19,12 @@ typedef struct entries {
 static gr_status check_self(const gr_config *c, const entries *l, bool *need) {
   bool self = false, other = false;
   for (int i = 0; i < l->n; i++) {
-    other |= !l->at[i]->override;
-    if (l->at[i]->is_self && self)
+    other |= !l->items[i]->override;
+    if (l->items[i]->is_self && self)
       return gr_hint(
-          gr_fail(GR_ERR_CONFIG, l->at[i]->loc, "duplicate _self_ defined in '%s'", c->path),
+          gr_fail(GR_ERR_CONFIG, l->items[i]->loc, "duplicate _self_ defined in '%s'", c->path),
           "keep one: it is where this file's own values go");
-    self |= l->at[i]->is_self;
+    self |= l->items[i]->is_self;
   }
   *need = (!self && other) || !l->n;
   return GR_OK;
@@ -34,19 +34,19 @@ static gr_status read_list(gr_defaults *d, const gr_config *c, bool root, entrie
   int n = c->defaults ? c->defaults->n : 0, appends = root ? d->n_appends : 0;
   gr_default *all = GR_NEW(d->arena, gr_default, n + 1);
   gr_status errors = GR_OK;
-  *out = (entries){.at = GR_NEW(d->arena, gr_default *, n + 1 + appends)};
+  *out = (entries){.items = GR_NEW(d->arena, gr_default *, n + 1 + appends)};
   for (int i = 0; i < n; i++) {
     gr_status s = gr_entry_read(d->arena, c, c->defaults->items[i], &all[i]);
-    if (!s) out->at[out->n++] = &all[i];
+    if (!s) out->items[out->n++] = &all[i];
     errors = gr_also(errors, s);
   }
   if (!n && !appends) return GR_OK;
   errors = gr_also(errors, check_self(c, out, &out->self_added));
   if (out->self_added) {
     all[n] = (gr_default){.path = "_self_", .is_self = true, .loc = c->body->loc};
-    out->at[out->n++] = &all[n];
+    out->items[out->n++] = &all[n];
   }
-  for (int i = 0; i < appends; i++) out->at[out->n++] = &d->appends[i];
+  for (int i = 0; i < appends; i++) out->items[out->n++] = &d->appends[i];
   return errors;
 }
 
@@ -76,7 +76,7 @@ static gr_status register_overrides(gr_defaults *d, const gr_default *parent, en
   const char *base = gr_entry_group(d->arena, parent);
   const char *package = gr_entry_package(d->arena, parent, true);
   for (int i = 0; i < l->n; i++) {
-    gr_default *e = l->at[i];
+    gr_default *e = l->items[i];
     if (e->is_self) continue;
     gr_entry_place(d->arena, e, base, package);
     if (seen && !e->override && !e->append) all = gr_also(all, late_entry(d, e, seen));
@@ -153,7 +153,7 @@ static gr_status visit_deferred(gr_defaults *d, gr_default_node *node, const ent
   for (int i = 0; i < node->n; i++) {
     gr_default *e = node->kids[i]->item;
     if (e->is_self || node->kids[i]->n || !gr_entry_interpolated(d->arena, e)) continue;
-    if (!known) known = gr_choices_known(d, l->at, l->n, l->self_added);
+    if (!known) known = gr_choices_known(d, l->items, l->n, l->self_added);
     gr_status s = gr_choices_resolve(d, e, known);
     e->deleted = s != NULL;
     all = gr_also(all, s ? s : visit(d, node->kids[i], true));
@@ -206,8 +206,8 @@ static gr_status load_list(gr_defaults *d, gr_default_node *node, const gr_confi
   const char *base = gr_entry_group(d->arena, node->item);
   const char *package = gr_entry_package(d->arena, node->item, true);
   for (int i = l.n - 1; i >= 0; i--) {
-    if (!l.at[i]->is_self) gr_entry_place(d->arena, l.at[i], base, package);
-    all = gr_also(all, visit_entry(d, node, l.at[i], deferred));
+    if (!l.items[i]->is_self) gr_entry_place(d->arena, l.items[i], base, package);
+    all = gr_also(all, visit_entry(d, node, l.items[i], deferred));
   }
   return gr_also(all, visit_deferred(d, node, &l));
 }
@@ -246,9 +246,9 @@ static gr_status visit(gr_defaults *d, gr_default_node *node, bool deferred) {
 // ---- The list --------------------------------------------------------------------
 
 static gr_status add_part(gr_defaults *d, const gr_default_node *leaf) {
-  const gr_default *e = leaf->item, *own = e->is_self ? leaf->up->item : e;
+  const gr_default *e = leaf->item, *owner = e->is_self ? leaf->up->item : e;
   const gr_default_node *up = e->is_self ? leaf->up->up : leaf->up;
-  bool missing = gr_entry_missing(d->arena, own), none = own->is_group && !own->value;
+  bool missing = gr_entry_missing(d->arena, owner), none = owner->is_group && !owner->value;
   if (e->deleted || missing || none) return GR_OK;
   if (d->n_parts == d->cap_parts) {
     d->cap_parts = d->cap_parts ? d->cap_parts * 2 : 16;
@@ -257,13 +257,13 @@ static gr_status add_part(gr_defaults *d, const gr_default_node *leaf) {
     d->parts = more;
   }
   gr_default_part *p = &d->parts[d->n_parts++];
-  *p = (gr_default_part){.package = gr_entry_package(d->arena, own, true),
+  *p = (gr_default_part){.package = gr_entry_package(d->arena, owner, true),
                          .is_self = e->is_self,
-                         .primary = own->primary,
-                         .item = own};
+                         .primary = owner->primary,
+                         .item = owner};
   p->parent = !up ? NULL : up->item ? gr_entry_path(d->arena, up->item) : "<root>";
   if (!e->is_self && e->is_group) p->override_key = gr_entry_key(d->arena, e);
-  gr_status s = gr_sources_load(d->sources, gr_entry_path(d->arena, own), &p->config);
+  gr_status s = gr_sources_load(d->sources, gr_entry_path(d->arena, owner), &p->config);
   d->n_parts -= !p->config;
   return s;
 }

@@ -45,16 +45,16 @@ static gr_status in_list(const gr_conf *list, const char *part, const gr_conf *h
   return GR_OK;
 }
 
-static gr_status step(gr_resolver *r, gr_conf *from, const char *part, const gr_conf *holder,
+static gr_status step(gr_resolver *r, gr_conf *parent, const char *part, const gr_conf *holder,
                       gr_conf **out) {
   *out = NULL;
-  if (from->kind == GR_CONF_LIST) return in_list(from, part, holder, out);
-  int i = gr_conf_index(from, part);
-  if (i >= 0 && from->items[i]->key_kind) {
+  if (parent->kind == GR_CONF_LIST) return in_list(parent, part, holder, out);
+  int i = gr_conf_index(parent, part);
+  if (i >= 0 && parent->items[i]->key_kind) {
     gr_conf key = {.kind = GR_CONF_TEXT, .text = part};
-    i = gr_conf_key_index(r->arena, from, &key);
+    i = gr_conf_key_index(r->arena, parent, &key);
   }
-  if (i >= 0) *out = from->items[i];
+  if (i >= 0) *out = parent->items[i];
   return GR_OK;
 }
 
@@ -64,16 +64,16 @@ static gr_status follow(gr_resolver *r, gr_conf **c) {
   return gr_interp_value(r, *c, c);
 }
 
-static gr_conf *up_by_dots(gr_conf *from, const char **path) {
-  if (**path != '.') return root_of(from);
+static gr_conf *up_by_dots(gr_conf *base, const char **path) {
+  if (**path != '.') return root_of(base);
   ++*path;
-  for (; **path == '.' && from; ++*path) from = from->up;
-  return from;
+  for (; **path == '.' && base; ++*path) base = base->up;
+  return base;
 }
 
-gr_status gr_interp_select(gr_resolver *r, gr_conf *from, const char *path, const gr_conf *holder,
+gr_status gr_interp_select(gr_resolver *r, gr_conf *base, const char *path, const gr_conf *holder,
                            gr_conf **out) {
-  gr_conf *c = up_by_dots(from, &path);
+  gr_conf *c = up_by_dots(base, &path);
   *out = NULL;
   if (!c) return gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' goes up beyond the root", path);
   for (bool more = *path; more && c;) {
@@ -102,10 +102,10 @@ static void collect_keys(const gr_conf *c, const char *prefix, gr_arena *a, cons
 static gr_status not_found(gr_resolver *r, const char *path, gr_conf *holder) {
   const char *names[MAX_KEYS];
   int n = 0;
-  const char *own = gr_conf_path(r->arena, holder);
+  const char *path_of_holder = gr_conf_path(r->arena, holder);
   r->absent = true;
-  gr_status s =
-      gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which does not exist", own, path);
+  gr_status s = gr_fail(GR_ERR_CONFIG, holder->loc, "'%s' refers to '%s', which does not exist",
+                        path_of_holder, path);
   collect_keys(root_of(holder), "", r->arena, names, &n);
   const char *like = *path == '.' ? NULL : gr_text_nearest(path, names, n);
   if (!like && getenv(path))
@@ -142,9 +142,9 @@ static gr_status eval_join(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
   }
   *out = gr_conf_make(r->arena, GR_CONF_TEXT, holder->loc);
   if (e->quoted)
-    gr_conf_set_text(*out, t.at);  // a string, which may itself be ??? or an interpolation
+    gr_conf_set_text(*out, t.chars);  // a string, which may itself be ??? or an interpolation
   else
-    (*out)->text = t.at;
+    (*out)->text = t.chars;
   return GR_OK;
 }
 
@@ -160,7 +160,7 @@ static gr_status eval_name(gr_resolver *r, const gr_expr *join, gr_conf *holder,
                      holder->text, gr_conf_a_kind(part->kind));
     gr_text_put(&t, part->text);
   }
-  *out = t.at;
+  *out = t.chars;
   return GR_OK;
 }
 
@@ -173,8 +173,8 @@ static gr_status inside_of(gr_resolver *r, const char *path, const gr_conf *hold
 static gr_status eval_node(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
   const char *path = NULL;
   GR_TRY(eval_name(r, e->name, holder, &path));
-  gr_conf *from = holder->up ? holder->up : holder;
-  GR_TRY(gr_interp_select(r, from, path, holder, out));
+  gr_conf *base = holder->up ? holder->up : holder;
+  GR_TRY(gr_interp_select(r, base, path, holder, out));
   if (!*out) return not_found(r, path, holder);
   r->absent = (*out)->kind == GR_CONF_MISSING;
   (*out)->read |= r->absent;
@@ -283,7 +283,7 @@ static gr_status replace(gr_resolver *r, gr_conf *c, gr_conf *value) {
   *c = *copy;
   c->raw = kept.text;
   c->loc = kept.loc, c->key_loc = kept.key_loc, c->key_kind = kept.key_kind;
-  c->up = kept.up, c->was = kept.was, c->aside = NULL, c->busy = false;
+  c->up = kept.up, c->replaced = kept.replaced, c->aside = NULL, c->busy = false;
   for (int i = 0; i < c->n && c->items; i++) c->items[i]->up = c;
   return GR_OK;
 }

@@ -50,11 +50,11 @@ typedef struct gr_resolver {
 GR_MUST_USE gr_status gr_interp_value(gr_resolver *, gr_conf *holder, gr_conf **out);
 // The value at a path ("a.b", "..c", "l[0]") relative to a map or list; *out is NULL when there is
 // none. Interpolations along the path and at its end are followed.
-GR_MUST_USE gr_status gr_interp_select(gr_resolver *, gr_conf *from, const char *path,
+GR_MUST_USE gr_status gr_interp_select(gr_resolver *, gr_conf *base, const char *path,
                                        const gr_conf *holder, gr_conf **out);
-// Calls a resolver by name (resolvers.c). `at` is the node with the interpolation.
+// Calls a resolver by name (resolvers.c). `holder` is the node with the interpolation.
 GR_MUST_USE gr_status gr_interp_call(gr_resolver *, const char *name, gr_conf **args, int n,
-                                     gr_conf *at, gr_conf **out);
+                                     gr_conf *holder, gr_conf **out);
 // Evaluates a parsed expression for the node that contains it.
 GR_MUST_USE gr_status gr_interp_eval(gr_resolver *, const gr_expr *, gr_conf *holder,
                                      gr_conf **out);

@@ -39,10 +39,10 @@ static gr_expr *text_piece(parser *p, const char *s, size_t len) {
 }
 
 static gr_status wrong(const parser *p, const char *expected) {
-  int at = (int)(p->s - p->text) + 1;
+  int column = (int)(p->s - p->text) + 1;
   gr_status s =
       *p->s ? gr_fail(GR_ERR_CONFIG, p->loc, "in '%s': character %d is '%c', but %s was expected",
-                      p->text, at, *p->s, expected)
+                      p->text, column, *p->s, expected)
             : gr_fail(GR_ERR_CONFIG, p->loc, "'%s' ends where %s was expected", p->text, expected);
   return gr_hint(s, "write \\${ for a '${' that is not an interpolation");
 }
@@ -96,7 +96,7 @@ static void fold_literals(parser *p, gr_expr *join) {
     gr_text_put(&t, join->kids[i]->value->text);
   }
   join->n = 0;
-  add(p, join, text_piece(p, t.at, t.len), NULL);
+  add(p, join, text_piece(p, t.chars, t.len), NULL);
 }
 
 static gr_status read_quoted(parser *p, gr_expr **out) {
@@ -138,7 +138,7 @@ static gr_status read_piece(parser *p, bool key, gr_expr *join, bool *typed) {
   if (!n && (n = gr_lexis_escape(s, "\\()[]{}:=, \t"))) {
     gr_text t = gr_text_make(p->arena);
     for (size_t i = 1; i < n; i += 2) gr_text_putn(&t, s + i, 1);
-    add(p, join, text_piece(p, t.at, t.len), NULL);
+    add(p, join, text_piece(p, t.chars, t.len), NULL);
     p->s += n;
     return GR_OK;
   }

@@ -45,7 +45,7 @@ static gr_status run_env(const call *c, gr_conf **out) {
     *out = c->args[1];
   } else {
     gr_conf_py_str(&t, c->args[1]);
-    *out = make_text(c, t.at);
+    *out = make_text(c, t.chars);
   }
   return GR_OK;
 }
@@ -74,14 +74,14 @@ static gr_status run_select(const call *c, gr_conf **out) {
 
 static gr_status run_create(const call *c, gr_conf **out) {
   static const char wanted[] = "takes a mapping, a list, or the YAML of one";
-  gr_conf *from = c->args[0];
+  gr_conf *source = c->args[0];
   gr_status s = GR_OK;
-  *out = from;
-  if (from->kind == GR_CONF_NULL) return GR_OK;
-  if (is_text(from))
-    s = gr_conf_from_text(c->r->arena, c->name, from->text, c->holder->loc, out);
-  else if (from->kind >= GR_CONF_MAP)
-    *out = gr_conf_copy(c->r->arena, from);
+  *out = source;
+  if (source->kind == GR_CONF_NULL) return GR_OK;
+  if (is_text(source))
+    s = gr_conf_from_text(c->r->arena, c->name, source->text, c->holder->loc, out);
+  else if (source->kind >= GR_CONF_MAP)
+    *out = gr_conf_copy(c->r->arena, source);
   gr_status_drop(s);
   if (s || (*out)->kind < GR_CONF_MAP) return wrong(c, wanted);
   return gr_conf_check_keys(*out);
@@ -101,9 +101,9 @@ static gr_status run_keys(const call *c, gr_conf **out) {
   *out = gr_conf_make(c->r->arena, GR_CONF_LIST, c->holder->loc);
   for (int i = 0; i < map->n; i++) {
     gr_conf *key = gr_conf_make(c->r->arena, GR_CONF_TEXT, c->holder->loc);
-    gr_loc at = key->loc;
+    gr_loc loc = key->loc;
     *key = gr_conf_key(map, i);
-    key->loc = at;
+    key->loc = loc;
     gr_conf_append(c->r->arena, *out, key);
   }
   return GR_OK;
@@ -147,7 +147,7 @@ static gr_status run_deprecated(const call *c, gr_conf **out) {
   gr_text t = gr_text_make(c->r->arena);
   put_template(&t, c->n > 1 ? c->args[1]->text : usual, gr_conf_path(c->r->arena, c->holder),
                gr_conf_path(c->r->arena, *out));
-  gr_log(GR_WARN, "%s", t.at);
+  gr_log(GR_WARN, "%s", t.chars);
   return GR_OK;
 }
 

@@ -24,13 +24,13 @@ int64_t gr_call_integer(const gr_conf *v) {
 }
 
 gr_status gr_call_wrong(const gr_call *c, const char *what) {
-  return gr_fail(GR_ERR_USAGE, c->at, "%s(...): %s", c->name, what);
+  return gr_fail(GR_ERR_USAGE, c->loc, "%s(...): %s", c->name, what);
 }
 
 gr_override_value gr_call_simple(const gr_call *c) {
   gr_sweep *s = GR_NEW(c->arena, gr_sweep, 1);
   s->kind = GR_SWEEP_SIMPLE;
-  s->list = gr_conf_make(c->arena, GR_CONF_LIST, c->at);
+  s->list = gr_conf_make(c->arena, GR_CONF_LIST, c->loc);
   for (int i = 0; i < c->n_rest; i++)
     if (c->rest[i].one) gr_conf_append(c->arena, s->list, gr_conf_copy(c->arena, c->rest[i].one));
   return (gr_override_value){.many = s};
@@ -49,8 +49,8 @@ static const char *const cast_names[] = {"int", "float", "str", "bool"};
 static gr_status cannot(const gr_call *c, const gr_conf *v, gr_cast to) {
   gr_text t = gr_text_make(c->arena);
   gr_value_write(&t, v);
-  return gr_hint(gr_fail(GR_ERR_USAGE, v->loc.file ? v->loc : c->at,
-                         "'%s' cannot be converted to %s", t.at, cast_names[to]),
+  return gr_hint(gr_fail(GR_ERR_USAGE, v->loc.file ? v->loc : c->loc,
+                         "'%s' cannot be converted to %s", t.chars, cast_names[to]),
                  "give another value, or remove %s(...)", cast_names[to]);
 }
 
@@ -84,7 +84,7 @@ static gr_status to_str(const gr_call *c, const gr_conf *v, gr_conf *out) {
     gr_text_put(&t, v->text);
   else
     gr_value_write(&t, &plain);
-  gr_conf_set_text(out, t.at);
+  gr_conf_set_text(out, t.chars);
   return GR_OK;
 }
 
@@ -121,19 +121,19 @@ gr_status gr_call_cast(const gr_call *c, const gr_conf *v, gr_cast to, gr_conf *
   return run[to](c, v, *out);
 }
 
-static gr_status cast_sweep(const gr_call *c, const gr_sweep *from, gr_cast to,
+static gr_status cast_sweep(const gr_call *c, const gr_sweep *source, gr_cast to,
                             gr_override_value *out) {
   gr_sweep *s = out->many = GR_NEW(c->arena, gr_sweep, 1);
-  s->kind = from->kind;
-  bool interval = from->kind == GR_SWEEP_INTERVAL;
-  if (from->kind == GR_SWEEP_GLOB || (to >= GR_CAST_STR && from->start))
+  s->kind = source->kind;
+  bool interval = source->kind == GR_SWEEP_INTERVAL;
+  if (source->kind == GR_SWEEP_GLOB || (to >= GR_CAST_STR && source->start))
     return gr_call_wrong(
         c, "ranges and intervals can be cast only to int or float, globs cannot be cast");
-  if (from->list) return gr_call_cast(c, from->list, to, &s->list);
-  GR_TRY(gr_call_cast(c, from->start, to, &s->start));
-  GR_TRY(gr_call_cast(c, from->stop, to, &s->stop));
-  if (interval) s->tags = from->tags, s->n_tags = from->n_tags;
-  return interval ? GR_OK : gr_call_cast(c, from->step, to, &s->step);
+  if (source->list) return gr_call_cast(c, source->list, to, &s->list);
+  GR_TRY(gr_call_cast(c, source->start, to, &s->start));
+  GR_TRY(gr_call_cast(c, source->stop, to, &s->stop));
+  if (interval) s->tags = source->tags, s->n_tags = source->n_tags;
+  return interval ? GR_OK : gr_call_cast(c, source->step, to, &s->step);
 }
 
 static gr_status run_cast(const gr_call *c, gr_cast to, gr_override_value *out) {

@@ -36,11 +36,11 @@ static const function *find(const char *name) {
   return NULL;
 }
 
-static gr_status unknown(const char *name, gr_loc at) {
+static gr_status unknown(const char *name, gr_loc loc) {
   const char *names[N_FUNCTIONS];
   for (int i = 0; i < N_FUNCTIONS; i++) names[i] = functions[i].name;
   const char *like = gr_text_nearest(name, names, N_FUNCTIONS);
-  gr_status s = gr_fail(GR_ERR_USAGE, at, "there is no function '%s'", name);
+  gr_status s = gr_fail(GR_ERR_USAGE, loc, "there is no function '%s'", name);
   if (like) s = gr_hint(s, "did you mean '%s'?", like);
   return gr_hint(
       s,
@@ -53,22 +53,22 @@ static gr_status bind_one(const function *f, gr_call *c, const gr_argument *arg,
   for (int i = 0; arg->name && i < GR_MAX_PARAMETERS; i++)
     if (f->parameters[i] && !strcmp(f->parameters[i], arg->name)) to = i;
   if (arg->name && to < 0)
-    return gr_fail(GR_ERR_USAGE, c->at, "%s(...) has no argument '%s'", f->name, arg->name);
+    return gr_fail(GR_ERR_USAGE, c->loc, "%s(...) has no argument '%s'", f->name, arg->name);
   if (to < 0) return GR_OK;
   if (to >= GR_MAX_PARAMETERS || !f->parameters[to])
-    return gr_fail(GR_ERR_USAGE, c->at, "%s(...) has too many arguments", f->name);
+    return gr_fail(GR_ERR_USAGE, c->loc, "%s(...) has too many arguments", f->name);
   bool by_position = !f->variadic && to < position;
   if (c->by[to] && (by_position || !arg->name))
-    return gr_fail(GR_ERR_USAGE, c->at, "%s(...) has '%s' twice", f->name, f->parameters[to]);
+    return gr_fail(GR_ERR_USAGE, c->loc, "%s(...) has '%s' twice", f->name, f->parameters[to]);
   c->by[to] = &arg->value;
   return GR_OK;
 }
 
-gr_status gr_function_call(gr_arena *a, const char *name, const gr_argument *args, int n, gr_loc at,
-                           gr_override_value *out) {
+gr_status gr_function_call(gr_arena *a, const char *name, const gr_argument *args, int n,
+                           gr_loc loc, gr_override_value *out) {
   const function *f = find(name);
-  if (!f) return unknown(name, at);
-  gr_call c = {.arena = a, .name = name, .at = at};
+  if (!f) return unknown(name, loc);
+  gr_call c = {.arena = a, .name = name, .loc = loc};
   gr_override_value *rest = GR_NEW(a, gr_override_value, n + 1);
   for (int i = 0; i < n; i++) {
     if (args[i].value.one) args[i].value.one->quote = 0;
@@ -77,7 +77,7 @@ gr_status gr_function_call(gr_arena *a, const char *name, const gr_argument *arg
   }
   c.rest = rest;
   for (int i = 0; i < f->needed; i++)
-    if (!c.by[i]) return gr_fail(GR_ERR_USAGE, at, "%s(...) needs '%s'", name, f->parameters[i]);
+    if (!c.by[i]) return gr_fail(GR_ERR_USAGE, loc, "%s(...) needs '%s'", name, f->parameters[i]);
   *out = (gr_override_value){0};
   return f->run(&c, out);
 }

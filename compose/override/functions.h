@@ -8,7 +8,7 @@ enum { GR_MAX_PARAMETERS = 4 };
 typedef struct gr_call {
   gr_arena *arena;
   const char *name;
-  gr_loc at;
+  gr_loc loc;
   const gr_override_value *rest;  // positional arguments of a variadic function
   int n_rest;
   const gr_override_value *by[GR_MAX_PARAMETERS];  // by parameter; NULL: not given

@@ -10,8 +10,8 @@ static const char *argument_name(gr_arena *a, int number) {
   return gr_arena_printf(a, ARGUMENT "%d", number);
 }
 
-bool gr_override_is_place(gr_loc at) {
-  return at.file && !strncmp(at.file, ARGUMENT, strlen(ARGUMENT));
+bool gr_override_is_place(gr_loc loc) {
+  return loc.file && !strncmp(loc.file, ARGUMENT, strlen(ARGUMENT));
 }
 
 static bool key_char(char c, bool first) {
@@ -60,20 +60,22 @@ static size_t package_or_group(const char *s) {
   return n;
 }
 
-static gr_status bad_key(const gr_override *o, const char *at) {
+static gr_status bad_key(const gr_override *o, const char *where) {
   gr_loc place = o->loc;
-  place.col += (int)(at - o->line);
-  if (!*at || !strchr(o->line, '='))
+  place.col += (int)(where - o->line);
+  if (!*where || !strchr(o->line, '='))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, place, "'%s' has no '='", o->line),
         "write KEY=VALUE, +KEY=VALUE to add a key, or ~KEY to remove one, without spaces "
         "around '='");
-  gr_status s = gr_fail(GR_ERR_USAGE, place,
-                        *at == '\'' ? "\"%c\" cannot be in a key" : "'%c' cannot be in a key", *at);
-  if (*at == ' ' || *at == '\t') return gr_hint(s, "write no space before '='");
-  if (*at == '\'' || *at == '"') return gr_hint(s, "only the value may be quoted: KEY=\"...\"");
-  if (*at == '[') return gr_hint(s, "write elements of lists with dots: list.0=VALUE");
-  if (*at >= '0' && *at <= '9') return gr_hint(s, "keys start with a letter, '_' or '$'");
+  gr_status s =
+      gr_fail(GR_ERR_USAGE, place,
+              *where == '\'' ? "\"%c\" cannot be in a key" : "'%c' cannot be in a key", *where);
+  if (*where == ' ' || *where == '\t') return gr_hint(s, "write no space before '='");
+  if (*where == '\'' || *where == '"')
+    return gr_hint(s, "only the value may be quoted: KEY=\"...\"");
+  if (*where == '[') return gr_hint(s, "write elements of lists with dots: list.0=VALUE");
+  if (*where >= '0' && *where <= '9') return gr_hint(s, "keys start with a letter, '_' or '$'");
   return gr_hint(s, "keys are names joined by '.', groups are names joined by '/'");
 }
 
@@ -96,9 +98,9 @@ static gr_status read_value(gr_arena *a, gr_override *o, const char *text) {
 }
 
 gr_status gr_override_parse(gr_arena *a, const char *line, int number, gr_override *o) {
-  gr_loc at = {argument_name(a, number), 1, 1};
-  *o = (gr_override){.line = line, .loc = at, .value_loc = at};
-  gr_source_add(at.file, line);
+  gr_loc loc = {argument_name(a, number), 1, 1};
+  *o = (gr_override){.line = line, .loc = loc, .value_loc = loc};
+  gr_source_add(loc.file, line);
   const char *s = read_prefix(o);
   size_t n = package_or_group(s);
   o->key = gr_arena_strndup(a, s, n);

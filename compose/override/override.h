@@ -51,8 +51,8 @@ typedef struct gr_override {
 GR_MUST_USE gr_status gr_override_parse(gr_arena *, const char *line, int number, gr_override *out);
 // Whether a value comes from the command line, by its location.
 bool gr_override_is_place(gr_loc);
-// Parses the text after '='. `at` is the location of its first character.
-GR_MUST_USE gr_status gr_value_parse(gr_arena *, const char *text, gr_loc at,
+// Parses the text after '='. `loc` is the location of its first character.
+GR_MUST_USE gr_status gr_value_parse(gr_arena *, const char *text, gr_loc loc,
                                      gr_override_value *out);
 
 // Writes a value so that gr_value_parse reads the same value.

@@ -7,8 +7,8 @@
 
 enum { MAX_VALUES = 100000 };
 
-static gr_status too_many(gr_loc at) {
-  return gr_fail(GR_ERR_USAGE, at, "the sweep has more than %d values", MAX_VALUES);
+static gr_status too_many(gr_loc loc) {
+  return gr_fail(GR_ERR_USAGE, loc, "the sweep has more than %d values", MAX_VALUES);
 }
 
 static double number(const gr_conf *v) {
@@ -23,16 +23,16 @@ static bool matches(const char *name, const gr_conf *patterns) {
   return false;
 }
 
-static gr_status list_glob(gr_arena *a, const gr_sweep *s, gr_loc at, const char *const *options,
+static gr_status list_glob(gr_arena *a, const gr_sweep *s, gr_loc loc, const char *const *options,
                            int n, gr_conf *out) {
   for (int i = 0; i < n; i++) {
     if (!matches(options[i], s->list) || matches(options[i], s->exclude)) continue;
-    gr_conf *v = gr_conf_make(a, GR_CONF_TEXT, at);
+    gr_conf *v = gr_conf_make(a, GR_CONF_TEXT, loc);
     v->text = options[i];
     gr_conf_append(a, out, v);
   }
   if (out->n) return GR_OK;
-  return gr_fail(GR_ERR_USAGE, at, "no option of the group matches the pattern");
+  return gr_fail(GR_ERR_USAGE, loc, "no option of the group matches the pattern");
 }
 
 // Values are computed from their index, not by repeated addition, so that errors do not accumulate,
@@ -45,17 +45,17 @@ static double decimal(const gr_conf *v, double by, const gr_conf *step) {
   return fabs(near - (double)exact) <= 4e-16 * fabs(near) ? near : (double)exact;
 }
 
-static gr_status list_range(gr_arena *a, const gr_sweep *s, gr_loc at, gr_conf *out) {
+static gr_status list_range(gr_arena *a, const gr_sweep *s, gr_loc loc, gr_conf *out) {
   bool whole = s->start->kind != GR_CONF_FLOAT && s->stop->kind != GR_CONF_FLOAT &&
                s->step->kind != GR_CONF_FLOAT;
   double step = number(s->step), stop = number(s->stop);
   if (!(step > 0) && !(step < 0))
-    return gr_fail(GR_ERR_USAGE, at, "the step of a range cannot be 0");
+    return gr_fail(GR_ERR_USAGE, loc, "the step of a range cannot be 0");
   for (int i = 0;; i++) {
     double x = decimal(s->start, i, s->step);
     if (step > 0 ? !(x < stop) : !(x > stop)) return GR_OK;
-    if (i == MAX_VALUES) return too_many(at);
-    gr_conf *v = gr_conf_make(a, whole ? GR_CONF_INT : GR_CONF_FLOAT, at);
+    if (i == MAX_VALUES) return too_many(loc);
+    gr_conf *v = gr_conf_make(a, whole ? GR_CONF_INT : GR_CONF_FLOAT, loc);
     if (whole)
       v->integer = (int64_t)x;
     else
@@ -73,19 +73,19 @@ static void shuffle(gr_arena *a, gr_conf *list) {
   if (list->n) memcpy(list->items, items, sizeof *items * (size_t)list->n);
 }
 
-gr_status gr_sweep_list(gr_arena *a, const gr_sweep *s, gr_loc at, const char *const *options,
+gr_status gr_sweep_list(gr_arena *a, const gr_sweep *s, gr_loc loc, const char *const *options,
                         int n_options, gr_conf **out) {
-  *out = gr_conf_make(a, GR_CONF_LIST, at);
+  *out = gr_conf_make(a, GR_CONF_LIST, loc);
   if (s->kind == GR_SWEEP_INTERVAL)
-    return gr_hint(gr_fail(GR_ERR_USAGE, at, "an interval has no list of values to run"),
+    return gr_hint(gr_fail(GR_ERR_USAGE, loc, "an interval has no list of values to run"),
                    "use range(start,stop,step) or choice(a,b,...)");
   if (s->kind == GR_SWEEP_GLOB)
-    GR_TRY(list_glob(a, s, at, options, n_options, *out));
+    GR_TRY(list_glob(a, s, loc, options, n_options, *out));
   else if (s->kind == GR_SWEEP_RANGE)
-    GR_TRY(list_range(a, s, at, *out));
+    GR_TRY(list_range(a, s, loc, *out));
   else
     *out = gr_conf_copy(a, s->list);
-  if ((*out)->n > MAX_VALUES) return too_many(at);
+  if ((*out)->n > MAX_VALUES) return too_many(loc);
   if (s->shuffle) shuffle(a, *out);
   return GR_OK;
 }

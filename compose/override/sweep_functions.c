@@ -33,14 +33,14 @@ gr_status gr_function_choice(const gr_call *c, gr_override_value *out) {
 static gr_status need_number(const gr_call *c, int parameter, const char *name, gr_conf **out) {
   const gr_override_value *v = c->by[parameter];
   if (v->many || !gr_call_is_number(v->one))
-    return gr_fail(GR_ERR_USAGE, v->one ? v->one->loc : c->at, "%s(...): '%s' must be a number",
+    return gr_fail(GR_ERR_USAGE, v->one ? v->one->loc : c->loc, "%s(...): '%s' must be a number",
                    c->name, name);
   *out = v->one;
   return GR_OK;
 }
 
 static gr_conf *make_int(const gr_call *c, int64_t value) {
-  gr_conf *i = gr_conf_make(c->arena, GR_CONF_INT, c->at);
+  gr_conf *i = gr_conf_make(c->arena, GR_CONF_INT, c->loc);
   i->integer = value;
   return i;
 }
@@ -65,7 +65,7 @@ gr_status gr_function_interval(const gr_call *c, gr_override_value *out) {
 }
 
 static gr_status need_patterns(const gr_call *c, const gr_override_value *v, gr_conf **out) {
-  *out = gr_conf_make(c->arena, GR_CONF_LIST, c->at);
+  *out = gr_conf_make(c->arena, GR_CONF_LIST, c->loc);
   if (!v || (v->one && v->one->kind == GR_CONF_NULL)) return GR_OK;
   bool text = v->one && gr_call_is_text(v->one);
   if (!text && (!v->one || v->one->kind != GR_CONF_LIST))
@@ -86,11 +86,11 @@ gr_status gr_function_glob(const gr_call *c, gr_override_value *out) {
 }
 
 static void add_tag(gr_sweep *s, const char *tag) {
-  int at = 0;
-  while (at < s->n_tags && strcmp(s->tags[at], tag) < 0) at++;
-  if (at < s->n_tags && !strcmp(s->tags[at], tag)) return;
-  memmove(s->tags + at + 1, s->tags + at, sizeof *s->tags * (size_t)(s->n_tags - at));
-  s->tags[at] = tag;
+  int index = 0;
+  while (index < s->n_tags && strcmp(s->tags[index], tag) < 0) index++;
+  if (index < s->n_tags && !strcmp(s->tags[index], tag)) return;
+  memmove(s->tags + index + 1, s->tags + index, sizeof *s->tags * (size_t)(s->n_tags - index));
+  s->tags[index] = tag;
   s->n_tags++;
 }
 
@@ -131,8 +131,8 @@ static int compare(const gr_conf *a, const gr_conf *b) {
 }
 
 // Insertion keeps the order of equals; sweeps are short.
-static gr_status sort_list(const gr_call *c, const gr_conf *from, bool reverse, gr_conf **out) {
-  gr_conf *list = *out = gr_conf_copy(c->arena, from);
+static gr_status sort_list(const gr_call *c, const gr_conf *source, bool reverse, gr_conf **out) {
+  gr_conf *list = *out = gr_conf_copy(c->arena, source);
   if (!comparable(list))
     return gr_call_wrong(c, "only numbers, or only unquoted strings, have an order");
   for (int i = 1; i < list->n; i++) {
@@ -149,7 +149,7 @@ static gr_status sort_list(const gr_call *c, const gr_conf *from, bool reverse, 
 }
 
 static gr_conf *arithmetic(const gr_call *c, const gr_conf *a, double sign, const gr_conf *b) {
-  gr_conf *v = gr_conf_make(c->arena, GR_CONF_FLOAT, c->at);
+  gr_conf *v = gr_conf_make(c->arena, GR_CONF_FLOAT, c->loc);
   bool whole = a->kind != GR_CONF_FLOAT && b->kind != GR_CONF_FLOAT;
   if (whole) v->kind = GR_CONF_INT;
   if (whole)
@@ -172,13 +172,13 @@ static void turn_range(const gr_call *c, gr_sweep *s, bool reverse) {
   s->step = arithmetic(c, make_int(c, 0), -1, by);
 }
 
-static gr_status sort_sweep(const gr_call *c, const gr_sweep *from, bool reverse,
+static gr_status sort_sweep(const gr_call *c, const gr_sweep *source, bool reverse,
                             gr_override_value *out) {
   gr_sweep *s = out->many = GR_NEW(c->arena, gr_sweep, 1);
-  *s = *from;
-  if (from->kind == GR_SWEEP_SIMPLE || from->kind == GR_SWEEP_CHOICE)
-    return sort_list(c, from->list, reverse, &s->list);
-  if (from->kind != GR_SWEEP_RANGE) return gr_call_wrong(c, "intervals and globs have no order");
+  *s = *source;
+  if (source->kind == GR_SWEEP_SIMPLE || source->kind == GR_SWEEP_CHOICE)
+    return sort_list(c, source->list, reverse, &s->list);
+  if (source->kind != GR_SWEEP_RANGE) return gr_call_wrong(c, "intervals and globs have no order");
   turn_range(c, s, reverse);
   return GR_OK;
 }
@@ -204,7 +204,7 @@ gr_status gr_function_sort(const gr_call *c, gr_override_value *out) {
 }
 
 static void shuffle_list(const gr_call *c, gr_conf *list) {
-  gr_rng rng = gr_rng_make(0, "sweep:shuffle", (uint64_t)c->at.col);
+  gr_rng rng = gr_rng_make(0, "sweep:shuffle", (uint64_t)c->loc.col);
   uint32_t *order = GR_NEW(c->arena, uint32_t, list->n + 1);
   gr_conf **items = GR_NEW(c->arena, gr_conf *, list->n + 1);
   gr_rng_shuffle(&rng, order, (uint32_t)list->n);
@@ -226,7 +226,7 @@ gr_status gr_function_shuffle(const gr_call *c, gr_override_value *out) {
   } else if (out->one->kind == GR_CONF_LIST) {
     shuffle_list(c, out->one = gr_conf_copy(c->arena, out->one));
   } else {
-    gr_conf *list = gr_conf_make(c->arena, GR_CONF_LIST, c->at);
+    gr_conf *list = gr_conf_make(c->arena, GR_CONF_LIST, c->loc);
     gr_conf_append(c->arena, list, out->one);
     out->one = list;
   }

@@ -30,7 +30,7 @@ typedef enum token_kind {
 
 typedef struct token {
   token_kind kind;
-  const char *at;
+  const char *start;
   size_t len;
 } token;
 
@@ -60,8 +60,8 @@ static size_t interpolation(const char *s) {
   return end ? (size_t)(end - s) + 1 : 0;
 }
 
-static token token_of(token_kind kind, const char *at, size_t len) {
-  return (token){kind, at, len};
+static token token_of(token_kind kind, const char *start, size_t len) {
+  return (token){kind, start, len};
 }
 
 // Matches punctuation with the spaces around it.
@@ -100,30 +100,31 @@ static token scan(const char *s) {
 
 static void advance(parser *p) {
   p->now = p->next;
-  p->next = scan(p->now.at + p->now.len);
+  p->next = scan(p->now.start + p->now.len);
 }
 
-static gr_loc place(const parser *p, const char *at) {
+static gr_loc place(const parser *p, const char *position) {
   gr_loc loc = p->start;
-  for (const char *s = p->text; s < at; s++) loc.col += (*s & 0xc0) != 0x80;  // characters
+  for (const char *s = p->text; s < position; s++) loc.col += (*s & 0xc0) != 0x80;  // characters
   return loc;
 }
 
 static gr_loc here(const parser *p) {
-  return place(p, p->now.at + (p->now.kind == T_SPACE ? 0 : gr_lexis_space(p->now.at)));
+  return place(p, p->now.start + (p->now.kind == T_SPACE ? 0 : gr_lexis_space(p->now.start)));
 }
 
 static gr_status bad_character(const parser *p) {
-  const char *at = p->now.at;
-  if (*at == '\'' || *at == '"')
+  const char *start = p->now.start;
+  if (*start == '\'' || *start == '"')
     return gr_hint(
-        gr_fail(GR_ERR_USAGE, place(p, at), "this quote (%c) is never closed", *at),
+        gr_fail(GR_ERR_USAGE, place(p, start), "this quote (%c) is never closed", *start),
         "close it, or put the whole value in quotes of the other kind; the shell removes one "
         "pair");
-  gr_status s = *at & 0x80
-                    ? gr_fail(GR_ERR_USAGE, place(p, at), "characters beyond ASCII must be quoted")
-                    : gr_fail(GR_ERR_USAGE, place(p, at), "'%c' must be quoted", *at);
-  if (*at == '~') s = gr_hint(s, "write $HOME for the home folder; the shell expands it");
+  gr_status s =
+      *start & 0x80
+          ? gr_fail(GR_ERR_USAGE, place(p, start), "characters beyond ASCII must be quoted")
+          : gr_fail(GR_ERR_USAGE, place(p, start), "'%c' must be quoted", *start);
+  if (*start == '~') s = gr_hint(s, "write $HOME for the home folder; the shell expands it");
   return gr_hint(s, "quote the value, and the whole argument for the shell: 'KEY=\"%s\"'", p->text);
 }
 
@@ -134,13 +135,13 @@ static gr_status unexpected(const parser *p, const char *wanted) {
         gr_fail(GR_ERR_USAGE, here(p), "the value ends here, but %s was expected", wanted),
         "the shell may have removed a part: put the argument in quotes: '%s'", "KEY=[a,b]");
   gr_status s = gr_fail(GR_ERR_USAGE, here(p), "unexpected '%.*s': %s was expected",
-                        (int)p->now.len, p->now.at, wanted);
+                        (int)p->now.len, p->now.start, wanted);
   if (p->now.kind == T_EQUAL) return gr_hint(s, "quote a value that contains '=', or write '\\='");
-  if (p->now.kind == T_OPEN && p->now.at == p->text)
+  if (p->now.kind == T_OPEN && p->now.start == p->text)
     return gr_hint(s, "write a list as [a,b]; quote a string that contains '('");
   if (p->now.kind == T_OPEN)
     return gr_hint(s, "quote a value that contains '(' and ')', or write '\\(' and '\\)'");
-  if (p->now.kind == T_MAP && p->now.at > p->text && p->now.at[-1] == '}')
+  if (p->now.kind == T_MAP && p->now.start > p->text && p->now.start[-1] == '}')
     return gr_hint(s, "quote a value with nested interpolations");
   return s;
 }
@@ -167,7 +168,7 @@ static bool in_word(token_kind kind, bool key) {
 
 static void put_token(gr_text *t, token k) {
   for (size_t i = k.kind == T_ESCAPE; i < k.len; i += k.kind == T_ESCAPE ? 2 : 1)
-    gr_text_putn(t, k.at + i, 1);
+    gr_text_putn(t, k.start + i, 1);
 }
 
 // Reads adjacent tokens; surrounding spaces are ignored. A single word is typed, several are a
@@ -176,7 +177,7 @@ static gr_status read_word(parser *p, bool key, gr_conf *out) {
   gr_text t = gr_text_make(p->arena);
   int n = 0;
   token_kind only = T_END;
-  gr_loc at = here(p);
+  gr_loc loc = here(p);
   if (p->now.kind == T_SPACE) advance(p);
   for (; in_word(p->now.kind, key); advance(p)) {
     bool last = p->now.kind == T_SPACE && !in_word(p->next.kind, key);
@@ -186,9 +187,9 @@ static gr_status read_word(parser *p, bool key, gr_conf *out) {
     n++;
   }
   if (!n) return unexpected(p, key ? "a key" : "a value");
-  out->loc = at;
-  if (n == 1 && only == T_WORD) return gr_lexis_type(p->arena, out, t.at);
-  gr_conf_set_text(out, t.at);
+  out->loc = loc;
+  if (n == 1 && only == T_WORD) return gr_lexis_type(p->arena, out, t.chars);
+  gr_conf_set_text(out, t.chars);
   return GR_OK;
 }
 
@@ -197,10 +198,10 @@ static gr_status read_word(parser *p, bool key, gr_conf *out) {
 static gr_status read_element(parser *p, gr_override_value *out);
 
 static gr_status read_single(parser *p, gr_conf **out) {
-  gr_loc at = here(p);
+  gr_loc loc = here(p);
   gr_override_value v = {0};
   GR_TRY(read_element(p, &v));
-  if (v.many) return gr_fail(GR_ERR_USAGE, at, "a sweep cannot be inside a list or a mapping");
+  if (v.many) return gr_fail(GR_ERR_USAGE, loc, "a sweep cannot be inside a list or a mapping");
   *out = v.one;
   return GR_OK;
 }
@@ -250,8 +251,9 @@ static gr_status read_map(parser *p, gr_conf *map) {
 
 static gr_status read_argument(parser *p, bool named, gr_argument *out) {
   *out = (gr_argument){0};
-  if (p->now.kind == T_WORD && p->next.kind == T_EQUAL && gr_lexis_name(p->now.at) == p->now.len) {
-    out->name = gr_arena_strndup(p->arena, p->now.at, p->now.len);
+  if (p->now.kind == T_WORD && p->next.kind == T_EQUAL &&
+      gr_lexis_name(p->now.start) == p->now.len) {
+    out->name = gr_arena_strndup(p->arena, p->now.start, p->now.len);
     advance(p);
     advance(p);
   } else if (named) {
@@ -262,8 +264,8 @@ static gr_status read_argument(parser *p, bool named, gr_argument *out) {
 
 static gr_status read_function(parser *p, gr_override_value *out) {
   enum { MAX_ARGUMENTS = 4096 };
-  gr_loc at = here(p);
-  const char *name = gr_arena_strndup(p->arena, p->now.at, p->now.len);
+  gr_loc loc = here(p);
+  const char *name = gr_arena_strndup(p->arena, p->now.start, p->now.len);
   gr_argument *args = NULL;
   int n = 0, cap = 0;
   advance(p);
@@ -284,7 +286,7 @@ static gr_status read_function(parser *p, gr_override_value *out) {
     }
   }
   advance(p);
-  return gr_function_call(p->arena, name, args, n, at, out);
+  return gr_function_call(p->arena, name, args, n, loc, out);
 }
 
 static gr_status read_collection(parser *p, gr_override_value *out) {
@@ -295,8 +297,8 @@ static gr_status read_collection(parser *p, gr_override_value *out) {
 
 static gr_status read_quoted(parser *p, gr_override_value *out) {
   out->one = gr_conf_make(p->arena, GR_CONF_TEXT, here(p));
-  gr_conf_set_text(out->one, unquote(p->arena, p->now.at, p->now.len));
-  out->one->quote = *p->now.at;
+  gr_conf_set_text(out->one, unquote(p->arena, p->now.start, p->now.len));
+  out->one->quote = *p->now.start;
   advance(p);
   return GR_OK;
 }
@@ -308,7 +310,7 @@ static gr_status read_word_value(parser *p, gr_override_value *out) {
 
 static gr_status read_element(parser *p, gr_override_value *out) {
   token_kind kind = p->now.kind;
-  bool call = kind == T_WORD && p->next.kind == T_OPEN && gr_lexis_name(p->now.at) == p->now.len;
+  bool call = kind == T_WORD && p->next.kind == T_OPEN && gr_lexis_name(p->now.start) == p->now.len;
   if (++p->depth > MAX_NESTING)
     return gr_fail(GR_ERR_USAGE, here(p), "values are nested deeper than %d", MAX_NESTING);
   GR_TRY(call                              ? read_function(p, out)
@@ -335,8 +337,8 @@ static gr_status read_choice(parser *p, gr_override_value *v) {
   return GR_OK;
 }
 
-gr_status gr_value_parse(gr_arena *a, const char *text, gr_loc at, gr_override_value *out) {
-  parser p = {.arena = a, .text = text, .start = at, .next = scan(text)};
+gr_status gr_value_parse(gr_arena *a, const char *text, gr_loc loc, gr_override_value *out) {
+  parser p = {.arena = a, .text = text, .start = loc, .next = scan(text)};
   *out = (gr_override_value){0};
   advance(&p);
   GR_TRY(read_element(&p, out));

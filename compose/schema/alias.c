@@ -24,7 +24,7 @@ static member find(gr_arena *a, gr_conf *map, const char *path) {
 static const char *text_of(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   gr_conf_json(&t, c, 0);
-  return t.at;
+  return t.chars;
 }
 
 static gr_status given_twice(gr_arena *a, const gr_schema_key *k, const member *x,

@@ -132,7 +132,7 @@ static void put_key(gr_text *t, const gr_schema_key *k, int depth) {
   gr_status_drop(s);
   put_type(&type, gr_schema_type_read(t->arena, k->type));
   gr_text_put(t, ", ");
-  gr_text_put(t, type.at + 1);
+  gr_text_put(t, type.chars + 1);
 }
 
 // Writes the keys from index i on that are in the section; returns the index of the first that is
@@ -180,5 +180,5 @@ void gr_schema_json(gr_text *t) {
   gr_text body = gr_text_make(t->arena);
   put_section(&body, 0, "", 0);
   gr_text_printf(t, "%s%s%s%s\n", head, opening, composition,
-                 strstr(body.at, "\"properties\": {") + strlen("\"properties\": {"));
+                 strstr(body.chars, "\"properties\": {") + strlen("\"properties\": {"));
 }

@@ -227,7 +227,7 @@ static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
   if (c->kind != GR_CONF_LIST && !takes_kind(type, c) && gr_schema_type_fits(type, &list)) {
     gr_text one = gr_text_make(a);
     gr_value_write(&one, c);
-    return gr_hint(s, "put it in brackets: [%s]", one.at);
+    return gr_hint(s, "put it in brackets: [%s]", one.chars);
   }
   return gr_hint(s, "%s: %s", k->path, k->doc);
 }
@@ -255,8 +255,9 @@ static gr_status wrong_value(gr_arena *a, const gr_schema_key *k, const gr_schem
   gr_text wanted = gr_text_make(a), found = gr_text_make(a);
   gr_schema_type_write(&wanted, type);
   write_found(&found, c);
-  gr_loc at = c->loc.file ? c->loc : c->key_loc;
-  gr_status s = gr_fail(GR_ERR_CONFIG, at, "'%s' must be %s, but is %s", path, wanted.at, found.at);
+  gr_loc loc = c->loc.file ? c->loc : c->key_loc;
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, loc, "'%s' must be %s, but is %s", path, wanted.chars, found.chars);
   return advise_value(a, s, k, type, c);
 }
 

@@ -4,9 +4,9 @@
 
 enum { INDEX_FROM = 16 };  // maps with at least so many members have a hash index
 
-gr_conf *gr_conf_make(gr_arena *a, gr_conf_kind kind, gr_loc at) {
+gr_conf *gr_conf_make(gr_arena *a, gr_conf_kind kind, gr_loc loc) {
   gr_conf *c = GR_NEW(a, gr_conf, 1);
-  c->kind = kind, c->loc = at;
+  c->kind = kind, c->loc = loc;
   return c;
 }
 
@@ -48,16 +48,16 @@ void gr_conf_set_text(gr_conf *c, const char *text) {
 }
 
 static uint32_t slot_of(const gr_conf *m, const char *key) {
-  uint32_t mask = m->n_index - 1, at = (uint32_t)gr_hash_text(key) & mask;
-  while (m->index[at] && strcmp(m->keys[m->index[at] - 1], key)) at = (at + 1) & mask;
-  return at;
+  uint32_t mask = m->n_index - 1, slot = (uint32_t)gr_hash_text(key) & mask;
+  while (m->index[slot] && strcmp(m->keys[m->index[slot] - 1], key)) slot = (slot + 1) & mask;
+  return slot;
 }
 
 static void reindex(gr_conf *m) {
   memset(m->index, 0, sizeof *m->index * m->n_index);
   for (int i = 0; i < m->n; i++) {
-    uint32_t at = slot_of(m, m->keys[i]);
-    if (!m->index[at]) m->index[at] = (uint32_t)i + 1;
+    uint32_t slot = slot_of(m, m->keys[i]);
+    if (!m->index[slot]) m->index[slot] = (uint32_t)i + 1;
   }
 }
 
@@ -94,9 +94,9 @@ void gr_conf_append(gr_arena *a, gr_conf *list, gr_conf *value) {
 
 void gr_conf_put(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
   value->up = m;
-  int at = gr_conf_index(m, key);
-  if (at >= 0)
-    m->items[at] = value;
+  int index = gr_conf_index(m, key);
+  if (index >= 0)
+    m->items[index] = value;
   else
     gr_conf_add(a, m, key, value);
 }
@@ -107,15 +107,15 @@ void gr_conf_add(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
   m->keys[m->n] = key;
   m->items[m->n++] = value;
   if (!m->index) return;
-  uint32_t at = slot_of(m, key);
-  if (!m->index[at]) m->index[at] = (uint32_t)m->n;
+  uint32_t slot = slot_of(m, key);
+  if (!m->index[slot]) m->index[slot] = (uint32_t)m->n;
 }
 
-void gr_conf_take(gr_conf *to, gr_conf *from) {
-  to->keys = from->keys, to->items = from->items;
-  to->n = from->n, to->cap = from->cap;
-  to->index = from->index, to->n_index = from->n_index;
-  for (int i = 0; i < to->n; i++) to->items[i]->up = to;
+void gr_conf_take(gr_conf *target, gr_conf *source) {
+  target->keys = source->keys, target->items = source->items;
+  target->n = source->n, target->cap = source->cap;
+  target->index = source->index, target->n_index = source->n_index;
+  for (int i = 0; i < target->n; i++) target->items[i]->up = target;
 }
 
 void gr_conf_remove(gr_conf *c, int item) {
@@ -127,12 +127,12 @@ void gr_conf_remove(gr_conf *c, int item) {
 }
 
 static gr_status has_nul(const char *path, const char *text) {
-  gr_loc at = {path, 1, 1};
+  gr_loc loc = {path, 1, 1};
   for (const char *p = text; *p; p++) {
-    at.col += (*p & 0xc0) != 0x80;  // characters of UTF-8
-    if (*p == '\n') at.line++, at.col = 1;
+    loc.col += (*p & 0xc0) != 0x80;  // characters of UTF-8
+    if (*p == '\n') loc.line++, loc.col = 1;
   }
-  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a YAML file cannot contain the character NUL"),
+  return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "a YAML file cannot contain the character NUL"),
                  "write the file in UTF-8, without NUL");
 }
 
@@ -146,24 +146,24 @@ gr_status gr_conf_load(gr_arena *a, const char *path, size_t most, char **text, 
   return config;
 }
 
-static void place_at(gr_conf *c, gr_loc at) {
-  c->loc = c->key_loc = at;
-  for (int i = 0; i < c->n && c->items; i++) place_at(c->items[i], at);
+static void place_at(gr_conf *c, gr_loc loc) {
+  c->loc = c->key_loc = loc;
+  for (int i = 0; i < c->n && c->items; i++) place_at(c->items[i], loc);
 }
 
-gr_status gr_conf_from_text(gr_arena *a, const char *file, const char *text, gr_loc at,
+gr_status gr_conf_from_text(gr_arena *a, const char *file, const char *text, gr_loc loc,
                             gr_conf **out) {
-  gr_conf *c = NULL, *map = gr_conf_make(a, GR_CONF_MAP, at);
+  gr_conf *c = NULL, *map = gr_conf_make(a, GR_CONF_MAP, loc);
   *out = map;
   GR_TRY(gr_conf_parse(a, file, text, &c));
   if (c->kind == GR_CONF_BOOL || c->kind == GR_CONF_INT || c->kind == GR_CONF_FLOAT)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, at, "a configuration must be a mapping, but this is %s",
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "a configuration must be a mapping, but this is %s",
                            gr_conf_a_kind(c->kind)),
                    "write one 'key: value' per line");
   if (c->kind >= GR_CONF_MAP) *out = c;
   if (c->kind >= GR_CONF_TEXT && c->kind < GR_CONF_MAP)
-    gr_conf_put(a, map, c->text, gr_conf_make(a, GR_CONF_NULL, at));
-  place_at(*out, at);
+    gr_conf_put(a, map, c->text, gr_conf_make(a, GR_CONF_NULL, loc));
+  place_at(*out, loc);
   return GR_OK;
 }
 
@@ -183,23 +183,23 @@ int gr_conf_size(const gr_conf *c) {
   return n;
 }
 
-gr_conf *gr_conf_copy(gr_arena *a, const gr_conf *from) {
+gr_conf *gr_conf_copy(gr_arena *a, const gr_conf *source) {
   gr_conf *c = GR_NEW(a, gr_conf, 1);
-  *c = *from;
+  *c = *source;
   c->up = NULL;
-  if (from->kind != GR_CONF_MAP && from->kind != GR_CONF_LIST) return c;
-  c->items = GR_NEW(a, gr_conf *, from->n);
-  if (from->keys) {
-    c->keys = GR_NEW(a, const char *, from->n);
-    if (from->n) memcpy(c->keys, from->keys, sizeof *c->keys * (size_t)from->n);
+  if (source->kind != GR_CONF_MAP && source->kind != GR_CONF_LIST) return c;
+  c->items = GR_NEW(a, gr_conf *, source->n);
+  if (source->keys) {
+    c->keys = GR_NEW(a, const char *, source->n);
+    if (source->n) memcpy(c->keys, source->keys, sizeof *c->keys * (size_t)source->n);
   }
-  if (from->index) {
-    c->index = GR_NEW(a, uint32_t, from->n_index);
-    memcpy(c->index, from->index, sizeof *c->index * from->n_index);
+  if (source->index) {
+    c->index = GR_NEW(a, uint32_t, source->n_index);
+    memcpy(c->index, source->index, sizeof *c->index * source->n_index);
   }
-  c->cap = from->n;
-  for (int i = 0; i < from->n; i++) {
-    c->items[i] = gr_conf_copy(a, from->items[i]);
+  c->cap = source->n;
+  for (int i = 0; i < source->n; i++) {
+    c->items[i] = gr_conf_copy(a, source->items[i]);
     c->items[i]->up = c;
   }
   return c;

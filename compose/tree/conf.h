@@ -37,16 +37,16 @@ struct gr_conf {
   gr_conf *up;      // the map or list that contains this node; NULL at the root
   uint32_t *index;  // of a large map: hash slots, each 1 + index of an item
   uint32_t n_index;
-  char quote;       // of a string on the command line: ' or " if it was quoted
-  bool spelt;       // of null: it is written out, not as ~ or as nothing
-  bool read;        // it has been looked up (see gr_conf_unread)
-  bool is_default;  // from the schema's default, not from a file or an argument
-  bool fixed;       // a map that accepts no new keys (Hydra's struct flag)
-  bool busy;        // being resolved; detects cycles
-  gr_conf *aside;   // of a composed root: the hydra node, which ${hydra:...} reads
-  gr_conf *was;     // the value that this one replaced: a key's history, newest first
-  const char *raw;  // the interpolation that gr_conf_resolve replaced by this value, or NULL
-  bool from_env;    // it contains the value of an environment variable, which may be a secret
+  char quote;         // of a string on the command line: ' or " if it was quoted
+  bool spelt;         // of null: it is written out, not as ~ or as nothing
+  bool read;          // it has been looked up (see gr_conf_unread)
+  bool is_default;    // from the schema's default, not from a file or an argument
+  bool fixed;         // a map that accepts no new keys (Hydra's struct flag)
+  bool busy;          // being resolved; detects cycles
+  gr_conf *aside;     // of a composed root: the hydra node, which ${hydra:...} reads
+  gr_conf *replaced;  // the value that this one replaced: a key's history, newest first
+  const char *raw;    // the interpolation that gr_conf_resolve replaced by this value, or NULL
+  bool from_env;      // it contains the value of an environment variable, which may be a secret
 };
 
 // Parse one YAML file, or a text whose file name is given for messages, without composition or
@@ -97,11 +97,11 @@ gr_conf *gr_conf_make(gr_arena *, gr_conf_kind, gr_loc);                      //
 void gr_conf_put(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // adds or replaces
 void gr_conf_append(gr_arena *, gr_conf *list, gr_conf *value);               // adds at the end
 void gr_conf_add(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // key must be new
-void gr_conf_take(gr_conf *to, gr_conf *from);  // moves the members; both maps or both lists
+void gr_conf_take(gr_conf *target, gr_conf *source);  // moves the members; both maps or both lists
 // Keys that may be numbers or bools are given as scalar nodes. Equal keys (1, 1.0 and true, as in
 // Python) are one key; the first keeps its position and spelling.
 void gr_conf_put_key(gr_arena *, gr_conf *map, const gr_conf *key, gr_conf *value);
-void gr_conf_put_all(gr_arena *, gr_conf *map, const gr_conf *from);        // copies of all members
+void gr_conf_put_all(gr_arena *, gr_conf *map, const gr_conf *source);      // copies of all members
 int gr_conf_key_index(gr_arena *, const gr_conf *map, const gr_conf *key);  // -1: none
 const char *gr_conf_key_text(gr_arena *, const gr_conf *key);               // as stored in `keys`
 gr_conf gr_conf_key(const gr_conf *map, int item);  // the key of a member, as a node

@@ -27,8 +27,8 @@ static void put_point(writer *w, uint32_t c) {
   w->column++;
 }
 
-static void put_points(writer *w, int from, int to) {
-  for (int i = from; i < to; i++) put_point(w, w->text[i]);
+static void put_points(writer *w, int begin, int end) {
+  for (int i = begin; i < end; i++) put_point(w, w->text[i]);
 }
 
 static void line_break(writer *w) {
@@ -112,9 +112,9 @@ static void write_plain(writer *w, bool split) {
   }
 }
 
-static void write_breaks(writer *w, int from, int to) {
-  if (w->text[from] == '\n') line_break(w);
-  for (int i = from; i < to; i++) {
+static void write_breaks(writer *w, int begin, int end) {
+  if (w->text[begin] == '\n') line_break(w);
+  for (int i = begin; i < end; i++) {
     if (w->text[i] == '\n') {
       line_break(w);
     } else {
@@ -125,8 +125,8 @@ static void write_breaks(writer *w, int from, int to) {
   write_indent(w);
 }
 
-static void write_quoted_run(writer *w, int from, int to) {
-  for (int i = from; i < to; i++) {
+static void write_quoted_run(writer *w, int begin, int end) {
+  for (int i = begin; i < end; i++) {
     if (w->text[i] == '\'') put(w, "'", 1);
     put_point(w, w->text[i]);
   }
@@ -150,11 +150,11 @@ static void write_single(writer *w, bool split) {
 }
 
 static void put_escape(writer *w, uint32_t c) {
-  static const char from[] = "\a\b\t\n\v\f\r\033\"\\", to[] = "abtnvfre\"\\";
+  static const char characters[] = "\a\b\t\n\v\f\r\033\"\\", codes[] = "abtnvfre\"\\";
   char s[16];
-  const char *named = c && c < 0x80 ? strchr(from, (int)c) : NULL;
+  const char *named = c && c < 0x80 ? strchr(characters, (int)c) : NULL;
   if (named)
-    snprintf(s, sizeof s, "\\%c", to[named - from]);
+    snprintf(s, sizeof s, "\\%c", codes[named - characters]);
   else if (c == 0x85 || c == 0xa0)
     snprintf(s, sizeof s, c == 0x85 ? "\\N" : "\\_");
   else if (c == 0x2028 || c == 0x2029)
@@ -239,8 +239,9 @@ static const char *float_text(gr_arena *a, double x) {
   if (isinf(x)) return x > 0 ? ".inf" : "-.inf";
   gr_text t = gr_text_make(a);
   gr_text_put_float(&t, x);
-  const char *e = strchr(t.at, 'e');
-  return e && !strchr(t.at, '.') ? gr_arena_printf(a, "%.*s.0%s", (int)(e - t.at), t.at, e) : t.at;
+  const char *e = strchr(t.chars, 'e');
+  return e && !strchr(t.chars, '.') ? gr_arena_printf(a, "%.*s.0%s", (int)(e - t.chars), t.chars, e)
+                                    : t.chars;
 }
 
 static void write_leaf(writer *w, const gr_conf *c) {

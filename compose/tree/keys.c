@@ -14,7 +14,7 @@ const char *gr_conf_key_text(gr_arena *a, const gr_conf *k) {
   if (k->kind != GR_CONF_FLOAT) return k->text;
   gr_text t = gr_text_make(a);
   gr_text_put_float(&t, k->number);
-  return t.at;
+  return t.chars;
 }
 
 static double key_number(const gr_conf *k) {
@@ -41,20 +41,20 @@ static bool same(const gr_conf *m, int i, const gr_conf *k, const char *text) {
 
 int gr_conf_key_index(gr_arena *a, const gr_conf *m, const gr_conf *k) {
   const char *text = gr_conf_key_text(a, k);
-  int at = gr_conf_index(m, text);
-  if (at >= 0 && same(m, at, k, text)) return at;
-  if (at < 0 && is_text(k->kind)) return -1;
+  int index = gr_conf_index(m, text);
+  if (index >= 0 && same(m, index, k, text)) return index;
+  if (index < 0 && is_text(k->kind)) return -1;
   for (int i = 0; i < m->n; i++)
     if (same(m, i, k, text)) return i;
   return -1;
 }
 
 void gr_conf_put_key(gr_arena *a, gr_conf *m, const gr_conf *k, gr_conf *value) {
-  int at = gr_conf_key_index(a, m, k);
+  int index = gr_conf_key_index(a, m, k);
   value->up = m;
-  if (at >= 0) {
-    value->key_kind = m->items[at]->key_kind, value->key_loc = m->items[at]->key_loc;
-    m->items[at] = value;
+  if (index >= 0) {
+    value->key_kind = m->items[index]->key_kind, value->key_loc = m->items[index]->key_loc;
+    m->items[index] = value;
     return;
   }
   value->key_loc = k->loc;
@@ -64,10 +64,10 @@ void gr_conf_put_key(gr_arena *a, gr_conf *m, const gr_conf *k, gr_conf *value) 
   gr_conf_add(a, m, gr_conf_key_text(a, k), value);
 }
 
-void gr_conf_put_all(gr_arena *a, gr_conf *to, const gr_conf *from) {
-  for (int i = 0; i < from->n; i++) {
-    gr_conf k = gr_conf_key(from, i);
-    gr_conf_put_key(a, to, &k, gr_conf_copy(a, from->items[i]));
+void gr_conf_put_all(gr_arena *a, gr_conf *map, const gr_conf *source) {
+  for (int i = 0; i < source->n; i++) {
+    gr_conf k = gr_conf_key(source, i);
+    gr_conf_put_key(a, map, &k, gr_conf_copy(a, source->items[i]));
   }
 }
 

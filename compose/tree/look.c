@@ -103,14 +103,14 @@ static const char *nearest_sibling(const gr_conf *c) {
   if (!c->up || !c->up->keys) return NULL;
   for (int i = 0; i < c->up->n && n < MAX_SIBLINGS; i++)
     if (c->up->items[i]->read) names[n++] = c->up->keys[i];
-  int at = index_in(c->up, c);
-  return at < 0 ? NULL : gr_text_nearest(c->up->keys[at], names, n);
+  int index = index_in(c->up, c);
+  return index < 0 ? NULL : gr_text_nearest(c->up->keys[index], names, n);
 }
 
 static gr_status unread_leaf(gr_arena *a, const gr_conf *c) {
   const char *path = gr_conf_path(a, c);
-  gr_loc at = c->key_loc.file ? c->key_loc : c->loc;
-  gr_status s = gr_fail(GR_ERR_CONFIG, at, "nothing reads '%s'", path);
+  gr_loc loc = c->key_loc.file ? c->key_loc : c->loc;
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "nothing reads '%s'", path);
   const char *like = nearest_sibling(c);
   return like ? gr_hint(s, "did you mean '%s'?", like)
               : gr_hint(s, "remove it, or check its spelling and its position");

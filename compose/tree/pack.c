@@ -16,10 +16,10 @@ static void put_text(gr_text *t, const char *s) {
   if (s) gr_text_put(t, s);
 }
 
-static void put_place(gr_text *t, gr_loc at) {
-  put_text(t, at.file);
-  put_number(t, (uint32_t)at.line);
-  put_number(t, (uint32_t)at.col);
+static void put_place(gr_text *t, gr_loc loc) {
+  put_text(t, loc.file);
+  put_number(t, (uint32_t)loc.line);
+  put_number(t, (uint32_t)loc.col);
 }
 
 static bool is_text(gr_conf_kind k) { return k == GR_CONF_TEXT || k == GR_CONF_INTERP; }
@@ -47,16 +47,16 @@ void gr_conf_pack(gr_text *t, const gr_conf *c) {
 
 typedef struct reader {
   gr_arena *arena;
-  const char *at, *end;
+  const char *cursor, *end;
   bool bad;
 } reader;
 
 static void take(reader *r, void *out, size_t bytes) {
-  r->bad |= (size_t)(r->end - r->at) < bytes;
+  r->bad |= (size_t)(r->end - r->cursor) < bytes;
   memset(out, 0, bytes);
   if (r->bad) return;
-  memcpy(out, r->at, bytes);
-  r->at += bytes;
+  memcpy(out, r->cursor, bytes);
+  r->cursor += bytes;
 }
 
 static uint32_t take_number(reader *r) {
@@ -68,17 +68,17 @@ static uint32_t take_number(reader *r) {
 static const char *take_text(reader *r) {
   uint32_t n = take_number(r);
   if (n == ABSENT) return NULL;
-  r->bad |= (size_t)(r->end - r->at) < n;
+  r->bad |= (size_t)(r->end - r->cursor) < n;
   if (r->bad) return NULL;
-  r->at += n;
-  return gr_arena_strndup(r->arena, r->at - n, n);
+  r->cursor += n;
+  return gr_arena_strndup(r->arena, r->cursor - n, n);
 }
 
 static gr_loc take_place(reader *r) {
-  gr_loc at = {.file = take_text(r)};
-  at.line = (int)take_number(r);
-  at.col = (int)take_number(r);
-  return at;
+  gr_loc loc = {.file = take_text(r)};
+  loc.line = (int)take_number(r);
+  loc.col = (int)take_number(r);
+  return loc;
 }
 
 static gr_conf *take_value(reader *r, int depth);
@@ -114,9 +114,9 @@ static gr_conf *take_value(reader *r, int depth) {
 }
 
 gr_status gr_conf_unpack(gr_arena *arena, const char *bytes, size_t n, gr_conf **out) {
-  reader r = {.arena = arena, .at = bytes, .end = bytes + n};
+  reader r = {.arena = arena, .cursor = bytes, .end = bytes + n};
   *out = take_value(&r, 0);
-  if (!r.bad && r.at == r.end) return GR_OK;
+  if (!r.bad && r.cursor == r.end) return GR_OK;
   *out = NULL;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the configuration of rank 0 cannot be read"),
                  "all ranks must run the same graphrun on machines of the same byte order");
@@ -167,9 +167,9 @@ bool gr_conf_differs(const gr_conf *a, const gr_conf *b, const gr_conf **in_a,
   if (!same_value(a, b)) return found(a, b, in_a, in_b);
   if (!is_node(a->kind)) return false;
   for (int i = 0; i < b->n; i++) {
-    int at = maps ? gr_conf_index(a, b->keys[i]) : i;
-    if (at < 0) return found(NULL, b->items[i], in_a, in_b);
-    if (gr_conf_differs(a->items[at], b->items[i], in_a, in_b)) return true;
+    int index = maps ? gr_conf_index(a, b->keys[i]) : i;
+    if (index < 0) return found(NULL, b->items[i], in_a, in_b);
+    if (gr_conf_differs(a->items[index], b->items[i], in_a, in_b)) return true;
   }
   for (int i = 0; maps && i < a->n; i++)
     if (gr_conf_index(b, a->keys[i]) < 0) return found(a->items[i], NULL, in_a, in_b);

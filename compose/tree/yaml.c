@@ -31,8 +31,8 @@ typedef struct reader {
   gr_status errors;  // errors so far after which reading could continue
 } reader;
 
-static gr_loc place(const reader *r, yaml_mark_t at) {
-  return (gr_loc){r->file, (int)(r->line + at.line) + 1, (int)at.column + 1};
+static gr_loc place(const reader *r, yaml_mark_t mark) {
+  return (gr_loc){r->file, (int)(r->line + mark.line) + 1, (int)mark.column + 1};
 }
 
 static gr_loc here(const reader *r) { return place(r, r->event.start_mark); }
@@ -45,8 +45,8 @@ static void record_error(reader *r, gr_conf *c, gr_status s) {
 
 // ---- Syntax errors ---------------------------------------------------------------
 
-static const char *line_at(const reader *r, yaml_mark_t at) {
-  const char *s = gr_yaml_skip(r->text, r->line + at.line);
+static const char *line_at(const reader *r, yaml_mark_t mark) {
+  const char *s = gr_yaml_skip(r->text, r->line + mark.line);
   return gr_arena_strndup(r->arena, s, strcspn(s, "\r\n"));
 }
 
@@ -75,11 +75,11 @@ static gr_status next(reader *r) {
   return GR_OK;
 }
 
-static gr_status count_nodes(reader *r, int more, gr_loc at) {
+static gr_status count_nodes(reader *r, int more, gr_loc loc) {
   r->nodes += more;
   if (r->nodes <= MAX_NODES) return GR_OK;
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, at,
+      gr_fail(GR_ERR_CONFIG, loc,
               "the file has more than %d values (aliases counted where they are used)", MAX_NODES),
       "data of that size belongs in a file of its own: give its path here");
 }
@@ -103,28 +103,28 @@ static anchor *add_anchor(reader *r, const yaml_char_t *name) {
 }
 
 // After a syntax error the anchor may have been in the part that was skipped.
-static gr_status bad_alias(const reader *r, const char *name, bool open, gr_loc at) {
+static gr_status bad_alias(const reader *r, const char *name, bool open, gr_loc loc) {
   if (open)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, at,
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc,
                            "the alias '*%s' is inside its own anchor, which is endless", name),
                    "put the anchor '&%s' on a value that does not contain this alias", name);
   if (r->line) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "there is no anchor '&%s' before this", name),
+  return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "there is no anchor '&%s' before this", name),
                  "write '&%s' before a value, or quote a string that starts with '*'", name);
 }
 
 static gr_status read_alias(reader *r, gr_conf **out) {
   const char *name = (const char *)r->event.data.alias.anchor;
-  gr_loc at = here(r);
+  gr_loc loc = here(r);
   const anchor *n = find_anchor(r, name);
   if (!n || n->open) {
-    *out = gr_conf_make(r->arena, GR_CONF_NULL, at);
-    record_error(r, *out, bad_alias(r, name, n != NULL, at));
+    *out = gr_conf_make(r->arena, GR_CONF_NULL, loc);
+    record_error(r, *out, bad_alias(r, name, n != NULL, loc));
     return GR_OK;
   }
   if (n->value->items && ++r->aliases > MAX_ALIASES)
-    return gr_fail(GR_ERR_CONFIG, at, "more than %d aliases of mappings and lists", MAX_ALIASES);
-  GR_TRY(count_nodes(r, gr_conf_size(n->value), at));
+    return gr_fail(GR_ERR_CONFIG, loc, "more than %d aliases of mappings and lists", MAX_ALIASES);
+  GR_TRY(count_nodes(r, gr_conf_size(n->value), loc));
   *out = gr_conf_copy(r->arena, n->value);
   return GR_OK;
 }
@@ -177,7 +177,7 @@ static gr_status check_key(const key *k, bool word) {
 
 static gr_status read_key(reader *r, key *k) {
   *k = (key){.value = {.loc = here(r)}};
-  gr_loc at = here(r);
+  gr_loc loc = here(r);
   gr_status s = GR_OK;
   bool word = r->event.type == YAML_SCALAR_EVENT;
   if (word) {
@@ -187,7 +187,7 @@ static gr_status read_key(reader *r, key *k) {
     bool alias = r->event.type == YAML_ALIAS_EVENT;
     GR_TRY(read_node(r, &other));
     word = alias && !other->items;
-    k->value = *other, k->value.loc = at;
+    k->value = *other, k->value.loc = loc;
   }
   if (!s) s = check_key(k, word);
   k->bad = s != NULL;
@@ -196,41 +196,42 @@ static gr_status read_key(reader *r, key *k) {
 }
 
 // Merges "<<": a mapping, or a list of mappings, of which the first has precedence.
-static gr_status merge_in(reader *r, gr_conf *to, const gr_conf *from) {
-  GR_TRY(count_nodes(r, gr_conf_size(from), from->loc));
-  if (from->kind == GR_CONF_MAP) {
-    gr_conf_put_all(r->arena, to, from);
+static gr_status merge_in(reader *r, gr_conf *target, const gr_conf *source) {
+  GR_TRY(count_nodes(r, gr_conf_size(source), source->loc));
+  if (source->kind == GR_CONF_MAP) {
+    gr_conf_put_all(r->arena, target, source);
     return GR_OK;
   }
-  bool good = from->kind == GR_CONF_LIST;
-  for (int i = from->n - 1; i >= 0 && good; i--) {
-    good = from->items[i]->kind == GR_CONF_MAP;
-    if (good) gr_conf_put_all(r->arena, to, from->items[i]);
+  bool good = source->kind == GR_CONF_LIST;
+  for (int i = source->n - 1; i >= 0 && good; i--) {
+    good = source->items[i]->kind == GR_CONF_MAP;
+    if (good) gr_conf_put_all(r->arena, target, source->items[i]);
   }
-  bool left_out = from->kind == GR_CONF_MISSING && r->errors;
+  bool left_out = source->kind == GR_CONF_MISSING && r->errors;
   if (good || left_out) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, from->loc,
+  return gr_hint(gr_fail(GR_ERR_CONFIG, source->loc,
                          "'<<' must be a mapping or a list of mappings, but this is %s",
-                         gr_conf_a_kind(from->kind)),
+                         gr_conf_a_kind(source->kind)),
                  "write '<<: *NAME', and '&NAME' before the mapping to merge");
 }
 
-static gr_status check_twice(const reader *r, const gr_conf *own, const key *k) {
+static gr_status check_twice(const reader *r, const gr_conf *members, const key *k) {
   bool number = k->value.kind == GR_CONF_BOOL || k->value.kind == GR_CONF_INT ||
                 k->value.kind == GR_CONF_FLOAT;
-  int at = number || k->merge ? -1 : gr_conf_key_index(r->arena, own, &k->value);
-  if (at < 0) return GR_OK;
-  gr_status s = gr_fail(GR_ERR_CONFIG, k->value.loc, "the key '%s' is given twice", own->keys[at]);
-  return gr_hint(gr_note(s, own->items[at]->key_loc, "it was first given here"),
+  int index = number || k->merge ? -1 : gr_conf_key_index(r->arena, members, &k->value);
+  if (index < 0) return GR_OK;
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, k->value.loc, "the key '%s' is given twice", members->keys[index]);
+  return gr_hint(gr_note(s, members->items[index]->key_loc, "it was first given here"),
                  "remove one of them");
 }
 
 // Merged members come first, in order, followed by the mapping's own, which have precedence.
-static gr_status read_member(reader *r, gr_conf *own, gr_conf *map, bool *merged) {
+static gr_status read_member(reader *r, gr_conf *members, gr_conf *map, bool *merged) {
   key k;
   gr_conf *value = NULL;
   GR_TRY(read_key(r, &k));
-  gr_status twice = k.bad ? GR_OK : check_twice(r, own, &k);
+  gr_status twice = k.bad ? GR_OK : check_twice(r, members, &k);
   k.bad |= twice != NULL;
   r->errors = gr_also(r->errors, twice);
   GR_TRY(next(r));
@@ -238,32 +239,32 @@ static gr_status read_member(reader *r, gr_conf *own, gr_conf *map, bool *merged
   if (k.bad) return GR_OK;
   *merged |= k.merge;
   if (!k.merge)
-    gr_conf_put_key(r->arena, own, &k.value, value);
+    gr_conf_put_key(r->arena, members, &k.value, value);
   else
     r->errors = gr_also(r->errors, merge_in(r, map, value));
   return GR_OK;
 }
 
-static gr_status read_members(reader *r, gr_conf *own, gr_conf *map, bool *merged) {
+static gr_status read_members(reader *r, gr_conf *members, gr_conf *map, bool *merged) {
   for (;;) {
     gr_status s = next(r);
-    if (s && own->n)
-      gr_conf_remove(own, own->n - 1);  // the member before a syntax error is suspect
+    if (s && members->n)
+      gr_conf_remove(members, members->n - 1);  // the member before a syntax error is suspect
     if (s) return s;
     if (r->event.type == YAML_MAPPING_END_EVENT) return GR_OK;
-    GR_TRY(read_member(r, own, map, merged));
+    GR_TRY(read_member(r, members, map, merged));
   }
 }
 
 // On an error, the members read so far are kept.
 static gr_status read_map(reader *r, gr_conf *map) {
-  gr_conf *own = gr_conf_make(r->arena, GR_CONF_MAP, map->loc);
+  gr_conf *members = gr_conf_make(r->arena, GR_CONF_MAP, map->loc);
   bool merged = false;
-  gr_status s = read_members(r, own, map, &merged);
+  gr_status s = read_members(r, members, map, &merged);
   if (merged)
-    gr_conf_put_all(r->arena, map, own);
+    gr_conf_put_all(r->arena, map, members);
   else
-    gr_conf_take(map, own);
+    gr_conf_take(map, members);
   return s;
 }
 
@@ -277,9 +278,10 @@ static gr_status read_list(reader *r, gr_conf *list) {
   }
 }
 
-static gr_status check_collection_tag(const gr_conf *c, const yaml_char_t *tag, const char *own) {
+static gr_status check_collection_tag(const gr_conf *c, const yaml_char_t *tag,
+                                      const char *expected) {
   const char *text = (const char *)tag;
-  bool good = !text || !strcmp(text, "!") || !strcmp(text, own);
+  bool good = !text || !strcmp(text, "!") || !strcmp(text, expected);
   return good ? GR_OK : gr_scalar_bad_tag(c, text);
 }
 
@@ -356,15 +358,15 @@ static void read_rest(reader *r, gr_conf *root, long line, gr_loc error) {
     const char *s = gr_yaml_skip(r->text, (size_t)line);
     for (; *s && !gr_yaml_starts_key(s); line++) s = gr_yaml_skip(s, 1);
     if (!*s) return;
-    long from = line;
+    long before = line;
     r->line = (size_t)line;
     gr_status more = read_part(r, s, strlen(s), &part, &line);
-    gr_loc at = gr_status_loc(more);
-    bool again = more && at.line == error.line && at.col == error.col;
+    gr_loc loc = gr_status_loc(more);
+    bool again = more && loc.line == error.line && loc.col == error.col;
     if (!again) r->errors = gr_also(r->errors, more);
     if (again) gr_status_drop(more);
-    if (line == from) line++;
-    error = at;
+    if (line == before) line++;
+    error = loc;
     for (int k = 0; part->kind == GR_CONF_MAP && k < part->n; k++)
       if (gr_conf_index(root, part->keys[k]) < 0)
         gr_conf_put(r->arena, root, part->keys[k], part->items[k]);
@@ -375,9 +377,9 @@ static gr_status parse(gr_arena *a, const char *file, const char *text, size_t l
   reader r = {.arena = a, .file = file, .text = text};
   long stopped;
   gr_status s = read_part(&r, text, len, out, &stopped);
-  gr_loc at = gr_status_loc(s);
+  gr_loc loc = gr_status_loc(s);
   r.errors = gr_also(r.errors, s);
-  if (stopped >= 0 && (*out)->kind == GR_CONF_MAP) read_rest(&r, *out, stopped, at);
+  if (stopped >= 0 && (*out)->kind == GR_CONF_MAP) read_rest(&r, *out, stopped, loc);
   return r.errors;
 }
 

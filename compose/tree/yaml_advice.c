@@ -10,7 +10,8 @@ static const char *in_flow(const char *line, const char *first) {
     return "inside [...] and {...} an interpolation must be quoted: \"${...}\"";
   if (strstr(line, "???") || strstr(first, "???"))
     return "inside [...] and {...} it must be quoted: \"??\?\"";
-  return "close the list or mapping that starts there; a string with ':', ',' or brackets in it must "
+  return "close the list or mapping that starts there; a string with ':', ',' or brackets in it "
+         "must "
          "be "
          "quoted";
 }
@@ -79,11 +80,11 @@ bool gr_yaml_starts_key(const char *line) {
 }
 
 gr_loc gr_yaml_place(const char *file, const char *text, size_t line, size_t byte) {
-  gr_loc at = {file, (int)line + 1, 1};
+  gr_loc loc = {file, (int)line + 1, 1};
   const char *s = gr_yaml_skip(text, line);
   for (; byte && *s; byte--, s++) {
-    at.col += (*s & 0xc0) != 0x80;
-    if (*s == '\n') at.line++, at.col = 1;
+    loc.col += (*s & 0xc0) != 0x80;
+    if (*s == '\n') loc.line++, loc.col = 1;
   }
-  return at;
+  return loc;
 }

@@ -35,9 +35,10 @@ static gr_status check_dims(const gr_op_call *s) {
     return gr_fail(GR_ERR_TYPE, s->loc, "dim needs one entry per operand: expected %d, got %lld",
                    s->n_in, (long long)a->dim.n);
   for (int k = 0; k < s->n_in; k++)
-    if (a->dim.at[k] < 0 || a->dim.at[k] >= s->in[k].rank || a->ranks < 1 || a->ranks > MAX_RANKS)
+    if (a->dim.items[k] < 0 || a->dim.items[k] >= s->in[k].rank || a->ranks < 1 ||
+        a->ranks > MAX_RANKS)
       return gr_fail(GR_ERR_TYPE, s->loc, "axis %lld cannot be sharded over %lld ranks",
-                     (long long)a->dim.at[k], (long long)a->ranks);
+                     (long long)a->dim.items[k], (long long)a->ranks);
   return GR_OK;
 }
 
@@ -54,7 +55,7 @@ static gr_status infer_slices(gr_op_call *s) {
   GR_TRY(check(s));
   GR_TRY(check_dims(s));
   for (int k = 0; k < s->n_in; k++) {
-    int64_t *size = &s->out[k].dim[a->dim.at[k]];
+    int64_t *size = &s->out[k].dim[a->dim.items[k]];
     *size = slice_size(*size, a->ranks);
   }
   return GR_OK;
@@ -68,7 +69,7 @@ static gr_status infer_gathered(gr_op_call *s) {
     return gr_fail(GR_ERR_TYPE, s->loc, "size needs one entry per operand: expected %d, got %lld",
                    s->n_in, (long long)a->size.n);
   for (int k = 0; k < s->n_in; k++) {
-    int64_t *size = &s->out[k].dim[a->dim.at[k]], whole = a->size.at[k];
+    int64_t *size = &s->out[k].dim[a->dim.items[k]], whole = a->size.items[k];
     if (whole < 1 || slice_size(whole, a->ranks) != *size)
       return gr_fail(GR_ERR_TYPE, s->loc,
                      "slices of size %lld on %lld ranks do not form an axis of size %lld",
@@ -86,7 +87,7 @@ typedef struct cut {
 
 static cut cut_of(const gr_type *whole, const struct gr_coll *a, int k) {
   cut c = {.outer = 1, .row = gr_dtypes[whole->dtype].size, .ranks = (size_t)a->ranks};
-  int dim = (int)a->dim.at[k];
+  int dim = (int)a->dim.items[k];
   for (int d = 0; d < dim; d++) c.outer *= (size_t)whole->dim[d];
   for (int d = dim + 1; d < whole->rank; d++) c.row *= (size_t)whole->dim[d];
   c.size = (size_t)whole->dim[dim], c.most = (c.size + c.ranks - 1) / c.ranks;
@@ -141,7 +142,7 @@ static gr_comm *comm_of(const gr_launch *l) {
 static gr_status gpu_slice(gr_gpu_call *g) {
   const struct gr_coll *a = g->call->attr;
   const gr_type *x = &g->call->in[0];
-  int dim = (int)a->dim.at[0];
+  int dim = (int)a->dim.items[0];
   int64_t from, rank = g->where ? g->where->coord[a->mesh_axis] : 0;
   int64_t rows = gr_coll_rows(x->dim[dim], a->ranks, rank, &from), outer = 1, row = 1;
   for (int d = 0; d < x->rank; d++)

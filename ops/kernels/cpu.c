@@ -10,7 +10,7 @@ int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
     i /= t->dim[d];
     // of several mesh axes that shard one dimension, the last is innermost
     for (int a = l->out_layout && l->mesh ? l->mesh->n_axes : 0; a--;) {
-      if (l->out_layout[k].at[a] != d) continue;
+      if (l->out_layout[k].placement[a] != d) continue;
       at += l->coord[a] * size;
       size *= l->mesh->axis[a].size;
     }

@@ -134,8 +134,8 @@ gr_status gr_gpu_statements(gr_gpu_call *g) {
   PUT("  for (long long i = GR_FIRST; i < n; i += GR_ALL) {\n");
   put_element(t, &r);
   PUT("  }\n}\n");
-  gr_gpu_kernel *k =
-      gr_gpu_kernel_add(g, t->at, g->call->op->name, gr_gpu_items(n), r.each ? GR_GPU_BLOCK : 32);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(g, t->chars, g->call->op->name, gr_gpu_items(n),
+                                       r.each ? GR_GPU_BLOCK : 32);
   gr_gpu_int(k, n);
   for (int i = 0; i < r.n; i++)
     if (is_number(&r, i)) gr_gpu_real(k, value_of(g->call, &r.name[i]));

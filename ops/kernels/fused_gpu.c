@@ -138,7 +138,7 @@ static void describe_elements(gr_text *t, const gr_gpu_parts_of *p) {
   int64_t n = gr_type_count(p->space), pack = 16 / gr_dtypes[gr_gpu_widest(p)].size;
   put_element(t, p);
   put_kernel(t, p);
-  gr_gpu_kernel *k = gr_gpu_kernel_add(p->g, t->at, "fused", (n + pack - 1) / pack, 256);
+  gr_gpu_kernel *k = gr_gpu_kernel_add(p->g, t->chars, "fused", (n + pack - 1) / pack, 256);
   gr_gpu_int(k, n), gr_gpu_int(k, gr_last(p->space));
   for (int j = 0; j < s->n_in; j++)
     if (s->in[j].dtype == GR_I32) gr_gpu_int(k, n / gr_type_count(&s->in[j]));

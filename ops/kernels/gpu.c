@@ -46,7 +46,7 @@ static void put_global(const gr_gpu_call *g, gr_gpu_kernel *kernel, const gr_typ
       size[++n] = t->dim[d], step[n] = stride;
     int64_t whole = t->dim[d];
     for (int a = axes; a--;) {  // the order of gr_global_index
-      if (w->out_layout[k].at[a] != d) continue;
+      if (w->out_layout[k].placement[a] != d) continue;
       base += w->coord[a] * whole * stride;
       whole *= w->mesh->axis[a].size;
     }

@@ -137,7 +137,7 @@ void gr_gpu_joined_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text 
   gr_text text = gr_text_make(work);
   gr_gpu_source(g, k, &text);
   gr_text_put(out, before);
-  put_replaced(out, text.at);
+  put_replaced(out, text.chars);
   gr_arena_destroy(work);
   int n = gr_gpu_row_words(g, k);
   gr_text_printf(out, "\n#define WORDS %d\n", n);

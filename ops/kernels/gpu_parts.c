@@ -27,7 +27,7 @@ gr_gpu_ref gr_gpu_out(const gr_gpu_call *g, int k, int64_t at) {
 void gr_gpu_define_list(gr_gpu_call *g, gr_gpu_kernel *k, const char *name, int n) {
   gr_text list = gr_text_make(g->arena);
   for (int i = 0; i < n; i++) gr_text_printf(&list, "F(%d) ", i);
-  gr_gpu_define(g, k, gr_arena_printf(g->arena, "%s(F)", name), "%s", n ? list.at : "");
+  gr_gpu_define(g, k, gr_arena_printf(g->arena, "%s(F)", name), "%s", n ? list.chars : "");
 }
 
 static int64_t pack_of(gr_dtype d) { return 16 / gr_dtypes[d].size; }

@@ -45,7 +45,7 @@ static void define_pointers(const folding *f, gr_gpu_kernel *k) {
     gr_text_printf(&list, "%sconst IN%d *%s", i ? ", " : "", i, i == f->in ? "x" : "");
   for (int i = 0; i < c->n_out; i++)
     gr_text_printf(&list, ", OUT%d *%s", i, i == f->out ? "y" : "");
-  gr_gpu_define(f->g, k, "POINTERS", "%s", list.at);
+  gr_gpu_define(f->g, k, "POINTERS", "%s", list.chars);
   gr_gpu_define(f->g, k, "X", "IN%d", f->in);
   gr_gpu_define(f->g, k, "Y", "OUT%d", f->out);
 }

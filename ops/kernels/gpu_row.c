@@ -172,7 +172,7 @@ static void put_tile_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
   for (int j = 0; j < p->part[k].call->n_in; j++)
     gr_text_printf(&call, "%sv%u(k, i)", j ? ", " : "", p->part[k].in[j]);
   gr_text_put(&call, ")");
-  put_result(t, p, k, call.at);
+  put_result(t, p, k, call.chars);
 }
 
 static void put_part(gr_text *t, const gr_gpu_parts_of *p, int k) {
@@ -359,7 +359,7 @@ static void describe_sums(const gr_gpu_parts_of *p, gr_text *t) {
   put_rows(t, p);
   put_entry(t, p);
   put_totals(t, p);
-  gr_gpu_kernel *k = gr_gpu_rows(p->g, t->at, "fused", widest, teams, n, MOST_THREADS);
+  gr_gpu_kernel *k = gr_gpu_rows(p->g, t->chars, "fused", widest, teams, n, MOST_THREADS);
   const char *source = k->source, *defines = k->defines;
   put_numbers(p, k);
   gr_gpu_int(k, each);
@@ -375,7 +375,7 @@ void gr_gpu_rows_of_parts(const gr_gpu_parts_of *p, gr_text *t) {
     return;
   }
   put_entry(t, p);
-  put_numbers(p, gr_gpu_rows(p->g, t->at, "fused", gr_gpu_widest(p), gr_rows(p->space),
+  put_numbers(p, gr_gpu_rows(p->g, t->chars, "fused", gr_gpu_widest(p), gr_rows(p->space),
                              gr_last(p->space), 1024));
 }
 

@@ -155,6 +155,6 @@ gr_status gr_gpu_formula(gr_gpu_call *g, const char *formula) {
   int pack = 16 / most;
   put_formula(&source, call, formula, pack);
   gr_text_put(&source, gr_cu_pointwise);
-  gr_gpu_int(gr_gpu_kernel_add(g, source.at, "pointwise", (n + pack - 1) / pack, 256), n);
+  gr_gpu_int(gr_gpu_kernel_add(g, source.chars, "pointwise", (n + pack - 1) / pack, 256), n);
   return GR_OK;
 }

@@ -27,7 +27,7 @@ gr_permutation gr_permutation_of(const gr_type *x, const gr_ints *perm) {
   stride[x->rank] = 1;
   for (int d = x->rank; d--;) stride[d] = stride[d + 1] * x->dim[d];
   for (int64_t o = 0; o < perm->n; o++) {
-    int64_t d = perm->at[o];
+    int64_t d = perm->items[o];
     append(&p, x->dim[d], stride[d], stride[d + 1]);
   }
   if (!p.rank) p.size[0] = p.from[0] = p.rank = 1;

@@ -4,13 +4,13 @@
 
 bool gr_reduce_axes_contains(const gr_reduce_axes *a, int d) {
   for (int64_t i = 0; i < a->axes.n; i++)
-    if (a->axes.at[i] == d) return true;
+    if (a->axes.items[i] == d) return true;
   return false;
 }
 
 bool gr_reduces_rows(const gr_op_call *s) {
   const gr_reduce_axes *a = s->attr;
-  return a->axes.n == 1 && a->axes.at[0] == s->in[0].rank - 1;
+  return a->axes.n == 1 && a->axes.items[0] == s->in[0].rank - 1;
 }
 
 void gr_reduce_index_spec(const gr_op_call *s, bool whole, char buf[128]) {
@@ -29,9 +29,9 @@ void gr_reduce_index_spec(const gr_op_call *s, bool whole, char buf[128]) {
 gr_status gr_reduce_infer(gr_op_call *s) {
   const gr_reduce_axes *a = s->attr;
   for (int64_t i = 0; i < a->axes.n; i++)
-    if (a->axes.at[i] < 0 || a->axes.at[i] >= s->in[0].rank)
+    if (a->axes.items[i] < 0 || a->axes.items[i] >= s->in[0].rank)
       return gr_fail(GR_ERR_TYPE, s->loc, "no axis %lld in a value of %d axes",
-                     (long long)a->axes.at[i], s->in[0].rank);
+                     (long long)a->axes.items[i], s->in[0].rank);
   for (int d = 0; d < s->in[0].rank && a->keepdim; d++)
     if (gr_reduce_axes_contains(a, d)) s->out[0].dim[d] = 1;
   return GR_OK;

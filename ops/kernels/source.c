@@ -6,7 +6,7 @@
 
 gr_status gr_source_shape(gr_op_call *s, const gr_ints *shape, gr_dtype dtype) {
   s->out[0] = (gr_type){.dtype = dtype, .rank = (int)shape->n};
-  for (int d = 0; d < s->out[0].rank; d++) s->out[0].dim[d] = shape->at[d];
+  for (int d = 0; d < s->out[0].rank; d++) s->out[0].dim[d] = shape->items[d];
   return GR_OK;
 }
 
@@ -21,7 +21,7 @@ typedef struct work {
 
 static bool is_split(const gr_launch *l, int d) {
   for (int a = 0; l->out_layout && l->mesh && a < l->mesh->n_axes; a++)
-    if (l->out_layout->at[a] == d) return true;
+    if (l->out_layout->placement[a] == d) return true;
   return false;
 }
 

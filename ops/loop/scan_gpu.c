@@ -115,7 +115,7 @@ gr_status gr_scan_gpu(gr_gpu_call *c) {
   c->scratch = w->scratch;
   gr_gpu_copy_add(c, (gr_gpu_ref){GR_GPU_SCRATCH, 0, 0}, (gr_gpu_ref){0}, GR_SCAN_COUNTERS);
   gr_gpu_kernel *k = gr_gpu_kernel_add(
-      c, w->text.at, "loop", (int64_t)w->blocks * w->groups * GR_SCAN_THREADS, GR_SCAN_THREADS);
+      c, w->text.chars, "loop", (int64_t)w->blocks * w->groups * GR_SCAN_THREADS, GR_SCAN_THREADS);
   k->barriers = 1 + s->steps * gr_scan_waits(w);
   k->reads = count_reads(w);
   k->cooperative = true, k->shared = w->shared;

@@ -22,7 +22,7 @@ static gr_status infer(gr_op_call *s) {
 static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type;
   gr_reduce_axes rest = {.axes.n = x.rank - 1};
-  for (int d = 1; d < x.rank; d++) rest.axes.at[d - 1] = d;
+  for (int d = 1; d < x.rank; d++) rest.axes.items[d - 1] = d;
   if (gr_is(g->dy[0])) g->dx[0] = gr_reduce_broadcast_back(g->b, &rest, g->dy[0], &x);
 }
 

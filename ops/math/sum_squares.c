@@ -59,7 +59,7 @@ static size_t scratch(const gr_op_call *s) {
 
 static gr_status gpu(gr_gpu_call *g) {
   gr_reduce_axes all = {.axes.n = g->call->in[0].rank};
-  for (int d = 0; d < GR_MAX_RANK; d++) all.axes.at[d] = d;
+  for (int d = 0; d < GR_MAX_RANK; d++) all.axes.items[d] = d;
   gr_gpu_reduce(g, &all, "sum", "v * v", 1);
   return GR_OK;
 }

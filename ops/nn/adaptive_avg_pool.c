@@ -25,7 +25,7 @@ static gr_status infer(gr_op_call *s) {
     return gr_fail(GR_ERR_TYPE, s->loc, "size of %s has %lld numbers for %d spatial ax%s",
                    s->op->name, (long long)a->size.n, axes, axes == 1 ? "is" : "es");
   for (int i = 0; i < axes; i++) {
-    s->out[0].dim[1 + i] = a->size.at[a->size.n == axes ? i : 0];
+    s->out[0].dim[1 + i] = a->size.items[a->size.n == axes ? i : 0];
     if (s->out[0].dim[1 + i] < 1 || s->out[0].dim[1 + i] > INT32_MAX)
       return gr_fail(GR_ERR_TYPE, s->loc, "size of %s is %lld; it is 1 or more, below 2^31",
                      s->op->name, (long long)s->out[0].dim[1 + i]);
@@ -36,7 +36,7 @@ static gr_status infer(gr_op_call *s) {
 static void grad(const gr_grad *g) {
   const gr_type *x = &gr_at(g->b->g, g->x[0])->type;
   struct adaptive a = {{x->rank - 2, {0}}};
-  for (int i = 0; i < x->rank - 2; i++) a.size.at[i] = x->dim[1 + i];
+  for (int i = 0; i < x->rank - 2; i++) a.size.items[i] = x->dim[1 + i];
   g->dx[0] = GR_EMIT(g->b, &gr_op_adaptive_avg_pool_grad, &a, g->dy[0]);
 }
 

@@ -52,7 +52,7 @@ gr_status gr_attention_infer(gr_op_call *s) {
 static int64_t begin_of(const gr_launch *l, int dim, int64_t *whole) {
   int64_t from = 0, size = l->out_type[0].dim[dim];
   for (int a = l->out_layout && l->mesh ? l->mesh->n_axes : 0; a--;) {  // as gr_global_index
-    if (l->out_layout[0].at[a] != dim) continue;
+    if (l->out_layout[0].placement[a] != dim) continue;
     from += l->coord[a] * size;
     size *= l->mesh->axis[a].size;
   }

@@ -38,7 +38,7 @@ static void grad(const gr_grad *g) {
   const struct avg_pool *f = g->attr;
   const gr_type *x = &gr_at(g->b->g, g->x[0])->type;
   struct avg_pool_grad a = {f->kernel, f->stride, f->pad, f->count_include_pad, {x->rank - 2, {0}}};
-  for (int i = 0; i < x->rank - 2; i++) a.size.at[i] = x->dim[1 + i];
+  for (int i = 0; i < x->rank - 2; i++) a.size.items[i] = x->dim[1 + i];
   g->dx[0] = GR_EMIT(g->b, &gr_op_avg_pool_grad, &a, g->dy[0]);
 }
 
@@ -125,7 +125,7 @@ static gr_status grad_infer(gr_op_call *s) {
   if (a->size.n != axes)
     return gr_fail(GR_ERR_TYPE, s->loc, "size has %lld numbers for %d axes", (long long)a->size.n,
                    axes);
-  for (int i = 0; i < axes; i++) s->out[0].dim[1 + i] = a->size.at[i];
+  for (int i = 0; i < axes; i++) s->out[0].dim[1 + i] = a->size.items[i];
   GR_TRY(gr_pool_infer(s, &a->kernel, &a->stride, &a->pad, &s->out[0], &y));
   if (gr_type_same(&y, &s->in[0])) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "%s: dy does not have the sizes of the result", s->op->name);

@@ -130,7 +130,7 @@ static size_t grad_scratch(const gr_op_call *s) {
 
 static gr_status grad_gpu(gr_gpu_call *g) {
   gr_reduce_axes rows = {.axes.n = g->call->in[0].rank - 1};
-  for (int d = 0; d < GR_MAX_RANK; d++) rows.axes.at[d] = d;
+  for (int d = 0; d < GR_MAX_RANK; d++) rows.axes.items[d] = d;
   gr_gpu_reduce(g, &rows, "sum", "v", 1);
   return GR_OK;
 }

@@ -78,7 +78,7 @@ gr_status gr_channels_rules(const gr_op_call *s, const char *in, const char *out
 
 void gr_channels_localize(int64_t *groups, const gr_layout *out, const gr_mesh *m) {
   for (int a = 0; a < m->n_axes; a++)
-    if (out->at[a] == 0 && *groups > 1) *groups /= m->axis[a].size;
+    if (out->placement[a] == 0 && *groups > 1) *groups /= m->axis[a].size;
 }
 
 // ---- Sums on CPUs: in f32 over few tiles, of these in f64 ---------------------------------------

@@ -108,7 +108,7 @@ static gr_val emit_grad(const gr_grad *g, const gr_op *op, int of, gr_val other)
   const struct gr_conv_attr *f = g->attr;
   const gr_type *t = &gr_at(g->b->g, g->x[of])->type;
   struct gr_conv_grad_attr a = {f->stride, f->pad, f->dilation, f->groups, {t->rank - 2, {0}}};
-  for (int i = 0; i < t->rank - 2; i++) a.size.at[i] = t->dim[(of ? 2 : 1) + i];
+  for (int i = 0; i < t->rank - 2; i++) a.size.items[i] = t->dim[(of ? 2 : 1) + i];
   return GR_EMIT(g->b, op, &a, other, g->dy[0]);
 }
 

@@ -22,7 +22,7 @@ static gr_status infer(gr_op_call *s) {
   if (a->size.n != axes)
     return gr_fail(GR_ERR_TYPE, s->loc, "size has %lld numbers for %d axes", (long long)a->size.n,
                    axes);
-  for (int i = 0; i < axes; i++) s->out[0].dim[2 + i] = a->size.at[i];
+  for (int i = 0; i < axes; i++) s->out[0].dim[2 + i] = a->size.items[i];
   if (a->groups > 1) s->out[0].dim[1] = s->in[0].dim[axes + 1] / a->groups;
   return gr_conv_check(s, axes, attr_of(a), &s->in[0], &s->out[0], &s->in[1]);
 }

@@ -72,7 +72,7 @@ static gr_status cpu(const gr_launch *l) {
 static void add_sums(gr_gpu_call *g, int of, bool by_library) {
   int before = g->n;
   gr_reduce_axes rows = {.axes.n = g->call->in[of].rank - 1};
-  for (int d = 0; d < GR_MAX_RANK; d++) rows.axes.at[d] = d;
+  for (int d = 0; d < GR_MAX_RANK; d++) rows.axes.items[d] = d;
   gr_gpu_reduce_operand(g, of, 1, &rows, "sum", "v", 1);
   if (by_library) g->n = before;
 }

@@ -5,7 +5,7 @@ enum { LARGEST = 1 << 30 };  // of an attribute: what is computed from it does n
 
 static int64_t number(const gr_ints *a, int axes, int i) {
   if (!a || a->n < 1) return 1;
-  return a->at[a->n == axes ? i : 0];
+  return a->items[a->n == axes ? i : 0];
 }
 
 gr_windows gr_windows_of(int axes, const gr_window_attr *a, const int64_t *in) {
@@ -37,9 +37,9 @@ static gr_status check(const gr_op_call *s, int axes, const char *name, const gr
                            name, s->op->name, (long long)a->n, axes, axes == 1 ? "is" : "es"),
                    "one number is for all axes; otherwise there is one for each");
   for (int64_t i = 0; i < a->n; i++)
-    if (a->at[i] < least || a->at[i] > LARGEST)
+    if (a->items[i] < least || a->items[i] > LARGEST)
       return gr_fail(GR_ERR_TYPE, s->loc, "%s of %s is %lld; it is %lld or more, below 2^30", name,
-                     s->op->name, (long long)a->at[i], (long long)least);
+                     s->op->name, (long long)a->items[i], (long long)least);
   return GR_OK;
 }
 

@@ -65,11 +65,11 @@ gr_layout gr_optim_state_layout(const gr_op *op, int k, const gr_type *w, gr_lay
   const gr_optim_state *s = &op->optimizer->states[k];
   int gone = missing_dim(s, w);
   for (int a = 0; a < GR_MAX_MESH; a++) {
-    if (l.at[a] < 0) continue;
-    if (s->shape == GR_OPTIM_SCALAR || l.at[a] == gone)
-      l.at[a] = GR_REPLICATE;
-    else if (gone >= 0 && l.at[a] > gone)
-      l.at[a]--;
+    if (l.placement[a] < 0) continue;
+    if (s->shape == GR_OPTIM_SCALAR || l.placement[a] == gone)
+      l.placement[a] = GR_REPLICATE;
+    else if (gone >= 0 && l.placement[a] > gone)
+      l.placement[a]--;
   }
   return l;
 }

@@ -51,7 +51,7 @@ static int64_t run_length(const gr_launch *l) {
   const gr_type *t = l->whole ? l->whole : l->out_type;
   int split = 0;
   for (int a = 0; l->out_layout && l->mesh && a < l->mesh->n_axes; a++)
-    split = l->out_layout->at[a] > split ? l->out_layout->at[a] : split;
+    split = l->out_layout->placement[a] > split ? l->out_layout->placement[a] : split;
   int64_t n = 1;
   for (int d = split; d < t->rank; d++) n *= t->dim[d];
   return n;

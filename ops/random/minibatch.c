@@ -54,7 +54,7 @@ static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) 
 
 static void localize(void *attr, const gr_layout *out, const gr_mesh *m) {
   for (int a = 0; a < m->n_axes; a++)
-    if (out->at[a] == 0) ((struct minibatch *)attr)->of /= m->axis[a].size;
+    if (out->placement[a] == 0) ((struct minibatch *)attr)->of /= m->axis[a].size;
 }
 
 gr_val gr_minibatch(gr_builder *b, gr_val x, gr_val runs, int64_t of, int64_t seed, uint64_t stream,

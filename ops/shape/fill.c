@@ -11,7 +11,7 @@ struct fill {
 
 gr_val gr_fill(gr_builder *b, const gr_type *t, double value) {
   struct fill a = {.shape.n = t->rank, .value = value, .dtype = (int64_t)t->dtype};
-  for (int d = 0; d < t->rank; d++) a.shape.at[d] = t->dim[d];
+  for (int d = 0; d < t->rank; d++) a.shape.items[d] = t->dim[d];
   return gr_emit(b, &gr_op_fill, &a, 0, NULL);
 }
 

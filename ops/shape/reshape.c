@@ -15,7 +15,7 @@ gr_val gr_reshape(gr_builder *b, gr_val x, gr_ints shape) {
 
 static int inferred_axis(const gr_ints *shape) {
   for (int d = 0; d < (int)shape->n; d++)
-    if (shape->at[d] == -1) return d;
+    if (shape->items[d] == -1) return d;
   return -1;
 }
 
@@ -25,7 +25,7 @@ static gr_status infer(gr_op_call *s) {
   int rest = inferred_axis(&a->shape);
   s->out[0] = (gr_type){.dtype = s->in[0].dtype, .rank = (int)a->shape.n};
   for (int d = 0; d < s->out[0].rank; d++) {
-    int64_t size = a->shape.at[d];
+    int64_t size = a->shape.items[d];
     if (d != rest && (size < 1 || size > total))
       return gr_fail(GR_ERR_TYPE, s->loc, "axis %d of the new shape is %lld, for %lld elements", d,
                      (long long)size, (long long)total);
@@ -81,8 +81,8 @@ static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) 
 static void localize(void *attr, const gr_layout *out, const gr_mesh *m) {
   gr_ints *shape = &((struct reshape *)attr)->shape;
   for (int a = 0; a < m->n_axes; a++) {
-    gr_axis_placement d = out->at[a];
-    if (d >= 0 && shape->at[d] > 0) shape->at[d] /= m->axis[a].size;
+    gr_axis_placement d = out->placement[a];
+    if (d >= 0 && shape->items[d] > 0) shape->items[d] /= m->axis[a].size;
   }
 }
 
@@ -90,9 +90,9 @@ static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type, y = gr_at(g->b->g, g->y[0])->type;
   int rest = inferred_axis(&((const struct reshape *)g->attr)->shape);
   gr_ints back = {.n = x.rank};
-  memcpy(back.at, x.dim, sizeof *x.dim * (size_t)x.rank);
+  memcpy(back.items, x.dim, sizeof *x.dim * (size_t)x.rank);
   if (rest >= 0) rest = matching_axis(&x, &y, rest);
-  if (rest >= 0) back.at[rest] = -1;
+  if (rest >= 0) back.items[rest] = -1;
   g->dx[0] = gr_reshape(g->b, g->dy[0], back);
 }
 

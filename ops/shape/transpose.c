@@ -19,7 +19,7 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {
   char *p = buf;
   for (int d = 0; d < s->in[0].rank; d++) *p++ = (char)('a' + d);
   *p++ = '-', *p++ = '>';
-  for (int64_t d = 0; d < perm->n; d++) *p++ = (char)('a' + (perm->at[d] & 15));
+  for (int64_t d = 0; d < perm->n; d++) *p++ = (char)('a' + (perm->items[d] & 15));
   *p = 0;
 }
 
@@ -30,10 +30,10 @@ static gr_status infer(gr_op_call *s) {
     return gr_fail(GR_ERR_TYPE, s->loc, "perm has %lld axes, but the operand has %d",
                    (long long)perm->n, s->in[0].rank);
   for (int64_t d = 0; d < perm->n; d++) {
-    if (perm->at[d] < 0 || perm->at[d] >= perm->n || seen[perm->at[d]])
+    if (perm->items[d] < 0 || perm->items[d] >= perm->n || seen[perm->items[d]])
       return gr_fail(GR_ERR_TYPE, s->loc, "perm is not a permutation of 0 to %lld",
                      (long long)perm->n - 1);
-    seen[perm->at[d]] = true;
+    seen[perm->items[d]] = true;
   }
   return GR_OK;
 }
@@ -41,7 +41,7 @@ static gr_status infer(gr_op_call *s) {
 static void grad(const gr_grad *g) {
   const gr_ints *perm = &((const struct transpose *)g->attr)->perm;
   gr_ints back = {.n = perm->n};
-  for (int64_t d = 0; d < perm->n; d++) back.at[perm->at[d]] = d;
+  for (int64_t d = 0; d < perm->n; d++) back.items[perm->items[d]] = d;
   g->dx[0] = gr_transpose(g->b, g->dy[0], back);
 }
 
@@ -52,7 +52,7 @@ static gr_status cpu(const gr_launch *l) {
   for (int d = x->rank; d--; n *= x->dim[d]) stride[d] = n;
   for (int64_t o = 0; o < n; o++) {
     int64_t i = 0, rest = o;
-    for (int d = y->rank; d--; rest /= y->dim[d]) i += rest % y->dim[d] * stride[perm->at[d]];
+    for (int d = y->rank; d--; rest /= y->dim[d]) i += rest % y->dim[d] * stride[perm->items[d]];
     OUT(0, o, IN(0, i));
   }
   return GR_OK;

@@ -90,7 +90,7 @@ static gr_text header(const gr_exporter *x) {
   }
   gr_text_put(&t, "}");
   while (t.len % 8) gr_text_put(&t, " ");
-  for (int i = 0; i < 8; i++) t.at[i] = (char)((t.len - 8) >> (8 * i));
+  for (int i = 0; i < 8; i++) t.chars[i] = (char)((t.len - 8) >> (8 * i));
   return t;
 }
 
@@ -130,7 +130,7 @@ static void put_plain(void *file, const char *data, int64_t bytes) {
 
 static gr_status write_safetensors(gr_exporter *x) {
   gr_text head = header(x);
-  fwrite(head.at, 1, head.len, x->file);
+  fwrite(head.chars, 1, head.len, x->file);
   for (int i = 0; i < x->n; i++) GR_TRY(gr_exporter_read(x, i, put_plain, x->file));
   return GR_OK;
 }

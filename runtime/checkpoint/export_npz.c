@@ -78,7 +78,7 @@ static gr_text npy_head(gr_arena *a, const gr_tensor_slice *p) {
   gr_text_put(&t, p->rank == 1 ? ",), }" : "), }");
   while ((t.len + 1) % ALIGNED) gr_text_put(&t, " ");
   gr_text_put(&t, "\n");
-  t.at[8] = (char)((t.len - 10) & 255), t.at[9] = (char)((t.len - 10) >> 8);
+  t.chars[8] = (char)((t.len - 10) & 255), t.chars[9] = (char)((t.len - 10) >> 8);
   return t;
 }
 
@@ -109,7 +109,7 @@ static gr_status put_member(archive *z, int i) {
   put_entry(z, m, wide, false, wide ? 20 : 0);
   put(z, m->name, strlen(m->name));
   if (wide) number(z, 1, 2), number(z, 16, 2), number(z, 0, 8), number(z, 0, 8);
-  put_data(z, head.at, head.len);
+  put_data(z, head.chars, head.len);
   GR_TRY(gr_exporter_read(z->from, i, put_piece, z));
   number(z, 0x08074b50, 4), number(z, m->crc, 4);
   number(z, m->bytes, wide ? 8 : 4), number(z, m->bytes, wide ? 8 : 4);

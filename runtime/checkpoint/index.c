@@ -231,7 +231,7 @@ static void head_name(gr_arena *a, gr_text *t, const gr_tensor_slice *p) {
   for (int d = 0; d < p->rank; d++) whole &= p->size[d] == p->dims[d];
   for (int d = 0; !whole && d < p->rank; d++)
     gr_text_printf(&name, "%c%lld", d ? ',' : '@', (long long)p->offset[d]);
-  gr_text_json(t, name.at);
+  gr_text_json(t, name.chars);
 }
 
 char *gr_safetensors_head(gr_arena *a, gr_stored *const *pieces, int n, size_t *len) {
@@ -249,7 +249,7 @@ char *gr_safetensors_head(gr_arena *a, gr_stored *const *pieces, int n, size_t *
   gr_text_put(&t, "}");
   while (t.len % 8) gr_text_put(&t, " ");
   uint64_t size = t.len - 8;
-  for (int i = 0; i < 8; i++) t.at[i] = (char)(size >> (8 * i));
+  for (int i = 0; i < 8; i++) t.chars[i] = (char)(size >> (8 * i));
   *len = t.len;
-  return t.at;
+  return t.chars;
 }

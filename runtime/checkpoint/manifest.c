@@ -93,10 +93,10 @@ char *gr_index_print(gr_arena *a, const gr_index *x, size_t *len) {
     put_tensor(&t, x, i);
   }
   gr_text_put(&t, "]" CHECK);
-  uint64_t hash = gr_hash_bytes(GR_HASH_START, t.at, t.len);
+  uint64_t hash = gr_hash_bytes(GR_HASH_START, t.chars, t.len);
   gr_text_printf(&t, "%016llx\"\n}\n", (unsigned long long)hash);
   *len = t.len;
-  return t.at;
+  return t.chars;
 }
 
 // -- Parsing -----------------------------------------------------------------------------

@@ -61,7 +61,7 @@ static void print_scalars(FILE *f, gr_arena *a, const gr_checkpoint *c) {
       gr_text_put_float(&t, s->f);
     else
       gr_text_printf(&t, "%lld", (long long)s->i);
-    fprintf(f, "  %-24s %.200s%s\n", s->name, t.at, t.len > 200 ? "..." : "");
+    fprintf(f, "  %-24s %.200s%s\n", s->name, t.chars, t.len > 200 ? "..." : "");
   }
 }
 

@@ -98,7 +98,7 @@ gr_status gr_checkpoint_print_json(FILE *f, const char *what, const char *path) 
   if (!s && *what == 'l') put_list(&t, all, n);
   if (!s && *what == 's') s = show(&t, all, n, path);
   if (!s && *what == 'v') s = verify(&t, all, n, path);
-  fputs(t.at, f);
+  fputs(t.chars, f);
   gr_arena_destroy(a);
   return s;
 }

@@ -126,7 +126,7 @@ static gr_status match(gr_checkpoint *c, const gr_tensor_slice *want, uint32_t *
   put_shape(&t, want);
   gr_text_put(&t, " here and ");
   put_shape(&t, has);
-  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%s in checkpoint '%s'", t.at, c->path),
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%s in checkpoint '%s'", t.chars, c->path),
                  "the model must have the sizes of the run that wrote the checkpoint");
 }
 

@@ -75,7 +75,7 @@ static const char *codes_text(gr_arena *arena, const unsigned char *p, size_t si
     bool valid = code < 0xd800 || (code > 0xdfff && code <= 0x10ffff);
     gr_text_put_code(&t, valid ? code : 0xfffd);
   }
-  return t.at;
+  return t.chars;
 }
 
 const char *gr_array_text(gr_arena *arena, const gr_array *a, int64_t i) {

@@ -107,7 +107,7 @@ static gr_status check_some(gr_dataset *d) {
   gr_text t = gr_text_make(a);
   if (gr_dataset_skipped(d, &t)) gr_text_put(&t, ", and ");
   gr_status s = gr_fail(GR_ERR_DATA, d->place, "nothing is left to train on: %s%u go to validation",
-                        t.at, d->count);
+                        t.chars, d->count);
   gr_arena_destroy(a);
   return gr_hint(s, "%s", hint_of(d));
 }

@@ -82,7 +82,7 @@ void gr_dataset_inspect(gr_dataset *d, int batch, gr_text *out) {
   if (gr_dataset_skipped(d, out)) gr_text_put(out, "\n");
   gr_text lacking = gr_text_make(out->arena);
   gr_dataset_put_lacking(d, &lacking);
-  if (lacking.len) gr_text_printf(out, "%s\n", lacking.at);
+  if (lacking.len) gr_text_printf(out, "%s\n", lacking.chars);
   if (d->ops->inspect) d->ops->inspect(d->self, d->samples, d->count, out);
   gr_dataset_classes(d, out);
   if (d->ops->unit) put_lengths(d, out);

@@ -85,7 +85,7 @@ static gr_status unknown_class(gr_arena *a, const char *label, gr_loc at, const 
                        label, known->n),
                "label");
   if (near) s = gr_hint(s, "did you mean '%s'?", near);
-  return gr_hint(s, "its classes: %s; leave out the samples of others", list.at);
+  return gr_hint(s, "its classes: %s; leave out the samples of others", list.chars);
 }
 
 gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_names *recorded,

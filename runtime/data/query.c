@@ -126,7 +126,7 @@ bool gr_dataset_save(const gr_dataset *d, gr_text *out) {
   gr_text transforms = gr_text_make(out->arena);
   if (d->ops->save) d->ops->save(d->self, out);
   if (d->fitted) gr_transforms_save(d->transforms, &transforms);
-  if (transforms.len) gr_text_printf(out, "\n%s", transforms.at);
+  if (transforms.len) gr_text_printf(out, "\n%s", transforms.chars);
   return out->len > 0;
 }
 
@@ -163,7 +163,7 @@ const char *gr_dataset_sample_name(gr_arena *a, const gr_dataset *d, uint32_t sa
     d->ops->name_of(d->self, index, &t);
   else
     gr_text_printf(&t, "%s %u", d->ops->sample, index);
-  return t.at;
+  return t.chars;
 }
 
 const char *gr_dataset_reference(gr_arena *a, const gr_dataset *d, uint32_t sample) {
@@ -173,7 +173,7 @@ const char *gr_dataset_reference(gr_arena *a, const gr_dataset *d, uint32_t samp
     gr_text_put(&t, d->classes->names[s->label - 1]);
   else if (d->ops->reference)
     d->ops->reference(d->self, s->index, &t);
-  return t.at;
+  return t.chars;
 }
 
 void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_text *out) {

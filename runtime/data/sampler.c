@@ -27,7 +27,7 @@ static int64_t count_classes(const gr_dataset *d) {
 static const char *class_name(gr_arena *a, const gr_dataset *d, int32_t label) {
   gr_text t = gr_text_make(a);
   gr_dataset_decode(d, &label, 1, &t);
-  return t.at;
+  return t.chars;
 }
 
 static gr_status set_weight(const gr_conf *map, int i, const char *const *names, int n,

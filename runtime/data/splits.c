@@ -15,7 +15,7 @@ static const char *name_of(gr_arena *a, const gr_dataset *d, int32_t label) {
   int32_t id = label - 1;
   gr_text t = gr_text_make(a);
   gr_dataset_decode(d, &id, 1, &t);
-  return t.at;
+  return t.chars;
 }
 
 // ---- Lines --------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ static gr_status unknown(const char *what, const char *name, gr_loc at, const ch
   gr_status s = gr_fail(GR_ERR_CONFIG, at, "%s '%s'", what, name);
   const char *near = gr_text_nearest(name, names, n);
   if (near) s = gr_hint(s, "did you mean '%s'?", near);
-  s = gr_hint(s, n ? "there are %s" : "it has no parameters", all.at);
+  s = gr_hint(s, n ? "there are %s" : "it has no parameters", all.chars);
   gr_arena_destroy(a);
   return s;
 }
@@ -78,7 +78,7 @@ static gr_status check_param(gr_arena *a, const gr_transform_ops *t, const gr_sc
   gr_schema_type_write(&wanted, type);
   gr_conf_json(&found, c, 0);
   return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of the transform '%s' must be %s, but is %s",
-                         p->path, t->name, wanted.at, found.at),
+                         p->path, t->name, wanted.chars, found.chars),
                  "%s: %s", p->path, p->doc);
 }
 

@@ -269,5 +269,5 @@ char *gr_text_normalise(gr_arena *a, const gr_text_rules *rules, const char *tex
     }
     p += len;
   }
-  return out.at;
+  return out.chars;
 }

@@ -103,7 +103,7 @@ static void put_span(FILE *f, gr_arena *arena, const gr_trace *t, const span *s)
     gr_text_put(&text, "}");
   }
   gr_text_put(&text, "}");
-  fputs(text.at, f);
+  fputs(text.chars, f);
 }
 
 static void put_all(FILE *f, const gr_trace *t) {

@@ -238,7 +238,7 @@ gr_status gr_hooks_save(gr_hooks *h, gr_arena *a, char **out) {
   gr_wire_begin(&h->out, GR_WIRE_SAVE);
   if (h->spec.n_scripts) GR_TRY(gr_hooks_ask(h, &h->scripts[0], -1));
   GR_TRY(put_states(h, &t));
-  *out = t.at;
+  *out = t.chars;
   return GR_OK;
 }
 

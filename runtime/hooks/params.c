@@ -186,7 +186,7 @@ static gr_status unread(gr_arena *a, const script *s, int n, const gr_param *p) 
     return gr_hint(e,
                    "there are no hooks; `~hooks_params` on the command line removes all of them");
   return gr_hint(e, "hooks read %s; `~hooks_params.%s` on the command line removes this one",
-                 count ? list.at : "none", p->key);
+                 count ? list.chars : "none", p->key);
 }
 
 static bool has_word(const char *text, const char *word) {

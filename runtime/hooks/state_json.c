@@ -57,7 +57,7 @@ static void put_number(lua_State *L, gr_sandbox *w) {
     gr_text_printf(t, "%lld", (long long)lua_tointeger(L, -1));
   else
     gr_text_put_float(t, lua_tonumber(L, -1));
-  put(w, t->at, t->len);
+  put(w, t->chars, t->len);
 }
 
 // Writes a value that gr_state_write has accepted.

@@ -8,7 +8,7 @@
 enum { MAX_POINTS = 1000, MAX_CURVES = 16, DIGITS = 7 };
 
 static void put_key(gr_text *t, const char *name) {
-  char last = t->len ? t->at[t->len - 1] : '{';
+  char last = t->len ? t->chars[t->len - 1] : '{';
   gr_text_put(t, last == '{' ? "" : ",\n");
   gr_text_json(t, name);
   gr_text_put(t, ": ");
@@ -134,7 +134,7 @@ void gr_gather_run(gr_text *t, const gr_folder *f) {
   put_text(t, "kind", "run");
   put_text(t, "name", f->name);
   put_text(t, "status", f->status);
-  put_text(t, "problems", f->problems.at);
+  put_text(t, "problems", f->problems.chars);
   put_results(t, f->results);
   put_value(t, "tables", f->tables);
   put_value(t, "data", f->data);

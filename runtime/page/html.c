@@ -32,5 +32,5 @@ const char *gr_html_link(gr_arena *a, const char *folder, const char *run) {
   if (strncmp(run, folder, n) || run[n] != '/') return NULL;
   gr_html_address(&t, run + n + 1);
   gr_text_put(&t, "/" GR_PAGE_NAME);
-  return t.at;
+  return t.chars;
 }

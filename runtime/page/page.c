@@ -28,9 +28,9 @@ static void put_part(gr_text *t, const page *p, const char *name, size_t n) {
   if (!strncmp(name, "title", n))
     gr_html(t, p->title);
   else if (!strncmp(name, "numbers", n))
-    gr_text_putn(t, p->numbers.at, p->numbers.len);
+    gr_text_putn(t, p->numbers.chars, p->numbers.len);
   else if (!strncmp(name, "json", n))
-    put_json(t, p->json.at);
+    put_json(t, p->json.chars);
   else
     assert(!"a part of page.html that page.c fills in");
 }
@@ -43,7 +43,7 @@ static gr_status write_page(const page *p, const char *dir, const char *out) {
     put_part(&t, p, begin + 2, (size_t)(strstr(begin, "}}") - begin - 2));
   }
   gr_text_put(&t, rest);
-  gr_status s = gr_output_write(out ? NULL : dir, out ? out : GR_PAGE_NAME, t.at, t.len);
+  gr_status s = gr_output_write(out ? NULL : dir, out ? out : GR_PAGE_NAME, t.chars, t.len);
   return gr_hint(s, "free space, or name another file: graphrun report RUN --out=FILE.html");
 }
 

@@ -94,12 +94,12 @@ gr_status gr_events_end(gr_events *e) {
   unsigned char head[12], tail[4];
   little(head, n, 8);
   little(head + 8, masked(head, 8), 4);
-  little(tail, masked(t->at, n), 4);
+  little(tail, masked(t->chars, n), 4);
   gr_text_putn(t, (char *)tail, 4);
   gr_text_putn(t, (char *)head, 12);  // makes room; the header is moved to the front
-  memmove(t->at + 12, t->at, n + 4);
-  memcpy(t->at, head, 12);
-  return gr_lines_put(&e->file, t->at, n + 16);
+  memmove(t->chars + 12, t->chars, n + 4);
+  memcpy(t->chars, head, 12);
+  return gr_lines_put(&e->file, t->chars, n + 16);
 }
 
 // Appends a Summary.value of a summary.

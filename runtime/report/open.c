@@ -146,7 +146,7 @@ static void put_table(gr_text *t, const gr_table *table) {
 
 static gr_status end(gr_report *r, gr_lines *f) {
   gr_text_put(&r->line, "}\n");
-  return gr_lines_put(f, r->line.at, r->line.len);
+  return gr_lines_put(f, r->line.chars, r->line.len);
 }
 
 // -- Progress ----------------------------------------------------------------------------
@@ -187,11 +187,11 @@ static void progress(gr_report *r, const gr_report_row *x) {
   gr_text_printf(t, "  loss %.4f  lr %.3g  %.4g samples/s", x->loss, x->lr, gr_report_rate(r));
   if (left > 0 && r->rows > 1) put_left(t, (double)left * each);
   if (r->spec.terminal && left) {
-    gr_log_progress(t->at);
+    gr_log_progress(t->chars);
     return;
   }
   gr_log_progress(NULL);
-  gr_log(GR_INFO, "%s", t->at);
+  gr_log(GR_INFO, "%s", t->chars);
 }
 
 void gr_report_evaluating(gr_report *r, const char *what, int64_t batch, int64_t batches) {
@@ -205,7 +205,7 @@ void gr_report_evaluating(gr_report *r, const char *what, int64_t batch, int64_t
                  (long long)batches);
   if (batch > 0)
     put_left(&r->line, (now - r->eval_began) / (double)batch * (double)(batches - batch));
-  gr_log_progress(r->line.at);
+  gr_log_progress(r->line.chars);
 }
 
 double gr_report_rate(const gr_report *r) { return r->seconds > 0 ? r->samples / r->seconds : 0; }
@@ -256,7 +256,8 @@ static gr_status draw(gr_report *r, gr_arena *a, int64_t steps, double wall, con
   int side;
   if (!gr_table_is_drawn(table)) return GR_OK;
   gr_table_svg(&svg, table, all);
-  GR_TRY(gr_output_write(r->spec.dir, gr_arena_printf(a, "%s.svg", table->name), svg.at, svg.len));
+  GR_TRY(
+      gr_output_write(r->spec.dir, gr_arena_printf(a, "%s.svg", table->name), svg.chars, svg.len));
   gr_table_png(&png, table, &side);
   return gr_events_put_picture(&r->events, steps > 0 ? steps - 1 : 0, wall, GR_EVENTS_EVAL,
                                table->name, side, &png);
@@ -290,7 +291,7 @@ static void show_epoch(gr_report *r, const gr_report_epoch_row *x) {
   for (int i = 0; i < x->n_train; i++)
     gr_text_printf(&r->line, "  %s %.4f", x->metrics[i].name, x->metrics[i].value);
   gr_log_progress(NULL);
-  gr_log(GR_INFO, "%s", r->line.at);
+  gr_log(GR_INFO, "%s", r->line.chars);
 }
 
 gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {

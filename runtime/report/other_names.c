@@ -68,7 +68,7 @@ const char *gr_other_names_put(gr_arena *a, const gr_other_names *names, gr_text
   gr_json_error why;
   const char *missing = NULL;
   if (!names->n) return NULL;
-  const char *whole = gr_arena_printf(a, "%s\n}", json->at);
+  const char *whole = gr_arena_printf(a, "%s\n}", json->chars);
   (void)gr_json_read(a, whole, strlen(whole), &all, &why);  // it cannot be read: all are null
   for (int i = 0; i < names->n; i++) {
     gr_text_put(json, ",\n ");

@@ -14,8 +14,8 @@ static void put_chunk(gr_text *t, const char *type, const gr_text *data) {
   put_big(t, (uint32_t)data->len);
   size_t from = t->len;
   gr_text_putn(t, type, 4);
-  if (data->len) gr_text_putn(t, data->at, data->len);
-  put_big(t, gr_crc(GR_CRC32, 0, t->at + from, t->len - from));
+  if (data->len) gr_text_putn(t, data->chars, data->len);
+  put_big(t, gr_crc(GR_CRC32, 0, t->chars + from, t->len - from));
 }
 
 static void put_header(gr_text *t, gr_text *work, int side) {
@@ -53,7 +53,7 @@ static void put_pixels(gr_text *out, const gr_table *a, int cell) {
       char v = (char)shade(a, i, k);
       for (int c = 0; c < cell; c++) gr_text_putn(&row, &v, 1);
     }
-    for (int c = 0; c < cell; c++) gr_text_putn(out, row.at, row.len);
+    for (int c = 0; c < cell; c++) gr_text_putn(out, row.chars, row.len);
   }
 }
 
@@ -65,11 +65,11 @@ static void store(gr_text *out, const gr_text *raw) {
     size_t n = raw->len - at < MOST_STORED ? raw->len - at : MOST_STORED;
     char head[5] = {at + n == raw->len, (char)n, (char)(n >> 8), (char)~n, (char)(~n >> 8)};
     gr_text_putn(out, head, 5);
-    gr_text_putn(out, raw->at + at, n);
+    gr_text_putn(out, raw->chars + at, n);
     at += n;
   }
   for (size_t i = 0; i < raw->len; i++) {
-    a = (a + (unsigned char)raw->at[i]) % 65521;
+    a = (a + (unsigned char)raw->chars[i]) % 65521;
     b = (b + a) % 65521;
   }
   put_big(out, b << 16 | a);

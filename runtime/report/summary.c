@@ -105,7 +105,7 @@ static const char *plain(gr_arena *a, const char *s) {
     if (strchr("\\`*_[]<>|#", *s)) gr_text_put(&t, "\\");
     gr_text_putn(&t, s, 1);
   }
-  return t.at;
+  return t.chars;
 }
 
 gr_status gr_events_put_samples(gr_events *e, int64_t step, double wall,

@@ -47,7 +47,7 @@ static void write_identity(const void *part, gr_scalars_out *out) {
 static void write_data(const void *part, gr_scalars_out *out) {
   const gr_rank *r = part;
   gr_text data = gr_text_make(out->arena);
-  if (gr_dataset_save(r->spec->data, &data)) gr_scalars_put_text(out, "run.data", data.at);
+  if (gr_dataset_save(r->spec->data, &data)) gr_scalars_put_text(out, "run.data", data.chars);
 }
 
 static gr_status read_data(void *part, const gr_scalars_in *in) {
@@ -60,7 +60,7 @@ static char *states_of(const gr_plan *p, gr_arena *a, gr_kind kind, gr_kind or) 
   gr_text t = gr_text_make(a);
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++)
     if (s->kind == kind || s->kind == or) gr_text_printf(&t, "%s%s", t.len ? "\n" : "", s->name);
-  return t.at;
+  return t.chars;
 }
 
 // The states that using the model does not need: moments, counters.

@@ -66,7 +66,7 @@ static void report(gr_rank *r, int64_t steps, const counts *n) {
       "device %s: %lld step%s, %lld evaluation%s and %lld cop%s of the weights to the host; "
       "on rank 0 %s",
       d->ops->name, (long long)steps, gr_text_s(steps), (long long)n->evaluations,
-      gr_text_s(n->evaluations), (long long)n->saves, n->saves == 1 ? "y" : "ies", t.at);
+      gr_text_s(n->evaluations), (long long)n->saves, n->saves == 1 ? "y" : "ies", t.chars);
   gr_log_result("nothing was computed, and nothing is written");
 }
 

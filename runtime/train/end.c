@@ -68,7 +68,7 @@ static void show_metrics(const char *what, const gr_metrics *m) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   gr_metrics_print(&t, m, " ");
-  if (m->n) gr_log_result("%s:%s", what, t.at);
+  if (m->n) gr_log_result("%s:%s", what, t.chars);
   gr_arena_destroy(a);
 }
 
@@ -116,7 +116,7 @@ static void log_memory(gr_rank *r, double planned) {
   put_part(&t, "reading and compiling", (double)r->spec->plan_bytes, &rest);
   put_part(&t, "cached data", (double)gr_dataset_cached(r->spec->data), &rest);
   put_part(&t, "batches and all else", rest, &rest);
-  gr_log(GR_INFO, "%s", t.at);
+  gr_log(GR_INFO, "%s", t.chars);
 }
 
 // Ranks that run as threads share one process and its memory.
@@ -154,7 +154,7 @@ static void report_device(const gr_rank *r) {
   gr_text t = gr_text_make(r->arena);
   if (r->rank || !d->ops->report) return;
   d->ops->report(d, &t);
-  gr_log(GR_INFO, "device %s, on rank 0: %s", d->ops->name, t.at);
+  gr_log(GR_INFO, "device %s, on rank 0: %s", d->ops->name, t.chars);
 }
 
 static gr_status finish(gr_run *r) {

@@ -135,5 +135,5 @@ void gr_run_log_validation(const gr_run *r) {
     gr_text_printf(&t, "  best %s", r->me.spec->set.metric);
   else if (saved)
     gr_text_put(&t, "  saved");
-  gr_log(GR_INFO, "%s", t.at);
+  gr_log(GR_INFO, "%s", t.chars);
 }

@@ -85,7 +85,7 @@ gr_status gr_identity_check(const char *place, const char *checkpoint, const cha
                         "'%s' has the identity of a run that cannot be read", place),
                 "give this run another output.dir");
   else if (n)
-    s = gr_identity_refuse(place, checkpoint, lines.at);
+    s = gr_identity_refuse(place, checkpoint, lines.chars);
   gr_arena_destroy(a);
   return s;
 }

@@ -38,7 +38,7 @@ static bool weighs_classes(const gr_rank *r) {
 void gr_run_log_data(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
   gr_text t = gr_text_make(r->arena);
   put(r->spec->data, &t);
-  char *rest = NULL, *line = t.len ? strtok_r(t.at, "\n", &rest) : NULL;
+  char *rest = NULL, *line = t.len ? strtok_r(t.chars, "\n", &rest) : NULL;
   for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
 }
 
@@ -60,7 +60,7 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
            set->ema_decay);
   if (r->spec->looped) log_loop(progress);
   if (takes_data(r)) log_data(r, progress, micro);
-  if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.at);
+  if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.chars);
   gr_run_log_data(r, gr_dataset_notes);
   if (weighs_classes(r)) gr_run_log_data(r, gr_dataset_classes);
   if (!gr_run_is_dry(r))

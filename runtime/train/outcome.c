@@ -25,7 +25,7 @@ static const char *config_hash(gr_rank *r) {
   }
   gr_text t = gr_text_make(r->arena);
   gr_conf_json_written(&t, c, 0);
-  return gr_arena_printf(r->arena, "%016llx", (unsigned long long)gr_hash_text(t.at));
+  return gr_arena_printf(r->arena, "%016llx", (unsigned long long)gr_hash_text(t.chars));
 }
 
 // The best step's checkpoint, if it was written and is kept. A path in the run's folder is written
@@ -44,7 +44,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
   const gr_evaluation *e = &r->evaluation;
   gr_text config = gr_text_make(r->me.arena);
   gr_conf_json_written(&config, r->me.spec->conf, 2);
-  while (config.len && config.at[config.len - 1] == '\n') config.at[--config.len] = 0;
+  while (config.len && config.chars[config.len - 1] == '\n') config.chars[--config.len] = 0;
   gr_named named[2 * GR_MAX_METRICS];
   int n = 0;
   if (e->evaluated) n = gr_metrics_named(r->me.arena, &e->train_at_end, "train.", named);
@@ -80,7 +80,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
       .total_seconds = gr_seconds() - r->me.began,
       .total_data_seconds = r->waits.all.seconds,
       .started = r->me.started,
-      .config = config.at,
+      .config = config.chars,
       .other_names = r->me.spec->set.result_names};
   return gr_report_finish(r->outputs.report, &out);
 }

@@ -76,7 +76,7 @@ static void find_classes(predictions *p) {
   for (int32_t c = 0; c < p->n_classes; c++) {
     gr_text t = gr_text_make(p->arena);
     gr_dataset_decode(p->r->spec->data, &c, 1, &t);
-    p->classes[c] = t.at;
+    p->classes[c] = t.chars;
   }
 }
 
@@ -198,7 +198,7 @@ static void put_decoded(const predictions *p, gr_text *t, const int32_t *ids, in
   gr_text said = gr_text_make(t->arena);
   gr_dataset_decode(p->r->spec->data, ids, n, &said);
   gr_text_put(t, "\"text\": ");
-  gr_text_json(t, said.at);
+  gr_text_json(t, said.chars);
 }
 
 static void put_text(const predictions *p, gr_text *t, const output *tokens, const output *lengths,
@@ -242,7 +242,7 @@ static const char *line_of(const predictions *p, gr_arena *a, const gr_batch *b,
     put_outputs(p, &t, b, row);
   }
   gr_text_put(&t, "}");
-  return t.at;
+  return t.chars;
 }
 
 // ---- A batch --------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ static gr_status gather(predictions *p, gr_arena *a, const gr_text *mine) {
   if (!most) return GR_OK;
   int32_t *own = GR_NEW(a, int32_t, most);  // zeroed: a length of 0 ends the lines
   int32_t *all = GR_NEW(a, int32_t, (size_t)most * (size_t)r->ranks);
-  memcpy(own, mine->at, mine->len);
+  memcpy(own, mine->chars, mine->len);
   GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, own, all));
   for (int i = 0; i < r->ranks && !r->rank; i++)
     unpack(p, all + (size_t)i * (size_t)most, all + (size_t)i * (size_t)most + sizes[i]);

@@ -53,7 +53,7 @@ static gr_status no_step(const kept *k, gr_status s) {
   for (int i = 0; i < k->n; i++)
     if (k->at[i].state == GR_CHECKPOINT_OK)
       gr_text_printf(&t, "%s%lld", t.len ? ", " : "", (long long)k->at[i].step);
-  return gr_hint(s, "there are the steps %s; --which=last takes the newest", t.at);
+  return gr_hint(s, "there are the steps %s; --which=last takes the newest", t.chars);
 }
 
 static gr_status of_step(const kept *k, int64_t step, bool best, const char **out) {
@@ -136,12 +136,12 @@ static void report_text(gr_rank *r, const gr_sums *sums, int split, const gr_met
   gr_text t = gr_text_make(r->arena);
   gr_tables tables = gr_run_tables(sums);
   gr_metrics_print(&t, m, " ");
-  gr_log_result("%s:%s", splits[split].printed, t.at);
+  gr_log_result("%s:%s", splits[split].printed, t.chars);
   for (int i = 0; i < tables.n; i++) {
     char *rest = NULL;
     t.len = 0;
     gr_table_text(&t, &tables.at[i], &tables);
-    for (char *line = strtok_r(t.at, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+    for (char *line = strtok_r(t.chars, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
       gr_log_result("%s", line);
   }
 }
@@ -168,7 +168,7 @@ static void report_json(gr_run *r, const char *checkpoint, int split, int64_t sa
     gr_table_json(&t, &tables.at[i]);
   }
   gr_text_put(&t, tables.n ? "}}" : "}");
-  gr_log_result("%s", t.at);
+  gr_log_result("%s", t.chars);
 }
 
 static gr_status evaluate(gr_run *r, const char *checkpoint) {

@@ -205,7 +205,7 @@ static void json_text(void) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   gr_text_json(&t, "a\"b\\c\n\x01 \xc3\xa9 \xff");
-  CHECK(!strcmp(t.at, "\"a\\\"b\\\\c\\n\\u0001 \xc3\xa9 \xef\xbf\xbd\""), "%s", t.at);
+  CHECK(!strcmp(t.chars, "\"a\\\"b\\\\c\\n\\u0001 \xc3\xa9 \xef\xbf\xbd\""), "%s", t.chars);
   gr_arena_destroy(a);
 }
 
@@ -231,7 +231,7 @@ static void floats(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gr_text t = gr_text_make(a);
     gr_text_put_float(&t, cases[i].x);
-    CHECK(!strcmp(t.at, cases[i].text), "%s, not %s", t.at, cases[i].text);
+    CHECK(!strcmp(t.chars, cases[i].text), "%s, not %s", t.chars, cases[i].text);
   }
   gr_arena_destroy(a);
 }
@@ -252,14 +252,14 @@ static void short_decimals(void) {
     while (strtod(want, NULL) != x && ++n <= 17);
     gr_text t = gr_text_make(a);
     gr_text_put_float(&t, x);
-    snprintf(got, sizeof got, "%.*e", n - 1, strtod(t.at, NULL));
+    snprintf(got, sizeof got, "%.*e", n - 1, strtod(t.chars, NULL));
     int written = 0;  // digits, without zeros in front and behind
-    for (const char *p = t.at; *p && *p != 'e'; p++)
+    for (const char *p = t.chars; *p && *p != 'e'; p++)
       if (isdigit((unsigned char)*p) && (written || *p != '0')) written++;
-    for (const char *p = strcspn(t.at, "e") + t.at; p > t.at && strchr("0.", p[-1]); p--)
+    for (const char *p = strcspn(t.chars, "e") + t.chars; p > t.chars && strchr("0.", p[-1]); p--)
       written -= p[-1] == '0';
-    CHECK(strtod(t.at, NULL) == x && !strcmp(want, got), "%s, not %s", t.at, want);
-    CHECK(written <= n && strpbrk(t.at, ".e"), "%s has %d digits, not %d", t.at, written, n);
+    CHECK(strtod(t.chars, NULL) == x && !strcmp(want, got), "%s, not %s", t.chars, want);
+    CHECK(written <= n && strpbrk(t.chars, ".e"), "%s has %d digits, not %d", t.chars, written, n);
   }
   gr_arena_destroy(a);
 }

@@ -49,14 +49,14 @@ static void numbers(void) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     gr_text t = gr_text_make(a), rounded = gr_text_make(a);
     gr_text_json_float(&t, rows[i].x), gr_text_json_rounded(&rounded, rows[i].x, 3);
-    CHECK(!strcmp(t.at, rows[i].text), "%g is %s", rows[i].x, t.at);
-    CHECK(!strcmp(rounded.at, i ? rows[i].text : "1"), "%g is rounded to %s", rows[i].x,
-          rounded.at);
-    const gr_json *v = read_text(a, gr_arena_printf(a, "{\"x\": %s}", t.at), &why);
+    CHECK(!strcmp(t.chars, rows[i].text), "%g is %s", rows[i].x, t.chars);
+    CHECK(!strcmp(rounded.chars, i ? rows[i].text : "1"), "%g is rounded to %s", rows[i].x,
+          rounded.chars);
+    const gr_json *v = read_text(a, gr_arena_printf(a, "{\"x\": %s}", t.chars), &why);
     const gr_json *x = gr_json_get(v, "x", GR_JSON_FLOAT);
     CHECK(x && (x->f == rows[i].x || (isnan(x->f) && isnan(rows[i].x))), "%s is read otherwise",
-          t.at);
-    CHECK(!gr_json_get(v, "x", GR_JSON_INT), "%s is an integer", t.at);
+          t.chars);
+    CHECK(!gr_json_get(v, "x", GR_JSON_INT), "%s is an integer", t.chars);
   }
   const gr_json *v = read_text(a, "{\"x\": \"inf\", \"y\": \"Infinity \"}", &why);
   CHECK(!gr_json_get(v, "x", GR_JSON_FLOAT) && !gr_json_get(v, "y", GR_JSON_FLOAT), "other texts");

@@ -108,8 +108,8 @@ static void print_opened(bench *b, double began) {
       d->ops->name, (long long)all, b->batch->rows, (double)gr_graph_flops(b->train->frame.g),
       (double)gr_exec_bytes(b->exec) / 1e6, b->train->frame.g->n_nodes, seconds, loss);
   gr_text quoted = gr_text_make(b->job.arena);
-  gr_text_json(&quoted, report.at ? report.at : "");
-  printf("%s}\n", quoted.at);
+  gr_text_json(&quoted, report.chars ? report.chars : "");
+  printf("%s}\n", quoted.chars);
 }
 
 // Steps without the host waiting in between; the loss at their end waits for all of them.

@@ -18,7 +18,7 @@ gr_val recurrent_leaf(gr_builder *b, gr_role role, const char *name, const char 
   gr_type t;
   must(gr_type_parse(type, &t));
   gr_layout l = gr_layout_replicated;
-  if (b->g->mesh.n_axes) l.at[0] = (gr_axis_placement)split;
+  if (b->g->mesh.n_axes) l.placement[0] = (gr_axis_placement)split;
   return gr_leaf(b, role, GR_KIND_WEIGHT, name, t, l);
 }
 

@@ -148,7 +148,7 @@ static void run_part_of(const float *x, int64_t stride, int64_t rows, int64_t co
   const gr_node *n = chain(arena, rows, columns, sums, &g);
   gr_op_call_of(g, n, &call);
   gr_mesh mesh = {1, {{"dp", axis < 0 ? 1 : 2}}};
-  gr_layout layout = {.at = {(gr_axis_placement)axis}};
+  gr_layout layout = {.placement = {(gr_axis_placement)axis}};
   value v = value_make(call.in[0]);
   for (int64_t r = 0; r < rows; r++)
     memcpy((float *)v.data + r * columns, x + r * stride, (size_t)columns * sizeof *x);

@@ -14,7 +14,7 @@ static gr_val leaf(gr_builder *b, gr_role role, const char *name, const char *ty
   gr_type t;
   gr_layout l = gr_layout_replicated;
   MUST(gr_type_parse(type, &t));
-  if (b->g->mesh.n_axes) l.at[0] = (gr_axis_placement)split;
+  if (b->g->mesh.n_axes) l.placement[0] = (gr_axis_placement)split;
   return gr_leaf(b, role, GR_KIND_WEIGHT, name, t, l);
 }
 

@@ -153,7 +153,8 @@ static void *run_thread(void *arg) {
 // Ranks with the same coordinates along the axes that split a state.
 static bool replicas(const gr_mesh *mesh, const gr_layout *l, int a, int b) {
   for (int i = 0; i < mesh->n_axes; i++)
-    if (l->at[i] >= 0 && gr_mesh_coord(mesh, a, i) != gr_mesh_coord(mesh, b, i)) return false;
+    if (l->placement[i] >= 0 && gr_mesh_coord(mesh, a, i) != gr_mesh_coord(mesh, b, i))
+      return false;
   return true;
 }
 
@@ -234,7 +235,7 @@ static double weight_bytes(const gr_plan *p, bool only_tp) {
     const gr_plan_state *s = &p->states[i];
     double bytes = (double)s->bytes;
     for (int a = 0; a < p->mesh.n_axes; a++)
-      if (s->layout.at[a] >= 0 && only_tp && is_data(p->mesh.axis[a].name))
+      if (s->layout.placement[a] >= 0 && only_tp && is_data(p->mesh.axis[a].name))
         bytes *= p->mesh.axis[a].size;
     if (s->trained) sum += bytes;
   }
@@ -314,8 +315,9 @@ static void placement(void) {
   MUST(plan_of(a, &w, &p));
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const gr_plan_state *s = state(p, rows[i].name);
-    CHECK(s && s->layout.at[0] == rows[i].dp && s->layout.at[1] == rows[i].tp, "%s: dp %d, tp %d",
-          rows[i].name, s ? s->layout.at[0] : 9, s ? s->layout.at[1] : 9);
+    CHECK(s && s->layout.placement[0] == rows[i].dp && s->layout.placement[1] == rows[i].tp,
+          "%s: dp %d, tp %d", rows[i].name, s ? s->layout.placement[0] : 9,
+          s ? s->layout.placement[1] : 9);
   }
   gr_arena_destroy(a);
 }

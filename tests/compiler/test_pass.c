@@ -48,8 +48,8 @@ static gr_dtype dtype_of(const char *name) {
 
 static void add_precision_rule(gr_arena *a, request *r, const char *text) {  // *.tanh:f32
   size_t pattern = strcspn(text, ":");
-  r->precision[r->o.n_precision_rules++] = (gr_precision_rule){
-      .pattern = take(a, text, pattern), .dtype = dtype_of(text + pattern + 1)};
+  r->precision[r->o.n_precision_rules++] =
+      (gr_precision_rule){.pattern = take(a, text, pattern), .dtype = dtype_of(text + pattern + 1)};
   r->o.precision_rules = r->precision;
 }
 
@@ -125,9 +125,9 @@ static void run_file(const char *path) {
   MUST(gr_pass_run(a, r.pass, in, &r.o, &out));
   gr_text got = gr_text_make(a);
   gr_graph_text(&got, out, false);
-  if (update) rewrite(path, text, head, got.at);
-  CHECK(update || !strcmp(got.at, cut + 5), "%s: the pass makes\n%s", path, got.at);
-  MUST(gr_graph_parse(a, gr_op_find, path, got.at, &back));
+  if (update) rewrite(path, text, head, got.chars);
+  CHECK(update || !strcmp(got.chars, cut + 5), "%s: the pass makes\n%s", path, got.chars);
+  MUST(gr_graph_parse(a, gr_op_find, path, got.chars, &back));
   CHECK(gr_graph_same(out, back), "%s: what it makes does not read back", path);
   gr_arena_destroy(a);
 }

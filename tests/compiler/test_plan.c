@@ -266,9 +266,9 @@ static void tampered_ranks(void) {
   sum->attr = &other;
   refuse(p, "no axis of the mesh");
   sum->attr = &was;
-  gr_at(g, guard->in[0])->layout.at[0] = GR_PARTIAL;
+  gr_at(g, guard->in[0])->layout.placement[0] = GR_PARTIAL;
   refuse(p, "'finite_check' decides by a value that may differ between ranks");
-  gr_at(g, guard->in[0])->layout.at[0] = GR_REPLICATE;
+  gr_at(g, guard->in[0])->layout.placement[0] = GR_REPLICATE;
   MUST(gr_plan_prove(p));
   gr_arena_destroy(arena);
 }

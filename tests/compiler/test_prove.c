@@ -145,10 +145,10 @@ static void sum_of_copies(gr_plan *p) {
 }
 static void gather_other_dim(gr_plan *p) {
   struct gr_coll *a = attr_of(node(train(p)->g, &gr_op_all_gather, 0));
-  a->dim.at[0] ^= 1;
+  a->dim.items[0] ^= 1;
 }
 static void gather_more(gr_plan *p) {
-  attr_of(node(train(p)->g, &gr_op_all_gather, 0))->size.at[0] += 100;
+  attr_of(node(train(p)->g, &gr_op_all_gather, 0))->size.items[0] += 100;
 }
 static void gather_peers(gr_plan *p) {
   attr_of(node(train(p)->g, &gr_op_all_gather, 0))->ranks = 2;
@@ -182,7 +182,8 @@ static void slices_swapped(gr_plan *p) {
   gr_value *between = gr_at(g, first->out);
   if (second->in[0].id != first->out.id) abort();
   attr_of(first)->mesh_axis = 1, attr_of(second)->mesh_axis = 0;
-  between->layout.at[1] = between->layout.at[0], between->layout.at[0] = GR_REPLICATE;
+  between->layout.placement[1] = between->layout.placement[0],
+  between->layout.placement[0] = GR_REPLICATE;
 }
 
 // Kernels move other rows than ranks hold: gr_coll_rows is wrapped, and wrong for one kind of
@@ -213,7 +214,7 @@ static void check_of_terms(gr_plan *p) {
 }
 static void check_of_slices(gr_plan *p) {
   gr_node *c = node(train(p)->g, &gr_op_finite_check, 0);
-  gr_at(train(p)->g, c->in[1])->layout.at[0] = (gr_axis_placement)0;
+  gr_at(train(p)->g, c->in[1])->layout.placement[0] = (gr_axis_placement)0;
 }
 static void check_is_called_whole(gr_plan *p) {
   gr_node *c = node(train(p)->g, &gr_op_finite_check, 0),
@@ -226,17 +227,17 @@ static void result_of_terms(gr_plan *p) {
   gr_node *n = node(train(p)->g, &gr_op_all_reduce, 0);
   train(p)->g->results[0].id = n->in[0].id;
 }
-static void partial_input(gr_plan *p) { value(train(p)->g, "x")->layout.at[0] = GR_PARTIAL; }
+static void partial_input(gr_plan *p) { value(train(p)->g, "x")->layout.placement[0] = GR_PARTIAL; }
 static void partial_state(gr_plan *p) {
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_graph *g = p->programs[i].frame.g;
     gr_val v = gr_graph_leaf(g, GR_STATE, "head.bias");
     if (!gr_is(v)) continue;
-    gr_at(g, v)->layout.at[0] = GR_PARTIAL;
-    if (gr_is(gr_at(g, v)->next)) gr_at(g, gr_at(g, v)->next)->layout.at[0] = GR_PARTIAL;
+    gr_at(g, v)->layout.placement[0] = GR_PARTIAL;
+    if (gr_is(gr_at(g, v)->next)) gr_at(g, gr_at(g, v)->next)->layout.placement[0] = GR_PARTIAL;
   }
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (!strcmp(p->states[i].name, "head.bias")) p->states[i].layout.at[0] = GR_PARTIAL;
+    if (!strcmp(p->states[i].name, "head.bias")) p->states[i].layout.placement[0] = GR_PARTIAL;
 }
 static void state_of_another(gr_plan *p) {
   train(p)->state_of[gr_graph_leaf(train(p)->g, GR_STATE, "body.bias").id]++;

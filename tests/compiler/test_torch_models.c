@@ -59,7 +59,7 @@ static gr_conf *params_of(gr_arena *a, char *line) {
                                               : eq + 1);
   }
   gr_conf *out;
-  MUST(gr_conf_parse(a, "<params>", yaml.at, &out));
+  MUST(gr_conf_parse(a, "<params>", yaml.chars, &out));
   return out;
 }
 

@@ -106,10 +106,11 @@ static void odd(void) {
       .type = {GR_F32, 2, {51865, 383}}, .layout = gr_layout_replicated, .name = "embedding"};
   gr_layout l = gr_weight_layout(&four, &v, &o);
   gr_type t = gr_type_local(&v.type, &l, &four);
-  CHECK(l.at[0] == 0 && t.dim[0] == 12967 && t.dim[1] == 383, "split along %d", l.at[0]);
+  CHECK(l.placement[0] == 0 && t.dim[0] == 12967 && t.dim[1] == 383, "split along %d",
+        l.placement[0]);
   v.type.dim[1] = 384;
   l = gr_weight_layout(&four, &v, &o);
-  CHECK(l.at[0] == 1, "split along %d, though 4 ranks divide 384", l.at[0]);
+  CHECK(l.placement[0] == 1, "split along %d, though 4 ranks divide 384", l.placement[0]);
   arena = gr_arena_create();
   share all = share_of(plan(&ddp, 1, small)), part = share_of(plan(&fsdp, 3, small));
   at_most(&fsdp, 3, "weights", part.weights, all.weights);

@@ -53,7 +53,7 @@ static bool is_intended(const char *file, const char *text) {
 static const char *as_json(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   gr_conf_json(&t, c, 0);
-  return t.at;
+  return t.chars;
 }
 
 static void judge(gr_arena *a, const char *file, const gr_conf *kase, const char *name, gr_status s,
@@ -170,7 +170,7 @@ static gr_status print(gr_arena *a, const char *base, gr_conf *kase, gr_conf **o
   GR_TRY(compose(a, base, kase, &job));
   gr_conf_yaml(&t, job);
   *out = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
-  (*out)->text = t.at;
+  (*out)->text = t.chars;
   return GR_OK;
 }
 
@@ -231,7 +231,7 @@ static const char *short_name(gr_arena *a, gr_conf *kase) {
   const gr_conf *list = gr_conf_member(kase, "overrides");
   gr_text_put(&t, text_of(kase, "config"));
   for (int i = 0; i < list->n; i++) gr_text_printf(&t, " %s", list->items[i]->text);
-  return t.at;
+  return t.chars;
 }
 
 static void run_defaults(gr_arena *a, const char *file, gr_conf *kase) {

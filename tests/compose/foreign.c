@@ -61,11 +61,11 @@ static void printed(void) {
   gr_text lines = gr_text_make(a), table = gr_text_make(a);
   gr_schema_other_names(&lines, false);
   gr_schema_other_names(&table, true);
-  CHECK(strstr(lines.at, "Lightning     gradient_clip_val            training.grad_clip\n"),
+  CHECK(strstr(lines.chars, "Lightning     gradient_clip_val            training.grad_clip\n"),
         "no line of a key");
-  CHECK(strstr(table.at, "| Lightning | `gradient_clip_val` | `training.grad_clip` |  |\n"),
+  CHECK(strstr(table.chars, "| Lightning | `gradient_clip_val` | `training.grad_clip` |  |\n"),
         "no row of a key");
-  CHECK(!strstr(lines.at, " \n"), "spaces end a line");
+  CHECK(!strstr(lines.chars, " \n"), "spaces end a line");
   gr_arena_destroy(a);
 }
 

@@ -60,7 +60,7 @@ static const char *string(gr_arena *a, const char **s) {
     *s += n;
     if (word(s, "\\")) escape(s, &t);
   }
-  return word(s, "\"") ? t.at : NULL;
+  return word(s, "\"") ? t.chars : NULL;
 }
 
 static gr_conf *number(gr_arena *a, const char **s) {

@@ -32,17 +32,17 @@ static void packed(void) {
   gr_conf_find(c, "a")->read = gr_conf_find(c, "b.c")->read = true;
   gr_text t = gr_text_make(a), again = gr_text_make(a);
   gr_conf_pack(&t, c);
-  MUST(gr_conf_unpack(a, t.at, t.len, &back));
+  MUST(gr_conf_unpack(a, t.chars, t.len, &back));
   gr_conf_pack(&again, back);
-  CHECK(t.len == again.len && !memcmp(t.at, again.at, t.len), "other bytes");
+  CHECK(t.len == again.len && !memcmp(t.chars, again.chars, t.len), "other bytes");
   SAME(json(a, back), json(a, c));
   is_alike(a, c, back);
   const gr_conf *e = gr_conf_find(back, "d[1].e"), *x, *y;
   CHECK(e && e->loc.line == 2 && !strcmp(e->loc.file, "test.yaml"), "the place is lost");
   CHECK(!gr_conf_differs(c, back, &x, &y), "'%s' differs", gr_conf_path(a, y));
-  for (size_t n = 0; n < t.len; n++) expect(gr_conf_unpack(a, t.at, n, &back), "cannot be read");
+  for (size_t n = 0; n < t.len; n++) expect(gr_conf_unpack(a, t.chars, n, &back), "cannot be read");
   gr_text_put(&t, "x");
-  expect(gr_conf_unpack(a, t.at, t.len, &back), "cannot be read");
+  expect(gr_conf_unpack(a, t.chars, t.len, &back), "cannot be read");
   gr_arena_destroy(a);
 }
 
@@ -58,7 +58,7 @@ static void depth(void) {
     }
     gr_text t = gr_text_make(a);
     gr_conf_pack(&t, c);
-    gr_status s = gr_conf_unpack(a, t.at, t.len, &back);
+    gr_status s = gr_conf_unpack(a, t.chars, t.len, &back);
     if (deep < 65)
       MUST(s);
     else

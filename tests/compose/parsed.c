@@ -47,7 +47,7 @@ static gr_conf *show(gr_arena *a, const gr_conf *c) {
   if (c->kind == GR_CONF_FLOAT) {
     gr_text s = gr_text_make(a);
     gr_value_write(&s, c);
-    t->text = s.at;
+    t->text = s.chars;
     return wrap(a, "$float", t);
   }
   if (!c->quote) return gr_conf_copy(a, c);
@@ -134,7 +134,7 @@ static gr_status document(gr_arena *a, const char *text, gr_conf **out) {
   gr_text again = gr_text_make(a);
   gr_conf_yaml(&again, c);
   gr_conf *written = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
-  written->text = again.at;
+  written->text = again.chars;
   *out = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
   gr_conf_append(a, *out, c);
   gr_conf_append(a, *out, written);

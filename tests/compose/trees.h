@@ -14,7 +14,7 @@ static inline gr_conf *parse(gr_arena *a, const char *text) {
 static inline const char *json(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   gr_conf_json(&t, c, 0);
-  return t.at;
+  return t.chars;
 }
 
 #define SAME(found, wanted) CHECK(!strcmp(found, wanted), "wanted %s\n  found %s", wanted, found)

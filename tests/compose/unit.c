@@ -80,7 +80,7 @@ static void written(void) {
   gr_text t = gr_text_make(a);
   gr_conf_yaml(
       &t, parse(a, "{a: [1, [b, {c: d}], {}], e: 'yes', f: '1', g: 1e-5, '': [], h: \"x\\ny\"}"));
-  SAME(t.at,
+  SAME(t.chars,
        "a:\n- 1\n- - b\n  - c: d\n- {}\ne: 'yes'\nf: '1'\ng: 1.0e-05\n? ''\n: []\nh: 'x\n\n  y'\n");
   gr_arena_destroy(a);
 }
@@ -111,27 +111,27 @@ static void hostile(void) {
   gr_conf *c = NULL;
   gr_text t = gr_text_make(a);
   for (int i = 0; i < 100000; i++) gr_text_put(&t, "[");
-  expect(gr_conf_parse(a, "deep", t.at, &c), "nested deeper");
+  expect(gr_conf_parse(a, "deep", t.chars, &c), "nested deeper");
   t = gr_text_make(a);
   gr_text_put(&t, "a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
   for (int i = 1; i < 9; i++)
     gr_text_printf(&t, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i,
                    i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-  expect(gr_conf_parse(a, "laughs", t.at, &c), "more than");
+  expect(gr_conf_parse(a, "laughs", t.chars, &c), "more than");
   expect(gr_conf_parse(a, "cycle", "a: &a [*a]\n", &c), "inside its own anchor");
   t = gr_text_make(a);
   gr_text_put(&t, "a0: [x, x, x, x, x, x, x, x, x, x]\n");
   for (int i = 1; i < 9; i++)
     gr_text_printf(&t, "a%d: ['${a%d}', '${a%d}', '${a%d}', '${a%d}', '${a%d}', '${a%d}']\n", i,
                    i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-  expect(gr_conf_resolve(a, parse(a, t.at), true), "more than");
+  expect(gr_conf_resolve(a, parse(a, t.chars), true), "more than");
   t = gr_text_make(a);
   gr_text_put(&t, "a0: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n");
   for (int i = 1; i < 30; i++) gr_text_printf(&t, "a%d: ${a%d}${a%d}\n", i, i - 1, i - 1);
-  expect(gr_conf_resolve(a, parse(a, t.at), true), "more than");
+  expect(gr_conf_resolve(a, parse(a, t.chars), true), "more than");
   t = gr_text_make(a);
   for (int i = 0; i < 1100000; i++) gr_text_put(&t, " ");
-  expect(gr_conf_parse(a, "large", t.at, &c), "larger than");
+  expect(gr_conf_parse(a, "large", t.chars, &c), "larger than");
   gr_arena_destroy(a);
 }
 
@@ -246,8 +246,8 @@ static void origins(void) {
   gr_text t = gr_text_make(a);
   MUST(gr_compose(a, &q, &c));
   MUST(gr_show_origin(&t, c.job, "db.port"));
-  CHECK(strstr(t.at, "7  argument 1:1:9\n") && strstr(t.at, "mysql.yaml:2:7  (replaced)"), "%s",
-        t.at);
+  CHECK(strstr(t.chars, "7  argument 1:1:9\n") && strstr(t.chars, "mysql.yaml:2:7  (replaced)"),
+        "%s", t.chars);
   expect(gr_show_origin(&t, c.job, "db.prt"), "there is no key");
   gr_arena_destroy(a);
 }
@@ -268,7 +268,7 @@ static void completion(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gr_text t = gr_text_make(a);
     gr_show_completion(&t, a, &q, cases[i].word);
-    SAME(t.at, cases[i].found);
+    SAME(t.chars, cases[i].found);
   }
   gr_arena_destroy(a);
 }

@@ -63,7 +63,7 @@ static void gives_batches(void) {
   CHECK(one == 2 * train && two == one, "%u and %u rows of %u", one, two, 2 * train);
   gr_text t = gr_text_make(arena);
   gr_dataset_inspect(d, 16, &t);
-  CHECK(strstr(t.at, "lengths (moments)") && strstr(t.at, "classes (4)"), "%s", t.at);
+  CHECK(strstr(t.chars, "lengths (moments)") && strstr(t.chars, "classes (4)"), "%s", t.chars);
   gr_dataset_close(d);
 }
 
@@ -76,10 +76,10 @@ static void names_and_weighs_classes(void) {
   CHECK(!strcmp(gr_dataset_reference(arena, d, 6), "note 2"), "the class of a sample");
   gr_text t = gr_text_make(arena);
   gr_dataset_decode(d, (const int32_t[]){3, 0, 4}, 3, &t);
-  CHECK(!strcmp(t.at, "note 3 note 0 4"), "predictions: %s", t.at);
+  CHECK(!strcmp(t.chars, "note 3 note 0 4"), "predictions: %s", t.chars);
   gr_dataset_json(d, &t);
-  CHECK(strstr(t.at, "\"class_names\": [\"note 0\", ") && strstr(t.at, "{\"classes\": 4}"), "%s",
-        t.at);
+  CHECK(strstr(t.chars, "\"class_names\": [\"note 0\", ") && strstr(t.chars, "{\"classes\": 4}"), "%s",
+        t.chars);
   MUST(
       gr_loader_open(d, &(gr_loader_spec){.batch = 8, .ranks = 1, .epochs = 1, .prefetch = 1}, &l));
   MUST(gr_loader_next(l, &b));

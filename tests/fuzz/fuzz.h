@@ -45,5 +45,5 @@ static inline char *fuzz_text(gr_arena *a, const uint8_t *data, size_t size) {
 static inline const char *fuzz_json(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   gr_conf_json(&t, c, 0);
-  return t.at;
+  return t.chars;
 }

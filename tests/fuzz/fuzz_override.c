@@ -7,8 +7,8 @@ static void check_value(gr_arena *a, const gr_conf *value) {
   gr_text t = gr_text_make(a);
   gr_override_value again;
   gr_value_write(&t, value);
-  if (!*t.at) return;  // an empty text is written as nothing
-  gr_status s = gr_value_parse(a, t.at, (gr_loc){"output", 1, 1}, &again);
+  if (!*t.chars) return;  // an empty text is written as nothing
+  gr_status s = gr_value_parse(a, t.chars, (gr_loc){"output", 1, 1}, &again);
   if (!s) HOLDS(again.one || again.many);
   gr_status_drop(s);
 }

@@ -265,7 +265,7 @@ static size_t insert_node(char *s, size_t size, size_t most, const token *tokens
     if (f->kind < GR_ATTR_STREAM && draw(state, f->default_value ? 3 : 20))
       put_attribute(&t, f, state);
   gr_text_put(&t, "}\n");
-  size = replace(s, size, most, line->at + line->len, 0, t.at, t.len);
+  size = replace(s, size, most, line->at + line->len, 0, t.chars, t.len);
   gr_arena_destroy(a);
   return size;
 }

@@ -93,11 +93,11 @@ static void add_kernel(const gr_gpu_call *g, const gr_gpu_kernel *k) {
   CHECK(k->threads % 32 == 0 && k->threads >= 32 && k->threads <= 1024, "%s: %d threads", op,
         k->threads);
   gr_gpu_source(g, k, &text);
-  add_source(g->call, k, text.at);
+  add_source(g->call, k, text.chars);
   if (!g->call->op->multi_tensor) return;
   text = gr_text_make(arena);
   gr_gpu_joined_source(g, k, &text);
-  add_source(g->call, k, text.at);
+  add_source(g->call, k, text.chars);
 }
 
 static bool refuses(void *device, const gr_gpu_gemm *g) { return (void)device, (void)g, false; }

@@ -98,7 +98,7 @@ static void add_fused(const gr_node *n, const gr_graph *g, int seed, bool part) 
   use *u = &add(&gr_op_fused, &c, seed)->u;
   if (!part) return;
   u->mesh = (gr_mesh){1, {{"ranks", 2}}}, u->coord = 1;
-  for (int k = 0; k < n->n_out; k++) u->layout[k].at[0] = 0;
+  for (int k = 0; k < n->n_out; k++) u->layout[k].placement[0] = 0;
 }
 
 static void try_fused(way w, bool part) {
@@ -160,7 +160,7 @@ static void parts(void) {
         if (!may_split(*o, c, d, &rank)) continue;
         use *u = &add(*o, c, i)->u;
         u->mesh = (gr_mesh){1, {{"ranks", 2}}};
-        u->coord = 1, u->layout[0].at[0] = (gr_axis_placement)d;
+        u->coord = 1, u->layout[0].placement[0] = (gr_axis_placement)d;
       }
   }
   run_all();

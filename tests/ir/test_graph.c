@@ -239,7 +239,7 @@ static void presets(void) {
   memset(&e, 1, sizeof e);
   gr_attr_defaults(&with_attrs, &e);
   CHECK(e.count == 3 && e.by == 1e-5 && e.flag == 1 && e.dtype == GR_BF16, "plain ones");
-  CHECK(e.list.n == 3 && e.list.at[1] == -1 && e.choice == 2 && e.stream == 0, "the others");
+  CHECK(e.list.n == 3 && e.list.items[1] == -1 && e.choice == 2 && e.stream == 0, "the others");
 }
 
 static void attribute_texts(void) {
@@ -271,7 +271,7 @@ static void attribute_texts(void) {
     if (s) gr_status_drop(s);
     if (!cases[i].back) continue;
     gr_attr_text(&t, &attrs[cases[i].at], &e);
-    CHECK(!strcmp(t.at, cases[i].back), "'%s' became '%s'", cases[i].text, t.at);
+    CHECK(!strcmp(t.chars, cases[i].back), "'%s' became '%s'", cases[i].text, t.chars);
   }
 }
 

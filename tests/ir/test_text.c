@@ -9,7 +9,7 @@ static gr_arena *arena;
 static char *print(const gr_graph *g) {
   gr_text t = gr_text_make(arena);
   gr_graph_text(&t, g, false);
-  return t.at;
+  return t.chars;
 }
 
 // Reads text and checks that it prints as it was.
@@ -44,7 +44,7 @@ static void keeps_everything(void) {
   if (!g) return;
   CHECK(g->mesh.n_axes == 2 && g->mesh.axis[1].size == 4, "mesh");
   gr_val w = gr_graph_leaf(g, GR_STATE, "odd name, \"q\"");
-  CHECK(gr_is(w) && gr_at(g, w)->layout.at[1] == 1 && gr_at(g, w)->grad.id == 4, "weight");
+  CHECK(gr_is(w) && gr_at(g, w)->layout.placement[1] == 1 && gr_at(g, w)->grad.id == 4, "weight");
   CHECK(gr_at(g, (gr_val){7})->kind == GR_KIND_MOMENT, "kind");
   CHECK(gr_graph_result(g, "a b").id == 8, "result");
   gr_graph *h = again(print(g), "twice");
@@ -150,8 +150,8 @@ static void notes_are_notes(void) {
   gr_relu(&b, (gr_val){1});
   gr_text t = gr_text_make(arena);
   gr_graph_text(&t, g, true);
-  CHECK(strstr(t.at, "f32[2]  # relu pass net.1 m.yaml:3:4\n"), "note in %s", t.at);
-  MUST(gr_graph_parse(arena, gr_op_find, "t", t.at, &g));
+  CHECK(strstr(t.chars, "f32[2]  # relu pass net.1 m.yaml:3:4\n"), "note in %s", t.chars);
+  MUST(gr_graph_parse(arena, gr_op_find, "t", t.chars, &g));
 }
 
 static void errors(void) {

@@ -30,7 +30,7 @@ static const char *with(gr_arena *a, const char *path, const char *value) {
   gr_text_printf(&t, "%s: %s", path, value);
   while (depth--) gr_text_put(&t, "}");
   gr_text_put(&t, "}");
-  return t.at;
+  return t.chars;
 }
 
 static int n_words;

@@ -281,7 +281,7 @@ static bool run_part(const use *u, use *r, const gr_sharding_rule *rule, int par
     r->call.in[k] = r->in[k].type;
   }
   for (int k = 0; k < GR_MAX_ARGS; k++) r->layout[k] = gr_layout_replicated;
-  for (int k = 0; k < u->call.n_out; k++) r->layout[k].at[0] = rule->out[k];
+  for (int k = 0; k < u->call.n_out; k++) r->layout[k].placement[0] = rule->out[k];
   char attr[256];
   use_localize(r, attr);
   if (!judge(gr_op_infer(&r->call), u->call.op, i, "inference of one rank's part")) return false;

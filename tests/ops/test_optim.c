@@ -116,8 +116,8 @@ static void state_is(int k, const char *weight, gr_layout l, const char *type, i
   gr_type t = gr_optim_state_type(op, k, &w);
   gr_layout is = gr_optim_state_layout(op, k, &w, l);
   CHECK(!strcmp(gr_type_text(&t, text), type), "%s has a state %s", weight, text);
-  CHECK(is.at[0] == at0 && is.at[1] == at1, "state %s of %s is split %d, %d", type, weight,
-        is.at[0], is.at[1]);
+  CHECK(is.placement[0] == at0 && is.placement[1] == at1, "state %s of %s is split %d, %d", type,
+        weight, is.placement[0], is.placement[1]);
 }
 
 // A split dimension that the state does not have leaves it whole on that axis of the mesh.

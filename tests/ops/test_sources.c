@@ -17,7 +17,7 @@ static value run(const char *name, int dim, int coord, const char *const *attrs)
   use u = {.call = {.op = op, .attr = attr}, .mesh = {1, {{"dp", 3}}}, .coord = coord};
   for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_replicated;
   MUST(gr_op_infer(&u.call));
-  if (dim >= 0) u.layout[0].at[0] = (gr_axis_placement)dim, u.call.out[0].dim[dim] /= 3;
+  if (dim >= 0) u.layout[0].placement[0] = (gr_axis_placement)dim, u.call.out[0].dim[dim] /= 3;
   MUST(use_run(&u, op->cpu, NULL));
   return u.out[0];
 }

@@ -49,7 +49,7 @@ def type_text(t):
 
 
 def placement(layout, axis):
-    code, pad = int(layout["at"][axis]), int(layout["pad"][axis])
+    code, pad = int(layout["placement"][axis]), int(layout["pad"][axis])
     if code < 0:
         return {constant("GR_REPLICATE"): "R", constant("GR_PARTIAL"): "P"}.get(code, str(code))
     return f"S{code}" + (f"-{pad}" if pad else "")
@@ -58,7 +58,7 @@ def placement(layout, axis):
 def layout_text(layout, mesh=None):
     """For each axis of the mesh on which the value is not replicated; without a mesh for all that there may be."""
     if mesh is None:
-        n = layout["at"].type.range()[1] + 1
+        n = layout["placement"].type.range()[1] + 1
         return " (" + ", ".join(placement(layout, a) for a in range(n)) + ")"
     parts = [(text(mesh["axis"][a]["name"]), placement(layout, a)) for a in range(int(mesh["n_axes"]))]
     return "".join(f" {name}:{where}" for name, where in parts if where != "R")
@@ -75,7 +75,7 @@ def number_text(value):
 
 def list_text(values):
     n = int(values["n"])
-    return "[" + ",".join(str(int(values["at"][i])) for i in range(n)) + "]"
+    return "[" + ",".join(str(int(values["items"][i])) for i in range(n)) + "]"
 
 
 def attribute(attr, a):
@@ -246,7 +246,7 @@ SHOWS = {
     "gr_node": lambda v: node_head(v) + note(v),
     "gr_graph": lambda v: "\n" + "\n".join(graph_lines(v)),
     "gr_error": error_text,
-    "gr_text": lambda v: json.dumps(text(v["at"]) or "", ensure_ascii=False),
+    "gr_text": lambda v: json.dumps(text(v["chars"]) or "", ensure_ascii=False),
 }
 # Pointers to these are printed as what they point to; `print *p` prints more of a configuration.
 POINTERS = {"gr_error": error_text, "gr_conf": conf_text, "gr_node": SHOWS["gr_node"]}

@@ -76,7 +76,7 @@ static void warn_unreachable(gr_arena *arena, const gr_vocab *v, const gr_text_r
     gr_log(GR_WARN,
            "%d symbol%s of data.speech.vocab cannot occur, since data.speech.text changes or drops "
            "%s: %s%s",
-           n, n > 1 ? "s" : "", n > 1 ? "them" : "it", list.at, n > 10 ? ", ..." : "");
+           n, n > 1 ? "s" : "", n > 1 ? "them" : "it", list.chars, n > 10 ? ", ..." : "");
 }
 
 // The number of frames in data.speech.max_seconds, at most GR_SPEECH_FRAMES; 0: no limit.

@@ -41,7 +41,7 @@ static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) 
                 n > 0 ? "it is too large" : gzerror(f, &code));
   code = gzclose(f);
   if (code != Z_OK && !s) s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is cut short", path);
-  *out = t.at, *len = t.len;
+  *out = t.chars, *len = t.len;
   return s;
 }
 #else
@@ -63,7 +63,7 @@ static char *without_brackets(gr_arena *a, const char *s) {
     if (!end) gr_text_putn(&t, s, 1);
     s = end ? end + 1 : s + 1;
   }
-  return t.at;
+  return t.chars;
 }
 
 static char *trimmed(char *s) {

@@ -10,8 +10,8 @@
 #include "base/map.h"
 #include "base/output.h"
 #include "base/port.h"
-#include "base/work.h"
 #include "base/text.h"
+#include "base/work.h"
 #include "runtime/data/encoding.h"
 
 enum { AUDIO, TEXT, DURATION, NAME, OFFSET, MEMBERS };
@@ -38,7 +38,7 @@ static gr_loc at_col(gr_loc line, int col) { return (gr_loc){line.file, line.lin
 static gr_status find(gr_arena *a, gr_loc loc, const gr_json *line, member *m) {
   for (const gr_json *v = line->first; v; v = v->next) {
     if (strcmp(v->name, m->key)) continue;
-    m->col = v->at + 1;
+    m->col = v->offset + 1;
     if (v->kind == GR_JSON_NULL) return GR_OK;
     bool text = m->kind == GR_JSON_TEXT;
     if (text ? v->kind != GR_JSON_TEXT : v->kind != GR_JSON_INT && v->kind != GR_JSON_FLOAT)
@@ -77,7 +77,8 @@ static gr_status parse(gr_arena *scratch, gr_loc loc, const char *line, size_t l
   if (!gr_json_read(scratch, line, len, out, &why))
     return gr_fail(GR_ERR_DATA, at_col(loc, why.col), "%s, found %s", why.why, why.found);
   if ((*out)->kind == GR_JSON_OBJECT) return GR_OK;
-  return gr_fail(GR_ERR_DATA, at_col(loc, (*out)->at + 1), "expected one JSON object on each line");
+  return gr_fail(GR_ERR_DATA, at_col(loc, (*out)->offset + 1),
+                 "expected one JSON object on each line");
 }
 
 static gr_status read_members(gr_arena *a, gr_loc loc, const char *line, size_t len, member *m) {
@@ -173,7 +174,7 @@ static void put_items(FILE *f, const gr_utterance *items, uint32_t n) {
       gr_text_json_float(&t, items[i].seconds);
     }
     gr_text_put(&t, "}\n");
-    fwrite(t.at, 1, t.len, f);
+    fwrite(t.chars, 1, t.len, f);
     gr_arena_destroy(a);
   }
 }

@@ -72,7 +72,7 @@ static gr_status unknown_kind(const char *path) {
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' does not say what kind of table it is", path),
       "its name ends in %s: rename a file of text, unpack a packed one, and save a spreadsheet as "
       "CSV",
-      endings.at);
+      endings.chars);
   gr_arena_destroy(a);
   return s;
 }
@@ -143,7 +143,7 @@ int gr_columns_find(const gr_columns *c, const char *name) {
 const char *gr_columns_list(gr_arena *a, const gr_columns *c) {
   gr_text t = gr_text_make(a);
   for (int i = 0; i < c->n; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", c->at[i].name);
-  return t.at;
+  return t.chars;
 }
 
 gr_status gr_columns_read(gr_columns *c, int column, const gr_array **out) {

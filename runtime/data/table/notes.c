@@ -41,7 +41,7 @@ static void put_features(const gr_table *t, const gr_table_part *p, gr_text *out
     if (!has_role(t, p, i))
       list_name(&left, &unused, p->columns.at[i].name,
                 p->chosen ? why_left_out(out->arena, &p->columns.at[i]) : "");
-  if (unused) gr_text_printf(out, "; %d left out: %s", unused, left.at);
+  if (unused) gr_text_printf(out, "; %d left out: %s", unused, left.chars);
 }
 
 // Files to predict may have the columns that training needs besides the features.
@@ -64,7 +64,7 @@ static void put_unused(const gr_table *t, const gr_table_part *p, gr_text *out) 
   }
   if (n)
     gr_text_printf(out, "%s%d other column%s of '%s' %s not used: %s", out->len ? "\n" : "", n,
-                   gr_text_s(n), p->columns.path, n == 1 ? "is" : "are", names.at);
+                   gr_text_s(n), p->columns.path, n == 1 ? "is" : "are", names.chars);
 }
 
 // Files that are trained on and validate, too.

@@ -215,8 +215,8 @@ static gr_status no_array(const gr_npz *z, const char *name) {
   }
   const char *near = gr_text_nearest(name, names, z->n);
   gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no array '%s'", z->path, name);
-  s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.at)
-           : gr_hint(s, "it has: %s", z->n ? list.at : "none at all");
+  s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.chars)
+           : gr_hint(s, "it has: %s", z->n ? list.chars : "none at all");
   gr_arena_destroy(a);
   return s;
 }

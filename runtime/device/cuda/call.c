@@ -72,7 +72,7 @@ static gr_status open_own_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_
   gr_arena *work = gr_arena_create();
   gr_text text = gr_text_make(work);
   gr_gpu_source(g, k, &text);
-  gr_status s = open_kernel(c, g, k, text.at, out);
+  gr_status s = open_kernel(c, g, k, text.chars, out);
   gr_arena_destroy(work);
   return s;
 }

@@ -314,7 +314,7 @@ static void report(const gr_cuda_times *t) {
     gr_log(GR_WARN,
            "of %" PRId64 " kernels, copies and fills of the GPU's programs %" PRId64
            " have no time; CUPTI's records: %s",
-           t->launched, none, text.len ? text.at : "no more");
+           t->launched, none, text.len ? text.chars : "no more");
   gr_arena_destroy(work);
 }
 

@@ -76,7 +76,7 @@ static gr_status open_joined(gr_cuda *c, const gr_gpu_call *calls, const gr_gpu_
   }
   all.entry = "joined", all.blocks = blocks, all.n_numbers = 0;
   out->members = j->n;
-  GR_TRY(gr_step_open_kernel(c, first, &all, text.at, &out->step));
+  GR_TRY(gr_step_open_kernel(c, first, &all, text.chars, &out->step));
   return upload(c, rows, words, &out->table);
 }
 

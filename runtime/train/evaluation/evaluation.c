@@ -116,7 +116,7 @@ static void write_bests(const void *part, gr_scalars_out *out) {
     gr_text_put(&t, i ? " " : "");
     gr_text_put_float(&t, e->bests[i]);
   }
-  gr_scalars_put_text(out, "run.bests", t.at ? t.at : "");
+  gr_scalars_put_text(out, "run.bests", t.chars ? t.chars : "");
 }
 
 static gr_status read_bests(void *part, const gr_scalars_in *in) {

@@ -182,8 +182,9 @@ static int texts_of(gr_rank *r, gr_arena *a, const gr_samples *s, gr_report_samp
     if (!s->answers[i].tokens) continue;
     gr_text said = gr_text_make(a);
     gr_dataset_decode(r->spec->data, s->answers[i].tokens, s->answers[i].n, &said);
-    (*out)[n++] = (gr_report_sample){gr_dataset_sample_name(a, r->spec->data, s->items[i]),
-                                     gr_dataset_reference(a, r->spec->data, s->items[i]), said.at};
+    (*out)[n++] =
+        (gr_report_sample){gr_dataset_sample_name(a, r->spec->data, s->items[i]),
+                           gr_dataset_reference(a, r->spec->data, s->items[i]), said.chars};
   }
   return n;
 }

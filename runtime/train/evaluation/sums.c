@@ -94,7 +94,7 @@ static void open_classes(gr_rank *r, gr_sums *s) {
   for (int32_t i = 0; i < s->n_classes; i++) {
     gr_text t = gr_text_make(r->arena);
     gr_dataset_decode(r->spec->data, &i, 1, &t);
-    s->classes[i] = t.at ? t.at : "";
+    s->classes[i] = t.chars ? t.chars : "";
   }
 }
 

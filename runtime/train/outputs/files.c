@@ -17,7 +17,7 @@ static bool about_going_on(const char *key) {
 static const char *value_text(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   if (c) gr_conf_json(&t, c, 0);
-  return c ? t.at : "not given";
+  return c ? t.chars : "not given";
 }
 
 static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
@@ -72,7 +72,7 @@ gr_status gr_run_check_recorded(const gr_rank *r, const char *dir, const char *c
   gr_text other = gr_text_make(a);
   if (before && r->spec->written && r->spec->is_neutral)
     put_counting(r, &other, before, r->spec->written);
-  gr_status s = other.len ? gr_identity_refuse(checkpoint, checkpoint, other.at) : GR_OK;
+  gr_status s = other.len ? gr_identity_refuse(checkpoint, checkpoint, other.chars) : GR_OK;
   gr_arena_destroy(a);
   return s;
 }
@@ -83,7 +83,7 @@ void gr_run_log_config_changes(const gr_rank *r, const char *dir, const char *ch
   gr_text lines = gr_text_make(a);
   if (before) put_changes(&lines, before, r->spec->written);
   if (lines.len) gr_log(GR_INFO, "the configuration is not that of the run before:");
-  for (char *line = lines.at, *end; (end = strchr(line, '\n')); line = end + 1)
+  for (char *line = lines.chars, *end; (end = strchr(line, '\n')); line = end + 1)
     gr_log(GR_INFO, "%.*s", (int)(end - line), line);
   gr_arena_destroy(a);
 }
@@ -102,7 +102,7 @@ gr_status gr_run_save_config(gr_rank *r, const char *dir) {
   if (s->identity) GR_TRY(write_file(dir, GR_IDENTITY_NAME, s->identity));
   if (!s->config_dir) return GR_OK;
   gr_dataset_json(s->data, &data);
-  GR_TRY(write_file(dir, "data.json", data.at));
+  GR_TRY(write_file(dir, "data.json", data.chars));
   if (s->model_yaml) GR_TRY(write_file(dir, "model.yaml", s->model_yaml));
   if (s->about_json) GR_TRY(write_file(dir, "about.json", s->about_json));
   if (s->plan_json) GR_TRY(write_file(dir, "plan.json", s->plan_json));

@@ -7,7 +7,7 @@
 static unsigned split_over(const gr_mesh *mesh, const gr_plan_state *s) {
   unsigned axes = 0;
   for (int a = 0; a < mesh->n_axes; a++)
-    if (s->layout.at[a] >= 0 && mesh->axis[a].size > 1) axes |= 1u << a;
+    if (s->layout.placement[a] >= 0 && mesh->axis[a].size > 1) axes |= 1u << a;
   return axes;
 }
 
@@ -71,7 +71,7 @@ static void report(gr_rank *r, const counts *n) {
                  n->whole == 1 ? " is" : "s are", r->ranks, (unsigned long long)n->hash);
   if (n->shared) gr_text_printf(&t, "; %u more on all ranks that hold the same part", n->shared);
   if (n->single) gr_text_printf(&t, "; %u split, with no second copy to compare", n->single);
-  gr_log(GR_INFO, "%s", t.at);
+  gr_log(GR_INFO, "%s", t.chars);
 }
 
 // A state that is sharded over every axis has no replicas to compare.

@@ -23,7 +23,7 @@ static gr_param param_of(gr_arena *a, const char *key, const gr_conf *c) {
   if (!secret && c->kind == GR_CONF_TEXT)
     return (gr_param){.key = key, .kind = GR_PARAM_TEXT, .text = c->text};
   gr_conf_json_written(&t, c, 0);
-  return (gr_param){.key = key, .kind = GR_PARAM_TEXT, .text = t.at};
+  return (gr_param){.key = key, .kind = GR_PARAM_TEXT, .text = t.chars};
 }
 
 static void collect(gr_arena *a, const gr_conf *map, gr_param *out, int *n) {

@@ -57,7 +57,7 @@ static const char *shape_of(gr_arena *a, const gr_tensor_slice *p) {
   for (int d = 0; d < p->rank; d++)
     gr_text_printf(&t, "%s%lld", d ? "," : "", (long long)p->dims[d]);
   gr_text_put(&t, "]");
-  return t.at;
+  return t.chars;
 }
 
 static bool same_shape(const gr_tensor_slice *a, const gr_tensor_slice *b) {
@@ -218,7 +218,7 @@ static gr_status check_fit(const loading *l) {
     gr_text_printf(&paths, "%s'%s'", i ? " and " : "", l->entries[i].path);
   gr_status s =
       gr_fail(GR_ERR_CHECKPOINT, l->entries[0].set->loc,
-              "%d of the model's %d weights do not fit %s", found.n, (int)l->wanted.n, paths.at);
+              "%d of the model's %d weights do not fit %s", found.n, (int)l->wanted.n, paths.chars);
   return gr_hint(
       notes(s, &found),
       "weights go by name, which `rename:` of model.init_from changes; {NAME: null} leaves a "
@@ -290,7 +290,7 @@ static void print_entry(const loading *l, const entry *e) {
     also = gr_arena_printf(l->arena, "%s; %d there are averages of weights", also, averages);
   gr_log(GR_INFO, "%d tensors are those of %s%s", taken, e->path, also);
   if (left)
-    gr_log(GR_INFO, "  %d are left there%s%s", left, unused.at, left > NAMED ? ", ..." : "");
+    gr_log(GR_INFO, "  %d are left there%s%s", left, unused.chars, left > NAMED ? ", ..." : "");
 }
 
 static void print(const loading *l) {
@@ -302,7 +302,7 @@ static void print(const loading *l) {
     if (is_wanted(&p->states[k]) && !find(l, p->states[k].name, &i))
       put_name(&missing, n++, p->states[k].name);
   if (n)
-    gr_log(GR_INFO, "  %d are missing and keep their initial values%s%s", n, missing.at,
+    gr_log(GR_INFO, "  %d are missing and keep their initial values%s%s", n, missing.chars,
            n > NAMED ? ", ..." : "");
 }
 

@@ -45,5 +45,5 @@ const char *gr_renamed(gr_arena *a, const char *pattern, const char *to, const c
     gr_text_putn(&t, stars->at, stars->len);
     stars++, n++;
   }
-  return t.at;
+  return t.chars;
 }

@@ -24,7 +24,7 @@ gr_tensor_slice gr_run_tensor_slice(gr_rank *r, const gr_plan_state *s, int rank
 static bool writes(gr_rank *r, const gr_plan_state *s) {
   const gr_mesh *mesh = &r->spec->plan->mesh;
   for (int a = 0; a < mesh->n_axes; a++)
-    if (s->layout.at[a] < 0 && gr_mesh_coord(mesh, r->rank, a)) return false;
+    if (s->layout.placement[a] < 0 && gr_mesh_coord(mesh, r->rank, a)) return false;
   return true;
 }
 

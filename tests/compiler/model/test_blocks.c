@@ -73,13 +73,13 @@ static const char *model_of(const golden *g) {
   gr_text t = gr_text_make(g->arena);
   if (g->blocks) put_blocks(g, &t);
   if (g->text.len)
-    gr_text_put(&t, g->text.at);
+    gr_text_put(&t, g->text.chars);
   else
     gr_text_printf(&t,
                    "inputs: {x: {shape: [n, c]}, s: {shape: [n, t, c]}, y: {shape: [n, c]}, "
                    "labels: {shape: [n], dtype: i32}}\nnodes:\n%strain: loss\n",
-                   g->nodes.at);
-  return t.at;
+                   g->nodes.chars);
+  return t.chars;
 }
 
 // ---- Running ------------------------------------------------------------------------------------

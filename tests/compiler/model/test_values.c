@@ -101,9 +101,11 @@ static void batches(void) {
       "  - count: {ceil_div: k, by: 2}\n"
       "  - one: {sum: k, axes: [0]}\n" TRAIN "metrics: {one: one, pair: [loss, loss]}\n",
       NULL, GR_TRAIN);
-  CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "x"))->layout.at[0] == 0, "x is split over ranks");
-  CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "weight"))->layout.at[0] == 0, "and so is weight");
-  CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "k"))->layout.at[0] == GR_REPLICATE, "k is not");
+  CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "x"))->layout.placement[0] == 0,
+        "x is split over ranks");
+  CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "weight"))->layout.placement[0] == 0,
+        "and so is weight");
+  CHECK(gr_at(g, gr_graph_leaf(g, GR_INPUT, "k"))->layout.placement[0] == GR_REPLICATE, "k is not");
   CHECK(gr_graph_result(g, "metric.loss.sum").id == g->loss.id, "the loss is a metric");
   CHECK(gr_graph_result(g, "metric.pair.sum").id == gr_graph_result(g, "metric.pair.weight").id,
         "a pair of names");
@@ -135,7 +137,7 @@ static const char *attr_of(const gr_graph *g, const char *state, const char *att
     if (!strcmp(f->name, attr)) {
       gr_text t = gr_text_make(arena);
       gr_attr_text(&t, f, n->attr);
-      return t.at;
+      return t.chars;
     }
   return "nothing";
 }

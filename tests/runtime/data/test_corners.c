@@ -75,12 +75,12 @@ static void the_blank_is_no_text(void) {
     MUST(gr_vocab_make(a, "ab<", blank, &v));
     gr_text t = gr_text_make(a);
     gr_vocab_decode(&v, all, 4, &t);
-    CHECK(!strcmp(t.at, "ab<"), "blank %d: '%s'", blank, t.at);
+    CHECK(!strcmp(t.chars, "ab<"), "blank %d: '%s'", blank, t.chars);
     gr_vocab_encode(a, &v, "a<blank>b", true, &ids, &n, &bad);
     for (int i = 0; i < n; i++) CHECK(ids[i] != blank, "blank %d is id %d", blank, i);
     gr_text again = gr_text_make(a);
     gr_vocab_decode(&v, ids, (size_t)n, &again);
-    CHECK(!strcmp(again.at, "a<bab"), "the letters of its name: '%s'", again.at);
+    CHECK(!strcmp(again.chars, "a<bab"), "the letters of its name: '%s'", again.chars);
   }
   gr_arena_destroy(a);
 }

@@ -14,7 +14,7 @@ static void makes_targets(void) {
   CHECK(!strcmp(item->from->name, "u003"), "%s", item->from->name);
   CHECK(item->frames == (800 + 3 * 2741 % 8000) / 80 + 1, "%d frames", item->frames);
   gr_text t = gr_text_make(gr_arena_create());
-  CHECK(!gr_dataset_skipped(d, &t), "nothing is left out: %s", t.at);
+  CHECK(!gr_dataset_skipped(d, &t), "nothing is left out: %s", t.chars);
   gr_arena_destroy(t.arena);
   gr_dataset_close(d);
 }
@@ -53,7 +53,7 @@ static void unknown_symbols(void) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   CHECK(gr_dataset_skipped(d, &t), "a line");
-  CHECK(!strcmp(t.at, "skipped 1 of 2 utterances: 1 with an empty transcript"), "%s", t.at);
+  CHECK(!strcmp(t.chars, "skipped 1 of 2 utterances: 1 with an empty transcript"), "%s", t.chars);
   gr_arena_destroy(a);
   gr_dataset_close(d);
 }
@@ -232,8 +232,8 @@ static void tells_shapes(void) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   gr_dataset_inspect(d, 4, &t);
-  CHECK(strstr(t.at, "train           20 utterances"), "%s", t.at);
-  CHECK(strstr(t.at, "blank 4"), "%s", t.at);
+  CHECK(strstr(t.chars, "train           20 utterances"), "%s", t.chars);
+  CHECK(strstr(t.chars, "blank 4"), "%s", t.chars);
   gr_arena_destroy(a);
   gr_dataset_close(d);
 }

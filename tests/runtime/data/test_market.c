@@ -52,7 +52,7 @@ static const char *golden_folder(const golden *all, int n, bool more) {
       for (int k = 0; k < 5; k++) gr_text_printf(&t, ",%.9g", all[i].values[k * DAYS + d]);
       gr_text_put(&t, "\n");
     }
-    write_file(folder, all[i].name, t.at);
+    write_file(folder, all[i].name, t.chars);
   }
   write_file(folder, "._A", "no prices");  // as macOS adds beside A.csv
   return folder;
@@ -119,14 +119,15 @@ static void restores(void) {
   CHECK(((const float *)table_of(other, "features")->at)[9] !=
             ((const float *)table_of(d, "features")->at)[9],
         "of other training days");
-  MUST(gr_dataset_restore(other, saved.at));
+  MUST(gr_dataset_restore(other, saved.chars));
   compare(other, all, n, "features");
   compare(other, all, n, "turbulence");
-  CHECK(gr_dataset_save(other, &again) && !strcmp(saved.at, again.at), "to the last bit");
+  CHECK(gr_dataset_save(other, &again) && !strcmp(saved.chars, again.chars), "to the last bit");
   few.spec.features.n = 3;
   gr_dataset_close(other);
   MUST(open_market(&few, &other));
-  fixture_fails(gr_dataset_restore(other, saved.at), GR_ERR_CHECKPOINT, 0, "24 features, the data");
+  fixture_fails(gr_dataset_restore(other, saved.chars), GR_ERR_CHECKPOINT, 0,
+                "24 features, the data");
   fixture_fails(gr_dataset_restore(other, "9 1 2 x"), GR_ERR_CHECKPOINT, 0, "are damaged");
   gr_dataset_close(other);
   gr_dataset_close(d);
@@ -233,7 +234,7 @@ static void still(void) {
   gr_dataset *d;
   gr_text_put(&t, HEAD);
   for (int i = 0; i < 40; i++) gr_text_printf(&t, "%d,2,2,2,2,0\n", i);
-  write_file(m.spec.path, "A", t.at);
+  write_file(m.spec.path, "A", t.chars);
   MUST(open_market(&m, &d));
   const gr_data_table *f = table_of(d, "features"), *w = table_of(d, "turbulence");
   for (int64_t i = 0; i < gr_type_count(&f->type); i++)

@@ -48,7 +48,7 @@ static gr_table_spec rows(gr_table_channels channels) {
       gr_text_printf(&t, "%g,%g,%s\n", (double)value(row, 0, i), (double)value(row, 1, i),
                      row % 2 ? "a" : "b");
   paths[0] = fixture_path("moments.csv");
-  fixture_text(paths[0], t.at);
+  fixture_text(paths[0], t.chars);
   gr_arena_destroy(a);
   gr_table_spec s = spec_of(1, channels);
   s.window = MOMENTS;

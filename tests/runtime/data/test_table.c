@@ -74,9 +74,9 @@ static void reads_columns_and_classes(void) {
   gr_arena *a = gr_arena_create();
   gr_text text = gr_text_make(a), json = gr_text_make(a);
   gr_dataset_inspect(d, 4, &text);
-  CHECK(strstr(text.at, "not used") && strstr(text.at, "label: classes"), "%s", text.at);
+  CHECK(strstr(text.chars, "not used") && strstr(text.chars, "label: classes"), "%s", text.chars);
   gr_dataset_json(d, &json);
-  CHECK(strstr(json.at, "\"class_names\": [\"blue\", \"green\", \"red\"]"), "%s", json.at);
+  CHECK(strstr(json.chars, "\"class_names\": [\"blue\", \"green\", \"red\"]"), "%s", json.chars);
   CHECK(!strcmp(gr_dataset_reference(a, d, 3), "green"), "a reference");
   CHECK(strstr(gr_dataset_sample_name(a, d, 3), "table.csv:5"), "the line");
   gr_arena_destroy(a);
@@ -248,7 +248,7 @@ static void normalizes_by_training_rows(void) {
   t = table_of("a,b,part\n7,5,0\n8,6,0\n3,7,1\n");
   t->spec.split = "part", t->spec.normalize = true;
   MUST(open_table(t, &e));
-  MUST(gr_dataset_restore(e, saved.at));
+  MUST(gr_dataset_restore(e, saved.chars));
   l = whole(e, GR_SPLIT_TRAIN, &b);
   check_floats(b, "x", (const float[]){5, 0, 6, 1}, 4);
   gr_loader_close(l);

@@ -81,7 +81,7 @@ static const char *counting(gr_arena *a, int rows, int by) {
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "t,v\n");
   for (int i = 0; i < rows; i++) gr_text_printf(&t, "%d,%d\n", 7 + i * by, i % 3);
-  return csv("counting", t.at);
+  return csv("counting", t.chars);
 }
 
 // A column whose rows are one more each, in 16 rows or more, names them and is no feature.
@@ -172,7 +172,7 @@ static int splits_of_q(int before, gr_split out[64]) {
   gr_text_put(&text, "s,v\n");
   for (int i = 0; i < before; i++) gr_text_printf(&text, "p,%d\n", -i);
   for (int i = 0; i < 640; i++) gr_text_printf(&text, "q,%d\n", i);
-  table *t = table_of(csv("series", text.at), NULL);
+  table *t = table_of(csv("series", text.chars), NULL);
   t->spec.series = "s", t->spec.window = 10, t->options.validation_fraction = 0.5;
   MUST(open_table(t, &d));
   for (uint32_t i = 0; i < gr_dataset_samples(d); i++) {

@@ -113,7 +113,7 @@ static void keeps_statistics(void) {
   MUST(gr_dataset_restore(d, "\n4 0.5 0.25 2 4"));
   read_epoch(d, GR_SPLIT_VALIDATION, false, 0, &e);
   check_normal(&e, (double[]){0.5, 0.25}, (double[]){2, 4});
-  MUST(gr_dataset_restore(d, saved.at));
+  MUST(gr_dataset_restore(d, saved.chars));
   fixture_fails(gr_dataset_restore(d, "\n2 0.5 2"), GR_ERR_CHECKPOINT, 0, "'normalize'");
   fixture_fails(gr_dataset_restore(d, "\n4 0.5 2 nan 1"), GR_ERR_CHECKPOINT, 0, "'normalize'");
   fixture_fails(gr_dataset_restore(d, ""), GR_ERR_CHECKPOINT, 0, "'normalize'");

@@ -149,10 +149,10 @@ static void statistics_are_saved_to_the_bit(void) {
                 *other = open_list("[{crop: [2, 1]}, {normalize: {mean: 1, std: 3}}, normalize]",
                                    GR_F32, 3, (int64_t[]){4, 1, 1});
   gr_transforms_save(t, &saved);
-  MUST(gr_transforms_restore(other, saved.at));
+  MUST(gr_transforms_restore(other, saved.chars));
   const double *at = t->at[2].ops->statistics(t->at[2].self, &n);
   CHECK(!memcmp(at, other->at[2].ops->statistics(other->at[2].self, &n), 2 * sizeof *at),
-        "'%s' are other statistics", saved.at);
+        "'%s' are other statistics", saved.chars);
 }
 
 int main(int argc, char **argv) {

@@ -10,7 +10,7 @@ static const char *there_and_back(const gr_vocab *v, const char *text) {
   gr_text out = gr_text_make(arena);
   gr_vocab_encode(arena, v, text, true, &ids, &n, &bad);
   gr_vocab_decode(v, ids, (size_t)n, &out);
-  return out.at;
+  return out.chars;
 }
 
 static void from_text(void) {
@@ -66,7 +66,8 @@ static void unknown_symbols(void) {
   static const int32_t odd[] = {0, 2, 7, -1};
   gr_text out = gr_text_make(arena);
   gr_vocab_decode(&v, odd, 4, &out);
-  CHECK(!strcmp(out.at, "A\xef\xbf\xbd\xef\xbf\xbd"), "blank gone, wild ids shown: %s", out.at);
+  CHECK(!strcmp(out.chars, "A\xef\xbf\xbd\xef\xbf\xbd"), "blank gone, wild ids shown: %s",
+        out.chars);
 }
 
 static void text_rules(void) {

@@ -74,7 +74,7 @@ static void run_pair(bench *t, const char *want) {
 
 static void build(bench *t) {
   gr_layout terms = gr_layout_replicated;
-  terms.at[0] = GR_PARTIAL;
+  terms.placement[0] = GR_PARTIAL;
   gr_val x = input(t, "x", row);
   gr_val part = gr_scale(&t->b, gr_leaf(&t->b, GR_INPUT, GR_KIND_WEIGHT, "part", row, terms), 2);
   gr_at(t->b.g, part)->layout = terms;

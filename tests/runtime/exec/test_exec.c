@@ -191,7 +191,7 @@ static void an_error_ends_all_ranks(void) {
   gr_val x = gr_leaf(&b, GR_INPUT, GR_KIND_WEIGHT, "x", row, gr_layout_replicated);
   gr_val y = GR_EMIT(&b, &failing, NULL, x);
   gr_layout terms = gr_layout_replicated;
-  terms.at[0] = GR_PARTIAL;
+  terms.placement[0] = GR_PARTIAL;
   gr_at(b.g, y)->layout = terms;
   gr_result(&b, "sum", gr_relayout(&b, y, gr_layout_replicated));
   MUST(b.err);

@@ -47,7 +47,8 @@ static void context(void) {
   static const char *want =
       "base_lr=0.5 best=0.125 best_step=7 elapsed=1.5 epoch=2 global_batch=96 "
       "last_checkpoint=out/step-7 lr=0.25 max_epochs=3 metrics={0} output_dir=out params={0} "
-      "samples_per_s=64.0 set={0} skipped_steps=1 state={0} step=12 steps_per_epoch=5 total_steps=15 "
+      "samples_per_s=64.0 set={0} skipped_steps=1 state={0} step=12 steps_per_epoch=5 "
+      "total_steps=15 "
       "world_size=2 f=5.0 i=5 t=x z=true\n";
   size_t len;
   char *got = scratch_read(gr_arena_printf(script_arena, "%s/ctx.txt", script_dir), &len);
@@ -272,7 +273,7 @@ static void events(void) {
     if (gr_hook_events[e].returns != GR_HOOK_RATE)
       gr_text_printf(&t, "%s = seen,\n", gr_hook_events[e].name);
   gr_text_put(&t, "}\n");
-  MUST(script_open(t.at, &h));
+  MUST(script_open(t.chars, &h));
   for (int e = 0; e < GR_HOOK_EVENTS; e++) {
     const gr_hook_row *row = &gr_hook_events[e];
     gr_hook_context c = script_context(3);

@@ -62,16 +62,16 @@ static void draws_svg(void) {
   gr_text t = gr_text_make(a), u = gr_text_make(a);
   gr_plot_svg(&t, p, 3);
   gr_plot_svg(&u, p, 3);
-  CHECK(!strcmp(t.at, u.at), "the same curves give other bytes");
-  CHECK(count(t.at, "<svg") == 1 && count(t.at, "</svg>") == 1, "one document");
-  CHECK(count(t.at, "<g ") == 3 && count(t.at, "</g>") == 3, "three panels");
-  CHECK(strstr(t.at, "a &#60;b&#62; &#38; &#34;c&#34;</text>"), "names are escaped");
-  CHECK(count(t.at, "<path") == 3 && count(t.at, "no finite value") == 1, "paths");
+  CHECK(!strcmp(t.chars, u.chars), "the same curves give other bytes");
+  CHECK(count(t.chars, "<svg") == 1 && count(t.chars, "</svg>") == 1, "one document");
+  CHECK(count(t.chars, "<g ") == 3 && count(t.chars, "</g>") == 3, "three panels");
+  CHECK(strstr(t.chars, "a &#60;b&#62; &#38; &#34;c&#34;</text>"), "names are escaped");
+  CHECK(count(t.chars, "<path") == 3 && count(t.chars, "no finite value") == 1, "paths");
   // Around the NaN there are two pieces; the logarithmic one also lacks the last point.
-  const char *first = strstr(t.at, " d=\"");
+  const char *first = strstr(t.chars, " d=\"");
   CHECK(count(first, "M") - count(strstr(first, "\"/>"), "M") == 2, "a gap: %.80s", first);
-  CHECK(!strstr(t.at, "nan") && !strstr(t.at, "inf"), "numbers");
-  CHECK(count(t.at, "<circle") == 4 + 4 + 3, "%d points", count(t.at, "<circle"));
+  CHECK(!strstr(t.chars, "nan") && !strstr(t.chars, "inf"), "numbers");
+  CHECK(count(t.chars, "<circle") == 4 + 4 + 3, "%d points", count(t.chars, "<circle"));
   gr_arena_destroy(a);
 }
 
@@ -90,7 +90,7 @@ static void thins_long_curves(void) {
   CHECK(gr_axis_fit(&p, 8, 6, &ax, &ay) && ay.high >= 100, "the range");
   char top[32];
   snprintf(top, sizeof top, " %.1f", 260 * (1 - gr_axis_place(&ay, 100)));
-  CHECK(strstr(t.at, top), "the highest point, at%s, is drawn", top);
+  CHECK(strstr(t.chars, top), "the highest point, at%s, is drawn", top);
   gr_arena_destroy(a);
 }
 
@@ -103,14 +103,16 @@ static void draws_text(void) {
   gr_plot_terminal how = {.columns = 60, .rows = 15};
   gr_text t = gr_text_make(a), u = gr_text_make(a), v = gr_text_make(a);
   gr_plot_text(&t, &p, &how);
-  CHECK(count(t.at, "*") > 20 && strstr(t.at, " 10 +") && strstr(t.at, "* up"), "%s", t.at);
+  CHECK(count(t.chars, "*") > 20 && strstr(t.chars, " 10 +") && strstr(t.chars, "* up"), "%s",
+        t.chars);
   p.n = 2;
   gr_plot_text(&u, &p, &how);
-  CHECK(count(u.at, "a") > 20 && strstr(u.at, "a up") && strstr(u.at, "b down"), "%s", u.at);
+  CHECK(count(u.chars, "a") > 20 && strstr(u.chars, "a up") && strstr(u.chars, "b down"), "%s",
+        u.chars);
   how = (gr_plot_terminal){.columns = 10, .rows = 1, .unicode = true, .colour = true};
   gr_plot_text(&v, &p, &how);
-  CHECK(strstr(v.at, "\033[34m") && strstr(v.at, "┤"), "%s", v.at);
-  for (const char *line = t.at; *line; line = strchr(line, '\n') + 1)
+  CHECK(strstr(v.chars, "\033[34m") && strstr(v.chars, "┤"), "%s", v.chars);
+  for (const char *line = t.chars; *line; line = strchr(line, '\n') + 1)
     CHECK(strcspn(line, "\n") <= 60, "a line of %zu columns", strcspn(line, "\n"));
   gr_arena_destroy(a);
 }

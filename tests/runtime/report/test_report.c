@@ -27,7 +27,7 @@ static char *without_times(gr_arena *a, char *text) {
     }
     gr_text_put(&out, "\n");
   }
-  return out.at;
+  return out.chars;
 }
 
 static void rows(void) {

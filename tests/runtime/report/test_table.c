@@ -18,7 +18,8 @@ static void json(void) {
   gr_table_json(&out, &t);
   gr_text_put(&out, " ");
   gr_table_json(&out, &one);
-  CHECK(!strcmp(out.at, "[[3, 0.5, 0], [16777216, -2, 1.0000000116860974e-07]] 3"), "%s", out.at);
+  CHECK(!strcmp(out.chars, "[[3, 0.5, 0], [16777216, -2, 1.0000000116860974e-07]] 3"), "%s",
+        out.chars);
 }
 
 static void names(void) {
@@ -28,11 +29,11 @@ static void names(void) {
   gr_tables all = {&t, 1, classes, 2};
   gr_text text = gr_text_make(arena), svg = gr_text_make(arena);
   gr_table_text(&text, &t, &all);
-  CHECK(!strcmp(text.at, "counts:\n  a<b         5         0\n  c      0.2500         1\n"), "%s",
-        text.at);
+  CHECK(!strcmp(text.chars, "counts:\n  a<b         5         0\n  c      0.2500         1\n"),
+        "%s", text.chars);
   gr_table_svg(&svg, &t, &all);
-  CHECK(strstr(svg.at, ">a&#60;b</text>") && strstr(svg.at, ">0.25</text>"), "%s", svg.at);
-  CHECK(!strstr(svg.at, "a<b") && !strncmp(svg.at, "<svg ", 5), "%s", svg.at);
+  CHECK(strstr(svg.chars, ">a&#60;b</text>") && strstr(svg.chars, ">0.25</text>"), "%s", svg.chars);
+  CHECK(!strstr(svg.chars, "a<b") && !strncmp(svg.chars, "<svg ", 5), "%s", svg.chars);
 }
 
 static void drawn(void) {
@@ -50,7 +51,7 @@ static void colours(void) {
   gr_table_svg(&out, &t, &(gr_tables){0});
   static const char *const fills[] = {"rgb(70,124,181)", "rgb(193,212,230)", "rgb(255,255,255)",
                                       "rgb(8,81,156)"};
-  const char *at = out.at;
+  const char *at = out.chars;
   for (int i = 0; i < 4; i++) {
     const char *next = strstr(at, fills[i]);
     CHECK(next, "cell %d is not %s, or not behind the one before", i, fills[i]);
@@ -76,7 +77,7 @@ static uint32_t crc_of(const unsigned char *p, size_t n) {
 
 // The chunk of that type, after its checksum is verified.
 static const unsigned char *chunk(const gr_text *png, const char *type, size_t *len) {
-  const unsigned char *p = (const unsigned char *)png->at + 8, *end = p + png->len - 8;
+  const unsigned char *p = (const unsigned char *)png->chars + 8, *end = p + png->len - 8;
   while (p < end) {
     size_t n = big(p);
     CHECK(crc_of(p + 4, n + 4) == big(p + 8 + n), "the checksum of %.4s", (const char *)p + 4);
@@ -116,7 +117,7 @@ static void png(int64_t k) {
   size_t len, n;
   CHECK(gr_table_is_drawn(&t), "%d rows", (int)k);
   gr_table_png(&out, &t, &side);
-  CHECK(!memcmp(out.at, "\x89PNG\r\n\x1a\n", 8), "the signature");
+  CHECK(!memcmp(out.chars, "\x89PNG\r\n\x1a\n", 8), "the signature");
   const unsigned char *head = chunk(&out, "IHDR", &len);
   CHECK(len == 13 && big(head) == (uint32_t)side && big(head + 4) == (uint32_t)side &&
             side % (int)k == 0 && side >= k && !memcmp(head + 8, "\x08\x03\0\0\0", 5),

@@ -42,7 +42,7 @@ static const char *compare(int state, int rank, char *said, size_t size) {
       {.name = "sharded", .type = held, .layout = gr_layout_replicated, .offset = 1},
       {.name = "split", .type = held, .layout = gr_layout_replicated, .offset = 2},
   };
-  states[1].layout.at[1] = states[2].layout.at[0] = states[2].layout.at[1] = 0;
+  states[1].layout.placement[1] = states[2].layout.placement[0] = states[2].layout.placement[1] = 0;
   gr_plan plan = {.mesh = mesh, .states = states, .n_states = 3};
   gr_run_spec spec = {.plan = &plan};
   gr_loopback *world;
