@@ -2,7 +2,7 @@
 # corpora and mutants of them, and the tests of the sources run their error paths. A build that has a sanitiser or
 # libFuzzer of its own needs no second one.
 include(CheckCSourceCompiles)
-set(GR_SANITIZED_FLAGS -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all)
+set(GR_SANITIZED_FLAGS -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all -UNDEBUG)
 set(CMAKE_REQUIRED_FLAGS "-fsanitize=address,undefined")
 check_c_source_compiles("int main(void) { return 0; }" GR_HAS_SANITIZERS)
 unset(CMAKE_REQUIRED_FLAGS)

@@ -39,8 +39,8 @@ static lengths list_lengths(gr_arena *a, const gr_dataset *d) {
     if (!i || sorted[i] != sorted[i - 1]) l.length[l.n++] = sorted[i];
   l.count = GR_NEW(a, int64_t, l.n);
   for (uint32_t i = 0; i < d->count; i++) {
-    int32_t *at = bsearch(up + i, l.length, (size_t)l.n, sizeof *up, by_value);
-    l.count[at - l.length] += d->samples[i].split == GR_SPLIT_TRAIN;
+    int32_t *bound = bsearch(up + i, l.length, (size_t)l.n, sizeof *up, by_value);
+    l.count[bound - l.length] += d->samples[i].split == GR_SPLIT_TRAIN;
   }
   for (int k = 1; k < l.n; k++) l.count[k] += l.count[k - 1];
   return l;

@@ -15,7 +15,7 @@ void gr_cache_close(gr_dataset *d) {
   pthread_mutex_destroy(&d->cache.lock);
 }
 
-static gr_status load(const gr_dataset *d, uint32_t sample, gr_loaded *out) {
+static gr_status load_sample(const gr_dataset *d, uint32_t sample, gr_loaded *out) {
   const gr_sample *s = d->samples + sample;
   *out = (gr_loaded){0};
   GR_TRY(gr_work_step(0));
@@ -23,7 +23,7 @@ static gr_status load(const gr_dataset *d, uint32_t sample, gr_loaded *out) {
 }
 
 // Caches a loaded sample, unless another thread was faster or there is no room.
-static void keep(gr_cache *c, uint32_t sample, gr_loaded *x, bool *kept) {
+static void cache_sample(gr_cache *c, uint32_t sample, gr_loaded *x, bool *kept) {
   pthread_mutex_lock(&c->lock);
   if (c->kept[sample].at) {
     free(x->at);
@@ -37,7 +37,7 @@ static void keep(gr_cache *c, uint32_t sample, gr_loaded *x, bool *kept) {
 
 gr_status gr_cache_try(gr_dataset *d, uint32_t sample) {
   gr_loaded x;
-  gr_status s = load(d, sample, &x);
+  gr_status s = load_sample(d, sample, &x);
   free(x.at);
   return s;
 }
@@ -73,9 +73,9 @@ gr_status gr_cache_get(gr_dataset *d, uint32_t sample, gr_loaded *out, bool *kep
   *out = c->kept[sample], *kept = out->at != NULL, *there = !c->unreadable[sample];
   pthread_mutex_unlock(&c->lock);
   if (*kept || !*there) return GR_OK;
-  gr_status s = load(d, sample, out);
+  gr_status s = load_sample(d, sample, out);
   if (!s) {
-    keep(c, sample, out, kept);
+    cache_sample(c, sample, out, kept);
     return GR_OK;
   }
   if (gr_status_code(s) != GR_ERR_DATA) return s;  // not the sample's fault

@@ -18,7 +18,7 @@ typedef struct reader {
   gr_arena *arena;
   const char *path;
   const gr_csv_format *format;
-  char *text, *at, *line_start, *end;
+  char *text, *cursor, *line_start, *end;
   int line;
   char **cells;  // of all rows, consecutively
   int *lines;    // by row
@@ -26,8 +26,8 @@ typedef struct reader {
   int width;  // fields per row; 0: not known yet
 } reader;
 
-static gr_loc here(const reader *r, const char *at) {
-  return (gr_loc){r->path, r->line, (int)(at - r->line_start) + 1};
+static gr_loc here(const reader *r, const char *position) {
+  return (gr_loc){r->path, r->line, (int)(position - r->line_start) + 1};
 }
 
 // Makes room for one more element; may move the array.
@@ -44,45 +44,45 @@ static void *grow(void *list, size_t n, size_t *cap, size_t size) {
 // A field is followed by a delimiter, the end of its line, or the end of the file. *more: by a
 // delimiter.
 static gr_status end_field(reader *r, char *end_of_text, bool *more) {
-  char *p = r->at;
+  char *p = r->cursor;
   *more = p < r->end && *p == r->format->delimiter;
   bool cr = p + 1 < r->end && p[0] == '\r' && p[1] == '\n';
   if (p < r->end && !*more && !cr && *p != '\n')
     return gr_hint(gr_fail(GR_ERR_DATA, here(r, p), "there is text after a field's closing quote"),
                    "inside a quoted field a quote is written twice");
-  r->at += p < r->end ? 1 + cr : 0;
+  r->cursor += p < r->end ? 1 + cr : 0;
   *end_of_text = 0;
-  if (!*more) r->line++, r->line_start = r->at;
+  if (!*more) r->line++, r->line_start = r->cursor;
   return GR_OK;
 }
 
 // Reads a quoted field; text after a doubled quote is shifted to the left.
 static gr_status cut_quoted(reader *r, bool *more) {
-  gr_loc from = here(r, r->at);
-  char *to = ++r->at;
-  for (; r->at < r->end; r->at++) {
-    if (*r->at == '"' && (r->at + 1 == r->end || r->at[1] != '"')) break;
-    r->at += *r->at == '"';
-    *to++ = *r->at;
-    if (*r->at == '\n') r->line++, r->line_start = r->at + 1;
+  gr_loc start = here(r, r->cursor);
+  char *to = ++r->cursor;
+  for (; r->cursor < r->end; r->cursor++) {
+    if (*r->cursor == '"' && (r->cursor + 1 == r->end || r->cursor[1] != '"')) break;
+    r->cursor += *r->cursor == '"';
+    *to++ = *r->cursor;
+    if (*r->cursor == '\n') r->line++, r->line_start = r->cursor + 1;
   }
-  if (r->at == r->end)
-    return gr_hint(gr_fail(GR_ERR_DATA, from, "a quoted field does not end"),
+  if (r->cursor == r->end)
+    return gr_hint(gr_fail(GR_ERR_DATA, start, "a quoted field does not end"),
                    "close it with '\"'; inside it a quote is written twice");
-  r->at++;
+  r->cursor++;
   return end_field(r, to, more);
 }
 
 static gr_status cut_plain(reader *r, bool *more) {
-  char *p = r->at;
+  char *p = r->cursor;
   while (p < r->end && *p != r->format->delimiter && *p != '\n' && *p != '"') p++;
   if (p < r->end && *p == '"')
     return gr_hint(
         gr_fail(GR_ERR_DATA, here(r, p), "a quote is inside a field that has none around it"),
         "put the field in quotes, and write the quote inside it twice");
-  r->at = p;
-  if (p < r->end && *p == '\n' && p > r->line_start && p[-1] == '\r') r->at--;
-  return end_field(r, r->at, more);
+  r->cursor = p;
+  if (p < r->end && *p == '\n' && p > r->line_start && p[-1] == '\r') r->cursor--;
+  return end_field(r, r->cursor, more);
 }
 
 static gr_status no_memory(const reader *r) {
@@ -104,8 +104,8 @@ static gr_status cut_row(reader *r) {
   for (bool more = true; more; n++) {
     r->cells = grow(r->cells, r->n_cells, &r->cap_cells, sizeof *r->cells);
     if (!r->cells) return no_memory(r);
-    r->cells[r->n_cells++] = r->at + (*r->at == '"');
-    GR_TRY(*r->at == '"' ? cut_quoted(r, &more) : cut_plain(r, &more));
+    r->cells[r->n_cells++] = r->cursor + (*r->cursor == '"');
+    GR_TRY(*r->cursor == '"' ? cut_quoted(r, &more) : cut_plain(r, &more));
   }
   if (!r->width) r->width = n;
   if (n > GR_CSV_COLUMNS)
@@ -115,14 +115,15 @@ static gr_status cut_row(reader *r) {
   r->lines = grow(r->lines, r->n_rows, &r->cap_rows, sizeof *r->lines);
   if (!r->lines) return no_memory(r);
   r->lines[r->n_rows++] = line;
-  return r->n_rows < UINT32_MAX ? GR_OK
-                                : gr_fail(GR_ERR_DATA, here(r, r->at), "there are too many lines");
+  return r->n_rows < UINT32_MAX
+             ? GR_OK
+             : gr_fail(GR_ERR_DATA, here(r, r->cursor), "there are too many lines");
 }
 
 static bool skip_empty_line(reader *r) {
-  size_t n = *r->at == '\r' && r->at[1] == '\n' ? 2 : *r->at == '\n';
-  r->at += n, r->line += n > 0;
-  if (n) r->line_start = r->at;
+  size_t n = *r->cursor == '\r' && r->cursor[1] == '\n' ? 2 : *r->cursor == '\n';
+  r->cursor += n, r->line += n > 0;
+  if (n) r->line_start = r->cursor;
   return n;
 }
 
@@ -130,15 +131,15 @@ enum { ROWS_A_STEP = 1024 };
 
 static gr_status cut(reader *r) {
   size_t mark = 0;
-  GR_TRY(gr_encoding_check(r->path, r->at, (size_t)(r->end - r->at), &mark));
-  char *nul = memchr(r->at, 0, (size_t)(r->end - r->at));
-  for (char *c = r->at; nul && c < nul; c++)
+  GR_TRY(gr_encoding_check(r->path, r->cursor, (size_t)(r->end - r->cursor), &mark));
+  char *nul = memchr(r->cursor, 0, (size_t)(r->end - r->cursor));
+  for (char *c = r->cursor; nul && c < nul; c++)
     if (*c == '\n') r->line++, r->line_start = c + 1;
   if (nul) return gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text");
-  r->at += mark, r->text = r->at;
-  GR_TRY(gr_csv_check_text(r->path, r->at, (size_t)(r->end - r->at)));
-  GR_TRY(gr_csv_check_delimiter(r->path, r->at, (size_t)(r->end - r->at), r->format));
-  while (r->at < r->end) {
+  r->cursor += mark, r->text = r->cursor;
+  GR_TRY(gr_csv_check_text(r->path, r->cursor, (size_t)(r->end - r->cursor)));
+  GR_TRY(gr_csv_check_delimiter(r->path, r->cursor, (size_t)(r->end - r->cursor), r->format));
+  while (r->cursor < r->end) {
     if (!skip_empty_line(r)) GR_TRY(cut_row(r));
     if (!(r->n_rows % ROWS_A_STEP)) GR_TRY(gr_work_step(0));
   }
@@ -248,7 +249,7 @@ gr_status gr_csv_read(gr_arena *a, const char *path, const gr_csv_format *format
   GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));  // reports a data error
   close(fd);
   GR_TRY(gr_file_read(a, path, GR_CSV_BYTES, &text, &n));
-  r.at = r.line_start = text, r.end = text + n;
+  r.cursor = r.line_start = text, r.end = text + n;
   gr_status s = cut(&r);
   s = s ? s : make_columns(&r, out);
   free(r.cells);

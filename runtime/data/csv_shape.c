@@ -9,25 +9,25 @@ enum { LINES = 16, BYTES = 1 << 20 };  // looked at for the delimiter, and at on
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-static gr_status not_utf8(const char *path, const char *text, const char *at) {
+static gr_status not_utf8(const char *path, const char *text, const char *cursor) {
   gr_loc loc = {path, 1, 1};
-  for (const char *c = text; c < at; c++, loc.col++)
+  for (const char *c = text; c < cursor; c++, loc.col++)
     if (*c == '\n') loc.line++, loc.col = 0;
   return gr_hint(gr_fail(GR_ERR_DATA, loc, "the byte 0x%02x is not UTF-8, as texts are",
-                         (unsigned)(unsigned char)*at),
+                         (unsigned)(unsigned char)*cursor),
                  "`iconv -f WINDOWS-1252 -t UTF-8 <%s >NEW.csv` converts what Windows writes in "
                  "Western Europe",
                  path);
 }
 
 // Nearly all text is ASCII: it is passed over by eight bytes.
-static const char *after_ascii(const char *at, const char *end) {
-  for (uint64_t eight; end - at >= (int64_t)sizeof eight; at += sizeof eight) {
-    memcpy(&eight, at, sizeof eight);
+static const char *after_ascii(const char *cursor, const char *end) {
+  for (uint64_t eight; end - cursor >= (int64_t)sizeof eight; cursor += sizeof eight) {
+    memcpy(&eight, cursor, sizeof eight);
     if (eight & UINT64_C(0x8080808080808080)) break;
   }
-  while (at < end && (unsigned char)*at < 0x80) at++;
-  return at;
+  while (cursor < end && (unsigned char)*cursor < 0x80) cursor++;
+  return cursor;
 }
 
 static gr_status check_lines(const char *path, const char *text, size_t n) {
@@ -40,14 +40,14 @@ static gr_status check_lines(const char *path, const char *text, size_t n) {
 
 gr_status gr_csv_check_text(const char *path, const char *text, size_t n) {
   const char *end = text + n;
-  for (const char *at = text; at < end;) {
-    size_t left = (size_t)(end - at);
-    const char *stop = at + (left < BYTES ? left : BYTES);
+  for (const char *cursor = text; cursor < end;) {
+    size_t left = (size_t)(end - cursor);
+    const char *stop = cursor + (left < BYTES ? left : BYTES);
     GR_TRY(gr_work_step(0));
-    while ((at = after_ascii(at, stop)) < stop) {
-      int len = gr_utf8_len(at);
-      if (!len) return not_utf8(path, text, at);
-      at += len;
+    while ((cursor = after_ascii(cursor, stop)) < stop) {
+      int len = gr_utf8_len(cursor);
+      if (!len) return not_utf8(path, text, cursor);
+      cursor += len;
     }
   }
   return check_lines(path, text, n);
@@ -62,20 +62,20 @@ typedef struct shape {
 } shape;
 
 // Counts a line's fields. Returns what follows it.
-static const char *count_fields(const char *at, const char *end, char delimiter, int *fields,
+static const char *count_fields(const char *cursor, const char *end, char delimiter, int *fields,
                                 int *breaks) {
   bool quoted = false;
-  for (*fields = 1, *breaks = 0; at < end; at++) {
-    quoted ^= *at == '"';
-    if (*at == '\n') ++*breaks;
-    if (*at == '\n' && !quoted) return at + 1;
-    *fields += *at == delimiter && !quoted;
+  for (*fields = 1, *breaks = 0; cursor < end; cursor++) {
+    quoted ^= *cursor == '"';
+    if (*cursor == '\n') ++*breaks;
+    if (*cursor == '\n' && !quoted) return cursor + 1;
+    *fields += *cursor == delimiter && !quoted;
   }
   return end;
 }
 
-static bool is_empty(const char *at, const char *end) {
-  return *at == '\n' || (*at == '\r' && at + 1 < end && at[1] == '\n');
+static bool is_empty(const char *cursor, const char *end) {
+  return *cursor == '\n' || (*cursor == '\r' && cursor + 1 < end && cursor[1] == '\n');
 }
 
 static shape shape_of(const char *text, size_t n, char delimiter) {
@@ -98,15 +98,16 @@ static const char *shown(char delimiter, char out[4]) {
   return out;
 }
 
-static gr_status other_delimiter(const char *path, const shape *is, const shape *could, char found,
-                                 const gr_csv_format *f) {
+static gr_status other_delimiter(const char *path, const shape *given_shape, const shape *could,
+                                 char found, const gr_csv_format *f) {
   char a[4], b[4];
   const char *given = shown(f->delimiter, a), *other = shown(found, b);
-  gr_loc at = {path, is->odd_line ? is->odd_line : is->first, 1};
+  gr_loc loc = {path, given_shape->odd_line ? given_shape->odd_line : given_shape->first, 1};
   char first[40] = "";
-  if (is->odd_line) snprintf(first, sizeof first, " and the first %d", is->fields);
-  int fields = is->odd_line ? is->odd_fields : is->fields;
-  gr_status s = gr_fail(GR_ERR_DATA, at,
+  if (given_shape->odd_line)
+    snprintf(first, sizeof first, " and the first %d", given_shape->fields);
+  int fields = given_shape->odd_line ? given_shape->odd_fields : given_shape->fields;
+  gr_status s = gr_fail(GR_ERR_DATA, loc,
                         "between '%s' this line has %d field%s%s; between '%s' each of the first "
                         "%d line%s has %d",
                         given, fields, gr_text_s(fields), first, other, could->lines,
@@ -122,21 +123,21 @@ static gr_status other_delimiter(const char *path, const shape *is, const shape 
 
 gr_status gr_csv_check_delimiter(const char *path, const char *text, size_t n,
                                  const gr_csv_format *f) {
-  const shape is = shape_of(text, n, f->delimiter);
+  const shape given_shape = shape_of(text, n, f->delimiter);
   shape best = {0};
   char found = 0;
-  if (!is.odd_line && is.fields != 1) return GR_OK;
+  if (!given_shape.odd_line && given_shape.fields != 1) return GR_OK;
   // Blanks and commas are in texts, too: only where the first line has no other fields.
-  for (const char *c = is.fields == 1 ? ";\t|, " : ";\t|"; *c; c++) {
+  for (const char *c = given_shape.fields == 1 ? ";\t|, " : ";\t|"; *c; c++) {
     const shape s = *c == f->delimiter ? (shape){0} : shape_of(text, n, *c);
     if (s.fields > 1 && !s.odd_line && s.fields > best.fields) best = s, found = *c;
   }
-  return found ? other_delimiter(path, &is, &best, found, f) : GR_OK;
+  return found ? other_delimiter(path, &given_shape, &best, found, f) : GR_OK;
 }
 
 // ---- Names --------------------------------------------------------------------------------------
 
-gr_status gr_csv_check_names(gr_loc at, const char *text, char *const *cells, int n,
+gr_status gr_csv_check_names(gr_loc loc, const char *text, char *const *cells, int n,
                              const gr_csv_format *f) {
   bool counted = n > 1;
   int64_t number, before = 0;
@@ -148,7 +149,7 @@ gr_status gr_csv_check_names(gr_loc at, const char *text, char *const *cells, in
     before = counted ? number : 0;
   }
   if (counted || !f->section) return GR_OK;
-  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, at,
+  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, loc,
                                   "the first line should name the columns, and has numbers only, "
                                   "as a row has"),
                           "header"),

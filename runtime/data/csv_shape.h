@@ -15,5 +15,5 @@ GR_MUST_USE gr_status gr_csv_check_delimiter(const char *path, const char *text,
 // Fails with GR_ERR_DATA where the cells of the line that names n columns are all numbers, as those
 // of a row are, and do not count up by one, as names do that are numbers. A cell that was in quotes
 // is a name. `text` is the beginning of the file's text.
-GR_MUST_USE gr_status gr_csv_check_names(gr_loc at, const char *text, char *const *cells, int n,
+GR_MUST_USE gr_status gr_csv_check_names(gr_loc loc, const char *text, char *const *cells, int n,
                                          const gr_csv_format *);

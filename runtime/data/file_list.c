@@ -1,12 +1,16 @@
 // file_list.c - see file_list.h.
 #include "runtime/data/file_list.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-static gr_status find_column(gr_file_list *l, const char *name, const char *optional, int *at,
+static gr_status find_column(gr_file_list *l, const char *name, const char *optional, int *column,
                              gr_array *out) {
-  *at = gr_csv_find(&l->csv, name);
-  if (*at >= 0) *out = gr_csv_array(&l->csv, *at);
-  if (*at >= 0 || !optional) return GR_OK;
+  *column = gr_csv_find(&l->csv, name);
+  if (*column >= 0) *out = gr_csv_array(&l->csv, *column);
+  if (*column >= 0 || !optional) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){l->csv.path, 1, 1},
                          "the list of %s has no column '%s'", l->what, name),
                  "its first line names the columns: path and label, and optionally %s and weight",
@@ -17,10 +21,10 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
                             gr_file_list *out) {
   *out = (gr_file_list){.what = what};
   GR_TRY(gr_csv_read(a, path, &gr_csv_fixed, &out->csv));
-  GR_TRY(find_column(out, "path", optional, &out->path_at, &out->path));
-  GR_TRY(find_column(out, "label", optional, &out->label_at, &out->label));
-  GR_TRY(find_column(out, "split", NULL, &out->split_at, &out->split));
-  GR_TRY(find_column(out, "weight", NULL, &out->weight_at, &out->weight));
+  GR_TRY(find_column(out, "path", optional, &out->path_column, &out->path));
+  GR_TRY(find_column(out, "label", optional, &out->label_column, &out->label));
+  GR_TRY(find_column(out, "split", NULL, &out->split_column, &out->split));
+  GR_TRY(find_column(out, "weight", NULL, &out->weight_column, &out->weight));
   if (!out->csv.rows)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
                            "the list of %s has no rows, only a line of names", what),
@@ -48,9 +52,9 @@ gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes
   gr_status s = GR_OK;
   l->class_of = GR_NEW(a, int32_t, l->csv.rows + 1);
   for (uint32_t row = 0; row < l->csv.rows && !s; row++) {
-    s = gr_file_list_check(l, row, l->path_at);
-    s = s ? s : gr_file_list_check(l, row, l->label_at);
-    s = s ? s : gr_file_list_check(l, row, l->split_at);
+    s = gr_file_list_check(l, row, l->path_column);
+    s = s ? s : gr_file_list_check(l, row, l->label_column);
+    s = s ? s : gr_file_list_check(l, row, l->split_column);
     if (!s)
       s = gr_classes_add(classes, a, gr_array_text(scratch, &l->label, row),
                          gr_file_list_place(l, row), &l->class_of[row]);
@@ -70,9 +74,9 @@ const char *gr_file_list_path(gr_arena *a, const gr_file_list *l, const char *na
 }
 
 gr_status gr_file_list_weight(const gr_file_list *l, uint32_t row, bool *has, float *out) {
-  *has = l->weight_at >= 0;
+  *has = l->weight_column >= 0;
   if (!*has) return GR_OK;
-  GR_TRY(gr_file_list_check(l, row, l->weight_at));
+  GR_TRY(gr_file_list_check(l, row, l->weight_column));
   double v = gr_array_is_text(&l->weight) ? -1 : gr_array_number(&l->weight, row);
   *out = (float)v;
   if (v >= 0 && v <= 1e30) return GR_OK;
@@ -84,7 +88,7 @@ gr_status gr_file_list_weight(const gr_file_list *l, uint32_t row, bool *has, fl
 gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,
                              double validation_fraction, gr_split *out) {
   *out = gr_split_by_key(key, validation_fraction);
-  if (l->split_at < 0) return GR_OK;
+  if (l->split_column < 0) return GR_OK;
   gr_arena *scratch = gr_arena_create();
   const char *word = gr_array_text(scratch, &l->split, row);
   gr_status s = GR_OK;
@@ -94,4 +98,34 @@ gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,
         GR_SPLIT_WORDS);
   gr_arena_destroy(scratch);
   return s;
+}
+
+// ---- Folders ------------------------------------------------------------------------------------
+
+// Hidden files, and what macOS and Windows add to folders and archives, are no images.
+static int is_shown(const struct dirent *e) {
+  static const char *const added[] = {"__MACOSX", "Thumbs.db", "desktop.ini"};
+  for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+    if (!strcasecmp(e->d_name, added[i])) return 0;
+  return *e->d_name != '.';
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+gr_status gr_file_list_folder(gr_arena *a, const char *path, gr_names *out) {
+  struct dirent **list;
+  int n = scandir(path, &list, is_shown, by_bytes);
+  *out = (gr_names){0};
+  if (n < 0)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read the folder '%s': %s", path,
+                   strerror(errno));
+  out->at = GR_NEW(a, const char *, n + 1);
+  for (int i = 0; i < n; i++) {
+    out->at[out->n++] = gr_arena_strdup(a, list[i]->d_name);
+    free(list[i]);
+  }
+  free(list);
+  return GR_OK;
 }

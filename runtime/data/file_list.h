@@ -9,8 +9,8 @@ typedef struct gr_file_list {
   gr_csv csv;
   const char *what;  // the files, for messages: "videos"
   gr_array path, label, split, weight;
-  int path_at, label_at, split_at, weight_at;  // numbers of these columns; -1: there is none
-  int32_t *class_of;                           // [rows], by gr_file_list_classes
+  int path_column, label_column, split_column, weight_column;  // -1: there is none
+  int32_t *class_of;                                           // [rows], by gr_file_list_classes
 } gr_file_list;
 
 // Reads the list and finds its columns; `optional` are those of the source, for messages: "split
@@ -32,3 +32,7 @@ GR_MUST_USE gr_status gr_file_list_weight(const gr_file_list *, uint32_t row, bo
 // A row's split: that of its column, or without one by the key.
 GR_MUST_USE gr_status gr_file_list_split(const gr_file_list *, uint32_t row, uint64_t key,
                                          double validation_fraction, gr_split *out);
+
+// The names in a folder, in the order of their bytes, in the arena: without hidden files, and
+// without those that macOS and Windows add. GR_ERR_DATA: it cannot be read.
+GR_MUST_USE gr_status gr_file_list_folder(gr_arena *, const char *path, gr_names *out);

@@ -30,11 +30,11 @@ gr_names gr_names_recorded(gr_arena *a, const gr_json *record, const char *name)
 
 gr_classes gr_classes_make(gr_arena *a) { return (gr_classes){.found = gr_map_make(a)}; }
 
-gr_status gr_classes_add(gr_classes *c, gr_arena *a, const char *name, gr_loc at, int32_t *found) {
+gr_status gr_classes_add(gr_classes *c, gr_arena *a, const char *name, gr_loc loc, int32_t *found) {
   uint32_t i = c->found.n;
   if (!gr_map_find(&c->found, name, &i)) {
     if (i == GR_CLASSES)
-      return gr_about(gr_fail(GR_ERR_DATA, at, "there are more than %d classes", GR_CLASSES),
+      return gr_about(gr_fail(GR_ERR_DATA, loc, "there are more than %d classes", GR_CLASSES),
                       "label");
     if (i == c->room) {
       c->room = 2 * c->room + 16;
@@ -42,7 +42,7 @@ gr_status gr_classes_add(gr_classes *c, gr_arena *a, const char *name, gr_loc at
       if (i) memcpy(more, c->first, i * sizeof *more);
       c->first = more;
     }
-    c->first[i] = at;
+    c->first[i] = loc;
     gr_map_put(&c->found, gr_arena_strdup(a, name), i);
   }
   *found = (int32_t)i;
@@ -73,7 +73,7 @@ static void sort_names(gr_classes *c, gr_arena *a, bool text, int32_t *place) {
   for (int32_t i = 0; i < n; i++) place[all[i].found] = i, c->names[i] = all[i].name;
 }
 
-static gr_status unknown_class(gr_arena *a, const char *label, gr_loc at, const gr_names *known) {
+static gr_status unknown_class(gr_arena *a, const char *label, gr_loc loc, const gr_names *known) {
   enum { MAX_LISTED = 10 };
   gr_text list = gr_text_make(a);
   const char *near = gr_text_nearest(label, known->at, known->n);
@@ -81,7 +81,7 @@ static gr_status unknown_class(gr_arena *a, const char *label, gr_loc at, const 
     gr_text_printf(&list, "%s%s", i ? ", " : "", known->at[i]);
   if (known->n > MAX_LISTED) gr_text_put(&list, ", ..., as the data.json of its folder lists them");
   gr_status s =
-      gr_about(gr_fail(GR_ERR_DATA, at, "the label '%s' is none of the %d classes of the run",
+      gr_about(gr_fail(GR_ERR_DATA, loc, "the label '%s' is none of the %d classes of the run",
                        label, known->n),
                "label");
   if (near) s = gr_hint(s, "did you mean '%s'?", near);
@@ -97,10 +97,10 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
   }
   gr_map known = gr_map_make(a);
   for (int i = 0; i < recorded->n; i++) gr_map_put(&known, recorded->at[i], (uint32_t)i);
-  for (uint32_t i = 0, at; i < c->found.n; i++) {
-    if (!gr_map_find(&known, c->found.keys[i], &at))
+  for (uint32_t i = 0, number; i < c->found.n; i++) {
+    if (!gr_map_find(&known, c->found.keys[i], &number))
       return unknown_class(a, c->found.keys[i], c->first[i], recorded);
-    (*place)[i] = (int32_t)at;
+    (*place)[i] = (int32_t)number;
   }
   c->names = recorded->at, c->n = recorded->n;
   return GR_OK;

@@ -16,9 +16,9 @@ enum { MAX_WORKERS = 256, MAX_PREFETCH = 64 };
 
 typedef struct slot {
   gr_batch batch;
-  char *at[GR_MAX_FIELDS];     // memory of the fields, sized for the largest bucket
-  uint32_t *samples, *repeat;  // repeat: as in gr_order
-  int done;                    // rows
+  char *memory[GR_MAX_FIELDS];  // of the fields, sized for the largest bucket
+  uint32_t *samples, *repeat;   // repeat: as in gr_order
+  int done;                     // rows
   gr_status error;
   int error_row;
 } slot;
@@ -49,7 +49,7 @@ int gr_loader_rows(const gr_loader_spec *s) {
 }
 
 // Selects this rank's rows of the next batch from the global order. The caller holds the lock.
-static void begin(gr_loader *l) {
+static void begin_batch(gr_loader *l) {
   if (!l->order_made) gr_order_fill(&l->order, l->data, &l->order_spec, l->epoch);
   l->order_made = true;
   slot *s = l->slots + l->started % (uint64_t)l->depth;
@@ -61,7 +61,7 @@ static void begin(gr_loader *l) {
   }
   gr_batch *b = &s->batch;
   gr_dataset_shapes(l->data, g->bucket, l->rows, b);
-  for (int f = 0; f < b->n_fields; f++) b->field[f].at = s->at[f];
+  for (int f = 0; f < b->n_fields; f++) b->field[f].at = s->memory[f];
   b->sample = s->samples, b->samples = g->count;
   b->epoch = l->epoch, b->index = l->index, b->of = l->order.n;
   s->done = 0;
@@ -71,11 +71,11 @@ static void begin(gr_loader *l) {
 }
 
 // Assigns the next row to a worker. The caller holds the lock.
-static bool take(gr_loader *l, slot **s, int *row) {
+static bool take_row(gr_loader *l, slot **s, int *row) {
   if (l->next_row == l->rows) {
     uint64_t in_use = l->started - l->taken + (l->holds ? 1 : 0);
     if (l->started == l->end || in_use >= (uint64_t)l->depth) return false;
-    begin(l);
+    begin_batch(l);
   }
   *s = l->slots + (l->started - 1) % (uint64_t)l->depth;
   *row = l->next_row++;
@@ -87,26 +87,26 @@ static void *row_of(const slot *s, int field, int row, size_t *bytes) {
   gr_type t = s->batch.field[field].type;
   t.dim[0] = 1;
   *bytes = gr_type_bytes(&t);
-  return memset(s->at[field] + (size_t)row * *bytes, 0, *bytes);
+  return memset(s->memory[field] + (size_t)row * *bytes, 0, *bytes);
 }
 
-static void put_length(void *at, gr_dtype d, int32_t length) {
+static void put_length(void *out, gr_dtype d, int32_t length) {
   if (d == GR_F32)
-    *(float *)at = (float)length;
+    *(float *)out = (float)length;
   else if (d == GR_I64)
-    *(int64_t *)at = length;
+    *(int64_t *)out = length;
   else if (d == GR_U8)
-    *(uint8_t *)at = (uint8_t)length;
+    *(uint8_t *)out = (uint8_t)length;
   else
-    *(int32_t *)at = length;
+    *(int32_t *)out = length;
 }
 
 static void pad(const gr_dataset *d, const slot *s, int row, int32_t length) {
   for (int f = 0; f < d->n_fields; f++) {
     size_t bytes, size = gr_dtypes[d->field[f].dtype].size;
-    char *at = row_of(s, f, row, &bytes);
+    char *values = row_of(s, f, row, &bytes);
     for (size_t i = 0; d->field[f].pad_length && i < bytes; i += size)
-      put_length(at + i, d->field[f].dtype, length);
+      put_length(values + i, d->field[f].dtype, length);
   }
 }
 
@@ -128,7 +128,7 @@ static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_
   return GR_OK;
 }
 
-static gr_status fill(gr_loader *l, slot *s, int row) {
+static gr_status fill_row(gr_loader *l, slot *s, int row) {
   gr_loaded x = {0};
   bool kept = true, there = false;
   if (s->samples[row] != GR_NO_SAMPLE)
@@ -156,12 +156,12 @@ static void *work(void *arg) {
   int row;
   pthread_mutex_lock(&l->lock);
   while (!l->stop) {
-    if (!take(l, &s, &row)) {
+    if (!take_row(l, &s, &row)) {
       pthread_cond_wait(&l->work, &l->lock);
       continue;
     }
     pthread_mutex_unlock(&l->lock);
-    gr_status error = fill(l, s, row);
+    gr_status error = fill_row(l, s, row);
     pthread_mutex_lock(&l->lock);
     note_done(s, row, error);
     if (s->done == l->rows) pthread_cond_signal(&l->ready);
@@ -170,7 +170,7 @@ static void *work(void *arg) {
   return NULL;
 }
 
-static gr_status check(const gr_dataset *d, const gr_loader_spec *s) {
+static gr_status check_spec(const gr_dataset *d, const gr_loader_spec *s) {
   if (s->batch < 1 || s->ranks < 1 || s->rank < 0 || s->rank >= s->ranks)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "a batch of %d for rank %d of %d cannot be", s->batch,
                    s->rank, s->ranks);
@@ -190,8 +190,8 @@ static bool make_slot(const gr_loader *l, slot *s) {
   gr_dataset_shapes(l->data, l->data->n_buckets - 1, l->rows, &largest);
   for (int f = 0; f < largest.n_fields; f++) {
     const gr_type *t = &largest.field[f].type;
-    s->at[f] = gr_type_possible(t) ? malloc(gr_type_bytes(t)) : NULL;
-    if (!s->at[f]) return false;
+    s->memory[f] = gr_type_possible(t) ? malloc(gr_type_bytes(t)) : NULL;
+    if (!s->memory[f]) return false;
   }
   s->samples = GR_NEW(l->arena, uint32_t, l->rows);
   s->repeat = GR_NEW(l->arena, uint32_t, l->rows);
@@ -213,10 +213,10 @@ static gr_status no_memory(const gr_loader *l) {
 // Signals are handled by the main thread, but for those that an instruction raises: such a signal
 // ends the process if its own thread blocks it.
 static gr_status start_threads(gr_loader *l) {
-  static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
+  static const int raised[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
   sigset_t all, before;
   sigfillset(&all);
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) sigdelset(&all, own[i]);
+  for (size_t i = 0; i < sizeof raised / sizeof *raised; i++) sigdelset(&all, raised[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int code = 0;
   while (!code && l->n_threads < l->spec.workers) {
@@ -229,7 +229,7 @@ static gr_status start_threads(gr_loader *l) {
                  l->n_threads + 1, l->spec.workers, strerror(code));
 }
 
-static gr_status set_up(gr_loader *l, bool trial) {
+static gr_status loader_set_up(gr_loader *l, bool trial) {
   l->order = gr_order_make(l->arena, l->data, &l->order_spec);
   if (l->order.n && l->index == l->order.n) l->index = 0, l->epoch++;
   uint64_t left = (uint64_t)l->spec.epochs * l->order.n - (l->spec.epochs ? l->spec.first : 0);
@@ -255,7 +255,7 @@ static void open_locks(gr_loader *l) {
 static gr_status open_loader(gr_dataset *d, const gr_loader_spec *spec, bool trial, bool bare,
                              gr_loader **out) {
   *out = NULL;
-  GR_TRY(gr_dataset_place_error(d, check(d, spec)));
+  GR_TRY(gr_dataset_place_error(d, check_spec(d, spec)));
   if (!bare) GR_TRY(gr_dataset_place_error(d, gr_dataset_fit(d)));
   gr_arena *a = gr_arena_create();
   gr_loader *l = GR_NEW(a, gr_loader, 1);
@@ -265,7 +265,7 @@ static gr_status open_loader(gr_dataset *d, const gr_loader_spec *spec, bool tri
   l->depth = 1 + (spec->workers ? spec->prefetch : 0);
   l->epoch = spec->epoch, l->index = spec->first;
   open_locks(l);
-  gr_status s = gr_dataset_place_error(d, set_up(l, trial));
+  gr_status s = gr_dataset_place_error(d, loader_set_up(l, trial));
   if (s)
     gr_loader_close(l);
   else
@@ -303,8 +303,8 @@ static void wait_ready(gr_loader *l) {
 static bool make_next(gr_loader *l, slot *s) {
   int row;
   if (!l->spec.workers)
-    for (slot *mine; !gr_stop_requested() && take(l, &mine, &row);)
-      note_done(mine, row, fill(l, mine, row));
+    for (slot *filled; !gr_stop_requested() && take_row(l, &filled, &row);)
+      note_done(filled, row, fill_row(l, filled, row));
   while (l->started <= l->taken || s->done < l->rows) {
     if (gr_stop_requested()) return false;
     wait_ready(l);
@@ -362,7 +362,7 @@ void gr_loader_close(gr_loader *l) {
   pthread_mutex_unlock(&l->lock);
   for (int i = 0; i < l->n_threads; i++) pthread_join(l->threads[i], NULL);
   for (int i = 0; l->slots && i < l->depth; i++) {
-    for (int f = 0; f < GR_MAX_FIELDS; f++) free(l->slots[i].at[f]);
+    for (int f = 0; f < GR_MAX_FIELDS; f++) free(l->slots[i].memory[f]);
     gr_status_drop(l->slots[i].error);
   }
   pthread_cond_destroy(&l->work);

@@ -18,7 +18,7 @@
 
 // Ranges are never freed, because a handler may be reading the list, but used again.
 typedef struct gr_mapping_range {
-  _Atomic uintptr_t from, to;  // both 0: it is not in use
+  _Atomic uintptr_t first, end;  // both 0: it is not in use
   atomic_bool cut;
   struct gr_mapping_range *next;
 } range;
@@ -32,11 +32,11 @@ static struct sigaction before;
 // Zeros from the page of the address to the end of its range. By the system call itself, which a
 // handler may make: the thread sanitizer counts the C library's mmap as a write of the pages, which
 // other threads may be reading.
-static bool replace(uintptr_t at) {
-  uintptr_t page = at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+static bool replace(uintptr_t address) {
+  uintptr_t page = address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
   for (range *r = atomic_load(&ranges); r; r = r->next) {
-    uintptr_t to = atomic_load(&r->to);
-    if (at < atomic_load(&r->from) || at >= to) continue;
+    uintptr_t to = atomic_load(&r->end);
+    if (address < atomic_load(&r->first) || address >= to) continue;
     atomic_store(&r->cut, true);
     int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     return syscall(SYS_mmap, page, to - page, PROT_READ, how, -1, 0) != -1;
@@ -62,20 +62,20 @@ static void catch_bus(void) {
   sigaction(SIGBUS, &a, &before);
 }
 
-static range *add_range(uintptr_t from, size_t bytes) {
+static range *add_range(uintptr_t first, size_t bytes) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, catch_bus);
   pthread_mutex_lock(&lock);
   range *r = atomic_load(&ranges);
-  while (r && atomic_load(&r->to)) r = r->next;
+  while (r && atomic_load(&r->end)) r = r->next;
   if (!r && (r = calloc(1, sizeof *r))) {
     r->next = atomic_load(&ranges);
     atomic_store(&ranges, r);
   }
   if (r) {
     atomic_store(&r->cut, false);
-    atomic_store(&r->from, from);
-    atomic_store(&r->to, from + bytes);
+    atomic_store(&r->first, first);
+    atomic_store(&r->end, first + bytes);
   }
   pthread_mutex_unlock(&lock);
   return r;
@@ -89,13 +89,13 @@ static gr_status map(const char *path, int fd, gr_mapping *out) {
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read '%s': %s", path, strerror(errno));
   if (!st.st_size) return GR_OK;
   size_t bytes = (size_t)st.st_size;
-  void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-  range *r = at == MAP_FAILED ? NULL : add_range((uintptr_t)at, bytes);
-  if (!r && at != MAP_FAILED) munmap(at, bytes), errno = ENOMEM;
+  void *mapped = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  range *r = mapped == MAP_FAILED ? NULL : add_range((uintptr_t)mapped, bytes);
+  if (!r && mapped != MAP_FAILED) munmap(mapped, bytes), errno = ENOMEM;
   if (!r)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot map '%s' into memory: %s", path,
                    strerror(errno));
-  *out = (gr_mapping){at, bytes, path, fd, r};
+  *out = (gr_mapping){mapped, bytes, path, fd, r};
   return GR_OK;
 }
 
@@ -139,9 +139,9 @@ gr_status gr_mapping_check(const gr_mapping *m) {
 
 void gr_mapping_close(gr_mapping *m) {
   if (m->at) {
-    atomic_store(&m->range->to, 0);
-    atomic_store(&m->range->from, 0);
-    // The cast is safe: munmap does not write, and at was mapped by gr_mapping_open.
+    atomic_store(&m->range->end, 0);
+    atomic_store(&m->range->first, 0);
+    // The cast is safe: munmap does not write, and the bytes were mapped by gr_mapping_open.
     munmap((void *)(uintptr_t)m->at, m->bytes);
     close(m->file);
   }

@@ -6,7 +6,7 @@
 // 'shape': (3, 4), }. The reader never reads past `end`.
 typedef struct reader {
   const char *file, *name;
-  const unsigned char *start, *at, *end;
+  const unsigned char *start, *cursor, *end;
   char descr[32];
   bool fortran, has_descr, has_order, has_shape;
   int rank;
@@ -16,58 +16,59 @@ typedef struct reader {
 static gr_status broken(const reader *r, const char *what) {
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' is no array of NumPy: at byte %zu, %s",
-              r->name, r->file, (size_t)(r->at - r->start), what),
+              r->name, r->file, (size_t)(r->cursor - r->start), what),
       "write it again with numpy.save or numpy.savez");
 }
 
 static void skip_blanks(reader *r) {
-  while (r->at < r->end && strchr(" \t\n", *r->at) && *r->at) r->at++;
+  while (r->cursor < r->end && strchr(" \t\n", *r->cursor) && *r->cursor) r->cursor++;
 }
 
-static bool take(reader *r, char c) {
+static bool take_char(reader *r, char c) {
   skip_blanks(r);
-  if (r->at == r->end || *r->at != (unsigned char)c) return false;
-  r->at++;
+  if (r->cursor == r->end || *r->cursor != (unsigned char)c) return false;
+  r->cursor++;
   return true;
 }
 
 static bool take_word(reader *r, const char *word) {
   size_t n = strlen(word);
   skip_blanks(r);
-  if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n)) return false;
-  r->at += n;
+  if ((size_t)(r->end - r->cursor) < n || memcmp(r->cursor, word, n)) return false;
+  r->cursor += n;
   return true;
 }
 
 static bool take_text(reader *r, char *out, size_t size) {
   size_t n = 0;
   skip_blanks(r);
-  if (r->at == r->end || (*r->at != '\'' && *r->at != '"')) return false;
-  unsigned char quote = *r->at++;
-  while (r->at < r->end && *r->at != quote && n + 1 < size) out[n++] = (char)*r->at++;
+  if (r->cursor == r->end || (*r->cursor != '\'' && *r->cursor != '"')) return false;
+  unsigned char quote = *r->cursor++;
+  while (r->cursor < r->end && *r->cursor != quote && n + 1 < size) out[n++] = (char)*r->cursor++;
   out[n] = 0;
-  return take(r, (char)quote);
+  return take_char(r, (char)quote);
 }
 
 static bool take_int(reader *r, int64_t *out) {
-  const unsigned char *from;
+  const unsigned char *start;
   skip_blanks(r);
-  from = r->at, *out = 0;
-  for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
-    if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, *r->at - '0', out))
+  start = r->cursor, *out = 0;
+  for (; r->cursor < r->end && *r->cursor >= '0' && *r->cursor <= '9'; r->cursor++)
+    if (__builtin_mul_overflow(*out, 10, out) ||
+        __builtin_add_overflow(*out, *r->cursor - '0', out))
       return false;
-  return r->at > from;
+  return r->cursor > start;
 }
 
 static gr_status read_shape(reader *r) {
-  if (!take(r, '(')) return broken(r, "a '(' should begin the shape");
-  for (r->rank = 0; !take(r, ')');) {
+  if (!take_char(r, '(')) return broken(r, "a '(' should begin the shape");
+  for (r->rank = 0; !take_char(r, ')');) {
     if (r->rank == GR_ARRAY_RANK)
       return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has more than %d dimensions", r->name,
                      r->file, GR_ARRAY_RANK);
     if (!take_int(r, &r->dim[r->rank++])) return broken(r, "a size of the shape should follow");
-    if (take(r, ',')) continue;
-    if (!take(r, ')')) return broken(r, "a ')' should end the shape");
+    if (take_char(r, ',')) continue;
+    if (!take_char(r, ')')) return broken(r, "a ')' should end the shape");
     break;
   }
   return GR_OK;
@@ -75,7 +76,7 @@ static gr_status read_shape(reader *r) {
 
 static gr_status read_member(reader *r) {
   char key[32];
-  if (!take_text(r, key, sizeof key) || !take(r, ':')) return broken(r, "a key should follow");
+  if (!take_text(r, key, sizeof key) || !take_char(r, ':')) return broken(r, "a key should follow");
   if (!strcmp(key, "descr")) {
     r->has_descr = true;
     if (take_text(r, r->descr, sizeof r->descr)) return GR_OK;
@@ -93,15 +94,15 @@ static gr_status read_member(reader *r) {
 }
 
 static gr_status read_members(reader *r) {
-  if (!take(r, '{')) return broken(r, "a '{' should begin the header");
-  while (!take(r, '}')) {
+  if (!take_char(r, '{')) return broken(r, "a '{' should begin the header");
+  while (!take_char(r, '}')) {
     GR_TRY(read_member(r));
-    if (take(r, ',')) continue;
-    if (!take(r, '}')) return broken(r, "a '}' should end the header");
+    if (take_char(r, ',')) continue;
+    if (!take_char(r, '}')) return broken(r, "a '}' should end the header");
     break;
   }
   skip_blanks(r);
-  if (r->at < r->end) return broken(r, "nothing should follow the header's '}'");
+  if (r->cursor < r->end) return broken(r, "nothing should follow the header's '}'");
   if (r->has_descr && r->has_order && r->has_shape) return GR_OK;
   return broken(r, "the header lacks descr, fortran_order or shape");
 }
@@ -109,17 +110,17 @@ static gr_status read_members(reader *r) {
 // Locates the header from the preamble: a magic string, a version, and the header's length.
 static gr_status find_header(reader *r, const unsigned char *bytes, size_t n) {
   static const unsigned char magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-  r->start = r->at = bytes, r->end = bytes + n;
+  r->start = r->cursor = bytes, r->end = bytes + n;
   if (n < 10 || memcmp(bytes, magic, sizeof magic)) return broken(r, "it does not begin as one");
   int major = bytes[6];
-  r->at = bytes + 6;
+  r->cursor = bytes + 6;
   if (major < 1 || major > 3) return broken(r, "the version is not 1, 2 or 3");
   size_t head = major == 1 ? 10 : 12, length = 0;
   if (n < head) return broken(r, "the file ends in the header");
   for (size_t i = 8; i < head; i++) length |= (size_t)bytes[i] << 8 * (i - 8);
-  r->at = bytes + 8;
+  r->cursor = bytes + 8;
   if (length > n - head) return broken(r, "the file ends in the header");
-  r->at = bytes + head, r->end = r->at + length;
+  r->cursor = bytes + head, r->end = r->cursor + length;
   return GR_OK;
 }
 
@@ -158,12 +159,12 @@ static void rearrange(gr_arena *arena, const reader *r, gr_array *a) {
   for (int k = 0; k < a->rank; k++) stride[k] = step, step *= a->dim[k];
   for (int k = a->rank - 1; k >= 0 && !r->fortran; k--)
     stride[k] = k == a->rank - 1 ? 1 : stride[k + 1] * a->dim[k + 1];
-  unsigned char *copy = gr_arena_alloc(arena, (size_t)a->count * size), *to = copy;
-  for (int64_t i = 0; i < a->count; i++, to += size) {
-    const unsigned char *from = a->at;
-    for (int k = 0; k < a->rank; k++) from += (size_t)(index[k] * stride[k]) * size;
+  unsigned char *copy = gr_arena_alloc(arena, (size_t)a->count * size), *target = copy;
+  for (int64_t i = 0; i < a->count; i++, target += size) {
+    const unsigned char *source = a->at;
+    for (int k = 0; k < a->rank; k++) source += (size_t)(index[k] * stride[k]) * size;
     for (size_t b = 0; b < size; b++)
-      to[b] = from[swap ? b / unit * unit + unit - 1 - b % unit : b];
+      target[b] = source[swap ? b / unit * unit + unit - 1 - b % unit : b];
     for (int k = a->rank - 1; k >= 0 && ++index[k] == a->dim[k]; k--) index[k] = 0;
   }
   a->at = copy;

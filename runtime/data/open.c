@@ -65,7 +65,7 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
   return cut;
 }
 
-static gr_status set_up(gr_dataset *d, const void *spec) {
+static gr_status dataset_set_up(gr_dataset *d, const void *spec) {
   GR_TRY(gr_dataset_check_options(&d->options));
   GR_TRY(open_source(d, spec));
   d->classes = d->ops->classes ? d->ops->classes(d->self) : NULL;
@@ -88,7 +88,7 @@ static void free_dataset(gr_dataset *d) {
   gr_arena_destroy(d->arena);
 }
 
-static gr_dataset *make(const gr_source_ops *ops, gr_arena *a) {
+static gr_dataset *dataset_make(const gr_source_ops *ops, gr_arena *a) {
   gr_dataset *d = GR_NEW(a, gr_dataset, 1);
   d->arena = a, d->ops = ops;
   d->unreadable.samples = gr_arena_printf(a, "%ss", ops->sample);
@@ -98,9 +98,9 @@ static gr_dataset *make(const gr_source_ops *ops, gr_arena *a) {
   return d;
 }
 
-static gr_status finish(gr_dataset *d, const void *spec, gr_dataset **out) {
+static gr_status dataset_finish(gr_dataset *d, const void *spec, gr_dataset **out) {
   d->unreadable.skip = d->options.skip_unreadable;
-  gr_status s = gr_dataset_place_error(d, set_up(d, spec));
+  gr_status s = gr_dataset_place_error(d, dataset_set_up(d, spec));
   if (s) {
     free_dataset(d);
     return s;
@@ -112,10 +112,10 @@ static gr_status finish(gr_dataset *d, const void *spec, gr_dataset **out) {
 
 gr_status gr_dataset_create(const gr_source_ops *ops, const void *spec, const gr_dataset_options *o,
                             gr_dataset **out) {
-  gr_dataset *d = make(ops, gr_arena_create());
+  gr_dataset *d = dataset_make(ops, gr_arena_create());
   *out = NULL;
   d->options = *o;
-  return finish(d, spec, out);
+  return dataset_finish(d, spec, out);
 }
 
 static const gr_source_ops *find_source(const char *name) {
@@ -201,7 +201,7 @@ static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, const request *q, 
                            "there is no source of data '%s'", name),
                    "`graphrun config --help data.source` lists them");
   GR_TRY(check_inputs(ops, q->inputs != NULL, q->n_inputs));
-  gr_dataset *d = make(ops, gr_arena_create());
+  gr_dataset *d = dataset_make(ops, gr_arena_create());
   d->conf = data, d->doc = doc, d->inputs = q->inputs, d->n_inputs = q->n_inputs, d->kept = q->kept;
   if (d->n_inputs) d->unreadable.finds = NULL;
   gr_status s = check_keys(d->arena, data, name);
@@ -212,7 +212,7 @@ static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, const request *q, 
     return s;
   }
   d->options.skip_unreadable |= q->all;
-  return finish(d, NULL, out);
+  return dataset_finish(d, NULL, out);
 }
 
 gr_status gr_dataset_open(gr_conf *data, gr_key_doc *doc, gr_dataset **out) {

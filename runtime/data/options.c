@@ -21,19 +21,19 @@ static gr_conf *find_setting(const gr_dataset *d, const char *name, int n, char 
 gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
   gr_conf *data = d->conf;
   if (!s || !data || d->n_inputs) return s;
-  gr_loc at = data->loc.file || !data->up ? data->loc : data->up->loc;
+  gr_loc loc = data->loc.file || !data->up ? data->loc : data->up->loc;
   char key[96] = "";
   for (const char *p = gr_status_about(s); p && *p; p += strspn(p, " ")) {
     size_t n = strcspn(p, " ");
     gr_conf *c = find_setting(d, p, (int)n, key, sizeof key);
     p += n;
     if (!c || c->is_default) continue;
-    at = c->loc;
+    loc = c->loc;
     break;
   }
   const char *doc = *key && !gr_status_hint(s) && d->doc ? d->doc(key) : NULL;
   if (doc) s = gr_hint(s, "%s: %s", key, doc);
-  return gr_place(s, at);
+  return gr_place(s, loc);
 }
 
 static gr_status read_int(gr_conf *c, const char *path, int *out) {

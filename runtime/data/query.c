@@ -109,10 +109,10 @@ gr_loc gr_dataset_place(const gr_dataset *d, uint32_t sample) { return info_of(d
 
 uint64_t gr_dataset_fingerprint(const gr_dataset *d, uint32_t sample, bool with_file) {
   const gr_sample *s = d->samples + sample;
-  uint64_t own = d->ops->fingerprint ? d->ops->fingerprint(d->self, s->index, with_file)
-                                     : info_of(d, sample).key;
+  uint64_t hash = d->ops->fingerprint ? d->ops->fingerprint(d->self, s->index, with_file)
+                                      : info_of(d, sample).key;
   int32_t numbers[] = {s->length, (int32_t)s->split};
-  return gr_hash_bytes(own, numbers, sizeof numbers);
+  return gr_hash_bytes(hash, numbers, sizeof numbers);
 }
 
 void gr_dataset_describe(const gr_dataset *d, uint32_t sample, gr_text *out) {
@@ -131,7 +131,7 @@ bool gr_dataset_save(const gr_dataset *d, gr_text *out) {
 }
 
 // The source's line, and that of the transforms.
-static gr_status restore(gr_dataset *d, const char *text) {
+static gr_status restore_lines(gr_dataset *d, const char *text) {
   const char *end = strchr(text, '\n');
   size_t n = end ? (size_t)(end - text) : strlen(text);
   gr_arena *a = gr_arena_create();
@@ -148,7 +148,7 @@ static gr_status restore(gr_dataset *d, const char *text) {
 gr_status gr_dataset_restore(gr_dataset *d, const char *text) {
   pthread_mutex_lock(&d->fitting);
   bool done = d->restored && !strcmp(d->restored, text);
-  gr_status s = done ? GR_OK : restore(d, text);
+  gr_status s = done ? GR_OK : restore_lines(d, text);
   if (!done && !s) free(d->restored), d->restored = strdup(text);
   pthread_mutex_unlock(&d->fitting);
   return s;

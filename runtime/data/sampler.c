@@ -108,7 +108,7 @@ static gr_status list_weights(gr_arena *a, const gr_dataset *d, const double *of
                  "samples are drawn in proportion to their weights");
 }
 
-static gr_status check(const gr_dataset *d, bool weighted, int64_t classes) {
+static gr_status check_sampler(const gr_dataset *d, bool weighted, int64_t classes) {
   bool labels = classes > 0;
   for (uint32_t i = 0; i < d->count && labels; i++) labels = d->samples[i].label > 0;
   bool needs = !weighted || d->options.sampler_weights;
@@ -141,7 +141,7 @@ gr_status gr_sampler_make(gr_arena *a, const gr_dataset *d, const uint32_t *memb
                             "sampler_weights"),
                    "data.sampler=weighted uses them");
   if (d->options.sampler == GR_SAMPLER_SHUFFLE) return GR_OK;
-  GR_TRY(check(d, weighted, classes));
+  GR_TRY(check_sampler(d, weighted, classes));
   GR_TRY(read_weights(a, d, classes, &of_class));
   gr_sampler *s = *out = GR_NEW(a, gr_sampler, 1);
   *s = (gr_sampler){.balanced = !weighted, .member = member, .n = n};
@@ -173,11 +173,11 @@ static void draw_balanced(const gr_sampler *s, uint64_t seed, uint32_t epoch, ui
 }
 
 // The first sample whose sum of weights is beyond `at`.
-static uint32_t find(const gr_sampler *s, double at) {
+static uint32_t find_interval(const gr_sampler *s, double point) {
   uint32_t low = 0, high = s->n - 1;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (s->until[middle] > at)
+    if (s->until[middle] > point)
       high = middle;
     else
       low = middle + 1;
@@ -192,7 +192,7 @@ static void draw_weighted(const gr_sampler *s, uint64_t seed, uint32_t epoch, ui
   for (uint32_t i = 0; i < n; i++) {
     double u =
         gr_rng_uniform(&r, 2 * (uint64_t)i) + 0x1p-32 * gr_rng_uniform(&r, 2 * (uint64_t)i + 1);
-    out[i] = find(s, u * s->until[s->n - 1]);
+    out[i] = find_interval(s, u * s->until[s->n - 1]);
   }
 }
 

@@ -34,12 +34,12 @@ static void put_class(const gr_dataset *d, int32_t label, uint32_t n, uint32_t f
     gr_text_put(out, "no samples");
     return;
   }
-  gr_loc at = gr_dataset_place(d, first);
+  gr_loc loc = gr_dataset_place(d, first);
   gr_text_printf(out,
                  "%u validation sample%s and none for training: the model does not learn it, and "
                  "metrics such as accuracy count %s as wrong",
                  n, gr_text_s(n), n == 1 ? "it" : "them");
-  if (at.file) gr_text_printf(out, "; the first is in %s:%d", at.file, at.line);
+  if (loc.file) gr_text_printf(out, "; the first is in %s:%d", loc.file, loc.line);
 }
 
 static void put_lacking(const gr_dataset *d, int64_t classes, gr_text *out) {

@@ -64,9 +64,9 @@ typedef struct gr_transform_ops {
   // a sample's x; sets it to the type of the result. Errors are GR_ERR_CONFIG; those without a
   // location get that of the transform in the configuration.
   gr_status (*open)(gr_arena *, gr_conf *params, gr_type *x, void **self);
-  // Writes the transformed x, of type `from`, to y. They do not overlap, and y is not cleared. draw
+  // Writes the transformed x, of type `type`, to y. They do not overlap, and y is not cleared. draw
   // is NULL for samples that are not trained on. Several threads may call it at once.
-  void (*apply)(const void *self, const gr_type *from, const void *x, void *y,
+  void (*apply)(const void *self, const gr_type *type, const void *x, void *y,
                 const gr_transform_draw *draw);
 
   // Statistics of the training samples. Optional, all or none. `statistics` returns the numbers
@@ -74,7 +74,7 @@ typedef struct gr_transform_ops {
   // nothing is called. `add` gets the x of each training sample, as this transform would, in the
   // order of the samples; `finish` computes the numbers.
   double *(*statistics)(void *self, int *n);
-  void (*add)(void *self, const gr_type *from, const void *x);
+  void (*add)(void *self, const gr_type *type, const void *x);
   void (*finish)(void *self);
 } gr_transform_ops;
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "runtime/data/statistics.h"
 
 #define GR_TRANSFORM(name) extern const gr_transform_ops gr_transform_##name;
 #include "runtime/data/transforms.def"
@@ -26,12 +27,12 @@ gr_status gr_transform_needs_floats(const gr_type *x, const char *transform) {
 
 enum { MAX_NAMES = 64 };
 
-static gr_status unknown(const char *what, const char *name, gr_loc at, const char *const *names,
+static gr_status unknown(const char *what, const char *name, gr_loc loc, const char *const *names,
                          int n) {
   gr_arena *a = gr_arena_create();
   gr_text all = gr_text_make(a);
   for (int i = 0; i < n; i++) gr_text_printf(&all, "%s%s", i ? ", " : "", names[i]);
-  gr_status s = gr_fail(GR_ERR_CONFIG, at, "%s '%s'", what, name);
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "%s '%s'", what, name);
   const char *near = gr_text_nearest(name, names, n);
   if (near) s = gr_hint(s, "did you mean '%s'?", near);
   s = gr_hint(s, n ? "there are %s" : "it has no parameters", all.chars);
@@ -39,7 +40,7 @@ static gr_status unknown(const char *what, const char *name, gr_loc at, const ch
   return s;
 }
 
-static gr_status find(const char *name, gr_loc at, const gr_transform_ops **out) {
+static gr_status find_transform(const char *name, gr_loc loc, const gr_transform_ops **out) {
   const char *names[MAX_NAMES];
   int n = 0;
   for (const gr_transform_ops *const *t = gr_transform_table; *t && n < MAX_NAMES; t++) {
@@ -49,7 +50,7 @@ static gr_status find(const char *name, gr_loc at, const gr_transform_ops **out)
     }
     names[n++] = (*t)->name;
   }
-  return unknown("there is no transform", name, at, names, n);
+  return unknown("there is no transform", name, loc, names, n);
 }
 
 static const gr_schema_key *find_param(const gr_transform_ops *t, const char *name) {
@@ -105,14 +106,14 @@ static gr_status read_params(gr_arena *a, const gr_transform_ops *t, gr_conf *gi
   return all;
 }
 
-static gr_status check_x(const gr_transform *t, gr_loc at) {
+static gr_status check_x(const gr_transform *t, gr_loc loc) {
   const gr_transform_ops *o = t->ops;
   char type[96];
-  if (t->from.rank >= o->least_rank && t->from.rank <= o->most_rank) return GR_OK;
+  if (t->input.rank >= o->least_rank && t->input.rank <= o->most_rank) return GR_OK;
   static const char *const kinds[] = {"", "rows [c]", "series [t, c]", "images [height, width, c]",
                                       "videos [frames, height, width, c]"};
-  return gr_hint(gr_fail(GR_ERR_CONFIG, at, "the transform '%s' is not for an x that is %s",
-                         o->name, gr_type_text(&t->from, type)),
+  return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "the transform '%s' is not for an x that is %s",
+                         o->name, gr_type_text(&t->input, type)),
                  "it is for %s%s%s", kinds[o->least_rank],
                  o->least_rank < o->most_rank ? " to " : "",
                  o->least_rank < o->most_rank ? kinds[o->most_rank] : "");
@@ -130,22 +131,22 @@ static gr_status read_entry(gr_arena *a, gr_conf *item, int number, gr_transform
                            gr_conf_a_kind(item->kind),
                            item->kind == GR_CONF_MAP ? " of other than one key" : ""),
                    "as in [{flip: {p: 0.5}}, normalize]");
-  gr_loc at = map && item->items[0]->key_loc.file ? item->items[0]->key_loc : item->loc;
-  GR_TRY(find(name, at, &t->ops));
+  gr_loc loc = map && item->items[0]->key_loc.file ? item->items[0]->key_loc : item->loc;
+  GR_TRY(find_transform(name, loc, &t->ops));
   GR_TRY(read_params(a, t->ops, map ? item->items[0] : NULL, &params));
-  GR_TRY(check_x(t, at));
-  t->to = t->from;
-  GR_TRY(gr_place(t->ops->open(a, params, &t->to, &t->self), at));
-  if (!gr_type_possible(&t->to) || gr_type_bytes(&t->to) > INT32_MAX)
+  GR_TRY(check_x(t, loc));
+  t->output = t->input;
+  GR_TRY(gr_place(t->ops->open(a, params, &t->output, &t->self), loc));
+  if (!gr_type_possible(&t->output) || gr_type_bytes(&t->output) > INT32_MAX)
     return gr_hint(
-        gr_fail(GR_ERR_CONFIG, at, "the transform '%s' makes samples of over 2 GB", name),
+        gr_fail(GR_ERR_CONFIG, loc, "the transform '%s' makes samples of over 2 GB", name),
         "a smaller size");
-  t->always = t->ops->always || !gr_type_same(&t->from, &t->to);
+  t->always = t->ops->always || !gr_type_same(&t->input, &t->output);
   t->stream = gr_arena_printf(a, "transform:%d:%s", number, name);
   return GR_OK;
 }
 
-static gr_status find_x(const gr_field_spec *fields, int n, gr_loc at, int *field, gr_type *x) {
+static gr_status find_x(const gr_field_spec *fields, int n, gr_loc loc, int *field, gr_type *x) {
   *field = 0;
   while (*field < n && strcmp(fields[*field].name, "x")) ++*field;
   const gr_field_spec *f = &fields[*field];
@@ -153,7 +154,7 @@ static gr_status find_x(const gr_field_spec *fields, int n, gr_loc at, int *fiel
       *field < n && f->rank >= 1 && f->rank <= 4 && (f->dtype == GR_U8 || f->dtype == GR_F32);
   for (int i = 0; fixed && i < f->rank; i++) fixed = f->dim[i] > 0;
   if (!fixed)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, at, "data.transforms is not for this source of data"),
+    return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "data.transforms is not for this source of data"),
                    "it is for x of one size, of u8 or f32: images, videos, and tables");
   *x = (gr_type){.dtype = f->dtype, .rank = f->rank};
   memcpy(x->dim, f->dim, (size_t)f->rank * sizeof *f->dim);
@@ -179,10 +180,10 @@ gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, 
   gr_type x = t->source;
   for (; t->n < list->n; t->n++) {
     gr_transform *one = &t->at[t->n];
-    one->from = x;
+    one->input = x;
     GR_TRY(read_entry(a, list->items[t->n], t->n, one));
-    t->room = larger(larger(t->room, &one->from), &one->to);
-    x = one->to;
+    t->room = larger(larger(t->room, &one->input), &one->output);
+    x = one->output;
   }
   gr_field_spec *f = &fields[t->field];
   f->dtype = x.dtype, f->rank = x.rank;
@@ -212,27 +213,27 @@ void gr_transforms_drop(gr_transform_row *r) {
 }
 
 // The x that reaches transform `end`, in room[0].
-static const gr_type *apply(const gr_transforms *t, int end, const gr_draw *draw,
-                            gr_transform_row *r) {
+static const gr_type *apply_until(const gr_transforms *t, int end, const gr_draw *draw,
+                                  gr_transform_row *r) {
   const gr_type *x = &t->source;
   for (int i = 0; i < end; i++) {
     const gr_transform *one = &t->at[i];
-    gr_transform_draw own;
+    gr_transform_draw random;
     if (!draw->augment && !one->always) continue;
     if (draw->augment)
-      own = (gr_transform_draw){gr_rng_make(draw->seed, one->stream, draw->epoch),
-                                (uint64_t)draw->number << 32};
-    one->ops->apply(one->self, &one->from, r->room[0], r->room[1], draw->augment ? &own : NULL);
+      random = (gr_transform_draw){gr_rng_make(draw->seed, one->stream, draw->epoch),
+                                   (uint64_t)draw->number << 32};
+    one->ops->apply(one->self, &one->input, r->room[0], r->room[1], draw->augment ? &random : NULL);
     char *swap = r->room[0];
     r->room[0] = r->room[1], r->room[1] = swap;
-    x = &one->to;
+    x = &one->output;
   }
   return x;
 }
 
 void gr_transforms_end(const gr_transforms *t, const gr_draw *draw, gr_transform_row *r) {
   if (!t) return;
-  const gr_type *x = apply(t, t->n, draw, r);
+  const gr_type *x = apply_until(t, t->n, draw, r);
   memcpy(r->x, r->room[0], gr_type_bytes(x));
   gr_transforms_drop(r);
 }
@@ -249,7 +250,7 @@ static int put_metadata(gr_metadata *out, int n, const char *name, int64_t value
 int gr_transforms_metadata(const gr_transforms *t, gr_metadata out[GR_MAX_METADATA], int n) {
   static const char *const names[] = {"frames", "height", "width", "channels"};
   if (!t) return n;
-  const gr_type *x = &t->at[t->n - 1].to;
+  const gr_type *x = &t->at[t->n - 1].output;
   for (int i = 0; x->rank > 2 && i < x->rank; i++)
     n = put_metadata(out, n, names[4 - x->rank + i], x->dim[i]);
   return n;
@@ -270,7 +271,7 @@ int gr_transforms_fitted(const gr_transforms *t, int after) {
 }
 
 void gr_transforms_add(gr_transforms *t, int which, gr_transform_row *r) {
-  const gr_type *x = apply(t, which, &(gr_draw){.augment = false}, r);
+  const gr_type *x = apply_until(t, which, &(gr_draw){.augment = false}, r);
   t->at[which].ops->add(t->at[which].self, x, r->room[0]);
 }
 
@@ -278,26 +279,18 @@ void gr_transforms_add(gr_transforms *t, int which, gr_transform_row *r) {
 void gr_transforms_save(const gr_transforms *t, gr_text *out) {
   for (int i = gr_transforms_fitted(t, -1); i >= 0; i = gr_transforms_fitted(t, i)) {
     int n;
-    const double *at = statistics(&t->at[i], &n);
+    const double *values = statistics(&t->at[i], &n);
     gr_text_printf(out, "%s%d", out->len ? " " : "", n);
-    for (int k = 0; k < n; k++) gr_text_printf(out, " %.17g", at[k]);
+    for (int k = 0; k < n; k++) gr_text_printf(out, " %.17g", values[k]);
   }
-}
-
-static bool read_number(const char **at, double *out) {
-  char *end;
-  *out = strtod(*at, &end);
-  bool ok = end != *at && isfinite(*out);
-  *at = end;
-  return ok;
 }
 
 gr_status gr_transforms_restore(gr_transforms *t, const char *text) {
   for (int i = gr_transforms_fitted(t, -1); i >= 0; i = gr_transforms_fitted(t, i)) {
     int n;
-    double *at = statistics(&t->at[i], &n), saved = 0;
-    bool ok = read_number(&text, &saved) && saved == n;
-    for (int k = 0; ok && k < n; k++) ok = read_number(&text, &at[k]);
+    double *values = statistics(&t->at[i], &n), saved = 0;
+    bool ok = gr_statistics_read(&text, &saved) && saved == n;
+    for (int k = 0; ok && k < n; k++) ok = gr_statistics_read(&text, &values[k]);
     if (!ok)
       return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                              "the checkpoint has no statistics for the transform '%s' of x",

@@ -7,9 +7,9 @@
 typedef struct gr_transform {
   const gr_transform_ops *ops;
   void *self;
-  gr_type from, to;    // of a sample's x
-  const char *stream;  // of its random numbers
-  bool always;         // also for samples that are not trained on
+  gr_type input, output;  // of a sample's x
+  const char *stream;     // of its random numbers
+  bool always;            // also for samples that are not trained on
 } gr_transform;
 
 typedef struct gr_transforms {

@@ -33,7 +33,7 @@ static bool make_room(gr_unreadable *u, uint64_t n) {
 }
 
 // Counts a sample and stores its line; returns its number.
-static uint64_t list(gr_unreadable *u, const char *line) {
+static uint64_t list_line(gr_unreadable *u, const char *line) {
   pthread_mutex_lock(&u->lock);
   uint64_t n = u->n++;
   if (make_room(u, n)) u->lines[n] = strdup(line);
@@ -48,21 +48,21 @@ static void warn(const gr_unreadable *u, uint64_t n, const char *line) {
            u->finds ? u->finds : "");
 }
 
-gr_status gr_unreadable_add(gr_unreadable *u, gr_loc at, bool log, gr_status s) {
+gr_status gr_unreadable_add(gr_unreadable *u, gr_loc loc, bool log, gr_status s) {
   if (gr_status_code(s) != GR_ERR_DATA) return s;  // not the sample's fault
-  if (at.col < 1) at.col = 1;
+  if (loc.col < 1) loc.col = 1;
   if (!u->skip)
-    return gr_hint(gr_place(s, at),
+    return gr_hint(gr_place(s, loc),
                    "%s take it out, or leave out all such %s with data.skip_unreadable=true%s%s",
                    gr_status_hint(s) ? "or" : "put a good file there, or", u->samples,
                    u->finds ? "; finds them: " : "", u->finds ? u->finds : "");
   char line[1400];
-  if (at.file)
-    snprintf(line, sizeof line, "%s:%d:%d: %s", at.file, at.line, at.col, gr_status_text(s));
+  if (loc.file)
+    snprintf(line, sizeof line, "%s:%d:%d: %s", loc.file, loc.line, loc.col, gr_status_text(s));
   else
     snprintf(line, sizeof line, "%s", gr_status_text(s));
   gr_status_drop(s);
-  uint64_t n = list(u, line);
+  uint64_t n = list_line(u, line);
   if (log) warn(u, n, line);
   return GR_OK;
 }

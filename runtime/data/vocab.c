@@ -29,7 +29,7 @@ static void put(list *l, const char *symbol) {
 }
 
 // Inserts the blank if the list has none, and builds the index.
-static gr_status finish(list *l, int32_t blank, gr_loc loc, gr_vocab *out) {
+static gr_status vocab_finish(list *l, int32_t blank, gr_loc loc, gr_vocab *out) {
   bool has = false;
   for (uint32_t i = 0; i < l->n; i++) has = has || !strcmp(l->at[i], BLANK);
   if (!has) {
@@ -39,10 +39,10 @@ static gr_status finish(list *l, int32_t blank, gr_loc loc, gr_vocab *out) {
                                       blank, l->n + 1),
                               "blank"),
                      "from 0 to %u, or -1 for the last", l->n);
-    uint32_t at = blank < 0 ? l->n : (uint32_t)blank;
+    uint32_t position = blank < 0 ? l->n : (uint32_t)blank;
     put(l, BLANK);
-    memmove(l->at + at + 1, l->at + at, (l->n - 1 - at) * sizeof *l->at);
-    l->at[at] = BLANK;
+    memmove(l->at + position + 1, l->at + position, (l->n - 1 - position) * sizeof *l->at);
+    l->at[position] = BLANK;
   }
   if (l->n < 2)
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, loc, "the vocabulary has no symbols"), "vocab"),
@@ -120,7 +120,7 @@ gr_status gr_vocab_read(gr_arena *a, const char *path, int32_t blank, gr_vocab *
     GR_TRY(add_line(&l, &seen, loc, p, (size_t)(stop - p)));
     p = stop + 1;
   }
-  return finish(&l, blank, (gr_loc){path, 1, 1}, out);
+  return vocab_finish(&l, blank, (gr_loc){path, 1, 1}, out);
 }
 
 // Whether the string is the path of a missing file and not a list of symbols: "vocab/chars.txt".
@@ -155,7 +155,7 @@ gr_status gr_vocab_make(gr_arena *a, const char *symbols, int32_t blank, gr_voca
     put(&l, symbol);
     p += n;
   }
-  return finish(&l, blank, GR_NOWHERE, out);
+  return vocab_finish(&l, blank, GR_NOWHERE, out);
 }
 
 void gr_vocab_decode(const gr_vocab *v, const int32_t *ids, size_t n, gr_text *out) {

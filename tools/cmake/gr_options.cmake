@@ -14,6 +14,7 @@ set(GR_SANITIZE "" CACHE STRING "address,undefined or thread")
 if(GR_SANITIZE)
   add_compile_options(-fsanitize=${GR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${GR_SANITIZE})
+  add_compile_options(-UNDEBUG)  # with assertions, which the type of build may leave out
 endif()
 option(GR_FUZZ "build the fuzz targets with libFuzzer (clang)" OFF)
 if(GR_FUZZ)

@@ -29,12 +29,12 @@ static int64_t stretches(const gr_corpus *c, int64_t tokens) {
 
 static gr_status list_text(gr_corpus *c, gr_source_request *r) {
   int64_t all = c->text[0].n, limit = r->limit ? r->limit : UINT32_MAX / 2;
-  bool own = c->spec.eval.n > 0;
-  c->border = own ? all : all - (int64_t)(r->validation_fraction * (double)all);
+  bool separate = c->spec.eval.n > 0;
+  c->border = separate ? all : all - (int64_t)(r->validation_fraction * (double)all);
   int64_t train = stretches(c, c->border),
-          eval = stretches(c, own ? c->text[1].n : all - c->border);
+          eval = stretches(c, separate ? c->text[1].n : all - c->border);
   if (!train) return too_short(c, c->border, "path");
-  if (!eval && own) return too_short(c, c->text[1].n, "eval_path");
+  if (!eval && separate) return too_short(c, c->text[1].n, "eval_path");
   c->train = (uint32_t)(train < limit ? train : limit);
   c->count = c->train + (uint32_t)(eval < limit ? eval : limit);
   return GR_OK;
@@ -125,11 +125,11 @@ static int64_t start_of(const gr_corpus *c, uint32_t sample, const gr_draw *d,
   *text = &c->text[sample >= c->train && c->spec.eval.n > 0];
   if (sample >= c->train)
     return (c->spec.eval.n ? 0 : c->border) + (int64_t)(sample - c->train) * context;
-  int64_t from = sample * context, last = c->border - 1 - context;
-  if (!c->spec.shift || !d->augment) return from;
+  int64_t start = sample * context, last = c->border - 1 - context;
+  if (!c->spec.shift || !d->augment) return start;
   gr_rng r = gr_rng_make(d->seed, "corpus", d->epoch);
-  from += (int64_t)gr_rng_below(&r, d->number, (uint64_t)context);
-  return from < last ? from : last;
+  start += (int64_t)gr_rng_below(&r, d->number, (uint64_t)context);
+  return start < last ? start : last;
 }
 
 // The last tokens of a file whose continuation is to be predicted.
@@ -149,9 +149,9 @@ static void corpus_fill(const void *self, uint32_t sample, const gr_loaded *load
     fill_input(c, sample, row);
     return;
   }
-  int64_t from = start_of(c, sample, draw, &text);
-  gr_corpus_tokens(text, from, c->spec.context, row->at[X]);
-  gr_corpus_tokens(text, from + 1, c->spec.context, row->at[Y]);
+  int64_t start = start_of(c, sample, draw, &text);
+  gr_corpus_tokens(text, start, c->spec.context, row->at[X]);
+  gr_corpus_tokens(text, start + 1, c->spec.context, row->at[Y]);
   *(int32_t *)row->at[LENGTHS] = c->spec.context;
 }
 

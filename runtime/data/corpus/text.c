@@ -64,12 +64,12 @@ gr_status gr_corpus_check_text(const gr_corpus_text *t) {
   return GR_OK;
 }
 
-void gr_corpus_tokens(const gr_corpus_text *t, int64_t from, int64_t n, int32_t *out) {
+void gr_corpus_tokens(const gr_corpus_text *t, int64_t first, int64_t n, int32_t *out) {
   int i = 0;
-  while (i < t->n_files - 1 && from >= t->file[i].first + t->file[i].n) i++;
+  while (i < t->n_files - 1 && first >= t->file[i].first + t->file[i].n) i++;
   for (int64_t k = 0; k < n; k++) {
-    while (from + k >= t->file[i].first + t->file[i].n) i++;
+    while (first + k >= t->file[i].first + t->file[i].n) i++;
     const gr_corpus_file *f = &t->file[i];
-    out[k] = f->ids ? f->ids[from + k - f->first] : f->map.at[from + k - f->first];
+    out[k] = f->ids ? f->ids[first + k - f->first] : f->map.at[first + k - f->first];
   }
 }

@@ -10,17 +10,18 @@
 // a b / 255, rounded.
 static int blend(int a, int b) { return (a * b + 127) / 255; }
 
-static void put_pixel(const unsigned char *from, int channels, unsigned char *to, int wanted) {
+static void put_pixel(const unsigned char *source, int channels, unsigned char *target,
+                      int wanted) {
   bool alpha = channels % 2 == 0;
-  int r = from[0], g = channels > 2 ? from[1] : r, b = channels > 2 ? from[2] : r;
-  int a = alpha ? from[channels - 1] : 255;
+  int r = source[0], g = channels > 2 ? source[1] : r, b = channels > 2 ? source[2] : r;
+  int a = alpha ? source[channels - 1] : 255;
   if (alpha && wanted < 4) r = blend(r, a), g = blend(g, a), b = blend(b, a);
   if (wanted == 1) {  // 0.299, 0.587 and 0.114, in 65536ths
-    to[0] = (unsigned char)((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
+    target[0] = (unsigned char)((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
     return;
   }
-  to[0] = (unsigned char)r, to[1] = (unsigned char)g, to[2] = (unsigned char)b;
-  if (wanted == 4) to[3] = (unsigned char)a;
+  target[0] = (unsigned char)r, target[1] = (unsigned char)g, target[2] = (unsigned char)b;
+  if (wanted == 4) target[3] = (unsigned char)a;
 }
 
 gr_status gr_picture_convert(const char *path, gr_picture *p, int channels) {
@@ -48,14 +49,14 @@ typedef struct taps {
 
 // Values [from, to) of a line of `size` become `out`. A result covers a triangle as wide as two of
 // its own steps, or as two values of the source where that is scaled up.
-static taps make_taps(gr_arena *a, int64_t size, double from, double to, int64_t out) {
-  double scale = (to - from) / (double)out, wide = scale > 1 ? scale : 1;
+static taps make_taps(gr_arena *a, int64_t size, double left, double right, int64_t out) {
+  double scale = (right - left) / (double)out, wide = scale > 1 ? scale : 1;
   taps t = {.first = GR_NEW(a, int64_t, out), .n = GR_NEW(a, int, out)};
   t.most = 2 * (int)ceil(wide) + 1;
   t.weight = GR_NEW(a, int32_t, (size_t)out * (size_t)t.most);
   double *w = GR_NEW(a, double, t.most);
   for (int64_t i = 0; i < out; i++) {
-    double centre = from + ((double)i + 0.5) * scale, sum = 0;
+    double centre = left + ((double)i + 0.5) * scale, sum = 0;
     int64_t first = (int64_t)fmax(0, centre - wide + 0.5);
     int64_t end = (int64_t)fmin((double)size, centre + wide + 0.5);
     t.first[i] = first, t.n[i] = (int)(end - first);
@@ -80,12 +81,12 @@ typedef unsigned char pixel __attribute__((vector_size(4)));
 static inline void scale_row(const unsigned char *x, int channels, const taps *t, int64_t out,
                              unsigned char *y) {
   for (int64_t i = 0; i < out; i++, y += channels) {
-    const unsigned char *from = x + t->first[i] * channels;
+    const unsigned char *source = x + t->first[i] * channels;
     const int32_t *w = t->weight + i * t->most;
     lanes sum = {half, half, half, half};
-    for (int k = 0; k < t->n[i]; k++, from += channels) {
+    for (int k = 0; k < t->n[i]; k++, source += channels) {
       pixel p;
-      memcpy(&p, from, sizeof p);
+      memcpy(&p, source, sizeof p);
       sum += w[k] * __builtin_convertvector(p, lanes);
     }
     for (int c = 0; c < channels; c++) y[c] = whole_of(sum[c]);
@@ -119,9 +120,9 @@ static void scale_columns(const unsigned char *x, int64_t n, const taps *t, int6
   for (int64_t i = 0; i < out; i++, y += n) {
     for (int64_t c = 0; c < n; c++) sum[c] = half;
     for (int k = 0; k < t->n[i]; k++) {
-      const unsigned char *from = x + (t->first[i] + k) * n;
+      const unsigned char *source = x + (t->first[i] + k) * n;
       int32_t w = t->weight[i * t->most + k];
-      for (int64_t c = 0; c < n; c++) sum[c] += w * from[c];
+      for (int64_t c = 0; c < n; c++) sum[c] += w * source[c];
     }
     for (int64_t c = 0; c < n; c++) y[c] = whole_of(sum[c]);
   }

@@ -1,9 +1,5 @@
 // list.c - lists the images of a folder for each class, of a CSV file, or to predict; see image.h.
-#include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "base/port.h"
 #include "runtime/data/image/image.h"
 
@@ -20,35 +16,6 @@ typedef struct folder {
   uint32_t class_from;  // the number of the first image of the class
   int32_t class_place;  // of the class, in the order of additions
 } folder;
-
-// Hidden files, and what macOS and Windows add to folders and archives, are no images.
-static int is_shown(const struct dirent *e) {
-  static const char *const added[] = {"__MACOSX", "Thumbs.db", "desktop.ini"};
-  for (size_t i = 0; i < sizeof added / sizeof *added; i++)
-    if (!strcasecmp(e->d_name, added[i])) return 0;
-  return *e->d_name != '.';
-}
-
-static int by_bytes(const struct dirent **a, const struct dirent **b) {
-  return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-// The names in a folder, in the order of their bytes, in the arena.
-static gr_status list_folder(gr_arena *a, const char *path, gr_names *out) {
-  struct dirent **list;
-  int n = scandir(path, &list, is_shown, by_bytes);
-  *out = (gr_names){0};
-  if (n < 0)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read the folder '%s': %s", path,
-                   strerror(errno));
-  out->at = GR_NEW(a, const char *, n + 1);
-  for (int i = 0; i < n; i++) {
-    out->at[out->n++] = gr_arena_strdup(a, list[i]->d_name);
-    free(list[i]);
-  }
-  free(list);
-  return GR_OK;
-}
 
 static gr_status add_image(folder *f, const char *path) {
   const char *name = path + strlen(f->root) + 1;
@@ -69,7 +36,7 @@ static gr_status add_folder(folder *f, const char *path, int depth) {
   if (depth > MAX_DEPTH)
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is %d folders deep", path, depth),
                    "a link to a folder above it makes an endless path: remove it");
-  GR_TRY(list_folder(a, path, &names));
+  GR_TRY(gr_file_list_folder(a, path, &names));
   for (int i = 0; i < names.n; i++) {
     const char *inner = gr_arena_printf(a, "%s/%s", path, names.at[i]);
     if (gr_is_dir(inner))
@@ -98,7 +65,7 @@ static gr_status list_classes(folder *f) {
   uint32_t before = l->count;
   bool images = false;
   gr_names names;
-  GR_TRY(list_folder(l->arena, f->root, &names));
+  GR_TRY(gr_file_list_folder(l->arena, f->root, &names));
   for (int i = 0; i < names.n; i++) {
     const char *path = gr_arena_printf(l->arena, "%s/%s", f->root, names.at[i]);
     images |= gr_source_reads(&gr_source_image, names.at[i]) != NULL;
@@ -121,7 +88,7 @@ static gr_status list_rows(gr_listing *l, const gr_source_request *r, const char
   gr_file_list rows;
   uint32_t before = l->count;
   GR_TRY(gr_file_list_open(l->arena, path, l->what, "split", &rows));
-  if (rows.split_at >= 0 && split != GR_SPLIT_BY_KEY)
+  if (rows.split_column >= 0 && split != GR_SPLIT_BY_KEY)
     return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
                                     "the column split and data.image.eval_path both say what is "
                                     "for validation"),

@@ -8,7 +8,7 @@
 // libpng reports errors by a jump back to `decode`, so everything that changes is in here.
 typedef struct job {
   const char *path;
-  const unsigned char *at;
+  const unsigned char *cursor;
   size_t left, bytes;  // of the file: not read yet, and all
   gr_picture *out;     // NULL: the head alone
   png_structp png;
@@ -30,8 +30,8 @@ static void warn(png_structp png, const char *message) { (void)png, (void)messag
 static void read_bytes(png_structp png, png_bytep out, size_t n) {
   job *j = png_get_io_ptr(png);
   if (n > j->left) png_error(png, "the file is cut short");
-  memcpy(out, j->at, n);
-  j->at += n, j->left -= n;
+  memcpy(out, j->cursor, n);
+  j->cursor += n, j->left -= n;
 }
 
 // Pixels before they are expanded: bytes that the file has to hold, packed by deflate.
@@ -94,7 +94,7 @@ static void run(job *j) {
 static gr_status decode(const char *path, const unsigned char *bytes, size_t n,
                         const gr_picture_use *use, gr_picture *out) {
   (void)use;
-  job j = {.path = path, .at = bytes, .left = n, .bytes = n, .out = out};
+  job j = {.path = path, .cursor = bytes, .left = n, .bytes = n, .out = out};
   run(&j);
   png_destroy_read_struct(&j.png, &j.info, NULL);
   return j.status;

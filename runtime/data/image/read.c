@@ -78,19 +78,19 @@ static gr_status read_jpeg(const char *path, const unsigned char *bytes, size_t 
 // ---- PPM and PGM --------------------------------------------------------------------------------
 
 typedef struct text {
-  const unsigned char *at, *end;
+  const unsigned char *cursor, *end;
 } text;
 
 static bool is_blank(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // A number of the header, after blanks and comments; -1: there is none.
 static int64_t take_number(text *t) {
-  for (; t->at < t->end && (is_blank(*t->at) || *t->at == '#'); t->at++)
-    if (*t->at == '#')
-      while (t->at + 1 < t->end && *t->at != '\n') t->at++;
+  for (; t->cursor < t->end && (is_blank(*t->cursor) || *t->cursor == '#'); t->cursor++)
+    if (*t->cursor == '#')
+      while (t->cursor + 1 < t->end && *t->cursor != '\n') t->cursor++;
   int64_t n = -1;
-  for (; t->at < t->end && *t->at >= '0' && *t->at <= '9' && n < INT32_MAX; t->at++)
-    n = (n < 0 ? 0 : n) * 10 + (*t->at - '0');
+  for (; t->cursor < t->end && *t->cursor >= '0' && *t->cursor <= '9' && n < INT32_MAX; t->cursor++)
+    n = (n < 0 ? 0 : n) * 10 + (*t->cursor - '0');
   return n;
 }
 
@@ -100,15 +100,15 @@ static gr_status read_ppm(const char *path, const unsigned char *bytes, size_t n
   (void)use;
   int channels = bytes[1] == '6' ? 3 : 1;
   int64_t width = take_number(&t), height = take_number(&t), most = take_number(&t);
-  if (most != 255 || t.at == t.end || !is_blank(*t.at))
+  if (most != 255 || t.cursor == t.end || !is_blank(*t.cursor))
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE,
                 "the image '%s' has no head of width, height and 255 as PPM and PGM do", path),
         "values of 8 bits are read, of the binary kinds P5 and P6");
-  t.at++;
+  t.cursor++;
   bool sides = width >= 0 && height >= 0 && width <= GR_PICTURE_SIDE && height <= GR_PICTURE_SIDE;
   int64_t want = sides ? width * height * channels : 0;  // gr_picture_alloc refuses others
-  int64_t there = (int64_t)(t.end - t.at);
+  int64_t there = (int64_t)(t.end - t.cursor);
   if (there < want && want <= GR_PICTURE_VALUES)
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE,
@@ -116,7 +116,7 @@ static gr_status read_ppm(const char *path, const unsigned char *bytes, size_t n
                 (long long)want, (long long)there),
         "copy or save it again");
   GR_TRY(gr_picture_alloc(path, height, width, channels, out));
-  if (out) memcpy(out->at, t.at, (size_t)want);
+  if (out) memcpy(out->at, t.cursor, (size_t)want);
   return GR_OK;
 }
 

@@ -16,17 +16,17 @@ static double *numbers(const series *s) { return GR_NEW(s->arena, double, s->day
 
 // y += factor (x - y), from the first x on; may be done in place.
 static void smooth(const double *x, int n, double factor, double *y) {
-  double at = x[0];
-  for (int d = 0; d < n; d++) y[d] = at += factor * (x[d] - at);
+  double average = x[0];
+  for (int d = 0; d < n; d++) y[d] = average += factor * (x[d] - average);
 }
 
 // The days of a window that ends with day d.
 static int first_of(const series *s, int d) { return d + 1 > s->period ? d + 1 - s->period : 0; }
 
-static double mean_of(const double *x, int from, int to) {
+static double mean_of(const double *x, int first, int end) {
   double sum = 0;
-  for (int d = from; d <= to; d++) sum += x[d];
-  return sum / (to - from + 1);
+  for (int d = first; d <= end; d++) sum += x[d];
+  return sum / (end - first + 1);
 }
 
 static void relative(const series *s, int column, double *out) {

@@ -1,9 +1,8 @@
 // read.c - reads the tickers' files and keeps the days that all of them have; see market.h.
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/data/csv.h"
+#include "runtime/data/file_list.h"
 #include "runtime/data/files.h"
 #include "runtime/data/market/market.h"
 
@@ -15,26 +14,17 @@ static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static gr_status list_folder(gr_market *m, gr_names *out) {
-  DIR *d = opendir(m->spec.path);
-  int room = 0;
-  if (!d)
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is not a folder that can be read", m->spec.path),
-        "data.market.path is a folder of CSV files, one for each ticker");
-  *out = (gr_names){NULL, 0};
-  for (const struct dirent *e; (e = readdir(d));) {
-    size_t n = strlen(e->d_name);
-    // Hidden ones are those that macOS adds beside files.
-    if (*e->d_name == '.' || n <= 4 || strcmp(e->d_name + n - 4, ".csv")) continue;
-    if (out->n == room) {
-      const char **more = GR_NEW(m->arena, const char *, room = 2 * room + 16);
-      if (out->n) memcpy(more, out->at, sizeof *more * (size_t)out->n);
-      out->at = more;
-    }
-    out->at[out->n++] = gr_arena_strndup(m->arena, e->d_name, n - 4);
+// The names of the CSV files in the folder, without ".csv".
+static gr_status list_tickers(gr_market *m, gr_names *out) {
+  gr_names files;
+  GR_TRY(gr_hint(gr_file_list_folder(m->arena, m->spec.path, &files),
+                 "data.market.path is a folder of CSV files, one for each ticker"));
+  *out = (gr_names){GR_NEW(m->arena, const char *, files.n + 1), 0};
+  for (int i = 0; i < files.n; i++) {
+    size_t n = strlen(files.at[i]);
+    if (n > 4 && !strcmp(files.at[i] + n - 4, ".csv"))
+      out->at[out->n++] = gr_arena_strndup(m->arena, files.at[i], n - 4);
   }
-  closedir(d);
   if (out->n) qsort(out->at, (size_t)out->n, sizeof *out->at, by_text);
   if (out->n) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no CSV file in '%s'", m->spec.path),
@@ -43,9 +33,9 @@ static gr_status list_folder(gr_market *m, gr_names *out) {
 
 // ---- A file -------------------------------------------------------------------------------------
 
-static gr_status find_column(const gr_csv *t, const char *name, int *at) {
-  *at = gr_csv_find(t, name);
-  if (*at >= 0) return GR_OK;
+static gr_status find_column(const gr_csv *t, const char *name, int *column) {
+  *column = gr_csv_find(t, name);
+  if (*column >= 0) return GR_OK;
   const char **names = malloc(sizeof *names * (size_t)(t->n_columns + 1));
   for (int i = 0; names && i < t->n_columns; i++) names[i] = t->columns[i].name;
   const char *near = names ? gr_text_nearest(name, names, t->n_columns) : NULL;
@@ -56,15 +46,15 @@ static gr_status find_column(const gr_csv *t, const char *name, int *at) {
 }
 
 // Dates that are numbers get leading zeros, so that the order of texts is that of time.
-static const char *date_text(gr_arena *a, const gr_csv *t, int at, uint32_t row) {
-  const gr_column *c = &t->columns[at];
+static const char *date_text(gr_arena *a, const gr_csv *t, int column, uint32_t row) {
+  const gr_column *c = &t->columns[column];
   if (c->type == GR_COLUMN_INT) return gr_arena_printf(a, "%020lld", (long long)c->ints[row]);
-  gr_array dates = gr_csv_array(t, at);
+  gr_array dates = gr_csv_array(t, column);
   return gr_arena_strdup(a, gr_array_text(a, &dates, row));
 }
 
 // As the file has it, but for leading zeros.
-static const char *shown(const char *date) {
+static const char *printable(const char *date) {
   while (date[0] == '0' && date[1] >= '0' && date[1] <= '9') date++;
   return date;
 }
@@ -73,42 +63,42 @@ static gr_status check_order(const gr_ticker *k, int row) {
   if (!row || strcmp(k->dates[row - 1], k->dates[row]) < 0) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){k->path, k->lines[row], 1},
                          "the day %s does not come after %s, the day before it",
-                         shown(k->dates[row]), shown(k->dates[row - 1])),
+                         printable(k->dates[row]), printable(k->dates[row - 1])),
                  "days ascend, and each is there once: 2024-01-31, or numbers");
 }
 
 static gr_status read_dates(gr_market *m, const gr_csv *t, gr_ticker *k) {
-  int at;
-  GR_TRY(find_column(t, "timestamp", &at));
+  int column;
+  GR_TRY(find_column(t, "timestamp", &column));
   k->dates = GR_NEW(m->arena, const char *, t->rows + 1);
   k->lines = GR_NEW(m->arena, int, t->rows + 1);
   k->rows = (int)t->rows;
   for (uint32_t row = 0; row < t->rows; row++) {
     k->lines[row] = t->lines[row];
-    if (gr_csv_missing(t, row, at))
+    if (gr_csv_missing(t, row, column))
       return gr_hint(
           gr_fail(GR_ERR_DATA, (gr_loc){t->path, t->lines[row], 1}, "this line has no timestamp"),
           "remove the line, or fill it in");
-    k->dates[row] = date_text(m->arena, t, at, row);
+    k->dates[row] = date_text(m->arena, t, column, row);
     GR_TRY(check_order(k, (int)row));
   }
   return GR_OK;
 }
 
 static gr_status read_column(gr_market *m, const gr_csv *t, gr_ticker *k, int which) {
-  int at;
-  GR_TRY(find_column(t, columns[which], &at));
-  gr_array values = gr_csv_array(t, at);
+  int column;
+  GR_TRY(find_column(t, columns[which], &column));
+  gr_array values = gr_csv_array(t, column);
   double *out = k->column[which] = GR_NEW(m->arena, double, t->rows + 1);
   for (uint32_t row = 0; row < t->rows; row++) {
-    bool there = !gr_csv_missing(t, row, at) && !gr_array_is_text(&values);
+    bool there = !gr_csv_missing(t, row, column) && !gr_array_is_text(&values);
     out[row] = there ? gr_array_number(&values, row) : (double)NAN;
     if (isfinite(out[row]) && (out[row] > 0 || (which == GR_VOLUME && out[row] == 0))) continue;
     return gr_hint(
         gr_fail(GR_ERR_DATA, (gr_loc){t->path, t->lines[row], 1}, "the %s of %s is %s",
-                columns[which], shown(k->dates[row]),
+                columns[which], printable(k->dates[row]),
                 there ? gr_array_text(m->arena, &values, row)
-                      : (gr_csv_missing(t, row, at) ? "missing" : "not a number")),
+                      : (gr_csv_missing(t, row, column) ? "missing" : "not a number")),
         "prices are numbers above 0, volumes numbers of at least 0: remove the line or fill it in");
   }
   return GR_OK;
@@ -150,12 +140,12 @@ static gr_status align(gr_market *m) {
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the %d tickers of '%s' have %d day%s in common",
                          m->n_tickers, m->spec.path, m->days, m->days == 1 ? "" : "s"),
                  "days are compared as they are written: '%s' has %d, the first %s", first->path,
-                 first->rows, first->rows ? shown(first->dates[0]) : "none");
+                 first->rows, first->rows ? printable(first->dates[0]) : "none");
 }
 
 gr_status gr_market_read(gr_market *m) {
   gr_names names = m->spec.tickers;
-  if (!names.n) GR_TRY(list_folder(m, &names));
+  if (!names.n) GR_TRY(list_tickers(m, &names));
   m->n_tickers = names.n;
   m->ticker = GR_NEW(m->arena, gr_ticker, names.n);
   const char **paths = GR_NEW(m->arena, const char *, names.n);

@@ -4,20 +4,21 @@
 #include <string.h>
 #include "base/hash.h"
 #include "runtime/data/market/market.h"
+#include "runtime/data/statistics.h"
 
-enum { MOST = 5 };  // deviations from the mean at which features are cut off
+enum { MAX_DEVIATIONS = 5 };  // deviations from the mean at which features are cut off
 
 // ---- Opening ------------------------------------------------------------------------------------
 
-static gr_status read_spec(gr_arena *a, gr_conf *own, gr_market_spec *s) {
+static gr_status read_spec(gr_arena *a, gr_conf *section, gr_market_spec *s) {
   int64_t period, days;
   *s = (gr_market_spec){0};
-  GR_TRY(gr_conf_text(own, "path", NULL, &s->path));
-  s->tickers = gr_names_read(a, own, "tickers");
-  s->features = gr_names_read(a, own, "features");
-  GR_TRY(gr_conf_int(own, "period", 0, &period));
-  GR_TRY(gr_conf_int(own, "turbulence_days", 0, &days));
-  GR_TRY(gr_conf_float(own, "turbulence_limit", 0, &s->turbulence_limit));
+  GR_TRY(gr_conf_text(section, "path", NULL, &s->path));
+  s->tickers = gr_names_read(a, section, "tickers");
+  s->features = gr_names_read(a, section, "features");
+  GR_TRY(gr_conf_int(section, "period", 0, &period));
+  GR_TRY(gr_conf_int(section, "turbulence_days", 0, &days));
+  GR_TRY(gr_conf_float(section, "turbulence_limit", 0, &s->turbulence_limit));
   s->period = (int)period, s->turbulence_days = (int)days;
   return GR_OK;
 }
@@ -55,7 +56,7 @@ static gr_status compute_features(gr_market *m) {
   return bad;
 }
 
-static gr_status set_up(gr_market *m, const gr_source_request *r) {
+static gr_status market_set_up(gr_market *m, const gr_source_request *r) {
   GR_TRY(gr_source_need_path(r, m->spec.path));
   GR_TRY(gr_about(gr_market_read(m), "path"));
   if (r->limit && (uint32_t)m->days > r->limit) m->days = (int)r->limit;
@@ -81,7 +82,7 @@ static gr_status market_open(gr_source_request *r, void **out) {
     GR_TRY(read_spec(r->arena, r->conf, &m->spec));
   else
     m->spec = *(const gr_market_spec *)r->spec;
-  return set_up(m, r);
+  return market_set_up(m, r);
 }
 
 // ---- Statistics ---------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ static void fill_tables(gr_market *m) {
   int64_t w = width(m);
   for (int64_t i = 0; i < w * m->days; i++) {
     double x = (m->raw[i] - m->mean[i % w]) * m->scale[i % w];
-    m->features[i] = (float)fmin(fmax(x, -MOST), MOST);
+    m->features[i] = (float)fmin(fmax(x, -MAX_DEVIATIONS), MAX_DEVIATIONS);
   }
   for (int d = 0; d < m->days; d++) m->ratio[d] = (float)(m->turbulence[d] / m->unit);
 }
@@ -109,8 +110,8 @@ static double quantile(const gr_market *m, gr_arena *scratch) {
     if (m->turbulence[d] > 0) x[n++] = m->turbulence[d];
   if (!n) return 1;
   qsort(x, (size_t)n, sizeof *x, by_number);
-  int at = (int)ceil(m->spec.turbulence_limit * n) - 1;
-  return x[at < 0 ? 0 : at];
+  int rank = (int)ceil(m->spec.turbulence_limit * n) - 1;
+  return x[rank < 0 ? 0 : rank];
 }
 
 static gr_status market_fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t n) {
@@ -124,7 +125,7 @@ static gr_status market_fit(void *self, gr_arena *arena, const gr_sample *all, u
     for (int d = 0; d < m->train_days; d++)
       squares += (m->raw[d * w + c] - m->mean[c]) * (m->raw[d * w + c] - m->mean[c]);
     double deviation = sqrt(squares / m->train_days);
-    m->scale[c] = deviation > 1e-12 * (1 + fabs(m->mean[c])) ? 1 / deviation : 1;
+    m->scale[c] = 1 / gr_statistics_divisor(m->mean[c], deviation);
   }
   gr_arena *scratch = gr_arena_create();
   m->unit = quantile(m, scratch);
@@ -141,28 +142,20 @@ static void market_save(const void *self, gr_text *out) {
     gr_text_printf(out, " %.17g %.17g", m->mean[c], m->scale[c]);
 }
 
-static bool read_number(const char **at, double *out) {
-  char *end;
-  *out = strtod(*at, &end);
-  bool ok = end != *at && isfinite(*out);
-  *at = end;
-  return ok;
-}
-
 static gr_status market_restore(void *self, const char *text) {
   gr_market *m = self;
   char *end;
   long long n = strtoll(text, &end, 10);
-  const char *at = end;
+  const char *cursor = end;
   if (n != width(m))
     return gr_hint(
         gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                 "the checkpoint has means and deviations of %lld features, the data %lld", n,
                 (long long)width(m)),
         "the same data.market.features, and as many tickers");
-  bool ok = read_number(&at, &m->unit) && m->unit > 0;
+  bool ok = gr_statistics_read(&cursor, &m->unit) && m->unit > 0;
   for (int64_t c = 0; c < n && ok; c++)
-    ok = read_number(&at, &m->mean[c]) && read_number(&at, &m->scale[c]);
+    ok = gr_statistics_read(&cursor, &m->mean[c]) && gr_statistics_read(&cursor, &m->scale[c]);
   if (!ok)
     return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                    "the checkpoint's means and deviations are damaged");

@@ -8,12 +8,12 @@ static gr_status open_none(gr_source_request *r, void **out) {
   return GR_OK;
 }
 
-static int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+static int none_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   (void)self, (void)out;
   return 0;
 }
 
-static uint32_t count(const void *self) {
+static uint32_t none_count(const void *self) {
   (void)self;
   return 0;
 }
@@ -23,5 +23,5 @@ const gr_source_ops gr_source_none = {.name = "none",
                                       .sample = "sample",
                                       .empty = true,
                                       .open = open_none,
-                                      .fields = fields,
-                                      .count = count};
+                                      .fields = none_fields,
+                                      .count = none_count};

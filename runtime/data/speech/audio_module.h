@@ -14,5 +14,6 @@ typedef struct gr_audio_file_module {
 
 // "soxr" (audio_soxr.c): n samples at one rate to `want` at another. NULL, or what went wrong.
 typedef struct gr_audio_rate_module {
-  const char *(*convert)(int from, int to, const float *x, uint64_t n, float *y, uint64_t want);
+  const char *(*convert)(int rate_in, int rate_out, const float *x, uint64_t n, float *y,
+                         uint64_t want);
 } gr_audio_rate_module;

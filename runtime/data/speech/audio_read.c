@@ -86,18 +86,19 @@ static gr_status resample(const char *path, const gr_audio_info *info, int rate,
                           uint64_t *n) {
   const gr_audio_rate_module *soxr;
   uint64_t want = gr_audio_samples_at(info, rate);
-  float *from = *x, *to = calloc(want + 1, sizeof *to);
+  float *source = *x, *target = calloc(want + 1, sizeof *target);
   gr_status s = gr_module_open("soxr", &soxr);
-  const char *error = s       ? NULL
-                      : !to   ? "no memory"
-                      : !want ? "it is too short"
-                              : soxr->convert(info->rate, rate, from, info->samples, to, want);
+  const char *error = s         ? NULL
+                      : !target ? "no memory"
+                      : !want
+                          ? "it is too short"
+                          : soxr->convert(info->rate, rate, source, info->samples, target, want);
   if (error)
     s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot resample '%s' from %d to %d samples a second: %s",
                 path, info->rate, rate, error);
-  free(from);
-  if (s) free(to);
-  *x = s ? NULL : to, *n = want;
+  free(source);
+  if (s) free(target);
+  *x = s ? NULL : target, *n = want;
   return s;
 }
 #else

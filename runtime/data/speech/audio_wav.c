@@ -56,7 +56,7 @@ static gr_status find_data(wav *w) {
   return cut_short(w, "it has no data chunk");
 }
 
-static gr_status check(const wav *w, gr_audio_info *info) {
+static gr_status check_format(const wav *w, gr_audio_info *info) {
   int frame = 2 * w->channels;
   int64_t bytes = w->data == UNTIL_END ? w->left : w->data;
   if (bytes > w->left)
@@ -104,7 +104,7 @@ bool gr_wav_read(FILE *file, const char *path, gr_audio_info *info, uint64_t mos
   if (ours) {
     *status = find_data(&w);
     ours = *status || (w.format == PCM && w.bits == 16 && w.channels);
-    if (ours && !*status) *status = check(&w, info);
+    if (ours && !*status) *status = check_format(&w, info);
     if (ours && !*status && out) *status = read_samples(&w, info, most, out);
   }
   return ours;

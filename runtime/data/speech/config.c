@@ -13,14 +13,14 @@ static int choice(const char *value, const char *const names[], int n) {
   return 0;  // the schema admits no other value
 }
 
-static gr_status read_text_rules(gr_conf *own, gr_text_rules *out) {
+static gr_status read_text_rules(gr_conf *section, gr_text_rules *out) {
   static const char *const cases[] = {"keep", "upper", "lower"};
   static const char *const unknown[] = {"fail", "skip", "drop"};
   const char *letters, *how;
-  GR_TRY(gr_conf_text(own, "text.case", "", &letters));
-  GR_TRY(gr_conf_text(own, "text.spaces", "", &out->spaces));
-  GR_TRY(gr_conf_text(own, "text.drops", "", &out->drops));
-  GR_TRY(gr_conf_text(own, "text.unknown", "", &how));
+  GR_TRY(gr_conf_text(section, "text.case", "", &letters));
+  GR_TRY(gr_conf_text(section, "text.spaces", "", &out->spaces));
+  GR_TRY(gr_conf_text(section, "text.drops", "", &out->drops));
+  GR_TRY(gr_conf_text(section, "text.unknown", "", &how));
   out->letters = (gr_letters)choice(letters, cases, 3);
   out->unknown = (gr_unknown)choice(how, unknown, 3);
   return GR_OK;
@@ -33,31 +33,31 @@ static gr_status read_int(gr_conf *c, const char *path, int *out) {
   return gr_range(path, v, INT_MIN, INT_MAX);
 }
 
-static gr_status read_features(gr_conf *own, gr_feature_spec *f) {
-  GR_TRY(read_int(own, "sample_rate", &f->rate));
-  GR_TRY(read_int(own, "features.n_fft", &f->fft));
-  GR_TRY(read_int(own, "features.window", &f->window));
-  GR_TRY(read_int(own, "features.hop", &f->hop));
-  GR_TRY(read_int(own, "features.mels", &f->mels));
-  GR_TRY(gr_conf_float(own, "features.fmin", 0, &f->f_min));
-  GR_TRY(gr_conf_float(own, "features.fmax", 0, &f->f_max));
-  return gr_conf_bool(own, "features.normalize", false, &f->normalise);
+static gr_status read_features(gr_conf *section, gr_feature_spec *f) {
+  GR_TRY(read_int(section, "sample_rate", &f->rate));
+  GR_TRY(read_int(section, "features.n_fft", &f->fft));
+  GR_TRY(read_int(section, "features.window", &f->window));
+  GR_TRY(read_int(section, "features.hop", &f->hop));
+  GR_TRY(read_int(section, "features.mels", &f->mels));
+  GR_TRY(gr_conf_float(section, "features.fmin", 0, &f->f_min));
+  GR_TRY(gr_conf_float(section, "features.fmax", 0, &f->f_max));
+  return gr_conf_bool(section, "features.normalize", false, &f->normalise);
 }
 
-static gr_status read_augment(gr_conf *own, gr_augment *a) {
-  GR_TRY(read_int(own, "augment.freq_masks", &a->freq_masks));
-  GR_TRY(read_int(own, "augment.freq_width", &a->freq_width));
-  GR_TRY(read_int(own, "augment.time_masks", &a->time_masks));
-  GR_TRY(read_int(own, "augment.time_width", &a->time_width));
-  GR_TRY(read_int(own, "augment.time_warp", &a->time_warp));
-  return gr_conf_float(own, "augment.time_share", 0, &a->time_share);
+static gr_status read_augment(gr_conf *section, gr_augment *a) {
+  GR_TRY(read_int(section, "augment.freq_masks", &a->freq_masks));
+  GR_TRY(read_int(section, "augment.freq_width", &a->freq_width));
+  GR_TRY(read_int(section, "augment.time_masks", &a->time_masks));
+  GR_TRY(read_int(section, "augment.time_width", &a->time_width));
+  GR_TRY(read_int(section, "augment.time_warp", &a->time_warp));
+  return gr_conf_float(section, "augment.time_share", 0, &a->time_share);
 }
 
-static gr_status read_vocab(gr_arena *arena, gr_conf *own, gr_vocab *out) {
+static gr_status read_vocab(gr_arena *arena, gr_conf *section, gr_vocab *out) {
   const char *symbols;
   int blank;
-  GR_TRY(gr_conf_text(own, "vocab", "", &symbols));
-  GR_TRY(read_int(own, "blank", &blank));
+  GR_TRY(gr_conf_text(section, "vocab", "", &symbols));
+  GR_TRY(read_int(section, "blank", &blank));
   // A folder may have the same name as the list of symbols; any other non-file is refused by name.
   bool file = gr_is_file(symbols) || (gr_file_kind(symbols) && !gr_is_dir(symbols));
   return file ? gr_vocab_read(arena, symbols, blank, out)
@@ -87,19 +87,19 @@ static gr_status find_most_frames(double seconds, gr_speech_spec *s) {
   return GR_OK;
 }
 
-gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *own, gr_speech_spec *s) {
+gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *section, gr_speech_spec *s) {
   double seconds;
   gr_vocab *vocab = GR_NEW(arena, gr_vocab, 1);
   *s = (gr_speech_spec){.vocab = vocab};
-  GR_TRY(gr_conf_text(own, "manifest", NULL, &s->train));
-  GR_TRY(gr_conf_text(own, "eval_manifest", NULL, &s->validation));
-  GR_TRY(gr_conf_text(own, "root", NULL, &s->root));
-  GR_TRY(gr_conf_float(own, "max_seconds", 0, &seconds));
-  GR_TRY(read_int(own, "subsampling", &s->subsampling));
-  GR_TRY(read_vocab(arena, own, vocab));
-  GR_TRY(read_text_rules(own, &s->text));
-  GR_TRY(read_features(own, &s->features));
-  GR_TRY(read_augment(own, &s->augment));
+  GR_TRY(gr_conf_text(section, "manifest", NULL, &s->train));
+  GR_TRY(gr_conf_text(section, "eval_manifest", NULL, &s->validation));
+  GR_TRY(gr_conf_text(section, "root", NULL, &s->root));
+  GR_TRY(gr_conf_float(section, "max_seconds", 0, &seconds));
+  GR_TRY(read_int(section, "subsampling", &s->subsampling));
+  GR_TRY(read_vocab(arena, section, vocab));
+  GR_TRY(read_text_rules(section, &s->text));
+  GR_TRY(read_features(section, &s->features));
+  GR_TRY(read_augment(section, &s->augment));
   GR_TRY(find_most_frames(seconds, s));
   warn_unreachable(arena, vocab, &s->text);
   return GR_OK;

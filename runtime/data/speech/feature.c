@@ -23,7 +23,7 @@ static gr_status check_edges(const gr_feature_spec *s) {
                  "a features.fmin from 0 to below %g", top);
 }
 
-static gr_status check(const gr_feature_spec *s) {
+static gr_status check_spec(const gr_feature_spec *s) {
   GR_TRY(gr_range("sample_rate", s->rate, 1, GR_MAX_RATE));
   GR_TRY(gr_range("features.n_fft", s->fft, 2, GR_MAX_POINTS));
   GR_TRY(gr_range("features.window", s->window, 1, GR_MAX_POINTS));
@@ -41,9 +41,9 @@ static gr_status check(const gr_feature_spec *s) {
 
 static void make_window(gr_arena *a, gr_features *f) {
   double *w = GR_NEW(a, double, f->spec.fft);
-  int from = (f->spec.fft - f->spec.window) / 2;
+  int first = (f->spec.fft - f->spec.window) / 2;
   for (int i = 0; i < f->spec.window; i++)
-    w[from + i] = 0.5 - 0.5 * cos(6.283185307179586477 * i / f->spec.window);
+    w[first + i] = 0.5 - 0.5 * cos(6.283185307179586477 * i / f->spec.window);
   f->window = w;
 }
 
@@ -63,23 +63,23 @@ static double weight(const gr_feature_spec *s, const double point[3], int k) {
 }
 
 // The bins of band m; *to is 0 if it has none.
-static void find_bins(const gr_feature_spec *s, int m, int *from, int *to) {
+static void find_bins(const gr_feature_spec *s, int m, int *first, int *end) {
   double point[3], apart = (double)s->rate / s->fft;
   edges(s, m, point);
   int last = (int)(point[2] / apart) + 2;  // rounding may put a bin on either side of an edge
-  *from = *to = 0;
+  *first = *end = 0;
   for (int k = (int)(point[0] / apart); k < last && k <= s->fft / 2; k++) {
     if (weight(s, point, k) <= 0) continue;
-    if (!*to) *from = k;
-    *to = k + 1;
+    if (!*end) *first = k;
+    *end = k + 1;
   }
 }
 
 // The first band from m on that has no bin; `mels` if all have one.
 static int next_empty(const gr_feature_spec *s, int m) {
-  for (int from, to; m < s->mels; m++) {
-    find_bins(s, m, &from, &to);
-    if (!to) break;
+  for (int first, end; m < s->mels; m++) {
+    find_bins(s, m, &first, &end);
+    if (!end) break;
   }
   return m;
 }
@@ -111,20 +111,21 @@ static gr_status check_bands(const gr_feature_spec *s) {
 static void make_filters(gr_arena *a, gr_features *f) {
   const gr_feature_spec *s = &f->spec;
   const float **filters = GR_NEW(a, const float *, s->mels);
-  int *from = GR_NEW(a, int, s->mels), *to = GR_NEW(a, int, s->mels);
+  int *first_bin = GR_NEW(a, int, s->mels), *end_bin = GR_NEW(a, int, s->mels);
   for (int m = 0; m < s->mels; m++) {
     double point[3];
     edges(s, m, point);
-    find_bins(s, m, from + m, to + m);
-    float *row = GR_NEW(a, float, to[m] - from[m]);
-    for (int k = from[m]; k < to[m]; k++) row[k - from[m]] = (float)weight(s, point, k);
+    find_bins(s, m, first_bin + m, end_bin + m);
+    float *row = GR_NEW(a, float, end_bin[m] - first_bin[m]);
+    for (int k = first_bin[m]; k < end_bin[m]; k++)
+      row[k - first_bin[m]] = (float)weight(s, point, k);
     filters[m] = row;
   }
-  f->filters = filters, f->from = from, f->to = to;
+  f->filters = filters, f->first_bin = first_bin, f->end_bin = end_bin;
 }
 
 gr_status gr_features_make(gr_arena *a, const gr_feature_spec *spec, gr_features *out) {
-  GR_TRY(check(spec));
+  GR_TRY(check_spec(spec));
   GR_TRY(check_bands(spec));
   *out = (gr_features){.spec = *spec, .bins = spec->fft / 2 + 1};
   out->fft = gr_fft_make(spec->fft, GR_NEW(a, gr_complex, spec->fft));
@@ -158,12 +159,12 @@ static void window_frames(const gr_features *f, const float *x, int64_t n, int64
                           int64_t frames, gr_complex_lanes *in) {
   int fft = f->spec.fft;
   for (int i = 0; i < FRAMES; i++) {
-    int64_t frame = first + i < frames ? first + i : first, at = frame * f->spec.hop - fft / 2;
+    int64_t frame = first + i < frames ? first + i : first, offset = frame * f->spec.hop - fft / 2;
     double *to = (i % 2 ? (double *)&in->im : (double *)&in->re) + i / 2;
-    if (at >= 0 && at + fft <= n)
-      for (int k = 0; k < fft; k++) to[k * FRAMES] = x[at + k] * f->window[k];
+    if (offset >= 0 && offset + fft <= n)
+      for (int k = 0; k < fft; k++) to[k * FRAMES] = x[offset + k] * f->window[k];
     else
-      for (int k = 0; k < fft; k++) to[k * FRAMES] = reflected(x, n, at + k) * f->window[k];
+      for (int k = 0; k < fft; k++) to[k * FRAMES] = reflected(x, n, offset + k) * f->window[k];
   }
 }
 
@@ -200,7 +201,8 @@ static void mel_frames(const gr_features *f, const scratch *s, int n, float *out
     double level[FRAMES];
     for (int j = 0; j < 2; j++) {
       gr_lanes sum = {0};
-      for (int k = f->from[m]; k < f->to[m]; k++) sum += (double)w[k - f->from[m]] * s->power[j][k];
+      for (int k = f->first_bin[m]; k < f->end_bin[m]; k++)
+        sum += (double)w[k - f->first_bin[m]] * s->power[j][k];
       memcpy(level + j * GR_FFT_LANES, &sum, sizeof sum);
     }
     for (int i = 0; i < FRAMES; i++)

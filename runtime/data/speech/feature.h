@@ -23,10 +23,10 @@ typedef struct gr_feature_spec {
 typedef struct gr_features {
   gr_feature_spec spec;
   gr_fft fft;
-  int bins;                     // of the power spectrum: fft / 2 + 1
-  const double *window;         // [fft], the window in the middle
-  const float *const *filters;  // [mels]: weights of the bins from .. to - 1
-  const int *from, *to;         // [mels]: the bins where a filter is not 0
+  int bins;                        // of the power spectrum: fft / 2 + 1
+  const double *window;            // [fft], the window in the middle
+  const float *const *filters;     // [mels]: weights of bins first_bin .. end_bin - 1
+  const int *first_bin, *end_bin;  // [mels]: the bins where a filter is not 0
 } gr_features;
 // Fails with GR_ERR_CONFIG about a setting (gr_about): "sample_rate", "features.n_fft", ".window",
 // ".hop", ".mels", ".fmin", ".fmax".

@@ -86,7 +86,7 @@ typedef struct importer {
   gr_import_counts *counts;
 } importer;
 
-static gr_status add(importer *im, const char *name, char *text) {
+static gr_status add_recording(importer *im, const char *name, char *text) {
   text = trimmed(without_brackets(im->arena, text));
   if (!has_letter_or_digit(text)) {
     im->counts->sounds++;
@@ -117,7 +117,7 @@ static gr_status add_line(importer *im, char *line) {
   if (!colon || colon == line)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "expected 'name: text', found '%.60s'", line);
   *colon = 0;
-  return add(im, trimmed(line), colon + 1);
+  return add_recording(im, trimmed(line), colon + 1);
 }
 
 static gr_status check_there(const char *sounds, const char *transcripts) {

@@ -77,7 +77,7 @@ static gr_status unknown_symbol(const gr_manifest *m, const gr_utterance *u, con
 // Computes the text and the targets; *keep is false if the rules skip the utterance.
 static gr_status make_targets(gr_speech *d, const gr_manifest *m, gr_speech_item *item,
                               bool *keep) {
-  const gr_utterance *u = item->from;
+  const gr_utterance *u = item->utterance;
   const char *bad;
   int32_t *ids;
   gr_unknown unknown = d->spec.text.unknown;
@@ -110,7 +110,7 @@ static gr_status check_text(const gr_speech_item *item) {
   if (item->n_targets <= item->frames) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                          "the transcript has %d symbols, and recording '%s' no more than %d frames",
-                         item->n_targets, item->from->audio, item->frames),
+                         item->n_targets, item->utterance->audio, item->frames),
                  "correct its transcript, or use a smaller data.speech.features.hop");
 }
 
@@ -118,7 +118,7 @@ static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance
                           bool validation) {
   bool keep;
   GR_TRY(gr_work_step(0));
-  gr_speech_item item = {.from = u, .manifest = m->path, .validation = validation};
+  gr_speech_item item = {.utterance = u, .manifest = m->path, .validation = validation};
   GR_TRY(make_targets(d, m, &item, &keep));
   if (!keep) return GR_OK;
   bool log = gr_log_rank() == 0;  // all ranks read the same manifests
@@ -138,12 +138,12 @@ static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance
 
 typedef struct heads {
   const gr_utterance *items;
-  head *at;
+  head *list;
 } heads;
 
 static gr_status read_one(void *self, uint32_t i) {
   heads *h = self;
-  head *one = &h->at[i];
+  head *one = &h->list[i];
   if (h->items[i].seconds > 0) return GR_OK;
   one->error = gr_audio_probe(h->items[i].audio, &one->info);
   one->read = true;
@@ -168,8 +168,8 @@ static gr_status add_items(gr_speech *d, const gr_manifest *m, bool validation) 
   heads h = {m->items, GR_NEW(scratch, head, m->n + 1)};
   gr_status s = read_heads(&h, m);
   for (uint32_t i = 0; i < m->n; i++) {
-    if (!s) s = add_item(d, m, &m->items[i], &h.at[i], validation);
-    gr_status_drop(h.at[i].error);
+    if (!s) s = add_item(d, m, &m->items[i], &h.list[i], validation);
+    gr_status_drop(h.list[i].error);
   }
   gr_arena_destroy(scratch);
   return s;
@@ -192,17 +192,18 @@ gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
 static gr_status add_input(gr_speech *d, const char *manifest, const gr_utterance *u) {
   gr_speech_item *item = &d->items[d->count];
   GR_TRY(gr_work_step(0));
-  *item = (gr_speech_item){.from = u, .manifest = manifest, .text = u->text, .validation = true};
+  *item =
+      (gr_speech_item){.utterance = u, .manifest = manifest, .text = u->text, .validation = true};
   bool there = manifest || gr_is_file(u->audio);
-  head own = {.read = false};
+  head unread = {.read = false};
   gr_status s =
-      there ? find_frames(d, u, &own, &item->frames)
+      there ? find_frames(d, u, &unread, &item->frames)
             : gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no recording '%s'", u->audio),
                       "correct the path");
-  gr_loc at = manifest ? (gr_loc){manifest, u->line, u->audio_col} : GR_NOWHERE;
-  item->headed = own.read;
+  gr_loc loc = manifest ? (gr_loc){manifest, u->line, u->audio_col} : GR_NOWHERE;
+  item->headed = unread.read;
   d->count += !s;
-  return gr_unreadable_add(d->unreadable, at, gr_log_rank() == 0, s);
+  return gr_unreadable_add(d->unreadable, loc, gr_log_rank() == 0, s);
 }
 
 static bool is_manifest(const char *path) {
@@ -214,12 +215,12 @@ gr_status gr_speech_list_inputs(gr_speech *d, const char *const *paths, int n) {
   gr_manifest *m = GR_NEW(d->arena, gr_manifest, n);
   size_t all = 0;
   for (int i = 0; i < n; i++) {
-    gr_utterance *own = GR_NEW(d->arena, gr_utterance, 1);
-    *own = (gr_utterance){.name = paths[i], .audio = paths[i], .text = ""};
+    gr_utterance *recording = GR_NEW(d->arena, gr_utterance, 1);
+    *recording = (gr_utterance){.name = paths[i], .audio = paths[i], .text = ""};
     if (is_manifest(paths[i]))
       GR_TRY(gr_manifest_read(d->arena, paths[i], d->spec.root, &m[i]));
     else
-      m[i] = (gr_manifest){.items = own, .n = 1};
+      m[i] = (gr_manifest){.items = recording, .n = 1};
     all += m[i].n;
   }
   d->items = GR_NEW(d->arena, gr_speech_item, all);

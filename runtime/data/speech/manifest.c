@@ -17,7 +17,8 @@
 enum { AUDIO, TEXT, DURATION, NAME, OFFSET, MEMBERS };
 static const size_t MAX_BYTES = INT32_MAX;  // lines and columns are ints
 
-static const char *place(gr_arena *a, const char *manifest, const char *root, const char *audio) {
+static const char *audio_path(gr_arena *a, const char *manifest, const char *root,
+                              const char *audio) {
   const char *slash = strrchr(manifest, '/');
   if (*audio != '/' && root) return gr_arena_printf(a, "%s/%s", root, audio);
   if (*audio == '/' || !slash) return audio;
@@ -35,7 +36,7 @@ typedef struct member {
 
 static gr_loc at_col(gr_loc line, int col) { return (gr_loc){line.file, line.line, col ? col : 1}; }
 
-static gr_status find(gr_arena *a, gr_loc loc, const gr_json *line, member *m) {
+static gr_status find_member(gr_arena *a, gr_loc loc, const gr_json *line, member *m) {
   for (const gr_json *v = line->first; v; v = v->next) {
     if (strcmp(v->name, m->key)) continue;
     m->col = v->offset + 1;
@@ -53,7 +54,7 @@ static gr_status find(gr_arena *a, gr_loc loc, const gr_json *line, member *m) {
   return GR_OK;
 }
 
-static gr_status check(const member *m, gr_loc loc) {
+static gr_status check_members(const member *m, gr_loc loc) {
   if (!m[AUDIO].text || !*m[AUDIO].text)
     return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[AUDIO].col),
                            "the key \"audio_path\" is missing or empty"),
@@ -71,8 +72,8 @@ static gr_status check(const member *m, gr_loc loc) {
   return GR_OK;
 }
 
-static gr_status parse(gr_arena *scratch, gr_loc loc, const char *line, size_t len,
-                       const gr_json **out) {
+static gr_status parse_line(gr_arena *scratch, gr_loc loc, const char *line, size_t len,
+                            const gr_json **out) {
   gr_json_error why;
   if (!gr_json_read(scratch, line, len, out, &why))
     return gr_fail(GR_ERR_DATA, at_col(loc, why.col), "%s, found %s", why.why, why.found);
@@ -84,8 +85,8 @@ static gr_status parse(gr_arena *scratch, gr_loc loc, const char *line, size_t l
 static gr_status read_members(gr_arena *a, gr_loc loc, const char *line, size_t len, member *m) {
   gr_arena *scratch = gr_arena_create();
   const gr_json *object = NULL;
-  gr_status s = parse(scratch, loc, line, len, &object);
-  for (int i = 0; i < MEMBERS && !s; i++) s = find(a, loc, object, &m[i]);
+  gr_status s = parse_line(scratch, loc, line, len, &object);
+  for (int i = 0; i < MEMBERS && !s; i++) s = find_member(a, loc, object, &m[i]);
   gr_arena_destroy(scratch);
   return s;
 }
@@ -98,7 +99,7 @@ static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char
                        [NAME] = {"name", GR_JSON_TEXT},
                        [OFFSET] = {"offset", GR_JSON_FLOAT}};
   GR_TRY(read_members(a, loc, line, len, m));
-  GR_TRY(check(m, loc));
+  GR_TRY(check_members(m, loc));
   const member *named = m[NAME].text && *m[NAME].text ? &m[NAME] : &m[AUDIO];
   uint32_t before;
   if (gr_map_find(seen, named->text, &before))
@@ -106,7 +107,7 @@ static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char
                            "the utterance '%s' is already on line %u", named->text, before),
                    "give each its own \"name\"");
   gr_map_put(seen, named->text, (uint32_t)loc.line);
-  *out = (gr_utterance){named->text,  place(a, loc.file, root, m[AUDIO].text),
+  *out = (gr_utterance){named->text,  audio_path(a, loc.file, root, m[AUDIO].text),
                         m[TEXT].text, m[DURATION].number,
                         loc.line,     m[TEXT].col,
                         m[AUDIO].col, m[DURATION].col};

@@ -78,13 +78,13 @@ static uint32_t speech_count(const void *self) { return ((const gr_speech *)self
 static gr_sample_info speech_info(const void *self, uint32_t sample) {
   const gr_speech *d = self;
   const gr_speech_item *item = item_of(self, sample);
-  int col = item->from->audio_col > 0 ? item->from->audio_col : 1;
-  return (gr_sample_info){.key = gr_hash_text(item->from->name),
+  int col = item->utterance->audio_col > 0 ? item->utterance->audio_col : 1;
+  return (gr_sample_info){.key = gr_hash_text(item->utterance->name),
                           .split = item->validation     ? GR_SPLIT_VALIDATION
                                    : d->spec.validation ? GR_SPLIT_TRAIN
                                                         : GR_SPLIT_BY_KEY,
                           .length = item->frames,
-                          .loc = {item->manifest, item->from->line, col}};
+                          .loc = {item->manifest, item->utterance->line, col}};
 }
 
 static int32_t speech_extent(const void *self, uint32_t sample, int field) {
@@ -113,7 +113,7 @@ static gr_status compute(const gr_speech *d, const gr_speech_item *item, const f
   float *x = malloc((size_t)t * (size_t)f->mels * sizeof *x);
   if (!x)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the features of '%s'",
-                   item->from->audio);
+                   item->utterance->audio);
   gr_status s = gr_features_compute(&d->features, samples, n, x);
   if (s) {
     free(x);
@@ -127,8 +127,8 @@ static gr_status compute(const gr_speech *d, const gr_speech_item *item, const f
 // The head of a recording, which must be of about the length that is listed.
 static gr_status check_head(const gr_speech *d, const gr_speech_item *item, gr_audio_info *out) {
   const gr_feature_spec *f = &d->spec.features;
-  GR_TRY(gr_audio_probe(item->from->audio, out));
-  return gr_speech_check_length(item->from, f, item->frames,
+  GR_TRY(gr_audio_probe(item->utterance->audio, out));
+  return gr_speech_check_length(item->utterance, f, item->frames,
                                 gr_feature_frames(f, gr_audio_samples_at(out, f->rate)));
 }
 
@@ -147,7 +147,7 @@ static gr_status speech_load(const void *self, uint32_t sample, int32_t most, gr
   float *samples;
   uint64_t n;
   GR_TRY(check_head(d, item, &audio));
-  GR_TRY(gr_audio_read(item->from->audio, f->rate, audio.samples, &samples, &n));
+  GR_TRY(gr_audio_read(item->utterance->audio, f->rate, audio.samples, &samples, &n));
   gr_status s = compute(d, item, samples, n, most, out);
   free(samples);
   return s;
@@ -170,7 +170,7 @@ static void speech_fill(const void *self, uint32_t sample, const gr_loaded *x, c
 // ---- Summaries and identity -----------------------------------------------------------------
 
 static void speech_name_of(const void *self, uint32_t sample, gr_text *out) {
-  gr_text_put(out, item_of(self, sample)->from->name);
+  gr_text_put(out, item_of(self, sample)->utterance->name);
 }
 static void speech_reference(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, item_of(self, sample)->text);
@@ -182,20 +182,20 @@ static void speech_decode(const void *self, const int32_t *ids, int64_t n, gr_te
 // The size of the recording in bytes; -1: the file is missing. No audio is read.
 static int64_t size_of(const gr_speech_item *item) {
   struct stat s;
-  return stat(item->from->audio, &s) ? -1 : (int64_t)s.st_size;
+  return stat(item->utterance->audio, &s) ? -1 : (int64_t)s.st_size;
 }
 
 static uint64_t speech_fingerprint(const void *self, uint32_t sample, bool with_file) {
   const gr_speech_item *item = item_of(self, sample);
   int64_t size = with_file ? size_of(item) : 0;
-  uint64_t h = gr_hash_bytes(gr_hash_text(item->from->name), &size, sizeof size);
+  uint64_t h = gr_hash_bytes(gr_hash_text(item->utterance->name), &size, sizeof size);
   return gr_hash_bytes(h, item->text, strlen(item->text) + 1);
 }
 
 static void speech_describe(const void *self, uint32_t sample, gr_text *out) {
   const gr_speech_item *item = item_of(self, sample);
   int64_t size = size_of(item);
-  gr_text_json(out, item->from->audio);
+  gr_text_json(out, item->utterance->audio);
   if (size < 0)
     gr_text_put(out, ", which is not there");
   else

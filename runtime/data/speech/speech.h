@@ -28,7 +28,7 @@ typedef struct gr_speech_spec {
 // An utterance in the data set. Items are in the order of the manifests, the training manifest
 // first.
 typedef struct gr_speech_item {
-  const gr_utterance *from;
+  const gr_utterance *utterance;
   const char *manifest;    // path of the manifest that lists it
   const char *text;        // the transcript after spec.text's rules
   const int32_t *targets;  // [n_targets]

@@ -2,11 +2,11 @@
 #include "runtime/data/table/table.h"
 
 static gr_status not_class(const gr_table_part *p, const gr_array *a, int64_t row) {
-  char at[GR_COLUMNS_WHERE];
+  char where[GR_COLUMNS_WHERE];
   return gr_hint(
       gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
                        "the label in %s is %.9g, which is no class",
-                       gr_columns_where(&p->columns, row, a->file, at), gr_array_number(a, row)),
+                       gr_columns_where(&p->columns, row, a->file, where), gr_array_number(a, row)),
                "label"),
       "classes are whole numbers or text; data.table.label_is=value takes any number");
 }
@@ -31,12 +31,13 @@ static gr_status find_in(gr_table *t, gr_table_part *p, gr_arena *scratch) {
 }
 
 // Labels of one file are values and those of the other are not.
-static gr_status differ(const gr_table *t, const char *is, const char *other) {
-  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_names(&t->part[1].columns),
-                                  "the label '%s' of '%s' is %s, that of '%s' %s", t->spec.label,
-                                  t->part[1].columns.path, is, t->part[0].columns.path, other),
-                          "label_is label"),
-                 "data.table.label_is=class or value, or write whole numbers alike in both files");
+static gr_status differ(const gr_table *t, const char *kind, const char *other_kind) {
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_DATA, gr_columns_names(&t->part[1].columns),
+                       "the label '%s' of '%s' is %s, that of '%s' %s", t->spec.label,
+                       t->part[1].columns.path, kind, t->part[0].columns.path, other_kind),
+               "label_is label"),
+      "data.table.label_is=class or value, or write whole numbers alike in both files");
 }
 
 static gr_status is_class(gr_table *t, bool *out, bool *text) {

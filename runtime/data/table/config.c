@@ -4,28 +4,28 @@
 #include <string.h>
 #include "runtime/data/table/table.h"
 
-static gr_status read_rows(gr_conf *own, const char *path, int32_t *out) {
+static gr_status read_rows(gr_conf *section, const char *path, int32_t *out) {
   int64_t v;
-  GR_TRY(gr_conf_int(own, path, 0, &v));
+  GR_TRY(gr_conf_int(section, path, 0, &v));
   *out = (int32_t)v;
   return gr_range(path, v, 0, 1 << 24);
 }
 
-static gr_status read_words(gr_conf *own, gr_table_spec *s) {
+static gr_status read_words(gr_conf *section, gr_table_spec *s) {
   static const char *const channels[] = {"", "all", "flatten", "average", "first"};
   const char *label_is, *dtype, *of_window, *delimiter, *of_series, *bad;
-  GR_TRY(gr_conf_text(own, "label_is", "", &label_is));
-  GR_TRY(gr_conf_text(own, "dtype", "", &dtype));
-  GR_TRY(gr_conf_text(own, "window_label", "", &of_window));
-  GR_TRY(gr_conf_text(own, "delimiter", "", &delimiter));
-  GR_TRY(gr_conf_text(own, "on_bad_cell", "", &bad));
+  GR_TRY(gr_conf_text(section, "label_is", "", &label_is));
+  GR_TRY(gr_conf_text(section, "dtype", "", &dtype));
+  GR_TRY(gr_conf_text(section, "window_label", "", &of_window));
+  GR_TRY(gr_conf_text(section, "delimiter", "", &delimiter));
+  GR_TRY(gr_conf_text(section, "on_bad_cell", "", &bad));
   s->bad_is_missing = !strcmp(bad, "missing");
   s->label_is = !strcmp(label_is, "class")   ? GR_LABEL_CLASS
                 : !strcmp(label_is, "value") ? GR_LABEL_VALUE
                                              : GR_LABEL_AUTO;
   for (int d = 0; d < GR_DTYPE_COUNT; d++)
     if (!strcmp(dtype, gr_dtypes[d].name)) s->dtype = (gr_dtype)d;
-  GR_TRY(gr_conf_text(own, "channels", "", &of_series));
+  GR_TRY(gr_conf_text(section, "channels", "", &of_series));
   for (int i = 0; i < (int)(sizeof channels / sizeof *channels); i++)
     if (of_series && !strcmp(of_series, channels[i])) s->channels = (gr_table_channels)i;
   s->majority = !strcmp(of_window, "majority");
@@ -39,17 +39,17 @@ static gr_status read_words(gr_conf *own, gr_table_spec *s) {
       "such as ',' or ';', or \"\\t\" for a tab");
 }
 
-gr_status gr_table_read_spec(gr_arena *a, gr_conf *own, gr_table_spec *s) {
+gr_status gr_table_read_spec(gr_arena *a, gr_conf *section, gr_table_spec *s) {
   *s = (gr_table_spec){0};
-  s->paths = gr_names_read(a, own, "path");
-  s->eval = gr_names_read(a, own, "eval_path");
-  s->features = gr_names_read(a, own, "features");
-  GR_TRY(gr_conf_text(own, "label", NULL, &s->label));
-  GR_TRY(gr_conf_text(own, "split", NULL, &s->split));
-  GR_TRY(gr_conf_text(own, "series", NULL, &s->series));
-  GR_TRY(gr_conf_bool(own, "header", false, &s->csv.header));
-  GR_TRY(gr_conf_bool(own, "normalize", false, &s->normalize));
-  GR_TRY(read_rows(own, "window", &s->window));
-  GR_TRY(read_rows(own, "stride", &s->stride));
-  return read_words(own, s);
+  s->paths = gr_names_read(a, section, "path");
+  s->eval = gr_names_read(a, section, "eval_path");
+  s->features = gr_names_read(a, section, "features");
+  GR_TRY(gr_conf_text(section, "label", NULL, &s->label));
+  GR_TRY(gr_conf_text(section, "split", NULL, &s->split));
+  GR_TRY(gr_conf_text(section, "series", NULL, &s->series));
+  GR_TRY(gr_conf_bool(section, "header", false, &s->csv.header));
+  GR_TRY(gr_conf_bool(section, "normalize", false, &s->normalize));
+  GR_TRY(read_rows(section, "window", &s->window));
+  GR_TRY(read_rows(section, "stride", &s->stride));
+  return read_words(section, s);
 }

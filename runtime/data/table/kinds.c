@@ -51,13 +51,13 @@ static gr_status hint_cell(gr_status s, const gr_table_column *c, const char *ot
 static gr_status bad_cell(const gr_table_column *c, const char *about, const char *otherwise) {
   const gr_column *column = &c->csv->columns[c->csv_column];
   const char *found = column->texts[column->first_text];
-  gr_loc at = gr_csv_first_text(c->csv, c->csv_column);
+  gr_loc loc = gr_csv_first_text(c->csv, c->csv_column);
   uint32_t n = column->numbers;
   gr_status s =
-      n ? gr_fail(GR_ERR_DATA, at,
+      n ? gr_fail(GR_ERR_DATA, loc,
                   "'%.40s' in the column '%s' is no number, as %u other cell%s of it %s", found,
                   c->name, n, gr_text_s(n), n == 1 ? "is" : "are")
-        : gr_fail(GR_ERR_DATA, at, "'%.40s' in the column '%s' is no number", found, c->name);
+        : gr_fail(GR_ERR_DATA, loc, "'%.40s' in the column '%s' is no number", found, c->name);
   return hint_cell(gr_about(s, about), c, otherwise);
 }
 

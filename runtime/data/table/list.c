@@ -34,24 +34,24 @@ void gr_table_row(const gr_table *t, const gr_table_part *p, int64_t row, float 
 }
 
 static gr_status no_value(const rows *r, int column, int64_t row) {
-  char at[GR_COLUMNS_WHERE];
+  char where[GR_COLUMNS_WHERE];
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' has no value in %s",
                          r->part->columns.at[column].name,
-                         gr_columns_where(&r->part->columns, row, r->part->columns.path, at)),
+                         gr_columns_where(&r->part->columns, row, r->part->columns.path, where)),
                  "fill it in");
 }
 
 static gr_status wrong_value(const rows *r, int feature, int64_t row) {
   const gr_array *a = &r->part->columns.at[r->part->features[feature]].values;
   const char *dtype = gr_dtypes[r->table->spec.dtype].name;
-  char at[GR_COLUMNS_WHERE];
-  (void)gr_columns_where(&r->part->columns, row, a->file, at);
+  char where[GR_COLUMNS_WHERE];
+  (void)gr_columns_where(&r->part->columns, row, a->file, where);
   if (r->table->spec.dtype == GR_F32)
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in %s that is not finite", a->name, at),
-        "correct it");
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in %s that is not finite",
+                           a->name, where),
+                   "correct it");
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in %s that %s does not hold",
-                         a->name, at, dtype),
+                         a->name, where, dtype),
                  "data.table.dtype=f32 takes any number");
 }
 
@@ -77,9 +77,9 @@ static gr_status check_label(const rows *r, int64_t row) {
   if (gr_columns_missing(&r->part->columns, r->part->label, row))
     return no_value(r, r->part->label, row);
   if (r->part->classes || isfinite(gr_array_number(r->label, row))) return GR_OK;
-  char at[GR_COLUMNS_WHERE];
+  char where[GR_COLUMNS_WHERE];
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label in %s is not finite",
-                 gr_columns_where(&r->part->columns, row, r->label->file, at));
+                 gr_columns_where(&r->part->columns, row, r->label->file, where));
 }
 
 // Whether a row can be used; its error is reported once.
@@ -118,14 +118,15 @@ static gr_status read_splits(gr_table *t, gr_table_part *p) {
     const char *word = gr_array_text(scratch, a, row);
     gr_split split = GR_SPLIT_TRAIN;
     bool known = gr_split_by_word(word, &split);
-    char at[GR_COLUMNS_WHERE];
+    char where[GR_COLUMNS_WHERE];
     p->split_of[row] = (uint8_t)split;
     if (!known)
-      s = gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
-                                   "the split in %s is '%s'",
-                                   gr_columns_where(&p->columns, row, p->columns.path, at), word),
-                           "split"),
-                  GR_SPLIT_WORDS);
+      s = gr_hint(
+          gr_about(
+              gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row), "the split in %s is '%s'",
+                      gr_columns_where(&p->columns, row, p->columns.path, where), word),
+              "split"),
+          GR_SPLIT_WORDS);
   }
   gr_arena_destroy(scratch);
   return s;
@@ -155,8 +156,8 @@ static int32_t most_frequent(const rows *r, int64_t row, int64_t n, uint32_t *co
   for (int64_t i = 0; i < n; i++) count[classes[i]] = 0;
   for (int64_t i = 0; i < n; i++) count[classes[i]]++;
   for (int64_t i = 0; i < n; i++) {
-    uint32_t mine = count[classes[i]], most = count[best];
-    if (mine > most || (mine == most && classes[i] < best)) best = classes[i];
+    uint32_t here = count[classes[i]], most = count[best];
+    if (here > most || (here == most && classes[i] < best)) best = classes[i];
   }
   return best;
 }

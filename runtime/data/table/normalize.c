@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/stop.h"
+#include "runtime/data/statistics.h"
 #include "runtime/data/table/table.h"
 
 // Marks the rows of training samples; a row that is in several windows counts once.
@@ -23,9 +24,9 @@ static int64_t add_up(const gr_table *t, bool *const used[2], bool square, float
       if (!used[p][i]) continue;
       gr_table_row(t, &t->part[p], i, row);
       for (int64_t k = 0; k < t->width; k++) {
-        int64_t at = k / (t->width / t->n_statistics);
-        double d = row[k] - t->mean[at];
-        sum[at] += square ? d * d : row[k];
+        int64_t index = k / (t->width / t->n_statistics);
+        double d = row[k] - t->mean[index];
+        sum[index] += square ? d * d : row[k];
       }
       rows++;
     }
@@ -52,7 +53,7 @@ gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32
   (void)add_up(t, used, true, row, squares);
   for (int64_t k = 0; k < t->n_statistics; k++) {
     double deviation = sqrt(squares[k] / (double)rows);
-    t->scale[k] = deviation > 1e-12 * (1 + fabs(t->mean[k])) ? 1 / deviation : 1;
+    t->scale[k] = 1 / gr_statistics_divisor(t->mean[k], deviation);
   }
   gr_arena_destroy(scratch);
   return gr_stop_check();
@@ -60,8 +61,8 @@ gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32
 
 void gr_table_normalize(const gr_table *t, float *row) {
   for (int64_t k = 0; k < t->width && t->n_statistics; k++) {
-    int64_t at = k / (t->width / t->n_statistics);
-    row[k] = (float)((row[k] - t->mean[at]) * t->scale[at]);
+    int64_t index = k / (t->width / t->n_statistics);
+    row[k] = (float)((row[k] - t->mean[index]) * t->scale[index]);
   }
 }
 
@@ -71,14 +72,6 @@ void gr_table_save(const void *self, gr_text *out) {
   if (t->n_statistics) gr_text_printf(out, "%lld", (long long)t->n_statistics);
   for (int64_t k = 0; k < t->n_statistics; k++)
     gr_text_printf(out, " %.17g %.17g", t->mean[k], t->scale[k]);
-}
-
-static bool read_number(const char **at, double *out) {
-  char *end;
-  *out = strtod(*at, &end);
-  bool ok = end != *at && isfinite(*out);
-  *at = end;
-  return ok;
 }
 
 gr_status gr_table_restore(void *self, const char *text) {
@@ -91,9 +84,9 @@ gr_status gr_table_restore(void *self, const char *text) {
                 "the checkpoint has means and deviations of %lld values, the data of %lld", n,
                 (long long)t->n_statistics),
         "resume with the same data.table.features and data.table.normalize");
-  const char *at = end;
+  const char *cursor = end;
   for (int64_t k = 0; k < n; k++)
-    if (!read_number(&at, &t->mean[k]) || !read_number(&at, &t->scale[k]))
+    if (!gr_statistics_read(&cursor, &t->mean[k]) || !gr_statistics_read(&cursor, &t->scale[k]))
       return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                      "the checkpoint's means and deviations are damaged");
   return GR_OK;

@@ -14,39 +14,40 @@ enum { MAX_MEMBERS = 65536, STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
 static const uint32_t is_local = 0x04034b50, is_central = 0x02014b50, is_end = 0x06054b50,
                       is_end64 = 0x06064b50, is_locator = 0x07064b50;
 
-static uint64_t number(const unsigned char *p, int bytes) {
+static uint64_t read_number(const unsigned char *p, int bytes) {
   uint64_t v = 0;
   for (int i = bytes - 1; i >= 0; i--) v = v << 8 | p[i];
   return v;
 }
 
-static gr_status broken(const gr_npz *z, uint64_t at, const char *what) {
+static gr_status broken(const gr_npz *z, uint64_t offset, const char *what) {
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is no .npz file: at byte %llu, %s", z->path,
-                         (unsigned long long)at, what),
+                         (unsigned long long)offset, what),
                  "an .npz file is what numpy.savez writes; copy or write it again");
 }
 
-// The record of this size that begins at `at` with the given signature; NULL: there is none.
-static const unsigned char *record(const gr_npz *z, uint64_t at, uint64_t bytes, uint32_t is) {
-  if (at > z->map.bytes || bytes > z->map.bytes - at) return NULL;
-  const unsigned char *p = z->map.at + at;
-  return number(p, 4) == is ? p : NULL;
+// The record of this size that begins at `offset` with the given signature; NULL: there is none.
+static const unsigned char *record(const gr_npz *z, uint64_t offset, uint64_t bytes,
+                                   uint32_t signature) {
+  if (offset > z->map.bytes || bytes > z->map.bytes - offset) return NULL;
+  const unsigned char *p = z->map.at + offset;
+  return read_number(p, 4) == signature ? p : NULL;
 }
 
 // ---- Central directory ---------------------------------------------------------
 
 typedef struct directory {
-  uint64_t at, bytes, n;
+  uint64_t offset, bytes, n;
 } directory;
 
 // With ZIP64 a locator before the end record points to another end record with 64-bit numbers.
 static gr_status find_directory64(const gr_npz *z, uint64_t end, directory *out) {
   const unsigned char *p = end < LOCATOR ? NULL : record(z, end - LOCATOR, LOCATOR, is_locator);
   if (!p) return GR_OK;
-  uint64_t at = number(p + 8, 8);
-  p = record(z, at, END64, is_end64);
+  uint64_t offset = read_number(p + 8, 8);
+  p = record(z, offset, END64, is_end64);
   if (!p) return broken(z, end - LOCATOR, "the end record of ZIP64 is not where its locator says");
-  *out = (directory){number(p + 48, 8), number(p + 40, 8), number(p + 32, 8)};
+  *out = (directory){read_number(p + 48, 8), read_number(p + 40, 8), read_number(p + 32, 8)};
   return GR_OK;
 }
 
@@ -56,9 +57,9 @@ static gr_status find_directory(const gr_npz *z, directory *out) {
   const unsigned char *p = record(z, end, END, is_end);
   while (!p && end > least) p = record(z, --end, END, is_end);
   if (!p) return broken(z, n, "the file ends without the end record of a ZIP file");
-  *out = (directory){number(p + 16, 4), number(p + 12, 4), number(p + 10, 2)};
+  *out = (directory){read_number(p + 16, 4), read_number(p + 12, 4), read_number(p + 10, 2)};
   GR_TRY(find_directory64(z, end, out));
-  if (out->at > end || out->bytes > end - out->at)
+  if (out->offset > end || out->bytes > end - out->offset)
     return broken(z, end, "the directory is said to be beyond the end of the file");
   if (out->n > MAX_MEMBERS || out->n > out->bytes / CENTRAL)
     return broken(z, end, "more members are counted than the directory has room for");
@@ -71,44 +72,45 @@ static bool read_extra(gr_npz_member *m, const unsigned char *p, const unsigned 
   int left = 0;
   for (int i = 0; i < 3; i++) left += *wide[i] == UINT32_MAX;
   while (left && end - p >= 4) {
-    uint64_t id = number(p, 2), n = number(p + 2, 2);
+    uint64_t id = read_number(p, 2), n = read_number(p + 2, 2);
     p += 4;
     if (n > (uint64_t)(end - p)) return false;
     const unsigned char *q = p, *of = p + n;
     for (int i = 0; id == 1 && i < 3; i++) {
       if (*wide[i] != UINT32_MAX) continue;
       if (of - q < 8) return false;
-      *wide[i] = number(q, 8), q += 8, left--;
+      *wide[i] = read_number(q, 8), q += 8, left--;
     }
     p = of;
   }
   return true;
 }
 
-static gr_status read_entry(gr_npz *z, gr_arena *a, uint64_t *at, uint64_t end) {
-  const unsigned char *p = record(z, *at, CENTRAL, is_central);
-  if (!p || *at + CENTRAL > end) return broken(z, *at, "a member's entry should be here");
-  uint64_t name = number(p + 28, 2), extra = number(p + 30, 2), note = number(p + 32, 2);
-  if (name + extra + note > end - *at - CENTRAL)
-    return broken(z, *at, "a member's entry is longer than the directory");
+static gr_status read_entry(gr_npz *z, gr_arena *a, uint64_t *offset, uint64_t end) {
+  const unsigned char *p = record(z, *offset, CENTRAL, is_central);
+  if (!p || *offset + CENTRAL > end) return broken(z, *offset, "a member's entry should be here");
+  uint64_t name = read_number(p + 28, 2), extra = read_number(p + 30, 2),
+           note = read_number(p + 32, 2);
+  if (name + extra + note > end - *offset - CENTRAL)
+    return broken(z, *offset, "a member's entry is longer than the directory");
   gr_npz_member *m = &z->members[z->n];
-  uint64_t method = number(p + 10, 2);
-  *m = (gr_npz_member){.crc = (uint32_t)number(p + 16, 4),
-                       .packed = number(p + 20, 4),
-                       .size = number(p + 24, 4),
-                       .at = number(p + 42, 4),
+  uint64_t method = read_number(p + 10, 2);
+  *m = (gr_npz_member){.crc = (uint32_t)read_number(p + 16, 4),
+                       .packed = read_number(p + 20, 4),
+                       .size = read_number(p + 24, 4),
+                       .at = read_number(p + 42, 4),
                        .deflated = method == DEFLATED};
   const char *text = (const char *)p + CENTRAL;
   size_t stem = name > 4 && !memcmp(text + name - 4, ".npy", 4) ? name - 4 : 0;
   if (!read_extra(m, p + CENTRAL + name, p + CENTRAL + name + extra))
-    return broken(z, *at, "the extra field with 64-bit sizes is cut short");
-  *at += CENTRAL + name + extra + note;
+    return broken(z, *offset, "the extra field with 64-bit sizes is cut short");
+  *offset += CENTRAL + name + extra + note;
   if (m->packed > z->map.bytes - z->packed)  // members that share bytes would multiply them
-    return broken(z, *at, "members are said to have more bytes than the file");
+    return broken(z, *offset, "members are said to have more bytes than the file");
   z->packed += m->packed;
   if (!stem) return GR_OK;  // members that are not arrays are ignored
   m->name = gr_arena_strndup(a, text, stem);
-  if ((method != STORED && method != DEFLATED) || (number(p + 8, 2) & ENCRYPTED))
+  if ((method != STORED && method != DEFLATED) || (read_number(p + 8, 2) & ENCRYPTED))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                            "the member '%s' of '%s' is encrypted, or packed by method %d", m->name,
                            z->path, (int)method),
@@ -121,8 +123,8 @@ static gr_status read_directory(gr_npz *z, gr_arena *a) {
   directory d = {0};
   GR_TRY(find_directory(z, &d));
   z->members = GR_NEW(a, gr_npz_member, d.n + 1);
-  uint64_t at = d.at;
-  for (uint64_t i = 0; i < d.n; i++) GR_TRY(read_entry(z, a, &at, d.at + d.bytes));
+  uint64_t offset = d.offset;
+  for (uint64_t i = 0; i < d.n; i++) GR_TRY(read_entry(z, a, &offset, d.offset + d.bytes));
   return GR_OK;
 }
 
@@ -145,10 +147,10 @@ void gr_npz_close(gr_npz *z) {
 #ifdef GR_HAVE_ZLIB
 // Raw deflate (RFC 1951), without header or trailer. zlib counts in 32 bits, so data is passed in
 // chunks.
-static bool inflate_all(const unsigned char *from, uint64_t packed, unsigned char *to,
+static bool inflate_all(const unsigned char *source, uint64_t packed, unsigned char *target,
                         uint64_t size) {
   enum { PIECE = 16 << 20 };
-  z_stream s = {.next_in = (Bytef *)(uintptr_t)from, .next_out = to};
+  z_stream s = {.next_in = (Bytef *)(uintptr_t)source, .next_out = target};
   if (inflateInit2(&s, -MAX_WBITS) != Z_OK) return false;
   int code = Z_OK;
   uint64_t in = packed, out = size;
@@ -198,10 +200,10 @@ static gr_status unpack(const gr_npz *z, gr_npz_member *m, const unsigned char *
 static gr_status packed_bytes(const gr_npz *z, const gr_npz_member *m, const unsigned char **out) {
   const unsigned char *p = record(z, m->at, LOCAL, is_local);
   if (!p) return broken(z, m->at, "a member's local header should be here");
-  uint64_t at = m->at + LOCAL + number(p + 26, 2) + number(p + 28, 2);
-  if (at > z->map.bytes || m->packed > z->map.bytes - at)
+  uint64_t offset = m->at + LOCAL + read_number(p + 26, 2) + read_number(p + 28, 2);
+  if (offset > z->map.bytes || m->packed > z->map.bytes - offset)
     return broken(z, m->at, "a member is said to end beyond the end of the file");
-  *out = z->map.at + at;
+  *out = z->map.at + offset;
   return GR_OK;
 }
 

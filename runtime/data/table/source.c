@@ -160,9 +160,9 @@ static void table_name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
   const gr_columns *c = &t->part[s->part].columns;
-  gr_loc at = gr_columns_place(c, s->row);
-  if (at.file)
-    gr_text_printf(out, "%s:%d", c->path, at.line);
+  gr_loc loc = gr_columns_place(c, s->row);
+  if (loc.file)
+    gr_text_printf(out, "%s:%d", c->path, loc.line);
   else
     gr_text_printf(out, "%s[%u]", c->path, s->row);
   if (t->spec.channels != GR_CHANNELS_FLATTEN) return;

@@ -83,7 +83,7 @@ typedef struct gr_table {
 } gr_table;
 
 // Reads the section data.table. GR_ERR_CONFIG at the invalid key.
-GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *own, gr_table_spec *out);
+GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *section, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request *);
 // Columns of CSV (kinds.c). gr_table_need_numbers is called for one that is to be a feature: text

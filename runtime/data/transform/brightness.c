@@ -5,18 +5,18 @@
 static const gr_schema_key params[] = {
     {"by", "float >= 0 <= 1", "0.2", "", "the factor is from 1 - by to 1 + by"}, {0}};
 
-static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+static gr_status brightness_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   (void)x;
   *self = GR_NEW(a, double, 1);
   return gr_conf_float(conf, "by", 0, *self);
 }
 
-static void apply(const void *self, const gr_type *from, const void *x, void *y,
-                  const gr_transform_draw *draw) {
+static void brightness_apply(const void *self, const gr_type *type, const void *x, void *y,
+                             const gr_transform_draw *draw) {
   double by = *(const double *)self,
          factor = draw ? gr_transform_between(draw, 0, 1 - by, 1 + by) : 1;
-  for (int64_t i = 0, n = gr_type_count(from); i < n; i++)
-    gr_transform_put(from->dtype, y, i, factor * gr_transform_get(from->dtype, x, i));
+  for (int64_t i = 0, n = gr_type_count(type); i < n; i++)
+    gr_transform_put(type->dtype, y, i, factor * gr_transform_get(type->dtype, x, i));
 }
 
 const gr_transform_ops gr_transform_brightness = {
@@ -25,5 +25,5 @@ const gr_transform_ops gr_transform_brightness = {
     .params = params,
     .least_rank = 3,
     .most_rank = 4,
-    .open = open,
-    .apply = apply};
+    .open = brightness_open,
+    .apply = brightness_apply};

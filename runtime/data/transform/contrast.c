@@ -7,23 +7,23 @@ static const gr_schema_key params[] = {
      "differences from the sample's mean are multiplied by 1 - by to 1 + by"},
     {0}};
 
-static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+static gr_status contrast_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   (void)x;
   *self = GR_NEW(a, double, 1);
   return gr_conf_float(conf, "by", 0, *self);
 }
 
-static void apply(const void *self, const gr_type *from, const void *x, void *y,
-                  const gr_transform_draw *draw) {
+static void contrast_apply(const void *self, const gr_type *type, const void *x, void *y,
+                           const gr_transform_draw *draw) {
   double by = *(const double *)self,
          factor = draw ? gr_transform_between(draw, 0, 1 - by, 1 + by) : 1;
   double mean = 0;
-  int64_t n = gr_type_count(from);
-  for (int64_t i = 0; i < n; i++) mean += gr_transform_get(from->dtype, x, i);
+  int64_t n = gr_type_count(type);
+  for (int64_t i = 0; i < n; i++) mean += gr_transform_get(type->dtype, x, i);
   mean /= (double)n;
   for (int64_t i = 0; i < n; i++) {
-    double v = gr_transform_get(from->dtype, x, i);
-    gr_transform_put(from->dtype, y, i, mean + factor * (v - mean));
+    double v = gr_transform_get(type->dtype, x, i);
+    gr_transform_put(type->dtype, y, i, mean + factor * (v - mean));
   }
 }
 
@@ -33,5 +33,5 @@ const gr_transform_ops gr_transform_contrast = {
     .params = params,
     .least_rank = 3,
     .most_rank = 4,
-    .open = open,
-    .apply = apply};
+    .open = contrast_open,
+    .apply = contrast_apply};

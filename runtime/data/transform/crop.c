@@ -22,7 +22,7 @@ static void read_size(const gr_conf *c, crop *t) {
   if (c->kind == GR_CONF_LIST) t->h = c->items[0]->integer, t->w = c->items[1]->integer;
 }
 
-static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+static gr_status crop_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   crop *t = *self = GR_NEW(a, crop, 1);
   int64_t *dim = x->dim + x->rank - 3;
   *t = (crop){.frames = x->rank == 4 ? x->dim[0] : 1,
@@ -46,19 +46,19 @@ static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
 }
 
 // Where the part begins on an axis, without padding: at random, or so that it is in the middle.
-static int64_t start_of(const crop *t, const gr_transform_draw *draw, uint32_t i, int64_t from,
-                        int64_t to) {
-  int64_t room = from + 2 * t->pad - to;
+static int64_t start_of(const crop *t, const gr_transform_draw *draw, uint32_t i, int64_t size,
+                        int64_t target) {
+  int64_t room = size + 2 * t->pad - target;
   return (draw ? (int64_t)(gr_transform_uniform(draw, i) * (double)(room + 1)) : room / 2) - t->pad;
 }
 
-static void apply(const void *self, const gr_type *from, const void *x, void *y,
-                  const gr_transform_draw *draw) {
+static void crop_apply(const void *self, const gr_type *type, const void *x, void *y,
+                       const gr_transform_draw *draw) {
   const crop *t = self;
   int64_t top = start_of(t, draw, 0, t->height, t->h), left = start_of(t, draw, 1, t->width, t->w);
   int64_t first = left < 0 ? -left : 0;  // columns of x in the result: [first, end)
   int64_t end = t->width - left < t->w ? t->width - left : t->w;
-  int64_t rows = t->frames * t->h, values = rows * t->w * from->dim[from->rank - 1];
+  int64_t rows = t->frames * t->h, values = rows * t->w * type->dim[type->rank - 1];
   if (first || end < t->w || top < 0 || top + t->h > t->height)
     for (int64_t i = 0; i < values; i++) gr_transform_put(t->dtype, y, i, t->fill);
   for (int64_t i = 0; i < rows; i++) {
@@ -76,5 +76,5 @@ const gr_transform_ops gr_transform_crop = {
     .params = params,
     .least_rank = 3,
     .most_rank = 4,
-    .open = open,
-    .apply = apply};
+    .open = crop_open,
+    .apply = crop_apply};

@@ -15,7 +15,7 @@ static const gr_schema_key params[] = {
      "moments of a series"},
     {0}};
 
-static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+static gr_status flip_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   flip *f = *self = GR_NEW(a, flip, 1);
   const char *axis;
   GR_TRY(gr_conf_float(conf, "p", 0, &f->p));
@@ -31,12 +31,12 @@ static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   return GR_OK;
 }
 
-static void apply(const void *self, const gr_type *from, const void *x, void *y,
-                  const gr_transform_draw *draw) {
+static void flip_apply(const void *self, const gr_type *type, const void *x, void *y,
+                       const gr_transform_draw *draw) {
   const flip *f = self;
   bool flipped = draw && gr_transform_uniform(draw, 0) < f->p;
   if (!flipped) {
-    memcpy(y, x, gr_type_bytes(from));
+    memcpy(y, x, gr_type_bytes(type));
     return;
   }
   for (int64_t o = 0; o < f->outer; o++)
@@ -50,5 +50,5 @@ const gr_transform_ops gr_transform_flip = {.name = "flip",
                                             .params = params,
                                             .least_rank = 2,
                                             .most_rank = 4,
-                                            .open = open,
-                                            .apply = apply};
+                                            .open = flip_open,
+                                            .apply = flip_apply};

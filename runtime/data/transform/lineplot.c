@@ -16,7 +16,7 @@ typedef struct lineplot {
   range range;
 } lineplot;
 
-enum { RGB = 3, MOST_VALUES = 1 << 28 };
+enum { RGB = 3, MAX_VALUES = 1 << 28 };
 
 static const gr_schema_key params[] = {
     {"size", "int >= 2 <= 4096 | [int >= 2 <= 4096; 2]", "224", "pixels",
@@ -28,21 +28,21 @@ static const gr_schema_key params[] = {
      "least and the most of the channel in the sample"},
     {0}};
 
-static float number(const gr_conf *c) {
+static float number_of(const gr_conf *c) {
   return (float)(c->kind == GR_CONF_INT ? (double)c->integer : c->number);
 }
 
 static gr_status read_range(const gr_conf *c, lineplot *p) {
   p->fixed = c->kind == GR_CONF_LIST;
   if (!p->fixed) return GR_OK;
-  p->range = (range){number(c->items[0]), number(c->items[1])};
+  p->range = (range){number_of(c->items[0]), number_of(c->items[1])};
   if (p->range.least < p->range.most) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "the range of lineplot is from %g to %g",
                          (double)p->range.least, (double)p->range.most),
                  "the least value, then the most: range: [-3, 3]");
 }
 
-static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+static gr_status plot_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   lineplot *p = *self = GR_NEW(a, lineplot, 1);
   const gr_conf *size = gr_conf_find(conf, "size");
   double margin;
@@ -54,7 +54,7 @@ static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   p->width = both ? size->items[1]->integer : size->integer;
   p->moments = x->dim[0], p->channels = x->dim[1];
   p->margin = (int64_t)((double)p->height * margin);
-  if (p->channels > MOST_VALUES / (p->height * p->width * RGB))
+  if (p->channels > MAX_VALUES / (p->height * p->width * RGB))
     return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                            "lineplot would make %lld plots of %lld x %lld of a sample, more than "
                            "2^28 values",
@@ -66,7 +66,7 @@ static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
 }
 
 // The column of moment i: the moments are evenly spaced from the first column to the last.
-static int64_t column(const lineplot *p, int64_t i) {
+static int64_t plot_column(const lineplot *p, int64_t i) {
   if (i == p->moments - 1 && i) return p->width - 1;
   return p->moments > 1 ? (int64_t)((double)i * ((double)(p->width - 1) / (double)(p->moments - 1)))
                         : 0;
@@ -85,26 +85,26 @@ static range range_of(const lineplot *p, const float *x) {
 
 // The row of a value, from the bottom for the least to the top for the most; the middle where all
 // are one. In f32, as the values are, so that a value's row does not depend on a wider dtype.
-static int64_t row(const lineplot *p, const range *r, float v) {
+static int64_t plot_row(const lineplot *p, const range *r, float v) {
   v = fminf(fmaxf(v, r->least), r->most);
   float part = r->most - r->least < 1e-8f ? 0.5f : (v - r->least) / (r->most - r->least);
   return p->height - p->margin - (int64_t)(part * (float)(p->height - 2 * p->margin));
 }
 
-static void dot(const lineplot *p, int64_t x, int64_t y, unsigned char *image) {
+static void draw_dot(const lineplot *p, int64_t x, int64_t y, unsigned char *image) {
   static const unsigned char blue[RGB] = {0, 0, 255};
   if (y >= 0 && y < p->height) memcpy(image + (y * p->width + x) * RGB, blue, RGB);
 }
 
 // From (x, y) to (to_x, to_y), to_x >= x, by Bresenham's algorithm: one pixel in each step along
 // the longer side, and a half is rounded away from the start.
-static void line(const lineplot *p, int64_t x, int64_t y, int64_t to_x, int64_t to_y,
-                 unsigned char *image) {
+static void draw_line(const lineplot *p, int64_t x, int64_t y, int64_t to_x, int64_t to_y,
+                      unsigned char *image) {
   int64_t dx = to_x - x, dy = llabs(to_y - y), down = to_y < y ? -1 : 1;
   bool flat = dx > dy;
   int64_t longer = flat ? dx : dy, shorter = flat ? dy : dx, error = 2 * shorter - longer;
   for (int64_t i = 0; i <= longer; i++) {
-    dot(p, x, y, image);
+    draw_dot(p, x, y, image);
     bool both = error >= 0;
     x += flat || both, y += !flat || both ? down : 0;
     error += 2 * shorter - (both ? 2 * longer : 0);
@@ -113,20 +113,20 @@ static void line(const lineplot *p, int64_t x, int64_t y, int64_t to_x, int64_t 
 
 static void draw_channel(const lineplot *p, const float *x, unsigned char *image) {
   range r = range_of(p, x);
-  int64_t at = row(p, &r, x[0]);
-  if (p->moments == 1) dot(p, 0, at, image);
+  int64_t previous = plot_row(p, &r, x[0]);
+  if (p->moments == 1) draw_dot(p, 0, previous, image);
   for (int64_t i = 1; i < p->moments; i++) {
-    int64_t next = row(p, &r, x[i * p->channels]);
-    line(p, column(p, i - 1), at, column(p, i), next, image);
-    at = next;
+    int64_t next = plot_row(p, &r, x[i * p->channels]);
+    draw_line(p, plot_column(p, i - 1), previous, plot_column(p, i), next, image);
+    previous = next;
   }
 }
 
-static void apply(const void *self, const gr_type *from, const void *x, void *y,
-                  const gr_transform_draw *draw) {
+static void plot_apply(const void *self, const gr_type *type, const void *x, void *y,
+                       const gr_transform_draw *draw) {
   const lineplot *p = self;
   int64_t bytes = p->height * p->width * RGB;  // of a plot
-  (void)from, (void)draw;
+  (void)type, (void)draw;
   memset(y, 255, (size_t)(p->channels * bytes));
   for (int64_t c = 0; c < p->channels; c++)
     draw_channel(p, (const float *)x + c, (unsigned char *)y + c * bytes);
@@ -140,5 +140,5 @@ const gr_transform_ops gr_transform_lineplot = {
     .params = params,
     .least_rank = 2,
     .most_rank = 2,
-    .open = open,
-    .apply = apply};
+    .open = plot_open,
+    .apply = plot_apply};

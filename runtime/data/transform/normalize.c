@@ -2,14 +2,16 @@
 // the training samples.
 #include <math.h>
 #include <string.h>
+#include "runtime/data/statistics.h"
 #include "runtime/data/transform.h"
 
 // Bytes are first divided by 255. The statistics are means, then deviations, each [channels].
 typedef struct normalize {
   int channels;
   bool given;
-  double *at, *m2;  // [2 channels]; of those added so far: [channels] sums of squared differences
-  double count;     // of values of a channel that have been added
+  double *mean_std,
+      *m2;       // [2 channels]; of those added so far: [channels] sums of squared differences
+  double count;  // of values of a channel that have been added
 } normalize;
 
 static const gr_schema_key params[] = {
@@ -19,11 +21,11 @@ static const gr_schema_key params[] = {
      "standard deviation of each channel, or one of all; null: that of the training samples"},
     {0}};
 
-static double number(const gr_conf *c) {
+static double number_of(const gr_conf *c) {
   return c->kind == GR_CONF_INT ? (double)c->integer : c->number;
 }
 
-static gr_status read(gr_conf *conf, const char *name, int channels, double *out) {
+static gr_status read_channels(gr_conf *conf, const char *name, int channels, double *out) {
   const gr_conf *c = gr_conf_find(conf, name);
   bool list = c->kind == GR_CONF_LIST;
   if (list && c->n != channels)
@@ -31,11 +33,11 @@ static gr_status read(gr_conf *conf, const char *name, int channels, double *out
         gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of normalize has %d numbers, x has %d channels", name,
                 c->n, channels),
         "a number for each channel, or one for all");
-  for (int i = 0; i < channels; i++) out[i] = number(list ? c->items[i] : c);
+  for (int i = 0; i < channels; i++) out[i] = number_of(list ? c->items[i] : c);
   return GR_OK;
 }
 
-static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+static gr_status normalize_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   normalize *t = *self = GR_NEW(a, normalize, 1);
   bool mean = gr_conf_find(conf, "mean")->kind != GR_CONF_NULL;
   bool deviation = gr_conf_find(conf, "std")->kind != GR_CONF_NULL;
@@ -49,64 +51,64 @@ static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "normalize takes at most 65536 channels, x has %lld",
                    (long long)channels);
   t->channels = (int)channels, t->given = mean;
-  t->at = GR_NEW(a, double, 2 * channels);
+  t->mean_std = GR_NEW(a, double, 2 * channels);
   t->m2 = GR_NEW(a, double, channels);
   if (!mean) return GR_OK;
-  GR_TRY(read(conf, "mean", t->channels, t->at));
-  return read(conf, "std", t->channels, t->at + channels);
+  GR_TRY(read_channels(conf, "mean", t->channels, t->mean_std));
+  return read_channels(conf, "std", t->channels, t->mean_std + channels);
 }
 
-static void apply(const void *self, const gr_type *from, const void *x, void *y,
-                  const gr_transform_draw *draw) {
+static void normalize_apply(const void *self, const gr_type *type, const void *x, void *y,
+                            const gr_transform_draw *draw) {
   const normalize *t = self;
-  int64_t n = gr_type_count(from), c = 0;
+  int64_t n = gr_type_count(type), c = 0;
   const uint8_t *bytes = x;
   const float *floats = x;
   (void)draw;
   for (int64_t i = 0; i < n; i++) {
-    double v = from->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i];
-    ((float *)y)[i] = (float)((v - t->at[c]) / t->at[t->channels + c]);
+    double v = type->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i];
+    ((float *)y)[i] = (float)((v - t->mean_std[c]) / t->mean_std[t->channels + c]);
     if (++c == t->channels) c = 0;
   }
 }
 
 // ---- Statistics ---------------------------------------------------------------------------------
 
-static double *statistics(void *self, int *n) {
+static double *normalize_statistics(void *self, int *n) {
   const normalize *t = self;
   *n = t->given ? 0 : 2 * t->channels;
-  return t->at;
+  return t->mean_std;
 }
 
 // Merges the mean and the squared differences of one sample with those before (Chan, Golub, LeVeque
 // 1979): samples are read once.
-static void add(void *self, const gr_type *from, const void *x) {
+static void normalize_add(void *self, const gr_type *type, const void *x) {
   normalize *t = self;
-  int64_t n = gr_type_count(from) / t->channels;
+  int64_t n = gr_type_count(type) / t->channels;
   const uint8_t *bytes = x;
   const float *floats = x;
   for (int c = 0; c < t->channels; c++) {
     double sum = 0, squares = 0;
     for (int64_t i = c; i < n * t->channels; i += t->channels)
-      sum += from->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i];
+      sum += type->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i];
     double mean = sum / (double)n;
     for (int64_t i = c; i < n * t->channels; i += t->channels) {
-      double d = (from->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i]) - mean;
+      double d = (type->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i]) - mean;
       squares += d * d;
     }
-    double by = mean - t->at[c], all = t->count + (double)n;
+    double by = mean - t->mean_std[c], all = t->count + (double)n;
     t->m2[c] += squares + by * by * t->count * (double)n / all;
-    t->at[c] += by * (double)n / all;
+    t->mean_std[c] += by * (double)n / all;
   }
   t->count += (double)n;
 }
 
 // A constant channel is only centred.
-static void finish(void *self) {
+static void normalize_finish(void *self) {
   normalize *t = self;
   for (int c = 0; c < t->channels; c++) {
     double deviation = t->count > 0 ? sqrt(t->m2[c] / t->count) : 0;
-    t->at[t->channels + c] = deviation > 1e-12 * (1 + fabs(t->at[c])) ? deviation : 1;
+    t->mean_std[t->channels + c] = gr_statistics_divisor(t->mean_std[c], deviation);
   }
 }
 
@@ -117,8 +119,8 @@ const gr_transform_ops gr_transform_normalize = {
     .least_rank = 1,
     .most_rank = 4,
     .always = true,
-    .open = open,
-    .apply = apply,
-    .statistics = statistics,
-    .add = add,
-    .finish = finish};
+    .open = normalize_open,
+    .apply = normalize_apply,
+    .statistics = normalize_statistics,
+    .add = normalize_add,
+    .finish = normalize_finish};

@@ -13,7 +13,7 @@ static const gr_schema_key params[] = {
     {"fill", "float", "0", "", "value of what is turned in from outside"},
     {0}};
 
-static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+static gr_status rotate_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   rotate *t = *self = GR_NEW(a, rotate, 1);
   const int64_t *dim = x->dim + x->rank - 3;
   t->frames = x->rank == 4 ? x->dim[0] : 1;
@@ -44,24 +44,24 @@ static void turn_pixel(const frame *f, int64_t i, int64_t k) {
   double dy = (double)i - cy, dx = (double)k - cx;
   double y = cy + f->cosine * dy + f->sine * dx, x = cx - f->sine * dy + f->cosine * dx;
   double top = floor(y), left = floor(x), v = y - top, h = x - left;
-  int64_t r = (int64_t)top, q = (int64_t)left, at = f->first + (i * t->width + k) * t->channels;
+  int64_t r = (int64_t)top, q = (int64_t)left, offset = f->first + (i * t->width + k) * t->channels;
   for (int64_t c = 0; c < t->channels; c++) {
     double above = (1 - h) * value(f, r, q, c) + h * value(f, r, q + 1, c);
     double below = (1 - h) * value(f, r + 1, q, c) + h * value(f, r + 1, q + 1, c);
-    gr_transform_put(f->dtype, f->y, at + c, (1 - v) * above + v * below);
+    gr_transform_put(f->dtype, f->y, offset + c, (1 - v) * above + v * below);
   }
 }
 
-static void apply(const void *self, const gr_type *from, const void *x, void *y,
-                  const gr_transform_draw *draw) {
+static void rotate_apply(const void *self, const gr_type *type, const void *x, void *y,
+                         const gr_transform_draw *draw) {
   const rotate *t = self;
   if (!draw || t->degrees == 0) {
-    memcpy(y, x, gr_type_bytes(from));
+    memcpy(y, x, gr_type_bytes(type));
     return;
   }
   double angle = gr_transform_between(draw, 0, -t->degrees, t->degrees) * (acos(-1.0) / 180);
   frame f = {
-      .t = t, .dtype = from->dtype, .x = x, .y = y, .cosine = cos(angle), .sine = sin(angle)};
+      .t = t, .dtype = type->dtype, .x = x, .y = y, .cosine = cos(angle), .sine = sin(angle)};
   for (int64_t n = 0; n < t->frames; n++) {
     f.first = n * t->height * t->width * t->channels;
     for (int64_t i = 0; i < t->height; i++)
@@ -74,5 +74,5 @@ const gr_transform_ops gr_transform_rotate = {.name = "rotate",
                                               .params = params,
                                               .least_rank = 3,
                                               .most_rank = 4,
-                                              .open = open,
-                                              .apply = apply};
+                                              .open = rotate_open,
+                                              .apply = rotate_apply};

@@ -1,7 +1,7 @@
 // time_warp.c - runs through a series faster in some places and slower in others.
 #include "runtime/data/transform.h"
 
-enum { MOST_KNOTS = 64 };
+enum { MAX_KNOTS = 64 };
 typedef struct time_warp {
   double std;
   int knots;
@@ -13,7 +13,7 @@ static const gr_schema_key params[] = {
      "evenly spaced moments at which the speed is drawn; it is linear between them"},
     {0}};
 
-static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+static gr_status warp_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
   time_warp *w = *self = GR_NEW(a, time_warp, 1);
   int64_t knots;
   GR_TRY(gr_transform_needs_floats(x, "time_warp"));
@@ -25,27 +25,27 @@ static gr_status open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
 
 // The speed halfway between moments i and i + 1 of n. A series is not run through backwards.
 static double speed_at(const time_warp *w, const double *speed, int64_t i, int64_t n) {
-  double at = ((double)i + 0.5) / (double)(n - 1) * (w->knots - 1);
-  int k = (int)at < w->knots - 2 ? (int)at : w->knots - 2;
-  return speed[k] + (at - k) * (speed[k + 1] - speed[k]);
+  double position = ((double)i + 0.5) / (double)(n - 1) * (w->knots - 1);
+  int k = (int)position < w->knots - 2 ? (int)position : w->knots - 2;
+  return speed[k] + (position - k) * (speed[k + 1] - speed[k]);
 }
 
-static void copy(const float *in, int64_t channels, double at, int64_t n, float *out) {
-  int64_t i = (int64_t)at < n - 2 ? (int64_t)at : n - 2;
-  double part = at - (double)i;
+static void copy(const float *in, int64_t channels, double position, int64_t n, float *out) {
+  int64_t i = (int64_t)position < n - 2 ? (int64_t)position : n - 2;
+  double part = position - (double)i;
   for (int64_t c = 0; c < channels; c++) {
-    double from = (double)in[i * channels + c], to = (double)in[(i + 1) * channels + c];
-    out[c] = (float)(from + part * (to - from));
+    double before = (double)in[i * channels + c], after = (double)in[(i + 1) * channels + c];
+    out[c] = (float)(before + part * (after - before));
   }
 }
 
-static void apply(const void *self, const gr_type *from, const void *x, void *y,
-                  const gr_transform_draw *draw) {
+static void warp_apply(const void *self, const gr_type *type, const void *x, void *y,
+                       const gr_transform_draw *draw) {
   const time_warp *w = self;
   const float *in = x;
   float *out = y;
-  double speed[MOST_KNOTS], total = 0, at = 0;
-  int64_t n = from->dim[0], channels = from->dim[1];
+  double speed[MAX_KNOTS], total = 0, position = 0;
+  int64_t n = type->dim[0], channels = type->dim[1];
   for (int k = 0; k < w->knots; k++) {
     double v = 1 + w->std * gr_transform_normal(draw, (uint32_t)k);
     speed[k] = v > 0.1 ? v : 0.1;
@@ -53,8 +53,8 @@ static void apply(const void *self, const gr_type *from, const void *x, void *y,
   for (int64_t i = 0; i < n - 1; i++) total += speed_at(w, speed, i, n);
   for (int64_t c = 0; c < channels; c++) out[c] = in[c];
   for (int64_t i = 1; i < n; i++) {  // the ends stay where they are
-    at += speed_at(w, speed, i - 1, n) * (double)(n - 1) / total;
-    copy(in, channels, i == n - 1 ? (double)(n - 1) : at, n, out + i * channels);
+    position += speed_at(w, speed, i - 1, n) * (double)(n - 1) / total;
+    copy(in, channels, i == n - 1 ? (double)(n - 1) : position, n, out + i * channels);
   }
 }
 
@@ -64,5 +64,5 @@ const gr_transform_ops gr_transform_time_warp = {
     .params = params,
     .least_rank = 2,
     .most_rank = 2,
-    .open = open,
-    .apply = apply};
+    .open = warp_open,
+    .apply = warp_apply};

@@ -11,7 +11,7 @@ static void makes_targets(void) {
   const gr_speech_item *item = fixture_item(d, 3);
   static const int32_t cab[] = {2, 0, 1};
   CHECK(item->n_targets == 3 && !memcmp(item->targets, cab, sizeof cab), "\"%s\"", item->text);
-  CHECK(!strcmp(item->from->name, "u003"), "%s", item->from->name);
+  CHECK(!strcmp(item->utterance->name, "u003"), "%s", item->utterance->name);
   CHECK(item->frames == (800 + 3 * 2741 % 8000) / 80 + 1, "%d frames", item->frames);
   gr_text t = gr_text_make(gr_arena_create());
   CHECK(!gr_dataset_skipped(d, &t), "nothing is left out: %s", t.chars);
@@ -78,7 +78,7 @@ static void splits_by_name(void) {
     MUST(fixture_open(&spec, &d));
     for (uint32_t i = 0; i < 100; i++) {
       bool v = gr_dataset_sample(d, i)->split == GR_SPLIT_VALIDATION;
-      int name = atoi(fixture_item(d, i)->from->name + 1);
+      int name = atoi(fixture_item(d, i)->utterance->name + 1);
       if (pass)
         CHECK(validation[name] == v, "n%d moved", name);
       else
@@ -249,7 +249,8 @@ static void limits(void) {
     spec.options.limit = most[i];
     MUST(fixture_open(&spec, &d));
     CHECK(gr_dataset_samples(d) == want[i], "limit %u: %u", most[i], gr_dataset_samples(d));
-    CHECK(!strcmp(fixture_item(d, 2)->from->name, "u002"), "%s", fixture_item(d, 2)->from->name);
+    CHECK(!strcmp(fixture_item(d, 2)->utterance->name, "u002"), "%s",
+          fixture_item(d, 2)->utterance->name);
     gr_dataset_close(d);
   }
 }
@@ -271,8 +272,10 @@ static void roots(void) {
   fixture_fails(fixture_open(&spec, &d), GR_ERR_DATA, 0, "elsewhere/one.wav");
   spec.speech.root = folder;
   MUST(fixture_open(&spec, &d));
-  CHECK(!strcmp(fixture_item(d, 0)->from->audio, wav), "%s", fixture_item(d, 0)->from->audio);
-  CHECK(!strcmp(fixture_item(d, 1)->from->audio, wav), "%s", fixture_item(d, 1)->from->audio);
+  CHECK(!strcmp(fixture_item(d, 0)->utterance->audio, wav), "%s",
+        fixture_item(d, 0)->utterance->audio);
+  CHECK(!strcmp(fixture_item(d, 1)->utterance->audio, wav), "%s",
+        fixture_item(d, 1)->utterance->audio);
   gr_dataset_close(d);
 }
 

@@ -95,7 +95,7 @@ static void refuses_empty_bands(void) {
   // The hints' numbers work, and the first is the largest that does.
   s.fft = fft;
   MUST(gr_features_make(a, &s, &f));
-  for (int m = 0; m < s.mels; m++) CHECK(f.from[m] < f.to[m], "band %d is empty", m);
+  for (int m = 0; m < s.mels; m++) CHECK(f.first_bin[m] < f.end_bin[m], "band %d is empty", m);
   s.fft = 256, s.mels = mels;
   MUST(gr_features_make(a, &s, &f));
   for (int more = 1; more < 4; more++) {

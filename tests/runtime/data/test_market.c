@@ -219,7 +219,7 @@ static void refused_keys(void) {
   gr_dataset *d = NULL;
   fixture_fails(open_market(&m, &d), GR_ERR_CONFIG, 0, "data.market.path is not given");
   m = market_of("/nowhere/at/all");
-  fixture_fails(open_market(&m, &d), GR_ERR_DATA, 0, "is not a folder");
+  fixture_fails(open_market(&m, &d), GR_ERR_DATA, 0, "cannot read the folder");
   m = market_of(golden_folder(all, n, false));
   m.spec.tickers = (gr_names){absent, 2};
   fixture_fails(open_market(&m, &d), GR_ERR_DATA, 0, "NOPE.csv");

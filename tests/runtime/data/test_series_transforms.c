@@ -22,7 +22,7 @@ static gr_status open_one(const char *list, gr_dtype dtype, int64_t moments, int
   gr_field_spec x = {.name = "x", .dtype = dtype, .rank = 2, .dim = {moments, channels}};
   MUST(gr_conf_parse(arena, "list.yaml", gr_arena_printf(arena, "%s", list), &conf));
   GR_TRY(gr_transforms_open(arena, conf, &x, 1, &t));
-  *out = (one){.from = t->source, .to = t->at[t->n - 1].to, .list = t};
+  *out = (one){.from = t->source, .to = t->at[t->n - 1].output, .list = t};
   return GR_OK;
 }
 

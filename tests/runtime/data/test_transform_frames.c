@@ -21,7 +21,7 @@ static gr_transforms *open_list(const char *list, gr_dtype dtype, int rank, cons
 // What the list makes of x.
 static void *apply(const gr_transforms *t, const void *x, bool training) {
   gr_transform_row r;
-  gr_row row = {.at = {GR_NEW(arena, char, gr_type_bytes(&t->at[t->n - 1].to))}};
+  gr_row row = {.at = {GR_NEW(arena, char, gr_type_bytes(&t->at[t->n - 1].output))}};
   void *out = row.at[0];
   MUST(gr_transforms_begin(t, &row, &r));
   memcpy(row.at[0], x, gr_type_bytes(&t->source));
@@ -43,9 +43,9 @@ static void changes_frames_alike(const char *list, bool training) {
   fill_video(x);
   gr_transforms *video = open_list(list, GR_F32, 4, (int64_t[]){FRAMES, HEIGHT, WIDTH, CHANNELS});
   gr_transforms *image = open_list(list, GR_F32, 3, (int64_t[]){HEIGHT, WIDTH, CHANNELS});
-  size_t bytes = gr_type_bytes(&image->at[image->n - 1].to);
+  size_t bytes = gr_type_bytes(&image->at[image->n - 1].output);
   const char *all = apply(video, x, training), *first = NULL;
-  CHECK(gr_type_bytes(&video->at[video->n - 1].to) == FRAMES * bytes, "%s: the size", list);
+  CHECK(gr_type_bytes(&video->at[video->n - 1].output) == FRAMES * bytes, "%s: the size", list);
   for (int f = 0; f < FRAMES; f++) {
     const char *one = apply(image, x + f * FRAME, training);
     CHECK(!memcmp(all + (size_t)f * bytes, one, bytes), "%s: frame %d of a video is not its image",
