@@ -40,8 +40,10 @@ enum { GR_CSV_COLUMNS = 65536 };
 // field that is empty, or says NA, N/A, NaN or null, is missing. `path` is borrowed. Fails with
 // GR_ERR_DATA and the line and column of the file, also where the format is probably another.
 GR_MUST_USE gr_status gr_csv_read(gr_arena *, const char *path, const gr_csv_format *, gr_csv *out);
-extern const gr_csv_format gr_csv_fixed;            // of lists: commas, and a line of names
-int gr_csv_find(const gr_csv *, const char *name);  // -1: no such column
+extern const gr_csv_format gr_csv_fixed;  // of lists: commas, and a line of names
+// The number of the first column of that name; -1: there is none.
+int gr_csv_find(const gr_csv *, const char *name);
+// Whether a cell has nothing in it, or a word that means so.
 bool gr_csv_missing(const gr_csv *, uint32_t row, int column);
 // Whether more than half of the cells of a column of text, without those that are missing, are
 // numbers, with or without commas: it is probably one of numbers, with cells that are wrong. With

@@ -84,19 +84,23 @@ GR_MUST_USE gr_status gr_dataset_load_all(gr_dataset *);
 // The options in effect, with defaults filled in; owned by the data set.
 const gr_dataset_options *gr_dataset_settings(const gr_dataset *);
 int gr_dataset_buckets(const gr_dataset *);  // their number; none is empty, lengths ascend
+// A bucket by its number, the shortest first; owned by the data set.
 const gr_bucket_info *gr_dataset_bucket(const gr_dataset *, int bucket);
 const char *gr_dataset_bucket_name(gr_arena *, const gr_dataset *, int bucket);  // "t300", "all"
 // The fields of `rows` rows of a bucket: shapes only, `at` is NULL.
 void gr_dataset_shapes(const gr_dataset *, int bucket, int rows, gr_batch *out);
+// The source's numbers and those that transforms set; returns how many. Names are borrowed.
 int gr_dataset_metadata(const gr_dataset *, gr_metadata out[GR_MAX_METADATA]);
+// The source's tables; returns how many. Their values are its own.
 int gr_dataset_tables(const gr_dataset *, gr_data_table out[GR_MAX_TABLES]);
-uint32_t gr_dataset_count(const gr_dataset *, gr_split);
+uint32_t gr_dataset_count(const gr_dataset *, gr_split);  // samples of a split
 // False of a source that never has any, such as `none`: there are no batches of data.
 bool gr_dataset_has_samples(const gr_dataset *);
 uint32_t gr_dataset_batches(const gr_dataset *, gr_split,
                             int batch);  // of an epoch; in each the same
 
 uint32_t gr_dataset_samples(const gr_dataset *);  // of both splits
+// A sample by its number below gr_dataset_samples; owned by the data set.
 const gr_sample *gr_dataset_sample(const gr_dataset *, uint32_t sample);
 const void *gr_dataset_source(const gr_dataset *);  // the source's `self`
 
@@ -118,7 +122,8 @@ GR_MUST_USE gr_status gr_dataset_check_splits(const gr_dataset *);
 // Appends lines that a run prints when it begins, if there are any: of the source, and unless it is
 // for the weights of a run (gr_dataset_open_kept) of what the splits lack.
 void gr_dataset_notes(const gr_dataset *, gr_text *);
-// Which keys to change if a model's input of that name is not given, or of another dtype; NULL: none.
+// Which keys to change if a model's input of that name is not given, or of another dtype; NULL:
+// none.
 const char *gr_dataset_advice(const gr_dataset *, const char *field);
 // Appends its table of classes, with their weights: nothing if there are none.
 void gr_dataset_classes(const gr_dataset *, gr_text *);
@@ -129,21 +134,26 @@ size_t gr_dataset_cached(gr_dataset *);               // bytes of samples in the
 // batches.
 size_t gr_dataset_cache_most(const gr_dataset *);
 
-// What the source computed from the training samples (means, deviations), as text for a checkpoint;
-// false: nothing. gr_dataset_restore sets it again, before loaders are opened.
+// Appends what the source and transforms computed from the training samples (means, deviations), as
+// text for a checkpoint. False: nothing.
 bool gr_dataset_save(const gr_dataset *, gr_text *);
+// Sets what gr_dataset_save wrote, before loaders are opened. GR_ERR_CHECKPOINT where it does not
+// fit this data. Ranks that share the data set may call it at once, with the same text.
 GR_MUST_USE gr_status gr_dataset_restore(gr_dataset *, const char *);
 
 // A hash of a sample's entry, by which ranks compare their data sets; with_file: also of the size
-// of its file. gr_dataset_place is the location of the line that lists the sample.
+// of its file.
 uint64_t gr_dataset_fingerprint(const gr_dataset *, uint32_t sample, bool with_file);
+// The line that lists the sample; no place where none does.
 gr_loc gr_dataset_place(const gr_dataset *, uint32_t sample);
+// Appends what the fingerprint is of, for the message that ranks have different data.
 void gr_dataset_describe(const gr_dataset *, uint32_t sample, gr_text *);
 
 // The numbers of n samples, ascending and evenly spaced over a split of at least n.
 void gr_dataset_sample_evenly(const gr_dataset *, gr_split, uint32_t n, uint32_t *out);
-// Texts to print: a sample's name, its reference (the expected output), and a row of predicted
-// symbols. In the arena.
+// A sample's name to print, in the arena.
 const char *gr_dataset_sample_name(gr_arena *, const gr_dataset *, uint32_t sample);
-const char *gr_dataset_reference(gr_arena *, const gr_dataset *, uint32_t sample);  // or ""
+// The output that is expected for a sample, in the arena; "" where there is none to print.
+const char *gr_dataset_reference(gr_arena *, const gr_dataset *, uint32_t sample);
+// Appends a row of n predicted symbols or classes.
 void gr_dataset_decode(const gr_dataset *, const int32_t *ids, int64_t n, gr_text *);

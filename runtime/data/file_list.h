@@ -17,14 +17,15 @@ typedef struct gr_file_list {
 // and frame". Strings are borrowed. Fails with GR_ERR_DATA and a location.
 GR_MUST_USE gr_status gr_file_list_open(gr_arena *, const char *path, const char *what,
                                         const char *optional, gr_file_list *out);
-gr_loc gr_file_list_place(const gr_file_list *, uint32_t row);
-// A cell that is missing is an error.
+gr_loc gr_file_list_place(const gr_file_list *, uint32_t row);  // the line of a row
+// GR_ERR_DATA with the row's line if its cell of the column is missing; column -1: there is none.
 GR_MUST_USE gr_status gr_file_list_check(const gr_file_list *, uint32_t row, int column);
 // Adds the labels of all rows to the classes, in class_of as gr_classes_add found them. GR_ERR_DATA
 // where a path, a label or a split is missing.
 GR_MUST_USE gr_status gr_file_list_classes(gr_file_list *, gr_arena *, gr_classes *);
-// A row's path as the list has it, and where the file is: relative to the list's folder.
+// A row's path as the list has it, in the arena.
 const char *gr_file_list_name(gr_arena *, const gr_file_list *, uint32_t row);
+// Where a file that the list names is: relative to the list's folder. In the arena, or the name.
 const char *gr_file_list_path(gr_arena *, const gr_file_list *, const char *name);
 // A row's weight for data.sampler=weighted, if there is that column.
 GR_MUST_USE gr_status gr_file_list_weight(const gr_file_list *, uint32_t row, bool *has,

@@ -58,6 +58,7 @@ GR_MUST_USE gr_status gr_dataset_place_error(const gr_dataset *, gr_status);
 // What all kinds of data read of the section `data`; bounds are in the arena.
 GR_MUST_USE gr_status gr_dataset_read_options(gr_arena *, gr_conf *data, bool has_length,
                                               gr_dataset_options *out);
+// GR_ERR_CONFIG about the first option whose value is not possible.
 GR_MUST_USE gr_status gr_dataset_check_options(const gr_dataset_options *);
 
 // Chooses the buckets, leaves out what is too long, and lists each bucket's members.
@@ -95,10 +96,12 @@ typedef struct gr_order_spec {
   bool shuffle;
 } gr_order_spec;
 gr_order gr_order_make(gr_arena *, const gr_dataset *, const gr_order_spec *);  // memory for it
+// Writes the batches of an epoch: the same on every rank.
 void gr_order_fill(gr_order *, const gr_dataset *, const gr_order_spec *, uint32_t epoch);
 
-// The data set's cache of loaded samples: made and freed with it, empty at first.
+// Makes the data set's cache of loaded samples, which is empty at first.
 void gr_cache_open(gr_dataset *);
+// Frees it with all that it keeps.
 void gr_cache_close(gr_dataset *);
 // Loads a sample and forgets what was loaded; the error has no place yet.
 GR_MUST_USE gr_status gr_cache_try(gr_dataset *, uint32_t sample);

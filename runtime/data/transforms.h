@@ -38,11 +38,14 @@ void gr_transforms_end(const gr_transforms *, const gr_draw *, gr_transform_row 
 // Adds what the last transform makes known of x: height, width, channels and frames.
 int gr_transforms_metadata(const gr_transforms *, gr_metadata out[GR_MAX_METADATA], int n);
 
-// The transform after `after` that has statistics, from -1 on; -1: there is none. gr_transforms_add
-// takes a row in which the source has filled in x of a training sample.
+// The transform after `after` that has statistics, from -1 on; -1: there is none.
 int gr_transforms_fitted(const gr_transforms *, int after);
+// Adds x of a training sample, which the source has written into the row, to a transform's
+// statistics.
 void gr_transforms_add(gr_transforms *, int which, gr_transform_row *);
+// Appends all statistics as text, bit for bit.
 void gr_transforms_save(const gr_transforms *, gr_text *);
+// Sets them from that text. GR_ERR_CHECKPOINT: it is not of these transforms.
 GR_MUST_USE gr_status gr_transforms_restore(gr_transforms *, const char *text);
 void gr_transforms_drop(gr_transform_row *);  // frees a row that is not ended
 

@@ -13,14 +13,15 @@ typedef struct gr_unreadable {
   pthread_mutex_t lock;
 } gr_unreadable;
 
-// Creates an empty list, and frees it. Between the two, any thread may add to it.
+// Makes an empty list, to which any thread may add.
 void gr_unreadable_open(gr_unreadable *);
+// Frees it, when no thread adds to it any more.
 void gr_unreadable_close(gr_unreadable *);
 // Handles a sample that cannot be read for the reason s. With `skip` it is counted, listed and,
 // with `log`, logged as a warning, and the result is GR_OK. Otherwise returns s with the location
 // and a hint. Takes ownership of s, which may be GR_OK. An error other than GR_ERR_DATA, such as a
 // library that is missing, is not the sample's: it is returned as it is.
 GR_MUST_USE gr_status gr_unreadable_add(gr_unreadable *, gr_loc, bool log, gr_status s);
-uint64_t gr_unreadable_count(gr_unreadable *);
+uint64_t gr_unreadable_count(gr_unreadable *);  // samples so far
 // "file:line:col: reason", in the order in which they were found; NULL beyond the last.
 const char *gr_unreadable_line(gr_unreadable *, uint64_t i);

@@ -40,7 +40,7 @@ GR_MUST_USE gr_status gr_corpus_read_spec(gr_arena *, gr_conf *section, gr_corpu
 // Opens the files of a text, which borrows the paths. GR_ERR_DATA about `key`.
 GR_MUST_USE gr_status gr_corpus_open_text(gr_arena *, const gr_vocab *, const gr_names *paths,
                                           const char *key, gr_corpus_text *out);
-void gr_corpus_close_text(gr_corpus_text *);
+void gr_corpus_close_text(gr_corpus_text *);  // also one that could not be opened as a whole
 GR_MUST_USE gr_status gr_corpus_check_text(const gr_corpus_text *);  // files that were cut short
 // Copies n tokens from the token number `first` on.
 void gr_corpus_tokens(const gr_corpus_text *, int64_t first, int64_t n, int32_t *out);

@@ -42,13 +42,14 @@ GR_MUST_USE gr_status gr_picture_probe(const char *path, const gr_picture_use *)
 GR_MUST_USE gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width,
                                        int channels, gr_picture *out);
 
-// GR_ERR_DATA if `n` bytes of file cannot hold `packed` bytes, with each of them standing for at
-// most `factor`: checked before memory is allocated for an image of the size that a file declares.
+// What a byte of a file stands for at most, in values or pixels of the image.
 enum {
   GR_PICTURE_DEFLATE = 1040,        // zlib's "Maximum Compression Factor" is 1032
   GR_PICTURE_HUFFMAN = 512,         // JPEG: pixels, of blocks of 64 that take a bit each
   GR_PICTURE_ARITHMETIC = 1 << 15,  // JPEG: the same, a limit of our own
 };
+// GR_ERR_DATA if `n` bytes of a file cannot hold `packed` bytes, with each of them standing for at
+// most `factor`: checked before memory is allocated for an image of the size that a file declares.
 GR_MUST_USE gr_status gr_picture_check_bytes(const char *path, int64_t height, int64_t width,
                                              int64_t packed, int factor, size_t n);
 

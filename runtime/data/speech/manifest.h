@@ -40,5 +40,7 @@ typedef struct gr_import_counts {
   uint32_t written, sounds, digits, missing;  // missing: a transcript without its recording
   double seconds;
 } gr_import_counts;
+// Writes the manifest of all recordings that have a transcript, and counts them and the others.
+// GR_ERR_DATA where recordings or transcripts are not there or damaged; GR_ERR_IO.
 GR_MUST_USE gr_status gr_import_asterisk_run(const gr_import_asterisk *, const char *out_path,
                                              gr_import_counts *);

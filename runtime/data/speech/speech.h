@@ -65,6 +65,7 @@ GR_MUST_USE gr_status gr_speech_list_inputs(gr_speech *, const char *const *path
 // manifest gives: it is probably another recording.
 GR_MUST_USE gr_status gr_speech_check_length(const gr_utterance *, const gr_feature_spec *,
                                              int64_t expected, int64_t frames);
-// The report of `data inspect`: hours and symbols.
+// Appends hours and symbols of a split to its line of `data inspect`.
 void gr_speech_summary(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
+// Appends a table of the symbols and how often the samples have them.
 void gr_speech_inspect(const void *self, const gr_sample *, uint32_t n, gr_text *);

@@ -38,8 +38,8 @@ GR_MUST_USE gr_status gr_columns_read(gr_columns *, int column, const gr_array *
 bool gr_columns_missing(const gr_columns *, int column, int64_t row);  // an empty cell of CSV
 gr_loc gr_columns_place(const gr_columns *, int64_t row);  // of CSV its line, else no place
 gr_loc gr_columns_names(const gr_columns *);               // of CSV the first line, else no place
+enum { GR_COLUMNS_WHERE = 440 };                           // bytes of a text
 // Writes which row it is, for messages, and returns out: "this line" where its place says so, else
 // its number in the file.
-enum { GR_COLUMNS_WHERE = 440 };
 const char *gr_columns_where(const gr_columns *, int64_t row, const char *file,
                              char out[GR_COLUMNS_WHERE]);

@@ -86,16 +86,16 @@ typedef struct gr_table {
 GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *section, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request *);
-// Columns of CSV (kinds.c). gr_table_need_numbers is called for one that is to be a feature: text
-// with numbers among it becomes numbers where data.table.on_bad_cell says so, else it is
-// GR_ERR_DATA at the first cell that is none; gr_table_need_label is the same for labels that are
-// mostly numbers. gr_table_counts_rows: whether a column numbers the rows, and is no feature unless
-// it is named. gr_table_names_rows: whether so many of the rows are different that a column is a
-// name of each.
+// Columns of CSV (kinds.c). For one that is to be a feature: text with numbers among it becomes
+// numbers where data.table.on_bad_cell says so, else it is GR_ERR_DATA at the first cell that is
+// none.
 GR_MUST_USE gr_status gr_table_need_numbers(const gr_table *, gr_table_column *);
+// The same for a label whose cells are mostly numbers.
 GR_MUST_USE gr_status gr_table_need_label(const gr_table *, gr_table_column *);
+// Whether a column numbers the rows, and is no feature unless it is named.
 bool gr_table_counts_rows(const gr_table_column *);
 bool gr_table_is_empty(const gr_table_column *);  // of CSV, and no cell has a value
+// Whether so many of the rows are different that a column is a name of each.
 bool gr_table_names_rows(uint32_t different, uint32_t rows);
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
@@ -113,11 +113,16 @@ int64_t gr_table_series_samples(const gr_table *);   // that one window becomes
 int64_t gr_table_series_channels(const gr_table *);  // of x
 // Writes x of a sample: [moments, gr_table_series_channels], normalised.
 void gr_table_series(const gr_table *, const gr_table_part *, const gr_table_sample *, float *out);
-// Statistics (normalize.c), see gr_source_ops.
+// Statistics (normalize.c), see gr_source_ops. Computes mean and scale of the training rows, or for
+// files to predict only makes room for them.
 gr_status gr_table_fit(void *self, gr_arena *, const gr_sample *, uint32_t n);
+// Appends mean and scale as text, bit for bit.
 void gr_table_save(const void *self, gr_text *);
+// Sets them from that text. GR_ERR_CHECKPOINT: it is of another number of values, or damaged.
 gr_status gr_table_restore(void *self, const char *text);
+// Normalises a row's features in place: [width]. Nothing without statistics.
 void gr_table_normalize(const gr_table *, float *row);
-// The report of `data inspect`, and members of data.json (inspect.c).
+// Appends the columns of every file, with types, roles and ranges (inspect.c).
 void gr_table_inspect(const void *self, const gr_sample *, uint32_t n, gr_text *);
+// Appends members of data.json: features, classes, mean and scale.
 void gr_table_record(const void *self, gr_text *);
