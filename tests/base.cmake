@@ -32,6 +32,8 @@ set(python_or_skip ${CMAKE_SOURCE_DIR}/tests/base/python_or_skip.sh)
 add_test(NAME tools.layers COMMAND ${python_or_skip} ${CMAKE_SOURCE_DIR}/tools/layers.py)
 add_test(NAME tools.style COMMAND ${python_or_skip} ${CMAKE_SOURCE_DIR}/tools/style.py ${CMAKE_BINARY_DIR})
 add_test(NAME tools.style_test COMMAND ${python_or_skip} ${CMAKE_SOURCE_DIR}/tests/base/style_test.py)
+add_test(NAME tools.coverage COMMAND sh ${CMAKE_SOURCE_DIR}/tests/base/coverage_test.sh ${CMAKE_SOURCE_DIR} ${CMAKE_C_COMPILER})
+set_tests_properties(tools.coverage PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME tools.mutation
          COMMAND ${python_or_skip} ${CMAKE_SOURCE_DIR}/tests/mutation/run.py --applies)
 add_test(NAME tools.watch_data COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/base/watch_data_test.py)

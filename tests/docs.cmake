@@ -11,19 +11,42 @@ function(gr_docs_copy file find replace)
   file(CONFIGURE OUTPUT ${copy}/${file} CONTENT "${changed}" @ONLY)
 endfunction()
 
-gr_docs_copy(ops/ops.def "GR_OP(square)" "GR_OP(square)\nGR_OP(cube)")
+gr_docs_copy(ops/ops.def "GR_OP(square)" "GR_OP(square)\nGR_OP(cube)\nGR_OP(top_accuracy)")
+set(cu ${CMAKE_BINARY_DIR}/generated/docs/top_accuracy.cu.c)
+add_custom_command(OUTPUT ${cu} DEPENDS docs/top_accuracy.cu ${CMAKE_SOURCE_DIR}/tools/cmake/gr_embed.cmake
+  COMMAND ${CMAKE_COMMAND} -DFILE=${CMAKE_CURRENT_SOURCE_DIR}/docs/top_accuracy.cu -DNAME=top_accuracy -DOUT=${cu}
+    -P ${CMAKE_SOURCE_DIR}/tools/cmake/gr_embed.cmake)
+add_library(docs_ops OBJECT ../ops/table.c docs/cube.c docs/top_accuracy.c ${cu})  # the table with the examples
+target_include_directories(docs_ops BEFORE PRIVATE ${copy})
+target_link_libraries(docs_ops PUBLIC gr_ops)
 foreach(test ops gradients)
-  add_executable(test_docs_op_${test} ops/test_${test}.c ops/bench.c ../ops/table.c docs/cube.c)
-  target_include_directories(test_docs_op_${test} BEFORE PRIVATE ${copy})
-  target_link_libraries(test_docs_op_${test} gr_ops)
-  add_test(NAME docs.op_${test} COMMAND test_docs_op_${test} "" cube)
+  add_executable(test_docs_op_${test} ops/test_${test}.c ops/bench.c)
+  target_link_libraries(test_docs_op_${test} docs_ops)
 endforeach()
+add_test(NAME docs.op_ops COMMAND test_docs_op_ops "" cube)
+add_test(NAME docs.op_top_accuracy COMMAND test_docs_op_ops "" top_accuracy)
+add_test(NAME docs.op_gradients COMMAND test_docs_op_gradients "" cube)
+if(TARGET test_gpu_ops)  # on the stand-in for a GPU
+  add_executable(test_docs_op_gpu gpu/test_ops.c gpu/trials.c)
+  target_link_libraries(test_docs_op_gpu docs_ops test_gpu_cases test_ops_bench test_world gr_exec)
+  add_dependencies(test_docs_op_gpu standin_nvrtc standin_cublaslt)
+  add_test(NAME docs.op_gpu COMMAND test_docs_op_gpu "" cube,top_accuracy)
+  set_tests_properties(docs.op_gpu PROPERTIES TIMEOUT 600
+    ENVIRONMENT "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/standin;GRAPHRUN_CACHE=${GR_STANDIN_KERNELS};ASAN_OPTIONS=detect_leaks=0")
+endif()
+# add-a-metric.md: a model that uses one.
+add_executable(graphrun_metric ../cli/main.c)
+target_link_libraries(graphrun_metric docs_ops gr_cli)
+set_target_properties(graphrun_metric PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+add_test(NAME docs.metric COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/metric.sh $<TARGET_FILE:graphrun_metric>
+  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
+set_tests_properties(docs.metric PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 
 # add-an-optimizer.md: the same copy of the table, with another line.
 file(READ ${copy}/ops/ops.def text)
 string(REPLACE "GR_PASS_OP(adamw)" "GR_PASS_OP(adamw)\nGR_PASS_OP(adagrad)" text "${text}")
 file(CONFIGURE OUTPUT ${copy}/optim/ops/ops.def CONTENT "${text}" @ONLY)
-set(table ../ops/table.c docs/adagrad.c)
+set(table ../ops/table.c docs/adagrad.c docs/top_accuracy.c ${cu})
 foreach(test ops padding)
   add_executable(test_docs_optim_${test} ops/test_${test}.c ops/bench.c ${table} docs/cube.c)
   target_include_directories(test_docs_optim_${test} BEFORE PRIVATE ${copy}/optim)

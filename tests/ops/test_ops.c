@@ -372,6 +372,7 @@ static void docs(void) {
 
 int main(int argc, char **argv) {
   only = argc > 2 ? argv[2] : NULL;
+  if (only && !gr_op_find(only)) return fprintf(stderr, "there is no op '%s'\n", only), 1;
   return RUN(argc, argv, {"cases", cases}, {"formulas", formulas}, {"fast", fast_kernels},
              {"threads", threads}, {"in_place", places}, {"shardings", shardings}, {"docs", docs});
 }

@@ -16,6 +16,11 @@ if(GR_SANITIZE)
   add_link_options(-fsanitize=${GR_SANITIZE})
   add_compile_options(-UNDEBUG)  # with assertions, which the type of build may leave out
 endif()
+option(GR_COVERAGE "count the lines that are run, for tools/coverage (gcov)" OFF)
+if(GR_COVERAGE)
+  add_compile_options(--coverage -O1 -fprofile-update=atomic)
+  add_link_options(--coverage)
+endif()
 option(GR_FUZZ "build the fuzz targets with libFuzzer (clang)" OFF)
 if(GR_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)  # coverage of all code, which the search is led by
