@@ -22,13 +22,13 @@ typedef struct runs {
   gr_args args;
   gr_compose_request request;
   long at_once;
-  const gr_sweep_options *own;
-  gr_job_list jobs;
-  const char *dir;        // folder of the sweep; NULL: it has none
-  const char **output;    // output folder of each job
-  const char **identity;  // of its configuration (identity.h)
-  pid_t *running;         // process of each job; 0: not started, or ended
-  sigset_t signals;       // signals to wait for: SIGCHLD, and those that request a stop
+  const gr_sweep_options *own;  // flags of a sweep
+  gr_job_list jobs;             // a run each, as Hydra calls them
+  const char *dir;              // folder of the sweep; NULL: it has none
+  const char **output;          // output folder of each job
+  const char **identity;        // of its configuration (identity.h)
+  pid_t *running;               // process of each job; 0: not started, or ended
+  sigset_t signals;             // signals to wait for: SIGCHLD, and those that request a stop
   bool stopped;
   int failed;
   int first_code;
@@ -55,8 +55,10 @@ static gr_status read_arguments(runs *w, int argc, char **argv) {
 }
 
 // ---- Identities ------------------------------------------------------------------
+// A sweep that is started again goes on with the runs that its folder has. Where the configuration
+// of one has changed, this says so before any run starts.
 
-// Whether the run in the folder, if there is one, is of this configuration.
+// Fails if the folder has a run of another configuration than this one.
 static gr_status check_folder(runs *w, const char *dir, const char *identity) {
   const char *was;
   GR_TRY(gr_identity_read(w->arena, dir, &was));
