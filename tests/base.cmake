@@ -25,6 +25,9 @@ add_test(NAME base.output COMMAND test_base_output)
 add_executable(test_base_json base/test_json.c)
 target_link_libraries(test_base_json gr_base)
 add_test(NAME base.json COMMAND test_base_json)
+add_executable(test_cache base/test_cache.c cache.c)
+target_link_libraries(test_cache gr_base)
+add_test(NAME base.cache COMMAND test_cache)
 
 # What tools/ checks of the tree itself; without Python they cannot run, and say so.
 find_program(GR_PYTHON python3)

@@ -67,8 +67,7 @@ target_link_libraries(graphrun_optim gr_cli)
 set_target_properties(graphrun_optim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 add_test(NAME docs.optim_devices COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/optim.sh $<TARGET_FILE:graphrun_optim>
   ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> ${CMAKE_BINARY_DIR}/standin)
-set_tests_properties(docs.optim_devices PROPERTIES TIMEOUT 1200
-  ENVIRONMENT "STANDIN_KERNELS=${GR_STANDIN_KERNELS};ASAN_OPTIONS=detect_leaks=0")
+set_tests_properties(docs.optim_devices PROPERTIES TIMEOUT 1200 ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 
 gr_docs_copy(compiler/pipeline.c "    {\"dce\","
              "    {\"cancel\", \"minus minus x is x\", .run = gr_pass_cancel},\n    {\"dce\",")

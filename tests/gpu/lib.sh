@@ -1,10 +1,9 @@
 # lib.sh - what the tests of the device cuda share beyond e2e/lib.sh: they run on the stand-ins of folder $standin, or,
 # where that is '-', on this machine's GPUs with NVIDIA's own libraries.
 real() { [ "$standin" = - ]; }
-if real; then
-  GRAPHRUN_CACHE=${GRAPHRUN_CACHE-$scratch/cache}
-else
-  LD_LIBRARY_PATH=$standin GRAPHRUN_CACHE=${STANDIN_KERNELS:-$standin/kernels} STANDIN_TIMEOUT=300
+GRAPHRUN_CACHE=${GRAPHRUN_CACHE-$scratch/cache}
+if ! real; then
+  LD_LIBRARY_PATH=$standin STANDIN_TIMEOUT=300
   export STANDIN_TIMEOUT
 fi
 export LD_LIBRARY_PATH GRAPHRUN_CACHE

@@ -1,19 +1,24 @@
 // test_nvrtc.c - every kernel of every op, compiled by NVRTC as a device does it: no error, no
 // registers that spill to local memory, and few enough of them for the launch. It needs no GPU.
 //
-//   test_nvrtc [sm_80 | sm_90 | sm_100 | all] [table] [OP] [FILE.gr ...]
+//   test_nvrtc [sm_80 | sm_90 | sm_100 | all | turn] [table] [OP] [FILE.gr ...]
 //
-// One architecture, sm_90, if none is given; `all` adds f64 to f32 and bf16; `table` prints
-// registers and shared memory. Of files, which `graphrun plan --dump=schedule` writes, it compiles
-// the kernels of all graphs, instead of those of cases (nvrtc_configs.sh).
+// Without an architecture it is sm_90; several may be given. `turn` compiles the first text of each
+// op, and of the others a third, each for one architecture: a hash of the text chooses both. `all`
+// adds f64 to f32 and bf16; `table` prints registers and shared memory. Of files, which `graphrun
+// plan --dump=schedule` writes, it compiles the kernels of all graphs, instead of those of cases
+// (nvrtc_configs.sh). What NVRTC said of a text that compiles is kept (tests/cache.h): a text that
+// has not changed is judged by that.
 #include <dlfcn.h>
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/tasks.h"
 #include "base/text.h"
 #include "ir/text.h"
 #include "ops/kernels/gpu_join.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
+#include "tests/cache.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
 #include "tests/gpu/cases.h"
@@ -28,6 +33,7 @@ static struct nvrtc {  // as nvrtc.h declares it; 0 is success
   int (*log_size)(void *program, size_t *out);
   int (*log)(void *program, char *out);
   int (*destroy)(void **program);
+  int (*version)(int *major, int *minor);
 } nvrtc;
 
 static bool library_open(void) {
@@ -42,14 +48,16 @@ static bool library_open(void) {
   *(void **)&nvrtc.log_size = dlsym(so, "nvrtcGetProgramLogSize");
   *(void **)&nvrtc.log = dlsym(so, "nvrtcGetProgramLog");
   *(void **)&nvrtc.destroy = dlsym(so, "nvrtcDestroyProgram");
-  return nvrtc.create && nvrtc.compile && nvrtc.log_size && nvrtc.log && nvrtc.destroy;
+  *(void **)&nvrtc.version = dlsym(so, "nvrtcVersion");
+  return nvrtc.create && nvrtc.compile && nvrtc.log_size && nvrtc.log && nvrtc.destroy &&
+         nvrtc.version;
 }
 
 // ---- Sources: each text once, for one architecture ----------------------------------------------
 
 static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
 enum { ARCHS = 3, MOST = 8192 };
-static bool wanted[ARCHS], doubles, table;
+static bool wanted[ARCHS], turn, doubles, table;
 static const char *only;    // an op, or NULL
 static char *const *files;  // the last arguments
 static int n_files;
@@ -59,17 +67,30 @@ typedef struct job {
   char types[64];
   int threads;  // the most that a launch has
   int failed;
+  bool cached;
   char *log;
 } job;
 static job jobs[MOST];
 static int n_jobs, n_calls;
 static gr_arena *arena;
 
+// The architecture whose turn it is with a text; -1: none.
+static int arch_in_turn(const gr_op *op, const char *text) {
+  static const gr_op *previous;  // ops come one after the other
+  uint64_t hash = gr_hash_text(text);
+  bool first = op != previous;
+  previous = op;
+  return turn && (first || hash % 3 == 0) ? (int)(hash / 3 % ARCHS) : -1;
+}
+
 static void add_source(const gr_op_call *call, const gr_gpu_kernel *k, const char *text) {
+  int chosen = arch_in_turn(call->op, text);
   for (int a = 0; a < ARCHS; a++) {
     int i = 0;
+    if (!wanted[a] && a != chosen) continue;
     while (i < n_jobs && (jobs[i].arch != archs[a] || strcmp(jobs[i].text, text))) i++;
-    if (!wanted[a] || i == MOST) continue;
+    CHECK(i < MOST, "there are more than %d sources", MOST);
+    if (i == MOST) continue;
     job *j = &jobs[i];
     if (i == n_jobs) {
       *j = (job){.text = text, .op = call->op->name, .arch = archs[a]};
@@ -238,9 +259,18 @@ static void add_file(const char *path) {
 
 // ---- What the compiler says ---------------------------------------------------------------------
 
-static gr_status compile(void *arg, int i) {
-  (void)arg;
-  job *j = &jobs[i];
+static cache_key key_of(const job *j) {
+  int version[2] = {0, 0};
+  cache_key key = cache_key_start();
+  nvrtc.version(&version[0], &version[1]);
+  cache_key_add(&key, version, sizeof version);
+  cache_key_add(&key, j->op, strlen(j->op));
+  cache_key_add(&key, j->arch, strlen(j->arch));
+  cache_key_add(&key, j->text, strlen(j->text));
+  return key;
+}
+
+static void compile(job *j) {
   void *program = NULL;
   char arch[32];
   size_t n = 0;
@@ -251,6 +281,17 @@ static gr_status compile(void *arg, int i) {
   if (program && !nvrtc.log_size(program, &n) && (j->log = calloc(n + 1, 1)))
     nvrtc.log(program, j->log);
   if (program) nvrtc.destroy(&program);
+}
+
+static gr_status ask(void *arg, int i) {
+  (void)arg;
+  job *j = &jobs[i];
+  const cache_key key = key_of(j);
+  size_t n = 0;
+  j->cached = cache_read("nvrtc", &key, &j->log, &n);
+  if (j->cached) return GR_OK;
+  compile(j);
+  if (!j->failed && j->log) cache_write("nvrtc", &key, j->log, strlen(j->log));
   return GR_OK;
 }
 
@@ -321,7 +362,7 @@ static void kernels(void) {
   for (int i = 0; i < n_files; i++) add_file(files[i]);
   if (!n_files) add_cases();
   if (!library_open()) SKIP("libnvrtc.so.13 is not on this machine");
-  MUST(gr_tasks_run(0, n_jobs, compile, NULL));
+  MUST(gr_tasks_run(0, n_jobs, ask, NULL));
   if (table)
     printf(
         "| op | types | kernel | for | registers | shared | spills "
@@ -332,15 +373,17 @@ static void kernels(void) {
         "     %s: %d kernels, at most %d registers, %d bytes of static shared memory, "
         "%d bytes of stack and spills\n",
         s->arch, s->kernels, s->registers, s->shared, s->spills);
-  printf("     %d calls, %d sources compiled\n", n_calls, n_jobs);
+  int cached = 0;
+  for (int i = 0; i < n_jobs; i++) cached += jobs[i].cached;
+  printf("     %d calls, %d sources, %d of them compiled before\n", n_calls, n_jobs, cached);
   gr_arena_destroy(arena);
 }
 
 int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i < argc; i++) {
-    bool all = !strcmp(argv[i], "all"), arch = all;
-    doubles |= all;
+    bool all = !strcmp(argv[i], "all"), arch = all || !strcmp(argv[i], "turn");
+    doubles |= all, turn |= arch && !all;
     for (int a = 0; a < ARCHS; a++)
       if (all || !strcmp(argv[i], archs[a])) wanted[a] = arch = any = true;
     if (!strcmp(argv[i], "table"))
@@ -350,6 +393,6 @@ int main(int argc, char **argv) {
     else if (!arch)
       only = argv[i];
   }
-  if (!any) wanted[1] = true;
+  if (!any && !turn) wanted[1] = true;
   return RUN(1, argv, {"kernels", kernels});
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts one bug at a time into the sources and asks the tests to find it.
 
-    tests/mutation/run.py [-j N] [--work DIR] [--no-check] [--only TEXT] [FILE ...]
+    tests/mutation/run.py [-j N] [--work DIR] [--no-check] [--short] [--sample N] [--only TEXT] [FILE ...]
     tests/mutation/run.py --applies [FILE ...]
 
 Each FILE (by default tests/mutation/*.txt) lists mutants, separated by blank lines:
@@ -16,9 +16,12 @@ Works on a copy of the sources in DIR (a new temporary folder by default), which
 the next call. Builds what those tests run, and nothing else. Prints a line for each mutant, the survivors and the score; exits with 1 where a
 mutant survives, does not apply or does not compile. Not a part of CI: it takes an hour.
 
+With --short only those tests are asked that `tools/test` runs without --full; a mutant none of whose tests
+is among them survives. With --sample N, N of the mutants are tried, always the same ones.
+
 With --applies nothing is built: every mutant must change one place of the tree as it is, and nothing
 else is asked (the test tools.mutation)."""
-import argparse, pathlib, re, shutil, subprocess, sys, tempfile, threading
+import argparse, hashlib, pathlib, re, shutil, subprocess, sys, tempfile, threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -83,22 +86,25 @@ def configure(work):
             sys.exit(text)
 
 
-def ctest(work, tests, jobs=1):
+def ctest(work, tests, jobs=1, short=False):
+    """No test at all finds nothing: with --short all that a mutant names may be left out."""
     return call(work, "ctest", "--test-dir", "build", "-R", tests, "--timeout", "300", "-j",
-                str(jobs), "--stop-on-failure", "--no-tests=error", limit=3600)
+                str(jobs), "--stop-on-failure", *(["-LE", "^slow$"] if short else ["--no-tests=error"]), limit=3600)
 
 
 def all_tests(work):
     """What must be built for each test: the programs and modules of the build that its command
-    names, or everything if it may load libraries besides, as those of the area gpu do. Read from what
+    names; those on GPUs also load the modules of the program and the stand-ins. Read from what
     CMake wrote, as ctest does not say it of programs that are not built yet."""
     built, out = str((work / "build").resolve()) + "/", {}
     known = {pathlib.Path(t).stem for t in (work / "build/CMakeFiles/TargetDirectories.txt").read_text().split()}
+    loaded = {t for t in known if t.startswith("standin_") or t in ("graphrun", "no_driver")}
     text = "".join(f.read_text() for f in sorted((work / "build").rglob("CTestTestfile.cmake")))
     for name, command in re.findall(r"^add_test\((?:\[=*\[)?(.*?)(?:\]=*\])? (.*)\)$", text, re.M):
         words = re.findall(r'"((?:[^"\\]|\\.)*)"', command)
         names = {re.sub(r"^lib(.*)\.so$", r"\1", pathlib.Path(w).name) for w in words if w.startswith(built)}
-        out[name] = {"all"} if name.startswith("gpu.") else names & known
+        on_gpu = name.startswith("gpu.") or name == "docs.optim_devices"
+        out[name] = {"all"} if name == "gpu.test_run" else names & known | (loaded if on_gpu else set())
     return out
 
 
@@ -161,7 +167,7 @@ def failed_test(out):
     return failed.group(1) if failed else "ctest"
 
 
-def try_one(work, m, targets):
+def try_one(work, m, targets, short):
     file = work / m.path
     changed, why = change(work, m)
     if why:
@@ -172,19 +178,19 @@ def try_one(work, m, targets):
         code, out = build(work, targets)
         if code:
             return "does not compile: " + " ".join(out.split())[-300:]
-        code, out = ctest(work, m.tests)
+        code, out = ctest(work, m.tests, short=short)
         return "found by " + failed_test(out) if code else "SURVIVES"
     finally:
         file.write_text(text)
 
 
-def work_through(work, queue, tests, lock, results):
+def work_through(work, queue, tests, short, lock, results):
     while True:
         with lock:
             if not queue:
                 return
             m = queue.pop(0)
-        result = try_one(work, m, targets_for(tests[m.tests]))
+        result = try_one(work, m, targets_for(tests[m.tests]), short)
         with lock:
             results.append((m, result))
             print(f"{result:24} {m.path}: {m.what} ({m.origin})", flush=True)
@@ -197,10 +203,14 @@ def main():
     p.add_argument("--work", type=pathlib.Path)
     p.add_argument("--no-check", action="store_true", help="the tests are known to pass unchanged")
     p.add_argument("--applies", action="store_true", help="only check that every mutant applies")
+    p.add_argument("--short", action="store_true", help="without the tests that are slow")
+    p.add_argument("--sample", type=int, help="so many of the mutants, always the same ones")
     p.add_argument("--only", default="", help="only mutants whose text, path or tests contain it")
     a = p.parse_args()
     files = a.files or sorted((ROOT / "tests/mutation").glob("*.txt"))
     queue = [m for f in files for m in read(f) if a.only in m.what + m.path + m.tests]
+    if a.sample:
+        queue = sorted(queue, key=lambda m: hashlib.sha256((m.path + m.what).encode()).digest())[:a.sample]
     if a.applies:
         return check_applies(queue)
     base = a.work or pathlib.Path(tempfile.mkdtemp(prefix="graphrun-mutation-"))
@@ -212,7 +222,7 @@ def main():
         build_unchanged(work, tests)
         if not i and not a.no_check:
             check_unchanged(work, tests)
-        threads.append(threading.Thread(target=work_through, args=(work, queue, tests, lock, results)))
+        threads.append(threading.Thread(target=work_through, args=(work, queue, tests, a.short, lock, results)))
     for t in threads:
         t.start()
     for t in threads:

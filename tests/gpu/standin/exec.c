@@ -34,7 +34,7 @@ static struct {
   uint64_t *rng;
   struct fiber *fiber, *cur;
   struct block *block, *loaded;
-  int *ready, nblocks, at_grid, total;
+  int *ready, nblocks, at_grid, total, budget;
   char *stacks, *saved;
   size_t statics;
   void *main_sp;
@@ -79,7 +79,21 @@ static struct fiber *take_ready(struct block *b, int k) {
   return &b->fiber[i];
 }
 static void wait_as(enum state s, int line) { x.cur->state = s, x.cur->line = line; }
-static void to_scheduler(void) { standin_switch(&x.cur->sp, x.main_sp); }
+// The thread of the block that runs next, if any can and the block's turn is not over.
+static struct fiber *choose_next(struct block *b) {
+  if (!b->nready || !x.budget) return NULL;
+  x.budget--;
+  x.cur = take_ready(b, (int)standin_random(x.rng, (unsigned)b->nready));
+  *x.l->module->self = &x.cur->t;
+  return x.cur;
+}
+
+// Lets other threads run until this one is ready and chosen: one of its block, or else run_blocks
+// goes on.
+static void to_scheduler(void) {
+  struct fiber *self = x.cur, *next = choose_next(self->block);
+  if (next != self) standin_switch(&self->sp, next ? next->sp : x.main_sp);
+}
 
 static int block_sync(int line, int value) {
   struct block *b = x.cur->block;
@@ -97,24 +111,36 @@ static int block_sync(int line, int value) {
   return b->result;
 }
 
+// Whether all lanes of the mask wait at a warp operation with this mask.
+static int warp_waits(const struct fiber *warp, int lanes, unsigned mask) {
+  if (lanes < 32 && mask >> lanes) return 0;
+  for (unsigned left = mask; left; left &= left - 1) {
+    const struct fiber *f = &warp[__builtin_ctz(left)];
+    if (f->state != AT_WARP || f->mask != mask) return 0;
+  }
+  return 1;
+}
+
+// Shows each lane the values of all; they are its own, for another operation may begin before it
+// reads them.
+static void end_warp_operation(struct fiber *warp, unsigned mask) {
+  uint64_t values[32] = {0};
+  for (unsigned left = mask; left; left &= left - 1)
+    values[__builtin_ctz(left)] = warp[__builtin_ctz(left)].value;
+  for (unsigned left = mask; left; left &= left - 1) {
+    struct fiber *f = &warp[__builtin_ctz(left)];
+    memcpy(f->seen, values, sizeof values);
+    make_ready(f);
+  }
+}
+
 static const uint64_t *warp_sync(int line, unsigned mask, uint64_t value) {
   struct block *b = x.cur->block;
   int self = (int)(x.cur - b->fiber), first = self & ~31;
   if (!(mask >> (self & 31) & 1)) die_here("the mask of a warp operation lacks the calling lane");
   wait_as(AT_WARP, line);
   x.cur->mask = mask, x.cur->value = value;
-  int all = 1;
-  for (int i = 0; i < 32; i++)
-    if (mask >> i & 1) {
-      struct fiber *f = first + i < b->n ? &b->fiber[first + i] : NULL;
-      if (!f || f->state != AT_WARP || f->mask != mask) all = 0;
-    }
-  for (int i = 0; all && i < 32; i++)
-    if (mask >> i & 1) {
-      for (int j = 0; j < 32; j++)
-        if (mask >> j & 1) b->fiber[first + i].seen[j] = b->fiber[first + j].value;
-      make_ready(&b->fiber[first + i]);
-    }
+  if (warp_waits(b->fiber + first, b->n - first, mask)) end_warp_operation(b->fiber + first, mask);
   to_scheduler();
   return x.cur->seen;
 }
@@ -229,12 +255,9 @@ static void run_blocks(int n) {
     if (!b) diverged();
     load(b);
     // A fiber that yields is ready again: leave the block after a while so that others get on.
-    for (int budget = 4 * b->n; b->nready && budget--;) {
-      x.cur = take_ready(b, (int)standin_random(x.rng, (unsigned)b->nready));
-      *x.l->module->self = &x.cur->t;
-      standin_switch(&x.main_sp, x.cur->sp);
-      x.cur = NULL;
-    }
+    x.budget = 4 * b->n;
+    for (struct fiber *f; (f = choose_next(b));) standin_switch(&x.main_sp, f->sp);
+    x.cur = NULL;
   }
 }
 

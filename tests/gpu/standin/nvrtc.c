@@ -1,5 +1,6 @@
 // nvrtc.c - the stand-in compiler: CUDA C goes through g++ with device.hpp in front: preprocessed,
-// its markers rewritten, compiled. A "cubin" is a shared object.
+// its markers rewritten, compiled. A "cubin" is a shared object, and is kept between processes, by
+// all that it depends on.
 #define _GNU_SOURCE
 #include "tests/gpu/standin/nvrtc.h"
 #include <dlfcn.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "tests/cache.h"
 
 extern char **environ;
 struct _nvrtcProgram {
@@ -171,16 +173,19 @@ static int preprocess(nvrtcProgram p, const place *at, const char **arg, int n) 
   return bad || run(at->log, arg, &p->log);
 }
 
+// The C library is that of the process, so that no library is searched but those of mathematics and
+// of the compiler.
 static int translate(nvrtcProgram p, const place *at) {
   const char *const cc[] = {"g++",
                             "-x",
                             "c++-cpp-output",
                             "-std=c++17",
-                            "-O1",
+                            "-Og",
                             "-g1",
                             "-w",
                             "-fPIC",
                             "-shared",
+                            "-nostdlib",
                             "-fno-weak",
                             "-fno-exceptions",
                             "-fno-rtti",
@@ -191,7 +196,10 @@ static int translate(nvrtcProgram p, const place *at) {
                             at->cooked,
                             "-o",
                             at->out,
+                            "-x",
+                            "none",
                             "-lm",
+                            "-lgcc",
                             NULL};
   text in = {0}, code = {0};
   int bad = read_file(at->preprocessed, &in);
@@ -200,6 +208,36 @@ static int translate(nvrtcProgram p, const place *at) {
         read_file(at->out, &p->code);
   free(in.p), free(code.p);
   return bad;
+}
+
+static unsigned compiler_hash;  // of the files that code depends on
+static void hash_compiler(void) {
+  static const char *const files[] = {"abi.h", "device.hpp", "nvrtc.c", "nvrtc_rewrite.c"};
+  compiler_hash = 5381;
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    char path[PATH];
+    text t = {0};
+    snprintf(path, sizeof path, "%s/%s", STANDIN_DIR, files[i]);
+    read_file(path, &t);
+    for (size_t k = 0; k < t.n; k++) compiler_hash = compiler_hash * 33 + (unsigned char)t.p[k];
+    free(t.p);
+  }
+}
+static unsigned compiler_version(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, hash_compiler);
+  return compiler_hash;
+}
+
+static cache_key key_of(nvrtcProgram p, const char *const *arg, int n) {
+  const unsigned version = compiler_version();
+  cache_key key = cache_key_start();
+  cache_key_add(&key, &version, sizeof version);
+  cache_key_add(&key, STANDIN_GXX, strlen(STANDIN_GXX));
+  cache_key_add(&key, p->name, strlen(p->name));
+  for (int i = 0; i < n; i++) cache_key_add(&key, arg[i], strlen(arg[i]));
+  cache_key_add(&key, p->source, strlen(p->source));
+  return key;
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const *options) {
@@ -214,9 +252,13 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const
   if (!arch) return NVRTC_ERROR_INVALID_OPTION;
   snprintf(define, sizeof define, "-DSTANDIN_ARCH=%d", arch);
   arg[n++] = define;
+  cache_key key = key_of(p, arg, n);
+  free(p->code.p), p->code.p = NULL;
+  if (cache_read("kernels", &key, &p->code.p, &p->code.n)) return NVRTC_SUCCESS;
   if (make_place(&at)) return NVRTC_ERROR_INTERNAL_ERROR;
   int bad = preprocess(p, &at, arg, n) || translate(p, &at);
   remove_place(&at);
+  if (!bad) cache_write("kernels", &key, p->code.p, p->code.n);
   return bad ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
 }
 
@@ -240,17 +282,7 @@ nvrtcResult nvrtcGetProgramLog(nvrtcProgram p, char *to) {
 }
 // The version is a hash of what code depends on here, so that none of an older stand-in is used.
 nvrtcResult nvrtcVersion(int *major, int *minor) {
-  static const char *const files[] = {"abi.h", "device.hpp", "nvrtc.c", "nvrtc_rewrite.c"};
-  unsigned hash = 5381;
-  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-    char path[PATH];
-    text t = {0};
-    snprintf(path, sizeof path, "%s/%s", STANDIN_DIR, files[i]);
-    read_file(path, &t);
-    for (size_t k = 0; k < t.n; k++) hash = hash * 33 + (unsigned char)t.p[k];
-    free(t.p);
-  }
-  return *major = 13, *minor = (int)(hash % 1000000), NVRTC_SUCCESS;
+  return *major = 13, *minor = (int)(compiler_version() % 1000000), NVRTC_SUCCESS;
 }
 static const int archs[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
 nvrtcResult nvrtcGetNumSupportedArchs(int *n) {

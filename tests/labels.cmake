@@ -1,0 +1,52 @@
+# Labels and costs of all tests, included after the areas (tests/README.md has what they mean).
+#   fast  one program, without processes or GPUs      e2e   the program from outside
+#   gpu   on stand-ins for a GPU, or with NVRTC       slow  only `tools/test --full` runs it; beside one of the others
+get_property(all_tests DIRECTORY PROPERTY TESTS)
+foreach(test ${all_tests})
+  set(label fast)
+  if(test MATCHES "^gpu[.]|^docs[.]optim_devices$")
+    set(label gpu)
+  elseif(test MATCHES "^(e2e|docs)[.]|^exec[.](mpi|tcp|death|store)$|^checkpoint[.]kill$|^compose[.]sweep$")
+    set(label e2e)
+  endif()
+  set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
+endforeach()
+
+# gr_slow(REGEX): these tests are slow.
+function(gr_slow regex)
+  set(tests ${all_tests})
+  list(FILTER tests INCLUDE REGEX "${regex}")
+  if(tests)
+    set_property(TEST ${tests} APPEND PROPERTY LABELS slow)
+  endif()
+endfunction()
+# Every kernel of the shipped configurations, and all kernels for one architecture.
+gr_slow("^gpu[.]nvrtc_(all|configs)$")
+# The other orders of work: what a seed shows, seed 4 shows, but for mistakes that only a few orders have.
+gr_slow("^gpu[.](ops|loops|gemm|groups|nccl|nccl_faults|queues|timings)[.][0-3]$")
+# The script that tests on hardware.
+gr_slow("^gpu[.]test_run$")
+
+# Whole features, each of which tests of its parts cover too.
+gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|precision|buffers)$")
+
+# Tests that take longest begin first. Seconds, as they take on two processors that do nothing else; they need not be
+# exact. ctest replaces them by what it measures.
+set(costs gpu.nvrtc_configs:120 gpu.nvrtc_all:100 e2e.stops:100 gpu.train:60 gpu.nvrtc:60 gpu.ops.0:60 gpu.ops.4:40
+  e2e.watchdog:45 e2e.launchers:45 e2e.surroundings:30 e2e.checkpoints:20 gpu.ranks:40 exec.store:30 ops.ops:25
+  e2e.resume:20 e2e.hooks:20 e2e.bad_data:20 e2e.evaluation:20 hooks.process:15 gpu.cudnn:15 tools.style:15
+  e2e.bad_input:15 e2e.results:15 compiler.accumulate:12 exec.mpi:12 ops.gemm:10)
+foreach(pair ${costs})
+  string(REPLACE ":" ";" pair ${pair})
+  list(GET pair 0 test)
+  list(GET pair 1 seconds)
+  if(test IN_LIST all_tests)
+    set_tests_properties(${test} PROPERTIES COST ${seconds})
+  endif()
+endforeach()
+# These keep two processors busy for most of their time.
+foreach(test gpu.nvrtc gpu.nvrtc_all gpu.nvrtc_configs gpu.ops.0 gpu.ops.4)
+  if(test IN_LIST all_tests)
+    set_tests_properties(${test} PROPERTIES PROCESSORS 2)
+  endif()
+endforeach()
