@@ -23,9 +23,9 @@ endfunction()
 # Every kernel of the shipped configurations, and all kernels for one architecture.
 gr_slow("^gpu[.]nvrtc_(all|configs)$")
 # The other orders of work: what a seed shows, seed 4 shows, but for mistakes that only a few orders have.
-gr_slow("^gpu[.](ops|loops|gemm|groups|nccl|nccl_faults|queues|timings)[.][0-3]$")
-# The script that tests on hardware.
-gr_slow("^gpu[.]test_run$")
+gr_slow("^gpu[.](ops|loops|groups|nccl|nccl_faults)[.][0-3]$")
+# Profiles of whole runs, and the script that tests on hardware.
+gr_slow("^gpu[.](profile|test_run)$")
 
 # Whole features, each of which tests of its parts cover too.
 gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|precision|buffers)$")

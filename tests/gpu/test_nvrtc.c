@@ -4,7 +4,7 @@
 //   test_nvrtc [sm_80 | sm_90 | sm_100 | all | turn] [table] [OP] [FILE.gr ...]
 //
 // Without an architecture it is sm_90; several may be given. `turn` compiles the first text of each
-// op, and of the others a third, each for one architecture: a hash of the text chooses both. `all`
+// op, and of the others a sixth, each for one architecture: a hash of the text chooses both. `all`
 // adds f64 to f32 and bf16; `table` prints registers and shared memory. Of files, which `graphrun
 // plan --dump=schedule` writes, it compiles the kernels of all graphs, instead of those of cases
 // (nvrtc_configs.sh). What NVRTC said of a text that compiles is kept (tests/cache.h): a text that
@@ -80,7 +80,7 @@ static int arch_in_turn(const gr_op *op, const char *text) {
   uint64_t hash = gr_hash_text(text);
   bool first = op != previous;
   previous = op;
-  return turn && (first || hash % 3 == 0) ? (int)(hash / 3 % ARCHS) : -1;
+  return turn && (first || hash % 6 == 0) ? (int)(hash / 6 % ARCHS) : -1;
 }
 
 static void add_source(const gr_op_call *call, const gr_gpu_kernel *k, const char *text) {

@@ -20,7 +20,7 @@ struct fiber {
   enum state state;
   int line;
   unsigned mask;
-  uint64_t value, seen[32];
+  uint64_t value;
 };
 struct block {
   struct fiber *fiber;
@@ -33,6 +33,7 @@ static struct {
   const standin_launch *l;
   uint64_t *rng;
   struct fiber *fiber, *cur;
+  uint64_t (*seen)[32];  // by each fiber: the values of its last warp operation
   struct block *block, *loaded;
   int *ready, nblocks, at_grid, total, budget;
   char *stacks, *saved;
@@ -66,16 +67,21 @@ static void die_here(const char *why) {
   standin_die(CUDA_ERROR_LAUNCH_FAILED, "%s: %s", where, why);
 }
 
+// Where the k-th of the ready ones is in the ring.
+static int *ring_at(struct block *b, int k) {
+  int i = b->first + k;
+  return &b->ready[i < b->n ? i : i - b->n];
+}
 static void make_ready(struct fiber *f) {
   f->state = READY;
   struct block *b = f->block;
-  b->ready[(b->first + b->nready++) % b->n] = (int)(f - b->fiber);
+  *ring_at(b, b->nready++) = (int)(f - b->fiber);
 }
 // Takes fiber `k` of the ready ones; the first ready one takes its place.
 static struct fiber *take_ready(struct block *b, int k) {
-  int *at = &b->ready[(b->first + k) % b->n], i = *at;
-  *at = b->ready[b->first];
-  b->first = (b->first + 1) % b->n, b->nready--;
+  int *taken = ring_at(b, k), i = *taken;
+  *taken = b->ready[b->first];
+  b->first = b->first + 1 < b->n ? b->first + 1 : 0, b->nready--;
   return &b->fiber[i];
 }
 static void wait_as(enum state s, int line) { x.cur->state = s, x.cur->line = line; }
@@ -129,7 +135,7 @@ static void end_warp_operation(struct fiber *warp, unsigned mask) {
     values[__builtin_ctz(left)] = warp[__builtin_ctz(left)].value;
   for (unsigned left = mask; left; left &= left - 1) {
     struct fiber *f = &warp[__builtin_ctz(left)];
-    memcpy(f->seen, values, sizeof values);
+    memcpy(x.seen[f - x.fiber], values, sizeof values);
     make_ready(f);
   }
 }
@@ -142,7 +148,7 @@ static const uint64_t *warp_sync(int line, unsigned mask, uint64_t value) {
   x.cur->mask = mask, x.cur->value = value;
   if (warp_waits(b->fiber + first, b->n - first, mask)) end_warp_operation(b->fiber + first, mask);
   to_scheduler();
-  return x.cur->seen;
+  return x.seen[x.cur - x.fiber];
 }
 
 static void grid_sync(int line) {
@@ -273,6 +279,7 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
     x.stacks = mmap(NULL, (size_t)MAX_FIBERS * STACK, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   x.fiber = realloc(x.fiber, (size_t)x.total * sizeof *x.fiber);
+  x.seen = realloc(x.seen, (size_t)x.total * sizeof *x.seen);
   x.ready = realloc(x.ready, (size_t)x.total * sizeof *x.ready);
   x.block = realloc(x.block, slots * sizeof *x.block);
   x.saved = realloc(x.saved, slots * (x.statics + l->dynamic) + 1);
