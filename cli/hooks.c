@@ -41,7 +41,8 @@ static gr_status count_steps(schedule *s) {
     return GR_OK;
   }
   GR_TRY(gr_job_open(j, s->ranks));
-  s->steps_per_epoch = gr_dataset_batches(j->spec.data, GR_SPLIT_TRAIN, j->spec.set.batch);
+  s->steps_per_epoch =
+      gr_dataset_batches(j->spec.data, GR_SPLIT_TRAIN, j->spec.set.options.batch.global);
   return GR_OK;
 }
 
@@ -54,8 +55,9 @@ static gr_status find_steps(schedule *s) {
     return gr_note(no_data, GR_NOWHERE, "the number of steps follows from the data; or --steps=N");
   if (no_data) gr_log(GR_WARN, "ctx.steps_per_epoch is not known: %s", gr_status_text(no_data));
   gr_status_drop(no_data);
-  s->steps = set->max_epochs * s->steps_per_epoch;
-  if (set->max_steps && (set->max_steps < s->steps || !s->steps)) s->steps = set->max_steps;
+  s->steps = set->loop.max_epochs * s->steps_per_epoch;
+  if (set->loop.max_steps && (set->loop.max_steps < s->steps || !s->steps))
+    s->steps = set->loop.max_steps;
   if (args->steps) s->steps = args->steps;
   if (s->steps > 0) return GR_OK;
   return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the run has no steps: --steps=N says how many to show");
@@ -80,12 +82,12 @@ static gr_status call(schedule *s, gr_hook_event event, int64_t step, double *lr
   gr_hook_context ctx = {.step = step,
                          .epoch = s->steps_per_epoch ? step / s->steps_per_epoch : 0,
                          .steps_per_epoch = s->steps_per_epoch,
-                         .max_steps = set->max_steps,
-                         .max_epochs = set->max_epochs,
+                         .max_steps = set->loop.max_steps,
+                         .max_epochs = set->loop.max_epochs,
                          .world_size = s->ranks,
-                         .base_lr = gr_settings_base_lr(set, step),
+                         .base_lr = gr_base_lr(&set->loop, step),
                          .lr = *lr,
-                         .global_batch = set->batch,
+                         .global_batch = set->options.batch.global,
                          .set = s->now,
                          .output_dir = s->dir};
   GR_TRY(gr_hooks_call(s->hooks, event, &ctx, &result));
@@ -103,13 +105,13 @@ static void note_step(schedule *s, int64_t step, double lr) {
 
 static gr_status run_steps(schedule *s) {
   const gr_settings *set = &s->job->spec.set;
-  double lr = gr_settings_base_lr(set, 0);
+  double lr = gr_base_lr(&set->loop, 0);
   for (int k = 0; k < s->job->spec.n_adjust; k++) s->now[k] = s->job->spec.adjust[k].initial;
   GR_TRY(call(s, GR_HOOK_START, 0, &lr));
   for (int64_t i = 0; i < s->steps; i++) {
     bool begins = s->steps_per_epoch ? i % s->steps_per_epoch == 0 : !i;
     if (begins) GR_TRY(call(s, GR_HOOK_EPOCH_START, i, &lr));
-    lr = gr_settings_base_lr(set, i);
+    lr = gr_base_lr(&set->loop, i);
     GR_TRY(call(s, GR_HOOK_LR, i, &lr));
     GR_TRY(call(s, GR_HOOK_BEFORE_OPTIMIZER, i, &lr));
     note_step(s, i, lr);
@@ -134,16 +136,16 @@ static gr_status run_hooks(schedule *s) {
   const char *tmp = getenv("TMPDIR");
   char *dir =
       gr_arena_printf(s->job->arena, "%s/graphrun-hooks-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-  if (!set->n_hooks) return run_steps(s);
+  if (!set->hooks.paths.n) return run_steps(s);
   if (!mkdtemp(dir))
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make the folder '%s': %s", dir, strerror(errno));
-  gr_hooks_spec spec = {.scripts = set->hooks,
-                        .n_scripts = set->n_hooks,
-                        .seed = (uint64_t)set->seed,
+  gr_hooks_spec spec = {.scripts = set->hooks.scripts,
+                        .n_scripts = set->hooks.paths.n,
+                        .seed = (uint64_t)set->loop.seed,
                         .out_dir = dir,
                         .adjust = s->job->spec.adjust,
                         .n_adjust = s->job->spec.n_adjust,
-                        .seconds = set->hook_seconds};
+                        .seconds = set->hooks.hooks_seconds};
   s->dir = dir;
   gr_status st = gr_hooks_open(&spec, &s->hooks);
   if (!st) st = run_steps(s);

@@ -51,8 +51,9 @@ static bool takes_batches(const gr_plan *p) {
 static void print_head(const gr_job *j, int ranks) {
   const gr_settings *s = &j->spec.set;
   printf("plan of %s for %d rank%s", j->args.config, ranks, ranks > 1 ? "s" : "");
-  if (takes_batches(j->spec.plan)) printf(", global batch %d", s->batch);
-  printf(s->micro_batches > 1 ? " in %d micro-steps\n" : "\n", s->micro_batches);
+  if (takes_batches(j->spec.plan)) printf(", global batch %d", s->options.batch.global);
+  printf(s->options.batch.micro_batches > 1 ? " in %d micro-steps\n" : "\n",
+         s->options.batch.micro_batches);
 }
 
 static gr_status plan(gr_job *j) {
@@ -75,7 +76,7 @@ static gr_status plan(gr_job *j) {
   gr_visible_out out;
   FILE *f = gr_visible_begin(&out);
   gr_plan_explain(f, j->spec.plan);
-  gr_groups_print(f, &j->spec.set, j->spec.plan);
+  gr_groups_print(f, &j->spec.set.options.optimizer, j->spec.plan);
   if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
   gr_visible_end(&out);
   fflush(stdout);

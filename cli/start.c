@@ -26,13 +26,14 @@ static gr_level level_of(const gr_settings *s) {
   static const gr_level levels[] = {[gr_log_level_info] = GR_INFO,
                                     [gr_log_level_warn] = GR_WARN,
                                     [gr_log_level_error] = GR_ERROR};
-  return levels[s->log_level];
+  return levels[s->outputs.log_level];
 }
 
 // The number of devices of the kind that ranks compute on; 0: ranks share the machine, or an error
 // occurred before a device was chosen.
 static int devices_of(const gr_job *job) {
-  int n = job->spec.device ? gr_device_count(job->spec.device) : 0, named = job->spec.set.n_gpu_ids;
+  int n = job->spec.device ? gr_device_count(job->spec.device) : 0,
+      named = job->spec.set.ranks.n_gpu_ids;
   return named && named < n ? named : n;
 }
 
@@ -61,7 +62,7 @@ static gr_status compile(gr_job *job, int rank, int ranks) {
 static const step planning = {"planning", compile};
 
 static gr_status take(const step *s, gr_job *job, int rank, int ranks) {
-  bool shown = !rank && job->spec.kind == GR_RUN_TRAIN && job->spec.set.progress;
+  bool shown = !rank && job->spec.kind == GR_RUN_TRAIN && job->spec.set.outputs.progress;
   gr_work_shown how = gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
   gr_work work;
   gr_work_begin(&work, shown ? how : GR_WORK_HIDDEN, s->what, 0);
@@ -85,7 +86,7 @@ static void report_narrow_cost(const gr_job *job, int ranks) {
 static void prepare_nccl(const gr_job *job, int ranks, bool several, bool first) {
   gr_nccl_setting set[GR_NCCL_SETTINGS];
   if (job->spec.device != &gr_device_cuda || ranks < 2) return;
-  int n = gr_nccl_set_environment(several, job->spec.set.deterministic, set);
+  int n = gr_nccl_set_environment(several, job->spec.set.comm.deterministic, set);
   gr_text t = gr_text_make(job->arena);
   for (int i = 0; i < n; i++) gr_text_printf(&t, " %s=%s", set[i].name, set[i].value);
   if (n && first) gr_log(GR_INFO, "environment for NCCL, where it was not set:%s", t.chars);
@@ -120,7 +121,7 @@ static gr_status first_cause(member *m, int n) {
 
 static gr_status run_threads(gr_job *job, int ranks) {
   gr_loopback *world;
-  GR_TRY(gr_loopback_create(ranks, job->spec.set.timeout, &world));
+  GR_TRY(gr_loopback_create(ranks, job->spec.set.comm.timeout, &world));
   member *m = GR_NEW(job->arena, member, ranks);
   int started = 0, error = 0;
   for (; started < ranks && !error; started += !error) {
@@ -173,14 +174,16 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   gr_log_open(level_of(&job->spec.set), world->rank, ranks);
   if (world->rank == 0) gr_job_keep_config(job);
   if (world->rank == 0) report_differences(job, ranks);
-  GR_TRY(gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks, devices_of(job), &launch)));
+  GR_TRY(
+      gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks.n, devices_of(job), &launch)));
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().anonymous;
   if (world->rank == 0) gr_launch_use_terminal();
   GR_TRY(gr_comm_all_ok(world, take(&reading, job, world->rank, ranks)));
   GR_TRY(gr_same_data(job, world));
   GR_TRY(gr_comm_all_ok(world, take(&looking, job, world->rank, ranks)));
-  job->compilers = job->spec.set.threads;  // the other ranks of this machine compile as well
+  job->compilers =
+      job->spec.set.ranks.threads_each;  // the other ranks of this machine compile as well
   gr_status s = take(&planning, job, world->rank, ranks);
   job->spec.plan_bytes = more_than(before);
   bool first = world->rank == 0;
@@ -252,8 +255,8 @@ static gr_status find_death(void *world) { return gr_tcp_find_death(world); }
 // Without a configuration of its own this rank takes rank 0's, and waits less long for it.
 static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_status composed) {
   gr_comm *world = NULL;
-  double timeout = composed ? MAX_TO_BEGIN : job->spec.set.timeout;
-  bool tcp = !composed && job->spec.set.backend == gr_backend_tcp;
+  double timeout = composed ? MAX_TO_BEGIN : job->spec.set.comm.timeout;
+  bool tcp = !composed && job->spec.set.comm.backend == gr_backend_tcp;
   bool mpi = launch->mpi && (strcmp(launch->started_by, "srun") || !tcp);
   composed = gr_also(composed, gr_launch_wait_for_debugger(launch->rank, 1, gr_run_signalled));
   size_t before = gr_memory_now().anonymous;
@@ -275,7 +278,7 @@ static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_statu
 
 static gr_status start(gr_job *job, gr_status composed) {
   gr_launch_plan launch = {.ranks = 0};
-  int started = gr_launch_started(NULL, NULL), wanted = (int)job->spec.set.ranks;
+  int started = gr_launch_started(NULL, NULL), wanted = (int)job->spec.set.ranks.n;
   gr_log_open(composed ? GR_INFO : level_of(&job->spec.set), 0, 1);
   if (composed && started < 2) return composed;
   gr_status s = gr_launch_find(started > 1 ? 0 : wanted, devices_of(job), &launch);
@@ -283,7 +286,8 @@ static gr_status start(gr_job *job, gr_status composed) {
   bool single = launch.kind == GR_LAUNCH_RANK && launch.ranks == 1 && !launch.mpi;
   if (launch.kind == GR_LAUNCH_RANK && !single) return run_process(job, &launch, composed);
   const gr_settings *set = &job->spec.set;
-  bool threads = set->backend == gr_backend_loopback || set->strategy == gr_strategy_dp;
+  bool threads =
+      set->comm.backend == gr_backend_loopback || set->options.sharding.strategy == gr_strategy_dp;
   if (launch.kind == GR_LAUNCH_START && !threads) {
     int code = 0;
     gr_log(GR_INFO, "%s", launch.why);

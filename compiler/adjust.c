@@ -7,12 +7,13 @@
 
 typedef struct list {
   gr_arena *arena;
-  const gr_options *o;
+  const gr_optimizer_settings *o;
   gr_adjustable *at;
   int n;
 } list;
 
-const char *gr_adjust_input_name(gr_arena *a, const gr_options *o, const char *key, int group) {
+const char *gr_adjust_input_name(gr_arena *a, const gr_optimizer_settings *o, const char *key,
+                                 int group) {
   if (group < 0) return gr_arena_printf(a, "set.%s", key);
   return gr_arena_printf(a, "set.%s.%s", key, o->groups[group].pattern);
 }
@@ -50,8 +51,8 @@ static bool makes_state(const gr_op *op, const char *name) {
 
 static void add_params(list *l, int group) {
   const gr_param_group *g = group < 0 ? NULL : &l->o->groups[group];
-  const gr_op *op = gr_optim_find(g ? g->optimizer : l->o->optimizer);
-  const void *attr = g ? g->attr : l->o->optimizer_attr;
+  const gr_op *op = gr_optim_find(g ? g->optimizer : l->o->name);
+  const void *attr = g ? g->attr : l->o->attr;
   if (!op) return;
   void *defaults = gr_arena_alloc(l->arena, op->attr_size);
   gr_attr_defaults(op, defaults);
@@ -66,23 +67,25 @@ static void add_params(list *l, int group) {
   }
 }
 
-gr_status gr_list_adjustable(gr_arena *arena, const gr_options *o, gr_adjustable **out, int *n) {
+gr_status gr_list_adjustable(gr_arena *arena, const gr_optimizer_settings *o, gr_adjustable **out,
+                             int *n) {
   enum { OF_GROUP = GR_MAX_OPTIM_PARAMS + 3 };
-  list l = {arena, o, GR_NEW(arena, gr_adjustable, OF_GROUP * (o->n_groups + 1) + o->n_freezable),
+  list l = {arena, o, GR_NEW(arena, gr_adjustable, OF_GROUP * (o->n_groups + 1) + o->freezable.n),
             0};
   for (int k = -1; o->adjustable && k < o->n_groups; k++) {
-    double clip = k < 0 ? o->clip : o->groups[k].clip;
+    double clip = k < 0 ? o->grad_clip : o->groups[k].clip;
     add_params(&l, k);
     if (clip >= 0) add(&l, "clip", k, clip, ">= 0");
-    if (k < 0 && o->has_ema) add(&l, "ema_decay", k, o->ema_decay, ">= 0 <= 1");
+    if (k < 0 && o->ema_decay.given) add(&l, "ema_decay", k, o->ema_decay.value, ">= 0 <= 1");
     if (k >= 0) add(&l, "lr_factor", k, o->groups[k].lr, ">= 0");
   }
-  for (int i = 0; i < o->n_freezable; i++)
-    l.at[l.n++] = (gr_adjustable){.key = "frozen",
-                                  .freezes = true,
-                                  .group = o->freezable[i],
-                                  .input = gr_arena_printf(arena, "set.frozen.%s", o->freezable[i]),
-                                  .highest = 1};
+  for (int i = 0; i < o->freezable.n; i++)
+    l.at[l.n++] =
+        (gr_adjustable){.key = "frozen",
+                        .freezes = true,
+                        .group = o->freezable.text[i],
+                        .input = gr_arena_printf(arena, "set.frozen.%s", o->freezable.text[i]),
+                        .highest = 1};
   *out = l.at, *n = l.n;
   if (l.n <= GR_MAX_ADJUSTABLE) return GR_OK;
   return gr_hint(

@@ -16,7 +16,8 @@ static const char *kind_of(gr_arena *arena, const gr_options *o, const gr_progra
   static const char *const own[] = {
       [GR_INIT] = "init", [GR_REPORT] = "report", [GR_BEGIN_EMA] = "ema"};
   if (!a->is) return own[a->purpose];
-  const char *name = gr_frozen_kind(arena, a->is->name, o->freezable, o->n_freezable, a->frozen);
+  const char *name = gr_frozen_kind(arena, a->is->name, o->optimizer.freezable.text,
+                                    o->optimizer.freezable.n, a->frozen);
   if (a->phase == GR_PHASE_WHOLE_STEP) return name;
   return gr_arena_printf(arena, "%s.%s", name, phases[a->phase]);
 }
@@ -26,14 +27,15 @@ static gr_options options_of(gr_arena *arena, const gr_plan_request *r, const gr
                              gr_notes *notes) {
   gr_options o = r->options;
   notes->arena = arena;
-  o.notes = notes, o.step_phase = a->phase;
-  if (o.stop_after && !o.dump) o.dump = o.stop_after;
-  if (!a->is) o.precision = GR_F32, o.n_precision_rules = 0;
-  o.ema = gr_programs_ema(arena, r, a, &o);
+  o.notes = notes, o.program.phase = a->phase;
+  if (o.debug.stop_after && !o.debug.dump) o.debug.dump = o.debug.stop_after;
+  if (!a->is) o.precision.dtype = GR_F32, o.precision.n_rules = 0;
+  o.program.ema = gr_programs_ema(arena, r, a, &o);
   if (!a->is || !a->is->trains) return o;
-  o.trained = a->is->trained, o.n_trained = a->is->n_trained, o.frozen = a->frozen;
+  o.program.trained = a->is->trained, o.program.n_trained = a->is->n_trained,
+  o.program.frozen = a->frozen;
   if (strcmp(a->is->name, gr_model_train) != 0)
-    o.step = gr_arena_printf(arena, "steps.%s", a->is->name);
+    o.program.step = gr_arena_printf(arena, "steps.%s", a->is->name);
   return o;
 }
 
@@ -47,13 +49,13 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
                      .minibatches = a->minibatches.n,
                      .minibatch_rows = a->minibatches.rows,
                      .gpu = r->options.gpu,
-                     .tf32 = r->options.tf32,
+                     .tf32 = r->options.precision.tf32,
                      .reserved = r->options.reserved};
   gr_options o = options_of(arena, r, a, &c->notes);
   gr_graph *g = NULL;
   gr_status s = gr_compile(arena, model, a->purpose, &o, &g);
   c->g = g;
-  if (!s && !o.stop_after) s = gr_kernels_check(g, o.gpu);
+  if (!s && !o.debug.stop_after) s = gr_kernels_check(g, o.gpu);
   return gr_note(s, GR_NOWHERE, "while compiling the %s program%s%s", c->kind,
                  *c->bucket ? " of bucket " : "", c->bucket);
 }
@@ -81,9 +83,9 @@ static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r,
   s = s ? s : compile(arena, r, a, model, c);
   if (!s) copy_notes(arena, &c->notes);
   gr_arena_destroy(work);
-  if (s || !r->options.stop_after) return s;
+  if (s || !r->options.debug.stop_after) return s;
   return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped after pass '%s', as asked",
-                 r->options.stop_after);
+                 r->options.debug.stop_after);
 }
 
 // The "init" program: sets all states that the n programs compiled before have.
@@ -133,7 +135,7 @@ static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compi
   gr_program_request *list = GR_NEW(arena, gr_program_request, gr_programs_most(r));
   GR_TRY(gr_programs_list(r, list, n));
   compiling w = {r, list, c, gr_arenas_within(arena, *n)};
-  bool prints = r->options.dump || r->options.stop_after;
+  bool prints = r->options.debug.dump || r->options.debug.stop_after;
   return gr_tasks_run(prints ? 1 : r->threads, (int)*n, compile_one, &w);
 }
 

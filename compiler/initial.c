@@ -12,11 +12,12 @@ static gr_layout without_padding(gr_layout l) {
 // The initial value of a state that only training has: zero, or what the optimizer declares, or the
 // first loss scale.
 static double initial_value(gr_arena *arena, const gr_options *o, const gr_value *v) {
-  if (o->loss_scale && !strcmp(v->name, GR_LOSS_SCALE)) return o->loss_scale->init;
+  if (o->precision.loss_scale && !strcmp(v->name, GR_LOSS_SCALE))
+    return o->precision.loss_scale->init;
   const char *state = strrchr(v->name, '.');
   if (v->kind != GR_KIND_MOMENT || !state) return 0;
   const char *weight = gr_arena_strndup(arena, v->name, (size_t)(state - v->name));
-  gr_update_rule rule = gr_update_rule_of(o, weight, v->type.rank);
+  gr_update_rule rule = gr_update_rule_of(&o->optimizer, weight, v->type.rank);
   if (!rule.op) return 0;
   void *defaults = gr_arena_alloc(arena, rule.op->attr_size);
   gr_attr_defaults(rule.op, defaults);

@@ -14,7 +14,7 @@ gr_status gr_program_model(gr_arena *arena, const gr_plan_request *r, const gr_p
   if (bucket->batch) m.batch = bucket->batch, m.n_batch = bucket->n_batch;
   bool begins = a->purpose == GR_BEGIN_EMA;  // reads the weights that init sets
   m.purpose = begins ? GR_INIT : a->purpose, m.program = a->is;
-  m.micro_batches = a->phase == GR_PHASE_WHOLE_STEP ? 1 : r->options.micro_batches;
+  m.micro_batches = a->phase == GR_PHASE_WHOLE_STEP ? 1 : r->options.batch.micro_batches;
   m.programs = r->programs, m.n_programs = r->n_programs;
   GR_TRY(gr_model_build(arena, &m, out));
   for (uint32_t i = 1; begins && i < (*out)->n_values; i++) (*out)->values[i].next = GR_NONE;
@@ -74,12 +74,12 @@ static void read_freezable(const gr_plan_request *r, const gr_model_program *is,
                            facts *out) {
   bool *need = GR_NEW(g->arena, bool, g->n_values);
   gr_options o = r->options;
-  o.trained = is->trained, o.n_trained = is->n_trained;
+  o.program.trained = is->trained, o.program.n_trained = is->n_trained;
   need[g->loss.id] = true;
   gr_mark_live(g, need, NULL);
   for (uint32_t i = 1; i < g->n_values; i++) {
     if (!need[i] || !gr_is_trained(&o, &g->values[i])) continue;
-    int k = gr_freezable_of(&o, g->values[i].name);
+    int k = gr_freezable_of(&o.optimizer, g->values[i].name);
     out->trains_others |= k < 0;
     if (k >= 0) out->freezable |= 1u << k;
   }
@@ -97,7 +97,7 @@ static gr_status read_facts(const gr_plan_request *r, const gr_model_program *is
   gr_status s = gr_program_model(work, &own, &a, &g);
   if (!s) s = check_trained(g, is);
   if (!s) out->reads_batch = gr_reads_batch(g);
-  if (!s && is->trains && r->options.n_freezable) read_freezable(r, is, g, out);
+  if (!s && is->trains && r->options.optimizer.freezable.n) read_freezable(r, is, g, out);
   gr_arena_destroy(work);
   return s;
 }
@@ -129,7 +129,7 @@ static void add_program(const gr_plan_request *r, gr_program_request a, bool rea
 // something to train.
 static gr_status list_program(const gr_plan_request *r, const gr_model_program *is,
                               gr_program_request *out, uint32_t *n) {
-  bool micro = is->trains && r->options.micro_batches > 1;
+  bool micro = is->trains && r->options.batch.micro_batches > 1;
   facts f;
   GR_TRY(read_facts(r, is, &f));
   if (micro && !f.reads_batch && !f.minibatches.n) return no_micro_batches(r, is);
@@ -146,7 +146,7 @@ static gr_status list_program(const gr_plan_request *r, const gr_model_program *
 }
 
 int gr_programs_most(const gr_plan_request *r) {
-  return (r->n_programs * (r->n_buckets + 1) << r->options.n_freezable) + 2;
+  return (r->n_programs * (r->n_buckets + 1) << r->options.optimizer.freezable.n) + 2;
 }
 
 // ---- Averages of weights --------------------------------------------------------------------
@@ -157,20 +157,21 @@ static bool list_trained(gr_arena *arena, const gr_plan_request *r, gr_options *
   bool all = false, any = false;
   for (int i = 0; i < r->n_programs; i++) most += r->programs[i].n_trained;
   const char **list = GR_NEW(arena, const char *, most + 1);
-  o->trained = list, o->n_trained = 0;
+  o->program.trained = list, o->program.n_trained = 0;
   for (int i = 0; i < r->n_programs; i++) {
     const gr_model_program *p = &r->programs[i];
     any |= p->trains, all |= p->trains && !p->n_trained;
-    for (int k = 0; p->trains && k < p->n_trained; k++) list[o->n_trained++] = p->trained[k];
+    for (int k = 0; p->trains && k < p->n_trained; k++)
+      list[o->program.n_trained++] = p->trained[k];
   }
-  if (all) o->n_trained = 0;
+  if (all) o->program.n_trained = 0;
   return any;
 }
 
 gr_ema_use gr_programs_ema(gr_arena *arena, const gr_plan_request *r, const gr_program_request *a,
                            gr_options *o) {
   bool begins = a->purpose == GR_BEGIN_EMA, reads = a->is && !strcmp(a->is->name, gr_model_eval);
-  if (!o->has_ema) return GR_EMA_NONE;
+  if (!o->optimizer.ema_decay.given) return GR_EMA_NONE;
   if (a->is && a->is->trains) return GR_EMA_UPDATE;
   if (!(begins || reads) || !list_trained(arena, r, o)) return GR_EMA_NONE;
   return begins ? GR_EMA_BEGIN : GR_EMA_READ;
@@ -196,7 +197,7 @@ gr_status gr_programs_list(const gr_plan_request *r, gr_program_request *out, ui
   if (report)
     out[(*n)++] =
         (gr_program_request){.purpose = GR_REPORT, .bucket = &r->buckets[0], .bucket_name = ""};
-  if (r->train && r->options.has_ema)
+  if (r->train && r->options.optimizer.ema_decay.given)
     out[(*n)++] =
         (gr_program_request){.purpose = GR_BEGIN_EMA, .bucket = &r->buckets[0], .bucket_name = ""};
   return all;

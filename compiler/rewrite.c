@@ -68,21 +68,23 @@ void gr_rewrite_loop(gr_rewrite *rw, const gr_node *n, gr_write_body write) {
   gr_map_loop(&l, rw->old, n, map, rw->map);
 }
 
-int gr_freezable_of(const gr_options *o, const char *weight) {
-  for (int i = 0; i < o->n_freezable; i++)
-    if (gr_name_matches(weight, &o->freezable[i], 1)) return i;
+int gr_freezable_of(const gr_optimizer_settings *o, const char *weight) {
+  for (int i = 0; i < o->freezable.n; i++)
+    if (gr_name_matches(weight, &o->freezable.text[i], 1)) return i;
   return -1;
 }
 
 bool gr_is_frozen(const gr_options *o, const char *weight) {
-  int i = o->frozen ? gr_freezable_of(o, weight) : -1;
-  return i >= 0 && o->frozen >> i & 1;
+  int i = o->program.frozen ? gr_freezable_of(&o->optimizer, weight) : -1;
+  return i >= 0 && o->program.frozen >> i & 1;
 }
 
 bool gr_is_trained(const gr_options *o, const gr_value *v) {
   return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT && gr_dtypes[v->type.dtype].is_float &&
-         !gr_name_matches(v->name, o->freeze, o->n_freeze) && !gr_is_frozen(o, v->name) &&
-         (!o->n_trained || gr_name_matches(v->name, o->trained, o->n_trained));
+         !gr_name_matches(v->name, o->optimizer.freeze.text, o->optimizer.freeze.n) &&
+         !gr_is_frozen(o, v->name) &&
+         (!o->program.n_trained ||
+          gr_name_matches(v->name, o->program.trained, o->program.n_trained));
 }
 
 bool gr_name_matches(const char *name, const char *const *patterns, int n) {

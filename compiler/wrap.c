@@ -77,9 +77,10 @@ static double share_of(const gr_graph *g, const gr_options *o) {
 // The axis whose ranks share what any dimension of may be split, or -1.
 static int shared_axis(const gr_mesh *m, const gr_options *o) {
   for (int a = 0; a < m->n_axes; a++) {
-    bool shares = o->zero_axis && !strcmp(m->axis[a].name, o->zero_axis);
-    for (int i = 0; i < o->n_rules; i++)
-      shares |= o->rules[i].placement == GR_ANY_DIM && !strcmp(o->rules[i].axis, m->axis[a].name);
+    bool shares = o->sharding.zero_axis && !strcmp(m->axis[a].name, o->sharding.zero_axis);
+    for (int i = 0; i < o->sharding.n_rules; i++)
+      shares |= o->sharding.rules[i].placement == GR_ANY_DIM &&
+                !strcmp(o->sharding.rules[i].axis, m->axis[a].name);
     if (shares) return a;
   }
   return -1;
@@ -89,10 +90,10 @@ static size_t find_whole_below(const gr_graph *g, const gr_options *o) {
   gr_options all = *o;
   int axis = shared_axis(&g->mesh, o);
   if (axis < 0) return 0;
-  all.replicate_below = SIZE_MAX;  // nothing is split over that axis
+  all.sharding.replicate_below = SIZE_MAX;  // nothing is split over that axis
   double most = share_of(g, &all) / g->mesh.axis[axis].size * most_share;
   for (size_t below = LARGEST_WHOLE; below >= SMALLEST_WHOLE; below /= 2) {
-    all.replicate_below = below;
+    all.sharding.replicate_below = below;
     if (share_of(g, &all) <= most) return below;
   }
   return 0;
@@ -102,11 +103,11 @@ gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_graph
                         gr_options *o) {
   gr_map *units = GR_NEW(arena, gr_map, 1);
   *units = gr_map_make(arena);
-  for (uint32_t i = 0; !o->wrap && i < scopes->n; i++)
+  for (uint32_t i = 0; !o->sharding.wrap && i < scopes->n; i++)
     if (!scopes->at[i].block) add(arena, units, scopes->at[i].path);
-  for (int i = 0; o->wrap && i < o->n_wrap; i++)
-    GR_TRY(find_units(arena, scopes, init, &o->wrap[i], units));
-  o->units = units;
-  o->replicate_below = find_whole_below(init, o);
+  for (int i = 0; o->sharding.wrap && i < o->sharding.n_wrap; i++)
+    GR_TRY(find_units(arena, scopes, init, &o->sharding.wrap[i], units));
+  o->sharding.units = units;
+  o->sharding.replicate_below = find_whole_below(init, o);
   return GR_OK;
 }

@@ -2,7 +2,8 @@
 #pragma once
 #include "compiler/model/model.h"
 
-// Sets options.units and options.replicate_below. `init` is a graph with all weights of the model,
-// whose parts are `scopes`. GR_ERR_CONFIG if a pattern of options.wrap matches nothing.
+// Sets options.sharding.units and options.sharding.replicate_below. `init` is a graph with all
+// weights of the model, whose parts are `scopes`. GR_ERR_CONFIG if a pattern of
+// options.sharding.wrap matches nothing.
 GR_MUST_USE gr_status gr_units_read(gr_arena *, const gr_scopes *, const gr_graph *init,
                                     gr_options *);

@@ -77,10 +77,10 @@ void gr_job_keep_about(gr_job *j) {
   gr_picture_request request = {.title = j->args.config};
   gr_status_drop(gr_plan_picture(&picture, j->spec.plan, &request));  // fails for patterns alone
   const gr_program *drawn = gr_plan_drawn(j->spec.plan);
-  if (drawn && j->spec.set.events) gr_plan_graph_def(&graph, drawn);
-  j->spec.graph_def = graph.chars, j->spec.graph_def_bytes = graph.len;
-  j->spec.about_json = about.chars, j->spec.plan_json = plan.chars;
-  j->spec.plan_svg = picture.chars;
+  if (drawn && j->spec.set.outputs.tensorboard) gr_plan_graph_def(&graph, drawn);
+  j->spec.graph_def = graph.at, j->spec.graph_def_bytes = graph.len;
+  j->spec.about_json = about.at, j->spec.plan_json = plan.at;
+  j->spec.plan_svg = picture.at;
 }
 
 enum { MAX_MODEL = 16 << 20 };  // bytes of its file
@@ -96,7 +96,7 @@ void gr_job_keep_config(gr_job *j) {
   j->spec.hydra_yaml = saved.hydra;
   j->spec.overrides_yaml = saved.overrides;
   char *model = NULL;
-  gr_status s = gr_file_read(j->arena, j->spec.set.graph, MAX_MODEL, &model, NULL);
+  gr_status s = gr_file_read(j->arena, j->spec.set.model.graph, MAX_MODEL, &model, NULL);
   gr_status_drop(s);  // the model has been read from it: if it is gone now, the run goes on
   j->spec.model_yaml = model;
 }

@@ -41,7 +41,7 @@ static void find_metrics(gr_arena *a, const gr_run_spec *spec, metrics *out) {
 // With a metric that no program computes, no best checkpoint would be kept, silently.
 gr_status gr_check_metric(gr_arena *a, const gr_run_spec *spec) {
   const gr_conf *at = gr_conf_find(spec->conf, "checkpoint.metric");
-  const char *metric = spec->set.metric;
+  const char *metric = spec->set.saving.metric;
   gr_text list = gr_text_make(a);
   metrics m;
   find_metrics(a, spec, &m);
@@ -61,8 +61,9 @@ gr_status gr_check_metric(gr_arena *a, const gr_run_spec *spec) {
 // A pattern that matches no weight freezes nothing, so it is an error.
 gr_status gr_check_freeze(gr_arena *a, const gr_run_spec *spec) {
   gr_status all = GR_OK;
-  for (int i = 0; i < spec->set.n_freeze; i++) {
-    const char *pattern = spec->set.freeze[i], *first = NULL, *near;
+  const gr_texts *freeze = &spec->set.options.optimizer.freeze;
+  for (int i = 0; i < freeze->n; i++) {
+    const char *pattern = freeze->text[i], *first = NULL, *near;
     bool any = false;
     for (uint32_t k = 0; k < spec->plan->n_states && !any; k++) {
       if (spec->plan->states[k].kind != GR_KIND_WEIGHT) continue;
@@ -70,8 +71,8 @@ gr_status gr_check_freeze(gr_arena *a, const gr_run_spec *spec) {
       any = gr_name_matches(spec->plan->states[k].name, &pattern, 1);
     }
     if (any) continue;
-    gr_status s = gr_fail(GR_ERR_CONFIG, spec->set.freeze_loc[i],
-                          "'%s' matches no weight of the model", pattern);
+    gr_status s =
+        gr_fail(GR_ERR_CONFIG, freeze->loc[i], "'%s' matches no weight of the model", pattern);
     near = gr_weight_nearest(a, spec->plan, pattern);
     if (near) s = gr_hint(s, "did you mean '%s'?", near);
     all = gr_also(all, gr_hint(s, "a weight's name is, for example, '%s'; * matches anything",
@@ -81,29 +82,29 @@ gr_status gr_check_freeze(gr_arena *a, const gr_run_spec *spec) {
 }
 
 // Of training.freezable: a pattern that matches no weight, and a weight that two match.
-gr_status gr_check_freezable(gr_arena *a, const gr_run_spec *spec, const gr_options *o) {
-  const gr_settings *s = &spec->set;
+gr_status gr_check_freezable(gr_arena *a, const gr_run_spec *spec) {
+  const gr_optimizer_settings *s = &spec->set.options.optimizer;
   const gr_plan *p = spec->plan;
   gr_status all = GR_OK;
-  for (int i = 0; i < s->n_freezable; i++) {
+  for (int i = 0; i < s->freezable.n; i++) {
     bool any = false;
     for (uint32_t k = 0; k < p->n_states; k++) {
       const char *name = p->states[k].name;
       if (p->states[k].kind != GR_KIND_WEIGHT || !p->states[k].trained) continue;
-      if (!gr_name_matches(name, &s->freezable[i], 1)) continue;
+      if (!gr_name_matches(name, &s->freezable.text[i], 1)) continue;
       any = true;
-      if (gr_freezable_of(o, name) != i)
+      if (gr_freezable_of(s, name) != i)
         return gr_hint(
-            gr_fail(GR_ERR_CONFIG, s->freezable_loc[i],
+            gr_fail(GR_ERR_CONFIG, s->freezable.loc[i],
                     "'%s' of training.freezable matches '%s', and so does an earlier one",
-                    s->freezable[i], name),
+                    s->freezable.text[i], name),
             "each weight is frozen by one pattern");
     }
     if (any) continue;
-    gr_status e =
-        gr_fail(GR_ERR_CONFIG, s->freezable_loc[i],
-                "'%s' of training.freezable matches no weight that is trained", s->freezable[i]);
-    const char *near = gr_weight_nearest(a, p, s->freezable[i]);
+    gr_status e = gr_fail(GR_ERR_CONFIG, s->freezable.loc[i],
+                          "'%s' of training.freezable matches no weight that is trained",
+                          s->freezable.text[i]);
+    const char *near = gr_weight_nearest(a, p, s->freezable.text[i]);
     if (near) e = gr_hint(e, "did you mean '%s'?", near);
     all =
         gr_also(all, gr_hint(e, "`graphrun plan` and model.freeze say which weights are trained"));

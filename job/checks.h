@@ -8,4 +8,4 @@ GR_MUST_USE gr_status gr_check_metric(gr_arena *, const gr_run_spec *);
 // Every pattern of model.freeze matches a weight; of training.freezable one that is trained, and no
 // weight is matched by two.
 GR_MUST_USE gr_status gr_check_freeze(gr_arena *, const gr_run_spec *);
-GR_MUST_USE gr_status gr_check_freezable(gr_arena *, const gr_run_spec *, const gr_options *);
+GR_MUST_USE gr_status gr_check_freezable(gr_arena *, const gr_run_spec *);

@@ -2,31 +2,36 @@
 #include "job/effects.h"
 #include <string.h>
 #include "compose/schema/schema.h"
+#include "job/precision.h"
 
 // ---- Conditions -----------------------------------------------------------------------------
 
 static bool always(const gr_effects *e) { return e != NULL; }
 static bool on_cpus(const gr_effects *e) { return !e->gpu; }
 static bool on_gpus(const gr_effects *e) { return e->gpu; }
-static bool disabled(const gr_effects *e) { return !e->set->enabled; }
+static bool disabled(const gr_effects *e) { return !e->set->ranks.enabled; }
 static bool alone(const gr_effects *e) { return e->ranks == 1; }
-static bool not_fsdp(const gr_effects *e) { return e->set->strategy != gr_strategy_fsdp; }
-static bool without_hooks(const gr_effects *e) { return !e->set->n_hooks; }
+static bool not_fsdp(const gr_effects *e) {
+  return e->set->options.sharding.strategy != gr_strategy_fsdp;
+}
+static bool without_hooks(const gr_effects *e) { return !e->set->hooks.paths.n; }
 
-static bool not_gathered(const gr_effects *e) { return e->mesh->n_rules == e->mesh->n_given; }
-static bool not_split(const gr_effects *e) { return !e->mesh->split_axis && not_gathered(e); }
+static bool not_gathered(const gr_effects *e) {
+  return e->set->options.sharding.n_rules == e->set->options.sharding.n_given;
+}
+static bool not_split(const gr_effects *e) {
+  return !e->set->options.sharding.zero_axis && not_gathered(e);
+}
 
 static bool not_sharded(const gr_effects *e) {
-  for (int a = 0; a < e->mesh->mesh.n_axes; a++)
-    if (!strcmp(e->mesh->mesh.axis[a].name, "tp")) return false;
-  return not_split(e) && !e->mesh->n_given;
+  const gr_mesh *m = &e->set->options.sharding.mesh;
+  for (int a = 0; a < m->n_axes; a++)
+    if (!strcmp(m->axis[a].name, "tp")) return false;
+  return not_split(e) && !e->set->options.sharding.n_given;
 }
 
 static bool not_fp16(const gr_effects *e) {
-  bool fp16 = e->set->precision == gr_precision_fp16;
-  for (int i = 0; i < e->set->n_precision_rules; i++)
-    fp16 |= e->set->precision_rules[i].dtype == GR_F16;
-  return !fp16;
+  return !gr_precision_is_fp16(&e->set->options.precision);
 }
 
 static const struct row {

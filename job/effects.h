@@ -1,14 +1,12 @@
 // effects.h - keys that are accepted without effect in a run: which they are, and why. The table of
 // them is effects.def.
 #pragma once
-#include "job/mesh.h"
 #include "job/settings.h"
 
 // What decides whether a key has an effect.
 typedef struct gr_effects {
   gr_conf *conf;  // checked, with defaults
   const gr_settings *set;
-  const gr_mesh_config *mesh;
   bool gpu;
   int ranks;
 } gr_effects;

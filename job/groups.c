@@ -104,7 +104,8 @@ static gr_status unknown_optimizer(const gr_conf *c) {
   return gr_hint(s, "training.optimizer has the same choice");
 }
 
-static gr_status read_group(gr_arena *a, const gr_settings *s, gr_conf *item, gr_param_group *out) {
+static gr_status read_group(gr_arena *a, const gr_optimizer_settings *s, double lr, gr_conf *item,
+                            gr_param_group *out) {
   bool map = item->kind == GR_CONF_MAP;
   gr_conf *match = map ? gr_conf_member(item, "match") : NULL;
   gr_conf *clip = map ? gr_conf_member(item, "clip") : NULL;
@@ -113,16 +114,14 @@ static gr_status read_group(gr_arena *a, const gr_settings *s, gr_conf *item, gr
     return gr_hint(gr_fail(GR_ERR_CONFIG, item->loc,
                            "a group of training.groups needs 'match', a pattern of weight names"),
                    "{match: \"actor.*\", lr: 3e-4, clip: 0.5}");
-  const gr_op *op = gr_optim_find(!name                        ? s->optimizer
-                                  : name->kind == GR_CONF_TEXT ? name->text
-                                                               : NULL);
+  const gr_op *op = gr_optim_find(!name ? s->name : name->kind == GR_CONF_TEXT ? name->text : NULL);
   if (!op) return unknown_optimizer(name);
   *out = (gr_param_group){
       .pattern = match->text, .optimizer = op->name, .clip = -1, .loc = match->loc};
   void *attr = gr_arena_alloc(a, op->attr_size);
   gr_attr_defaults(op, attr);
-  if (!strcmp(op->name, s->optimizer)) memcpy(attr, s->optimizer_attr, op->attr_size);
-  gr_status e = read_rate(a, item, s->base_lr, &out->lr);
+  if (!strcmp(op->name, s->name)) memcpy(attr, s->attr, op->attr_size);
+  gr_status e = read_rate(a, item, lr, &out->lr);
   if (clip) e = gr_also(e, read_number(a, "clip", "float >= 0", clip, &out->clip));
   e = gr_also(e, read_attr(a, op, item, attr));
   out->attr = attr;
@@ -131,11 +130,10 @@ static gr_status read_group(gr_arena *a, const gr_settings *s, gr_conf *item, gr
   return e;
 }
 
-gr_status gr_groups_read(gr_arena *a, gr_conf *root, gr_settings *s) {
+gr_status gr_groups_read(gr_arena *a, gr_conf *root, double lr, gr_optimizer_settings *s) {
   gr_conf *list = gr_conf_find(root, "training.groups");
-  const gr_op *op = gr_optim_find(s->optimizer);
-  if (op && !s->decay_biases_and_norms)
-    s->optimizer_attr_1d = without_decay(a, op, s->optimizer_attr, s->adjustable);
+  const gr_op *op = gr_optim_find(s->name);
+  if (op && !s->decay_biases_and_norms) s->attr_1d = without_decay(a, op, s->attr, s->adjustable);
   if (!list) return GR_OK;
   gr_conf_mark(list);
   if (list->kind != GR_CONF_LIST || list->n > MAX_GROUPS)
@@ -143,11 +141,12 @@ gr_status gr_groups_read(gr_arena *a, gr_conf *root, gr_settings *s) {
                            "training.groups must be a list of at most %d groups, found %s",
                            MAX_GROUPS, gr_conf_a_kind(list->kind)),
                    "as in \"training.groups=[{match:'actor.*',lr:3e-4,clip:0.5}]\"");
-  s->groups = GR_NEW(a, gr_param_group, list->n + 1);
+  gr_param_group *groups = GR_NEW(a, gr_param_group, list->n + 1);
+  s->groups = groups;
   s->n_groups = list->n;
   gr_status all = GR_OK;
   for (int i = 0; i < list->n; i++)
-    all = gr_also(all, read_group(a, s, list->items[i], &s->groups[i]));
+    all = gr_also(all, read_group(a, s, lr, list->items[i], &groups[i]));
   return all;
 }
 
@@ -170,17 +169,7 @@ const char *gr_weight_nearest(gr_arena *a, const gr_plan *p, const char *pattern
   return gr_text_nearest(pattern, names, n);
 }
 
-static gr_options options_of(const gr_settings *s) {
-  return (gr_options){.optimizer = s->optimizer,
-                      .optimizer_attr = s->optimizer_attr,
-                      .optimizer_attr_1d = s->optimizer_attr_1d,
-                      .groups = s->groups,
-                      .n_groups = s->n_groups,
-                      .clip = s->clip};
-}
-
-gr_status gr_groups_check(gr_arena *a, const gr_settings *s, const gr_plan *p) {
-  gr_options o = options_of(s);
+gr_status gr_groups_check(gr_arena *a, const gr_optimizer_settings *s, const gr_plan *p) {
   gr_status all = GR_OK;
   for (int k = 0; k < s->n_groups; k++) {
     const char *first = NULL, *pattern = s->groups[k].pattern;
@@ -190,7 +179,7 @@ gr_status gr_groups_check(gr_arena *a, const gr_settings *s, const gr_plan *p) {
       if (p->states[i].kind != GR_KIND_WEIGHT) continue;
       first = first ? first : name;
       matches |= gr_name_matches(name, &pattern, 1);
-      any |= gr_param_group_of(&o, name) == k;
+      any |= gr_param_group_of(s, name) == k;
     }
     if (any) continue;
     gr_status e = gr_fail(GR_ERR_CONFIG, s->groups[k].loc,
@@ -219,7 +208,7 @@ static void print_attr(FILE *f, const gr_op *op, const void *attr) {
 }
 
 // Group k, or with -1 the weights of no group.
-static void print_group(FILE *f, const gr_options *o, const gr_plan *p, int k) {
+static void print_group(FILE *f, const gr_optimizer_settings *o, const gr_plan *p, int k) {
   int64_t weights = 0, numbers = 0, vectors = 0;
   for (uint32_t i = 0; i < p->n_states; i++) {
     const gr_plan_state *s = &p->states[i];
@@ -228,22 +217,21 @@ static void print_group(FILE *f, const gr_options *o, const gr_plan *p, int k) {
   }
   if (k < 0 && !weights) return;
   const gr_param_group *g = k < 0 ? NULL : &o->groups[k];
-  const char *optimizer = g ? g->optimizer : o->optimizer;
-  double clip = g ? g->clip : o->clip;
+  const char *optimizer = g ? g->optimizer : o->name;
+  double clip = g ? g->clip : o->grad_clip;
   fprintf(f, "  %-20s %4" PRId64 " trained weights, %" PRId64 " numbers: %s",
           g ? g->pattern : "others", weights, numbers, optimizer);
   if (g && g->lr != 1) fprintf(f, ", lr x %g", g->lr);
   if (clip > 0) fprintf(f, ", clip %g", clip);
-  print_attr(f, gr_optim_find(optimizer), g ? g->attr : o->optimizer_attr);
-  if (g ? g->attr_1d : o->optimizer_attr_1d)
+  print_attr(f, gr_optim_find(optimizer), g ? g->attr : o->attr);
+  if (g ? g->attr_1d : o->attr_1d)
     fprintf(f, "; no decay on %" PRId64 " biases and norms", vectors);
   fputc('\n', f);
 }
 
-void gr_groups_print(FILE *f, const gr_settings *s, const gr_plan *p) {
-  gr_options o = options_of(s);
-  if (!o.n_groups && !o.optimizer_attr_1d) return;
+void gr_groups_print(FILE *f, const gr_optimizer_settings *o, const gr_plan *p) {
+  if (!o->n_groups && !o->attr_1d) return;
   fprintf(f, "groups      weights are updated by the first group that matches\n");
-  for (int k = 0; k < o.n_groups; k++) print_group(f, &o, p, k);
-  print_group(f, &o, p, -1);
+  for (int k = 0; k < o->n_groups; k++) print_group(f, o, p, k);
+  print_group(f, o, p, -1);
 }

@@ -94,7 +94,7 @@ static gr_status read_entry(gr_arena *a, gr_conf *item, gr_init_entry *e) {
   return gr_also(all, read_patterns(a, item, "allow_unused", &e->allow_unused, &e->n_allow_unused));
 }
 
-gr_status gr_init_from_read(gr_arena *a, gr_conf *root, gr_settings *s) {
+gr_status gr_init_from_read(gr_arena *a, gr_conf *root, gr_model_settings *s) {
   gr_conf *c = gr_conf_find(root, "model.init_from");
   if (!c || c->kind == GR_CONF_NULL) return GR_OK;
   gr_conf_mark(c);

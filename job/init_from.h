@@ -5,4 +5,4 @@
 
 // Reads the entries, or the one of a path, into the settings. What patterns match is checked when
 // the weights are loaded.
-GR_MUST_USE gr_status gr_init_from_read(gr_arena *, gr_conf *, gr_settings *);
+GR_MUST_USE gr_status gr_init_from_read(gr_arena *, gr_conf *, gr_model_settings *);

@@ -14,6 +14,7 @@
 #include "job/phases.h"
 #include "job/precision.h"
 #include "job/samples_given.h"
+#include "job/sharding.h"
 #include "runtime/train/run.h"
 
 enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
@@ -23,7 +24,7 @@ enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 // More ranks than samples in a batch are probably a typo, and each rank costs a process. More
 // micro-steps than a rank has samples are probably a typo too.
 static gr_status check_ranks(const gr_job *j, int64_t ranks) {
-  const gr_settings *s = &j->spec.set;
+  const gr_batch_settings *s = &j->spec.set.options.batch;
   bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t n = per_rank || !ranks ? 1 : ranks;
   if (n <= s->batch_size && s->accumulate > (s->batch_size + n - 1) / n)
@@ -36,10 +37,10 @@ static gr_status check_ranks(const gr_job *j, int64_t ranks) {
   const gr_conf *mesh = gr_conf_find(j->spec.conf, "distributed.mesh");
   if (mesh->kind == GR_CONF_MAP) at = mesh;
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, at == mesh || ranks == j->spec.set.ranks ? at->loc : GR_NOWHERE,
+      gr_fail(GR_ERR_CONFIG, at == mesh || ranks == j->spec.set.ranks.ranks ? at->loc : GR_NOWHERE,
               "%lld %s cannot share batches of %lld: some would have no sample", (long long)ranks,
-              ranks == j->mesh_config.ranks ? "ranks" : "groups of ranks",
-              (long long)j->spec.set.batch_size),
+              ranks == j->spec.set.options.sharding.ranks ? "ranks" : "groups of ranks",
+              (long long)s->batch_size),
       "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
 }
 
@@ -116,8 +117,8 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
     gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, args->no_ema, j->spec.conf);
   GR_TRY(gr_also(check_params(j), find_paths(j)));
   GR_TRY(gr_job_take(j, j->spec.conf));
-  return gr_hooks_check_params(j->spec.set.hooks, j->spec.set.n_hooks, j->spec.set.hook_params,
-                               j->spec.set.n_hook_params);
+  return gr_hooks_check_params(j->spec.set.hooks.scripts, j->spec.set.hooks.paths.n,
+                               j->spec.set.hooks.params, j->spec.set.hooks.n_params);
 }
 
 gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {
@@ -136,39 +137,36 @@ static bool trains(const gr_job *j) { return kind_of(&j->args) == GR_RUN_TRAIN; 
 
 gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   j->spec.conf = conf;
-  GR_TRY(gr_settings_read(j->arena, j->spec.conf, 0, 0, &j->spec.set));
-  GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, (int)j->spec.set.ranks,
-                             &j->mesh_config));
-  j->spec.set.ranks = j->mesh_config.ranks;
+  GR_TRY(gr_settings_read(j->arena, j->spec.conf, 0, &j->spec.set));
   gr_loc device_at = gr_conf_find(j->spec.conf, "device")->loc;
-  GR_TRY((starts(&j->args) ? gr_device_find : gr_device_guess)(j->spec.set.device, device_at,
+  GR_TRY((starts(&j->args) ? gr_device_find : gr_device_guess)(j->spec.set.ranks.device, device_at,
                                                                &j->spec.device));
   const gr_effects e = {.conf = conf, .set = &j->spec.set, .gpu = j->spec.device->gpu};
   if (trains(j)) GR_TRY(gr_effects_check(j->arena, &e));
-  GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
-  if (!j->spec.set.graph)
+  GR_TRY(check_ranks(j, j->spec.set.options.sharding.data_ranks));
+  if (!j->spec.set.model.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
   gr_conf *at = gr_conf_find(j->spec.conf, "model.graph");
-  return gr_note(gr_conf_read(j->arena, j->spec.set.graph, &j->graph), at->loc,
+  return gr_note(gr_conf_read(j->arena, j->spec.set.model.graph, &j->graph), at->loc,
                  "asked for by model.graph");
 }
 
 bool gr_job_guesses_gpus(const gr_job *j) {
   const gr_settings *s = &j->spec.set;
-  return !j->args.ranks && !s->ranks && j->spec.device->gpu && !s->n_gpu_ids;
+  return !j->args.ranks && !s->ranks.n && j->spec.device->gpu && !s->ranks.n_gpu_ids;
 }
 
 int gr_job_usual_ranks(const gr_job *j) {
   const gr_settings *s = &j->spec.set;
   if (j->args.ranks) return (int)j->args.ranks;
-  if (s->ranks) return (int)s->ranks;
-  if (j->spec.device->gpu) return s->n_gpu_ids ? s->n_gpu_ids : 1;
+  if (s->ranks.n) return s->ranks.n;
+  if (j->spec.device->gpu) return s->ranks.n_gpu_ids ? s->ranks.n_gpu_ids : 1;
   return gr_processors() > 1 ? 2 : 1;
 }
 
 int gr_job_differences(gr_job *j, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]) {
-  const gr_effects e = {j->spec.conf, &j->spec.set, &j->mesh_config, devices > 0, ranks};
+  const gr_effects e = {j->spec.conf, &j->spec.set, devices > 0, ranks};
   int n = gr_settings_differences(&j->spec.set, devices, out);
   return trains(j) ? n + gr_effects_list(j->arena, &e, out + n) : n;
 }
@@ -220,7 +218,7 @@ static gr_status bind_inputs(gr_job *j) {
     gr_batch shapes;
     int b = 0;
     while (b < n && strcmp(gr_dataset_bucket_name(j->arena, j->spec.data, b), p->bucket)) b++;
-    if (b < n) gr_dataset_shapes(j->spec.data, b, j->spec.set.rows, &shapes);
+    if (b < n) gr_dataset_shapes(j->spec.data, b, j->spec.set.options.batch.rows, &shapes);
     GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &shapes : NULL, j->spec.adjust,
                                   j->spec.n_adjust, &j->spec.inputs[i]));
   }
@@ -263,16 +261,15 @@ static void mark_read(gr_conf *c) {
 // effects.def, of which the run prints lines. Called last, when all readers have run.
 static gr_status check_unread(gr_job *j) {
   const char *lines[GR_MAX_EFFECTS];
-  const gr_effects e = {j->spec.conf, &j->spec.set, &j->mesh_config, false, 1};
+  const gr_effects e = {j->spec.conf, &j->spec.set, false, 1};
   gr_effects_list(j->arena, &e, lines);  // marks the keys
   return gr_conf_unread(j->arena, j->spec.conf);
 }
 
 // Without samples there is no batch: micro-steps divide minibatches of rows alone.
 static void follow_data(gr_job *j) {
-  gr_settings *s = &j->spec.set;
-  if (!gr_dataset_has_samples(j->spec.data))
-    s->micro_batches = j->options.micro_batches = (int)s->accumulate;
+  gr_batch_settings *s = &j->spec.set.options.batch;
+  if (!gr_dataset_has_samples(j->spec.data)) s->micro_batches = (int)s->accumulate;
 }
 
 static gr_status open_data(gr_job *j, gr_conf *data) {
@@ -281,14 +278,19 @@ static gr_status open_data(gr_job *j, gr_conf *data) {
   return gr_dataset_check_splits(j->spec.data);
 }
 
-// Reads the settings that depend on the number of ranks.
+// Reads the settings again, with what depends on the number of ranks and the device.
 static gr_status read_for_ranks(gr_job *j, int ranks) {
-  GR_TRY(gr_mesh_config_read(j->arena, j->spec.conf, &j->spec.set, ranks, &j->mesh_config));
-  GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, j->mesh_config.data_ranks, &j->spec.set));
-  GR_TRY(check_ranks(j, j->mesh_config.data_ranks));
-  gr_precision_of_device(j->spec.conf, j->spec.device->gpu, &j->spec.set);
-  gr_job_read_options(j);
-  return gr_list_adjustable(j->arena, &j->options, &j->spec.adjust, &j->spec.n_adjust);
+  gr_options *o = &j->spec.set.options;
+  GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, &j->spec.set));
+  GR_TRY(check_ranks(j, o->sharding.data_ranks));
+  o->gpu = j->spec.device->gpu, o->reserved = j->spec.device->reserved;
+  o->debug = (gr_debug_options){.dump = j->args.dump,
+                                .stop_after = j->args.stop_after,
+                                .dump_to = stdout,
+                                .without = j->args.without.list,
+                                .n_without = j->args.without.n};
+  gr_precision_derive(j->arena, j->spec.conf, o->gpu, &o->precision);
+  return gr_list_adjustable(j->arena, &o->optimizer, &j->spec.adjust, &j->spec.n_adjust);
 }
 
 gr_status gr_job_open(gr_job *j, int ranks) {
@@ -314,9 +316,10 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   gr_conf *params = NULL;
   if (!j->spec.data) GR_TRY(gr_job_open(j, ranks));
   GR_TRY(bind_metadata(j, &params));
-  int n = gr_dataset_buckets(j->spec.data), rows = j->spec.set.rows * j->mesh_config.data_ranks;
+  const gr_options *o = &j->spec.set.options;
+  int n = gr_dataset_buckets(j->spec.data), parts = o->sharding.data_ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
-  for (int i = 0; i < n; i++) bind_bucket(j, i, rows, &buckets[i]);
+  for (int i = 0; i < n; i++) bind_bucket(j, i, o->batch.rows * parts, &buckets[i]);
   gr_conf *given = gr_conf_find(j->spec.conf, "model.params");
   if (given) mark_read(given);  // the model builder checks these names
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
@@ -324,33 +327,30 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   const gr_model_program *programs;
   GR_TRY(gr_phases_read(j->arena, j->graph, &j->spec, &programs));
   GR_TRY(check_unread(j));
-  gr_plan_request r = {
-      .model = {.graph = j->graph,
-                .params = params,
-                .seed = (uint64_t)j->spec.set.seed,
-                .mesh = j->mesh_config.mesh,
-                .norm_groups = j->spec.set.sync_batchnorm ? 1 : j->mesh_config.data_ranks,
-                .by_rank = j->spec.set.loss_norm == gr_loss_norm_local},
-      .options = j->options,
-      .buckets = buckets,
-      .n_buckets = n,
-      .programs = programs,
-      .n_programs = j->spec.n_programs,
-      .train = j->spec.kind == GR_RUN_TRAIN,
-      .eval = true,
-      .threads = j->compilers};
-  memcpy(r.model.batch_axis, j->mesh_config.batch_axis, sizeof r.model.batch_axis);
-  memcpy(j->spec.batch_axis, j->mesh_config.batch_axis, sizeof j->spec.batch_axis);
-  j->spec.shares = j->mesh_config.data_ranks;
+  gr_plan_request r = {.model = {.graph = j->graph,
+                                 .params = params,
+                                 .seed = (uint64_t)j->spec.set.loop.seed,
+                                 .mesh = o->sharding.mesh,
+                                 .norm_groups = o->sharding.sync_batchnorm ? 1 : parts,
+                                 .by_rank = o->batch.loss_norm == gr_loss_norm_local},
+                       .options = *o,
+                       .buckets = buckets,
+                       .n_buckets = n,
+                       .programs = programs,
+                       .n_programs = j->spec.n_programs,
+                       .train = j->spec.kind == GR_RUN_TRAIN,
+                       .eval = true,
+                       .threads = j->compilers};
+  memcpy(r.model.batch_axis, o->sharding.batch_axis, sizeof r.model.batch_axis);
   GR_TRY(advise(j, gr_plan_build(j->arena, &r, &j->spec.plan)));
-  GR_TRY(gr_mesh_config_check(j->arena, &j->mesh_config, j->spec.plan));
+  GR_TRY(gr_sharding_check(j->arena, &o->sharding, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));
   GR_TRY(gr_phases_count(&j->spec));
   GR_TRY(gr_check_freeze(j->arena, &j->spec));
-  if (r.train) GR_TRY(gr_check_freezable(j->arena, &j->spec, &j->options));
-  if (r.train) GR_TRY(gr_groups_check(j->arena, &j->spec.set, j->spec.plan));
-  if (r.train) GR_TRY(gr_precision_check(j->arena, &j->spec.set, j->spec.plan));
+  if (r.train) GR_TRY(gr_check_freezable(j->arena, &j->spec));
+  if (r.train) GR_TRY(gr_groups_check(j->arena, &o->optimizer, j->spec.plan));
+  if (r.train) GR_TRY(gr_precision_check(j->arena, &o->precision, j->spec.plan));
   return gr_check_metric(j->arena, &j->spec);
 }
 

@@ -9,7 +9,6 @@
 #include "compose/compose.h"
 #include "job/args.h"
 #include "job/effects.h"
-#include "job/mesh.h"
 #include "job/settings.h"
 #include "runtime/train/spec.h"
 
@@ -18,10 +17,8 @@ typedef struct gr_job {
   gr_args args;
   gr_composed composed;  // unresolved, for the run's folder
   gr_conf *graph;        // the model's file
-  gr_options options;
-  gr_mesh_config mesh_config;
-  int compilers;     // number of threads that compile; 0: one for each processor
-  gr_run_spec spec;  // the result
+  int compilers;         // number of threads that compile; 0: one for each processor
+  gr_run_spec spec;      // the result
 } gr_job;
 
 // Composes and checks the configuration, and reads the settings and the model's file.
@@ -52,7 +49,6 @@ bool gr_job_plans_again(const gr_job *);
 // is made is in out->arena, which the caller destroys, also after an error.
 GR_MUST_USE gr_status gr_job_plan_with(const gr_job *, const char *const *overrides, int n,
                                        int ranks, gr_job *out);
-void gr_job_read_options(gr_job *);  // sets job->options, by its settings and mesh
 // Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
 // configuration trees may not be read any more.
 void gr_job_keep_config(gr_job *);

@@ -44,8 +44,8 @@ static double staged_bytes(const gr_plan *p) {
 // Batches that loaders prepare ahead, of the longest bucket: one of training and one of evaluation.
 static double batch_bytes(const gr_job *j) {
   const gr_dataset_options *o = gr_dataset_settings(j->spec.data);
-  int rows = j->spec.set.rows * (j->spec.set.micro_batches + 1),
-      n = gr_dataset_buckets(j->spec.data);
+  const gr_batch_settings *set = &j->spec.set.options.batch;
+  int rows = set->rows * (set->micro_batches + 1), n = gr_dataset_buckets(j->spec.data);
   gr_batch shapes;
   double bytes = 0;
   if (!gr_dataset_has_samples(j->spec.data) || n < 1) return 0;
@@ -167,7 +167,7 @@ static void try_override(alternatives *c, const char *override) {
 
 // The smallest number of micro-steps that fits, or the largest that there is.
 static void try_accumulate(alternatives *c) {
-  const gr_settings *set = &c->job->spec.set;
+  const gr_batch_settings *set = &c->job->spec.set.options.batch;
   int64_t rows = (int64_t)set->rows * set->micro_batches, n = set->accumulate;
   char text[64], best[64] = "";
   double saved = 0;
@@ -180,16 +180,17 @@ static void try_accumulate(alternatives *c) {
 }
 
 static void try_plans(alternatives *c) {
-  const gr_settings *set = &c->job->spec.set;
+  const gr_options *o = &c->job->spec.set.options;
   char text[64];
   bool train = c->job->spec.kind == GR_RUN_TRAIN, mesh = c->job->spec.plan->mesh.n_axes > 1;
   if (!train || !gr_job_plans_again(c->job)) return;
   try_accumulate(c);
-  if (c->ranks > 1 && !mesh && set->strategy == gr_strategy_ddp) {
+  if (c->ranks > 1 && !mesh && o->sharding.strategy == gr_strategy_ddp) {
     try_override(c, "distributed.strategy=zero1");
     try_override(c, "distributed.strategy=fsdp");
   }
-  if (set->precision == gr_precision_fp32) try_override(c, "training.precision=bf16");
+  if (o->precision.precision == gr_precision_fp32 && o->precision.dtype == GR_F32)
+    try_override(c, "training.precision=bf16");
   if (c->each || c->local < 2 || c->local < c->ranks || mesh) return;
   snprintf(text, sizeof text, "distributed.ranks=%d", c->local / 2);
   double saved = saved_by(c, text, c->local / 2, c->local / 2);
@@ -227,7 +228,7 @@ static void put_shortage(gr_text *t, const needs *n, const shortage *s, int loca
 gr_status gr_job_check_memory(const gr_job *j, int local, bool threads, bool first) {
   needs n = needs_of(j, local, threads, true);
   shortage s = find_shortage(&n, local, threads);
-  bool warns = j->spec.set.memory_check == gr_memory_check_warn;
+  bool warns = j->spec.set.ranks.memory_check == gr_memory_check_warn;
   if (!s.known || s.missing <= 0 || !strcmp(j->spec.device->name, "null")) return GR_OK;
   gr_text what = gr_text_make(j->arena), less = gr_text_make(j->arena);
   put_shortage(&what, &n, &s, local, threads);

@@ -6,10 +6,10 @@
 
 // The dtype that products are computed in, or "mixed precision", by rules alone; NULL: fp32.
 static const char *asked_for(const gr_settings *s) {
-  if (s->precision == gr_precision_bf16) return "bf16";
-  if (s->precision == gr_precision_fp16) return "fp16";
-  for (int i = 0; i < s->n_precision_rules; i++)
-    if (gr_is_narrow(s->precision_rules[i].dtype)) return "mixed precision";
+  if (s->options.precision.precision == gr_precision_bf16) return "bf16";
+  if (s->options.precision.precision == gr_precision_fp16) return "fp16";
+  for (int i = 0; i < s->options.precision.n_rules; i++)
+    if (gr_is_narrow(s->options.precision.rules[i].dtype)) return "mixed precision";
   return NULL;
 }
 
@@ -33,7 +33,7 @@ static void put_comparison(gr_text *t, const gr_job *j, const gr_plan *wide) {
   static const double near = 0.02;
   gr_bf16_unit unit = gr_gemm_bf16_unit();
   const gr_plan *narrow = j->spec.plan;
-  int micro = j->spec.set.micro_batches;
+  int micro = j->spec.set.options.batch.micro_batches;
   double a = 0, b = 0;
   bool known = gr_plan_cpu_seconds(narrow, unit, micro, &a);
   known &= gr_plan_cpu_seconds(wide, unit, micro, &b);

@@ -180,7 +180,7 @@ static gr_status set_shared(gr_arena *a, const gr_op *op, gr_conf *root, void *a
   return all;
 }
 
-gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, const void **out, const char **unread) {
+gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, gr_optimizer_settings *out) {
   gr_conf *name = gr_conf_find(root, "training.optimizer");
   const gr_op *op = name && name->kind == GR_CONF_TEXT ? gr_optim_find(name->text) : NULL;
   if (!op)
@@ -189,8 +189,8 @@ gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, const void **out, const 
   gr_attr_defaults(op, attr);
   gr_text ignored = gr_text_make(a);
   gr_status s = set_shared(a, op, root, attr, &ignored);
-  *out = attr, *unread = NULL;
-  if (*ignored.chars) *unread = gr_arena_printf(a, "%s does not read %s", op->name, ignored.chars);
+  out->attr = attr;
+  if (*ignored.at) out->unread = gr_arena_printf(a, "%s does not read %s", op->name, ignored.at);
   return gr_also(s, set_params(a, op, root, attr));
 }
 

@@ -96,7 +96,7 @@ static gr_status read(gr_arena *a, gr_conf *root, const kind *k, gr_other_names 
   return all;
 }
 
-gr_status gr_other_names_read(gr_arena *a, gr_conf *root, gr_settings *s) {
+gr_status gr_other_names_read(gr_arena *a, gr_conf *root, gr_outputs_settings *s) {
   gr_status bad = read(a, root, &of_tags, &s->tags);
   return gr_also(bad, read(a, root, &of_results, &s->result_names));
 }

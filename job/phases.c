@@ -239,8 +239,9 @@ static gr_status count_minibatches(const gr_run_spec *spec, const gr_phase *of, 
 }
 
 static gr_status count(gr_run_spec *spec, gr_phase *p) {
-  int64_t over =
-      p->over == GR_OVER_DATA ? gr_dataset_batches(spec->data, GR_SPLIT_TRAIN, spec->set.batch) : 0;
+  int64_t over = p->over == GR_OVER_DATA ? gr_dataset_batches(spec->data, GR_SPLIT_TRAIN,
+                                                              spec->set.options.batch.global)
+                                         : 0;
   if (p->over == GR_OVER_MINIBATCHES) GR_TRY(count_minibatches(spec, p, p, &over));
   if (p->over == GR_OVER_DATA && !over && spec->looped)
     return gr_hint(gr_fail(GR_ERR_CONFIG, p->loc, "over: data, but there is no training data"),

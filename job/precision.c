@@ -29,7 +29,7 @@ static gr_status read_rule(gr_conf *item, gr_precision_rule *out) {
   return read_dtype(dtype, &out->dtype);
 }
 
-gr_status gr_precision_read(gr_arena *arena, gr_conf *root, gr_settings *s) {
+gr_status gr_precision_read(gr_arena *arena, gr_conf *root, gr_precision_settings *s) {
   gr_conf *list = gr_conf_find(root, "training.precision_rules");
   if (!list) return GR_OK;
   gr_conf_mark(list);
@@ -38,44 +38,44 @@ gr_status gr_precision_read(gr_arena *arena, gr_conf *root, gr_settings *s) {
                            "training.precision_rules must be a list of at most %d rules, found %s",
                            GR_MAX_PRECISION_RULES, gr_conf_a_kind(list->kind)),
                    "as in \"training.precision_rules=[{match:'*.norm.*',dtype:f32}]\"");
-  s->precision_rules = GR_NEW(arena, gr_precision_rule, list->n + 1);
-  s->n_precision_rules = list->n;
+  gr_precision_rule *rules = GR_NEW(arena, gr_precision_rule, list->n + 1);
+  s->rules = rules;
+  s->n_rules = list->n;
   gr_status all = GR_OK;
-  for (int i = 0; i < list->n; i++)
-    all = gr_also(all, read_rule(list->items[i], &s->precision_rules[i]));
+  for (int i = 0; i < list->n; i++) all = gr_also(all, read_rule(list->items[i], &rules[i]));
   return all;
 }
 
-void gr_precision_of_device(gr_conf *root, bool gpu, gr_settings *s) {
-  bool given = !gr_conf_find(root, "training.precision")->is_default;
-  if (s->mixed_precision && gpu && !given) s->precision = gr_precision_bf16;
+bool gr_precision_is_fp16(const gr_precision_settings *s) {
+  bool fp16 = s->precision == gr_precision_fp16;
+  for (int i = 0; i < s->n_rules; i++) fp16 |= s->rules[i].dtype == GR_F16;
+  return fp16;
 }
 
-void gr_precision_options(gr_arena *arena, const gr_settings *s, gr_options *o) {
-  static const gr_dtype narrow[] = {[gr_precision_fp32] = GR_F32,
-                                    [gr_precision_tf32] = GR_F32,
-                                    [gr_precision_bf16] = GR_BF16,
-                                    [gr_precision_fp16] = GR_F16};
-  static const gr_dtype sent[] = {[gr_reduce_dtype_f32] = GR_F32,
-                                  [gr_reduce_dtype_bf16] = GR_BF16,
-                                  [gr_reduce_dtype_f16] = GR_F16};
-  o->precision = narrow[s->precision];
-  o->tf32 = o->gpu && s->precision == gr_precision_tf32;
-  o->reduce_dtype = sent[s->reduce_dtype];
-  o->precision_rules = s->precision_rules, o->n_precision_rules = s->n_precision_rules;
-  bool f16 = o->precision == GR_F16;
-  for (int i = 0; i < s->n_precision_rules; i++) f16 |= s->precision_rules[i].dtype == GR_F16;
-  if (!f16) return;
+// training.mixed_precision without training.precision asks for bf16 on GPUs.
+void gr_precision_derive(gr_arena *arena, gr_conf *root, bool gpu, gr_precision_settings *s) {
+  static const gr_dtype dtype_of[] = {[gr_precision_fp32] = GR_F32,
+                                      [gr_precision_tf32] = GR_F32,
+                                      [gr_precision_bf16] = GR_BF16,
+                                      [gr_precision_fp16] = GR_F16};
+  static const gr_dtype sent_as[] = {[gr_reduce_dtype_f32] = GR_F32,
+                                     [gr_reduce_dtype_bf16] = GR_BF16,
+                                     [gr_reduce_dtype_f16] = GR_F16};
+  bool given = !gr_conf_find(root, "training.precision")->is_default;
+  s->dtype = s->mixed_precision && gpu && !given ? GR_BF16 : dtype_of[s->precision];
+  s->tf32 = gpu && s->precision == gr_precision_tf32;
+  s->sent = sent_as[s->reduce_dtype];
+  if (!gr_precision_is_fp16(s)) return;
   gr_loss_scale *scale = GR_NEW(arena, gr_loss_scale, 1);
   *scale = (gr_loss_scale){.init = s->loss_scale_init,
-                           .growth_factor = s->loss_scale_growth,
-                           .backoff_factor = s->loss_scale_backoff,
+                           .growth_factor = s->loss_scale_growth_factor,
+                           .backoff_factor = s->loss_scale_backoff_factor,
                            .min = s->loss_scale_min,
-                           .growth_interval = s->loss_scale_interval};
-  o->loss_scale = scale;
+                           .growth_interval = s->loss_scale_growth_interval};
+  s->loss_scale = scale;
 }
 
-gr_status gr_precision_check(gr_arena *arena, const gr_settings *s, const gr_plan *p) {
+gr_status gr_precision_check(gr_arena *arena, const gr_precision_settings *s, const gr_plan *p) {
   uint64_t found = 0;
   const char **names = GR_NEW(arena, const char *, p->n_states + 1);
   int n = 0;
@@ -83,8 +83,8 @@ gr_status gr_precision_check(gr_arena *arena, const gr_settings *s, const gr_pla
   for (uint32_t i = 0; i < p->n_states; i++)
     if (p->states[i].kind == GR_KIND_WEIGHT) names[n++] = p->states[i].name;
   gr_status all = GR_OK;
-  for (int i = 0; i < s->n_precision_rules; i++) {
-    const gr_precision_rule *r = &s->precision_rules[i];
+  for (int i = 0; i < s->n_rules; i++) {
+    const gr_precision_rule *r = &s->rules[i];
     if (found >> i & 1) continue;
     gr_status f =
         gr_fail(GR_ERR_CONFIG, r->loc,

@@ -145,10 +145,11 @@ static gr_status compare_file(gr_job *j, gr_comm *world, const char *key, const 
 
 gr_status gr_same_files(gr_job *j, gr_comm *world) {
   const gr_settings *s = &j->spec.set;
-  GR_TRY(compare_file(j, world, "model.graph", s->graph));
-  for (int i = 0; i < s->n_hooks; i++) GR_TRY(compare_file(j, world, "hooks", s->hooks[i].path));
-  for (int i = 0; i < s->n_init_from; i++)
-    GR_TRY(compare_file(j, world, "model.init_from", s->init_from[i].from));
+  GR_TRY(compare_file(j, world, "model.graph", s->model.graph));
+  for (int i = 0; i < s->hooks.paths.n; i++)
+    GR_TRY(compare_file(j, world, "hooks", s->hooks.scripts[i].path));
+  for (int i = 0; i < s->model.n_init_from; i++)
+    GR_TRY(compare_file(j, world, "model.init_from", s->model.init_from[i].from));
   const gr_conf *vocab = gr_conf_find(j->spec.conf, "data.speech.vocab");
   bool text = vocab && vocab->kind == GR_CONF_TEXT;  // a list of symbols is not a file on any rank
   return text ? compare_file(j, world, "data.speech.vocab", vocab->text) : GR_OK;

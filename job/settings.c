@@ -11,6 +11,7 @@
 #include "job/optimizer.h"
 #include "job/other_names.h"
 #include "job/precision.h"
+#include "job/sharding.h"
 #include "runtime/device/device.h"
 
 #define GPU "gpu"  // another name of cuda
@@ -23,7 +24,7 @@ void gr_settings_register(void) {
   gr_schema_set_words("device", words);
 }
 
-typedef enum kind { INT, FLOAT, BOOL, TEXT, WORD } kind;
+typedef enum kind { INT, FLOAT, OPTIONAL, BOOL, TEXT, TEXTS, WORD } kind;
 
 #define QUOTED(...) \
   (const char *const[]) { GR_EACH_WORD(GR_WORD_QUOTED, 0, __VA_ARGS__) NULL }
@@ -34,12 +35,13 @@ static const struct row {
   const char *const *words;  // of an enum, NULL-terminated
   size_t text;               // offset of the field for any other string, or 0
 } rows[] = {
-#define GR_SETTING(kind, field, path, ...) {path, kind, offsetof(gr_settings, field), NULL, 0},
-#define GR_WORDS(field, path, default_value, unit, doc, ...) \
-  {path, WORD, offsetof(gr_settings, field), QUOTED(__VA_ARGS__), 0},
-#define GR_WORDS_OR(field, path, type, default_value, unit, doc, ...) \
-  {path, WORD, offsetof(gr_settings, field), QUOTED(__VA_ARGS__),     \
-   offsetof(gr_settings, field##_text)},
+#define GR_SETTING(part, kind, field, path, ...) \
+  {path, kind, GR_FIELD_OFFSET(part, field), NULL, 0},
+#define GR_WORDS(part, field, path, default_value, unit, doc, ...) \
+  {path, WORD, GR_FIELD_OFFSET(part, field), QUOTED(__VA_ARGS__), 0},
+#define GR_WORDS_OR(part, field, path, type, default_value, unit, doc, ...) \
+  {path, WORD, GR_FIELD_OFFSET(part, field), QUOTED(__VA_ARGS__),           \
+   GR_FIELD_OFFSET(part, field##_text)},
 #include "compose/schema/schema.def"
 };
 
@@ -63,42 +65,45 @@ static gr_status read_int(gr_conf *c, const struct row *r, int64_t *at) {
   return v->kind == GR_CONF_TEXT ? GR_OK : gr_conf_int(c, r->path, 0, at);
 }
 
-static gr_status read_row(gr_conf *c, const struct row *r, char *base) {
+static gr_status read_optional(gr_conf *c, const struct row *r, gr_optional *out) {
+  out->given = gr_conf_find(c, r->path)->kind != GR_CONF_NULL;
+  return out->given ? gr_conf_float(c, r->path, 0, &out->value) : GR_OK;
+}
+
+// The schema has checked that the items are strings.
+static gr_status read_texts(gr_arena *a, gr_conf *c, const struct row *r, gr_texts *out) {
+  gr_conf *list = gr_conf_find(c, r->path);
+  if (!list || list->kind != GR_CONF_LIST) return GR_OK;
+  gr_conf_mark(list);
+  const char **text = GR_NEW(a, const char *, list->n + 1);
+  gr_loc *loc = GR_NEW(a, gr_loc, list->n + 1);
+  for (int i = 0; i < list->n; i++) text[i] = list->items[i]->text, loc[i] = list->items[i]->loc;
+  *out = (gr_texts){text, loc, list->n};
+  return GR_OK;
+}
+
+static gr_status read_row(gr_arena *a, gr_conf *c, const struct row *r, char *base) {
   void *at = base + r->offset;
   switch (r->kind) {
     case INT:
       return read_int(c, r, at);
     case FLOAT:
       return gr_conf_float(c, r->path, 0, at);
+    case OPTIONAL:
+      return read_optional(c, r, at);
     case BOOL:
       return gr_conf_bool(c, r->path, false, at);
     case TEXT:
       return gr_conf_text(c, r->path, NULL, at);
+    case TEXTS:
+      return read_texts(a, c, r, at);
     case WORD:
       return read_word(c, r, base);
   }
   return GR_OK;
 }
 
-// Reads a list of strings, such as files or patterns.
-static gr_status read_texts(gr_arena *a, gr_conf *c, const char *path, const char *what,
-                            const char ***out, gr_loc **locs, int *n) {
-  gr_conf *list = gr_conf_find(c, path);
-  *n = 0;
-  if (!list || list->kind != GR_CONF_LIST) return GR_OK;
-  *out = GR_NEW(a, const char *, list->n + 1);
-  *locs = GR_NEW(a, gr_loc, list->n + 1);
-  for (int i = 0; i < list->n; i++) {
-    gr_conf *item = list->items[i];
-    item->read = true;
-    if (item->kind != GR_CONF_TEXT)
-      return gr_fail(GR_ERR_CONFIG, item->loc, "%s: %s must be a string, found a %s", path, what,
-                     gr_conf_kind_name(item->kind));
-    (*locs)[*n] = item->loc;
-    (*out)[(*n)++] = item->text;
-  }
-  return GR_OK;
-}
+// ---- Derived, part by part ----------------------------------------------------------------------
 
 // Scalars of hooks_params become ctx.params; nested values are an error.
 static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
@@ -127,63 +132,43 @@ static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
   return GR_OK;
 }
 
-static gr_status read_hooks(gr_arena *a, gr_conf *c, gr_settings *s) {
-  const char **paths;
-  gr_loc *locs;
-  GR_TRY(read_params(a, c, &s->hook_params, &s->n_hook_params));
-  GR_TRY(read_texts(a, c, "hooks", "the path of a Lua file", &paths, &locs, &s->n_hooks));
-  s->hooks = GR_NEW(a, gr_hook_script, s->n_hooks + 1);
-  for (int i = 0; i < s->n_hooks; i++)
-    s->hooks[i] = (gr_hook_script){paths[i], locs[i], s->hook_params, s->n_hook_params};
-  return GR_OK;
-}
-
-// One string may contain several patterns, "A, B", as in Hugging Face configurations.
-static gr_status read_wrap(gr_arena *a, gr_conf *c, gr_settings *s) {
-  static const char path[] = "distributed.fsdp.wrap";
-  gr_conf *at = gr_conf_find(c, path);
-  const char **texts = NULL;
-  int n = 0;
-  if (!at || at->kind == GR_CONF_NULL) return GR_OK;
-  gr_conf one = {.kind = GR_CONF_LIST, .n = 1, .items = (gr_conf *[]){at}};
-  gr_loc *locs = NULL;
-  if (at->kind == GR_CONF_LIST)
-    GR_TRY(read_texts(a, c, path, "a pattern of blocks or weights", &texts, &locs, &n));
-  if (at->kind != GR_CONF_LIST) texts = &one.items[0]->text, locs = &at->loc, n = 1;
-  size_t most = 1;
-  for (int i = 0; i < n; i++) most += strlen(texts[i]);
-  s->wrap = GR_NEW(a, gr_wrap, most);
-  for (int i = 0; i < n; i++)
-    for (const char *p = texts[i]; *(p += strspn(p, ", "));) {
-      size_t len = strcspn(p, ", ");
-      s->wrap[s->n_wrap++] = (gr_wrap){gr_arena_strndup(a, p, len), locs[i]};
-      p += len;
-    }
+static gr_status derive_hooks(gr_arena *a, gr_conf *c, gr_hooks_settings *s) {
+  GR_TRY(read_params(a, c, &s->params, &s->n_params));
+  s->scripts = GR_NEW(a, gr_hook_script, s->paths.n + 1);
+  for (int i = 0; i < s->paths.n; i++)
+    s->scripts[i] = (gr_hook_script){s->paths.text[i], s->paths.loc[i], s->params, s->n_params};
   return GR_OK;
 }
 
 enum { MAX_ROWS = 1000000000 };  // of a batch over all ranks; rounded up it is still an int
 
-// A rank's rows of a batch, in the smallest equal micro-steps; the last may not be full.
-static gr_status share_batch(const gr_conf *at, gr_settings *s, int ranks) {
+// A rank's rows of a batch, in the smallest equal micro-steps; the last may not be full. parts: of
+// a batch.
+static gr_status derive_batch(gr_conf *c, int parts, gr_batch_settings *s) {
   bool per_rank = s->batch_is == gr_batch_is_per_rank;
-  int64_t batch = s->batch_size * (per_rank ? ranks : 1);
+  int64_t batch = s->batch_size * (per_rank ? parts : 1);
   if (batch > MAX_ROWS)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, at->loc,
+    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(c, "training.batch_size")->loc,
                            "%lld samples on each of %d ranks are %lld, more than the limit of %d "
                            "for a batch",
-                           (long long)s->batch_size, ranks, (long long)batch, MAX_ROWS),
+                           (long long)s->batch_size, parts, (long long)batch, MAX_ROWS),
                    "training.batch_is=global divides training.batch_size over the ranks");
-  int64_t of_rank = (batch + ranks - 1) / ranks;
-  int64_t parts = s->accumulate < of_rank ? s->accumulate : of_rank;
-  s->batch = (int)batch;
-  s->rows = (int)((of_rank + parts - 1) / parts);
+  int64_t of_rank = (batch + parts - 1) / parts;
+  int64_t steps = s->accumulate < of_rank ? s->accumulate : of_rank;
+  s->global = (int)batch;
+  s->rows = (int)((of_rank + steps - 1) / steps);
   s->micro_batches = (int)((of_rank + s->rows - 1) / s->rows);
   return GR_OK;
 }
 
+static void derive_lr(int parts, gr_loop_settings *s) {
+  double scale[] = {
+      [gr_lr_scale_none] = 1, [gr_lr_scale_linear] = parts, [gr_lr_scale_sqrt] = sqrt(parts)};
+  s->scaled_lr = s->lr * scale[s->lr_scale];
+}
+
 // Two ranks of a machine on one GPU would halve its memory for each, and NCCL refuses it.
-static gr_status read_gpu_ids(gr_arena *a, gr_conf *c, gr_settings *s) {
+static gr_status read_gpu_ids(gr_arena *a, gr_conf *c, gr_ranks_settings *s) {
   gr_conf *ids = gr_conf_find(c, "distributed.gpu_ids");
   if (ids->kind != GR_CONF_LIST) return GR_OK;
   s->gpu_ids = GR_NEW(a, int, ids->n + 1);
@@ -199,25 +184,21 @@ static gr_status read_gpu_ids(gr_arena *a, gr_conf *c, gr_settings *s) {
   return GR_OK;
 }
 
-static gr_status read_freezable(gr_arena *a, gr_conf *c, gr_settings *s) {
-  GR_TRY(read_texts(a, c, "training.freezable", "a pattern of weight names", &s->freezable,
-                    &s->freezable_loc, &s->n_freezable));
-  if (s->n_freezable <= GR_MAX_FREEZABLE) return GR_OK;
+static void derive_ranks(int ranks, gr_ranks_settings *s) {
+  int share = gr_processors() / (ranks ? ranks : 1);
+  s->threads_each = s->threads ? (int)s->threads : share > 1 ? share : 1;
+  if (s->device && !strcmp(s->device, GPU)) s->device = "cuda";
+}
+
+static gr_status check_freezable(const gr_texts *freezable) {
+  if (freezable->n <= GR_MAX_FREEZABLE) return GR_OK;
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, s->freezable_loc[GR_MAX_FREEZABLE],
-              "training.freezable has %d patterns, more than %d", s->n_freezable, GR_MAX_FREEZABLE),
+      gr_fail(GR_ERR_CONFIG, freezable->loc[GR_MAX_FREEZABLE],
+              "training.freezable has %d patterns, more than %d", freezable->n, GR_MAX_FREEZABLE),
       "the plan has programs for every combination of what may be frozen");
 }
 
-static gr_status read_ema_decay(gr_conf *c, gr_settings *s) {
-  const gr_conf *at = gr_conf_find(c, "training.ema_decay");
-  s->ema_decay = -1;
-  return !at || at->kind == GR_CONF_NULL
-             ? GR_OK
-             : gr_conf_float(c, "training.ema_decay", -1, &s->ema_decay);
-}
-
-static gr_status read_traced_steps(gr_conf *c, gr_settings *s) {
+static gr_status derive_traced_steps(gr_conf *c, gr_outputs_settings *s) {
   char rest;
   if (!s->profile_steps) return GR_OK;
   int n =
@@ -228,45 +209,48 @@ static gr_status read_traced_steps(gr_conf *c, gr_settings *s) {
                  "profile.steps=20:25 traces the steps 20 to 24; the first step of a run is 0");
 }
 
-gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, int data_ranks, gr_settings *s) {
+// What does not depend on the number of ranks.
+static gr_status derive(gr_arena *a, gr_conf *c, gr_settings *s) {
+  gr_optimizer_settings *optimizer = &s->options.optimizer;
+  GR_TRY(derive_hooks(a, c, &s->hooks));
+  GR_TRY(read_gpu_ids(a, c, &s->ranks));
+  GR_TRY(derive_traced_steps(c, &s->outputs));
+  GR_TRY(check_freezable(&optimizer->freezable));
+  GR_TRY(gr_precision_read(a, c, &s->options.precision));
+  GR_TRY(gr_other_names_read(a, c, &s->outputs));
+  GR_TRY(gr_optimizer_read(a, c, optimizer));
+  GR_TRY(gr_groups_read(a, c, s->loop.lr, optimizer));
+  return gr_init_from_read(a, c, &s->model);
+}
+
+gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   *s = (gr_settings){0};
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) GR_TRY(read_row(c, &rows[i], (char *)s));
-  GR_TRY(read_texts(a, c, "model.freeze", "a pattern of weight names", &s->freeze, &s->freeze_loc,
-                    &s->n_freeze));
-  GR_TRY(read_wrap(a, c, s));
-  GR_TRY(read_hooks(a, c, s));
-  GR_TRY(read_gpu_ids(a, c, s));
-  GR_TRY(read_traced_steps(c, s));
-  GR_TRY(read_ema_decay(c, s));
-  GR_TRY(read_freezable(a, c, s));
-  GR_TRY(gr_precision_read(a, c, s));
-  GR_TRY(gr_other_names_read(a, c, s));
-  GR_TRY(gr_optimizer_read(a, c, &s->optimizer_attr, &s->unread));
-  GR_TRY(gr_groups_read(a, c, s));
-  GR_TRY(gr_init_from_read(a, c, s));
-  if (s->device && !strcmp(s->device, GPU)) s->device = "cuda";
-  if (!s->enabled) s->ranks = 1;
-  int n = data_ranks ? data_ranks : 1, share = gr_processors() / (ranks ? ranks : 1);
-  s->threads = s->given_threads ? (int)s->given_threads : share > 1 ? share : 1;
-  GR_TRY(share_batch(gr_conf_find(c, "training.batch_size"), s, n));
-  double scale[] = {[gr_lr_scale_none] = 1, [gr_lr_scale_linear] = n, [gr_lr_scale_sqrt] = sqrt(n)};
-  s->lr = s->base_lr * scale[s->lr_scale];
-  return GR_OK;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    GR_TRY(read_row(a, c, &rows[i], (char *)s));
+  GR_TRY(derive(a, c, s));
+  gr_sharding_settings *sharding = &s->options.sharding;
+  s->ranks.n = s->ranks.enabled ? (int)s->ranks.ranks : 1;
+  GR_TRY(gr_sharding_read(a, c, s->ranks.enabled, ranks ? ranks : s->ranks.n, sharding));
+  if (gr_conf_find(c, "distributed.mesh")->kind == GR_CONF_MAP) s->ranks.n = sharding->ranks;
+  int parts = ranks ? sharding->data_ranks : 1;
+  derive_ranks(ranks, &s->ranks);
+  derive_lr(parts, &s->loop);
+  return derive_batch(c, parts, &s->options.batch);
 }
 
 // ---- What a device does otherwise --------------------------------------------------------------
 
 int gr_settings_differences(const gr_settings *s, int devices, const char *out[GR_DIFFERENCES]) {
   int n = 0;
-  if (s->unread) out[n++] = s->unread;
+  if (s->options.optimizer.unread) out[n++] = s->options.optimizer.unread;
   if (devices) return n;
-  if (s->backend == gr_backend_nccl && s->enabled)
+  if (s->comm.backend == gr_backend_nccl && s->ranks.enabled)
     out[n++] = "distributed.backend is nccl, but there is no GPU here: ranks compute on CPUs";
-  if (s->mixed_precision && s->precision == gr_precision_fp32)
+  if (s->options.precision.mixed_precision && s->options.precision.precision == gr_precision_fp32)
     out[n++] =
         "training.mixed_precision is asked for: on CPUs that is fp32; training.precision=bf16 says "
         "otherwise";
-  if (s->precision == gr_precision_tf32)
+  if (s->options.precision.precision == gr_precision_tf32)
     out[n++] = "training.precision=tf32 is fp32 on CPUs, which have no tf32";
   return n;
 }

@@ -4,7 +4,7 @@
 // micro-batches. The first program computes them for one micro-batch and adds them to accumulator
 // states. The second runs once at the end of the step and starts from the accumulators: norm,
 // clipping, optimizer, and all communication of gradients. Accumulators are Partial where the
-// gradients are, so ranks all_reduce once per step. With options.scatter gradients are
+// gradients are, so ranks all_reduce once per step. With options.sharding.scatter gradients are
 // reduce_scattered in every micro-step instead: more communication, a fraction of the memory.
 #include <string.h>
 #include "compiler/pass.h"
@@ -30,11 +30,11 @@ static bool is_cast(const gr_graph *g, gr_val v) {
 static bool is_deferred(const halves *c, const gr_value *v) {
   if (v->role != GR_TEMP) return false;
   const gr_op *op = c->rw->old->nodes[v->node].op;
-  return op == &gr_op_all_reduce || (op == &gr_op_reduce_scatter && !c->rw->opt->scatter);
+  return op == &gr_op_all_reduce || (op == &gr_op_reduce_scatter && !c->rw->opt->sharding.scatter);
 }
 
 // What is accumulated in place of v: the operand of a collective that waits, before it was cast to
-// be sent (options.reduce_dtype).
+// be sent (options.precision.sent).
 static gr_val find_term(const halves *c, gr_val v) {
   const gr_graph *g = c->rw->old;
   gr_val term = v;
@@ -159,7 +159,7 @@ static void emit_draw_count(halves *c) {
   c->micro = gr_leaf(b, GR_INPUT, GR_KIND_COUNTER, "micro", scalar, gr_layout_replicated);
   gr_val step = find_step(c);
   if (!gr_is(step)) return;
-  gr_val parts = gr_fill(b, &scalar, c->rw->opt->micro_batches);
+  gr_val parts = gr_fill(b, &scalar, c->rw->opt->batch.micro_batches);
   c->rw->map[step.id] = gr_add(b, gr_mul(b, c->rw->map[step.id], parts), c->micro);
 }
 
@@ -222,7 +222,7 @@ static void link_half(halves *c, bool end) {
 
 gr_status gr_pass_accumulate(gr_rewrite *rw) {
   halves c = {.rw = rw};
-  bool end = rw->opt->step_phase == GR_PHASE_UPDATE;
+  bool end = rw->opt->program.phase == GR_PHASE_UPDATE;
   GR_TRY(divide(&c));
   if (end)
     emit_update(&c);

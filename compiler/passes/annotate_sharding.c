@@ -34,7 +34,7 @@ static bool divides(const gr_value *v, const gr_layout *l, const gr_mesh *m, int
 
 // Whether the weight's optimizer can update slices along dimension d that the ranks do not divide.
 static bool may_pad(const gr_options *o, const gr_value *v, gr_axis_placement d) {
-  const gr_op *op = gr_update_rule_of(o, v->name, v->type.rank).op;
+  const gr_op *op = gr_update_rule_of(&o->optimizer, v->name, v->type.rank).op;
   return !op || op->padding == GR_PADDING_PRESERVED || (op->padding == GR_PADDING_ROWS && d == 0);
 }
 
@@ -57,7 +57,7 @@ static gr_axis_placement smallest_slice_dim(const gr_value *v, gr_layout l, cons
 }
 
 static bool is_small(const gr_value *v, const gr_options *o) {
-  return gr_type_bytes(&v->type) < o->replicate_below;
+  return gr_type_bytes(&v->type) < o->sharding.replicate_below;
 }
 
 // What the model and the user's rules ask for: by[axis] is the rule, or NULL.
@@ -65,8 +65,8 @@ static gr_layout requested_layout(const gr_mesh *m, const gr_value *v, const gr_
                                   const gr_layout_rule *by[GR_MAX_MESH]) {
   gr_layout l = v->layout;
   for (int a = 0; a < GR_MAX_MESH; a++) by[a] = NULL;
-  for (int i = 0; i < o->n_rules && v->kind == GR_KIND_WEIGHT; i++) {
-    const gr_layout_rule *r = &o->rules[i];
+  for (int i = 0; i < o->sharding.n_rules && v->kind == GR_KIND_WEIGHT; i++) {
+    const gr_layout_rule *r = &o->sharding.rules[i];
     int axis = axis_of(m, r->axis);
     if (r->given && axis >= 0 && !fnmatch(r->pattern, v->name, 0))
       l.placement[axis] = r->placement, by[axis] = r;
@@ -77,8 +77,8 @@ static gr_layout requested_layout(const gr_mesh *m, const gr_value *v, const gr_
 gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options *o) {
   const gr_layout_rule *by[GR_MAX_MESH];
   gr_layout l = requested_layout(m, v, o, by);
-  for (int i = 0; i < o->n_rules; i++) {
-    const gr_layout_rule *r = &o->rules[i];
+  for (int i = 0; i < o->sharding.n_rules; i++) {
+    const gr_layout_rule *r = &o->sharding.rules[i];
     int axis = axis_of(m, r->axis);
     if (r->given || axis < 0 || by[axis] || fnmatch(r->pattern, v->name, 0)) continue;
     if (r->placement == GR_REPLICATE ||
@@ -92,9 +92,9 @@ gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options
 
 gr_layout gr_update_layout(const gr_mesh *m, const gr_value *w, const gr_options *o) {
   gr_layout l = w->layout;
-  int axis = axis_of(m, o->zero_axis);
-  if (axis >= 0 && l.placement[axis] == GR_REPLICATE && !is_small(w, o))
-    l.placement[axis] = smallest_slice_dim(w, l, m, axis, o);
+  int axis = axis_of(m, o->sharding.zero_axis);
+  if (axis >= 0 && l.at[axis] == GR_REPLICATE && !is_small(w, o))
+    l.at[axis] = smallest_slice_dim(w, l, m, axis, o);
   return l;
 }
 
@@ -147,7 +147,7 @@ static void note_confined(const gr_rewrite *rw) {
   gr_notes *n = rw->opt->notes;
   if (!n || !n->arena) return;
   gr_options any = *rw->opt;
-  any.optimizer = NULL, any.n_groups = 0;
+  any.optimizer.name = NULL, any.optimizer.n_groups = 0;
   n->confined = GR_NEW(n->arena, const char *, rw->old->n_values);
   n->n_confined = 0;
   for (uint32_t i = 1; i < rw->old->n_values; i++) {

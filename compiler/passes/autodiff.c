@@ -25,7 +25,7 @@ static void copy_forward(gr_rewrite *rw) {
 // The gradient of the loss with respect to itself: 1, or the loss scale, by which all gradients are
 // then too large.
 static gr_val seed(gr_rewrite *rw, const gr_type *loss) {
-  if (!rw->opt->loss_scale) return gr_fill(&rw->b, loss, 1);
+  if (!rw->opt->precision.loss_scale) return gr_fill(&rw->b, loss, 1);
   gr_val scale = gr_leaf(&rw->b, GR_STATE, GR_KIND_COUNTER, GR_LOSS_SCALE,
                          (gr_type){.dtype = GR_F32}, gr_layout_replicated);
   return rw->b.err ? GR_NONE : gr_cast(&rw->b, scale, loss->dtype);

@@ -122,7 +122,7 @@ static void defer(coalescer *j, const gr_node *n) {
 }
 
 static size_t limit_of(const coalescer *j, const gr_node *n) {
-  if (j->rw->opt->coalesce_bytes) return j->rw->opt->coalesce_bytes;
+  if (j->rw->opt->debug.coalesce_bytes) return j->rw->opt->debug.coalesce_bytes;
   return n->op == &gr_op_all_reduce ? max_sums : max_slices;
 }
 
@@ -205,7 +205,7 @@ static void gather_next(coalescer *j, uint32_t after) {
 
 static void visit_grouped(coalescer *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
-  gr_prefetch prefetch = i > j->loss_at ? j->rw->opt->prefetch : GR_PREFETCH_NONE;
+  gr_prefetch prefetch = i > j->loss_at ? j->rw->opt->sharding.prefetch : GR_PREFETCH_NONE;
   if (is_gather(j, i)) {
     if (!j->done[i]) gather(j, i);
     if (j->first_in_group[i] && prefetch == GR_PREFETCH_PRE) gather_next(j, i);

@@ -14,9 +14,10 @@ static gr_val average_of(gr_rewrite *rw, uint32_t weight) {
 // Hooks may set it (adjust.h); otherwise it is a constant.
 static gr_val decay_of(gr_rewrite *rw) {
   gr_type t = {.dtype = GR_F64};
-  const char *name = gr_adjust_input_name(rw->b.g->arena, rw->opt, "ema_decay", -1);
-  if (rw->opt->ema == GR_EMA_BEGIN) return gr_fill(&rw->b, &t, 0);
-  if (!rw->opt->adjustable) return gr_fill(&rw->b, &t, rw->opt->ema_decay);
+  const char *name = gr_adjust_input_name(rw->b.g->arena, &rw->opt->optimizer, "ema_decay", -1);
+  if (rw->opt->program.ema == GR_EMA_BEGIN) return gr_fill(&rw->b, &t, 0);
+  if (!rw->opt->optimizer.adjustable)
+    return gr_fill(&rw->b, &t, rw->opt->optimizer.ema_decay.value);
   gr_val known = gr_graph_leaf(rw->b.g, GR_INPUT, name);
   if (gr_is(known)) return known;
   return gr_leaf(&rw->b, GR_INPUT, GR_KIND_COUNTER, name, t, gr_layout_replicated);
@@ -33,7 +34,7 @@ static void follow(gr_rewrite *rw, uint32_t weight, gr_val w, gr_val ok) {
 static void follow_updates(gr_rewrite *rw) {
   gr_val ok = gr_graph_result(rw->b.g, "ok");
   gr_options unfrozen = *rw->opt;
-  unfrozen.frozen = 0;
+  unfrozen.program.frozen = 0;
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
@@ -53,7 +54,7 @@ static void begin(gr_rewrite *rw) {
 gr_status gr_pass_ema(gr_rewrite *rw) {
   for (uint32_t i = 1; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
-    if (rw->opt->ema == GR_EMA_READ && gr_is_trained(rw->opt, v))
+    if (rw->opt->program.ema == GR_EMA_READ && gr_is_trained(rw->opt, v))
       rw->map[i] = average_of(rw, i);
     else if (v->role != GR_TEMP)
       gr_copy_leaf(rw, i, &v->type, v->layout);
@@ -61,7 +62,7 @@ gr_status gr_pass_ema(gr_rewrite *rw) {
   gr_copy_nodes(rw);
   gr_copy_links(rw);
   rw->b.loc = GR_NOWHERE;
-  if (rw->opt->ema == GR_EMA_UPDATE) follow_updates(rw);
-  if (rw->opt->ema == GR_EMA_BEGIN) begin(rw);
+  if (rw->opt->program.ema == GR_EMA_UPDATE) follow_updates(rw);
+  if (rw->opt->program.ema == GR_EMA_BEGIN) begin(rw);
   return GR_OK;
 }

@@ -29,7 +29,7 @@ static void emit_squares(gr_rewrite *rw) {
 }
 
 static int clip_group_of(const gr_rewrite *rw, const gr_value *v) {
-  return gr_update_rule_of(rw->opt, v->name, v->type.rank).clip_group;
+  return gr_update_rule_of(&rw->opt->optimizer, v->name, v->type.rank).clip_group;
 }
 
 // The sum over all gradients that are clipped and sharded like that of weight `like`: each rank
@@ -74,8 +74,8 @@ static gr_val divisor(gr_rewrite *rw) {
 
 // The clip norm of a group as an input, if it may be changed; else GR_NONE.
 static gr_val clip_input(gr_rewrite *rw, int group) {
-  if (!rw->opt->adjustable) return GR_NONE;
-  const char *name = gr_adjust_input_name(rw->b.g->arena, rw->opt, "clip", group);
+  if (!rw->opt->optimizer.adjustable) return GR_NONE;
+  const char *name = gr_adjust_input_name(rw->b.g->arena, &rw->opt->optimizer, "clip", group);
   return gr_leaf(&rw->b, GR_INPUT, GR_KIND_COUNTER, name, (gr_type){.dtype = GR_F64},
                  gr_layout_replicated);
 }
@@ -86,14 +86,15 @@ static void emit_checks(gr_rewrite *rw, gr_val all, const gr_val *total, bool se
   gr_builder *b = &rw->b;
   gr_val norm = divisor(rw);
   gr_val set = several ? GR_NONE : clip_input(rw, -1);
-  gr_val made = gr_finite_check(b, all, b->g->loss, norm, several ? 0 : rw->opt->clip, set);
+  gr_val made =
+      gr_finite_check(b, all, b->g->loss, norm, several ? 0 : rw->opt->optimizer.grad_clip, set);
   gr_result(b, "ok", (gr_val){made.id + 1});
   gr_result(b, "grad_norm", (gr_val){made.id + 2});
-  for (int k = -1; several && k < rw->opt->n_groups; k++) {
+  for (int k = -1; several && k < rw->opt->optimizer.n_groups; k++) {
     if (!gr_is(total[1 + k])) continue;
-    double clip = k < 0 ? rw->opt->clip : rw->opt->groups[k].clip;
+    double clip = k < 0 ? rw->opt->optimizer.grad_clip : rw->opt->optimizer.groups[k].clip;
     made = gr_finite_check(b, total[1 + k], b->g->loss, norm, clip, clip_input(rw, k));
-    gr_result(b, gr_clip_result(b->g->arena, rw->opt, k), (gr_val){made.id + 2});
+    gr_result(b, gr_clip_result(b->g->arena, &rw->opt->optimizer, k), (gr_val){made.id + 2});
   }
 }
 
@@ -102,10 +103,10 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
   gr_copy_nodes(rw);
   gr_copy_links(rw);
   bool *done = GR_NEW(rw->old->arena, bool, rw->old->n_values), several = false;
-  gr_val *total = GR_NEW(rw->old->arena, gr_val, 1 + rw->opt->n_groups), all = GR_NONE;
+  gr_val *total = GR_NEW(rw->old->arena, gr_val, 1 + rw->opt->optimizer.n_groups), all = GR_NONE;
   rw->b.loc = GR_NOWHERE, rw->b.scope = "finite_check";
   emit_squares(rw);
-  for (int k = -1; k < rw->opt->n_groups; k++) {
+  for (int k = -1; k < rw->opt->optimizer.n_groups; k++) {
     total[1 + k] = sum_group(rw, k, done);
     several |= k >= 0 && gr_is(total[1 + k]);
     if (gr_is(total[1 + k])) gr_accumulate_grad(&rw->b, &gr_op_add, &all, total[1 + k]);

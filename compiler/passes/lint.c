@@ -8,8 +8,9 @@ static void note_unused(gr_rewrite *rw, const bool *needed, gr_notes *notes) {
   notes->unused = GR_NEW(g->arena, const char *, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
-    bool meant = !rw->opt->n_trained ||
-                 (v->name && gr_name_matches(v->name, rw->opt->trained, rw->opt->n_trained));
+    bool meant =
+        !rw->opt->program.n_trained ||
+        (v->name && gr_name_matches(v->name, rw->opt->program.trained, rw->opt->program.n_trained));
     if (v->role == GR_STATE && v->kind == GR_KIND_WEIGHT && !needed[i] && meant)
       notes->unused[notes->n_unused++] = v->name;
   }

@@ -7,11 +7,11 @@
 
 static gr_status find_optimizer(gr_rewrite *rw, const gr_value *w, gr_optim_update *u,
                                 gr_update_rule *rule) {
-  *rule = gr_update_rule_of(rw->opt, w->name, w->type.rank);
+  *rule = gr_update_rule_of(&rw->opt->optimizer, w->name, w->type.rank);
   u->op = rule->op, u->attr = rule->attr;
   if (!u->op)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no optimizer '%s'",
-                   rw->opt->optimizer ? rw->opt->optimizer : "");
+                   rw->opt->optimizer.name ? rw->opt->optimizer.name : "");
   if (u->attr) return GR_OK;
   void *defaults = gr_arena_alloc(rw->b.g->arena, u->op->attr_size);
   gr_attr_defaults(u->op, defaults);
@@ -36,7 +36,7 @@ static gr_val first_beside(const gr_graph *g, const char *name) {
 // The factor for gradients that are clipped together.
 static gr_val scale_of(const gr_rewrite *rw, int clip_group) {
   const gr_graph *g = rw->b.g;
-  gr_val own = first_beside(g, gr_clip_result(g->arena, rw->opt, clip_group));
+  gr_val own = first_beside(g, gr_clip_result(g->arena, &rw->opt->optimizer, clip_group));
   return gr_is(own) ? own : first_beside(g, "ok");
 }
 
@@ -50,11 +50,11 @@ static gr_val state(gr_rewrite *rw, const gr_optim_update *u, const gr_value *w,
 }
 
 static int param_group_of(const gr_rewrite *rw, const gr_value *w) {
-  return gr_param_group_of(rw->opt, w->name);
+  return gr_param_group_of(&rw->opt->optimizer, w->name);
 }
 
 static gr_val adjusted(gr_rewrite *rw, const char *key, int group, gr_dtype dtype) {
-  const char *name = gr_adjust_input_name(rw->b.g->arena, rw->opt, key, group);
+  const char *name = gr_adjust_input_name(rw->b.g->arena, &rw->opt->optimizer, key, group);
   return scalar(rw, GR_INPUT, name, dtype);
 }
 
@@ -62,10 +62,10 @@ static gr_val adjusted(gr_rewrite *rw, const char *key, int group, gr_dtype dtyp
 // does not either when others do.
 static void set_params(gr_rewrite *rw, gr_optim_update *u, const gr_value *w) {
   int group = param_group_of(rw, w);
-  const void *usual = group < 0 ? rw->opt->optimizer_attr : rw->opt->groups[group].attr;
+  const void *usual = group < 0 ? rw->opt->optimizer.attr : rw->opt->optimizer.groups[group].attr;
   gr_type t = {.dtype = GR_F64};
   for (int k = 0; k < GR_MAX_OPTIM_PARAMS; k++) u->param[k] = GR_NONE;
-  for (int k = 0; rw->opt->adjustable && u->op->attrs[k].name; k++) {
+  for (int k = 0; rw->opt->optimizer.adjustable && u->op->attrs[k].name; k++) {
     if (!gr_optim_is_operand(u->op, k)) continue;
     const char *name = u->op->attrs[k].name;
     bool none = u->attr != usual && usual && !strcmp(name, "weight_decay");
@@ -75,7 +75,7 @@ static void set_params(gr_rewrite *rw, gr_optim_update *u, const gr_value *w) {
 
 static gr_val rate_of(gr_rewrite *rw, const gr_value *w, gr_val lr, double factor) {
   int group = param_group_of(rw, w);
-  if (rw->opt->adjustable && group >= 0)
+  if (rw->opt->optimizer.adjustable && group >= 0)
     return gr_mul(&rw->b, lr, adjusted(rw, "lr_factor", group, GR_F32));
   return factor == 1 ? lr : gr_scale(&rw->b, lr, factor);
 }
@@ -83,9 +83,10 @@ static gr_val rate_of(gr_rewrite *rw, const gr_value *w, gr_val lr, double facto
 // The name of the counter of updates: of a pattern of weights that are frozen at times its own, so
 // that the bias correction of Adam begins with their first update; -1: that of all others.
 static const char *counter_name(gr_rewrite *rw, int freezable) {
-  const char *all = rw->opt->step ? rw->opt->step : "step";
+  const char *all = rw->opt->program.step ? rw->opt->program.step : "step";
   if (freezable < 0) return all;
-  return gr_arena_printf(rw->b.g->arena, "%s(%s)", all, rw->opt->freezable[freezable]);
+  return gr_arena_printf(rw->b.g->arena, "%s(%s)", all,
+                         rw->opt->optimizer.freezable.text[freezable]);
 }
 
 static void count_update(gr_rewrite *rw, gr_val counter, gr_val ok) {
@@ -103,7 +104,8 @@ static gr_status update(gr_rewrite *rw, gr_optim_update *u, gr_val lr, uint32_t 
   set_params(rw, u, v);
   u->scale = scale_of(rw, rule.clip_group);
   u->w = rw->map[w], u->g = rw->map[v->grad.id];
-  u->step = scalar(rw, GR_STATE, counter_name(rw, gr_freezable_of(rw->opt, v->name)), GR_I32);
+  u->step =
+      scalar(rw, GR_STATE, counter_name(rw, gr_freezable_of(&rw->opt->optimizer, v->name)), GR_I32);
   for (int k = 0; k < n; k++) u->state[k] = state(rw, u, v, k);
   gr_optim_emit(u);
   if (rw->b.err) return GR_OK;
@@ -119,7 +121,7 @@ static void update_loss_scale(gr_rewrite *rw, gr_val ok) {
   gr_val scale = gr_graph_leaf(b->g, GR_STATE, GR_LOSS_SCALE);
   if (!gr_is(scale) || b->err) return;
   gr_val steps = scalar(rw, GR_STATE, GR_LOSS_SCALE_STEPS, GR_I32);
-  gr_val next = GR_EMIT(b, &gr_op_loss_scale, rw->opt->loss_scale, scale, steps, ok);
+  gr_val next = GR_EMIT(b, &gr_op_loss_scale, rw->opt->precision.loss_scale, scale, steps, ok);
   if (b->err) return;
   gr_at(b->g, scale)->next = next;
   gr_at(b->g, steps)->next = (gr_val){next.id + 1};
@@ -141,7 +143,7 @@ gr_status gr_pass_optimize(gr_rewrite *rw) {
   }
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
   count_update(rw, step, u.ok);
-  for (int i = 0; i < rw->opt->n_freezable; i++) {
+  for (int i = 0; i < rw->opt->optimizer.freezable.n; i++) {
     gr_val own = gr_graph_leaf(rw->b.g, GR_STATE, counter_name(rw, i));
     if (gr_is(own)) count_update(rw, own, u.ok);
   }

@@ -44,8 +44,8 @@ static bool matches(const level *l, const gr_node *n, const char *pattern) {
 // The last rule that matches decides. False: none does.
 static bool find_rule(const level *l, const gr_node *n, gr_dtype *out) {
   bool any = false;
-  for (int i = 0; i < l->o->n_precision_rules; i++) {
-    const gr_precision_rule *r = &l->o->precision_rules[i];
+  for (int i = 0; i < l->o->precision.n_rules; i++) {
+    const gr_precision_rule *r = &l->o->precision.rules[i];
     if (!matches(l, n, r->pattern)) continue;
     if (l->o->notes) l->o->notes->precision_rules |= UINT64_C(1) << i;
     *out = r->dtype, any = true;
@@ -68,7 +68,7 @@ static gr_dtype widest(const level *l, const gr_node *n) {
 static gr_dtype choose(const level *l, const gr_node *n) {
   gr_dtype ruled;
   if (find_rule(l, n, &ruled)) return ruled;
-  if (n->op->amp == GR_AMP_NARROW) return l->o->precision;
+  if (n->op->amp == GR_AMP_NARROW) return l->o->precision.dtype;
   return n->op->amp == GR_AMP_WIDE ? GR_F32 : widest(l, n);
 }
 
@@ -172,7 +172,7 @@ static void restore_links(level *l) {
 
 gr_status gr_pass_precision(gr_rewrite *rw) {
   gr_copy_leaves(rw);
-  if (rw->opt->precision == GR_F32 && !rw->opt->n_precision_rules) {
+  if (rw->opt->precision.dtype == GR_F32 && !rw->opt->precision.n_rules) {
     gr_copy_nodes(rw);
     gr_copy_links(rw);
     return GR_OK;

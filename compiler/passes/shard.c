@@ -86,10 +86,11 @@ static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis
 }
 
 // Whether a gradient that may stay Partial does so along an axis. Gradient accumulation adds
-// partial sums without communication, unless options.scatter is set. The accumulators are shared by
-// the programs of all buckets, so this must not depend on what would be cheaper in one of them.
+// partial sums without communication, unless options.sharding.scatter is set. The accumulators are
+// shared by the programs of all buckets, so this must not depend on what would be cheaper in one of
+// them.
 static bool waits_for_update(const shard *s, gr_axis_placement required) {
-  return !s->rw->opt->scatter || required == GR_REPLICATE;
+  return !s->rw->opt->sharding.scatter || required == GR_REPLICATE;
 }
 
 // The cost of a sharding rule for node n on one mesh axis; NEVER if a dimension cannot be sharded.
@@ -163,7 +164,7 @@ static void find_required(shard *s) {
     const gr_value *v = &old->values[i];
     if (gr_is(v->grad)) {
       s->required[v->grad.id] = save_layout(s, gr_update_layout(&old->mesh, v, s->rw->opt));
-      s->may_stay_partial[v->grad.id] = s->rw->opt->step_phase != GR_PHASE_WHOLE_STEP;
+      s->may_stay_partial[v->grad.id] = s->rw->opt->program.phase != GR_PHASE_WHOLE_STEP;
     }
     if (gr_is(v->next)) s->required[v->next.id] = &v->layout;
     s->owner[v->grad.id] = s->owner[v->next.id] = i;
@@ -272,13 +273,13 @@ static gr_val convert_operand(shard *s, uint32_t i, int k, gr_layout to) {
   return gr_relayout_as(&s->rw->b, v, to, group);
 }
 
-// Whether the ranks' terms of a gradient are sent in options.reduce_dtype.
+// Whether the ranks' terms of a gradient are sent in options.precision.sent.
 static bool reduces_narrow(const shard *s, gr_val v) {
   bool partial = false;
   if (s->rw->b.err || gr_at(s->rw->b.g, v)->type.dtype != GR_F32) return false;
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    partial |= gr_at(s->rw->b.g, v)->layout.placement[a] == GR_PARTIAL;
-  return partial && s->rw->opt->reduce_dtype != GR_F32;
+    partial |= gr_at(s->rw->b.g, v)->layout.at[a] == GR_PARTIAL;
+  return partial && s->rw->opt->precision.sent != GR_F32;
 }
 
 // Converts a result to its required layout: a gradient's for the update, a next value's state.
@@ -291,7 +292,7 @@ static gr_val convert_result(shard *s, uint32_t id, gr_val v) {
   int64_t group = owner ? gr_units_group(s->units, owner, what, true) : 0;
   if (updated || !owner || !reduces_narrow(s, v))
     return gr_relayout_as(&s->rw->b, v, *required, group);
-  v = gr_cast_local(&s->rw->b, v, s->rw->opt->reduce_dtype);
+  v = gr_cast_local(&s->rw->b, v, s->rw->opt->precision.sent);
   return gr_cast_local(&s->rw->b, gr_relayout_as(&s->rw->b, v, *required, group), GR_F32);
 }
 

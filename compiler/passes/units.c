@@ -33,11 +33,11 @@ gr_units *gr_units_open(gr_arena *arena, const gr_graph *g, const gr_options *o)
 
 // The shortest part of a weight's name, up to a dot or its end, that is a unit's path; or NULL.
 static const char *path_of(const gr_units *u, const char *name) {
-  if (!u->opt->units) return NULL;
+  if (!u->opt->sharding.units) return NULL;
   for (const char *end = name; *end; end += *end == '.') {
     end += strcspn(end, ".");
     const char *path = gr_arena_strndup(u->by_path.arena, name, (size_t)(end - name));
-    if (gr_map_find(u->opt->units, path, NULL)) return path;
+    if (gr_map_find(u->opt->sharding.units, path, NULL)) return path;
   }
   return NULL;
 }
@@ -48,7 +48,7 @@ static uint32_t find(gr_units *u, uint32_t id) {
   size_t bytes = gr_type_bytes(&v->type);
   uint32_t i = u->n;
   if (path && gr_map_find(&u->by_path, path, &i)) return i;
-  size_t most = u->opt->coalesce_bytes ? u->opt->coalesce_bytes : most_loose;
+  size_t most = u->opt->debug.coalesce_bytes ? u->opt->debug.coalesce_bytes : most_loose;
   if (!path && u->loose && u->all[u->loose - 1].bytes + bytes <= most) return u->loose - 1;
   if (path) gr_map_put(&u->by_path, path, i);
   if (!path) u->loose = i + 1;

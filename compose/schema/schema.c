@@ -6,10 +6,10 @@
 
 gr_schema_key gr_schema_keys[] = {
 #define GR_KEY(path, type, default_value, unit, doc) {path, type, default_value, unit, doc},
-#define GR_SETTING(kind, field, ...) GR_KEY(__VA_ARGS__)
-#define GR_WORDS(field, path, default_value, unit, doc, ...) \
+#define GR_SETTING(part, kind, field, ...) GR_KEY(__VA_ARGS__)
+#define GR_WORDS(part, field, path, default_value, unit, doc, ...) \
   GR_KEY(path, GR_WORDS_TEXT(__VA_ARGS__), default_value, unit, doc)
-#define GR_WORDS_OR(field, path, type, default_value, unit, doc, ...) \
+#define GR_WORDS_OR(part, field, path, type, default_value, unit, doc, ...) \
   GR_KEY(path, GR_WORDS_TEXT(__VA_ARGS__) " | " type, default_value, unit, doc)
 #define GR_ALIAS(path, of, type) \
   {path, type " | null", "null", "", "another name of " of ", which it overrides", .alias_of = of},

@@ -13,11 +13,11 @@ gr_loader_spec gr_run_train_batches(const gr_rank *r, const gr_progress *p) {
   const gr_settings *s = &r->spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
   return (gr_loader_spec){.split = GR_SPLIT_TRAIN,
-                          .batch = s->batch,
-                          .rows = s->rows * s->micro_batches,
+                          .batch = s->options.batch.global,
+                          .rows = s->options.batch.rows * s->options.batch.micro_batches,
                           .rank = r->share,
                           .ranks = r->shares,
-                          .seed = (uint64_t)s->seed,
+                          .seed = (uint64_t)s->loop.seed,
                           .shuffle = true,
                           .augment = true,
                           .epoch = (uint32_t)(r->spec->looped ? p->data_epoch : p->epoch),
@@ -30,10 +30,11 @@ gr_loader_spec gr_run_eval_batches(const gr_rank *r, gr_split split) {
   const gr_settings *s = &r->spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
   return (gr_loader_spec){.split = split,
-                          .batch = (s->batch + s->micro_batches - 1) / s->micro_batches,
+                          .batch = (s->options.batch.global + s->options.batch.micro_batches - 1) /
+                                   s->options.batch.micro_batches,
                           .rank = r->share,
                           .ranks = r->shares,
-                          .seed = (uint64_t)s->seed,
+                          .seed = (uint64_t)s->loop.seed,
                           .epochs = 1,
                           .workers = o->workers,
                           .prefetch = o->prefetch};
@@ -52,10 +53,11 @@ gr_status gr_run_take_batch(gr_loader *loader, const gr_batch **out) {
 // for nothing is the worst that a wrong answer does.
 static bool may_resume(const gr_rank *r) {
   const gr_settings *s = &r->spec->set;
-  const char *dir = s->dir ? s->dir : r->spec->run_dir;
-  if (r->spec->kind != GR_RUN_TRAIN || s->resume == gr_resume_text) return true;
-  if (s->resume == gr_resume_none || (!s->ckpt_dir && !dir)) return false;
-  return gr_is_dir(s->ckpt_dir ? s->ckpt_dir : gr_arena_printf(r->arena, "%s/checkpoints", dir));
+  const char *dir = s->outputs.dir ? s->outputs.dir : r->spec->run_dir;
+  if (r->spec->kind != GR_RUN_TRAIN || s->saving.resume == gr_resume_text) return true;
+  if (s->saving.resume == gr_resume_none || (!s->saving.dir && !dir)) return false;
+  return gr_is_dir(s->saving.dir ? s->saving.dir
+                                 : gr_arena_printf(r->arena, "%s/checkpoints", dir));
 }
 
 static bool evaluates(const gr_rank *r, gr_split split) {

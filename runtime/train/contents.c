@@ -6,16 +6,17 @@
 // ---- What must be unchanged, and what other programs read --------------------------------------
 
 static void write_seed(const void *part, gr_scalars_out *out) {
-  gr_scalars_put_int(out, "run.seed", ((const gr_rank *)part)->spec->set.seed);
+  gr_scalars_put_int(out, "run.seed", ((const gr_rank *)part)->spec->set.loop.seed);
 }
 
 static void write_batch(const void *part, gr_scalars_out *out) {
-  gr_scalars_put_int(out, "run.global_batch", ((const gr_rank *)part)->spec->set.batch);
+  gr_scalars_put_int(out, "run.global_batch",
+                     ((const gr_rank *)part)->spec->set.options.batch.global);
 }
 
 static gr_status read_batch(void *part, const gr_scalars_in *in) {
   const gr_scalar *then = gr_scalars_find(in, "run.global_batch", GR_SCALAR_INT);
-  int now = ((gr_rank *)part)->spec->set.batch;
+  int now = ((gr_rank *)part)->spec->set.options.batch.global;
   if (!then || then->i == now) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' was made with batches of %lld, this run has %d",

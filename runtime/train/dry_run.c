@@ -24,15 +24,15 @@ static gr_status copy_states(gr_states *states) {
 }
 
 static gr_status end_epoch(gr_run *r, counts *n) {
-  const gr_settings *s = &r->me.spec->set;
+  int64_t every = r->me.spec->set.saving.every_epochs;
   gr_metrics ignored;
-  bool due = gr_evaluation_is_due(&r->progress, s);
+  bool due = gr_evaluation_is_due(&r->progress, &r->me.spec->set.loop);
   gr_progress_end_epoch(&r->progress);
   if (due) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, &ignored));
     n->evaluations += gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION);
   }
-  if (!s->every_epochs || r->progress.epoch % s->every_epochs) return GR_OK;
+  if (!every || r->progress.epoch % every) return GR_OK;
   n->saves++;
   return copy_states(&r->saving.states);
 }
@@ -49,7 +49,7 @@ static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
   GR_TRY(gr_run_compute(&r->me, &r->control.values, p, b, &ignored));
   gr_progress_advance(&r->progress, p->trains);
-  int64_t every = r->me.spec->set.every_steps;
+  int64_t every = r->me.spec->set.saving.every_steps;
   if (p->trains && every && r->progress.step % every == 0) {
     n->saves++;
     GR_TRY(copy_states(&r->saving.states));
@@ -73,8 +73,8 @@ static void report(gr_rank *r, int64_t steps, const counts *n) {
 gr_status gr_run_dry(gr_run *r, gr_loader *loader) {
   counts n = {0};
   gr_metrics ignored;
-  while (!gr_run_is_done(&r->progress, &r->me.spec->set)) GR_TRY(step(r, loader, &n));
-  if (r->me.spec->set.final_train_eval && gr_run_can_eval(&r->me, GR_SPLIT_TRAIN)) {
+  while (!gr_run_is_done(&r->progress, &r->me.spec->set.loop)) GR_TRY(step(r, loader, &n));
+  if (r->me.spec->set.loop.final_train_eval && gr_run_can_eval(&r->me, GR_SPLIT_TRAIN)) {
     GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &ignored));
     n.evaluations++;
   }

@@ -84,9 +84,9 @@ static gr_status final_eval(gr_run *r) {
   const gr_settings *s = &r->me.spec->set;
   gr_evaluation *e = &r->evaluation;
   bool done = gr_evaluation_is_of(e, &r->progress);
-  if (s->final_train_eval) GR_TRY(eval_training_set(r));
+  if (s->loop.final_train_eval) GR_TRY(eval_training_set(r));
   bool lost = e->sums && !e->tables.n;  // a run that resumes at its end has the metrics alone
-  if (!done || lost || (s->show_samples && !e->samples)) GR_TRY(gr_run_validate(r));
+  if (!done || lost || (s->outputs.show_samples && !e->samples)) GR_TRY(gr_run_validate(r));
   if (!done) gr_run_log_validation(r);
   if (e->samples) gr_samples_print(e->samples, &r->me);
   gr_evaluation_finish(e);

@@ -78,7 +78,7 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
 // ---- An evaluation of the run -----------------------------------------------------------------
 
 static gr_status eval_samples(gr_run *r) {
-  int64_t n = r->me.spec->set.show_samples;
+  int64_t n = r->me.spec->set.outputs.show_samples;
   gr_evaluation *e = &r->evaluation;
   gr_metrics now;
   gr_evaluation_show(e, n ? gr_samples_choose(&r->me, GR_SPLIT_VALIDATION, n) : NULL);
@@ -130,9 +130,9 @@ void gr_run_log_validation(const gr_run *r) {
   gr_metrics_print(&t, &e->validation, "  ");
   if (best && saved)
     gr_text_printf(&t, "  saved best model: step-%08lld (%s: %.4f)", (long long)p->step,
-                   r->me.spec->set.metric, e->best);
+                   r->me.spec->set.saving.metric, e->best);
   else if (best)
-    gr_text_printf(&t, "  best %s", r->me.spec->set.metric);
+    gr_text_printf(&t, "  best %s", r->me.spec->set.saving.metric);
   else if (saved)
     gr_text_put(&t, "  saved");
   gr_log(GR_INFO, "%s", t.chars);

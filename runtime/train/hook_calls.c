@@ -4,7 +4,7 @@
 #include "runtime/train/run.h"
 
 double gr_run_base_lr(const gr_rank *r, const gr_progress *p) {
-  return gr_settings_base_lr(&r->spec->set, p->step);
+  return gr_base_lr(&r->spec->set.loop, p->step);
 }
 
 // Those that the event gives, by name, or those of the last step with its gradient norm.
@@ -30,8 +30,8 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
       .step = r->progress.step,
       .epoch = event == GR_HOOK_EVAL_END ? gr_run_last_epoch(&r->progress) : r->progress.epoch,
       .steps_per_epoch = r->progress.steps_per_epoch,
-      .max_steps = s->max_steps,
-      .max_epochs = s->max_epochs,
+      .max_steps = s->loop.max_steps,
+      .max_epochs = s->loop.max_epochs,
       .world_size = r->me.ranks,
       .base_lr = base,
       .lr = event == GR_HOOK_START || event == GR_HOOK_RESUME ? base : r->control.values.lr,
@@ -41,7 +41,7 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
       .best = r->evaluation.best,
       .best_step = r->evaluation.best_step,
       .skipped_steps = r->progress.all_skipped,
-      .global_batch = s->batch,
+      .global_batch = s->options.batch.global,
       .samples_per_s = r->progress.samples_per_s,
       .elapsed = gr_seconds() - r->me.began,
       .output_dir = r->outputs.dir,

@@ -21,9 +21,10 @@ static void log_data(const gr_rank *r, const gr_progress *p, const char *micro) 
          "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
          "lr %g, %lld step%s an epoch",
          gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
-         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), set->batch, r->shares,
-         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro, set->rows,
-         set->lr, (long long)p->steps_per_epoch, gr_text_s(p->steps_per_epoch));
+         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), set->options.batch.global, r->shares,
+         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro,
+         set->options.batch.rows, set->loop.scaled_lr, (long long)p->steps_per_epoch,
+         gr_text_s(p->steps_per_epoch));
 }
 
 // Whether the model reads the weights of classes.
@@ -47,8 +48,8 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
   const gr_settings *set = &r->spec->set;
   gr_text skipped = gr_text_make(r->arena);
   char micro[40] = "";
-  if (set->micro_batches > 1)
-    snprintf(micro, sizeof micro, "%d micro-steps x ", set->micro_batches);
+  if (set->options.batch.micro_batches > 1)
+    snprintf(micro, sizeof micro, "%d micro-steps x ", set->options.batch.micro_batches);
   int64_t trained, all = gr_plan_parameters(p, &trained);
   char of[40] = "";
   if (trained < all) snprintf(of, sizeof of, " of %lld", (long long)all);
@@ -57,7 +58,7 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
          (unsigned long long)p->hash);
   if (gr_plan_find(p, "ema", ""))
     gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",
-           set->ema_decay);
+           set->options.optimizer.ema_decay.value);
   if (r->spec->looped) log_loop(progress);
   if (takes_data(r)) log_data(r, progress, micro);
   if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.chars);

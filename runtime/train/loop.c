@@ -46,11 +46,11 @@ static double train_loss(const gr_rank *r, const gr_progress *p) {
 }
 
 static gr_status end_epoch(gr_run *r, double began) {
-  const gr_settings *s = &r->me.spec->set;
+  int64_t every = r->me.spec->set.saving.every_epochs;
   const gr_progress *p = &r->progress;
   gr_named named[2 * GR_MAX_METRICS];
   gr_evaluation_clear(&r->evaluation);
-  if (gr_evaluation_is_due(p, s)) GR_TRY(gr_run_validate(r));
+  if (gr_evaluation_is_due(p, &r->me.spec->set.loop)) GR_TRY(gr_run_validate(r));
   int n = gr_metrics_named(r->me.arena, &p->epoch_train, "train.", named), n_train = n;
   n += gr_metrics_named(r->me.arena, &r->evaluation.validation, "validation.", named + n);
   gr_report_epoch_row row = {.epoch = p->epoch,
@@ -70,7 +70,7 @@ static gr_status end_epoch(gr_run *r, double began) {
   bool best = gr_evaluation_is_among_best(&r->evaluation, p);
   best |= gr_run_update_pass_best(&r->evaluation, &r->me, p);
   gr_progress_end_epoch(&r->progress);
-  if (best || (s->every_epochs && p->epoch % s->every_epochs == 0)) GR_TRY(gr_run_save_finite(r));
+  if (best || (every && p->epoch % every == 0)) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
   return GR_OK;
 }
@@ -128,7 +128,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
       GR_TRY(end_epoch(r, epoch_began));
       epoch_began = gr_seconds();
     }
-    if (gr_run_is_done(&r->progress, &r->me.spec->set)) break;
+    if (gr_run_is_done(&r->progress, &r->me.spec->set.loop)) break;
     const gr_batch *b = NULL;
     gr_step_controls k;
     if (!r->control.failure)

@@ -39,9 +39,10 @@ static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const ch
 
 static gr_status init_from(gr_rank *r) {
   const gr_settings *s = &r->spec->set;
-  const char **path = GR_NEW(r->arena, const char *, s->n_init_from + 1);
-  for (int i = 0; i < s->n_init_from; i++) GR_TRY(choose_weights(r, &s->init_from[i], &path[i]));
-  return s->n_init_from ? gr_run_init_from(r, path) : GR_OK;
+  const char **path = GR_NEW(r->arena, const char *, s->model.n_init_from + 1);
+  for (int i = 0; i < s->model.n_init_from; i++)
+    GR_TRY(choose_weights(r, &s->model.init_from[i], &path[i]));
+  return s->model.n_init_from ? gr_run_init_from(r, path) : GR_OK;
 }
 
 // The bytes that the program draws at random, which takes nearly all of its time.

@@ -31,7 +31,7 @@ static const char *config_hash(gr_rank *r) {
 // The best step's checkpoint, if it was written and is kept. A path in the run's folder is written
 // relative to it.
 static const char *best_checkpoint(gr_rank *r, const char *run_dir, int64_t step) {
-  const char *given = r->spec->set.ckpt_dir, *name;
+  const char *given = r->spec->set.saving.dir, *name;
   name = gr_arena_printf(r->arena, "step-%08lld", (long long)step);
   const char *dir = given ? given : gr_arena_printf(r->arena, "%s/checkpoints", run_dir);
   if (!gr_is_file(gr_arena_printf(r->arena, "%s/%s/manifest.json", dir, name))) return NULL;
@@ -53,21 +53,21 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
   if (r->me.spec->identity) gr_identity_hash(r->me.spec->identity, identity);
   int64_t trained, parameters = gr_plan_parameters(r->me.spec->plan, &trained);
   gr_results out = {
-      .model = as_written(&r->me, "model.graph", r->me.spec->set.graph),
+      .model = as_written(&r->me, "model.graph", r->me.spec->set.model.graph),
       .backend = r->me.ranks > 1 ? r->me.world->ops->backend : "none",
       .device = gr_exec_device(r->me.exec)->ops->name,
       .ended = ended,
       .exit_code = exit_code,
       .config_hash = config_hash(&r->me),
       .identity = r->me.spec->identity ? identity : NULL,
-      .resumed_from = r->me.spec->set.resume == gr_resume_text ? r->saving.start : NULL,
+      .resumed_from = r->me.spec->set.saving.resume == gr_resume_text ? r->saving.start : NULL,
       .ranks = r->me.ranks,
       .parameters = parameters,
       .trainable = trained,
       .epochs = p->epoch,
       .steps = p->step,
       .final_loss = p->loss,
-      .best_metric = isnan(e->best) ? NULL : r->me.spec->set.metric,
+      .best_metric = isnan(e->best) ? NULL : r->me.spec->set.saving.metric,
       .best_value = e->best,
       .best_epoch = e->best_epoch,
       .best_step = e->best_step,
@@ -80,8 +80,8 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
       .total_seconds = gr_seconds() - r->me.began,
       .total_data_seconds = r->waits.all.seconds,
       .started = r->me.started,
-      .config = config.chars,
-      .other_names = r->me.spec->set.result_names};
+      .config = config.at,
+      .other_names = r->me.spec->set.outputs.result_names};
   return gr_report_finish(r->outputs.report, &out);
 }
 
@@ -96,7 +96,7 @@ gr_status gr_run_write_final_files(gr_run *r, gr_status s) {
       !s ? r->control.ended
          : gr_arena_printf(r->me.arena, "%s%s", failed ? "failed: " : "", gr_status_text(s));
   gr_status written = write(r, ended, gr_status_exit(s));
-  bool page = r->me.spec->set.page;
+  bool page = r->me.spec->set.outputs.report;
   if (page) gr_log(GR_INFO, "report: %s/" GR_PAGE_NAME, r->outputs.dir);
   if (!written) gr_log(GR_INFO, "results: %s/training_results.json", r->outputs.dir);
   if (page)

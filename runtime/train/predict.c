@@ -62,9 +62,9 @@ static gr_status find_outputs(predictions *p) {
         GR_TRY(add_output(r, r->eval->at[b], g->result_names[i], &p->in[b]));
   }
   if (p->in[0].n) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the model '%s' has no `predict:`", r->spec->set.graph),
-      "docs/graph-language.md: `predict: {logits: logits}` names what is written");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the model '%s' has no `predict:`",
+                         r->spec->set.model.graph),
+                 "docs/graph-language.md: `predict: {logits: logits}` names what is written");
 }
 
 static void find_classes(predictions *p) {

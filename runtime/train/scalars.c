@@ -40,7 +40,7 @@ void gr_scalars_put_metrics(gr_scalars_out *out, const char *prefix, const gr_me
 // ---- Reading -----------------------------------------------------------------------------------
 
 bool gr_scalars_of_same_run(const gr_scalars_in *in) {
-  return in->rank->spec->set.resume == gr_resume_auto;
+  return in->rank->spec->set.saving.resume == gr_resume_auto;
 }
 
 const gr_scalar *gr_scalars_find(const gr_scalars_in *in, const char *name, gr_scalar_kind kind) {

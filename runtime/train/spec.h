@@ -39,10 +39,8 @@ typedef struct gr_run_spec {
   gr_phase loop;  // one pass through it is an epoch
   bool looped;    // it is `loop:` of the configuration, and not epochs of train
   gr_dataset *data;
-  const char *batch_axis[GR_MAX_MESH];  // mesh axes over which a batch is split; NULL: no more
-  int shares;                           // the number of parts that a batch is split into
-  gr_conf *conf;                        // the configuration, resolved and checked
-  gr_conf *written;                     // the same as it was composed, with its interpolations
+  gr_conf *conf;     // the configuration, resolved and checked
+  gr_conf *written;  // the same as it was composed, with its interpolations
   // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.
   const char *config_dir, *config_yaml, *hydra_yaml, *overrides_yaml;
   bool (*is_neutral)(const char *key);  // changes nothing that is computed; set with identity

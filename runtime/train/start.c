@@ -75,7 +75,7 @@ static int64_t number_of(gr_checkpoint *c, const char *name) {
 
 // Whether a finished run is to be longer than it was. One that a hook has stopped goes on only if
 // it is to have more steps.
-static bool goes_on(const gr_settings *s, const gr_progress *p, gr_checkpoint *c) {
+static bool goes_on(const gr_loop_settings *s, const gr_progress *p, gr_checkpoint *c) {
   gr_progress then = gr_progress_at(p, gr_checkpoint_step(c), number_of(c, "run.epoch"),
                                     number_of(c, "run.batch"));
   bool stopped =
@@ -112,11 +112,12 @@ static gr_status check_closed(gr_rank *r, const char *dir, gr_checkpoint *c) {
 // what is other, but not with other data; any may from a checkpoint that is named by its path.
 static gr_status check_start(gr_run *r, const char *path, bool *nothing_left) {
   gr_checkpoint *c;
-  if (!*path || r->me.spec->set.resume != gr_resume_auto || !r->me.spec->identity) return GR_OK;
+  if (!*path || r->me.spec->set.saving.resume != gr_resume_auto || !r->me.spec->identity)
+    return GR_OK;
   GR_TRY(gr_checkpoint_open(path, &c));
   const char *was = identity_of(c), *is = r->me.spec->identity;
   results before = read_results(r->outputs.dir);
-  bool more = goes_on(&r->me.spec->set, &r->progress, c);
+  bool more = goes_on(&r->me.spec->set.loop, &r->progress, c);
   gr_status s = GR_OK;
   if (before.ended_well || !more)
     s = check_closed(&r->me, r->outputs.dir, c);
@@ -130,14 +131,15 @@ static gr_status check_start(gr_run *r, const char *path, bool *nothing_left) {
 
 gr_status gr_run_find_start(gr_run *r, bool *nothing_left) {
   gr_rank *me = &r->me;
-  const char *dir = me->spec->set.ckpt_dir;
+  const char *dir = me->spec->set.saving.dir;
   char path[2048];
   bool all_ok;
   if (!dir && r->outputs.dir) dir = gr_arena_printf(me->arena, "%s/checkpoints", r->outputs.dir);
   *nothing_left = false;
-  gr_resume resume = me->spec->set.resume;
+  gr_resume resume = me->spec->set.saving.resume;
   if (gr_run_is_dry(me) && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder
-  GR_TRY(gr_run_choose_checkpoint(me, resume, me->spec->set.resume_text, dir, path, sizeof path));
+  GR_TRY(gr_run_choose_checkpoint(me, resume, me->spec->set.saving.resume_text, dir, path,
+                                  sizeof path));
   gr_saving_choose(&r->saving, dir, *path ? gr_arena_strdup(me->arena, path) : NULL);
   if (gr_run_is_dry(me)) return GR_OK;
   gr_status s = me->rank == 0 ? check_start(r, path, nothing_left) : GR_OK;

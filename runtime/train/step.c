@@ -44,7 +44,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
                           const gr_step_results *now, double seconds) {
   values more;
   int64_t samples = b ? b->samples : p->at[0]->minibatch_rows;
-  gr_progress_measure(&r->progress, now, p->loss, r->me.spec->set.loss_scale_min,
+  gr_progress_measure(&r->progress, now, p->loss, r->me.spec->set.options.precision.loss_scale_min,
                       seconds > 0 ? (double)samples / seconds : 0);
   gr_saving_confirm(&r->saving, &r->progress);
   list_values(r->me.spec, &r->control, p, now, &more);

@@ -102,7 +102,7 @@ gr_status gr_run_find_checkpoint(gr_arena *a, const char *run, const char *dir, 
 
 static gr_status load(gr_run *r, gr_checkpoint **out) {
   const gr_weights_spec *w = &r->me.spec->weights;
-  const char *dir = r->me.spec->set.ckpt_dir, *found = NULL;
+  const char *dir = r->me.spec->set.saving.dir, *found = NULL;
   char path[2048] = "";
   bool all_ok;
   if (!dir) dir = gr_arena_printf(r->me.arena, "%s/checkpoints", w->run);
@@ -115,7 +115,8 @@ static gr_status load(gr_run *r, gr_checkpoint **out) {
   GR_TRY(gr_run_broadcast_text(&r->me, path, sizeof path));
   gr_run_list_pieces(&r->saving.states, &r->me);
   s = gr_checkpoint_open(path, out);
-  if (!s && r->me.spec->set.ema_decay >= 0 && !gr_checkpoint_scalar(*out, GR_CHECKPOINT_EMA))
+  if (!s && r->me.spec->set.options.optimizer.ema_decay.given &&
+      !gr_checkpoint_scalar(*out, GR_CHECKPOINT_EMA))
     s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                         "'%s' has no averages of weights (training.ema_decay)", path),
                 "--no-ema reads the trained weights");
@@ -184,7 +185,8 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
     uint32_t of = gr_dataset_count(r->me.spec->data, (gr_split)split);
     if (!wanted[split] || !gr_run_can_eval(&r->me, (gr_split)split)) continue;
     bool shown = of && split == GR_SPLIT_VALIDATION && !w->json;
-    if (shown) samples = gr_samples_choose(&r->me, (gr_split)split, r->me.spec->set.show_samples);
+    if (shown)
+      samples = gr_samples_choose(&r->me, (gr_split)split, r->me.spec->set.outputs.show_samples);
     GR_TRY(gr_run_eval_part(r, (gr_split)split, shown ? samples : NULL, &now));
     gr_metrics_add(&all, &now);
     n += of, evaluated = true;
@@ -211,7 +213,8 @@ gr_status gr_run_use_weights(gr_run *r) {
                    "device=auto");
   gr_status s = load(r, &c);
   if (!s && r->me.rank == 0) {
-    gr_log(GR_INFO, "%sweights of %s", r->me.spec->set.ema_decay >= 0 ? "averages of the " : "",
+    gr_log(GR_INFO, "%sweights of %s",
+           r->me.spec->set.options.optimizer.ema_decay.given ? "averages of the " : "",
            gr_checkpoint_path(c));
     gr_run_log_data(&r->me, gr_dataset_notes);
   }

@@ -54,7 +54,7 @@ static gr_plan *plan(gr_arena *a, const char *model, int64_t frames, gr_dtype pr
                                  .seed = 1,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
                                  .batch_axis = {"dp"}},
-                       .options = {.optimizer = "sgd", .precision = precision},
+                       .options = {.optimizer.name = "sgd", .precision.dtype = precision},
                        .buckets = &bucket,
                        .n_buckets = 1,
                        .train = true};

@@ -38,9 +38,9 @@ typedef struct bench {
 static void open_batch(bench *b) {
   const gr_run_spec *spec = &b->job.spec;
   gr_loader_spec of = {.split = GR_SPLIT_TRAIN,
-                       .batch = spec->set.batch,
+                       .batch = spec->set.options.batch.global,
                        .ranks = 1,
-                       .rows = spec->set.rows,
+                       .rows = spec->set.options.batch.rows,
                        .prefetch = 1};
   bench_must(gr_loader_open(spec->data, &of, &b->loader));
   bench_must(gr_loader_next(b->loader, &b->batch));
@@ -59,7 +59,7 @@ static void open_all(bench *b, int argc, char **argv) {
   bench_must(gr_job_plan(&b->job, 1));
   const gr_run_spec *spec = &b->job.spec;
   gr_exec_options o = {
-      .device = spec->device, .threads = spec->set.threads, .profile = spec->profile};
+      .device = spec->device, .threads = spec->set.ranks.threads_each, .profile = spec->profile};
   bench_must(gr_exec_open(spec->plan, &o, &b->exec));
   bench_must(gr_exec_run(b->exec, gr_plan_find(spec->plan, "init", "")));
   open_batch(b);
@@ -73,7 +73,7 @@ static void step(bench *b) {
   double from = gr_seconds();
   for (int i = 0; i < b->inputs->n; i++) {
     const gr_program_input *in = &b->inputs->at[i];
-    if (in->field == GR_INPUT_LR) gr_put(b->lr, in->type.dtype, 0, b->job.spec.set.lr);
+    if (in->field == GR_INPUT_LR) gr_put(b->lr, in->type.dtype, 0, b->job.spec.set.loop.scaled_lr);
     const void *at = in->field == GR_INPUT_LR ? b->lr : b->batch->field[in->field].at;
     bench_must(gr_exec_write(b->exec, &b->input[i], at));
   }

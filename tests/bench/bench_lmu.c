@@ -1,6 +1,7 @@
 // bench_lmu.c - step time of the full-size LMU-ASR on made-up input: batch 8, 300 frames.
 //
-//   bench_lmu [threads [steps [PRECISION [profile]]]]    prints one line: seconds a step, the median
+//   bench_lmu [threads [steps [PRECISION [profile]]]]    prints one line: seconds a step, the
+//   median
 //
 // PRECISION is the dtype of products: f32, bf16 or f16.
 #include <stdlib.h>
@@ -21,19 +22,24 @@ static void must(gr_status s) {
 static gr_plan *plan(gr_arena *a, gr_dtype precision) {
   gr_conf *graph;
   must(gr_conf_read(a, "graphs/lmu_asr.yaml", &graph));
-  static const gr_dim dims[] = {{"n", BATCH}, {"t", FRAMES}, {"u", SYMBOLS}, };
+  static const gr_dim dims[] = {
+      {"n", BATCH},
+      {"t", FRAMES},
+      {"u", SYMBOLS},
+  };
   static const gr_bucket bucket = {.name = ""};
-  gr_plan_request r = {
-      .model = {.graph = graph,
-                .dims = dims,
-                .n_dims = 3,
-                .seed = 1,
-                .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
-                .batch_axis = {"dp"}},
-      .options = {.optimizer = "adam", .clip = 0.5, .precision = precision},
-      .buckets = &bucket,
-      .n_buckets = 1,
-      .train = true};
+  gr_plan_request r = {.model = {.graph = graph,
+                                 .dims = dims,
+                                 .n_dims = 3,
+                                 .seed = 1,
+                                 .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
+                                 .batch_axis = {"dp"}},
+                       .options = {.optimizer.name = "adam",
+                                   .optimizer.grad_clip = 0.5,
+                                   .precision.dtype = precision},
+                       .buckets = &bucket,
+                       .n_buckets = 1,
+                       .train = true};
   gr_plan *p;
   must(gr_plan_build(a, &r, &p));
   return p;
@@ -80,8 +86,11 @@ int main(int argc, char **argv) {
     took[i] = gr_seconds() - from;
   }
   qsort(took + 1, (size_t)steps, sizeof *took, by_value);
-  printf("%.4f s a step (median of %d, best %.4f, %d threads); %.3f s to the first step; %lld parameters\n",
-         took[1 + steps / 2], steps, took[1], threads, ready, (long long)gr_plan_parameters(p, &(int64_t){0}));
+  printf(
+      "%.4f s a step (median of %d, best %.4f, %d threads); %.3f s to the first step; %lld "
+      "parameters\n",
+      took[1 + steps / 2], steps, took[1], threads, ready,
+      (long long)gr_plan_parameters(p, &(int64_t){0}));
   if (argc > 4) must(gr_exec_profile(stdout, e));
   gr_exec_close(e);
   gr_arena_destroy(a);

@@ -34,7 +34,7 @@ static gr_plan *plan(gr_arena *a, char **size) {
                                  .seed = 1,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
                                  .batch_axis = {"dp"}},
-                       .options = {.optimizer = "adam", .clip = 1},
+                       .options = {.optimizer.name = "adam", .optimizer.grad_clip = 1},
                        .buckets = &bucket,
                        .n_buckets = 1,
                        .train = true};

@@ -137,5 +137,5 @@ gr_status elementwise_random(gr_arena *arena, uint32_t seed, gr_graph **out) {
 }
 
 gr_status elementwise_fused(gr_arena *arena, const gr_graph *g, gr_graph **out) {
-  return gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer = "sgd"}, out);
+  return gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer.name = "sgd"}, out);
 }

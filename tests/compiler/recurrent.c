@@ -138,9 +138,9 @@ gr_graph *recurrent_model(gr_arena *arena, const setup *s) {
 
 gr_graph *recurrent_compile(gr_arena *arena, const setup *s, const char *dump) {
   const char *without[] = {"loop_hoist"};
-  gr_options o = {.optimizer = "sgd", .dump = dump, .dump_to = stdout};
+  gr_options o = {.optimizer.name = "sgd", .debug.dump = dump, .debug.dump_to = stdout};
   gr_graph *g = NULL;
-  o.without = without, o.n_without = s->no_hoist;
+  o.debug.without = without, o.debug.n_without = s->no_hoist;
   must(gr_compile(arena, recurrent_model(arena, s), GR_TRAIN, &o, &g));
   return g;
 }

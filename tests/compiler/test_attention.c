@@ -32,7 +32,7 @@ static gr_plan *plan_of(gr_arena *a, const char *params) {
                                  .seed = 1,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
                                  .batch_axis = {"dp"}},
-                       .options = {.optimizer = "adam"},
+                       .options = {.optimizer.name = "adam"},
                        .buckets = &bucket,
                        .n_buckets = 1,
                        .train = true,

@@ -86,7 +86,8 @@ static void run(int ranks, bool fused, result *r) {
   gr_arena *arena = gr_arena_create();
   gr_mesh mesh = {ranks > 1, {{"dp", ranks}}};
   gr_graph *g;
-  gr_options o = {.optimizer = "sgd", .without = (const char **)without, .n_without = !fused};
+  gr_options o = {
+      .optimizer.name = "sgd", .debug.without = (const char **)without, .debug.n_without = !fused};
   *r = (result){0};
   MUST(gr_compile(arena, model(arena, &mesh, true), GR_TRAIN, &o, &g));
   count_parts(g, false, r);
@@ -140,7 +141,7 @@ static void one_kernel(void) {
   for (int rows = 0; rows < 2; rows++) {
     gr_arena *arena = gr_arena_create();
     gr_graph *g;
-    gr_options o = {.optimizer = "sgd", .gpu = true};
+    gr_options o = {.optimizer.name = "sgd", .gpu = true};
     int loops = 0;
     MUST(gr_compile(arena, model(arena, NULL, rows), GR_TRAIN, &o, &g));
     for (uint32_t i = 0; i < g->n_nodes; i++) {

@@ -76,18 +76,23 @@ static void check_growth(int ranks, const gr_options *o) {
         many, many / few);
 }
 
-static void one_rank(void) { check_growth(1, &(gr_options){.optimizer = "adam", .clip = 1}); }
+static void one_rank(void) {
+  check_growth(1, &(gr_options){.optimizer.name = "adam", .optimizer.grad_clip = 1});
+}
 static void shards(void) {
   static const gr_layout_rule fsdp[] = {{"*", "dp", 0}};
-  check_growth(4, &(gr_options){.optimizer = "adam", .clip = 1, .rules = fsdp, .n_rules = 1});
+  check_growth(4, &(gr_options){.optimizer.name = "adam",
+                                .optimizer.grad_clip = 1,
+                                .sharding.rules = fsdp,
+                                .sharding.n_rules = 1});
 }
 // As commands ask for it: hooks may set what each weight reads.
 static void adjustable(void) {
-  check_growth(1, &(gr_options){.optimizer = "adamw",
-                                .clip = 1,
-                                .ema = GR_EMA_UPDATE,
-                                .ema_decay = 0.99,
-                                .adjustable = true});
+  check_growth(1, &(gr_options){.optimizer.name = "adamw",
+                                .optimizer.grad_clip = 1,
+                                .program.ema = GR_EMA_UPDATE,
+                                .optimizer.ema_decay.value = 0.99,
+                                .optimizer.adjustable = true});
 }
 
 // ---- Spans -------------------------------------------------------------------------------

@@ -33,10 +33,10 @@ static const char *take(gr_arena *a, const char *p, size_t n) { return gr_arena_
 static void add_rule(gr_arena *a, request *r, const char *text) {  // w*:dp:0
   size_t pattern = strcspn(text, ":"), axis = strcspn(text + pattern + 1, ":");
   const char *lay = text + pattern + axis + 2;
-  r->rules[r->o.n_rules++] =
+  r->rules[r->o.sharding.n_rules++] =
       (gr_layout_rule){take(a, text, pattern), take(a, text + pattern + 1, axis),
                        (gr_axis_placement)(strcmp(lay, "any") ? atoi(lay) : GR_ANY_DIM)};
-  r->o.rules = r->rules;
+  r->o.sharding.rules = r->rules;
 }
 
 static gr_dtype dtype_of(const char *name) {
@@ -48,50 +48,52 @@ static gr_dtype dtype_of(const char *name) {
 
 static void add_precision_rule(gr_arena *a, request *r, const char *text) {  // *.tanh:f32
   size_t pattern = strcspn(text, ":");
-  r->precision[r->o.n_precision_rules++] =
+  r->precision[r->o.precision.n_rules++] =
       (gr_precision_rule){.pattern = take(a, text, pattern), .dtype = dtype_of(text + pattern + 1)};
-  r->o.precision_rules = r->precision;
+  r->o.precision.rules = r->precision;
 }
 
 static void option(gr_arena *a, request *r, const char *word) {
   const char *value = strchr(word, '=');
   if (!value) return;
   value++;
-  if (!strncmp(word, "optimizer=", 10)) r->o.optimizer = value;
-  if (!strncmp(word, "momentum=", 9)) r->o.optimizer_attr = optim_attr(a, "sgd", word);
-  if (!strncmp(word, "clip=", 5)) r->o.clip = atof(value);
-  if (!strncmp(word, "coalesce_bytes=", 15)) r->o.coalesce_bytes = (size_t)atol(value);
-  if (!strncmp(word, "zero=", 5)) r->o.zero_axis = value;
-  if (!strncmp(word, "replicate_below=", 16)) r->o.replicate_below = (size_t)atol(value);
-  if (!strncmp(word, "unit=", 5)) gr_map_put(&r->units, value, 0), r->o.units = &r->units;
-  if (!strcmp(word, "prefetch=pre")) r->o.prefetch = GR_PREFETCH_PRE;
-  if (!strcmp(word, "prefetch=post")) r->o.prefetch = GR_PREFETCH_POST;
-  if (!strncmp(word, "micro_batches=", 14)) r->o.micro_batches = atoi(value);
-  if (!strcmp(word, "phase=micro_batch")) r->o.step_phase = GR_PHASE_MICRO_BATCH;
-  if (!strcmp(word, "phase=update")) r->o.step_phase = GR_PHASE_UPDATE;
-  if (!strcmp(word, "scatter=true")) r->o.scatter = true;
+  if (!strncmp(word, "optimizer=", 10)) r->o.optimizer.name = value;
+  if (!strncmp(word, "momentum=", 9)) r->o.optimizer.attr = optim_attr(a, "sgd", word);
+  if (!strncmp(word, "clip=", 5)) r->o.optimizer.grad_clip = atof(value);
+  if (!strncmp(word, "coalesce_bytes=", 15)) r->o.debug.coalesce_bytes = (size_t)atol(value);
+  if (!strncmp(word, "zero=", 5)) r->o.sharding.zero_axis = value;
+  if (!strncmp(word, "replicate_below=", 16)) r->o.sharding.replicate_below = (size_t)atol(value);
+  if (!strncmp(word, "unit=", 5)) gr_map_put(&r->units, value, 0), r->o.sharding.units = &r->units;
+  if (!strcmp(word, "prefetch=pre")) r->o.sharding.prefetch = GR_PREFETCH_PRE;
+  if (!strcmp(word, "prefetch=post")) r->o.sharding.prefetch = GR_PREFETCH_POST;
+  if (!strncmp(word, "micro_batches=", 14)) r->o.batch.micro_batches = atoi(value);
+  if (!strcmp(word, "phase=micro_batch")) r->o.program.phase = GR_PHASE_MICRO_BATCH;
+  if (!strcmp(word, "phase=update")) r->o.program.phase = GR_PHASE_UPDATE;
+  if (!strcmp(word, "scatter=true")) r->o.sharding.scatter = true;
   if (!strncmp(word, "rule=", 5)) add_rule(a, r, value);
-  if (!strncmp(word, "precision=", 10)) r->o.precision = dtype_of(value);
-  if (!strncmp(word, "reduce_dtype=", 13)) r->o.reduce_dtype = dtype_of(value);
+  if (!strncmp(word, "precision=", 10)) r->o.precision.dtype = dtype_of(value);
+  if (!strncmp(word, "reduce_dtype=", 13)) r->o.precision.sent = dtype_of(value);
   if (!strncmp(word, "dtype=", 6)) add_precision_rule(a, r, value);
   if (!strncmp(word, "loss_scale=", 11)) {
     r->scale = (gr_loss_scale){atof(value), 2, 0.5, 1, 2000};
-    r->o.loss_scale = &r->scale;
+    r->o.precision.loss_scale = &r->scale;
   }
-  if (!strcmp(word, "ema=update")) r->o.ema = GR_EMA_UPDATE;
-  if (!strcmp(word, "ema=read")) r->o.ema = GR_EMA_READ;
-  if (!strcmp(word, "ema=begin")) r->o.ema = GR_EMA_BEGIN;
-  if (!strncmp(word, "ema_decay=", 10)) r->o.ema_decay = atof(value);
-  if (!strcmp(word, "adjustable=true")) r->o.adjustable = true;
+  if (!strcmp(word, "ema=update")) r->o.program.ema = GR_EMA_UPDATE;
+  if (!strcmp(word, "ema=read")) r->o.program.ema = GR_EMA_READ;
+  if (!strcmp(word, "ema=begin")) r->o.program.ema = GR_EMA_BEGIN;
+  if (!strncmp(word, "ema_decay=", 10)) r->o.optimizer.ema_decay.value = atof(value);
+  if (!strcmp(word, "adjustable=true")) r->o.optimizer.adjustable = true;
   if (!strncmp(word, "freezable=", 10))
-    r->freezable[r->o.n_freezable++] = value, r->o.freezable = r->freezable;
-  if (!strncmp(word, "frozen=", 7)) r->o.frozen = (unsigned)atoi(value);
-  if (!strncmp(word, "freeze=", 7)) r->freeze[r->o.n_freeze++] = value, r->o.freeze = r->freeze;
+    r->freezable[r->o.optimizer.freezable.n++] = value,
+    r->o.optimizer.freezable.text = r->freezable;
+  if (!strncmp(word, "frozen=", 7)) r->o.program.frozen = (unsigned)atoi(value);
+  if (!strncmp(word, "freeze=", 7))
+    r->freeze[r->o.optimizer.freeze.n++] = value, r->o.optimizer.freeze.text = r->freeze;
 }
 
 // The line "! PASS key=value ...".
 static void read_request(gr_arena *a, const char *line, request *r) {
-  *r = (request){.o = {.optimizer = "sgd"}, .units = gr_map_make(a)};
+  *r = (request){.o = {.optimizer.name = "sgd"}, .units = gr_map_make(a)};
   size_t n = strcspn(line, "\n");
   char *text = gr_arena_strndup(a, line, n), *save = NULL;
   for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))

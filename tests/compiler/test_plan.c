@@ -23,7 +23,7 @@ static const model speech = {"lmu_asr.yaml",
                              {{"n", 12}},
                              1};
 
-static const gr_options adam = {.optimizer = "adam", .clip = 1};
+static const gr_options adam = {.optimizer.name = "adam", .optimizer.grad_clip = 1};
 static const gr_layout_rule fsdp[] = {{"*", "dp", 0}};
 
 static gr_status plan_of(const model *m, int ranks, const gr_options *o, gr_plan **out) {
@@ -53,7 +53,7 @@ static gr_status plan_of(const model *m, int ranks, const gr_options *o, gr_plan
 
 static gr_options with(const gr_layout_rule *rules, int n, const char *zero) {
   gr_options o = adam;
-  o.rules = rules, o.n_rules = n, o.zero_axis = zero;
+  o.sharding.rules = rules, o.sharding.n_rules = n, o.sharding.zero_axis = zero;
   return o;
 }
 
@@ -280,21 +280,21 @@ static void passes(void) {
   char *text = NULL;
   size_t size = 0;
   gr_options o = adam;
-  o.stop_after = "loop_hoist", o.dump_to = open_memstream(&text, &size);
+  o.debug.stop_after = "loop_hoist", o.debug.dump_to = open_memstream(&text, &size);
   gr_status s = plan_of(&mlp, 2, &o, &p);
-  fclose(o.dump_to);
+  fclose(o.debug.dump_to);
   CHECK(s && gr_status_code(s) == GR_ERR_STOPPED, "it stops");
   CHECK(strstr(text, "# after loop_hoist") && !strstr(text, "# after optimize"), "what it shows");
   if (s) gr_status_drop(s);
   free(text);
 
-  o = adam, o.dump = "loop_hoits";
+  o = adam, o.debug.dump = "loop_hoits";
   s = plan_of(&mlp, 1, &o, &p);
   CHECK(s && strstr(gr_status_hint(s), "did you mean 'loop_hoist'"), "a wrong name");
   if (s) gr_status_drop(s);
 
   const char *without[] = {"autodiff"};
-  o = adam, o.without = without, o.n_without = 1;
+  o = adam, o.debug.without = without, o.debug.n_without = 1;
   s = plan_of(&mlp, 1, &o, &p);
   CHECK(s && strstr(gr_status_text(s), "out of order"), "a pass that others need");
   if (s) gr_status_drop(s);
@@ -344,7 +344,8 @@ static void cpu_seconds(void) {
   arena = gr_arena_create();
   gr_loss_scale scale = {1, 1, 1, 1, 1};
   gr_options o[] = {adam, adam, adam};
-  o[1].precision = GR_BF16, o[2].precision = GR_F16, o[2].loss_scale = &scale;
+  o[1].precision.dtype = GR_BF16, o[2].precision.dtype = GR_F16;
+  o[2].precision.loss_scale = &scale;
   gr_plan *f32, *bf16, *f16, *small, *small_bf16;
   MUST(plan_of(&wide, 1, &o[0], &f32));
   MUST(plan_of(&wide, 1, &o[1], &bf16));

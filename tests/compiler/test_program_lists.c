@@ -14,7 +14,7 @@ static int count(const gr_graph *g, const gr_op *op) {
 }
 
 static gr_status plan_all(const char *text, gr_plan **out) {
-  return steps_plan_programs(arena, text, NULL, (gr_options){.optimizer = "sgd"}, out);
+  return steps_plan_programs(arena, text, NULL, (gr_options){.optimizer.name = "sgd"}, out);
 }
 
 // The text with `now` in place of its first `old`.
@@ -46,7 +46,7 @@ static void asked_for(void) {
     gr_dim dims[] = {{"n", 12}};
     gr_bucket bucket = {.name = "all"};
     gr_plan_request r = {.model = {.graph = graph, .dims = dims, .n_dims = 1},
-                         .options = {.optimizer = "adam"},
+                         .options = {.optimizer.name = "adam"},
                          .buckets = &bucket,
                          .n_buckets = 1,
                          .train = k & 1,
@@ -73,7 +73,8 @@ static const char averaged[] =
     "  eval: {loss: loss}\n";
 
 static gr_options with_ema(void) {
-  return (gr_options){.optimizer = "sgd", .has_ema = true, .ema_decay = 0.5};
+  return (gr_options){
+      .optimizer.name = "sgd", .optimizer.ema_decay.given = true, .optimizer.ema_decay.value = 0.5};
 }
 
 static bool has_state(const gr_plan *p, const char *name) {
@@ -113,7 +114,7 @@ static void averages_of_the_trained(void) {
 static void averages_of_the_frozen(void) {
   static const char *const patterns[] = {"*.weight"};
   gr_options o = with_ema();
-  o.freezable = patterns, o.n_freezable = 1;
+  o.optimizer.freezable.text = patterns, o.optimizer.freezable.n = 1;
   gr_plan *p;
   MUST(steps_plan_programs(arena, averaged, "lower whole eval", o, &p));
   int variants = 0;
@@ -133,9 +134,11 @@ static void averages_of_the_frozen(void) {
 static void nothing_left(void) {
   static const char *const patterns[] = {"body.*", "head.weight"};
   gr_plan *p;
-  MUST(steps_plan_programs(
-      arena, averaged, "lower whole",
-      (gr_options){.optimizer = "sgd", .freezable = patterns, .n_freezable = 2}, &p));
+  MUST(steps_plan_programs(arena, averaged, "lower whole",
+                           (gr_options){.optimizer.name = "sgd",
+                                        .optimizer.freezable.text = patterns,
+                                        .optimizer.freezable.n = 2},
+                           &p));
   int lower = 0, whole = 0;
   for (uint32_t i = 0; i < p->n_programs; i++) {
     lower += !strncmp(p->programs[i].kind, "lower", 5);

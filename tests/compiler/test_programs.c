@@ -135,7 +135,7 @@ static const char many[] =
     "    next: {far: s}\n";
 
 static gr_status plan_many(const char *text, gr_plan **out) {
-  return steps_plan_programs(arena, text, NULL, (gr_options){.optimizer = "adam"}, out);
+  return steps_plan_programs(arena, text, NULL, (gr_options){.optimizer.name = "adam"}, out);
 }
 
 // The text with `now` in place of its first `old`.

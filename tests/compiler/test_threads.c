@@ -48,17 +48,17 @@ static made plan_with(gr_arena *arena, int threads, int from, const char *dump) 
                                  .n_dims = 2,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", 2}}},
                                  .batch_axis = {"dp"}},
-                       .options = {.optimizer = "adam",
-                                   .clip = 1,
-                                   .dump = dump,
-                                   .dump_to = open_memstream(&m.dump, &len)},
+                       .options = {.optimizer.name = "adam",
+                                   .optimizer.grad_clip = 1,
+                                   .debug.dump = dump,
+                                   .debug.dump_to = open_memstream(&m.dump, &len)},
                        .buckets = buckets,
                        .n_buckets = BUCKETS,
                        .train = true,
                        .eval = true,
                        .threads = threads};
   m.error = gr_plan_build(arena, &r, &m.plan);
-  fclose(r.options.dump_to);
+  fclose(r.options.debug.dump_to);
   return m;
 }
 

@@ -100,10 +100,10 @@ static void open_model(model *m, const char *path, int ranks, bool sgd) {
                 .n_dims = dims_of(m, graph, dims, 16),
                 .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
                 .batch_axis = {"dp"}},
-      .options = {.optimizer = optimizer,
-                  .optimizer_attr =
+      .options = {.optimizer.name = optimizer,
+                  .optimizer.attr =
                       comma && !sgd ? optim_attr(m->arena, optimizer, comma + 1) : NULL,
-                  .clip = sgd ? 0 : 0.5},
+                  .optimizer.grad_clip = sgd ? 0 : 0.5},
       .buckets = &bucket,
       .n_buckets = 1,
       .train = true};

@@ -36,12 +36,12 @@ static gr_status plan_of(const way *w, int ranks, const char *params, const gr_w
                                  .n_dims = 1,
                                  .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
                                  .batch_axis = {"dp"}},
-                       .options = {.optimizer = "adam",
-                                   .rules = any_dim,
-                                   .n_rules = w->weights,
-                                   .zero_axis = w->zero,
-                                   .wrap = wrap,
-                                   .n_wrap = n},
+                       .options = {.optimizer.name = "adam",
+                                   .sharding.rules = any_dim,
+                                   .sharding.n_rules = w->weights,
+                                   .sharding.zero_axis = w->zero,
+                                   .sharding.wrap = wrap,
+                                   .sharding.n_wrap = n},
                        .buckets = only,
                        .n_buckets = 1,
                        .train = true,
@@ -101,7 +101,7 @@ static void bytes(void) {
 // stay whole.
 static void odd(void) {
   gr_mesh four = {1, {{"dp", 4}}};
-  gr_options o = {.rules = any_dim, .n_rules = 1};
+  gr_options o = {.sharding.rules = any_dim, .sharding.n_rules = 1};
   gr_value v = {
       .type = {GR_F32, 2, {51865, 383}}, .layout = gr_layout_replicated, .name = "embedding"};
   gr_layout l = gr_weight_layout(&four, &v, &o);

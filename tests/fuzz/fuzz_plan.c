@@ -77,8 +77,8 @@ static gr_status plan(gr_arena *a, const char *text, gr_job *j) {
                   .overrides = given,
                   .n_overrides = n};
   GR_TRY(gr_job_compose(a, &args, j));
-  if (j->spec.set.ranks > MAX_RANKS) return GR_OK;
-  GR_TRY(gr_job_plan(j, j->spec.set.ranks ? (int)j->spec.set.ranks : 2));
+  if (j->spec.set.ranks.n > MAX_RANKS) return GR_OK;
+  GR_TRY(gr_job_plan(j, j->spec.set.ranks.n ? (int)j->spec.set.ranks.n : 2));
   return gr_plan_prove(j->spec.plan);
 }
 

@@ -193,7 +193,7 @@ static gr_val mean(gr_builder *b, gr_val v) {
 
 gr_status loops_train(gr_arena *arena, const loops_body *o, gr_graph **out) {
   gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "model"};
-  gr_options options = {.optimizer = "sgd", .gpu = true, .precision = o->dtype};
+  gr_options options = {.optimizer.name = "sgd", .gpu = true, .precision.dtype = o->dtype};
   batch a;
   put_batch(&a, &b, o, GR_STATE);
   const gr_node *n = b.err ? NULL : &b.g->nodes[gr_at(b.g, a.l.made)->node];

@@ -147,7 +147,7 @@ static void one(const kind *k, uint32_t seed, seen *out) {
   memset(want, 0, sizeof want), memset(got, 0, sizeof got);
   MUST(k->make(arena, &o, &g));
   if (k->make != loops_train && seed % 2)
-    MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer = "sgd"}, &g));
+    MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer.name = "sgd"}, &g));
   look(arena, g, out);
   run(g, arena, &gr_device_cpu, 1, want);
   run(g, arena, device, 1, got);

@@ -77,14 +77,12 @@ static void put(gr_arena *a, gr_conf *at, const char *path, const char *text) {
 static void make(gr_arena *a, const surroundings *s, const char *key, const char *text,
                  gr_effects *out) {
   gr_settings *set = GR_NEW(a, gr_settings, 1);
-  gr_mesh_config *mesh = GR_NEW(a, gr_mesh_config, 1);
   gr_conf *c;
   MUST(gr_conf_parse(a, "run.yaml", s->yaml, &c));
   put(a, c, key, text);
   MUST(gr_schema_check(a, c, true));
-  MUST(gr_settings_read(a, c, s->ranks, 1, set));
-  MUST(gr_mesh_config_read(a, c, set, s->ranks, mesh));
-  *out = (gr_effects){c, set, mesh, s->gpu, s->ranks};
+  MUST(gr_settings_read(a, c, s->ranks, set));
+  *out = (gr_effects){c, set, s->gpu, s->ranks};
 }
 
 // Whether a line gives the value, with the reason.

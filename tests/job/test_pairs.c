@@ -1,8 +1,8 @@
 // test_pairs.c - which of two keys wins where both say something of one thing: groups of weights
 // against the optimizer's keys, rules of layout against the strategy's, and two names of one key.
 #include <string.h>
+#include "compiler/pass.h"
 #include "compose/schema/schema.h"
-#include "job/mesh.h"
 #include "job/optimizer.h"
 #include "job/settings.h"
 #include "ops/optim/optim.h"
@@ -14,7 +14,7 @@ static gr_conf *read_text(const char *text, int ranks, gr_settings *out) {
   gr_conf *c;
   MUST(gr_conf_parse(arena, "run.yaml", gr_arena_printf(arena, "%s", text), &c));
   MUST(gr_schema_check(arena, c, true));
-  MUST(gr_settings_read(arena, c, ranks, ranks, out));
+  MUST(gr_settings_read(arena, c, ranks, out));
   return c;
 }
 
@@ -34,13 +34,8 @@ typedef struct expected {
 
 static void is_read(const char *what, const gr_settings *s, const char *weight,
                     const expected *want) {
-  gr_options o = {.optimizer = s->optimizer,
-                  .optimizer_attr = s->optimizer_attr,
-                  .optimizer_attr_1d = s->optimizer_attr_1d,
-                  .groups = s->groups,
-                  .n_groups = s->n_groups};
-  gr_update_rule matrix = gr_update_rule_of(&o, weight, 2),
-                 vector = gr_update_rule_of(&o, weight, 1);
+  gr_update_rule matrix = gr_update_rule_of(&s->options.optimizer, weight, 2),
+                 vector = gr_update_rule_of(&s->options.optimizer, weight, 1);
   const expected got = {attr_of(matrix.op->name, matrix.attr, "beta1"),
                         attr_of(matrix.op->name, matrix.attr, "beta2"),
                         attr_of(matrix.op->name, matrix.attr, "eps"),
@@ -125,7 +120,7 @@ static void groups(void) {
     read_text(gr_arena_printf(arena, "{model: {graph: g.yaml}, training: %s}", what), 1, &s);
     is_read(what, &s, "head.weight", &group_rows[i].head);
     is_read(what, &s, "body.weight", &group_rows[i].others);
-    s.n_groups = 0;
+    s.options.optimizer.n_groups = 0;
     is_read(what, &s, "head.weight", &group_rows[i].others);
   }
 }
@@ -180,25 +175,21 @@ static const struct {
 static void layouts(void) {
   for (size_t i = 0; i < sizeof layout_rows / sizeof *layout_rows; i++) {
     gr_settings s;
-    gr_mesh_config m;
     const char *text =
         gr_arena_printf(arena, "{model: {graph: g.yaml}, distributed: {%s, layout: [%s]}}",
                         layout_rows[i].distributed, layout_rows[i].layout);
-    gr_conf *c = read_text(text, 4, &s);
-    MUST(gr_mesh_config_read(arena, c, &s, 4, &m));
-    gr_options o = {.optimizer = s.optimizer,
-                    .optimizer_attr = s.optimizer_attr,
-                    .rules = m.rules,
-                    .n_rules = m.n_rules,
-                    .replicate_below = 64};
+    read_text(text, 4, &s);
+    gr_options *o = &s.options;
+    const gr_mesh *m = &o->sharding.mesh;
+    o->sharding.replicate_below = 64;
     gr_value w = {.name = layout_rows[i].weight,
                   .kind = GR_KIND_WEIGHT,
                   .type = {GR_F32, 2, {layout_rows[i].rows, layout_rows[i].columns}}};
-    for (int a = 0; a < GR_MAX_MESH; a++) w.layout.placement[a] = GR_REPLICATE;
-    gr_layout got = gr_weight_layout(&m.mesh, &w, &o);
-    for (int a = 0; a < m.mesh.n_axes; a++)
-      CHECK((int)got.placement[a] == layout_rows[i].at[a], "%s: %s is %d over %s, not %d", text,
-            w.name, (int)got.placement[a], m.mesh.axis[a].name, layout_rows[i].at[a]);
+    for (int a = 0; a < GR_MAX_MESH; a++) w.layout.at[a] = GR_REPLICATE;
+    gr_layout got = gr_weight_layout(m, &w, o);
+    for (int a = 0; a < m->n_axes; a++)
+      CHECK((int)got.at[a] == layout_rows[i].at[a], "%s: %s is %d over %s, not %d", text, w.name,
+            (int)got.at[a], m->axis[a].name, layout_rows[i].at[a]);
   }
 }
 

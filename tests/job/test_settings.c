@@ -14,7 +14,7 @@ static gr_settings read_text(gr_arena *a, const char *text) {
   gr_settings s;
   MUST(gr_conf_parse(a, "run.yaml", text, &c));
   MUST(gr_schema_check(a, c, true));
-  MUST(gr_settings_read(a, c, 1, 1, &s));
+  MUST(gr_settings_read(a, c, 1, &s));
   return s;
 }
 
@@ -46,13 +46,14 @@ static void is_word(const char *path, const char *word, size_t offset, int want)
 }
 
 static void words(void) {
-#define ONE(field, word) is_word(at, #word, offsetof(gr_settings, field), gr_##field##_##word);
-#define GR_WORDS(field, path, default_value, unit, doc, ...) \
-  {                                                          \
-    static const char at[] = path;                           \
-    GR_EACH_WORD(ONE, field, __VA_ARGS__)                    \
+#define ONE(of, word) is_word(at, #word, offset, gr_##of##_##word);
+#define GR_WORDS(part, field, path, default_value, unit, doc, ...) \
+  {                                                                \
+    static const char at[] = path;                                 \
+    const size_t offset = GR_FIELD_OFFSET(part, field);            \
+    GR_EACH_WORD(ONE, field, __VA_ARGS__)                          \
   }
-#define GR_WORDS_OR(field, path, type, ...) GR_WORDS(field, path, __VA_ARGS__)
+#define GR_WORDS_OR(part, field, path, type, ...) GR_WORDS(part, field, path, __VA_ARGS__)
 #include "compose/schema/schema.def"
   CHECK(n_words >= 30, "%d words", n_words);
 }
@@ -60,21 +61,32 @@ static void words(void) {
 static void defaults(void) {
   gr_arena *a = gr_arena_create();
   gr_settings s = read_text(a, "model: {graph: g.yaml}\n");
-  CHECK(!strcmp(s.graph, "g.yaml") && !s.n_init_from && !s.dir, "texts and nulls");
-  CHECK(s.base_lr == 1e-3 && s.batch_size == 16 && s.timeout == 300, "numbers");
-  CHECK(s.final_train_eval && !s.mixed_precision, "truths");
-  CHECK(s.ranks == 0 && s.given_threads == 0 && s.threads >= 1, "auto is 0 until it is known");
-  CHECK(s.strategy == gr_strategy_ddp && s.log_level == gr_log_level_info, "words");
-  CHECK(s.resume == gr_resume_auto, "resume is %d", (int)s.resume);
+  CHECK(!strcmp(s.model.graph, "g.yaml") && !s.model.n_init_from && !s.outputs.dir,
+        "texts and nulls");
+  CHECK(s.loop.lr == 1e-3 && s.options.batch.batch_size == 16 && s.comm.timeout == 300, "numbers");
+  CHECK(s.loop.final_train_eval && !s.options.precision.mixed_precision, "truths");
+  CHECK(!s.ranks.n && !s.ranks.threads && s.ranks.threads_each >= 1, "auto is 0 until it is known");
+  CHECK(s.options.sharding.strategy == gr_strategy_ddp && s.outputs.log_level == gr_log_level_info,
+        "words");
+  CHECK(s.saving.resume == gr_resume_auto, "resume is %d", (int)s.saving.resume);
+  CHECK(!s.options.optimizer.ema_decay.given && !s.options.optimizer.freeze.n, "not given");
   s = read_text(a, with(a, "checkpoint.resume", "some/folder"));
-  CHECK(s.resume == gr_resume_text && !strcmp(s.resume_text, "some/folder"), "another text");
+  CHECK(s.saving.resume == gr_resume_text && !strcmp(s.saving.resume_text, "some/folder"),
+        "another text");
+  s = read_text(a, with(a, "training.ema_decay", "0"));
+  CHECK(s.options.optimizer.ema_decay.given && s.options.optimizer.ema_decay.value == 0,
+        "a number that may be left out is 0");
+  s = read_text(a, with(a, "model.freeze", "[\"a.*\", b], graph: g.yaml"));
+  const gr_texts *freeze = &s.options.optimizer.freeze;
+  CHECK(freeze->n == 2 && !strcmp(freeze->text[0], "a.*") && freeze->loc[1].line == 1, "a list");
   gr_arena_destroy(a);
 }
 
 static void other_names(void) {
   gr_arena *a = gr_arena_create();
   gr_settings s = read_text(a, with(a, "training.distributed_strategy", "ZERO2"));
-  CHECK(s.strategy == gr_strategy_zero2, "the strategy is %d", (int)s.strategy);
+  gr_strategy strategy = s.options.sharding.strategy;
+  CHECK(strategy == gr_strategy_zero2, "the strategy is %d", (int)strategy);
   int n = 0;
   for (int i = 0; i < gr_schema_count; i++) {
     const gr_schema_key *k = &gr_schema_keys[i];

@@ -134,7 +134,7 @@ static void write_asked(const void *part, gr_scalars_out *out) {
 static bool goes_on(const gr_scalars_in *in) {
   const gr_scalar *total = gr_scalars_find(in, GR_RUN_TOTAL_STEPS, GR_SCALAR_INT);
   bool longer = total && in->total_steps > total->i;
-  return longer || !gr_scalars_of_same_run(in) || !in->rank->spec->set.n_hooks;
+  return longer || !gr_scalars_of_same_run(in) || !in->rank->spec->set.hooks.paths.n;
 }
 
 static gr_status read_asked(void *part, const gr_scalars_in *in) {

@@ -22,7 +22,7 @@ void gr_evaluation_close(gr_evaluation *e) { gr_samples_close(e->samples); }
 
 // ---- Results -----------------------------------------------------------------------------------
 
-bool gr_evaluation_is_due(const gr_progress *p, const gr_settings *s) {
+bool gr_evaluation_is_due(const gr_progress *p, const gr_loop_settings *s) {
   return s->eval_every && ((p->epoch + 1) % s->eval_every == 0 || p->step == p->total_steps);
 }
 
@@ -49,7 +49,7 @@ void gr_evaluation_finish(gr_evaluation *e) { e->evaluated = true; }
 
 // ---- The best ----------------------------------------------------------------------------------
 
-static bool better(const gr_settings *s, double a, double b) {
+static bool better(const gr_saving_settings *s, double a, double b) {
   return s->mode == gr_mode_max ? a > b : a < b;
 }
 
@@ -62,7 +62,7 @@ static bool counts(const gr_evaluation *e, const gr_progress *p, double value) {
 
 // The best keep_best values, best first; on ties the earlier one is better.
 static bool take(gr_evaluation *e, gr_rank *r, double value) {
-  const gr_settings *s = &r->spec->set;
+  const gr_saving_settings *s = &r->spec->set.saving;
   int at = e->n_bests;
   while (at && better(s, value, e->bests[at - 1])) at--;
   if (at >= s->keep_best) return false;
@@ -80,7 +80,7 @@ static bool take(gr_evaluation *e, gr_rank *r, double value) {
 static void update_best(gr_evaluation *e, gr_rank *r, const gr_progress *p, double value) {
   e->among_best = false;
   if (!counts(e, p, value)) return;
-  if (isnan(e->best) || better(&r->spec->set, value, e->best))
+  if (isnan(e->best) || better(&r->spec->set.saving, value, e->best))
     e->best = value, e->best_step = p->step, e->best_epoch = gr_run_last_epoch(p);
   e->among_best = take(e, r, value);
   check(e);
@@ -88,15 +88,15 @@ static void update_best(gr_evaluation *e, gr_rank *r, const gr_progress *p, doub
 
 void gr_evaluation_count(gr_evaluation *e, gr_rank *r, const gr_progress *p) {
   e->eval_step = p->step;
-  update_best(e, r, p, gr_metric_value(&e->validation, r->spec->set.metric));
+  update_best(e, r, p, gr_metric_value(&e->validation, r->spec->set.saving.metric));
 }
 
 bool gr_run_metric_is_of_pass(const gr_run_spec *s) {
-  return s->looped && strchr(s->set.metric, '.');
+  return s->looped && strchr(s->set.saving.metric, '.');
 }
 
 bool gr_run_update_pass_best(gr_evaluation *e, gr_rank *r, const gr_progress *p) {
-  double value = gr_metric_value(&p->epoch_train, r->spec->set.metric);
+  double value = gr_metric_value(&p->epoch_train, r->spec->set.saving.metric);
   if (!gr_run_metric_is_of_pass(r->spec)) return false;
   update_best(e, r, p, value);
   e->pass_step = p->step, e->pass_value = value;
@@ -146,7 +146,7 @@ static void write_pass(const void *part, gr_scalars_out *out) {
   const gr_evaluation *e = part;
   const gr_run_spec *spec = out->rank->spec;
   if (e->pass_step == out->step && gr_run_metric_is_of_pass(spec))
-    gr_scalars_put_float(out, spec->set.metric, e->pass_value);
+    gr_scalars_put_float(out, spec->set.saving.metric, e->pass_value);
 }
 
 void gr_evaluation_scalars(gr_evaluation *e, gr_scalar_table *t) {

@@ -25,7 +25,7 @@ typedef struct gr_evaluation {
 GR_MUST_USE gr_status gr_evaluation_open(gr_evaluation *, gr_rank *);
 void gr_evaluation_close(gr_evaluation *);
 // Whether one is due at the end of this epoch; and whether the last one was of this step.
-bool gr_evaluation_is_due(const gr_progress *, const gr_settings *);
+bool gr_evaluation_is_due(const gr_progress *, const gr_loop_settings *);
 bool gr_evaluation_is_of(const gr_evaluation *, const gr_progress *);
 // Forgets the results of the last validation.
 void gr_evaluation_clear(gr_evaluation *);

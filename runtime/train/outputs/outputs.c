@@ -8,7 +8,7 @@
 
 // Seconds to wait until a run that was killed, or was orphaned and is saving, releases its folder.
 double gr_run_patience(const gr_rank *r) {
-  double most = r->spec->set.timeout / 2;
+  double most = r->spec->set.comm.timeout / 2;
   return most < 10 ? most : 10;
 }
 
@@ -34,7 +34,7 @@ static gr_status make_new(char *dir, size_t size) {
 }
 
 static gr_status make_dir(gr_outputs *o, gr_rank *r, char *dir, size_t size) {
-  const char *given = r->spec->set.dir ? r->spec->set.dir : r->spec->run_dir;
+  const char *given = r->spec->set.outputs.dir ? r->spec->set.outputs.dir : r->spec->run_dir;
   if (given) snprintf(dir, size, "%s", given);
   GR_TRY(gr_hint(given ? gr_make_dirs(dir) : make_new(dir, size),
                  "output.dir=FOLDER is where a run puts its files"));
@@ -85,12 +85,12 @@ gr_status gr_run_open_log(gr_outputs *o, gr_rank *r) {
 
 gr_status gr_run_open_hooks(gr_outputs *o, gr_rank *r) {
   const gr_settings *s = &r->spec->set;
-  if (!s->n_hooks || r->rank) return GR_OK;
-  gr_hooks_spec spec = {.scripts = s->hooks,
-                        .n_scripts = s->n_hooks,
-                        .seed = (uint64_t)s->seed,
+  if (!s->hooks.paths.n || r->rank) return GR_OK;
+  gr_hooks_spec spec = {.scripts = s->hooks.scripts,
+                        .n_scripts = s->hooks.paths.n,
+                        .seed = (uint64_t)s->loop.seed,
                         .out_dir = o->dir,
-                        .seconds = s->hook_seconds,
+                        .seconds = s->hooks.hooks_seconds,
                         .adjust = r->spec->adjust,
                         .n_adjust = r->spec->n_adjust,
                         .stop = gr_run_signalled};
@@ -98,7 +98,7 @@ gr_status gr_run_open_hooks(gr_outputs *o, gr_rank *r) {
 }
 
 gr_status gr_run_open_report(gr_outputs *o, gr_rank *r, const gr_progress *p, bool eval_open) {
-  int64_t every = r->spec->set.log_every;
+  int64_t every = r->spec->set.outputs.log_every;
   gr_report_spec spec = {.dir = o->dir,
                          .rank = r->rank,
                          .ranks = r->ranks,
@@ -109,10 +109,10 @@ gr_status gr_run_open_report(gr_outputs *o, gr_rank *r, const gr_progress *p, bo
                          .terminal = gr_launch_terminal(),
                          .total_steps = p->total_steps,
                          .every_steps = every > 1 ? every : 0,
-                         .quiet = !r->spec->set.progress,
-                         .no_lines = !r->spec->set.lines,
-                         .no_events = !r->spec->set.events,
-                         .tags = r->spec->set.tags,
+                         .quiet = !r->spec->set.outputs.progress,
+                         .no_lines = !r->spec->set.outputs.jsonl,
+                         .no_events = !r->spec->set.outputs.tensorboard,
+                         .tags = r->spec->set.outputs.tags,
                          .graph = r->spec->graph_def,
                          .graph_bytes = r->spec->graph_def_bytes};
   spec.params = gr_run_hparams(r, &spec.n_params);

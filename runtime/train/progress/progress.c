@@ -16,7 +16,7 @@ static void check(const gr_progress *p) {
 }
 
 gr_progress gr_progress_begin(const gr_run_spec *spec) {
-  const gr_settings *s = &spec->set;
+  const gr_loop_settings *s = &spec->set.loop;
   gr_progress p = {.steps_per_epoch = spec->loop.steps,
                    .runs_per_epoch = spec->loop.runs,
                    .total_steps = s->max_epochs * spec->loop.steps,
@@ -79,7 +79,7 @@ static int64_t most_skipped(const gr_progress *p) {
 
 bool gr_progress_is_lost(const gr_progress *p) { return p->failing > most_skipped(p); }
 
-bool gr_run_is_done(const gr_progress *p, const gr_settings *s) {
+bool gr_run_is_done(const gr_progress *p, const gr_loop_settings *s) {
   if (s->max_epochs ? p->epoch >= s->max_epochs : !s->max_steps) return true;
   return s->max_steps && p->step >= s->max_steps;
 }

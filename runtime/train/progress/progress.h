@@ -41,7 +41,7 @@ void gr_progress_end_epoch(gr_progress *);  // all of it is done: the next one b
 // Whether too many steps in a row have been skipped for the run to go on.
 bool gr_progress_is_lost(const gr_progress *);
 // Whether all steps that the configuration asks for are done, and what follows the last one.
-bool gr_run_is_done(const gr_progress *, const gr_settings *);
+bool gr_run_is_done(const gr_progress *, const gr_loop_settings *);
 // Whether all steps of an epoch are done but not its evaluation, hooks and records.
 bool gr_run_epoch_open(const gr_progress *);
 int64_t gr_run_last_epoch(const gr_progress *);  // from 0, of the last completed step

@@ -3,11 +3,11 @@
 #include "runtime/train/rank/rank.h"
 
 static gr_status none_left(const gr_rank *r, const gr_run_program *of, unsigned frozen) {
-  const gr_settings *s = &r->spec->set;
+  const gr_texts *freezable = &r->spec->set.options.optimizer.freezable;
   gr_arena *a = gr_arena_create();
   gr_status e =
       gr_hint(gr_fail(GR_ERR_HOOK, GR_NOWHERE, "the plan has no program %s: it would train nothing",
-                      gr_frozen_kind(a, of->name, s->freezable, s->n_freezable, frozen)),
+                      gr_frozen_kind(a, of->name, freezable->text, freezable->n, frozen)),
               "a hook has frozen all weights that the program %s trains; unfreeze one pattern of "
               "training.freezable before the next step",
               of->name);
@@ -37,7 +37,7 @@ gr_status gr_run_compute(gr_rank *r, const gr_step_values *values, const gr_run_
                          const gr_batch *b, gr_step_results *out) {
   GR_TRY(find_variant(r, values, of, &of));
   const gr_program *p = of->at[b ? b->bucket : 0];
-  int parts = of->update ? r->spec->set.micro_batches : 1;
+  int parts = of->update ? r->spec->set.options.batch.micro_batches : 1;
   for (int i = 0; i < parts; i++) {
     gr_batch part = b ? gr_batch_slice(b, i, parts) : (gr_batch){0};
     double from = gr_run_span_begin(r);

@@ -16,15 +16,15 @@ static void find_kind(gr_rank *r, const char *kind, int buckets, gr_run_program 
 }
 
 static void find_program(gr_rank *r, int i, int buckets) {
-  const gr_settings *s = &r->spec->set;
+  const gr_texts *freezable = &r->spec->set.options.optimizer.freezable;
   gr_run_program *p = &r->programs[i];
   p->name = r->spec->programs[i];
   find_kind(r, p->name, buckets, p);
-  p->variants = GR_NEW(r->arena, gr_run_program, 1 << s->n_freezable);
-  for (unsigned frozen = 1; p->trains && !(frozen >> s->n_freezable); frozen++) {
+  p->variants = GR_NEW(r->arena, gr_run_program, 1 << freezable->n);
+  for (unsigned frozen = 1; p->trains && !(frozen >> freezable->n); frozen++) {
     gr_run_program *v = &p->variants[p->n_variants];
     *v = (gr_run_program){.name = p->name, .frozen = frozen};
-    find_kind(r, gr_frozen_kind(r->arena, p->name, s->freezable, s->n_freezable, frozen), buckets,
+    find_kind(r, gr_frozen_kind(r->arena, p->name, freezable->text, freezable->n, frozen), buckets,
               v);
     if (!v->at[0]) continue;
     p->n_variants++;

@@ -7,7 +7,7 @@
 #include "runtime/launch/launch.h"
 
 gr_work_shown gr_run_work_shown(const gr_rank *r) {
-  if (r->rank || !r->spec->set.progress) return GR_WORK_HIDDEN;
+  if (r->rank || !r->spec->set.outputs.progress) return GR_WORK_HIDDEN;
   return gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
 }
 
@@ -18,10 +18,11 @@ const char *gr_run_metric_name(gr_rank *r, const char *name) {
 // The part of a batch that a rank reads: ranks that differ only on other axes read the same part.
 static int share_of(const gr_run_spec *s, int rank) {
   const gr_mesh *m = &s->plan->mesh;
+  const char *const *batch_axis = s->set.options.sharding.batch_axis;
   int share = 0;
   for (int a = 0; a < m->n_axes; a++)
     for (int i = 0; i < GR_MAX_MESH; i++)
-      if (s->batch_axis[i] && !strcmp(m->axis[a].name, s->batch_axis[i]))
+      if (batch_axis[i] && !strcmp(m->axis[a].name, batch_axis[i]))
         share = share * m->axis[a].size + gr_mesh_coord(m, rank, a);
   return share;
 }
@@ -29,18 +30,18 @@ static int share_of(const gr_run_spec *s, int rank) {
 static gr_status open_exec(gr_rank *r) {
   const gr_run_spec *s = r->spec;
   gr_exec_options o = {.device = s->device,
-                       .threads = s->set.threads,
+                       .threads = s->set.ranks.threads_each,
                        .plain = s->plain,
                        .comm = r->axes,
                        .open_comm = s->device == &gr_device_cuda ? gr_nccl_open : NULL,
-                       .timeout_s = s->set.timeout,
-                       .in_line = !s->set.overlap,
+                       .timeout_s = s->set.comm.timeout,
+                       .in_line = !s->set.comm.overlap,
                        .rank = r->rank,
                        .local_rank = r->world->local_rank,
-                       .gpu_ids = s->set.gpu_ids,
-                       .n_gpu_ids = s->set.n_gpu_ids,
+                       .gpu_ids = s->set.ranks.gpu_ids,
+                       .n_gpu_ids = s->set.ranks.n_gpu_ids,
                        .profile = s->profile,
-                       .trace = s->set.trace_end > 0};
+                       .trace = s->set.outputs.trace_end > 0};
   gr_work work;
   gr_work_begin(&work, gr_run_work_shown(r), "allocating memory",
                 (double)(s->plan->state_bytes + s->plan->arena_bytes));
@@ -55,7 +56,7 @@ gr_status gr_rank_open(gr_rank *r, const gr_run_spec *spec, gr_comm *world) {
                  .rank = world->rank,
                  .ranks = world->ranks,
                  .share = share_of(spec, world->rank),
-                 .shares = spec->shares,
+                 .shares = spec->set.options.sharding.data_ranks,
                  .started = gr_wall_seconds(),
                  .began = gr_seconds(),
                  .arena = gr_arena_create()};

@@ -36,7 +36,7 @@ gr_status gr_run_trace_end(gr_rank *r, const char *dir) {
 }
 
 gr_status gr_run_trace(gr_rank *r, int64_t step, const char *dir) {
-  const gr_settings *s = &r->spec->set;
+  const gr_outputs_settings *s = &r->spec->set.outputs;
   if (r->trace && step >= s->trace_end) return gr_run_trace_end(r, dir);
   if (r->trace || step < s->trace_first || step >= s->trace_end) return GR_OK;
   GR_TRY(gr_trace_open(dir, name_of(r), r->rank, &r->trace));

@@ -77,7 +77,7 @@ static gr_status open_norms(gr_rank *r, gr_program_io *io) {
 
 static void open_inputs(gr_rank *r, gr_program_io *io) {
   const gr_program_inputs *in = &r->spec->inputs[io->program - r->spec->plan->programs];
-  int micro_batches = r->spec->set.micro_batches;
+  int micro_batches = r->spec->set.options.batch.micro_batches;
   io->inputs = GR_NEW(r->arena, gr_exec_tensor, in->n + 1);
   io->values = GR_NEW(r->arena, cell, micro_batches + 1);
   io->numbers = GR_NEW(r->arena, cell, in->n + 1);

@@ -5,8 +5,8 @@
 #include "runtime/train/saving/states.h"
 
 bool gr_run_is_gathered(const gr_rank *r, const gr_plan_state *s) {
-  gr_state_dict type = r->spec->set.state_dict;
-  return (type == gr_state_dict_full || type == gr_state_dict_full_state_dict) &&
+  gr_state_dict_type type = r->spec->set.saving.state_dict_type;
+  return (type == gr_state_dict_type_full || type == gr_state_dict_type_full_state_dict) &&
          s->kind != GR_KIND_GRAD_ACCUMULATOR && s->kind != GR_KIND_TABLE &&
          !gr_type_same(&s->type, &s->global);
 }

@@ -328,10 +328,10 @@ static gr_status run(loading *l) {
 
 gr_status gr_run_init_from(gr_rank *r, const char *const *path) {
   const gr_plan *p = r->spec->plan;
-  loading l = {r, r->arena, .n = r->spec->set.n_init_from, .wanted = gr_map_make(r->arena)};
+  loading l = {r, r->arena, .n = r->spec->set.model.n_init_from, .wanted = gr_map_make(r->arena)};
   l.entries = GR_NEW(r->arena, entry, l.n + 1);
   for (int i = 0; i < l.n; i++)
-    l.entries[i] = (entry){.set = &r->spec->set.init_from[i], .path = path[i]};
+    l.entries[i] = (entry){.set = &r->spec->set.model.init_from[i], .path = path[i]};
   for (uint32_t i = 0; i < p->n_states; i++)
     if (is_wanted(&p->states[i])) gr_map_put(&l.wanted, p->states[i].name, i);
   gr_status s = run(&l);

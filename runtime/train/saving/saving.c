@@ -22,7 +22,7 @@ static gr_status all_ok(void *states, bool ok, bool *all_ok) {
 gr_status gr_saving_open(gr_saving *s, const char *run_dir, double patience,
                          bool metric_is_of_pass) {
   gr_rank *r = s->states.rank;
-  const gr_settings *set = &r->spec->set;
+  const gr_saving_settings *set = &r->spec->set.saving;
   gr_saver_spec spec = {.dir = s->ckpt_dir,
                         .rank = r->rank,
                         .ranks = r->ranks,
@@ -34,7 +34,7 @@ gr_status gr_saving_open(gr_saving *s, const char *run_dir, double patience,
                         .keep_best = (int)set->keep_best,
                         .metric = set->metric,
                         .metric_measured = metric_is_of_pass,
-                        .level = (int)set->zstd_level,
+                        .level = (int)set->level,
                         .metric_max = set->mode == gr_mode_max,
                         .exit_checkpoint = GR_RUN_EXIT_CHECKPOINT,
                         .fetch = gr_run_fetch,
@@ -56,7 +56,7 @@ void gr_saving_resumed(gr_saving *s, const char *from, int64_t step) {
 // ---- When --------------------------------------------------------------------------------------
 
 bool gr_run_save_due(const gr_saving *s, const gr_progress *p, bool asked) {
-  int64_t every = s->states.rank->spec->set.every_steps;
+  int64_t every = s->states.rank->spec->set.saving.every_steps;
   return asked || s->owed || (every && p->step && p->step % every == 0);
 }
 

@@ -179,6 +179,6 @@ gr_status gr_run_begin_loss_scale(gr_states *s, gr_checkpoint *c) {
   if (!lacks) return GR_OK;
   if (!r->rank)
     gr_log(GR_INFO, "'%s' has no loss scale: it begins at training.loss_scale.init, %g",
-           gr_checkpoint_path(c), r->spec->set.loss_scale_init);
+           gr_checkpoint_path(c), r->spec->set.options.precision.loss_scale_init);
   return gr_exec_run(r->exec, gr_plan_find(r->spec->plan, "init", ""));
 }

@@ -42,7 +42,7 @@ static ran run(const char *nodes) {
                                    .seed = 3,
                                    .mesh = {.n_axes = 1, .axis = {{"dp", 1}}},
                                    .batch_axis = {"dp"}},
-                         .options = {.optimizer = "sgd"},
+                         .options = {.optimizer.name = "sgd"},
                          .buckets = &bucket,
                          .n_buckets = 1,
                          .eval = true};

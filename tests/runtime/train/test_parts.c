@@ -10,7 +10,7 @@
 
 // An epoch of four steps.
 static gr_run_spec spec = {.loop = {.program = 0, .times = 4, .runs = 4, .steps = 4},
-                           .set = {.metric = "cer", .keep_best = 2, .every_steps = 3}};
+                           .set.saving = {.metric = "cer", .keep_best = 2, .every_steps = 3}};
 
 static void step(gr_progress *p, bool ok) {
   gr_step_results now = {.metrics = {.at = {{"loss", 6, 2}}, .n = 1}, .loss_scale = 1, .ok = ok};
@@ -20,7 +20,7 @@ static void step(gr_progress *p, bool ok) {
 }
 
 static void steps(void) {
-  spec.set.max_epochs = 3, spec.set.max_steps = 6;
+  spec.set.loop.max_epochs = 3, spec.set.loop.max_steps = 6;
   gr_progress p = gr_progress_begin(&spec);
   CHECK(p.total_steps == 6 && !gr_run_epoch_open(&p) && isnan(p.loss), "at the beginning");
   for (int i = 0; i < 4; i++) step(&p, true);
@@ -29,15 +29,15 @@ static void steps(void) {
   gr_progress_end_epoch(&p);
   CHECK(p.epoch == 1 && !p.batch && !p.epoch_train.n, "after the epoch");
   CHECK(gr_run_last_epoch(&p) == 0, "the last step was one of epoch 0");
-  CHECK(!gr_run_is_done(&p, &spec.set), "four steps are not six");
+  CHECK(!gr_run_is_done(&p, &spec.set.loop), "four steps are not six");
   step(&p, true), step(&p, true);
-  CHECK(gr_run_is_done(&p, &spec.set), "six steps");
+  CHECK(gr_run_is_done(&p, &spec.set.loop), "six steps");
   gr_progress other = gr_progress_at(&p, 4, 1, 0);
-  CHECK(!gr_run_is_done(&other, &spec.set) && p.step == 6, "another place changes none");
+  CHECK(!gr_run_is_done(&other, &spec.set.loop) && p.step == 6, "another place changes none");
 }
 
 static void skipped_steps(void) {
-  spec.set.max_epochs = 100, spec.set.max_steps = 0;
+  spec.set.loop.max_epochs = 100, spec.set.loop.max_steps = 0;
   gr_progress p = gr_progress_begin(&spec);
   int n = 0;
   for (; n < 100 && !gr_progress_is_lost(&p); n++) step(&p, false);

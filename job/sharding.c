@@ -1,7 +1,8 @@
-// mesh.c - see mesh.h.
-#include "job/mesh.h"
+// sharding.c - see sharding.h.
+#include "job/sharding.h"
 #include <fnmatch.h>
 #include <string.h>
+#include "compiler/strategies.h"
 #include "job/args.h"
 
 // The axes a mesh can have.
@@ -15,46 +16,36 @@ static const struct axis {
 };
 enum { N_AXES = sizeof axes / sizeof *axes };
 
-// Every strategy is a choice of layouts, without code of its own. A row says what is sharded over
-// the last of its data axes; a tp axis shards layers with any strategy.
+enum { gr_sharding_strategy_ = -1 };  // of a strategy that distributed.fsdp cannot ask for
+
 static const struct strategy {
-  gr_strategy is;                 // its name in distributed.strategy
-  int as_fsdp;                    // its value in distributed.fsdp.sharding_strategy; -1: none
-  const char *data[2];            // axes that the batch is sharded over
-  bool moments, totals, weights;  // what is sharded; totals: gradient accumulators
-  bool tp;                        // it requires a tp axis
-  bool alone;                     // without a mesh, all ranks form one axis: tp, or data[0]
+  gr_strategy is;
+  int stage;            // what is sharded over the last of its data axes
+  const char *data[2];  // axes that the batch is sharded over
+  bool tp;              // it requires a tp axis
+  int as_fsdp;          // its value in distributed.fsdp.sharding_strategy; -1: none
 } strategies[] = {
-    {gr_strategy_ddp, gr_fsdp_sharding_no_shard, {"dp"}, false, false, false, false, true},
-    {gr_strategy_dp, -1, {"dp"}, false, false, false, false, true},
-    {gr_strategy_none, -1, {"dp"}, false, false, false, false, true},
-    {gr_strategy_zero1, -1, {"dp"}, true, false, false, false, true},
-    {gr_strategy_zero2, gr_fsdp_sharding_shard_grad_op, {"dp"}, true, true, false, false, true},
-    {gr_strategy_fsdp, gr_fsdp_sharding_full_shard, {"dp"}, true, true, true, false, true},
-    {gr_strategy_hsdp,
-     gr_fsdp_sharding_hybrid_shard,
-     {"replicate", "shard"},
-     true,
-     true,
-     true,
-     false,
-     false},
-    {gr_strategy_tp, -1, {"dp"}, false, false, false, true, true},
-    {gr_strategy_fsdp_tp, -1, {"dp"}, true, true, true, true, false},
-};
+#define ROW(name, stage, axis, split_axis, tp, as_fsdp) \
+  {gr_strategy_##name, stage, {axis, split_axis}, tp, gr_sharding_strategy_##as_fsdp},
+    GR_STRATEGIES(ROW, ROW)};
+enum { SHARDS_MOMENTS = 1, SHARDS_ACCUMULATORS, SHARDS_WEIGHTS };  // stages
 
 typedef struct reader {
   gr_arena *arena;
   gr_conf *root, *mesh;     // mesh: distributed.mesh, or NULL if not given
   const char *key, *asked;  // the key that sets the strategy, and its value
   const struct strategy *s;
-  gr_mesh_config *out;
+  gr_layout_rule *rules;  // of out
+  gr_sharding_settings *out;
 } reader;
 
-static bool is_asked(const gr_settings *set, const struct strategy *s) {
+static bool is_asked(const gr_sharding_settings *set, const struct strategy *s) {
   if (set->strategy != gr_strategy_fsdp) return set->strategy == s->is;
-  return s->as_fsdp == (int)set->fsdp_sharding;
+  return s->as_fsdp == (int)set->sharding_strategy;
 }
+
+// Whether it shards over two axes, so that a mesh must be given: all ranks cannot form one axis.
+static bool needs_mesh(const struct strategy *s) { return s->data[1] || (s->tp && s->stage); }
 
 static const char *split_axis(const struct strategy *s) { return s->data[s->data[1] ? 1 : 0]; }
 
@@ -139,14 +130,14 @@ static gr_status check_axes(const reader *r) {
   const struct strategy *s = r->s;
   const gr_mesh *m = &r->out->mesh;
   if (s->tp && find_axis(m, "tp") < 0) return lacks(r, "tp");
-  bool tp_alone = s->tp && !s->weights;
+  bool tp_alone = s->tp && !s->stage;
   for (int i = 0; i < 2 && !tp_alone; i++)
     if (s->data[i] && find_axis(m, s->data[i]) < 0) return lacks(r, s->data[i]);
   return GR_OK;
 }
 
 static gr_status given_mesh(reader *r, int ranks) {
-  gr_mesh_config *p = r->out;
+  gr_sharding_settings *p = r->out;
   gr_conf_mark(r->mesh);
   if (r->mesh->kind != GR_CONF_MAP || !r->mesh->n)
     return gr_hint(
@@ -169,11 +160,11 @@ static gr_status given_mesh(reader *r, int ranks) {
 
 // Without a mesh all ranks form one axis, if the strategy supports that.
 static gr_status own_mesh(reader *r, int ranks) {
-  gr_mesh_config *p = r->out;
+  gr_sharding_settings *p = r->out;
   p->ranks = ranks;
-  if (ranks == 1 || r->s->alone) {
+  if (ranks == 1 || !needs_mesh(r->s)) {
     p->mesh.n_axes = 1;
-    p->mesh.axis[0].name = r->s->alone && r->s->tp ? "tp" : r->s->data[0];
+    p->mesh.axis[0].name = r->s->tp && !needs_mesh(r->s) ? "tp" : r->s->data[0];
     p->mesh.axis[0].size = ranks;
     return GR_OK;
   }
@@ -190,7 +181,7 @@ static gr_status read_rule(reader *r, const char *pattern, const char *axis, con
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, c->loc, "this is not a layout on the mesh axis '%s'", axis),
         "R: replicated on every rank; S0, S1, ...: sharded along that axis of the weight");
-  r->out->rules[r->out->n_rules++] =
+  r->rules[r->out->n_rules++] =
       (gr_layout_rule){.pattern = pattern,
                        .axis = axis,
                        .placement = split ? (gr_axis_placement)(text[1] - '0') : GR_REPLICATE,
@@ -222,19 +213,44 @@ static gr_status read_rules(reader *r) {
                 gr_conf_a_kind(list->kind)),
         "as in \"distributed.layout=[{match:'*.q.weight',tp:S0}]\"");
   for (int i = 0; list && i < list->n; i++) most += list->items[i]->n;
-  r->out->rules = GR_NEW(r->arena, gr_layout_rule, most);
+  r->out->rules = r->rules = GR_NEW(r->arena, gr_layout_rule, most);
   gr_status all = GR_OK;
   for (int i = 0; list && i < list->n; i++) all = gr_also(all, read_item(r, list->items[i]));
   r->out->n_given = r->out->n_rules;
-  if (r->s->weights)
-    r->out->rules[r->out->n_rules++] =
+  if (r->s->stage >= SHARDS_WEIGHTS)
+    r->rules[r->out->n_rules++] =
         (gr_layout_rule){.pattern = "*", .axis = split_axis(r->s), .placement = GR_ANY_DIM};
   return all;
 }
 
+// One string may contain several patterns, "A, B", as in Hugging Face configurations.
+static void read_wrap(const reader *r) {
+  gr_sharding_settings *p = r->out;
+  gr_conf *at = gr_conf_find(r->root, "distributed.fsdp.wrap");
+  if (!at || at->kind == GR_CONF_NULL) return;
+  gr_conf_mark(at);
+  gr_conf **items = at->kind == GR_CONF_LIST ? at->items : &at;
+  int n = at->kind == GR_CONF_LIST ? at->n : 1;
+  size_t most = 1;
+  for (int i = 0; i < n; i++) most += strlen(items[i]->text);
+  gr_wrap *wrap = GR_NEW(r->arena, gr_wrap, most);
+  p->wrap = wrap;
+  for (int i = 0; i < n; i++)
+    for (const char *c = items[i]->text; *(c += strspn(c, ", "));) {
+      size_t len = strcspn(c, ", ");
+      wrap[p->n_wrap++] = (gr_wrap){gr_arena_strndup(r->arena, c, len), items[i]->loc};
+      c += len;
+    }
+}
+
+static gr_prefetch prefetch_of(gr_backward_prefetch key) {
+  if (key == gr_backward_prefetch_backward_pre) return GR_PREFETCH_PRE;
+  return key == gr_backward_prefetch_backward_post ? GR_PREFETCH_POST : GR_PREFETCH_NONE;
+}
+
 // ---- Entry point --------------------------------------------------------------------------------
 
-static void share_batch(const struct strategy *s, gr_mesh_config *p) {
+static void share_batch(const struct strategy *s, gr_sharding_settings *p) {
   int n = 0;
   p->data_ranks = p->ranks > 0;
   for (int a = 0; a < p->mesh.n_axes; a++) {
@@ -244,10 +260,9 @@ static void share_batch(const struct strategy *s, gr_mesh_config *p) {
   }
 }
 
-gr_status gr_mesh_config_read(gr_arena *arena, gr_conf *root, const gr_settings *set, int ranks,
-                              gr_mesh_config *out) {
-  *out = (gr_mesh_config){0};
-  bool fsdp = set->strategy == gr_strategy_fsdp;
+gr_status gr_sharding_read(gr_arena *arena, gr_conf *root, bool enabled, int ranks,
+                           gr_sharding_settings *out) {
+  bool fsdp = out->strategy == gr_strategy_fsdp;
   reader r = {.arena = arena,
               .root = root,
               .mesh = gr_conf_find(root, "distributed.mesh"),
@@ -255,19 +270,20 @@ gr_status gr_mesh_config_read(gr_arena *arena, gr_conf *root, const gr_settings 
               .out = out};
   r.asked = gr_conf_find(root, r.key)->text;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
-    if (is_asked(set, &strategies[i])) r.s = &strategies[i];
+    if (is_asked(out, &strategies[i])) r.s = &strategies[i];
   if (!r.s) return gr_fail(GR_ERR_BUG, gr_conf_find(root, r.key)->loc, "no strategy of that name");
-  if (r.mesh && (r.mesh->kind == GR_CONF_NULL || !set->enabled))
-    gr_conf_mark(r.mesh), r.mesh = NULL;
-  if (!set->enabled) ranks = 1;
+  if (r.mesh && (r.mesh->kind == GR_CONF_NULL || !enabled)) gr_conf_mark(r.mesh), r.mesh = NULL;
+  if (!enabled) ranks = 1;
   GR_TRY(r.mesh ? given_mesh(&r, ranks) : own_mesh(&r, ranks));
   share_batch(r.s, out);
-  out->split_axis = r.s->moments ? split_axis(r.s) : NULL;
-  out->scatter = r.s->totals;
+  out->zero_axis = r.s->stage >= SHARDS_MOMENTS ? split_axis(r.s) : NULL;
+  out->scatter = r.s->stage >= SHARDS_ACCUMULATORS;
+  out->prefetch = prefetch_of(out->backward_prefetch);
+  read_wrap(&r);
   return read_rules(&r);
 }
 
-gr_status gr_mesh_config_check(gr_arena *arena, const gr_mesh_config *p, const gr_plan *plan) {
+gr_status gr_sharding_check(gr_arena *arena, const gr_sharding_settings *p, const gr_plan *plan) {
   const char **names = GR_NEW(arena, const char *, plan->n_states + 1);
   int n = 0;
   for (uint32_t i = 0; i < plan->n_states; i++)
