@@ -9,7 +9,7 @@
 #include "compose/interp/interp.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
-#include "job/optimizer.h"
+#include "job/parts.h"
 #include "job/samples_given.h"
 #include "runtime/hooks/hooks.h"
 

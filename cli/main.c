@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/man.h"
-#include "job/optimizer.h"
+#include "job/parts.h"
 #include "job/settings.h"
 #include "job/version.h"
 #include "runtime/hooks/hooks.h"
@@ -112,7 +112,6 @@ static void yield_to_rank_0(void) {
 
 int main(int argc, char **argv) {
   gr_hooks_enter(argc, argv);
-  gr_optimizer_register();
   gr_settings_register();
   open_standard_files();
   setvbuf(stderr, NULL, _IOLBF, BUFSIZ);  // a line is one write: launchers mix those of ranks

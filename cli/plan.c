@@ -6,10 +6,10 @@
 #include "compiler/picture/picture.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
-#include "job/groups.h"
 #include "job/job.h"
 #include "job/memory.h"
 #include "job/narrow_cost.h"
+#include "job/parts.h"
 
 typedef struct options {
   const char *dot, *svg, *expand;

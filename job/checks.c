@@ -2,7 +2,6 @@
 #include "job/checks.h"
 #include <string.h>
 #include "compiler/model/model.h"
-#include "job/groups.h"
 #include "runtime/train/run.h"
 
 // ---- checkpoint.metric ----------------------------------------------------------------------
@@ -39,7 +38,7 @@ static void find_metrics(gr_arena *a, const gr_run_spec *spec, metrics *out) {
 }
 
 // With a metric that no program computes, no best checkpoint would be kept, silently.
-gr_status gr_check_metric(gr_arena *a, const gr_run_spec *spec) {
+static gr_status check_metric(gr_arena *a, const gr_run_spec *spec) {
   const gr_conf *at = gr_conf_find(spec->conf, "checkpoint.metric");
   const char *metric = spec->set.saving.metric;
   gr_text list = gr_text_make(a);
@@ -58,56 +57,148 @@ gr_status gr_check_metric(gr_arena *a, const gr_run_spec *spec) {
 
 // ---- Patterns of weights --------------------------------------------------------------------
 
-// A pattern that matches no weight freezes nothing, so it is an error.
-gr_status gr_check_freeze(gr_arena *a, const gr_run_spec *spec) {
-  gr_status all = GR_OK;
-  const gr_texts *freeze = &spec->set.options.optimizer.freeze;
-  for (int i = 0; i < freeze->n; i++) {
-    const char *pattern = freeze->text[i], *first = NULL, *near;
-    bool any = false;
-    for (uint32_t k = 0; k < spec->plan->n_states && !any; k++) {
-      if (spec->plan->states[k].kind != GR_KIND_WEIGHT) continue;
-      if (!first) first = spec->plan->states[k].name;
-      any = gr_name_matches(spec->plan->states[k].name, &pattern, 1);
+typedef struct weights {
+  gr_arena *arena;
+  const gr_plan *plan;
+  const char **name;
+  int n;
+} weights;
+
+static weights list_weights(gr_arena *a, const gr_plan *p, bool trained) {
+  weights w = {a, p, GR_NEW(a, const char *, p->n_states + 1), 0};
+  for (uint32_t i = 0; i < p->n_states; i++)
+    if (p->states[i].kind == GR_KIND_WEIGHT && (p->states[i].trained || !trained))
+      w.name[w.n++] = p->states[i].name;
+  return w;
+}
+
+static bool matches_any(const weights *w, const char *pattern) {
+  for (int i = 0; i < w->n; i++)
+    if (gr_name_matches(w->name[i], &pattern, 1)) return true;
+  return false;
+}
+
+static gr_status suggest(gr_status s, const char *near) {
+  return near ? gr_hint(s, "did you mean '%s'?", near) : s;
+}
+
+// Suggests a weight's name, or a pattern of names, that is like a pattern without matches.
+static gr_status suggest_weight(gr_status s, const weights *w, const char *pattern) {
+  int n = 0, most = 1;
+  for (int i = 0; i < w->n; i++)
+    for (const char *c = w->name[i]; *c; c++) most += *c == '.' ? 2 : 0;
+  const char **like = GR_NEW(w->arena, const char *, most + w->n);
+  for (int i = 0; i < w->n; i++) {
+    const char *name = w->name[i];
+    like[n++] = name;
+    for (const char *c = strchr(name, '.'); c; c = strchr(c + 1, '.')) {
+      like[n++] = gr_arena_printf(w->arena, "%.*s.*", (int)(c - name), name);
+      like[n++] = gr_arena_printf(w->arena, "*%s", c);
     }
-    if (any) continue;
-    gr_status s =
-        gr_fail(GR_ERR_CONFIG, freeze->loc[i], "'%s' matches no weight of the model", pattern);
-    near = gr_weight_nearest(a, spec->plan, pattern);
-    if (near) s = gr_hint(s, "did you mean '%s'?", near);
-    all = gr_also(all, gr_hint(s, "a weight's name is, for example, '%s'; * matches anything",
-                               first ? first : "layer.weight"));
   }
+  return suggest(s, gr_text_nearest(pattern, like, n));
+}
+
+static gr_status no_weight(const weights *w, const char *pattern, gr_loc loc, const char *rest) {
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "'%s' matches no weight of the model", pattern);
+  return gr_hint(suggest_weight(s, w, pattern), "a weight's name is, for example, '%s'%s",
+                 w->n ? w->name[0] : "layer.weight", rest);
+}
+
+// A pattern that matches no weight freezes nothing, so it is an error.
+static gr_status check_freeze(const weights *w, const gr_texts *freeze) {
+  gr_status all = GR_OK;
+  for (int i = 0; i < freeze->n; i++)
+    if (!matches_any(w, freeze->text[i]))
+      all = gr_also(all, no_weight(w, freeze->text[i], freeze->loc[i], "; * matches anything"));
   return all;
 }
 
 // Of training.freezable: a pattern that matches no weight, and a weight that two match.
-gr_status gr_check_freezable(gr_arena *a, const gr_run_spec *spec) {
-  const gr_optimizer_settings *s = &spec->set.options.optimizer;
-  const gr_plan *p = spec->plan;
+static gr_status check_freezable(const weights *all_weights, const weights *trained,
+                                 const gr_optimizer_settings *s) {
   gr_status all = GR_OK;
   for (int i = 0; i < s->freezable.n; i++) {
-    bool any = false;
-    for (uint32_t k = 0; k < p->n_states; k++) {
-      const char *name = p->states[k].name;
-      if (p->states[k].kind != GR_KIND_WEIGHT || !p->states[k].trained) continue;
-      if (!gr_name_matches(name, &s->freezable.text[i], 1)) continue;
-      any = true;
-      if (gr_freezable_of(s, name) != i)
+    const char *pattern = s->freezable.text[i];
+    for (int k = 0; k < trained->n; k++)
+      if (gr_name_matches(trained->name[k], &pattern, 1) &&
+          gr_freezable_of(s, trained->name[k]) != i)
         return gr_hint(
             gr_fail(GR_ERR_CONFIG, s->freezable.loc[i],
-                    "'%s' of training.freezable matches '%s', and so does an earlier one",
-                    s->freezable.text[i], name),
+                    "'%s' of training.freezable matches '%s', and so does an earlier one", pattern,
+                    trained->name[k]),
             "each weight is frozen by one pattern");
-    }
-    if (any) continue;
+    if (matches_any(trained, pattern)) continue;
     gr_status e = gr_fail(GR_ERR_CONFIG, s->freezable.loc[i],
-                          "'%s' of training.freezable matches no weight that is trained",
-                          s->freezable.text[i]);
-    const char *near = gr_weight_nearest(a, p, s->freezable.text[i]);
-    if (near) e = gr_hint(e, "did you mean '%s'?", near);
-    all =
-        gr_also(all, gr_hint(e, "`graphrun plan` and model.freeze say which weights are trained"));
+                          "'%s' of training.freezable matches no weight that is trained", pattern);
+    all = gr_also(all, gr_hint(suggest_weight(e, all_weights, pattern),
+                               "`graphrun plan` and model.freeze say which weights are trained"));
   }
   return all;
+}
+
+// A group that no weight is in has no effect, so it is an error.
+static gr_status check_groups(const weights *w, const gr_optimizer_settings *s) {
+  gr_status all = GR_OK;
+  for (int k = 0; k < s->n_groups; k++) {
+    const gr_param_group *g = &s->groups[k];
+    bool any = false;
+    for (int i = 0; i < w->n; i++) any |= gr_param_group_of(s, w->name[i]) == k;
+    if (any) continue;
+    if (!matches_any(w, g->pattern))
+      all = gr_also(all, no_weight(w, g->pattern, g->loc, ""));
+    else
+      all = gr_also(
+          all, gr_hint(gr_fail(GR_ERR_CONFIG, g->loc,
+                               "every weight that '%s' matches is in an earlier group", g->pattern),
+                       "a weight belongs to the first group that matches it"));
+  }
+  return all;
+}
+
+// Rules of training.precision_rules that match nothing in any program.
+static gr_status check_precision(const weights *w, const gr_precision_settings *s) {
+  gr_status all = GR_OK;
+  uint64_t found = 0;
+  for (uint32_t i = 0; i < w->plan->n_programs; i++)
+    found |= w->plan->programs[i].notes.precision_rules;
+  for (int i = 0; i < s->n_rules; i++) {
+    const char *pattern = s->rules[i].pattern;
+    if (found >> i & 1) continue;
+    gr_status e = gr_fail(GR_ERR_CONFIG, s->rules[i].loc,
+                          "training.precision_rules: nothing in the model matches '%s'", pattern);
+    all = gr_also(all, gr_hint(suggest(e, gr_text_nearest(pattern, w->name, w->n)),
+                               "a pattern is compared with places in the model, with places and "
+                               "ops, such as '*.softmax', and with names of weights%s%s",
+                               w->n ? ", such as " : "", w->n ? w->name[0] : ""));
+  }
+  return all;
+}
+
+// Rules of distributed.layout that match no weight.
+static gr_status check_layout(const weights *w, const gr_sharding_settings *s) {
+  gr_status all = GR_OK;
+  for (int i = 0; i < s->n_given; i++) {
+    const char *pattern = s->rules[i].pattern;
+    if (matches_any(w, pattern)) continue;
+    gr_status e = gr_fail(GR_ERR_CONFIG, s->rules[i].loc,
+                          "distributed.layout: no weight is called '%s'", pattern);
+    const char *near = gr_text_nearest(pattern, w->name, w->n);
+    all = gr_also(all, near ? suggest(e, near)
+                            : gr_hint(e, "`graphrun plan` lists the weights if any is sharded"));
+  }
+  return all;
+}
+
+gr_status gr_check_plan(gr_arena *a, const gr_run_spec *spec) {
+  const gr_options *o = &spec->set.options;
+  weights all = list_weights(a, spec->plan, false), trained = list_weights(a, spec->plan, true);
+  GR_TRY(check_layout(&all, &o->sharding));
+  GR_TRY(check_freeze(&all, &o->optimizer.freeze));
+  if (spec->kind == GR_RUN_TRAIN) {
+    GR_TRY(check_freezable(&all, &trained, &o->optimizer));
+    GR_TRY(check_groups(&all, &o->optimizer));
+    GR_TRY(check_precision(&all, &o->precision));
+  }
+  return check_metric(a, spec);
 }

@@ -2,7 +2,7 @@
 #include "job/effects.h"
 #include <string.h>
 #include "compose/schema/schema.h"
-#include "job/precision.h"
+#include "job/parts.h"
 
 // ---- Conditions -----------------------------------------------------------------------------
 
@@ -34,6 +34,17 @@ static bool not_fp16(const gr_effects *e) {
   return !gr_precision_is_fp16(&e->set->options.precision);
 }
 
+static bool nccl_on_cpus(const gr_effects *e) {
+  return !e->gpu && e->set->comm.backend == gr_backend_nccl && e->set->ranks.enabled;
+}
+static bool mixed_on_cpus(const gr_effects *e) {
+  const gr_precision_settings *p = &e->set->options.precision;
+  return !e->gpu && p->mixed_precision && p->precision == gr_precision_fp32;
+}
+static bool tf32_on_cpus(const gr_effects *e) {
+  return !e->gpu && e->set->options.precision.precision == gr_precision_tf32;
+}
+
 static const struct row {
   const char *key;
   bool (*when)(const gr_effects *);
@@ -50,6 +61,11 @@ static const struct refused {
   const char *hint;
 } refused[] = {
 #define GR_REFUSED(key, when, why, hint) {{key, when, why}, hint},
+#include "job/effects.def"
+};
+
+static const struct row differing[] = {
+#define GR_DIFFERS(when, line) {NULL, when, line},
 #include "job/effects.def"
 };
 
@@ -104,6 +120,14 @@ int gr_effects_list(gr_arena *a, const gr_effects *e, const char *out[GR_MAX_EFF
   }
   for (int i = 0; i < n; i++)
     out[i] = gr_arena_printf(a, "%s: no effect, because %s", keys[i].chars, why[i]);
+  return n;
+}
+
+int gr_effects_differences(const gr_effects *e, const char *out[GR_MAX_DIFFERENCES]) {
+  int n = 0;
+  if (e->set->options.optimizer.unread) out[n++] = e->set->options.optimizer.unread;
+  for (size_t i = 0; i < sizeof differing / sizeof *differing; i++)
+    if (differing[i].when(e)) out[n++] = differing[i].why;
   return n;
 }
 

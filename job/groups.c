@@ -1,10 +1,8 @@
-// groups.c - see groups.h.
-#include "job/groups.h"
+// groups.c - see parts.h.
 #include <inttypes.h>
 #include <string.h>
-#include "compiler/pass.h"
 #include "compose/schema/schema.h"
-#include "job/optimizer.h"
+#include "job/parts.h"
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 
@@ -147,51 +145,6 @@ gr_status gr_groups_read(gr_arena *a, gr_conf *root, double lr, gr_optimizer_set
   gr_status all = GR_OK;
   for (int i = 0; i < list->n; i++)
     all = gr_also(all, read_group(a, s, lr, list->items[i], &groups[i]));
-  return all;
-}
-
-// ---- Checking -----------------------------------------------------------------------------------
-
-const char *gr_weight_nearest(gr_arena *a, const gr_plan *p, const char *pattern) {
-  int n = 0, most = 1;
-  for (uint32_t i = 0; i < p->n_states; i++)
-    for (const char *c = p->states[i].name; *c; c++) most += *c == '.' ? 2 : 0;
-  const char **names = GR_NEW(a, const char *, (uint32_t)most + p->n_states);
-  for (uint32_t i = 0; i < p->n_states; i++) {
-    const char *name = p->states[i].name;
-    if (p->states[i].kind != GR_KIND_WEIGHT) continue;
-    names[n++] = name;
-    for (const char *c = strchr(name, '.'); c; c = strchr(c + 1, '.')) {
-      names[n++] = gr_arena_printf(a, "%.*s.*", (int)(c - name), name);
-      names[n++] = gr_arena_printf(a, "*%s", c);
-    }
-  }
-  return gr_text_nearest(pattern, names, n);
-}
-
-gr_status gr_groups_check(gr_arena *a, const gr_optimizer_settings *s, const gr_plan *p) {
-  gr_status all = GR_OK;
-  for (int k = 0; k < s->n_groups; k++) {
-    const char *first = NULL, *pattern = s->groups[k].pattern;
-    bool any = false, matches = false;
-    for (uint32_t i = 0; i < p->n_states; i++) {
-      const char *name = p->states[i].name;
-      if (p->states[i].kind != GR_KIND_WEIGHT) continue;
-      first = first ? first : name;
-      matches |= gr_name_matches(name, &pattern, 1);
-      any |= gr_param_group_of(s, name) == k;
-    }
-    if (any) continue;
-    gr_status e = gr_fail(GR_ERR_CONFIG, s->groups[k].loc,
-                          matches ? "every weight that '%s' matches is in an earlier group"
-                                  : "'%s' matches no weight of the model",
-                          pattern);
-    const char *near = matches ? NULL : gr_weight_nearest(a, p, pattern);
-    if (near) e = gr_hint(e, "did you mean '%s'?", near);
-    all = gr_also(all, matches ? gr_hint(e, "a weight belongs to the first group that matches it")
-                               : gr_hint(e, "a weight's name is, for example, '%s'",
-                                         first ? first : "layer.weight"));
-  }
   return all;
 }
 

@@ -1,7 +1,7 @@
-// init_from.c - see init_from.h.
-#include "job/init_from.h"
+// init_from.c - see parts.h.
 #include <string.h>
 #include "base/text.h"
+#include "job/parts.h"
 
 static const char *const keys[] = {"from", "rename", "allow_missing", "allow_unused"};
 enum { KEYS = sizeof keys / sizeof *keys };

@@ -8,13 +8,10 @@
 #include "compose/schema/schema.h"
 #include "compose/show.h"
 #include "job/checks.h"
-#include "job/groups.h"
 #include "job/kept.h"
+#include "job/parts.h"
 #include "job/paths.h"
-#include "job/phases.h"
-#include "job/precision.h"
 #include "job/samples_given.h"
-#include "job/sharding.h"
 #include "runtime/train/run.h"
 
 enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
@@ -167,7 +164,7 @@ int gr_job_usual_ranks(const gr_job *j) {
 
 int gr_job_differences(gr_job *j, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]) {
   const gr_effects e = {j->spec.conf, &j->spec.set, devices > 0, ranks};
-  int n = gr_settings_differences(&j->spec.set, devices, out);
+  int n = gr_effects_differences(&e, out);
   return trains(j) ? n + gr_effects_list(j->arena, &e, out + n) : n;
 }
 
@@ -343,15 +340,10 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
                        .threads = j->compilers};
   memcpy(r.model.batch_axis, o->sharding.batch_axis, sizeof r.model.batch_axis);
   GR_TRY(advise(j, gr_plan_build(j->arena, &r, &j->spec.plan)));
-  GR_TRY(gr_sharding_check(j->arena, &o->sharding, j->spec.plan));
   GR_TRY(bind_inputs(j));
   GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));
   GR_TRY(gr_phases_count(&j->spec));
-  GR_TRY(gr_check_freeze(j->arena, &j->spec));
-  if (r.train) GR_TRY(gr_check_freezable(j->arena, &j->spec));
-  if (r.train) GR_TRY(gr_groups_check(j->arena, &o->optimizer, j->spec.plan));
-  if (r.train) GR_TRY(gr_precision_check(j->arena, &o->precision, j->spec.plan));
-  return gr_check_metric(j->arena, &j->spec);
+  return gr_check_plan(j->arena, &j->spec);
 }
 
 // Composes, with all that is printed or drawn on the way left out.

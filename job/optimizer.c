@@ -1,8 +1,8 @@
-// optimizer.c - see optimizer.h.
-#include "job/optimizer.h"
+// optimizer.c - see parts.h.
 #include <string.h>
 #include "compose/override/override.h"
 #include "compose/schema/schema.h"
+#include "job/parts.h"
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 

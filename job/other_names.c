@@ -1,6 +1,6 @@
 // other_names.c - reads logging.tags and logging.results. See other_names.h.
-#include "job/other_names.h"
 #include <string.h>
+#include "job/parts.h"
 
 // What the names of members that every training_results.json has begin with or are.
 static const char *const members[] = {"model",

@@ -1,6 +1,6 @@
-// phases.c - see phases.h.
-#include "job/phases.h"
+// phases.c - see parts.h.
 #include <string.h>
+#include "job/parts.h"
 
 enum { MAX_DEPTH = 16 };
 static const int64_t MAX_RUNS = INT64_C(1) << 40;  // of programs in a pass

@@ -1,6 +1,6 @@
-// precision.c - see precision.h.
-#include "job/precision.h"
+// precision.c - see parts.h.
 #include <string.h>
+#include "job/parts.h"
 
 static const gr_dtype dtypes[] = {GR_F32, GR_BF16, GR_F16};
 enum { N_DTYPES = sizeof dtypes / sizeof *dtypes };
@@ -73,28 +73,4 @@ void gr_precision_derive(gr_arena *arena, gr_conf *root, bool gpu, gr_precision_
                            .min = s->loss_scale_min,
                            .growth_interval = s->loss_scale_growth_interval};
   s->loss_scale = scale;
-}
-
-gr_status gr_precision_check(gr_arena *arena, const gr_precision_settings *s, const gr_plan *p) {
-  uint64_t found = 0;
-  const char **names = GR_NEW(arena, const char *, p->n_states + 1);
-  int n = 0;
-  for (uint32_t i = 0; i < p->n_programs; i++) found |= p->programs[i].notes.precision_rules;
-  for (uint32_t i = 0; i < p->n_states; i++)
-    if (p->states[i].kind == GR_KIND_WEIGHT) names[n++] = p->states[i].name;
-  gr_status all = GR_OK;
-  for (int i = 0; i < s->n_rules; i++) {
-    const gr_precision_rule *r = &s->rules[i];
-    if (found >> i & 1) continue;
-    gr_status f =
-        gr_fail(GR_ERR_CONFIG, r->loc,
-                "training.precision_rules: nothing in the model matches '%s'", r->pattern);
-    const char *near = gr_text_nearest(r->pattern, names, n);
-    if (near) f = gr_hint(f, "did you mean '%s'?", near);
-    all = gr_also(all, gr_hint(f,
-                               "a pattern is compared with places in the model, with places and "
-                               "ops, such as '*.softmax', and with names of weights%s%s",
-                               n ? ", such as " : "", n ? names[0] : ""));
-  }
-  return all;
 }

@@ -6,17 +6,13 @@
 #include <string.h>
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
-#include "job/groups.h"
-#include "job/init_from.h"
-#include "job/optimizer.h"
-#include "job/other_names.h"
-#include "job/precision.h"
-#include "job/sharding.h"
+#include "job/parts.h"
 #include "runtime/device/device.h"
 
 #define GPU "gpu"  // another name of cuda
 
 void gr_settings_register(void) {
+  gr_optimizer_register();
   enum { MOST = 16 };
   static const char *words[MOST + 2] = {"auto", GPU};
   int n = 2;
@@ -236,21 +232,4 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   derive_ranks(ranks, &s->ranks);
   derive_lr(parts, &s->loop);
   return derive_batch(c, parts, &s->options.batch);
-}
-
-// ---- What a device does otherwise --------------------------------------------------------------
-
-int gr_settings_differences(const gr_settings *s, int devices, const char *out[GR_DIFFERENCES]) {
-  int n = 0;
-  if (s->options.optimizer.unread) out[n++] = s->options.optimizer.unread;
-  if (devices) return n;
-  if (s->comm.backend == gr_backend_nccl && s->ranks.enabled)
-    out[n++] = "distributed.backend is nccl, but there is no GPU here: ranks compute on CPUs";
-  if (s->options.precision.mixed_precision && s->options.precision.precision == gr_precision_fp32)
-    out[n++] =
-        "training.mixed_precision is asked for: on CPUs that is fp32; training.precision=bf16 says "
-        "otherwise";
-  if (s->options.precision.precision == gr_precision_tf32)
-    out[n++] = "training.precision=tf32 is fp32 on CPUs, which have no tf32";
-  return n;
 }

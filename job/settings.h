@@ -4,8 +4,8 @@
 #include "compose/tree/conf.h"
 #include "runtime/train/settings.h"
 
-// Tells the schema the valid values of `device`: auto and the names of the devices. Called once,
-// before any configuration is checked.
+// Tells the schema the valid values of training.optimizer and of `device`. Called once, before any
+// configuration is checked.
 void gr_settings_register(void);
 // Reads the fields of all rows of schema.def, and derives the rest but for what a device decides
 // (gr_precision_derive). ranks: their number, on which the batch, the learning rate, the threads
@@ -18,8 +18,3 @@ GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, gr_sett
 #define GR_IN_OPTIONS_optimizer ~, options.optimizer.
 #define GR_IN_OPTIONS_precision ~, options.precision.
 #define GR_IN_OPTIONS_sharding ~, options.sharding.
-enum { GR_DIFFERENCES = 4 };
-// Lists settings that have no effect in this run, or another one (precision, backend, keys of other
-// optimizers), one line each, and returns their number. devices: the number of devices; 0: ranks
-// run on CPUs.
-int gr_settings_differences(const gr_settings *, int devices, const char *out[GR_DIFFERENCES]);

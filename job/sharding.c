@@ -1,9 +1,8 @@
-// sharding.c - see sharding.h.
-#include "job/sharding.h"
-#include <fnmatch.h>
+// sharding.c - see parts.h.
 #include <string.h>
 #include "compiler/strategies.h"
 #include "job/args.h"
+#include "job/parts.h"
 
 // The axes a mesh can have.
 static const struct axis {
@@ -281,23 +280,4 @@ gr_status gr_sharding_read(gr_arena *arena, gr_conf *root, bool enabled, int ran
   out->prefetch = prefetch_of(out->backward_prefetch);
   read_wrap(&r);
   return read_rules(&r);
-}
-
-gr_status gr_sharding_check(gr_arena *arena, const gr_sharding_settings *p, const gr_plan *plan) {
-  const char **names = GR_NEW(arena, const char *, plan->n_states + 1);
-  int n = 0;
-  for (uint32_t i = 0; i < plan->n_states; i++)
-    if (plan->states[i].kind == GR_KIND_WEIGHT) names[n++] = plan->states[i].name;
-  gr_status all = GR_OK;
-  for (int i = 0; i < p->n_given; i++) {
-    bool any = false;
-    for (int k = 0; k < n; k++) any |= !fnmatch(p->rules[i].pattern, names[k], 0);
-    if (any) continue;
-    gr_status s = gr_fail(GR_ERR_CONFIG, p->rules[i].loc,
-                          "distributed.layout: no weight is called '%s'", p->rules[i].pattern);
-    const char *near = gr_text_nearest(p->rules[i].pattern, names, n);
-    all = gr_also(all, near ? gr_hint(s, "did you mean '%s'?", near)
-                            : gr_hint(s, "`graphrun plan` lists the weights if any is sharded"));
-  }
-  return all;
 }

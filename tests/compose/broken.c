@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "cli/config.h"
-#include "job/optimizer.h"
+#include "job/parts.h"
 #include "tests/check.h"
 
 enum { MAX_ARGS = 16, MAX_LINES = 8 };  // of one error

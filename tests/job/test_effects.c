@@ -4,7 +4,7 @@
 #include <string.h>
 #include "compose/schema/schema.h"
 #include "job/effects.h"
-#include "job/optimizer.h"
+#include "job/parts.h"
 #include "tests/check.h"
 
 // A run, as configuration, and what else decides.
@@ -164,7 +164,6 @@ static void no_lines(void) {
 }
 
 int main(int argc, char **argv) {
-  gr_optimizer_register();
   gr_settings_register();
   return RUN(argc, argv, {"rows", rows}, {"refusals", refusals}, {"no_lines", no_lines});
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
-#include "job/optimizer.h"
+#include "job/parts.h"
 #include "job/settings.h"
 #include "ops/optim/optim.h"
 #include "tests/check.h"
@@ -269,7 +269,6 @@ static void names(void) {
 }
 
 int main(int argc, char **argv) {
-  gr_optimizer_register();
   gr_settings_register();
   arena = gr_arena_create();
   int failed = RUN(argc, argv, {"groups", groups}, {"layouts", layouts}, {"names", names});

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "compose/schema/schema.h"
 #include "job/args.h"
-#include "job/optimizer.h"
+#include "job/parts.h"
 #include "job/settings.h"
 #include "runtime/data/dataset.h"
 #include "tests/check.h"
@@ -111,7 +111,6 @@ static void limits(void) {
 }
 
 int main(int argc, char **argv) {
-  gr_optimizer_register();
   gr_settings_register();
   return RUN(argc, argv, {"words", words}, {"defaults", defaults}, {"other_names", other_names},
              {"limits", limits});

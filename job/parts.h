@@ -1,0 +1,70 @@
+// parts.h - reads keys that are more than one value, and derives settings from them, each for one
+// part of the program. settings.c calls most of these. Errors are GR_ERR_CONFIG at the value's
+// place, and what is made is in the arena.
+#pragma once
+#include "compiler/model/model.h"
+#include "compose/tree/conf.h"
+#include "runtime/train/spec.h"
+
+// ---- optimizer.c: which optimizers exist, and their hyper-parameters, is known from their ops
+// (ops/optim/optim.h)
+
+// Tells the schema the valid values of training.optimizer. Called once, before any configuration is
+// checked.
+void gr_optimizer_register(void);
+// Sets the attributes of the optimizer's op: defaults, overridden by the keys that several
+// optimizers share (training.betas, eps, momentum, weight_decay), overridden by
+// training.optimizer_params. Unknown names and values out of range are reported together. A shared
+// key in a file that does not choose the optimizer may be meant for another one: such keys are
+// ignored, and `unread` is a sentence that names them, or NULL.
+GR_MUST_USE gr_status gr_optimizer_read(gr_arena *, gr_conf *root, gr_optimizer_settings *);
+// Sets the hyper-parameter `name` of an optimizer, or with "betas" and a list two of them, in attr.
+// *known: the optimizer has it.
+GR_MUST_USE gr_status gr_optimizer_set(gr_arena *, const gr_op *, const char *name, gr_conf *value,
+                                       void *attr, bool *known);
+void gr_optimizer_markdown(gr_text *);                      // for docs/config.md
+void gr_optimizer_help(gr_text *, const char *key_prefix);  // for `graphrun config --help`
+
+// ---- groups.c: training.groups and training.decay_biases_and_norms
+
+// Sets groups and attr_1d, after the optimizer is read. lr: training.lr.
+GR_MUST_USE gr_status gr_groups_read(gr_arena *, gr_conf *root, double lr, gr_optimizer_settings *);
+// Prints a line for each group, and one for the other weights; nothing if all are updated alike.
+void gr_groups_print(FILE *, const gr_optimizer_settings *, const gr_plan *);
+
+// ---- precision.c
+
+// Reads training.precision_rules.
+GR_MUST_USE gr_status gr_precision_read(gr_arena *, gr_conf *root, gr_precision_settings *);
+// Derives the dtypes, once the device is known, and where anything is fp16 the loss scale.
+void gr_precision_derive(gr_arena *, gr_conf *root, bool gpu, gr_precision_settings *);
+// Whether anything is computed in fp16; known without the device.
+bool gr_precision_is_fp16(const gr_precision_settings *);
+
+// ---- sharding.c: distributed.mesh, .strategy, .layout and .fsdp
+
+// Derives the mesh, the batch axes, and the rules of layout. ranks: their number; 0: not known yet.
+// enabled: distributed.enabled. Fails if mesh, strategy and number of ranks contradict each other.
+GR_MUST_USE gr_status gr_sharding_read(gr_arena *, gr_conf *root, bool enabled, int ranks,
+                                       gr_sharding_settings *);
+
+// ---- init_from.c
+
+// Reads the entries of model.init_from, or the one of a path. What patterns match is checked when
+// the weights are loaded.
+GR_MUST_USE gr_status gr_init_from_read(gr_arena *, gr_conf *root, gr_model_settings *);
+
+// ---- other_names.c
+
+// Reads logging.tags and logging.results, further names under which a run writes values.
+GR_MUST_USE gr_status gr_other_names_read(gr_arena *, gr_conf *root, gr_outputs_settings *);
+
+// ---- phases.c: loop:, and the programs of a run
+
+// Finds the programs that the run needs, and reads its loop: sets programs, n_programs, loop and
+// looped of the spec; *out are the same programs for the compiler.
+GR_MUST_USE gr_status gr_phases_read(gr_arena *, gr_conf *graph, gr_run_spec *,
+                                     const gr_model_program **out);
+// Once the plan is made: counts how often each phase runs. Fails where a phase goes over
+// minibatches or data that its programs do not have.
+GR_MUST_USE gr_status gr_phases_count(gr_run_spec *);
