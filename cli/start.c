@@ -13,9 +13,8 @@
 #include "job/memory.h"
 #include "job/narrow_cost.h"
 #include "job/same_inputs.h"
-#include "runtime/comm/nccl.h"
+#include "runtime/comm/collectives.h"
 #include "runtime/comm/store.h"
-#include "runtime/device/cuda.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/rendezvous.h"
 #include "runtime/train/run.h"
@@ -82,14 +81,17 @@ static void report_narrow_cost(const gr_job *job, int ranks) {
   if (gr_job_put_narrow_cost(&t, job, ranks)) gr_log(GR_INFO, "%s", t.chars);
 }
 
-// Sets the environment of NCCL before ranks open their GPUs. several: they are on several machines.
-static void prepare_nccl(const gr_job *job, int ranks, bool several, bool first) {
-  gr_nccl_setting set[GR_NCCL_SETTINGS];
-  if (job->spec.device != &gr_device_cuda || ranks < 2) return;
-  int n = gr_nccl_set_environment(several, job->spec.set.comm.deterministic, set);
+// Sets the environment of the device's library of collectives before ranks open their devices.
+// several: they are on several machines.
+static void prepare_collectives(const gr_job *job, int ranks, bool several, bool first) {
+  const gr_collectives *library = gr_collectives_of(job->spec.device);
+  gr_collectives_setting set[GR_COLLECTIVES_SETTINGS];
+  if (!library || !library->set_environment || ranks < 2) return;
+  int n = library->set_environment(several, job->spec.set.comm.deterministic, set);
   gr_text t = gr_text_make(job->arena);
   for (int i = 0; i < n; i++) gr_text_printf(&t, " %s=%s", set[i].name, set[i].value);
-  if (n && first) gr_log(GR_INFO, "environment for NCCL, where it was not set:%s", t.chars);
+  if (n && first)
+    gr_log(GR_INFO, "environment for %s, where it was not set:%s", library->title, t.chars);
 }
 
 // ---- Ranks as threads -----------------------------------------------------------------------
@@ -158,7 +160,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   gr_job_keep_config(job);
   gr_job_keep_about(job);
   if (job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
-  prepare_nccl(job, ranks, false, true);
+  prepare_collectives(job, ranks, false, true);
   return run_threads(job, ranks);
 }
 
@@ -201,7 +203,7 @@ static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
   if (s && world->rank && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", world->rank, world->ranks);
   if (s) return s;
-  prepare_nccl(job, world->ranks, world->local_ranks < world->ranks, world->rank == 0);
+  prepare_collectives(job, world->ranks, world->local_ranks < world->ranks, world->rank == 0);
   return gr_run_rank(&job->spec, world);
 }
 

@@ -151,14 +151,15 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
 
 bool gr_job_guesses_gpus(const gr_job *j) {
   const gr_settings *s = &j->spec.set;
-  return !j->args.ranks && !s->ranks.n && j->spec.device->gpu && !s->ranks.n_gpu_ids;
+  return !j->args.ranks && !s->ranks.n && gr_device_is_per_rank(j->spec.device) &&
+         !s->ranks.n_gpu_ids;
 }
 
 int gr_job_usual_ranks(const gr_job *j) {
   const gr_settings *s = &j->spec.set;
   if (j->args.ranks) return (int)j->args.ranks;
   if (s->ranks.n) return s->ranks.n;
-  if (j->spec.device->gpu) return s->ranks.n_gpu_ids ? s->ranks.n_gpu_ids : 1;
+  if (gr_device_is_per_rank(j->spec.device)) return s->ranks.n_gpu_ids ? s->ranks.n_gpu_ids : 1;
   return gr_processors() > 1 ? 2 : 1;
 }
 

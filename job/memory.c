@@ -229,7 +229,7 @@ gr_status gr_job_check_memory(const gr_job *j, int local, bool threads, bool fir
   needs n = needs_of(j, local, threads, true);
   shortage s = find_shortage(&n, local, threads);
   bool warns = j->spec.set.ranks.memory_check == gr_memory_check_warn;
-  if (!s.known || s.missing <= 0 || !strcmp(j->spec.device->name, "null")) return GR_OK;
+  if (!s.known || s.missing <= 0 || j->spec.device->dry) return GR_OK;
   gr_text what = gr_text_make(j->arena), less = gr_text_make(j->arena);
   put_shortage(&what, &n, &s, local, threads);
   if (warns && first) gr_log(GR_WARN, "%s", what.chars);

@@ -9,14 +9,15 @@
 #include "job/parts.h"
 #include "runtime/device/device.h"
 
-#define GPU "gpu"  // another name of cuda
-
 void gr_settings_register(void) {
   gr_optimizer_register();
-  enum { MOST = 16 };
-  static const char *words[MOST + 2] = {"auto", GPU};
-  int n = 2;
-  for (const gr_device_ops *const *d = gr_devices; *d && n < MOST; d++) words[n++] = (*d)->name;
+  enum { MAX_WORDS = 32 };
+  static const char *words[MAX_WORDS + 2] = {"auto"};
+  int n = 1;
+  for (const gr_device_ops *const *d = gr_devices; *d && n < MAX_WORDS; d++) {
+    if ((*d)->alias) words[n++] = (*d)->alias;
+    words[n++] = (*d)->name;
+  }
   gr_schema_set_words("device", words);
 }
 
@@ -183,7 +184,6 @@ static gr_status read_gpu_ids(gr_arena *a, gr_conf *c, gr_ranks_settings *s) {
 static void derive_ranks(int ranks, gr_ranks_settings *s) {
   int share = gr_processors() / (ranks ? ranks : 1);
   s->threads_each = s->threads ? (int)s->threads : share > 1 ? share : 1;
-  if (s->device && !strcmp(s->device, GPU)) s->device = "cuda";
 }
 
 static gr_status check_freezable(const gr_texts *freezable) {

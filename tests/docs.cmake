@@ -81,7 +81,10 @@ target_compile_definitions(test_docs_pass PRIVATE GR_SOURCE_DIR="${copy}")
 add_test(NAME docs.pass COMMAND test_docs_pass)
 
 gr_docs_copy(runtime/device/devices.def "GR_DEVICE(null)" "GR_DEVICE(null)\nGR_DEVICE(traced)")
-add_executable(graphrun_traced ../cli/main.c ../runtime/device/device.c docs/traced.c)
+gr_docs_copy(runtime/comm/collectives.def "GR_COLLECTIVES(nccl)"
+             "GR_COLLECTIVES(nccl)\nGR_COLLECTIVES(traced)")
+add_executable(graphrun_traced ../cli/main.c ../runtime/device/device.c ../runtime/comm/collectives.c
+  docs/traced.c docs/traced_collectives.c)
 target_include_directories(graphrun_traced BEFORE PRIVATE ${copy})
 target_link_libraries(graphrun_traced gr_cli)
 set_target_properties(graphrun_traced PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

@@ -2,7 +2,7 @@
 """Checks what a machine can judge: function length (none over 60 lines, 90 % within 25), file length
 (400), no goto, every header self-contained and guarded, a head line in every file, every public
 prototype documented, plain words in comments, messages and docs, file names that do not repeat
-their folder's, that only base/output.c writes files, and that a struct whose header says "Written by
+their folder's, that only base/output.c writes files, that no caller asks which device it has, and that a struct whose header says "Written by
 NAME.c alone" is written by no other file. tools/layers.py checks what includes what.
 
     tools/style.py [BUILD]      the build's folder, for the headers that it generates; default: build"""
@@ -70,6 +70,12 @@ MAY_OPEN = {
     "runtime/launch/run.c": {"open"},                        # maps that memory
     "cli/main.c": {"open"},                                  # /dev/null in place of closed descriptors
 }
+# What a caller has to know of a device is a field of gr_device_ops, not its name or its table (gr_device_cpu is
+# the default of those that have none). Rooms that are one kind of device's own:
+DEVICE = re.compile(r"\bgr_device_(?!cpu\b)(?=(?:%s)\b)\w+|(?:[!=]=\s*&gr_device_\w+|&gr_device_\w+\s*[!=]=)|"
+                    r"\bstrcmp\([^;{}()]*\bdevice\b|\bGR_HAVE_CUDA\b" %
+                    "|".join(re.findall(r"^GR_DEVICE\((\w+)\)", (ROOT / "runtime/device/devices.def").read_text(), re.M)))
+MAY_NAME_DEVICES = re.compile(r"runtime/device/|runtime/comm/nccl|tests/|(cli/)?job/version\.c$")
 os.chdir(ROOT)
 
 def code_of(text):
@@ -84,6 +90,13 @@ def opens(path, text):
         name = call[1] or call[2]
         if allowed is not None and name not in allowed and not path.parts[0] == "tests":
             yield f"{path}:{code.count(chr(10), 0, call.start()) + 1}: {name}: use base/output.h or base/file.h"
+
+def asks_for_device(path, text):
+    """Places that ask which device they have."""
+    code = code_of(text)
+    for found in DEVICE.finditer(code) if not MAY_NAME_DEVICES.match(str(path)) else ():
+        yield (f"{path}:{code.count(chr(10), 0, found.start()) + 1}: {found[0].split('(')[0]}: ask a field of "
+               "gr_device_ops (runtime/device/device.h)")
 
 def owned(header, text):
     """(struct, its fields, the files that write them) of a header that says 'Written by NAME.c alone'."""
@@ -190,6 +203,7 @@ def main():
         elif not re.search(r"^#pragma once$", text, re.M) and path.parts[0] != "tests":
             bad.append(f"{path}: no #pragma once")
         bad += opens(path, text)
+        bad += asks_for_device(path, text)
         bad += writes(path, text, owners if path.parts[0] != "tests" else [])
         if path.suffix == ".h" and path.parts[0] != "tests":
             bad += undocumented(path, lines)

@@ -21,7 +21,7 @@ static gr_status load(const gr_nccl_module **out) {
 }
 #endif
 
-gr_status gr_nccl_open(gr_device *d, gr_queue q, gr_comm *host, double timeout_s, gr_comm **out) {
+static gr_status open(gr_device *d, gr_queue q, gr_comm *host, double timeout_s, gr_comm **out) {
   const gr_nccl_module *nccl;
   *out = NULL;
   GR_TRY(gr_comm_all_ok(host, load(&nccl)));
@@ -47,7 +47,7 @@ static bool has_nvswitch(void) { return has_entries("/proc/driver/nvidia-nvswitc
 
 // Which variables are set, and where.
 static const struct row {
-  gr_nccl_setting set;
+  gr_collectives_setting set;
   enum { ANY, ONE_MACHINE, SEVERAL_MACHINES, DETERMINISTIC } when;
   bool (*here)(void);
 } rows[] = {
@@ -63,8 +63,11 @@ static const struct row {
     {{"NCCL_PROTO", "Simple"}, DETERMINISTIC, is_always},
 };
 
-int gr_nccl_set_environment(bool several, bool deterministic,
-                            gr_nccl_setting out[GR_NCCL_SETTINGS]) {
+_Static_assert(sizeof rows / sizeof *rows <= GR_COLLECTIVES_SETTINGS, "each row has a place");
+
+// The variables of NCCL and of CUDA that fit this machine.
+static int set_environment(bool several, bool deterministic,
+                           gr_collectives_setting out[GR_COLLECTIVES_SETTINGS]) {
   int n = 0;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const struct row *r = &rows[i];
@@ -76,3 +79,6 @@ int gr_nccl_set_environment(bool several, bool deterministic,
   }
   return n;
 }
+
+const gr_collectives gr_collectives_nccl = {
+    .name = "nccl", .title = "NCCL", .open = open, .set_environment = set_environment};

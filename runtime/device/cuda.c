@@ -50,17 +50,10 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
   return module->open(o, out);
 }
 
-bool gr_device_is_cuda(const gr_device *d) {
-  return d && !strcmp(d->ops->name, gr_device_cuda.name);
-}
-
 // The device that `open` returns has the module's table, which is whole.
 const gr_device_ops gr_device_cuda = {
-    .name = "cuda",
-    .doc = "NVIDIA GPUs, one for each rank",
-    .gpu = true,
+    GR_CUDA_FIELDS,
     .seems_there = seems_there,
-    .reserved = GR_CUDA_RESERVED,
     .count = count,
     .open = open,
 };

@@ -3,9 +3,15 @@
 #pragma once
 #include "runtime/device/device.h"
 
-// All memory of a GPU that the device takes for itself: the working memory of each library, in bytes.
-// What cuBLASLt's fastest algorithms ask for; cuDNN's calls use the same memory, between its.
+// All memory of a GPU that the device takes for itself: the working memory of each library, in
+// bytes. What cuBLASLt's fastest algorithms ask for; cuDNN's calls use the same memory, between
+// its.
 enum { GR_CUDA_WORKSPACE = 32 << 20, GR_CUDA_RESERVED = GR_CUDA_WORKSPACE };
+
+// What the table of gr_device_cuda and that of an opened device have in common.
+#define GR_CUDA_FIELDS                                                                  \
+  .name = "cuda", .alias = "gpu", .doc = "NVIDIA GPUs, one for each rank", .gpu = true, \
+  .collectives = "nccl", .reserved = GR_CUDA_RESERVED
 
 // The table of module "cuda" (base/module.h): cuda/open.c. All but `open` take a device that it
 // opened.
@@ -27,5 +33,3 @@ typedef struct gr_cuda_module {
 GR_MUST_USE gr_status gr_cuda_module_open(const gr_cuda_module **out);
 
 extern const gr_device_ops gr_device_cuda;
-// Whether a device is a GPU of CUDA; NULL is not.
-bool gr_device_is_cuda(const gr_device *);

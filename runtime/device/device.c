@@ -23,7 +23,8 @@ gr_queue gr_device_queue(const gr_device *d, const gr_op *op) {
 static gr_status unknown(const char *name, gr_loc loc) {
   char known[256] = "auto";
   for (const gr_device_ops *const *d = gr_devices; *d; d++)
-    snprintf(known + strlen(known), sizeof known - strlen(known), ", %s", (*d)->name);
+    snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s, %s",
+             (*d)->alias ? ", " : "", (*d)->alias ? (*d)->alias : "", (*d)->name);
   return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "there is no device '%s'", name),
                  "device is one of %s", known);
 }
@@ -33,12 +34,16 @@ static bool seems_there(const gr_device_ops *d) {
   return d->seems_there ? d->seems_there() : is_there(d);
 }
 
+static bool is_called(const gr_device_ops *d, const char *name) {
+  return !strcmp(d->name, name) || (d->alias && !strcmp(d->alias, name));
+}
+
 static gr_status find(const char *name, gr_loc loc, bool (*fits)(const gr_device_ops *),
                       const gr_device_ops **out) {
   bool automatic = !strcmp(name, "auto");
   *out = NULL;
   for (const gr_device_ops *const *d = gr_devices; *d && !*out; d++)
-    if (automatic ? fits(*d) : !strcmp((*d)->name, name)) *out = *d;
+    if (automatic ? fits(*d) : is_called(*d, name)) *out = *d;
   if (automatic && !*out) *out = &gr_device_cpu;
   return *out ? GR_OK : unknown(name, loc);
 }

@@ -21,7 +21,6 @@
 typedef struct gr_device_ops gr_device_ops;
 
 typedef struct gr_device_limits {
-  bool computes;     // false: kernels do nothing, and downloads give zeros
   bool host_memory;  // the host may read and write the memory directly, after synchronise
   bool marks;        // `mark` is called
   bool timings;      // it measures what `run` replays (gr_device_ops.timings)
@@ -113,16 +112,23 @@ typedef struct gr_device_timing {
   int64_t from, lasts;
 } gr_device_timing;
 
+// What callers have to know of a kind of device is a field here: none of them asks for its name.
 struct gr_device_ops {
   const char *name, *doc;  // the value of the key `device`; one line
+  const char *alias;       // another value of the key that means this device; NULL: none
   bool gpu;                // plans for it are made for GPUs (gr_plan.gpu)
+  bool dry;  // checks runs only: kernels do nothing, downloads give zeros, memory is not taken
+  // The library whose communicators reach its memory (runtime/comm/collectives.h). NULL: those of
+  // the host do.
+  const char *collectives;
   // Whether the machine seems to have one, found without starting its driver. NULL: `count` says
   // so.
   bool (*seems_there)(void);
   // Bytes of a device's memory that `open` takes for itself, such as the working memory of
   // libraries: they are counted in the plan (gr_plan.reserved_bytes).
   size_t reserved;
-  // The number of devices in this machine; each serves one rank. NULL: ranks share the machine.
+  // The number of devices in this machine; each serves one rank (gr_device_is_per_rank). NULL:
+  // ranks share the machine.
   int (*count)(void);
   gr_status (*open)(const gr_device_options *, gr_device **out);
   void (*close)(gr_device *);  // after its blocks are freed
@@ -194,13 +200,16 @@ struct gr_device_ops {
 extern const gr_device_ops *const gr_devices[];  // in the order of devices.def; NULL ends it
 extern const gr_device_ops gr_device_cpu;
 
-// The device of a configuration: that of the name, or for "auto" the first of the list whose count
-// is above 0, else the CPU. An unknown name is GR_ERR_CONFIG at `loc`.
+// The device of a configuration: that of the name or alias, or for "auto" the first of the list
+// whose count is above 0, else the CPU. An unknown name is GR_ERR_CONFIG at `loc`.
 GR_MUST_USE gr_status gr_device_find(const char *name, gr_loc loc, const gr_device_ops **out);
 // The same for commands that run nothing, which start no driver: "auto" is the first device that
 // seems to be there.
 GR_MUST_USE gr_status gr_device_guess(const char *name, gr_loc loc, const gr_device_ops **out);
-int gr_device_count(const gr_device_ops *);                  // 0: ranks share the machine
+// The number of devices of the kind in this machine; 0: there is none, or ranks share the machine.
+int gr_device_count(const gr_device_ops *);
+// Whether each rank has a device of the kind to itself.
+static inline bool gr_device_is_per_rank(const gr_device_ops *d) { return d->count != NULL; }
 gr_queue gr_device_queue(const gr_device *, const gr_op *);  // of an op's calls
 // The error GR_ERR_UNSUPPORTED for a call without a kernel, worded alike for all devices.
 GR_MUST_USE gr_status gr_device_refuse(const gr_device_ops *, const gr_op_call *);

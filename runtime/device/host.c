@@ -15,7 +15,7 @@ gr_status gr_host_open(const gr_device_ops *ops, const gr_device_options *o, siz
   if (!o->plain) GR_TRY(gr_gemm_open());
   gr_host_device *d = calloc(1, bytes);
   if (!d) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
-  d->base = (gr_device){.ops = ops, .limits = {.computes = true, .host_memory = true}};
+  d->base = (gr_device){.ops = ops, .limits = {.host_memory = true}};
   d->plain = o->plain;
   gr_status s = gr_cpu_create(threads, threads * o->ranks > gr_processors(), &d->cpu);
   if (s)

@@ -380,6 +380,7 @@ static void report(const gr_device *device, gr_text *t) {
 const gr_device_ops gr_device_null = {
     .name = "null",
     .doc = "runs nothing, and checks addresses, lifetimes, order and collectives",
+    .dry = true,
     .open = open,
     .close = close,
     .allocate = allocate,

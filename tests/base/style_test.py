@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What tools/style.py says of code that opens files by itself, and of fields that have one writer."""
+"""What tools/style.py says of code that opens files by itself, that asks which device it has, and of
+fields that have one writer."""
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -46,8 +47,26 @@ def writers():
     if parts != ["control", "evaluation", "outputs", "progress", "saving", "states"]:
         yield f"the parts of a run that have owners are {parts}"
 
+ASKS = ["if (s->device == &gr_device_cuda) f();", "return &gr_device_null != d;", "open = gr_device_cuda.open;",
+        "if (!strcmp(j->spec.device->name, NULL_NAME)) f();", "#if GR_HAVE_CUDA", "x = d == &gr_device_cpu;"]
+ASKS_NOT = ["n = gr_device_count(d);", "d = d ? d : &gr_device_cpu;", "if (d->dry) f();", "// gr_device_cuda",
+            'put("device", d->name); if (!strcmp(a, b)) f();']
+
+def devices():
+    """What is wrong with finding those who ask which device they have."""
+    def found(path, text):
+        return list(style.asks_for_device(pathlib.PurePath(path), text))
+    for text in ASKS:
+        if len(found("cli/x.c", text)) != 1:
+            yield f"not found once: {text}"
+        if found("runtime/device/x.c", text) or found("runtime/comm/nccl.c", text):
+            yield f"found where devices are: {text}"
+    for text in ASKS_NOT:
+        if found("cli/x.c", text):
+            yield f"found: {text}"
+
 def main():
-    bad = list(writers())
+    bad = list(writers()) + list(devices())
     for text in FOUND:
         if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
             bad.append(f"not found once, in line 2: {text}")

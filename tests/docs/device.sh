@@ -15,8 +15,11 @@ pair() { # pair NAME [key=value ...]: on the CPU and on the device
 two="distributed.ranks=2 distributed.backend=loopback"
 pair one
 pair ddp $two
+check "ddp: sums are made by the device's communicators" grep -Eq 'on rank 0: .* [1-9][0-9]* collectives' "$log"
 pair full $two distributed.strategy=fsdp distributed.fsdp.state_dict_type=full training.batch_size=7 training.accumulate=2
 pair from model.init_from=one.cpu
+ran "the other name" alias device=counting training.max_steps=1
+check "the other name means the same device" grep -q "\"device\": \"traced\"" alias/training_results.json
 for device in cpu traced; do
   ran "resumed on $device" "full.$device" $two distributed.strategy=fsdp distributed.fsdp.state_dict_type=full \
     training.batch_size=7 training.accumulate=2 device=$device checkpoint.resume=auto training.max_steps=15 \
@@ -29,6 +32,6 @@ tones large device=traced model.params.hidden=4096
 printf '%s\n' "and the device 'traced' has 67.1 MB" "\`graphrun plan\` says what needs it" >patterns
 verdict "a plan that is larger than the device is refused" 69
 tones unknown device=gpux
-printf '%s\n' "'device' must be 'auto', 'gpu', 'cuda', 'cpu', 'null' or 'traced', but is \"gpux\"" >patterns
+printf '%s\n' "'device' must be 'auto', 'gpu', 'cuda', 'cpu', 'null', 'counting' or 'traced', but is \"gpux\"" >patterns
 verdict "a device that is not there is refused" 65
 counts

@@ -1,10 +1,5 @@
 // traced.c - the CPU as if its memory were out of the host's reach, with a count of what is done.
-#include "runtime/device/host.h"
-
-typedef struct traced_device {
-  gr_host_device host;  // first: its threads and memory
-  uint64_t nodes, uploaded, downloaded;
-} traced_device;
+#include "tests/docs/traced.h"
 
 static gr_status open(const gr_device_options *o, gr_device **out) {
   extern const gr_device_ops gr_device_traced;
@@ -32,14 +27,16 @@ static gr_status node(gr_device *d, const gr_graph *g, uint32_t i, const gr_laun
 
 static void report(const gr_device *d, gr_text *t) {
   const traced_device *traced = (const traced_device *)d;
-  gr_text_printf(t, "%llu nodes, %llu bytes uploaded, %llu downloaded",
+  gr_text_printf(t, "%llu nodes, %llu bytes uploaded, %llu downloaded, %llu collectives",
                  (unsigned long long)traced->nodes, (unsigned long long)traced->uploaded,
-                 (unsigned long long)traced->downloaded);
+                 (unsigned long long)traced->downloaded, (unsigned long long)traced->collectives);
 }
 
 const gr_device_ops gr_device_traced = {
     .name = "traced",
+    .alias = "counting",  // device=counting means it as well
     .doc = "the CPU, counting",
+    .collectives = "traced",  // of traced_collectives.c
     .open = open,
     .close = gr_host_close,
     .allocate = gr_host_allocate,

@@ -11,7 +11,7 @@ gr_status nccl_rank_open(nccl_rank *r, gr_comm *host, double timeout_s) {
   GR_TRY(gr_device_cuda.open(&o, &r->device));
   GR_TRY(r->device->ops->allocate(r->device, 2 * r->bytes, NULL, &r->block));
   r->in = calloc(3, r->bytes), r->want = r->in + r->bytes, r->got = r->want + r->bytes;
-  return gr_nccl_open(r->device, GR_QUEUE_COMPUTE, host, timeout_s, &r->comm);
+  return gr_collectives_nccl.open(r->device, GR_QUEUE_COMPUTE, host, timeout_s, &r->comm);
 }
 
 void nccl_rank_close(nccl_rank *r) {

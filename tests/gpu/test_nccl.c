@@ -192,12 +192,12 @@ static void captured(void) { each_number_of_ranks(1, check_capture); }
 // ---- Variables ---------------------------------------------------------------------------------
 
 static void variables_of_the_user_win(void) {
-  gr_nccl_setting set[GR_NCCL_SETTINGS];
+  gr_collectives_setting set[GR_COLLECTIVES_SETTINGS];
   static const char *const names[] = {"CUDA_DEVICE_MAX_CONNECTIONS", "NCCL_DEBUG", "NCCL_ALGO",
                                       "NCCL_PROTO", "NCCL_SOCKET_IFNAME"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
   setenv("NCCL_DEBUG", "INFO", 1);
-  int n = gr_nccl_set_environment(true, true, set), found = 0;
+  int n = gr_collectives_nccl.set_environment(true, true, set), found = 0;
   for (int i = 0; i < n; i++) {
     CHECK(strcmp(set[i].name, "NCCL_DEBUG"), "the user's NCCL_DEBUG is listed");
     found += !strcmp(set[i].name, "NCCL_ALGO") || !strcmp(set[i].name, "NCCL_SOCKET_IFNAME");
@@ -205,7 +205,7 @@ static void variables_of_the_user_win(void) {
   }
   CHECK(found == 2 && !strcmp(getenv("NCCL_DEBUG"), "INFO"), "%d of 2, NCCL_DEBUG=%s", found,
         getenv("NCCL_DEBUG"));
-  CHECK(gr_nccl_set_environment(true, true, set) == 0, "variables are set again");
+  CHECK(gr_collectives_nccl.set_environment(true, true, set) == 0, "variables are set again");
 }
 
 int main(int argc, char **argv) {

@@ -118,13 +118,12 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
   *out = NULL;
   gr_cuda *c = calloc(1, sizeof *c);
   if (!c) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
-  *c = (gr_cuda){.base = {.ops = &gr_cuda_ops,
-                          .limits = {.computes = true,
-                                     .marks = gr_nvtx_wanted(),
-                                     .beside = o->ranks > 1 && !o->in_line}},
-                 .arena = gr_arena_create(),
-                 .graphs = !graphs || strcmp(graphs, "0"),
-                 .tf32 = o->tf32};
+  *c = (gr_cuda){
+      .base = {.ops = &gr_cuda_ops,
+               .limits = {.marks = gr_nvtx_wanted(), .beside = o->ranks > 1 && !o->in_line}},
+      .arena = gr_arena_create(),
+      .graphs = !graphs || strcmp(graphs, "0"),
+      .tf32 = o->tf32};
   gr_status s = open_all(c, o);
   if (s)
     close(&c->base);
@@ -277,10 +276,7 @@ static void report(const gr_device *d, gr_text *t) {
 }
 
 const gr_device_ops gr_cuda_ops = {
-    .name = "cuda",
-    .doc = "NVIDIA GPUs, one for each rank",
-    .gpu = true,
-    .reserved = GR_CUDA_RESERVED,
+    GR_CUDA_FIELDS,
     .open = open,
     .close = close,
     .allocate = allocate,

@@ -2,8 +2,7 @@
 #include "runtime/train/rank/rank.h"
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/comm/nccl.h"
-#include "runtime/device/cuda.h"
+#include "runtime/comm/collectives.h"
 #include "runtime/launch/launch.h"
 
 gr_work_shown gr_run_work_shown(const gr_rank *r) {
@@ -29,11 +28,12 @@ static int share_of(const gr_run_spec *s, int rank) {
 
 static gr_status open_exec(gr_rank *r) {
   const gr_run_spec *s = r->spec;
+  const gr_collectives *library = gr_collectives_of(s->device);
   gr_exec_options o = {.device = s->device,
                        .threads = s->set.ranks.threads_each,
                        .plain = s->plain,
                        .comm = r->axes,
-                       .open_comm = s->device == &gr_device_cuda ? gr_nccl_open : NULL,
+                       .open_comm = library ? library->open : NULL,
                        .timeout_s = s->set.comm.timeout,
                        .in_line = !s->set.comm.overlap,
                        .rank = r->rank,

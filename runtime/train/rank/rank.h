@@ -68,13 +68,11 @@ typedef struct gr_rank {
 
 // Whether the run has a folder that it writes to.
 static inline bool gr_run_writes(const gr_rank *r) {
-  return r->spec->kind == GR_RUN_TRAIN && gr_exec_device(r->exec)->limits.computes;
+  return r->spec->kind == GR_RUN_TRAIN && !gr_exec_device(r->exec)->ops->dry;
 }
 
 // Whether the device computes nothing (device=null), so that no number of the run has a meaning.
-static inline bool gr_run_is_dry(const gr_rank *r) {
-  return !gr_exec_device(r->exec)->limits.computes;
-}
+static inline bool gr_run_is_dry(const gr_rank *r) { return gr_exec_device(r->exec)->ops->dry; }
 
 // ---- rank.c
 // Opens the executor and the programs of a rank of `world`, which is borrowed. Close it in any

@@ -2,6 +2,7 @@
 // name that are not there are errors that say what is.
 #include <stdlib.h>
 #include "ops/ops.h"
+#include "runtime/comm/collectives.h"
 #include "runtime/device/host.h"
 #include "tests/runtime/exec/program.h"
 
@@ -15,11 +16,27 @@ static void found_by_name(void) {
   CHECK(d == &gr_device_null, "null is %s", d->name);
   MUST(gr_device_find("auto", GR_NOWHERE, &d));
   CHECK(d == &gr_device_cpu, "nothing is counted here, and auto is %s", d->name);
-  gr_status s = gr_device_find("gpu", (gr_loc){"run.yaml", 3, 9}, &d);
+  gr_status s = gr_device_find("tpu", (gr_loc){"run.yaml", 3, 9}, &d);
   CHECK(gr_status_code(s) == GR_ERR_CONFIG && gr_status_loc(s).line == 3 && !d, "%s",
         gr_status_text(s));
-  CHECK(strstr(gr_status_hint(s), "auto, cuda, cpu, null"), "%s", gr_status_hint(s));
+  CHECK(strstr(gr_status_hint(s), "auto, gpu, cuda, cpu, null"), "%s", gr_status_hint(s));
   gr_status_drop(s);
+  MUST(gr_device_find("gpu", GR_NOWHERE, &d));
+  CHECK(!strcmp(d->name, "cuda") && gr_device_is_per_rank(d), "gpu is %s", d->name);
+}
+
+// What callers ask of a kind is in its table; the library that it names is there.
+static void kinds_answer_for_themselves(void) {
+  int libraries = 0;
+  for (const gr_device_ops *const *d = gr_devices; *d; d++) {
+    const gr_collectives *c = gr_collectives_of(*d);
+    CHECK(!c == !(*d)->collectives && (!c || c->open), "%s: collectives", (*d)->name);
+    CHECK(!(*d)->gpu || (gr_device_is_per_rank(*d) && c), "%s is shared by ranks", (*d)->name);
+    libraries += c != NULL;
+  }
+  CHECK(libraries && !gr_collectives_of(NULL) && !gr_collectives_of(&gr_device_cpu),
+        "%d devices have collectives of their own", libraries);
+  CHECK(gr_device_null.dry && !gr_device_cpu.dry, "null computes");
 }
 
 // ---- Memory and kernels that a device does not have ---------------------------------------------
@@ -71,6 +88,7 @@ static void kernels_are_refused(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"found_by_name", found_by_name}, {"limits_are_kept", limits_are_kept},
-             {"kernels_are_refused", kernels_are_refused});
+  return RUN(argc, argv, {"found_by_name", found_by_name},
+             {"kinds_answer_for_themselves", kinds_answer_for_themselves},
+             {"limits_are_kept", limits_are_kept}, {"kernels_are_refused", kernels_are_refused});
 }
