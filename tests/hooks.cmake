@@ -1,5 +1,5 @@
 set(arguments_schedules ${CMAKE_CURRENT_SOURCE_DIR}/golden/schedules.txt)
-foreach(test hooks errors sandbox schedules set shipped state process params)
+foreach(test hooks errors sandbox schedules set shipped state process params wire)
   add_executable(test_hooks_${test} runtime/hooks/test_${test}.c)
   target_link_libraries(test_hooks_${test} gr_hooks)
   target_compile_definitions(test_hooks_${test} PRIVATE HOOKS_DIR="${CMAKE_SOURCE_DIR}/hooks")

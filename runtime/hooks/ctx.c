@@ -5,7 +5,7 @@
 // __newindex for every assignment, also to an existing key. pairs, rawget and the like are wrapped
 // (sandbox.c) to see the real table.
 #include <lauxlib.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/text.h"
 #include "runtime/hooks/script.h"
@@ -73,21 +73,22 @@ void gr_sandbox_push_read_only(lua_State *L, const char *name) {
   lua_remove(L, -2);
 }
 
-static void push_params(lua_State *L, const gr_lua_script *s) {
-  lua_newtable(L);
-  for (int i = 0; i < s->n_params; i++) {
-    const gr_param *p = &s->params[i];
-    if (p->kind == GR_PARAM_INT)
-      lua_pushinteger(L, p->i);
-    else if (p->kind == GR_PARAM_FLOAT)
-      lua_pushnumber(L, p->f);
-    else if (p->kind == GR_PARAM_BOOL)
-      lua_pushboolean(L, p->i != 0);
-    else
-      lua_pushstring(L, p->text);
-    lua_setfield(L, -2, p->key);
+// Pushes the table that is the next value of the message; those in it cannot be set. `name` is its
+// own for errors: "ctx", "ctx.set", or "ctx.set.groups", which those below have, too.
+static void push_fields(lua_State *L, gr_wire *in, const char *name) {
+  char inner[64];
+  bool deep = strchr(name, '.') != strrchr(name, '.');
+  gr_wire_table(in);
+  for (lua_newtable(L); !gr_wire_end(in); lua_rawset(L, -3)) {
+    const char *key = lua_pushstring(L, gr_wire_text(in));
+    if (gr_wire_next(in) != GR_WIRE_TABLE) {
+      gr_sandbox_push_value(L, in);
+      continue;
+    }
+    if (!deep) snprintf(inner, sizeof inner, "%s.%s", name, key);
+    push_fields(L, in, deep ? name : inner);
+    gr_sandbox_push_read_only(L, deep ? name : inner);
   }
-  gr_sandbox_push_read_only(L, "ctx.params");
 }
 
 void gr_sandbox_set_state(lua_State *L, gr_lua_script *s) {
@@ -104,8 +105,9 @@ void gr_sandbox_set_state(lua_State *L, gr_lua_script *s) {
   lua_pop(L, 1);
 }
 
-void gr_sandbox_open_ctx(lua_State *L, gr_lua_script *s) {
-  push_params(L, s);
+void gr_sandbox_open_ctx(lua_State *L, gr_lua_script *s, gr_wire *in) {
+  push_fields(L, in, "ctx.params");
+  gr_sandbox_push_read_only(L, "ctx.params");
   s->params_proxy = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_newtable(L);
   gr_sandbox_set_state(L, s);
@@ -161,71 +163,13 @@ static int set_field(lua_State *L) {
   return 0;
 }
 
-static void set_int(lua_State *L, const char *name, int64_t v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, name);
-}
-
-static void set_known(lua_State *L, const char *name, int64_t v) {
-  if (v > 0) set_int(L, name, v);
-}
-
-// Drops the sign of a NaN, so that it prints the same on all machines.
-static void set_number(lua_State *L, const char *name, double v) {
-  lua_pushnumber(L, isnan(v) ? fabs(v) : v);
-  lua_setfield(L, -2, name);
-}
-
 static void set_ref(lua_State *L, const char *name, int ref) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
   lua_setfield(L, -2, name);
 }
 
-// The smaller of max_steps and max_epochs * steps_per_epoch; 0: not known.
-static int64_t total_steps(const gr_hook_context *c) {
-  int64_t by_epoch = 0;
-  if (c->max_epochs > 0 && c->steps_per_epoch > 0 &&
-      __builtin_mul_overflow(c->max_epochs, c->steps_per_epoch, &by_epoch))
-    by_epoch = 0;
-  if (c->max_steps <= 0) return by_epoch;
-  return by_epoch > 0 && by_epoch < c->max_steps ? by_epoch : c->max_steps;
-}
-
-static void set_text(lua_State *L, const char *name, const char *text) {
-  lua_pushstring(L, text);  // NULL: nil
-  lua_setfield(L, -2, name);
-}
-
-static void set_progress(lua_State *L, const gr_hook_context *c) {
-  if (c->has_best) set_number(L, "best", c->best), set_int(L, "best_step", c->best_step);
-  set_int(L, "skipped_steps", c->skipped_steps);
-  set_known(L, "global_batch", c->global_batch);
-  if (c->samples_per_s > 0) set_number(L, "samples_per_s", c->samples_per_s);
-  set_number(L, "elapsed", c->elapsed);
-  set_text(L, "output_dir", c->output_dir);
-  set_text(L, "last_checkpoint", c->last_checkpoint);
-}
-
-void gr_sandbox_push_ctx(lua_State *L, gr_lua_script *s, const gr_hook_context *c, double lr) {
-  lua_createtable(L, 0, 32);
-  set_int(L, "step", c->step);
-  set_int(L, "epoch", c->epoch);
-  set_known(L, "steps_per_epoch", c->steps_per_epoch);
-  set_known(L, "max_steps", c->max_steps);
-  set_known(L, "max_epochs", c->max_epochs);
-  set_known(L, "total_steps", total_steps(c));
-  set_int(L, "world_size", c->world_size);
-  set_number(L, "base_lr", c->base_lr);
-  set_number(L, "lr", lr);
-  if (c->has_loss) set_number(L, "loss", c->loss);
-  lua_createtable(L, 0, c->n_metrics);
-  for (int i = 0; i < c->n_metrics; i++) set_number(L, c->metrics[i].name, c->metrics[i].value);
-  gr_sandbox_push_read_only(L, "ctx.metrics");
-  lua_setfield(L, -2, "metrics");
-  set_progress(L, c);
-  gr_sandbox_push_set(L, c->set);
-  lua_setfield(L, -2, "set");
-  set_text(L, "reason", c->reason);
+void gr_sandbox_push_ctx(lua_State *L, gr_lua_script *s, gr_wire *in) {
+  push_fields(L, in, "ctx");
   set_ref(L, "params", s->params_proxy);
   set_ref(L, "state", s->state_proxy);
   if (luaL_newmetatable(L, "ctx.fields")) {

@@ -14,13 +14,15 @@ const gr_hook_row gr_hook_events[GR_HOOK_EVENTS] = {
 };
 
 const char *const gr_hook_fields[] = {
-#define GR_HOOK_FIELD(name, doc) name,
+#define GR_HOOK_FIELD(name, ...) #name,
+#define GR_HOOK_KEPT GR_HOOK_FIELD
 #include "runtime/hooks/hooks.def"
     NULL,
 };
 
 static const char *const field_docs[] = {
-#define GR_HOOK_FIELD(name, doc) doc,
+#define GR_HOOK_FIELD(name, type, value, given, doc) doc,
+#define GR_HOOK_KEPT(name, doc) doc,
 #include "runtime/hooks/hooks.def"
 };
 

@@ -24,9 +24,9 @@ typedef struct gr_hook_file {  // a file that scripts append to
   struct gr_hook_file *next;
 } gr_hook_file;
 
-typedef struct gr_state_copy {  // a copy of a state
+typedef struct gr_state_copy {  // a copy of a state, a table (gr_wire_value)
   char *at;
-  size_t len, room;  // len 0: no state
+  size_t len, room;  // len 0: it is empty, as when the script was loaded
 } gr_state_copy;
 
 typedef struct gr_script {
@@ -63,6 +63,20 @@ void gr_hooks_kill(gr_hooks *);  // kills and reaps it; does nothing without a p
 // whose fields are then in h->in. Errors carry the script's line, and the process has been ended.
 // GR_ERR_STOPPED: spec.stop returned true and the script did not end soon.
 GR_MUST_USE gr_status gr_hooks_ask(gr_hooks *, const gr_script *, int event);
+
+// ---- client.c
+// Starts the scripts again after a failure, as after a resume, with the states of the last event.
+// Does nothing while the process runs.
+GR_MUST_USE gr_status gr_hooks_restart(gr_hooks *);
+// Keeps a copy of the state that is the next value of the answer h->in.
+GR_MUST_USE gr_status gr_hooks_keep_state(gr_hooks *, gr_state_copy *);
+
+// ---- context.c
+// Append to the message h->out: ctx of a call, by the rows of hooks.def; the parameters of a
+// script; what the process knows of a value that scripts may set.
+void gr_hooks_put_context(gr_hooks *, const gr_hook_context *);
+void gr_hooks_put_params(gr_hooks *, const gr_hook_script *);
+void gr_hooks_put_adjustable(gr_hooks *, const gr_adjustable *);
 
 // ---- append.c
 // Implements graphrun.append. Returns "" or an error message. A failed write is not counted in

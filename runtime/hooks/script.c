@@ -83,22 +83,30 @@ static void take_table(lua_State *L, gr_lua_script *s) {
   lua_setmetatable(L, table);
 }
 
+typedef struct loading {
+  gr_lua_script *script;
+  const char *text;
+  size_t len;
+} loading;
+
 static int load(lua_State *L) {
-  gr_lua_script *s = lua_touserdata(L, 1);
+  const loading *l = lua_touserdata(L, 1);
+  gr_lua_script *s = l->script;
   const char *chunk = lua_pushfstring(L, "@%s", s->name);
-  if (luaL_loadbufferx(L, s->text, s->len, chunk, "t")) return lua_error(L);
+  gr_sandbox_open_ctx(L, s, &gr_sandbox_of(L)->in);
+  if (luaL_loadbufferx(L, l->text, l->len, chunk, "t")) return lua_error(L);
   gr_sandbox_env(L);
   lua_setupvalue(L, -2, 1);
   lua_call(L, 0, 1);
   take_table(L, s);
-  gr_sandbox_open_ctx(L, s);
   return 0;
 }
 
-bool gr_script_load(gr_sandbox *w, gr_lua_script *s) {
+bool gr_script_load(gr_sandbox *w, gr_lua_script *s, const char *text, size_t len) {
+  loading now = {s, text, len};
   w->rng = gr_rng_make(w->seed, gr_arena_printf(w->arena, "hook:%s", s->name), 0);
   w->drawn = 0;
-  return gr_sandbox_run(w, s, load, s);
+  return gr_sandbox_run(w, s, load, &now);
 }
 
 // -- Calling -----------------------------------------------------------------------------
@@ -106,7 +114,6 @@ bool gr_script_load(gr_sandbox *w, gr_lua_script *s) {
 typedef struct calling {
   gr_lua_script *script;
   gr_hook_event event;
-  const gr_hook_context *context;
   gr_hook_result *result;
 } calling;
 
@@ -116,7 +123,7 @@ static void put_answer(lua_State *L, gr_lua_script *s, const gr_hook_result *r) 
   bool changed = s->touched || s->has_tables;
   gr_wire_begin(out, GR_WIRE_DONE);
   gr_wire_put_bytes(out, r, sizeof *r);
-  gr_wire_put_int(out, changed);
+  gr_wire_put_bool(out, changed);
   if (changed) gr_state_write(L, s, out);
 }
 
@@ -124,7 +131,7 @@ static int call(lua_State *L) {
   calling *c = lua_touserdata(L, 1);
   gr_lua_script *s = c->script;
   lua_rawgeti(L, LUA_REGISTRYINDEX, s->event[c->event]);
-  gr_sandbox_push_ctx(L, s, c->context, c->result->lr);
+  gr_sandbox_push_ctx(L, s, &gr_sandbox_of(L)->in);
   lua_call(L, 1, 1);
   gr_sandbox_of(L)->line = s->line[c->event];
   gr_script_take(L, s, c->event, c->result);
@@ -132,13 +139,13 @@ static int call(lua_State *L) {
   return 0;
 }
 
-bool gr_script_call(gr_sandbox *w, gr_lua_script *s, gr_hook_event event, const gr_hook_context *c,
+bool gr_script_call(gr_sandbox *w, gr_lua_script *s, gr_hook_event event, int64_t step,
                     gr_hook_result *r) {
   char stream[256];
-  calling now = {s, event, c, r};
+  calling now = {s, event, r};
   snprintf(stream, sizeof stream, "hook:%d:%.200s:%s", s->index, s->name,
            gr_hook_events[event].name);
-  w->rng = gr_rng_make(w->seed, stream, (uint64_t)c->step);
+  w->rng = gr_rng_make(w->seed, stream, (uint64_t)step);
   w->drawn = 0;
   return gr_sandbox_run(w, s, call, &now);
 }

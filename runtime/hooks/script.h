@@ -12,11 +12,7 @@ typedef struct lua_State lua_State;  // lua.h is included where it is used
 
 typedef struct gr_lua_script {
   int index;
-  const char *path, *name;  // name: without the directory
-  const char *text;
-  size_t len;
-  gr_param *params;
-  int n_params;
+  const char *path, *name;               // name: without the directory
   int state, state_proxy, params_proxy;  // references in Lua's registry
   int event[GR_HOOK_EVENTS];             // references of the event functions; 0: not handled
   int line[GR_HOOK_EVENTS];              // where each function begins
@@ -38,7 +34,6 @@ typedef struct gr_sandbox {
   double seconds;
   size_t memory_bytes, used;  // limit, and what Lua has allocated
   gr_wire in, out;
-  gr_text number;  // buffer for formatting numbers
   // The call in progress.
   gr_lua_script *running;
   double deadline;  // in this thread's processor time
@@ -77,11 +72,12 @@ void gr_sandbox_push_proxy(lua_State *, int real);
 bool gr_sandbox_unwrap(lua_State *, int index);
 // The same for ctx.state only, which then counts as changed.
 bool gr_sandbox_unwrap_state(lua_State *, int index);
-void gr_sandbox_open_ctx(lua_State *, gr_lua_script *);  // creates its ctx.params and ctx.state
+// Creates the script's ctx.params, which is the next value of the message, and ctx.state.
+void gr_sandbox_open_ctx(lua_State *, gr_lua_script *, gr_wire *);
 // Makes the table on top of the stack read-only; `name` is for errors.
 void gr_sandbox_push_read_only(lua_State *, const char *name);
-// Pushes the ctx of one call; lr: ctx.lr.
-void gr_sandbox_push_ctx(lua_State *, gr_lua_script *, const gr_hook_context *, double lr);
+// Pushes the ctx of one call, the next value of the message (gr_hooks_put_context).
+void gr_sandbox_push_ctx(lua_State *, gr_lua_script *, gr_wire *);
 // Makes the table on top of the stack the script's state.
 void gr_sandbox_set_state(lua_State *, gr_lua_script *);
 
@@ -90,31 +86,28 @@ int gr_state_set(lua_State *);  // __newindex of ctx.state
 // Appends a copy of the state to the message. Raises a Lua error when it is too large or contains
 // values of other types than data.
 void gr_state_write(lua_State *, gr_lua_script *, gr_wire *);
-// Sets all states from the copies in w->in. False, here and in state_json.c: the error is in the
-// sandbox.
-bool gr_state_rollback(gr_sandbox *);
-
-// ---- state_json.c: ctx.state as text.
-bool gr_state_text(gr_sandbox *);  // writes the states of all scripts to w->out
-// Sets all states from gr_hooks_save's text, and writes copies of them to w->out.
-bool gr_state_restore(gr_sandbox *, const char *text);
+// Pushes the next value of a message.
+void gr_sandbox_push_value(lua_State *, gr_wire *);
+// Sets all states from the copies in w->in, nil: stays as it is, and writes copies to w->out.
+// False: the error is in the sandbox.
+bool gr_state_take_back(gr_sandbox *);
 
 // ---- script.c: loading and calling.
-// Both return false when the script fails; the error is then in the sandbox. gr_script_load runs
-// the main chunk and takes the event functions; gr_script_call calls one and reads what it returns.
-bool gr_script_load(gr_sandbox *, gr_lua_script *);
-bool gr_script_call(gr_sandbox *, gr_lua_script *, gr_hook_event, const gr_hook_context *,
-                    gr_hook_result *);
+// Both return false when the script fails; the error is then in the sandbox. gr_script_load takes
+// the parameters from w->in, runs the main chunk and takes the event functions; gr_script_call
+// takes ctx from w->in, calls one, reads what it returns into the result, and writes the answer to
+// w->out. text, len: of the script, in w->in.
+bool gr_script_load(gr_sandbox *, gr_lua_script *, const char *text, size_t len);
+bool gr_script_call(gr_sandbox *, gr_lua_script *, gr_hook_event, int64_t step, gr_hook_result *);
 
 // ---- controls.c: reading what a function returned.
 // Takes the value on top of the stack into the result; a wrong one raises a Lua error.
 void gr_script_take(lua_State *, const gr_lua_script *, gr_hook_event, gr_hook_result *);
 
-// ---- set.c: values that scripts may set.
+// ---- set.c: the controls that set values.
 void gr_take_set(lua_State *, const gr_lua_script *, gr_hook_result *);  // the control `set`
 void gr_take_freeze(lua_State *, const gr_lua_script *, gr_hook_result *);
 void gr_take_unfreeze(lua_State *, const gr_lua_script *, gr_hook_result *);
-void gr_sandbox_push_set(lua_State *, const double *values);  // ctx.set
 
 // ---- worker.c: messages to the run.
 void gr_sandbox_log(gr_sandbox *, gr_level, const char *text,

@@ -1,4 +1,5 @@
-// set.c - the control `set`, and ctx.set: values that may change while a run goes on. See script.h.
+// set.c - the controls `set`, `freeze` and `unfreeze`: values that may change while a run goes on.
+// See script.h.
 #include <lauxlib.h>
 #include <math.h>
 #include <string.h>
@@ -6,34 +7,6 @@
 #include "runtime/hooks/script.h"
 
 static bool same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
-// ---- ctx.set -----------------------------------------------------------------------------------
-
-// Pushes the values of a group; NULL: of the weights in none.
-static void push_group(lua_State *L, const gr_sandbox *w, const char *group, const double *values) {
-  lua_newtable(L);
-  for (int i = 0; i < w->n_adjust; i++) {
-    if (!same(w->adjust[i].group, group)) continue;
-    lua_pushnumber(L, values[i]);
-    lua_setfield(L, -2, w->adjust[i].key);
-  }
-}
-
-void gr_sandbox_push_set(lua_State *L, const double *values) {
-  const gr_sandbox *w = gr_sandbox_of(L);
-  push_group(L, w, NULL, values);
-  lua_newtable(L);
-  for (int i = 0; i < w->n_adjust; i++) {
-    const char *group = w->adjust[i].group;
-    if (!group || (i && same(w->adjust[i - 1].group, group))) continue;
-    push_group(L, w, group, values);
-    gr_sandbox_push_read_only(L, "ctx.set.groups");
-    lua_setfield(L, -2, group);
-  }
-  gr_sandbox_push_read_only(L, "ctx.set.groups");
-  lua_setfield(L, -2, "groups");
-  gr_sandbox_push_read_only(L, "ctx.set");
-}
 
 // ---- Setting -----------------------------------------------------------------------------------
 

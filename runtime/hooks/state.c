@@ -22,10 +22,6 @@ typedef struct sink {
 
 static void put_value(lua_State *L, sink *s, int depth);
 
-static void put(sink *s, const void *bytes, size_t len) {
-  if (s->to) gr_wire_put(s->to, bytes, len);
-}
-
 static size_t text_bytes(const char *text, size_t len) {
   size_t n = len + 2;
   for (size_t i = 0; i < len; i++) {
@@ -40,9 +36,7 @@ static void put_string(lua_State *L, sink *s) {
   const char *text = lua_tolstring(L, -1, &len);
   s->bytes += s->bytes + len > s->most_bytes ? len : text_bytes(text, len);
   if (s->bytes > s->most_bytes) return;
-  put(s, "s", 1);
-  put(s, &len, sizeof len);
-  put(s, text, len);
+  if (s->to) gr_wire_put_bytes(s->to, text, len);
 }
 
 static void put_number(lua_State *L, sink *s) {
@@ -51,11 +45,11 @@ static void put_number(lua_State *L, sink *s) {
   bool whole = lua_isinteger(L, -1) != 0;
   s->bytes += !whole ? 24 : i < 0 ? 2 : 1;
   for (lua_Integer left = i; whole && (left /= 10);) s->bytes++;
-  put(s, whole ? "i" : "f", 1);
+  if (!s->to) return;
   if (whole)
-    put(s, &i, sizeof i);
+    gr_wire_put_int(s->to, i);
   else
-    put(s, &f, sizeof f);
+    gr_wire_put_float(s->to, f);
 }
 
 // Copies the table on top of the stack, which stays there.
@@ -66,7 +60,7 @@ static void put_table(lua_State *L, sink *s, int depth) {
   lua_pushvalue(L, -1);
   gr_sandbox_unwrap(L, -1);
   s->bytes += 2, s->tables |= depth > 0;
-  put(s, "{", 1);
+  if (s->to) gr_wire_put_table(s->to);
   for (lua_pushnil(L); s->bytes <= s->most_bytes && s->values <= s->most_values;) {
     if (!lua_next(L, -2)) {
       lua_pushnil(L);
@@ -83,7 +77,7 @@ static void put_table(lua_State *L, sink *s, int depth) {
     put_value(L, s, depth + 1);
     lua_pop(L, 1);
   }
-  put(s, "}", 1);
+  if (s->to) gr_wire_put_end(s->to);
   lua_pop(L, 2);
 }
 
@@ -92,7 +86,7 @@ static void put_value(lua_State *L, sink *s, int depth) {
   if (++s->values > s->most_values) return;
   if (type == LUA_TBOOLEAN) {
     s->bytes += 5;
-    put(s, lua_toboolean(L, -1) ? "+" : "-", 1);
+    if (s->to) gr_wire_put_bool(s->to, lua_toboolean(L, -1));
   } else if (type == LUA_TNUMBER) {
     put_number(L, s);
   } else if (type == LUA_TSTRING) {
@@ -154,68 +148,50 @@ static void refuse(lua_State *L) {
 
 void gr_state_write(lua_State *L, gr_lua_script *s, gr_wire *to) {
   sink k = make_sink(gr_sandbox_of(L), s, to);
-  size_t at = gr_wire_open(to);
   lua_rawgeti(L, LUA_REGISTRYINDEX, s->state);
   put_value(L, &k, 0);
   if (is_full(&k)) refuse(L);
   lua_pop(L, 1);
-  gr_wire_close(to, at);
   set_size(s, &k);
   s->touched = false;
 }
 
-// -- Rollback ----------------------------------------------------------------------------
+// -- Taking back -------------------------------------------------------------------------
 
-typedef struct source {
-  const char *at;
-  gr_lua_script *script;
-} source;
-
-static const void *get(source *s, size_t len) {
-  s->at += len;
-  return s->at - len;
-}
-
-// Pushes the next value; false: the end of a table.
-static bool push_value(lua_State *L, source *s) {
-  char tag = *(const char *)get(s, 1);
-  lua_Integer i;
-  lua_Number f;
+void gr_sandbox_push_value(lua_State *L, gr_wire *w) {
   size_t len;
+  gr_wire_tag tag = gr_wire_next(w);
   luaL_checkstack(L, 6, "ctx.state is too deep");
-  if (tag == '+' || tag == '-') {
-    lua_pushboolean(L, tag == '+');
-  } else if (tag == 'i') {
-    memcpy(&i, get(s, sizeof i), sizeof i);
-    lua_pushinteger(L, i);
-  } else if (tag == 'f') {
-    memcpy(&f, get(s, sizeof f), sizeof f);
-    lua_pushnumber(L, f);
-  } else if (tag == 's') {
-    memcpy(&len, get(s, sizeof len), sizeof len);
-    lua_pushlstring(L, get(s, len), len);
-  } else if (tag == '{') {
-    for (lua_newtable(L); push_value(L, s) && push_value(L, s);) lua_rawset(L, -3);
+  if (tag == GR_WIRE_TABLE) {
+    gr_wire_table(w);
+    for (lua_newtable(L); !gr_wire_end(w); lua_rawset(L, -3))
+      gr_sandbox_push_value(L, w), gr_sandbox_push_value(L, w);
+  } else if (tag == GR_WIRE_INT) {
+    lua_pushinteger(L, gr_wire_int(w));
+  } else if (tag == GR_WIRE_FLOAT) {
+    lua_pushnumber(L, gr_wire_float(w));
+  } else if (tag == GR_WIRE_TRUE || tag == GR_WIRE_FALSE) {
+    lua_pushboolean(L, gr_wire_bool(w));
   } else {
-    return false;
+    const char *text = gr_wire_bytes(w, &len);
+    lua_pushlstring(L, text, len);
+    if (!text) lua_pop(L, 1), lua_pushnil(L);
   }
-  return true;
 }
 
 static int take_back(lua_State *L) {
-  source *s = lua_touserdata(L, 1);
-  if (push_value(L, s)) gr_sandbox_set_state(L, s->script);
-  gr_state_write(L, s->script, &gr_sandbox_of(L)->out);
+  gr_lua_script *s = lua_touserdata(L, 1);
+  gr_sandbox *w = gr_sandbox_of(L);
+  gr_sandbox_push_value(L, &w->in);
+  if (lua_istable(L, -1)) gr_sandbox_set_state(L, s);
+  gr_state_write(L, s, &w->out);
   return 0;
 }
 
-bool gr_state_rollback(gr_sandbox *w) {
-  gr_wire copies = w->in;  // the states follow each other in it
+bool gr_state_take_back(gr_sandbox *w) {
   gr_wire_begin(&w->out, GR_WIRE_DONE);
-  for (int i = 0; i < w->n_scripts; i++) {
-    source s = {gr_wire_text(&copies), &w->scripts[i]};
-    if (s.at && *s.at && !gr_sandbox_run(w, s.script, take_back, &s)) return false;
-  }
+  for (int i = 0; i < w->n_scripts; i++)
+    if (!gr_sandbox_run(w, &w->scripts[i], take_back, &w->scripts[i])) return false;
   return true;
 }
 

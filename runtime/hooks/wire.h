@@ -1,7 +1,10 @@
-// wire.h - messages between a run and its hooks' process: framing and fields.
+// wire.h - messages between a run and its hooks' process, and the one encoding of all that is in
+// them.
 //
-// Both ends are the same program on the same machine, so numbers are sent in their memory
-// representation.
+// A message is a row of values: nil, booleans, integers, floats, texts and tables of values, each
+// with its type. They are what Lua's data is, so that a script's state, its parameters and ctx are
+// values as all other fields are. Both ends are the same program on the same machine: numbers are
+// in their memory representation.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,9 +15,7 @@ typedef enum gr_wire_kind {
   GR_WIRE_SETUP,     // seed, limits, number of scripts
   GR_WIRE_LOAD,      // a script -> the line of each event, its state
   GR_WIRE_CALL,      // a script, an event, its context -> the result, the state
-  GR_WIRE_SAVE,      // -> the state of each script as text
-  GR_WIRE_RESTORE,   // states as saved -> the copy of each script's
-  GR_WIRE_BACK,      // copies of states to roll back to -> nothing
+  GR_WIRE_STATES,    // the state of each script, nil: as it is -> the same, as they are then
   GR_WIRE_APPENDED,  // the answer to APPEND: an error, or nothing
   // From the hooks' process.
   GR_WIRE_DONE,
@@ -23,35 +24,58 @@ typedef enum gr_wire_kind {
   GR_WIRE_APPEND,  // file, text; the process waits for APPENDED
 } gr_wire_kind;
 
+typedef enum gr_wire_tag {  // the first byte of a value
+  GR_WIRE_NIL = '0',
+  GR_WIRE_FALSE = '-',
+  GR_WIRE_TRUE = '+',
+  GR_WIRE_INT = 'i',
+  GR_WIRE_FLOAT = 'f',
+  GR_WIRE_TEXT = 's',
+  GR_WIRE_TABLE = '{',
+  GR_WIRE_END = '}',
+} gr_wire_tag;
+
 // A buffer for one message that is being written or read. Zero-initialised is empty; gr_wire_free
 // releases it.
 typedef struct gr_wire {
-  char *at;  // header, then fields
+  char *at;  // header, then values
   size_t len, room;
-  size_t next;  // offset of the next field to read
-  bool bad;     // out of memory, or a missing field was read: stays set, later fields are 0 or NULL
+  size_t next;  // offset of the next value to read
+  bool bad;  // out of memory, or a value was read that is not there or of another type: stays set,
+             // and later values are 0 or NULL
   gr_wire_kind kind;
 } gr_wire;
 
 void gr_wire_begin(gr_wire *, gr_wire_kind);  // empties the buffer and starts a message
 void gr_wire_free(gr_wire *);                 // frees the buffer, which is then empty
-// Append fields to the message that was begun. put: raw bytes; put_bytes: their number, then the
-// bytes; put_text: text, or NULL, which is read as NULL.
-void gr_wire_put(gr_wire *, const void *, size_t len);
+
+// Append a value to the message that was begun. A text of NULL is nil. Between gr_wire_put_table
+// and gr_wire_put_end are a table's keys and values, in turn.
+void gr_wire_put_bool(gr_wire *, bool);
 void gr_wire_put_int(gr_wire *, int64_t);
 void gr_wire_put_float(gr_wire *, double);
 void gr_wire_put_bytes(gr_wire *, const void *, size_t len);
 void gr_wire_put_text(gr_wire *, const char *);
-// Begin and end a put_bytes field whose length is not known in advance: what is put in between is
-// its content. `opened` is what gr_wire_open returned.
-size_t gr_wire_open(gr_wire *);
-void gr_wire_close(gr_wire *, size_t opened);
-// Read the next field, in the order in which fields were put. Bytes and text point into the message
-// and are followed by a NUL. out_len may be NULL.
+void gr_wire_put_table(gr_wire *);
+void gr_wire_put_end(gr_wire *);
+// Appends a value that gr_wire_value has returned; none is nil.
+void gr_wire_put_value(gr_wire *, const void *, size_t len);
+
+// What the next value is; GR_WIRE_END at the end of a table, and of the message.
+gr_wire_tag gr_wire_next(const gr_wire *);
+// Read the next value, in the order in which values were put; one of another type sets `bad`. Bytes
+// and text point into the message and are followed by a NUL; nil is read as NULL. out_len may be
+// NULL.
+bool gr_wire_bool(gr_wire *);
 int64_t gr_wire_int(gr_wire *);
 double gr_wire_float(gr_wire *);
 const char *gr_wire_bytes(gr_wire *, size_t *out_len);
 const char *gr_wire_text(gr_wire *);
+void gr_wire_table(gr_wire *);  // the beginning of a table
+bool gr_wire_end(
+    gr_wire *);  // reads the end of a table if it is next; true: it was, or `bad` is set
+// Reads a value of any type, with all that is in it: its bytes in the message.
+const char *gr_wire_value(gr_wire *, size_t *out_len);
 
 // Waits until the descriptor is ready for `events` (as for poll); returning false gives up.
 typedef bool (*gr_wire_wait)(void *ctx, int fd, short events);

@@ -39,22 +39,19 @@ int gr_sandbox_append(lua_State *L) {
 
 // -- Requests ----------------------------------------------------------------------------
 
-static const char *copy(gr_sandbox *w, const char *text) {
-  return gr_arena_strdup(w->arena, text ? text : "");
+static const char *read_text(gr_sandbox *w) {
+  const char *text = gr_wire_text(&w->in);
+  return text ? gr_arena_strdup(w->arena, text) : NULL;
 }
+static bool read_bool(gr_sandbox *w) { return gr_wire_bool(&w->in); }
+static double read_float(gr_sandbox *w) { return gr_wire_float(&w->in); }
 
 static void read_adjustable(gr_sandbox *w) {
-  gr_wire *in = &w->in;
-  w->n_adjust = (int)gr_wire_int(in);
+  w->n_adjust = (int)gr_wire_int(&w->in);
   w->adjust = GR_NEW(w->arena, gr_adjustable, w->n_adjust + 1);
-  for (int i = 0; i < w->n_adjust && !in->bad; i++) {
-    gr_adjustable *a = &w->adjust[i];
-    const char *at = gr_wire_bytes(in, NULL);
-    if (!at) return;
-    memcpy(a, at, sizeof *a);
-    a->key = copy(w, gr_wire_text(in));
-    const char *group = gr_wire_text(in), *fixed = gr_wire_text(in);
-    a->group = group ? copy(w, group) : NULL, a->fixed = fixed ? copy(w, fixed) : NULL;
+  for (int i = 0; i < w->n_adjust; i++) {
+#define GR_HOOK_ADJUSTABLE(type, member) w->adjust[i].member = read_##type(w);
+#include "runtime/hooks/hooks.def"
   }
 }
 
@@ -73,67 +70,27 @@ static bool set_up(gr_sandbox *w) {
   return gr_sandbox_open(w);
 }
 
-static void read_params(gr_sandbox *w, gr_lua_script *s) {
-  gr_wire *in = &w->in;
-  s->n_params = (int)gr_wire_int(in);
-  s->params = GR_NEW(w->arena, gr_param, s->n_params + 1);
-  for (int i = 0; i < s->n_params && !in->bad; i++) {
-    gr_param *p = &s->params[i];
-    p->key = copy(w, gr_wire_text(in));
-    p->kind = (gr_param_kind)gr_wire_int(in);
-    p->i = gr_wire_int(in), p->f = gr_wire_float(in);
-    p->text = copy(w, gr_wire_text(in));
-  }
-}
-
 static bool load(gr_sandbox *w) {
   int i = (int)gr_wire_int(&w->in);
+  size_t len;
   gr_lua_script *s = &w->scripts[i];
   s->index = i;
-  s->name = copy(w, gr_wire_text(&w->in));
-  s->text = gr_wire_bytes(&w->in, &s->len);
-  s->text = gr_arena_strndup(w->arena, s->text, s->len);
-  read_params(w, s);
-  if (!gr_script_load(w, s)) return false;
+  s->name = read_text(w);
+  const char *text = gr_wire_bytes(&w->in, &len);
+  if (!gr_script_load(w, s, text, len)) return false;
   gr_wire_begin(&w->out, GR_WIRE_DONE);
   for (int e = 0; e < GR_HOOK_EVENTS; e++) gr_wire_put_int(&w->out, s->line[e]);
   return true;
 }
 
 static bool call(gr_sandbox *w) {
-  gr_wire *in = &w->in;
   gr_hook_result result;
-  gr_hook_context c;
-  gr_arena *a = gr_arena_create();
-  gr_lua_script *s = &w->scripts[gr_wire_int(in)];
-  gr_hook_event event = (gr_hook_event)gr_wire_int(in);
-  const void *at = gr_wire_bytes(in, NULL);
-  memcpy(&c, at, sizeof c);
-  at = gr_wire_bytes(in, NULL);
-  memcpy(&result, at, sizeof result);
-  const char *texts[3];
-  for (int i = 0; i < 3; i++) {
-    const char *text = gr_wire_text(in);
-    texts[i] = text ? gr_arena_strdup(a, text) : NULL;
-  }
-  gr_named *metrics = GR_NEW(a, gr_named, c.n_metrics + 1);
-  c.output_dir = texts[0], c.last_checkpoint = texts[1], c.reason = texts[2];
-  c.metrics = metrics;
-  double *set = GR_NEW(a, double, w->n_adjust + 1);
-  for (int i = 0; i < w->n_adjust; i++) set[i] = gr_wire_float(in);
-  c.set = set;
-  for (int i = 0; i < c.n_metrics; i++) {
-    metrics[i].name = gr_arena_strdup(a, gr_wire_text(in));
-    metrics[i].value = gr_wire_float(in);
-  }
-  bool ok = gr_script_call(w, s, event, &c, &result);
-  gr_arena_destroy(a);
-  return ok;
-}
-
-static bool restore(gr_sandbox *w) {
-  const char *text = gr_wire_text(&w->in);
-  return gr_state_restore(w, text ? text : "");
+  gr_lua_script *s = &w->scripts[gr_wire_int(&w->in)];
+  gr_hook_event event = (gr_hook_event)gr_wire_int(&w->in);
+  int64_t step = gr_wire_int(&w->in);
+  const void *so_far = gr_wire_bytes(&w->in, NULL);
+  memcpy(&result, so_far, sizeof result);
+  return gr_script_call(w, s, event, step, &result);
 }
 
 static bool serve(gr_sandbox *w) {
@@ -144,12 +101,8 @@ static bool serve(gr_sandbox *w) {
       return load(w);
     case GR_WIRE_CALL:
       return call(w);
-    case GR_WIRE_SAVE:
-      return gr_state_text(w);
-    case GR_WIRE_RESTORE:
-      return restore(w);
-    case GR_WIRE_BACK:
-      return gr_state_rollback(w);
+    case GR_WIRE_STATES:
+      return gr_state_take_back(w);
     default:
       _exit(1);
   }
@@ -184,7 +137,6 @@ void gr_hooks_enter(int argc, char **argv) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != (pid_t)strtol(argv[2], NULL, 10)) _exit(1);
   gr_close_from(GR_HOOK_PLACES + 1);
   gr_sandbox w = {.arena = gr_arena_create(), .socket = GR_HOOK_SOCKET, .places = GR_HOOK_PLACES};
-  w.number = gr_text_make(w.arena);
   while (gr_wire_receive(w.socket, &w.in, NULL, NULL)) {
     if (!serve(&w)) put_failure(&w);
     send_out(&w);

@@ -237,12 +237,37 @@ static void reverts(void) {
   }
 }
 
+// The text of a checkpoint, which later versions read: keys in order, whatever order they were set
+// in.
+static void saved_text(void) {
+  static const char script[] = STEP(
+      "local s = ctx.state s.z = 1 s.a = -2 s['a\\0b'] = 'q\"\\\\\\0\\255' s[2.5] = 0.1 s[2] = {} "
+      "s[-3] = 1e300 s[1] = 3.0 s[true] = false s[false] = true s.t = { 10, 20, x = { y = -0.0 } } "
+      "s[9007199254740993] = 'i' s[1e19] = 'f' s[-1e19] = 0/0 s.ab = 1/0 s[''] = ''");
+  gr_hooks *h;
+  gr_hook_result r;
+  gr_hook_context c = script_context(0);
+  char *text;
+  gr_arena *a = gr_arena_create();
+  MUST(script_open(script, &h));
+  MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
+  MUST(gr_hooks_save(h, a, &text));
+  gr_hooks_close(h);
+  CHECK(!strcmp(text,
+                "{\"scripts\":[[\"a.lua\",[[-1e+19,NaN],[-3,1e+300],[1,3.0],[2,[]],[2.5,0.1],[900"
+                "7199254740993,\"i\"],[1e+19,\"f\"],[\"\",\"\"],[\"a\",-2],[\"a\\u0100b\",\"q\\u0"
+                "022\\u005c\\u0100\\u00ff\"],[\"ab\",Infinity],[\"t\",[[1,10],[2,20],[\"x\",[[\"y"
+                "\",-0.0]]]]],[\"z\",1],[false,true],[true,false]]]],\"files\":[]}"),
+        "%s", text);
+  gr_arena_destroy(a);
+}
+
 int main(int argc, char **argv) {
   gr_hooks_enter(argc, argv);
   script_begin("state");
   int bad = RUN(argc, argv, {"refuses", refuses}, {"takes", takes}, {"largest", largest},
                 {"shared_limit", shared_limit}, {"one_name", one_name}, {"any_name", any_name},
-                {"reverts", reverts});
+                {"reverts", reverts}, {"saved_text", saved_text});
   script_end();
   return bad;
 }
