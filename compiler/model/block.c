@@ -46,22 +46,10 @@ gr_status gr_model_open_blocks(gr_build_context *a, gr_conf *file) {
   return add_blocks(list, &a->n_blocks, builtin, true);
 }
 
-// The block whose nodes are being built; the body of a scan belongs to the block around it.
-static const gr_block *current(const gr_build_context *a) {
-  const gr_frame *f = a->frame;
-  while (!f->block && f->up) f = f->up;
-  return f->block;
-}
-
 static bool is_visible(const gr_build_context *a, const gr_block *b) {
-  const gr_block *in = current(a);
+  const gr_block *in = gr_model_current_block(a);
   return !in || (b->builtin >= in->builtin && strcmp(b->name, in->name)) ||
          (b->builtin > in->builtin);
-}
-
-bool gr_model_is_builtin(const gr_build_context *a) {
-  const gr_block *b = current(a);
-  return b && b->builtin;
 }
 
 const gr_block *gr_model_find_block(const gr_build_context *a, const char *name) {
@@ -266,7 +254,7 @@ static gr_status inside(gr_build_context *a, const gr_block *b, gr_conf *use,
   GR_TRY(bind_params(a, b, use));
   GR_TRY(gr_model_checks(a, gr_conf_member(b->conf, "checks")));
   GR_TRY(gr_model_open_buffers(a, b->conf));
-  GR_TRY(gr_model_nodes(a, gr_conf_member(b->conf, "nodes"), &last));
+  GR_TRY(a->build_nodes(a, gr_conf_member(b->conf, "nodes"), &last));
   GR_TRY(gr_model_assign_buffers(a, gr_conf_member(b->conf, "next"),
                                  gr_conf_member(b->conf, "buffers")));
   return results(a, b, &last, out);

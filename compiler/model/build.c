@@ -64,45 +64,6 @@ static gr_status open_params(gr_build_context *a, gr_conf *file) {
   return s;
 }
 
-// ---- Nodes ----------------------------------------------------------------------
-
-// Binds the names of an invalid node, so that its users are not reported as errors too.
-static void give_up(gr_build_context *a, gr_conf *item) {
-  const char *names[GR_MODEL_RESULTS];
-  int n = 0;
-  if (item->kind != GR_CONF_MAP || !item->n || !strcmp(item->keys[0], "repeat")) return;
-  gr_status s = gr_model_names(a, item->keys[0], item->loc, names, &n);
-  if (s) gr_status_drop(s);
-  for (int i = 0; i < n; i++) gr_model_bind(a, names[i], item->loc, &(gr_binding){.broken = true});
-}
-
-gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
-  gr_frame *top = a->frame;
-  gr_status all = GR_OK;
-  gr_binding last;
-  GR_TRY(gr_model_expect(list, GR_CONF_LIST, "nodes:"));
-  top->nodes = list;
-  for (int i = 0; i < list->n; i++) {
-    gr_status s = gr_model_node(a, list->items[i], &last);
-    if (!s) continue;
-    a->depth = a->nest = 0, a->frame = top, top->nodes = list;
-    a->path = "", a->share = NULL, a->root.scope = NULL;
-    gr_status stuck = gr_model_take_error(a);
-    if (stuck) gr_status_drop(stuck);
-    give_up(a, list->items[i]);
-    // If a list of nodes was abandoned, errors below it may only be its consequences: stop here.
-    bool list_node = list->items[i]->kind != GR_CONF_MAP || !list->items[i]->n ||
-                     !strcmp(list->items[i]->keys[0], "repeat");
-    if (a->echo)
-      gr_status_drop(s);
-    else
-      all = gr_also(all, s);
-    a->echo = false;
-    if (list_node && all) return all;
-  }
-  return all;
-}
-
 // ---- Programs -------------------------------------------------------------------
 
 static const char *const keys[] = {"doc",  "nodes",  "loss",     "metrics",
@@ -211,6 +172,7 @@ static gr_status forward(gr_build_context *a) {
 static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask) {
   return (gr_build_context){
       .arena = arena,
+      .build_nodes = gr_model_nodes,
       .request = ask,
       .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
       .path = "",

@@ -33,24 +33,6 @@ static gr_arg whole(int64_t i) { return (gr_arg){.kind = GR_ARG_INT, .i = i}; }
 static gr_arg real(double f) { return (gr_arg){.kind = GR_ARG_FLOAT, .f = f}; }
 static gr_arg truth(bool b) { return (gr_arg){.kind = GR_ARG_BOOL, .i = b}; }
 
-double gr_arg_number(const gr_arg *a) { return a->kind == GR_ARG_FLOAT ? a->f : (double)a->i; }
-
-const char *gr_arg_kind(const gr_arg *a) {
-  static const char *const names[] = {"an integer", "a float", "a bool", "a string"};
-  return names[a->kind];
-}
-
-const char *gr_arg_text(gr_arena *arena, const gr_arg *a) {
-  gr_text t = gr_text_make(arena);
-  if (a->kind == GR_ARG_TEXT) return a->text;
-  if (a->kind == GR_ARG_BOOL) return a->i ? "true" : "false";
-  if (a->kind == GR_ARG_INT)
-    gr_text_printf(&t, "%lld", (long long)a->i);
-  else
-    gr_text_put_float(&t, a->f);
-  return t.chars;
-}
-
 // ---- Parsing --------------------------------------------------------------------
 
 static gr_loc place(const reader *r, const char *at) {
@@ -74,22 +56,13 @@ static void skip(reader *r) {
   while (isspace((unsigned char)*r->at)) r->at++;
 }
 
-static bool is_start(char c) { return isalpha((unsigned char)c) || c == '_' || c == '$'; }
-static bool is_more(char c) { return isalnum((unsigned char)c) || c == '_'; }
-
-static size_t word_length(const char *s) {
-  size_t n = is_start(*s);
-  while (n && is_more(s[n])) n++;
-  return n;
-}
-
-bool gr_model_is_word(const char *s) { return *s && word_length(s) == strlen(s); }
-
 // Consumes `text` if it comes next; a word must be a whole word.
 static bool take(reader *r, const char *text) {
   size_t n = strlen(text);
   skip(r);
-  if (r->err || strncmp(r->at, text, n) || (is_start(*text) && is_more(r->at[n]))) return false;
+  if (r->err || strncmp(r->at, text, n) ||
+      (gr_model_word_length(text) && gr_model_word_length(r->at) > n))
+    return false;
   r->at += n;
   return true;
 }
@@ -191,7 +164,7 @@ static gr_arg least_or_most(gr_arg *args, int n, bool most) {
 // given(x): whether the optional operand x is given; ranks(tp): the size of a mesh axis, or 1.
 static gr_arg call_of_name(reader *r, bool given) {
   skip(r);
-  size_t n = word_length(r->at);
+  size_t n = gr_model_word_length(r->at);
   const char *name = gr_arena_strndup(r->a->arena, r->at, n);
   r->at += n;
   if (!n || !take(r, ")")) return bad(r, r->at, "%s() takes one name", given ? "given" : "ranks");
@@ -228,7 +201,7 @@ static gr_arg call(reader *r, const char *name, const char *at) {
 
 static gr_arg named(reader *r) {
   const char *at = r->at;
-  const char *name = gr_arena_strndup(r->a->arena, at, word_length(at));
+  const char *name = gr_arena_strndup(r->a->arena, at, gr_model_word_length(at));
   r->at += strlen(name);
   if (take(r, "(")) return call(r, name, at);
   if (!strcmp(name, "true") || !strcmp(name, "false")) return truth(*name == 't');
@@ -265,7 +238,7 @@ static gr_arg prefix(reader *r) {
   if (isdigit((unsigned char)*r->at) || (*r->at == '.' && isdigit((unsigned char)r->at[1])))
     return number(r);
   if (*r->at == '\'') return quoted(r);
-  if (is_start(*r->at)) return named(r);
+  if (gr_model_word_length(r->at)) return named(r);
   return bad(r, r->at, *r->at ? "expected a number or a name" : "something is missing at the end");
 }
 

@@ -196,3 +196,11 @@ gr_status gr_model_inputs(gr_build_context *a, gr_conf *file) {
   a->sample_weight = (gr_binding){.n = 1, .v = {a->weight}};
   return gr_model_take_error(a);
 }
+
+bool gr_model_splits_batch(const gr_build_context *a, int axis) {
+  for (int i = 0; i < GR_MAX_MESH; i++) {
+    const char *name = a->request->batch_axis[i];
+    if (name && !strcmp(a->request->mesh.axis[axis].name, name)) return true;
+  }
+  return false;
+}

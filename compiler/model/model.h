@@ -81,8 +81,8 @@ typedef struct gr_model_request {
 // Parses the built-in blocks (graphs/blocks.yaml) into the arena.
 GR_MUST_USE gr_status gr_model_blocks(gr_arena *, gr_conf **out);
 
-// An error for each of the values (model.params of a configuration) that the model's file, as parsed,
-// has no parameter for.
+// An error for each of the values (model.params of a configuration) that the model's file, as
+// parsed, has no parameter for.
 GR_MUST_USE gr_status gr_model_check_params(gr_conf *file, gr_conf *given);
 
 // Builds the forward graph: inputs, weights, `loss` and `norm` summed over the batch with the

@@ -1,51 +1,6 @@
 // node.c - builds one node: its names, its path, and the op or block that builds it.
-#include <ctype.h>
 #include <string.h>
 #include "compiler/model/parts.h"
-
-static const char *const reserved[] = {"name", "share", "when"};
-
-bool gr_model_reserved(const char *key) {
-  for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-    if (!strcmp(key, reserved[i])) return true;
-  return false;
-}
-
-// "heads is 3, c is 40": the values of the names in an expression.
-static const char *values_in(gr_build_context *a, const char *text) {
-  gr_text t = gr_text_make(a->arena);
-  gr_map seen = gr_map_make(a->arena);
-  for (const char *p = text; *p;) {
-    size_t n = 0;
-    while (isalnum((unsigned char)p[n]) || p[n] == '_' || p[n] == '$') n++;
-    const char *word = gr_arena_strndup(a->arena, p, n);
-    const gr_arg *x = n ? gr_model_get(a, word) : NULL;
-    if (x && !gr_map_find(&seen, word, NULL)) {
-      gr_text_printf(&t, "%s%s is %s", t.len ? ", " : "", word, gr_arg_text(a->arena, x));
-      gr_map_put(&seen, word, 0);
-    }
-    p += n ? n : 1;
-  }
-  return t.chars;
-}
-
-// Evaluates checks: expressions that must be true, each with an error message. Errors in built-in
-// blocks are reported where the block is used.
-gr_status gr_model_checks(gr_build_context *a, const gr_conf *map) {
-  if (!map) return GR_OK;
-  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "checks:"));
-  for (int i = 0; i < map->n; i++) {
-    const gr_conf *c = map->items[i];
-    gr_arg x;
-    GR_TRY(gr_model_expr(a, map->keys[i], c->key_loc, &x));
-    if (x.kind != GR_ARG_TEXT && gr_arg_number(&x) != 0) continue;
-    const char *values = values_in(a, map->keys[i]);
-    return gr_fail(GR_ERR_CONFIG, gr_model_is_builtin(a) ? gr_model_builder(a)->loc : c->key_loc,
-                   "%s (%s is not true%s%s)", c->kind == GR_CONF_TEXT ? c->text : "a check failed",
-                   map->keys[i], *values ? ": " : "", values);
-  }
-  return GR_OK;
-}
 
 // The node's path among the parameters: `name:` appends to it, `share:` replaces it.
 static gr_status enter(gr_build_context *a, gr_conf *use) {
@@ -209,4 +164,41 @@ gr_status gr_model_nodes(gr_build_context *a, gr_conf *list, gr_binding *last) {
   for (int i = 0; i < list->n; i++) GR_TRY(gr_model_node(a, list->items[i], last));
   a->frame->nodes = outside;
   return GR_OK;
+}
+
+// Binds the names of an invalid node, so that its users are not reported as errors too.
+static void give_up(gr_build_context *a, gr_conf *item) {
+  const char *names[GR_MODEL_RESULTS];
+  int n = 0;
+  if (item->kind != GR_CONF_MAP || !item->n || !strcmp(item->keys[0], "repeat")) return;
+  gr_status s = gr_model_names(a, item->keys[0], item->loc, names, &n);
+  if (s) gr_status_drop(s);
+  for (int i = 0; i < n; i++) gr_model_bind(a, names[i], item->loc, &(gr_binding){.broken = true});
+}
+
+gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
+  gr_frame *top = a->frame;
+  gr_status all = GR_OK;
+  gr_binding last;
+  GR_TRY(gr_model_expect(list, GR_CONF_LIST, "nodes:"));
+  top->nodes = list;
+  for (int i = 0; i < list->n; i++) {
+    gr_status s = gr_model_node(a, list->items[i], &last);
+    if (!s) continue;
+    a->depth = a->nest = 0, a->frame = top, top->nodes = list;
+    a->path = "", a->share = NULL, a->root.scope = NULL;
+    gr_status stuck = gr_model_take_error(a);
+    if (stuck) gr_status_drop(stuck);
+    give_up(a, list->items[i]);
+    // If a list of nodes was abandoned, errors below it may only be its consequences: stop here.
+    bool list_node = list->items[i]->kind != GR_CONF_MAP || !list->items[i]->n ||
+                     !strcmp(list->items[i]->keys[0], "repeat");
+    if (a->echo)
+      gr_status_drop(s);
+    else
+      all = gr_also(all, s);
+    a->echo = false;
+    if (list_node && all) return all;
+  }
+  return all;
 }

@@ -7,14 +7,6 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-bool gr_model_splits_batch(const gr_build_context *a, int axis) {
-  for (int i = 0; i < GR_MAX_MESH; i++) {
-    const char *name = a->request->batch_axis[i];
-    if (name && !strcmp(a->request->mesh.axis[axis].name, name)) return true;
-  }
-  return false;
-}
-
 static gr_val as_f32(gr_builder *b, gr_val v) {
   return b->err || gr_at(b->g, v)->type.dtype == GR_F32 ? v : gr_cast(b, v, GR_F32);
 }

@@ -2,8 +2,8 @@
 //
 // The builder walks the file's list of nodes once, in order. A node is {op: operands,
 // attributes...}, {block: operands, parameters...}, {scan: ...}, {param: ...} or {repeat: ...};
-// node.c tells them apart and calls op.c, block.c, scan.c or param.c. block.c and scan.c call back
-// for their own lists of nodes, so the files depend on each other through this header only.
+// node.c tells them apart and calls op.c, block.c, scan.c or param.c. Blocks and scans have lists
+// of nodes, which they build by a function of the context: no file calls one that calls it.
 //
 // A build context emits the graph. It resolves names in frames: the file is one, and so is every
 // use of a block and every body of a scan. It emits into a builder, the graph's own or that of the
@@ -85,8 +85,11 @@ typedef struct gr_model_param {
 } gr_model_param;
 
 // ---- The build context ----------------------------------------------------------
-typedef struct gr_build_context {
+typedef struct gr_build_context gr_build_context;
+struct gr_build_context {
   gr_arena *arena;
+  // The point where the builder recurs: gr_model_nodes, for the lists of nodes in blocks and scans.
+  gr_status (*build_nodes)(gr_build_context *, gr_conf *list, gr_binding *last);
   const gr_model_request *request;
   gr_conf *programs, *program;  // `programs:`, and the one that is built; or NULL
   gr_model_program is;          // the one that is built
@@ -111,12 +114,20 @@ typedef struct gr_build_context {
   gr_arg training, batch_norm_groups;  // constants of that name
   bool unnamed;  // in an iteration without a path of its own: its nodes are reported instead
   bool echo;     // the error just returned follows from an earlier one
-} gr_build_context;
+};
 
 // Everything that the functions below create is in the context's arena.
 gr_builder *gr_model_builder(gr_build_context *);          // of the graph or the innermost loop
 gr_status gr_model_take_error(gr_build_context *);         // moves the builder's error out of it
 const gr_type *gr_model_type(gr_build_context *, gr_val);  // of a value of the innermost graph
+
+// ---- arg.c: values of expressions, words ------------------------------------
+double gr_arg_number(const gr_arg *);                 // a value as a number
+const char *gr_arg_text(gr_arena *, const gr_arg *);  // a value as gr_attr_parse reads it
+const char *gr_arg_kind(const gr_arg *);              // for messages: "an integer", "a string", ...
+// The length of the name that a string begins with, such as "heads" or "$i"; 0: with none.
+size_t gr_model_word_length(const char *);
+bool gr_model_is_word(const char *);  // whether a string is a single name
 
 // ---- expr.c: expressions --------------------------------------------------
 // Evaluates a YAML scalar. A string is an expression over parameters and dimensions; with `words`,
@@ -129,14 +140,15 @@ GR_MUST_USE gr_status gr_model_number(gr_build_context *, const gr_conf *, doubl
 GR_MUST_USE gr_status gr_model_bool(gr_build_context *, const gr_conf *, bool *out);
 GR_MUST_USE gr_status gr_model_shape(gr_build_context *, const gr_conf *list, gr_type *out);
 GR_MUST_USE gr_status gr_model_expr(gr_build_context *, const char *text, gr_loc, gr_arg *out);
-bool gr_model_is_word(const char *);                  // whether a string is a single name
-double gr_arg_number(const gr_arg *);                 // a value as a number
-const char *gr_arg_text(gr_arena *, const gr_arg *);  // a value as gr_attr_parse reads it
-const char *gr_arg_kind(const gr_arg *);              // for messages: "integer", "string", ...
 
 // ---- scope.c: names -------------------------------------------------------
 // Creates a frame; the caller sets it as the current one, and restores the old one afterwards.
 gr_frame *gr_model_frame(gr_build_context *, gr_frame *up, gr_frame *caller, const gr_block *);
+// The block whose nodes are being built, NULL: the file's own; the body of a scan belongs to the
+// block around it.
+const gr_block *gr_model_current_block(const gr_build_context *);
+// Whether the current nodes are those of a built-in block.
+bool gr_model_is_builtin(const gr_build_context *);
 // Binds a name to tensors in the current frame; a later binding of the name replaces it.
 void gr_model_bind(gr_build_context *, const char *name, gr_loc, const gr_binding *);
 // Looks a name up in the visible frames; NULL: not found.
@@ -173,6 +185,8 @@ GR_MUST_USE gr_status gr_model_expect(const gr_conf *, gr_conf_kind, const char 
 // Checks that all keys of a map are among n names.
 GR_MUST_USE gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known,
                                     int n);
+// Whether a key may be in every node, whatever its op: name, share, when.
+bool gr_model_reserved(const char *key);
 // The error for an argument that the op or block of the current node does not have.
 GR_MUST_USE gr_status gr_model_unknown_arg(gr_build_context *, const char *name, gr_loc);
 
@@ -183,16 +197,22 @@ void gr_model_letters(gr_build_context *, gr_conf *file);
 GR_MUST_USE gr_status gr_model_inputs(gr_build_context *, gr_conf *file);
 // Whether graphrun itself adds an input or state of that name.
 bool gr_model_is_reserved_input(const char *name);
+// Whether a mesh axis shards the batch.
+bool gr_model_splits_batch(const gr_build_context *, int axis);
+
+// ---- check.c --------------------------------------------------------------
+// Evaluates the expressions of `checks:`; one that is false is an error with its message. NULL:
+// there are none.
+GR_MUST_USE gr_status gr_model_checks(gr_build_context *, const gr_conf *map);
 
 // ---- Nodes ----------------------------------------------------------------------
 // node.c: builds one node; *out binds its results.
 GR_MUST_USE gr_status gr_model_node(gr_build_context *, gr_conf *item, gr_binding *out);
 // Builds a list of nodes up to the first error; *last is the binding of the last node.
 GR_MUST_USE gr_status gr_model_nodes(gr_build_context *, gr_conf *list, gr_binding *last);
-// Whether a key may be in every node, whatever its op: name, share, when.
-bool gr_model_reserved(const char *key);
-// Evaluates the expressions of `check:`; one that is false is an error with its message.
-GR_MUST_USE gr_status gr_model_checks(gr_build_context *, const gr_conf *map);
+// Builds the file's nodes, or a program's; continues after an invalid node, so that all errors are
+// reported at once.
+GR_MUST_USE gr_status gr_model_run_nodes(gr_build_context *, gr_conf *list);
 // Each builds a node of its kind from its YAML (op.c, block.c, scan.c, param.c).
 GR_MUST_USE gr_status gr_model_op(gr_build_context *, const gr_op *, gr_conf *use, gr_binding *out);
 GR_MUST_USE gr_status gr_model_block(gr_build_context *, const gr_block *, gr_conf *use,
@@ -216,11 +236,6 @@ GR_MUST_USE gr_status gr_model_assign_buffers(gr_build_context *, gr_conf *next,
 // Links every buffer's last value as the next value of its state. Called once, at the end.
 void gr_model_link_buffers(gr_build_context *);
 
-// ---- build.c --------------------------------------------------------------
-// Builds the file's nodes, or a program's; continues after an invalid node, so that all errors are
-// reported at once.
-GR_MUST_USE gr_status gr_model_run_nodes(gr_build_context *, gr_conf *list);
-
 // ---- op.c -----------------------------------------------------------------
 // The counter from which random numbers are drawn: of completed steps in train and eval; of a named
 // program its own runs, which each run increments.
@@ -239,8 +254,6 @@ const gr_block *gr_model_find_block(const gr_build_context *, const char *name);
 // Whether a use of a built-in block has more operands than the block takes, and an op has its name:
 // then the op is meant, with weights of one's own.
 bool gr_model_means_op(const gr_block *, gr_conf *use);
-// Whether the current nodes are those of a built-in block.
-bool gr_model_is_builtin(const gr_build_context *);
 // The error for a node whose key is neither an op nor a block.
 GR_MUST_USE gr_status gr_model_unknown_use(gr_build_context *, const char *name, gr_loc);
 
@@ -279,8 +292,5 @@ GR_MUST_USE gr_status gr_model_outputs(gr_build_context *, gr_conf *file);
 GR_MUST_USE gr_status gr_model_sums(gr_build_context *, gr_conf *map);
 // Builds `report:` into an empty graph, over the results of the evaluation program.
 GR_MUST_USE gr_status gr_model_report(gr_build_context *, gr_conf *file, const gr_graph *eval);
-
-// Whether a mesh axis shards the batch.
-bool gr_model_splits_batch(const gr_build_context *, int axis);
 
 extern const char gr_model_blocks_yaml[];  // graphs/blocks.yaml

@@ -252,7 +252,7 @@ static gr_status body(writing *w) {
     return gr_fail(GR_ERR_CONFIG, w->conf->loc, "scans are nested too deep");
   w->loop.b.scope = w->loop.outside->scope;
   a->loops[a->depth++] = &w->loop;
-  GR_TRY(gr_model_nodes(a, nodes, &ignored));
+  GR_TRY(a->build_nodes(a, nodes, &ignored));
   GR_TRY(close_carries(w));
   GR_TRY(yield_all(w));
   a->depth--;

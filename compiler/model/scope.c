@@ -29,6 +29,17 @@ gr_frame *gr_model_frame(gr_build_context *a, gr_frame *up, gr_frame *caller,
   return f;
 }
 
+const gr_block *gr_model_current_block(const gr_build_context *a) {
+  const gr_frame *f = a->frame;
+  while (!f->block && f->up) f = f->up;
+  return f->block;
+}
+
+bool gr_model_is_builtin(const gr_build_context *a) {
+  const gr_block *b = gr_model_current_block(a);
+  return b && b->builtin;
+}
+
 void gr_model_bind(gr_build_context *a, const char *name, gr_loc loc, const gr_binding *what) {
   gr_frame *f = a->frame;
   uint32_t i = f->names.n;
@@ -169,10 +180,8 @@ gr_val gr_model_capture(gr_build_context *a, gr_val v, int depth) {
 
 // A string with "$i" replaced by the current iteration.
 gr_status gr_model_interpolate(gr_build_context *a, const gr_conf *c, const char **out) {
-  gr_arg whole;
   if (c->kind == GR_CONF_INT) {
-    GR_TRY(gr_model_arg(a, c, false, &whole));
-    *out = gr_arg_text(a->arena, &whole);
+    *out = gr_arg_text(a->arena, &(gr_arg){.kind = GR_ARG_INT, .i = c->integer});
     return GR_OK;
   }
   if (c->kind != GR_CONF_TEXT || !*c->text)
@@ -262,4 +271,11 @@ gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const 
     all = gr_also(all, s);
   }
   return all;
+}
+
+bool gr_model_reserved(const char *key) {
+  static const char *const reserved[] = {"name", "share", "when"};
+  for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+    if (!strcmp(key, reserved[i])) return true;
+  return false;
 }
