@@ -2,6 +2,7 @@
 #pragma once
 #include "compiler/plan/plan.h"
 
+// ---- common.c
 // Human-readable quantities, written to buf, which is returned.
 const char *gr_bytes_text(double bytes, char buf[32]);  // "12.3 MB"
 const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
@@ -9,6 +10,7 @@ const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
 const gr_program *gr_plan_largest(const gr_plan *, const char *kind);
 // The i-th of the kinds that reports are about, all but init; NULL: there are no more.
 const char *gr_plan_kind(const gr_plan *, int i);
+// ---- Sections, each in a file of its name (explain_weights, explain_traffic: split.c)
 // States and gradients by kind, and which of them are sharded.
 void gr_explain_states(FILE *, const gr_plan *);
 // The values that are live where a program's memory peaks.

@@ -1,0 +1,41 @@
+// common.c - what the sections of the plan report have in common: quantities in words, and which
+// programs they are about. See parts.h.
+#include <string.h>
+#include "compiler/report/parts.h"
+
+const char *gr_bytes_text(double bytes, char buf[32]) {
+  static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+  int u = 0;
+  for (; bytes >= 1000 && u < 4; u++) bytes /= 1000;
+  snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+  return buf;
+}
+
+const char *gr_flops_text(double flops, char buf[32]) {
+  static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+  int u = 0;
+  for (; flops >= 1000 && u < 5; u++) flops /= 1000;
+  snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", flops, units[u]);
+  return buf;
+}
+
+static bool is_of_kind(const gr_program *p, const char *kind) { return !strcmp(p->kind, kind); }
+
+const char *gr_plan_kind(const gr_plan *p, int i) {
+  for (uint32_t k = 0; k < p->n_programs; k++) {
+    const char *kind = p->programs[k].kind;
+    bool known = !strcmp(kind, "init");
+    for (uint32_t j = 0; j < k && !known; j++) known = is_of_kind(&p->programs[j], kind);
+    if (!known && !i--) return kind;
+  }
+  return NULL;
+}
+
+const gr_program *gr_plan_largest(const gr_plan *p, const char *kind) {
+  const gr_program *most = NULL;
+  for (uint32_t i = 0; i < p->n_programs; i++)
+    if (is_of_kind(&p->programs[i], kind) &&
+        (!most || p->programs[i].frame.bytes > most->frame.bytes))
+      most = &p->programs[i];
+  return most;
+}
