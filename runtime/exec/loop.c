@@ -216,7 +216,7 @@ static gr_status open_repeated(gr_exec *e, gr_exec_loop *l, const gr_plan_frame 
 gr_status gr_exec_loop_open(gr_exec *e, const gr_plan_frame *p, char *base, gr_exec_step *step) {
   gr_exec_loop *l = step->loop = GR_NEW(e->arena, gr_exec_loop, 1);
   l->scan = step->node->attr;
-  GR_TRY(gr_exec_frame_open(e, p, base, true, &l->frame));
+  GR_TRY(e->open_body(e, p, base, true, &l->frame));
   uses u = find_uses(e->arena, p->g, &l->frame);
   l->slots = GR_NEW(e->arena, slot, u.first[p->g->n_values] + p->g->n_results);
   l->carries = GR_NEW(e->arena, carry, l->scan->n_carry);
@@ -323,7 +323,7 @@ typedef struct body {
 
 static gr_status run_body(void *arg) {
   const body *b = arg;
-  return gr_note(gr_exec_frame_run(b->e, &b->l->frame), GR_NOWHERE, "in a scan");
+  return gr_note(b->e->run_body(b->e, &b->l->frame), GR_NOWHERE, "in a scan");
 }
 
 static gr_status run_repeated(gr_exec *e, gr_exec_step *step) {
@@ -340,7 +340,7 @@ gr_status gr_exec_loop_run(gr_exec *e, gr_exec_step *step) {
   if (l->windows && (e->timed || !e->trace)) return run_repeated(e, step);
   GR_TRY(note_loop(enter(d, l), step, "entering"));
   for (int64_t t = 0; t < steps; t++) {
-    gr_status s = gr_exec_frame_run(e, &l->frame);
+    gr_status s = e->run_body(e, &l->frame);
     if (s)
       return gr_note(s, GR_NOWHERE, "in step %lld of a scan",
                      (long long)(l->scan->reverse ? steps - 1 - t : t));

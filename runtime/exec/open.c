@@ -135,7 +135,11 @@ gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec 
   *out = NULL;
   gr_exec *e = calloc(1, sizeof *e);
   if (!e) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to run a plan");
-  *e = (gr_exec){.plan = plan, .opt = *opt, .arena = gr_arena_create()};
+  *e = (gr_exec){.plan = plan,
+                 .open_body = gr_exec_frame_open,
+                 .run_body = gr_exec_frame_run,
+                 .opt = *opt,
+                 .arena = gr_arena_create()};
   gr_status s = open_all(e);
   if (s)
     gr_exec_close(e);

@@ -46,6 +46,10 @@ typedef struct gr_exec_program {
 
 struct gr_exec {
   const gr_plan *plan;
+  // The point where frames recur: gr_exec_frame_open and gr_exec_frame_run, for the bodies of
+  // scans.
+  gr_status (*open_body)(gr_exec *, const gr_plan_frame *, char *base, bool body, gr_exec_frame *);
+  gr_status (*run_body)(gr_exec *, gr_exec_frame *);
   gr_exec_options opt;
   gr_arena *arena;
   gr_device *device;

@@ -5,6 +5,28 @@
 #include <string.h>
 #include "runtime/exec/parts.h"
 
+static double flops_of(const gr_exec_step *s) {
+  gr_op_call call = {.op = s->node->op, .attr = s->l.attr, .n_in = s->l.n_in, .n_out = s->l.n_out};
+  if (s->loop || call.op->collective) return 0;
+  for (int k = 0; k < call.n_in; k++) call.in[k] = s->l.in_type[k];
+  for (int k = 0; k < call.n_out; k++) call.out[k] = s->l.out_type[k];
+  return (double)gr_op_flops(&call);
+}
+
+double gr_exec_step_flops(const gr_exec_step *s) {
+  double flops = 0;
+  for (uint32_t i = 0; i < s->nodes; i++) flops += flops_of(&s[i]);
+  return flops;
+}
+
+double gr_exec_step_bytes(const gr_exec_step *s) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < s->nodes && !s->loop; i++)
+    bytes += (double)(gr_types_bytes(s[i].l.in_type, s[i].l.n_in) +
+                      gr_types_bytes(s[i].l.out_type, s[i].l.n_out));
+  return bytes;
+}
+
 enum { RUNS = 64 };  // after so many, times are taken from the device: it keeps them in memory
 
 // What a trace shows of a node.
