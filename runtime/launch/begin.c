@@ -1,13 +1,11 @@
 // begin.c - supervises MPI_Init, which waits for all ranks without a timeout, ignores signals, and
 // on failure prints pages of its own and ends the process.
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,38 +23,6 @@ static struct watch {
   bool (*stop)(void);
 } watch;
 
-// ---- Standard error, held back ------------------------------------------------------------------
-
-// Files: what was printed meanwhile, and the real standard error; -1: not held back.
-static atomic_int held = -1, terminal = -1;
-
-static void hold_back(void) {
-  int file = memfd_create("graphrun-stderr", MFD_CLOEXEC);
-  int out = file < 0 ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (out >= 0 && dup2(file, STDERR_FILENO) >= 0)
-    atomic_store(&held, file), atomic_store(&terminal, out);
-  else if (file >= 0)
-    close(file);
-}
-
-// Restores standard error. Returns the file with what was printed, at its beginning; -1: none.
-static int restore_stderr(void) {
-  int out = atomic_exchange(&terminal, -1), file = atomic_exchange(&held, -1);
-  if (out < 0) return -1;
-  dup2(out, STDERR_FILENO);
-  close(out);
-  return lseek(file, 0, SEEK_SET) ? -1 : file;
-}
-
-void gr_launch_state_flush_stderr(void) {
-  char part[4096];
-  int file = restore_stderr();
-  if (file < 0) return;
-  for (ssize_t n; (n = read(file, part, sizeof part)) > 0;)
-    if (write(STDERR_FILENO, part, (size_t)n) != n) break;
-  close(file);
-}
-
 // ---- The end of the process ---------------------------------------------------------------------
 
 // The message in Open MPI's output: its first line that is neither a rule nor a source location.
@@ -70,7 +36,7 @@ static void could_not_start(void) {
   char text[4096], line[200];
   int waiting = WAITING;
   if (!atomic_compare_exchange_strong(&watch.state, &waiting, GIVEN_UP)) return;
-  int file = restore_stderr();
+  int file = gr_launch_state_restore_stderr();
   ssize_t n = file < 0 ? 0 : read(file, text, sizeof text - 1);
   text[n > 0 ? n : 0] = 0;
   first_line(text, line, sizeof line);
@@ -128,7 +94,7 @@ void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void)) {
   sigset_t all, before;
   watch.rank = rank, watch.seconds = seconds, watch.stop = stop;
   gr_launch_state_set_grace_period(seconds);
-  hold_back();
+  gr_launch_state_hold_stderr();
   atexit(could_not_start);
   atomic_store(&watch.state, WAITING);
   sigfillset(&all);

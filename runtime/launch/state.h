@@ -54,8 +54,15 @@ int gr_launch_state_rank_pid(gr_launch_state *, int r);
 void gr_launch_state_kill_ranks(gr_launch_state *, int except);
 // For a rank without a launcher: kills the other ranks, and mpirun, which would wait a minute.
 void gr_launch_state_kill_others(gr_launch_state *, int rank);
-// Prints the standard error that begin.c holds back while MPI starts, and stops holding it back.
-// Async-signal-safe.
+// The part of this rank in its launcher's state; NULL: it has no launcher.
+gr_launch_rank_state *gr_launch_state_of_rank(int rank);
+void gr_launch_state_set_orphaned(void);  // from now on gr_launch_orphaned returns true
+
+// Standard error, held back while MPI starts (held.c): from hold to the first of restore, which
+// returns the file with what was printed, at its beginning (-1: none), and flush, which prints it.
+// Both are async-signal-safe, and do nothing when it is not held back.
+void gr_launch_state_hold_stderr(void);
+int gr_launch_state_restore_stderr(void);
 void gr_launch_state_flush_stderr(void);
 // Sets the environment of a child process that is about to exec mpirun. The paths are those of
 // gr_launch_dir.

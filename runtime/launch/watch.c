@@ -24,14 +24,12 @@ static const double after_death = 2.5;
 static struct watch {
   gr_launch_state *launch_state;  // NULL: graphrun's launcher has not started this rank
   int file, rank;
-  atomic_bool orphaned;
   atomic_int grace_s;
   pthread_mutex_t lock;  // of the following
   gr_launch_find_death *find_death;
   void *world;
 } watch = {.grace_s = 60, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-bool gr_launch_orphaned(void) { return atomic_load(&watch.orphaned); }
 void gr_launch_state_set_grace_period(double seconds) {
   if (seconds < atomic_load(&watch.grace_s)) atomic_store(&watch.grace_s, (int)seconds + 1);
 }
@@ -41,25 +39,6 @@ static bool launcher_is_gone(void) {
   // A lock that is obtained is kept: it marks the folder as in use (dir.h).
   if (watch.launch_state->locked) return !flock(watch.file, LOCK_SH | LOCK_NB);
   return kill(watch.launch_state->launcher, 0) && errno == ESRCH;
-}
-
-int gr_launch_state_rank_pid(gr_launch_state *b, int r) {
-  int pid = atomic_load(&b->rank[r].pid);
-  bool runs = atomic_load(&b->rank[r].state) == GR_LAUNCH_RANK_RUNS;
-  return runs && gr_process_state(pid) ? pid : 0;
-}
-
-void gr_launch_state_kill_ranks(gr_launch_state *b, int except) {
-  for (int r = 0; r < b->ranks; r++) {
-    int pid = gr_launch_state_rank_pid(b, r);
-    if (pid && r != except) kill(pid, SIGKILL);
-  }
-}
-
-void gr_launch_state_kill_others(gr_launch_state *b, int rank) {
-  int parent = atomic_load(&b->mpirun);
-  gr_launch_state_kill_ranks(b, rank);
-  if (parent > 1 && (int)getppid() == parent) kill(parent, SIGKILL);
 }
 
 // Ends this rank for another one that has been dead for so long.
@@ -81,7 +60,7 @@ static void *keep_watch(void *unused) {
     double now = gr_seconds();
     if (orphaned_at <= 0 && launcher_is_gone()) {
       orphaned_at = now;
-      atomic_store(&watch.orphaned, true);
+      gr_launch_state_set_orphaned();
       gr_stop_request();
     }
     if (orphaned_at > 0 && now - orphaned_at > atomic_load(&watch.grace_s)) {
