@@ -14,13 +14,6 @@
 #include "runtime/comm/mpi_parts.h"
 #include "runtime/comm/pages.h"
 
-gr_status gr_mpi_failed(int code, const char *what) {
-  char text[MPI_MAX_ERROR_STRING] = "unknown error";
-  int len;
-  MPI_Error_string(code, text, &len);
-  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s failed: %s", what, text);
-}
-
 static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
                      const gr_comm_piece *piece) {
   gr_mpi *m = (gr_mpi *)c;

@@ -24,7 +24,12 @@ struct gr_mpi {
 };
 
 // GR_ERR_LAUNCH with MPI's text for `code`. what: the call that failed.
-gr_status gr_mpi_failed(int code, const char *what);
+static inline gr_status gr_mpi_failed(int code, const char *what) {
+  char text[MPI_MAX_ERROR_STRING] = "unknown error";
+  int len;
+  MPI_Error_string(code, text, &len);
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s failed: %s", what, text);
+}
 #define MPI_TRY(call)                                             \
   do {                                                            \
     int code_ = (call);                                           \

@@ -1,5 +1,5 @@
-// nccl_parts.h - declarations shared by nccl_open.c (opening, waiting, closing) and nccl_run.c
-// (collectives).
+// nccl_parts.h - declarations shared by nccl_open.c (opening, closing), nccl_run.c (collectives)
+// and nccl_wait.c (waiting, errors).
 #pragma once
 #if GR_HAVE_NCCL
 #include <nccl.h>
@@ -35,6 +35,12 @@ gr_status gr_nccl_failed(gr_nccl_comm *, ncclResult_t, const char *what);
   } while (0)
 // Waits, polling, until NCCL has done what it was asked to without blocking.
 GR_MUST_USE gr_status gr_nccl_settle(gr_nccl_comm *, const char *what);
+void gr_nccl_pause(double seconds);  // of this thread, between two questions
+// Ends the communicator: kernels that wait for peers end. Does nothing when it has ended.
+void gr_nccl_end(gr_nccl_comm *);
+// Called by the device again and again while the host waits for it, with how long it has waited.
+// arg: the first of its communicators; when one has failed, all are ended.
+GR_MUST_USE gr_status gr_nccl_check_all(void *arg, double waited);
 // As gr_comm_vtable.run.
 GR_MUST_USE gr_status gr_nccl_run(gr_comm *, gr_collective, gr_dtype, int n, const gr_comm_piece *);
 #endif
