@@ -33,14 +33,6 @@ typedef struct gr_cuda_call {
   gr_step *step;
 } gr_cuda_call;
 
-CUdeviceptr gr_ref_address(gr_gpu_ref r, const gr_launch *l) {
-  const void *base = r.space == GR_GPU_IN        ? l->in[r.index]
-                     : r.space == GR_GPU_OUT     ? l->out[r.index]
-                     : r.space == GR_GPU_SCRATCH ? l->scratch
-                                                 : NULL;
-  return base ? (CUdeviceptr)base + r.offset : 0;
-}
-
 // ---- Choosing -----------------------------------------------------------------------------------
 
 static gr_status open_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_kernel *k,

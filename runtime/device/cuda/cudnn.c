@@ -174,7 +174,6 @@ gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, gr_convolution *
 }
 
 void gr_convolutions_close(gr_cuda *c) {
-  gr_fused_close(c);
   for (gr_convolution *p = c->convolutions; p; p = p->next) {
     if (p->x) gr_dnn.cudnnDestroyTensorDescriptor(p->x);
     if (p->y) gr_dnn.cudnnDestroyTensorDescriptor(p->y);

@@ -318,6 +318,11 @@ static void report(const gr_cuda_times *t) {
   gr_arena_destroy(work);
 }
 
+void gr_captured_forget(gr_cuda *c) {
+  for (gr_captured *p = c->captured; p; p = p->next)
+    if (p->timed) gr_cu.cuGraphExecDestroy(p->timed), p->timed = NULL;
+}
+
 static gr_status time_off(gr_cuda *c) {
   gr_cuda_times *t = &c->times;
   pthread_mutex_lock(&lock);

@@ -6,16 +6,6 @@
 // Short loops are unrolled, and each node of a graph takes memory of the driver and time to set up.
 enum { MOST_NODES = 100000 };
 
-struct gr_captured {
-  gr_captured *next;
-  const gr_graph *g;
-  CUgraphExec exec;   // NULL: not captured
-  CUgraphExec timed;  // the same, captured while it is measured (cupti.c)
-  uint64_t pieces;    // of `timed`
-  bool direct;        // it is too large, and will not be
-  size_t nodes;       // 0: it was not captured
-};
-
 static gr_captured *find(gr_cuda *c, const gr_graph *g) {
   gr_captured *p = c->captured;
   while (p && p->g != g) p = p->next;
@@ -74,11 +64,6 @@ gr_device_timed gr_cuda_timed(gr_device *d, const gr_graph *g) {
   gr_cuda *c = gr_cuda_of(d);
   const gr_captured *p = find(c, g);
   return !c->graphs || (p && p->direct) ? GR_TIMED_BY_HOST : p ? GR_TIMED : GR_TIMED_LATER;
-}
-
-void gr_captured_forget(gr_cuda *c) {
-  for (gr_captured *p = c->captured; p; p = p->next)
-    if (p->timed) gr_cu.cuGraphExecDestroy(p->timed), p->timed = NULL;
 }
 
 void gr_captured_close(gr_cuda *c) {

@@ -35,8 +35,9 @@ GR_MUST_USE gr_status gr_staging_download(gr_cuda *, char *to, CUdeviceptr from,
 // After the transfer queue's work is done: brings downloads to where they belong.
 void gr_staging_land(gr_cuda *);
 
-// The host waits for an event, and watches communicators meanwhile (open.c).
+// The host waits for an event, or for all of a queue, and watches communicators meanwhile (wait.c).
 GR_MUST_USE gr_status gr_cuda_wait(gr_cuda *, CUevent);
+GR_MUST_USE gr_status gr_cuda_wait_queue(gr_cuda *, gr_queue);
 
 // ---- Compiled sources (compile.c, cache.c) ----------------------------------------------------
 // A source that kernels of this device are from; compiled code is shared by the process's devices.
@@ -85,7 +86,7 @@ void gr_convolutions_report(const gr_cuda *, gr_text *);
 
 // ---- Attention by cuDNN (cudnn_attention.c) -----------------------------------------------------
 typedef struct gr_fused gr_fused;
-// As of convolutions. They are closed before cuDNN's handle, by gr_convolutions_close.
+// As of convolutions. They are closed before cuDNN's handle, which gr_convolutions_close closes.
 GR_MUST_USE gr_status gr_fused_open(gr_cuda *, const gr_gpu_attention *, gr_fused **out);
 GR_MUST_USE gr_status gr_fused_run(gr_cuda *, gr_fused *, const gr_launch *);
 void gr_fused_close(gr_cuda *);
@@ -109,7 +110,13 @@ GR_MUST_USE gr_status gr_step_open_kernel(gr_cuda *, const gr_gpu_call *, const 
                                           const char *text, gr_step **out);
 GR_MUST_USE gr_status gr_step_launch(gr_cuda *, const gr_step *, void **args);
 // The address of a part of a call's memory.
-CUdeviceptr gr_ref_address(gr_gpu_ref, const gr_launch *);
+static inline CUdeviceptr gr_ref_address(gr_gpu_ref r, const gr_launch *l) {
+  const void *base = r.space == GR_GPU_IN        ? l->in[r.index]
+                     : r.space == GR_GPU_OUT     ? l->out[r.index]
+                     : r.space == GR_GPU_SCRATCH ? l->scratch
+                                                 : NULL;
+  return base ? (CUdeviceptr)base + r.offset : 0;
+}
 
 // ---- Names for profilers (nvtx.c) --------------------------------------------------------------
 bool gr_nvtx_wanted(void);  // there is a profiler
@@ -156,6 +163,7 @@ GR_MUST_USE gr_status gr_cuda_time(gr_device *, bool on);
 void gr_cuda_time_as(gr_device *, void *of);
 GR_MUST_USE gr_status gr_cuda_timings(gr_device *, void (*take)(void *, const gr_device_timing *),
                                       void *arg);
+void gr_captured_forget(gr_cuda *);  // the programs that were captured to be measured
 // Around the capture of a program that will be measured. The second gives its pieces.
 void gr_cuda_times_capture(gr_cuda *);
 uint64_t gr_cuda_times_captured(gr_cuda *);
@@ -169,11 +177,19 @@ void gr_tables_close(gr_cuda *);
 
 // ---- Captured programs (graph.c) ---------------------------------------------------------------
 typedef struct gr_captured gr_captured;
+struct gr_captured {
+  gr_captured *next;
+  const gr_graph *g;
+  CUgraphExec exec;   // NULL: not captured
+  CUgraphExec timed;  // the same, captured while it is measured (cupti.c)
+  uint64_t pieces;    // of `timed`
+  bool direct;        // it is too large, and will not be
+  size_t nodes;       // 0: it was not captured
+};
 GR_MUST_USE gr_status gr_cuda_run(gr_device *, const gr_graph *, gr_status (*issue)(void *),
                                   void *arg);
 gr_device_timed gr_cuda_timed(gr_device *, const gr_graph *);
 void gr_captured_close(gr_cuda *);
-void gr_captured_forget(gr_cuda *);  // those that were measured
 void gr_captured_report(const gr_cuda *, gr_text *);
 
 // ---- Loops whose body is put in line once (repeat.c) --------------------------------------------
