@@ -11,49 +11,6 @@
 #include <unistd.h>
 #include "base/log.h"
 
-// -- Names -------------------------------------------------------------------------------
-
-void gr_checkpoint_name(const char *prefix, int64_t step, char out[GR_CHECKPOINT_NAME_SIZE]) {
-  snprintf(out, GR_CHECKPOINT_NAME_SIZE, "%sstep-%08lld", prefix, (long long)step);
-}
-
-int64_t gr_checkpoint_name_step(const char *name, const char *prefix) {
-  size_t n = strlen(prefix);
-  if (strncmp(name, prefix, n) || strncmp(name + n, "step-", 5)) return -1;
-  const char *p = name + n + 5;
-  size_t digits = strspn(p, "0123456789");
-  return digits >= 8 && digits <= 18 && !p[digits] ? strtoll(p, NULL, 10) : -1;
-}
-
-static void add_name(gr_arena *a, gr_names *all, const char *name) {
-  if (all->n == all->cap) {
-    const char **more = GR_NEW(a, const char *, 64 + 2 * all->cap);
-    if (all->n) memcpy(more, all->at, sizeof *more * (size_t)all->n);
-    all->at = more, all->cap = 64 + 2 * all->cap;
-  }
-  all->at[all->n++] = gr_arena_strdup(a, name);
-}
-
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-gr_status gr_checkpoint_names(gr_arena *a, const gr_disk_dir *dir, gr_names *out) {
-  *out = (gr_names){0};
-  int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *d = fd < 0 ? NULL : fdopendir(fd);
-  if (!d && fd >= 0) close(fd);
-  errno = d ? 0 : errno;
-  for (struct dirent *e; d && (e = readdir(d)); errno = 0)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) add_name(a, out, e->d_name);
-  int failed = errno;
-  if (d) closedir(d);
-  if (failed)
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot list '%s': %s", dir->path, strerror(failed));
-  if (out->n) qsort(out->at, (size_t)out->n, sizeof *out->at, by_name);
-  return GR_OK;
-}
-
 // -- What may be removed -----------------------------------------------------------------
 
 // Whether `name` is one that write.c gives to files.

@@ -1,5 +1,5 @@
-// export.h - internals of gr_checkpoint_export: export.c chooses and reads the tensors and writes
-// safetensors, export_npz.c writes NumPy's archive.
+// export.h - internals of gr_checkpoint_export: export.c chooses the tensors and writes
+// safetensors, export_npz.c writes NumPy's archive, and export_read.c reads the tensors for both.
 #pragma once
 #include <stdio.h>
 #include "base/arena.h"
