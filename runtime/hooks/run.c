@@ -14,8 +14,6 @@
 
 enum { COUNT = 1000 };
 
-gr_sandbox *gr_sandbox_of(lua_State *L) { return *(gr_sandbox **)lua_getextraspace(L); }
-
 // -- Memory ------------------------------------------------------------------------------
 
 int gr_sandbox_line(gr_sandbox *w) {
@@ -151,12 +149,12 @@ bool gr_sandbox_run(gr_sandbox *w, gr_lua_script *s, int (*f)(lua_State *), void
   return code == LUA_OK;
 }
 
-bool gr_sandbox_open(gr_sandbox *w) {
+bool gr_sandbox_open(gr_sandbox *w, int (*build)(lua_State *)) {
   struct sigaction a = {.sa_handler = on_place, .sa_flags = SA_RESTART};
   sigemptyset(&a.sa_mask);
   w->L = lua_newstate(allocate, w);
   if (!w->L || sigaction(GR_HOOK_PLACE_SIGNAL, &a, NULL)) return false;
   *(gr_sandbox **)lua_getextraspace(w->L) = w;
-  lua_pushcfunction(w->L, gr_sandbox_build);
+  lua_pushcfunction(w->L, build);
   return lua_pcall(w->L, 0, 0, 0) == LUA_OK;
 }

@@ -33,45 +33,6 @@ static int print(lua_State *L) {
   return 0;
 }
 
-// Order of keys: numbers, text, booleans.
-static bool before(lua_State *L, int a, int b) {
-  int ta = lua_type(L, a), tb = lua_type(L, b);
-  if (ta != tb) return ta == LUA_TNUMBER || (ta == LUA_TSTRING && tb == LUA_TBOOLEAN);
-  if (ta == LUA_TBOOLEAN) return !lua_toboolean(L, a) && lua_toboolean(L, b);
-  return lua_compare(L, a, b, LUA_OPLT);
-}
-
-static int by_key(lua_State *L) {
-  lua_pushboolean(L, before(L, 1, 2));
-  return 1;
-}
-
-// A list (keys 1, 2, ...) needs no sorting.
-void gr_sandbox_sorted_keys(lua_State *L, int index) {
-  index = lua_absindex(L, index);
-  luaL_checkstack(L, 8, "too deep");
-  lua_newtable(L);
-  lua_Integer n = 0;
-  bool sorted = true;
-  for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-    int t = lua_type(L, -2);
-    if (t != LUA_TNUMBER && t != LUA_TSTRING && t != LUA_TBOOLEAN)
-      luaL_error(L, "a table has a %s as a key: use numbers, text or booleans", lua_typename(L, t));
-    if (n && sorted) {
-      lua_rawgeti(L, -3, n);
-      sorted = before(L, -1, -3);
-      lua_pop(L, 1);
-    }
-    lua_pushvalue(L, -2);
-    lua_rawseti(L, -4, ++n);
-  }
-  if (sorted) return;
-  lua_getfield(L, LUA_REGISTRYINDEX, "sort");
-  lua_pushvalue(L, -2);
-  lua_pushcfunction(L, by_key);
-  lua_call(L, 2, 0);
-}
-
 static int next_pair(lua_State *L) {  // upvalues: table, keys, how many are done
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(3));
   lua_settop(L, 0);

@@ -48,11 +48,21 @@ typedef struct gr_sandbox {
   char message[512], trace[1200], hint[200];
 } gr_sandbox;
 
+// ---- tables.c: tables of Lua.
 gr_sandbox *gr_sandbox_of(lua_State *);  // the sandbox that owns a Lua state
+// Pushes a proxy: an empty table that reads from the table at index `real` and calls the function
+// on top of the stack (which is popped) on assignments.
+void gr_sandbox_push_proxy(lua_State *, int real);
+// Replaces a proxy at `index` by its real table; false: it is not a proxy.
+bool gr_sandbox_unwrap(lua_State *, int index);
+// Makes the table on top of the stack read-only; `name` is for errors.
+void gr_sandbox_push_read_only(lua_State *, const char *name);
+// Pushes an array of the keys of the table at `index`, sorted, numbers first.
+void gr_sandbox_sorted_keys(lua_State *, int index);
 
 // ---- run.c: limits and errors.
-// Opens Lua with the memory limit; false: the limit is too small even for Lua itself.
-bool gr_sandbox_open(gr_sandbox *);
+// Opens Lua with the memory limit and runs `build`; false: the limit is too small even for that.
+bool gr_sandbox_open(gr_sandbox *, int (*build)(lua_State *));
 // Runs f(L) with `arg` as light user data on the stack, within the limits. False: it failed, and
 // the error is in the sandbox.
 bool gr_sandbox_run(gr_sandbox *, gr_lua_script *, int (*f)(lua_State *), void *arg);
@@ -61,28 +71,19 @@ int gr_sandbox_line(gr_sandbox *);  // current line of the innermost Lua functio
 // ---- sandbox.c: libraries.
 int gr_sandbox_build(lua_State *);  // stores the restricted libraries in the registry
 void gr_sandbox_env(lua_State *);   // pushes the table of globals for a new script
-// Pushes an array of the keys of the table at `index`, sorted, numbers first.
-void gr_sandbox_sorted_keys(lua_State *, int index);
 
-// ---- ctx.c: ctx, and tables that check assignments.
-// Pushes a proxy: an empty table that reads from the table at index `real` and calls the function
-// on top of the stack (which is popped) on assignments.
-void gr_sandbox_push_proxy(lua_State *, int real);
-// Replaces a proxy at `index` by its real table; false: it is not a proxy.
-bool gr_sandbox_unwrap(lua_State *, int index);
-// The same for ctx.state only, which then counts as changed.
-bool gr_sandbox_unwrap_state(lua_State *, int index);
+// ---- ctx.c: ctx.
 // Creates the script's ctx.params, which is the next value of the message, and ctx.state.
 void gr_sandbox_open_ctx(lua_State *, gr_lua_script *, gr_wire *);
-// Makes the table on top of the stack read-only; `name` is for errors.
-void gr_sandbox_push_read_only(lua_State *, const char *name);
 // Pushes the ctx of one call, the next value of the message (gr_hooks_put_context).
 void gr_sandbox_push_ctx(lua_State *, gr_lua_script *, gr_wire *);
-// Makes the table on top of the stack the script's state.
-void gr_sandbox_set_state(lua_State *, gr_lua_script *);
 
 // ---- state.c: ctx.state within its limits, and copies of it.
 int gr_state_set(lua_State *);  // __newindex of ctx.state
+// Makes the table on top of the stack the script's state.
+void gr_sandbox_set_state(lua_State *, gr_lua_script *);
+// As gr_sandbox_unwrap, for ctx.state only, which then counts as changed.
+bool gr_sandbox_unwrap_state(lua_State *, int index);
 // Appends a copy of the state to the message. Raises a Lua error when it is too large or contains
 // values of other types than data.
 void gr_state_write(lua_State *, gr_lua_script *, gr_wire *);
@@ -109,7 +110,8 @@ void gr_take_set(lua_State *, const gr_lua_script *, gr_hook_result *);  // the 
 void gr_take_freeze(lua_State *, const gr_lua_script *, gr_hook_result *);
 void gr_take_unfreeze(lua_State *, const gr_lua_script *, gr_hook_result *);
 
-// ---- worker.c: messages to the run.
-void gr_sandbox_log(gr_sandbox *, gr_level, const char *text,
-                    size_t len);     // sends a line for the log
+// ---- messages.c: messages to the run.
+void gr_sandbox_send(gr_sandbox *);  // the message w->out; ends the process when the run has ended
+// Sends a line for the log.
+void gr_sandbox_log(gr_sandbox *, gr_level, const char *text, size_t len);
 int gr_sandbox_append(lua_State *);  // graphrun.append

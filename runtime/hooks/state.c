@@ -156,6 +156,32 @@ void gr_state_write(lua_State *L, gr_lua_script *s, gr_wire *to) {
   s->touched = false;
 }
 
+// -- The table ---------------------------------------------------------------------------
+
+void gr_sandbox_set_state(lua_State *L, gr_lua_script *s) {
+  gr_sandbox_unwrap(L, -1);
+  if (s->state) luaL_unref(L, LUA_REGISTRYINDEX, s->state);
+  if (s->state_proxy) luaL_unref(L, LUA_REGISTRYINDEX, s->state_proxy);
+  s->state = s->state_proxy = 0;
+  lua_pushvalue(L, -1);
+  s->state = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_pushcfunction(L, gr_state_set);
+  gr_sandbox_push_proxy(L, -2);
+  s->state_proxy = luaL_ref(L, LUA_REGISTRYINDEX);
+  s->touched = s->has_tables = true;
+  lua_pop(L, 1);
+}
+
+bool gr_sandbox_unwrap_state(lua_State *L, int index) {
+  index = lua_absindex(L, index);
+  if (!lua_istable(L, index) || luaL_getmetafield(L, index, "__newindex") == LUA_TNIL) return false;
+  bool is = lua_tocfunction(L, -1) == gr_state_set;
+  lua_pop(L, 1);
+  gr_lua_script *s = gr_sandbox_of(L)->running;
+  if (is) s->touched = s->has_tables = true;
+  return is && gr_sandbox_unwrap(L, index);
+}
+
 // -- Taking back -------------------------------------------------------------------------
 
 void gr_sandbox_push_value(lua_State *L, gr_wire *w) {

@@ -11,32 +11,6 @@
 #include "runtime/hooks/process.h"
 #include "runtime/hooks/script.h"
 
-// -- Messages to the run -----------------------------------------------------------------
-
-static void send_out(gr_sandbox *w) {
-  if (!gr_wire_send(w->socket, &w->out, NULL, NULL)) _exit(1);
-}
-
-void gr_sandbox_log(gr_sandbox *w, gr_level level, const char *text, size_t len) {
-  gr_wire_begin(&w->out, GR_WIRE_LOG);
-  gr_wire_put_int(&w->out, level);
-  gr_wire_put_bytes(&w->out, text, len);
-  send_out(w);
-}
-
-int gr_sandbox_append(lua_State *L) {
-  gr_sandbox *w = gr_sandbox_of(L);
-  size_t name_len, len;
-  const char *name = luaL_checklstring(L, 1, &name_len), *text = luaL_checklstring(L, 2, &len);
-  gr_wire_begin(&w->out, GR_WIRE_APPEND);
-  gr_wire_put_bytes(&w->out, name, name_len);
-  gr_wire_put_bytes(&w->out, text, len);
-  send_out(w);
-  if (!gr_wire_receive(w->socket, &w->in, NULL, NULL) || w->in.kind != GR_WIRE_APPENDED) _exit(1);
-  const char *why = gr_wire_text(&w->in);
-  return why && *why ? luaL_error(L, "%s", why) : 0;
-}
-
 // -- Requests ----------------------------------------------------------------------------
 
 static const char *read_text(gr_sandbox *w) {
@@ -67,7 +41,7 @@ static bool set_up(gr_sandbox *w) {
   w->code = GR_ERR_HOOK;
   snprintf(w->message, sizeof w->message, "no memory for Lua");
   gr_wire_begin(&w->out, GR_WIRE_DONE);
-  return gr_sandbox_open(w);
+  return gr_sandbox_open(w, gr_sandbox_build);
 }
 
 static bool load(gr_sandbox *w) {
@@ -139,7 +113,7 @@ void gr_hooks_enter(int argc, char **argv) {
   gr_sandbox w = {.arena = gr_arena_create(), .socket = GR_HOOK_SOCKET, .places = GR_HOOK_PLACES};
   while (gr_wire_receive(w.socket, &w.in, NULL, NULL)) {
     if (!serve(&w)) put_failure(&w);
-    send_out(&w);
+    gr_sandbox_send(&w);
   }
   _exit(0);  // the run has ended
 }
