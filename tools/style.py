@@ -66,7 +66,7 @@ MAY_OPEN = {
     "runtime/comm/pages.c": {"open"},                        # maps another rank's memory, by /proc
     "runtime/checkpoint/disk.c": {"renameat", "renameat2"},  # renames the folders of checkpoints
     "runtime/launch/dir.c": {"open", "rename"},              # memory of the ranks, in a new folder of its own
-    "runtime/launch/launch.c": {"open"},                     # maps that memory
+    "runtime/launch/rank.c": {"open"},                       # maps that memory
     "runtime/launch/run.c": {"open"},                        # maps that memory
     "cli/main.c": {"open"},                                  # /dev/null in place of closed descriptors
 }

@@ -87,3 +87,62 @@ gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *g, const char *source, const char *entry
   gr_gpu_define(g, k, "WIDEST", "%s", gr_gpu_type(widest));
   return k;
 }
+
+const char *gr_gpu_type(gr_dtype d) {
+  switch (d) {
+    case GR_F32:
+      return "float";
+    case GR_F64:
+      return "double";
+    case GR_BF16:
+      return "bf16";
+    case GR_F16:
+      return "f16";
+    case GR_I32:
+      return "int";
+    case GR_I64:
+      return "long long";
+    case GR_U8:
+      return "unsigned char";
+    case GR_DTYPE_COUNT:
+      break;
+  }
+  return NULL;
+}
+
+gr_status gr_gpu_refuse(const gr_op_call *call) {
+  char type[96];
+  bool typed = call->n_in > 0;
+  return gr_hint(
+      gr_fail(GR_ERR_UNSUPPORTED, call->loc, "op '%s' has no kernel for the device 'cuda'%s%s",
+              call->op->name, typed ? " on " : "", typed ? gr_type_text(&call->in[0], type) : ""),
+      "device=cpu runs every op");
+}
+
+static void number(gr_text *out, double value) {
+  char text[40];
+  if (isnan(value))
+    snprintf(text, sizeof text, "GR_NAN");
+  else if (isinf(value))
+    snprintf(text, sizeof text, "%sGR_INFINITY", value < 0 ? "-" : "");
+  else
+    snprintf(text, sizeof text, "%.17g", value);
+  bool integer = !text[strcspn(text, ".eG")];  // in C; and -0 would be 0
+  gr_text_printf(out, "%s%s", text, integer ? ".0" : "");
+}
+
+void gr_gpu_constants(gr_text *out, const gr_op_call *call) {
+  for (const gr_attr *a = call->op->attrs; a && a->name; a++) {
+    const char *at = (const char *)call->attr + a->offset;
+    double value = 0;
+    if (a->kind == GR_ATTR_FLOAT)
+      memcpy(&value, at, sizeof value);
+    else if (a->kind == GR_ATTR_INT || a->kind == GR_ATTR_BOOL)
+      value = (double)*(const int64_t *)(const void *)at;
+    else
+      continue;
+    gr_text_printf(out, "  const W %s = (W)", a->name);
+    number(out, value);
+    gr_text_put(out, ";\n");
+  }
+}

@@ -2,12 +2,6 @@
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
-bool gr_reduce_axes_contains(const gr_reduce_axes *a, int d) {
-  for (int64_t i = 0; i < a->axes.n; i++)
-    if (a->axes.items[i] == d) return true;
-  return false;
-}
-
 bool gr_reduces_rows(const gr_op_call *s) {
   const gr_reduce_axes *a = s->attr;
   return a->axes.n == 1 && a->axes.items[0] == s->in[0].rank - 1;

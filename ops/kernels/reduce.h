@@ -17,7 +17,12 @@ typedef struct gr_reduce_axes {
     }                                                                                              \
   }
 
-bool gr_reduce_axes_contains(const gr_reduce_axes *, int axis);  // whether it is reduced
+// Whether an axis is reduced.
+static inline bool gr_reduce_axes_contains(const gr_reduce_axes *a, int d) {
+  for (int64_t i = 0; i < a->axes.n; i++)
+    if (a->axes.at[i] == d) return true;
+  return false;
+}
 bool gr_reduces_rows(const gr_op_call *);  // whether the last axis is reduced, and no other
 // Writes the index notation, "abc->ac"; whole: reduced axes may not be sharded ("aBc->ac").
 void gr_reduce_index_spec(const gr_op_call *, bool whole, char buf[128]);

@@ -8,6 +8,19 @@
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/speech.h"
 
+// Durations in manifests are rounded, so a difference of one percent and two frames is accepted;
+// frames that do not fit into the bucket are cut. A larger difference means a different recording.
+gr_status gr_speech_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t expected,
+                                 int64_t frames) {
+  int64_t apart = frames > expected ? frames - expected : expected - frames;
+  if (apart <= 2 + expected / 100) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' lasts %.2f seconds, the manifest says %.2f",
+              u->audio, (double)(frames - 1) * f->hop / f->rate,
+              u->seconds > 0 ? u->seconds : (double)(expected - 1) * f->hop / f->rate),
+      "correct \"duration\", or leave it out");
+}
+
 // Refuses sizes that are too large before anything is allocated for them.
 static gr_status check_size(const gr_utterance *u, double seconds, double frames) {
   const char *hint =

@@ -93,19 +93,6 @@ static int32_t speech_extent(const void *self, uint32_t sample, int field) {
 
 // ---- A sample -----------------------------------------------------------------------------------
 
-// Durations in manifests are rounded, so a difference of one percent and two frames is accepted;
-// frames that do not fit into the bucket are cut. A larger difference means a different recording.
-gr_status gr_speech_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t expected,
-                                 int64_t frames) {
-  int64_t apart = frames > expected ? frames - expected : expected - frames;
-  if (apart <= 2 + expected / 100) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' lasts %.2f seconds, the manifest says %.2f",
-              u->audio, (double)(frames - 1) * f->hop / f->rate,
-              u->seconds > 0 ? u->seconds : (double)(expected - 1) * f->hop / f->rate),
-      "correct \"duration\", or leave it out");
-}
-
 static gr_status compute(const gr_speech *d, const gr_speech_item *item, const float *samples,
                          uint64_t n, int32_t most, gr_loaded *out) {
   const gr_feature_spec *f = &d->spec.features;

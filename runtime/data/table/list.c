@@ -24,15 +24,6 @@ enum { UNKNOWN, GOOD, BAD };
 
 // ---- A row --------------------------------------------------------------------------------------
 
-void gr_table_row(const gr_table *t, const gr_table_part *p, int64_t row, float *out) {
-  for (int i = 0; i < t->spec.features.n; i++) {
-    const gr_array *a = &p->columns.at[p->features[i]].values;
-    int64_t n = a->dim[0] ? a->count / a->dim[0] : 0;
-    gr_array_floats(a, row * n, n, out);
-    out += n;
-  }
-}
-
 static gr_status no_value(const rows *r, int column, int64_t row) {
   char where[GR_COLUMNS_WHERE];
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' has no value in %s",

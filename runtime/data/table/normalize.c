@@ -91,3 +91,12 @@ gr_status gr_table_restore(void *self, const char *text) {
                      "the checkpoint's means and deviations are damaged");
   return GR_OK;
 }
+
+void gr_table_row(const gr_table *t, const gr_table_part *p, int64_t row, float *out) {
+  for (int i = 0; i < t->spec.features.n; i++) {
+    const gr_array *a = &p->columns.at[p->features[i]].values;
+    int64_t n = a->dim[0] ? a->count / a->dim[0] : 0;
+    gr_array_floats(a, row * n, n, out);
+    out += n;
+  }
+}

@@ -10,10 +10,6 @@ gr_work_shown gr_run_work_shown(const gr_rank *r) {
   return gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
 }
 
-const char *gr_run_metric_name(gr_rank *r, const char *name) {
-  return gr_metric_name(&r->names, r->arena, name);
-}
-
 // The part of a batch that a rank reads: ranks that differ only on other axes read the same part.
 static int share_of(const gr_run_spec *s, int rank) {
   const gr_mesh *m = &s->plan->mesh;

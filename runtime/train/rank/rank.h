@@ -79,7 +79,10 @@ static inline bool gr_run_is_dry(const gr_rank *r) { return gr_exec_device(r->ex
 // case. Collective.
 GR_MUST_USE gr_status gr_rank_open(gr_rank *, const gr_run_spec *, gr_comm *world);
 void gr_rank_close(gr_rank *);
-const char *gr_run_metric_name(gr_rank *, const char *name);  // gr_metric_name of this rank
+// The name of a metric as reports of this rank have it (gr_metric_name).
+static inline const char *gr_run_metric_name(gr_rank *r, const char *name) {
+  return gr_metric_name(&r->names, r->arena, name);
+}
 // How long work of this rank is shown before it trains: gr_work_begin.
 gr_work_shown gr_run_work_shown(const gr_rank *);
 // ---- programs.c

@@ -9,17 +9,6 @@ static bool lasts(const gr_plan_state *s) {
   return s->kind != GR_KIND_GRAD_ACCUMULATOR && s->kind != GR_KIND_TABLE;
 }
 
-// Excludes padding: a rank's slice is dense and at the start of its memory.
-gr_tensor_slice gr_run_tensor_slice(gr_rank *r, const gr_plan_state *s, int rank) {
-  gr_tensor_slice p = {.name = s->name,
-                       .dtype = gr_dtypes[s->type.dtype].name,
-                       .rank = s->type.rank,
-                       .at = gr_exec_state(r->exec, s).at};
-  for (int d = 0; d < s->type.rank; d++) p.dims[d] = s->global.dim[d];
-  gr_layout_slice(&s->global, &s->layout, &r->spec->plan->mesh, rank, p.offset, p.size);
-  return p;
-}
-
 // Among the ranks that hold the same slice, the one with coordinate 0 writes it.
 static bool writes(gr_rank *r, const gr_plan_state *s) {
   const gr_mesh *mesh = &r->spec->plan->mesh;

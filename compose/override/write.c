@@ -1,0 +1,74 @@
+// write.c - writes a value as an override has it. See override.h.
+#include <string.h>
+#include "compose/override/override.h"
+#include "compose/tree/lexis.h"
+
+static void write_escaped(gr_text *t, const char *s) {
+  for (; *s; s++) {
+    if (strchr("\\()[]{}:=, \t", *s)) gr_text_put(t, "\\");
+    gr_text_putn(t, s, 1);
+  }
+}
+
+// Backslashes are doubled only before a quote, because elsewhere they are not special.
+static void write_quoted(gr_text *t, const char *s, char quote) {
+  gr_text_putn(t, &quote, 1);
+  while (*s) {
+    size_t slashes = strspn(s, "\\");
+    bool special = s[slashes] == quote || !s[slashes];
+    for (size_t i = 0; i < slashes * (special ? 2 : 1); i++) gr_text_put(t, "\\");
+    s += slashes;
+    if (*s == quote) gr_text_put(t, "\\");
+    if (*s) gr_text_putn(t, s++, 1);
+  }
+  gr_text_putn(t, &quote, 1);
+}
+
+static void write_float(gr_text *t, double x) {
+  if (x != x)
+    gr_text_put(t, "nan");
+  else if (x > 1.7976931348623157e308 || x < -1.7976931348623157e308)
+    gr_text_put(t, x > 0 ? "inf" : "-inf");
+  else
+    gr_text_put_float(t, x);
+}
+
+static void write_items(gr_text *t, const gr_conf *c) {
+  bool map = c->kind == GR_CONF_MAP;
+  gr_text_put(t, map ? "{" : "[");
+  for (int i = 0; i < c->n; i++) {
+    if (i) gr_text_put(t, ",");
+    if (map) {
+      gr_conf key = gr_conf_key(c, i);
+      gr_value_write(t, &key);
+      gr_text_put(t, ":");
+    }
+    gr_value_write(t, c->items[i]);
+  }
+  gr_text_put(t, map ? "}" : "]");
+}
+
+// Whether a string can be written without quotes: "a b" can, as a\ b; "a'b" cannot.
+static bool is_bare(const char *s) {
+  while (*s && (gr_lexis_name(s) || strchr("0123456789/-\\+.$%*@?|()[]{}:=, \t", *s))) s++;
+  return !*s;
+}
+
+void gr_value_write(gr_text *t, const gr_conf *c) {
+  if (c->kind == GR_CONF_MAP || c->kind == GR_CONF_LIST)
+    write_items(t, c);
+  else if (c->kind == GR_CONF_NULL)
+    gr_text_put(t, "null");
+  else if (c->kind == GR_CONF_BOOL)
+    gr_text_put(t, c->truth ? "true" : "false");
+  else if (c->kind == GR_CONF_INT)
+    gr_text_printf(t, "%lld", (long long)c->integer);
+  else if (c->kind == GR_CONF_FLOAT)
+    write_float(t, c->number);
+  else if (c->quote)
+    write_quoted(t, c->text, c->quote);
+  else if (!is_bare(c->text))
+    write_quoted(t, c->text, strchr(c->text, '\'') ? '"' : '\'');
+  else
+    write_escaped(t, c->text);
+}
