@@ -61,7 +61,7 @@ static gr_status inspect_job(gr_job *j) {
     gr_dataset_json(j->spec.data, &t), fputs(t.chars, stdout);
   else
     gr_dataset_inspect(j->spec.data, (int)j->spec.set.options.batch.batch_size, &t),
-        gr_print_lines(stdout, t.at);
+        gr_print_lines(stdout, t.chars);
   if (!audio) return GR_OK;
   uint64_t n = gr_dataset_unreadable(j->spec.data);
   if (!j->args.json) printf("samples that cannot be used: %llu\n", (unsigned long long)n);

@@ -78,9 +78,9 @@ void gr_job_keep_about(gr_job *j) {
   gr_status_drop(gr_plan_picture(&picture, j->spec.plan, &request));  // fails for patterns alone
   const gr_program *drawn = gr_plan_drawn(j->spec.plan);
   if (drawn && j->spec.set.outputs.tensorboard) gr_plan_graph_def(&graph, drawn);
-  j->spec.graph_def = graph.at, j->spec.graph_def_bytes = graph.len;
-  j->spec.about_json = about.at, j->spec.plan_json = plan.at;
-  j->spec.plan_svg = picture.at;
+  j->spec.graph_def = graph.chars, j->spec.graph_def_bytes = graph.len;
+  j->spec.about_json = about.chars, j->spec.plan_json = plan.chars;
+  j->spec.plan_svg = picture.chars;
 }
 
 enum { MAX_MODEL = 16 << 20 };  // bytes of its file

@@ -13,7 +13,7 @@ static gr_status write_rows(gr_arena *a, const gr_rng *rng, const char *dir, con
   gr_text t = gr_text_make(a);
   gr_text_printf(&t, "%s\n", head);
   for (uint64_t row = from; row < from + n; row++) put(&t, rng, row);
-  return gr_new_write(dir, name, t.at, t.len);
+  return gr_new_write(dir, name, t.chars, t.len);
 }
 
 gr_status gr_new_write_tables(gr_arena *a, const char *dir, const char *stream, const char *head,

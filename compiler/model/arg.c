@@ -19,7 +19,7 @@ const char *gr_arg_text(gr_arena *arena, const gr_arg *a) {
     gr_text_printf(&t, "%lld", (long long)a->i);
   else
     gr_text_put_float(&t, a->f);
-  return t.at;
+  return t.chars;
 }
 
 static bool is_start(char c) { return isalpha((unsigned char)c) || c == '_' || c == '$'; }

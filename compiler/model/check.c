@@ -18,7 +18,7 @@ static const char *values_in(gr_build_context *a, const char *text) {
     }
     p += n ? n : 1;
   }
-  return t.at;
+  return t.chars;
 }
 
 // Errors in built-in blocks are reported where the block is used.

@@ -93,8 +93,8 @@ gr_layout gr_weight_layout(const gr_mesh *m, const gr_value *v, const gr_options
 gr_layout gr_update_layout(const gr_mesh *m, const gr_value *w, const gr_options *o) {
   gr_layout l = w->layout;
   int axis = axis_of(m, o->sharding.zero_axis);
-  if (axis >= 0 && l.at[axis] == GR_REPLICATE && !is_small(w, o))
-    l.at[axis] = smallest_slice_dim(w, l, m, axis, o);
+  if (axis >= 0 && l.placement[axis] == GR_REPLICATE && !is_small(w, o))
+    l.placement[axis] = smallest_slice_dim(w, l, m, axis, o);
   return l;
 }
 

@@ -278,7 +278,7 @@ static bool reduces_narrow(const shard *s, gr_val v) {
   bool partial = false;
   if (s->rw->b.err || gr_at(s->rw->b.g, v)->type.dtype != GR_F32) return false;
   for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    partial |= gr_at(s->rw->b.g, v)->layout.at[a] == GR_PARTIAL;
+    partial |= gr_at(s->rw->b.g, v)->layout.placement[a] == GR_PARTIAL;
   return partial && s->rw->opt->precision.sent != GR_F32;
 }
 

@@ -20,7 +20,7 @@ typedef struct gr_reduce_axes {
 // Whether an axis is reduced.
 static inline bool gr_reduce_axes_contains(const gr_reduce_axes *a, int d) {
   for (int64_t i = 0; i < a->axes.n; i++)
-    if (a->axes.at[i] == d) return true;
+    if (a->axes.items[i] == d) return true;
   return false;
 }
 bool gr_reduces_rows(const gr_op_call *);  // whether the last axis is reduced, and no other

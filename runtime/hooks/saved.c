@@ -127,7 +127,7 @@ gr_status gr_hooks_save(gr_hooks *h, gr_arena *a, char **out) {
   for (const gr_hook_file *f = h->files; f; f = f->next)
     gr_text_printf(&t, "%s[\"%s\",%lld]", f == h->files ? "" : ",", f->name, (long long)f->bytes);
   gr_text_put(&t, "]}");
-  *out = t.at;
+  *out = t.chars;
   return GR_OK;
 }
 

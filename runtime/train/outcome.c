@@ -80,7 +80,7 @@ static gr_status write(gr_run *r, const char *ended, int exit_code) {
       .total_seconds = gr_seconds() - r->me.began,
       .total_data_seconds = r->waits.all.seconds,
       .started = r->me.started,
-      .config = config.at,
+      .config = config.chars,
       .other_names = r->me.spec->set.outputs.result_names};
   return gr_report_finish(r->outputs.report, &out);
 }
