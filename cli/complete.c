@@ -171,10 +171,10 @@ static void offer_paths(line *l) {
   if (!equals) return;
   const gr_schema_key *k = gr_schema_find(gr_arena_strndup(l->arena, key, (size_t)(equals - key)));
   if (!k || !gr_schema_holds(l->arena, k, GR_SCHEMA_PATH)) return;
-  const char *from = equals + 1;
-  for (const char *s = from; *s; s++)
-    if (*s == ',' || *s == '[') from = s + 1;
-  offer_files(l, gr_arena_strndup(l->arena, l->word, (size_t)(from - l->word)), FILES);
+  const char *start = equals + 1;
+  for (const char *s = start; *s; s++)
+    if (*s == ',' || *s == '[') start = s + 1;
+  offer_files(l, gr_arena_strndup(l->arena, l->word, (size_t)(start - l->word)), FILES);
 }
 
 static void offer_operand(line *l, gr_operand o) {

@@ -149,7 +149,7 @@ const gr_command gr_command_data = {
         "data.skip_unreadable",
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .flags = {gr_flags_config, gr_flags_json},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .words = words,
     .run = run,

@@ -14,12 +14,12 @@ static gr_status usage(const gr_args *args) {
 }
 
 static gr_status export(gr_arena *arena, const gr_args *args) {
-  const options *own = args->options;
+  const options *flags = args->options;
   gr_checkpoint *c = NULL;
   gr_checkpoint_exported done;
-  gr_export what = own->optimizer ? GR_EXPORT_EVERYTHING
-                   : args->no_ema ? GR_EXPORT_TRAINED
-                                  : GR_EXPORT_WEIGHTS;
+  gr_export what = flags->optimizer ? GR_EXPORT_EVERYTHING
+                   : args->no_ema   ? GR_EXPORT_TRAINED
+                                    : GR_EXPORT_WEIGHTS;
   GR_TRY(usage(args));
   GR_TRY(gr_kept_checkpoint(arena, args->config, args->which, &c));
   gr_status s = gr_checkpoint_export(c, args->words[0], what, &done);
@@ -50,7 +50,7 @@ const gr_command gr_command_export = {
     .keys = "",
     .takes = {GR_FOLDER, GR_ANY_FILE, false},
     .flags = {gr_flags_kept},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .run = run,
 };

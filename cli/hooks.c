@@ -274,7 +274,7 @@ const gr_command gr_command_hooks = {
         "training.max_steps training.lr_scale",
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .flags = {gr_flags_config, job_flags, gr_flags_out, gr_flags_json},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .run = run,
 };

@@ -22,7 +22,7 @@ typedef struct runs {
   gr_args args;
   gr_compose_request request;
   long at_once;
-  const gr_sweep_options *own;  // flags of a sweep
+  const gr_sweep_options *options;  // flags of a sweep
   gr_job_list jobs;             // a run each, as Hydra calls them
   const char *dir;              // folder of the sweep; NULL: it has none
   const char **output;          // output folder of each job
@@ -40,8 +40,8 @@ static gr_status read_arguments(runs *w, int argc, char **argv) {
   const gr_command *train = &gr_command_train;
   GR_TRY(gr_args_parse(w->arena, gr_commands, train, argc, argv, gr_args_first(train, argc, argv),
                        &w->args));
-  w->own = w->args.options;
-  w->at_once = w->own->jobs ? (long)w->own->jobs : 1;
+  w->options = w->args.options;
+  w->at_once = w->options->jobs ? (long)w->options->jobs : 1;
   w->request = (gr_compose_request){.path = w->args.config,
                                     .config_dirs = w->args.config_dirs.list,
                                     .n_config_dirs = w->args.config_dirs.n,
@@ -60,9 +60,9 @@ static gr_status read_arguments(runs *w, int argc, char **argv) {
 
 // Fails if the folder has a run of another configuration than this one.
 static gr_status check_folder(runs *w, const char *dir, const char *identity) {
-  const char *was;
-  GR_TRY(gr_identity_read(w->arena, dir, &was));
-  return was ? gr_identity_check(dir, NULL, was, identity, GR_IDENTITY_CONFIG) : GR_OK;
+  const char *recorded;
+  GR_TRY(gr_identity_read(w->arena, dir, &recorded));
+  return recorded ? gr_identity_check(dir, NULL, recorded, identity, GR_IDENTITY_CONFIG) : GR_OK;
 }
 
 static gr_status identify(runs *w, int j, gr_conf *conf) {
@@ -192,8 +192,8 @@ static gr_status run_all(runs *w) {
 static gr_status multirun(runs *w, int argc, char **argv) {
   GR_TRY(read_arguments(w, argc, argv));
   GR_TRY(prepare(w));
-  for (int j = 0; w->own->dry_run && j < w->jobs.n; j++) list_job(w, j);
-  if (w->own->dry_run) return GR_OK;
+  for (int j = 0; w->options->dry_run && j < w->jobs.n; j++) list_job(w, j);
+  if (w->options->dry_run) return GR_OK;
   gr_sweep_of_runs sweep = {w->arena, w->dir, &w->jobs, w->output, w->identity};
   GR_TRY(gr_sweep_begin(&sweep));
   gr_status ran = run_all(w);

@@ -6,7 +6,7 @@
 #include "cli/new_own.h"
 
 typedef struct options {
-  const char *data, *from, *label;
+  const char *data, *user_data, *label;
 } options;
 
 static gr_status find_kind(const char *name, const gr_new_kind **out) {
@@ -52,26 +52,26 @@ static gr_status write_files(gr_arena *a, const char *dir, const gr_new_own *p) 
 }
 
 static gr_status check(const gr_args *args) {
-  const options *own = args->options;
+  const options *flags = args->options;
   if (!args->config || args->n_overrides)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                            "graphrun new NAME [--data=KIND | --from=DATA [--label=COLUMN]]"),
                    "NAME is the folder to make, without spaces around or '='");
-  if (own->from && own->data)
+  if (flags->user_data && flags->data)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--data and --from are two projects"),
                    "--from=DATA finds the kind; without it data is generated");
-  if (own->label && !own->from)
+  if (flags->label && !flags->user_data)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--label is a column of the table of --from");
   return GR_OK;
 }
 
 static gr_status make(gr_arena *a, const gr_args *args) {
-  const options *own = args->options;
+  const options *flags = args->options;
   gr_new_own p = {0};
   gr_text t = gr_text_make(a);
   GR_TRY(check(args));
-  GR_TRY(own->from ? gr_new_look(a, own->from, own->label, &p, &t)
-                   : find_kind(own->data ? own->data : gr_new_kinds[0].name, &p.kind));
+  GR_TRY(flags->user_data ? gr_new_look(a, flags->user_data, flags->label, &p, &t)
+                          : find_kind(flags->data ? flags->data : gr_new_kinds[0].name, &p.kind));
   size_t n = strlen(args->config);
   while (n > 1 && args->config[n - 1] == '/') n--;
   const char *dir = gr_arena_strndup(a, args->config, n);
@@ -97,7 +97,7 @@ static const char kinds[] = "the kind of project, or the first:"
 
 static const gr_flag own_flags[] = {
     {"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data), kinds},
-    {"--from", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, from),
+    {"--from", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, user_data),
      "for your own data: a table, a folder of images by class, a list, a text or a manifest"},
     {"--label", NULL, "COLUMN", GR_FLAG_TEXT, offsetof(options, label),
      "of --from with a table: the column to predict"},
@@ -110,7 +110,7 @@ const gr_command gr_command_new = {
     .example = "graphrun new fruit --data=table",
     .keys = "",
     .takes = {GR_FOLDER, GR_NO_OPERAND, false},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .run = run,
 };

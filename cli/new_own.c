@@ -17,8 +17,8 @@ static const char *find_key(const char *yaml, const char *key) {
   size_t n = strlen(key);
   for (const char *line = yaml; line; line = strchr(line, '\n')) {
     line += *line == '\n';
-    const char *at = line + strspn(line, " ");
-    if (!strncmp(at, key, n) && at[n] == ':') return line;
+    const char *word = line + strspn(line, " ");
+    if (!strncmp(word, key, n) && word[n] == ':') return line;
   }
   return NULL;
 }
@@ -33,11 +33,11 @@ static const char *set(gr_arena *a, const char *yaml, const char *key, const cha
 
 // The same with a line after that of a key, as deep as it.
 static const char *add(gr_arena *a, const char *yaml, const char *after, const char *line) {
-  const char *at = find_key(yaml, after);
-  if (!at) return yaml;
-  const char *end = at + strcspn(at, "\n");
-  return gr_arena_printf(a, "%.*s\n%.*s%s%s", (int)(end - yaml), yaml, (int)strspn(at, " "), at,
-                         line, end);
+  const char *anchor = find_key(yaml, after);
+  if (!anchor) return yaml;
+  const char *end = anchor + strcspn(anchor, "\n");
+  return gr_arena_printf(a, "%.*s\n%.*s%s%s", (int)(end - yaml), yaml, (int)strspn(anchor, " "),
+                         anchor, line, end);
 }
 
 static const char *quoted(gr_arena *a, const char *text) {

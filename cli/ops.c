@@ -76,10 +76,10 @@ static gr_status print_json(gr_arena *a, const gr_args *args, bool all) {
 
 // A block may wrap an op of the same name and hides it in models; both are described.
 static gr_status explain(gr_arena *a, const gr_args *args) {
-  const options *own = args->options;
+  const options *flags = args->options;
   const char *name;
-  if (args->json) return print_json(a, args, own->all);
-  if (!args->config) list_ops(own->all);
+  if (args->json) return print_json(a, args, flags->all);
+  if (!args->config) list_ops(flags->all);
   for (int i = 0; (name = asked(args, i)); i++) {
     const gr_op *op = gr_op_find(name);
     bool block = gr_block_explain(stdout, name);
@@ -115,7 +115,7 @@ const gr_command gr_command_ops = {
     .keys = "",
     .takes = {GR_ANY_FILE, GR_ANY_FILE, false},
     .flags = {gr_flags_json},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .words = words,
     .run = run,

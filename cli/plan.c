@@ -23,22 +23,22 @@ static gr_status write_dot(const gr_plan *p, const char *path) {
   return gr_output_close(out, GR_OK);
 }
 
-static gr_status write_svg(const gr_job *j, const options *own) {
+static gr_status write_svg(const gr_job *j, const options *flags) {
   gr_text drawn = gr_text_make(j->arena);
   gr_output *out;
-  gr_picture_request request = {j->args.config, &own->expand, own->expand != NULL};
+  gr_picture_request request = {j->args.config, &flags->expand, flags->expand != NULL};
   GR_TRY(gr_plan_picture(&drawn, j->spec.plan, &request));
-  GR_TRY(gr_output_open(NULL, own->svg, &out));
+  GR_TRY(gr_output_open(NULL, flags->svg, &out));
   fputs(drawn.chars, gr_output_stream(out));
   return gr_output_close(out, GR_OK);
 }
 
 static gr_status write_drawings(const gr_job *j) {
-  const options *own = j->args.options;
-  if (own->dot) GR_TRY(write_dot(j->spec.plan, own->dot));
-  if (own->expand && !own->svg)
+  const options *flags = j->args.options;
+  if (flags->dot) GR_TRY(write_dot(j->spec.plan, flags->dot));
+  if (flags->expand && !flags->svg)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--expand is of the picture that --svg=FILE draws");
-  if (own->svg) GR_TRY(write_svg(j, own));
+  if (flags->svg) GR_TRY(write_svg(j, flags));
   return GR_OK;
 }
 
@@ -123,7 +123,7 @@ const gr_command gr_command_plan = {
         "distributed.layout distributed.fsdp.sharding_strategy",
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .flags = {gr_flags_config, gr_flags_compile, job_flags, gr_flags_json},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .run = run,
 };

@@ -29,9 +29,9 @@ typedef struct plotted {
 static const char *tail_of(gr_arena *a, const char *path, int parts) {
   size_t end = strlen(path);
   while (end > 1 && path[end - 1] == '/') end--;
-  const char *from = path + end;
-  while (from > path && !(from[-1] == '/' && --parts == 0)) from--;
-  return gr_arena_strndup(a, from, (size_t)(path + end - from));
+  const char *start = path + end;
+  while (start > path && !(start[-1] == '/' && --parts == 0)) start--;
+  return gr_arena_strndup(a, start, (size_t)(path + end - start));
 }
 
 // As short as tells the runs apart.
@@ -98,10 +98,10 @@ static gr_status no_key(plotted *p, const char *key) {
 }
 
 static gr_status choose_keys(plotted *p, const char *given) {
-  const char *at = given ? given : "loss,validation.*";
-  for (size_t n; *at; at += n + (at[n] == ',')) {
-    n = strcspn(at, ",");
-    const char *pattern = gr_arena_strndup(p->arena, at, n);
+  const char *cursor = given ? given : "loss,validation.*";
+  for (size_t n; *cursor; cursor += n + (cursor[n] == ',')) {
+    n = strcspn(cursor, ",");
+    const char *pattern = gr_arena_strndup(p->arena, cursor, n);
     if (!add_keys(p, pattern) && given) return no_key(p, pattern);
   }
   return p->n_keys ? GR_OK : no_key(p, "loss");
@@ -136,14 +136,14 @@ static void add_curves(const plotted *p, const char *title, gr_panel *out) {
 }
 
 static gr_status plot(gr_arena *a, const gr_args *args) {
-  const options *own = args->options;
+  const options *flags = args->options;
   plotted *p = GR_NEW(a, plotted, 1);
   p->arena = a;
   gr_panel *panels = GR_NEW(p->arena, gr_panel, MAX_PANELS);
   int n = 0;
   GR_TRY(read_runs(p, args));
-  GR_TRY(choose_keys(p, own->key));
-  p->log = own->log;
+  GR_TRY(choose_keys(p, flags->key));
+  p->log = flags->log;
   for (int k = 0; k < p->n_keys; k++) {
     const char *title = panel_of(p->key[k]);
     bool drawn = false;
@@ -174,7 +174,7 @@ const gr_command gr_command_plot = {
     .keys = "",
     .takes = {GR_FOLDER, GR_FOLDER, false},
     .flags = {gr_flags_out},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .run = run,
 };

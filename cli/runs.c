@@ -11,7 +11,7 @@ typedef struct options {
 } options;
 
 static gr_status show(gr_arena *a, const gr_args *args) {
-  const options *own = args->options;
+  const options *flags = args->options;
   gr_runs_table t = {.arena = a};
   const char *first = args->config ? args->config : "outputs";
   if (args->n_overrides)
@@ -29,10 +29,10 @@ static gr_status show(gr_arena *a, const gr_args *args) {
   if (!t.n)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no run in '%s'", first),
                    "a run's folder has .hydra/config.yaml");
-  if (own->price && !own->scaling)
+  if (flags->price && !flags->scaling)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--price is what a rank costs an hour, for --scaling");
-  if (own->scaling) return gr_runs_scaling(&t, own->price, args->json);
-  GR_TRY(gr_runs_rank(&t, own->by));
+  if (flags->scaling) return gr_runs_scaling(&t, flags->price, args->json);
+  GR_TRY(gr_runs_rank(&t, flags->by));
   if (args->json)
     gr_runs_print_json(&t);
   else
@@ -61,7 +61,7 @@ const gr_command gr_command_runs = {
     .keys = "",
     .takes = {GR_FOLDER, GR_FOLDER, false},
     .flags = {gr_flags_json},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .run = run,
 };

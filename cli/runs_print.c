@@ -11,17 +11,17 @@ static const char *number(gr_arena *a, double v) {
 
 // The end of a key that no other key has: "lr" of "training.lr".
 static const char *short_key(const gr_runs_table *t, int key) {
-  const char *whole = t->keys[key], *at = whole + strlen(whole);
+  const char *whole = t->keys[key], *start = whole + strlen(whole);
   for (;;) {
-    while (at > whole && at[-1] != '.') at--;
+    while (start > whole && start[-1] != '.') start--;
     int same = 0;
     for (int k = 0; k < t->n_keys; k++) {
-      size_t n = strlen(t->keys[k]), len = strlen(at);
-      bool ends = n >= len && !strcmp(t->keys[k] + n - len, at);
+      size_t n = strlen(t->keys[k]), len = strlen(start);
+      bool ends = n >= len && !strcmp(t->keys[k] + n - len, start);
       same += ends && (n == len || t->keys[k][n - len - 1] == '.');
     }
-    if (same == 1 || at == whole) return at;
-    at--;
+    if (same == 1 || start == whole) return start;
+    start--;
   }
 }
 

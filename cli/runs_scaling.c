@@ -31,9 +31,9 @@ static gr_status measure(gr_arena *a, const gr_ranked_run *r, scaled *out) {
 static void sort(scaled *v, int n) {
   for (int i = 1; i < n; i++) {
     scaled moved = v[i];
-    int at = i;
-    for (; at && v[at - 1].ranks > moved.ranks; at--) v[at] = v[at - 1];
-    v[at] = moved;
+    int slot = i;
+    for (; slot && v[slot - 1].ranks > moved.ranks; slot--) v[slot] = v[slot - 1];
+    v[slot] = moved;
   }
 }
 

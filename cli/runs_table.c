@@ -52,16 +52,17 @@ static gr_status choose_metric(gr_runs_table *t, const char *by) {
   static const char *const rising[] = {"accuracy", "f1",  "auc",    "precision", "recall",
                                        "return",   "win", "sharpe", "reward"};
   gr_conf *conf = t->runs[0].conf;
-  const char *own = text_at(conf, "checkpoint.metric", "loss");
+  const char *monitored = text_at(conf, "checkpoint.metric", "loss");
   const char *colon = by ? strrchr(by, ':') : NULL;
-  t->metric = !by ? own : colon ? gr_arena_strndup(t->arena, by, (size_t)(colon - by)) : by;
+  t->metric = !by ? monitored : colon ? gr_arena_strndup(t->arena, by, (size_t)(colon - by)) : by;
   if (!strncmp(t->metric, "validation.", 11)) t->metric += 11;
   if (colon && strcmp(colon, ":min") && strcmp(colon, ":max"))
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                    "--by is METRIC, METRIC:min or METRIC:max, but is '%s'", by);
   for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
     t->max |= strstr(t->metric, rising[i]) != NULL;
-  if (!strcmp(t->metric, own)) t->max = !strcmp(text_at(conf, "checkpoint.mode", "min"), "max");
+  if (!strcmp(t->metric, monitored))
+    t->max = !strcmp(text_at(conf, "checkpoint.mode", "min"), "max");
   if (colon) t->max = !strcmp(colon, ":max");
   return GR_OK;
 }
@@ -111,9 +112,10 @@ static bool comes_first(const gr_runs_table *t, const gr_ranked_run *a, const gr
 static void rank(gr_runs_table *t) {
   for (int i = 1; i < t->n; i++) {
     gr_ranked_run moved = t->runs[i];
-    int at = i;
-    for (; at && comes_first(t, &moved, &t->runs[at - 1]); at--) t->runs[at] = t->runs[at - 1];
-    t->runs[at] = moved;
+    int slot = i;
+    for (; slot && comes_first(t, &moved, &t->runs[slot - 1]); slot--)
+      t->runs[slot] = t->runs[slot - 1];
+    t->runs[slot] = moved;
   }
 }
 
@@ -129,14 +131,14 @@ static const char *value_at(gr_arena *a, gr_conf *conf, const char *path) {
 }
 
 static void collect(gr_runs_table *t, gr_map *seen, const gr_conf *c) {
-  uint32_t at;
+  uint32_t index;
   for (int i = 0; c->kind == GR_CONF_MAP && i < c->n; i++) {
     if (c->items[i]->kind == GR_CONF_MAP) {
       collect(t, seen, c->items[i]);
       continue;
     }
     const char *path = gr_conf_path(t->arena, c->items[i]);
-    if (!gr_map_find(seen, path, &at)) gr_map_put(seen, path, seen->n);
+    if (!gr_map_find(seen, path, &index)) gr_map_put(seen, path, seen->n);
   }
 }
 

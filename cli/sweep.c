@@ -76,12 +76,12 @@ static gr_status write_best(const gr_sweep_of_runs *w, const gr_ranked_run *r, i
 
 // Whether the folder of a job has a run of its configuration. Other versions leave no identity.
 static gr_status is_its_run(const gr_sweep_of_runs *w, int j, bool *out) {
-  const char *was;
+  const char *recorded;
   gr_text ignored = gr_text_make(w->arena);
   *out = gr_is_dir(w->output[j]);
   if (!*out) return GR_OK;
-  GR_TRY(gr_identity_read(w->arena, w->output[j], &was));
-  *out = !was || !gr_identity_compare(was, w->identity[j], GR_IDENTITY_CONFIG, &ignored);
+  GR_TRY(gr_identity_read(w->arena, w->output[j], &recorded));
+  *out = !recorded || !gr_identity_compare(recorded, w->identity[j], GR_IDENTITY_CONFIG, &ignored);
   return GR_OK;
 }
 

@@ -49,7 +49,7 @@ const gr_command gr_command_train = {
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .starts = true,
     .flags = {gr_flags_config, gr_flags_compile, gr_flags_plain, job_flags},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(gr_sweep_options),
     .run = run,
 };

@@ -8,7 +8,7 @@
 typedef struct list {
   gr_arena *arena;
   const gr_optimizer_settings *o;
-  gr_adjustable *at;
+  gr_adjustable *items;
   int n;
 } list;
 
@@ -31,7 +31,7 @@ static void read_range(const char *text, gr_adjustable *out) {
 }
 
 static gr_adjustable *add(list *l, const char *key, int group, double initial, const char *range) {
-  gr_adjustable *a = &l->at[l->n++];
+  gr_adjustable *a = &l->items[l->n++];
   *a = (gr_adjustable){.key = key,
                        .group = group < 0 ? NULL : l->o->groups[group].pattern,
                        .input = gr_adjust_input_name(l->arena, l->o, key, group),
@@ -59,8 +59,8 @@ static void add_params(list *l, int group) {
   for (int k = 0; op->attrs && op->attrs[k].name; k++) {
     const gr_attr *p = &op->attrs[k];
     if (!gr_optim_is_operand(op, k)) continue;
-    const char *from = attr ? attr : defaults;
-    double initial = *(const double *)(const void *)(from + p->offset);
+    const char *values = attr ? attr : defaults;
+    double initial = *(const double *)(const void *)(values + p->offset);
     gr_adjustable *a = add(l, p->name, group, initial, p->range);
     if (makes_state(op, p->name) && initial == 0)
       a->fixed = "it is 0 in the configuration, so there is no state for it";
@@ -80,13 +80,13 @@ gr_status gr_list_adjustable(gr_arena *arena, const gr_optimizer_settings *o, gr
     if (k >= 0) add(&l, "lr_factor", k, o->groups[k].lr, ">= 0");
   }
   for (int i = 0; i < o->freezable.n; i++)
-    l.at[l.n++] =
+    l.items[l.n++] =
         (gr_adjustable){.key = "frozen",
                         .freezes = true,
                         .group = o->freezable.text[i],
                         .input = gr_arena_printf(arena, "set.frozen.%s", o->freezable.text[i]),
                         .highest = 1};
-  *out = l.at, *n = l.n;
+  *out = l.items, *n = l.n;
   if (l.n <= GR_MAX_ADJUSTABLE) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CONFIG, GR_NOWHERE,

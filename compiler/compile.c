@@ -13,10 +13,10 @@
 static const char *kind_of(gr_arena *arena, const gr_options *o, const gr_program_request *a) {
   static const char *const phases[] = {
       [GR_PHASE_MICRO_BATCH] = "micro", [GR_PHASE_UPDATE] = "update"};
-  static const char *const own[] = {
+  static const char *const kinds[] = {
       [GR_INIT] = "init", [GR_REPORT] = "report", [GR_BEGIN_EMA] = "ema"};
-  if (!a->is) return own[a->purpose];
-  const char *name = gr_frozen_kind(arena, a->is->name, o->optimizer.freezable.text,
+  if (!a->program) return kinds[a->purpose];
+  const char *name = gr_frozen_kind(arena, a->program->name, o->optimizer.freezable.text,
                                     o->optimizer.freezable.n, a->frozen);
   if (a->phase == GR_PHASE_WHOLE_STEP) return name;
   return gr_arena_printf(arena, "%s.%s", name, phases[a->phase]);
@@ -29,13 +29,13 @@ static gr_options options_of(gr_arena *arena, const gr_plan_request *r, const gr
   notes->arena = arena;
   o.notes = notes, o.program.phase = a->phase;
   if (o.debug.stop_after && !o.debug.dump) o.debug.dump = o.debug.stop_after;
-  if (!a->is) o.precision.dtype = GR_F32, o.precision.n_rules = 0;
+  if (!a->program) o.precision.dtype = GR_F32, o.precision.n_rules = 0;
   o.program.ema = gr_programs_ema(arena, r, a, &o);
-  if (!a->is || !a->is->trains) return o;
-  o.program.trained = a->is->trained, o.program.n_trained = a->is->n_trained,
+  if (!a->program || !a->program->trains) return o;
+  o.program.trained = a->program->trained, o.program.n_trained = a->program->n_trained,
   o.program.frozen = a->frozen;
-  if (strcmp(a->is->name, gr_model_train) != 0)
-    o.program.step = gr_arena_printf(arena, "steps.%s", a->is->name);
+  if (strcmp(a->program->name, gr_model_train) != 0)
+    o.program.step = gr_arena_printf(arena, "steps.%s", a->program->name);
   return o;
 }
 
@@ -43,7 +43,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
                          const gr_graph *model, gr_compiled *c) {
   *c = (gr_compiled){.kind = kind_of(arena, &r->options, a),
                      .bucket = a->bucket_name,
-                     .trains = a->is && a->is->trains && a->phase != GR_PHASE_UPDATE,
+                     .trains = a->program && a->program->trains && a->phase != GR_PHASE_UPDATE,
                      .frozen = a->frozen,
                      .freezable = a->freezable,
                      .minibatches = a->minibatches.n,
@@ -165,14 +165,14 @@ static gr_status check_state(states *known, const gr_compiled *in, const gr_valu
     return GR_OK;
   }
   const gr_value *first = known->v[i];
-  gr_type is = gr_type_global(&v->type, &v->layout, &in->g->mesh);
-  gr_type was = gr_type_global(&first->type, &first->layout, &in->g->mesh);
-  if (gr_type_same(&is, &was)) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_TYPE, v->loc, "'%s' is %s in bucket %s and %s in bucket %s", v->name,
-              gr_type_text(&was, there), known->in[i]->bucket, gr_type_text(&is, here), in->bucket),
-      "the same weights serve batches of all lengths: none of their axes can be one "
-      "that differs between buckets; sizes of your own go under params:");
+  gr_type found = gr_type_global(&v->type, &v->layout, &in->g->mesh);
+  gr_type expected = gr_type_global(&first->type, &first->layout, &in->g->mesh);
+  if (gr_type_same(&found, &expected)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_TYPE, v->loc, "'%s' is %s in bucket %s and %s in bucket %s",
+                         v->name, gr_type_text(&expected, there), known->in[i]->bucket,
+                         gr_type_text(&found, here), in->bucket),
+                 "the same weights serve batches of all lengths: none of their axes can be one "
+                 "that differs between buckets; sizes of your own go under params:");
 }
 
 static gr_status check_states(gr_arena *arena, const gr_compiled *c, uint32_t n) {
@@ -195,8 +195,8 @@ static gr_mesh real_axes(const gr_mesh *m) {
 }
 
 gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
-  gr_plan_request own = *request, *r = &own;
-  own.model.mesh = real_axes(&request->model.mesh);
+  gr_plan_request reduced = *request, *r = &reduced;
+  reduced.model.mesh = real_axes(&request->model.mesh);
   uint32_t n = 0;
   if (r->n_buckets < 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a plan of no buckets");
   GR_TRY(share_files(arena, &r->model));

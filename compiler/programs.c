@@ -13,7 +13,7 @@ gr_status gr_program_model(gr_arena *arena, const gr_plan_request *r, const gr_p
   m.n_dims += bucket->n_dims;
   if (bucket->batch) m.batch = bucket->batch, m.n_batch = bucket->n_batch;
   bool begins = a->purpose == GR_BEGIN_EMA;  // reads the weights that init sets
-  m.purpose = begins ? GR_INIT : a->purpose, m.program = a->is;
+  m.purpose = begins ? GR_INIT : a->purpose, m.program = a->program;
   m.micro_batches = a->phase == GR_PHASE_WHOLE_STEP ? 1 : r->options.batch.micro_batches;
   m.programs = r->programs, m.n_programs = r->n_programs;
   GR_TRY(gr_model_build(arena, &m, out));
@@ -23,11 +23,11 @@ gr_status gr_program_model(gr_arena *arena, const gr_plan_request *r, const gr_p
 
 // Without a list, what `train` and `eval` say.
 gr_status gr_programs_read(gr_arena *arena, gr_plan_request *r) {
-  gr_model_program *own = GR_NEW(arena, gr_model_program, 2);
+  gr_model_program *programs = GR_NEW(arena, gr_model_program, 2);
   if (r->programs) return GR_OK;
-  GR_TRY(gr_model_program_read(arena, r->model.graph, gr_model_train, &own[0]));
-  GR_TRY(gr_model_program_read(arena, r->model.graph, gr_model_eval, &own[1]));
-  r->programs = own, r->n_programs = 2;
+  GR_TRY(gr_model_program_read(arena, r->model.graph, gr_model_train, &programs[0]));
+  GR_TRY(gr_model_program_read(arena, r->model.graph, gr_model_eval, &programs[1]));
+  r->programs = programs, r->n_programs = 2;
   return GR_OK;
 }
 
@@ -39,42 +39,43 @@ typedef struct facts {
   bool trains_others;  // it trains weights that no pattern matches
 } facts;
 
-static gr_status no_weight(const gr_graph *g, const gr_model_program *is, int i) {
+static gr_status no_weight(const gr_graph *g, const gr_model_program *program, int i) {
   gr_arena *scratch = g->arena;
   const char **names = GR_NEW(scratch, const char *, g->n_values);
   int n = 0;
   for (uint32_t k = 1; k < g->n_values; k++)
     if (g->values[k].role == GR_STATE && g->values[k].kind == GR_KIND_WEIGHT)
       names[n++] = g->values[k].name;
-  const char *near = gr_text_nearest(is->trained[i], names, n);
-  gr_status s = gr_fail(GR_ERR_CONFIG, is->trained_loc[i],
-                        "'%s' matches no weight of the program %s", is->trained[i], is->name);
+  const char *near = gr_text_nearest(program->trained[i], names, n);
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, program->trained_loc[i], "'%s' matches no weight of the program %s",
+              program->trained[i], program->name);
   if (near) s = gr_hint(s, "did you mean '%s'?", near);
   return gr_hint(s, "a weight's name is, for example, '%s'; * matches anything",
                  n ? names[0] : "layer.weight");
 }
 
 // A pattern of `trains` that matches no weight is an error.
-static gr_status check_trained(const gr_graph *g, const gr_model_program *is) {
+static gr_status check_trained(const gr_graph *g, const gr_model_program *program) {
   gr_status all = GR_OK;
-  for (int i = 0; i < is->n_trained; i++) {
+  for (int i = 0; i < program->n_trained; i++) {
     bool any = false;
     for (uint32_t k = 1; k < g->n_values && !any; k++) {
       const gr_value *v = &g->values[k];
       any = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT &&
-            gr_name_matches(v->name, &is->trained[i], 1);
+            gr_name_matches(v->name, &program->trained[i], 1);
     }
-    if (!any) all = gr_also(all, no_weight(g, is, i));
+    if (!any) all = gr_also(all, no_weight(g, program, i));
   }
   return all;
 }
 
 // Of the weights that the loss depends on.
-static void read_freezable(const gr_plan_request *r, const gr_model_program *is, const gr_graph *g,
-                           facts *out) {
+static void read_freezable(const gr_plan_request *r, const gr_model_program *program,
+                           const gr_graph *g, facts *out) {
   bool *need = GR_NEW(g->arena, bool, g->n_values);
   gr_options o = r->options;
-  o.program.trained = is->trained, o.program.n_trained = is->n_trained;
+  o.program.trained = program->trained, o.program.n_trained = program->n_trained;
   need[g->loss.id] = true;
   gr_mark_live(g, need, NULL);
   for (uint32_t i = 1; i < g->n_values; i++) {
@@ -85,30 +86,33 @@ static void read_freezable(const gr_plan_request *r, const gr_model_program *is,
   }
 }
 
-static gr_purpose purpose_of(const gr_model_program *is) { return is->trains ? GR_TRAIN : GR_EVAL; }
+static gr_purpose purpose_of(const gr_model_program *program) {
+  return program->trains ? GR_TRAIN : GR_EVAL;
+}
 
-static gr_status read_facts(const gr_plan_request *r, const gr_model_program *is, facts *out) {
-  const gr_program_request a = {.purpose = purpose_of(is), .is = is, .bucket = &r->buckets[0]};
+static gr_status read_facts(const gr_plan_request *r, const gr_model_program *program, facts *out) {
+  const gr_program_request a = {
+      .purpose = purpose_of(program), .program = program, .bucket = &r->buckets[0]};
   gr_arena *work = gr_arena_create();
   gr_graph *g;
   *out = (facts){0};
-  gr_plan_request own = *r;
-  own.model.minibatches = &out->minibatches;
-  gr_status s = gr_program_model(work, &own, &a, &g);
-  if (!s) s = check_trained(g, is);
+  gr_plan_request changed = *r;
+  changed.model.minibatches = &out->minibatches;
+  gr_status s = gr_program_model(work, &changed, &a, &g);
+  if (!s) s = check_trained(g, program);
   if (!s) out->reads_batch = gr_reads_batch(g);
-  if (!s && is->trains && r->options.optimizer.freezable.n) read_freezable(r, is, g, out);
+  if (!s && program->trains && r->options.optimizer.freezable.n) read_freezable(r, program, g, out);
   gr_arena_destroy(work);
   return s;
 }
 
-static gr_status no_micro_batches(const gr_plan_request *r, const gr_model_program *is) {
+static gr_status no_micro_batches(const gr_plan_request *r, const gr_model_program *program) {
   return gr_hint(
       gr_fail(
-          GR_ERR_UNSUPPORTED, gr_model_program_loc(r->model.graph, is->name),
+          GR_ERR_UNSUPPORTED, gr_model_program_loc(r->model.graph, program->name),
           "training.accumulate divides batches of data and minibatches, and the program %s takes "
           "neither",
-          is->name),
+          program->name),
       "training.accumulate=1");
 }
 
@@ -127,14 +131,14 @@ static void add_program(const gr_plan_request *r, gr_program_request a, bool rea
 
 // Adds a program, and again for every set of patterns that may be frozen in it and leave it
 // something to train.
-static gr_status list_program(const gr_plan_request *r, const gr_model_program *is,
+static gr_status list_program(const gr_plan_request *r, const gr_model_program *program,
                               gr_program_request *out, uint32_t *n) {
-  bool micro = is->trains && r->options.batch.micro_batches > 1;
+  bool micro = program->trains && r->options.batch.micro_batches > 1;
   facts f;
-  GR_TRY(read_facts(r, is, &f));
-  if (micro && !f.reads_batch && !f.minibatches.n) return no_micro_batches(r, is);
-  gr_program_request a = {.purpose = purpose_of(is),
-                          .is = is,
+  GR_TRY(read_facts(r, program, &f));
+  if (micro && !f.reads_batch && !f.minibatches.n) return no_micro_batches(r, program);
+  gr_program_request a = {.purpose = purpose_of(program),
+                          .program = program,
                           .phase = micro ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP,
                           .minibatches = f.minibatches};
   a.freezable = f.freezable;
@@ -170,9 +174,9 @@ static bool list_trained(gr_arena *arena, const gr_plan_request *r, gr_options *
 
 gr_ema_use gr_programs_ema(gr_arena *arena, const gr_plan_request *r, const gr_program_request *a,
                            gr_options *o) {
-  bool begins = a->purpose == GR_BEGIN_EMA, reads = a->is && !strcmp(a->is->name, gr_model_eval);
+  bool begins = a->purpose == GR_BEGIN_EMA, reads = a->program && !strcmp(a->program->name, gr_model_eval);
   if (!o->optimizer.ema_decay.given) return GR_EMA_NONE;
-  if (a->is && a->is->trains) return GR_EMA_UPDATE;
+  if (a->program && a->program->trains) return GR_EMA_UPDATE;
   if (!(begins || reads) || !list_trained(arena, r, o)) return GR_EMA_NONE;
   return begins ? GR_EMA_BEGIN : GR_EMA_READ;
 }

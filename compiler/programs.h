@@ -2,10 +2,10 @@
 #pragma once
 #include "compiler/request.h"
 
-// A program to compile: of init and report, `is` is NULL.
+// A program to compile: `program` is NULL for init and report.
 typedef struct gr_program_request {
   gr_purpose purpose;
-  const gr_model_program *is;
+  const gr_model_program *program;
   gr_step_phase phase;
   unsigned frozen, freezable;  // as in gr_program
   const gr_bucket *bucket;

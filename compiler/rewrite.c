@@ -47,10 +47,10 @@ void gr_map_loop(const gr_loop *l, const gr_graph *old, const gr_node *n, const 
                  gr_val *map) {
   const gr_scan *s = n->attr;
   for (int k = 0; k < n->n_out; k++) {
-    gr_val was = gr_out(n, k), *now = &map[was.id];
+    gr_val before = gr_out(n, k), *now = &map[before.id];
     *now = k < s->n_carry ? gr_loop_last(l, body_map[gr_scan_carry(s, k).id])
                           : gr_loop_stack(l, k - (int)s->n_carry);
-    if (gr_is(*now)) gr_at(l->outside->g, *now)->layout = gr_at(old, was)->layout;
+    if (gr_is(*now)) gr_at(l->outside->g, *now)->layout = gr_at(old, before)->layout;
   }
 }
 

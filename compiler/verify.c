@@ -20,10 +20,10 @@ static gr_status verify_types(const gr_graph *g, const gr_node *n) {
   GR_TRY(gr_op_infer(&s));
   for (int k = 0; k < n->n_out; k++) {
     char want[96], got[96];
-    const gr_type *is = &gr_at(g, gr_out(n, k))->type;
-    if (!gr_type_same(&s.out[k], is))
+    const gr_type *stated = &gr_at(g, gr_out(n, k))->type;
+    if (!gr_type_same(&s.out[k], stated))
       return gr_fail(GR_ERR_BUG, n->loc, "result %d of '%s' is %s, its op makes %s", k, n->op->name,
-                     gr_type_text(is, got), gr_type_text(&s.out[k], want));
+                     gr_type_text(stated, got), gr_type_text(&s.out[k], want));
   }
   return GR_OK;
 }

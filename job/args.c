@@ -42,7 +42,7 @@ const gr_flag gr_flags_json[] = {
 
 const gr_flag *gr_command_flag(const gr_command *c, int i) {
   for (int k = 0; k <= GR_FLAG_TABLES; k++)
-    for (const gr_flag *f = k < GR_FLAG_TABLES ? c->flags[k] : c->own; f && f->name; f++)
+    for (const gr_flag *f = k < GR_FLAG_TABLES ? c->flags[k] : c->own_flags; f && f->name; f++)
       if (!i--) return f;
   return NULL;
 }
@@ -114,7 +114,7 @@ static gr_status number(const gr_flag *f, const char *value, int64_t *out) {
 }
 
 static bool is_own(const gr_command *c, const gr_flag *flag) {
-  for (const gr_flag *f = c->own; f && f->name; f++)
+  for (const gr_flag *f = c->own_flags; f && f->name; f++)
     if (f == flag) return true;
   return false;
 }

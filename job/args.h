@@ -57,7 +57,7 @@ typedef struct gr_command {
   bool starts;                           // it starts ranks,
   gr_run_kind kind;                      // which do this
   const gr_flag *flags[GR_FLAG_TABLES];  // tables with offsets in gr_args
-  const gr_flag *own;                    // a table with offsets in the command's own options
+  const gr_flag *own_flags;              // a table with offsets in the command's own options
   size_t options;                        // bytes of these
   int (*words)(gr_arena *, const char **out,
                int most);                   // what its first argument may be; NULL: any

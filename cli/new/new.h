@@ -20,7 +20,8 @@ extern const char gr_new_text_own[];  // README.md of a project for the user's o
 #undef GR_NEW_KIND
 
 // Writes a file of the project. GR_ERR_IO.
-GR_MUST_USE gr_status gr_new_write(const char *dir, const char *name, const void *at, size_t bytes);
+GR_MUST_USE gr_status gr_new_write(const char *dir, const char *name, const void *data,
+                                   size_t bytes);
 // Writes data.csv and test.csv, of 600 and 100 rows below a line of names; `put` appends a row, by
 // its number, with the random numbers of that stream.
 typedef void gr_new_row(gr_text *, const gr_rng *, uint64_t row);

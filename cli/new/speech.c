@@ -22,8 +22,9 @@ static void put_letter(gr_text *t, int letter, const gr_rng *rng, uint64_t first
   const double pi = 3.14159265358979323846;
   double low = 350 + 230 * letter, high = 3600 - 290 * letter;
   for (int i = 0; i < TONE + GAP; i++) {
-    double at = (double)i / RATE, noise = 600 * (gr_rng_uniform(rng, first + (uint64_t)i) - 0.5);
-    double tones = 7000 * (sin(2 * pi * low * at) + sin(2 * pi * high * at));
+    double seconds = (double)i / RATE,
+           noise = 600 * (gr_rng_uniform(rng, first + (uint64_t)i) - 0.5);
+    double tones = 7000 * (sin(2 * pi * low * seconds) + sin(2 * pi * high * seconds));
     put_number(t, (uint32_t)(int32_t)lround((i < TONE ? tones : 0) + noise), 2);
   }
 }

@@ -4,7 +4,7 @@
 enum { SENTENCES = 1500, WORDS = 8 };
 
 typedef struct words {
-  const char *at[WORDS];
+  const char *words[WORDS];
   uint32_t n;
 } words;
 
@@ -25,7 +25,7 @@ gr_status gr_new_text(gr_arena *a, const char *dir) {
   for (uint64_t i = 0; i < SENTENCES; i++) {
     for (uint64_t k = 0; k < WORDS; k++)
       gr_text_printf(&t, "%s%s", k ? " " : "",
-                     parts[k].at[gr_rng_u32(&rng, WORDS * i + k) % parts[k].n]);
+                     parts[k].words[gr_rng_u32(&rng, WORDS * i + k) % parts[k].n]);
     gr_text_put(&t, i % 5 == 4 ? ".\n" : ". ");
   }
   GR_TRY(gr_new_write(dir, "data.txt", t.chars, t.len));

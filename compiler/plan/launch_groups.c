@@ -38,16 +38,16 @@ void gr_launch_groups_find(gr_arena *arena, const gr_graph *g, bool gpu, gr_laun
 
 typedef struct range {
   bool in_states, written;
-  size_t from, bytes;
+  size_t begin, bytes;
 } range;
 typedef struct ranges {
-  range at[2 * GR_MAX_ARGS + 1];
+  range items[2 * GR_MAX_ARGS + 1];
   int n;
 } ranges;
 
 static void add(ranges *r, const gr_plan_frame *f, gr_val v, bool written) {
   size_t bytes = gr_type_bytes(&gr_at(f->g, v)->type);
-  r->at[r->n++] = (range){f->in_states[v.id], written, f->offset[v.id], bytes};
+  r->items[r->n++] = (range){f->in_states[v.id], written, f->offset[v.id], bytes};
 }
 
 static void find_ranges(const gr_plan_frame *f, const size_t *scratch_bytes, uint32_t i,
@@ -56,15 +56,15 @@ static void find_ranges(const gr_plan_frame *f, const size_t *scratch_bytes, uin
   r->n = 0;
   for (int k = 0; k < n->n_in; k++) add(r, f, n->in[k], false);
   for (int k = 0; k < n->n_out; k++) add(r, f, gr_out(n, k), true);
-  r->at[r->n++] = (range){false, true, f->scratch[i], scratch_bytes[i]};
+  r->items[r->n++] = (range){false, true, f->scratch[i], scratch_bytes[i]};
 }
 
 static bool conflict(const ranges *a, const ranges *b) {
   for (int i = 0; i < a->n; i++)
     for (int k = 0; k < b->n; k++) {
-      const range *x = &a->at[i], *y = &b->at[k];
+      const range *x = &a->items[i], *y = &b->items[k];
       if ((x->written || y->written) && x->in_states == y->in_states && x->bytes && y->bytes &&
-          x->from < y->from + y->bytes && y->from < x->from + x->bytes)
+          x->begin < y->begin + y->bytes && y->begin < x->begin + x->bytes)
         return true;
     }
   return false;

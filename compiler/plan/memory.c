@@ -54,18 +54,18 @@ static void reuse_operands(planner *p, uint32_t i) {
   for (int k = 0; k < n->n_out; k++)
     for (int j = 0; j < n->n_in && has_own_memory(p, gr_out(n, k).id); j++) {
       if (p->double_buffered[gr_out(n, k).id]) continue;
-      uint32_t from = n->in[j].id;
-      if (has_own_memory(p, from) && p->last[from] == i && gr_memory_may_reuse(p->g, n, k, j))
-        p->alias_root[gr_out(n, k).id] = p->alias_root[from];
+      uint32_t operand = n->in[j].id;
+      if (has_own_memory(p, operand) && p->last[operand] == i && gr_memory_may_reuse(p->g, n, k, j))
+        p->alias_root[gr_out(n, k).id] = p->alias_root[operand];
     }
 }
 
 // ---- Live ranges --------------------------------------------------------------------------
 
-static gr_live_range *add_live_range(planner *p, uint32_t from, uint32_t to, size_t bytes,
+static gr_live_range *add_live_range(planner *p, uint32_t first, uint32_t last, size_t bytes,
                                      size_t *out_offset) {
   gr_live_range *l = &p->live_ranges[p->n_live_ranges];
-  *l = (gr_live_range){.from = from, .to = to, .bytes = rounded(bytes)};
+  *l = (gr_live_range){.first = first, .last = last, .bytes = rounded(bytes)};
   p->out_offsets[p->n_live_ranges++] = out_offset;
   return l;
 }
@@ -81,7 +81,7 @@ static void add_value_ranges(planner *p) {
     if (!of[root])
       of[root] = add_live_range(p, input || p->double_buffered[i] ? 0 : p->groups.first[v->node],
                                 last, gr_type_bytes(&v->type), &p->f->offset[root]);
-    if (last > of[root]->to) of[root]->to = last;
+    if (last > of[root]->last) of[root]->last = last;
   }
 }
 
@@ -93,8 +93,8 @@ static void add_scratch_ranges(planner *p) {
     gr_op_call call;
     gr_op_call_of(p->g, n, &call);
     size_t bytes = p->scratch_bytes[i] = gr_call_scratch(&call, p->f->gpu);
-    uint32_t from = p->groups.first[i], to = p->groups.last[i];
-    if (bytes) add_live_range(p, from, to, bytes, &p->f->scratch[i]);
+    uint32_t first = p->groups.first[i], last = p->groups.last[i];
+    if (bytes) add_live_range(p, first, last, bytes, &p->f->scratch[i]);
   }
 }
 
@@ -106,7 +106,7 @@ static void pack(planner *p) {
   add_scratch_ranges(p);
   p->f->bytes = gr_live_range_pack(p->arena, p->live_ranges, p->n_live_ranges, p->g->n_nodes,
                                    &p->f->lower_bound, &p->f->peak_node);
-  for (uint32_t i = 0; i < p->n_live_ranges; i++) *p->out_offsets[i] = p->live_ranges[i].at;
+  for (uint32_t i = 0; i < p->n_live_ranges; i++) *p->out_offsets[i] = p->live_ranges[i].offset;
   for (uint32_t i = 1; i < p->g->n_values; i++)
     if (p->alias_root[i] != i) p->f->offset[i] = p->f->offset[p->alias_root[i]];
 }

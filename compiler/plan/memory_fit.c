@@ -16,10 +16,10 @@ static const double MAX_STEPS = 2e8;  // limit on placing in arbitrary orders, p
 typedef struct item {
   const gr_live_range *range;
   uint32_t index;
-  size_t at;
+  size_t offset;
 } item;
 
-static size_t length(const gr_live_range *l) { return (size_t)(l->to - l->from) + 1; }
+static size_t length(const gr_live_range *l) { return (size_t)(l->last - l->first) + 1; }
 
 // Larger keys first; on ties the first in the list, so that the order is deterministic.
 static int by_key(size_t x, size_t y, const item *a, const item *b) {
@@ -40,34 +40,34 @@ static int by_length(const void *a, const void *b) {
 }
 static int by_start(const void *a, const void *b) {
   const item *x = a, *y = b;
-  if (x->range->from != y->range->from) return x->range->from < y->range->from ? -1 : 1;
+  if (x->range->first != y->range->first) return x->range->first < y->range->first ? -1 : 1;
   return by_key(x->range->bytes, y->range->bytes, x, y);
 }
 
 static int by_end(const void *a, const void *b) {
   const item *x = *(item *const *)a, *y = *(item *const *)b;
-  if (x->range->to != y->range->to) return x->range->to < y->range->to ? -1 : 1;
+  if (x->range->last != y->range->last) return x->range->last < y->range->last ? -1 : 1;
   return x->index < y->index ? -1 : 1;
 }
 
 static bool overlap_in_time(const gr_live_range *a, const gr_live_range *b) {
-  return a->from <= b->to && b->from <= a->to;
+  return a->first <= b->last && b->first <= a->last;
 }
 
 // Places each item, in order, in the lowest gap; `placed` is sorted by offset.
 static size_t place(item *items, uint32_t n, item **placed) {
   size_t top = 0;
   for (uint32_t i = 0; i < n; i++) {
-    size_t at = 0, bytes = items[i].range->bytes;
-    for (uint32_t j = 0; j < i && placed[j]->at < at + bytes; j++) {
-      size_t end = placed[j]->at + placed[j]->range->bytes;
-      if (end > at && overlap_in_time(placed[j]->range, items[i].range)) at = end;
+    size_t offset = 0, bytes = items[i].range->bytes;
+    for (uint32_t j = 0; j < i && placed[j]->offset < offset + bytes; j++) {
+      size_t end = placed[j]->offset + placed[j]->range->bytes;
+      if (end > offset && overlap_in_time(placed[j]->range, items[i].range)) offset = end;
     }
-    items[i].at = at;
+    items[i].offset = offset;
     uint32_t k = i;
-    for (; k > 0 && placed[k - 1]->at > at; k--) placed[k] = placed[k - 1];
+    for (; k > 0 && placed[k - 1]->offset > offset; k--) placed[k] = placed[k - 1];
     placed[k] = &items[i];
-    if (at + bytes > top) top = at + bytes;
+    if (offset + bytes > top) top = offset + bytes;
   }
   return top;
 }
@@ -75,60 +75,60 @@ static size_t place(item *items, uint32_t n, item **placed) {
 // ---- In order of time ---------------------------------------------------------------
 
 typedef struct gap {
-  size_t from, to;
+  size_t begin, end;
 } gap;
 typedef struct gaps {
-  gap *at;  // by address; adjacent gaps are joined, so there are few
+  gap *items;  // by address; adjacent gaps are joined, so there are few
   uint32_t n;
 } gaps;
 
 static size_t allocate(gaps *g, size_t bytes) {
   uint32_t i = 0;
-  while (g->at[i].to - g->at[i].from < bytes) i++;  // the last one has no end
-  size_t from = g->at[i].from;
-  g->at[i].from += bytes;
-  if (g->at[i].from < g->at[i].to) return from;
-  memmove(g->at + i, g->at + i + 1, sizeof *g->at * (--g->n - i));
-  return from;
+  while (g->items[i].end - g->items[i].begin < bytes) i++;  // the last one has no end
+  size_t begin = g->items[i].begin;
+  g->items[i].begin += bytes;
+  if (g->items[i].begin < g->items[i].end) return begin;
+  memmove(g->items + i, g->items + i + 1, sizeof *g->items * (--g->n - i));
+  return begin;
 }
 
-static void release(gaps *g, size_t from, size_t to) {
+static void release(gaps *g, size_t begin, size_t limit) {
   uint32_t i = 0, end = g->n;
   while (i < end) {  // finds the first gap after it
     uint32_t middle = i + (end - i) / 2;
-    if (g->at[middle].from < to)
+    if (g->items[middle].begin < limit)
       i = middle + 1;
     else
       end = middle;
   }
-  bool joins_left = i && g->at[i - 1].to == from, joins_right = g->at[i].from == to;
+  bool joins_left = i && g->items[i - 1].end == begin, joins_right = g->items[i].begin == limit;
   if (joins_left && joins_right) {
-    g->at[i - 1].to = g->at[i].to;
-    memmove(g->at + i, g->at + i + 1, sizeof *g->at * (--g->n - i));
+    g->items[i - 1].end = g->items[i].end;
+    memmove(g->items + i, g->items + i + 1, sizeof *g->items * (--g->n - i));
   } else if (joins_left) {
-    g->at[i - 1].to = to;
+    g->items[i - 1].end = limit;
   } else if (joins_right) {
-    g->at[i].from = from;
+    g->items[i].begin = begin;
   } else {
-    memmove(g->at + i + 1, g->at + i, sizeof *g->at * (g->n++ - i));
-    g->at[i] = (gap){from, to};
+    memmove(g->items + i + 1, g->items + i, sizeof *g->items * (g->n++ - i));
+    g->items[i] = (gap){begin, limit};
   }
 }
 
-// The same as place() for items in order of `from`, in O(n * gaps).
+// The same as place() for items in order of `first`, in O(n * gaps).
 static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, item **placed) {
-  gaps g = {.at = GR_NEW(arena, gap, n + 2), .n = 1};
+  gaps g = {.items = GR_NEW(arena, gap, n + 2), .n = 1};
   size_t top = 0;
   uint32_t done = 0;
-  g.at[0].to = SIZE_MAX;
+  g.items[0].end = SIZE_MAX;
   for (uint32_t i = 0; i < n; i++) placed[i] = &items[i];
   qsort(placed, n, sizeof *placed, by_end);
   for (uint32_t i = 0; i < n; i++) {
-    for (; placed[done]->range->to < items[i].range->from; done++)
+    for (; placed[done]->range->last < items[i].range->first; done++)
       if (placed[done]->range->bytes)
-        release(&g, placed[done]->at, placed[done]->at + placed[done]->range->bytes);
-    items[i].at = allocate(&g, items[i].range->bytes);
-    size_t end = items[i].at + items[i].range->bytes;
+        release(&g, placed[done]->offset, placed[done]->offset + placed[done]->range->bytes);
+    items[i].offset = allocate(&g, items[i].range->bytes);
+    size_t end = items[i].offset + items[i].range->bytes;
     if (end > top) top = end;
   }
   return top;
@@ -147,8 +147,8 @@ static size_t max_live_bytes(gr_arena *arena, const gr_live_range *ranges, uint3
                              uint32_t n_nodes, uint32_t *peak) {
   size_t *more = GR_NEW(arena, size_t, n_nodes + 2), *less = GR_NEW(arena, size_t, n_nodes + 2);
   for (uint32_t i = 0; i < n; i++) {
-    more[ranges[i].from] += ranges[i].bytes;
-    less[ranges[i].to + 1] += ranges[i].bytes;
+    more[ranges[i].first] += ranges[i].bytes;
+    less[ranges[i].last + 1] += ranges[i].bytes;
   }
   size_t now = 0, most = 0;
   *peak = 0;
@@ -160,14 +160,14 @@ static size_t max_live_bytes(gr_arena *arena, const gr_live_range *ranges, uint3
 }
 
 static void save_offsets(gr_live_range *ranges, const item *items, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) ranges[items[i].index].at = items[i].at;
+  for (uint32_t i = 0; i < n; i++) ranges[items[i].index].offset = items[i].offset;
 }
 
 // The item with the highest end goes first in the next round.
 static void promote(item *items, uint32_t n) {
   uint32_t worst = 0;
   for (uint32_t i = 1; i < n; i++)
-    if (items[i].at + items[i].range->bytes > items[worst].at + items[worst].range->bytes)
+    if (items[i].offset + items[i].range->bytes > items[worst].offset + items[worst].range->bytes)
       worst = i;
   item first = items[worst];
   memmove(items + 1, items, sizeof *items * worst);

@@ -5,9 +5,9 @@
 #include "base/arena.h"
 
 typedef struct gr_live_range {
-  uint32_t from, to;  // the first and last node at which the value is live
-  size_t bytes;       // a multiple of the alignment
-  size_t at;          // its offset: the result
+  uint32_t first, last;  // the first and last node at which the value is live
+  size_t bytes;          // a multiple of the alignment
+  size_t offset;         // its offset: the result
 } gr_live_range;
 
 // Sets the offset of each of n live ranges so that no two that are live at the same node overlap,

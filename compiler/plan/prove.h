@@ -30,8 +30,8 @@ GR_MUST_USE gr_status gr_prove_memory(gr_arena *, const gr_plan *, const gr_prog
 // Nodes that are launched together do not disturb each other (prove_groups.c).
 GR_MUST_USE gr_status gr_prove_groups(gr_arena *, const gr_plan *, const gr_program *);
 // For the values of a scan's body that are outside the body's block, by value: the address range
-// during a step, as addresses from `from` on, in spans[]; and in held[] whether that range is
+// during a step, as addresses from `begin` on, in spans[]; and in held[] whether that range is
 // reserved for the whole step. Fails if the plan's carry updates or stacks are impossible
 // (prove_carry.c).
-GR_MUST_USE gr_status gr_prove_carries(const gr_node *scan, const gr_plan_frame *body, size_t from,
+GR_MUST_USE gr_status gr_prove_carries(const gr_node *scan, const gr_plan_frame *body, size_t begin,
                                        gr_span *spans, bool *held);

@@ -27,7 +27,7 @@ static gr_status refuse(const places *p, int k, const char *why) {
 // Memory outside the body's block.
 static gr_span outside(places *p, size_t bytes) {
   gr_span s = {p->end, p->end + bytes};
-  p->end = s.to;
+  p->end = s.end;
   return s;
 }
 
@@ -85,9 +85,9 @@ static gr_status place_carry(places *p, int k) {
   return GR_OK;
 }
 
-gr_status gr_prove_carries(const gr_node *scan, const gr_plan_frame *f, size_t from, gr_span *spans,
-                           bool *held) {
-  places p = {.node = scan, .s = scan->attr, .f = f, .spans = spans, .held = held, .end = from};
+gr_status gr_prove_carries(const gr_node *scan, const gr_plan_frame *f, size_t begin,
+                           gr_span *spans, bool *held) {
+  places p = {.node = scan, .s = scan->attr, .f = f, .spans = spans, .held = held, .end = begin};
   if (f->g != p.s->body || f->n_carry != p.s->n_carry)
     return gr_fail(GR_ERR_BUG, scan->loc, "the plan of the body of '%s' is another's",
                    scan->op->name);

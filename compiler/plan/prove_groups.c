@@ -11,8 +11,8 @@ typedef struct accesses {
 } accesses;
 
 static gr_span span_of(const gr_plan *p, const gr_plan_frame *f, gr_val v) {
-  size_t at = f->in_states[v.id] ? f->offset[v.id] : p->state_bytes + f->offset[v.id];
-  return (gr_span){at, at + gr_type_bytes(&gr_at(f->g, v)->type)};
+  size_t begin = f->in_states[v.id] ? f->offset[v.id] : p->state_bytes + f->offset[v.id];
+  return (gr_span){begin, begin + gr_type_bytes(&gr_at(f->g, v)->type)};
 }
 
 static void find_accesses(const gr_plan *p, const gr_plan_frame *f, uint32_t i, accesses *a) {
@@ -31,7 +31,7 @@ static void find_accesses(const gr_plan *p, const gr_plan_frame *f, uint32_t i, 
 static bool disturbs(const accesses *a, const accesses *b) {
   for (int i = 0; i < a->written; i++)
     for (int k = 0; k < b->n; k++)
-      if (a->span[i].from < b->span[k].to && b->span[k].from < a->span[i].to) return true;
+      if (a->span[i].begin < b->span[k].end && b->span[k].begin < a->span[i].end) return true;
   return false;
 }
 

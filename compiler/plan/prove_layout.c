@@ -92,11 +92,11 @@ static gr_status prove_op(const gr_graph *g, const gr_node *n) {
 
 // ---- Moves between layouts --------------------------------------------------------------------
 
-static bool is_move(const gr_op *op, gr_axis_placement from, gr_axis_placement to) {
-  if (op == &gr_op_all_reduce) return from == GR_PARTIAL && to == GR_REPLICATE;
-  if (op == &gr_op_all_gather) return from >= 0 && to == GR_REPLICATE;
-  if (op == &gr_op_reduce_scatter) return from == GR_PARTIAL && to >= 0;
-  return op == &gr_op_shard_slice && from == GR_REPLICATE && to >= 0;
+static bool is_move(const gr_op *op, gr_axis_placement before, gr_axis_placement after) {
+  if (op == &gr_op_all_reduce) return before == GR_PARTIAL && after == GR_REPLICATE;
+  if (op == &gr_op_all_gather) return before >= 0 && after == GR_REPLICATE;
+  if (op == &gr_op_reduce_scatter) return before == GR_PARTIAL && after >= 0;
+  return op == &gr_op_shard_slice && before == GR_REPLICATE && after >= 0;
 }
 
 static gr_status prove_peers(const gr_graph *g, const gr_node *n) {
@@ -113,10 +113,10 @@ static gr_status prove_peers(const gr_graph *g, const gr_node *n) {
 static bool same_rows(const gr_type *whole, const gr_type *slice, int dim, int ranks, int coord) {
   const gr_mesh axis = {1, {{"", ranks}}};
   gr_layout l = gr_layout_replicated;
-  int64_t from[GR_MAX_RANK], size[GR_MAX_RANK], first;
+  int64_t offset[GR_MAX_RANK], size[GR_MAX_RANK], first;
   l.placement[0] = (gr_axis_placement)dim;
-  gr_layout_slice(whole, &l, &axis, coord, from, size);
-  return gr_coll_rows(whole->dim[dim], ranks, coord, &first) == size[dim] && first == from[dim] &&
+  gr_layout_slice(whole, &l, &axis, coord, offset, size);
+  return gr_coll_rows(whole->dim[dim], ranks, coord, &first) == size[dim] && first == offset[dim] &&
          first + size[dim] <= whole->dim[dim] && size[dim] <= slice->dim[dim];
 }
 
@@ -149,13 +149,13 @@ static gr_status prove_moved(const gr_graph *g, const gr_node *n, int k) {
   const struct gr_coll *attr = n->attr;
   int axis = (int)attr->mesh_axis;
   gr_val in = n->in[k], out = gr_out(n, k);
-  gr_axis_placement from = placement(g, in, axis), to = placement(g, out, axis);
-  gr_axis_placement dim = from >= 0 ? from : to;
+  gr_axis_placement before = placement(g, in, axis), after = placement(g, out, axis);
+  gr_axis_placement dim = before >= 0 ? before : after;
   for (int a = 0; a < g->mesh.n_axes; a++)
     if (a != axis && placement(g, in, a) != placement(g, out, a)) return breaks_rules(g, n, a);
-  if (!is_move(n->op, from, to)) return breaks_rules(g, n, axis);
+  if (!is_move(n->op, before, after)) return breaks_rules(g, n, axis);
   if (dim < 0) return GR_OK;
-  gr_val whole = from >= 0 ? out : in, slice = from >= 0 ? in : out;
+  gr_val whole = before >= 0 ? out : in, slice = before >= 0 ? in : out;
   if (k >= attr->dim.n || attr->dim.items[k] != dim)
     return gr_fail(GR_ERR_BUG, n->loc, "'%s' moves slices of another dimension than %d",
                    n->op->name, dim);

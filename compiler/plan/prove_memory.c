@@ -22,11 +22,11 @@ typedef struct walk {
   gr_span_set live;   // of values
 } walk;
 
-static bool overlap(gr_span a, gr_span b) { return a.from < b.to && b.from < a.to; }
+static bool overlap(gr_span a, gr_span b) { return a.begin < b.end && b.begin < a.end; }
 
-static gr_span span_at(const walk *w, bool in_states, size_t at, size_t bytes) {
-  size_t from = in_states ? at : w->state_limit + at;
-  return (gr_span){from, from + bytes};
+static gr_span span_at(const walk *w, bool in_states, size_t offset, size_t bytes) {
+  size_t begin = in_states ? offset : w->state_limit + offset;
+  return (gr_span){begin, begin + bytes};
 }
 
 static void find_last(walk *w) {
@@ -48,7 +48,7 @@ static gr_status overwrites(const walk *w, const gr_node *n, uint32_t v, const c
 
 static bool may_be_placed_on(const walk *w, uint32_t i, int k, uint32_t v) {
   const gr_node *n = &w->g->nodes[i];
-  if (w->last[v] != i + 1 || w->spans[gr_out(n, k).id].from != w->spans[v].from) return false;
+  if (w->last[v] != i + 1 || w->spans[gr_out(n, k).id].begin != w->spans[v].begin) return false;
   for (int j = 0; j < n->n_in; j++)
     if (n->in[j].id == v && gr_memory_may_reuse(w->g, n, k, j)) return true;
   return false;
@@ -56,23 +56,23 @@ static bool may_be_placed_on(const walk *w, uint32_t i, int k, uint32_t v) {
 
 // Sorts the values by `last`, so that a walk drops each value once.
 static void sort_by_last(gr_arena *arena, walk *w) {
-  uint32_t n = w->g->n_values, *from = GR_NEW(arena, uint32_t, w->g->n_nodes + 3);
+  uint32_t n = w->g->n_values, *start = GR_NEW(arena, uint32_t, w->g->n_nodes + 3);
   w->by_last = GR_NEW(arena, uint32_t, n);
-  for (uint32_t i = 1; i < n; i++) from[w->last[i] + 1]++;
-  for (uint32_t i = 1; i < w->g->n_nodes + 3; i++) from[i] += from[i - 1];
-  for (uint32_t i = 1; i < n; i++) w->by_last[from[w->last[i]]++] = i;
+  for (uint32_t i = 1; i < n; i++) start[w->last[i] + 1]++;
+  for (uint32_t i = 1; i < w->g->n_nodes + 3; i++) start[i] += start[i - 1];
+  for (uint32_t i = 1; i < n; i++) w->by_last[start[w->last[i]]++] = i;
 }
 
 // Checks that a value is inside its block and aligned.
-static bool fits(size_t at, size_t bytes, size_t limit) {
-  return at % GR_PLAN_ALIGN == 0 && at <= limit && bytes <= limit - at;
+static bool fits(size_t offset, size_t bytes, size_t limit) {
+  return offset % GR_PLAN_ALIGN == 0 && offset <= limit && bytes <= limit - offset;
 }
 
 static gr_status check_bounds(const walk *w, uint32_t i) {
   const gr_value *v = &w->g->values[i];
-  size_t at = w->f->offset[i], limit = w->f->in_states[i] ? w->state_limit : w->limit;
-  if (fits(at, gr_type_bytes(&v->type), limit)) return GR_OK;
-  const char *what = at % GR_PLAN_ALIGN ? "is not aligned" : "is outside its block";
+  size_t offset = w->f->offset[i], limit = w->f->in_states[i] ? w->state_limit : w->limit;
+  if (fits(offset, gr_type_bytes(&v->type), limit)) return GR_OK;
+  const char *what = offset % GR_PLAN_ALIGN ? "is not aligned" : "is outside its block";
   if (v->role != GR_TEMP) return gr_fail(GR_ERR_BUG, v->loc, "%s %s", v->name, what);
   const gr_node *n = &w->g->nodes[v->node];
   return gr_fail(GR_ERR_BUG, n->loc, "'%s' (%%%u) %s", n->op->name, i, what);
@@ -87,7 +87,7 @@ static gr_status find_spans(gr_arena *arena, walk *w, const gr_node *loop) {
   if (loop) GR_TRY(gr_prove_carries(loop, w->f, w->state_limit + w->limit, w->spans, w->held));
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
-    if (w->spans[i].to) continue;  // not in the body's block
+    if (w->spans[i].end) continue;  // not in the body's block
     GR_TRY(check_bounds(w, i));
     w->spans[i] = span_at(w, w->f->in_states[i], w->f->offset[i], gr_type_bytes(&v->type));
     if (v->role == GR_STATE && w->f->offset[i] == w->f->offset[v->next.id])
@@ -107,7 +107,7 @@ static gr_status check_result(const walk *w, uint32_t i, int k) {
     return gr_fail(GR_ERR_BUG, n->loc,
                    "a result of '%s' overwrites a state of which it is not the next value",
                    n->op->name);
-  for (uint32_t at = 0; gr_span_set_next(&w->live, w->spans[v], &at, &other);)
+  for (uint32_t leaf = 0; gr_span_set_next(&w->live, w->spans[v], &leaf, &other);)
     if (other != v && !may_be_placed_on(w, i, k, other)) return overwrites(w, n, other, "a result");
   return GR_OK;
 }
@@ -125,13 +125,13 @@ static gr_status check_results(walk *w, uint32_t i) {
 
 static gr_status check_apart(const walk *w, const gr_node *n, size_t offset, size_t bytes,
                              const char *what) {
-  uint32_t at = 0, other;
+  uint32_t leaf = 0, other;
   if (!bytes) return GR_OK;
   if (!fits(offset, bytes, w->limit))
     return gr_fail(GR_ERR_BUG, n->loc, "%s of '%s' (%%%u) %s", what, n->op->name, n->out.id,
                    offset % GR_PLAN_ALIGN ? "is not aligned" : "is outside its block");
   gr_span s = span_at(w, false, offset, bytes);
-  return gr_span_set_next(&w->live, s, &at, &other) ? overwrites(w, n, other, what) : GR_OK;
+  return gr_span_set_next(&w->live, s, &leaf, &other) ? overwrites(w, n, other, what) : GR_OK;
 }
 
 static gr_status check_scratch(const walk *w, uint32_t i) {
@@ -165,8 +165,8 @@ static gr_status add_leaves(walk *w) {
   uint32_t other;
   for (uint32_t i = 1; i < w->g->n_values; i++) {
     if (w->g->values[i].role == GR_TEMP && !w->held[i]) continue;
-    uint32_t at = 0;
-    if (gr_span_set_next(&w->live, w->spans[i], &at, &other)) return shares_memory(w, i, other);
+    uint32_t leaf = 0;
+    if (gr_span_set_next(&w->live, w->spans[i], &leaf, &other)) return shares_memory(w, i, other);
     gr_span_set_add(&w->live, i);
   }
   return GR_OK;

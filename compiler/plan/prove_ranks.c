@@ -22,7 +22,7 @@ typedef struct event {  // a collective of one rank
 } event;
 
 typedef struct rank_events {
-  const event *at;
+  const event *items;
   uint32_t n;
 } rank_events;
 
@@ -58,7 +58,7 @@ static gr_status list_events(gr_arena *arena, const gr_mesh *mesh, const gr_grap
 
 static const event *event_of(const simulation *p, int rank) {
   const rank_events *e = p->of[rank];
-  return p->next[rank] < e->n ? &e->at[p->next[rank]] : NULL;
+  return p->next[rank] < e->n ? &e->items[p->next[rank]] : NULL;
 }
 
 // The type whose elements the kernel counts when it calls its communicator (collective.c).

@@ -5,13 +5,13 @@
 #include <string.h>
 
 typedef struct key {
-  size_t from;
+  size_t begin;
   uint32_t id;
 } key;
 
 static int by_address(const void *a, const void *b) {
   const key *x = a, *y = b;
-  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
   return x->id < y->id ? -1 : x->id > y->id;
 }
 
@@ -22,42 +22,42 @@ gr_span_set gr_span_set_make(gr_arena *arena, const gr_span *spans, uint32_t n) 
   s.id_at = GR_NEW(arena, uint32_t, n + 1);
   s.rank_of = GR_NEW(arena, uint32_t, n + 1);
   s.end = GR_NEW(arena, size_t, 2 * s.n_leaves);
-  for (uint32_t i = 0; i < n; i++) keys[i] = (key){spans[i].from, i};
+  for (uint32_t i = 0; i < n; i++) keys[i] = (key){spans[i].begin, i};
   qsort(keys, n, sizeof *keys, by_address);
   for (uint32_t i = 0; i < n; i++) s.id_at[i] = keys[i].id, s.rank_of[keys[i].id] = i;
   return s;
 }
 
 static void put(gr_span_set *s, uint32_t id, size_t end) {
-  uint32_t at = s->n_leaves + s->rank_of[id];
-  s->end[at] = end;
-  while (at /= 2) {
-    size_t l = s->end[2 * at], r = s->end[2 * at + 1];
-    s->end[at] = l > r ? l : r;
+  uint32_t slot = s->n_leaves + s->rank_of[id];
+  s->end[slot] = end;
+  while (slot /= 2) {
+    size_t l = s->end[2 * slot], r = s->end[2 * slot + 1];
+    s->end[slot] = l > r ? l : r;
   }
 }
 
 void gr_span_set_add(gr_span_set *s, uint32_t id) {
-  if (s->spans[id].from < s->spans[id].to) put(s, id, s->spans[id].to);
+  if (s->spans[id].begin < s->spans[id].end) put(s, id, s->spans[id].end);
 }
 void gr_span_set_remove(gr_span_set *s, uint32_t id) { put(s, id, 0); }
 
-// The first index from `first` on whose span ends after `from`, or n_leaves.
-static uint32_t first_ending_after(const gr_span_set *s, uint32_t first, size_t from) {
-  uint32_t at = s->n_leaves + first;
-  while (s->end[at] <= from) {
-    while (at & 1) at /= 2;  // leave right children
-    if (!at) return s->n_leaves;
-    at++;
+// The first index from `first` on whose span ends after `begin`, or n_leaves.
+static uint32_t first_ending_after(const gr_span_set *s, uint32_t first, size_t begin) {
+  uint32_t slot = s->n_leaves + first;
+  while (s->end[slot] <= begin) {
+    while (slot & 1) slot /= 2;  // leave right children
+    if (!slot) return s->n_leaves;
+    slot++;
   }
-  while (at < s->n_leaves) at = 2 * at + (s->end[2 * at] <= from);
-  return at - s->n_leaves;
+  while (slot < s->n_leaves) slot = 2 * slot + (s->end[2 * slot] <= begin);
+  return slot - s->n_leaves;
 }
 
 bool gr_span_set_next(const gr_span_set *s, gr_span x, uint32_t *cursor, uint32_t *id) {
-  if (x.from >= x.to || *cursor >= s->n) return false;
-  uint32_t rank = first_ending_after(s, *cursor, x.from);
-  if (rank >= s->n || s->spans[s->id_at[rank]].from >= x.to) return false;
+  if (x.begin >= x.end || *cursor >= s->n) return false;
+  uint32_t rank = first_ending_after(s, *cursor, x.begin);
+  if (rank >= s->n || s->spans[s->id_at[rank]].begin >= x.end) return false;
   *cursor = rank + 1;
   *id = s->id_at[rank];
   return true;

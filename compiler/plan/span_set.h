@@ -5,7 +5,7 @@
 #include "base/arena.h"
 
 typedef struct gr_span {
-  size_t from, to;  // [from, to)
+  size_t begin, end;  // [begin, end)
 } gr_span;
 
 typedef struct gr_span_set {
@@ -13,7 +13,7 @@ typedef struct gr_span_set {
   uint32_t n;
   uint32_t *id_at, *rank_of;  // by start address, and back
   uint32_t n_leaves;          // a power of two
-  size_t *end;                // a tree of maxima over `to` of the members, in order of address
+  size_t *end;                // a tree of maxima over `end` of the members, in order of address
 } gr_span_set;
 
 // An empty set that may hold any of n spans. `spans` is borrowed and must not change.

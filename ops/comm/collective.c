@@ -44,10 +44,10 @@ static gr_status check_dims(const gr_op_call *s) {
 
 static int64_t slice_size(int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks; }
 
-int64_t gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from) {
+int64_t gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *first) {
   int64_t most = slice_size(size, ranks);
-  *from = rank * most < size ? rank * most : size;
-  return size - *from < most ? size - *from : most;
+  *first = rank * most < size ? rank * most : size;
+  return size - *first < most ? size - *first : most;
 }
 
 static gr_status infer_slices(gr_op_call *s) {
@@ -97,35 +97,35 @@ static cut cut_of(const gr_type *whole, const struct gr_coll *a, int k) {
 static size_t slice_bytes(cut c) { return c.outer * c.most * c.row; }
 
 // Returns the number of rows of slice r in each block; *from is the first of them.
-static size_t rows_of(cut c, size_t r, size_t *from) {
+static size_t rows_of(cut c, size_t r, size_t *first_row) {
   int64_t first, rows = gr_coll_rows((int64_t)c.size, (int64_t)c.ranks, (int64_t)r, &first);
-  *from = (size_t)first;
+  *first_row = (size_t)first;
   return (size_t)rows;
 }
 
 // Copies rows within one memory: the host's, or that of the device whose communicator this is.
-static gr_status copy_rows(gr_comm *c, char *to, size_t to_stride, const char *from,
+static gr_status copy_rows(gr_comm *c, char *target, size_t to_stride, const char *source,
                            size_t from_stride, size_t width, size_t rows) {
   if (c && c->ops->copy_rows)
-    return width && rows ? c->ops->copy_rows(c, to, to_stride, from, from_stride, width, rows)
+    return width && rows ? c->ops->copy_rows(c, target, to_stride, source, from_stride, width, rows)
                          : GR_OK;
-  for (size_t o = 0; o < rows; o++) memcpy(to + o * to_stride, from + o * from_stride, width);
+  for (size_t o = 0; o < rows; o++) memcpy(target + o * to_stride, source + o * from_stride, width);
   return GR_OK;
 }
 
 // A short slice is stored densely and followed by zeros up to the common slice size.
 static gr_status take_slice(gr_comm *comm, char *slice, const char *whole, cut c, size_t r) {
-  size_t from, rows = rows_of(c, r, &from), bytes = rows * c.row;
+  size_t first, rows = rows_of(c, r, &first), bytes = rows * c.row;
   size_t used = c.outer * bytes, rest = slice_bytes(c) - used;
-  GR_TRY(copy_rows(comm, slice, bytes, whole + from * c.row, c.size * c.row, bytes, c.outer));
+  GR_TRY(copy_rows(comm, slice, bytes, whole + first * c.row, c.size * c.row, bytes, c.outer));
   if (rest && comm && comm->ops->clear) return comm->ops->clear(comm, slice + used, rest);
   memset(slice + used, 0, rest);
   return GR_OK;
 }
 
 static gr_status put_slice(gr_comm *comm, char *whole, const char *slice, cut c, size_t r) {
-  size_t from, rows = rows_of(c, r, &from), bytes = rows * c.row;
-  return copy_rows(comm, whole + from * c.row, c.size * c.row, slice, bytes, bytes, c.outer);
+  size_t first, rows = rows_of(c, r, &first), bytes = rows * c.row;
+  return copy_rows(comm, whole + first * c.row, c.size * c.row, slice, bytes, bytes, c.outer);
 }
 
 static gr_status run_slice(const gr_launch *l) {
@@ -143,15 +143,15 @@ static gr_status gpu_slice(gr_gpu_call *g) {
   const struct gr_coll *a = g->call->attr;
   const gr_type *x = &g->call->in[0];
   int dim = (int)a->dim.items[0];
-  int64_t from, rank = g->where ? g->where->coord[a->mesh_axis] : 0;
-  int64_t rows = gr_coll_rows(x->dim[dim], a->ranks, rank, &from), outer = 1, row = 1;
+  int64_t first, rank = g->where ? g->where->coord[a->mesh_axis] : 0;
+  int64_t rows = gr_coll_rows(x->dim[dim], a->ranks, rank, &first), outer = 1, row = 1;
   for (int d = 0; d < x->rank; d++)
     if (d != dim) *(d < dim ? &outer : &row) *= x->dim[d];
   // a rank beyond the last slice has no rows: all of its slice is zeros
   gr_gpu_copy_box(g, &(gr_gpu_box){.rows = outer,
                                    .columns = rows * row,
                                    .x_width = x->dim[dim] * row,
-                                   .x_from = from * row,
+                                   .x_from = first * row,
                                    .y_width = gr_max_i64(1, rows * row)});
   return GR_OK;
 }
@@ -180,34 +180,34 @@ static size_t staging_bytes(const gr_type *whole, const struct gr_coll *a, int k
 }
 
 static gr_status run_gather(const gr_launch *l) {
-  void *to[GR_MAX_ARGS];
+  void *target[GR_MAX_ARGS];
   char *scratch = l->scratch;
   for (int k = 0; k < l->n_in; k++) {
     size_t bytes = staging_bytes(&l->out_type[k], l->attr, k);
-    to[k] = bytes ? scratch : l->out[k];
+    target[k] = bytes ? scratch : l->out[k];
     scratch += bytes;
   }
-  GR_TRY(run(l, GR_ALL_GATHER, l->in_type, l->in, to));
+  GR_TRY(run(l, GR_ALL_GATHER, l->in_type, l->in, target));
   for (int k = 0; k < l->n_in; k++) {
     cut c = cut_of(&l->out_type[k], l->attr, k);
-    for (size_t r = 0; to[k] != l->out[k] && r < c.ranks; r++)
-      GR_TRY(put_slice(comm_of(l), l->out[k], (const char *)to[k] + r * slice_bytes(c), c, r));
+    for (size_t r = 0; target[k] != l->out[k] && r < c.ranks; r++)
+      GR_TRY(put_slice(comm_of(l), l->out[k], (const char *)target[k] + r * slice_bytes(c), c, r));
   }
   return GR_OK;
 }
 
 static gr_status run_scatter(const gr_launch *l) {
-  const void *from[GR_MAX_ARGS];
+  const void *source[GR_MAX_ARGS];
   char *scratch = l->scratch;
   for (int k = 0; k < l->n_in; k++) {
     cut c = cut_of(&l->in_type[k], l->attr, k);
     size_t bytes = staging_bytes(&l->in_type[k], l->attr, k);
     for (size_t r = 0; bytes && r < c.ranks; r++)
       GR_TRY(take_slice(comm_of(l), scratch + r * slice_bytes(c), l->in[k], c, r));
-    from[k] = bytes ? scratch : l->in[k];
+    source[k] = bytes ? scratch : l->in[k];
     scratch += bytes;
   }
-  return run(l, GR_REDUCE_SCATTER, l->out_type, from, l->out);
+  return run(l, GR_REDUCE_SCATTER, l->out_type, source, l->out);
 }
 
 static size_t scratch_of_inputs(const gr_op_call *s) {

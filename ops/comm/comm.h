@@ -42,9 +42,9 @@ typedef struct gr_comm_vtable {
   // For values that the host cannot access: copies `rows` rows of `width` bytes, whose starts are
   // `to_stride` and `from_stride` bytes apart, and sets bytes to zero, in the order of the
   // collectives. NULL: values are in the host's memory.
-  gr_status (*copy_rows)(gr_comm *, void *to, size_t to_stride, const void *from,
+  gr_status (*copy_rows)(gr_comm *, void *target, size_t to_stride, const void *source,
                          size_t from_stride, size_t width, size_t rows);
-  gr_status (*clear)(gr_comm *, void *at, size_t bytes);
+  gr_status (*clear)(gr_comm *, void *memory, size_t bytes);
 } gr_comm_vtable;
 
 struct gr_comm {

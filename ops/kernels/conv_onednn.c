@@ -139,16 +139,16 @@ static bool make_primitive(gr_onednn_conv *c, dnnl_primitive_desc_t pd) {
 static bool make(gr_onednn_conv *c) {
   const gr_onednn_shape *s = &c->shape;
   dnnl_memory_desc_t any;
-  dnnl_primitive_desc_t forward = NULL, own = NULL;
+  dnnl_primitive_desc_t forward = NULL, gradient = NULL;
   if (!engine) TRY(dnnl_engine_create(&engine, dnnl_cpu, 0));
   if (!given) TRY(dnnl_primitive_attr_create(&given));
   TRY(dnnl_primitive_attr_set_scratchpad_mode(given, dnnl_scratchpad_mode_user));
   if (!describe(s, s->n, s->c, s->in, &c->x) || !describe(s, s->n, s->out, s->windows, &c->y) ||
       !describe_kernel(s, &c->plain, &any) || !make_forward(c, &any, &forward))
     return false;
-  bool good = s->kind == GR_ONEDNN_FORWARD || make_gradient(c, &any, forward, &own);
-  good = good && make_primitive(c, own ? own : forward);
-  if (own) dnnl_primitive_desc_destroy(own);
+  bool good = s->kind == GR_ONEDNN_FORWARD || make_gradient(c, &any, forward, &gradient);
+  good = good && make_primitive(c, gradient ? gradient : forward);
+  if (gradient) dnnl_primitive_desc_destroy(gradient);
   dnnl_primitive_desc_destroy(forward);
   return good;
 }
@@ -184,14 +184,14 @@ static const gr_onednn_conv *find(const gr_onednn_shape *s) {
 // ---- Running ------------------------------------------------------------------------------------
 
 static bool execute(dnnl_primitive_t p, int n, const int *arg, const dnnl_memory_desc_t *const *of,
-                    void *const *at) {
+                    void *const *memory) {
   dnnl_exec_arg_t args[ARGS] = {0};
   dnnl_stream_t stream = NULL;
   gr_onednn_use_one_thread();
   bool good = dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) == dnnl_success;
   for (int i = 0; i < n && good; i++) {
     args[i].arg = arg[i];
-    good = dnnl_memory_create(&args[i].memory, of[i], engine, at[i]) == dnnl_success;
+    good = dnnl_memory_create(&args[i].memory, of[i], engine, memory[i]) == dnnl_success;
   }
   good = good && dnnl_primitive_execute(p, stream, n, args) == dnnl_success;
   good = good && dnnl_stream_wait(stream) == dnnl_success;
@@ -201,10 +201,10 @@ static bool execute(dnnl_primitive_t p, int n, const int *arg, const dnnl_memory
   return good;
 }
 
-static bool move(const gr_onednn_conv *c, bool back, void *from, void *to) {
+static bool move(const gr_onednn_conv *c, bool back, void *source, void *target) {
   return execute(c->reorder, 2, (int[]){DNNL_ARG_FROM, DNNL_ARG_TO},
                  (const dnnl_memory_desc_t *[]){back ? &c->w : &c->plain, back ? &c->plain : &c->w},
-                 (void *[]){from, to});
+                 (void *[]){source, target});
 }
 static bool pack(const gr_onednn_conv *c, const float *w, void *packed) {
   return move(c, false, (void *)w, packed);

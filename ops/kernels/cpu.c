@@ -6,15 +6,15 @@ int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
   int64_t index = 0, stride = 1;
   i += l->first;
   for (int d = t->rank; d--;) {
-    int64_t at = i % t->dim[d], size = t->dim[d];
+    int64_t coordinate = i % t->dim[d], size = t->dim[d];
     i /= t->dim[d];
     // of several mesh axes that shard one dimension, the last is innermost
     for (int a = l->out_layout && l->mesh ? l->mesh->n_axes : 0; a--;) {
       if (l->out_layout[k].placement[a] != d) continue;
-      at += l->coord[a] * size;
+      coordinate += l->coord[a] * size;
       size *= l->mesh->axis[a].size;
     }
-    index += at * stride;
+    index += coordinate * stride;
     stride *= size;
   }
   return index;
@@ -30,26 +30,26 @@ void gr_parallel(const gr_launch *l, int64_t n, int64_t grain, gr_part part, voi
 }
 
 typedef struct copy {
-  char *to;
-  const char *from;
+  char *target;
+  const char *source;
   int64_t to_step, from_step, bytes;
 } copy;
 
-static void copy_rows(void *arg, int64_t from, int64_t to) {
+static void copy_rows(void *arg, int64_t begin, int64_t end) {
   const copy *c = arg;
-  for (int64_t i = from; i < to; i++)
-    memcpy(c->to + i * c->to_step, c->from + i * c->from_step, (size_t)c->bytes);
+  for (int64_t i = begin; i < end; i++)
+    memcpy(c->target + i * c->to_step, c->source + i * c->from_step, (size_t)c->bytes);
 }
 
-void gr_copy_rows(const gr_launch *l, void *to, int64_t to_step, const void *from,
+void gr_copy_rows(const gr_launch *l, void *target, int64_t to_step, const void *source,
                   int64_t from_step, int64_t bytes, int64_t rows) {
   enum { PIECE = 1 << 16 };
   if (to_step == bytes && from_step == bytes && bytes * rows > PIECE) {  // contiguous: divide it
     int64_t whole = bytes * rows / PIECE * PIECE;
-    gr_parallel(l, whole / PIECE, 1, copy_rows, &(copy){to, from, PIECE, PIECE, PIECE});
-    memcpy((char *)to + whole, (const char *)from + whole, (size_t)(bytes * rows - whole));
+    gr_parallel(l, whole / PIECE, 1, copy_rows, &(copy){target, source, PIECE, PIECE, PIECE});
+    memcpy((char *)target + whole, (const char *)source + whole, (size_t)(bytes * rows - whole));
     return;
   }
   gr_parallel(l, rows, 1 + PIECE / (bytes + 1), copy_rows,
-              &(copy){to, from, to_step, from_step, bytes});
+              &(copy){target, source, to_step, from_step, bytes});
 }

@@ -41,13 +41,13 @@ int64_t gr_global_index(const gr_launch *, int k, int64_t i);
 
 // Copies `rows` rows of `bytes` each, on all threads; consecutive rows start `to_step` and
 // `from_step` bytes apart. The two memories do not overlap.
-void gr_copy_rows(const gr_launch *, void *to, int64_t to_step, const void *from, int64_t from_step,
-                  int64_t bytes, int64_t rows);
+void gr_copy_rows(const gr_launch *, void *target, int64_t to_step, const void *source,
+                  int64_t from_step, int64_t bytes, int64_t rows);
 
 // A rank's thread pool: implemented by the runtime (runtime/device/threads.c). Without one (NULL
 // context) kernels run on the calling thread.
 typedef struct gr_cpu gr_cpu;
-typedef void (*gr_part)(void *arg, int64_t from, int64_t to);
+typedef void (*gr_part)(void *arg, int64_t begin, int64_t end);
 struct gr_cpu {
   int threads;
   // Calls part on pieces of [0, n), each of at least `grain` (the last may be less), on all

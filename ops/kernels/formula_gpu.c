@@ -73,24 +73,24 @@ static void put_scalar(gr_text *t, const formula *r, int k, const char *indent, 
 static void put_shared(gr_text *t, const formula *r, int n) {
   PUT("  __shared__ T shared[%d];\n  if (threadIdx.x == 0) {\n", n);
   for (int k = 0; k < r->n; k++) put_scalar(t, r, k, "    ", "double");
-  for (int k = 0, at = 0; k < r->n; k++) {
+  for (int k = 0, index = 0; k < r->n; k++) {
     const gr_formula_name *name = &r->name[k];
     if (name->kind != GR_NAME_SHARED) continue;
     PUT("    const double %.*s = %.*s;\n    shared[%d] = (T)%.*s;\n", name->n_name, name->name,
-        name->n_expression, name->expression, at, name->n_name, name->name);
-    at++;
+        name->n_expression, name->expression, index, name->n_name, name->name);
+    index++;
   }
   PUT("  }\n  __syncthreads();\n");
 }
 
 static void put_scalars(gr_text *t, const formula *r) {
-  int shared = 0, at = 0;
+  int shared = 0, index = 0;
   for (int k = 0; k < r->n; k++) shared += r->name[k].kind == GR_NAME_SHARED;
   if (shared) put_shared(t, r, shared);
   for (int k = 0; k < r->n; k++) {
     put_scalar(t, r, k, "  ", "T");
     if (r->name[k].kind == GR_NAME_SHARED)
-      PUT("  const T %.*s = shared[%d];\n", r->name[k].n_name, r->name[k].name, at++);
+      PUT("  const T %.*s = shared[%d];\n", r->name[k].n_name, r->name[k].name, index++);
   }
 }
 
@@ -117,8 +117,8 @@ static double value_of(const gr_op_call *c, const gr_formula_name *name) {
   for (const gr_attr *a = c->op->attrs; a && a->name; a++) {
     if (strlen(a->name) != (size_t)name->n_name || memcmp(a->name, name->name, strlen(a->name)))
       continue;
-    const void *at = (const char *)c->attr + a->offset;
-    return a->kind == GR_ATTR_FLOAT ? *(const double *)at : (double)*(const int64_t *)at;
+    const void *value = (const char *)c->attr + a->offset;
+    return a->kind == GR_ATTR_FLOAT ? *(const double *)value : (double)*(const int64_t *)value;
   }
   return 0;
 }

@@ -48,7 +48,7 @@ bool gr_fused_has_rows(const gr_graph *body) {
 
 int gr_fused_sums(const gr_op *op) {
   int n = op->column_sums != NULL;
-  for (const char *at = op->column_sums; n && *at; at++) n += *at == ';';
+  for (const char *letter = op->column_sums; n && *letter; letter++) n += *letter == ';';
   return n;
 }
 

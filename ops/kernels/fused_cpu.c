@@ -33,9 +33,9 @@ static bool is_loaded(const program *p, int k) {
   return gr_is_narrow(p->l->in_type[k].dtype) || p->kind[k + 1] == GR_FUSED_VECTOR;
 }
 
-static bool is_operand(const gr_launch *l, const void *at) {
+static bool is_operand(const gr_launch *l, const void *memory) {
   for (int k = 0; k < l->n_in; k++)
-    if (l->in[k] == at) return true;
+    if (l->in[k] == memory) return true;
   return false;
 }
 
@@ -125,32 +125,33 @@ static void prepare(program *p, const gr_launch *l) {
 
 // ---- A tile -------------------------------------------------------------------------------------
 
-// What a value's n elements and its first are in a tile of the space's n from `from` on.
+// The elements of value v that n elements of the space correspond to.
 static int64_t count_in(const program *p, uint32_t v, int64_t n) {
   return p->kind[v] == GR_FUSED_LEAD ? n / p->columns : n;
 }
 
-static void run_tile_function(const gr_node *n, float *const *at, int64_t count) {
+static void run_tile_function(const gr_node *n, float *const *values, int64_t count) {
   const float *x[3] = {0};
-  for (int k = 0; k < n->n_in; k++) x[k] = at[n->in[k].id];
-  n->op->tile(x, at[n->out.id], count, n->attr);
+  for (int k = 0; k < n->n_in; k++) x[k] = values[n->in[k].id];
+  n->op->tile(x, values[n->out.id], count, n->attr);
 }
 
 // Where an operand of a kernel is: vectors and integers are read whole.
-static const void *operand(const program *p, gr_val v, float *const *at) {
+static const void *operand(const program *p, gr_val v, float *const *values) {
   bool whole = p->kind[v.id] == GR_FUSED_VECTOR || gr_at(p->g, v)->type.dtype == GR_I32;
-  return whole ? p->l->in[v.id - 1] : at[v.id];
+  return whole ? p->l->in[v.id - 1] : values[v.id];
 }
 
-static void run_kernel(const program *p, uint32_t i, float *const *at, int64_t from, int64_t n) {
+static void run_kernel(const program *p, uint32_t i, float *const *values, int64_t first,
+                       int64_t n) {
   const gr_node *part = &p->g->nodes[i];
   gr_type in_type[GR_FUSED_ARGS], out_type[GR_FUSED_ARGS];
   const void *in[GR_FUSED_ARGS];
   void *out[GR_FUSED_ARGS];
   char scratch[GR_FUSED_SCRATCH] __attribute__((aligned(64)));
   tile_types(p, part, n, in_type, out_type);
-  for (int k = 0; k < part->n_in; k++) in[k] = operand(p, part->in[k], at);
-  for (int k = 0; k < part->n_out; k++) out[k] = at[gr_out(part, k).id];
+  for (int k = 0; k < part->n_in; k++) in[k] = operand(p, part->in[k], values);
+  for (int k = 0; k < part->n_out; k++) out[k] = values[gr_out(part, k).id];
   gr_launch l = {.attr = part->attr,
                  .n_in = part->n_in,
                  .n_out = part->n_out,
@@ -163,19 +164,19 @@ static void run_kernel(const program *p, uint32_t i, float *const *at, int64_t f
                  .out = out,
                  .scratch = scratch,
                  .whole = p->space,
-                 .first = from};
+                 .first = first};
   gr_status_drop(p->kernel[i](&l));  // kernels of one rank's arithmetic cannot fail
 }
 
-static void run_part(const program *p, uint32_t i, float *const *at, int64_t from, int64_t n) {
+static void run_part(const program *p, uint32_t i, float *const *values, int64_t first, int64_t n) {
   const gr_node *part = &p->g->nodes[i];
   gr_dtype dtype = gr_at(p->g, part->out)->type.dtype;
   if (p->kernel[i])
-    run_kernel(p, i, at, from, n);
+    run_kernel(p, i, values, first, n);
   else
-    run_tile_function(part, at, n);
+    run_tile_function(part, values, n);
   if (!gr_is_narrow(dtype)) return;
-  float *y = at[part->out.id];
+  float *y = values[part->out.id];
   uint16_t rounded[GR_FUSED_TILE];
   for (int64_t k = 0, now; k < n; k += now) {
     now = gr_min_i64(GR_FUSED_TILE, n - k);
@@ -184,68 +185,68 @@ static void run_part(const program *p, uint32_t i, float *const *at, int64_t fro
   }
 }
 
-static void store(const program *p, int k, const float *tile, int64_t from, int64_t n) {
+static void store(const program *p, int k, const float *tile, int64_t first, int64_t n) {
   const gr_launch *l = p->l;
   uint32_t v = p->g->results[k].id;
   gr_dtype dtype = l->out_type[k].dtype;
-  int64_t at = count_in(p, v, from), count = count_in(p, v, n);
+  int64_t offset = count_in(p, v, first), count = count_in(p, v, n);
   if (gr_is_narrow(dtype))
-    gr_narrow(dtype, tile, (uint16_t *)l->out[k] + at, count);
+    gr_narrow(dtype, tile, (uint16_t *)l->out[k] + offset, count);
   else
-    memmove((float *)l->out[k] + at, tile, (size_t)count * sizeof *tile);
+    memmove((float *)l->out[k] + offset, tile, (size_t)count * sizeof *tile);
 }
 
-static void load_some(const gr_launch *l, int k, int64_t from, int64_t n, float *out) {
+static void load_some(const gr_launch *l, int k, int64_t first, int64_t n, float *out) {
   if (gr_is_narrow(l->in_type[k].dtype))
-    gr_widen(l->in_type[k].dtype, (const uint16_t *)l->in[k] + from, out, n);
+    gr_widen(l->in_type[k].dtype, (const uint16_t *)l->in[k] + first, out, n);
   else
-    memcpy(out, (const float *)l->in[k] + from, (size_t)n * sizeof *out);
+    memcpy(out, (const float *)l->in[k] + first, (size_t)n * sizeof *out);
 }
 
 // A vector is repeated as often as the tile goes round.
-static void load(const program *p, int k, int64_t from, int64_t n, float *out) {
+static void load(const program *p, int k, int64_t first, int64_t n, float *out) {
   if (p->kind[k + 1] != GR_FUSED_VECTOR) {
-    load_some(p->l, k, from, n, out);
+    load_some(p->l, k, first, n, out);
     return;
   }
-  int64_t columns = p->columns, at = from % columns;
-  for (int64_t i = 0, now; i < n; i += now, at = 0) {
-    now = columns - at < n - i ? columns - at : n - i;
-    load_some(p->l, k, at, now, out + i);
+  int64_t columns = p->columns, column = first % columns;
+  for (int64_t i = 0, now; i < n; i += now, column = 0) {
+    now = columns - column < n - i ? columns - column : n - i;
+    load_some(p->l, k, column, now, out + i);
   }
 }
 
 // sums: those of the chunk that the tile is in.
-static void run_tile(const program *p, float *buffers, float *sums, int64_t from, int64_t n) {
-  float *at[GR_FUSED_VALUES];
+static void run_tile(const program *p, float *buffers, float *sums, int64_t first, int64_t n) {
+  float *values[GR_FUSED_VALUES];
   int64_t step = (p->size + 15) / 16 * 16;
   for (uint32_t v = 1; v < p->g->n_values; v++)
-    at[v] = p->buffer[v] >= 0 ? buffers + p->buffer[v] * step
-            : p->is_sum[v]    ? sums + p->sum_at[v]
-                              : (float *)p->memory[v] + count_in(p, v, from);
+    values[v] = p->buffer[v] >= 0 ? buffers + p->buffer[v] * step
+                : p->is_sum[v]    ? sums + p->sum_at[v]
+                                  : (float *)p->memory[v] + count_in(p, v, first);
   for (int k = 0; k < p->l->n_in; k++)
-    if (p->buffer[k + 1] >= 0) load(p, k, from, n, at[k + 1]);
-  for (uint32_t i = 0; i < p->g->n_nodes; i++) run_part(p, i, at, from, n);
+    if (p->buffer[k + 1] >= 0) load(p, k, first, n, values[k + 1]);
+  for (uint32_t i = 0; i < p->g->n_nodes; i++) run_part(p, i, values, first, n);
   for (int k = 0; k < p->l->n_out; k++)
-    if (p->stored[k]) store(p, k, at[p->g->results[k].id], from, n);
+    if (p->stored[k]) store(p, k, values[p->g->results[k].id], first, n);
 }
 
-static void run_tiles_of(const program *p, float *sums, int64_t from, int64_t to) {
+static void run_tiles_of(const program *p, float *sums, int64_t begin, int64_t end) {
   float buffers[GR_FUSED_TILES * GR_FUSED_ROW] __attribute__((aligned(64)));
-  for (; from < to; from += p->size)
-    run_tile(p, buffers, sums, from, gr_min_i64(p->size, to - from));
+  for (; begin < end; begin += p->size)
+    run_tile(p, buffers, sums, begin, gr_min_i64(p->size, end - begin));
 }
 
-static void run_tiles(void *arg, int64_t from, int64_t to) {
+static void run_tiles(void *arg, int64_t begin, int64_t end) {
   const program *p = arg;
   int64_t row = p->rows ? p->columns : 1;
-  run_tiles_of(p, NULL, from * row, to * row);
+  run_tiles_of(p, NULL, begin * row, end * row);
 }
 
-static void run_chunks(void *arg, int64_t from, int64_t to) {
+static void run_chunks(void *arg, int64_t begin, int64_t end) {
   const program *p = arg;
   int64_t rows = gr_rows(p->space), size = gr_chunk_rows(rows);
-  for (int64_t k = from; k < to; k++) {
+  for (int64_t k = begin; k < end; k++) {
     float *sums = (float *)p->l->scratch + k * p->sums;
     memset(sums, 0, sizeof *sums * (size_t)p->sums);
     run_tiles_of(p, sums, k * size * p->columns, gr_min_i64(rows, (k + 1) * size) * p->columns);

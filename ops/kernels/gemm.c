@@ -120,26 +120,28 @@ static cut cut_up(const gr_gemm *g, gr_gemm_kernel kernel, int64_t count, int th
 }
 
 // Block i of the products, and where its operands and its result begin, in elements.
-static gr_gemm block_at(const cut *x, int64_t i, gr_gemm_steps *at) {
+static gr_gemm block_at(const cut *x, int64_t i, gr_gemm_steps *offset) {
   gr_gemm g = *x->g;
   int64_t which = i / (x->down * x->across), of = i % (x->down * x->across);
   int64_t row = of % x->down * x->rows, col = of / x->down * x->cols;
   g.m = gr_min_i64(x->rows, g.m - row), g.n = gr_min_i64(x->cols, g.n - col);
-  at->a = which * x->step.a + row * (g.ta ? 1 : g.lda);
-  at->b = which * x->step.b + col * (g.tb ? g.ldb : 1);
-  at->c = which * x->step.c + row * g.ldc + col;
+  offset->a = which * x->step.a + row * (g.ta ? 1 : g.lda);
+  offset->b = which * x->step.b + col * (g.tb ? g.ldb : 1);
+  offset->c = which * x->step.c + row * g.ldc + col;
   return g;
 }
 
-static void part(void *arg, int64_t from, int64_t to) {
+static void part(void *arg, int64_t begin, int64_t end) {
   const cut *x = arg;
-  for (int64_t i = from; i < to; i++) {
-    gr_gemm_steps at;
-    gr_gemm g = block_at(x, i, &at);
+  for (int64_t i = begin; i < end; i++) {
+    gr_gemm_steps offset;
+    gr_gemm g = block_at(x, i, &offset);
     if (x->kernel)
-      x->kernel(&g, (const float *)x->a + at.a, (const float *)x->b + at.b, x->c + at.c);
+      x->kernel(&g, (const float *)x->a + offset.a, (const float *)x->b + offset.b,
+                x->c + offset.c);
     else
-      x->kernel_bf16(&g, (const uint16_t *)x->a + at.a, (const uint16_t *)x->b + at.b, x->c + at.c);
+      x->kernel_bf16(&g, (const uint16_t *)x->a + offset.a, (const uint16_t *)x->b + offset.b,
+                     x->c + offset.c);
   }
 }
 
@@ -192,26 +194,26 @@ static void *packed_columns(const cut *x, int64_t i) {
   return (char *)x->g->scratch + (size_t)(i / x->down) * x->packed_bytes;
 }
 
-static void pack_part(void *arg, int64_t from, int64_t to) {
+static void pack_part(void *arg, int64_t begin, int64_t end) {
   cut *x = arg;
-  for (int64_t i = from * x->down; i < to * x->down; i += x->down) {
-    gr_gemm_steps at;
-    gr_gemm g = block_at(x, i, &at);
+  for (int64_t i = begin * x->down; i < end * x->down; i += x->down) {
+    gr_gemm_steps offset;
+    gr_gemm g = block_at(x, i, &offset);
     size_t bytes = x->packs->bytes(&g);
     if (!bytes || bytes > x->packed_bytes ||
-        !x->packs->pack(&g, (const float *)x->b + at.b, packed_columns(x, i)))
+        !x->packs->pack(&g, (const float *)x->b + offset.b, packed_columns(x, i)))
       __atomic_store_n(&x->failed, 1, __ATOMIC_RELAXED);
   }
 }
 
-static void packed_part(void *arg, int64_t from, int64_t to) {
+static void packed_part(void *arg, int64_t begin, int64_t end) {
   const cut *x = arg;
-  for (int64_t i = from; i < to; i++) {
-    gr_gemm_steps at;
-    gr_gemm g = block_at(x, i, &at);
-    const float *a = (const float *)x->a + at.a;
-    if (!x->packs->run(&g, a, packed_columns(x, i), x->c + at.c))
-      gr_gemm_plain(&g, a, (const float *)x->b + at.b, x->c + at.c);
+  for (int64_t i = begin; i < end; i++) {
+    gr_gemm_steps offset;
+    gr_gemm g = block_at(x, i, &offset);
+    const float *a = (const float *)x->a + offset.a;
+    if (!x->packs->run(&g, a, packed_columns(x, i), x->c + offset.c))
+      gr_gemm_plain(&g, a, (const float *)x->b + offset.b, x->c + offset.c);
   }
 }
 
@@ -270,23 +272,23 @@ enum { PANEL = 24 };
 enum { PANEL = 12 };
 #endif
 
-static int64_t width(const gr_gemm *g, int64_t from) { return gr_min_i64(PANEL, g->n - from); }
+static int64_t width(const gr_gemm *g, int64_t first) { return gr_min_i64(PANEL, g->n - first); }
 
 int64_t gr_gemm_packed_at(const gr_gemm *g, int64_t j, int64_t p) {
-  int64_t from = j / PANEL * PANEL;
-  return from * g->k + p * width(g, from) + j - from;
+  int64_t first = j / PANEL * PANEL;
+  return first * g->k + p * width(g, first) + j - first;
 }
 
 void gr_gemm_pack(const gr_gemm *g, const float *b, float *packed) {
-  for (int64_t from = 0; from < g->n; from += PANEL)
+  for (int64_t first = 0; first < g->n; first += PANEL)
     for (int64_t p = 0; p < g->k; p++)
-      for (int64_t j = from, end = from + width(g, from); j < end; j++)
+      for (int64_t j = first, end = first + width(g, first); j < end; j++)
         *packed++ = b[g->tb ? j * g->ldb + p : p * g->ldb + j];
 }
 
-static void panels(void *arg, int64_t from, int64_t to) {
+static void panels(void *arg, int64_t begin, int64_t end) {
   const cut *x = arg;
-  for (int64_t j = from * PANEL; j < gr_min_i64(x->g->n, to * PANEL); j += PANEL) {
+  for (int64_t j = begin * PANEL; j < gr_min_i64(x->g->n, end * PANEL); j += PANEL) {
     gr_gemm g = *x->g;
     g.n = g.ldb = width(x->g, j), g.tb = false;
     gr_gemm_plain(&g, x->a, (const float *)x->b + j * g.k, x->c + j);

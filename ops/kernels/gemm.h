@@ -66,11 +66,11 @@ void gr_gemm_bf16_by_packed_plain(const gr_launch *, const gr_gemm *, const uint
 void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
 
 // Whether the processor has AMX tiles of bf16, and the system lets this process use them; and the
-// product for panels `from` to `to` - 1 of a packed matrix on them, on the calling thread
+// product for panels `begin` to `end` - 1 of a packed matrix on them, on the calling thread
 // (gemm_amx.c). Only where gr_gemm_amx.
 bool gr_gemm_amx(void);
 void gr_gemm_amx_panels(const gr_gemm *, const uint16_t *a, const uint16_t *packed, float *c,
-                        int64_t from, int64_t to);
+                        int64_t begin, int64_t end);
 
 // ---- The kernels that the functions above choose from, for tests and benchmarks -----------
 typedef void (*gr_gemm_kernel)(const gr_gemm *, const float *a, const float *b, float *c);

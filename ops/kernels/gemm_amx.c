@@ -19,7 +19,7 @@
     _tile_loadconfig(c);                      \
   } while (0)
 #define TILE_ZERO(t) _tile_zero(t)
-#define TILE_LOAD(t, from, step) _tile_loadd(t, from, step)
+#define TILE_LOAD(t, base, step) _tile_loadd(t, base, step)
 #define TILE_STORE(t, to, step) _tile_stored(t, to, step)
 #define TILE_DOT(c, a, b) _tile_dpbf16ps(c, a, b)
 #define TILE_RELEASE() _tile_release()
@@ -61,8 +61,8 @@ bool gr_gemm_amx(void) {
 }
 
 TILE_FUNCTION void gr_gemm_amx_panels(const gr_gemm *g, const uint16_t *a, const uint16_t *packed,
-                                      float *c, int64_t from, int64_t to) {
-  gr_amx_panels(g, a, packed, c, from, to);
+                                      float *c, int64_t begin, int64_t end) {
+  gr_amx_panels(g, a, packed, c, begin, end);
 }
 #else
 #include "ops/kernels/gemm.h"
@@ -70,7 +70,7 @@ TILE_FUNCTION void gr_gemm_amx_panels(const gr_gemm *g, const uint16_t *a, const
 bool gr_gemm_amx(void) { return false; }
 
 void gr_gemm_amx_panels(const gr_gemm *g, const uint16_t *a, const uint16_t *packed, float *c,
-                        int64_t from, int64_t to) {
-  (void)g, (void)a, (void)packed, (void)c, (void)from, (void)to;
+                        int64_t begin, int64_t end) {
+  (void)g, (void)a, (void)packed, (void)c, (void)begin, (void)end;
 }
 #endif

@@ -16,9 +16,9 @@ int64_t gr_gemm_bf16_packed_at(const gr_gemm *g, int64_t j, int64_t p) {
 }
 
 void gr_gemm_bf16_pack(const gr_gemm *g, const uint16_t *b, uint16_t *packed) {
-  for (int64_t from = 0; from < g->n; from += PANEL)
+  for (int64_t first = 0; first < g->n; first += PANEL)
     for (int64_t p = 0; p < g->k; p += PAIR)
-      for (int64_t j = from; j < from + PANEL; j++)
+      for (int64_t j = first; j < first + PANEL; j++)
         for (int64_t e = p; e < p + PAIR; e++)
           *packed++ = j < g->n ? b[g->tb ? j * g->ldb + e : e * g->ldb + j] : 0;
 }
@@ -66,11 +66,12 @@ INLINE void tile_plain(int rows, const gr_gemm *g, const uint16_t *a, const uint
 
 static void panel_plain(const gr_gemm *g, const uint16_t *a, const uint16_t *b, float *c,
                         int64_t columns) {
-  for (int64_t from = 0; from < columns; from += STRETCH) {
-    const uint16_t *at = b + from * PAIR;
-    int64_t i = 0, n = gr_min_i64(STRETCH, columns - from);
-    for (; i + 4 <= g->m; i += 4) tile_plain(4, g, a + i * g->lda, at, c + i * g->ldc + from, n);
-    for (; i < g->m; i++) tile_plain(1, g, a + i * g->lda, at, c + i * g->ldc + from, n);
+  for (int64_t first = 0; first < columns; first += STRETCH) {
+    const uint16_t *columns_of_b = b + first * PAIR;
+    int64_t i = 0, n = gr_min_i64(STRETCH, columns - first);
+    for (; i + 4 <= g->m; i += 4)
+      tile_plain(4, g, a + i * g->lda, columns_of_b, c + i * g->ldc + first, n);
+    for (; i < g->m; i++) tile_plain(1, g, a + i * g->lda, columns_of_b, c + i * g->ldc + first, n);
   }
 }
 
@@ -131,10 +132,10 @@ typedef struct job {
   float *c;
 } job;
 
-static void panels(void *arg, int64_t from, int64_t to) {
+static void panels(void *arg, int64_t begin, int64_t end) {
   const job *x = arg;
-  if (!x->kernel) gr_gemm_amx_panels(x->g, x->a, x->b, x->c, from, to);
-  for (int64_t i = from; i < to && x->kernel; i++)
+  if (!x->kernel) gr_gemm_amx_panels(x->g, x->a, x->b, x->c, begin, end);
+  for (int64_t i = begin; i < end && x->kernel; i++)
     x->kernel(x->g, x->a, x->b + i * PANEL * x->g->k, x->c + i * PANEL,
               gr_min_i64(PANEL, x->g->n - i * PANEL));
 }

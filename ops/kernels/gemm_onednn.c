@@ -56,8 +56,8 @@ dnnl_status_t sgemm_pack_get_size(
 dnnl_status_t sgemm_pack(
     const char *which, const char *transa, const char *transb, const dnnl_dim_t *m,
     const dnnl_dim_t *n, const dnnl_dim_t *k, const dnnl_dim_t *lda, const dnnl_dim_t *ldb,
-    const float *from,
-    float *to) __asm__("_ZN4dnnl4impl3cpu10sgemm_packEPKcS3_S3_PKlS5_S5_S5_S5_PKfPf")
+    const float *source,
+    float *target) __asm__("_ZN4dnnl4impl3cpu10sgemm_packEPKcS3_S3_PKlS5_S5_S5_S5_PKfPf")
     __attribute__((weak));
 dnnl_status_t sgemm_compute(
     const char *transa, const char *transb, const dnnl_dim_t *m, const dnnl_dim_t *n,

@@ -56,10 +56,10 @@ INLINE void transpose_quad(const float *x, int64_t row, float *out, int64_t side
   *(quad_at *)(out + 3 * side) = SHUFFLE(s[1], s[3], 2, 3, 6, 7);
 }
 
-INLINE void pack_any(const float *x, walk w, int64_t from, int64_t rows, int64_t first,
+INLINE void pack_any(const float *x, walk w, int64_t begin, int64_t rows, int64_t first,
                      int64_t depth, float *out, int64_t side) {
   for (int64_t p = first; p < depth; p++)
-    for (int64_t i = from; i < side; i++)
+    for (int64_t i = begin; i < side; i++)
       out[p * side + i] = i < rows ? x[i * w.row + p * w.col] : 0;
 }
 
@@ -102,13 +102,13 @@ typedef struct job {
 } job;
 
 // Tasks are the panels of b, then the panels of a.
-static void pack_panels(void *arg, int64_t from, int64_t to) {
+static void pack_panels(void *arg, int64_t begin, int64_t end) {
   const job *x = arg;
-  int64_t of_b = (x->n + WIDE - 1) / WIDE, split = gr_max_i64(from, gr_min_i64(to, of_b));
-  for (int64_t i = from; i < split; i++)
+  int64_t of_b = (x->n + WIDE - 1) / WIDE, split = gr_max_i64(begin, gr_min_i64(end, of_b));
+  for (int64_t i = begin; i < split; i++)
     pack_panel(x->b + i * WIDE * x->wb.row, x->wb, x->n - i * WIDE, x->depth,
                x->packed->b + i * WIDE * x->depth, WIDE);
-  for (int64_t i = split - of_b; i < to - of_b; i++)
+  for (int64_t i = split - of_b; i < end - of_b; i++)
     pack_panel(x->a + i * ROWS * x->wa.row, x->wa, x->m - i * ROWS, x->depth,
                x->packed->a + i * ROWS * x->depth, ROWS);
 }
@@ -117,18 +117,18 @@ static void block(const job *x, int64_t row, int64_t col) {
   for (int64_t j = col; j < gr_min_i64(x->n, col + BLOCK_COLS); j += WIDE)
     for (int64_t i = row; i < gr_min_i64(x->m, row + BLOCK_ROWS); i += ROWS) {
       const float *a = x->packed->a + i * x->depth, *b = x->packed->b + j * x->depth;
-      float *at = x->c + i * x->ldc + j;
+      float *out = x->c + i * x->ldc + j;
       if (i + ROWS <= x->m && j + WIDE <= x->n)
-        tile(ROWS, COLS, a, (walk){1, ROWS}, b, WIDE, at, x->ldc, x->depth, x->add, 0);
+        tile(ROWS, COLS, a, (walk){1, ROWS}, b, WIDE, out, x->ldc, x->depth, x->add, 0);
       else
-        edge(a, b, at, x->ldc, x->m - i, x->n - j, x->depth, x->add);
+        edge(a, b, out, x->ldc, x->m - i, x->n - j, x->depth, x->add);
     }
 }
 
-static void blocks(void *arg, int64_t from, int64_t to) {
+static void blocks(void *arg, int64_t begin, int64_t end) {
   const job *x = arg;
   int64_t down = (x->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
-  for (int64_t i = from; i < to; i++) block(x, i % down * BLOCK_ROWS, i / down * BLOCK_COLS);
+  for (int64_t i = begin; i < end; i++) block(x, i % down * BLOCK_ROWS, i / down * BLOCK_COLS);
 }
 
 static void run(const gr_launch *l, job *x) {

@@ -56,11 +56,11 @@ INLINE void tile(int rows, int cols, const float *a, walk w, const float *b, int
     }
   }
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < cols; j++) {
-    float *at = c + i * ldc + j * LANES;
+    float *out = c + i * ldc + j * LANES;
     if (!skip) {
-      store(at, add ? load(at) + sum[i * cols + j] : sum[i * cols + j]);
+      store(out, add ? load(out) + sum[i * cols + j] : sum[i * cols + j]);
       continue;
     }
-    for (int e = skip; e < LANES; e++) at[e] = (add ? at[e] : 0) + sum[i * cols + j][e];
+    for (int e = skip; e < LANES; e++) out[e] = (add ? out[e] : 0) + sum[i * cols + j][e];
   }
 }

@@ -86,6 +86,6 @@ void gr_gpu_attention_add(gr_gpu_call *g, const gr_gpu_attention *attention) {
   append(g, GR_GPU_ATTENTION)->attention = *attention;
 }
 
-void gr_gpu_copy_add(gr_gpu_call *g, gr_gpu_ref to, gr_gpu_ref from, size_t bytes) {
-  append(g, GR_GPU_COPY)->copy = (gr_gpu_copy){to, from, bytes};
+void gr_gpu_copy_add(gr_gpu_call *g, gr_gpu_ref target, gr_gpu_ref source, size_t bytes) {
+  append(g, GR_GPU_COPY)->copy = (gr_gpu_copy){target, source, bytes};
 }

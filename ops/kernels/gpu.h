@@ -114,7 +114,7 @@ typedef enum gr_gpu_place {
   GR_GPU_PLACES
 } gr_gpu_place;
 typedef struct gr_gpu_attention {
-  gr_gpu_ref at[GR_GPU_PLACES];
+  gr_gpu_ref arrays[GR_GPU_PLACES];
   gr_dtype dtype;
   bool gradient, causal;
   int64_t n, t, s, heads, d, e;
@@ -122,7 +122,7 @@ typedef struct gr_gpu_attention {
 } gr_gpu_attention;
 
 typedef struct gr_gpu_copy {  // nothing is done if both are one address: a result in place
-  gr_gpu_ref to, from;        // from GR_GPU_NOTHING: `to` is set to zeros
+  gr_gpu_ref target, source;  // source in GR_GPU_NOTHING: the target is set to zeros
   size_t bytes;
 } gr_gpu_copy;
 
@@ -194,15 +194,15 @@ void gr_gpu_function(gr_text *, const char *name, const gr_graph *, const gr_nod
 void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
 void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
 void gr_gpu_attention_add(gr_gpu_call *, const gr_gpu_attention *);
-void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref to, gr_gpu_ref from, size_t bytes);
+void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref target, gr_gpu_ref source, size_t bytes);
 
 // Describes a call: by op->gpu, or by the op's formula, of an element, of several, or of a row's.
 // GR_ERR_UNSUPPORTED if it has neither, in the words of gr_gpu_refuse, which is for an op's `gpu`
 // too.
 GR_MUST_USE gr_status gr_gpu_describe(gr_gpu_call *);
 GR_MUST_USE gr_status gr_gpu_refuse(const gr_op_call *);
-// Whether a GPU can run the call, by kernels or by a library that may be there: the error is that of
-// gr_gpu_describe. Of a loop that is no single kernel its body's nodes can nevertheless run.
+// Whether a GPU can run the call, by kernels or by a library that may be there: the error is that
+// of gr_gpu_describe. Of a loop that is no single kernel its body's nodes can nevertheless run.
 GR_MUST_USE gr_status gr_gpu_check(const gr_op_call *);
 // Bytes of working memory that a call needs: on a CPU what op->scratch says, on a GPU what op->gpu
 // says, or 0 for what cannot run there. Collectives stage the same on both.

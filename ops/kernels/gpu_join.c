@@ -26,25 +26,25 @@ static bool same_code(const gr_gpu_kernel *a, const gr_gpu_kernel *b) {
          same_text(a->defines, b->defines);
 }
 
-// Whether launch `at` of the two calls may be one kernel's.
-static bool may_join(const gr_gpu_call *a, const gr_gpu_call *b, int at) {
-  const gr_gpu_launch *x = &a->launch[at], *y = &b->launch[at];
+// Whether this launch of the two calls may be part of one kernel.
+static bool may_join(const gr_gpu_call *a, const gr_gpu_call *b, int launch) {
+  const gr_gpu_launch *x = &a->launch[launch], *y = &b->launch[launch];
   return x->kind == GR_GPU_KERNEL && y->kind == GR_GPU_KERNEL && !x->kernel.cooperative &&
          !y->kernel.cooperative && same_code(&x->kernel, &y->kernel) && same_operands(a, b);
 }
 
-// Joins launch `at` of calls i, i + 1, ... that are alike and not done.
-static gr_gpu_joined join(gr_arena *arena, const gr_gpu_call *calls, int n, int i, int at,
+// Joins this launch of calls i, i + 1, ... that are alike and not done.
+static gr_gpu_joined join(gr_arena *arena, const gr_gpu_call *calls, int n, int i, int launch,
                           bool *done) {
-  enum { MOST_BLOCKS = 1 << 30 };
-  const gr_gpu_launch *l = &calls[i].launch[at];
-  gr_gpu_joined j = {.at = at, .n = 1, .call = GR_NEW(arena, int, n - i)};
+  enum { MAX_BLOCKS = 1 << 30 };
+  const gr_gpu_launch *l = &calls[i].launch[launch];
+  gr_gpu_joined j = {.launch = launch, .n = 1, .call = GR_NEW(arena, int, n - i)};
   int64_t blocks = l->kind == GR_GPU_KERNEL ? l->kernel.blocks : 0;
   j.call[0] = i;
   for (int k = i + 1; k < n; k++) {
-    if (done[k] || at >= calls[k].n || !may_join(&calls[i], &calls[k], at)) continue;
-    blocks += calls[k].launch[at].kernel.blocks;
-    if (blocks > MOST_BLOCKS) break;
+    if (done[k] || launch >= calls[k].n || !may_join(&calls[i], &calls[k], launch)) continue;
+    blocks += calls[k].launch[launch].kernel.blocks;
+    if (blocks > MAX_BLOCKS) break;
     done[k] = true, j.call[j.n++] = k;
   }
   return j;
@@ -54,10 +54,11 @@ int gr_gpu_join(gr_arena *arena, const gr_gpu_call *calls, int n, gr_gpu_joined 
   int launches = 0;
   bool *done = GR_NEW(arena, bool, n);
   *out = GR_NEW(arena, gr_gpu_joined, n * GR_GPU_LAUNCHES);
-  for (int at = 0; at < GR_GPU_LAUNCHES; at++) {
+  for (int launch = 0; launch < GR_GPU_LAUNCHES; launch++) {
     memset(done, 0, sizeof *done * (size_t)n);
     for (int i = 0; i < n; i++)
-      if (!done[i] && at < calls[i].n) (*out)[launches++] = join(arena, calls, n, i, at, done);
+      if (!done[i] && launch < calls[i].n)
+        (*out)[launches++] = join(arena, calls, n, i, launch, done);
   }
   return launches;
 }

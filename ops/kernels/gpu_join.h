@@ -13,9 +13,9 @@
 #include "ops/kernels/gpu.h"
 
 typedef struct gr_gpu_joined {
-  int at;     // the launch of each member: its calls' launch[at]
-  int n;      // members
-  int *call;  // of them, as indices
+  int launch;  // the launch of each member: its calls' launch[at]
+  int n;       // members
+  int *call;   // of them, as indices
 } gr_gpu_joined;
 
 // Describes n calls of multi-tensor ops, in the arena; `where` may be NULL, as processors 0.

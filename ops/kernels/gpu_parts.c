@@ -7,21 +7,21 @@ GR_CU(box);
 GR_CU(rows);
 
 size_t gr_gpu_take_scratch(gr_gpu_call *g, size_t bytes) {
-  size_t at = g->scratch;
+  size_t offset = g->scratch;
   g->scratch += (bytes + 255) / 256 * 256;
-  return at;
+  return offset;
 }
 
-static gr_gpu_ref place(gr_gpu_space space, int k, const gr_type *t, int64_t at) {
-  return (gr_gpu_ref){space, k, (size_t)at * gr_dtypes[t->dtype].size};
+static gr_gpu_ref place(gr_gpu_space space, int k, const gr_type *t, int64_t index) {
+  return (gr_gpu_ref){space, k, (size_t)index * gr_dtypes[t->dtype].size};
 }
 
-gr_gpu_ref gr_gpu_in(const gr_gpu_call *g, int k, int64_t at) {
-  return place(GR_GPU_IN, k, &g->call->in[k], at);
+gr_gpu_ref gr_gpu_in(const gr_gpu_call *g, int k, int64_t index) {
+  return place(GR_GPU_IN, k, &g->call->in[k], index);
 }
 
-gr_gpu_ref gr_gpu_out(const gr_gpu_call *g, int k, int64_t at) {
-  return place(GR_GPU_OUT, k, &g->call->out[k], at);
+gr_gpu_ref gr_gpu_out(const gr_gpu_call *g, int k, int64_t index) {
+  return place(GR_GPU_OUT, k, &g->call->out[k], index);
 }
 
 void gr_gpu_define_list(gr_gpu_call *g, gr_gpu_kernel *k, const char *name, int n) {

@@ -4,9 +4,9 @@
 
 // Adds so many bytes to the call's working memory; returns where they begin.
 size_t gr_gpu_take_scratch(gr_gpu_call *, size_t bytes);
-// The operand or result; `at` elements of its type after its first.
-gr_gpu_ref gr_gpu_in(const gr_gpu_call *, int k, int64_t at);
-gr_gpu_ref gr_gpu_out(const gr_gpu_call *, int k, int64_t at);
+// The operand or result; `index` elements of its type after its first.
+gr_gpu_ref gr_gpu_in(const gr_gpu_call *, int k, int64_t index);
+gr_gpu_ref gr_gpu_out(const gr_gpu_call *, int k, int64_t index);
 // Defines name(F) as F(0) F(1) ... F(n - 1).
 void gr_gpu_define_list(gr_gpu_call *, gr_gpu_kernel *, const char *name, int n);
 

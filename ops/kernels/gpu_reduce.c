@@ -20,7 +20,7 @@ typedef struct folding {
   gr_gpu_call *g;
   int in, out;  // the operand and the result
   const char *fold, *term;
-  int64_t at;  // the first of the values so far in working memory; -1: they are the operand
+  int64_t first;  // the first of the values so far in working memory; -1: they are the operand
 } folding;
 
 static int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -50,8 +50,8 @@ static void define_pointers(const folding *f, gr_gpu_kernel *k) {
   gr_gpu_define(f->g, k, "Y", "OUT%d", f->out);
 }
 
-// One launch: folds pieces of n, from f->at to `to`.
-static void fold_pieces(folding *f, gr_block b, int64_t piece, int64_t to, double factor) {
+// One launch: folds pieces of n, from f->first to `to`.
+static void fold_pieces(folding *f, gr_block b, int64_t piece, int64_t end, double factor) {
   int64_t pieces = ceil_of(b.n, piece), tiles, lanes = lanes_of(f, &b, &tiles);
   bool columns = b.inner > 1, warps = !columns && piece <= WARP_ROW;
   int64_t threads = b.outer * pieces * (columns ? tiles * 256 : warps ? 32 : 256);
@@ -64,8 +64,8 @@ static void fold_pieces(folding *f, gr_block b, int64_t piece, int64_t to, doubl
   gr_gpu_define(f->g, k, "TERM(v)", "%s", f->term);
   gr_gpu_int(k, b.outer), gr_gpu_int(k, b.n), gr_gpu_int(k, b.inner);
   gr_gpu_int(k, piece), gr_gpu_int(k, pieces), gr_gpu_int(k, lanes);
-  gr_gpu_int(k, f->at), gr_gpu_int(k, to), gr_gpu_real(k, factor);
-  f->at = to;
+  gr_gpu_int(k, f->first), gr_gpu_int(k, end), gr_gpu_real(k, factor);
+  f->first = end;
 }
 
 static int64_t pieces_of(const folding *f, const gr_block *b) {

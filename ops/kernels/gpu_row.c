@@ -91,12 +91,12 @@ static size_t name_of(const char *statement) {
 }
 
 // The end of the argument that begins after "(".
-static const char *argument_end(const char *at) {
-  for (int depth = 1; *at; at++) {
-    depth += (*at == '(') - (*at == ')');
+static const char *argument_end(const char *cursor) {
+  for (int depth = 1; *cursor; cursor++) {
+    depth += (*cursor == '(') - (*cursor == ')');
     if (!depth) break;
   }
-  return at;
+  return cursor;
 }
 
 static void put_statement(gr_text *t, const gr_gpu_parts_of *p, const gr_gpu_part *part,
@@ -350,7 +350,7 @@ static void put_numbers(const gr_gpu_parts_of *p, gr_gpu_kernel *k) {
 
 // Each team has so many rows that the teams are enough for every GPU and their sums are little.
 static void describe_sums(const gr_gpu_parts_of *p, gr_text *t) {
-  enum { TEAMS = 1024, LEAST_ROWS = 4, MOST_THREADS = 512 };
+  enum { TEAMS = 1024, LEAST_ROWS = 4, MAX_THREADS = 512 };
   int64_t rows = gr_rows(p->space), n = gr_last(p->space), columns = count_sums(p) * n;
   int64_t each = gr_max_i64(LEAST_ROWS, (rows + TEAMS - 1) / TEAMS),
           teams = (rows + each - 1) / each;
@@ -359,7 +359,7 @@ static void describe_sums(const gr_gpu_parts_of *p, gr_text *t) {
   put_rows(t, p);
   put_entry(t, p);
   put_totals(t, p);
-  gr_gpu_kernel *k = gr_gpu_rows(p->g, t->chars, "fused", widest, teams, n, MOST_THREADS);
+  gr_gpu_kernel *k = gr_gpu_rows(p->g, t->chars, "fused", widest, teams, n, MAX_THREADS);
   const char *source = k->source, *defines = k->defines;
   put_numbers(p, k);
   gr_gpu_int(k, each);

@@ -41,11 +41,11 @@ size_t gr_call_scratch(const gr_op_call *call, bool gpu) {
 
 gr_status gr_gpu_check(const gr_op_call *call) {
   size_t bytes;
-  gr_status own = inspect(call, false, &bytes);
-  if (gr_status_code(own) != GR_ERR_UNSUPPORTED) return own;
+  gr_status generated = inspect(call, false, &bytes);
+  if (gr_status_code(generated) != GR_ERR_UNSUPPORTED) return generated;
   gr_status library = inspect(call, true, &bytes);
-  gr_status_drop(library ? library : own);
-  return library ? own : GR_OK;
+  gr_status_drop(library ? library : generated);
+  return library ? generated : GR_OK;
 }
 
 void gr_gpu_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {

@@ -12,12 +12,12 @@ typedef struct moves {
 
 static void append(gr_permutation *p, int64_t size, int64_t outer, int64_t inner) {
   if (size == 1) return;
-  if (p->rank && p->from[p->rank - 1] == outer) {  // adjacent in x as well: merge
+  if (p->rank && p->in_stride[p->rank - 1] == outer) {  // adjacent in x as well: merge
     p->size[p->rank - 1] *= size;
-    p->from[p->rank - 1] = inner;
+    p->in_stride[p->rank - 1] = inner;
   } else {
     p->size[p->rank] = size;
-    p->from[p->rank++] = inner;
+    p->in_stride[p->rank++] = inner;
   }
 }
 
@@ -30,24 +30,24 @@ gr_permutation gr_permutation_of(const gr_type *x, const gr_ints *perm) {
     int64_t d = perm->items[o];
     append(&p, x->dim[d], stride[d], stride[d + 1]);
   }
-  if (!p.rank) p.size[0] = p.from[0] = p.rank = 1;
+  if (!p.rank) p.size[0] = p.in_stride[0] = p.rank = 1;
   for (int o = p.rank; o--;) {
-    p.to[o] = o + 1 < p.rank ? p.to[o + 1] * p.size[o + 1] : 1;
-    if (p.from[o] == 1) p.row = o;
+    p.out_stride[o] = o + 1 < p.rank ? p.out_stride[o + 1] * p.size[o + 1] : 1;
+    if (p.in_stride[o] == 1) p.row = o;
   }
   return p;
 }
 
 // The first elements, in x and y, of index combination p of the axes before `axes`, except `row`.
 static void offset_of(const moves *m, int axes, int64_t p, const char **x, char **y) {
-  int64_t from = 0, to = 0;
+  int64_t source = 0, target = 0;
   for (int o = axes; o--;) {
     if (o == m->p.row) continue;
-    from += p % m->p.size[o] * m->p.from[o];
-    to += p % m->p.size[o] * m->p.to[o];
+    source += p % m->p.size[o] * m->p.in_stride[o];
+    target += p % m->p.size[o] * m->p.out_stride[o];
     p /= m->p.size[o];
   }
-  *x = m->x + from * m->bytes, *y = m->y + to * m->bytes;
+  *x = m->x + source * m->bytes, *y = m->y + target * m->bytes;
 }
 
 // A few elements, for which memcpy's call costs more than the copy.
@@ -59,15 +59,15 @@ static void copy_few(const moves *m, const char *x, char *y, int64_t n) {
 }
 
 // The last axis is also last in x: each task copies the last two axes, row by row.
-static void copy_rows(void *arg, int64_t from, int64_t to) {
+static void copy_rows(void *arg, int64_t begin, int64_t end) {
   const moves *m = arg;
   int rows = m->p.rank - 2;
   int64_t run = m->p.size[rows + 1], bytes = run * m->bytes;
-  for (int64_t p = from; p < to; p++) {
+  for (int64_t p = begin; p < end; p++) {
     const char *x;
     char *y;
     offset_of(m, rows, p, &x, &y);
-    for (int64_t i = 0; i < m->p.size[rows]; i++, x += m->p.from[rows] * m->bytes, y += bytes)
+    for (int64_t i = 0; i < m->p.size[rows]; i++, x += m->p.in_stride[rows] * m->bytes, y += bytes)
       if (run < 16)
         copy_few(m, x, y, run);
       else
@@ -150,26 +150,27 @@ static void strip(const float *x, int64_t xs, float *y, int64_t ys, int64_t a, i
 // Elements of two bytes, in blocks of whose rows and columns the cache lines stay in the L1 cache.
 static void strip_narrow(const uint16_t *x, int64_t xs, uint16_t *y, int64_t ys, int64_t a,
                          int64_t b) {
-  for (int64_t from = 0; from < b; from += STRIP)
+  for (int64_t begin = 0; begin < b; begin += STRIP)
     for (int64_t i = 0; i < a; i++)
-      for (int64_t j = from, to = b < from + STRIP ? b : from + STRIP; j < to; j++)
+      for (int64_t j = begin, end = b < begin + STRIP ? b : begin + STRIP; j < end; j++)
         y[i * ys + j] = x[j * xs + i];
 }
 
-static void transpose_strips(void *arg, int64_t from, int64_t to) {
+static void transpose_strips(void *arg, int64_t begin, int64_t end) {
   const moves *m = arg;
   int last = m->p.rank - 1;
-  for (int64_t p = from; p < to; p++) {
+  for (int64_t p = begin; p < end; p++) {
     const char *x;
     char *y;
     offset_of(m, last, p / m->blocks, &x, &y);
-    int64_t i = p % m->blocks * STRIP, rows = m->p.size[m->p.row] - i, step = m->p.to[m->p.row];
+    int64_t i = p % m->blocks * STRIP, rows = m->p.size[m->p.row] - i,
+            step = m->p.out_stride[m->p.row];
     rows = rows < STRIP ? rows : STRIP;
     x += i * m->bytes, y += i * step * m->bytes;
     if (m->bytes == 4)
-      strip((const float *)x, m->p.from[last], (float *)y, step, rows, m->p.size[last]);
+      strip((const float *)x, m->p.in_stride[last], (float *)y, step, rows, m->p.size[last]);
     else
-      strip_narrow((const uint16_t *)x, m->p.from[last], (uint16_t *)y, step, rows,
+      strip_narrow((const uint16_t *)x, m->p.in_stride[last], (uint16_t *)y, step, rows,
                    m->p.size[last]);
   }
 }

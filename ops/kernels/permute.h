@@ -7,8 +7,8 @@
 typedef struct gr_permutation {
   int rank;
   int64_t size[GR_MAX_RANK];
-  int64_t from[GR_MAX_RANK], to[GR_MAX_RANK];  // strides in x and in y
-  int row;                                     // the axis with stride 1 in x
+  int64_t in_stride[GR_MAX_RANK], out_stride[GR_MAX_RANK];  // strides in x and in y
+  int row;                                                  // the axis with stride 1 in x
 } gr_permutation;
 gr_permutation gr_permutation_of(const gr_type *x, const gr_ints *perm);
 

@@ -34,32 +34,32 @@ typedef struct work {
   int n_x;
 } work;
 
-static void part(void *arg, int64_t from, int64_t to) {
+static void part(void *arg, int64_t begin, int64_t end) {
   const work *w = arg;
   const float *x[3] = {0};
-  for (int k = 0; k < w->n_x; k++) x[k] = (const float *)w->l->in[k] + from;
-  w->tile(x, (float *)w->l->out[0] + from, to - from, w->l->attr);
+  for (int k = 0; k < w->n_x; k++) x[k] = (const float *)w->l->in[k] + begin;
+  w->tile(x, (float *)w->l->out[0] + begin, end - begin, w->l->attr);
 }
 
-void gr_tile_load(const void *array, gr_dtype dtype, int64_t from, int64_t n, float *out) {
-  gr_widen(dtype, (const uint16_t *)array + from, out, n);
+void gr_tile_load(const void *array, gr_dtype dtype, int64_t first, int64_t n, float *out) {
+  gr_widen(dtype, (const uint16_t *)array + first, out, n);
 }
 
-void gr_tile_store(void *array, gr_dtype dtype, int64_t from, int64_t n, const float *x) {
-  gr_narrow(dtype, x, (uint16_t *)array + from, n);
+void gr_tile_store(void *array, gr_dtype dtype, int64_t first, int64_t n, const float *x) {
+  gr_narrow(dtype, x, (uint16_t *)array + first, n);
 }
 
-static void part_narrow(void *arg, int64_t from, int64_t to) {
+static void part_narrow(void *arg, int64_t begin, int64_t end) {
   enum { TILE = 512 };
   const work *w = arg;
   gr_dtype dtype = w->l->out_type->dtype;
   float tile[3][TILE], y[TILE];
   const float *x[3] = {tile[0], tile[1], tile[2]};
-  for (; from < to; from += TILE) {
-    int64_t n = to - from < TILE ? to - from : TILE;
-    for (int k = 0; k < w->n_x; k++) gr_tile_load(w->l->in[k], dtype, from, n, tile[k]);
+  for (; begin < end; begin += TILE) {
+    int64_t n = end - begin < TILE ? end - begin : TILE;
+    for (int k = 0; k < w->n_x; k++) gr_tile_load(w->l->in[k], dtype, begin, n, tile[k]);
     w->tile(x, y, n, w->l->attr);
-    gr_tile_store(w->l->out[0], dtype, from, n, y);
+    gr_tile_store(w->l->out[0], dtype, begin, n, y);
   }
 }
 

@@ -21,9 +21,10 @@ bool gr_pointwise_f32(const gr_op_call *);   // all operands and the result are
 bool gr_pointwise_fast(const gr_op_call *);  // or all are bf16 or f16, as f32 in tiles
 // Runs the tile function over all elements of n_x operands, on all threads.
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
-// Elements from to from + n - 1 of an array of a narrow float type (bf16) as f32, and back, rounded.
-void gr_tile_load(const void *array, gr_dtype, int64_t from, int64_t n, float *out);
-void gr_tile_store(void *array, gr_dtype, int64_t from, int64_t n, const float *);
+// Elements from to from + n - 1 of an array of a narrow float type (bf16) as f32, and back,
+// rounded.
+void gr_tile_load(const void *array, gr_dtype, int64_t first, int64_t n, float *out);
+void gr_tile_store(void *array, gr_dtype, int64_t first, int64_t n, const float *);
 void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they have a slope
 
 #define GR_OF(f, x) _Generic((x), float : gr_##f##_f32, default : f)(x)
@@ -71,9 +72,9 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
   }
 #define GR_FROM_ANY(k) IN(k, i)
 #define GR_FROM_F32(k) x[k][i]
-#define GR_READ1(T, from) const T x0 = from(0);
-#define GR_READ2(T, from) const T x0 = from(0), x1 = from(1);
-#define GR_READ3(T, from) const T x0 = from(0), x1 = from(1), x2 = from(2);
+#define GR_READ1(T, read) const T x0 = read(0);
+#define GR_READ2(T, read) const T x0 = read(0), x1 = read(1);
+#define GR_READ3(T, read) const T x0 = read(0), x1 = read(1), x2 = read(2);
 #define GR_POINTWISE1(name, ...) GR_POINTWISE_(name, 1, #__VA_ARGS__, __VA_ARGS__)
 #define GR_POINTWISE2(name, ...) GR_POINTWISE_(name, 2, #__VA_ARGS__, __VA_ARGS__)
 #define GR_POINTWISE3(name, ...) GR_POINTWISE_(name, 3, #__VA_ARGS__, __VA_ARGS__)

@@ -54,9 +54,9 @@ bool gr_reduce_block(const gr_reduce_axes *a, const gr_type *x, gr_block *out) {
 int64_t gr_reduce_term(const gr_reduce_axes *a, const gr_type *x, int64_t o, int64_t k) {
   int64_t index = 0, stride = 1;
   for (int d = x->rank; d--; stride *= x->dim[d]) {
-    int64_t *from = gr_reduce_axes_contains(a, d) ? &k : &o;
-    index += stride * (*from % x->dim[d]);
-    *from /= x->dim[d];
+    int64_t *left = gr_reduce_axes_contains(a, d) ? &k : &o;
+    index += stride * (*left % x->dim[d]);
+    *left /= x->dim[d];
   }
   return index;
 }
@@ -113,9 +113,9 @@ static double sum_row(const float *x, int64_t n) {
   return total;
 }
 
-static void sum_rows(void *arg, int64_t from, int64_t to) {
+static void sum_rows(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
-  for (int64_t p = from; p < to; p++) {
+  for (int64_t p = begin; p < end; p++) {
     int64_t o = p / j->chunks, k = p % j->chunks * j->chunk;
     int64_t n = j->b.n - k < j->chunk ? j->b.n - k : j->chunk;
     j->part[p] = sum_row(j->x + o * j->b.n + k, n);
@@ -134,9 +134,9 @@ static void sum_columns(const float *x, int64_t n, int64_t stride, int64_t width
   memcpy(to, total, sizeof *to * (size_t)width);
 }
 
-static void sum_tiles(void *arg, int64_t from, int64_t to) {
+static void sum_tiles(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
-  for (int64_t p = from; p < to; p++) {
+  for (int64_t p = begin; p < end; p++) {
     int64_t c = p % j->tiles * TILE, piece = p / j->tiles;
     int64_t k = piece % j->chunks * j->chunk, o = piece / j->chunks;
     int64_t n = j->b.n - k < j->chunk ? j->b.n - k : j->chunk;

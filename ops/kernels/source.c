@@ -34,13 +34,13 @@ static int64_t run_of(const gr_launch *l) {
   return run;
 }
 
-static void part(void *arg, int64_t from, int64_t to) {
+static void part(void *arg, int64_t begin, int64_t end) {
   enum { MAX_DRAW = 512 };
   const work *w = arg;
   const gr_launch *l = w->l;
   double x[MAX_DRAW];
-  for (int64_t i = from, n; i < to && !gr_stop_due(); i += n) {
-    n = gr_min_i64(gr_min_i64(MAX_DRAW, to - i), w->run - i % w->run);
+  for (int64_t i = begin, n; i < end && !gr_stop_due(); i += n) {
+    n = gr_min_i64(gr_min_i64(MAX_DRAW, end - i), w->run - i % w->run);
     w->draw(w->rng, l->attr, (uint64_t)gr_global_index(l, 0, i), n, x);
     for (int64_t k = 0; k < n; k++) OUT(0, i + k, x[k]);
     gr_work_add(w->phase, n * w->bytes);

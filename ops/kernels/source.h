@@ -9,7 +9,7 @@ gr_status gr_source_shape(gr_op_call *, const gr_ints *shape, gr_dtype);
 // Fills this rank's part of the result, on all threads. draw computes n numbers of consecutive
 // global indices; each depends only on its index, so results do not depend on sharding or threads.
 // GR_ERR_STOPPED if the process is asked to stop before it trains (base/stop.h).
-typedef void (*gr_draw)(const gr_rng *, const void *attr, uint64_t from, int64_t n, double *out);
+typedef void (*gr_draw)(const gr_rng *, const void *attr, uint64_t first, int64_t n, double *out);
 GR_MUST_USE gr_status gr_source_draw(const gr_launch *, const gr_rng *, gr_draw);
 
 // The same on a GPU: kernel `entry` of init.cu, with the two numbers of the distribution.

@@ -29,9 +29,9 @@ static gr_status cpu(const gr_launch *l) {
   size_t all = gr_type_bytes(l->out_type), one = all / (size_t)l->out_type->dim[0];
   char *first = (char *)l->out[0] + (a->reverse ? all - one : 0);
   char *rest = (char *)l->out[0] + (a->reverse ? 0 : one);
-  const char *from = (const char *)l->in[0] + (a->reverse ? one : 0);
+  const char *source = (const char *)l->in[0] + (a->reverse ? one : 0);
   int64_t row = (int64_t)one;
-  gr_copy_rows(l, rest, row, from, row, row, l->out_type->dim[0] - 1);
+  gr_copy_rows(l, rest, row, source, row, row, l->out_type->dim[0] - 1);
   if (l->n_in == 2)
     memcpy(first, l->in[1], one);
   else

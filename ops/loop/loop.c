@@ -92,17 +92,17 @@ static void put_leaves(gr_loop *l, gr_builder *to, gr_val *map, const bool *live
   }
 }
 
-static void put_nodes(const gr_graph *from, gr_builder *to, gr_val *map, const bool *live) {
-  for (uint32_t i = 0; i < from->n_nodes; i++) {
-    const gr_node *n = &from->nodes[i];
+static void put_nodes(const gr_graph *source, gr_builder *builder, gr_val *map, const bool *live) {
+  for (uint32_t i = 0; i < source->n_nodes; i++) {
+    const gr_node *n = &source->nodes[i];
     bool any = gr_any_out(n, live);
-    if (any) gr_emit_copy(to, from, n, map);
-    for (int k = 0; any && k < n->n_out && !to->err; k++)
-      gr_at(to->g, map[gr_out(n, k).id])->layout = gr_at(from, gr_out(n, k))->layout;
+    if (any) gr_emit_copy(builder, source, n, map);
+    for (int k = 0; any && k < n->n_out && !builder->err; k++)
+      gr_at(builder->g, map[gr_out(n, k).id])->layout = gr_at(source, gr_out(n, k))->layout;
   }
-  for (uint32_t i = 1; i < from->n_values; i++)
-    if (gr_is(from->values[i].next) && !to->err)
-      gr_at(to->g, map[i])->next = map[from->values[i].next.id];
+  for (uint32_t i = 1; i < source->n_values; i++)
+    if (gr_is(source->values[i].next) && !builder->err)
+      gr_at(builder->g, map[i])->next = map[source->values[i].next.id];
 }
 
 // Carries are stored one after another at the end of a step, so a carry whose next value is another

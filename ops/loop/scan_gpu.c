@@ -25,7 +25,7 @@
 // run node by node.
 #include "ops/loop/scan_gpu.h"
 
-enum { LEAST_STEPS = 4, MOST_VALUES = 512, MOST_COUNT = 1 << 30 };
+enum { LEAST_STEPS = 4, MAX_VALUES = 512, MAX_COUNT = 1 << 30 };
 // While a plan is made, no GPU is known: an A100 has 108 processors with 163 kB of shared memory,
 // newer ones have more.
 enum { PROCESSORS = 108, SHARED = 160 << 10 };
@@ -63,10 +63,10 @@ static bool takes_elementwise(const gr_scan_writer *w, const gr_node *n) {
 }
 
 static bool takes(const gr_scan_writer *w) {
-  if (w->s->steps < LEAST_STEPS || !w->g->n_nodes || w->g->n_values > MOST_VALUES) return false;
+  if (w->s->steps < LEAST_STEPS || !w->g->n_nodes || w->g->n_values > MAX_VALUES) return false;
   for (uint32_t v = 1; v < w->g->n_values; v++) {
     const gr_type *t = &w->g->values[v].type;
-    if (!is_float(t->dtype) || gr_type_count(t) < 1 || gr_type_count(t) > MOST_COUNT) return false;
+    if (!is_float(t->dtype) || gr_type_count(t) < 1 || gr_type_count(t) > MAX_COUNT) return false;
   }
   for (uint32_t i = 0; i < w->g->n_nodes; i++)
     if (!w->product[i] && !takes_elementwise(w, &w->g->nodes[i])) return false;

@@ -82,13 +82,14 @@ static void find_tile(int rows, int columns, int *out_rows, int *out_columns) {
 // Begins a loop of warps over tiles of a value's elements.
 static void put_tiles(gr_scan_writer *w, gr_val v, int r, int c) {
   int rows = gr_scan_rows(w, v), per = gr_scan_columns(w, v), down = (rows + r - 1) / r;
-  const char *from = w->value[v.id].replicated ? "0" : gr_arena_printf(w->arena, "block * %d", per);
+  const char *first =
+      w->value[v.id].replicated ? "0" : gr_arena_printf(w->arena, "block * %d", per);
   PUT("    for (int tile = warp; tile < %d; tile += %d) {\n"
       "      const int top = first + tile %% %d * %d, left = %s + tile / %d * %d, mine = lane / "
       "%d;\n"
       "      const int row = top + mine %% %d, column = left + mine / %d;\n"
       "      const int at = row * %d + column;\n",
-      down * ((per + c - 1) / c), GR_SCAN_WARPS, down, r, from, down, c, 32 / (r * c), r, r,
+      down * ((per + c - 1) / c), GR_SCAN_WARPS, down, r, first, down, c, 32 / (r * c), r, r,
       w->value[v.id].columns);
 }
 
@@ -129,14 +130,14 @@ static void put_group(gr_scan_writer *w, const group *a) {
 }
 
 // The nodes of one sub-level; false: there are none.
-static bool put_sub(gr_scan_writer *w, gr_scan_when at) {
+static bool put_sub(gr_scan_writer *w, gr_scan_when when) {
   const gr_graph *g = w->g;
   bool any = false, *done = GR_NEW(w->arena, bool, g->n_nodes + 1);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     group a = {.node = GR_NEW(w->arena, uint32_t, g->n_nodes)};
     for (uint32_t j = i; j < g->n_nodes; j++) {
       const gr_scan_when *b = &w->when[j];
-      if (done[j] || b->level != at.level || b->late != at.late || b->sub != at.sub) continue;
+      if (done[j] || b->level != when.level || b->late != when.late || b->sub != when.sub) continue;
       if (a.n &&
           !gr_fused_is_like(type_of(w, g->nodes[j].out), type_of(w, g->nodes[a.node[0]].out)))
         continue;

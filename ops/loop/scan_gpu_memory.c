@@ -38,16 +38,16 @@ static bool is_rowwise(const gr_scan_writer *w) {
 // What a step costs a block, in elements read from its shared memory, if the rows are divided into
 // so many groups. Without: bytes that would not fit there are read from the L2 cache each step.
 static double cost_of(const gr_scan_writer *w, int64_t rows, int groups) {
-  int64_t blocks = w->processors / groups, mine = (rows + groups - 1) / groups;
+  int64_t blocks = w->processors / groups, own_rows = (rows + groups - 1) / groups;
   double cost = 0, bytes = 0;
   for (uint32_t i = 0; i < w->g->n_nodes; i++) {
     const gr_node *n = &w->g->nodes[i];
     const gr_gpu_gemm *p = w->product[i];
     if (!p) continue;
     int64_t columns = (p->n + blocks - 1) / blocks;
-    cost += (double)((mine + 3) / 4 * columns * p->k) + 2 * (double)(mine * p->k);
+    cost += (double)((own_rows + 3) / 4 * columns * p->k) + 2 * (double)(own_rows * p->k);
     bytes += (double)(columns * p->k) * (double)gr_scan_size(w, n->in[1]) +
-             (double)(mine * p->k) * (double)gr_scan_size(w, n->in[0]);
+             (double)(own_rows * p->k) * (double)gr_scan_size(w, n->in[0]);
   }
   double over = bytes - (double)w->most_shared;
   return cost + (over > 0 ? 8 * over : 0);
@@ -75,15 +75,15 @@ static void find_groups(gr_scan_writer *w) {
 // ---- Places ------------------------------------------------------------------------------------
 
 static size_t reserve(gr_scan_writer *w, gr_val v, int times) {
-  size_t at = w->scratch;
+  size_t offset = w->scratch;
   w->scratch += aligned((size_t)times * gr_type_bytes(type_of(w, v)), 256);
-  return at;
+  return offset;
 }
 
 static size_t reserve_shared(gr_scan_writer *w, size_t bytes) {
-  size_t at = w->shared;
+  size_t offset = w->shared;
   w->shared += aligned(bytes, 16);
-  return at;
+  return offset;
 }
 
 // A yield's memory is that of its value, unless every block has a copy of that.

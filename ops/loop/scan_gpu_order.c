@@ -14,8 +14,8 @@ static void find_levels(gr_scan_writer *w) {
   for (uint32_t i = 0; i < w->g->n_nodes; i++) {
     const gr_node *n = &w->g->nodes[i];
     for (int k = 0; k < n->n_in; k++) {
-      const gr_node *from = maker(w, n->in[k]);
-      int least = from ? when_of(w, from)->level + is_exchange(w, n, k) : 0;
+      const gr_node *source = maker(w, n->in[k]);
+      int least = source ? when_of(w, source)->level + is_exchange(w, n, k) : 0;
       if (least > w->when[i].level) w->when[i].level = least;
     }
     if (w->when[i].level >= w->levels) w->levels = w->when[i].level + 1;
@@ -54,8 +54,8 @@ static void find_late(gr_scan_writer *w) {
       if (is_awaited(w, gr_out(n, k))) w->when[i].late = false;
     if (reads_memory(w, n)) w->when[i].late = false;
     for (int k = 0; k < n->n_in && !w->when[i].late; k++) {
-      const gr_node *from = maker(w, n->in[k]);
-      if (from && when_of(w, from)->level == w->when[i].level) when_of(w, from)->late = false;
+      const gr_node *source = maker(w, n->in[k]);
+      if (source && when_of(w, source)->level == w->when[i].level) when_of(w, source)->late = false;
     }
   }
 }
@@ -69,21 +69,21 @@ static void find_subs(gr_scan_writer *w) {
   const gr_graph *g = w->g;
   int *most = GR_NEW(w->arena, int, g->n_nodes + 1);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
-    gr_scan_when *at = &w->when[i];
+    gr_scan_when *when = &w->when[i];
     most[i] = -1;
     for (int k = 0; k < g->nodes[i].n_in; k++) {
-      const gr_node *from = maker(w, g->nodes[i].in[k]);
-      if (!from || !is_together(when_of(w, from), at)) continue;
-      int least = when_of(w, from)->sub + !reads_in_place(w, &g->nodes[i], k);
-      if (least > at->sub) at->sub = least;
+      const gr_node *source = maker(w, g->nodes[i].in[k]);
+      if (!source || !is_together(when_of(w, source), when)) continue;
+      int least = when_of(w, source)->sub + !reads_in_place(w, &g->nodes[i], k);
+      if (least > when->sub) when->sub = least;
     }
   }
   for (uint32_t i = g->n_nodes; i--;) {
     if (most[i] > w->when[i].sub) w->when[i].sub = most[i];
     for (int k = 0; k < g->nodes[i].n_in; k++) {
-      const gr_node *from = maker(w, g->nodes[i].in[k]);
-      if (!from || !is_together(when_of(w, from), &w->when[i])) continue;
-      int *m = &most[from - g->nodes], sub = w->when[i].sub - !reads_in_place(w, &g->nodes[i], k);
+      const gr_node *source = maker(w, g->nodes[i].in[k]);
+      if (!source || !is_together(when_of(w, source), &w->when[i])) continue;
+      int *m = &most[source - g->nodes], sub = w->when[i].sub - !reads_in_place(w, &g->nodes[i], k);
       if (*m < 0 || sub < *m) *m = sub;
     }
   }
@@ -94,26 +94,26 @@ static void find_subs(gr_scan_writer *w) {
 // writing of a value and its reading by other blocks, and between that and the next writing to the
 // same place: a barrier after one of the levels from the first of both up to the second.
 
-static bool is_between(const gr_scan_writer *w, int from, int to) {
-  for (int l = from; l < to; l++)
+static bool is_between(const gr_scan_writer *w, int first, int end) {
+  for (int l = first; l < end; l++)
     if (w->waits[l % w->levels]) return true;
   return false;
 }
 
 // The level on which the next value of a carry is written: leaves are copied on the first.
 static int writes_carry(const gr_scan_writer *w, gr_val leaf) {
-  const gr_node *from = maker(w, gr_at(w->g, leaf)->next);
-  return from ? when_of(w, from)->level : 0;
+  const gr_node *source = maker(w, gr_at(w->g, leaf)->next);
+  return source ? when_of(w, source)->level : 0;
 }
 
 static bool is_safe_read(const gr_scan_writer *w, const gr_node *n, int k) {
   gr_val v = n->in[k];
   const gr_scan_value *x = &w->value[v.id];
-  const gr_node *from = maker(w, v);
+  const gr_node *source = maker(w, v);
   int read = product_of(w, n) && k == 0 && x->staged ? x->level : when_of(w, n)->level;
-  int written = from ? when_of(w, from)->level : writes_carry(w, v);
-  if (!is_between(w, written, from ? read : read + w->levels)) return false;
-  return (from && x->stack) || is_between(w, read, written + w->levels);
+  int written = source ? when_of(w, source)->level : writes_carry(w, v);
+  if (!is_between(w, written, source ? read : read + w->levels)) return false;
+  return (source && x->stack) || is_between(w, read, written + w->levels);
 }
 
 static bool is_safe(const gr_scan_writer *w) {
@@ -144,8 +144,8 @@ static void find_stored(gr_scan_writer *w) {
   const gr_graph *g = w->g;
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (int k = 0; k < g->nodes[i].n_in; k++) {
-      const gr_node *from = maker(w, g->nodes[i].in[k]);
-      const gr_scan_when *a = from ? when_of(w, from) : NULL, *b = &w->when[i];
+      const gr_node *source = maker(w, g->nodes[i].in[k]);
+      const gr_scan_when *a = source ? when_of(w, source) : NULL, *b = &w->when[i];
       if (a && !(is_together(a, b) && a->sub == b->sub))
         w->value[g->nodes[i].in[k].id].stored = true;
     }

@@ -116,7 +116,7 @@ void gr_scan_put_elementwise(gr_scan_writer *w, const gr_node *n) {
 
 // One side of a product, as a loop_side (scan_gpu.cu).
 typedef struct side {
-  const char *at, *first, *last;
+  const char *value, *first, *last;
   int stride, step;
   bool fresh;   // other blocks have written it
   bool packed;  // it is in shared memory, and its lines are contiguous
@@ -130,11 +130,11 @@ static side left_of(gr_scan_writer *w, const gr_node *n) {
   s.first = "top - first";
   s.last = w->rowwise ? "last - 1 - first" : gr_arena_printf(w->arena, "%d", (int)p->m - 1);
   if (x->staged && !p->ta) {
-    s.at =
+    s.value =
         gr_arena_printf(w->arena, "(const %s *)(shared + %zu)", type_text(w->g, v), x->staged - 1);
     return s;
   }
-  s.at = gr_arena_printf(w->arena, "v%u", v.id);
+  s.value = gr_arena_printf(w->arena, "v%u", v.id);
   if (is_written(w, v) && x->replicated) {
     if (p->ta) s.stride = 1, s.step = (int)p->m, s.packed = false;
     return s;
@@ -152,14 +152,14 @@ static side right_of(gr_scan_writer *w, const gr_node *n) {
   int per = gr_scan_columns(w, n->out);
   bool whole = w->value[n->out.id].replicated,
        copied = is_written(w, v) && w->value[v.id].replicated;
-  side s = {.at = gr_arena_printf(w->arena, "v%u", v.id),
+  side s = {.value = gr_arena_printf(w->arena, "v%u", v.id),
             .first = "left",
             .stride = (int)p->k,
             .step = 1};
   s.last = gr_arena_printf(w->arena, "%d", (int)p->n - 1);
   if (!p->tb) s.stride = 1, s.step = (int)p->n;
   if (held) {
-    s.at = gr_arena_printf(w->arena, "(const %s *)(shared + %zu)", type_text(w->g, v), held - 1);
+    s.value = gr_arena_printf(w->arena, "(const %s *)(shared + %zu)", type_text(w->g, v), held - 1);
     if (!whole) s.first = gr_arena_printf(w->arena, "left - block * %d", per);
     s.last = gr_arena_printf(w->arena, "%d", per - 1);
     s.stride = (int)p->k, s.step = 1;
@@ -171,7 +171,7 @@ static side right_of(gr_scan_writer *w, const gr_node *n) {
 
 static void put_side(gr_scan_writer *w, const char *name, gr_val v, side s) {
   PUT("        const loop_side<%s, %s> %s = {%s, %s, %s, %d, %d};\n", s.fresh ? "true" : "false",
-      type_text(w->g, v), name, s.at, s.first, s.last, s.stride, s.step);
+      type_text(w->g, v), name, s.value, s.first, s.last, s.stride, s.step);
 }
 
 void gr_scan_put_product(gr_scan_writer *w, const gr_node *n, int tile_rows, int tile_columns) {

@@ -72,13 +72,13 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void samples_f32(void *arg, int64_t from, int64_t to) {
+static void samples_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), rows = gr_rows(l->in_type) / l->in_type[0].dim[0];
   const float *w = l->n_in == 3 ? l->in[2] : NULL;
   double e = a->smoothing, all = total_class_weight(l, 2, v);
-  for (int64_t s = from; s < to; s++) {
+  for (int64_t s = begin; s < end; s++) {
     double loss = 0, weight = 0;
     for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
       const float *x = (const float *)l->in[0] + r * v;
@@ -179,13 +179,13 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void grad_rows_f32(void *arg, int64_t from, int64_t to) {
+static void grad_rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), per = gr_rows(l->in_type) / l->in_type[0].dim[0];
   const float *w = l->n_in == 4 ? l->in[3] : NULL;
   float e = (float)a->smoothing, all = (float)total_class_weight(l, 3, v);
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *x = (const float *)l->in[0] + r * v;
     float *dx = (float *)l->out[0] + r * v, dy = ((const float *)l->in[2])[r / per];
     int64_t y = ((const int32_t *)l->in[1])[r];

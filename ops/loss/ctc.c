@@ -12,18 +12,19 @@ size_t gr_ctc_work(int64_t frames, int64_t symbols, bool keep) {
 }
 
 typedef struct work {
-  int64_t places, row, kept;                        // kept: the number of rows of alpha in memory
-  double *alpha, *lse, *beta, *from, *emit, *skip;  // skip: 0 where s may follow s - 2, else NEVER
+  int64_t places, row, kept;  // kept: the number of rows of alpha in memory
+  double *alpha, *lse, *beta, *onward, *emit,
+      *skip;  // skip: 0 where s may follow s - 2, else NEVER
 } work;
 
 static work partition(const gr_ctc *c, bool keep, double *memory) {
   work w = {.places = gr_ctc_places(c->symbols), .kept = keep ? c->frames : 2};
   w.row = w.places + 2 * PAD;
   w.lse = memory;
-  w.beta = w.lse + c->frames + PAD, w.from = w.beta + w.row, w.emit = w.from + w.row;
+  w.beta = w.lse + c->frames + PAD, w.onward = w.beta + w.row, w.emit = w.onward + w.row;
   w.skip = w.emit + w.row, w.alpha = w.skip + w.row;
   for (int64_t s = -PAD; s < w.places + PAD; s++) {
-    w.beta[s] = w.from[s] = w.emit[s] = NEVER;
+    w.beta[s] = w.onward[s] = w.emit[s] = NEVER;
     w.skip[s] = s > 0 && s < w.places && gr_ctc_skips(c, s) ? 0 : NEVER;
   }
   for (int64_t r = 0; r < w.kept; r++)
@@ -98,15 +99,15 @@ static void frame_gradient(const gr_ctc *c, const work *w, const float *x, int64
 }
 
 static void backward(const gr_ctc *c, const work *w, const float *x, double log_p, float *dx) {
-  double *beta = w->beta, *restrict from = w->from;
+  double *beta = w->beta, *restrict onward = w->onward;
   beta[w->places - 1] = 0;
   if (w->places > 1) beta[w->places - 2] = 0;
   for (int64_t t = c->frames; t--;) {
     frame_gradient(c, w, x, t, log_p, dx);
     emissions(c, w, x, t);
-    for (int64_t s = 0; s < w->places; s++) from[s] = beta[s] + w->emit[s];
+    for (int64_t s = 0; s < w->places; s++) onward[s] = beta[s] + w->emit[s];
     GR_VECTOR for (int64_t s = 0; s < w->places; s++) beta[s] =
-        log_add(from[s], from[s + 1], from[s + 2] + w->skip[s + 2]);
+        log_add(onward[s], onward[s + 1], onward[s + 2] + w->skip[s + 2]);
   }
 }
 

@@ -85,9 +85,9 @@ static void step_back(const lattice *z, int64_t t) {
   double *b = z->beta;
   for (int64_t s = 0; s < z->places; s++) {
     double sum = t == z->c.frames - 1 && s >= z->places - 2 ? 0 : -INFINITY;
-    for (int64_t to = s; t < z->c.frames - 1 && to <= s + 2 && to < z->places; to++)
-      if (to < s + 2 || gr_ctc_skips(&z->c, to))
-        sum = log_add(sum, b[to] + emit(z, t + 1, gr_ctc_class(&z->c, to)));
+    for (int64_t end = s; t < z->c.frames - 1 && end <= s + 2 && end < z->places; end++)
+      if (end < s + 2 || gr_ctc_skips(&z->c, end))
+        sum = log_add(sum, b[end] + emit(z, t + 1, gr_ctc_class(&z->c, end)));
     b[s] = sum;
   }
 }
@@ -176,12 +176,12 @@ static size_t sample_work(const gr_type *x, const gr_type *target, bool kept) {
   return (rows + 7) / 8 * 8;
 }
 
-static void samples_f32(void *arg, int64_t from, int64_t to) {
+static void samples_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   const gr_type *x = &l->in_type[LOGITS];
   int64_t size = x->dim[1] * x->dim[2];
   bool kept = l->n_out == 3;
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     gr_ctc c = sample_of(l, i);
     double *work = (double *)l->scratch + (size_t)i * sample_work(x, &l->in_type[TARGETS], kept);
     ((float *)l->out[0])[i] = (float)gr_ctc_f32(&c, (const float *)l->in[LOGITS] + i * size,
@@ -329,10 +329,10 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void grad_samples(void *arg, int64_t from, int64_t to) {
+static void grad_samples(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t size = gr_type_count(l->in_type) / l->in_type[0].dim[0];
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     const float *x = (const float *)l->in[0] + i * size;
     float *dx = (float *)l->out[0] + i * size, dy = ((const float *)l->in[1])[i];
     GR_VECTOR for (int64_t k = 0; k < size; k++) dx[k] = dy == 0 ? 0 : x[k] * dy;

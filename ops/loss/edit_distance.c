@@ -21,31 +21,31 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
-// A text divided into units: unit k is at[k] .. at[k + 1] - 1, without a trailing space.
+// A text divided into units: unit k is symbols starts[k] to ends[k] - 1.
 typedef struct text {
   const int32_t *symbol;
-  int32_t *from, *to;
+  int32_t *starts, *ends;
   int64_t count;
 } text;
 
 // Words are separated by one or more spaces; spaces at the ends are ignored.
 static text split(const int32_t *symbol, int64_t length, const struct edit_distance *a,
                   int32_t *memory, int64_t most) {
-  text x = {.symbol = symbol, .from = memory, .to = memory + most};
+  text x = {.symbol = symbol, .starts = memory, .ends = memory + most};
   for (int64_t i = 0; i < length; i++) {
     bool space = a->unit == WORD && symbol[i] == a->space;
-    bool more = a->unit == WORD && x.count && x.to[x.count - 1] == i && !space;
+    bool more = a->unit == WORD && x.count && x.ends[x.count - 1] == i && !space;
     if (space) continue;
-    if (!more) x.from[x.count++] = (int32_t)i;
-    x.to[x.count - 1] = (int32_t)i + 1;
+    if (!more) x.starts[x.count++] = (int32_t)i;
+    x.ends[x.count - 1] = (int32_t)i + 1;
   }
   return x;
 }
 
 static bool same(const text *x, int64_t i, const text *y, int64_t j) {
-  int64_t n = x->to[i] - x->from[i];
-  return n == y->to[j] - y->from[j] &&
-         !memcmp(x->symbol + x->from[i], y->symbol + y->from[j], sizeof(int32_t) * (size_t)n);
+  int64_t n = x->ends[i] - x->starts[i];
+  return n == y->ends[j] - y->starts[j] &&
+         !memcmp(x->symbol + x->starts[i], y->symbol + y->starts[j], sizeof(int32_t) * (size_t)n);
 }
 
 // Row i of the table: cost[j] turns the first i units of x into the first j of y.
@@ -68,10 +68,10 @@ static int64_t sample_work(const gr_type *in) {
   return 2 * in[HYP].dim[1] + 3 * in[TARGET].dim[1] + 1;
 }
 
-static void samples(void *arg, int64_t from, int64_t to) {
+static void samples(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t t = l->in_type[HYP].dim[1], u = l->in_type[TARGET].dim[1];
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     int32_t *memory = (int32_t *)l->scratch + i * sample_work(l->in_type);
     text x = split((const int32_t *)l->in[HYP] + i * t, gr_length(l, HYP_LENGTHS, i, t), l->attr,
                    memory, t);

@@ -39,11 +39,11 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void samples_f32(void *arg, int64_t from, int64_t to) {
+static void samples_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t per = gr_type_count(l->in_type) / l->in_type[0].dim[0];
   const float *x = l->in[0], *y = l->in[1];
-  for (int64_t s = from; s < to; s++) {
+  for (int64_t s = begin; s < end; s++) {
     ((float *)l->out[0])[s] = gr_apart_f32(x + s * per, y + s * per, per);
     ((float *)l->out[1])[s] = (float)per;
   }
@@ -100,10 +100,10 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void grad_samples_f32(void *arg, int64_t from, int64_t to) {
+static void grad_samples_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t per = gr_type_count(l->in_type) / l->in_type[0].dim[0];
-  for (int64_t s = from; s < to; s++) {
+  for (int64_t s = begin; s < end; s++) {
     const float *x = (const float *)l->in[0] + s * per, *y = (const float *)l->in[1] + s * per;
     float *dx = (float *)l->out[0] + s * per, dy = 2 * ((const float *)l->in[2])[s];
     GR_VECTOR for (int64_t i = 0; i < per; i++) dx[i] = (x[i] - y[i]) * dy;

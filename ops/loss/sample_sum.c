@@ -36,10 +36,10 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void samples_f32(void *arg, int64_t from, int64_t to) {
+static void samples_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t per = gr_type_count(l->in_type) / l->in_type[0].dim[0];
-  for (int64_t s = from; s < to; s++) {
+  for (int64_t s = begin; s < end; s++) {
     ((float *)l->out[0])[s] = gr_sum_f32((const float *)l->in[0] + s * per, per);
     ((float *)l->out[1])[s] = (float)per;
   }

@@ -20,10 +20,10 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void rows_f32(void *arg, int64_t from, int64_t to) {
+static void rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t n = gr_last(l->in_type);
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *x = (const float *)l->in[0] + r * n;
     int64_t best = 0;
     for (int64_t i = 1; i < n; i++)

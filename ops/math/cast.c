@@ -16,11 +16,11 @@ gr_val gr_cast_from(const gr_graph *g, gr_val v) {
 gr_val gr_cast(gr_builder *b, gr_val x, gr_dtype to) {
   if (b->err) return GR_NONE;
   const gr_value *v = gr_at(b->g, x);
-  gr_dtype from = v->type.dtype;
+  gr_dtype dtype = v->type.dtype;
   const gr_node *n = v->role == GR_TEMP ? &b->g->nodes[v->node] : NULL;
-  bool widened = from == GR_F32 && n && n->op == &gr_op_cast && gr_is_narrow(to) &&
+  bool widened = dtype == GR_F32 && n && n->op == &gr_op_cast && gr_is_narrow(to) &&
                  gr_at(b->g, n->in[0])->type.dtype == to;
-  if (from == to) return x;
+  if (dtype == to) return x;
   return widened ? n->in[0] : GR_EMIT(b, &gr_op_cast, (&(struct cast){(int64_t)to}), x);
 }
 
@@ -30,9 +30,10 @@ static gr_status infer(gr_op_call *s) {
 }
 
 static void grad(const gr_grad *g) {
-  gr_dtype from = gr_at(g->b->g, g->x[0])->type.dtype, to = gr_at(g->b->g, g->y[0])->type.dtype;
-  if (gr_dtypes[from].is_float && gr_dtypes[to].is_float)
-    g->dx[0] = gr_cast_product(g->b, g->dy[0], from);
+  gr_dtype source = gr_at(g->b->g, g->x[0])->type.dtype,
+           target = gr_at(g->b->g, g->y[0])->type.dtype;
+  if (gr_dtypes[source].is_float && gr_dtypes[target].is_float)
+    g->dx[0] = gr_cast_product(g->b, g->dy[0], source);
 }
 
 static gr_status cpu(const gr_launch *l) {
@@ -42,11 +43,11 @@ static gr_status cpu(const gr_launch *l) {
 
 // Fast kernels for the pairs of dtypes that masks and mixed precision use.
 #define CAST(name, From, To, expression)                                      \
-  static void name##_part(void *arg, int64_t from, int64_t to) {              \
+  static void name##_part(void *arg, int64_t begin, int64_t end) {            \
     const gr_launch *l = arg;                                                 \
     const From *x = l->in[0];                                                 \
     To *y = l->out[0];                                                        \
-    for (int64_t i = from; i < to; i++) y[i] = expression;                    \
+    for (int64_t i = begin; i < end; i++) y[i] = expression;                  \
   }                                                                           \
   static gr_status name(const gr_launch *l) {                                 \
     gr_parallel(l, gr_type_count(l->out_type), 8192, name##_part, (void *)l); \
@@ -66,11 +67,11 @@ static gr_status f32_to_narrow(const gr_launch *l) {
 }
 
 static gr_kernel fast(const gr_op_call *s) {
-  gr_dtype from = s->in[0].dtype, to = s->out[0].dtype;
-  if (from == GR_F32 && gr_is_narrow(to)) return f32_to_narrow;
-  if (gr_is_narrow(from) && to == GR_F32) return narrow_to_f32;
-  if (from == GR_U8 && to == GR_F32) return u8_to_f32;
-  return from == GR_I32 && to == GR_F32 ? i32_to_f32 : NULL;
+  gr_dtype source = s->in[0].dtype, target = s->out[0].dtype;
+  if (source == GR_F32 && gr_is_narrow(target)) return f32_to_narrow;
+  if (gr_is_narrow(source) && target == GR_F32) return narrow_to_f32;
+  if (source == GR_U8 && target == GR_F32) return u8_to_f32;
+  return source == GR_I32 && target == GR_F32 ? i32_to_f32 : NULL;
 }
 
 // In a fused node values are f32 until they are stored, and stored values are rounded.

@@ -47,9 +47,9 @@ static gr_status cpu(const gr_launch *l) {
   for (int64_t k = 0; k < x.count; k++) {
     double sum = 0;
     for (int64_t i = 0; i < x.n; i++) {
-      int64_t at =
+      int64_t index =
           k / x.inner * x.n * x.inner + (reverse ? x.n - 1 - i : i) * x.inner + k % x.inner;
-      OUT(0, at, sum += IN(0, at));
+      OUT(0, index, sum += IN(0, index));
     }
   }
   return GR_OK;

@@ -83,10 +83,10 @@ enum { WIDEST = 4 };  // bytes of an element
 typedef struct chunk {
   const gr_launch *l;
   const gr_type *space;
-  int64_t from, n;  // elements of the space
+  int64_t first, n;  // elements of the space
   bool rows;
-  const void *at[GR_FUSED_VALUES];  // by value of the body
-  char *sums;                       // working memory of the next part that has sums
+  const void *values[GR_FUSED_VALUES];  // by value of the body
+  char *sums;                           // working memory of the next part that has sums
   char made[GR_FUSED_VALUES][GR_FUSED_ROW * WIDEST];
 } chunk;
 
@@ -96,25 +96,25 @@ static void spread(chunk *c, int k) {
   int64_t columns = c->l->in_type[k].dim[0];
   for (int64_t i = 0; i < c->n; i++)
     memcpy(c->made[k + 1] + (size_t)i * size,
-           (const char *)c->l->in[k] + (size_t)((c->from + i) % columns) * size, size);
+           (const char *)c->l->in[k] + (size_t)((c->first + i) % columns) * size, size);
 }
 
 // The chunk's first byte in a value.
 static size_t place(const chunk *c, const gr_type *t) {
   gr_fused_kind kind = gr_fused_kind_of(t, c->space);
-  int64_t at = kind == GR_FUSED_LIKE                         ? c->from
-               : kind == GR_FUSED_LEAD && t->dtype != GR_I32 ? c->from / gr_last(c->space)
-                                                             : 0;
-  return (size_t)at * gr_dtypes[t->dtype].size;
+  int64_t index = kind == GR_FUSED_LIKE                         ? c->first
+                  : kind == GR_FUSED_LEAD && t->dtype != GR_I32 ? c->first / gr_last(c->space)
+                                                                : 0;
+  return (size_t)index * gr_dtypes[t->dtype].size;
 }
 
 // A part with sums keeps them, as doubles, in its piece of the working memory from tile to tile.
 static void *next_sums(chunk *c, const gr_graph *g, const gr_node *part) {
-  void *at = c->sums;
+  void *sums = c->sums;
   for (int k = 0; k < part->n_out; k++)
     if (gr_fused_is_sum(g, gr_out(part, k)))
       c->sums += (size_t)gr_type_count(&gr_at(g, gr_out(part, k))->type) * sizeof(double);
-  return at;
+  return sums;
 }
 
 static gr_status run_part(chunk *c, const gr_graph *g, const gr_node *part) {
@@ -126,17 +126,17 @@ static gr_status run_part(chunk *c, const gr_graph *g, const gr_node *part) {
     bool spread_here = part->op->tile && gr_fused_kind_of(t, c->space) == GR_FUSED_VECTOR;
     in_type[k] = gr_fused_tile(spread_here ? c->space : t, c->space, c->n, c->rows);
     in_type[k].dtype = t->dtype;
-    in[k] = spread_here ? c->made[part->in[k].id] : c->at[part->in[k].id];
+    in[k] = spread_here ? c->made[part->in[k].id] : c->values[part->in[k].id];
   }
   for (int k = 0; k < part->n_out; k++) {
     uint32_t v = gr_out(part, k).id;
     out_type[k] = gr_fused_tile(&g->values[v].type, c->space, c->n, c->rows);
-    c->at[v] = out[k] = c->made[v];
+    c->values[v] = out[k] = c->made[v];
   }
   gr_launch l = *c->l;
   l.attr = part->attr, l.n_in = part->n_in, l.n_out = part->n_out;
   l.in_type = in_type, l.out_type = out_type, l.in = in, l.out = out;
-  l.whole = c->space, l.first = c->from, l.context = NULL, l.scratch = next_sums(c, g, part);
+  l.whole = c->space, l.first = c->first, l.context = NULL, l.scratch = next_sums(c, g, part);
   return part->op->cpu(&l);
 }
 
@@ -144,9 +144,10 @@ static void store(const chunk *c, const gr_graph *g) {
   for (int k = 0; k < c->l->n_out; k++) {
     const gr_type *t = &c->l->out_type[k];
     gr_type tile = gr_fused_tile(t, c->space, c->n, c->rows);
-    bool later = gr_fused_is_sum(g, g->results[k]) && c->from + c->n < gr_type_count(c->space);
+    bool later = gr_fused_is_sum(g, g->results[k]) && c->first + c->n < gr_type_count(c->space);
     if (!later)  // an operand may be there
-      memmove((char *)c->l->out[k] + place(c, t), c->at[g->results[k].id], gr_type_bytes(&tile));
+      memmove((char *)c->l->out[k] + place(c, t), c->values[g->results[k].id],
+              gr_type_bytes(&tile));
   }
 }
 
@@ -154,12 +155,12 @@ static void store(const chunk *c, const gr_graph *g) {
 static gr_status cpu(const gr_launch *l) {
   const gr_graph *g = body_of(l->attr);
   chunk c;
-  c.l = l, c.space = space_of(g), c.from = 0, c.rows = gr_fused_has_rows(g);
+  c.l = l, c.space = space_of(g), c.first = 0, c.rows = gr_fused_has_rows(g);
   int64_t all = gr_type_count(c.space), size = gr_fused_tile_size(c.space, c.rows);
-  for (; c.from < all; c.from += c.n) {
-    c.n = gr_min_i64(size, all - c.from), c.sums = l->scratch;
+  for (; c.first < all; c.first += c.n) {
+    c.n = gr_min_i64(size, all - c.first), c.sums = l->scratch;
     for (int k = 0; k < l->n_in; k++) {
-      c.at[k + 1] = (const char *)l->in[k] + place(&c, &l->in_type[k]);
+      c.values[k + 1] = (const char *)l->in[k] + place(&c, &l->in_type[k]);
       if (gr_fused_kind_of(&l->in_type[k], c.space) == GR_FUSED_VECTOR) spread(&c, k);
     }
     for (uint32_t i = 0; i < g->n_nodes; i++) GR_TRY(run_part(&c, g, &g->nodes[i]));

@@ -37,11 +37,11 @@ static float row(const float *x, int64_t n) {
 }
 
 // Compares rows of `inner` numbers with the running maxima.
-static void rows(void *arg, int64_t from, int64_t to) {
+static void rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   gr_block b;
   gr_reduce_block(l->attr, l->in_type, &b);
-  for (int64_t o = from; o < to; o++) {
+  for (int64_t o = begin; o < end; o++) {
     const float *x = (const float *)l->in[0] + o * b.n * b.inner;
     float *y = (float *)l->out[0] + o * b.inner;
     if (b.inner == 1) y[0] = row(x, b.n);
@@ -124,14 +124,14 @@ static gr_status grad_cpu(const gr_launch *l) {
 }
 
 // Counts equal maxima in a first pass and distributes dy in a second; x is [outer, n, inner].
-static void distribute(void *arg, int64_t from, int64_t to) {
+static void distribute(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   gr_block b;
   gr_reduce_block(l->attr, l->in_type, &b);
-  for (int64_t p = from; p < to; p++) {
-    int64_t at = p / b.inner * b.n * b.inner + p % b.inner, equal = 0;
-    const float *x = (const float *)l->in[0] + at;
-    float *dx = (float *)l->out[0] + at, most = ((const float *)l->in[1])[p];
+  for (int64_t p = begin; p < end; p++) {
+    int64_t offset = p / b.inner * b.n * b.inner + p % b.inner, equal = 0;
+    const float *x = (const float *)l->in[0] + offset;
+    float *dx = (float *)l->out[0] + offset, most = ((const float *)l->in[1])[p];
     for (int64_t k = 0; k < b.n; k++) equal += x[k * b.inner] == most;
     float part = ((const float *)l->in[2])[p] / (float)equal;
     for (int64_t k = 0; k < b.n; k++) dx[k * b.inner] = x[k * b.inner] == most ? part : 0;

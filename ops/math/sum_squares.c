@@ -27,10 +27,10 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void sum_pieces(void *arg, int64_t from, int64_t to) {
+static void sum_pieces(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t n = gr_type_count(l->in_type);
-  for (int64_t p = from; p < to; p++) {
+  for (int64_t p = begin; p < end; p++) {
     const float *x = (const float *)l->in[0] + p * PIECE;
     int64_t i = 0, size = n - p * PIECE < PIECE ? n - p * PIECE : PIECE;
     double lane[32] = {0}, sum = 0;

@@ -32,10 +32,11 @@ static double key(const gr_launch *l, int64_t i) {
 // Insertion into a sorted list of at most k indices of the row's elements.
 static void insert(const gr_launch *l, int64_t row, int32_t *best, int64_t count, int64_t k,
                    int64_t i) {
-  int64_t at = gr_min_i64(count, k - 1);
-  if (count == k && key(l, row + i) <= key(l, row + best[at])) return;
-  for (; at > 0 && key(l, row + i) > key(l, row + best[at - 1]); at--) best[at] = best[at - 1];
-  best[at] = (int32_t)i;
+  int64_t slot = gr_min_i64(count, k - 1);
+  if (count == k && key(l, row + i) <= key(l, row + best[slot])) return;
+  for (; slot > 0 && key(l, row + i) > key(l, row + best[slot - 1]); slot--)
+    best[slot] = best[slot - 1];
+  best[slot] = (int32_t)i;
 }
 
 static gr_status cpu(const gr_launch *l) {

@@ -25,15 +25,15 @@ static int64_t tiles(int64_t n, int64_t size) { return (n + size - 1) / size; }
 // the next multiple of UNIT are 0.
 static void pack(const float *x, int64_t step, int64_t rows, int64_t width, float by,
                  float *restrict to) {
-  for (int64_t from = 0; from < rows; from += UNIT) {
-    const float *block = x + from * step;
-    int64_t now = gr_min_i64(UNIT, rows - from);
+  for (int64_t first = 0; first < rows; first += UNIT) {
+    const float *block = x + first * step;
+    int64_t now = gr_min_i64(UNIT, rows - first);
     for (int64_t i = 0; i < width; i++) {
-      float *at = to + i * PITCH + from;
+      float *column = to + i * PITCH + first;
       if (now == UNIT)
-        for (int64_t c = 0; c < UNIT; c++) at[c] = block[c * step + i] * by;
+        for (int64_t c = 0; c < UNIT; c++) column[c] = block[c * step + i] * by;
       else
-        for (int64_t c = 0; c < UNIT; c++) at[c] = c < now ? block[c * step + i] * by : 0;
+        for (int64_t c = 0; c < UNIT; c++) column[c] = c < now ? block[c * step + i] * by : 0;
     }
   }
 }
@@ -53,11 +53,11 @@ typedef struct forward {
   float *packed;   // tiles of keys, of all heads
 } forward;
 
-static void pack_keys(void *arg, int64_t from, int64_t to) {
+static void pack_keys(void *arg, int64_t begin, int64_t end) {
   const forward *f = arg;
   const gr_attention *a = &f->a;
   int64_t each = tiles(a->s, KEYS), step = a->heads * a->d;
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     int64_t head = i / each % a->heads, sample = i / each / a->heads, key = i % each * KEYS;
     pack(f->k + (sample * a->s + key) * step + head * a->d, step, gr_min_i64(KEYS, a->s - key),
          a->d, (float)a->scale, f->packed + i * a->d * PITCH);
@@ -126,14 +126,14 @@ static void add_keys(const forward *f, const place *p, int64_t key, float *weigh
   gr_gemm_plain(&sums, weights, v, y);
 }
 
-static void rows_forward(void *arg, int64_t from, int64_t to) {
+static void rows_forward(void *arg, int64_t begin, int64_t end) {
   const forward *f = arg;
   const gr_attention *a = &f->a;
   _Alignas(64) float weights[ROWS * PITCH];
   row_state state[ROWS];
   int64_t each = tiles(a->t, ROWS);
-  for (int64_t at = from; at < to; at++) {
-    place p = {at / each / a->heads, at / each % a->heads, at % each * ROWS, .rows = ROWS};
+  for (int64_t block = begin; block < end; block++) {
+    place p = {block / each / a->heads, block / each % a->heads, block % each * ROWS, .rows = ROWS};
     p.rows = gr_min_i64(ROWS, a->t - p.row);
     p.uniform = gr_attention_is_uniform(a, p.sample);
     for (int64_t i = 0; i < p.rows; i++) state[i] = (row_state){-INFINITY, 0};
@@ -259,15 +259,15 @@ static void add_tile(const head *h, int64_t key, int64_t row, bool first, float 
   gr_gemm_plain(&g, dw, h->k + key * h->width, h->dq + row * h->width);
 }
 
-static void clear_rows(float *x, int64_t step, int64_t width, int64_t from, int64_t to) {
-  for (int64_t i = from; i < to; i++) memset(x + i * step, 0, sizeof *x * (size_t)width);
+static void clear_rows(float *x, int64_t step, int64_t width, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; i++) memset(x + i * step, 0, sizeof *x * (size_t)width);
 }
 
-static void heads_backward(void *arg, int64_t from, int64_t to) {
+static void heads_backward(void *arg, int64_t begin, int64_t end) {
   const backward *f = arg;
   const gr_attention *a = &f->a;
   _Alignas(64) float x[ROWS * PITCH], dw[ROWS * PITCH];
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     head h = head_of(f, i);
     int64_t seen = gr_attention_seen(a, h.p.sample, a->t - 1);
     for (int64_t key = 0; key < seen; key += KEYS) {

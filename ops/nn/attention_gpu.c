@@ -26,11 +26,11 @@ static gr_attention sizes_of(const gr_gpu_call *g) {
 
 // ---- By a library -------------------------------------------------------------------------------
 
-enum { COLUMNS = 8, MOST_COLUMNS = 128 };
+enum { COLUMNS = 8, MAX_COLUMNS = 128 };
 
 static bool fits(const gr_type *t) {
   int64_t width = gr_last(t), n = gr_type_count(t);
-  return width % COLUMNS == 0 && width <= MOST_COLUMNS && n > 0 && n <= INT32_MAX;
+  return width % COLUMNS == 0 && width <= MAX_COLUMNS && n > 0 && n <= INT32_MAX;
 }
 
 // Whether a library can have the call, which the working memory depends on.
@@ -81,20 +81,20 @@ static gr_gpu_attention describe(const gr_gpu_call *g, const gr_attention *a, ro
                         .e = a->e,
                         .scale = a->scale};
   static const int operands[] = {ATTENTION_Q, ATTENTION_K, ATTENTION_V};
-  for (int i = 0; i < 3; i++) l.at[GR_GPU_Q + i] = (gr_gpu_ref){GR_GPU_IN, operands[i], 0};
+  for (int i = 0; i < 3; i++) l.arrays[GR_GPU_Q + i] = (gr_gpu_ref){GR_GPU_IN, operands[i], 0};
   if (gradient) {
-    l.at[GR_GPU_Y] = (gr_gpu_ref){GR_GPU_IN, ATTENTION_Y, 0};
-    l.at[GR_GPU_DY] = (gr_gpu_ref){GR_GPU_IN, ATTENTION_DY, 0};
-    l.at[GR_GPU_LSE] = (gr_gpu_ref){GR_GPU_IN, ATTENTION_LSE, 0};
-    for (int i = 0; i < 3; i++) l.at[GR_GPU_DQ + i] = (gr_gpu_ref){GR_GPU_OUT, i, 0};
-    l.at[GR_GPU_DELTA] = (gr_gpu_ref){GR_GPU_SCRATCH, 0, 0};
+    l.arrays[GR_GPU_Y] = (gr_gpu_ref){GR_GPU_IN, ATTENTION_Y, 0};
+    l.arrays[GR_GPU_DY] = (gr_gpu_ref){GR_GPU_IN, ATTENTION_DY, 0};
+    l.arrays[GR_GPU_LSE] = (gr_gpu_ref){GR_GPU_IN, ATTENTION_LSE, 0};
+    for (int i = 0; i < 3; i++) l.arrays[GR_GPU_DQ + i] = (gr_gpu_ref){GR_GPU_OUT, i, 0};
+    l.arrays[GR_GPU_DELTA] = (gr_gpu_ref){GR_GPU_SCRATCH, 0, 0};
   } else {
-    l.at[GR_GPU_Y] = (gr_gpu_ref){GR_GPU_OUT, 0, 0};
-    if (g->call->n_out > 1) l.at[GR_GPU_LSE] = (gr_gpu_ref){GR_GPU_OUT, 1, 0};
+    l.arrays[GR_GPU_Y] = (gr_gpu_ref){GR_GPU_OUT, 0, 0};
+    if (g->call->n_out > 1) l.arrays[GR_GPU_LSE] = (gr_gpu_ref){GR_GPU_OUT, 1, 0};
   }
   if (!r.counts) return l;
-  l.at[GR_GPU_ROWS] = (gr_gpu_ref){GR_GPU_SCRATCH, 0, r.delta};
-  l.at[GR_GPU_KEYS] = (gr_gpu_ref){GR_GPU_SCRATCH, 0, r.delta + r.counts};
+  l.arrays[GR_GPU_ROWS] = (gr_gpu_ref){GR_GPU_SCRATCH, 0, r.delta};
+  l.arrays[GR_GPU_KEYS] = (gr_gpu_ref){GR_GPU_SCRATCH, 0, r.delta + r.counts};
   return l;
 }
 

@@ -70,8 +70,8 @@ static gr_status cpu(const gr_launch *l) {
   const gr_batch_norm *a = l->attr;
   gr_channels g = gr_channels_of(l->in_type, a->groups);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
-    int64_t c = i % g.c, at = i / (g.samples * g.rows * g.c) * g.c + c;
-    double z = (IN(X, i) - IN(MEAN, at)) / sqrt(IN(VAR, at) + a->eps);
+    int64_t c = i % g.c, channel = i / (g.samples * g.rows * g.c) * g.c + c;
+    double z = (IN(X, i) - IN(MEAN, channel)) / sqrt(IN(VAR, channel) + a->eps);
     OUT(0, i, z * IN(SCALE, c) + IN(BIAS, c));
   }
   return GR_OK;
@@ -86,20 +86,20 @@ static void fold(const gr_launch *l, const gr_channels *g, float *factor, float 
   }
 }
 
-static void rows_f32(void *arg, int64_t from, int64_t to) {
+static void rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
   float tile[3][GR_CHANNELS_TILE];
   const float *mean = NULL, *factor = NULL, *term = NULL;
-  for (int64_t row = from, group = -1; row < to;) {
-    gr_channel_rows r = gr_channels_rows(&g, row, to);
-    const float *x = (const float *)l->in[X] + row * g.c, *own = l->scratch;
+  for (int64_t row = begin, group = -1; row < end;) {
+    gr_channel_rows r = gr_channels_rows(&g, row, end);
+    const float *x = (const float *)l->in[X] + row * g.c, *factors = l->scratch;
     float *y = (float *)l->out[0] + row * g.c;
     if (r.group != group) {
       group = r.group;
       mean = gr_channels_repeat(&g, (const float *)l->in[MEAN] + group * g.c, tile[0]);
-      factor = gr_channels_repeat(&g, own + group * g.c, tile[1]);
-      term = gr_channels_repeat(&g, own + (g.groups + group) * g.c, tile[2]);
+      factor = gr_channels_repeat(&g, factors + group * g.c, tile[1]);
+      term = gr_channels_repeat(&g, factors + (g.groups + group) * g.c, tile[2]);
     }
     GR_VECTOR for (int64_t i = 0; i < r.n; i++) y[i] = (x[i] - mean[i]) * factor[i] + term[i];
     row += r.rows;
@@ -200,13 +200,13 @@ static gr_status sums_cpu(const gr_launch *l) {
   const gr_batch_norm *a = l->attr;
   gr_channels g = gr_channels_of(l->in_type, a->groups);
   int64_t rows = g.samples * g.rows;
-  for (int64_t at = 0; at < g.groups * g.c; at++) {
-    double sum = 0, product = 0, scale = 1 / sqrt(IN(3, at) + a->eps);
-    for (int64_t r = at / g.c * rows; r < (at / g.c + 1) * rows; r++) {
-      double dy = IN(1, r * g.c + at % g.c);
-      sum += dy, product += dy * (IN(0, r * g.c + at % g.c) - IN(2, at)) * scale;
+  for (int64_t channel = 0; channel < g.groups * g.c; channel++) {
+    double sum = 0, product = 0, scale = 1 / sqrt(IN(3, channel) + a->eps);
+    for (int64_t r = channel / g.c * rows; r < (channel / g.c + 1) * rows; r++) {
+      double dy = IN(1, r * g.c + channel % g.c);
+      sum += dy, product += dy * (IN(0, r * g.c + channel % g.c) - IN(2, channel)) * scale;
     }
-    OUT(0, at, sum), OUT(1, at, product);
+    OUT(0, channel, sum), OUT(1, channel, product);
   }
   return GR_OK;
 }
@@ -216,9 +216,9 @@ static void products(const gr_launch *l, const gr_channels *g, const gr_channel_
                      const gr_channel_sum *to) {
   const float *x = (const float *)l->in[0] + r->first * g->c, *mean = to->mean;
   const float *dy = (const float *)l->in[1] + r->first * g->c;
-  float *restrict at = to->at, *restrict product = at + to->width;
+  float *restrict sum = to->sums, *restrict product = sum + to->width;
   GR_VECTOR for (int64_t i = 0; i < r->n; i++) {
-    at[i] += dy[i];
+    sum[i] += dy[i];
     product[i] += dy[i] * (x[i] - mean[i]);
   }
 }
@@ -289,34 +289,35 @@ static gr_status grad_cpu(const gr_launch *l) {
   const gr_batch_norm *a = l->attr;
   gr_channels g = gr_channels_of(l->in_type, a->groups);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
-    int64_t c = i % g.c, row = i / g.c, group = row / (g.samples * g.rows), at = group * g.c + c;
-    double s = 1 / sqrt(IN(3, at) + a->eps), d = IN(1, i), z = (IN(0, i) - IN(2, at)) * s;
+    int64_t c = i % g.c, row = i / g.c, group = row / (g.samples * g.rows),
+            channel = group * g.c + c;
+    double s = 1 / sqrt(IN(3, channel) + a->eps), d = IN(1, i), z = (IN(0, i) - IN(2, channel)) * s;
     if (l->n_in == 9 && IN(6, group) > 0)
-      d -= IN(5, row / g.rows) * (IN(7, at) + z * IN(8, at)) / IN(6, group);
+      d -= IN(5, row / g.rows) * (IN(7, channel) + z * IN(8, channel)) / IN(6, group);
     OUT(0, i, d * s * IN(4, c));
   }
   return GR_OK;
 }
 
 // dx = dy factor - w (x - mean) slope - w shift, with three numbers for each channel of each group.
-static void grad_fold(const gr_launch *l, const gr_channels *g, float *at) {
+static void grad_fold(const gr_launch *l, const gr_channels *g, float *folded) {
   int64_t n = g->groups * g->c;
   for (int64_t i = 0; i < n; i++) {
     double s = 1 / sqrt(IN(3, i) + attr_of(l->attr)->eps), f = s * IN(4, i % g->c);
     double count = l->n_in == 9 ? IN(6, i / g->c) : 0;
-    at[i] = (float)f;
-    at[n + i] = count > 0 ? (float)(f * s * IN(8, i) / count) : 0;
-    at[2 * n + i] = count > 0 ? (float)(f * IN(7, i) / count) : 0;
+    folded[i] = (float)f;
+    folded[n + i] = count > 0 ? (float)(f * s * IN(8, i) / count) : 0;
+    folded[2 * n + i] = count > 0 ? (float)(f * IN(7, i) / count) : 0;
   }
 }
 
-static void grad_rows(void *arg, int64_t from, int64_t to) {
+static void grad_rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
   float tile[4][GR_CHANNELS_TILE];
   const float *mean = NULL, *f[3] = {NULL};
-  for (int64_t row = from, group = -1; row < to;) {
-    gr_channel_rows r = gr_channels_rows(&g, row, to);
+  for (int64_t row = begin, group = -1; row < end;) {
+    gr_channel_rows r = gr_channels_rows(&g, row, end);
     const float *x = (const float *)l->in[0] + row * g.c, *dy = (const float *)l->in[1] + row * g.c;
     float *dx = (float *)l->out[0] + row * g.c;
     float w = l->n_in == 9 ? ((const float *)l->in[5])[r.sample] : 0;

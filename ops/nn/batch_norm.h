@@ -43,15 +43,15 @@ typedef struct gr_channel_rows {
   int64_t first, rows, n;  // n: numbers, rows c
   int64_t sample, group;
 } gr_channel_rows;
-// Those that begin at row `first` and end before row `to`.
-gr_channel_rows gr_channels_rows(const gr_channels *, int64_t first, int64_t to);
+// Those that begin at row `first` and end before row `end`.
+gr_channel_rows gr_channels_rows(const gr_channels *, int64_t first, int64_t end);
 // The c numbers `of` for each of a tile's rows: `tile` filled with them again and again, or `of`
 // itself if a tile is one row.
 const float *gr_channels_repeat(const gr_channels *, const float *of, float tile[GR_CHANNELS_TILE]);
 
-// Adds term k of n numbers to at[k width], ..., at[k width + n - 1]. mean: of each of them.
+// Adds term k of n numbers to sums[k width], ..., sums[k width + n - 1]. mean: of each of them.
 typedef struct gr_channel_sum {
-  float *at;
+  float *sums;
   int64_t width;
   const float *mean;
 } gr_channel_sum;

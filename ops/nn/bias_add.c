@@ -23,18 +23,18 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void rows(void *arg, int64_t from, int64_t to) {
+static void rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t c = gr_type_count(&l->in_type[1]);
   const float *v = l->in[1];
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     const float *x = (const float *)l->in[0] + i * c;
     float *y = (float *)l->out[0] + i * c;
     GR_VECTOR for (int64_t j = 0; j < c; j++) y[j] = x[j] + v[j];
   }
 }
 
-static void rows_narrow(void *arg, int64_t from, int64_t to) {
+static void rows_narrow(void *arg, int64_t begin, int64_t end) {
   enum { TILE = 512 };
   const gr_launch *l = arg;
   gr_dtype d = l->out_type->dtype;
@@ -43,10 +43,10 @@ static void rows_narrow(void *arg, int64_t from, int64_t to) {
   for (int64_t i = 0; i < c; i += TILE) {
     int64_t n = c - i < TILE ? c - i : TILE;
     gr_widen(d, (const uint16_t *)l->in[1] + i, v, n);
-    for (int64_t at = from * c + i; at < to * c; at += c) {
-      gr_widen(d, (const uint16_t *)l->in[0] + at, x, n);
+    for (int64_t offset = begin * c + i; offset < end * c; offset += c) {
+      gr_widen(d, (const uint16_t *)l->in[0] + offset, x, n);
       for (int64_t j = 0; j < n; j++) x[j] += v[j];
-      gr_narrow(d, x, (uint16_t *)l->out[0] + at, n);
+      gr_narrow(d, x, (uint16_t *)l->out[0] + offset, n);
     }
   }
 }

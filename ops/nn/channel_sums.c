@@ -57,8 +57,8 @@ static gr_status cpu(const gr_launch *l) {
 static void weighted(const gr_launch *l, const gr_channels *g, const gr_channel_rows *r,
                      const gr_channel_sum *to) {
   const float *x = (const float *)l->in[0] + r->first * g->c;
-  float w = ((const float *)l->in[1])[r->sample], *at = to->at;
-  GR_VECTOR for (int64_t i = 0; i < r->n; i++) at[i] += w * x[i];
+  float w = ((const float *)l->in[1])[r->sample], *sums = to->sums;
+  GR_VECTOR for (int64_t i = 0; i < r->n; i++) sums[i] += w * x[i];
 }
 
 static gr_status run_f32(const gr_launch *l) {
@@ -151,8 +151,8 @@ static gr_status squares_cpu(const gr_launch *l) {
 static void spread(const gr_launch *l, const gr_channels *g, const gr_channel_rows *r,
                    const gr_channel_sum *to) {
   const float *x = (const float *)l->in[0] + r->first * g->c, *mean = to->mean;
-  float w = ((const float *)l->in[1])[r->sample], *at = to->at;
-  GR_VECTOR for (int64_t i = 0; i < r->n; i++) at[i] += w * (x[i] - mean[i]) * (x[i] - mean[i]);
+  float w = ((const float *)l->in[1])[r->sample], *sums = to->sums;
+  GR_VECTOR for (int64_t i = 0; i < r->n; i++) sums[i] += w * (x[i] - mean[i]) * (x[i] - mean[i]);
 }
 
 static gr_status squares_f32(const gr_launch *l) {

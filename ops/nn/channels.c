@@ -30,10 +30,10 @@ gr_status gr_channels_operands(const gr_op_call *s, int64_t groups, const char *
   GR_TRY(check(s, groups));
   for (int k = 1; k < s->n_in; k++) {
     gr_type want = type_of(shapes[k], &s->in[0], groups);
-    char is[96], wanted[96];
+    char found[96], wanted[96];
     if (!gr_type_same(&s->in[k], &want))
       return gr_fail(GR_ERR_TYPE, s->loc, "operand %d of '%s' is %s, not %s", k + 1, s->op->name,
-                     gr_type_text(&s->in[k], is), gr_type_text(&want, wanted));
+                     gr_type_text(&s->in[k], found), gr_type_text(&want, wanted));
   }
   return GR_OK;
 }
@@ -87,9 +87,9 @@ enum { MAX_CHUNKS = 64, MIN_CHUNK_ROWS = 64, FEW_TILES = 16 };
 
 static int64_t tile_rows(const gr_channels *g) { return gr_max_i64(1, GR_CHANNELS_TILE / g->c); }
 
-gr_channel_rows gr_channels_rows(const gr_channels *g, int64_t first, int64_t to) {
+gr_channel_rows gr_channels_rows(const gr_channels *g, int64_t first, int64_t end) {
   gr_channel_rows r = {.first = first, .sample = first / g->rows};
-  r.rows = gr_min_i64(tile_rows(g), gr_min_i64(to, (r.sample + 1) * g->rows) - first);
+  r.rows = gr_min_i64(tile_rows(g), gr_min_i64(end, (r.sample + 1) * g->rows) - first);
   r.group = r.sample / g->samples, r.n = r.rows * g->c;
   return r;
 }
@@ -142,7 +142,7 @@ static void fold(const summing *w, double *total, float *few) {
 static void sum_chunk(const summing *w, int64_t row, int64_t end, double *total) {
   int64_t n = w->sums * w->g->c, group = row / (w->g->samples * w->g->rows);
   float *few = (float *)(void *)(total + n), tile[GR_CHANNELS_TILE];
-  gr_channel_sum to = {.at = few, .width = tile_rows(w->g) * w->g->c};
+  gr_channel_sum to = {.sums = few, .width = tile_rows(w->g) * w->g->c};
   if (w->mean) to.mean = gr_channels_repeat(w->g, w->mean + group * w->g->c, tile);
   memset(total, 0, sizeof *total * (size_t)n);
   memset(few, 0, sizeof *few * (size_t)(w->sums * to.width));
@@ -154,10 +154,10 @@ static void sum_chunk(const summing *w, int64_t row, int64_t end, double *total)
   }
 }
 
-static void sum_chunks(void *arg, int64_t from, int64_t to) {
+static void sum_chunks(void *arg, int64_t begin, int64_t end) {
   const summing *w = arg;
   int64_t rows = w->g->samples * w->g->rows;
-  for (int64_t k = from; k < to; k++) {
+  for (int64_t k = begin; k < end; k++) {
     int64_t first = k % w->chunks * w->chunk, group = k / w->chunks * rows;
     sum_chunk(w, group + first, group + gr_min_i64(rows, first + w->chunk),
               (double *)(void *)((char *)w->l->scratch + (size_t)k * chunk_bytes(w->g, w->sums)));

@@ -125,10 +125,10 @@ static double element(const gr_launch *l, const gr_conv_sizes *v, int64_t n, int
   gr_unravel(window, v->w.out, s);
   for (int64_t tap = 0; tap < taps; tap++) {
     gr_unravel(tap, v->w.size, k);
-    int64_t at = gr_window_element(&v->w, s, k), group = o / gr_conv_out(v);
-    int64_t from = (n * gr_conv_in(v) + at) * v->c + group * cg;
-    for (int64_t c = 0; at >= 0 && c < cg; c++)
-      sum += IN(0, from + c) * IN(1, (o * cg + c) * taps + tap);
+    int64_t input = gr_window_element(&v->w, s, k), group = o / gr_conv_out(v);
+    int64_t first = (n * gr_conv_in(v) + input) * v->c + group * cg;
+    for (int64_t c = 0; input >= 0 && c < cg; c++)
+      sum += IN(0, first + c) * IN(1, (o * cg + c) * taps + tap);
   }
   return sum;
 }

@@ -9,54 +9,54 @@ typedef struct job {
   float *to;
 } job;
 
-static void turn(const float *from, float *to, int64_t rows, int64_t columns) {
+static void turn(const float *source, float *target, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++) to[j * rows + i] = from[i * columns + j];
+    for (int64_t j = 0; j < columns; j++) target[j * rows + i] = source[i * columns + j];
 }
 
 // Where the channels of the element begin that a tap of window r of all windows reads; -1: padding.
 static int64_t place(const gr_conv_sizes *v, int64_t r, int64_t tap) {
   int64_t windows = gr_conv_windows(v), s[GR_SPATIAL], k[GR_SPATIAL];
   gr_unravel(r % windows, v->w.out, s), gr_unravel(tap, v->w.size, k);
-  int64_t at = gr_window_element(&v->w, s, k);
-  return at < 0 ? -1 : (r / windows * gr_conv_in(v) + at) * v->c;
+  int64_t element = gr_window_element(&v->w, s, k);
+  return element < 0 ? -1 : (r / windows * gr_conv_in(v) + element) * v->c;
 }
 
 static void add_products(float *to, const float *a, const float *b, int64_t n) {
   GR_VECTOR for (int64_t c = 0; c < n; c++) to[c] += a[c] * b[c];
 }
 
-static void forward(void *arg, int64_t from, int64_t to) {
+static void forward(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   int64_t n = j->v->c, taps = gr_conv_taps(j->v);
-  memset(j->to + from * n, 0, sizeof(float) * (size_t)((to - from) * n));
-  for (int64_t r = from; r < to; r++)
+  memset(j->to + begin * n, 0, sizeof(float) * (size_t)((end - begin) * n));
+  for (int64_t r = begin; r < end; r++)
     for (int64_t tap = 0; tap < taps; tap++) {
-      int64_t at = place(j->v, r, tap);
-      if (at >= 0) add_products(j->to + r * n, j->x + at, j->w + tap * n, n);
+      int64_t offset = place(j->v, r, tap);
+      if (offset >= 0) add_products(j->to + r * n, j->x + offset, j->w + tap * n, n);
     }
 }
 
-static void grad_x(void *arg, int64_t from, int64_t to) {  // of samples
+static void grad_x(void *arg, int64_t begin, int64_t end) {  // of samples
   const job *j = arg;
   int64_t n = j->v->c, taps = gr_conv_taps(j->v), windows = gr_conv_windows(j->v);
   int64_t size = gr_conv_in(j->v) * n;
-  memset(j->to + from * size, 0, sizeof(float) * (size_t)((to - from) * size));
-  for (int64_t r = from * windows; r < to * windows; r++)
+  memset(j->to + begin * size, 0, sizeof(float) * (size_t)((end - begin) * size));
+  for (int64_t r = begin * windows; r < end * windows; r++)
     for (int64_t tap = 0; tap < taps; tap++) {
-      int64_t at = place(j->v, r, tap);
-      if (at >= 0) add_products(j->to + at, j->dy + r * n, j->w + tap * n, n);
+      int64_t offset = place(j->v, r, tap);
+      if (offset >= 0) add_products(j->to + offset, j->dy + r * n, j->w + tap * n, n);
     }
 }
 
-static void grad_w(void *arg, int64_t from, int64_t to) {  // of taps
+static void grad_w(void *arg, int64_t begin, int64_t end) {  // of taps
   const job *j = arg;
   int64_t n = j->v->c, rows = j->v->n * gr_conv_windows(j->v);
-  memset(j->to + from * n, 0, sizeof(float) * (size_t)((to - from) * n));
-  for (int64_t tap = from; tap < to; tap++)
+  memset(j->to + begin * n, 0, sizeof(float) * (size_t)((end - begin) * n));
+  for (int64_t tap = begin; tap < end; tap++)
     for (int64_t r = 0; r < rows; r++) {
-      int64_t at = place(j->v, r, tap);
-      if (at >= 0) add_products(j->to + tap * n, j->x + at, j->dy + r * n, n);
+      int64_t offset = place(j->v, r, tap);
+      if (offset >= 0) add_products(j->to + tap * n, j->x + offset, j->dy + r * n, n);
     }
 }
 

@@ -6,13 +6,13 @@
 #include "ops/kernels/rows.h"
 #include "ops/nn/conv.h"
 
-enum { MOST_PATCHES = 4 << 20 };  // numbers, unless one sample has more
+enum { MAX_PATCHES = 4 << 20 };  // numbers, unless one sample has more
 
 typedef struct job {
   const gr_conv_sizes *v;
   int64_t group;
-  const float *from;
-  float *to;
+  const float *source;
+  float *target;
 } job;
 
 static int64_t patch_of(const gr_conv_sizes *v) { return gr_conv_taps(v) * gr_conv_c(v); }
@@ -26,15 +26,15 @@ static bool is_pointwise(const gr_conv_sizes *v) {
 }
 
 static int64_t samples_at_once(const gr_conv_sizes *v) {
-  return gr_max_i64(1, gr_min_i64(v->n, MOST_PATCHES / (gr_conv_windows(v) * patch_of(v))));
+  return gr_max_i64(1, gr_min_i64(v->n, MAX_PATCHES / (gr_conv_windows(v) * patch_of(v))));
 }
 
 size_t gr_conv_scratch(const gr_conv_sizes *v, bool grad_w) {
   int64_t rows =
       is_pointwise(v) || gr_conv_is_depthwise(v) ? 0 : samples_at_once(v) * gr_conv_windows(v);
-  size_t own = sizeof(float) * (size_t)((v->out + rows) * patch_of(v));
+  size_t bytes = sizeof(float) * (size_t)((v->out + rows) * patch_of(v));
   size_t library = gr_conv_library_scratch(v, grad_w);
-  return own > library ? own : library;
+  return bytes > library ? bytes : library;
 }
 
 // The taps along the last axis of one window, of which the others are at sample row `line`, or
@@ -43,17 +43,17 @@ static void gather_line(const job *j, const float *line, int64_t s, float *p) {
   const gr_windows *w = &j->v->w;
   int64_t cg = gr_conv_c(j->v), c = j->v->c, first = gr_window_at(w, 2, s, 0), taps = w->size[2];
   if (line && c == cg && w->dilation[2] == 1) {
-    int64_t from = gr_min_i64(taps, gr_max_i64(0, -first));
-    int64_t to = gr_max_i64(from, gr_min_i64(taps, w->in[2] - first));
-    memset(p, 0, sizeof *p * (size_t)(from * c));
-    memcpy(p + from * c, line + (first + from) * c, sizeof *p * (size_t)((to - from) * c));
-    memset(p + to * c, 0, sizeof *p * (size_t)((taps - to) * c));
+    int64_t begin = gr_min_i64(taps, gr_max_i64(0, -first));
+    int64_t end = gr_max_i64(begin, gr_min_i64(taps, w->in[2] - first));
+    memset(p, 0, sizeof *p * (size_t)(begin * c));
+    memcpy(p + begin * c, line + (first + begin) * c, sizeof *p * (size_t)((end - begin) * c));
+    memset(p + end * c, 0, sizeof *p * (size_t)((taps - end) * c));
     return;
   }
   for (int64_t k = 0; k < taps; k++, p += cg) {
-    int64_t at = gr_window_at(w, 2, s, k);
-    if (line && gr_window_inside(w, 2, at))
-      memcpy(p, line + at * c, sizeof *p * (size_t)cg);
+    int64_t column = gr_window_at(w, 2, s, k);
+    if (line && gr_window_inside(w, 2, column))
+      memcpy(p, line + column * c, sizeof *p * (size_t)cg);
     else
       memset(p, 0, sizeof *p * (size_t)cg);
   }
@@ -66,13 +66,13 @@ static int64_t line_of(const gr_windows *w, const int64_t s[GR_SPATIAL], int64_t
   return inside ? (a * w->in[1] + b) * w->in[2] : -1;
 }
 
-static void gather(void *arg, int64_t from, int64_t to) {
+static void gather(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   const gr_conv_sizes *v = j->v;
   int64_t windows = gr_conv_windows(v), step = v->w.size[2] * gr_conv_c(v), s[GR_SPATIAL];
-  for (int64_t r = from; r < to; r++) {
-    const float *sample = j->from + r / windows * gr_conv_in(v) * v->c + j->group * gr_conv_c(v);
-    float *p = j->to + r * patch_of(v);
+  for (int64_t r = begin; r < end; r++) {
+    const float *sample = j->source + r / windows * gr_conv_in(v) * v->c + j->group * gr_conv_c(v);
+    float *p = j->target + r * patch_of(v);
     gr_unravel(r % windows, v->w.out, s);
     for (int64_t k = 0; k < v->w.size[0] * v->w.size[1]; k++, p += step) {
       int64_t line = line_of(&v->w, s, k / v->w.size[1], k % v->w.size[1]);
@@ -85,21 +85,21 @@ static void scatter_line(const job *j, float *line, int64_t s, const float *p) {
   const gr_windows *w = &j->v->w;
   int64_t cg = gr_conv_c(j->v);
   for (int64_t k = 0; k < w->size[2]; k++, p += cg) {
-    int64_t at = gr_window_at(w, 2, s, k);
-    if (!gr_window_inside(w, 2, at)) continue;
-    float *x = line + at * j->v->c;
+    int64_t column = gr_window_at(w, 2, s, k);
+    if (!gr_window_inside(w, 2, column)) continue;
+    float *x = line + column * j->v->c;
     GR_VECTOR for (int64_t c = 0; c < cg; c++) x[c] += p[c];
   }
 }
 
 // Adds patches to the elements that they were gathered from (col2im), sample by sample.
-static void scatter(void *arg, int64_t from, int64_t to) {
+static void scatter(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   const gr_conv_sizes *v = j->v;
   int64_t windows = gr_conv_windows(v), step = v->w.size[2] * gr_conv_c(v), s[GR_SPATIAL];
-  for (int64_t r = from * windows; r < to * windows; r++) {
-    float *sample = j->to + r / windows * gr_conv_in(v) * v->c + j->group * gr_conv_c(v);
-    const float *p = j->from + r * patch_of(v);
+  for (int64_t r = begin * windows; r < end * windows; r++) {
+    float *sample = j->target + r / windows * gr_conv_in(v) * v->c + j->group * gr_conv_c(v);
+    const float *p = j->source + r * patch_of(v);
     gr_unravel(r % windows, v->w.out, s);
     for (int64_t k = 0; k < v->w.size[0] * v->w.size[1]; k++, p += step) {
       int64_t line = line_of(&v->w, s, k / v->w.size[1], k % v->w.size[1]);
@@ -123,11 +123,11 @@ static void rows_to_kernel(const gr_conv_sizes *v, const float *rows, float *w) 
       for (int64_t k = 0; k < taps; k++) w[(o * cg + c) * taps + k] = rows[(o * taps + k) * cg + c];
 }
 
-static void add_bias(void *arg, int64_t from, int64_t to) {
+static void add_bias(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
-  for (int64_t r = from; r < to; r++) {
-    float *y = j->to + r * j->v->out;
-    GR_VECTOR for (int64_t o = 0; o < j->v->out; o++) y[o] += j->from[o];
+  for (int64_t r = begin; r < end; r++) {
+    float *y = j->target + r * j->v->out;
+    GR_VECTOR for (int64_t o = 0; o < j->v->out; o++) y[o] += j->source[o];
   }
 }
 
@@ -140,9 +140,9 @@ typedef struct part {
 static part patches_of(const gr_launch *l, const gr_conv_sizes *v, const float *x, float *patches,
                        int64_t first, int64_t n, int64_t group) {
   part p = {n * gr_conv_windows(v), patch_of(v), patches};
-  const float *from = x + first * gr_conv_in(v) * v->c;
-  if (is_pointwise(v)) return p.ld = v->c, p.patches = from + group * gr_conv_c(v), p;
-  gr_parallel(l, p.rows, gr_row_grain(patch_of(v)), gather, &(job){v, group, from, patches});
+  const float *samples = x + first * gr_conv_in(v) * v->c;
+  if (is_pointwise(v)) return p.ld = v->c, p.patches = samples + group * gr_conv_c(v), p;
+  gr_parallel(l, p.rows, gr_row_grain(patch_of(v)), gather, &(job){v, group, samples, patches});
   return p;
 }
 

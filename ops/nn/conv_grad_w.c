@@ -38,9 +38,9 @@ static double element(const gr_launch *l, const gr_conv_sizes *v, int64_t o, int
   gr_unravel(tap, v->w.size, k);
   for (int64_t r = 0; r < v->n * windows; r++) {
     gr_unravel(r % windows, v->w.out, s);
-    int64_t at = gr_window_element(&v->w, s, k);
-    if (at >= 0)
-      sum += IN(0, (r / windows * gr_conv_in(v) + at) * v->c + c) * IN(1, r * v->out + o);
+    int64_t input = gr_window_element(&v->w, s, k);
+    if (input >= 0)
+      sum += IN(0, (r / windows * gr_conv_in(v) + input) * v->c + c) * IN(1, r * v->out + o);
   }
   return sum;
 }

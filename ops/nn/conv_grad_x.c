@@ -35,12 +35,12 @@ static gr_conv_sizes sizes(const void *attr, const gr_type *in, const gr_type *o
 static double element(const gr_launch *l, const gr_conv_sizes *v, int64_t n, int64_t of,
                       int64_t c) {
   int64_t taps = gr_conv_taps(v), cg = gr_conv_c(v), og = gr_conv_out(v);
-  int64_t at[GR_SPATIAL], k[GR_SPATIAL];
+  int64_t position[GR_SPATIAL], k[GR_SPATIAL];
   double sum = 0;
-  gr_unravel(of, v->w.in, at);
+  gr_unravel(of, v->w.in, position);
   for (int64_t tap = 0; tap < taps; tap++) {
     gr_unravel(tap, v->w.size, k);
-    int64_t window = gr_window_reading(&v->w, at, k);
+    int64_t window = gr_window_reading(&v->w, position, k);
     for (int64_t i = 0; window >= 0 && i < og; i++) {
       int64_t o = c / cg * og + i;
       sum += IN(0, (o * cg + c % cg) * taps + tap) *

@@ -6,7 +6,7 @@
 #include "ops/kernels/rows.h"
 #include "ops/nn/conv.h"
 
-enum { PARTS = 16, MOST_SUMS = 4 << 20, BLOCK = 16 };
+enum { PARTS = 16, MAX_SUMS = 4 << 20, BLOCK = 16 };
 
 static int64_t rounded(int64_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
 
@@ -22,7 +22,7 @@ static int64_t packed_of(const gr_conv_sizes *v) {
 // those that fit working memory.
 static int64_t parts_of(const gr_conv_sizes *v, gr_onednn_conv_kind kind) {
   int64_t most = gr_min_i64(PARTS, v->n);
-  if (kind == GR_ONEDNN_GRAD_W) most = gr_min_i64(most, MOST_SUMS / packed_of(v));
+  if (kind == GR_ONEDNN_GRAD_W) most = gr_min_i64(most, MAX_SUMS / packed_of(v));
   for (; most > 1; most--)
     if (v->n % most == 0) return most;
   return 1;
@@ -79,9 +79,9 @@ bool gr_conv_library_open(const gr_conv_sizes *v, int kind) {
   return open(v, (gr_onednn_conv_kind)kind, &j);
 }
 
-static void run(void *arg, int64_t from, int64_t to) {
+static void run(void *arg, int64_t begin, int64_t end) {
   job *j = arg;
-  for (int64_t i = from; i < to; i++)
+  for (int64_t i = begin; i < end; i++)
     if (!j->lib->run(j->conv, j->x + i * j->x_step, j->packed + i * j->packed_step,
                      j->y + i * j->y_step, j->scratch + i * GR_ONEDNN_SCRATCH))
       __atomic_store_n(&j->failed, true, __ATOMIC_RELAXED);
@@ -111,11 +111,11 @@ bool gr_conv_library_grad_x(const gr_launch *l, const gr_conv_sizes *v, const fl
 }
 
 // Adds the parts' gradients to that of the first part, in order.
-static void add_parts(void *arg, int64_t from, int64_t to) {
+static void add_parts(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   for (int64_t p = 1; p < j->parts; p++) {
     const float *of = j->packed + p * j->packed_step;
-    GR_VECTOR for (int64_t i = from; i < to; i++) j->packed[i] += of[i];
+    GR_VECTOR for (int64_t i = begin; i < end; i++) j->packed[i] += of[i];
   }
 }
 

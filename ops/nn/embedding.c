@@ -33,11 +33,11 @@ static gr_status check(const gr_launch *l, int64_t rows) {
   return GR_OK;
 }
 
-static void copy(void *arg, int64_t from, int64_t to) {
+static void copy(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   const int32_t *id = l->in[1];
   size_t bytes = (size_t)l->in_type[0].dim[1] * gr_dtypes[l->in_type[0].dtype].size;
-  for (int64_t i = from; i < to; i++)
+  for (int64_t i = begin; i < end; i++)
     memcpy((char *)l->out[0] + (size_t)i * bytes, (const char *)l->in[0] + (size_t)id[i] * bytes,
            bytes);
 }
@@ -118,27 +118,27 @@ static gr_status grad_cpu(const gr_launch *l) {
   for (int64_t r = 0; r < rows; r++) first[r] = -1;
   for (int64_t i = n; i--;) next[i] = first[id[i]], first[id[i]] = (int32_t)i;
   for (int64_t r = 0; r < rows; r++)
-    for (int64_t from = 0; from < c; from += CHUNK) {
+    for (int64_t chunk = 0; chunk < c; chunk += CHUNK) {
       double sum[CHUNK] = {0};
-      int64_t many = gr_min_i64(CHUNK, c - from);
+      int64_t many = gr_min_i64(CHUNK, c - chunk);
       for (int64_t i = first[r]; i >= 0; i = next[i])
-        for (int64_t j = 0; j < many; j++) sum[j] += IN(0, i * c + from + j);
-      for (int64_t j = 0; j < many; j++) OUT(0, r * c + from + j, sum[j]);
+        for (int64_t j = 0; j < many; j++) sum[j] += IN(0, i * c + chunk + j);
+      for (int64_t j = 0; j < many; j++) OUT(0, r * c + chunk + j, sum[j]);
     }
   return GR_OK;
 }
 
 // Each task owns a range of rows of the table and visits all ids in order, so that the sums do not
 // depend on the number of threads.
-static void add(void *arg, int64_t from, int64_t to) {
+static void add(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   const int32_t *id = l->in[1];
   int64_t c = l->out_type->dim[1], n = gr_type_count(&l->in_type[1]);
   const float *dy = l->in[0];
   float *table = l->out[0];
-  memset(table + from * c, 0, sizeof *table * (size_t)((to - from) * c));
+  memset(table + begin * c, 0, sizeof *table * (size_t)((end - begin) * c));
   for (int64_t i = 0; i < n; i++) {
-    if (id[i] < from || id[i] >= to) continue;
+    if (id[i] < begin || id[i] >= end) continue;
     for (int64_t j = 0; j < c; j++) table[id[i] * c + j] += dy[i * c + j];
   }
 }

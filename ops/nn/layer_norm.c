@@ -44,11 +44,11 @@ static float inverse_deviation(const float *x, int64_t c, double eps, float *mea
   return 1 / sqrtf(gr_spread_f32(x, *mean, c) / (float)c + (float)eps);
 }
 
-static void rows_f32(void *arg, int64_t from, int64_t to) {
+static void rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t c = gr_last(l->in_type);
   const float *gamma = l->in[1], *beta = l->in[2];
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *x = (const float *)l->in[0] + r * c;
     float *y = (float *)l->out[0] + r * c, mean;
     float scale = inverse_deviation(x, c, ((const struct layer_norm *)l->attr)->eps, &mean);
@@ -148,18 +148,18 @@ static void grad_row(const float *x, const float *gamma, const float *dy, int64_
   }
 }
 
-static void grad_rows(const gr_launch *l, int64_t from, int64_t to, float *dgamma, float *dbeta) {
+static void grad_rows(const gr_launch *l, int64_t begin, int64_t end, float *dgamma, float *dbeta) {
   int64_t c = gr_last(l->in_type);
   double eps = ((const struct layer_norm *)l->attr)->eps;
-  for (int64_t r = from; r < to; r++)
+  for (int64_t r = begin; r < end; r++)
     grad_row((const float *)l->in[0] + r * c, l->in[1], (const float *)l->in[2] + r * c, c, eps,
              (float *)l->out[0] + r * c, dgamma, dbeta);
 }
 
-static void grad_chunks(void *arg, int64_t from, int64_t to) {
+static void grad_chunks(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t c = gr_last(l->in_type), rows = gr_rows(l->in_type), size = gr_chunk_rows(rows);
-  for (int64_t k = from; k < to; k++) {
+  for (int64_t k = begin; k < end; k++) {
     float *sums = (float *)l->scratch + k * 2 * c;
     memset(sums, 0, sizeof *sums * 2 * (size_t)c);
     grad_rows(l, k * size, gr_min_i64(rows, (k + 1) * size), sums, sums + c);

@@ -20,10 +20,10 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void rows_f32(void *arg, int64_t from, int64_t to) {
+static void rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t k = gr_last(l->in_type);
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *x = (const float *)l->in[0] + r * k;
     float *y = (float *)l->out[0] + r * k;
     float lse = gr_log_sum_exp_f32(x, k);
@@ -68,10 +68,10 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void grad_rows_f32(void *arg, int64_t from, int64_t to) {
+static void grad_rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t k = gr_last(l->in_type);
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *y = (const float *)l->in[0] + r * k, *dy = (const float *)l->in[1] + r * k;
     float *dx = (float *)l->out[0] + r * k, s = gr_sum_f32(dy, k);
     GR_VECTOR for (int64_t i = 0; i < k; i++) dx[i] = dy[i] - gr_exp_f32(y[i]) * s;

@@ -26,11 +26,11 @@ static gr_status infer(gr_op_call *s) { return lengths_are_i32(s, 1); }
 
 static void grad(const gr_grad *g) { g->dx[0] = gr_mask(g->b, g->dy[0], g->x[1]); }
 
-static void samples(void *arg, int64_t from, int64_t to) {
+static void samples(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t t = l->in_type->dim[1];
   size_t frame = gr_type_bytes(l->in_type) / (size_t)(l->in_type->dim[0] * t);
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     int64_t n = ((const int32_t *)l->in[1])[i];
     size_t kept = frame * (size_t)(n < 0 ? 0 : n > t ? t : n), all = frame * (size_t)t;
     char *y = (char *)l->out[0] + (size_t)i * all;

@@ -38,8 +38,8 @@ static gr_status cpu(const gr_launch *l) {
   for (int64_t i = 0; i < p.n * windows * p.c; i++) {
     double most = -INFINITY;
     gr_pool_walk w = gr_pool_walk_of(&p, i / p.c);
-    for (int64_t at; (at = gr_pool_next(&w)) >= 0;) {
-      double x = IN(0, at * p.c + i % p.c);
+    for (int64_t element; (element = gr_pool_next(&w)) >= 0;) {
+      double x = IN(0, element * p.c + i % p.c);
       most = x > most || isnan(x) ? x : most;
     }
     OUT(0, i, most);
@@ -51,9 +51,9 @@ static gr_status cpu(const gr_launch *l) {
 static int64_t giver(const gr_launch *l, const gr_pool *p, int64_t r, int64_t channel) {
   double most = IN(1, r * p->c + channel);
   gr_pool_walk w = gr_pool_walk_of(p, r);
-  for (int64_t at; (at = gr_pool_next(&w)) >= 0;) {
-    double x = IN(0, at * p->c + channel);
-    if (x == most || (isnan(x) && isnan(most))) return at;
+  for (int64_t element; (element = gr_pool_next(&w)) >= 0;) {
+    double x = IN(0, element * p->c + channel);
+    if (x == most || (isnan(x) && isnan(most))) return element;
   }
   return -1;
 }

@@ -51,29 +51,30 @@ gr_pool_range gr_pool_elements(const gr_pool *p, int i, int64_t s) {
   if (p->adaptive)
     return (gr_pool_range){s * w->in[i] / w->out[i],
                            ((s + 1) * w->in[i] + w->out[i] - 1) / w->out[i]};
-  int64_t from = gr_window_at(w, i, s, 0), to = from + w->size[i];
-  return (gr_pool_range){gr_max_i64(0, from), gr_min_i64(w->in[i], to)};
+  int64_t begin = gr_window_at(w, i, s, 0), end = begin + w->size[i];
+  return (gr_pool_range){gr_max_i64(0, begin), gr_min_i64(w->in[i], end)};
 }
 
-gr_pool_range gr_pool_windows(const gr_pool *p, int i, int64_t at) {
+gr_pool_range gr_pool_windows(const gr_pool *p, int i, int64_t element) {
   const gr_windows *w = &p->w;
   if (p->adaptive)
-    return (gr_pool_range){at * w->out[i] / w->in[i], ((at + 1) * w->out[i] - 1) / w->in[i] + 1};
-  int64_t first = at + w->pad[i] - w->size[i] + 1;  // where the first of them may begin
-  int64_t from = first <= 0 ? 0 : (first + w->stride[i] - 1) / w->stride[i];
-  return (gr_pool_range){from, gr_min_i64(w->out[i], (at + w->pad[i]) / w->stride[i] + 1)};
+    return (gr_pool_range){element * w->out[i] / w->in[i],
+                           ((element + 1) * w->out[i] - 1) / w->in[i] + 1};
+  int64_t first = element + w->pad[i] - w->size[i] + 1;  // where the first of them may begin
+  int64_t begin = first <= 0 ? 0 : (first + w->stride[i] - 1) / w->stride[i];
+  return (gr_pool_range){begin, gr_min_i64(w->out[i], (element + w->pad[i]) / w->stride[i] + 1)};
 }
 
 int64_t gr_pool_divisor(const gr_pool *p, const gr_pool_range r[GR_SPATIAL]) {
   int64_t n = 1;
-  for (int i = 0; i < GR_SPATIAL; i++) n *= r[i].to - r[i].from;
+  for (int i = 0; i < GR_SPATIAL; i++) n *= r[i].end - r[i].begin;
   return p->adaptive || !p->count_pad ? n : gr_product(p->w.size);
 }
 
 static void begin(gr_pool_walk *w) {
-  for (int i = 0; i < GR_SPATIAL; i++) w->at[i] = w->r[i].from;
+  for (int i = 0; i < GR_SPATIAL; i++) w->position[i] = w->r[i].begin;
   for (int i = 0; i < GR_SPATIAL; i++)
-    if (w->r[i].from >= w->r[i].to) w->at[0] = w->r[0].to;  // an element between windows
+    if (w->r[i].begin >= w->r[i].end) w->position[0] = w->r[0].end;  // an element between windows
 }
 
 gr_pool_walk gr_pool_walk_of(const gr_pool *p, int64_t r) {
@@ -85,10 +86,10 @@ gr_pool_walk gr_pool_walk_of(const gr_pool *p, int64_t r) {
 }
 
 gr_pool_walk gr_pool_readers_of(const gr_pool *p, int64_t i) {
-  int64_t in = gr_product(p->w.in), at[GR_SPATIAL];
+  int64_t in = gr_product(p->w.in), position[GR_SPATIAL];
   gr_pool_walk w = {.first = i / in * gr_product(p->w.out), .size = p->w.out};
-  gr_unravel(i % in, p->w.in, at);
-  for (int k = 0; k < GR_SPATIAL; k++) w.r[k] = gr_pool_windows(p, k, at[k]);
+  gr_unravel(i % in, p->w.in, position);
+  for (int k = 0; k < GR_SPATIAL; k++) w.r[k] = gr_pool_windows(p, k, position[k]);
   return begin(&w), w;
 }
 
@@ -96,7 +97,8 @@ gr_status gr_pool_mean_cpu(const gr_launch *l, const gr_pool *p) {
   for (int64_t i = 0; i < p->n * gr_product(p->w.out) * p->c; i++) {
     double sum = 0;
     gr_pool_walk w = gr_pool_walk_of(p, i / p->c);
-    for (int64_t at; (at = gr_pool_next(&w)) >= 0;) sum += IN(0, at * p->c + i % p->c);
+    for (int64_t element; (element = gr_pool_next(&w)) >= 0;)
+      sum += IN(0, element * p->c + i % p->c);
     OUT(0, i, sum / (double)gr_pool_divisor(p, w.r));
   }
   return GR_OK;

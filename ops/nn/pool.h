@@ -35,31 +35,31 @@ GR_MUST_USE gr_status gr_pool_infer(const gr_op_call *, const gr_ints *kernel,
                                     const gr_ints *stride, const gr_ints *pad, const gr_type *x,
                                     gr_type *y);
 
-// Elements of window s along axis i that are no padding, and windows that element `at` is in:
-// [from, to), never empty for a window.
+// Elements of window s along axis i that are no padding, and windows that contain `element`:
+// [begin, end), never empty for a window.
 typedef struct gr_pool_range {
-  int64_t from, to;
+  int64_t begin, end;
 } gr_pool_range;
 gr_pool_range gr_pool_elements(const gr_pool *, int i, int64_t s);
-gr_pool_range gr_pool_windows(const gr_pool *, int i, int64_t at);
+gr_pool_range gr_pool_windows(const gr_pool *, int i, int64_t element);
 // A walk, in row-major order, through the elements of x in window r of all windows, or through the
 // windows that element i of x is in: numbers among all of the batch, channels aside.
 typedef struct gr_pool_walk {
   gr_pool_range r[GR_SPATIAL];
-  int64_t at[GR_SPATIAL], first;
+  int64_t position[GR_SPATIAL], first;
   const int64_t *size;
 } gr_pool_walk;
 gr_pool_walk gr_pool_walk_of(const gr_pool *, int64_t r);
 gr_pool_walk gr_pool_readers_of(const gr_pool *, int64_t i);
 // The next one; -1: there is none.
 static inline int64_t gr_pool_next(gr_pool_walk *w) {
-  int64_t *at = w->at;
-  if (at[0] >= w->r[0].to) return -1;
-  int64_t place = w->first + (at[0] * w->size[1] + at[1]) * w->size[2] + at[2];
-  if (++at[2] < w->r[2].to) return place;
-  at[2] = w->r[2].from;
-  if (++at[1] < w->r[1].to) return place;
-  at[1] = w->r[1].from, at[0]++;
+  int64_t *position = w->position;
+  if (position[0] >= w->r[0].end) return -1;
+  int64_t place = w->first + (position[0] * w->size[1] + position[1]) * w->size[2] + position[2];
+  if (++position[2] < w->r[2].end) return place;
+  position[2] = w->r[2].begin;
+  if (++position[1] < w->r[1].end) return place;
+  position[1] = w->r[1].begin, position[0]++;
   return place;
 }
 // What a window's sum is divided by.

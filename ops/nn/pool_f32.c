@@ -17,16 +17,16 @@ static int64_t cost(const gr_pool *p) {  // of a window
 
 // ---- Mean ---------------------------------------------------------------------------------------
 
-static void means(void *arg, int64_t from, int64_t to) {
+static void means(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   int64_t n = j->p->c;
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     float *y = j->to + r * n;
     gr_pool_walk w = gr_pool_walk_of(j->p, r);
     float weight = 1 / (float)gr_pool_divisor(j->p, w.r);
     memset(y, 0, sizeof *y * (size_t)n);
-    for (int64_t at; (at = gr_pool_next(&w)) >= 0;) {
-      const float *x = j->x + at * n;
+    for (int64_t element; (element = gr_pool_next(&w)) >= 0;) {
+      const float *x = j->x + element * n;
       GR_VECTOR for (int64_t c = 0; c < n; c++) y[c] += x[c];
     }
     GR_VECTOR for (int64_t c = 0; c < n; c++) y[c] *= weight;
@@ -43,17 +43,17 @@ static void spread_window(const job *j, int64_t r) {
   const float *dy = j->dy + r * n;
   gr_pool_walk w = gr_pool_walk_of(j->p, r);
   float weight = 1 / (float)gr_pool_divisor(j->p, w.r);
-  for (int64_t at; (at = gr_pool_next(&w)) >= 0;) {
-    float *dx = j->to + at * n;
+  for (int64_t element; (element = gr_pool_next(&w)) >= 0;) {
+    float *dx = j->to + element * n;
     GR_VECTOR for (int64_t c = 0; c < n; c++) dx[c] += dy[c] * weight;
   }
 }
 
-static void spread_samples(void *arg, int64_t from, int64_t to) {
+static void spread_samples(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   int64_t windows = gr_product(j->p->w.out), size = gr_product(j->p->w.in) * j->p->c;
-  memset(j->to + from * size, 0, sizeof(float) * (size_t)((to - from) * size));
-  for (int64_t r = from * windows; r < to * windows; r++) spread_window(j, r);
+  memset(j->to + begin * size, 0, sizeof(float) * (size_t)((end - begin) * size));
+  for (int64_t r = begin * windows; r < end * windows; r++) spread_window(j, r);
 }
 
 void gr_pool_mean_grad(const gr_launch *l, const gr_pool *p, const float *dy, float *dx) {

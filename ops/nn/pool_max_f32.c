@@ -12,13 +12,13 @@ typedef struct job {
   float *to;
 } job;
 
-// Windows [from, to) of a row that have element `tap` of theirs, which is no padding.
+// Windows [begin, end) of a row that have element `tap` of theirs, which is no padding.
 static gr_pool_range having(const gr_pool *p, int64_t tap) {
   const gr_windows *w = &p->w;
-  int64_t stride = w->stride[2], at = tap - w->pad[2];  // of window 0
-  int64_t from = at >= 0 ? 0 : (stride - 1 - at) / stride;
-  int64_t to = at >= w->in[2] ? 0 : (w->in[2] - 1 - at) / stride + 1;
-  return (gr_pool_range){from, gr_min_i64(to, w->out[2])};
+  int64_t stride = w->stride[2], first = tap - w->pad[2];  // of window 0
+  int64_t begin = first >= 0 ? 0 : (stride - 1 - first) / stride;
+  int64_t end = first >= w->in[2] ? 0 : (w->in[2] - 1 - first) / stride + 1;
+  return (gr_pool_range){begin, gr_min_i64(end, w->out[2])};
 }
 
 // A row of windows: where its first element is in x, of the first plane and row of its elements.
@@ -34,11 +34,11 @@ static row row_of(const gr_pool *p, int64_t r) {
                .sample = r / (out[0] * out[1])};
 }
 
-// Where element `tap` of window `at` of the row is in x, for its elements in plane d and line h.
-static int64_t place(const gr_pool *p, const row *r, int64_t d, int64_t h, int64_t at,
+// Where element `tap` of a window of the row is in x, for its elements in plane d and line h.
+static int64_t place(const gr_pool *p, const row *r, int64_t d, int64_t h, int64_t window,
                      int64_t tap) {
   const gr_windows *w = &p->w;
-  int64_t element = at * w->stride[2] - w->pad[2] + tap;
+  int64_t element = window * w->stride[2] - w->pad[2] + tap;
   return (((r->sample * w->in[0] + d) * w->in[1] + h) * w->in[2] + element) * p->c;
 }
 
@@ -63,20 +63,20 @@ static void raise_row(const float *x, float *y, int64_t n, int64_t step, int64_t
     raise(x, y, n, step, c);
 }
 
-static void largest(void *arg, int64_t from, int64_t to) {
+static void largest(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   const gr_pool *p = j->p;
   int64_t c = p->c, size = p->w.out[2] * c;
-  for (int64_t k = from; k < to; k++) {
+  for (int64_t k = begin; k < end; k++) {
     row r = row_of(p, k);
     float *y = j->to + k * size;
     for (int64_t i = 0; i < size; i++) y[i] = -INFINITY;
-    for (int64_t d = r.plane.from; d < r.plane.to; d++)
-      for (int64_t h = r.line.from; h < r.line.to; h++)
+    for (int64_t d = r.plane.begin; d < r.plane.end; d++)
+      for (int64_t h = r.line.begin; h < r.line.end; h++)
         for (int64_t tap = 0; tap < p->w.size[2]; tap++) {
           gr_pool_range o = having(p, tap);
-          if (o.from < o.to)
-            raise_row(j->x + place(p, &r, d, h, o.from, tap), y + o.from * c, o.to - o.from,
+          if (o.begin < o.end)
+            raise_row(j->x + place(p, &r, d, h, o.begin, tap), y + o.begin * c, o.end - o.begin,
                       p->w.stride[2] * c, c);
         }
   }
@@ -125,17 +125,17 @@ static void give_part(const job *j, const row *r, const float *y, const float *d
   float left[ROOM];
   for (int64_t o = 0; o < t->windows; o++)
     memcpy(left + o * t->channels, dy + o * p->c, sizeof *left * (size_t)t->channels);
-  for (int64_t d = r->plane.from; d < r->plane.to; d++)
-    for (int64_t h = r->line.from; h < r->line.to; h++)
+  for (int64_t d = r->plane.begin; d < r->plane.end; d++)
+    for (int64_t h = r->line.begin; h < r->line.end; h++)
       for (int64_t tap = 0; tap < p->w.size[2]; tap++) {
         gr_pool_range o = having(p, tap);
-        int64_t from = gr_max_i64(o.from, t->first), to = gr_min_i64(o.to, t->first + t->windows),
-                skipped = from - t->first;
-        if (from >= to) continue;
-        part there = {from, to - from, t->channel, t->channels};
-        int64_t at = place(p, r, d, h, from, tap) + t->channel;
-        give_tap(j->x + at, y + skipped * p->c, j->to + at, left + skipped * t->channels, &there,
-                 p->w.stride[2] * p->c, p->c);
+        int64_t begin = gr_max_i64(o.begin, t->first),
+                end = gr_min_i64(o.end, t->first + t->windows), skipped = begin - t->first;
+        if (begin >= end) continue;
+        part there = {begin, end - begin, t->channel, t->channels};
+        int64_t element = place(p, r, d, h, begin, tap) + t->channel;
+        give_tap(j->x + element, y + skipped * p->c, j->to + element, left + skipped * t->channels,
+                 &there, p->w.stride[2] * p->c, p->c);
       }
 }
 
@@ -146,16 +146,16 @@ static void give_row(const job *j, int64_t k) {
   for (int64_t o = 0; o < windows; o += most)
     for (int64_t c = 0; c < p->c; c += channels) {
       part t = {o, gr_min_i64(most, windows - o), c, gr_min_i64(channels, p->c - c)};
-      int64_t at = (k * windows + o) * p->c + c;
-      give_part(j, &r, j->y + at, j->dy + at, &t);
+      int64_t offset = (k * windows + o) * p->c + c;
+      give_part(j, &r, j->y + offset, j->dy + offset, &t);
     }
 }
 
-static void give_samples(void *arg, int64_t from, int64_t to) {
+static void give_samples(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   int64_t rows = j->p->w.out[0] * j->p->w.out[1], size = gr_product(j->p->w.in) * j->p->c;
-  memset(j->to + from * size, 0, sizeof(float) * (size_t)((to - from) * size));
-  for (int64_t k = from * rows; k < to * rows; k++) give_row(j, k);
+  memset(j->to + begin * size, 0, sizeof(float) * (size_t)((end - begin) * size));
+  for (int64_t k = begin * rows; k < end * rows; k++) give_row(j, k);
 }
 
 void gr_pool_max_grad(const gr_launch *l, const gr_pool *p, const float *x, const float *y,

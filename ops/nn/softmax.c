@@ -60,10 +60,10 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void rows_f32(void *arg, int64_t from, int64_t to) {
+static void rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t k = gr_last(l->in_type);
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *x = (const float *)l->in[0] + r * k;
     float *y = (float *)l->out[0] + r * k;
     int64_t n = unmasked(l, r);
@@ -158,10 +158,10 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void grad_rows_f32(void *arg, int64_t from, int64_t to) {
+static void grad_rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t k = gr_last(l->in_type);
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *y = (const float *)l->in[0] + r * k, *dy = (const float *)l->in[1] + r * k;
     float *dx = (float *)l->out[0] + r * k, on = uniform(l, r) ? 0 : 1;
     float s = gr_dot_f32(y, dy, k);

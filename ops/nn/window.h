@@ -31,36 +31,37 @@ GR_MUST_USE gr_status gr_windows_infer(const gr_op_call *, const gr_windows *, g
 static inline int64_t gr_window_at(const gr_windows *w, int i, int64_t s, int64_t k) {
   return s * w->stride[i] - w->pad[i] + k * w->dilation[i];
 }
-static inline bool gr_window_inside(const gr_windows *w, int i, int64_t at) {
-  return at >= 0 && at < w->in[i];
+static inline bool gr_window_inside(const gr_windows *w, int i, int64_t index) {
+  return index >= 0 && index < w->in[i];
 }
 static inline int64_t gr_product(const int64_t size[GR_SPATIAL]) {
   return size[0] * size[1] * size[2];
 }
 // The index along each axis of element i of an array of those sizes.
-static inline void gr_unravel(int64_t i, const int64_t size[GR_SPATIAL], int64_t at[GR_SPATIAL]) {
-  at[2] = i % size[2], i /= size[2];
-  at[1] = i % size[1], at[0] = i / size[1];
+static inline void gr_unravel(int64_t i, const int64_t size[GR_SPATIAL],
+                              int64_t position[GR_SPATIAL]) {
+  position[2] = i % size[2], i /= size[2];
+  position[1] = i % size[1], position[0] = i / size[1];
 }
 // The element that element k of window s is, among those of a sample; -1: padding.
 static inline int64_t gr_window_element(const gr_windows *w, const int64_t s[GR_SPATIAL],
                                         const int64_t k[GR_SPATIAL]) {
-  int64_t at = 0;
+  int64_t element = 0;
   for (int i = 0; i < GR_SPATIAL; i++) {
     int64_t a = gr_window_at(w, i, s[i], k[i]);
     if (!gr_window_inside(w, i, a)) return -1;
-    at = at * w->in[i] + a;
+    element = element * w->in[i] + a;
   }
-  return at;
+  return element;
 }
 // The other way round: the window whose element k is element at; -1: none.
-static inline int64_t gr_window_reading(const gr_windows *w, const int64_t at[GR_SPATIAL],
+static inline int64_t gr_window_reading(const gr_windows *w, const int64_t position[GR_SPATIAL],
                                         const int64_t k[GR_SPATIAL]) {
   int64_t s = 0;
   for (int i = 0; i < GR_SPATIAL; i++) {
-    int64_t from = at[i] + w->pad[i] - k[i] * w->dilation[i];
-    if (from < 0 || from % w->stride[i] || from / w->stride[i] >= w->out[i]) return -1;
-    s = s * w->out[i] + from / w->stride[i];
+    int64_t offset = position[i] + w->pad[i] - k[i] * w->dilation[i];
+    if (offset < 0 || offset % w->stride[i] || offset / w->stride[i] >= w->out[i]) return -1;
+    s = s * w->out[i] + offset / w->stride[i];
   }
   return s;
 }

@@ -32,7 +32,7 @@ enum { FACTORS = 3 };
 // What computing max(sqrt(V), eps1) needs.
 typedef struct variance {
   const gr_launch *l;
-  int at;  // the index of operand v, or of row
+  int operand;  // the index of operand v, or of row
   bool factored;
   int64_t rows, columns;  // of this rank's slice of a matrix
   double eps1, mean_of;
@@ -41,7 +41,7 @@ typedef struct variance {
 static variance variance_of(const gr_launch *l, int g, int scalars) {
   const adafactor *a = l->attr;
   const gr_type *t = &l->in_type[g];
-  variance v = {.l = l, .at = g + 1, .columns = gr_last(t), .rows = 1};
+  variance v = {.l = l, .operand = g + 1, .columns = gr_last(t), .rows = 1};
   v.factored = l->n_in - (g + 1) - scalars == FACTORS;
   v.eps1 = a->eps1, v.mean_of = (double)a->rows;
   if (v.factored) v.rows = t->dim[t->rank - 2];
@@ -51,21 +51,22 @@ static variance variance_of(const gr_launch *l, int g, int scalars) {
 // row / max(mean of row, eps1), for one row of all matrices.
 static double row_share(const variance *v, int64_t row) {
   const gr_launch *l = v->l;
-  double mean = fmax(IN(v->at + 2, row / v->rows) / v->mean_of, v->eps1);
-  return IN(v->at, row) / mean;
+  double mean = fmax(IN(v->operand + 2, row / v->rows) / v->mean_of, v->eps1);
+  return IN(v->operand, row) / mean;
 }
 
 static double root(const variance *v, int64_t row, int64_t c) {
   const gr_launch *l = v->l;
-  double is = v->factored ? row_share(v, row) * IN(v->at + 1, row / v->rows * v->columns + c)
-                          : IN(v->at, row * v->columns + c);
-  return fmax(sqrt(is), v->eps1);
+  double squared = v->factored
+                       ? row_share(v, row) * IN(v->operand + 1, row / v->rows * v->columns + c)
+                       : IN(v->operand, row * v->columns + c);
+  return fmax(sqrt(squared), v->eps1);
 }
 
 // One row in f32: V[c] = result * (*of)[c].
 static float row_f32(const variance *v, int64_t row, const float **of) {
   const gr_launch *l = v->l;
-  const float *second = l->in[v->at + v->factored];
+  const float *second = l->in[v->operand + v->factored];
   *of = second + (v->factored ? row / v->rows : row) * v->columns;
   return v->factored ? (float)row_share(v, row) : 1;
 }
@@ -130,11 +131,11 @@ static gr_status norm_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void norm_rows(void *arg, int64_t from, int64_t to) {
+static void norm_rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   variance v = variance_of(l, 0, 1);
   float scale = (float)IN(l->n_in - 1, 0), eps = (float)v.eps1;
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *g = (const float *)l->in[0] + r * v.columns, *of;
     float share = row_f32(&v, r, &of), sum[GR_LANES] = {0};
     double total = 0;
@@ -221,14 +222,14 @@ typedef struct rates {
 
 static rates rates_of(const gr_launch *l) {
   const adafactor *a = l->attr;
-  int at = l->n_in - SCALARS;
-  double lr = IN(at + LR, 0), n = (double)a->count;
-  double rho = fmin(lr, 1 / sqrt(IN(at + STEP, 0) + 1));
-  double alpha = fmax(a->eps2, sqrt(IN(at + SUM_W, 0) / n)) * rho;
-  double clip = fmax(1, sqrt(IN(at + SUM_U, 0) / n) / a->d);
+  int scalars = l->n_in - SCALARS;
+  double lr = IN(scalars + LR, 0), n = (double)a->count;
+  double rho = fmin(lr, 1 / sqrt(IN(scalars + STEP, 0) + 1));
+  double alpha = fmax(a->eps2, sqrt(IN(scalars + SUM_W, 0) / n)) * rho;
+  double clip = fmax(1, sqrt(IN(scalars + SUM_U, 0) / n) / a->d);
   return (rates){.keep = 1 - lr * a->weight_decay,
-                 .step = alpha / clip * IN(at + SCALE, 0),
-                 .ok = IN(at + OK, 0) != 0};
+                 .step = alpha / clip * IN(scalars + SCALE, 0),
+                 .ok = IN(scalars + OK, 0) != 0};
 }
 
 static gr_status cpu(const gr_launch *l) {
@@ -243,12 +244,12 @@ static gr_status cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void update_rows(void *arg, int64_t from, int64_t to) {
+static void update_rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   variance v = variance_of(l, 1, SCALARS);
   rates k = rates_of(l);
   float keep = (float)k.keep, step = (float)k.step, eps = (float)v.eps1;
-  for (int64_t r = from; r < to; r++) {
+  for (int64_t r = begin; r < end; r++) {
     const float *w = (const float *)l->in[0] + r * v.columns, *of;
     const float *g = (const float *)l->in[1] + r * v.columns;
     float *out = (float *)l->out[0] + r * v.columns, share = row_f32(&v, r, &of);

@@ -10,10 +10,10 @@
 
 enum { CHUNK = 64 };  // columns summed at a time
 
-static void squares_of(const gr_launch *l, int64_t m, int64_t from, int64_t to) {
+static void squares_of(const gr_launch *l, int64_t m, int64_t begin, int64_t end) {
   const gr_type *t = l->in_type;
   int64_t rows = t->dim[t->rank - 2], columns = t->dim[t->rank - 1];
-  for (int64_t c = from; c < to; c++) {
+  for (int64_t c = begin; c < end; c++) {
     double sum = 0;
     for (int64_t r = 0; r < rows; r++) {
       double g = IN(0, (m * rows + r) * columns + c);
@@ -35,21 +35,21 @@ static gr_status squares_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void squares_rows(void *arg, int64_t from, int64_t to) {
+static void squares_rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t columns = gr_last(l->in_type);
-  const float *g = (const float *)l->in[0] + from * columns;
-  for (int64_t r = from; r < to; r++, g += columns)
+  const float *g = (const float *)l->in[0] + begin * columns;
+  for (int64_t r = begin; r < end; r++, g += columns)
     ((float *)l->out[0])[r] = gr_dot_f32(g, g, columns);
 }
 
 // Each task is a chunk of columns of one matrix.
-static void squares_columns(void *arg, int64_t from, int64_t to) {
+static void squares_columns(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   const gr_type *t = l->in_type;
   int64_t rows = t->dim[t->rank - 2], columns = t->dim[t->rank - 1];
   int64_t chunks = (columns + CHUNK - 1) / CHUNK;
-  for (int64_t p = from; p < to; p++) {
+  for (int64_t p = begin; p < end; p++) {
     int64_t m = p / chunks, c = p % chunks * CHUNK, n = gr_min_i64(columns - c, CHUNK);
     const float *g = (const float *)l->in[0] + m * rows * columns + c;
     float *out = (float *)l->out[1] + m * columns + c;

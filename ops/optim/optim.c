@@ -83,11 +83,11 @@ static bool is_called(const gr_formula_name *name, const char *word) {
 static gr_val operand(const gr_optim_update *u, const gr_formula_name *name) {
   const struct {
     const char *name;
-    gr_val is;
+    gr_val value;
   } scalars[] = {{"w", u->w},       {"g", u->g},         {"lr", u->lr},
                  {"step", u->step}, {"scale", u->scale}, {"ok", u->ok}};
   for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
-    if (is_called(name, scalars[i].name)) return scalars[i].is;
+    if (is_called(name, scalars[i].name)) return scalars[i].value;
   for (int k = 0; u->op->optimizer->states[k].name; k++)
     if (is_called(name, u->op->optimizer->states[k].name)) return u->state[k];
   for (int k = 0; k < GR_MAX_OPTIM_PARAMS && u->op->attrs[k].name; k++)

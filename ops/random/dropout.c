@@ -71,16 +71,16 @@ static void run(const gr_rng *rng, double p, uint64_t index, const float *x, flo
   }
 }
 
-static void part(void *arg, int64_t from, int64_t to) {
+static void part(void *arg, int64_t begin, int64_t until) {
   const gr_launch *l = arg;
   gr_rng rng = rng_of(l);
   int64_t length = run_length(l);
-  while (from < to) {
-    int64_t end = ((l->first + from) / length + 1) * length - l->first;
-    int64_t now = gr_min_i64(to, end) - from;
-    run(&rng, ((const struct dropout *)l->attr)->p, (uint64_t)gr_global_index(l, 0, from),
-        (const float *)l->in[0] + from, (float *)l->out[0] + from, now);
-    from += now;
+  while (begin < until) {
+    int64_t end = ((l->first + begin) / length + 1) * length - l->first;
+    int64_t now = gr_min_i64(until, end) - begin;
+    run(&rng, ((const struct dropout *)l->attr)->p, (uint64_t)gr_global_index(l, 0, begin),
+        (const float *)l->in[0] + begin, (float *)l->out[0] + begin, now);
+    begin += now;
   }
 }
 

@@ -18,12 +18,12 @@ static gr_status infer(gr_op_call *s) {
 
 // Rejection sampling: about one value in 22 is out of bounds and is drawn again from distant
 // indices.
-static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
+static void draw(const gr_rng *rng, const void *attr, uint64_t first, int64_t n, double *out) {
   const struct init_trunc_normal *a = attr;
-  gr_rng_normals(rng, from, n, out);
+  gr_rng_normals(rng, first, n, out);
   for (int64_t i = 0; i < n; i++) {
     for (uint64_t k = 1; fabs(out[i]) > 2; k++)
-      out[i] = gr_rng_normal(rng, from + (uint64_t)i + (k << 44));
+      out[i] = gr_rng_normal(rng, first + (uint64_t)i + (k << 44));
     out[i] = a->mean + a->std * out[i];
   }
 }

@@ -14,9 +14,9 @@ static gr_status infer(gr_op_call *s) {
   return gr_source_shape(s, &((const struct init_uniform *)s->attr)->shape, GR_F32);
 }
 
-static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
+static void draw(const gr_rng *rng, const void *attr, uint64_t first, int64_t n, double *out) {
   const struct init_uniform *a = attr;
-  gr_rng_uniforms(rng, from, n, out);
+  gr_rng_uniforms(rng, first, n, out);
   for (int64_t i = 0; i < n; i++) out[i] = a->low + (a->high - a->low) * out[i];
 }
 

@@ -70,26 +70,27 @@ static int half_bits(int64_t rows) {
   return bits;
 }
 
-// Where in block b its row number `at` of a pass is. `key` is that of seed and stream.
-static int64_t permuted(uint64_t key, int64_t pass, int64_t b, int64_t rows, int bits, int64_t at) {
+// The position in block b of its row number `row` of a pass. `key` is that of seed and stream.
+static int64_t permuted(uint64_t key, int64_t pass, int64_t b, int64_t rows, int bits,
+                        int64_t row) {
   uint32_t word[4], mask = (UINT32_C(1) << bits) - 1;
   do {
-    uint32_t left = (uint32_t)(at >> bits), right = (uint32_t)at & mask;
+    uint32_t left = (uint32_t)(row >> bits), right = (uint32_t)row & mask;
     for (int r = 0; r < ROUNDS; r++) {
       gr_philox(key, (uint64_t)(b * ROUNDS + r) << MAX_BITS | right, (uint64_t)pass, word);
       uint32_t next = left ^ (word[0] & mask);
       left = right, right = next;
     }
-    at = (int64_t)left << bits | right;
-  } while (at >= rows);
-  return at;
+    row = (int64_t)left << bits | right;
+  } while (row >= rows);
+  return row;
 }
 
 static uint64_t key_of(const struct minibatch *a) {
   return gr_rng_key(&(gr_rng){.seed = (uint64_t)a->seed, .stream = a->stream});
 }
 
-static void select(void *arg, int64_t from, int64_t to) {
+static void select(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   const struct minibatch *a = l->attr;
   int64_t rows = l->in_type[0].dim[0] / blocks(a), width = gr_type_count(l->out_type) / a->of;
@@ -98,11 +99,11 @@ static void select(void *arg, int64_t from, int64_t to) {
   size_t bytes = gr_type_bytes(l->out_type) / (size_t)a->of;
   int bits = half_bits(rows);
   uint64_t key = key_of(a);
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     int64_t block = gr_global_index(l, 0, i * width) / width * a->parts + part;
-    int64_t at =
+    int64_t row =
         (i * a->parts + part) * rows + permuted(key, pass, block, rows, bits, run - pass * rows);
-    memcpy((char *)l->out[0] + (size_t)i * bytes, (const char *)l->in[0] + (size_t)at * bytes,
+    memcpy((char *)l->out[0] + (size_t)i * bytes, (const char *)l->in[0] + (size_t)row * bytes,
            bytes);
   }
 }

@@ -3,9 +3,9 @@
 #include "ops/kernels/sample.h"
 #include "ops/ops.h"
 
-static void draw(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
+static void draw(const gr_rng *rng, const void *attr, uint64_t first, int64_t n, double *out) {
   (void)attr;
-  gr_rng_uniforms(rng, from, n, out);
+  gr_rng_uniforms(rng, first, n, out);
 }
 
 static gr_status cpu(const gr_launch *l) {

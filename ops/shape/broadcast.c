@@ -59,21 +59,21 @@ static int64_t inner_of(const gr_launch *l) {
   return inner;
 }
 
-static void rows(void *arg, int64_t from, int64_t to) {
+static void rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t size = ((const struct broadcast *)l->attr)->size;
   size_t row = (size_t)inner_of(l) * gr_dtypes[l->in_type->dtype].size;
-  for (int64_t i = from; i < to; i++)
+  for (int64_t i = begin; i < end; i++)
     memcpy((char *)l->out[0] + (size_t)i * row, (const char *)l->in[0] + (size_t)(i / size) * row,
            row);
 }
 
 // Runs of one repeated element: inner is 1.
 #define RUNS(name, type)                                                       \
-  static void name(void *arg, int64_t from, int64_t to) {                      \
+  static void name(void *arg, int64_t begin, int64_t end) {                    \
     const gr_launch *l = arg;                                                  \
     int64_t size = ((const struct broadcast *)l->attr)->size;                  \
-    for (int64_t i = from; i < to; i++) {                                      \
+    for (int64_t i = begin; i < end; i++) {                                    \
       type x = ((const type *)l->in[0])[i], *y = (type *)l->out[0] + i * size; \
       for (int64_t k = 0; k < size; k++) y[k] = x;                             \
     }                                                                          \

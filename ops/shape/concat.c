@@ -55,11 +55,11 @@ static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) 
 
 static void grad(const gr_grad *g) {
   int axis = (int)((const struct concat *)g->attr)->axis;
-  int64_t from = 0, total = gr_at(g->b->g, g->y[0])->type.dim[axis];
-  for (int k = 0; from < total && !g->b->err; k++) {
+  int64_t begin = 0, total = gr_at(g->b->g, g->y[0])->type.dim[axis];
+  for (int k = 0; begin < total && !g->b->err; k++) {
     int64_t size = gr_at(g->b->g, g->x[k])->type.dim[axis];
-    if (g->want[k]) g->dx[k] = gr_slice(g->b, g->dy[0], axis, from, size);
-    from += size;
+    if (g->want[k]) g->dx[k] = gr_slice(g->b, g->dy[0], axis, begin, size);
+    begin += size;
   }
 }
 

@@ -92,12 +92,12 @@ static gr_status grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void scatter(void *arg, int64_t from, int64_t to) {
+static void scatter(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t size = gr_last(l->out_type), many = gr_last(l->in_type);
   float *dx = l->out[0];
-  memset(dx + from * size, 0, sizeof *dx * (size_t)((to - from) * size));
-  for (int64_t i = from * many; i < to * many; i++)
+  memset(dx + begin * size, 0, sizeof *dx * (size_t)((end - begin) * size));
+  for (int64_t i = begin * many; i < end * many; i++)
     dx[i / many * size + ((const int32_t *)l->in[1])[i]] += ((const float *)l->in[0])[i];
 }
 

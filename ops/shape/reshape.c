@@ -43,17 +43,17 @@ static gr_status infer(gr_op_call *s) {
 // The axis of x that is preceded by as many elements as `axis` of y: sharding either shards the
 // other.
 static int matching_axis(const gr_type *x, const gr_type *y, int axis) {
-  int64_t before = 1, to = 1;
+  int64_t before = 1, end = 1;
   int found = -1;
-  for (int d = 0; d < axis; d++) to *= y->dim[d];
+  for (int d = 0; d < axis; d++) end *= y->dim[d];
   for (int d = 0; d < x->rank; before *= x->dim[d++])
-    if (before == to) found = d;
+    if (before == end) found = d;
   return found;
 }
 
-static void add_rule(gr_sharding_rule *rule, int *n, int from, int to) {
+static void add_rule(gr_sharding_rule *rule, int *n, int input, int output) {
   memset(&rule[*n], GR_REPLICATE, sizeof *rule);
-  rule[*n].in[0] = (gr_axis_placement)from, rule[(*n)++].out[0] = (gr_axis_placement)to;
+  rule[*n].in[0] = (gr_axis_placement)input, rule[(*n)++].out[0] = (gr_axis_placement)output;
 }
 
 // Sharding an axis of x shards an axis of y if the product of the sizes before it is equal: a slice
@@ -61,16 +61,16 @@ static void add_rule(gr_sharding_rule *rule, int *n, int from, int to) {
 static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
   const struct reshape *a = s->attr;
   const gr_type *x = &s->in[0], *y = &s->out[0];
-  int n = 0, to = inferred_axis(&a->shape);
+  int n = 0, output = inferred_axis(&a->shape);
   add_rule(rule, &n, GR_REPLICATE, GR_REPLICATE);
-  int from = to < 0 ? -1 : matching_axis(x, y, to);
-  if (from >= 0) add_rule(rule, &n, from, to);
+  int input = output < 0 ? -1 : matching_axis(x, y, output);
+  if (input >= 0) add_rule(rule, &n, input, output);
   int64_t before_x = 1;
   for (int i = 0; i < x->rank; before_x *= x->dim[i++]) {
     int64_t before_y = 1;
     for (int k = 0; k < y->rank && before_y <= before_x && n < GR_MAX_SHARDING_RULES - 1;
          before_y *= y->dim[k++])
-      if (before_x == before_y && x->dim[i] > 1 && y->dim[k] > 1 && !(i == from && k == to))
+      if (before_x == before_y && x->dim[i] > 1 && y->dim[k] > 1 && !(i == input && k == output))
         add_rule(rule, &n, i, k);
   }
   if (gr_dtypes[x->dtype].is_float) add_rule(rule, &n, GR_PARTIAL, GR_PARTIAL);

@@ -10,8 +10,8 @@ struct select_grad {
   int64_t index, size;
 };
 
-gr_val gr_select(gr_builder *b, gr_val x, int64_t at) {
-  return GR_EMIT(b, &gr_op_select, &(struct select){at}, x);
+gr_val gr_select(gr_builder *b, gr_val x, int64_t index) {
+  return GR_EMIT(b, &gr_op_select, &(struct select){index}, x);
 }
 
 static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "_ab->ab"
@@ -29,8 +29,9 @@ static gr_status infer(gr_op_call *s) {
 }
 
 static void grad(const gr_grad *g) {
-  int64_t of = gr_at(g->b->g, g->x[0])->type.dim[0], at = ((const struct select *)g->attr)->index;
-  g->dx[0] = GR_EMIT(g->b, &gr_op_select_grad, (&(struct select_grad){at, of}), g->dy[0]);
+  int64_t of = gr_at(g->b->g, g->x[0])->type.dim[0],
+          index = ((const struct select *)g->attr)->index;
+  g->dx[0] = GR_EMIT(g->b, &gr_op_select_grad, (&(struct select_grad){index, of}), g->dy[0]);
 }
 
 static gr_status cpu(const gr_launch *l) {
@@ -42,8 +43,8 @@ static gr_status cpu(const gr_launch *l) {
 
 static gr_status gpu(gr_gpu_call *g) {
   int64_t n = gr_type_count(&g->call->out[0]);
-  int64_t from = n * ((const struct select *)g->call->attr)->index;
-  gr_gpu_copy_add(g, gr_gpu_out(g, 0, 0), gr_gpu_in(g, 0, from), gr_type_bytes(&g->call->out[0]));
+  int64_t begin = n * ((const struct select *)g->call->attr)->index;
+  gr_gpu_copy_add(g, gr_gpu_out(g, 0, 0), gr_gpu_in(g, 0, begin), gr_type_bytes(&g->call->out[0]));
   return GR_OK;
 }
 

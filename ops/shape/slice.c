@@ -4,15 +4,15 @@
 #include "ops/ops.h"
 
 struct slice {
-  int64_t axis, from, size;
+  int64_t axis, begin, size;
 };
 
-gr_val gr_slice(gr_builder *b, gr_val x, int axis, int64_t from, int64_t size) {
-  return GR_EMIT(b, &gr_op_slice, (&(struct slice){axis, from, size}), x);
+gr_val gr_slice(gr_builder *b, gr_val x, int axis, int64_t begin, int64_t size) {
+  return GR_EMIT(b, &gr_op_slice, (&(struct slice){axis, begin, size}), x);
 }
 
-gr_val gr_pad(gr_builder *b, gr_val x, int axis, int64_t from, int64_t size) {
-  return GR_EMIT(b, &gr_op_pad, (&(struct slice){axis, from, size}), x);
+gr_val gr_pad(gr_builder *b, gr_val x, int axis, int64_t begin, int64_t size) {
+  return GR_EMIT(b, &gr_op_pad, (&(struct slice){axis, begin, size}), x);
 }
 
 static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "a_c->a_c"
@@ -26,9 +26,9 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "a_c->a_c"
 // part: the size of the slice; whole: the size of the axis.
 static gr_status check(const gr_op_call *s, int64_t part, int64_t whole) {
   const struct slice *a = s->attr;
-  if (a->from < 0 || part < 1 || a->from > whole - part)
+  if (a->begin < 0 || part < 1 || a->begin > whole - part)
     return gr_fail(GR_ERR_TYPE, s->loc, "%lld indices from %lld exceed an axis of %lld",
-                   (long long)part, (long long)a->from, (long long)whole);
+                   (long long)part, (long long)a->begin, (long long)whole);
   return GR_OK;
 }
 
@@ -51,7 +51,7 @@ static gr_status infer(gr_op_call *s) {
 static void grad(const gr_grad *g) {
   const struct slice *a = g->attr;
   int64_t whole = gr_at(g->b->g, g->x[0])->type.dim[a->axis];
-  g->dx[0] = gr_pad(g->b, g->dy[0], (int)a->axis, a->from, whole);
+  g->dx[0] = gr_pad(g->b, g->dy[0], (int)a->axis, a->begin, whole);
 }
 
 // A value as rows of bytes that cover the axis and all later axes.
@@ -69,7 +69,7 @@ static rows rows_of(const gr_type *t, int64_t axis) {
 static gr_status cpu(const gr_launch *l) {
   const struct slice *a = l->attr;
   rows x = rows_of(l->in_type, a->axis), y = rows_of(l->out_type, a->axis);
-  gr_copy_rows(l, l->out[0], y.bytes, (const char *)l->in[0] + a->from * x.item, x.bytes, y.bytes,
+  gr_copy_rows(l, l->out[0], y.bytes, (const char *)l->in[0] + a->begin * x.item, x.bytes, y.bytes,
                x.n);
   return GR_OK;
 }
@@ -86,15 +86,16 @@ static gr_gpu_box box_of(const gr_op_call *s, int64_t axis) {
 static gr_status gpu(gr_gpu_call *g) {
   const struct slice *a = g->call->attr;
   gr_gpu_box b = box_of(g->call, a->axis);
-  b.x_from = a->from * (b.x_width / g->call->in[0].dim[a->axis]);
+  b.x_from = a->begin * (b.x_width / g->call->in[0].dim[a->axis]);
   gr_gpu_copy_box(g, &b);
   return GR_OK;
 }
 
-static const gr_attr attrs[] = {GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
-                                GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "first index"),
-                                GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "number of indices"),
-                                {0}};
+static const gr_attr attrs[] = {
+    GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
+    {"from", GR_ATTR_INT, offsetof(struct slice, begin), "0", "first index"},
+    GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "number of indices"),
+    {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct slice){1, 2, 3}},
     {{"f32[4,6]"}, .attr = &(struct slice){0, 1, 1}},
@@ -135,28 +136,28 @@ static gr_status pad_infer(gr_op_call *s) {
 static void pad_grad(const gr_grad *g) {
   const struct slice *a = g->attr;
   int64_t part = gr_at(g->b->g, g->x[0])->type.dim[a->axis];
-  g->dx[0] = gr_slice(g->b, g->dy[0], (int)a->axis, a->from, part);
+  g->dx[0] = gr_slice(g->b, g->dy[0], (int)a->axis, a->begin, part);
 }
 
 static gr_status pad_cpu(const gr_launch *l) {
   const struct slice *a = l->attr;
   rows x = rows_of(l->in_type, a->axis), y = rows_of(l->out_type, a->axis);
   memset(l->out[0], 0, gr_type_bytes(l->out_type));
-  gr_copy_rows(l, (char *)l->out[0] + a->from * y.item, y.bytes, l->in[0], x.bytes, x.bytes, x.n);
+  gr_copy_rows(l, (char *)l->out[0] + a->begin * y.item, y.bytes, l->in[0], x.bytes, x.bytes, x.n);
   return GR_OK;
 }
 
 static gr_status pad_gpu(gr_gpu_call *g) {
   const struct slice *a = g->call->attr;
   gr_gpu_box b = box_of(g->call, a->axis);
-  b.y_from = a->from * (b.x_width / g->call->in[0].dim[a->axis]);
+  b.y_from = a->begin * (b.x_width / g->call->in[0].dim[a->axis]);
   gr_gpu_copy_box(g, &b);
   return GR_OK;
 }
 
 static const gr_attr pad_attrs[] = {
     GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
-    GR_ATTR(struct slice, from, GR_ATTR_INT, "0", "number of zeros before x"),
+    {"from", GR_ATTR_INT, offsetof(struct slice, begin), "0", "number of zeros before x"},
     GR_ATTR(struct slice, size, GR_ATTR_INT, NULL, "size of the axis in the result"),
     {0}};
 static const gr_case pad_cases[] = {

@@ -80,20 +80,20 @@ static void add_tiles(gr_gpu_call *g, const gr_permutation *p) {
   int64_t tile = gr_dtypes[g->call->in[0].dtype].size < 4 ? 64 : 32;
   int64_t a = p->size[last], b = p->size[p->row];  // of x [a, b]
   int64_t tiles = ((a + tile - 1) / tile) * ((b + tile - 1) / tile);
-  int64_t size[GR_MAX_RANK] = {1}, from[GR_MAX_RANK] = {0}, to[GR_MAX_RANK] = {0};
+  int64_t size[GR_MAX_RANK] = {1}, source[GR_MAX_RANK] = {0}, target[GR_MAX_RANK] = {0};
   for (int d = 0; d < last; d++) {
     if (d == p->row) continue;
-    size[n] = p->size[d], from[n] = p->from[d], to[n++] = p->to[d];
+    size[n] = p->size[d], source[n] = p->in_stride[d], target[n++] = p->out_stride[d];
     tiles *= p->size[d];
   }
   if (!n) n = 1;  // one matrix
   gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_transpose, "transpose", tiles * 256, 256);
   define_axes(g, k, n);
   gr_gpu_int(k, tiles), gr_gpu_int(k, a), gr_gpu_int(k, b);
-  gr_gpu_int(k, p->from[last]), gr_gpu_int(k, p->to[p->row]);
+  gr_gpu_int(k, p->in_stride[last]), gr_gpu_int(k, p->out_stride[p->row]);
   for (int i = 0; i < n; i++) gr_gpu_int(k, size[i]);
-  for (int i = 0; i < n; i++) gr_gpu_int(k, from[i]);
-  for (int i = 0; i < n; i++) gr_gpu_int(k, to[i]);
+  for (int i = 0; i < n; i++) gr_gpu_int(k, source[i]);
+  for (int i = 0; i < n; i++) gr_gpu_int(k, target[i]);
 }
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -108,7 +108,7 @@ static gr_status gpu(gr_gpu_call *g) {
   gr_gpu_kernel *k = gr_gpu_elements(g, gr_cu_transpose, "permute");
   define_axes(g, k, p.rank);
   for (int d = 0; d < p.rank; d++) gr_gpu_int(k, p.size[d]);
-  for (int d = 0; d < p.rank; d++) gr_gpu_int(k, p.from[d]);
+  for (int d = 0; d < p.rank; d++) gr_gpu_int(k, p.in_stride[d]);
   return GR_OK;
 }
 

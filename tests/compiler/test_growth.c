@@ -98,7 +98,7 @@ static void adjustable(void) {
 // ---- Spans -------------------------------------------------------------------------------
 
 static bool overlap(gr_span a, gr_span b) {
-  return a.from < b.to && b.from < a.to && a.from < a.to && b.from < b.to;
+  return a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;
 }
 
 static void check_query(const gr_span_set *s, const bool *in, uint32_t n, gr_span x) {
@@ -115,8 +115,8 @@ static void spans(void) {
     gr_span *list = GR_NEW(arena, gr_span, n);
     bool *in = GR_NEW(arena, bool, n);
     for (uint32_t i = 0; i < n; i++) {
-      list[i].from = draw(100);
-      list[i].to = list[i].from + draw(20);
+      list[i].begin = draw(100);
+      list[i].end = list[i].begin + draw(20);
     }
     gr_span_set s = gr_span_set_make(arena, list, n);
     for (int step = 0; step < 200; step++) {
@@ -137,10 +137,11 @@ static void spans(void) {
 
 static void check_fit(const gr_live_range *l, uint32_t n, size_t bytes) {
   for (uint32_t i = 0; i < n; i++) {
-    CHECK(l[i].at + l[i].bytes <= bytes, "life %u ends behind all", i);
+    CHECK(l[i].offset + l[i].bytes <= bytes, "life %u ends behind all", i);
     for (uint32_t k = 0; k < i; k++) {
-      bool together = l[i].from <= l[k].to && l[k].from <= l[i].to;
-      gr_span a = {l[i].at, l[i].at + l[i].bytes}, b = {l[k].at, l[k].at + l[k].bytes};
+      bool together = l[i].first <= l[k].last && l[k].first <= l[i].last;
+      gr_span a = {l[i].offset, l[i].offset + l[i].bytes},
+              b = {l[k].offset, l[k].offset + l[k].bytes};
       CHECK(!together || !overlap(a, b), "lives %u and %u overlap", i, k);
     }
   }
@@ -155,9 +156,9 @@ static void lives(void) {
     size_t bound;
     gr_live_range *l = GR_NEW(arena, gr_live_range, n);
     for (uint32_t i = 0; i < n; i++) {
-      l[i].from = draw(nodes);
-      l[i].to = l[i].from + draw(draw(20) ? 8 : nodes - l[i].from);
-      if (l[i].to >= nodes) l[i].to = nodes - 1;
+      l[i].first = draw(nodes);
+      l[i].last = l[i].first + draw(draw(20) ? 8 : nodes - l[i].first);
+      if (l[i].last >= nodes) l[i].last = nodes - 1;
       l[i].bytes = 64 * (size_t)draw(50);
     }
     size_t bytes = gr_live_range_pack(arena, l, n, nodes, &bound, &peak);

@@ -16,11 +16,11 @@ static void print(const gr_plan *p, int64_t above) {
 }
 
 static gr_status weights(gr_arena *a, const gr_args *args) {
-  const options *own = args->options;
+  const options *flags = args->options;
   gr_job job;
   gr_status s = gr_job_compose(a, args, &job);
   s = s ? s : gr_job_plan(&job, gr_job_usual_ranks(&job));
-  if (!s) print(job.spec.plan, own->above);
+  if (!s) print(job.spec.plan, flags->above);
   gr_job_close(&job);
   return s;
 }
@@ -41,7 +41,7 @@ const gr_command gr_command_weights = {
     .keys = "model.graph model.params",
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .flags = {gr_flags_config},
-    .own = own_flags,
+    .own_flags = own_flags,
     .options = sizeof(options),
     .run = run,
 };

@@ -52,10 +52,10 @@ static gr_gpu_attention call_of(bool gradient, bool lengths, bool causal, gr_dty
                         .d = 64,
                         .e = 64,
                         .scale = 0.125};
-  for (int p = GR_GPU_Q; p <= GR_GPU_LSE; p++) a.at[p] = there;
-  for (int p = GR_GPU_DY; p <= GR_GPU_DV && gradient; p++) a.at[p] = there;
-  if (gradient) a.at[GR_GPU_DELTA] = there;
-  if (lengths) a.at[GR_GPU_ROWS] = a.at[GR_GPU_KEYS] = there;
+  for (int p = GR_GPU_Q; p <= GR_GPU_LSE; p++) a.arrays[p] = there;
+  for (int p = GR_GPU_DY; p <= GR_GPU_DV && gradient; p++) a.arrays[p] = there;
+  if (gradient) a.arrays[GR_GPU_DELTA] = there;
+  if (lengths) a.arrays[GR_GPU_ROWS] = a.arrays[GR_GPU_KEYS] = there;
   return a;
 }
 
@@ -76,7 +76,7 @@ static void must_plan(const gr_gpu_attention *a, const struct chip *c, gr_dnn_va
   gr_status s = plan(a, device, &workspace);
   CHECK(!s, "compute capability %d.%d%s%s%s, %s, %lld x %lld, %lld and %lld columns: %s",
         c->arch / 100, c->arch / 10 % 10, a->gradient ? ", gradients" : "",
-        a->causal ? ", causal" : "", a->at[GR_GPU_KEYS].space ? ", lengths" : "",
+        a->causal ? ", causal" : "", a->arrays[GR_GPU_KEYS].space ? ", lengths" : "",
         gr_dtypes[a->dtype].name, (long long)a->t, (long long)a->s, (long long)a->d,
         (long long)a->e, gr_status_text(s));
   if (a->gradient)
@@ -84,7 +84,7 @@ static void must_plan(const gr_gpu_attention *a, const struct chip *c, gr_dnn_va
           (long long)workspace, (long long)scores);
   if (table)
     printf("%d %s%s%s %s: %lld bytes\n", c->arch, a->gradient ? "gradients" : "forward",
-           a->causal ? ", causal" : "", a->at[GR_GPU_KEYS].space ? ", lengths" : "",
+           a->causal ? ", causal" : "", a->arrays[GR_GPU_KEYS].space ? ", lengths" : "",
            gr_dtypes[a->dtype].name, (long long)workspace);
 }
 
@@ -117,7 +117,7 @@ static void sizes(void) {
     for (int k = 0; k < 2; k++) {
       gr_gpu_attention a = call_of(k, i != 1, false, GR_BF16);
       a.t = each[i][0], a.s = each[i][1], a.d = each[i][2], a.e = each[i][3];
-      if (!k && i == 2) a.at[GR_GPU_LSE] = (gr_gpu_ref){0};
+      if (!k && i == 2) a.arrays[GR_GPU_LSE] = (gr_gpu_ref){0};
       must_plan(&a, &chips[1], device);
     }
   gr_dnn.cudnnBackendDestroyDescriptor(device);

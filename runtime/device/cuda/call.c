@@ -205,9 +205,9 @@ static gr_status run_kernel(gr_cuda *c, gr_step *s, const gr_launch *l, bool scr
 }
 
 static gr_status run_copy(gr_cuda *c, const gr_gpu_copy *copy, const gr_launch *l) {
-  CUdeviceptr to = gr_ref_address(copy->to, l), from = gr_ref_address(copy->from, l);
+  CUdeviceptr to = gr_ref_address(copy->target, l), from = gr_ref_address(copy->source, l);
   CUstream stream = c->stream[GR_QUEUE_COMPUTE];
-  if (copy->from.space == GR_GPU_NOTHING)
+  if (copy->source.space == GR_GPU_NOTHING)
     CU_TRY(cuMemsetD8Async(to, 0, copy->bytes, stream));
   else if (to != from)
     CU_TRY(cuMemcpyDtoDAsync(to, from, copy->bytes, stream));

@@ -81,11 +81,11 @@ gr_status gr_fused_run(gr_cuda *c, gr_fused *f, const gr_launch *l) {
   int64_t id[ARGUMENTS] = {GR_DNN_SCALE};
   void *at[ARGUMENTS] = {(void *)&scale};
   int n = 1;
-  if (a->causal || a->at[GR_GPU_KEYS].space) id[n] = GR_DNN_HIDDEN, at[n++] = (void *)&hidden;
+  if (a->causal || a->arrays[GR_GPU_KEYS].space) id[n] = GR_DNN_HIDDEN, at[n++] = (void *)&hidden;
   if (a->gradient) id[n] = GR_DNN_ONE, at[n++] = (void *)&one;
   int first = n;
   for (int p = 0; p < GR_GPU_PLACES; p++)
-    if (a->at[p].space) id[n] = p + 1, at[n++] = (void *)gr_ref_address(a->at[p], l);
+    if (a->arrays[p].space) id[n] = p + 1, at[n++] = (void *)gr_ref_address(a->arrays[p], l);
   for (int64_t part = 0; part < f->parts; part++) {
     GR_TRY(gr_dnn_plan_run(c->dnn, &f->plan, n, id, at, (void *)c->workspace));
     for (int i = first; i < n; i++)

@@ -20,7 +20,7 @@ static cudnnDataType_t type_of(gr_dtype d) {
   return d == GR_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
 }
 static bool is_there(const gr_gpu_attention *a, gr_gpu_place p) {
-  return a->at[p].space != GR_GPU_NOTHING;
+  return a->arrays[p].space != GR_GPU_NOTHING;
 }
 
 static gr_dnn_shape shape_of(const gr_gpu_attention *a, int64_t n, gr_gpu_place p) {

@@ -62,7 +62,7 @@ static int put_row(uint64_t *row, uint64_t first_block, const gr_gpu_call *g,
 static gr_status open_joined(gr_cuda *c, const gr_gpu_call *calls, const gr_gpu_joined *j,
                              const gr_launch *const *launches, part *out) {
   const gr_gpu_call *first = &calls[j->call[0]];
-  gr_gpu_kernel all = first->launch[j->at].kernel;
+  gr_gpu_kernel all = first->launch[j->launch].kernel;
   gr_text text = gr_text_make(first->arena);
   gr_gpu_joined_source(first, &all, &text);
   uint64_t *rows = GR_NEW(first->arena, uint64_t, j->n * gr_gpu_row_words(first, &all));
@@ -70,7 +70,7 @@ static gr_status open_joined(gr_cuda *c, const gr_gpu_call *calls, const gr_gpu_
   int64_t blocks = 0;
   for (int i = 0; i < j->n; i++) {
     int m = j->call[i];
-    const gr_gpu_kernel *k = &calls[m].launch[j->at].kernel;
+    const gr_gpu_kernel *k = &calls[m].launch[j->launch].kernel;
     words += (size_t)put_row(rows + words, (uint64_t)blocks, &calls[m], k, launches[m]);
     blocks += k->blocks;
   }
@@ -85,7 +85,7 @@ static gr_status open_part(gr_cuda *c, const gr_gpu_call *calls, const gr_gpu_jo
   const gr_gpu_call *first = &calls[j->call[0]];
   if (j->n > 1) return open_joined(c, calls, j, launches, out);
   *out = (part){.launch = launches[j->call[0]], .scratch = first->scratch > 0};
-  return gr_step_open(c, first, &first->launch[j->at], &out->step);
+  return gr_step_open(c, first, &first->launch[j->launch], &out->step);
 }
 
 // ---- Running ------------------------------------------------------------------------------------
