@@ -13,6 +13,7 @@ typedef struct gr_arena gr_arena;
 // An arena is used by one thread at a time. Destroying it frees everything allocated in it and
 // every arena within it; NULL is allowed. No function here returns NULL.
 gr_arena *gr_arena_create(void);
+// Frees it; see above.
 void gr_arena_destroy(gr_arena *);
 // An arena that is destroyed with `outer` and not before. Another thread than outer's may use it.
 gr_arena *gr_arena_within(gr_arena *outer);
@@ -20,8 +21,8 @@ size_t gr_arena_bytes(const gr_arena *);  // allocated from the system, without 
 void *gr_arena_alloc(gr_arena *, size_t bytes);  // zeroed, 16-byte aligned
 // Copies of text, NUL-terminated; strndup copies exactly `len` bytes.
 char *gr_arena_printf(gr_arena *, const char *fmt, ...) GR_PRINTF(2, 3);
-char *gr_arena_strdup(gr_arena *, const char *);
-char *gr_arena_strndup(gr_arena *, const char *, size_t len);
+char *gr_arena_strdup(gr_arena *, const char *);               // the whole text
+char *gr_arena_strndup(gr_arena *, const char *, size_t len);  // `len` bytes of it and a NUL
 #define GR_NEW(arena, type, n) ((type *)gr_arena_alloc(arena, sizeof(type) * (size_t)(n)))
 // Sets the handler that is called with the complete message when memory is exhausted. It must not
 // return and must not allocate. NULL: the message goes to standard error.

@@ -13,4 +13,5 @@ const char *gr_file_mode_kind(unsigned mode);  // by the mode of its status
 // Opens a regular file for reading, as a descriptor or as a stream; symbolic links are followed.
 // Fails with `code`, naming the path and what is there instead. The caller closes it.
 GR_MUST_USE gr_status gr_file_open(const char *path, gr_code code, int *out_fd);
+// The same as a stream, for fclose.
 GR_MUST_USE gr_status gr_file_stream(const char *path, gr_code code, FILE **out);

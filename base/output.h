@@ -41,7 +41,7 @@ bool gr_output_put(int fd, const void *, size_t bytes);
 // For code that keeps an open folder. A descriptor, or -1 with errno: a new file, which fails if
 // the name exists; a regular file to read and to write in place, created if missing.
 int gr_output_new_at(int dir, const char *name);
-int gr_output_update_at(int dir, const char *name);
+int gr_output_update_at(int dir, const char *name);  // read and written in place
 
 // Fault injection; NULL except in tests. Called before an operation ("unnamed", "create", "write",
 // "fsync", "name", "close", "rename", "durable"); returns 0 or the errno to fail it with.

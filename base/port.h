@@ -27,17 +27,18 @@ size_t gr_resident_bytes(void);  // peak resident memory of this process
 typedef struct gr_memory {
   size_t anonymous, files, shared;
 } gr_memory;
-gr_memory gr_memory_now(void);
+gr_memory gr_memory_now(void);  // reads /proc each time
 // The machine: its name, system and processor as texts ("" where unknown), its memory in bytes.
 typedef struct gr_machine {
   char host[128], system[256], processor[128];
   double memory;
 } gr_machine;
-void gr_machine_read(gr_machine *);
+void gr_machine_read(gr_machine *);  // does not fail
 // Creates directories durably: the parent is synced. gr_make_dirs works like `mkdir -p`;
 // gr_make_dir creates one level, *made is false if something with that name exists. GR_ERR_IO.
 GR_MUST_USE gr_status gr_make_dirs(const char *path);
+// One level, of which the parent exists.
 GR_MUST_USE gr_status gr_make_dir(const char *path, bool *made);
 // Whether a directory or a regular file is at the path; symbolic links are followed.
 bool gr_is_dir(const char *path);
-bool gr_is_file(const char *path);
+bool gr_is_file(const char *path);  // the same for a regular file

@@ -3,10 +3,10 @@
 #pragma once
 #include "base/text.h"
 
-void gr_proto_varint(gr_text *, uint64_t);  // without a field
-void gr_proto_int(gr_text *, int field, uint64_t);
-void gr_proto_float(gr_text *, int field, float);
-void gr_proto_double(gr_text *, int field, double);
-void gr_proto_bytes(gr_text *, int field, const void *, size_t);
-void gr_proto_text(gr_text *, int field, const char *);
-void gr_proto_message(gr_text *, int field, const gr_text *);
+void gr_proto_varint(gr_text *, uint64_t);                        // without a field
+void gr_proto_int(gr_text *, int field, uint64_t);                // varint
+void gr_proto_float(gr_text *, int field, float);                 // 32 bits
+void gr_proto_double(gr_text *, int field, double);               // 64 bits
+void gr_proto_bytes(gr_text *, int field, const void *, size_t);  // length-delimited
+void gr_proto_text(gr_text *, int field, const char *);           // UTF-8, not checked
+void gr_proto_message(gr_text *, int field, const gr_text *);     // a complete message, embedded

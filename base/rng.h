@@ -23,6 +23,7 @@ uint64_t gr_rng_key(const gr_rng *);
 // A block is four words: block b holds those of index 4b to 4b + 3. gr_rng_blocks computes
 // consecutive blocks with SIMD.
 void gr_rng_block(const gr_rng *, uint64_t block, uint32_t out[4]);
+// `out`: 4 words for each block.
 void gr_rng_blocks(const gr_rng *, uint64_t first_block, int64_t blocks, uint32_t *out);
 // The number of one index.
 uint32_t gr_rng_u32(const gr_rng *, uint64_t index);
@@ -31,6 +32,7 @@ double gr_rng_normal(const gr_rng *, uint64_t index);   // mean 0, deviation 1 (
 uint64_t gr_rng_below(const gr_rng *, uint64_t index, uint64_t n);  // [0, n), n < 2^32
 // The numbers of n consecutive indices, equal to those of single calls and several times faster.
 void gr_rng_uniforms(const gr_rng *, uint64_t first, int64_t n, double *out);
+// As gr_rng_normal gives them.
 void gr_rng_normals(const gr_rng *, uint64_t first, int64_t n, double *out);
 
 // Fills `items` with a random permutation of 0 to n - 1 (Fisher-Yates).

@@ -9,11 +9,11 @@
 #pragma once
 #include "base/status.h"
 
-void gr_stop_request(void);  // async-signal-safe
-bool gr_stop_requested(void);
-void gr_stop_clear(void);  // as if there had been no request: for tests
-void gr_stop_defer(bool);  // whether requests are served by the caller alone from now on
-bool gr_stop_due(void);    // there is a request, and it is not deferred
+void gr_stop_request(void);    // async-signal-safe
+bool gr_stop_requested(void);  // since the start, or the last clear
+void gr_stop_clear(void);      // as if there had been no request: for tests
+void gr_stop_defer(bool);      // whether requests are served by the caller alone from now on
+bool gr_stop_due(void);        // there is a request, and it is not deferred
 // GR_ERR_STOPPED if gr_stop_due, which says what this thread was doing.
 GR_MUST_USE gr_status gr_stop_check(void);
 // What this thread does from now on, for that error: "reading weights"; borrowed. NULL: preparing.

@@ -11,14 +11,14 @@ typedef struct gr_text {
 } gr_text;
 // An empty string in the arena, and the functions that append to it.
 gr_text gr_text_make(gr_arena *);
-void gr_text_put(gr_text *, const char *);
-void gr_text_putn(gr_text *, const char *, size_t len);
-void gr_text_printf(gr_text *, const char *fmt, ...) GR_PRINTF(2, 3);
+void gr_text_put(gr_text *, const char *);               // a C string
+void gr_text_putn(gr_text *, const char *, size_t len);  // `len` bytes, which may contain NUL
+void gr_text_printf(gr_text *, const char *fmt, ...) GR_PRINTF(2, 3);  // as printf formats
 // A number in decimal, many times faster than printf. gr_put_int writes to a buffer and returns its
 // end (the NUL); gr_text_put_int appends.
-enum { GR_DIGITS = 21 };  // the longest int64_t, its sign and the NUL
-char *gr_put_int(char out[GR_DIGITS], int64_t);
-void gr_text_put_int(gr_text *, int64_t);
+enum { GR_DIGITS = 21 };                         // the longest int64_t, its sign and the NUL
+char *gr_put_int(char out[GR_DIGITS], int64_t);  // returns its end
+void gr_text_put_int(gr_text *, int64_t);        // appends it
 
 // The plural "s" of a noun counted n times: "" for one.
 static inline const char *gr_text_s(int64_t n) { return n == 1 ? "" : "s"; }
@@ -34,18 +34,18 @@ const char *gr_text_nearest(const char *word, const char *const *names, int n);
 // is none; gr_utf8_code decodes a valid sequence of that length; gr_utf8_valid checks a whole
 // string; gr_text_put_code encodes a code point and appends it.
 int gr_utf8_len(const char *s);
-uint32_t gr_utf8_code(const char *s, int len);
-bool gr_utf8_valid(const char *s);
-void gr_text_put_code(gr_text *, uint32_t code);
+uint32_t gr_utf8_code(const char *s, int len);    // of a valid sequence only
+bool gr_utf8_valid(const char *s);                // all of it
+void gr_text_put_code(gr_text *, uint32_t code);  // at most U+10FFFF
 
 // Escapes text of user files for a terminal or a log. Control characters could move the cursor,
 // forge lines or hide text, and so could the characters that change the writing direction: they,
 // and bytes that are not UTF-8, are written as \x1b or \u009b. A tab is kept. gr_text_visible
 // writes the first character of s to `out` as a C string and returns its length in s.
 enum { GR_VISIBLE = 8 };
-int gr_text_visible(const char *s, char out[GR_VISIBLE]);
-void gr_print_line(FILE *, const char *, size_t len);  // escapes line ends too
-void gr_print_lines(FILE *, const char *);             // keeps line ends
+int gr_text_visible(const char *s, char out[GR_VISIBLE]);  // returns bytes read of s
+void gr_print_line(FILE *, const char *, size_t len);      // escapes line ends too
+void gr_print_lines(FILE *, const char *);                 // keeps line ends
 // The same for code that writes to a stream: write to the stream that `begin` returns, then `end`
 // prints it escaped on standard output and frees it. If memory is exhausted the stream is standard
 // output itself, unescaped.
@@ -54,8 +54,8 @@ typedef struct gr_visible_out {
   char *text;
   size_t len;
 } gr_visible_out;
-FILE *gr_visible_begin(gr_visible_out *);
-void gr_visible_end(gr_visible_out *);
+FILE *gr_visible_begin(gr_visible_out *);  // not closed by the caller
+void gr_visible_end(gr_visible_out *);     // prints and frees
 
 // Appends s as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD.
 void gr_text_json(gr_text *, const char *s);

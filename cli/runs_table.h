@@ -29,8 +29,8 @@ GR_MUST_USE gr_status gr_runs_find(gr_runs_table *, const char *dir);
 // Ranks the runs, at least one, by METRIC[:min|max]; NULL: by what the first run keeps its best
 // checkpoints.
 GR_MUST_USE gr_status gr_runs_rank(gr_runs_table *, const char *by);
-void gr_runs_print(const gr_runs_table *);
-void gr_runs_print_json(const gr_runs_table *);
+void gr_runs_print(const gr_runs_table *);       // as a table, on standard output
+void gr_runs_print_json(const gr_runs_table *);  // the same rows as JSON
 // Adds `, "NAME": VALUE` to an object of JSON; NaN is null.
 void gr_runs_put_number(gr_text *, const char *name, double value);
 // Prints, by ranks, how the speed of runs that have ended grows with their ranks, and what a

@@ -28,4 +28,5 @@ typedef struct gr_composer {
 GR_MUST_USE gr_status gr_composer_open(gr_composer *, gr_arena *, const gr_compose_request *);
 GR_MUST_USE gr_status gr_composer_single(const gr_composer *);           // an error for each sweep
 GR_MUST_USE gr_status gr_composer_list(gr_composer *, bool with_hydra);  // makes the defaults list
+// `out` is in the arena of the composer.
 GR_MUST_USE gr_status gr_composer_merge(gr_composer *, gr_composed *out);

@@ -20,10 +20,11 @@ enum { GR_FORMULA_NAMES = 24 };
 
 // Writes the names of the list, or of the results (as EACH), and returns how many they are.
 int gr_formula_list(const gr_formula *, gr_formula_name out[GR_FORMULA_NAMES]);
+// Those of the results, in their order.
 int gr_formula_results(const gr_formula *, gr_formula_name out[GR_FORMULA_NAMES]);
 // The op's formula for so many operands, and the last one, for most; NULL: it has none.
 const gr_formula *gr_formula_of(const gr_op *, int n_in);
-const gr_formula *gr_formula_last(const gr_op *);
+const gr_formula *gr_formula_last(const gr_op *);  // NULL: the op has none
 // The operand of an update that result k follows, or -1.
 int gr_formula_place(const gr_formula *, int k);
 // op->index_spec_of: "...,...,,->...".

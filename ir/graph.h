@@ -30,6 +30,7 @@ extern const struct gr_dtype_info {
   uint8_t size;
   bool is_float;
 } gr_dtypes[GR_DTYPE_COUNT];
+// 16 bits, computed in f32.
 static inline bool gr_is_narrow(gr_dtype d) { return d == GR_BF16 || d == GR_F16; }
 
 typedef struct gr_type {
@@ -41,13 +42,14 @@ typedef struct gr_type {
 // Whether the type has at most 2^40 elements, so that neither its size nor the sum over all values
 // of a graph overflows. gr_type_count (elements) and gr_type_bytes require such a type.
 bool gr_type_possible(const gr_type *);
-int64_t gr_type_count(const gr_type *);
-size_t gr_type_bytes(const gr_type *);
-size_t gr_types_bytes(const gr_type *, int n);  // of n types together
-bool gr_type_same(const gr_type *, const gr_type *);
+int64_t gr_type_count(const gr_type *);               // elements; 1 for a scalar
+size_t gr_type_bytes(const gr_type *);                // of all elements
+size_t gr_types_bytes(const gr_type *, int n);        // of n types together
+bool gr_type_same(const gr_type *, const gr_type *);  // dtype, rank and sizes
 // Text such as "f32[4,7]"; sizes are at least 1. Parsing fails with GR_ERR_TYPE; gr_type_text
 // writes to buf and returns it.
 GR_MUST_USE gr_status gr_type_parse(const char *text, gr_type *out);
+// Writes the text to `buf` and returns it.
 const char *gr_type_text(const gr_type *, char buf[96]);
 
 // ---- Layouts ----------------------------------------------------------------
@@ -81,7 +83,7 @@ bool gr_layout_is_padded(const gr_layout *);                // on some axis
 gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *);
 // Converts between a value's global type and that of one rank's part, padding included.
 gr_type gr_type_local(const gr_type *whole, const gr_layout *, const gr_mesh *);
-gr_type gr_type_global(const gr_type *local, const gr_layout *, const gr_mesh *);
+gr_type gr_type_global(const gr_type *local, const gr_layout *, const gr_mesh *);  // the inverse
 // The part of the global value that a rank's slice holds: [from, from + size) in each dimension,
 // without padding. The last ranks' slices may be empty (size 0).
 void gr_layout_slice(const gr_type *whole, const gr_layout *, const gr_mesh *, int rank,
@@ -93,7 +95,7 @@ int gr_mesh_coord(const gr_mesh *, int rank, int axis);  // row-major: the last 
 typedef struct gr_mesh_group {
   int first, stride, n;
 } gr_mesh_group;
-gr_mesh_group gr_mesh_group_of(const gr_mesh *, int rank, int axis);
+gr_mesh_group gr_mesh_group_of(const gr_mesh *, int rank, int axis);  // that `rank` is in
 
 // ---- Values, nodes, graphs --------------------------------------------------
 
@@ -170,6 +172,7 @@ void gr_graph_reserve(gr_graph *, uint32_t values, uint32_t nodes);
 gr_graph *gr_graph_copy(gr_arena *, const gr_graph *);
 // The value with an id; and a node's output i.
 static inline gr_value *gr_at(const gr_graph *g, gr_val v) { return &g->values[v.id]; }
+// I < n->n_out.
 static inline gr_val gr_out(const gr_node *n, int i) { return (gr_val){n->out.id + (uint32_t)i}; }
 // Whether any result of the node is in the set, which is indexed by value id.
 static inline bool gr_any_out(const gr_node *n, const bool *set) {
@@ -184,7 +187,7 @@ uint32_t gr_graph_leaves(const gr_graph *);
 // The first of that name; GR_NONE: not found. Leaves are looked up in a map, results, of which
 // there are few, one by one.
 gr_val gr_graph_leaf(const gr_graph *, gr_role, const char *name);
-gr_val gr_graph_result(const gr_graph *, const char *name);
+gr_val gr_graph_result(const gr_graph *, const char *name);  // GR_NONE: there is none
 // Adds a leaf to that map: whatever makes a value that is one does so once its name is known.
 void gr_graph_index_leaf(gr_graph *, gr_val);
 

@@ -38,6 +38,7 @@ typedef struct gr_op_call {
 // index_spec_of may read the first GR_MISSING_ARGS operands before their number is checked, so
 // operands that a call lacks are set to scalars.
 enum { GR_MISSING_ARGS = 4 };
+// Sets those operands; inference calls it before it reads the notation.
 static inline void gr_op_call_clear_missing(gr_op_call *s) {
   for (int i = s->n_in; i < GR_MISSING_ARGS; i++) s->in[i] = (gr_type){.rank = 0};
 }
@@ -294,6 +295,7 @@ typedef enum gr_lead {
   GR_LEAD_LIFT,  // the output has "..." too: "...mk,kn->...mn" gives all steps' outputs, stacked
   GR_LEAD_SUM,   // the output lacks it: "...km,...kn->mn" gives the sum of all steps' outputs
 } gr_lead;
+// `differs`: by operand, whether it differs from step to step.
 gr_lead gr_op_lead(const gr_op_call *, const bool differs[]);
 // Whether the op sums over an axis of two or more operands: compute bound rather than memory bound.
 bool gr_op_contracts(const gr_op_call *);

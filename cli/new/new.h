@@ -25,5 +25,6 @@ GR_MUST_USE gr_status gr_new_write(const char *dir, const char *name, const void
 // Writes data.csv and test.csv, of 600 and 100 rows below a line of names; `put` appends a row, by
 // its number, with the random numbers of that stream.
 typedef void gr_new_row(gr_text *, const gr_rng *, uint64_t row);
+// `stream` seeds the numbers, `head` is the line of names. GR_ERR_IO.
 GR_MUST_USE gr_status gr_new_write_tables(gr_arena *, const char *dir, const char *stream,
                                           const char *head, gr_new_row *put);

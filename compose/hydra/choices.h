@@ -17,10 +17,12 @@ GR_MUST_USE gr_status gr_choices_record(gr_defaults *, const gr_default *);
 // The choices that interpolations in a defaults list may refer to, as a map; gr_choices_resolve
 // replaces the interpolation in an entry by its value.
 gr_conf *gr_choices_known(gr_defaults *, gr_default *const *list, int n, bool self_added);
+// An error if it is no text.
 GR_MUST_USE gr_status gr_choices_resolve(gr_defaults *, gr_default *, gr_conf *known);
 
 // Errors, with the include chain and the options that exist: for an entry whose option is ???, for
 // one whose config does not exist, and for overrides that matched no entry (GR_OK: all did).
 GR_MUST_USE gr_status gr_choices_missing(gr_defaults *, const gr_default_node *);
+// Its config does not exist.
 GR_MUST_USE gr_status gr_choices_not_found(gr_defaults *, const gr_default_node *);
-GR_MUST_USE gr_status gr_choices_all_used(const gr_defaults *);
+GR_MUST_USE gr_status gr_choices_all_used(const gr_defaults *);  // of all overrides

@@ -27,20 +27,27 @@ bool gr_call_any_sweep(const gr_call *);            // whether a positional argu
 // Whether a value is a number (bools are, as in Python) or an unquoted string, and the numeric
 // value of a number as double or, rounded down, as integer.
 bool gr_call_is_number(const gr_conf *);
-bool gr_call_is_text(const gr_conf *);
-double gr_call_number(const gr_conf *);
-int64_t gr_call_integer(const gr_conf *);
+bool gr_call_is_text(const gr_conf *);     // unquoted
+double gr_call_number(const gr_conf *);    // a bool is 0 or 1
+int64_t gr_call_integer(const gr_conf *);  // a bool is 0 or 1
 
 // The functions, by name. Each reads the arguments of the call and sets *out; errors are
 // GR_ERR_USAGE.
 GR_MUST_USE gr_status gr_function_int(const gr_call *, gr_override_value *out);
-GR_MUST_USE gr_status gr_function_float(const gr_call *, gr_override_value *out);
-GR_MUST_USE gr_status gr_function_str(const gr_call *, gr_override_value *out);
-GR_MUST_USE gr_status gr_function_bool(const gr_call *, gr_override_value *out);
+GR_MUST_USE gr_status gr_function_float(const gr_call *, gr_override_value *out);  // float(x)
+GR_MUST_USE gr_status gr_function_str(const gr_call *, gr_override_value *out);    // str(x)
+GR_MUST_USE gr_status gr_function_bool(const gr_call *, gr_override_value *out);   // bool(x)
+// Choice(a,b,...).
 GR_MUST_USE gr_status gr_function_choice(const gr_call *, gr_override_value *out);
+// Glob(include,exclude).
 GR_MUST_USE gr_status gr_function_glob(const gr_call *, gr_override_value *out);
+// Interval(start,end).
 GR_MUST_USE gr_status gr_function_interval(const gr_call *, gr_override_value *out);
+// Range(start,stop,step).
 GR_MUST_USE gr_status gr_function_range(const gr_call *, gr_override_value *out);
+// Of a sweep or list.
 GR_MUST_USE gr_status gr_function_shuffle(const gr_call *, gr_override_value *out);
+// Of a sweep or list.
 GR_MUST_USE gr_status gr_function_sort(const gr_call *, gr_override_value *out);
+// Tag(names, sweep).
 GR_MUST_USE gr_status gr_function_tag(const gr_call *, gr_override_value *out);

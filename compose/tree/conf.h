@@ -53,6 +53,7 @@ struct gr_conf {
 // interpolation. The status holds all errors, each with line and column; *out is then what could be
 // read, with ??? for values that could not. Nesting is limited to 64 levels.
 GR_MUST_USE gr_status gr_conf_read(gr_arena *, const char *path, gr_conf **out);
+// The same of a text; `file` is named in errors and stays borrowed.
 GR_MUST_USE gr_status gr_conf_parse(gr_arena *, const char *file, const char *text, gr_conf **out);
 
 // Reads a configuration file of at most `most` bytes into the arena. GR_ERR_CONFIG when it cannot
@@ -80,8 +81,11 @@ const char *gr_conf_path(gr_arena *, const gr_conf *);   // "training.lr", from 
 // with the value's location, the expected kind and what was found. gr_conf_float accepts an
 // integer; gr_conf_text gives the default for null, too.
 GR_MUST_USE gr_status gr_conf_int(gr_conf *, const char *path, int64_t default_value, int64_t *out);
+// An integer is one, too.
 GR_MUST_USE gr_status gr_conf_float(gr_conf *, const char *path, double default_value, double *out);
+// True or false alone.
 GR_MUST_USE gr_status gr_conf_bool(gr_conf *, const char *path, bool default_value, bool *out);
+// Borrowed from the tree.
 GR_MUST_USE gr_status gr_conf_text(gr_conf *, const char *path, const char *default_value,
                                    const char **out);
 

@@ -31,4 +31,4 @@ GR_MUST_USE gr_status gr_scalar_bad_tag(const gr_conf *node, const char *tag);
 // Python's float(text) and int(text), which accept underscores and surrounding white space; false:
 // the text is not a number.
 bool gr_scalar_py_float(const char *text, double *out);
-bool gr_scalar_py_int(const char *text, int64_t *out);
+bool gr_scalar_py_int(const char *text, int64_t *out);  // false beyond 64 bits, too

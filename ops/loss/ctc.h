@@ -17,6 +17,7 @@ typedef struct gr_ctc {
 
 // The number of positions of the extended target, and the class at position s.
 static inline int64_t gr_ctc_places(int64_t symbols) { return 2 * symbols + 1; }
+// S < gr_ctc_places(symbols); blanks are at even positions.
 static inline int64_t gr_ctc_class(const gr_ctc *c, int64_t s) {
   return s % 2 ? c->target[s / 2] : c->blank;
 }

@@ -20,5 +20,7 @@ double gr_log_sum_exp(const gr_launch *, int64_t row, int64_t v);
 // operand 0, a pair for each; its first numbers are those of rows and of elements in each.
 // gr_score_sums appends the kernel that adds the pairs of each sample into results 0 and 1.
 gr_gpu_kernel *gr_score_kernel(gr_gpu_call *, gr_gpu_kernel *, int64_t pairs);
+// `source`: text of the kernel.
 gr_gpu_kernel *gr_score_rows(gr_gpu_call *, const char *source, const char *entry);
+// After `first`, of that many pairs.
 void gr_score_sums(gr_gpu_call *, const gr_gpu_kernel *first, int64_t pairs);

@@ -72,12 +72,13 @@ bool gr_optim_is_operand(const gr_op *optimizer, int k);
 // The optimizer of that name, or NULL.
 const gr_op *gr_optim_find(const char *name);
 const char *gr_optim_shape_text(const gr_optim_state *);  // "one number per row"
-int gr_optim_count_states(const gr_op *optimizer);
+int gr_optim_count_states(const gr_op *optimizer);        // all that weights may have
 // Whether weights of type w have state k of an optimizer with these attributes.
 bool gr_optim_has_state(const gr_op *optimizer, const void *attr, int k, const gr_type *w);
 // Type and layout of state k of a weight of type w that is placed as l. A dimension that the
 // state does not have is not split.
 gr_type gr_optim_state_type(const gr_op *optimizer, int k, const gr_type *w);
+// `l`: of the weight.
 gr_layout gr_optim_state_layout(const gr_op *optimizer, int k, const gr_type *w, gr_layout l);
 // What the state called NAME, the end of "WEIGHT.NAME", starts as.
 double gr_optim_initial(const gr_op *optimizer, const void *attr, const char *state);
