@@ -1,5 +1,6 @@
 // arena.c - see arena.h.
 #include "base/arena.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -50,6 +51,7 @@ static void *must(void *p, size_t bytes) {
 gr_arena *gr_arena_create(void) { return must(calloc(1, sizeof(gr_arena)), sizeof(gr_arena)); }
 
 gr_arena *gr_arena_within(gr_arena *outer) {
+  assert(outer);
   gr_arena *a = gr_arena_create();
   a->before = outer->inner;
   return outer->inner = a;
@@ -73,9 +75,13 @@ static void grow(gr_arena *a, size_t bytes) {
   a->bytes += HEADER + size;
 }
 
-size_t gr_arena_bytes(const gr_arena *a) { return a->bytes; }
+size_t gr_arena_bytes(const gr_arena *a) {
+  assert(a);
+  return a->bytes;
+}
 
 void *gr_arena_alloc(gr_arena *a, size_t bytes) {
+  assert(a);
   bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
   if (!a->head || a->head->size - a->head->used < bytes) grow(a, bytes);
   void *p = (char *)a->head + HEADER + a->head->used;
@@ -84,12 +90,17 @@ void *gr_arena_alloc(gr_arena *a, size_t bytes) {
 }
 
 char *gr_arena_strndup(gr_arena *a, const char *s, size_t len) {
+  assert(s || !len);
   return memcpy(gr_arena_alloc(a, len + 1), s, len);
 }
 
-char *gr_arena_strdup(gr_arena *a, const char *s) { return gr_arena_strndup(a, s, strlen(s)); }
+char *gr_arena_strdup(gr_arena *a, const char *s) {
+  assert(s);
+  return gr_arena_strndup(a, s, strlen(s));
+}
 
 char *gr_arena_printf(gr_arena *a, const char *fmt, ...) {
+  assert(fmt);
   va_list ap, again;
   va_start(ap, fmt);
   va_copy(again, ap);

@@ -1,5 +1,6 @@
 // crc.c - see crc.h.
 #include "base/crc.h"
+#include <assert.h>
 #include <pthread.h>
 
 // The polynomials, lowest bit first.
@@ -25,6 +26,7 @@ static void make_tables(void) {
 }
 
 uint32_t gr_crc(gr_crc_kind kind, uint32_t previous, const void *data, size_t n) {
+  assert(data || !n);
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, make_tables);
   const uint32_t(*table)[256] = (const uint32_t(*)[256])tables[kind];

@@ -1,4 +1,5 @@
 // errors.c - creating, annotating and joining errors (status.h); status_print.c prints them.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/status.h"
@@ -29,6 +30,7 @@ int gr_n_sources_known;
 
 // Without memory the source is not registered, and errors about it do not quote its lines.
 void gr_source_add(const char *file, const char *text) {
+  assert(file && text);
   int i = 0;
   while (i < gr_n_sources_known && strcmp(gr_sources_known[i].file, file)) i++;
   char *name = strdup(file), *copy = strdup(text);
@@ -67,6 +69,7 @@ static void set_place(struct gr_error *e, gr_loc loc) {
 }
 
 gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc loc, const char *fmt, ...) {
+  assert(code && fmt);
   gr_status s = calloc(1, sizeof *s);
   if (!s) return &no_memory;
   s->code = code, s->cfile = cfile, s->cline = cline;
@@ -79,6 +82,7 @@ gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc loc, const
 }
 
 gr_status gr_note(gr_status s, gr_loc loc, const char *fmt, ...) {
+  assert(fmt);
   if (!s || s == &no_memory) return s;
   appendf(s->notes, sizeof s->notes, "  ");
   if (loc.file) appendf(s->notes, sizeof s->notes, "%s:%d:%d: ", loc.file, loc.line, loc.col);
@@ -91,6 +95,7 @@ gr_status gr_note(gr_status s, gr_loc loc, const char *fmt, ...) {
 }
 
 gr_status gr_hint(gr_status s, const char *fmt, ...) {
+  assert(fmt);
   if (!s || s == &no_memory) return s;
   va_list ap;
   va_start(ap, fmt);
@@ -112,6 +117,7 @@ gr_status gr_place(gr_status s, gr_loc loc) {
 }
 
 gr_status gr_range(const char *setting, int64_t value, int64_t least, int64_t most) {
+  assert(setting);
   if (value >= least && value <= most) return GR_OK;
   return gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "%s must be from %lld to %lld, but is %lld",
                           setting, (long long)least, (long long)most, (long long)value),

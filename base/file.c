@@ -1,5 +1,6 @@
 // file.c - opens regular files only (file.h).
 #include "base/file.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static gr_status wrong_kind(const char *path, gr_code code, const char *kind) {
 // after, since the file may have been replaced in between. O_NONBLOCK has no effect on regular
 // files.
 gr_status gr_file_open(const char *path, gr_code code, int *out_fd) {
+  assert(path && out_fd);
   struct stat st;
   const char *kind = gr_file_kind(path);
   *out_fd = -1;
@@ -50,6 +52,7 @@ gr_status gr_file_open(const char *path, gr_code code, int *out_fd) {
 }
 
 gr_status gr_file_stream(const char *path, gr_code code, FILE **out) {
+  assert(path && out);
   int fd;
   *out = NULL;
   GR_TRY(gr_file_open(path, code, &fd));

@@ -1,15 +1,18 @@
 // hash.c - FNV-1a (Fowler, Noll, Vo; RFC 9923); text is finalised with Stafford's mixer variant 13;
 // XXH64 as its specification has it.
 #include "base/hash.h"
+#include <assert.h>
 #include <string.h>
 
 uint64_t gr_hash_bytes(uint64_t h, const void *p, size_t bytes) {
+  assert(p || !bytes);
   const unsigned char *c = p;
   for (size_t i = 0; i < bytes; i++) h = (h ^ c[i]) * UINT64_C(0x100000001b3);
   return h;
 }
 
 uint64_t gr_hash_text(const char *s) {
+  assert(s);
   uint64_t h = gr_hash_bytes(GR_HASH_START, s, strlen(s));
   h = (h ^ (h >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -18,6 +21,7 @@ uint64_t gr_hash_text(const char *s) {
 
 // Each step is a bijection of h, so that what differs in one word only has different hashes.
 uint64_t gr_hash_quick(uint64_t h, const void *p, size_t bytes) {
+  assert(p || !bytes);
   const unsigned char *c = p;
   uint64_t word;
   for (; bytes >= sizeof word; c += sizeof word, bytes -= sizeof word) {
@@ -66,6 +70,7 @@ static uint64_t hash_blocks(const unsigned char *p, const unsigned char *end) {
 }
 
 uint64_t gr_hash_data(const void *data, size_t bytes) {
+  assert(data || !bytes);
   const unsigned char *p = data, *end = p + bytes;
   uint64_t h = (bytes < 32 ? P5 : hash_blocks(p, end)) + bytes;
   for (p += bytes / 32 * 32; end - p >= 8; p += 8) h = rotate(h ^ mix(0, word_at(p)), 27) * P1 + P4;

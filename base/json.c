@@ -1,6 +1,7 @@
 // json.c - recursive-descent JSON parser, and writing what it has read (json.h). MAX_DEPTH bounds
 // the stack.
 #include "base/json.h"
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -269,6 +270,7 @@ static void place(const reader *r, gr_json_error *why) {
 }
 
 bool gr_json_read(gr_arena *a, const char *s, size_t len, const gr_json **out, gr_json_error *why) {
+  assert(a && (s || !len) && out);
   reader r = {.arena = a, .start = s, .cursor = s, .end = s + len};
   gr_json *v = GR_NEW(a, gr_json, 1);
   spaces(&r);
@@ -286,6 +288,7 @@ bool gr_json_is_number(const gr_json *v) {
 }
 
 const gr_json *gr_json_get(const gr_json *o, const char *key, gr_json_kind kind) {
+  assert(key);
   if (!o || o->kind != GR_JSON_OBJECT) return NULL;
   for (const gr_json *m = o->first; m; m = m->next)
     if (!strcmp(m->name, key))
@@ -307,6 +310,7 @@ static void put_items(gr_text *t, const gr_json *v) {
 }
 
 void gr_json_put(gr_text *t, const gr_json *v) {
+  assert(v);
   switch (v->kind) {
     case GR_JSON_NULL:
       gr_text_put(t, "null");

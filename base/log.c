@@ -1,5 +1,6 @@
 // log.c - log lines, their copy in a file, and the progress line (log.h).
 #include "base/log.h"
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ gr_level gr_log_least(gr_level least) {
 }
 
 void gr_log_open(gr_level least, int rank, int ranks) {
+  assert(ranks >= 1 && rank >= 0 && rank < ranks);
   state.least = least, state.rank = rank, state.ranks = ranks;
 }
 
@@ -96,6 +98,7 @@ static void write_formatted(FILE *to, gr_level level, const char *fmt, va_list a
 }
 
 void gr_log(gr_level level, const char *fmt, ...) {
+  assert(fmt);
   if (level < state.least || (level < GR_WARN && state.rank)) return;
   va_list ap;
   va_start(ap, fmt);

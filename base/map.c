@@ -1,9 +1,13 @@
 // map.c - hash map (map.h): open addressing over arrays in insertion order.
 #include "base/map.h"
+#include <assert.h>
 #include <string.h>
 #include "base/hash.h"
 
-gr_map gr_map_make(gr_arena *a) { return (gr_map){.arena = a}; }
+gr_map gr_map_make(gr_arena *a) {
+  assert(a);
+  return (gr_map){.arena = a};
+}
 
 static uint32_t hash_of(const char *key) {
   return (uint32_t)gr_hash_quick(GR_HASH_START, key, strlen(key));
@@ -21,6 +25,7 @@ static uint32_t slot_of(const gr_map *m, const char *key, uint32_t hash) {
 }
 
 bool gr_map_find(const gr_map *m, const char *key, uint32_t *out) {
+  assert(key && out);
   if (!m->n) return false;
   uint32_t i = m->slots[slot_of(m, key, hash_of(key))];
   if (i && out) *out = m->values[i - 1];
@@ -41,6 +46,7 @@ static void grow(gr_map *m) {
 }
 
 void gr_map_put(gr_map *m, const char *key, uint32_t value) {
+  assert(m->arena && key);
   if (m->n == m->cap) grow(m);
   uint32_t hash = hash_of(key), slot = slot_of(m, key, hash);
   if (!m->slots[slot]) {

@@ -20,7 +20,7 @@ static bool find_own_folder(char out[PATH_MAX]) {
 
 // Searches beside the executable, one folder above, where the test programs of a build find
 // modules, and where they are installed.
-static gr_status find(const char *name, char out[PATH_MAX + 64]) {
+static gr_status module_find(const char *name, char out[PATH_MAX + 64]) {
   static const char *const places[] = {"", "/..", "/../lib/graphrun"};
   char self[PATH_MAX];
   if (!find_own_folder(self))
@@ -59,7 +59,7 @@ static gr_status check_stamp(void *module, const char *path) {
 
 gr_status gr_module_open(const char *name, void *out_table) {
   char path[PATH_MAX + 64];
-  GR_TRY(find(name, path));
+  GR_TRY(module_find(name, path));
   void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!module)
     return gr_hint(
@@ -98,7 +98,7 @@ void *gr_library_function(const char *module, const char *soname, const char *fu
 
 bool gr_module_path(const char *name, char *out, size_t size) {
   char path[PATH_MAX + 64];
-  gr_status s = find(name, path);
+  gr_status s = module_find(name, path);
   bool found = !s && strlen(path) < size;
   if (found) memcpy(out, path, strlen(path) + 1);
   gr_status_drop(s);

@@ -1,6 +1,7 @@
 // output.c - whole files by rename, and logs. See output.h.
 #define _GNU_SOURCE
 #include "base/output.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -53,6 +54,7 @@ static gr_status is_link(const char *path, const char *name) {
 // ---- Descriptors ------------------------------------------------------------------------------
 
 int gr_output_new_at(int dir, const char *name) {
+  assert(name);
   return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
@@ -74,6 +76,7 @@ static int update_at(int dir, const char *name, int how) {
 int gr_output_update_at(int dir, const char *name) { return update_at(dir, name, O_RDWR); }
 
 bool gr_output_put(int fd, const void *data, size_t bytes) {
+  assert(fd >= 0 && (data || !bytes));
   for (const char *p = data; bytes;) {
     ssize_t n = write(fd, p, bytes);
     if (n < 0 && errno == EAGAIN) poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
@@ -269,6 +272,7 @@ static gr_status open_buffer(gr_output *o) {
 }
 
 gr_status gr_output_open(const char *dir, const char *name, gr_output **out) {
+  assert(name && out);
   gr_output *o = calloc(1, sizeof *o);
   *out = NULL;
   if (!o) return cannot(name, "no memory");
@@ -333,6 +337,7 @@ gr_status gr_output_close(gr_output *o, gr_status s) {
 }
 
 gr_status gr_output_write(const char *dir, const char *name, const void *data, size_t bytes) {
+  assert(name && (data || !bytes));
   gr_output *o;
   GR_TRY(gr_output_open(dir, name, &o));
   fwrite(data, 1, bytes, gr_output_stream(o));
@@ -342,6 +347,7 @@ gr_status gr_output_write(const char *dir, const char *name, const void *data, s
 // ---- Logs -------------------------------------------------------------------------------------
 
 gr_status gr_output_append(const char *dir, const char *name, int *out_fd) {
+  assert(name && out_fd);
   char path[PATH_MAX], last[PATH_MAX], of_path[PATH_MAX];
   struct stat st;
   int folder;

@@ -1,6 +1,7 @@
 // port.c - platform services for Linux (port.h).
 #define _GNU_SOURCE
 #include "base/port.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -123,11 +124,13 @@ void gr_machine_read(gr_machine *m) {
 }
 
 bool gr_is_dir(const char *path) {
+  assert(path);
   struct stat s;
   return !stat(path, &s) && S_ISDIR(s.st_mode);
 }
 
 bool gr_is_file(const char *path) {
+  assert(path);
   struct stat s;
   return !stat(path, &s) && S_ISREG(s.st_mode);
 }
@@ -149,6 +152,7 @@ static gr_status sync_parent(const char *path, size_t len) {
 }
 
 gr_status gr_make_dir(const char *path, bool *made) {
+  assert(path && made);
   *made = !mkdir(path, 0777);
   if (*made) return sync_parent(path, strlen(path));
   if (errno == EEXIST) return GR_OK;
@@ -156,6 +160,7 @@ gr_status gr_make_dir(const char *path, bool *made) {
 }
 
 gr_status gr_make_dirs(const char *path) {
+  assert(path);
   char part[PATH_MAX];
   size_t len = strlen(path);
   if (!len || len >= sizeof part)

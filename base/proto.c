@@ -1,5 +1,6 @@
 // proto.c - see proto.h.
 #include "base/proto.h"
+#include <assert.h>
 #include <string.h>
 
 enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };  // wire types
@@ -18,11 +19,13 @@ static void put_little(gr_text *t, uint64_t bits, int bytes) {
 }
 
 void gr_proto_int(gr_text *t, int field, uint64_t v) {
+  assert(field >= 1);
   put_tag(t, field, VARINT);
   gr_proto_varint(t, v);
 }
 
 void gr_proto_float(gr_text *t, int field, float v) {
+  assert(field >= 1);
   uint32_t bits;
   memcpy(&bits, &v, sizeof bits);
   put_tag(t, field, FIXED32);
@@ -30,6 +33,7 @@ void gr_proto_float(gr_text *t, int field, float v) {
 }
 
 void gr_proto_double(gr_text *t, int field, double v) {
+  assert(field >= 1);
   uint64_t bits;
   memcpy(&bits, &v, sizeof bits);
   put_tag(t, field, FIXED64);
@@ -37,6 +41,7 @@ void gr_proto_double(gr_text *t, int field, double v) {
 }
 
 void gr_proto_bytes(gr_text *t, int field, const void *data, size_t bytes) {
+  assert(field >= 1 && (data || !bytes));
   put_tag(t, field, LENGTH);
   gr_proto_varint(t, bytes);
   gr_text_putn(t, data, bytes);
@@ -45,5 +50,6 @@ void gr_proto_bytes(gr_text *t, int field, const void *data, size_t bytes) {
 void gr_proto_text(gr_text *t, int field, const char *s) { gr_proto_bytes(t, field, s, strlen(s)); }
 
 void gr_proto_message(gr_text *t, int field, const gr_text *m) {
+  assert(field >= 1 && m != t);
   gr_proto_bytes(t, field, m->chars, m->len);
 }

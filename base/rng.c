@@ -1,5 +1,6 @@
 // rng.c - Philox4x32-10, one block at a time and vectorised, and distributions (rng.h).
 #include "base/rng.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 #if defined(__AVX2__)
@@ -8,6 +9,7 @@
 #include "base/hash.h"
 
 gr_rng gr_rng_make(uint64_t seed, const char *stream, uint64_t step) {
+  assert(stream);
   return (gr_rng){.seed = seed, .stream = gr_hash_text(stream), .step = step};
 }
 
@@ -65,6 +67,7 @@ static inline void philox_lanes(const lanes key[ROUNDS][2], lanes c[4]) {
 }
 
 void gr_rng_blocks(const gr_rng *r, uint64_t first_block, int64_t blocks, uint32_t *out) {
+  assert(blocks >= 0);
   uint64_t key = gr_rng_key(r);
   lanes keys[ROUNDS][2];
   for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -113,6 +116,7 @@ double gr_rng_normal(const gr_rng *r, uint64_t index) {
 enum { BLOCKS = 64 };  // computed per call of gr_rng_blocks
 
 void gr_rng_uniforms(const gr_rng *r, uint64_t first, int64_t n, double *out) {
+  assert(n >= 0);
   uint32_t w[4 * BLOCKS];
   int64_t skip = (int64_t)(first % 4), got;
   for (uint64_t block = first / 4; n > 0; block += BLOCKS, skip = 0, out += got, n -= got) {
@@ -123,6 +127,7 @@ void gr_rng_uniforms(const gr_rng *r, uint64_t first, int64_t n, double *out) {
 }
 
 void gr_rng_normals(const gr_rng *r, uint64_t first, int64_t n, double *out) {
+  assert(n >= 0);
   uint32_t w[4 * BLOCKS];
   double x[2 * BLOCKS];
   int64_t skip = (int64_t)(first % 2), got;
@@ -136,6 +141,7 @@ void gr_rng_normals(const gr_rng *r, uint64_t first, int64_t n, double *out) {
 }
 
 uint64_t gr_rng_below(const gr_rng *r, uint64_t index, uint64_t n) {
+  assert(n >= 1 && n <= UINT32_MAX);
   return ((uint64_t)gr_rng_u32(r, index) * n) >> 32;
 }
 

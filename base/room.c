@@ -1,5 +1,6 @@
 // room.c - see room.h.
 #include "base/room.h"
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,7 @@ int gr_room_read(const char *root, gr_room out[GR_MAX_ROOMS]) {
 }
 
 const gr_room *gr_room_least(const gr_room *all, int n, bool per_process) {
+  assert(all || !n);
   const gr_room *least = NULL;
   for (const gr_room *r = all; r < all + n; r++)
     if (r->per_process == per_process && (!least || r->bytes < least->bytes)) least = r;

@@ -1,5 +1,6 @@
 // tasks.c - see tasks.h. Each thread takes the next task that is left.
 #include "base/tasks.h"
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include "base/arena.h"
@@ -54,6 +55,7 @@ static gr_status first_error(tasks *t) {
 }
 
 gr_status gr_tasks_run(int threads, int n, gr_task task, void *arg) {
+  assert(threads >= 1 && n >= 0 && task);
   if (threads < 1) threads = gr_processors();
   if (threads > n) threads = n;
   gr_arena *arena = gr_arena_create();

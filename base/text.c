@@ -1,5 +1,6 @@
 // text.c - string builder, edit distance, UTF-8 and escaping (text.h).
 #include "base/text.h"
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -9,12 +10,14 @@
 #include "base/stop.h"
 
 gr_text gr_text_make(gr_arena *a) {
+  assert(a);
   gr_text t = {.arena = a, .cap = 64};
   t.chars = gr_arena_alloc(a, t.cap);
   return t;
 }
 
 void gr_text_putn(gr_text *t, const char *s, size_t len) {
+  assert(t->arena && (s || !len));
   if (t->len + len + 1 > t->cap) {
     while (t->len + len + 1 > t->cap) t->cap *= 2;
     t->chars = memcpy(gr_arena_alloc(t->arena, t->cap), t->chars, t->len);
@@ -23,9 +26,13 @@ void gr_text_putn(gr_text *t, const char *s, size_t len) {
   t->chars[t->len += len] = 0;
 }
 
-void gr_text_put(gr_text *t, const char *s) { gr_text_putn(t, s, strlen(s)); }
+void gr_text_put(gr_text *t, const char *s) {
+  assert(s);
+  gr_text_putn(t, s, strlen(s));
+}
 
 void gr_text_printf(gr_text *t, const char *fmt, ...) {
+  assert(t->arena && fmt);
   char buf[512];
   va_list ap, again;
   va_start(ap, fmt);
@@ -61,6 +68,7 @@ void gr_text_put_int(gr_text *t, int64_t n) {
 static int least(int a, int b) { return a < b ? a : b; }
 
 int gr_text_distance(const char *a, const char *b, int most) {
+  assert(a && b);
   enum { MAX = 64 };
   int n = (int)strlen(a), m = (int)strlen(b);
   if (n > MAX || m > MAX || abs(n - m) > most) return most + 1;
@@ -91,6 +99,7 @@ static size_t common_sections(const char *a, const char *b) {
 }
 
 const char *gr_text_nearest(const char *word, const char *const *names, int n) {
+  assert(word && (names || !n));
   const char *found = NULL;
   for (int i = 0, best = INT_MAX; i < n; i++) {
     size_t skip = common_sections(word, names[i]);
@@ -124,6 +133,7 @@ bool gr_utf8_valid(const char *s) {
 }
 
 uint32_t gr_utf8_code(const char *s, int len) {
+  assert(len >= 1 && len <= 4);
   static const unsigned char lead[] = {0xff, 0x7f, 0x1f, 0x0f, 0x07};
   uint32_t code = (unsigned char)s[0] & lead[len];
   for (int i = 1; i < len; i++) code = code << 6 | ((unsigned char)s[i] & 0x3f);
@@ -131,6 +141,7 @@ uint32_t gr_utf8_code(const char *s, int len) {
 }
 
 void gr_text_put_code(gr_text *t, uint32_t c) {
+  assert(c <= 0x10ffff);
   static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
   int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
   char s[4];
@@ -145,6 +156,7 @@ static bool changes_direction(uint32_t c) {
 }
 
 int gr_text_visible(const char *s, char out[GR_VISIBLE]) {
+  assert(*s);
   int n = gr_utf8_len(s);
   uint32_t c = n ? gr_utf8_code(s, n) : (unsigned char)*s;
   if (!n || (c < 32 && c != '\t') || c == 127)
@@ -157,6 +169,7 @@ int gr_text_visible(const char *s, char out[GR_VISIBLE]) {
 }
 
 void gr_print_line(FILE *f, const char *s, size_t len) {
+  assert(s || !len);
   char out[GR_VISIBLE];
   for (size_t i = 0; i < len;) {
     i += (size_t)gr_text_visible(s + i, out);
@@ -186,6 +199,7 @@ void gr_visible_end(gr_visible_out *o) {
 }
 
 void gr_text_json(gr_text *t, const char *s) {
+  assert(s);
   static const char *const named[32] = {
       ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
   gr_text_put(t, "\"");

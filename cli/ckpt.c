@@ -38,7 +38,7 @@ static gr_status choose(gr_arena *a, const gr_args *args) {
       "DIRECTORY is a run's folder, its checkpoints/, or one checkpoint");
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status ckpt_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_ckpt, argc, argv, choose);
 }
 
@@ -53,5 +53,5 @@ const gr_command gr_command_ckpt = {
     .takes = {GR_ANY_FILE, GR_FOLDER, false},
     .flags = {gr_flags_json},
     .words = words,
-    .run = run,
+    .run = ckpt_run,
 };

@@ -210,7 +210,7 @@ gr_status gr_cli_config(int argc, char **argv, int first) {
   return s;
 }
 
-static gr_status run(int argc, char **argv) { return gr_cli_config(argc, argv, 2); }
+static gr_status config_run(int argc, char **argv) { return gr_cli_config(argc, argv, 2); }
 
 static const gr_flag own_flags[] = {
     {"--json", NULL, NULL, GR_FLAG_SET, offsetof(options, json),
@@ -259,5 +259,5 @@ const gr_command gr_command_config = {
     .flags = {gr_flags_config},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = run,
+    .run = config_run,
 };

@@ -121,7 +121,7 @@ static gr_status unknown_verb(const char *verb) {
   return near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "%s", usage);
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status data_run(int argc, char **argv) {
   const char *verb = argc > 2 ? argv[2] : NULL;
   if (!verb)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "data: nothing is asked for"), "%s", usage);
@@ -152,5 +152,5 @@ const gr_command gr_command_data = {
     .own_flags = own_flags,
     .options = sizeof(options),
     .words = words,
-    .run = run,
+    .run = data_run,
 };

@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/start.h"
 
-static gr_status run(int argc, char **argv) {
+static gr_status eval_run(int argc, char **argv) {
   return gr_cli_start(&gr_command_eval, argc, argv, gr_job_compose_kept);
 }
 
@@ -25,5 +25,5 @@ const gr_command gr_command_eval = {
     .starts = true,
     .kind = GR_RUN_EVAL,
     .flags = {gr_flags_plain, gr_flags_kept, job_flags, gr_flags_json},
-    .run = run,
+    .run = eval_run,
 };

@@ -33,7 +33,7 @@ static gr_status export(gr_arena *arena, const gr_args *args) {
   return s;
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status export_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_export, argc, argv, export);
 }
 
@@ -52,5 +52,5 @@ const gr_command gr_command_export = {
     .flags = {gr_flags_kept},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = run,
+    .run = export_run,
 };

@@ -254,7 +254,7 @@ static gr_status compose_and_show(gr_arena *arena, const gr_args *args) {
   return s;
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status hooks_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_hooks, argc, argv, compose_and_show);
 }
 
@@ -276,5 +276,5 @@ const gr_command gr_command_hooks = {
     .flags = {gr_flags_config, job_flags, gr_flags_out, gr_flags_json},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = run,
+    .run = hooks_run,
 };

@@ -54,7 +54,7 @@ static gr_status print_version(int argc, char **argv) {
                  "graphrun --version [--json]");
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status main_run(int argc, char **argv) {
   if (!strcmp(argv[1], "--version")) return print_version(argc, argv);
   if (!strcmp(argv[1], "--man")) return print_text(gr_man);
   const gr_command *c = gr_command_find(argv[1]);
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
   bool help = wants_help(argc, argv);
   if (argc < 2) return gr_help_all(stderr), 2;
   if (help) print_help(argc, argv);
-  gr_status s = help ? GR_OK : run(argc, argv);
+  gr_status s = help ? GR_OK : main_run(argc, argv);
   if (!s) s = check_output();
   int code = gr_status_exit(s);
   if (s) yield_to_rank_0(), gr_status_print(stderr, s);

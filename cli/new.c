@@ -85,7 +85,7 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status new_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_new, argc, argv, make);
 }
 
@@ -112,5 +112,5 @@ const gr_command gr_command_new = {
     .takes = {GR_FOLDER, GR_NO_OPERAND, false},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = run,
+    .run = new_run,
 };

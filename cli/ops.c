@@ -99,7 +99,7 @@ static int words(gr_arena *a, const char **out, int most) {
   return n;
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status ops_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_ops, argc, argv, explain);
 }
 static const gr_flag own_flags[] = {
@@ -118,5 +118,5 @@ const gr_command gr_command_ops = {
     .own_flags = own_flags,
     .options = sizeof(options),
     .words = words,
-    .run = run,
+    .run = ops_run,
 };

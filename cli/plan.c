@@ -95,7 +95,7 @@ static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
   return s;
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status plan_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_plan, argc, argv, compose_and_plan);
 }
 
@@ -125,5 +125,5 @@ const gr_command gr_command_plan = {
     .flags = {gr_flags_config, gr_flags_compile, job_flags, gr_flags_json},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = run,
+    .run = plan_run,
 };

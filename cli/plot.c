@@ -156,7 +156,7 @@ static gr_status plot(gr_arena *a, const gr_args *args) {
   return gr_show_plot(p->arena, panels, n, args->out);
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status plot_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_plot, argc, argv, plot);
 }
 
@@ -176,5 +176,5 @@ const gr_command gr_command_plot = {
     .flags = {gr_flags_out},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = run,
+    .run = plot_run,
 };

@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/start.h"
 
-static gr_status run(int argc, char **argv) {
+static gr_status predict_run(int argc, char **argv) {
   return gr_cli_start(&gr_command_predict, argc, argv, gr_job_compose_kept);
 }
 
@@ -24,5 +24,5 @@ const gr_command gr_command_predict = {
     .starts = true,
     .kind = GR_RUN_PREDICT,
     .flags = {gr_flags_plain, gr_flags_kept, job_flags, gr_flags_out},
-    .run = run,
+    .run = predict_run,
 };

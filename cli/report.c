@@ -50,7 +50,7 @@ static gr_status report(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status report_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_report, argc, argv, report);
 }
 
@@ -63,5 +63,5 @@ const gr_command gr_command_report = {
     .keys = "logging.report",
     .takes = {GR_FOLDER, GR_NO_OPERAND, false},
     .flags = {gr_flags_out, gr_flags_json},
-    .run = run,
+    .run = report_run,
 };

@@ -40,7 +40,7 @@ static gr_status show(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-static gr_status run(int argc, char **argv) {
+static gr_status runs_show_all(int argc, char **argv) {
   return gr_command_parsed(&gr_command_runs, argc, argv, show);
 }
 
@@ -63,5 +63,5 @@ const gr_command gr_command_runs = {
     .flags = {gr_flags_json},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = run,
+    .run = runs_show_all,
 };

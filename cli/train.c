@@ -14,7 +14,7 @@ static bool has_word(int argc, char **argv, const char *word) {
 }
 
 // Hydra's --cfg shows the configuration, and its -m is a sweep; neither starts ranks here.
-static gr_status run(int argc, char **argv) {
+static gr_status train_run(int argc, char **argv) {
   if (has_word(argc, argv, "--cfg") || has_word(argc, argv, "-c"))
     return gr_cli_config(argc, argv, gr_args_first(&gr_command_train, argc, argv));
   if (has_word(argc, argv, "-m") || has_word(argc, argv, "--multirun"))
@@ -51,5 +51,5 @@ const gr_command gr_command_train = {
     .flags = {gr_flags_config, gr_flags_compile, gr_flags_plain, job_flags},
     .own_flags = own_flags,
     .options = sizeof(gr_sweep_options),
-    .run = run,
+    .run = train_run,
 };

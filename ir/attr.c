@@ -1,4 +1,5 @@
 // attr.c - parses and prints op attributes, for YAML, IR text and docs (op.h).
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -86,6 +87,7 @@ static const char *kinds[] = {
 
 gr_status gr_attr_parse(const gr_op *op, const gr_attr *a, const char *text, gr_loc loc,
                         void *attr) {
+  assert(a && text);
   void *to = (char *)attr + a->offset;
   bool good = false;
   switch (a->kind) {
@@ -152,6 +154,7 @@ static void put_float(gr_text *t, double x) {
 }
 
 void gr_attr_text(gr_text *t, const gr_attr *a, const void *attr) {
+  assert(a && attr);
   const void *value = (const char *)attr + a->offset;
   int64_t i = 0;
   const gr_ints *ints = value;

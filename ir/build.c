@@ -1,11 +1,13 @@
 // build.c - building graphs (graph.h) with hash-consing: the same op with the same attributes on
 // the same inputs is the same node. The hash table is open-addressed; a slot holds 1 + a node
 // index.
+#include <assert.h>
 #include <string.h>
 #include "base/work.h"
 #include "ir/op.h"
 
 gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
+  assert(a && mesh && mesh->n_axes <= GR_MAX_MESH);
   gr_graph *g = GR_NEW(a, gr_graph, 1);
   g->arena = a;
   if (mesh) g->mesh = *mesh;
@@ -36,6 +38,7 @@ static gr_val new_value(gr_graph *g, gr_value v) {
 
 gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_type type,
                gr_layout layout) {
+  assert(role != GR_TEMP && name);
   if (b->err) return GR_NONE;
   gr_val v = new_value(
       b->g,
@@ -150,6 +153,7 @@ static bool is_over(gr_builder *b) {
 }
 
 gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const gr_val *in) {
+  assert(b->g && op && n_in >= 0);
   if (is_over(b)) return GR_NONE;
   gr_op_call call;
   b->err = infer_call(b, op, attr, n_in, in, &call);
@@ -175,6 +179,7 @@ static gr_val emit_again(gr_builder *b, const gr_graph *of, const gr_node *n, co
 }
 
 gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
+  assert(of && n && map);
   if (is_over(b)) return GR_NONE;
   gr_val in[GR_MAX_ARGS];
   for (int i = 0; i < n->n_in; i++) in[i] = map[n->in[i].id];
@@ -190,6 +195,7 @@ gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val 
 
 // The arrays have no stored capacity: they double whenever the count is a power of two.
 void gr_result(gr_builder *b, const char *name, gr_val v) {
+  assert(b->g && name);
   gr_graph *g = b->g;
   if (b->err) return;
   if (!gr_is(v)) {

@@ -1,4 +1,5 @@
 // copy.c - deep copies of graphs (gr_graph_copy).
+#include <assert.h>
 #include <string.h>
 #include "base/map.h"
 #include "ir/op.h"
@@ -80,6 +81,7 @@ static gr_graph *copy_graph(copier *c, const gr_graph *g) {
 }
 
 gr_graph *gr_graph_copy(gr_arena *arena, const gr_graph *g) {
+  assert(arena && g);
   copier c = {.arena = arena, .texts = gr_map_make(arena)};
   return copy_graph(&c, g);
 }

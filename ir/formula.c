@@ -1,5 +1,6 @@
 // formula.c - see formula.h.
 #include "ir/formula.h"
+#include <assert.h>
 #include <string.h>
 
 // ---- Lists --------------------------------------------------------------------------------------
@@ -84,6 +85,7 @@ const gr_formula *gr_formula_last(const gr_op *op) {
 }
 
 int gr_formula_place(const gr_formula *f, int k) {
+  assert(k >= 0);
   gr_formula_name name[GR_FORMULA_NAMES], result[GR_FORMULA_NAMES];
   int n = gr_formula_list(f, name), n_results = gr_formula_results(f, result);
   for (int i = 0; i < n && k < n_results; i++)

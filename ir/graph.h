@@ -5,6 +5,7 @@
 // emits a new one through a builder. Before the shard pass types are global shapes; after it they
 // are the shapes of one rank's part.
 #pragma once
+#include <assert.h>
 #include "base/base.h"
 #include "base/map.h"
 
@@ -171,9 +172,15 @@ void gr_graph_reserve(gr_graph *, uint32_t values, uint32_t nodes);
 // constants or outlive every arena.
 gr_graph *gr_graph_copy(gr_arena *, const gr_graph *);
 // The value with an id; and a node's output i.
-static inline gr_value *gr_at(const gr_graph *g, gr_val v) { return &g->values[v.id]; }
+static inline gr_value *gr_at(const gr_graph *g, gr_val v) {
+  assert(v.id < g->n_values);
+  return &g->values[v.id];
+}
 // I < n->n_out.
-static inline gr_val gr_out(const gr_node *n, int i) { return (gr_val){n->out.id + (uint32_t)i}; }
+static inline gr_val gr_out(const gr_node *n, int i) {
+  assert(i >= 0 && i < n->n_out);
+  return (gr_val){n->out.id + (uint32_t)i};
+}
 // Whether any result of the node is in the set, which is indexed by value id.
 static inline bool gr_any_out(const gr_node *n, const bool *set) {
   for (int i = 0; i < n->n_out; i++)

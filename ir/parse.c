@@ -1,5 +1,6 @@
 // parse.c - parser of the IR's text format (text.h), line by line: each line is a leaf, a node, the
 // mesh, the loss, a result, or the start or end of a body.
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -386,6 +387,7 @@ static gr_status read_graph(reader *r, const gr_mesh *mesh, gr_graph **out) {
 
 gr_status gr_graph_parse(gr_arena *arena, gr_op_finder find, const char *file, const char *text,
                          gr_graph **out) {
+  assert(find && file && text && out);
   reader r = {.arena = arena, .find = find, .file = file, .line = "", .p = "", .rest = text};
   return read_graph(&r, NULL, out);
 }

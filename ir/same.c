@@ -1,4 +1,5 @@
 // same.c - structural equality of graphs and attributes, and op calls of nodes (graph.h, op.h).
+#include <assert.h>
 #include <string.h>
 #include "ir/formula.h"
 
@@ -10,6 +11,7 @@ int gr_op_inplace(const gr_op *op, int k) {
 }
 
 void gr_op_call_of(const gr_graph *g, const gr_node *n, gr_op_call *s) {
+  assert(n->n_in <= GR_MAX_ARGS);
   s->op = n->op, s->attr = n->attr, s->n_in = n->n_in, s->n_out = n->n_out;
   s->names = NULL, s->loc = n->loc;
   for (int k = 0; k < n->n_in; k++) s->in[k] = gr_at(g, n->in[k])->type;

@@ -1,4 +1,5 @@
 // type.c - types, layouts and meshes (graph.h).
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ir/graph.h"
@@ -12,6 +13,7 @@ const struct gr_dtype_info gr_dtypes[GR_DTYPE_COUNT] = {
 const gr_layout gr_layout_replicated = {.placement = {GR_REPLICATE, GR_REPLICATE, GR_REPLICATE}};
 
 int64_t gr_type_count(const gr_type *t) {
+  assert(gr_type_possible(t));
   int64_t n = 1;
   for (int i = 0; i < t->rank; i++) n *= t->dim[i];
   return n;
@@ -57,6 +59,7 @@ static bool parse_dims(const char *p, gr_type *out) {
 }
 
 gr_status gr_type_parse(const char *text, gr_type *out) {
+  assert(text && out);
   size_t name = strcspn(text, "[");
   for (int d = 0; d < GR_DTYPE_COUNT; d++) {
     *out = (gr_type){.dtype = (gr_dtype)d};
@@ -86,11 +89,13 @@ int gr_mesh_ranks(const gr_mesh *m) {
 }
 
 int gr_mesh_coord(const gr_mesh *m, int rank, int axis) {
+  assert(axis >= 0 && axis < m->n_axes && rank >= 0);
   for (int a = m->n_axes; --a > axis;) rank /= m->axis[a].size;
   return rank % m->axis[axis].size;
 }
 
 gr_mesh_group gr_mesh_group_of(const gr_mesh *m, int rank, int axis) {
+  assert(axis >= 0 && axis < m->n_axes && rank >= 0 && rank < gr_mesh_ranks(m));
   int stride = 1;
   for (int a = axis + 1; a < m->n_axes; a++) stride *= m->axis[a].size;
   return (gr_mesh_group){rank - gr_mesh_coord(m, rank, axis) * stride, stride, m->axis[axis].size};
@@ -142,6 +147,7 @@ gr_type gr_type_global(const gr_type *local, const gr_layout *l, const gr_mesh *
 
 void gr_layout_slice(const gr_type *whole, const gr_layout *l, const gr_mesh *m, int rank,
                      int64_t offset[], int64_t size[]) {
+  assert(rank >= 0 && rank < gr_mesh_ranks(m));
   gr_type t = *whole;
   for (int d = 0; d < t.rank; d++) offset[d] = 0;
   for (int a = 0; a < m->n_axes; a++) {

@@ -6,6 +6,7 @@
 // Placing n live ranges in an arbitrary order takes O(n^2) steps, so many thousands of them are
 // placed only in order of time, as an allocator would, which knows the gaps at each moment.
 #include "compiler/plan/memory_fit.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +190,7 @@ static size_t improve(gr_live_range *ranges, item *items, uint32_t n, item **pla
 
 size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, uint32_t n_nodes,
                           size_t *lower_bound, uint32_t *peak) {
+  assert(ranges || !n);
   item *items = GR_NEW(arena, item, n + 1), **placed = GR_NEW(arena, item *, n + 1);
   item *best_items = GR_NEW(arena, item, n + 1);
   size_t best = SIZE_MAX;

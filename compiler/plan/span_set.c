@@ -1,6 +1,7 @@
 // span_set.c - see span_set.h. A heap-shaped tree over the spans in order of address stores the
 // largest end of each subtree; an absent span ends at 0.
 #include "compiler/plan/span_set.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ static int by_address(const void *a, const void *b) {
 }
 
 gr_span_set gr_span_set_make(gr_arena *arena, const gr_span *spans, uint32_t n) {
+  assert(spans || !n);
   gr_span_set s = {.spans = spans, .n = n, .n_leaves = 1};
   key *keys = GR_NEW(arena, key, n + 1);
   while (s.n_leaves < n) s.n_leaves *= 2;
@@ -38,9 +40,13 @@ static void put(gr_span_set *s, uint32_t id, size_t end) {
 }
 
 void gr_span_set_add(gr_span_set *s, uint32_t id) {
+  assert(id < s->n);
   if (s->spans[id].begin < s->spans[id].end) put(s, id, s->spans[id].end);
 }
-void gr_span_set_remove(gr_span_set *s, uint32_t id) { put(s, id, 0); }
+void gr_span_set_remove(gr_span_set *s, uint32_t id) {
+  assert(id < s->n);
+  put(s, id, 0);
+}
 
 // The first index from `first` on whose span ends after `begin`, or n_leaves.
 static uint32_t first_ending_after(const gr_span_set *s, uint32_t first, size_t begin) {
@@ -55,6 +61,7 @@ static uint32_t first_ending_after(const gr_span_set *s, uint32_t first, size_t 
 }
 
 bool gr_span_set_next(const gr_span_set *s, gr_span x, uint32_t *cursor, uint32_t *id) {
+  assert(x.begin <= x.end);
   if (x.begin >= x.end || *cursor >= s->n) return false;
   uint32_t rank = first_ending_after(s, *cursor, x.begin);
   if (rank >= s->n || s->spans[s->id_at[rank]].begin >= x.end) return false;

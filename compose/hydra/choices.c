@@ -5,14 +5,14 @@
 
 enum { MAX_NAMES = 512 };
 
-static gr_choice *find(gr_choices *c, const char *key) {
+static gr_choice *choices_find(gr_choices *c, const char *key) {
   for (int i = 0; i < c->n; i++)
     if (!strcmp(c->items[i].key, key)) return &c->items[i];
   return NULL;
 }
 
 static gr_choice *add(gr_arena *a, gr_choices *c, const char *key) {
-  gr_choice *old = find(c, key);
+  gr_choice *old = choices_find(c, key);
   if (old) return old;
   if (c->n == c->cap) {
     c->cap = c->cap ? c->cap * 2 : 8;
@@ -116,14 +116,14 @@ static gr_conf *value_of(gr_arena *a, const gr_default *e) {
 
 void gr_choices_override(gr_defaults *d, const char *config, const gr_default *e) {
   const char *key = gr_entry_key(d->arena, e);
-  if (find(&d->overrides, key)) return;
+  if (choices_find(&d->overrides, key)) return;
   gr_choice *c = add(d->arena, &d->overrides, key);
   c->value = value_of(d->arena, e), c->parent = config, c->loc = e->loc;
 }
 
 void gr_choices_apply(gr_defaults *d, gr_default *e) {
   if (!e->is_group) return;
-  gr_choice *c = find(&d->overrides, gr_entry_key(d->arena, e));
+  gr_choice *c = choices_find(&d->overrides, gr_entry_key(d->arena, e));
   if (!c) return;
   c->used = true;
   e->value_loc = c->line ? c->line->value_loc : c->loc;
@@ -137,7 +137,7 @@ void gr_choices_apply(gr_defaults *d, gr_default *e) {
 
 bool gr_choices_deleted(gr_defaults *d, const gr_default *e) {
   if (!e->is_group) return false;
-  gr_choice *c = find(&d->deletions, gr_entry_key(d->arena, e));
+  gr_choice *c = choices_find(&d->deletions, gr_entry_key(d->arena, e));
   if (!c || (c->value && (!e->value || strcmp(c->value->text, e->value)))) return false;
   return c->used = true;
 }
@@ -145,7 +145,7 @@ bool gr_choices_deleted(gr_defaults *d, const gr_default *e) {
 gr_status gr_choices_record(gr_defaults *d, const gr_default *e) {
   if (!e->is_group) return GR_OK;
   const char *key = gr_entry_key(d->arena, e);
-  const gr_choice *old = find(&d->known, key);
+  const gr_choice *old = choices_find(&d->known, key);
   if (!old) {
     gr_choice *c = add(d->arena, &d->known, key);
     c->group = gr_entry_group(d->arena, e), c->value = value_of(d->arena, e), c->loc = e->loc;

@@ -30,7 +30,7 @@ static const function functions[] = {
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
 
-static const function *find(const char *name) {
+static const function *functions_find(const char *name) {
   for (int i = 0; i < N_FUNCTIONS; i++)
     if (!strcmp(functions[i].name, name)) return &functions[i];
   return NULL;
@@ -66,7 +66,7 @@ static gr_status bind_one(const function *f, gr_call *c, const gr_argument *arg,
 
 gr_status gr_function_call(gr_arena *a, const char *name, const gr_argument *args, int n,
                            gr_loc loc, gr_override_value *out) {
-  const function *f = find(name);
+  const function *f = functions_find(name);
   if (!f) return unknown(name, loc);
   gr_call c = {.arena = a, .name = name, .loc = loc};
   gr_override_value *rest = GR_NEW(a, gr_override_value, n + 1);

@@ -1,10 +1,12 @@
 // conf.c - builds and changes configuration trees. See conf.h.
 #include "compose/tree/conf.h"
+#include <assert.h>
 #include <string.h>
 
 enum { INDEX_FROM = 16 };  // maps with at least so many members have a hash index
 
 gr_conf *gr_conf_make(gr_arena *a, gr_conf_kind kind, gr_loc loc) {
+  assert(a);
   gr_conf *c = GR_NEW(a, gr_conf, 1);
   c->kind = kind, c->loc = loc;
   return c;
@@ -41,6 +43,7 @@ const char *gr_conf_a_kind(gr_conf_kind kind) {
 }
 
 void gr_conf_set_text(gr_conf *c, const char *text) {
+  assert(text);
   c->kind = !strcmp(text, "???") ? GR_CONF_MISSING
             : strstr(text, "${") ? GR_CONF_INTERP
                                  : GR_CONF_TEXT;
@@ -87,12 +90,14 @@ static void grow(gr_arena *a, gr_conf *c) {
 }
 
 void gr_conf_append(gr_arena *a, gr_conf *list, gr_conf *value) {
+  assert(list->kind == GR_CONF_LIST && value);
   if (list->n == list->cap) grow(a, list);
   list->items[list->n++] = value;
   value->up = list;
 }
 
 void gr_conf_put(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
+  assert(m->kind == GR_CONF_MAP && key && value);
   value->up = m;
   int index = gr_conf_index(m, key);
   if (index >= 0)
@@ -102,6 +107,7 @@ void gr_conf_put(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
 }
 
 void gr_conf_add(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
+  assert(m->kind == GR_CONF_MAP && gr_conf_index(m, key) < 0);
   if (m->n == m->cap) grow(a, m);
   value->up = m;
   m->keys[m->n] = key;
@@ -112,6 +118,7 @@ void gr_conf_add(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
 }
 
 void gr_conf_take(gr_conf *target, gr_conf *source) {
+  assert(target->kind == source->kind);
   target->keys = source->keys, target->items = source->items;
   target->n = source->n, target->cap = source->cap;
   target->index = source->index, target->n_index = source->n_index;
@@ -119,6 +126,7 @@ void gr_conf_take(gr_conf *target, gr_conf *source) {
 }
 
 void gr_conf_remove(gr_conf *c, int item) {
+  assert(item >= 0 && item < c->n);
   size_t after = (size_t)(c->n - item - 1);
   memmove(c->items + item, c->items + item + 1, sizeof *c->items * after);
   if (c->keys) memmove(c->keys + item, c->keys + item + 1, sizeof *c->keys * after);

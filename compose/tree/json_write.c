@@ -11,7 +11,7 @@ typedef struct style {
   bool written;  // see gr_conf_json_written
 } style;
 
-static void write(gr_text *t, const gr_conf *c, const style *, int depth);
+static void json_write_value(gr_text *t, const gr_conf *c, const style *, int depth);
 
 static void write_items(gr_text *t, const gr_conf *c, const style *s, int depth) {
   for (int i = 0; i < c->n; i++) {
@@ -21,12 +21,12 @@ static void write_items(gr_text *t, const gr_conf *c, const style *s, int depth)
       gr_text_json(t, c->keys[i]);
       gr_text_put(t, ": ");
     }
-    write(t, c->items[i], s, depth + 1);
+    json_write_value(t, c->items[i], s, depth + 1);
   }
   if (c->n) newline(t, s->indent, depth);
 }
 
-static void write(gr_text *t, const gr_conf *c, const style *s, int depth) {
+static void json_write_value(gr_text *t, const gr_conf *c, const style *s, int depth) {
   if (s->written && c->from_env && c->raw) {
     gr_text_json(t, c->raw);
     return;
@@ -56,10 +56,10 @@ static void write(gr_text *t, const gr_conf *c, const style *s, int depth) {
 }
 
 void gr_conf_json(gr_text *t, const gr_conf *c, int indent) {
-  write(t, c, &(style){.indent = indent}, 0);
+  json_write_value(t, c, &(style){.indent = indent}, 0);
   if (indent > 0) gr_text_put(t, "\n");
 }
 
 void gr_conf_json_written(gr_text *t, const gr_conf *c, int indent) {
-  write(t, c, &(style){.indent = indent, .written = true}, 0);
+  json_write_value(t, c, &(style){.indent = indent, .written = true}, 0);
 }

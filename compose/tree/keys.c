@@ -1,4 +1,5 @@
 // keys.c - map keys that are not strings: true, 1 and 1.0 are the same key, as in Python.
+#include <assert.h>
 #include <string.h>
 #include "compose/tree/conf.h"
 #include "compose/tree/scalar.h"
@@ -50,6 +51,7 @@ int gr_conf_key_index(gr_arena *a, const gr_conf *m, const gr_conf *k) {
 }
 
 void gr_conf_put_key(gr_arena *a, gr_conf *m, const gr_conf *k, gr_conf *value) {
+  assert(m->kind == GR_CONF_MAP && value);
   int index = gr_conf_key_index(a, m, k);
   value->up = m;
   if (index >= 0) {
@@ -65,6 +67,7 @@ void gr_conf_put_key(gr_arena *a, gr_conf *m, const gr_conf *k, gr_conf *value) 
 }
 
 void gr_conf_put_all(gr_arena *a, gr_conf *map, const gr_conf *source) {
+  assert(map->kind == GR_CONF_MAP && source->kind == GR_CONF_MAP);
   for (int i = 0; i < source->n; i++) {
     gr_conf k = gr_conf_key(source, i);
     gr_conf_put_key(a, map, &k, gr_conf_copy(a, source->items[i]));
@@ -72,6 +75,7 @@ void gr_conf_put_all(gr_arena *a, gr_conf *map, const gr_conf *source) {
 }
 
 gr_conf gr_conf_key(const gr_conf *m, int i) {
+  assert(i >= 0 && i < m->n);
   gr_conf k = {.kind = m->items[i]->key_kind, .loc = m->items[i]->key_loc};
   if (k.kind == GR_CONF_MISSING)
     k.kind = GR_CONF_NULL;

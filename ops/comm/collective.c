@@ -7,6 +7,7 @@
 // the full value; the slices are then staged in scratch memory. Short slices are padded with zeros
 // (ir/graph.h).
 #include "ops/comm/collective.h"
+#include <assert.h>
 #include <string.h>
 #include "ops/comm/comm.h"
 #include "ops/kernels/gpu_parts.h"
@@ -45,6 +46,7 @@ static gr_status check_dims(const gr_op_call *s) {
 static int64_t slice_size(int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks; }
 
 int64_t gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *first) {
+  assert(ranks >= 1 && rank >= 0 && rank < ranks);
   int64_t most = slice_size(size, ranks);
   *first = rank * most < size ? rank * most : size;
   return size - *first < most ? size - *first : most;
@@ -158,8 +160,8 @@ static gr_status gpu_slice(gr_gpu_call *g) {
 
 // counted: the types whose element counts the communicator expects, either the operands' or the
 // results'.
-static gr_status run(const gr_launch *l, gr_collective what, const gr_type *counted,
-                     const void *const *in, void *const *out) {
+static gr_status collective_run(const gr_launch *l, gr_collective what, const gr_type *counted,
+                                const void *const *in, void *const *out) {
   gr_comm *c = comm_of(l);
   gr_comm_piece piece[GR_MAX_ARGS];
   for (int k = 0; k < l->n_in; k++)
@@ -168,7 +170,7 @@ static gr_status run(const gr_launch *l, gr_collective what, const gr_type *coun
 }
 
 static gr_status run_reduce(const gr_launch *l) {
-  return run(l, GR_ALL_REDUCE, l->in_type, l->in, l->out);
+  return collective_run(l, GR_ALL_REDUCE, l->in_type, l->in, l->out);
 }
 
 // Bytes of scratch memory for staging; 0 if the slices, concatenated in rank order, are the full
@@ -187,7 +189,7 @@ static gr_status run_gather(const gr_launch *l) {
     target[k] = bytes ? scratch : l->out[k];
     scratch += bytes;
   }
-  GR_TRY(run(l, GR_ALL_GATHER, l->in_type, l->in, target));
+  GR_TRY(collective_run(l, GR_ALL_GATHER, l->in_type, l->in, target));
   for (int k = 0; k < l->n_in; k++) {
     cut c = cut_of(&l->out_type[k], l->attr, k);
     for (size_t r = 0; target[k] != l->out[k] && r < c.ranks; r++)
@@ -207,7 +209,7 @@ static gr_status run_scatter(const gr_launch *l) {
     source[k] = bytes ? scratch : l->in[k];
     scratch += bytes;
   }
-  return run(l, GR_REDUCE_SCATTER, l->out_type, source, l->out);
+  return collective_run(l, GR_REDUCE_SCATTER, l->out_type, source, l->out);
 }
 
 static size_t scratch_of_inputs(const gr_op_call *s) {

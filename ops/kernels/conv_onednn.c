@@ -171,7 +171,7 @@ static gr_onednn_conv *add(const gr_onednn_shape *s) {
   return c;
 }
 
-static const gr_onednn_conv *find(const gr_onednn_shape *s) {
+static const gr_onednn_conv *conv_onednn_find(const gr_onednn_shape *s) {
   gr_onednn_conv *c = look_up(s);
   if (!c) {
     pthread_mutex_lock(&lock);
@@ -213,8 +213,8 @@ static bool unpack(const gr_onednn_conv *c, const void *packed, float *w) {
   return move(c, true, (void *)packed, w);
 }
 
-static bool run(const gr_onednn_conv *c, const float *x, const void *packed, const float *y,
-                void *scratch) {
+static bool conv_onednn_run(const gr_onednn_conv *c, const float *x, const void *packed,
+                            const float *y, void *scratch) {
   static const int args[][ARGS] = {
       {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD},
       {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST, DNNL_ARG_SCRATCHPAD},
@@ -227,6 +227,6 @@ static bool run(const gr_onednn_conv *c, const float *x, const void *packed, con
 
 static size_t packed(const gr_onednn_conv *c) { return dnnl_memory_desc_get_size(&c->w); }
 
-static const gr_onednn_convs table = {find, packed, pack, unpack, run};
+static const gr_onednn_convs table = {conv_onednn_find, packed, pack, unpack, conv_onednn_run};
 const gr_onednn_convs *const gr_onednn_conv_table = &table;
 #endif

@@ -1,7 +1,9 @@
 // cpu.c - helpers of CPU kernels. See cpu.h.
 #include "ops/kernels/cpu.h"
+#include <assert.h>
 
 int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
+  assert(k >= 0 && i >= 0);
   const gr_type *t = l->whole ? l->whole : &l->out_type[k];
   int64_t index = 0, stride = 1;
   i += l->first;
@@ -21,6 +23,7 @@ int64_t gr_global_index(const gr_launch *l, int k, int64_t i) {
 }
 
 void gr_parallel(const gr_launch *l, int64_t n, int64_t grain, gr_part part, void *arg) {
+  assert(n >= 0 && part);
   gr_cpu *cpu = l->context;
   if (n <= 0) return;
   if (!cpu || cpu->threads < 2 || n <= grain)
@@ -43,6 +46,7 @@ static void copy_rows(void *arg, int64_t begin, int64_t end) {
 
 void gr_copy_rows(const gr_launch *l, void *target, int64_t to_step, const void *source,
                   int64_t from_step, int64_t bytes, int64_t rows) {
+  assert(bytes >= 0 && rows >= 0);
   enum { PIECE = 1 << 16 };
   if (to_step == bytes && from_step == bytes && bytes * rows > PIECE) {  // contiguous: divide it
     int64_t whole = bytes * rows / PIECE * PIECE;

@@ -1,10 +1,12 @@
 // gemm.c - selects the kernel for a shape and divides a GEMM among threads.
 #include "ops/kernels/gemm.h"
+#include <assert.h>
 #include <stdatomic.h>
 #include "base/module.h"
 #include "ops/kernels/operands.h"
 
 gr_gemm gr_gemm_dense(bool ta, bool tb, int64_t m, int64_t n, int64_t k) {
+  assert(m >= 0 && n >= 0 && k >= 0);
   return (gr_gemm){
       .m = m, .n = n, .k = k, .ta = ta, .tb = tb, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n};
 }
@@ -275,6 +277,7 @@ enum { PANEL = 12 };
 static int64_t width(const gr_gemm *g, int64_t first) { return gr_min_i64(PANEL, g->n - first); }
 
 int64_t gr_gemm_packed_at(const gr_gemm *g, int64_t j, int64_t p) {
+  assert(j >= 0 && j < g->n && p >= 0 && p < g->k);
   int64_t first = j / PANEL * PANEL;
   return first * g->k + p * width(g, first) + j - first;
 }

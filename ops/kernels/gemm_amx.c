@@ -49,14 +49,14 @@ static bool has_sizes(void) {
 }
 
 static bool available;
-static void find(void) {
+static void gemm_amx_find(void) {
   available =
       has_instructions() && has_sizes() && !syscall(SYS_arch_prctl, ASK_PERMISSION, TILE_DATA);
 }
 
 bool gr_gemm_amx(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, find);
+  pthread_once(&once, gemm_amx_find);
   return available;
 }
 

@@ -140,7 +140,7 @@ static void panels(void *arg, int64_t begin, int64_t end) {
               gr_min_i64(PANEL, x->g->n - i * PANEL));
 }
 
-static void run(const gr_launch *l, const job *x) {
+static void gemm_bf16_run(const gr_launch *l, const job *x) {
   enum { MIN_PARALLEL = 1 << 21 };  // multiplications: below, waking a thread costs more
   const gr_gemm *g = x->g;
   int64_t count = (g->n + PANEL - 1) / PANEL, grain = g->m * g->n * g->k < MIN_PARALLEL ? count : 1;
@@ -151,10 +151,10 @@ void gr_gemm_bf16_by_packed(const gr_launch *l, const gr_gemm *g, const uint16_t
                             const uint16_t *packed, float *c) {
   enum { LEAST_ROWS = 4 };  // of AMX, whose time is that of 16 rows
   panel_kernel other = has_avx512() ? panel_native : panel_plain;
-  run(l, &(job){g, g->m >= LEAST_ROWS && gr_gemm_amx() ? NULL : other, a, packed, c});
+  gemm_bf16_run(l, &(job){g, g->m >= LEAST_ROWS && gr_gemm_amx() ? NULL : other, a, packed, c});
 }
 
 void gr_gemm_bf16_by_packed_plain(const gr_launch *l, const gr_gemm *g, const uint16_t *a,
                                   const uint16_t *packed, float *c) {
-  run(l, &(job){g, panel_plain, a, packed, c});
+  gemm_bf16_run(l, &(job){g, panel_plain, a, packed, c});
 }

@@ -19,7 +19,7 @@ void gr_onednn_use_one_thread(void) {
   done = true;
 }
 
-static void run(const gr_gemm *g, const float *a, const float *b, float *c) {
+static void gemm_onednn_run(const gr_gemm *g, const float *a, const float *b, float *c) {
   gr_onednn_use_one_thread();
   dnnl_status_t s = dnnl_sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, 1.0f, a,
                                g->lda, b, g->ldb, g->add ? 1.0f : 0.0f, c, g->ldc);
@@ -94,4 +94,4 @@ static const gr_gemm_packs *packs(void) {
   return sgemm_pack_get_size && sgemm_pack && sgemm_compute ? &table : NULL;
 }
 
-const gr_gemm_module gr_module = {run, bf16, packs, &gr_onednn_conv_table};
+const gr_gemm_module gr_module = {gemm_onednn_run, bf16, packs, &gr_onednn_conv_table};

@@ -131,7 +131,7 @@ static void blocks(void *arg, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) block(x, i % down * BLOCK_ROWS, i / down * BLOCK_COLS);
 }
 
-static void run(const gr_launch *l, job *x) {
+static void gemm_packed_run(const gr_launch *l, job *x) {
   gr_parallel(l, (x->m + ROWS - 1) / ROWS + (x->n + WIDE - 1) / WIDE, 1, pack_panels, x);
   gr_parallel(l, ((x->m + BLOCK_ROWS - 1) / BLOCK_ROWS) * ((x->n + BLOCK_COLS - 1) / BLOCK_COLS), 1,
               blocks, x);
@@ -153,7 +153,7 @@ void gr_gemm_packed_by(const gr_launch *l, const gr_gemm *g, const float *a, con
         x.depth = gr_min_i64(DEPTH, g->k - p), x.add = g->add || p;
         x.a = a + i * x.wa.row + p * x.wa.col, x.b = b + j * x.wb.row + p * x.wb.col;
         x.c = c + i * g->ldc + j;
-        run(l, &x);
+        gemm_packed_run(l, &x);
       }
 }
 

@@ -15,6 +15,7 @@ static gr_gpu_launch *append(gr_gpu_call *g, gr_gpu_kind kind) {
 
 gr_gpu_kernel *gr_gpu_kernel_add(gr_gpu_call *g, const char *source, const char *entry,
                                  int64_t items, int threads) {
+  assert(source && entry);
   gr_gpu_kernel *k = &append(g, GR_GPU_KERNEL)->kernel;
   int64_t blocks = (items + threads - 1) / threads;
   if (blocks < 1) blocks = 1;

@@ -1,5 +1,6 @@
 // gpu_parts.c - see gpu_parts.h.
 #include "ops/kernels/gpu_parts.h"
+#include <assert.h>
 #include "base/arena.h"
 #include "ops/kernels/operands.h"
 
@@ -17,10 +18,12 @@ static gr_gpu_ref place(gr_gpu_space space, int k, const gr_type *t, int64_t ind
 }
 
 gr_gpu_ref gr_gpu_in(const gr_gpu_call *g, int k, int64_t index) {
+  assert(k >= 0 && k < g->call->n_in && index >= 0);
   return place(GR_GPU_IN, k, &g->call->in[k], index);
 }
 
 gr_gpu_ref gr_gpu_out(const gr_gpu_call *g, int k, int64_t index) {
+  assert(k >= 0 && k < g->call->n_out && index >= 0);
   return place(GR_GPU_OUT, k, &g->call->out[k], index);
 }
 

@@ -1,5 +1,6 @@
 // pointwise.c - type inference of pointwise ops. See pointwise.h.
 #include "ops/kernels/pointwise.h"
+#include <assert.h>
 
 gr_status gr_pointwise_infer(gr_op_call *s) {
   for (int k = 1; k < s->n_in; k++)
@@ -42,10 +43,12 @@ static void part(void *arg, int64_t begin, int64_t end) {
 }
 
 void gr_tile_load(const void *array, gr_dtype dtype, int64_t first, int64_t n, float *out) {
+  assert(first >= 0 && n >= 0);
   gr_widen(dtype, (const uint16_t *)array + first, out, n);
 }
 
 void gr_tile_store(void *array, gr_dtype dtype, int64_t first, int64_t n, const float *x) {
+  assert(first >= 0 && n >= 0);
   gr_narrow(dtype, x, (uint16_t *)array + first, n);
 }
 

@@ -1,5 +1,6 @@
 // reduce.c - see reduce.h.
 #include "ops/kernels/reduce.h"
+#include <assert.h>
 #include "ops/ops.h"
 
 bool gr_reduces_rows(const gr_op_call *s) {
@@ -52,6 +53,7 @@ bool gr_reduce_block(const gr_reduce_axes *a, const gr_type *x, gr_block *out) {
 }
 
 int64_t gr_reduce_term(const gr_reduce_axes *a, const gr_type *x, int64_t o, int64_t k) {
+  assert(o >= 0 && k >= 0);
   int64_t index = 0, stride = 1;
   for (int d = x->rank; d--; stride *= x->dim[d]) {
     int64_t *left = gr_reduce_axes_contains(a, d) ? &k : &o;

@@ -1,6 +1,7 @@
 // widen.c - see widen.h.
 #include "ops/kernels/widen.h"
 #if defined(__F16C__) && defined(__AVX__)
+#include <assert.h>
 #include <immintrin.h>
 #endif
 
@@ -24,6 +25,7 @@ static void narrow_f16(const float *x, uint16_t *y, int64_t n) {
 }
 
 void gr_widen(gr_dtype d, const void *source, float *target, int64_t n) {
+  assert(gr_is_narrow(d) && n >= 0);
   const uint16_t *x = source;
   if (d == GR_F16)
     widen_f16(x, target, n);
@@ -32,6 +34,7 @@ void gr_widen(gr_dtype d, const void *source, float *target, int64_t n) {
 }
 
 void gr_narrow(gr_dtype d, const float *source, void *target, int64_t n) {
+  assert(gr_is_narrow(d) && n >= 0);
   uint16_t *y = target;
   if (d == GR_F16)
     narrow_f16(source, y, n);

@@ -24,7 +24,7 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status delay_cpu(const gr_launch *l) {
   const struct delay *a = l->attr;
   size_t all = gr_type_bytes(l->out_type), one = all / (size_t)l->out_type->dim[0];
   char *first = (char *)l->out[0] + (a->reverse ? all - one : 0);
@@ -75,7 +75,7 @@ const gr_op gr_op_delay = {
     .index_spec_of = index_spec_of,
     .linear = true,
     .infer = infer,
-    .cpu = cpu,
+    .cpu = delay_cpu,
     .gpu = gpu,
     .cases = cases,
 };

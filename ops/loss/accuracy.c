@@ -12,7 +12,7 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) { gr_score_axes(s,
 
 static gr_status infer(gr_op_call *s) { return gr_score_labels(s); }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status accuracy_cpu(const gr_launch *l) {
   const struct accuracy *a = l->attr;
   int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type) / n;
   GR_TRY(gr_check_labels(l, v, a->ignore_index));
@@ -57,7 +57,7 @@ const gr_op gr_op_accuracy = {
     .attrs = attrs,
     .index_spec_of = index_spec_of,
     .infer = infer,
-    .cpu = cpu,
+    .cpu = accuracy_cpu,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
     .cases = cases,

@@ -52,7 +52,7 @@ static double total_class_weight(const gr_launch *l, int k, int64_t v) {
 }
 
 // loss = (1 - e) w[y] (lse - x[y]) + e / V sum_i w[i] (lse - x[i])
-static gr_status cpu(const gr_launch *l) {
+static gr_status cross_entropy_cpu(const gr_launch *l) {
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type) / n;
   GR_TRY(gr_check_labels(l, v, a->ignore_index));
@@ -138,7 +138,7 @@ const gr_op gr_op_cross_entropy = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = cross_entropy_cpu,
     .fast = fast,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,

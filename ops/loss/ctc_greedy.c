@@ -26,7 +26,7 @@ static int64_t argmax(const gr_launch *l, int64_t row, int64_t v) {
   return best;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status ctc_greedy_cpu(const gr_launch *l) {
   const struct ctc_greedy *a = l->attr;
   int64_t n = l->in_type[0].dim[0], t = l->in_type[0].dim[1], v = l->in_type[0].dim[2];
   int64_t blank = a->blank < 0 ? v + a->blank : a->blank;
@@ -81,7 +81,7 @@ const gr_op gr_op_ctc_greedy = {
     .attrs = attrs,
     .index_spec = "nTV,n->nT,n",
     .infer = infer,
-    .cpu = cpu,
+    .cpu = ctc_greedy_cpu,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
     .cases = cases,

@@ -147,7 +147,7 @@ static void clear_rest(const gr_launch *l, int64_t i, int64_t frames) {
          (size_t)((t - frames) * v) * size);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status ctc_loss_cpu(const gr_launch *l) {
   GR_TRY(check_targets(l));
   for (int64_t i = 0; i < l->in_type[LOGITS].dim[0]; i++) {
     lattice z = {.l = l, .sample = i, .c = sample_of(l, i), .lse = l->scratch};
@@ -290,7 +290,7 @@ const gr_op gr_op_ctc_loss = {
     .flops = flops,
     .save_for_backward = save_for_backward,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = ctc_loss_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
@@ -311,7 +311,7 @@ const gr_op gr_op_ctc_loss_with_residuals = {
     .infer = infer,
     .flops = flops,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = ctc_loss_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

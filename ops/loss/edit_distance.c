@@ -82,7 +82,7 @@ static void samples(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status edit_distance_cpu(const gr_launch *l) {
   gr_parallel(l, l->in_type[HYP].dim[0], 1, samples, (void *)l);
   return GR_OK;
 }
@@ -131,7 +131,7 @@ const gr_op gr_op_edit_distance = {
     .attrs = attrs,
     .index_spec = "nT,n,nU,n->n,n",
     .infer = infer,
-    .cpu = cpu,
+    .cpu = edit_distance_cpu,
     .scratch = scratch,
     .gpu = gpu,
     .cases = cases,

@@ -29,7 +29,7 @@ static void grad(const gr_grad *g) {
   if (g->want[1]) g->dx[1] = GR_EMIT(g->b, &gr_op_mse_grad, NULL, g->x[1], g->x[0], g->dy[0]);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status mse_cpu(const gr_launch *l) {
   int64_t n = l->in_type[0].dim[0], per = gr_type_count(l->in_type) / n;
   for (int64_t s = 0; s < n; s++) {
     double sum = 0;
@@ -79,7 +79,7 @@ const gr_op gr_op_mse = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = mse_cpu,
     .fast = fast,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,

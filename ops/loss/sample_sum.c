@@ -26,7 +26,7 @@ static void grad(const gr_grad *g) {
   if (gr_is(g->dy[0])) g->dx[0] = gr_reduce_broadcast_back(g->b, &rest, g->dy[0], &x);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status sample_sum_cpu(const gr_launch *l) {
   int64_t n = l->in_type[0].dim[0], per = gr_type_count(l->in_type) / n;
   for (int64_t s = 0; s < n; s++) {
     double sum = 0;
@@ -78,7 +78,7 @@ const gr_op gr_op_sample_sum = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = sample_sum_cpu,
     .fast = fast,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,

@@ -9,7 +9,7 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status argmax_cpu(const gr_launch *l) {
   int64_t n = gr_last(l->in_type);
   for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
     int64_t best = 0;
@@ -63,7 +63,7 @@ const gr_op gr_op_argmax = {
     .n_out = 1,
     .index_spec = "...V->...",
     .infer = infer,
-    .cpu = cpu,
+    .cpu = argmax_cpu,
     .fast = fast,
     .gpu = gpu,
     .cases = cases,

@@ -36,7 +36,7 @@ static void grad(const gr_grad *g) {
     g->dx[0] = gr_cast_product(g->b, g->dy[0], source);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status cast_cpu(const gr_launch *l) {
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) OUT(0, i, IN(0, i));
   return GR_OK;
 }
@@ -112,7 +112,7 @@ const gr_op gr_op_cast = {
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = cast_cpu,
     .fast = fast,
     .tile_formula = "x0",
     .tile = tile,

@@ -40,7 +40,7 @@ static lines lines_of(const gr_op_call *s) {
   return l;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status cumsum_cpu(const gr_launch *l) {
   gr_op_call call = {.attr = l->attr, .in = {l->in_type[0]}};
   lines x = lines_of(&call);
   bool reverse = ((const struct cumsum *)l->attr)->reverse;
@@ -89,7 +89,7 @@ const gr_op gr_op_cumsum = {
     .linear = true,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = cumsum_cpu,
     .gpu = gpu,
     .inplace = {1},
     .amp = GR_AMP_WIDE,

@@ -152,7 +152,7 @@ static void store(const chunk *c, const gr_graph *g) {
 }
 
 // Runs each part's reference kernel on a few elements, or whole rows, at a time.
-static gr_status cpu(const gr_launch *l) {
+static gr_status fused_cpu(const gr_launch *l) {
   const gr_graph *g = body_of(l->attr);
   chunk c;
   c.l = l, c.space = space_of(g), c.first = 0, c.rows = gr_fused_has_rows(g);
@@ -198,7 +198,7 @@ const gr_op gr_op_fused = {
     .sharding_rules = rules,
     .flops = flops,
     .inplace_each = true,
-    .cpu = cpu,
+    .cpu = fused_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gr_fused_gpu,

@@ -19,7 +19,7 @@ static void grad(const gr_grad *g) {
 
 static double fold(double sum, double x) { return sum + x; }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status mean_cpu(const gr_launch *l) {
   gr_reduce(l, 0, fold, mean_factor(l->in_type, l->out_type));
   return GR_OK;
 }
@@ -78,7 +78,7 @@ const gr_op gr_op_mean = {
     .linear = true,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = mean_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

@@ -17,7 +17,7 @@ static void grad(const gr_grad *g) {
 
 static double fold(double most, double x) { return most > x || most != most ? most : x; }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status reduce_max_cpu(const gr_launch *l) {
   gr_reduce(l, -INFINITY, fold, 1);
   return GR_OK;
 }
@@ -94,7 +94,7 @@ const gr_op gr_op_reduce_max = {
     .index_spec_of = index_spec_of,
     .infer = gr_reduce_infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = reduce_max_cpu,
     .fast = fast,
     .gpu = gpu,
     .row_of = row_of,

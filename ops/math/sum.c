@@ -17,7 +17,7 @@ static void grad(const gr_grad *g) {
 
 static double fold(double sum, double x) { return sum + x; }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status sum_cpu(const gr_launch *l) {
   gr_reduce(l, 0, fold, 1);
   return GR_OK;
 }
@@ -77,7 +77,7 @@ const gr_op gr_op_sum = {
     .linear = true,
     .infer = gr_reduce_infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = sum_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

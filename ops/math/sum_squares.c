@@ -20,7 +20,7 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_scale(g->b, gr_mul(g->b, d, g->x[0]), 2);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status sum_squares_cpu(const gr_launch *l) {
   double sum = 0;
   for (int64_t i = 0, n = gr_type_count(l->in_type); i < n; i++) sum += IN(0, i) * IN(0, i);
   OUT(0, 0, sum);
@@ -80,7 +80,7 @@ const gr_op gr_op_sum_squares = {
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = sum_squares_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

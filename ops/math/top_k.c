@@ -39,7 +39,7 @@ static void insert(const gr_launch *l, int64_t row, int32_t *best, int64_t count
   best[slot] = (int32_t)i;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status top_k_cpu(const gr_launch *l) {
   int64_t n = gr_last(l->in_type), k = gr_last(l->out_type);
   for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
     int32_t *best = (int32_t *)l->out[1] + r * k;
@@ -80,7 +80,7 @@ const gr_op gr_op_top_k = {
     .index_spec = "...V->..._,..._",
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = top_k_cpu,
     .gpu = gpu,
     .cases = cases,
 };

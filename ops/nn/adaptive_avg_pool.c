@@ -40,7 +40,7 @@ static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_adaptive_avg_pool_grad, &a, g->dy[0]);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status adaptive_avg_pool_cpu(const gr_launch *l) {
   gr_pool p = sizes(l->in_type, l->out_type);
   return gr_pool_mean_cpu(l, &p);
 }
@@ -107,7 +107,7 @@ const gr_op gr_op_adaptive_avg_pool = {
     .flops = flops,
     .grad = grad,
     .linear = true,
-    .cpu = cpu,
+    .cpu = adaptive_avg_pool_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

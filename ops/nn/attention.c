@@ -55,7 +55,7 @@ static void row_forward(const gr_attention_row *r, double *weight) {
   if (l->n_out > 1) OUT(1, (r->sample * a->heads + r->head) * a->t + r->i, top + log(sum));
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status attention_cpu(const gr_launch *l) {
   gr_attention_row r = {.l = l, .a = gr_attention_of(l)};
   for (r.sample = 0; r.sample < r.a.n; r.sample++)
     for (r.head = 0; r.head < r.a.heads; r.head++)
@@ -131,7 +131,7 @@ const gr_op gr_op_attention = {
     .grad = grad,
     .random = true,
     .training_only = true,
-    .cpu = cpu,
+    .cpu = attention_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gr_attention_gpu,
@@ -162,7 +162,7 @@ const gr_op gr_op_attention_with_residuals = {
     .flops = flops,
     .grad = grad,
     .random = true,
-    .cpu = cpu,
+    .cpu = attention_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gr_attention_gpu,

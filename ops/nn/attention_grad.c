@@ -45,7 +45,7 @@ static void row_backward(const gr_attention_row *r, const sums *to) {
   for (int64_t c = 0; c < a->d; c++) OUT(0, gr_attention_at_row(r) * a->d + c, to->dq[c]);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status attention_grad_cpu(const gr_launch *l) {
   gr_attention_row r = {.l = l, .a = gr_attention_of(l)};
   const gr_attention *a = &r.a;
   sums to = {l->scratch, (double *)l->scratch + a->d, (double *)l->scratch + a->d * (1 + a->s)};
@@ -117,7 +117,7 @@ const gr_op gr_op_attention_grad = {
     .infer = infer,
     .flops = flops,
     .random = true,
-    .cpu = cpu,
+    .cpu = attention_grad_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gr_attention_grad_gpu,

@@ -66,7 +66,7 @@ static void grad(const gr_grad *g) {
   g->dx[X] = gr_emit(b, &gr_op_batch_norm_grad, g->attr, batch ? 9 : 5, in);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status batch_norm_cpu(const gr_launch *l) {
   const gr_batch_norm *a = l->attr;
   gr_channels g = gr_channels_of(l->in_type, a->groups);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
@@ -175,7 +175,7 @@ const gr_op gr_op_batch_norm = {
     .sharding_rules = rules,
     .localize = localize,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = batch_norm_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

@@ -16,7 +16,7 @@ static void grad(const gr_grad *g) {
   if (g->want[1]) g->dx[1] = GR_EMIT(g->b, &gr_op_bias_add_grad, NULL, g->dy[0]);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status bias_add_cpu(const gr_launch *l) {
   int64_t c = gr_type_count(&l->in_type[1]);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
     OUT(0, i, IN(0, i) + IN(1, i % c));
@@ -89,7 +89,7 @@ const gr_op gr_op_bias_add = {
     .inplace = {1},
     .infer = gr_pointwise_infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = bias_add_cpu,
     .fast = fast,
     .tile_formula = "x0 + x1",
     .tile = tile,

@@ -40,7 +40,7 @@ static void put_counts(const gr_launch *l, const gr_channels *g) {
   }
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status channel_sums_cpu(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, groups_of(l->attr));
   int64_t rows = g.samples * g.rows;
   for (int64_t group = 0; group < g.groups; group++)
@@ -114,7 +114,7 @@ const gr_op gr_op_channel_sums = {
     .infer = infer,
     .sharding_rules = rules,
     .localize = localize,
-    .cpu = cpu,
+    .cpu = channel_sums_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

@@ -45,7 +45,7 @@ static double element(const gr_launch *l, const gr_conv_sizes *v, int64_t o, int
   return sum;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status conv_grad_w_cpu(const gr_launch *l) {
   gr_conv_sizes v = sizes(l->attr, l->in_type, l->out_type);
   int64_t taps = gr_conv_taps(&v), cg = gr_conv_c(&v);
   for (int64_t i = 0; i < v.out * cg * taps; i++) {
@@ -103,7 +103,7 @@ const gr_op gr_op_conv_grad_w = {
     .index_spec_of = letters,
     .infer = infer,
     .flops = flops,
-    .cpu = cpu,
+    .cpu = conv_grad_w_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gr_conv_grad_w_gpu,

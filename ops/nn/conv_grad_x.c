@@ -50,7 +50,7 @@ static double element(const gr_launch *l, const gr_conv_sizes *v, int64_t n, int
   return sum;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status conv_grad_x_cpu(const gr_launch *l) {
   gr_conv_sizes v = sizes(l->attr, l->in_type, l->out_type);
   int64_t in = gr_conv_in(&v);
   for (int64_t i = 0; i < v.n * in * v.c; i++)
@@ -109,7 +109,7 @@ const gr_op gr_op_conv_grad_x = {
     .index_spec_of = letters,
     .infer = infer,
     .flops = flops,
-    .cpu = cpu,
+    .cpu = conv_grad_x_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gr_conv_grad_x_gpu,

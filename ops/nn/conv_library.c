@@ -63,7 +63,7 @@ typedef struct job {
   bool failed;
 } job;
 
-static bool open(const gr_conv_sizes *v, gr_onednn_conv_kind kind, job *j) {
+static bool conv_library_open(const gr_conv_sizes *v, gr_onednn_conv_kind kind, job *j) {
   const gr_onednn_convs *lib = gr_gemm_onednn_convs();
   if (!lib || is_for_products(v)) return false;
   gr_onednn_shape s = shape_of(v, kind);
@@ -76,10 +76,10 @@ static bool open(const gr_conv_sizes *v, gr_onednn_conv_kind kind, job *j) {
 
 bool gr_conv_library_open(const gr_conv_sizes *v, int kind) {
   job j;
-  return open(v, (gr_onednn_conv_kind)kind, &j);
+  return conv_library_open(v, (gr_onednn_conv_kind)kind, &j);
 }
 
-static void run(void *arg, int64_t begin, int64_t end) {
+static void conv_library_run(void *arg, int64_t begin, int64_t end) {
   job *j = arg;
   for (int64_t i = begin; i < end; i++)
     if (!j->lib->run(j->conv, j->x + i * j->x_step, j->packed + i * j->packed_step,
@@ -90,14 +90,14 @@ static void run(void *arg, int64_t begin, int64_t end) {
 // kernels: how many of them, reordered, are in working memory.
 static bool run_all(const gr_launch *l, const gr_conv_sizes *v, job *j, int64_t kernels) {
   j->scratch = (char *)(j->packed + kernels * packed_of(v));
-  gr_parallel(l, j->parts, 1, run, j);
+  gr_parallel(l, j->parts, 1, conv_library_run, j);
   return !j->failed;
 }
 
 bool gr_conv_library_forward(const gr_launch *l, const gr_conv_sizes *v, const float *x,
                              const float *w, float *y) {
   job j;
-  if (!open(v, GR_ONEDNN_FORWARD, &j)) return false;
+  if (!conv_library_open(v, GR_ONEDNN_FORWARD, &j)) return false;
   j.x = x, j.y = y, j.packed = l->scratch;
   return j.lib->pack(j.conv, w, j.packed) && run_all(l, v, &j, 1);
 }
@@ -105,7 +105,7 @@ bool gr_conv_library_forward(const gr_launch *l, const gr_conv_sizes *v, const f
 bool gr_conv_library_grad_x(const gr_launch *l, const gr_conv_sizes *v, const float *w,
                             const float *dy, float *dx) {
   job j;
-  if (!open(v, GR_ONEDNN_GRAD_X, &j)) return false;
+  if (!conv_library_open(v, GR_ONEDNN_GRAD_X, &j)) return false;
   j.x = dx, j.y = dy, j.packed = l->scratch;
   return j.lib->pack(j.conv, w, j.packed) && run_all(l, v, &j, 1);
 }
@@ -123,7 +123,7 @@ bool gr_conv_library_grad_w(const gr_launch *l, const gr_conv_sizes *v, const fl
                             const float *dy, float *dw) {
   enum { GRAIN = 1 << 14 };
   job j;
-  if (!open(v, GR_ONEDNN_GRAD_W, &j)) return false;
+  if (!conv_library_open(v, GR_ONEDNN_GRAD_W, &j)) return false;
   j.x = x, j.y = dy, j.packed = l->scratch, j.packed_step = packed_of(v);
   if (!run_all(l, v, &j, j.parts)) return false;
   int64_t n = (int64_t)(j.lib->packed(j.conv) / sizeof(float));

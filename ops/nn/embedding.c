@@ -42,7 +42,7 @@ static void copy(void *arg, int64_t begin, int64_t end) {
            bytes);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status embedding_cpu(const gr_launch *l) {
   GR_TRY(check(l, l->in_type[0].dim[0]));
   gr_parallel(l, gr_type_count(&l->in_type[1]), 1 + 8192 / l->in_type[0].dim[1], copy, (void *)l);
   return GR_OK;
@@ -93,7 +93,7 @@ const gr_op gr_op_embedding = {
     .infer = infer,
     .flops = flops,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = embedding_cpu,
     .gpu = gpu,
     .cases = cases,
 };

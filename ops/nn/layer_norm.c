@@ -25,7 +25,7 @@ static void grad(const gr_grad *g) {
   for (uint32_t k = 0; k < 3 && gr_is(d); k++) g->dx[k] = (gr_val){d.id + k};
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status layer_norm_cpu(const gr_launch *l) {
   const struct layer_norm *a = l->attr;
   int64_t c = gr_last(l->in_type);
   for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
@@ -83,7 +83,7 @@ const gr_op gr_op_layer_norm = {
     .index_spec = "...C,C,C->...C",
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = layer_norm_cpu,
     .fast = fast,
     .row =
         "m = sum(x0) / n; v = sum((x0 - m) * (x0 - m)) / n; d = 1 / sqrt(v + eps); "

@@ -141,7 +141,7 @@ static size_t scratch(const gr_op_call *s) {
   return sizeof(double) * SQUARES * matrix_size(((const struct lmu_memory *)s->attr)->order + 1);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status lmu_memory_cpu(const gr_launch *l) {
   const struct lmu_memory *a = l->attr;
   int64_t order = a->order, n = order + 1;
   double *m = l->scratch;
@@ -199,7 +199,7 @@ const gr_op gr_op_lmu_memory = {
     .attrs = attrs,
     .index_spec = "->__,_",
     .infer = infer,
-    .cpu = cpu,
+    .cpu = lmu_memory_cpu,
     .scratch = scratch,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,

@@ -9,7 +9,7 @@ static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_log_softmax_grad, NULL, g->y[0], g->dy[0]);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status log_softmax_cpu(const gr_launch *l) {
   int64_t k = gr_last(l->in_type);
   for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
     double top = -INFINITY, s = 0;
@@ -48,7 +48,7 @@ const gr_op gr_op_log_softmax = {
     .index_spec = "...K->...K",
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = log_softmax_cpu,
     .fast = fast,
     .row = "top = max(x0); s = sum(exp(x0 - top)); l = log(s); x0 - top - l",
     .inplace = {1},

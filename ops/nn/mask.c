@@ -40,7 +40,7 @@ static void samples(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status mask_cpu(const gr_launch *l) {
   int64_t n = l->in_type->dim[0];
   gr_parallel(l, n, 1 + 8192 * n / gr_type_count(l->in_type), samples, (void *)l);
   return GR_OK;
@@ -71,7 +71,7 @@ const gr_op gr_op_mask = {
     .inplace = {1},
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = mask_cpu,
     .gpu = gpu,
     .cases = cases,
 };

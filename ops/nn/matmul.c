@@ -75,7 +75,7 @@ gr_matmul_shape gr_matmul_shape_of(const gr_type *x, const gr_type *y, const str
   return p;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status matmul_cpu(const gr_launch *l) {
   const struct matmul *a = l->attr;
   gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);
   gr_gemm g = p.g;
@@ -248,7 +248,7 @@ const gr_op gr_op_matmul = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = matmul_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

@@ -39,7 +39,7 @@ static gr_status infer(gr_op_call *s) {
                  gr_dtypes[s->in[2].dtype].name, gr_dtypes[s->out[0].dtype].name);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status matmul_bias_cpu(const gr_launch *l) {
   const matmul_bias *a = l->attr;
   struct matmul m = matmul_of(a);
   gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, &m);
@@ -103,7 +103,7 @@ const gr_op gr_op_matmul_bias = {
     .attrs = attrs,
     .index_spec_of = index_spec_of,
     .infer = infer,
-    .cpu = cpu,
+    .cpu = matmul_bias_cpu,
     .gpu = gpu,
     .cases = cases,
 };

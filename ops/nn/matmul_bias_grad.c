@@ -50,7 +50,7 @@ static gr_status infer(gr_op_call *s) {
   return gr_require_float(s, 1, "the second operand");
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status matmul_bias_grad_cpu(const gr_launch *l) {
   gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, &product);
   int of = ((const matmul_bias_grad *)l->attr)->left ? 0 : 1;
   int64_t m = p.g.m, n = p.g.n, columns = of ? n : m;
@@ -116,7 +116,7 @@ const gr_op gr_op_matmul_bias_grad = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .sharding_rules = rules,
-    .cpu = cpu,
+    .cpu = matmul_bias_grad_cpu,
     .gpu = gpu,
     .cases = cases,
 };

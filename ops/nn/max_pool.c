@@ -32,7 +32,7 @@ static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_max_pool_grad, g->attr, g->x[0], g->y[0], g->dy[0]);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status max_pool_cpu(const gr_launch *l) {
   gr_pool p = sizes(l->attr, l->in_type, l->out_type);
   int64_t windows = gr_product(p.w.out);
   for (int64_t i = 0; i < p.n * windows * p.c; i++) {
@@ -127,7 +127,7 @@ const gr_op gr_op_max_pool = {
     .infer = infer,
     .flops = flops,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = max_pool_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,

@@ -55,7 +55,7 @@ static gr_status infer(gr_op_call *s) {
   return check_dtype(s, s->out[0].dim[1]);
 }
 
-static gr_status run(const gr_launch *l) {
+static gr_status pack_run(const gr_launch *l) {
   bool transposed = ((const struct pack *)l->attr)->transposed;
   const gr_type *t = l->in_type;
   gr_gemm g = gr_gemm_dense(false, transposed, 0, t->dim[!transposed], t->dim[transposed]);
@@ -97,7 +97,7 @@ const gr_op gr_op_pack = {
     .index_spec = "AB->__",
     .infer = infer,
     .flops = no_flops,
-    .cpu = run,
+    .cpu = pack_run,
     .cases = cases,
 };
 

@@ -47,7 +47,7 @@ static int64_t unmasked(const gr_launch *l, int64_t row) {
   if (l->n_in == 2) n = gr_length(l, 1, row / (gr_rows(t) / t->dim[0]), k);
   return a->causal ? gr_min_i64(n, row % t->dim[t->rank - 2] + 1) : n;
 }
-static gr_status cpu(const gr_launch *l) {
+static gr_status softmax_cpu(const gr_launch *l) {
   int64_t k = gr_last(l->in_type);
   for (int64_t r = 0, rows = gr_rows(l->in_type); r < rows; r++) {
     int64_t n = unmasked(l, r);
@@ -116,7 +116,7 @@ const gr_op gr_op_softmax = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = softmax_cpu,
     .fast = fast,
     .row_of = row_of,
     .inplace = {1},

@@ -232,7 +232,7 @@ static rates rates_of(const gr_launch *l) {
                  .ok = IN(scalars + OK, 0) != 0};
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status adafactor_cpu(const gr_launch *l) {
   variance v = variance_of(l, 1, SCALARS);
   rates k = rates_of(l);
   for (int64_t r = 0, n = gr_rows(l->in_type); r < n; r++)
@@ -348,7 +348,7 @@ const gr_op gr_op_adafactor = {
     .infer = infer_floats,
     .padding = GR_PADDING_ROWS,
     .optimizer = &optimizer,
-    .cpu = cpu,
+    .cpu = adafactor_cpu,
     .fast = fast,
     .gpu = gpu,
     .inplace = {1},

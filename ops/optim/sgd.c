@@ -19,7 +19,7 @@ GR_UPDATE(sgd_momentum, sgd,
           m = momentum * m + (g * scale + weight_decay * w);
           w = w - lr * m;)
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status sgd_cpu(const gr_launch *l) {
   bool plain = gr_formula_of(&gr_op_sgd, l->n_in) == &sgd_plain_formula;
   return (plain ? sgd_plain_cpu : sgd_momentum_cpu)(l);
 }
@@ -46,7 +46,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_sgd = {
     .name = "sgd",
     .formulas = GR_FORMULAS(&sgd_plain_formula, &sgd_momentum_formula),
-    .cpu = cpu,
+    .cpu = sgd_cpu,
     .fast = gr_formula_fast,
     .doc =
         "w' from w, gradient, lr, gradient scale, ok: w - lr d, d = g scale + weight_decay w. With "

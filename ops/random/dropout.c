@@ -36,7 +36,7 @@ static gr_rng rng_of(const gr_launch *l) {
 // An element is kept if its random word is at least p 2^32.
 static uint32_t threshold(double p) { return (uint32_t)(p * 4294967296.0); }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status dropout_cpu(const gr_launch *l) {
   double p = ((const struct dropout *)l->attr)->p;
   gr_rng rng = rng_of(l);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
@@ -60,7 +60,8 @@ static int64_t run_length(const gr_launch *l) {
 enum { BLOCKS = 128 };  // random blocks of 4 words drawn at a time
 
 // Applies the mask to n elements; index is the first one's index in the global value.
-static void run(const gr_rng *rng, double p, uint64_t index, const float *x, float *y, int64_t n) {
+static void dropout_run(const gr_rng *rng, double p, uint64_t index, const float *x, float *y,
+                        int64_t n) {
   uint32_t words[BLOCKS * 4], least = threshold(p);
   float scale = (float)(1 / (1 - p));
   while (n > 0) {
@@ -78,8 +79,8 @@ static void part(void *arg, int64_t begin, int64_t until) {
   while (begin < until) {
     int64_t end = ((l->first + begin) / length + 1) * length - l->first;
     int64_t now = gr_min_i64(until, end) - begin;
-    run(&rng, ((const struct dropout *)l->attr)->p, (uint64_t)gr_global_index(l, 0, begin),
-        (const float *)l->in[0] + begin, (float *)l->out[0] + begin, now);
+    dropout_run(&rng, ((const struct dropout *)l->attr)->p, (uint64_t)gr_global_index(l, 0, begin),
+                (const float *)l->in[0] + begin, (float *)l->out[0] + begin, now);
     begin += now;
   }
 }
@@ -144,7 +145,7 @@ const gr_op gr_op_dropout = {
     .random = true,
     .training_only = true,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = dropout_cpu,
     .fast = fast,
     .gpu = gpu,
     .row_of = row_of,

@@ -20,7 +20,7 @@ static void draw(const gr_rng *rng, const void *attr, uint64_t first, int64_t n,
   for (int64_t i = 0; i < n; i++) out[i] = a->mean + a->std * out[i];
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status init_normal_cpu(const gr_launch *l) {
   const struct init_normal *a = l->attr;
   gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
   return gr_source_draw(l, &rng, draw);
@@ -52,7 +52,7 @@ const gr_op gr_op_init_normal = {
     .attrs = attrs,
     .random = true,
     .infer = infer,
-    .cpu = cpu,
+    .cpu = init_normal_cpu,
     .gpu = gpu,
     .cases = cases,
 };

@@ -20,7 +20,7 @@ static void draw(const gr_rng *rng, const void *attr, uint64_t first, int64_t n,
   for (int64_t i = 0; i < n; i++) out[i] = a->low + (a->high - a->low) * out[i];
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status init_uniform_cpu(const gr_launch *l) {
   const struct init_uniform *a = l->attr;
   gr_rng rng = {.seed = (uint64_t)a->seed, .stream = a->stream};
   return gr_source_draw(l, &rng, draw);
@@ -54,7 +54,7 @@ const gr_op gr_op_init_uniform = {
     .attrs = attrs,
     .random = true,
     .infer = infer,
-    .cpu = cpu,
+    .cpu = init_uniform_cpu,
     .gpu = gpu,
     .cases = cases,
 };

@@ -108,7 +108,7 @@ static void select(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status minibatch_cpu(const gr_launch *l) {
   const struct minibatch *a = l->attr;
   gr_parallel(l, a->of, 16, select, (void *)l);
   return GR_OK;
@@ -159,7 +159,7 @@ const gr_op gr_op_minibatch = {
     .sharding_rules = rules,
     .localize = localize,
     .random = true,
-    .cpu = cpu,
+    .cpu = minibatch_cpu,
     .gpu = gpu,
     .cases = cases,
 };

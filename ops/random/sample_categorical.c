@@ -26,7 +26,7 @@ static int32_t pick(const gr_launch *l, int64_t row, int64_t n, double u) {
   return last;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status sample_categorical_cpu(const gr_launch *l) {
   gr_rng rng = gr_sample_rng(l);
   int64_t n = gr_last(l->in_type);
   for (int64_t r = 0, rows = gr_type_count(l->out_type); r < rows; r++)
@@ -61,7 +61,7 @@ const gr_op gr_op_sample_categorical = {
     .index_spec = "...V,->...",
     .infer = infer,
     .random = true,
-    .cpu = cpu,
+    .cpu = sample_categorical_cpu,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
     .cases = cases,

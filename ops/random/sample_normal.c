@@ -8,7 +8,7 @@ static void draw(const gr_rng *rng, const void *attr, uint64_t first, int64_t n,
   gr_rng_normals(rng, first, n, out);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status sample_normal_cpu(const gr_launch *l) {
   gr_rng rng = gr_sample_rng(l);
   return gr_source_draw(l, &rng, draw);
 }
@@ -39,7 +39,7 @@ const gr_op gr_op_sample_normal = {
     .infer = gr_sample_infer,
     .random = true,
     .grad = gr_grad_zero,
-    .cpu = cpu,
+    .cpu = sample_normal_cpu,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
     .cases = cases,

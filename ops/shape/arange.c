@@ -14,7 +14,7 @@ static gr_status infer(gr_op_call *s) {
   return gr_source_shape(s, &(gr_ints){1, {a->size}}, (gr_dtype)a->dtype);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status arange_cpu(const gr_launch *l) {
   const struct arange *a = l->attr;
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
     OUT(0, i, a->start + a->step * (double)gr_global_index(l, 0, i));
@@ -53,7 +53,7 @@ const gr_op gr_op_arange = {
     .attr_size = sizeof(struct arange),
     .attrs = attrs,
     .infer = infer,
-    .cpu = cpu,
+    .cpu = arange_cpu,
     .gpu = gpu,
     .cases = cases,
 };

@@ -41,7 +41,7 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_sum(g->b, g->dy[0], (int)((const struct broadcast *)g->attr)->axis);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status broadcast_cpu(const gr_launch *l) {
   const struct broadcast *a = l->attr;
   const gr_type *t = l->out_type;
   int64_t inner = 1, n = t->dim[a->axis];
@@ -136,7 +136,7 @@ const gr_op gr_op_broadcast = {
     .linear = true,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = broadcast_cpu,
     .fast = fast,
     .gpu = gpu,
     .row_of = row_of,

@@ -63,7 +63,7 @@ static void grad(const gr_grad *g) {
   }
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status concat_cpu(const gr_launch *l) {
   const gr_type *y = l->out_type;
   int axis = (int)((const struct concat *)l->attr)->axis;
   int64_t bytes = gr_dtypes[y->dtype].size, outer = 1;
@@ -115,7 +115,7 @@ const gr_op gr_op_concat = {
     .infer = infer,
     .sharding_rules = rules,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = concat_cpu,
     .gpu = gpu,
     .cases = cases,
 };

@@ -20,7 +20,7 @@ static gr_status infer(gr_op_call *s) {
   return gr_source_shape(s, &a->shape, (gr_dtype)a->dtype);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status fill_cpu(const gr_launch *l) {
   const struct fill *a = l->attr;
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) OUT(0, i, a->value);
   return GR_OK;
@@ -48,7 +48,7 @@ const gr_op gr_op_fill = {
     .attr_size = sizeof(struct fill),
     .attrs = attrs,
     .infer = infer,
-    .cpu = cpu,
+    .cpu = fill_cpu,
     .gpu = gpu,
     .cases = cases,
 };

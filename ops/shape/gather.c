@@ -28,7 +28,7 @@ static gr_status check(const gr_launch *l, int64_t size) {
   return GR_OK;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status gather_cpu(const gr_launch *l) {
   int64_t size = gr_last(l->in_type), many = gr_last(l->out_type);
   GR_TRY(check(l, size));
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
@@ -68,7 +68,7 @@ const gr_op gr_op_gather = {
     .index_spec = "...V,...k->...k",
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = gather_cpu,
     .gpu = gpu,
     .cases = cases,
 };

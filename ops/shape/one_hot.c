@@ -19,7 +19,7 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status one_hot_cpu(const gr_launch *l) {
   int64_t classes = gr_last(l->out_type);
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
     OUT(0, i, ((const int32_t *)l->in[0])[i / classes] == i % classes);
@@ -58,7 +58,7 @@ const gr_op gr_op_one_hot = {
     .attrs = attrs,
     .index_spec = "...->..._",
     .infer = infer,
-    .cpu = cpu,
+    .cpu = one_hot_cpu,
     .gpu = gpu,
     .cases = cases,
 };

@@ -96,7 +96,7 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_reshape(g->b, g->dy[0], back);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status reshape_cpu(const gr_launch *l) {
   int64_t bytes = (int64_t)gr_type_bytes(l->out_type);
   if (l->out[0] != l->in[0]) gr_copy_rows(l, l->out[0], bytes, l->in[0], bytes, bytes, 1);
   return GR_OK;
@@ -142,7 +142,7 @@ const gr_op gr_op_reshape = {
     .sharding_rules = rules,
     .localize = localize,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = reshape_cpu,
     .gpu = gpu,
     .cases = cases,
 };

@@ -34,7 +34,7 @@ static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_select_grad, (&(struct select_grad){index, of}), g->dy[0]);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status select_cpu(const gr_launch *l) {
   const struct select *a = l->attr;
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
     OUT(0, i, IN(0, a->index * n + i));
@@ -68,7 +68,7 @@ const gr_op gr_op_select = {
     .linear = true,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = select_cpu,
     .gpu = gpu,
     .cases = cases,
 };

@@ -66,7 +66,7 @@ static rows rows_of(const gr_type *t, int64_t axis) {
   return r;
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status slice_cpu(const gr_launch *l) {
   const struct slice *a = l->attr;
   rows x = rows_of(l->in_type, a->axis), y = rows_of(l->out_type, a->axis);
   gr_copy_rows(l, l->out[0], y.bytes, (const char *)l->in[0] + a->begin * x.item, x.bytes, y.bytes,
@@ -120,7 +120,7 @@ const gr_op gr_op_slice = {
     .linear = true,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = slice_cpu,
     .gpu = gpu,
     .cases = cases,
 };

@@ -45,7 +45,7 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_transpose(g->b, g->dy[0], back);
 }
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status transpose_cpu(const gr_launch *l) {
   const gr_ints *perm = &((const struct transpose *)l->attr)->perm;
   const gr_type *x = l->in_type, *y = l->out_type;
   int64_t stride[GR_MAX_RANK], n = 1;
@@ -150,7 +150,7 @@ const gr_op gr_op_transpose = {
     .linear = true,
     .infer = infer,
     .grad = grad,
-    .cpu = cpu,
+    .cpu = transpose_cpu,
     .fast = fast,
     .gpu = gpu,
     .cases = cases,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What tools/calls.py says of files that call each other, and tools/style.py of code that
-opens files by itself, that asks which device it has, and of fields that have one writer."""
+"""What tools/calls.py says of files that call each other, and tools/style.py of code that opens files by
+itself, that asks which device it has, of fields that have one writer, of identifiers that are function
+words, and of prototypes without a comment of their own."""
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -77,8 +78,26 @@ def circles():
     if edges != {"a": {"b": {"g"}}, "b": {}}:
         yield f"the calls are {edges}"
 
+NAMED_BADLY = ["int at = 0;", "f(r->own);", "enum { MOST_ROWS = 3 };", "x.from = y;", "bool is, was;"]
+NAMED_WELL = ["// at", 'g("from");', "#define X at", "int at_most = 0;", "enum { UTMOST_ROWS };", "gr_cast_from(g);"]
+GROUP = ["// Two of them.", "int gr_a(void);", "int gr_b(void);", "int gr_c(int x,", "         int y);  // the third", "",
+         "int gr_d(void);", "// Inline.", "static inline int gr_e(void) {", "  return f(1);", "}", "typedef int (*gr_f)(int);"]
+
+def names():
+    """What is wrong with finding function words, and with counting prototypes."""
+    path = pathlib.PurePath("x/y.h")
+    for text in NAMED_BADLY:
+        if len(list(style.function_words(path, text))) != 1:
+            yield f"not found once: {text}"
+    for text in NAMED_WELL:
+        if list(style.function_words(path, text)):
+            yield f"found: {text}"
+    found = [line.split(":")[1] for line in style.undocumented(path, GROUP)]
+    if found != ["3", "7"]:
+        yield f"prototypes without a comment are in lines {found}"
+
 def main():
-    bad = list(circles()) + list(writers()) + list(devices())
+    bad = list(circles()) + list(writers()) + list(devices()) + list(names())
     for text in FOUND:
         if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
             bad.append(f"not found once, in line 2: {text}")

@@ -6,7 +6,7 @@
 
 extern const gr_op gr_op_cpu_only;
 
-static gr_status cpu(const gr_launch *l) {
+static gr_status cpu_only_cpu(const gr_launch *l) {
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
     OUT(0, i, IN(0, i) - IN(2, 0) * IN(3, 0) * IN(1, i));
   return GR_OK;
@@ -29,7 +29,7 @@ const gr_op gr_op_cpu_only = {
     .index_spec = "...,...,,->...",
     .padding = GR_PADDING_PRESERVED,
     .optimizer = &optimizer,
-    .cpu = cpu,
+    .cpu = cpu_only_cpu,
     .inplace = {1},
     .cases = cases,
 };

@@ -13,6 +13,7 @@ endif()
 set(GR_SANITIZE "" CACHE STRING "address,undefined or thread")
 if(GR_SANITIZE)
   add_compile_options(-fsanitize=${GR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_options(-UNDEBUG)  # with assertions, as in a build of type Debug
   add_link_options(-fsanitize=${GR_SANITIZE})
   add_compile_options(-UNDEBUG)  # with assertions, which the type of build may leave out
 endif()
