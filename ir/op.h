@@ -16,6 +16,7 @@
 //   devices                         cpu, fast, gpu, formula, formulas, scratch
 //   fuse                            tile, tile_formula, row (or row_of)
 //   the optimizer                   optimizer
+//   export to ONNX                  formula, onnx, to_onnx
 //   tests                           cases: kernels, gradient, every sharding, padding, in place
 //
 // An op is a pure function: its results depend on its operands and attributes, and for random ops
@@ -165,6 +166,7 @@ enum { GR_MAX_INPLACE = 4 };  // outputs of one op that may be made in operands
 typedef struct gr_sharding_rule gr_sharding_rule;
 typedef struct gr_optimizer gr_optimizer;
 typedef struct gr_formula gr_formula;
+typedef struct gr_onnx_call gr_onnx_call;
 struct gr_op {
   const char *name, *doc;
   int n_in, n_out;  // number of operands and results; GR_ANY: infer checks and sets it
@@ -228,6 +230,9 @@ struct gr_op {
   // formula, if the op has one; collectives are the communicator's, scans the executor's.
   // GR_ERR_UNSUPPORTED if these types cannot run there.
   gr_status (*gpu)(gr_gpu_call *);
+  // How it is written to ONNX (ir/onnx.h): a row, or a function; without both by its formula.
+  const char *onnx;
+  void (*to_onnx)(gr_onnx_call *);
   const gr_case *cases;           // ends with an empty case
   const gr_optimizer *optimizer;  // of an optimizer: its states (ops/optim/optim.h)
 };

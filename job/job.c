@@ -310,7 +310,7 @@ static gr_status advise(const gr_job *j, gr_status s) {
   return advice ? gr_hint(s, "%s", advice) : s;
 }
 
-gr_status gr_job_plan(gr_job *j, int ranks) {
+gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   gr_conf *params = NULL;
   if (!j->spec.data) GR_TRY(gr_job_open(j, ranks));
   GR_TRY(bind_metadata(j, &params));
@@ -325,21 +325,27 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   const gr_model_program *programs;
   GR_TRY(gr_phases_read(j->arena, j->graph, &j->spec, &programs));
   GR_TRY(check_unread(j));
-  gr_plan_request r = {.model = {.graph = j->graph,
-                                 .params = params,
-                                 .seed = (uint64_t)j->spec.set.loop.seed,
-                                 .mesh = o->sharding.mesh,
-                                 .norm_groups = o->sharding.sync_batchnorm ? 1 : parts,
-                                 .by_rank = o->batch.loss_norm == gr_loss_norm_local},
-                       .options = *o,
-                       .buckets = buckets,
-                       .n_buckets = n,
-                       .programs = programs,
-                       .n_programs = j->spec.n_programs,
-                       .train = j->spec.kind == GR_RUN_TRAIN,
-                       .eval = true,
-                       .threads = j->compilers};
-  memcpy(r.model.batch_axis, o->sharding.batch_axis, sizeof r.model.batch_axis);
+  *out = (gr_plan_request){.model = {.graph = j->graph,
+                                     .params = params,
+                                     .seed = (uint64_t)j->spec.set.loop.seed,
+                                     .mesh = o->sharding.mesh,
+                                     .norm_groups = o->sharding.sync_batchnorm ? 1 : parts,
+                                     .by_rank = o->batch.loss_norm == gr_loss_norm_local},
+                           .options = *o,
+                           .buckets = buckets,
+                           .n_buckets = n,
+                           .programs = programs,
+                           .n_programs = j->spec.n_programs,
+                           .train = j->spec.kind == GR_RUN_TRAIN,
+                           .eval = true,
+                           .threads = j->compilers};
+  memcpy(out->model.batch_axis, o->sharding.batch_axis, sizeof out->model.batch_axis);
+  return GR_OK;
+}
+
+gr_status gr_job_plan(gr_job *j, int ranks) {
+  gr_plan_request r;
+  GR_TRY(gr_job_request(j, ranks, &r));
   GR_TRY(advise(j, gr_plan_build(j->arena, &r, &j->spec.plan)));
   GR_TRY(bind_inputs(j));
   GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));

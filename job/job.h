@@ -41,6 +41,9 @@ int gr_job_differences(gr_job *, int ranks, int devices, const char *out[GR_JOB_
 GR_MUST_USE gr_status gr_job_set_kind(gr_job *);
 // Reads the settings that depend on the number of ranks, and opens the data set.
 GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
+// What the plan is to be made from; calls gr_job_open first if that has not been called. Fails for
+// keys of the configuration that nothing has read.
+GR_MUST_USE gr_status gr_job_request(gr_job *, int ranks, gr_plan_request *out);
 // Compiles and proves the plan; calls gr_job_open first if that has not been called. Fails for keys
 // of the configuration that nothing has read.
 GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);

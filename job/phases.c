@@ -25,7 +25,7 @@ static int find_name(const reader *r, const char *name) {
 static const char *list_names(const reader *r) {
   gr_text t = gr_text_make(r->arena);
   for (int i = 0; i < r->n_names; i++)
-    if (strcmp(r->names[i], gr_model_eval) != 0)
+    if (strcmp(r->names[i], gr_model_eval) != 0 && !gr_model_program_inputs(r->graph, r->names[i]))
       gr_text_printf(&t, "%s%s", t.len ? ", " : "", r->names[i]);
   return t.len ? t.chars : "none";
 }
@@ -37,6 +37,12 @@ static gr_status read_name(reader *r, const gr_conf *c, gr_phase *out) {
   if (!strcmp(c->text, gr_model_eval))
     return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'eval' is no phase of the loop"),
                    "training.eval_every says after how many passes it runs");
+  if (out->program >= 0 && gr_model_program_inputs(r->graph, c->text))
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, c->loc,
+                "the program '%s' takes inputs of its own, which a run does not have", c->text),
+        "`graphrun export RUN %s.onnx --program=%s` writes it for other programs", c->text,
+        c->text);
   if (out->program < 0) {
     const char *near = gr_text_nearest(c->text, r->names, r->n_names);
     gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "the model has no program '%s'", c->text);
@@ -123,7 +129,8 @@ static gr_status read_phase(reader *r, gr_conf *c, gr_phase *out) {
 
 static gr_status needs_loop(const reader *r) {
   for (int i = 0; i < r->n_names; i++)
-    if (strcmp(r->names[i], gr_model_train) != 0 && strcmp(r->names[i], gr_model_eval) != 0)
+    if (strcmp(r->names[i], gr_model_train) != 0 && strcmp(r->names[i], gr_model_eval) != 0 &&
+        !gr_model_program_inputs(r->graph, r->names[i]))
       return gr_hint(
           gr_fail(GR_ERR_CONFIG, gr_model_program_loc(r->graph, r->names[i]),
                   "the run has no 'loop:', which says when the program '%s' runs", r->names[i]),
@@ -160,7 +167,7 @@ static void take_programs(const reader *r, gr_run_spec *spec, gr_model_program *
     bool eval = !strcmp(r->names[i], gr_model_eval);
     number[i] = spec->n_programs;
     if (eval || (trains && r->used[i])) take_program(spec, programs, r->names[i]);
-    if (trains && !eval && !r->used[i])
+    if (trains && !eval && !r->used[i] && !gr_model_program_inputs(r->graph, r->names[i]))
       gr_log(GR_WARN, "the program '%s' of the model is never run: `loop:` does not name it",
              r->names[i]);
   }

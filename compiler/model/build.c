@@ -69,10 +69,12 @@ static gr_status open_params(gr_build_context *a, gr_conf *file) {
 static const char *const keys[] = {"doc",  "nodes",  "loss",     "metrics",
                                    "next", "trains", "training", "over"};
 static const char *const eval_keys[] = {"doc", "nodes", "loss", "metrics", "results", "sums"};
+static const char *const own_input_keys[] = {"doc", "inputs", "nodes", "results"};
 
 static gr_status check_program(gr_conf *map, int i) {
   const char *name = map->keys[i];
   bool eval = !strcmp(name, gr_model_eval);
+  bool given = map->items[i]->kind == GR_CONF_MAP && gr_conf_member(map->items[i], "inputs");
   bool taken = !strcmp(name, "init") || !strcmp(name, "report") || !strcmp(name, "ema");
   if (taken || !gr_model_is_word(name))
     return gr_hint(
@@ -81,6 +83,9 @@ static gr_status check_program(gr_conf *map, int i) {
   GR_TRY(gr_model_expect(map->items[i], GR_CONF_MAP, "a program"));
   char what[96];
   snprintf(what, sizeof what, "the program %.70s", name);
+  if (given && !eval && strcmp(name, gr_model_train) != 0)
+    return gr_model_keys(map->items[i], what, own_input_keys,
+                         sizeof own_input_keys / sizeof *own_input_keys);
   return gr_model_keys(map->items[i], what, eval ? eval_keys : keys,
                        (int)(eval ? sizeof eval_keys : sizeof keys) / (int)sizeof *keys);
 }
@@ -96,6 +101,7 @@ static gr_status open_program(gr_build_context *a, gr_conf *file) {
     GR_TRY(gr_model_program_read(a->arena, file, name, &a->is));
   a->training = (gr_arg){.kind = GR_ARG_BOOL, .i = a->is.training};
   a->evaluates = !strcmp(a->is.name, gr_model_eval);
+  a->own_inputs = gr_model_program_inputs(file, a->is.name);
   a->named = !a->evaluates && strcmp(a->is.name, gr_model_train) != 0;
   a->program = a->programs ? gr_conf_member(a->programs, a->is.name) : NULL;
   return GR_OK;

@@ -166,8 +166,8 @@ static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
     return gr_fail(GR_ERR_CONFIG, c->key_loc,
                    "the name '%s' is reserved for an input of graphrun: choose another name", name);
   GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "a shape"));
-  const gr_batch_tensor *b = find_tensor(a, name);
-  if (a->request->batch && !b) return not_given(a, name, c);
+  const gr_batch_tensor *b = a->own_inputs ? NULL : find_tensor(a, name);
+  if (a->request->batch && !a->own_inputs && !b) return not_given(a, name, c);
   if (b) GR_TRY(check_axes(name, shape, b));
   GR_TRY(read_shape(a, shape, &t));
   GR_TRY(read_dtype(gr_conf_member(c, "dtype"), &t));
@@ -181,7 +181,7 @@ static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
 }
 
 gr_status gr_model_inputs(gr_build_context *a, gr_conf *file) {
-  gr_conf *map = gr_conf_member(file, "inputs");
+  gr_conf *map = a->own_inputs ? a->own_inputs : gr_conf_member(file, "inputs");
   const gr_arg *n = gr_model_get(a, "n");
   gr_status s = GR_OK;
   if (!map && gr_conf_member(file, "programs")) return GR_OK;  // they take no data

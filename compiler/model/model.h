@@ -44,6 +44,9 @@ extern const char gr_model_train[], gr_model_eval[];  // names of programs
 int gr_model_program_names(gr_arena *, gr_conf *graph, const char ***out);
 bool gr_model_has_program(gr_conf *graph, const char *name);
 gr_loc gr_model_program_loc(gr_conf *graph, const char *name);  // where it is stated
+// The `inputs:` of a program, which its caller gives and no data do: a run cannot have it, it is
+// exported (`graphrun export`). NULL: it has none of its own.
+gr_conf *gr_model_program_inputs(gr_conf *graph, const char *name);
 // Reads what the file says of a program of that name; one that it does not state has the defaults.
 GR_MUST_USE gr_status gr_model_program_read(gr_arena *, gr_conf *graph, const char *name,
                                             gr_model_program *out);

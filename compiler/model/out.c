@@ -173,7 +173,7 @@ static gr_status predict(gr_build_context *a, gr_conf *map) {
     if (gr_is(gr_graph_result(a->root.g, name)))
       return gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "two results are called '%s'",
                      map->keys[i]);
-    if (a->evaluates) gr_result(&a->root, name, v);
+    if (a->evaluates || a->own_inputs) gr_result(&a->root, name, v);
   }
   return GR_OK;
 }

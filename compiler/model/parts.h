@@ -94,6 +94,7 @@ struct gr_build_context {
   gr_conf *programs, *program;  // `programs:`, and the one that is built; or NULL
   gr_model_program is;          // the one that is built
   bool evaluates, named;        // it is eval; it is neither eval nor train
+  gr_conf *own_inputs;          // that its caller gives, in place of the file's; NULL: none
   gr_builder root;
   gr_loop *loops[GR_MODEL_LOOPS];
   int depth;  // number of enclosing loops

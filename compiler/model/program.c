@@ -38,6 +38,11 @@ gr_loc gr_model_program_loc(gr_conf *graph, const char *name) {
   return c ? c->key_loc : graph->loc;
 }
 
+gr_conf *gr_model_program_inputs(gr_conf *graph, const char *name) {
+  gr_conf *c = stated(graph, name);
+  return c && c->kind == GR_CONF_MAP ? gr_conf_member(c, "inputs") : NULL;
+}
+
 // ---- What a file says of one ----------------------------------------------------------
 
 static gr_status read_patterns(gr_arena *arena, const gr_conf *c, gr_model_program *out) {

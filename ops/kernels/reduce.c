@@ -1,6 +1,7 @@
 // reduce.c - see reduce.h.
 #include "ops/kernels/reduce.h"
 #include <assert.h>
+#include "ir/onnx.h"
 #include "ops/ops.h"
 
 bool gr_reduces_rows(const gr_op_call *s) {
@@ -160,4 +161,11 @@ void gr_sum_block(const gr_launch *l, gr_block b, const float *x, float *y, doub
       for (int64_t k = 0; k < j.chunks; k++) sum += j.part[(o * j.chunks + k) * b.inner + c];
       y[o * b.inner + c] = (float)(factor * sum);
     }
+}
+
+void gr_reduce_onnx(gr_onnx_call *c, const char *node) {
+  const gr_reduce_axes *a = c->call[0]->attr;
+  c->out[0] = GR_ONNX(c, node, c->in[0], gr_onnx_vector(c, (int)a->axes.n, a->axes.at));
+  gr_onnx_int(c, "keepdims", a->keepdim);
+  gr_onnx_int(c, "noop_with_empty_axes", 1);
 }

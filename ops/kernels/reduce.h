@@ -30,6 +30,9 @@ gr_status gr_reduce_infer(gr_op_call *);  // sets the type of the result
 gr_val gr_reduce_broadcast_back(gr_builder *, const gr_reduce_axes *, gr_val y,
                                 const gr_type *x);  // back to x
 
+// Writes the reduction as that node of ONNX.
+void gr_reduce_onnx(gr_onnx_call *, const char *node);
+
 // The input viewed as [outer, n, inner], reduced over n; false: the reduced axes are not adjacent.
 typedef struct gr_block {
   int64_t outer, n, inner;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/ops.h"
 
 struct delay {
@@ -53,6 +54,22 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  bool reverse = ((const struct delay *)c->call[0]->attr)->reverse;
+  const char *first = NULL;
+  if (c->call[0]->n_in == 2) first = gr_onnx_unsqueeze(c, c->in[1], 0);
+  int64_t zero = 0, one = 1, back = -1, end = INT64_MAX;
+  const char *start = gr_onnx_vector(c, 1, reverse ? &one : &zero);
+  const char *rest =
+      gr_onnx_slice(c, c->in[0], 0, start, gr_onnx_vector(c, 1, reverse ? &end : &back));
+  if (!first) {  // a slice of the stack, times 0: whatever its size
+    first = gr_onnx_slice(c, c->in[0], 0, gr_onnx_vector(c, 1, &zero), gr_onnx_vector(c, 1, &one));
+    first = GR_ONNX(c, "Sub", first, first);
+  }
+  c->out[0] = reverse ? GR_ONNX(c, "Concat", rest, first) : GR_ONNX(c, "Concat", first, rest);
+  gr_onnx_int(c, "axis", 0);
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct delay, reverse, GR_ATTR_BOOL, "false",
                                         "shift toward the start, for a scan that runs in reverse"),
                                 {0}};
@@ -77,5 +94,6 @@ const gr_op gr_op_delay = {
     .infer = infer,
     .cpu = delay_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // scan.c - the scan op: type inference and sharding of an op that has a body. See scan.h.
 #include "ops/loop/scan.h"
 #include <string.h>
+#include "ir/onnx.h"
 #include "ops/ops.h"
 
 static gr_status infer_carries(const gr_op_call *s, const gr_scan *a) {
@@ -134,6 +135,76 @@ static int64_t flops(const gr_op_call *s) {
   return a->steps * gr_graph_flops(a->body);
 }
 
+// ---- ONNX: Scan, whose body reads constants from around it --------------------------------------
+
+// The size of axis d of leaf k of the body.
+static int64_t leaf_number(const gr_op_call *c, int size) {
+  const gr_graph *body = ((const gr_scan *)c->attr)->body;
+  return body->values[size / GR_MAX_RANK].type.dim[size % GR_MAX_RANK];
+}
+
+static const char *add_input(gr_onnx_call *c, gr_onnx_graph *body, uint32_t leaf) {
+  gr_type t = ((const gr_scan *)c->call[0]->attr)->body->values[leaf].type;
+  for (int d = 0; d < t.rank; d++)
+    if (!gr_onnx_is_fixed(c, leaf_number, GR_ONNX_SIZE((int)leaf, d))) t.dim[d] = -1;
+  return gr_onnx_input(body, gr_onnx_name(c, "step"), &t)->name;
+}
+
+// Writes the body, with an input for each carry and then each sequence.
+static gr_onnx_graph *write_body(gr_onnx_call *c) {
+  const gr_scan *s = c->call[0]->attr;
+  gr_onnx_graph *body = gr_onnx_graph_create(c->graph->arena, c->graph, gr_onnx_name(c, "body"));
+  uint32_t leaves = gr_graph_leaves(s->body);
+  const char **leaf = GR_NEW(c->graph->arena, const char *, leaves + 1);
+  for (int k = 0; k < s->n_carry; k++)
+    leaf[gr_scan_carry(s, k).id] = add_input(c, body, gr_scan_carry(s, k).id);
+  for (uint32_t i = 1; i <= (uint32_t)s->n_seq; i++) leaf[i] = add_input(c, body, i);
+  if (!s->n_seq) gr_onnx_input(body, gr_onnx_name(c, "step"), &(gr_type){.dtype = GR_I32});
+  for (uint32_t i = (uint32_t)(s->n_seq + s->n_carry) + 1; i <= leaves; i++)
+    leaf[i] = c->in[gr_scan_operand(s, i)];
+  const char **value = c->writer->body(c->writer, c, body, leaf);
+  gr_onnx_call inside = *c;
+  inside.graph = body;
+  for (int k = 0; k < s->n_carry + (int)s->body->n_results && !c->err; k++) {
+    gr_val v = k < s->n_carry ? gr_at(s->body, gr_scan_carry(s, k))->next
+                              : s->body->results[k - s->n_carry];
+    gr_type t = {.dtype = gr_at(s->body, v)->type.dtype, .rank = -1};
+    gr_onnx_output(body, GR_ONNX(&inside, "Identity", value[v.id]), &t);
+  }
+  return body;
+}
+
+static void directions(gr_onnx_call *c, const char *name, int64_t n) {
+  int64_t back[GR_MAX_ARGS];
+  for (int64_t i = 0; i < n; i++) back[i] = 1;
+  if (n) gr_onnx_ints(c, name, (int)n, back);
+}
+
+static void to_onnx(gr_onnx_call *c) {
+  const gr_scan *s = c->call[0]->attr;
+  const char *in[GR_MAX_ARGS + 1];
+  int n = 0;
+  for (int k = 0; k < s->n_carry; k++) {
+    gr_val carry = gr_scan_carry(s, k);
+    const char *zero =
+        k < s->n_init ? NULL : gr_onnx_number(c, gr_at(s->body, carry)->type.dtype, 0);
+    in[n++] = zero ? GR_ONNX(c, "Expand", zero, gr_onnx_out_shape(c, k, false))
+                   : c->in[gr_scan_operand(s, carry.id)];
+  }
+  for (int i = 0; i < s->n_seq; i++) in[n++] = c->in[i];
+  // It takes its number of steps from a sequence.
+  if (!s->n_seq)
+    in[n++] = GR_ONNX(c, "Range", gr_onnx_number(c, GR_I32, 0),
+                      gr_onnx_number(c, GR_I32, (double)s->steps), gr_onnx_number(c, GR_I32, 1));
+  gr_onnx_graph *body = write_body(c);
+  gr_onnx_results(c, "Scan", n, in, c->call[0]->n_out, c->out);
+  gr_onnx_body(c, "body", body);
+  gr_onnx_int(c, "num_scan_inputs", s->n_seq ? s->n_seq : 1);
+  if (!s->reverse) return;
+  directions(c, "scan_input_directions", s->n_seq ? s->n_seq : 1);
+  directions(c, "scan_output_directions", s->body->n_results);
+}
+
 const gr_op gr_op_scan = {
     .name = "scan",
     .doc =
@@ -148,5 +219,6 @@ const gr_op gr_op_scan = {
     .save_for_backward = gr_scan_save_for_backward,
     .grad = gr_scan_grad,
     .gpu = gr_scan_gpu,
+    .to_onnx = to_onnx,
     .cases = none,
 };

@@ -1,6 +1,7 @@
 // ctc_greedy.c - greedy CTC decoding: the most likely class of each frame, without repeats and
 // blanks.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -60,6 +61,36 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+// A frame gives a symbol if its class is neither the blank nor that of the frame before; symbols
+// are added to zeros at the places that a running count of them gives.
+static void to_onnx(gr_onnx_call *c) {
+  const gr_type *x = &c->call[0]->in[0];
+  int64_t blank = ((const struct ctc_greedy *)c->call[0]->attr)->blank;
+  if (blank < 0) blank += x->dim[2];
+  const char *none = gr_onnx_number(c, GR_I32, (double)blank), *zero = gr_onnx_number(c, GR_I32, 0);
+  const char *one = gr_onnx_vector(c, 1, &(int64_t){1}), *best = GR_ONNX(c, "ArgMax", c->in[0]);
+  gr_onnx_int(c, "axis", -1);
+  gr_onnx_int(c, "keepdims", 0);
+  best = gr_onnx_cast(c, best, gr_onnx_dtype(GR_I32));
+  const char *before = GR_ONNX(c, "Pad", best, gr_onnx_vector(c, 2, (int64_t[]){1, 0}), none, one);
+  before = gr_onnx_slice(c, before, 1, gr_onnx_vector(c, 1, &(int64_t){0}),
+                         gr_onnx_vector(c, 1, &(int64_t){-1}));
+  const char *repeated = GR_ONNX(c, "Equal", best, before);
+  const char *left_out = GR_ONNX(c, "Or", repeated, GR_ONNX(c, "Equal", best, none));
+  const char *gives = gr_onnx_and(c, GR_ONNX(c, "Not", left_out),
+                                  gr_onnx_within(c, 1, 2, 1, gr_onnx_out_size(c, 0, 1)));
+  const char *counted = gr_onnx_cast(c, gives, gr_onnx_dtype(GR_I32));
+  const char *number = GR_ONNX(c, "CumSum", counted, gr_onnx_number(c, GR_I64, 1));
+  const char *place =
+      GR_ONNX(c, "Max", zero, GR_ONNX(c, "Sub", number, gr_onnx_number(c, GR_I32, 1)));
+  const char *zeros = GR_ONNX(c, "Sub", best, best), *symbol = GR_ONNX(c, "Mul", best, counted);
+  c->out[0] = GR_ONNX(c, "ScatterElements", zeros, place, symbol);
+  gr_onnx_int(c, "axis", 1);
+  gr_onnx_text(c, "reduction", "add");
+  c->out[1] = GR_ONNX(c, "ReduceSum", counted, one);
+  gr_onnx_int(c, "keepdims", 0);
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct ctc_greedy, blank, GR_ATTR_INT, "-1",
                                         "class index of the blank; -1 is the last class"),
                                 {0}};
@@ -84,5 +115,6 @@ const gr_op gr_op_ctc_greedy = {
     .cpu = ctc_greedy_cpu,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -1,5 +1,6 @@
 // argmax.c - the index of the largest element of the last axis.
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -48,6 +49,13 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const char *i = GR_ONNX(c, "ArgMax", c->in[0]);
+  gr_onnx_int(c, "axis", -1);
+  gr_onnx_int(c, "keepdims", 0);
+  c->out[0] = gr_onnx_cast(c, i, gr_onnx_dtype(GR_I32));
+}
+
 static const gr_case cases[] = {
     {{"f32[4,6]"}},
     {{"f32[2,3,37]"}},
@@ -66,5 +74,6 @@ const gr_op gr_op_argmax = {
     .cpu = argmax_cpu,
     .fast = fast,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -1,5 +1,6 @@
 // cast.c - change of dtype.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
@@ -82,6 +83,10 @@ static void tile(const float *const *x, float *y, int64_t n, const void *attr) {
 
 static gr_status gpu(gr_gpu_call *g) { return gr_gpu_formula(g, "x0"); }
 
+static void to_onnx(gr_onnx_call *c) {
+  c->out[0] = gr_onnx_cast(c, c->in[0], gr_onnx_dtype(c->call[0]->out[0].dtype));
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct cast, to, GR_ATTR_DTYPE, NULL, "the new dtype"),
                                 {0}};
 static const gr_case cases[] = {
@@ -117,5 +122,6 @@ const gr_op gr_op_cast = {
     .tile_formula = "x0",
     .tile = tile,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -1,5 +1,6 @@
 // cumsum.c - running sums along an axis.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -65,6 +66,12 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const struct cumsum *a = c->call[0]->attr;
+  c->out[0] = GR_ONNX(c, "CumSum", c->in[0], gr_onnx_number(c, GR_I64, (double)a->axis));
+  gr_onnx_int(c, "reverse", a->reverse);
+}
+
 static const gr_attr attrs[] = {
     GR_AXIS(struct cumsum, axis, GR_ATTR_INT, NULL, "the axis to sum along"),
     GR_ATTR(struct cumsum, reverse, GR_ATTR_BOOL, "false", "from the last element to the first"),
@@ -93,5 +100,6 @@ const gr_op gr_op_cumsum = {
     .gpu = gpu,
     .inplace = {1},
     .amp = GR_AMP_WIDE,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -21,6 +21,7 @@ const gr_op gr_op_max = {
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
+    .onnx = "Max",
     .cases = cases,
 };
 

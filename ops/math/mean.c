@@ -1,5 +1,6 @@
 // mean.c - mean over given axes. These axes cannot be sharded, because the mean of one rank's slice
 // is not a partial sum of the global mean; sum and scale allow sharding them.
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
@@ -56,6 +57,8 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
   snprintf(buf, GR_ROW_TEXT, "%s", gr_reduces_rows(s) ? "s = sum(x0) / n; s" : "");
 }
 
+static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceMean"); }
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -84,5 +87,6 @@ const gr_op gr_op_mean = {
     .gpu = gpu,
     .row_of = row_of,
     .amp = GR_AMP_WIDE,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

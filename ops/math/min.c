@@ -21,5 +21,6 @@ const gr_op gr_op_min = {
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
+    .onnx = "Min",
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // reduce_max.c - maximum over given axes.
 #include <math.h>
 #include "ops/kernels/gpu_row.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
@@ -73,6 +74,8 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
   snprintf(buf, GR_ROW_TEXT, "%s", gr_reduces_rows(s) ? "m = max(x0); m" : "");
 }
 
+static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceMax"); }
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -98,6 +101,7 @@ const gr_op gr_op_reduce_max = {
     .fast = fast,
     .gpu = gpu,
     .row_of = row_of,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 

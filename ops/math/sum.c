@@ -1,4 +1,5 @@
 // sum.c - sum over given axes.
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
@@ -48,6 +49,8 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
   snprintf(buf, GR_ROW_TEXT, "%s", gr_reduces_rows(s) ? "s = sum(x0); s" : "");
 }
 
+static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceSum"); }
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -83,5 +86,6 @@ const gr_op gr_op_sum = {
     .gpu = gpu,
     .row_of = row_of,
     .amp = GR_AMP_WIDE,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -86,5 +86,6 @@ const gr_op gr_op_sum_squares = {
     .gpu = gpu,
     .multi_tensor = true,
     .amp = GR_AMP_WIDE,
+    .onnx = "ReduceSumSquare keepdims=0",
     .cases = cases,
 };

@@ -1,5 +1,6 @@
 // top_k.c - the k largest elements of the last axis and their indices.
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -58,6 +59,13 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const char *in[] = {c->in[0], gr_onnx_vector(c, 1, &((const struct top_k *)c->call[0]->attr)->k)};
+  gr_onnx_results(c, "TopK", 2, in, 2, c->out);
+  gr_onnx_int(c, "axis", -1);
+  c->out[1] = gr_onnx_cast(c, c->out[1], gr_onnx_dtype(GR_I32));
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct top_k, k, GR_ATTR_INT, NULL, "how many"), {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct top_k){2}},
@@ -82,5 +90,6 @@ const gr_op gr_op_top_k = {
     .grad = grad,
     .cpu = top_k_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

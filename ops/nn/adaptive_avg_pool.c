@@ -1,4 +1,5 @@
 // adaptive_avg_pool.c - means over windows that are as large as a given number of them needs.
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/pool.h"
 
@@ -78,6 +79,42 @@ static gr_status grad_gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+// The means along axis i, as a product with a matrix [windows, elements].
+static const char *means(gr_onnx_call *c, const gr_pool *p, int i, const char *x) {
+  int64_t in = p->w.in[i], out = p->w.out[i];
+  gr_type t = {.dtype = GR_F32, .rank = 2, .dim = {out, in}};
+  float *m = gr_arena_alloc(c->graph->arena, gr_type_bytes(&t));
+  for (int64_t s = 0; s < out; s++) {
+    gr_pool_range r = gr_pool_elements(p, i, s);
+    for (int64_t k = r.from; k < r.to; k++) m[s * in + k] = 1 / (float)(r.to - r.from);
+  }
+  // "nabc,yb->nayc"
+  int first = GR_SPATIAL - p->w.axes;
+  char spatial[GR_SPATIAL + 1] = "abc", made[GR_SPATIAL + 1] = "abc", text[32];
+  made[i] = 'y';
+  snprintf(text, sizeof text, "n%sz,y%c->n%sz", spatial + first, spatial[i], made + first);
+  const char *y = GR_ONNX(c, "Einsum", x, gr_onnx_array(c, &t, m));
+  gr_onnx_text(c, "equation", text);
+  return y;
+}
+
+// A mean over a whole axis is of any size.
+static void to_onnx(gr_onnx_call *c) {
+  const gr_op_call *call = c->call[0];
+  gr_pool p = sizes(&call->in[0], &call->out[0]);
+  const char *x = c->in[0];
+  for (int d = 1; d < call->in[0].rank - 1 && !c->err; d++) {
+    bool fixed = gr_onnx_is_fixed(c, gr_onnx_in_number, GR_ONNX_SIZE(0, d));
+    if (call->out[0].dim[d] == 1)
+      x = GR_ONNX(c, "ReduceMean", x, gr_onnx_vector(c, 1, &(int64_t){d}));
+    else if (fixed)
+      x = means(c, &p, GR_SPATIAL - p.w.axes + d - 1, x);
+    else
+      gr_onnx_refuse(c, "the windows differ in size with an axis whose size may change");
+  }
+  c->out[0] = x;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct adaptive, size, GR_ATTR_INTS, "1",
             "windows along each axis: one number for all, or one for each"),
@@ -111,6 +148,7 @@ const gr_op gr_op_adaptive_avg_pool = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 

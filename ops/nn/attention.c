@@ -4,6 +4,7 @@
 #include "ops/nn/attention.h"
 #include <math.h>
 #include <stdio.h>
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/widen.h"
 #include "ops/ops.h"
@@ -79,6 +80,26 @@ static int64_t flops(const gr_op_call *s) {
   return 2 * gr_attention_pairs(s) * (s->in[ATTENTION_Q].dim[3] + s->in[ATTENTION_V].dim[3]);
 }
 
+// softmax(scale q k') v, with heads in front: [n, h, t, d].
+static void to_onnx(gr_onnx_call *c) {
+  static const int64_t heads[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};
+  const gr_op_call *call = c->call[0];
+  const struct attention *a = call->attr;
+  int lengths = gr_attention_lengths(call);
+  double scale = a->scale != 0 ? a->scale : 1 / sqrt((double)call->in[ATTENTION_Q].dim[3]);
+  if (a->p > 0) gr_onnx_refuse(c, "it drops weights, as training does");
+  gr_dtype d = call->in[ATTENTION_Q].dtype;
+  const char *q = gr_onnx_transpose(c, c->in[ATTENTION_Q], 4, heads), *mask = NULL;
+  q = GR_ONNX(c, "Mul", q, gr_onnx_number(c, d, scale));
+  const char *scores = GR_ONNX(c, "MatMul", q, gr_onnx_transpose(c, c->in[ATTENTION_K], 4, turned));
+  const char *keys = gr_onnx_in_size(c, ATTENTION_K, 1);
+  if (lengths >= 0) mask = gr_onnx_within(c, lengths, 4, 3, keys);
+  if (a->causal) mask = gr_onnx_and(c, mask, gr_onnx_causal(c, gr_onnx_out_size(c, 0, 1), keys));
+  const char *w = gr_onnx_probabilities(c, scores, mask, d);
+  const char *y = GR_ONNX(c, "MatMul", w, gr_onnx_transpose(c, c->in[ATTENTION_V], 4, heads));
+  c->out[0] = gr_onnx_transpose(c, y, 4, heads);
+}
+
 // ---- The ops ------------------------------------------------------------------------------------
 
 const gr_attr gr_attention_attrs[] = {
@@ -136,6 +157,7 @@ const gr_op gr_op_attention = {
     .scratch = scratch,
     .gpu = gr_attention_gpu,
     .amp = GR_AMP_NARROW,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 

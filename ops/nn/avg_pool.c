@@ -1,4 +1,5 @@
 // avg_pool.c - mean over windows.
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/pool.h"
 
@@ -80,6 +81,13 @@ static gr_status grad_gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const struct avg_pool *a = c->call[0]->attr;
+  gr_pool_onnx(c, "AveragePool", &a->kernel, &a->stride, &a->pad);
+  gr_onnx_int(c, "count_include_pad", a->count_include_pad);
+  gr_pool_onnx_end(c);
+}
+
 #define ATTRS(type)    \
   GR_POOL_ATTRS(type), \
       GR_ATTR(type, count_include_pad, GR_ATTR_BOOL, "true", "means are over padding, too")
@@ -114,6 +122,7 @@ const gr_op gr_op_avg_pool = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 

@@ -15,6 +15,7 @@
 #include "ops/nn/batch_norm.h"
 #include <math.h>
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 
@@ -136,6 +137,16 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+// Not BatchNormalization, whose channels come first.
+static void to_onnx(gr_onnx_call *c) {
+  const gr_batch_norm *a = c->call[0]->attr;
+  if (a->groups != 1) gr_onnx_refuse(c, "it normalises each part of a batch by itself");
+  const char *eps = gr_onnx_number(c, c->call[0]->in[VAR].dtype, a->eps);
+  const char *deviation = GR_ONNX(c, "Sqrt", GR_ONNX(c, "Add", c->in[VAR], eps));
+  const char *z = GR_ONNX(c, "Div", GR_ONNX(c, "Sub", c->in[X], c->in[MEAN]), deviation);
+  c->out[0] = GR_ONNX(c, "Add", GR_ONNX(c, "Mul", z, c->in[SCALE]), c->in[BIAS]);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(gr_batch_norm, eps, GR_ATTR_FLOAT, "1e-5", "added to the variance"),
     GR_ATTR(gr_batch_norm, groups, GR_ATTR_INT, "1",
@@ -181,6 +192,7 @@ const gr_op gr_op_batch_norm = {
     .gpu = gpu,
     .inplace = {1},
     .amp = GR_AMP_WIDE,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 

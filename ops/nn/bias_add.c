@@ -94,6 +94,7 @@ const gr_op gr_op_bias_add = {
     .tile_formula = "x0 + x1",
     .tile = tile,
     .gpu = gpu,
+    .onnx = "Add",
     .cases = cases,
 };
 

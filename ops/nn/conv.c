@@ -1,6 +1,7 @@
 // conv.c - see conv.h.
 #include "ops/nn/conv.h"
 #include "ops/kernels/onednn.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/widen.h"
 
 static gr_window_attr windows_attr(const struct gr_conv_attr *a) {
@@ -159,3 +160,16 @@ size_t gr_conv_op_scratch(const gr_op_call *s) {
 }
 
 const gr_attr gr_conv_attrs[] = {GR_CONV_ATTRS(struct gr_conv_attr), {0}};
+
+void gr_conv_onnx(gr_onnx_call *c) {
+  const struct gr_conv_attr *a = c->call[0]->attr;
+  int rank = c->call[0]->in[0].rank, axes = rank - 2;
+  const char *in[] = {gr_onnx_channels_first(c, c->in[0], rank), c->in[1],
+                      c->call[0]->n_in == 3 ? c->in[2] : NULL};
+  const char *y = gr_onnx_emit(c, "Conv", c->call[0]->n_in, in);
+  gr_onnx_window(c, "strides", axes, &a->stride);
+  gr_onnx_window(c, "dilations", axes, &a->dilation);
+  gr_onnx_pads(c, axes, &a->pad);
+  gr_onnx_int(c, "group", a->groups);
+  c->out[0] = gr_onnx_channels_last(c, y, rank);
+}

@@ -109,7 +109,7 @@ gr_status gr_conv_grad_w_gpu(gr_gpu_call *);
   .attrs = gr_conv_attrs, .index_spec_of = gr_conv##axes##d_letters,                              \
   .infer = gr_conv##axes##d_infer, .flops = gr_conv_op_flops, .grad = gr_conv_grad,               \
   .cpu = gr_conv_cpu, .fast = gr_conv_fast, .scratch = gr_conv_op_scratch,                        \
-  .gpu = gr_conv_forward_gpu, .amp = GR_AMP_NARROW
+  .gpu = gr_conv_forward_gpu, .amp = GR_AMP_NARROW, .to_onnx = gr_conv_onnx
 extern const gr_attr gr_conv_attrs[];
 void gr_conv1d_letters(const gr_op_call *, char buf[128]);
 void gr_conv2d_letters(const gr_op_call *, char buf[128]);
@@ -121,4 +121,5 @@ int64_t gr_conv_op_flops(const gr_op_call *);
 void gr_conv_grad(const gr_grad *);
 gr_status gr_conv_cpu(const gr_launch *);
 gr_kernel gr_conv_fast(const gr_op_call *);
+void gr_conv_onnx(gr_onnx_call *);
 size_t gr_conv_op_scratch(const gr_op_call *);

@@ -95,6 +95,7 @@ const gr_op gr_op_embedding = {
     .grad = grad,
     .cpu = embedding_cpu,
     .gpu = gpu,
+    .onnx = "Gather axis=0",
     .cases = cases,
 };
 

@@ -22,6 +22,7 @@ const gr_op gr_op_gelu = {
     .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
+    .onnx = "Gelu",
     .cases = cases,
 };
 

@@ -90,6 +90,7 @@ const gr_op gr_op_layer_norm = {
         "(x0 - m) * d * x1 + x2",
     .inplace = {1},
     .amp = GR_AMP_WIDE,
+    .onnx = "LayerNormalization axis=-1 epsilon=$eps",
     .cases = cases,
 };
 

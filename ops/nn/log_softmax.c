@@ -53,6 +53,7 @@ const gr_op gr_op_log_softmax = {
     .row = "top = max(x0); s = sum(exp(x0 - top)); l = log(s); x0 - top - l",
     .inplace = {1},
     .amp = GR_AMP_WIDE,
+    .onnx = "LogSoftmax axis=-1",
     .cases = cases,
 };
 

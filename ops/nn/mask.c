@@ -1,6 +1,7 @@
 // mask.c - sets frames at and beyond each sample's length to zero; converts lengths to a mask.
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/ops.h"
 
 GR_CU(mask);
@@ -53,6 +54,12 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const gr_type *x = &c->call[0]->in[0];
+  const char *within = gr_onnx_within(c, 1, x->rank, 1, gr_onnx_out_size(c, 0, 1));
+  c->out[0] = GR_ONNX(c, "Where", within, c->in[0], gr_onnx_number(c, x->dtype, 0));
+}
+
 static const gr_case cases[] = {
     {{"f32[6,5]", "i32[6]"}, .fill = "nl"},
     {{"f32[6,5,4]", "i32[6]"}, .fill = "nl"},
@@ -73,6 +80,7 @@ const gr_op gr_op_mask = {
     .grad = grad,
     .cpu = mask_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 
@@ -103,6 +111,11 @@ static gr_status mask_gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void mask_onnx(gr_onnx_call *c) {
+  const char *within = gr_onnx_within(c, 0, 2, 1, gr_onnx_out_size(c, 0, 1));
+  c->out[0] = gr_onnx_cast(c, within, gr_onnx_dtype(GR_F32));
+}
+
 static const gr_attr mask_attrs[] = {
     GR_ATTR(struct length_mask, size, GR_ATTR_INT, NULL, "size of the time axis"), {0}};
 static const gr_case mask_cases[] = {
@@ -123,5 +136,6 @@ const gr_op gr_op_length_mask = {
     .infer = mask_infer,
     .cpu = mask_cpu,
     .gpu = mask_gpu,
+    .to_onnx = mask_onnx,
     .cases = mask_cases,
 };

@@ -2,6 +2,7 @@
 #include "ops/nn/matmul.h"
 #include <string.h>
 #include "ops/kernels/gpu_tile.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/widen.h"
 
 static gr_val emit(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb, bool sum) {
@@ -202,6 +203,28 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static const char *turned(gr_onnx_call *c, int k, bool turn) {
+  int rank = c->call[0]->in[k].rank;
+  int64_t perm[GR_MAX_RANK];
+  for (int d = 0; d < rank; d++) perm[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
+  return turn ? gr_onnx_transpose(c, c->in[k], rank, perm) : c->in[k];
+}
+
+static void to_onnx(gr_onnx_call *c) {
+  const gr_op_call *call = c->call[0];
+  const struct matmul *a = call->attr;
+  int rank = call->in[0].rank > call->in[1].rank ? call->in[0].rank : call->in[1].rank;
+  int64_t lead[GR_MAX_RANK];
+  for (int d = 0; d < rank - 2; d++) lead[d] = d;
+  const char *x = turned(c, 0, a->ta), *z = GR_ONNX(c, "MatMul", x, turned(c, 1, a->tb));
+  if (a->sum && rank > 2) {
+    z = GR_ONNX(c, "ReduceSum", z, gr_onnx_vector(c, rank - 2, lead));
+    gr_onnx_int(c, "keepdims", 0);
+  }
+  bool wide = call->out[0].dtype != call->in[0].dtype;
+  c->out[0] = wide ? gr_onnx_cast(c, z, gr_onnx_dtype(call->out[0].dtype)) : z;
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct matmul, ta, GR_ATTR_BOOL, "false", "read x transposed"),
     GR_ATTR(struct matmul, tb, GR_ATTR_BOOL, "false", "read y transposed"),
@@ -253,5 +276,6 @@ const gr_op gr_op_matmul = {
     .scratch = scratch,
     .gpu = gpu,
     .amp = GR_AMP_NARROW,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -2,6 +2,7 @@
 // maximum instead of keeping indices: the first that equals it, in row-major order, is the one, as
 // in PyTorch. x and y are kept for that, which are kept for other gradients in most models.
 #include <math.h>
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/pool.h"
 
@@ -99,6 +100,12 @@ static gr_status grad_gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const struct max_pool *a = c->call[0]->attr;
+  gr_pool_onnx(c, "MaxPool", &a->kernel, &a->stride, &a->pad);
+  gr_pool_onnx_end(c);
+}
+
 static const gr_attr attrs[] = {GR_POOL_ATTRS(struct max_pool), {0}};
 static const struct max_pool two = {{1, {2}}, {0}, {1, {0}}};
 static const struct max_pool over = {{2, {3, 2}}, {2, {2, 1}}, {2, {1, 0}}};
@@ -131,6 +138,7 @@ const gr_op gr_op_max_pool = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 

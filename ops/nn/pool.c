@@ -1,5 +1,6 @@
 // pool.c - see pool.h.
 #include "ops/nn/pool.h"
+#include "ops/kernels/onnx.h"
 
 gr_pool gr_pool_of(const gr_ints *kernel, const gr_ints *stride, const gr_ints *pad,
                    const gr_type *x, const gr_type *y) {
@@ -130,4 +131,17 @@ void gr_pool_gpu(gr_gpu_call *g, const gr_pool *p, const char *entry, const char
   const int64_t *each[] = {p->w.in, p->w.out, p->w.size, p->w.stride, p->w.pad};
   for (size_t i = 0; i < sizeof each / sizeof *each; i++)
     for (int d = 0; d < GR_SPATIAL; d++) gr_gpu_int(k, each[i][d]);
+}
+
+void gr_pool_onnx(gr_onnx_call *c, const char *node, const gr_ints *kernel, const gr_ints *stride,
+                  const gr_ints *pad) {
+  int rank = c->call[0]->in[0].rank;
+  c->out[0] = GR_ONNX(c, node, gr_onnx_channels_first(c, c->in[0], rank));
+  gr_onnx_window(c, "kernel_shape", rank - 2, kernel);
+  gr_onnx_window(c, "strides", rank - 2, stride->n ? stride : kernel);
+  gr_onnx_pads(c, rank - 2, pad);
+}
+
+void gr_pool_onnx_end(gr_onnx_call *c) {
+  c->out[0] = gr_onnx_channels_last(c, c->out[0], c->call[0]->in[0].rank);
 }

@@ -77,3 +77,8 @@ void gr_pool_mean_grad(const gr_launch *, const gr_pool *, const float *dy, floa
 // Appends a kernel of pool.cu, with a thread for each element of the result; kind: MAX, MEAN,
 // MAX_GRAD or MEAN_GRAD.
 void gr_pool_gpu(gr_gpu_call *, const gr_pool *, const char *entry, const char *kind);
+// Writes pooling to ONNX: that node, to which attributes may be added, and then the result of its
+// call.
+void gr_pool_onnx(gr_onnx_call *, const char *node, const gr_ints *kernel, const gr_ints *stride,
+                  const gr_ints *pad);
+void gr_pool_onnx_end(gr_onnx_call *);

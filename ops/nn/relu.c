@@ -20,6 +20,7 @@ const gr_op gr_op_relu = {
     .n_in = 1,
     .index_spec = "...->...",
     .grad = grad,
+    .onnx = "Relu",
     .cases = cases,
 };
 

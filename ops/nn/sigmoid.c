@@ -19,6 +19,7 @@ const gr_op gr_op_sigmoid = {
     .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
+    .onnx = "Sigmoid",
     .cases = cases,
 };
 

@@ -1,5 +1,6 @@
 // softmax.c - probabilities over the last axis, with entries masked by lengths or by causality.
 #include <stdio.h>
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -90,6 +91,16 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
            causal ? "gr_clamp(gr_mod(r, above) + 1, all)" : "all");
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const gr_type *x = &c->call[0]->in[0];
+  int last = x->rank - 1;
+  const char *columns = x->rank ? gr_onnx_out_size(c, 0, last) : NULL, *mask = NULL;
+  if (c->call[0]->n_in == 2) mask = gr_onnx_within(c, 1, x->rank, last, columns);
+  if (((const struct softmax *)c->call[0]->attr)->causal)
+    mask = gr_onnx_and(c, mask, gr_onnx_causal(c, gr_onnx_out_size(c, 0, last - 1), columns));
+  c->out[0] = gr_onnx_probabilities(c, c->in[0], mask, x->dtype);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct softmax, causal, GR_ATTR_BOOL, "false", "mask entries beyond r in row r"), {0}};
 static const struct softmax open = {0}, causal = {1};
@@ -121,6 +132,7 @@ const gr_op gr_op_softmax = {
     .row_of = row_of,
     .inplace = {1},
     .amp = GR_AMP_WIDE,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 

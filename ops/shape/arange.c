@@ -1,5 +1,6 @@
 // arange.c - numbers at equal distances.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -32,6 +33,17 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const struct arange *a = c->call[0]->attr;
+  const char *i = gr_onnx_range(c, gr_onnx_out_size(c, 0, 0));
+  if (a->start != 0 || a->step != 1) {
+    i = gr_onnx_cast(c, i, gr_onnx_dtype(GR_F64));
+    i = GR_ONNX(c, "Mul", i, gr_onnx_number(c, GR_F64, a->step));
+    i = GR_ONNX(c, "Add", i, gr_onnx_number(c, GR_F64, a->start));
+  }
+  c->out[0] = gr_onnx_cast(c, i, gr_onnx_dtype((gr_dtype)a->dtype));
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct arange, size, GR_ATTR_INT, NULL, "number of elements"),
     GR_ATTR(struct arange, start, GR_ATTR_FLOAT, "0", "the first"),
@@ -55,5 +67,6 @@ const gr_op gr_op_arange = {
     .infer = infer,
     .cpu = arange_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/ops.h"
 
 GR_CU(broadcast);
@@ -112,6 +113,16 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
   snprintf(buf, GR_ROW_TEXT, "%s", last ? "x0" : "");
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  int axis = (int)((const struct broadcast *)c->call[0]->attr)->axis, rank = c->call[0]->in[0].rank;
+  const char *one = gr_onnx_vector(c, 1, &(int64_t){1}), *shape[GR_MAX_RANK];
+  for (int d = 0; d <= rank; d++) shape[d] = d == axis ? gr_onnx_out_size(c, 0, d) : one;
+  const char *x = gr_onnx_unsqueeze(c, c->in[0], axis);
+  const char *sizes = gr_onnx_emit(c, "Concat", rank + 1, shape);
+  gr_onnx_int(c, "axis", 0);
+  c->out[0] = GR_ONNX(c, "Expand", x, sizes);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct broadcast, axis, GR_ATTR_INT, NULL, "position of the new axis in the result"),
     GR_ATTR(struct broadcast, size, GR_ATTR_INT, NULL, "size of the new axis"),
@@ -140,5 +151,6 @@ const gr_op gr_op_broadcast = {
     .fast = fast,
     .gpu = gpu,
     .row_of = row_of,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

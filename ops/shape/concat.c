@@ -117,5 +117,6 @@ const gr_op gr_op_concat = {
     .grad = grad,
     .cpu = concat_cpu,
     .gpu = gpu,
+    .onnx = "Concat axis=$axis",
     .cases = cases,
 };

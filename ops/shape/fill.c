@@ -1,5 +1,6 @@
 // fill.c - a constant value.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -28,6 +29,12 @@ static gr_status fill_cpu(const gr_launch *l) {
 
 static gr_status gpu(gr_gpu_call *g) { return gr_gpu_formula(g, "value"); }
 
+static void to_onnx(gr_onnx_call *c) {
+  const struct fill *a = c->call[0]->attr;
+  const char *value = gr_onnx_number(c, (gr_dtype)a->dtype, a->value);
+  c->out[0] = GR_ONNX(c, "Expand", value, gr_onnx_out_shape(c, 0, false));
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct fill, shape, GR_ATTR_INTS, NULL, "shape of the result"),
     GR_ATTR(struct fill, value, GR_ATTR_FLOAT, "0", "value of every element"),
@@ -50,5 +57,6 @@ const gr_op gr_op_fill = {
     .infer = infer,
     .cpu = fill_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -70,6 +70,7 @@ const gr_op gr_op_gather = {
     .grad = grad,
     .cpu = gather_cpu,
     .gpu = gpu,
+    .onnx = "GatherElements axis=-1",
     .cases = cases,
 };
 

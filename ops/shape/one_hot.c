@@ -1,5 +1,6 @@
 // one_hot.c - numbers of classes as vectors.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -35,6 +36,14 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+// Not OneHot, which takes negative ids to count from the last class.
+static void to_onnx(gr_onnx_call *c) {
+  int rank = c->call[0]->in[0].rank;
+  const char *id = gr_onnx_unsqueeze(c, c->in[0], rank);
+  const char *hot = GR_ONNX(c, "Equal", id, gr_onnx_range(c, gr_onnx_out_size(c, 0, rank)));
+  c->out[0] = gr_onnx_cast(c, hot, gr_onnx_dtype(c->call[0]->out[0].dtype));
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct one_hot, classes, GR_ATTR_INT, NULL, "number of classes"),
     GR_ATTR(struct one_hot, dtype, GR_ATTR_DTYPE, "f32", "dtype of the result"),
@@ -60,5 +69,6 @@ const gr_op gr_op_one_hot = {
     .infer = infer,
     .cpu = one_hot_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // reshape.c - the same elements in the same order, with another shape.
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/ops.h"
 
 // At most one size is -1 and is inferred. In a loop's body, which does not know the batch size,
@@ -107,6 +108,10 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  c->out[0] = GR_ONNX(c, "Reshape", c->in[0], gr_onnx_out_shape(c, 0, true));
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
                                         "the new shape; one size may be -1 and is inferred"),
                                 {0}};
@@ -144,5 +149,6 @@ const gr_op gr_op_reshape = {
     .grad = grad,
     .cpu = reshape_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // select.c - one element of the first axis, as a value without that axis.
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/ops.h"
 
 struct select {
@@ -48,6 +49,12 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  int64_t index = ((const struct select *)c->call[0]->attr)->index;
+  c->out[0] = GR_ONNX(c, "Gather", c->in[0], gr_onnx_number(c, GR_I64, (double)index));
+  gr_onnx_int(c, "axis", 0);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct select, index, GR_ATTR_INT, NULL, "index along the first axis"), {0}};
 static const gr_case cases[] = {
@@ -70,6 +77,7 @@ const gr_op gr_op_select = {
     .grad = grad,
     .cpu = select_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 

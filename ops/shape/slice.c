@@ -1,5 +1,6 @@
 // slice.c - a contiguous range of one axis; and its gradient, which pads with zeros.
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -91,6 +92,29 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+// The first index, and the one after the last; from the end, where that does not change: -1 is then
+// the last index.
+enum { FIRST, END, FIRST_OF_END, END_OF_END };
+static int64_t bound(const gr_op_call *c, int which) {
+  const struct slice *a = c->attr;
+  int64_t index = which & 1 ? a->begin + a->size : a->begin;
+  return which < FIRST_OF_END ? index : index - c->in[0].dim[a->axis];
+}
+
+static const char *bound_onnx(gr_onnx_call *c, int which) {
+  int of_end = which + FIRST_OF_END;
+  int64_t index = bound(c->call[0], of_end);
+  if (gr_onnx_is_fixed(c, bound, which) || !gr_onnx_is_fixed(c, bound, of_end))
+    return gr_onnx_size(c, bound, which);
+  return gr_onnx_vector(c, 1, index ? &index : &(int64_t){INT64_MAX});
+}
+
+static void to_onnx(gr_onnx_call *c) {
+  int axis = (int)((const struct slice *)c->call[0]->attr)->axis;
+  const char *first = bound_onnx(c, FIRST);
+  c->out[0] = gr_onnx_slice(c, c->in[0], axis, first, bound_onnx(c, END));
+}
+
 static const gr_attr attrs[] = {
     GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
     {"from", GR_ATTR_INT, offsetof(struct slice, begin), "0", "first index"},
@@ -122,6 +146,7 @@ const gr_op gr_op_slice = {
     .grad = grad,
     .cpu = slice_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };
 
@@ -155,6 +180,19 @@ static gr_status pad_gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static int64_t zeros(const gr_op_call *c, int after) {
+  const struct slice *a = c->attr;
+  return after ? a->size - a->from - c->in[0].dim[a->axis] : a->from;
+}
+
+static void pad_onnx(gr_onnx_call *c) {
+  const struct slice *a = c->call[0]->attr;
+  const char *before = gr_onnx_size(c, zeros, false), *after = gr_onnx_size(c, zeros, true);
+  const char *pads = GR_ONNX(c, "Concat", before, after);
+  gr_onnx_int(c, "axis", 0);
+  c->out[0] = GR_ONNX(c, "Pad", c->in[0], pads, "", gr_onnx_vector(c, 1, &a->axis));
+}
+
 static const gr_attr pad_attrs[] = {
     GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
     {"from", GR_ATTR_INT, offsetof(struct slice, begin), "0", "number of zeros before x"},
@@ -182,5 +220,6 @@ const gr_op gr_op_pad = {
     .grad = pad_grad,
     .cpu = pad_cpu,
     .gpu = pad_gpu,
+    .to_onnx = pad_onnx,
     .cases = pad_cases,
 };

@@ -153,5 +153,6 @@ const gr_op gr_op_transpose = {
     .cpu = transpose_cpu,
     .fast = fast,
     .gpu = gpu,
+    .onnx = "Transpose perm=$perm",
     .cases = cases,
 };

@@ -121,9 +121,10 @@ static gr_status find_format(const char *path, const struct format **out) {
   }
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                          "cannot export to '%s': the file's ending decides its format, and must be "
-                         ".safetensors or .npz",
+                         ".safetensors, .npz or .onnx",
                          path),
-                 "PyTorch, JAX and Hugging Face read FILE.safetensors, NumPy reads FILE.npz");
+                 "PyTorch, JAX and Hugging Face read FILE.safetensors, NumPy reads FILE.npz; "
+                 "FILE.onnx is the model itself");
 }
 
 gr_status gr_checkpoint_exportable(const char *path) {

@@ -1,0 +1,155 @@
+// export_onnx.c - see export_onnx.h.
+#include "cli/export_onnx.h"
+#include <string.h>
+#include "base/output.h"
+#include "job/job.h"
+#include "job/kept.h"
+#include "job/version.h"
+#include "compiler/onnx/onnx.h"
+
+enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
+
+bool gr_is_onnx_file(const char *path) {
+  size_t n = strlen(path);
+  return n >= 5 && !strcmp(path + n - 5, ".onnx");
+}
+
+// ---- States -------------------------------------------------------------------------------------
+
+typedef struct source {
+  gr_arena *arena;
+  gr_checkpoint *checkpoint;
+  gr_map averages;  // of weights, by GR_CHECKPOINT_EMA; empty: the weights themselves are read
+  const gr_dataset *data;
+  int n;
+} source;
+
+static gr_status read_table(const source *from, const gr_value *v, void *to) {
+  gr_data_table all[GR_MAX_TABLES];
+  const char *dot = strrchr(v->name, '.'), *name = dot ? dot + 1 : v->name;
+  for (int i = 0, n = gr_dataset_tables(from->data, all); i < n; i++) {
+    if (strcmp(all[i].name, name) != 0 || !gr_type_same(&all[i].type, &v->type)) continue;
+    memcpy(to, all[i].at, gr_type_bytes(&v->type));
+    return GR_OK;
+  }
+  return gr_fail(GR_ERR_CONFIG, v->loc, "the data have no table '%s' of this shape", name);
+}
+
+static gr_status read_state(void *ctx, const gr_value *v, void *to) {
+  source *from = ctx;
+  from->n++;
+  if (v->kind == GR_KIND_TABLE) return read_table(from, v, to);
+  const char *average = gr_checkpoint_ema_of(from->arena, &from->averages, v->name);
+  gr_tensor_slice slice = gr_tensor_slice_whole(
+      average ? average : v->name, gr_dtypes[v->type.dtype].name, v->type.rank, v->type.dim, to);
+  return gr_checkpoint_read(from->checkpoint, &slice);
+}
+
+// ---- What is exported ---------------------------------------------------------------------------
+
+// The program of that name, or the one to take where none is named.
+static gr_status choose_program(gr_job *j, const char *name, gr_model_program *out) {
+  const char **names;
+  int n = gr_model_program_names(j->arena, j->graph, &names);
+  bool known = !name;
+  for (int i = 0; i < n; i++) known |= name && !strcmp(names[i], name);
+  if (!known) {
+    const char *near = gr_text_nearest(name, names, n);
+    gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the model has no program '%s'", name);
+    return near ? gr_hint(s, "did you mean '%s'?", near) : s;
+  }
+  bool predicts = gr_conf_member(j->graph, "predict");
+  for (int i = 0; i < n && !name && !predicts; i++)
+    if (gr_model_program_inputs(j->graph, names[i])) name = names[i];
+  if (!name) name = gr_model_eval;
+  if (strcmp(name, gr_model_eval) != 0 && !gr_model_program_inputs(j->graph, name))
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, gr_model_program_loc(j->graph, name),
+                "the program '%s' cannot be exported: it has no inputs of its own", name),
+        "docs/graph-language.md: a program with `inputs:` and `results:`, or `predict:`");
+  return gr_model_program_read(j->arena, j->graph, name, out);
+}
+
+// The shapes of the last bucket: those of the longest samples.
+static gr_status trace(gr_job *j, const char *name, source *from, gr_onnx_graph **out) {
+  gr_plan_request r;
+  gr_model_program program;
+  GR_TRY(choose_program(j, name, &program));
+  GR_TRY(gr_job_request(j, 1, &r));
+  gr_model_request m = r.model;
+  const gr_bucket *last = &r.buckets[r.n_buckets - 1];
+  m.program = &program, m.norm_groups = 1;
+  m.mesh = (gr_mesh){0};
+  if (!gr_model_program_inputs(j->graph, program.name))
+    m.batch = last->batch, m.n_batch = last->n_batch;
+  from->data = j->spec.data;
+  const gr_onnx_states states = {read_state, from};
+  return gr_onnx_trace(j->arena, &m, &states, out);
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+static gr_status write_file(gr_job *j, const char *path, const source *from,
+                            const gr_onnx_graph *g) {
+  gr_text config = gr_text_make(j->arena);
+  char *record = NULL;
+  const char *data = gr_arena_printf(j->arena, "%s/data.json", j->args.config);
+  gr_conf_json_written(&config, j->spec.conf, 0);
+  if (gr_is_file(data)) GR_TRY(gr_file_read(j->arena, data, MAX_RECORD, &record, NULL));
+  const gr_onnx_property all[] = {
+      {"graphrun.version", gr_version_number},
+      {"graphrun.step",
+       gr_arena_printf(j->arena, "%lld", (long long)gr_checkpoint_step(from->checkpoint))},
+      {"graphrun.config", config.at},
+      {"graphrun.data", record}};
+  const gr_onnx_model m = {g, gr_version_number, all, 3 + (record != NULL)};
+  gr_output *out;
+  GR_TRY(gr_output_open(NULL, path, &out));
+  return gr_output_close(out, gr_onnx_file(&m, gr_output_stream(out)));
+}
+
+// "x f32[n,t,80], lengths i32[n]"
+static void print_values(gr_arena *a, const char *what, const gr_onnx_value *v) {
+  gr_text t = gr_text_make(a);
+  for (; v; v = v->next) {
+    gr_text_printf(&t, "%s%s %s[", t.len ? ", " : "", v->name, gr_dtypes[v->type.dtype].name);
+    for (int d = 0; d < v->type.rank; d++) {
+      gr_text_put(&t, d ? "," : "");
+      if (v->type.dim[d] >= 0)
+        gr_text_put_int(&t, v->type.dim[d]);
+      else
+        gr_text_put(&t, v->letter[d] ? v->letter[d] : "?");
+    }
+    gr_text_put(&t, "]");
+  }
+  printf("  %-7s  %s\n", what, t.len ? t.at : "none");
+}
+
+static gr_status export(gr_job *j, const gr_args *args, const char *program, source *from) {
+  gr_onnx_graph *g = NULL;
+  bool averages = !args->no_ema && j->spec.set.ema_decay >= 0;
+  GR_TRY(gr_kept_checkpoint(j->arena, args->config, args->which, &from->checkpoint));
+  from->arena = j->arena;
+  from->averages =
+      averages ? gr_checkpoint_emas(j->arena, from->checkpoint) : gr_map_make(j->arena);
+  GR_TRY(trace(j, program, from, &g));
+  GR_TRY(write_file(j, args->words[0], from, g));
+  printf("%s: %d nodes of ONNX's operator set %d, %d tensors, of %s\n", args->words[0], g->n_nodes,
+         GR_ONNX_OPSET, from->n, gr_checkpoint_path(from->checkpoint));
+  print_values(j->arena, "inputs", g->inputs);
+  print_values(j->arena, "outputs", g->outputs);
+  return GR_OK;
+}
+
+gr_status gr_export_onnx(gr_arena *arena, const gr_args *args, const char *program) {
+  gr_args of_job = *args;
+  of_job.n_words = 0;  // the file is none of the data's
+  gr_job j = {.arena = arena, .args = of_job};
+  source from = {0};
+  GR_TRY(gr_onnx_available());
+  gr_status s = gr_job_compose_kept(arena, &of_job, &j);
+  if (!s) s = export(&j, args, program, &from);
+  gr_checkpoint_close(from.checkpoint);
+  gr_job_close(&j);
+  return s;
+}

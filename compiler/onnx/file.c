@@ -1,0 +1,145 @@
+// file.c - a graph of ONNX as protocol buffers, by protobuf-c and onnx.proto. Module "onnx".
+#include <onnx.pb-c.h>
+#include <string.h>
+#include "compiler/onnx/onnx.h"
+
+// Messages are made in an arena and only read: names and data are those of the graph.
+#define MESSAGE(a, type, init) memcpy(GR_NEW(a, type, 1), &(type)init, sizeof(type))
+
+static char *text(const char *s) { return (char *)(uintptr_t)s; }
+
+static Onnx__GraphProto *graph(gr_arena *a, const gr_onnx_graph *g);
+
+// ---- Nodes --------------------------------------------------------------------------------------
+
+static Onnx__AttributeProto *attribute(gr_arena *a, const gr_onnx_attr *from) {
+  static const Onnx__AttributeProto__AttributeType types[] = {
+      [GR_ONNX_INT] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT,
+      [GR_ONNX_FLOAT] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT,
+      [GR_ONNX_TEXT] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING,
+      [GR_ONNX_INTS] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS,
+      [GR_ONNX_GRAPH] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH};
+  Onnx__AttributeProto *to = MESSAGE(a, Onnx__AttributeProto, ONNX__ATTRIBUTE_PROTO__INIT);
+  to->name = text(from->name);
+  to->has_type = 1, to->type = types[from->kind];
+  if (from->kind == GR_ONNX_INT) to->has_i = 1, to->i = from->i;
+  if (from->kind == GR_ONNX_FLOAT) to->has_f = 1, to->f = (float)from->f;
+  if (from->kind == GR_ONNX_INTS) to->n_ints = (size_t)from->i, to->ints = (int64_t *)from->ints;
+  if (from->kind == GR_ONNX_GRAPH) to->g = graph(a, from->graph);
+  if (from->kind != GR_ONNX_TEXT) return to;
+  to->has_s = 1;
+  to->s = (ProtobufCBinaryData){strlen(from->text), (uint8_t *)text(from->text)};
+  return to;
+}
+
+static Onnx__NodeProto *node(gr_arena *a, const gr_onnx_node *from) {
+  Onnx__NodeProto *to = MESSAGE(a, Onnx__NodeProto, ONNX__NODE_PROTO__INIT);
+  to->name = text(from->name), to->op_type = text(from->op);
+  to->n_input = (size_t)from->n_in, to->input = (char **)(uintptr_t)from->in;
+  to->n_output = (size_t)from->n_out, to->output = (char **)(uintptr_t)from->out;
+  to->n_attribute = (size_t)from->n_attrs;
+  to->attribute = GR_NEW(a, Onnx__AttributeProto *, from->n_attrs + 1);
+  for (int k = 0; k < from->n_attrs; k++) to->attribute[k] = attribute(a, &from->attr[k]);
+  return to;
+}
+
+// ---- Values -------------------------------------------------------------------------------------
+
+static Onnx__TensorShapeProto *shape(gr_arena *a, const gr_onnx_value *v) {
+  Onnx__TensorShapeProto *to = MESSAGE(a, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
+  to->n_dim = (size_t)v->type.rank;
+  to->dim = GR_NEW(a, Onnx__TensorShapeProto__Dimension *, v->type.rank + 1);
+  for (int d = 0; d < v->type.rank; d++) {
+    Onnx__TensorShapeProto__Dimension *dim =
+        MESSAGE(a, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+    to->dim[d] = dim;
+    if (v->type.dim[d] >= 0) {
+      dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+      dim->dim_value = v->type.dim[d];
+    } else if (v->letter[d]) {
+      dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+      dim->dim_param = text(v->letter[d]);
+    }
+  }
+  return to;
+}
+
+static Onnx__ValueInfoProto *value(gr_arena *a, const gr_onnx_value *v) {
+  Onnx__ValueInfoProto *to = MESSAGE(a, Onnx__ValueInfoProto, ONNX__VALUE_INFO_PROTO__INIT);
+  Onnx__TypeProto__Tensor *t = MESSAGE(a, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
+  to->name = text(v->name);
+  to->type = MESSAGE(a, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);
+  to->type->tensor_type = t;
+  t->has_elem_type = 1, t->elem_type = gr_onnx_dtype(v->type.dtype);
+  if (v->type.rank >= 0) t->shape = shape(a, v);
+  return to;
+}
+
+static Onnx__ValueInfoProto **values(gr_arena *a, const gr_onnx_value *v, int n) {
+  Onnx__ValueInfoProto **to = GR_NEW(a, Onnx__ValueInfoProto *, n + 1);
+  for (int i = 0; v; v = v->next) to[i++] = value(a, v);
+  return to;
+}
+
+// Data are in the machine's byte order, which is ONNX's on all that graphrun runs on.
+static Onnx__TensorProto *tensor(gr_arena *a, const gr_onnx_tensor *x) {
+  Onnx__TensorProto *to = MESSAGE(a, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
+  to->name = text(x->name);
+  to->n_dims = (size_t)x->type.rank, to->dims = (int64_t *)x->type.dim;
+  to->has_data_type = 1, to->data_type = gr_onnx_dtype(x->type.dtype);
+  to->has_raw_data = 1;
+  to->raw_data = (ProtobufCBinaryData){gr_type_bytes(&x->type), (uint8_t *)(uintptr_t)x->data};
+  return to;
+}
+
+// ---- Graphs -------------------------------------------------------------------------------------
+
+static Onnx__GraphProto *graph(gr_arena *a, const gr_onnx_graph *g) {
+  Onnx__GraphProto *to = MESSAGE(a, Onnx__GraphProto, ONNX__GRAPH_PROTO__INIT);
+  to->name = text(g->name);
+  to->node = GR_NEW(a, Onnx__NodeProto *, g->n_nodes + 1);
+  to->initializer = GR_NEW(a, Onnx__TensorProto *, g->n_tensors + 1);
+  for (const gr_onnx_node *n = g->nodes; n; n = n->next) to->node[to->n_node++] = node(a, n);
+  for (const gr_onnx_tensor *x = g->tensors; x; x = x->next)
+    to->initializer[to->n_initializer++] = tensor(a, x);
+  to->n_input = (size_t)g->n_inputs, to->input = values(a, g->inputs, g->n_inputs);
+  to->n_output = (size_t)g->n_outputs, to->output = values(a, g->outputs, g->n_outputs);
+  return to;
+}
+
+static Onnx__StringStringEntryProto **properties(gr_arena *a, const gr_onnx_model *m) {
+  Onnx__StringStringEntryProto **to =
+      GR_NEW(a, Onnx__StringStringEntryProto *, m->n_properties + 1);
+  for (int i = 0; i < m->n_properties; i++) {
+    to[i] = MESSAGE(a, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
+    to[i]->key = text(m->properties[i].key), to[i]->value = text(m->properties[i].value);
+  }
+  return to;
+}
+
+// A buffer of protobuf-c that is a stream.
+typedef struct stream {
+  ProtobufCBuffer base;
+  FILE *to;
+} stream;
+
+static void append(ProtobufCBuffer *b, size_t n, const uint8_t *data) {
+  fwrite(data, 1, n, ((stream *)b)->to);
+}
+
+static void write(gr_arena *a, const gr_onnx_model *m, FILE *to) {
+  Onnx__ModelProto *model = MESSAGE(a, Onnx__ModelProto, ONNX__MODEL_PROTO__INIT);
+  Onnx__OperatorSetIdProto *ops =
+      MESSAGE(a, Onnx__OperatorSetIdProto, ONNX__OPERATOR_SET_ID_PROTO__INIT);
+  stream out = {{append}, to};
+  model->has_ir_version = 1, model->ir_version = GR_ONNX_IR;
+  model->producer_name = text("graphrun"), model->producer_version = text(m->version);
+  ops->domain = text(""), ops->has_version = 1, ops->version = GR_ONNX_OPSET;
+  model->n_opset_import = 1, model->opset_import = &ops;
+  model->n_metadata_props = (size_t)m->n_properties;
+  model->metadata_props = properties(a, m);
+  model->graph = graph(a, m->graph);
+  onnx__model_proto__pack_to_buffer(model, &out.base);
+}
+
+const gr_onnx_module gr_module = {write};

@@ -1,0 +1,45 @@
+// onnx.h - a model's evaluation as a file of ONNX: `graphrun export RUN model.onnx`.
+//
+//   gr_inference_graph   YAML -> the graph of what the model predicts       (inference.c)
+//   gr_onnx_trace        that graph, for several sizes -> a graph of ONNX   (trace.c)
+//   gr_onnx_file         a graph of ONNX -> bytes                           (write.c, module
+//   "onnx")
+//
+// How an op is written is its own affair (ir/onnx.h).
+#pragma once
+#include "compiler/model/model.h"
+#include "ir/onnx.h"
+
+// Builds the graph of what request->program evaluates, without loss and metrics, after the passes
+// that keep its meaning: no layouts, casts or fused nodes. Its results are "predict.NAME".
+GR_MUST_USE gr_status gr_inference_graph(gr_arena *, const gr_model_request *, gr_graph **out);
+
+// Where the values of states come from: fills `to`, memory for all of the state.
+typedef struct gr_onnx_states {
+  gr_status (*read)(void *ctx, const gr_value *, void *to);
+  void *ctx;
+} gr_onnx_states;
+// Builds the graph of ONNX. Sizes of the request that the model's inputs name by letters may change
+// where the graph is the same without them; "n" must. GR_ERR_UNSUPPORTED, at the line of the model,
+// for an op that cannot be written; GR_ERR_CONFIG without anything predicted.
+GR_MUST_USE gr_status gr_onnx_trace(gr_arena *, const gr_model_request *, const gr_onnx_states *,
+                                    gr_onnx_graph **out);
+
+// A file: the graph, and texts by name (metadata_props).
+typedef struct gr_onnx_property {
+  const char *key, *value;
+} gr_onnx_property;
+typedef struct gr_onnx_model {
+  const gr_onnx_graph *graph;
+  const char *version;  // of graphrun
+  const gr_onnx_property *properties;
+  int n_properties;
+} gr_onnx_model;
+// Appends the bytes; GR_ERR_LAUNCH without protobuf-c. Errors of writing show in the stream.
+GR_MUST_USE gr_status gr_onnx_file(const gr_onnx_model *, FILE *);
+// Whether a file can be written here: GR_OK, or the error of gr_onnx_file.
+GR_MUST_USE gr_status gr_onnx_available(void);
+// The module's table.
+typedef struct gr_onnx_module {
+  void (*write)(gr_arena *, const gr_onnx_model *, FILE *);
+} gr_onnx_module;

@@ -1,0 +1,30 @@
+// write.c - writes a file of ONNX by the module that has protobuf-c. See onnx.h.
+#include "base/module.h"
+#include "compiler/onnx/onnx.h"
+
+#ifdef GR_HAVE_PROTOBUF
+static gr_status open(const gr_onnx_module **out) { return gr_module_open("onnx", out); }
+#else
+static gr_status open(const gr_onnx_module **out) {
+  *out = NULL;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "this graphrun was built without protobuf-c, "
+              "which writes files of ONNX"),
+      "install libprotobuf-c-dev and protobuf-c-compiler (tools/setup), and build again");
+}
+#endif
+
+gr_status gr_onnx_available(void) {
+  const gr_onnx_module *module;
+  return open(&module);
+}
+
+gr_status gr_onnx_file(const gr_onnx_model *m, FILE *to) {
+  const gr_onnx_module *module;
+  GR_TRY(open(&module));
+  gr_arena *a = gr_arena_create();
+  module->write(a, m, to);
+  gr_arena_destroy(a);
+  return GR_OK;
+}

@@ -1,0 +1,308 @@
+// onnx.c - see onnx.h.
+#include "ir/onnx.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/hash.h"
+
+int gr_onnx_dtype(gr_dtype d) {
+  static const int of[GR_DTYPE_COUNT] = {[GR_F32] = 1,  [GR_U8] = 2,   [GR_I32] = 6,  [GR_I64] = 7,
+                                         [GR_F16] = 10, [GR_F64] = 11, [GR_BF16] = 16};
+  return of[d];
+}
+
+// ---- Graphs -------------------------------------------------------------------------------------
+
+gr_onnx_graph *gr_onnx_graph_create(gr_arena *a, gr_onnx_graph *outer, const char *name) {
+  gr_onnx_graph *g = GR_NEW(a, gr_onnx_graph, 1);
+  *g = (gr_onnx_graph){.arena = a, .outer = outer, .name = name};
+  if (outer) {
+    g->names = outer->names, g->counter = outer->counter;
+    return g;
+  }
+  g->names = GR_NEW(a, gr_map, 1);
+  *g->names = gr_map_make(a);
+  g->counter = GR_NEW(a, int, 1);
+  return g;
+}
+
+static gr_onnx_value *append(gr_onnx_graph *g, const char *name, const gr_type *t,
+                             gr_onnx_value **first, gr_onnx_value **last) {
+  gr_onnx_value *v = GR_NEW(g->arena, gr_onnx_value, 1);
+  v->name = name, v->type = *t;
+  *(*first ? &(*last)->next : first) = v;
+  return *last = v;
+}
+
+gr_onnx_value *gr_onnx_input(gr_onnx_graph *g, const char *name, const gr_type *t) {
+  g->n_inputs++;
+  return append(g, name, t, &g->inputs, &g->last_input);
+}
+
+gr_onnx_value *gr_onnx_output(gr_onnx_graph *g, const char *name, const gr_type *t) {
+  g->n_outputs++;
+  return append(g, name, t, &g->outputs, &g->last_output);
+}
+
+void gr_onnx_tensor_add(gr_onnx_graph *g, const char *name, const gr_type *t, const void *data) {
+  while (g->outer) g = g->outer;
+  gr_onnx_tensor *x = GR_NEW(g->arena, gr_onnx_tensor, 1);
+  *x = (gr_onnx_tensor){.name = name, .type = *t, .data = data};
+  *(g->tensors ? &g->last_tensor->next : &g->tensors) = x;
+  g->last_tensor = x;
+  g->n_tensors++;
+}
+
+// ---- Nodes --------------------------------------------------------------------------------------
+
+const char *gr_onnx_name(gr_onnx_call *c, const char *word) {
+  const char *scope = c->scope ? c->scope : "";
+  return gr_arena_printf(c->graph->arena, "%s%s%s_%d", scope, *scope ? "/" : "", word,
+                         ++*c->graph->counter);
+}
+
+void gr_onnx_results(gr_onnx_call *c, const char *op, int n_in, const char *const *in, int n_out,
+                     const char **out) {
+  gr_onnx_graph *g = c->graph;
+  for (int k = 0; k < n_out; k++) out[k] = NULL;
+  if (c->err) return;
+  gr_onnx_node *n = GR_NEW(g->arena, gr_onnx_node, 1);
+  *n = (gr_onnx_node){.op = op, .name = gr_onnx_name(c, op), .n_in = n_in, .n_out = n_out};
+  n->in = GR_NEW(g->arena, const char *, n_in + 1);
+  n->out = GR_NEW(g->arena, const char *, n_out + 1);
+  for (int k = 0; k < n_in; k++) n->in[k] = in[k];
+  for (int k = 0; k < n_out; k++)
+    out[k] = n->out[k] = k ? gr_arena_printf(g->arena, "%s.%d", n->name, k) : n->name;
+  *(g->nodes ? &g->last_node->next : &g->nodes) = n;
+  g->last_node = n;
+  g->n_nodes++;
+}
+
+const char *gr_onnx_emit(gr_onnx_call *c, const char *op, int n_in, const char *const *in) {
+  const char *out;
+  gr_onnx_results(c, op, n_in, in, 1, &out);
+  return out;
+}
+
+static gr_onnx_attr *attr(gr_onnx_call *c, const char *name, gr_onnx_kind kind) {
+  static _Thread_local gr_onnx_attr none;
+  gr_onnx_node *n = c->graph->last_node;
+  if (c->err || !n || n->n_attrs == GR_ONNX_ATTRS) return &none;
+  gr_onnx_attr *a = &n->attr[n->n_attrs++];
+  a->name = name, a->kind = kind;
+  return a;
+}
+
+void gr_onnx_int(gr_onnx_call *c, const char *name, int64_t v) {
+  attr(c, name, GR_ONNX_INT)->i = v;
+}
+
+void gr_onnx_float(gr_onnx_call *c, const char *name, double v) {
+  attr(c, name, GR_ONNX_FLOAT)->f = v;
+}
+
+void gr_onnx_text(gr_onnx_call *c, const char *name, const char *text) {
+  attr(c, name, GR_ONNX_TEXT)->text = gr_arena_strdup(c->graph->arena, text);
+}
+
+void gr_onnx_ints(gr_onnx_call *c, const char *name, int n, const int64_t *at) {
+  gr_onnx_attr *a = attr(c, name, GR_ONNX_INTS);
+  int64_t *copy = GR_NEW(c->graph->arena, int64_t, n + 1);
+  for (int k = 0; k < n; k++) copy[k] = at[k];
+  a->i = n, a->ints = copy;
+}
+
+void gr_onnx_body(gr_onnx_call *c, const char *name, gr_onnx_graph *g) {
+  attr(c, name, GR_ONNX_GRAPH)->graph = g;
+}
+
+// ---- Constants ----------------------------------------------------------------------------------
+
+// A constant of those bytes, which is there once: `key` says what it holds.
+static const char *constant(gr_onnx_call *c, const char *key, const gr_type *t, const void *data) {
+  gr_map *known = c->graph->names;
+  gr_arena *a = c->graph->arena;
+  uint32_t i;
+  if (!gr_map_find(known, key, &i)) {
+    char *copy = gr_arena_alloc(a, gr_type_bytes(t) + 1);
+    memcpy(copy, data, gr_type_bytes(t));
+    i = known->n;
+    gr_map_put(known, gr_arena_strdup(a, key), i);
+    gr_onnx_tensor_add(c->graph, gr_arena_printf(a, "constant_%u", i + 1), t, copy);
+  }
+  return gr_arena_printf(a, "constant_%u", i + 1);
+}
+
+const char *gr_onnx_number(gr_onnx_call *c, gr_dtype d, double v) {
+  const gr_type t = {.dtype = d};
+  union {
+    float f;
+    double d;
+    int32_t i;
+    int64_t l;
+    uint8_t u;
+    uint16_t narrow;
+  } bytes = {.l = 0};
+  char key[64];
+  if (c->err) return NULL;
+  if (gr_is_narrow(d))  // has no literal here: it is rounded by a node
+    return gr_onnx_cast(c, gr_onnx_number(c, GR_F32, v), gr_onnx_dtype(d));
+  if (d == GR_F32) bytes.f = (float)v;
+  if (d == GR_F64) bytes.d = v;
+  if (d == GR_I32) bytes.i = (int32_t)v;
+  if (d == GR_I64) bytes.l = (int64_t)v;
+  if (d == GR_U8) bytes.u = (uint8_t)v;
+  snprintf(key, sizeof key, "%s %a", gr_dtypes[d].name, v);
+  return constant(c, key, &t, &bytes);
+}
+
+const char *gr_onnx_vector(gr_onnx_call *c, int n, const int64_t *at) {
+  gr_type t = {.dtype = GR_I64, .rank = 1, .dim = {n}};
+  gr_text key = gr_text_make(c->graph->arena);
+  for (int k = 0; k < n; k++) gr_text_printf(&key, " %lld", (long long)at[k]);
+  return c->err ? NULL : constant(c, gr_arena_printf(key.arena, "[%s]", key.at), &t, at);
+}
+
+const char *gr_onnx_array(gr_onnx_call *c, const gr_type *t, const void *data) {
+  char type[96];
+  uint64_t hash = gr_hash_data(data, gr_type_bytes(t));
+  return constant(c,
+                  gr_arena_printf(c->graph->arena, "%s %016llx", gr_type_text(t, type),
+                                  (unsigned long long)hash),
+                  t, data);
+}
+
+const char *gr_onnx_cast(gr_onnx_call *c, const char *x, int dtype) {
+  const char *y = GR_ONNX(c, "Cast", x);
+  gr_onnx_int(c, "to", dtype);
+  return y;
+}
+
+const char *gr_onnx_transpose(gr_onnx_call *c, const char *x, int rank, const int64_t *perm) {
+  const char *y = GR_ONNX(c, "Transpose", x);
+  gr_onnx_ints(c, "perm", rank, perm);
+  return y;
+}
+
+// ---- Sizes --------------------------------------------------------------------------------------
+
+bool gr_onnx_is_fixed(const gr_onnx_call *c, gr_onnx_number_of number, int which) {
+  for (int i = 1; i < c->n_calls; i++)
+    if (number(c->call[i], which) != number(c->call[0], which)) return false;
+  return true;
+}
+
+// The vector, or NULL.
+static const char *find_size(gr_onnx_call *c, gr_onnx_number_of number, int which) {
+  int64_t *sizes = GR_NEW(c->graph->arena, int64_t, c->n_calls);
+  for (int i = 0; i < c->n_calls; i++) sizes[i] = number(c->call[i], which);
+  if (gr_onnx_is_fixed(c, number, which)) return gr_onnx_vector(c, 1, sizes);
+  return c->err ? NULL : c->writer->size(c->writer, c, sizes);
+}
+
+const char *gr_onnx_size(gr_onnx_call *c, gr_onnx_number_of number, int which) {
+  const char *size = find_size(c, number, which);
+  if (!size) gr_onnx_refuse(c, "it depends in another way on a size that may change");
+  return size;
+}
+
+int64_t gr_onnx_in_number(const gr_op_call *c, int size) {
+  return c->in[size / GR_MAX_RANK].dim[size % GR_MAX_RANK];
+}
+
+int64_t gr_onnx_out_number(const gr_op_call *c, int size) {
+  return c->out[size / GR_MAX_RANK].dim[size % GR_MAX_RANK];
+}
+
+const char *gr_onnx_in_size(gr_onnx_call *c, int k, int d) {
+  return gr_onnx_size(c, gr_onnx_in_number, GR_ONNX_SIZE(k, d));
+}
+
+const char *gr_onnx_out_size(gr_onnx_call *c, int k, int d) {
+  return gr_onnx_size(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
+}
+
+// The last size that changes is the one that is inferred: others are those of operands more often.
+static int inferred_axis(gr_onnx_call *c, int k) {
+  for (int d = c->call[0]->out[k].rank; d--;)
+    if (!gr_onnx_is_fixed(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d))) return d;
+  return -1;
+}
+
+const char *gr_onnx_out_shape(gr_onnx_call *c, int k, bool any) {
+  const gr_type *t = &c->call[0]->out[k];
+  const char *size[GR_MAX_RANK];
+  int64_t fixed[GR_MAX_RANK];
+  int rest = any ? inferred_axis(c, k) : -1, changing = 0;
+  for (int d = 0; d < t->rank; d++) {
+    bool changes = d != rest && !gr_onnx_is_fixed(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
+    fixed[d] = d == rest ? -1 : t->dim[d];
+    changing += changes;
+    size[d] = changes ? gr_onnx_out_size(c, k, d) : NULL;
+  }
+  if (!changing) return gr_onnx_vector(c, t->rank, fixed);
+  for (int d = 0; d < t->rank; d++)
+    if (!size[d]) size[d] = gr_onnx_vector(c, 1, &fixed[d]);
+  const char *shape = gr_onnx_emit(c, "Concat", t->rank, size);
+  gr_onnx_int(c, "axis", 0);
+  return shape;
+}
+
+// ---- Calls --------------------------------------------------------------------------------------
+
+void gr_onnx_refuse(gr_onnx_call *c, const char *why) {
+  const gr_op_call *call = c->call[0];
+  if (c->err) return;
+  c->err = gr_fail(GR_ERR_UNSUPPORTED, call->loc, "'%s' cannot be written to ONNX: %s",
+                   call->op->name, why);
+}
+
+bool gr_onnx_has(const gr_op *op) { return op->onnx || op->to_onnx || op->formula; }
+
+static const gr_attr *find_attr(const gr_op *op, const char *name, size_t n) {
+  for (const gr_attr *a = op->attrs; a && a->name; a++)
+    if (strlen(a->name) == n && !strncmp(a->name, name, n)) return a;
+  return NULL;
+}
+
+// "axis=-1" or "axis=$axis" of a row.
+static void put_attr(gr_onnx_call *c, const char *text, size_t n) {
+  size_t n_name = strcspn(text, "=");
+  const char *name = gr_arena_strndup(c->graph->arena, text, n_name), *value = text + n_name + 1;
+  const gr_attr *a = *value == '$' ? find_attr(c->call[0]->op, value + 1, n - n_name - 2) : NULL;
+  const void *field = a ? (const char *)c->call[0]->attr + a->offset : NULL;
+  if (!a)
+    gr_onnx_int(c, name, strtoll(value, NULL, 10));
+  else if (a->kind == GR_ATTR_FLOAT)
+    gr_onnx_float(c, name, *(const double *)field);
+  else if (a->kind == GR_ATTR_INTS)
+    gr_onnx_ints(c, name, (int)((const gr_ints *)field)->n, ((const gr_ints *)field)->at);
+  else
+    gr_onnx_int(c, name, *(const int64_t *)field);
+}
+
+static void write_row(gr_onnx_call *c) {
+  const gr_op_call *call = c->call[0];
+  const char *row = call->op->onnx;
+  size_t n = strcspn(row, " ");
+  gr_onnx_results(c, gr_arena_strndup(c->graph->arena, row, n), call->n_in, c->in, call->n_out,
+                  c->out);
+  for (row += n; *row; row += n) {
+    row += strspn(row, " ");
+    n = strcspn(row, " ");
+    put_attr(c, row, n);
+  }
+}
+
+gr_status gr_onnx_write_call(gr_onnx_call *c) {
+  const gr_op *op = c->call[0]->op;
+  if (op->to_onnx)
+    op->to_onnx(c);
+  else if (op->onnx)
+    write_row(c);
+  else if (op->formula)
+    c->out[0] = gr_onnx_formula(c, op->formula);
+  else
+    gr_onnx_refuse(c, op->random ? "its random numbers are those of graphrun's own generator"
+                                 : "it has no equivalent there");
+  return c->err;
+}
