@@ -162,6 +162,11 @@ static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
   gr_conf *shape = gr_conf_member(c, "shape");
   if (!shape)
     return gr_fail(GR_ERR_CONFIG, c->key_loc, "the input '%s' needs 'shape: [n, ...]'", name);
+  gr_conf *buffers = gr_conf_member(a->request->graph, "buffers");
+  if (buffers && buffers->kind == GR_CONF_MAP && gr_conf_member(buffers, name))
+    return gr_note(gr_fail(GR_ERR_CONFIG, c->key_loc,
+                           "the input '%s' has the name of a buffer: choose another name", name),
+                   gr_conf_member(buffers, name)->key_loc, "the buffer");
   if (gr_model_is_reserved_input(name))
     return gr_fail(GR_ERR_CONFIG, c->key_loc,
                    "the name '%s' is reserved for an input of graphrun: choose another name", name);

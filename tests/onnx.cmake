@@ -1,0 +1,9 @@
+# Export to ONNX. What reads the files back is protobuf-c; what runs them is onnxruntime, where a Python
+# has it (GR_ONNX_PYTHON names one).
+get_target_property(there gr_dep_PROTOBUF INTERFACE_COMPILE_DEFINITIONS)
+if(there)
+  add_executable(onnx_op_cases onnx/op_cases.c)
+  target_link_libraries(onnx_op_cases test_ops_bench gr_compiler)
+  add_executable(onnx_reference onnx/reference.c)
+  target_link_libraries(onnx_reference gr_cli)
+endif()

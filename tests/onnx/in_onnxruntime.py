@@ -1,0 +1,55 @@
+"""Checks models of ONNX (full_check, strict inference of shapes), runs each in onnxruntime on the
+operands beside it, and compares the results: |a - b| <= MOST (1 + |b|).
+
+    in_onnxruntime.py MOST DIR...     each with model.onnx, in.NAME.npy and out.NAME.npy"""
+import pathlib, sys
+import numpy, onnx, onnxruntime
+
+def arrays(folder, prefix):
+    return {p.name[len(prefix):-4]: numpy.load(p) for p in sorted(folder.glob(prefix + "*.npy"))}
+
+def worst(a, b):
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{a.shape}, not {b.dtype}{b.shape}"
+    a, b = a.astype("f8"), b.astype("f8")
+    with numpy.errstate(invalid="ignore"):
+        far = numpy.where((a == b) | (numpy.isnan(a) & numpy.isnan(b)), 0, abs(a - b) / (1 + abs(b)))
+    return float(numpy.nan_to_num(far, nan=numpy.inf).max(initial=0))
+
+def check(folder, most):
+    """(the largest difference, or a text that says what is wrong)"""
+    model = onnx.load(folder / "model.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    given, want = arrays(folder, "in."), arrays(folder, "out.")
+    made = session.run(None, {i.name: given[i.name] for i in session.get_inputs()})
+    # What is predicted by the name of an input is called NAME_out.
+    got = {o.name if o.name in want else o.name.removesuffix("_out"): y for o, y in zip(session.get_outputs(), made)}
+    if set(got) != set(want):
+        return f"outputs {sorted(got)}, not {sorted(want)}"
+    far = [worst(got[name], want[name]) for name in want]
+    wrong = [f for f in far if isinstance(f, str)]
+    return wrong[0] if wrong else max(far)
+
+most, bad, largest, absent = float(sys.argv[1]), 0, 0, []
+for folder in map(pathlib.Path, sys.argv[2:]):
+    try:
+        far = check(folder, most)
+    except Exception as error:
+        # Kernels of onnxruntime's CPU provider that are for fewer dtypes than the operator.
+        if "NOT_IMPLEMENTED" in str(error):
+            absent.append(folder.name)
+            continue
+        far = f"{type(error).__name__}: {error}"
+    if isinstance(far, str) or far > most:
+        bad += 1
+        print(f"{folder.name}: {far}")
+    else:
+        largest = max(largest, far)
+print(f"{len(sys.argv) - 2 - len(absent)} models compared, the largest difference is {largest:.2g}")
+if absent:
+    print(f"onnxruntime has no kernel for the dtypes of {' '.join(absent)}")
+sys.exit(bad > 0)
