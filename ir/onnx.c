@@ -199,9 +199,13 @@ static const char *find_size(gr_onnx_call *c, gr_onnx_number_of number, int whic
   return c->err ? NULL : c->writer->size(c->writer, c, sizes);
 }
 
+static void refuse_size(gr_onnx_call *c) {
+  gr_onnx_refuse(c, "it depends on a size that may change and that no value has");
+}
+
 const char *gr_onnx_size(gr_onnx_call *c, gr_onnx_number_of number, int which) {
   const char *size = find_size(c, number, which);
-  if (!size) gr_onnx_refuse(c, "it depends in another way on a size that may change");
+  if (!size) refuse_size(c);
   return size;
 }
 
@@ -221,25 +225,39 @@ const char *gr_onnx_out_size(gr_onnx_call *c, int k, int d) {
   return gr_onnx_size(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
 }
 
-// The last size that changes is the one that is inferred: others are those of operands more often.
-static int inferred_axis(gr_onnx_call *c, int k) {
-  for (int d = c->call[0]->out[k].rank; d--;)
-    if (!gr_onnx_is_fixed(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d))) return d;
-  return -1;
+static bool is_fixed_size(const gr_onnx_call *c, int k, int d) {
+  return gr_onnx_is_fixed(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
+}
+
+// The vectors of sizes that change. Where one may be inferred, the only one is, or the first that
+// nothing gives.
+static void find_sizes(gr_onnx_call *c, int k, bool any, const char *size[GR_MAX_RANK]) {
+  int rank = c->call[0]->out[k].rank, changing = 0;
+  bool inferred = false;
+  for (int d = 0; d < rank; d++) changing += !is_fixed_size(c, k, d);
+  for (int d = 0; d < rank; d++) {
+    bool alone = any && changing == 1;
+    size[d] = NULL;
+    if (is_fixed_size(c, k, d) || alone) continue;
+    size[d] = find_size(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
+    if (!size[d] && any && !inferred)
+      inferred = true;
+    else if (!size[d])
+      refuse_size(c);
+  }
 }
 
 const char *gr_onnx_out_shape(gr_onnx_call *c, int k, bool any) {
   const gr_type *t = &c->call[0]->out[k];
   const char *size[GR_MAX_RANK];
   int64_t fixed[GR_MAX_RANK];
-  int rest = any ? inferred_axis(c, k) : -1, changing = 0;
+  bool computed = false;
+  find_sizes(c, k, any, size);
   for (int d = 0; d < t->rank; d++) {
-    bool changes = d != rest && !gr_onnx_is_fixed(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
-    fixed[d] = d == rest ? -1 : t->dim[d];
-    changing += changes;
-    size[d] = changes ? gr_onnx_out_size(c, k, d) : NULL;
+    fixed[d] = is_fixed_size(c, k, d) ? t->dim[d] : -1;
+    computed |= size[d] != NULL;
   }
-  if (!changing) return gr_onnx_vector(c, t->rank, fixed);
+  if (!computed) return gr_onnx_vector(c, t->rank, fixed);
   for (int d = 0; d < t->rank; d++)
     if (!size[d]) size[d] = gr_onnx_vector(c, 1, &fixed[d]);
   const char *shape = gr_onnx_emit(c, "Concat", t->rank, size);

@@ -2,6 +2,10 @@
 # has it (GR_ONNX_PYTHON names one).
 get_target_property(there gr_dep_PROTOBUF INTERFACE_COMPILE_DEFINITIONS)
 if(there)
+  add_executable(test_onnx onnx/test_onnx.c $<TARGET_OBJECTS:gr_onnx_proto>)
+  target_link_libraries(test_onnx gr_compiler gr_dep_PROTOBUF)
+  add_dependencies(test_onnx gr_onnx_header)
+  add_test(NAME onnx.file COMMAND test_onnx)
   add_executable(onnx_op_cases onnx/op_cases.c)
   target_link_libraries(onnx_op_cases test_ops_bench gr_compiler)
   add_executable(onnx_reference onnx/reference.c)
