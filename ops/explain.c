@@ -1,5 +1,6 @@
 // explain.c - prints ops for `graphrun ops`; everything is read from the op's descriptor.
 #include "ir/formula.h"
+#include "ir/onnx.h"
 #include "ops/ops.h"
 #include "ops/optim/optim.h"
 
@@ -107,6 +108,17 @@ static void put_formulas(FILE *f, const gr_op *op) {
   for (const gr_formula *const *a = op->formulas; a && *a; a++) gr_formula_print(f, *a);
 }
 
+// How an op that models use is exported.
+static void put_onnx(FILE *f, const gr_op *op) {
+  if (gr_op_is_internal(op)) return;
+  const char *how = op->to_onnx   ? "yes"
+                    : op->onnx    ? op->onnx
+                    : op->formula ? "by its formula"
+                                  : "no";
+  if (op->training_only && !gr_onnx_has(op)) how = "left out, as in evaluation";
+  fprintf(f, "  ONNX       %s\n", how);
+}
+
 void gr_op_explain(FILE *f, const gr_op *op) {
   fprintf(f, "%s: %s\n", op->name, op->doc);
   if (gr_op_is_internal(op)) fprintf(f, "  made by    compiler passes; not available in models\n");
@@ -121,6 +133,7 @@ void gr_op_explain(FILE *f, const gr_op *op) {
   if (op->formula) fprintf(f, "  formula    %s\n", op->formula);
   put_formulas(f, op);
   fprintf(f, "  gradient   %s\n", op->grad ? "yes" : "no");
+  put_onnx(f, op);
   put_sharding_rules(f, op);
   put_cases(f, op);
 }
