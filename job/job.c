@@ -250,11 +250,6 @@ static gr_status bind_metadata(gr_job *j, gr_conf **out) {
   return GR_OK;
 }
 
-static void mark_read(gr_conf *c) {
-  c->read = true;
-  for (int i = 0; i < c->n; i++) mark_read(c->items[i]);
-}
-
 // Fails for every key that nothing has read: a key without effect is an error, but for those of
 // effects.def, of which the run prints lines. Called last, when all readers have run.
 static gr_status check_unread(gr_job *j) {
@@ -319,9 +314,9 @@ gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, o->batch.rows * parts, &buckets[i]);
   gr_conf *given = gr_conf_find(j->spec.conf, "model.params");
-  if (given) mark_read(given);  // the model builder checks these names
+  if (given) gr_conf_mark(given);  // the model builder checks these names
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
-  if (vars) mark_read(vars);  // used by interpolations, which are already resolved
+  if (vars) gr_conf_mark(vars);  // used by interpolations, which are already resolved
   const gr_model_program *programs;
   GR_TRY(gr_phases_read(j->arena, j->graph, &j->spec, &programs));
   GR_TRY(check_unread(j));
@@ -386,7 +381,7 @@ gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int 
   out->spec.data = j->spec.data;
   follow_data(out);
   gr_conf *data = gr_conf_find(out->spec.conf, "data");
-  if (data) mark_read(data);  // it is open
+  if (data) gr_conf_mark(data);  // it is open
   return gr_job_plan(out, ranks);
 }
 

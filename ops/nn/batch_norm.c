@@ -136,12 +136,10 @@ static gr_status gpu(gr_gpu_call *g) {
   gr_gpu_real(elements(g, "batch_norm", "FORWARD", OPERANDS), attr_of(g->call->attr)->eps);
   return GR_OK;
 }
-
-// Not BatchNormalization, whose channels come first.
 static void to_onnx(gr_onnx_call *c) {
-  const gr_batch_norm *a = c->call[0]->attr;
-  if (a->groups != 1) gr_onnx_refuse(c, "it normalises each part of a batch by itself");
-  const char *eps = gr_onnx_number(c, c->call[0]->in[VAR].dtype, a->eps);
+  const gr_op_call *call = c->call[0];
+  if (attr_of(call->attr)->groups != 1) gr_onnx_refuse(c, "it normalises parts of a batch");
+  const char *eps = gr_onnx_number(c, call->in[VAR].dtype, attr_of(call->attr)->eps);
   const char *deviation = GR_ONNX(c, "Sqrt", GR_ONNX(c, "Add", c->in[VAR], eps));
   const char *z = GR_ONNX(c, "Div", GR_ONNX(c, "Sub", c->in[X], c->in[MEAN]), deviation);
   c->out[0] = GR_ONNX(c, "Add", GR_ONNX(c, "Mul", z, c->in[SCALE]), c->in[BIAS]);

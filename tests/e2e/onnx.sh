@@ -4,7 +4,7 @@
 python=${GR_ONNX_PYTHON:-python3}
 tools=$(dirname "$graphrun")/tests
 
-if ! "$graphrun" --version | grep -q 'protobuf-c .* found'; then
+if ! "$graphrun" --version | grep -q 'built with .*protobuf-c'; then
   expect "without protobuf-c the error says what to install" 69 "built without protobuf-c" "libprotobuf-c-dev" -- \
     "$graphrun" export run model.onnx
   skip "export to ONNX" "no protobuf-c in this build"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/commands.h"
-#include "cli/job/job.h"
-#include "cli/job/kept.h"
+#include "job/job.h"
+#include "job/kept.h"
 #include "runtime/data/loader.h"
 #include "runtime/exec/exec.h"
 #include "tests/onnx/npy.h"
