@@ -292,6 +292,19 @@ void gr_text_json_float(gr_text *t, double x) {
   gr_text_put(t, quote);
 }
 
+void gr_text_base64(gr_text *t, const unsigned char *p, size_t n) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < n; i += 3) {
+    uint32_t v = (uint32_t)p[i] << 16;
+    if (i + 1 < n) v |= (uint32_t)p[i + 1] << 8;
+    if (i + 2 < n) v |= p[i + 2];
+    char out[4] = {digits[v >> 18], digits[v >> 12 & 63], digits[v >> 6 & 63], digits[v & 63]};
+    if (i + 2 >= n) out[3] = '=';
+    if (i + 1 >= n) out[2] = '=';
+    gr_text_putn(t, out, 4);
+  }
+}
+
 void gr_text_json_rounded(gr_text *t, double x, int digits) {
   if (isnan(x) || isinf(x))
     gr_text_json_float(t, x);

@@ -59,6 +59,8 @@ void gr_visible_end(gr_visible_out *);     // prints and frees
 
 // Appends s as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD.
 void gr_text_json(gr_text *, const char *s);
+// Appends bytes in Base64 (RFC 4648, section 4), without quotes.
+void gr_text_base64(gr_text *, const unsigned char *bytes, size_t n);
 // Appends the shortest decimal that parses back to the same double, always recognisable as a float
 // ("1.0", "1e-05", "NaN", "Infinity"): the format of Python's json module. Not for JSON, which has
 // no such words.

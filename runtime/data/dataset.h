@@ -157,3 +157,12 @@ const char *gr_dataset_sample_name(gr_arena *, const gr_dataset *, uint32_t samp
 const char *gr_dataset_reference(gr_arena *, const gr_dataset *, uint32_t sample);
 // Appends a row of n predicted symbols or classes.
 void gr_dataset_decode(const gr_dataset *, const int32_t *ids, int64_t n, gr_text *);
+// Reads a sample again and appends its field x, as its source has it before transforms, as an
+// object of JSON of at most 24 kB (preview.c):
+//   {"text": "..."}                                    tokens, decoded
+//   {"shape": [4], "values": [1.5, ...]}               a row
+//   {"shape": [h, w, 3], "low": 0.0, "high": 255.0, "values": "..."}   of two to four dimensions, as
+//       bytes from `low` to `high` in Base64; a larger x by means over neighbours, and of a video a
+//       few frames
+// Appends nothing for a sample without x, or that is skipped because it cannot be read. GR_ERR_DATA.
+GR_MUST_USE gr_status gr_dataset_preview(gr_dataset *, uint32_t sample, gr_text *json);

@@ -225,14 +225,16 @@ function drawMatrix(d, input, [rows, columns], label) {
   return pixels(columns, rows, (x, y) => shade(part(at(y * columns + x))), 'picture of ' + label);
 }
 
-// An image, or a few frames of a video beside each other.
+// An image, or a few frames of a video beside each other, with a line between them.
 function drawImage(input, [frames, height, width, channels], label) {
   const at = values(input), part = v => 255 * (v - input.low) / (input.high - input.low || 1);
   const colour = (x, y) => {
-    const first = ((Math.floor(x / width) * height + y) * width + x % width) * channels, value = k => part(at(first + k));
+    const frame = Math.floor(x / (width + 1)), column = x % (width + 1);
+    const first = ((frame * height + y) * width + column) * channels, value = k => part(at(first + k));
+    if (column === width) return [0, 114, 178];
     return channels > 2 ? [value(0), value(1), value(2)] : [value(0), value(0), value(0)];
   };
-  return pixels(frames * width, height, colour, 'picture of ' + label);
+  return pixels(frames * (width + 1) - 1, height, colour, 'picture of ' + label);
 }
 
 function drawInput(d, input, label) {
@@ -246,13 +248,13 @@ function drawInput(d, input, label) {
 
 function mistakes(d) {
   if (!d.mistakes || !d.mistakes.length) return null;
-  const units = {loss: 'loss', edits: 'edits', error: 'off by'};
+  const scores = {loss: v => 'loss ' + decimal(v), edit_rate: v => percent(v) + ' of the characters wrong', error: v => 'off by ' + decimal(v)};
   const cards = d.mistakes.map(m => {
-    const unit = Object.keys(units).find(u => u in m), picture = drawInput(d, m.input, visible(m.sample));
+    const score = Object.keys(scores).find(name => name in m), picture = drawInput(d, m.input, visible(m.sample));
     const sure = 'probability' in m ? `, ${percent(number(m.probability))} sure` : '';
     return el('figure', {class: 'card'}, picture && el('div', {class: 'input'}, picture), el('figcaption', {},
       el('div', {}, el('b', {}, visible(m.reference || '(nothing)'))), el('div', {}, 'predicted ', el('b', {class: 'differs'}, visible(m.predicted || '(nothing)')), sure),
-      el('div', {}, unit && `${units[unit]} ${decimal(number(m[unit]))}`), el('small', {}, visible(m.sample))));
+      el('div', {}, score && scores[score](number(m[score]))), el('small', {}, visible(m.sample))));
   });
   return section('Worst mistakes', el('p', {class: 'sub'}, 'Samples of the validation set that the last evaluation had most wrong.'), el('div', {class: 'cards'}, cards));
 }
@@ -314,6 +316,9 @@ function machine(d) {
   return section('Program and machine', el('dl', {}, fact('command', el('code', {}, visible(command))), facts.filter(f => f[1]).map(([name, value]) => fact(name, visible(value)))));
 }
 
+// The confusion matrix and the table of the classes, beside each other where there is room.
+const ofClasses = d => el('div', {class: classesOf(d).names.length <= 10 ? 'pair' : null}, confusion(d), classes(d));
+
 const log = d => d.log && section(null, el('details', {}, el('summary', {}, 'Log'), el('pre', {}, visible(d.log))));
 
-const RUN = [d => header('graphrun report ', d.status, d.name, d.results.model), notice, tiles, charts, metrics, confusion, classes, mistakes, samples, time, plan, configuration, machine, log];
+const RUN = [d => header('graphrun report ', d.status, d.name, d.results.model), notice, tiles, charts, metrics, ofClasses, mistakes, samples, time, plan, configuration, machine, log];

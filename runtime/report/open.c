@@ -75,10 +75,13 @@ static gr_status open_events(gr_report *r) {
 static gr_status open_files(gr_report *r) {
   int64_t step = r->spec.resume_step, evals = r->spec.eval_open ? step : step + 1;
   bool off = r->spec.no_lines;
+  gr_lines mistakes;
   GR_TRY(gr_make_dirs(r->spec.dir));
   if (r->spec.rank) return GR_OK;
   remove(path_of(r, GR_RESULTS_NAME));
   remove(path_of(r, "samples.jsonl"));
+  GR_TRY(gr_lines_open(r->spec.dir, "mistakes.jsonl", "steps", step ? step + 1 : 0, &mistakes));
+  gr_lines_close(&mistakes);
   GR_TRY(open_lines(r, off, "metrics.jsonl", "step", step, &r->metrics));
   GR_TRY(open_lines(r, off, "evals.jsonl", "steps", step ? evals : 0, &r->evals));
   GR_TRY(open_lines(r, false, "epochs.jsonl", "epoch", r->spec.resume_epoch, &r->epochs));
@@ -315,9 +318,10 @@ gr_status gr_report_epoch(gr_report *r, const gr_report_epoch_row *x) {
 }
 
 // In place, so that it needs no more room on a disk that a checkpoint is filling.
-static gr_status write_samples(gr_report *r, int64_t steps, const gr_report_sample *s, int n) {
+static gr_status write_samples(gr_report *r, const char *file, int64_t steps,
+                               const gr_report_sample *s, int n) {
   gr_lines f;
-  GR_TRY(gr_lines_open(r->spec.dir, "samples.jsonl", "steps", 0, &f));
+  GR_TRY(gr_lines_open(r->spec.dir, file, "steps", 0, &f));
   gr_status st = GR_OK;
   for (int i = 0; i < n && !st; i++) {
     begin(r, "steps", steps);
@@ -327,6 +331,7 @@ static gr_status write_samples(gr_report *r, int64_t steps, const gr_report_samp
     gr_text_json(&r->line, s[i].reference);
     gr_text_put(&r->line, ", \"predicted\": ");
     gr_text_json(&r->line, s[i].predicted);
+    if (s[i].more) gr_text_put(&r->line, s[i].more);
     st = end(r, &f);
   }
   gr_lines_close(&f);
@@ -336,10 +341,14 @@ static gr_status write_samples(gr_report *r, int64_t steps, const gr_report_samp
 gr_status gr_report_samples(gr_report *r, int64_t steps, const gr_report_sample *s, int n,
                             bool again) {
   if (r->spec.rank || !n) return GR_OK;
-  GR_TRY(write_samples(r, steps, s, n));
+  GR_TRY(write_samples(r, "samples.jsonl", steps, s, n));
   if (again) return GR_OK;
   return gr_events_put_samples(&r->events, steps > 0 ? steps - 1 : 0, gr_wall_seconds(), s,
                                n < GR_MAX_SHOWN ? n : GR_MAX_SHOWN);
+}
+
+gr_status gr_report_mistakes(gr_report *r, int64_t steps, const gr_report_sample *s, int n) {
+  return r->spec.rank ? GR_OK : write_samples(r, "mistakes.jsonl", steps, s, n);
 }
 
 gr_status gr_report_finish(gr_report *r, const gr_results *results) {

@@ -85,6 +85,7 @@ GR_MUST_USE gr_status gr_report_eval(gr_report *, int64_t steps, int64_t epoch,
 
 typedef struct gr_report_sample {
   const char *name, *reference, *predicted;
+  const char *more;  // further members of its row as JSON, each after a comma; NULL: none
 } gr_report_sample;
 enum { GR_MAX_SHOWN = 32 };
 // Writes samples of an evaluation with the model's predictions: to samples.jsonl, in place of those
@@ -92,6 +93,11 @@ enum { GR_MAX_SHOWN = 32 };
 // them, since a run that was resumed had evaluated this state before.
 GR_MUST_USE gr_status gr_report_samples(gr_report *, int64_t steps, const gr_report_sample *, int n,
                                         bool again);
+
+// Writes the samples that an evaluation had most wrong to mistakes.jsonl, in place of those of the
+// evaluation before. A run that resumes keeps them unless they are of a later step.
+GR_MUST_USE gr_status gr_report_mistakes(gr_report *, int64_t steps, const gr_report_sample *,
+                                         int n);
 
 typedef struct gr_report_epoch_row {
   int64_t epoch, steps;  // steps: completed at its end

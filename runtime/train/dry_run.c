@@ -29,7 +29,7 @@ static gr_status end_epoch(gr_run *r, counts *n) {
   bool due = gr_evaluation_is_due(&r->progress, &r->me.spec->set.loop);
   gr_progress_end_epoch(&r->progress);
   if (due) {
-    GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, &ignored));
+    GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, NULL, NULL, &ignored));
     n->evaluations += gr_run_can_eval(&r->me, GR_SPLIT_VALIDATION);
   }
   if (!every || r->progress.epoch % every) return GR_OK;
@@ -75,7 +75,7 @@ gr_status gr_run_dry(gr_run *r, gr_loader *loader) {
   gr_metrics ignored;
   while (!gr_run_is_done(&r->progress, &r->me.spec->set.loop)) GR_TRY(step(r, loader, &n));
   if (r->me.spec->set.loop.final_train_eval && gr_run_can_eval(&r->me, GR_SPLIT_TRAIN)) {
-    GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &ignored));
+    GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, NULL, &ignored));
     n.evaluations++;
   }
   GR_TRY(copy_states(&r->saving.states));

@@ -16,7 +16,7 @@ static void show_metrics(const char *what, const gr_metrics *m) {
 static gr_status eval_training_set(gr_run *r) {
   gr_evaluation *e = &r->evaluation;
   gr_metrics now;
-  GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, &now));
+  GR_TRY(gr_run_eval(r, GR_SPLIT_TRAIN, NULL, NULL, &now));
   gr_evaluation_set_train(e, &now, gr_tables_copy(r->me.arena, gr_run_tables(e->sums), "train."));
   return GR_OK;
 }

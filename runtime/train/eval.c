@@ -50,26 +50,30 @@ gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *take
   return GR_OK;
 }
 
-typedef struct sampled {
+typedef struct collected {
   gr_rank *r;
   gr_samples *samples;
-} sampled;
+  gr_mistakes *mistakes;
+} collected;
 
-static gr_status take_samples(void *self, const gr_batch *b) {
-  sampled *s = self;
-  return gr_samples_take(s->samples, s->r, b);
+static gr_status collect(void *self, const gr_batch *b) {
+  collected *c = self;
+  if (c->samples) GR_TRY(gr_samples_take(c->samples, c->r, b));
+  return c->mistakes ? gr_mistakes_take(c->mistakes, c->r, b) : GR_OK;
 }
 
-gr_status gr_run_eval_part(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
-  sampled s = {&r->me, samples};
-  const gr_batch_taker taker = {take_samples, &s};
-  return gr_run_eval_each(r, split, samples ? &taker : NULL, out);
+gr_status gr_run_eval_part(gr_run *r, gr_split split, gr_samples *samples, gr_mistakes *mistakes,
+                           gr_metrics *out) {
+  collected c = {&r->me, samples, mistakes};
+  const gr_batch_taker taker = {collect, &c};
+  return gr_run_eval_each(r, split, samples || mistakes ? &taker : NULL, out);
 }
 
-gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics *out) {
+gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_mistakes *mistakes,
+                      gr_metrics *out) {
   gr_metrics all;
   gr_run_clear_sums(r->evaluation.sums);
-  GR_TRY(gr_run_eval_part(r, split, samples, &all));
+  GR_TRY(gr_run_eval_part(r, split, samples, mistakes, &all));
   GR_TRY(gr_run_report_sums(&r->me, r->evaluation.sums, &all));
   *out = all;
   return GR_OK;
@@ -78,20 +82,25 @@ gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_metrics
 // ---- An evaluation of the run -----------------------------------------------------------------
 
 static gr_status eval_samples(gr_run *r) {
-  int64_t n = r->me.spec->set.outputs.show_samples;
+  int64_t n = r->me.spec->set.outputs.show_samples, most = r->me.spec->set.outputs.mistakes;
   gr_evaluation *e = &r->evaluation;
   gr_metrics now;
-  gr_evaluation_show(e, n ? gr_samples_choose(&r->me, GR_SPLIT_VALIDATION, n) : NULL);
-  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, e->samples, &now));
+  gr_evaluation_show(e, n ? gr_samples_choose(&r->me, GR_SPLIT_VALIDATION, n) : NULL,
+                     most ? gr_mistakes_open(&r->me, most) : NULL);
+  GR_TRY(gr_run_eval(r, GR_SPLIT_VALIDATION, e->samples, e->mistakes, &now));
   gr_evaluation_set(e, &now, gr_tables_copy(r->me.arena, gr_run_tables(e->sums), "validation."));
-  return e->samples ? gr_samples_gather(e->samples, &r->me) : GR_OK;
+  if (e->samples) GR_TRY(gr_samples_gather(e->samples, &r->me));
+  return e->mistakes ? gr_mistakes_gather(e->mistakes, &r->me) : GR_OK;
 }
 
 static void write_samples(gr_run *r, bool again) {
-  const gr_samples *s = r->evaluation.samples;
-  if (s)
-    gr_run_set_failure(&r->control,
-                       gr_samples_write(s, &r->me, r->outputs.report, r->progress.step, again));
+  const gr_evaluation *e = &r->evaluation;
+  gr_report *report = r->outputs.report;
+  int64_t step = r->progress.step;
+  if (e->samples)
+    gr_run_set_failure(&r->control, gr_samples_write(e->samples, &r->me, report, step, again));
+  if (e->mistakes)
+    gr_run_set_failure(&r->control, gr_mistakes_write(e->mistakes, &r->me, report, step));
 }
 
 // Without validation samples there is nothing to report.

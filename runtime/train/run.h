@@ -1,7 +1,7 @@
 // run.h - one rank's part of a training run: what it works with, five parts that each own what they
-// have, how long its steps waited for data, and the functions that need several of them. A field of a part is written only by the file
-// of its header (progress.h: progress.c), which asserts what always holds of it and lists the
-// scalars that a checkpoint has of it. All may read it.
+// have, how long its steps waited for data, and the functions that need several of them. A field of
+// a part is written only by the file of its header (progress.h: progress.c), which asserts what
+// always holds of it and lists the scalars that a checkpoint has of it. All may read it.
 //
 // All ranks execute the same sequence of steps, evaluations and saves (control.h). Functions that
 // are marked collective must be called by all ranks in the same order. Every function that fails
@@ -101,11 +101,13 @@ GR_MUST_USE gr_status gr_run_end(gr_run *);  // the final evaluation, checkpoint
 GR_MUST_USE gr_status gr_run_write_final_files(gr_run *, gr_status);
 // ---- eval.c
 // Runs the eval program over a split, and the report program. `samples` collects the predictions of
-// the chosen samples, or is NULL. If the run is stopped meanwhile, fails with the state saved and
-// *out unchanged. Collective.
-GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_metrics *out);
+// the chosen samples and `mistakes` those that are most wrong, or is NULL. If the run is stopped
+// meanwhile, fails with the state saved and *out unchanged. Collective.
+GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_mistakes *mistakes,
+                                  gr_metrics *out);
 // A part of an evaluation, between gr_run_clear_sums and gr_run_report_sums.
-GR_MUST_USE gr_status gr_run_eval_part(gr_run *, gr_split, gr_samples *samples, gr_metrics *out);
+GR_MUST_USE gr_status gr_run_eval_part(gr_run *, gr_split, gr_samples *samples,
+                                       gr_mistakes *mistakes, gr_metrics *out);
 // The same with a function that is called for each batch, when its results can be read.
 typedef struct gr_batch_taker {
   gr_status (*take)(void *self, const gr_batch *);

@@ -187,7 +187,7 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
     bool shown = of && split == GR_SPLIT_VALIDATION && !w->json;
     if (shown)
       samples = gr_samples_choose(&r->me, (gr_split)split, r->me.spec->set.outputs.show_samples);
-    GR_TRY(gr_run_eval_part(r, (gr_split)split, shown ? samples : NULL, &now));
+    GR_TRY(gr_run_eval_part(r, (gr_split)split, shown ? samples : NULL, NULL, &now));
     gr_metrics_add(&all, &now);
     n += of, evaluated = true;
   }

@@ -176,7 +176,47 @@ static void limits(void) {
   gr_arena_destroy(a);
 }
 
+// What is written is what was read, on one line.
+static void written(void) {
+  static const char *const texts[][2] = {
+      {"{ \"a\" : [ 1 , -2.50, true ], \"b\":null }", "{\"a\": [1, -2.5, true], \"b\": null}"},
+      {"\"<\\n\\u0001\\\"\"", "\"<\\n\\u0001\\\"\""},
+      {"\"Infinity\"", "\"Infinity\""},
+      {"[[], {}, \"\"]", "[[], {}, \"\"]"},
+      {"1e300", "1e+300"}};
+  gr_arena *a = gr_arena_create();
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    gr_json_error why;
+    gr_text t = gr_text_make(a);
+    const gr_json *v = read_text(a, texts[i][0], &why);
+    CHECK(v, "%s: %s", texts[i][0], why.why);
+    if (v) gr_json_put(&t, v);
+    CHECK(v && !strcmp(t.at, texts[i][1]), "'%s' gives '%s'", texts[i][0], t.at);
+  }
+  gr_arena_destroy(a);
+}
+
+// The vectors of RFC 4648, section 10.
+static void base64(void) {
+  static const char *const vectors[][2] = {{"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"fooba", "Zm9vYmE="},
+                                           {"foobar", "Zm9vYmFy"}};
+  gr_arena *a = gr_arena_create();
+  for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+    gr_text t = gr_text_make(a);
+    gr_text_put(&t, "");
+    gr_text_base64(&t, (const unsigned char *)vectors[i][0], strlen(vectors[i][0]));
+    CHECK(!strcmp(t.at, vectors[i][1]), "'%s' gives '%s'", vectors[i][0], t.at);
+  }
+  gr_arena_destroy(a);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"values", values}, {"numbers", numbers}, {"refused", refused},
-             {"places", places}, {"wide_objects", wide_objects}, {"limits", limits});
+             {"places", places}, {"wide_objects", wide_objects}, {"limits", limits},
+             {"written", written}, {"base64", base64});
 }

@@ -268,7 +268,34 @@ lacks="training.eval_every=1 +logging.results.mine=history.validation.acc"
 }
 check "... is not named" sh -c '! grep -q "has no value" "$1"' sh "$log"
 
-# ---- Mistakes
+# ---- The worst mistakes of an evaluation
+short="training.max_epochs=1 training.lr=1e-4 logging.show_samples=0"
+# shellcheck disable=SC2086
+{
+  expect "a run that makes mistakes" 0 -- "$graphrun" table.yaml output.dir=wrong $short
+  expect "... as many as are asked for" 0 -- "$graphrun" table.yaml output.dir=wrong1 $short logging.mistakes=5 distributed.ranks=1
+  expect "... none" 0 -- "$graphrun" table.yaml output.dir=wrong0 $short logging.mistakes=0
+}
+check "... has the worst first" sh -c 'test "$(wc -l <wrong/mistakes.jsonl)" = 12 && sed "s/.*\"loss\": //; s/,.*//" wrong/mistakes.jsonl | sort -grc'
+check "... on any number of ranks" sh -c 'sed "s/\"loss.*input/input/" wrong1/mistakes.jsonl >one && sed "s/\"loss.*input/input/" wrong/mistakes.jsonl | head -5 | cmp - one'
+check "... none if none are asked for" test ! -s wrong0/mistakes.jsonl
+drawn "... and draws the columns of a row" wrong/report.html '^h2: Worst mistakes$' '^td.key: width$' '^b.differs: (red|blu|egr)$'
+cp wrong/mistakes.jsonl mistakes.jsonl && rm wrong/training_results.json
+# shellcheck disable=SC2086
+expect "a run that is resumed where it has ended" 0 -- "$graphrun" table.yaml output.dir=wrong $short checkpoint.resume=auto
+check "... keeps them" cmp mistakes.jsonl wrong/mistakes.jsonl
+for kind in image series video speech regression; do
+  "$graphrun" new "p-$kind" --data=$kind >/dev/null
+  expect "mistakes of $kind" 0 -- "$graphrun" "p-$kind/config.yaml" "output.dir=p-$kind/run" training.max_epochs=1 training.eval_every=1 distributed.ranks=1
+done
+drawn "... draws images" p-image/run/report.html '^canvas: picture of .*ppm$' '^pixels: several shades$' '^small: (circle|square|triangle)/'
+drawn "... draws series" p-series/run/report.html '^svg: input over moment: acc_x from .*; acc_y from '
+drawn "... draws frames of videos" p-video/run/report.html '^canvas: picture of ' '^pixels: several shades$'
+drawn "... draws spectrograms" p-speech/run/report.html '^canvas: spectrogram of .*wav$' '^pixels: several shades$'
+drawn "... and values" p-regression/run/report.html '^td.key: area$' '^h2: Worst mistakes$'
+check "... each within its bound" sh -c 'for f in p-*/run/mistakes.jsonl; do awk "length > 26000 { exit 1 }" "$f" || exit 1; done'
+
+# ---- Wrong arguments
 expect "report of no run" 2 "no run is given" "hint: graphrun report outputs/" -- "$graphrun" report
 expect "report of no folder" 66 "there is no folder 'nowhere'" "hint:" -- "$graphrun" report nowhere
 expect "report of a folder that is no run's" 66 "'data' is not the folder of a run" "hint:" -- "$graphrun" report data

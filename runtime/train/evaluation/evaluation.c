@@ -18,7 +18,10 @@ gr_status gr_evaluation_open(gr_evaluation *e, gr_rank *r) {
   return gr_run_open_sums(r, &e->sums);
 }
 
-void gr_evaluation_close(gr_evaluation *e) { gr_samples_close(e->samples); }
+void gr_evaluation_close(gr_evaluation *e) {
+  gr_samples_close(e->samples);
+  gr_mistakes_close(e->mistakes);
+}
 
 // ---- Results -----------------------------------------------------------------------------------
 
@@ -32,9 +35,9 @@ bool gr_evaluation_is_of(const gr_evaluation *e, const gr_progress *p) {
 
 void gr_evaluation_clear(gr_evaluation *e) { e->validation.n = 0; }
 
-void gr_evaluation_show(gr_evaluation *e, gr_samples *samples) {
-  gr_samples_close(e->samples);
-  e->samples = samples;
+void gr_evaluation_show(gr_evaluation *e, gr_samples *samples, gr_mistakes *mistakes) {
+  gr_evaluation_close(e);
+  e->samples = samples, e->mistakes = mistakes;
 }
 
 void gr_evaluation_set(gr_evaluation *e, const gr_metrics *m, gr_tables tables) {

@@ -1,6 +1,7 @@
 // evaluation.h - what evaluations of a run have given: the last validation, and the best so far.
 // Written by evaluation.c alone; eval.c evaluates.
 #pragma once
+#include "runtime/train/evaluation/mistakes.h"
 #include "runtime/train/evaluation/samples.h"
 #include "runtime/train/evaluation/sums.h"
 #include "runtime/train/progress/progress.h"
@@ -10,6 +11,7 @@ typedef struct gr_evaluation {
   gr_metrics validation, train_at_end;  // of the last validation; of the training set at the end
   gr_tables tables, tables_at_end;      // likewise
   gr_samples *samples;                  // shown of the last validation; NULL: none
+  gr_mistakes *mistakes;                // of the last validation; NULL: none are kept
   int64_t eval_step;                    // completed steps at the last one; -1: there was none
   bool evaluated;                       // train_at_end and validation are of the final state
   double best;                          // value of checkpoint.metric; NaN: there was none
@@ -29,8 +31,9 @@ bool gr_evaluation_is_due(const gr_progress *, const gr_loop_settings *);
 bool gr_evaluation_is_of(const gr_evaluation *, const gr_progress *);
 // Forgets the results of the last validation.
 void gr_evaluation_clear(gr_evaluation *);
-// Takes what a validation has given: its samples (owned), NULL for none; and later its results.
-void gr_evaluation_show(gr_evaluation *, gr_samples *);
+// Takes what a validation collects: its samples and mistakes (owned), NULL for none; and later its
+// results.
+void gr_evaluation_show(gr_evaluation *, gr_samples *, gr_mistakes *);
 void gr_evaluation_set(gr_evaluation *, const gr_metrics *, gr_tables);
 // The results are those of this step, for the first time: it may be the best.
 void gr_evaluation_count(gr_evaluation *, gr_rank *, const gr_progress *);
