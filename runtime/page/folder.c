@@ -72,9 +72,9 @@ static const gr_json *read_into(gr_folder *f, const char *name) {
 // The last two parts, which the folder's date and time are.
 static const char *name_of(gr_arena *a, const char *path) {
   char *whole = realpath(path, NULL);
-  const char *from = whole ? whole : path, *at = from + strlen(from);
-  for (int parts = 0; at > from && parts < 2; parts += *at == '/') at--;
-  const char *name = gr_arena_strdup(a, *at == '/' ? at + 1 : at);
+  const char *begin = whole ? whole : path, *part = begin + strlen(begin);
+  for (int parts = 0; part > begin && parts < 2; parts += *part == '/') part--;
+  const char *name = gr_arena_strdup(a, *part == '/' ? part + 1 : part);
   free(whole);
   return name;
 }
@@ -93,9 +93,9 @@ static const gr_json *last_evaluation(gr_folder *f) {
     return NULL;
   }
   while (n && text[n - 1] != '\n') n--;  // one that is being written
-  size_t end = n ? n - 1 : 0, from = end;
-  while (from && text[from - 1] != '\n') from--;
-  bool read = gr_json_read(f->arena, text + from, end - from, &row, &e);
+  size_t end = n ? n - 1 : 0, begin = end;
+  while (begin && text[begin - 1] != '\n') begin--;
+  bool read = gr_json_read(f->arena, text + begin, end - begin, &row, &e);
   return read && row->kind == GR_JSON_OBJECT ? row : NULL;
 }
 

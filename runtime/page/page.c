@@ -67,6 +67,7 @@ void gr_page_json(gr_text *t, const char *run) {
 }
 
 gr_status gr_page_write_runs(const gr_page_runs *runs, const char *out) {
+  assert(runs->n >= 0 && (!runs->n_keys || runs->keys));
   gr_arena *a = gr_arena_create();
   page p = {runs->dir, gr_text_make(a), gr_text_make(a)};
   gr_numbers_runs(&p.numbers, runs);

@@ -22,4 +22,4 @@ void gr_page_json(gr_text *, const char *run);
 // The same for a folder of runs, such as that of a sweep: what differs between them, their table,
 // and their curves over each other.
 GR_MUST_USE gr_status gr_page_write_runs(const gr_page_runs *, const char *out);
-void gr_page_runs_json(gr_text *, const gr_page_runs *);
+void gr_page_runs_json(gr_text *, const gr_page_runs *);  // appends its JSON

@@ -15,9 +15,9 @@ void gr_html_address(gr_text *, const char *path);
 const char *gr_html_link(gr_arena *, const char *folder, const char *run);
 
 // ---- gather.c: all that a page shows, as one object of JSON
-void gr_gather_run(gr_text *, const gr_folder *);
-void gr_gather_runs(gr_text *, const gr_page_runs *);
+void gr_gather_run(gr_text *, const gr_folder *);      // of a run
+void gr_gather_runs(gr_text *, const gr_page_runs *);  // of a folder of runs
 
 // ---- numbers.c: the main numbers as tables of HTML, for browsers without scripts
-void gr_numbers_run(gr_text *, const gr_folder *);
-void gr_numbers_runs(gr_text *, const gr_page_runs *);
+void gr_numbers_run(gr_text *, const gr_folder *);      // of a run
+void gr_numbers_runs(gr_text *, const gr_page_runs *);  // of a folder of runs

@@ -1,4 +1,5 @@
 // open.c - opens a report, writes its rows and prints progress lines. See report.h.
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,16 +73,26 @@ static gr_status open_events(gr_report *r) {
   return GR_OK;
 }
 
+// Those of the steps that are kept, until the next evaluation replaces them.
+static gr_status keep_mistakes(gr_report *r) {
+  gr_lines kept;
+  if (!r->spec.resume_step) {
+    remove(path_of(r, "mistakes.jsonl"));
+    return GR_OK;
+  }
+  GR_TRY(gr_lines_open(r->spec.dir, "mistakes.jsonl", "steps", r->spec.resume_step + 1, &kept));
+  gr_lines_close(&kept);
+  return GR_OK;
+}
+
 static gr_status open_files(gr_report *r) {
   int64_t step = r->spec.resume_step, evals = r->spec.eval_open ? step : step + 1;
   bool off = r->spec.no_lines;
-  gr_lines mistakes;
   GR_TRY(gr_make_dirs(r->spec.dir));
   if (r->spec.rank) return GR_OK;
   remove(path_of(r, GR_RESULTS_NAME));
   remove(path_of(r, "samples.jsonl"));
-  GR_TRY(gr_lines_open(r->spec.dir, "mistakes.jsonl", "steps", step ? step + 1 : 0, &mistakes));
-  gr_lines_close(&mistakes);
+  GR_TRY(keep_mistakes(r));
   GR_TRY(open_lines(r, off, "metrics.jsonl", "step", step, &r->metrics));
   GR_TRY(open_lines(r, off, "evals.jsonl", "steps", step ? evals : 0, &r->evals));
   GR_TRY(open_lines(r, false, "epochs.jsonl", "epoch", r->spec.resume_epoch, &r->epochs));
@@ -348,6 +359,7 @@ gr_status gr_report_samples(gr_report *r, int64_t steps, const gr_report_sample 
 }
 
 gr_status gr_report_mistakes(gr_report *r, int64_t steps, const gr_report_sample *s, int n) {
+  assert(n >= 0);
   return r->spec.rank ? GR_OK : write_samples(r, "mistakes.jsonl", steps, s, n);
 }
 

@@ -16,7 +16,7 @@ GR_MUST_USE gr_status gr_lines_open(const char *dir, const char *name, const cha
                                     int64_t below, gr_lines *out);
 // Appends a line; does nothing when the file is not open.
 GR_MUST_USE gr_status gr_lines_put(gr_lines *, const char *text, size_t len);
-void gr_lines_close(gr_lines *);
+void gr_lines_close(gr_lines *);  // one that is not open stays closed
 
 // An event file: TFRecord frames (length, masked CRC32C, data, masked CRC32C) of tensorflow.Event
 // protocol buffers (tensorflow/core/util/event.proto).
@@ -44,19 +44,21 @@ GR_MUST_USE gr_status gr_events_put_picture(gr_events *, int64_t step, double wa
                                             const gr_text *png);
 #define GR_EVENTS_END "_hparams_/session_end_info"
 #define GR_EVENTS_SAMPLES "samples/validation"
-// Hyper-parameters, and how the run has ended, as the plugin hparams has them; samples as a table
-// of text; the graph, a tensorflow.GraphDef (one that is too large is left out).
+// Hyper-parameters, as the plugin hparams has them; and how the run has ended, well or not.
 GR_MUST_USE gr_status gr_events_put_start(gr_events *, double wall, const gr_param *, int n);
-GR_MUST_USE gr_status gr_events_put_end(gr_events *, int64_t step, double wall, bool well);
+GR_MUST_USE gr_status gr_events_put_end(gr_events *, int64_t step, double wall,
+                                        bool well);  // likewise
+// Samples as a table of text.
 GR_MUST_USE gr_status gr_events_put_samples(gr_events *, int64_t step, double wall,
                                             const gr_report_sample *, int n);
+// The graph, a tensorflow.GraphDef; one that is too large is left out.
 GR_MUST_USE gr_status gr_events_put_graph(gr_events *, double wall, const void *graph,
                                           size_t bytes);
-void gr_events_close(gr_events *);
-// An event of another kind: its message is appended to `record` between these two.
-enum { GR_MAX_EVENT = 16 << 20 };  // bytes of an event that resuming reads
+void gr_events_close(gr_events *);  // one that is not open stays closed
+enum { GR_MAX_EVENT = 16 << 20 };   // bytes of an event that resuming reads
+// Begins an event of another kind in `record`, to which the caller appends its message.
 void gr_events_begin(gr_events *, int64_t step, double wall);
-GR_MUST_USE gr_status gr_events_end(gr_events *);
+GR_MUST_USE gr_status gr_events_end(gr_events *);  // writes it
 
 // Writes training_results.json to `dir`, with the rows of the file epochs_path as its history. The
 // file is replaced atomically (results.c).

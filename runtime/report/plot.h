@@ -39,7 +39,8 @@ typedef struct gr_axis {
   char label[GR_TICKS][24];
   int n;
 } gr_axis;
-// Covers low to high with about `wanted` ticks.
+// Covers low to high with about `wanted` ticks, at least 1; low <= high, and 0 < low if it is
+// logarithmic.
 gr_axis gr_axis_make(double low, double high, bool log, int wanted);
 double gr_axis_place(const gr_axis *, double value);  // 0 at its low end, 1 at its high end
 // The axes of a panel's curves; false: there is no point to draw.

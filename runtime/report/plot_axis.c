@@ -1,4 +1,5 @@
 // plot_axis.c - axes and their ticks at round numbers. See plot.h.
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include "runtime/report/plot.h"
@@ -31,10 +32,10 @@ static void linear_ticks(gr_axis *a, int wanted) {
 // Powers of ten, and multiples of them where powers alone are few.
 static void log_ticks(gr_axis *a, int wanted, int n_multiples) {
   static const int multiples[] = {1, 2, 5, 3, 4, 6, 7, 8, 9};
-  int from = (int)floor(log10(a->low)), to = (int)ceil(log10(a->high));
-  int every = (to - from - 1) / wanted + 1;
+  int first = (int)floor(log10(a->low)), last = (int)ceil(log10(a->high));
+  int every = (last - first - 1) / wanted + 1;
   a->n = 0;
-  for (int e = from; e <= to; e += every)
+  for (int e = first; e <= last; e += every)
     for (int k = 1; k < 10; k++) {
       bool used = false;
       for (int i = 0; i < n_multiples; i++) used |= multiples[i] == k;
@@ -47,6 +48,7 @@ static void log_ticks(gr_axis *a, int wanted, int n_multiples) {
 }
 
 gr_axis gr_axis_make(double low, double high, bool log, int wanted) {
+  assert(low <= high && wanted > 0 && (!log || low > 0));
   gr_axis a = {.low = low, .high = high, .log = log};
   if (log && !(high > low * 1.001)) a.low = low / 2, a.high = high * 2;
   double room = fabs(low) > 0 ? fabs(low) * 0.1 : 1;
@@ -68,10 +70,10 @@ bool gr_axis_fit(const gr_panel *p, int x_ticks, int y_ticks, gr_axis *x, gr_axi
   double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
   for (int c = 0; c < p->n; c++)
     for (int i = 0; i < p->curves[c].n; i++) {
-      double at[2] = {p->curves[c].x[i], p->curves[c].y[i]};
-      for (int k = 0; k < 2 && gr_axis_shows(p, at[1]); k++) {
-        low[k] = at[k] < low[k] ? at[k] : low[k];
-        high[k] = at[k] > high[k] ? at[k] : high[k];
+      double point[2] = {p->curves[c].x[i], p->curves[c].y[i]};
+      for (int k = 0; k < 2 && gr_axis_shows(p, point[1]); k++) {
+        low[k] = point[k] < low[k] ? point[k] : low[k];
+        high[k] = point[k] > high[k] ? point[k] : high[k];
       }
     }
   if (!(low[0] <= high[0])) return false;

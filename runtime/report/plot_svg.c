@@ -51,14 +51,14 @@ static void put_line(gr_text *t, double x1, double y1, double x2, double y2, dou
 static void put_axes(const area *a) {
   gr_text *t = a->t;
   for (int i = 0; i < a->y.n; i++) {
-    double at = down(a, a->y.tick[i]);
-    put_line(t, 0, at, a->width, at, 0.12);
-    put_text(t, -8, at + 4, " text-anchor=\"end\"", a->y.label[i]);
+    double place = down(a, a->y.tick[i]);
+    put_line(t, 0, place, a->width, place, 0.12);
+    put_text(t, -8, place + 4, " text-anchor=\"end\"", a->y.label[i]);
   }
   for (int i = 0; i < a->x.n; i++) {
-    double at = across(a, a->x.tick[i]);
-    put_line(t, at, a->height, at, a->height + 5, 0.7);
-    put_text(t, at, a->height + 20, " text-anchor=\"middle\"", a->x.label[i]);
+    double place = across(a, a->x.tick[i]);
+    put_line(t, place, a->height, place, a->height + 5, 0.7);
+    put_text(t, place, a->height + 20, " text-anchor=\"middle\"", a->x.label[i]);
   }
   put_line(t, 0, a->height, a->width, a->height, 0.7);
 }
@@ -74,13 +74,13 @@ static void put_point(pen *p, double x, double y) {
 }
 
 typedef struct column {  // points whose x is in the same pixel
-  int at;                // of which pixel; -1: none
+  int pixel;             // of which pixel; -1: none
   double x, first, least, most, last;
 } column;
 
 // Many points in one pixel are drawn as the span of their values.
 static void put_column(pen *p, const column *c) {
-  if (c->at < 0) return;
+  if (c->pixel < 0) return;
   put_point(p, c->x, c->first);
   bool falls = c->last < c->first;
   double next = falls ? c->most : c->least, then = falls ? c->least : c->most;
@@ -90,15 +90,15 @@ static void put_column(pen *p, const column *c) {
 }
 
 static void put_path(pen *p, const area *a, const gr_curve *c) {
-  column now = {.at = -1};
+  column now = {.pixel = -1};
   for (int i = 0; i < c->n; i++) {
     if (!gr_axis_shows(a->panel, c->y[i])) {
       put_column(p, &now);
-      now.at = -1, p->down = false;
+      now.pixel = -1, p->down = false;
       continue;
     }
     double px = across(a, c->x[i]), py = down(a, c->y[i]);
-    if ((int)px != now.at || c->n <= 2 * a->width) {
+    if ((int)px != now.pixel || c->n <= 2 * a->width) {
       put_column(p, &now);
       now = (column){(int)px, px, py, py, py, py};
     }

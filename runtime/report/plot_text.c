@@ -100,12 +100,12 @@ static void put_x_axis(gr_text *t, const canvas *c, const gr_axis *x, bool unico
   int end = 0, width = c->columns + LABEL;
   memset(line, ' ', (size_t)width + 40);
   for (int i = 0; i < x->n; i++) {
-    int at = (int)lround(gr_axis_place(x, x->tick[i]) * (c->columns - 1));
-    int n = (int)strlen(x->label[i]), from = LABEL + 2 + at - n / 2;
-    tick[at] = true;
-    if (from < end + 1 || from + n > width + 2) continue;
-    memcpy(line + from, x->label[i], (size_t)n);
-    end = from + n;
+    int column = (int)lround(gr_axis_place(x, x->tick[i]) * (c->columns - 1));
+    int n = (int)strlen(x->label[i]), first = LABEL + 2 + column - n / 2;
+    tick[column] = true;
+    if (first < end + 1 || first + n > width + 2) continue;
+    memcpy(line + first, x->label[i], (size_t)n);
+    end = first + n;
   }
   line[end] = 0;
   gr_text_printf(t, "%*s %s", LABEL, "", unicode ? "└" : "+");

@@ -1,10 +1,11 @@
 // png.c - a square matrix as a PNG file (RFC 2083) of 256 shades: white to blue. The pixels are
 // stored without compression, which needs no library and makes at most 256 kB. See table.h.
+#include <assert.h>
 #include <math.h>
 #include "base/crc.h"
 #include "runtime/report/table.h"
 
-enum { SIDE = 128, MOST_STORED = 65535 };  // pixels, about; bytes of a stored block of deflate
+enum { SIDE = 128, MAX_STORED = 65535 };  // pixels, about; bytes of a stored block of deflate
 
 static void put_big(gr_text *t, uint32_t v) {
   for (int i = 24; i >= 0; i -= 8) gr_text_putn(t, &(char){(char)(v >> i)}, 1);
@@ -12,10 +13,10 @@ static void put_big(gr_text *t, uint32_t v) {
 
 static void put_chunk(gr_text *t, const char *type, const gr_text *data) {
   put_big(t, (uint32_t)data->len);
-  size_t from = t->len;
+  size_t first = t->len;
   gr_text_putn(t, type, 4);
-  if (data->len) gr_text_putn(t, data->chars, data->len);
-  put_big(t, gr_crc(GR_CRC32, 0, t->chars + from, t->len - from));
+  if (data->len) gr_text_putn(t, data->at, data->len);
+  put_big(t, gr_crc(GR_CRC32, 0, t->at + first, t->len - first));
 }
 
 static void put_header(gr_text *t, gr_text *work, int side) {
@@ -61,12 +62,12 @@ static void put_pixels(gr_text *out, const gr_table *a, int cell) {
 static void store(gr_text *out, const gr_text *raw) {
   uint32_t a = 1, b = 0;
   gr_text_putn(out, "\x78\x01", 2);
-  for (size_t at = 0; at < raw->len;) {
-    size_t n = raw->len - at < MOST_STORED ? raw->len - at : MOST_STORED;
-    char head[5] = {at + n == raw->len, (char)n, (char)(n >> 8), (char)~n, (char)(~n >> 8)};
+  for (size_t offset = 0; offset < raw->len;) {
+    size_t n = raw->len - offset < MAX_STORED ? raw->len - offset : MAX_STORED;
+    char head[5] = {offset + n == raw->len, (char)n, (char)(n >> 8), (char)~n, (char)(~n >> 8)};
     gr_text_putn(out, head, 5);
-    gr_text_putn(out, raw->chars + at, n);
-    at += n;
+    gr_text_putn(out, raw->at + offset, n);
+    offset += n;
   }
   for (size_t i = 0; i < raw->len; i++) {
     a = (a + (unsigned char)raw->chars[i]) % 65521;
@@ -76,6 +77,7 @@ static void store(gr_text *out, const gr_text *raw) {
 }
 
 void gr_table_png(gr_text *t, const gr_table *a, int *side) {
+  assert(gr_table_is_drawn(a));
   int n = (int)a->dim[0], cell = n < SIDE ? SIDE / n : 1;
   gr_text raw = gr_text_make(t->arena), work = gr_text_make(t->arena);
   *side = n * cell;

@@ -61,7 +61,7 @@ void gr_report_close(gr_report *);
 // Copies all log lines (base/log.h) to dir/run.log from now on until close; at most one is open in
 // a process. Closing NULL is fine.
 GR_MUST_USE gr_status gr_report_open_log(const char *dir, FILE **out);
-void gr_report_close_log(FILE *);
+void gr_report_close_log(FILE *);  // ends the copying, and closes the file
 
 typedef struct gr_report_row {
   int64_t step, epoch;

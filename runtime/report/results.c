@@ -74,10 +74,10 @@ static gr_status put_history(gr_arena *a, gr_text *t, const char *path) {
   if (gr_is_file(path)) GR_TRY(gr_file_read(a, path, MAX_EPOCHS, &text, &len));
   key(t, "history");
   gr_text_put(t, "[");
-  for (size_t n, at = 0; at < len; at += n + 1) {
-    n = strcspn(text + at, "\n");
-    gr_text_put(t, at ? ",\n  " : "\n  ");
-    gr_text_putn(t, text + at, n);
+  for (size_t n, offset = 0; offset < len; offset += n + 1) {
+    n = strcspn(text + offset, "\n");
+    gr_text_put(t, offset ? ",\n  " : "\n  ");
+    gr_text_putn(t, text + offset, n);
   }
   gr_text_put(t, "]");
   return GR_OK;

@@ -35,10 +35,10 @@ static gr_series *series_of(reader *r, const char *key) {
   return &l->at[l->n++];
 }
 
-static double *grow(gr_arena *a, const double *from, int n, int room) {
-  double *to = GR_NEW(a, double, room);
-  if (n) memcpy(to, from, sizeof *to * (size_t)n);
-  return to;
+static double *grow(gr_arena *a, const double *old, int n, int room) {
+  double *larger = GR_NEW(a, double, room);
+  if (n) memcpy(larger, old, sizeof *larger * (size_t)n);
+  return larger;
 }
 
 static void add(gr_arena *a, gr_series *s, double x, double y) {

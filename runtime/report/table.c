@@ -1,10 +1,11 @@
 // table.c - tables as JSON, text and SVG. See table.h.
 #include "runtime/report/table.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 #include "runtime/report/plot.h"
 
-enum { MOST_DRAWN = 512, MOST_PRINTED = 24, MOST_LABELLED = 48 };  // rows
+enum { MAX_DRAWN = 512, MAX_PRINTED = 24, MAX_LABELLED = 48 };  // rows
 
 // ---- JSON and text ------------------------------------------------------------------------------
 
@@ -15,18 +16,18 @@ static void put_number(gr_text *t, double v) {
     gr_text_json_float(t, v);
 }
 
-static const float *put_axis(gr_text *t, const gr_table *a, int axis, const float *at) {
+static const float *put_axis(gr_text *t, const gr_table *a, int axis, const float *value) {
   if (axis == a->rank) {
-    put_number(t, (double)*at);
-    return at + 1;
+    put_number(t, (double)*value);
+    return value + 1;
   }
   gr_text_put(t, "[");
   for (int64_t i = 0; i < a->dim[axis]; i++) {
     if (i) gr_text_put(t, ", ");
-    at = put_axis(t, a, axis + 1, at);
+    value = put_axis(t, a, axis + 1, value);
   }
   gr_text_put(t, "]");
-  return at;
+  return value;
 }
 
 void gr_table_json(gr_text *t, const gr_table *a) { put_axis(t, a, 0, a->at); }
@@ -56,7 +57,7 @@ void gr_table_text(gr_text *t, const gr_table *a, const gr_tables *names) {
   char buf[24];
   int64_t rows = a->rank ? a->dim[0] : 1, columns = a->rank == 2 ? a->dim[1] : 1;
   gr_text_printf(t, "%s:\n", a->name);
-  if (a->rank < 1 || a->rank > 2 || rows > MOST_PRINTED || columns > MOST_PRINTED) {
+  if (a->rank < 1 || a->rank > 2 || rows > MAX_PRINTED || columns > MAX_PRINTED) {
     gr_table_json(t, a);
     gr_text_put(t, "\n");
     return;
@@ -72,7 +73,7 @@ void gr_table_text(gr_text *t, const gr_table *a, const gr_tables *names) {
 // ---- SVG ----------------------------------------------------------------------------------------
 
 bool gr_table_is_drawn(const gr_table *a) {
-  return a->rank == 2 && a->dim[0] == a->dim[1] && a->dim[0] > 1 && a->dim[0] <= MOST_DRAWN;
+  return a->rank == 2 && a->dim[0] == a->dim[1] && a->dim[0] > 1 && a->dim[0] <= MAX_DRAWN;
 }
 
 static double row_sum(const gr_table *a, int64_t i) {
@@ -112,9 +113,10 @@ static void put_row(gr_text *t, const gr_table *a, int64_t i, double side, doubl
 }
 
 void gr_table_svg(gr_text *t, const gr_table *a, const gr_tables *names) {
+  assert(gr_table_is_drawn(a));
   int64_t n = a->dim[0];
-  bool labels = n <= MOST_LABELLED;
-  double side = n <= 12 ? 48 : n <= MOST_LABELLED ? 32 : ceil(512.0 / (double)n);
+  bool labels = n <= MAX_LABELLED;
+  double side = n <= 12 ? 48 : n <= MAX_LABELLED ? 32 : ceil(512.0 / (double)n);
   double left = labels ? 7.5 * longest_name(names, n) + 36 : 36, top = left + 24,
          size = side * (double)n;
   char buf[24], how[96];
@@ -126,10 +128,10 @@ void gr_table_svg(gr_text *t, const gr_table *a, const gr_tables *names) {
   put_label(t, 8, 20, " font-weight=\"bold\"", a->name);
   for (int64_t i = 0; i < n; i++) put_row(t, a, i, side, left, top);
   for (int64_t i = 0; labels && i < n; i++) {
-    double at = ((double)i + 0.5) * side;
-    put_label(t, left - 6, top + at + 4, " text-anchor=\"end\"", name_of(names, n, i, buf));
-    snprintf(how, sizeof how, " transform=\"rotate(-90 %.0f %.0f)\"", left + at + 4, top - 6);
-    put_label(t, left + at + 4, top - 6, how, name_of(names, n, i, buf));
+    double place = ((double)i + 0.5) * side;
+    put_label(t, left - 6, top + place + 4, " text-anchor=\"end\"", name_of(names, n, i, buf));
+    snprintf(how, sizeof how, " transform=\"rotate(-90 %.0f %.0f)\"", left + place + 4, top - 6);
+    put_label(t, left + place + 4, top - 6, how, name_of(names, n, i, buf));
   }
   gr_text_printf(t,
                  "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" fill=\"none\" "

@@ -26,7 +26,8 @@ void gr_table_text(gr_text *, const gr_table *, const gr_tables *names);
 // Whether it is drawn: a square matrix that is not too large. A cell's shade is its part of the sum
 // of its row.
 bool gr_table_is_drawn(const gr_table *);
-// Appends an SVG document with the values and the names of classes.
+// Appends an SVG document of one that is drawn, with the values and the names of classes.
 void gr_table_svg(gr_text *, const gr_table *, const gr_tables *names);
-// Appends a PNG file, *side pixels wide and high. The same table gives the same bytes.
+// Appends a PNG file of one that is drawn, *side pixels wide and high. The same table gives the
+// same bytes.
 void gr_table_png(gr_text *, const gr_table *, int *side);

@@ -11,9 +11,9 @@
 #include "runtime/train/rank/rank.h"
 
 typedef struct gr_mistakes gr_mistakes;
-// Without mistakes, for at most `most` of them. The caller closes them; closing NULL is fine.
+// Without mistakes, for at most `most` of them, which is above 0. The caller closes them.
 gr_mistakes *gr_mistakes_open(gr_rank *, int64_t most);
-void gr_mistakes_close(gr_mistakes *);
+void gr_mistakes_close(gr_mistakes *);  // NULL is fine
 // Takes those of the batch that the eval program has just run on.
 GR_MUST_USE gr_status gr_mistakes_take(gr_mistakes *, gr_rank *, const gr_batch *);
 // Joins those of all ranks: the worst ones, the same on any number of ranks. Collective.
