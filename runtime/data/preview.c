@@ -172,7 +172,7 @@ static gr_status fill(const gr_dataset *d, uint32_t sample, int x, const gr_load
   for (int f = 0; f < d->n_fields; f++)
     row.at[f] = gr_arena_alloc(out->arena, gr_type_bytes(&one.field[f].type) + 1);
   GR_TRY(gr_transforms_begin(d->transforms, &row, &transformed));
-  d->ops->fill(d->self, s->index, d->ops->load ? loaded : NULL, &draw, &row);
+  gr_dataset_fill(d, sample, loaded, &draw, &row);
   put_x(d, out, type_of(d, x, s), row.at[x]);
   gr_transforms_drop(&transformed);
   return GR_OK;

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/port.h"
 
-enum { MAX_JSON = 256 << 20, MAX_SAMPLES = 16 << 20, LOG_BYTES = 12000 };
+enum { MAX_JSON = 256 << 20, MAX_TEXT = 16 << 20, LOG_BYTES = 12000 };
 
 // ---- How it ended ---------------------------------------------------------------------------
 
@@ -118,12 +118,12 @@ static void read_log(gr_folder *f) {
   f->log = line ? line + 1 : text;
 }
 
-// A file of JSON lines; NULL: there is none.
-static const char *read_lines(gr_folder *f, const char *name) {
+// A file of text; NULL: there is none.
+static const char *read_text(gr_folder *f, const char *name) {
   char *text = NULL;
   const char *path = gr_arena_printf(f->arena, "%s/%s", f->path, name);
   if (!gr_is_file(path)) return NULL;
-  gr_status s = gr_file_read(f->arena, path, MAX_SAMPLES, &text, NULL);
+  gr_status s = gr_file_read(f->arena, path, MAX_TEXT, &text, NULL);
   if (s) gr_text_printf(&f->problems, "%s: %s\n", name, gr_status_text(s));
   gr_status_drop(s);
   return text;
@@ -144,6 +144,7 @@ void gr_folder_read(gr_arena *a, const char *path, bool ended, gr_folder *f) {
   f->tables = gr_json_get(f->results, "tables", GR_JSON_OBJECT);
   if (!f->tables || !f->tables->n) f->tables = last_evaluation(f);
   read_log(f);
-  f->samples = read_lines(f, "samples.jsonl");
-  f->mistakes = read_lines(f, "mistakes.jsonl");
+  f->samples = read_text(f, "samples.jsonl");
+  f->mistakes = read_text(f, "mistakes.jsonl");
+  f->picture = read_text(f, "plan.svg");
 }

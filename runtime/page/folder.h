@@ -11,9 +11,9 @@ typedef struct gr_folder {
   const char *status;  // see gr_folder_status
   gr_series_list series;
   const gr_json *tables;  // the object whose members are those of the last evaluation; or NULL
-  const char *log;        // the end of run.log; NULL: there is none
-  const char *samples,
-      *mistakes;     // the texts of samples.jsonl and mistakes.jsonl; NULL: there is none
+  // The end of run.log, and the texts of samples.jsonl, mistakes.jsonl and plan.svg; NULL: there is
+  // none.
+  const char *log, *samples, *mistakes, *picture;
   gr_text problems;  // lines about files that could not be read
 } gr_folder;
 

@@ -143,6 +143,7 @@ void gr_gather_run(gr_text *t, const gr_folder *f) {
   put_lines(t, "samples", f->samples);
   put_lines(t, "mistakes", f->mistakes);
   put_all_series(t, &f->series);
+  if (f->picture) put_text(t, "picture", f->picture);
   if (f->log) put_text(t, "log", f->log);
   gr_text_put(t, "}");
 }

@@ -291,6 +291,14 @@ function plan(d) {
     table('', head([['program', ''], ['nodes', 'n'], ['work of a rank', 'n'], ['memory', 'n'], ['collectives', '']]), rows));
 }
 
+// The picture of the plan, as an image, in which nothing runs; a page of its own is larger.
+function picture(d) {
+  if (!d.picture) return null;
+  const address = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(d.picture);
+  return section('The step as a graph', el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'picture of the plan'},
+    el('img', {class: 'graph', src: address, alt: 'the plan of the training step: blocks of the model, gradients, collectives and the optimizer'})));
+}
+
 function shown(value) {
   if (Array.isArray(value)) return '[' + value.map(shown).join(', ') + ']';
   if (value && typeof value === 'object') return '{' + Object.entries(value).map(([k, v]) => `${k}: ${shown(v)}`).join(', ') + '}';
@@ -321,4 +329,4 @@ const ofClasses = d => el('div', {class: classesOf(d).names.length <= 10 ? 'pair
 
 const log = d => d.log && section(null, el('details', {}, el('summary', {}, 'Log'), el('pre', {}, visible(d.log))));
 
-const RUN = [d => header('graphrun report ', d.status, d.name, d.results.model), notice, tiles, charts, metrics, ofClasses, mistakes, samples, time, plan, configuration, machine, log];
+const RUN = [d => header('graphrun report ', d.status, d.name, d.results.model), notice, tiles, charts, metrics, ofClasses, mistakes, samples, time, plan, picture, configuration, machine, log];

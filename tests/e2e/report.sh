@@ -90,7 +90,7 @@ accuracy=$(sed -n 's/.*"validation.accuracy": \([^,}]*\).*/\1/p' run/training_re
 well_formed "... of HTML, with its metrics, values and where they are from" python3 page.py run/report.html done \
   "$(printf %.6g "$accuracy")" "table.yaml:3:32" "argument 2" '<b>&' '"dp": 2'
 drawn "... whose scripts draw it" run/report.html '^span.badge good: done$' "^b: $(printf %.4f "$accuracy")$" '^span: best accuracy$' \
-  '^h2: Configuration$' '^td.value: .*<b>&' '^td.from: table.yaml:3:32$' '^td.from: argument 2$' '^p: 2 ranks \(dp = 2\)' \
+  '^h2: Configuration$' '^h2: The step as a graph$' '^td.value: .*<b>&' '^td.from: table.yaml:3:32$' '^td.from: argument 2$' '^p: 2 ranks \(dp = 2\)' \
   '^svg: Loss over step: training from [0-9.]+ to .*; validation from ' '^span.k1: validation$' '^h2: Time$' '^h2: Samples$' \
   '^b: Gradient norm$' '^axes: .* 0 10 20 30 40$' '^hover: step 48 \| training[0-9.]+ \| validation[0-9.]+$' \
   '^left: step 47 \| .* at 48$' '^zoomed: .* (1[5-9]|2[0-9]) ' '^reset: .* 0 10 20 30 40$' '^other scale: '

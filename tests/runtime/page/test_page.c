@@ -38,6 +38,7 @@ static void full_run(const char *dir) {
            "{\"steps\": 6, \"sample\": \"a.wav\", \"reference\": \"<i>HI\", \"predicted\": \"\"}\n"
            "rubbish\n{\"sample\": 3}\n");
   put_file(dir, "mistakes.jsonl", "{\"sample\": \"b.wav\", \"loss\": 2.5}\n");
+  put_file(dir, "plan.svg", "<svg><script>bad</script></svg>");
   put_file(dir, "run.log", "first\n\033[2Jcleared </pre><script>\n");
 }
 
@@ -115,6 +116,7 @@ static void whole(void) {
       {"samples.0.reference", "<i>HI"},
       {"samples.1.sample", "3"},
       {"mistakes.0.loss", "2.5"},
+      {"picture", "<svg><script>bad</script></svg>"},
       {"log", "first\n\033[2Jcleared </pre><script>\n"},
       {"results.steps", "6"},
       {"results.history", ""},
