@@ -33,7 +33,7 @@ static gr_status export(gr_arena *arena, const gr_args *args) {
                    : args->no_ema   ? GR_EXPORT_TRAINED
                                     : GR_EXPORT_WEIGHTS;
   GR_TRY(usage(args));
-  if (gr_is_onnx_file(args->words[0])) return gr_export_onnx(arena, args, own->program);
+  if (gr_is_onnx_file(args->words[0])) return gr_export_onnx(arena, args, flags->program);
   GR_TRY(gr_kept_checkpoint(arena, args->config, args->which, &c));
   gr_status s = gr_checkpoint_export(c, args->words[0], what, &done);
   const char *averages =

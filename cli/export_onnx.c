@@ -100,7 +100,7 @@ static gr_status write_file(gr_job *j, const char *path, const source *from,
       {"graphrun.version", gr_version_number},
       {"graphrun.step",
        gr_arena_printf(j->arena, "%lld", (long long)gr_checkpoint_step(from->checkpoint))},
-      {"graphrun.config", config.at},
+      {"graphrun.config", config.chars},
       {"graphrun.data", record}};
   const gr_onnx_model m = {g, gr_version_number, all, 3 + (record != NULL)};
   gr_output *out;
@@ -122,12 +122,12 @@ static void print_values(gr_arena *a, const char *what, const gr_onnx_value *v) 
     }
     gr_text_put(&t, "]");
   }
-  printf("  %-7s  %s\n", what, t.len ? t.at : "none");
+  printf("  %-7s  %s\n", what, t.len ? t.chars : "none");
 }
 
 static gr_status export(gr_job *j, const gr_args *args, const char *program, source *from) {
   gr_onnx_graph *g = NULL;
-  bool averages = !args->no_ema && j->spec.set.ema_decay >= 0;
+  bool averages = !args->no_ema && j->spec.set.options.optimizer.ema_decay.given;
   GR_TRY(gr_kept_checkpoint(j->arena, args->config, args->which, &from->checkpoint));
   from->arena = j->arena;
   from->averages =

@@ -159,7 +159,7 @@ const char *gr_onnx_vector(gr_onnx_call *c, int n, const int64_t *at) {
   gr_type t = {.dtype = GR_I64, .rank = 1, .dim = {n}};
   gr_text key = gr_text_make(c->graph->arena);
   for (int k = 0; k < n; k++) gr_text_printf(&key, " %lld", (long long)at[k]);
-  return c->err ? NULL : constant(c, gr_arena_printf(key.arena, "[%s]", key.at), &t, at);
+  return c->err ? NULL : constant(c, gr_arena_printf(key.arena, "[%s]", key.chars), &t, at);
 }
 
 const char *gr_onnx_array(gr_onnx_call *c, const gr_type *t, const void *data) {
@@ -293,7 +293,7 @@ static void put_attr(gr_onnx_call *c, const char *text, size_t n) {
   else if (a->kind == GR_ATTR_FLOAT)
     gr_onnx_float(c, name, *(const double *)field);
   else if (a->kind == GR_ATTR_INTS)
-    gr_onnx_ints(c, name, (int)((const gr_ints *)field)->n, ((const gr_ints *)field)->at);
+    gr_onnx_ints(c, name, (int)((const gr_ints *)field)->n, ((const gr_ints *)field)->items);
   else
     gr_onnx_int(c, name, *(const int64_t *)field);
 }

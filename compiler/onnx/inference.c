@@ -27,7 +27,7 @@ gr_status gr_inference_graph(gr_arena *arena, const gr_model_request *request, g
   if (!s && !model->n_results)
     s = gr_hint(gr_fail(GR_ERR_CONFIG, request->graph->loc, "the model states nothing to predict"),
                 "docs/graph-language.md: `predict: {logits: logits}` names what is exported");
-  const gr_options o = {.stop_after = "dce", .dump_to = stdout};
+  const gr_options o = {.debug = {.stop_after = "dce", .dump_to = stdout}};
   if (!s) s = gr_compile(arena, model, GR_EVAL, &o, out);
   gr_arena_destroy(work);
   return s;

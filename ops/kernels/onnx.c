@@ -68,12 +68,12 @@ const char *gr_onnx_channels_last(gr_onnx_call *c, const char *x, int rank) {
 
 void gr_onnx_window(gr_onnx_call *c, const char *name, int axes, const gr_ints *given) {
   int64_t all[GR_MAX_RANK];
-  for (int i = 0; i < axes; i++) all[i] = given->at[given->n == axes ? i : 0];
+  for (int i = 0; i < axes; i++) all[i] = given->items[given->n == axes ? i : 0];
   gr_onnx_ints(c, name, axes, all);
 }
 
 void gr_onnx_pads(gr_onnx_call *c, int axes, const gr_ints *pad) {
   int64_t all[2 * GR_MAX_RANK];
-  for (int i = 0; i < 2 * axes; i++) all[i] = pad->at[pad->n == axes ? i % axes : 0];
+  for (int i = 0; i < 2 * axes; i++) all[i] = pad->items[pad->n == axes ? i % axes : 0];
   gr_onnx_ints(c, "pads", 2 * axes, all);
 }

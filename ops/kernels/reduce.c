@@ -165,7 +165,7 @@ void gr_sum_block(const gr_launch *l, gr_block b, const float *x, float *y, doub
 
 void gr_reduce_onnx(gr_onnx_call *c, const char *node) {
   const gr_reduce_axes *a = c->call[0]->attr;
-  c->out[0] = GR_ONNX(c, node, c->in[0], gr_onnx_vector(c, (int)a->axes.n, a->axes.at));
+  c->out[0] = GR_ONNX(c, node, c->in[0], gr_onnx_vector(c, (int)a->axes.n, a->axes.items));
   gr_onnx_int(c, "keepdims", a->keepdim);
   gr_onnx_int(c, "noop_with_empty_axes", 1);
 }

@@ -86,7 +86,7 @@ static const char *means(gr_onnx_call *c, const gr_pool *p, int i, const char *x
   float *m = gr_arena_alloc(c->graph->arena, gr_type_bytes(&t));
   for (int64_t s = 0; s < out; s++) {
     gr_pool_range r = gr_pool_elements(p, i, s);
-    for (int64_t k = r.from; k < r.to; k++) m[s * in + k] = 1 / (float)(r.to - r.from);
+    for (int64_t k = r.begin; k < r.end; k++) m[s * in + k] = 1 / (float)(r.end - r.begin);
   }
   // "nabc,yb->nayc"
   int first = GR_SPATIAL - p->w.axes;

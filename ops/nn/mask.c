@@ -92,21 +92,21 @@ gr_val gr_length_mask(gr_builder *b, gr_val lengths, int64_t size) {
   return GR_EMIT(b, &gr_op_length_mask, &(struct length_mask){size}, lengths);
 }
 
-static gr_status mask_infer(gr_op_call *s) {
+static gr_status length_mask_infer(gr_op_call *s) {
   GR_TRY(lengths_are_i32(s, 0));
   s->out[0].dtype = GR_F32;
   s->out[0].dim[1] = ((const struct length_mask *)s->attr)->size;
   return GR_OK;
 }
 
-static gr_status mask_cpu(const gr_launch *l) {
+static gr_status length_mask_cpu(const gr_launch *l) {
   int64_t t = l->out_type->dim[1];
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
     OUT(0, i, (double)(i % t) < IN(0, i / t));
   return GR_OK;
 }
 
-static gr_status mask_gpu(gr_gpu_call *g) {
+static gr_status length_mask_gpu(gr_gpu_call *g) {
   gr_gpu_int(gr_gpu_elements(g, gr_cu_length_mask, "length_mask"), g->call->out[0].dim[1]);
   return GR_OK;
 }
@@ -133,9 +133,9 @@ const gr_op gr_op_length_mask = {
     .attr_size = sizeof(struct length_mask),
     .attrs = mask_attrs,
     .index_spec = "n->n_",
-    .infer = mask_infer,
-    .cpu = mask_cpu,
-    .gpu = mask_gpu,
+    .infer = length_mask_infer,
+    .cpu = length_mask_cpu,
+    .gpu = length_mask_gpu,
     .to_onnx = mask_onnx,
     .cases = mask_cases,
 };

@@ -182,7 +182,7 @@ static gr_status pad_gpu(gr_gpu_call *g) {
 
 static int64_t zeros(const gr_op_call *c, int after) {
   const struct slice *a = c->attr;
-  return after ? a->size - a->from - c->in[0].dim[a->axis] : a->from;
+  return after ? a->size - a->begin - c->in[0].dim[a->axis] : a->begin;
 }
 
 static void pad_onnx(gr_onnx_call *c) {

@@ -55,9 +55,9 @@ static void put_tokens(const gr_dataset *d, gr_text *out, int64_t n, const int32
   gr_text text = gr_text_make(out->arena);
   gr_dataset_decode(d, tokens, n < MAX_TOKENS ? n : MAX_TOKENS, &text);
   size_t len = text.len < MAX_TEXT ? text.len : MAX_TEXT;
-  while (len < text.len && len && (text.at[len] & 0xc0) == 0x80) len--;  // a whole character
+  while (len < text.len && len && (text.chars[len] & 0xc0) == 0x80) len--;  // a whole character
   gr_text_put(out, "{\"text\": ");
-  gr_text_json(out, gr_arena_strndup(out->arena, text.len ? text.at : "", len));
+  gr_text_json(out, gr_arena_strndup(out->arena, text.len ? text.chars : "", len));
   gr_text_put(out, "}");
 }
 

@@ -15,8 +15,8 @@ static void put_chunk(gr_text *t, const char *type, const gr_text *data) {
   put_big(t, (uint32_t)data->len);
   size_t first = t->len;
   gr_text_putn(t, type, 4);
-  if (data->len) gr_text_putn(t, data->at, data->len);
-  put_big(t, gr_crc(GR_CRC32, 0, t->at + first, t->len - first));
+  if (data->len) gr_text_putn(t, data->chars, data->len);
+  put_big(t, gr_crc(GR_CRC32, 0, t->chars + first, t->len - first));
 }
 
 static void put_header(gr_text *t, gr_text *work, int side) {
@@ -66,7 +66,7 @@ static void store(gr_text *out, const gr_text *raw) {
     size_t n = raw->len - offset < MAX_STORED ? raw->len - offset : MAX_STORED;
     char head[5] = {offset + n == raw->len, (char)n, (char)(n >> 8), (char)~n, (char)(~n >> 8)};
     gr_text_putn(out, head, 5);
-    gr_text_putn(out, raw->at + offset, n);
+    gr_text_putn(out, raw->chars + offset, n);
     offset += n;
   }
   for (size_t i = 0; i < raw->len; i++) {

@@ -167,7 +167,7 @@ static void take_tokens(gr_mistakes *m, gr_rank *r, uint32_t sample, const int32
   gr_text said = gr_text_make(scratch);
   gr_dataset_decode(r->spec->data, tokens, n, &said);
   const char *reference = gr_dataset_reference(scratch, r->spec->data, sample);
-  double wrong = edits(reference, said.at);
+  double wrong = edits(reference, said.chars);
   if (wrong > 0) add(m, (mistake){sample, (float)wrong, NAN, n, tokens});
   gr_arena_destroy(scratch);
 }
@@ -254,8 +254,8 @@ static const char *more_of(const gr_mistakes *m, gr_rank *r, gr_arena *a, const 
   if (m->kind == LOGITS) gr_text_put(&t, ", \"probability\": ");
   if (m->kind == LOGITS) gr_text_json_rounded(&t, (double)x->probability, 6);
   gr_status_drop(gr_dataset_preview(r->spec->data, x->sample, &input));
-  if (input.len) gr_text_put(&t, ", \"input\": "), gr_text_put(&t, input.at);
-  return t.at;
+  if (input.len) gr_text_put(&t, ", \"input\": "), gr_text_put(&t, input.chars);
+  return t.chars;
 }
 
 static gr_report_sample sample_of(const gr_mistakes *m, gr_rank *r, gr_arena *a, const mistake *x) {
@@ -269,7 +269,7 @@ static gr_report_sample sample_of(const gr_mistakes *m, gr_rank *r, gr_arena *a,
   }
   gr_text said = gr_text_make(a);
   gr_dataset_decode(d, x->said, x->n, &said);
-  s.predicted = said.at, s.reference = gr_dataset_reference(a, d, x->sample);
+  s.predicted = said.chars, s.reference = gr_dataset_reference(a, d, x->sample);
   return s;
 }
 
