@@ -1,5 +1,6 @@
 // array.c - see array.h.
 #include "runtime/data/array.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
@@ -47,6 +48,7 @@ static int64_t signed_at(const gr_array *a, const unsigned char *p) {
 }
 
 double gr_array_number(const gr_array *a, int64_t i) {
+  assert(!gr_array_is_text(a) && i >= 0 && i < a->count);
   const unsigned char *p = a->at + (size_t)i * a->size;
   if (a->element == GR_ELEMENT_FLOAT) return float_at(a, p);
   if (a->element == GR_ELEMENT_INT) return (double)signed_at(a, p);
@@ -54,6 +56,7 @@ double gr_array_number(const gr_array *a, int64_t i) {
 }
 
 bool gr_array_integer(const gr_array *a, int64_t i, int64_t *out) {
+  assert(!gr_array_is_text(a) && i >= 0 && i < a->count);
   const unsigned char *p = a->at + (size_t)i * a->size;
   if (a->element == GR_ELEMENT_FLOAT) {
     double v = float_at(a, p);
@@ -92,6 +95,7 @@ const char *gr_array_text(gr_arena *arena, const gr_array *a, int64_t i) {
 }
 
 void gr_array_floats(const gr_array *a, int64_t first, int64_t n, float *out) {
+  assert(!gr_array_is_text(a) && first >= 0 && n >= 0 && first + n <= a->count);
   if (a->element == GR_ELEMENT_FLOAT && a->size == sizeof *out)
     memcpy(out, a->at + (size_t)first * sizeof *out, (size_t)n * sizeof *out);
   else
@@ -99,6 +103,7 @@ void gr_array_floats(const gr_array *a, int64_t first, int64_t n, float *out) {
 }
 
 int64_t gr_array_ints(const gr_array *a, int64_t first, int64_t n, size_t size, void *out) {
+  assert(size == 1 || size == 4 || size == 8);
   int64_t least = size == 1 ? 0 : size == 4 ? INT32_MIN : INT64_MIN;
   int64_t most = size == 1 ? UINT8_MAX : size == 4 ? INT32_MAX : INT64_MAX;
   char *to = out;

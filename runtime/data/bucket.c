@@ -1,4 +1,5 @@
 // bucket.c - length classes: their bounds and their samples. See dataset.h.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/data/parts.h"
@@ -183,5 +184,6 @@ gr_status gr_dataset_make_buckets(gr_dataset *d) {
   d->options.bounds = bounds, d->options.n_buckets = n;
   assign(d, bounds, n);
   list_members(d);
+  for (int b = 1; b < d->n_buckets; b++) assert(d->buckets[b - 1].length < d->buckets[b].length);
   return GR_OK;
 }

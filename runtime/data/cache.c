@@ -1,4 +1,5 @@
 // cache.c - caches loaded samples: each is read once and kept while there is room.
+#include <assert.h>
 #include <stdlib.h>
 #include "base/work.h"
 #include "runtime/data/parts.h"
@@ -67,6 +68,7 @@ static gr_status none_left(const gr_dataset *d, gr_status s) {
 
 gr_status gr_cache_get(gr_dataset *d, uint32_t sample, gr_loaded *out, bool *kept, bool *there) {
   gr_cache *c = &d->cache;
+  assert(sample < d->count);
   *out = (gr_loaded){0}, *kept = *there = true;
   if (!d->ops->load) return GR_OK;
   pthread_mutex_lock(&c->lock);

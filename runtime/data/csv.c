@@ -1,6 +1,7 @@
 // csv.c - see csv.h. The text is split in place: a NUL at the end of each field replaces the
 // character after it.
 #include "runtime/data/csv.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -264,6 +265,7 @@ int gr_csv_find(const gr_csv *t, const char *name) {
 }
 
 bool gr_csv_missing(const gr_csv *t, uint32_t row, int column) {
+  assert(row < t->rows && column >= 0 && column < t->n_columns);
   return t->holes[(size_t)row * (size_t)t->n_columns + (size_t)column];
 }
 
@@ -298,6 +300,7 @@ uint32_t gr_csv_distinct(const gr_csv *t, int column, uint32_t *rows) {
 
 gr_loc gr_csv_first_text(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
+  assert(c->type == GR_COLUMN_TEXT);
   return (gr_loc){t->path, t->lines[c->first_text], c->first_text_column};
 }
 
@@ -335,6 +338,7 @@ void gr_csv_make_numbers(gr_arena *a, gr_csv *t, int column) {
 }
 
 gr_array gr_csv_array(const gr_csv *t, int column) {
+  assert(column >= 0 && column < t->n_columns);
   const gr_column *c = &t->columns[column];
   gr_array a = {.file = t->path, .name = c->name, .rank = 1, .dim = {t->rows}, .count = t->rows};
   if (c->type == GR_COLUMN_INT)

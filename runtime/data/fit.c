@@ -1,5 +1,6 @@
 // fit.c - fills rows with samples, and computes what transforms need of the training samples. See
 // parts.h.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/work.h"
@@ -8,6 +9,7 @@
 void gr_dataset_fill(const gr_dataset *d, uint32_t sample, const gr_loaded *loaded,
                      const gr_draw *draw, gr_row *row) {
   const gr_sample *s = &d->samples[sample];
+  assert(sample < d->count && (d->ops->fill || loaded->bytes));
   if (d->ops->fill)
     d->ops->fill(d->self, s->index, d->ops->load ? loaded : NULL, draw, row);
   else

@@ -90,6 +90,7 @@ static gr_status unknown_class(gr_arena *a, const char *label, gr_loc loc, const
 
 gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_names *recorded,
                             int32_t **place) {
+  assert(!c->names);  // once
   *place = GR_NEW(a, int32_t, c->found.n + 1);
   if (!recorded->n) {
     sort_names(c, a, text, *place);
@@ -163,6 +164,7 @@ void gr_classes_put(const gr_classes *c, const gr_sample *all, uint32_t n, gr_te
 }
 
 void gr_classes_record(const gr_classes *c, gr_text *json) {
+  assert(!c->n || c->weight);
   gr_text_put(json, ", \"class_names\": [");
   for (int i = 0; i < c->n; i++) {
     gr_text_put(json, i ? ", " : "");

@@ -77,7 +77,9 @@ gr_status gr_listing_number(gr_listing *l, const gr_json *record) {
 uint32_t gr_listing_count(const void *self) { return ((const gr_listing *)self)->count; }
 
 gr_sample_info gr_listing_info(const void *self, uint32_t sample) {
-  return ((const gr_listing *)self)->file[sample].info;
+  const gr_listing *l = self;
+  assert(sample < l->count);
+  return l->file[sample].info;
 }
 
 void gr_listing_name_of(const void *self, uint32_t sample, gr_text *out) {

@@ -5,6 +5,7 @@
 // contents of a row depend only on its position, so thread timing does not change them. The caller
 // holds one slot; the other slots hold batches that are prepared ahead.
 #include "runtime/data/loader.h"
+#include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -373,6 +374,7 @@ void gr_loader_close(gr_loader *l) {
 
 gr_batch gr_batch_slice(const gr_batch *b, int i, int n) {
   gr_batch out = *b;
+  assert(n > 0 && b->rows % n == 0 && i >= 0 && i < n);
   out.rows = b->rows / n;
   out.sample = b->sample + i * out.rows;
   for (int f = 0; f < b->n_fields; f++) {

@@ -1,4 +1,5 @@
 // order.c - the global order of an epoch, which all ranks share; see loader.h.
+#include <assert.h>
 #include <string.h>
 #include "base/rng.h"
 #include "runtime/data/parts.h"
@@ -74,6 +75,7 @@ static void count_repeats(gr_order *o, const gr_dataset *d, uint32_t n) {
 void gr_order_fill(gr_order *o, const gr_dataset *d, const gr_order_spec *s, uint32_t epoch) {
   walk w = {d, s->split, (uint32_t)s->batch};
   uint32_t first = 0, carried = 0, made = 0;
+  assert(s->batch > 0);
   bool drawn = d->sampler && s->shuffle && s->split == GR_SPLIT_TRAIN;  // there is one bucket
   for (int b = 0; b < d->n_buckets; b++) {
     uint32_t members = d->buckets[b].count[s->split], n = carried + members;

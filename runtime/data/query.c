@@ -1,4 +1,5 @@
 // query.c - queries of a data set: shapes, counts and readable summaries. See dataset.h.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/port.h"
@@ -8,10 +9,12 @@
 const gr_dataset_options *gr_dataset_settings(const gr_dataset *d) { return &d->options; }
 int gr_dataset_buckets(const gr_dataset *d) { return d->n_buckets; }
 const gr_bucket_info *gr_dataset_bucket(const gr_dataset *d, int bucket) {
+  assert(bucket >= 0 && bucket < d->n_buckets);
   return d->buckets + bucket;
 }
 uint32_t gr_dataset_samples(const gr_dataset *d) { return d->count; }
 const gr_sample *gr_dataset_sample(const gr_dataset *d, uint32_t sample) {
+  assert(sample < d->count);
   return d->samples + sample;
 }
 const void *gr_dataset_source(const gr_dataset *d) { return d->self; }
@@ -66,6 +69,7 @@ uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
 
 void gr_dataset_sample_evenly(const gr_dataset *d, gr_split split, uint32_t n, uint32_t *out) {
   uint64_t of = gr_dataset_count(d, split), seen = 0, taken = 0;
+  assert(n <= of);
   for (uint32_t i = 0; i < d->count && taken < n; i++) {
     if (d->samples[i].split != split) continue;
     if (seen++ == taken * of / n) out[taken++] = i;
@@ -102,6 +106,7 @@ bool gr_dataset_skipped(gr_dataset *d, gr_text *out) {
 // ---- Identity -------------------------------------------------------------------
 
 static gr_sample_info info_of(const gr_dataset *d, uint32_t sample) {
+  assert(sample < d->count);
   return d->ops->info(d->self, d->samples[sample].index);
 }
 

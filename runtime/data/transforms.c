@@ -1,5 +1,6 @@
 // transforms.c - see transforms.h.
 #include "runtime/data/transforms.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,6 +272,7 @@ int gr_transforms_fitted(const gr_transforms *t, int after) {
 }
 
 void gr_transforms_add(gr_transforms *t, int which, gr_transform_row *r) {
+  assert(which >= 0 && which < t->n && t->at[which].ops->add);
   const gr_type *x = apply_until(t, which, &(gr_draw){.augment = false}, r);
   t->at[which].ops->add(t->at[which].self, x, r->room[0]);
 }

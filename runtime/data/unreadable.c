@@ -1,5 +1,6 @@
 // unreadable.c - see unreadable.h.
 #include "runtime/data/unreadable.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/log.h"
@@ -49,6 +50,7 @@ static void warn(const gr_unreadable *u, uint64_t n, const char *line) {
 }
 
 gr_status gr_unreadable_add(gr_unreadable *u, gr_loc loc, bool log, gr_status s) {
+  assert(u->samples);
   if (gr_status_code(s) != GR_ERR_DATA) return s;  // not the sample's fault
   if (loc.col < 1) loc.col = 1;
   if (!u->skip)

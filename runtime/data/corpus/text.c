@@ -1,4 +1,5 @@
 // text.c - the files of a text as one sequence of tokens; see corpus.h.
+#include <assert.h>
 #include <string.h>
 #include "base/file.h"
 #include "base/stop.h"
@@ -66,6 +67,7 @@ gr_status gr_corpus_check_text(const gr_corpus_text *t) {
 
 void gr_corpus_tokens(const gr_corpus_text *t, int64_t first, int64_t n, int32_t *out) {
   int i = 0;
+  assert(first >= 0 && first + n <= t->n);
   while (i < t->n_files - 1 && first >= t->file[i].first + t->file[i].n) i++;
   for (int64_t k = 0; k < n; k++) {
     while (first + k >= t->file[i].first + t->file[i].n) i++;

@@ -1,4 +1,5 @@
 // source.c - the functions of the source `speech`; see speech.h.
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,9 @@ static int speech_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
 }
 
 static const gr_speech_item *item_of(const void *self, uint32_t sample) {
-  return ((const gr_speech *)self)->items + sample;
+  const gr_speech *d = self;
+  assert(sample < d->count);
+  return d->items + sample;
 }
 
 static uint32_t speech_count(const void *self) { return ((const gr_speech *)self)->count; }

@@ -1,5 +1,6 @@
 // columns.c - see columns.h.
 #include "runtime/data/table/columns.h"
+#include <assert.h>
 #include <string.h>
 #include "base/text.h"
 #include "runtime/data/npy.h"
@@ -147,6 +148,7 @@ const char *gr_columns_list(gr_arena *a, const gr_columns *c) {
 }
 
 gr_status gr_columns_read(gr_columns *c, int column, const gr_array **out) {
+  assert(column >= 0 && column < c->n);
   gr_table_column *col = &c->at[column];
   *out = &col->values;
   if (col->values.file) return GR_OK;

@@ -1,4 +1,5 @@
 // source.c - the functions of the source `table`; see table.h.
+#include <assert.h>
 #include <string.h>
 #include "runtime/data/table/table.h"
 
@@ -107,6 +108,7 @@ static uint32_t table_count(const void *self) { return ((const gr_table *)self)-
 static gr_sample_info table_info(const void *self, uint32_t sample) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
+  assert(sample < t->count && s->part < t->n_parts);
   return (gr_sample_info){.key = s->key,
                           .split = (gr_split)s->split,
                           .length = 1,

@@ -1,4 +1,5 @@
 // source.c - the functions of the source `video`; see video.h.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
@@ -74,6 +75,7 @@ static uint32_t video_count(const void *self) { return ((const gr_video *)self)-
 static gr_sample_info video_info(const void *self, uint32_t sample) {
   const gr_video *v = self;
   const gr_video_clip *c = &v->clip[sample];
+  assert(sample < v->count && c->row < v->list.count && c->video < v->n_files);
   gr_sample_info info = v->list.file[c->row].info;
   uint32_t label = info.label ? (uint32_t)info.label - 1 : 0, key[4];
   gr_philox(v->file[c->video].key, (uint64_t)c->start << 32 | label, 0, key);
