@@ -30,11 +30,12 @@ gr_slow("^gpu[.](profile|test_run)$")
 # Whole features, each of which tests of its parts cover too.
 gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|precision|buffers)$")
 
-# Tests that take longest begin first. Seconds, as they take on two processors that do nothing else; they need not be
-# exact. ctest replaces them by what it measures.
-set(costs gpu.nvrtc_configs:120 gpu.nvrtc_all:100 e2e.stops:100 gpu.train:60 gpu.nvrtc:60 gpu.ops.0:60 gpu.ops.4:40
-  e2e.watchdog:45 e2e.launchers:45 e2e.surroundings:30 e2e.checkpoints:20 gpu.ranks:40 exec.store:30 ops.ops:25
-  e2e.resume:20 e2e.hooks:20 e2e.bad_data:20 e2e.evaluation:20 hooks.process:15 gpu.cudnn:15 tools.style:15
+# Tests that take longest begin first: seconds, of processors and of waiting, which need not be exact. ctest replaces
+# them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.
+set(costs e2e.stops:300 e2e.watchdog:280 e2e.launchers:270 gpu.nvrtc_configs:250 gpu.nvrtc_all:190 gpu.ops.0:120
+  gpu.ops.4:120 gpu.attention:80 gpu.nvrtc:60 gpu.train:40 gpu.profile:33 gpu.loops.0:32 gpu.loops.4:32 gpu.ranks:30
+  exec.store:30 e2e.surroundings:30 gpu.convolution:25 ops.ops:25 e2e.checkpoints:20 e2e.resume:20 e2e.hooks:20
+  e2e.programs:20 e2e.bad_data:20 e2e.evaluation:20 hooks.process:15 gpu.cudnn:15 tools.style:15 gpu.faults:12
   e2e.bad_input:15 e2e.results:15 compiler.accumulate:12 exec.mpi:12 ops.gemm:10)
 foreach(pair ${costs})
   string(REPLACE ":" ";" pair ${pair})
