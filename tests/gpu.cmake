@@ -129,6 +129,8 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     add_test(NAME gpu.ops.${seed} COMMAND test_gpu_ops)
     set_tests_properties(gpu.ops.${seed} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
   endforeach()
+  # The other, which is not slow, leaves out f64 and f16.
+  set_property(TEST gpu.ops.4 APPEND PROPERTY ENVIRONMENT TRIAL_TYPES=bf16)
   set_tests_properties(gpu.ops.4 PROPERTIES DEPENDS gpu.ops.0)
   set_tests_properties(gpu.loops.1 gpu.loops.4 PROPERTIES DEPENDS gpu.loops.0)
   if(nccl)

@@ -28,7 +28,7 @@ gr_slow("^gpu[.](ops|loops|groups|nccl|nccl_faults)[.][0-3]$")
 gr_slow("^gpu[.](profile|test_run)$")
 
 # Whole features, each of which tests of its parts cover too.
-gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|precision|buffers)$")
+gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|buffers)$")
 
 # Tests that take longest begin first: seconds, of processors and of waiting, which need not be exact. ctest replaces
 # them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.

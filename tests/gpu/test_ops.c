@@ -1,6 +1,6 @@
 // test_ops.c - every op on the device cuda against the reference kernels on the CPU: the ops' own
-// cases and those of cases.c, in each float type, in place, and as slices of stacks. What has no
-// kernel yet is counted.
+// cases and those of cases.c, in each float type, in place, and as slices of stacks. The two
+// ops that only processors have are counted; another without a kernel is a failure.
 //
 //   test_gpu_ops [TEST [OP,...]]      with ops, of the tests that go through all ops these alone
 #include <math.h>

@@ -2,6 +2,7 @@
 #include "tests/gpu/trials.h"
 #include <math.h>
 #include "ops/kernels/gpu.h"
+#include "ops/ops.h"
 #include "tests/check.h"
 #include "tests/gpu/cases.h"
 
@@ -29,6 +30,11 @@ static gr_device_block block_of(size_t bytes) {
   return b;
 }
 
+// Their values are in the order of a processor's vectors.
+static bool is_of_processors(const gr_op *op) {
+  return op == &gr_op_pack || op == &gr_op_matmul_packed;
+}
+
 static void choose(trial *t) {
   use *u = &t->u;
   t->where = (gr_launch){.attr = u->call.attr,
@@ -40,7 +46,7 @@ static void choose(trial *t) {
                          .mesh = &u->mesh,
                          .coord = &u->coord};
   gr_status s = device->ops->kernel(device, &u->call, &t->where, &t->kernel);
-  t->refused = gr_status_code(s) == GR_ERR_UNSUPPORTED;
+  t->refused = gr_status_code(s) == GR_ERR_UNSUPPORTED && is_of_processors(u->call.op);
   refused += t->refused;
   if (t->refused)
     gr_status_drop(s);
@@ -63,6 +69,18 @@ static bool runs_as(const gr_op *op, const char *dtype) {
   return strcmp(dtype, "f64") || strncmp(op->name, "matmul", 6);
 }
 
+// Whether TRIAL_TYPES, words with spaces between them, has the type; without it, all types beside
+// f32 are tried.
+static bool is_tried(const char *dtype) {
+  const char *types = getenv("TRIAL_TYPES");
+  for (const char *word = types; word && *word; word += strspn(word, " ")) {
+    size_t n = strcspn(word, " ");
+    if (n == strlen(dtype) && !strncmp(word, dtype, n)) return true;
+    word += n;
+  }
+  return !types;
+}
+
 void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then)(trial *)) {
   static const char *const dtypes[] = {"f64", "bf16", "f16"};
   gr_case other;
@@ -70,6 +88,7 @@ void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then)(trial
   CHECK(t, "%s case %d: inference fails", op->name, at_case);
   if (t && then) then(t);
   for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+    if (!is_tried(dtypes[d])) continue;
     if (!gpu_case_retyped(arena, c, dtypes[d], &other) || !runs_as(op, dtypes[d])) continue;
     t = add(op, &other, at_case);
     if (t && then) then(t);
