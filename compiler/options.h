@@ -1,8 +1,8 @@
-// options.h - what passes read: the settings of the compiler's parts, whose keys are rows of
-// compose/schema/schema.def, what is derived from them, and what holds for one program.
+// options.h - what passes read: the settings of the compiler's parts, which are the fields of their
+// rows in compose/schema/schema.def and what is derived from these, and what holds for one program.
 //
 // The job (job/settings.h) reads the keys and derives the rest, once; a pass reads the field where
-// it uses it.
+// it uses it. `grep '(optimizer,' compose/schema/schema.def` lists the fields of a part.
 #pragma once
 #include <stdio.h>
 #include "compiler/plan/plan.h"
@@ -20,8 +20,7 @@ typedef struct gr_batch_settings {
   int micro_batches;  // of a step; 0 or 1: the step is one program
 } gr_batch_settings;
 
-// ---- The update of weights
-// -----------------------------------------------------------------------
+// ---- The update of weights ---------------------------------------------------------------------
 
 // A group of weights with an update of its own: those whose name matches a shell pattern, and that
 // of no earlier group.

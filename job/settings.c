@@ -63,7 +63,8 @@ static gr_status read_int(gr_conf *c, const struct row *r, int64_t *at) {
 }
 
 static gr_status read_optional(gr_conf *c, const struct row *r, gr_optional *out) {
-  out->given = gr_conf_find(c, r->path)->kind != GR_CONF_NULL;
+  const gr_conf *v = gr_conf_find(c, r->path);
+  out->given = v && v->kind != GR_CONF_NULL;
   return out->given ? gr_conf_float(c, r->path, 0, &out->value) : GR_OK;
 }
 
