@@ -190,7 +190,8 @@ gr_status gr_optimizer_read(gr_arena *a, gr_conf *root, gr_optimizer_settings *o
   gr_text ignored = gr_text_make(a);
   gr_status s = set_shared(a, op, root, attr, &ignored);
   out->attr = attr;
-  if (*ignored.chars) out->unread = gr_arena_printf(a, "%s does not read %s", op->name, ignored.chars);
+  if (*ignored.chars)
+    out->unread = gr_arena_printf(a, "%s does not read %s", op->name, ignored.chars);
   return gr_also(s, set_params(a, op, root, attr));
 }
 

@@ -2,17 +2,17 @@
 #include "base/output.h"
 #include "cli/new/new.h"
 
-gr_status gr_new_write(const char *dir, const char *name, const void *at, size_t bytes) {
-  return gr_output_write(dir, name, at, bytes);
+gr_status gr_new_write(const char *dir, const char *name, const void *data, size_t bytes) {
+  return gr_output_write(dir, name, data, bytes);
 }
 
 enum { ROWS = 600, TEST_ROWS = 100 };
 
 static gr_status write_rows(gr_arena *a, const gr_rng *rng, const char *dir, const char *name,
-                            const char *head, gr_new_row *put, uint64_t from, uint64_t n) {
+                            const char *head, gr_new_row *put, uint64_t first, uint64_t n) {
   gr_text t = gr_text_make(a);
   gr_text_printf(&t, "%s\n", head);
-  for (uint64_t row = from; row < from + n; row++) put(&t, rng, row);
+  for (uint64_t row = first; row < first + n; row++) put(&t, rng, row);
   return gr_new_write(dir, name, t.chars, t.len);
 }
 

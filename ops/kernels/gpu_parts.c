@@ -136,12 +136,12 @@ static void number(gr_text *out, double value) {
 
 void gr_gpu_constants(gr_text *out, const gr_op_call *call) {
   for (const gr_attr *a = call->op->attrs; a && a->name; a++) {
-    const char *at = (const char *)call->attr + a->offset;
+    const char *field = (const char *)call->attr + a->offset;
     double value = 0;
     if (a->kind == GR_ATTR_FLOAT)
-      memcpy(&value, at, sizeof value);
+      memcpy(&value, field, sizeof value);
     else if (a->kind == GR_ATTR_INT || a->kind == GR_ATTR_BOOL)
-      value = (double)*(const int64_t *)(const void *)at;
+      value = (double)*(const int64_t *)(const void *)field;
     else
       continue;
     gr_text_printf(out, "  const W %s = (W)", a->name);

@@ -22,9 +22,9 @@ size_t gr_scan_repeat_slice(const gr_scan *s, uint32_t value) {
 
 // The graph of a program takes memory of the driver for each node; repeating takes copies.
 size_t gr_scan_repeat_bytes(const gr_scan *s) {
-  enum { MOST_NODES = 2048 };
+  enum { MAX_NODES = 2048 };
   size_t bytes = GR_SCAN_REPEAT_COUNTER;
-  if (s->steps * (int64_t)s->body->n_nodes < MOST_NODES) return 0;
+  if (s->steps * (int64_t)s->body->n_nodes < MAX_NODES) return 0;
   for (uint32_t v = 1; v <= (uint32_t)s->n_seq; v++) bytes += gr_scan_repeat_slice(s, v);
   for (uint32_t j = 0; j < s->body->n_results; j++)
     bytes += gr_scan_repeat_slice(s, s->body->results[j].id);

@@ -185,11 +185,11 @@ static void layouts(void) {
     gr_value w = {.name = layout_rows[i].weight,
                   .kind = GR_KIND_WEIGHT,
                   .type = {GR_F32, 2, {layout_rows[i].rows, layout_rows[i].columns}}};
-    for (int a = 0; a < GR_MAX_MESH; a++) w.layout.at[a] = GR_REPLICATE;
+    for (int a = 0; a < GR_MAX_MESH; a++) w.layout.placement[a] = GR_REPLICATE;
     gr_layout got = gr_weight_layout(m, &w, o);
     for (int a = 0; a < m->n_axes; a++)
-      CHECK((int)got.at[a] == layout_rows[i].at[a], "%s: %s is %d over %s, not %d", text, w.name,
-            (int)got.at[a], m->axis[a].name, layout_rows[i].at[a]);
+      CHECK((int)got.placement[a] == layout_rows[i].at[a], "%s: %s is %d over %s, not %d", text,
+            w.name, (int)got.placement[a], m->axis[a].name, layout_rows[i].at[a]);
   }
 }
 

@@ -78,7 +78,7 @@ static const char *at(gr_arena *a, const gr_json *v, const char *path) {
   }
   if (v && v->kind == GR_JSON_TEXT) return v->text;
   if (v) gr_json_put(&out, v);
-  return out.at ? out.at : "";
+  return out.chars ? out.chars : "";
 }
 
 // The page is the template with three parts filled in: no part ends its element, every element of
@@ -181,7 +181,7 @@ static void many_points(void) {
                    i == 2499 ? "\"NaN\""
                    : i % 2   ? "1.0"
                              : "3.0");
-  put_file(dir, "metrics.jsonl", lines.at);
+  put_file(dir, "metrics.jsonl", lines.chars);
   char *page = page_of(dir, true);
   const gr_json *d = data_of(a, page);
   CHECK(!strcmp(at(a, d, "series.0.x.999"), "2500"), "x: %s", at(a, d, "series.0.x.999"));
