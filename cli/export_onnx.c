@@ -2,10 +2,10 @@
 #include "cli/export_onnx.h"
 #include <string.h>
 #include "base/output.h"
+#include "compiler/onnx/onnx.h"
 #include "job/job.h"
 #include "job/kept.h"
 #include "job/version.h"
-#include "compiler/onnx/onnx.h"
 
 enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 

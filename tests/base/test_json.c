@@ -191,7 +191,7 @@ static void written(void) {
     const gr_json *v = read_text(a, texts[i][0], &why);
     CHECK(v, "%s: %s", texts[i][0], why.why);
     if (v) gr_json_put(&t, v);
-    CHECK(v && !strcmp(t.at, texts[i][1]), "'%s' gives '%s'", texts[i][0], t.at);
+    CHECK(v && !strcmp(t.chars, texts[i][1]), "'%s' gives '%s'", texts[i][0], t.chars);
   }
   gr_arena_destroy(a);
 }
@@ -210,7 +210,7 @@ static void base64(void) {
     gr_text t = gr_text_make(a);
     gr_text_put(&t, "");
     gr_text_base64(&t, (const unsigned char *)vectors[i][0], strlen(vectors[i][0]));
-    CHECK(!strcmp(t.at, vectors[i][1]), "'%s' gives '%s'", vectors[i][0], t.at);
+    CHECK(!strcmp(t.chars, vectors[i][1]), "'%s' gives '%s'", vectors[i][0], t.chars);
   }
   gr_arena_destroy(a);
 }
