@@ -113,7 +113,7 @@ static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
     gr_conf *v = map->items[i];
     gr_param *p = &(*out)[(*n)++];
     v->read = true;
-    *p = (gr_param){.key = map->keys[i], .from = v->loc};
+    *p = (gr_param){.key = map->keys[i], .loc = v->loc};
     if (v->kind == GR_CONF_INT)
       p->kind = GR_PARAM_INT, p->i = v->integer;
     else if (v->kind == GR_CONF_FLOAT)

@@ -37,12 +37,12 @@ gr_status gr_model_blocks(gr_arena *arena, gr_conf **out) {
 }
 
 gr_status gr_model_open_blocks(gr_build_context *a, gr_conf *file) {
-  gr_conf *own = gr_conf_member(file, "blocks"), *builtin = a->request->blocks;
-  if (own) GR_TRY(gr_model_expect(own, GR_CONF_MAP, "blocks:"));
+  gr_conf *of_file = gr_conf_member(file, "blocks"), *builtin = a->request->blocks;
+  if (of_file) GR_TRY(gr_model_expect(of_file, GR_CONF_MAP, "blocks:"));
   if (!builtin) GR_TRY(gr_model_blocks(a->arena, &builtin));
-  gr_block *list = GR_NEW(a->arena, gr_block, builtin->n + (own ? own->n : 0));
+  gr_block *list = GR_NEW(a->arena, gr_block, builtin->n + (of_file ? of_file->n : 0));
   a->blocks = list;
-  GR_TRY(add_blocks(list, &a->n_blocks, own, false));
+  GR_TRY(add_blocks(list, &a->n_blocks, of_file, false));
   return add_blocks(list, &a->n_blocks, builtin, true);
 }
 
@@ -284,7 +284,8 @@ gr_status gr_model_block(gr_build_context *a, const gr_block *b, gr_conf *use, g
   gr_status s = inside(a, b, use, given, n, out);
   a->nest--;
   a->frame = caller;
-  gr_loc at = gr_status_loc(s);
-  bool shown = s && at.file && loc.file && !strcmp(at.file, loc.file) && at.line == loc.line;
+  gr_loc error_loc = gr_status_loc(s);
+  bool shown = s && error_loc.file && loc.file && !strcmp(error_loc.file, loc.file) &&
+               error_loc.line == loc.line;
   return shown ? s : gr_note(s, loc, "in block '%s', used here", b->name);
 }

@@ -90,17 +90,17 @@ static void explain(FILE *f, gr_arena *a, gr_conf *block) {
 bool gr_block_explain(FILE *f, const char *name) {
   gr_arena *a = gr_arena_create();
   gr_conf *blocks = read_blocks(a);
-  int at = blocks ? gr_conf_index(blocks, name) : -1;
-  if (at >= 0) {
-    const char *doc = text_of(a, blocks->items[at], "doc");
+  int index = blocks ? gr_conf_index(blocks, name) : -1;
+  if (index >= 0) {
+    const char *doc = text_of(a, blocks->items[index], "doc");
     fprintf(f, "%s: %s\n", name, doc ? doc : "");
     fprintf(f,
             "  a block    of graphs/blocks.yaml, line %d: made of ops, with weights of its own\n",
-            blocks->items[at]->key_loc.line);
-    explain(f, a, blocks->items[at]);
+            blocks->items[index]->key_loc.line);
+    explain(f, a, blocks->items[index]);
   }
   gr_arena_destroy(a);
-  return at >= 0;
+  return index >= 0;
 }
 
 int gr_block_names(gr_arena *a, const char **out, int most) {
@@ -138,7 +138,7 @@ static void put_json(gr_text *t, const char *name, gr_conf *block) {
 
 bool gr_block_json(gr_text *t, const char *name) {
   gr_conf *blocks = read_blocks(t->arena);
-  int at = blocks ? gr_conf_index(blocks, name) : -1;
-  if (at >= 0) put_json(t, name, blocks->items[at]);
-  return at >= 0;
+  int index = blocks ? gr_conf_index(blocks, name) : -1;
+  if (index >= 0) put_json(t, name, blocks->items[index]);
+  return index >= 0;
 }

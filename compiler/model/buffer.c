@@ -19,10 +19,10 @@ static const char *path_of(gr_build_context *a, const char *name) {
 // ---- Declarations ---------------------------------------------------------------------
 
 static gr_status check_keys(const gr_conf *c) {
-  static const char *const own[] = {"shape", "dtype", "init", "layout", "doc"};
-  const char *known[sizeof own / sizeof *own + GR_INIT_ARGS];
+  static const char *const keys[] = {"shape", "dtype", "init", "layout", "doc"};
+  const char *known[sizeof keys / sizeof *keys + GR_INIT_ARGS];
   int n = 0;
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) known[n++] = own[i];
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) known[n++] = keys[i];
   for (int i = 0; i < c->n; i++)
     if (gr_model_init_key(c->keys[i]) && n < (int)(sizeof known / sizeof *known))
       known[n++] = c->keys[i];
@@ -72,7 +72,7 @@ static gr_val computed(gr_builder *b, gr_val v) {
 
 static gr_status check_next(gr_build_context *a, const gr_model_param *p, const gr_conf *c,
                             gr_val v) {
-  char is[96], wanted[96];
+  char given[96], wanted[96];
   if (p->kind == GR_KIND_TABLE)
     return gr_note(
         gr_fail(GR_ERR_CONFIG, c->key_loc, "'%s' is a table of the data, a constant", p->path),
@@ -84,7 +84,7 @@ static gr_status check_next(gr_build_context *a, const gr_model_param *p, const 
   const gr_type *t = gr_model_type(a, v);
   if (gr_type_same(t, &p->type)) return GR_OK;
   gr_status s = gr_fail(GR_ERR_TYPE, c->loc, "the buffer '%s' is %s, but its next value is %s",
-                        p->path, gr_type_text(&p->type, wanted), gr_type_text(t, is));
+                        p->path, gr_type_text(&p->type, wanted), gr_type_text(t, given));
   s = gr_note(s, p->loc, "the buffer");
   return t->dtype == p->type.dtype ? s : gr_hint(s, "the op 'cast' converts between dtypes");
 }

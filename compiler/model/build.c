@@ -8,15 +8,16 @@ static const char *const sections[] = {"doc",     "params",   "inputs", "blocks"
 
 // ---- Parameters -----------------------------------------------------------------
 
-static gr_status unknown_params(gr_conf *own, gr_conf *given) {
+static gr_status unknown_params(gr_conf *declared, gr_conf *given) {
   if (!given) return GR_OK;
   GR_TRY(gr_model_expect(given, GR_CONF_MAP, "model.params"));
-  return gr_model_keys(given, "the model", own ? own->keys : NULL, own ? own->n : 0);
+  return gr_model_keys(given, "the model", declared ? declared->keys : NULL,
+                       declared ? declared->n : 0);
 }
 
 gr_status gr_model_check_params(gr_conf *file, gr_conf *given) {
-  gr_conf *own = file->kind == GR_CONF_MAP ? gr_conf_member(file, "params") : NULL;
-  return unknown_params(own && own->kind == GR_CONF_MAP ? own : NULL, given);
+  gr_conf *declared = file->kind == GR_CONF_MAP ? gr_conf_member(file, "params") : NULL;
+  return unknown_params(declared && declared->kind == GR_CONF_MAP ? declared : NULL, given);
 }
 
 static bool same_kind(const gr_conf *default_value, const gr_conf *given) {
@@ -53,14 +54,15 @@ static gr_status param(gr_build_context *a, const char *name, const gr_conf *def
 }
 
 static gr_status open_params(gr_build_context *a, gr_conf *file) {
-  gr_conf *own = gr_conf_member(file, "params"), *given = a->request->params;
-  if (own) GR_TRY(gr_model_expect(own, GR_CONF_MAP, "params:"));
+  gr_conf *declared = gr_conf_member(file, "params"), *given = a->request->params;
+  if (declared) GR_TRY(gr_model_expect(declared, GR_CONF_MAP, "params:"));
   gr_model_letters(a, file);
-  gr_status s = unknown_params(own, given);
-  for (int i = 0; own && i < own->n; i++)
-    s = gr_also(
-        s, param(a, own->keys[i], own->items[i],
-                 given && given->kind == GR_CONF_MAP ? gr_conf_member(given, own->keys[i]) : NULL));
+  gr_status s = unknown_params(declared, given);
+  for (int i = 0; declared && i < declared->n; i++)
+    s = gr_also(s,
+                param(a, declared->keys[i], declared->items[i],
+                      given && given->kind == GR_CONF_MAP ? gr_conf_member(given, declared->keys[i])
+                                                          : NULL));
   return s;
 }
 
@@ -96,14 +98,14 @@ static gr_status open_program(gr_build_context *a, gr_conf *file) {
   bool trains = ask->purpose == GR_TRAIN || ask->purpose == GR_INIT;
   const char *name = trains ? gr_model_train : gr_model_eval;
   if (ask->program)
-    a->is = *ask->program;
+    a->built = *ask->program;
   else
-    GR_TRY(gr_model_program_read(a->arena, file, name, &a->is));
-  a->training = (gr_arg){.kind = GR_ARG_BOOL, .i = a->is.training};
-  a->evaluates = !strcmp(a->is.name, gr_model_eval);
-  a->own_inputs = gr_model_program_inputs(file, a->is.name);
-  a->named = !a->evaluates && strcmp(a->is.name, gr_model_train) != 0;
-  a->program = a->programs ? gr_conf_member(a->programs, a->is.name) : NULL;
+    GR_TRY(gr_model_program_read(a->arena, file, name, &a->built));
+  a->training = (gr_arg){.kind = GR_ARG_BOOL, .i = a->built.training};
+  a->evaluates = !strcmp(a->built.name, gr_model_eval);
+  a->own_inputs = gr_model_program_inputs(file, a->built.name);
+  a->named = !a->evaluates && strcmp(a->built.name, gr_model_train) != 0;
+  a->program = a->programs ? gr_conf_member(a->programs, a->built.name) : NULL;
   return GR_OK;
 }
 
@@ -127,11 +129,11 @@ static gr_conf *of_program(const gr_build_context *a, const char *key) {
 
 // Builds the file's nodes, then the program's, which see all of the file's names.
 static gr_status run_all_nodes(gr_build_context *a, gr_conf *file) {
-  gr_conf *common = gr_conf_member(file, "nodes"), *own = of_program(a, "nodes");
-  if (!common && !own) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'nodes:'");
+  gr_conf *common = gr_conf_member(file, "nodes"), *of_this = of_program(a, "nodes");
+  if (!common && !of_this) return gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'nodes:'");
   if (common) GR_TRY(gr_model_run_nodes(a, common));
   GR_TRY(gr_model_open_minibatch(a, file));
-  return own ? gr_model_run_nodes(a, own) : GR_OK;
+  return of_this ? gr_model_run_nodes(a, of_this) : GR_OK;
 }
 
 static gr_status set_buffers(gr_build_context *a, gr_conf *file) {
@@ -193,10 +195,10 @@ static gr_status initial(gr_arena *arena, const gr_model_request *ask,
   gr_builder b = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"};
   gr_map known = gr_map_make(arena);
   for (int k = 0; k < n; k++) {
-    gr_model_request own = *ask;
-    own.program = &programs[k];
-    if (!programs[k].trains) own.scopes = NULL;
-    gr_build_context a = context_of(arena, &own);
+    gr_model_request request = *ask;
+    request.program = &programs[k];
+    if (!programs[k].trains) request.scopes = NULL;
+    gr_build_context a = context_of(arena, &request);
     GR_TRY(forward(&a));
     for (uint32_t i = 0; i < a.by_path.n; i++) {
       if (gr_map_find(&known, a.params[i].path, NULL)) continue;
@@ -210,12 +212,12 @@ static gr_status initial(gr_arena *arena, const gr_model_request *ask,
 
 // Without a list of programs they are train and eval.
 static gr_status build_initial(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
-  gr_model_program own[2];
+  gr_model_program programs[2];
   if (ask->programs) return initial(arena, ask, ask->programs, ask->n_programs, out);
   GR_TRY(gr_model_expect(ask->graph, GR_CONF_MAP, "a graph"));
-  GR_TRY(gr_model_program_read(arena, ask->graph, gr_model_train, &own[0]));
-  GR_TRY(gr_model_program_read(arena, ask->graph, gr_model_eval, &own[1]));
-  return initial(arena, ask, own, 2, out);
+  GR_TRY(gr_model_program_read(arena, ask->graph, gr_model_train, &programs[0]));
+  GR_TRY(gr_model_program_read(arena, ask->graph, gr_model_eval, &programs[1]));
+  return initial(arena, ask, programs, 2, out);
 }
 
 // The program of report:, over the results of evaluation.

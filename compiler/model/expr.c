@@ -23,7 +23,7 @@ enum { N_BINARIES = sizeof binaries / sizeof *binaries, NOT_LEVEL = 3, MINUS_LEV
 
 typedef struct reader {
   gr_build_context *a;
-  const char *text, *at;
+  const char *text, *next;
   gr_loc loc;
   gr_status err;  // the first error, which ends parsing
   int nest;
@@ -35,35 +35,35 @@ static gr_arg truth(bool b) { return (gr_arg){.kind = GR_ARG_BOOL, .i = b}; }
 
 // ---- Parsing --------------------------------------------------------------------
 
-static gr_loc place(const reader *r, const char *at) {
+static gr_loc place(const reader *r, const char *where) {
   gr_loc loc = r->loc;
-  if (loc.file) loc.col += (int)(at - r->text);
+  if (loc.file) loc.col += (int)(where - r->text);
   return loc;
 }
 
-static gr_arg GR_PRINTF(3, 4) bad(reader *r, const char *at, const char *fmt, ...) {
+static gr_arg GR_PRINTF(3, 4) bad(reader *r, const char *where, const char *fmt, ...) {
   char text[256];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   if (!r->err)
-    r->err = gr_fail(GR_ERR_CONFIG, place(r, at), "%s in the expression '%s'", text, r->text);
+    r->err = gr_fail(GR_ERR_CONFIG, place(r, where), "%s in the expression '%s'", text, r->text);
   return whole(0);
 }
 
 static void skip(reader *r) {
-  while (isspace((unsigned char)*r->at)) r->at++;
+  while (isspace((unsigned char)*r->next)) r->next++;
 }
 
 // Consumes `text` if it comes next; a word must be a whole word.
 static bool take(reader *r, const char *text) {
   size_t n = strlen(text);
   skip(r);
-  if (r->err || strncmp(r->at, text, n) ||
-      (gr_model_word_length(text) && gr_model_word_length(r->at) > n))
+  if (r->err || strncmp(r->next, text, n) ||
+      (gr_model_word_length(text) && gr_model_word_length(r->next) > n))
     return false;
-  r->at += n;
+  r->next += n;
   return true;
 }
 
@@ -106,33 +106,33 @@ static bool holds(what w, int order) {
                    : order > 0;
 }
 
-static gr_arg apply(reader *r, const struct binary *b, gr_arg l, gr_arg g, const char *at) {
+static gr_arg apply(reader *r, const struct binary *b, gr_arg l, gr_arg g, const char *where) {
   bool text = l.kind == GR_ARG_TEXT || g.kind == GR_ARG_TEXT;
   if (text && l.kind == g.kind && (b->what == EQ || b->what == NE))
     return truth(holds(b->what, strcmp(l.text, g.text)));
-  if (text) return bad(r, at, "'%s' takes numbers, but one operand is a string", b->text);
+  if (text) return bad(r, where, "'%s' takes numbers, but one operand is a string", b->text);
   double x = gr_arg_number(&l), y = gr_arg_number(&g);
   if (b->what == OR) return truth(x != 0 || y != 0);
   if (b->what == AND) return truth(x != 0 && y != 0);
   if (b->level == 4) return truth(holds(b->what, x < y ? -1 : x > y));
   if ((b->what == DIV || b->what == FLOOR || b->what == MOD) && y == 0)
-    return bad(r, at, "division by zero");
+    return bad(r, where, "division by zero");
   if (b->what == DIV || l.kind == GR_ARG_FLOAT || g.kind == GR_ARG_FLOAT)
     return real(floats(b->what, x, y));
   int64_t i;
-  return integers(b->what, l.i, g.i, &i) ? whole(i) : bad(r, at, "a number too large");
+  return integers(b->what, l.i, g.i, &i) ? whole(i) : bad(r, where, "a number too large");
 }
 
 static gr_arg expression(reader *r, int level);
 
 static gr_arg number(reader *r) {
-  const char *from = r->at;
+  const char *begin = r->next;
   char *end, *end_int;
-  double f = strtod(from, &end);
-  long long i = strtoll(from, &end_int, 10);
-  r->at = end;
+  double f = strtod(begin, &end);
+  long long i = strtoll(begin, &end_int, 10);
+  r->next = end;
   if (end != end_int) return real(f);
-  return fabs(f) < 9e18 ? whole(i) : bad(r, from, "a number too large");
+  return fabs(f) < 9e18 ? whole(i) : bad(r, begin, "a number too large");
 }
 
 // Parses the arguments of a call, up to the closing parenthesis.
@@ -145,8 +145,8 @@ static int arguments(reader *r, gr_arg *args, int most) {
     n++;
   } while (take(r, ","));
   if (!r->err && !take(r, ")"))
-    bad(r, r->at,
-        *r->at
+    bad(r, r->next,
+        *r->next
             ? "expected ')'"
             : "')' is missing (in [ ] and { } YAML ends a value at a comma: quote the expression)");
   return n;
@@ -164,10 +164,10 @@ static gr_arg least_or_most(gr_arg *args, int n, bool most) {
 // given(x): whether the optional operand x is given; ranks(tp): the size of a mesh axis, or 1.
 static gr_arg call_of_name(reader *r, bool given) {
   skip(r);
-  size_t n = gr_model_word_length(r->at);
-  const char *name = gr_arena_strndup(r->a->arena, r->at, n);
-  r->at += n;
-  if (!n || !take(r, ")")) return bad(r, r->at, "%s() takes one name", given ? "given" : "ranks");
+  size_t n = gr_model_word_length(r->next);
+  const char *name = gr_arena_strndup(r->a->arena, r->next, n);
+  r->next += n;
+  if (!n || !take(r, ")")) return bad(r, r->next, "%s() takes one name", given ? "given" : "ranks");
   const gr_binding *b = gr_model_find(r->a, name);
   if (given) return truth(b && !b->absent);
   const gr_mesh *m = &r->a->request->mesh;
@@ -176,7 +176,7 @@ static gr_arg call_of_name(reader *r, bool given) {
   return whole(1);
 }
 
-static gr_arg call(reader *r, const char *name, const char *at) {
+static gr_arg call(reader *r, const char *name, const char *where) {
   static const char *const names[] = {"min",   "max",  "sqrt",  "abs",
                                       "floor", "ceil", "given", "ranks"};
   if (!strcmp(name, "given") || !strcmp(name, "ranks"))
@@ -184,7 +184,8 @@ static gr_arg call(reader *r, const char *name, const char *at) {
   gr_arg args[8] = {0};
   int n = arguments(r, args, 8);
   for (int i = 0; i < n && i < 8; i++)
-    if (args[i].kind == GR_ARG_TEXT) return bad(r, at, "%s() takes numbers, found a string", name);
+    if (args[i].kind == GR_ARG_TEXT)
+      return bad(r, where, "%s() takes numbers, found a string", name);
   bool most = !strcmp(name, "max");
   if ((most || !strcmp(name, "min")) && n >= 1 && n <= 8) return least_or_most(args, n, most);
   double x = gr_arg_number(&args[0]);
@@ -194,58 +195,60 @@ static gr_arg call(reader *r, const char *name, const char *at) {
                                         : whole(args[0].i < 0 ? -args[0].i : args[0].i);
   if (n == 1 && (!strcmp(name, "floor") || !strcmp(name, "ceil")) && fabs(x) < 9e18)
     return whole((int64_t)(*name == 'f' ? floor(x) : ceil(x)));
-  bad(r, at, "'%s(' with %d arguments is not a function", name, n);
+  bad(r, where, "'%s(' with %d arguments is not a function", name, n);
   r->err = gr_model_suggest(r->err, name, names, 8);
   return whole(0);
 }
 
 static gr_arg named(reader *r) {
-  const char *at = r->at;
-  const char *name = gr_arena_strndup(r->a->arena, at, gr_model_word_length(at));
-  r->at += strlen(name);
-  if (take(r, "(")) return call(r, name, at);
+  const char *begin = r->next;
+  const char *name = gr_arena_strndup(r->a->arena, begin, gr_model_word_length(begin));
+  r->next += strlen(name);
+  if (take(r, "(")) return call(r, name, begin);
   if (!strcmp(name, "true") || !strcmp(name, "false")) return truth(*name == 't');
   const gr_arg *known = gr_model_get(r->a, name);
   if (known) return *known;
-  if (!r->err) r->err = gr_model_unknown_arg(r->a, name, place(r, at));
+  if (!r->err) r->err = gr_model_unknown_arg(r->a, name, place(r, begin));
   return whole(0);
 }
 
 static gr_arg quoted(reader *r) {
-  const char *from = ++r->at;
-  while (*r->at && *r->at != '\'') r->at++;
-  if (!*r->at) return bad(r, from, "a string without its closing quote");
+  const char *begin = ++r->next;
+  while (*r->next && *r->next != '\'') r->next++;
+  if (!*r->next) return bad(r, begin, "a string without its closing quote");
   return (gr_arg){.kind = GR_ARG_TEXT,
-                  .text = gr_arena_strndup(r->a->arena, from, (size_t)(r->at++ - from))};
+                  .text = gr_arena_strndup(r->a->arena, begin, (size_t)(r->next++ - begin))};
 }
 
 static gr_arg prefix(reader *r) {
-  const char *at = r->at;
+  const char *begin = r->next;
   if (take(r, "not")) {
     gr_arg x = expression(r, NOT_LEVEL);
-    return x.kind == GR_ARG_TEXT ? bad(r, at, "'not' takes a number, found a string")
+    return x.kind == GR_ARG_TEXT ? bad(r, begin, "'not' takes a number, found a string")
                                  : truth(gr_arg_number(&x) == 0);
   }
   if (take(r, "-")) {
     gr_arg x = expression(r, MINUS_LEVEL), zero = whole(0);
-    return apply(r, &(struct binary){"-", 5, SUB}, zero, x, at);
+    return apply(r, &(struct binary){"-", 5, SUB}, zero, x, begin);
   }
   if (take(r, "(")) {
     gr_arg x = expression(r, 1);
-    return r->err || take(r, ")") ? x : bad(r, r->at, "expected ')'");
+    return r->err || take(r, ")") ? x : bad(r, r->next, "expected ')'");
   }
   skip(r);
-  if (isdigit((unsigned char)*r->at) || (*r->at == '.' && isdigit((unsigned char)r->at[1])))
+  if (isdigit((unsigned char)*r->next) || (*r->next == '.' && isdigit((unsigned char)r->next[1])))
     return number(r);
-  if (*r->at == '\'') return quoted(r);
-  if (gr_model_word_length(r->at)) return named(r);
-  return bad(r, r->at, *r->at ? "expected a number or a name" : "something is missing at the end");
+  if (*r->next == '\'') return quoted(r);
+  if (gr_model_word_length(r->next)) return named(r);
+  return bad(r, r->next,
+             *r->next ? "expected a number or a name" : "something is missing at the end");
 }
 
 static const struct binary *next_binary(reader *r, int level) {
   for (int i = 0; i < N_BINARIES; i++)
     if (binaries[i].level >= level &&
-        !(*binaries[i].text == '/' && !binaries[i].text[1] && r->at[0] == '/' && r->at[1] == '/') &&
+        !(*binaries[i].text == '/' && !binaries[i].text[1] && r->next[0] == '/' &&
+          r->next[1] == '/') &&
         take(r, binaries[i].text))
       return &binaries[i];
   return NULL;
@@ -253,22 +256,22 @@ static const struct binary *next_binary(reader *r, int level) {
 
 static gr_arg expression(reader *r, int level) {
   if (r->err) return whole(0);
-  if (++r->nest > 100) return bad(r, r->at, "too many parentheses");
+  if (++r->nest > 100) return bad(r, r->next, "too many parentheses");
   gr_arg x = prefix(r);
   const struct binary *b;
-  for (const char *at = r->at; !r->err && (b = next_binary(r, level)); at = r->at) {
+  for (const char *begin = r->next; !r->err && (b = next_binary(r, level)); begin = r->next) {
     gr_arg y = expression(r, b->level + 1);
-    if (!r->err) x = apply(r, b, x, y, at);
+    if (!r->err) x = apply(r, b, x, y, begin);
   }
   r->nest--;
   return x;
 }
 
 gr_status gr_model_expr(gr_build_context *a, const char *text, gr_loc loc, gr_arg *out) {
-  reader r = {.a = a, .text = text, .at = text, .loc = loc};
+  reader r = {.a = a, .text = text, .next = text, .loc = loc};
   *out = expression(&r, 1);
   skip(&r);
-  if (!r.err && *r.at) bad(&r, r.at, "unexpected '%s'", r.at);
+  if (!r.err && *r.next) bad(&r, r.next, "unexpected '%s'", r.next);
   return r.err;
 }
 

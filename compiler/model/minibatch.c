@@ -160,7 +160,7 @@ gr_status gr_model_open_minibatch(gr_build_context *a, gr_conf *file) {
   GR_TRY(read_over(a, map, &o));
   GR_TRY(check_next(&o, gr_conf_member(file, "next")));
   GR_TRY(check_next(&o, gr_conf_member(a->program, "next")));
-  o.stream = gr_hash_text(gr_arena_printf(a->arena, "minibatch:%s", a->is.name));
+  o.stream = gr_hash_text(gr_arena_printf(a->arena, "minibatch:%s", a->built.name));
   for (int i = 0; i < o.rows->n; i++) GR_TRY(open_buffer(a, &o, o.rows->items[i]));
   gr_type each = {GR_F32, 1, {o.of / o.parts}};
   a->sample_weight = (gr_binding){.n = 1, .v = {gr_fill(&a->root, &each, 1)}};

@@ -5,14 +5,14 @@
 // The node's path among the parameters: `name:` appends to it, `share:` replaces it.
 static gr_status enter(gr_build_context *a, gr_conf *use) {
   gr_conf *name = gr_conf_member(use, "name"), *share = gr_conf_member(use, "share");
-  const char *text = "", *from;
+  const char *text = "", *shared;
   if (name) GR_TRY(gr_model_interpolate(a, name, &text));
   const char *outside = a->path;
   a->path = gr_model_join(a, outside, text);
   if (a->share) a->share = gr_model_join(a, a->share, text);
   if (!share) return GR_OK;
-  GR_TRY(gr_model_interpolate(a, share, &from));
-  a->share = gr_model_join(a, outside, from);
+  GR_TRY(gr_model_interpolate(a, share, &shared));
+  a->share = gr_model_join(a, outside, shared);
   return GR_OK;
 }
 
@@ -60,12 +60,12 @@ static gr_status count_node(gr_build_context *a, const gr_conf *item) {
 static const char *const repeat_keys[] = {"repeat", "from", "as", "nodes", "name", "share", "when"};
 enum { MAX_REPEATS = 10000 };
 
-static gr_status repeat_range(gr_build_context *a, gr_conf *use, int64_t *n, int64_t *from) {
+static gr_status repeat_range(gr_build_context *a, gr_conf *use, int64_t *n, int64_t *first) {
   gr_conf *start = gr_conf_member(use, "from");
   GR_TRY(gr_model_keys(use, "repeat:", repeat_keys, 7));
   GR_TRY(gr_model_int(a, use->items[0], n));
-  *from = 0;
-  if (start) GR_TRY(gr_model_int(a, start, from));
+  *first = 0;
+  if (start) GR_TRY(gr_model_int(a, start, first));
   if (*n < 0 || *n > MAX_REPEATS)
     return gr_fail(GR_ERR_CONFIG, use->items[0]->loc, "repeat: takes 0 to %d, found %lld",
                    MAX_REPEATS, (long long)*n);
@@ -75,16 +75,16 @@ static gr_status repeat_range(gr_build_context *a, gr_conf *use, int64_t *n, int
 }
 
 static gr_status repeat(gr_build_context *a, gr_conf *use, gr_binding *out) {
-  int64_t n, from;
+  int64_t n, first;
   const char *path = a->path, *share = a->share, *as = "i";
   gr_conf *given = gr_conf_member(use, "as");
   if (given) GR_TRY(gr_model_interpolate(a, given, &as));
   const char *count = gr_arena_printf(a->arena, "$%s", as);
   const gr_arg *outer = gr_model_get(a, count);
   gr_arg before = outer ? *outer : (gr_arg){.kind = GR_ARG_UNSET};
-  GR_TRY(repeat_range(a, use, &n, &from));
+  GR_TRY(repeat_range(a, use, &n, &first));
   bool unnamed = a->unnamed;
-  for (int64_t i = from; i < from + n; i++) {
+  for (int64_t i = first; i < first + n; i++) {
     gr_model_set(a, count, (gr_arg){.kind = GR_ARG_INT, .i = i});
     GR_TRY(count_node(a, use->items[0]));
     GR_TRY(enter(a, use));

@@ -115,7 +115,7 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
 // The random stream: the program but for train and eval, what the attribute is by default, the op's
 // path, and a count if several ops have all of it in common.
 static uint64_t stream(gr_build_context *a, const gr_attr *f) {
-  char *name = gr_arena_printf(a->arena, "%s%s%s:%s", a->named ? a->is.name : "",
+  char *name = gr_arena_printf(a->arena, "%s%s%s:%s", a->named ? a->built.name : "",
                                a->named ? "/" : "", f->default_value, a->path);
   uint32_t uses = 0;
   gr_map_find(&a->streams, name, &uses);
@@ -149,11 +149,11 @@ static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, 
 // Axes that are counted from the end become those of an operand of that rank.
 static void count_axes(const gr_op *op, int rank, void *attr) {
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
-    int64_t *at = (int64_t *)(void *)((char *)attr + f->offset), n = 1;
+    int64_t *axes = (int64_t *)(void *)((char *)attr + f->offset), n = 1;
     if (!f->axis) continue;
-    if (f->kind == GR_ATTR_INTS) n = *at, at = ((gr_ints *)(void *)at)->items;
+    if (f->kind == GR_ATTR_INTS) n = *axes, axes = ((gr_ints *)(void *)axes)->items;
     for (int64_t i = 0; i < n; i++)
-      if (at[i] < 0 && at[i] >= -rank) at[i] += rank;
+      if (axes[i] < 0 && axes[i] >= -rank) axes[i] += rank;
   }
 }
 
@@ -176,7 +176,7 @@ static void set_no_dropout(const gr_op *op, void *attr) {
 
 gr_val gr_model_step(gr_build_context *a) {
   gr_type scalar = {.dtype = GR_I32};
-  const char *name = a->named ? gr_arena_printf(a->arena, "runs.%s", a->is.name) : "step";
+  const char *name = a->named ? gr_arena_printf(a->arena, "runs.%s", a->built.name) : "step";
   if (!gr_is(a->step))
     a->step = gr_leaf(&a->root, GR_STATE, GR_KIND_COUNTER, name, scalar, gr_layout_replicated);
   return a->step;

@@ -121,18 +121,18 @@ static bool is_bound(const gr_build_context *a, const gr_conf *c) {
 
 // The score to minimise, which evaluation reports: the program's, or train's.
 static gr_conf *find_loss(const gr_build_context *a, gr_conf *file) {
-  gr_conf *own = a->program ? gr_conf_member(a->program, "loss") : NULL;
-  if (a->named) return own;
+  gr_conf *stated = a->program ? gr_conf_member(a->program, "loss") : NULL;
+  if (a->named) return stated;
   gr_conf *train = a->programs ? gr_conf_member(a->programs, "train") : NULL;
   gr_conf *trained = train ? gr_conf_member(train, "loss") : NULL;
-  if (own || !trained) return own ? own : gr_conf_member(file, "train");
+  if (stated || !trained) return stated ? stated : gr_conf_member(file, "train");
   return is_bound(a, trained) ? trained : NULL;
 }
 
 static gr_status train(gr_build_context *a, gr_conf *file) {
   gr_conf *c = find_loss(a, file);
   gr_val v[2];
-  if (!c && a->is.trains && a->request->purpose == GR_TRAIN)
+  if (!c && a->built.trains && a->request->purpose == GR_TRAIN)
     return gr_hint(gr_fail(GR_ERR_CONFIG, file->loc, "the graph has no 'train:'"),
                    "train: NAME names the loss to minimise");
   if (!c) return GR_OK;

@@ -92,7 +92,7 @@ struct gr_build_context {
   gr_status (*build_nodes)(gr_build_context *, gr_conf *list, gr_binding *last);
   const gr_model_request *request;
   gr_conf *programs, *program;  // `programs:`, and the one that is built; or NULL
-  gr_model_program is;          // the one that is built
+  gr_model_program built;       // the one that is built
   bool evaluates, named;        // it is eval; it is neither eval nor train
   gr_conf *own_inputs;          // that its caller gives, in place of the file's; NULL: none
   gr_builder root;

@@ -20,11 +20,12 @@ static bool is_short(gr_conf *graph, const char *name) {
 
 int gr_model_program_names(gr_arena *arena, gr_conf *graph, const char ***out) {
   gr_conf *map = graph->kind == GR_CONF_MAP ? gr_conf_member(graph, "programs") : NULL;
-  static const char *const own[] = {gr_model_train, gr_model_eval};
+  static const char *const short_names[] = {gr_model_train, gr_model_eval};
   int n = 0, most = map && map->kind == GR_CONF_MAP ? map->n : 0;
   const char **names = *out = GR_NEW(arena, const char *, most + 3);
   for (int i = 0; i < 2; i++)
-    if (is_short(graph, own[i]) && !stated(graph, own[i])) names[n++] = own[i];
+    if (is_short(graph, short_names[i]) && !stated(graph, short_names[i]))
+      names[n++] = short_names[i];
   for (int i = 0; i < most; i++) names[n++] = map->keys[i];
   return n;
 }

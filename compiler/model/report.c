@@ -19,9 +19,9 @@ static const char sum_prefix[] = "sum.";
 static bool fits(const gr_sharding_rule *rule, const gr_node *n, const int8_t *dim) {
   bool any = false;
   for (int k = 0; k < n->n_in; k++) {
-    int at = dim[n->in[k].id];
-    if (at < 0) continue;
-    if (rule->in[k] != at) return false;
+    int axis = dim[n->in[k].id];
+    if (axis < 0) continue;
+    if (rule->in[k] != axis) return false;
     any = true;
   }
   return any;

@@ -35,13 +35,13 @@ typedef struct writing {
 } writing;
 
 // Moves one axis to another position.
-static gr_val move_axis(gr_builder *b, gr_val v, int from, int to) {
-  if (from == to || b->err) return v;
+static gr_val move_axis(gr_builder *b, gr_val v, int axis, int to) {
+  if (axis == to || b->err) return v;
   int rank = gr_at(b->g, v)->type.rank, n = 0;
   gr_text t = gr_text_make(b->g->arena);
   for (int i = 0, next = 0; i < rank; i++) {
-    if (next == from) next++;
-    gr_text_printf(&t, "%s%d", n++ ? "," : "[", i == to ? from : next++);
+    if (next == axis) next++;
+    gr_text_printf(&t, "%s%d", n++ ? "," : "[", i == to ? axis : next++);
   }
   gr_text_put(&t, "]");
   return gr_model_make(b, "transpose", 1, &v, (gr_setting[]){{"perm", t.chars}, {0}});
@@ -109,14 +109,14 @@ static gr_status open_sequences(writing *w) {
 // ---- Carries --------------------------------------------------------------------
 
 // Parses the shape in "zeros[n, dim]" or [n, dim]; false: it is something else.
-static gr_status zeros_shape(gr_build_context *a, gr_conf *c, gr_type *out, bool *is) {
-  *is = true;
+static gr_status zeros_shape(gr_build_context *a, gr_conf *c, gr_type *out, bool *is_zeros) {
+  *is_zeros = true;
   if (c->kind == GR_CONF_LIST) return gr_model_shape(a, c, out);
   const char *p = c->kind == GR_CONF_TEXT && !strncmp(c->text, "zeros", 5) ? c->text + 5 : "";
   while (isspace((unsigned char)*p)) p++;
   size_t n = strlen(p);
-  *is = n > 1 && *p == '[' && p[n - 1] == ']';
-  if (!*is) return GR_OK;
+  *is_zeros = n > 1 && *p == '[' && p[n - 1] == ']';
+  if (!*is_zeros) return GR_OK;
   gr_conf *list;
   gr_status s = gr_conf_parse(a->arena, c->loc.file, p, &list);
   if (s) {  // its columns are relative to this part of the line

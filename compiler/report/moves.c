@@ -67,19 +67,19 @@ static const char *result_reason(const uses *u, gr_val v) {
 
 // The reason for the collective on its value k.
 static const char *reason(const uses *u, const gr_node *n, int k) {
-  gr_val v = after(u, gr_out(n, k)), from = before(u->g, n->in[k]);
+  gr_val v = after(u, gr_out(n, k)), operand = before(u->g, n->in[k]);
   const char *why = state_reason(u, v);
   if (!why) why = result_reason(u, v);
   if (why) return why;
   const gr_node *r = reader(u, v);
   const char *op = r ? r->op->name : "nothing", *scope = r && r->scope ? r->scope : "the graph";
-  gr_val origin = gr_cast_from(u->g, from);
+  gr_val origin = gr_cast_from(u->g, operand);
   const gr_value *leaf = gr_at(u->g, origin);
-  bool cast = origin.id != from.id;
+  bool cast = origin.id != operand.id;
   if (leaf->role != GR_TEMP)
     return gr_arena_printf(u->arena, "%s is split, '%s' in %s needs it whole%s%s", leaf->name, op,
                            scope, cast ? ", as " : "",
-                           cast ? gr_dtypes[gr_at(u->g, from)->type.dtype].name : "");
+                           cast ? gr_dtypes[gr_at(u->g, operand)->type.dtype].name : "");
   if (scope && !strcmp(scope, "finite_check")) return "the length of the gradient, of all parts";
   return gr_arena_printf(u->arena, "'%s' in %s needs all of it", op, scope);
 }
@@ -93,9 +93,9 @@ static double bytes_of(const gr_graph *g, const gr_node *n) {
 // The state whose slices, gradient or next value operand k is; or NULL.
 static const char *state_name(const uses *u, const gr_node *n, int k) {
   gr_val v = after(u, gr_out(n, k));
-  const gr_value *from = gr_at(u->g, before(u->g, n->in[k]));
+  const gr_value *source = gr_at(u->g, before(u->g, n->in[k]));
   if (gr_is(v) && u->state[v.id]) return u->g->values[u->state[v.id]].name;
-  return from->role == GR_STATE ? from->name : NULL;
+  return source->role == GR_STATE ? source->name : NULL;
 }
 
 static size_t common(const char *a, const char *b, size_t most) {

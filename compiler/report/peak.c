@@ -31,8 +31,8 @@ static uint32_t list_held(gr_arena *arena, const gr_plan_frame *f, uint32_t node
   uint32_t n = 0, kept = 0;
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
-    uint32_t from = v->role == GR_TEMP ? v->node : 0;
-    if (f->in_states[i] || from > node || last[i] < node) continue;
+    uint32_t first = v->role == GR_TEMP ? v->node : 0;
+    if (f->in_states[i] || first > node || last[i] < node) continue;
     const char *by = v->role == GR_TEMP ? g->nodes[v->node].created_by : "inputs";
     out[n++] = (held){i, gr_type_bytes(&v->type), f->offset[i], by};
   }
@@ -74,14 +74,14 @@ void gr_explain_peak(FILE *f, gr_arena *arena, const gr_program *program) {
   const gr_plan_frame *frame = &program->frame;
   const gr_graph *g = frame->g;
   if (!g->n_nodes) return;
-  uint32_t at = frame->peak_node < g->n_nodes ? frame->peak_node : g->n_nodes - 1;
-  const gr_node *n = &g->nodes[at];
+  uint32_t peak = frame->peak_node < g->n_nodes ? frame->peak_node : g->n_nodes - 1;
+  const gr_node *n = &g->nodes[peak];
   fprintf(f, "  most memory at '%s' of pass %s", n->op->name, n->created_by);
   if (n->scope) fprintf(f, " in %s", n->scope);
   if (n->loc.file) fprintf(f, ", %s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
   fprintf(f, ", by maker and then the largest\n");
   held *h = GR_NEW(arena, held, g->n_values);
-  uint32_t held_there = list_held(arena, frame, at, h);
+  uint32_t held_there = list_held(arena, frame, peak, h);
   qsort(h, held_there, sizeof *h, by_bytes);
   sum_by_maker(f, arena, h, held_there);
   for (uint32_t i = 0; i < held_there && i < SHOWN; i++) show(f, g, &h[i]);

@@ -17,12 +17,12 @@ static const char *const kind_names[GR_KIND_COUNT] = {
 
 static const char *grouped(int64_t n, char buf[32]) {  // 7,157,792
   char digits[24];
-  int len = snprintf(digits, sizeof digits, "%" PRId64, n), at = 0;
+  int len = snprintf(digits, sizeof digits, "%" PRId64, n), n_out = 0;
   for (int i = 0; i < len; i++) {
-    if (i && digits[i - 1] != '-' && (len - i) % 3 == 0) buf[at++] = ',';
-    buf[at++] = digits[i];
+    if (i && digits[i - 1] != '-' && (len - i) % 3 == 0) buf[n_out++] = ',';
+    buf[n_out++] = digits[i];
   }
-  buf[at] = 0;
+  buf[n_out] = 0;
   return buf;
 }
 

@@ -29,9 +29,9 @@ static const char *foreign_inside(gr_arena *a, const gr_disk_dir *d) {
   const char *why = e ? gr_arena_strdup(a, gr_status_text(e)) : NULL;
   gr_status_drop(e);
   for (int i = 0; !why && i < all.n; i++) {
-    bool file = !fstatat(d->fd, all.at[i], &s, AT_SYMLINK_NOFOLLOW) && S_ISREG(s.st_mode);
-    if (!file || !is_written(all.at[i]))
-      why = gr_arena_printf(a, "it contains '%s', which is not part of a checkpoint", all.at[i]);
+    bool file = !fstatat(d->fd, all.names[i], &s, AT_SYMLINK_NOFOLLOW) && S_ISREG(s.st_mode);
+    if (!file || !is_written(all.names[i]))
+      why = gr_arena_printf(a, "it contains '%s', which is not part of a checkpoint", all.names[i]);
   }
   return why;
 }
@@ -53,7 +53,7 @@ const char *gr_checkpoint_foreign(gr_arena *a, const gr_disk_dir *dir, const cha
 static gr_status empty(gr_arena *a, const gr_disk_dir *d) {
   gr_names all;
   GR_TRY(gr_checkpoint_names(a, d, &all));
-  for (int i = 0; i < all.n; i++) GR_TRY(gr_disk_unlink(d, all.at[i]));
+  for (int i = 0; i < all.n; i++) GR_TRY(gr_disk_unlink(d, all.names[i]));
   return GR_OK;
 }
 
@@ -107,7 +107,7 @@ gr_status gr_checkpoint_recover(const gr_disk_dir *dir) {
   gr_arena *a = gr_arena_create();
   gr_names all;
   gr_status e = gr_checkpoint_names(a, dir, &all);
-  for (int i = 0; !e && i < all.n; i++) e = recover_one(a, dir, all.at[i]);
+  for (int i = 0; !e && i < all.n; i++) e = recover_one(a, dir, all.names[i]);
   gr_arena_destroy(a);
   return e;
 }
@@ -141,10 +141,10 @@ static bool is_of_run(const gr_checkpoint *c, const gr_saver_spec *spec) {
 // A metric counts only if it was measured on the state that the checkpoint holds.
 static double metric_of(const gr_checkpoint *c, const gr_saver_spec *spec) {
   const char *name = spec->metric;
-  const gr_scalar *at =
+  const gr_scalar *scalar =
       spec->metric_measured ? NULL : gr_checkpoint_scalar(c, GR_CHECKPOINT_MEASURED);
   double value = name ? number_of(gr_checkpoint_scalar(c, name)) : (double)NAN;
-  bool elsewhere = at && at->kind == GR_SCALAR_INT && at->i != gr_checkpoint_step(c);
+  bool elsewhere = scalar && scalar->kind == GR_SCALAR_INT && scalar->i != gr_checkpoint_step(c);
   return elsewhere || !isfinite(value) ? (double)NAN : value;
 }
 

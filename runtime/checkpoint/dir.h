@@ -18,7 +18,7 @@ void gr_checkpoint_name(const char *prefix, int64_t step, char out[GR_CHECKPOINT
 int64_t gr_checkpoint_name_step(const char *name, const char *prefix);
 
 typedef struct gr_names {
-  const char **at;
+  const char **names;
   int n, cap;
 } gr_names;
 // All names in an open directory except "." and "..", sorted, in the arena.

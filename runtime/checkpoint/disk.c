@@ -33,13 +33,13 @@ bool gr_disk_pass(const gr_disk_dir *d, const char *op, const char *name, size_t
 static gr_status failed(const char *what, const gr_disk_dir *d, const char *name, int64_t need) {
   int e = errno;
   struct statvfs fs;
-  place at = place_of(d, name);
+  place where = place_of(d, name);
   bool full = e == ENOSPC || e == EDQUOT || e == EFBIG;
   if (!full || fstatvfs(d->fd, &fs))
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, at.path, strerror(e));
+    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, where.path, strerror(e));
   gr_status s = gr_fail(
       GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s (it needs up to %lld bytes, %llu are free)", what,
-      at.path, strerror(e), (long long)need, (unsigned long long)fs.f_bavail * fs.f_frsize);
+      where.path, strerror(e), (long long)need, (unsigned long long)fs.f_bavail * fs.f_frsize);
   return gr_hint(s, "free space, or keep fewer checkpoints");
 }
 
@@ -57,15 +57,15 @@ gr_status gr_disk_open(const char *path, gr_disk_dir *out) {
 
 gr_status gr_disk_enter(const gr_disk_dir *d, const char *name, gr_disk_dir *out) {
   struct stat s;
-  place at = place_of(d, name);
-  memcpy(out->path, at.path, sizeof out->path);
+  place where = place_of(d, name);
+  memcpy(out->path, where.path, sizeof out->path);
   out->fd = openat(d->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (out->fd >= 0) return GR_OK;
   int e = errno;
   if (!fstatat(d->fd, name, &s, AT_SYMLINK_NOFOLLOW) && S_ISLNK(s.st_mode))
-    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is a symbolic link", at.path),
+    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is a symbolic link", where.path),
                    "graphrun does not follow symbolic links here: remove it");
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", at.path, strerror(e));
+  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", where.path, strerror(e));
 }
 
 void gr_disk_leave(gr_disk_dir *d) {
@@ -125,18 +125,20 @@ void gr_disk_abandon(gr_disk_file *f) {
 
 // -- Names -------------------------------------------------------------------------------
 
-gr_status gr_disk_rename(const gr_disk_dir *d, const char *from, const char *to) {
-  if (gr_disk_pass(d, "rename", from, NULL) && !renameat(d->fd, from, d->fd, to)) return GR_OK;
-  return gr_note(failed("rename", d, from, 0), GR_NOWHERE, "to '%s'", to);
+gr_status gr_disk_rename(const gr_disk_dir *d, const char *old_name, const char *to) {
+  if (gr_disk_pass(d, "rename", old_name, NULL) && !renameat(d->fd, old_name, d->fd, to))
+    return GR_OK;
+  return gr_note(failed("rename", d, old_name, 0), GR_NOWHERE, "to '%s'", to);
 }
 
-gr_status gr_disk_replace(const gr_disk_dir *d, const char *from, const char *to,
+gr_status gr_disk_replace(const gr_disk_dir *d, const char *old_name, const char *to,
                           const char *aside) {
-  if (gr_disk_pass(d, "swap", from, NULL) && !renameat2(d->fd, from, d->fd, to, RENAME_EXCHANGE))
+  if (gr_disk_pass(d, "swap", old_name, NULL) &&
+      !renameat2(d->fd, old_name, d->fd, to, RENAME_EXCHANGE))
     return GR_OK;
-  if (errno != EINVAL && errno != ENOSYS) return failed("rename", d, from, 0);
+  if (errno != EINVAL && errno != ENOSYS) return failed("rename", d, old_name, 0);
   GR_TRY(gr_disk_rename(d, to, aside));
-  gr_status s = gr_disk_rename(d, from, to);
+  gr_status s = gr_disk_rename(d, old_name, to);
   if (s && renameat(d->fd, aside, d->fd, to))
     s = gr_note(s, GR_NOWHERE, "the old one is at '%s'", aside);
   return s;

@@ -18,10 +18,10 @@ gr_chunk_sizes gr_chunks = {
 static gr_map names_in(gr_arena *a, const gr_checkpoint *c, const char *scalar) {
   gr_map out = gr_map_make(a);
   const gr_scalar *s = gr_checkpoint_scalar(c, scalar);
-  const char *at = s && s->kind == GR_SCALAR_TEXT ? s->text : "";
-  for (size_t n; *at; at += n + (at[n] == '\n')) {
-    n = strcspn(at, "\n");
-    gr_map_put(&out, gr_arena_strndup(a, at, n), 1);
+  const char *list = s && s->kind == GR_SCALAR_TEXT ? s->text : "";
+  for (size_t n; *list; list += n + (list[n] == '\n')) {
+    n = strcspn(list, "\n");
+    gr_map_put(&out, gr_arena_strndup(a, list, n), 1);
   }
   return out;
 }
@@ -41,7 +41,7 @@ const char *gr_checkpoint_ema_of(gr_arena *a, const gr_map *emas, const char *we
 
 static void add(gr_exporter *x, const gr_tensor_slice *t, const char *average) {
   x->tensors[x->n] = *t;
-  x->from[x->n++] = average ? average : t->name;
+  x->stored_name[x->n++] = average ? average : t->name;
   x->averages += average != NULL;
 }
 
@@ -53,40 +53,40 @@ static void choose(gr_exporter *x, gr_export what) {
   gr_map emas = gr_checkpoint_emas(x->arena, x->checkpoint);
   bool everything = what == GR_EXPORT_EVERYTHING;
   x->tensors = GR_NEW(x->arena, gr_tensor_slice, n + 1);
-  x->from = GR_NEW(x->arena, const char *, n + 1);
+  x->stored_name = GR_NEW(x->arena, const char *, n + 1);
   for (int bytes = 8; bytes; bytes /= 2)
     for (int i = 0; i < n; i++) {
       const char *name = all[i].name;
       bool left_out = gr_map_find(&states, name, NULL) || gr_map_find(&emas, name, NULL);
       if (gr_dtype_bytes(all[i].dtype, NULL) != bytes || (left_out && !everything)) continue;
-      bool own = what != GR_EXPORT_WEIGHTS;
-      add(x, &all[i], own ? NULL : gr_checkpoint_ema_of(x->arena, &emas, name));
+      bool averages = what != GR_EXPORT_WEIGHTS;
+      add(x, &all[i], averages ? NULL : gr_checkpoint_ema_of(x->arena, &emas, name));
     }
 }
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-static void put_tensor(gr_text *t, const gr_tensor_slice *p, int64_t from) {
+static void put_tensor(gr_text *t, const gr_tensor_slice *p, int64_t begin) {
   const char *dtype;
   gr_dtype_bytes(p->dtype, &dtype);
   gr_text_json(t, p->name);
   gr_text_printf(t, ":{\"dtype\":\"%s\",\"shape\":[", dtype);
   for (int d = 0; d < p->rank; d++)
     gr_text_printf(t, "%s%lld", d ? "," : "", (long long)p->dims[d]);
-  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)from,
-                 (long long)(from + gr_tensor_slice_bytes(p)));
+  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)begin,
+                 (long long)(begin + gr_tensor_slice_bytes(p)));
 }
 
 // Readers of other programs look for the format "pt" (PyTorch), and ignore other members.
 static gr_text header(const gr_exporter *x) {
   gr_text t = gr_text_make(x->arena);
-  int64_t from = 0;
+  int64_t begin = 0;
   gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
   gr_text_printf(&t, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%lld\"}",
                  (long long)gr_checkpoint_step(x->checkpoint));
-  for (int i = 0; i < x->n; from += gr_tensor_slice_bytes(&x->tensors[i++])) {
+  for (int i = 0; i < x->n; begin += gr_tensor_slice_bytes(&x->tensors[i++])) {
     gr_text_put(&t, ",");
-    put_tensor(&t, &x->tensors[i], from);
+    put_tensor(&t, &x->tensors[i], begin);
   }
   gr_text_put(&t, "}");
   while (t.len % 8) gr_text_put(&t, " ");

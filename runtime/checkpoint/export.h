@@ -10,7 +10,7 @@ typedef struct gr_exporter {
   gr_checkpoint *checkpoint;
   FILE *file;                // whose errors show when it is closed
   gr_tensor_slice *tensors;  // by their names in the file
-  const char **from;         // their names in the checkpoint
+  const char **stored_name;  // their names in the checkpoint
   int n, averages;
 } gr_exporter;
 

@@ -16,13 +16,13 @@ enum { MOST_MEMBERS = 0xffff, ALIGNED = 64 };
 
 typedef struct member {
   char *name;
-  uint64_t at, bytes;
+  uint64_t offset, bytes;
   uint32_t crc;
 } member;
 
 typedef struct archive {
-  gr_exporter *from;
-  uint64_t at;
+  gr_exporter *exporter;
+  uint64_t offset;
   member *members, *now;
   bool widens;  // the tensor's bf16, which NumPy has not, are written as f32
 } archive;
@@ -30,8 +30,8 @@ typedef struct archive {
 // ---- Members ------------------------------------------------------------------------------------
 
 static void put(archive *z, const void *data, size_t bytes) {
-  fwrite(data, 1, bytes, z->from->file);
-  z->at += bytes;
+  fwrite(data, 1, bytes, z->exporter->file);
+  z->offset += bytes;
 }
 
 static void number(archive *z, uint64_t v, int bytes) {
@@ -98,11 +98,12 @@ static void put_entry(archive *z, const member *m, bool wide, bool known, int ex
 }
 
 static gr_status put_member(archive *z, int i) {
-  const gr_tensor_slice *p = &z->from->tensors[i];
-  gr_text head = npy_head(z->from->arena, p);
+  const gr_tensor_slice *p = &z->exporter->tensors[i];
+  gr_text head = npy_head(z->exporter->arena, p);
   member *m = z->now = &z->members[i];
   z->widens = !strcmp(p->dtype, "bf16");
-  *m = (member){.name = gr_arena_printf(z->from->arena, "%s.npy", p->name), .at = z->at};
+  *m =
+      (member){.name = gr_arena_printf(z->exporter->arena, "%s.npy", p->name), .offset = z->offset};
   m->bytes = head.len + (uint64_t)gr_tensor_slice_bytes(p) * (z->widens ? 2 : 1);
   bool wide = is_wide(m->bytes);
   number(z, 0x04034b50, 4);
@@ -110,7 +111,7 @@ static gr_status put_member(archive *z, int i) {
   put(z, m->name, strlen(m->name));
   if (wide) number(z, 1, 2), number(z, 16, 2), number(z, 0, 8), number(z, 0, 8);
   put_data(z, head.chars, head.len);
-  GR_TRY(gr_exporter_read(z->from, i, put_piece, z));
+  GR_TRY(gr_exporter_read(z->exporter, i, put_piece, z));
   number(z, 0x08074b50, 4), number(z, m->crc, 4);
   number(z, m->bytes, wide ? 8 : 4), number(z, m->bytes, wide ? 8 : 4);
   return GR_OK;
@@ -119,38 +120,38 @@ static gr_status put_member(archive *z, int i) {
 // ---- The directory ------------------------------------------------------------------------------
 
 static void put_directory_entry(archive *z, const member *m) {
-  bool wide = is_wide(m->bytes) || is_wide(m->at);
+  bool wide = is_wide(m->bytes) || is_wide(m->offset);
   number(z, 0x02014b50, 4), number(z, wide ? ZIP45 : ZIP20, 2);
   put_entry(z, m, wide, true, wide ? 28 : 0);
   number(z, 0, 8);  // no comment, the first disk, no attributes
   number(z, 0, 2);
-  number(z, wide ? UINT32_MAX : m->at, 4);
+  number(z, wide ? UINT32_MAX : m->offset, 4);
   put(z, m->name, strlen(m->name));
   if (!wide) return;
   number(z, 1, 2), number(z, 24, 2);
-  number(z, m->bytes, 8), number(z, m->bytes, 8), number(z, m->at, 8);
+  number(z, m->bytes, 8), number(z, m->bytes, 8), number(z, m->offset, 8);
 }
 
-static void put_end(archive *z, uint64_t n, uint64_t at, uint64_t bytes) {
-  uint64_t end = z->at;
-  bool wide = n >= MOST_MEMBERS || is_wide(at) || is_wide(bytes);
+static void put_end(archive *z, uint64_t n, uint64_t offset, uint64_t bytes) {
+  uint64_t end = z->offset;
+  bool wide = n >= MOST_MEMBERS || is_wide(offset) || is_wide(bytes);
   if (wide) {
     number(z, 0x06064b50, 4), number(z, 44, 8), number(z, ZIP45, 2), number(z, ZIP45, 2);
-    number(z, 0, 8), number(z, n, 8), number(z, n, 8), number(z, bytes, 8), number(z, at, 8);
+    number(z, 0, 8), number(z, n, 8), number(z, n, 8), number(z, bytes, 8), number(z, offset, 8);
     number(z, 0x07064b50, 4), number(z, 0, 4), number(z, end, 8), number(z, 1, 4);
   }
   number(z, 0x06054b50, 4), number(z, 0, 4);
   number(z, wide ? MOST_MEMBERS : n, 2), number(z, wide ? MOST_MEMBERS : n, 2);
-  number(z, wide ? UINT32_MAX : bytes, 4), number(z, wide ? UINT32_MAX : at, 4);
+  number(z, wide ? UINT32_MAX : bytes, 4), number(z, wide ? UINT32_MAX : offset, 4);
   number(z, 0, 2);
 }
 
 gr_status gr_export_npz(gr_exporter *x) {
   archive *z = GR_NEW(x->arena, archive, 1);
-  z->from = x, z->members = GR_NEW(x->arena, member, x->n + 1);
+  z->exporter = x, z->members = GR_NEW(x->arena, member, x->n + 1);
   for (int i = 0; i < x->n; i++) GR_TRY(put_member(z, i));
-  uint64_t at = z->at;
+  uint64_t offset = z->offset;
   for (int i = 0; i < x->n; i++) put_directory_entry(z, &z->members[i]);
-  put_end(z, (uint64_t)x->n, at, z->at - at);
+  put_end(z, (uint64_t)x->n, offset, z->offset - offset);
   return GR_OK;
 }

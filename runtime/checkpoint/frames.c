@@ -47,7 +47,7 @@ gr_status gr_frame_open(const gr_checkpoint *c, const gr_rank_file *f, gr_frame_
 
 static gr_status read_packed(gr_frame_cursor *r, int64_t bytes) {
   for (int64_t done = 0; done < bytes;) {
-    ssize_t n = pread(r->fd, r->buffers->packed + done, (size_t)(bytes - done), r->at + done);
+    ssize_t n = pread(r->fd, r->buffers->packed + done, (size_t)(bytes - done), r->offset + done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
       return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s/%s': %s", r->c->path, r->file->name,
@@ -67,7 +67,7 @@ gr_status gr_frame_next(gr_frame_cursor *r, const gr_frame *f, int64_t bytes) {
       ZSTD_decompressDCtx(b->zstd, b->data, (size_t)GR_FRAME_BYTES, b->packed, (size_t)f->packed);
   if (ZSTD_isError(n)) return gr_frame_damaged(r, ZSTD_getErrorName(n));
   if ((int64_t)n != bytes) return gr_frame_damaged(r, "a frame's size differs from the manifest's");
-  r->at += f->packed;
+  r->offset += f->packed;
   return gr_work_step(bytes);
 }
 

@@ -68,9 +68,9 @@ gr_status gr_tensor_slice_runs(const gr_tensor_slice *p,
   for (int64_t r = 0; r < runs; r++) {
     int64_t rest = r, first = 0, stride = 1;
     for (int d = p->rank; d--; stride *= p->dims[d]) {
-      int64_t at = p->offset[d];
-      if (d < whole) at += rest % p->size[d], rest /= p->size[d];
-      first += at * stride;
+      int64_t offset = p->offset[d];
+      if (d < whole) offset += rest % p->size[d], rest /= p->size[d];
+      first += offset * stride;
     }
     GR_TRY(read(ctx, first, run, r * run));
   }
@@ -158,7 +158,7 @@ gr_status gr_index_covers(const gr_index *x) {
 
 static int by_place(const void *a, const void *b) {
   const gr_stored *x = *(gr_stored *const *)a, *y = *(gr_stored *const *)b;
-  return (x->at > y->at) - (x->at < y->at);
+  return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
 static int64_t packed(const gr_frame *f, int n) {
@@ -177,12 +177,12 @@ gr_status gr_index_place(gr_arena *a, gr_index *x) {
   }
   for (gr_rank_file *f = x->files; f < x->files + x->n_files; f++) {
     if (f->n_pieces) qsort(f->pieces, (size_t)f->n_pieces, sizeof *f->pieces, by_place);
-    int64_t at = packed(f->header, f->n_header);
+    int64_t offset = packed(f->header, f->n_header);
     for (int i = 0; i < f->n_pieces; i++) {
-      if (f->pieces[i]->at != at) break;
-      at += packed(f->pieces[i]->frames, f->pieces[i]->n_frames);
+      if (f->pieces[i]->offset != offset) break;
+      offset += packed(f->pieces[i]->frames, f->pieces[i]->n_frames);
     }
-    if (at != f->bytes)
+    if (offset != f->bytes)
       return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                      "the slices in '%s' have gaps or do not end at its end", f->name);
   }
@@ -215,13 +215,14 @@ gr_status gr_index_join(gr_arena *a, const gr_index *parts, int n, gr_index *out
   return gr_index_place(a, out);
 }
 
-static void head_entry(gr_text *t, const gr_tensor_slice *p, int64_t from, int64_t bytes) {
+static void head_entry(gr_text *t, const gr_tensor_slice *p, int64_t begin, int64_t bytes) {
   const char *type = "";
   gr_dtype_bytes(p->dtype, &type);
   gr_text_printf(t, ":{\"dtype\":\"%s\",\"shape\":[", type);
   for (int d = 0; d < p->rank; d++)
     gr_text_printf(t, "%s%lld", d ? "," : "", (long long)p->size[d]);
-  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)from, (long long)(from + bytes));
+  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)begin,
+                 (long long)(begin + bytes));
 }
 
 static void head_name(gr_arena *a, gr_text *t, const gr_tensor_slice *p) {
@@ -239,12 +240,12 @@ char *gr_safetensors_head(gr_arena *a, gr_stored *const *pieces, int n, size_t *
   gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
   gr_text_put(&t, "{\"__metadata__\":{\"format\":\"graphrun\"");
   gr_text_put(&t, ",\"slices\":\"NAME@OFFSETS is the piece of NAME that begins there\"}");
-  int64_t from = 0;
+  int64_t begin = 0;
   for (int i = 0; i < n; i++) {
     gr_text_put(&t, ",");
     head_name(a, &t, &pieces[i]->piece);
-    head_entry(&t, &pieces[i]->piece, from, gr_tensor_slice_bytes(&pieces[i]->piece));
-    from += gr_tensor_slice_bytes(&pieces[i]->piece);
+    head_entry(&t, &pieces[i]->piece, begin, gr_tensor_slice_bytes(&pieces[i]->piece));
+    begin += gr_tensor_slice_bytes(&pieces[i]->piece);
   }
   gr_text_put(&t, "}");
   while (t.len % 8) gr_text_put(&t, " ");

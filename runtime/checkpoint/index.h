@@ -18,9 +18,9 @@ typedef struct gr_frame {
 
 typedef struct gr_stored {  // a slice that a file holds; not empty
   gr_tensor_slice piece;
-  int file;       // index into gr_index.files
-  uint64_t hash;  // of the hashes of its frames' data (gr_slice_hash); version 1: of its data
-  int64_t at;     // byte offset of its first frame in the file
+  int file;        // index into gr_index.files
+  uint64_t hash;   // of the hashes of its frames' data (gr_slice_hash); version 1: of its data
+  int64_t offset;  // byte offset of its first frame in the file
   gr_frame *frames;
   int n_frames;
 } gr_stored;

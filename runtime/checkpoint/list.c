@@ -16,7 +16,7 @@ static int64_t bytes_in(gr_arena *a, const char *path) {
   gr_status e = gr_disk_open(path, &d);
   if (!e) e = gr_checkpoint_names(a, &d, &all);
   for (int i = 0; !e && i < all.n; i++)
-    if (!lstat(gr_arena_printf(a, "%s/%s", path, all.at[i]), &s) && S_ISREG(s.st_mode))
+    if (!lstat(gr_arena_printf(a, "%s/%s", path, all.names[i]), &s) && S_ISREG(s.st_mode))
       sum += s.st_size;
   gr_disk_leave(&d);
   gr_status_drop(e);
@@ -63,7 +63,7 @@ gr_status gr_checkpoint_list(gr_arena *a, const char *dir, gr_checkpoint_entry *
   if (e) return e;
   *out = GR_NEW(a, gr_checkpoint_entry, all.n + 1);
   for (int i = 0; i < all.n; i++) {
-    (*out)[*n] = read_entry(a, dir, all.at[i]);
+    (*out)[*n] = read_entry(a, dir, all.names[i]);
     *n += (*out)[*n].step >= 0;
   }
   if (*n) qsort(*out, (size_t)*n, sizeof **out, by_step);

@@ -54,7 +54,7 @@ static void put_piece(gr_text *t, const gr_stored *p) {
   gr_text_put(t, ", ");
   put_ints(t, "size", p->piece.size, p->piece.rank);
   gr_text_printf(t, ", \"hash\": \"%016llx\", \"at\": %lld, ", (unsigned long long)p->hash,
-                 (long long)p->at);
+                 (long long)p->offset);
   put_frames(t, p->frames, p->n_frames);
   gr_text_put(t, "}");
 }
@@ -121,9 +121,9 @@ static bool hex(const gr_json *v, uint64_t *out) {
   *out = 0;
   if (!v || v->kind != GR_JSON_TEXT || strlen(v->text) != 16) return false;
   for (const char *c = v->text; *c; c++) {
-    const char *digits = "0123456789abcdef", *at = strchr(digits, *c);
-    if (!at) return false;
-    *out = *out << 4 | (uint64_t)(at - digits);
+    const char *digits = "0123456789abcdef", *digit = strchr(digits, *c);
+    if (!digit) return false;
+    *out = *out << 4 | (uint64_t)(digit - digits);
   }
   return true;
 }
@@ -189,8 +189,9 @@ static gr_status parse_files(const parser *p, const gr_json *list) {
 static gr_status parse_piece(const parser *p, const gr_json *v, gr_stored *s) {
   int64_t file = 0;
   gr_tensor_slice *q = &s->piece;
-  if (!get_int(v, "file", p->x->n_files - 1, &file) || !get_int(v, "at", INT64_MAX / 4, &s->at) ||
-      get_dims(v, "offset", q->offset) != q->rank || get_dims(v, "size", q->size) != q->rank ||
+  if (!get_int(v, "file", p->x->n_files - 1, &file) ||
+      !get_int(v, "at", INT64_MAX / 4, &s->offset) || get_dims(v, "offset", q->offset) != q->rank ||
+      get_dims(v, "size", q->size) != q->rank ||
       !hex(gr_json_get(v, "hash", GR_JSON_TEXT), &s->hash))
     return bad(p, "a slice's file, offset, shape or hash is wrong");
   s->file = (int)file;

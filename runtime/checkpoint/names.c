@@ -23,10 +23,10 @@ int64_t gr_checkpoint_name_step(const char *name, const char *prefix) {
 static void add_name(gr_arena *a, gr_names *all, const char *name) {
   if (all->n == all->cap) {
     const char **more = GR_NEW(a, const char *, 64 + 2 * all->cap);
-    if (all->n) memcpy(more, all->at, sizeof *more * (size_t)all->n);
-    all->at = more, all->cap = 64 + 2 * all->cap;
+    if (all->n) memcpy(more, all->names, sizeof *more * (size_t)all->n);
+    all->names = more, all->cap = 64 + 2 * all->cap;
   }
-  all->at[all->n++] = gr_arena_strdup(a, name);
+  all->names[all->n++] = gr_arena_strdup(a, name);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -45,6 +45,6 @@ gr_status gr_checkpoint_names(gr_arena *a, const gr_disk_dir *dir, gr_names *out
   if (d) closedir(d);
   if (failed)
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot list '%s': %s", dir->path, strerror(failed));
-  if (out->n) qsort(out->at, (size_t)out->n, sizeof *out->at, by_name);
+  if (out->n) qsort(out->names, (size_t)out->n, sizeof *out->names, by_name);
   return GR_OK;
 }

@@ -134,7 +134,7 @@ static gr_status match(gr_checkpoint *c, const gr_tensor_slice *want, uint32_t *
 // contiguous in both.
 typedef struct box {
   int64_t low[GR_CHECKPOINT_DIMS], size[GR_CHECKPOINT_DIMS];  // in the tensor
-  int64_t at[GR_CHECKPOINT_DIMS];                             // the current row, relative to low
+  int64_t row[GR_CHECKPOINT_DIMS];                            // the current row, relative to low
 } box;
 
 static bool intersect(const gr_tensor_slice *a, const gr_tensor_slice *b, box *out) {
@@ -150,37 +150,38 @@ static bool intersect(const gr_tensor_slice *a, const gr_tensor_slice *b, box *o
 
 // Offset of the current row in a slice's memory, in elements.
 static int64_t row_offset(const gr_tensor_slice *p, const box *b) {
-  int64_t at = 0;
-  for (int d = 0; d < p->rank; d++) at = at * p->size[d] + b->low[d] + b->at[d] - p->offset[d];
-  return at;
+  int64_t offset = 0;
+  for (int d = 0; d < p->rank; d++)
+    offset = offset * p->size[d] + b->low[d] + b->row[d] - p->offset[d];
+  return offset;
 }
 
 static bool next_row(const gr_tensor_slice *p, box *b) {
   for (int d = p->rank - 2; d >= 0; d--) {
-    if (++b->at[d] < b->size[d]) return true;
-    b->at[d] = 0;
+    if (++b->row[d] < b->size[d]) return true;
+    b->row[d] = 0;
   }
   return false;
 }
 
 // Copies bytes [from, from + n) of a stored slice to `to`. Rows come in increasing order, so each
 // frame is decompressed once; *loaded is the number of the frame in buffers->data.
-static gr_status copy_out(gr_frame_cursor *r, const gr_stored *p, int64_t from, int64_t n, char *to,
-                          int *loaded) {
+static gr_status copy_out(gr_frame_cursor *r, const gr_stored *p, int64_t begin, int64_t n,
+                          char *to, int *loaded) {
   int64_t all = gr_tensor_slice_bytes(&p->piece);
   while (n > 0) {
-    int frame = (int)(from / GR_FRAME_BYTES);
+    int frame = (int)(begin / GR_FRAME_BYTES);
     for (; *loaded < frame; ++*loaded) {
       const gr_frame *f = &p->frames[*loaded + 1];
       if (*loaded + 1 < frame)
-        r->at += f->packed;
+        r->offset += f->packed;
       else
         GR_TRY(gr_frame_next(r, f, gr_frame_bytes(all, frame)));
     }
-    int64_t in = from % GR_FRAME_BYTES, left = gr_frame_bytes(all, frame) - in;
+    int64_t in = begin % GR_FRAME_BYTES, left = gr_frame_bytes(all, frame) - in;
     int64_t now = n < left ? n : left;
     memcpy(to, r->buffers->data + in, (size_t)now);
-    to += now, from += now, n -= now;
+    to += now, begin += now, n -= now;
   }
   return GR_OK;
 }
@@ -191,7 +192,7 @@ static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_tenso
   if (!intersect(&p->piece, want, &b)) return GR_OK;
   GR_TRY(gr_frame_open(c, &c->index.files[p->file], c->buffers, &r));
   r.tensor = want->name;
-  r.at = p->at;
+  r.offset = p->offset;
   int64_t each = gr_dtype_bytes(want->dtype, NULL);
   int64_t row = each * (want->rank ? b.size[want->rank - 1] : 1);
   int loaded = -1;

@@ -24,7 +24,7 @@ typedef struct gr_frame_cursor {
   const gr_rank_file *file;
   gr_frame_buffers *buffers;  // borrowed
   int fd;
-  int64_t at;          // byte offset of the next frame
+  int64_t offset;      // byte offset of the next frame
   const char *tensor;  // that is being read, for messages; NULL: the header
 } gr_frame_cursor;
 // Opens the file, at the header. The caller closes fd.

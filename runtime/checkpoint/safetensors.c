@@ -29,11 +29,11 @@ static gr_status damaged(const gr_safetensors *s, const char *what) {
                  s->path, what);
 }
 
-static gr_status read_at(const gr_safetensors *s, int64_t from, void *to, int64_t bytes) {
+static gr_status read_at(const gr_safetensors *s, int64_t offset, void *to, int64_t bytes) {
   for (int64_t done = 0; done < bytes;) {
     int64_t left = bytes - done;
     size_t most = (size_t)(left < gr_chunks.read ? left : gr_chunks.read);
-    ssize_t n = pread(s->fd, (char *)to + done, most, from + done);
+    ssize_t n = pread(s->fd, (char *)to + done, most, offset + done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
       return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", s->path, strerror(errno));
@@ -48,11 +48,11 @@ static gr_status read_at(const gr_safetensors *s, int64_t from, void *to, int64_
 
 // The file's dtype in the notation of gr_tensor_slice, or unchanged if it is not supported.
 static const char *dtype_of(const char *file_dtype) {
-  static const char *const own[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+  static const char *const names[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *name;
-    gr_dtype_bytes(own[i], &name);
-    if (!strcmp(name, file_dtype)) return own[i];
+    gr_dtype_bytes(names[i], &name);
+    if (!strcmp(name, file_dtype)) return names[i];
   }
   return file_dtype;
 }
@@ -164,37 +164,37 @@ static float from_bf16(uint16_t h) {
   return f;
 }
 
-static void convert(const char *dtype, const char *from, float *to, int64_t n) {
+static void convert(const char *dtype, const char *source, float *to, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     double wide;
     uint16_t half;
     if (!strcmp(dtype, "f64")) {
-      memcpy(&wide, from + 8 * i, 8);
+      memcpy(&wide, source + 8 * i, 8);
       to[i] = (float)wide;
     } else {
-      memcpy(&half, from + 2 * i, 2);
+      memcpy(&half, source + 2 * i, 2);
       to[i] = *dtype == 'b' ? from_bf16(half) : from_f16(half);
     }
   }
 }
 
 typedef struct reading {
-  gr_safetensors *from;
+  gr_safetensors *file;
   int tensor;
   const gr_tensor_slice *want;
 } reading;
 
-static gr_status read_run(void *ctx, int64_t first, int64_t n, int64_t at) {
+static gr_status read_run(void *ctx, int64_t first, int64_t n, int64_t place) {
   const reading *r = ctx;
-  gr_safetensors *s = r->from;
+  gr_safetensors *s = r->file;
   const char *dtype = s->tensors[r->tensor].dtype;
-  int64_t each = gr_dtype_bytes(dtype, NULL), from = s->data + s->begin[r->tensor] + first * each;
+  int64_t each = gr_dtype_bytes(dtype, NULL), offset = s->data + s->begin[r->tensor] + first * each;
   if (!strcmp(dtype, r->want->dtype))
-    return read_at(s, from, (char *)r->want->at + at * each, n * each);
-  float *to = (float *)r->want->at + at;
-  for (int64_t now; n > 0; n -= now, from += now * each, to += now) {
+    return read_at(s, offset, (char *)r->want->at + place * each, n * each);
+  float *to = (float *)r->want->at + place;
+  for (int64_t now; n > 0; n -= now, offset += now * each, to += now) {
     now = n < gr_chunks.converted / each ? n : gr_chunks.converted / each;
-    GR_TRY(read_at(s, from, s->chunk, now * each));
+    GR_TRY(read_at(s, offset, s->chunk, now * each));
     convert(dtype, s->chunk, to, now);
   }
   return GR_OK;

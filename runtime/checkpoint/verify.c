@@ -12,7 +12,7 @@ enum { FRAMES = 16, THREADS = 8 };  // frames of a task, at least, but for the l
 typedef struct part {
   const gr_stored *of;
   int first, n;
-  int64_t at;        // of the first frame, in the file
+  int64_t offset;    // of the first frame, in the file
   uint64_t *hashes;  // of the data of the slice's frames
 } part;
 
@@ -74,7 +74,7 @@ static gr_status verify_frames(gr_frame_cursor *r, const part *p) {
 static gr_status verify_part(const gr_checkpoint *c, gr_frame_buffers *b, const part *p) {
   gr_frame_cursor r;
   gr_status s = gr_frame_open(c, &c->index.files[p->of->file], b, &r);
-  r.at = p->at, r.tensor = p->of->piece.name;
+  r.offset = p->offset, r.tensor = p->of->piece.name;
   if (!s) s = verify_frames(&r, p);
   if (r.fd >= 0) close(r.fd);
   return s;
@@ -100,12 +100,12 @@ static void list_parts(verifying *v, gr_arena *a) {
     for (int i = 0; i < f->n_pieces; i++) {
       const gr_stored *p = f->pieces[i];
       uint64_t *hashes = GR_NEW(a, uint64_t, p->n_frames + 1);
-      int64_t at = p->at;
+      int64_t offset = p->offset;
       int step = x->version == 1 ? p->n_frames : FRAMES;
       for (int first = 0; first < p->n_frames; first += step) {
         int left = p->n_frames - first, n = left < step ? left : step;
-        v->parts[v->n++] = (part){p, first, n, at, hashes};
-        for (int k = 0; k < n; k++) at += p->frames[first + k].packed;
+        v->parts[v->n++] = (part){p, first, n, offset, hashes};
+        for (int k = 0; k < n; k++) offset += p->frames[first + k].packed;
       }
     }
 }

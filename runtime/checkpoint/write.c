@@ -12,8 +12,9 @@
 enum { MAX_TENSORS = GR_CHECKPOINT_MANIFEST / 2, MAX_SCALARS = GR_CHECKPOINT_MANIFEST / 2 };
 
 // Fills in the largest numbers that frames can have, to bound the size of the index.
-static void largest(gr_frame *f, int n, int64_t *at) {
-  for (int i = 0; i < n; i++, *at += GR_MAX_PACKED) f[i] = (gr_frame){GR_MAX_PACKED, UINT64_MAX};
+static void largest(gr_frame *f, int n, int64_t *offset) {
+  for (int i = 0; i < n; i++, *offset += GR_MAX_PACKED)
+    f[i] = (gr_frame){GR_MAX_PACKED, UINT64_MAX};
 }
 
 gr_status gr_saver_check_plan(gr_saver *s) {
@@ -30,7 +31,7 @@ gr_status gr_saver_check_plan(gr_saver *s) {
   largest(file.header, file.n_header, &file.bytes);
   for (int i = 0; i < s->file.n_pieces; i++) {
     gr_stored *p = s->file.pieces[i];
-    p->at = file.bytes, p->hash = UINT64_MAX;
+    p->offset = file.bytes, p->hash = UINT64_MAX;
     largest(p->frames, p->n_frames, &file.bytes);
   }
   gr_status e = gr_index_print_readable(a, "manifest.json", &trial, MAX_TENSORS, &text, &len);
@@ -55,17 +56,18 @@ static gr_status check_scalar(const gr_scalar *all, int i) {
 }
 
 // The scalars are kept in s->plan, which the next save overwrites.
-gr_status gr_saver_copy_scalars(gr_saver *s, const gr_scalar *from, int n) {
+gr_status gr_saver_copy_scalars(gr_saver *s, const gr_scalar *scalars, int n) {
   if (n > GR_CHECKPOINT_SCALARS)
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "%d scalars exceed the limit of a checkpoint, %d", n,
                    GR_CHECKPOINT_SCALARS);
   gr_scalar *to = s->plan.scalars = GR_NEW(s->save, gr_scalar, n);
   s->plan.n_scalars = n;
   for (int i = 0; i < n; i++) {
-    GR_TRY(check_scalar(from, i));
-    to[i] = from[i];
-    to[i].name = gr_arena_strdup(s->save, from[i].name);
-    to[i].text = from[i].kind == GR_SCALAR_TEXT ? gr_arena_strdup(s->save, from[i].text) : NULL;
+    GR_TRY(check_scalar(scalars, i));
+    to[i] = scalars[i];
+    to[i].name = gr_arena_strdup(s->save, scalars[i].name);
+    to[i].text =
+        scalars[i].kind == GR_SCALAR_TEXT ? gr_arena_strdup(s->save, scalars[i].text) : NULL;
   }
   gr_index trial = {.scalars = to, .n_scalars = n, .ranks = 1};
   char *text;
@@ -109,27 +111,27 @@ static gr_status put_frame(gr_saver *s, gr_disk_file *f, const char *data, size_
 
 // Writes data as frames at offset *at of the file, and advances *at. *hash: of the data.
 static gr_status put_frames(gr_saver *s, gr_disk_file *f, const char *data, int64_t bytes,
-                            gr_frame *frames, int64_t *at, uint64_t *hash) {
+                            gr_frame *frames, int64_t *offset, uint64_t *hash) {
   int n = gr_frames(bytes);
   uint64_t *hashes = GR_NEW(s->save, uint64_t, n + 1);
   for (int i = 0; i < n; i++) {
-    int64_t from = i * GR_FRAME_BYTES, left = bytes - from;
+    int64_t begin = i * GR_FRAME_BYTES, left = bytes - begin;
     size_t now = (size_t)(left < GR_FRAME_BYTES ? left : GR_FRAME_BYTES);
-    GR_TRY(put_frame(s, f, data + from, now, &frames[i], &hashes[i]));
-    *at += frames[i].packed;
+    GR_TRY(put_frame(s, f, data + begin, now, &frames[i], &hashes[i]));
+    *offset += frames[i].packed;
   }
   *hash = gr_slice_hash(s->save, hashes, n);
   return GR_OK;
 }
 
-static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *at) {
+static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *offset) {
   const char *staged = s->staging;
   for (int i = 0; i < s->file.n_pieces; i++) {
     gr_stored *p = s->file.pieces[i];
     int64_t bytes = gr_tensor_slice_bytes(&p->piece);
     const char *data = staged ? staged : p->piece.at;
-    p->at = *at;
-    GR_TRY(gr_note(put_frames(s, f, data, bytes, p->frames, at, &p->hash), GR_NOWHERE,
+    p->offset = *offset;
+    GR_TRY(gr_note(put_frames(s, f, data, bytes, p->frames, offset, &p->hash), GR_NOWHERE,
                    "at tensor '%s'", p->piece.name));
     if (staged) staged += bytes;
   }

@@ -17,26 +17,26 @@ gr_status gr_comm_share(gr_comm *c, gr_arena *arena, char **bytes, size_t *n) {
 }
 
 gr_status gr_comm_compare(gr_comm *c, uint64_t value, int *out_rank) {
-  int32_t own[2] = {(int32_t)(uint32_t)value, (int32_t)(uint32_t)(value >> 32)};
-  int32_t *all = calloc((size_t)c->ranks, sizeof own);
+  int32_t words[2] = {(int32_t)(uint32_t)value, (int32_t)(uint32_t)(value >> 32)};
+  int32_t *all = calloc((size_t)c->ranks, sizeof words);
   *out_rank = -1;
   if (!all) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to compare %d ranks", c->ranks);
-  gr_status s = gr_comm_run(c, GR_ALL_GATHER, GR_I32, 2, own, all);
+  gr_status s = gr_comm_run(c, GR_ALL_GATHER, GR_I32, 2, words, all);
   for (int r = c->ranks - 1; r > 0 && !s; r--)
     if (all[2 * r] != all[0] || all[2 * r + 1] != all[1]) *out_rank = r;
   free(all);
   return s;
 }
 
-gr_status gr_comm_all_ok(gr_comm *c, gr_status own) {
-  int32_t failed = own != GR_OK, *all = calloc((size_t)c->ranks, sizeof *all);
+gr_status gr_comm_all_ok(gr_comm *c, gr_status status) {
+  int32_t failed = status != GR_OK, *all = calloc((size_t)c->ranks, sizeof *all);
   int first = -1;
-  if (!all) return gr_also(own, gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory"));
+  if (!all) return gr_also(status, gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory"));
   gr_status s = gr_comm_run(c, GR_ALL_GATHER, GR_I32, 1, &failed, all);
   for (int r = c->ranks - 1; r >= 0 && !s; r--)
     if (all[r]) first = r;
   free(all);
-  if (s || first < 0 || first == c->rank) return gr_also(own, s);
-  gr_status_drop(own);
+  if (s || first < 0 || first == c->rank) return gr_also(status, s);
+  gr_status_drop(status);
   return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d failed", first);
 }

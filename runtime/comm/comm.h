@@ -61,4 +61,4 @@ GR_MUST_USE gr_status gr_comm_compare(gr_comm *, uint64_t value, int *out_rank);
 // GR_OK on every rank when every rank's `own` is GR_OK. Otherwise the first rank with an error
 // returns it and the others return GR_ERR_RANK, so that one message is shown. Takes ownership of
 // `own`.
-GR_MUST_USE gr_status gr_comm_all_ok(gr_comm *, gr_status own);
+GR_MUST_USE gr_status gr_comm_all_ok(gr_comm *, gr_status status);

@@ -27,7 +27,7 @@ typedef struct allocation {
   struct allocation *older;
   gr_region region;
   void *block;
-  char *at[];
+  char *memory[];
 } allocation;
 struct gr_loopback {
   pthread_mutex_t lock;
@@ -90,10 +90,10 @@ static gr_status find_or_create(const member *m, int colour, int ranks, const in
 
 static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
   const member *m = (member *)c;
-  int32_t own[2] = {colour, key}, all[2 * c->ranks];
-  int order[c->ranks], ranks = 0, at = -1;
+  int32_t request[2] = {colour, key}, all[2 * c->ranks];
+  int order[c->ranks], ranks = 0, place = -1;
   *out = NULL;
-  GR_TRY(gr_comm_run(c, GR_ALL_GATHER, GR_I32, 2, own, all));
+  GR_TRY(gr_comm_run(c, GR_ALL_GATHER, GR_I32, 2, request, all));
   for (int r = 0; r < c->ranks; r++) {  // by key, then by rank: an insertion sort
     if (all[2 * r] != colour) continue;
     int i = ranks++;
@@ -101,12 +101,12 @@ static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
     order[i] = r;
   }
   for (int i = 0; i < ranks; i++) {
-    if (order[i] == c->rank) at = i;
+    if (order[i] == c->rank) place = i;
     order[i] = m->shared.block->slot[order[i]].rank;
   }
   group *g;
   GR_TRY(find_or_create(m, colour, ranks, order, &g));
-  *out = &g->members[at].shared.base;
+  *out = &g->members[place].shared.base;
   return GR_OK;
 }
 
@@ -114,7 +114,7 @@ static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {
   gr_shared *world = ((gr_shared *)c)->world;
   gr_loopback *l = ((member *)c)->group->owner;
   int ranks = world->base.ranks;
-  allocation *t = calloc(1, sizeof *t + sizeof *t->at * (size_t)ranks);
+  allocation *t = calloc(1, sizeof *t + sizeof *t->memory * (size_t)ranks);
   void *block = gr_large_alloc(bytes);
   if (!t || !block) {
     free(t), free(block);
@@ -124,10 +124,10 @@ static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {
   pthread_mutex_lock(&l->lock);
   t->older = l->allocations, l->allocations = t;
   pthread_mutex_unlock(&l->lock);
-  int32_t own[sizeof block / 4];
-  memcpy(own, &block, sizeof own);
-  GR_TRY(gr_comm_run(&world->base, GR_ALL_GATHER, GR_I32, sizeof own / 4, own, t->at));
-  t->region = (gr_region){.own = block, .bytes = bytes, .at = t->at};
+  int32_t words[sizeof block / 4];
+  memcpy(words, &block, sizeof words);
+  GR_TRY(gr_comm_run(&world->base, GR_ALL_GATHER, GR_I32, sizeof words / 4, words, t->memory));
+  t->region = (gr_region){.memory = block, .bytes = bytes, .of_rank = t->memory};
   gr_shared_add_region(world, &t->region);
   return GR_OK;
 }

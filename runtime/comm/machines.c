@@ -71,9 +71,9 @@ static gr_status sum_packed(gr_machines *m, gr_dtype d, int n, const gr_comm_pie
 static gr_status sum_piece(gr_machines *m, gr_dtype d, int64_t count, const char *in, char *out) {
   size_t size = gr_dtypes[d].size;
   int64_t most = GR_SHARED_CHUNK / (int64_t)size;
-  for (int64_t at = 0; at < count; at += most)
-    GR_TRY(sum_chunk(m, d, count - at < most ? count - at : most, in + (size_t)at * size,
-                     out ? out + (size_t)at * size : m->spare));
+  for (int64_t begin = 0; begin < count; begin += most)
+    GR_TRY(sum_chunk(m, d, count - begin < most ? count - begin : most, in + (size_t)begin * size,
+                     out ? out + (size_t)begin * size : m->spare));
   return GR_OK;
 }
 
@@ -116,8 +116,9 @@ static gr_status gather_chunk(gr_machines *m, size_t bytes, const char *in, char
 
 static gr_status all_gather(gr_machines *m, size_t bytes, const char *in, char *out) {
   size_t most = GR_SHARED_CHUNK / (size_t)m->most;
-  for (size_t at = 0; at < bytes; at += most)
-    GR_TRY(gather_chunk(m, bytes - at < most ? bytes - at : most, in + at, out + at, bytes));
+  for (size_t begin = 0; begin < bytes; begin += most)
+    GR_TRY(gather_chunk(m, bytes - begin < most ? bytes - begin : most, in + begin, out + begin,
+                        bytes));
   return GR_OK;
 }
 
@@ -130,9 +131,9 @@ static gr_status broadcast(gr_machines *m, size_t bytes, const void *in, char *o
 }
 
 static gr_status barrier(gr_machines *m) {
-  char own = 0;
+  char nothing = 0;
   GR_TRY(run_local(m, GR_BARRIER, GR_U8, 0, NULL, NULL));
-  if (is_leader(m)) GR_TRY(m->ops->gather(m->link, &own, 1, m->gathered));
+  if (is_leader(m)) GR_TRY(m->ops->gather(m->link, &nothing, 1, m->gathered));
   return run_local(m, GR_BARRIER, GR_U8, 0, NULL, NULL);
 }
 

@@ -71,8 +71,8 @@ static gr_status open_block(gr_mpi *m, int rank, int ranks, int *all) {
   if (rank == 0) GR_TRY(gr_pages_make(m->block_bytes, &m->block, offer));
   MPI_TRY(MPI_Bcast(offer, GR_PAGES_OFFER, MPI_INT32_T, 0, m->local));
   if (rank) m->block = gr_pages_map(offer, m->block_bytes);
-  int own = m->block != NULL;
-  MPI_TRY(MPI_Allreduce(&own, all, 1, MPI_INT, MPI_MIN, m->local));
+  int made = m->block != NULL;
+  MPI_TRY(MPI_Allreduce(&made, all, 1, MPI_INT, MPI_MIN, m->local));
   if (rank == 0) gr_pages_close_offer(offer);
   if (*all) return GR_OK;
   gr_pages_free(m->block, m->block_bytes);
@@ -82,8 +82,8 @@ static gr_status open_block(gr_mpi *m, int rank, int ranks, int *all) {
 
 // The ranks of each machine, by machine: what gr_machines_open takes.
 static gr_status open_far(gr_mpi *m, int rank, int machine) {
-  int own[2] = {machine, rank}, all[2 * m->base.ranks], most = 0;
-  MPI_TRY(MPI_Allgather(own, 2, MPI_INT, all, 2, MPI_INT, m->all));
+  int place[2] = {machine, rank}, all[2 * m->base.ranks], most = 0;
+  MPI_TRY(MPI_Allgather(place, 2, MPI_INT, all, 2, MPI_INT, m->all));
   for (int r = 0; r < m->base.ranks; r++)
     if (all[2 * r + 1] >= most) most = all[2 * r + 1] + 1;
   int rank_of[m->machines * most];
@@ -110,11 +110,12 @@ static gr_status open_leaders(gr_mpi *m, int rank) {
 // Sets m->oversubscribed: this machine's ranks outnumber their processors. The affinity masks are
 // united first, because some launchers bind each rank to its own processor.
 static gr_status find_oversubscribed(gr_mpi *m, int ranks) {
-  cpu_set_t own, all;
-  CPU_ZERO(&own);
+  cpu_set_t processors, all;
+  CPU_ZERO(&processors);
   CPU_ZERO(&all);
-  sched_getaffinity(0, sizeof own, &own);  // on failure the mask is empty, and waiters yield
-  MPI_TRY(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, m->local));
+  sched_getaffinity(0, sizeof processors,
+                    &processors);  // on failure the mask is empty, and waiters yield
+  MPI_TRY(MPI_Allreduce(&processors, &all, sizeof processors, MPI_BYTE, MPI_BOR, m->local));
   m->oversubscribed = CPU_COUNT(&all) < ranks;
   return GR_OK;
 }

@@ -66,11 +66,11 @@ static gr_status finish(gr_mpi *m, MPI_Request *request, const char *what) {
 // ---- The link between leaders -----------------------------------------------------------------
 
 // All sizes are at most a chunk per machine, far below INT_MAX.
-static gr_status gather(void *link, const void *own, size_t bytes, void *all) {
+static gr_status gather(void *link, const void *part, size_t bytes, void *all) {
   gr_mpi *m = link;
   MPI_Request request;
   MPI_TRY(
-      MPI_Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, m->leaders, &request));
+      MPI_Iallgather(part, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, m->leaders, &request));
   return finish(m, &request, "a collective");
 }
 

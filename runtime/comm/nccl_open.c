@@ -60,22 +60,22 @@ static void abort_all(gr_comm *base, const char *why) {
   gr_nccl_end(c);
 }
 
-static gr_status copy_rows(gr_comm *base, void *to, size_t to_stride, const void *from,
+static gr_status copy_rows(gr_comm *base, void *to, size_t to_stride, const void *source,
                            size_t from_stride, size_t width, size_t rows) {
   gr_nccl_comm *c = (gr_nccl_comm *)base;
-  return c->cuda->copy_rows(c->device, c->queue, to, to_stride, from, from_stride, width, rows);
+  return c->cuda->copy_rows(c->device, c->queue, to, to_stride, source, from_stride, width, rows);
 }
 
-static gr_status clear(gr_comm *base, void *at, size_t bytes) {
+static gr_status clear(gr_comm *base, void *memory, size_t bytes) {
   gr_nccl_comm *c = (gr_nccl_comm *)base;
-  return c->cuda->clear(c->device, c->queue, at, bytes);
+  return c->cuda->clear(c->device, c->queue, memory, bytes);
 }
 
 // Removes a communicator from those that its device asks.
 static void unwatch(gr_nccl_comm *c) {
-  gr_nccl_comm *first = c->cuda->watched(c->device), **at = &first;
-  while (*at && *at != c) at = &(*at)->next;
-  if (*at) *at = c->next;
+  gr_nccl_comm *first = c->cuda->watched(c->device), **link = &first;
+  while (*link && *link != c) link = &(*link)->next;
+  if (*link) *link = c->next;
   c->cuda->watch(c->device, first ? gr_nccl_check_all : NULL, first);
 }
 
@@ -123,17 +123,17 @@ static const gr_comm_vtable vtable = {.backend = "nccl",
 
 // Rank 0 makes the id; the first byte says whether it could.
 static gr_status share_id(gr_nccl_comm *c, ncclUniqueId *id) {
-  char own[1 + sizeof *id] = {0}, got[1 + sizeof *id];
+  char sent_id[1 + sizeof *id] = {0}, got[1 + sizeof *id];
   gr_status s = GR_OK;
   if (c->host->rank == 0) {
     ncclResult_t r = gr_nccl.ncclGetUniqueId(id);
     if (r != ncclSuccess)
       s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "NCCL fails: ncclGetUniqueId returns '%s': %s",
                   gr_nccl.ncclGetErrorString(r), gr_nccl.ncclGetLastError(NULL));
-    own[0] = r == ncclSuccess;
-    memcpy(own + 1, id, sizeof *id);
+    sent_id[0] = r == ncclSuccess;
+    memcpy(sent_id + 1, id, sizeof *id);
   }
-  gr_status sent = gr_comm_run(c->host, GR_BROADCAST, GR_U8, sizeof own, own, got);
+  gr_status sent = gr_comm_run(c->host, GR_BROADCAST, GR_U8, sizeof sent_id, sent_id, got);
   if (s || sent) return gr_also(s, sent);
   if (!got[0]) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not start NCCL");
   memcpy(id, got + 1, sizeof *id);

@@ -30,10 +30,10 @@ static int wait_ready(int fd, short events, gr_net_wait w) {
 }
 
 int gr_net_send(int fd, const void *bytes, size_t n, gr_net_wait w) {
-  const char *at = bytes;
+  const char *next = bytes;
   while (n) {
-    ssize_t sent = send(fd, at, n, MSG_NOSIGNAL);
-    if (sent > 0) at += sent, n -= (size_t)sent;
+    ssize_t sent = send(fd, next, n, MSG_NOSIGNAL);
+    if (sent > 0) next += sent, n -= (size_t)sent;
     if (sent >= 0 || errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) return errno;
     int error = wait_ready(fd, POLLOUT, w);
@@ -43,11 +43,11 @@ int gr_net_send(int fd, const void *bytes, size_t n, gr_net_wait w) {
 }
 
 int gr_net_receive(int fd, void *bytes, size_t n, gr_net_wait w) {
-  char *at = bytes;
+  char *next = bytes;
   while (n) {
-    ssize_t got = recv(fd, at, n, 0);
+    ssize_t got = recv(fd, next, n, 0);
     if (got == 0) return ECONNRESET;
-    if (got > 0) at += got, n -= (size_t)got;
+    if (got > 0) next += got, n -= (size_t)got;
     if (got > 0 || errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) return errno;
     int error = wait_ready(fd, POLLIN, w);
@@ -97,11 +97,11 @@ static int listen_at(const struct addrinfo *a, int *out_fd) {
 }
 
 static int port_of(int fd) {
-  struct sockaddr_storage at;
-  socklen_t bytes = sizeof at;
-  if (getsockname(fd, (struct sockaddr *)&at, &bytes)) return 0;
-  return ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
-                                        : ((struct sockaddr_in *)&at)->sin_port);
+  struct sockaddr_storage address;
+  socklen_t bytes = sizeof address;
+  if (getsockname(fd, (struct sockaddr *)&address, &bytes)) return 0;
+  return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+                                             : ((struct sockaddr_in *)&address)->sin_port);
 }
 
 // Tries the addresses of a list until one is this machine's: a port that is in use ends the search,
@@ -139,12 +139,12 @@ static int connect_to(const struct addrinfo *a, gr_net_wait w, int *out_fd) {
     if (!error && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes)) error = errno;
   }
   // Connecting to a free port of this machine can connect a socket to itself.
-  struct sockaddr_storage own, peer;
-  socklen_t n_own = sizeof own, n_peer = sizeof peer;
-  memset(&own, 0, sizeof own), memset(&peer, 0, sizeof peer);
-  if (!error && !getsockname(fd, (struct sockaddr *)&own, &n_own) &&
+  struct sockaddr_storage local, peer;
+  socklen_t n_own = sizeof local, n_peer = sizeof peer;
+  memset(&local, 0, sizeof local), memset(&peer, 0, sizeof peer);
+  if (!error && !getsockname(fd, (struct sockaddr *)&local, &n_own) &&
       !getpeername(fd, (struct sockaddr *)&peer, &n_peer) && n_own == n_peer &&
-      !memcmp(&own, &peer, n_own))
+      !memcmp(&local, &peer, n_own))
     error = ECONNREFUSED;
   if (error) {
     close(fd);
@@ -165,10 +165,10 @@ int gr_net_connect(const char *host, int port, gr_net_wait w, int *out_fd) {
 }
 
 void gr_net_own_address(int fd, char out[GR_NET_ADDRESS]) {
-  struct sockaddr_storage at;
-  socklen_t bytes = sizeof at;
+  struct sockaddr_storage address;
+  socklen_t bytes = sizeof address;
   *out = 0;
-  if (getsockname(fd, (struct sockaddr *)&at, &bytes)) return;
-  if (getnameinfo((struct sockaddr *)&at, bytes, out, GR_NET_ADDRESS, NULL, 0, NI_NUMERICHOST))
+  if (getsockname(fd, (struct sockaddr *)&address, &bytes)) return;
+  if (getnameinfo((struct sockaddr *)&address, bytes, out, GR_NET_ADDRESS, NULL, 0, NI_NUMERICHOST))
     *out = 0;
 }

@@ -15,10 +15,10 @@ static bool find_socket(const char *table, int port, unsigned long *inode, unsig
   char line[512];
   bool found = false;
   while (f && !found && fgets(line, sizeof line, f)) {
-    unsigned at, state;
-    found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s %u %*d %lu", &at,
-                   &state, user, inode) == 4 &&
-            (int)at == port && state == LISTENING;
+    unsigned slot, state;
+    found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s %u %*d %lu",
+                   &slot, &state, user, inode) == 4 &&
+            (int)slot == port && state == LISTENING;
   }
   if (f) fclose(f);
   return found;

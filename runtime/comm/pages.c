@@ -37,10 +37,10 @@ static int open_file(size_t bytes) {
 
 static void *map(int fd, size_t bytes) {
   int how = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, how, fd, 0);
-  if (at == MAP_FAILED) return NULL;
-  madvise(at, bytes, MADV_HUGEPAGE);  // best-effort hint; most systems do not apply it to files
-  return at;
+  void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, how, fd, 0);
+  if (mapped == MAP_FAILED) return NULL;
+  madvise(mapped, bytes, MADV_HUGEPAGE);  // best-effort hint; most systems do not apply it to files
+  return mapped;
 }
 
 gr_status gr_pages_make(size_t bytes, void **out, int32_t offer[GR_PAGES_OFFER]) {
@@ -76,15 +76,15 @@ void *gr_pages_map(const int32_t offer[GR_PAGES_OFFER], size_t bytes) {
   if (offer[FD] < 0 || stat(path, &s) || !is_offered(&s, offer, bytes)) return NULL;
   int fd = open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return NULL;
-  void *at = fstat(fd, &s) || !is_offered(&s, offer, bytes) ? NULL : map(fd, bytes);
+  void *mapped = fstat(fd, &s) || !is_offered(&s, offer, bytes) ? NULL : map(fd, bytes);
   close(fd);
-  return at;
+  return mapped;
 }
 
 void gr_pages_close_offer(const int32_t offer[GR_PAGES_OFFER]) {
   if (offer[FD] >= 0) close(offer[FD]);
 }
 
-void gr_pages_free(void *at, size_t bytes) {
-  if (at) munmap(at, bytes);
+void gr_pages_free(void *pages, size_t bytes) {
+  if (pages) munmap(pages, bytes);
 }

@@ -19,7 +19,7 @@ typedef struct job {
   size_t size;  // bytes of an element
   int n_pieces;
   const gr_comm_piece *piece;
-  int64_t count, at, n;
+  int64_t count, begin, n;
 } job;
 
 // Iterates over the pieces of a job. The current part is elements [from, from + n) of `piece`,
@@ -29,16 +29,17 @@ typedef struct walk {
   int next;
   int64_t before;  // sum of the counts of the pieces before `next`
   const gr_comm_piece *piece;
-  int64_t from, at, n;
+  int64_t first, offset, n;
 } walk;
 
 static bool step(walk *w) {
   const job *j = w->j;
-  while (w->next < j->n_pieces && w->before < j->at + j->n) {
+  while (w->next < j->n_pieces && w->before < j->begin + j->n) {
     const gr_comm_piece *p = &j->piece[w->next++];
     int64_t begin = w->before, end = begin + p->count;
-    int64_t lo = begin > j->at ? begin : j->at, hi = end < j->at + j->n ? end : j->at + j->n;
-    *w = (walk){j, w->next, end, p, lo - begin, lo - j->at, hi - lo};
+    int64_t lo = begin > j->begin ? begin : j->begin,
+            hi = end < j->begin + j->n ? end : j->begin + j->n;
+    *w = (walk){j, w->next, end, p, lo - begin, lo - j->begin, hi - lo};
     if (w->n > 0) return true;
   }
   return false;
@@ -47,7 +48,7 @@ static bool step(walk *w) {
 // The job of elements [lo, hi) of `j`, counted from j->at.
 static job part_of(const job *j, int64_t lo, int64_t hi) {
   job p = *j;
-  p.at += lo, p.n = hi - lo;
+  p.begin += lo, p.n = hi - lo;
   return p;
 }
 
@@ -57,10 +58,10 @@ static job slice_of(const job *j, int r, int ranks) {
 }
 
 static const char *in_at(const job *j, const walk *w) {
-  return (const char *)w->piece->in + (size_t)w->from * j->size;
+  return (const char *)w->piece->in + (size_t)w->first * j->size;
 }
 static char *out_at(const job *j, const walk *w) {
-  return (char *)w->piece->out + (size_t)w->from * j->size;
+  return (char *)w->piece->out + (size_t)w->first * j->size;
 }
 static size_t bytes(const job *j, int64_t n) { return (size_t)n * j->size; }
 
@@ -73,20 +74,21 @@ void gr_shared_add_region(gr_shared *world, gr_region *r) {
 
 static const gr_region *region_of(const gr_shared *s, const void *p) {
   const gr_region *g = s->world->regions;
-  while (g && ((const char *)p < g->own || (const char *)p >= g->own + g->bytes)) g = g->older;
+  while (g && ((const char *)p < g->memory || (const char *)p >= g->memory + g->bytes))
+    g = g->older;
   return g;
 }
 
 // The address of member r's copy of what this member has at p.
 static char *peer_address(const gr_shared *s, int r, const void *p) {
   const gr_region *g = region_of(s, p);
-  return g->at[s->block->slot[r].rank] + ((const char *)p - g->own);
+  return g->of_rank[s->block->slot[r].rank] + ((const char *)p - g->memory);
 }
 
 static uint64_t add_place(const gr_shared *s, uint64_t h, const void *p) {
   const gr_region *g = region_of(s, p);
   if (!h || !g) return 0;
-  uint64_t where[2] = {(uint64_t)((const char *)p - g->own), 0};
+  uint64_t where[2] = {(uint64_t)((const char *)p - g->memory), 0};
   for (const gr_region *o = g; o; o = o->older) where[1]++;
   return gr_hash_bytes(h, where, sizeof where);
 }
@@ -171,20 +173,21 @@ static char *buffer(const gr_shared *s, int r, bool next) {
 static char *own_buffer(const gr_shared *s) { return buffer(s, s->base.rank, true); }
 
 static void put(const gr_shared *s, const job *j) {
-  for (walk w = {j}; step(&w);) memcpy(own_buffer(s) + bytes(j, w.at), in_at(j, &w), bytes(j, w.n));
+  for (walk w = {j}; step(&w);)
+    memcpy(own_buffer(s) + bytes(j, w.offset), in_at(j, &w), bytes(j, w.n));
 }
 
 // Copies elements [lo, hi) of the round from member r's buffer to `out`.
 static void get(const gr_shared *s, const job *round, int r, int64_t lo, int64_t hi) {
   job j = part_of(round, lo, hi);
   for (walk w = {&j}; step(&w);)
-    memcpy(out_at(&j, &w), buffer(s, r, false) + bytes(&j, lo + w.at), bytes(&j, w.n));
+    memcpy(out_at(&j, &w), buffer(s, r, false) + bytes(&j, lo + w.offset), bytes(&j, w.n));
 }
 
 // Sums elements [from, from + n) over all members' buffers.
-static void sum(const gr_shared *s, const job *j, int64_t from, int64_t n, void *out) {
+static void sum(const gr_shared *s, const job *j, int64_t begin, int64_t n, void *out) {
   const void *term[s->base.ranks];
-  for (int r = 0; r < s->base.ranks; r++) term[r] = buffer(s, r, false) + bytes(j, from);
+  for (int r = 0; r < s->base.ranks; r++) term[r] = buffer(s, r, false) + bytes(j, begin);
   gr_comm_sum(j->dtype, n, s->base.ranks, term, 1, &out);
 }
 
@@ -195,11 +198,11 @@ static gr_status all_reduce(gr_shared *s, const job *j) {
   put(s, j);
   GR_TRY(gr_shared_barrier(s));
   if (ranks <= 2 || bytes(j, j->n) <= TWO_PHASE_BYTES) {
-    for (walk w = {j}; step(&w);) sum(s, j, w.at, w.n, out_at(j, &w));
+    for (walk w = {j}; step(&w);) sum(s, j, w.offset, w.n, out_at(j, &w));
     return GR_OK;
   }
-  int64_t from = j->n * me / ranks;
-  sum(s, j, from, j->n * (me + 1) / ranks - from, own_buffer(s) + bytes(j, from));
+  int64_t begin = j->n * me / ranks;
+  sum(s, j, begin, j->n * (me + 1) / ranks - begin, own_buffer(s) + bytes(j, begin));
   GR_TRY(gr_shared_barrier(s));
   for (int r = 0; r < ranks; r++) get(s, j, r, j->n * r / ranks, j->n * (r + 1) / ranks);
   return GR_OK;
@@ -210,7 +213,7 @@ static gr_status all_gather(gr_shared *s, const job *j) {
   GR_TRY(gr_shared_barrier(s));
   for (int r = 0; r < s->base.ranks; r++)
     for (walk w = {j}; step(&w);)
-      memcpy(out_at(j, &w) + bytes(j, r * w.piece->count), buffer(s, r, false) + bytes(j, w.at),
+      memcpy(out_at(j, &w) + bytes(j, r * w.piece->count), buffer(s, r, false) + bytes(j, w.offset),
              bytes(j, w.n));
   return GR_OK;
 }
@@ -218,10 +221,10 @@ static gr_status all_gather(gr_shared *s, const job *j) {
 static gr_status reduce_scatter(gr_shared *s, const job *j) {
   for (int r = 0; r < s->base.ranks; r++)
     for (walk w = {j}; step(&w);)
-      memcpy(own_buffer(s) + bytes(j, r * j->n + w.at), in_at(j, &w) + bytes(j, r * w.piece->count),
-             bytes(j, w.n));
+      memcpy(own_buffer(s) + bytes(j, r * j->n + w.offset),
+             in_at(j, &w) + bytes(j, r * w.piece->count), bytes(j, w.n));
   GR_TRY(gr_shared_barrier(s));
-  for (walk w = {j}; step(&w);) sum(s, j, s->base.rank * j->n + w.at, w.n, out_at(j, &w));
+  for (walk w = {j}; step(&w);) sum(s, j, s->base.rank * j->n + w.offset, w.n, out_at(j, &w));
   return GR_OK;
 }
 
@@ -245,10 +248,10 @@ static gr_status run_rounds(gr_shared *s, gr_collective kind, job *j) {
   int64_t most = GR_SHARED_CHUNK / (int64_t)j->size;
   if (kind == GR_REDUCE_SCATTER) most /= s->base.ranks;
   do {
-    j->n = j->count - j->at < most ? j->count - j->at : most;
+    j->n = j->count - j->begin < most ? j->count - j->begin : most;
     GR_TRY(run_round[kind](s, j));
-    j->at += j->n;
-  } while (j->at < j->count);
+    j->begin += j->n;
+  } while (j->begin < j->count);
   return GR_OK;
 }
 

@@ -50,9 +50,9 @@ typedef struct gr_shared_block {
 // peers' copies.
 typedef struct gr_region {
   struct gr_region *older;
-  char *own;
+  char *memory;
   size_t bytes;
-  char **at;  // by world rank; NULL: on another machine
+  char **of_rank;  // by world rank; NULL: on another machine
 } gr_region;
 
 typedef struct gr_shared {

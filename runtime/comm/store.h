@@ -47,7 +47,7 @@ GR_MUST_USE gr_status gr_store_get(gr_store *, const char *key, gr_arena *, char
 GR_MUST_USE gr_status gr_store_add(gr_store *, const char *key, int64_t by, int64_t *out);
 // Every rank contributes `bytes` bytes and gets those of all ranks, in rank order, in `all`. Each
 // key is used once. Collective.
-GR_MUST_USE gr_status gr_store_gather(gr_store *, const char *key, const void *own, size_t bytes,
+GR_MUST_USE gr_status gr_store_gather(gr_store *, const char *key, const void *part, size_t bytes,
                                       void *all);
 // Waits until all ranks are there. Each key is used once. Collective.
 GR_MUST_USE gr_status gr_store_barrier(gr_store *, const char *key);

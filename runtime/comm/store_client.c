@@ -243,10 +243,10 @@ gr_status gr_store_add(gr_store *s, const char *key, int64_t by, int64_t *out) {
   return GR_OK;
 }
 
-gr_status gr_store_gather(gr_store *s, const char *key, const void *own, size_t bytes, void *all) {
+gr_status gr_store_gather(gr_store *s, const char *key, const void *part, size_t bytes, void *all) {
   gr_store_reply r;
   char *value;
-  GR_TRY(call(s, GR_STORE_GATHER, key, 0, own, bytes, &r, &value));
+  GR_TRY(call(s, GR_STORE_GATHER, key, 0, part, bytes, &r, &value));
   bool right = r.bytes == bytes * (size_t)s->opt.ranks;
   if (right && bytes) memcpy(all, value, (size_t)r.bytes);
   free(value);

@@ -78,11 +78,11 @@ static void GR_PRINTF(3, 4) answer_text(client *c, gr_store_answer what, const c
 }
 
 // Lists up to eight ranks for which `is` is false: "1, 3, 4".
-static void list_missing(const gr_store_server *s, const bool *is, char *out, size_t size) {
+static void list_missing(const gr_store_server *s, const bool *is_here, char *out, size_t size) {
   int n = 0;
   *out = 0;
   for (int r = 0; r < s->ranks; r++) {
-    if (is[r]) continue;
+    if (is_here[r]) continue;
     size_t used = strlen(out);
     if (n < 8) snprintf(out + used, size - used, "%s%d", n ? ", " : "", r);
     if (n == 8) snprintf(out + used, size - used, ", ...");

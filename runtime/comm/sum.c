@@ -21,23 +21,23 @@ SUM(sum_i32, uint32_t)  // unsigned, because signed overflow is undefined
 SUM(sum_i64, uint64_t)
 SUM(sum_u8, uint8_t)
 
-static void sum_narrow(gr_dtype d, int64_t from, int64_t n, int terms, const void *const *term,
+static void sum_narrow(gr_dtype d, int64_t begin, int64_t n, int terms, const void *const *term,
                        void *to) {
   float sum[BLOCK], t[BLOCK];
-  gr_widen(d, (const uint16_t *)term[0] + from, sum, n);
+  gr_widen(d, (const uint16_t *)term[0] + begin, sum, n);
   for (int r = 1; r < terms; r++) {
-    gr_widen(d, (const uint16_t *)term[r] + from, t, n);
+    gr_widen(d, (const uint16_t *)term[r] + begin, t, n);
     for (int64_t i = 0; i < n; i++) sum[i] += t[i];
   }
   gr_narrow(d, sum, to, n);
 }
 
-static void sum_bf16(int64_t from, int64_t n, int terms, const void *const *term, void *to) {
-  sum_narrow(GR_BF16, from, n, terms, term, to);
+static void sum_bf16(int64_t begin, int64_t n, int terms, const void *const *term, void *to) {
+  sum_narrow(GR_BF16, begin, n, terms, term, to);
 }
 
-static void sum_f16(int64_t from, int64_t n, int terms, const void *const *term, void *to) {
-  sum_narrow(GR_F16, from, n, terms, term, to);
+static void sum_f16(int64_t begin, int64_t n, int terms, const void *const *term, void *to) {
+  sum_narrow(GR_F16, begin, n, terms, term, to);
 }
 
 void gr_comm_sum(gr_dtype d, int64_t n, int terms, const void *const *term, int outs,
@@ -47,10 +47,10 @@ void gr_comm_sum(gr_dtype d, int64_t n, int terms, const void *const *term, int 
       [GR_I32] = sum_i32, [GR_I64] = sum_i64, [GR_U8] = sum_u8};
   _Alignas(64) char sum[BLOCK * sizeof(double)];
   size_t size = gr_dtypes[d].size;
-  for (int64_t at = 0; at < n; at += BLOCK) {
-    int64_t some = n - at < BLOCK ? n - at : BLOCK;
-    sums[d](at, some, terms, term, sum);
+  for (int64_t begin = 0; begin < n; begin += BLOCK) {
+    int64_t some = n - begin < BLOCK ? n - begin : BLOCK;
+    sums[d](begin, some, terms, term, sum);
     for (int i = 0; i < outs; i++)
-      memcpy((char *)out[i] + (size_t)at * size, sum, (size_t)some * size);
+      memcpy((char *)out[i] + (size_t)begin * size, sum, (size_t)some * size);
   }
 }

@@ -72,10 +72,10 @@ static void release(gr_comm *c) {
 // The members of a communicator by machine, for gr_machines_open. Machines are in the order of
 // their first members.
 typedef struct grouping {
-  int machines, most, own, local;  // own: this member's machine; local: its number there
-  int *machine_of;                 // by member
-  int *rank_of;                    // [machine * most + local]
-  int *leader;                     // by machine: the first member's world rank
+  int machines, most, machine, local;  // own: this member's machine; local: its number there
+  int *machine_of;                     // by member
+  int *rank_of;                        // [machine * most + local]
+  int *leader;                         // by machine: the first member's world rank
 } grouping;
 
 // key: for each member, a number that the members of one machine share. world: for each member, its
@@ -91,7 +91,7 @@ static grouping group(gr_arena *a, const int *key, const int *world, int ranks, 
     g.machine_of[r] = i, local[r] = members[i]++;
     if (members[i] > g.most) g.most = members[i];
   }
-  g.own = g.machine_of[rank], g.local = local[rank];
+  g.machine = g.machine_of[rank], g.local = local[rank];
   g.rank_of = GR_NEW(a, int, g.machines *g.most);
   for (int i = 0; i < g.machines * g.most; i++) g.rank_of[i] = -1;
   for (int r = 0; r < ranks; r++) g.rank_of[g.machine_of[r] * g.most + local[r]] = r;
@@ -106,22 +106,23 @@ static int members_of(const grouping *g, int machine) {
 
 // On the first member of a machine: makes the block that its members will map.
 static gr_status offer_block(gr_tcp *m, const grouping *g, int32_t offer[GR_PAGES_OFFER]) {
-  m->block_bytes = gr_shared_bytes(members_of(g, g->own));
+  m->block_bytes = gr_shared_bytes(members_of(g, g->machine));
   for (int i = 0; i < GR_PAGES_OFFER; i++) offer[i] = -1;
   return g->local ? GR_OK : gr_pages_make(m->block_bytes, &m->block, offer);
 }
 
 static void map_block(gr_tcp *m, const grouping *g, const int32_t *offers) {
-  int leader = g->rank_of[g->own * g->most];
+  int leader = g->rank_of[g->machine * g->most];
   if (g->local) m->block = gr_pages_map(offers + leader * GR_PAGES_OFFER, m->block_bytes);
 }
 
 static gr_status join_block(gr_tcp *m, const grouping *g, double timeout_s) {
-  gr_shared_join(&m->node, m->block, g->local, members_of(g, g->own), m->world_rank, (int)getpid(),
-                 m->world == m ? NULL : &m->world->node, timeout_s, m->world->oversubscribed);
-  m->machines = g->machines, m->machine = g->own;
+  gr_shared_join(&m->node, m->block, g->local, members_of(g, g->machine), m->world_rank,
+                 (int)getpid(), m->world == m ? NULL : &m->world->node, timeout_s,
+                 m->world->oversubscribed);
+  m->machines = g->machines, m->machine = g->machine;
   if (m->world != m)  // the world's are those of the real machine, also where that shares no memory
-    m->base.local_rank = g->local, m->base.local_ranks = members_of(g, g->own);
+    m->base.local_rank = g->local, m->base.local_ranks = members_of(g, g->machine);
   if (m->machines == 1) return GR_OK;
   m->node.poll = gr_tcp_poll_aborts;
   return gr_machines_open(&m->far, &m->node, &gr_tcp_link, m, m->base.rank, g->machines, g->most,
@@ -190,11 +191,11 @@ static gr_status open_part(gr_arena *a, gr_comm *parent, gr_tcp *m, const int32_
 static gr_status split(gr_comm *c, int colour, int key, gr_comm **out) {
   gr_tcp *parent = (gr_tcp *)c, *m;
   gr_arena *a = gr_arena_create();
-  int32_t own[3] = {colour, key, parent->world_rank}, *all = GR_NEW(a, int32_t, 3 * c->ranks);
+  int32_t request[3] = {colour, key, parent->world_rank}, *all = GR_NEW(a, int32_t, 3 * c->ranks);
   int *member = GR_NEW(a, int, c->ranks), rank = 0;
   uint64_t part[3] = {parent->id, (uint64_t)parent->splits++, (uint64_t)(uint32_t)colour};
   *out = NULL;
-  gr_status s = gr_comm_run(c, GR_ALL_GATHER, GR_I32, 3, own, all);
+  gr_status s = gr_comm_run(c, GR_ALL_GATHER, GR_I32, 3, request, all);
   int n = s ? 0 : find_members(all, c->ranks, colour, member);
   while (rank < n && member[rank] != c->rank) rank++;
   m = s ? NULL : create(parent->world, rank, n, gr_hash_bytes(GR_HASH_START, part, sizeof part));
@@ -255,15 +256,16 @@ static gr_status open_blocks(gr_arena *a, gr_tcp *m, const char *step, int *key,
                              bool *all) {
   int n = m->base.ranks, *world = GR_NEW(a, int, n);
   int32_t offer[GR_PAGES_OFFER], *offers = GR_NEW(a, int32_t, n * GR_PAGES_OFFER);
-  char *mapped = GR_NEW(a, char, n), own;
+  char *mapped = GR_NEW(a, char, n), mapped_here;
   for (int r = 0; r < n; r++) world[r] = r;
   *g = group(a, key, world, n, m->base.rank);
   GR_TRY(offer_block(m, g, offer));
   GR_TRY(
       gr_store_gather(m->store, gr_arena_printf(a, "%s/offer", step), offer, sizeof offer, offers));
   map_block(m, g, offers);
-  own = m->block != NULL;
-  gr_status s = gr_store_gather(m->store, gr_arena_printf(a, "%s/mapped", step), &own, 1, mapped);
+  mapped_here = m->block != NULL;
+  gr_status s =
+      gr_store_gather(m->store, gr_arena_printf(a, "%s/mapped", step), &mapped_here, 1, mapped);
   gr_pages_close_offer(offer);
   if (s) return s;
   *all = !memchr(mapped, 0, (size_t)n);
@@ -278,11 +280,11 @@ static gr_status open_blocks(gr_arena *a, gr_tcp *m, const char *step, int *key,
 }
 
 static gr_status open_places(gr_tcp *m, const grouping *g) {
-  gr_tcp_place own = {.machine = g->own};
+  gr_tcp_place place = {.machine = g->machine};
   m->place = calloc((size_t)m->base.ranks, sizeof *m->place);
   if (!m->place) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for %d ranks", m->base.ranks);
-  if (g->machines > 1) GR_TRY(gr_tcp_listen(m, &own));
-  return gr_store_gather(m->store, "places", &own, sizeof own, m->place);
+  if (g->machines > 1) GR_TRY(gr_tcp_listen(m, &place));
+  return gr_store_gather(m->store, "places", &place, sizeof place, m->place);
 }
 
 static gr_status open_all(gr_arena *a, gr_tcp *m, int ranks_per_machine) {

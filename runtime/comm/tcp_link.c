@@ -52,7 +52,7 @@ static gr_status lost(gr_tcp *m, int machine) {
 
 // What a leader transfers to and from another one: bytes [done, bytes) are left.
 typedef struct transfer {
-  const char *from;
+  const char *source;
   char *to;
   size_t sent, to_send, got, to_get;
 } transfer;
@@ -62,7 +62,7 @@ static bool is_done(const transfer *t) { return t->sent == t->to_send && t->got 
 // Moves what can be moved now. False: the connection is closed.
 static bool move(int fd, transfer *t) {
   while (t->sent < t->to_send) {
-    ssize_t n = send(fd, t->from + t->sent, t->to_send - t->sent, MSG_NOSIGNAL);
+    ssize_t n = send(fd, t->source + t->sent, t->to_send - t->sent, MSG_NOSIGNAL);
     if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
     if (n <= 0) break;
     t->sent += (size_t)n;
@@ -120,26 +120,26 @@ static gr_status run(gr_tcp *m, transfer *t) {
   return GR_OK;
 }
 
-static gr_status gather(void *link, const void *own, size_t bytes, void *all) {
+static gr_status gather(void *link, const void *part, size_t bytes, void *all) {
   gr_tcp *m = link;
   transfer t[m->machines];
   memset(t, 0, sizeof t);
   for (int i = 0; i < m->machines; i++)
     if (i == m->machine)
-      memcpy((char *)all + (size_t)i * bytes, own, bytes);
+      memcpy((char *)all + (size_t)i * bytes, part, bytes);
     else
       t[i] = (transfer){
-          .from = own, .to = (char *)all + (size_t)i * bytes, .to_send = bytes, .to_get = bytes};
+          .source = part, .to = (char *)all + (size_t)i * bytes, .to_send = bytes, .to_get = bytes};
   return run(m, t);
 }
 
-static gr_status spread(void *link, void *at, size_t bytes) {
+static gr_status spread(void *link, void *values, size_t bytes) {
   gr_tcp *m = link;
   transfer t[m->machines];
   memset(t, 0, sizeof t);
-  if (m->machine) t[0] = (transfer){.to = at, .to_get = bytes};
+  if (m->machine) t[0] = (transfer){.to = values, .to_get = bytes};
   for (int i = 1; i < m->machines && !m->machine; i++)
-    t[i] = (transfer){.from = at, .to_send = bytes};
+    t[i] = (transfer){.source = values, .to_send = bytes};
   return run(m, t);
 }
 
@@ -151,8 +151,8 @@ gr_status gr_tcp_listen(gr_tcp *w, gr_tcp_place *out) {
   int port = 0;
   snprintf(out->address, sizeof out->address, "%s", gr_store_own_address(w->store));
   // Other machines reach rank 0 as they reached the store, which may be by another address.
-  const char *at = w->base.rank || w->opt.local ? out->address : NULL;
-  int error = gr_net_listen(at, 0, &w->listening, &port);
+  const char *address = w->base.rank || w->opt.local ? out->address : NULL;
+  int error = gr_net_listen(address, 0, &w->listening, &port);
   if (error)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot listen for other machines at '%s': %s",
                    out->address, strerror(error));
@@ -167,22 +167,22 @@ static gr_net_wait wait_until(const gr_tcp *m, double seconds) {
 static gr_status connect_to(gr_tcp *m, int machine, int rank) {
   const gr_tcp *w = m->world;
   const gr_tcp_place *p = &w->place[rank];
-  const char *at = rank ? p->address : w->opt.host;
+  const char *address = rank ? p->address : w->opt.host;
   gr_tcp_hello h = {GR_TCP_MAGIC, m->machine, gr_hash_text(w->opt.token), m->id};
   gr_net_wait wait = wait_until(m, m->node.timeout_s);
-  int error = gr_net_connect(at, p->port, wait, &m->peer[machine]);
+  int error = gr_net_connect(address, p->port, wait, &m->peer[machine]);
   if (!error) error = gr_net_send(m->peer[machine], &h, sizeof h, wait);
   if (!error) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot connect to rank %d at %s, port %d: %s",
-                         rank, at, (int)p->port, strerror(error)),
+                         rank, address, (int)p->port, strerror(error)),
                  "machines need to reach each other on any port; is there a firewall?");
 }
 
 static bool is_stranger(const gr_tcp_waiting *c) { return c->got < sizeof c->hello; }
 
-static void drop_waiting(gr_tcp_waiting **at) {
-  gr_tcp_waiting *c = *at;
-  *at = c->older;
+static void drop_waiting(gr_tcp_waiting **link) {
+  gr_tcp_waiting *c = *link;
+  *link = c->older;
   close(c->fd), free(c);
 }
 
@@ -190,8 +190,8 @@ static void drop_waiting(gr_tcp_waiting **at) {
 static void limit_strangers(gr_tcp *w) {
   gr_tcp_waiting **oldest = NULL;
   int n = 0;
-  for (gr_tcp_waiting **at = &w->waiting; *at; at = &(*at)->older)
-    if (is_stranger(*at)) oldest = at, n++;
+  for (gr_tcp_waiting **link = &w->waiting; *link; link = &(*link)->older)
+    if (is_stranger(*link)) oldest = link, n++;
   if (n > MAX_STRANGERS) drop_waiting(oldest);
 }
 
@@ -220,11 +220,11 @@ static bool read_hello(const gr_tcp *w, gr_tcp_waiting *c) {
 }
 
 static void read_hellos(gr_tcp *w) {
-  for (gr_tcp_waiting **at = &w->waiting; *at;) {
-    if (is_stranger(*at) && !read_hello(w, *at))
-      drop_waiting(at);
+  for (gr_tcp_waiting **link = &w->waiting; *link;) {
+    if (is_stranger(*link) && !read_hello(w, *link))
+      drop_waiting(link);
     else
-      at = &(*at)->older;
+      link = &(*link)->older;
   }
 }
 
@@ -241,10 +241,10 @@ static bool wait_for_some(gr_tcp *w) {
 }
 
 static bool take_waiting(gr_tcp *m, int machine) {
-  for (gr_tcp_waiting **at = &m->world->waiting, *c; (c = *at); at = &c->older) {
-    if (is_stranger(c) || c->hello.id != m->id || c->hello.from != machine) continue;
+  for (gr_tcp_waiting **link = &m->world->waiting, *c; (c = *link); link = &c->older) {
+    if (is_stranger(c) || c->hello.id != m->id || c->hello.machine != machine) continue;
     m->peer[machine] = c->fd;
-    *at = c->older;
+    *link = c->older;
     free(c);
     return true;
   }

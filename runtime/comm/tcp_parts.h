@@ -19,7 +19,7 @@ typedef struct gr_tcp_place {
 enum { GR_TCP_MAGIC = 0x67724c6b };
 typedef struct gr_tcp_hello {
   uint32_t magic;
-  int32_t from;  // machine
+  int32_t machine;  // machine
   uint64_t token, id;
 } gr_tcp_hello;
 

@@ -33,15 +33,15 @@ void gr_host_close(gr_device *d) {
 // ---- Memory -----------------------------------------------------------------------------------
 
 typedef struct clearing {
-  char *at;
+  char *memory;
   gr_work *phase;
 } clearing;
 
-static void clear(void *arg, int64_t from, int64_t to) {
+static void clear(void *arg, int64_t begin, int64_t to) {
   const clearing *c = arg;
-  for (int64_t n; from < to && !gr_stop_due(); from += n) {
-    n = to - from < GRAIN / LINE ? to - from : GRAIN / LINE;
-    memset(c->at + from * LINE, 0, (size_t)n * LINE);
+  for (int64_t n; begin < to && !gr_stop_due(); begin += n) {
+    n = to - begin < GRAIN / LINE ? to - begin : GRAIN / LINE;
+    memset(c->memory + begin * LINE, 0, (size_t)n * LINE);
     gr_work_add(c->phase, n * LINE);
   }
 }
@@ -71,9 +71,9 @@ void gr_host_free(gr_device *d, gr_device_block *b) {
   b->at = NULL;
 }
 
-gr_status gr_host_copy(gr_device *d, void *to, const void *from, size_t bytes) {
+gr_status gr_host_copy(gr_device *d, void *to, const void *source, size_t bytes) {
   (void)d;
-  memcpy(to, from, bytes);
+  memcpy(to, source, bytes);
   return GR_OK;
 }
 

@@ -17,7 +17,7 @@ GR_MUST_USE gr_status gr_host_open(const gr_device_ops *, const gr_device_option
 void gr_host_close(gr_device *);
 gr_status gr_host_allocate(gr_device *, size_t bytes, gr_comm *shared, gr_device_block *out);
 void gr_host_free(gr_device *, gr_device_block *);
-gr_status gr_host_copy(gr_device *, void *to, const void *from, size_t bytes);
+gr_status gr_host_copy(gr_device *, void *to, const void *source, size_t bytes);
 gr_status gr_host_fill(gr_device *, void *to, int byte, size_t bytes);
 gr_status gr_host_event(gr_device *, gr_queue, gr_device_event);  // record, wait: no-ops
 gr_status gr_host_synchronise(gr_device *, gr_queue);

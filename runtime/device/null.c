@@ -29,7 +29,7 @@ typedef struct frame {
   uint32_t node;           // the node that is running
   uint64_t start, before;  // the last stamp before this run, and before the previous run
   uint64_t *begin, *end;   // by node, in this run: the stamps of its writes
-  const void **at;         // by value: the address that its node wrote
+  const void **address;    // by value: the address that its node wrote
 } frame;
 
 typedef struct null_device {
@@ -79,28 +79,29 @@ static void release(gr_device *d, gr_device_block *b) {
   b->at = NULL;
 }
 
-static gr_status read_any(null_device *d, gr_queue q, const void *at, size_t bytes) {
-  gr_shadow_access a = {.queue = q, .at = at, .bytes = bytes, .from = 1, .to = UINT64_MAX};
+static gr_status read_any(null_device *d, gr_queue q, const void *address, size_t bytes) {
+  gr_shadow_access a = {
+      .queue = q, .address = address, .bytes = bytes, .from = 1, .to = UINT64_MAX};
   return gr_shadow_read(d->shadow, &a);
 }
 
-static gr_status write(null_device *d, gr_queue q, void *at, size_t bytes, const void *writer,
+static gr_status write(null_device *d, gr_queue q, void *address, size_t bytes, const void *writer,
                        const char *by) {
-  gr_shadow_access a = {.queue = q, .at = at, .bytes = bytes, .writer = writer, .by = by};
+  gr_shadow_access a = {.queue = q, .address = address, .bytes = bytes, .writer = writer, .by = by};
   return gr_shadow_write(d->shadow, &a);
 }
 
-static gr_status upload(gr_device *d, void *to, const void *from, size_t bytes) {
-  (void)from;
+static gr_status upload(gr_device *d, void *to, const void *source, size_t bytes) {
+  (void)source;
   null_of(d)->transferred += bytes;
   return gr_note(write(null_of(d), GR_QUEUE_TRANSFER, to, bytes, d, "an upload"), GR_NOWHERE,
                  "in an upload of %zu bytes", bytes);
 }
 
-static gr_status download(gr_device *d, void *to, const void *from, size_t bytes) {
+static gr_status download(gr_device *d, void *to, const void *source, size_t bytes) {
   null_of(d)->transferred += bytes;
   memset(to, 0, bytes);
-  return gr_note(read_any(null_of(d), GR_QUEUE_TRANSFER, from, bytes), GR_NOWHERE,
+  return gr_note(read_any(null_of(d), GR_QUEUE_TRANSFER, source, bytes), GR_NOWHERE,
                  "in a download of %zu bytes", bytes);
 }
 
@@ -109,17 +110,17 @@ static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes
   return x < y + b_bytes && y < x + a_bytes;
 }
 
-static gr_status copy_checked(null_device *d, void *to, const void *from, size_t bytes) {
-  if (overlap(to, bytes, from, bytes))
+static gr_status copy_checked(null_device *d, void *to, const void *source, size_t bytes) {
+  if (overlap(to, bytes, source, bytes))
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the two ranges of a copy overlap");
-  GR_TRY(read_any(d, GR_QUEUE_COMPUTE, from, bytes));
-  const void *writer = gr_shadow_writer(d->shadow, from, bytes);
+  GR_TRY(read_any(d, GR_QUEUE_COMPUTE, source, bytes));
+  const void *writer = gr_shadow_writer(d->shadow, source, bytes);
   return write(d, GR_QUEUE_COMPUTE, to, bytes, writer, "a copy");
 }
 
-static gr_status copy(gr_device *d, void *to, const void *from, size_t bytes) {
+static gr_status copy(gr_device *d, void *to, const void *source, size_t bytes) {
   null_of(d)->copies++;
-  return gr_note(copy_checked(null_of(d), to, from, bytes), GR_NOWHERE, "in a copy of %zu bytes",
+  return gr_note(copy_checked(null_of(d), to, source, bytes), GR_NOWHERE, "in a copy of %zu bytes",
                  bytes);
 }
 
@@ -153,7 +154,7 @@ static frame *frame_of(null_device *d, const gr_graph *g) {
                .g = g,
                .begin = GR_NEW(d->arena, uint64_t, g->n_nodes + 1),
                .end = GR_NEW(d->arena, uint64_t, g->n_nodes + 1),
-               .at = GR_NEW(d->arena, const void *, g->n_values + 1)};
+               .address = GR_NEW(d->arena, const void *, g->n_values + 1)};
   return d->frames = f;
 }
 
@@ -196,10 +197,10 @@ static const char *describe(const gr_graph *g, uint32_t value, char buf[160]) {
 }
 
 static gr_status read_value(null_device *d, const frame *f, gr_queue queue, uint32_t value,
-                            const void *at, const char *what) {
+                            const void *address, const char *what) {
   char text[160];
   size_t bytes = gr_type_bytes(&f->g->values[value].type);
-  gr_shadow_access a = {.queue = queue, .at = at, .bytes = bytes};
+  gr_shadow_access a = {.queue = queue, .address = address, .bytes = bytes};
   expect(f, value, &a);
   return gr_note(gr_shadow_read(d->shadow, &a), GR_NOWHERE, "%s %s", what,
                  describe(f->g, value, text));
@@ -221,12 +222,12 @@ static gr_status end(gr_device *device, const gr_graph *g) {
   for (uint32_t i = 0; i < g->n_results; i++) {
     uint32_t v = g->results[i].id;
     if (g->values[v].role == GR_TEMP)
-      GR_TRY(read_value(d, f, GR_QUEUE_COMPUTE, v, f->at[v], "in the result"));
+      GR_TRY(read_value(d, f, GR_QUEUE_COMPUTE, v, f->address[v], "in the result"));
   }
   for (uint32_t i = 1; i < g->n_values; i++) {
     uint32_t v = g->values[i].next.id;
     if (v && g->values[v].role == GR_TEMP)
-      GR_TRY(read_value(d, f, GR_QUEUE_COMPUTE, v, f->at[v], "in a state's next value"));
+      GR_TRY(read_value(d, f, GR_QUEUE_COMPUTE, v, f->address[v], "in a state's next value"));
   }
   d->running = f->outer;
   return GR_OK;
@@ -287,7 +288,7 @@ static gr_status node(gr_device *device, const gr_graph *g, uint32_t i, const gr
     snprintf(what, sizeof what, "in operand %d,", k);
     if (gr_is(n->in[k])) GR_TRY(read_value(d, f, queue, n->in[k].id, l->in[k], what));
   }
-  for (int k = 0; k < n->n_out; k++) f->at[gr_out(n, k).id] = l->out[k];
+  for (int k = 0; k < n->n_out; k++) f->address[gr_out(n, k).id] = l->out[k];
   return n->op == &gr_op_scan ? GR_OK : write_results(d, f, l, n);  // the body's nodes write them
 }
 
@@ -314,19 +315,19 @@ static void put_call(const null_device *d, const gr_launch *l, int32_t words[WOR
 }
 
 static gr_status compare(null_device *d, const gr_launch *l, gr_comm *c) {
-  int32_t mine[WORDS], all[WORDS * c->ranks];
-  put_call(d, l, mine);
-  GR_TRY(gr_comm_run(c, GR_ALL_GATHER, GR_I32, WORDS, mine, all));
+  int32_t words[WORDS], all[WORDS * c->ranks];
+  put_call(d, l, words);
+  GR_TRY(gr_comm_run(c, GR_ALL_GATHER, GR_I32, WORDS, words, all));
   for (int r = 0; r < c->ranks; r++)
-    if (memcmp(all + r * WORDS, mine, sizeof mine))
+    if (memcmp(all + r * WORDS, words, sizeof words))
       return gr_fail(
           GR_ERR_BUG, GR_NOWHERE,
           "rank %d of the mesh axis is at another collective: its %dth (node %d, %d "
           "values of %lld elements), this rank's %dth (node %d, %d values of %lld)",
           r, all[r * WORDS + NTH], all[r * WORDS + NODE], all[r * WORDS + VALUES],
           (long long)all[r * WORDS + COUNT_HIGH] << 32 | (uint32_t)all[r * WORDS + COUNT_LOW],
-          mine[NTH], mine[NODE], mine[VALUES],
-          (long long)mine[COUNT_HIGH] << 32 | (uint32_t)mine[COUNT_LOW]);
+          words[NTH], words[NODE], words[VALUES],
+          (long long)words[COUNT_HIGH] << 32 | (uint32_t)words[COUNT_LOW]);
   return GR_OK;
 }
 

@@ -7,7 +7,7 @@
 
 // A range of bytes with one history; it ends where the next range begins.
 typedef struct range {
-  size_t from;
+  size_t begin;
   uint64_t stamp;  // of the last write; 0: never written
   const void *writer;
   const char *by;
@@ -17,7 +17,7 @@ typedef struct range {
 
 typedef struct block {
   struct block *next;
-  char *at;
+  char *memory;
   size_t bytes;
   range *ranges;  // ascending; the first begins at 0. Ranges are split but never joined
   uint32_t n, cap;
@@ -48,7 +48,7 @@ gr_status gr_shadow_create(gr_shadow **out) {
 }
 
 static void drop(block *b) {
-  munmap(b->at, b->bytes + 1);
+  munmap(b->memory, b->bytes + 1);
   free(b->ranges), free(b);
 }
 
@@ -65,21 +65,22 @@ gr_status gr_shadow_reserve(gr_shadow *s, size_t bytes, void **out) {
   block *b = calloc(1, sizeof *b);
   range *first = calloc(16, sizeof *first);
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void *at = mmap(NULL, bytes + 1, PROT_NONE, flags, -1, 0);
-  if (!b || !first || at == MAP_FAILED) {
+  void *memory = mmap(NULL, bytes + 1, PROT_NONE, flags, -1, 0);
+  if (!b || !first || memory == MAP_FAILED) {
     free(b), free(first);
-    if (at != MAP_FAILED) munmap(at, bytes + 1);
+    if (memory != MAP_FAILED) munmap(memory, bytes + 1);
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no addresses for %.1f MB", (double)bytes / 1e6);
   }
-  *b = (block){.next = s->blocks, .at = at, .bytes = bytes, .ranges = first, .n = 1, .cap = 16};
-  s->blocks = b, *out = at;
+  *b = (block){
+      .next = s->blocks, .memory = memory, .bytes = bytes, .ranges = first, .n = 1, .cap = 16};
+  s->blocks = b, *out = memory;
   return GR_OK;
 }
 
-void gr_shadow_release(gr_shadow *s, void *at) {
+void gr_shadow_release(gr_shadow *s, void *memory) {
   for (block **p = &s->blocks; *p; p = &(*p)->next) {
     block *b = *p;
-    if (b->at != at) continue;
+    if (b->memory != memory) continue;
     *p = b->next;
     drop(b);
     return;
@@ -88,11 +89,12 @@ void gr_shadow_release(gr_shadow *s, void *at) {
 
 // ---- Ranges of an access ------------------------------------------------------------
 
-static block *block_of(const gr_shadow *s, const void *at, size_t bytes) {
-  uintptr_t from = (uintptr_t)at;
+static block *block_of(const gr_shadow *s, const void *address, size_t bytes) {
+  uintptr_t begin = (uintptr_t)address;
   for (block *b = s->blocks; b; b = b->next) {
-    uintptr_t start = (uintptr_t)b->at;
-    if (from >= start && from - start <= b->bytes && bytes <= b->bytes - (from - start)) return b;
+    uintptr_t start = (uintptr_t)b->memory;
+    if (begin >= start && begin - start <= b->bytes && bytes <= b->bytes - (begin - start))
+      return b;
   }
   return NULL;
 }
@@ -102,7 +104,7 @@ static uint32_t range_of(const block *b, size_t byte) {
   uint32_t low = 0, high = b->n;
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;
-    if (b->ranges[middle].from <= byte)
+    if (b->ranges[middle].begin <= byte)
       low = middle;
     else
       high = middle;
@@ -114,7 +116,7 @@ static uint32_t range_of(const block *b, size_t byte) {
 // memory.
 static uint32_t split_at(block *b, size_t byte) {
   uint32_t i = range_of(b, byte);
-  if (b->ranges[i].from == byte) return i;
+  if (b->ranges[i].begin == byte) return i;
   if (b->n == b->cap) {
     range *more = realloc(b->ranges, 2 * (size_t)b->cap * sizeof *more);
     if (!more) return UINT32_MAX;
@@ -122,7 +124,7 @@ static uint32_t split_at(block *b, size_t byte) {
   }
   memmove(&b->ranges[i + 2], &b->ranges[i + 1], (b->n - i - 1) * sizeof *b->ranges);
   b->ranges[i + 1] = b->ranges[i];
-  b->ranges[i + 1].from = byte;
+  b->ranges[i + 1].begin = byte;
   b->n++;
   return i + 1;
 }
@@ -130,12 +132,12 @@ static uint32_t split_at(block *b, size_t byte) {
 // The ranges that cover exactly the bytes of an access: [*first, *end) of *out.
 static gr_status find_ranges(gr_shadow *s, const gr_shadow_access *a, block **out, uint32_t *first,
                              uint32_t *end) {
-  block *b = *out = block_of(s, a->at, a->bytes);
+  block *b = *out = block_of(s, a->address, a->bytes);
   if (!b)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%zu bytes at %p are not within one block of memory",
-                   a->bytes, a->at);
-  size_t from = (size_t)((const char *)a->at - b->at), to = from + a->bytes;
-  *first = split_at(b, from);
+                   a->bytes, a->address);
+  size_t begin = (size_t)((const char *)a->address - b->memory), to = begin + a->bytes;
+  *first = split_at(b, begin);
   *end = to == b->bytes ? b->n : split_at(b, to);
   if (*first != UINT32_MAX && *end != UINT32_MAX) return GR_OK;
   return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to check that of a device");
@@ -200,13 +202,13 @@ gr_status gr_shadow_write(gr_shadow *s, const gr_shadow_access *a) {
   return GR_OK;
 }
 
-const void *gr_shadow_writer(const gr_shadow *s, const void *at, size_t bytes) {
-  const block *b = block_of(s, at, bytes);
+const void *gr_shadow_writer(const gr_shadow *s, const void *address, size_t bytes) {
+  const block *b = block_of(s, address, bytes);
   if (!b || !bytes) return NULL;
-  size_t from = (size_t)((const char *)at - b->at);
-  uint32_t i = range_of(b, from);
+  size_t first = (size_t)((const char *)address - b->memory);
+  uint32_t i = range_of(b, first);
   const void *writer = b->ranges[i].writer;
-  while (++i < b->n && b->ranges[i].from < from + bytes)
+  while (++i < b->n && b->ranges[i].begin < first + bytes)
     if (b->ranges[i].writer != writer) return NULL;
   return writer;
 }
@@ -215,9 +217,9 @@ uint64_t gr_shadow_stamp(const gr_shadow *s) { return s->stamp; }
 
 // ---- Order --------------------------------------------------------------------------------------
 
-static void learn(clock *c, const clock *from) {
+static void learn(clock *c, const clock *other) {
   for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
-    if (c->of[q] < from->of[q]) c->of[q] = from->of[q];
+    if (c->of[q] < other->of[q]) c->of[q] = other->of[q];
 }
 
 void gr_shadow_record(gr_shadow *s, gr_queue q, gr_device_event e) {

@@ -12,7 +12,7 @@ typedef struct gr_shadow gr_shadow;
 
 typedef struct gr_shadow_access {
   gr_queue queue;
-  const void *at;
+  const void *address;
   size_t bytes;
   uint64_t from, to;   // reads: the range of stamps that its bytes may have; 0: never written
   const void *writer;  // reads: the node that must have written it, NULL: any; writes: the node
@@ -26,14 +26,14 @@ void gr_shadow_destroy(gr_shadow *);  // NULL is fine
 // Reserves a range of addresses that nothing else uses and that fault when they are dereferenced.
 // Its bytes count as never written.
 GR_MUST_USE gr_status gr_shadow_reserve(gr_shadow *, size_t bytes, void **out);
-void gr_shadow_release(gr_shadow *, void *at);
+void gr_shadow_release(gr_shadow *, void *memory);
 
 // Errors, all GR_ERR_BUG: outside the blocks, never written, overwritten (stamps), or not ordered
 // with what another queue does there.
 GR_MUST_USE gr_status gr_shadow_read(gr_shadow *, const gr_shadow_access *);
 GR_MUST_USE gr_status gr_shadow_write(gr_shadow *, const gr_shadow_access *);  // with a new stamp
 // The node that wrote all of a range; NULL: several did.
-const void *gr_shadow_writer(const gr_shadow *, const void *at, size_t bytes);
+const void *gr_shadow_writer(const gr_shadow *, const void *address, size_t bytes);
 uint64_t gr_shadow_stamp(const gr_shadow *);  // of the last write
 
 // Records an event: it covers all work of the queue so far.

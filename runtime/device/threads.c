@@ -66,28 +66,28 @@ static uint32_t wait_for_call(worker *w) {
 }
 
 // Takes the next grains of a share: its owner takes from the front, other threads from the tail.
-static bool take_grains(worker *w, bool own, uint32_t chunk, uint32_t *from, uint32_t *to) {
+static bool take_grains(worker *w, bool is_own, uint32_t chunk, uint32_t *begin, uint32_t *to) {
   uint64_t left = atomic_load_explicit(&w->left, memory_order_relaxed), rest;
   do {
-    *from = (uint32_t)(left >> 32), *to = (uint32_t)left;
-    if (*from >= *to) return false;
-    uint32_t some = *to - *from < chunk ? *to - *from : chunk;
-    if (own)
-      *to = *from + some;
+    *begin = (uint32_t)(left >> 32), *to = (uint32_t)left;
+    if (*begin >= *to) return false;
+    uint32_t some = *to - *begin < chunk ? *to - *begin : chunk;
+    if (is_own)
+      *to = *begin + some;
     else
-      *from = *to - some;
-    rest = own ? (uint64_t)*to << 32 | (uint32_t)left : left - some;
+      *begin = *to - some;
+    rest = is_own ? (uint64_t)*to << 32 | (uint32_t)left : left - some;
   } while (!atomic_compare_exchange_weak_explicit(&w->left, &left, rest, memory_order_relaxed,
                                                   memory_order_relaxed));
   return true;
 }
 
 static void run_all(pool *p, int first) {
-  uint32_t from, to;
+  uint32_t begin, to;
   for (int i = 0; i < p->shares; i++)
-    while (take_grains(&p->worker[(first + i) % p->shares], !i, p->chunk, &from, &to)) {
+    while (take_grains(&p->worker[(first + i) % p->shares], !i, p->chunk, &begin, &to)) {
       int64_t end = to * p->grain;
-      p->part(p->arg, from * p->grain, end < p->n ? end : p->n);
+      p->part(p->arg, begin * p->grain, end < p->n ? end : p->n);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "runtime/exec/parts.h"
 
 typedef struct span {  // of memory
-  const char *at;
+  const char *begin;
   size_t bytes;
   bool written;
 } span;
@@ -22,8 +22,8 @@ typedef struct spans {
   int n;
 } spans;
 
-static void add(spans *s, const void *at, size_t bytes, bool written) {
-  if (at && bytes) s->of[s->n++] = (span){at, bytes, written};
+static void add(spans *s, const void *begin, size_t bytes, bool written) {
+  if (begin && bytes) s->of[s->n++] = (span){begin, bytes, written};
 }
 
 // The memory that a step uses: operands, results, working memory, and the block of a loop's body.
@@ -45,7 +45,7 @@ static bool conflict(const spans *a, const spans *b) {
   for (int i = 0; i < a->n; i++)
     for (int k = 0; k < b->n; k++) {
       const span *x = &a->of[i], *y = &b->of[k];
-      bool overlap = x->at < y->at + y->bytes && y->at < x->at + x->bytes;
+      bool overlap = x->begin < y->begin + y->bytes && y->begin < x->begin + x->bytes;
       if (overlap && (x->written || y->written)) return true;
     }
   return false;

@@ -59,7 +59,7 @@ gr_exec_tensor gr_exec_state(const gr_exec *, const gr_plan_state *);
 
 // Enqueue a transfer after the programs that ran before and ahead of those that run later. Until
 // gr_exec_wait returns, `from` must not change and `to` is undefined.
-GR_MUST_USE gr_status gr_exec_write(gr_exec *, const gr_exec_tensor *, const void *from);
+GR_MUST_USE gr_status gr_exec_write(gr_exec *, const gr_exec_tensor *, const void *source);
 GR_MUST_USE gr_status gr_exec_read(gr_exec *, const gr_exec_tensor *, void *to);
 GR_MUST_USE gr_status gr_exec_wait(gr_exec *);
 
@@ -71,7 +71,7 @@ GR_MUST_USE gr_status gr_exec_view(gr_exec *, const gr_exec_tensor *, void *stag
                                    const void **out);
 // To write a tensor, fill the memory that gr_exec_target returns, then call gr_exec_store with it.
 void *gr_exec_target(const gr_exec *, const gr_exec_tensor *, void *staging);
-GR_MUST_USE gr_status gr_exec_store(gr_exec *, const gr_exec_tensor *, const void *from);
+GR_MUST_USE gr_status gr_exec_store(gr_exec *, const gr_exec_tensor *, const void *source);
 
 // Records every program and node that runs from now on, until it is called with NULL. Spans are
 // those of the device: one that works beside the host measures them itself, or each node is waited

@@ -142,10 +142,10 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
     gr_exec_step *step = &f->steps[i];
     gr_status s = gr_exec_beside_begin(e, step);
     s = s || !ops->node ? s : ops->node(e->device, f->g, i, &step->l);
-    double from = e->trace ? gr_trace_now() : 0;
+    double began = e->trace ? gr_trace_now() : 0;
     s = s ? s : run_step(e, step);
     s = s ? s : gr_exec_beside_end(e, step);
-    s = s ? s : gr_exec_times_wait(e, step, from);
+    s = s ? s : gr_exec_times_wait(e, step, began);
     if (s) return locate(s, e, step);
     double now = gr_seconds();
     if (e->counts) step->seconds += now - before, step->runs++;

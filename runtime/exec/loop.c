@@ -18,8 +18,8 @@
 #include "runtime/exec/parts.h"
 
 typedef struct slot {  // a pointer, and its address at the first step
-  void **at;
-  void *const *from;  // the pointer in the loop's own launch
+  void **pointer;
+  void *const *outer;  // the pointer in the loop's own launch
   ptrdiff_t start, stride;
 } slot;
 
@@ -28,20 +28,20 @@ typedef struct carry {
   size_t bytes;
   void **last, **init;       // in the loop's launch; init NULL: it starts at zero
   void **next;               // where the body writes the next value
-  void *own;                 // double-buffered: the next value's memory in the block
+  void *buffer;              // double-buffered: the next value's memory in the block
   void ***reads, ***writes;  // the body's pointers to the carry, and to `own`
   uint32_t n_reads, n_writes;
 } carry;
 
 typedef struct copy {
-  void **to, **from;
+  void **to, **source;
   size_t bytes;
   ptrdiff_t stride;  // of `to`, from step to step
 } copy;
 
 typedef struct window {  // a fixed place for the slices of a value
   void *const *stack;    // the pointer in the loop's own launch
-  void *at;
+  void *memory;
   size_t bytes;
   ptrdiff_t start, stride;
   void ***uses;  // the body's pointers to the value
@@ -66,7 +66,7 @@ struct gr_exec_loop {
 typedef struct uses {
   void ***of;       // of value v: of[first[v]] to of[first[v + 1] - 1]
   uint32_t *first;  // by value
-  void **at;        // by value: a pointer to it that the loop owns
+  void **pointer;   // by value: a pointer to it that the loop owns
 } uses;
 
 gr_exec_frame *gr_exec_loop_frame(gr_exec_loop *l) { return &l->frame; }
@@ -75,7 +75,7 @@ gr_exec_frame *gr_exec_loop_frame(gr_exec_loop *l) { return &l->frame; }
 
 static uses find_uses(gr_arena *arena, const gr_graph *g, const gr_exec_frame *f) {
   uses u = {.first = GR_NEW(arena, uint32_t, g->n_values + 2),
-            .at = GR_NEW(arena, void *, g->n_values + 1)};
+            .pointer = GR_NEW(arena, void *, g->n_values + 1)};
   uint32_t *count = u.first + 1;  // becomes first after the prefix sum
   for (uint32_t v = 0; v < g->n_values; v++) count[v] = 1;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -86,7 +86,7 @@ static uses find_uses(gr_arena *arena, const gr_graph *g, const gr_exec_frame *f
   for (uint32_t v = 0; v < g->n_values; v++) count[v] += u.first[v];
   u.of = GR_NEW(arena, void **, u.first[g->n_values]);
   uint32_t *to = GR_NEW(arena, uint32_t, g->n_values);
-  for (uint32_t v = 0; v < g->n_values; v++) to[v] = u.first[v], u.of[to[v]++] = &u.at[v];
+  for (uint32_t v = 0; v < g->n_values; v++) to[v] = u.first[v], u.of[to[v]++] = &u.pointer[v];
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
     for (int k = 0; k < n->n_in; k++) u.of[to[n->in[k].id]++] = &f->steps[i].in[k];
@@ -97,10 +97,10 @@ static uses find_uses(gr_arena *arena, const gr_graph *g, const gr_exec_frame *f
 
 static uint32_t count_uses(const uses *u, uint32_t v) { return u->first[v + 1] - u->first[v]; }
 
-static void add_slots(gr_exec_loop *l, const uses *u, uint32_t v, void **from, ptrdiff_t stride) {
+static void add_slots(gr_exec_loop *l, const uses *u, uint32_t v, void **outer, ptrdiff_t stride) {
   ptrdiff_t start = stride < 0 ? -stride * (l->scan->steps - 1) : 0;
   for (uint32_t i = u->first[v]; i < u->first[v + 1]; i++)
-    l->slots[l->n_slots++] = (slot){u->of[i], from, start, stride};
+    l->slots[l->n_slots++] = (slot){u->of[i], outer, start, stride};
 }
 
 static ptrdiff_t stride_of(const gr_scan *s, uint32_t v) {
@@ -125,13 +125,13 @@ static void open_carry(gr_exec_loop *l, const gr_plan_frame *p, const uses *u, c
                .bytes = gr_type_bytes(&gr_at(p->g, v)->type),
                .last = &step->out[k],
                .init = operand < 0 ? NULL : &step->in[operand],
-               .next = &u->at[next.id],
+               .next = &u->pointer[next.id],
                .reads = u->of + u->first[v.id],
                .n_reads = count_uses(u, v.id)};
   if (!moves(c)) add_slots(l, u, v.id, c->last, 0);
   if (c->how == GR_CARRY_IN_PLACE) add_slots(l, u, next.id, c->last, 0);
   if (c->how == GR_CARRY_DOUBLE_BUFFERED) {
-    c->own = base + p->offset[next.id];
+    c->buffer = base + p->offset[next.id];
     c->writes = u->of + u->first[next.id], c->n_writes = count_uses(u, next.id);
   }
 }
@@ -155,7 +155,7 @@ static void open_values(gr_exec_loop *l, const gr_plan_frame *p, const uses *u, 
     if (temp && p->stacked[v])
       add_slots(l, u, v, &step->out[s->n_carry + p->stacked[v] - 1], stride_of(s, v));
     else if (temp)
-      u->at[v] = base + p->offset[v];
+      u->pointer[v] = base + p->offset[v];
     else if (gr_scan_is_seq(s, v))
       add_slots(l, u, v, &step->in[gr_scan_operand(s, v)], stride_of(s, v));
     else if (!gr_scan_is_carry(s, v))
@@ -172,24 +172,26 @@ static void open_yields(gr_exec *e, gr_exec_loop *l, const gr_plan_frame *p, con
     if (p->stacked[v] == (int)j + 1) continue;
     ptrdiff_t stride = stride_of(s, v);
     void **to = GR_NEW(e->arena, void *, 1);
-    l->copies[l->n_copies++] = (copy){to, &u->at[v], gr_type_bytes(&p->g->values[v].type), stride};
+    l->copies[l->n_copies++] =
+        (copy){to, &u->pointer[v], gr_type_bytes(&p->g->values[v].type), stride};
     l->slots[l->n_slots++] = (slot){to, &step->out[s->n_carry + (int)j],
                                     stride < 0 ? -stride * (s->steps - 1) : 0, stride};
   }
 }
 
-static void add_window(gr_exec_loop *l, const uses *u, uint32_t v, void *const *stack, char **at) {
+static void add_window(gr_exec_loop *l, const uses *u, uint32_t v, void *const *stack,
+                       char **memory) {
   ptrdiff_t stride = stride_of(l->scan, v);
   window *w = &l->windows[l->n_windows++];
   *w = (window){.stack = stack,
-                .at = *at,
+                .memory = *memory,
                 .bytes = gr_type_bytes(&l->scan->body->values[v].type),
                 .start = stride < 0 ? -stride * (l->scan->steps - 1) : 0,
                 .stride = stride,
                 .uses = u->of + u->first[v],
                 .n_uses = count_uses(u, v),
                 .out = !gr_scan_is_seq(l->scan, v)};
-  *at += gr_scan_repeat_slice(l->scan, v);
+  *memory += gr_scan_repeat_slice(l->scan, v);
 }
 
 static gr_status open_repeated(gr_exec *e, gr_exec_loop *l, const gr_plan_frame *p, const uses *u,
@@ -199,14 +201,14 @@ static gr_status open_repeated(gr_exec *e, gr_exec_loop *l, const gr_plan_frame 
   gr_op_call call = {.op = step->node->op, .loc = step->node->loc};  // for messages
   bool by_step = e->opt.profile && !e->device->limits.timings;
   if (!ops->loop || by_step || !gr_scan_repeat_bytes(s)) return GR_OK;
-  char *at = (char *)step->l.scratch + GR_SCAN_REPEAT_COUNTER;
+  char *memory = (char *)step->l.scratch + GR_SCAN_REPEAT_COUNTER;
   uint32_t most = (uint32_t)s->n_seq + p->g->n_results;
   l->windows = GR_NEW(e->arena, window, most + 1);
   for (uint32_t v = 1; v <= (uint32_t)s->n_seq; v++)
-    add_window(l, u, v, (void *const *)&step->in[gr_scan_operand(s, v)], &at);
+    add_window(l, u, v, (void *const *)&step->in[gr_scan_operand(s, v)], &memory);
   for (uint32_t v = 1; v < p->g->n_values; v++)
     if (p->g->values[v].role == GR_TEMP && p->stacked[v])
-      add_window(l, u, v, &step->out[s->n_carry + p->stacked[v] - 1], &at);
+      add_window(l, u, v, &step->out[s->n_carry + p->stacked[v] - 1], &memory);
   l->repeated = (gr_device_loop){.steps = s->steps, .counter = step->l.scratch};
   for (int k = 0; k < GR_LOOP_COPIES; k++)
     l->repeated.slice[k] = GR_NEW(e->arena, gr_device_slice, most + (uint32_t)s->n_carry + 1);
@@ -229,13 +231,13 @@ gr_status gr_exec_loop_open(gr_exec *e, const gr_plan_frame *p, char *base, gr_e
 
 // ---- Running -------------------------------------------------------------------------------
 
-static void point(void ***slots, uint32_t n, void *at) {
-  for (uint32_t i = 0; i < n; i++) *slots[i] = at;
+static void point(void ***slots, uint32_t n, void *address) {
+  for (uint32_t i = 0; i < n; i++) *slots[i] = address;
 }
 
 static gr_status enter(gr_device *d, gr_exec_loop *l) {
   for (const slot *s = l->slots, *end = s + l->n_slots; s < end; s++)
-    *s->at = (char *)*s->from + s->start;
+    *s->pointer = (char *)*s->outer + s->start;
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
     if (c->how == GR_CARRY_IN_STACK && c->init) {  // the first value is not copied either
@@ -245,7 +247,7 @@ static gr_status enter(gr_device *d, gr_exec_loop *l) {
     GR_TRY(c->init ? d->ops->copy(d, *c->last, *c->init, c->bytes)
                    : d->ops->fill(d, *c->last, 0, c->bytes));
     if (moves(c)) point(c->reads, c->n_reads, *c->last);
-    if (c->how == GR_CARRY_DOUBLE_BUFFERED) point(c->writes, c->n_writes, c->own);
+    if (c->how == GR_CARRY_DOUBLE_BUFFERED) point(c->writes, c->n_writes, c->buffer);
   }
   return GR_OK;
 }
@@ -253,7 +255,7 @@ static gr_status enter(gr_device *d, gr_exec_loop *l) {
 // Advances from one step to the next.
 static gr_status advance(gr_device *d, gr_exec_loop *l) {
   for (uint32_t i = 0; i < l->n_copies; i++)
-    GR_TRY(d->ops->copy(d, *l->copies[i].to, *l->copies[i].from, l->copies[i].bytes));
+    GR_TRY(d->ops->copy(d, *l->copies[i].to, *l->copies[i].source, l->copies[i].bytes));
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
     void *next = *c->next;
@@ -263,7 +265,7 @@ static gr_status advance(gr_device *d, gr_exec_loop *l) {
     point(c->reads, c->n_reads, next);
   }
   for (const slot *s = l->slots, *end = s + l->n_moving; s < end; s++)
-    *s->at = (char *)*s->at + s->stride;
+    *s->pointer = (char *)*s->pointer + s->stride;
   return GR_OK;
 }
 
@@ -283,9 +285,9 @@ static gr_status note_loop(gr_status s, const gr_exec_step *step, const char *wh
 
 // ---- Running a body that the device repeats -----------------------------------------------------
 
-static void add_slice(gr_device_loop *r, int when, void *to, ptrdiff_t to_stride, const void *from,
-                      ptrdiff_t from_stride, size_t bytes) {
-  r->slice[when][r->n[when]++] = (gr_device_slice){to, from, bytes, to_stride, from_stride};
+static void add_slice(gr_device_loop *r, int when, void *to, ptrdiff_t to_stride,
+                      const void *source, ptrdiff_t from_stride, size_t bytes) {
+  r->slice[when][r->n[when]++] = (gr_device_slice){to, source, bytes, to_stride, from_stride};
 }
 
 // Points the body to fixed addresses, and lists what is copied.
@@ -293,26 +295,26 @@ static gr_status enter_repeated(gr_device *d, gr_exec_loop *l) {
   gr_device_loop *r = &l->repeated;
   memset(r->n, 0, sizeof r->n);
   for (const slot *s = l->slots, *end = s + l->n_slots; s < end; s++)
-    *s->at = (char *)*s->from + s->start;
+    *s->pointer = (char *)*s->outer + s->start;
   for (const window *w = l->windows, *end = w + l->n_windows; w < end; w++) {
     char *stack = (char *)*w->stack + w->start;
-    point(w->uses, w->n_uses, w->at);
+    point(w->uses, w->n_uses, w->memory);
     if (w->out)
-      add_slice(r, GR_LOOP_AFTER, stack, w->stride, w->at, 0, w->bytes);
+      add_slice(r, GR_LOOP_AFTER, stack, w->stride, w->memory, 0, w->bytes);
     else
-      add_slice(r, GR_LOOP_BEFORE, w->at, 0, stack, w->stride, w->bytes);
+      add_slice(r, GR_LOOP_BEFORE, w->memory, 0, stack, w->stride, w->bytes);
   }
   for (int k = 0; k < l->scan->n_carry; k++) {
     const carry *c = &l->carries[k];
     GR_TRY(c->init ? d->ops->copy(d, *c->last, *c->init, c->bytes)
                    : d->ops->fill(d, *c->last, 0, c->bytes));
     if (moves(c)) point(c->reads, c->n_reads, *c->last);
-    if (c->how == GR_CARRY_DOUBLE_BUFFERED) point(c->writes, c->n_writes, c->own);
+    if (c->how == GR_CARRY_DOUBLE_BUFFERED) point(c->writes, c->n_writes, c->buffer);
     if (moves(c) || c->how == GR_CARRY_COPIED)
       add_slice(r, GR_LOOP_CARRIES, *c->last, 0, *c->next, 0, c->bytes);
   }
   for (const copy *y = l->copies, *end = y + l->n_copies; y < end; y++)
-    add_slice(r, GR_LOOP_AFTER, *y->to, y->stride, *y->from, 0, y->bytes);
+    add_slice(r, GR_LOOP_AFTER, *y->to, y->stride, *y->source, 0, y->bytes);
   return GR_OK;
 }
 

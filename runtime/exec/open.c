@@ -53,9 +53,9 @@ static void open_next(gr_exec *e, const gr_plan_frame *p, gr_exec_program *out) 
     gr_val next = g->values[v].next;
     if (!gr_is(next) || next.id == v) continue;
     gr_exec_copy c = {.to = gr_exec_address(e, p, e->work, v),
-                      .from = gr_exec_address(e, p, e->work, next.id),
+                      .source = gr_exec_address(e, p, e->work, next.id),
                       .bytes = gr_type_bytes(&g->values[v].type)};
-    if (c.to != c.from) out->next[out->n_next++] = c;
+    if (c.to != c.source) out->next[out->n_next++] = c;
   }
 }
 
@@ -172,7 +172,7 @@ static gr_status issue(void *arg) {
   gr_device *d = i->e->device;
   GR_TRY(gr_exec_frame_run(i->e, &i->p->frame));
   for (uint32_t k = 0; k < i->p->n_next; k++)
-    GR_TRY(d->ops->copy(d, i->p->next[k].to, i->p->next[k].from, i->p->next[k].bytes));
+    GR_TRY(d->ops->copy(d, i->p->next[k].to, i->p->next[k].source, i->p->next[k].bytes));
   return GR_OK;
 }
 
@@ -193,17 +193,17 @@ static gr_status run(gr_exec *e, gr_exec_program *p) {
 }
 
 // In a trace. Where the device measures, the host only enqueues the program.
-static void put_span(gr_exec *e, const gr_program *p, double from) {
-  gr_trace_add(e->trace, e->waits ? GR_TRACE_COMPUTE : GR_TRACE_STEPS, p->name, NULL, NULL, from);
+static void put_span(gr_exec *e, const gr_program *p, double began) {
+  gr_trace_add(e->trace, e->waits ? GR_TRACE_COMPUTE : GR_TRACE_STEPS, p->name, NULL, NULL, began);
 }
 
 gr_status gr_exec_run(gr_exec *e, const gr_program *p) {
-  double from = e->trace ? gr_trace_now() : 0;
+  double began = e->trace ? gr_trace_now() : 0;
   bool marks = e->device->limits.marks;
   if (marks) e->device->ops->mark(e->device, p->name);
   gr_status s = run(e, &e->programs[p - e->plan->programs]);
   if (marks) e->device->ops->mark(e->device, NULL);
-  if (!s && e->trace) put_span(e, p, from);
+  if (!s && e->trace) put_span(e, p, began);
   if (!s) return GR_OK;
   for (int a = 0; a < e->plan->mesh.n_axes; a++)  // the other ranks would wait for this rank
     for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
@@ -239,9 +239,9 @@ static gr_status begin_transfer(gr_exec *e) {
   return GR_OK;
 }
 
-gr_status gr_exec_write(gr_exec *e, const gr_exec_tensor *t, const void *from) {
+gr_status gr_exec_write(gr_exec *e, const gr_exec_tensor *t, const void *source) {
   GR_TRY(begin_transfer(e));
-  return e->device->ops->upload(e->device, t->at, from, t->bytes);
+  return e->device->ops->upload(e->device, t->at, source, t->bytes);
 }
 
 gr_status gr_exec_read(gr_exec *e, const gr_exec_tensor *t, void *to) {
@@ -270,9 +270,9 @@ void *gr_exec_target(const gr_exec *e, const gr_exec_tensor *t, void *staging) {
   return e->device->limits.host_memory ? t->at : staging;
 }
 
-gr_status gr_exec_store(gr_exec *e, const gr_exec_tensor *t, const void *from) {
-  if (from == t->at) return GR_OK;
-  GR_TRY(gr_exec_write(e, t, from));
+gr_status gr_exec_store(gr_exec *e, const gr_exec_tensor *t, const void *source) {
+  if (source == t->at) return GR_OK;
+  GR_TRY(gr_exec_write(e, t, source));
   return gr_exec_wait(e);
 }
 

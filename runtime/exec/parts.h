@@ -34,7 +34,7 @@ typedef struct gr_exec_frame {
 
 typedef struct gr_exec_copy {
   void *to;
-  const void *from;
+  const void *source;
   size_t bytes;
 } gr_exec_copy;
 
@@ -93,7 +93,7 @@ GR_MUST_USE gr_status gr_exec_times_end(gr_exec *);
 // What is enqueued from now on is of this step; returns whose it was.
 gr_exec_step *gr_exec_times_of(gr_exec *, gr_exec_step *);
 // After a step: if the host times it, waits until it is done.
-GR_MUST_USE gr_status gr_exec_times_wait(gr_exec *, gr_exec_step *, double from);
+GR_MUST_USE gr_status gr_exec_times_wait(gr_exec *, gr_exec_step *, double began);
 
 // Of one run of a step on this rank; those of a loop are its body's, and collectives have none.
 double gr_exec_step_flops(const gr_exec_step *);

@@ -30,8 +30,8 @@ static double add_up(table *t, const gr_exec_frame *f) {
     const gr_exec_step *s = &f->steps[i];
     double inside = s->loop ? add_up(t, gr_exec_loop_frame(s->loop)) : 0;
     line *l = line_of(t, s->node->op);
-    double own = s->seconds - inside + s->measured;
-    l->seconds += own, t->total += own;
+    double seconds = s->seconds - inside + s->measured;
+    l->seconds += seconds, t->total += seconds;
     l->runs += s->runs;
     l->flops += gr_exec_step_flops(s) * (double)s->runs;
     l->bytes += gr_exec_step_bytes(s) * (double)s->runs;

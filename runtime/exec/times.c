@@ -37,22 +37,22 @@ static void put_args(gr_text *t, const void *what) {
   gr_text_put(t, "\"of\":");
   gr_text_json(t, n->scope ? n->scope : "");
   if (n->loc.file) {
-    char at[400];
-    snprintf(at, sizeof at, "%s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
+    char place[400];
+    snprintf(place, sizeof place, "%s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
     gr_text_put(t, ",\"at\":");
-    gr_text_json(t, at);
+    gr_text_json(t, place);
   }
   gr_text_printf(t, ",\"flops\":%.0f,\"bytes\":%.0f", flops, bytes);
 }
 
 // ---- By the host -------------------------------------------------------------------------------
 
-gr_status gr_exec_times_wait(gr_exec *e, gr_exec_step *step, double from) {
+gr_status gr_exec_times_wait(gr_exec *e, gr_exec_step *step, double began) {
   if (!e->waits) return GR_OK;
   GR_TRY(e->device->ops->synchronise(e->device, step->queue));
   if (e->trace)
     gr_trace_add(e->trace, step->node->op->collective ? GR_TRACE_COMMUNICATION : GR_TRACE_COMPUTE,
-                 step->node->op->name, put_args, step, from);
+                 step->node->op->name, put_args, step, began);
   return GR_OK;
 }
 

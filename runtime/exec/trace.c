@@ -12,7 +12,7 @@ typedef struct span {
   const char *name;
   gr_trace_args args;
   const void *what;
-  int64_t from, lasts;  // in nanoseconds
+  int64_t began, lasts;  // in nanoseconds
 } span;
 
 struct gr_trace {
@@ -56,13 +56,13 @@ gr_status gr_trace_open(const char *dir, const char *name, int rank, gr_trace **
 double gr_trace_now(void) { return gr_wall_seconds(); }
 
 void gr_trace_add(gr_trace *t, gr_trace_lane lane, const char *name, gr_trace_args args,
-                  const void *what, double from) {
-  double lasts = gr_trace_now() - from;
-  gr_trace_put(t, lane, name, args, what, (int64_t)(1e9 * from), (int64_t)(1e9 * lasts));
+                  const void *what, double began) {
+  double lasts = gr_trace_now() - began;
+  gr_trace_put(t, lane, name, args, what, (int64_t)(1e9 * began), (int64_t)(1e9 * lasts));
 }
 
 void gr_trace_put(gr_trace *t, gr_trace_lane lane, const char *name, gr_trace_args args,
-                  const void *what, int64_t from, int64_t lasts) {
+                  const void *what, int64_t began, int64_t lasts) {
   if (t->n == t->room) {
     size_t room = t->room ? 2 * t->room : 4096;
     span *more = realloc(t->spans, room * sizeof *more);
@@ -73,7 +73,7 @@ void gr_trace_put(gr_trace *t, gr_trace_lane lane, const char *name, gr_trace_ar
     t->spans = more, t->room = room;
   }
   t->used[lane] = true;
-  t->spans[t->n++] = (span){lane, name, args, what, from, lasts};
+  t->spans[t->n++] = (span){lane, name, args, what, began, lasts};
 }
 
 // ---- The file -----------------------------------------------------------------------------------
@@ -96,7 +96,8 @@ static void put_span(FILE *f, gr_arena *arena, const gr_trace *t, const span *s)
   gr_text_put(&text, ",\n{\"name\":");
   gr_text_json(&text, s->name);
   gr_text_printf(&text, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f", t->rank,
-                 s->lane, 1e-3 * (double)(s->from - t->base * 1000000000), 1e-3 * (double)s->lasts);
+                 s->lane, 1e-3 * (double)(s->began - t->base * 1000000000),
+                 1e-3 * (double)s->lasts);
   if (s->args) {
     gr_text_put(&text, ",\"args\":{");
     s->args(&text, s->what);

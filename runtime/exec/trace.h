@@ -35,8 +35,8 @@ double gr_trace_now(void);
 // was 0. `name` and `what` live as long as the trace; without memory
 // for it the span is left out, and counted.
 void gr_trace_add(gr_trace *, gr_trace_lane, const char *name, gr_trace_args, const void *what,
-                  double from);
+                  double began);
 void gr_trace_put(gr_trace *, gr_trace_lane, const char *name, gr_trace_args, const void *what,
-                  int64_t from, int64_t lasts);
+                  int64_t began, int64_t lasts);
 // Writes the file and frees the trace. GR_ERR_IO with the path if it cannot be written.
 GR_MUST_USE gr_status gr_trace_close(gr_trace *);

@@ -15,12 +15,12 @@ gr_status gr_hooks_keep_state(gr_hooks *h, gr_state_copy *k) {
   const char *state = gr_wire_value(&h->in, &len);
   if (!state) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the hooks' process sent no state");
   if (len > k->room) {
-    char *at = realloc(k->at, len);
-    if (!at) return gr_fail(GR_ERR_HOOK, GR_NOWHERE, "no memory for the state of a hook script");
-    k->at = at, k->room = len;
+    char *bytes = realloc(k->bytes, len);
+    if (!bytes) return gr_fail(GR_ERR_HOOK, GR_NOWHERE, "no memory for the state of a hook script");
+    k->bytes = bytes, k->room = len;
   }
   k->len = len;
-  memcpy(k->at, state, len);
+  memcpy(k->bytes, state, len);
   return GR_OK;
 }
 
@@ -56,7 +56,7 @@ static gr_status load(gr_hooks *h, int i) {
   gr_wire_put_int(&h->out, i);
   gr_wire_put_text(&h->out, s->name);
   gr_wire_put_bytes(&h->out, s->text, s->len);
-  gr_hooks_put_params(h, &s->from);
+  gr_hooks_put_params(h, &s->spec);
   GR_TRY(gr_hooks_ask(h, s, -1));
   for (int e = 0; e < GR_HOOK_EVENTS; e++) s->line[e] = (int)gr_wire_int(&h->in);
   return GR_OK;
@@ -72,7 +72,7 @@ static gr_status start(gr_hooks *h) {
 static gr_status send_back_states(gr_hooks *h) {
   gr_wire_begin(&h->out, GR_WIRE_STATES);
   for (int i = 0; i < h->spec.n_scripts; i++)
-    gr_wire_put_value(&h->out, h->scripts[i].state.at, h->scripts[i].state.len);
+    gr_wire_put_value(&h->out, h->scripts[i].state.bytes, h->scripts[i].state.len);
   return gr_hooks_ask(h, &h->scripts[0], -1);
 }
 
@@ -87,13 +87,13 @@ gr_status gr_hooks_restart(gr_hooks *h) {
 
 // -- Opening -----------------------------------------------------------------------------
 
-static gr_status read_script(gr_hooks *h, gr_script *s, const gr_hook_script *from) {
-  const char *slash = strrchr(from->path, '/');
-  s->from = *from, s->name = slash ? slash + 1 : from->path;
-  if (!gr_is_file(from->path))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, from->from, "there is no hook script '%s'", from->path),
+static gr_status read_script(gr_hooks *h, gr_script *s, const gr_hook_script *spec) {
+  const char *slash = strrchr(spec->path, '/');
+  s->spec = *spec, s->name = slash ? slash + 1 : spec->path;
+  if (!gr_is_file(spec->path))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, spec->loc, "there is no hook script '%s'", spec->path),
                    "paths are relative to the directory in which graphrun is run");
-  return gr_file_read(h->arena, from->path, MAX_SCRIPT, &s->text, &s->len);
+  return gr_file_read(h->arena, spec->path, MAX_SCRIPT, &s->text, &s->len);
 }
 
 static gr_status open_all(gr_hooks *h) {
@@ -123,7 +123,7 @@ void gr_hooks_close(gr_hooks *h) {
   if (!h) return;
   gr_hooks_kill(h);
   for (int i = 0; i < h->spec.n_scripts; i++)
-    free(h->scripts[i].state.at), free(h->scripts[i].after.at);
+    free(h->scripts[i].state.bytes), free(h->scripts[i].after.bytes);
   gr_wire_free(&h->in);
   gr_wire_free(&h->out);
   gr_arena_destroy(h->arena);

@@ -62,12 +62,12 @@ typedef struct gr_param {
   int64_t i;
   double f;
   const char *text;
-  gr_loc from;  // the configuration's line
+  gr_loc loc;  // the configuration's line
 } gr_param;
 
 typedef struct gr_hook_script {
   const char *path;  // borrowed until close
-  gr_loc from;       // the line of the configuration that names it
+  gr_loc loc;        // the line of the configuration that names it
   const gr_param *params;
   int n_params;
 } gr_hook_script;

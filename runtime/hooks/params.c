@@ -16,7 +16,7 @@ enum { MAX_SCRIPT = 1 << 20, MAX_NAMES = 64 };
 typedef enum kind { NAME, STRING, MARK } kind;  // MARK: punctuation and numbers
 typedef struct token {
   kind kind;
-  const char *at;  // for strings, without quotes
+  const char *text;  // for strings, without quotes
   size_t len;
 } token;
 
@@ -96,7 +96,7 @@ static void read_tokens(gr_arena *a, const char *s, script *out) {
 static bool is(const script *s, int i, const char *text) {
   size_t n = strlen(text);
   return i >= 0 && i < s->n && s->t[i].kind != STRING && s->t[i].len == n &&
-         !memcmp(s->t[i].at, text, n);
+         !memcmp(s->t[i].text, text, n);
 }
 
 // -- Reading -----------------------------------------------------------------------------
@@ -118,16 +118,16 @@ static void find_aliases(gr_arena *a, script *s, int params) {
   for (i--; i >= 0 && (s->t[i].kind == NAME || is(s, i, ",")); i--) {
     if (is(s, i, "local")) return;
     if (s->t[i].kind == NAME && s->n_aliases < MAX_NAMES)
-      s->alias[s->n_aliases++] = gr_arena_strndup(a, s->t[i].at, s->t[i].len);
+      s->alias[s->n_aliases++] = gr_arena_strndup(a, s->t[i].text, s->t[i].len);
   }
 }
 
 // Sets s->all if the use of ctx.params at i may read any key.
 static void look_at_use(script *s, int i, bool pairs) {
-  int from = is(s, i - 1, ".") ? i - 2 : i;
+  int begin = is(s, i - 1, ".") ? i - 2 : i;
   bool literal = i + 3 < s->n && s->t[i + 2].kind == STRING && is(s, i + 3, "]");
   bool argument =
-      (is(s, from - 1, "(") || is(s, from - 1, ",")) && (is(s, i + 1, ")") || is(s, i + 1, ","));
+      (is(s, begin - 1, "(") || is(s, begin - 1, ",")) && (is(s, i + 1, ")") || is(s, i + 1, ","));
   s->all |= is(s, i + 1, "[") && !literal;
   s->all |= argument && pairs;
 }
@@ -154,7 +154,7 @@ static bool reads(const script *s, const char *key) {
   size_t n = strlen(key);
   bool found = s->all;
   for (int i = 0; i < s->n && !found; i++)
-    found = s->t[i].len == n && !memcmp(s->t[i].at, key, n) && is_key(s, i);
+    found = s->t[i].len == n && !memcmp(s->t[i].text, key, n) && is_key(s, i);
   return found;
 }
 
@@ -166,7 +166,7 @@ static int names_read(gr_arena *a, const script *s, int n, const char **out) {
   for (int k = 0; k < n; k++)
     for (int i = 2; i < s[k].n && count < MAX_NAMES; i++) {
       if (s[k].t[i].kind != NAME || !is(&s[k], i - 1, ".") || !is_params(&s[k], i - 2)) continue;
-      const char *name = gr_arena_strndup(a, s[k].t[i].at, s[k].t[i].len);
+      const char *name = gr_arena_strndup(a, s[k].t[i].text, s[k].t[i].len);
       bool known = false;
       for (int j = 0; j < count; j++) known |= !strcmp(out[j], name);
       if (!known) out[count++] = name;
@@ -180,7 +180,7 @@ static gr_status unread(gr_arena *a, const script *s, int n, const gr_param *p) 
   const char *near = gr_text_nearest(p->key, names, count);
   gr_text list = gr_text_make(a);
   for (int i = 0; i < count; i++) gr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
-  gr_status e = gr_fail(GR_ERR_CONFIG, p->from, "no hook reads hooks_params.%s%s%s%s", p->key,
+  gr_status e = gr_fail(GR_ERR_CONFIG, p->loc, "no hook reads hooks_params.%s%s%s%s", p->key,
                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   if (!n)
     return gr_hint(e,
@@ -191,16 +191,16 @@ static gr_status unread(gr_arena *a, const script *s, int n, const gr_param *p) 
 
 static bool has_word(const char *text, const char *word) {
   size_t n = strlen(word);
-  for (const char *at = text; (at = strstr(at, word)); at += n) {
-    bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
-    if (begins && !(isalnum((unsigned char)at[n]) || at[n] == '_')) return true;
+  for (const char *found = text; (found = strstr(found, word)); found += n) {
+    bool begins = found == text || !(isalnum((unsigned char)found[-1]) || found[-1] == '_');
+    if (begins && !(isalnum((unsigned char)found[n]) || found[n] == '_')) return true;
   }
   return false;
 }
 
-static bool is_given(const gr_hook_script *from, const char *key) {
-  for (int i = 0; i < from->n_params; i++)
-    if (!strcmp(from->params[i].key, key)) return true;
+static bool is_given(const gr_hook_script *script, const char *key) {
+  for (int i = 0; i < script->n_params; i++)
+    if (!strcmp(script->params[i].key, key)) return true;
   return false;
 }
 
@@ -222,7 +222,7 @@ bool gr_hooks_missing_param(const gr_hook_script *from, const char *message, cha
   return found != NULL;
 }
 
-gr_status gr_hooks_check_params(const gr_hook_script *from, int n, const gr_param *params,
+gr_status gr_hooks_check_params(const gr_hook_script *scripts, int n, const gr_param *params,
                                 int n_params) {
   gr_arena *a = gr_arena_create();
   script *s = GR_NEW(a, script, n + 1);
@@ -230,7 +230,7 @@ gr_status gr_hooks_check_params(const gr_hook_script *from, int n, const gr_para
   for (int i = 0; i < n && !e; i++) {
     char *text;
     size_t len;
-    e = gr_file_read(a, from[i].path, MAX_SCRIPT, &text, &len);
+    e = gr_file_read(a, scripts[i].path, MAX_SCRIPT, &text, &len);
     if (e) break;
     read_tokens(a, text, &s[i]);
     look_through(a, &s[i]);

@@ -154,21 +154,21 @@ static bool wait_for(void *ctx, int fd, short events) {
 
 // -- Errors ------------------------------------------------------------------------------
 
-static gr_status too_long(const gr_hooks *h, gr_loc at, const char *trace) {
+static gr_status too_long(const gr_hooks *h, gr_loc loc, const char *trace) {
   gr_status e =
-      gr_fail(GR_ERR_HOOK, at, "it ran longer than %g s of processor time", h->spec.seconds);
+      gr_fail(GR_ERR_HOOK, loc, "it ran longer than %g s of processor time", h->spec.seconds);
   if (trace && *trace) e = gr_note(e, GR_NOWHERE, "%s", trace);
   return gr_hint(
       e, "hooks run between steps and should be short; hooks_seconds sets the limit of one call");
 }
 
 // A script that computes with a value of hooks_params which is not given fails with a nil value.
-static gr_status with_missing_param(const gr_hooks *h, gr_loc at, gr_status e,
+static gr_status with_missing_param(const gr_hooks *h, gr_loc loc, gr_status e,
                                     const char *message) {
   char key[128];
-  for (int i = 0; at.file && i < h->spec.n_scripts; i++) {
+  for (int i = 0; loc.file && i < h->spec.n_scripts; i++) {
     const gr_hook_script *s = &h->spec.scripts[i];
-    if (!strcmp(s->path, at.file) && gr_hooks_missing_param(s, message, key, sizeof key))
+    if (!strcmp(s->path, loc.file) && gr_hooks_missing_param(s, message, key, sizeof key))
       return gr_hint(e,
                      "hooks_params.%s, which this hook reads, is not given: hooks_params.%s=VALUE",
                      key, key);
@@ -177,35 +177,35 @@ static gr_status with_missing_param(const gr_hooks *h, gr_loc at, gr_status e,
 }
 
 // The error of a FAILED answer: code, line, message, traceback, hint.
-static gr_status failed(gr_hooks *h, gr_loc at, bool stopping) {
+static gr_status failed(gr_hooks *h, gr_loc loc, bool stopping) {
   gr_wire *in = &h->in;
   gr_code code = (gr_code)gr_wire_int(in);
   int line = (int)gr_wire_int(in);
   const char *message = gr_wire_text(in), *trace = gr_wire_text(in), *hint = gr_wire_text(in);
-  if (line > 0) at.line = line;
-  if (in->bad) return gr_fail(GR_ERR_BUG, at, "the hooks' process sent an incomplete message");
+  if (line > 0) loc.line = line;
+  if (in->bad) return gr_fail(GR_ERR_BUG, loc, "the hooks' process sent an incomplete message");
   if (code == GR_ERR_HANG && stopping)
-    return gr_fail(GR_ERR_STOPPED, at, "it was ended because the run must stop");
-  if (code == GR_ERR_HANG) return too_long(h, at, trace);
-  gr_status e = gr_fail(code, code == GR_ERR_CHECKPOINT ? GR_NOWHERE : at, "%s", message);
+    return gr_fail(GR_ERR_STOPPED, loc, "it was ended because the run must stop");
+  if (code == GR_ERR_HANG) return too_long(h, loc, trace);
+  gr_status e = gr_fail(code, code == GR_ERR_CHECKPOINT ? GR_NOWHERE : loc, "%s", message);
   if (*trace) e = gr_note(e, GR_NOWHERE, "%s", trace);
-  if (code == GR_ERR_HOOK && !*hint) return with_missing_param(h, at, e, message);
+  if (code == GR_ERR_HOOK && !*hint) return with_missing_param(h, loc, e, message);
   return *hint ? gr_hint(e, "%s", hint) : e;
 }
 
 // The error of a process that has ended without an answer.
-static gr_status cut_off(const gr_hooks *h, gr_loc at, const watch *w, int status) {
+static gr_status cut_off(const gr_hooks *h, gr_loc loc, const watch *w, int status) {
   int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   bool ours = w->verdict || w->late;
   if (w->verdict == GR_ERR_STOPPED || (ours && w->stopping))
-    return gr_fail(GR_ERR_STOPPED, at, "it was ended because the run must stop");
+    return gr_fail(GR_ERR_STOPPED, loc, "it was ended because the run must stop");
   if (w->verdict == GR_ERR_RANK)
     return gr_hint(
-        gr_fail(GR_ERR_HOOK, at, "it did not end within %.0f s", gr_seconds() - w->began),
+        gr_fail(GR_ERR_HOOK, loc, "it did not end within %.0f s", gr_seconds() - w->began),
         "its process used hardly any processor time; was it suspended?");
-  if (ours) return too_long(h, at, NULL);
-  if (!number) return gr_fail(GR_ERR_HOOK, at, "the hooks' process exited unexpectedly");
-  return gr_hint(gr_fail(GR_ERR_HOOK, at, "the hooks' process was killed by signal %d: %s", number,
+  if (ours) return too_long(h, loc, NULL);
+  if (!number) return gr_fail(GR_ERR_HOOK, loc, "the hooks' process exited unexpectedly");
+  return gr_hint(gr_fail(GR_ERR_HOOK, loc, "the hooks' process was killed by signal %d: %s", number,
                          strsignal(number)),
                  number == SIGKILL ? "by a user, or by the system when memory ran out"
                                    : "a bug in Lua or graphrun");
@@ -269,8 +269,8 @@ gr_status gr_hooks_ask(gr_hooks *h, const gr_script *s, int event) {
   bool answered = answer(h, &w);
   if (answered && h->in.kind == GR_WIRE_DONE) return GR_OK;
   reap(h, &status);
-  gr_loc at = {s->from.path, event >= 0 && s->line[event] > 0 ? s->line[event] : 1, 1};
-  if (answered) return failed(h, at, w.stopping != 0);
-  if (h->place.line) at.line = h->place.line;
-  return cut_off(h, at, &w, status);
+  gr_loc loc = {s->spec.path, event >= 0 && s->line[event] > 0 ? s->line[event] : 1, 1};
+  if (answered) return failed(h, loc, w.stopping != 0);
+  if (h->place.line) loc.line = h->place.line;
+  return cut_off(h, loc, &w, status);
 }

@@ -25,12 +25,12 @@ typedef struct gr_hook_file {  // a file that scripts append to
 } gr_hook_file;
 
 typedef struct gr_state_copy {  // a copy of a state, a table (gr_wire_value)
-  char *at;
+  char *bytes;
   size_t len, room;  // len 0: it is empty, as when the script was loaded
 } gr_state_copy;
 
 typedef struct gr_script {
-  gr_hook_script from;
+  gr_hook_script spec;
   const char *name;  // the file name without its directory
   char *text;
   size_t len;

@@ -25,15 +25,15 @@ int gr_sandbox_line(gr_sandbox *w) {
   return 0;
 }
 
-static void *allocate(void *ctx, void *at, size_t old, size_t size) {
+static void *allocate(void *ctx, void *block, size_t old, size_t size) {
   gr_sandbox *w = ctx;
-  if (!at) old = 0;  // lua_Alloc passes the kind of object in `old` then
+  if (!block) old = 0;  // lua_Alloc passes the kind of object in `old` then
   bool fits = size <= old || size - old <= w->memory_bytes - w->used;
   void *p = NULL;
   if (size && fits)
-    p = realloc(at, size);
+    p = realloc(block, size);
   else if (!size)
-    free(at);
+    free(block);
   if (p || !size) w->used = w->used - old + size;
   if (!p && size) w->memory_line = gr_sandbox_line(w);
   return p;

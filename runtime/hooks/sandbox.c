@@ -130,16 +130,16 @@ static int safe_match(lua_State *L) {
 static int seeded_random(lua_State *L) {
   gr_sandbox *w = gr_sandbox_of(L);
   int n = lua_gettop(L);
-  uint64_t at = w->drawn++;
+  uint64_t index = w->drawn++;
   if (!n) {
-    lua_pushnumber(L, gr_rng_uniform(&w->rng, at));
+    lua_pushnumber(L, gr_rng_uniform(&w->rng, index));
     return 1;
   }
   lua_Integer low = n > 1 ? luaL_checkinteger(L, 1) : 1, high = luaL_checkinteger(L, n > 1 ? 2 : 1);
   luaL_argcheck(L, low <= high, n, "the interval is empty");
   uint64_t wide = (uint64_t)high - (uint64_t)low;
   luaL_argcheck(L, wide < UINT32_MAX, n, "the interval is too large");
-  lua_pushinteger(L, low + (lua_Integer)gr_rng_below(&w->rng, at, wide + 1));
+  lua_pushinteger(L, low + (lua_Integer)gr_rng_below(&w->rng, index, wide + 1));
   return 1;
 }
 
@@ -188,16 +188,16 @@ static const char *const math_names[] = {
 
 // Copies functions of the library at `from` to the table on top of the stack, wrapped by `wrap`
 // unless that is NULL.
-static void copy(lua_State *L, int from, const char *const *names, lua_CFunction wrap) {
+static void copy(lua_State *L, int library, const char *const *names, lua_CFunction wrap) {
   for (; *names; names++) {
-    lua_getfield(L, from, *names);
+    lua_getfield(L, library, *names);
     if (wrap) lua_pushcclosure(L, wrap, 1);
     lua_setfield(L, -2, *names);
   }
 }
 
-static void copy_one(lua_State *L, int from, const char *name, lua_CFunction wrap) {
-  copy(L, from, (const char *const[]){name, NULL}, wrap);
+static void copy_one(lua_State *L, int library, const char *name, lua_CFunction wrap) {
+  copy(L, library, (const char *const[]){name, NULL}, wrap);
 }
 
 static void add(lua_State *L, const char *name, lua_CFunction f) {

@@ -106,7 +106,7 @@ static void put_value(gr_text *t, gr_wire *w) {
 }
 
 static void put_script(gr_text *t, const gr_script *s) {
-  gr_wire state = {.at = s->state.at, .len = s->state.len};
+  gr_wire state = {.bytes = s->state.bytes, .len = s->state.len};
   put_string(t, s->name, strlen(s->name));
   gr_text_put(t, ",");
   if (state.len)

@@ -175,11 +175,11 @@ void gr_sandbox_set_state(lua_State *L, gr_lua_script *s) {
 bool gr_sandbox_unwrap_state(lua_State *L, int index) {
   index = lua_absindex(L, index);
   if (!lua_istable(L, index) || luaL_getmetafield(L, index, "__newindex") == LUA_TNIL) return false;
-  bool is = lua_tocfunction(L, -1) == gr_state_set;
+  bool is_state = lua_tocfunction(L, -1) == gr_state_set;
   lua_pop(L, 1);
   gr_lua_script *s = gr_sandbox_of(L)->running;
-  if (is) s->touched = s->has_tables = true;
-  return is && gr_sandbox_unwrap(L, index);
+  if (is_state) s->touched = s->has_tables = true;
+  return is_state && gr_sandbox_unwrap(L, index);
 }
 
 // -- Taking back -------------------------------------------------------------------------

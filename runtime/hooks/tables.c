@@ -40,10 +40,10 @@ void gr_sandbox_push_proxy(lua_State *L, int real) {
 bool gr_sandbox_unwrap(lua_State *L, int index) {
   index = lua_absindex(L, index);
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
-  bool is = lua_rawgetp(L, -1, &REAL) == LUA_TTABLE;
-  if (is) lua_copy(L, -1, index);
+  bool is_proxy = lua_rawgetp(L, -1, &REAL) == LUA_TTABLE;
+  if (is_proxy) lua_copy(L, -1, index);
   lua_pop(L, 2);
-  return is;
+  return is_proxy;
 }
 
 // __newindex of read-only tables; the upvalue is the table's name.

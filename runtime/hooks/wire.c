@@ -17,9 +17,9 @@ static bool reserve(gr_wire *w, size_t more) {
   if (w->len + more <= w->room) return true;
   size_t room = w->room ? w->room : 4096;
   while (room < w->len + more) room *= 2;
-  char *at = realloc(w->at, room);
-  if (!at) return !(w->bad = true);
-  w->at = at, w->room = room;
+  char *bytes = realloc(w->bytes, room);
+  if (!bytes) return !(w->bad = true);
+  w->bytes = bytes, w->room = room;
   return true;
 }
 
@@ -30,7 +30,7 @@ void gr_wire_begin(gr_wire *w, gr_wire_kind kind) {
 }
 
 void gr_wire_free(gr_wire *w) {
-  free(w->at);
+  free(w->bytes);
   *w = (gr_wire){.kind = w->kind};
 }
 
@@ -38,7 +38,7 @@ void gr_wire_free(gr_wire *w) {
 
 static void put(gr_wire *w, const void *bytes, size_t len) {
   if (!reserve(w, len)) return;
-  if (len) memcpy(w->at + w->len, bytes, len);
+  if (len) memcpy(w->bytes + w->len, bytes, len);
   w->len += len;
 }
 
@@ -83,14 +83,14 @@ void gr_wire_put_value(gr_wire *w, const void *value, size_t len) {
 // ---- Reading ------------------------------------------------------------------------------------
 
 gr_wire_tag gr_wire_next(const gr_wire *w) {
-  return w->bad || w->next >= w->len ? GR_WIRE_END : (gr_wire_tag)w->at[w->next];
+  return w->bad || w->next >= w->len ? GR_WIRE_END : (gr_wire_tag)w->bytes[w->next];
 }
 
 // The next `len` bytes; NULL: there are not so many.
 static const void *take(gr_wire *w, size_t len) {
   if (w->bad || len > w->len - w->next) return w->bad = true, NULL;
   w->next += len;
-  return w->at + w->next - len;
+  return w->bytes + w->next - len;
 }
 
 // Passes over the tag of the next value. False: it is not of this type.
@@ -164,7 +164,7 @@ const char *gr_wire_value(gr_wire *w, size_t *out_len) {
   while (depth > 0 && !w->bad);
   if (depth < 0) w->bad = true;  // a table's end is no value
   *out_len = w->bad ? 0 : w->next - begin;
-  return w->bad ? NULL : w->at + begin;
+  return w->bad ? NULL : w->bytes + begin;
 }
 
 // ---- Sending ------------------------------------------------------------------------------------
@@ -179,9 +179,9 @@ static bool should_retry(ssize_t n, int fd, short events, gr_wire_wait wait, voi
 bool gr_wire_send(int fd, gr_wire *w, gr_wire_wait wait, void *ctx) {
   if (w->bad) return false;
   head h = {w->kind, w->len - sizeof h};
-  memcpy(w->at, &h, sizeof h);
+  memcpy(w->bytes, &h, sizeof h);
   for (size_t done = 0; done < w->len;) {
-    ssize_t n = send(fd, w->at + done, w->len - done, MSG_NOSIGNAL | (wait ? MSG_DONTWAIT : 0));
+    ssize_t n = send(fd, w->bytes + done, w->len - done, MSG_NOSIGNAL | (wait ? MSG_DONTWAIT : 0));
     if (!should_retry(n, fd, POLLOUT, wait, ctx)) return false;
     if (n > 0) done += (size_t)n;
   }
@@ -202,7 +202,7 @@ bool gr_wire_receive(int fd, gr_wire *w, gr_wire_wait wait, void *ctx) {
   gr_wire_begin(w, GR_WIRE_DONE);
   if (w->bad || !receive(fd, (char *)&h, sizeof h, wait, ctx)) return false;
   w->kind = (gr_wire_kind)h.kind;
-  if (!reserve(w, h.len) || !receive(fd, w->at + w->len, h.len, wait, ctx)) return false;
+  if (!reserve(w, h.len) || !receive(fd, w->bytes + w->len, h.len, wait, ctx)) return false;
   w->len += h.len;
   return true;
 }

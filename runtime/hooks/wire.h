@@ -38,7 +38,7 @@ typedef enum gr_wire_tag {  // the first byte of a value
 // A buffer for one message that is being written or read. Zero-initialised is empty; gr_wire_free
 // releases it.
 typedef struct gr_wire {
-  char *at;  // header, then values
+  char *bytes;  // header, then values
   size_t len, room;
   size_t next;  // offset of the next value to read
   bool bad;  // out of memory, or a value was read that is not there or of another type: stays set,

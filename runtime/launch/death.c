@@ -26,7 +26,7 @@ static const struct fatal {
 enum { N_FATAL = sizeof fatal / sizeof *fatal, STACK = 64 * 1024 };
 
 static struct sigaction before[N_FATAL];
-static gr_launch_rank_state *own;
+static gr_launch_rank_state *rank_state;
 
 const char *gr_launch_state_signal_name(int number) {
   if (number == SIGKILL) return "SIGKILL";
@@ -39,9 +39,9 @@ const char *gr_launch_state_signal_name(int number) {
 // in a signal handler.
 static int trace(bool print) {
 #if defined(HAVE_BACKTRACE)
-  void *at[48];
-  int n = backtrace(at, 48);
-  if (print) backtrace_symbols_fd(at, n, STDERR_FILENO);
+  void *frames[48];
+  int n = backtrace(frames, 48);
+  if (print) backtrace_symbols_fd(frames, n, STDERR_FILENO);
   return n;
 #else
   return print;
@@ -52,7 +52,7 @@ static int trace(bool print) {
 // the same instruction; a signal that was sent must be raised here.
 static void on_fatal(int number, siginfo_t *info, void *context) {
   (void)context;
-  atomic_store(&own->signal, number);
+  atomic_store(&rank_state->signal, number);
   gr_launch_state_flush_stderr();
   bool was_default = true;
   for (int i = 0; i < N_FATAL; i++) {
@@ -65,15 +65,15 @@ static void on_fatal(int number, siginfo_t *info, void *context) {
 }
 
 static void on_exit_called(void) {
-  if (atomic_load(&own->state) == GR_LAUNCH_RANK_RUNS)
-    atomic_store(&own->signal, GR_LAUNCH_STATE_EXIT);
+  if (atomic_load(&rank_state->state) == GR_LAUNCH_RANK_RUNS)
+    atomic_store(&rank_state->signal, GR_LAUNCH_STATE_EXIT);
 }
 
 void gr_launch_state_record_signals(gr_launch_rank_state *me) {
   static char stack[STACK];  // so that a stack overflow can be recorded, too
   stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
   struct sigaction a = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-  own = me;
+  rank_state = me;
   trace(false);
   sigaltstack(&alternate, NULL);
   sigfillset(&a.sa_mask);

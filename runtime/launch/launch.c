@@ -97,11 +97,11 @@ static gr_status check_started(const struct starter *s, int wanted, int ranks) {
 // ---- Finding out ------------------------------------------------------------------------
 
 static bool in_path(const char *name, char out[512]) {
-  for (const char *at = getenv("PATH"); at && *at;) {
-    size_t len = strcspn(at, ":");
-    int n = snprintf(out, 512, "%.*s/%s", (int)len, at, name);
+  for (const char *folder = getenv("PATH"); folder && *folder;) {
+    size_t len = strcspn(folder, ":");
+    int n = snprintf(out, 512, "%.*s/%s", (int)len, folder, name);
     if (len && n > 0 && n < 512 && gr_is_file(out) && !access(out, X_OK)) return true;
-    at += len + (at[len] == ':');
+    folder += len + (folder[len] == ':');
   }
   *out = 0;
   return false;

@@ -11,32 +11,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int bind_to(int socket, const void *at, socklen_t bytes) {
-  return (int)syscall(SYS_bind, socket, at, bytes);
+static int bind_to(int socket, const void *address, socklen_t bytes) {
+  return (int)syscall(SYS_bind, socket, address, bytes);
 }
 
 // Binds to ::1, or, on a machine without that address, to the IPv4-mapped loopback address.
-static int bind_six(int socket, struct sockaddr_in6 at, socklen_t bytes) {
+static int bind_six(int socket, struct sockaddr_in6 address, socklen_t bytes) {
   int one = 1;
-  at.sin6_addr = in6addr_loopback;
-  int code = bind_to(socket, &at, bytes);
+  address.sin6_addr = in6addr_loopback;
+  int code = bind_to(socket, &address, bytes);
   if (!code || errno != EADDRNOTAVAIL) return code;
-  at.sin6_addr = in6addr_any;
+  address.sin6_addr = in6addr_any;
   if (setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one)) return -1;
-  return bind_to(socket, &at, bytes);
+  return bind_to(socket, &address, bytes);
 }
 
-int bind(int socket, const struct sockaddr *at, socklen_t bytes) {
+int bind(int socket, const struct sockaddr *address, socklen_t bytes) {
   struct sockaddr_in four;
   struct sockaddr_in6 six;
-  if (at && at->sa_family == AF_INET && bytes >= sizeof four) {
-    memcpy(&four, at, sizeof four);
+  if (address && address->sa_family == AF_INET && bytes >= sizeof four) {
+    memcpy(&four, address, sizeof four);
     if (four.sin_addr.s_addr == htonl(INADDR_ANY)) four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return bind_to(socket, &four, sizeof four);
   }
-  if (at && at->sa_family == AF_INET6 && bytes >= sizeof six) {
-    memcpy(&six, at, sizeof six);
+  if (address && address->sa_family == AF_INET6 && bytes >= sizeof six) {
+    memcpy(&six, address, sizeof six);
     if (IN6_IS_ADDR_UNSPECIFIED(&six.sin6_addr)) return bind_six(socket, six, sizeof six);
   }
-  return bind_to(socket, at, bytes);
+  return bind_to(socket, address, bytes);
 }

@@ -57,13 +57,13 @@ static bool is_one_node(void) {
 }
 
 static gr_status slurm_host(gr_rendezvous *r) {
-  const char *list = value_of("SLURM_STEP_NODELIST"), *at = value_of("MASTER_ADDR");
+  const char *list = value_of("SLURM_STEP_NODELIST"), *host = value_of("MASTER_ADDR");
   if (!list) list = value_of("SLURM_JOB_NODELIST");
   if (!list) list = value_of("SLURM_NODELIST");
-  r->local = !at && is_one_node();
-  if (r->local) at = "127.0.0.1";
-  if (at) snprintf(r->host, sizeof r->host, "%s", at);
-  if (at || (list && gr_launch_first_node(list, r->host, sizeof r->host))) return GR_OK;
+  r->local = !host && is_one_node();
+  if (r->local) host = "127.0.0.1";
+  if (host) snprintf(r->host, sizeof r->host, "%s", host);
+  if (host || (list && gr_launch_first_node(list, r->host, sizeof r->host))) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                          "srun started %d ranks, but does not say where rank 0 is", r->ranks),
                  "export MASTER_ADDR=HOST, the name of the node of the first task");
@@ -83,21 +83,21 @@ static gr_status read_slurm(gr_rendezvous *r) {
 // ---- torchrun, and variables set by hand --------------------------------------------------------
 
 static gr_status read_torchrun(gr_rendezvous *r) {
-  const char *at = value_of("MASTER_ADDR"), *agent = value_of("TORCHELASTIC_USE_AGENT_STORE");
+  const char *host = value_of("MASTER_ADDR"), *agent = value_of("TORCHELASTIC_USE_AGENT_STORE");
   const char *local = value_of("LOCAL_WORLD_SIZE"), *run = value_of("TORCHELASTIC_RUN_ID");
   const char *restarts = value_of("TORCHELASTIC_RESTART_COUNT");
-  if (!at || !value_of("MASTER_PORT"))
+  if (!host || !value_of("MASTER_PORT"))
     return gr_hint(
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                 "WORLD_SIZE=%d and RANK=%d are set, but %s is not: this rank cannot find "
                 "rank 0",
-                r->ranks, r->rank, at ? "MASTER_PORT" : "MASTER_ADDR"),
+                r->ranks, r->rank, host ? "MASTER_PORT" : "MASTER_ADDR"),
         "torchrun sets them; if it is not used, unset WORLD_SIZE and RANK: graphrun "
         "starts its own ranks");
   bool taken = agent && !strcmp(agent, "True");
   r->port = number(value_of("MASTER_PORT")) + taken, r->ports = taken ? CANDIDATES : 1;
-  r->local = is_loopback(at) || (local && number(local) == r->ranks);
-  snprintf(r->host, sizeof r->host, "%s", r->local && !is_loopback(at) ? "127.0.0.1" : at);
+  r->local = is_loopback(host) || (local && number(local) == r->ranks);
+  snprintf(r->host, sizeof r->host, "%s", r->local && !is_loopback(host) ? "127.0.0.1" : host);
   snprintf(r->token, sizeof r->token, "torchrun %s %s %s", run ? run : "", restarts ? restarts : "",
            value_of("MASTER_PORT"));
   r->named = run && strcmp(run, "none");  // torchrun's default

@@ -57,11 +57,11 @@ static gr_status check_limit(void) {
 static void *map_launch_state(const launcher *l, size_t bytes) {
   int file = open(l->dir.state_path, O_RDWR | O_CLOEXEC);
   if (file < 0) return MAP_FAILED;
-  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   int error = errno;
   close(file);
   errno = error;
-  return at;
+  return mapped;
 }
 
 static gr_status create_launch_state(launcher *l, int ranks) {
@@ -154,8 +154,8 @@ static int signal_ranks(const launcher *l, int signal) {
 
 // Sets the deadline, unless it is earlier already.
 static void limit(launcher *l, double seconds) {
-  double at = gr_seconds() + seconds;
-  if (l->deadline == 0 || at < l->deadline) l->deadline = at;
+  double end = gr_seconds() + seconds;
+  if (l->deadline == 0 || end < l->deadline) l->deadline = end;
 }
 
 static void end_now(launcher *l) {

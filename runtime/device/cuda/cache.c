@@ -22,9 +22,9 @@ static const char magic[8] = "grkern1";
 
 // GRAPHRUN_CACHE, or what the XDG base directory specification says. False: no folder.
 static bool folder(char out[PATH]) {
-  const char *own = getenv("GRAPHRUN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
+  const char *chosen = getenv("GRAPHRUN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
              *home = getenv("HOME");
-  int n = own                  ? snprintf(out, PATH, "%s", own)
+  int n = chosen               ? snprintf(out, PATH, "%s", chosen)
           : xdg && *xdg == '/' ? snprintf(out, PATH, "%s/graphrun/kernels", xdg)
           : home && *home      ? snprintf(out, PATH, "%s/.cache/graphrun/kernels", home)
                                : 0;
@@ -45,11 +45,11 @@ static bool path_of(const uint64_t key[2], char out[PATH]) {
 }
 
 static bool read_all(int fd, void *to, size_t bytes) {
-  for (char *at = to; bytes;) {
-    ssize_t n = read(fd, at, bytes);
+  for (char *next = to; bytes;) {
+    ssize_t n = read(fd, next, bytes);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
-    at += n, bytes -= (size_t)n;
+    next += n, bytes -= (size_t)n;
   }
   return true;
 }

@@ -205,12 +205,12 @@ static gr_status run_kernel(gr_cuda *c, gr_step *s, const gr_launch *l, bool scr
 }
 
 static gr_status run_copy(gr_cuda *c, const gr_gpu_copy *copy, const gr_launch *l) {
-  CUdeviceptr to = gr_ref_address(copy->target, l), from = gr_ref_address(copy->source, l);
+  CUdeviceptr to = gr_ref_address(copy->target, l), source = gr_ref_address(copy->source, l);
   CUstream stream = c->stream[GR_QUEUE_COMPUTE];
   if (copy->source.space == GR_GPU_NOTHING)
     CU_TRY(cuMemsetD8Async(to, 0, copy->bytes, stream));
-  else if (to != from)
-    CU_TRY(cuMemcpyDtoDAsync(to, from, copy->bytes, stream));
+  else if (to != source)
+    CU_TRY(cuMemcpyDtoDAsync(to, source, copy->bytes, stream));
   return GR_OK;
 }
 

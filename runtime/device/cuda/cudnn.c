@@ -64,9 +64,9 @@ bool gr_cudnn_is_there(gr_cuda *c, const char *which) {
 
 // cuDNN has two spatial axes at least: one is the last of them.
 static int axes_of(const gr_gpu_conv *v) { return v->spatial < 2 ? 2 : v->spatial; }
-static void spatial(const gr_gpu_conv *v, const int64_t *from, int of_missing, int *to) {
+static void spatial(const gr_gpu_conv *v, const int64_t *source, int of_missing, int *to) {
   int missing = axes_of(v) - v->spatial;
-  for (int i = 0; i < axes_of(v); i++) to[i] = i < missing ? of_missing : (int)from[i - missing];
+  for (int i = 0; i < axes_of(v); i++) to[i] = i < missing ? of_missing : (int)source[i - missing];
 }
 
 static cudnnDataType_t type_of(gr_dtype d) {

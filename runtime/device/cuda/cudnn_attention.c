@@ -79,17 +79,19 @@ gr_status gr_fused_run(gr_cuda *c, gr_fused *f, const gr_launch *l) {
   const gr_gpu_attention *a = &f->call;
   const float scale = (float)a->scale;
   int64_t id[ARGUMENTS] = {GR_DNN_SCALE};
-  void *at[ARGUMENTS] = {(void *)&scale};
+  void *address[ARGUMENTS] = {(void *)&scale};
   int n = 1;
-  if (a->causal || a->arrays[GR_GPU_KEYS].space) id[n] = GR_DNN_HIDDEN, at[n++] = (void *)&hidden;
-  if (a->gradient) id[n] = GR_DNN_ONE, at[n++] = (void *)&one;
+  if (a->causal || a->arrays[GR_GPU_KEYS].space)
+    id[n] = GR_DNN_HIDDEN, address[n++] = (void *)&hidden;
+  if (a->gradient) id[n] = GR_DNN_ONE, address[n++] = (void *)&one;
   int first = n;
   for (int p = 0; p < GR_GPU_PLACES; p++)
-    if (a->arrays[p].space) id[n] = p + 1, at[n++] = (void *)gr_ref_address(a->arrays[p], l);
+    if (a->arrays[p].space) id[n] = p + 1, address[n++] = (void *)gr_ref_address(a->arrays[p], l);
   for (int64_t part = 0; part < f->parts; part++) {
-    GR_TRY(gr_dnn_plan_run(c->dnn, &f->plan, n, id, at, (void *)c->workspace));
+    GR_TRY(gr_dnn_plan_run(c->dnn, &f->plan, n, id, address, (void *)c->workspace));
     for (int i = first; i < n; i++)
-      at[i] = (char *)at[i] + a->n / f->parts * gr_dnn_attention_step(a, (gr_gpu_place)(id[i] - 1));
+      address[i] = (char *)address[i] +
+                   a->n / f->parts * gr_dnn_attention_step(a, (gr_gpu_place)(id[i] - 1));
   }
   return GR_OK;
 }

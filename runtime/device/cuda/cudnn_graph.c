@@ -244,19 +244,19 @@ gr_status gr_dnn_plan_open(gr_dnn_graph *g, const gr_dnn_target *on, int64_t mos
   return s ? s : gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "cuDNN has no plan for it");
 }
 
-static gr_status fill(gr_dnn_value pack, int n, const int64_t *id, void *const *at,
+static gr_status fill(gr_dnn_value pack, int n, const int64_t *id, void *const *address,
                       void *workspace) {
   GR_TRY(set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, id));
-  GR_TRY(set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, at));
+  GR_TRY(set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, address));
   GR_TRY(set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace));
   return finish(pack);
 }
 
 gr_status gr_dnn_plan_run(cudnnHandle_t handle, const gr_dnn_plan *p, int n, const int64_t *id,
-                          void *const *at, void *workspace) {
+                          void *const *address, void *workspace) {
   gr_dnn_value pack;
   TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack));
-  gr_status s = fill(pack, n, id, at, workspace);
+  gr_status s = fill(pack, n, id, address, workspace);
   cudnnStatus_t code = s ? CUDNN_STATUS_SUCCESS : gr_dnn.cudnnBackendExecute(handle, p->plan, pack);
   cudnnStatus_t gone = gr_dnn.cudnnBackendDestroyDescriptor(pack);
   if (s) return s;

@@ -59,7 +59,7 @@ GR_MUST_USE gr_status gr_dnn_plan_open(gr_dnn_graph *, const gr_dnn_target *, in
                                        gr_dnn_plan *out);
 // Runs it with n values in memory or of the host's, by id.
 GR_MUST_USE gr_status gr_dnn_plan_run(cudnnHandle_t, const gr_dnn_plan *, int n, const int64_t *id,
-                                      void *const *at, void *workspace);
+                                      void *const *address, void *workspace);
 // Destroys the graph with its plans.
 void gr_dnn_graph_close(gr_dnn_graph *);
 

@@ -62,14 +62,14 @@ static gr_cuda *measured;  // devices, by times.next
 static struct {
   size_t dropped, unknown, unreadable, strange;  // strange: of a graph that is no program's
 } lost;
-static _Thread_local gr_cuda *mine;  // whose program this thread captures
+static _Thread_local gr_cuda *capturing_device;  // whose program this thread captures
 
 // ---- Which node a piece of work is of ----------------------------------------------------------
 
 // The device whose program a new node is of; NULL: none's, as of nodes of executable graphs.
 static gr_cuda *capturer(CUgraph graph) {
   gr_cuda *c = measured;
-  if (mine) return mine;
+  if (capturing_device) return capturing_device;
   while (c && !(c->times.capturing && c->times.graph == graph)) c = c->times.next;
   return c;
 }
@@ -83,8 +83,8 @@ static void created(const CUpti_GraphData *g, uint64_t node) {
   gr_cuda *c = capturer(g->graph);
   if (!c || !has_records(g->nodeType)) return;
   gr_cuda_times *t = &c->times;
-  bool repeats = c == mine && c->loop.depth > 0;
-  if (c == mine && !repeats) t->graph = g->graph;
+  bool repeats = c == capturing_device && c->loop.depth > 0;
+  if (c == capturing_device && !repeats) t->graph = g->graph;
   gr_tag_put(&t->tags,
              (gr_node_tag){.node = node, .of = t->of, .first = t->fresh, .counts = !repeats});
   t->fresh = false;
@@ -135,13 +135,13 @@ void gr_cuda_times_capture(gr_cuda *c) {
     graph = NULL;
 #endif
   pthread_mutex_lock(&lock);
-  mine = c, c->times.capturing = true, c->times.graph = graph, c->times.pieces = 0;
+  capturing_device = c, c->times.capturing = true, c->times.graph = graph, c->times.pieces = 0;
   pthread_mutex_unlock(&lock);
 }
 
 uint64_t gr_cuda_times_captured(gr_cuda *c) {
   pthread_mutex_lock(&lock);
-  mine = NULL, c->times.capturing = false;
+  capturing_device = NULL, c->times.capturing = false;
   uint64_t pieces = c->times.pieces;
   pthread_mutex_unlock(&lock);
   return pieces;
@@ -157,13 +157,13 @@ void gr_cuda_times_launched(gr_cuda *c, uint64_t pieces) {
 
 typedef struct record {
   const char *what;
-  uint64_t node, from, to;  // node 0: it was enqueued by itself
+  uint64_t node, began, to;  // node 0: it was enqueued by itself
   uint32_t context;
 } record;
 
 static void add(gr_cuda_times *t, const gr_node_tag *tag, const record *r) {
   if (tag) t->due -= tag->counts;
-  if (!r->from && !r->to) {
+  if (!r->began && !r->to) {
     t->untimed++;
     t->missing += tag && tag->counts;
     return;
@@ -180,8 +180,8 @@ static void add(gr_cuda_times *t, const gr_node_tag *tag, const record *r) {
   t->taken[t->n++] = (gr_device_timing){.of = tag ? tag->of : NULL,
                                         .what = r->what,
                                         .first = tag && tag->first,
-                                        .from = t->epoch + (int64_t)r->from,
-                                        .lasts = (int64_t)(r->to - r->from)};
+                                        .from = t->epoch + (int64_t)r->began,
+                                        .lasts = (int64_t)(r->to - r->began)};
 }
 
 // Of what was enqueued by itself, the host measures kernels and copies of nodes. What a device did
@@ -196,7 +196,7 @@ static void take_record(const record *r) {
     return;
   }
   for (c = measured; c && c->times.context != r->context;) c = c->times.next;
-  if (!c || (r->from && r->from < c->times.began)) return;
+  if (!c || (r->began && r->began < c->times.began)) return;
   if (r->node)
     lost.strange++;
   else if (loads)
@@ -326,9 +326,9 @@ void gr_captured_forget(gr_cuda *c) {
 static gr_status time_off(gr_cuda *c) {
   gr_cuda_times *t = &c->times;
   pthread_mutex_lock(&lock);
-  gr_cuda **at = &measured;
-  while (*at != c) at = &(*at)->times.next;
-  *at = t->next;
+  gr_cuda **link = &measured;
+  while (*link != c) link = &(*link)->times.next;
+  *link = t->next;
   bool last = !measured;
   report(t);
   if (last) memset(&lost, 0, sizeof lost);

@@ -83,10 +83,10 @@ static gr_status set_alignment(cublasLtMatmulPreference_t pref, uint32_t bytes) 
 }
 
 // The library takes the alignment of a vector, which has no preference, from its address.
-static gr_status set_bias(const gr_product *p, uintptr_t at) {
+static gr_status set_bias(const gr_product *p, uintptr_t address) {
   if (p->gemm.epilogue == GR_GPU_PLAIN) return GR_OK;
-  LT_TRY(
-      cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at, sizeof at));
+  LT_TRY(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &address,
+                                        sizeof address));
   return GR_OK;
 }
 
@@ -153,7 +153,7 @@ bool gr_product_takes(void *device, const gr_gpu_gemm *g) {
 
 // Products of NaN by 0, with relu. Whether cuBLASLt's relu is max(0, x), which may be 0 of NaN, is
 // not documented; here NaN stays NaN, so that a step that is not finite is found.
-static gr_status multiply_nan(gr_cuda *c, CUdeviceptr at, gr_product *p, float *out) {
+static gr_status multiply_nan(gr_cuda *c, CUdeviceptr memory, gr_product *p, float *out) {
   enum { SIZE = 16, BYTES = SIZE * SIZE * sizeof(float) };
   const gr_gpu_gemm g = {.a = {GR_GPU_IN, 0, 0},
                          .b = {GR_GPU_IN, 0, BYTES},
@@ -166,27 +166,27 @@ static gr_status multiply_nan(gr_cuda *c, CUdeviceptr at, gr_product *p, float *
                          .ldb = SIZE,
                          .ldc = SIZE,
                          .epilogue = GR_GPU_BIAS_RELU};
-  const void *in = (const void *)at;
+  const void *in = (const void *)memory;
   CUstream stream = c->stream[GR_QUEUE_COMPUTE];
   GR_TRY(open_product(c, &g, p));
-  CU_TRY(cuMemsetD8Async(at, 0xff, BYTES, stream));  // NaN
-  CU_TRY(cuMemsetD8Async(at + BYTES, 0, 2 * BYTES, stream));
+  CU_TRY(cuMemsetD8Async(memory, 0xff, BYTES, stream));  // NaN
+  CU_TRY(cuMemsetD8Async(memory + BYTES, 0, 2 * BYTES, stream));
   GR_TRY(gr_product_run(c, p, &(gr_launch){.n_in = 1, .in = &in}));
   CU_TRY(cuStreamSynchronize(stream));
-  GR_TRY(gr_staging_download(c, (char *)out, at + 2 * BYTES, sizeof *out));
+  GR_TRY(gr_staging_download(c, (char *)out, memory + 2 * BYTES, sizeof *out));
   CU_TRY(cuStreamSynchronize(c->stream[GR_QUEUE_TRANSFER]));
   gr_staging_land(c);
   return GR_OK;
 }
 
 gr_status gr_products_probe(gr_cuda *c) {
-  CUdeviceptr at = 0;
+  CUdeviceptr memory = 0;
   gr_product p = {0};
   float out = 0;
-  CU_TRY(cuMemAlloc(&at, 4096));
-  gr_status s = multiply_nan(c, at, &p, &out);
+  CU_TRY(cuMemAlloc(&memory, 4096));
+  gr_status s = multiply_nan(c, memory, &p, &out);
   close_product(&p);
-  gr_cu.cuMemFree(at);
+  gr_cu.cuMemFree(memory);
   c->relu_keeps_nan = !s && isnan(out);
   if (gr_status_code(s) != GR_ERR_UNSUPPORTED) return s;
   gr_status_drop(s);

@@ -7,7 +7,7 @@
 
 struct gr_table {
   gr_table *next;
-  CUdeviceptr at;
+  CUdeviceptr memory;
 };
 
 typedef struct part {
@@ -26,7 +26,7 @@ typedef struct joined_call {
 
 void gr_tables_close(gr_cuda *c) {
   for (gr_table *t = c->tables; t; t = t->next)
-    if (t->at) gr_cu.cuMemFree(t->at);
+    if (t->memory) gr_cu.cuMemFree(t->memory);
   c->tables = NULL;
 }
 
@@ -34,9 +34,9 @@ static gr_status upload(gr_cuda *c, const uint64_t *words, size_t n, CUdeviceptr
   gr_table *t = GR_NEW(c->arena, gr_table, 1);
   *t = (gr_table){.next = c->tables};
   c->tables = t;
-  CU_TRY(cuMemAlloc(&t->at, n * sizeof *words));
-  *out = t->at;
-  return gr_staging_upload(c, t->at, (const char *)words, n * sizeof *words);
+  CU_TRY(cuMemAlloc(&t->memory, n * sizeof *words));
+  *out = t->memory;
+  return gr_staging_upload(c, t->memory, (const char *)words, n * sizeof *words);
 }
 
 // ---- Opening ------------------------------------------------------------------------------------

@@ -137,8 +137,8 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
 
 enum { LINE = 256 };  // what is allocated together begins as cuMemAlloc's own blocks do
 
-static gr_status clear(gr_cuda *c, CUdeviceptr at, size_t bytes) {
-  CU_TRY(cuMemsetD8Async(at, 0, bytes, c->stream[GR_QUEUE_COMPUTE]));
+static gr_status clear(gr_cuda *c, CUdeviceptr memory, size_t bytes) {
+  CU_TRY(cuMemsetD8Async(memory, 0, bytes, c->stream[GR_QUEUE_COMPUTE]));
   CU_TRY(cuStreamSynchronize(c->stream[GR_QUEUE_COMPUTE]));
   return GR_OK;
 }
@@ -147,14 +147,14 @@ static gr_status clear(gr_cuda *c, CUdeviceptr at, size_t bytes) {
 static gr_status allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device_block *out) {
   (void)shared;
   size_t lines = bytes / LINE + 1;
-  CUdeviceptr at = 0;
+  CUdeviceptr memory = 0;
   *out = (gr_device_block){.bytes = bytes};
-  CU_TRY(cuMemAlloc(&at, lines * LINE));
-  gr_status s = clear(gr_cuda_of(d), at, lines * LINE);
+  CU_TRY(cuMemAlloc(&memory, lines * LINE));
+  gr_status s = clear(gr_cuda_of(d), memory, lines * LINE);
   if (s)
-    gr_cu.cuMemFree(at);
+    gr_cu.cuMemFree(memory);
   else
-    out->at = (void *)at;
+    out->at = (void *)memory;
   return s;
 }
 
@@ -164,18 +164,19 @@ static void release(gr_device *d, gr_device_block *b) {
   b->at = NULL;
 }
 
-static gr_status upload(gr_device *d, void *to, const void *from, size_t bytes) {
-  return gr_staging_upload(gr_cuda_of(d), (CUdeviceptr)to, from, bytes);
+static gr_status upload(gr_device *d, void *to, const void *source, size_t bytes) {
+  return gr_staging_upload(gr_cuda_of(d), (CUdeviceptr)to, source, bytes);
 }
 
-static gr_status download(gr_device *d, void *to, const void *from, size_t bytes) {
-  return gr_staging_download(gr_cuda_of(d), to, (CUdeviceptr)from, bytes);
+static gr_status download(gr_device *d, void *to, const void *source, size_t bytes) {
+  return gr_staging_download(gr_cuda_of(d), to, (CUdeviceptr)source, bytes);
 }
 
-static gr_status copy(gr_device *d, void *to, const void *from, size_t bytes) {
+static gr_status copy(gr_device *d, void *to, const void *source, size_t bytes) {
   gr_cuda *c = gr_cuda_of(d);
   c->launches++;
-  CU_TRY(cuMemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)from, bytes, c->stream[GR_QUEUE_COMPUTE]));
+  CU_TRY(
+      cuMemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)source, bytes, c->stream[GR_QUEUE_COMPUTE]));
   return GR_OK;
 }
 
@@ -217,11 +218,11 @@ static void watch(gr_device *d, gr_status (*check)(void *, double), void *arg) {
   gr_cuda_of(d)->watch = check, gr_cuda_of(d)->watch_arg = arg;
 }
 static void *watched(gr_device *d) { return gr_cuda_of(d)->watch_arg; }
-static gr_status copy_rows(gr_device *d, gr_queue q, void *to, size_t to_stride, const void *from,
+static gr_status copy_rows(gr_device *d, gr_queue q, void *to, size_t to_stride, const void *source,
                            size_t from_stride, size_t width, size_t rows) {
   gr_cuda *c = gr_cuda_of(d);
   CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                        .srcDevice = (CUdeviceptr)from,
+                        .srcDevice = (CUdeviceptr)source,
                         .srcPitch = from_stride,
                         .dstMemoryType = CU_MEMORYTYPE_DEVICE,
                         .dstDevice = (CUdeviceptr)to,
@@ -232,10 +233,10 @@ static gr_status copy_rows(gr_device *d, gr_queue q, void *to, size_t to_stride,
   CU_TRY(cuMemcpy2DAsync(&copy, c->stream[q]));
   return GR_OK;
 }
-static gr_status clear_part(gr_device *d, gr_queue q, void *at, size_t bytes) {
+static gr_status clear_part(gr_device *d, gr_queue q, void *memory, size_t bytes) {
   gr_cuda *c = gr_cuda_of(d);
   c->launches++;
-  CU_TRY(cuMemsetD8Async((CUdeviceptr)at, 0, bytes, c->stream[q]));
+  CU_TRY(cuMemsetD8Async((CUdeviceptr)memory, 0, bytes, c->stream[q]));
   return GR_OK;
 }
 

@@ -13,11 +13,11 @@ typedef struct gr_cuda gr_cuda;
 enum { GR_STAGING_SLOTS = 4, GR_STAGING_BYTES = 8 << 20, GR_STAGING_LANDINGS = 64 };
 typedef struct gr_landing {  // a downloaded piece that the host's memory has not got yet
   void *to;
-  const char *from;
+  const char *source;
   size_t bytes;
 } gr_landing;
 typedef struct gr_slot {
-  char *at;
+  char *memory;
   size_t used;
   bool busy;  // work that uses it is in line, before `done`
   CUevent done;
@@ -30,8 +30,9 @@ typedef struct gr_staging {
 } gr_staging;
 GR_MUST_USE gr_status gr_staging_open(gr_cuda *);
 void gr_staging_close(gr_cuda *);
-GR_MUST_USE gr_status gr_staging_upload(gr_cuda *, CUdeviceptr to, const char *from, size_t bytes);
-GR_MUST_USE gr_status gr_staging_download(gr_cuda *, char *to, CUdeviceptr from, size_t bytes);
+GR_MUST_USE gr_status gr_staging_upload(gr_cuda *, CUdeviceptr to, const char *source,
+                                        size_t bytes);
+GR_MUST_USE gr_status gr_staging_download(gr_cuda *, char *to, CUdeviceptr source, size_t bytes);
 // After the transfer queue's work is done: brings downloads to where they belong.
 void gr_staging_land(gr_cuda *);
 

@@ -11,7 +11,7 @@ enum { SLICES = 16, MOST_PARTS = 32, THREADS = 256 };
 GR_CU(repeat);
 
 typedef struct slices {  // as in the text
-  gr_device_slice at[SLICES];
+  gr_device_slice slice[SLICES];
 } slices;
 _Static_assert(sizeof(gr_device_slice) == 40, "device code has the same structure");
 
@@ -42,10 +42,10 @@ static gr_status copy(gr_cuda *c, const gr_device_loop *l, int when) {
   for (int i = 0; i < l->n[when]; i += SLICES) {
     int n = l->n[when] - i < SLICES ? l->n[when] - i : SLICES;
     slices s = {0};
-    memcpy(s.at, l->slice[when] + i, sizeof *s.at * (size_t)n);
+    memcpy(s.slice, l->slice[when] + i, sizeof *s.slice * (size_t)n);
     long long parts = 1;
     for (int k = 0; k < n; k++)
-      while (parts < MOST_PARTS && s.at[k].bytes > (size_t)parts * THREADS * 16) parts *= 2;
+      while (parts < MOST_PARTS && s.slice[k].bytes > (size_t)parts * THREADS * 16) parts *= 2;
     void *args[] = {&s, &parts, (void *)&l->counter};
     c->launches++;
     CU_TRY(cuLaunchKernel(c->loop.copy, (unsigned)(n * parts), 1, 1, THREADS, 1, 1, 0,

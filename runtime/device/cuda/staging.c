@@ -8,9 +8,9 @@ enum { LINE = 64 };
 gr_status gr_staging_open(gr_cuda *c) {
   for (int i = 0; i < GR_STAGING_SLOTS; i++) {
     gr_slot *s = &c->staging.slot[i];
-    void *at = NULL;
-    CU_TRY(cuMemHostAlloc(&at, GR_STAGING_BYTES, 0));
-    s->at = at;
+    void *memory = NULL;
+    CU_TRY(cuMemHostAlloc(&memory, GR_STAGING_BYTES, 0));
+    s->memory = memory;
     CU_TRY(cuEventCreate(&s->done, CU_EVENT_DISABLE_TIMING));
   }
   return GR_OK;
@@ -20,13 +20,13 @@ void gr_staging_close(gr_cuda *c) {
   for (int i = 0; i < GR_STAGING_SLOTS; i++) {
     gr_slot *s = &c->staging.slot[i];
     if (s->done) gr_cu.cuEventDestroy(s->done);
-    if (s->at) gr_cu.cuMemFreeHost(s->at);
+    if (s->memory) gr_cu.cuMemFreeHost(s->memory);
   }
 }
 
 static void land(gr_slot *s) {
   for (int i = 0; i < s->n_landings; i++)
-    memcpy(s->landing[i].to, s->landing[i].from, s->landing[i].bytes);
+    memcpy(s->landing[i].to, s->landing[i].source, s->landing[i].bytes);
   s->n_landings = 0, s->used = 0, s->busy = false;
 }
 
@@ -48,36 +48,36 @@ static gr_status turn(gr_cuda *c) {
 }
 
 // Room for at least one byte of `bytes`, and *out_bytes of it.
-static gr_status take(gr_cuda *c, size_t bytes, gr_slot **out, char **at, size_t *out_bytes) {
+static gr_status take(gr_cuda *c, size_t bytes, gr_slot **out, char **pinned, size_t *out_bytes) {
   gr_slot *s = &c->staging.slot[c->staging.now];
   if (s->used >= GR_STAGING_BYTES || s->n_landings == GR_STAGING_LANDINGS) {
     GR_TRY(turn(c));
     s = &c->staging.slot[c->staging.now];
   }
-  *out = s, *at = s->at + s->used;
+  *out = s, *pinned = s->memory + s->used;
   *out_bytes = bytes < GR_STAGING_BYTES - s->used ? bytes : GR_STAGING_BYTES - s->used;
   s->used += (*out_bytes + LINE - 1) / LINE * LINE;
   return GR_OK;
 }
 
-gr_status gr_staging_upload(gr_cuda *c, CUdeviceptr to, const char *from, size_t bytes) {
+gr_status gr_staging_upload(gr_cuda *c, CUdeviceptr to, const char *source, size_t bytes) {
   gr_slot *s;
-  char *at;
-  for (size_t piece; bytes; to += piece, from += piece, bytes -= piece) {
-    GR_TRY(take(c, bytes, &s, &at, &piece));
-    memcpy(at, from, piece);
-    CU_TRY(cuMemcpyHtoDAsync(to, at, piece, c->stream[GR_QUEUE_TRANSFER]));
+  char *pinned;
+  for (size_t piece; bytes; to += piece, source += piece, bytes -= piece) {
+    GR_TRY(take(c, bytes, &s, &pinned, &piece));
+    memcpy(pinned, source, piece);
+    CU_TRY(cuMemcpyHtoDAsync(to, pinned, piece, c->stream[GR_QUEUE_TRANSFER]));
   }
   return GR_OK;
 }
 
-gr_status gr_staging_download(gr_cuda *c, char *to, CUdeviceptr from, size_t bytes) {
+gr_status gr_staging_download(gr_cuda *c, char *to, CUdeviceptr source, size_t bytes) {
   gr_slot *s;
-  char *at;
-  for (size_t piece; bytes; to += piece, from += piece, bytes -= piece) {
-    GR_TRY(take(c, bytes, &s, &at, &piece));
-    CU_TRY(cuMemcpyDtoHAsync(at, from, piece, c->stream[GR_QUEUE_TRANSFER]));
-    s->landing[s->n_landings++] = (gr_landing){to, at, piece};
+  char *pinned;
+  for (size_t piece; bytes; to += piece, source += piece, bytes -= piece) {
+    GR_TRY(take(c, bytes, &s, &pinned, &piece));
+    CU_TRY(cuMemcpyDtoHAsync(pinned, source, piece, c->stream[GR_QUEUE_TRANSFER]));
+    s->landing[s->n_landings++] = (gr_landing){to, pinned, piece};
   }
   return GR_OK;
 }

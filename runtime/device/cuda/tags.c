@@ -3,9 +3,9 @@
 #include "runtime/device/cuda/parts.h"
 
 static gr_node_tag *slot_of(gr_node_tag *slots, size_t n, uint64_t node) {
-  size_t at = (size_t)(node * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (n - 1);
-  while (slots[at].node && slots[at].node != node) at = (at + 1) & (n - 1);
-  return &slots[at];
+  size_t index = (size_t)(node * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (n - 1);
+  while (slots[index].node && slots[index].node != node) index = (index + 1) & (n - 1);
+  return &slots[index];
 }
 
 const gr_node_tag *gr_tag_find(const gr_node_tags *t, uint64_t node) {

@@ -282,7 +282,7 @@ static void large_scalars(void) {
   gr_arena *a = gr_arena_create();
   MUST(gr_disk_open(dir, &d));
   MUST(gr_checkpoint_names(a, &d, &all));
-  CHECK(all.n == 1 && !strcmp(all.at[0], "step-00000002"), "%d names, %s", all.n, all.at[0]);
+  CHECK(all.n == 1 && !strcmp(all.names[0], "step-00000002"), "%d names, %s", all.n, all.names[0]);
   gr_disk_leave(&d);
   gr_arena_destroy(a);
   free(text), free(names), free(many);

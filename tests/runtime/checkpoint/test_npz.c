@@ -140,7 +140,8 @@ static void many_members(void) {
     char *text = NULL;
     size_t len = 0;
     gr_exporter x = {.arena = arena, .file = open_memstream(&text, &len)};
-    x.tensors = GR_NEW(arena, gr_tensor_slice, count), x.from = GR_NEW(arena, const char *, count);
+    x.tensors = GR_NEW(arena, gr_tensor_slice, count),
+    x.stored_name = GR_NEW(arena, const char *, count);
     for (; x.n < count; x.n++)
       x.tensors[x.n] = slice(gr_arena_printf(arena, "t%d", x.n), "f32", 1, 0, 0, NULL);
     MUST(gr_export_npz(&x));

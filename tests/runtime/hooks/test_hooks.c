@@ -129,7 +129,7 @@ static void loss(void) {
 }
 
 static void missing(void) {
-  gr_hook_script s = {.path = "nowhere/x.lua", .from = {"run.yaml", 3, 5}};
+  gr_hook_script s = {.path = "nowhere/x.lua", .loc = {"run.yaml", 3, 5}};
   gr_hooks_spec spec = {.scripts = &s, .n_scripts = 1};
   gr_hooks *h;
   gr_status e = gr_hooks_open(&spec, &h);

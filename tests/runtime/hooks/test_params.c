@@ -4,7 +4,7 @@
 #include "tests/runtime/hooks/script.h"
 
 static gr_status check(const char *text, const char *key) {
-  gr_param p = {.key = key, .kind = GR_PARAM_INT, .from = {"run.yaml", 7, 9}};
+  gr_param p = {.key = key, .kind = GR_PARAM_INT, .loc = {"run.yaml", 7, 9}};
   gr_hook_script s = {.path = script_put("p.lua", text)};
   return gr_hooks_check_params(&s, 1, &p, 1);
 }

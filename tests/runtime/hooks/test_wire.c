@@ -62,11 +62,11 @@ static void beginnings_are_refused(void) {
   size_t begin = w.len, len;
   put_nested(&w);
   for (size_t end = begin; end < w.len; end++) {
-    gr_wire cut = {.at = malloc(end), .len = end, .next = begin};
-    memcpy(cut.at, w.at, end);
+    gr_wire cut = {.bytes = malloc(end), .len = end, .next = begin};
+    memcpy(cut.bytes, w.bytes, end);
     const char *value = gr_wire_value(&cut, &len);
     CHECK(!value && !len && cut.bad, "%zu of %zu bytes are a value", end - begin, w.len - begin);
-    free(cut.at);
+    free(cut.bytes);
   }
   gr_wire_free(&w);
 }
