@@ -78,7 +78,7 @@ static const gr_program *give_batch(reference *r) {
   const gr_loader_spec spec = {.split = gr_dataset_count(r->job.spec.data, GR_SPLIT_VALIDATION)
                                             ? GR_SPLIT_VALIDATION
                                             : GR_SPLIT_TRAIN,
-                               .batch = set->batch,
+                               .batch = set->options.batch.global,
                                .ranks = 1,
                                .epochs = 1,
                                .prefetch = 1};
