@@ -291,7 +291,7 @@ function plan(d) {
     table('', head([['program', ''], ['nodes', 'n'], ['work of a rank', 'n'], ['memory', 'n'], ['collectives', '']]), rows));
 }
 
-// The picture of the plan, as an image, in which nothing runs; a page of its own is larger.
+// The picture of the plan, as an image, in which nothing runs.
 function picture(d) {
   if (!d.picture) return null;
   const address = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(d.picture);

@@ -66,9 +66,9 @@ static const char *preview(gr_field_spec s, int32_t first_length) {
   MUST(gr_dataset_preview(d, 0, &t));
   gr_dataset_close(d);
   if (!t.len) return "";
-  CHECK(gr_json_read(arena, t.at, t.len, &v, &why), "%s in %.80s", why.why, t.at);
+  CHECK(gr_json_read(arena, t.chars, t.len, &v, &why), "%s in %.80s", why.why, t.chars);
   CHECK(t.len <= 24000, "%zu bytes", t.len);
-  return t.at;
+  return t.chars;
 }
 
 static void starts(const char *json, const char *want) {
