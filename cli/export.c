@@ -10,7 +10,7 @@ typedef struct options {
 } options;
 
 static gr_status usage(const gr_args *args) {
-  const options *own = args->options;
+  const options *flags = args->options;
   bool onnx = args->n_words == 1 && gr_is_onnx_file(args->words[0]);
   if (args->n_words != 1 || (args->n_overrides && !onnx))
     return gr_hint(
@@ -18,9 +18,9 @@ static gr_status usage(const gr_args *args) {
                 "graphrun export RUN FILE.safetensors|FILE.npz|FILE.onnx"),
         "RUN is a run's folder, its checkpoints/, or one checkpoint; of .onnx a run's folder, and "
         "key=value change its configuration");
-  if (onnx && own->optimizer)
+  if (onnx && flags->optimizer)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--optimizer: a file of ONNX has no such states");
-  if (!onnx && own->program)
+  if (!onnx && flags->program)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--program: only a FILE.onnx has a program");
   return onnx ? GR_OK : gr_checkpoint_exportable(args->words[0]);
 }

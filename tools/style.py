@@ -55,7 +55,7 @@ WORDS = {
 # Function words say nothing of what an identifier stands for; limits are MAX_x.
 FUNCTION_WORD = re.compile(r"\b(?:at|from|own|is|was|mine)\b|\bMOST_\w+")
 # Folders, and files, whose identifiers or prototypes are not clean yet. These lists only shrink.
-NOT_YET_NAMED = ("cli/export.c", "cli/export_onnx.c", "cli/plot.c", "cli/runs_table.c", "compiler/model/",
+NOT_YET_NAMED = ("cli/export_onnx.c", "cli/plot.c", "cli/runs_table.c", "compiler/model/",
                  "compiler/onnx/", "compiler/passes/", "compiler/picture/", "compiler/report/", "compiler/wrap.c",
                  "compose/schema/", "ir/onnx", "job/", "runtime/", "tests/")
 NOT_YET_DOCUMENTED = ("compiler/", "ir/onnx.h", "compose/schema/", "job/", "ops/kernels/", "ops/loop/", "ops/nn/", "runtime/", "tests/")

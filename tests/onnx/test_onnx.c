@@ -68,7 +68,7 @@ static const char *type_of(gr_arena *a, const Onnx__ValueInfoProto *v) {
       gr_text_put(&t, "?");
   }
   gr_text_put(&t, "]");
-  return t.at;
+  return t.chars;
 }
 
 static const Onnx__NodeProto *find(const Onnx__GraphProto *g, const char *op) {
