@@ -24,10 +24,10 @@ typedef struct source {
   int n;
 } source;
 
-static gr_status read_table(const source *from, const gr_value *v, void *to) {
+static gr_status read_table(const source *origin, const gr_value *v, void *to) {
   gr_data_table all[GR_MAX_TABLES];
   const char *dot = strrchr(v->name, '.'), *name = dot ? dot + 1 : v->name;
-  for (int i = 0, n = gr_dataset_tables(from->data, all); i < n; i++) {
+  for (int i = 0, n = gr_dataset_tables(origin->data, all); i < n; i++) {
     if (strcmp(all[i].name, name) != 0 || !gr_type_same(&all[i].type, &v->type)) continue;
     memcpy(to, all[i].at, gr_type_bytes(&v->type));
     return GR_OK;
@@ -36,13 +36,13 @@ static gr_status read_table(const source *from, const gr_value *v, void *to) {
 }
 
 static gr_status read_state(void *ctx, const gr_value *v, void *to) {
-  source *from = ctx;
-  from->n++;
-  if (v->kind == GR_KIND_TABLE) return read_table(from, v, to);
-  const char *average = gr_checkpoint_ema_of(from->arena, &from->averages, v->name);
+  source *origin = ctx;
+  origin->n++;
+  if (v->kind == GR_KIND_TABLE) return read_table(origin, v, to);
+  const char *average = gr_checkpoint_ema_of(origin->arena, &origin->averages, v->name);
   gr_tensor_slice slice = gr_tensor_slice_whole(
       average ? average : v->name, gr_dtypes[v->type.dtype].name, v->type.rank, v->type.dim, to);
-  return gr_checkpoint_read(from->checkpoint, &slice);
+  return gr_checkpoint_read(origin->checkpoint, &slice);
 }
 
 // ---- What is exported ---------------------------------------------------------------------------
@@ -71,7 +71,7 @@ static gr_status choose_program(gr_job *j, const char *name, gr_model_program *o
 }
 
 // The shapes of the last bucket: those of the longest samples.
-static gr_status trace(gr_job *j, const char *name, source *from, gr_onnx_graph **out) {
+static gr_status trace(gr_job *j, const char *name, source *origin, gr_onnx_graph **out) {
   gr_plan_request r;
   gr_model_program program;
   GR_TRY(choose_program(j, name, &program));
@@ -82,14 +82,14 @@ static gr_status trace(gr_job *j, const char *name, source *from, gr_onnx_graph 
   m.mesh = (gr_mesh){0};
   if (!gr_model_program_inputs(j->graph, program.name))
     m.batch = last->batch, m.n_batch = last->n_batch;
-  from->data = j->spec.data;
-  const gr_onnx_states states = {read_state, from};
+  origin->data = j->spec.data;
+  const gr_onnx_states states = {read_state, origin};
   return gr_onnx_trace(j->arena, &m, &states, out);
 }
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-static gr_status write_file(gr_job *j, const char *path, const source *from,
+static gr_status write_file(gr_job *j, const char *path, const source *origin,
                             const gr_onnx_graph *g) {
   gr_text config = gr_text_make(j->arena);
   char *record = NULL;
@@ -99,7 +99,7 @@ static gr_status write_file(gr_job *j, const char *path, const source *from,
   const gr_onnx_property all[] = {
       {"graphrun.version", gr_version_number},
       {"graphrun.step",
-       gr_arena_printf(j->arena, "%lld", (long long)gr_checkpoint_step(from->checkpoint))},
+       gr_arena_printf(j->arena, "%lld", (long long)gr_checkpoint_step(origin->checkpoint))},
       {"graphrun.config", config.chars},
       {"graphrun.data", record}};
   const gr_onnx_model m = {g, gr_version_number, all, 3 + (record != NULL)};
@@ -125,17 +125,17 @@ static void print_values(gr_arena *a, const char *what, const gr_onnx_value *v) 
   printf("  %-7s  %s\n", what, t.len ? t.chars : "none");
 }
 
-static gr_status export(gr_job *j, const gr_args *args, const char *program, source *from) {
+static gr_status export(gr_job *j, const gr_args *args, const char *program, source *origin) {
   gr_onnx_graph *g = NULL;
   bool averages = !args->no_ema && j->spec.set.options.optimizer.ema_decay.given;
-  GR_TRY(gr_kept_checkpoint(j->arena, args->config, args->which, &from->checkpoint));
-  from->arena = j->arena;
-  from->averages =
-      averages ? gr_checkpoint_emas(j->arena, from->checkpoint) : gr_map_make(j->arena);
-  GR_TRY(trace(j, program, from, &g));
-  GR_TRY(write_file(j, args->words[0], from, g));
+  GR_TRY(gr_kept_checkpoint(j->arena, args->config, args->which, &origin->checkpoint));
+  origin->arena = j->arena;
+  origin->averages =
+      averages ? gr_checkpoint_emas(j->arena, origin->checkpoint) : gr_map_make(j->arena);
+  GR_TRY(trace(j, program, origin, &g));
+  GR_TRY(write_file(j, args->words[0], origin, g));
   printf("%s: %d nodes of ONNX's operator set %d, %d tensors, of %s\n", args->words[0], g->n_nodes,
-         GR_ONNX_OPSET, from->n, gr_checkpoint_path(from->checkpoint));
+         GR_ONNX_OPSET, origin->n, gr_checkpoint_path(origin->checkpoint));
   print_values(j->arena, "inputs", g->inputs);
   print_values(j->arena, "outputs", g->outputs);
   return GR_OK;
@@ -145,11 +145,11 @@ gr_status gr_export_onnx(gr_arena *arena, const gr_args *args, const char *progr
   gr_args of_job = *args;
   of_job.n_words = 0;  // the file is none of the data's
   gr_job j = {.arena = arena, .args = of_job};
-  source from = {0};
+  source origin = {0};
   GR_TRY(gr_onnx_available());
   gr_status s = gr_job_compose_kept(arena, &of_job, &j);
-  if (!s) s = export(&j, args, program, &from);
-  gr_checkpoint_close(from.checkpoint);
+  if (!s) s = export(&j, args, program, &origin);
+  gr_checkpoint_close(origin.checkpoint);
   gr_job_close(&j);
   return s;
 }

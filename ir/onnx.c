@@ -104,10 +104,10 @@ void gr_onnx_text(gr_onnx_call *c, const char *name, const char *text) {
   attr(c, name, GR_ONNX_TEXT)->text = gr_arena_strdup(c->graph->arena, text);
 }
 
-void gr_onnx_ints(gr_onnx_call *c, const char *name, int n, const int64_t *at) {
+void gr_onnx_ints(gr_onnx_call *c, const char *name, int n, const int64_t *items) {
   gr_onnx_attr *a = attr(c, name, GR_ONNX_INTS);
   int64_t *copy = GR_NEW(c->graph->arena, int64_t, n + 1);
-  for (int k = 0; k < n; k++) copy[k] = at[k];
+  for (int k = 0; k < n; k++) copy[k] = items[k];
   a->i = n, a->ints = copy;
 }
 
@@ -155,11 +155,11 @@ const char *gr_onnx_number(gr_onnx_call *c, gr_dtype d, double v) {
   return constant(c, key, &t, &bytes);
 }
 
-const char *gr_onnx_vector(gr_onnx_call *c, int n, const int64_t *at) {
+const char *gr_onnx_vector(gr_onnx_call *c, int n, const int64_t *items) {
   gr_type t = {.dtype = GR_I64, .rank = 1, .dim = {n}};
   gr_text key = gr_text_make(c->graph->arena);
-  for (int k = 0; k < n; k++) gr_text_printf(&key, " %lld", (long long)at[k]);
-  return c->err ? NULL : constant(c, gr_arena_printf(key.arena, "[%s]", key.chars), &t, at);
+  for (int k = 0; k < n; k++) gr_text_printf(&key, " %lld", (long long)items[k]);
+  return c->err ? NULL : constant(c, gr_arena_printf(key.arena, "[%s]", key.chars), &t, items);
 }
 
 const char *gr_onnx_array(gr_onnx_call *c, const gr_type *t, const void *data) {

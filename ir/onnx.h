@@ -20,7 +20,7 @@
 enum { GR_ONNX_OPSET = 20, GR_ONNX_IR = 9 };
 // TensorProto.DataType, of dtypes that gr_dtype has and of those that only nodes in between have.
 enum { GR_ONNX_I64 = 7, GR_ONNX_BOOL = 9 };
-int gr_onnx_dtype(gr_dtype);
+int gr_onnx_dtype(gr_dtype);  // as that number
 
 typedef struct gr_onnx_graph gr_onnx_graph;
 typedef enum gr_onnx_kind {
@@ -76,10 +76,13 @@ struct gr_onnx_graph {
   gr_map *names;  // of constants by what they hold; of the main graph
   int *counter;   // of names, of all graphs
 };
+// An empty graph; outer: that it is the body of a node in, or NULL.
 gr_onnx_graph *gr_onnx_graph_create(gr_arena *, gr_onnx_graph *outer, const char *name);
-// Append to a graph's lists. Strings and data are borrowed.
+// Appends an input, and an output. Strings and data are borrowed.
 gr_onnx_value *gr_onnx_input(gr_onnx_graph *, const char *name, const gr_type *);
-gr_onnx_value *gr_onnx_output(gr_onnx_graph *, const char *name, const gr_type *);
+gr_onnx_value *gr_onnx_output(gr_onnx_graph *, const char *name,
+                              const gr_type *);  // likewise
+// Adds a constant, which is the main graph's, whichever is given.
 void gr_onnx_tensor_add(gr_onnx_graph *, const char *name, const gr_type *, const void *data);
 
 // ---- Writing an op ------------------------------------------------------------------------------
@@ -108,7 +111,7 @@ typedef struct gr_onnx_writer {
 
 // Writes a call, by what its op says; GR_ERR_UNSUPPORTED if that is nothing. And whether it is not.
 GR_MUST_USE gr_status gr_onnx_write_call(gr_onnx_call *);
-bool gr_onnx_has(const gr_op *);
+bool gr_onnx_has(const gr_op *);  // it is something
 // The nodes of a formula; returns its value.
 const char *gr_onnx_formula(gr_onnx_call *, const char *formula);
 // For functions: fails with GR_ERR_UNSUPPORTED, at the op's place in the model.
@@ -116,39 +119,42 @@ void gr_onnx_refuse(gr_onnx_call *, const char *why);
 
 // A name that no other value has.
 const char *gr_onnx_name(gr_onnx_call *, const char *word);
-// Appends a node with one result, and returns that; gr_onnx_results: with several, whose names are
-// set. Names of operands may be NULL after an error.
+// Appends a node with one result, and returns that. Names of operands may be NULL after an error.
 const char *gr_onnx_emit(gr_onnx_call *, const char *op, int n_in, const char *const *in);
+// Appends a node with several results, whose names it sets.
 void gr_onnx_results(gr_onnx_call *, const char *op, int n_in, const char *const *in, int n_out,
                      const char **out);
 #define GR_ONNX(c, op, ...)                                                          \
   gr_onnx_emit(c, op, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
                (const char *[]){__VA_ARGS__})
-// Set an attribute of the node that was appended last. What they point to is copied.
+// Sets an attribute of the node that was appended last, as the four below. What they point to is
+// copied.
 void gr_onnx_int(gr_onnx_call *, const char *name, int64_t);
-void gr_onnx_float(gr_onnx_call *, const char *name, double);
-void gr_onnx_text(gr_onnx_call *, const char *name, const char *);
-void gr_onnx_ints(gr_onnx_call *, const char *name, int n, const int64_t *);
-void gr_onnx_body(gr_onnx_call *, const char *name, gr_onnx_graph *);
+void gr_onnx_float(gr_onnx_call *, const char *name, double);                 // a number
+void gr_onnx_text(gr_onnx_call *, const char *name, const char *);            // a string
+void gr_onnx_ints(gr_onnx_call *, const char *name, int n, const int64_t *);  // n integers
+void gr_onnx_body(gr_onnx_call *, const char *name, gr_onnx_graph *);         // a graph
 
-// Constants: a number of that dtype as a scalar; a vector of i64; and an array, which is copied.
+// A constant: a number of that dtype as a scalar.
 const char *gr_onnx_number(gr_onnx_call *, gr_dtype, double);
-const char *gr_onnx_vector(gr_onnx_call *, int n, const int64_t *);
-const char *gr_onnx_array(gr_onnx_call *, const gr_type *, const void *);
-const char *gr_onnx_cast(gr_onnx_call *, const char *x, int dtype);  // of TensorProto.DataType
+const char *gr_onnx_vector(gr_onnx_call *, int n, const int64_t *);        // of i64
+const char *gr_onnx_array(gr_onnx_call *, const gr_type *, const void *);  // copied
+const char *gr_onnx_cast(gr_onnx_call *, const char *x, int dtype);  // to a TensorProto.DataType
+// Permutes axes, as op transpose does.
 const char *gr_onnx_transpose(gr_onnx_call *, const char *x, int rank, const int64_t *perm);
 
-// Sizes. A number that an attribute or a type has in all choices; false: they differ.
+// A number of a call: of its attributes, or a size.
 typedef int64_t (*gr_onnx_number_of)(const gr_op_call *, int);
+// Whether it is the same in all choices.
 bool gr_onnx_is_fixed(const gr_onnx_call *, gr_onnx_number_of, int which);
 // A vector of one element: that number, or nodes that compute it from what is there.
 const char *gr_onnx_size(gr_onnx_call *, gr_onnx_number_of, int which);
 // The sizes of operands and of results as such numbers: GR_ONNX_SIZE(k, d) is axis d of the k-th.
 #define GR_ONNX_SIZE(k, d) ((k)*GR_MAX_RANK + (d))
-int64_t gr_onnx_in_number(const gr_op_call *, int size);
-int64_t gr_onnx_out_number(const gr_op_call *, int size);
-// The size of axis d of operand or result k, and the shape of result k, as vectors. `any`: one size
-// may be -1, which Reshape infers.
+int64_t gr_onnx_in_number(const gr_op_call *, int size);   // of operands
+int64_t gr_onnx_out_number(const gr_op_call *, int size);  // of results
+// The size of axis d of operand k as a vector, and that of result k.
 const char *gr_onnx_in_size(gr_onnx_call *, int k, int d);
-const char *gr_onnx_out_size(gr_onnx_call *, int k, int d);
+const char *gr_onnx_out_size(gr_onnx_call *, int k, int d);  // likewise
+// The shape of result k as a vector. any: one size may be -1, which Reshape infers.
 const char *gr_onnx_out_shape(gr_onnx_call *, int k, bool any);

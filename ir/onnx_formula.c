@@ -12,7 +12,7 @@
 
 typedef struct parser {
   gr_onnx_call *c;
-  const char *at;
+  const char *text;
   gr_dtype dtype;  // in which it is computed
   const char *x[GR_MAX_ARGS];
 } parser;
@@ -27,17 +27,17 @@ typedef struct term {
 static term ternary(parser *p);
 
 static bool take(parser *p, const char *token) {
-  p->at += strspn(p->at, " ");
+  p->text += strspn(p->text, " ");
   size_t n = strlen(token);
-  if (strncmp(p->at, token, n) != 0) return false;
-  p->at += n;
+  if (strncmp(p->text, token, n) != 0) return false;
+  p->text += n;
   return true;
 }
 
 static void bad(parser *p) {
   gr_onnx_refuse(
-      p->c, gr_arena_printf(p->c->graph->arena, "its formula is not understood at '%s'", p->at));
-  p->at += strlen(p->at);
+      p->c, gr_arena_printf(p->c->graph->arena, "its formula is not understood at '%s'", p->text));
+  p->text += strlen(p->text);
 }
 
 // ---- Terms --------------------------------------------------------------------------------------
@@ -100,20 +100,20 @@ static term name(parser *p, const char *word) {
 static term primary(parser *p) {
   char word[32] = "";
   size_t n = 0;
-  p->at += strspn(p->at, " ");
+  p->text += strspn(p->text, " ");
   if (take(p, "(")) {
     term t = ternary(p);
     if (!take(p, ")")) bad(p);
     return t;
   }
-  if (isdigit((unsigned char)*p->at)) {
+  if (isdigit((unsigned char)*p->text)) {
     char *end;
-    double v = strtod(p->at, &end);
-    p->at = end + (*end == 'f');
+    double v = strtod(p->text, &end);
+    p->text = end + (*end == 'f');
     return (term){.number = v};
   }
-  while (n + 1 < sizeof word && (isalnum((unsigned char)*p->at) || *p->at == '_'))
-    word[n++] = *p->at++;
+  while (n + 1 < sizeof word && (isalnum((unsigned char)*p->text) || *p->text == '_'))
+    word[n++] = *p->text++;
   return take(p, "(") ? call(p, word) : name(p, word);
 }
 
@@ -211,12 +211,12 @@ static gr_dtype dtype_of(const gr_op_call *c, const char *formula) {
 
 const char *gr_onnx_formula(gr_onnx_call *c, const char *formula) {
   const gr_op_call *call = c->call[0];
-  parser p = {.c = c, .at = formula, .dtype = dtype_of(call, formula)};
+  parser p = {.c = c, .text = formula, .dtype = dtype_of(call, formula)};
   for (int k = 0; k < call->n_in; k++)
     p.x[k] =
         call->in[k].dtype == p.dtype ? c->in[k] : gr_onnx_cast(c, c->in[k], gr_onnx_dtype(p.dtype));
   term t = ternary(&p);
-  if (*p.at) bad(&p);
+  if (*p.text) bad(&p);
   gr_dtype to = call->out[0].dtype;
   const char *y = t.truth ? gr_onnx_cast(c, t.name, gr_onnx_dtype(to)) : tensor(&p, t);
   return t.truth || to == p.dtype ? y : gr_onnx_cast(c, y, gr_onnx_dtype(to));

@@ -12,7 +12,7 @@ static Onnx__GraphProto *graph(gr_arena *a, const gr_onnx_graph *g);
 
 // ---- Nodes --------------------------------------------------------------------------------------
 
-static Onnx__AttributeProto *attribute(gr_arena *a, const gr_onnx_attr *from) {
+static Onnx__AttributeProto *attribute(gr_arena *a, const gr_onnx_attr *source) {
   static const Onnx__AttributeProto__AttributeType types[] = {
       [GR_ONNX_INT] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT,
       [GR_ONNX_FLOAT] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT,
@@ -20,26 +20,27 @@ static Onnx__AttributeProto *attribute(gr_arena *a, const gr_onnx_attr *from) {
       [GR_ONNX_INTS] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS,
       [GR_ONNX_GRAPH] = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH};
   Onnx__AttributeProto *to = MESSAGE(a, Onnx__AttributeProto, ONNX__ATTRIBUTE_PROTO__INIT);
-  to->name = text(from->name);
-  to->has_type = 1, to->type = types[from->kind];
-  if (from->kind == GR_ONNX_INT) to->has_i = 1, to->i = from->i;
-  if (from->kind == GR_ONNX_FLOAT) to->has_f = 1, to->f = (float)from->f;
-  if (from->kind == GR_ONNX_INTS) to->n_ints = (size_t)from->i, to->ints = (int64_t *)from->ints;
-  if (from->kind == GR_ONNX_GRAPH) to->g = graph(a, from->graph);
-  if (from->kind != GR_ONNX_TEXT) return to;
+  to->name = text(source->name);
+  to->has_type = 1, to->type = types[source->kind];
+  if (source->kind == GR_ONNX_INT) to->has_i = 1, to->i = source->i;
+  if (source->kind == GR_ONNX_FLOAT) to->has_f = 1, to->f = (float)source->f;
+  if (source->kind == GR_ONNX_INTS)
+    to->n_ints = (size_t)source->i, to->ints = (int64_t *)source->ints;
+  if (source->kind == GR_ONNX_GRAPH) to->g = graph(a, source->graph);
+  if (source->kind != GR_ONNX_TEXT) return to;
   to->has_s = 1;
-  to->s = (ProtobufCBinaryData){strlen(from->text), (uint8_t *)text(from->text)};
+  to->s = (ProtobufCBinaryData){strlen(source->text), (uint8_t *)text(source->text)};
   return to;
 }
 
-static Onnx__NodeProto *node(gr_arena *a, const gr_onnx_node *from) {
+static Onnx__NodeProto *node(gr_arena *a, const gr_onnx_node *source) {
   Onnx__NodeProto *to = MESSAGE(a, Onnx__NodeProto, ONNX__NODE_PROTO__INIT);
-  to->name = text(from->name), to->op_type = text(from->op);
-  to->n_input = (size_t)from->n_in, to->input = (char **)(uintptr_t)from->in;
-  to->n_output = (size_t)from->n_out, to->output = (char **)(uintptr_t)from->out;
-  to->n_attribute = (size_t)from->n_attrs;
-  to->attribute = GR_NEW(a, Onnx__AttributeProto *, from->n_attrs + 1);
-  for (int k = 0; k < from->n_attrs; k++) to->attribute[k] = attribute(a, &from->attr[k]);
+  to->name = text(source->name), to->op_type = text(source->op);
+  to->n_input = (size_t)source->n_in, to->input = (char **)(uintptr_t)source->in;
+  to->n_output = (size_t)source->n_out, to->output = (char **)(uintptr_t)source->out;
+  to->n_attribute = (size_t)source->n_attrs;
+  to->attribute = GR_NEW(a, Onnx__AttributeProto *, source->n_attrs + 1);
+  for (int k = 0; k < source->n_attrs; k++) to->attribute[k] = attribute(a, &source->attr[k]);
   return to;
 }
 

@@ -11,8 +11,9 @@ enum { BATCH = 251, STEP_1 = 1, STEP_2 = 6 };
 // ---- Letters ------------------------------------------------------------------------------------
 
 static const gr_conf *inputs_of(const gr_model_request *r) {
-  const gr_conf *own = r->program ? gr_model_program_inputs(r->graph, r->program->name) : NULL;
-  return own ? own : gr_conf_member(r->graph, "inputs");
+  const gr_conf *of_program =
+      r->program ? gr_model_program_inputs(r->graph, r->program->name) : NULL;
+  return of_program ? of_program : gr_conf_member(r->graph, "inputs");
 }
 
 static gr_batch_tensor *find_tensor(gr_model_request *r, const char *name) {

@@ -191,7 +191,7 @@ static void other_endings_are_refused(void) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     snprintf(path, sizeof path, "%s/%s", dir, names[i]);
     gr_status s = gr_checkpoint_export(c, path, GR_EXPORT_WEIGHTS, &done);
-    CHECK(gr_status_code(s) == GR_ERR_USAGE && strstr(gr_status_text(s), ".safetensors or .npz"),
+    CHECK(gr_status_code(s) == GR_ERR_USAGE && strstr(gr_status_text(s), ".safetensors, .npz or .onnx"),
           "%s: %s", names[i], gr_status_text(s));
     CHECK(access(path, F_OK), "%s is written", names[i]);
     gr_status_drop(s);
