@@ -21,7 +21,9 @@ EXCEPTIONS = {
 def objects(build):
     """{source: object} of the libraries and programs of the product."""
     found = {}
-    for path in sorted(build.rglob("*.c.o")):
+    compiled = [pathlib.Path(folder, name) for room in ROOMS for folder, _, names in os.walk(build / room)
+                for name in names if name.endswith(".c.o")]
+    for path in sorted(compiled):
         folder, _, rest = f"./{path.relative_to(build)}".partition("/CMakeFiles/")
         source = os.path.normpath(f"{folder}/{rest.split('/', 1)[1]}"[:-2].replace("__/", "../"))
         if source.startswith(tuple(f"{room}/" for room in ROOMS)) and (ROOT / source).exists():

@@ -4,9 +4,8 @@
 //   x [n, ..., c], mean [g, c], var [g, c], scale [c], bias [c] -> y = z scale + bias,
 //   z = (x - mean) / sqrt(var + eps)
 //
-// Mean and variance are constants, such as running statistics. With two more operands, sample
-// weights w [n] and counts [g, 1], they are those of x (channel_sums, channel_squares), which the
-// gradient takes into account: with sums over the rows of a group,
+// Mean and variance are constants. With two more operands, sample weights w [n] and counts [g, 1],
+// they are those of x (channel_sums, channel_squares), and with sums over the rows of a group
 //
 //   dx = (dy - w (sum(dy) + z sum(dy z)) / count) scale / sqrt(var + eps)
 //

@@ -8,10 +8,9 @@
 //   order        accesses that the events of the queues do not order
 //   collectives  sizes that do not fit the ranks; ranks at different calls
 //
-// The graph says which value an operand is: its bytes must be those that the value's own node wrote
-// in this run of the graph. The bytes of a leaf must be older than the run; those of a loop's
-// sequences and constants must be older than the loop. The results of a loop, and a carry from the
-// second step on, must be the bytes that the right node of its body wrote, or a copy of them.
+// The bytes of an operand must be those that its value's own node wrote in this run of the graph.
+// Those of a leaf must be older than the run, and a loop's sequences and constants older than the
+// loop. The results of a loop, and a carry from the second step on, are what a node of its body wrote.
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
