@@ -55,7 +55,7 @@ static gr_status first_error(tasks *t) {
 }
 
 gr_status gr_tasks_run(int threads, int n, gr_task task, void *arg) {
-  assert(threads >= 1 && n >= 0 && task);
+  assert(threads >= 0 && n >= 0 && task);
   if (threads < 1) threads = gr_processors();
   if (threads > n) threads = n;
   gr_arena *arena = gr_arena_create();

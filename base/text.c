@@ -156,7 +156,7 @@ static bool changes_direction(uint32_t c) {
 }
 
 int gr_text_visible(const char *s, char out[GR_VISIBLE]) {
-  assert(*s);
+  assert(s);
   int n = gr_utf8_len(s);
   uint32_t c = n ? gr_utf8_code(s, n) : (unsigned char)*s;
   if (!n || (c < 32 && c != '\t') || c == 127)

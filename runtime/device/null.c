@@ -10,7 +10,7 @@
 //
 // The bytes of an operand must be those that its value's own node wrote in this run of the graph.
 // Those of a leaf must be older than the run, and a loop's sequences and constants older than the
-// loop. The results of a loop, and a carry from the second step on, are what a node of its body wrote.
+// loop. The results of a loop, and a carry from the second step on, are what its body wrote.
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"

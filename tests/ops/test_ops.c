@@ -351,6 +351,7 @@ static void docs(void) {
       "             high (number, default inf): upper bound\n"
       "  formula    (x0 < low) ? low : (x0 > high) ? high : x0\n"
       "  gradient   yes\n"
+      "  ONNX       by its formula\n"
       "  sharding   R -> R   (R: replicated, S0: sharded along axis 0, P: a partial sum)\n"
       "             S0 -> S0\n"
       "             S1 -> S1\n"

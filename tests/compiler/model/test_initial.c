@@ -37,15 +37,17 @@ static void build(model *m, const char *params, const gr_dim *dims, int n_dims) 
   MUST(gr_conf_parse(m->arena, "params", params, &given));
   int n = gr_model_program_names(m->arena, file, &names);
   gr_model_program *programs = GR_NEW(m->arena, gr_model_program, n);
+  int n_run = 0;  // without those that are only exported
   for (int i = 0; i < n; i++)
-    MUST(gr_model_program_read(m->arena, file, names[i], &programs[i]));
+    if (!gr_model_program_inputs(file, names[i]))
+      MUST(gr_model_program_read(m->arena, file, names[i], &programs[n_run++]));
   gr_model_request r = {.graph = file,
                         .params = given,
                         .dims = dims,
                         .n_dims = n_dims,
                         .purpose = GR_INIT,
                         .programs = programs,
-                        .n_programs = n,
+                        .n_programs = n_run,
                         .seed = 11};
   MUST(gr_model_build(m->arena, &r, &m->g));
   m->values = GR_NEW(m->arena, value, m->g->n_values);
