@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/multirun.h"
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/commands.h"
+#include "cli/runs_table.h"
 #include "cli/sweep.h"
+#include "cli/trials/trials.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
 #include "job/identity.h"
@@ -23,12 +26,15 @@ typedef struct runs {
   gr_compose_request request;
   long at_once;
   const gr_sweep_options *options;  // flags of a sweep
-  gr_job_list jobs;             // a run each, as Hydra calls them
-  const char *dir;              // folder of the sweep; NULL: it has none
-  const char **output;          // output folder of each job
-  const char **identity;        // of its configuration (identity.h)
-  pid_t *running;               // process of each job; 0: not started, or ended
-  sigset_t signals;             // signals to wait for: SIGCHLD, and those that request a stop
+  gr_sweep_axes axes;
+  gr_trials *trials;      // of a sweep that searches; NULL: it runs all combinations
+  gr_job_list jobs;       // of a search: those of trials that have been proposed
+  int next;               // the first job that has not been started
+  const char *dir;        // folder of the sweep; NULL: it has none
+  const char **output;    // output folder of each job
+  const char **identity;  // of its configuration (identity.h)
+  pid_t *running;         // process of each job; 0: not started, or ended
+  sigset_t signals;       // signals to wait for: SIGCHLD, and those that request a stop
   bool stopped;
   int failed;
   int first_code;
@@ -41,7 +47,6 @@ static gr_status read_arguments(runs *w, int argc, char **argv) {
   GR_TRY(gr_args_parse(w->arena, gr_commands, train, argc, argv, gr_args_first(train, argc, argv),
                        &w->args));
   w->options = w->args.options;
-  w->at_once = w->options->jobs ? (long)w->options->jobs : 1;
   w->request = (gr_compose_request){.path = w->args.config,
                                     .config_dirs = w->args.config_dirs.list,
                                     .n_config_dirs = w->args.config_dirs.n,
@@ -74,26 +79,107 @@ static gr_status identify(runs *w, int j, gr_conf *conf) {
 
 // ---- Jobs ------------------------------------------------------------------------
 
-// Composes and checks the configuration of every job before the first one starts.
-static gr_status prepare(runs *w) {
-  gr_status all = GR_OK;
-  GR_TRY(gr_multirun_list(w->arena, &w->request, &w->jobs));
+static void make_room(runs *w) {
   w->output = GR_NEW(w->arena, const char *, w->jobs.n + 1);
   w->identity = GR_NEW(w->arena, const char *, w->jobs.n + 1);
   w->running = GR_NEW(w->arena, pid_t, w->jobs.n + 1);
-  for (int j = 0; j < w->jobs.n; j++) {
+}
+
+// Composes and checks a configuration, and finds the folder of the sweep.
+static gr_status compose(runs *w, const char **overrides, gr_composed *c, gr_conf **conf) {
+  gr_compose_request q = w->request;
+  q.overrides = overrides, q.n_overrides = gr_multirun_width(&w->axes);
+  GR_TRY(gr_compose_checked(w->arena, &q, c, conf));
+  return c->hydra && !w->dir ? gr_hydra_sweep_dir(w->arena, c->hydra, &w->dir) : GR_OK;
+}
+
+static gr_status prepare_job(runs *w, int j) {
+  gr_composed c;
+  gr_conf *conf;
+  gr_status s = compose(w, w->jobs.overrides[j], &c, &conf);
+  if (!s && c.hydra) s = gr_hydra_run_dir(w->arena, c.hydra, &w->output[j]);
+  if (!w->output[j]) w->output[j] = gr_arena_printf(w->arena, "multirun/%d", j);
+  if (!s) s = identify(w, j, conf);
+  return gr_note(s, GR_NOWHERE, "in run %d of the sweep", j);
+}
+
+// Composes and checks the configuration of every job before the first one starts.
+static gr_status prepare_all(runs *w) {
+  gr_status all = GR_OK;
+  GR_TRY(gr_multirun_all(w->arena, &w->axes, &w->jobs));
+  make_room(w);
+  for (int j = 0; j < w->jobs.n; j++) all = gr_also(all, prepare_job(w, j));
+  return all;
+}
+
+// ---- Searches --------------------------------------------------------------------
+
+// Checks configurations with the ends and the choices of every parameter, as trials are proposed
+// only when others have ended. *out: the first of them.
+static gr_status check_probes(runs *w, gr_conf **out) {
+  gr_status all = GR_OK;
+  for (int i = 0; i < gr_trials_probes(&w->axes); i++) {
     gr_composed c;
-    gr_conf *conf;
-    gr_compose_request q = w->request;
-    q.overrides = w->jobs.overrides[j], q.n_overrides = w->jobs.n_all;
-    gr_status s = gr_compose_checked(w->arena, &q, &c, &conf);
-    if (!s && c.hydra) s = gr_hydra_run_dir(w->arena, c.hydra, &w->output[j]);
-    if (!s && c.hydra && !w->dir) s = gr_hydra_sweep_dir(w->arena, c.hydra, &w->dir);
-    if (!w->output[j]) w->output[j] = gr_arena_printf(w->arena, "multirun/%d", j);
-    if (!s) s = identify(w, j, conf);
-    all = gr_also(all, gr_note(s, GR_NOWHERE, "in run %d of the sweep", j));
+    gr_conf *conf = NULL;
+    const char **lines = gr_trials_probe(w->arena, &w->axes, i);
+    gr_status s = compose(w, gr_multirun_job(w->arena, &w->axes, lines, 0), &c, &conf);
+    all = gr_also(all, gr_note(s, GR_NOWHERE, "in a trial with the %s of a parameter",
+                               i ? "last values" : "first values"));
+    if (!i) *out = conf;
   }
   return all;
+}
+
+static gr_status prepare_search(runs *w) {
+  gr_conf *conf = NULL;
+  gr_trials *t = w->trials = GR_NEW(w->arena, gr_trials, 1);
+  gr_hydra_warn(w->arena, w->axes.base.hydra);
+  GR_TRY(check_probes(w, &conf));
+  // Again, because errors quote arguments by their numbers: these are the user's.
+  GR_TRY(gr_multirun_axes(w->arena, &w->request, &w->axes));
+  GR_TRY(gr_trials_open(t, w->arena, &w->axes, conf));
+  if (!w->options->jobs && t->n_jobs) w->at_once = (long)t->n_jobs;
+  t->at_once = (int)w->at_once;
+  w->jobs = (gr_job_list){.base = w->axes.base, .n = t->n, .n_each = w->axes.n};
+  w->jobs.n_all = gr_multirun_width(&w->axes);
+  w->jobs.overrides = GR_NEW(w->arena, const char **, t->n + 1);
+  make_room(w);
+  gr_trials_print(t);
+  return w->dir ? gr_trials_read(t, w->dir) : GR_OK;
+}
+
+static gr_status propose(runs *w, int j, bool *recorded) {
+  const char **lines = gr_trials_propose(w->trials, j);
+  w->jobs.overrides[j] = gr_multirun_job(w->arena, &w->axes, lines, j);
+  GR_TRY(gr_trials_recorded(w->trials, w->dir, j, recorded));
+  return prepare_job(w, j);
+}
+
+// The value by which the sweep's runs are ranked; NaN: there is none.
+static gr_status measure(runs *w, int j, double *out) {
+  gr_runs_table t = {.arena = w->arena};
+  *out = NAN;
+  GR_TRY(gr_runs_find(&t, w->output[j]));
+  if (!t.n) return GR_OK;
+  GR_TRY(gr_runs_rank(&t, NULL));
+  *out = t.runs[0].best;
+  if (!isfinite(*out)) gr_log(GR_WARN, "run %d has no value of '%s'", j, t.metric);
+  return GR_OK;
+}
+
+// A run that a signal has stopped has not ended: the same command goes on with it.
+static gr_status end_trial(runs *w, int j, int code) {
+  double value = NAN;
+  if (code && (w->stopped || code == gr_code_exit(GR_ERR_STOPPED))) return GR_OK;
+  if (!code) GR_TRY(measure(w, j, &value));
+  return gr_trials_end(w->trials, w->dir, j, isfinite(value) ? value : NAN);
+}
+
+static gr_status prepare(runs *w) {
+  GR_TRY(gr_multirun_axes(w->arena, &w->request, &w->axes));
+  w->at_once = w->options->jobs ? (long)w->options->jobs : 1;
+  bool searches = w->axes.base.hydra && gr_hydra_searches(w->axes.base.hydra);
+  return searches ? prepare_search(w) : prepare_all(w);
 }
 
 static void list_job(const runs *w, int j) {
@@ -120,7 +206,10 @@ static void run_job(const runs *w, int j) {
 }
 
 static gr_status start_job(runs *w, int j) {
+  bool recorded = false;
+  if (w->trials) GR_TRY(propose(w, j, &recorded));
   list_job(w, j);
+  if (recorded) return GR_OK;
   pid_t child = fork();
   if (!child) sigprocmask(SIG_UNBLOCK, &w->signals, NULL);
   if (child < 0)
@@ -137,6 +226,15 @@ static void stop(runs *w) {
     if (w->running[j] > 0) kill(w->running[j], SIGTERM);
 }
 
+static gr_status end_job(runs *w, int j, int code) {
+  w->running[j] = 0;
+  if (code) {
+    gr_log(GR_WARN, "run %d (%s) ended with code %d", j, w->output[j], code);
+    if (!w->failed++) w->first_code = code;
+  }
+  return w->trials ? end_trial(w, j, code) : GR_OK;
+}
+
 static gr_status wait_for_one(runs *w) {
   int state;
   pid_t child;
@@ -144,16 +242,13 @@ static gr_status wait_for_one(runs *w) {
     int number = sigtimedwait(&w->signals, NULL, &(struct timespec){.tv_sec = 1});
     if (number > 0 && number != SIGCHLD) stop(w);
   }
-  if (child < 0)
+  if (child < 0) {
+    for (int j = 0; j < w->next; j++) w->running[j] = 0;  // no process is left to wait for
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot wait for a run: %s", strerror(errno));
-  for (int j = 0; j < w->jobs.n; j++) {
-    if (w->running[j] != child) continue;
-    w->running[j] = 0;
-    int code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-    if (!code) continue;
-    gr_log(GR_WARN, "run %d (%s) ended with code %d", j, w->output[j], code);
-    if (!w->failed++) w->first_code = code;
   }
+  int code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+  for (int j = 0; j < w->jobs.n; j++)
+    if (w->running[j] == child) return end_job(w, j, code);
   return GR_OK;
 }
 
@@ -168,20 +263,41 @@ static void wait_for_signals(runs *w) {
   signal(SIGPIPE, SIG_IGN);  // as in a single run
 }
 
-static gr_status run_all(runs *w) {
-  int next = 0, ended = 0;
+// How many of the first `n` jobs run.
+static int running(const runs *w, int n) {
+  int count = 0;
+  for (int j = 0; j < n; j++) count += w->running[j] > 0;
+  return count;
+}
+
+// A trial is proposed from all trials that are --jobs or more before it, so that the same command
+// proposes the same trials, whichever end first.
+static bool may_start(const runs *w) {
+  if (w->stopped || w->next == w->jobs.n) return false;
+  int before = w->next - (int)w->at_once + 1;
+  return w->trials ? !running(w, before) : running(w, w->next) < w->at_once;
+}
+
+// After an error no more jobs start, and those that run are waited for.
+static gr_status run_jobs(runs *w) {
+  gr_status s = GR_OK;
   wait_for_signals(w);
-  while (ended < (w->stopped ? next : w->jobs.n)) {
-    while (!w->stopped && next < w->jobs.n && next - ended < w->at_once)
-      GR_TRY(start_job(w, next++));
-    GR_TRY(wait_for_one(w));
-    ended = 0;
-    for (int j = 0; j < next; j++) ended += !w->running[j];
+  for (;;) {
+    while (!s && may_start(w)) {
+      s = start_job(w, w->next);
+      if (!s) w->next++;
+    }
+    if (!running(w, w->next)) return s;
+    s = gr_also(s, wait_for_one(w));
   }
+}
+
+static gr_status run_all(runs *w) {
+  GR_TRY(run_jobs(w));
   if (w->stopped)
     return gr_hint(
         gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal; %d of %d runs were not started",
-                w->jobs.n - next, w->jobs.n),
+                w->jobs.n - w->next, w->jobs.n),
         "each started run has printed above how to continue it");
   if (!w->failed) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d of %d runs failed, the first with code %d",
@@ -189,15 +305,29 @@ static gr_status run_all(runs *w) {
                  "the message of each run is above and in its folder");
 }
 
+// Of a search, the trials that need no other one's value.
+static gr_status list_jobs(runs *w) {
+  int n = w->trials ? gr_trials_known(w->trials) : w->jobs.n;
+  for (int j = 0; j < n; j++) {
+    bool recorded;
+    if (w->trials) GR_TRY(propose(w, j, &recorded));
+    list_job(w, j);
+  }
+  if (n < w->jobs.n) printf("%d more depend on the values of these\n", w->jobs.n - n);
+  return GR_OK;
+}
+
 static gr_status multirun(runs *w, int argc, char **argv) {
   GR_TRY(read_arguments(w, argc, argv));
   GR_TRY(prepare(w));
-  for (int j = 0; w->options->dry_run && j < w->jobs.n; j++) list_job(w, j);
-  if (w->options->dry_run) return GR_OK;
+  if (w->options->dry_run) return list_jobs(w);
   gr_sweep_of_runs sweep = {w->arena, w->dir, &w->jobs, w->output, w->identity};
   GR_TRY(gr_sweep_begin(&sweep));
   gr_status ran = run_all(w);
-  return gr_also(ran, gr_sweep_end(&sweep));
+  if (w->trials) w->jobs.n = w->next;  // no others have been proposed
+  ran = gr_also(ran, gr_sweep_end(&sweep));
+  if (w->trials) gr_trials_print_importance(w->trials);
+  return ran;
 }
 
 gr_status gr_cli_multirun(int argc, char **argv) {

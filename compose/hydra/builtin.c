@@ -50,6 +50,37 @@ static const char hydra_config[] =
     "  choices: {}\n"
     "verbose: false\n";
 
+// A sweeper that searches, with the names of Hydra's plugin for Optuna. Direction null: that of
+// checkpoint.mode.
+static const char sweeper_optuna[] =
+    "defaults:\n"
+    "- sampler: tpe\n"
+    "- _self_\n"
+    "_target_: hydra_plugins.hydra_optuna_sweeper.optuna_sweeper.OptunaSweeper\n"
+    "direction: null\n"
+    "storage: null\n"
+    "study_name: null\n"
+    "n_trials: 20\n"
+    "n_jobs: null\n"
+    "max_failure_rate: null\n"
+    "custom_search_space: null\n"
+    "params: null\n";
+
+static const char sampler_tpe[] =
+    "_target_: optuna.samplers.TPESampler\n"
+    "seed: null\n"
+    "consider_prior: true\n"
+    "prior_weight: 1.0\n"
+    "consider_magic_clip: true\n"
+    "consider_endpoints: false\n"
+    "n_startup_trials: 10\n"
+    "n_ei_candidates: 24\n"
+    "multivariate: false\n"
+    "warn_independent_sampling: true\n";
+
+static const char sampler_random[] = "_target_: optuna.samplers.RandomSampler\nseed: null\n";
+static const char sampler_grid[] = "_target_: optuna.samplers.GridSampler\n";
+
 static const char nothing[] = "# @package _global_\n";
 
 static const struct {
@@ -70,6 +101,10 @@ static const struct {
     {"hydra/launcher/basic", nothing},
     {"hydra/output/default", nothing},
     {"hydra/sweeper/basic", nothing},
+    {"hydra/sweeper/optuna", sweeper_optuna},
+    {"hydra/sweeper/sampler/grid", sampler_grid},
+    {"hydra/sweeper/sampler/random", sampler_random},
+    {"hydra/sweeper/sampler/tpe", sampler_tpe},
 };
 enum { N_FILES = sizeof files / sizeof *files };
 

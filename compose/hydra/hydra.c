@@ -134,6 +134,14 @@ static gr_status path_of(gr_arena *a, gr_conf *hydra, gr_conf *node, const char 
   return GR_OK;
 }
 
+gr_status gr_hydra_value(gr_arena *a, gr_conf *hydra, const char *path, gr_conf **out) {
+  gr_resolver r = {.arena = a, .hydra = hydra};
+  *out = gr_conf_find(hydra, path);
+  if (*out && (*out)->kind == GR_CONF_INTERP) GR_TRY(gr_interp_value(&r, *out, out));
+  if (*out && ((*out)->kind == GR_CONF_NULL || (*out)->kind == GR_CONF_MISSING)) *out = NULL;
+  return GR_OK;
+}
+
 gr_status gr_hydra_sweep_dir(gr_arena *a, gr_conf *hydra, const char **out) {
   return path_of(a, hydra, gr_conf_find(hydra, "sweep.dir"), out);
 }
@@ -173,28 +181,44 @@ void gr_hydra_fill(gr_composer *c, gr_conf *hydra) {
 
 // ---- Ignored keys ----------------------------------------------------------------
 
-static bool has_effect(const char *path) {
+static bool begins_with_one(const char *path, const char *const *known) {
+  for (int i = 0; known[i]; i++)
+    if (!strncmp(path, known[i], strlen(known[i]))) return true;
+  return false;
+}
+
+static bool has_effect(const char *path, bool searches) {
   static const char *const known[] = {
       "hydra.run.",          "hydra.sweep.",   "hydra.sweeper.params", "hydra.searchpath",
       "hydra.output_subdir", "hydra.mode",     "hydra.job.name",       "hydra.job.num",
       "hydra.job.config.",   "hydra.runtime.", "hydra.overrides.",     NULL};
-  for (int i = 0; known[i]; i++)
-    if (!strncmp(path, known[i], strlen(known[i]))) return true;
-  return false;
+  static const char *const of_search[] = {"hydra.sweeper._target_",  "hydra.sweeper.sampler",
+                                          "hydra.sweeper.direction", "hydra.sweeper.n_trials",
+                                          "hydra.sweeper.n_jobs",    NULL};
+  return begins_with_one(path, known) || (searches && begins_with_one(path, of_search));
 }
 
 bool gr_hydra_builtin(const gr_conf *c) {
   return !c->loc.file || !strncmp(c->loc.file, "built-in", 8);
 }
 
-void gr_hydra_warn(gr_arena *a, const gr_conf *c) {
+bool gr_hydra_searches(gr_conf *hydra) {
+  static const char name[] = "OptunaSweeper";
+  const char *target = text_at(hydra, "sweeper._target_", "");
+  size_t n = strlen(target), m = sizeof name - 1;
+  return n >= m && !strcmp(target + n - m, name);
+}
+
+static void warn(gr_arena *a, const gr_conf *c, bool searches) {
   for (int i = 0; i < c->n && c->items; i++) {
     const gr_conf *item = c->items[i];
     const char *path = gr_conf_path(a, item);
     if (item->items && item->n)
-      gr_hydra_warn(a, item);
-    else if (!gr_hydra_builtin(item) && !has_effect(path))
+      warn(a, item, searches);
+    else if (!gr_hydra_builtin(item) && !has_effect(path, searches))
       gr_log(GR_WARN, "%s:%d:%d: '%s' has no effect here", item->loc.file, item->loc.line,
              item->loc.col, path);
   }
 }
+
+void gr_hydra_warn(gr_arena *a, gr_conf *hydra) { warn(a, hydra, gr_hydra_searches(hydra)); }

@@ -14,8 +14,14 @@ GR_MUST_USE gr_status gr_hydra_run_dir(gr_arena *, gr_conf *hydra, const char **
 // The folder of a sweep, hydra.sweep.dir; *out is NULL when it is not set.
 GR_MUST_USE gr_status gr_hydra_sweep_dir(gr_arena *, gr_conf *hydra, const char **out);
 
+// A value of the node, with interpolations resolved; *out is NULL when it is missing or null.
+GR_MUST_USE gr_status gr_hydra_value(gr_arena *, gr_conf *hydra, const char *path, gr_conf **out);
+
+// Whether the sweeper is that of Optuna, which searches; any other one runs all combinations.
+bool gr_hydra_searches(gr_conf *hydra);
+
 // Whether a value is a built-in default that no file or argument has set.
 bool gr_hydra_builtin(const gr_conf *);
 
 // Warns of values that files or arguments have set and that graphrun ignores.
-void gr_hydra_warn(gr_arena *, const gr_conf *hydra);
+void gr_hydra_warn(gr_arena *, gr_conf *hydra);

@@ -78,7 +78,8 @@ gr_status gr_sweep_list(gr_arena *a, const gr_sweep *s, gr_loc loc, const char *
   *out = gr_conf_make(a, GR_CONF_LIST, loc);
   if (s->kind == GR_SWEEP_INTERVAL)
     return gr_hint(gr_fail(GR_ERR_USAGE, loc, "an interval has no list of values to run"),
-                   "use range(start,stop,step) or choice(a,b,...)");
+                   "use range(start,stop,step) or choice(a,b,...), or search it: "
+                   "hydra/sweeper=optuna");
   if (s->kind == GR_SWEEP_GLOB)
     GR_TRY(list_glob(a, s, loc, options, n_options, *out));
   else if (s->kind == GR_SWEEP_RANGE)

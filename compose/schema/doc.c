@@ -168,7 +168,7 @@ static const char composition[] =
     "{\"type\": "
     "\"null\"}, {\"type\": \"array\", \"items\": {\"type\": \"string\"}}]}}]}},\n"
     "  \"hydra\": {\"description\": \"Hydra's own node: run.dir, sweep.dir, sweep.subdir, "
-    "sweeper.params, searchpath, output_subdir\", \"type\": \"object\"},";
+    "sweeper, searchpath, output_subdir\", \"type\": \"object\"},";
 
 void gr_schema_json(gr_text *t) {
   static const char head[] =
