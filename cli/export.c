@@ -65,7 +65,7 @@ const gr_command gr_command_export = {
     .doc = "writes the weights of a checkpoint, or the model with them, for other programs",
     .example = "graphrun export outputs/2026-01-01/10-00-00 model.safetensors",
     .keys = "",
-    .takes = {GR_FOLDER, GR_ANY_FILE, true},
+    .takes = {GR_FOLDER, GR_ANY_FILE, true, .operands = 2},
     .kind = GR_RUN_EVAL,
     .flags = {gr_flags_kept},
     .own_flags = own_flags,

@@ -7,7 +7,7 @@
 #include "ir/op.h"
 
 gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
-  assert(a && mesh && mesh->n_axes <= GR_MAX_MESH);
+  assert(a && (!mesh || mesh->n_axes <= GR_MAX_MESH));
   gr_graph *g = GR_NEW(a, gr_graph, 1);
   g->arena = a;
   if (mesh) g->mesh = *mesh;
@@ -38,7 +38,7 @@ static gr_val new_value(gr_graph *g, gr_value v) {
 
 gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_type type,
                gr_layout layout) {
-  assert(role != GR_TEMP && name);
+  assert(role != GR_TEMP);
   if (b->err) return GR_NONE;
   gr_val v = new_value(
       b->g,
@@ -195,7 +195,7 @@ gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val 
 
 // The arrays have no stored capacity: they double whenever the count is a power of two.
 void gr_result(gr_builder *b, const char *name, gr_val v) {
-  assert(b->g && name);
+  assert(b->g);
   gr_graph *g = b->g;
   if (b->err) return;
   if (!gr_is(v)) {

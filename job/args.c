@@ -231,9 +231,10 @@ static gr_status check_first(const gr_args *a) {
 // Adds an argument that is not a flag.
 static gr_status take(gr_args *a, const char *arg) {
   gr_operands takes = a->command->takes;
-  if (!a->config && (!takes.overrides || gr_args_is_operand(takes.first, arg))) {
+  bool plain = !takes.overrides || (a->config != NULL) + a->n_words < takes.operands;
+  if (!a->config && (plain || gr_args_is_operand(takes.first, arg))) {
     a->config = arg;
-  } else if (takes.more && (!takes.overrides || gr_args_is_operand(takes.more, arg))) {
+  } else if (takes.more && (plain || gr_args_is_operand(takes.more, arg))) {
     a->words[a->n_words++] = arg;
   } else {
     a->overrides[a->n_overrides++] = arg;

@@ -41,11 +41,13 @@ extern const gr_flag gr_flags_json[];
 // ---- Commands ---------------------------------------------------------------------------------
 
 // What a command takes besides flags: its first argument, further ones, and whether overrides
-// (key=value) of a configuration may be among them. A folder is that of a run.
+// (key=value) of a configuration may be among them. A folder is that of a run. The first
+// `operands` arguments are no overrides, also where they contain '='.
 typedef enum gr_operand { GR_NO_OPERAND, GR_CONFIG_FILE, GR_FOLDER, GR_ANY_FILE } gr_operand;
 typedef struct gr_operands {
   gr_operand first, more;
   bool overrides;
+  int operands;
 } gr_operands;
 
 enum { GR_FLAG_TABLES = 6 };

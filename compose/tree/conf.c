@@ -107,7 +107,7 @@ void gr_conf_put(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
 }
 
 void gr_conf_add(gr_arena *a, gr_conf *m, const char *key, gr_conf *value) {
-  assert(m->kind == GR_CONF_MAP && gr_conf_index(m, key) < 0);
+  assert(m->kind == GR_CONF_MAP);
   if (m->n == m->cap) grow(a, m);
   value->up = m;
   m->keys[m->n] = key;

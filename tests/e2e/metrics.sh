@@ -107,8 +107,10 @@ check "and the results" grep -q '"train.confusion": \[\[' one/training_results.j
 sum_of() { numbers "$1" "$2" | awk '{ for (i = 1; i <= NF; i++) n += $i; print n }'; }
 check "... of the training set alone" test "$(sum_of train.confusion one/training_results.json)" = 100
 check "... and of the validation set" test "$(sum_of validation.confusion one/training_results.json)" = 600
-check "the page has a row for each class, with its support" sh -c \
-  'test "$(sed -n "/<h2>Classes/,/<.table>/p" one/report.html | grep -c "^<tr><td>.*<td class=\"n\">[0-9]*</td></tr>$")" = 5'
+expect "what the page shows, as JSON" 0 '"kind": "run"' -- "$graphrun" report one --json
+check "... has a row of the matrix for each class" sh -c \
+  'tr -d " \n" <"$1" | grep -o "\"validation.confusion\":\[\[[][0-9,]*\]\]" | tr "[" "\n" | grep -c , | grep -qx 5' sh "$log"
+check "... and so has the page" grep -q '"validation.confusion": \[\[' one/report.html
 cp one/validation.confusion.svg one/validation.earlier.svg
 expect "... and the pictures of this run alone" 0 -- "$graphrun" report one
 check "... of which there is one" test "$(grep -o 'data:image/svg' one/report.html | wc -l)" = 1

@@ -231,8 +231,8 @@ expect "export of a step" 0 -- "$graphrun" export "$run" same.safetensors --whic
 check "... is the same" cmp one.safetensors same.safetensors
 expect "export without a file" 2 "graphrun export RUN FILE" "hint: " -- "$graphrun" export "$run"
 expect "export for NumPy" 0 "^model.npz: 4 tensors" -- "$graphrun" export "$run" model.npz
-for name in model.pt model.onnx model; do
-  expect "export as $name" 2 "cannot export to '$name': .*\.safetensors or \.npz" "hint: " -- "$graphrun" export "$run" "$name"
+for name in model.pt model.tflite model; do
+  expect "export as $name" 2 "cannot export to '$name': .*\.safetensors, \.npz or \.onnx" "hint: " -- "$graphrun" export "$run" "$name"
   check "... writes nothing" test ! -e "$name"
 done
 expect "export of no run" 65 "no folder 'nowhere'" -- "$graphrun" export nowhere x.safetensors
