@@ -139,3 +139,15 @@ add_executable(test_docs_source docs/test_source.c ${waves} ../runtime/data/sour
 target_include_directories(test_docs_source BEFORE PRIVATE ${copy})
 target_link_libraries(test_docs_source gr_data)
 add_test(NAME docs.source COMMAND test_docs_source)
+
+# add-a-strategy.md: a row of strategies.h. It is the last one, so that the enum of the other objects holds.
+set(copy ${CMAKE_BINARY_DIR}/docs_strategy)
+gr_docs_copy(compiler/strategies.h "  row(none, 0, \"dp\", NULL, false, )"
+             "  row(none, 0, \"dp\", NULL, false, ) row(hzero1, 1, \"replicate\", \"shard\", false, )")
+add_executable(graphrun_strategy ../cli/main.c ../job/settings.c ../job/sharding.c ../compose/schema/schema.c)
+target_include_directories(graphrun_strategy BEFORE PRIVATE ${copy})
+target_link_libraries(graphrun_strategy gr_cli)
+set_target_properties(graphrun_strategy PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+add_test(NAME docs.strategy COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/strategy.sh $<TARGET_FILE:graphrun_strategy>
+  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
+set_tests_properties(docs.strategy PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
