@@ -139,8 +139,8 @@ uint32_t gr_picture_block_of_state(const gr_picture *p, const char *state) {
 // The state that a collective's operand is, or whose gradient its result is; or NULL.
 static const char *state_moved(const gr_graph *g, const gr_node *n, const uint32_t *state_of_grad) {
   for (int k = 0; k < n->n_in; k++) {
-    const gr_value *from = gr_at(g, gr_cast_from(g, n->in[k]));
-    if (from->role == GR_STATE) return from->name;
+    const gr_value *source = gr_at(g, gr_cast_from(g, n->in[k]));
+    if (source->role == GR_STATE) return source->name;
     uint32_t state = k < n->n_out ? state_of_grad[gr_out(n, k).id] : 0;
     if (state) return g->values[state].name;
   }

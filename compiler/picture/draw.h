@@ -51,4 +51,4 @@ void gr_picture_put_moves(gr_picture_page *, uint32_t row, gr_picture_phase, int
 // The lines between rows, of both phases.
 void gr_picture_put_lines(gr_picture_page *);
 // A vertical line with an arrow at its end.
-void gr_picture_put_arrow(gr_text *, int x, int from, int to, const char *class);
+void gr_picture_put_arrow(gr_text *, int x, int source, int target, const char *class);

@@ -63,13 +63,13 @@ static void lay_block(pen *n, uint32_t block, const char *around, int depth) {
 
 static int by_length(const void *a, const void *b) {
   const gr_picture_line *x = a, *y = b;
-  uint32_t long_x = x->to - x->from, long_y = y->to - y->from;
+  uint32_t long_x = x->target - x->source, long_y = y->target - y->source;
   if (long_x != long_y) return long_x < long_y ? -1 : 1;
-  return x->from < y->from ? -1 : x->from > y->from;
+  return x->source < y->source ? -1 : x->source > y->source;
 }
 
 static bool crosses(const gr_picture_line *a, const gr_picture_line *b) {
-  return a->lane == b->lane && a->from < b->to && b->from < a->to;
+  return a->lane == b->lane && a->source < b->target && b->source < a->target;
 }
 
 // Short lines are nearest to the rows.
@@ -88,13 +88,14 @@ static void choose_lanes(gr_picture_line *line, uint32_t n, int *lanes, uint32_t
   }
 }
 
-static void add_line(gr_picture_line *line, uint32_t *n, uint32_t from, uint32_t to, double bytes) {
+static void add_line(gr_picture_line *line, uint32_t *n, uint32_t source, uint32_t target,
+                     double bytes) {
   for (uint32_t i = 0; i < *n; i++)
-    if (line[i].from == from && line[i].to == to) {
+    if (line[i].source == source && line[i].target == target) {
       if (bytes > line[i].bytes) line[i].bytes = bytes;
       return;
     }
-  line[(*n)++] = (gr_picture_line){.from = from, .to = to, .bytes = bytes};
+  line[(*n)++] = (gr_picture_line){.source = source, .target = target, .bytes = bytes};
 }
 
 // Values from one repetition to the next would go upwards: the frame's number says that.
@@ -104,9 +105,9 @@ static void find_lines(const gr_picture *p, gr_picture_phase phase, gr_picture_l
   out->flow[phase].next = GR_NEW(p->arena, bool, p->n_rows + 1);
   for (uint32_t i = 0; i < p->ops.n_edges; i++) {
     const gr_picture_edge *e = &p->ops.edge[i];
-    const gr_picture_op *from = &p->ops.op[e->from], *to = &p->ops.op[e->to];
-    if (e->narrows || from->phase != phase || to->phase != phase) continue;
-    uint32_t a = gr_picture_row_of(p, from->block), b = gr_picture_row_of(p, to->block);
+    const gr_picture_op *source = &p->ops.op[e->source], *target = &p->ops.op[e->target];
+    if (e->narrows || source->phase != phase || target->phase != phase) continue;
+    uint32_t a = gr_picture_row_of(p, source->block), b = gr_picture_row_of(p, target->block);
     if (phase == GR_PICTURE_BACKWARD) {
       uint32_t lower = a;
       a = b, b = lower;

@@ -10,7 +10,6 @@ enum {
   GR_PICTURE_INDENT = 10,  // of a frame within a frame
   GR_PICTURE_LANES = 6,    // lines side by side, at most, in each phase
   GR_PICTURE_LANE = 9,     // width of a lane
-  GR_PICTURE_MOST_DEPTH = 8,
 };
 
 typedef struct gr_picture_frame {
@@ -21,7 +20,7 @@ typedef struct gr_picture_frame {
 
 // A line between rows that are not neighbours.
 typedef struct gr_picture_line {
-  uint32_t from, to;  // rows, from < to
+  uint32_t source, target;  // rows, source < target
   double bytes;
   int lane;  // -1: there is no room for it
 } gr_picture_line;

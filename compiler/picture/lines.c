@@ -2,14 +2,14 @@
 #include "compiler/picture/draw.h"
 #include "compiler/report/parts.h"
 
-void gr_picture_put_arrow(gr_text *t, int x, int from, int to, const char *class) {
-  gr_text_printf(t, "<path d=\"M%d %dV%d\" class=\"l %s\" marker-end=\"url(#gp-%s)\"/>\n", x, from,
-                 to, class, class);
+void gr_picture_put_arrow(gr_text *t, int x, int source, int target, const char *class) {
+  gr_text_printf(t, "<path d=\"M%d %dV%d\" class=\"l %s\" marker-end=\"url(#gp-%s)\"/>\n", x,
+                 source, target, class, class);
 }
 
 // A line beside the boxes; `side` is -1 at the left of x, 1 at its right.
 static void put_line(gr_picture_page *g, const gr_picture_line *l, int x, int side, bool up) {
-  int start = g->lay.top[l->from] + GR_PICTURE_ROW - 8, end = g->lay.top[l->to] + 8;
+  int start = g->lay.top[l->source] + GR_PICTURE_ROW - 8, end = g->lay.top[l->target] + 8;
   int out = x + side * (l->lane + 1) * GR_PICTURE_LANE;
   if (l->lane < 0) return;
   if (up) {

@@ -80,7 +80,7 @@ typedef struct reader {
   uint32_t cap_edges;
 } reader;
 
-static void add_edge(reader *r, uint32_t maker, uint32_t to, const gr_type *type) {
+static void add_edge(reader *r, uint32_t maker, uint32_t target, const gr_type *type) {
   gr_picture_ops *ops = &r->p->ops;
   if (!maker) return;
   if (ops->n_edges == r->cap_edges) {
@@ -91,7 +91,7 @@ static void add_edge(reader *r, uint32_t maker, uint32_t to, const gr_type *type
   }
   bool narrows = !gr_dtypes[type->dtype].is_float || type->rank == 0;
   ops->edge[ops->n_edges++] =
-      (gr_picture_edge){maker - 1, to, (double)gr_type_bytes(type), narrows};
+      (gr_picture_edge){maker - 1, target, (double)gr_type_bytes(type), narrows};
 }
 
 // Adds node i, or the part of it that `n` of graph g is, and returns 1 + its index.

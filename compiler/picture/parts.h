@@ -27,7 +27,7 @@ typedef struct gr_picture_op {
 
 // A value that passes from one op to another; both are indices.
 typedef struct gr_picture_edge {
-  uint32_t from, to;
+  uint32_t source, target;
   double bytes;
   bool narrows;  // of integers, or a scalar: not drawn
 } gr_picture_edge;

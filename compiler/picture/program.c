@@ -31,8 +31,8 @@ static gr_status check_patterns(const gr_picture *p) {
         gr_text_printf(&names, "%s%s", named++ ? ", " : "", p->block[b].path);
     gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--expand: no block of the model matches '%s'",
                           p->request->expand[i]);
-    return gr_hint(s, named ? "blocks are %s%s" : "the model has no blocks, only ops%s%s", names.chars,
-                   named == NAMED ? ", ..." : "");
+    return gr_hint(s, named ? "blocks are %s%s" : "the model has no blocks, only ops%s%s",
+                   names.chars, named == NAMED ? ", ..." : "");
   }
   return GR_OK;
 }

@@ -98,11 +98,11 @@ static void put_ends(gr_picture_page *g) {
 static void put_turn(gr_picture_page *g) {
   uint32_t last = g->p->n_rows - 1;
   int y = g->lay.top[last] + GR_PICTURE_ROW, turn = y + 22;
-  int from = g->forward + FORWARD_WIDTH / 2, to = g->backward + BACKWARD_WIDTH / 2;
+  int source = g->forward + FORWARD_WIDTH / 2, target = g->backward + BACKWARD_WIDTH / 2;
   if (!g->trains || !g->p->row[last].n_ops[GR_PICTURE_BACKWARD]) return;
   gr_text_printf(g->t, "<path d=\"M%d %dV%dH%dV%d\" class=\"l lk\" marker-end=\"url(#gp-lk)\"/>\n",
-                 from, y, turn, to, y + 3);
-  gr_picture_put_text(g->t, (from + to) / 2, turn - 5, "class=\"s\" text-anchor=\"middle\"",
+                 source, y, turn, target, y + 3);
+  gr_picture_put_text(g->t, (source + target) / 2, turn - 5, "class=\"s\" text-anchor=\"middle\"",
                       "gradient of the loss");
 }
 
