@@ -164,19 +164,18 @@ static void place_collectives(tree *t) {
 
 // ---- Sums, and equal siblings -----------------------------------------------------
 
+// Adds each op of the forward pass to its block, and to those around it, whose paths its scope
+// begins with.
 static void add_ops(gr_picture *p) {
   for (uint32_t i = 0; i < p->ops.n; i++) {
     const gr_picture_op *op = &p->ops.op[i];
-    if (op->phase == GR_PICTURE_UPDATE) continue;
+    if (op->phase != GR_PICTURE_FORWARD || op->op->collective) continue;
     for (uint32_t b = op->block;; b = p->block[b].parent) {
       gr_picture_block *block = &p->block[b];
-      const char *inner = op->scope + (*block->path && *op->scope ? strlen(block->path) : 0);
-      block->n_ops[op->phase]++;
-      if (op->phase == GR_PICTURE_FORWARD && !op->op->collective) {
-        block->flops += op->flops;
-        block->signature = gr_hash_bytes(block->signature, op->op->name, strlen(op->op->name));
-        block->signature = gr_hash_bytes(block->signature, inner, strlen(inner));
-      }
+      const char *inner = op->scope + strlen(block->path);
+      block->flops += op->flops;
+      block->signature = gr_hash_bytes(block->signature, op->op->name, strlen(op->op->name));
+      block->signature = gr_hash_bytes(block->signature, inner, strlen(inner));
       if (!b) break;
     }
   }
@@ -190,7 +189,7 @@ static void add_weights(gr_picture *p) {
     for (uint32_t b = gr_picture_block_of_state(p, s->name);; b = p->block[b].parent) {
       gr_picture_block *block = &p->block[b];
       const char *inner = s->name + strlen(block->path);
-      block->weights += (double)gr_type_count(&s->global), block->bytes += (double)s->bytes;
+      block->weights += (double)gr_type_count(&s->global);
       if (!block->largest || gr_type_count(&s->global) > gr_type_count(&block->largest->global))
         block->largest = s;
       block->signature = gr_hash_bytes(block->signature, inner, strlen(inner));

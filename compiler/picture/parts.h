@@ -45,10 +45,9 @@ typedef struct gr_picture_block {
   uint32_t parent;          // block 0 is the whole model, and its own parent
   uint32_t *child;          // in the order of the forward pass
   uint32_t n_child, room;
-  uint32_t shown_as;     // of a repetition: the block drawn in its place; else itself
-  uint32_t repetitions;  // of the first of equal siblings: their number; else 1
-  uint32_t n_ops[GR_PICTURE_PHASES];
-  double flops, weights, bytes;  // of the forward pass; numbers and bytes a rank of its weights
+  uint32_t shown_as;             // of a repetition: the block drawn in its place; else itself
+  uint32_t repetitions;          // of the first of equal siblings: their number; else 1
+  double flops, weights;         // of the forward pass; numbers of its weights
   const gr_plan_state *largest;  // of its weights, or NULL
   uint64_t signature;            // of its ops and weights, without the path
   bool is_run, expanded;

@@ -99,8 +99,9 @@ static void write_samples(gr_run *r, bool again) {
   int64_t step = r->progress.step;
   if (e->samples)
     gr_run_set_failure(&r->control, gr_samples_write(e->samples, &r->me, report, step, again));
-  if (e->mistakes)
-    gr_run_set_failure(&r->control, gr_mistakes_write(e->mistakes, &r->me, report, step));
+  gr_status s = e->mistakes ? gr_mistakes_write(e->mistakes, &r->me, report, step) : GR_OK;
+  if (s) gr_log(GR_WARN, "the worst mistakes are not kept: %s", gr_status_text(s));
+  gr_status_drop(s);  // the report lacks them; the run and its figures do not
 }
 
 // Without validation samples there is nothing to report.

@@ -207,7 +207,7 @@ full_disk() {
   [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=1g none "$disk" 2>/dev/null || return
   trap 'umount "$disk"; cd /; rm -rf "$scratch"' EXIT
   disk_run="training.max_steps=20 checkpoint.every_steps=5 checkpoint.keep_last=0 model.params.hidden=768
-    logging.jsonl=false logging.tensorboard=false logging.mistakes=0"
+    logging.jsonl=false logging.tensorboard=false"
   # shellcheck disable=SC2086
   tones "$disk/run" $disk_run "$@"
   all=$(du -sk "$disk" | cut -f1) one=$(du -sk "$disk/run/checkpoints/step-00000005" | cut -f1)
