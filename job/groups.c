@@ -133,12 +133,8 @@ gr_status gr_groups_read(gr_arena *a, gr_conf *root, double lr, gr_optimizer_set
   const gr_op *op = gr_optim_find(s->name);
   if (op && !s->decay_biases_and_norms) s->attr_1d = without_decay(a, op, s->attr, s->adjustable);
   if (!list) return GR_OK;
-  gr_conf_mark(list);
-  if (list->kind != GR_CONF_LIST || list->n > MAX_GROUPS)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc,
-                           "training.groups must be a list of at most %d groups, found %s",
-                           MAX_GROUPS, gr_conf_a_kind(list->kind)),
-                   "as in \"training.groups=[{match:'actor.*',lr:3e-4,clip:0.5}]\"");
+  GR_TRY(gr_conf_check_list(list, "training.groups", "groups", MAX_GROUPS,
+                            "[{match:'actor.*',lr:3e-4,clip:0.5}]"));
   gr_param_group *groups = GR_NEW(a, gr_param_group, list->n + 1);
   s->groups = groups;
   s->n_groups = list->n;

@@ -32,12 +32,8 @@ static gr_status read_rule(gr_conf *item, gr_precision_rule *out) {
 gr_status gr_precision_read(gr_arena *arena, gr_conf *root, gr_precision_settings *s) {
   gr_conf *list = gr_conf_find(root, "training.precision_rules");
   if (!list) return GR_OK;
-  gr_conf_mark(list);
-  if (list->kind != GR_CONF_LIST || list->n > GR_MAX_PRECISION_RULES)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc,
-                           "training.precision_rules must be a list of at most %d rules, found %s",
-                           GR_MAX_PRECISION_RULES, gr_conf_a_kind(list->kind)),
-                   "as in \"training.precision_rules=[{match:'*.norm.*',dtype:f32}]\"");
+  GR_TRY(gr_conf_check_list(list, "training.precision_rules", "rules", GR_MAX_PRECISION_RULES,
+                            "[{match:'*.norm.*',dtype:f32}]"));
   gr_precision_rule *rules = GR_NEW(arena, gr_precision_rule, list->n + 1);
   s->rules = rules;
   s->n_rules = list->n;

@@ -95,6 +95,10 @@ GR_MUST_USE gr_status gr_conf_unread(gr_arena *, const gr_conf *root);
 // Marks a value and everything in it as read: for readers of free-form maps, and before several
 // threads look up values in it, because lookups write the marks.
 void gr_conf_mark(gr_conf *);
+// Checks that the value of `key` is a list of at most `most` items, which messages call `items`
+// ("groups"), and marks it. example: such a list, for the hint. GR_ERR_CONFIG: it is not.
+GR_MUST_USE gr_status gr_conf_check_list(gr_conf *, const char *key, const char *items, int most,
+                                         const char *example);
 
 // ---- Construction ---------------------------------------------------------------
 gr_conf *gr_conf_make(gr_arena *, gr_conf_kind, gr_loc);                      // an empty node

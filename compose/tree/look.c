@@ -130,3 +130,12 @@ gr_status gr_conf_unread(gr_arena *a, const gr_conf *c) {
     all = gr_also(all, gr_conf_unread(a, c->items[i]));
   return all;
 }
+
+gr_status gr_conf_check_list(gr_conf *list, const char *key, const char *items, int most,
+                             const char *example) {
+  gr_conf_mark(list);
+  if (list->kind == GR_CONF_LIST && list->n <= most) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc, "%s must be a list of at most %d %s, found %s",
+                         key, most, items, gr_conf_a_kind(list->kind)),
+                 "as in \"%s=%s\"", key, example);
+}
