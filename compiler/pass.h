@@ -71,10 +71,11 @@ gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);  // 
 void gr_copy_nodes(gr_rewrite *);                                            // all nodes
 gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // one, on its mapped inputs
 void gr_copy_links(gr_rewrite *);  // loss, denominator, results, and grad and next of leaves
-// Emits a scan again, on mapped operands, with a body whose nodes `write` emits: it sets map[] for
-// the values of the old body. Layouts of the scan's results are kept; `write` sets those of the
-// body.
+// Emits the nodes of a scan's body, and sets map[] for the values of the old body and the layouts
+// of the new ones.
 typedef void (*gr_write_body)(gr_loop *, const gr_scan *, const gr_val *operands, gr_val *map);
+// Emits a scan again, on mapped operands, with a body whose nodes `write` emits. Layouts of the
+// scan's results are kept.
 void gr_rewrite_loop(gr_rewrite *, const gr_node *scan, gr_write_body write);
 // Sets map[] for the results of an old scan whose body a closed loop has written again, yield for
 // yield, with their layouts; body_map is by value of the old body.
@@ -93,6 +94,8 @@ typedef struct gr_update_rule {
   double lr;         // factor on the learning rate
   int clip_group;    // the group whose gradients are clipped together, or -1: those of the others
 } gr_update_rule;
+// The rule for a weight of that rank (number of dimensions): fewer than 2 take the attributes for
+// biases and scales, where the optimizer has such.
 gr_update_rule gr_update_rule_of(const gr_optimizer_settings *, const char *weight, int rank);
 // The group that a weight belongs to, or -1.
 int gr_param_group_of(const gr_optimizer_settings *, const char *weight);
@@ -103,9 +106,10 @@ const char *gr_clip_result(gr_arena *, const gr_optimizer_settings *, int clip_g
 // Whether a state is a weight that the program trains, if its loss depends on it.
 bool gr_is_trained(const gr_options *, const gr_value *);
 
-// The first pattern of training.freezable that matches a weight's name, or -1; and whether it is
-// frozen in the program.
+// The first pattern of training.freezable that matches a weight's name, or -1.
 int gr_freezable_of(const gr_optimizer_settings *, const char *weight);
+// Whether a weight is frozen in the program: its first pattern's bit is set in
+// options.program.frozen.
 bool gr_is_frozen(const gr_options *, const char *weight);
 
 // The name of the input for a value that may change (adjust.h), of a group (an index of

@@ -22,7 +22,9 @@ GR_MUST_USE gr_status gr_programs_read(gr_arena *, gr_plan_request *);
 // weights: those that any program trains.
 gr_ema_use gr_programs_ema(gr_arena *, const gr_plan_request *, const gr_program_request *,
                            gr_options *o);
-// Lists what is compiled, at most gr_programs_most, in the order of `graphrun plan`.
+// How many programs gr_programs_list lists at most.
 int gr_programs_most(const gr_plan_request *);
+// Lists what is compiled, in the order of `graphrun plan`: *n is 0 before, and out has room for
+// gr_programs_most. GR_ERR_CONFIG, with every error, where the file does not suit the request.
 GR_MUST_USE gr_status gr_programs_list(const gr_plan_request *, gr_program_request *out,
                                        uint32_t *n);

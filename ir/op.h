@@ -93,7 +93,7 @@ typedef enum gr_attr_kind {
   GR_ATTR_BOOL,    // int64_t, 0 or 1
   GR_ATTR_DTYPE,   // int64_t, a gr_dtype
   GR_ATTR_INTS,    // gr_ints: up to 6 numbers, [0, 2, 1]
-  GR_ATTR_LIST,    // gr_list: as gr_ints, but one number per operand
+  GR_ATTR_LIST,    // gr_list: as gr_ints, but of as many numbers as there may be operands
   GR_ATTR_CHOICE,  // int64_t, index into `choices`
   GR_ATTR_STREAM,  // uint64_t: a random stream, the hash of the node's scope and name
   GR_ATTR_GRAPH,   // const gr_graph *: printed, hashed and compared by content

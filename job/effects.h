@@ -16,8 +16,9 @@ enum { GR_MAX_EFFECTS = 40 };
 // reason, in the arena; returns the number of lines.
 int gr_effects_list(gr_arena *, const gr_effects *, const char *out[GR_MAX_EFFECTS]);
 
-// Lists what such a run does otherwise than asked, one line each; returns their number.
 enum { GR_MAX_DIFFERENCES = 4 };
+// Lists what such a run does otherwise than asked, one line each, which are constants or the
+// settings'; returns their number.
 int gr_effects_differences(const gr_effects *, const char *out[GR_MAX_DIFFERENCES]);
 
 // GR_ERR_CONFIG at each value that asks for what such a run cannot do. Only conf, set and gpu are

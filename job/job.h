@@ -31,11 +31,10 @@ GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
 // configuration; for `auto` the GPUs of distributed.gpu_ids or one, and on CPUs what a run takes.
 int gr_job_usual_ranks(const gr_job *);
 bool gr_job_guesses_gpus(const gr_job *);  // whether that is a guess of how many GPUs there are
-// Lists what the run has not, or otherwise, of what the configuration asks for, one line each: keys
-// without effect, and what its device computes otherwise. devices: their number; 0: ranks run on
-// CPUs.
-// Called after gr_job_take; returns the number of lines.
 enum { GR_JOB_DIFFERENCES = GR_MAX_DIFFERENCES + GR_MAX_EFFECTS };
+// Lists, one line each, where a run differs from what the configuration asks for: keys without an
+// effect, and what its device computes in another way. `devices` is their number; 0: the ranks run
+// on CPUs. Returns the number of lines. Called after gr_job_take.
 int gr_job_differences(gr_job *, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]);
 // Sets what the ranks do, by the command line. Called before gr_job_open.
 GR_MUST_USE gr_status gr_job_set_kind(gr_job *);

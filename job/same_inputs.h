@@ -12,9 +12,11 @@
 // Replaces the command line and configuration of all ranks by rank 0's. composed: the result of
 // gr_job_compose on this rank, whose ownership is taken; only rank 0's error makes this fail.
 GR_MUST_USE gr_status gr_same_config(gr_job *, gr_comm *world, gr_status composed);
-// Compare the files that the configuration names and, after gr_job_open, the samples: names, texts,
-// lengths, and sizes of recordings. Neither reads audio.
+// Compares the contents of the files that the configuration names. GR_ERR_LAUNCH names the first
+// that differs.
 GR_MUST_USE gr_status gr_same_files(gr_job *, gr_comm *world);
+// Compares the samples, after gr_job_open: names, texts, lengths and sizes of recordings; reads no
+// audio. GR_ERR_LAUNCH names the first that differs.
 GR_MUST_USE gr_status gr_same_data(gr_job *, gr_comm *world);
 // The hash of the samples that gr_same_data compares. Not collective.
 uint64_t gr_job_data_hash(gr_job *);

@@ -6,7 +6,7 @@
 // says how a configuration names it. `command` is that of the command line ("train", "data").
 // GR_OK: the path may be that of a configuration.
 GR_MUST_USE gr_status gr_samples_given(const char *command, const char *path);
-// The key that names such a file ("data.table.path"). False: it is no file of samples by its ending,
-// or one that a list names.
 enum { GR_SAMPLES_KEY = 64 };
+// The key that names such a file ("data.table.path"). False: it is no file of samples by its
+// ending, or one that a list names.
 bool gr_samples_key(const char *path, char key[GR_SAMPLES_KEY]);

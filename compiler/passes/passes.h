@@ -3,20 +3,52 @@
 #pragma once
 #include "compiler/pass.h"
 
-// Each emits the new graph through the rewrite's builder; errors name the user's YAML.
+// Each emits the new graph through the rewrite's builder, from which the pipeline also takes an
+// error of an op's rules; errors name the user's YAML.
+
+// Copies the graph. GR_ERR_CONFIG without a loss, GR_ERR_TYPE for one that is not one float;
+// weights that the loss does not need, and unused nodes, become notes.
 gr_status gr_pass_lint(gr_rewrite *);
+// Gives every weight the layout that the model, the user's rules or the strategy ask for, in this
+// order. GR_ERR_CONFIG for a layout that the user asks for and the mesh cannot divide.
 gr_status gr_pass_annotate_sharding(gr_rewrite *);
+// Casts operands to options.precision by the class of each op and by the user's rules. States, the
+// loss, results and next values keep their dtypes.
 gr_status gr_pass_precision(gr_rewrite *);
+// Appends the backward part of the loss, and sets `grad` of every weight that the program trains
+// and the loss depends on.
 gr_status gr_pass_autodiff(gr_rewrite *);
+// Appends the norms of all gradients, and the nodes whose factors clip them, or are 0 where the
+// step is to be skipped. Adds the results `ok` and `grad_norm`.
 gr_status gr_pass_finite_check(gr_rewrite *);
+// Moves what every step of a scan can do at once before or behind the scan, as one node for all
+// steps; a sum over the steps too.
 gr_status gr_pass_loop_hoist(gr_rewrite *);
+// Adds the optimizer's states and the update of every weight that has a gradient, and counts steps
+// that were taken. GR_ERR_CONFIG if there is no such optimizer.
 gr_status gr_pass_optimize(gr_rewrite *);
+// Adds the averages of trained weights: updates them, reads them in the place of the weights, or
+// sets them to the weights, as options.program.ema says.
 gr_status gr_pass_ema(gr_rewrite *);
+// Drops nodes that neither the loss, nor a result, nor a next value needs, unused results of scans,
+// and the batch's inputs where nothing reads any of them.
 gr_status gr_pass_dce(gr_rewrite *);
+// Chooses a layout for every value, makes its type that of one rank's slice, and emits the
+// collectives between layouts.
 gr_status gr_pass_shard(gr_rewrite *);
+// Keeps the half of a step that options.program.phase names: what a micro-batch adds to the
+// accumulators, or the update that starts from them.
 gr_status gr_pass_accumulate(gr_rewrite *);
+// Packs matrices that matmuls in a scan multiply by in each of its steps, once before the scan.
 gr_status gr_pass_prepack_weights(gr_rewrite *);
+// Defers collectives, and joins those of one kind, group and mesh axis, up to limits in bytes.
 gr_status gr_pass_coalesce_collectives(gr_rewrite *);
+// Joins a product with the vector that is added to its rows and with relu, and a weight's gradient
+// with its vector's, as one node each.
 gr_status gr_pass_epilogue(gr_rewrite *);
+// Joins elementwise nodes and nodes over rows that follow each other into fused nodes, also within
+// scans.
 gr_status gr_pass_fuse(gr_rewrite *);
+// Orders the nodes: collectives as early, and nodes without inputs as late as their edges allow.
+// The order is the same on all ranks.
 gr_status gr_pass_schedule(gr_rewrite *);

@@ -8,8 +8,9 @@
 // Why a unit's values are communicated; each reason is a group (ops/comm/collective.h).
 typedef enum gr_move { GR_MOVE_GATHER, GR_MOVE_SCATTER, GR_MOVE_UPDATED, GR_MOVES } gr_move;
 
-// The units of a graph, for the shard pass, which asks in the order of its nodes. In the arena.
+// The units of a graph, for the shard pass, which asks in the order of its nodes.
 typedef struct gr_units gr_units;
+// Allocates them in the arena; no weight is in a unit yet. Borrows the graph and the options.
 gr_units *gr_units_open(gr_arena *, const gr_graph *, const gr_options *);
 // The state that a value is, or is cast from: a narrow weight is gathered as what it was cast to.
 // GR_NONE: it is another value.

@@ -18,6 +18,7 @@ typedef struct gr_span_set {
 
 // An empty set that may hold any of n spans. `spans` is borrowed and must not change.
 gr_span_set gr_span_set_make(gr_arena *, const gr_span *spans, uint32_t n);
+// Adds the span of that id, which is below n; an empty one overlaps nothing and is left out.
 void gr_span_set_add(gr_span_set *, uint32_t id);
 void gr_span_set_remove(gr_span_set *, uint32_t id);  // may be absent
 

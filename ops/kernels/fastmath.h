@@ -140,5 +140,7 @@ static inline float gr_sine_f32(float x, uint64_t quarters) {
   float y = quadrant & 1 ? c : s;
   return quadrant & 2 ? -y : y;
 }
+// sin(x).
 static inline float gr_sin_f32(float x) { return gr_sine_f32(x, 0); }
+// cos(x), as the sine a quarter turn further.
 static inline float gr_cos_f32(float x) { return gr_sine_f32(x, 1); }

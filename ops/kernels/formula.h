@@ -56,11 +56,13 @@
 
 // op->fast: the fast kernel of the formula, if all elements are f32.
 gr_kernel gr_formula_fast(const gr_op_call *);
-// Runs `part` on all threads, with the scalars that `scalars` has computed.
+// What a part of the elements needs, as the argument of gr_part: the launch, and its scalars.
 typedef struct gr_formula_work {
   const gr_launch *l;
   double scalar[GR_FORMULA_NAMES];
 } gr_formula_work;
+// Computes the scalars once by `scalars`, and runs `part` on all elements of the result, on all
+// threads.
 gr_status gr_formula_run(const gr_launch *, void (*scalars)(const gr_launch *, double *),
                          gr_part part);
 

@@ -44,12 +44,14 @@ bool gr_fused_is_like(const gr_type *, const gr_type *);
 gr_fused_kind gr_fused_kind_of(const gr_type *, const gr_type *space);
 // Whether it is a vector beside a space of the sizes of `out`.
 bool gr_fused_is_row(const gr_type *t, const gr_type *out);
-// The value of a part whose sizes are the space, and whether the part sees whole rows.
+// The value of a part whose sizes are the space.
 gr_val gr_fused_space(const gr_graph *, const gr_node *part);
+// Whether the part sees whole rows: it is not elementwise.
 bool gr_fused_sees_rows(const gr_node *part);
 bool gr_fused_has_rows(const gr_graph *body);  // whether a part does
-// How many results of the op, its last ones, are sums over all rows; and whether a value is one.
+// How many results of the op, its last ones, are sums over all rows.
 int gr_fused_sums(const gr_op *);
+// Whether a value is such a sum.
 bool gr_fused_is_sum(const gr_graph *, gr_val);
 // Elements of all sums of a body together.
 int64_t gr_fused_sum_elements(const gr_graph *body);

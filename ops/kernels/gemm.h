@@ -27,24 +27,27 @@ size_t gr_gemm_scratch(const gr_gemm *);
 // One product, on all threads of the launch. c does not overlap a or b.
 void gr_gemm_run(const gr_launch *, const gr_gemm *, const float *a, const float *b, float *c);
 
-// `count` products on all threads; consecutive operands are `step` elements apart (0: shared).
+// Elements from one product's operand to the next product's; 0: they share it.
 typedef struct gr_gemm_steps {
   int64_t a, b, c;
 } gr_gemm_steps;
+// `count` products of one shape, on all threads of the launch. No c overlaps an a or b.
 void gr_gemm_batch(const gr_launch *, const gr_gemm *, int64_t count, gr_gemm_steps, const float *a,
                    const float *b, float *c);
 
 // Packs b into panels of columns, k * n elements in total: the layout that multiplies few rows of a
-// fastest. gr_gemm_packed_at is the index of element [p,j] in it; gr_gemm_by_packed multiplies a by
-// a packed b, on all threads.
+// fastest.
 void gr_gemm_pack(const gr_gemm *, const float *b, float *packed);
+// The index of element [p,j] of b in the packed one.
 int64_t gr_gemm_packed_at(const gr_gemm *, int64_t j, int64_t p);
+// Multiplies a by a packed b, on all threads of the launch.
 void gr_gemm_by_packed(const gr_launch *, const gr_gemm *, const float *a, const float *packed,
                        float *c);
 
 // ---- bf16, accumulated in f32 (gemm_bf16.c) ------------------------------------------------
-// What the processor multiplies bf16 with; without a unit the kernels convert to f32.
+// What a processor multiplies bf16 with; without a unit the kernels convert to f32.
 typedef enum gr_bf16_unit { GR_BF16_NONE, GR_BF16_AVX512, GR_BF16_AMX } gr_bf16_unit;
+// The best unit of this processor that the system lets the process use.
 gr_bf16_unit gr_gemm_bf16_unit(void);
 // Whether a product of that shape is faster in bf16 than converted to f32, with any unit.
 bool gr_gemm_bf16_suits(const gr_gemm *);
@@ -52,10 +55,12 @@ bool gr_gemm_bf16_suits(const gr_gemm *);
 // library.
 bool gr_gemm_bf16_batch(const gr_launch *, const gr_gemm *, int64_t count, gr_gemm_steps,
                         const uint16_t *a, const uint16_t *b, float *c);
-// As the functions above for f32, for even k. A packed matrix has zeros in the columns up to a
-// multiple of 48.
+// Packs b as gr_gemm_pack does for f32, for even k; the packed matrix has zeros in the columns up
+// to a multiple of 48.
 void gr_gemm_bf16_pack(const gr_gemm *, const uint16_t *b, uint16_t *packed);
+// The index of element [p,j] of b in that packed one.
 int64_t gr_gemm_bf16_packed_at(const gr_gemm *, int64_t j, int64_t p);
+// Multiplies a by such a packed b into f32, on all threads of the launch, by the best unit.
 void gr_gemm_bf16_by_packed(const gr_launch *, const gr_gemm *, const uint16_t *a,
                             const uint16_t *packed, float *c);
 // The same as processors without a unit compute it.
@@ -65,10 +70,11 @@ void gr_gemm_bf16_by_packed_plain(const gr_launch *, const gr_gemm *, const uint
 // One product, on the calling thread.
 void gr_gemm_one(const gr_gemm *, const float *a, const float *b, float *c);
 
-// Whether the processor has AMX tiles of bf16, and the system lets this process use them; and the
-// product for panels `begin` to `end` - 1 of a packed matrix on them, on the calling thread
-// (gemm_amx.c). Only where gr_gemm_amx.
+// ---- gemm_amx.c
+// Whether the processor has AMX tiles of bf16, and the system lets this process use them.
 bool gr_gemm_amx(void);
+// The product for panels `begin` to `end` - 1 of a packed matrix on AMX tiles, on the calling
+// thread. Only where gr_gemm_amx returns true.
 void gr_gemm_amx_panels(const gr_gemm *, const uint16_t *a, const uint16_t *packed, float *c,
                         int64_t begin, int64_t end);
 
@@ -82,7 +88,9 @@ void gr_gemm_packed_by(const gr_launch *, const gr_gemm *, const float *a, const
 gr_gemm_kernel gr_gemm_onednn(void);  // NULL too if the build did not find it
 typedef void (*gr_gemm_bf16_kernel)(const gr_gemm *, const uint16_t *a, const uint16_t *b,
                                     float *c);
+// oneDNN's product of bf16; NULL before gr_gemm_open, or if there is none.
 gr_gemm_bf16_kernel gr_gemm_onednn_bf16(void);
+// The product term by term, for tests and for where a library fails.
 void gr_gemm_bf16_plain(const gr_gemm *, const uint16_t *a, const uint16_t *b, float *c);
 
 // The library's products by a packed b, on the calling thread; the layout is its own. Several
@@ -96,8 +104,9 @@ typedef struct gr_gemm_packs {
 } gr_gemm_packs;
 const gr_gemm_packs *gr_gemm_onednn_packs(void);  // NULL before gr_gemm_open, or if there are none
 
-// The library's convolutions (onednn.h); NULL before gr_gemm_open, or if there are none.
+// The library's convolutions (onednn.h).
 typedef struct gr_onednn_convs gr_onednn_convs;
+// Their table; NULL before gr_gemm_open, or if there are none.
 const gr_onednn_convs *gr_gemm_onednn_convs(void);
 
 // The table of module "onednn" (base/module.h): gemm_onednn.c.

@@ -167,7 +167,9 @@ struct gr_gpu_call {
 // `threads` each; the source is that of the op. The pointer is valid until the next append.
 gr_gpu_kernel *gr_gpu_kernel_add(gr_gpu_call *, const char *source, const char *entry,
                                  int64_t items, int threads);
+// Appends an integer to the numbers that a kernel is launched with, which follow its addresses.
 void gr_gpu_int(gr_gpu_kernel *, int64_t);
+// Appends a floating-point number to them.
 void gr_gpu_real(gr_gpu_kernel *, double);
 // Appends the numbers of GR_GLOBAL (prelude.cu), which say where this rank's part of result k is in
 // the global value.
@@ -191,15 +193,20 @@ void gr_gpu_constants(gr_text *, const gr_op_call *);
 // Appends a device function, `name`, that computes an element of an elementwise node from those of
 // its operands; all are of the type W, which the text before it has.
 void gr_gpu_function(gr_text *, const char *name, const gr_graph *, const gr_node *);
+// Appends a product, which a library computes. The description is copied, also below.
 void gr_gpu_gemm_add(gr_gpu_call *, const gr_gpu_gemm *);
+// Appends a convolution that a library computes. gr_gpu_call.layers says whether there may be one.
 void gr_gpu_conv_add(gr_gpu_call *, const gr_gpu_conv *);
+// Appends attention that a library computes, likewise.
 void gr_gpu_attention_add(gr_gpu_call *, const gr_gpu_attention *);
+// Appends a copy of bytes within the call's memory; the two do not overlap.
 void gr_gpu_copy_add(gr_gpu_call *, gr_gpu_ref target, gr_gpu_ref source, size_t bytes);
 
 // Describes a call: by op->gpu, or by the op's formula, of an element, of several, or of a row's.
-// GR_ERR_UNSUPPORTED if it has neither, in the words of gr_gpu_refuse, which is for an op's `gpu`
-// too.
+// GR_ERR_UNSUPPORTED if it has neither, in the words of gr_gpu_refuse.
 GR_MUST_USE gr_status gr_gpu_describe(gr_gpu_call *);
+// The error that the op has no kernel for operands of these types, with its place in the model; for
+// an op's `gpu`, too.
 GR_MUST_USE gr_status gr_gpu_refuse(const gr_op_call *);
 // Whether a GPU can run the call, by kernels or by a library that may be there: the error is that
 // of gr_gpu_describe. Of a loop that is no single kernel its body's nodes can nevertheless run.
@@ -210,8 +217,10 @@ size_t gr_call_scratch(const gr_op_call *, bool gpu);
 // Appends all the text that is compiled for a kernel of the call.
 void gr_gpu_source(const gr_gpu_call *, const gr_gpu_kernel *, gr_text *out);
 
-// Threads that loop over n elements: at most as many as keep any GPU busy.
+// Threads of a block, and of a launch whose threads loop over elements: as many as keep any GPU
+// busy.
 enum { GR_GPU_BLOCK = 256, GR_GPU_ITEMS = 1 << 19 };
+// Threads to launch for a loop over n elements.
 static inline int64_t gr_gpu_items(int64_t n) { return n < GR_GPU_ITEMS ? n : GR_GPU_ITEMS; }
 // Bytes of a number that kernels compute with: gr_wide<T>.
 static inline size_t gr_gpu_wide(gr_dtype d) {

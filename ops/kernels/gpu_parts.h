@@ -4,8 +4,9 @@
 
 // Adds so many bytes to the call's working memory; returns where they begin.
 size_t gr_gpu_take_scratch(gr_gpu_call *, size_t bytes);
-// The operand or result; `index` elements of its type after its first.
+// Operand k, from element `index` on.
 gr_gpu_ref gr_gpu_in(const gr_gpu_call *, int k, int64_t index);
+// Result k, from element `index` on.
 gr_gpu_ref gr_gpu_out(const gr_gpu_call *, int k, int64_t index);
 // Defines name(F) as F(0) F(1) ... F(n - 1).
 void gr_gpu_define_list(gr_gpu_call *, gr_gpu_kernel *, const char *name, int n);
@@ -20,6 +21,8 @@ typedef struct gr_gpu_box {
   int64_t rows, columns;
   int64_t x_width, x_from, y_width, y_from;
 } gr_gpu_box;
+// Appends the copy, by a copy of bytes where the box is all of the result and is in one piece, else
+// by a kernel.
 void gr_gpu_copy_box(gr_gpu_call *, const gr_gpu_box *);
 
 // Appends a kernel of so many teams over rows of n elements: its source follows rows.cu. widest:

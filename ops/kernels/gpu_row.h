@@ -33,8 +33,9 @@ typedef struct gr_gpu_parts_of {
   uint32_t result[GR_FUSED_VALUES];  // values, by result of the launch
 } gr_gpu_parts_of;
 
-// The type of a value; and of one that a part makes, which of its results it is.
+// The type of a value.
 const gr_type *gr_gpu_value(const gr_gpu_parts_of *, uint32_t v);
+// The index of the part that makes value v; *result: which of the part's results it is.
 int gr_gpu_maker(const gr_gpu_parts_of *, uint32_t v, int *result);
 // What a value is beside the space.
 static inline gr_fused_kind gr_gpu_value_kind(const gr_gpu_parts_of *p, uint32_t v) {

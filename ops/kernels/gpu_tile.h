@@ -8,6 +8,7 @@
 typedef struct gr_gpu_parts {
   int64_t parts, share;
 } gr_gpu_parts;
+// Cuts a sum of `terms` that `blocks` blocks would compute alone.
 gr_gpu_parts gr_gpu_cut(int64_t blocks, int64_t terms, int64_t least);
 
 // Appends a launch of a kernel built on tile.cu, whose text is put before `source`: a block for

@@ -18,9 +18,10 @@ const char *gr_onnx_and(gr_onnx_call *, const char *a, const char *b);  // eithe
 // Indices `start` to `end` (vectors of one element) of an axis.
 const char *gr_onnx_slice(gr_onnx_call *, const char *x, int axis, const char *start,
                           const char *end);
-// Between channels-last, as values are, and channels-first, as convolutions and pooling of ONNX
-// take them.
+// Transposes a value from channels-last, as values are, to channels-first, as convolutions and
+// pooling of ONNX take them; returns the name of the result.
 const char *gr_onnx_channels_first(gr_onnx_call *, const char *x, int rank);
+// Transposes it back.
 const char *gr_onnx_channels_last(gr_onnx_call *, const char *x, int rank);
 // Attributes of windows over that many axes; numbers that are given for all axes are repeated.
 void gr_onnx_window(gr_onnx_call *, const char *name, int axes, const gr_ints *);

@@ -28,7 +28,9 @@ void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank);
 
 // Whether operand 0 is f32, for which most ops have a fast kernel.
 static inline bool gr_is_f32(const gr_op_call *s) { return s->in[0].dtype == GR_F32; }
+// The smaller of two numbers.
 static inline int64_t gr_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+// The larger of two numbers.
 static inline int64_t gr_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // Element i of operand k, the length of a sample, clamped to [0, most]: kernels must not read or

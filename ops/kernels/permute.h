@@ -10,6 +10,7 @@ typedef struct gr_permutation {
   int64_t in_stride[GR_MAX_RANK], out_stride[GR_MAX_RANK];  // strides in x and in y
   int row;                                                  // the axis with stride 1 in x
 } gr_permutation;
+// The permutation of x whose result's axis d is axis perm[d] of x.
 gr_permutation gr_permutation_of(const gr_type *x, const gr_ints *perm);
 
 // Axis d of y is axis perm[d] of x. x and y do not overlap. Runs on all threads of the launch.

@@ -14,16 +14,17 @@
 #include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
-// infer: all operands have one dtype; and it is a float. GR_ERR_TYPE otherwise.
+// infer of an op whose operands have one dtype, which is the result's: GR_ERR_TYPE otherwise.
 gr_status gr_pointwise_infer(gr_op_call *);
+// infer of such an op for floats only: GR_ERR_TYPE otherwise.
 gr_status gr_pointwise_infer_float(gr_op_call *);
 bool gr_pointwise_f32(const gr_op_call *);   // all operands and the result are
 bool gr_pointwise_fast(const gr_op_call *);  // or all are bf16 or f16, as f32 in tiles
 // Runs the tile function over all elements of n_x operands, on all threads.
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
-// Elements from to from + n - 1 of an array of a narrow float type (bf16) as f32, and back,
-// rounded.
+// Elements first to first + n - 1 of an array of a narrow float type (bf16) as f32.
 void gr_tile_load(const void *array, gr_dtype, int64_t first, int64_t n, float *out);
+// Rounds n numbers to those elements.
 void gr_tile_store(void *array, gr_dtype, int64_t first, int64_t n, const float *);
 void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they have a slope
 

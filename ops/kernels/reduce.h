@@ -33,10 +33,11 @@ gr_val gr_reduce_broadcast_back(gr_builder *, const gr_reduce_axes *, gr_val y,
 // Writes the reduction as that node of ONNX.
 void gr_reduce_onnx(gr_onnx_call *, const char *node);
 
-// The input viewed as [outer, n, inner], reduced over n; false: the reduced axes are not adjacent.
+// An input viewed as [outer, n, inner], which is reduced over n.
 typedef struct gr_block {
   int64_t outer, n, inner;
 } gr_block;
+// Sets *out to that view of x; false: the reduced axes are not adjacent.
 bool gr_reduce_block(const gr_reduce_axes *, const gr_type *x, gr_block *out);
 
 // The index in x of the k-th element that is reduced into output o.
@@ -48,8 +49,8 @@ void gr_reduce(const gr_launch *, double start, double (*fold)(double sum, doubl
 
 // y[outer, inner] = factor * sum over n of x[outer, n, inner]. Sums are formed in blocks whose
 // bounds depend on the sizes only, hence equal on any number of threads, and added in double.
-// gr_sum_scratch: bytes of scratch memory that gr_sum_block needs.
 void gr_sum_block(const gr_launch *, gr_block, const float *x, float *y, double factor);
+// Bytes of scratch memory that gr_sum_block needs.
 size_t gr_sum_scratch(gr_block);
 
 // On a GPU: result 0 = factor * (fold of `term` of operand 0 over the axes), "sum" or "max", where

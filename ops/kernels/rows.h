@@ -94,10 +94,12 @@ static inline float gr_log_sum_exp_f32(const float *x, int64_t n) {
 // Sums over all rows are computed in chunks of rows, whose number and size follow from the rows
 // alone, and then added in order: the result does not depend on the number of threads.
 enum { GR_MOST_ROW_CHUNKS = 64, GR_LEAST_CHUNK_ROWS = 16 };
+// Rows of a chunk; the last chunk may have fewer.
 static inline int64_t gr_chunk_rows(int64_t rows) {
   int64_t n = (rows + GR_MOST_ROW_CHUNKS - 1) / GR_MOST_ROW_CHUNKS;
   return n > GR_LEAST_CHUNK_ROWS ? n : GR_LEAST_CHUNK_ROWS;
 }
+// The number of chunks.
 static inline int64_t gr_row_chunks(int64_t rows) {
   return (rows + gr_chunk_rows(rows) - 1) / gr_chunk_rows(rows);
 }

@@ -11,6 +11,8 @@ typedef struct gr_sample {
 extern const gr_attr gr_sample_attrs[];
 
 gr_status gr_sample_infer(gr_op_call *);  // GR_ERR_TYPE: no floats, or no number of a step
+// The generator of a launch, for the step that operand 1 holds; numbers are drawn from it by their
+// index in the global value.
 gr_rng gr_sample_rng(const gr_launch *);
 // Appends kernel `entry` of sample.cu for n results.
 gr_gpu_kernel *gr_sample_gpu(gr_gpu_call *, const char *entry, int64_t n);

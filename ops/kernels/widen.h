@@ -2,17 +2,19 @@
 #pragma once
 #include "ops/kernels/cpu.h"
 
-// Converts n elements of a narrow type to f32, and back.
+// Converts n elements of a narrow type to f32.
 void gr_widen(gr_dtype, const void *source, float *target, int64_t n);
+// Rounds n numbers to a narrow type.
 void gr_narrow(gr_dtype, const float *source, void *target, int64_t n);
-// The same, on all threads.
+// gr_widen on all threads of the launch.
 void gr_widen_all(const gr_launch *, gr_dtype, const void *source, float *target, int64_t n);
+// gr_narrow on all threads of the launch.
 void gr_narrow_all(const gr_launch *, gr_dtype, const float *source, void *target, int64_t n);
 
 // Runs a kernel for f32 on operands and results of a narrow type, which are converted in scratch
-// memory; the kernel's own scratch follows. gr_widened_scratch: bytes of both, where the kernel
-// needs `bytes` itself.
+// memory; the kernel's own scratch follows.
 gr_status gr_run_widened(const gr_launch *, gr_kernel);
+// Bytes of scratch memory of gr_run_widened, where the kernel needs `bytes` itself.
 size_t gr_widened_scratch(const gr_op_call *, size_t bytes);
 // The kernel for operand 0's dtype, f32 or a narrow one; NULL for others.
 static inline gr_kernel gr_by_width(const gr_op_call *s, gr_kernel f32, gr_kernel narrow) {

@@ -28,6 +28,7 @@ static inline gr_channels gr_channels_of(const gr_type *x, int64_t groups) {
 //
 // Checks operand 0, that the groups divide its samples, and the shapes of the other operands.
 GR_MUST_USE gr_status gr_channels_operands(const gr_op_call *, int64_t groups, const char *shapes);
+// Sets the types of all results by their letters.
 void gr_channels_results(gr_op_call *, int64_t groups, const char *shapes);
 // The rules of an op with such operands and results, of which statistics and k are sums over rows.
 gr_status gr_channels_rules(const gr_op_call *, const char *in, const char *out, gr_sharding_rule *,
@@ -61,6 +62,7 @@ typedef void (*gr_channel_terms)(const gr_launch *, const gr_channels *, const g
 // The order of additions depends on the shape alone.
 void gr_channels_sum(const gr_launch *, const gr_channels *, int sums, const float *mean,
                      gr_channel_terms);
+// Bytes of scratch memory that gr_channels_sum needs for so many sums.
 size_t gr_channels_scratch(const gr_channels *, int sums);
 // The same on a GPU, by the kernels of channel_sums.cu; `term` is the name that it tests by #ifdef.
 void gr_channels_sum_gpu(gr_gpu_call *, const gr_channels *, int sums, const char *term,

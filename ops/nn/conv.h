@@ -28,21 +28,27 @@ struct gr_conv_grad_attr {  // begins as gr_conv_attr
       GR_ATTR(type, groups, GR_ATTR_INT, "1",                                             \
               "groups of channels, each convolved by itself; groups = c: depthwise")
 
-// The sizes of one call.
+// The sizes of one call: samples, channels of x and of y, and the windows.
 typedef struct gr_conv_sizes {
   gr_windows w;
   int64_t n, c, out, groups;
 } gr_conv_sizes;
+// The sizes that follow from the types of all three, also of a gradient, whose result is x or w.
 gr_conv_sizes gr_conv_sizes_of(const struct gr_conv_attr *, const gr_type *x, const gr_type *w,
                                const gr_type *y);
+// Elements of a sample of x, channels aside.
 static inline int64_t gr_conv_in(const gr_conv_sizes *v) { return gr_product(v->w.in); }
+// Elements of a sample of y, channels aside.
 static inline int64_t gr_conv_windows(const gr_conv_sizes *v) { return gr_product(v->w.out); }
+// Taps of a window.
 static inline int64_t gr_conv_taps(const gr_conv_sizes *v) { return gr_product(v->w.size); }
-// Channels of x, and of y, in a group.
+// Channels of x in a group.
 static inline int64_t gr_conv_c(const gr_conv_sizes *v) { return v->c / v->groups; }
+// Channels of y in a group.
 static inline int64_t gr_conv_out(const gr_conv_sizes *v) { return v->out / v->groups; }
 
-// Writes the letters of x [n, spatial..., c], w [o, c, taps...] or a result of the given rank.
+// What an operand or result is: x [n, spatial..., c], w [o, c, taps...], the gradient dy, or a
+// result whose sizes infer sets.
 typedef enum gr_conv_role {
   GR_CONV_X,
   GR_CONV_W,
@@ -51,56 +57,75 @@ typedef enum gr_conv_role {
   GR_CONV_NEW_Y,
   GR_CONV_NEW_W
 } gr_conv_role;
+// Writes the index notation of an operand or result in that role at `to`, and returns its end.
+// groups: there are several; bias: the op adds one.
 char *gr_conv_letters(char *to, gr_conv_role, int axes, bool groups, bool bias);
 // What must hold of the attributes and of operands x, w, y, of which one is to be made.
 GR_MUST_USE gr_status gr_conv_check(const gr_op_call *, int axes, const struct gr_conv_attr *,
                                     const gr_type *x, const gr_type *w, const gr_type *y);
-// Of y = conv(x, w), and equally of either gradient.
+// Floating-point operations of y = conv(x, w), and equally of either gradient.
 int64_t gr_conv_flops(const gr_type *w, const gr_type *y);
 
 // ---- f32 (conv_f32.c): by oneDNN where it can, else by matrix products --------------------------
-size_t gr_conv_scratch(const gr_conv_sizes *, bool grad_w);  // bytes that either way needs
+// Bytes of scratch memory that either way needs.
+size_t gr_conv_scratch(const gr_conv_sizes *, bool grad_w);
+// y = conv(x, w), plus bias [out] unless that is NULL.
 void gr_conv_forward(const gr_launch *, const gr_conv_sizes *, const float *x, const float *w,
                      const float *bias, float *y);
+// dx of y = conv(x, w).
 void gr_conv_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w, const float *dy,
                     float *dx);
+// dw of y = conv(x, w).
 void gr_conv_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x, const float *dy,
                     float *dw);
-// By products.
+// The same three by products, or window by window where they are depthwise.
+// y = conv(x, w).
 void gr_conv_products_forward(const gr_launch *, const gr_conv_sizes *, const float *x,
                               const float *w, float *y);
+// dx, by products.
 void gr_conv_products_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w,
                              const float *dy, float *dx);
+// dw, by products; the order of its sums depends on the sizes alone.
 void gr_conv_products_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x,
                              const float *dy, float *dw);
 
-// Depthwise convolutions, window by window (conv_depthwise.c): what products are of when there is a
-// channel in each group. Working memory is that of the kernel.
+// ---- Depthwise convolutions, window by window (conv_depthwise.c)
+// Whether each group has one channel of x and of y: then products would have one column. The
+// launch's scratch memory holds w.
 static inline bool gr_conv_is_depthwise(const gr_conv_sizes *v) {
   return v->groups > 1 && v->groups == v->c && v->c == v->out;
 }
+// y = conv(x, w).
 void gr_conv_depthwise_forward(const gr_launch *, const gr_conv_sizes *, const float *x,
                                const float *w, float *y);
+// dx of that convolution.
 void gr_conv_depthwise_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w,
                               const float *dy, float *dx);
+// dw of that convolution.
 void gr_conv_depthwise_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x,
                               const float *dy, float *dw);
-// By oneDNN (conv_library.c).
-// What is done, by kind: a gr_onednn_conv_kind. gr_conv_library_open makes what a call needs; false
-// from any of these: the library is not there, has no fast kernel, or is not faster, and nothing
-// counts that was written.
+// ---- By oneDNN (conv_library.c)
+// Makes what calls of a kind (gr_onednn_conv_kind) with these sizes need. False from any of these
+// functions: the library is not there, has no fast kernel, is not faster, or fails; what was
+// written does not count then.
 bool gr_conv_library_open(const gr_conv_sizes *, int kind);
+// y = conv(x, w).
 bool gr_conv_library_forward(const gr_launch *, const gr_conv_sizes *, const float *x,
                              const float *w, float *y);
+// dx of that convolution.
 bool gr_conv_library_grad_x(const gr_launch *, const gr_conv_sizes *, const float *w,
                             const float *dy, float *dx);
+// dw of that convolution; the order of its sums depends on the sizes alone.
 bool gr_conv_library_grad_w(const gr_launch *, const gr_conv_sizes *, const float *x,
                             const float *dy, float *dw);
 size_t gr_conv_library_scratch(const gr_conv_sizes *, bool grad_w);  // bytes, with a library or not
 
 // ---- On a GPU (conv_gpu.c) ----------------------------------------------------------------------
+// gr_op.gpu of the forward ops: by a library where there may be one, else by tiles.
 gr_status gr_conv_forward_gpu(gr_gpu_call *);
+// The same of conv_grad_x.
 gr_status gr_conv_grad_x_gpu(gr_gpu_call *);
+// The same of conv_grad_w, whose windows are summed in parts.
 gr_status gr_conv_grad_w_gpu(gr_gpu_call *);
 
 // ---- conv1d, conv2d, conv3d (conv.c): descriptors differ in their cases and doc alone -----------
@@ -111,15 +136,28 @@ gr_status gr_conv_grad_w_gpu(gr_gpu_call *);
   .cpu = gr_conv_cpu, .fast = gr_conv_fast, .scratch = gr_conv_op_scratch,                        \
   .gpu = gr_conv_forward_gpu, .amp = GR_AMP_NARROW, .to_onnx = gr_conv_onnx
 extern const gr_attr gr_conv_attrs[];
+// gr_op.index_spec_of of conv1d.
 void gr_conv1d_letters(const gr_op_call *, char buf[128]);
+// The same of conv2d.
 void gr_conv2d_letters(const gr_op_call *, char buf[128]);
+// The same of conv3d.
 void gr_conv3d_letters(const gr_op_call *, char buf[128]);
+// gr_op.infer of conv1d: GR_ERR_TYPE for operands or attributes that do not fit.
 gr_status gr_conv1d_infer(gr_op_call *);
+// The same of conv2d.
 gr_status gr_conv2d_infer(gr_op_call *);
+// The same of conv3d.
 gr_status gr_conv3d_infer(gr_op_call *);
+// gr_op.flops of a call.
 int64_t gr_conv_op_flops(const gr_op_call *);
+// gr_op.grad: emits the gradients of x, w and the bias that are wanted.
 void gr_conv_grad(const gr_grad *);
+// gr_op.cpu: the reference kernel, in double.
 gr_status gr_conv_cpu(const gr_launch *);
+// gr_op.fast: the kernel for f32 and narrow types; it also has the library open what the call
+// needs.
 gr_kernel gr_conv_fast(const gr_op_call *);
+// gr_op.to_onnx: a Conv, between transpositions.
 void gr_conv_onnx(gr_onnx_call *);
+// gr_op.scratch of the fast kernel.
 size_t gr_conv_op_scratch(const gr_op_call *);

@@ -35,21 +35,24 @@ GR_MUST_USE gr_status gr_pool_infer(const gr_op_call *, const gr_ints *kernel,
                                     const gr_ints *stride, const gr_ints *pad, const gr_type *x,
                                     gr_type *y);
 
-// Elements of window s along axis i that are no padding, and windows that contain `element`:
-// [begin, end), never empty for a window.
+// Indices along an axis: [begin, end).
 typedef struct gr_pool_range {
   int64_t begin, end;
 } gr_pool_range;
+// The elements of window s along axis i that are no padding; there is at least one.
 gr_pool_range gr_pool_elements(const gr_pool *, int i, int64_t s);
+// The windows along axis i that contain `element`; there may be none.
 gr_pool_range gr_pool_windows(const gr_pool *, int i, int64_t element);
-// A walk, in row-major order, through the elements of x in window r of all windows, or through the
-// windows that element i of x is in: numbers among all of the batch, channels aside.
+// A walk, in row-major order, through elements of x or windows: numbers among all of the batch,
+// channels aside.
 typedef struct gr_pool_walk {
   gr_pool_range r[GR_SPATIAL];
   int64_t position[GR_SPATIAL], first;
   const int64_t *size;
 } gr_pool_walk;
+// A walk through the elements of x in window r of all windows.
 gr_pool_walk gr_pool_walk_of(const gr_pool *, int64_t r);
+// A walk through the windows that element i of x is in.
 gr_pool_walk gr_pool_readers_of(const gr_pool *, int64_t i);
 // The next one; -1: there is none.
 static inline int64_t gr_pool_next(gr_pool_walk *w) {
@@ -65,14 +68,20 @@ static inline int64_t gr_pool_next(gr_pool_walk *w) {
 // What a window's sum is divided by.
 int64_t gr_pool_divisor(const gr_pool *, const gr_pool_range r[GR_SPATIAL]);
 
-// Reference kernels of means, for any dtype.
+// The reference kernel of means, for any dtype: operand 0 to result 0.
 gr_status gr_pool_mean_cpu(const gr_launch *, const gr_pool *);
+// The reference kernel of their gradient.
 gr_status gr_pool_mean_grad_cpu(const gr_launch *, const gr_pool *);
-// f32 (pool_f32.c).
+// ---- f32 (pool_max_f32.c, pool_f32.c), on all threads of the launch
+// y = the maximum of each window of x.
 void gr_pool_max(const gr_launch *, const gr_pool *, const float *x, float *y);
+// dx = the sum of dy over the windows whose maximum y the element is; of equal elements the first
+// one is.
 void gr_pool_max_grad(const gr_launch *, const gr_pool *, const float *x, const float *y,
                       const float *dy, float *dx);
+// y = the mean of each window of x.
 void gr_pool_mean(const gr_launch *, const gr_pool *, const float *x, float *y);
+// dx = the sum of dy / divisor over the windows that the element is in.
 void gr_pool_mean_grad(const gr_launch *, const gr_pool *, const float *dy, float *dx);
 // Appends a kernel of pool.cu, with a thread for each element of the result; kind: MAX, MEAN,
 // MAX_GRAD or MEAN_GRAD.
@@ -81,4 +90,5 @@ void gr_pool_gpu(gr_gpu_call *, const gr_pool *, const char *entry, const char *
 // call.
 void gr_pool_onnx(gr_onnx_call *, const char *node, const gr_ints *kernel, const gr_ints *stride,
                   const gr_ints *pad);
+// Transposes the call's result back to channels-last.
 void gr_pool_onnx_end(gr_onnx_call *);

@@ -31,9 +31,11 @@ GR_MUST_USE gr_status gr_windows_infer(const gr_op_call *, const gr_windows *, g
 static inline int64_t gr_window_at(const gr_windows *w, int i, int64_t s, int64_t k) {
   return s * w->stride[i] - w->pad[i] + k * w->dilation[i];
 }
+// Whether an index along axis i is that of an element, and not of padding.
 static inline bool gr_window_inside(const gr_windows *w, int i, int64_t index) {
   return index >= 0 && index < w->in[i];
 }
+// The number of elements of an array of those sizes.
 static inline int64_t gr_product(const int64_t size[GR_SPATIAL]) {
   return size[0] * size[1] * size[2];
 }

@@ -9,7 +9,7 @@ typedef struct gr_safetensors gr_safetensors;
 // damaged.
 GR_MUST_USE gr_status gr_safetensors_open(const char *path, gr_safetensors **out);
 void gr_safetensors_close(gr_safetensors *);  // NULL is fine
-// The tensors in header order, as whole slices with `at` NULL, owned by the file. dtype is as in
+// The tensors in header order, as whole slices with `data` NULL, owned by the file. dtype is as in
 // gr_tensor_slice, or the file's own name of a dtype that is not supported ("F8_E4M3").
 const gr_tensor_slice *gr_safetensors_tensors(const gr_safetensors *, int *n);
 // Fills want->at with that slice of tensor `i`, which must have the shape of `want` and either its

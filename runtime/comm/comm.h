@@ -58,7 +58,7 @@ void gr_comm_mesh_close(gr_comm *axes[GR_MAX_MESH], const gr_mesh *);
 GR_MUST_USE gr_status gr_comm_share(gr_comm *, gr_arena *, char **bytes, size_t *n);
 // *out_rank becomes, on every rank, the first rank whose value differs from rank 0's; -1: none.
 GR_MUST_USE gr_status gr_comm_compare(gr_comm *, uint64_t value, int *out_rank);
-// GR_OK on every rank when every rank's `own` is GR_OK. Otherwise the first rank with an error
+// GR_OK on every rank when every rank's `status` is GR_OK. Otherwise the first rank with an error
 // returns it and the others return GR_ERR_RANK, so that one message is shown. Takes ownership of
-// `own`.
+// `status`.
 GR_MUST_USE gr_status gr_comm_all_ok(gr_comm *, gr_status status);

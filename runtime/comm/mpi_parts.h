@@ -42,6 +42,7 @@ extern const gr_machines_link gr_mpi_link;  // between the machines of a gr_mpi
 // mapped the files, the names are not needed: gr_mpi_hide_names (collective over the world) unlinks
 // them and gr_mpi_show_names puts empty files back for MPI_Finalize to remove.
 GR_MUST_USE gr_status gr_mpi_hide_names(void);
+// Puts the files of Open MPI back that gr_mpi_hide_names removed, and forgets them.
 void gr_mpi_show_names(void);
 // Sends the recorded failure to the ranks of other machines, once. Does nothing without a failure.
 void gr_mpi_report_abort(gr_mpi *);

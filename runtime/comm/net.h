@@ -20,8 +20,11 @@ int gr_net_listen(const char *host, int port, int *out_fd, int *out_port);
 // Connects. Returns 0 and sets *out_fd, or an errno: ETIMEDOUT at the deadline, ECANCELED after
 // `stop`, ENOENT if the host's name cannot be resolved.
 int gr_net_connect(const char *host, int port, gr_net_wait, int *out_fd);
-// Transfers all bytes. Return 0 or an errno; ECONNRESET: the peer has closed the connection.
+// Sends all bytes; waits in `wait` alone. Returns 0 or an errno; ECONNRESET: the peer has closed
+// the connection.
 int gr_net_send(int fd, const void *, size_t bytes, gr_net_wait);
+// Receives all bytes; waits in `wait` alone. 0, or the errno; ECONNRESET when the other end has
+// closed.
 int gr_net_receive(int fd, void *, size_t bytes, gr_net_wait);
 // The address of this end of a connection, as text that gr_net_connect takes.
 void gr_net_own_address(int fd, char out[GR_NET_ADDRESS]);

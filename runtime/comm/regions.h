@@ -8,4 +8,5 @@ typedef struct gr_allocation gr_allocation;
 // allocation to the list and to the regions of `node`. Collective over `world`.
 GR_MUST_USE gr_status gr_allocations_add(gr_allocation **list, gr_comm *world, gr_shared *node,
                                          size_t bytes, void **out);
+// Unmaps the memory of every rank in the list, and frees the list.
 void gr_allocations_free(gr_allocation *list, int ranks);

@@ -22,8 +22,8 @@ typedef struct job {
   int64_t count, begin, n;
 } job;
 
-// Iterates over the pieces of a job. The current part is elements [from, from + n) of `piece`,
-// which are the job's elements from `at` on.
+// Iterates over the pieces of a job. The current part is elements [first, first + n) of `piece`,
+// which are the job's elements from `offset` on.
 typedef struct walk {
   const job *j;
   int next;

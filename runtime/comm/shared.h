@@ -85,9 +85,13 @@ int gr_shared_rank(const gr_shared *);  // this member's rank in the world
 // The region is borrowed until the world closes.
 void gr_shared_add_region(gr_shared *world, gr_region *);
 
-// The functions of gr_comm_vtable that are the same for threads and processes.
+// The next three are the functions of gr_comm_vtable that are the same for threads and processes.
+// Runs a collective on n pieces, as gr_comm_run_pieces does.
 gr_status gr_shared_run(gr_comm *, gr_collective, gr_dtype, int n, const gr_comm_piece *);
+// Whether the world has failed: looks for ranks that have died, and returns the error that aborted
+// it.
 gr_status gr_shared_check(gr_comm *);
+// Aborts all operations of the world, on all ranks, with the reason that this rank gives.
 void gr_shared_abort(gr_comm *, const char *why);
 
 // Waits until all members have arrived at the next round. GR_ERR_BUG when a peer is in a different

@@ -19,4 +19,5 @@ gr_store_key *gr_store_key_find(gr_store_key **list, const char *key, int ranks)
 bool gr_store_key_set(gr_store_key *, const char *value, size_t bytes);
 // Adds a rank's part to a gather. False: it does not match the others', or there is no memory.
 bool gr_store_key_contribute(gr_store_key *, int ranks, int rank, const char *value, size_t bytes);
+// Frees the list and the values in it.
 void gr_store_keys_free(gr_store_key *list);

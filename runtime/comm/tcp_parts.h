@@ -61,6 +61,8 @@ extern const gr_machines_link gr_tcp_link;  // between the machines of a gr_tcp
 GR_MUST_USE gr_status gr_tcp_listen(gr_tcp *world, gr_tcp_place *out);
 // On a leader: connects it to the other leaders. leader: by machine, their world ranks.
 GR_MUST_USE gr_status gr_tcp_connect(gr_tcp *, const int *leader);
+// Closes the connections to the other machines and, on the communicator of the whole world, those
+// that nothing has taken yet and the listening socket.
 void gr_tcp_disconnect(gr_tcp *);
 // Sends the recorded failure to the ranks of other machines, once. Does nothing without a failure.
 void gr_tcp_report_abort(gr_tcp *);

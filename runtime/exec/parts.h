@@ -74,7 +74,11 @@ struct gr_exec {
 // of a scan's body; then only temporaries get addresses, and gr_exec_loop_open sets the others.
 GR_MUST_USE gr_status gr_exec_frame_open(gr_exec *, const gr_plan_frame *, char *base, bool body,
                                          gr_exec_frame *out);
+// Where a value is: in the states, or in the block of temporaries that begins at `base`. NULL for
+// value 0, which is none.
 void *gr_exec_address(const gr_exec *, const gr_plan_frame *, char *base, uint32_t value);
+// Launches all steps of a frame in order; an error gets the place in the model of the node at which
+// it showed. Ends early with an error when the rank is asked to stop before training.
 GR_MUST_USE gr_status gr_exec_frame_run(gr_exec *, gr_exec_frame *);
 
 // Steps beside the compute queue (beside.c): what each step of a program waits for follows from the
@@ -84,11 +88,16 @@ GR_MUST_USE gr_status gr_exec_beside_begin(gr_exec *, const gr_exec_step *);  //
 GR_MUST_USE gr_status gr_exec_beside_end(gr_exec *, const gr_exec_step *);    // after that
 GR_MUST_USE gr_status gr_exec_beside_join(gr_exec *, const gr_exec_frame *);  // at the end of all
 
-// Times of nodes (times.c). Before each run of a program, after it, and when they are wanted no
-// more.
+// ---- Times of nodes (times.c)
+// Lets a device that can measure its work by itself do so from now on; what it measured so far is
+// taken.
 GR_MUST_USE gr_status gr_exec_times_begin(gr_exec *);
+// Chooses, for a program that is about to run, who measures its nodes: the device, or the host,
+// which for a trace or a profile waits for each.
 void gr_exec_times_choose(gr_exec *, const gr_graph *);
+// Called after each run of a program: every few runs, takes the times that the device has measured.
 GR_MUST_USE gr_status gr_exec_times_taken(gr_exec *);
+// Takes the last times, and ends what gr_exec_times_begin began, if it did.
 GR_MUST_USE gr_status gr_exec_times_end(gr_exec *);
 // What is enqueued from now on is of this step; returns whose it was.
 gr_exec_step *gr_exec_times_of(gr_exec *, gr_exec_step *);
@@ -99,8 +108,11 @@ GR_MUST_USE gr_status gr_exec_times_wait(gr_exec *, gr_exec_step *, double began
 double gr_exec_step_flops(const gr_exec_step *);
 double gr_exec_step_bytes(const gr_exec_step *);  // of operands and results
 
-// A scan as a step: opens its body, runs all its iterations, and gives its body's frame.
+// Opens the body of a scan, which is a step: its frame, and what the iterations move. `base` is as
+// for gr_exec_frame_open.
 GR_MUST_USE gr_status gr_exec_loop_open(gr_exec *, const gr_plan_frame *, char *base,
                                         gr_exec_step *);
+// Runs all iterations of a scan. An error says in which one it was.
 GR_MUST_USE gr_status gr_exec_loop_run(gr_exec *, gr_exec_step *);
+// The frame of a loop's body, owned by the loop.
 gr_exec_frame *gr_exec_loop_frame(gr_exec_loop *);

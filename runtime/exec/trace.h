@@ -30,12 +30,14 @@ typedef void (*gr_trace_args)(gr_text *, const void *what);
 // Creates the trace of a rank; the file DIR/NAME is written when it is closed. GR_ERR_IO without
 // memory.
 GR_MUST_USE gr_status gr_trace_open(const char *dir, const char *name, int rank, gr_trace **out);
+// Seconds on the clock of spans, which is gr_wall_seconds.
 double gr_trace_now(void);
-// Adds a span from a time until now; or one of known nanoseconds, from a time since gr_wall_seconds
-// was 0. `name` and `what` live as long as the trace; without memory
-// for it the span is left out, and counted.
+// Adds a span from a time (gr_trace_now) until now. `name` and `what` live as long as the trace;
+// without memory for it the span is left out, and counted.
 void gr_trace_add(gr_trace *, gr_trace_lane, const char *name, gr_trace_args, const void *what,
                   double began);
+// Adds a span that began so many nanoseconds after gr_wall_seconds was 0 and lasted `lasts`
+// nanoseconds, as gr_trace_add does.
 void gr_trace_put(gr_trace *, gr_trace_lane, const char *name, gr_trace_args, const void *what,
                   int64_t began, int64_t lasts);
 // Writes the file and frees the trace. GR_ERR_IO with the path if it cannot be written.

@@ -72,10 +72,11 @@ GR_MUST_USE gr_status gr_hooks_restart(gr_hooks *);
 GR_MUST_USE gr_status gr_hooks_keep_state(gr_hooks *, gr_state_copy *);
 
 // ---- context.c
-// Append to the message h->out: ctx of a call, by the rows of hooks.def; the parameters of a
-// script; what the process knows of a value that scripts may set.
+// Appends ctx of a call to the message h->out, by the rows of hooks.def.
 void gr_hooks_put_context(gr_hooks *, const gr_hook_context *);
+// Appends a script's parameters to the message h->out, as a table.
 void gr_hooks_put_params(gr_hooks *, const gr_hook_script *);
+// Appends the fields of a value that scripts may set, in the order of hooks.def.
 void gr_hooks_put_adjustable(gr_hooks *, const gr_adjustable *);
 
 // ---- append.c

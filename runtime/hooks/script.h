@@ -94,11 +94,12 @@ void gr_sandbox_push_value(lua_State *, gr_wire *);
 bool gr_state_take_back(gr_sandbox *);
 
 // ---- script.c: loading and calling.
-// Both return false when the script fails; the error is then in the sandbox. gr_script_load takes
-// the parameters from w->in, runs the main chunk and takes the event functions; gr_script_call
-// takes ctx from w->in, calls one, reads what it returns into the result, and writes the answer to
-// w->out. text, len: of the script, in w->in.
+// Takes the parameters from w->in, runs the main chunk and takes the event functions. text, len: of
+// the script, in w->in. False: the script fails, and the error is in the sandbox.
 bool gr_script_load(gr_sandbox *, gr_lua_script *, const char *text, size_t len);
+// Takes ctx from w->in, calls the function of an event, reads what it returns into the result, and
+// writes the answer to w->out. Its random numbers depend on the seed, the script, the event and the
+// step alone. False: as for gr_script_load.
 bool gr_script_call(gr_sandbox *, gr_lua_script *, gr_hook_event, int64_t step, gr_hook_result *);
 
 // ---- controls.c: reading what a function returned.
@@ -107,7 +108,9 @@ void gr_script_take(lua_State *, const gr_lua_script *, gr_hook_event, gr_hook_r
 
 // ---- set.c: the controls that set values.
 void gr_take_set(lua_State *, const gr_lua_script *, gr_hook_result *);  // the control `set`
+// The control `freeze`: the patterns of weights to freeze, on top of the stack.
 void gr_take_freeze(lua_State *, const gr_lua_script *, gr_hook_result *);
+// The control `unfreeze`: the patterns of weights to train again, on top of the stack.
 void gr_take_unfreeze(lua_State *, const gr_lua_script *, gr_hook_result *);
 
 // ---- messages.c: messages to the run.

@@ -49,27 +49,37 @@ typedef struct gr_wire {
 void gr_wire_begin(gr_wire *, gr_wire_kind);  // empties the buffer and starts a message
 void gr_wire_free(gr_wire *);                 // frees the buffer, which is then empty
 
-// Append a value to the message that was begun. A text of NULL is nil. Between gr_wire_put_table
-// and gr_wire_put_end are a table's keys and values, in turn.
+// The functions that put append a value to the message that was begun; without memory for it they
+// set `bad`. This one appends true or false.
 void gr_wire_put_bool(gr_wire *, bool);
+// Appends an integer.
 void gr_wire_put_int(gr_wire *, int64_t);
+// Appends a float, bit for bit.
 void gr_wire_put_float(gr_wire *, double);
+// Appends a text of `len` bytes, which may contain NULs.
 void gr_wire_put_bytes(gr_wire *, const void *, size_t len);
+// Appends a text up to its NUL; NULL is nil.
 void gr_wire_put_text(gr_wire *, const char *);
+// Begins a table; its keys and values follow, in turn.
 void gr_wire_put_table(gr_wire *);
+// Ends the table that was begun last.
 void gr_wire_put_end(gr_wire *);
 // Appends a value that gr_wire_value has returned; none is nil.
 void gr_wire_put_value(gr_wire *, const void *, size_t len);
 
 // What the next value is; GR_WIRE_END at the end of a table, and of the message.
 gr_wire_tag gr_wire_next(const gr_wire *);
-// Read the next value, in the order in which values were put; one of another type sets `bad`. Bytes
-// and text point into the message and are followed by a NUL; nil is read as NULL. out_len may be
-// NULL.
+// The functions below read the next value, in the order in which values were put; one of another
+// type sets `bad`. This one reads true or false.
 bool gr_wire_bool(gr_wire *);
+// Reads an integer.
 int64_t gr_wire_int(gr_wire *);
+// Reads a float.
 double gr_wire_float(gr_wire *);
+// Reads a text, which points into the message and is followed by a NUL; nil is read as NULL.
+// out_len, its length, may be NULL.
 const char *gr_wire_bytes(gr_wire *, size_t *out_len);
+// Reads a text without its length, as gr_wire_bytes does.
 const char *gr_wire_text(gr_wire *);
 void gr_wire_table(gr_wire *);  // the beginning of a table
 bool gr_wire_end(
@@ -79,7 +89,9 @@ const char *gr_wire_value(gr_wire *, size_t *out_len);
 
 // Waits until the descriptor is ready for `events` (as for poll); returning false gives up.
 typedef bool (*gr_wire_wait)(void *ctx, int fd, short events);
-// Send and receive a message over a stream socket. With a `wait` function (it may be NULL) they
-// block only in it. False: the other end has closed the socket, or `wait` gave up.
+// Sends the message over a stream socket. With a `wait` function (it may be NULL) this blocks only
+// in it. False: the other end has closed the socket, `wait` gave up, or the message is bad.
 bool gr_wire_send(int fd, gr_wire *, gr_wire_wait, void *ctx);
+// Receives a message into an emptied buffer, as gr_wire_send sends one; it is then read from its
+// first value on. False also without memory.
 bool gr_wire_receive(int fd, gr_wire *, gr_wire_wait, void *ctx);

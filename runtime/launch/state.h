@@ -58,11 +58,13 @@ void gr_launch_state_kill_others(gr_launch_state *, int rank);
 gr_launch_rank_state *gr_launch_state_of_rank(int rank);
 void gr_launch_state_set_orphaned(void);  // from now on gr_launch_orphaned returns true
 
-// Standard error, held back while MPI starts (held.c): from hold to the first of restore, which
-// returns the file with what was printed, at its beginning (-1: none), and flush, which prints it.
-// Both are async-signal-safe, and do nothing when it is not held back.
+// Holds standard error back while MPI starts (held.c), until one of the two functions below is
+// called. Both are async-signal-safe, and do nothing when it is not held back.
 void gr_launch_state_hold_stderr(void);
+// Gives stderr back to the terminal. Returns the file of what was written in the meantime, at its
+// begin, which the caller closes; -1: nothing was held back.
 int gr_launch_state_restore_stderr(void);
+// The same, and prints what the file has.
 void gr_launch_state_flush_stderr(void);
 // Sets the environment of a child process that is about to exec mpirun. The paths are those of
 // gr_launch_dir.

@@ -3,8 +3,9 @@
 #include "runtime/train/progress/progress.h"
 
 bool gr_run_takes_data(const gr_rank *);  // whether a program of the loop takes batches
-// The batches that this rank trains on from here on, and those of an evaluation.
+// The batches that this rank trains on from here on.
 gr_loader_spec gr_run_train_batches(const gr_rank *, const gr_progress *);
+// The batches of an evaluation of a split on this rank: one pass, of micro-batch size.
 gr_loader_spec gr_run_eval_batches(const gr_rank *, gr_split);
 // gr_loader_next before an agreement of the ranks: *out is NULL, too, if this process is asked to
 // stop before the batch is made. The agreement then ends all ranks.

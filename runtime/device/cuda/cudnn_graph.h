@@ -26,19 +26,23 @@ gr_dnn_shape gr_dnn_dense(cudnnDataType_t, int64_t, int64_t, int64_t, int64_t);
 // The last two axes exchanged.
 gr_dnn_shape gr_dnn_transposed(gr_dnn_shape);
 
-// In the device's memory, at multiples of `aligned` bytes; an f32 of the host's; one that is never
-// in memory. id: by which a run names it, positive.
+// A value in the device's memory, at multiples of `aligned` bytes. id: by which a run names it,
+// positive.
 gr_dnn_value gr_dnn_memory(gr_dnn_graph *, int64_t id, const gr_dnn_shape *, int64_t aligned);
+// An f32 in the host's memory, by its id.
 gr_dnn_value gr_dnn_scalar(gr_dnn_graph *, int64_t id);
+// A value between operations, which is never in memory.
 gr_dnn_value gr_dnn_virtual(gr_dnn_graph *, const gr_dnn_shape *);
 
-// Each appends an operation whose result is the last operand, and returns that. NULL: there is
-// none.
+// These functions append an operation whose result is the last operand, and return that. This one
+// is elementwise; operands b and t are NULL where the mode has none.
 gr_dnn_value gr_dnn_pointwise(gr_dnn_graph *, cudnnPointwiseMode_t, cudnnDataType_t precision,
                               gr_dnn_value x, gr_dnn_value b, gr_dnn_value t, gr_dnn_value y);
 // The index along an axis of each element.
 gr_dnn_value gr_dnn_index(gr_dnn_graph *, int64_t axis, gr_dnn_value like, gr_dnn_value y);
+// Reduces the axes in which y has size 1, in f32.
 gr_dnn_value gr_dnn_reduce(gr_dnn_graph *, cudnnReduceTensorOp_t, gr_dnn_value x, gr_dnn_value y);
+// y has the elements of x in another shape.
 gr_dnn_value gr_dnn_reshape(gr_dnn_graph *, gr_dnn_value x, gr_dnn_value y);
 // a [.., m, k] by b [.., k, n]; values of i32 say how much of m, n and k a sample has.
 gr_dnn_value gr_dnn_matmul(gr_dnn_graph *, gr_dnn_value a, gr_dnn_value b, gr_dnn_value m,

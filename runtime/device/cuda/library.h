@@ -56,16 +56,20 @@ extern gr_driver gr_cu;
 extern gr_nvrtc gr_rtc;
 extern gr_cublaslt gr_lt;
 
-// Loads a library; GR_ERR_LAUNCH, with what to install, if it is missing or too old. Safe from any
-// thread. The driver is also initialised.
+// Loads and initialises the driver; GR_ERR_LAUNCH, with what to install, if it is missing or too
+// old. Safe from any thread, as those below.
 GR_MUST_USE gr_status gr_driver_open(void);
+// Loads NVRTC, the compiler of kernels, with the same errors.
 GR_MUST_USE gr_status gr_nvrtc_open(void);
+// Loads cuBLASLt, with the same errors.
 GR_MUST_USE gr_status gr_cublaslt_open(void);
 
 // ---- Errors ---------------------------------------------------------------------------------
-// GR_ERR_LAUNCH with a library's text for a return code. call: the C text of the call that failed.
+// GR_ERR_LAUNCH with the driver's text for a return code. call: the C text of the call that failed.
 gr_status gr_driver_failed(CUresult, const char *call);
+// The same with NVRTC's text.
 gr_status gr_nvrtc_failed(nvrtcResult, const char *call);
+// The same with cuBLASLt's text.
 gr_status gr_cublaslt_failed(cublasStatus_t, const char *call);
 #define GR_CALL_TRY(type, table, failed, call) \
   do {                                         \

@@ -28,16 +28,23 @@ typedef struct gr_staging {
   gr_slot slot[GR_STAGING_SLOTS];
   int now;
 } gr_staging;
+// Allocates the slots. GR_ERR_LAUNCH.
 GR_MUST_USE gr_status gr_staging_open(gr_cuda *);
+// Frees the slots, also those of a ring that could not be opened. The queue is idle.
 void gr_staging_close(gr_cuda *);
+// Enqueues copies of `source`, which may change when it returns, on the transfer queue; waits where
+// no slot is free.
 GR_MUST_USE gr_status gr_staging_upload(gr_cuda *, CUdeviceptr to, const char *source,
                                         size_t bytes);
+// Enqueues copies to slots; `to` gets the bytes by gr_staging_land, or before, where a slot is used
+// again.
 GR_MUST_USE gr_status gr_staging_download(gr_cuda *, char *to, CUdeviceptr source, size_t bytes);
 // After the transfer queue's work is done: brings downloads to where they belong.
 void gr_staging_land(gr_cuda *);
 
-// The host waits for an event, or for all of a queue, and watches communicators meanwhile (wait.c).
+// The host waits for an event, and watches communicators meanwhile (wait.c), whose error ends it.
 GR_MUST_USE gr_status gr_cuda_wait(gr_cuda *, CUevent);
+// The host waits for all work of a queue, likewise.
 GR_MUST_USE gr_status gr_cuda_wait_queue(gr_cuda *, gr_queue);
 
 // ---- Compiled sources (compile.c, cache.c) ----------------------------------------------------
@@ -54,9 +61,11 @@ struct gr_unit {
   bool cached;  // it was on disk
   CUmodule module;
 };
-// The compiler's options for the device; unloads all modules.
+// Sets the compiler's options for the device, and the hash that is a part of keys.
 GR_MUST_USE gr_status gr_units_open(gr_cuda *);
+// Unloads all modules.
 void gr_units_close(gr_cuda *);
+// Appends how many sources there are, and how many of them were on disk.
 void gr_units_report(const gr_cuda *, gr_text *);
 // Finds or adds the unit of a source; `text` is copied.
 GR_MUST_USE gr_status gr_unit_add(gr_cuda *, const char *text, const gr_op_call *, gr_unit **out);
@@ -64,15 +73,20 @@ GR_MUST_USE gr_status gr_unit_add(gr_cuda *, const char *text, const gr_op_call 
 GR_MUST_USE gr_status gr_units_build(gr_cuda *);
 // Reads code of that key from the disk, into memory of malloc; false: it is not there, or damaged.
 bool gr_kernel_cache_read(const uint64_t key[2], char **out, size_t *out_bytes);
+// Writes code of that key to the disk. Best effort: errors are dropped, and of ranks that write the
+// same file at once the last one stays.
 void gr_kernel_cache_write(const uint64_t key[2], const char *code, size_t bytes);
 
 // ---- Matrix products (gemm.c) -------------------------------------------------------------------
 typedef struct gr_product gr_product;
+// Frees the descriptions of all products.
 void gr_products_close(gr_cuda *);
 // Finds out what the library does; called once.
 GR_MUST_USE gr_status gr_products_probe(gr_cuda *);
 // gr_gpu_call.takes of a gr_cuda.
 bool gr_product_takes(void *, const gr_gpu_gemm *);
+// Chooses the library's algorithm for a product, which belongs to the device also when it fails.
+// GR_ERR_UNSUPPORTED: there is none.
 GR_MUST_USE gr_status gr_product_open(gr_cuda *, const gr_gpu_gemm *, gr_product **out);
 // Puts the product in line; addresses are those of the call.
 GR_MUST_USE gr_status gr_product_run(gr_cuda *, gr_product *, const gr_launch *);
@@ -81,34 +95,46 @@ GR_MUST_USE gr_status gr_product_run(gr_cuda *, gr_product *, const gr_launch *)
 typedef struct gr_convolution gr_convolution;
 // GR_ERR_UNSUPPORTED: there is no cuDNN, or no algorithm for it, and the op's own kernel is to run.
 GR_MUST_USE gr_status gr_convolution_open(gr_cuda *, const gr_gpu_conv *, gr_convolution **out);
+// Puts the convolution in line; addresses are those of the call.
 GR_MUST_USE gr_status gr_convolution_run(gr_cuda *, gr_convolution *, const gr_launch *);
+// Frees the descriptions of all convolutions, and cuDNN's handle.
 void gr_convolutions_close(gr_cuda *);
+// Appends how many convolutions run by cuDNN; nothing, if none does.
 void gr_convolutions_report(const gr_cuda *, gr_text *);
 
 // ---- Attention by cuDNN (cudnn_attention.c) -----------------------------------------------------
 typedef struct gr_fused gr_fused;
 // As of convolutions. They are closed before cuDNN's handle, which gr_convolutions_close closes.
 GR_MUST_USE gr_status gr_fused_open(gr_cuda *, const gr_gpu_attention *, gr_fused **out);
+// Puts the call in line, in as many parts as its working memory needs.
 GR_MUST_USE gr_status gr_fused_run(gr_cuda *, gr_fused *, const gr_launch *);
+// Frees the graphs and plans of all calls.
 void gr_fused_close(gr_cuda *);
+// Appends how many calls of attention run by cuDNN; nothing, if none does.
 void gr_fused_report(const gr_cuda *, gr_text *);
-// Whether cuDNN is there; the first time it loads it. If not, says once why kernels of graphrun's
+// Whether cuDNN is there; loads it the first time. If not, logs once why kernels of graphrun's
 // own run instead of it for `which`.
 bool gr_cudnn_is_there(gr_cuda *, const char *which);
+// Logs, once for the device, why kernels of graphrun's own run for `which`; frees the status.
 void gr_cudnn_own_kernels(gr_cuda *, const char *which, gr_status why);
 
 // ---- Launches (call.c) --------------------------------------------------------------------------
 typedef struct gr_step gr_step;
+// gr_device_ops.kernel: opens the launches of a call. Its kernels are compiled by gr_cuda_ready.
 GR_MUST_USE gr_status gr_cuda_kernel(gr_device *, const gr_op_call *, const gr_launch *where,
                                      gr_device_kernel *out);
+// gr_device_ops.ready: compiles and loads all sources, and resolves the kernels. An error names
+// kernel and op, with its place in the model.
 GR_MUST_USE gr_status gr_cuda_ready(gr_device *);
 // One launch of a described call. scratch: its kernels are given the call's working memory.
 GR_MUST_USE gr_status gr_step_open(gr_cuda *, const gr_gpu_call *, const gr_gpu_launch *,
                                    gr_step **out);
+// Puts one launch in line; addresses are those of the call.
 GR_MUST_USE gr_status gr_step_run(gr_cuda *, gr_step *, const gr_launch *, bool scratch);
-// A kernel of other text and other parameters than the call's.
+// Opens a launch of a kernel of other text and other parameters than the call's.
 GR_MUST_USE gr_status gr_step_open_kernel(gr_cuda *, const gr_gpu_call *, const gr_gpu_kernel *,
                                           const char *text, gr_step **out);
+// Puts such a kernel in line with its parameters, in the order of the text.
 GR_MUST_USE gr_status gr_step_launch(gr_cuda *, const gr_step *, void **args);
 // The address of a part of a call's memory.
 static inline CUdeviceptr gr_ref_address(gr_gpu_ref r, const gr_launch *l) {
@@ -121,6 +147,7 @@ static inline CUdeviceptr gr_ref_address(gr_gpu_ref r, const gr_launch *l) {
 
 // ---- Names for profilers (nvtx.c) --------------------------------------------------------------
 bool gr_nvtx_wanted(void);  // there is a profiler
+// gr_device_ops.mark: begins a range of that name in the profiler; NULL ends the last one.
 void gr_nvtx_mark(gr_device *, const char *name);
 
 // ---- Times of captured programs (cupti.c) ------------------------------------------------------
@@ -134,9 +161,12 @@ typedef struct gr_node_tags {
   gr_node_tag *slots;
   size_t n, n_slots;
 } gr_node_tags;
-// tags.c. Without memory a tag is left out, and the records of the node are of no program's.
+// ---- tags.c
 const gr_node_tag *gr_tag_find(const gr_node_tags *, uint64_t node);  // NULL: it has none
+// Adds the tag of a node, or replaces it. Without memory it is left out, and the records of the
+// node are of no program's.
 void gr_tag_put(gr_node_tags *, gr_node_tag);
+// Frees the tags; there are none then.
 void gr_tags_free(gr_node_tags *);
 typedef struct gr_cuda_times {
   bool on;
@@ -159,24 +189,34 @@ typedef struct gr_cuda_times {
 } gr_cuda_times;
 // Whether programs can be measured; if not, says once why, and who does it instead.
 bool gr_cuda_times_open(gr_cuda *, const gr_device_options *);
+// Ends measuring, if it was begun.
 void gr_cuda_times_close(gr_cuda *);
+// gr_device_ops.time: begins or ends measuring, after all that was enqueued.
 GR_MUST_USE gr_status gr_cuda_time(gr_device *, bool on);
+// gr_device_ops.time_as: what is enqueued from now on is of `of`; NULL: of none.
 void gr_cuda_time_as(gr_device *, void *of);
+// gr_device_ops.timings: waits for all that was enqueued, and calls `take` for what was measured
+// since the last call.
 GR_MUST_USE gr_status gr_cuda_timings(gr_device *, void (*take)(void *, const gr_device_timing *),
                                       void *arg);
 void gr_captured_forget(gr_cuda *);  // the programs that were captured to be measured
-// Around the capture of a program that will be measured. The second gives its pieces.
+// Begins the capture of a program that will be measured.
 void gr_cuda_times_capture(gr_cuda *);
+// Ends that capture; the program's pieces, without those of loops that repeat.
 uint64_t gr_cuda_times_captured(gr_cuda *);
+// Such a program, of so many pieces, has been launched.
 void gr_cuda_times_launched(gr_cuda *, uint64_t pieces);
 
 // ---- Joined launches (join.c) ------------------------------------------------------------------
 typedef struct gr_table gr_table;
+// gr_device_ops.kernels: one kernel for n calls that run the same code, each in blocks of its own.
 GR_MUST_USE gr_status gr_cuda_kernels(gr_device *, int n, const gr_op_call *,
                                       const gr_launch *const *launches, gr_device_kernel *out);
+// Frees the tables of joined kernels.
 void gr_tables_close(gr_cuda *);
 
 // ---- Captured programs (graph.c) ---------------------------------------------------------------
+// A program, as a graph of CUDA.
 typedef struct gr_captured gr_captured;
 struct gr_captured {
   gr_captured *next;
@@ -187,17 +227,29 @@ struct gr_captured {
   bool direct;        // it is too large, and will not be
   size_t nodes;       // 0: it was not captured
 };
+// gr_device_ops.run: the first time it calls `issue`, then captures what that enqueues, and
+// launches the capture from then on.
 GR_MUST_USE gr_status gr_cuda_run(gr_device *, const gr_graph *, gr_status (*issue)(void *),
                                   void *arg);
+// gr_device_ops.timed: captured programs are measured, those not captured yet from their next run
+// on, and others by the host.
 gr_device_timed gr_cuda_timed(gr_device *, const gr_graph *);
+// Destroys all captured programs.
 void gr_captured_close(gr_cuda *);
+// Appends how many programs were captured, of how many nodes, and how often they were launched.
 void gr_captured_report(const gr_cuda *, gr_text *);
 
 // ---- Loops whose body is put in line once (repeat.c) --------------------------------------------
 enum { GR_CUDA_LOOPS = 3 };  // within each other; those within are put in line step by step
+// gr_device_ops.loop_open: adds the source of the kernels that repeat a body, and the queues to
+// capture it, once for the device.
 GR_MUST_USE gr_status gr_cuda_loop_open(gr_device *, const gr_op_call *);
+// Resolves those kernels, when their source is loaded. Does nothing without loops.
 GR_MUST_USE gr_status gr_cuda_loop_ready(gr_cuda *);
+// gr_device_ops.loop: enqueues a loop, in a capture as one node that repeats its body where CUDA
+// can (from 13.0 on), else step by step.
 GR_MUST_USE gr_status gr_cuda_loop(gr_device *, const gr_device_loop *);
+// Destroys the queues.
 void gr_cuda_loop_close(gr_cuda *);
 typedef struct gr_cuda_loops {
   gr_unit *unit;  // NULL: there are none

@@ -4,8 +4,9 @@
 
 typedef struct gr_samples gr_samples;
 // Chooses at most `most` samples of a split to show, the same ones on any number of ranks. The
-// caller closes them; closing NULL is fine.
+// caller closes them.
 gr_samples *gr_samples_choose(gr_rank *, gr_split, int64_t most);
+// Frees the samples with their predictions; NULL is fine.
 void gr_samples_close(gr_samples *);
 // Collects the predictions of those chosen samples that are in the batch.
 GR_MUST_USE gr_status gr_samples_take(gr_samples *, gr_rank *, const gr_batch *);

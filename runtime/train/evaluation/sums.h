@@ -11,6 +11,7 @@ void gr_run_clear_sums(gr_sums *);                                        // bef
 GR_MUST_USE gr_status gr_run_add_sums(gr_rank *, gr_sums *, int bucket);  // after each batch
 // After the last one: runs the report program, adds its metrics, and sets its tables.
 GR_MUST_USE gr_status gr_run_report_sums(gr_rank *, gr_sums *, gr_metrics *);
-// The tables of the last evaluation, valid until the next one; and a copy, under other names.
+// The tables of the last evaluation, valid until the next one.
 gr_tables gr_run_tables(const gr_sums *);
+// A copy in the arena, whose names begin with `prefix`; the names of classes are borrowed.
 gr_tables gr_tables_copy(gr_arena *, gr_tables, const char *prefix);

@@ -26,6 +26,7 @@ GR_MUST_USE gr_status gr_run_open_report(gr_outputs *, gr_rank *, const gr_progr
                                          bool eval_open);
 void gr_outputs_close(gr_outputs *);   // all but the lock
 void gr_outputs_unlock(gr_outputs *);  // when nothing is written any more
+// Whether a script handles the event. On other ranks than 0 no script runs.
 bool gr_outputs_has_hook(const gr_outputs *, gr_hook_event);
 double gr_run_patience(const gr_rank *);  // seconds to wait for another run to release a folder
 // Stores, for the launcher, how to go on if a rank dies: from a checkpoint, if one is saved.

@@ -8,7 +8,7 @@ typedef struct gr_tensor_source gr_tensor_source;
 // GR_ERR_CHECKPOINT, or GR_ERR_DATA for .npz, which name the file and what is wrong in it.
 GR_MUST_USE gr_status gr_tensor_source_open(const char *path, gr_tensor_source **out);
 void gr_tensor_source_close(gr_tensor_source *);  // NULL is fine
-// The tensors as whole slices with `at` NULL, in the file's order; owned by the source. Weights of
+// The tensors as whole slices with `data` NULL, in the file's order; owned by the source. Weights of
 // which a checkpoint has averages (GR_CHECKPOINT_EMA) are read as these.
 const gr_tensor_slice *gr_tensor_source_tensors(const gr_tensor_source *, int *n);
 int gr_tensor_source_averages(const gr_tensor_source *);  // how many are

@@ -15,14 +15,17 @@ typedef struct gr_states {
 } gr_states;
 
 // ---- states.c
-// Lists what is read; and also what is written, with the memory that gathering takes. Close it in
-// any case.
+// Lists what a checkpoint is read into.
 void gr_run_list_pieces(gr_states *, gr_rank *);
+// Lists that and what is written, and allocates the memory that gathering takes. Close it in any
+// case.
 GR_MUST_USE gr_status gr_states_open(gr_states *, gr_rank *);
+// Frees the memory of gathered states.
 void gr_states_close(gr_states *);
-// The slice of a state that a rank holds. `at` refers to this rank's memory of the state, on its
-// device; gr_run_tensor_of gives it back.
+// The slice of a state that a rank holds. `data` refers to this rank's memory of the state, on its
+// device.
 gr_tensor_slice gr_run_tensor_slice(gr_rank *, const gr_plan_state *, int rank);
+// The tensor of the device that such a slice refers to, without its type.
 gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *);
 // Copies a state, or a gathered one, to the host's memory; a callback of gr_saver with gr_states.
 GR_MUST_USE gr_status gr_run_fetch(void *states, const gr_tensor_slice *, void *to);
