@@ -1,6 +1,5 @@
 // work.c - see work.h.
 #include "base/work.h"
-#include <string.h>
 #include "base/log.h"
 #include "base/port.h"
 
@@ -9,34 +8,31 @@ enum { FIRST = 5000, EVERY = 10000, TERMINAL = 100 };
 
 static _Thread_local gr_work *current;
 
-static void put_time(char *to, size_t size, const char *what, double seconds) {
-  long s = (long)(seconds + 0.5);
-  size_t used = strlen(to);
-  if (s >= 3600)
-    snprintf(to + used, size - used, "  %s%ld:%02ld:%02ld", what, s / 3600, s / 60 % 60, s % 60);
-  else
-    snprintf(to + used, size - used, "  %s%ld:%02ld", what, s / 60, s % 60);
+// In a log, which has no bar, a share of items follows what is done.
+static gr_progress_line line_of(const gr_work *p, double share) {
+  bool terminal = p->shown == GR_WORK_TERMINAL;
+  return p->items && !terminal && share > 0
+             ? gr_progress_line_begin(share, "%s: %d %%", p->what, (int)(100 * share))
+             : gr_progress_line_begin(share, "%s", p->what);
 }
 
 static void show(const gr_work *p, double seconds) {
-  char line[256];
-  double done = (double)atomic_load(&p->done);
-  if (p->total > 0 && done > p->total) done = p->total;
-  snprintf(line, sizeof line, "%s", p->what);
-  size_t used = strlen(line);
-  if (p->total > 0 && done > 0) {
-    if (p->items)
-      snprintf(line + used, sizeof line - used, ": %d %%", (int)(100 * done / p->total));
-    else
-      snprintf(line + used, sizeof line - used, "  %.0f of %.0f MB", done / 1e6, p->total / 1e6);
-    put_time(line, sizeof line, "eta ", seconds * (p->total / done - 1));
+  char text[GR_PROGRESS_LINE];
+  double done = (double)atomic_load(&p->done), total = p->total;
+  if (total > 0 && done > total) done = total;
+  gr_progress_line line = line_of(p, total > 0 ? done / total : -1);
+  if (total > 0 && done > 0) {
+    if (!p->items)
+      gr_progress_line_put(&line, 2, GR_TINT_NONE, "%.0f of %.0f MB", done / 1e6, total / 1e6);
+    gr_progress_line_put_time(&line, 1, "eta ", seconds * (total / done - 1));
   } else if (seconds >= 1) {
-    put_time(line, sizeof line, "", seconds);
+    gr_progress_line_put_time(&line, 1, "", seconds);
   }
+  gr_progress_line_print(&line, text);
   if (p->shown == GR_WORK_TERMINAL)
-    gr_log_progress(line);
+    gr_log_progress(&line);
   else
-    gr_log(GR_INFO, "%s", line);
+    gr_log(GR_INFO, "%s", text);
 }
 
 static void begin(gr_work *p, gr_work_shown shown, const char *what, double total, bool items) {
@@ -54,6 +50,10 @@ void gr_work_begin(gr_work *p, gr_work_shown shown, const char *what, double tot
 
 void gr_work_begin_items(gr_work *p, const char *what, double items) {
   begin(p, current ? current->shown : GR_WORK_HIDDEN, what, items, true);
+}
+
+void gr_work_set_total(double total) {
+  if (current) current->total = total;
 }
 
 void gr_work_end(gr_work *p) {

@@ -29,6 +29,8 @@ void gr_work_begin(gr_work *, gr_work_shown, const char *what, double total);
 // The same for work within other work, which goes through so many items and not bytes ("looking for
 // 12000 files: 35 %"). It is shown as the work around it is.
 void gr_work_begin_items(gr_work *, const char *what, double items);
+// What the calling thread's work goes through in all, where that is known only after its begin.
+void gr_work_set_total(double total);
 void gr_work_end(gr_work *);     // in the thread that has begun it
 gr_work *gr_work_current(void);  // the calling thread's innermost; NULL: none
 // Counts so many bytes or items of work, which may be another thread's, or NULL, and shows it when

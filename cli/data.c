@@ -19,34 +19,47 @@ static gr_status make_parent(gr_arena *arena, const char *path) {
   return gr_make_dirs(gr_arena_strndup(arena, path, (size_t)(slash - path)));
 }
 
-static gr_status import_asterisk(const char *out, const char *flag) {
+static gr_status import_asterisk(const char *out, const gr_import_asterisk *spec) {
   gr_arena *arena = gr_arena_create();
-  gr_import_asterisk spec = {.no_digits = !flag || strcmp(flag, "--with-digits")};
   gr_import_counts n = {0};
+  gr_work work;
+  gr_work_begin(&work, gr_launch_work_shown(), "importing recordings", 0);
   gr_status s = make_parent(arena, out);
-  s = s ? s : gr_import_asterisk_run(&spec, out, &n);
+  s = s ? s : gr_import_asterisk_run(spec, out, &n);
+  gr_work_end(&work);
   gr_arena_destroy(arena);
   if (s) return s;
   printf(
       "%s: %u recordings, %.1f minutes; left out: %u sounds, %u with digits, %u without a "
-      "recording\n",
-      out, n.written, n.seconds / 60, n.sounds, n.digits, n.missing);
+      "recording, %u listed again\n",
+      out, n.written, n.seconds / 60, n.sounds, n.digits, n.missing, n.repeated);
   return GR_OK;
 }
 
 static gr_status import(int argc, char **argv) {
-  if (argc > 4 && !strcmp(argv[3], "asterisk"))
-    return import_asterisk(argv[4], argc > 5 ? argv[5] : NULL);
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun data import asterisk OUT.jsonl"),
-                 "--with-digits keeps recordings whose transcripts contain digits");
+  gr_import_asterisk spec = {.no_digits = true};
+  bool known = argc > 4 && !strcmp(argv[3], "asterisk");
+  for (int i = 5; i < argc; i++) {
+    const char *language = "--language=";
+    if (!strcmp(argv[i], "--with-digits"))
+      spec.no_digits = false;
+    else if (!strncmp(argv[i], language, strlen(language)))
+      spec.language = argv[i] + strlen(language);
+    else
+      known = false;
+  }
+  if (known) return import_asterisk(argv[4], &spec);
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                         "graphrun data import asterisk OUT.jsonl [--language=es] [--with-digits]"),
+                 "--language chooses another package than the English one; --with-digits keeps "
+                 "recordings whose transcripts contain digits");
 }
 
 // It may take long to read all files.
 static gr_status open_data(gr_job *j, bool wholly) {
   gr_conf *data = gr_conf_find(j->spec.conf, "data");
   gr_work work;
-  gr_work_begin(&work, gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES, "reading the data",
-                0);
+  gr_work_begin(&work, gr_launch_work_shown(), "reading the data", 0);
   gr_status s = wholly ? gr_dataset_open_all(data, gr_schema_doc, &j->spec.data)
                        : gr_dataset_open(data, gr_schema_doc, &j->spec.data);
   gr_work_end(&work);

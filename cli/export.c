@@ -3,9 +3,10 @@
 #include "cli/commands.h"
 #include "cli/export_onnx.h"
 #include "job/kept.h"
+#include "runtime/launch/launch.h"
 
 typedef struct options {
-  bool optimizer;
+  bool optimizer, lora, merge;
   const char *program;
 } options;
 
@@ -15,35 +16,86 @@ static gr_status usage(const gr_args *args) {
   if (args->n_words != 1 || (args->n_overrides && !onnx))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                "graphrun export RUN FILE.safetensors|FILE.npz|FILE.onnx"),
+                "graphrun export RUN FILE.safetensors|FILE.npz|FILE.onnx, or RUN FOLDER --lora"),
         "RUN is a run's folder, its checkpoints/, or one checkpoint; of .onnx a run's folder, and "
         "key=value change its configuration");
-  if (onnx && flags->optimizer)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--optimizer: a file of ONNX has no such states");
+  if (onnx && (flags->optimizer || flags->merge))
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--%s: not of a file of ONNX%s",
+                   flags->optimizer ? "optimizer" : "merge-lora",
+                   flags->optimizer ? ", which has no such states" : "");
   if (!onnx && flags->program)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--program: only a FILE.onnx has a program");
-  return onnx ? GR_OK : gr_checkpoint_exportable(args->words[0]);
+  if (flags->lora && (onnx || flags->optimizer || flags->merge))
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                   "--lora writes a folder for each adapter, and nothing else of the checkpoint");
+  return onnx || flags->lora ? GR_OK : gr_checkpoint_exportable(args->words[0]);
+}
+
+static gr_export what_of(const gr_args *args) {
+  const options *flags = args->options;
+  return flags->optimizer ? GR_EXPORT_EVERYTHING
+         : args->no_ema   ? GR_EXPORT_TRAINED
+                          : GR_EXPORT_WEIGHTS;
+}
+
+static void print(gr_arena *arena, const char *path, const gr_checkpoint_exported *done,
+                  const gr_checkpoint *c) {
+  const char *averages =
+      done->averages ? gr_arena_printf(arena, " (%d of them averages of weights)", done->averages)
+                     : "";
+  printf("%s: %d tensors%s, %lld bytes, of %s\n", path, done->tensors, averages,
+         (long long)done->bytes, gr_checkpoint_path(c));
+}
+
+static gr_status no_adapters(const gr_checkpoint *c) {
+  return gr_hint(
+      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' has no adapters", gr_checkpoint_path(c)),
+      "a run with model.lora= trains them");
+}
+
+// An adapter without a name in the folder itself, others in folders of their names, as PEFT does.
+static gr_status export_adapters(gr_arena *arena, const gr_args *args, gr_checkpoint *c,
+                                 const gr_checkpoint_adapter *all, int n) {
+  for (int i = 0; i < n; i++) {
+    gr_checkpoint_exported done;
+    const char *dir = args->words[0];
+    if (*all[i].name) dir = gr_arena_printf(arena, "%s/%s", dir, all[i].name);
+    GR_TRY(gr_checkpoint_export_adapter(c, dir, what_of(args), &all[i], &done));
+    print(arena, dir, &done, c);
+  }
+  return GR_OK;
+}
+
+static gr_status export_from(gr_arena *arena, const gr_args *args, gr_checkpoint *c) {
+  const options *flags = args->options;
+  gr_checkpoint_adapter *adapters = NULL;
+  gr_checkpoint_exported done;
+  int n;
+  GR_TRY(gr_checkpoint_adapters(arena, c, &adapters, &n));
+  if ((flags->lora || flags->merge) && !n) return no_adapters(c);
+  if (flags->lora) return export_adapters(arena, args, c, adapters, n);
+  const gr_export_request request = {.what = what_of(args), .merge = flags->merge};
+  GR_TRY(gr_checkpoint_export(c, args->words[0], &request, &done));
+  print(arena, args->words[0], &done, c);
+  return GR_OK;
+}
+
+static gr_status export_weights(gr_arena *arena, const gr_args *args) {
+  gr_checkpoint *c = NULL;
+  GR_TRY(gr_kept_checkpoint(arena, args->config, args->which, &c));
+  gr_work work;
+  gr_work_begin(&work, gr_launch_work_shown(), "writing weights", 0);
+  gr_status s = export_from(arena, args, c);
+  gr_work_end(&work);
+  gr_checkpoint_close(c);
+  return s;
 }
 
 static gr_status export(gr_arena *arena, const gr_args *args) {
   const options *flags = args->options;
-  gr_checkpoint *c = NULL;
-  gr_checkpoint_exported done;
-  gr_export what = flags->optimizer ? GR_EXPORT_EVERYTHING
-                   : args->no_ema   ? GR_EXPORT_TRAINED
-                                    : GR_EXPORT_WEIGHTS;
   GR_TRY(usage(args));
-  if (gr_is_onnx_file(args->words[0])) return gr_export_onnx(arena, args, flags->program);
-  GR_TRY(gr_kept_checkpoint(arena, args->config, args->which, &c));
-  gr_status s = gr_checkpoint_export(c, args->words[0], what, &done);
-  const char *averages =
-      done.averages ? gr_arena_printf(arena, " (%d of them averages of weights)", done.averages)
-                    : "";
-  if (!s)
-    printf("%s: %d tensors%s, %lld bytes, of %s\n", args->words[0], done.tensors, averages,
-           (long long)done.bytes, gr_checkpoint_path(c));
-  gr_checkpoint_close(c);
-  return s;
+  return gr_is_onnx_file(args->words[0]) ? gr_export_onnx(arena, args, flags->program)
+                                         : export_weights(arena, args);
 }
 
 static gr_status export_run(int argc, char **argv) {
@@ -53,6 +105,10 @@ static gr_status export_run(int argc, char **argv) {
 static const gr_flag own_flags[] = {
     {"--optimizer", NULL, NULL, GR_FLAG_SET, offsetof(options, optimizer),
      "also writes the states of the optimizer"},
+    {"--lora", NULL, NULL, GR_FLAG_SET, offsetof(options, lora),
+     "writes the adapters alone, each as a folder that PEFT reads"},
+    {"--merge-lora", NULL, NULL, GR_FLAG_SET, offsetof(options, merge),
+     "adds the adapters to the weights, which are written as those of a model without"},
     {"--program", NULL, "NAME", GR_FLAG_TEXT, offsetof(options, program),
      "of a FILE.onnx: a program of the model that has inputs: of its own"},
     {0}};
@@ -60,8 +116,8 @@ static const gr_flag own_flags[] = {
 const gr_command gr_command_export = {
     .name = "export",
     .usage =
-        "RUN FILE.safetensors|FILE.npz|FILE.onnx [--which=best|last|STEP] [--optimizer] "
-        "[--program=NAME]",
+        "RUN FILE.safetensors|FILE.npz|FILE.onnx|FOLDER [--which=best|last|STEP] [--optimizer] "
+        "[--lora] [--merge-lora] [--program=NAME]",
     .doc = "writes the weights of a checkpoint, or the model with them, for other programs",
     .example = "graphrun export outputs/2026-01-01/10-00-00 model.safetensors",
     .keys = "",

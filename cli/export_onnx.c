@@ -6,6 +6,7 @@
 #include "job/job.h"
 #include "job/kept.h"
 #include "job/version.h"
+#include "runtime/launch/launch.h"
 
 enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 
@@ -132,8 +133,12 @@ static gr_status export(gr_job *j, const gr_args *args, const char *program, sou
   origin->arena = j->arena;
   origin->averages =
       averages ? gr_checkpoint_emas(j->arena, origin->checkpoint) : gr_map_make(j->arena);
-  GR_TRY(trace(j, program, origin, &g));
-  GR_TRY(write_file(j, args->words[0], origin, g));
+  gr_work work;
+  gr_work_begin(&work, gr_launch_work_shown(), "writing the model", 0);
+  gr_status s = trace(j, program, origin, &g);
+  s = s ? s : write_file(j, args->words[0], origin, g);
+  gr_work_end(&work);
+  if (s) return s;
   printf("%s: %d nodes of ONNX's operator set %d, %d tensors, of %s\n", args->words[0], g->n_nodes,
          GR_ONNX_OPSET, origin->n, gr_checkpoint_path(origin->checkpoint));
   print_values(j->arena, "inputs", g->inputs);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/work.h"
 #include "cli/commands.h"
 #include "cli/runs_table.h"
 #include "cli/sweep.h"
@@ -172,6 +173,7 @@ static gr_status end_trial(runs *w, int j, int code) {
   double value = NAN;
   if (code && (w->stopped || code == gr_code_exit(GR_ERR_STOPPED))) return GR_OK;
   if (!code) GR_TRY(measure(w, j, &value));
+  if (!code) GR_TRY(gr_trials_reach(w->trials, w->output[j], j));
   return gr_trials_end(w->trials, w->dir, j, isfinite(value) ? value : NAN);
 }
 
@@ -193,13 +195,16 @@ static void list_job(const runs *w, int j) {
 
 static void run_job(const runs *w, int j) {
   int n = 0;
-  char **argv = GR_NEW(w->arena, char *, w->jobs.n_all + w->args.n_flags + 4);
+  char **argv = GR_NEW(w->arena, char *, w->jobs.n_all + w->args.n_flags + 5);
   argv[n++] = "graphrun";
   argv[n++] = gr_arena_strdup(w->arena, w->request.path);
   for (int i = 0; i < w->jobs.n_all; i++)
     argv[n++] = gr_arena_strdup(w->arena, w->jobs.overrides[j][i]);
   argv[n++] = gr_arena_printf(w->arena, "++output.dir=\"%s\"", w->output[j]);
+  const char *stop = w->trials ? gr_trials_stop_unless(w->trials, j) : NULL;
+  if (stop) argv[n++] = gr_arena_strdup(w->arena, stop);
   for (int i = 0; i < w->args.n_flags; i++) argv[n++] = w->args.flags[i];
+  if (w->at_once > 1) setenv("TERM", "dumb", 1);  // no runs share a line of the terminal
   execv("/proc/self/exe", argv);
   fprintf(stderr, "cannot execute graphrun: %s\n", strerror(errno));
   _exit(69);
@@ -209,6 +214,7 @@ static gr_status start_job(runs *w, int j) {
   bool recorded = false;
   if (w->trials) GR_TRY(propose(w, j, &recorded));
   list_job(w, j);
+  if (recorded) gr_work_add(gr_work_current(), 1);
   if (recorded) return GR_OK;
   pid_t child = fork();
   if (!child) sigprocmask(SIG_UNBLOCK, &w->signals, NULL);
@@ -228,6 +234,7 @@ static void stop(runs *w) {
 
 static gr_status end_job(runs *w, int j, int code) {
   w->running[j] = 0;
+  gr_work_add(gr_work_current(), 1);
   if (code) {
     gr_log(GR_WARN, "run %d (%s) ended with code %d", j, w->output[j], code);
     if (!w->failed++) w->first_code = code;
@@ -292,8 +299,18 @@ static gr_status run_jobs(runs *w) {
   }
 }
 
+// Shows how many have ended, in lines: on a terminal each run has the last line.
+static gr_status run_shown(runs *w) {
+  gr_work lines, work;
+  gr_work_begin(&lines, GR_WORK_LINES, "runs", 0);
+  gr_work_begin_items(&work, gr_arena_printf(w->arena, "%d runs", w->jobs.n), w->jobs.n);
+  gr_status s = run_jobs(w);
+  gr_work_end(&work), gr_work_end(&lines);
+  return s;
+}
+
 static gr_status run_all(runs *w) {
-  GR_TRY(run_jobs(w));
+  GR_TRY(run_shown(w));
   if (w->stopped)
     return gr_hint(
         gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal; %d of %d runs were not started",

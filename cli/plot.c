@@ -78,7 +78,7 @@ static int add_keys(plotted *p, const char *pattern) {
   int found = 0;
   for (int r = 0; r < p->n_runs; r++)
     for (int i = 0; i < p->series[r].n; i++) {
-      const char *key = p->series[r].at[i].key;
+      const char *key = p->series[r].items[i].key;
       if (fnmatch(pattern, key, 0)) continue;
       found++;
       if (!has_key(p, key) && p->n_keys < MAX_KEYS) p->key[p->n_keys++] = key;

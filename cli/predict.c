@@ -19,7 +19,7 @@ const gr_command gr_command_predict = {
     .example = "graphrun predict outputs/2026-01-01/10-00-00 new/*.wav --out=new.jsonl",
     .keys =
         "training.batch_size distributed.ranks device data.skip_unreadable data.table.delimiter "
-        "data.table.header",
+        "data.table.header data.table.encoding",
     .takes = {GR_FOLDER, GR_ANY_FILE, true},
     .starts = true,
     .kind = GR_RUN_PREDICT,

@@ -95,8 +95,8 @@ static gr_status measure_all(gr_runs_table *t) {
     measure(t, &t->runs[i], &all);
     any |= !isnan(t->runs[i].best);
     for (int k = 0; first && k < all.n; k++)
-      if (!strncmp(all.at[k].key, "validation.", 11))
-        gr_text_printf(&list, " %s", all.at[k].key + 11);
+      if (!strncmp(all.items[k].key, "validation.", 11))
+        gr_text_printf(&list, " %s", all.items[k].key + 11);
   }
   if (any || !list.len) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run has measured '%s'", t->metric),
@@ -142,7 +142,13 @@ static void collect(gr_runs_table *t, gr_map *seen, const gr_conf *c) {
   }
 }
 
-// Keys that say where a run's files are differ always.
+// Keys that differ between runs that do the same: where files are, and when a sweep ends a trial.
+static bool is_of_one_run(const char *key) {
+  static const char stop[] = "training.stop_unless.";
+  return !strcmp(key, "output.dir") || !strcmp(key, "checkpoint.resume") ||
+         !strncmp(key, stop, sizeof stop - 2);
+}
+
 static void find_differences(gr_runs_table *t) {
   gr_map seen = gr_map_make(t->arena);
   for (int i = 0; i < t->n; i++) collect(t, &seen, t->runs[i].conf);
@@ -155,8 +161,7 @@ static void find_differences(gr_runs_table *t) {
       t->runs[i].values[t->n_keys] = value_at(t->arena, t->runs[i].conf, key);
       differs |= strcmp(t->runs[i].values[t->n_keys], t->runs[0].values[t->n_keys]) != 0;
     }
-    if (differs && strcmp(key, "output.dir") && strcmp(key, "checkpoint.resume"))
-      t->keys[t->n_keys++] = key;
+    if (differs && !is_of_one_run(key)) t->keys[t->n_keys++] = key;
   }
 }
 

@@ -1,33 +1,17 @@
 // show_plot.c - see show_plot.h.
-#define _GNU_SOURCE
 #include "cli/show_plot.h"
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include "base/output.h"
+#include "base/terminal.h"
 
-enum { COLUMNS = 80, MAX_COLUMNS = 160, ROWS = 20 };
-
-static bool is_utf8(void) {
-  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-  for (int i = 0; i < 3; i++) {
-    const char *value = getenv(names[i]);
-    if (value && *value) return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-  }
-  return false;
-}
+enum { MAX_COLUMNS = 160, ROWS = 20 };
 
 static gr_plot_terminal terminal(void) {
-  struct winsize size;
-  bool tty = isatty(STDOUT_FILENO);
-  int columns =
-      tty && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : COLUMNS;
-  return (gr_plot_terminal){.columns = columns > MAX_COLUMNS ? MAX_COLUMNS : columns,
+  gr_terminal t = gr_terminal_look(STDOUT_FILENO);
+  return (gr_plot_terminal){.columns = t.columns > MAX_COLUMNS ? MAX_COLUMNS : t.columns,
                             .rows = ROWS,
-                            .unicode = is_utf8(),
-                            .colour = tty && !getenv("NO_COLOR")};
+                            .unicode = t.utf8,
+                            .colour = t.colour && gr_terminal_is_live(STDOUT_FILENO)};
 }
 
 const char *gr_show_visible(gr_arena *a, const char *text) {

@@ -60,11 +60,17 @@ static gr_status compile(gr_job *job, int rank, int ranks) {
 }
 static const step planning = {"planning", compile};
 
+static gr_status identify_inputs(gr_job *job, int rank, int ranks) {
+  (void)ranks;
+  if (rank == 0 && job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
+  return GR_OK;
+}
+static const step hashing = {"hashing the inputs", identify_inputs};
+
 static gr_status take(const step *s, gr_job *job, int rank, int ranks) {
   bool shown = !rank && job->spec.kind == GR_RUN_TRAIN && job->spec.set.outputs.progress;
-  gr_work_shown how = gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
   gr_work work;
-  gr_work_begin(&work, shown ? how : GR_WORK_HIDDEN, s->what, 0);
+  gr_work_begin(&work, shown ? gr_launch_work_shown() : GR_WORK_HIDDEN, s->what, 0);
   gr_status status = s->run(job, rank, ranks);
   gr_work_end(&work);
   return status;
@@ -105,6 +111,8 @@ typedef struct member {
 
 static void *run_member(void *arg) {
   member *m = arg;
+  if (m->job->spec.set.outputs.log_ranks == gr_log_ranks_all)
+    gr_log_as_rank(m->comm->rank, m->comm->ranks);
   m->status = gr_run_rank(&m->job->spec, m->comm);
   return NULL;
 }
@@ -159,7 +167,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   GR_TRY(gr_job_check_memory(job, ranks, true, true));
   gr_job_keep_config(job);
   gr_job_keep_about(job);
-  if (job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
+  GR_TRY(take(&hashing, job, 0, ranks));
   prepare_collectives(job, ranks, false, true);
   return run_threads(job, ranks);
 }
@@ -174,13 +182,14 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   GR_TRY(gr_same_config(job, world, composed));
   GR_TRY(gr_job_set_kind(job));
   gr_log_open(level_of(&job->spec.set), world->rank, ranks);
+  if (job->spec.set.outputs.log_ranks == gr_log_ranks_all) gr_log_all_ranks();
   if (world->rank == 0) gr_job_keep_config(job);
   if (world->rank == 0) report_differences(job, ranks);
   GR_TRY(
       gr_comm_all_ok(world, gr_launch_find((int)job->spec.set.ranks.n, devices_of(job), &launch)));
   GR_TRY(gr_same_files(job, world));
   size_t before = gr_memory_now().anonymous;
-  if (world->rank == 0) gr_launch_use_terminal();
+  gr_launch_use_terminal();
   GR_TRY(gr_comm_all_ok(world, take(&reading, job, world->rank, ranks)));
   GR_TRY(gr_same_data(job, world));
   GR_TRY(gr_comm_all_ok(world, take(&looking, job, world->rank, ranks)));
@@ -193,7 +202,7 @@ static gr_status prepare(gr_job *job, gr_comm *world, gr_status composed) {
   if (first) report_narrow_cost(job, ranks);
   s = gr_job_check_memory(job, world->local_ranks, false, world->local_rank == 0);
   if (!s && first) gr_job_keep_about(job);
-  if (!s && first && job->spec.kind == GR_RUN_TRAIN) gr_job_identify(job);
+  if (!s) s = take(&hashing, job, world->rank, ranks);
   return gr_comm_all_ok(world, s);
 }
 
@@ -296,6 +305,7 @@ static gr_status start(gr_job *job, gr_status composed) {
     GR_TRY(gr_launch_run(&launch, job->args.argv, &code));
     exit(code);
   }
+  if (set->outputs.log_ranks == gr_log_ranks_all) gr_log_all_ranks();
   report_differences(job, launch.ranks);
   if (launch.ranks > 1) gr_log(GR_INFO, "%d ranks as threads of this process", launch.ranks);
   return run_here(job, launch.ranks);

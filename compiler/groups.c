@@ -22,3 +22,8 @@ gr_update_rule gr_update_rule_of(const gr_optimizer_settings *o, const char *wei
 const char *gr_clip_result(gr_arena *arena, const gr_optimizer_settings *o, int group) {
   return gr_arena_printf(arena, "grad_norm.%s", group < 0 ? "others" : o->groups[group].pattern);
 }
+
+bool gr_is_adapter_weight(const char *name) {
+  static const char *const patterns[] = {"lora_[AB].weight", "*.lora_[AB].weight"};
+  return gr_name_matches(name, patterns, 2);
+}

@@ -34,6 +34,17 @@ typedef struct gr_param_group {
   gr_loc loc;
 } gr_param_group;
 
+// Low-rank adapters of the linear layers whose paths match (model.lora; compiler/model/adapter.c).
+typedef struct gr_adapter {
+  const char *name;  // in the names of its weights, PATH.NAME.lora_A.weight; "": PATH.lora_A.weight
+  gr_texts match;    // patterns of paths of layers
+  int64_t rank;
+  double alpha, dropout;  // alpha / rank multiplies what it adds
+  gr_loc loc;
+} gr_adapter;
+enum { GR_MAX_ADAPTERS = 16 };
+bool gr_is_adapter_weight(const char *name);  // of any adapter, by its name
+
 typedef struct gr_optimizer_settings {
 #define GR_PART optimizer
 #include "compose/schema/fields.def"
@@ -43,6 +54,10 @@ typedef struct gr_optimizer_settings {
   const gr_param_group *groups;  // n_groups; the other weights are updated as said above
   int n_groups;
   const char *unread;  // which keys are for other optimizers, as a sentence; or NULL
+  // Derived from model.lora.
+  const gr_adapter *adapters;  // n_adapters
+  int n_adapters;
+  gr_texts only;  // patterns of names: no other weight is trained; none: all may be
 } gr_optimizer_settings;
 
 // ---- Precision ---------------------------------------------------------------------------------

@@ -83,12 +83,31 @@ bool gr_is_trained(const gr_options *o, const gr_value *v) {
   return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT && gr_dtypes[v->type.dtype].is_float &&
          !gr_name_matches(v->name, o->optimizer.freeze.text, o->optimizer.freeze.n) &&
          !gr_is_frozen(o, v->name) &&
+         (!o->optimizer.only.n ||
+          gr_name_matches(v->name, o->optimizer.only.text, o->optimizer.only.n)) &&
          (!o->program.n_trained ||
           gr_name_matches(v->name, o->program.trained, o->program.n_trained));
 }
 
+// Whether the name matches a pattern with one of the alternatives "a,b" of its first braces. A
+// pattern that is too long matches nothing.
+static bool matches_alternative(const char *name, const char *pattern) {
+  enum { MAX_PATTERN = 512 };
+  char one[MAX_PATTERN];
+  const char *open = strchr(pattern, '{'), *close = open ? strchr(open, '}') : NULL;
+  if (!close) return !fnmatch(pattern, name, 0);
+  for (const char *word = open + 1; word <= close;) {
+    int n = (int)strcspn(word, ",}");
+    int len =
+        snprintf(one, sizeof one, "%.*s%.*s%s", (int)(open - pattern), pattern, n, word, close + 1);
+    if (len < MAX_PATTERN && matches_alternative(name, one)) return true;
+    word += n + 1;
+  }
+  return false;
+}
+
 bool gr_name_matches(const char *name, const char *const *patterns, int n) {
   for (int i = 0; i < n; i++)
-    if (!fnmatch(patterns[i], name, 0)) return true;
+    if (matches_alternative(name, patterns[i])) return true;
   return false;
 }

@@ -21,7 +21,7 @@ static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wra
   gr_map names = gr_map_make(arena);
   gr_text list = gr_text_make(arena);
   for (uint32_t i = 0; i < scopes->n; i++) {
-    const char *block = scopes->at[i].block;
+    const char *block = scopes->items[i].block;
     if (!block || gr_map_find(&names, block, NULL)) continue;
     gr_text_printf(&list, "%s%s", names.n ? ", " : "", block);
     gr_map_put(&names, block, 0);
@@ -38,7 +38,7 @@ static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_g
                             const gr_wrap *w, gr_map *units) {
   bool any = false;
   for (uint32_t i = 0; i < scopes->n; i++) {
-    const gr_scope *s = &scopes->at[i];
+    const gr_scope *s = &scopes->items[i];
     bool is_unit = matches(w->pattern, s->path) || matches(w->pattern, s->block);
     if (is_unit) add(arena, units, s->path);
     any |= is_unit;
@@ -104,7 +104,7 @@ gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_graph
   gr_map *units = GR_NEW(arena, gr_map, 1);
   *units = gr_map_make(arena);
   for (uint32_t i = 0; !o->sharding.wrap && i < scopes->n; i++)
-    if (!scopes->at[i].block) add(arena, units, scopes->at[i].path);
+    if (!scopes->items[i].block) add(arena, units, scopes->items[i].path);
   for (int i = 0; o->sharding.wrap && i < o->sharding.n_wrap; i++)
     GR_TRY(find_units(arena, scopes, init, &o->sharding.wrap[i], units));
   o->sharding.units = units;

@@ -33,11 +33,11 @@ static void put_machine(gr_text *t) {
 }
 
 static void put_place(gr_text *t, const gr_conf *c) {
-  gr_loc at = c->loc.file ? c->loc : c->key_loc;
+  gr_loc loc = c->loc.file ? c->loc : c->key_loc;
   gr_text_put(t, ", \"from\": ");
-  gr_text_json(t, c->is_default || !at.file
+  gr_text_json(t, c->is_default || !loc.file
                       ? "default"
-                      : gr_arena_printf(t->arena, "%s:%d:%d", at.file, at.line, at.col));
+                      : gr_arena_printf(t->arena, "%s:%d:%d", loc.file, loc.line, loc.col));
 }
 
 // Every value that is no mapping, with its key and its place.

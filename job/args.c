@@ -120,18 +120,18 @@ static bool is_own(const gr_command *c, const gr_flag *flag) {
 }
 
 static gr_status apply(gr_arena *arena, gr_args *a, const gr_flag *f, const char *value) {
-  char *at = (is_own(a->command, f) ? (char *)a->options : (char *)a) + f->offset;
-  gr_words *words = (gr_words *)at;
+  char *target = (is_own(a->command, f) ? (char *)a->options : (char *)a) + f->offset;
+  gr_words *words = (gr_words *)target;
   switch (f->kind) {
     case GR_FLAG_SET:
       if (value) return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s takes no value", f->name);
-      *(bool *)at = true;
+      *(bool *)target = true;
       return GR_OK;
     case GR_FLAG_TEXT:
-      *(const char **)at = value;
+      *(const char **)target = value;
       return GR_OK;
     case GR_FLAG_NUMBER:
-      return number(f, value, (int64_t *)at);
+      return number(f, value, (int64_t *)target);
     case GR_FLAG_LIST:
       if (!words->list) words->list = GR_NEW(arena, const char *, a->argc + 1);
       words->list[words->n++] = value;

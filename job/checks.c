@@ -7,7 +7,7 @@
 // ---- checkpoint.metric ----------------------------------------------------------------------
 
 typedef struct metrics {
-  const char *at[64];
+  const char *names[64];
   int n;
 } metrics;
 
@@ -19,7 +19,7 @@ static void list_metrics(gr_arena *a, const gr_program *p, metrics *out) {
     const char *name = g->result_names[k], *end = strrchr(name, '.');
     if (report ? strncmp(name, "report.", 7) : strncmp(name, "metric.", 7) || strcmp(end, ".sum"))
       continue;
-    out->at[out->n++] =
+    out->names[out->n++] =
         report
             ? name + 7
             : gr_run_metric_of(a, p->kind, gr_arena_strndup(a, name + 7, (size_t)(end - name - 7)));
@@ -39,18 +39,18 @@ static void find_metrics(gr_arena *a, const gr_run_spec *spec, metrics *out) {
 
 // With a metric that no program computes, no best checkpoint would be kept, silently.
 static gr_status check_metric(gr_arena *a, const gr_run_spec *spec) {
-  const gr_conf *at = gr_conf_find(spec->conf, "checkpoint.metric");
+  const gr_conf *key = gr_conf_find(spec->conf, "checkpoint.metric");
   const char *metric = spec->set.saving.metric;
   gr_text list = gr_text_make(a);
   metrics m;
   find_metrics(a, spec, &m);
   for (int i = 0; i < m.n; i++) {
-    if (!strcmp(m.at[i], metric)) return GR_OK;
-    gr_text_printf(&list, "%s%s", i ? ", " : "", m.at[i]);
+    if (!strcmp(m.names[i], metric)) return GR_OK;
+    gr_text_printf(&list, "%s%s", i ? ", " : "", m.names[i]);
   }
-  if (!m.n || !at || at->is_default) return GR_OK;
-  gr_status s = gr_fail(GR_ERR_CONFIG, at->loc, "the model has no metric '%s'", metric);
-  const char *near = gr_text_nearest(metric, m.at, m.n);
+  if (!m.n || !key || key->is_default) return GR_OK;
+  gr_status s = gr_fail(GR_ERR_CONFIG, key->loc, "the model has no metric '%s'", metric);
+  const char *near = gr_text_nearest(metric, m.names, m.n);
   return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.chars)
               : gr_hint(s, "it has: %s", list.chars);
 }

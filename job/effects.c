@@ -113,10 +113,10 @@ int gr_effects_list(gr_arena *a, const gr_effects *e, const char *out[GR_MAX_EFF
   for (int i = 0; i < N_ROWS; i++) {
     const gr_conf *c = find_other(a, e, rows[i].key);
     if (!c || !holds(&rows[i], e) || is_told(&rows[i], e)) continue;
-    int at = 0;
-    while (at < n && strcmp(why[at], rows[i].why)) at++;
-    if (at == n) keys[n] = gr_text_make(a), why[n] = rows[i].why, n++;
-    gr_text_printf(&keys[at], "%s%s=%s", of[at]++ ? ", " : "", rows[i].key, text_of(a, c));
+    int group = 0;
+    while (group < n && strcmp(why[group], rows[i].why)) group++;
+    if (group == n) keys[n] = gr_text_make(a), why[n] = rows[i].why, n++;
+    gr_text_printf(&keys[group], "%s%s=%s", of[group]++ ? ", " : "", rows[i].key, text_of(a, c));
   }
   for (int i = 0; i < n; i++)
     out[i] = gr_arena_printf(a, "%s: no effect, because %s", keys[i].chars, why[i]);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/work.h"
 #include "compose/schema/schema.h"
 #include "job/same_inputs.h"
 
@@ -54,22 +55,23 @@ const char *gr_identity_of_config(gr_arena *a, gr_conf *conf) {
 enum { WHOLE = 64 << 20, PARTS = 256, PART = 1 << 14 };
 
 // Of a file of up to 64 MB all is hashed, of a larger one its size and evenly spaced parts.
-static uint64_t hash_file(gr_arena *a, const char *path, uint64_t from, int64_t *budget) {
+static uint64_t hash_file(gr_arena *a, const char *path, uint64_t hash, int64_t *budget) {
   struct stat st;
   FILE *f;
   gr_status_drop(gr_file_stream(path, GR_ERR_IO, &f));  // what is wrong with it is said elsewhere
   int64_t size = f && !fstat(fileno(f), &st) ? (int64_t)st.st_size : -1;
-  from = gr_hash_bytes(from, &size, sizeof size);
+  hash = gr_hash_bytes(hash, &size, sizeof size);
   bool whole = size <= *budget;
   char *part = gr_arena_alloc(a, PART);
   int64_t step = whole ? PART : size / PARTS;
-  for (int64_t at = 0; f && at < size; at += step) {
-    if (fseeko(f, (off_t)at, SEEK_SET)) break;
-    from = gr_hash_bytes(from, part, fread(part, 1, PART, f));
+  for (int64_t offset = 0; f && offset < size; offset += step) {
+    if (fseeko(f, (off_t)offset, SEEK_SET)) break;
+    hash = gr_hash_bytes(hash, part, fread(part, 1, PART, f));
+    (void)gr_work_add(gr_work_current(), PART);  // a request to stop is answered after it
   }
   if (f) fclose(f);
   *budget -= whole ? size : PARTS * PART;
-  return from;
+  return hash;
 }
 
 static int by_name(const void *a, const void *b) {
@@ -78,7 +80,7 @@ static int by_name(const void *a, const void *b) {
 
 // Of a folder: the names of its files and what they contain. Folders in it are not entered: their
 // files are samples, which are compared by themselves.
-static uint64_t hash_folder(gr_arena *a, const char *path, uint64_t from, int64_t *budget) {
+static uint64_t hash_folder(gr_arena *a, const char *path, uint64_t hash, int64_t *budget) {
   DIR *d = opendir(path);
   const char **names = NULL;
   size_t n = 0, room = 0;
@@ -96,18 +98,18 @@ static uint64_t hash_folder(gr_arena *a, const char *path, uint64_t from, int64_
   if (n) qsort(names, n, sizeof *names, by_name);
   for (size_t i = 0; i < n; i++) {
     const char *file = gr_arena_printf(a, "%s/%s", path, names[i]);
-    from = gr_hash_bytes(from, names[i], strlen(names[i]) + 1);
-    if (gr_is_file(file)) from = hash_file(a, file, from, budget);
+    hash = gr_hash_bytes(hash, names[i], strlen(names[i]) + 1);
+    if (gr_is_file(file)) hash = hash_file(a, file, hash, budget);
   }
-  return from;
+  return hash;
 }
 
 // Of a path or a list of them.
-static uint64_t hash_paths(gr_arena *a, const gr_conf *c, uint64_t from, int64_t *budget) {
+static uint64_t hash_paths(gr_arena *a, const gr_conf *c, uint64_t hash, int64_t *budget) {
   if (c->kind == GR_CONF_TEXT)
-    return (gr_is_dir(c->text) ? hash_folder : hash_file)(a, c->text, from, budget);
-  for (int i = 0; i < c->n; i++) from = hash_paths(a, c->items[i], from, budget);
-  return from;
+    return (gr_is_dir(c->text) ? hash_folder : hash_file)(a, c->text, hash, budget);
+  for (int i = 0; i < c->n; i++) hash = hash_paths(a, c->items[i], hash, budget);
+  return hash;
 }
 
 static void put_hash(gr_text *t, bool *first, const char *name, uint64_t hash) {

@@ -76,8 +76,8 @@ static gr_status read_renames(gr_arena *a, gr_conf *item, gr_init_entry *e) {
 }
 
 static gr_status read_entry(gr_arena *a, gr_conf *item, gr_init_entry *e) {
-  gr_conf *from = item->kind == GR_CONF_MAP ? gr_conf_member(item, "from") : NULL;
-  if (!from || from->kind != GR_CONF_TEXT || !*from->text)
+  gr_conf *source = item->kind == GR_CONF_MAP ? gr_conf_member(item, "from") : NULL;
+  if (!source || source->kind != GR_CONF_TEXT || !*source->text)
     return gr_hint(gr_fail(GR_ERR_CONFIG, item->loc,
                            "an entry of model.init_from needs 'from', the path of weights"),
                    "%s", example);
@@ -87,7 +87,7 @@ static gr_status read_entry(gr_arena *a, gr_conf *item, gr_init_entry *e) {
     while (k < KEYS && strcmp(keys[k], item->keys[i])) k++;
     if (k == KEYS) all = gr_also(all, unknown_key(item->items[i], item->keys[i]));
   }
-  e->from = from->text, e->loc = from->loc;
+  e->path = source->text, e->loc = source->loc;
   all = gr_also(all, read_renames(a, item, e));
   all =
       gr_also(all, read_patterns(a, item, "allow_missing", &e->allow_missing, &e->n_allow_missing));
@@ -100,7 +100,7 @@ gr_status gr_init_from_read(gr_arena *a, gr_conf *root, gr_model_settings *s) {
   gr_conf_mark(c);
   if (c->kind == GR_CONF_TEXT) {
     s->init_from = GR_NEW(a, gr_init_entry, 1), s->n_init_from = 1;
-    s->init_from[0] = (gr_init_entry){.from = c->text, .loc = c->loc, .ignores_unused = true};
+    s->init_from[0] = (gr_init_entry){.path = c->text, .loc = c->loc, .ignores_unused = true};
     return GR_OK;
   }
   gr_status all = GR_OK;

@@ -30,11 +30,12 @@ static gr_status check_ranks(const gr_job *j, int64_t ranks) {
                            (long long)((s->batch_size + n - 1) / n), (long long)s->accumulate),
                    "training.batch_size is the size of a whole step, which micro-steps divide");
   if (n <= s->batch_size) return GR_OK;
-  const gr_conf *at = gr_conf_find(j->spec.conf, "distributed.ranks");
+  const gr_conf *key = gr_conf_find(j->spec.conf, "distributed.ranks");
   const gr_conf *mesh = gr_conf_find(j->spec.conf, "distributed.mesh");
-  if (mesh->kind == GR_CONF_MAP) at = mesh;
+  if (mesh->kind == GR_CONF_MAP) key = mesh;
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, at == mesh || ranks == j->spec.set.ranks.ranks ? at->loc : GR_NOWHERE,
+      gr_fail(GR_ERR_CONFIG,
+              key == mesh || ranks == j->spec.set.ranks.ranks ? key->loc : GR_NOWHERE,
               "%lld %s cannot share batches of %lld: some would have no sample", (long long)ranks,
               ranks == j->spec.set.options.sharding.ranks ? "ranks" : "groups of ranks",
               (long long)s->batch_size),
@@ -60,11 +61,11 @@ static gr_status find_paths(gr_job *j) {
 // The model's file, found and parsed, of a configuration that may have errors elsewhere; NULL: it
 // has errors itself, which are reported later.
 static gr_conf *find_model(gr_job *j, gr_conf *conf) {
-  gr_conf *at = gr_conf_find(conf, "model.graph"), *graph = NULL;
-  if (!at || at->kind != GR_CONF_TEXT) return NULL;
+  gr_conf *key = gr_conf_find(conf, "model.graph"), *graph = NULL;
+  if (!key || key->kind != GR_CONF_TEXT) return NULL;
   gr_conf *root = gr_conf_make(j->arena, GR_CONF_MAP, conf->loc);
   gr_conf *model = gr_conf_make(j->arena, GR_CONF_MAP, conf->loc);
-  gr_conf_put(j->arena, model, "graph", gr_conf_copy(j->arena, at));
+  gr_conf_put(j->arena, model, "graph", gr_conf_copy(j->arena, key));
   gr_conf_put(j->arena, root, "model", model);
   gr_status s = gr_paths_find(j->arena, j->args.kept, root);
   if (!s) s = gr_conf_read(j->arena, gr_conf_find(root, "model.graph")->text, &graph);
@@ -119,12 +120,12 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
 }
 
 gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {
-  gr_args own = *args;
+  gr_args copy = *args;
   gr_kept_run *kept = GR_NEW(arena, gr_kept_run, 1);
   *j = (gr_job){.arena = arena, .args = *args};
   GR_TRY(gr_kept_find(arena, args->config, kept));
-  own.kept = kept, own.config = kept->config;
-  gr_status s = gr_job_compose(arena, &own, j);
+  copy.kept = kept, copy.config = kept->config;
+  gr_status s = gr_job_compose(arena, &copy, j);
   j->args = *args;
   return s ? s : gr_job_set_kind(j);
 }
@@ -144,8 +145,8 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   if (!j->spec.set.model.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
-  gr_conf *at = gr_conf_find(j->spec.conf, "model.graph");
-  return gr_note(gr_conf_read(j->arena, j->spec.set.model.graph, &j->graph), at->loc,
+  gr_conf *key = gr_conf_find(j->spec.conf, "model.graph");
+  return gr_note(gr_conf_read(j->arena, j->spec.set.model.graph, &j->graph), key->loc,
                  "asked for by model.graph");
 }
 
@@ -247,7 +248,7 @@ static gr_status bind_metadata(gr_job *j, gr_conf **out) {
     gr_conf_put(j->arena, params, metadata[i].name, value);
   }
   *out = params;
-  return GR_OK;
+  return gr_generation_bind(j->arena, j->spec.conf, j->graph, j->args.tokens, params);
 }
 
 // Fails for every key that nothing has read: a key without effect is an error, but for those of
@@ -324,6 +325,8 @@ gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
                                      .params = params,
                                      .seed = (uint64_t)j->spec.set.loop.seed,
                                      .mesh = o->sharding.mesh,
+                                     .adapters = o->optimizer.adapters,
+                                     .n_adapters = o->optimizer.n_adapters,
                                      .norm_groups = o->sharding.sync_batchnorm ? 1 : parts,
                                      .by_rank = o->batch.loss_norm == gr_loss_norm_local},
                            .options = *o,
@@ -357,9 +360,9 @@ static gr_status compose_with(gr_arena *a, const gr_args *of, const char *const 
   for (int i = 0; i < n; i++) all[args.n_overrides++] = more[i];
   args.overrides = all;
   args.dump = args.stop_after = NULL;
-  gr_level was = gr_log_least(GR_ERROR);
+  gr_level level = gr_log_least(GR_ERROR);
   gr_status s = gr_job_compose(a, &args, out);
-  gr_log_least(was);
+  gr_log_least(level);
   return s;
 }
 

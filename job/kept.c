@@ -24,6 +24,12 @@ static void find_dirs(gr_arena *a, const char *hydra_yaml, gr_kept_run *out) {
   gr_status_drop(s);
 }
 
+static const char *find_tokenizer(gr_arena *a, const char *dir) {
+  const char *json = gr_arena_printf(a, "%s/tokenizer.json", dir);
+  const char *ranks = gr_arena_printf(a, "%s/tokenizer.tiktoken", dir);
+  return gr_is_file(json) ? json : gr_is_file(ranks) ? ranks : NULL;
+}
+
 gr_status gr_kept_find(gr_arena *a, const char *dir, gr_kept_run *out) {
   static const char hint[] =
       "the folder that a run printed as its output, such as outputs/DATE/TIME";
@@ -44,6 +50,7 @@ gr_status gr_kept_find(gr_arena *a, const char *dir, gr_kept_run *out) {
                    hint);
   const char *model = gr_arena_printf(a, "%s/model.yaml", dir);
   if (gr_is_file(model)) out->model = model;
+  out->tokenizer = find_tokenizer(a, dir);
   find_dirs(a, gr_arena_printf(a, "%s/.hydra/hydra.yaml", dir), out);
   return GR_OK;
 }
@@ -55,15 +62,16 @@ static bool is_kept(const gr_kept_run *k, const gr_conf *c) {
 
 static void replace(gr_arena *a, const gr_kept_run *k, gr_conf *map, const char *key,
                     gr_conf_kind kind) {
-  int at = map && map->kind == GR_CONF_MAP ? gr_conf_index(map, key) : -1;
-  if (at >= 0 && is_kept(k, map->items[at]))
-    gr_conf_put(a, map, key, gr_conf_make(a, kind, map->items[at]->loc));
+  int index = map && map->kind == GR_CONF_MAP ? gr_conf_index(map, key) : -1;
+  if (index >= 0 && is_kept(k, map->items[index]))
+    gr_conf_put(a, map, key, gr_conf_make(a, kind, map->items[index]->loc));
 }
 
 static void remove_data(gr_arena *a, const gr_kept_run *k, gr_conf *conf) {
   for (int i = 0; i < gr_schema_count; i++) {
     const gr_schema_key *key = &gr_schema_keys[i];
     if (key->alias_of || strncmp(key->path, "data.", 5)) continue;
+    if (!strcmp(key->path, "data.tokenizer")) continue;
     gr_conf *c = gr_schema_holds(a, key, GR_SCHEMA_PATH) ? gr_conf_find(conf, key->path) : NULL;
     if (c && is_kept(k, c)) c->kind = GR_CONF_NULL;
   }
@@ -82,6 +90,9 @@ void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, bool no_ema,
   }
   gr_conf *decay = no_ema ? gr_conf_find(conf, "training.ema_decay") : NULL;
   if (decay) decay->kind = GR_CONF_NULL;
+  gr_conf *tokenizer = gr_conf_find(conf, "data.tokenizer");
+  if (k->tokenizer && tokenizer && tokenizer->kind == GR_CONF_TEXT && is_kept(k, tokenizer))
+    tokenizer->text = k->tokenizer;
   gr_conf *graph = gr_conf_find(conf, "model.graph");
   if (k->model && graph && graph->kind == GR_CONF_TEXT && is_kept(k, graph)) graph->text = k->model;
 }

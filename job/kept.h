@@ -11,6 +11,7 @@ typedef struct gr_kept_run {
   const char *dir;                         // the run's folder
   const char *config;                      // its .hydra/config.yaml
   const char *model;                       // its copy of the model's file, or NULL
+  const char *tokenizer;                   // its copy of the tokenizer's file, or NULL
   const char *dirs[2 + GR_FOLDERS_ABOVE];  // where the run searched its input files, in order
   int n_dirs;
 } gr_kept_run;
@@ -20,8 +21,8 @@ typedef struct gr_kept_run {
 GR_MUST_USE gr_status gr_kept_find(gr_arena *, const char *dir, gr_kept_run *out);
 
 // Changes a run's composed configuration into one for using its weights: without hooks, initial
-// weights and traces, unless arguments give them, and with the run's own copy of the model. inputs:
-// also without the files of data, because others take their place. no_ema: without averages of the
+// weights and traces, unless arguments give them, and with the run's own copies of the model and the
+// tokenizer. inputs: also without the files of samples, because others take their place. no_ema: without averages of the
 // weights, so that the trained ones are used.
 void gr_kept_adjust(gr_arena *, const gr_kept_run *, bool inputs, bool no_ema, gr_conf *conf);
 

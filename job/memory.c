@@ -111,9 +111,9 @@ static shortage find_shortage(const needs *n, int local, bool threads) {
   gr_room all[GR_MAX_ROOMS];
   shortage s = {.known = false};
   int count = gr_room_read("", all);
-  for (int own = 0; own < 2; own++) {
-    const gr_room *room = gr_room_least(all, count, own);
-    double need = own && !threads ? n->all / local : n->all;
+  for (int per_process = 0; per_process < 2; per_process++) {
+    const gr_room *room = gr_room_least(all, count, per_process);
+    double need = per_process && !threads ? n->all / local : n->all;
     if (!room || (s.known && need - room->bytes <= s.missing)) continue;
     s = (shortage){.by = *room, .missing = need - room->bytes, .known = true};
   }

@@ -89,10 +89,10 @@ static gr_status read(gr_arena *a, gr_conf *root, const kind *k, gr_other_names 
     return gr_hint(gr_fail(GR_ERR_CONFIG, map->loc, "%s must be a mapping of names, but is %s",
                            k->key, gr_conf_a_kind(map->kind)),
                    "%s", k->hint);
-  gr_other_name *at = GR_NEW(a, gr_other_name, map->n + 1);
+  gr_other_name *items = GR_NEW(a, gr_other_name, map->n + 1);
   gr_status all = GR_OK;
-  for (int i = 0; i < map->n; i++) all = gr_also(all, read_one(k, map, i, &at[i]));
-  *out = (gr_other_names){at, map->n};
+  for (int i = 0; i < map->n; i++) all = gr_also(all, read_one(k, map, i, &items[i]));
+  *out = (gr_other_names){items, map->n};
   return all;
 }
 

@@ -32,6 +32,18 @@ GR_MUST_USE gr_status gr_groups_read(gr_arena *, gr_conf *root, double lr, gr_op
 // Prints a line for each group, and one for the other weights; nothing if all are updated alike.
 void gr_groups_print(FILE *, const gr_optimizer_settings *, const gr_plan *);
 
+// ---- lora.c: model.lora
+
+// Reads the adapters, and which weights are trained then.
+GR_MUST_USE gr_status gr_lora_read(gr_arena *, gr_conf *root, gr_optimizer_settings *);
+
+// ---- generation.c
+
+// Puts what `generation:` sets, and the tokens of --tokens (0: not given), among the values of the
+// parameters that the model's file has. A key that it has no parameter for is an error.
+GR_MUST_USE gr_status gr_generation_bind(gr_arena *, gr_conf *root, gr_conf *graph,
+                                         int64_t tokens, gr_conf *params);
+
 // ---- precision.c
 
 // Reads training.precision_rules.
@@ -58,6 +70,11 @@ GR_MUST_USE gr_status gr_init_from_read(gr_arena *, gr_conf *root, gr_model_sett
 
 // Reads logging.tags and logging.results, further names under which a run writes values.
 GR_MUST_USE gr_status gr_other_names_read(gr_arena *, gr_conf *root, gr_outputs_settings *);
+
+// ---- rungs.c
+
+// Reads training.stop_unless, which needs evaluations at the ends of epochs, or a metric of a pass.
+GR_MUST_USE gr_status gr_rungs_read(gr_arena *, gr_conf *root, gr_loop_settings *);
 
 // ---- phases.c: loop:, and the programs of a run
 

@@ -2,6 +2,7 @@
 #include "job/paths.h"
 #include <string.h>
 #include "compose/schema/schema.h"
+#include "runtime/data/file_list.h"
 
 #define SEARCHED                                                                                   \
   "searched: the current folder, the folder of the configuration that names it and the two above " \
@@ -14,13 +15,16 @@ static const char searched[] = SEARCHED;
 #define IMAGES \
   "a folder with a folder of images for each class, or a CSV file with the columns path and label"
 
+#define PATTERN "'*' in a path stands for any letters but '/'; " SEARCHED
+
+static bool is_pattern(const char *path) { return gr_file_list_matches(path); }
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
 
 static const struct named {
   const char *key;
   gr_code missing;
   const char *what, *hint;
-  bool (*is)(const char *path);
+  bool (*accepts)(const char *path);
   const char *member;  // of mappings in a list, which holds the path; or NULL
 } named[] = {
     {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file, NULL},
@@ -32,6 +36,8 @@ static const struct named {
     {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file, NULL},
     {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
     {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
+    {"data.table.path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},
+    {"data.table.eval_path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},
     {"data.speech.root", GR_ERR_DATA, "folder", searched, gr_is_dir, NULL},
     {"data.market.path", GR_ERR_DATA, "folder", "a folder has one CSV file for each ticker",
      gr_is_dir, NULL},
@@ -58,20 +64,20 @@ typedef struct search {
 
 // Searches a path; NULL: not found. For a value from the command line there is no folder of a
 // configuration to search.
-static const char *look(const search *s, const gr_conf *c, bool (*is)(const char *path)) {
+static const char *look(const search *s, const gr_conf *c, bool (*accepts)(const char *path)) {
   gr_arena *a = s->arena;
   bool kept = s->kept && *c->text != '/' && c->loc.file && !strcmp(c->loc.file, s->kept->config);
   for (int i = 0; kept && i < s->kept->n_dirs; i++) {
     const char *there = gr_arena_printf(a, "%s/%s", s->kept->dirs[i], c->text);
-    if (is(there)) return there;
+    if (accepts(there)) return there;
   }
-  if (is(c->text)) return c->text;
-  const char *installed = is == gr_is_dir ? NULL : gr_args_installed(a, c->text);
+  if (accepts(c->text)) return c->text;
+  const char *installed = accepts == gr_is_dir ? NULL : gr_args_installed(a, c->text);
   if (*c->text == '/' || !c->loc.file || !gr_is_file(c->loc.file)) return installed;
   const char *dir = folder_of(a, c->loc.file);
   for (int i = 0; i <= GR_FOLDERS_ABOVE; i++, dir = folder_above(a, dir)) {
     const char *there = gr_arena_printf(a, "%s/%s", dir, c->text);
-    if (is(there)) return there;
+    if (accepts(there)) return there;
   }
   return installed;
 }
@@ -84,8 +90,9 @@ static bool is_prepared(const search *s, const struct named *n, const gr_conf *c
 }
 
 static const char *hint_of(const search *s, const struct named *n, const gr_conf *c) {
-  if (gr_file_kind(c->text) && n->is == gr_is_file) return "only regular files are read";
-  if (strpbrk(c->text, "*?"))
+  if (gr_file_kind(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)
+    return "only regular files are read";
+  if (strpbrk(c->text, "*?") && n->accepts == gr_is_file)
     return "a path is that of one file, in which '*' and '?' stand for themselves";
   if (!is_prepared(s, n, c)) return n->hint;
   return gr_arena_printf(s->arena, "`%s` makes it; %s", s->prepare->text, n->hint);
@@ -100,16 +107,16 @@ static gr_status find(const search *s, const struct named *n, gr_conf *c) {
   }
   if (c->kind == GR_CONF_MAP && n->member) c = gr_conf_member(c, n->member);
   if (!c || c->kind != GR_CONF_TEXT) return GR_OK;
-  const char *path = look(s, c, n->is);
+  const char *path = look(s, c, n->accepts);
   if (path) {
     c->text = path;
     return GR_OK;
   }
   const char *kind = gr_file_kind(c->text);
-  const char *why = kind                  ? gr_arena_printf(a, "it is %s", kind)
-                    : gr_is_file(c->text) ? "it is a file"
-                    : n->is == gr_is_dir  ? "there is no such folder"
-                                          : "there is no such file";
+  const char *why = kind                      ? gr_arena_printf(a, "it is %s", kind)
+                    : gr_is_file(c->text)     ? "it is a file"
+                    : n->accepts == gr_is_dir ? "there is no such folder"
+                                              : "there is no such file";
   return gr_hint(gr_fail(n->missing, c->loc, "cannot open the %s '%s': %s", n->what, c->text, why),
                  "%s", hint_of(s, n, c));
 }

@@ -231,17 +231,17 @@ static gr_status count_minibatches(const gr_run_spec *spec, const gr_phase *of, 
   for (int i = 0; i < p->n; i++) all = gr_also(all, count_minibatches(spec, of, &p->list[i], n));
   if (p->program < 0) return all;
   const char *name = spec->programs[p->program];
-  int64_t own = program_of(spec, p->program)->minibatches;
-  if (!own)
+  int64_t count = program_of(spec, p->program)->minibatches;
+  if (!count)
     return gr_hint(gr_fail(GR_ERR_CONFIG, of->loc,
                            "over: minibatches, but the program '%s' selects none", name),
                    "in the model: %s: {over: {rows: [BUFFER], of: 128}, ...}", name);
-  if (*n && own != *n)
+  if (*n && count != *n)
     return gr_hint(gr_fail(GR_ERR_CONFIG, of->loc,
                            "'%s' has %lld minibatches, and another program of this phase %lld",
-                           name, (long long)own, (long long)*n),
+                           name, (long long)count, (long long)*n),
                    "a phase for each, or minibatches of as many rows");
-  *n = own;
+  *n = count;
   return GR_OK;
 }
 

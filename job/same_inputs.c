@@ -10,11 +10,11 @@
 enum { HEAD = 1 << 20, SIZED = 100000 };  // bytes that are hashed; recordings that are compared
 
 // The error of the first rank that differs from rank 0; all ranks know which rank that is.
-static gr_status another(gr_comm *world, int odd, gr_loc at, const char *what, const char *here,
+static gr_status another(gr_comm *world, int odd, gr_loc loc, const char *what, const char *here,
                          const char *first) {
   if (odd != world->rank)
     return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank %d has %s than rank 0", odd, what);
-  return gr_hint(gr_fail(GR_ERR_LAUNCH, at, "rank %d has %s than rank 0: here %s, there %s", odd,
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, loc, "rank %d has %s than rank 0: here %s, there %s", odd,
                          what, here, first),
                  "every rank must see the same files and data");
 }
@@ -40,14 +40,14 @@ static void pack(gr_text *t, const gr_job *j) {
 }
 
 static gr_status unpack(gr_job *j, char *bytes, size_t n, gr_conf **conf) {
-  char *at = bytes;
-  int argc = atoi(at);
+  char *cursor = bytes;
+  int argc = atoi(cursor);
   char **argv = GR_NEW(j->arena, char *, argc + 1);
-  at += strlen(at) + 1;
-  for (int i = 0; i < argc; i++, at += strlen(at) + 1) argv[i] = at;
+  cursor += strlen(cursor) + 1;
+  for (int i = 0; i < argc; i++, cursor += strlen(cursor) + 1) argv[i] = cursor;
   const gr_command *const *commands = j->args.commands, *c = gr_args_command(commands, argc, argv);
   GR_TRY(gr_args_parse(j->arena, commands, c, argc, argv, gr_args_first(c, argc, argv), &j->args));
-  return gr_conf_unpack(j->arena, at, n - (size_t)(at - bytes), conf);
+  return gr_conf_unpack(j->arena, cursor, n - (size_t)(cursor - bytes), conf);
 }
 
 // The result of an interpolation may be a secret from the environment, so it is not printed.
@@ -59,27 +59,27 @@ static const char *value_text(gr_arena *a, const gr_conf *c, bool secret) {
   return t.chars;
 }
 
-static void report_difference(gr_arena *a, const gr_conf *mine, const gr_conf *first) {
-  bool secret = mine && mine->raw;
+static void report_difference(gr_arena *a, const gr_conf *local, const gr_conf *first) {
+  bool secret = local && local->raw;
   gr_log(
       GR_WARN,
       "this rank was started with another configuration than rank 0: %s is %s here and %s there; "
       "all ranks use that of rank 0",
-      gr_conf_path(a, mine ? mine : first), value_text(a, mine, secret),
+      gr_conf_path(a, local ? local : first), value_text(a, local, secret),
       value_text(a, first, secret));
 }
 
 // The first of the ranks that were started with another configuration reports it.
-static gr_status compare_config(gr_job *j, gr_comm *world, const gr_conf *conf, gr_status own) {
-  const gr_conf *mine = NULL, *first = NULL;
-  bool differs = !own && gr_conf_differs(j->spec.conf, conf, &mine, &first);
+static gr_status compare_config(gr_job *j, gr_comm *world, const gr_conf *conf, gr_status status) {
+  const gr_conf *local = NULL, *first = NULL;
+  bool differs = !status && gr_conf_differs(j->spec.conf, conf, &local, &first);
   int odd;
-  gr_status s = gr_comm_compare(world, differs || own, &odd);
-  if (!s && odd == world->rank && differs) report_difference(j->arena, mine, first);
-  if (!s && odd == world->rank && own)
+  gr_status s = gr_comm_compare(world, differs || status, &odd);
+  if (!s && odd == world->rank && differs) report_difference(j->arena, local, first);
+  if (!s && odd == world->rank && status)
     gr_log(GR_WARN, "this rank uses rank 0's configuration, since it cannot compose its own: %s",
-           gr_status_text(own));
-  gr_status_drop(own);
+           gr_status_text(status));
+  gr_status_drop(status);
   return s;
 }
 
@@ -139,8 +139,8 @@ static gr_status compare_file(gr_job *j, gr_comm *world, const char *key, const 
                    (unsigned long long)hash);
   const char *first, *what = gr_arena_printf(j->arena, "another %s '%s'", key, path);
   GR_TRY(share_text(j->arena, world, here, &first));
-  const gr_conf *at = gr_conf_find(j->spec.conf, key);
-  return another(world, odd, at ? at->loc : GR_NOWHERE, what, here.chars, first);
+  const gr_conf *place = gr_conf_find(j->spec.conf, key);
+  return another(world, odd, place ? place->loc : GR_NOWHERE, what, here.chars, first);
 }
 
 gr_status gr_same_files(gr_job *j, gr_comm *world) {
@@ -149,16 +149,20 @@ gr_status gr_same_files(gr_job *j, gr_comm *world) {
   for (int i = 0; i < s->hooks.paths.n; i++)
     GR_TRY(compare_file(j, world, "hooks", s->hooks.scripts[i].path));
   for (int i = 0; i < s->model.n_init_from; i++)
-    GR_TRY(compare_file(j, world, "model.init_from", s->model.init_from[i].from));
-  const gr_conf *vocab = gr_conf_find(j->spec.conf, "data.speech.vocab");
-  bool text = vocab && vocab->kind == GR_CONF_TEXT;  // a list of symbols is not a file on any rank
-  return text ? compare_file(j, world, "data.speech.vocab", vocab->text) : GR_OK;
+    GR_TRY(compare_file(j, world, "model.init_from", s->model.init_from[i].path));
+  // A list of symbols is not a file on any rank.
+  static const char *const keys[] = {"data.speech.vocab", "data.tokenizer"};
+  for (int i = 0; i < 2; i++) {
+    const gr_conf *c = gr_conf_find(j->spec.conf, keys[i]);
+    if (c && c->kind == GR_CONF_TEXT) GR_TRY(compare_file(j, world, keys[i], c->text));
+  }
+  return GR_OK;
 }
 
 // ---- Data ---------------------------------------------------------------------------------------
 
 typedef struct prints {
-  uint64_t *at;
+  uint64_t *items;
   uint32_t n;
   uint64_t all;
 } prints;
@@ -167,10 +171,10 @@ typedef struct prints {
 static prints take_prints(gr_job *j) {
   prints p = {.n = gr_dataset_samples(j->spec.data)};
   uint32_t apart = p.n / SIZED + 1;
-  p.at = GR_NEW(j->arena, uint64_t, p.n + 1);
+  p.items = GR_NEW(j->arena, uint64_t, p.n + 1);
   for (uint32_t i = 0; i < p.n && !gr_stop_due(); i++)
-    p.at[i] = gr_dataset_fingerprint(j->spec.data, i, i % apart == 0);
-  p.all = gr_hash_bytes(GR_HASH_START, p.at, sizeof *p.at * p.n);
+    p.items[i] = gr_dataset_fingerprint(j->spec.data, i, i % apart == 0);
+  p.all = gr_hash_bytes(GR_HASH_START, p.items, sizeof *p.items * p.n);
   return p;
 }
 
@@ -182,30 +186,31 @@ static const char *describe(gr_job *j, uint32_t i) {
 }
 
 // The rank that differs finds its first sample that is not rank 0's; rank 0 then reports its own.
-static gr_status name_sample(gr_job *j, gr_comm *world, const prints *own, int odd) {
-  char *bytes = (char *)own->at;
-  size_t n = sizeof *own->at * own->n;
+static gr_status name_sample(gr_job *j, gr_comm *world, const prints *local, int odd) {
+  char *bytes = (char *)local->items;
+  size_t n = sizeof *local->items * local->n;
   GR_TRY(gr_comm_share(world, j->arena, &bytes, &n));
   const uint64_t *first = (const uint64_t *)(const void *)bytes;
   int32_t i = 0, common = 0;
-  while ((size_t)i < n / sizeof *first && (uint32_t)i < own->n && own->at[i] == first[i]) i++;
+  while ((size_t)i < n / sizeof *first && (uint32_t)i < local->n && local->items[i] == first[i])
+    i++;
   if (world->rank != odd) i = 0;
   GR_TRY(gr_comm_run(world, GR_ALL_REDUCE, GR_I32, 1, &i, &common));
   const char *here = describe(j, (uint32_t)common), *there;
   gr_text t = gr_text_make(j->arena);
   gr_text_put(&t, here);
   GR_TRY(share_text(j->arena, world, t, &there));
-  gr_loc at = GR_NOWHERE;
-  if ((uint32_t)common < own->n) at = gr_dataset_place(j->spec.data, (uint32_t)common);
-  return another(world, odd, at, "other data", here, there);
+  gr_loc loc = GR_NOWHERE;
+  if ((uint32_t)common < local->n) loc = gr_dataset_place(j->spec.data, (uint32_t)common);
+  return another(world, odd, loc, "other data", here, there);
 }
 
 uint64_t gr_job_data_hash(gr_job *j) { return take_prints(j).all; }
 
 gr_status gr_same_data(gr_job *j, gr_comm *world) {
-  prints own = take_prints(j);
+  prints local = take_prints(j);
   int odd;
   GR_TRY(gr_comm_all_ok(world, gr_stop_check()));
-  GR_TRY(gr_comm_compare(world, own.all, &odd));
-  return odd < 0 ? GR_OK : name_sample(j, world, &own, odd);
+  GR_TRY(gr_comm_compare(world, local.all, &odd));
+  return odd < 0 ? GR_OK : name_sample(j, world, &local, odd);
 }

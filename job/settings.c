@@ -43,23 +43,23 @@ static const struct row {
 };
 
 static gr_status read_word(gr_conf *c, const struct row *r, char *base) {
-  int at = 0;  // an enum's constants are its words, in order; the last one is any other string
+  int index = 0;  // an enum's constants are its words, in order; the last one is any other string
   const char *text;
-  _Static_assert(sizeof(gr_strategy) == sizeof at, "enums are ints");
+  _Static_assert(sizeof(gr_strategy) == sizeof index, "enums are ints");
   GR_TRY(gr_conf_text(c, r->path, "", &text));
-  while (r->words[at] && strcmp(r->words[at], text)) at++;
-  if (!r->words[at] && !r->text)
+  while (r->words[index] && strcmp(r->words[index], text)) index++;
+  if (!r->words[index] && !r->text)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%s has no word '%s'", r->path, text);
-  memcpy(base + r->offset, &at, sizeof at);
+  memcpy(base + r->offset, &index, sizeof index);
   if (r->text) memcpy(base + r->text, &text, sizeof text);
   return GR_OK;
 }
 
 // Words such as auto become 0.
-static gr_status read_int(gr_conf *c, const struct row *r, int64_t *at) {
+static gr_status read_int(gr_conf *c, const struct row *r, int64_t *out) {
   gr_conf *v = gr_conf_find(c, r->path);
-  *at = 0;
-  return v->kind == GR_CONF_TEXT ? GR_OK : gr_conf_int(c, r->path, 0, at);
+  *out = 0;
+  return v->kind == GR_CONF_TEXT ? GR_OK : gr_conf_int(c, r->path, 0, out);
 }
 
 static gr_status read_optional(gr_conf *c, const struct row *r, gr_optional *out) {
@@ -81,20 +81,20 @@ static gr_status read_texts(gr_arena *a, gr_conf *c, const struct row *r, gr_tex
 }
 
 static gr_status read_row(gr_arena *a, gr_conf *c, const struct row *r, char *base) {
-  void *at = base + r->offset;
+  void *field = base + r->offset;
   switch (r->kind) {
     case INT:
-      return read_int(c, r, at);
+      return read_int(c, r, field);
     case FLOAT:
-      return gr_conf_float(c, r->path, 0, at);
+      return gr_conf_float(c, r->path, 0, field);
     case OPTIONAL:
-      return read_optional(c, r, at);
+      return read_optional(c, r, field);
     case BOOL:
-      return gr_conf_bool(c, r->path, false, at);
+      return gr_conf_bool(c, r->path, false, field);
     case TEXT:
-      return gr_conf_text(c, r->path, NULL, at);
+      return gr_conf_text(c, r->path, NULL, field);
     case TEXTS:
-      return read_texts(a, c, r, at);
+      return read_texts(a, c, r, field);
     case WORD:
       return read_word(c, r, base);
   }
@@ -215,8 +215,10 @@ static gr_status derive(gr_arena *a, gr_conf *c, gr_settings *s) {
   GR_TRY(check_freezable(&optimizer->freezable));
   GR_TRY(gr_precision_read(a, c, &s->options.precision));
   GR_TRY(gr_other_names_read(a, c, &s->outputs));
+  GR_TRY(gr_rungs_read(a, c, &s->loop));
   GR_TRY(gr_optimizer_read(a, c, optimizer));
   GR_TRY(gr_groups_read(a, c, s->loop.lr, optimizer));
+  GR_TRY(gr_lora_read(a, c, optimizer));
   return gr_init_from_read(a, c, &s->model);
 }
 

@@ -18,7 +18,7 @@ enum { N_AXES = sizeof axes / sizeof *axes };
 enum { gr_sharding_strategy_ = -1 };  // of a strategy that distributed.fsdp cannot ask for
 
 static const struct strategy {
-  gr_strategy is;
+  gr_strategy strategy;
   int stage;            // what is sharded over the last of its data axes
   const char *data[2];  // axes that the batch is sharded over
   bool tp;              // it requires a tp axis
@@ -39,7 +39,7 @@ typedef struct reader {
 } reader;
 
 static bool is_asked(const gr_sharding_settings *set, const struct strategy *s) {
-  if (set->strategy != gr_strategy_fsdp) return set->strategy == s->is;
+  if (set->strategy != gr_strategy_fsdp) return set->strategy == s->strategy;
   return s->as_fsdp == (int)set->sharding_strategy;
 }
 
@@ -93,10 +93,11 @@ static gr_status read_axis(reader *r, int i) {
   const char *name = r->mesh->keys[i];
   if (!is_axis(name)) return unknown_axis(r->arena, name, c->key_loc);
   if (c->kind != GR_CONF_INT || c->integer < 1 || c->integer > GR_MAX_RANKS) {
-    gr_text is = gr_text_make(r->arena);
-    gr_conf_json(&is, c, 0);
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "mesh axis '%s' has the size %s", name, is.chars),
-                   "a size is a number of ranks, at least 1");
+    gr_text found = gr_text_make(r->arena);
+    gr_conf_json(&found, c, 0);
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, c->loc, "mesh axis '%s' has the size %s", name, found.chars),
+        "a size is a number of ranks, at least 1");
   }
   if (!is_data_axis(r->s, name) && strcmp(name, "tp"))
     return gr_hint(
@@ -114,8 +115,8 @@ static gr_status read_axis(reader *r, int i) {
 
 static gr_status lacks(const reader *r, const char *axis) {
   const struct strategy *s = r->s;
-  const gr_conf *at = gr_conf_find(r->root, r->key);
-  gr_status st = gr_fail(GR_ERR_CONFIG, at->is_default && r->mesh ? r->mesh->loc : at->loc,
+  const gr_conf *key = gr_conf_find(r->root, r->key);
+  gr_status st = gr_fail(GR_ERR_CONFIG, key->is_default && r->mesh ? r->mesh->loc : key->loc,
                          "%s %s needs a mesh axis '%s', and the mesh is %s", r->key, r->asked, axis,
                          r->mesh ? mesh_text(r->arena, &r->out->mesh) : "not given");
   if (!strcmp(axis, "dp") && !s->tp && find_axis(&r->out->mesh, "tp") >= 0)
@@ -225,11 +226,11 @@ static gr_status read_rules(reader *r) {
 // One string may contain several patterns, "A, B", as in Hugging Face configurations.
 static void read_wrap(const reader *r) {
   gr_sharding_settings *p = r->out;
-  gr_conf *at = gr_conf_find(r->root, "distributed.fsdp.wrap");
-  if (!at || at->kind == GR_CONF_NULL) return;
-  gr_conf_mark(at);
-  gr_conf **items = at->kind == GR_CONF_LIST ? at->items : &at;
-  int n = at->kind == GR_CONF_LIST ? at->n : 1;
+  gr_conf *key = gr_conf_find(r->root, "distributed.fsdp.wrap");
+  if (!key || key->kind == GR_CONF_NULL) return;
+  gr_conf_mark(key);
+  gr_conf **items = key->kind == GR_CONF_LIST ? key->items : &key;
+  int n = key->kind == GR_CONF_LIST ? key->n : 1;
   size_t most = 1;
   for (int i = 0; i < n; i++) most += strlen(items[i]->text);
   gr_wrap *wrap = GR_NEW(r->arena, gr_wrap, most);

@@ -71,6 +71,22 @@ typedef struct gr_sampler {
 extern const gr_sampler gr_sampler_random, gr_sampler_grid, gr_sampler_tpe;
 extern const gr_sampler *const gr_samplers[];  // up to NULL
 
+// Successive halving: a trial that reaches a rung goes on only if its value there is among the best
+// 1 / reduction_factor of all that have reached it (L. Li et al. 2020, "A System for Massively
+// Parallel Hyperparameter Tuning"; options as those of Optuna's SuccessiveHalvingPruner).
+enum { GR_HALVING_MAX = 1000000000 };  // of a resource
+typedef struct gr_halving {
+  int64_t min_resource;             // of the first rung, above 0
+  int64_t reduction_factor;         // above 1
+  int64_t min_early_stopping_rate;  // how many rungs are left out at the beginning
+} gr_halving;
+// The resource of a rung, counted from 0: min_resource times a power of reduction_factor. 0: it is
+// more than GR_HALVING_MAX.
+int64_t gr_halving_resource(const gr_halving *, int rung);
+// The worst value with which a trial goes on, given the finite values of the n others that have
+// reached the rung, which are sorted in place. NaN: with any value.
+double gr_halving_bar(const gr_halving *, double *values, int n, bool max);
+
 // How many combinations of STEPS and CHOICE parameters there are; more than `most` count as
 // most + 1.
 int64_t gr_search_combinations(const gr_search *, int64_t most);

@@ -1,4 +1,4 @@
-foreach(name files audio features vocab manifest data order loader loader_errors loader_stop asterisk table_files table_mapping table_csv table table_corners series corpus video
+foreach(name files audio features vocab manifest data order loader loader_errors loader_stop asterisk table_files table_mapping table_csv table_format table table_corners series corpus video decoder tokenizer
         transform transform_values transform_frames series_transforms
         picture image preview sampler video_compressed market corners)
   add_executable(test_data_${name} runtime/data/test_${name}.c runtime/data/fixture.c)
@@ -13,7 +13,7 @@ target_link_libraries(mp4 gr_dep_LIBAV)
 target_link_libraries(test_data_video_compressed mp4)
 
 # Files of data and weights, as the fuzz targets of compose.cmake.
-set(GR_DATA_FUZZ picture arrays corpus weights video market table manifest labels audio json)
+set(GR_DATA_FUZZ picture arrays corpus tokenizer weights video market table manifest labels audio json)
 foreach(target ${GR_DATA_FUZZ})
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)

@@ -124,6 +124,16 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     add_test(NAME gpu.groups.${seed} COMMAND test_gpu_groups)
     set_tests_properties(gpu.loops.${seed} gpu.gemm.${seed} gpu.groups.${seed} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
   endforeach()
+  # Every case of attention by the kernels of cuDNN is in gpu.ops; here without a message of the stand-ins, in parts, and
+  # by the other kernels. KIND.SEED: what cuDNN has, and the order of the GPU's work.
+  foreach(run library.1 large.0 large.4 none.1 none.4)
+    string(REPLACE "." ";" run_parts ${run})
+    list(GET run_parts 0 kind)
+    list(GET run_parts 1 seed)
+    add_test(NAME gpu.attention_cases.${run} COMMAND test_gpu_ops "" attention,attention_with_residuals,attention_grad)
+    set_tests_properties(gpu.attention_cases.${run} PROPERTIES TIMEOUT ${limit}
+      ENVIRONMENT "${environment};STANDIN_GPUS=1;STANDIN_ABORT=1;STANDIN_CUDNN=${kind};STANDIN_SEED=${seed}")
+  endforeach()
   # The first compiles all kernels, which the other finds in the cache.
   foreach(seed 0 4)
     add_test(NAME gpu.ops.${seed} COMMAND test_gpu_ops)

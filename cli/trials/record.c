@@ -30,6 +30,7 @@ static void put_trial(gr_text *out, const gr_trials *t, int number) {
     gr_text_put(out, "null");
   else
     gr_text_json_float(out, t->all[number].value);
+  gr_trials_put_rungs(out, t, number);
   gr_text_put(out, "}\n");
 }
 
@@ -108,6 +109,7 @@ gr_status gr_trials_recorded(gr_trials *t, const char *dir, int number, bool *ou
   const gr_json *value = gr_json_get(j, "value", GR_JSON_FLOAT);
   t->ended[number] = true;
   t->all[number].value = value ? value->f : NAN;
+  gr_trials_take_rungs(t, j, number);
   return GR_OK;
 }
 

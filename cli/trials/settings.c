@@ -123,8 +123,8 @@ static gr_status contradicts(const gr_trials *t, const gr_conf *direction) {
 static gr_status read_direction(gr_trials *t, gr_conf *hydra, gr_conf *conf) {
   gr_conf *direction;
   t->search.max = !strcmp(text_at(conf, "checkpoint.mode", "min"), "max");
-  t->metric = gr_arena_printf(t->arena, "%s %s", t->search.max ? "max" : "min",
-                              text_at(conf, "checkpoint.metric", "loss"));
+  t->measured = text_at(conf, "checkpoint.metric", "loss");
+  t->metric = gr_arena_printf(t->arena, "%s %s", t->search.max ? "max" : "min", t->measured);
   GR_TRY(gr_hydra_value(t->arena, hydra, "sweeper.direction", &direction));
   if (!direction) return GR_OK;
   const char *text = direction->kind == GR_CONF_TEXT ? direction->text : "";
@@ -175,6 +175,7 @@ gr_status gr_trials_open(gr_trials *t, gr_arena *a, const gr_sweep_axes *axes, g
   GR_TRY(choose_sampler(t, hydra));
   gr_status all = read_options(t, hydra);
   all = gr_also(all, read_direction(t, hydra, conf));
+  all = gr_also(all, gr_trials_pruner(t, hydra));
   all = gr_also(all, gr_trials_space(t));
   if (!all) all = check_lists(t);
   if (!all) all = read_counts(t, hydra);
@@ -182,5 +183,6 @@ gr_status gr_trials_open(gr_trials *t, gr_arena *a, const gr_sweep_axes *axes, g
   t->lines = GR_NEW(a, const char **, t->n + 1);
   t->all = GR_NEW(a, gr_trial, t->n + 1);
   t->ended = GR_NEW(a, bool, t->n + 1);
+  t->reached = GR_NEW(a, double *, t->n + 1);
   return GR_OK;
 }

@@ -6,7 +6,8 @@
 #include "search/search.h"
 
 // Lines of JSON, one for each trial that has ended, in the order of their numbers: "number",
-// "params" (its arguments), "metric", and "value", null for one that failed.
+// "params" (its arguments), "metric", "value", null for one that failed, and with a pruner "rungs",
+// its values at those that it has reached.
 #define GR_TRIALS_NAME "trials.jsonl"
 
 typedef struct gr_trials {
@@ -14,11 +15,15 @@ typedef struct gr_trials {
   const gr_sweep_axes *axes;
   const gr_sampler *sampler;
   gr_search search;
-  int *axis_of;         // each parameter's
-  int n;                // trials to make
-  int64_t n_jobs;       // of hydra.sweeper; 0: not given
-  int at_once;          // trial k is proposed from the trials before k - at_once + 1
-  const char *metric;   // "min loss": the end that is best, and what is measured
+  int *axis_of;          // each parameter's
+  int n;                 // trials to make
+  int64_t n_jobs;        // of hydra.sweeper; 0: not given
+  int at_once;           // trial k is proposed from the trials before k - at_once + 1
+  const char *metric;    // "min loss": the end that is best, and what is measured
+  const char *measured;  // the metric's name
+  gr_halving halving;    // min_resource 0: no trial ends before the others
+  double **reached;      // of each trial its values at the rungs; NaN: it has not reached it
+  int n_rungs;
   const char ***lines;  // of each trial that is proposed: an argument for each axis
   gr_trial *all;        // of these their parameters, and the values of those that have ended
   bool *ended;
@@ -38,6 +43,17 @@ int gr_trials_probes(const gr_sweep_axes *);
 // Arguments, one for each axis, to check configurations with before any trial: number 0 has every
 // parameter's least value or first choice, and the others change one parameter each.
 const char **gr_trials_probe(gr_arena *, const gr_sweep_axes *, int number);
+
+// hydra.sweeper.pruner, into trials->halving. Part of gr_trials_open, after the metric is known.
+GR_MUST_USE gr_status gr_trials_pruner(gr_trials *, gr_conf *hydra);
+// The argument that ends a trial where those that have ended were better; NULL: there is none.
+const char *gr_trials_stop_unless(gr_trials *, int number);
+// Reads what a trial's run in `dir` has reached at the rungs.
+GR_MUST_USE gr_status gr_trials_reach(gr_trials *, const char *dir, int number);
+// Adds `, "rungs": [...]` to the record of a trial; without a pruner nothing.
+void gr_trials_put_rungs(gr_text *, const gr_trials *, int number);
+// Takes the values at rungs of a trial's record.
+void gr_trials_take_rungs(gr_trials *, const gr_json *record, int number);
 
 // The arguments of a trial, proposed from the trials that have ended.
 const char **gr_trials_propose(gr_trials *, int number);

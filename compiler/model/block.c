@@ -11,8 +11,8 @@ static const char builtin_file[] = "graphs/blocks.yaml";
 
 // ---- Lookup ------------------------------------------------------------
 
-static const char *const block_keys[] = {"doc",     "in",    "params", "checks",
-                                         "buffers", "nodes", "next",   "out"};
+static const char *const block_keys[] = {"doc",   "in",    "params", "checks", "buffers",
+                                         "carry", "nodes", "next",   "out"};
 
 static gr_status check_block(gr_conf *c) {
   GR_TRY(gr_model_expect(c, GR_CONF_MAP, "a block"));
@@ -250,11 +250,14 @@ static gr_status results(gr_build_context *a, const gr_block *b, const gr_bindin
 static gr_status inside(gr_build_context *a, const gr_block *b, gr_conf *use,
                         const gr_binding *given, int n, gr_binding *out) {
   gr_binding last = {0};
+  gr_val carries[GR_MODEL_RESULTS];
   GR_TRY(bind_inputs(a, b, given, n));
   GR_TRY(bind_params(a, b, use));
   GR_TRY(gr_model_checks(a, gr_conf_member(b->conf, "checks")));
   GR_TRY(gr_model_open_buffers(a, b->conf));
+  GR_TRY(gr_model_open_carries(a, b->conf, carries));
   GR_TRY(a->build_nodes(a, gr_conf_member(b->conf, "nodes"), &last));
+  GR_TRY(gr_model_close_carries(a, b->conf, carries));
   GR_TRY(gr_model_assign_buffers(a, gr_conf_member(b->conf, "next"),
                                  gr_conf_member(b->conf, "buffers")));
   return results(a, b, &last, out);

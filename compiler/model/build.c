@@ -172,6 +172,7 @@ static gr_status forward(gr_build_context *a) {
   GR_TRY(gr_model_inputs(a, file));
   GR_TRY(gr_model_open_buffers(a, file));
   GR_TRY(run_all_nodes(a, file));
+  GR_TRY(gr_model_check_adapted(a));
   GR_TRY(set_buffers(a, file));
   GR_TRY(gr_model_outputs(a, file));
   return count_runs(a);
@@ -180,6 +181,7 @@ static gr_status forward(gr_build_context *a) {
 static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask) {
   return (gr_build_context){
       .arena = arena,
+      .adapting = gr_model_adapting(arena, ask),
       .build_nodes = gr_model_nodes,
       .request = ask,
       .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
@@ -194,11 +196,13 @@ static gr_status initial(gr_arena *arena, const gr_model_request *ask,
                          const gr_model_program *programs, int n, gr_graph **out) {
   gr_builder b = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"};
   gr_map known = gr_map_make(arena);
+  gr_adapting *adapting = gr_model_adapting(arena, ask);
   for (int k = 0; k < n; k++) {
     gr_model_request request = *ask;
     request.program = &programs[k];
     if (!programs[k].trains) request.scopes = NULL;
     gr_build_context a = context_of(arena, &request);
+    a.adapting = adapting;
     GR_TRY(forward(&a));
     for (uint32_t i = 0; i < a.by_path.n; i++) {
       if (gr_map_find(&known, a.params[i].path, NULL)) continue;
@@ -207,7 +211,7 @@ static gr_status initial(gr_arena *arena, const gr_model_request *ask,
     }
   }
   *out = b.g;
-  return b.err;
+  return b.err ? b.err : gr_model_check_adapters(arena, ask, adapting);
 }
 
 // Without a list of programs they are train and eval.

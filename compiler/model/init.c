@@ -35,6 +35,7 @@ static const gr_init_rule rules[] = {
     {"xavier_normal", "init_normal", BIT(GAIN), 0, FAN_BOTH, 2},
     {"lecun_uniform", "init_uniform", BIT(GAIN), 0, FAN_IN, 3},
     {"lecun_normal", "init_normal", BIT(GAIN), 0, FAN_IN, 1},
+    {"sinusoids", "init_sinusoids", 0, 0},
     {"data", "fill", 0, 0},  // a run replaces it
     {"lmu_a", "lmu_memory", BIT(THETA), BIT(THETA)},
     {"lmu_b", "lmu_memory", BIT(THETA), BIT(THETA), .out = 1},
@@ -51,7 +52,7 @@ static gr_status find_rule(const char *name, gr_loc loc, const gr_init_rule **ou
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no init '%s'", name);
   return gr_hint(gr_model_suggest(s, name, names, N_RULES),
                  "kaiming, xavier and lecun end in _uniform or _normal; or uniform, normal, "
-                 "trunc_normal, zeros, ones, constant");
+                 "trunc_normal, sinusoids, zeros, ones, constant");
 }
 
 bool gr_model_init_key(const char *key) {
@@ -210,6 +211,9 @@ void gr_model_init(gr_build_context *a, gr_builder *b, const gr_model_param *p) 
     v = join_values(b, p);
   else if (!strcmp(p->init->op, "fill"))
     v = fill(b, shape_text(a->arena, &p->type), p->arg[GR_INIT_VALUE], p->type.dtype);
+  else if (!strcmp(p->init->op, "init_sinusoids"))
+    v = gr_model_make(b, p->init->op, 0, NULL,
+                      (gr_setting[]){{"shape", shape_text(a->arena, &p->type)}, {0}});
   else if (!strcmp(p->init->op, "lmu_memory"))
     v = gr_model_make(
         b, p->init->op, 0, NULL,

@@ -24,7 +24,7 @@ typedef struct gr_scope {
   const char *path, *block;  // block: its name; NULL: an iteration
 } gr_scope;
 typedef struct gr_scopes {
-  gr_scope *at;
+  gr_scope *items;
   uint32_t n, cap;
 } gr_scopes;
 
@@ -75,10 +75,12 @@ typedef struct gr_model_request {
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is sharded, up to NULL
   gr_minibatches *minibatches;          // set to those of the program; or NULL
-  int micro_batches;  // of a step, which divide the program's minibatches; 0 or 1: one
-  gr_scopes *scopes;  // collects the parts of the model, outer ones first; or NULL
-  int norm_groups;    // equal parts of the batch that batch norm normalises each; 0: 1, the whole
-  bool by_rank;       // trains on the mean of the ranks' means, not of all samples
+  int micro_batches;           // of a step, which divide the program's minibatches; 0 or 1: one
+  gr_scopes *scopes;           // collects the parts of the model, outer ones first; or NULL
+  const gr_adapter *adapters;  // n_adapters, which linear layers get whose paths match
+  int n_adapters;
+  int norm_groups;  // equal parts of the batch that batch norm normalises each; 0: 1, the whole
+  bool by_rank;     // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;
 
 // Parses the built-in blocks (graphs/blocks.yaml) into the arena.

@@ -2,17 +2,19 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-// The node's path among the parameters: `name:` appends to it, `share:` replaces it.
+// The node's path among the parameters: `name:` appends to it, `share:` replaces it, in a block
+// that is itself shared by a path among the parameters it uses. `share: .` is that of what is
+// around it.
 static gr_status enter(gr_build_context *a, gr_conf *use) {
   gr_conf *name = gr_conf_member(use, "name"), *share = gr_conf_member(use, "share");
   const char *text = "", *shared;
   if (name) GR_TRY(gr_model_interpolate(a, name, &text));
-  const char *outside = a->path;
-  a->path = gr_model_join(a, outside, text);
+  const char *outside = a->share ? a->share : a->path;
+  a->path = gr_model_join(a, a->path, text);
   if (a->share) a->share = gr_model_join(a, a->share, text);
   if (!share) return GR_OK;
   GR_TRY(gr_model_interpolate(a, share, &shared));
-  a->share = gr_model_join(a, outside, shared);
+  a->share = gr_model_join(a, outside, strcmp(shared, ".") ? shared : "");
   return GR_OK;
 }
 
@@ -23,7 +25,10 @@ static gr_status dispatch(gr_build_context *a, gr_conf *use, gr_binding *out) {
   const gr_block *block = gr_model_find_block(a, what);
   if (block && !gr_model_means_op(block, use)) return gr_model_block(a, block, use, out);
   const gr_op *op = gr_op_find(what);
-  if (op && !gr_op_is_internal(op) && !gr_op_has_body(op)) return gr_model_op(a, op, use, out);
+  if (op && !gr_op_is_internal(op) && !gr_op_has_body(op)) {
+    GR_TRY(gr_model_op(a, op, use, out));
+    return gr_model_adapt(a, op, use, out);
+  }
   return gr_model_unknown_use(a, what, use->items[0]->key_loc);
 }
 

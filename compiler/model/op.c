@@ -65,15 +65,24 @@ static gr_status operands(gr_build_context *a, gr_conf *c, gr_operand *out, int 
 
 // ---- Attributes -----------------------------------------------------------------
 
-// An attribute as the string that gr_attr_parse reads.
+static gr_status word_text(gr_build_context *a, const gr_conf *c, const char **out) {
+  gr_arg any;
+  GR_TRY(gr_model_arg(a, c, true, &any));
+  *out = gr_arg_text(a->arena, &any);
+  return GR_OK;
+}
+
+// An attribute as the string that gr_attr_parse reads. A list of any length may be a parameter, a
+// string "[1, 2]".
 static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf *c,
                            const char **out) {
   gr_text t = gr_text_make(a->arena);
   int64_t i;
   double x;
-  gr_arg any;
   switch (f->kind) {
     case GR_ATTR_INTS:
+    case GR_ATTR_LIST:
+      if (f->kind == GR_ATTR_LIST && c->kind != GR_CONF_LIST) return word_text(a, c, out);
       for (int k = 0; k < (c->kind == GR_CONF_LIST ? c->n : 1); k++) {
         GR_TRY(gr_model_int(a, c->kind == GR_CONF_LIST ? c->items[k] : c, &i));
         gr_text_printf(&t, "%s%lld", k ? "," : "[", (long long)i);
@@ -89,8 +98,7 @@ static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf 
       gr_text_put_float(&t, x);
       break;
     default:
-      GR_TRY(gr_model_arg(a, c, true, &any));
-      gr_text_put(&t, gr_arg_text(a->arena, &any));
+      return word_text(a, c, out);
   }
   *out = t.chars;
   return GR_OK;

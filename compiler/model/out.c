@@ -145,19 +145,30 @@ static gr_status train(gr_build_context *a, gr_conf *file) {
   return GR_OK;
 }
 
+// The name of item i of a map, without the `?` of one that may be left out; NULL: it is left out,
+// because what it names is not there.
+static const char *name_of(gr_build_context *a, const gr_conf *map, int i) {
+  const char *key = map->keys[i];
+  size_t n = strlen(key);
+  if (!n || key[n - 1] != '?') return key;
+  return is_bound(a, map->items[i]) ? gr_arena_strndup(a->arena, key, n - 1) : NULL;
+}
+
 static gr_status metrics(gr_build_context *a, gr_conf *map) {
   if (!map) return GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "metrics:"));
   for (int i = 0; i < map->n; i++) {
     gr_val v[2];
+    const char *name = name_of(a, map, i);
+    if (!name) continue;
     gr_loc loc = map->items[i]->key_loc;
-    if (!strcmp(map->keys[i], "loss"))
+    if (!strcmp(name, "loss"))
       return gr_fail(GR_ERR_CONFIG, loc,
                      "the name 'loss' is reserved for the score that train: names");
-    if (gr_is(gr_graph_result(a->root.g, gr_arena_printf(a->arena, "metric.%s.sum", map->keys[i]))))
-      return gr_fail(GR_ERR_CONFIG, loc, "two metrics are called '%s'", map->keys[i]);
+    if (gr_is(gr_graph_result(a->root.g, gr_arena_printf(a->arena, "metric.%s.sum", name))))
+      return gr_fail(GR_ERR_CONFIG, loc, "two metrics are called '%s'", name);
     GR_TRY(score(a, map->items[i], sum_batch, v));
-    put_metric(a, map->keys[i], v);
+    put_metric(a, name, v);
   }
   return GR_OK;
 }
@@ -167,12 +178,13 @@ static gr_status predict(gr_build_context *a, gr_conf *map) {
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "what is predicted"));
   for (int i = 0; i < map->n; i++) {
     gr_val v;
-    const char *name = gr_arena_printf(a->arena, "predict.%s", map->keys[i]);
+    const char *key = name_of(a, map, i), *name;
+    if (!key) continue;
+    name = gr_arena_printf(a->arena, "predict.%s", key);
     GR_TRY(gr_model_expect(map->items[i], GR_CONF_TEXT, "what is predicted"));
     GR_TRY(gr_model_value(a, map->items[i]->text, map->items[i]->loc, &v));
     if (gr_is(gr_graph_result(a->root.g, name)))
-      return gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "two results are called '%s'",
-                     map->keys[i]);
+      return gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "two results are called '%s'", key);
     if (a->evaluates || a->own_inputs) gr_result(&a->root, name, v);
   }
   return GR_OK;

@@ -77,7 +77,8 @@ static gr_status use_shared(gr_build_context *a, const gr_model_param *p, gr_bin
     return gr_note(gr_fail(GR_ERR_TYPE, p->loc, "'%s' is %s here, but %s where it is defined",
                            p->path, gr_type_text(&p->type, want), gr_type_text(&known->type, have)),
                    known->loc, "made here");
-  *out = (gr_binding){.depth = a->depth, .n = 1, .v = {gr_model_capture(a, known->now, 0)}};
+  *out = (gr_binding){
+      .depth = a->depth, .param = i + 1, .n = 1, .v = {gr_model_capture(a, known->now, 0)}};
   return gr_model_take_error(a);
 }
 
@@ -114,7 +115,8 @@ static gr_status add(gr_build_context *a, gr_model_param *p, gr_binding *out) {
   a->root.loc = loc;
   a->params[i] = *p;
   gr_map_put(&a->by_path, p->path, i);
-  *out = (gr_binding){.depth = a->depth, .n = 1, .v = {gr_model_capture(a, p->v, 0)}};
+  *out =
+      (gr_binding){.depth = a->depth, .param = i + 1, .n = 1, .v = {gr_model_capture(a, p->v, 0)}};
   return gr_model_take_error(a);
 }
 

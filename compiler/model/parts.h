@@ -33,9 +33,10 @@ typedef struct gr_arg {
 typedef struct gr_binding {
   const char *name;
   gr_loc loc;
-  bool absent;  // an optional operand that is not given
-  bool broken;  // its node had an error: errors of its uses are not reported
-  int depth;    // number of loops around the graph that the values are in
+  bool absent;     // an optional operand that is not given
+  bool broken;     // its node had an error: errors of its uses are not reported
+  int depth;       // number of loops around the graph that the values are in
+  uint32_t param;  // of a tensor that is a parameter: 1 + its index in the context; else 0
   int n;
   gr_val v[GR_MODEL_RESULTS];
 } gr_binding;
@@ -84,6 +85,12 @@ typedef struct gr_model_param {
   const double *values;  // of `init: [values]`, row by row; or NULL
 } gr_model_param;
 
+// ---- Adapters -------------------------------------------------------------------
+typedef struct gr_adapting {
+  gr_map layers;                   // paths of the linear layers
+  bool *matched[GR_MAX_ADAPTERS];  // by adapter and pattern
+} gr_adapting;
+
 // ---- The build context ----------------------------------------------------------
 typedef struct gr_build_context gr_build_context;
 struct gr_build_context {
@@ -113,6 +120,7 @@ struct gr_build_context {
   gr_val weight, step;
   gr_binding sample_weight;            // the batch's weights, a name that every frame sees
   gr_arg training, batch_norm_groups;  // constants of that name
+  gr_adapting *adapting;               // what adapters have found so far; NULL: none are built here
   bool unnamed;  // in an iteration without a path of its own: its nodes are reported instead
   bool echo;     // the error just returned follows from an earlier one
 };
@@ -228,6 +236,13 @@ GR_MUST_USE gr_status gr_model_declare(gr_build_context *, gr_conf *settings, gr
 GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_binding *out, int most,
                                         int *n);
 
+// Creates the carries of a block (`carry:`) in the innermost scan, binds their names, and lists
+// their leaves, at most GR_MODEL_RESULTS. After the block's nodes, what the names stand for is what
+// they carry to the next step.
+GR_MUST_USE gr_status gr_model_open_carries(gr_build_context *, gr_conf *block, gr_val *leaves);
+GR_MUST_USE gr_status gr_model_close_carries(gr_build_context *, gr_conf *block,
+                                             const gr_val *leaves);
+
 // ---- buffer.c -------------------------------------------------------------
 // Creates the buffers of the file or of a block (`buffers:`), and binds their names.
 GR_MUST_USE gr_status gr_model_open_buffers(gr_build_context *, gr_conf *owner);
@@ -241,6 +256,20 @@ void gr_model_link_buffers(gr_build_context *);
 // The counter from which random numbers are drawn: of completed steps in train and eval; of a named
 // program its own runs, which each run increments.
 gr_val gr_model_step(gr_build_context *);
+
+// ---- adapter.c ------------------------------------------------------------
+// Creates the record of what adapters find, for the programs of a model.
+gr_adapting *gr_model_adapting(gr_arena *, const gr_model_request *);
+// Adds the adapters to the result of a node that has just been built, if it is a linear layer: a
+// product with a weight [out, in], transposed.
+GR_MUST_USE gr_status gr_model_adapt(gr_build_context *, const gr_op *, gr_conf *use,
+                                     gr_binding *out);
+// After the nodes: an error for a weight with adapters that something else than a linear layer
+// reads.
+GR_MUST_USE gr_status gr_model_check_adapted(gr_build_context *);
+// After all programs: an error for each pattern that has matched no linear layer.
+GR_MUST_USE gr_status gr_model_check_adapters(gr_arena *, const gr_model_request *,
+                                              const gr_adapting *);
 
 // ---- minibatch.c ----------------------------------------------------------
 // If the program goes over minibatches (`over:`), the names of their buffers stand for rows of them

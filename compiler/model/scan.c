@@ -8,6 +8,7 @@
 //         yields: h                     # stacked along the same axis
 //         next: {h: other}              # if the next value has another name
 //         last: {h_end: h}              # the carry after the last step, as h_end
+//         until: done                   # a carry; rows where it is not 0 change no more
 //         reverse: true                 # from the last step to the first
 //
 // In the IR time comes first (ops/loop/scan.h), so sequences are transposed on the way in and out.
@@ -15,7 +16,8 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-static const char *const keys[] = {"over", "carry", "nodes", "yields", "next", "last", "reverse"};
+static const char *const keys[] = {"over", "carry", "nodes", "yields",
+                                   "next", "last",  "until", "reverse"};
 
 typedef struct carry {
   const char *name;
@@ -30,6 +32,7 @@ typedef struct writing {
   gr_frame *outside;
   int axis;  // the time axis of sequences and yields
   carry *carries;
+  const carry *until;  // the one that ends the loop, or NULL
   int n_carries, n_yields;
   gr_val yields[GR_MODEL_RESULTS];
 } writing;
@@ -173,24 +176,72 @@ static gr_status unknown_carry(const writing *w, const char *name, gr_loc loc) {
                           known, n);
 }
 
-static gr_status next_of(writing *w, const carry *c, gr_conf *next) {
-  gr_build_context *a = w->a;
-  gr_conf *given = next ? gr_conf_member(next, c->name) : NULL;
-  gr_val v;
+// The value that a carry is to have in the next step: what `text` names.
+static gr_status find_next(gr_build_context *a, const carry *c, const char *text, gr_loc loc,
+                           gr_val *out) {
   char have[96], want[96];
-  if (given) GR_TRY(gr_model_expect(given, GR_CONF_TEXT, "the next value of a carry"));
-  GR_TRY(gr_model_value(a, given ? given->text : c->name, given ? given->loc : c->loc, &v));
+  GR_TRY(gr_model_value(a, text, loc, out));
+  gr_val v = *out;
   if (v.id == c->leaf.id)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, c->loc, "the carry '%s' never changes", c->name),
         "bind '%s' again in nodes:, or set 'next: {%s: NAME}'; a constant needs no carry", c->name,
         c->name);
   if (!gr_type_same(gr_model_type(a, v), gr_model_type(a, c->leaf)))
-    return gr_fail(GR_ERR_TYPE, given ? given->loc : c->loc,
-                   "the carry '%s' starts as %s, but its next value is %s", c->name,
-                   gr_type_text(gr_model_type(a, c->leaf), want),
+    return gr_fail(GR_ERR_TYPE, loc, "the carry '%s' starts as %s, but its next value is %s",
+                   c->name, gr_type_text(gr_model_type(a, c->leaf), want),
                    gr_type_text(gr_model_type(a, v), have));
+  return GR_OK;
+}
+
+// ---- Loops that may end early -----------------------------------------------------
+
+static bool is_read_after(const writing *w, const carry *c) {
+  gr_conf *last = gr_conf_member(w->conf, "last");
+  for (int i = 0; last && i < last->n; i++)
+    if (last->items[i]->kind == GR_CONF_TEXT && !strcmp(last->items[i]->text, c->name)) return true;
+  return c == w->until;
+}
+
+// Keeps the rows of a carry that is read after the loop as they are once the carry that ends it
+// is set for them. So the result does not depend on when the loop ends, which each rank decides by
+// the rows that it has.
+static gr_status keep_rows(const writing *w, const carry *c, gr_val *next) {
+  gr_build_context *a = w->a;
+  gr_builder *b = gr_model_builder(a);
+  if (!w->until || !is_read_after(w, c)) return GR_OK;
+  const gr_type t = *gr_model_type(a, c->leaf), flags = *gr_model_type(a, w->until->leaf);
+  char have[96], want[96];
+  if (t.rank < flags.rank || (flags.rank && t.dim[0] != flags.dim[0]))
+    return gr_fail(GR_ERR_TYPE, c->loc, "the carry '%s' is %s: it has no row for each of '%s', %s",
+                   c->name, gr_type_text(&t, have), w->until->name, gr_type_text(&flags, want));
+  gr_val done = gr_cast(b, w->until->leaf, t.dtype);
+  for (int d = flags.rank; d < t.rank; d++) done = gr_broadcast(b, done, d, t.dim[d]);
+  *next = gr_where(b, done, c->leaf, *next);
+  return gr_model_take_error(a);
+}
+
+static gr_status next_of(writing *w, const carry *c, gr_conf *next) {
+  gr_conf *given = next ? gr_conf_member(next, c->name) : NULL;
+  gr_val v;
+  if (given) GR_TRY(gr_model_expect(given, GR_CONF_TEXT, "the next value of a carry"));
+  GR_TRY(find_next(w->a, c, given ? given->text : c->name, given ? given->loc : c->loc, &v));
+  GR_TRY(keep_rows(w, c, &v));
   gr_loop_next(&w->loop, c->leaf, v);
+  return GR_OK;
+}
+
+static gr_status find_until(writing *w) {
+  gr_conf *c = gr_conf_member(w->conf, "until"), *yields = gr_conf_member(w->conf, "yields");
+  if (!c) return GR_OK;
+  GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "the name of a carry"));
+  if (!(w->until = find_carry(w, c->text))) return unknown_carry(w, c->text, c->loc);
+  w->loop.until = w->until->leaf;
+  if (gr_model_type(w->a, w->until->leaf)->rank > 1)
+    return gr_fail(GR_ERR_TYPE, c->loc, "what ends a scan is one number, or one for each row");
+  if (yields)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, yields->key_loc, "a scan with until: has no yields"),
+                   "it may end early: write into a carry with write_slice, and read it by last:");
   return GR_OK;
 }
 
@@ -200,7 +251,44 @@ static gr_status close_carries(writing *w) {
   for (int i = 0; next && i < next->n; i++)
     if (!find_carry(w, next->keys[i]))
       return unknown_carry(w, next->keys[i], next->items[i]->key_loc);
+  GR_TRY(find_until(w));
   for (int i = 0; i < w->n_carries; i++) GR_TRY(next_of(w, &w->carries[i], next));
+  return GR_OK;
+}
+
+// ---- Carries of blocks ------------------------------------------------------------
+
+gr_status gr_model_open_carries(gr_build_context *a, gr_conf *block, gr_val *out) {
+  gr_conf *map = gr_conf_member(block, "carry");
+  if (!map) return GR_OK;
+  GR_TRY(gr_model_expect(map, GR_CONF_MAP, "carry:"));
+  if (!a->depth)
+    return gr_fail(GR_ERR_CONFIG, gr_model_builder(a)->loc,
+                   "this block carries a value from step to step: it is used in a scan");
+  if (map->n > GR_MODEL_RESULTS)
+    return gr_fail(GR_ERR_CONFIG, map->loc, "a block carries at most %d values", GR_MODEL_RESULTS);
+  for (int i = 0; i < map->n; i++) {
+    gr_type t = {.dtype = GR_F32};
+    bool zeros;
+    GR_TRY(zeros_shape(a, map->items[i], &t, &zeros));
+    if (!zeros)
+      return gr_fail(GR_ERR_CONFIG, map->items[i]->loc,
+                     "what a block carries starts at zero: expected its shape, zeros[n, c]");
+    out[i] = gr_loop_zero(a->loops[a->depth - 1], t, map->keys[i]);
+    gr_binding b = {.depth = a->depth, .n = 1, .v = {out[i]}};
+    gr_model_bind(a, map->keys[i], map->items[i]->key_loc, &b);
+  }
+  return GR_OK;
+}
+
+gr_status gr_model_close_carries(gr_build_context *a, gr_conf *block, const gr_val *leaves) {
+  gr_conf *map = gr_conf_member(block, "carry");
+  for (int i = 0; map && i < map->n; i++) {
+    const carry c = {.name = map->keys[i], .loc = map->items[i]->key_loc, .leaf = leaves[i]};
+    gr_val v;
+    GR_TRY(find_next(a, &c, c.name, c.loc, &v));
+    gr_loop_next(a->loops[a->depth - 1], c.leaf, v);
+  }
   return GR_OK;
 }
 
@@ -265,7 +353,7 @@ gr_status gr_model_scan(gr_build_context *a, gr_conf *use, gr_binding *out) {
   rest.keys++, rest.items++, rest.n--;
   GR_TRY(gr_model_keys(&rest, "a scan node", (const char *const[]){"name", "share", "when"}, 3));
   GR_TRY(gr_model_expect(conf, GR_CONF_MAP, "scan:"));
-  GR_TRY(gr_model_keys(conf, "scan", keys, 7));
+  GR_TRY(gr_model_keys(conf, "scan", keys, sizeof keys / sizeof *keys));
   writing *w = GR_NEW(a->arena, writing, 1);
   *w = (writing){.a = a, .conf = conf, .outside = a->frame};
   GR_TRY(open_sequences(w));

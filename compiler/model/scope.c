@@ -214,10 +214,10 @@ void gr_model_scope(gr_build_context *a, const char *block) {
   if (!s || !*a->path) return;
   if (s->n == s->cap) {
     gr_scope *more = GR_NEW(a->arena, gr_scope, s->cap = 2 * s->cap + 16);
-    if (s->n) memcpy(more, s->at, sizeof *more * s->n);
-    s->at = more;
+    if (s->n) memcpy(more, s->items, sizeof *more * s->n);
+    s->items = more;
   }
-  s->at[s->n++] = (gr_scope){a->path, block};
+  s->items[s->n++] = (gr_scope){a->path, block};
 }
 
 gr_status gr_model_names(gr_build_context *a, const char *key, gr_loc loc,

@@ -153,8 +153,8 @@ static void note_confined(const gr_rewrite *rw) {
   for (uint32_t i = 1; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
-    gr_layout is = update_layout(rw, v, rw->opt), could = update_layout(rw, v, &any);
-    if (!gr_layout_same(&is, &could))
+    gr_layout current = update_layout(rw, v, rw->opt), could = update_layout(rw, v, &any);
+    if (!gr_layout_same(&current, &could))
       n->confined[n->n_confined++] = gr_arena_strdup(n->arena, v->name);
   }
 }

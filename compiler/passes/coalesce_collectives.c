@@ -92,11 +92,11 @@ static void emit(coalescer *j, deferred *b) {
     out = gr_emit(&rw->b, b->node[0]->op, &attr, b->n, in);
   }
   for (int k = 0; k < b->n; k++) {
-    uint32_t was = b->node[k]->out.id;
-    j->deferred_in[was] = 0;
+    uint32_t old_id = b->node[k]->out.id;
+    j->deferred_in[old_id] = 0;
     if (!gr_is(out)) continue;
-    rw->map[was] = (gr_val){out.id + (uint32_t)k};
-    gr_at(rw->b.g, rw->map[was])->layout = rw->old->values[was].layout;
+    rw->map[old_id] = (gr_val){out.id + (uint32_t)k};
+    gr_at(rw->b.g, rw->map[old_id])->layout = rw->old->values[old_id].layout;
   }
   if (n) memcpy(made, b->node, sizeof *made * (size_t)n);
   b->n = 0, b->bytes = 0;
@@ -158,10 +158,10 @@ static void link_groups(coalescer *j) {
   uint32_t *last = GR_NEW(g->arena, uint32_t, most + 1);  // by group: 1 + the node, or 0
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     if (!is_grouped(&g->nodes[i])) continue;
-    uint32_t *at = &last[attr_of(&g->nodes[i])->group];
-    if (*at) j->next_in_group[*at - 1] = i + 1;
-    j->first_in_group[i] = !*at;
-    *at = i + 1;
+    uint32_t *latest = &last[attr_of(&g->nodes[i])->group];
+    if (*latest) j->next_in_group[*latest - 1] = i + 1;
+    j->first_in_group[i] = !*latest;
+    *latest = i + 1;
   }
 }
 
@@ -251,12 +251,12 @@ static void visit(coalescer *j, uint32_t i) {
 
 // The number of collectives behind the gradient check, one after the other, that each node behind
 // it waits for.
-static uint32_t find_depths(const gr_graph *g, uint32_t from, uint32_t *depth) {
+static uint32_t find_depths(const gr_graph *g, uint32_t first, uint32_t *depth) {
   uint32_t most = 0;
-  for (uint32_t i = from; i < g->n_nodes; i++) {
+  for (uint32_t i = first; i < g->n_nodes; i++) {
     for (int k = 0; k < g->nodes[i].n_in; k++) {
       const gr_value *v = gr_at(g, g->nodes[i].in[k]);
-      if (v->role != GR_TEMP || v->node < from) continue;
+      if (v->role != GR_TEMP || v->node < first) continue;
       uint32_t d = depth[v->node] + g->nodes[v->node].op->collective;
       if (d > depth[i]) depth[i] = d;
     }
@@ -270,12 +270,12 @@ static uint32_t find_depths(const gr_graph *g, uint32_t from, uint32_t *depth) {
 // nothing could be joined. So the updates of all weights are visited side by side, by what they
 // wait for. Other optimizers wait for nothing, and the order stays as it is.
 static uint32_t *find_order(const gr_graph *g) {
-  uint32_t *order = GR_NEW(g->arena, uint32_t, g->n_nodes + 1), n = 0, from = 0;
-  while (from < g->n_nodes && g->nodes[from].op != &gr_op_finite_check) from++;
-  for (uint32_t i = 0; i < from; i++) order[n++] = i;
-  uint32_t *depth = GR_NEW(g->arena, uint32_t, g->n_nodes + 1), most = find_depths(g, from, depth);
+  uint32_t *order = GR_NEW(g->arena, uint32_t, g->n_nodes + 1), n = 0, first = 0;
+  while (first < g->n_nodes && g->nodes[first].op != &gr_op_finite_check) first++;
+  for (uint32_t i = 0; i < first; i++) order[n++] = i;
+  uint32_t *depth = GR_NEW(g->arena, uint32_t, g->n_nodes + 1), most = find_depths(g, first, depth);
   for (uint32_t d = 0; d <= most; d++)
-    for (uint32_t i = from; i < g->n_nodes; i++)
+    for (uint32_t i = first; i < g->n_nodes; i++)
       if (depth[i] == d) order[n++] = i;
   return order;
 }

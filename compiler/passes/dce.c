@@ -17,12 +17,12 @@ static void copy_scan(gr_rewrite *rw, const gr_node *n, const bool *live) {
       gr_loop_yield(&l, map[s->body->results[j].id]);
   gr_loop_close(&l);
   for (int k = 0, yield = 0; k < n->n_out; k++) {
-    gr_val was = gr_out(n, k), *now = &rw->map[was.id];
+    gr_val old_out = gr_out(n, k), *now = &rw->map[old_out.id];
     if (k < s->n_carry)
       *now = gr_loop_last(&l, map[gr_scan_carry(s, k).id]);
-    else if (live[was.id])
+    else if (live[old_out.id])
       *now = gr_loop_stack(&l, yield++);
-    if (gr_is(*now)) gr_at(rw->b.g, *now)->layout = gr_at(rw->old, was)->layout;
+    if (gr_is(*now)) gr_at(rw->b.g, *now)->layout = gr_at(rw->old, old_out)->layout;
   }
 }
 

@@ -51,8 +51,8 @@ typedef struct joined {
 } joined;
 typedef struct found {
   const uses *u;
-  joined *at;    // by node: what is emitted where it stands
-  bool *inside;  // by node: a part of one that is emitted elsewhere
+  joined *by_node;  // by node: what is emitted where it stands
+  bool *inside;     // by node: a part of one that is emitted elsewhere
 } found;
 
 static void find_added(found *f, const gr_node *n) {
@@ -61,7 +61,7 @@ static void find_added(found *f, const gr_node *n) {
   const gr_node *add = next_of(f->u, n, &gr_op_bias_add);
   if (!add) return;
   const gr_node *relu = next_of(f->u, add, &gr_op_relu), *last = relu ? relu : add;
-  f->at[last - nodes] = (joined){n, .add = add, .last = last};
+  f->by_node[last - nodes] = (joined){n, .add = add, .last = last};
   f->inside[n - nodes] = true;
   if (relu) f->inside[add - nodes] = true;
 }
@@ -91,7 +91,7 @@ static void find_summed(found *f, const gr_node *product, const gr_node *sums) {
     if (!stands_before(g, product->in[k], first)) return;
   f->inside[product - g->nodes] = f->inside[sums - g->nodes] = true;
   if (j.wide) f->inside[j.wide - g->nodes] = true;
-  f->at[first - g->nodes] = j;
+  f->by_node[first - g->nodes] = j;
 }
 
 static void find_joined(found *f) {
@@ -121,10 +121,10 @@ static void emit_sums(gr_rewrite *rw, const joined *j) {
   int summed = gr_matmul_sums(rw->old, n, j->sums->in[0]);
   gr_val out = gr_matmul_bias_grad(&rw->b, n, rw->map[n->in[0].id], rw->map[n->in[1].id], summed);
   if (!gr_is(out)) return;
-  const gr_val was[] = {n->out, last->out};
+  const gr_val outs[] = {n->out, last->out};
   for (uint32_t k = 0; k < 2; k++) {
-    gr_val v = rw->map[was[k].id] = (gr_val){out.id + k};
-    gr_at(rw->b.g, v)->layout = gr_at(rw->old, was[k])->layout;
+    gr_val v = rw->map[outs[k].id] = (gr_val){out.id + k};
+    gr_at(rw->b.g, v)->layout = gr_at(rw->old, outs[k])->layout;
   }
 }
 
@@ -144,8 +144,8 @@ gr_status gr_pass_epilogue(gr_rewrite *rw) {
   find_joined(&f);
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < g->n_nodes && !rw->b.err; i++) {
-    if (f.at[i].product)
-      emit(rw, &f.at[i]);
+    if (f.by_node[i].product)
+      emit(rw, &f.by_node[i]);
     else if (!f.inside[i])
       gr_copy_node(rw, &g->nodes[i]);
   }

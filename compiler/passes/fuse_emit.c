@@ -28,11 +28,11 @@ static void add_results(const gr_fuse *f, gr_fuse_members *m, bool sums) {
   }
 }
 
-// The operand, from operand `from` on, whose memory a result should take over: the state that it is
+// The operand, from operand `start` on, whose memory a result should take over: the state that it is
 // the next value of, or else a value that nothing reads later; -1: there is none.
-static int taken_over(const gr_fuse *f, const gr_fuse_members *m, gr_val result, int from) {
+static int taken_over(const gr_fuse *f, const gr_fuse_members *m, gr_val result, int start) {
   int found = -1;
-  for (int j = from; j < m->n_in; j++) {
+  for (int j = start; j < m->n_in; j++) {
     const gr_value *v = gr_at(f->g, m->in[j]);
     uint32_t last = f->last[m->in[j].id];
     if (!gr_type_same(&v->type, &gr_at(f->g, result)->type)) continue;
@@ -98,10 +98,10 @@ void gr_fuse_emit(gr_fuse *f, const gr_fuse_members *m) {
   gr_val in[GR_FUSED_VALUES];
   gr_fused attr = {body_of(f, m)};
   for (int k = 0; k < m->n_in; k++) in[k] = f->map[m->in[k].id];
-  gr_builder was = *f->b;
+  gr_builder saved = *f->b;
   f->b->loc = last->loc, f->b->scope = last->scope;
   gr_val out = gr_emit(f->b, &gr_op_fused, &attr, m->n_in, in);
-  f->b->loc = was.loc, f->b->scope = was.scope;
+  f->b->loc = saved.loc, f->b->scope = saved.scope;
   for (int k = 0; gr_is(out) && k < m->n_out; k++) {
     gr_val made = f->map[m->out[k].id] = (gr_val){out.id + (uint32_t)k};
     gr_at(f->b->g, made)->layout = gr_at(f->g, m->out[k])->layout;

@@ -261,6 +261,7 @@ static void map_results(hoist *h) {
 static void emit(hoist *h) {
   gr_loop_open(&h->loop, &h->rw->b, h->s->steps, h->s->reverse);
   write_leaves(h);
+  if (h->s->until) h->loop.until = h->inside[gr_scan_carry(h->s, (int)h->s->until - 1).id];
   emit_outside(h, BEFORE);
   write_body(h);
   write_yields(h);

@@ -36,8 +36,8 @@ static gr_val first_beside(const gr_graph *g, const char *name) {
 // The factor for gradients that are clipped together.
 static gr_val scale_of(const gr_rewrite *rw, int clip_group) {
   const gr_graph *g = rw->b.g;
-  gr_val own = first_beside(g, gr_clip_result(g->arena, &rw->opt->optimizer, clip_group));
-  return gr_is(own) ? own : first_beside(g, "ok");
+  gr_val clipped = first_beside(g, gr_clip_result(g->arena, &rw->opt->optimizer, clip_group));
+  return gr_is(clipped) ? clipped : first_beside(g, "ok");
 }
 
 static gr_val state(gr_rewrite *rw, const gr_optim_update *u, const gr_value *w, int k) {
@@ -144,8 +144,8 @@ gr_status gr_pass_optimize(gr_rewrite *rw) {
   rw->b.loc = GR_NOWHERE, rw->b.scope = "optimizer";
   count_update(rw, step, u.ok);
   for (int i = 0; i < rw->opt->optimizer.freezable.n; i++) {
-    gr_val own = gr_graph_leaf(rw->b.g, GR_STATE, counter_name(rw, i));
-    if (gr_is(own)) count_update(rw, own, u.ok);
+    gr_val counter = gr_graph_leaf(rw->b.g, GR_STATE, counter_name(rw, i));
+    if (gr_is(counter)) count_update(rw, counter, u.ok);
   }
   update_loss_scale(rw, u.ok);
   return GR_OK;

@@ -106,8 +106,9 @@ static void emit_nodes(level *l);
 // A value with the dtype that it had in the old graph. A product is computed in it: sums of counts
 // are exact.
 static gr_val restored(level *l, gr_val v) {
-  gr_dtype was = gr_at(l->g, v)->type.dtype;
-  return l->b->err || !casts(was) ? l->map[v.id] : gr_cast_product(l->b, l->map[v.id], was);
+  gr_dtype original = gr_at(l->g, v)->type.dtype;
+  return l->b->err || !casts(original) ? l->map[v.id]
+                                       : gr_cast_product(l->b, l->map[v.id], original);
 }
 
 // The rewritten body of a scan. Sequences and constants have the dtype of the operands; carries,

@@ -26,12 +26,12 @@ static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_
   gr_op_call_of(s->body, n, &call);
   gr_val y = gr_pack(l->outside, &call, operands[gr_scan_operand(s, n->in[1].id)]);
   gr_val x = map[n->in[0].id], columns = gr_loop_const(l, y);
-  gr_builder was = l->b;
+  gr_builder saved = l->b;
   l->b.loc = n->loc, l->b.scope = n->scope;
   gr_val z = gr_matmul_packed(&l->b, x, columns, call.out[0].dim[1]);
   if (gr_is(z)) gr_at(l->b.g, z)->layout = gr_at(s->body, n->out)->layout;
   z = gr_cast(&l->b, z, call.out[0].dtype);  // a packed product is f32
-  l->b.loc = was.loc, l->b.scope = was.scope;
+  l->b.loc = saved.loc, l->b.scope = saved.scope;
   return map[n->out.id] = z;
 }
 

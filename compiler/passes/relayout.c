@@ -8,37 +8,38 @@
 #include "compiler/passes/relayout.h"
 #include "ops/comm/collective.h"
 
-int64_t gr_relayout_cost(gr_axis_placement from, gr_axis_placement to, int64_t bytes) {
-  if (from == to) return 0;
-  if (to == GR_PARTIAL) return GR_RELAYOUT_NEVER;
-  if (from == GR_REPLICATE) return 1;
-  if (from == GR_PARTIAL)
-    return 2 * bytes + (to >= 0);  // a scatter sends half as much, but then a gather follows
-  if (to == GR_REPLICATE) return bytes;
+int64_t gr_relayout_cost(gr_axis_placement source, gr_axis_placement target, int64_t bytes) {
+  if (source == target) return 0;
+  if (target == GR_PARTIAL) return GR_RELAYOUT_NEVER;
+  if (source == GR_REPLICATE) return 1;
+  if (source == GR_PARTIAL)
+    return 2 * bytes + (target >= 0);  // a scatter sends half as much, but then a gather follows
+  if (target == GR_REPLICATE) return bytes;
   return 2 * bytes;  // Shard(d) to Shard(e), by way of Replicate
 }
 
-static const gr_op *op_for(gr_axis_placement from, gr_axis_placement to) {
-  if (from >= 0) return &gr_op_all_gather;
-  if (from == GR_REPLICATE) return &gr_op_shard_slice;
-  return to == GR_REPLICATE ? &gr_op_all_reduce : &gr_op_reduce_scatter;
+static const gr_op *op_for(gr_axis_placement source, gr_axis_placement target) {
+  if (source >= 0) return &gr_op_all_gather;
+  if (source == GR_REPLICATE) return &gr_op_shard_slice;
+  return target == GR_REPLICATE ? &gr_op_all_reduce : &gr_op_reduce_scatter;
 }
 
 // One entry of the table; Shard(d) to Shard(e) gathers first.
-static gr_val convert_axis(gr_builder *b, gr_val v, int axis, gr_axis_placement to, int64_t group) {
+static gr_val convert_axis(gr_builder *b, gr_val v, int axis, gr_axis_placement target,
+                           int64_t group) {
   gr_layout layout = gr_at(b->g, v)->layout;
   gr_type t = gr_at(b->g, v)->type;
-  gr_axis_placement from = layout.placement[axis], dim = from >= 0 ? from : to;
-  const gr_op *op = op_for(from, to);
+  gr_axis_placement source = layout.placement[axis], dim = source >= 0 ? source : target;
+  const gr_op *op = op_for(source, target);
   struct gr_coll attr = {.mesh_axis = axis, .ranks = b->g->mesh.axis[axis].size};
   if (dim >= 0) attr.dim = (gr_list){1, {dim}};
   if (dim >= 0 && op->collective) attr.group = group;
-  if (from >= 0) attr.size = (gr_list){1, {t.dim[dim] * attr.ranks - layout.pad[axis]}};
+  if (source >= 0) attr.size = (gr_list){1, {t.dim[dim] * attr.ranks - layout.pad[axis]}};
   gr_val w = GR_EMIT(b, op, &attr, v);
   if (b->err) return GR_NONE;
-  bool split = from < 0 && to >= 0;
+  bool split = source < 0 && target >= 0;
   int64_t made = split ? gr_at(b->g, w)->type.dim[dim] * attr.ranks : 0;
-  layout.placement[axis] = from >= 0 ? GR_REPLICATE : to;
+  layout.placement[axis] = source >= 0 ? GR_REPLICATE : target;
   layout.pad[axis] = split ? (int32_t)(made - t.dim[dim]) : 0;
   gr_at(b->g, w)->layout = layout;
   return w;
@@ -51,43 +52,45 @@ static gr_val convert_axis(gr_builder *b, gr_val v, int axis, gr_axis_placement 
 // whole: then there is less left to sum.
 enum { GATHER_PADDED, GATHER, SCATTER, SLICE, SCATTER_PADDED, SLICE_PADDED, REDUCE, STAYS };
 
-static bool another_axis_changes(const gr_builder *b, const gr_layout *from, const gr_layout *to,
-                                 int axis) {
+static bool another_axis_changes(const gr_builder *b, const gr_layout *source,
+                                 const gr_layout *target, int axis) {
   for (int a = 0; a < b->g->mesh.n_axes; a++)
-    if (a != axis && from->placement[a] != to->placement[a] &&
-        (from->placement[a] >= 0 || to->placement[a] >= 0))
+    if (a != axis && source->placement[a] != target->placement[a] &&
+        (source->placement[a] >= 0 || target->placement[a] >= 0))
       return true;
   return false;
 }
 
-static int stage_of(const gr_builder *b, gr_val v, const gr_layout *to, int axis) {
+static int stage_of(const gr_builder *b, gr_val v, const gr_layout *target, int axis) {
   const gr_value *x = gr_at(b->g, v);
-  gr_axis_placement from = x->layout.placement[axis], wanted = to->placement[axis];
-  bool must_move = from != wanted, waits = false;
+  gr_axis_placement source = x->layout.placement[axis], wanted = target->placement[axis];
+  bool must_move = source != wanted, waits = false;
   for (int a = 0; a < axis; a++) {
-    bool shares = x->layout.placement[a] == from || to->placement[a] == from;
-    must_move |= from >= 0 && shares && x->layout.placement[a] != to->placement[a];
-    waits |= wanted >= 0 && to->placement[a] == wanted && x->layout.placement[a] != wanted;
+    bool shares = x->layout.placement[a] == source || target->placement[a] == source;
+    must_move |= source >= 0 && shares && x->layout.placement[a] != target->placement[a];
+    waits |= wanted >= 0 && target->placement[a] == wanted && x->layout.placement[a] != wanted;
   }
-  must_move |= x->layout.pad[axis] && another_axis_changes(b, &x->layout, to, axis);
-  if (!must_move || (from < 0 && waits)) return STAYS;
-  if (from >= 0) return x->layout.pad[axis] ? GATHER_PADDED : GATHER;
+  must_move |= x->layout.pad[axis] && another_axis_changes(b, &x->layout, target, axis);
+  if (!must_move || (source < 0 && waits)) return STAYS;
+  if (source >= 0) return x->layout.pad[axis] ? GATHER_PADDED : GATHER;
   if (wanted == GR_REPLICATE) return REDUCE;
   bool padded = x->type.dim[wanted] % b->g->mesh.axis[axis].size != 0;
-  return (from == GR_PARTIAL ? SCATTER : SLICE) + (padded ? SCATTER_PADDED - SCATTER : 0);
+  return (source == GR_PARTIAL ? SCATTER : SLICE) + (padded ? SCATTER_PADDED - SCATTER : 0);
 }
 
-gr_val gr_relayout_as(gr_builder *b, gr_val v, gr_layout to, int64_t group) {
+gr_val gr_relayout_as(gr_builder *b, gr_val v, gr_layout target, int64_t group) {
   for (int stage = 0; stage != STAYS && !b->err;) {
     int axis = 0;
     stage = STAYS;
     for (int a = 0; a < b->g->mesh.n_axes; a++) {
-      int s = stage_of(b, v, &to, a);
+      int s = stage_of(b, v, &target, a);
       if (s < stage || (s == stage && s == GATHER)) stage = s, axis = a;
     }
-    if (stage != STAYS) v = convert_axis(b, v, axis, to.placement[axis], group);
+    if (stage != STAYS) v = convert_axis(b, v, axis, target.placement[axis], group);
   }
   return b->err ? GR_NONE : v;
 }
 
-gr_val gr_relayout(gr_builder *b, gr_val v, gr_layout to) { return gr_relayout_as(b, v, to, 0); }
+gr_val gr_relayout(gr_builder *b, gr_val v, gr_layout target) {
+  return gr_relayout_as(b, v, target, 0);
+}

@@ -69,20 +69,21 @@ static bool can_shard(const shard *s, const gr_op *op, const gr_type *t, gr_axis
 
 // The cost of converting operand k of n to the placement that a sharding rule requires.
 static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis,
-                               gr_axis_placement to) {
+                               gr_axis_placement target) {
   const gr_rewrite *rw = s->rw;
-  gr_axis_placement from = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.placement[axis];
-  const gr_value *was = gr_at(rw->old, n->in[k]);
-  if (from >= 0 && to == GR_REPLICATE && s->gathered[n->in[k].id] >> axis & 1)
+  gr_axis_placement source = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.placement[axis];
+  const gr_value *old = gr_at(rw->old, n->in[k]);
+  if (source >= 0 && target == GR_REPLICATE && s->gathered[n->in[k].id] >> axis & 1)
     return 0;  // the same all_gather was emitted for an earlier reader
-  int64_t bytes = (int64_t)gr_type_bytes(&was->type);
+  int64_t bytes = (int64_t)gr_type_bytes(&old->type);
   // Ranks' terms are added as what they are cast to, rather than rounded first for being smaller.
-  if (n->op == &gr_op_cast && from == GR_PARTIAL)
+  if (n->op == &gr_op_cast && source == GR_PARTIAL)
     bytes = 1 + 2 * bytes + (int64_t)gr_type_bytes(&gr_at(rw->old, n->out)->type);
-  int64_t c = gr_relayout_cost(from, to, bytes);
+  int64_t c = gr_relayout_cost(source, target, bytes);
   bool activation = !gr_is(gr_units_state(rw->old, n->in[k]));
-  return from >= 0 && c < NEVER && s->splits_batch[axis] && activation ? c * ACTIVATION_MOVE_PENALTY
-                                                                       : c;
+  return source >= 0 && c < NEVER && s->splits_batch[axis] && activation
+             ? c * ACTIVATION_MOVE_PENALTY
+             : c;
 }
 
 // Whether a gradient that may stay Partial does so along an axis. Gradient accumulation adds
@@ -102,6 +103,10 @@ static int64_t rule_cost(const shard *s, const gr_node *n, const gr_sharding_rul
   // What is computed of weights alone is whole, as they are where they are used: a part of it would
   // count as an activation, and others would be moved to lie beside it.
   int64_t total = parts && gr_units_only_states(old, n, s->loss_at) ? AVOID : 0;
+  // Only of a batch a part is made where no operand is split.
+  bool made = n->n_in > 0 && rule->out[0] >= 0;
+  for (int k = 0; k < n->n_in; k++) made &= rule->in[k] == GR_REPLICATE;
+  if (made && !s->splits_batch[axis]) total++;
   for (int k = 0; k < n->n_in; k++) {
     total += conversion_cost(s, n, k, axis, rule->in[k]);
     fits &= can_shard(s, n->op, &gr_at(old, n->in[k])->type, rule->in[k], &in[k], axis);
@@ -267,9 +272,10 @@ static gr_val convert_operand(shard *s, uint32_t i, int k, gr_layout to) {
   gr_val state = gr_units_state(s->rw->old, (gr_val){id});
   bool gathers = gr_is(state) && is_split(s, v) && !is_at(s, v, &to);
   int64_t group = gathers ? gr_units_group(s->units, state.id, GR_MOVE_GATHER, i > s->loss_at) : 0;
-  const gr_layout *from = &gr_at(s->rw->b.g, v)->layout;
+  const gr_layout *current = &gr_at(s->rw->b.g, v)->layout;
   for (int a = 0; !gr_is(state) && a < s->rw->old->mesh.n_axes; a++)
-    s->gathered[id] |= (uint8_t)((from->placement[a] >= 0 && to.placement[a] == GR_REPLICATE) << a);
+    s->gathered[id] |=
+        (uint8_t)((current->placement[a] >= 0 && to.placement[a] == GR_REPLICATE) << a);
   return gr_relayout_as(&s->rw->b, v, to, group);
 }
 

@@ -55,6 +55,7 @@ static const char hydra_config[] =
 static const char sweeper_optuna[] =
     "defaults:\n"
     "- sampler: tpe\n"
+    "- pruner: none\n"
     "- _self_\n"
     "_target_: hydra_plugins.hydra_optuna_sweeper.optuna_sweeper.OptunaSweeper\n"
     "direction: null\n"
@@ -81,6 +82,13 @@ static const char sampler_tpe[] =
 static const char sampler_random[] = "_target_: optuna.samplers.RandomSampler\nseed: null\n";
 static const char sampler_grid[] = "_target_: optuna.samplers.GridSampler\n";
 
+// The plugin has no pruner; the names are those of Optuna.
+static const char pruner_successive_halving[] =
+    "_target_: optuna.pruners.SuccessiveHalvingPruner\n"
+    "min_resource: 1\n"
+    "reduction_factor: 4\n"
+    "min_early_stopping_rate: 0\n";
+
 static const char nothing[] = "# @package _global_\n";
 
 static const struct {
@@ -102,6 +110,8 @@ static const struct {
     {"hydra/output/default", nothing},
     {"hydra/sweeper/basic", nothing},
     {"hydra/sweeper/optuna", sweeper_optuna},
+    {"hydra/sweeper/pruner/none", nothing},
+    {"hydra/sweeper/pruner/successive_halving", pruner_successive_halving},
     {"hydra/sweeper/sampler/grid", sampler_grid},
     {"hydra/sweeper/sampler/random", sampler_random},
     {"hydra/sweeper/sampler/tpe", sampler_tpe},

@@ -194,7 +194,8 @@ static bool has_effect(const char *path, bool searches) {
       "hydra.job.config.",   "hydra.runtime.", "hydra.overrides.",     NULL};
   static const char *const of_search[] = {"hydra.sweeper._target_",  "hydra.sweeper.sampler",
                                           "hydra.sweeper.direction", "hydra.sweeper.n_trials",
-                                          "hydra.sweeper.n_jobs",    NULL};
+                                          "hydra.sweeper.n_jobs",    "hydra.sweeper.pruner",
+                                          NULL};
   return begins_with_one(path, known) || (searches && begins_with_one(path, of_search));
 }
 

@@ -14,10 +14,10 @@ static member find(gr_arena *a, gr_conf *map, const char *path) {
   for (;; path = strchr(path, '.') + 1) {
     size_t n = strcspn(path, ".");
     const char *key = gr_arena_strndup(a, path, n);
-    int at = map->kind == GR_CONF_MAP ? gr_conf_index(map, key) : -1;
-    if (at < 0) return (member){0};
-    if (!path[n]) return (member){map, key, map->items[at]};
-    map = map->items[at];
+    int index = map->kind == GR_CONF_MAP ? gr_conf_index(map, key) : -1;
+    if (index < 0) return (member){0};
+    if (!path[n]) return (member){map, key, map->items[index]};
+    map = map->items[index];
   }
 }
 
@@ -37,13 +37,13 @@ static gr_status given_twice(gr_arena *a, const gr_schema_key *k, const member *
 }
 
 // An interpolation may be relative to its own place, so the other name refers to it.
-static void copy(gr_arena *a, const member *from, const char *from_path, member *to) {
-  gr_conf *value = gr_conf_copy(a, from->value);
+static void copy(gr_arena *a, const member *source, const char *from_path, member *target) {
+  gr_conf *value = gr_conf_copy(a, source->value);
   if (value->kind == GR_CONF_INTERP)
     gr_conf_set_text(value, gr_arena_printf(a, "${%s}", from_path));
-  value->key_loc = from->value->key_loc;
-  gr_conf_put(a, to->map, to->key, value);
-  to->value = value;
+  value->key_loc = source->value->key_loc;
+  gr_conf_put(a, target->map, target->key, value);
+  target->value = value;
 }
 
 static gr_status share(gr_arena *a, gr_conf *root, const gr_schema_key *k, const gr_conf **seen) {
@@ -78,12 +78,12 @@ gr_status gr_schema_share(gr_arena *a, gr_conf *root, const gr_conf **seen) {
 }
 
 static void rename_one(gr_conf *c, const char *from_path, const char *to_path) {
-  gr_conf *from = gr_conf_find(c, from_path), *to = gr_conf_find(c, to_path);
-  if (!from || !to || from->kind == GR_CONF_NULL) return;
-  gr_conf was = *to;
-  *to = *from;
-  to->key_loc = was.key_loc, to->up = was.up;
-  for (int i = 0; i < to->n && to->items; i++) to->items[i]->up = to;
+  gr_conf *source = gr_conf_find(c, from_path), *target = gr_conf_find(c, to_path);
+  if (!source || !target || source->kind == GR_CONF_NULL) return;
+  gr_conf replaced = *target;
+  *target = *source;
+  target->key_loc = replaced.key_loc, target->up = replaced.up;
+  for (int i = 0; i < target->n && target->items; i++) target->items[i]->up = target;
 }
 
 void gr_schema_rename(gr_conf *root) {

@@ -60,7 +60,7 @@ static void put_type(gr_text *t, const gr_schema_type *type);
 
 static void put_integer(gr_text *t, const gr_schema_type *type) {
   gr_text_printf(t, "{\"type\": \"integer\", \"minimum\": %lld, \"maximum\": %lld}",
-                 (long long)type->from, (long long)type->to);
+                 (long long)type->min, (long long)type->max);
 }
 
 static void put_number(gr_text *t, const gr_schema_type *type) {

@@ -11,10 +11,10 @@ const gr_foreign gr_foreign_names[] = {
 static bool is_flag(const char *name) { return !strncmp(name, "--", 2); }
 
 // Whether the first `n` letters are the word, for which '-' and '_' are the same.
-static bool is_word(const char *at, size_t n, const char *word) {
+static bool is_word(const char *text, size_t n, const char *word) {
   if (n != strlen(word)) return false;
   for (size_t i = 0; i < n; i++)
-    if (at[i] != word[i] && !(at[i] == '_' && word[i] == '-')) return false;
+    if (text[i] != word[i] && !(text[i] == '_' && word[i] == '-')) return false;
   return true;
 }
 

@@ -48,15 +48,15 @@ const gr_schema_key *gr_schema_find(const char *path) { return find_key(path); }
 void gr_schema_set_words(const char *path, const char *const *words) {
   enum { KEYS = 4, ROOM = 1024 };
   static char texts[KEYS][ROOM];
-  int at = 0;
-  while (at < KEYS - 1 && *texts[at] && find_key(path)->type != texts[at]) at++;
+  int index = 0;
+  while (index < KEYS - 1 && *texts[index] && find_key(path)->type != texts[index]) index++;
   size_t n = 0;
   for (int i = 0; words[i] && n < ROOM; i++) {
     const char *quote = strcmp(words[i], "null") ? "" : "'";
-    n += (size_t)snprintf(texts[at] + n, ROOM - n, "%s%s%s%s", i ? " | " : "", quote, words[i],
+    n += (size_t)snprintf(texts[index] + n, ROOM - n, "%s%s%s%s", i ? " | " : "", quote, words[i],
                           quote);
   }
-  find_key(path)->type = texts[at];
+  find_key(path)->type = texts[index];
 }
 
 const char *gr_schema_doc(const char *path) {
@@ -234,14 +234,14 @@ static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
 
 // The first item of a list that has the wrong type; NULL: the list itself is wrong, as by its
 // length.
-static gr_conf *wrong_item(const gr_schema_type **type, gr_conf *list, int *at) {
+static gr_conf *wrong_item(const gr_schema_type **type, gr_conf *list, int *index) {
   const gr_schema_type *t = *type;
   while (t && t->kind != GR_SCHEMA_LIST) t = t->next;
   if (!t || list->kind != GR_CONF_LIST || (t->length && t->length != list->n)) return NULL;
-  for (*at = 0; *at < list->n; ++*at)
-    if (!gr_schema_type_fits(t->item, list->items[*at])) {
+  for (*index = 0; *index < list->n; ++*index)
+    if (!gr_schema_type_fits(t->item, list->items[*index])) {
       *type = t->item;
-      return list->items[*at];
+      return list->items[*index];
     }
   return NULL;
 }
@@ -342,15 +342,15 @@ static gr_status fill(gr_arena *a, gr_conf *job, const gr_schema_key *k) {
   const char *s = k->path;
   for (size_t n = strcspn(s, "."); s[n]; s += n + 1, n = strcspn(s, ".")) {
     const char *name = gr_arena_strndup(a, s, n);
-    int at = gr_conf_index(map, name);
-    if (at < 0) {
+    int index = gr_conf_index(map, name);
+    if (index < 0) {
       if (!*k->default_value) return GR_OK;
       gr_conf *inner = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
       inner->is_default = true;
       gr_conf_add(a, map, name, inner);
-      at = map->n - 1;
+      index = map->n - 1;
     }
-    map = map->items[at];
+    map = map->items[index];
     if (map->kind != GR_CONF_MAP) return GR_OK;
   }
   if (gr_conf_index(map, s) >= 0 || !*k->default_value) return GR_OK;

@@ -25,10 +25,11 @@ extern const int gr_schema_count;
 // any configuration is checked; compose/ knows no ops and no devices.
 void gr_schema_set_words(const char *path, const char *const *words);
 
-// Gives both names of a key the value that was merged last. `seen` is what gr_schema_aliases made,
-// and the same after every merge into `root`. Fails with GR_ERR_CONFIG where one merge gives both
-// names, with different values.
+// Memory for gr_schema_share, in the arena: the values of keys with two names after the last merge.
 const gr_conf **gr_schema_aliases(gr_arena *);
+// Gives both names of a key the value that was merged last; called after every merge into `root`,
+// with what gr_schema_aliases made. GR_ERR_CONFIG where one merge gives both names, with different
+// values.
 GR_MUST_USE gr_status gr_schema_share(gr_arena *, gr_conf *root, const gr_conf **seen);
 
 // Gives keys the values that are given under their other names; the schema has filled in every
@@ -94,7 +95,7 @@ struct gr_schema_type {
   const char *word;
   double least, most;  // bounds of a float; infinite where there are none
   bool open_least, open_most;
-  int64_t from, to;  // bounds of an integer, both within
+  int64_t min, max;  // bounds of an integer, both within
   int length;        // of a list; 0: any
   gr_schema_type *item;
   gr_schema_type *next;  // the next alternative

@@ -28,9 +28,9 @@ static void read_bound(const char **s, gr_schema_type *t) {
   double x = strtod(*s, &end);
   *s = end;
   if (below)
-    t->most = x, t->open_most = open, t->to = whole - open;
+    t->most = x, t->open_most = open, t->max = whole - open;
   else
-    t->least = x, t->open_least = open, t->from = whole + open;
+    t->least = x, t->open_least = open, t->min = whole + open;
 }
 
 static gr_schema_type *read_alternatives(gr_arena *a, const char **s);
@@ -39,8 +39,8 @@ static void read_one(gr_arena *a, const char **s, gr_schema_type *t) {
   *t = (gr_schema_type){.kind = GR_SCHEMA_WORD,
                         .least = -(double)INFINITY,
                         .most = (double)INFINITY,
-                        .from = INT32_MIN,
-                        .to = INT32_MAX};
+                        .min = INT32_MIN,
+                        .max = INT32_MAX};
   if (**s == '[') {
     ++*s;
     t->kind = GR_SCHEMA_LIST;
@@ -105,7 +105,7 @@ static bool fits_word(const gr_schema_type *t, gr_conf *c) {
 static bool fits_one(const gr_schema_type *t, gr_conf *c) {
   switch (t->kind) {
     case GR_SCHEMA_INT:
-      return c->kind == GR_CONF_INT && c->integer >= t->from && c->integer <= t->to;
+      return c->kind == GR_CONF_INT && c->integer >= t->min && c->integer <= t->max;
     case GR_SCHEMA_FLOAT:
       return (c->kind == GR_CONF_INT && in_bounds(t, (double)c->integer)) ||
              (c->kind == GR_CONF_FLOAT && in_bounds(t, c->number) && isfinite(c->number));
@@ -142,10 +142,10 @@ bool gr_schema_holds(gr_arena *a, const gr_schema_key *k, gr_schema_kind kind) {
 // ---- Writing ---------------------------------------------------------------------
 
 static void write_range(gr_text *out, const gr_schema_type *t) {
-  if (t->to == INT64_MAX)
-    gr_text_printf(out, " of at least %lld", (long long)t->from);
+  if (t->max == INT64_MAX)
+    gr_text_printf(out, " of at least %lld", (long long)t->min);
   else
-    gr_text_printf(out, " from %lld to %lld", (long long)t->from, (long long)t->to);
+    gr_text_printf(out, " from %lld to %lld", (long long)t->min, (long long)t->max);
 }
 
 static void write_bounds(gr_text *out, const gr_schema_type *t) {

@@ -166,7 +166,7 @@ static gr_status collective_run(const gr_launch *l, gr_collective what, const gr
   gr_comm_piece piece[GR_MAX_ARGS];
   for (int k = 0; k < l->n_in; k++)
     piece[k] = (gr_comm_piece){gr_type_count(&counted[k]), in[k], out[k]};
-  return c->ops->run(c, what, counted->dtype, l->n_in, piece);
+  return gr_comm_collect(c, what, counted->dtype, l->n_in, piece);
 }
 
 static gr_status run_reduce(const gr_launch *l) {

@@ -8,6 +8,7 @@
 // which follows from the plan (compiler/plan/prove.c). Sums are computed in rank order on every
 // rank, so all ranks get the same bits. Counts are in elements.
 #pragma once
+#include "base/port.h"
 #include "ir/graph.h"
 
 typedef enum gr_collective {
@@ -51,10 +52,20 @@ struct gr_comm {
   const gr_comm_vtable *ops;
   int rank, ranks;
   int local_rank, local_ranks;  // among the members on this machine
+  double seconds;               // that this rank has spent in gr_comm_collect
 };
+
+// A collective of n pieces, whose time is counted.
+GR_MUST_USE static inline gr_status gr_comm_collect(gr_comm *c, gr_collective kind, gr_dtype d,
+                                                    int n, const gr_comm_piece *pieces) {
+  double began = gr_seconds();
+  gr_status s = c->ops->run(c, kind, d, n, pieces);
+  c->seconds += gr_seconds() - began;
+  return s;
+}
 
 // A collective of one piece.
 GR_MUST_USE static inline gr_status gr_comm_run(gr_comm *c, gr_collective kind, gr_dtype d,
                                                 int64_t count, const void *in, void *out) {
-  return c->ops->run(c, kind, d, 1, &(gr_comm_piece){count, in, out});
+  return gr_comm_collect(c, kind, d, 1, &(gr_comm_piece){count, in, out});
 }

@@ -87,6 +87,7 @@ static void put_leaves(gr_loop *l, gr_builder *to, gr_val *map, const bool *live
       l->b.err =
           gr_fail(GR_ERR_BUG, l->b.loc, "a forward value was not saved for the backward scan");
     if (carry) f->place = (int)l->scan.n_carry++, l->scan.n_init += given;
+    if (carry && f->leaf.id == l->until.id) l->scan.until = 1 + f->place;
     l->scan.n_seq += kind == GR_LOOP_SEQ;
     if (gr_is(f->operand)) operands[(*n_in)++] = f->operand;
   }
@@ -166,6 +167,7 @@ void gr_loop_leaves(gr_loop *l, gr_builder *outside, const gr_scan *s, const gr_
                                     : gr_loop_const(l, operands[k]);
     if (gr_is(map[i])) gr_at(l->b.g, map[i])->layout = v->layout;
   }
+  if (s->until) l->until = map[gr_scan_carry(s, (int)s->until - 1).id];
 }
 
 void gr_loop_nexts(gr_loop *l, const gr_scan *s, const gr_val *map) {

@@ -28,7 +28,15 @@ extern "C" __global__ void loop_next(long long *step) { *step += 1; }
 
 // A function of the driver: no header declares it to NVRTC, and no library need be linked.
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long loop, unsigned value);
-extern "C" __global__ void loop_end(long long *step, long long steps, unsigned long long loop) {
+// Ends after the last step, or when none of n elements of `bytes` bytes is 0; n is 0 without them.
+extern "C" __global__ void loop_end(long long *step, long long steps, unsigned long long loop,
+                                    const char *flags, long long n, long long bytes) {
+  bool go_on = !n;
+  for (long long i = 0; i < n && !go_on; i++) {
+    bool set = false;
+    for (long long k = 0; k < bytes; k++) set |= flags[i * bytes + k] != 0;
+    go_on = !set;
+  }
   *step += 1;
-  cudaGraphSetConditional(loop, *step < steps);
+  cudaGraphSetConditional(loop, go_on && *step < steps);
 }

@@ -195,6 +195,12 @@ gr_val gr_scan_save_for_backward(gr_builder *b, const gr_node *n, const gr_val *
                                  const bool *wants) {
   gr_val in[GR_MAX_ARGS];
   bool want[GR_MAX_ARGS] = {0};
+  if (((const gr_scan *)n->attr)->until && !b->err) {
+    b->err = gr_hint(
+        gr_fail(GR_ERR_UNSUPPORTED, n->loc, "no gradient flows through a scan that may end early"),
+        "{stop_gradient: x} ends it before the scan; or leave 'until:' out");
+    return GR_NONE;
+  }
   memcpy(in, operands, sizeof *in * (size_t)n->n_in);
   memcpy(want, wants, sizeof *want * (size_t)n->n_in);
   const gr_scan *s =

@@ -88,6 +88,8 @@ static void to_onnx(gr_onnx_call *c) {
   int lengths = gr_attention_lengths(call);
   double scale = a->scale != 0 ? a->scale : 1 / sqrt((double)call->in[ATTENTION_Q].dim[3]);
   if (a->p > 0) gr_onnx_refuse(c, "it drops weights, as training does");
+  if (a->causal && a->align == ATTENTION_END)
+    gr_onnx_refuse(c, "its causal rows are aligned with the last keys");
   gr_dtype d = call->in[ATTENTION_Q].dtype;
   const char *q = gr_onnx_transpose(c, c->in[ATTENTION_Q], 4, heads), *mask = NULL;
   q = GR_ONNX(c, "Mul", q, gr_onnx_number(c, d, scale));
@@ -106,6 +108,10 @@ const gr_attr gr_attention_attrs[] = {
     GR_ATTR(struct attention, scale, GR_ATTR_FLOAT, "0.0",
             "what products of queries and keys are multiplied by; 0: 1 / sqrt(d)"),
     GR_ATTR(struct attention, causal, GR_ATTR_BOOL, "false", "row i sees keys 0 to i only"),
+    GR_CHOICE(
+        struct attention, align, "start|end", "start",
+        "of causal rows, the one that is as far along as its key: the first, which sees key 0 "
+        "only, or the last, which sees all keys of the sample, as with a cache of keys"),
     GR_ATTR(struct attention, p, GR_ATTR_FLOAT, "0.0", "probability that a weight is dropped"),
     GR_ATTR(struct attention, seed, GR_ATTR_INT, "0", "seed of the random numbers"),
     GR_ATTR(struct attention, stream, GR_ATTR_STREAM, "dropout", "name of the random stream"),
@@ -116,9 +122,15 @@ const gr_attr gr_attention_attrs[] = {
 #define FORWARD_CASES                                                                           \
   {{"f32[2,5,6,4]", "f32[2,5,6,4]", "f32[2,5,6,4]"}, WITH(0)},                                  \
       {{"f32[6,7,2,20]", "f32[6,9,2,20]", "f32[6,9,2,17]", "i32[6]"}, WITH(0), .fill = "nnnl"}, \
-      {{"f32[2,9,6,3]", "f32[2,7,6,3]", "f32[2,7,6,3]"}, WITH(0.7, 1)}, {                       \
-    {"f32[2,6,2,4]", "f32[2,7,2,4]", "f32[2,7,2,4]", "i32[2]", "i32[]"}, WITH(0, 1, 0.2, 1, 2), \
-        .fill = "nnnii"                                                                         \
+      {{"f32[2,9,6,3]", "f32[2,7,6,3]", "f32[2,7,6,3]"}, WITH(0.7, 1)},                         \
+      {{"f32[2,6,2,4]", "f32[2,7,2,4]", "f32[2,7,2,4]", "i32[2]", "i32[]"},                     \
+       WITH(0, 1, 0.2, 1, 2),                                                                   \
+       .fill = "nnnii"},                                                                        \
+      {{"f32[6,3,2,4]", "f32[6,9,2,4]", "f32[6,9,2,3]", "i32[6]"},                              \
+       WITH(0, 1, .align = ATTENTION_END),                                                      \
+       .fill = "nnnl"},                                                                         \
+  {                                                                                             \
+    {"f32[2,5,2,4]", "f32[2,3,2,4]", "f32[2,3,2,4]"}, WITH(0, 1, .align = ATTENTION_END)        \
   }
 static const gr_case cases[] = {
     FORWARD_CASES,
@@ -170,6 +182,9 @@ static const gr_case kept_cases[] = {
     {{"f32[2,129,2,2]", "f32[2,3,2,2]", "f32[2,3,2,2]", "i32[2]", "i32[]"},
      WITH(9, 1, 0.2, 1, 2),
      .fill = "cccii"},
+    {{"f32[2,130,2,2]", "f32[2,300,2,2]", "f32[2,300,2,1]", "i32[2]"},
+     WITH(0, 1, .align = ATTENTION_END),
+     .fill = "cccl"},
     {{0}}};
 
 const gr_op gr_op_attention_with_residuals = {

@@ -13,7 +13,9 @@ struct attention {
   double p;
   int64_t seed;
   uint64_t stream;
+  int64_t align;  // ATTENTION_START, ATTENTION_END
 };
+enum { ATTENTION_START, ATTENTION_END };
 extern const gr_attr gr_attention_attrs[];
 
 // Operands of the forward ops and of the gradient. Lengths and the step number follow them.
@@ -23,8 +25,9 @@ enum { ATTENTION_Y = ATTENTION_IN, ATTENTION_DY, ATTENTION_LSE, ATTENTION_GRAD_I
 // A call on one rank.
 typedef struct gr_attention {
   int64_t n, t, s, heads, d, e;
-  double scale;            // never 0
-  bool causal;             // row i sees keys 0 to i
+  double scale;  // never 0
+  bool causal,
+      align_end;  // row i sees keys 0 to i; or as many fewer than the last row as precede it
   const int32_t *lengths;  // of the keys, by sample; NULL: all are seen
   // Dropout of weights: weight i of the global value [n, h, t, s] is kept, and multiplied by
   // `keep`, if the random word i is at least `least`.
@@ -42,6 +45,8 @@ gr_attention gr_attention_of(const gr_launch *l);
 bool gr_attention_is_uniform(const gr_attention *, int64_t sample);
 // How many keys row i of a sample sees: the first ones, at least one.
 int64_t gr_attention_seen(const gr_attention *, int64_t sample, int64_t i);
+// The first row that sees a key; at or after the last one if none does.
+int64_t gr_attention_first_row(const gr_attention *, int64_t sample, int64_t key);
 // The index of a row's first weight in the global value.
 static inline uint64_t gr_attention_index(const gr_attention *a, int64_t sample, int64_t head,
                                           int64_t i) {

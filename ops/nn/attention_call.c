@@ -72,6 +72,7 @@ gr_attention gr_attention_of(const gr_launch *l) {
                     .d = q->dim[3],
                     .e = v->dim[3],
                     .causal = given->causal,
+                    .align_end = given->causal && given->align == ATTENTION_END,
                     .drops = given->p > 0};
   a.scale = given->scale != 0 ? given->scale : 1 / sqrt((double)a.d);
   a.least = (uint32_t)(given->p * 4294967296.0), a.keep = 1 / (1 - given->p);
@@ -88,10 +89,23 @@ bool gr_attention_is_uniform(const gr_attention *a, int64_t sample) {
   return a->lengths && a->lengths[sample] <= 0;
 }
 
+// Keys of a sample, and how many more of them than its own number row 0 sees; below 0: fewer.
+static int64_t keys_of(const gr_attention *a, int64_t sample) {
+  return a->lengths ? gr_min_i64(a->lengths[sample], a->s) : a->s;
+}
+static int64_t shift_of(const gr_attention *a, int64_t sample) {
+  return a->align_end ? keys_of(a, sample) - a->t : 0;
+}
+
 int64_t gr_attention_seen(const gr_attention *a, int64_t sample, int64_t i) {
   if (gr_attention_is_uniform(a, sample)) return a->s;
-  int64_t n = a->lengths ? gr_min_i64(a->lengths[sample], a->s) : a->s;
-  return a->causal ? gr_min_i64(n, i + 1) : n;
+  int64_t n = keys_of(a, sample);
+  return a->causal ? gr_max_i64(1, gr_min_i64(n, i + 1 + shift_of(a, sample))) : n;
+}
+
+int64_t gr_attention_first_row(const gr_attention *a, int64_t sample, int64_t key) {
+  if (!key || !a->causal || gr_attention_is_uniform(a, sample)) return 0;
+  return gr_max_i64(0, key - shift_of(a, sample));
 }
 
 // ---- Of the reference ---------------------------------------------------------------------------
@@ -123,8 +137,9 @@ int64_t gr_attention_pairs(const gr_op_call *s) {
   const gr_type *q = &s->in[ATTENTION_Q];
   int64_t t = q->dim[1], keys = s->in[ATTENTION_K].dim[1], seen = t * keys;
   if (((const struct attention *)s->attr)->causal) {
-    int64_t few = gr_min_i64(t, keys);
-    seen = few * (few + 1) / 2 + (t - few) * keys;
+    int64_t few = gr_min_i64(t, keys), less = few * (few - 1) / 2;
+    bool end = ((const struct attention *)s->attr)->align == ATTENTION_END;
+    seen = end ? few * keys - less + (t - few) : few + less + (t - few) * keys;
   }
   return q->dim[0] * q->dim[2] * seen;
 }

@@ -272,7 +272,7 @@ static void heads_backward(void *arg, int64_t begin, int64_t end) {
     int64_t seen = gr_attention_seen(a, h.p.sample, a->t - 1);
     for (int64_t key = 0; key < seen; key += KEYS) {
       int64_t keys = gr_min_i64(KEYS, a->s - key);
-      int64_t first = a->causal && !h.p.uniform ? key / ROWS * ROWS : 0;  // rows that see it
+      int64_t first = gr_attention_first_row(a, h.p.sample, key) / ROWS * ROWS;
       pack(h.k + key * h.width, h.width, keys, a->d, (float)a->scale, h.keys);
       pack(h.v + key * h.wide, h.wide, keys, a->e, 1, h.values);
       for (int64_t row = first; row < a->t; row += ROWS)

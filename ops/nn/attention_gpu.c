@@ -41,7 +41,9 @@ static bool suits(const gr_op_call *s) {
     all &= s->in[i].dtype == q->dtype && fits(&s->in[i]);
   for (int i = 0; i < (gradient ? 3 : 1); i++) all &= s->out[i].dtype == q->dtype;
   const gr_type *lse = gradient ? &s->in[ATTENTION_LSE] : s->n_out > 1 ? &s->out[1] : NULL;
-  return all && (!lse || lse->dtype == GR_F32) && ((const struct attention *)s->attr)->p == 0;
+  const struct attention *a = s->attr;
+  bool end = a->causal && a->align == ATTENTION_END;
+  return all && (!lse || lse->dtype == GR_F32) && a->p == 0 && !end;
 }
 
 // Working memory: of gradients, numbers of rows; with lengths the numbers of rows and of keys.
@@ -124,7 +126,7 @@ static gr_gpu_kernel *add_kernel(gr_gpu_call *g, const char *text, const char *e
   gr_gpu_define(g, k, "DROPS", "%d", a.drops);
   gr_gpu_define(g, k, "COLS", "%d", (int)cols);
   if (g->scratch) gr_gpu_define(g, k, "SCRATCH", "1");
-  const int64_t sizes[] = {a.t, a.s, a.heads, a.d, a.e, a.causal};
+  const int64_t sizes[] = {a.t, a.s, a.heads, a.d, a.e, a.causal + a.align_end};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) gr_gpu_int(k, sizes[i]);
   gr_gpu_real(k, a.scale);
   gr_gpu_int(k, (int64_t)gr_rng_key(&a.rng)), gr_gpu_int(k, a.least), gr_gpu_real(k, a.keep);

@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   W sum_k[COLS][4][4] = {}, sum_v[COLS][4][4] = {};
   const W by[4] = {1, 1, 1, 1};
   const long long end = first < h.keys ? t : 0;  // beyond the sample's length nothing is seen
-  for (long long from = causal && !h.uniform ? first : 0; from < end; from += GR_TILE) {
+  for (long long from = h.first_row(first); from < end; from += GR_TILE) {
     W x[4][4] = {}, dw[4][4] = {};
     gr_tile(h.rows(k, s, d), queries, first, from, 0, d, memory, x);
     gr_tile(h.rows(v, s, e), results, first, from, 0, e, memory, dw);

@@ -33,9 +33,17 @@ struct head {
   __device__ reader<T> rows(const T *x, long long count, long long width) const {
     return {x + (sample * count * heads + number) * width, count, heads * width};
   }
-  // Keys that row i sees.
+  // How many more keys than its own number row 0 sees: causal is 2 if the last row sees all.
+  __device__ long long shift() const { return causal > 1 ? keys - t : 0; }
+  // Keys that row i sees: at least one.
   __device__ long long seen(long long i) const {
-    return causal && !uniform && i + 1 < keys ? i + 1 : keys;
+    const long long n = i + 1 + shift();
+    return causal && !uniform && n < keys ? (n > 0 ? n : 1) : keys;
+  }
+  // The first row that sees a key.
+  __device__ long long first_row(long long key) const {
+    const long long i = key - shift();
+    return causal && !uniform && key && i > 0 ? i : 0;
   }
   // What dropout multiplies weight (i, j) by; `word` holds the random words of block `at`.
   __device__ W kept(long long i, long long j, unsigned word[4], long long *at) const {

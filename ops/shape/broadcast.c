@@ -38,6 +38,28 @@ static gr_status infer(gr_op_call *s) {
   return GR_OK;
 }
 
+static void add_rule(gr_sharding_rule *rules, int *n, int in, int out) {
+  rules[*n].in[0] = (gr_axis_placement)in, rules[(*n)++].out[0] = (gr_axis_placement)out;
+}
+
+// Beyond the notation, a rank can make its part of a new first axis, as of a batch. (Of a last axis
+// a fused node makes whole rows.)
+static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
+  int axis = (int)((const struct broadcast *)s->attr)->axis, n = 0;
+  add_rule(rule, &n, GR_REPLICATE, GR_REPLICATE);
+  for (int d = 0; d < s->in[0].rank; d++) add_rule(rule, &n, d, d + (d >= axis));
+  if (!axis) add_rule(rule, &n, GR_REPLICATE, 0);
+  if (gr_dtypes[s->in[0].dtype].is_float) add_rule(rule, &n, GR_PARTIAL, GR_PARTIAL);
+  *out_n = n;
+  return GR_OK;
+}
+
+static void localize(void *attr, const gr_layout *out, const gr_mesh *m) {
+  struct broadcast *a = attr;
+  for (int k = 0; k < m->n_axes; k++)
+    if (out->placement[k] == a->axis) a->size /= m->axis[k].size;
+}
+
 static void grad(const gr_grad *g) {
   g->dx[0] = gr_sum(g->b, g->dy[0], (int)((const struct broadcast *)g->attr)->axis);
 }
@@ -109,7 +131,8 @@ static gr_status gpu(gr_gpu_call *g) {
 }
 
 static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
-  bool last = ((const struct broadcast *)s->attr)->axis == s->in[0].rank;
+  int64_t axis = ((const struct broadcast *)s->attr)->axis;
+  bool last = axis && axis == s->in[0].rank;
   snprintf(buf, GR_ROW_TEXT, "%s", last ? "x0" : "");
 }
 
@@ -144,6 +167,8 @@ const gr_op gr_op_broadcast = {
     .attr_size = sizeof(struct broadcast),
     .attrs = attrs,
     .index_spec_of = index_spec_of,
+    .sharding_rules = rules,
+    .localize = localize,
     .linear = true,
     .infer = infer,
     .grad = grad,

@@ -19,24 +19,25 @@
 enum { GR_CHECKPOINT_DIMS = 8 };
 
 // A slice of a tensor of shape dims[rank]: elements [offset, offset + size), row-major and
-// contiguous at `at`.
+// contiguous at `data`.
 typedef struct gr_tensor_slice {
   const char *name;   // of the tensor: UTF-8, at most 512 bytes
   const char *dtype;  // f64 f32 f16 bf16 i64 i32 u8
   int rank;           // 0: a scalar
   int64_t dims[GR_CHECKPOINT_DIMS], offset[GR_CHECKPOINT_DIMS], size[GR_CHECKPOINT_DIMS];
-  void *at;
+  void *data;
 } gr_tensor_slice;
-// The slice that is the whole tensor. Borrows name, dtype and `at`.
+// The slice that is the whole tensor. Borrows name, dtype and `data`.
 gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int rank,
-                                      const int64_t *dims, void *at);
+                                      const int64_t *dims, void *data);
 // Bytes of the slice's elements; -1: unknown dtype, or too large.
 int64_t gr_tensor_slice_bytes(const gr_tensor_slice *);
 // Calls `read` for the parts of a slice that are consecutive in the whole tensor, in order: n
-// elements, from element `first` of the tensor and element `at` of the slice on. Stops at an error.
+// elements, from element `first` of the tensor and element `offset` of the slice on. Stops at an
+// error.
 GR_MUST_USE gr_status gr_tensor_slice_runs(const gr_tensor_slice *,
                                            gr_status (*read)(void *ctx, int64_t first, int64_t n,
-                                                             int64_t at),
+                                                             int64_t offset),
                                            void *ctx);
 
 // A named value that is not a tensor: epoch, batch, seed, config hash, metrics, the hooks' state.
@@ -56,6 +57,9 @@ typedef struct gr_scalar {
 #define GR_CHECKPOINT_OPTIMIZER \
   "run.optimizer"                    // text: the tensors that training alone needs, a line each
 #define GR_CHECKPOINT_EMA "run.ema"  // text: the averages, "WEIGHT.ema", of weights, a line each
+// text: the low-rank adapters of linear layers, a JSON array of {"name", "rank", "alpha",
+// "dropout"}
+#define GR_CHECKPOINT_ADAPTERS "model.lora"
 #define GR_CHECKPOINT_MEASURED "run.eval_step"  // int: the step at which the metrics were measured
 
 // -- Writing -----------------------------------------------------------------------------
@@ -63,7 +67,7 @@ typedef struct gr_scalar {
 typedef struct gr_saver_spec {
   const char *dir;  // created if missing; on a file system that all ranks share
   int rank, ranks;
-  // What this rank writes. The pointers `at` must stay valid until close. Each element of each
+  // What this rank writes. The pointers `data` must stay valid until close. Each element of each
   // tensor is written by exactly one rank: a replicated tensor is listed by one rank only.
   const gr_tensor_slice *pieces;
   int n_pieces;
@@ -76,7 +80,7 @@ typedef struct gr_saver_spec {
   bool metric_max;       // larger is better
   // Name of a scalar that marks a checkpoint made on exit: it is kept until there is a newer one.
   const char *exit_checkpoint;
-  // Copies a tensor to host memory, called from begin, where `at` is not a host address; NULL: it
+  // Copies a tensor to host memory, called from begin, where `data` is not a host address; NULL: it
   // is. Not with in_place.
   gr_status (*fetch)(void *ctx, const gr_tensor_slice *, void *to);
   // Logical AND over all ranks, called from the calling thread; NULL on one rank. When it fails (a
@@ -135,26 +139,28 @@ int gr_checkpoint_ranks(const gr_checkpoint *);         // number of ranks that 
 // Reads every byte and checks hashes, zstd checksums and headers. The error names file and tensor.
 GR_MUST_USE gr_status gr_checkpoint_verify(gr_checkpoint *);
 
-// All scalars in the order in which they were saved, and the scalar of a name (NULL: none). Owned
-// by the checkpoint, as the tensors below are.
+// All scalars in the order in which they were saved. Owned by the checkpoint, as the tensors below
+// are.
 const gr_scalar *gr_checkpoint_scalars(const gr_checkpoint *, int *n);
+// The scalar of a name; NULL: there is none.
 const gr_scalar *gr_checkpoint_scalar(const gr_checkpoint *, const char *name);
 bool gr_checkpoint_is_finite(const gr_checkpoint *);  // GR_CHECKPOINT_FINITE is missing or not 0
 
-// The tensors as whole slices with `at` NULL, and the tensor of a name (NULL: none).
+// The tensors as whole slices with `data` NULL.
 const gr_tensor_slice *gr_checkpoint_tensors(const gr_checkpoint *, int *n);
+// The tensor of a name, as such a slice; NULL: there is none.
 const gr_tensor_slice *gr_checkpoint_tensor(const gr_checkpoint *, const char *name);
 // The names of tensors that training alone needs, by GR_CHECKPOINT_OPTIMIZER.
 gr_map gr_checkpoint_optimizer(gr_arena *, const gr_checkpoint *);
-// The names of averages of weights, by GR_CHECKPOINT_EMA, and the name of a weight's; NULL: there
-// is none.
+// The names of averages of weights, by GR_CHECKPOINT_EMA.
 gr_map gr_checkpoint_emas(gr_arena *, const gr_checkpoint *);
+// The name of a weight's average, in the arena, if it is among `emas`; NULL: it has none.
 const char *gr_checkpoint_ema_of(gr_arena *, const gr_map *emas, const char *weight);
 
-// Fills want->at with that slice of the tensor want->name, from the files that hold parts of it.
+// Fills want->data with that slice of the tensor want->name, from the files that hold parts of it.
 // GR_ERR_CHECKPOINT when dtype or shape differ from the checkpoint's; the message names both.
 GR_MUST_USE gr_status gr_checkpoint_read(gr_checkpoint *, const gr_tensor_slice *want);
-// Reads n slices, but those whose `at` is NULL. First checks that the checkpoint has every tensor
+// Reads n slices, but those whose `data` is NULL. First checks that the checkpoint has every tensor
 // requested and, if `exact`, no other, so that on a mismatch nothing has been overwritten.
 GR_MUST_USE gr_status gr_checkpoint_read_all(gr_checkpoint *, const gr_tensor_slice *want, int n,
                                              bool exact);
@@ -165,6 +171,22 @@ typedef enum gr_export {
   GR_EXPORT_TRAINED,     // weights themselves, and buffers
   GR_EXPORT_EVERYTHING,  // by their own names, also those of GR_CHECKPOINT_OPTIMIZER
 } gr_export;
+// An adapter that a checkpoint has, by GR_CHECKPOINT_ADAPTERS. A layer "PATH.weight" [out, in] has
+// it if there are PATH.NAME.lora_A.weight [rank, in] and PATH.NAME.lora_B.weight [out, rank]; with
+// them it is weight + alpha / rank x B A. "NAME." is left out if the name is "".
+typedef struct gr_checkpoint_adapter {
+  const char *name;
+  int64_t rank;
+  double alpha, dropout;
+} gr_checkpoint_adapter;
+// The adapters, in the arena. GR_ERR_CHECKPOINT if the scalar is not what it must be.
+GR_MUST_USE gr_status gr_checkpoint_adapters(gr_arena *, const gr_checkpoint *,
+                                             gr_checkpoint_adapter **out, int *n);
+typedef struct gr_export_request {
+  gr_export what;
+  bool merge;                            // adapters are added to the weights, and left out
+  const gr_checkpoint_adapter *adapter;  // only its weights, by the names of PEFT; NULL: all
+} gr_export_request;
 typedef struct gr_checkpoint_exported {
   int tensors, averages;  // averages: of them
   int64_t bytes;
@@ -173,8 +195,14 @@ typedef struct gr_checkpoint_exported {
 GR_MUST_USE gr_status gr_checkpoint_exportable(const char *path);
 // Writes tensors as one file of the format that its ending names. NumPy has no bf16: in an .npz
 // they are f32, with the same values.
-GR_MUST_USE gr_status gr_checkpoint_export(gr_checkpoint *, const char *path, gr_export,
-                                           gr_checkpoint_exported *out);
+GR_MUST_USE gr_status gr_checkpoint_export(gr_checkpoint *, const char *path,
+                                           const gr_export_request *, gr_checkpoint_exported *out);
+// Writes the folder `dir` of an adapter as the library PEFT does and reads it
+// (huggingface.co/docs/peft/developer_guides/checkpoint): adapter_config.json, with the paths of
+// its layers and `rank`, `alpha` and `dropout`, and adapter_model.safetensors.
+GR_MUST_USE gr_status gr_checkpoint_export_adapter(gr_checkpoint *, const char *dir, gr_export,
+                                                   const gr_checkpoint_adapter *,
+                                                   gr_checkpoint_exported *out);
 
 // -- Directories -------------------------------------------------------------------------
 
@@ -205,11 +233,14 @@ GR_MUST_USE gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out)
 // The checkpoints at `path`: all of a directory, or `path` itself when it is a checkpoint.
 GR_MUST_USE gr_status gr_checkpoint_entries(gr_arena *, const char *path, gr_checkpoint_entry **out,
                                             int *n);
-// Implement `graphrun ckpt list|show|verify`. `path` is a directory of checkpoints or one
-// checkpoint; `show` takes the newest of a directory. `verify` prints a line per checkpoint and
-// fails when any is damaged.
+// Implements `graphrun ckpt list`: prints a line per checkpoint. `path` is a directory of
+// checkpoints or one checkpoint, also below.
 GR_MUST_USE gr_status gr_checkpoint_print_list(FILE *, const char *path);
+// Implements `graphrun ckpt show`: prints the contents of a checkpoint, of a directory the
+// newest's.
 GR_MUST_USE gr_status gr_checkpoint_print_show(FILE *, const char *path);
+// Implements `graphrun ckpt verify`: reads every byte, prints a line per checkpoint, and fails with
+// GR_ERR_CHECKPOINT when any is damaged.
 GR_MUST_USE gr_status gr_checkpoint_print_verify(FILE *, const char *path);
 // The same as JSON. what: "list", "show" or "verify".
 GR_MUST_USE gr_status gr_checkpoint_print_json(FILE *, const char *what, const char *path);

@@ -168,13 +168,13 @@ static trait trait_of(gr_arena *a, const gr_disk_dir *dir, const gr_checkpoint_e
 // Ties go to the earlier checkpoint, because the later one did not improve on it.
 static void mark_best(trait *t, int n, int best, bool max) {
   for (; best > 0; best--) {
-    int at = -1;
+    int leader = -1;
     for (int i = 0; i < n; i++)
       if (!t[i].keep && !isnan(t[i].metric) &&
-          (at < 0 || (max ? t[i].metric > t[at].metric : t[i].metric < t[at].metric)))
-        at = i;
-    if (at < 0) return;
-    t[at].keep = true;
+          (leader < 0 || (max ? t[i].metric > t[leader].metric : t[i].metric < t[leader].metric)))
+        leader = i;
+    if (leader < 0) return;
+    t[leader].keep = true;
   }
 }
 

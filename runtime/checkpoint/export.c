@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/output.h"
 #include "base/text.h"
+#include "base/work.h"
 #include "runtime/checkpoint/chunks.h"
 #include "runtime/checkpoint/index.h"
 
@@ -14,53 +15,42 @@ gr_chunk_sizes gr_chunks = {
 
 // ---- Which tensors ----------------------------------------------------------------------------
 
-// The names in a scalar of the checkpoint, a line each.
-static gr_map names_in(gr_arena *a, const gr_checkpoint *c, const char *scalar) {
-  gr_map out = gr_map_make(a);
-  const gr_scalar *s = gr_checkpoint_scalar(c, scalar);
-  const char *list = s && s->kind == GR_SCALAR_TEXT ? s->text : "";
-  for (size_t n; *list; list += n + (list[n] == '\n')) {
-    n = strcspn(list, "\n");
-    gr_map_put(&out, gr_arena_strndup(a, list, n), 1);
-  }
-  return out;
-}
-
-gr_map gr_checkpoint_optimizer(gr_arena *a, const gr_checkpoint *c) {
-  return names_in(a, c, GR_CHECKPOINT_OPTIMIZER);
-}
-
-gr_map gr_checkpoint_emas(gr_arena *a, const gr_checkpoint *c) {
-  return names_in(a, c, GR_CHECKPOINT_EMA);
-}
-
-const char *gr_checkpoint_ema_of(gr_arena *a, const gr_map *emas, const char *weight) {
-  const char *name = emas->n ? gr_arena_printf(a, "%s.ema", weight) : NULL;
-  return name && gr_map_find(emas, name, NULL) ? name : NULL;
-}
-
-static void add(gr_exporter *x, const gr_tensor_slice *t, const char *average) {
+static void add(gr_exporter *x, const gr_tensor_slice *t, const char *name, const char *average) {
   x->tensors[x->n] = *t;
+  x->tensors[x->n].name = name;
   x->stored_name[x->n++] = average ? average : t->name;
   x->averages += average != NULL;
 }
 
+// The name that a tensor has in the file; NULL: it is left out.
+static const char *exported_name(const gr_exporter *x, const char *name) {
+  const char *layer, *part;
+  int i;
+  bool of_adapter = gr_exporter_is_of_adapter(x, name, &layer, &part, &i);
+  if (!x->request->adapter) return of_adapter && x->request->merge ? NULL : name;
+  if (!of_adapter || strcmp(x->adapters[i].name, x->request->adapter->name)) return NULL;
+  return gr_arena_printf(x->arena, "base_model.model.%s%s%s", layer, *layer ? "." : "", part);
+}
+
 // Larger elements come first, so that every tensor is aligned; else the order of the checkpoint.
-static void choose(gr_exporter *x, gr_export what) {
+static void choose(gr_exporter *x) {
   int n;
   const gr_tensor_slice *all = gr_checkpoint_tensors(x->checkpoint, &n);
   gr_map states = gr_checkpoint_optimizer(x->arena, x->checkpoint);
   gr_map emas = gr_checkpoint_emas(x->arena, x->checkpoint);
-  bool everything = what == GR_EXPORT_EVERYTHING;
+  bool everything = x->request->what == GR_EXPORT_EVERYTHING;
+  x->emas = x->request->what == GR_EXPORT_WEIGHTS ? emas : gr_map_make(x->arena);
   x->tensors = GR_NEW(x->arena, gr_tensor_slice, n + 1);
   x->stored_name = GR_NEW(x->arena, const char *, n + 1);
+  x->stored = gr_map_make(x->arena);
+  for (int i = 0; i < n; i++) gr_map_put(&x->stored, all[i].name, 1);
   for (int bytes = 8; bytes; bytes /= 2)
     for (int i = 0; i < n; i++) {
-      const char *name = all[i].name;
+      const char *name = all[i].name, *out = exported_name(x, name);
       bool left_out = gr_map_find(&states, name, NULL) || gr_map_find(&emas, name, NULL);
-      if (gr_dtype_bytes(all[i].dtype, NULL) != bytes || (left_out && !everything)) continue;
-      bool averages = what != GR_EXPORT_WEIGHTS;
-      add(x, &all[i], averages ? NULL : gr_checkpoint_ema_of(x->arena, &emas, name));
+      if (!out || gr_dtype_bytes(all[i].dtype, NULL) != bytes || (left_out && !everything))
+        continue;
+      add(x, &all[i], out, gr_checkpoint_ema_of(x->arena, &x->emas, name));
     }
 }
 
@@ -141,14 +131,19 @@ static gr_status write_file(gr_exporter *x, const char *path) {
   return gr_output_close(out, format->write(x));
 }
 
-gr_status gr_checkpoint_export(gr_checkpoint *c, const char *path, gr_export what,
+static gr_status export(gr_exporter *x, const char *path, gr_checkpoint_exported *out) {
+  GR_TRY(gr_checkpoint_adapters(x->arena, x->checkpoint, &x->adapters, &x->n_adapters));
+  choose(x);
+  *out = (gr_checkpoint_exported){.tensors = x->n, .averages = x->averages};
+  for (int i = 0; i < x->n; i++) out->bytes += gr_tensor_slice_bytes(&x->tensors[i]);
+  gr_work_set_total((double)out->bytes);
+  return write_file(x, path);
+}
+
+gr_status gr_checkpoint_export(gr_checkpoint *c, const char *path, const gr_export_request *request,
                                gr_checkpoint_exported *out) {
-  gr_arena *a = gr_arena_create();
-  gr_exporter x = {.arena = a, .checkpoint = c};
-  choose(&x, what);
-  *out = (gr_checkpoint_exported){.tensors = x.n, .averages = x.averages};
-  for (int i = 0; i < x.n; i++) out->bytes += gr_tensor_slice_bytes(&x.tensors[i]);
-  gr_status s = write_file(&x, path);
-  gr_arena_destroy(a);
+  gr_exporter x = {.arena = gr_arena_create(), .checkpoint = c, .request = request};
+  gr_status s = export(&x, path, out);
+  gr_arena_destroy(x.arena);
   return s;
 }

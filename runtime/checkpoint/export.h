@@ -12,6 +12,11 @@ typedef struct gr_exporter {
   gr_tensor_slice *tensors;  // by their names in the file
   const char **stored_name;  // their names in the checkpoint
   int n, averages;
+  const gr_export_request *request;
+  gr_map stored;                    // names of all tensors of the checkpoint, to 1
+  gr_map emas;                      // gr_checkpoint_emas; empty if averages are not asked for
+  gr_checkpoint_adapter *adapters;  // n_adapters
+  int n_adapters;
 } gr_exporter;
 
 // Reads tensor `i` in pieces of whole rows, in order, and passes each on. Ends early, without an
@@ -19,5 +24,13 @@ typedef struct gr_exporter {
 GR_MUST_USE gr_status gr_exporter_read(gr_exporter *, int i,
                                        void (*put)(void *ctx, const char *data, int64_t bytes),
                                        void *ctx);
+// ---- adapters.c
+// Whether a tensor is a weight of an adapter that the checkpoint has; *layer is then the path of
+// its layer, *part "lora_A.weight" or "lora_B.weight", and *adapter which it is.
+bool gr_exporter_is_of_adapter(const gr_exporter *, const char *name, const char **layer,
+                               const char **part, int *adapter);
+// Adds to whole rows of a layer's weight, in part->data, what its adapters add; nothing to others.
+GR_MUST_USE gr_status gr_exporter_merge(gr_exporter *, const gr_tensor_slice *part,
+                                        const char *name);
 // Writes all tensors as an .npz file, each stored as NAME.npy.
 GR_MUST_USE gr_status gr_export_npz(gr_exporter *);

@@ -12,7 +12,7 @@
 #include "runtime/checkpoint/index.h"
 
 enum { FOLLOWS = 1 << 3, UTF8 = 1 << 11, ZIP20 = 20, ZIP45 = 45, JANUARY_1980 = 0x21 };
-enum { MOST_MEMBERS = 0xffff, ALIGNED = 64 };
+enum { MAX_MEMBERS = 0xffff, ALIGNED = 64 };
 
 typedef struct member {
   char *name;
@@ -134,14 +134,14 @@ static void put_directory_entry(archive *z, const member *m) {
 
 static void put_end(archive *z, uint64_t n, uint64_t offset, uint64_t bytes) {
   uint64_t end = z->offset;
-  bool wide = n >= MOST_MEMBERS || is_wide(offset) || is_wide(bytes);
+  bool wide = n >= MAX_MEMBERS || is_wide(offset) || is_wide(bytes);
   if (wide) {
     number(z, 0x06064b50, 4), number(z, 44, 8), number(z, ZIP45, 2), number(z, ZIP45, 2);
     number(z, 0, 8), number(z, n, 8), number(z, n, 8), number(z, bytes, 8), number(z, offset, 8);
     number(z, 0x07064b50, 4), number(z, 0, 4), number(z, end, 8), number(z, 1, 4);
   }
   number(z, 0x06054b50, 4), number(z, 0, 4);
-  number(z, wide ? MOST_MEMBERS : n, 2), number(z, wide ? MOST_MEMBERS : n, 2);
+  number(z, wide ? MAX_MEMBERS : n, 2), number(z, wide ? MAX_MEMBERS : n, 2);
   number(z, wide ? UINT32_MAX : bytes, 4), number(z, wide ? UINT32_MAX : offset, 4);
   number(z, 0, 2);
 }

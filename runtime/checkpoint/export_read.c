@@ -8,10 +8,11 @@ static gr_status read_rows(gr_exporter *x, int i, char *chunk, int64_t rows,
   const gr_tensor_slice *p = &x->tensors[i];
   gr_tensor_slice part = *p;
   int64_t all = p->rank ? p->dims[0] : 1;
-  part.at = chunk, part.name = x->stored_name[i];
+  part.data = chunk, part.name = x->stored_name[i];
   for (int64_t row = 0; row < all && !ferror(x->file); row += rows) {
     if (p->rank) part.offset[0] = row, part.size[0] = all - row < rows ? all - row : rows;
     GR_TRY(gr_checkpoint_read(x->checkpoint, &part));
+    if (x->request->merge) GR_TRY(gr_exporter_merge(x, &part, p->name));
     put(ctx, chunk, gr_tensor_slice_bytes(&part));
   }
   return GR_OK;

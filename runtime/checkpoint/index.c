@@ -34,8 +34,8 @@ uint64_t gr_slice_hash(gr_arena *a, const uint64_t *frames, int n) {
 int gr_frames(int64_t bytes) { return (int)((bytes + GR_FRAME_BYTES - 1) / GR_FRAME_BYTES); }
 
 gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int rank,
-                                      const int64_t *dims, void *at) {
-  gr_tensor_slice p = {.name = name, .dtype = dtype, .rank = rank, .at = at};
+                                      const int64_t *dims, void *data) {
+  gr_tensor_slice p = {.name = name, .dtype = dtype, .rank = rank, .data = data};
   for (int d = 0; d < rank && d < GR_CHECKPOINT_DIMS; d++) p.dims[d] = p.size[d] = dims[d];
   return p;
 }

@@ -199,7 +199,7 @@ static gr_status read_piece(gr_checkpoint *c, const gr_stored *p, const gr_tenso
   gr_status e = GR_OK;
   do
     e = copy_out(&r, p, each * row_offset(&p->piece, &b), row,
-                 (char *)want->at + each * row_offset(want, &b), &loaded);
+                 (char *)want->data + each * row_offset(want, &b), &loaded);
   while (!e && next_row(want, &b));
   close(r.fd);
   return e;
@@ -228,6 +228,6 @@ gr_status gr_checkpoint_read_all(gr_checkpoint *c, const gr_tensor_slice *want, 
                              c->path, c->index.tensors[i].name),
                      "do the model and the optimizer match those that wrote it?");
   for (int i = 0; i < n; i++)
-    if (want[i].at) GR_TRY(gr_checkpoint_read(c, &want[i]));
+    if (want[i].data) GR_TRY(gr_checkpoint_read(c, &want[i]));
   return GR_OK;
 }

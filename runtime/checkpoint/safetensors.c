@@ -190,8 +190,8 @@ static gr_status read_run(void *ctx, int64_t first, int64_t n, int64_t place) {
   const char *dtype = s->tensors[r->tensor].dtype;
   int64_t each = gr_dtype_bytes(dtype, NULL), offset = s->data + s->begin[r->tensor] + first * each;
   if (!strcmp(dtype, r->want->dtype))
-    return read_at(s, offset, (char *)r->want->at + place * each, n * each);
-  float *to = (float *)r->want->at + place;
+    return read_at(s, offset, (char *)r->want->data + place * each, n * each);
+  float *to = (float *)r->want->data + place;
   for (int64_t now; n > 0; n -= now, offset += now * each, to += now) {
     now = n < gr_chunks.converted / each ? n : gr_chunks.converted / each;
     GR_TRY(read_at(s, offset, s->chunk, now * each));

@@ -131,7 +131,7 @@ static gr_status snapshot(gr_saver *s) {
     if (s->spec.fetch)
       GR_TRY(s->spec.fetch(s->spec.ctx, piece, to));
     else
-      memcpy(to, piece->at, bytes);
+      memcpy(to, piece->data, bytes);
     to += bytes;
   }
   return GR_OK;

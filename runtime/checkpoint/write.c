@@ -129,7 +129,7 @@ static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *offset) {
   for (int i = 0; i < s->file.n_pieces; i++) {
     gr_stored *p = s->file.pieces[i];
     int64_t bytes = gr_tensor_slice_bytes(&p->piece);
-    const char *data = staged ? staged : p->piece.at;
+    const char *data = staged ? staged : p->piece.data;
     p->offset = *offset;
     GR_TRY(gr_note(put_frames(s, f, data, bytes, p->frames, offset, &p->hash), GR_NOWHERE,
                    "at tensor '%s'", p->piece.name));

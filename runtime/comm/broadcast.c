@@ -6,8 +6,8 @@
 #include "runtime/comm/comm.h"
 
 gr_status gr_comm_share(gr_comm *c, gr_arena *arena, char **bytes, size_t *n) {
-  int32_t own[2] = {(int32_t)(uint32_t)*n, (int32_t)(uint32_t)((uint64_t)*n >> 32)}, got[2];
-  GR_TRY(gr_comm_run(c, GR_BROADCAST, GR_I32, 2, own, got));
+  int32_t halves[2] = {(int32_t)(uint32_t)*n, (int32_t)(uint32_t)((uint64_t)*n >> 32)}, got[2];
+  GR_TRY(gr_comm_run(c, GR_BROADCAST, GR_I32, 2, halves, got));
   size_t size = (size_t)(uint32_t)got[0] | (size_t)(uint32_t)got[1] << 32, words = (size + 3) / 4;
   int32_t *in = GR_NEW(arena, int32_t, words + 1), *out = GR_NEW(arena, int32_t, words + 1);
   if (c->rank == 0) memcpy(in, *bytes, size);

@@ -11,9 +11,9 @@
 // or the time-out is over.
 typedef struct gr_machines_link {
   // Every leader's `bytes` bytes, in machine order, on every leader.
-  gr_status (*gather)(void *link, const void *own, size_t bytes, void *all);
+  gr_status (*gather)(void *link, const void *data, size_t bytes, void *all);
   // The first machine's bytes, on every leader.
-  gr_status (*spread)(void *link, void *at, size_t bytes);
+  gr_status (*spread)(void *link, void *data, size_t bytes);
 } gr_machines_link;
 
 typedef struct gr_machines {

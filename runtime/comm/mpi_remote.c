@@ -74,12 +74,12 @@ static gr_status gather(void *link, const void *part, size_t bytes, void *all) {
   return finish(m, &request, "a collective");
 }
 
-static gr_status spread(void *link, void *at, size_t bytes) {
+static gr_status spread(void *link, void *data, size_t bytes) {
   gr_mpi *m = link;
   MPI_Request request;
   for (size_t done = 0, some; done < bytes; done += some) {
     some = bytes - done < GR_SHARED_CHUNK ? bytes - done : GR_SHARED_CHUNK;
-    MPI_TRY(MPI_Ibcast((char *)at + done, (int)some, MPI_BYTE, 0, m->leaders, &request));
+    MPI_TRY(MPI_Ibcast((char *)data + done, (int)some, MPI_BYTE, 0, m->leaders, &request));
     GR_TRY(finish(m, &request, "a broadcast"));
   }
   return GR_OK;

@@ -25,11 +25,11 @@ static gr_status load_library(void) {
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "NCCL cannot be loaded: %s", dlerror()),
                    "install libnccl2 (NVIDIA's package repository, or the Python package "
                    "nvidia-nccl-cu13) and put its folder into LD_LIBRARY_PATH; one GPU needs none");
-#define GR_NCCL(name)                      \
-  {                                        \
-    void *at = dlsym(library, #name);      \
-    memcpy(&gr_nccl.name, &at, sizeof at); \
-    if (!at) missing = #name;              \
+#define GR_NCCL(name)                              \
+  {                                                \
+    void *symbol = dlsym(library, #name);          \
+    memcpy(&gr_nccl.name, &symbol, sizeof symbol); \
+    if (!symbol) missing = #name;                  \
   }
 #include "runtime/comm/nccl.def"
   if (!missing && !gr_nccl.ncclGetVersion(&version) && version >= LEAST_VERSION) return GR_OK;

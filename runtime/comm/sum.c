@@ -5,15 +5,15 @@
 // Elements that are accumulated at a time, so that each term is read sequentially from the caches.
 enum { BLOCK = 1024 };
 
-// Sums elements [from, from + n) of the terms into `to`; n <= BLOCK.
-#define SUM(name, type)                                                                     \
-  static void name(int64_t from, int64_t n, int terms, const void *const *term, void *to) { \
-    type *sum = to;                                                                         \
-    memcpy(sum, (const type *)term[0] + from, (size_t)n * sizeof(type));                    \
-    for (int r = 1; r < terms; r++) {                                                       \
-      const type *t = (const type *)term[r] + from;                                         \
-      for (int64_t i = 0; i < n; i++) sum[i] = (type)(sum[i] + t[i]);                       \
-    }                                                                                       \
+// Sums elements [begin, begin + n) of the terms into `to`; n <= BLOCK.
+#define SUM(name, type)                                                                      \
+  static void name(int64_t begin, int64_t n, int terms, const void *const *term, void *to) { \
+    type *sum = to;                                                                          \
+    memcpy(sum, (const type *)term[0] + begin, (size_t)n * sizeof(type));                    \
+    for (int r = 1; r < terms; r++) {                                                        \
+      const type *t = (const type *)term[r] + begin;                                         \
+      for (int64_t i = 0; i < n; i++) sum[i] = (type)(sum[i] + t[i]);                        \
+    }                                                                                        \
   }
 SUM(sum_f32, float)
 SUM(sum_f64, double)

@@ -171,13 +171,14 @@ static gr_status open_part(gr_arena *a, gr_comm *parent, gr_tcp *m, const int32_
   for (int i = 0; i < n; i++)
     world[i] = all[3 * member[i] + 2], key[i] = m->world->place[world[i]].machine;
   grouping g = group(a, key, world, n, m->base.rank);
-  int32_t offer[GR_PAGES_OFFER], *own = GR_NEW(a, int32_t, n * GR_PAGES_OFFER), failed, any;
+  int32_t offer[GR_PAGES_OFFER], *group_offers = GR_NEW(a, int32_t, n * GR_PAGES_OFFER), failed,
+                                 any;
   int32_t *offers = GR_NEW(a, int32_t, parent->ranks * GR_PAGES_OFFER);
   GR_TRY(offer_block(m, &g, offer));
   GR_TRY(gr_comm_run(parent, GR_ALL_GATHER, GR_I32, GR_PAGES_OFFER, offer, offers));
   for (int i = 0; i < n; i++)
-    memcpy(own + i * GR_PAGES_OFFER, offers + member[i] * GR_PAGES_OFFER, sizeof offer);
-  map_block(m, &g, own);
+    memcpy(group_offers + i * GR_PAGES_OFFER, offers + member[i] * GR_PAGES_OFFER, sizeof offer);
+  map_block(m, &g, group_offers);
   failed = !m->block;
   gr_status s = gr_comm_run(parent, GR_ALL_REDUCE, GR_I32, 1, &failed, &any);
   gr_pages_close_offer(offer);
@@ -232,15 +233,15 @@ static void identify(identity *me, int rank, int ranks_per_machine) {
 // Gives every rank its machine's key, and unites the affinity masks of this rank's machine, because
 // some launchers bind each rank to its own processor.
 static gr_status find_machines(gr_arena *a, gr_tcp *m, int ranks_per_machine, int *key) {
-  identity own, *all = GR_NEW(a, identity, m->base.ranks);
+  identity self, *all = GR_NEW(a, identity, m->base.ranks);
   cpu_set_t together;
   int local = 0;
-  identify(&own, m->base.rank, ranks_per_machine);
-  GR_TRY(gr_store_gather(m->store, "machines", &own, sizeof own, all));
+  identify(&self, m->base.rank, ranks_per_machine);
+  GR_TRY(gr_store_gather(m->store, "machines", &self, sizeof self, all));
   CPU_ZERO(&together);
   for (int r = 0; r < m->base.ranks; r++) {
     for (key[r] = 0; strcmp(all[key[r]].machine, all[r].machine);) key[r]++;
-    if (strcmp(all[r].machine, own.machine)) continue;
+    if (strcmp(all[r].machine, self.machine)) continue;
     CPU_OR(&together, &together, &all[r].processors);
     if (r == m->base.rank) m->base.local_rank = local;
     local++;

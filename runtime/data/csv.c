@@ -1,174 +1,35 @@
-// csv.c - see csv.h. The text is split in place: a NUL at the end of each field replaces the
-// character after it.
+// csv.c - see csv.h.
 #include "runtime/data/csv.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include "base/file.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "base/work.h"
 #include "runtime/data/csv_cell.h"
-#include "runtime/data/csv_shape.h"
-#include "runtime/data/encoding.h"
+#include "runtime/data/csv_cut.h"
 
 const gr_csv_format gr_csv_fixed = {.delimiter = ',', .header = true};
-
-typedef struct reader {
-  gr_arena *arena;
-  const char *path;
-  const gr_csv_format *format;
-  char *text, *cursor, *line_start, *end;
-  int line;
-  char **cells;  // of all rows, consecutively
-  int *lines;    // by row
-  size_t n_cells, cap_cells, n_rows, cap_rows;
-  int width;  // fields per row; 0: not known yet
-} reader;
-
-static gr_loc here(const reader *r, const char *position) {
-  return (gr_loc){r->path, r->line, (int)(position - r->line_start) + 1};
-}
-
-// Makes room for one more element; may move the array.
-static void *grow(void *list, size_t n, size_t *cap, size_t size) {
-  if (n < *cap) return list;
-  *cap = *cap ? 2 * *cap : 1024;
-  void *more = realloc(list, *cap * size);
-  if (!more) free(list);
-  return more;
-}
-
-// ---- Splitting ----------------------------------------------------------------------------------
-
-// A field is followed by a delimiter, the end of its line, or the end of the file. *more: by a
-// delimiter.
-static gr_status end_field(reader *r, char *end_of_text, bool *more) {
-  char *p = r->cursor;
-  *more = p < r->end && *p == r->format->delimiter;
-  bool cr = p + 1 < r->end && p[0] == '\r' && p[1] == '\n';
-  if (p < r->end && !*more && !cr && *p != '\n')
-    return gr_hint(gr_fail(GR_ERR_DATA, here(r, p), "there is text after a field's closing quote"),
-                   "inside a quoted field a quote is written twice");
-  r->cursor += p < r->end ? 1 + cr : 0;
-  *end_of_text = 0;
-  if (!*more) r->line++, r->line_start = r->cursor;
-  return GR_OK;
-}
-
-// Reads a quoted field; text after a doubled quote is shifted to the left.
-static gr_status cut_quoted(reader *r, bool *more) {
-  gr_loc start = here(r, r->cursor);
-  char *to = ++r->cursor;
-  for (; r->cursor < r->end; r->cursor++) {
-    if (*r->cursor == '"' && (r->cursor + 1 == r->end || r->cursor[1] != '"')) break;
-    r->cursor += *r->cursor == '"';
-    *to++ = *r->cursor;
-    if (*r->cursor == '\n') r->line++, r->line_start = r->cursor + 1;
-  }
-  if (r->cursor == r->end)
-    return gr_hint(gr_fail(GR_ERR_DATA, start, "a quoted field does not end"),
-                   "close it with '\"'; inside it a quote is written twice");
-  r->cursor++;
-  return end_field(r, to, more);
-}
-
-static gr_status cut_plain(reader *r, bool *more) {
-  char *p = r->cursor;
-  while (p < r->end && *p != r->format->delimiter && *p != '\n' && *p != '"') p++;
-  if (p < r->end && *p == '"')
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, here(r, p), "a quote is inside a field that has none around it"),
-        "put the field in quotes, and write the quote inside it twice");
-  r->cursor = p;
-  if (p < r->end && *p == '\n' && p > r->line_start && p[-1] == '\r') r->cursor--;
-  return end_field(r, r->cursor, more);
-}
-
-static gr_status no_memory(const reader *r) {
-  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the fields of '%s'", r->path);
-}
-
-static gr_status other_width(const reader *r, int line, int n) {
-  char delimiter = r->format->delimiter;
-  gr_status s = gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1},
-                        "this line has %d field%s, the first has %d", n, gr_text_s(n), r->width);
-  if (n < r->width) return gr_hint(s, "a field with nothing in it has its '%c', too", delimiter);
-  if (r->width == 1 && r->format->header)
-    s = gr_hint(s, "the first line names all columns: remove lines before it");
-  return gr_hint(s, "a field with the delimiter '%c' in it is put in quotes", delimiter);
-}
-
-static gr_status cut_row(reader *r) {
-  int line = r->line, n = 0;
-  for (bool more = true; more; n++) {
-    r->cells = grow(r->cells, r->n_cells, &r->cap_cells, sizeof *r->cells);
-    if (!r->cells) return no_memory(r);
-    r->cells[r->n_cells++] = r->cursor + (*r->cursor == '"');
-    GR_TRY(*r->cursor == '"' ? cut_quoted(r, &more) : cut_plain(r, &more));
-  }
-  if (!r->width) r->width = n;
-  if (n > GR_CSV_COLUMNS)
-    return gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1}, "there are more than %d columns",
-                   GR_CSV_COLUMNS);
-  if (n != r->width) return other_width(r, line, n);
-  r->lines = grow(r->lines, r->n_rows, &r->cap_rows, sizeof *r->lines);
-  if (!r->lines) return no_memory(r);
-  r->lines[r->n_rows++] = line;
-  return r->n_rows < UINT32_MAX
-             ? GR_OK
-             : gr_fail(GR_ERR_DATA, here(r, r->cursor), "there are too many lines");
-}
-
-static bool skip_empty_line(reader *r) {
-  size_t n = *r->cursor == '\r' && r->cursor[1] == '\n' ? 2 : *r->cursor == '\n';
-  r->cursor += n, r->line += n > 0;
-  if (n) r->line_start = r->cursor;
-  return n;
-}
-
-enum { ROWS_A_STEP = 1024 };
-
-static gr_status cut(reader *r) {
-  size_t mark = 0;
-  GR_TRY(gr_encoding_check(r->path, r->cursor, (size_t)(r->end - r->cursor), &mark));
-  char *nul = memchr(r->cursor, 0, (size_t)(r->end - r->cursor));
-  for (char *c = r->cursor; nul && c < nul; c++)
-    if (*c == '\n') r->line++, r->line_start = c + 1;
-  if (nul) return gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text");
-  r->cursor += mark, r->text = r->cursor;
-  GR_TRY(gr_csv_check_text(r->path, r->cursor, (size_t)(r->end - r->cursor)));
-  GR_TRY(gr_csv_check_delimiter(r->path, r->cursor, (size_t)(r->end - r->cursor), r->format));
-  while (r->cursor < r->end) {
-    if (!skip_empty_line(r)) GR_TRY(cut_row(r));
-    if (!(r->n_rows % ROWS_A_STEP)) GR_TRY(gr_work_step(0));
-  }
-  return r->n_rows ? GR_OK : gr_fail(GR_ERR_DATA, (gr_loc){r->path, 1, 1}, "the table is empty");
-}
+const gr_csv_format gr_csv_any = {.any_header = true, .encoding = ""};
 
 // ---- Columns ------------------------------------------------------------------------------------
 
-static gr_status same_names(const reader *r, const char *name) {
+static gr_status same_names(const gr_cut *r, const char *name) {
   double number;
-  gr_status s = gr_hint(
-      gr_fail(GR_ERR_DATA, (gr_loc){r->path, r->lines[0], 1}, "two columns are called '%s'", name),
-      "give each a name of its own");
+  gr_status s = gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){r->first, r->names_line, 1},
+                                "two columns are called '%s'", name),
+                        "give each a name of its own");
   if (!r->format->section || !gr_cell_float(name, &number)) return s;
   return gr_hint(s, "if the first line is a row, %s.header=false names them c0, c1, ...",
                  r->format->section);
 }
 
-static gr_status name_columns(const reader *r, gr_csv *out) {
-  bool header = r->format->header;
+static gr_status name_columns(const gr_cut *r, gr_csv *out) {
   gr_map seen = gr_map_make(r->arena);
-  gr_loc first = {r->path, r->lines[0], 1};
-  if (header) GR_TRY(gr_csv_check_names(first, r->text, r->cells, r->width, r->format));
   out->n_columns = r->width;
   out->columns = GR_NEW(r->arena, gr_column, r->width);
   for (int c = 0; c < r->width; c++) {
-    const char *name = header ? r->cells[c] : "";
-    out->columns[c].unnamed = header && !*name;
+    const char *name = r->names ? r->names[c] : "";
+    out->columns[c].unnamed = r->names && !*name;
     if (!*name) name = gr_arena_printf(r->arena, "c%d", c);
     if (gr_map_find(&seen, name, NULL)) return same_names(r, name);
     gr_map_put(&seen, name, (uint32_t)c);
@@ -177,16 +38,16 @@ static gr_status name_columns(const reader *r, gr_csv *out) {
   return GR_OK;
 }
 
-static const char *cell_at(const reader *r, size_t first, size_t row, int c) {
-  return r->cells[(first + row) * (size_t)r->width + (size_t)c];
+static const char *cell_at(const gr_cut *r, size_t row, int c) {
+  return r->cells[row * (size_t)r->width + (size_t)c];
 }
 
-static gr_column_type find_type(const reader *r, size_t first, size_t rows, int c) {
+static gr_column_type find_type(const gr_cut *r, size_t rows, int c) {
   gr_column_type type = GR_COLUMN_INT;
   int64_t i;
   double f;
   for (size_t row = 0; row < rows && type != GR_COLUMN_TEXT; row++) {
-    const char *cell = cell_at(r, first, row, c);
+    const char *cell = cell_at(r, row, c);
     if (gr_cell_missing(cell)) continue;
     if (type == GR_COLUMN_INT && !gr_cell_int(cell, &i)) type = GR_COLUMN_FLOAT;
     if (type == GR_COLUMN_FLOAT && !gr_cell_float(cell, &f)) type = GR_COLUMN_TEXT;
@@ -195,32 +56,31 @@ static gr_column_type find_type(const reader *r, size_t first, size_t rows, int 
 }
 
 // Cells keep their place in the text of their line, unless an earlier one was in quotes.
-static void find_first_text(const reader *r, size_t first, size_t rows, int c, gr_column *out) {
+static void find_first_text(const gr_cut *r, size_t rows, int c, gr_column *out) {
   bool found = false;
   double f;
   for (size_t row = 0; row < rows; row++) {
-    const char *cell = cell_at(r, first, row, c);
+    const char *cell = cell_at(r, row, c);
     if (gr_cell_missing(cell)) continue;
     bool number = gr_cell_float(cell, &f);
     out->numbers += number, out->commas += !number && gr_cell_has_commas(cell);
     if (number || found) continue;
     found = true, out->first_text = (uint32_t)row;
-    out->first_text_column = (int)(cell - cell_at(r, first, row, 0)) + 1;
+    out->first_text_column = (int)(cell - cell_at(r, row, 0)) + 1;
   }
 }
 
-static void fill_column(const reader *r, size_t first, size_t rows, int c, bool *holes,
-                        gr_column *out) {
+static void fill_column(const gr_cut *r, size_t rows, int c, bool *holes, gr_column *out) {
   int64_t *ints = NULL;
   double *floats = NULL;
   const char **texts = NULL;
-  out->type = find_type(r, first, rows, c);
+  out->type = find_type(r, rows, c);
   if (out->type == GR_COLUMN_INT) out->ints = ints = GR_NEW(r->arena, int64_t, rows);
   if (out->type == GR_COLUMN_FLOAT) out->floats = floats = GR_NEW(r->arena, double, rows);
   if (out->type == GR_COLUMN_TEXT) out->texts = texts = GR_NEW(r->arena, const char *, rows);
-  if (texts) find_first_text(r, first, rows, c, out);
+  if (texts) find_first_text(r, rows, c, out);
   for (size_t row = 0; row < rows; row++) {
-    const char *cell = cell_at(r, first, row, c);
+    const char *cell = cell_at(r, row, c);
     bool hole = gr_cell_missing(cell);
     if (hole && !out->missing++) out->first_missing = (uint32_t)row;
     holes[row * (size_t)r->width + (size_t)c] = hole;
@@ -230,32 +90,47 @@ static void fill_column(const reader *r, size_t first, size_t rows, int c, bool 
   }
 }
 
-static gr_status make_columns(const reader *r, gr_csv *out) {
-  size_t first = r->format->header, rows = r->n_rows - first;
+static gr_status make_columns(const gr_cut *r, gr_csv *out) {
   GR_TRY(name_columns(r, out));
-  int *lines = GR_NEW(r->arena, int, rows);
-  memcpy(lines, r->lines + first, rows * sizeof *lines);
-  bool *holes = GR_NEW(r->arena, bool, rows *(size_t)r->width);
-  out->rows = (uint32_t)rows, out->lines = lines, out->holes = holes;
-  for (int c = 0; c < r->width; c++) fill_column(r, first, rows, c, holes, &out->columns[c]);
+  int *lines = GR_NEW(r->arena, int, r->n_rows + 1);
+  if (r->n_rows) memcpy(lines, r->lines, r->n_rows * sizeof *lines);
+  bool *holes = GR_NEW(r->arena, bool, r->n_rows *(size_t)r->width + 1);
+  out->format = out->formats[0], out->rows = (uint32_t)r->n_rows, out->lines = lines,
+  out->holes = holes;
+  for (int c = 0; c < r->width; c++) fill_column(r, r->n_rows, c, holes, &out->columns[c]);
   return GR_OK;
 }
 
-gr_status gr_csv_read(gr_arena *a, const char *path, const gr_csv_format *format, gr_csv *out) {
-  reader r = {.arena = a, .path = path, .format = format, .line = 1};
-  char *text;
-  size_t n;
-  int fd;
-  *out = (gr_csv){.path = path, .format = *format};
-  GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));  // reports a data error
-  close(fd);
-  GR_TRY(gr_file_read(a, path, GR_CSV_BYTES, &text, &n));
-  r.cursor = r.line_start = text, r.end = text + n;
-  gr_status s = cut(&r);
+gr_status gr_csv_read_all(gr_arena *a, const char *const *paths, int n, const gr_csv_format *format,
+                          gr_csv *out) {
+  gr_cut r = {.arena = a, .format = format};
+  gr_status s = GR_OK;
+  *out = (gr_csv){.path = paths[0], .format = *format, .paths = paths, .n_paths = n};
+  uint32_t *first = GR_NEW(a, uint32_t, n);
+  gr_csv_format *formats = GR_NEW(a, gr_csv_format, n);
+  out->first = first, out->formats = formats;
+  for (int i = 0; i < n && !s; i++) {
+    first[i] = (uint32_t)r.n_rows;
+    s = gr_cut_file(&r, paths[i]);
+    formats[i] = r.found;
+  }
   s = s ? s : make_columns(&r, out);
   free(r.cells);
   free(r.lines);
   return s;
+}
+
+gr_status gr_csv_read(gr_arena *a, const char *path, const gr_csv_format *format, gr_csv *out) {
+  const char **paths = GR_NEW(a, const char *, 1);
+  paths[0] = path;
+  return gr_csv_read_all(a, paths, 1, format, out);
+}
+
+gr_loc gr_csv_place(const gr_csv *t, uint32_t row) {
+  int file = t->n_paths - 1;
+  assert(row < t->rows);
+  while (file > 0 && t->first[file] > row) file--;
+  return (gr_loc){t->paths[file], t->lines[row], 1};
 }
 
 int gr_csv_find(const gr_csv *t, const char *name) {
@@ -301,7 +176,9 @@ uint32_t gr_csv_distinct(const gr_csv *t, int column, uint32_t *rows) {
 gr_loc gr_csv_first_text(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
   assert(c->type == GR_COLUMN_TEXT);
-  return (gr_loc){t->path, t->lines[c->first_text], c->first_text_column};
+  gr_loc loc = gr_csv_place(t, c->first_text);
+  loc.col = c->first_text_column;
+  return loc;
 }
 
 // Makes cells that are no numbers missing. Whether those that are left are all integers.

@@ -23,24 +23,31 @@ typedef struct gr_column {
 } gr_column;
 
 typedef struct gr_csv {
-  const char *path;
-  gr_csv_format format;
+  const char *path;      // of the first file
+  gr_csv_format format;  // that of the first file
+  const char *const *paths;
+  int n_paths;
+  const uint32_t *first;         // [n_paths]: the first row of each
+  const gr_csv_format *formats;  // [n_paths], as they were found
   int n_columns;
   gr_column *columns;
   uint32_t rows;
-  const int *lines;  // [rows]: where each begins in the file
+  const int *lines;  // [rows]: where each begins in its file
   bool *holes;       // [rows][n_columns]: the cells that are missing
 } gr_csv;
-
-enum { GR_CSV_COLUMNS = 65536 };
-#define GR_CSV_BYTES (UINT64_C(1) << 32)
 
 // Reads a file of at most GR_CSV_BYTES; what is read is in the arena. Lines end in LF or CRLF; a
 // field in quotes may hold them, the delimiter, and quotes, doubled. Empty lines are skipped. A
 // field that is empty, or says NA, N/A, NaN or null, is missing. `path` is borrowed. Fails with
 // GR_ERR_DATA and the line and column of the file, also where the format is probably another.
 GR_MUST_USE gr_status gr_csv_read(gr_arena *, const char *path, const gr_csv_format *, gr_csv *out);
-extern const gr_csv_format gr_csv_fixed;  // of lists: commas, and a line of names
+// The same of n files, at least one, whose rows follow each other: GR_ERR_DATA at the first line of
+// one whose columns are not those of the first file. `paths` is borrowed, too.
+GR_MUST_USE gr_status gr_csv_read_all(gr_arena *, const char *const *paths, int n,
+                                      const gr_csv_format *, gr_csv *out);
+extern const gr_csv_format gr_csv_any;              // as the file is, by its first lines
+gr_loc gr_csv_place(const gr_csv *, uint32_t row);  // its file and line
+extern const gr_csv_format gr_csv_fixed;            // of lists: commas, and a line of names
 // The number of the first column of that name; -1: there is none.
 int gr_csv_find(const gr_csv *, const char *name);
 // Whether a cell has nothing in it, or a word that means so.

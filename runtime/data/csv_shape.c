@@ -121,34 +121,77 @@ static gr_status other_delimiter(const char *path, const shape *given_shape, con
                  f->section, other, other, f->section, other);
 }
 
+// A delimiter by which the first lines have the same number of fields, at least two; 0: they have
+// so by the given one, or by none.
+static char find_other(const char *text, size_t n, char given, shape *given_shape, shape *best) {
+  char found = 0;
+  *given_shape = shape_of(text, n, given), *best = (shape){0};
+  if (!given_shape->odd_line && given_shape->fields != 1) return 0;
+  // Blanks and commas are in texts, too: only where the first line has no other fields.
+  for (const char *c = given_shape->fields == 1 ? ";\t|, " : ";\t|"; *c; c++) {
+    const shape s = *c == given ? (shape){0} : shape_of(text, n, *c);
+    if (s.fields > 1 && !s.odd_line && s.fields > best->fields) *best = s, found = *c;
+  }
+  return found;
+}
+
+char gr_csv_find_delimiter(const char *text, size_t n) {
+  shape given, best;
+  char found = find_other(text, n, ',', &given, &best);
+  return found ? found : ',';
+}
+
 gr_status gr_csv_check_delimiter(const char *path, const char *text, size_t n,
                                  const gr_csv_format *f) {
-  const shape given_shape = shape_of(text, n, f->delimiter);
-  shape best = {0};
-  char found = 0;
-  if (!given_shape.odd_line && given_shape.fields != 1) return GR_OK;
-  // Blanks and commas are in texts, too: only where the first line has no other fields.
-  for (const char *c = given_shape.fields == 1 ? ";\t|, " : ";\t|"; *c; c++) {
-    const shape s = *c == f->delimiter ? (shape){0} : shape_of(text, n, *c);
-    if (s.fields > 1 && !s.odd_line && s.fields > best.fields) best = s, found = *c;
-  }
-  return found ? other_delimiter(path, &given_shape, &best, found, f) : GR_OK;
+  shape given, best;
+  char found = find_other(text, n, f->delimiter, &given, &best);
+  return found ? other_delimiter(path, &given, &best, found, f) : GR_OK;
 }
 
 // ---- Names --------------------------------------------------------------------------------------
 
-gr_status gr_csv_check_names(gr_loc loc, const char *text, char *const *cells, int n,
-                             const gr_csv_format *f) {
+// Whether all cells are numbers, and do not count up by one as names do that are numbers.
+static bool are_numbers(const char *text, char *const *cells, int n) {
   bool counted = n > 1;
   int64_t number, before = 0;
   double any;
   for (int i = 0; i < n; i++) {
     bool quoted = cells[i] > text && cells[i][-1] == '"';
-    if (quoted || !gr_cell_float(cells[i], &any) || gr_cell_missing(cells[i])) return GR_OK;
+    if (quoted || !gr_cell_float(cells[i], &any) || gr_cell_missing(cells[i])) return false;
     counted = counted && gr_cell_int(cells[i], &number) && (!i || number - 1 == before);
     before = counted ? number : 0;
   }
-  if (counted || !f->section) return GR_OK;
+  return !counted;
+}
+
+// Whether a cell of the first row has a fraction, and is above numbers.
+static bool is_value(const char *text, char *const *cells, size_t rows, int width, int column) {
+  const char *cell = cells[column];
+  int64_t whole;
+  double any;
+  size_t numbers = 0;
+  if (cell > text && cell[-1] == '"') return false;
+  if (gr_cell_missing(cell) || gr_cell_int(cell, &whole) || !gr_cell_float(cell, &any))
+    return false;
+  for (size_t row = 1; row < rows && row < LINES; row++) {
+    const char *below = cells[row * (size_t)width + (size_t)column];
+    if (gr_cell_missing(below)) continue;
+    if (!gr_cell_float(below, &any)) return false;
+    numbers++;
+  }
+  return numbers;
+}
+
+bool gr_csv_has_names(const char *text, char *const *cells, size_t rows, int width) {
+  if (are_numbers(text, cells, width)) return false;
+  for (int c = 0; c < width; c++)
+    if (is_value(text, cells, rows, width, c)) return false;
+  return true;
+}
+
+gr_status gr_csv_check_names(gr_loc loc, const char *text, char *const *cells, int n,
+                             const gr_csv_format *f) {
+  if (!f->section || !are_numbers(text, cells, n)) return GR_OK;
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, loc,
                                   "the first line should name the columns, and has numbers only, "
                                   "as a row has"),

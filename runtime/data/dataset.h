@@ -128,6 +128,8 @@ const char *gr_dataset_advice(const gr_dataset *, const char *field);
 // Appends its table of classes, with their weights: nothing if there are none.
 void gr_dataset_classes(const gr_dataset *, gr_text *);
 void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's folder
+// That of data.tokenizer, owned by the data set; NULL: none is given.
+const gr_tokenizer *gr_dataset_tokenizer(const gr_dataset *);
 size_t gr_dataset_cached(gr_dataset *);               // bytes of samples in the cache
 
 // Bytes that it may come to hold: at most data.cache_mb, and about what all samples have in

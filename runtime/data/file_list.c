@@ -2,9 +2,12 @@
 #include "runtime/data/file_list.h"
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/file.h"
+#include "base/port.h"
 
 static gr_status find_column(gr_file_list *l, const char *name, const char *optional, int *column,
                              gr_array *out) {
@@ -128,4 +131,43 @@ gr_status gr_file_list_folder(gr_arena *a, const char *path, gr_names *out) {
   }
   free(list);
   return GR_OK;
+}
+
+// ---- Patterns -----------------------------------------------------------------------------------
+
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// Where it matches no file it is the path itself.
+static void match(gr_arena *a, const char *path, gr_names *out) {
+  glob_t found;
+  *out = (gr_names){GR_NEW(a, const char *, 1), 1};
+  out->at[0] = path;
+  if (gr_is_file(path) || !strpbrk(path, "*?[")) return;
+  if (!glob(path, GLOB_NOSORT, NULL, &found) && found.gl_pathc < INT32_MAX) {
+    out->at = GR_NEW(a, const char *, found.gl_pathc + 1), out->n = 0;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+      if (gr_is_file(found.gl_pathv[i])) out->at[out->n++] = gr_arena_strdup(a, found.gl_pathv[i]);
+    qsort(out->at, (size_t)out->n, sizeof *out->at, by_text);
+    globfree(&found);
+  } else {
+    out->n = 0;
+  }
+}
+
+gr_status gr_file_list_match(gr_arena *a, const char *path, gr_names *out) {
+  match(a, path, out);
+  if (out->n) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "no file matches '%s'", path),
+                 "'*' stands for any letters but '/', '?' for one, '[ab]' for one of these");
+}
+
+bool gr_file_list_matches(const char *path) {
+  gr_arena *a = gr_arena_create();
+  gr_names files;
+  match(a, path, &files);
+  bool found = files.n && gr_is_file(files.at[0]);
+  gr_arena_destroy(a);
+  return found;
 }

@@ -163,14 +163,19 @@ void gr_classes_put(const gr_classes *c, const gr_sample *all, uint32_t n, gr_te
   }
 }
 
-void gr_classes_record(const gr_classes *c, gr_text *json) {
-  assert(!c->n || c->weight);
-  gr_text_put(json, ", \"class_names\": [");
+void gr_classes_record_as(const gr_classes *c, const char *name, gr_text *json) {
+  gr_text_printf(json, ", \"%s\": [", name);
   for (int i = 0; i < c->n; i++) {
     gr_text_put(json, i ? ", " : "");
     gr_text_json(json, c->names[i]);
   }
-  gr_text_put(json, "], \"class_weights\": [");
+  gr_text_put(json, "]");
+}
+
+void gr_classes_record(const gr_classes *c, gr_text *json) {
+  assert(!c->n || c->weight);
+  gr_classes_record_as(c, "class_names", json);
+  gr_text_put(json, ", \"class_weights\": [");
   for (int i = 0; i < c->n; i++) {
     gr_text_put(json, i ? ", " : "");
     gr_text_json_rounded(json, (double)c->weight[i], 6);

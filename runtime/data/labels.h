@@ -46,6 +46,8 @@ void gr_classes_weigh(gr_classes *, gr_arena *, const gr_sample *, uint32_t n);
 void gr_classes_put(const gr_classes *, const gr_sample *, uint32_t n, gr_text *out);
 // Appends members of data.json, each after a comma: names, and weights, which are there.
 void gr_classes_record(const gr_classes *, gr_text *json);
+// Appends a member of data.json, after a comma: the names, as a list of that name.
+void gr_classes_record_as(const gr_classes *, const char *name, gr_text *json);
 // Appends the names of n classes by their numbers, after blanks; a number that is none as it is.
 void gr_classes_decode(const gr_classes *, const int32_t *ids, int64_t n, gr_text *out);
 

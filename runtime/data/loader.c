@@ -83,12 +83,15 @@ static bool take_row(gr_loader *l, slot **s, int *row) {
   return true;
 }
 
-// Clears a row and returns its bytes.
-static void *row_of(const slot *s, int field, int row, size_t *bytes) {
+// Sets a row to padding and returns its bytes.
+static void *row_of(const gr_dataset *d, const slot *s, int field, int row, size_t *bytes) {
   gr_type t = s->batch.field[field].type;
   t.dim[0] = 1;
   *bytes = gr_type_bytes(&t);
-  return memset(s->memory[field] + (size_t)row * *bytes, 0, *bytes);
+  void *values = memset(s->memory[field] + (size_t)row * *bytes, 0, *bytes);
+  int32_t pad = d->field[field].pad;
+  for (size_t i = 0; pad && i < *bytes / sizeof pad; i++) ((int32_t *)values)[i] = pad;
+  return values;
 }
 
 static void put_length(void *out, gr_dtype d, int32_t length) {
@@ -105,7 +108,7 @@ static void put_length(void *out, gr_dtype d, int32_t length) {
 static void pad(const gr_dataset *d, const slot *s, int row, int32_t length) {
   for (int f = 0; f < d->n_fields; f++) {
     size_t bytes, size = gr_dtypes[d->field[f].dtype].size;
-    char *values = row_of(s, f, row, &bytes);
+    char *values = row_of(d, s, f, row, &bytes);
     for (size_t i = 0; d->field[f].pad_length && i < bytes; i += size)
       put_length(values + i, d->field[f].dtype, length);
   }
@@ -118,7 +121,7 @@ static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_
   gr_row r = {.length = d->buckets[s->batch.bucket].length};
   gr_transform_row transformed;
   size_t bytes;
-  for (int f = 0; f < d->n_fields; f++) r.at[f] = row_of(s, f, row, &bytes);
+  for (int f = 0; f < d->n_fields; f++) r.at[f] = row_of(d, s, f, row, &bytes);
   *(float *)r.at[d->n_fields - 1] = 1;  // weight
   GR_TRY(gr_transforms_begin(d->transforms, &r, &transformed));
   gr_dataset_fill(d, s->samples[row], x, &draw, &r);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/log.h"
+#include "base/port.h"
+#include "runtime/data/file_list.h"
 #include "runtime/data/parts.h"
 
 static gr_split split_of(const gr_dataset *d, const gr_sample_info *info) {
@@ -43,12 +45,44 @@ static gr_status list_fields(gr_dataset *d) {
   return gr_transforms_open(d->arena, d->options.transforms, d->field, n, &d->transforms);
 }
 
+// The source makes tokens, and has no key of its own that says which.
+static gr_status check_tokenizer(gr_dataset *d) {
+  const char *key = gr_arena_printf(d->arena, "%s.vocab", d->ops->name);
+  const gr_conf *vocab = d->tokenizer ? gr_conf_find(d->conf, key) : NULL;
+  if (d->tokenizer && !d->ops->tokens)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "the source '%s' has no text to make tokens of", d->ops->name),
+                            "tokenizer"),
+                   "remove data.tokenizer");
+  if (!vocab || vocab->is_default) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, vocab->loc,
+                         "data.%s says what tokens are, and so does data.tokenizer", key),
+                 "remove one of them");
+}
+
+// The tokenizer that a run has kept must be the one that it was trained with.
+static gr_status open_tokenizer(gr_dataset *d) {
+  if (!d->conf) return GR_OK;
+  GR_TRY(gr_tokenizer_read(d->arena, d->conf, &d->tokenizer));
+  GR_TRY(check_tokenizer(d));
+  const gr_json *hash = d->record ? gr_json_get(d->record, "tokenizer", GR_JSON_TEXT) : NULL;
+  const char *read = d->tokenizer ? gr_dataset_tokenizer_hash(d->arena, d) : "none";
+  if (!hash || !strcmp(hash->text, read)) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                                  "the run was trained with another tokenizer: its hash is %s, and "
+                                  "that of data.tokenizer %s",
+                                  hash->text, read),
+                          "tokenizer"),
+                 "the run's folder has a copy of it, tokenizer.json or tokenizer.tiktoken");
+}
+
 static gr_status open_source(gr_dataset *d, const void *spec) {
   const gr_dataset_options *o = &d->options;
   gr_source_request r = {.ops = d->ops,
                          .arena = d->arena,
                          .conf = d->conf ? gr_conf_find(d->conf, d->ops->name) : NULL,
                          .spec = spec,
+                         .tokenizer = d->tokenizer,
                          .inputs = d->inputs,
                          .n_inputs = d->n_inputs,
                          .record = d->record,
@@ -67,6 +101,7 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
 
 static gr_status dataset_set_up(gr_dataset *d, const void *spec) {
   GR_TRY(gr_dataset_check_options(&d->options));
+  GR_TRY(open_tokenizer(d));
   GR_TRY(open_source(d, spec));
   d->classes = d->ops->classes ? d->ops->classes(d->self) : NULL;
   GR_TRY(list_fields(d));
@@ -82,6 +117,7 @@ static gr_status dataset_set_up(gr_dataset *d, const void *spec) {
 
 static void free_dataset(gr_dataset *d) {
   if (d->self && d->ops->close) d->ops->close(d->self);
+  gr_tokenizer_close(d->tokenizer);
   gr_unreadable_close(&d->unreadable);
   free(d->restored);
   pthread_mutex_destroy(&d->fitting);
@@ -182,6 +218,58 @@ static gr_status check_inputs(const gr_source_ops *ops, bool wanted, int n) {
                  "the source '%s' takes %s", ops->name, ops->inputs);
 }
 
+// Whether `graphrun predict` takes such a file: where lists name a source's files, one of those.
+static bool is_input(const gr_source_ops *ops, const char *name) {
+  const gr_source_ending *e = gr_source_reads(ops, name);
+  bool listed = false;
+  for (const gr_source_ending *any = ops->endings; any->ending; any++) listed |= any->in_lists;
+  return e && e->in_lists == listed;
+}
+
+static gr_status no_input(const gr_source_ops *ops, const char *folder) {
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE,
+              "no file in the folder '%s' is one that the source '%s' predicts", folder, ops->name),
+      "it takes %s; folders within it are not looked into", ops->inputs);
+}
+
+typedef struct list {
+  gr_arena *arena;
+  gr_names names;
+  int room;
+} list;
+
+static void add_input(list *l, const char *path) {
+  if (l->names.n == l->room) {
+    const char **more = GR_NEW(l->arena, const char *, l->room = 2 * l->room + 16);
+    if (l->names.n) memcpy(more, l->names.at, (size_t)l->names.n * sizeof *more);
+    l->names.at = more;
+  }
+  l->names.at[l->names.n++] = path;
+}
+
+// A folder stands for the files in it that the source takes, in the order of their names.
+static gr_status add_folder(list *l, const gr_source_ops *ops, const char *folder) {
+  gr_names found;
+  int before = l->names.n;
+  GR_TRY(gr_file_list_folder(l->arena, folder, &found));
+  for (int i = 0; i < found.n; i++)
+    if (is_input(ops, found.at[i]))
+      add_input(l, gr_arena_printf(l->arena, "%s/%s", folder, found.at[i]));
+  return l->names.n > before ? GR_OK : no_input(ops, folder);
+}
+
+static gr_status list_inputs(gr_dataset *d, const request *q) {
+  list l = {.arena = d->arena};
+  for (int i = 0; i < q->n_inputs; i++)
+    if (gr_is_dir(q->inputs[i]))
+      GR_TRY(add_folder(&l, d->ops, q->inputs[i]));
+    else
+      add_input(&l, q->inputs[i]);
+  d->inputs = l.names.at, d->n_inputs = l.names.n;
+  return GR_OK;
+}
+
 // Lengths that inputs may have are not limited: buckets are chosen for them.
 static gr_status read_options(gr_dataset *d, gr_conf *data) {
   GR_TRY(gr_dataset_read_options(d->arena, data, d->ops->unit != NULL, &d->options));
@@ -202,9 +290,10 @@ static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, const request *q, 
                    "`graphrun config --help data.source` lists them");
   GR_TRY(check_inputs(ops, q->inputs != NULL, q->n_inputs));
   gr_dataset *d = dataset_make(ops, gr_arena_create());
-  d->conf = data, d->doc = doc, d->inputs = q->inputs, d->n_inputs = q->n_inputs, d->kept = q->kept;
+  d->conf = data, d->doc = doc, d->kept = q->kept;
+  gr_status s = list_inputs(d, q);
   if (d->n_inputs) d->unreadable.finds = NULL;
-  gr_status s = check_keys(d->arena, data, name);
+  if (!s) s = check_keys(d->arena, data, name);
   if (!s && q->record) s = read_record(d, q->record);
   if (!s) s = gr_dataset_place_error(d, read_options(d, data));
   if (s) {

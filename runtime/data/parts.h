@@ -28,6 +28,7 @@ struct gr_dataset {
   int n_inputs;
   bool kept;  // it is for the weights of a run (gr_dataset_open_kept)
   const gr_json *record;
+  const gr_tokenizer *tokenizer;  // of data.tokenizer; NULL: none
   gr_dataset_options options;
   gr_field_spec field[GR_MAX_FIELDS];  // the source's, "y" and "class_weight" of classes, "weight"
   int n_fields;
@@ -52,6 +53,9 @@ struct gr_dataset {
   uint32_t **members[2];  // [split][bucket] -> samples, rising
   gr_cache cache;
 };
+
+// The hash of the bytes of its tokenizer's file, which is there.
+const char *gr_dataset_tokenizer_hash(gr_arena *, const gr_dataset *);
 
 // Errors about settings get the place of the first that the configuration gives, and a hint.
 GR_MUST_USE gr_status gr_dataset_place_error(const gr_dataset *, gr_status);

@@ -193,6 +193,13 @@ void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_te
   for (int64_t i = 0; i < n; i++) gr_text_printf(out, "%s%d", i ? " " : "", ids[i]);
 }
 
+const char *gr_dataset_tokenizer_hash(gr_arena *a, const gr_dataset *d) {
+  const gr_tokenizer *t = d->tokenizer;
+  return gr_arena_printf(a, "%016llx", (unsigned long long)gr_hash_data(t->bytes, t->n_bytes));
+}
+
+const gr_tokenizer *gr_dataset_tokenizer(const gr_dataset *d) { return d->tokenizer; }
+
 void gr_dataset_json(const gr_dataset *d, gr_text *out) {
   gr_metadata m[GR_MAX_METADATA];
   int n = gr_dataset_metadata(d, m);
@@ -202,6 +209,8 @@ void gr_dataset_json(const gr_dataset *d, gr_text *out) {
   for (int i = 0; i < n; i++)
     gr_text_printf(out, "%s\"%s\": %lld", i ? ", " : "", m[i].name, (long long)m[i].value);
   gr_text_put(out, "}");
+  if (d->tokenizer)
+    gr_text_printf(out, ", \"tokenizer\": \"%s\"", gr_dataset_tokenizer_hash(out->arena, d));
   if (d->ops->record)
     d->ops->record(d->self, out);
   else if (d->classes)

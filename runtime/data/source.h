@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "compose/tree/conf.h"
 #include "ir/graph.h"
+#include "runtime/data/tokenizer/tokenizer.h"
 #include "runtime/data/unreadable.h"
 
 enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8, GR_MAX_TABLES = 8, GR_MAX_SKIPS = 4 };
@@ -30,7 +31,8 @@ typedef struct gr_field_spec {
   // Of one sample. GR_DIM_LENGTH: the length of the bucket. GR_DIM_EXTENT: as much as the sample of
   // the batch's bucket takes that has the most (gr_source_ops.extent).
   int64_t dim[GR_MAX_RANK - 1];
-  bool pad_length;  // padding holds the length of the bucket; else 0
+  bool pad_length;  // padding holds the length of the bucket
+  int32_t pad;      // of a field i32: what padding holds in rows and beyond a sample's extent; else 0
 } gr_field_spec;
 
 // A number that the data determines, such as the number of classes. It becomes the value of the
@@ -70,6 +72,7 @@ typedef struct gr_source_request {
   gr_arena *arena;                  // for all that lives as long as the source does
   gr_conf *conf;                    // the section data.NAME; NULL: `spec` is used instead
   const void *spec;
+  const gr_tokenizer *tokenizer;  // of data.tokenizer; it outlives the source. NULL: none is given
   // To predict: the files that are the samples, instead of those that the keys name. They have no
   // labels, all are in the validation split, and what fit computes is restored from a checkpoint.
   const char *const *inputs;
@@ -119,7 +122,8 @@ typedef struct gr_draw {
   bool augment;
 } gr_draw;
 
-// One row of a batch: memory of each field of the source, in its order. All of it is 0.
+// One row of a batch: memory of each field of the source, in its order. All of it is 0, or what the
+// field says of padding (pad).
 typedef struct gr_row {
   void *at[GR_MAX_FIELDS];
   int32_t length;  // of the bucket
@@ -146,6 +150,7 @@ typedef struct gr_source_ops {
   const char *unit;      // of lengths: "frame"; NULL: all samples are of one size, in one bucket
   const char *inputs;    // what `graphrun predict` takes: "WAV files"; NULL: it takes none of these
   bool empty;            // it has no samples, and one bucket
+  bool tokens;           // it makes tokens of texts, and takes data.tokenizer
   const char *path_key;  // names its files; NULL: no key does
   const char *path_hint;                     // what it names, for errors (gr_source_need_path)
   const char *project;                       // of `graphrun new --data`; NULL: none is alike

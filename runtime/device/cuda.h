@@ -25,9 +25,9 @@ typedef struct gr_cuda_module {
   void (*watch)(gr_device *, gr_status (*check)(void *, double waited), void *arg);
   void *(*watched)(gr_device *);
   // On a queue: copies `rows` rows of `width` bytes within the device, and sets bytes to zero.
-  gr_status (*copy_rows)(gr_device *, gr_queue, void *to, size_t to_stride, const void *from,
+  gr_status (*copy_rows)(gr_device *, gr_queue, void *to, size_t to_stride, const void *source,
                          size_t from_stride, size_t width, size_t rows);
-  gr_status (*clear)(gr_device *, gr_queue, void *at, size_t bytes);
+  gr_status (*clear)(gr_device *, gr_queue, void *address, size_t bytes);
 } gr_cuda_module;
 // The module's table; GR_ERR_LAUNCH if it is not there.
 GR_MUST_USE gr_status gr_cuda_module_open(const gr_cuda_module **out);

@@ -47,7 +47,7 @@ typedef struct gr_device_options {
 } gr_device_options;
 
 typedef struct gr_device_block {
-  void *at;  // 64-byte aligned
+  void *address;  // 64-byte aligned
   size_t bytes;
   bool shared;  // with other ranks: their communicator owns it, and frees it when it closes
 } gr_device_block;
@@ -82,7 +82,7 @@ typedef enum gr_device_event {
 // bytes from step to step.
 typedef struct gr_device_slice {
   void *to;
-  const void *from;
+  const void *source;
   size_t bytes;
   ptrdiff_t to_stride, from_stride;
 } gr_device_slice;
@@ -93,6 +93,10 @@ enum { GR_LOOP_BEFORE, GR_LOOP_AFTER, GR_LOOP_CARRIES, GR_LOOP_COPIES };
 typedef struct gr_device_loop {
   int64_t steps;
   void *counter;  // 8 bytes of the device's memory, for the number of the step
+  // Where none of these elements is 0 after a step, the device may leave out the others. NULL:
+  // none.
+  const void *flags;
+  int64_t n_flags, flag_bytes;  // elements, and bytes of one
   gr_device_slice *slice[GR_LOOP_COPIES];
   int n[GR_LOOP_COPIES];
   gr_status (*body)(void *arg);  // enqueues it
@@ -109,7 +113,7 @@ typedef struct gr_device_timing {
   void *of;          // of gr_device_ops.time_as when it was enqueued; NULL: of no node
   const char *what;  // "kernel", "copy", "fill", "upload" or "download"; a constant
   bool first;        // of those of one time_as: there is one for each run of a node
-  int64_t from, lasts;
+  int64_t start, lasts;
 } gr_device_timing;
 
 // What callers have to know of a kind of device is a field here: none of them asks for its name.
@@ -143,9 +147,9 @@ struct gr_device_ops {
   // Copies between host and device, on the transfer queue. The host's memory must neither be freed
   // nor changed before synchronise.
   gr_status (*upload)(gr_device *, void *to, const void *from_host, size_t bytes);
-  gr_status (*download)(gr_device *, void *to_host, const void *from, size_t bytes);
+  gr_status (*download)(gr_device *, void *to_host, const void *source, size_t bytes);
   // Within the device, on the compute queue. The two ranges do not overlap.
-  gr_status (*copy)(gr_device *, void *to, const void *from, size_t bytes);
+  gr_status (*copy)(gr_device *, void *to, const void *source, size_t bytes);
   gr_status (*fill)(gr_device *, void *to, int byte, size_t bytes);
 
   gr_status (*record)(gr_device *, gr_queue, gr_device_event);

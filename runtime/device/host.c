@@ -54,12 +54,12 @@ gr_status gr_host_allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_devic
   size_t lines = bytes / LINE + 1;
   *out = (gr_device_block){.bytes = bytes, .shared = shared != NULL};
   if (shared)
-    GR_TRY(shared->ops->alloc_shared(shared, lines * LINE, &out->at));
+    GR_TRY(shared->ops->alloc_shared(shared, lines * LINE, &out->address));
   else
-    out->at = gr_large_alloc(lines * LINE);
-  if (!out->at)
+    out->address = gr_large_alloc(lines * LINE);
+  if (!out->address)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no %.1f MB of memory", (double)bytes / 1e6);
-  clearing c = {out->at, gr_work_current()};
+  clearing c = {out->address, gr_work_current()};
   gr_parallel(&(gr_launch){.context = ((gr_host_device *)d)->cpu}, (int64_t)lines, GRAIN / LINE,
               clear, &c);
   return gr_stop_check();
@@ -67,8 +67,8 @@ gr_status gr_host_allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_devic
 
 void gr_host_free(gr_device *d, gr_device_block *b) {
   (void)d;
-  if (!b->shared) free(b->at);
-  b->at = NULL;
+  if (!b->shared) free(b->address);
+  b->address = NULL;
 }
 
 gr_status gr_host_copy(gr_device *d, void *to, const void *source, size_t bytes) {

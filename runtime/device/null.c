@@ -70,17 +70,17 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
 static gr_status allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device_block *out) {
   (void)shared;
   *out = (gr_device_block){.bytes = bytes};
-  return gr_shadow_reserve(null_of(d)->shadow, bytes, &out->at);
+  return gr_shadow_reserve(null_of(d)->shadow, bytes, &out->address);
 }
 
 static void release(gr_device *d, gr_device_block *b) {
-  gr_shadow_release(null_of(d)->shadow, b->at);
-  b->at = NULL;
+  gr_shadow_release(null_of(d)->shadow, b->address);
+  b->address = NULL;
 }
 
 static gr_status read_any(null_device *d, gr_queue q, const void *address, size_t bytes) {
   gr_shadow_access a = {
-      .queue = q, .address = address, .bytes = bytes, .from = 1, .to = UINT64_MAX};
+      .queue = q, .address = address, .bytes = bytes, .earliest = 1, .latest = UINT64_MAX};
   return gr_shadow_read(d->shadow, &a);
 }
 
@@ -174,10 +174,10 @@ static const gr_node *writer_of(const gr_graph *g, uint32_t value) {
 // Sets when, and by which node, the bytes of a value must have been written.
 static void expect(const frame *f, uint32_t value, gr_shadow_access *a) {
   const gr_value *v = &f->g->values[value];
-  bool constant = f->outer && v->role == GR_INPUT;  // a constant or a sequence of a loop
-  a->from = v->kind != GR_KIND_GRAD_ACCUMULATOR;    // the first micro-batch ignores its value
-  a->to = constant ? f->outer->begin[f->outer->node] - 1 : f->start;
-  if (v->role == GR_TEMP) a->from = f->begin[v->node], a->to = f->end[v->node];
+  bool constant = f->outer && v->role == GR_INPUT;    // a constant or a sequence of a loop
+  a->earliest = v->kind != GR_KIND_GRAD_ACCUMULATOR;  // the first micro-batch ignores its value
+  a->latest = constant ? f->outer->begin[f->outer->node] - 1 : f->start;
+  if (v->role == GR_TEMP) a->earliest = f->begin[v->node], a->latest = f->end[v->node];
   // Whether this is a step after the first.
   bool later = f->outer && f->before + 1 >= f->outer->begin[f->outer->node];
   uint32_t source = v->role == GR_STATE && later ? v->next.id : value;

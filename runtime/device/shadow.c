@@ -152,15 +152,16 @@ static gr_status unordered(const gr_shadow_access *a, const char *with, gr_queue
 }
 
 static gr_status check_read(const gr_shadow *s, const gr_shadow_access *a, const range *r) {
-  if (!r->stamp && a->from)
+  if (!r->stamp && a->earliest)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "nothing was ever written there");
   if (r->queue != a->queue && s->queue[a->queue].of[r->queue] < r->written)
     return unordered(a, "writes", r->queue);
   bool meant = !a->writer || !r->writer || a->writer == r->writer;
-  if (meant && r->stamp >= a->from && r->stamp <= a->to) return GR_OK;
+  if (meant && r->stamp >= a->earliest && r->stamp <= a->latest) return GR_OK;
   return gr_fail(GR_ERR_BUG, GR_NOWHERE,
-                 !meant || r->stamp > a->to ? "%s has overwritten it"
-                                            : "%s was the last to write there, before it was made",
+                 !meant || r->stamp > a->latest
+                     ? "%s has overwritten it"
+                     : "%s was the last to write there, before it was made",
                  r->by);
 }
 

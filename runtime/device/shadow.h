@@ -14,7 +14,8 @@ typedef struct gr_shadow_access {
   gr_queue queue;
   const void *address;
   size_t bytes;
-  uint64_t from, to;   // reads: the range of stamps that its bytes may have; 0: never written
+  uint64_t earliest;   // reads: the first stamp that its bytes may have; 0: never written
+  uint64_t latest;     // reads: the last one
   const void *writer;  // reads: the node that must have written it, NULL: any; writes: the node
   const char *by;      // writes: the writer's name in errors, "matmul"; outlives the shadow memory
 } gr_shadow_access;
@@ -26,10 +27,11 @@ void gr_shadow_destroy(gr_shadow *);  // NULL is fine
 // Reserves a range of addresses that nothing else uses and that fault when they are dereferenced.
 // Its bytes count as never written.
 GR_MUST_USE gr_status gr_shadow_reserve(gr_shadow *, size_t bytes, void **out);
+// Gives a reserved range back; NULL and other addresses are ignored.
 void gr_shadow_release(gr_shadow *, void *memory);
 
-// Errors, all GR_ERR_BUG: outside the blocks, never written, overwritten (stamps), or not ordered
-// with what another queue does there.
+// Records a read, and checks it. Errors of accesses are all GR_ERR_BUG: outside the blocks, never
+// written, overwritten (stamps), or not ordered with what another queue does there.
 GR_MUST_USE gr_status gr_shadow_read(gr_shadow *, const gr_shadow_access *);
 GR_MUST_USE gr_status gr_shadow_write(gr_shadow *, const gr_shadow_access *);  // with a new stamp
 // The node that wrote all of a range; NULL: several did.
@@ -38,6 +40,8 @@ uint64_t gr_shadow_stamp(const gr_shadow *);  // of the last write
 
 // Records an event: it covers all work of the queue so far.
 void gr_shadow_record(gr_shadow *, gr_queue, gr_device_event);
-// Waiting for an event that was never recorded is an error.
+// Orders what the queue does from now on after an event. GR_ERR_BUG if it was never recorded.
 GR_MUST_USE gr_status gr_shadow_wait(gr_shadow *, gr_queue, gr_device_event);
+// The host has waited for the queue: what it enqueues from now on, on any queue, comes after the
+// queue's work.
 void gr_shadow_synchronise(gr_shadow *, gr_queue);

@@ -16,9 +16,9 @@ typedef struct span {  // of memory
   bool written;
 } span;
 
-enum { MOST_SPANS = 2 * GR_MAX_ARGS + 2 };
+enum { MAX_SPANS = 2 * GR_MAX_ARGS + 2 };
 typedef struct spans {
-  span of[MOST_SPANS];
+  span of[MAX_SPANS];
   int n;
 } spans;
 

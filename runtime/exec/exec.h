@@ -49,18 +49,24 @@ GR_MUST_USE gr_status gr_exec_run(gr_exec *, const gr_program *);
 // A tensor in the device's memory that the host writes or reads between runs of programs. Callers
 // look it up once, when a training run is opened, and keep it as long as the executor.
 typedef struct gr_exec_tensor {
-  void *at;      // an address of the device; NULL: there is no tensor of that name
-  gr_type type;  // of this rank's part
+  void *address;  // an address of the device; NULL: there is no tensor of that name
+  gr_type type;   // of this rank's part
   size_t bytes;
 } gr_exec_tensor;
+// An input of a program, by its name.
 gr_exec_tensor gr_exec_input(const gr_exec *, const gr_program *, const char *name);
+// A result of a program, by its name.
 gr_exec_tensor gr_exec_result(const gr_exec *, const gr_program *, const char *name);
+// A state, whose memory all programs share.
 gr_exec_tensor gr_exec_state(const gr_exec *, const gr_plan_state *);
 
-// Enqueue a transfer after the programs that ran before and ahead of those that run later. Until
-// gr_exec_wait returns, `from` must not change and `to` is undefined.
+// Enqueues a copy of the host's `source` to a tensor, after the programs that ran before and ahead
+// of those that run later. `source` must not change until gr_exec_wait returns.
 GR_MUST_USE gr_status gr_exec_write(gr_exec *, const gr_exec_tensor *, const void *source);
+// Enqueues a copy of a tensor to the host's memory `to`, which is undefined until gr_exec_wait
+// returns.
 GR_MUST_USE gr_status gr_exec_read(gr_exec *, const gr_exec_tensor *, void *to);
+// Waits until all transfers are done; fails with the first error of what was enqueued.
 GR_MUST_USE gr_status gr_exec_wait(gr_exec *);
 
 // For large tensors: without a copy if the host can access the device's memory. `staging` is host
@@ -71,6 +77,8 @@ GR_MUST_USE gr_status gr_exec_view(gr_exec *, const gr_exec_tensor *, void *stag
                                    const void **out);
 // To write a tensor, fill the memory that gr_exec_target returns, then call gr_exec_store with it.
 void *gr_exec_target(const gr_exec *, const gr_exec_tensor *, void *staging);
+// Writes the tensor from `source`, which gr_exec_target returned for it, and waits until it is
+// written.
 GR_MUST_USE gr_status gr_exec_store(gr_exec *, const gr_exec_tensor *, const void *source);
 
 // Records every program and node that runs from now on, until it is called with NULL. Spans are

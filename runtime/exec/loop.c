@@ -14,6 +14,7 @@
 // and yields have windows in working memory, to and from which each step's slices are copied, and
 // all carries that would move are copied.
 #include <string.h>
+#include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 #include "runtime/exec/parts.h"
 
@@ -29,7 +30,7 @@ typedef struct carry {
   void **last, **init;       // in the loop's launch; init NULL: it starts at zero
   void **next;               // where the body writes the next value
   void *buffer;              // double-buffered: the next value's memory in the block
-  void ***reads, ***writes;  // the body's pointers to the carry, and to `own`
+  void ***reads, ***writes;  // the body's pointers to the carry, and to `buffer`
   uint32_t n_reads, n_writes;
 } carry;
 
@@ -210,6 +211,10 @@ static gr_status open_repeated(gr_exec *e, gr_exec_loop *l, const gr_plan_frame 
     if (p->g->values[v].role == GR_TEMP && p->stacked[v])
       add_window(l, u, v, &step->out[s->n_carry + p->stacked[v] - 1], &memory);
   l->repeated = (gr_device_loop){.steps = s->steps, .counter = step->l.scratch};
+  if (s->until) {
+    const gr_type *t = &gr_at(s->body, gr_scan_carry(s, (int)s->until - 1))->type;
+    l->repeated.n_flags = gr_type_count(t), l->repeated.flag_bytes = gr_dtypes[t->dtype].size;
+  }
   for (int k = 0; k < GR_LOOP_COPIES; k++)
     l->repeated.slice[k] = GR_NEW(e->arena, gr_device_slice, most + (uint32_t)s->n_carry + 1);
   return ops->loop_open(e->device, &call);
@@ -313,6 +318,7 @@ static gr_status enter_repeated(gr_device *d, gr_exec_loop *l) {
     if (moves(c) || c->how == GR_CARRY_COPIED)
       add_slice(r, GR_LOOP_CARRIES, *c->last, 0, *c->next, 0, c->bytes);
   }
+  if (l->scan->until) r->flags = *l->carries[l->scan->until - 1].last;
   for (const copy *y = l->copies, *end = y + l->n_copies; y < end; y++)
     add_slice(r, GR_LOOP_AFTER, *y->to, y->stride, *y->source, 0, y->bytes);
   return GR_OK;
@@ -335,13 +341,26 @@ static gr_status run_repeated(gr_exec *e, gr_exec_step *step) {
   return e->device->ops->loop(e->device, &l->repeated);
 }
 
+// Whether the carry that ends the loop says so. A device whose memory the host cannot read runs all
+// steps, which gives the same results (ops/loop/scan.h).
+static bool has_ended(const gr_device *d, const gr_exec_loop *l) {
+  int k = (int)l->scan->until - 1;
+  if (k < 0 || d->ops->gpu || d->ops->dry) return false;
+  const carry *c = &l->carries[k];
+  const gr_type *t = &gr_at(l->scan->body, gr_scan_carry(l->scan, k))->type;
+  const void *flags = moves(c) ? **c->reads : *c->last;
+  for (int64_t i = 0, n = gr_type_count(t); i < n; i++)
+    if (gr_get(flags, t->dtype, i) == 0) return false;
+  return true;
+}
+
 gr_status gr_exec_loop_run(gr_exec *e, gr_exec_step *step) {
   gr_exec_loop *l = step->loop;
   int64_t steps = l->scan->steps;
   gr_device *d = e->device;
   if (l->windows && (e->timed || !e->trace)) return run_repeated(e, step);
   GR_TRY(note_loop(enter(d, l), step, "entering"));
-  for (int64_t t = 0; t < steps; t++) {
+  for (int64_t t = 0; t < steps && !has_ended(d, l); t++) {
     gr_status s = e->run_body(e, &l->frame);
     if (s)
       return gr_note(s, GR_NOWHERE, "in step %lld of a scan",

@@ -30,7 +30,7 @@ static gr_status allocate(gr_exec *e, size_t bytes, bool states, char **out) {
   gr_comm *shared = first && collectives_use(e->plan, states) ? first : NULL;
   gr_status s = gr_note(d->ops->allocate(d, bytes, shared, b), GR_NOWHERE, "while allocating %s",
                         states ? "weights and other states" : "the values of a step");
-  *out = b->at;
+  *out = b->address;
   if (gr_status_code(s) != GR_ERR_LAUNCH) return s;
   return gr_hint(s, "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
 }
@@ -154,7 +154,7 @@ void gr_exec_close(gr_exec *e) {
     for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
       if (e->opened[q][a]) e->comm[q][a]->ops->close(e->comm[q][a]);
   for (int i = 0; e->device && i < 2; i++)
-    if (e->block[i].at) e->device->ops->free(e->device, &e->block[i]);
+    if (e->block[i].address) e->device->ops->free(e->device, &e->block[i]);
   if (e->device) e->device->ops->close(e->device);
   gr_arena_destroy(e->arena);
   free(e);
@@ -241,12 +241,12 @@ static gr_status begin_transfer(gr_exec *e) {
 
 gr_status gr_exec_write(gr_exec *e, const gr_exec_tensor *t, const void *source) {
   GR_TRY(begin_transfer(e));
-  return e->device->ops->upload(e->device, t->at, source, t->bytes);
+  return e->device->ops->upload(e->device, t->address, source, t->bytes);
 }
 
 gr_status gr_exec_read(gr_exec *e, const gr_exec_tensor *t, void *to) {
   GR_TRY(begin_transfer(e));
-  return e->device->ops->download(e->device, to, t->at, t->bytes);
+  return e->device->ops->download(e->device, to, t->address, t->bytes);
 }
 
 gr_status gr_exec_wait(gr_exec *e) {
@@ -258,7 +258,7 @@ size_t gr_exec_staging(const gr_exec *e, const gr_exec_tensor *t) {
 }
 
 gr_status gr_exec_view(gr_exec *e, const gr_exec_tensor *t, void *staging, const void **out) {
-  *out = t->at;
+  *out = t->address;
   if (e->device->limits.host_memory)
     return e->device->ops->synchronise(e->device, GR_QUEUE_COMPUTE);
   *out = staging;
@@ -267,11 +267,11 @@ gr_status gr_exec_view(gr_exec *e, const gr_exec_tensor *t, void *staging, const
 }
 
 void *gr_exec_target(const gr_exec *e, const gr_exec_tensor *t, void *staging) {
-  return e->device->limits.host_memory ? t->at : staging;
+  return e->device->limits.host_memory ? t->address : staging;
 }
 
 gr_status gr_exec_store(gr_exec *e, const gr_exec_tensor *t, const void *source) {
-  if (source == t->at) return GR_OK;
+  if (source == t->address) return GR_OK;
   GR_TRY(gr_exec_write(e, t, source));
   return gr_exec_wait(e);
 }

@@ -78,7 +78,7 @@ static void take_one(void *arg, const gr_device_timing *t) {
   if (step) step->measured += 1e-9 * (double)t->lasts, step->runs += t->first;
   if (e->trace)
     gr_trace_put(e->trace, lane_of(t), step ? step->node->op->name : t->what,
-                 step ? put_args : NULL, step, t->from, t->lasts);
+                 step ? put_args : NULL, step, t->start, t->lasts);
 }
 
 static gr_status take(gr_exec *e) {

@@ -93,7 +93,7 @@ static void read_tokens(gr_arena *a, const char *s, script *out) {
   }
 }
 
-static bool is(const script *s, int i, const char *text) {
+static bool token_is(const script *s, int i, const char *text) {
   size_t n = strlen(text);
   return i >= 0 && i < s->n && s->t[i].kind != STRING && s->t[i].len == n &&
          !memcmp(s->t[i].text, text, n);
@@ -104,19 +104,22 @@ static bool is(const script *s, int i, const char *text) {
 // Whether the name at i is ctx.params itself or an alias of it.
 static bool is_params(const script *s, int i) {
   if (i < 0 || i >= s->n || s->t[i].kind != NAME) return false;
-  if (is(s, i, "params")) return is(s, i - 1, ".");
+  if (token_is(s, i, "params")) return token_is(s, i - 1, ".");
   bool found = false;
-  for (int k = 0; k < s->n_aliases && !is(s, i - 1, "."); k++) found |= is(s, i, s->alias[k]);
+  for (int k = 0; k < s->n_aliases && !token_is(s, i - 1, "."); k++)
+    found |= token_is(s, i, s->alias[k]);
   return found;
 }
 
 // Collects aliases: in `local p, q = ctx.params, ...` all names left of the '=', to be safe.
 static void find_aliases(gr_arena *a, script *s, int params) {
   int i = params;
-  while (i > 0 && !is(s, i, "=") && !is(s, i, "local") && !is(s, i, "(") && !is(s, i, "{")) i--;
-  if (!is(s, i, "=")) return;
-  for (i--; i >= 0 && (s->t[i].kind == NAME || is(s, i, ",")); i--) {
-    if (is(s, i, "local")) return;
+  while (i > 0 && !token_is(s, i, "=") && !token_is(s, i, "local") && !token_is(s, i, "(") &&
+         !token_is(s, i, "{"))
+    i--;
+  if (!token_is(s, i, "=")) return;
+  for (i--; i >= 0 && (s->t[i].kind == NAME || token_is(s, i, ",")); i--) {
+    if (token_is(s, i, "local")) return;
     if (s->t[i].kind == NAME && s->n_aliases < MAX_NAMES)
       s->alias[s->n_aliases++] = gr_arena_strndup(a, s->t[i].text, s->t[i].len);
   }
@@ -124,19 +127,20 @@ static void find_aliases(gr_arena *a, script *s, int params) {
 
 // Sets s->all if the use of ctx.params at i may read any key.
 static void look_at_use(script *s, int i, bool pairs) {
-  int begin = is(s, i - 1, ".") ? i - 2 : i;
-  bool literal = i + 3 < s->n && s->t[i + 2].kind == STRING && is(s, i + 3, "]");
-  bool argument =
-      (is(s, begin - 1, "(") || is(s, begin - 1, ",")) && (is(s, i + 1, ")") || is(s, i + 1, ","));
-  s->all |= is(s, i + 1, "[") && !literal;
+  int begin = token_is(s, i - 1, ".") ? i - 2 : i;
+  bool literal = i + 3 < s->n && s->t[i + 2].kind == STRING && token_is(s, i + 3, "]");
+  bool argument = (token_is(s, begin - 1, "(") || token_is(s, begin - 1, ",")) &&
+                  (token_is(s, i + 1, ")") || token_is(s, i + 1, ","));
+  s->all |= token_is(s, i + 1, "[") && !literal;
   s->all |= argument && pairs;
 }
 
 static void look_through(gr_arena *a, script *s) {
   bool pairs = false;
   for (int i = 0; i < s->n; i++) {
-    pairs |= is(s, i, "pairs");
-    if (is(s, i, "params") && is(s, i - 1, ".") && !is(s, i + 1, ".")) find_aliases(a, s, i);
+    pairs |= token_is(s, i, "pairs");
+    if (token_is(s, i, "params") && token_is(s, i - 1, ".") && !token_is(s, i + 1, "."))
+      find_aliases(a, s, i);
   }
   for (int i = 0; i < s->n; i++)
     if (is_params(s, i)) look_at_use(s, i, pairs);
@@ -146,8 +150,9 @@ static void look_through(gr_arena *a, script *s) {
 static bool is_key(const script *s, int i) {
   if (s->t[i].kind == STRING) return true;
   if (s->t[i].kind != NAME) return false;
-  if (is(s, i - 1, ".")) return !is(s, i - 2, "ctx");
-  return is(s, i + 1, "=") && (is(s, i - 1, "{") || is(s, i - 1, ",") || is(s, i - 1, ";"));
+  if (token_is(s, i - 1, ".")) return !token_is(s, i - 2, "ctx");
+  return token_is(s, i + 1, "=") &&
+         (token_is(s, i - 1, "{") || token_is(s, i - 1, ",") || token_is(s, i - 1, ";"));
 }
 
 static bool reads(const script *s, const char *key) {
@@ -165,7 +170,8 @@ static int names_read(gr_arena *a, const script *s, int n, const char **out) {
   int count = 0;
   for (int k = 0; k < n; k++)
     for (int i = 2; i < s[k].n && count < MAX_NAMES; i++) {
-      if (s[k].t[i].kind != NAME || !is(&s[k], i - 1, ".") || !is_params(&s[k], i - 2)) continue;
+      if (s[k].t[i].kind != NAME || !token_is(&s[k], i - 1, ".") || !is_params(&s[k], i - 2))
+        continue;
       const char *name = gr_arena_strndup(a, s[k].t[i].text, s[k].t[i].len);
       bool known = false;
       for (int j = 0; j < count; j++) known |= !strcmp(out[j], name);
@@ -198,24 +204,24 @@ static bool has_word(const char *text, const char *word) {
   return false;
 }
 
-static bool is_given(const gr_hook_script *script, const char *key) {
-  for (int i = 0; i < script->n_params; i++)
-    if (!strcmp(script->params[i].key, key)) return true;
+static bool is_given(const gr_hook_script *hook, const char *key) {
+  for (int i = 0; i < hook->n_params; i++)
+    if (!strcmp(hook->params[i].key, key)) return true;
   return false;
 }
 
-bool gr_hooks_missing_param(const gr_hook_script *from, const char *message, char *out,
+bool gr_hooks_missing_param(const gr_hook_script *hook, const char *message, char *out,
                             size_t size) {
   gr_arena *a = gr_arena_create();
   script s = {0};
   char *text;
   size_t len;
   const char *names[MAX_NAMES], *found = NULL;
-  gr_status e = gr_file_read(a, from->path, MAX_SCRIPT, &text, &len);
+  gr_status e = gr_file_read(a, hook->path, MAX_SCRIPT, &text, &len);
   if (!e) read_tokens(a, text, &s), look_through(a, &s);
   int n = e ? 0 : names_read(a, &s, 1, names);
   for (int i = 0; i < n && !found; i++)
-    if (!is_given(from, names[i]) && has_word(message, names[i])) found = names[i];
+    if (!is_given(hook, names[i]) && has_word(message, names[i])) found = names[i];
   if (found) snprintf(out, size, "%s", found);
   gr_status_drop(e);
   gr_arena_destroy(a);

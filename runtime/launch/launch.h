@@ -5,7 +5,7 @@
 // that caused the end. Ranks hand their errors to the launcher instead of printing them, so that
 // the cause is printed once and last.
 #pragma once
-#include "base/status.h"
+#include "base/work.h"
 
 typedef enum gr_launch_kind {
   GR_LAUNCH_ALONE,   // one rank: this process
@@ -54,11 +54,15 @@ bool gr_launch_register_rank(int rank);
 // second, and returns an error once a rank has died. If this process is still there 2.5 s later,
 // for example in a long computation, it ends with that error. NULL: no longer.
 typedef gr_status gr_launch_find_death(void *world);
+// Has the watching thread look for ranks of `world` that have died by `find`; NULL: no longer.
 void gr_launch_watch_peers(gr_launch_find_death *, void *world);
-// Call these two around gr_mpi_open, which waits for all ranks. The process is ended with an error
-// message when that takes more than `seconds`, two seconds after `stop` returns true, or when MPI
-// cannot start. Standard error is held back meanwhile and printed once MPI has started.
+// Called before gr_mpi_open, which waits for all ranks, and gr_launch_startup_done after it. The
+// process is ended with an error message when that takes more than `seconds`, two seconds after
+// `stop` returns true, or when MPI cannot start. Standard error is held back meanwhile and printed
+// once MPI has started.
 void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void));
+// Called after gr_mpi_open. Ends the watch over the start of this process, and prints what was held
+// back of stderr. Does not return if the watch has just given up: it ends the process.
 void gr_launch_startup_done(void);
 // Sets what the launcher advises the user to do when a rank has died. Does nothing without one.
 void gr_launch_set_resume_hint(const char *how);
@@ -74,5 +78,7 @@ bool gr_launch_orphaned(void);
 // 0 (or rank 1, where rank 0 has died). Takes ownership of the status. Returns the exit code.
 int gr_launch_report_exit(int rank, gr_status);
 bool gr_launch_terminal(void);  // whether the user sees this rank's standard error on a terminal
+// How long work of a command is shown: on that terminal, or as lines.
+gr_work_shown gr_launch_work_shown(void);
 // Measures progress lines by the launcher's terminal, if it has one. Called once.
 void gr_launch_use_terminal(void);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "base/terminal.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/state.h"
 
@@ -79,7 +80,11 @@ int gr_launch_report_exit(int rank, gr_status s) {
 
 bool gr_launch_terminal(void) {
   const gr_launch_state *b = launch_state();
-  return b ? b->terminal : isatty(STDERR_FILENO);
+  return b ? b->terminal : gr_terminal_is_live(STDERR_FILENO);
+}
+
+gr_work_shown gr_launch_work_shown(void) {
+  return gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
 }
 
 void gr_launch_use_terminal(void) {

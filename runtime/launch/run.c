@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "base/output.h"
+#include "base/terminal.h"
 #include "runtime/launch/dir.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/state.h"
@@ -76,7 +77,7 @@ static gr_status create_launch_state(launcher *l, int ranks) {
     gr_launch_dir_remove(&l->dir);
     return s;
   }
-  l->launch_state->ranks = ranks, l->launch_state->terminal = isatty(STDERR_FILENO);
+  l->launch_state->ranks = ranks, l->launch_state->terminal = gr_terminal_is_live(STDERR_FILENO);
   l->launch_state->launcher = (int)getpid();
   return GR_OK;
 }
@@ -283,10 +284,10 @@ static gr_status append_to_log(const char *path, const char *text) {
 // cannot. A log that cannot be written is left as it is: the error is printed.
 static void log_end(const launcher *l, gr_status s, const char *text) {
   const char *path = l->launch_state->log;
-  char own[GR_LAUNCH_STATE_TEXT] = "";
-  FILE *to = s ? fmemopen(own, sizeof own - 1, "w") : NULL;
+  char rank_text[GR_LAUNCH_STATE_TEXT] = "";
+  FILE *to = s ? fmemopen(rank_text, sizeof rank_text - 1, "w") : NULL;
   if (to) gr_status_print(to, s), fclose(to);
-  if (s) text = own;
+  if (s) text = rank_text;
   if (*path && *text) gr_status_drop(append_to_log(path, text));
 }
 

@@ -82,7 +82,7 @@ static void put_all_series(gr_text *t, const gr_series_list *all) {
   gr_text_put(t, "[");
   for (int i = 0; i < all->n; i++) {
     if (i) gr_text_put(t, ",\n");
-    put_series(t, &all->at[i]);
+    put_series(t, &all->items[i]);
   }
   gr_text_put(t, "]");
 }

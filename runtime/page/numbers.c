@@ -44,7 +44,7 @@ void gr_numbers_run(gr_text *t, const gr_folder *f) {
   put_members(t, gr_json_get(f->results, "metrics", GR_JSON_OBJECT));
   put_members(t, f->results);
   for (int i = 0; i < f->series.n && !f->results; i++) {
-    const gr_series *s = &f->series.at[i];
+    const gr_series *s = &f->series.items[i];
     if (!s->n) continue;
     gr_text_put(t, "<tr>");
     put_cell(t, s->key);

@@ -118,9 +118,9 @@ static void put_scalars(const gr_events *e, gr_arena *a, const char *prefix, con
   size_t len = strlen(prefix);
   for (int k = 0; k < e->tags.n; k++)
     for (int i = 0; i < n; i++)
-      if (!strncmp(e->tags.at[k].of, prefix, len) &&
-          !strcmp(e->tags.at[k].of + len, values[i].name))
-        put_scalar(out, e->tags.at[k].name, values[i].value);
+      if (!strncmp(e->tags.items[k].of, prefix, len) &&
+          !strcmp(e->tags.items[k].of + len, values[i].name))
+        put_scalar(out, e->tags.items[k].name, values[i].value);
 }
 
 gr_status gr_events_put(gr_events *e, int64_t step, double wall, const char *prefix,

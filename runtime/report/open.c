@@ -1,4 +1,4 @@
-// open.c - opens a report, writes its rows and prints progress lines. See report.h.
+// open.c - opens a report and writes its rows. See report.h.
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,23 +9,19 @@
 #include "base/port.h"
 #include "runtime/report/parts.h"
 #include "runtime/report/report.h"
+#include "runtime/report/show.h"
 
 enum { EPOCH_SECONDS = 10 };  // between lines of epochs
-enum { MARKS = 63 };
 
 struct gr_report {
   gr_arena *arena;
   gr_report_spec spec;
   gr_lines metrics, evals, epochs;
   gr_events events;
-  gr_text line;             // buffer of the row or progress line that is being formatted
-  double epoch_shown;       // time of the last line of an epoch
-  double shown;             // time of the last progress line
-  double eval_began;        // time of an evaluation's first batch
-  double samples, seconds;  // exponentially decaying sums: each step weighs 0.95 of the next
-  int64_t rows;             // of steps of this process
-  double step_seconds;      // what they have taken
-  double mark[MARKS];       // mark[k]: time of row 2^k, counted from 1
+  gr_text line;        // buffer of the row or progress line that is being formatted
+  double epoch_shown;  // time of the last line of an epoch
+  gr_show show;
+  double step_seconds;  // what the steps of this process have taken
 };
 
 static char *path_of(gr_report *r, const char *name) {
@@ -108,6 +104,7 @@ gr_status gr_report_open(const gr_report_spec *spec, gr_report **out) {
   r->spec.dir = gr_arena_strdup(r->arena, spec->dir);
   r->line = gr_text_make(r->arena);
   r->metrics.fd = r->evals.fd = r->epochs.fd = r->events.file.fd = -1;
+  r->show.spec = &r->spec;
   if (!r->spec.clock) r->spec.clock = gr_seconds;
   if (r->spec.every_seconds <= 0) r->spec.every_seconds = r->spec.terminal ? 0.1 : 10;
   gr_status e = open_files(r);
@@ -165,83 +162,30 @@ static gr_status end(gr_report *r, gr_lines *f) {
 
 // -- Progress ----------------------------------------------------------------------------
 
-static void put_left(gr_text *t, double seconds) {
-  long s = (long)(seconds + 0.5);
-  if (s >= 3600)
-    gr_text_printf(t, "  eta %ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-  else
-    gr_text_printf(t, "  eta %ld:%02ld", s / 60, s % 60);
-}
-
-// Seconds that a step has taken of late, with all that came between steps: evaluations, checkpoints
-// and waiting for data. The steps after the last power of two that is at most half of them all
-// count: never the first step, which warms up, and at least the later half of a run. 0: not known.
-static double seconds_a_step(const gr_report *r, double now) {
-  int k = -1;
-  while ((int64_t)2 << (k + 1) <= r->rows) k++;
-  return k < 0 ? 0 : (now - r->mark[k]) / (double)(r->rows - ((int64_t)1 << k));
-}
-
-static bool due(const gr_report *r, int64_t step, double now) {
-  if (r->spec.quiet) return false;
-  bool edge = step == r->spec.resume_step || step + 1 == r->spec.total_steps;
-  bool nth = !r->spec.terminal && r->spec.every_steps && (step + 1) % r->spec.every_steps == 0;
-  return edge || nth || now - r->shown >= r->spec.every_seconds;
-}
-
-// The line shows completed steps, so that the last one is 100/100. The last one is not erased.
-static void progress(gr_report *r, const gr_report_row *x) {
-  double now = r->spec.clock(), each = seconds_a_step(r, now);
-  int64_t left = r->spec.total_steps - x->step - 1;
-  gr_text *t = &r->line;
-  if (!due(r, x->step, now)) return;
-  r->shown = now, t->len = 0;
-  gr_text_printf(t, "epoch %lld  step %lld", (long long)x->epoch, (long long)x->step + 1);
-  if (r->spec.total_steps > 0) gr_text_printf(t, "/%lld", (long long)r->spec.total_steps);
-  gr_text_printf(t, "  loss %.4f  lr %.3g  %.4g samples/s", x->loss, x->lr, gr_report_rate(r));
-  if (left > 0 && r->rows > 1) put_left(t, (double)left * each);
-  if (r->spec.terminal && left) {
-    gr_log_progress(t->chars);
-    return;
-  }
-  gr_log_progress(NULL);
-  gr_log(GR_INFO, "%s", t->chars);
-}
-
 void gr_report_evaluating(gr_report *r, const char *what, int64_t batch, int64_t batches) {
-  double now = r->spec.clock();
-  if (r->spec.rank || r->spec.quiet || !r->spec.terminal) return;
-  if (batch == batches) gr_log_progress(NULL);
-  if (batch == 0) r->eval_began = now;
-  if (batch == batches || now - r->shown < r->spec.every_seconds) return;
-  r->shown = now, r->line.len = 0;
-  gr_text_printf(&r->line, "evaluating the %s set  batch %lld/%lld", what, (long long)batch,
-                 (long long)batches);
-  if (batch > 0)
-    put_left(&r->line, (now - r->eval_began) / (double)batch * (double)(batches - batch));
-  gr_log_progress(r->line.chars);
+  gr_show_evaluating(&r->show, what, batch, batches);
 }
 
-double gr_report_rate(const gr_report *r) { return r->seconds > 0 ? r->samples / r->seconds : 0; }
+double gr_report_rate(const gr_report *r) {
+  return r->show.seconds > 0 ? r->show.samples / r->show.seconds : 0;
+}
 
-// The first step, which warms up, counts only until there is another.
-static void smooth(gr_report *r, double samples, double seconds) {
-  double before = r->rows > 1 ? 0.95 : 0;
-  r->samples = before * r->samples + samples;
-  r->seconds = before * r->seconds + seconds;
-  r->rows++;
-  for (int k = 0; k < MARKS && (int64_t)1 << k <= r->rows; k++)
-    if ((int64_t)1 << k == r->rows) r->mark[k] = r->spec.clock();
+gr_time_split gr_report_split(const gr_report *r) { return r->show.split; }
+
+void gr_report_interrupted(gr_report *r, gr_eta_kind kind, double seconds, double units) {
+  gr_eta_interrupted(&r->show.eta, kind, seconds, units);
 }
 
 // -- Rows --------------------------------------------------------------------------------
 
 gr_status gr_report_step(gr_report *r, const gr_report_row *x) {
-  if (r->spec.rank) return GR_OK;
+  if (r->spec.rank) {
+    gr_show_step(&r->show, x);
+    return GR_OK;
+  }
   double rate = x->seconds > 0 ? (double)x->samples / x->seconds : 0, wall = gr_wall_seconds();
   gr_named values[] = {
       {"loss", x->loss}, {"lr", x->lr}, {"grad_norm", x->grad_norm}, {"samples_per_s", rate}};
-  smooth(r, (double)x->samples, x->seconds);
   r->step_seconds += x->seconds;
   begin(r, "step", x->step);
   put_int(r, "epoch", x->epoch);
@@ -253,7 +197,7 @@ gr_status gr_report_step(gr_report *r, const gr_report_row *x) {
   GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, values, 4));
   if (x->n_more)
     GR_TRY(gr_events_put(&r->events, x->step, wall, GR_EVENTS_TRAIN, x->more, x->n_more));
-  progress(r, x);
+  gr_show_step(&r->show, x);
   return GR_OK;
 }
 
@@ -284,13 +228,13 @@ gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_na
   begin(r, "steps", steps);
   put_int(r, "epoch", epoch);
   put_all(r, v, n);
-  for (int i = 0; i < tables->n; i++) put_table(&r->line, &tables->at[i]);
+  for (int i = 0; i < tables->n; i++) put_table(&r->line, &tables->items[i]);
   put(r, "wall", wall);
   GR_TRY(end(r, &r->evals));
   GR_TRY(put_event(r, steps, wall, GR_EVENTS_EVAL, v, n));
   gr_arena *a = gr_arena_create();
   gr_status s = GR_OK;
-  for (int i = 0; i < tables->n && !s; i++) s = draw(r, a, steps, wall, &tables->at[i], tables);
+  for (int i = 0; i < tables->n && !s; i++) s = draw(r, a, steps, wall, &tables->items[i], tables);
   gr_arena_destroy(a);
   return s;
 }

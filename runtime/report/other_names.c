@@ -72,9 +72,9 @@ const char *gr_other_names_put(gr_arena *a, const gr_other_names *names, gr_text
   (void)gr_json_read(a, whole, strlen(whole), &all, &why);  // it cannot be read: all are null
   for (int i = 0; i < names->n; i++) {
     gr_text_put(json, ",\n ");
-    gr_text_json(json, names->at[i].name);
+    gr_text_json(json, names->items[i].name);
     gr_text_put(json, ": ");
-    if (!put_one(all, names->at[i].of, json) && !missing) missing = names->at[i].of;
+    if (!put_one(all, names->items[i].of, json) && !missing) missing = names->items[i].of;
   }
   return missing;
 }

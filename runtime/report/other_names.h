@@ -10,7 +10,7 @@ typedef struct gr_other_name {
 } gr_other_name;
 
 typedef struct gr_other_names {
-  const gr_other_name *at;
+  const gr_other_name *items;
   int n;
 } gr_other_names;
 

@@ -39,8 +39,8 @@ static void put_palette(gr_text *t, gr_text *work) {
 
 static int shade(const gr_table *a, int64_t i, int64_t k) {
   double whole = 0;
-  for (int64_t c = 0; c < a->dim[1]; c++) whole += fabs((double)a->at[i * a->dim[1] + c]);
-  double part = whole > 0 ? fabs((double)a->at[i * a->dim[1] + k]) / whole : 0;
+  for (int64_t c = 0; c < a->dim[1]; c++) whole += fabs((double)a->values[i * a->dim[1] + c]);
+  double part = whole > 0 ? fabs((double)a->values[i * a->dim[1] + k]) / whole : 0;
   return isfinite(part) ? (int)(255 * part + 0.5) : 0;
 }
 

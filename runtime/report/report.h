@@ -26,6 +26,7 @@
 #pragma once
 #include "base/arena.h"
 #include "runtime/hooks/hooks.h"
+#include "runtime/report/eta.h"
 #include "runtime/report/other_names.h"
 #include "runtime/report/table.h"
 
@@ -41,9 +42,11 @@ typedef struct gr_report_spec {
   int64_t every_steps;   // also a progress line every so many steps, not on a terminal; 0: not
   bool quiet;            // no progress lines
   bool terminal;         // standard error is a terminal: progress is one line that is overwritten
-  bool no_lines;         // do not write metrics.jsonl and evals.jsonl
-  bool no_events;        // do not write event files
-  const gr_param *params;  // hyper-parameters, for TensorBoard
+  bool all_ranks;        // ranks other than 0 print progress lines, too
+  bool communication_known;  // the rows' split has the time of communication
+  bool no_lines;             // do not write metrics.jsonl and evals.jsonl
+  bool no_events;            // do not write event files
+  const gr_param *params;    // hyper-parameters, for TensorBoard
   int n_params;
   const char *graph;  // the graph as a tensorflow.GraphDef, for TensorBoard
   size_t graph_bytes;
@@ -63,6 +66,10 @@ void gr_report_close(gr_report *);
 GR_MUST_USE gr_status gr_report_open_log(const char *dir, FILE **out);
 void gr_report_close_log(FILE *);  // ends the copying, and closes the file
 
+// Where the time of a step goes, in seconds of one rank.
+typedef struct gr_time_split {
+  double data, compute, communication;  // waiting for the batch; for other ranks: in collectives
+} gr_time_split;
 typedef struct gr_report_row {
   int64_t step, epoch;
   double loss, lr, grad_norm;
@@ -70,11 +77,20 @@ typedef struct gr_report_row {
   double seconds;        // duration of the step
   const gr_named *more;  // further fields: metrics and values that hooks log
   int n_more;
+  gr_time_split split;         // of this rank
+  const gr_time_split *ranks;  // of the first n_ranks ranks, of late; none: n_ranks is 0
+  int n_ranks;
+  gr_eta_rest rest;  // what interrupts the steps that are left, whose number is spec->total_steps'
 } gr_report_row;
-// Writes the row of a step and its event, and a progress line when one is due.
+// Writes the row of a step and its event, and a progress line when one is due. The values of a row
+// are rank 0's; its times are each rank's own.
 GR_MUST_USE gr_status gr_report_step(gr_report *, const gr_report_row *);
 // Samples per second, averaged exponentially over about 20 steps, as in the progress line.
 double gr_report_rate(const gr_report *);
+// This rank's split of a step, of which earlier steps are a part likewise.
+gr_time_split gr_report_split(const gr_report *);
+// Evaluations or checkpoints (runtime/report/eta.h) have interrupted the steps for so long.
+void gr_report_interrupted(gr_report *, gr_eta_kind, double seconds, double units);
 
 // Shows the progress of an evaluation on a terminal. The line is erased at its end.
 void gr_report_evaluating(gr_report *, const char *what, int64_t batch, int64_t batches);
@@ -114,7 +130,7 @@ GR_MUST_USE gr_status gr_report_epoch(gr_report *, const gr_report_epoch_row *);
 #define GR_RESULTS_NAME "training_results.json"  // in the folder of the run
 typedef struct gr_results {
   const char *model, *backend, *device;  // device: "cpu", "NVIDIA H200", ...
-  const char *ended;                     // "done", "stopped by a hook: REASON", "failed: WHY", ...
+  const char *ended;                     // "done", "stopped: REASON", "failed: WHY", ...
   int exit_code;
   const char *config_hash;
   const char *identity;      // its hash; NULL: none

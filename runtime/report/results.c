@@ -51,9 +51,9 @@ static void put_tables(gr_text *t, const gr_results *r) {
   for (int k = 0; k < 2; k++)
     for (int i = 0; i < r->tables[k].n; i++, any = true) {
       gr_text_put(t, any ? ",\n  " : "");
-      gr_text_json(t, r->tables[k].at[i].name);
+      gr_text_json(t, r->tables[k].items[i].name);
       gr_text_put(t, ": ");
-      gr_table_json(t, &r->tables[k].at[i]);
+      gr_table_json(t, &r->tables[k].items[i]);
     }
   gr_text_put(t, "}");
 }

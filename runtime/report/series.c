@@ -25,14 +25,14 @@ typedef struct reader {
 static gr_series *series_of(reader *r, const char *key) {
   gr_series_list *l = r->out;
   for (int i = 0; i < l->n; i++)
-    if (!strcmp(l->at[i].key, key)) return i < r->before ? NULL : &l->at[i];
+    if (!strcmp(l->items[i].key, key)) return i < r->before ? NULL : &l->items[i];
   if (l->n == l->room) {
     gr_series *more = GR_NEW(r->arena, gr_series, 16 + 2 * l->room);
-    if (l->n) memcpy(more, l->at, sizeof *more * (size_t)l->n);
-    l->at = more, l->room = 16 + 2 * l->room;
+    if (l->n) memcpy(more, l->items, sizeof *more * (size_t)l->n);
+    l->items = more, l->room = 16 + 2 * l->room;
   }
-  l->at[l->n] = (gr_series){.key = gr_arena_strdup(r->arena, key)};
-  return &l->at[l->n++];
+  l->items[l->n] = (gr_series){.key = gr_arena_strdup(r->arena, key)};
+  return &l->items[l->n++];
 }
 
 static double *grow(gr_arena *a, const double *old, int n, int room) {
@@ -104,7 +104,7 @@ gr_status gr_series_read(gr_arena *a, const char *run, gr_series_list *out) {
 
 const gr_series *gr_series_find(const gr_series_list *l, const char *key) {
   for (int i = 0; i < l->n; i++)
-    if (!strcmp(l->at[i].key, key)) return &l->at[i];
+    if (!strcmp(l->items[i].key, key)) return &l->items[i];
   return NULL;
 }
 

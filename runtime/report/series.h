@@ -9,7 +9,7 @@ typedef struct gr_series {
 } gr_series;
 
 typedef struct gr_series_list {
-  gr_series *at;
+  gr_series *items;
   int n, room;
 } gr_series_list;
 

@@ -30,7 +30,7 @@ static const float *put_axis(gr_text *t, const gr_table *a, int axis, const floa
   return value;
 }
 
-void gr_table_json(gr_text *t, const gr_table *a) { put_axis(t, a, 0, a->at); }
+void gr_table_json(gr_text *t, const gr_table *a) { put_axis(t, a, 0, a->values); }
 
 // The name of index i of an axis, or its number.
 static const char *name_of(const gr_tables *names, int64_t length, int64_t i, char buf[24]) {
@@ -65,7 +65,7 @@ void gr_table_text(gr_text *t, const gr_table *a, const gr_tables *names) {
   int width = longest_name(names, rows);
   for (int64_t i = 0; i < rows; i++) {
     gr_text_printf(t, "  %-*.24s", width, name_of(names, rows, i, buf));
-    for (int64_t k = 0; k < columns; k++) put_cell(t, (double)a->at[i * columns + k]);
+    for (int64_t k = 0; k < columns; k++) put_cell(t, (double)a->values[i * columns + k]);
     gr_text_put(t, "\n");
   }
 }
@@ -78,7 +78,7 @@ bool gr_table_is_drawn(const gr_table *a) {
 
 static double row_sum(const gr_table *a, int64_t i) {
   double s = 0;
-  for (int64_t k = 0; k < a->dim[1]; k++) s += fabs((double)a->at[i * a->dim[1] + k]);
+  for (int64_t k = 0; k < a->dim[1]; k++) s += fabs((double)a->values[i * a->dim[1] + k]);
   return s;
 }
 
@@ -100,7 +100,7 @@ static void put_row(gr_text *t, const gr_table *a, int64_t i, double side, doubl
                     double top) {
   double whole = row_sum(a, i);
   for (int64_t k = 0; k < a->dim[1]; k++) {
-    double v = (double)a->at[i * a->dim[1] + k], part = whole > 0 ? fabs(v) / whole : 0;
+    double v = (double)a->values[i * a->dim[1] + k], part = whole > 0 ? fabs(v) / whole : 0;
     double x = left + (double)k * side, y = top + (double)i * side;
     put_rect(t, x, y, side, part);
     if (side < 30 || v == 0) continue;

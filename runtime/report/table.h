@@ -8,11 +8,11 @@ typedef struct gr_table {
   const char *name;
   int rank;
   int64_t dim[GR_TABLE_RANK];
-  float *at;  // in row-major order
+  float *values;  // in row-major order
 } gr_table;
 
 typedef struct gr_tables {
-  const gr_table *at;
+  const gr_table *items;
   int n;
   const char *const *classes;  // names for axes of this length; NULL: there are none
   int n_classes;

@@ -26,13 +26,14 @@ gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
   bool all_ok = false;
-  gr_status mine = r->outputs.hooks ? gr_hooks_save(r->outputs.hooks, scratch, &hooks) : GR_OK;
-  gr_status s = gr_run_all_ok(&r->me, !mine, &all_ok);
-  if (!mine && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
-  if (!mine && !s) s = gr_run_gather_full(&r->saving.states);
-  if (!mine && !s) begin_save(r, scratch, hooks, exit_checkpoint);
+  gr_status hook_status =
+      r->outputs.hooks ? gr_hooks_save(r->outputs.hooks, scratch, &hooks) : GR_OK;
+  gr_status s = gr_run_all_ok(&r->me, !hook_status, &all_ok);
+  if (!hook_status && !s && !all_ok) s = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
+  if (!hook_status && !s) s = gr_run_gather_full(&r->saving.states);
+  if (!hook_status && !s) begin_save(r, scratch, hooks, exit_checkpoint);
   gr_arena_destroy(scratch);
-  return gr_also(mine, s);
+  return gr_also(hook_status, s);
 }
 
 gr_status gr_run_save_finite(gr_run *r) {

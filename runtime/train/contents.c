@@ -20,7 +20,7 @@ static gr_status read_batch(void *part, const gr_scalars_in *in) {
   if (!then || then->i == now) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' was made with batches of %lld, this run has %d",
-              gr_checkpoint_path(in->from), (long long)then->i, now),
+              gr_checkpoint_path(in->checkpoint), (long long)then->i, now),
       "resume with the same training.batch_size");
 }
 
@@ -77,6 +77,22 @@ static void write_emas(const void *part, gr_scalars_out *out) {
   if (*names) gr_scalars_put_text(out, GR_CHECKPOINT_EMA, names);
 }
 
+// What an export says of adapters, or adds to the weights.
+static void write_adapters(const void *part, gr_scalars_out *out) {
+  const gr_optimizer_settings *o = &((const gr_rank *)part)->spec->set.options.optimizer;
+  gr_text t = gr_text_make(out->arena);
+  for (int i = 0; i < o->n_adapters; i++) {
+    const gr_adapter *p = &o->adapters[i];
+    gr_text_printf(&t, "%s{\"name\": \"%s\", \"rank\": %lld, \"alpha\": ", i ? ", " : "[", p->name,
+                   (long long)p->rank);
+    gr_text_json_float(&t, p->alpha);
+    gr_text_put(&t, ", \"dropout\": ");
+    gr_text_json_float(&t, p->dropout);
+    gr_text_put(&t, i == o->n_adapters - 1 ? "}]" : "}");
+  }
+  if (o->n_adapters) gr_scalars_put_text(out, GR_CHECKPOINT_ADAPTERS, t.chars);
+}
+
 static void spec_scalars(gr_rank *r, gr_scalar_table *t) {
   const gr_scalar_row rows[] = {
       {40, "run.seed", GR_SCALARS, r, write_seed, NULL},
@@ -86,6 +102,7 @@ static void spec_scalars(gr_rank *r, gr_scalar_table *t) {
       {340, "run.data", GR_SCALARS, r, write_data, read_data},
       {350, GR_CHECKPOINT_OPTIMIZER, GR_SCALARS, r, write_optimizer, NULL},
       {360, GR_CHECKPOINT_EMA, GR_SCALARS, r, write_emas, NULL},
+      {365, GR_CHECKPOINT_ADAPTERS, GR_SCALARS, r, write_adapters, NULL},
   };
   gr_scalar_table_add(t, rows, sizeof rows / sizeof *rows);
 }
@@ -109,14 +126,14 @@ void gr_run_contents_write(gr_run *r, gr_scalars_out *out) {
 }
 
 gr_status gr_run_weights_read(gr_run *r, gr_checkpoint *c) {
-  gr_scalars_in in = {.rank = &r->me, .from = c};
+  gr_scalars_in in = {.rank = &r->me, .checkpoint = c};
   gr_progress_restore(&r->progress, gr_checkpoint_step(c));
   GR_TRY(gr_run_read_states(&r->saving.states, c, false));
   return read_data(&r->me, &in);
 }
 
 gr_status gr_run_contents_read(gr_run *r, gr_checkpoint *c) {
-  gr_scalars_in in = {.rank = &r->me, .from = c, .total_steps = r->progress.total_steps};
+  gr_scalars_in in = {.rank = &r->me, .checkpoint = c, .total_steps = r->progress.total_steps};
   gr_scalar_table t = table_of(r, r->me.arena);
   gr_progress_restore(&r->progress, gr_checkpoint_step(c));
   GR_TRY(gr_run_read_states(&r->saving.states, c, true));

@@ -45,7 +45,7 @@ static gr_status step(gr_run *r, gr_loader *loader, counts *n) {
     gr_run_set_failure(&r->control, gr_run_next_batch(&r->me, &r->progress, loader, &b));
   gr_control_set_lr(&r->control, gr_run_base_lr(&r->me, &r->progress));
   gr_step_controls k = gr_control_interrupted(&r->control);
-  GR_TRY(gr_run_agree(&r->control, &r->me, &k));
+  GR_TRY(gr_run_agree(&r->control, &r->me, (gr_time_split){0}, &k));
   if (k.failed || k.signal) return gr_run_exit_early(r, &k);
   GR_TRY(gr_run_compute(&r->me, &r->control.values, p, b, &ignored));
   gr_progress_advance(&r->progress, p->trains);

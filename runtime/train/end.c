@@ -62,11 +62,11 @@ static void log_memory(gr_rank *r, double planned) {
 
 // Ranks that run as threads share one process and its memory.
 static gr_status report_memory(gr_rank *r, const gr_saving *s) {
-  double mine = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(s->saver) + s->states.full_bytes +
-                         r->staging_bytes),
+  double local = (double)(gr_exec_bytes(r->exec) + gr_saver_bytes(s->saver) + s->states.full_bytes +
+                          r->staging_bytes),
          all;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 1, &mine, &all));
-  if (r->rank == 0) log_memory(r, strcmp(r->world->ops->backend, "threads") ? mine : all);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, 1, &local, &all));
+  if (r->rank == 0) log_memory(r, strcmp(r->world->ops->backend, "threads") ? local : all);
   return GR_OK;
 }
 
@@ -106,7 +106,7 @@ static gr_status finish(gr_run *r) {
   log_unreadable(&r->me);
   gr_run_hook(r, GR_HOOK_STOP, &r->evaluation.validation, r->control.ended);
   GR_TRY(gr_run_check(&r->control, &r->me));
-  if (!r->me.rank) gr_waits_log(&r->waits);
+  if (!r->me.rank || r->me.spec->set.outputs.log_ranks == gr_log_ranks_all) gr_waits_log(&r->waits);
   GR_TRY(report_memory(&r->me, &r->saving));
   report_device(&r->me);
   if (r->me.spec->profile && r->me.rank == 0) GR_TRY(gr_exec_profile(stderr, r->me.exec));

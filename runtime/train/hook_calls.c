@@ -54,9 +54,9 @@ static gr_hook_context context_of(const gr_run *r, gr_arena *a, gr_hook_event ev
 // calls `lr` and on_start again.
 static bool was_cut_off(gr_hook_event event, gr_status s) {
   if (gr_status_code(s) != GR_ERR_STOPPED) return false;
-  gr_loc at = gr_status_loc(s);
+  gr_loc loc = gr_status_loc(s);
   bool again = gr_hook_events[event].again;
-  gr_log(GR_WARN, "%s:%d: hook '%s' was cut off, since the run is to stop%s", at.file, at.line,
+  gr_log(GR_WARN, "%s:%d: hook '%s' was cut off, since the run is to stop%s", loc.file, loc.line,
          gr_hook_events[event].name,
          again ? "" : "; what it would have done at this step is not in the checkpoint");
   gr_status_drop(s);
@@ -72,9 +72,9 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   gr_hook_context ctx = context_of(r, scratch, event, reason);
   ctx.metrics = named, ctx.n_metrics = name_metrics(&r->progress, scratch, metrics, named);
   gr_hook_result result = {0};
-  double from = gr_run_span_begin(&r->me);
+  double start = gr_run_span_begin(&r->me);
   gr_status st = gr_hooks_call(r->outputs.hooks, event, &ctx, &result);
-  gr_run_span(&r->me, GR_TRACE_HOOKS, gr_hook_events[event].name, from);
+  gr_run_span(&r->me, GR_TRACE_HOOKS, gr_hook_events[event].name, start);
   gr_arena_destroy(scratch);
   if (was_cut_off(event, st)) return gr_control_cut_off(&r->control), false;
   gr_run_set_failure(&r->control, st);

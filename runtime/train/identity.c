@@ -23,10 +23,10 @@ static bool is_data(const char *name) {
   return !strncmp(name, "data.", 5) || !strcmp(name, "samples");
 }
 
-static int compare_part(const gr_json *was, const gr_json *is, const char *part, bool data,
-                        gr_text *out) {
-  const gr_json *before = gr_json_get(was, part, GR_JSON_OBJECT);
-  const gr_json *now = gr_json_get(is, part, GR_JSON_OBJECT);
+static int compare_part(const gr_json *recorded, const gr_json *current, const char *part,
+                        bool data, gr_text *out) {
+  const gr_json *before = gr_json_get(recorded, part, GR_JSON_OBJECT);
+  const gr_json *now = gr_json_get(current, part, GR_JSON_OBJECT);
   bool values = !strcmp(part, "config");  // hashes of contents say nothing to a reader
   int n = 0;
   for (const gr_json *v = now ? now->first : NULL; v && before; v = v->next) {
@@ -45,9 +45,10 @@ static int compare_part(const gr_json *was, const gr_json *is, const char *part,
   return n;
 }
 
-int gr_identity_compare(const char *was, const char *is, gr_identity_part part, gr_text *out) {
+int gr_identity_compare(const char *recorded, const char *current, gr_identity_part part,
+                        gr_text *out) {
   gr_arena *a = gr_arena_create();
-  const gr_json *before = read(a, was), *now = read(a, is);
+  const gr_json *before = read(a, recorded), *now = read(a, current);
   bool data = part == GR_IDENTITY_DATA;
   int n = before && now ? 0 : -1;
   if (!n && !data) n = compare_part(before, now, "config", false, out);
@@ -74,11 +75,11 @@ gr_status gr_identity_refuse(const char *place, const char *checkpoint, const ch
       checkpoint ? checkpoint : "PATH", checkpoint ? "there" : "the checkpoint at PATH");
 }
 
-gr_status gr_identity_check(const char *place, const char *checkpoint, const char *was,
-                            const char *is, gr_identity_part part) {
+gr_status gr_identity_check(const char *place, const char *checkpoint, const char *recorded,
+                            const char *current, gr_identity_part part) {
   gr_arena *a = gr_arena_create();
   gr_text lines = gr_text_make(a);
-  int n = gr_identity_compare(was, is, part, &lines);
+  int n = gr_identity_compare(recorded, current, part, &lines);
   gr_status s = GR_OK;
   if (n < 0)
     s = gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,

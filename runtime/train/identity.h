@@ -21,13 +21,14 @@ void gr_identity_hash(const char *identity, char out[GR_IDENTITY_HASH]);
 // Appends "NAME is IS, was WAS" for each difference, joined by "; ", at most 8 of a part, and
 // returns how many there are. Names that only one of the two has are not compared: every version
 // writes all that it knows. -1: one of the two is no identity.
-int gr_identity_compare(const char *was, const char *is, gr_identity_part, gr_text *out);
+int gr_identity_compare(const char *recorded, const char *current, gr_identity_part, gr_text *out);
 // The identity that a run's folder holds, in the arena; NULL: none. GR_ERR_IO.
 GR_MUST_USE gr_status gr_identity_read(gr_arena *, const char *dir, const char **out);
-// Fails with GR_ERR_CHECKPOINT if `was`, of the run in `place`, differs; names the differences and
+// Fails with GR_ERR_CHECKPOINT if `recorded`, of the run in `place`, differs; names the differences and
 // what can be done. checkpoint: the path of one to go on from, or NULL.
-GR_MUST_USE gr_status gr_identity_check(const char *place, const char *checkpoint, const char *was,
-                                        const char *is, gr_identity_part);
+GR_MUST_USE gr_status gr_identity_check(const char *place, const char *checkpoint,
+                                        const char *recorded, const char *current,
+                                        gr_identity_part);
 // The same error, for differences that are found in another way.
 GR_MUST_USE gr_status gr_identity_refuse(const char *place, const char *checkpoint,
                                          const char *differences);

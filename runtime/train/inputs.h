@@ -18,7 +18,7 @@ typedef struct gr_program_input {
 } gr_program_input;
 
 typedef struct gr_program_inputs {
-  gr_program_input *at;
+  gr_program_input *items;
   int n;
 } gr_program_inputs;
 

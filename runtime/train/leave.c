@@ -47,13 +47,13 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
                            r->progress.step ? "the state is saved" : "there was nothing to save"),
                    "go on with: checkpoint.resume=auto output.dir=%s", r->outputs.dir);
   const char *asked = r->control.asked.reason;
-  gr_control_end(&r->control, *asked ? gr_arena_printf(r->me.arena, "stopped by a hook: %s", asked)
+  gr_control_end(&r->control, *asked ? gr_arena_printf(r->me.arena, "stopped: %s", asked)
                                      : "stopped by a hook");
   return GR_OK;
 }
 
 gr_status gr_run_go_on(gr_run *r) {
   gr_step_controls k = gr_control_interrupted(&r->control);
-  GR_TRY(gr_run_agree(&r->control, &r->me, &k));
+  GR_TRY(gr_run_agree(&r->control, &r->me, (gr_time_split){0}, &k));
   return k.failed || k.signal ? gr_run_exit_early(r, &k) : GR_OK;
 }

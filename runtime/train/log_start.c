@@ -1,5 +1,6 @@
 // log_start.c - what a run logs when it starts. See run.h.
 #include <string.h>
+#include <unistd.h>
 #include "runtime/train/run.h"
 
 static void log_loop(const gr_progress *p) {
@@ -32,7 +33,7 @@ static bool weighs_classes(const gr_rank *r) {
   bool any = false;
   for (uint32_t i = 0; i < r->spec->plan->n_programs; i++)
     for (int k = 0; k < r->spec->inputs[i].n; k++)
-      any |= !strcmp(r->spec->inputs[i].at[k].name, "class_weight");
+      any |= !strcmp(r->spec->inputs[i].items[k].name, "class_weight");
   return any;
 }
 
@@ -41,6 +42,14 @@ void gr_run_log_data(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
   put(r->spec->data, &t);
   char *rest = NULL, *line = t.len ? strtok_r(t.chars, "\n", &rest) : NULL;
   for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
+}
+
+void gr_run_log_rank(const gr_rank *r) {
+  gr_machine machine;
+  gr_machine_read(&machine);
+  gr_log(GR_INFO, "rank %d of %d: process %d on %s, device %s, %d thread%s", r->rank, r->ranks,
+         (int)getpid(), machine.host, gr_exec_device(r->exec)->ops->name,
+         r->spec->set.ranks.threads_each, gr_text_s(r->spec->set.ranks.threads_each));
 }
 
 void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) {

@@ -26,6 +26,7 @@ static gr_status open_run(gr_run *r, bool *nothing_left) {
   GR_TRY(gr_run_check(&r->control, &r->me));
   GR_TRY(gr_run_open_state(r));
   if (r->me.rank == 0) gr_run_log_start(&r->me, &r->progress, r->outputs.dir);
+  if (r->me.spec->set.outputs.log_ranks == gr_log_ranks_all) gr_run_log_rank(&r->me);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   if (r->saving.resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
   GR_TRY(gr_run_check(&r->control, &r->me));
@@ -45,12 +46,25 @@ static double train_loss(const gr_rank *r, const gr_progress *p) {
   return name ? gr_metric_value(&p->epoch_train, name) : (double)NAN;
 }
 
+// Every rank has the same metrics, and agrees with what rank 0 asks.
+static void stop_if_missed(gr_run *r) {
+  const gr_run_spec *s = r->me.spec;
+  const gr_rung *missed = gr_evaluation_missed(&r->evaluation, s, &r->progress);
+  gr_hook_result asked = {.stop = true};
+  if (!missed || gr_run_is_done(&r->progress, &s->set.loop)) return;
+  snprintf(asked.reason, sizeof asked.reason, "after %lld epochs %s has not reached %g",
+           (long long)r->progress.epoch, s->set.saving.metric, missed->value);
+  gr_control_ask(&r->control, &asked, 0);
+}
+
 static gr_status end_epoch(gr_run *r, double began) {
   int64_t every = r->me.spec->set.saving.every_epochs;
   const gr_progress *p = &r->progress;
   gr_named named[2 * GR_MAX_METRICS];
+  double eval_began = gr_seconds();
+  bool due = gr_evaluation_is_due(p, &r->me.spec->set.loop);
   gr_evaluation_clear(&r->evaluation);
-  if (gr_evaluation_is_due(p, &r->me.spec->set.loop)) GR_TRY(gr_run_validate(r));
+  if (due) GR_TRY(gr_run_validate(r));
   int n = gr_metrics_named(r->me.arena, &p->epoch_train, "train.", named), n_train = n;
   n += gr_metrics_named(r->me.arena, &r->evaluation.validation, "validation.", named + n);
   gr_report_epoch_row row = {.epoch = p->epoch,
@@ -70,8 +84,10 @@ static gr_status end_epoch(gr_run *r, double began) {
   bool best = gr_evaluation_is_among_best(&r->evaluation, p);
   best |= gr_run_update_pass_best(&r->evaluation, &r->me, p);
   gr_progress_end_epoch(&r->progress);
+  stop_if_missed(r);
   if (best || (every && p->epoch % every == 0)) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
+  if (due) gr_run_evaluated(r, gr_seconds() - eval_began);
   return GR_OK;
 }
 
@@ -83,42 +99,46 @@ static gr_status agree(gr_run *r, gr_step_controls *k) {
   gr_run_hook_step(r);
   *k = gr_control_wanted(&r->control);
   k->finish = gr_saving_is_ready(&r->saving);
-  double from = gr_run_span_begin(&r->me);
-  GR_TRY(gr_run_agree(&r->control, &r->me, k));
-  gr_run_span(&r->me, GR_TRACE_COMMUNICATION, "agree on what is next", from);
+  double start = gr_run_span_begin(&r->me), began = gr_seconds();
+  GR_TRY(gr_run_agree(&r->control, &r->me, gr_report_split(r->outputs.report), k));
+  gr_waits_agreed(&r->waits, gr_seconds() - began);
+  gr_run_span(&r->me, GR_TRACE_COMMUNICATION, "agree on what is next", start);
   gr_control_agreed(&r->control, k);
   return GR_OK;
 }
 
 // An evaluation that a hook has requested. If it is interrupted, the resumed run repeats it.
 static gr_status evaluate_if_asked(gr_run *r) {
+  double began = gr_seconds();
   if (!r->control.asked.evaluate) return GR_OK;
   if (!gr_evaluation_is_of(&r->evaluation, &r->progress)) gr_evaluation_clear(&r->evaluation);
   GR_TRY(gr_run_validate(r));
   gr_control_evaluated(&r->control);
   if (gr_evaluation_is_among_best(&r->evaluation, &r->progress)) GR_TRY(gr_run_save_finite(r));
   gr_run_log_validation(r);
+  gr_run_evaluated(r, gr_seconds() - began);
   return GR_OK;
 }
 
 static gr_status save_if_due(gr_run *r, bool asked) {
   bool due =
       gr_run_save_due(&r->saving, &r->progress, asked) && !gr_saving_has(&r->saving, &r->progress);
-  double from = gr_run_span_begin(&r->me);
+  double start = gr_run_span_begin(&r->me), began = gr_seconds();
   gr_status s = due ? gr_run_save_finite(r) : GR_OK;
-  if (due) gr_run_span(&r->me, GR_TRACE_CHECKPOINTS, "save", from);
+  if (due) gr_run_span(&r->me, GR_TRACE_CHECKPOINTS, "save", start);
+  if (due) gr_report_interrupted(r->outputs.report, GR_ETA_CHECKPOINT, gr_seconds() - began, 1);
   return s;
 }
 
 // Within the span of a batch that was not ready, the trace shows a span of waiting.
 static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   bool ready = gr_loader_ready(loader);
-  double began = gr_seconds(), from = gr_run_span_begin(&r->me);
+  double began = gr_seconds(), start = gr_run_span_begin(&r->me);
   if (!r->control.failure)
     gr_run_set_failure(&r->control, gr_run_next_batch(&r->me, &r->progress, loader, out));
   if (*out) gr_waits_add(&r->waits, ready ? 0 : gr_seconds() - began);
-  if (!ready && *out) gr_run_span(&r->me, GR_TRACE_DATA, "not ready", from);
-  gr_run_span(&r->me, GR_TRACE_DATA, "next batch", from);
+  if (!ready && *out) gr_run_span(&r->me, GR_TRACE_DATA, "not ready", start);
+  gr_run_span(&r->me, GR_TRACE_DATA, "next batch", start);
 }
 
 // A run that was stopped at the end of an epoch resumes by ending that epoch.

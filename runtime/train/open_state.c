@@ -22,17 +22,18 @@ static gr_status restore(gr_run *r, const char *path) {
 
 // A folder of checkpoints means its newest checkpoint, and a run's folder means its checkpoints.
 static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const char **out) {
-  const char *from = entry->from, *inner = gr_arena_printf(r->arena, "%s/checkpoints", from);
-  bool many = gr_is_dir(from) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", from));
-  if (many && gr_is_dir(inner)) from = inner;
+  const char *folder = entry->path, *inner = gr_arena_printf(r->arena, "%s/checkpoints", folder);
+  bool many =
+      gr_is_dir(folder) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", folder));
+  if (many && gr_is_dir(inner)) folder = inner;
   char path[2048];
   gr_resume what = many ? gr_resume_auto : gr_resume_text;
-  GR_TRY(gr_note(gr_run_choose_checkpoint(r, what, from, from, path, sizeof path), entry->loc,
+  GR_TRY(gr_note(gr_run_choose_checkpoint(r, what, folder, folder, path, sizeof path), entry->loc,
                  "asked for by model.init_from"));
   *out = gr_arena_strdup(r->arena, path);
   if (*path) return GR_OK;
   return gr_hint(
-      gr_fail(GR_ERR_CHECKPOINT, entry->loc, "there is no checkpoint in the folder '%s'", from),
+      gr_fail(GR_ERR_CHECKPOINT, entry->loc, "there is no checkpoint in the folder '%s'", folder),
       "weights are in a run's folder, a folder of checkpoints, one of them, a safetensors file or "
       "an index of several (.index.json), or an .npz file");
 }

@@ -20,8 +20,8 @@ static const char *config_hash(gr_rank *r) {
   static const char *const places[][2] = {{"output", "dir"}, {"checkpoint", "resume"}};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     gr_conf *map = gr_conf_member(c, places[i][0]);
-    int at = map && map->kind == GR_CONF_MAP ? gr_conf_index(map, places[i][1]) : -1;
-    if (at >= 0) gr_conf_remove(map, at);
+    int index = map && map->kind == GR_CONF_MAP ? gr_conf_index(map, places[i][1]) : -1;
+    if (index >= 0) gr_conf_remove(map, index);
   }
   gr_text t = gr_text_make(r->arena);
   gr_conf_json_written(&t, c, 0);

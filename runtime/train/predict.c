@@ -16,9 +16,9 @@ enum { MAX_OUTPUTS = 16 };
 
 typedef struct output {
   const char *name;
-  gr_exec_tensor from;
+  gr_exec_tensor tensor;
   char *staging;
-  const void *at;  // of the current batch
+  const void *values;  // of the current batch
 } output;
 
 typedef struct outputs {
@@ -34,7 +34,8 @@ typedef struct predictions {
   const char **lines;          // by sample, on rank 0
   const char **classes;        // their names
   int64_t n_classes;           // 0: the data has none
-  const int32_t *made;         // [rows, tokens]: what continues the sequences of the batch; or NULL
+  int64_t n_targets;           // values of a label that is a vector; 0: it is none
+  gr_generated made;           // what continues the sequences of the batch; or no tokens
   gr_output *out;              // on rank 0; NULL: standard output
 } predictions;
 
@@ -49,17 +50,17 @@ static gr_status add_output(gr_rank *r, const gr_program *p, const char *result,
   if (to->n == MAX_OUTPUTS)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "predict: has more than %d outputs", MAX_OUTPUTS);
   char *staging = gr_arena_alloc(r->arena, gr_exec_staging(r->exec, &t) + 1);
-  to->of[to->n++] = (output){.name = name, .from = t, .staging = staging};
+  to->of[to->n++] = (output){.name = name, .tensor = t, .staging = staging};
   return GR_OK;
 }
 
 static gr_status find_outputs(predictions *p) {
   gr_rank *r = p->r;
-  for (int b = 0; b < GR_MAX_BUCKETS && r->eval && r->eval->at[b]; b++) {
-    const gr_graph *g = r->eval->at[b]->frame.g;
+  for (int b = 0; b < GR_MAX_BUCKETS && r->eval && r->eval->of_bucket[b]; b++) {
+    const gr_graph *g = r->eval->of_bucket[b]->frame.g;
     for (uint32_t i = 0; i < g->n_results; i++)
       if (!strncmp(g->result_names[i], "predict.", strlen("predict.")))
-        GR_TRY(add_output(r, r->eval->at[b], g->result_names[i], &p->in[b]));
+        GR_TRY(add_output(r, r->eval->of_bucket[b], g->result_names[i], &p->in[b]));
   }
   if (p->in[0].n) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the model '%s' has no `predict:`",
@@ -70,10 +71,13 @@ static gr_status find_outputs(predictions *p) {
 static void find_classes(predictions *p) {
   gr_metadata m[GR_MAX_METADATA];
   int n = gr_dataset_metadata(p->r->spec->data, m);
-  for (int i = 0; i < n; i++)
+  for (int i = 0; i < n; i++) {
     if (!strcmp(m[i].name, "classes")) p->n_classes = m[i].value;
-  p->classes = GR_NEW(p->arena, const char *, p->n_classes + 1);
-  for (int32_t c = 0; c < p->n_classes; c++) {
+    if (!strcmp(m[i].name, "targets")) p->n_targets = m[i].value;
+  }
+  int64_t named = p->n_classes ? p->n_classes : p->n_targets;
+  p->classes = GR_NEW(p->arena, const char *, named + 1);
+  for (int32_t c = 0; c < named; c++) {
     gr_text t = gr_text_make(p->arena);
     gr_dataset_decode(p->r->spec->data, &c, 1, &t);
     p->classes[c] = t.chars;
@@ -103,9 +107,9 @@ static void put_f32(gr_text *t, float v) {
   if (!strpbrk(text, ".e")) gr_text_put(t, ".0");
 }
 
-static void put_number(gr_text *t, const gr_exec_tensor *x, const void *at, int64_t i) {
+static void put_number(gr_text *t, const gr_exec_tensor *x, const void *values, int64_t i) {
   gr_dtype d = x->type.dtype;
-  double v = gr_get(at, d, i);
+  double v = gr_get(values, d, i);
   if (d == GR_I32 || d == GR_I64 || d == GR_U8)
     gr_text_put_int(t, (int64_t)v);
   else
@@ -115,9 +119,9 @@ static void put_number(gr_text *t, const gr_exec_tensor *x, const void *at, int6
 // Row `row` of an output: a number, or nested lists of its dimensions from `axis` on, of which the
 // first has `steps` elements.
 static void put_values(gr_text *t, const output *o, int axis, int64_t first, int64_t steps) {
-  const gr_type *type = &o->from.type;
+  const gr_type *type = &o->tensor.type;
   if (axis == type->rank) {
-    put_number(t, &o->from, o->at, first);
+    put_number(t, &o->tensor, o->values, first);
     return;
   }
   int64_t stride = 1;
@@ -135,7 +139,7 @@ static void put_classes(const predictions *p, gr_text *t, const output *o, int64
   int64_t n = p->n_classes, best = 0;
   double *x = GR_NEW(t->arena, double, n), sum = 0;
   for (int64_t i = 0; i < n; i++) {
-    x[i] = gr_get(o->at, o->from.type.dtype, row * n + i);
+    x[i] = gr_get(o->values, o->tensor.type.dtype, row * n + i);
     if (x[i] > x[best]) best = i;
   }
   for (int64_t i = 0; i < n; i++) sum += exp(x[i] - x[best]);
@@ -151,10 +155,23 @@ static void put_classes(const predictions *p, gr_text *t, const output *o, int64
   gr_text_put(t, "}");
 }
 
+// One value of each target, by its name.
+static void put_targets(const predictions *p, gr_text *t, const output *o, int64_t row) {
+  gr_text_json(t, o->name);
+  gr_text_put(t, ": {");
+  for (int64_t i = 0; i < p->n_targets; i++) {
+    gr_text_put(t, i ? ", " : "");
+    gr_text_json(t, p->classes[i]);
+    gr_text_put(t, ": ");
+    put_number(t, &o->tensor, o->values, row * p->n_targets + i);
+  }
+  gr_text_put(t, "}");
+}
+
 static const output *find(const outputs *all, const char *name, gr_dtype dtype, int rank) {
   for (int i = 0; i < all->n; i++) {
     const output *o = &all->of[i];
-    if (!strcmp(o->name, name) && o->from.type.dtype == dtype && o->from.type.rank == rank)
+    if (!strcmp(o->name, name) && o->tensor.type.dtype == dtype && o->tensor.type.rank == rank)
       return o;
   }
   return NULL;
@@ -164,7 +181,7 @@ static const output *find(const outputs *all, const char *name, gr_dtype dtype, 
 static const output *lengths_of(const outputs *all, const output *o) {
   char name[256];
   snprintf(name, sizeof name, "%s_lengths", o->name);
-  return o->from.type.rank > 1 ? find(all, name, GR_I32, 1) : NULL;
+  return o->tensor.type.rank > 1 ? find(all, name, GR_I32, 1) : NULL;
 }
 
 static bool are_lengths(const outputs *all, const output *o) {
@@ -186,9 +203,9 @@ static int64_t length_of(const gr_batch *b, int64_t row) {
 // How many elements of axis 1 are the sample's: the rest are padding.
 static int64_t steps_of(const predictions *p, const outputs *all, const output *o,
                         const gr_batch *b, int64_t row) {
-  if (o->from.type.rank < 2) return 1;
+  if (o->tensor.type.rank < 2) return 1;
   const output *given = lengths_of(all, o);
-  int64_t most = o->from.type.dim[1], n = given ? ((const int32_t *)given->at)[row] : -1;
+  int64_t most = o->tensor.type.dim[1], n = given ? ((const int32_t *)given->values)[row] : -1;
   if (!given && most == gr_dataset_bucket(p->r->spec->data, b->bucket)->length)
     n = length_of(b, row);
   return n < 0 ? (given ? 0 : most) : n < most ? n : most;
@@ -203,8 +220,8 @@ static void put_decoded(const predictions *p, gr_text *t, const int32_t *ids, in
 
 static void put_text(const predictions *p, gr_text *t, const output *tokens, const output *lengths,
                      int64_t row) {
-  int64_t most = tokens->from.type.dim[1], n = ((const int32_t *)lengths->at)[row];
-  put_decoded(p, t, (const int32_t *)tokens->at + row * most, n < 0 ? 0 : n < most ? n : most);
+  int64_t most = tokens->tensor.type.dim[1], n = ((const int32_t *)lengths->values)[row];
+  put_decoded(p, t, (const int32_t *)tokens->values + row * most, n < 0 ? 0 : n < most ? n : most);
 }
 
 static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int64_t row) {
@@ -218,11 +235,14 @@ static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int
     if (text && o == tokens) {
       put_text(p, t, tokens, lengths, row);
     } else if (p->n_classes && find(all, "logits", GR_F32, 2) == o &&
-               o->from.type.dim[1] == p->n_classes) {
+               o->tensor.type.dim[1] == p->n_classes) {
       put_classes(p, t, o, row);
+    } else if (!p->n_classes && p->n_targets && o->tensor.type.rank == 2 &&
+               o->tensor.type.dim[1] == p->n_targets) {
+      put_targets(p, t, o, row);
     } else {
       int64_t each = 1;
-      for (int d = 1; d < o->from.type.rank; d++) each *= o->from.type.dim[d];
+      for (int d = 1; d < o->tensor.type.rank; d++) each *= o->tensor.type.dim[d];
       gr_text_json(t, o->name);
       gr_text_put(t, ": ");
       put_values(t, o, 1, row * each, steps_of(p, all, o, b, row));
@@ -235,9 +255,9 @@ static const char *line_of(const predictions *p, gr_arena *a, const gr_batch *b,
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "{\"input\": ");
   gr_text_json(&t, gr_dataset_sample_name(a, p->r->spec->data, b->sample[row]));
-  if (p->made) {
+  if (p->made.tokens) {
     gr_text_put(&t, ", ");
-    put_decoded(p, &t, p->made + row * tokens, tokens);
+    put_decoded(p, &t, p->made.tokens + row * tokens, p->made.n[row]);
   } else {
     put_outputs(p, &t, b, row);
   }
@@ -268,21 +288,21 @@ static gr_text pack(const predictions *p, gr_arena *a, const gr_batch *b) {
   return t;
 }
 
-static void unpack(predictions *p, const int32_t *at, const int32_t *end) {
-  for (; end - at >= 2 && at[1] > 0; at += 2 + at[1])
-    p->lines[at[0]] = gr_arena_strdup(p->arena, (const char *)(at + 2));
+static void unpack(predictions *p, const int32_t *words, const int32_t *end) {
+  for (; end - words >= 2 && words[1] > 0; words += 2 + words[1])
+    p->lines[words[0]] = gr_arena_strdup(p->arena, (const char *)(words + 2));
 }
 
-static gr_status gather(predictions *p, gr_arena *a, const gr_text *mine) {
+static gr_status gather(predictions *p, gr_arena *a, const gr_text *packed) {
   gr_rank *r = p->r;
-  int32_t words = (int32_t)(mine->len / 4), most = 0, *sizes = GR_NEW(a, int32_t, r->ranks);
+  int32_t words = (int32_t)(packed->len / 4), most = 0, *sizes = GR_NEW(a, int32_t, r->ranks);
   GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &words, sizes));
   for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
   if (!most) return GR_OK;
-  int32_t *own = GR_NEW(a, int32_t, most);  // zeroed: a length of 0 ends the lines
+  int32_t *padded = GR_NEW(a, int32_t, most);  // zeroed: a length of 0 ends the lines
   int32_t *all = GR_NEW(a, int32_t, (size_t)most * (size_t)r->ranks);
-  memcpy(own, mine->chars, mine->len);
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, own, all));
+  memcpy(padded, packed->chars, packed->len);
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, most, padded, all));
   for (int i = 0; i < r->ranks && !r->rank; i++)
     unpack(p, all + (size_t)i * (size_t)most, all + (size_t)i * (size_t)most + sizes[i]);
   return GR_OK;
@@ -291,17 +311,17 @@ static gr_status gather(predictions *p, gr_arena *a, const gr_text *mine) {
 static gr_status view_outputs(predictions *p, const gr_batch *b) {
   outputs *all = &p->in[b->bucket];
   for (int i = 0; i < all->n; i++)
-    GR_TRY(gr_exec_view(p->r->exec, &all->of[i].from, all->of[i].staging, &all->of[i].at));
+    GR_TRY(gr_exec_view(p->r->exec, &all->of[i].tensor, all->of[i].staging, &all->of[i].values));
   return GR_OK;
 }
 
 static gr_status take_batch(predictions *p, gr_arena *a, const gr_batch *b) {
   int64_t tokens = p->r->spec->weights.tokens;
-  p->made = NULL;
+  p->made = (gr_generated){0};
   GR_TRY(tokens ? gr_run_generate(p->r, &p->run->control.values, a, b, tokens, &p->made)
                 : view_outputs(p, b));
-  gr_text mine = pack(p, a, b);
-  return gather(p, a, &mine);
+  gr_text packed = pack(p, a, b);
+  return gather(p, a, &packed);
 }
 
 static gr_status take(void *self, const gr_batch *b) {

@@ -30,15 +30,23 @@ GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
 // ---- log_start.c
 // Logs what is trained, on which data, and where the run writes to.
 void gr_run_log_start(gr_rank *, const gr_progress *, const char *dir);
+// Logs where this rank runs, with logging.ranks=all.
+void gr_run_log_rank(const gr_rank *);
 // Logs the lines that a function appends of the data set.
 void gr_run_log_data(gr_rank *, void (*put)(const gr_dataset *, gr_text *));
 // ---- step.c
-// The program that runs next, and its batch if it takes one, else NULL.
+// The program that runs next.
 const gr_run_program *gr_run_next_program(const gr_rank *, const gr_progress *);
+// Its batch, until the loader's next one; NULL: it takes none, or this process is asked to stop.
 GR_MUST_USE gr_status gr_run_next_batch(const gr_rank *, const gr_progress *, gr_loader *,
                                         const gr_batch **);
 // Runs a program on a batch, and writes and reports what follows if that is a step.
 GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_batch *);
+// ---- remaining.c
+// What interrupts the steps after the one that has just been run, until the end of the run.
+gr_eta_rest gr_run_remaining(const gr_run *);
+// An evaluation, and what followed it, has taken so long.
+void gr_run_evaluated(gr_run *, double seconds);
 // ---- dry_run.c
 // Issues all steps, evaluations and copies of a run on a device that computes nothing but checks
 // all accesses. Writes no files.
@@ -58,6 +66,7 @@ GR_MUST_USE gr_status gr_run_choose_checkpoint(gr_rank *, gr_resume what, const 
 // ---- contents.c: the table of what a checkpoint holds
 // Lists all scalars of a checkpoint of this state.
 void gr_run_contents_write(gr_run *, gr_scalars_out *);
+// Reads a checkpoint into this state: progress, all tensors, and the scalars of every part.
 GR_MUST_USE gr_status gr_run_contents_read(gr_run *, gr_checkpoint *);
 // Reads only what using the model takes: its states and the data's statistics.
 GR_MUST_USE gr_status gr_run_weights_read(gr_run *, gr_checkpoint *);
@@ -73,8 +82,9 @@ GR_MUST_USE gr_status gr_run_save_finish(gr_run *);
 // Saves the state unless it is saved already, and waits. Collective; GR_ERR_IO on all ranks.
 GR_MUST_USE gr_status gr_run_save_last(gr_run *, bool exit_checkpoint);
 void gr_run_prune_last(gr_run *);  // after the final evaluation, if its loss is finite
-// The error of too many skipped steps in a row; and an error with a hint about skipped steps.
+// The error of too many skipped steps in a row.
 GR_MUST_USE gr_status gr_run_give_up(gr_run *);
+// An error with the hint how to continue from a checkpoint of before the steps were skipped.
 GR_MUST_USE gr_status gr_run_hint_before(gr_run *, gr_status);
 // ---- hook_calls.c
 // The next step's learning rate before hooks change it.
@@ -82,9 +92,10 @@ double gr_run_base_lr(const gr_rank *, const gr_progress *);
 // Calls an event on rank 0. What scripts request, and an error, goes to run->control. False: the
 // run is being stopped and a script was killed, so the event did not happen.
 bool gr_run_hook(gr_run *, gr_hook_event, const gr_metrics *, const char *reason);
-// Call on_epoch_start if an epoch begins, and lr and on_before_optimizer of the next step; each
-// once, also if the run is resumed in between.
+// Calls on_epoch_start if an epoch begins, once, also if the run is resumed in between.
 void gr_run_hook_epoch(gr_run *);
+// Calls the events lr and on_before_optimizer of the next step, each once, likewise; the second
+// only if the first happened.
 void gr_run_hook_step(gr_run *);
 void gr_run_hook_exception(gr_run *, const char *reason);  // on_exception, once
 // ---- end.c
@@ -108,11 +119,13 @@ GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_mi
 // A part of an evaluation, between gr_run_clear_sums and gr_run_report_sums.
 GR_MUST_USE gr_status gr_run_eval_part(gr_run *, gr_split, gr_samples *samples,
                                        gr_mistakes *mistakes, gr_metrics *out);
-// The same with a function that is called for each batch, when its results can be read.
+// A function that is called for each batch of an evaluation, when its results can be read.
 typedef struct gr_batch_taker {
   gr_status (*take)(void *self, const gr_batch *);
   void *self;
 } gr_batch_taker;
+// Runs the eval program over a split, and calls `taker` for each batch; *out are the sums.
+// Collective.
 GR_MUST_USE gr_status gr_run_eval_each(gr_run *, gr_split, const gr_batch_taker *, gr_metrics *out);
 // Evaluates, with the samples that are shown; unless this state has been evaluated before, writes
 // records, calls hooks and updates the best. Collective.

@@ -7,7 +7,7 @@
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/other_names.h"
 
-// A pattern of names, and what the `*` of the new name stand for: what those of `from` match.
+// A pattern of names. In the new name each `*` stands for what that of the pattern matched.
 typedef struct gr_pattern {
   const char *text;
   const char *to;  // of a rename; NULL: tensors of that name are left out
@@ -15,7 +15,7 @@ typedef struct gr_pattern {
 } gr_pattern;
 // An entry of model.init_from: weights that another run or program has written.
 typedef struct gr_init_entry {
-  const char *from;
+  const char *path;
   gr_loc loc;
   gr_pattern *rename, *allow_missing, *allow_unused;
   int n_rename, n_allow_missing, n_allow_unused;
@@ -29,10 +29,18 @@ typedef struct gr_model_settings {
   int n_init_from;
 } gr_model_settings;
 
+// The run ends after the first evaluation at or after so many epochs if the metric is worse.
+typedef struct gr_rung {
+  int64_t epochs;
+  double value;
+} gr_rung;
+
 typedef struct gr_loop_settings {
 #define GR_PART loop
 #include "compose/schema/fields.def"
   double scaled_lr;  // lr for the global batch, by lr_scale
+  gr_rung *rungs;    // training.stop_unless
+  int n_rungs;
 } gr_loop_settings;
 
 typedef struct gr_ranks_settings {

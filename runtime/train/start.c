@@ -86,7 +86,7 @@ static bool goes_on(const gr_loop_settings *s, const gr_progress *p, gr_checkpoi
 static void log_nothing_left(const char *dir, gr_checkpoint *c) {
   const gr_scalar *stop = gr_checkpoint_scalar(c, "run.stop");
   gr_log(GR_INFO, "nothing left to do: '%s' has this run, finished after %lld steps%s%s", dir,
-         (long long)gr_checkpoint_step(c), stop ? ", stopped by a hook: " : "",
+         (long long)gr_checkpoint_step(c), stop ? ", stopped: " : "",
          stop && stop->kind == GR_SCALAR_TEXT ? stop->text : "");
   gr_log(GR_INFO, "results: %s/" GR_RESULTS_NAME "; a larger training.max_epochs goes on", dir);
 }
@@ -100,12 +100,12 @@ static const char *identity_of(gr_checkpoint *c) {
 // Where the folder has a finished run, or no step would be trained, results would be written under
 // another configuration than theirs: both the checkpoint and the folder must be of this run.
 static gr_status check_closed(gr_rank *r, const char *dir, gr_checkpoint *c) {
-  const char *was = identity_of(c), *of_folder, *path = gr_checkpoint_path(c);
-  const char *is = r->spec->identity;
-  if (!was) return gr_run_check_recorded(r, dir, path);
-  GR_TRY(gr_identity_check(path, path, was, is, GR_IDENTITY_ALL));
+  const char *recorded = identity_of(c), *of_folder, *path = gr_checkpoint_path(c);
+  const char *current = r->spec->identity;
+  if (!recorded) return gr_run_check_recorded(r, dir, path);
+  GR_TRY(gr_identity_check(path, path, recorded, current, GR_IDENTITY_ALL));
   GR_TRY(gr_identity_read(r->arena, dir, &of_folder));
-  return of_folder ? gr_identity_check(dir, path, of_folder, is, GR_IDENTITY_ALL) : GR_OK;
+  return of_folder ? gr_identity_check(dir, path, of_folder, current, GR_IDENTITY_ALL) : GR_OK;
 }
 
 // On rank 0. A run that is not finished may go on with another configuration, of which it lists
@@ -115,15 +115,15 @@ static gr_status check_start(gr_run *r, const char *path, bool *nothing_left) {
   if (!*path || r->me.spec->set.saving.resume != gr_resume_auto || !r->me.spec->identity)
     return GR_OK;
   GR_TRY(gr_checkpoint_open(path, &c));
-  const char *was = identity_of(c), *is = r->me.spec->identity;
+  const char *recorded = identity_of(c), *current = r->me.spec->identity;
   results before = read_results(r->outputs.dir);
   bool more = goes_on(&r->me.spec->set.loop, &r->progress, c);
   gr_status s = GR_OK;
   if (before.ended_well || !more)
     s = check_closed(&r->me, r->outputs.dir, c);
-  else if (was)
-    s = gr_identity_check(r->outputs.dir, path, was, is, GR_IDENTITY_DATA);
-  *nothing_left = !s && !more && is_finished(&before, c, was);
+  else if (recorded)
+    s = gr_identity_check(r->outputs.dir, path, recorded, current, GR_IDENTITY_DATA);
+  *nothing_left = !s && !more && is_finished(&before, c, recorded);
   if (*nothing_left) log_nothing_left(r->outputs.dir, c);
   gr_checkpoint_close(c);
   return s;

@@ -16,12 +16,12 @@ gr_status gr_run_next_batch(const gr_rank *r, const gr_progress *p, gr_loader *l
 
 // Values of a step that its row has besides the loss.
 typedef struct values {
-  gr_named at[GR_MAX_NORMS + GR_MAX_METRICS + GR_MAX_ADJUSTABLE + GR_HOOK_LOGS + 1];
+  gr_named items[GR_MAX_NORMS + GR_MAX_METRICS + GR_MAX_ADJUSTABLE + GR_HOOK_LOGS + 1];
   int n;
 } values;
 
 static void put(values *v, const char *name, double value) {
-  v->at[v->n++] = (gr_named){name, value};
+  v->items[v->n++] = (gr_named){name, value};
 }
 
 // In the rows of train, metrics are those of the epoch.
@@ -30,20 +30,26 @@ static void list_values(const gr_run_spec *spec, const gr_control *c, const gr_r
   v->n = 0;
   if (strcmp(p->loss, "loss") != 0)
     for (int i = 0; i < now->metrics.n; i++)
-      if (now->metrics.at[i].weight != 0)
-        put(v, now->metrics.at[i].name, now->metrics.at[i].sum / now->metrics.at[i].weight);
-  for (int i = 0; i < now->n_norms; i++) v->at[v->n++] = now->norms[i];
+      if (now->metrics.items[i].weight != 0)
+        put(v, now->metrics.items[i].name,
+            now->metrics.items[i].sum / now->metrics.items[i].weight);
+  for (int i = 0; i < now->n_norms; i++) v->items[v->n++] = now->norms[i];
   if (!isnan(now->loss_scale)) put(v, "loss_scale", now->loss_scale);
   for (int i = 0; i < spec->n_adjust; i++)
     if (c->is_set[i]) put(v, spec->adjust[i].input, c->values.set[i]);
   for (int i = 0; i < c->asked.n_logs; i++) put(v, c->asked.logs[i].name, c->asked.logs[i].value);
 }
 
+// seconds: of the step; communicated: of them, in collectives.
+static gr_time_split split_of(const gr_waits *w, double seconds, double communicated) {
+  return (gr_time_split){w->data, seconds - communicated, communicated + w->agreement};
+}
+
 // What follows a run of a program that trains.
 static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
-                          const gr_step_results *now, double seconds) {
+                          const gr_step_results *now, double seconds, double communicated) {
   values more;
-  int64_t samples = b ? b->samples : p->at[0]->minibatch_rows;
+  int64_t samples = b ? b->samples : p->of_bucket[0]->minibatch_rows;
   gr_progress_measure(&r->progress, now, p->loss, r->me.spec->set.options.precision.loss_scale_min,
                       seconds > 0 ? (double)samples / seconds : 0);
   gr_saving_confirm(&r->saving, &r->progress);
@@ -55,8 +61,13 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
                        .grad_norm = r->progress.grad_norm,
                        .samples = samples,
                        .seconds = seconds,
-                       .more = more.at,
-                       .n_more = more.n};
+                       .more = more.items,
+                       .n_more = more.n,
+                       .split = split_of(&r->waits, seconds, communicated),
+                       .ranks = r->control.ranks,
+                       .n_ranks = r->control.n_ranks,
+                       .rest = gr_run_remaining(r)};
+  gr_waits_end_step(&r->waits);
   gr_run_set_failure(&r->control, gr_report_step(r->outputs.report, &row));
   gr_control_logged(&r->control);
   gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
@@ -65,12 +76,14 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
 }
 
 gr_status gr_run_step(gr_run *r, const gr_run_program *p, const gr_batch *b) {
-  double began = gr_seconds(), from = gr_run_span_begin(&r->me);
+  double began = gr_seconds(), start = gr_run_span_begin(&r->me);
+  double communicated = gr_run_communicated(&r->me);
   gr_step_results now;
   GR_TRY(gr_run_compute(&r->me, &r->control.values, p, b, &now));
-  if (p->trains) gr_run_span_step(&r->me, r->progress.step, from);
+  if (p->trains) gr_run_span_step(&r->me, r->progress.step, start);
   gr_progress_add(&r->progress, &now.metrics, b);
-  if (p->trains) return end_step(r, p, b, &now, gr_seconds() - began);
+  communicated = gr_run_communicated(&r->me) - communicated;
+  if (p->trains) return end_step(r, p, b, &now, gr_seconds() - began, communicated);
   gr_progress_advance(&r->progress, false);
   return GR_OK;
 }

@@ -7,7 +7,13 @@ static void add(gr_wait *w, double seconds) {
   w->batches++, w->late += seconds > 0, w->seconds += seconds;
 }
 
-void gr_waits_add(gr_waits *w, double waited) { add(&w->all, waited), add(&w->epoch, waited); }
+void gr_waits_add(gr_waits *w, double waited) {
+  add(&w->all, waited), add(&w->epoch, waited), w->data += waited;
+}
+
+void gr_waits_agreed(gr_waits *w, double seconds) { w->agreement += seconds; }
+
+void gr_waits_end_step(gr_waits *w) { w->data = w->agreement = 0; }
 
 double gr_waits_end_epoch(gr_waits *w) {
   double seconds = w->epoch.seconds;

@@ -12,7 +12,7 @@ enum { MAX_RESULTS = 256 << 20 };  // bytes of training_results.json
 typedef struct kept {
   gr_arena *arena;
   const char *run, *dir;
-  gr_checkpoint_entry *at;
+  gr_checkpoint_entry *items;
   int n;
 } kept;
 
@@ -35,8 +35,8 @@ static int64_t best_of_results(const kept *k) {
 static int64_t best_of_newest(const kept *k) {
   for (int i = k->n; i-- > 0;) {
     gr_checkpoint *c = NULL;
-    if (k->at[i].state != GR_CHECKPOINT_OK) continue;
-    gr_status s = gr_checkpoint_open(k->at[i].path, &c);
+    if (k->items[i].state != GR_CHECKPOINT_OK) continue;
+    gr_status s = gr_checkpoint_open(k->items[i].path, &c);
     const gr_scalar *best = s ? NULL : gr_checkpoint_scalar(c, "run.best");
     const gr_scalar *step = s ? NULL : gr_checkpoint_scalar(c, "run.best_step");
     bool known = best && best->kind == GR_SCALAR_FLOAT && isfinite(best->f) && step;
@@ -51,15 +51,15 @@ static int64_t best_of_newest(const kept *k) {
 static gr_status no_step(const kept *k, gr_status s) {
   gr_text t = gr_text_make(k->arena);
   for (int i = 0; i < k->n; i++)
-    if (k->at[i].state == GR_CHECKPOINT_OK)
-      gr_text_printf(&t, "%s%lld", t.len ? ", " : "", (long long)k->at[i].step);
+    if (k->items[i].state == GR_CHECKPOINT_OK)
+      gr_text_printf(&t, "%s%lld", t.len ? ", " : "", (long long)k->items[i].step);
   return gr_hint(s, "there are the steps %s; --which=last takes the newest", t.chars);
 }
 
 static gr_status of_step(const kept *k, int64_t step, bool best, const char **out) {
   for (int i = 0; i < k->n; i++)
-    if (k->at[i].step == step && k->at[i].state == GR_CHECKPOINT_OK) {
-      *out = k->at[i].path;
+    if (k->items[i].step == step && k->items[i].state == GR_CHECKPOINT_OK) {
+      *out = k->items[i].path;
       return GR_OK;
     }
   return no_step(
@@ -89,7 +89,7 @@ gr_status gr_run_find_checkpoint(gr_arena *a, const char *run, const char *dir, 
                                  const char **out) {
   kept k = {.arena = a, .run = run, .dir = dir};
   char *end;
-  GR_TRY(gr_checkpoint_list(a, dir, &k.at, &k.n));
+  GR_TRY(gr_checkpoint_list(a, dir, &k.items, &k.n));
   if (!k.n || !strcmp(which, "last")) return newest(&k, out);
   if (!strcmp(which, "best")) return best(&k, out);
   long long step = strtoll(which, &end, 10);
@@ -141,7 +141,7 @@ static void report_text(gr_rank *r, const gr_sums *sums, int split, const gr_met
   for (int i = 0; i < tables.n; i++) {
     char *rest = NULL;
     t.len = 0;
-    gr_table_text(&t, &tables.at[i], &tables);
+    gr_table_text(&t, &tables.items[i], &tables);
     for (char *line = strtok_r(t.chars, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
       gr_log_result("%s", line);
   }
@@ -156,17 +156,17 @@ static void report_json(gr_run *r, const char *checkpoint, int split, int64_t sa
                  (long long)r->progress.step, splits[split].name, (long long)samples);
   for (int i = 0; i < m->n; i++) {
     gr_text_put(&t, i ? ", " : "");
-    gr_text_json(&t, m->at[i].name);
+    gr_text_json(&t, m->items[i].name);
     gr_text_put(&t, ": ");
-    gr_text_json_float(&t, m->at[i].sum / m->at[i].weight);
+    gr_text_json_float(&t, m->items[i].sum / m->items[i].weight);
   }
   gr_text_put(&t, "}");
   gr_tables tables = gr_run_tables(r->evaluation.sums);
   for (int i = 0; i < tables.n; i++) {
     gr_text_put(&t, i ? ", " : ", \"tables\": {");
-    gr_text_json(&t, tables.at[i].name);
+    gr_text_json(&t, tables.items[i].name);
     gr_text_put(&t, ": ");
-    gr_table_json(&t, &tables.at[i]);
+    gr_table_json(&t, &tables.items[i]);
   }
   gr_text_put(&t, tables.n ? "}}" : "}");
   gr_log_result("%s", t.chars);

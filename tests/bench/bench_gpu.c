@@ -65,14 +65,14 @@ static void open_all(bench *b, int argc, char **argv) {
   open_batch(b);
   b->inputs = &spec->inputs[b->train - spec->plan->programs];
   for (int i = 0; i < b->inputs->n; i++)
-    b->input[i] = gr_exec_input(b->exec, b->train, b->inputs->at[i].name);
+    b->input[i] = gr_exec_input(b->exec, b->train, b->inputs->items[i].name);
 }
 
 // The inputs are written in every step: the program uses their memory for other values.
 static void step(bench *b) {
   double from = gr_seconds();
   for (int i = 0; i < b->inputs->n; i++) {
-    const gr_program_input *in = &b->inputs->at[i];
+    const gr_program_input *in = &b->inputs->items[i];
     if (in->field == GR_INPUT_LR) gr_put(b->lr, in->type.dtype, 0, b->job.spec.set.loop.scaled_lr);
     const void *at = in->field == GR_INPUT_LR ? b->lr : b->batch->field[in->field].at;
     bench_must(gr_exec_write(b->exec, &b->input[i], at));
@@ -85,7 +85,7 @@ static void step(bench *b) {
 static double read_number(bench *b, const char *name) {
   gr_exec_tensor t = gr_exec_result(b->exec, b->train, name);
   char cell[8];
-  if (!t.at || t.bytes > sizeof cell) return (double)NAN;
+  if (!t.address || t.bytes > sizeof cell) return (double)NAN;
   bench_must(gr_exec_read(b->exec, &t, cell));
   bench_must(gr_exec_wait(b->exec));
   return gr_get(cell, t.type.dtype, 0);

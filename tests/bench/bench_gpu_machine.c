@@ -99,7 +99,7 @@ static double seconds_of(work *w) {
 }
 
 static gr_status copy(work *w) {
-  return w->d->ops->copy(w->d, w->block[1].at, w->block[0].at, w->block[0].bytes);
+  return w->d->ops->copy(w->d, w->block[1].address, w->block[0].address, w->block[0].bytes);
 }
 
 static gr_status multiply(work *w) { return w->kernel.run(&w->launch); }
@@ -113,7 +113,7 @@ static void fill_random(gr_device *d, const gr_device_block *b, const gr_type *t
     x ^= x << 13, x ^= x >> 17, x ^= x << 5;
     gr_put(host, t->dtype, i, (double)x / 4294967296.0 - 0.5);
   }
-  bench_must(d->ops->upload(d, b->at, host, b->bytes));
+  bench_must(d->ops->upload(d, b->address, host, b->bytes));
   bench_must(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
   free(host);
 }
@@ -129,11 +129,11 @@ static double matmul_rate(gr_device *d, gr_arena *arena, gr_dtype dtype, int n) 
   for (int i = 0; i < 3; i++)
     bench_must(
         d->ops->allocate(d, gr_type_bytes(i < 2 ? &call.in[i] : call.out), NULL, &w.block[i]));
-  for (int i = 0; i < 2; i++) fill_random(d, &w.block[i], &call.in[i]), in[i] = w.block[i].at;
+  for (int i = 0; i < 2; i++) fill_random(d, &w.block[i], &call.in[i]), in[i] = w.block[i].address;
   gr_device_block more = {0};
   size_t bytes = gr_call_scratch(&call, true);
-  if (bytes) bench_must(d->ops->allocate(d, bytes, NULL, &more)), scratch = more.at;
-  out[0] = w.block[2].at;
+  if (bytes) bench_must(d->ops->allocate(d, bytes, NULL, &more)), scratch = more.address;
+  out[0] = w.block[2].address;
   w.launch = (gr_launch){.attr = call.attr,
                          .n_in = 2,
                          .n_out = 1,

@@ -4,7 +4,8 @@
 //   test_torch_models GRAPH GOLDEN...    the files that tests/golden/make_*.py have written for it
 //
 // What a file is of is in it: `params` of the model, its inputs, and losses under the name of the
-// optimizer and its hyper-parameters ("adamw,weight_decay=0.1").
+// optimizer and its hyper-parameters ("adamw,weight_decay=0.1"). With a line `adapter PATTERN` only
+// adapters of the layers whose paths match are trained.
 #include <math.h>
 #include <pthread.h>
 #include "base/base.h"
@@ -34,6 +35,7 @@ typedef struct model {
   golden *all;
   int n;
   gr_plan *plan;
+  gr_adapter adapter;
 } model;
 
 // name NULL: any.
@@ -80,6 +82,20 @@ static int dims_of(const model *m, gr_conf *graph, gr_dim *out, int most) {
 
 static int64_t rows_of(const model *m) { return need(m, "input", "weight")->count; }
 
+// The adapters that the file asks for; returns how many.
+static int read_adapter(model *m) {
+  int i = 0;
+  while (i < m->n && strcmp(m->all[i].kind, "adapter")) i++;
+  if (i == m->n) return 0;
+  const char **match = GR_NEW(m->arena, const char *, 1);
+  match[0] = m->all[i].name;
+  m->adapter = (gr_adapter){.name = "", .match = {match, GR_NEW(m->arena, gr_loc, 1), 1}};
+  m->adapter.rank = (int64_t)m->all[i].values[0], m->adapter.alpha = m->all[i].values[1];
+  return 1;
+}
+
+static const char *const only_adapters[] = {"*.lora_[AB].weight"};
+
 // `rows`: the golden batch padded with rows of weight 0. sgd with lr 1 leaves the gradient.
 static void open_model(model *m, const char *path, int ranks, bool sgd) {
   char *line = NULL;
@@ -93,14 +109,18 @@ static void open_model(model *m, const char *path, int ranks, bool sgd) {
   const char *optimizer = sgd ? "sgd" : gr_arena_strndup(m->arena, losses, strcspn(losses, ","));
   gr_dim dims[16] = {{"n", (rows_of(m) + ranks - 1) / ranks * ranks}};
   gr_bucket bucket = {.name = ""};
+  int adapters = read_adapter(m);
   gr_plan_request r = {
       .model = {.graph = graph,
                 .params = params_of(m->arena, line),
                 .dims = dims,
                 .n_dims = dims_of(m, graph, dims, 16),
                 .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
-                .batch_axis = {"dp"}},
+                .batch_axis = {"dp"},
+                .adapters = &m->adapter,
+                .n_adapters = adapters},
       .options = {.optimizer.name = optimizer,
+                  .optimizer.only = {only_adapters, NULL, adapters},
                   .optimizer.attr =
                       comma && !sgd ? optim_attr(m->arena, optimizer, comma + 1) : NULL,
                   .optimizer.grad_clip = sgd ? 0 : 0.5},
@@ -197,7 +217,12 @@ static void check_gradients(const char *file, bool plain) {
   for (uint32_t i = 0; i < m.plan->n_states; i++) {
     const gr_plan_state *s = &m.plan->states[i];
     if (s->kind != GR_KIND_WEIGHT) continue;
-    const golden *before = need(&m, "weight", s->name), *g = need(&m, "grad", s->name);
+    const golden *before = need(&m, "weight", s->name);
+    const golden *g = golden_find(m.all, m.n, "grad", s->name);
+    const float *frozen = g ? NULL : state_on_host(e, s);
+    for (int64_t k = 0; frozen && k < before->count; k++)
+      CHECK((double)frozen[k] == (double)(float)before->values[k], "%s is trained", s->name);
+    if (frozen) continue;
     double *got = GR_NEW(m.arena, double, g->count);
     const float *w = state_on_host(e, s);
     for (int64_t k = 0; k < g->count; k++) got[k] = before->values[k] - (double)w[k];
@@ -230,7 +255,7 @@ static void check_ten_steps(const char *file) {
   near("losses of ten steps", file, need(&m, "losses", NULL)->values, losses, 10);
   for (uint32_t i = 0; i < m.plan->n_states; i++) {
     const gr_plan_state *s = &m.plan->states[i];
-    bool changes = s->kind == GR_KIND_WEIGHT || strstr(s->name, ".running_");
+    bool changes = s->kind == GR_KIND_WEIGHT ? s->trained : strstr(s->name, ".running_") != NULL;
     if (!changes) continue;
     if (strstr(s->name, ".k.bias"))
       continue;  // softmax does not see it: its gradient is noise,

@@ -11,6 +11,15 @@ for config in single_gpu multi_gpu lmu_asr_full; do
     failed=$((failed + 1))
   fi
 done
+for size in nano tiny base small medium large-v3; do
+  if said=$("$1" plan configs/whisper/$size.yaml data.manifest=docs/tour/speech.jsonl data.validation_fraction=0.0 \
+    data.vocab=configs/whisper/letters.txt 'data.speech.text.prefix=["<s>"]' 'data.speech.text.suffix=["</s>"]' 2>&1); then
+    passed=$((passed + 1))
+  else
+    echo "FAIL: configs/whisper/$size.yaml: $said" >&2
+    failed=$((failed + 1))
+  fi
+done
 tables=$(mktemp -d "${TMPDIR:-/tmp}/graphrun-configs-XXXXXX") || exit 1
 trap 'rm -rf "$tables"' EXIT
 # The tables are made of lines as the package has them, by the script that makes the real ones.

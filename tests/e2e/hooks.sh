@@ -86,7 +86,7 @@ hook "early_stop" 0 'has not improved' -- early $two training.max_steps=200 trai
 stopped_at=$(steps_of early)
 check "... stops early" test "$stopped_at" -lt 40
 check "... with a checkpoint" "$graphrun" ckpt verify early/checkpoints
-check "... and says how it ended" grep -q 'stopped by a hook' early/training_results.json
+check "... and says how it ended" grep -q '"ended": "stopped: ' early/training_results.json
 # shellcheck disable=SC2086
 hook "log_csv" 0 -- csv $two training.max_steps=12 "hooks=[$source/hooks/log_csv.lua]" \
   "hooks_params={every: 3}"

@@ -102,7 +102,7 @@ refused "... nor is the old one continued as the new" fresh 'training.lr is 0.5,
 
 # A run that was killed, and one whose results were not written.
 table stopped hooks=[late.lua] training.max_epochs=6
-check "a hook stops a run" grep -q '"ended": "stopped by a hook: enough"' stopped/training_results.json
+check "a hook stops a run" grep -q '"ended": "stopped: enough"' stopped/training_results.json
 nothing "what a hook has stopped is finished" stopped hooks=[late.lua] training.max_epochs=6
 ended_at() { sed -n 's/^ "steps": \([0-9]*\),$/\1/p' stopped/training_results.json; }
 ended_at >steps.then && rm stopped/training_results.json

@@ -154,12 +154,12 @@ check "... and says so, once" test "$(grep -c "step 30  validation" short/run.lo
 # ---- The live line: on a terminal of 40 columns; none where it is no terminal
 if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
   for how in loopback auto; do
-    limited script -qec "stty cols 40; '$graphrun' table.yaml output.dir=live-$how training.max_epochs=30 \
+    TERM=xterm LC_ALL=C limited script -qec "stty cols 40; '$graphrun' table.yaml output.dir=live-$how training.max_epochs=30 \
       distributed.backend=$how logging.show_samples=0" live
     check "a terminal shows the phases and the steps ($how)" sh -c 'tr "\r" "\n" <live >lines &&
       grep -q "^planning" lines && grep -q "^reading the data" lines && grep -q "^epoch [0-9]*  step [0-9]*/360  loss" lines'
     # A progress line ends with an erased rest of the line, ESC [ K.
-    check "... within its columns" sh -c 'grep "$(printf "\033\[K")" lines | sed "s/$(printf "\033").*//" | awk "length > 39 { exit 1 }"'
+    check "... within its columns" sh -c 'grep "$(printf "\033\[K")\$" lines | sed "s/$(printf "\033")\[[0-9]*[mK]//g" | awk "length > 39 { exit 1 }"'
   done
 else
   skip "a terminal shows the phases and the steps" "no script"

@@ -203,7 +203,7 @@ if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>
   terminal() { # OUT [key=value ...]: what the terminal gets, in $log
     terminal_out=$1
     shift
-    timeout -k 5 "$limit" script -qec "'$graphrun' '$source/tests/e2e/tones.yaml' data.manifest='$scratch/data/tones.jsonl' \
+    TERM=xterm timeout -k 5 "$limit" script -qec "'$graphrun' '$source/tests/e2e/tones.yaml' data.manifest='$scratch/data/tones.jsonl' \
       model.graph='$source/graphs/lmu_asr.yaml' output.dir='$scratch/$terminal_out' logging.progress=true $*" \
       /dev/null >"$log" 2>&1 </dev/null
     code=$?

@@ -101,7 +101,48 @@ searched "... and is not made again" 0 "^fail/. +done" -- fail hydra/sweeper/sam
 searched "a dry run" 0 "^#1: dry/1: training.lr" "^4 more depend on the values of these" -- dry $tpe --dry-run
 check "... makes nothing" test ! -e dry
 
+# Successive halving: of trials that are no better than earlier ones the first epoch is all.
+halving="hydra/sweeper/sampler=random hydra/sweeper/pruner=successive_halving hydra.sweeper.pruner.reduction_factor=2
+  hydra.sweeper.n_trials=8 training.max_epochs=5"
+epochs() { grep -c . "$1/epochs.jsonl"; }
+rungs() { sed -n "$(($2 + 1))s/.*\"rungs\": //p" "$1/trials.jsonl" | tr , '\n' | grep -c '[0-9]'; }
+searched "successive halving" 0 "^search: random, 8 trials, .*; the best 1/2 go on past epochs 1, 2, 4, " \
+  "stopping at step [0-9]+: after [124] epochs loss has not reached [0-9.]+$" -- halving $halving
+check "... the first trial runs to its end" test "$(epochs halving/0)" = 5 -a "$(rungs halving 0)" = 3
+check "... some end at the first rung" grep -q '"rungs": \[[0-9.e-]*\]}' halving/trials.jsonl
+check "... all are listed" test "$(grep -Ec '^halving/[0-7] +(done|stopped: after)' "$log")" = 8
+same=0
+for k in 1 2 3 4 5 6 7; do # a trial goes on past the first rung where its value is the median's or better
+  expected=$(for i in $(seq 0 $k); do sed -n "$((i + 1))s/.*\"rungs\": \[\([0-9.e-]*\).*/\1/p" halving/trials.jsonl; done |
+    awk '{ v[NR] = $1; own = $1 } END { for (i = 1; i <= NR; i++) less += v[i] < own; n = int(NR / 2); if (n < 1) n = 1
+      print less < n ? "on" : "ends" }')
+  found=ends
+  [ "$(epochs halving/$k)" -gt 1 ] && found=on
+  [ $expected = $found ] && same=$((same + 1))
+done
+check "... which go on is what the definition says" test $same = 7
+search halving_again $halving
+check "... the same command ends the same trials" cmp halving/trials.jsonl halving_again/trials.jsonl
+rm -r halving_again/6 halving_again/7
+head -6 halving/trials.jsonl >halving_again/trials.jsonl
+search halving_again $halving
+check "... and a sweep goes on where it was" cmp halving/trials.jsonl halving_again/trials.jsonl
+
 wrong() { searched "$@"; }
+wrong "a pruner that is not there" 65 "no pruner 'optuna.pruners.HyperbandPruner'" "successive_halving" -- wrong \
+  +hydra.sweeper.pruner._target_=optuna.pruners.HyperbandPruner
+wrong "an option of no pruner" 65 "no option 'patience' of a pruner" -- wrong $halving +hydra.sweeper.pruner.patience=1
+wrong "a factor of 1" 65 "pruner.reduction_factor must be a whole number from 2" -- wrong $halving hydra.sweeper.pruner.reduction_factor=1
+tried() { # tried NAME PATTERN VALUE: of training.stop_unless
+  limited "$graphrun" search.yaml output.dir=tried training.lr=1e-3 model.params.dim=8 model.params.layers=1 \
+    "training.stop_unless=$3" training.eval_every="${4-1}"
+  printf '%s\n' "$2" >"$scratch/patterns"
+  verdict "$1" 65
+}
+tried "no epochs" "a number of epochs from 1 to .* was expected before the ':', found 'x'" '{x:1}'
+tried "no value" "the value after 2 epochs must be a finite number" '{2:best}'
+tried "no map" "training.stop_unless must be a map, found an? int" 3
+tried "no evaluations" "training.eval_every=0 makes none before the end" '{2:1.0}' 0
 wrong "a direction against checkpoint.mode" 65 "argument 2:1:25: .*direction is maximize, but checkpoint.mode is min" \
   "search.yaml:6:[0-9]*: checkpoint.mode is here" -- wrong hydra.sweeper.direction=maximize
 wrong "a class that is not there" 65 "no sampler 'CmaEsSampler'" "grid .GridSampler., random .RandomSampler., tpe .TPESampler." -- \

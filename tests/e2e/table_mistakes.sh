@@ -57,30 +57,30 @@ column() {
 }
 
 # ---- Delimiters
-# other NAME DELIMITER: with the default one an error whose hint, as an argument, is the cure.
+# other NAME DELIMITER SAID: is read as the same file with commas, which a line says; set to commas it
+# is an error whose hint, as an argument, is the cure.
 other() {
   tr , "$2" <good.csv >other.csv
-  refused "fields between $1" "other.csv:1:1: data error: between ',' this line has 1 field; between '.*' each of the first 16 lines has 3" \
-    'hint: set data.table.delimiter: ".*", or put fields with .* in quotes; as an argument: ' -- data.table.path=other.csv
+  says "fields between $1" "^'other.csv' is read with $3 between fields\$" data.table.path=other.csv
+  check "... the same run" same_metrics run said.run
+  refused "... where commas are set" "other.csv:1:1: data error: between ',' this line has 1 field; between '.*' each of the first 16 lines has 3" \
+    'hint: set data.table.delimiter: ".*", or put fields with .* in quotes; as an argument: ' -- data.table.path=other.csv 'data.table.delimiter=","'
   argument=$(sed -n "s/.*as an argument: '\(.*\)'\$/\1/p" "$log")
   table cured.$1 data.table.path=other.csv "$argument"
   check "... are read as the hint says" same_metrics run cured.$1
-  expect "... predicting such a file says the same" 66 "other.csv:1:1: data error: between ','" 'hint: set data.table.delimiter' -- \
-    "$graphrun" predict run other.csv
-  expect "... and evaluating it" 66 "other.csv:1:1: data error: between ','" -- "$graphrun" eval run data.table.path=other.csv
+  expect "... predicting such a file says the same" 0 "^'other.csv' is read with $3 between fields" '"class": ' -- "$graphrun" predict run other.csv
+  expect "... and evaluating it" 0 "^'other.csv' is read with $3 between fields" -- "$graphrun" eval run data.table.path=other.csv
 }
-other semicolons ';'
-other tabs "$(printf '\t')"
-other bars '|'
-other blanks ' '
+other semicolons ';' "';'"
+other tabs "$(printf '\t')" tabs
+other bars '|' "'.'"
+other blanks ' ' "' '"
 refused "a delimiter that is set and is not the file's" "good.csv:1:1: data error: between ';' this line has 1 field; between ','" -- \
   'data.table.delimiter=";"'
 sed 's/\./,/g; 1!s/^\([^,]*,[^,]*\),\([^,]*,[^,]*\),/\1;\2;/; 1s/,/;/g' good.csv >german.csv
-refused "semicolons and decimal commas" "german.csv:2:1: data error: between ',' this line has 3 fields and the first 1; between ';' each" -- \
-  data.table.path=german.csv
-refused "... with their delimiter" "german.csv:2:1: data error: '[01],[0-9]*' in the column 'width' is no number" \
+refused "semicolons and decimal commas" "german.csv:2:1: data error: '[01],[0-9]*' in the column 'width' is no number" \
   "hint: numbers have a point before their decimals, and no commas; .tr , . <german.csv >NEW.csv. changes that" -- \
-  data.table.path=german.csv 'data.table.delimiter=";"'
+  data.table.path=german.csv
 tr , . <german.csv >point.csv
 table cured.german data.table.path=point.csv 'data.table.delimiter=";"'
 check "... are read as the hints say" same_metrics run cured.german
@@ -92,7 +92,7 @@ refused "... between other delimiters" "spread.csv:2:[0-9]+: data error: '1,[0-9
   data.table.path=spread.csv 'data.table.delimiter=";"'
 printf 'animal kind\nbig cat\nsmall dog\n' >words.csv
 refused "one column of two words in each line" "words.csv:1:1: data error: between ',' this line has 1 field; between ' ' each" -- \
-  data.table.path=words.csv data.table.label=null
+  data.table.path=words.csv data.table.label=null 'data.table.delimiter=","'
 sed 's/.*/"&"/' words.csv >quoted.csv
 refused "... in quotes is one column" "'quoted.csv' has no column of numbers" -- data.table.path=quoted.csv data.table.label=null
 # One column may have anything in its texts.
@@ -111,17 +111,35 @@ refused "a line before the line of names" "comment.csv:2:1: data error: this lin
 tr '\n' '\r' <good.csv >mac.csv
 refused "lines that end in CR" "mac.csv:1:18: data error: lines end in CR alone" "hint: .tr '.r' '.n' <mac.csv >NEW.csv." -- data.table.path=mac.csv
 sed '9s/[^,]*$/r\xf6d/' good.csv >latin.csv
-refused "text that is not UTF-8" "latin.csv:9:[0-9]+: data error: the byte 0xf6 is not UTF-8" "hint: .iconv -f WINDOWS-1252 -t UTF-8 <latin.csv" -- \
-  data.table.path=latin.csv
+says "text of Windows" "^'latin.csv' is read as WINDOWS-1252\$" data.table.path=latin.csv
+check "... its letters are letters" grep -q '"röd"' said.run/data.json
+refused "... where UTF-8 is set" "latin.csv:9:[0-9]+: data error: the byte 0xf6 is not UTF-8" "hint: .iconv -f WINDOWS-1252 -t UTF-8 <latin.csv" -- \
+  data.table.path=latin.csv data.table.encoding=utf-8
+sed '9s/[^,]*$/r\x81d/' good.csv >other.csv
+refused "... that is neither" "other.csv:9:[0-9]+: data error: the byte 0x81, or the end of the file, is not WINDOWS-1252" "hint: .iconv -f ENCODING" -- \
+  data.table.path=other.csv
+iconv -t UTF-16 <good.csv >wide.csv
+says "text in UTF-16" "^'wide.csv' is read as UTF-16\$" data.table.path=wide.csv
+check "... is the same" same_metrics run said.run
+iconv -t UTF-16LE <good.csv >wide.csv
+refused "... without its mark" "wide.csv:1:2: data error: there is a NUL byte: this is no text" -- data.table.path=wide.csv
+table wide data.table.path=wide.csv data.table.encoding=utf-16
+check "... is the same where it is set" same_metrics run wide
+printf '\377' >>wide.csv
+refused "... cut within a letter" "wide.csv:62:1: data error: the byte 0xff, or the end of the file, is not UTF-16" -- \
+  data.table.path=wide.csv data.table.encoding=utf-16
 
 # ---- The line of names
 sed '1d; s/red/1/; s/blue/0/' good.csv >numbers.csv
-refused "no line of names, and numbers only" "numbers.csv:1:1: data error: the first line should name the columns, and has numbers only" \
-  "hint: data.table.header=false names the columns c0, c1, ...; names that are numbers are put in quotes" -- data.table.path=numbers.csv
+says "no line of names, and numbers only" "^'numbers.csv' is read without a line of names\$" data.table.path=numbers.csv data.table.label=c2
+refused "... where there should be one" "numbers.csv:1:1: data error: the first line should name the columns, and has numbers only" \
+  "hint: data.table.header=false names the columns c0, c1, ...; names that are numbers are put in quotes" -- data.table.path=numbers.csv data.table.header=true
 says "... read as the hint says" '^2 features: c0, c1$' data.table.path=numbers.csv data.table.header=false data.table.label=c2
 sed 1d good.csv >rows.csv
-refused "no line of names, and text in it" "'rows.csv' has no column 'kind'" \
-  "hint: it has: .*; if its first line is a row, data.table.header=false names the columns c0, c1" -- data.table.path=rows.csv
+says "no line of names, and text beside fractions" "^'rows.csv' is read without a line of names\$" data.table.path=rows.csv data.table.label=c2
+check "... is the same" same_metrics run said.run
+refused "... where there should be one" "'rows.csv' has no column 'kind'" \
+  "hint: it has: .*; if its first line is a row, data.table.header=false names the columns c0, c1" -- data.table.path=rows.csv data.table.header=true
 refused "a line of names that is read as a row" "good.csv:1:1: data error: 'width' in the column 'c0' is no number, as 60 other cells" \
   "hint: if the first line names the columns, data.table.header=true; correct the cell" -- data.table.header=false data.table.label=c2
 { echo 0,1,2 && cat numbers.csv; } >counted.csv
@@ -150,12 +168,35 @@ refused "labels that are classes in one file and values in the other" \
   "fractions.csv:1:1: data error: the label 'kind' of 'fractions.csv' is fractions, that of 'whole.csv' classes" "hint: data.table.label_is=" -- \
   data.table.path=whole.csv data.table.eval_path=fractions.csv
 refused "a list of files with the same columns" "'good.csv' and 'extra.csv' both have a column 'width'" \
-  "hint: a list of files is one table, whose columns are side by side; to have the rows of all, append them" -- 'data.table.path=[good.csv,extra.csv]'
+  "hint: a list of files is one table, whose columns are side by side; a pattern of paths .*has the rows of all" -- 'data.table.path=[good.csv,extra.csv]'
 head -n 40 good.csv | sed '1s/.*/a,b,c/' >beside.csv
-refused "... with another number of rows" "'a' in 'beside.csv' has 39 rows, others have 60" "hint: .*to have the rows of all" -- \
+refused "... with another number of rows" "'a' in 'beside.csv' has 39 rows, others have 60" "hint: .*has the rows of all" -- \
   'data.table.path=[good.csv,beside.csv]'
-refused "a pattern of paths" "argument [0-9]+:1:17: data error: cannot open the file '\*.csv'" "hint: .*'\*' and '\?' stand for themselves" -- \
-  'data.table.path=*.csv'
+refused "a pattern that matches nothing" "argument [0-9]+:1:17: data error: cannot open the file 'none/\*.csv'" "hint: '\*' in a path stands for any letters" -- \
+  'data.table.path=none/*.csv'
+
+# ---- The rows of several files
+mkdir parts && head -n 31 good.csv >parts/a.csv && { head -n 1 good.csv && tail -n 30 good.csv; } | tr , ';' | iconv -t UTF-16 >parts/b.csv
+says "a pattern of paths" "^'parts/b.csv' is read with ';' between fields, as UTF-16\$" 'data.table.path=parts/*.csv'
+check "... has the rows of all files, in their order" same_metrics run said.run
+"$graphrun" predict run good.csv 2>/dev/null | sed 's/.*"class"//' >want
+"$graphrun" predict run parts 2>/dev/null | sed 's/.*"class"//' >got
+check "... as a folder to predict has" cmp want got
+expect "... a folder of which no file is one" 66 "no file in the folder 'pictures' is one that the source 'table' predicts" "hint: it takes CSV" -- \
+  sh -c "mkdir -p pictures && touch pictures/x.png && '$graphrun' predict run pictures"
+rm -r pictures
+sed '1s/weight/height/' good.csv >parts/c.csv
+refused "... of which one has another column" "parts/c.csv:1:7: data error: the column 2 is 'height', and 'weight' in 'parts/a.csv'" \
+  "hint: files whose rows follow each other have the same columns" -- 'data.table.path=parts/*.csv'
+cut -d, -f1,2 good.csv >parts/c.csv
+refused "... fewer columns" "parts/c.csv:1:1: data error: this line has 2 fields, those of 'parts/a.csv' have 3" -- 'data.table.path=parts/*.csv'
+sed 1d good.csv >parts/c.csv
+refused "... no line of names" "parts/c.csv:1:1: data error: this line does not name the columns, and that of 'parts/a.csv' does" -- \
+  'data.table.path=parts/*.csv'
+sed '9s/^[^,]*/x/' good.csv >parts/c.csv
+refused "... a text among numbers" "parts/c.csv:9:1: data error: 'x' in the column 'width' is no number, as 119 other cells" -- 'data.table.path=parts/*.csv'
+: >parts/c.csv
+refused "... no text" "parts/c.csv:1:1: data error: the table is empty" -- 'data.table.path=parts/*.csv'
 cp good.csv sheet.xlsx
 refused "a spreadsheet" "'sheet.xlsx' does not say what kind of table it is" "hint: .*save a spreadsheet as CSV" -- data.table.path=sheet.xlsx
 cp good.csv CAPITALS.CSV
@@ -264,7 +305,7 @@ uses() {
 }
 uses "a file without a feature" "lacks.csv:1:1: data error: 'lacks.csv' has no column 'width', a feature of the run" lacks.csv
 uses "a file without a line of names" "rows.csv:1:1: data error: 'rows.csv' has no column '(width|kind)', (a feature|the label) of the run" rows.csv
-uses "numbers without a line of names" "numbers.csv:1:1: data error: the first line should name the columns" numbers.csv
+uses "numbers without a line of names" "numbers.csv:1:1: data error: 'numbers.csv' has no column '(width|kind)', (a feature|the label) of the run" numbers.csv
 uses "a file without rows" "names.csv:1:1: data error: 'names.csv' has no rows" names.csv
 sed '7s/^[^,]*/abc/' good.csv >abc.csv
 uses "a bad cell" "abc.csv:7:1: data error: 'abc' in the column 'width' is no number" abc.csv
@@ -287,7 +328,7 @@ check "a column that the run does not use is named" grep -q "^1 other column of 
 expect "... predicting, too" 0 "1 other column of 'extra.csv' is not used: extra" -- "$graphrun" predict run extra.csv
 
 mkdir -p folder
-expect "predicting a folder" 66 "'folder' is a folder" "hint: name the files in it" -- "$graphrun" predict run folder
+expect "predicting an empty folder" 66 "no file in the folder 'folder' is one that the source 'table' predicts" "hint: it takes CSV" -- "$graphrun" predict run folder
 expect "predicting a file that is not there" 66 "there is no file 'none.csv'" "hint: correct the path" -- "$graphrun" predict run none.csv
 expect "a file in the place of the run" 2 "'good.csv' is a file, not the folder of a run" \
   "hint: the folder comes first: .graphrun predict RUN good.csv., .graphrun eval RUN data.table.path=good.csv." -- "$graphrun" predict good.csv

@@ -51,9 +51,33 @@ expect "a text shorter than a sample" 66 "argument 1:" "has 4 tokens, and a samp
 expect "a text that is not there" 66 "gone.txt" -- "$graphrun" small.yaml data.corpus.path=gone.txt
 expect "a folder" 66 "a folder" -- "$graphrun" small.yaml data.corpus.path=run
 printf 'o\nn\ne\n' >tokens.txt
-expect "a character that is no token" 66 "text.txt:1:1: " "no token for what follows here" -- \
+expect "a character that is no token" 66 "text.txt:1:1: " "what follows here is not in the vocabulary" -- \
   "$graphrun" small.yaml data.corpus.vocab=tokens.txt
 printf '%s\n' abcd e f g h i j kl mno p . '<space>' >tokens.txt
 expect "tokens of a file" 0 "validation set: loss" -- \
   "$graphrun" small.yaml data.corpus.vocab=tokens.txt training.max_epochs=1 output.dir=tokens
+
+# Tokens of a tokenizer: the run keeps a copy, which all that uses it reads
+tok=$source/tests/golden/tokenizer
+cp "$tok/words.json" ours.json
+expect "trains on tokens of a tokenizer" 0 "validation set: loss" -- \
+  "$graphrun" small.yaml data.tokenizer=ours.json training.max_epochs=20 output.dir=bpe
+check "... and keeps it" cmp ours.json bpe/tokenizer.json
+check "... and its hash" grep -q '"vocab": 704.*"tokenizer": "[0-9a-f]\{16\}"' bpe/data.json
+rm ours.json
+expect "continues a text by its copy" 0 '"text": "cdefghijklmnop. ab' -- \
+  "$graphrun" predict bpe prompt.txt --tokens=40
+expect "evaluates by its copy" 0 "validation" -- "$graphrun" eval bpe
+expect "another tokenizer than the run's" 66 "the run was trained with another tokenizer" -- \
+  "$graphrun" predict bpe prompt.txt --tokens=3 data.tokenizer="$tok/pieces.json"
+expect "a tiktoken file on two ranks" 0 "validation set: loss" -- "$graphrun" small.yaml distributed.ranks=2 \
+  data.tokenizer="$tok/ranks.tiktoken" "data.tokenizer_special=['<|endoftext|>']" training.max_epochs=1 output.dir=ranks
+check "... keeps the file" cmp "$tok/ranks.tiktoken" ranks/tokenizer.tiktoken
+expect "another key for tokens beside it" 65 "data.corpus.vocab says what tokens are, and so does data.tokenizer" -- \
+  "$graphrun" small.yaml data.tokenizer="$tok/words.json" data.corpus.vocab=tokens.txt
+expect "a tokenizer without text" 65 "has no text to make tokens of" -- "$graphrun" plan small.yaml \
+  data.tokenizer="$tok/words.json" data.source=none '~data.corpus'
+printf 'abc \377\n' >broken.txt
+expect "a text that is not UTF-8" 66 "broken.txt:1:5: " "what follows here is not UTF-8" -- \
+  "$graphrun" small.yaml data.tokenizer="$tok/words.json" data.corpus.path=broken.txt
 counts

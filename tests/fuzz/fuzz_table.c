@@ -1,5 +1,6 @@
 // fuzz_table.c - any bytes are a table of samples (CSV or NumPy's files) or an error:
-// with a label or without, as rows or in windows, with a split or by hash.
+// with a label, a list of labels or none, as rows or in windows, with a split or by hash, in a
+// format that is set or found.
 #include "fuzz_source.h"
 #include "runtime/data/table/table.h"
 
@@ -16,11 +17,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                             .csv.header = true,
                             .window = 2,
                             .stride = 1},
-                           {.csv.header = false}};
+                           {.csv.header = false},
+                           {.label = "y", .label_is = GR_LABEL_LIST}};
   for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
     specs[i].paths = (gr_names){&path, 1};
     specs[i].csv.section = "data.table";
     specs[i].csv.delimiter = size % 5 ? ',' : ';';
+    if (specs[i].label_is == GR_LABEL_LIST) specs[i].csv = gr_csv_any;
     fuzz_source(&gr_source_table, &specs[i]);
   }
   return 0;

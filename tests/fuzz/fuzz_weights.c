@@ -11,10 +11,10 @@ static void take_tensor(gr_safetensors *t, int i, gr_tensor_slice want) {
     if (__builtin_mul_overflow(count, want.size[k], &count)) return;
   if (count < 0 || count > 1 << 20) return;
   want.dtype = "f32";
-  want.at = malloc((size_t)count * sizeof(float) + 1);
-  HOLDS(want.at);
+  want.data = malloc((size_t)count * sizeof(float) + 1);
+  HOLDS(want.data);
   gr_status_drop(gr_safetensors_read(t, i, &want));
-  free(want.at);
+  free(want.data);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -233,4 +233,68 @@ def decoder(layers, norm_first, activation, lengths):
 decoder(2, True, "gelu", True)
 decoder(1, False, "relu", False)
 
+# ---- Fewer heads of keys, no bias of keys, and positions ----------------------------------------
+
+EIGHT = ["- z: {linear: s, out: 8, name: in}"]
+eight = lambda: {"in.weight": parameter(8, C), "in.bias": parameter(8)}
+
+
+def grouped(prefix, width, memory, kv):
+    states = {}
+    for p, out, fan in (("q", width, width), ("k", kv, memory), ("v", kv, memory), ("o", width, width)):
+        states["%s.%s.weight" % (prefix, p)] = parameter(out, fan)
+        if p != "k":
+            states["%s.%s.bias" % (prefix, p)] = parameter(out)
+    return states
+
+
+def turned(x, base):
+    """Components i and i + d / 2 as the parts of complex numbers, times exp(i position)."""
+    a, b = x.chunk(2, -1)
+    half = a.shape[-1]
+    angle = torch.outer(torch.arange(x.shape[-2]).double(),
+                        base ** (-torch.arange(half).double() / half))
+    z = torch.complex(a, b) * torch.polar(torch.ones_like(angle), angle)
+    return torch.cat([z.real, z.imag], -1)
+
+
+def heads_of(x, w, p, heads):
+    y = F.linear(x, w["body_%s_weight" % p], w.get("body_%s_bias" % p))
+    return y.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def grouped_attention(q, memory, w, heads, kv_heads, base=None, mask=None, causal=False):
+    q, k, v = heads_of(q, w, "q", heads), *(heads_of(memory, w, p, kv_heads) for p in "kv")
+    if base:
+        q, k = turned(q, base), turned(k, base)
+    y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, enable_gqa=True)
+    return squares(F.linear(y.transpose(1, 2).flatten(2), w["body_o_weight"], w["body_o_bias"]))
+
+
+for fused in ("true", "false"):
+    use = ("- y: {self_attention: z, heads: 4, kv_heads: 2, k_bias: false, rotary: 50.0, causal: true, "
+           "fused_attention: %s, name: body}" % fused)
+    case("self_attention, grouped heads, rotary, fused_attention: " + fused, EIGHT + [use] + SQUARES,
+         eight() | grouped("body", 8, 8, 4), lambda x, s, y, labels, **w: grouped_attention(
+             F.linear(s, w["in_weight"], w["in_bias"]), F.linear(s, w["in_weight"], w["in_bias"]), w,
+             4, 2, base=50.0, causal=True))
+use = "- y: {cross_attention: [z, s, labels], heads: 4, kv_heads: 1, k_bias: false, name: body}"
+case("cross_attention, one head of keys", EIGHT + [use] + SQUARES,
+     eight() | grouped("body", 8, C, 2), lambda x, s, y, labels, **w: grouped_attention(
+         F.linear(s, w["in_weight"], w["in_bias"]), s, w, 4, 1,
+         mask=~beyond(labels)[:, None, None, :]))
+
+
+def sinusoids(span, pairs):
+    angle = torch.outer(torch.arange(T).double(), 10000.0 ** (-torch.arange(3).double() / span))
+    parts = [angle.sin(), angle.cos()]
+    return torch.stack(parts, -1).flatten(1) if pairs else torch.cat(parts, -1)
+
+
+for span, pairs in ((3, "true"), (2, "false")):
+    use = "- y: {sinusoidal_positions: z, span: %d, pairs: %s}" % (span, pairs)
+    case("sinusoidal_positions, pairs: " + pairs, LINEAR + [use] + SQUARES, linear(),
+         lambda x, s, y, labels, in_weight, in_bias: squares(
+             F.linear(s, in_weight, in_bias) + sinusoids(span, pairs == "true")))
+
 pathlib.Path(__file__).with_name("blocks.txt").write_text("\n".join(lines) + "\n")

@@ -470,12 +470,16 @@ batch_norm_cases()
 # ---- Attention: [n, t, h, d], which PyTorch wants as [n, h, t, d] --------------------------------
 
 
-def attention(causal, scale=None):
+def attention(causal, scale=None, end=False):
     def f(q, k, v, n=None):
         q, k, v = (x.transpose(1, 2) for x in (q, k, v))
         seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
         if causal:
             seen = seen.tril()
+        if end:  # the last row sees all keys of the sample, and the first at least one
+            keys = torch.full((len(q), 1, 1, 1), k.shape[-2]) if n is None else n.reshape(-1, 1, 1, 1)
+            last = keys - q.shape[-2] + torch.arange(q.shape[-2]).reshape(-1, 1)
+            seen = torch.arange(k.shape[-2]) <= last.clamp(min=0)
         if n is not None:  # a sample without keys weighs all of them alike, whatever the products
             seen = seen & (torch.arange(k.shape[-2]) < n.reshape(-1, 1, 1, 1))
             seen = seen | (n == 0).reshape(-1, 1, 1, 1)
@@ -534,5 +538,29 @@ def ema_cases():
 
 
 ema_cases()
+
+case("attention", "causal=true align=end",
+     [normal(4, 3, 2, 4), normal(4, 6, 2, 4), normal(4, 6, 2, 3), ints([6, 0, 2, 4])],
+     attention(False, end=True))
+case("attention", "causal=true align=end", [normal(2, 2, 2, 4), normal(2, 7, 2, 4), normal(2, 7, 2, 4)],
+     attention(False, end=True))
+
+def sinusoids(rows, width):
+    half = width // 2
+    angle = torch.arange(rows).double()[:, None] * 10000.0 ** (-torch.arange(half).double() / (half - 1))
+    return torch.cat([angle.sin(), angle.cos()], 1)
+
+case("init_sinusoids", "shape=[9,8]", [], lambda: sinusoids(9, 8))
+
+
+def write_slice(x, part, index):
+    i = max(0, min(int(index), x.shape[1] - part.shape[1]))
+    return torch.cat([x[:, :i], part, x[:, i + part.shape[1]:]], 1)
+
+
+for index in (0, 3, 9):  # the last as far as it fits
+    case("write_slice", "axis=1", [normal(2, 6, 3), normal(2, 2, 3), ints(index)], write_slice,
+         grads=False)
+case("values", "list=[4,-1,70000]", [], lambda: ints([4, -1, 70000]), grads=False)
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

@@ -1,7 +1,7 @@
 # attention.sh - attention in 16 bits on the device cuda is cuDNN's, and graphrun's own where it is missing, older or has
 # none; the run says which.   attention.sh GRAPHRUN SOURCE MAKE_TONES STANDIN TEST_GPU_OPS
 . "${0%/gpu/*}/e2e/lib.sh"
-standin=$4 test_ops=$5 limit=400
+standin=$4 limit=400
 . "${0%/gpu/*}/gpu/lib.sh"
 make_data
 use_gpus 1
@@ -54,13 +54,4 @@ if [ -e "$standin/libcudnn.so.9" ]; then
 else
   skip "attention by cuDNN" "there is no stand-in: cuDNN's headers were not found, or GPUs are real"
 fi
-
-# Every case of the ops by cuDNN is in gpu.ops, by seeds 0 and 4; here without a message of the stand-ins, in parts, and by
-# the other kernels.
-for run in library.1 large.0 large.4 none.1 none.4; do
-  kind=${run%.*} seed=${run#*.}
-  use_gpus 1 "$seed"
-  check "every case, seed $seed: kernels of $kind" env STANDIN_ABORT=1 STANDIN_CUDNN="$kind" "$test_ops" "" \
-    attention,attention_with_residuals,attention_grad
-done
 counts

@@ -53,6 +53,7 @@ const gpu_case gpu_cases[] = {
     {"init_uniform", {{0}}, "shape=[33,31] low=-2 high=3 stream=7"},
     {"init_normal", {{0}}, "shape=[33,31] mean=1 std=0.1 stream=8"},
     {"init_trunc_normal", {{0}}, "shape=[33,31] mean=1 std=0.1 stream=9"},
+    {"init_sinusoids", {{0}}, "shape=[40,34]"},
     {"lmu_memory", {{0}}, "order=24 theta=5"},
     {"adafactor_squares", {{"f32[2,300,70]"}}, ""},
     {"adafactor_norm",

@@ -39,12 +39,12 @@ static void run_shifted(use *u, value *got, size_t shift) {
   gr_device_block scratch = block_of(gr_call_scratch(&u->call, true));
   for (int k = 0; k < u->call.n_in; k++) {
     size_t at = k == u->call.n_in - 1 ? shift : 0;
-    in[k] = block_of(at + gr_type_bytes(&u->call.in[k])), from[k] = (char *)in[k].at + at;
+    in[k] = block_of(at + gr_type_bytes(&u->call.in[k])), from[k] = (char *)in[k].address + at;
     MUST(device->ops->upload(device, from[k], u->in[k].data, gr_type_bytes(&u->call.in[k])));
   }
   for (int k = 0; k < u->call.n_out; k++)
-    out[k] = block_of(gr_type_bytes(&u->call.out[k])), to[k] = out[k].at;
-  l.scratch = scratch.at, l.context = kernel.context;
+    out[k] = block_of(gr_type_bytes(&u->call.out[k])), to[k] = out[k].address;
+  l.scratch = scratch.address, l.context = kernel.context;
   MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
   MUST(kernel.run(&l));
   MUST(device->ops->synchronise(device, GR_QUEUE_COMPUTE));

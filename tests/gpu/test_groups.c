@@ -33,11 +33,11 @@ static void add(const gr_op *op, const gr_case *c) {
   const gr_op_call *call = &t->u.call;
   for (int k = 0; k < call->n_in; k++) {
     size_t bytes = gr_type_bytes(&call->in[k]);
-    t->in[k] = block_of(bytes), t->from[k] = t->in[k].at;
-    MUST(device->ops->upload(device, t->in[k].at, t->u.in[k].data, bytes));
+    t->in[k] = block_of(bytes), t->from[k] = t->in[k].address;
+    MUST(device->ops->upload(device, t->in[k].address, t->u.in[k].data, bytes));
   }
   for (int k = 0; k < call->n_out; k++)
-    t->out[k] = block_of(gr_type_bytes(&call->out[k])), t->to[k] = t->out[k].at;
+    t->out[k] = block_of(gr_type_bytes(&call->out[k])), t->to[k] = t->out[k].address;
   t->scratch = block_of(gr_call_scratch(call, true));
   t->launch = (gr_launch){.attr = call->attr,
                           .n_in = call->n_in,
@@ -46,7 +46,7 @@ static void add(const gr_op *op, const gr_case *c) {
                           .out_type = call->out,
                           .in = t->from,
                           .out = t->to,
-                          .scratch = t->scratch.at};
+                          .scratch = t->scratch.address};
 }
 
 // Takes the results; those on the device are overwritten.

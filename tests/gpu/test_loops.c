@@ -70,7 +70,7 @@ static int run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, int 
   while (runs-- > 1) MUST(gr_exec_run(e, plan->programs));
   for (uint32_t i = 1; i < g->n_values; i++) {
     gr_exec_tensor t = gr_exec_input(e, plan->programs, g->values[i].name ? g->values[i].name : "");
-    if (g->values[i].role == GR_INPUT && t.at) fill(e, &t, g->values[i].name);
+    if (g->values[i].role == GR_INPUT && t.address) fill(e, &t, g->values[i].name);
   }
   for (uint32_t i = 0; i < plan->n_states; i++) {
     gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);

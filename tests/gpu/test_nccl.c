@@ -48,7 +48,7 @@ static gr_status check_round(nccl_rank *r, int round) {
   int64_t ins = n * (kind == GR_REDUCE_SCATTER ? ranks : 1);
   int64_t outs = n * (kind == GR_ALL_GATHER ? ranks : 1);
   size_t size = gr_dtypes[d].size, all = size * (size_t)(outs * pieces);
-  char *in = r->block.at, *out = in + r->bytes;
+  char *in = r->block.address, *out = in + r->bytes;
   gr_comm_piece here[PIECES], there[PIECES];
   for (int k = 0; k < pieces; k++) {
     size_t from = size * (size_t)(k * ins), to = size * (size_t)(k * outs);
@@ -75,7 +75,7 @@ static gr_status run_op(nccl_rank *r, const gr_op *op, const gr_type *in, const 
   struct gr_coll a = {.ranks = r->comm->ranks, .dim = {1, {dim}}, .size = {1, {out->dim[dim]}}};
   size_t bytes = 1 << 16;
   gr_comm *comm[1] = {device ? r->comm : r->host};
-  char *base = device ? r->block.at : r->in;
+  char *base = device ? r->block.address : r->in;
   const void *ins[] = {base};
   void *outs[] = {device ? base + r->bytes : r->want};
   gr_launch l = {.attr = &a,
@@ -99,10 +99,10 @@ static gr_status check_op(nccl_rank *r, const gr_op *op, int rows, int columns, 
   gr_type slice = {.dtype = GR_F32, .rank = 2, .dim = {part[0], part[1]}};
   const gr_type *in = gather ? &slice : &full, *out = gather ? &full : &slice;
   fill(r->in, GR_F32, gr_type_count(in), rows + columns, r->comm->rank);
-  GR_TRY(nccl_rank_upload(r, r->block.at, r->in, gr_type_bytes(in)));
+  GR_TRY(nccl_rank_upload(r, r->block.address, r->in, gr_type_bytes(in)));
   GR_TRY(run_op(r, op, in, out, dim, false));
   GR_TRY(run_op(r, op, in, out, dim, true));
-  GR_TRY(nccl_rank_download(r, r->got, (char *)r->block.at + r->bytes, gr_type_bytes(out)));
+  GR_TRY(nccl_rank_download(r, r->got, (char *)r->block.address + r->bytes, gr_type_bytes(out)));
   return compare(r, rows * 100 + columns, gather ? GR_ALL_GATHER : GR_REDUCE_SCATTER, GR_F32,
                  gr_type_count(out));
 }
@@ -121,7 +121,7 @@ static gr_status check_slices(nccl_rank *r) {
 
 static gr_status issue(void *arg) {
   nccl_rank *r = arg;
-  float *at = r->block.at;
+  float *at = r->block.address;
   const gr_comm_piece two[] = {{1000, at, at}, {24, at + 1000, at + 1000}};
   return r->comm->ops->run(r->comm, GR_ALL_REDUCE, GR_F32, 2, two);
 }
@@ -131,12 +131,12 @@ static gr_status check_capture(nccl_rank *r) {
   enum { TIMES = 5 };
   float want = 1;
   for (int i = 0; i < 1024; i++) ((float *)(void *)r->in)[i] = 1;
-  GR_TRY(nccl_rank_upload(r, r->block.at, r->in, 4096));
+  GR_TRY(nccl_rank_upload(r, r->block.address, r->in, 4096));
   for (int i = 0; i < TIMES; i++) {
     GR_TRY(r->device->ops->run(r->device, (const gr_graph *)(const void *)graph, issue, r));
     want *= (float)r->comm->ranks;
   }
-  GR_TRY(nccl_rank_download(r, r->got, r->block.at, 4096));
+  GR_TRY(nccl_rank_download(r, r->got, r->block.address, 4096));
   for (int i = 0; i < 1024; i++)
     if (((float *)(void *)r->got)[i] != want)
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%g at %d, expected %g",

@@ -28,11 +28,11 @@ static void memory_is_zero(void) {
     gr_device_block b;
     int64_t other = 0;
     MUST(d->ops->allocate(d, BYTES, NULL, &b));
-    MUST(d->ops->download(d, host, b.at, BYTES));
+    MUST(d->ops->download(d, host, b.address, BYTES));
     MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
     for (int64_t i = 0; i < BYTES; i++) other += host[i] != 0;
     CHECK(!other, "%lld bytes are not zero", (long long)other);
-    MUST(d->ops->fill(d, b.at, 7, BYTES));
+    MUST(d->ops->fill(d, b.address, 7, BYTES));
     MUST(d->ops->synchronise(d, GR_QUEUE_COMPUTE));
     d->ops->free(d, &b);
   }
@@ -49,8 +49,8 @@ static void transfers_of_any_size(void) {
     gr_device_block b;
     char *from = noise(sizes[i] + 1, i), *to = noise(sizes[i] + 1, i + 10);
     MUST(d->ops->allocate(d, sizes[i], NULL, &b));
-    MUST(d->ops->upload(d, b.at, from, sizes[i]));
-    MUST(d->ops->download(d, to, b.at, sizes[i]));
+    MUST(d->ops->upload(d, b.address, from, sizes[i]));
+    MUST(d->ops->download(d, to, b.address, sizes[i]));
     MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
     CHECK(!memcmp(from, to, sizes[i]), "%zu bytes came back otherwise", sizes[i]);
     d->ops->free(d, &b);
@@ -66,8 +66,8 @@ static void many_transfers(void) {
   char *from = noise((size_t)N * BYTES, 3), *to = noise((size_t)N * BYTES, 4);
   MUST(d->ops->allocate(d, (size_t)N * BYTES, NULL, &b));
   for (size_t i = 0; i < N; i++) {
-    MUST(d->ops->upload(d, (char *)b.at + i * BYTES, from + i * BYTES, BYTES));
-    MUST(d->ops->download(d, to + i * BYTES, (char *)b.at + i * BYTES, BYTES));
+    MUST(d->ops->upload(d, (char *)b.address + i * BYTES, from + i * BYTES, BYTES));
+    MUST(d->ops->download(d, to + i * BYTES, (char *)b.address + i * BYTES, BYTES));
   }
   MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
   CHECK(!memcmp(from, to, (size_t)N * BYTES), "%d small transfers came back otherwise", N);
@@ -80,13 +80,13 @@ static void many_transfers(void) {
 enum { STEPS = 60, BYTES = 40000 };
 
 static gr_status step(gr_device *d, const gr_device_block b[2], const char *from, char *to) {
-  GR_TRY(d->ops->upload(d, b[0].at, from, BYTES));
+  GR_TRY(d->ops->upload(d, b[0].address, from, BYTES));
   GR_TRY(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
-  GR_TRY(d->ops->copy(d, b[1].at, b[0].at, BYTES));
+  GR_TRY(d->ops->copy(d, b[1].address, b[0].address, BYTES));
   GR_TRY(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
   GR_TRY(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
-  return d->ops->download(d, to, b[1].at, BYTES);
+  return d->ops->download(d, to, b[1].address, BYTES);
 }
 
 static void queues_are_ordered(void) {
@@ -113,22 +113,22 @@ typedef struct program {
 static gr_status issue(void *arg) {
   program *p = arg;
   p->calls++;
-  GR_TRY(p->d->ops->copy(p->d, p->b[1].at, p->b[0].at, BYTES));
+  GR_TRY(p->d->ops->copy(p->d, p->b[1].address, p->b[0].address, BYTES));
   if (p->fails) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "as a test asks");
-  return p->d->ops->fill(p->d, (char *)p->b[1].at + BYTES / 2, 3, BYTES / 4);
+  return p->d->ops->fill(p->d, (char *)p->b[1].address + BYTES / 2, 3, BYTES / 4);
 }
 
 static void run_once(program *p, const char *from) {
   static char to[BYTES];
   int64_t wrong = 0;
   gr_device *d = p->d;
-  MUST(d->ops->upload(d, p->b[0].at, from, BYTES));
+  MUST(d->ops->upload(d, p->b[0].address, from, BYTES));
   MUST(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   MUST(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
   MUST(d->ops->run(d, (const gr_graph *)p, issue, p));
   MUST(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
   MUST(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
-  MUST(d->ops->download(d, to, p->b[1].at, BYTES));
+  MUST(d->ops->download(d, to, p->b[1].address, BYTES));
   MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
   for (int i = 0; i < BYTES; i++) {
     bool filled = i >= BYTES / 2 && i < BYTES / 2 + BYTES / 4;

@@ -39,7 +39,7 @@ static void close_program(program *p) {
   p->d->ops->close(p->d);
 }
 
-static void *at(const program *p, int part) { return (char *)p->b.at + (size_t)part * PART; }
+static void *at(const program *p, int part) { return (char *)p->b.address + (size_t)part * PART; }
 
 // A fill beside another of twice as many bytes, and a copy after both. All in between is of
 // nothing.
@@ -54,8 +54,8 @@ static gr_status issue(void *arg) {
   GR_TRY(module->clear(d, GR_QUEUE_GATHER, at(p, 2), PART));
   GR_TRY(o->record(d, GR_QUEUE_GATHER, GR_EVENT_GATHERED));
   o->time_as(d, &p->node[FILL]);
-  GR_TRY(o->fill(d, p->b.at, 3, 2 * PART));
-  GR_TRY(o->fill(d, p->b.at, 4, PART));
+  GR_TRY(o->fill(d, p->b.address, 3, 2 * PART));
+  GR_TRY(o->fill(d, p->b.address, 4, PART));
   o->time_as(d, NULL);
   GR_TRY(o->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_GATHERED));
   o->time_as(d, &p->node[AFTER]);
@@ -89,7 +89,7 @@ static sum sum_of(const taken *all, const void *of) {
     const gr_device_timing *t = &all->t[i];
     if (t->of != of) continue;
     s.n++, s.first += t->first, s.lasts += t->lasts;
-    if (t->from >= s.from) s.from = t->from, s.to = t->from + t->lasts;
+    if (t->start >= s.from) s.from = t->start, s.to = t->start + t->lasts;
   }
   return s;
 }
@@ -152,9 +152,9 @@ static void transfers(void) {
   taken all;
   open_program(&p, 0);
   MUST(p.d->ops->time(p.d, true));
-  MUST(p.d->ops->upload(p.d, p.b.at, host, PART));
-  MUST(p.d->ops->download(p.d, host, p.b.at, PART));
-  MUST(p.d->ops->fill(p.d, p.b.at, 1, PART));  // of no program: it is not given
+  MUST(p.d->ops->upload(p.d, p.b.address, host, PART));
+  MUST(p.d->ops->download(p.d, host, p.b.address, PART));
+  MUST(p.d->ops->fill(p.d, p.b.address, 1, PART));  // of no program: it is not given
   take_all(&p, &all);
   CHECK(all.n == 2 && !all.t[0].of && !all.t[1].of, "%d records", all.n);
   bool up = all.n == 2 && !strcmp(all.t[0].what, "upload");
@@ -173,7 +173,7 @@ static gr_status body(void *arg) {
   return GR_OK;
 }
 static gr_status loop(program *p) {
-  gr_device_loop l = {.steps = STEPS, .counter = p->b.at, .body = body, .arg = p};
+  gr_device_loop l = {.steps = STEPS, .counter = p->b.address, .body = body, .arg = p};
   p->d->ops->time_as(p->d, &p->node[LOOP]);
   GR_TRY(p->d->ops->loop(p->d, &l));
   p->d->ops->time_as(p->d, NULL);

@@ -99,7 +99,7 @@ void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then)(trial
 static gr_device_block place(const trial *t, const gr_type *type, void **at) {
   size_t bytes = gr_type_bytes(type);
   gr_device_block b = block_of(t->way == SLICED ? 3 * bytes : bytes);
-  *at = (char *)b.at + (t->way == SLICED ? bytes : 0);
+  *at = (char *)b.address + (t->way == SLICED ? bytes : 0);
   return b;
 }
 
@@ -107,8 +107,8 @@ static gr_device_block place(const trial *t, const gr_type *type, void **at) {
 static gr_device_block place_result(const trial *t, const gr_type *type, void **at) {
   size_t bytes = gr_type_bytes(type);
   gr_device_block b = t->way == SLICED ? place(t, type, at) : block_of(2 * bytes);
-  if (t->way != SLICED) *at = b.at;
-  MUST(device->ops->fill(device, b.at, 0xff, b.bytes));
+  if (t->way != SLICED) *at = b.address;
+  MUST(device->ops->fill(device, b.address, 0xff, b.bytes));
   return b;
 }
 
@@ -141,7 +141,7 @@ void run(trial *t) {
   place_all(t, in);
   t->scratch = block_of(gr_call_scratch(&t->u.call, true));
   gr_launch l = t->where;
-  l.in = (const void *const *)in, l.out = t->made, l.scratch = t->scratch.at;
+  l.in = (const void *const *)in, l.out = t->made, l.scratch = t->scratch.address;
   l.context = t->kernel.context;
   MUST(device->ops->record(device, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   MUST(device->ops->wait(device, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
@@ -173,7 +173,7 @@ static void check_neighbours(trial *t) {
     size_t from = t->way == SLICED ? bytes : 0, bad = 0;
     if (taken(t, k) >= 0) continue;
     unsigned char *slices = malloc(all);
-    MUST(device->ops->download(device, slices, t->out[k].at, all));
+    MUST(device->ops->download(device, slices, t->out[k].address, all));
     MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
     for (size_t i = 0; i < all; i++) bad += (i < from || i >= from + bytes) && slices[i] != 0xff;
     CHECK(!bad, "%s case %d writes %zu bytes beside result %d", t->u.call.op->name, t->at_case, bad,

@@ -98,7 +98,7 @@ static void other_names(void) {
 }
 
 static void same_limit(gr_arena *a, const char *path, int64_t limit) {
-  int64_t to = gr_schema_type_read(a, gr_schema_find(path)->type)->to;
+  int64_t to = gr_schema_type_read(a, gr_schema_find(path)->type)->max;
   CHECK(to == limit, "%s takes up to %lld, the code %lld", path, (long long)to, (long long)limit);
 }
 

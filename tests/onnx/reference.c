@@ -67,7 +67,7 @@ static void load_states(reference *r, const char *run) {
 static void give(reference *r, const gr_program *p, const char *name, const gr_type *t,
                  const void *data) {
   gr_exec_tensor to = gr_exec_input(r->exec, p, name);
-  if (!to.at) return;
+  if (!to.address) return;
   must(gr_exec_write(r->exec, &to, data));
   must(gr_exec_wait(r->exec));
   if (!npy_write(r->dir, "in.", name, t, data)) exit(1);

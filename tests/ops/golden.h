@@ -8,7 +8,7 @@ typedef struct golden_head {
   const char *file;
   int line;  // of the case
   const gr_op *op;
-  double attr[32];  // room, and aligned
+  double attr[160];  // room, and aligned
 } golden_head;
 
 // A value written as its type and its numbers.

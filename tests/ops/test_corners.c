@@ -206,7 +206,7 @@ static void lines(void) {
       {"mean", 3},
       {"bias_add", 4},
       {"bias_add_grad", 4},
-      {"broadcast", 3},
+      {"broadcast", 4},
       {"reshape", 4},
       {"transpose", 4},
       {"concat", 3},

@@ -141,6 +141,22 @@ static void importance_finds_what_matters(void) {
   gr_arena_destroy(a);
 }
 
+// The values of the paper's figure: of 9 configurations 3 go on past the first rung, of 3 one.
+static void halving_keeps_the_best(void) {
+  gr_halving h = {.min_resource = 1, .reduction_factor = 3};
+  CHECK(gr_halving_resource(&h, 0) == 1 && gr_halving_resource(&h, 3) == 27, "other rungs");
+  h.min_early_stopping_rate = 2;
+  CHECK(gr_halving_resource(&h, 0) == 9, "rungs are not left out");
+  CHECK(!gr_halving_resource(&h, 30), "a rung past all epochs");
+  double others[8] = {5, 1, 7, 3, 8, 2, 6, 4};
+  CHECK(isnan(gr_halving_bar(&h, others, 0, false)), "the first trial does not go on");
+  CHECK(gr_halving_bar(&h, others, 8, false) == 3, "three of nine have 3 or less");
+  CHECK(gr_halving_bar(&h, others, 8, true) == 6, "three of nine have 6 or more");
+  double two[2] = {5, 1}, one[1] = {5};
+  CHECK(gr_halving_bar(&h, two, 2, false) == 1, "the best of three goes on");
+  CHECK(gr_halving_bar(&h, one, 1, false) == 5, "of two the better one goes on");
+}
+
 static int print_regret(int first, int seeds) {
   for (int i = 0; i < N_FUNCTIONS; i++)
     for (int k = 0; gr_samplers[k]; k++)
@@ -158,5 +174,6 @@ int main(int argc, char **argv) {
       {"max is min of the negative", max_is_min_of_the_negative},
       {"failed trials are left out", failed_trials_are_left_out},
       {"proposals are within", proposals_are_within}, {"grid lists all once", grid_lists_all_once},
-      {"importance finds what matters", importance_finds_what_matters});
+      {"importance finds what matters", importance_finds_what_matters},
+      {"halving keeps the best", halving_keeps_the_best});
 }

@@ -4,12 +4,11 @@
 #include "runtime/data/labels.h"
 #include "runtime/data/mapping.h"
 #include "runtime/data/source.h"
-#include "runtime/data/vocab.h"
 
 // The keys of the source, and what a request's `spec` is without a configuration.
 typedef struct gr_corpus_spec {
   gr_names paths, eval;  // eval: none, the text's end is for validation
-  const char *vocab;     // "bytes", or a file's path
+  const char *vocab;     // "bytes", or a file's path; not used with a tokenizer
   int32_t context;       // tokens of a sample
   bool shift;
 } gr_corpus_spec;
@@ -28,17 +27,21 @@ typedef struct gr_corpus_text {  // files, one after the other
 
 typedef struct gr_corpus {
   gr_corpus_spec spec;
-  gr_vocab vocab;          // of files of tokens; no symbols: tokens are bytes
+  gr_vocab vocab;          // of files of tokens
+  gr_tokenizer tokens;     // of the request, of the vocabulary, or of bytes
   gr_corpus_text text[2];  // of training, and what data.corpus.eval_path names
   int64_t border;          // the first token of text[0] that is for validation
   uint32_t count, train;   // samples: of both splits, and of training, which come first
   bool inputs;             // each file of text[0] is a sample, without targets
 } gr_corpus;
 
-// Reads the section data.corpus; the configuration must outlive the specification. GR_ERR_CONFIG.
-GR_MUST_USE gr_status gr_corpus_read_spec(gr_arena *, gr_conf *section, gr_corpus_spec *out);
-// Opens the files of a text, which borrows the paths. GR_ERR_DATA about `key`.
-GR_MUST_USE gr_status gr_corpus_open_text(gr_arena *, const gr_vocab *, const gr_names *paths,
+// Reads the section data.corpus; the configuration must outlive the specification. tokenizer: the
+// data has one, and the key of a vocabulary is not read. GR_ERR_CONFIG.
+GR_MUST_USE gr_status gr_corpus_read_spec(gr_arena *, gr_conf *section, bool tokenizer,
+                                          gr_corpus_spec *out);
+// Opens the files of a text, which borrows the paths. Tokens that are bytes are those of the file,
+// whatever it is. GR_ERR_DATA about `key`.
+GR_MUST_USE gr_status gr_corpus_open_text(gr_arena *, const gr_tokenizer *, const gr_names *paths,
                                           const char *key, gr_corpus_text *out);
 void gr_corpus_close_text(gr_corpus_text *);  // also one that could not be opened as a whole
 GR_MUST_USE gr_status gr_corpus_check_text(const gr_corpus_text *);  // files that were cut short

@@ -8,7 +8,6 @@
 #include "runtime/data/files.h"
 
 enum { X, Y, LENGTHS };
-enum { BYTES = 256 };
 
 // ---- Opening ------------------------------------------------------------------------------------
 
@@ -46,23 +45,32 @@ static gr_status open_inputs(gr_corpus *c, gr_source_request *r) {
   for (int i = 0; i < r->n_inputs; i++) c->spec.paths.at[i] = r->inputs[i];
   c->count = (uint32_t)r->n_inputs;
   GR_TRY(gr_files_there(r->inputs, r->n_inputs));
-  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &c->spec.paths, NULL, &c->text[0]));
+  GR_TRY(gr_corpus_open_text(r->arena, &c->tokens, &c->spec.paths, NULL, &c->text[0]));
   for (int i = 0; i < r->n_inputs; i++)
     if (!c->text[0].file[i].n)
       return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is empty: nothing can follow", r->inputs[i]);
   return GR_OK;
 }
 
+static gr_status choose_tokens(gr_corpus *c, const gr_source_request *r) {
+  const char *vocab = c->spec.vocab;
+  c->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_bytes();
+  if (r->tokenizer || !strcmp(vocab, "bytes")) return GR_OK;
+  GR_TRY(gr_vocab_read(r->arena, vocab, -1, &c->vocab));
+  c->tokens = gr_tokenizer_of_vocab(&c->vocab);
+  return GR_OK;
+}
+
 static gr_status open_files(gr_corpus *c, gr_source_request *r) {
   const gr_corpus_spec *s = &c->spec;
-  if (strcmp(s->vocab, "bytes")) GR_TRY(gr_vocab_read(r->arena, s->vocab, -1, &c->vocab));
+  GR_TRY(choose_tokens(c, r));
   c->inputs = r->n_inputs > 0;
   if (c->inputs) return open_inputs(c, r);
   GR_TRY(gr_source_need_path(r, s->paths.n));
   GR_TRY(gr_about(gr_files_there(s->paths.at, s->paths.n), "path"));
   GR_TRY(gr_about(gr_files_there(s->eval.at, s->eval.n), "eval_path"));
-  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &s->paths, "path", &c->text[0]));
-  GR_TRY(gr_corpus_open_text(r->arena, &c->vocab, &s->eval, "eval_path", &c->text[1]));
+  GR_TRY(gr_corpus_open_text(r->arena, &c->tokens, &s->paths, "path", &c->text[0]));
+  GR_TRY(gr_corpus_open_text(r->arena, &c->tokens, &s->eval, "eval_path", &c->text[1]));
   return list_text(c, r);
 }
 
@@ -74,7 +82,7 @@ static void corpus_close(void *self) {
 static gr_status corpus_open(gr_source_request *r, void **out) {
   gr_corpus *c = *out = GR_NEW(r->arena, gr_corpus, 1);
   if (r->conf)
-    GR_TRY(gr_corpus_read_spec(r->arena, r->conf, &c->spec));
+    GR_TRY(gr_corpus_read_spec(r->arena, r->conf, r->tokenizer, &c->spec));
   else
     c->spec = *(const gr_corpus_spec *)r->spec;
   return open_files(c, r);
@@ -96,11 +104,9 @@ static int corpus_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   return 3;
 }
 
-static int64_t tokens(const gr_corpus *c) { return c->vocab.n ? c->vocab.n : BYTES; }
-
 static int corpus_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_corpus *c = self;
-  out[0] = (gr_metadata){"vocab", tokens(c)};
+  out[0] = (gr_metadata){"vocab", c->tokens.n};
   out[1] = (gr_metadata){"context", c->spec.context};
   return 2;
 }
@@ -167,22 +173,23 @@ static void corpus_name_of(const void *self, uint32_t sample, gr_text *out) {
 
 static void corpus_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
   const gr_corpus *c = self;
-  if (c->vocab.n) gr_vocab_decode(&c->vocab, ids, (size_t)n, out);
-  for (int64_t i = 0; !c->vocab.n && i < n; i++) gr_text_putn(out, (char[]){(char)ids[i]}, 1);
+  gr_tokenizer_decode(&c->tokens, ids, n, out);
 }
 
 static void corpus_inspect(const void *self, const gr_sample *samples, uint32_t n, gr_text *out) {
   const gr_corpus *c = self;
   (void)samples, (void)n;
-  gr_text_printf(
-      out, "%lld tokens for training, %lld for validation, of %lld kinds\n", (long long)c->border,
-      (long long)(c->spec.eval.n ? c->text[1].n : c->text[0].n - c->border), (long long)tokens(c));
+  gr_text_printf(out, "%lld tokens for training, %lld for validation, of %lld kinds\n",
+                 (long long)c->border,
+                 (long long)(c->spec.eval.n ? c->text[1].n : c->text[0].n - c->border),
+                 (long long)c->tokens.n);
 }
 
 const gr_source_ops gr_source_corpus = {
     .name = "corpus",
     .sample = "window",
     .inputs = "text files",
+    .tokens = true,
     .path_key = "path",
     .project = "text",
     .path_hint = "a file of text, or a list of files",

@@ -8,49 +8,52 @@
 
 enum { MAX_BYTES = 1 << 30 };  // of a file that is cut into tokens of a vocabulary
 
-static gr_status no_token(const char *path, const char *text, const char *bad) {
+static gr_status no_token(const gr_tokenizer *t, const char *path, const char *text,
+                          const char *bad) {
   int line = 1, col = 1;
   for (const char *p = text; p < bad; p++) {
     col = *p == '\n' ? 1 : col + 1;
     line += *p == '\n';
   }
-  return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, line, col},
-                         "the vocabulary has no token for what follows here"),
-                 "add it to the file of data.corpus.vocab, or use data.corpus.vocab=bytes");
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, (gr_loc){path, line, col}, "what follows here is not %s", t->lacks),
+      "add it to the file of data.corpus.vocab, or convert the text to UTF-8; "
+      "data.corpus.vocab=bytes takes any file");
 }
 
-static gr_status read_ids(gr_arena *a, const gr_vocab *v, const char *path, gr_corpus_file *f) {
+static gr_status read_ids(gr_arena *a, const gr_tokenizer *t, const char *path, gr_corpus_file *f) {
+  gr_tokens tokens = {.arena = a};
   char *text;
   const char *bad;
   size_t bytes;
-  int32_t *ids, n;
   GR_TRY(gr_file_read(a, path, MAX_BYTES, &text, &bytes));
   size_t mark = 0;
   GR_TRY(gr_encoding_check(path, text, bytes, &mark));
   if (memchr(text, 0, bytes))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' holds a zero byte: it is no text", path),
                    "data.corpus.vocab=bytes takes any file");
-  gr_vocab_encode(a, v, text + mark, false, &ids, &n, &bad);
+  GR_TRY(gr_tokenizer_encode(t, text + mark, &(gr_encode_options){0}, &tokens, &bad));
   GR_TRY(gr_stop_check());
-  if (bad) return no_token(path, text, bad);
-  f->ids = ids, f->n = n;
+  if (bad) return no_token(t, path, text, bad);
+  f->ids = tokens.id, f->n = tokens.n;
   return GR_OK;
 }
 
-static gr_status open_file(gr_arena *a, const gr_vocab *v, const char *path, gr_corpus_file *f) {
-  if (v->n) return read_ids(a, v, path, f);
+static gr_status open_file(gr_arena *a, const gr_tokenizer *t, const char *path,
+                           gr_corpus_file *f) {
+  if (t->lacks) return read_ids(a, t, path, f);
   GR_TRY(gr_mapping_open(path, &f->map));
   f->n = (int64_t)f->map.bytes;
   return GR_OK;
 }
 
-gr_status gr_corpus_open_text(gr_arena *a, const gr_vocab *v, const gr_names *paths,
+gr_status gr_corpus_open_text(gr_arena *a, const gr_tokenizer *tokens, const gr_names *paths,
                               const char *key, gr_corpus_text *t) {
   *t = (gr_corpus_text){.file = GR_NEW(a, gr_corpus_file, paths->n + 1)};
   for (; t->n_files < paths->n; t->n_files++) {
     gr_corpus_file *f = &t->file[t->n_files];
     *f = (gr_corpus_file){.first = t->n};
-    GR_TRY(gr_about(open_file(a, v, paths->at[t->n_files], f), key));
+    GR_TRY(gr_about(open_file(a, tokens, paths->at[t->n_files], f), key));
     t->n += f->n;
   }
   return GR_OK;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/port.h"
+#include "runtime/data/labels.h"
 #include "runtime/data/speech/speech.h"
 
 static int choice(const char *value, const char *const names[], int n) {
@@ -33,6 +34,32 @@ static gr_status read_int(gr_conf *c, const char *path, int *out) {
   return gr_range(path, v, INT_MIN, INT_MAX);
 }
 
+// What a value of features is, by the keys that say so.
+static gr_status read_values(gr_conf *section, gr_feature_spec *f) {
+  const char *scale, *norm, *level;
+  GR_TRY(gr_conf_text(section, "features.mel_scale", "", &scale));
+  GR_TRY(gr_conf_text(section, "features.mel_norm", "", &norm));
+  GR_TRY(gr_conf_text(section, "features.level", "", &level));
+  f->mel_scale = strcmp(scale, "slaney") ? GR_MEL_HTK : GR_MEL_SLANEY;
+  f->area_norm = !strcmp(norm, "slaney");
+  f->log10 = !strcmp(level, "log10");
+  GR_TRY(gr_conf_float(section, "features.range", 0, &f->range));
+  GR_TRY(gr_conf_float(section, "features.offset", 0, &f->offset));
+  GR_TRY(gr_conf_float(section, "features.scale", 1, &f->scale));
+  return gr_conf_bool(section, "features.normalize", false, &f->normalise);
+}
+
+// How much of a recording frames are made of.
+static gr_status read_extent(gr_conf *section, gr_feature_spec *f) {
+  double seconds;
+  bool last;
+  GR_TRY(gr_conf_float(section, "features.seconds", 0, &seconds));
+  GR_TRY(gr_conf_bool(section, "features.last_frame", true, &last));
+  f->length = (int64_t)(seconds * f->rate + 0.5);
+  f->drop_last = !last;
+  return GR_OK;
+}
+
 static gr_status read_features(gr_conf *section, gr_feature_spec *f) {
   GR_TRY(read_int(section, "sample_rate", &f->rate));
   GR_TRY(read_int(section, "features.n_fft", &f->fft));
@@ -41,7 +68,8 @@ static gr_status read_features(gr_conf *section, gr_feature_spec *f) {
   GR_TRY(read_int(section, "features.mels", &f->mels));
   GR_TRY(gr_conf_float(section, "features.fmin", 0, &f->f_min));
   GR_TRY(gr_conf_float(section, "features.fmax", 0, &f->f_max));
-  return gr_conf_bool(section, "features.normalize", false, &f->normalise);
+  GR_TRY(read_values(section, f));
+  return read_extent(section, f);
 }
 
 static gr_status read_augment(gr_conf *section, gr_augment *a) {
@@ -64,12 +92,68 @@ static gr_status read_vocab(gr_arena *arena, gr_conf *section, gr_vocab *out) {
               : gr_vocab_make(arena, symbols, blank, out);
 }
 
+static gr_status no_symbol(const char *key, const char *symbol, bool tokenizer) {
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the symbol '%s' is not %s", symbol,
+                       tokenizer ? "one token" : "in the vocabulary"),
+               key),
+      tokenizer ? "a token of data.tokenizer, such as <|endoftext|>"
+                : "a symbol of data.speech.vocab; one of several characters is a line of a file");
+}
+
+// The number of one symbol of the vocabulary, or of one token; -1: there is none.
+static gr_status find_id(gr_arena *arena, const gr_speech_spec *s, const gr_tokenizer *tokenizer,
+                         const char *symbol, int32_t *out) {
+  gr_tokens ids = {.arena = arena};
+  const char *bad;
+  uint32_t id;
+  if (!tokenizer) {
+    *out = gr_map_find(&s->vocab->index, symbol, &id) ? (int32_t)id : -1;
+    return GR_OK;
+  }
+  GR_TRY(gr_tokenizer_encode(tokenizer, symbol, &(gr_encode_options){0}, &ids, &bad));
+  *out = !bad && ids.n == 1 ? ids.id[0] : -1;
+  return GR_OK;
+}
+
+// The numbers of the symbols that a key lists.
+static gr_status read_ids(gr_arena *arena, gr_conf *section, const char *key,
+                          const gr_tokenizer *tokenizer, const gr_speech_spec *s, gr_ids *out) {
+  gr_names names = gr_names_read(arena, section, key);
+  int32_t *ids = GR_NEW(arena, int32_t, names.n);
+  for (int i = 0; i < names.n; i++) {
+    GR_TRY(find_id(arena, s, tokenizer, names.at[i], &ids[i]));
+    if (ids[i] < 0) return no_symbol(key, names.at[i], tokenizer);
+  }
+  *out = (gr_ids){ids, names.n};
+  return GR_OK;
+}
+
+static gr_status read_decoder(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokenizer,
+                              gr_speech_spec *s) {
+  GR_TRY(read_ids(arena, section, "text.prefix", tokenizer, s, &s->prefix));
+  GR_TRY(read_ids(arena, section, "text.suffix", tokenizer, s, &s->suffix));
+  if (!s->suffix.n || s->prefix.n) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                  "data.speech.text.suffix needs data.speech.text.prefix"),
+                          "text.suffix"),
+                 "the symbol that a decoder starts with, such as prefix: [<s>]");
+}
+
+static bool is_among(const gr_ids *ids, int32_t id) {
+  for (int32_t i = 0; i < ids->n; i++)
+    if (ids->items[i] == id) return true;
+  return false;
+}
+
 // Symbols that no transcript can contain are outputs that the model never learns.
-static void warn_unreachable(gr_arena *arena, const gr_vocab *v, const gr_text_rules *rules) {
+static void warn_unreachable(gr_arena *arena, const gr_speech_spec *s) {
+  const gr_vocab *v = s->vocab;
   gr_text list = gr_text_make(arena);
   int n = 0;
   for (int32_t i = 0; i < v->n; i++) {
-    if (i == v->blank || gr_text_gives(rules, v->symbols[i])) continue;
+    if (i == v->blank || gr_text_gives(&s->text, v->symbols[i])) continue;
+    if (is_among(&s->prefix, i) || is_among(&s->suffix, i)) continue;
     if (n++ < 10) gr_text_printf(&list, "%s'%s'", n > 1 ? ", " : "", v->symbols[i]);
   }
   if (n && !gr_log_rank())
@@ -87,20 +171,22 @@ static gr_status find_most_frames(double seconds, gr_speech_spec *s) {
   return GR_OK;
 }
 
-gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *section, gr_speech_spec *s) {
+gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokenizer,
+                              gr_speech_spec *s) {
   double seconds;
-  gr_vocab *vocab = GR_NEW(arena, gr_vocab, 1);
+  gr_vocab *vocab = tokenizer ? NULL : GR_NEW(arena, gr_vocab, 1);
   *s = (gr_speech_spec){.vocab = vocab};
   GR_TRY(gr_conf_text(section, "manifest", NULL, &s->train));
   GR_TRY(gr_conf_text(section, "eval_manifest", NULL, &s->validation));
   GR_TRY(gr_conf_text(section, "root", NULL, &s->root));
   GR_TRY(gr_conf_float(section, "max_seconds", 0, &seconds));
   GR_TRY(read_int(section, "subsampling", &s->subsampling));
-  GR_TRY(read_vocab(arena, section, vocab));
+  if (vocab) GR_TRY(read_vocab(arena, section, vocab));
   GR_TRY(read_text_rules(section, &s->text));
+  GR_TRY(read_decoder(arena, section, tokenizer, s));
   GR_TRY(read_features(section, &s->features));
   GR_TRY(read_augment(section, &s->augment));
   GR_TRY(find_most_frames(seconds, s));
-  warn_unreachable(arena, vocab, &s->text);
+  if (vocab) warn_unreachable(arena, s);
   return GR_OK;
 }

@@ -4,8 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double mel_of(double hz) { return 2595.0 * log10(1.0 + hz / 700.0); }
-static double hz_of(double mel) { return 700.0 * (pow(10.0, mel / 2595.0) - 1.0); }
+// ---- Mel scales ----------------------------------------------------------------------------
+
+static double htk_mel(double hz) { return 2595.0 * log10(1.0 + hz / 700.0); }
+static double htk_hz(double mel) { return 700.0 * (pow(10.0, mel / 2595.0) - 1.0); }
+
+// The scale of Slaney's Auditory Toolbox (1998), as librosa has it: three mels are 200 Hz up to
+// 1000 Hz, and 27 mels a factor of 6.4 above.
+static const double SLANEY_STEP = 200.0 / 3, SLANEY_EDGE = 1000, SLANEY_LOG_STEP = 27;
+static double slaney_mel(double hz) {
+  if (hz < SLANEY_EDGE) return hz / SLANEY_STEP;
+  return SLANEY_EDGE / SLANEY_STEP + SLANEY_LOG_STEP * log(hz / SLANEY_EDGE) / log(6.4);
+}
+static double slaney_hz(double mel) {
+  double above = mel - SLANEY_EDGE / SLANEY_STEP;
+  return above < 0 ? mel * SLANEY_STEP : SLANEY_EDGE * exp(above * log(6.4) / SLANEY_LOG_STEP);
+}
+
+static const struct mel_scale {
+  double (*mel_of)(double hz), (*hz_of)(double mel);
+} mel_scales[] = {[GR_MEL_HTK] = {htk_mel, htk_hz}, [GR_MEL_SLANEY] = {slaney_mel, slaney_hz}};
 
 static gr_status check_edges(const gr_feature_spec *s) {
   double half = s->rate / 2.0, top = s->f_max > 0 ? s->f_max : half;
@@ -29,6 +47,7 @@ static gr_status check_spec(const gr_feature_spec *s) {
   GR_TRY(gr_range("features.window", s->window, 1, GR_MAX_POINTS));
   GR_TRY(gr_range("features.hop", s->hop, 1, GR_MAX_POINTS));
   GR_TRY(gr_range("features.mels", s->mels, 1, GR_MAX_MELS));
+  GR_TRY(gr_range("features.seconds", s->length, 0, INT32_MAX));
   if (s->window > s->fft)
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
@@ -49,8 +68,10 @@ static void make_window(gr_arena *a, gr_features *f) {
 
 // The lower edge, the centre and the upper edge of band m, in Hz.
 static void edges(const gr_feature_spec *s, int m, double point[3]) {
-  double low = mel_of(s->f_min), high = mel_of(s->f_max > 0 ? s->f_max : s->rate / 2.0);
-  for (int i = 0; i < 3; i++) point[i] = hz_of(low + (high - low) * (m + i) / (s->mels + 1));
+  const struct mel_scale *scale = &mel_scales[s->mel_scale];
+  double low = scale->mel_of(s->f_min);
+  double high = scale->mel_of(s->f_max > 0 ? s->f_max : s->rate / 2.0);
+  for (int i = 0; i < 3; i++) point[i] = scale->hz_of(low + (high - low) * (m + i) / (s->mels + 1));
 }
 
 // A triangle over the band; bins are spread over 0 .. rate / 2.
@@ -59,6 +80,7 @@ static double weight(const gr_feature_spec *s, const double point[3], int k) {
   double up = (hz - point[0]) / (point[1] - point[0]);
   double down = (point[2] - hz) / (point[2] - point[1]);
   double v = up < down ? up : down;
+  if (s->area_norm) v *= 2 / (point[2] - point[0]);
   return v > 0 ? v : 0;
 }
 
@@ -134,17 +156,34 @@ gr_status gr_features_make(gr_arena *a, const gr_feature_spec *spec, gr_features
   return GR_OK;
 }
 
-int64_t gr_feature_frames(const gr_feature_spec *s, uint64_t samples) {
+int64_t gr_feature_hops(const gr_feature_spec *s, uint64_t samples) {
   return (int64_t)(samples / (uint64_t)s->hop) + 1;
 }
 
+int64_t gr_feature_frames(const gr_feature_spec *s, uint64_t samples) {
+  int64_t all = gr_feature_hops(s, s->length ? (uint64_t)s->length : samples);
+  return all - (s->drop_last && all > 1);
+}
+
+// A recording with the silence that it is padded with.
+typedef struct recording {
+  const float *x;
+  int64_t given, n;  // samples that are there, and with silence
+} recording;
+
+static recording recording_of(const gr_feature_spec *s, const float *x, uint64_t samples) {
+  int64_t given = (int64_t)samples, n = s->length ? s->length : given;
+  return (recording){x, given < n ? given : n, n};
+}
+
 // Reflects the index at both ends, without repeating the end samples, until it is in range.
-static float reflected(const float *x, int64_t n, int64_t i) {
-  if (n == 1) return x[0];
-  int64_t period = 2 * (n - 1);
+static float reflected(const recording *r, int64_t i) {
+  if (r->n == 1) return r->x[0];
+  int64_t period = 2 * (r->n - 1);
   i %= period;
   if (i < 0) i += period;
-  return x[i < n ? i : period - i];
+  if (i >= r->n) i = period - i;
+  return i < r->given ? r->x[i] : 0;
 }
 
 enum { FRAMES = 2 * GR_FFT_LANES };  // computed at once: two real signals are a complex one
@@ -155,17 +194,23 @@ typedef struct scratch {
 } scratch;
 
 // Frames first .. first + FRAMES - 1, those beyond the last like frame `first`.
-static void window_frames(const gr_features *f, const float *x, int64_t n, int64_t first,
-                          int64_t frames, gr_complex_lanes *in) {
+static void window_frames(const gr_features *f, const recording *r, int64_t first, int64_t frames,
+                          gr_complex_lanes *in) {
   int fft = f->spec.fft;
   for (int i = 0; i < FRAMES; i++) {
     int64_t frame = first + i < frames ? first + i : first, offset = frame * f->spec.hop - fft / 2;
     double *to = (i % 2 ? (double *)&in->im : (double *)&in->re) + i / 2;
-    if (offset >= 0 && offset + fft <= n)
-      for (int k = 0; k < fft; k++) to[k * FRAMES] = x[offset + k] * f->window[k];
+    if (offset >= 0 && offset + fft <= r->given)
+      for (int k = 0; k < fft; k++) to[k * FRAMES] = r->x[offset + k] * f->window[k];
     else
-      for (int k = 0; k < fft; k++) to[k * FRAMES] = reflected(x, n, offset + k) * f->window[k];
+      for (int k = 0; k < fft; k++) to[k * FRAMES] = reflected(r, offset + k) * f->window[k];
   }
+}
+
+// Whether these frames are all within the silence at the end, so that their power is 0.
+static bool are_silent(const gr_features *f, const recording *r, int64_t first) {
+  int64_t half = f->spec.fft / 2, last = (first + FRAMES - 1) * f->spec.hop;
+  return first * f->spec.hop - half >= r->given && last + f->spec.fft - half <= r->n;
 }
 
 static void spectra(const gr_features *f, scratch *s) {
@@ -194,6 +239,10 @@ static inline double log10_of(double x) {
   return (double)(int32_t)exponent * 0.30102999566398119521 + s * sum * 0.86858896380650365530;
 }
 
+static double level_of(const gr_feature_spec *s, double power) {
+  return (s->log10 ? 1.0 : 10.0) * log10_of(power > 1e-10 ? power : 1e-10);
+}
+
 // The n frames from `out` on.
 static void mel_frames(const gr_features *f, const scratch *s, int n, float *out) {
   for (int m = 0; m < f->spec.mels; m++) {
@@ -205,11 +254,21 @@ static void mel_frames(const gr_features *f, const scratch *s, int n, float *out
         sum += (double)w[k - f->first_bin[m]] * s->power[j][k];
       memcpy(level + j * GR_FFT_LANES, &sum, sizeof sum);
     }
-    for (int i = 0; i < FRAMES; i++)
-      level[i] = 10.0 * log10_of(level[i] > 1e-10 ? level[i] : 1e-10);
+    for (int i = 0; i < FRAMES; i++) level[i] = level_of(&f->spec, level[i]);
     for (int i = 0; i < n; i++)
       out[i * f->spec.mels + m] = (float)level[i % 2 * GR_FFT_LANES + i / 2];
   }
+}
+
+static void limit_range(float *x, int64_t n, double range) {
+  float most = x[0];
+  for (int64_t i = 1; i < n; i++) most = x[i] > most ? x[i] : most;
+  float least = most - (float)range;
+  for (int64_t i = 0; i < n; i++) x[i] = x[i] > least ? x[i] : least;
+}
+
+static void shift_and_scale(float *x, int64_t n, double offset, double scale) {
+  for (int64_t i = 0; i < n; i++) x[i] = (float)((x[i] + offset) * scale);
 }
 
 // Over the frames of each bin; sums are those of one bin after the other.
@@ -229,25 +288,43 @@ static void normalise(float *x, int64_t t, int mels, double *mean, double *devia
       x[i * mels + m] = (float)((x[i * mels + m] - mean[m]) / (deviation[m] + 1e-5));
 }
 
+static void finish(const gr_feature_spec *s, float *x, int64_t t, double *sums) {
+  double scale = s->scale != 0 ? s->scale : 1;
+  if (s->range > 0) limit_range(x, t * s->mels, s->range);
+  if (s->offset != 0 || scale != 1) shift_and_scale(x, t * s->mels, s->offset, scale);
+  if (s->normalise) normalise(x, t, s->mels, sums, sums + s->mels);
+}
+
+static void put_silence(const gr_feature_spec *s, int64_t frames, float *out) {
+  float level = (float)level_of(s, 0);
+  for (int64_t i = 0; i < frames * s->mels; i++) out[i] = level;
+}
+
 gr_status gr_features_compute(const gr_features *f, const float *samples, uint64_t n, float *out) {
   size_t fft = (size_t)f->spec.fft, bins = (size_t)f->bins, largest = (size_t)f->fft.largest;
-  size_t mels = (size_t)f->spec.mels;
   size_t bytes = (2 * fft + largest) * sizeof(gr_complex_lanes) + 2 * bins * sizeof(gr_lanes);
   gr_complex_lanes *all = aligned_alloc(sizeof(gr_lanes), bytes);
-  double *sums = malloc(2 * mels * sizeof *sums);
+  double *sums = malloc(2 * (size_t)f->spec.mels * sizeof *sums);
   if (!all || !sums) {
     free(all), free(sums);
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for features (%zu bytes)", bytes);
   }
   scratch s = {all, all + fft, all + 2 * fft, {(gr_lanes *)(all + 2 * fft + largest), NULL}};
   s.power[1] = s.power[0] + bins;
+  recording r = recording_of(&f->spec, samples, n);
   int64_t t = gr_feature_frames(&f->spec, n);
   for (int64_t i = 0; i < t; i += FRAMES) {
-    window_frames(f, samples, (int64_t)n, i, t, s.in);
+    int64_t now = t - i < FRAMES ? t - i : FRAMES;
+    float *to = out + i * f->spec.mels;
+    if (are_silent(f, &r, i)) {
+      put_silence(&f->spec, now, to);
+      continue;
+    }
+    window_frames(f, &r, i, t, s.in);
     spectra(f, &s);
-    mel_frames(f, &s, (int)(t - i < FRAMES ? t - i : FRAMES), out + i * f->spec.mels);
+    mel_frames(f, &s, (int)now, to);
   }
-  if (f->spec.normalise) normalise(out, t, f->spec.mels, sums, sums + mels);
+  finish(&f->spec, out, t, sums);
   free(all), free(sums);
   return GR_OK;
 }

@@ -2,13 +2,17 @@
 //
 // Frames are those of torch.stft(center=True, pad_mode="reflect") with a periodic Hann window,
 // power 2; mel filters on the HTK scale without area norm (the defaults of torchaudio's
-// MelSpectrogram); 10 log10(max(x, 1e-10)); then (x - mean) / (deviation + 1e-5) over the
-// frames of each bin, the deviation unbiased.
+// MelSpectrogram) or on Slaney's scale, with or without it (as librosa); 10 log10(max(x, 1e-10)),
+// or without the factor 10. After that, each where the spec asks for it: values that are too far
+// below the recording's largest are raised; (x + offset) * scale; (x - mean) / (deviation + 1e-5)
+// over the frames of each bin, the deviation unbiased.
 #pragma once
 #include "base/arena.h"
 #include "runtime/data/speech/feature_fft.h"
 
 enum { GR_MAX_RATE = 1000000, GR_MAX_POINTS = 65536, GR_MAX_MELS = 4096 };
+
+typedef enum gr_mel_scale { GR_MEL_HTK, GR_MEL_SLANEY } gr_mel_scale;
 
 typedef struct gr_feature_spec {
   int rate;             // samples per second, at most GR_MAX_RATE
@@ -17,6 +21,14 @@ typedef struct gr_feature_spec {
   int mels;             // bands of a frame, each of which has a bin of the transform
   double f_min, f_max;  // of the filters, Hz; f_max 0: rate / 2
   bool normalise;       // mean and deviation of each bin over the utterance
+  gr_mel_scale mel_scale;
+  bool area_norm;       // filters are divided by half their width in Hz (Slaney)
+  bool log10;           // log10 of the power; else decibels
+  double range;         // what is more below the largest value is raised to that; 0: nothing is
+  double offset;        // then added
+  double scale;         // then multiplied by; 0: 1
+  int64_t length;       // samples that a recording is cut or padded with silence to; 0: its own
+  bool drop_last;       // without the last frame, whose centre is the end
 } gr_feature_spec;
 
 // Tables for one spec; read-only once made, so that threads may share them.
@@ -32,9 +44,11 @@ typedef struct gr_features {
 // ".hop", ".mels", ".fmin", ".fmax".
 GR_MUST_USE gr_status gr_features_make(gr_arena *, const gr_feature_spec *, gr_features *out);
 
-// Frames of a recording of that many samples: samples / hop + 1.
+// Frames of a recording of that many samples as it is, neither cut nor padded: samples / hop + 1.
+int64_t gr_feature_hops(const gr_feature_spec *, uint64_t samples);
+// Frames that are made of a recording of that many samples.
 int64_t gr_feature_frames(const gr_feature_spec *, uint64_t samples);
-// Writes out[frames][mels]. `samples` > 0. Fails only without memory.
+// Writes out[gr_feature_frames][mels] of n > 0 samples. Fails only without memory.
 GR_MUST_USE gr_status gr_features_compute(const gr_features *, const float *samples, uint64_t n,
                                           float *out);
 

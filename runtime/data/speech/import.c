@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/map.h"
 #include "base/port.h"
 #include "base/text.h"
+#include "base/work.h"
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/manifest.h"
 #ifdef GR_HAVE_ZLIB
@@ -17,8 +19,6 @@
 #endif
 
 enum { MAX_BYTES = 1 << 26 };
-static const char SOUNDS[] = "/usr/share/asterisk/sounds/en_US_f_Allison";
-static const char TRANSCRIPTS[] = "/usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz";
 
 #ifdef GR_HAVE_ZLIB
 // gzread also reads files that are not compressed.
@@ -84,6 +84,7 @@ typedef struct importer {
   gr_arena *arena;
   gr_utterance *items;
   gr_import_counts *counts;
+  gr_map names;  // of the recordings so far
 } importer;
 
 static gr_status add_recording(importer *im, const char *name, char *text) {
@@ -101,6 +102,11 @@ static gr_status add_recording(importer *im, const char *name, char *text) {
     im->counts->missing++;
     return GR_OK;
   }
+  if (gr_map_find(&im->names, name, NULL)) {
+    im->counts->repeated++;
+    return GR_OK;
+  }
+  gr_map_put(&im->names, name, 0);
   gr_audio_info info;
   GR_TRY(gr_audio_probe(audio, &info));
   double seconds = (double)info.samples / info.rate;
@@ -120,17 +126,27 @@ static gr_status add_line(importer *im, char *line) {
   return add_recording(im, trimmed(line), colon + 1);
 }
 
-static gr_status check_there(const char *sounds, const char *transcripts) {
+static gr_status check_there(const char *language, const char *sounds, const char *transcripts) {
   if (!gr_is_dir(sounds))
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder of recordings '%s'", sounds),
-        "apt-get install asterisk-core-sounds-en-wav");
+        "apt-get install asterisk-core-sounds-%s-wav", language);
   if (!gr_is_file(transcripts))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no transcripts '%s'", transcripts),
-                   "apt-get install asterisk-core-sounds-en; on machines that leave out "
+                   "apt-get install asterisk-core-sounds-%s; on machines that leave out "
                    "/usr/share/doc (see /etc/dpkg/dpkg.cfg.d) add "
-                   "-o Dpkg::Options::=--path-include='/usr/share/doc/asterisk*' --reinstall");
+                   "-o Dpkg::Options::=--path-include='/usr/share/doc/asterisk*' --reinstall",
+                   language);
   return GR_OK;
+}
+
+// A part of two paths and of a shell command.
+static gr_status check_language(const char *language) {
+  size_t n = strspn(language, "abcdefghijklmnopqrstuvwxyz");
+  if (n == 2 && !language[n]) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%.20s' is no language of Debian's recordings", language),
+      "two letters, such as en, es, fr, it or ru");
 }
 
 static gr_status import_lines(importer *im, const char *transcripts) {
@@ -140,12 +156,18 @@ static gr_status import_lines(importer *im, const char *transcripts) {
   uint32_t lines = 1;
   for (size_t i = 0; i < len; i++) lines += text[i] == '\n';
   im->items = GR_NEW(im->arena, gr_utterance, lines);
+  gr_work work;
+  gr_work_begin_items(&work, gr_arena_printf(im->arena, "importing %u lines", lines), lines);
+  gr_status s = GR_OK;
   int number = 1;
-  for (char *p = text, *next; p; p = next, number++) {
+  for (char *p = text, *next; p && !s; p = next, number++) {
     next = strchr(p, '\n');
     if (next) *next++ = 0;
-    GR_TRY(gr_note(add_line(im, p), GR_NOWHERE, "on line %d of '%s'", number, transcripts));
+    s = gr_note(add_line(im, p), GR_NOWHERE, "on line %d of '%s'", number, transcripts);
+    s = s ? s : gr_work_step(1);
   }
+  gr_work_end(&work);
+  if (s) return s;
   if (!im->counts->written)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no transcript of a recording in '%s'",
                    transcripts, im->sounds);
@@ -154,17 +176,23 @@ static gr_status import_lines(importer *im, const char *transcripts) {
 
 gr_status gr_import_asterisk_run(const gr_import_asterisk *spec, const char *out_path,
                                  gr_import_counts *counts) {
-  const char *transcripts = spec->transcripts ? spec->transcripts : TRANSCRIPTS;
-  const char *sounds = spec->sounds ? spec->sounds : SOUNDS;
+  const char *language = spec->language ? spec->language : "en";
   *counts = (gr_import_counts){0};
-  GR_TRY(check_there(sounds, transcripts));
-  char *whole = realpath(sounds, NULL);  // relative paths in a manifest start from its folder
-  if (!whole)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot find '%s': %s", sounds, strerror(errno));
+  GR_TRY(check_language(language));
   gr_arena *a = gr_arena_create();
-  importer im = {spec, whole, a, NULL, counts};
-  gr_status s = import_lines(&im, transcripts);
-  if (!s) s = gr_manifest_write(out_path, im.items, counts->written);
+  const char *transcripts = spec->transcripts, *sounds = spec->sounds;
+  if (!sounds) sounds = gr_arena_printf(a, "/usr/share/asterisk/sounds/%s", language);
+  if (!transcripts)
+    transcripts = gr_arena_printf(a, "/usr/share/doc/asterisk-core-sounds-%s/core-sounds-%s.txt.gz",
+                                  language, language);
+  gr_status s = check_there(language, sounds, transcripts);
+  // Relative paths in a manifest start from its folder, and the package's folder is a link.
+  char *whole = s ? NULL : realpath(sounds, NULL);
+  if (!s && !whole)
+    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot find '%s': %s", sounds, strerror(errno));
+  importer im = {spec, whole, a, NULL, counts, gr_map_make(a)};
+  s = s ? s : import_lines(&im, transcripts);
+  s = s ? s : gr_manifest_write(out_path, im.items, counts->written);
   gr_arena_destroy(a);
   free(whole);
   return s;

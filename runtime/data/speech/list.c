@@ -11,12 +11,12 @@
 // Durations in manifests are rounded, so a difference of one percent and two frames is accepted;
 // frames that do not fit into the bucket are cut. A larger difference means a different recording.
 gr_status gr_speech_check_length(const gr_utterance *u, const gr_feature_spec *f, int64_t expected,
-                                 int64_t frames) {
-  int64_t apart = frames > expected ? frames - expected : expected - frames;
+                                 int64_t hops) {
+  int64_t apart = hops > expected ? hops - expected : expected - hops;
   if (apart <= 2 + expected / 100) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' lasts %.2f seconds, the manifest says %.2f",
-              u->audio, (double)(frames - 1) * f->hop / f->rate,
+              u->audio, (double)(hops - 1) * f->hop / f->rate,
               u->seconds > 0 ? u->seconds : (double)(expected - 1) * f->hop / f->rate),
       "correct \"duration\", or leave it out");
 }
@@ -54,35 +54,40 @@ static gr_status read_head(head *h, const gr_utterance *u, gr_audio_info *out) {
   return s;
 }
 
-// The number of frames, from the duration in the manifest or else from the recording's header. A
+static bool is_too_long(const gr_speech *d, double hops) {
+  return d->most_hops && hops > d->most_hops;
+}
+
+// The numbers of frames, from the duration in the manifest or else from the recording's header. A
 // long duration would determine the size of every batch, so it is checked against the recording,
 // unless the recording is skipped as too long.
-static gr_status find_frames(gr_speech *d, const gr_utterance *u, head *h, int32_t *frames) {
+static gr_status find_frames(gr_speech *d, const gr_utterance *u, head *h, gr_speech_item *item) {
   enum { DOUBTFUL = 60 };  // seconds
   const gr_feature_spec *f = &d->spec.features;
   gr_audio_info info;
   double samples = u->seconds * f->rate;
-  *frames = GR_SPEECH_FRAMES + 1;
+  item->hops = item->frames = GR_SPEECH_FRAMES + 1;
   if (u->seconds <= 0) {
     GR_TRY(read_head(h, u, &info));
     samples = (double)gr_audio_samples_at(&info, f->rate);
   }
-  double n = floor(round(samples) / f->hop) + 1;
-  if (n <= GR_SPEECH_FRAMES) *frames = (int32_t)n;
-  if (d->most_frames && n > d->most_frames) return GR_OK;
-  GR_TRY(check_size(u, samples / f->rate, n));
+  double hops = floor(round(samples) / f->hop) + 1;
+  if (hops <= GR_SPEECH_FRAMES) item->hops = (int32_t)hops;
+  if (is_too_long(d, hops)) return GR_OK;
+  GR_TRY(check_size(u, samples / f->rate, hops));
+  item->frames = (int32_t)gr_feature_frames(f, (uint64_t)round(samples));
   if (u->seconds <= DOUBTFUL) return GR_OK;
   GR_TRY(read_head(h, u, &info));
-  return gr_speech_check_length(u, f, *frames,
-                                gr_feature_frames(f, gr_audio_samples_at(&info, f->rate)));
+  return gr_speech_check_length(u, f, item->hops,
+                                gr_feature_hops(f, gr_audio_samples_at(&info, f->rate)));
 }
 
-static gr_status unknown_symbol(const gr_manifest *m, const gr_utterance *u, const char *text,
-                                const char *bad) {
+static gr_status unknown_symbol(const gr_speech *d, const gr_manifest *m, const gr_utterance *u,
+                                const char *text, const char *bad) {
   int n = gr_utf8_len(bad);
   return gr_hint(
       gr_fail(GR_ERR_DATA, (gr_loc){m->path, u->line, u->col},
-              "the symbol '%.*s' of \"%.200s\" is not in the vocabulary", n ? n : 1, bad, text),
+              "the symbol '%.*s' of \"%.200s\" is not %s", n ? n : 1, bad, text, d->tokens.lacks),
       "add it to the vocabulary, let the text rules drop it, or leave out utterances "
       "with unknown symbols");
 }
@@ -92,14 +97,14 @@ static gr_status make_targets(gr_speech *d, const gr_manifest *m, gr_speech_item
                               bool *keep) {
   const gr_utterance *u = item->utterance;
   const char *bad;
-  int32_t *ids;
+  gr_tokens ids = {.arena = d->arena};
   gr_unknown unknown = d->spec.text.unknown;
   item->text = gr_text_normalise(d->arena, &d->spec.text, u->text);
-  gr_vocab_encode(d->arena, d->spec.vocab, item->text, unknown == GR_UNKNOWN_DROP, &ids,
-                  &item->n_targets, &bad);
-  item->targets = ids;
+  const gr_encode_options how = {.drop = unknown == GR_UNKNOWN_DROP, .around = true};
+  GR_TRY(gr_tokenizer_encode(&d->tokens, item->text, &how, &ids, &bad));
+  item->targets = ids.id, item->n_targets = (int32_t)ids.n;
   *keep = !bad && item->n_targets;
-  if (bad && unknown == GR_UNKNOWN_FAIL) return unknown_symbol(m, u, item->text, bad);
+  if (bad && unknown == GR_UNKNOWN_FAIL) return unknown_symbol(d, m, u, item->text, bad);
   if (!bad && !item->n_targets && unknown == GR_UNKNOWN_FAIL)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){m->path, u->line, u->col},
                            "the transcript \"%.200s\" is empty%s", u->text,
@@ -136,11 +141,11 @@ static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance
   if (!keep) return GR_OK;
   bool log = gr_log_rank() == 0;  // all ranks read the same manifests
   int col = u->seconds > 0 ? u->seconds_col : u->audio_col;
-  gr_status s = find_frames(d, u, h, &item.frames);
+  gr_status s = find_frames(d, u, h, &item);
   item.headed = h->read;
   if (s) return gr_unreadable_add(d->unreadable, (gr_loc){m->path, u->line, col}, log, s);
   bool dense = !fits(d, &item);
-  s = dense || (d->most_frames && item.frames > d->most_frames) ? GR_OK : check_text(&item);
+  s = dense || is_too_long(d, item.hops) ? GR_OK : check_text(&item);
   if (s) return gr_unreadable_add(d->unreadable, (gr_loc){m->path, u->line, u->col}, log, s);
   if (dense)
     d->skipped[GR_SPEECH_DENSE]++;
@@ -210,7 +215,7 @@ static gr_status add_input(gr_speech *d, const char *manifest, const gr_utteranc
   bool there = manifest || gr_is_file(u->audio);
   head unread = {.read = false};
   gr_status s =
-      there ? find_frames(d, u, &unread, &item->frames)
+      there ? find_frames(d, u, &unread, item)
             : gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no recording '%s'", u->audio),
                       "correct the path");
   gr_loc loc = manifest ? (gr_loc){manifest, u->line, u->audio_col} : GR_NOWHERE;

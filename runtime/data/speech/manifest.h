@@ -30,14 +30,17 @@ GR_MUST_USE gr_status gr_manifest_read(gr_arena *, const char *path, const char 
 // Writes through a temporary file, so that `path` is whole or untouched.
 GR_MUST_USE gr_status gr_manifest_write(const char *path, const gr_utterance *, uint32_t n);
 
-// `graphrun data import asterisk`: Debian's asterisk-core-sounds-en(-wav).
+// `graphrun data import asterisk`: Debian's asterisk-core-sounds-LANGUAGE(-wav).
 typedef struct gr_import_asterisk {
-  const char *sounds;       // NULL: /usr/share/asterisk/sounds/en_US_f_Allison
-  const char *transcripts;  // NULL: /usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz
-  bool no_digits;  // leave out transcripts with digits or signs that are spoken (# * $ ...)
+  const char *sounds;       // a folder; NULL: that of the language's package
+  const char *transcripts;  // a file; NULL: likewise
+  bool no_digits;        // leave out transcripts with digits or signs that are spoken (# * $ ...)
+  const char *language;  // "en", "es", "fr", "it" or "ru", as Debian has them; NULL: "en"
 } gr_import_asterisk;
 typedef struct gr_import_counts {
-  uint32_t written, sounds, digits, missing;  // missing: a transcript without its recording
+  uint32_t written, sounds, digits;
+  uint32_t missing;   // a transcript without its recording
+  uint32_t repeated;  // another transcript of a recording: the first is taken
   double seconds;
 } gr_import_counts;
 // Writes the manifest of all recordings that have a transcript, and counts them and the others.

@@ -24,23 +24,43 @@ static gr_status check_augment(const gr_augment *a) {
 static gr_status check_spec(const gr_speech_spec *s) {
   GR_TRY(gr_range("max_seconds", s->max_frames, 0, GR_SPEECH_FRAMES));
   GR_TRY(gr_range("subsampling", s->subsampling, 0, GR_SPEECH_FRAMES));
+  int64_t frames = gr_feature_frames(&s->features, 0);
+  if (frames > GR_SPEECH_FRAMES)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "recordings of data.speech.features.seconds have %lld frames, "
+                                    "and may have %d at most",
+                                    (long long)frames, GR_SPEECH_FRAMES),
+                            "features.seconds features.hop"),
+                   "a smaller features.seconds, or a larger features.hop");
   return check_augment(&s->augment);
+}
+
+// The longest recordings and samples that are taken. Samples of recordings that are all cut or
+// padded to one length are as long as each other: only the limit of recordings leaves out some.
+static void set_limits(gr_speech *d, gr_source_request *r) {
+  int32_t most = d->spec.max_frames;
+  if (!d->spec.features.length && r->max_length && (!most || r->max_length < most))
+    most = r->max_length;
+  d->most_hops = most;
+  if (!d->spec.features.length)
+    r->max_length = most;
+  else if (most && !r->max_length)
+    r->max_length = (int32_t)gr_feature_frames(&d->spec.features, 0);
 }
 
 static gr_status speech_open(gr_source_request *r, void **out) {
   gr_speech *d = *out = GR_NEW(r->arena, gr_speech, 1);
   d->arena = r->arena, d->unreadable = r->unreadable, d->skipped = r->skipped;
   if (r->conf)
-    GR_TRY(gr_speech_read_spec(r->arena, r->conf, &d->spec));
+    GR_TRY(gr_speech_read_spec(r->arena, r->conf, r->tokenizer, &d->spec));
   else
     d->spec = *(const gr_speech_spec *)r->spec;
+  d->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_vocab(d->spec.vocab);
   GR_TRY(gr_source_need_path(r, d->spec.train));
   GR_TRY(check_spec(&d->spec));
   if (r->n_inputs) d->spec.max_frames = 0;
   GR_TRY(gr_features_make(r->arena, &d->spec.features, &d->features));
-  int32_t most = d->spec.max_frames;
-  if (r->max_length && (!most || r->max_length < most)) most = r->max_length;
-  d->most_frames = r->max_length = most;
+  set_limits(d, r);
   if (r->n_inputs) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
   r->place = (gr_loc){d->spec.train, 1, 1};
   return gr_speech_list(d, r->limit);
@@ -48,7 +68,8 @@ static gr_status speech_open(gr_source_request *r, void **out) {
 
 // ---- Metadata ------------------------------------------------------------------------------
 
-enum { X, LENGTHS, TARGETS, TARGET_LENGTHS, FIELDS };
+enum { X, LENGTHS, TARGETS, TARGET_LENGTHS, DECODER_INPUTS, LABELS };
+enum { IGNORED = -100 };  // a label that no loss counts
 
 static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_speech *d = self;
@@ -56,18 +77,22 @@ static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   out[LENGTHS] = (gr_field_spec){"lengths", GR_I32, 0, {0}, true};
   out[TARGETS] = (gr_field_spec){"targets", GR_I32, 1, {GR_DIM_EXTENT}, false};
   out[TARGET_LENGTHS] = (gr_field_spec){"target_lengths", GR_I32, 0, {0}, false};
-  return FIELDS;
+  if (!d->spec.prefix.n) return DECODER_INPUTS;
+  out[DECODER_INPUTS] = (gr_field_spec){"decoder_inputs", GR_I32, 1, {GR_DIM_EXTENT}, false};
+  out[LABELS] = (gr_field_spec){"labels", GR_I32, 1, {GR_DIM_EXTENT}, false, IGNORED};
+  return LABELS + 1;
 }
 
 static int speech_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_speech *d = self;
-  const gr_vocab *v = d->spec.vocab;
-  uint32_t space;
-  out[0] = (gr_metadata){"vocab", v->n};
+  out[0] = (gr_metadata){"vocab", d->tokens.n};
   out[1] = (gr_metadata){"mels", d->spec.features.mels};
-  out[2] = (gr_metadata){"blank", v->blank};
-  out[3] = (gr_metadata){"space", gr_map_find(&v->index, " ", &space) ? (int64_t)space : -1};
-  return 4;
+  out[2] = (gr_metadata){"blank", d->tokens.blank};
+  out[3] = (gr_metadata){"space", d->tokens.space};
+  if (!d->spec.prefix.n) return 4;
+  out[4] = (gr_metadata){"prefix", d->spec.prefix.n};
+  out[5] = (gr_metadata){"end", d->spec.suffix.n ? d->spec.suffix.items[0] : -1};
+  return 6;
 }
 
 static const gr_speech_item *item_of(const void *self, uint32_t sample) {
@@ -91,7 +116,9 @@ static gr_sample_info speech_info(const void *self, uint32_t sample) {
 }
 
 static int32_t speech_extent(const void *self, uint32_t sample, int field) {
-  return field == TARGETS ? item_of(self, sample)->n_targets : 0;
+  const gr_speech_spec *s = &((const gr_speech *)self)->spec;
+  int32_t n = item_of(self, sample)->n_targets;
+  return field == TARGETS ? n : s->prefix.n + n + s->suffix.n - 1;
 }
 
 // ---- A sample -----------------------------------------------------------------------------------
@@ -118,8 +145,8 @@ static gr_status compute(const gr_speech *d, const gr_speech_item *item, const f
 static gr_status check_head(const gr_speech *d, const gr_speech_item *item, gr_audio_info *out) {
   const gr_feature_spec *f = &d->spec.features;
   GR_TRY(gr_audio_probe(item->utterance->audio, out));
-  return gr_speech_check_length(item->utterance, f, item->frames,
-                                gr_feature_frames(f, gr_audio_samples_at(out, f->rate)));
+  return gr_speech_check_length(item->utterance, f, item->hops,
+                                gr_feature_hops(f, gr_audio_samples_at(out, f->rate)));
 }
 
 static gr_status speech_probe(const void *self, uint32_t sample) {
@@ -143,6 +170,23 @@ static gr_status speech_load(const void *self, uint32_t sample, int32_t most, gr
   return s;
 }
 
+// Writes symbols that begin at `position` of a sample's sequence to both fields of decoders.
+static void put_sequence(const gr_row *row, int32_t total, int32_t position, const int32_t *ids,
+                         int32_t n) {
+  int32_t *inputs = row->at[DECODER_INPUTS], *labels = row->at[LABELS];
+  for (int32_t i = 0; i < n; i++) {
+    if (position + i < total - 1) inputs[position + i] = ids[i];
+    if (position + i > 0) labels[position + i - 1] = ids[i];
+  }
+}
+
+static void fill_decoder(const gr_speech_spec *s, const gr_speech_item *item, const gr_row *row) {
+  int32_t text = s->prefix.n + item->n_targets, total = text + s->suffix.n;
+  put_sequence(row, total, 0, s->prefix.items, s->prefix.n);
+  put_sequence(row, total, s->prefix.n, item->targets, item->n_targets);
+  put_sequence(row, total, text, s->suffix.items, s->suffix.n);
+}
+
 static void speech_fill(const void *self, uint32_t sample, const gr_loaded *x, const gr_draw *draw,
                         gr_row *row) {
   const gr_speech *d = self;
@@ -155,6 +199,7 @@ static void speech_fill(const void *self, uint32_t sample, const gr_loaded *x, c
     memcpy(row->at[TARGETS], item->targets, (size_t)item->n_targets * sizeof *item->targets);
   *(int32_t *)row->at[LENGTHS] = x->length;
   *(int32_t *)row->at[TARGET_LENGTHS] = item->n_targets;
+  if (d->spec.prefix.n) fill_decoder(&d->spec, item, row);
 }
 
 // ---- Summaries and identity -----------------------------------------------------------------
@@ -166,7 +211,7 @@ static void speech_reference(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, item_of(self, sample)->text);
 }
 static void speech_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
-  gr_vocab_decode(((const gr_speech *)self)->spec.vocab, ids, (size_t)n, out);
+  gr_tokenizer_decode(&((const gr_speech *)self)->tokens, ids, n, out);
 }
 
 // The size of the recording in bytes; -1: the file is missing. No audio is read.
@@ -198,6 +243,7 @@ const gr_source_ops gr_source_speech = {
     .name = "speech",
     .sample = "utterance",
     .unit = "frame",
+    .tokens = true,
     .inputs = "recordings (.wav), and manifests of them (.jsonl)",
     .path_key = "manifest",
     .project = "speech",

@@ -1,14 +1,21 @@
 // speech.h - the source `speech`: recordings with transcripts, as log-mel frames and symbols.
 //
 // Fields: x f32 [t, mels] (features), lengths i32 (frames), targets i32 [u] (symbols),
-// target_lengths i32. Beyond a sample's length, features and symbols are 0.
+// target_lengths i32. Beyond a sample's length, features and symbols are 0. For decoders there are
+// two more, if the spec has symbols before each transcript: of the sequence of these, the
+// transcript and the symbols after it, decoder_inputs i32 [w] are all but the last, and labels i32
+// [w] all but the first, -100 beyond the sequence.
 #pragma once
 #include "runtime/data/source.h"
 #include "runtime/data/speech/feature.h"
 #include "runtime/data/speech/manifest.h"
-#include "runtime/data/vocab.h"
 
 enum { GR_SPEECH_FRAMES = 1 << 24, GR_SPEECH_SECONDS = 4 * 3600 };  // of a recording, at most
+
+typedef struct gr_ids {
+  const int32_t *items;
+  int32_t n;
+} gr_ids;
 
 // The keys of the source, and what a request's `spec` is without a configuration. Its paths and its
 // vocabulary must outlive the source.
@@ -16,8 +23,9 @@ typedef struct gr_speech_spec {
   const char *train;       // a manifest
   const char *validation;  // a manifest, or NULL: samples are split by the hash of their names
   const char *root;        // of relative paths in them, or NULL: the manifest's own folder
-  const gr_vocab *vocab;
+  const gr_vocab *vocab;   // NULL: the data has a tokenizer
   gr_text_rules text;
+  gr_ids prefix, suffix;  // before and after each transcript, for decoders; no prefix: none
   gr_feature_spec features;
   gr_augment augment;
   int32_t max_frames;   // longer utterances are skipped; 0: no limit
@@ -32,7 +40,9 @@ typedef struct gr_speech_item {
   const char *manifest;    // path of the manifest that lists it
   const char *text;        // the transcript after spec.text's rules
   const int32_t *targets;  // [n_targets]
-  int32_t n_targets, frames;
+  int32_t n_targets;
+  int32_t hops;     // frames of the recording as it is
+  int32_t frames;   // after cutting and padding; too many where the recording is too long
   bool validation;  // listed by the validation manifest
   bool headed;      // its head was read while it was listed
 } gr_speech_item;
@@ -46,25 +56,27 @@ typedef enum gr_speech_skip {
 typedef struct gr_speech {
   gr_arena *arena;
   gr_speech_spec spec;
+  gr_tokenizer tokens;  // of the request, or of the vocabulary
   gr_features features;
   gr_speech_item *items;
   uint32_t count;
-  int32_t most_frames;  // the data set skips longer ones; 0: no limit
+  int32_t most_hops;  // recordings with more are left out; 0: no limit
   gr_unreadable *unreadable;
   uint64_t *skipped;  // see gr_source_request
 } gr_speech;
 
-// Reads the spec of the section `data`, with the vocabulary.
-GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *data, gr_speech_spec *out);
+// Reads the spec of the section data.speech, with the vocabulary where the tokenizer is NULL.
+GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *section,
+                                          const gr_tokenizer *, gr_speech_spec *out);
 // Reads manifests and creates targets. Reads no audio, except the headers of recordings without a
 // duration in the manifest. GR_ERR_DATA with file:line:col.
 GR_MUST_USE gr_status gr_speech_list(gr_speech *, uint32_t limit);
 // Lists recordings to predict, without targets; a file that ends in .jsonl is a manifest of them.
 GR_MUST_USE gr_status gr_speech_list_inputs(gr_speech *, const char *const *paths, int n);
-// GR_ERR_DATA if a recording's number of frames is far from the one that its duration in the
-// manifest gives: it is probably another recording.
+// GR_ERR_DATA if a recording's number of frames (gr_feature_hops) is far from the one that its
+// duration in the manifest gives: it is probably another recording.
 GR_MUST_USE gr_status gr_speech_check_length(const gr_utterance *, const gr_feature_spec *,
-                                             int64_t expected, int64_t frames);
+                                             int64_t expected, int64_t hops);
 // Appends hours and symbols of a split to its line of `data inspect`.
 void gr_speech_summary(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
 // Appends a table of the symbols and how often the samples have them.

@@ -45,14 +45,18 @@ static gr_status is_class(gr_table *t, bool *out, bool *text) {
   for (int i = 0; t->spec.label && i < t->n_parts; i++) {
     const gr_array *a;
     GR_TRY(gr_columns_read(&t->part[i].columns, t->part[i].label, &a));
-    if (a->rank > 2 || (a->rank == 2 && a->dim[1] != 1))
-      return gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                              "'%s' in '%s' has several labels for each row", a->name, a->file),
-                      "label");
-    *text |= gr_array_is_text(a);
-    bool value = t->spec.label_is == GR_LABEL_VALUE ||
+    bool several = t->spec.labels.n || a->rank > 2 || (a->rank == 2 && a->dim[1] != 1);
+    if (a->rank > 2 || (several && t->spec.label_is == GR_LABEL_CLASS))
+      return gr_hint(
+          gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has several labels for each row",
+                           a->name, a->file),
+                   "label label_is"),
+          "several columns are values: data.table.label_is=value");
+    bool list = t->spec.label_is == GR_LABEL_LIST;
+    bool value = several || list || t->spec.label_is == GR_LABEL_VALUE ||
                  (t->spec.label_is == GR_LABEL_AUTO && a->element == GR_ELEMENT_FLOAT);
-    if (value && gr_array_is_text(a))
+    *text |= gr_array_is_text(a);
+    if (value && !list && gr_array_is_text(a))
       return gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
                               "the label '%s' of '%s' is text, not a value", a->name, a->file),
                       "label_is label");
@@ -99,7 +103,10 @@ static gr_status check_several(const gr_table *t, bool text) {
 
 gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   bool classes, text;
-  if (t->inputs) return t->spec.label ? gr_classes_recall(&t->classes, t->arena, record) : GR_OK;
+  gr_names targets = gr_names_recorded(t->arena, record, "targets");
+  if (t->inputs && t->spec.label && !targets.n)
+    return gr_classes_recall(&t->classes, t->arena, record);
+  if (t->inputs) return GR_OK;
   gr_names recorded = gr_names_recorded(t->arena, record, "class_names");
   GR_TRY(is_class(t, &classes, &text));
   if (!classes) return GR_OK;

@@ -2,31 +2,47 @@
 #pragma once
 #include "runtime/data/array.h"
 #include "runtime/data/csv.h"
+#include "runtime/data/labels.h"
 #include "runtime/data/table/npz.h"
 
 typedef struct gr_table_column {
-  const char *name;  // of .npy: the file's name without its ending
-  gr_array values;   // its first dimension is the rows; at is NULL until it is read
+  const char *name;   // of .npy: the file's name without its ending
+  const char *given;  // as the file has it, where `name` is without a word that says a split
+  gr_array values;    // its first dimension is the rows; at is NULL until it is read
   gr_csv *csv;
   int csv_column;
   gr_npz *npz;
+  struct gr_stack *stack;  // of arrays of several files, whose rows follow each other
+  int member;              // its number in each of them
   const char *file;
 } gr_table_column;
 
 typedef struct gr_columns {
+  gr_arena *arena;
   const char *path;  // of the first file
   gr_table_column *at;
   int n;
-  int64_t rows;  // the same of all columns; -1: none is read yet
-  gr_npz *npz;   // [n_files]
-  gr_mapping *maps;
+  int64_t rows;             // the same of all columns; -1: none is read yet
+  gr_npz *npz;              // [n_files]
+  gr_mapping *maps;         // [n_files]
+  struct gr_stack *stacks;  // [n_files]
   int n_files;
+  bool has_other;  // arrays of another split than those that were wanted are left out
 } gr_columns;
 
-// Opens files whose columns stand side by side; what a file is says the end of its name. Reads CSV,
-// and of the others what there is. Paths are borrowed. Fails with GR_ERR_DATA and a place.
+// Files of arrays, each with the same columns.
+typedef struct gr_stack {
+  gr_columns *file;
+  int n;
+} gr_stack;
+
+// Opens files whose columns stand side by side; what a file is says the end of its name. The files
+// that a pattern matches (gr_file_list_match) are one file, with the rows of all. Reads CSV, and of
+// the others what there is. Of arrays whose names say a split (x_train, X_test), those of `split`
+// are taken where there are some, and are called without that word. Paths are borrowed. Fails with
+// GR_ERR_DATA and a place.
 GR_MUST_USE gr_status gr_columns_open(gr_arena *, const char *const *paths, int n,
-                                      const gr_csv_format *, gr_columns *out);
+                                      const gr_csv_format *, gr_split split, gr_columns *out);
 // Fails with GR_ERR_DATA if a file is not what it was when it was opened.
 GR_MUST_USE gr_status gr_columns_check(const gr_columns *);
 void gr_columns_close(gr_columns *);                        // after its arrays
@@ -36,6 +52,8 @@ const char *gr_columns_list(gr_arena *, const gr_columns *);
 // Reads a column, unless it is read. Fails where its rows are not as many as those of the others.
 GR_MUST_USE gr_status gr_columns_read(gr_columns *, int column, const gr_array **out);
 bool gr_columns_missing(const gr_columns *, int column, int64_t row);  // an empty cell of CSV
+// GR_ERR_DATA without a place where it is one.
+GR_MUST_USE gr_status gr_columns_need(const gr_columns *, int column, int64_t row);
 gr_loc gr_columns_place(const gr_columns *, int64_t row);  // of CSV its line, else no place
 gr_loc gr_columns_names(const gr_columns *);               // of CSV the first line, else no place
 enum { GR_COLUMNS_WHERE = 440 };                           // bytes of a text

@@ -13,30 +13,23 @@ static gr_status read_rows(gr_conf *section, const char *path, int32_t *out) {
 
 static gr_status read_words(gr_conf *section, gr_table_spec *s) {
   static const char *const channels[] = {"", "all", "flatten", "average", "first"};
-  const char *label_is, *dtype, *of_window, *delimiter, *of_series, *bad;
+  const char *label_is, *dtype, *of_window, *of_series, *bad;
   GR_TRY(gr_conf_text(section, "label_is", "", &label_is));
   GR_TRY(gr_conf_text(section, "dtype", "", &dtype));
   GR_TRY(gr_conf_text(section, "window_label", "", &of_window));
-  GR_TRY(gr_conf_text(section, "delimiter", "", &delimiter));
   GR_TRY(gr_conf_text(section, "on_bad_cell", "", &bad));
   s->bad_is_missing = !strcmp(bad, "missing");
-  s->label_is = !strcmp(label_is, "class")   ? GR_LABEL_CLASS
-                : !strcmp(label_is, "value") ? GR_LABEL_VALUE
-                                             : GR_LABEL_AUTO;
+  s->label_is = !strcmp(label_is, "class")    ? GR_LABEL_CLASS
+                : !strcmp(label_is, "value")  ? GR_LABEL_VALUE
+                : !strcmp(label_is, "labels") ? GR_LABEL_LIST
+                                              : GR_LABEL_AUTO;
   for (int d = 0; d < GR_DTYPE_COUNT; d++)
     if (!strcmp(dtype, gr_dtypes[d].name)) s->dtype = (gr_dtype)d;
   GR_TRY(gr_conf_text(section, "channels", "", &of_series));
   for (int i = 0; i < (int)(sizeof channels / sizeof *channels); i++)
     if (of_series && !strcmp(of_series, channels[i])) s->channels = (gr_table_channels)i;
   s->majority = !strcmp(of_window, "majority");
-  if (!strcmp(delimiter, "\\t")) delimiter = "\t";  // as an argument has it, which knows no escapes
-  s->csv.delimiter = delimiter[0], s->csv.section = "data.table";
-  if (strlen(delimiter) == 1 && !strchr("\"\r\n", delimiter[0])) return GR_OK;
-  return gr_hint(
-      gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                       "data.table.delimiter must be one character, but is '%s'", delimiter),
-               "delimiter"),
-      "such as ',' or ';', or \"\\t\" for a tab");
+  return GR_OK;
 }
 
 gr_status gr_table_read_spec(gr_arena *a, gr_conf *section, gr_table_spec *s) {
@@ -44,10 +37,13 @@ gr_status gr_table_read_spec(gr_arena *a, gr_conf *section, gr_table_spec *s) {
   s->paths = gr_names_read(a, section, "path");
   s->eval = gr_names_read(a, section, "eval_path");
   s->features = gr_names_read(a, section, "features");
-  GR_TRY(gr_conf_text(section, "label", NULL, &s->label));
+  gr_names labels = gr_names_read(a, section, "label");
+  if (labels.n) s->label = labels.at[0];
+  if (labels.n > 1) s->labels = labels;
+  GR_TRY(gr_conf_text(section, "label_separator", "|", &s->separator));
   GR_TRY(gr_conf_text(section, "split", NULL, &s->split));
   GR_TRY(gr_conf_text(section, "series", NULL, &s->series));
-  GR_TRY(gr_conf_bool(section, "header", false, &s->csv.header));
+  GR_TRY(gr_csv_read_format(section, "data.table", &s->csv));
   GR_TRY(gr_conf_bool(section, "normalize", false, &s->normalize));
   GR_TRY(read_rows(section, "window", &s->window));
   GR_TRY(read_rows(section, "stride", &s->stride));

@@ -4,7 +4,8 @@
 #include "runtime/data/table/table.h"
 
 static const char *role_of(const gr_table *t, const gr_table_part *p, int column) {
-  if (column == p->label) return t->classes.n ? "label: classes" : "label: values";
+  if (gr_table_is_label(t, p, column))
+    return t->classes.n ? "label: classes" : t->part->marks ? "label: labels" : "label: values";
   if (column == p->split) return "split";
   if (column == p->series) return "series";
   for (int i = 0; i < t->spec.features.n; i++)
@@ -27,7 +28,7 @@ static void put_values(const gr_table_column *c, gr_text *out) {
   const gr_column *csv = c->csv ? &c->csv->columns[c->csv_column] : NULL;
   if (csv && csv->missing)
     gr_text_printf(out, "  %u missing, first in line %d", csv->missing,
-                   c->csv->lines[csv->first_missing]);
+                   gr_csv_place(c->csv, csv->first_missing).line);
 }
 
 static void put_columns(const gr_table *t, const gr_table_part *p, gr_text *out) {
@@ -66,6 +67,7 @@ void gr_table_record(const void *self, gr_text *out) {
   }
   gr_text_put(out, "]");
   if (t->classes.n) gr_classes_record(&t->classes, out);
+  if (t->n_targets) gr_classes_record_as(&t->targets, "targets", out);
   if (t->n_statistics) put_list(out, "mean", t->mean, t->n_statistics);
   if (t->n_statistics) put_list(out, "scale", t->scale, t->n_statistics);
 }

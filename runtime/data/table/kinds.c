@@ -103,7 +103,8 @@ gr_status gr_table_need_numbers(const gr_table *t, gr_table_column *c) {
 
 gr_status gr_table_need_label(const gr_table *t, gr_table_column *c) {
   bool numbers = c->csv && gr_csv_mostly_numbers(c->csv, c->csv_column);
-  if (!numbers || t->spec.label_is == GR_LABEL_CLASS) return GR_OK;
+  if (!numbers || t->spec.label_is == GR_LABEL_CLASS || t->spec.label_is == GR_LABEL_LIST)
+    return GR_OK;
   bool commas = c->csv->columns[c->csv_column].commas > 0;
   if (!t->spec.bad_is_missing || commas)
     return bad_cell(c, "label", "data.table.label_is=class takes every text for a class");

@@ -12,25 +12,16 @@ enum { BLOCK = 8 };  // windows in a block of rows that is assigned to one split
 typedef struct rows {
   gr_table *table;
   gr_table_part *part;
-  float *values;          // [width]: one row
-  void *numbers;          // the same for an integer x
-  uint8_t *state;         // by row: UNKNOWN, GOOD or BAD
-  const gr_array *label;  // NULL: there is none
-  uint64_t series_hash;   // of the current series, which begins at
+  float *values;         // [width]: one row
+  void *numbers;         // the same for an integer x
+  uint8_t *state;        // by row: UNKNOWN, GOOD or BAD
+  uint64_t series_hash;  // of the current series, which begins at
   int64_t series_start;
   int64_t tried;  // rows, or windows of rows, that could be samples
 } rows;
 enum { UNKNOWN, GOOD, BAD };
 
 // ---- A row --------------------------------------------------------------------------------------
-
-static gr_status no_value(const rows *r, int column, int64_t row) {
-  char where[GR_COLUMNS_WHERE];
-  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' has no value in %s",
-                         r->part->columns.at[column].name,
-                         gr_columns_where(&r->part->columns, row, r->part->columns.path, where)),
-                 "fill it in");
-}
 
 static gr_status wrong_value(const rows *r, int feature, int64_t row) {
   const gr_array *a = &r->part->columns.at[r->part->features[feature]].values;
@@ -51,7 +42,7 @@ static gr_status check_features(rows *r, int64_t row) {
   for (int i = 0; i < t->spec.features.n; i++) {
     int column = r->part->features[i];
     const gr_array *a = &r->part->columns.at[column].values;
-    if (gr_columns_missing(&r->part->columns, column, row)) return no_value(r, column, row);
+    GR_TRY(gr_columns_need(&r->part->columns, column, row));
     int64_t n = a->count / a->dim[0];
     bool good = true;
     if (t->spec.dtype != GR_F32)
@@ -63,21 +54,11 @@ static gr_status check_features(rows *r, int64_t row) {
   return GR_OK;
 }
 
-static gr_status check_label(const rows *r, int64_t row) {
-  if (!r->label) return GR_OK;
-  if (gr_columns_missing(&r->part->columns, r->part->label, row))
-    return no_value(r, r->part->label, row);
-  if (r->part->classes || isfinite(gr_array_number(r->label, row))) return GR_OK;
-  char where[GR_COLUMNS_WHERE];
-  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label in %s is not finite",
-                 gr_columns_where(&r->part->columns, row, r->label->file, where));
-}
-
 // Whether a row can be used; its error is reported once.
 static gr_status check_row(rows *r, int64_t row, gr_unreadable *u) {
   if (r->state[row]) return GR_OK;
   gr_status s = check_features(r, row);
-  s = s ? s : check_label(r, row);
+  s = s ? s : gr_table_check_label(r->table, r->part, row);
   r->state[row] = s ? BAD : GOOD;
   return gr_unreadable_add(u, gr_columns_place(&r->part->columns, row), gr_log_rank() == 0, s);
 }
@@ -154,11 +135,9 @@ static int32_t most_frequent(const rows *r, int64_t row, int64_t n, uint32_t *co
 }
 
 static void label_of(const rows *r, int64_t row, int64_t n, uint32_t *count, gr_table_sample *s) {
-  if (!r->label) return;
   int64_t last = row + n - 1;
-  if (!r->part->classes)
-    s->value = (float)gr_array_number(r->label, last);
-  else
+  s->label_row = (uint32_t)last;
+  if (r->part->classes)
     s->label = r->table->spec.majority ? most_frequent(r, row, n, count) : r->part->classes[last];
 }
 
@@ -209,7 +188,6 @@ static gr_status list_part(rows *r, const gr_source_request *q) {
   uint32_t before = r->table->count;
   uint32_t *count = GR_NEW(r->table->arena, uint32_t, r->table->classes.n + 1);
   r->state = GR_NEW(r->table->arena, uint8_t, c->rows + 1);
-  if (r->part->label >= 0) GR_TRY(gr_columns_read(c, r->part->label, &r->label));
   GR_TRY(read_splits(r->table, r->part));
   for (int64_t first = 0, end; first < c->rows; first = end) {
     end = r->part->series_end ? r->part->series_end[first] : c->rows;

@@ -13,7 +13,7 @@ static void list_name(gr_text *out, int *n, const char *name, const char *why) {
 }
 
 static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
-  bool any = column == p->label || column == p->split || column == p->series;
+  bool any = gr_table_is_label(t, p, column) || column == p->split || column == p->series;
   for (int i = 0; i < t->spec.features.n && !any; i++) any = p->features[i] == column;
   return any;
 }
@@ -35,7 +35,8 @@ static const char *why_left_out(gr_arena *a, const gr_table_column *c) {
 static void put_features(const gr_table *t, const gr_table_part *p, gr_text *out) {
   gr_text left = gr_text_make(out->arena);
   int used = 0, unused = 0;
-  gr_text_printf(out, "%d feature%s: ", t->spec.features.n, gr_text_s(t->spec.features.n));
+  gr_text_printf(out, "%s%d feature%s: ", out->len ? "\n" : "", t->spec.features.n,
+                 gr_text_s(t->spec.features.n));
   for (int i = 0; i < t->spec.features.n; i++) list_name(out, &used, t->spec.features.at[i], "");
   for (int i = 0; i < p->columns.n; i++)
     if (!has_role(t, p, i))
@@ -49,6 +50,8 @@ static bool is_trained_on(const gr_table *t, const char *name) {
   const char *const others[] = {t->spec.label, t->spec.split, t->spec.series};
   for (int i = 0; i < 3; i++)
     if (others[i] && !strcmp(others[i], name)) return true;
+  for (int i = 0; i < t->spec.labels.n; i++)
+    if (!strcmp(t->spec.labels.at[i], name)) return true;
   return false;
 }
 
@@ -77,8 +80,20 @@ static void put_common(const gr_table *t, gr_text *out) {
             out->len ? "\n" : "", t->spec.eval.at[i]);
 }
 
+// What was found of the format of a part's files of CSV.
+static void put_formats(const gr_table *t, const gr_table_part *p, gr_text *out) {
+  const gr_csv *last = NULL;
+  for (int i = 0; i < p->columns.n; i++) {
+    const gr_csv *csv = p->columns.at[i].csv;
+    if (csv && csv != last)
+      gr_csv_put_formats(csv->paths, csv->formats, csv->n_paths, &t->spec.csv, out);
+    last = csv;
+  }
+}
+
 void gr_table_notes(const void *self, gr_text *out) {
   const gr_table *t = self;
+  for (int i = 0; i < t->n_parts; i++) put_formats(t, &t->part[i], out);
   for (int i = 0; i < t->n_parts; i++) {
     const gr_table_part *p = &t->part[i];
     if (!p->columns.n || !p->columns.at[0].csv) continue;

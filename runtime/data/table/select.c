@@ -2,6 +2,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/port.h"
+#include "runtime/data/file_list.h"
 #include "runtime/data/files.h"
 #include "runtime/data/table/table.h"
 
@@ -61,8 +62,8 @@ static gr_status no_features(const gr_table_part *p, int found) {
   return s;
 }
 
-static bool has_role(const gr_table_part *p, int column) {
-  return column == p->label || column == p->split || column == p->series;
+static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
+  return gr_table_is_label(t, p, column) || column == p->split || column == p->series;
 }
 
 // Without data.table.features: all columns of numbers of a CSV file that have values, no other
@@ -71,13 +72,14 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
   gr_names *names = &t->spec.features;
   names->at = GR_NEW(t->arena, const char *, p->columns.n + 1);
   int x = gr_columns_find(&p->columns, "x");
+  if (x < 0) x = gr_columns_find(&p->columns, "X");
   bool csv = false;
   p->chosen = true;
   // A column that counts the rows is a feature only where there is no other.
   for (int counted = 0; counted < 2 && !names->n; counted++)
     for (int i = 0; i < p->columns.n; i++) {
       gr_table_column *c = &p->columns.at[i];
-      if (has_role(p, i) || gr_table_is_empty(c) || gr_table_counts_rows(c) != (counted == 1))
+      if (has_role(t, p, i) || gr_table_is_empty(c) || gr_table_counts_rows(c) != (counted == 1))
         continue;
       if (c->csv && gr_csv_mostly_numbers(c->csv, c->csv_column))
         GR_TRY(gr_table_need_numbers(t, c));
@@ -85,7 +87,7 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
       csv |= c->csv != NULL;
       names->at[names->n++] = c->name;
     }
-  if (!csv && x >= 0) names->at[0] = "x", names->n = 1;
+  if (!csv && x >= 0) names->at[0] = p->columns.at[x].name, names->n = 1;
   return names->n == 1 || (names->n && csv) ? GR_OK : no_features(p, names->n);
 }
 
@@ -171,13 +173,18 @@ static gr_status find_roles(const gr_table *t, gr_table_part *p) {
   if (t->inputs) return GR_OK;
   GR_TRY(find_column(t, p, s->label, "label", &p->label));
   GR_TRY(find_column(t, p, s->split, "split", &p->split));
-  return p->label >= 0 ? gr_table_need_label(t, &p->columns.at[p->label]) : GR_OK;
+  p->labels = GR_NEW(t->arena, int, s->labels.n + 1);
+  for (int i = 0; i < s->labels.n; i++)
+    GR_TRY(find_column(t, p, s->labels.at[i], "label", &p->labels[i]));
+  for (int i = 0; p->label >= 0 && i < gr_table_labels(t); i++)
+    GR_TRY(gr_table_need_label(t, &p->columns.at[gr_table_label_column(p, i)]));
+  return GR_OK;
 }
 
 // A model that reads its label has nothing to learn.
 static gr_status check_roles(const gr_table *t, const gr_table_part *p) {
   for (int i = 0; i < t->spec.features.n; i++) {
-    bool label = p->features[i] == p->label;
+    bool label = gr_table_is_label(t, p, p->features[i]);
     if (!label && p->features[i] != p->split) continue;
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                     "the column '%s' is the %s, and is among "
@@ -199,12 +206,13 @@ static gr_status check_some(const gr_table_part *p) {
   return gr_hint(s, "a row is a sample: write some, or name another file");
 }
 
-static gr_status open_part(gr_table *t, int part, const gr_names *paths, const gr_json *record) {
+static gr_status open_part(gr_table *t, int part, const gr_names *paths, gr_split split,
+                           const gr_json *record) {
   gr_table_part *p = &t->part[part];
   const gr_table_spec *s = &t->spec;
   int rank;
   int64_t dim[GR_ARRAY_RANK] = {0};
-  GR_TRY(gr_columns_open(t->arena, paths->at, paths->n, &s->csv, &p->columns));
+  GR_TRY(gr_columns_open(t->arena, paths->at, paths->n, &s->csv, split, &p->columns));
   t->n_parts = part + 1;
   if (t->inputs) select_input(t, p);
   GR_TRY(check_some(p));
@@ -231,9 +239,6 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths, const g
 }
 
 static gr_status check_input(const char *path) {
-  if (gr_is_dir(path))
-    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is a folder", path),
-                   "name the files in it");
   if (gr_is_file(path) || gr_file_kind(path)) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no file '%s'", path),
                  "correct the path");
@@ -246,7 +251,16 @@ static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
     GR_TRY(check_input(r->inputs[i]));
     gr_names one = {GR_NEW(t->arena, const char *, 1), 1};
     one.at[0] = r->inputs[i];
-    GR_TRY(open_part(t, i, &one, r->record));
+    GR_TRY(open_part(t, i, &one, GR_SPLIT_VALIDATION, r->record));
+  }
+  return GR_OK;
+}
+
+static gr_status find_each(gr_arena *a, const gr_names *paths) {
+  for (int i = 0; i < paths->n; i++) {
+    gr_names files;
+    GR_TRY(gr_file_list_match(a, paths->at[i], &files));
+    GR_TRY(gr_files_there(files.at, files.n));
   }
   return GR_OK;
 }
@@ -254,17 +268,24 @@ static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
 // Before the first is read, which may take long.
 static gr_status find_files(const gr_table *t) {
   if (t->inputs) return GR_OK;  // each says what is wrong with it (open_inputs)
-  GR_TRY(gr_about(gr_files_there(t->spec.paths.at, t->spec.paths.n), "path"));
-  return gr_about(gr_files_there(t->spec.eval.at, t->spec.eval.n), "eval_path");
+  GR_TRY(gr_about(find_each(t->arena, &t->spec.paths), "path"));
+  return gr_about(find_each(t->arena, &t->spec.eval), "eval_path");
+}
+
+// The files to train on, and those for validation, which may be arrays of the same files.
+static gr_status open_parts(gr_table *t, const gr_source_request *r) {
+  const gr_table_spec *s = &t->spec;
+  GR_TRY(open_part(t, 0, &s->paths, GR_SPLIT_TRAIN, r->record));
+  bool both = t->part[0].columns.has_other && !s->split;
+  if (!s->eval.n && !both) return GR_OK;
+  return open_part(t, 1, s->eval.n ? &s->eval : &s->paths, GR_SPLIT_VALIDATION, r->record);
 }
 
 gr_status gr_table_open_columns(gr_table *t, const gr_source_request *r) {
   GR_TRY(find_files(t));
   t->part = GR_NEW(t->arena, gr_table_part, r->n_inputs + 2);
   t->kept = r->record || t->inputs;
-  if (!t->inputs) GR_TRY(open_part(t, 0, &t->spec.paths, r->record));
-  if (!t->inputs && t->spec.eval.n) GR_TRY(open_part(t, 1, &t->spec.eval, r->record));
-  if (t->inputs) GR_TRY(open_inputs(t, r));
+  GR_TRY(t->inputs ? open_inputs(t, r) : open_parts(t, r));
   GR_TRY(check_shape(t));
   return gr_table_find_channels(t);
 }

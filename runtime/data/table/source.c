@@ -56,6 +56,7 @@ static gr_status table_open(gr_source_request *r, void **out) {
   GR_TRY(check_spec(&t->spec, r));
   GR_TRY(gr_table_open_columns(t, r));
   GR_TRY(gr_table_find_classes(t, r->record));
+  GR_TRY(gr_table_find_targets(t, r->record));
   GR_TRY(check_majority(t));
   bool csv = !t->inputs && t->part[0].columns.at[0].csv != NULL;
   if (csv) r->place = (gr_loc){t->part[0].columns.path, 1, 1};
@@ -76,6 +77,7 @@ static int table_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   }
   if (!t->spec.label || t->classes.n) return 1;
   out[Y] = (gr_field_spec){.name = "y", .dtype = GR_F32};
+  if (t->n_targets) out[Y].rank = 1, out[Y].dim[0] = t->n_targets;
   return 2;
 }
 
@@ -90,6 +92,7 @@ static int table_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   int n = 0;
   out[n++] = (gr_metadata){"features", series ? gr_table_series_channels(t) : t->dim[t->rank - 1]};
   if (t->classes.n) out[n++] = (gr_metadata){"classes", t->classes.n};
+  if (t->n_targets) out[n++] = (gr_metadata){"targets", t->n_targets};
   if (series || t->spec.window)
     out[n++] = (gr_metadata){"window", series ? t->moments : t->spec.window};
   return n;
@@ -153,7 +156,8 @@ static void table_fill(const void *self, uint32_t sample, const gr_loaded *loade
     gr_table_series(t, p, s, row->at[X]);
   else
     fill_rows(t, p, s, row->at[X]);
-  if (t->spec.label && !t->classes.n && !t->inputs) *(float *)row->at[Y] = s->value;
+  if (t->spec.label && !t->classes.n && !t->inputs)
+    gr_table_targets(t, p, s->label_row, row->at[Y]);
 }
 
 // ---- Summaries and identity -----------------------------------------------------------------
@@ -164,7 +168,7 @@ static void table_name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_columns *c = &t->part[s->part].columns;
   gr_loc loc = gr_columns_place(c, s->row);
   if (loc.file)
-    gr_text_printf(out, "%s:%d", c->path, loc.line);
+    gr_text_printf(out, "%s:%d", loc.file, loc.line);
   else
     gr_text_printf(out, "%s[%u]", c->path, s->row);
   if (t->spec.channels != GR_CHANNELS_FLATTEN) return;
@@ -174,10 +178,32 @@ static void table_name_of(const void *self, uint32_t sample, gr_text *out) {
     gr_text_printf(out, " channel %u", s->channel);
 }
 
-// Of a label that is a value.
+// Of a label that is a value, or several; of a list of labels the names.
 static void table_reference(const void *self, uint32_t sample, gr_text *out) {
   const gr_table *t = self;
-  if (t->spec.label && !t->inputs) gr_text_printf(out, "%.6g", (double)t->samples[sample].value);
+  const gr_table_sample *s = t->samples + sample;
+  const gr_table_part *p = &t->part[s->part];
+  int64_t n = t->n_targets ? t->n_targets : 1;
+  if (!t->spec.label || t->inputs) return;
+  gr_arena *scratch = gr_arena_create();
+  float *y = GR_NEW(scratch, float, n);
+  gr_table_targets(t, p, s->label_row, y);
+  size_t before = out->len;
+  for (int64_t i = 0; i < n; i++) {
+    if (p->marks && y[i] == 0) continue;
+    gr_text_put(out, out->len > before ? " " : "");
+    if (p->marks)
+      gr_text_put(out, t->targets.names[i]);
+    else
+      gr_text_printf(out, "%.6g", (double)y[i]);
+  }
+  gr_arena_destroy(scratch);
+}
+
+// The names of classes or targets by their numbers.
+static void table_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
+  const gr_table *t = self;
+  gr_classes_decode(t->classes.n ? &t->classes : &t->targets, ids, n, out);
 }
 
 const gr_source_ops gr_source_table = {
@@ -208,6 +234,7 @@ const gr_source_ops gr_source_table = {
     .restore = gr_table_restore,
     .name_of = table_name_of,
     .reference = table_reference,
+    .decode = table_decode,
     .inspect = gr_table_inspect,
     .notes = gr_table_notes,
     .advice = table_advice,

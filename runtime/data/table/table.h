@@ -7,7 +7,12 @@
 #include "runtime/data/labels.h"
 #include "runtime/data/table/columns.h"
 
-typedef enum gr_table_label { GR_LABEL_AUTO, GR_LABEL_CLASS, GR_LABEL_VALUE } gr_table_label;
+typedef enum gr_table_label {
+  GR_LABEL_AUTO,
+  GR_LABEL_CLASS,
+  GR_LABEL_VALUE,
+  GR_LABEL_LIST,  // text: several labels, with a separator between them
+} gr_table_label;
 
 // What becomes of the channels of a series (data.table.channels).
 typedef enum gr_table_channels {
@@ -31,6 +36,8 @@ typedef struct gr_table_spec {
   gr_names eval;      // the same for validation; none: rows are split by `split` or by hash
   gr_names features;  // columns; none: all columns of numbers that have no other role
   const char *label, *split, *series;  // columns, or NULL
+  gr_names labels;                     // where there are several: `label` is the first
+  const char *separator;               // of GR_LABEL_LIST; NULL: "|"
   gr_table_label label_is;
   gr_dtype dtype;  // of x: GR_F32, GR_I32, GR_I64 or GR_U8
   gr_csv_format csv;
@@ -45,6 +52,8 @@ typedef struct gr_table_part {
   gr_columns columns;
   int *features;             // indices of columns, in the order of x
   int label, split, series;  // indices of columns, or -1
+  int *labels;               // of spec.labels
+  uint8_t *marks;            // [rows][targets] of GR_LABEL_LIST: 1 of a label that the row has
   bool chosen;               // features are those that choose_features has found
   int32_t *classes;          // [rows], if labels are classes; -1: the label is missing
   uint32_t *series_end;      // [rows]: the first row of the next series; NULL: one series
@@ -54,10 +63,10 @@ typedef struct gr_table_part {
 typedef struct gr_table_sample {
   uint32_t row;  // the first row
   uint16_t part;
-  uint8_t split;     // gr_split
-  uint32_t channel;  // of a series whose channels are samples
-  int32_t label;     // if labels are classes
-  float value;       // otherwise
+  uint8_t split;       // gr_split
+  uint32_t channel;    // of a series whose channels are samples
+  uint32_t label_row;  // whose label it has
+  int32_t label;       // if labels are classes
   uint64_t key;
 } gr_table_sample;
 
@@ -76,6 +85,9 @@ typedef struct gr_table {
   int64_t n_channels, moments;  // of a series, if samples are series
   gr_classes classes;           // none: labels are values, or there are none
   bool numbered;                // ... their names are whole numbers
+  int64_t n_targets;            // values of a y that is a vector; 0: it is none
+  gr_classes targets;           // names of these
+  int32_t *target_number;       // of lists of labels: by place in the order in which they are found
   gr_table_sample *samples;
   uint32_t count;
   double *mean, *scale;  // [n_statistics]: x becomes (x - mean) * scale
@@ -99,6 +111,16 @@ bool gr_table_is_empty(const gr_table_column *);  // of CSV, and no cell has a v
 bool gr_table_names_rows(uint32_t different, uint32_t rows);
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
+// Labels that are values (targets.c). Finds the number and the names of the targets, of lists of
+// labels those of the record of a run. GR_ERR_DATA, GR_ERR_CONFIG.
+GR_MUST_USE gr_status gr_table_find_targets(gr_table *, const gr_json *record);
+// Writes y of a row: one value, or n_targets.
+void gr_table_targets(const gr_table *, const gr_table_part *, int64_t row, float *out);
+// Whether a row's label is there, and finite where it is a value. GR_ERR_DATA.
+GR_MUST_USE gr_status gr_table_check_label(const gr_table *, const gr_table_part *, int64_t row);
+int gr_table_labels(const gr_table *);                    // columns of labels
+int gr_table_label_column(const gr_table_part *, int i);  // of these
+bool gr_table_is_label(const gr_table *, const gr_table_part *, int column);
 // Lists rows or windows as samples; those without a label or across series are counted as skipped.
 GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);
 // Appends lines that say which columns are features, and which are left out and why, and which

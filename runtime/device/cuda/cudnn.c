@@ -21,7 +21,7 @@ void gr_convolutions_close(gr_cuda *c) { (void)c; }
 void gr_convolutions_report(const gr_cuda *c, gr_text *t) { (void)c, (void)t; }
 #else
 
-enum { MOST_ALGORITHMS = 16, MOST_AXES = 3, RANK = 2 + MOST_AXES };
+enum { MAX_ALGORITHMS = 16, MAX_AXES = 3, RANK = 2 + MAX_AXES };
 
 struct gr_convolution {
   gr_convolution *next;
@@ -102,7 +102,7 @@ static cudnnMathType_t arithmetic(const gr_cuda *c, const gr_gpu_conv *v) {
 
 static gr_status describe(const gr_cuda *c, gr_convolution *p) {
   const gr_gpu_conv *v = &p->conv;
-  int pad[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
+  int pad[MAX_AXES], stride[MAX_AXES], dilation[MAX_AXES];
   spatial(v, v->pad, 0, pad), spatial(v, v->stride, 1, stride);
   spatial(v, v->dilation, 1, dilation);
   GR_TRY(describe_value(v, v->c, v->in, &p->x));
@@ -127,12 +127,12 @@ _Static_assert(sizeof(candidate) == sizeof(cudnnConvolutionBwdDataAlgoPerf_t) &&
 static cudnnStatus_t ask(const gr_cuda *c, const gr_convolution *p, int *n, candidate *out) {
   if (p->conv.what == GR_GPU_CONV)
     return gr_dnn.cudnnGetConvolutionForwardAlgorithm_v7(c->dnn, p->x, p->w, p->desc, p->y,
-                                                         MOST_ALGORITHMS, n, out);
+                                                         MAX_ALGORITHMS, n, out);
   if (p->conv.what == GR_GPU_CONV_GRAD_X)
     return gr_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(c->dnn, p->w, p->y, p->desc, p->x,
-                                                              MOST_ALGORITHMS, n, (void *)out);
+                                                              MAX_ALGORITHMS, n, (void *)out);
   return gr_dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(c->dnn, p->x, p->y, p->desc, p->w,
-                                                              MOST_ALGORITHMS, n, (void *)out);
+                                                              MAX_ALGORITHMS, n, (void *)out);
 }
 
 static bool suits(const gr_cuda *c, const gr_gpu_conv *v, const candidate *a) {
@@ -144,7 +144,7 @@ static bool suits(const gr_cuda *c, const gr_gpu_conv *v, const candidate *a) {
 }
 
 static gr_status choose(const gr_cuda *c, gr_convolution *p) {
-  candidate all[MOST_ALGORITHMS];
+  candidate all[MAX_ALGORITHMS];
   int n = 0;
   cudnnStatus_t s = ask(c, p, &n, all);
   if (s) return gr_cudnn_failed(s, "cudnnGetConvolutionAlgorithm(");

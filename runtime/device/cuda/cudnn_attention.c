@@ -20,7 +20,7 @@ void gr_fused_report(const gr_cuda *c, gr_text *t) { (void)c, (void)t; }
 #else
 
 // Older versions compute some shapes without a mask wrongly, unless one is given.
-enum { LEAST_VERSION = 91600, LEAST_ARCH = 80, MOST_PARTS = 16, ARGUMENTS = GR_GPU_PLACES + 3 };
+enum { LEAST_VERSION = 91600, LEAST_ARCH = 80, MAX_PARTS = 16, ARGUMENTS = GR_GPU_PLACES + 3 };
 
 struct gr_fused {
   gr_fused *next;
@@ -44,12 +44,12 @@ static gr_status plan(const gr_cuda *c, gr_fused *f) {
   if (gr_dnn.cudnnGetVersion() < LEAST_VERSION || c->arch < LEAST_ARCH)
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
                    "cuDNN 9.16 and a GPU of compute capability 8.0 are needed");
-  for (f->parts = 1; f->parts <= MOST_PARTS; f->parts++) {
+  for (f->parts = 1; f->parts <= MAX_PARTS; f->parts++) {
     if (a->n % f->parts || least(a, a->n / f->parts) > GR_CUDA_WORKSPACE) continue;
     gr_dnn_graph_close(&f->graph);
     gr_dnn_attention(&f->graph, a, a->n / f->parts);
     gr_status s = gr_dnn_plan_open(&f->graph, &on, GR_CUDA_WORKSPACE, &f->plan);
-    if (!s || f->parts == MOST_PARTS) return s;
+    if (!s || f->parts == MAX_PARTS) return s;
     gr_status_drop(s);
   }
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,

@@ -157,7 +157,7 @@ gr_dnn_value gr_dnn_matmul(gr_dnn_graph *g, gr_dnn_value a, gr_dnn_value b, gr_d
 
 // ---- Plans --------------------------------------------------------------------------------------
 
-enum { MOST_CONFIGS = 16 };
+enum { MAX_CONFIGS = 16 };
 
 static gr_status finish_graph(gr_dnn_graph *g, const gr_dnn_target *on, gr_dnn_value *out) {
   GR_TRY(create(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, out));
@@ -168,7 +168,7 @@ static gr_status finish_graph(gr_dnn_graph *g, const gr_dnn_target *on, gr_dnn_v
 }
 
 static gr_status propose(gr_dnn_graph *g, const gr_dnn_target *on, gr_dnn_value graph,
-                         gr_dnn_value config[MOST_CONFIGS], int64_t *n) {
+                         gr_dnn_value config[MAX_CONFIGS], int64_t *n) {
   const cudnnBackendHeurMode_t how = CUDNN_HEUR_MODE_A;
   gr_dnn_value ask = NULL;
   GR_TRY(create(g, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &ask));
@@ -180,11 +180,11 @@ static gr_status propose(gr_dnn_graph *g, const gr_dnn_target *on, gr_dnn_value 
         set(ask, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &on->device));
 #endif
   GR_TRY(finish(ask));
-  for (int i = 0; i < MOST_CONFIGS; i++)
+  for (int i = 0; i < MAX_CONFIGS; i++)
     GR_TRY(create(g, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &config[i]));
   TRY(cudnnBackendGetAttribute(ask, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                               MOST_CONFIGS, n, config));
-  if (*n > MOST_CONFIGS) *n = MOST_CONFIGS;
+                               MAX_CONFIGS, n, config));
+  if (*n > MAX_CONFIGS) *n = MAX_CONFIGS;
   return GR_OK;
 }
 
@@ -229,7 +229,7 @@ static gr_status open_config(gr_dnn_graph *g, const gr_dnn_target *on, gr_dnn_va
 
 gr_status gr_dnn_plan_open(gr_dnn_graph *g, const gr_dnn_target *on, int64_t most,
                            gr_dnn_plan *out) {
-  gr_dnn_value graph = NULL, config[MOST_CONFIGS];
+  gr_dnn_value graph = NULL, config[MAX_CONFIGS];
   int64_t n = 0;
   gr_status s = g->failed;
   g->failed = NULL;

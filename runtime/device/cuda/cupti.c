@@ -180,7 +180,7 @@ static void add(gr_cuda_times *t, const gr_node_tag *tag, const record *r) {
   t->taken[t->n++] = (gr_device_timing){.of = tag ? tag->of : NULL,
                                         .what = r->what,
                                         .first = tag && tag->first,
-                                        .from = t->epoch + (int64_t)r->began,
+                                        .start = t->epoch + (int64_t)r->began,
                                         .lasts = (int64_t)(r->to - r->began)};
 }
 

@@ -4,7 +4,7 @@
 #include "runtime/device/cuda/parts.h"
 
 // Short loops are unrolled, and each node of a graph takes memory of the driver and time to set up.
-enum { MOST_NODES = 100000 };
+enum { MAX_NODES = 100000 };
 
 static gr_captured *find(gr_cuda *c, const gr_graph *g) {
   gr_captured *p = c->captured;
@@ -18,7 +18,7 @@ static gr_status run_first(gr_cuda *c, const gr_graph *g, gr_status (*issue)(voi
   c->captured = p;
   uint64_t before = c->launches;
   GR_TRY(issue(arg));
-  p->direct = c->launches - before > MOST_NODES;
+  p->direct = c->launches - before > MAX_NODES;
   return GR_OK;
 }
 

@@ -154,14 +154,14 @@ static gr_status allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device
   if (s)
     gr_cu.cuMemFree(memory);
   else
-    out->at = (void *)memory;
+    out->address = (void *)memory;
   return s;
 }
 
 static void release(gr_device *d, gr_device_block *b) {
   (void)d;
-  gr_cu.cuMemFree((CUdeviceptr)b->at);
-  b->at = NULL;
+  gr_cu.cuMemFree((CUdeviceptr)b->address);
+  b->address = NULL;
 }
 
 static gr_status upload(gr_device *d, void *to, const void *source, size_t bytes) {

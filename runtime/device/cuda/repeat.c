@@ -6,7 +6,7 @@
 #include "runtime/device/cuda/parts.h"
 
 // Slices of one launch; at most so many blocks for each, and threads of a block.
-enum { SLICES = 16, MOST_PARTS = 32, THREADS = 256 };
+enum { SLICES = 16, MAX_PARTS = 32, THREADS = 256 };
 
 GR_CU(repeat);
 
@@ -45,7 +45,7 @@ static gr_status copy(gr_cuda *c, const gr_device_loop *l, int when) {
     memcpy(s.slice, l->slice[when] + i, sizeof *s.slice * (size_t)n);
     long long parts = 1;
     for (int k = 0; k < n; k++)
-      while (parts < MOST_PARTS && s.slice[k].bytes > (size_t)parts * THREADS * 16) parts *= 2;
+      while (parts < MAX_PARTS && s.slice[k].bytes > (size_t)parts * THREADS * 16) parts *= 2;
     void *args[] = {&s, &parts, (void *)&l->counter};
     c->launches++;
     CU_TRY(cuLaunchKernel(c->loop.copy, (unsigned)(n * parts), 1, 1, THREADS, 1, 1, 0,
@@ -105,7 +105,9 @@ static gr_status capture_body(gr_cuda *c, const gr_device_loop *l,
                               CUgraphConditionalHandle handle) {
   unsigned long long loop = handle;
   GR_TRY(run_step(c, l));
-  return launch_one(c, c->loop.end, (void *[]){(void *)&l->counter, (void *)&l->steps, &loop});
+  void *args[] = {(void *)&l->counter, (void *)&l->steps,   &loop,
+                  (void *)&l->flags,   (void *)&l->n_flags, (void *)&l->flag_bytes};
+  return launch_one(c, c->loop.end, args);
 }
 
 // Puts what comes next in line there: all kernels, and what libraries do.

@@ -32,8 +32,8 @@ gr_status gr_control_take_failure(gr_control *c) {
 
 gr_status gr_run_check(gr_control *c, gr_rank *r) {
   bool all_ok;
-  gr_status mine = gr_control_take_failure(c), s = gr_run_all_ok(r, !mine, &all_ok);
-  if (mine || s) return gr_also(mine, s);
+  gr_status failure = gr_control_take_failure(c), s = gr_run_all_ok(r, !failure, &all_ok);
+  if (failure || s) return gr_also(failure, s);
   return all_ok ? GR_OK : gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank failed");
 }
 
@@ -51,16 +51,20 @@ gr_step_controls gr_control_wanted(const gr_control *c) {
 
 // One small all_reduce per step: rank 0 contributes the learning rate, the values that hooks have
 // set and their requests, every rank its own signals and failures.
-gr_status gr_run_agree(gr_control *c, gr_rank *r, gr_step_controls *k) {
-  enum { OWN = 8 };
+gr_status gr_run_agree(gr_control *c, gr_rank *r, gr_time_split split, gr_step_controls *k) {
+  enum { OWN = 8, SPLIT = sizeof split / sizeof(double), SPLITS = SPLIT * GR_SHOWN_RANKS };
   bool first = r->rank == 0;
   int n = r->spec->n_adjust;
-  double mine[OWN + GR_MAX_ADJUSTABLE] = {
+  bool told = r->spec->set.outputs.log_ranks == gr_log_ranks_all;
+  c->n_ranks = !told ? 0 : r->ranks < GR_SHOWN_RANKS ? r->ranks : GR_SHOWN_RANKS;
+  double proposal[OWN + GR_MAX_ADJUSTABLE + SPLITS] = {
       first ? k->lr : 0,  first && k->stop, first && k->save, first && k->evaluate,
       first && k->finish, k->signal,        k->failed,        k->cut};
-  double all[OWN + GR_MAX_ADJUSTABLE];
-  for (int i = 0; i < n; i++) mine[OWN + i] = first ? c->values.set[i] : 0;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, OWN + n, mine, all));
+  double all[OWN + GR_MAX_ADJUSTABLE + SPLITS];
+  if (r->rank < c->n_ranks) memcpy(proposal + OWN + n + SPLIT * r->rank, &split, sizeof split);
+  for (int i = 0; i < n; i++) proposal[OWN + i] = first ? c->values.set[i] : 0;
+  GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, OWN + n + SPLIT * c->n_ranks, proposal, all));
+  memcpy(c->ranks, all + OWN + n, sizeof *c->ranks * (size_t)c->n_ranks);
   for (int i = 0; i < n; i++) c->values.set[i] = all[OWN + i];
   *k = (gr_step_controls){.lr = all[0],
                           .stop = all[1] > 0,
@@ -90,11 +94,11 @@ static void join(gr_hook_result *all, const gr_hook_result *now) {
   if (now->stop && !all->stop) memcpy(all->reason, now->reason, sizeof all->reason);
   all->stop |= now->stop, all->save |= now->save, all->evaluate |= now->evaluate;
   for (int i = 0; i < now->n_logs; i++) {
-    int at = 0;
-    while (at < all->n_logs && strcmp(all->logs[at].name, now->logs[i].name)) at++;
-    if (at == GR_HOOK_LOGS) continue;
-    all->logs[at] = now->logs[i];
-    if (at == all->n_logs) all->n_logs++;
+    int slot = 0;
+    while (slot < all->n_logs && strcmp(all->logs[slot].name, now->logs[i].name)) slot++;
+    if (slot == GR_HOOK_LOGS) continue;
+    all->logs[slot] = now->logs[i];
+    if (slot == all->n_logs) all->n_logs++;
   }
 }
 
@@ -107,7 +111,7 @@ void gr_control_ask(gr_control *c, const gr_hook_result *now, int n_adjust) {
 
 void gr_control_ask_only(gr_control *c, const gr_hook_result *asked) { c->asked = *asked; }
 
-void gr_control_set_called(gr_control *c, gr_once which, int64_t at) { c->called[which] = at; }
+void gr_control_set_called(gr_control *c, gr_once which, int64_t step) { c->called[which] = step; }
 
 void gr_control_cut_off(gr_control *c) { c->cut_off = true; }
 
@@ -140,7 +144,7 @@ static bool goes_on(const gr_scalars_in *in) {
 static gr_status read_asked(void *part, const gr_scalars_in *in) {
   gr_hook_result *a = &((gr_control *)part)->asked;
   int n;
-  const gr_scalar *all = gr_checkpoint_scalars(in->from, &n);
+  const gr_scalar *all = gr_checkpoint_scalars(in->checkpoint, &n);
   for (int i = 0; i < n && a->n_logs < GR_HOOK_LOGS; i++) {
     if (all[i].kind != GR_SCALAR_FLOAT || strncmp(all[i].name, "log.", 4)) continue;
     snprintf(a->logs[a->n_logs].name, GR_HOOK_NAME, "%s", all[i].name + 4);

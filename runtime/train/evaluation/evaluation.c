@@ -66,16 +66,16 @@ static bool counts(const gr_evaluation *e, const gr_progress *p, double value) {
 // The best keep_best values, best first; on ties the earlier one is better.
 static bool take(gr_evaluation *e, gr_rank *r, double value) {
   const gr_saving_settings *s = &r->spec->set.saving;
-  int at = e->n_bests;
-  while (at && better(s, value, e->bests[at - 1])) at--;
-  if (at >= s->keep_best) return false;
+  int place = e->n_bests;
+  while (place && better(s, value, e->bests[place - 1])) place--;
+  if (place >= s->keep_best) return false;
   if (e->n_bests == e->max_bests) {
     double *more = GR_NEW(r->arena, double, 8 + 2 * e->max_bests);
     if (e->n_bests) memcpy(more, e->bests, sizeof *more * (size_t)e->n_bests);
     e->bests = more, e->max_bests = 8 + 2 * e->max_bests;
   }
-  memmove(e->bests + at + 1, e->bests + at, sizeof *e->bests * (size_t)(e->n_bests - at));
-  e->bests[at] = value;
+  memmove(e->bests + place + 1, e->bests + place, sizeof *e->bests * (size_t)(e->n_bests - place));
+  e->bests[place] = value;
   if (++e->n_bests > s->keep_best) e->n_bests--;
   return true;
 }
@@ -104,6 +104,24 @@ bool gr_run_update_pass_best(gr_evaluation *e, gr_rank *r, const gr_progress *p)
   update_best(e, r, p, value);
   e->pass_step = p->step, e->pass_value = value;
   return e->among_best;
+}
+
+// The first evaluation at or after so many epochs; after the last epoch there is nothing to end.
+static bool is_compared(const gr_run_spec *s, const gr_progress *p, const gr_rung *rung) {
+  int64_t every = gr_run_metric_is_of_pass(s) ? 1 : s->set.loop.eval_every;
+  return every && p->epoch % every == 0 && p->epoch >= rung->epochs &&
+         p->epoch - every < rung->epochs;
+}
+
+// A value that is not a number has reached nothing.
+const gr_rung *gr_evaluation_missed(const gr_evaluation *e, const gr_run_spec *s,
+                                    const gr_progress *p) {
+  const gr_saving_settings *saving = &s->set.saving;
+  double value =
+      gr_run_metric_is_of_pass(s) ? e->pass_value : gr_metric_value(&e->validation, saving->metric);
+  for (const gr_rung *r = s->set.loop.rungs; r < s->set.loop.rungs + s->set.loop.n_rungs; r++)
+    if (is_compared(s, p, r) && !(value == r->value || better(saving, value, r->value))) return r;
+  return NULL;
 }
 
 bool gr_evaluation_is_among_best(const gr_evaluation *e, const gr_progress *p) {

@@ -23,28 +23,34 @@ typedef struct gr_evaluation {
   double pass_value;  // the metric of that pass
 } gr_evaluation;
 
-// Without an evaluation. The sums are in the rank's arena, and what gr_evaluation_close closes.
+// Opens it without an evaluation; the sums are in the rank's arena. Close it in any case.
 GR_MUST_USE gr_status gr_evaluation_open(gr_evaluation *, gr_rank *);
+// Closes the samples and mistakes of the last validation.
 void gr_evaluation_close(gr_evaluation *);
-// Whether one is due at the end of this epoch; and whether the last one was of this step.
+// Whether one is due at the end of this epoch.
 bool gr_evaluation_is_due(const gr_progress *, const gr_loop_settings *);
+// Whether the last one was of this step.
 bool gr_evaluation_is_of(const gr_evaluation *, const gr_progress *);
 // Forgets the results of the last validation.
 void gr_evaluation_clear(gr_evaluation *);
-// Takes what a validation collects: its samples and mistakes (owned), NULL for none; and later its
-// results.
+// Takes what a validation collects: its samples and mistakes, which it closes; NULL for none.
 void gr_evaluation_show(gr_evaluation *, gr_samples *, gr_mistakes *);
+// Takes its results; the tables are borrowed.
 void gr_evaluation_set(gr_evaluation *, const gr_metrics *, gr_tables);
 // The results are those of this step, for the first time: it may be the best.
 void gr_evaluation_count(gr_evaluation *, gr_rank *, const gr_progress *);
-// At the end of the run: the results of the training set; and those of all are of the final state.
+// At the end of the run: takes the results of the training set; the tables are borrowed.
 void gr_evaluation_set_train(gr_evaluation *, const gr_metrics *, gr_tables);
+// At the end of the run: all results are those of the final state.
 void gr_evaluation_finish(gr_evaluation *);
 
 // Whether checkpoint.metric is one of a program of the loop: the mean over a pass.
 bool gr_run_metric_is_of_pass(const gr_run_spec *);
 // At the end of a pass the same is done with its metric; whether it is among the best.
 bool gr_run_update_pass_best(gr_evaluation *, gr_rank *, const gr_progress *);
+// At the end of an epoch, after its evaluation or its pass: the value of training.stop_unless that
+// checkpoint.metric has not reached, so that the run is to end; NULL: there is none.
+const gr_rung *gr_evaluation_missed(const gr_evaluation *, const gr_run_spec *, const gr_progress *);
 // Whether the last evaluation is of this step and among the best.
 bool gr_evaluation_is_among_best(const gr_evaluation *, const gr_progress *);
 void gr_evaluation_scalars(gr_evaluation *, gr_scalar_table *);  // adds those of a checkpoint

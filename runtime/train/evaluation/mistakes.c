@@ -37,25 +37,25 @@ static gr_exec_tensor find_value(const gr_rank *r, const gr_program *p) {
   const gr_graph *g = p->frame.g;
   for (uint32_t i = 0; i < g->n_results; i++) {
     if (strncmp(g->result_names[i], "predict.", strlen("predict.")) != 0) continue;
-    if (found.at) return (gr_exec_tensor){0};
+    if (found.address) return (gr_exec_tensor){0};
     found = gr_exec_result(r->exec, p, g->result_names[i]);
   }
   const gr_type *t = &found.type;
   bool single = t->rank == 1 || (t->rank == 2 && t->dim[1] == 1);
-  return found.at && t->dtype == GR_F32 && single ? found : (gr_exec_tensor){0};
+  return found.address && t->dtype == GR_F32 && single ? found : (gr_exec_tensor){0};
 }
 
 static kind find_outputs(const gr_rank *r, const gr_program *p, struct outputs_of *in) {
   in->main = gr_exec_result(r->exec, p, "predict.tokens");
   in->lengths = gr_exec_result(r->exec, p, "predict.lengths");
-  if (in->main.at && in->lengths.at && in->main.type.rank == 2) return TOKENS;
+  if (in->main.address && in->lengths.address && in->main.type.rank == 2) return TOKENS;
   in->lengths = (gr_exec_tensor){0};
   in->main = gr_exec_result(r->exec, p, "predict.logits");
-  if (in->main.at && in->main.type.rank == 2 && in->main.type.dtype == GR_F32 &&
+  if (in->main.address && in->main.type.rank == 2 && in->main.type.dtype == GR_F32 &&
       in->main.type.dim[1] > 1)
     return LOGITS;
   in->main = find_value(r, p);
-  return in->main.at ? VALUE : NONE;
+  return in->main.address ? VALUE : NONE;
 }
 
 gr_mistakes *gr_mistakes_open(gr_rank *r, int64_t most) {
@@ -65,10 +65,10 @@ gr_mistakes *gr_mistakes_open(gr_rank *r, int64_t most) {
   assert(most > 0);
   m->arena = arena, m->most = most;
   m->worst = GR_NEW(arena, mistake, most + 1);
-  for (int i = 0; i < GR_MAX_BUCKETS && r->eval && r->eval->at[i]; i++) {
-    m->kind = find_outputs(r, r->eval->at[i], &m->in[i]);
+  for (int i = 0; i < GR_MAX_BUCKETS && r->eval && r->eval->of_bucket[i]; i++) {
+    m->kind = find_outputs(r, r->eval->of_bucket[i], &m->in[i]);
     const gr_exec_tensor *of[2] = {&m->in[i].main, &m->in[i].lengths};
-    for (int k = 0; k < 2 && of[k]->at; k++) {
+    for (int k = 0; k < 2 && of[k]->address; k++) {
       size_t now = gr_exec_staging(r->exec, of[k]);
       bytes[k] = now > bytes[k] ? now : bytes[k];
     }
@@ -225,15 +225,16 @@ static int32_t *pack(const gr_mistakes *m, int32_t most) {
   return words;
 }
 
-static void unpack(gr_mistakes *m, const int32_t *at, const int32_t *end) {
-  for (; end - at >= HEAD && *at; at += HEAD + at[3])
-    add(m, (mistake){(uint32_t)at[0] - 1, float_of(at[1]), float_of(at[2]), at[3], at + HEAD});
+static void unpack(gr_mistakes *m, const int32_t *words, const int32_t *end) {
+  for (; end - words >= HEAD && *words; words += HEAD + words[3])
+    add(m, (mistake){(uint32_t)words[0] - 1, float_of(words[1]), float_of(words[2]), words[3],
+                     words + HEAD});
 }
 
 gr_status gr_mistakes_gather(gr_mistakes *m, gr_rank *r) {
-  int32_t mine = words_of(m), most = 0, *sizes = GR_NEW(m->arena, int32_t, r->ranks);
+  int32_t count = words_of(m), most = 0, *sizes = GR_NEW(m->arena, int32_t, r->ranks);
   if (!m->kind || r->ranks == 1) return GR_OK;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &mine, sizes));
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &count, sizes));
   for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
   if (!most) return GR_OK;
   int32_t *all = GR_NEW(m->arena, int32_t, (int64_t)most * r->ranks);

@@ -24,13 +24,13 @@ struct gr_samples {
 
 static void find_answers(const gr_rank *r, gr_samples *s) {
   size_t most[2] = {0};
-  for (int i = 0; i < GR_MAX_BUCKETS && r->eval && r->eval->at[i]; i++) {
-    const gr_program *eval = r->eval->at[i];
+  for (int i = 0; i < GR_MAX_BUCKETS && r->eval && r->eval->of_bucket[i]; i++) {
+    const gr_program *eval = r->eval->of_bucket[i];
     struct answers_of *in = &s->in[i];
     in->tokens = gr_exec_result(r->exec, eval, "predict.tokens");
     in->lengths = gr_exec_result(r->exec, eval, "predict.lengths");
     in->logits = gr_exec_result(r->exec, eval, "predict.logits");
-    const gr_exec_tensor *of = in->tokens.at ? &in->tokens : &in->logits;
+    const gr_exec_tensor *of = in->tokens.address ? &in->tokens : &in->logits;
     size_t bytes[2] = {gr_exec_staging(r->exec, of), gr_exec_staging(r->exec, &in->lengths)};
     for (int k = 0; k < 2; k++) most[k] = bytes[k] > most[k] ? bytes[k] : most[k];
   }
@@ -56,15 +56,15 @@ void gr_samples_close(gr_samples *s) {
 
 // The index of an item among the chosen samples; -1: it is not chosen.
 static int64_t find(const gr_samples *s, uint32_t item) {
-  uint32_t from = 0, to = s->n;
-  while (from < to) {
-    uint32_t at = from + (to - from) / 2;
-    if (s->items[at] < item)
-      from = at + 1;
+  uint32_t low = 0, high = s->n;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (s->items[middle] < item)
+      low = middle + 1;
     else
-      to = at;
+      high = middle;
   }
-  return from < s->n && s->items[from] == item ? (int64_t)from : -1;
+  return low < s->n && s->items[low] == item ? (int64_t)low : -1;
 }
 
 // A recording that cannot be read is skipped: its row has weight 0.
@@ -86,14 +86,14 @@ static int32_t largest(const float *logits, int64_t n) {
 static gr_status take_classes(gr_samples *s, gr_rank *r, const gr_batch *f) {
   gr_exec_tensor t = s->in[f->bucket].logits;
   const void *logits;
-  if (!t.at || t.type.rank != 2 || t.type.dtype != GR_F32) return GR_OK;
+  if (!t.address || t.type.rank != 2 || t.type.dtype != GR_F32) return GR_OK;
   GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &logits));
   for (int row = 0; row < f->rows; row++) {
-    int64_t at = find(s, f->sample[row]);
-    if (at < 0 || !counts(f, row)) continue;
-    int32_t *own = GR_NEW(s->arena, int32_t, 1);
-    *own = largest((const float *)logits + row * t.type.dim[1], t.type.dim[1]);
-    s->answers[at] = (answer){own, 1};
+    int64_t index = find(s, f->sample[row]);
+    if (index < 0 || !counts(f, row)) continue;
+    int32_t *label = GR_NEW(s->arena, int32_t, 1);
+    *label = largest((const float *)logits + row * t.type.dim[1], t.type.dim[1]);
+    s->answers[index] = (answer){label, 1};
   }
   return GR_OK;
 }
@@ -101,18 +101,18 @@ static gr_status take_classes(gr_samples *s, gr_rank *r, const gr_batch *f) {
 gr_status gr_samples_take(gr_samples *s, gr_rank *r, const gr_batch *f) {
   const void *tokens_at, *lengths_at;
   gr_exec_tensor t = s->in[f->bucket].tokens, of_lengths = s->in[f->bucket].lengths;
-  if (!t.at && !of_lengths.at) return take_classes(s, r, f);
-  if (!t.at || !of_lengths.at || t.type.rank != 2) return GR_OK;
+  if (!t.address && !of_lengths.address) return take_classes(s, r, f);
+  if (!t.address || !of_lengths.address || t.type.rank != 2) return GR_OK;
   GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &tokens_at));
   GR_TRY(gr_exec_view(r->exec, &of_lengths, s->staging[1], &lengths_at));
   const int32_t *tokens = tokens_at, *lengths = lengths_at;
   for (int row = 0; row < f->rows; row++) {
-    int64_t at = find(s, f->sample[row]);
-    if (at < 0 || !counts(f, row)) continue;
+    int64_t index = find(s, f->sample[row]);
+    if (index < 0 || !counts(f, row)) continue;
     int32_t n = lengths[row];
-    int32_t *own = GR_NEW(s->arena, int32_t, n + 1);
-    memcpy(own, tokens + row * t.type.dim[1], (size_t)n * sizeof *own);
-    s->answers[at] = (answer){own, n};
+    int32_t *copy = GR_NEW(s->arena, int32_t, n + 1);
+    memcpy(copy, tokens + row * t.type.dim[1], (size_t)n * sizeof *copy);
+    s->answers[index] = (answer){copy, n};
   }
   return GR_OK;
 }
@@ -141,10 +141,10 @@ static void unpack(gr_samples *s, const int32_t *words, const int32_t *end) {
 }
 
 gr_status gr_samples_gather(gr_samples *s, gr_rank *r) {
-  int32_t mine = 0, most = 0, *sizes = GR_NEW(s->arena, int32_t, r->ranks);
+  int32_t count = 0, most = 0, *sizes = GR_NEW(s->arena, int32_t, r->ranks);
   if (!s->n) return GR_OK;
-  for (uint32_t i = 0; i < s->n; i++) mine += s->answers[i].tokens ? 2 + s->answers[i].n : 0;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &mine, sizes));
+  for (uint32_t i = 0; i < s->n; i++) count += s->answers[i].tokens ? 2 + s->answers[i].n : 0;
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 1, &count, sizes));
   for (int i = 0; i < r->ranks; i++) most = sizes[i] > most ? sizes[i] : most;
   if (!most) return GR_OK;
   int32_t *all = GR_NEW(s->arena, int32_t, (size_t)most * (size_t)r->ranks);
@@ -160,11 +160,11 @@ gr_status gr_samples_gather(gr_samples *s, gr_rank *r) {
 // Characters are not cut.
 static const char *short_name(gr_arena *a, const char *name) {
   int n = 0;
-  const char *from = name + strlen(name);
+  const char *tail = name + strlen(name);
   for (const char *c = name; *c; c++) n += (*c & 0xc0) != 0x80;
   if (n <= NAME_COLUMNS) return name;
-  for (int keep = NAME_COLUMNS - 3; keep && from > name;) keep -= (*--from & 0xc0) != 0x80;
-  return gr_arena_printf(a, "...%s", from);
+  for (int keep = NAME_COLUMNS - 3; keep && tail > name;) keep -= (*--tail & 0xc0) != 0x80;
+  return gr_arena_printf(a, "...%s", tail);
 }
 
 // The number of columns that a string takes, and spaces that pad it to a width.

@@ -11,21 +11,21 @@
 typedef struct sum {
   const char *name;
   gr_type type;
-  gr_exec_tensor from[GR_MAX_BUCKETS];  // by bucket: the result of its program
-  gr_exec_tensor to;                    // the report program's input; .at NULL: it reads it not
-  float *now;                           // of one batch, and then the input
+  gr_exec_tensor results[GR_MAX_BUCKETS];  // by bucket: the result of its program
+  gr_exec_tensor to;                       // the report program's input; .at NULL: it reads it not
+  float *now;                              // of one batch, and then the input
   double *total;
 } sum;
 
 typedef struct scalar {  // an input or a result that is one number
   const char *name;
-  gr_exec_tensor at;
+  gr_exec_tensor tensor;
   float value;
 } scalar;
 
 struct gr_sums {
   const gr_program *report;
-  sum *at;
+  sum *items;
   scalar *inputs, *metrics;
   gr_table *tables;
   gr_exec_tensor *results;  // of the tables
@@ -36,13 +36,13 @@ struct gr_sums {
 // ---- Opening ------------------------------------------------------------------------------------
 
 static gr_status open_sum(gr_rank *r, gr_sums *s, const char *result, const gr_type *t) {
-  sum *a = &s->at[s->n++];
+  sum *a = &s->items[s->n++];
   *a = (sum){.name = result + 4, .type = *t};
   size_t n = (size_t)gr_type_count(t);
   a->now = GR_NEW(r->arena, float, n), a->total = GR_NEW(r->arena, double, n);
-  for (int i = 0; i < GR_MAX_BUCKETS && r->eval->at[i]; i++) {
-    a->from[i] = gr_exec_result(r->exec, r->eval->at[i], result);
-    if (!a->from[i].at || !gr_type_same(&a->from[i].type, t))
+  for (int i = 0; i < GR_MAX_BUCKETS && r->eval->of_bucket[i]; i++) {
+    a->results[i] = gr_exec_result(r->exec, r->eval->of_bucket[i], result);
+    if (!a->results[i].address || !gr_type_same(&a->results[i].type, t))
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the sum '%s' differs between buckets", a->name);
   }
   a->to = gr_exec_input(r->exec, s->report, a->name);
@@ -51,7 +51,7 @@ static gr_status open_sum(gr_rank *r, gr_sums *s, const char *result, const gr_t
 
 static bool is_sum(const gr_sums *s, const char *name) {
   for (int i = 0; i < s->n; i++)
-    if (!strcmp(s->at[i].name, name)) return true;
+    if (!strcmp(s->items[i].name, name)) return true;
   return false;
 }
 
@@ -59,9 +59,10 @@ static void open_inputs(gr_rank *r, gr_sums *s) {
   const gr_program_inputs *in = &r->spec->inputs[s->report - r->spec->plan->programs];
   s->inputs = GR_NEW(r->arena, scalar, in->n + 1);
   for (int i = 0; i < in->n; i++)
-    if (!is_sum(s, in->at[i].name))
-      s->inputs[s->n_inputs++] = (scalar){.name = gr_run_metric_name(r, in->at[i].name),
-                                          .at = gr_exec_input(r->exec, s->report, in->at[i].name)};
+    if (!is_sum(s, in->items[i].name))
+      s->inputs[s->n_inputs++] =
+          (scalar){.name = gr_run_metric_name(r, in->items[i].name),
+                   .tensor = gr_exec_input(r->exec, s->report, in->items[i].name)};
 }
 
 static void open_results(gr_rank *r, gr_sums *s) {
@@ -71,16 +72,16 @@ static void open_results(gr_rank *r, gr_sums *s) {
   s->results = GR_NEW(r->arena, gr_exec_tensor, g->n_results + 1);
   for (uint32_t i = 0; i < g->n_results; i++) {
     const char *name = g->result_names[i], *plain = strchr(name, '.') + 1;
-    gr_exec_tensor at = gr_exec_result(r->exec, s->report, name);
+    gr_exec_tensor result = gr_exec_result(r->exec, s->report, name);
     if (!strncmp(name, "report.", 7)) {
-      s->metrics[s->n_metrics++] = (scalar){gr_run_metric_name(r, plain), at, 0};
+      s->metrics[s->n_metrics++] = (scalar){gr_run_metric_name(r, plain), result, 0};
       continue;
     }
     gr_table *t = &s->tables[s->n_tables];
-    *t = (gr_table){.name = plain, .rank = at.type.rank};
-    memcpy(t->dim, at.type.dim, sizeof t->dim);
-    t->at = GR_NEW(r->arena, float, gr_type_count(&at.type));
-    s->results[s->n_tables++] = at;
+    *t = (gr_table){.name = plain, .rank = result.type.rank};
+    memcpy(t->dim, result.type.dim, sizeof t->dim);
+    t->values = GR_NEW(r->arena, float, gr_type_count(&result.type));
+    s->results[s->n_tables++] = result;
   }
 }
 
@@ -103,9 +104,9 @@ gr_status gr_run_open_sums(gr_rank *r, gr_sums **out) {
   *out = NULL;
   if (!report) return GR_OK;
   gr_sums *s = *out = GR_NEW(r->arena, gr_sums, 1);
-  const gr_graph *eval = r->eval->at[0]->frame.g;
+  const gr_graph *eval = r->eval->of_bucket[0]->frame.g;
   s->report = report;
-  s->at = GR_NEW(r->arena, sum, eval->n_results + 1);
+  s->items = GR_NEW(r->arena, sum, eval->n_results + 1);
   for (uint32_t i = 0; i < eval->n_results; i++)
     if (!strncmp(eval->result_names[i], "sum.", 4))
       GR_TRY(open_sum(r, s, eval->result_names[i], &gr_at(eval, eval->results[i])->type));
@@ -119,36 +120,36 @@ gr_status gr_run_open_sums(gr_rank *r, gr_sums **out) {
 
 void gr_run_clear_sums(gr_sums *s) {
   for (int i = 0; s && i < s->n; i++)
-    memset(s->at[i].total, 0, (size_t)gr_type_count(&s->at[i].type) * sizeof(double));
+    memset(s->items[i].total, 0, (size_t)gr_type_count(&s->items[i].type) * sizeof(double));
 }
 
 gr_status gr_run_add_sums(gr_rank *r, gr_sums *s, int bucket) {
   if (!s || !s->n) return GR_OK;
   for (int i = 0; i < s->n; i++)
-    GR_TRY(gr_exec_read(r->exec, &s->at[i].from[bucket], s->at[i].now));
+    GR_TRY(gr_exec_read(r->exec, &s->items[i].results[bucket], s->items[i].now));
   GR_TRY(gr_exec_wait(r->exec));
   for (int i = 0; i < s->n; i++)
-    for (int64_t k = 0; k < gr_type_count(&s->at[i].type); k++)
-      s->at[i].total[k] += (double)s->at[i].now[k];
+    for (int64_t k = 0; k < gr_type_count(&s->items[i].type); k++)
+      s->items[i].total[k] += (double)s->items[i].now[k];
   return GR_OK;
 }
 
 static gr_status write_inputs(gr_rank *r, gr_sums *s, const gr_metrics *m) {
   for (int i = 0; i < s->n; i++) {
-    sum *a = &s->at[i];
+    sum *a = &s->items[i];
     for (int64_t k = 0; k < gr_type_count(&a->type); k++) a->now[k] = (float)a->total[k];
-    if (a->to.at) GR_TRY(gr_exec_write(r->exec, &a->to, a->now));
+    if (a->to.address) GR_TRY(gr_exec_write(r->exec, &a->to, a->now));
   }
   for (int i = 0; i < s->n_inputs; i++) {
     s->inputs[i].value = (float)gr_metric_value(m, s->inputs[i].name);
-    GR_TRY(gr_exec_write(r->exec, &s->inputs[i].at, &s->inputs[i].value));
+    GR_TRY(gr_exec_write(r->exec, &s->inputs[i].tensor, &s->inputs[i].value));
   }
   return GR_OK;
 }
 
 static void add_metrics(const gr_sums *s, gr_metrics *m) {
   for (int i = 0; i < s->n_metrics && m->n < GR_MAX_METRICS; i++)
-    m->at[m->n++] = (gr_metric){s->metrics[i].name, (double)s->metrics[i].value, 1};
+    m->items[m->n++] = (gr_metric){s->metrics[i].name, (double)s->metrics[i].value, 1};
 }
 
 gr_status gr_run_report_sums(gr_rank *r, gr_sums *s, gr_metrics *m) {
@@ -156,9 +157,9 @@ gr_status gr_run_report_sums(gr_rank *r, gr_sums *s, gr_metrics *m) {
   GR_TRY(write_inputs(r, s, m));
   GR_TRY(gr_exec_run(r->exec, s->report));
   for (int i = 0; i < s->n_metrics; i++)
-    GR_TRY(gr_exec_read(r->exec, &s->metrics[i].at, &s->metrics[i].value));
+    GR_TRY(gr_exec_read(r->exec, &s->metrics[i].tensor, &s->metrics[i].value));
   for (int i = 0; i < s->n_tables; i++)
-    GR_TRY(gr_exec_read(r->exec, &s->results[i], s->tables[i].at));
+    GR_TRY(gr_exec_read(r->exec, &s->results[i], s->tables[i].values));
   GR_TRY(gr_exec_wait(r->exec));
   add_metrics(s, m);
   return GR_OK;
@@ -174,11 +175,11 @@ gr_tables gr_tables_copy(gr_arena *a, gr_tables t, const char *prefix) {
   gr_table *out = GR_NEW(a, gr_table, t.n + 1);
   for (int i = 0; i < t.n; i++) {
     size_t n = 1;
-    for (int d = 0; d < t.at[i].rank; d++) n *= (size_t)t.at[i].dim[d];
-    out[i] = t.at[i];
-    out[i].name = gr_arena_printf(a, "%s%s", prefix, t.at[i].name);
-    out[i].at = GR_NEW(a, float, n);
-    memcpy(out[i].at, t.at[i].at, n * sizeof(float));
+    for (int d = 0; d < t.items[i].rank; d++) n *= (size_t)t.items[i].dim[d];
+    out[i] = t.items[i];
+    out[i].name = gr_arena_printf(a, "%s%s", prefix, t.items[i].name);
+    out[i].values = GR_NEW(a, float, n);
+    memcpy(out[i].values, t.items[i].values, n * sizeof(float));
   }
   return (gr_tables){out, t.n, t.classes, t.n_classes};
 }

@@ -20,26 +20,28 @@ static const char *value_text(gr_arena *a, const gr_conf *c) {
   return c ? t.chars : "not given";
 }
 
-static void put_change(gr_text *out, const gr_conf *was, const gr_conf *is) {
-  const char *key = gr_conf_path(out->arena, was ? was : is);
-  const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
+static void put_change(gr_text *out, const gr_conf *recorded, const gr_conf *current) {
+  const char *key = gr_conf_path(out->arena, recorded ? recorded : current);
+  const char *before = value_text(out->arena, recorded), *now = value_text(out->arena, current);
   if (!about_going_on(key) && strcmp(before, now))
     gr_text_printf(out, "  %s: %s, was %s\n", key, now, before);
 }
 
 // A mapping that only one of the two has is listed key by key. NULL: the key is absent.
-static void put_changes(gr_text *out, const gr_conf *was, const gr_conf *is) {
-  bool maps = (!was || was->kind == GR_CONF_MAP) && (!is || is->kind == GR_CONF_MAP);
+static void put_changes(gr_text *out, const gr_conf *recorded, const gr_conf *current) {
+  bool maps =
+      (!recorded || recorded->kind == GR_CONF_MAP) && (!current || current->kind == GR_CONF_MAP);
   if (!maps) {
-    put_change(out, was, is);
+    put_change(out, recorded, current);
     return;
   }
-  for (int i = 0; was && i < was->n; i++) {
-    int at = is ? gr_conf_index(is, was->keys[i]) : -1;
-    put_changes(out, was->items[i], at < 0 ? NULL : is->items[at]);
+  for (int i = 0; recorded && i < recorded->n; i++) {
+    int index = current ? gr_conf_index(current, recorded->keys[i]) : -1;
+    put_changes(out, recorded->items[i], index < 0 ? NULL : current->items[index]);
   }
-  for (int i = 0; is && i < is->n; i++)
-    if (!was || gr_conf_index(was, is->keys[i]) < 0) put_changes(out, NULL, is->items[i]);
+  for (int i = 0; current && i < current->n; i++)
+    if (!recorded || gr_conf_index(recorded, current->keys[i]) < 0)
+      put_changes(out, NULL, current->items[i]);
 }
 
 // The previous run has written its configuration two folders above its checkpoint, or in this
@@ -54,14 +56,17 @@ static gr_conf *read_config(gr_arena *a, const char *dir, const char *checkpoint
 
 // Appends keys that are a part of a run's identity and that both have, with other values. A version
 // that had no identities did not know all keys of today.
-static void put_counting(const gr_rank *r, gr_text *out, const gr_conf *was, const gr_conf *is) {
-  for (int i = 0; was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP && i < was->n; i++) {
-    int at = gr_conf_index(is, was->keys[i]);
-    if (at >= 0) put_counting(r, out, was->items[i], is->items[at]);
+static void put_counting(const gr_rank *r, gr_text *out, const gr_conf *recorded,
+                         const gr_conf *current) {
+  for (int i = 0; recorded->kind == GR_CONF_MAP && current->kind == GR_CONF_MAP && i < recorded->n;
+       i++) {
+    int index = gr_conf_index(current, recorded->keys[i]);
+    if (index >= 0) put_counting(r, out, recorded->items[i], current->items[index]);
   }
-  const char *key = gr_conf_path(out->arena, was);
-  if ((was->kind == GR_CONF_MAP && is->kind == GR_CONF_MAP) || r->spec->is_neutral(key)) return;
-  const char *before = value_text(out->arena, was), *now = value_text(out->arena, is);
+  const char *key = gr_conf_path(out->arena, recorded);
+  if ((recorded->kind == GR_CONF_MAP && current->kind == GR_CONF_MAP) || r->spec->is_neutral(key))
+    return;
+  const char *before = value_text(out->arena, recorded), *now = value_text(out->arena, current);
   if (strcmp(before, now))
     gr_text_printf(out, "%s%s is %s, was %s", out->len ? "; " : "", key, now, before);
 }
@@ -93,8 +98,8 @@ static const char *in_config_dir(gr_rank *r, const char *name) {
 }
 
 // Writes the files in Hydra's layout, so that its tools can read them, the data's metadata, such as
-// the names of classes, the plan, and the model, so that later edits of its file do not affect this
-// run's weights.
+// the names of classes, the tokenizer, the plan, and the model, so that later edits of their files
+// do not affect this run's weights.
 gr_status gr_run_save_config(gr_rank *r, const char *dir) {
   const gr_run_spec *s = r->spec;
   gr_text data = gr_text_make(r->arena);
@@ -103,6 +108,8 @@ gr_status gr_run_save_config(gr_rank *r, const char *dir) {
   if (!s->config_dir) return GR_OK;
   gr_dataset_json(s->data, &data);
   GR_TRY(write_file(dir, "data.json", data.chars));
+  const gr_tokenizer *t = gr_dataset_tokenizer(s->data);
+  if (t) GR_TRY(gr_output_write(dir, t->file, t->bytes, t->n_bytes));
   if (s->model_yaml) GR_TRY(write_file(dir, "model.yaml", s->model_yaml));
   if (s->about_json) GR_TRY(write_file(dir, "about.json", s->about_json));
   if (s->plan_json) GR_TRY(write_file(dir, "plan.json", s->plan_json));

@@ -109,6 +109,8 @@ gr_status gr_run_open_report(gr_outputs *o, gr_rank *r, const gr_progress *p, bo
                          .terminal = gr_launch_terminal(),
                          .total_steps = p->total_steps,
                          .every_steps = every > 1 ? every : 0,
+                         .all_ranks = r->spec->set.outputs.log_ranks == gr_log_ranks_all,
+                         .communication_known = gr_exec_device(r->exec)->limits.host_memory,
                          .quiet = !r->spec->set.outputs.progress,
                          .no_lines = !r->spec->set.outputs.jsonl,
                          .no_events = !r->spec->set.outputs.tensorboard,

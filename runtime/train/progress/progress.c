@@ -111,11 +111,11 @@ static gr_status read_place(void *part, const gr_scalars_in *in) {
   const gr_scalar *batch = gr_scalars_find(in, "run.data_batch", GR_SCALAR_INT);
   if (epoch && batch) p->data_epoch = epoch->i, p->data_batch = batch->i;
   if (!in->rank->spec->looped || p->batch <= p->runs_per_epoch) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
-              "'%s' is %lld runs into a pass of the loop, which has %lld here",
-              gr_checkpoint_path(in->from), (long long)p->batch, (long long)p->runs_per_epoch),
-      "resume with the same `loop:`");
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                         "'%s' is %lld runs into a pass of the loop, which has %lld here",
+                         gr_checkpoint_path(in->checkpoint), (long long)p->batch,
+                         (long long)p->runs_per_epoch),
+                 "resume with the same `loop:`");
 }
 
 static void write_total(const void *part, gr_scalars_out *out) {
@@ -129,7 +129,7 @@ static void write_finite(const void *part, gr_scalars_out *out) {
 // The sums of the current epoch, "epoch.NAME.sum" and "epoch.NAME.weight".
 static void write_epoch(const void *part, gr_scalars_out *out) {
   const gr_metrics *all = &((const gr_progress *)part)->epoch_train;
-  for (const gr_metric *m = all->at; m < all->at + all->n; m++) {
+  for (const gr_metric *m = all->items; m < all->items + all->n; m++) {
     gr_scalars_put_float(out, gr_arena_printf(out->arena, "epoch.%s.sum", m->name), m->sum);
     gr_scalars_put_float(out, gr_arena_printf(out->arena, "epoch.%s.weight", m->name), m->weight);
   }
@@ -139,7 +139,7 @@ static gr_status read_epoch(void *part, const gr_scalars_in *in) {
   gr_metrics *m = &((gr_progress *)part)->epoch_train;
   gr_arena *a = in->rank->arena;
   int n;
-  const gr_scalar *all = gr_checkpoint_scalars(in->from, &n);
+  const gr_scalar *all = gr_checkpoint_scalars(in->checkpoint, &n);
   for (int i = 0; i < n && m->n < GR_MAX_METRICS; i++) {
     const char *end = strrchr(all[i].name, '.');
     if (strncmp(all[i].name, "epoch.", 6) || strcmp(end, ".sum")) continue;
@@ -147,7 +147,7 @@ static gr_status read_epoch(void *part, const gr_scalars_in *in) {
     const gr_scalar *weight =
         gr_scalars_find(in, gr_arena_printf(a, "epoch.%s.weight", name), GR_SCALAR_FLOAT);
     if (weight)
-      m->at[m->n++] = (gr_metric){gr_run_metric_name(in->rank, name), all[i].f, weight->f};
+      m->items[m->n++] = (gr_metric){gr_run_metric_name(in->rank, name), all[i].f, weight->f};
   }
   return GR_OK;
 }

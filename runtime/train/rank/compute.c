@@ -36,20 +36,20 @@ static gr_status find_variant(const gr_rank *r, const gr_step_values *values,
 gr_status gr_run_compute(gr_rank *r, const gr_step_values *values, const gr_run_program *of,
                          const gr_batch *b, gr_step_results *out) {
   GR_TRY(find_variant(r, values, of, &of));
-  const gr_program *p = of->at[b ? b->bucket : 0];
+  const gr_program *p = of->of_bucket[b ? b->bucket : 0];
   int parts = of->update ? r->spec->set.options.batch.micro_batches : 1;
   for (int i = 0; i < parts; i++) {
     gr_batch part = b ? gr_batch_slice(b, i, parts) : (gr_batch){0};
-    double from = gr_run_span_begin(r);
+    double start = gr_run_span_begin(r);
     GR_TRY(gr_run_write_inputs(r, values, p, b ? &part : NULL, i));
-    gr_run_span(r, GR_TRACE_COPIES, "inputs", from);
+    gr_run_span(r, GR_TRACE_COPIES, "inputs", start);
     GR_TRY(gr_exec_run(r->exec, p));
   }
   if (of->update) GR_TRY(gr_run_write_inputs(r, values, of->update, NULL, 0));
   if (of->update) GR_TRY(gr_exec_run(r->exec, of->update));
-  double from = gr_run_span_begin(r);
+  double start = gr_run_span_begin(r);
   GR_TRY(gr_run_read_results(r, of->update ? of->update : p, out));
-  gr_run_span(r, GR_TRACE_COPIES, "results", from);
+  gr_run_span(r, GR_TRACE_COPIES, "results", start);
   return GR_OK;
 }
 

@@ -20,9 +20,9 @@ static bool same_part(const gr_mesh *mesh, unsigned axes, int rank, int other) {
 
 enum { PART = 16 << 20 };  // bytes between two looks at signals
 
-static uint64_t hash_parts(uint64_t hash, const char *at, size_t bytes) {
+static uint64_t hash_parts(uint64_t hash, const char *data, size_t bytes) {
   for (size_t i = 0; i < bytes && !gr_run_signalled(); i += PART)
-    hash = gr_hash_bytes(hash, at + i, bytes - i < PART ? bytes - i : PART);
+    hash = gr_hash_bytes(hash, data + i, bytes - i < PART ? bytes - i : PART);
   return hash;
 }
 
@@ -30,24 +30,24 @@ static uint64_t hash_parts(uint64_t hash, const char *at, size_t bytes) {
 // hash where a rank is asked to stop.
 static gr_status hash_states(gr_rank *r, unsigned axes, uint64_t *hash, uint32_t *n) {
   const gr_plan *p = r->spec->plan;
-  const void *at;
+  const void *data;
   *n = 0, *hash = GR_HASH_START;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     if (s->kind == GR_KIND_GRAD_ACCUMULATOR || split_over(&p->mesh, s) != axes) continue;
     ++*n;
     if (gr_run_signalled()) continue;
     gr_exec_tensor t = gr_exec_state(r->exec, s);
-    GR_TRY(gr_exec_view(r->exec, &t, r->staging, &at));
-    *hash = hash_parts(*hash, at, t.bytes);
+    GR_TRY(gr_exec_view(r->exec, &t, r->staging, &data));
+    *hash = hash_parts(*hash, data, t.bytes);
   }
   return GR_OK;
 }
 
 static gr_status compare(gr_rank *r, unsigned axes, uint64_t hash) {
   gr_arena *scratch = gr_arena_create();
-  int32_t mine[2] = {(int32_t)(uint32_t)hash, (int32_t)(uint32_t)(hash >> 32)};
+  int32_t words[2] = {(int32_t)(uint32_t)hash, (int32_t)(uint32_t)(hash >> 32)};
   int32_t *all = GR_NEW(scratch, int32_t, 2 * r->ranks);
-  gr_status s = gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 2, mine, all);
+  gr_status s = gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 2, words, all);
   for (int i = 0; !s && i < r->ranks; i++)
     for (int k = 0; !s && k < i; k++)
       if (same_part(&r->spec->plan->mesh, axes, i, k) &&

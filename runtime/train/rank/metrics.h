@@ -10,13 +10,13 @@ typedef struct gr_metric {
   double sum, weight;
 } gr_metric;
 typedef struct gr_metrics {
-  gr_metric at[GR_MAX_METRICS];
+  gr_metric items[GR_MAX_METRICS];
   int n;
 } gr_metrics;
 
 // Equal names are one pointer, so that comparing addresses is enough.
 typedef struct gr_metric_names {
-  const char *at[GR_MAX_METRICS];
+  const char *items[GR_MAX_METRICS];
   int n;
 } gr_metric_names;
 
@@ -27,6 +27,7 @@ const char *gr_run_metric_of(gr_arena *, const char *program, const char *name);
 // Adds sums and weights, by names that gr_metric_name has given.
 void gr_metrics_add(gr_metrics *sums, const gr_metrics *);
 double gr_metric_value(const gr_metrics *, const char *name);  // sum / weight; NaN: no such metric
+// Whether there is a metric of that name.
 bool gr_metrics_has(const gr_metrics *, const char *name);
 // Those whose weight is not 0, named; returns how many.
 int gr_metrics_named(gr_arena *, const gr_metrics *, const char *prefix, gr_named *out);

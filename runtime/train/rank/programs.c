@@ -7,11 +7,11 @@ static void find_kind(gr_rank *r, const char *kind, int buckets, gr_run_program 
   const gr_plan *plan = r->spec->plan;
   p->update = gr_plan_find(plan, gr_arena_printf(r->arena, "%s.update", kind), "");
   if (p->update) kind = gr_arena_printf(r->arena, "%s.micro", kind);
-  p->at[0] = gr_plan_find(plan, kind, "");
-  p->takes_batch = !p->at[0];
+  p->of_bucket[0] = gr_plan_find(plan, kind, "");
+  p->takes_batch = !p->of_bucket[0];
   for (int b = 0; p->takes_batch && b < buckets; b++)
-    p->at[b] = gr_plan_find(plan, kind, gr_dataset_bucket_name(r->arena, r->spec->data, b));
-  p->trains = p->at[0] && p->at[0]->trains;
+    p->of_bucket[b] = gr_plan_find(plan, kind, gr_dataset_bucket_name(r->arena, r->spec->data, b));
+  p->trains = p->of_bucket[0] && p->of_bucket[0]->trains;
   p->loss = gr_run_metric_name(r, gr_run_metric_of(r->arena, p->name, "loss"));
 }
 
@@ -26,11 +26,11 @@ static void find_program(gr_rank *r, int i, int buckets) {
     *v = (gr_run_program){.name = p->name, .frozen = frozen};
     find_kind(r, gr_frozen_kind(r->arena, p->name, freezable->text, freezable->n, frozen), buckets,
               v);
-    if (!v->at[0]) continue;
+    if (!v->of_bucket[0]) continue;
     p->n_variants++;
   }
-  p->may_freeze = p->at[0] ? p->at[0]->freezable : 0;
-  if (!strcmp(p->name, "eval") && p->at[0]) r->eval = p;
+  p->may_freeze = p->of_bucket[0] ? p->of_bucket[0]->freezable : 0;
+  if (!strcmp(p->name, "eval") && p->of_bucket[0]) r->eval = p;
 }
 
 gr_status gr_run_find_programs(gr_rank *r) {

@@ -7,7 +7,14 @@
 
 gr_work_shown gr_run_work_shown(const gr_rank *r) {
   if (r->rank || !r->spec->set.outputs.progress) return GR_WORK_HIDDEN;
-  return gr_launch_terminal() ? GR_WORK_TERMINAL : GR_WORK_LINES;
+  return gr_launch_work_shown();
+}
+
+double gr_run_communicated(const gr_rank *r) {
+  double seconds = r->world->seconds;
+  for (int a = 0; a < GR_MAX_MESH; a++)
+    if (r->axes[a] && r->axes[a] != r->world) seconds += r->axes[a]->seconds;
+  return seconds;
 }
 
 // The part of a batch that a rank reads: ranks that differ only on other axes read the same part.

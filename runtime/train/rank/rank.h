@@ -18,9 +18,10 @@ enum { GR_MAX_NORMS = 65 };
 // A program of the run.
 typedef struct gr_run_program gr_run_program;
 struct gr_run_program {
-  const char *name;                      // "train", "rollout"
-  const gr_program *at[GR_MAX_BUCKETS];  // by bucket; of one that takes no batch only the first
-  const gr_program *update;  // with micro-batches: the program after those of at[]; or NULL
+  const char *name;  // "train", "rollout"
+  const gr_program
+      *of_bucket[GR_MAX_BUCKETS];  // by bucket; of one that takes no batch only the first
+  const gr_program *update;        // with micro-batches: the program after those of at[]; or NULL
   bool trains, takes_batch;
   const char *loss;  // the name of its metric
   // The same program with weights frozen, n_variants of them; `frozen` is as in gr_program.
@@ -78,11 +79,14 @@ static inline bool gr_run_is_dry(const gr_rank *r) { return gr_exec_device(r->ex
 // Opens the executor and the programs of a rank of `world`, which is borrowed. Close it in any
 // case. Collective.
 GR_MUST_USE gr_status gr_rank_open(gr_rank *, const gr_run_spec *, gr_comm *world);
+// Frees what gr_rank_open opened, also where it failed; not `world`.
 void gr_rank_close(gr_rank *);
 // The name of a metric as reports of this rank have it (gr_metric_name).
 static inline const char *gr_run_metric_name(gr_rank *r, const char *name) {
   return gr_metric_name(&r->names, r->arena, name);
 }
+// The seconds that this rank has spent in collectives that the host runs.
+double gr_run_communicated(const gr_rank *);
 // How long work of this rank is shown before it trains: gr_work_begin.
 gr_work_shown gr_run_work_shown(const gr_rank *);
 // ---- programs.c
@@ -94,6 +98,9 @@ GR_MUST_USE gr_status gr_run_open_transfers(gr_rank *);
 // must not change before the results are read.
 GR_MUST_USE gr_status gr_run_write_inputs(gr_rank *, const gr_step_values *, const gr_program *,
                                           const gr_batch *, int micro);
+// Waits for what ran, and reads a program's metrics, norms, loss scale and whether the step was
+// taken; what it has no result for is 0, and such a step counts as taken. Norms are valid until the
+// next call.
 GR_MUST_USE gr_status gr_run_read_results(gr_rank *, const gr_program *, gr_step_results *out);
 // ---- compute.c
 // Runs a program on a batch, NULL if it takes none, and reads its results.
@@ -103,25 +110,36 @@ GR_MUST_USE gr_status gr_run_compute(gr_rank *, const gr_step_values *, const gr
 // takes none runs once for the validation split.
 bool gr_run_can_eval(const gr_rank *, gr_split);
 // ---- generate.c
+// What continues the sequences of a batch: tokens [rows, most], and how many of them each row has.
+typedef struct gr_generated {
+  int32_t *tokens;
+  int64_t *n;
+} gr_generated;
 // Continues each sequence of the batch, with which the program has just been run, by so many
-// tokens: *out is [rows, tokens], in the arena. GR_ERR_CONFIG if the model or the data has no
-// tokens.
+// tokens, or fewer if one of them ends it; *out is in the arena. Collective: all ranks call it with
+// a batch. GR_ERR_CONFIG if the model or the data has no tokens.
 GR_MUST_USE gr_status gr_run_generate(gr_rank *, const gr_step_values *, gr_arena *,
-                                      const gr_batch *, int64_t tokens, const int32_t **out);
+                                      const gr_batch *, int64_t tokens, gr_generated *out);
 // ---- tracing.c: nothing happens unless steps are being traced
 // Before each step: opens the trace of this rank in a folder, or writes it when its last step is
 // done.
 GR_MUST_USE gr_status gr_run_trace(gr_rank *, int64_t step, const char *dir);
 GR_MUST_USE gr_status gr_run_trace_end(gr_rank *, const char *dir);  // writes it, if it is open
-// A span of this rank from a time (gr_run_span_begin) until now; `name` is a constant.
+// The time at which a span begins; 0 when nothing is traced.
 double gr_run_span_begin(const gr_rank *);
-void gr_run_span(gr_rank *, gr_trace_lane, const char *name, double from);
-void gr_run_span_step(gr_rank *, int64_t step, double from);  // of the step that has just run
+// A span of this rank from a time that gr_run_span_begin returned until now; `name` is a constant.
+void gr_run_span(gr_rank *, gr_trace_lane, const char *name, double start);
+void gr_run_span_step(gr_rank *, int64_t step, double start);  // of the step that has just run
 // ---- sync.c
+// Whether `ok` holds on all ranks. Collective.
 GR_MUST_USE gr_status gr_run_all_ok(gr_rank *, bool ok, bool *all_ok);
+// Broadcasts rank 0's text to a buffer of `size` bytes, of which at most 4096 are used; what is
+// longer is cut off. Collective.
 GR_MUST_USE gr_status gr_run_broadcast_text(gr_rank *, char *text, size_t size);
 // The message of the first rank that has failed, "rank 3: TEXT", the same on all ranks. Collective.
-GR_MUST_USE gr_status gr_run_cause(gr_rank *, gr_status mine, char *text, size_t size);
+GR_MUST_USE gr_status gr_run_cause(gr_rank *, gr_status status, char *text, size_t size);
+// GR_ERR_LAUNCH, on every rank, with the first rank whose hash differs from rank 0's; of_what: "the
+// weights". Collective.
 GR_MUST_USE gr_status gr_run_check_same(gr_rank *, uint64_t hash, const char *of_what);
 void gr_run_signals(void);    // installs handlers: SIGINT, TERM, HUP, USR1 and USR2 request a stop
 bool gr_run_signalled(void);  // whether one has come

@@ -45,12 +45,12 @@ gr_status gr_run_broadcast_text(gr_rank *r, char *text, size_t size) {
   return GR_OK;
 }
 
-gr_status gr_run_cause(gr_rank *r, gr_status mine, char *text, size_t size) {
+gr_status gr_run_cause(gr_rank *r, gr_status status, char *text, size_t size) {
   enum { WORDS = 64 };
   int32_t words[WORDS] = {0};
   gr_arena *scratch = gr_arena_create();
   int32_t *all = GR_NEW(scratch, int32_t, WORDS * r->ranks);
-  if (mine) snprintf((char *)words, sizeof words, "rank %d: %s", r->rank, gr_status_text(mine));
+  if (status) snprintf((char *)words, sizeof words, "rank %d: %s", r->rank, gr_status_text(status));
   gr_status s = gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, WORDS, words, all);
   *text = 0;
   for (int i = 0; !s && i < r->ranks && !*text; i++)

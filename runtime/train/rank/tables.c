@@ -22,7 +22,7 @@ static gr_loc place_of(const gr_plan *p, const char *state) {
 static gr_status check(const gr_plan *p, const gr_plan_state *s, const gr_data_table *all, int n) {
   const gr_data_table *t = find(all, n, s->name);
   const char *names[GR_MAX_TABLES];
-  char is[96], has[96];
+  char declared[96], has[96];
   for (int i = 0; i < n; i++) names[i] = all[i].name;
   if (!t) {
     gr_status bad =
@@ -34,7 +34,7 @@ static gr_status check(const gr_plan *p, const gr_plan_state *s, const gr_data_t
   if (gr_type_same(&t->type, &s->global)) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, place_of(p, s->name),
                          "the buffer '%s' is %s, and the table of the data %s", s->name,
-                         gr_type_text(&s->global, is), gr_type_text(&t->type, has)),
+                         gr_type_text(&s->global, declared), gr_type_text(&t->type, has)),
                  "params: of the model take the sizes of the data if they have their names "
                  "(`graphrun data inspect`)");
 }

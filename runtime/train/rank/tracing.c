@@ -4,19 +4,19 @@
 
 double gr_run_span_begin(const gr_rank *r) { return r->trace ? gr_trace_now() : 0; }
 
-void gr_run_span(gr_rank *r, gr_trace_lane lane, const char *name, double from) {
-  if (r->trace) gr_trace_add(r->trace, lane, name, NULL, NULL, from);
+void gr_run_span(gr_rank *r, gr_trace_lane lane, const char *name, double start) {
+  if (r->trace) gr_trace_add(r->trace, lane, name, NULL, NULL, start);
 }
 
 static void put_step(gr_text *t, const void *what) {
   gr_text_printf(t, "\"step\":%" PRId64, *(const int64_t *)what);
 }
 
-void gr_run_span_step(gr_rank *r, int64_t step, double from) {
+void gr_run_span_step(gr_rank *r, int64_t step, double start) {
   if (!r->trace) return;
-  int64_t *own = GR_NEW(r->arena, int64_t, 1);
-  *own = step;
-  gr_trace_add(r->trace, GR_TRACE_STEPS, "step", put_step, own, from);
+  int64_t *argument = GR_NEW(r->arena, int64_t, 1);
+  *argument = step;
+  gr_trace_add(r->trace, GR_TRACE_STEPS, "step", put_step, argument, start);
 }
 
 static const char *name_of(gr_rank *r) {

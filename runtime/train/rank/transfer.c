@@ -12,7 +12,7 @@ typedef union cell {  // a scalar in host memory, transferred to or from the dev
 } cell;
 
 typedef struct scalar {
-  gr_exec_tensor from;  // .at NULL: the program has no such result
+  gr_exec_tensor tensor;  // .at NULL: the program has no such result
   cell to;
 } scalar;
 
@@ -37,8 +37,9 @@ struct gr_program_io {
 // ---- Opening a run -----------------------------------------------------------------------
 
 static gr_status open_scalar(const gr_rank *r, const gr_program *p, const char *name, scalar *out) {
-  *out = (scalar){.from = gr_exec_result(r->exec, p, name)};
-  if (!out->from.at || (!out->from.type.rank && out->from.bytes <= sizeof out->to)) return GR_OK;
+  *out = (scalar){.tensor = gr_exec_result(r->exec, p, name)};
+  if (!out->tensor.address || (!out->tensor.type.rank && out->tensor.bytes <= sizeof out->to))
+    return GR_OK;
   return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the result '%s' of program '%s' is no scalar", name,
                  p->name);
 }
@@ -82,9 +83,9 @@ static void open_inputs(gr_rank *r, gr_program_io *io) {
   io->values = GR_NEW(r->arena, cell, micro_batches + 1);
   io->numbers = GR_NEW(r->arena, cell, in->n + 1);
   for (int i = 0; i < in->n; i++) {
-    io->inputs[i] = gr_exec_input(r->exec, io->program, in->at[i].name);
-    for (int k = 0; in->at[i].field == GR_INPUT_MICRO && k < micro_batches; k++)
-      gr_put(&io->values[k], in->at[i].type.dtype, 0, k);
+    io->inputs[i] = gr_exec_input(r->exec, io->program, in->items[i].name);
+    for (int k = 0; in->items[i].field == GR_INPUT_MICRO && k < micro_batches; k++)
+      gr_put(&io->values[k], in->items[i].type.dtype, 0, k);
   }
 }
 
@@ -119,8 +120,8 @@ gr_status gr_run_write_inputs(gr_rank *r, const gr_step_values *values, const gr
   const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
   gr_program_io *io = io_of(r, p);
   for (int i = 0; i < inputs->n; i++) {
-    const gr_program_input *in = &inputs->at[i];
-    const void *from = in->field == GR_INPUT_MICRO ? &io->values[micro] : &io->numbers[i];
+    const gr_program_input *in = &inputs->items[i];
+    const void *source = in->field == GR_INPUT_MICRO ? &io->values[micro] : &io->numbers[i];
     if (in->field == GR_INPUT_LR) gr_put(&io->numbers[i], in->type.dtype, 0, values->lr);
     if (in->field <= GR_INPUT_SET)
       gr_put(&io->numbers[i], in->type.dtype, 0, values->set[GR_INPUT_SET - in->field]);
@@ -128,9 +129,9 @@ gr_status gr_run_write_inputs(gr_rank *r, const gr_step_values *values, const gr
       const gr_field *field = &b->field[in->field];
       if (!gr_type_same(&in->type, &field->type))
         return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is of another shape in this batch", in->name);
-      from = field->at;
+      source = field->at;
     }
-    GR_TRY(gr_exec_write(r->exec, &io->inputs[i], from));
+    GR_TRY(gr_exec_write(r->exec, &io->inputs[i], source));
   }
   return GR_OK;
 }
@@ -138,11 +139,11 @@ gr_status gr_run_write_inputs(gr_rank *r, const gr_step_values *values, const gr
 // ---- After it has run ---------------------------------------------------------------------------
 
 static gr_status read_scalar(gr_rank *r, scalar *s) {
-  return s->from.at ? gr_exec_read(r->exec, &s->from, &s->to) : GR_OK;
+  return s->tensor.address ? gr_exec_read(r->exec, &s->tensor, &s->to) : GR_OK;
 }
 
 static double value_of(const scalar *s) {
-  return s->from.at ? gr_get(&s->to, s->from.type.dtype, 0) : (double)NAN;
+  return s->tensor.address ? gr_get(&s->to, s->tensor.type.dtype, 0) : (double)NAN;
 }
 
 gr_status gr_run_read_results(gr_rank *r, const gr_program *p, gr_step_results *out) {
@@ -158,13 +159,13 @@ gr_status gr_run_read_results(gr_rank *r, const gr_program *p, gr_step_results *
   GR_TRY(gr_exec_wait(r->exec));
   for (int i = 0; i < io->n_norms; i++) io->norms[i].value = value_of(&io->norm[i]);
   *out = (gr_step_results){.grad_norm = value_of(&io->grad_norm),
-                           .has_grad_norm = io->grad_norm.from.at != NULL,
+                           .has_grad_norm = io->grad_norm.tensor.address != NULL,
                            .norms = io->norms,
                            .n_norms = io->n_norms,
                            .loss_scale = value_of(&io->loss_scale),
-                           .ok = !io->ok.from.at || value_of(&io->ok) != 0};
+                           .ok = !io->ok.tensor.address || value_of(&io->ok) != 0};
   for (int i = 0; i < io->n_metrics && i < GR_MAX_METRICS; i++)
-    out->metrics.at[out->metrics.n++] = (gr_metric){
+    out->metrics.items[out->metrics.n++] = (gr_metric){
         io->metrics[i].name, value_of(&io->metrics[i].sum), value_of(&io->metrics[i].weight)};
   return GR_OK;
 }

@@ -11,8 +11,8 @@ bool gr_run_is_gathered(const gr_rank *r, const gr_plan_state *s) {
          !gr_type_same(&s->type, &s->global);
 }
 
-gr_status gr_run_open_full(gr_states *own) {
-  gr_rank *r = own->rank;
+gr_status gr_run_open_full(gr_states *states) {
+  gr_rank *r = states->rank;
   const gr_plan *p = r->spec->plan;
   size_t most = 0, all = 0;
   for (uint32_t i = 0; i < p->n_states; i++) {
@@ -21,45 +21,46 @@ gr_status gr_run_open_full(gr_states *own) {
     all += gr_type_bytes(&s->global);
     most = s->bytes > most ? s->bytes : most;
   }
-  own->full_bytes = most * (size_t)r->ranks + (r->rank ? 0 : all);
-  own->full = malloc(own->full_bytes + 1);
-  if (own->full) return GR_OK;
+  states->full_bytes = most * (size_t)r->ranks + (r->rank ? 0 : all);
+  states->full = malloc(states->full_bytes + 1);
+  if (states->full) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                          "no %.1f MB of memory to bring the weights of all ranks together",
-                         (double)own->full_bytes / 1e6),
+                         (double)states->full_bytes / 1e6),
                  "distributed.fsdp.state_dict_type=sharded needs none");
 }
 
 // The memory after the whole states: the slices of one state, from all ranks.
-static char *whole_of(const gr_states *own, const gr_plan_state *state) {
-  const gr_rank *r = own->rank;
-  char *at = own->full;
+static char *whole_of(const gr_states *states, const gr_plan_state *state) {
+  const gr_rank *r = states->rank;
+  char *data = states->full;
   const gr_plan *p = r->spec->plan;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states && s != state; s++)
-    if (gr_run_is_gathered(r, s) && !r->rank) at += gr_type_bytes(&s->global);
-  return at;
+    if (gr_run_is_gathered(r, s) && !r->rank) data += gr_type_bytes(&s->global);
+  return data;
 }
 
-gr_tensor_slice gr_run_full_tensor_slice(gr_states *own, const gr_plan_state *s) {
-  gr_tensor_slice part = gr_run_tensor_slice(own->rank, s, own->rank->rank);
-  return gr_tensor_slice_whole(part.name, part.dtype, part.rank, part.dims, whole_of(own, s));
+gr_tensor_slice gr_run_full_tensor_slice(gr_states *states, const gr_plan_state *s) {
+  gr_tensor_slice part = gr_run_tensor_slice(states->rank, s, states->rank->rank);
+  return gr_tensor_slice_whole(part.name, part.dtype, part.rank, part.dims, whole_of(states, s));
 }
 
 // Copies a rank's slice to its place in the whole tensor, one contiguous run at a time.
-static void put_part(const gr_tensor_slice *whole, const gr_tensor_slice *part, const char *from) {
+static void put_part(const gr_tensor_slice *whole, const gr_tensor_slice *part,
+                     const char *source) {
   int last = part->rank - 1;
   int64_t runs = 1, each = gr_tensor_slice_bytes(part);
   if (!each) return;  // only padding
   for (int d = 0; d < last; d++) runs *= part->size[d];
   each /= runs * part->size[last];
   for (int64_t r = 0; r < runs; r++) {
-    int64_t rest = r, at = part->offset[last], stride = whole->dims[last];
+    int64_t rest = r, offset = part->offset[last], stride = whole->dims[last];
     for (int d = last; d--; stride *= whole->dims[d]) {
-      at += (rest % part->size[d] + part->offset[d]) * stride;
+      offset += (rest % part->size[d] + part->offset[d]) * stride;
       rest /= part->size[d];
     }
     size_t run = (size_t)(part->size[last] * each);
-    memcpy((char *)whole->at + at * each, from + (size_t)r * run, run);
+    memcpy((char *)whole->data + offset * each, source + (size_t)r * run, run);
   }
 }
 
@@ -70,10 +71,10 @@ gr_status gr_run_gather_full(gr_states *all) {
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     if (!gr_run_is_gathered(r, s)) continue;
     gr_exec_tensor t = gr_exec_state(r->exec, s);
-    const void *own;
-    GR_TRY(gr_exec_view(r->exec, &t, r->staging, &own));
+    const void *shard;
+    GR_TRY(gr_exec_view(r->exec, &t, r->staging, &shard));
     GR_TRY(
-        gr_comm_run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type), own, parts));
+        gr_comm_run(r->world, GR_ALL_GATHER, s->type.dtype, gr_type_count(&s->type), shard, parts));
     gr_tensor_slice whole = gr_run_full_tensor_slice(all, s);
     for (int rank = 0; rank < r->ranks && !r->rank; rank++) {
       gr_tensor_slice part = gr_run_tensor_slice(r, s, rank);
@@ -88,7 +89,7 @@ gr_tensor_slice gr_run_tensor_slice(gr_rank *r, const gr_plan_state *s, int rank
   gr_tensor_slice p = {.name = s->name,
                        .dtype = gr_dtypes[s->type.dtype].name,
                        .rank = s->type.rank,
-                       .at = gr_exec_state(r->exec, s).at};
+                       .data = gr_exec_state(r->exec, s).address};
   for (int d = 0; d < s->type.rank; d++) p.dims[d] = s->global.dim[d];
   gr_layout_slice(&s->global, &s->layout, &r->spec->plan->mesh, rank, p.offset, p.size);
   return p;

@@ -177,7 +177,8 @@ static const char *guess(const loading *l, const gr_tensor_slice *want) {
 }
 
 static bool may_miss(const loading *l, const gr_plan_state *s) {
-  bool may = s->kind == GR_KIND_BUFFER;  // other programs do not write constants
+  // Other programs do not write constants, and weights without adapters are where these begin.
+  bool may = s->kind == GR_KIND_BUFFER || gr_is_adapter_weight(s->name);
   for (const entry *e = l->entries; e < l->entries + l->n; e++)
     may |= matches(e->set->allow_missing, e->set->n_allow_missing, s->name);
   return may;
@@ -261,10 +262,10 @@ static gr_status load(const loading *l) {
     if (!e) continue;
     gr_tensor_slice want = gr_run_tensor_slice(r, &p->states[k], r->rank);
     gr_exec_tensor t = gr_run_tensor_of(&want);
-    want.at = gr_exec_target(r->exec, &t, r->staging);
+    want.data = gr_exec_target(r->exec, &t, r->staging);
     if (!t.bytes) continue;  // the last ranks' slices may be empty
     GR_TRY(gr_tensor_source_read(e->source, i, &want));
-    GR_TRY(gr_exec_store(r->exec, &t, want.at));
+    GR_TRY(gr_exec_store(r->exec, &t, want.data));
   }
   return GR_OK;
 }

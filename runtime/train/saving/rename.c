@@ -4,7 +4,7 @@
 #include "base/text.h"
 
 typedef struct part {
-  const char *at;
+  const char *start;
   size_t len;
 } part;
 
@@ -42,7 +42,7 @@ const char *gr_renamed(gr_arena *a, const char *pattern, const char *to, const c
     n = strcspn(to, "*");
     gr_text_putn(&t, to, n);
     if (!to[n]) break;
-    gr_text_putn(&t, stars->at, stars->len);
+    gr_text_putn(&t, stars->start, stars->len);
     stars++, n++;
   }
   return t.chars;

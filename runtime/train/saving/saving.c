@@ -48,8 +48,8 @@ void gr_saving_close(gr_saving *s) {
   gr_states_close(&s->states);
 }
 
-void gr_saving_resumed(gr_saving *s, const char *from, int64_t step) {
-  s->resumed_from = from, s->resumed_step = step;
+void gr_saving_resumed(gr_saving *s, const char *path, int64_t step) {
+  s->resumed_from = path, s->resumed_step = step;
   check(s);
 }
 
@@ -74,7 +74,7 @@ void gr_saving_pay(gr_saving *s, const gr_progress *p) { s->owed &= p->skipped >
 
 void gr_saving_start(gr_saving *s, const gr_progress *p, const gr_scalars_out *scalars) {
   assert(!s->saving);
-  gr_status begun = gr_saver_begin(s->saver, p->step, scalars->at, scalars->n);
+  gr_status begun = gr_saver_begin(s->saver, p->step, scalars->items, scalars->n);
   s->saving = true, s->confirmed = false, s->saved_step = p->step;
   if (begun) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(begun));
   gr_status_drop(begun);  // finish reports the error to all ranks
@@ -126,7 +126,7 @@ static void write_exit(const void *part, gr_scalars_out *out) {
 static gr_status read_exit(void *part, const gr_scalars_in *in) {
   const gr_scalar *s = gr_scalars_find(in, GR_RUN_EXIT_CHECKPOINT, GR_SCALAR_INT);
   if (gr_scalars_of_same_run(in) && !(s && s->i))
-    ((gr_saving *)part)->saved_step = gr_checkpoint_step(in->from);
+    ((gr_saving *)part)->saved_step = gr_checkpoint_step(in->checkpoint);
   return GR_OK;
 }
 

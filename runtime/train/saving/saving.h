@@ -27,8 +27,9 @@ void gr_saving_choose(gr_saving *, const char *ckpt_dir, const char *start);
 // Opens the saver for the run of a folder.
 GR_MUST_USE gr_status gr_saving_open(gr_saving *, const char *run_dir, double patience,
                                      bool metric_is_of_pass);
+// Waits for a checkpoint that is being written, and closes the saver and the states.
 void gr_saving_close(gr_saving *);
-void gr_saving_resumed(gr_saving *, const char *from, int64_t step);  // `from` is borrowed
+void gr_saving_resumed(gr_saving *, const char *path, int64_t step);  // `path` is borrowed
 
 // Whether a checkpoint is due at this step, by the configuration or because a hook requests it.
 bool gr_run_save_due(const gr_saving *, const gr_progress *, bool asked);
@@ -37,6 +38,8 @@ bool gr_saving_has(const gr_saving *, const gr_progress *);  // whether this sta
 bool gr_saving_owe(gr_saving *);
 // A checkpoint of this step is written: what was owed is done, unless the step was skipped.
 void gr_saving_pay(gr_saving *, const gr_progress *);
+// Begins to write a checkpoint of this step with these scalars; none may be pending. An error is
+// logged, and reported to all ranks by gr_saving_finish.
 void gr_saving_start(gr_saving *, const gr_progress *, const gr_scalars_out *);
 void gr_saving_confirm(gr_saving *, const gr_progress *);  // after a step
 bool gr_saving_is_ready(const gr_saving *);  // whether this rank's part may be committed

@@ -18,7 +18,7 @@ struct gr_tensor_source {
   gr_tensor_slice *tensors;
   int n;
   gr_checkpoint *checkpoint;
-  const char **from;       // its names of the tensors
+  const char **names;      // its names of the tensors
   int averages;            // of weights, which stand for the weights
   gr_safetensors **files;  // of an index, or one
   int n_files;
@@ -28,7 +28,7 @@ struct gr_tensor_source {
 };
 
 struct kind {
-  bool (*is)(const char *path);
+  bool (*accepts)(const char *path);
   gr_status (*open)(gr_tensor_source *);
   gr_status (*read)(gr_tensor_source *, int i, const gr_tensor_slice *want);
   bool converts;
@@ -43,13 +43,13 @@ static gr_status open_checkpoint(gr_tensor_source *s) {
   gr_map optimizer = gr_checkpoint_optimizer(s->arena, s->checkpoint);
   gr_map emas = gr_checkpoint_emas(s->arena, s->checkpoint);
   s->tensors = GR_NEW(s->arena, gr_tensor_slice, n + 1);
-  s->from = GR_NEW(s->arena, const char *, n + 1);
+  s->names = GR_NEW(s->arena, const char *, n + 1);
   for (int i = 0; i < n; i++) {
     const char *name = all[i].name;
     if (gr_map_find(&optimizer, name, NULL) || gr_map_find(&emas, name, NULL)) continue;
     const char *average = gr_checkpoint_ema_of(s->arena, &emas, name);
     s->averages += average != NULL;
-    s->from[s->n] = average ? average : name;
+    s->names[s->n] = average ? average : name;
     s->tensors[s->n++] = all[i];
   }
   return GR_OK;
@@ -57,7 +57,7 @@ static gr_status open_checkpoint(gr_tensor_source *s) {
 
 static gr_status read_checkpoint(gr_tensor_source *s, int i, const gr_tensor_slice *want) {
   gr_tensor_slice there = *want;
-  there.name = s->from[i];
+  there.name = s->names[i];
   return gr_checkpoint_read(s->checkpoint, &there);
 }
 
@@ -171,18 +171,18 @@ static gr_status open_npz(gr_tensor_source *s) {
 }
 
 typedef struct copying {
-  const gr_array *from;
+  const gr_array *array;
   const gr_tensor_slice *want;
   bool same;  // dtypes
 } copying;
 
-static gr_status copy_run(void *ctx, int64_t first, int64_t n, int64_t at) {
+static gr_status copy_run(void *ctx, int64_t first, int64_t n, int64_t offset) {
   const copying *c = ctx;
-  int64_t each = (int64_t)c->from->size;
+  int64_t each = (int64_t)c->array->size;
   if (c->same)
-    memcpy((char *)c->want->at + at * each, c->from->at + first * each, (size_t)(n * each));
+    memcpy((char *)c->want->data + offset * each, c->array->at + first * each, (size_t)(n * each));
   else
-    gr_array_floats(c->from, first, n, (float *)c->want->at + at);
+    gr_array_floats(c->array, first, n, (float *)c->want->data + offset);
   return GR_OK;
 }
 
@@ -213,7 +213,7 @@ gr_status gr_tensor_source_open(const char *path, gr_tensor_source **out) {
   gr_arena *a = gr_arena_create();
   gr_tensor_source *s = GR_NEW(a, gr_tensor_source, 1);
   *s = (gr_tensor_source){.arena = a, .kind = kinds, .path = gr_arena_strdup(a, path)};
-  while (!s->kind->is(path)) s->kind++;
+  while (!s->kind->accepts(path)) s->kind++;
   gr_status e = s->kind->open(s);
   *out = e ? NULL : s;
   if (e) gr_tensor_source_close(s);

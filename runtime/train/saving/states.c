@@ -47,16 +47,16 @@ gr_status gr_states_open(gr_states *s, gr_rank *r) {
 void gr_states_close(gr_states *s) { free(s->full); }
 
 gr_exec_tensor gr_run_tensor_of(const gr_tensor_slice *s) {
-  return (gr_exec_tensor){.at = s->at, .bytes = (size_t)gr_tensor_slice_bytes(s)};
+  return (gr_exec_tensor){.address = s->data, .bytes = (size_t)gr_tensor_slice_bytes(s)};
 }
 
 gr_status gr_run_fetch(void *states, const gr_tensor_slice *s, void *to) {
   const gr_states *all = states;
   gr_exec_tensor t = gr_run_tensor_of(s);
-  const void *at = s->at;
-  bool gathered = (uintptr_t)s->at - (uintptr_t)all->full < all->full_bytes;
-  if (!gathered) GR_TRY(gr_exec_view(all->rank->exec, &t, to, &at));
-  if (at != to) memcpy(to, at, t.bytes);
+  const void *data = s->data;
+  bool gathered = (uintptr_t)s->data - (uintptr_t)all->full < all->full_bytes;
+  if (!gathered) GR_TRY(gr_exec_view(all->rank->exec, &t, to, &data));
+  if (data != to) memcpy(to, data, t.bytes);
   return GR_OK;
 }
 
@@ -80,11 +80,11 @@ static bool is_of_fp16(const char *name) {
 static int list_wanted(const gr_states *all, gr_checkpoint *c, bool adds, gr_tensor_slice *want,
                        int *emas) {
   const gr_plan *p = all->rank->spec->plan;
-  int n = 0, at = 0;
+  int n = 0, next = 0;
   *emas = 0;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     if (!lasts(s)) continue;
-    const gr_tensor_slice *piece = &all->pieces[at++];
+    const gr_tensor_slice *piece = &all->pieces[next++];
     bool ema = adds && s->kind == GR_KIND_EMA;
     bool may_miss = ema || is_of_fp16(s->name);
     bool misses = may_miss && !gr_checkpoint_tensor(c, s->name);
@@ -125,11 +125,11 @@ static gr_status read_wanted(gr_rank *r, gr_checkpoint *c, gr_tensor_slice *want
   char *staging = malloc(bytes + 1);
   if (!staging) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to read a checkpoint");
   for (int i = 0; i < n; i++) {
-    want[i].at = gr_exec_target(r->exec, &to[i], staging + used);
+    want[i].data = gr_exec_target(r->exec, &to[i], staging + used);
     used += gr_exec_staging(r->exec, &to[i]);
   }
   gr_status s = gr_checkpoint_read_all(c, want, all, exact);
-  for (int i = 0; i < n && !s; i++) s = gr_exec_store(r->exec, &to[i], want[i].at);
+  for (int i = 0; i < n && !s; i++) s = gr_exec_store(r->exec, &to[i], want[i].data);
   free(staging);
   return s;
 }

@@ -62,7 +62,7 @@ static void joins_slices(void) {
   for (int ranks = 1; ranks <= 4; ranks++) {
     MUST(tiny_save(dir, ranks, ranks, 40 + ranks, 10));
     gr_checkpoint *c = open_step(ranks);
-    MUST(gr_checkpoint_export(c, path, GR_EXPORT_WEIGHTS, &done));
+    MUST(gr_checkpoint_export(c, path, &(gr_export_request){.what = GR_EXPORT_WEIGHTS}, &done));
     gr_checkpoint_close(c);
     tiny_fill(&want, 40 + ranks);
     exported x = read_back();
@@ -96,8 +96,9 @@ static void leaves_out_the_optimizer(void) {
   for (int optimizer = 0; optimizer < 2; optimizer++) {
     gr_checkpoint_exported done;
     gr_checkpoint *c = open_step(90);
-    MUST(
-        gr_checkpoint_export(c, path, optimizer ? GR_EXPORT_EVERYTHING : GR_EXPORT_WEIGHTS, &done));
+    MUST(gr_checkpoint_export(
+        c, path, &(gr_export_request){optimizer ? GR_EXPORT_EVERYTHING : GR_EXPORT_WEIGHTS},
+        &done));
     gr_checkpoint_close(c);
     exported x = read_back();
     const gr_json *meta = gr_json_get(x.header, "__metadata__", GR_JSON_OBJECT);
@@ -127,11 +128,12 @@ static void fails_whole(void) {
   fseek(f, -3, SEEK_END);
   fputs("xyz", f);
   fclose(f);
-  gr_status s = gr_checkpoint_export(c, path, GR_EXPORT_WEIGHTS, &done);
+  gr_status s =
+      gr_checkpoint_export(c, path, &(gr_export_request){.what = GR_EXPORT_WEIGHTS}, &done);
   CHECK(gr_status_code(s) == GR_ERR_CHECKPOINT, "%s", gr_status_text(s));
   gr_status_drop(s);
   snprintf(beside, sizeof beside, "%s/gone/x.safetensors", dir);
-  s = gr_checkpoint_export(c, beside, GR_EXPORT_WEIGHTS, &done);
+  s = gr_checkpoint_export(c, beside, &(gr_export_request){.what = GR_EXPORT_WEIGHTS}, &done);
   CHECK(gr_status_code(s) == GR_ERR_IO, "%s", gr_status_text(s));
   gr_status_drop(s);
   gr_checkpoint_close(c);

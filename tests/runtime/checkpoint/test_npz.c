@@ -42,7 +42,7 @@ static void export(void) {
   gr_checkpoint_exported done;
   snprintf(at, sizeof at, "%s/step-%08d", dir, 1);
   MUST(gr_checkpoint_open(at, &c));
-  MUST(gr_checkpoint_export(c, path, GR_EXPORT_EVERYTHING, &done));
+  MUST(gr_checkpoint_export(c, path, &(gr_export_request){.what = GR_EXPORT_EVERYTHING}, &done));
   CHECK(done.tensors == 6, "%d tensors", done.tensors);
   gr_checkpoint_close(c);
 }

@@ -81,11 +81,11 @@ static void safetensors_in_pieces(void) {
   gr_arena *a = gr_arena_create();
   size_t whole_bytes, n;
   snprintf(path, sizeof path, "%s/x.safetensors", dir);
-  MUST(gr_checkpoint_export(c, path, GR_EXPORT_WEIGHTS, &done));
+  MUST(gr_checkpoint_export(c, path, &(gr_export_request){.what = GR_EXPORT_WEIGHTS}, &done));
   char *whole = read_all(a, &whole_bytes);
   for (int64_t piece = 1; piece <= 160; piece++) {
     gr_chunks.exported = gr_chunks.read = piece;
-    MUST(gr_checkpoint_export(c, path, GR_EXPORT_WEIGHTS, &done));
+    MUST(gr_checkpoint_export(c, path, &(gr_export_request){.what = GR_EXPORT_WEIGHTS}, &done));
     char *text = read_all(a, &n);
     CHECK(n == whole_bytes && !memcmp(text, whole, n), "pieces of %d bytes", (int)piece);
   }
@@ -101,9 +101,9 @@ static void safetensors_in_pieces(void) {
       char got[sizeof m] = {0};
       gr_tensor_slice want = has[i];
       if (strcmp(has[i].name, all[k].name)) continue;
-      want.at = got, found++;
+      want.data = got, found++;
       MUST(gr_safetensors_read(s, i, &want));
-      CHECK(!memcmp(got, all[k].at, (size_t)gr_tensor_slice_bytes(&all[k])), "%s", all[k].name);
+      CHECK(!memcmp(got, all[k].data, (size_t)gr_tensor_slice_bytes(&all[k])), "%s", all[k].name);
     }
   CHECK(found == TENSORS, "%d of %d tensors", found, TENSORS);
   gr_safetensors_close(s);
@@ -125,9 +125,9 @@ static void holds(gr_npz *z, const gr_tensor_slice *want) {
   CHECK(same_shape(&x, want), "shape of %s", want->name);
   CHECK(!strcmp(gr_array_type(&x), brain ? "f32" : want->dtype), "%s is %s", want->name,
         gr_array_type(&x));
-  CHECK(brain || !memcmp(x.at, want->at, bytes), "%s differs", want->name);
+  CHECK(brain || !memcmp(x.at, want->data, bytes), "%s differs", want->name);
   for (int64_t i = 0; brain && i < x.count; i++) {
-    uint32_t bits = (uint32_t)((const uint16_t *)want->at)[i] << 16;
+    uint32_t bits = (uint32_t)((const uint16_t *)want->data)[i] << 16;
     CHECK(!memcmp(x.at + 4 * i, &bits, 4), "bf16 number %d", (int)i);
   }
 }
@@ -138,7 +138,7 @@ static void export_npz(gr_checkpoint *c, model *m, const char *how) {
   gr_arena *a = gr_arena_create();
   gr_npz z;
   list(m, all);
-  MUST(gr_checkpoint_export(c, path, GR_EXPORT_WEIGHTS, &done));
+  MUST(gr_checkpoint_export(c, path, &(gr_export_request){.what = GR_EXPORT_WEIGHTS}, &done));
   MUST(gr_npz_open(a, path, &z));
   CHECK(z.n == TENSORS && done.tensors == TENSORS, "%d members, %s", z.n, how);
   for (int i = 0; i < TENSORS; i++) holds(&z, &all[i]);
@@ -190,8 +190,10 @@ static void other_endings_are_refused(void) {
   gr_checkpoint_exported done;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-    gr_status s = gr_checkpoint_export(c, path, GR_EXPORT_WEIGHTS, &done);
-    CHECK(gr_status_code(s) == GR_ERR_USAGE && strstr(gr_status_text(s), ".safetensors, .npz or .onnx"),
+    gr_status s =
+        gr_checkpoint_export(c, path, &(gr_export_request){.what = GR_EXPORT_WEIGHTS}, &done);
+    CHECK(gr_status_code(s) == GR_ERR_USAGE &&
+              strstr(gr_status_text(s), ".safetensors, .npz or .onnx"),
           "%s: %s", names[i], gr_status_text(s));
     CHECK(access(path, F_OK), "%s is written", names[i]);
     gr_status_drop(s);
@@ -206,7 +208,7 @@ static void convert(gr_safetensors *s, int i, const float *all) {
   int n;
   gr_tensor_slice want = gr_safetensors_tensors(s, &n)[i];
   float got[LONG];
-  want.dtype = "f32", want.at = got;
+  want.dtype = "f32", want.data = got;
   for (int64_t from = 0; from < LONG; from++)
     for (int64_t size = 1; size <= LONG - from; size += 1 + size / 4) {
       want.offset[0] = from, want.size[0] = size;
@@ -271,7 +273,7 @@ static void slices_across_frames(void) {
                                     {FRAME - 3, FRAME + 6}, {2 * FRAME, 1},   {2 * FRAME - 1, 1001},
                                     {1, 2 * FRAME},         {ELEMENTS - 1, 1}};
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-    t.offset[0] = cuts[i][0], t.size[0] = cuts[i][1], t.at = got;
+    t.offset[0] = cuts[i][0], t.size[0] = cuts[i][1], t.data = got;
     memset(got, 0x55, sizeof got);
     MUST(gr_checkpoint_read(c, &t));
     CHECK(!memcmp(got, data + cuts[i][0], (size_t)cuts[i][1] * 4), "%d from %d", (int)cuts[i][1],

@@ -49,7 +49,7 @@ static void dtypes(void) {
   CHECK(gr_safetensors_is_float(&t[3]) && !gr_safetensors_is_float(&t[4]), "floats");
   for (int i = 0; i < 4; i++) {
     gr_tensor_slice want = t[i];
-    want.at = got, want.dtype = "f32";
+    want.data = got, want.dtype = "f32";
     MUST(gr_safetensors_read(s, i, &want));
     if (i == 0) CHECK(got[0] == 1.0f / 3 && got[1] == -2 && isinf(got[2]), "f64");
     if (i == 1) CHECK(!memcmp(got, single, sizeof single), "f32");
@@ -58,7 +58,7 @@ static void dtypes(void) {
     if (i == 3) CHECK(got[0] == 1 && got[1] == -3.140625f && got[2] == 0x1p-133f, "bf16");
   }
   gr_tensor_slice same = t[2];
-  same.at = got;
+  same.data = got;
   MUST(gr_safetensors_read(s, 2, &same));
   CHECK(!memcmp(got, half, sizeof half), "a dtype stays");
   gr_safetensors_close(s);
@@ -75,7 +75,7 @@ static void slices(void) {
                                       data, sizeof data),
                            &s));
   gr_tensor_slice want = *gr_safetensors_tensors(s, &n);
-  want.at = got;
+  want.data = got;
   for (int k = 0; k < 6 * 10 * 15; k++) {
     static const int64_t cuts[15][2] = {{0, 1}, {1, 1}, {2, 1}, {0, 2}, {1, 2},
                                         {0, 3}, {3, 1}, {2, 2}, {1, 3}, {0, 4},
@@ -104,7 +104,7 @@ static void large(void) {
                  sizeof data),
       &s));
   gr_tensor_slice want = *gr_safetensors_tensors(s, &n);
-  want.at = got, want.offset[0] = 5, want.size[0] = N - 5;
+  want.data = got, want.offset[0] = 5, want.size[0] = N - 5;
   MUST(gr_safetensors_read(s, 0, &want));
   CHECK(!memcmp(got, data + 5, sizeof *data * (N - 5)), "more than a chunk");
   gr_safetensors_close(s);

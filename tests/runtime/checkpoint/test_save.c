@@ -53,7 +53,7 @@ static void slice(const gr_tensor_slice *p, int bytes, unsigned char *whole, boo
   for (int64_t i = 0; i < n; i++) {
     at[2] = i % s[2], at[1] = i / s[2] % s[1], at[0] = i / s[2] / s[1];
     int64_t w = ((at[0] + o[0]) * d3[1] + at[1] + o[1]) * d3[2] + at[2] + o[2];
-    unsigned char *in = (unsigned char *)p->at + i * bytes, *out = whole + w * bytes;
+    unsigned char *in = (unsigned char *)p->data + i * bytes, *out = whole + w * bytes;
     memcpy(back ? out : in, back ? in : out, (size_t)bytes);
   }
 }
@@ -68,7 +68,7 @@ static int layout(int r, int ranks, int dim, gr_tensor_slice *out, bool replicas
       share(p.dims[dim], r, ranks, &p.offset[dim], &p.size[dim]);
     else if (r && !replicas)
       continue;
-    p.at = calloc(1, (size_t)gr_tensor_slice_bytes(&p) + 1);
+    p.data = calloc(1, (size_t)gr_tensor_slice_bytes(&p) + 1);
     out[n++] = p;
   }
   return n;
@@ -112,7 +112,8 @@ static gr_status save_rank(job *j, gr_tensor_slice *pieces) {
                          {"tiny", GR_SCALAR_FLOAT, .f = 5e-324},
                          {"hooks", GR_SCALAR_TEXT, .text = "{\"a\": \"\xc3\xa9\n\"}"}};
   gr_status e = gr_saver_begin(s, j->step, scalars, 5);
-  for (int i = 0; i < n; i++) memset(pieces[i].at, 0xee, (size_t)gr_tensor_slice_bytes(&pieces[i]));
+  for (int i = 0; i < n; i++)
+    memset(pieces[i].data, 0xee, (size_t)gr_tensor_slice_bytes(&pieces[i]));
   e = gr_also(e, gr_saver_finish(s));
   gr_saver_close(s);
   return e;
@@ -122,7 +123,7 @@ static void *save_thread(void *arg) {
   job *j = arg;
   gr_tensor_slice pieces[TENSORS] = {{0}};
   j->failed = save_rank(j, pieces);
-  for (int i = 0; i < TENSORS; i++) free(pieces[i].at);
+  for (int i = 0; i < TENSORS; i++) free(pieces[i].data);
   return NULL;
 }
 
@@ -151,7 +152,7 @@ static void compare(gr_checkpoint *c, int ranks, int dim, uint64_t seed) {
       slice(&want[i], tensors[t].bytes, whole, true);
       CHECK(!memcmp(whole, same, (size_t)(count(t) * tensors[t].bytes)),
             "%s on rank %d of %d along %d", want[i].name, r, ranks, dim);
-      free(whole), free(same), free(want[i].at);
+      free(whole), free(same), free(want[i].data);
     }
   }
 }

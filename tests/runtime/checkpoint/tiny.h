@@ -21,7 +21,7 @@ static inline int tiny_pieces(tiny *t, int rank, int ranks, gr_tensor_slice out[
   out[0] = gr_tensor_slice_whole("a", "f32", 2, (int64_t[]){6, 5}, NULL);
   out[0].offset[0] = 6 * rank / ranks;
   out[0].size[0] = 6 * (rank + 1) / ranks - out[0].offset[0];
-  out[0].at = t->a + 5 * out[0].offset[0];
+  out[0].data = t->a + 5 * out[0].offset[0];
   out[1] = gr_tensor_slice_whole("b", "f64", 1, (int64_t[]){3}, t->b);
   out[2] = gr_tensor_slice_whole("n", "i64", 0, NULL, &t->n);
   return rank ? 1 : 3;

@@ -185,7 +185,7 @@ static void tokens_of_a_file(void) {
   gr_loader_close(l);
   gr_dataset_close(d);
   fixture_text(c.paths[0], "ab\na?b");
-  fixture_fails(open_corpus(&c, &d), GR_ERR_DATA, 1, "no token for what follows here");
+  fixture_fails(open_corpus(&c, &d), GR_ERR_DATA, 1, "what follows here is not in the vocabulary");
 }
 
 static void refuses(void) {

@@ -9,16 +9,20 @@ static int number(FILE *f) {
   return v;
 }
 
-// The largest difference from a golden file, in dB or deviations.
-static double compare(FILE *f) {
+// The largest difference from a golden file, in the unit of its values. `spec` has what the file's
+// first line does not say.
+static double compare(FILE *f, gr_feature_spec spec) {
   int v[8];
   for (int i = 0; i < 8; i++) v[i] = number(f);
-  gr_feature_spec spec = {v[0], v[1], v[2], v[3], v[4], 0, 0, v[5]};
+  spec.rate = v[0], spec.window = v[1], spec.hop = v[2], spec.fft = v[3], spec.mels = v[4];
+  spec.normalise = v[5];
   gr_arena *a = gr_arena_create();
   gr_features features;
   MUST(gr_features_make(a, &spec, &features));
   float *x = GR_NEW(a, float, v[6]), *y = GR_NEW(a, float, v[4] * (v[7] + 2));
   for (int i = 0; i < v[6]; i++) x[i] = (float)number(f) / 32768;
+  if (spec.drop_last) spec.length = number(f);
+  features.spec.length = spec.length;
   CHECK(gr_feature_frames(&spec, (uint64_t)v[6]) == v[7], "%d frames", v[7]);
   MUST(gr_features_compute(&features, x, (uint64_t)v[6], y));
   double worst = 0, want = 0;
@@ -31,18 +35,52 @@ static double compare(FILE *f) {
   return worst;
 }
 
+static void compare_file(const char *name, const gr_feature_spec *spec) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/features_%s.txt", GR_GOLDEN, name);
+  FILE *f = fopen(path, "r");
+  CHECK(f, "no %s", path);
+  if (!f) return;
+  double worst = compare(f, *spec);
+  fclose(f);
+  CHECK(worst < 1e-5, "%s: off by %g", name, worst);
+}
+
 static void as_pytorch(void) {
   static const char *const names[] = {"8k", "16k", "odd", "prime"};
-  for (int i = 0; i < 4; i++) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/features_%s.txt", GR_GOLDEN, names[i]);
-    FILE *f = fopen(path, "r");
-    CHECK(f, "no %s", path);
-    if (!f) continue;
-    double worst = compare(f);
-    fclose(f);
-    CHECK(worst < 1e-5, "%s: off by %g", names[i], worst);
+  for (int i = 0; i < 4; i++) compare_file(names[i], &(gr_feature_spec){0});
+}
+
+// Slaney's scale and filters, log10 in a range, padded and cut (tests/golden/whisper_features.py).
+static void as_whisper(void) {
+  const gr_feature_spec spec = {.mel_scale = GR_MEL_SLANEY,
+                                .area_norm = true,
+                                .log10 = true,
+                                .range = 8,
+                                .offset = 4,
+                                .scale = 0.25,
+                                .drop_last = true};
+  compare_file("whisper80", &spec);   // padded, with frames of silence alone
+  compare_file("whisper128", &spec);  // cut
+}
+
+// Silence that is added gives the frames of silence that was recorded.
+static void pads_with_silence(void) {
+  gr_feature_spec spec = {8000, 200, 80, 256, 20, 0, 0, false}, padded = spec;
+  gr_arena *a = gr_arena_create();
+  gr_features whole, longer;
+  padded.length = 8000;
+  MUST(gr_features_make(a, &spec, &whole));
+  MUST(gr_features_make(a, &padded, &longer));
+  float x[8000] = {0};
+  float *y[2] = {GR_NEW(a, float, 20 * 101), GR_NEW(a, float, 20 * 101)};
+  for (int n = 1; n < 8000; n += 61) {
+    for (int i = 0; i < n; i++) x[i] = (float)sin(i * 0.3);
+    MUST(gr_features_compute(&whole, x, 8000, y[0]));
+    MUST(gr_features_compute(&longer, x, (uint64_t)n, y[1]));
+    CHECK(!memcmp(y[0], y[1], 20 * 101 * sizeof(float)), "%d samples and silence", n);
   }
+  gr_arena_destroy(a);
 }
 
 // Shorter than the padding, down to one sample: mirrored as often as it takes.
@@ -251,7 +289,8 @@ static void warps_between_the_ends(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"as_pytorch", as_pytorch}, {"takes_any_length", takes_any_length},
+  return RUN(argc, argv, {"as_pytorch", as_pytorch}, {"as_whisper", as_whisper},
+             {"pads_with_silence", pads_with_silence}, {"takes_any_length", takes_any_length},
              {"refuses_bad_settings", refuses_bad_settings},
              {"refuses_empty_bands", refuses_empty_bands}, {"names_the_setting", names_the_setting},
              {"masks_whole_bins_and_frames", masks_whole_bins_and_frames},

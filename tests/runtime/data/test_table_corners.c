@@ -140,6 +140,11 @@ static void labels_in_columns(void) {
   gr_dataset *d;
   table *t = table_of(npy("x", "(3, 2)", "\1\2\3\4\5\6", 6), npy("y", "(3, 2)", "\7\3\7\3\7\3", 6));
   t->spec.label = "y";
+  MUST(open_table(t, &d));
+  CHECK(source_of(d)->n_targets == 2 && !source_of(d)->classes.n, "two values");
+  CHECK(!strcmp(source_of(d)->targets.names[1], "y[1]"), "%s", source_of(d)->targets.names[1]);
+  gr_dataset_close(d);
+  t->spec.label_is = GR_LABEL_CLASS;
   fixture_fails(open_table(t, &d), GR_ERR_DATA, 0, "has several labels for each row");
 }
 

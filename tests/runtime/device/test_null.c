@@ -191,21 +191,22 @@ static void transfers_wait(void) {
   char host[128] = {0};
   MUST(gr_device_null.open(&(gr_device_options){.threads = 1, .ranks = 1}, &d));
   MUST(d->ops->allocate(d, 128, NULL, &b));
-  MUST(d->ops->upload(d, b.at, host, 128));
-  says(d->ops->copy(d, b.at, (char *)b.at + 64, 64), "does not wait for the transfer queue",
-       "a copy of what is being uploaded");
+  MUST(d->ops->upload(d, b.address, host, 128));
+  says(d->ops->copy(d, b.address, (char *)b.address + 64, 64),
+       "does not wait for the transfer queue", "a copy of what is being uploaded");
   says(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED), "is not recorded", "an event");
   MUST(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   MUST(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
-  MUST(d->ops->copy(d, b.at, (char *)b.at + 64, 64));
-  says(d->ops->download(d, host, b.at, 64), "does not wait for the compute queue", "a download");
-  says(d->ops->upload(d, (char *)b.at + 64, host, 64), "does not wait for the compute queue",
+  MUST(d->ops->copy(d, b.address, (char *)b.address + 64, 64));
+  says(d->ops->download(d, host, b.address, 64), "does not wait for the compute queue",
+       "a download");
+  says(d->ops->upload(d, (char *)b.address + 64, host, 64), "does not wait for the compute queue",
        "an upload over what is being read");
   MUST(d->ops->synchronise(d, GR_QUEUE_COMPUTE));
-  MUST(d->ops->download(d, host, b.at, 128));
-  says(d->ops->fill(d, b.at, 0, 8), "which reads these bytes", "a fill of what is being read");
-  says(d->ops->download(d, host, (char *)b.at + 1, 128), "not within one block", "a download");
-  says(d->ops->copy(d, b.at, (char *)b.at + 32, 64), "overlap", "a copy");
+  MUST(d->ops->download(d, host, b.address, 128));
+  says(d->ops->fill(d, b.address, 0, 8), "which reads these bytes", "a fill of what is being read");
+  says(d->ops->download(d, host, (char *)b.address + 1, 128), "not within one block", "a download");
+  says(d->ops->copy(d, b.address, (char *)b.address + 32, 64), "overlap", "a copy");
   d->ops->free(d, &b);
   d->ops->close(d);
 }

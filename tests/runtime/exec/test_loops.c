@@ -217,10 +217,35 @@ static void a_step_allocates_nothing(void) {
   end(&t);
 }
 
+// A loop of T steps ends when all elements of a carry are set: i counts its steps. The carry is
+// written in place, or makes room for the next one.
+static void ends_early(void) {
+  for (int kind = 0; kind < 4; kind++) {
+    bench t = begin();
+    gr_val limit = input(&t, "limit", row);
+    gr_loop l;
+    gr_loop_open(&l, &t.b, T, false);
+    gr_val limits = gr_loop_const(&l, limit);
+    gr_val i = gr_loop_zero(&l, row, "i"), done = gr_loop_zero(&l, row, "done");
+    gr_val now = gr_add_scalar(&l.b, i, 1), set = gr_less(&l.b, limits, now);
+    if (kind & 1) set = gr_max(&l.b, done, set);
+    gr_loop_next(&l, i, now), gr_loop_next(&l, done, set);
+    l.until = done;
+    gr_loop_close(&l);
+    gr_result(&t.b, "i", gr_scale(&t.b, gr_loop_last(&l, i), 1));
+    open_bench(&t);
+    const float last = kind & 2 ? 2.5f : 9, steps = kind & 2 ? 3 : T;
+    memcpy(in(&t, "limit"), (const float[E]){0.5f, last, 1.5f}, sizeof(float[E]));
+    for (int k = 0; k < 2; k++)
+      step(&t), is("i", result(&t, "i"), E, (float[E]){steps, steps, steps});
+    end(&t);
+  }
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"loops", loops},
              {"carries_are_updated_without_copies", carries_are_updated_without_copies},
              {"a_shared_place_is_copied_from", a_shared_place_is_copied_from},
              {"loops_in_loops", loops_in_loops},
-             {"a_step_allocates_nothing", a_step_allocates_nothing});
+             {"a_step_allocates_nothing", a_step_allocates_nothing}, {"ends_early", ends_early});
 }

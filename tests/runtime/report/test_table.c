@@ -8,12 +8,12 @@
 static gr_arena *arena;
 
 static gr_table matrix(int64_t rows, int64_t columns, float *at) {
-  return (gr_table){.name = "counts", .rank = 2, .dim = {rows, columns}, .at = at};
+  return (gr_table){.name = "counts", .rank = 2, .dim = {rows, columns}, .values = at};
 }
 
 static void json(void) {
   float v[] = {3, 0.5f, 0, 16777216, -2, 1e-7f};
-  gr_table t = matrix(2, 3, v), one = {.name = "x", .at = v};
+  gr_table t = matrix(2, 3, v), one = {.name = "x", .values = v};
   gr_text out = gr_text_make(arena);
   gr_table_json(&out, &t);
   gr_text_put(&out, " ");

@@ -14,7 +14,7 @@ gr_exec_tensor gr_exec_state(const gr_exec *e, const gr_plan_state *s) {
 }
 gr_status gr_exec_view(gr_exec *e, const gr_exec_tensor *t, void *staging, const void **out) {
   (void)e, (void)staging;
-  *out = t->at;
+  *out = t->address;
   return GR_OK;
 }
 

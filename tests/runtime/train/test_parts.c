@@ -13,7 +13,7 @@ static gr_run_spec spec = {.loop = {.program = 0, .times = 4, .runs = 4, .steps 
                            .set.saving = {.metric = "cer", .keep_best = 2, .every_steps = 3}};
 
 static void step(gr_progress *p, bool ok) {
-  gr_step_results now = {.metrics = {.at = {{"loss", 6, 2}}, .n = 1}, .loss_scale = 1, .ok = ok};
+  gr_step_results now = {.metrics = {.items = {{"loss", 6, 2}}, .n = 1}, .loss_scale = 1, .ok = ok};
   gr_progress_add(p, &now.metrics, NULL);
   gr_progress_measure(p, &now, "loss", 1, 8);
   gr_progress_advance(p, true);
@@ -25,7 +25,7 @@ static void steps(void) {
   CHECK(p.total_steps == 6 && !gr_run_epoch_open(&p) && isnan(p.loss), "at the beginning");
   for (int i = 0; i < 4; i++) step(&p, true);
   CHECK(gr_run_epoch_open(&p) && gr_run_last_epoch(&p) == 0 && p.loss == 3, "after four steps");
-  CHECK(p.epoch_train.at[0].sum == 24, "the sums of the epoch: %g", p.epoch_train.at[0].sum);
+  CHECK(p.epoch_train.items[0].sum == 24, "the sums of the epoch: %g", p.epoch_train.items[0].sum);
   gr_progress_end_epoch(&p);
   CHECK(p.epoch == 1 && !p.batch && !p.epoch_train.n, "after the epoch");
   CHECK(gr_run_last_epoch(&p) == 0, "the last step was one of epoch 0");
@@ -58,7 +58,7 @@ static void the_best(void) {
   gr_evaluation e = {.eval_step = -1, .pass_step = -1, .best = (double)NAN};
   for (int i = 0; i < 6; i++) {
     step(&p, true);
-    gr_metrics m = {.at = {{"cer", values[i], 1}}, .n = 1};
+    gr_metrics m = {.items = {{"cer", values[i], 1}}, .n = 1};
     gr_evaluation_set(&e, &m, (gr_tables){0});
     CHECK(!gr_evaluation_is_of(&e, &p), "step %d is not evaluated yet", i + 1);
     gr_evaluation_count(&e, &r, &p);
@@ -67,7 +67,7 @@ static void the_best(void) {
   CHECK(e.best == 0.4 && e.best_step == 3, "the best, and the earlier of two: %g", e.best);
   CHECK(e.n_bests == 2 && e.bests[0] == 0.4 && e.bests[1] == 0.4, "the best two");
   step(&p, false);
-  gr_metrics m = {.at = {{"cer", 0.1, 1}}, .n = 1};
+  gr_metrics m = {.items = {{"cer", 0.1, 1}}, .n = 1};
   gr_evaluation_set(&e, &m, (gr_tables){0});
   gr_evaluation_count(&e, &r, &p);
   CHECK(e.best == 0.4, "a step that was skipped is never the best");
@@ -152,7 +152,7 @@ static void scalars(void) {
   gr_arena *a = gr_arena_create();
   gr_rank r = {.spec = &spec, .arena = a};
   gr_progress p = gr_progress_begin(&spec);
-  gr_evaluation e = {.validation = {.at = {{"cer", 1, 2}}, .n = 1}};
+  gr_evaluation e = {.validation = {.items = {{"cer", 1, 2}}, .n = 1}};
   gr_saving s = gr_saving_begin();
   gr_control c = gr_control_begin(&spec);
   gr_outputs o = {0};
@@ -166,10 +166,10 @@ static void scalars(void) {
   gr_scalar_table_write(&t, &out);
   CHECK(out.n == N, "%d scalars instead of %d", out.n, N);
   for (int i = 0; i < out.n && i < N; i++)
-    CHECK(!strcmp(out.at[i].name, names[i]), "scalar %d is %s instead of %s", i, out.at[i].name,
-          names[i]);
+    CHECK(!strcmp(out.items[i].name, names[i]), "scalar %d is %s instead of %s", i,
+          out.items[i].name, names[i]);
   for (int i = 1; i < t.n; i++)
-    CHECK(t.at[i - 1].place < t.at[i].place, "%s has the place of another", t.at[i].name);
+    CHECK(t.rows[i - 1].place < t.rows[i].place, "%s has the place of another", t.rows[i].name);
   gr_arena_destroy(a);
 }
 

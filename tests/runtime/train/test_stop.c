@@ -37,7 +37,7 @@ static gr_status allocate(void) {
   gr_device_block b;
   MUST(gr_device_cpu.open(&(gr_device_options){.threads = 1, .ranks = 1}, &d));
   gr_status s = d->ops->allocate(d, 16 << 20, NULL, &b);
-  if (b.at) d->ops->free(d, &b);
+  if (b.address) d->ops->free(d, &b);
   d->ops->close(d);
   return s;
 }

@@ -1,0 +1,66 @@
+# whisper.sh - an encoder and a decoder: configs/whisper counts as its paper does, and trains the same on any number of
+# ranks and of workers, from windows of tones and the symbols before and after their transcripts.
+. "${0%/*}/lib.sh"
+make_data
+
+# ---- Sizes
+# The vocabulary of the multilingual models has 51865 symbols and that of large-v3 one more, a blank among them.
+vocabulary() {
+  awk -v n="$1" 'BEGIN {
+    print "<|startoftranscript|>\n<|es|>\n<|transcribe|>\n<|notimestamps|>\n<|endoftext|>\n<space>"
+    for (i = 65; i < 71; i++) printf "%c\n", i
+    for (i = 13; i < n; i++) print "word" i }' >"vocab$1"
+}
+vocabulary 51865
+vocabulary 51866
+for size in tiny:37,184,640:37,760,640 base:71,825,920:72,593,920 small:240,582,912:241,734,912 \
+  medium:762,321,920:763,857,920 large-v3:1,541,570,560:1,543,490,560; do
+  name=${size%%:*} counts=${size#*:} vocab=vocab51865
+  [ "$name" = large-v3 ] && vocab=vocab51866
+  expect "$name has ${counts#*:} parameters" 0 "parameters  ${counts%:*} trained numbers of ${counts#*:}\$" -- \
+    "$graphrun" plan "$source/configs/whisper/$name.yaml" data.manifest=data/tones.jsonl "data.vocab=$scratch/$vocab" --ranks=1
+done
+
+# ---- Training
+# pairs OUT [key=value ...]: nano with less of everything, on the tones.
+pairs() {
+  pairs_out=$1
+  shift
+  limited "$graphrun" "$source/configs/whisper/nano.yaml" data.manifest=data/tones.jsonl "output.dir=$scratch/$pairs_out" \
+    data.validation_fraction=0.2 data.speech.features.seconds=0.8 model.params.audio_context=40 \
+    model.params.text_context=16 model.params.dim=32 model.params.layers=1 training.batch_size=12 training.max_epochs=0 \
+    training.max_steps=20 training.eval_every=0 training.final_train_eval=false hooks_params.warmup_steps=5 \
+    checkpoint.every_epochs=0 distributed.threads=1 logging.progress=false "$@"
+  check "$pairs_out runs" test "$code" = 0
+}
+pairs one distributed.ranks=1
+check "the first loss is that of a guess among 38 symbols" near "$(loss one 0)" 3.64 0.1
+for strategy in ddp fsdp; do
+  for n in 2 3; do
+    pairs $strategy$n distributed.backend=loopback distributed.ranks=$n distributed.strategy=$strategy
+    check "... the first loss is one rank's to 1e-6" near "$(loss one 0)" "$(loss $strategy$n 0)" 1e-6
+    check "... the 20th loss is one rank's to 1e-3" near "$(loss one 19)" "$(loss $strategy$n 19)" 1e-3
+  done
+done
+for workers in 0 3; do
+  pairs workers$workers distributed.ranks=1 data.workers=$workers data.cache_mb=0
+  check "... $workers workers without a cache give the same" same_metrics one workers$workers
+done
+# Frames of the silence that fills a window, and labels that count nothing, are a part of every batch.
+pairs learns distributed.ranks=1 training.max_steps=250 model.params.dropout=0 model.params.smoothing=0 training.lr=5e-3
+check "in 250 steps it learns to write what it hears" awk -v loss="$(loss learns 249)" 'BEGIN {exit !(loss < 1)}'
+
+# ---- What cannot be
+refused() { # NAME PATTERN key=value ...
+  name=$1 pattern=$2
+  shift 2
+  expect "$name" 65 "$pattern" -- "$graphrun" plan "$source/configs/whisper/nano.yaml" data.manifest=data/tones.jsonl "$@"
+}
+refused "windows of another length" 'audio_context must be half the frames of a window' data.speech.features.seconds=5
+refused "transcripts longer than the decoder" 'text_context has no room for the longest transcript' \
+  model.params.text_context=3
+refused "a prefix that is no symbol" "the symbol '<bos>' is not in the vocabulary" 'data.speech.text.prefix=["<bos>"]'
+refused "a suffix alone" 'data.speech.text.suffix needs data.speech.text.prefix' 'data.speech.text.prefix=[]'
+refused "a window longer than any" 'and may have 16777216 at most' data.speech.features.seconds=14000 \
+  data.speech.features.hop=1
+counts
