@@ -19,10 +19,11 @@ static gr_status usage(const gr_args *args) {
                 "graphrun export RUN FILE.safetensors|FILE.npz|FILE.onnx, or RUN FOLDER --lora"),
         "RUN is a run's folder, its checkpoints/, or one checkpoint; of .onnx a run's folder, and "
         "key=value change its configuration");
-  if (onnx && (flags->optimizer || flags->merge))
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--%s: not of a file of ONNX%s",
-                   flags->optimizer ? "optimizer" : "merge-lora",
-                   flags->optimizer ? ", which has no such states" : "");
+  if (onnx && flags->optimizer)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--optimizer: a file of ONNX has no such states");
+  if (onnx && flags->merge)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                   "--merge-lora: a file of ONNX has the adapters as layers of their own");
   if (!onnx && flags->program)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--program: only a FILE.onnx has a program");
   if (flags->lora && (onnx || flags->optimizer || flags->merge))

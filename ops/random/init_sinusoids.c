@@ -1,6 +1,7 @@
 // init_sinusoids.c - initial values that are sines and cosines of positions. Nothing is random: it
 // is here because weights start from it.
 #include <math.h>
+#include "ops/kernels/gpu.h"
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -37,10 +38,16 @@ static gr_status init_sinusoids_cpu(const gr_launch *l) {
   return gr_source_draw(l, &none, draw);
 }
 
+GR_CU(init_sinusoids);
+
 static gr_status gpu(gr_gpu_call *g) {
   const struct init_sinusoids *a = g->call->attr;
-  const gr_rng none = {.seed = 0};
-  gr_source_gpu(g, &none, "init_sinusoids", (double)a->shape.items[1], a->base);
+  int64_t n = gr_type_count(g->call->out);
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_init_sinusoids, "init_sinusoids", gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_int(k, a->shape.items[1]);
+  gr_gpu_real(k, a->base);
+  gr_gpu_global(g, k, 0);
   return GR_OK;
 }
 

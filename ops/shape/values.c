@@ -1,6 +1,7 @@
 // values.c - a vector of given integers, such as the tokens that a text begins with.
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -38,6 +39,12 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void to_onnx(gr_onnx_call *c) {
+  const struct values *a = c->call[0]->attr;
+  const char *list = gr_onnx_vector(c, (int)a->list.n, a->list.items);
+  c->out[0] = gr_onnx_cast(c, list, gr_onnx_dtype(GR_I32));
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct values, list, GR_ATTR_LIST, NULL, "the integers, at most 128"), {0}};
 static const gr_case cases[] = {
@@ -56,5 +63,6 @@ const gr_op gr_op_values = {
     .infer = infer,
     .cpu = values_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .cases = cases,
 };

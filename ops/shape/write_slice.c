@@ -3,6 +3,7 @@
 // the result take the place of, so that a step writes the range alone.
 #include <string.h>
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -70,6 +71,21 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+// What is before the slice, the slice, and what is behind it.
+static void to_onnx(gr_onnx_call *c) {
+  int axis = (int)((const struct write_slice *)c->call[0]->attr)->axis;
+  const char *size = gr_onnx_in_size(c, WHOLE, axis), *part = gr_onnx_in_size(c, PART, axis);
+  const char *zero = gr_onnx_vector(c, 1, &(int64_t){0});
+  const char *index = gr_onnx_unsqueeze(c, gr_onnx_cast(c, c->in[INDEX], GR_ONNX_I64), 0);
+  const char *begin = GR_ONNX(c, "Min", index, GR_ONNX(c, "Sub", size, part));
+  begin = GR_ONNX(c, "Max", begin, zero);
+  const char *before = gr_onnx_slice(c, c->in[WHOLE], axis, zero, begin);
+  const char *end = GR_ONNX(c, "Add", begin, part);
+  c->out[0] =
+      GR_ONNX(c, "Concat", before, c->in[PART], gr_onnx_slice(c, c->in[WHOLE], axis, end, size));
+  gr_onnx_int(c, "axis", axis);
+}
+
 static const gr_attr attrs[] = {
     GR_AXIS(struct write_slice, axis, GR_ATTR_INT, NULL, "the axis to write along"), {0}};
 static const gr_case cases[] = {
@@ -99,6 +115,7 @@ const gr_op gr_op_write_slice = {
     .infer = infer,
     .cpu = write_slice_cpu,
     .gpu = gpu,
+    .to_onnx = to_onnx,
     .inplace = {1},
     .cases = cases,
 };

@@ -11,7 +11,7 @@ loads() {
   limited env LD_DEBUG=libs LD_DEBUG_OUTPUT=loader "$@"
   sed -n 's|.*calling init: .*/\([^/]*\)$|\1|p' loader.* | sort -u >loaded
 }
-usual='^(lib(c|m|dl|rt|pthread|yaml-0|lua5\.4|zstd|z|asan|ubsan|tsan|gcc_s|stdc\+\+)|ld-linux.*)\.so'
+usual='^(lib(c|m|dl|rt|pthread|yaml-0|lua5\.4|zstd|z|pcre2-8|utf8proc|asan|ubsan|tsan|gcc_s|stdc\+\+)|ld-linux.*)\.so'
 
 # few NAME COMMAND...: loads nothing but the small libraries that composing and checkpoints need.
 few() {
