@@ -103,10 +103,11 @@ static int64_t rule_cost(const shard *s, const gr_node *n, const gr_sharding_rul
   // What is computed of weights alone is whole, as they are where they are used: a part of it would
   // count as an activation, and others would be moved to lie beside it.
   int64_t total = parts && gr_units_only_states(old, n, s->loss_at) ? AVOID : 0;
-  // Only of a batch a part is made where no operand is split.
+  // A part of what all operands have whole is made by a slice, where one is needed: on a tie, the
+  // statistics of a batch norm would be updated in parts and gathered.
   bool made = n->n_in > 0 && rule->out[0] >= 0;
   for (int k = 0; k < n->n_in; k++) made &= rule->in[k] == GR_REPLICATE;
-  if (made && !s->splits_batch[axis]) total++;
+  if (made) total++;
   for (int k = 0; k < n->n_in; k++) {
     total += conversion_cost(s, n, k, axis, rule->in[k]);
     fits &= can_shard(s, n->op, &gr_at(old, n->in[k])->type, rule->in[k], &in[k], axis);
