@@ -25,10 +25,9 @@ enum { ATTENTION_Y = ATTENTION_IN, ATTENTION_DY, ATTENTION_LSE, ATTENTION_GRAD_I
 // A call on one rank.
 typedef struct gr_attention {
   int64_t n, t, s, heads, d, e;
-  double scale;  // never 0
-  bool causal;   // a row does not see all keys: row i the keys 0 to i
-  bool
-      align_end;  // with causal: the last row sees all keys, and each other one fewer than the next
+  double scale;            // never 0
+  bool causal;             // a row does not see all keys: row i the keys 0 to i
+  bool align_end;          // with causal: the last row sees all keys, each other one fewer
   const int32_t *lengths;  // of the keys, by sample; NULL: all are seen
   // Dropout of weights: weight i of the global value [n, h, t, s] is kept, and multiplied by
   // `keep`, if the random word i is at least `least`.
