@@ -30,7 +30,7 @@ static gr_status read_table(const source *origin, const gr_value *v, void *to) {
   const char *dot = strrchr(v->name, '.'), *name = dot ? dot + 1 : v->name;
   for (int i = 0, n = gr_dataset_tables(origin->data, all); i < n; i++) {
     if (strcmp(all[i].name, name) != 0 || !gr_type_same(&all[i].type, &v->type)) continue;
-    memcpy(to, all[i].at, gr_type_bytes(&v->type));
+    memcpy(to, all[i].data, gr_type_bytes(&v->type));
     return GR_OK;
   }
   return gr_fail(GR_ERR_CONFIG, v->loc, "the data have no table '%s' of this shape", name);

@@ -142,12 +142,16 @@ bool gr_model_is_word(const char *);  // whether a string is a single name
 // Evaluates a YAML scalar. A string is an expression over parameters and dimensions; with `words`,
 // a single name that is neither is a word: "mean", "xavier_uniform".
 GR_MUST_USE gr_status gr_model_arg(gr_build_context *, const gr_conf *, bool words, gr_arg *out);
-// Evaluate a scalar that must be an integer, a number, or a boolean; a list of sizes; and a string
-// that is not a YAML node of its own.
+// Evaluates a scalar that must be an integer of at most 9e15; 2.0 is one.
 GR_MUST_USE gr_status gr_model_int(gr_build_context *, const gr_conf *, int64_t *out);
+// Evaluates a scalar that must be a number; true and false are none.
 GR_MUST_USE gr_status gr_model_number(gr_build_context *, const gr_conf *, double *out);
+// Evaluates a scalar that must be true or false; a number is true unless it is 0.
 GR_MUST_USE gr_status gr_model_bool(gr_build_context *, const gr_conf *, bool *out);
+// Evaluates a list of at most GR_MAX_RANK sizes, each at least 1, into the rank and the dimensions
+// of *out; its dtype, set by the caller, decides whether so large a tensor is possible.
 GR_MUST_USE gr_status gr_model_shape(gr_build_context *, const gr_conf *list, gr_type *out);
+// Evaluates the text of an expression that is not a YAML node of its own; `loc` is that of errors.
 GR_MUST_USE gr_status gr_model_expr(gr_build_context *, const char *text, gr_loc, gr_arg *out);
 
 // ---- scope.c: names -------------------------------------------------------
@@ -222,11 +226,17 @@ GR_MUST_USE gr_status gr_model_nodes(gr_build_context *, gr_conf *list, gr_bindi
 // Builds the file's nodes, or a program's; continues after an invalid node, so that all errors are
 // reported at once.
 GR_MUST_USE gr_status gr_model_run_nodes(gr_build_context *, gr_conf *list);
-// Each builds a node of its kind from its YAML (op.c, block.c, scan.c, param.c).
+// Emits an op with the operands and arguments that its node states (op.c). *out: its results.
 GR_MUST_USE gr_status gr_model_op(gr_build_context *, const gr_op *, gr_conf *use, gr_binding *out);
+// Builds the nodes of a block in a frame of its own, with the node's operands and arguments
+// (block.c). *out: its results. Errors inside get a note that says where it is used.
 GR_MUST_USE gr_status gr_model_block(gr_build_context *, const gr_block *, gr_conf *use,
                                      gr_binding *out);
+// Builds a `scan:` node, its body in a loop of its own (scan.c). *out: the stacked yields; the
+// names of `last:` are bound too.
 GR_MUST_USE gr_status gr_model_scan(gr_build_context *, gr_conf *use, gr_binding *out);
+// Builds a `param:` node: a weight, or with `train: false` a buffer, at the path of its name
+// (param.c). *out: its value, or that of the one that `share:` names.
 GR_MUST_USE gr_status gr_model_make_param(gr_build_context *, gr_conf *use, gr_binding *out);
 // Reads the settings of a parameter or buffer whose kind, path and loc are set (dtype, layout,
 // init) and creates its state, or finds the one that `share:` names (param.c).
@@ -237,9 +247,10 @@ GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_bindin
                                         int *n);
 
 // Creates the carries of a block (`carry:`) in the innermost scan, binds their names, and lists
-// their leaves, at most GR_MODEL_RESULTS. After the block's nodes, what the names stand for is what
-// they carry to the next step.
+// their leaves, at most GR_MODEL_RESULTS.
 GR_MUST_USE gr_status gr_model_open_carries(gr_build_context *, gr_conf *block, gr_val *leaves);
+// After the block's nodes: what the names of its carries stand for now is what they carry to the
+// next step. `leaves`: those of gr_model_open_carries.
 GR_MUST_USE gr_status gr_model_close_carries(gr_build_context *, gr_conf *block,
                                              const gr_val *leaves);
 
@@ -304,6 +315,8 @@ GR_MUST_USE gr_status gr_model_fit(gr_build_context *, const gr_op *, gr_operand
 typedef struct gr_setting {
   const char *name, *text;
 } gr_setting;
+// Emits an op of ops.def by its name, with default attributes except for the settings, which may be
+// NULL. Returns the first result; GR_NONE, and the builder's error, if it fails.
 gr_val gr_model_make(gr_builder *, const char *op, int n_in, const gr_val *in, const gr_setting *);
 
 // ---- init.c ---------------------------------------------------------------

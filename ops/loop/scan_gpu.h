@@ -28,7 +28,7 @@ typedef struct gr_scan_value {
 // A node of the body: when it runs, in this order.
 typedef struct gr_scan_when {
   int level;  // between levels, blocks wait for each other
-  bool late;  // after the block has said that it is done with the level: no other block waits for it
+  bool late;  // it runs once the block has reported the level as done: no other block waits for it
   int sub;    // between these, the threads of a block wait for each other
 } gr_scan_when;
 
@@ -51,11 +51,12 @@ typedef struct gr_scan_writer {
   size_t scratch;
 } gr_scan_writer;
 
-// A value of the body.
+// The type of a value of the body.
 static inline const gr_type *type_of(const gr_scan_writer *w, gr_val v) {
   return &gr_at(w->g, v)->type;
 }
-static inline size_t gr_scan_size(const gr_scan_writer *w, gr_val v) {  // of an element
+// Bytes of an element of a value.
+static inline size_t gr_scan_size(const gr_scan_writer *w, gr_val v) {
   return (size_t)gr_dtypes[type_of(w, v)->dtype].size;
 }
 
@@ -63,6 +64,7 @@ static inline size_t gr_scan_size(const gr_scan_writer *w, gr_val v) {  // of an
 static inline const gr_gpu_gemm *product_of(const gr_scan_writer *w, const gr_node *n) {
   return w->product[n - w->g->nodes];
 }
+// When a node of the body runs; to be read only after gr_scan_order has set it.
 static inline gr_scan_when *when_of(const gr_scan_writer *w, const gr_node *n) {
   return &w->when[n - w->g->nodes];
 }
@@ -72,10 +74,11 @@ static inline bool reads_in_place(const gr_scan_writer *w, const gr_node *n, int
   return !product_of(w, n) && gr_fused_is_like(type_of(w, n->in[k]), type_of(w, n->out));
 }
 
-// Whether a value is the same in all steps, and whether blocks write it.
+// Whether a value is the same in all steps: an operand that is not a sequence.
 static inline bool is_constant(const gr_scan_writer *w, gr_val v) {
   return gr_at(w->g, v)->role == GR_INPUT && !gr_scan_is_seq(w->s, v.id);
 }
+// Whether the kernel writes a value: a carry or a node's result, not an operand.
 static inline bool is_written(const gr_scan_writer *w, gr_val v) {
   return gr_at(w->g, v)->role != GR_INPUT;
 }
@@ -85,10 +88,12 @@ static inline bool is_exchange(const gr_scan_writer *w, const gr_node *n, int k)
   return is_written(w, n->in[k]) && !reads_in_place(w, n, k) && !w->value[n->in[k].id].replicated;
 }
 
-// Rows of a value that a block works on, and columns.
+// Rows of a value that a block computes: its group's, if groups share rows out; else all.
 static inline int gr_scan_rows(const gr_scan_writer *w, gr_val v) {
   return w->rowwise ? w->rows : w->value[v.id].rows;
 }
+// Columns of a value that a block computes: all if each computes it for itself, else its share of
+// them, rounded up.
 static inline int gr_scan_columns(const gr_scan_writer *w, gr_val v) {
   const gr_scan_value *x = &w->value[v.id];
   return x->replicated ? x->columns : (x->columns + w->blocks - 1) / w->blocks;
@@ -98,7 +103,8 @@ static inline int gr_scan_columns(const gr_scan_writer *w, gr_val v) {
 void gr_scan_divide(gr_scan_writer *);
 // Says when each node runs, after which levels blocks wait, and which values are stored.
 void gr_scan_order(gr_scan_writer *);
-int gr_scan_waits(const gr_scan_writer *);  // in a step
+// How many times in a step blocks wait for each other.
+int gr_scan_waits(const gr_scan_writer *);
 
 // The text of a node (scan_gpu_text.c), in which
 //
@@ -106,8 +112,14 @@ int gr_scan_waits(const gr_scan_writer *);  // in a step
 //   rN           the element of value N that this thread computes
 //   nextC        where the next value of carry C is written
 //   row, column  of the element; at: its index in the value
+
+// The device functions that the text of elementwise nodes calls, `nodeN` for the result N.
 void gr_scan_put_functions(gr_scan_writer *);
+// Declares rN and computes it as an element of a product; a warp computes a tile of so many
+// elements.
 void gr_scan_put_product(gr_scan_writer *, const gr_node *, int tile_rows, int tile_columns);
+// Declares rN of each result of an elementwise node and computes it from the operands' elements,
+// rounded to the result's type.
 void gr_scan_put_elementwise(gr_scan_writer *, const gr_node *);
 // Stores an element of a node's result, or of a leaf, where it is needed: value, yields, the
 // carries' next values.

@@ -25,9 +25,9 @@ enum { ATTENTION_Y = ATTENTION_IN, ATTENTION_DY, ATTENTION_LSE, ATTENTION_GRAD_I
 // A call on one rank.
 typedef struct gr_attention {
   int64_t n, t, s, heads, d, e;
-  double scale;  // never 0
-  bool causal,
-      align_end;  // row i sees keys 0 to i; or as many fewer than the last row as precede it
+  double scale;            // never 0
+  bool causal;             // a row does not see all keys: row i the keys 0 to i
+  bool align_end;          // with causal: the last row sees all keys, each other one fewer
   const int32_t *lengths;  // of the keys, by sample; NULL: all are seen
   // Dropout of weights: weight i of the global value [n, h, t, s] is kept, and multiplied by
   // `keep`, if the random word i is at least `least`.
@@ -38,7 +38,8 @@ typedef struct gr_attention {
   int64_t first_sample, first_head, all_heads;  // where this rank's part begins in that value
 } gr_attention;
 
-// Without the operands' memory (l->in is NULL), lengths and the step are left out.
+// Reads the sizes and attributes of a launch of any of the three ops. Without the operands' memory
+// (l->in is NULL), lengths and the step are left out.
 gr_attention gr_attention_of(const gr_launch *l);
 
 // A sample without any key to see weighs all keys alike, with scores of 0 that have no gradient.
@@ -54,10 +55,13 @@ static inline uint64_t gr_attention_index(const gr_attention *a, int64_t sample,
   return (uint64_t)((row * a->t + i) * a->s);
 }
 
-// The notation and the checks of operands, of all three ops.
+// Writes the notation of the operands' and the results' axes, as gr_op's index_spec, for any of the
+// three ops.
 void gr_attention_index_spec(const gr_op_call *, char buf[128]);
 // The number of the operand that is the lengths, or -1.
 int gr_attention_lengths(const gr_op_call *);
+// Checks what the three ops have in common: the number of operands, the dtypes of queries, keys,
+// values, lengths and the step, and the attributes. Sets no type: sizes follow from the notation.
 gr_status gr_attention_infer(gr_op_call *);
 // Pairs of a row and a key that it may see, of all heads.
 int64_t gr_attention_pairs(const gr_op_call *);
@@ -69,21 +73,31 @@ typedef struct gr_attention_row {
   gr_attention a;
   int64_t sample, head, i;
 } gr_attention_row;
-// The number of the row among those of queries and results, and of key j among those of keys and
-// values; the product with key j, scaled; and what dropout multiplies weight j by.
+// The index of the row among all [n, t, h] of queries and results; their elements follow at d or e
+// times it.
 int64_t gr_attention_at_row(const gr_attention_row *);
+// The index of key j of the row's sample and head among all [n, s, h] of keys and values.
 int64_t gr_attention_at_key(const gr_attention_row *, int64_t j);
+// The scaled product of the row's query with key j; 0 where the sample sees no key.
 double gr_attention_score(const gr_attention_row *, int64_t j);
+// What dropout multiplies weight j by: 1 without dropout, 0 if it is dropped, else 1 / (1 - p).
 double gr_attention_kept(const gr_attention_row *, int64_t j);
 
 // ---- Kernels -----------------------------------------------------------------------------------
 
-// For f32 (attention_f32.c), and the bytes of working memory that these need.
+// The forward ops in f32 on CPU threads, in tiles of rows and keys (attention_f32.c). The sums of
+// exponentials are written only if the launch has that result.
 gr_status gr_attention_f32(const gr_launch *);
+// The gradients of queries, keys and values in f32; equal on any number of threads.
 gr_status gr_attention_grad_f32(const gr_launch *);
+// Bytes of working memory that gr_attention_f32 needs: the keys of all heads, packed by tiles.
 size_t gr_attention_f32_scratch(const gr_op_call *);
+// Bytes of working memory that gr_attention_grad_f32 needs: a part for each sample and head.
 size_t gr_attention_grad_f32_scratch(const gr_op_call *);
 
-// The launches on a GPU (attention_gpu.c).
+// The forward ops on a GPU (attention_gpu.c): the vendor's library where it takes the call, else
+// graphrun's kernel.
 gr_status gr_attention_gpu(gr_gpu_call *);
+// The gradients on a GPU: the library likewise, else a kernel each for the rows' sums, for the
+// queries, and for keys and values.
 gr_status gr_attention_grad_gpu(gr_gpu_call *);

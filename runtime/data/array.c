@@ -49,7 +49,7 @@ static int64_t signed_at(const gr_array *a, const unsigned char *p) {
 
 double gr_array_number(const gr_array *a, int64_t i) {
   assert(!gr_array_is_text(a) && i >= 0 && i < a->count);
-  const unsigned char *p = a->at + (size_t)i * a->size;
+  const unsigned char *p = a->data + (size_t)i * a->size;
   if (a->element == GR_ELEMENT_FLOAT) return float_at(a, p);
   if (a->element == GR_ELEMENT_INT) return (double)signed_at(a, p);
   return a->element == GR_ELEMENT_BOOL ? *p != 0 : (double)bits_at(a, p);
@@ -57,7 +57,7 @@ double gr_array_number(const gr_array *a, int64_t i) {
 
 bool gr_array_integer(const gr_array *a, int64_t i, int64_t *out) {
   assert(!gr_array_is_text(a) && i >= 0 && i < a->count);
-  const unsigned char *p = a->at + (size_t)i * a->size;
+  const unsigned char *p = a->data + (size_t)i * a->size;
   if (a->element == GR_ELEMENT_FLOAT) {
     double v = float_at(a, p);
     if (!(v >= -0x1p63 && v < 0x1p63) || v != floor(v)) return false;
@@ -82,7 +82,7 @@ static const char *codes_text(gr_arena *arena, const unsigned char *p, size_t si
 }
 
 const char *gr_array_text(gr_arena *arena, const gr_array *a, int64_t i) {
-  const unsigned char *p = a->at + (size_t)i * a->size;
+  const unsigned char *p = a->data + (size_t)i * a->size;
   int64_t whole;
   const char *text;
   if (a->element == GR_ELEMENT_TEXTS) return memcpy(&text, p, sizeof text), text;
@@ -97,7 +97,7 @@ const char *gr_array_text(gr_arena *arena, const gr_array *a, int64_t i) {
 void gr_array_floats(const gr_array *a, int64_t first, int64_t n, float *out) {
   assert(!gr_array_is_text(a) && first >= 0 && n >= 0 && first + n <= a->count);
   if (a->element == GR_ELEMENT_FLOAT && a->size == sizeof *out)
-    memcpy(out, a->at + (size_t)first * sizeof *out, (size_t)n * sizeof *out);
+    memcpy(out, a->data + (size_t)first * sizeof *out, (size_t)n * sizeof *out);
   else
     for (int64_t i = 0; i < n; i++) out[i] = (float)gr_array_number(a, first + i);
 }

@@ -20,8 +20,8 @@ typedef struct gr_array {
   size_t size;  // bytes of an element
   int rank;
   int64_t dim[GR_ARRAY_RANK];
-  int64_t count;            // the product of dim
-  const unsigned char *at;  // [count], little-endian, rows first, at any alignment
+  int64_t count;              // the product of dim
+  const unsigned char *data;  // [count], little-endian, rows first, at any alignment
 } gr_array;
 
 bool gr_array_is_text(const gr_array *);      // strings of bytes or of UCS-4

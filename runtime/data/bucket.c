@@ -56,12 +56,12 @@ static int choose(gr_arena *a, const lengths *l, int buckets, int32_t *bounds) {
   for (int b = 0; b < buckets; b++)
     for (int k = 0; k < l->n; k++) {
       int64_t *best = cost + (size_t)b * (size_t)l->n + k;
-      int *from = before + (size_t)b * (size_t)l->n + k;
-      *best = l->count[k] * l->length[k], *from = -1;
+      int *previous = before + (size_t)b * (size_t)l->n + k;
+      *best = l->count[k] * l->length[k], *previous = -1;
       for (int j = b ? 0 : k; j < k; j++) {
         int64_t c = cost[(size_t)(b - 1) * (size_t)l->n + (size_t)j] +
                     (l->count[k] - l->count[j]) * l->length[k];
-        if (c < *best) *best = c, *from = j;
+        if (c < *best) *best = c, *previous = j;
       }
     }
   int n = 0;

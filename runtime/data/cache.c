@@ -12,7 +12,7 @@ void gr_cache_open(gr_dataset *d) {
 }
 
 void gr_cache_close(gr_dataset *d) {
-  for (uint32_t i = 0; i < d->count; i++) free(d->cache.kept[i].at);
+  for (uint32_t i = 0; i < d->count; i++) free(d->cache.kept[i].data);
   pthread_mutex_destroy(&d->cache.lock);
 }
 
@@ -26,8 +26,8 @@ static gr_status load_sample(const gr_dataset *d, uint32_t sample, gr_loaded *ou
 // Caches a loaded sample, unless another thread was faster or there is no room.
 static void cache_sample(gr_cache *c, uint32_t sample, gr_loaded *x, bool *kept) {
   pthread_mutex_lock(&c->lock);
-  if (c->kept[sample].at) {
-    free(x->at);
+  if (c->kept[sample].data) {
+    free(x->data);
     *x = c->kept[sample], *kept = true;
   } else if (c->bytes + x->bytes <= c->most) {
     c->kept[sample] = *x, *kept = true;
@@ -39,7 +39,7 @@ static void cache_sample(gr_cache *c, uint32_t sample, gr_loaded *x, bool *kept)
 gr_status gr_cache_try(gr_dataset *d, uint32_t sample) {
   gr_loaded x;
   gr_status s = load_sample(d, sample, &x);
-  free(x.at);
+  free(x.data);
   return s;
 }
 
@@ -72,7 +72,7 @@ gr_status gr_cache_get(gr_dataset *d, uint32_t sample, gr_loaded *out, bool *kep
   *out = (gr_loaded){0}, *kept = *there = true;
   if (!d->ops->load) return GR_OK;
   pthread_mutex_lock(&c->lock);
-  *out = c->kept[sample], *kept = out->at != NULL, *there = !c->unreadable[sample];
+  *out = c->kept[sample], *kept = out->data != NULL, *there = !c->unreadable[sample];
   pthread_mutex_unlock(&c->lock);
   if (*kept || !*there) return GR_OK;
   gr_status s = load_sample(d, sample, out);

@@ -219,10 +219,10 @@ gr_array gr_csv_array(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
   gr_array a = {.file = t->path, .name = c->name, .rank = 1, .dim = {t->rows}, .count = t->rows};
   if (c->type == GR_COLUMN_INT)
-    a.element = GR_ELEMENT_INT, a.size = sizeof *c->ints, a.at = (const void *)c->ints;
+    a.element = GR_ELEMENT_INT, a.size = sizeof *c->ints, a.data = (const void *)c->ints;
   else if (c->type == GR_COLUMN_FLOAT)
-    a.element = GR_ELEMENT_FLOAT, a.size = sizeof *c->floats, a.at = (const void *)c->floats;
+    a.element = GR_ELEMENT_FLOAT, a.size = sizeof *c->floats, a.data = (const void *)c->floats;
   else
-    a.element = GR_ELEMENT_TEXTS, a.size = sizeof *c->texts, a.at = (const void *)c->texts;
+    a.element = GR_ELEMENT_TEXTS, a.size = sizeof *c->texts, a.data = (const void *)c->texts;
   return a;
 }

@@ -24,7 +24,8 @@ typedef struct gr_cut {
 // to free, also after an error. Fails with GR_ERR_DATA and the line and column of the file, also at
 // the first column whose name is not that of the first file.
 GR_MUST_USE gr_status gr_cut_file(gr_cut *, const char *path);
-// Adds a cell, which is in the arena, to the row that ends with gr_cut_end_row; n: its cells, of a
-// line. GR_ERR_DATA: there is no memory, or the row has another number of cells than the first.
+// Adds a cell, a text in the arena, to the row that is being read. GR_ERR_DATA: there is no memory.
 GR_MUST_USE gr_status gr_cut_cell(gr_cut *, char *cell);
+// Ends a row of n cells that begins in that line. GR_ERR_DATA: there is no memory, the row has
+// another number of cells than the first, or there are too many columns or lines.
 GR_MUST_USE gr_status gr_cut_end_row(gr_cut *, int line, int n);

@@ -19,8 +19,8 @@ enum {
 
 typedef struct gr_field {
   const char *name;
-  gr_type type;    // axis 0 is the rows
-  const void *at;  // NULL if only shapes are requested
+  gr_type type;      // axis 0 is the rows
+  const void *data;  // NULL if only shapes are requested
 } gr_field;
 
 #define GR_NO_SAMPLE UINT32_MAX
@@ -130,7 +130,7 @@ void gr_dataset_classes(const gr_dataset *, gr_text *);
 void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's folder
 // That of data.tokenizer, owned by the data set; NULL: none is given.
 const gr_tokenizer *gr_dataset_tokenizer(const gr_dataset *);
-size_t gr_dataset_cached(gr_dataset *);               // bytes of samples in the cache
+size_t gr_dataset_cached(gr_dataset *);  // bytes of samples in the cache
 
 // Bytes that it may come to hold: at most data.cache_mb, and about what all samples have in
 // batches.
@@ -163,8 +163,10 @@ void gr_dataset_decode(const gr_dataset *, const int32_t *ids, int64_t n, gr_tex
 // object of JSON of at most 24 kB (preview.c):
 //   {"text": "..."}                                    tokens, decoded
 //   {"shape": [4], "values": [1.5, ...]}               a row
-//   {"shape": [h, w, 3], "low": 0.0, "high": 255.0, "values": "..."}   of two to four dimensions, as
+//   {"shape": [h, w, 3], "low": 0.0, "high": 255.0, "values": "..."}   of two to four dimensions,
+//   as
 //       bytes from `low` to `high` in Base64; a larger x by means over neighbours, and of a video a
 //       few frames
-// Appends nothing for a sample without x, or that is skipped because it cannot be read. GR_ERR_DATA.
+// Appends nothing for a sample without x, or that is skipped because it cannot be read.
+// GR_ERR_DATA.
 GR_MUST_USE gr_status gr_dataset_preview(gr_dataset *, uint32_t sample, gr_text *json);

@@ -124,9 +124,9 @@ gr_status gr_file_list_folder(gr_arena *a, const char *path, gr_names *out) {
   if (n < 0)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read the folder '%s': %s", path,
                    strerror(errno));
-  out->at = GR_NEW(a, const char *, n + 1);
+  out->items = GR_NEW(a, const char *, n + 1);
   for (int i = 0; i < n; i++) {
-    out->at[out->n++] = gr_arena_strdup(a, list[i]->d_name);
+    out->items[out->n++] = gr_arena_strdup(a, list[i]->d_name);
     free(list[i]);
   }
   free(list);
@@ -143,13 +143,14 @@ static int by_text(const void *a, const void *b) {
 static void match(gr_arena *a, const char *path, gr_names *out) {
   glob_t found;
   *out = (gr_names){GR_NEW(a, const char *, 1), 1};
-  out->at[0] = path;
+  out->items[0] = path;
   if (gr_is_file(path) || !strpbrk(path, "*?[")) return;
   if (!glob(path, GLOB_NOSORT, NULL, &found) && found.gl_pathc < INT32_MAX) {
-    out->at = GR_NEW(a, const char *, found.gl_pathc + 1), out->n = 0;
+    out->items = GR_NEW(a, const char *, found.gl_pathc + 1), out->n = 0;
     for (size_t i = 0; i < found.gl_pathc; i++)
-      if (gr_is_file(found.gl_pathv[i])) out->at[out->n++] = gr_arena_strdup(a, found.gl_pathv[i]);
-    qsort(out->at, (size_t)out->n, sizeof *out->at, by_text);
+      if (gr_is_file(found.gl_pathv[i]))
+        out->items[out->n++] = gr_arena_strdup(a, found.gl_pathv[i]);
+    qsort(out->items, (size_t)out->n, sizeof *out->items, by_text);
     globfree(&found);
   } else {
     out->n = 0;
@@ -167,7 +168,7 @@ bool gr_file_list_matches(const char *path) {
   gr_arena *a = gr_arena_create();
   gr_names files;
   match(a, path, &files);
-  bool found = files.n && gr_is_file(files.at[0]);
+  bool found = files.n && gr_is_file(files.items[0]);
   gr_arena_destroy(a);
   return found;
 }

@@ -13,10 +13,10 @@ void gr_dataset_fill(const gr_dataset *d, uint32_t sample, const gr_loaded *load
   if (d->ops->fill)
     d->ops->fill(d->self, s->index, d->ops->load ? loaded : NULL, draw, row);
   else
-    memcpy(row->at[0], loaded->at, loaded->bytes);
+    memcpy(row->field[0], loaded->data, loaded->bytes);
   if (!d->classes || !s->label) return;
-  *(int32_t *)row->at[d->y_field] = s->label - 1;
-  *(float *)row->at[d->y_field + 1] = d->classes->weight[s->label - 1];
+  *(int32_t *)row->field[d->y_field] = s->label - 1;
+  *(float *)row->field[d->y_field + 1] = d->classes->weight[s->label - 1];
 }
 
 // Memory for all fields of a row, as the source fills them.
@@ -25,7 +25,7 @@ static gr_row make_row(gr_arena *a, const gr_dataset *d) {
   gr_row row = {.length = d->buckets[d->n_buckets - 1].length};
   gr_dataset_shapes(d, d->n_buckets - 1, 1, &shapes);
   for (int f = 0; f < d->n_fields; f++)
-    row.at[f] = gr_arena_alloc(a, gr_type_bytes(&shapes.field[f].type));
+    row.field[f] = gr_arena_alloc(a, gr_type_bytes(&shapes.field[f].type));
   return row;
 }
 
@@ -44,12 +44,12 @@ static gr_status add_sample(gr_dataset *d, int which, uint32_t sample, const gr_
     gr_transforms_add(d->transforms, which, &r);
     gr_transforms_drop(&r);
   }
-  if (!kept) free(x.at);
+  if (!kept) free(x.data);
   return s;
 }
 
 static gr_status fit_one(gr_dataset *d, int which, const gr_row *row) {
-  const gr_transform *t = &d->transforms->at[which];
+  const gr_transform *t = &d->transforms->items[which];
   gr_work work;
   gr_status s = GR_OK;
   gr_work_begin_items(&work, "going through the training samples",

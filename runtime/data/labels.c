@@ -9,20 +9,20 @@
 gr_names gr_names_read(gr_arena *a, gr_conf *conf, const char *key) {
   gr_conf *c = gr_conf_find(conf, key);
   bool list = c && c->kind == GR_CONF_LIST, text = c && c->kind == GR_CONF_TEXT;
-  gr_names out = {.at = GR_NEW(a, const char *, (list ? c->n : 1) + 1)};
-  if (text) out.at[out.n++] = c->text;
+  gr_names out = {.items = GR_NEW(a, const char *, (list ? c->n : 1) + 1)};
+  if (text) out.items[out.n++] = c->text;
   for (int i = 0; list && i < c->n; i++) {
     c->items[i]->read = true;
-    out.at[out.n++] = c->items[i]->text;  // the schema admits only strings
+    out.items[out.n++] = c->items[i]->text;  // the schema admits only strings
   }
   return out;
 }
 
 gr_names gr_names_recorded(gr_arena *a, const gr_json *record, const char *name) {
   const gr_json *list = record ? gr_json_get(record, name, GR_JSON_ARRAY) : NULL;
-  gr_names out = {.at = GR_NEW(a, const char *, (list ? list->n : 0) + 1)};
+  gr_names out = {.items = GR_NEW(a, const char *, (list ? list->n : 0) + 1)};
   for (const gr_json *v = list ? list->first : NULL; v; v = v->next)
-    if (v->kind == GR_JSON_TEXT) out.at[out.n++] = v->text;
+    if (v->kind == GR_JSON_TEXT) out.items[out.n++] = v->text;
   return out;
 }
 
@@ -76,9 +76,9 @@ static void sort_names(gr_classes *c, gr_arena *a, bool text, int32_t *place) {
 static gr_status unknown_class(gr_arena *a, const char *label, gr_loc loc, const gr_names *known) {
   enum { MAX_LISTED = 10 };
   gr_text list = gr_text_make(a);
-  const char *near = gr_text_nearest(label, known->at, known->n);
+  const char *near = gr_text_nearest(label, known->items, known->n);
   for (int i = 0; i < known->n && i < MAX_LISTED; i++)
-    gr_text_printf(&list, "%s%s", i ? ", " : "", known->at[i]);
+    gr_text_printf(&list, "%s%s", i ? ", " : "", known->items[i]);
   if (known->n > MAX_LISTED) gr_text_put(&list, ", ..., as the data.json of its folder lists them");
   gr_status s =
       gr_about(gr_fail(GR_ERR_DATA, loc, "the label '%s' is none of the %d classes of the run",
@@ -97,13 +97,13 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
     return GR_OK;
   }
   gr_map known = gr_map_make(a);
-  for (int i = 0; i < recorded->n; i++) gr_map_put(&known, recorded->at[i], (uint32_t)i);
+  for (int i = 0; i < recorded->n; i++) gr_map_put(&known, recorded->items[i], (uint32_t)i);
   for (uint32_t i = 0, number; i < c->found.n; i++) {
     if (!gr_map_find(&known, c->found.keys[i], &number))
       return unknown_class(a, c->found.keys[i], c->first[i], recorded);
     (*place)[i] = (int32_t)number;
   }
-  c->names = recorded->at, c->n = recorded->n;
+  c->names = recorded->items, c->n = recorded->n;
   return GR_OK;
 }
 
@@ -113,7 +113,7 @@ gr_status gr_classes_recall(gr_classes *c, gr_arena *a, const gr_json *record) {
                            "the run's data.json, which names its classes, is not there"),
                    "every run writes it into its folder: copy the whole folder");
   gr_names recorded = gr_names_recorded(a, record, "class_names");
-  c->names = recorded.at, c->n = recorded.n;
+  c->names = recorded.items, c->n = recorded.n;
   return GR_OK;
 }
 

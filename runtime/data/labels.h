@@ -8,7 +8,7 @@
 enum { GR_CLASSES = 65536 };  // of a data set at most
 
 typedef struct gr_names {
-  const char **at;
+  const char **items;
   int n;
 } gr_names;
 

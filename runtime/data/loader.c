@@ -62,7 +62,7 @@ static void begin_batch(gr_loader *l) {
   }
   gr_batch *b = &s->batch;
   gr_dataset_shapes(l->data, g->bucket, l->rows, b);
-  for (int f = 0; f < b->n_fields; f++) b->field[f].at = s->memory[f];
+  for (int f = 0; f < b->n_fields; f++) b->field[f].data = s->memory[f];
   b->sample = s->samples, b->samples = g->count;
   b->epoch = l->epoch, b->index = l->index, b->of = l->order.n;
   s->done = 0;
@@ -121,8 +121,8 @@ static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_
   gr_row r = {.length = d->buckets[s->batch.bucket].length};
   gr_transform_row transformed;
   size_t bytes;
-  for (int f = 0; f < d->n_fields; f++) r.at[f] = row_of(d, s, f, row, &bytes);
-  *(float *)r.at[d->n_fields - 1] = 1;  // weight
+  for (int f = 0; f < d->n_fields; f++) r.field[f] = row_of(d, s, f, row, &bytes);
+  *(float *)r.field[d->n_fields - 1] = 1;  // weight
   GR_TRY(gr_transforms_begin(d->transforms, &r, &transformed));
   gr_dataset_fill(d, s->samples[row], x, &draw, &r);
   if (l->bare)
@@ -142,7 +142,7 @@ static gr_status fill_row(gr_loader *l, slot *s, int row) {
     error = fill_from(l, s, row, &x);
   else
     pad(l->data, s, row, l->data->buckets[s->batch.bucket].length);
-  if (!kept) free(x.at);
+  if (!kept) free(x.data);
   return error;
 }
 
@@ -383,7 +383,7 @@ gr_batch gr_batch_slice(const gr_batch *b, int i, int n) {
   for (int f = 0; f < b->n_fields; f++) {
     out.field[f].type.dim[0] /= n;
     size_t bytes = gr_type_bytes(&out.field[f].type);
-    out.field[f].at = (const char *)b->field[f].at + (size_t)i * bytes;
+    out.field[f].data = (const char *)b->field[f].data + (size_t)i * bytes;
   }
   return out;
 }

@@ -116,19 +116,19 @@ gr_status gr_mapping_open(const char *path, gr_mapping *out) {
   GR_TRY(gr_file_open(path, GR_ERR_DATA, &fd));
   raise_limit(fd);
   gr_status s = map(path, fd, out);
-  if (!out->at) close(fd);
+  if (!out->data) close(fd);
   return s;
 }
 
 // It is advice: the same bytes are read where the system does not take it.
 void gr_mapping_expect_few(const gr_mapping *m) {
-  if (m->at) (void)madvise((void *)(uintptr_t)m->at, m->bytes, MADV_RANDOM);
+  if (m->data) (void)madvise((void *)(uintptr_t)m->data, m->bytes, MADV_RANDOM);
 }
 
 // The size finds what no signal does: bytes of the last page that are gone read as 0.
 gr_status gr_mapping_check(const gr_mapping *m) {
   struct stat st;
-  if (!m->at) return GR_OK;
+  if (!m->data) return GR_OK;
   bool whole = !fstat(m->file, &st) && (size_t)st.st_size >= m->bytes;
   if (whole && !atomic_load(&m->range->cut)) return GR_OK;
   return gr_hint(
@@ -138,11 +138,11 @@ gr_status gr_mapping_check(const gr_mapping *m) {
 }
 
 void gr_mapping_close(gr_mapping *m) {
-  if (m->at) {
+  if (m->data) {
     atomic_store(&m->range->end, 0);
     atomic_store(&m->range->first, 0);
     // The cast is safe: munmap does not write, and the bytes were mapped by gr_mapping_open.
-    munmap((void *)(uintptr_t)m->at, m->bytes);
+    munmap((void *)(uintptr_t)m->data, m->bytes);
     close(m->file);
   }
   *m = (gr_mapping){0};

@@ -6,7 +6,7 @@
 #include "base/status.h"
 
 typedef struct gr_mapping {
-  const unsigned char *at;  // NULL where the file is empty
+  const unsigned char *data;  // NULL where the file is empty
   size_t bytes;
   const char *path;
   int file;                        // open while `at` is not NULL

@@ -161,13 +161,13 @@ static void rearrange(gr_arena *arena, const reader *r, gr_array *a) {
     stride[k] = k == a->rank - 1 ? 1 : stride[k + 1] * a->dim[k + 1];
   unsigned char *copy = gr_arena_alloc(arena, (size_t)a->count * size), *target = copy;
   for (int64_t i = 0; i < a->count; i++, target += size) {
-    const unsigned char *source = a->at;
+    const unsigned char *source = a->data;
     for (int k = 0; k < a->rank; k++) source += (size_t)(index[k] * stride[k]) * size;
     for (size_t b = 0; b < size; b++)
       target[b] = source[swap ? b / unit * unit + unit - 1 - b % unit : b];
     for (int k = a->rank - 1; k >= 0 && ++index[k] == a->dim[k]; k--) index[k] = 0;
   }
-  a->at = copy;
+  a->data = copy;
 }
 
 static gr_status read_head(reader *r, const unsigned char *bytes, size_t n, gr_array *out) {
@@ -176,7 +176,7 @@ static gr_status read_head(reader *r, const unsigned char *bytes, size_t n, gr_a
   GR_TRY(find_header(r, bytes, n));
   GR_TRY(read_members(r));
   GR_TRY(read_descr(r, out));
-  out->at = r->end, out->rank = r->rank;
+  out->data = r->end, out->rank = r->rank;
   bool possible = true;
   for (int i = 0; i < r->rank; i++) {
     out->dim[i] = r->dim[i];
@@ -201,7 +201,7 @@ gr_status gr_npy_head(const char *file, const char *name, const unsigned char *b
                       gr_array *out) {
   reader r = {.file = file, .name = name};
   GR_TRY(read_head(&r, bytes, n, out));
-  out->at = NULL;
+  out->data = NULL;
   return GR_OK;
 }
 

@@ -242,10 +242,10 @@ typedef struct list {
 static void add_input(list *l, const char *path) {
   if (l->names.n == l->room) {
     const char **more = GR_NEW(l->arena, const char *, l->room = 2 * l->room + 16);
-    if (l->names.n) memcpy(more, l->names.at, (size_t)l->names.n * sizeof *more);
-    l->names.at = more;
+    if (l->names.n) memcpy(more, l->names.items, (size_t)l->names.n * sizeof *more);
+    l->names.items = more;
   }
-  l->names.at[l->names.n++] = path;
+  l->names.items[l->names.n++] = path;
 }
 
 // A folder stands for the files in it that the source takes, in the order of their names.
@@ -254,8 +254,8 @@ static gr_status add_folder(list *l, const gr_source_ops *ops, const char *folde
   int before = l->names.n;
   GR_TRY(gr_file_list_folder(l->arena, folder, &found));
   for (int i = 0; i < found.n; i++)
-    if (is_input(ops, found.at[i]))
-      add_input(l, gr_arena_printf(l->arena, "%s/%s", folder, found.at[i]));
+    if (is_input(ops, found.items[i]))
+      add_input(l, gr_arena_printf(l->arena, "%s/%s", folder, found.items[i]));
   return l->names.n > before ? GR_OK : no_input(ops, folder);
 }
 
@@ -266,7 +266,7 @@ static gr_status list_inputs(gr_dataset *d, const request *q) {
       GR_TRY(add_folder(&l, d->ops, q->inputs[i]));
     else
       add_input(&l, q->inputs[i]);
-  d->inputs = l.names.at, d->n_inputs = l.names.n;
+  d->inputs = l.names.items, d->n_inputs = l.names.n;
   return GR_OK;
 }
 

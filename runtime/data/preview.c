@@ -170,10 +170,10 @@ static gr_status fill(const gr_dataset *d, uint32_t sample, int x, const gr_load
   gr_batch one;
   gr_dataset_shapes(d, s->bucket, 1, &one);
   for (int f = 0; f < d->n_fields; f++)
-    row.at[f] = gr_arena_alloc(out->arena, gr_type_bytes(&one.field[f].type) + 1);
+    row.field[f] = gr_arena_alloc(out->arena, gr_type_bytes(&one.field[f].type) + 1);
   GR_TRY(gr_transforms_begin(d->transforms, &row, &transformed));
   gr_dataset_fill(d, sample, loaded, &draw, &row);
-  put_x(d, out, type_of(d, x, s), row.at[x]);
+  put_x(d, out, type_of(d, x, s), row.field[x]);
   gr_transforms_drop(&transformed);
   return GR_OK;
 }
@@ -185,6 +185,6 @@ gr_status gr_dataset_preview(gr_dataset *d, uint32_t sample, gr_text *json) {
   if (x < 0) return GR_OK;
   GR_TRY(gr_cache_get(d, sample, &loaded, &kept, &there));
   gr_status s = there ? fill(d, sample, x, &loaded, json) : GR_OK;
-  if (!kept) free(loaded.at);
+  if (!kept) free(loaded.data);
   return s;
 }

@@ -77,18 +77,18 @@ static gr_status read_weights(gr_arena *a, const gr_dataset *d, int64_t classes,
 
 // Samples by class, without classes that have none.
 static void list_classes(gr_arena *a, const gr_dataset *d, int64_t classes, gr_sampler *s) {
-  uint32_t *count = GR_NEW(a, uint32_t, classes + 1), **at = GR_NEW(a, uint32_t *, classes + 1);
+  uint32_t *count = GR_NEW(a, uint32_t, classes + 1), **list = GR_NEW(a, uint32_t *, classes + 1);
   for (uint32_t i = 0; i < s->n; i++) count[d->samples[s->member[i]].label - 1]++;
-  for (int64_t c = 0; c < classes; c++) at[c] = GR_NEW(a, uint32_t, count[c] + 1), count[c] = 0;
+  for (int64_t c = 0; c < classes; c++) list[c] = GR_NEW(a, uint32_t, count[c] + 1), count[c] = 0;
   for (uint32_t i = 0; i < s->n; i++) {
     int32_t c = d->samples[s->member[i]].label - 1;
-    at[c][count[c]++] = s->member[i];
+    list[c][count[c]++] = s->member[i];
   }
   s->of_class = GR_NEW(a, uint32_t *, classes + 1);
   s->in_class = GR_NEW(a, uint32_t, classes + 1);
   for (int64_t c = 0; c < classes; c++) {
     if (!count[c]) continue;
-    s->of_class[s->n_classes] = at[c];
+    s->of_class[s->n_classes] = list[c];
     s->in_class[s->n_classes++] = count[c];
   }
 }

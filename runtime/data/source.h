@@ -32,7 +32,7 @@ typedef struct gr_field_spec {
   // the batch's bucket takes that has the most (gr_source_ops.extent).
   int64_t dim[GR_MAX_RANK - 1];
   bool pad_length;  // padding holds the length of the bucket
-  int32_t pad;      // of a field i32: what padding holds in rows and beyond a sample's extent; else 0
+  int32_t pad;  // of a field i32: what padding holds in rows and beyond a sample's extent; else 0
 } gr_field_spec;
 
 // A number that the data determines, such as the number of classes. It becomes the value of the
@@ -47,7 +47,7 @@ typedef struct gr_metadata {
 typedef struct gr_data_table {
   const char *name;
   gr_type type;
-  const void *at;
+  const void *data;
 } gr_data_table;
 
 // A reason for which a source does not list samples that are there.
@@ -107,7 +107,7 @@ static inline gr_split gr_split_by_key(uint64_t key, double validation_fraction)
 
 // What is read of a sample, and kept while there is room: load makes it, fill uses it.
 typedef struct gr_loaded {
-  void *at;  // malloc; the data set frees it
+  void *data;  // malloc; the data set frees it
   size_t bytes;
   int32_t length;
 } gr_loaded;
@@ -125,7 +125,7 @@ typedef struct gr_draw {
 // One row of a batch: memory of each field of the source, in its order. All of it is 0, or what the
 // field says of padding (pad).
 typedef struct gr_row {
-  void *at[GR_MAX_FIELDS];
+  void *field[GR_MAX_FIELDS];
   int32_t length;  // of the bucket
 } gr_row;
 

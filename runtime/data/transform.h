@@ -28,7 +28,7 @@ typedef struct gr_transform_draw {
   uint64_t first;
 } gr_transform_draw;
 
-// Number i of the sample, in [0, 1) or in [low, high).
+// Random number i of the sample, in [0, 1).
 static inline double gr_transform_uniform(const gr_transform_draw *d, uint32_t i) {
   return gr_rng_uniform(&d->rng, d->first + i);
 }
@@ -36,15 +36,17 @@ static inline double gr_transform_uniform(const gr_transform_draw *d, uint32_t i
 static inline double gr_transform_normal(const gr_transform_draw *d, uint32_t i) {
   return gr_rng_normal(&d->rng, d->first + i);
 }
+// Random number i of the sample, in [low, high).
 static inline double gr_transform_between(const gr_transform_draw *d, uint32_t i, double low,
                                           double high) {
   return low + (high - low) * gr_transform_uniform(d, i);
 }
 
-// Value i of an x of that dtype. What is put into bytes is rounded to the nearest of 0 to 255.
+// Value i of an x of that dtype, GR_U8 or GR_F32.
 static inline double gr_transform_get(gr_dtype dtype, const void *x, int64_t i) {
   return dtype == GR_U8 ? ((const uint8_t *)x)[i] : (double)((const float *)x)[i];
 }
+// Sets value i of an x of that dtype; in bytes, to the nearest whole number of 0 to 255.
 static inline void gr_transform_put(gr_dtype dtype, void *y, int64_t i, double v) {
   if (dtype == GR_U8)
     ((uint8_t *)y)[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : (int)(v + 0.5));

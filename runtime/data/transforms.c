@@ -177,10 +177,10 @@ gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, 
         gr_fail(GR_ERR_CONFIG, list->loc, "data.transforms lists %d transforms", list->n),
         "%d are the most", GR_MAX_TRANSFORMS);
   GR_TRY(find_x(fields, n, list->loc, &t->field, &t->source));
-  t->at = GR_NEW(a, gr_transform, list->n);
+  t->items = GR_NEW(a, gr_transform, list->n);
   gr_type x = t->source;
   for (; t->n < list->n; t->n++) {
-    gr_transform *one = &t->at[t->n];
+    gr_transform *one = &t->items[t->n];
     one->input = x;
     GR_TRY(read_entry(a, list->items[t->n], t->n, one));
     t->room = larger(larger(t->room, &one->input), &one->output);
@@ -198,13 +198,13 @@ gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, 
 gr_status gr_transforms_begin(const gr_transforms *t, gr_row *row, gr_transform_row *r) {
   *r = (gr_transform_row){0};
   if (!t) return GR_OK;
-  r->x = row->at[t->field];
+  r->x = row->field[t->field];
   for (int i = 0; i < 2; i++) r->room[i] = malloc(t->room);
   if (!r->room[0] || !r->room[1]) {
     gr_transforms_drop(r);
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to transform a sample (%zu bytes)", t->room);
   }
-  row->at[t->field] = memset(r->room[0], 0, gr_type_bytes(&t->source));
+  row->field[t->field] = memset(r->room[0], 0, gr_type_bytes(&t->source));
   return GR_OK;
 }
 
@@ -218,7 +218,7 @@ static const gr_type *apply_until(const gr_transforms *t, int end, const gr_draw
                                   gr_transform_row *r) {
   const gr_type *x = &t->source;
   for (int i = 0; i < end; i++) {
-    const gr_transform *one = &t->at[i];
+    const gr_transform *one = &t->items[i];
     gr_transform_draw random;
     if (!draw->augment && !one->always) continue;
     if (draw->augment)
@@ -251,7 +251,7 @@ static int put_metadata(gr_metadata *out, int n, const char *name, int64_t value
 int gr_transforms_metadata(const gr_transforms *t, gr_metadata out[GR_MAX_METADATA], int n) {
   static const char *const names[] = {"frames", "height", "width", "channels"};
   if (!t) return n;
-  const gr_type *x = &t->at[t->n - 1].output;
+  const gr_type *x = &t->items[t->n - 1].output;
   for (int i = 0; x->rank > 2 && i < x->rank; i++)
     n = put_metadata(out, n, names[4 - x->rank + i], x->dim[i]);
   return n;
@@ -267,21 +267,21 @@ static double *statistics(const gr_transform *t, int *n) {
 int gr_transforms_fitted(const gr_transforms *t, int after) {
   int n = 0, i = after + 1;
   for (; t && i < t->n; i++)
-    if (statistics(&t->at[i], &n), n) return i;
+    if (statistics(&t->items[i], &n), n) return i;
   return -1;
 }
 
 void gr_transforms_add(gr_transforms *t, int which, gr_transform_row *r) {
-  assert(which >= 0 && which < t->n && t->at[which].ops->add);
+  assert(which >= 0 && which < t->n && t->items[which].ops->add);
   const gr_type *x = apply_until(t, which, &(gr_draw){.augment = false}, r);
-  t->at[which].ops->add(t->at[which].self, x, r->room[0]);
+  t->items[which].ops->add(t->items[which].self, x, r->room[0]);
 }
 
 // Format: "n value value ..." for each transform with statistics; values are restored bit for bit.
 void gr_transforms_save(const gr_transforms *t, gr_text *out) {
   for (int i = gr_transforms_fitted(t, -1); i >= 0; i = gr_transforms_fitted(t, i)) {
     int n;
-    const double *values = statistics(&t->at[i], &n);
+    const double *values = statistics(&t->items[i], &n);
     gr_text_printf(out, "%s%d", out->len ? " " : "", n);
     for (int k = 0; k < n; k++) gr_text_printf(out, " %.17g", values[k]);
   }
@@ -290,13 +290,13 @@ void gr_transforms_save(const gr_transforms *t, gr_text *out) {
 gr_status gr_transforms_restore(gr_transforms *t, const char *text) {
   for (int i = gr_transforms_fitted(t, -1); i >= 0; i = gr_transforms_fitted(t, i)) {
     int n;
-    double *values = statistics(&t->at[i], &n), saved = 0;
+    double *values = statistics(&t->items[i], &n), saved = 0;
     bool ok = gr_statistics_read(&text, &saved) && saved == n;
     for (int k = 0; ok && k < n; k++) ok = gr_statistics_read(&text, &values[k]);
     if (!ok)
       return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                              "the checkpoint has no statistics for the transform '%s' of x",
-                             t->at[i].ops->name),
+                             t->items[i].ops->name),
                      "resume with the same data.transforms and data");
   }
   return GR_OK;

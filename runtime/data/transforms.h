@@ -16,7 +16,7 @@ typedef struct gr_transforms {
   int field;       // of the source: x
   gr_type source;  // of the source's x
   size_t room;     // bytes of the largest x in between
-  gr_transform *at;
+  gr_transform *items;
   int n;
 } gr_transforms;
 

@@ -14,7 +14,7 @@ enum { MAX_BYTES = 1 << 26 };
 
 typedef struct list {
   gr_arena *arena;
-  const char **at;
+  const char **items;
   uint32_t n, cap;
 } list;
 
@@ -22,16 +22,16 @@ static void put(list *l, const char *symbol) {
   if (l->n == l->cap) {
     l->cap = l->cap ? 2 * l->cap : 64;
     const char **more = GR_NEW(l->arena, const char *, l->cap);
-    if (l->n) memcpy(more, l->at, l->n * sizeof *more);
-    l->at = more;
+    if (l->n) memcpy(more, l->items, l->n * sizeof *more);
+    l->items = more;
   }
-  l->at[l->n++] = symbol;
+  l->items[l->n++] = symbol;
 }
 
 // Inserts the blank if the list has none, and builds the index.
 static gr_status vocab_finish(list *l, int32_t blank, gr_loc loc, gr_vocab *out) {
   bool has = false;
-  for (uint32_t i = 0; i < l->n; i++) has = has || !strcmp(l->at[i], BLANK);
+  for (uint32_t i = 0; i < l->n; i++) has = has || !strcmp(l->items[i], BLANK);
   if (!has) {
     if (blank < -1 || blank > (int32_t)l->n)
       return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
@@ -41,17 +41,17 @@ static gr_status vocab_finish(list *l, int32_t blank, gr_loc loc, gr_vocab *out)
                      "from 0 to %u, or -1 for the last", l->n);
     uint32_t position = blank < 0 ? l->n : (uint32_t)blank;
     put(l, BLANK);
-    memmove(l->at + position + 1, l->at + position, (l->n - 1 - position) * sizeof *l->at);
-    l->at[position] = BLANK;
+    memmove(l->items + position + 1, l->items + position, (l->n - 1 - position) * sizeof *l->items);
+    l->items[position] = BLANK;
   }
   if (l->n < 2)
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, loc, "the vocabulary has no symbols"), "vocab"),
                    "the characters of the transcripts, or a file with one symbol on a line");
-  *out = (gr_vocab){.symbols = l->at, .n = (int32_t)l->n, .index = gr_map_make(l->arena)};
+  *out = (gr_vocab){.symbols = l->items, .n = (int32_t)l->n, .index = gr_map_make(l->arena)};
   for (uint32_t i = 0; i < l->n; i++) {
-    size_t len = strlen(l->at[i]);
-    gr_map_put(&out->index, l->at[i], i);
-    if (!strcmp(l->at[i], BLANK))
+    size_t len = strlen(l->items[i]);
+    gr_map_put(&out->index, l->items[i], i);
+    if (!strcmp(l->items[i], BLANK))
       out->blank = (int32_t)i;
     else if (len > out->longest)
       out->longest = len;

@@ -195,7 +195,7 @@ static int64_t length_of(const gr_batch *b, int64_t row) {
   for (int i = 0; i < b->n_fields; i++) {
     const gr_field *f = &b->field[i];
     if (!strcmp(f->name, "lengths") && f->type.dtype == GR_I32 && f->type.rank == 1)
-      return ((const int32_t *)f->at)[row];
+      return ((const int32_t *)f->data)[row];
   }
   return -1;
 }
@@ -270,7 +270,7 @@ static const char *line_of(const predictions *p, gr_arena *a, const gr_batch *b,
 // A sample that cannot be read has weight 0, and no line.
 static bool is_read(const gr_batch *b, int row) {
   const gr_field *weight = &b->field[b->n_fields - 1];
-  return b->sample[row] != GR_NO_SAMPLE && gr_get(weight->at, weight->type.dtype, row) != 0;
+  return b->sample[row] != GR_NO_SAMPLE && gr_get(weight->data, weight->type.dtype, row) != 0;
 }
 
 // This rank's lines: the sample, the length in words, and the text, padded with NULs.

@@ -40,7 +40,7 @@ static uint64_t hash_rows(gr_dataset *d, int ranks, int workers, uint32_t *sampl
       MUST(gr_loader_next(l[r], &b));
       for (int row = 0; b && row < b->rows; row++) {
         size_t bytes = gr_type_bytes(&b->field[0].type) / (size_t)b->rows;
-        h = gr_hash_bytes(h, (const char *)b->field[0].at + (size_t)row * bytes, bytes);
+        h = gr_hash_bytes(h, (const char *)b->field[0].data + (size_t)row * bytes, bytes);
         *samples += b->sample[row] != GR_NO_SAMPLE;
       }
     }
@@ -78,8 +78,8 @@ static void names_and_weighs_classes(void) {
   gr_dataset_decode(d, (const int32_t[]){3, 0, 4}, 3, &t);
   CHECK(!strcmp(t.chars, "note 3 note 0 4"), "predictions: %s", t.chars);
   gr_dataset_json(d, &t);
-  CHECK(strstr(t.chars, "\"class_names\": [\"note 0\", ") && strstr(t.chars, "{\"classes\": 4}"), "%s",
-        t.chars);
+  CHECK(strstr(t.chars, "\"class_names\": [\"note 0\", ") && strstr(t.chars, "{\"classes\": 4}"),
+        "%s", t.chars);
   MUST(
       gr_loader_open(d, &(gr_loader_spec){.batch = 8, .ranks = 1, .epochs = 1, .prefetch = 1}, &l));
   MUST(gr_loader_next(l, &b));
@@ -87,8 +87,8 @@ static void names_and_weighs_classes(void) {
         "y");
   CHECK(!strcmp(b->field[3].name, "class_weight"), "weights");
   for (int row = 0; row < b->rows && b->sample[row] != GR_NO_SAMPLE; row++) {
-    CHECK(((const int32_t *)b->field[2].at)[row] == (int32_t)(b->sample[row] % 4), "row %d", row);
-    CHECK(((const float *)b->field[3].at)[row] > 0.5f, "the weight of row %d", row);
+    CHECK(((const int32_t *)b->field[2].data)[row] == (int32_t)(b->sample[row] % 4), "row %d", row);
+    CHECK(((const float *)b->field[3].data)[row] > 0.5f, "the weight of row %d", row);
   }
   gr_loader_close(l);
   gr_dataset_close(d);

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   gr_picture p;
   gr_status s = gr_picture_decode("input", data, size, size % 2 ? &use : NULL, &p);
   try_head(data, size, size % 2 ? &use : NULL, s);
-  HOLDS(s ? !p.at : p.at && p.height > 0 && p.width > 0 && p.channels > 0 && p.channels < 5);
+  HOLDS(s ? !p.pixels
+          : p.pixels && p.height > 0 && p.width > 0 && p.channels > 0 && p.channels < 5);
   if (!s && p.height * p.width < 1 << 20) {  // larger ones take long
     s = gr_picture_convert("input", &p, channels[size % 3]);
     for (int how = 0; how < 3 && !s; how++)
@@ -27,6 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     HOLDS(!s);
   }
   fuzz_print(s);
-  free(p.at);
+  free(p.pixels);
   return 0;
 }

@@ -8,7 +8,7 @@ const fuzz_budget fuzz_memory = {64 << 20, 1 << 16};
 static unsigned sum(const gr_video *v, const gr_video_file *f) {
   unsigned all = 0;
   int64_t bytes = f->frames * v->height * v->width * v->channels;
-  for (int64_t i = 0; i < bytes && i < 1 << 24; i++) all += f->at[i];
+  for (int64_t i = 0; i < bytes && i < 1 << 24; i++) all += f->pixels[i];
   return all;
 }
 
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 .spec = {.frames = 2, .height = 16, .width = 12, .gray = size % 2}};
   gr_video_file f = {.name = "input", .path = input.path};
   gr_status s = gr_video_open_file(&v, &f);
-  HOLDS(!s == (f.at != NULL));
+  HOLDS(!s == (f.pixels != NULL));
   HOLDS(s || (f.frames >= v.spec.frames && sum(&v, &f) < UINT32_MAX));
   HOLDS(!s || (!f.decoded && !gr_status_loc(s).file));
   fuzz_print(s);

@@ -52,7 +52,7 @@ static void load_states(reference *r, const char *run) {
     void *at = gr_arena_alloc(r->arena, to.bytes + 1);
     const char *dot = strrchr(s->name, '.');
     for (int k = 0; k < n && s->kind == GR_KIND_TABLE; k++)
-      if (!strcmp(tables[k].name, dot ? dot + 1 : s->name)) memcpy(at, tables[k].at, to.bytes);
+      if (!strcmp(tables[k].name, dot ? dot + 1 : s->name)) memcpy(at, tables[k].data, to.bytes);
     gr_tensor_slice slice = gr_tensor_slice_whole(s->name, gr_dtypes[s->global.dtype].name,
                                                   s->global.rank, s->global.dim, at);
     if (s->kind != GR_KIND_TABLE) must(gr_checkpoint_read(c, &slice));
@@ -90,7 +90,7 @@ static const gr_program *give_batch(reference *r) {
   const gr_program *p = r->plan->programs;
   while (strcmp(p->kind, "eval") || strcmp(p->bucket, bucket)) p++;
   for (int i = 0; i < b->n_fields; i++)
-    give(r, p, b->field[i].name, &b->field[i].type, b->field[i].at);
+    give(r, p, b->field[i].name, &b->field[i].type, b->field[i].data);
   gr_loader_close(loader);
   return p;
 }

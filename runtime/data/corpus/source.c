@@ -42,7 +42,7 @@ static gr_status list_text(gr_corpus *c, gr_source_request *r) {
 // The files are samples, in the place of those that the configuration names.
 static gr_status open_inputs(gr_corpus *c, gr_source_request *r) {
   c->spec.paths = (gr_names){GR_NEW(r->arena, const char *, r->n_inputs), r->n_inputs};
-  for (int i = 0; i < r->n_inputs; i++) c->spec.paths.at[i] = r->inputs[i];
+  for (int i = 0; i < r->n_inputs; i++) c->spec.paths.items[i] = r->inputs[i];
   c->count = (uint32_t)r->n_inputs;
   GR_TRY(gr_files_there(r->inputs, r->n_inputs));
   GR_TRY(gr_corpus_open_text(r->arena, &c->tokens, &c->spec.paths, NULL, &c->text[0]));
@@ -67,8 +67,8 @@ static gr_status open_files(gr_corpus *c, gr_source_request *r) {
   c->inputs = r->n_inputs > 0;
   if (c->inputs) return open_inputs(c, r);
   GR_TRY(gr_source_need_path(r, s->paths.n));
-  GR_TRY(gr_about(gr_files_there(s->paths.at, s->paths.n), "path"));
-  GR_TRY(gr_about(gr_files_there(s->eval.at, s->eval.n), "eval_path"));
+  GR_TRY(gr_about(gr_files_there(s->paths.items, s->paths.n), "path"));
+  GR_TRY(gr_about(gr_files_there(s->eval.items, s->eval.n), "eval_path"));
   GR_TRY(gr_corpus_open_text(r->arena, &c->tokens, &s->paths, "path", &c->text[0]));
   GR_TRY(gr_corpus_open_text(r->arena, &c->tokens, &s->eval, "eval_path", &c->text[1]));
   return list_text(c, r);
@@ -142,8 +142,8 @@ static int64_t start_of(const gr_corpus *c, uint32_t sample, const gr_draw *d,
 static void fill_input(const gr_corpus *c, uint32_t sample, gr_row *row) {
   const gr_corpus_file *f = &c->text[0].file[sample];
   int64_t n = f->n < c->spec.context ? f->n : c->spec.context;
-  gr_corpus_tokens(&c->text[0], f->first + f->n - n, n, row->at[X]);
-  *(int32_t *)row->at[LENGTHS] = (int32_t)n;
+  gr_corpus_tokens(&c->text[0], f->first + f->n - n, n, row->field[X]);
+  *(int32_t *)row->field[LENGTHS] = (int32_t)n;
 }
 
 static void corpus_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
@@ -156,15 +156,15 @@ static void corpus_fill(const void *self, uint32_t sample, const gr_loaded *load
     return;
   }
   int64_t start = start_of(c, sample, draw, &text);
-  gr_corpus_tokens(text, start, c->spec.context, row->at[X]);
-  gr_corpus_tokens(text, start + 1, c->spec.context, row->at[Y]);
-  *(int32_t *)row->at[LENGTHS] = c->spec.context;
+  gr_corpus_tokens(text, start, c->spec.context, row->field[X]);
+  gr_corpus_tokens(text, start + 1, c->spec.context, row->field[Y]);
+  *(int32_t *)row->field[LENGTHS] = c->spec.context;
 }
 
 static void corpus_name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_corpus *c = self;
   if (c->inputs)
-    gr_text_put(out, c->spec.paths.at[sample]);
+    gr_text_put(out, c->spec.paths.items[sample]);
   else
     gr_text_printf(out, "window %u", sample);
 }

@@ -53,7 +53,7 @@ gr_status gr_corpus_open_text(gr_arena *a, const gr_tokenizer *tokens, const gr_
   for (; t->n_files < paths->n; t->n_files++) {
     gr_corpus_file *f = &t->file[t->n_files];
     *f = (gr_corpus_file){.first = t->n};
-    GR_TRY(gr_about(open_file(a, tokens, paths->at[t->n_files], f), key));
+    GR_TRY(gr_about(open_file(a, tokens, paths->items[t->n_files], f), key));
     t->n += f->n;
   }
   return GR_OK;
@@ -75,6 +75,6 @@ void gr_corpus_tokens(const gr_corpus_text *t, int64_t first, int64_t n, int32_t
   for (int64_t k = 0; k < n; k++) {
     while (first + k >= t->file[i].first + t->file[i].n) i++;
     const gr_corpus_file *f = &t->file[i];
-    out[k] = f->ids ? f->ids[first + k - f->first] : f->map.at[first + k - f->first];
+    out[k] = f->ids ? f->ids[first + k - f->first] : f->map.data[first + k - f->first];
   }
 }

@@ -29,8 +29,8 @@ gr_status gr_picture_convert(const char *path, gr_picture *p, int channels) {
   if (p->channels == channels) return GR_OK;
   GR_TRY(gr_picture_alloc(path, p->height, p->width, channels, &to));
   for (int64_t i = 0; i < p->height * p->width; i++)
-    put_pixel(p->at + i * p->channels, p->channels, to.at + i * channels, channels);
-  free(p->at);
+    put_pixel(p->pixels + i * p->channels, p->channels, to.pixels + i * channels, channels);
+  free(p->pixels);
   *p = to;
   return GR_OK;
 }
@@ -96,7 +96,7 @@ static inline void scale_row(const unsigned char *x, int channels, const taps *t
 // Rows of the image become rows of `out` pixels.
 static void scale_rows(const gr_picture *p, const taps *t, int64_t out, unsigned char *y) {
   for (int64_t o = 0; o < p->height; o++) {
-    const unsigned char *x = p->at + o * p->width * p->channels;
+    const unsigned char *x = p->pixels + o * p->width * p->channels;
     unsigned char *to = y + o * out * p->channels;
     switch (p->channels) {  // constants, so that each has a loop of its own
       case 1:
@@ -167,7 +167,7 @@ static void crop(const gr_picture *p, int64_t height, int64_t width, unsigned ch
   for (int64_t i = 0; i < height; i++)
     if (top + i >= 0 && top + i < p->height)
       memcpy(out + (i * width + first) * p->channels,
-             p->at + ((top + i) * p->width + left + first) * p->channels,
+             p->pixels + ((top + i) * p->width + left + first) * p->channels,
              (size_t)n * (size_t)p->channels);
 }
 

@@ -95,7 +95,7 @@ static void read_rows(job *j) {
   jpeg_start_decompress(&j->jpeg);
   size_t row = (size_t)j->out->width * (size_t)j->out->channels;
   while (j->jpeg.output_scanline < j->jpeg.output_height) {
-    JSAMPROW line = j->out->at + j->jpeg.output_scanline * row;
+    JSAMPROW line = j->out->pixels + j->jpeg.output_scanline * row;
     jpeg_read_scanlines(&j->jpeg, &line, 1);
   }
 }

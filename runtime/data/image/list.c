@@ -38,10 +38,10 @@ static gr_status add_folder(folder *f, const char *path, int depth) {
                    "a link to a folder above it makes an endless path: remove it");
   GR_TRY(gr_file_list_folder(a, path, &names));
   for (int i = 0; i < names.n; i++) {
-    const char *inner = gr_arena_printf(a, "%s/%s", path, names.at[i]);
+    const char *inner = gr_arena_printf(a, "%s/%s", path, names.items[i]);
     if (gr_is_dir(inner))
       GR_TRY(add_folder(f, inner, depth + 1));
-    else if (gr_source_reads(&gr_source_image, names.at[i]))
+    else if (gr_source_reads(&gr_source_image, names.items[i]))
       GR_TRY(add_image(f, inner));
     else
       skip_file(f);
@@ -67,14 +67,14 @@ static gr_status list_classes(folder *f) {
   gr_names names;
   GR_TRY(gr_file_list_folder(l->arena, f->root, &names));
   for (int i = 0; i < names.n; i++) {
-    const char *path = gr_arena_printf(l->arena, "%s/%s", f->root, names.at[i]);
-    images |= gr_source_reads(&gr_source_image, names.at[i]) != NULL;
+    const char *path = gr_arena_printf(l->arena, "%s/%s", f->root, names.items[i]);
+    images |= gr_source_reads(&gr_source_image, names.items[i]) != NULL;
     if (!gr_is_dir(path)) {
       skip_file(f);
       continue;
     }
     f->class_from = l->count;
-    GR_TRY(gr_classes_add(&l->classes, l->arena, names.at[i], GR_NOWHERE, &f->class_place));
+    GR_TRY(gr_classes_add(&l->classes, l->arena, names.items[i], GR_NOWHERE, &f->class_place));
     GR_TRY(add_folder(f, path, 1));
   }
   return l->count == before ? no_classes(f->root, images) : GR_OK;

@@ -13,7 +13,7 @@ typedef struct gr_picture {
   int channels;  // 1: gray, 2: gray and alpha, 3: RGB, 4: RGB and alpha
   // malloc: [height, width, channels], then GR_PICTURE_SPARE bytes that may be read
   // (gr_picture_fit)
-  unsigned char *at;
+  unsigned char *pixels;
 } gr_picture;
 enum { GR_PICTURE_SPARE = 4 };
 

@@ -71,7 +71,7 @@ static void read_rows(job *j) {
   size_t row = (size_t)j->out->width * (size_t)j->out->channels;
   for (int k = 0; k < passes; k++)
     for (int64_t i = 0; i < j->out->height; i++)
-      png_read_row(j->png, j->out->at + (size_t)i * row, NULL);
+      png_read_row(j->png, j->out->pixels + (size_t)i * row, NULL);
 }
 
 static void run(job *j) {

@@ -21,7 +21,7 @@ gr_status gr_picture_alloc(const char *path, int64_t height, int64_t width, int 
   if (!out) return GR_OK;
   size_t bytes = (size_t)(height * width) * (size_t)channels;
   *out = (gr_picture){height, width, channels, calloc(bytes + GR_PICTURE_SPARE, 1)};
-  if (out->at) return GR_OK;
+  if (out->pixels) return GR_OK;
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the image '%s' (%zu bytes)", path, bytes);
 }
 
@@ -116,7 +116,7 @@ static gr_status read_ppm(const char *path, const unsigned char *bytes, size_t n
                 (long long)want, (long long)there),
         "copy or save it again");
   GR_TRY(gr_picture_alloc(path, height, width, channels, out));
-  if (out) memcpy(out->at, t.cursor, (size_t)want);
+  if (out) memcpy(out->pixels, t.cursor, (size_t)want);
   return GR_OK;
 }
 
@@ -129,7 +129,7 @@ static gr_status copy_array(const char *path, const gr_array *a, gr_picture *out
                    "images are u8 of [height, width] or [height, width, channels]");
   int64_t channels = a->rank == 3 ? a->dim[2] : 1;
   GR_TRY(gr_picture_alloc(path, a->dim[0], a->dim[1], channels > 4 ? 5 : (int)channels, out));
-  if (out) memcpy(out->at, a->at, (size_t)a->count);
+  if (out) memcpy(out->pixels, a->data, (size_t)a->count);
   return GR_OK;
 }
 
@@ -174,7 +174,7 @@ gr_status gr_picture_decode(const char *path, const unsigned char *bytes, size_t
   *out = (gr_picture){0};
   gr_status s = read_any(path, bytes, n, use, out);
   if (!s) return GR_OK;
-  free(out->at);
+  free(out->pixels);
   *out = (gr_picture){0};
   return s;
 }
@@ -190,7 +190,7 @@ gr_status gr_picture_probe(const char *path, const gr_picture_use *use) {
   gr_mapping map;
   GR_TRY(gr_mapping_open(path, &map));
   gr_mapping_expect_few(&map);
-  gr_status s = because_cut(&map, gr_picture_decode(path, map.at, map.bytes, use, NULL));
+  gr_status s = because_cut(&map, gr_picture_decode(path, map.data, map.bytes, use, NULL));
   gr_mapping_close(&map);
   return s;
 }
@@ -199,10 +199,10 @@ gr_status gr_picture_read(const char *path, const gr_picture_use *use, gr_pictur
   gr_mapping map;
   *out = (gr_picture){0};
   GR_TRY(gr_mapping_open(path, &map));
-  gr_status s = because_cut(&map, gr_picture_decode(path, map.at, map.bytes, use, out));
+  gr_status s = because_cut(&map, gr_picture_decode(path, map.data, map.bytes, use, out));
   gr_mapping_close(&map);
   if (!s) return GR_OK;
-  free(out->at);
+  free(out->pixels);
   *out = (gr_picture){0};
   return s;
 }

@@ -70,7 +70,7 @@ static gr_status read_image(const gr_image_spec *s, const char *path, unsigned c
   GR_TRY(gr_picture_read(path, &use, &p));
   gr_status e = gr_picture_convert(path, &p, s->channels);
   e = e ? e : gr_picture_fit(&p, s->resize, s->height, s->width, out);
-  free(p.at);
+  free(p.pixels);
   return e;
 }
 
@@ -85,13 +85,13 @@ static gr_status image_load(const void *self, uint32_t sample, int32_t most, gr_
   const char *path = ((const gr_image *)self)->list.file[sample].path;
   (void)most;
   out->bytes = (size_t)(s->height * s->width * s->channels), out->length = 1;
-  out->at = malloc(out->bytes);
-  if (!out->at)
+  out->data = malloc(out->bytes);
+  if (!out->data)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the image '%s' (%zu bytes)", path,
                    out->bytes);
-  gr_status e = read_image(s, path, out->at);
+  gr_status e = read_image(s, path, out->data);
   if (!e) return GR_OK;
-  free(out->at);
+  free(out->data);
   *out = (gr_loaded){0};
   return e;
 }

@@ -63,10 +63,10 @@ static void cci(const series *s, double *out) {
   double *const *c = s->ticker->column, *p = numbers(s);
   for (int d = 0; d < s->days; d++) p[d] = (c[GR_HIGH][d] + c[GR_LOW][d] + c[GR_CLOSE][d]) / 3;
   for (int d = 0; d < s->days; d++) {
-    int from = first_of(s, d);
-    double mean = mean_of(p, from, d), spread = 0;
-    for (int k = from; k <= d; k++) spread += fabs(p[k] - mean);
-    spread /= d - from + 1;
+    int first = first_of(s, d);
+    double mean = mean_of(p, first, d), spread = 0;
+    for (int k = first; k <= d; k++) spread += fabs(p[k] - mean);
+    spread /= d - first + 1;
     out[d] = spread > 1e-12 * mean ? (p[d] - mean) / (0.015 * spread) : 0;
   }
 }
@@ -100,10 +100,10 @@ static void volatility(const series *s, double *out) {
   double *x = numbers(s);
   change(s, x);
   for (int d = 0; d < s->days; d++) {
-    int from = first_of(s, d);
-    double mean = mean_of(x, from, d), sum = 0;
-    for (int k = from; k <= d; k++) sum += (x[k] - mean) * (x[k] - mean);
-    out[d] = sqrt(sum / (d - from + 1));
+    int first = first_of(s, d);
+    double mean = mean_of(x, first, d), sum = 0;
+    for (int k = first; k <= d; k++) sum += (x[k] - mean) * (x[k] - mean);
+    out[d] = sqrt(sum / (d - first + 1));
   }
 }
 
@@ -143,15 +143,15 @@ static double distance(const double *l, int n, double *y) {
   return sum;
 }
 
-// The covariance of rows [from, to) of x [days, n], divided by their number less one.
-static void covariance(const double *x, int n, int from, int to, double *mean, double *out) {
+// The covariance of rows [begin, end) of x [days, n], divided by their number less one.
+static void covariance(const double *x, int n, int begin, int end, double *mean, double *out) {
   memset(mean, 0, sizeof *mean * (size_t)n), memset(out, 0, sizeof *out * (size_t)(n * n));
-  for (int d = from; d < to; d++)
-    for (int i = 0; i < n; i++) mean[i] += x[d * n + i] / (to - from);
-  for (int d = from; d < to; d++)
+  for (int d = begin; d < end; d++)
+    for (int i = 0; i < n; i++) mean[i] += x[d * n + i] / (end - begin);
+  for (int d = begin; d < end; d++)
     for (int i = 0; i < n; i++)
       for (int j = 0; j <= i; j++)
-        out[i * n + j] += (x[d * n + i] - mean[i]) * (x[d * n + j] - mean[j]) / (to - from - 1);
+        out[i * n + j] += (x[d * n + i] - mean[i]) * (x[d * n + j] - mean[j]) / (end - begin - 1);
 }
 
 void gr_market_turbulence(gr_arena *arena, const gr_ticker *t, int n, int days, int window,

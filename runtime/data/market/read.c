@@ -21,11 +21,11 @@ static gr_status list_tickers(gr_market *m, gr_names *out) {
                  "data.market.path is a folder of CSV files, one for each ticker"));
   *out = (gr_names){GR_NEW(m->arena, const char *, files.n + 1), 0};
   for (int i = 0; i < files.n; i++) {
-    size_t n = strlen(files.at[i]);
-    if (n > 4 && !strcmp(files.at[i] + n - 4, ".csv"))
-      out->at[out->n++] = gr_arena_strndup(m->arena, files.at[i], n - 4);
+    size_t n = strlen(files.items[i]);
+    if (n > 4 && !strcmp(files.items[i] + n - 4, ".csv"))
+      out->items[out->n++] = gr_arena_strndup(m->arena, files.items[i], n - 4);
   }
-  if (out->n) qsort(out->at, (size_t)out->n, sizeof *out->at, by_text);
+  if (out->n) qsort(out->items, (size_t)out->n, sizeof *out->items, by_text);
   if (out->n) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no CSV file in '%s'", m->spec.path),
                  "one for each ticker, such as AAPL.csv; `tools/market-data` makes some");
@@ -150,8 +150,8 @@ gr_status gr_market_read(gr_market *m) {
   m->ticker = GR_NEW(m->arena, gr_ticker, names.n);
   const char **paths = GR_NEW(m->arena, const char *, names.n);
   for (int k = 0; k < names.n; k++) {
-    paths[k] = gr_arena_printf(m->arena, "%s/%s.csv", m->spec.path, names.at[k]);
-    m->ticker[k] = (gr_ticker){.name = names.at[k], .path = paths[k]};
+    paths[k] = gr_arena_printf(m->arena, "%s/%s.csv", m->spec.path, names.items[k]);
+    m->ticker[k] = (gr_ticker){.name = names.items[k], .path = paths[k]};
   }
   GR_TRY(gr_files_there(paths, names.n));
   for (int k = 0; k < names.n; k++) GR_TRY(read_ticker(m, &m->ticker[k]));

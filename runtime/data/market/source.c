@@ -42,7 +42,7 @@ static gr_status compute_features(gr_market *m) {
   m->raw = GR_NEW(m->arena, double, w * m->days);
   double *x = GR_NEW(scratch, double, m->days);
   for (int64_t c = 0; c < w && !bad; c++) {
-    const char *name = m->spec.features.at[c % m->spec.features.n];
+    const char *name = m->spec.features.items[c % m->spec.features.n];
     const gr_ticker *t = &m->ticker[c / m->spec.features.n];
     if (!gr_market_indicator(scratch, t, name, m->days, m->spec.period, x))
       bad = unknown_feature(name);
@@ -195,7 +195,7 @@ static uint64_t market_fingerprint(const void *self, uint32_t sample, bool with_
 static void market_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
                         const gr_draw *draw, gr_row *row) {
   (void)self, (void)loaded, (void)draw;
-  *(int32_t *)row->at[0] = (int32_t)sample;
+  *(int32_t *)row->field[0] = (int32_t)sample;
 }
 
 static int market_tables(const void *self, gr_data_table out[GR_MAX_TABLES]) {

@@ -122,8 +122,8 @@ static gr_status read_ids(gr_arena *arena, gr_conf *section, const char *key,
   gr_names names = gr_names_read(arena, section, key);
   int32_t *ids = GR_NEW(arena, int32_t, names.n);
   for (int i = 0; i < names.n; i++) {
-    GR_TRY(find_id(arena, s, tokenizer, names.at[i], &ids[i]));
-    if (ids[i] < 0) return no_symbol(key, names.at[i], tokenizer);
+    GR_TRY(find_id(arena, s, tokenizer, names.items[i], &ids[i]));
+    if (ids[i] < 0) return no_symbol(key, names.items[i], tokenizer);
   }
   *out = (gr_ids){ids, names.n};
   return GR_OK;

@@ -21,11 +21,11 @@ static void place_mask(const gr_rng *r, uint64_t utterance, int mask, int64_t mo
 static void move(float *frames, int64_t t, int mels, int64_t centre, int64_t to) {
   for (int64_t k = 1; k < t - 1; k++) {
     int64_t i = to > centre ? t - 1 - k : k;
-    double at = i < to
-                    ? (double)(i * centre) / (double)to
-                    : (double)centre + (double)((i - to) * (t - 1 - centre)) / (double)(t - 1 - to);
-    float part = (float)(at - (double)(int64_t)at);
-    const float *x = frames + (int64_t)at * mels;
+    double source =
+        i < to ? (double)(i * centre) / (double)to
+               : (double)centre + (double)((i - to) * (t - 1 - centre)) / (double)(t - 1 - to);
+    float part = (float)(source - (double)(int64_t)source);
+    const float *x = frames + (int64_t)source * mels;
     for (int m = 0; m < mels; m++) frames[i * mels + m] = x[m] + part * (x[mels + m] - x[m]);
   }
 }

@@ -173,7 +173,7 @@ static gr_status speech_load(const void *self, uint32_t sample, int32_t most, gr
 // Writes symbols that begin at `position` of a sample's sequence to both fields of decoders.
 static void put_sequence(const gr_row *row, int32_t total, int32_t position, const int32_t *ids,
                          int32_t n) {
-  int32_t *inputs = row->at[DECODER_INPUTS], *labels = row->at[LABELS];
+  int32_t *inputs = row->field[DECODER_INPUTS], *labels = row->field[LABELS];
   for (int32_t i = 0; i < n; i++) {
     if (position + i < total - 1) inputs[position + i] = ids[i];
     if (position + i > 0) labels[position + i - 1] = ids[i];
@@ -191,14 +191,14 @@ static void speech_fill(const void *self, uint32_t sample, const gr_loaded *x, c
                         gr_row *row) {
   const gr_speech *d = self;
   const gr_speech_item *item = item_of(self, sample);
-  memcpy(row->at[X], x->at, x->bytes);
+  memcpy(row->field[X], x->data, x->bytes);
   if (draw->augment)
-    gr_augment_apply(&d->spec.augment, draw->seed, (uint32_t)draw->epoch, draw->number, row->at[X],
-                     x->length, d->spec.features.mels);
+    gr_augment_apply(&d->spec.augment, draw->seed, (uint32_t)draw->epoch, draw->number,
+                     row->field[X], x->length, d->spec.features.mels);
   if (item->n_targets)
-    memcpy(row->at[TARGETS], item->targets, (size_t)item->n_targets * sizeof *item->targets);
-  *(int32_t *)row->at[LENGTHS] = x->length;
-  *(int32_t *)row->at[TARGET_LENGTHS] = item->n_targets;
+    memcpy(row->field[TARGETS], item->targets, (size_t)item->n_targets * sizeof *item->targets);
+  *(int32_t *)row->field[LENGTHS] = x->length;
+  *(int32_t *)row->field[TARGET_LENGTHS] = item->n_targets;
   if (d->spec.prefix.n) fill_decoder(&d->spec, item, row);
 }
 

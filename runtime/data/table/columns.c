@@ -20,8 +20,8 @@ static const char *stem(gr_arena *a, const char *path) {
 
 static gr_table_column *room(gr_arena *a, gr_columns *c, int more) {
   gr_table_column *all = GR_NEW(a, gr_table_column, c->n + more);
-  if (c->n) memcpy(all, c->at, (size_t)c->n * sizeof *all);
-  c->at = all;
+  if (c->n) memcpy(all, c->items, (size_t)c->n * sizeof *all);
+  c->items = all;
   return all + c->n;
 }
 
@@ -41,7 +41,7 @@ static gr_status check_rows(gr_columns *c, const gr_array *a) {
 static gr_status open_csv(gr_arena *a, const gr_names *files, const gr_csv_format *format,
                           gr_columns *c) {
   gr_csv *t = GR_NEW(a, gr_csv, 1);
-  GR_TRY(gr_csv_read_all(a, files->at, files->n, format, t));
+  GR_TRY(gr_csv_read_all(a, files->items, files->n, format, t));
   gr_table_column *to = room(a, c, t->n_columns);
   for (int i = 0; i < t->n_columns; i++)
     to[i] = (gr_table_column){
@@ -63,7 +63,7 @@ static gr_status open_npy(gr_arena *a, const char *path, gr_columns *c, gr_mappi
   gr_table_column *to = room(a, c, 1);
   *to = (gr_table_column){.name = stem(a, path)};
   c->n++;
-  return gr_npy_parse(a, path, to->name, m->at, m->bytes, &to->values);
+  return gr_npy_parse(a, path, to->name, m->data, m->bytes, &to->values);
 }
 
 static gr_status unknown_kind(const char *path) {
@@ -104,11 +104,11 @@ static gr_status check_alike(const gr_columns *first, const gr_columns *c) {
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has %d array%s, and '%s' %d", c->path,
                            c->n, gr_text_s(c->n), first->path, first->n),
                    ALIKE);
-  for (int i = 0; i < c->n && c->at[i].npz; i++)
-    if (strcmp(c->at[i].name, first->at[i].name) != 0)
+  for (int i = 0; i < c->n && c->items[i].npz; i++)
+    if (strcmp(c->items[i].name, first->items[i].name) != 0)
       return gr_hint(
           gr_fail(GR_ERR_DATA, GR_NOWHERE, "the array %d of '%s' is called '%s', and '%s' in '%s'",
-                  i + 1, c->path, c->at[i].name, first->at[i].name, first->path),
+                  i + 1, c->path, c->items[i].name, first->items[i].name, first->path),
           ALIKE);
   return GR_OK;
 }
@@ -127,15 +127,15 @@ static gr_status open_stack(gr_arena *a, const char *pattern, const gr_names *fi
   s->file = GR_NEW(a, gr_columns, files->n);
   while (s->n < files->n) {
     gr_columns *file = &s->file[s->n];
-    *file = columns_make(a, files->at[s->n++], 1);
+    *file = columns_make(a, files->items[s->n++], 1);
     GR_TRY(open_arrays(a, file->path, file, 0));
-    for (int i = 0; i < file->n; i++) file->at[i].file = file->path;
+    for (int i = 0; i < file->n; i++) file->items[i].file = file->path;
     GR_TRY(check_alike(&s->file[0], file));
   }
   int n = s->file[0].n;
   gr_table_column *to = room(a, c, n);
   for (int i = 0; i < n; i++) {
-    const gr_table_column *one = &s->file[0].at[i];
+    const gr_table_column *one = &s->file[0].items[i];
     to[i] = (gr_table_column){
         .name = one->npz ? one->name : pattern_stem(a, pattern), .stack = s, .member = i};
   }
@@ -162,20 +162,20 @@ static gr_status check_array(const gr_array *first, const gr_array *a) {
 static gr_status read_stack(gr_arena *a, const gr_table_column *c, gr_array *out) {
   size_t bytes = 0, done = 0;
   for (int i = 0; i < c->stack->n; i++) {
-    gr_table_column *part = &c->stack->file[i].at[c->member];
+    gr_table_column *part = &c->stack->file[i].items[c->member];
     GR_TRY(read_array(part));
     if (!i) *out = part->values, out->count = out->dim[0] = 0;
-    GR_TRY(check_array(&c->stack->file[0].at[c->member].values, &part->values));
+    GR_TRY(check_array(&c->stack->file[0].items[c->member].values, &part->values));
     out->count += part->values.count, out->dim[0] += part->values.dim[0];
     bytes += (size_t)part->values.count * out->size;
   }
   unsigned char *all = gr_arena_alloc(a, bytes + 1);
   for (int i = 0; i < c->stack->n; i++) {
-    const gr_array *part = &c->stack->file[i].at[c->member].values;
-    if (part->count) memcpy(all + done, part->at, (size_t)part->count * out->size);
+    const gr_array *part = &c->stack->file[i].items[c->member].values;
+    if (part->count) memcpy(all + done, part->data, (size_t)part->count * out->size);
     done += (size_t)part->count * out->size;
   }
-  out->at = all;
+  out->data = all;
   return GR_OK;
 }
 
@@ -185,24 +185,24 @@ static gr_status open_kind(gr_arena *a, const char *path, const gr_csv_format *f
                            gr_columns *c, int file) {
   gr_names files;
   GR_TRY(gr_file_list_match(a, path, &files));
-  const gr_source_ending *e = gr_source_reads(&gr_source_table, files.at[0]);
+  const gr_source_ending *e = gr_source_reads(&gr_source_table, files.items[0]);
   for (int i = 0; i < files.n; i++)
-    if (!gr_source_reads(&gr_source_table, files.at[i])) return unknown_kind(files.at[i]);
+    if (!gr_source_reads(&gr_source_table, files.items[i])) return unknown_kind(files.items[i]);
   for (int i = 1; i < files.n; i++)
-    if (gr_source_reads(&gr_source_table, files.at[i])->text != e->text)
+    if (gr_source_reads(&gr_source_table, files.items[i])->text != e->text)
       return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' and '%s' are of different kinds",
-                             files.at[0], files.at[i]),
+                             files.items[0], files.items[i]),
                      "'%s' matches both: files whose rows follow each other are of one kind", path);
   if (e->text) return open_csv(a, &files, format, c);
   return files.n > 1 ? open_stack(a, path, &files, c, &c->stacks[file])
-                     : open_arrays(a, files.at[0], c, file);
+                     : open_arrays(a, files.items[0], c, file);
 }
 
 static gr_status open_file(gr_arena *a, const char *path, const gr_csv_format *format,
                            gr_columns *c, int file) {
   int before = c->n;
   gr_status s = open_kind(a, path, format, c, file);
-  for (int i = before; i < c->n; i++) c->at[i].file = path;
+  for (int i = before; i < c->n; i++) c->items[i].file = path;
   return s;
 }
 
@@ -238,15 +238,16 @@ static void take_split(gr_columns *c, gr_split split) {
   int wanted = 0, n = 0;
   const char *plain;
   for (int i = 0; i < c->n; i++)
-    wanted += !c->at[i].csv && split_of_name(c->arena, c->at[i].name, &plain) == split;
+    wanted += !c->items[i].csv && split_of_name(c->arena, c->items[i].name, &plain) == split;
   for (int i = 0; i < c->n; i++) {
-    gr_split said = c->at[i].csv ? GR_SPLIT_BY_KEY : split_of_name(c->arena, c->at[i].name, &plain);
+    gr_split said =
+        c->items[i].csv ? GR_SPLIT_BY_KEY : split_of_name(c->arena, c->items[i].name, &plain);
     bool other = wanted && said != GR_SPLIT_BY_KEY && said != split;
     c->has_other |= other;
     if (other) continue;
-    c->at[n] = c->at[i];
+    c->items[n] = c->items[i];
     if (said != GR_SPLIT_BY_KEY && gr_columns_find(c, plain) < 0)
-      c->at[n].given = c->at[n].name, c->at[n].name = plain;
+      c->items[n].given = c->items[n].name, c->items[n].name = plain;
     n++;
   }
   c->n = n;
@@ -255,9 +256,9 @@ static void take_split(gr_columns *c, gr_split split) {
 static gr_status check_names(const gr_columns *c) {
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < i; k++)
-      if (!strcmp(c->at[i].name, c->at[k].name))
+      if (!strcmp(c->items[i].name, c->items[k].name))
         return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' and '%s' both have a column '%s'",
-                               c->at[k].file, c->at[i].file, c->at[i].name),
+                               c->items[k].file, c->items[i].file, c->items[i].name),
                        SIDE_BY_SIDE);
   return GR_OK;
 }
@@ -265,7 +266,7 @@ static gr_status check_names(const gr_columns *c) {
 // Arrays of .npz and stacks have theirs when they are read.
 static gr_status check_all_rows(gr_columns *c) {
   for (int i = 0; i < c->n; i++)
-    if (c->at[i].values.file) GR_TRY(check_rows(c, &c->at[i].values));
+    if (c->items[i].values.file) GR_TRY(check_rows(c, &c->items[i].values));
   return GR_OK;
 }
 
@@ -307,21 +308,21 @@ void gr_columns_close(gr_columns *c) {
 
 int gr_columns_find(const gr_columns *c, const char *name) {
   for (int i = 0; i < c->n; i++)
-    if (!strcmp(c->at[i].name, name)) return i;
+    if (!strcmp(c->items[i].name, name)) return i;
   for (int i = 0; i < c->n; i++)
-    if (c->at[i].given && !strcmp(c->at[i].given, name)) return i;
+    if (c->items[i].given && !strcmp(c->items[i].given, name)) return i;
   return -1;
 }
 
 const char *gr_columns_list(gr_arena *a, const gr_columns *c) {
   gr_text t = gr_text_make(a);
-  for (int i = 0; i < c->n; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", c->at[i].name);
+  for (int i = 0; i < c->n; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", c->items[i].name);
   return t.chars;
 }
 
 gr_status gr_columns_read(gr_columns *c, int column, const gr_array **out) {
   assert(column >= 0 && column < c->n);
-  gr_table_column *col = &c->at[column];
+  gr_table_column *col = &c->items[column];
   *out = &col->values;
   if (col->values.file) return GR_OK;
   GR_TRY(col->stack ? read_stack(c->arena, col, &col->values) : read_array(col));
@@ -329,7 +330,7 @@ gr_status gr_columns_read(gr_columns *c, int column, const gr_array **out) {
 }
 
 bool gr_columns_missing(const gr_columns *c, int column, int64_t row) {
-  const gr_table_column *col = &c->at[column];
+  const gr_table_column *col = &c->items[column];
   return col->csv && gr_csv_missing(col->csv, (uint32_t)row, col->csv_column);
 }
 
@@ -337,17 +338,17 @@ gr_status gr_columns_need(const gr_columns *c, int column, int64_t row) {
   char where[GR_COLUMNS_WHERE];
   if (!gr_columns_missing(c, column, row)) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' has no value in %s",
-                         c->at[column].name, gr_columns_where(c, row, c->path, where)),
+                         c->items[column].name, gr_columns_where(c, row, c->path, where)),
                  "fill it in");
 }
 
 gr_loc gr_columns_place(const gr_columns *c, int64_t row) {
-  const gr_csv *csv = c->n ? c->at[0].csv : NULL;
+  const gr_csv *csv = c->n ? c->items[0].csv : NULL;
   return csv ? gr_csv_place(csv, (uint32_t)row) : GR_NOWHERE;
 }
 
 gr_loc gr_columns_names(const gr_columns *c) {
-  const gr_csv *csv = c->n ? c->at[0].csv : NULL;
+  const gr_csv *csv = c->n ? c->items[0].csv : NULL;
   return csv ? (gr_loc){csv->path, 1, 1} : GR_NOWHERE;
 }
 

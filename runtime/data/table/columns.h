@@ -20,7 +20,7 @@ typedef struct gr_table_column {
 typedef struct gr_columns {
   gr_arena *arena;
   const char *path;  // of the first file
-  gr_table_column *at;
+  gr_table_column *items;
   int n;
   int64_t rows;             // the same of all columns; -1: none is read yet
   gr_npz *npz;              // [n_files]

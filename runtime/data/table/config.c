@@ -38,7 +38,7 @@ gr_status gr_table_read_spec(gr_arena *a, gr_conf *section, gr_table_spec *s) {
   s->eval = gr_names_read(a, section, "eval_path");
   s->features = gr_names_read(a, section, "features");
   gr_names labels = gr_names_read(a, section, "label");
-  if (labels.n) s->label = labels.at[0];
+  if (labels.n) s->label = labels.items[0];
   if (labels.n > 1) s->labels = labels;
   GR_TRY(gr_conf_text(section, "label_separator", "|", &s->separator));
   GR_TRY(gr_conf_text(section, "split", NULL, &s->split));

@@ -34,7 +34,7 @@ static void put_values(const gr_table_column *c, gr_text *out) {
 static void put_columns(const gr_table *t, const gr_table_part *p, gr_text *out) {
   gr_text_printf(out, "columns of %s\n", p->columns.path);
   for (int i = 0; i < p->columns.n; i++) {
-    const gr_table_column *c = &p->columns.at[i];
+    const gr_table_column *c = &p->columns.items[i];
     bool read = c->values.file != NULL;
     gr_text_printf(out, "  %-24s %-5s %-15s", c->name, read ? gr_array_type(&c->values) : "",
                    role_of(t, p, i));
@@ -63,7 +63,7 @@ void gr_table_record(const void *self, gr_text *out) {
   gr_text_put(out, ", \"features\": [");
   for (int i = 0; i < t->spec.features.n; i++) {
     gr_text_put(out, i ? ", " : "");
-    gr_text_json(out, t->spec.features.at[i]);
+    gr_text_json(out, t->spec.features.items[i]);
   }
   gr_text_put(out, "]");
   if (t->classes.n) gr_classes_record(&t->classes, out);

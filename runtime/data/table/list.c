@@ -24,7 +24,7 @@ enum { UNKNOWN, GOOD, BAD };
 // ---- A row --------------------------------------------------------------------------------------
 
 static gr_status wrong_value(const rows *r, int feature, int64_t row) {
-  const gr_array *a = &r->part->columns.at[r->part->features[feature]].values;
+  const gr_array *a = &r->part->columns.items[r->part->features[feature]].values;
   const char *dtype = gr_dtypes[r->table->spec.dtype].name;
   char where[GR_COLUMNS_WHERE];
   (void)gr_columns_where(&r->part->columns, row, a->file, where);
@@ -41,7 +41,7 @@ static gr_status check_features(rows *r, int64_t row) {
   const gr_table *t = r->table;
   for (int i = 0; i < t->spec.features.n; i++) {
     int column = r->part->features[i];
-    const gr_array *a = &r->part->columns.at[column].values;
+    const gr_array *a = &r->part->columns.items[column].values;
     GR_TRY(gr_columns_need(&r->part->columns, column, row));
     int64_t n = a->count / a->dim[0];
     bool good = true;
@@ -177,7 +177,7 @@ static void begin_series(rows *r, int64_t row) {
   if (!r->part->series_end) return;
   gr_arena *a = gr_arena_create();
   r->series_hash =
-      gr_hash_text(gr_array_text(a, &r->part->columns.at[r->part->series].values, row));
+      gr_hash_text(gr_array_text(a, &r->part->columns.items[r->part->series].values, row));
   gr_arena_destroy(a);
 }
 

@@ -94,7 +94,7 @@ gr_status gr_table_restore(void *self, const char *text) {
 
 void gr_table_row(const gr_table *t, const gr_table_part *p, int64_t row, float *out) {
   for (int i = 0; i < t->spec.features.n; i++) {
-    const gr_array *a = &p->columns.at[p->features[i]].values;
+    const gr_array *a = &p->columns.items[p->features[i]].values;
     int64_t n = a->dim[0] ? a->count / a->dim[0] : 0;
     gr_array_floats(a, row * n, n, out);
     out += n;

@@ -37,11 +37,11 @@ static void put_features(const gr_table *t, const gr_table_part *p, gr_text *out
   int used = 0, unused = 0;
   gr_text_printf(out, "%s%d feature%s: ", out->len ? "\n" : "", t->spec.features.n,
                  gr_text_s(t->spec.features.n));
-  for (int i = 0; i < t->spec.features.n; i++) list_name(out, &used, t->spec.features.at[i], "");
+  for (int i = 0; i < t->spec.features.n; i++) list_name(out, &used, t->spec.features.items[i], "");
   for (int i = 0; i < p->columns.n; i++)
     if (!has_role(t, p, i))
-      list_name(&left, &unused, p->columns.at[i].name,
-                p->chosen ? why_left_out(out->arena, &p->columns.at[i]) : "");
+      list_name(&left, &unused, p->columns.items[i].name,
+                p->chosen ? why_left_out(out->arena, &p->columns.items[i]) : "");
   if (unused) gr_text_printf(out, "; %d left out: %s", unused, left.chars);
 }
 
@@ -51,7 +51,7 @@ static bool is_trained_on(const gr_table *t, const char *name) {
   for (int i = 0; i < 3; i++)
     if (others[i] && !strcmp(others[i], name)) return true;
   for (int i = 0; i < t->spec.labels.n; i++)
-    if (!strcmp(t->spec.labels.at[i], name)) return true;
+    if (!strcmp(t->spec.labels.items[i], name)) return true;
   return false;
 }
 
@@ -61,7 +61,7 @@ static void put_unused(const gr_table *t, const gr_table_part *p, gr_text *out) 
   gr_text names = gr_text_make(out->arena);
   int n = 0;
   for (int i = 0; i < p->columns.n; i++) {
-    const char *name = p->columns.at[i].name;
+    const char *name = p->columns.items[i].name;
     bool known = t->kept ? is_trained_on(t, name) : gr_columns_find(&t->part[0].columns, name) >= 0;
     if (!known && !has_role(t, p, i)) list_name(&names, &n, name, "");
   }
@@ -74,17 +74,17 @@ static void put_unused(const gr_table *t, const gr_table_part *p, gr_text *out) 
 static void put_common(const gr_table *t, gr_text *out) {
   for (int i = 0; i < t->spec.eval.n; i++)
     for (int k = 0; k < t->spec.paths.n; k++)
-      if (!strcmp(t->spec.eval.at[i], t->spec.paths.at[k]))
+      if (!strcmp(t->spec.eval.items[i], t->spec.paths.items[k]))
         gr_text_printf(
             out, "%s'%s' is for training and for validation: metrics say nothing of other data",
-            out->len ? "\n" : "", t->spec.eval.at[i]);
+            out->len ? "\n" : "", t->spec.eval.items[i]);
 }
 
 // What was found of the format of a part's files of CSV.
 static void put_formats(const gr_table *t, const gr_table_part *p, gr_text *out) {
   const gr_csv *last = NULL;
   for (int i = 0; i < p->columns.n; i++) {
-    const gr_csv *csv = p->columns.at[i].csv;
+    const gr_csv *csv = p->columns.items[i].csv;
     if (csv && csv != last)
       gr_csv_put_formats(csv->paths, csv->formats, csv->n_paths, &t->spec.csv, out);
     last = csv;
@@ -96,7 +96,7 @@ void gr_table_notes(const void *self, gr_text *out) {
   for (int i = 0; i < t->n_parts; i++) put_formats(t, &t->part[i], out);
   for (int i = 0; i < t->n_parts; i++) {
     const gr_table_part *p = &t->part[i];
-    if (!p->columns.n || !p->columns.at[0].csv) continue;
+    if (!p->columns.n || !p->columns.items[0].csv) continue;
     if (!i && !t->kept)
       put_features(t, p, out);
     else

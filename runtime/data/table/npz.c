@@ -30,7 +30,7 @@ static gr_status broken(const gr_npz *z, uint64_t offset, const char *what) {
 static const unsigned char *record(const gr_npz *z, uint64_t offset, uint64_t bytes,
                                    uint32_t signature) {
   if (offset > z->map.bytes || bytes > z->map.bytes - offset) return NULL;
-  const unsigned char *p = z->map.at + offset;
+  const unsigned char *p = z->map.data + offset;
   return read_number(p, 4) == signature ? p : NULL;
 }
 
@@ -68,7 +68,7 @@ static gr_status find_directory(const gr_npz *z, directory *out) {
 
 // Sizes that do not fit in 32 bits are in the extra field 0x0001, in this order.
 static bool read_extra(gr_npz_member *m, const unsigned char *p, const unsigned char *end) {
-  uint64_t *wide[] = {&m->size, &m->packed, &m->at};
+  uint64_t *wide[] = {&m->size, &m->packed, &m->offset};
   int left = 0;
   for (int i = 0; i < 3; i++) left += *wide[i] == UINT32_MAX;
   while (left && end - p >= 4) {
@@ -98,7 +98,7 @@ static gr_status read_entry(gr_npz *z, gr_arena *a, uint64_t *offset, uint64_t e
   *m = (gr_npz_member){.crc = (uint32_t)read_number(p + 16, 4),
                        .packed = read_number(p + 20, 4),
                        .size = read_number(p + 24, 4),
-                       .at = read_number(p + 42, 4),
+                       .offset = read_number(p + 42, 4),
                        .deflated = method == DEFLATED};
   const char *text = (const char *)p + CENTRAL;
   size_t stem = name > 4 && !memcmp(text + name - 4, ".npy", 4) ? name - 4 : 0;
@@ -198,12 +198,12 @@ static gr_status unpack(const gr_npz *z, gr_npz_member *m, const unsigned char *
 
 // The stored bytes of a member, after its local header.
 static gr_status packed_bytes(const gr_npz *z, const gr_npz_member *m, const unsigned char **out) {
-  const unsigned char *p = record(z, m->at, LOCAL, is_local);
-  if (!p) return broken(z, m->at, "a member's local header should be here");
-  uint64_t offset = m->at + LOCAL + read_number(p + 26, 2) + read_number(p + 28, 2);
+  const unsigned char *p = record(z, m->offset, LOCAL, is_local);
+  if (!p) return broken(z, m->offset, "a member's local header should be here");
+  uint64_t offset = m->offset + LOCAL + read_number(p + 26, 2) + read_number(p + 28, 2);
   if (offset > z->map.bytes || m->packed > z->map.bytes - offset)
-    return broken(z, m->at, "a member is said to end beyond the end of the file");
-  *out = z->map.at + offset;
+    return broken(z, m->offset, "a member is said to end beyond the end of the file");
+  *out = z->map.data + offset;
   return GR_OK;
 }
 
@@ -234,7 +234,7 @@ static gr_status member_bytes(gr_npz *z, const char *name, const unsigned char *
     GR_TRY(unpack(z, m, bytes));
     bytes = m->bytes;
   } else if (m->packed != m->size) {
-    return broken(z, m->at, "a stored member has two sizes");
+    return broken(z, m->offset, "a stored member has two sizes");
   }
   if (!same_crc(bytes, m->size, m->crc))
     return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,

@@ -9,7 +9,7 @@ typedef struct gr_npz_member {
   bool deflated;
   uint32_t crc;           // of what is unpacked (CRC-32 of ISO-HDLC)
   uint64_t packed, size;  // bytes in the file, and unpacked
-  uint64_t at;            // of its local header, in the file
+  uint64_t offset;        // of its local header, in the file
   unsigned char *bytes;   // unpacked; NULL: not yet, or stored
 } gr_npz_member;
 

@@ -24,13 +24,13 @@ static gr_status no_column(const gr_table *t, const gr_table_part *p, const char
                            const char *about) {
   gr_arena *a = gr_arena_create();
   const char **names = GR_NEW(a, const char *, p->columns.n + 1);
-  for (int i = 0; i < p->columns.n; i++) names[i] = p->columns.at[i].name;
+  for (int i = 0; i < p->columns.n; i++) names[i] = p->columns.items[i].name;
   const char *near = gr_text_nearest(name, names, p->columns.n);
   gr_status s = gr_about(fail_column(t, p, name, about), about);
   const char *list = gr_columns_list(a, &p->columns);
   s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list)
            : gr_hint(s, "it has: %s", list);
-  const gr_csv *csv = p->columns.n ? p->columns.at[0].csv : NULL;
+  const gr_csv *csv = p->columns.n ? p->columns.items[0].csv : NULL;
   if (strchr(name, ',')) s = gr_hint(s, "several are a list: data.table.%s=[%s]", about, name);
   if (csv && gr_csv_named_by_numbers(csv))
     s = gr_hint(s, t->kept || p != t->part
@@ -70,7 +70,7 @@ static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
 // role, and do not count the rows; of arrays `x`, or the only array that has no other role.
 static gr_status choose_features(gr_table *t, gr_table_part *p) {
   gr_names *names = &t->spec.features;
-  names->at = GR_NEW(t->arena, const char *, p->columns.n + 1);
+  names->items = GR_NEW(t->arena, const char *, p->columns.n + 1);
   int x = gr_columns_find(&p->columns, "x");
   if (x < 0) x = gr_columns_find(&p->columns, "X");
   bool csv = false;
@@ -78,16 +78,16 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
   // A column that counts the rows is a feature only where there is no other.
   for (int counted = 0; counted < 2 && !names->n; counted++)
     for (int i = 0; i < p->columns.n; i++) {
-      gr_table_column *c = &p->columns.at[i];
+      gr_table_column *c = &p->columns.items[i];
       if (has_role(t, p, i) || gr_table_is_empty(c) || gr_table_counts_rows(c) != (counted == 1))
         continue;
       if (c->csv && gr_csv_mostly_numbers(c->csv, c->csv_column))
         GR_TRY(gr_table_need_numbers(t, c));
       if (c->csv && gr_array_is_text(&c->values)) continue;
       csv |= c->csv != NULL;
-      names->at[names->n++] = c->name;
+      names->items[names->n++] = c->name;
     }
-  if (!csv && x >= 0) names->at[0] = p->columns.at[x].name, names->n = 1;
+  if (!csv && x >= 0) names->items[0] = p->columns.items[x].name, names->n = 1;
   return names->n == 1 || (names->n && csv) ? GR_OK : no_features(p, names->n);
 }
 
@@ -100,7 +100,7 @@ static gr_status find_shape(const gr_table *t, gr_table_part *p, int *rank, int6
   for (int i = 0; i < n; i++) {
     const gr_array *a;
     GR_TRY(gr_columns_read(&p->columns, p->features[i], &a));
-    GR_TRY(gr_table_need_numbers(t, &p->columns.at[p->features[i]]));
+    GR_TRY(gr_table_need_numbers(t, &p->columns.items[p->features[i]]));
     if (n > 1 && a->rank > 2)
       return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                       "'%s' has %d dimensions, and is one of "
@@ -154,15 +154,15 @@ static gr_status find_series(gr_table *t, gr_table_part *p) {
 // whatever name.
 static void select_input(const gr_table *t, gr_table_part *p) {
   p->label = p->split = -1;
-  if (t->spec.features.n == 1 && p->columns.n == 1 && !p->columns.at[0].csv)
-    p->columns.at[0].name = t->spec.features.at[0];
+  if (t->spec.features.n == 1 && p->columns.n == 1 && !p->columns.items[0].csv)
+    p->columns.items[0].name = t->spec.features.items[0];
 }
 
 // Those of the run, by name, where columns have names of their own: the file may have others, in
 // another order.
 static void recall_features(gr_table *t, const gr_table_part *p, const gr_json *record) {
   bool csv = false;
-  for (int i = 0; i < p->columns.n; i++) csv |= p->columns.at[i].csv != NULL;
+  for (int i = 0; i < p->columns.n; i++) csv |= p->columns.items[i].csv != NULL;
   if (csv && !t->spec.features.n)
     t->spec.features = gr_names_recorded(t->arena, record, "features");
 }
@@ -175,9 +175,9 @@ static gr_status find_roles(const gr_table *t, gr_table_part *p) {
   GR_TRY(find_column(t, p, s->split, "split", &p->split));
   p->labels = GR_NEW(t->arena, int, s->labels.n + 1);
   for (int i = 0; i < s->labels.n; i++)
-    GR_TRY(find_column(t, p, s->labels.at[i], "label", &p->labels[i]));
+    GR_TRY(find_column(t, p, s->labels.items[i], "label", &p->labels[i]));
   for (int i = 0; p->label >= 0 && i < gr_table_labels(t); i++)
-    GR_TRY(gr_table_need_label(t, &p->columns.at[gr_table_label_column(p, i)]));
+    GR_TRY(gr_table_need_label(t, &p->columns.items[gr_table_label_column(p, i)]));
   return GR_OK;
 }
 
@@ -189,7 +189,7 @@ static gr_status check_roles(const gr_table *t, const gr_table_part *p) {
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                     "the column '%s' is the %s, and is among "
                                     "data.table.features",
-                                    t->spec.features.at[i], label ? "label" : "split"),
+                                    t->spec.features.items[i], label ? "label" : "split"),
                             "features"),
                    label
                        ? "leave it out of the features: the model would read what it is to predict"
@@ -212,7 +212,7 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths, gr_spli
   const gr_table_spec *s = &t->spec;
   int rank;
   int64_t dim[GR_ARRAY_RANK] = {0};
-  GR_TRY(gr_columns_open(t->arena, paths->at, paths->n, &s->csv, split, &p->columns));
+  GR_TRY(gr_columns_open(t->arena, paths->items, paths->n, &s->csv, split, &p->columns));
   t->n_parts = part + 1;
   if (t->inputs) select_input(t, p);
   GR_TRY(check_some(p));
@@ -225,7 +225,7 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths, gr_spli
         "features");
   p->features = GR_NEW(t->arena, int, s->features.n);
   for (int i = 0; i < s->features.n; i++)
-    GR_TRY(find_column(t, p, s->features.at[i], "features", &p->features[i]));
+    GR_TRY(find_column(t, p, s->features.items[i], "features", &p->features[i]));
   GR_TRY(check_roles(t, p));
   GR_TRY(find_shape(t, p, &rank, dim));
   if (part && (rank != t->rank || memcmp(dim, t->dim, sizeof dim)))
@@ -250,7 +250,7 @@ static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
   for (int i = 0; i < r->n_inputs; i++) {
     GR_TRY(check_input(r->inputs[i]));
     gr_names one = {GR_NEW(t->arena, const char *, 1), 1};
-    one.at[0] = r->inputs[i];
+    one.items[0] = r->inputs[i];
     GR_TRY(open_part(t, i, &one, GR_SPLIT_VALIDATION, r->record));
   }
   return GR_OK;
@@ -259,8 +259,8 @@ static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
 static gr_status find_each(gr_arena *a, const gr_names *paths) {
   for (int i = 0; i < paths->n; i++) {
     gr_names files;
-    GR_TRY(gr_file_list_match(a, paths->at[i], &files));
-    GR_TRY(gr_files_there(files.at, files.n));
+    GR_TRY(gr_file_list_match(a, paths->items[i], &files));
+    GR_TRY(gr_files_there(files.items, files.n));
   }
   return GR_OK;
 }

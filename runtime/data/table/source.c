@@ -58,7 +58,7 @@ static gr_status table_open(gr_source_request *r, void **out) {
   GR_TRY(gr_table_find_classes(t, r->record));
   GR_TRY(gr_table_find_targets(t, r->record));
   GR_TRY(check_majority(t));
-  bool csv = !t->inputs && t->part[0].columns.at[0].csv != NULL;
+  bool csv = !t->inputs && t->part[0].columns.items[0].csv != NULL;
   if (csv) r->place = (gr_loc){t->part[0].columns.path, 1, 1};
   return gr_table_list(t, r);
 }
@@ -124,7 +124,7 @@ static gr_sample_info table_info(const void *self, uint32_t sample) {
 static void fill_ints(const gr_table *t, const gr_table_part *p, int64_t row, char *out) {
   size_t size = gr_dtypes[t->spec.dtype].size;
   for (int i = 0; i < t->spec.features.n; i++) {
-    const gr_array *a = &p->columns.at[p->features[i]].values;
+    const gr_array *a = &p->columns.items[p->features[i]].values;
     int64_t n = a->count / a->dim[0];
     (void)gr_array_ints(a, row * n, n, size, out);  // all fit: gr_table_list has checked them
     out += (size_t)n * size;
@@ -153,11 +153,11 @@ static void table_fill(const void *self, uint32_t sample, const gr_loaded *loade
   const gr_table_part *p = &t->part[s->part];
   (void)loaded, (void)draw;
   if (t->spec.channels)
-    gr_table_series(t, p, s, row->at[X]);
+    gr_table_series(t, p, s, row->field[X]);
   else
-    fill_rows(t, p, s, row->at[X]);
+    fill_rows(t, p, s, row->field[X]);
   if (t->spec.label && !t->classes.n && !t->inputs)
-    gr_table_targets(t, p, s->label_row, row->at[Y]);
+    gr_table_targets(t, p, s->label_row, row->field[Y]);
 }
 
 // ---- Summaries and identity -----------------------------------------------------------------
@@ -173,7 +173,7 @@ static void table_name_of(const void *self, uint32_t sample, gr_text *out) {
     gr_text_printf(out, "%s[%u]", c->path, s->row);
   if (t->spec.channels != GR_CHANNELS_FLATTEN) return;
   if (t->spec.features.n == t->n_channels)
-    gr_text_printf(out, " %s", t->spec.features.at[s->channel]);
+    gr_text_printf(out, " %s", t->spec.features.items[s->channel]);
   else
     gr_text_printf(out, " channel %u", s->channel);
 }

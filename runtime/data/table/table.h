@@ -120,6 +120,7 @@ void gr_table_targets(const gr_table *, const gr_table_part *, int64_t row, floa
 GR_MUST_USE gr_status gr_table_check_label(const gr_table *, const gr_table_part *, int64_t row);
 int gr_table_labels(const gr_table *);                    // columns of labels
 int gr_table_label_column(const gr_table_part *, int i);  // of these
+// Whether a column, by its index in the part, is one of the labels.
 bool gr_table_is_label(const gr_table *, const gr_table_part *, int column);
 // Lists rows or windows as samples; those without a label or across series are counted as skipped.
 GR_MUST_USE gr_status gr_table_list(gr_table *, const gr_source_request *);

@@ -78,7 +78,7 @@ static gr_status find_lists(gr_table *t, const gr_names *recorded) {
   t->n_targets = t->targets.n;
   for (int i = 0; i < t->n_parts; i++) {
     gr_table_part *p = &t->part[i];
-    p->marks = GR_NEW(t->arena, uint8_t, p->columns.rows *t->n_targets + 1);
+    p->marks = GR_NEW(t->arena, uint8_t, p->columns.rows * t->n_targets + 1);
     GR_TRY(each_row(t, p, mark));
   }
   return GR_OK;
@@ -98,11 +98,11 @@ static gr_status count_values(const gr_table *t, gr_table_part *p, int64_t *out)
       *out += values_of(a);
       continue;
     }
-    return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                                    "'%s' of '%s' is %s, and one of several labels", a->name,
-                                    a->file, gr_array_is_text(a) ? "text" : "of many dimensions"),
-                            "label"),
-                   "several labels are columns of numbers, such as 0 and 1");
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' of '%s' is %s, and one of several labels",
+                         a->name, a->file, gr_array_is_text(a) ? "text" : "of many dimensions"),
+                 "label"),
+        "several labels are columns of numbers, such as 0 and 1");
   }
   return *out < GR_TABLE_FEATURES
              ? GR_OK
@@ -116,7 +116,7 @@ static void name_targets(gr_table *t) {
   const gr_table_part *p = t->part;
   t->targets.names = GR_NEW(t->arena, const char *, t->n_targets);
   for (int i = 0; i < gr_table_labels(t); i++) {
-    const gr_array *a = &p->columns.at[gr_table_label_column(p, i)].values;
+    const gr_array *a = &p->columns.items[gr_table_label_column(p, i)].values;
     for (int64_t k = 0; k < values_of(a); k++)
       t->targets.names[t->targets.n++] =
           a->rank > 1 ? gr_arena_printf(t->arena, "%s[%lld]", a->name, (long long)k) : a->name;
@@ -127,10 +127,10 @@ static gr_status find_values(gr_table *t) {
   int64_t n[2] = {0};
   for (int i = 0; i < t->n_parts; i++) GR_TRY(count_values(t, &t->part[i], &n[i]));
   if (t->n_parts > 1 && n[0] != n[1])
-    return gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has %lld labels, '%s' %lld",
-                            t->part[0].columns.path, (long long)n[0], t->part[1].columns.path,
-                            (long long)n[1]),
-                    "label eval_path");
+    return gr_about(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has %lld labels, '%s' %lld", t->part[0].columns.path,
+                (long long)n[0], t->part[1].columns.path, (long long)n[1]),
+        "label eval_path");
   t->n_targets = t->spec.labels.n || n[0] > 1 ? n[0] : 0;
   if (t->n_targets) name_targets(t);
   return GR_OK;
@@ -140,11 +140,11 @@ gr_status gr_table_find_targets(gr_table *t, const gr_json *record) {
   gr_names recorded = gr_names_recorded(t->arena, record, "targets");
   if (!t->spec.label || t->classes.n) return GR_OK;
   if (t->inputs) {
-    t->targets.names = recorded.at, t->targets.n = recorded.n, t->n_targets = recorded.n;
+    t->targets.names = recorded.items, t->targets.n = recorded.n, t->n_targets = recorded.n;
     return GR_OK;
   }
   bool lists = t->spec.label_is == GR_LABEL_LIST && !t->spec.labels.n;
-  const gr_array *first = &t->part[0].columns.at[t->part[0].label].values;
+  const gr_array *first = &t->part[0].columns.items[t->part[0].label].values;
   return lists && first->rank == 1 ? find_lists(t, &recorded) : find_values(t);
 }
 
@@ -155,7 +155,7 @@ gr_status gr_table_check_label(const gr_table *t, const gr_table_part *p, int64_
   if (p->label < 0 || p->marks) return GR_OK;  // a list of labels may be empty
   for (int i = 0; i < gr_table_labels(t); i++) {
     int column = gr_table_label_column(p, i);
-    const gr_array *a = &p->columns.at[column].values;
+    const gr_array *a = &p->columns.items[column].values;
     int64_t n = values_of(a);
     GR_TRY(gr_columns_need(&p->columns, column, row));
     for (int64_t k = 0; k < n && !p->classes; k++) {
@@ -164,9 +164,9 @@ gr_status gr_table_check_label(const gr_table *t, const gr_table_part *p, int64_
       if (!isfinite(v))
         return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label in %s is not finite", where);
       if (t->spec.label_is == GR_LABEL_LIST && v != 0 && v != 1)
-        return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label '%s' in %s is %.9g", a->name,
-                               where, v),
-                       "with data.table.label_is=labels it is 0 or 1");
+        return gr_hint(
+            gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label '%s' in %s is %.9g", a->name, where, v),
+            "with data.table.label_is=labels it is 0 or 1");
     }
   }
   return GR_OK;
@@ -175,7 +175,7 @@ gr_status gr_table_check_label(const gr_table *t, const gr_table_part *p, int64_
 void gr_table_targets(const gr_table *t, const gr_table_part *p, int64_t row, float *out) {
   for (int64_t k = 0; p->marks && k < t->n_targets; k++) out[k] = p->marks[row * t->n_targets + k];
   for (int i = 0; !p->marks && i < gr_table_labels(t); i++) {
-    const gr_array *a = &p->columns.at[gr_table_label_column(p, i)].values;
+    const gr_array *a = &p->columns.items[gr_table_label_column(p, i)].values;
     int64_t n = values_of(a);
     gr_array_floats(a, row * n, n, out);
     out += n;

@@ -150,7 +150,7 @@ static gr_status read_normalizer(const reader *r, const gr_json *v) {
   if (list) return GR_OK;
   for (int i = 0; i < 4; i++)
     if (is_type(v, names[i]) && f->n < GR_MAX_FORMS) {
-      f->at[f->n++] = (gr_normal_form)i;
+      f->items[f->n++] = (gr_normal_form)i;
       return GR_OK;
     }
   return unsupported(r, v, "normalizer");

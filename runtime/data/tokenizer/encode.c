@@ -13,7 +13,7 @@ typedef struct candidate {  // a pair that may be merged, by the place of its le
 } candidate;
 
 typedef struct heap {
-  candidate *at;
+  candidate *items;
   int32_t n;
 } heap;
 
@@ -23,19 +23,20 @@ static bool is_first(const candidate *a, const candidate *b) {
 
 static void heap_put(heap *h, candidate c) {
   int32_t i = h->n++;
-  for (; i && is_first(&c, &h->at[(i - 1) / 2]); i = (i - 1) / 2) h->at[i] = h->at[(i - 1) / 2];
-  h->at[i] = c;
+  for (; i && is_first(&c, &h->items[(i - 1) / 2]); i = (i - 1) / 2)
+    h->items[i] = h->items[(i - 1) / 2];
+  h->items[i] = c;
 }
 
 static candidate heap_take(heap *h) {
-  candidate first = h->at[0], last = h->at[--h->n];
+  candidate first = h->items[0], last = h->items[--h->n];
   int32_t i = 0;
   for (int32_t k; (k = 2 * i + 1) < h->n; i = k) {
-    if (k + 1 < h->n && is_first(&h->at[k + 1], &h->at[k])) k++;
-    if (!is_first(&h->at[k], &last)) break;
-    h->at[i] = h->at[k];
+    if (k + 1 < h->n && is_first(&h->items[k + 1], &h->items[k])) k++;
+    if (!is_first(&h->items[k], &last)) break;
+    h->items[i] = h->items[k];
   }
-  h->at[i] = last;
+  h->items[i] = last;
   return first;
 }
 

@@ -26,7 +26,7 @@ const char *gr_normalize(gr_arena *a, const gr_normal_forms *forms, const char *
   for (int i = 0; i < forms->n; i++) {
     utf8proc_uint8_t *out = NULL;
     utf8proc_ssize_t len = utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)*n, &out,
-                                        (utf8proc_option_t)form_options[forms->at[i]]);
+                                        (utf8proc_option_t)form_options[forms->items[i]]);
     if (len >= 0) text = gr_arena_strndup(a, (const char *)out, (size_t)len), *n = (size_t)len;
     free(out);
   }
@@ -110,12 +110,12 @@ gr_status gr_splitter_next(const gr_splitter *s, const char *text, size_t n, siz
   while (s->match && offset <= n) {
     found = pcre2_match(s->code, (PCRE2_SPTR)text, n, offset, PCRE2_NO_UTF_CHECK, s->match, NULL);
     if (found < 0) break;
-    const PCRE2_SIZE *at = pcre2_get_ovector_pointer(s->match);
-    if (at[1] > at[0]) {
-      *begin = at[0], *end = at[1];
+    const PCRE2_SIZE *span = pcre2_get_ovector_pointer(s->match);
+    if (span[1] > span[0]) {
+      *begin = span[0], *end = span[1];
       break;
     }
-    offset = at[0] < n ? at[0] + (size_t)gr_utf8_len(text + at[0]) : n + 1;
+    offset = span[0] < n ? span[0] + (size_t)gr_utf8_len(text + span[0]) : n + 1;
   }
   if (found >= 0 || found == PCRE2_ERROR_NOMATCH) return GR_OK;
   char why[128];

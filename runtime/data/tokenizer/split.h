@@ -6,7 +6,7 @@ enum { GR_MAX_SPLITS = 8, GR_MAX_FORMS = 4 };
 
 typedef enum gr_normal_form { GR_NFC, GR_NFD, GR_NFKC, GR_NFKD } gr_normal_form;
 typedef struct gr_normal_forms {  // one after the other
-  gr_normal_form at[GR_MAX_FORMS];
+  gr_normal_form items[GR_MAX_FORMS];
   int n;
 } gr_normal_forms;
 // A text in normal form: itself where nothing changes, else in the arena. It is valid UTF-8 of n
@@ -23,6 +23,7 @@ typedef struct gr_splitter {
 // characters stand for themselves. GR_ERR_DATA: what is wrong with it.
 GR_MUST_USE gr_status gr_splitter_make(gr_arena *, const char *pattern, bool literal,
                                        gr_splitter *out);
+// Frees what PCRE2 has allocated; may be called twice.
 void gr_splitter_free(gr_splitter *);
 // Finds the first match that is not empty in n bytes of valid UTF-8, from `offset` on, by one
 // thread at a time. *begin and *end are n where there is none. GR_ERR_DATA: matching takes too much

@@ -72,7 +72,7 @@ static gr_status decode(const gr_video_spec *s, const char *path, gr_video_frame
 static gr_status open_compressed(gr_video *v, gr_video_file *f, gr_array *a) {
   gr_video_frames d;
   GR_TRY(decode(&v->spec, f->path, &d));
-  f->decoded = d.at;
+  f->decoded = d.pixels;
   *a = (gr_array){.file = f->path,
                   .name = "video",
                   .element = GR_ELEMENT_UINT,
@@ -80,7 +80,7 @@ static gr_status open_compressed(gr_video *v, gr_video_file *f, gr_array *a) {
                   .rank = 4,
                   .dim = {d.frames, d.height, d.width, d.channels},
                   .count = d.frames * d.height * d.width * d.channels,
-                  .at = d.at};
+                  .data = d.pixels};
   return GR_OK;
 }
 
@@ -90,7 +90,7 @@ static gr_status open_compressed(gr_video *v, gr_video_file *f, gr_array *a) {
 static bool is_npy(const gr_mapping *m, const char *path) {
   const char *dot = strrchr(path, '.');
   if (dot && !strcasecmp(dot, ".npy")) return true;
-  return m->bytes > 5 && !memcmp(m->at, "\x93NUMPY", 6);
+  return m->bytes > 5 && !memcmp(m->data, "\x93NUMPY", 6);
 }
 
 gr_status gr_video_probe(const char *path) {
@@ -98,7 +98,7 @@ gr_status gr_video_probe(const char *path) {
   gr_array a;
   GR_TRY(gr_mapping_open(path, &map));
   gr_mapping_expect_few(&map);
-  gr_status s = is_npy(&map, path) ? gr_npy_head(path, "video", map.at, map.bytes, &a)
+  gr_status s = is_npy(&map, path) ? gr_npy_head(path, "video", map.data, map.bytes, &a)
                                    : probe_compressed(path);
   gr_mapping_close(&map);
   return s;
@@ -106,11 +106,11 @@ gr_status gr_video_probe(const char *path) {
 
 gr_status gr_video_open_file(gr_video *v, gr_video_file *f) {
   gr_array a;
-  f->at = NULL, f->decoded = NULL;
+  f->pixels = NULL, f->decoded = NULL;
   GR_TRY(gr_mapping_open(f->path, &f->map));
   bool npy = is_npy(&f->map, f->path);
   if (!npy) gr_mapping_close(&f->map);
-  gr_status s = npy ? gr_npy_parse(v->list.arena, f->path, "video", f->map.at, f->map.bytes, &a)
+  gr_status s = npy ? gr_npy_parse(v->list.arena, f->path, "video", f->map.data, f->map.bytes, &a)
                     : open_compressed(v, f, &a);
   s = s ? s : check_type(&a);
   s = s ? s : check_size(v, &a);
@@ -120,6 +120,6 @@ gr_status gr_video_open_file(gr_video *v, gr_video_file *f) {
     f->decoded = NULL;
     return s;
   }
-  f->at = a.at, f->frames = a.dim[0];
+  f->pixels = a.data, f->frames = a.dim[0];
   return GR_OK;
 }

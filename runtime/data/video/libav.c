@@ -76,9 +76,9 @@ static gr_status make_room(job *j) {
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "the video '%s' has over 2^32 bytes of frames", j->path),
         "a smaller data.video.size, or shorter videos");
-  unsigned char *more = realloc(o->at, (size_t)(j->room * frame));
+  unsigned char *more = realloc(o->pixels, (size_t)(j->room * frame));
   if (!more) return broken(j, "no memory for its frames", 0);
-  o->at = more;
+  o->pixels = more;
   return GR_OK;
 }
 
@@ -97,7 +97,7 @@ static gr_status add_frame(job *j) {
                            SWS_BILINEAR | SWS_ACCURATE_RND | SWS_BITEXACT, NULL, NULL, NULL);
   if (!j->scaler) return broken(j, "its frames cannot be scaled", 0);
   int row = (int)o->width * o->channels;
-  uint8_t *to[] = {o->at + o->frames * o->height * row};
+  uint8_t *to[] = {o->pixels + o->frames * o->height * row};
   int done =
       sws_scale(j->scaler, (const uint8_t *const *)f->data, f->linesize, 0, f->height, to, &row);
   if (done < 0) return broken(j, "its frames cannot be scaled", done);
@@ -168,7 +168,7 @@ static gr_status decode(const char *path, int64_t height, int64_t width, int cha
   avcodec_free_context(&j.codec);
   avformat_close_input(&j.file);
   if (!s) return GR_OK;
-  free(out->at);
+  free(out->pixels);
   *out = (gr_video_frames){0};
   return s;
 }

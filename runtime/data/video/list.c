@@ -123,7 +123,7 @@ static gr_status add_row(rows *r, uint32_t row) {
     f->opened = true;
     GR_TRY(report(r, f, gr_video_open_file(v, f)));
   }
-  if (!f->at) return GR_OK;
+  if (!f->pixels) return GR_OK;
   return r->has_frame ? add_around(r, clip) : add_clips(v, r->request, clip);
 }
 

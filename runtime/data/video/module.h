@@ -7,7 +7,7 @@
 typedef struct gr_video_frames {
   int64_t frames, height, width;
   int channels;
-  unsigned char *at;  // malloc: [frames, height, width, channels]
+  unsigned char *pixels;  // malloc: [frames, height, width, channels]
 } gr_video_frames;
 
 typedef struct gr_video_module {

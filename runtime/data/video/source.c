@@ -91,7 +91,8 @@ static void video_fill(const void *self, uint32_t sample, const gr_loaded *loade
   const gr_video_clip *c = &v->clip[sample];
   size_t frame = (size_t)(v->height * v->width * v->channels);
   (void)loaded, (void)draw;
-  memcpy(row->at[0], v->file[c->video].at + c->start * frame, (size_t)v->spec.frames * frame);
+  memcpy(row->field[0], v->file[c->video].pixels + c->start * frame,
+         (size_t)v->spec.frames * frame);
 }
 
 // By the frame at its centre.

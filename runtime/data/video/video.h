@@ -18,11 +18,11 @@ typedef struct gr_video_file {
   const char *name, *path;  // as the list has it, and where it is
   gr_mapping map;
   int64_t frames;
-  const unsigned char *at;  // [frames, height, width, channels]; NULL: it cannot be used
-  unsigned char *decoded;   // malloc: the same, of a compressed video; else NULL
-  uint64_t key;             // a hash of the name
-  gr_loc loc;               // of the first row that names it; no place: it is to be predicted
-  bool opened;              // or tried
+  const unsigned char *pixels;  // [frames, height, width, channels]; NULL: it cannot be used
+  unsigned char *decoded;       // malloc: the same, of a compressed video; else NULL
+  uint64_t key;                 // a hash of the name
+  gr_loc loc;                   // of the first row that names it; no place: it is to be predicted
+  bool opened;                  // or tried
 } gr_video_file;
 
 typedef struct gr_video_clip {

@@ -175,7 +175,7 @@ static void take_tokens(gr_mistakes *m, gr_rank *r, uint32_t sample, const int32
 static void take_value(gr_mistakes *m, uint32_t sample, float value, const gr_field *y,
                        int64_t row) {
   if (!y || y->type.dtype != GR_F32 || y->type.rank != 1) return;
-  float wanted = ((const float *)y->at)[row];
+  float wanted = ((const float *)y->data)[row];
   const int32_t said[2] = {bits_of(value), bits_of(wanted)};
   if (value != wanted) add(m, (mistake){sample, fabsf(value - wanted), NAN, 2, said});
 }
@@ -190,7 +190,7 @@ gr_status gr_mistakes_take(gr_mistakes *m, gr_rank *r, const gr_batch *b) {
   int64_t each = in->main.type.rank == 2 ? in->main.type.dim[1] : 1;
   for (int64_t row = 0; row < b->rows; row++) {
     uint32_t sample = b->sample[row];
-    if (sample == GR_NO_SAMPLE || gr_get(weight->at, weight->type.dtype, row) == 0) continue;
+    if (sample == GR_NO_SAMPLE || gr_get(weight->data, weight->type.dtype, row) == 0) continue;
     if (m->kind == LOGITS)
       take_logits(m, r, sample, (const float *)main + row * each, each);
     else if (m->kind == TOKENS)

@@ -71,7 +71,7 @@ static int64_t find(const gr_samples *s, uint32_t item) {
 static bool counts(const gr_batch *f, int row) {
   for (int i = 0; i < f->n_fields; i++)
     if (!strcmp(f->field[i].name, "weight"))
-      return gr_get(f->field[i].at, f->field[i].type.dtype, row) != 0;
+      return gr_get(f->field[i].data, f->field[i].type.dtype, row) != 0;
   return true;
 }
 

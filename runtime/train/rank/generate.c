@@ -37,9 +37,9 @@ static int32_t *own_field(generation *g, gr_arena *a, const char *name, int rank
     if (strcmp(f->name, name) || f->type.dtype != GR_I32 || f->type.rank != rank) continue;
     size_t bytes = gr_type_bytes(&f->type);
     void *copy = gr_arena_alloc(a, bytes + 1);
-    memcpy(copy, f->at, bytes);
+    memcpy(copy, f->data, bytes);
     if (rank == 2) g->rows = f->type.dim[0], g->context = f->type.dim[1];
-    f->at = copy;
+    f->data = copy;
     return copy;
   }
   return NULL;

@@ -56,7 +56,7 @@ gr_status gr_run_load_tables(gr_rank *r) {
     const gr_plan_state *s = &p->states[i];
     if (s->kind != GR_KIND_TABLE) continue;
     gr_exec_tensor to = gr_exec_state(r->exec, s);
-    GR_TRY(gr_exec_write(r->exec, &to, find(all, n, s->name)->at));
+    GR_TRY(gr_exec_write(r->exec, &to, find(all, n, s->name)->data));
   }
   return gr_exec_wait(r->exec);
 }

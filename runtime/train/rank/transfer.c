@@ -129,7 +129,7 @@ gr_status gr_run_write_inputs(gr_rank *r, const gr_step_values *values, const gr
       const gr_field *field = &b->field[in->field];
       if (!gr_type_same(&in->type, &field->type))
         return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is of another shape in this batch", in->name);
-      source = field->at;
+      source = field->data;
     }
     GR_TRY(gr_exec_write(r->exec, &io->inputs[i], source));
   }

@@ -180,7 +180,8 @@ static gr_status copy_run(void *ctx, int64_t first, int64_t n, int64_t offset) {
   const copying *c = ctx;
   int64_t each = (int64_t)c->array->size;
   if (c->same)
-    memcpy((char *)c->want->data + offset * each, c->array->at + first * each, (size_t)(n * each));
+    memcpy((char *)c->want->data + offset * each, c->array->data + first * each,
+           (size_t)(n * each));
   else
     gr_array_floats(c->array, first, n, (float *)c->want->data + offset);
   return GR_OK;

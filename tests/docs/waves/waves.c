@@ -60,14 +60,14 @@ static void waves_fill(const void *self, uint32_t sample, const gr_loaded *loade
   const waves *w = self;
   gr_sample_info info = waves_info(self, sample);
   gr_rng r = gr_rng_make(draw->seed, "waves", draw->epoch);
-  float *x = row->at[0];
+  float *x = row->field[0];
   (void)loaded;
   for (int32_t t = 0; t < info.length; t++) {
     double noise =
         draw->augment ? gr_rng_normal(&r, (uint64_t)draw->number << 16 | (uint64_t)t) : 0;
     x[t] = (float)(sin(0.2 * t * info.label) + w->noise * noise);
   }
-  *(int32_t *)row->at[1] = info.length;
+  *(int32_t *)row->field[1] = info.length;
 }
 
 const gr_source_ops gr_source_waves = {.name = "waves",

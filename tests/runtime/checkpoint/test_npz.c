@@ -53,7 +53,7 @@ static void holds(gr_npz *z, const char *name, int rank, int64_t count, const vo
   MUST(gr_npz_read(z, name, &x));
   CHECK(x.rank == rank && x.count == count && x.size == size, "%s: %d axes, %lld values of %zu",
         name, x.rank, (long long)x.count, x.size);
-  CHECK(!memcmp(x.at, want, (size_t)count * size), "%s has other values", name);
+  CHECK(!memcmp(x.data, want, (size_t)count * size), "%s has other values", name);
 }
 
 static uint64_t number(const char *p, int size) {
@@ -65,13 +65,13 @@ static uint64_t number(const char *p, int size) {
 // What is between the arrays and behind them: of a size or place of `wide` or more the record has
 // 64 bits, and 32 that are set.
 static void check_records(const gr_npz *z, uint64_t wide) {
-  const char *file = (const char *)z->map.at, *entry = NULL;
+  const char *file = (const char *)z->map.data, *entry = NULL;
   uint64_t end = 0;
   for (int i = 0; i < z->n; i++) {
     const gr_npz_member *m = &z->members[i];
-    const char *head = file + m->at;
-    CHECK(i ? m->at == end : !m->at, "%s is not behind the one before", m->name);
-    uint64_t begin = m->at + 30 + number(head + 26, 2) + number(head + 28, 2);
+    const char *head = file + m->offset;
+    CHECK(i ? m->offset == end : !m->offset, "%s is not behind the one before", m->name);
+    uint64_t begin = m->offset + 30 + number(head + 26, 2) + number(head + 28, 2);
     const char *array = file + begin, *tail = array + m->size;
     CHECK((10 + number(array + 8, 2)) % 64 == 0, "the values of %s begin anywhere", m->name);
     int size = m->size >= wide ? 8 : 4;
@@ -84,11 +84,11 @@ static void check_records(const gr_npz *z, uint64_t wide) {
   entry = file + end;
   for (int i = 0; i < z->n; i++) {
     const gr_npz_member *m = &z->members[i];
-    bool far = m->size >= wide || m->at >= wide;
+    bool far = m->size >= wide || m->offset >= wide;
     CHECK(number(entry, 4) == 0x02014b50, "the directory's entry of %s", m->name);
     CHECK(number(entry + 6, 2) == (far ? 45 : 20), "%s: version", m->name);
     CHECK(number(entry + 24, 4) == (far ? UINT32_MAX : m->size), "%s: its size", m->name);
-    CHECK(number(entry + 42, 4) == (far ? UINT32_MAX : m->at), "%s: its place", m->name);
+    CHECK(number(entry + 42, 4) == (far ? UINT32_MAX : m->offset), "%s: its place", m->name);
     CHECK(number(entry + 30, 2) == (far ? 28 : 0), "%s: the numbers of 64 bits", m->name);
     entry += 46 + number(entry + 28, 2) + number(entry + 30, 2);
   }

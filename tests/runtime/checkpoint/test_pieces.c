@@ -125,10 +125,10 @@ static void holds(gr_npz *z, const gr_tensor_slice *want) {
   CHECK(same_shape(&x, want), "shape of %s", want->name);
   CHECK(!strcmp(gr_array_type(&x), brain ? "f32" : want->dtype), "%s is %s", want->name,
         gr_array_type(&x));
-  CHECK(brain || !memcmp(x.at, want->data, bytes), "%s differs", want->name);
+  CHECK(brain || !memcmp(x.data, want->data, bytes), "%s differs", want->name);
   for (int64_t i = 0; brain && i < x.count; i++) {
     uint32_t bits = (uint32_t)((const uint16_t *)want->data)[i] << 16;
-    CHECK(!memcmp(x.at + 4 * i, &bits, 4), "bf16 number %d", (int)i);
+    CHECK(!memcmp(x.data + 4 * i, &bits, 4), "bf16 number %d", (int)i);
   }
 }
 

@@ -113,7 +113,7 @@ const void *fixture_field(const gr_batch *b, const char *name, gr_type *type) {
   for (int i = 0; i < b->n_fields; i++) {
     if (strcmp(b->field[i].name, name)) continue;
     *type = b->field[i].type;
-    return b->field[i].at;
+    return b->field[i].data;
   }
   fprintf(stderr, "there is no field %s\n", name);
   exit(1);

@@ -37,12 +37,12 @@ static inline gr_sample_info info(const void *self, uint32_t sample) {
 static inline void fill(const void *self, uint32_t sample, const gr_loaded *loaded,
                         const gr_draw *draw, gr_row *out) {
   (void)self, (void)loaded, (void)draw;
-  *(int32_t *)out->at[0] = (int32_t)sample;
+  *(int32_t *)out->field[0] = (int32_t)sample;
   for (int i = 0; i < SIZE; i++) {
     if (floats)
-      ((float *)out->at[1])[i] = (float)value_of(sample, i) - 100;
+      ((float *)out->field[1])[i] = (float)value_of(sample, i) - 100;
     else
-      ((uint8_t *)out->at[1])[i] = (uint8_t)value_of(sample, i);
+      ((uint8_t *)out->field[1])[i] = (uint8_t)value_of(sample, i);
   }
 }
 static inline int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {

@@ -23,7 +23,7 @@ static inline uint64_t hash_row(const gr_batch *b, int i) {
   uint64_t h = GR_HASH_START;
   for (int f = 0; f < b->n_fields; f++) {
     size_t bytes = gr_type_bytes(&b->field[f].type) / (size_t)b->rows;
-    h = gr_hash_bytes(h, (const char *)b->field[f].at + (size_t)i * bytes, bytes);
+    h = gr_hash_bytes(h, (const char *)b->field[f].data + (size_t)i * bytes, bytes);
   }
   return h;
 }

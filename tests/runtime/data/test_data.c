@@ -227,7 +227,7 @@ static void tells_shapes(void) {
   const gr_field *f = shapes.field;
   const gr_type x = {GR_F32, 3, {5, b[1].length, 8}}, y = {GR_I32, 2, {5, b[1].extent[2]}};
   CHECK(shapes.n_fields == 5 && !strcmp(f[4].name, "weight"), "%d fields", shapes.n_fields);
-  CHECK(!strcmp(f[0].name, "x") && gr_type_same(&f[0].type, &x) && !f[0].at, "x");
+  CHECK(!strcmp(f[0].name, "x") && gr_type_same(&f[0].type, &x) && !f[0].data, "x");
   CHECK(!strcmp(f[2].name, "targets") && gr_type_same(&f[2].type, &y), "targets");
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);

@@ -52,14 +52,14 @@ static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded
     if (test.stands) stand();
   }
   *out = (gr_loaded){calloc(WIDTH, sizeof(float)), WIDTH * sizeof(float), 1};
-  if (out->at) ((float *)out->at)[0] = (float)sample;
+  if (out->data) ((float *)out->data)[0] = (float)sample;
   test.ended++;
   return GR_OK;
 }
 static void fill(const void *self, uint32_t sample, const gr_loaded *x, const gr_draw *draw,
                  gr_row *out) {
   (void)self, (void)sample, (void)draw;
-  memcpy(out->at[0], x->at, x->bytes);
+  memcpy(out->field[0], x->data, x->bytes);
 }
 static const gr_source_ops source = {.name = "slow",
                                      .sample = "number",

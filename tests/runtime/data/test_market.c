@@ -72,7 +72,7 @@ static void compare(const gr_dataset *d, const golden *all, int n, const char *n
   const golden *want = golden_find(all, n, "table", name);
   CHECK(want && gr_type_count(&t->type) == want->count, "%s", name);
   for (int64_t i = 0; i < want->count; i++) {
-    double got = (double)((const float *)t->at)[i];
+    double got = (double)((const float *)t->data)[i];
     CHECK(fabs(got - want->values[i]) < 2e-6 * (1 + fabs(want->values[i])),
           "%s at %lld is %.9g, not %.9g", name, (long long)i, got, want->values[i]);
   }
@@ -98,7 +98,7 @@ static void numpy_agrees(void) {
     compare(d, all, n, "features");
     compare(d, all, n, "turbulence");
     const golden *prices = golden_find(all, n, "prices", "T1");
-    const float *close = table_of(d, "close")->at;
+    const float *close = table_of(d, "close")->data;
     for (int k = 0; k < DAYS; k++)
       CHECK(close[3 * k + 1] == (float)prices->values[3 * DAYS + k], "the close of day %d", k);
     gr_dataset_close(d);
@@ -116,8 +116,8 @@ static void restores(void) {
   CHECK(gr_dataset_save(d, &saved), "statistics");
   few.options.validation_fraction = 0.75;
   MUST(open_market(&few, &other));
-  CHECK(((const float *)table_of(other, "features")->at)[9] !=
-            ((const float *)table_of(d, "features")->at)[9],
+  CHECK(((const float *)table_of(other, "features")->data)[9] !=
+            ((const float *)table_of(d, "features")->data)[9],
         "of other training days");
   MUST(gr_dataset_restore(other, saved.chars));
   compare(other, all, n, "features");
@@ -142,7 +142,7 @@ static void chosen_tickers(void) {
   gr_dataset *d;
   m.spec.tickers = (gr_names){two, 2}, m.spec.features.n = 5;
   MUST(open_market(&m, &d));
-  CHECK(((const float *)table_of(d, "close")->at)[0] ==
+  CHECK(((const float *)table_of(d, "close")->data)[0] ==
             (float)golden_find(all, n, "prices", "T2")->values[3 * DAYS],
         "in that order");
   CHECK(gr_dataset_metadata(d, data) == 4 && data[0].value == 2 && data[1].value == 5 &&
@@ -238,9 +238,9 @@ static void still(void) {
   MUST(open_market(&m, &d));
   const gr_data_table *f = table_of(d, "features"), *w = table_of(d, "turbulence");
   for (int64_t i = 0; i < gr_type_count(&f->type); i++)
-    CHECK(((const float *)f->at)[i] == 0, "feature %lld", (long long)i);
+    CHECK(((const float *)f->data)[i] == 0, "feature %lld", (long long)i);
   for (int64_t i = 0; i < gr_type_count(&w->type); i++)
-    CHECK(((const float *)w->at)[i] == 0, "turbulence %lld", (long long)i);
+    CHECK(((const float *)w->data)[i] == 0, "turbulence %lld", (long long)i);
   gr_dataset_close(d);
 }
 

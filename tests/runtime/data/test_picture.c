@@ -21,7 +21,8 @@ static void expect(const gr_picture *p, int64_t height, int64_t width, int chann
         "[%lld, %lld, %d], not [%lld, %lld, %d]", (long long)p->height, (long long)p->width,
         p->channels, (long long)height, (long long)width, channels);
   for (int64_t i = 0; i < height * width * channels; i++)
-    CHECK(p->at[i] == values[i], "value %lld is %d, not %d", (long long)i, p->at[i], values[i]);
+    CHECK(p->pixels[i] == values[i], "value %lld is %d, not %d", (long long)i, p->pixels[i],
+          values[i]);
 }
 
 static void decodes(const void *bytes, size_t n, int64_t height, int64_t width, int channels,
@@ -29,7 +30,7 @@ static void decodes(const void *bytes, size_t n, int64_t height, int64_t width, 
   gr_picture p;
   MUST(gr_picture_decode("x.png", bytes, n, NULL, &p));
   expect(&p, height, width, channels, (const unsigned char *)values);
-  free(p.at);
+  free(p.pixels);
 }
 
 static void refuses(const void *bytes, size_t n, const char *part) {
@@ -37,7 +38,7 @@ static void refuses(const void *bytes, size_t n, const char *part) {
   fixture_fails(gr_picture_decode("dir/a.png", bytes, n, NULL, &p), GR_ERR_DATA, 0, part);
   gr_status s = gr_picture_decode("dir/a.png", bytes, n, NULL, &p);
   CHECK(strstr(gr_status_text(s), "'dir/a.png'"), "the file is named: %s", gr_status_text(s));
-  CHECK(!p.at, "nothing is left");
+  CHECK(!p.pixels, "nothing is left");
   gr_status_drop(s);
 }
 
@@ -95,8 +96,9 @@ static void reads_blank_png(void) {
   png_chunk(&file, "IDAT", packed, n);
   png_chunk(&file, "IEND", NULL, 0);
   MUST(gr_picture_decode("x.png", file.at, file.n, NULL, &p));
-  CHECK(p.height == SIDE && p.width == SIDE && p.channels == 1 && !p.at[SIDE * SIDE - 1], "zeros");
-  free(p.at);
+  CHECK(p.height == SIDE && p.width == SIDE && p.channels == 1 && !p.pixels[SIDE * SIDE - 1],
+        "zeros");
+  free(p.pixels);
 }
 #else
 static void reads_blank_png(void) { SKIP("built without zlib"); }
@@ -177,7 +179,7 @@ static void reads_blank_jpeg(void) {
     unsigned char *bytes = encode_blank(2048, progressive, &n);
     CHECK(n < 40000, "%lu bytes", n);
     MUST(gr_picture_decode("x.jpg", bytes, n, NULL, &p));
-    free(p.at), free(bytes);
+    free(p.pixels), free(bytes);
   }
 }
 
@@ -215,9 +217,10 @@ static void reads_jpeg(void) {
     CHECK(p.height == SIDE && p.width == SIDE && p.channels == channels, "its size");
     for (int i = 0; i < SIDE * SIDE * channels; i++) {
       int pixel = i / channels, want = smooth(pixel / SIDE, pixel % SIDE, i % channels);
-      CHECK(abs(p.at[i] - want) < 12, "value %d of kind %d is %d, not %d", i, k, p.at[i], want);
+      CHECK(abs(p.pixels[i] - want) < 12, "value %d of kind %d is %d, not %d", i, k, p.pixels[i],
+            want);
     }
-    free(p.at);
+    free(p.pixels);
     free(bytes);
   }
 }
@@ -241,10 +244,10 @@ static void scales_jpeg(void) {
     for (int i = 0; i < side * side * 3; i++) {
       int pixel = i / 3, at = (by - 1) / 2;
       int want = smooth(pixel / side * by + at, pixel % side * by + at, i % 3);
-      CHECK(abs(p.at[i] - want) < 12 + 6 * by, "case %d, value %d: %d, not %d", (int)k, i, p.at[i],
-            want);
+      CHECK(abs(p.pixels[i] - want) < 12 + 6 * by, "case %d, value %d: %d, not %d", (int)k, i,
+            p.pixels[i], want);
     }
-    free(p.at);
+    free(p.pixels);
   }
   free(bytes);
 }
@@ -315,10 +318,10 @@ static void reads_arrays(void) {
 static void converts_one(const char *from, int channels, const char *to, int wanted) {
   gr_picture p;
   MUST(gr_picture_alloc("x", 1, 2, channels, &p));
-  memcpy(p.at, from, 2 * (size_t)channels);
+  memcpy(p.pixels, from, 2 * (size_t)channels);
   MUST(gr_picture_convert("x", &p, wanted));
   expect(&p, 1, 2, wanted, (const unsigned char *)to);
-  free(p.at);
+  free(p.pixels);
 }
 
 static void converts(void) {
@@ -341,7 +344,7 @@ static gr_picture pattern(int height, int width, int channels) {
   for (int i = 0; i < height; i++)
     for (int k = 0; k < width; k++)
       for (int c = 0; c < channels; c++)
-        p.at[(i * width + k) * channels + c] =
+        p.pixels[(i * width + k) * channels + c] =
             (unsigned char)((i * 37 + k * 11 + c * 101 + i * k * 7) % 256);
   return p;
 }
@@ -362,7 +365,7 @@ static void scales(void) {
       CHECK(fabs(out[i] - want) < 1.01, "[%d, %d, %d] to [%d, %d]: value %d is %d, not %g", h, w, c,
             height, width, i, out[i], want);
     }
-    free(p.at);
+    free(p.pixels);
   }
   CHECK(cases == 9, "%d cases", cases);
   fclose(f);

@@ -31,11 +31,11 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
   for (int k = 0; k < shape.rank; k++) n *= shape.dim[k] > 0 ? shape.dim[k] : out->length;
   for (int64_t i = 0; i < n; i++)
     if (shape.dtype == GR_U8)
-      ((uint8_t *)out->at[0])[i] = (uint8_t)(i % 100);
+      ((uint8_t *)out->field[0])[i] = (uint8_t)(i % 100);
     else if (shape.dtype == GR_I32)
-      ((int32_t *)out->at[0])[i] = (int32_t)(i % 100);
+      ((int32_t *)out->field[0])[i] = (int32_t)(i % 100);
     else
-      ((float *)out->at[0])[i] = i == 3 ? INFINITY : (float)(i % 100);
+      ((float *)out->field[0])[i] = i == 3 ? INFINITY : (float)(i % 100);
 }
 static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   (void)self;

@@ -38,7 +38,7 @@ static void fill(const void *self, uint32_t sample, const gr_loaded *loaded, con
                  gr_row *out) {
   (void)self, (void)loaded, (void)sample;
   gr_rng r = gr_rng_make(draw->seed, "test", draw->epoch);
-  *(float *)out->at[0] = (float)gr_rng_uniform(&r, draw->number);
+  *(float *)out->field[0] = (float)gr_rng_uniform(&r, draw->number);
 }
 static int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   (void)self;

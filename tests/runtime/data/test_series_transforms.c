@@ -22,17 +22,17 @@ static gr_status open_one(const char *list, gr_dtype dtype, int64_t moments, int
   gr_field_spec x = {.name = "x", .dtype = dtype, .rank = 2, .dim = {moments, channels}};
   MUST(gr_conf_parse(arena, "list.yaml", gr_arena_printf(arena, "%s", list), &conf));
   GR_TRY(gr_transforms_open(arena, conf, &x, 1, &t));
-  *out = (one){.from = t->source, .to = t->at[t->n - 1].output, .list = t};
+  *out = (one){.from = t->source, .to = t->items[t->n - 1].output, .list = t};
   return GR_OK;
 }
 
 // The x that the list makes of a training sample, or of another one.
 static void *apply(const one *o, const float *x, uint32_t number, bool training) {
   gr_transform_row r;
-  gr_row row = {.at = {GR_NEW(arena, char, gr_type_bytes(&o->to))}};
-  void *out = row.at[0];
+  gr_row row = {.field = {GR_NEW(arena, char, gr_type_bytes(&o->to))}};
+  void *out = row.field[0];
   MUST(gr_transforms_begin(o->list, &row, &r));
-  memcpy(row.at[0], x, gr_type_bytes(&o->from));
+  memcpy(row.field[0], x, gr_type_bytes(&o->from));
   gr_transforms_end(o->list, &(gr_draw){.seed = 7, .number = number, .augment = training}, &r);
   return out;
 }

@@ -154,7 +154,7 @@ static void arrays_follow_each_other(void) {
   const gr_array *v;
   put_npy("part_a.npy", 2, true, 1), put_npy("part_b.npy", 3, true, 2);
   MUST(open_pattern(a, "part_*.npy", GR_SPLIT_TRAIN, &c));
-  CHECK(c.n == 1 && !strcmp(c.at[0].name, "part"), "%s", c.at[0].name);
+  CHECK(c.n == 1 && !strcmp(c.items[0].name, "part"), "%s", c.items[0].name);
   MUST(gr_columns_read(&c, 0, &v));
   CHECK(v->dim[0] == 5 && v->count == 10, "%lld", (long long)v->dim[0]);
   CHECK(gr_array_number(v, 3) == 1 && gr_array_number(v, 4) == 2, "in order");

@@ -21,7 +21,7 @@ static void finds_what_is_gone(void) {
     MUST(gr_mapping_check(&m));
     CHECK(!truncate(path, cut ? 100 : BYTES - 10), "truncate");
     unsigned sum = 0;
-    for (size_t i = 0; i < m.bytes; i++) sum += m.at[i];
+    for (size_t i = 0; i < m.bytes; i++) sum += m.data[i];
     CHECK(sum <= 7 * (cut ? 4096 : BYTES) && sum >= 7 * 100, "%u", sum);
     fixture_bytes(fixture_path("whole.npy"), all, sizeof all);
     MUST(gr_mapping_open(fixture_path("whole.npy"), &other));
@@ -81,7 +81,7 @@ static void many_files(void) {
   low = before, low.rlim_cur = LIMIT;
   CHECK(!setrlimit(RLIMIT_NOFILE, &low), "setrlimit");
   for (int i = 0; i < FILES; i++) MUST(gr_mapping_open(path, &map[i]));
-  CHECK(map[FILES - 1].at[2] == 'c', "the last one's bytes");
+  CHECK(map[FILES - 1].data[2] == 'c', "the last one's bytes");
   for (int i = 0; i < FILES; i++) gr_mapping_close(&map[i]);
   CHECK(!setrlimit(RLIMIT_NOFILE, &before), "setrlimit");
 }

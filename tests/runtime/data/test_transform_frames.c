@@ -21,10 +21,10 @@ static gr_transforms *open_list(const char *list, gr_dtype dtype, int rank, cons
 // What the list makes of x.
 static void *apply(const gr_transforms *t, const void *x, bool training) {
   gr_transform_row r;
-  gr_row row = {.at = {GR_NEW(arena, char, gr_type_bytes(&t->at[t->n - 1].output))}};
-  void *out = row.at[0];
+  gr_row row = {.field = {GR_NEW(arena, char, gr_type_bytes(&t->items[t->n - 1].output))}};
+  void *out = row.field[0];
   MUST(gr_transforms_begin(t, &row, &r));
-  memcpy(row.at[0], x, gr_type_bytes(&t->source));
+  memcpy(row.field[0], x, gr_type_bytes(&t->source));
   gr_transforms_end(t, &(gr_draw){.seed = SEED, .number = NUMBER, .augment = training}, &r);
   return out;
 }
@@ -43,9 +43,9 @@ static void changes_frames_alike(const char *list, bool training) {
   fill_video(x);
   gr_transforms *video = open_list(list, GR_F32, 4, (int64_t[]){FRAMES, HEIGHT, WIDTH, CHANNELS});
   gr_transforms *image = open_list(list, GR_F32, 3, (int64_t[]){HEIGHT, WIDTH, CHANNELS});
-  size_t bytes = gr_type_bytes(&image->at[image->n - 1].output);
+  size_t bytes = gr_type_bytes(&image->items[image->n - 1].output);
   const char *all = apply(video, x, training), *first = NULL;
-  CHECK(gr_type_bytes(&video->at[video->n - 1].output) == FRAMES * bytes, "%s: the size", list);
+  CHECK(gr_type_bytes(&video->items[video->n - 1].output) == FRAMES * bytes, "%s: the size", list);
   for (int f = 0; f < FRAMES; f++) {
     const char *one = apply(image, x + f * FRAME, training);
     CHECK(!memcmp(all + (size_t)f * bytes, one, bytes), "%s: frame %d of a video is not its image",
@@ -76,7 +76,7 @@ static void without_numbers(void) {
   fill_video(x);
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
     gr_transforms *t = open_list(lists[i], GR_F32, 4, (int64_t[]){FRAMES, HEIGHT, WIDTH, CHANNELS});
-    t->at[0].ops->apply(t->at[0].self, &t->source, x, y, NULL);
+    t->items[0].ops->apply(t->items[0].self, &t->source, x, y, NULL);
     CHECK(!memcmp(x, y, sizeof x), "%s changes samples that are not trained on", lists[i]);
   }
 }
@@ -114,9 +114,9 @@ static void warps(void) {
 
 static void add(gr_transforms *t, int which, const float *x) {
   gr_transform_row r;
-  gr_row row = {.at = {NULL}};
+  gr_row row = {.field = {NULL}};
   MUST(gr_transforms_begin(t, &row, &r));
-  memcpy(row.at[0], x, gr_type_bytes(&t->source));
+  memcpy(row.field[0], x, gr_type_bytes(&t->source));
   gr_transforms_add(t, which, &r);
   gr_transforms_drop(&r);
 }
@@ -128,14 +128,14 @@ static gr_transforms *fitted(void) {
                                GR_F32, 3, (int64_t[]){4, 1, 1});
   CHECK(gr_transforms_fitted(t, -1) == 2, "one has statistics");
   for (int i = 0; i < 2; i++) add(t, 2, x[i]);
-  t->at[2].ops->finish(t->at[2].self);
+  t->items[2].ops->finish(t->items[2].self);
   return t;
 }
 
 static void statistics_are_of_what_comes_in(void) {
   int n;
   gr_transforms *t = fitted();
-  const double *at = t->at[2].ops->statistics(t->at[2].self, &n);
+  const double *at = t->items[2].ops->statistics(t->items[2].self, &n);
   double mean = 3.25 / 3,
          deviation = sqrt((3.25 * 3.25 + 1.25 * 1.25 + 0.75 * 0.75 + 3.75 * 3.75) / 4) / 3;
   CHECK(n == 2 && fabs(at[0] - mean) < 1e-6 && fabs(at[1] - deviation) < 1e-6,
@@ -150,8 +150,8 @@ static void statistics_are_saved_to_the_bit(void) {
                                    GR_F32, 3, (int64_t[]){4, 1, 1});
   gr_transforms_save(t, &saved);
   MUST(gr_transforms_restore(other, saved.chars));
-  const double *at = t->at[2].ops->statistics(t->at[2].self, &n);
-  CHECK(!memcmp(at, other->at[2].ops->statistics(other->at[2].self, &n), 2 * sizeof *at),
+  const double *at = t->items[2].ops->statistics(t->items[2].self, &n);
+  CHECK(!memcmp(at, other->items[2].ops->statistics(other->items[2].self, &n), 2 * sizeof *at),
         "'%s' are other statistics", saved.chars);
 }
 
