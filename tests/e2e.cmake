@@ -12,6 +12,11 @@ foreach(test ${e2e_tests})
   add_test(NAME e2e.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${test}.sh
     $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> $<TARGET_FILE:jump> $<TARGET_FILE:make_mp4>)
 endforeach()
+foreach(kind deb tar wheel)
+  add_test(NAME e2e.package_${kind} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/e2e/package.sh
+    $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones> ${kind})
+  list(APPEND e2e_tests package_${kind})
+endforeach()
 # What ran is in a file of its name.
 foreach(test ${e2e_tests})
   set_tests_properties(e2e.${test} PROPERTIES SKIP_RETURN_CODE 77
