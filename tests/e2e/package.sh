@@ -100,7 +100,11 @@ if [ "$kind" != deb ]; then
     check "the licences of libraries are there" sh -c '[ ! -f "$1" ] || ls "$2"/share/doc/graphrun/licenses | grep libyaml' sh "$library" "$prefix"
   done
 fi
-check "no file names the source or the build" sh -c '! grep -rlF -e "$1/" -e "$2/" "$3/bin/graphrun" "$3/lib/graphrun" "$3/share/graphrun" "$3/share/doc/graphrun"' sh "$source" "$build" "$prefix"
+if [ "$(cached CMAKE_BUILD_TYPE)" = Debug ]; then
+  skip "no file names the source or the build" "assertions name files"
+else
+  check "no file names the source or the build" sh -c '! grep -rlF -e "$1/" -e "$2/" "$3/bin/graphrun" "$3/lib/graphrun" "$3/share/graphrun" "$3/share/doc/graphrun"' sh "$source" "$build" "$prefix"
+fi
 check "a manual page" sh -c 'ls "$1"/share/man/man1/graphrun.1*' sh "$prefix"
 check "completion for bash" test -s "$prefix/share/bash-completion/completions/graphrun"
 check "completion for zsh" sh -c 'ls "$1"/share/zsh/*/_graphrun' sh "$prefix"
