@@ -34,8 +34,9 @@ static gr_status module_find(const char *name, char out[PATH_MAX + 64]) {
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
               "a part of graphrun is missing: there is no graphrun_%s.so beside the executable",
               name),
-      "the build puts graphrun and graphrun_*.so into one folder: keep them together, or install "
-      "them by `cmake --install`");
+      "a build has it in one folder with graphrun: keep them together, or install them by `cmake "
+      "--install`. The wheel and the tarball leave out graphrun_mpi.so and graphrun_libav.so; the "
+      "Debian package has them");
 }
 
 bool gr_installed_path(const char *relative, char *out, size_t size) {
@@ -64,8 +65,8 @@ gr_status gr_module_open(const char *name, void *out_table) {
   if (!module)
     return gr_hint(
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot load a part of graphrun: %s", dlerror()),
-        "either a library is missing (tools/setup installs it), or the file belongs to "
-        "another build of graphrun");
+        "either a library is missing (the Debian package recommends or suggests its package; for "
+        "a build tools/setup installs it), or the file belongs to another build of graphrun");
   GR_TRY(check_stamp(module, path));
   void *table = dlsym(module, "gr_module");
   memcpy(out_table, &table, sizeof table);

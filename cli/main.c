@@ -110,7 +110,25 @@ static void yield_to_rank_0(void) {
   sleep(3);
 }
 
+// What the compiler was allowed to use; checked before any of it is executed. Neither a status nor
+// formatted text, whose code may use it, too.
+static void check_processor(void) {
+  const char *lacks = NULL;
+#ifdef __AVX2__
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) lacks = "AVX2 and FMA";
+#endif
+#ifdef __AVX512F__
+  if (!__builtin_cpu_supports("avx512f")) lacks = "AVX-512";
+#endif
+  if (!lacks) return;
+  fputs("error: this graphrun was built for processors with ", stderr);
+  fputs(lacks, stderr);
+  fputs(", which this one lacks\nhint: build it on this machine (docs/install.md)\n", stderr);
+  _exit(69);
+}
+
 int main(int argc, char **argv) {
+  check_processor();
   gr_hooks_enter(argc, argv);
   gr_settings_register();
   open_standard_files();

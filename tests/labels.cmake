@@ -31,6 +31,8 @@ gr_slow("^gpu[.](profile|test_run)$")
 
 # Whole features, each of which tests of its parts cover too.
 gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|buffers)$")
+# Packages on a minimal Debian, which is downloaded; e2e.package_* use them on this machine.
+gr_slow("^e2e[.]package_root$")
 
 # Tests that take longest begin first: seconds, of processors and of waiting, which need not be exact. ctest replaces
 # them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.

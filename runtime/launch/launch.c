@@ -1,17 +1,25 @@
 // launch.c - finds out how this process was started, and registers a rank with its launcher.
 #define _GNU_SOURCE
 #include "runtime/launch/launch.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "base/module.h"
 #include "runtime/launch/state.h"
 
 #if GR_HAVE_MPI
-enum { HAVE_MPI = 1 };
+enum { BUILT_WITH_MPI = 1 };
 #else
-enum { HAVE_MPI = 0 };
+enum { BUILT_WITH_MPI = 0 };
 #endif
+
+// Packages may leave out the part of the program that needs MPI.
+static bool launch_has_mpi(void) {
+  char path[PATH_MAX + 64];
+  return BUILT_WITH_MPI && gr_module_path("mpi", path, sizeof path);
+}
 
 // ---- The environment ------------------------------------------------------------------
 
@@ -74,14 +82,14 @@ static bool has_server(void) {
 
 // Whether MPI connects the ranks. srun's are connected by the store where MPI cannot do it.
 static bool is_mpi(const struct starter *s) {
-  return s->mpi && HAVE_MPI && (strcmp(s->by, "srun") || has_server());
+  return s->mpi && launch_has_mpi() && (strcmp(s->by, "srun") || has_server());
 }
 
 static gr_status check_started(const struct starter *s, int wanted, int ranks) {
-  if (s->mpi && !HAVE_MPI && strcmp(s->by, "srun"))
+  if (s->mpi && !launch_has_mpi() && strcmp(s->by, "srun"))
     return gr_hint(
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                "%s started %d processes that this build, without MPI, cannot join: independent "
+                "%s started %d processes that this graphrun, without MPI, cannot join: independent "
                 "trainings would start",
                 s->by, ranks),
         "run graphrun directly, without %s: it starts its own ranks", s->by);
@@ -121,12 +129,13 @@ static void plan_own(gr_launch_plan *p, int wanted, int devices) {
     snprintf(why, left, "there is no GPU, and %d processor%s", processors,
              processors > 1 ? "s" : "");
   bool there = p->ranks > 1 && (in_path("mpirun", p->mpirun) || in_path("mpiexec", p->mpirun));
-  p->kind = p->ranks == 1       ? GR_LAUNCH_ALONE
-            : there && HAVE_MPI ? GR_LAUNCH_START
-                                : GR_LAUNCH_NO_MPI;
+  bool joins = there && launch_has_mpi();
+  p->kind = p->ranks == 1 ? GR_LAUNCH_ALONE : joins ? GR_LAUNCH_START : GR_LAUNCH_NO_MPI;
   if (p->kind == GR_LAUNCH_NO_MPI)
     snprintf(why + strlen(why), left - strlen(why), "; %s",
-             HAVE_MPI ? "mpirun is not in the PATH" : "this build is without MPI");
+             !BUILT_WITH_MPI ? "this build is without MPI"
+             : there         ? "there is no graphrun_mpi.so"
+                             : "mpirun is not in the PATH");
 }
 
 gr_status gr_launch_find(int wanted, int devices, gr_launch_plan *out) {

@@ -135,6 +135,18 @@ if(GR_NCCL AND cuda)
 endif()
 string(APPEND GR_TABLE "    NCCL: ${state}\n")
 
+# gr_search_libraries(target path) - the libraries that a package brings are beside the modules (tools/package). They have
+# no path of their own, so that the target's must hold for what they need, too: an RPATH, which a RUNPATH does not. The
+# build has the same path: CMake ends one that it is to replace with a colon, which names the current folder.
+function(gr_search_libraries target path)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH ${path} BUILD_WITH_INSTALL_RPATH ON)
+  target_link_options(${target} PRIVATE LINKER:--disable-new-dtags)
+endfunction()
+function(gr_install_module target)
+  gr_search_libraries(${target} "$ORIGIN")
+  install(TARGETS ${target} LIBRARY DESTINATION lib/graphrun)
+endfunction()
+
 # gr_module(target NAME name sources [function ...]) - where library NAME was found, sources become a
 # module of its own (base/module.h), graphrun_name.so beside the program, and it alone is linked with
 # the library. target, which opens it, sees GR_HAVE_NAME. Functions: one of each file of target that
@@ -164,7 +176,7 @@ function(gr_module target dep name sources)
     target_link_options(graphrun_${name} PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/module.map)
     target_compile_definitions(${target} PUBLIC GR_HAVE_${dep}=1)
     add_dependencies(${target} graphrun_${name})
-    install(TARGETS graphrun_${name} LIBRARY DESTINATION lib/graphrun)
+    gr_install_module(graphrun_${name})
     list(TRANSFORM ARGN PREPEND "LINKER:--undefined=")
     target_link_options(${target} INTERFACE ${ARGN})
   else()
