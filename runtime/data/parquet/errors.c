@@ -11,10 +11,14 @@ gr_status gr_parquet_wrong(const gr_parquet *p, const gr_thrift *t) {
   return gr_parquet_broken(p, (uint64_t)(t->next - p->map.at), t->wrong);
 }
 
-gr_status gr_parquet_unread(const gr_parquet *p, int column, const char *what) {
+gr_status gr_parquet_refuse(const char *path, const char *column, const char *why) {
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' of '%s' %s, which is not read",
-                         p->columns[column].name, p->path, what),
+                         column, path, why),
                  "docs/data.md says which columns are; write it as one of these, or leave it out");
+}
+
+gr_status gr_parquet_unread(const gr_parquet *p, int column, const char *what) {
+  return gr_parquet_refuse(p->path, p->columns[column].name, what);
 }
 
 gr_status gr_parquet_need(const gr_parquet *p, int column) {

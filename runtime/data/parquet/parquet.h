@@ -25,7 +25,8 @@ typedef enum gr_parquet_type {  // how values are stored, numbered as in parquet
 } gr_parquet_type;
 
 typedef struct gr_parquet_column {
-  const char *name;  // of the fields on the way to it, with a point between: "audio.bytes"
+  const char *name;  // of the fields on the way to it, with a point between: "audio.bytes"; those
+                     // within a list have its name
   gr_parquet_type type;
   gr_element element;   // of numbers: BOOL, INT, UINT or FLOAT
   size_t size;          // bytes of a value; 0: they differ, or all are `width`
@@ -69,6 +70,10 @@ void gr_parquet_close(gr_parquet *);  // after its readers; may be closed twice
 int gr_parquet_find(const gr_parquet *, const char *name);
 // GR_ERR_DATA with its name and why, if the values of a column are not read.
 GR_MUST_USE gr_status gr_parquet_need(const gr_parquet *, int column);
+
+// The error of a column that is not read: "the column 'x' of 'a.parquet' is a list, which is not
+// read".
+GR_MUST_USE gr_status gr_parquet_refuse(const char *path, const char *column, const char *why);
 
 typedef struct gr_parquet_page {
   int group;

@@ -42,7 +42,8 @@ typedef struct level {
   int64_t left;
   int definitions;
   const char *name;     // with a point, or ""
-  const char *refused;  // of all within
+  const char *refused;  // of all within, which are called by the element that is
+  const char *whole;    // its name
 } level;
 
 // IntType: 2: whether it is signed.
@@ -154,12 +155,14 @@ static gr_status add_element(gr_arena *a, gr_parquet *p, gr_thrift *t, level *le
     return gr_parquet_broken(p, offset, "an element of the schema is damaged");
   in->left--;
   const char *name = gr_arena_printf(a, "%s%s", in->name, e.name);
-  if (!e.children) return add_leaf(p, t, &e, in, name);
+  if (!e.children) return add_leaf(p, t, &e, in, in->refused ? in->whole : name);
   if (*depth == MAX_NESTED) return gr_parquet_broken(p, offset, "the schema is nested too deep");
-  levels[(*depth)++] = (level){.left = e.children,
-                               .definitions = in->definitions + (e.repetition != REQUIRED),
-                               .name = gr_arena_printf(a, "%s.", name),
-                               .refused = in->refused ? in->refused : refuse_nested(&e)};
+  level *within = &levels[(*depth)++];
+  *within = (level){.left = e.children,
+                    .definitions = in->definitions + (e.repetition != REQUIRED),
+                    .name = gr_arena_printf(a, "%s.", name),
+                    .refused = in->refused ? in->refused : refuse_nested(&e),
+                    .whole = in->refused ? in->whole : name};
   return GR_OK;
 }
 
