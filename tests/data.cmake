@@ -1,6 +1,6 @@
 foreach(name files audio features vocab manifest data order loader loader_errors loader_stop asterisk table_files table_mapping table_csv table_format table table_corners series corpus video decoder tokenizer
         transform transform_values transform_frames series_transforms
-        picture image preview sampler video_compressed market corners parquet)
+        picture image preview sampler video_compressed market corners parquet shard)
   add_executable(test_data_${name} runtime/data/test_${name}.c runtime/data/fixture.c)
   target_link_libraries(test_data_${name} gr_data)
   target_compile_definitions(test_data_${name} PRIVATE GR_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden")

@@ -35,7 +35,7 @@ pq.write_table(tags, folder / "tags.parquet", compression="NONE")
 
 def recording(seed, rate=8000):
     s = random.Random(seed)
-    n = s.randrange(800, 3200)
+    n = s.randrange(400, 1600)
     tone = s.uniform(200, 1500)
     out = io.BytesIO()
     with wave.open(out, "wb") as w:
@@ -45,9 +45,15 @@ def recording(seed, rate=8000):
     return out.getvalue()
 
 AUDIO = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+RECORDINGS = pa.schema([("audio", AUDIO), ("sentence", pa.string()), ("speaker", pa.int64())])
 def speech(first, n):
     return [{"audio": {"bytes": recording(i), "path": f"u{i:03}.wav"}, "sentence": "ab c"[: 1 + i % 4] + "a",
              "speaker": i % 2} for i in range(first, first + n)]
 for part in range(2):
-    pq.write_table(pa.Table.from_pylist(speech(8 * part, 8), pa.schema([("audio", AUDIO), ("sentence", pa.string()), ("speaker", pa.int64())])),
-                   folder / f"speech-{part}.parquet", compression="ZSTD", row_group_size=5, data_page_size=4096, write_batch_size=2)
+    pq.write_table(pa.Table.from_pylist(speech(8 * part, 8), RECORDINGS), folder / f"speech-{part}.parquet", compression="ZSTD",
+                   row_group_size=5, data_page_size=4096, write_batch_size=2)
+# One recording; a path alone; no recording, but bytes.
+missing = [speech(0, 1)[0], {"audio": {"bytes": None, "path": "u000.wav"}, "sentence": "a", "speaker": 0},
+           {"audio": {"bytes": b"RIFF", "path": None}, "sentence": "b", "speaker": 0}]
+pq.write_table(pa.Table.from_pylist(missing, RECORDINGS),
+               folder / "speech-missing.parquet", compression="ZSTD")
