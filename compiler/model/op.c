@@ -136,7 +136,7 @@ static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, 
   for (int i = 1; i < use->n; i++) {
     if (gr_model_reserved(use->keys[i])) continue;
     const gr_attr *f = find_attr(op, use->keys[i]);
-    const char *text;
+    const char *text = NULL;
     if (!f || is_internal(f)) return unknown_attr(op, use, i);
     GR_TRY(attr_text(a, f, use->items[i], &text));
     GR_TRY(gr_attr_parse(op, f, text, use->items[i]->loc, attr));
