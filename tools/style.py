@@ -55,7 +55,9 @@ WORDS = {
 # Function words say nothing of what an identifier stands for; limits are MAX_x.
 FUNCTION_WORD = re.compile(r"\b(?:at|from|own|is|was|mine)\b|\bMOST_\w+")
 # Folders, and files, whose identifiers or prototypes are not clean yet. These lists only shrink.
-NOT_YET_NAMED = ("tests/",)
+NOT_YET_NAMED = ("tests/world.c", "tests/base/test_file.c", "tests/base/test_output.c", "tests/base/test_room.c",
+                 "tests/bench/", "tests/compiler/", "tests/compose/", "tests/docs/top_accuracy.c", "tests/fuzz/",
+                 "tests/gpu/", "tests/ir/", "tests/job/", "tests/onnx/", "tests/ops/", "tests/runtime/")
 NOT_YET_DOCUMENTED = ("tests/",)
 # What opens a file by itself: base/output.h writes files and base/file.h reads them, so that no link is
 # followed, nothing is waited for, and a target is replaced at once. The exceptions, with what they may call:

@@ -28,14 +28,14 @@ static void rng_blocks_are_blocks(void) {
 static void rng_many_at_once(void) {
   gr_rng r = gr_rng_make(7, "test", 3);
   double many[700];
-  for (uint64_t from = 0; from < 9; from++)
+  for (uint64_t first = 0; first < 9; first++)
     for (int64_t n = 0; n < 700; n = 2 * n + 1) {
       int wrong = 0;
-      gr_rng_uniforms(&r, from, n, many);
-      for (int64_t i = 0; i < n; i++) wrong += many[i] != gr_rng_uniform(&r, from + (uint64_t)i);
-      gr_rng_normals(&r, from, n, many);
-      for (int64_t i = 0; i < n; i++) wrong += many[i] != gr_rng_normal(&r, from + (uint64_t)i);
-      CHECK(!wrong, "%d of %d numbers from %d on", wrong, (int)n, (int)from);
+      gr_rng_uniforms(&r, first, n, many);
+      for (int64_t i = 0; i < n; i++) wrong += many[i] != gr_rng_uniform(&r, first + (uint64_t)i);
+      gr_rng_normals(&r, first, n, many);
+      for (int64_t i = 0; i < n; i++) wrong += many[i] != gr_rng_normal(&r, first + (uint64_t)i);
+      CHECK(!wrong, "%d of %d numbers from %d on", wrong, (int)n, (int)first);
     }
 }
 
@@ -56,14 +56,14 @@ static void rng_moments(void) {
 
 static void shuffle_is_a_permutation(void) {
   gr_rng r = gr_rng_make(1, "order", 5);
-  uint32_t at[1000];
+  uint32_t order[1000];
   bool seen[1000] = {false};
   int fixed = 0;
-  gr_rng_shuffle(&r, at, 1000);
+  gr_rng_shuffle(&r, order, 1000);
   for (uint32_t i = 0; i < 1000; i++) {
-    CHECK(at[i] < 1000 && !seen[at[i]], "item %u twice", at[i]);
-    seen[at[i] % 1000] = true;
-    fixed += at[i] == i;
+    CHECK(order[i] < 1000 && !seen[order[i]], "item %u twice", order[i]);
+    seen[order[i] % 1000] = true;
+    fixed += order[i] == i;
   }
   CHECK(fixed < 10, "%d stayed where they were", fixed);
 }
@@ -72,10 +72,10 @@ static void shuffle_is_a_permutation(void) {
 static void shuffles_are_uniform(void) {
   int seen[6] = {0};
   for (uint64_t step = 0; step < 6000; step++) {
-    uint32_t at[3];
+    uint32_t order[3];
     gr_rng r = gr_rng_make(1, "orders", step);
-    gr_rng_shuffle(&r, at, 3);
-    seen[2 * at[0] + (at[1] > at[2])]++;
+    gr_rng_shuffle(&r, order, 3);
+    seen[2 * order[0] + (order[1] > order[2])]++;
   }
   for (int i = 0; i < 6; i++) CHECK(seen[i] > 850 && seen[i] < 1150, "order %d: %d", i, seen[i]);
 }

@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "tests/check.h"
 
-enum { TASKS = 100, MOST_THREADS = 9 };
+enum { TASKS = 100, MAX_THREADS = 9 };
 
 typedef struct counts {
   int runs[TASKS];
@@ -17,7 +17,7 @@ static gr_status count(void *arg, int i) {
 }
 
 static void each_runs_once(void) {
-  for (int threads = 0; threads <= MOST_THREADS; threads++)
+  for (int threads = 0; threads <= MAX_THREADS; threads++)
     for (int n = 0; n <= TASKS; n += 25) {
       counts c = {.fails_from = TASKS};
       MUST(gr_tasks_run(threads, n, count, &c));
@@ -32,7 +32,7 @@ static void first_error(void) {
     int first = (c.fails_from + 6) / 7 * 7;
     char want[32];
     snprintf(want, sizeof want, "task %d", first);
-    gr_status s = gr_tasks_run(round % MOST_THREADS + 1, TASKS, count, &c);
+    gr_status s = gr_tasks_run(round % MAX_THREADS + 1, TASKS, count, &c);
     CHECK(s && !strcmp(gr_status_text(s), want), "%s, not %s", gr_status_text(s), want);
     CHECK(gr_status_count(s) == 1, "%d errors", gr_status_count(s));
     for (int i = 0; i <= first; i++) CHECK(c.runs[i] == 1, "task %d ran %d times", i, c.runs[i]);

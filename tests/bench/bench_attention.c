@@ -103,9 +103,9 @@ static void measure(const char *name, const char *model, const setting *s) {
   const gr_program *train = gr_plan_find(p, "train", "");
   for (int i = 0; i <= s->steps; i++) {
     fill(e, train, s->frames);  // the arena is reused in every step, by inputs too
-    double from = gr_seconds(), cpu = processor_seconds();
+    double start = gr_seconds(), cpu = processor_seconds();
     must(gr_exec_run(e, train));
-    took[i] = gr_seconds() - from, spent[i] = processor_seconds() - cpu;
+    took[i] = gr_seconds() - start, spent[i] = processor_seconds() - cpu;
   }
   qsort(took + 1, (size_t)s->steps, sizeof *took, by_value);
   qsort(spent + 1, (size_t)s->steps, sizeof *spent, by_value);

@@ -57,9 +57,9 @@ static double rate(const gr_launch *l, const gr_conv_sizes *v, const arrays *a, 
   double best = 0;
   flops *= (double)gr_conv_c(v);
   for (int r = 0; r < ROUNDS; r++) {
-    double from = gr_thread_seconds();
+    double start = gr_thread_seconds();
     if (!run(l, v, a, what, library)) return 0;
-    double now = flops / (gr_thread_seconds() - from) / 1e9;
+    double now = flops / (gr_thread_seconds() - start) / 1e9;
     best = now > best ? now : best;
   }
   return best;

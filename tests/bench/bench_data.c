@@ -64,22 +64,22 @@ static times round_of(gr_dataset *d, int workers) {
                          .shuffle = true};
   gr_loader *l;
   const gr_batch *b;
-  times from = now();
+  times start = now();
   must(gr_loader_open(d, &spec, &l));
   do must(gr_loader_next(l, &b));
   while (b);
   gr_loader_close(l);
   times to = now();
   double n = gr_dataset_count(d, GR_SPLIT_TRAIN);
-  return (times){(to.processor - from.processor) / n, (to.elapsed - from.elapsed) / n};
+  return (times){(to.processor - start.processor) / n, (to.elapsed - start.elapsed) / n};
 }
 
 static times heads_of(gr_dataset *d) {
-  times from = now();
+  times start = now();
   must(gr_dataset_check_files(d, 0, 1));
   times to = now();
   double n = gr_dataset_samples(d);
-  return (times){(to.processor - from.processor) / n, (to.elapsed - from.elapsed) / n};
+  return (times){(to.processor - start.processor) / n, (to.elapsed - start.elapsed) / n};
 }
 
 static int by_number(const void *a, const void *b) {

@@ -33,9 +33,9 @@ static double rate(gr_gemm_kernel kernel, const gr_gemm *g, const float *a, cons
   double flops = 2.0 * (double)(g->m * g->n * g->k), best = 0;
   int times = (int)(2e8 / flops) + 1;
   for (int r = 0; r < ROUNDS; r++) {
-    double from = gr_thread_seconds();
+    double start = gr_thread_seconds();
     for (int i = 0; i < times; i++) kernel(g, a, b, c);
-    double now = flops * times / (gr_thread_seconds() - from) / 1e9;
+    double now = flops * times / (gr_thread_seconds() - start) / 1e9;
     best = now > best ? now : best;
   }
   return best;

@@ -70,7 +70,7 @@ static void open_all(bench *b, int argc, char **argv) {
 
 // The inputs are written in every step: the program uses their memory for other values.
 static void step(bench *b) {
-  double from = gr_seconds();
+  double start = gr_seconds();
   for (int i = 0; i < b->inputs->n; i++) {
     const gr_program_input *in = &b->inputs->items[i];
     if (in->field == GR_INPUT_LR) gr_put(b->lr, in->type.dtype, 0, b->job.spec.set.loop.scaled_lr);
@@ -79,7 +79,7 @@ static void step(bench *b) {
   }
   double uploaded = gr_seconds();
   bench_must(gr_exec_run(b->exec, b->train));
-  b->uploading += uploaded - from, b->launching += gr_seconds() - uploaded;
+  b->uploading += uploaded - start, b->launching += gr_seconds() - uploaded;
 }
 
 static double read_number(bench *b, const char *name) {
@@ -115,9 +115,9 @@ static void print_opened(bench *b, double began) {
 // Steps without the host waiting in between; the loss at their end waits for all of them.
 static void run_round(bench *b, int steps) {
   b->uploading = b->launching = 0;
-  double from = gr_seconds();
+  double start = gr_seconds();
   for (int i = 0; i < steps; i++) step(b);
-  double loss = loss_of(b), all = gr_seconds() - from;
+  double loss = loss_of(b), all = gr_seconds() - start;
   double used = b->job.spec.device->gpu ? bench_used_bytes() : 0;
   printf(
       "{\"steps\": %d, \"step_s\": %.6g, \"host_launch_s\": %.3g, \"host_upload_s\": %.3g, "

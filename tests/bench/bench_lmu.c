@@ -81,9 +81,9 @@ int main(int argc, char **argv) {
   double ready = gr_seconds() - began;
   for (int i = 0; i <= steps; i++) {
     fill(e, train);  // the arena is reused in every step, by inputs too
-    double from = gr_seconds();
+    double start = gr_seconds();
     must(gr_exec_run(e, train));
-    took[i] = gr_seconds() - from;
+    took[i] = gr_seconds() - start;
   }
   qsort(took + 1, (size_t)steps, sizeof *took, by_value);
   printf(

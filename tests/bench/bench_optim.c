@@ -35,13 +35,13 @@ static void *make(int64_t n, uint32_t seed) {
 }
 
 // The scalars of a launch: all are `scalar`, but the number of the step.
-static void fill(void *at, char kind, double scalar) {
+static void fill(void *data, char kind, double scalar) {
   if (kind == 'i')
-    *(int32_t *)at = scalar == 0 ? 0 : 7;
+    *(int32_t *)data = scalar == 0 ? 0 : 7;
   else if (kind == 'd')
-    *(double *)at = scalar;
+    *(double *)data = scalar;
   else
-    *(float *)at = (float)scalar;
+    *(float *)data = (float)scalar;
 }
 
 typedef struct bench {
@@ -52,16 +52,16 @@ typedef struct bench {
   gr_kernel kernel;
 } bench;
 
-static void open_bench(bench *b, int at, int64_t n) {
-  const char *kinds = runs[at].operands;
-  b->call = (gr_op_call){.op = gr_op_find(runs[at].op), .attr = b->attr};
+static void open_bench(bench *b, int index, int64_t n) {
+  const char *kinds = runs[index].operands;
+  b->call = (gr_op_call){.op = gr_op_find(runs[index].op), .attr = b->attr};
   gr_attr_defaults(b->call.op, b->attr);
   for (int k = 0; kinds[k]; k++, b->call.n_in++) {
     bool each = kinds[k] == '.';
     gr_dtype d = kinds[k] == 'i' ? GR_I32 : kinds[k] == 'd' ? GR_F64 : GR_F32;
     b->call.in[k] = each ? (gr_type){.dtype = d, .rank = 1, .dim = {n}} : (gr_type){.dtype = d};
     b->in[k] = make(each ? n : 16, (uint32_t)k);
-    if (!each) fill((void *)b->in[k], kinds[k], runs[at].scalar);
+    if (!each) fill((void *)b->in[k], kinds[k], runs[index].scalar);
   }
   gr_status s = gr_op_infer(&b->call);
   if (s) fprintf(stderr, "%s\n", gr_status_text(s)), exit(1);
@@ -96,7 +96,7 @@ static void run_copy(bench *b) {
 static double least(void (*run)(bench *), bench *b, double seconds) {
   double best = 1e9;
   run(b);
-  for (double from = now(), at = from; at - from < seconds;) {
+  for (double start = now(), at = start; at - start < seconds;) {
     double begin = at;
     run(b);
     at = now();
@@ -108,8 +108,8 @@ static double least(void (*run)(bench *), bench *b, double seconds) {
 static uint64_t hash(const bench *b) {
   uint64_t h = 14695981039346656037u;
   for (int k = 0; k < b->call.n_out; k++) {
-    const unsigned char *at = b->out[k];
-    for (size_t i = 0; i < gr_type_bytes(&b->call.out[k]); i++) h = (h ^ at[i]) * 1099511628211u;
+    const unsigned char *data = b->out[k];
+    for (size_t i = 0; i < gr_type_bytes(&b->call.out[k]); i++) h = (h ^ data[i]) * 1099511628211u;
   }
   return h;
 }

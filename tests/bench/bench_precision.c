@@ -61,9 +61,9 @@ static double time_of(use *u, gr_kernel kernel) {
   l.mesh = &u->mesh, l.coord = &u->coord, l.in = in, l.out = out, l.scratch = scratch;
   int64_t times = BATCH / gr_type_count(&u->call.out[0]) + 1;
   for (int r = 0; r < ROUNDS; r++) {
-    double from = gr_thread_seconds();
+    double start = gr_thread_seconds();
     for (int64_t i = 0; i < times; i++) gr_status_drop(kernel(&l));
-    double took = (gr_thread_seconds() - from) / (double)times;
+    double took = (gr_thread_seconds() - start) / (double)times;
     best = took < best ? took : best;
   }
   free(scratch);

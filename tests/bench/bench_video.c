@@ -80,9 +80,9 @@ int main(int argc, char **argv) {
   const gr_program *train = gr_plan_find(p, "train", "");
   for (int i = 0; i <= steps; i++) {
     fill(e, train);  // the arena is reused in every step, by inputs too
-    double from = gr_seconds(), used = processor_seconds();
+    double start = gr_seconds(), used = processor_seconds();
     must(gr_exec_run(e, train));
-    wall[i] = gr_seconds() - from, cpu[i] = processor_seconds() - used;
+    wall[i] = gr_seconds() - start, cpu[i] = processor_seconds() - used;
   }
   qsort(wall + 1, (size_t)steps, sizeof *wall, by_value);
   qsort(cpu + 1, (size_t)steps, sizeof *cpu, by_value);

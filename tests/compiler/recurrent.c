@@ -158,14 +158,14 @@ static void fill(const gr_value *v, const gr_type *t, float *data) {
   }
 }
 
-void recurrent_put(world *w, const gr_value *moved, int64_t at, float by) {
+void recurrent_put(world *w, const gr_value *moved, int64_t index, float by) {
   static float data[MANY];
   for (uint32_t i = 1; i < w->g->n_values; i++) {
     const gr_value *v = &w->g->values[i];
     if (v->role == GR_TEMP) continue;
     gr_type t = gr_type_global(&v->type, &v->layout, &w->g->mesh);
     fill(v, &t, data);
-    if (v == moved) data[at] += by;
+    if (v == moved) data[index] += by;
     world_put(w, v->name, &t, data);
   }
 }

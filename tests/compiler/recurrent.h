@@ -22,6 +22,6 @@ typedef struct result {
 
 gr_graph *recurrent_model(gr_arena *, const setup *);
 gr_graph *recurrent_compile(gr_arena *, const setup *, const char *dump);
-void recurrent_put(world *, const gr_value *moved, int64_t at, float by);  // all leaves' values
+void recurrent_put(world *, const gr_value *moved, int64_t index, float by);  // all leaves' values
 void recurrent_train(const setup *, result *);
 gr_val recurrent_leaf(gr_builder *, gr_role, const char *name, const char *type, int split);

@@ -122,8 +122,8 @@ static double x_at(int step, int sample, int c) {
 
 static void put(gr_exec *e, const gr_program *p, const char *name, int64_t i, double value) {
   gr_type t;
-  void *at = input_on_host(e, p, name, &t);
-  if (at) gr_put(at, t.dtype, i, value);
+  void *data = input_on_host(e, p, name, &t);
+  if (data) gr_put(data, t.dtype, i, value);
 }
 
 // The rows of a micro-step: those past the batch weigh 0, and hold what must not matter.
@@ -143,8 +143,8 @@ static void fill(const member *m, gr_exec *e, const gr_program *p, int step, int
 
 static double scalar(gr_exec *e, const gr_program *p, const char *name) {
   gr_type t;
-  const void *at = result_on_host(e, p, name, &t);
-  return at ? gr_get(at, t.dtype, 0) : (double)NAN;
+  const void *data = result_on_host(e, p, name, &t);
+  return data ? gr_get(data, t.dtype, 0) : (double)NAN;
 }
 
 static double mean(gr_exec *e, const gr_program *p, const char *name) {
@@ -210,16 +210,16 @@ static void *run_thread(void *arg) {
 // Puts a rank's part of a state into the whole; what is beyond it in memory must be zero.
 static gr_status put_part(const member *m, uint32_t state, int rank, float *whole) {
   const gr_plan_state *p = &m->plan->states[state];
-  int64_t from[GR_MAX_RANK], size[GR_MAX_RANK], n = 1, all = gr_type_count(&p->type);
-  gr_layout_slice(&p->global, &p->layout, &m->plan->mesh, rank, from, size);
+  int64_t first[GR_MAX_RANK], size[GR_MAX_RANK], n = 1, all = gr_type_count(&p->type);
+  gr_layout_slice(&p->global, &p->layout, &m->plan->mesh, rank, first, size);
   for (int d = 0; d < p->type.rank; d++) n *= size[d];
   for (int64_t i = 0; i < all; i++) {
-    int64_t rest = i, at = 0, stride = 1;
+    int64_t rest = i, index = 0, stride = 1;
     for (int d = p->type.rank; d-- && i < n; stride *= p->global.dim[d]) {
-      at += (rest % size[d] + from[d]) * stride;
+      index += (rest % size[d] + first[d]) * stride;
       rest /= size[d];
     }
-    if (i < n) whole[at] = m->state[state][i];
+    if (i < n) whole[index] = m->state[state][i];
     if (i >= n && m->state[state][i] != 0)
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the padding of %s on rank %d is %g", p->name, rank,
                      (double)m->state[state][i]);

@@ -88,12 +88,12 @@ static void fill(const member *m, gr_exec *e, const gr_program *p, int step) {
   int part = gr_mesh_coord(&m->plan->mesh, m->world->rank, 0);
   for (int i = 0; i < 3; i++) {
     gr_type t;
-    void *at = input_on_host(e, p, names[i], &t);
+    void *data = input_on_host(e, p, names[i], &t);
     int64_t n = gr_type_count(&t);
     for (int64_t k = 0; k < n; k++) {
       uint32_t seed = (uint32_t)(step * 7919 + part * n + k) * 2654435761u + 1;
       double x = (double)random_float(&seed);
-      gr_put(at, t.dtype, k, i == 0 ? x : i == 1 ? (double)((step + part * n + k) % 6) : 1);
+      gr_put(data, t.dtype, k, i == 0 ? x : i == 1 ? (double)((step + part * n + k) % 6) : 1);
     }
   }
   gr_type t;

@@ -180,10 +180,10 @@ static void ranks(void) {
     int64_t rows = axis ? R : R / 2, columns = axis ? C / 2 : C;
     run_part_of(x, C, R, C, -1, 0, way == 1, whole);
     for (int coord = 0; coord < 2; coord++) {
-      int64_t from = coord * (axis ? columns : rows * C);
-      run_part_of(x + from, C, rows, columns, axis, coord, way == 1, part);
+      int64_t first = coord * (axis ? columns : rows * C);
+      run_part_of(x + first, C, rows, columns, axis, coord, way == 1, part);
       for (int64_t r = 0; r < rows; r++)
-        CHECK(!memcmp(part + r * columns, whole + from + r * C, (size_t)columns * sizeof *x),
+        CHECK(!memcmp(part + r * columns, whole + first + r * C, (size_t)columns * sizeof *x),
               "rank %d, way %d, row %d", coord, way, (int)r);
     }
   }

@@ -28,9 +28,9 @@ static ran start(void) {
   return run(&s);
 }
 
-static double length(const ran *a, const ran *b, int from, int to) {
+static double length(const ran *a, const ran *b, int begin, int end) {
   double sum = 0;
-  for (int i = from; i < to; i++)
+  for (int i = begin; i < end; i++)
     sum += ((double)a->weights[i] - (double)b->weights[i]) *
            ((double)a->weights[i] - (double)b->weights[i]);
   return sqrt(sum);
@@ -38,9 +38,9 @@ static double length(const ran *a, const ran *b, int from, int to) {
 
 // The step of each number is `by` times what it is without groups, and adds `decay` times the
 // number.
-static void is_scaled(const char *what, const ran *w, const ran *plain, const ran *got, int from,
-                      int to, double by, double decay) {
-  for (int i = from; i < to; i++) {
+static void is_scaled(const char *what, const ran *w, const ran *plain, const ran *got, int begin,
+                      int end, double by, double decay) {
+  for (int i = begin; i < end; i++) {
     double was = (double)w->weights[i], step = (double)plain->weights[i] - was;
     double want = was + by * step + decay * was;
     CHECK(fabs((double)got->weights[i] - want) < 1e-6 * (1 + fabs(want)),

@@ -59,9 +59,10 @@ static const char repeated[] =
 // The graph with another op in place of $, on line 7 of a model.
 static gr_graph *graph_of(gr_arena *arena, const char *text, const char *op) {
   gr_graph *g;
-  const char *at = strchr(text, '$');
-  MUST(gr_graph_parse(arena, find, "text",
-                      gr_arena_printf(arena, "%.*s%s%s", (int)(at - text), text, op, at + 1), &g));
+  const char *cursor = strchr(text, '$');
+  MUST(gr_graph_parse(
+      arena, find, "text",
+      gr_arena_printf(arena, "%.*s%s%s", (int)(cursor - text), text, op, cursor + 1), &g));
   return g;
 }
 

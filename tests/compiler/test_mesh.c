@@ -106,8 +106,8 @@ static gr_status plan_of(gr_arena *a, const way *w, gr_plan **out) {
 
 static void put(const member *m, const char *name, int64_t i, double value) {
   gr_type t;
-  void *at = input_on_host(m->exec, gr_plan_find(m->plan, "train", ""), name, &t);
-  if (at) gr_put(at, t.dtype, i, value);
+  void *data = input_on_host(m->exec, gr_plan_find(m->plan, "train", ""), name, &t);
+  if (data) gr_put(data, t.dtype, i, value);
 }
 
 // Ranks that share no batch axis read the same rows.
@@ -125,8 +125,8 @@ static void fill(const member *m, int step) {
 
 static double result(const member *m, const char *name) {
   gr_type t;
-  const void *at = result_on_host(m->exec, gr_plan_find(m->plan, "train", ""), name, &t);
-  return at ? gr_get(at, t.dtype, 0) : (double)NAN;
+  const void *data = result_on_host(m->exec, gr_plan_find(m->plan, "train", ""), name, &t);
+  return data ? gr_get(data, t.dtype, 0) : (double)NAN;
 }
 
 static gr_status run_rank(member *m) {

@@ -19,8 +19,8 @@ static gr_status plan_all(const char *text, gr_plan **out) {
 
 // The text with `now` in place of its first `old`.
 static const char *swapped(const char *text, const char *old, const char *now) {
-  const char *at = strstr(text, old);
-  return gr_arena_printf(arena, "%.*s%s%s", (int)(at - text), text, now, at + strlen(old));
+  const char *cursor = strstr(text, old);
+  return gr_arena_printf(arena, "%.*s%s%s", (int)(cursor - text), text, now, cursor + strlen(old));
 }
 
 static bool has_gradient(const gr_graph *g, const char *weight) {

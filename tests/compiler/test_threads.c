@@ -6,7 +6,7 @@
 #include "ops/ops.h"
 #include "tests/check.h"
 
-enum { BUCKETS = 5, MOST_THREADS = 8 };
+enum { BUCKETS = 5, MAX_THREADS = 8 };
 
 // Wants at least `from` + 2 frames, so that short buckets are in error where `from` is large.
 static const char text[] =
@@ -26,7 +26,7 @@ typedef struct made {
   char *dump;
 } made;
 
-static made plan_with(gr_arena *arena, int threads, int from, const char *dump) {
+static made plan_with(gr_arena *arena, int threads, int first, const char *dump) {
   static const int64_t frames[BUCKETS] = {30, 24, 18, 12, 9};
   static gr_dim dims[BUCKETS];
   static gr_bucket buckets[BUCKETS];
@@ -39,7 +39,7 @@ static made plan_with(gr_arena *arena, int threads, int from, const char *dump) 
     dims[i] = (gr_dim){"t", frames[i]};
     buckets[i] = (gr_bucket){gr_arena_printf(arena, "t%d", (int)frames[i]), &dims[i], 1, NULL, 0};
   }
-  snprintf(params, sizeof params, "{from: %d}", from);
+  snprintf(params, sizeof params, "{from: %d}", first);
   MUST(gr_conf_parse(arena, "model.yaml", text, &file));
   MUST(gr_conf_parse(arena, "params.yaml", params, &given));
   gr_plan_request r = {.model = {.graph = file,
@@ -67,7 +67,7 @@ static void same_plan(void) {
   made one = plan_with(arena, 1, 2, NULL);
   MUST(one.error);
   CHECK(one.plan->n_programs == 2 * BUCKETS + 1, "%u programs", one.plan->n_programs);
-  for (int threads = 0; threads <= MOST_THREADS; threads++) {
+  for (int threads = 0; threads <= MAX_THREADS; threads++) {
     made m = plan_with(arena, threads, 2, NULL);
     MUST(m.error);
     CHECK(m.plan->hash == one.plan->hash, "%d threads make another plan", threads);
@@ -83,7 +83,7 @@ static void same_plan(void) {
 
 static void same_dump(void) {
   gr_arena *arena = gr_arena_create();
-  made one = plan_with(arena, 1, 2, "lint"), many = plan_with(arena, MOST_THREADS, 2, "lint");
+  made one = plan_with(arena, 1, 2, "lint"), many = plan_with(arena, MAX_THREADS, 2, "lint");
   MUST(one.error);
   MUST(many.error);
   CHECK(strlen(one.dump) > 1000 && !strcmp(one.dump, many.dump), "what passes print is in order");
@@ -95,7 +95,7 @@ static void same_dump(void) {
 static void same_error(void) {
   for (int i = 0; i < 40; i++) {
     gr_arena *arena = gr_arena_create();
-    made m = plan_with(arena, i % MOST_THREADS + 1, 14, NULL);
+    made m = plan_with(arena, i % MAX_THREADS + 1, 14, NULL);
     CHECK(gr_status_code(m.error) == GR_ERR_TYPE && gr_status_loc(m.error).line == 4, "%s",
           gr_status_text(m.error));
     CHECK(strstr(gr_status_text(m.error), "exceed an axis of 12"), "%s", gr_status_text(m.error));

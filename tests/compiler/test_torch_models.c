@@ -160,16 +160,17 @@ static gr_status set_inputs(const model *m, gr_exec *e, int rank) {
     const golden *g = &m->all[i];
     gr_type t;
     if (strcmp(g->kind, "input")) continue;
-    void *at = input_on_host(e, p, g->name, &t);
-    if (!at) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the model has no input %s", g->name);
+    void *data = input_on_host(e, p, g->name, &t);
+    if (!data) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the model has no input %s", g->name);
     int64_t rows = t.dim[0], inner = gr_type_count(&t) / rows;
     for (int64_t row = 0; row < rows; row++) {
-      int64_t from = rank * rows + row;
-      bool padding = from >= g->dims[0];
+      int64_t sample = rank * rows + row;
+      bool padding = sample >= g->dims[0];
       for (int64_t k = 0; k < inner; k++)
-        gr_put(at, t.dtype, row * inner + k,
-               padding && !strcmp(g->name, "weight") ? 0
-                                                     : g->values[(padding ? 0 : from) * inner + k]);
+        gr_put(data, t.dtype, row * inner + k,
+               padding && !strcmp(g->name, "weight")
+                   ? 0
+                   : g->values[(padding ? 0 : sample) * inner + k]);
     }
   }
   return GR_OK;

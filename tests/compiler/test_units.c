@@ -159,9 +159,9 @@ static bool is_gather_of(const gr_graph *g, const gr_node *n, const char *part) 
   return v && v->role == GR_STATE && !strncmp(v->name, part, strlen(part));
 }
 
-static uint32_t find_gather(const gr_graph *g, const char *part, uint32_t from) {
-  while (from < g->n_nodes && !is_gather_of(g, &g->nodes[from], part)) from++;
-  return from;
+static uint32_t find_gather(const gr_graph *g, const char *part, uint32_t node) {
+  while (node < g->n_nodes && !is_gather_of(g, &g->nodes[node], part)) node++;
+  return node;
 }
 
 // What was gathered for a layer's forward pass is gone before the next layer's is there, and in

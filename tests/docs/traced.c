@@ -9,14 +9,14 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
   return GR_OK;
 }
 
-static gr_status upload(gr_device *d, void *to, const void *from, size_t bytes) {
+static gr_status upload(gr_device *d, void *to, const void *source, size_t bytes) {
   ((traced_device *)d)->uploaded += bytes;
-  return gr_host_copy(d, to, from, bytes);
+  return gr_host_copy(d, to, source, bytes);
 }
 
-static gr_status download(gr_device *d, void *to, const void *from, size_t bytes) {
+static gr_status download(gr_device *d, void *to, const void *source, size_t bytes) {
   ((traced_device *)d)->downloaded += bytes;
-  return gr_host_copy(d, to, from, bytes);
+  return gr_host_copy(d, to, source, bytes);
 }
 
 static gr_status node(gr_device *d, const gr_graph *g, uint32_t i, const gr_launch *l) {

@@ -33,8 +33,8 @@ static inline golden *golden_read(gr_arena *a, const char *path, int *n, char **
     for (char *d; (d = strtok_r(NULL, " ", &rest)) && g->rank < 8;)
       g->count *= g->dims[g->rank++] = strtoll(d, NULL, 10);
     g->values = GR_NEW(a, double, g->count + 1);
-    char *at = colon + 3;
-    for (int64_t i = 0; i < g->count; i++) g->values[i] = strtod(at, &at);
+    char *cursor = colon + 3;
+    for (int64_t i = 0; i < g->count; i++) g->values[i] = strtod(cursor, &cursor);
   }
   free(line);
   fclose(f);

@@ -55,12 +55,14 @@ static void keeps_everything(void) {
 static const char loops[] =
     "%1 = input x : f32[5,4]\n"
     "%2 = input h : f32[4]\n"
-    "%3 %4 = scan %1 %2 {steps=5, reverse=true, n_seq=1, n_carry=1, n_init=1, until=0} : f32[4], f32[5]\n"
+    "%3 %4 = scan %1 %2 {steps=5, reverse=true, n_seq=1, n_carry=1, n_init=1, until=0} : f32[4], "
+    "f32[5]\n"
     "body {\n"
     "  %1 = input x : f32[4]\n"
     "  %2 = weight h : f32[4] next=%3\n"
     "  %3 = add %1 %2 : f32[4]\n"
-    "  %4 %5 = scan %3 %2 {steps=4, reverse=false, n_seq=1, n_carry=1, n_init=0, until=0} : f32[], f32[4]\n"
+    "  %4 %5 = scan %3 %2 {steps=4, reverse=false, n_seq=1, n_carry=1, n_init=0, until=0} : f32[], "
+    "f32[4]\n"
     "  body {\n"
     "    %1 = input : f32[]\n"
     "    %2 = weight sum : f32[] next=%4\n"
@@ -83,12 +85,13 @@ static void keeps_bodies(void) {
 }
 
 // Text with one thing replaced.
-static gr_graph *changed(const char *text, const char *from, const char *to) {
-  const char *at = strstr(text, from);
+static gr_graph *changed(const char *text, const char *start, const char *to) {
+  const char *cursor = strstr(text, start);
   gr_graph *g = NULL;
-  CHECK(at, "'%s' is not there", from);
-  if (!at) return NULL;
-  char *other = gr_arena_printf(arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+  CHECK(cursor, "'%s' is not there", start);
+  if (!cursor) return NULL;
+  char *other =
+      gr_arena_printf(arena, "%.*s%s%s", (int)(cursor - text), text, to, cursor + strlen(start));
   MUST(gr_graph_parse(arena, gr_op_find, "changed.ir", other, &g));
   return g;
 }
@@ -182,11 +185,12 @@ static void errors(void) {
     gr_status s = gr_graph_parse(arena, gr_op_find, "bad.ir", bad[i].text, &g);
     CHECK(s, "no error in '%s'", bad[i].text);
     if (!s) continue;
-    gr_loc at = gr_status_loc(s);
+    gr_loc loc = gr_status_loc(s);
     CHECK(strstr(gr_status_text(s), bad[i].says), "'%s' says '%s', not '%s'", bad[i].text,
           gr_status_text(s), bad[i].says);
-    CHECK(at.file && at.line == bad[i].line && at.col == bad[i].col,
-          "'%s' is at %d:%d, not at %d:%d", bad[i].text, at.line, at.col, bad[i].line, bad[i].col);
+    CHECK(loc.file && loc.line == bad[i].line && loc.col == bad[i].col,
+          "'%s' is at %d:%d, not at %d:%d", bad[i].text, loc.line, loc.col, bad[i].line,
+          bad[i].col);
     gr_status_drop(s);
   }
 }
@@ -200,11 +204,11 @@ static void damaged(void) {
     gr_rng r = gr_rng_make(11, "damage", round);
     char *text = gr_arena_strdup(arena, texts[round % 2]);
     for (uint64_t k = 0; k < 1 + round % 3; k++) {
-      size_t at = gr_rng_below(&r, 3 * k, strlen(text));
+      size_t offset = gr_rng_below(&r, 3 * k, strlen(text));
       if (gr_rng_below(&r, 3 * k + 1, 2))
-        memmove(text + at, text + at + 1, strlen(text + at));
+        memmove(text + offset, text + offset + 1, strlen(text + offset));
       else
-        text[at] = bytes[gr_rng_below(&r, 3 * k + 2, sizeof bytes - 1)];
+        text[offset] = bytes[gr_rng_below(&r, 3 * k + 2, sizeof bytes - 1)];
     }
     gr_graph *g = NULL;
     gr_status s = gr_graph_parse(arena, gr_op_find, "damaged.ir", text, &g);

@@ -114,10 +114,10 @@ static void take_results(reference *r, const gr_program *p) {
   for (uint32_t i = 0; i < g->n_results; i++) {
     if (strncmp(g->result_names[i], "predict.", 8) != 0) continue;
     gr_exec_tensor from = gr_exec_result(r->exec, p, g->result_names[i]);
-    void *at = gr_arena_alloc(r->arena, from.bytes + 1);
-    must(gr_exec_read(r->exec, &from, at));
+    void *data = gr_arena_alloc(r->arena, from.bytes + 1);
+    must(gr_exec_read(r->exec, &from, data));
     must(gr_exec_wait(r->exec));
-    if (!npy_write(r->dir, "out.", g->result_names[i] + 8, &from.type, at)) exit(1);
+    if (!npy_write(r->dir, "out.", g->result_names[i] + 8, &from.type, data)) exit(1);
   }
 }
 

@@ -34,10 +34,10 @@ typedef struct golden {
 
 static void read_tensor(golden *g, tensor *t, char *text) {
   char type[64];
-  int at = 0;
-  CHECK(sscanf(text, "%63s %63s %n", t->name, type, &at) == 2, "%s", text);
+  int offset = 0;
+  CHECK(sscanf(text, "%63s %63s %n", t->name, type, &offset) == 2, "%s", text);
   MUST(gr_type_parse(type, &t->type));
-  t->numbers = gr_arena_strdup(g->arena, text + at);
+  t->numbers = gr_arena_strdup(g->arena, text + offset);
 }
 
 static void read_line(golden *g, char *text) {
@@ -134,8 +134,8 @@ static float *state(gr_exec *e, const gr_plan *p, const tensor *t) {
 }
 
 static void read_numbers(const tensor *t, double *out) {
-  char *at = (char *)t->numbers;
-  for (int64_t i = 0; i < gr_type_count(&t->type); i++) out[i] = strtod(at, &at);
+  char *cursor = (char *)t->numbers;
+  for (int64_t i = 0; i < gr_type_count(&t->type); i++) out[i] = strtod(cursor, &cursor);
 }
 
 static void put_states(const golden *g, gr_exec *e, const gr_plan *p) {

@@ -174,10 +174,11 @@ static void sums(bool reverse) {
     for (int c = 0; c < C; c++) {
       double sum = x_at(n, c);
       for (int k = 0; k < T; k++) {
-        int t = reverse ? T - 1 - k : k, at = (n * T + t) * C + c;
-        CHECK(fabs(old[at] - sum) < 1e-5, "before step %d: %g, not %g", t, (double)old[at], sum);
+        int t = reverse ? T - 1 - k : k, index = (n * T + t) * C + c;
+        CHECK(fabs(old[index] - sum) < 1e-5, "before step %d: %g, not %g", t, (double)old[index],
+              sum);
         sum += s_at(n, t, c);
-        CHECK(fabs(h[at] - sum) < 1e-5, "after step %d: %g, not %g", t, (double)h[at], sum);
+        CHECK(fabs(h[index] - sum) < 1e-5, "after step %d: %g, not %g", t, (double)h[index], sum);
       }
       CHECK(fabs(end[n * C + c] - sum) < 1e-5, "the end");
     }

@@ -19,20 +19,20 @@ static inline void png_u32(png *p, uint32_t v) {
                             (unsigned char)(v >> 8), (unsigned char)v},
           4);
 }
-static inline uint32_t png_crc(const unsigned char *at, size_t n) {
+static inline uint32_t png_crc(const unsigned char *data, size_t n) {
   uint32_t crc = UINT32_MAX;
   for (size_t i = 0; i < n; i++) {
-    crc ^= at[i];
+    crc ^= data[i];
     for (int k = 0; k < 8; k++) crc = crc >> 1 ^ (0xEDB88320u & (0u - (crc & 1)));
   }
   return ~crc;
 }
 static inline void png_chunk(png *p, const char *type, const void *bytes, size_t n) {
   png_u32(p, (uint32_t)n);
-  size_t from = p->n;
+  size_t first = p->n;
   png_put(p, type, 4);
   png_put(p, bytes, n);
-  png_u32(p, png_crc(p->at + from, p->n - from));
+  png_u32(p, png_crc(p->at + first, p->n - first));
 }
 static inline void png_begin(png *p, uint32_t width, uint32_t height, int depth, int color) {
   unsigned char head[13] = {0};

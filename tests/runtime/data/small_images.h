@@ -118,8 +118,8 @@ static inline bool is_flipped(const unsigned char *x, uint32_t sample, char axis
   for (int h = 0; h < H; h++)
     for (int w = 0; w < W; w++)
       for (int c = 0; c < C; c++) {
-        int from = at(axis == 'h' ? H - 1 - h : h, axis == 'w' ? W - 1 - w : w, c);
-        if (x[at(h, w, c)] != value_of(sample, from)) return false;
+        int mirrored = at(axis == 'h' ? H - 1 - h : h, axis == 'w' ? W - 1 - w : w, c);
+        if (x[at(h, w, c)] != value_of(sample, mirrored)) return false;
       }
   return true;
 }

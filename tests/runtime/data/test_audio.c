@@ -173,8 +173,8 @@ static void survives_damage(void) {
   char *all = slurp(path, &n);
   for (size_t i = 0; i < 44 * 3; i++) {
     static const char change[] = {0x01, (char)0x80, (char)0xff};
-    char *at = all + i / 3, was = *at;
-    *at = (char)(*at ^ change[i % 3]);
+    char *cursor = all + i / 3, was = *cursor;
+    *cursor = (char)(*cursor ^ change[i % 3]);
     fixture_bytes(path, all, n);
     gr_status s = gr_audio_read(path, 0, 1 << 20, &x, &samples);
     CHECK(!s || gr_status_code(s) == GR_ERR_DATA, "byte %d: %s", (int)i / 3, gr_status_text(s));
@@ -182,7 +182,7 @@ static void survives_damage(void) {
     refused += s != GR_OK;
     gr_status_drop(s);
     free(x);
-    *at = was;
+    *cursor = was;
   }
   CHECK(refused > 30, "only %d refused", refused);
 }

@@ -236,10 +236,10 @@ static void goes_on_from_any_batch(void) {
     gr_loader_spec spec = plain();
     spec.first = first, spec.workers = 2, rest.n = 0;
     read_all(d, spec, 1, &rest);
-    int from = (int)first * BATCH;
-    CHECK(rest.n == all.n - from, "from batch %u: %d rows", first, rest.n);
-    for (int i = 0; i < rest.n && i < all.n - from; i++)
-      CHECK(same_row(rest.rows + i, all.rows + from + i), "row %d from batch %u", i, first);
+    int begin = (int)first * BATCH;
+    CHECK(rest.n == all.n - begin, "from batch %u: %d rows", first, rest.n);
+    for (int i = 0; i < rest.n && i < all.n - begin; i++)
+      CHECK(same_row(rest.rows + i, all.rows + begin + i), "row %d from batch %u", i, first);
   }
   gr_loader_spec spec = plain();
   gr_loader *l;
@@ -367,8 +367,8 @@ static void ranks_may_be_threads(void) {
   }
   read_all(d, plain(), 1, &one);
   for (int i = 0; i < one.n; i++) {
-    int k = i / BATCH, at = i % BATCH;
-    const row *r = both[at / 3].rows + k * 3 + at % 3;
+    int k = i / BATCH, offset = i % BATCH;
+    const row *r = both[offset / 3].rows + k * 3 + offset % 3;
     CHECK(r->utterance == one.rows[i].utterance && r->hash == one.rows[i].hash, "row %d", i);
   }
   gr_dataset_close(d);

@@ -242,8 +242,8 @@ static void scales_jpeg(void) {
     CHECK(p.height == side && p.width == side && p.channels == 3, "case %d: %d", (int)k,
           (int)p.height);
     for (int i = 0; i < side * side * 3; i++) {
-      int pixel = i / 3, at = (by - 1) / 2;
-      int want = smooth(pixel / side * by + at, pixel % side * by + at, i % 3);
+      int pixel = i / 3, offset = (by - 1) / 2;
+      int want = smooth(pixel / side * by + offset, pixel % side * by + offset, i % 3);
       CHECK(abs(p.pixels[i] - want) < 12 + 6 * by, "case %d, value %d: %d, not %d", (int)k, i,
             p.pixels[i], want);
     }
@@ -315,10 +315,10 @@ static void reads_arrays(void) {
 
 // ---- Conversion and scaling ---------------------------------------------------------------------
 
-static void converts_one(const char *from, int channels, const char *to, int wanted) {
+static void converts_one(const char *source, int channels, const char *to, int wanted) {
   gr_picture p;
   MUST(gr_picture_alloc("x", 1, 2, channels, &p));
-  memcpy(p.pixels, from, 2 * (size_t)channels);
+  memcpy(p.pixels, source, 2 * (size_t)channels);
   MUST(gr_picture_convert("x", &p, wanted));
   expect(&p, 1, 2, wanted, (const unsigned char *)to);
   free(p.pixels);

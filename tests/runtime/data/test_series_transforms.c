@@ -40,10 +40,10 @@ static void *apply(const one *o, const float *x, uint32_t number, bool training)
 // ---- Plots --------------------------------------------------------------------------------------
 
 static void check_plot(const char *line, FILE *f) {
-  int height, width, at = 0, used, n = 0, wrong = 0;
+  int height, width, offset = 0, used, n = 0, wrong = 0;
   float x[512];
-  CHECK(sscanf(line, "plot %d %d%n", &height, &width, &at) == 2, "%s", line);
-  while (n < 512 && sscanf(line + at, "%f%n", &x[n], &used) == 1) at += used, n++;
+  CHECK(sscanf(line, "plot %d %d%n", &height, &width, &offset) == 2, "%s", line);
+  while (n < 512 && sscanf(line + offset, "%f%n", &x[n], &used) == 1) offset += used, n++;
   one o;
   MUST(open_one(gr_arena_printf(arena, "[{lineplot: {size: [%d, %d]}}]", height, width), GR_F32, n,
                 1, &o));

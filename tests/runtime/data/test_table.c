@@ -206,9 +206,9 @@ static void splits_by_content(void) {
   int n = 0, moved = 0;
   for (int turn = 0; turn < 2; turn++) {
     static char text[16384];
-    size_t at = (size_t)snprintf(text, sizeof text, "v\n%s", turn ? "5000\n" : "");
+    size_t offset = (size_t)snprintf(text, sizeof text, "v\n%s", turn ? "5000\n" : "");
     for (int i = 0; i < 300; i++)
-      at += (size_t)snprintf(text + at, sizeof text - at, "%d\n", turn ? 299 - i : i);
+      offset += (size_t)snprintf(text + offset, sizeof text - offset, "%d\n", turn ? 299 - i : i);
     table *t = table_of(text);
     gr_dataset *d;
     t->options.validation_fraction = 0.3;

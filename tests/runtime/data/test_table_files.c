@@ -17,8 +17,8 @@ typedef struct bytes {
   size_t n;
 } bytes;
 
-static void put(bytes *b, const void *from, size_t n) {
-  memcpy(b->at + b->n, from, n);
+static void put(bytes *b, const void *source, size_t n) {
+  memcpy(b->at + b->n, source, n);
   b->n += n;
 }
 static void put_number(bytes *b, uint64_t v, int n) {
@@ -141,13 +141,13 @@ static void reads_any_order(void) {
     for (int i = 0; i < N; i++) {
       // Element i is at (x, y, z).
       int z = i % d[2], y = i / d[2] % d[1], x = i / d[2] / d[1];
-      int at = fortran ? x + d[0] * (y + d[1] * z) : i;
+      int offset = fortran ? x + d[0] * (y + d[1] * z) : i;
       float f = (float)(i + 300);
       uint32_t v =
           descr[1] == 'S' ? 0x64636261u + (uint32_t)i : (uint32_t)(text ? 'A' + i : i + 300);
       if (descr[1] == 'f') memcpy(&v, &f, sizeof v);
       for (size_t b = 0; b < size; b++)
-        values[(size_t)at * size + b] = (unsigned char)(v >> 8 * (big ? size - 1 - b : b));
+        values[(size_t)offset * size + b] = (unsigned char)(v >> 8 * (big ? size - 1 - b : b));
     }
     char header[128];
     snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': %s, 'shape': %s}", descr,

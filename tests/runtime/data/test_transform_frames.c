@@ -135,11 +135,11 @@ static gr_transforms *fitted(void) {
 static void statistics_are_of_what_comes_in(void) {
   int n;
   gr_transforms *t = fitted();
-  const double *at = t->items[2].ops->statistics(t->items[2].self, &n);
+  const double *data = t->items[2].ops->statistics(t->items[2].self, &n);
   double mean = 3.25 / 3,
          deviation = sqrt((3.25 * 3.25 + 1.25 * 1.25 + 0.75 * 0.75 + 3.75 * 3.75) / 4) / 3;
-  CHECK(n == 2 && fabs(at[0] - mean) < 1e-6 && fabs(at[1] - deviation) < 1e-6,
-        "%g and %g, not %g and %g", at[0], at[1], mean, deviation);
+  CHECK(n == 2 && fabs(data[0] - mean) < 1e-6 && fabs(data[1] - deviation) < 1e-6,
+        "%g and %g, not %g and %g", data[0], data[1], mean, deviation);
 }
 
 static void statistics_are_saved_to_the_bit(void) {
@@ -150,8 +150,8 @@ static void statistics_are_saved_to_the_bit(void) {
                                    GR_F32, 3, (int64_t[]){4, 1, 1});
   gr_transforms_save(t, &saved);
   MUST(gr_transforms_restore(other, saved.chars));
-  const double *at = t->items[2].ops->statistics(t->items[2].self, &n);
-  CHECK(!memcmp(at, other->items[2].ops->statistics(other->items[2].self, &n), 2 * sizeof *at),
+  const double *data = t->items[2].ops->statistics(t->items[2].self, &n);
+  CHECK(!memcmp(data, other->items[2].ops->statistics(other->items[2].self, &n), 2 * sizeof *data),
         "'%s' are other statistics", saved.chars);
 }
 

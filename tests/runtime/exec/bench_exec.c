@@ -17,7 +17,7 @@ static double least(double a, double b) { return a < b ? a : b; }
 
 // ---- Fork and join ----------------------------------------------------------------------------
 
-static void nothing(void *arg, int64_t from, int64_t to) { (void)arg, (void)from, (void)to; }
+static void nothing(void *arg, int64_t begin, int64_t end) { (void)arg, (void)begin, (void)end; }
 
 static void bench_pool(void) {
   gr_cpu *cpu;

@@ -73,9 +73,9 @@ static const gr_op failing = {.sharding_rules = makes_terms,
                               .infer = same,
                               .cpu = run_failing};
 
-static void square_part(void *arg, int64_t from, int64_t to) {
+static void square_part(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
-  for (int64_t i = from; i < to; i++)
+  for (int64_t i = begin; i < end; i++)
     ((float *)l->out[0])[i] = ((const float *)l->in[0])[i] * ((const float *)l->in[0])[i];
 }
 static gr_status run_plain(const gr_launch *l) {

@@ -64,15 +64,15 @@ static void check_loop(bench *t, bool reverse, bool with_init) {
   memcpy(xs, x, sizeof xs);
   if (with_init) memcpy(h, in(t, "h0"), sizeof h);
   for (int i = 0; i < T; i++) {
-    int at = reverse ? T - 1 - i : i;
+    int index = reverse ? T - 1 - i : i;
     for (int k = 0; k < E; k++) {
-      stack[2][at][k] = d[k], stack[3][at][k] = xs[at][k];
-      stack[4][at][k] = u[k], stack[5][at][k] = (d[k] + v[k]) * w[k];
-      h[k] = tanhf(h[k] * w[k] + xs[at][k]);
-      d[k] = xs[at][k] * w[k] - d[k] * 0.5f;
-      e[k] = 2 * e[k] * (xs[at][k] + 0.25f) + d[k];
-      s[k] += h[k], u[k] += xs[at][k], v[k] = h[k] - xs[at][k];
-      stack[0][at][k] = h[k], stack[1][at][k] = d[k] * h[k];
+      stack[2][index][k] = d[k], stack[3][index][k] = xs[index][k];
+      stack[4][index][k] = u[k], stack[5][index][k] = (d[k] + v[k]) * w[k];
+      h[k] = tanhf(h[k] * w[k] + xs[index][k]);
+      d[k] = xs[index][k] * w[k] - d[k] * 0.5f;
+      e[k] = 2 * e[k] * (xs[index][k] + 0.25f) + d[k];
+      s[k] += h[k], u[k] += xs[index][k], v[k] = h[k] - xs[index][k];
+      stack[0][index][k] = h[k], stack[1][index][k] = d[k] * h[k];
     }
   }
   step(t);

@@ -33,8 +33,8 @@ static gr_status play_well(gr_comm *c) {
 // All that is shared has no name, or none any more: ranks may be killed at any time from here on.
 static gr_status play_nameless(gr_comm *c) {
   char line[4096];
-  void *at;
-  GR_TRY(c->ops->alloc_shared(c, 100000, &at));
+  void *data;
+  GR_TRY(c->ops->alloc_shared(c, 100000, &data));
   FILE *maps = fopen("/proc/self/maps", "r");
   bool shared = false, named = false;
   while (maps && fgets(line, sizeof line, maps)) {
@@ -72,13 +72,13 @@ static void die(int signal) {
 }
 static gr_status play_killed_at_work(gr_comm *c) {
   enum { BYTES = 8 << 20 };
-  void *at;
-  GR_TRY(c->ops->alloc_shared(c, BYTES, &at));
+  void *data;
+  GR_TRY(c->ops->alloc_shared(c, BYTES, &data));
   signal(SIGALRM, die);
   struct itimerval soon = {.it_value.tv_usec = 50000 + getpid() % 1000};
   GR_TRY(before_it(c));
   if (c->rank == 1 && setitimer(ITIMER_REAL, &soon, NULL)) abort();
-  while (true) GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_F32, BYTES / 4, at, at));
+  while (true) GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_F32, BYTES / 4, data, data));
 }
 
 static gr_status play_exit(gr_comm *c) {

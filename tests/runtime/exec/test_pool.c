@@ -13,10 +13,10 @@ typedef struct seen {
   unsigned char times[N];
 } seen;
 
-static void mark(void *arg, int64_t from, int64_t to) {
+static void mark(void *arg, int64_t begin, int64_t end) {
   seen *s = arg;
-  if (from % s->grain || from >= to) atomic_fetch_add(&s->bad, 1);
-  for (int64_t i = from; i < to; i++) s->times[i]++;
+  if (begin % s->grain || begin >= end) atomic_fetch_add(&s->bad, 1);
+  for (int64_t i = begin; i < end; i++) s->times[i]++;
 }
 
 static void once(int threads, bool oversubscribed) {
@@ -42,8 +42,8 @@ static void every_element_once(void) {
   for (int threads = 1; threads <= 5; threads++) once(threads, false), once(threads, true);
 }
 
-static void add(void *arg, int64_t from, int64_t to) {
-  atomic_fetch_add((_Atomic int64_t *)arg, to - from);
+static void add(void *arg, int64_t begin, int64_t end) {
+  atomic_fetch_add((_Atomic int64_t *)arg, end - begin);
 }
 
 // Jobs that follow each other at once, and jobs that find the workers asleep.
@@ -63,9 +63,9 @@ static void hot_and_cold(void) {
 // The first element waits for all the others: the rest of its share is done by others.
 // They are so few that each is taken alone.
 enum { OTHERS = 15 };
-static void wait_for_others(void *arg, int64_t from, int64_t to) {
+static void wait_for_others(void *arg, int64_t begin, int64_t end) {
   _Atomic int *done = arg;
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = begin; i < end; i++) {
     double until = gr_seconds() + 20;
     while (!i && *done < OTHERS && gr_seconds() < until) gr_pause();
     if (!i && *done < OTHERS) return;

@@ -350,10 +350,10 @@ static void the_first_free_port_is_found(void) {
 static bool have_ipv6(void) {
   int fd, port, error = gr_net_listen("::1", 0, &fd, &port);
   if (error) return false;
-  struct sockaddr_in6 at;
-  socklen_t bytes = sizeof at;
-  bool six = !getsockname(fd, (struct sockaddr *)&at, &bytes) && at.sin6_family == AF_INET6 &&
-             IN6_IS_ADDR_LOOPBACK(&at.sin6_addr);
+  struct sockaddr_in6 address;
+  socklen_t bytes = sizeof address;
+  bool six = !getsockname(fd, (struct sockaddr *)&address, &bytes) &&
+             address.sin6_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address.sin6_addr);
   close(fd);
   return six;
 }

@@ -257,10 +257,10 @@ static gr_status read_from(const char *text, gr_rendezvous *out) {
   char copy[512];
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
   snprintf(copy, sizeof copy, "%s", text);
-  for (char *at = strtok(copy, " "); at; at = strtok(NULL, " ")) {
-    char *value = strchr(at, '=');
+  for (char *cursor = strtok(copy, " "); cursor; cursor = strtok(NULL, " ")) {
+    char *value = strchr(cursor, '=');
     *value = 0;
-    setenv(at, value + 1, 1);
+    setenv(cursor, value + 1, 1);
   }
   gr_status s = gr_launch_rendezvous(out);
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);

@@ -42,10 +42,10 @@ static void spans(void) {
   int n = 7;
   gr_trace *t;
   MUST(gr_trace_open("/", path + 1, 3, &t));
-  double from = gr_trace_now();
-  gr_trace_add(t, GR_TRACE_COMPUTE, "matmul", put_args, &n, from);
-  gr_trace_add(t, GR_TRACE_HOOKS, odd, NULL, NULL, from);
-  for (int i = 0; i < MANY; i++) gr_trace_add(t, GR_TRACE_DATA, "wait", NULL, NULL, from);
+  double start = gr_trace_now();
+  gr_trace_add(t, GR_TRACE_COMPUTE, "matmul", put_args, &n, start);
+  gr_trace_add(t, GR_TRACE_HOOKS, odd, NULL, NULL, start);
+  for (int i = 0; i < MANY; i++) gr_trace_add(t, GR_TRACE_DATA, "wait", NULL, NULL, start);
   MUST(gr_trace_close(t));
   gr_arena *arena = gr_arena_create();
   const gr_json *all = read_back(arena);

@@ -92,9 +92,9 @@ static void places(void) {
           errors[i].script);
     CHECK(e && strstr(gr_status_text(e), errors[i].says), "%s: %s", errors[i].script,
           gr_status_text(e));
-    gr_loc at = gr_status_loc(e);
-    CHECK(at.file && strstr(at.file, "/a.lua") && at.line == errors[i].line, "%s: line %d, not %d",
-          errors[i].script, at.line, errors[i].line);
+    gr_loc loc = gr_status_loc(e);
+    CHECK(loc.file && strstr(loc.file, "/a.lua") && loc.line == errors[i].line,
+          "%s: line %d, not %d", errors[i].script, loc.line, errors[i].line);
     CHECK(!strstr(gr_status_text(e), "a.lua:"), "the place is there twice: %s", gr_status_text(e));
     gr_status_drop(e);
   }

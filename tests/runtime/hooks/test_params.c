@@ -80,9 +80,9 @@ enum { MAX_KEYS = 32 };
 // The keys that the head of a script lists, in lines "-- params.KEY".
 static int listed(const char *text, gr_param *out) {
   int n = 0;
-  for (const char *at = text; (at = strstr(at, "\n-- params.")) && n < MAX_KEYS;) {
-    at += strlen("\n-- params.");
-    char *key = gr_arena_strndup(script_arena, at, strcspn(at, " \n"));
+  for (const char *cursor = text; (cursor = strstr(cursor, "\n-- params.")) && n < MAX_KEYS;) {
+    cursor += strlen("\n-- params.");
+    char *key = gr_arena_strndup(script_arena, cursor, strcspn(cursor, " \n"));
     out[n++] = (gr_param){.key = key};
   }
   return n;
@@ -90,8 +90,8 @@ static int listed(const char *text, gr_param *out) {
 
 // Whether a hint that lists what hooks read has the key.
 static bool lists(const char *hint, const char *key) {
-  for (const char *at = hint; (at = strstr(at, key)); at++)
-    if (at[-1] == ' ' && strchr(",;", at[strlen(key)])) return true;
+  for (const char *cursor = hint; (cursor = strstr(cursor, key)); cursor++)
+    if (cursor[-1] == ' ' && strchr(",;", cursor[strlen(key)])) return true;
   return false;
 }
 
@@ -109,7 +109,7 @@ static void check_shipped(const char *path) {
   const char *hint = e ? gr_status_hint(e) : "";
   for (int i = 0; i < n; i++)
     CHECK(lists(hint, p[i].key), "%s: %s not in %s", path, p[i].key, hint);
-  for (const char *at = hint; *at && *at != ';'; at++) commas += *at == ',';
+  for (const char *cursor = hint; *cursor && *cursor != ';'; cursor++) commas += *cursor == ',';
   CHECK(commas == n - 1, "%s: the head lists %d parameters, but %s", path, n, hint);
   gr_status_drop(e);
 }

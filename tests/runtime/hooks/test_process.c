@@ -44,9 +44,9 @@ static void ends_slow(void) {
     CHECK(gr_status_code(e) == GR_ERR_HOOK && strstr(gr_status_text(e), "longer than 0.2 s"),
           "%s: %s", slow[i].script, gr_status_text(e));
     CHECK(e && gr_status_hint(e) && strstr(gr_status_hint(e), "hooks_seconds"), "no hint");
-    gr_loc at = gr_status_loc(e);
-    CHECK(at.file && strstr(at.file, "/a.lua") && (at.line == slow[i].line || sanitised),
-          "%s: line %d", slow[i].script, at.line);
+    gr_loc loc = gr_status_loc(e);
+    CHECK(loc.file && strstr(loc.file, "/a.lua") && (loc.line == slow[i].line || sanitised),
+          "%s: line %d", slow[i].script, loc.line);
     CHECK(gr_thread_seconds() - began < 1, "the run waits by turning");
     gr_status_drop(e);
   }
@@ -261,7 +261,7 @@ static void log_of(const char *script, int calls, char **out, size_t *n) {
 
 static int count_of(const char *text, const char *what) {
   int n = 0;
-  for (const char *at = text; (at = strstr(at, what)); at++) n++;
+  for (const char *cursor = text; (cursor = strstr(cursor, what)); cursor++) n++;
   return n;
 }
 

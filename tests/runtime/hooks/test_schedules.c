@@ -48,12 +48,12 @@ static void read_run(schedule *s, const char *key, const char *value) {
     CHECK(0, "a case sets '%s'", key);
 }
 
-static int read_numbers(const char *at, double *out) {
+static int read_numbers(const char *cursor, double *out) {
   char *end;
   int n = 0;
-  for (; n < MAX_RATES; n++, at = end) {
-    out[n] = strtod(at, &end);
-    if (end == at) break;
+  for (; n < MAX_RATES; n++, cursor = end) {
+    out[n] = strtod(cursor, &end);
+    if (end == cursor) break;
   }
   return n;
 }

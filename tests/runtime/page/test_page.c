@@ -50,17 +50,17 @@ static char *page_of(const char *dir, bool ended) {
 
 static const char *data_begin(const char *page) {
   static const char begin[] = "<script type=\"application/json\" id=\"data\">";
-  const char *from = strstr(page, begin);
-  CHECK(from, "no JSON in the page");
-  return from ? from + strlen(begin) : "{}</script>";
+  const char *start = strstr(page, begin);
+  CHECK(start, "no JSON in the page");
+  return start ? start + strlen(begin) : "{}</script>";
 }
 
 // The JSON that the page has for its scripts.
 static const gr_json *data_of(gr_arena *a, const char *page) {
-  const char *from = data_begin(page), *end = strstr(from, "</script>");
+  const char *start = data_begin(page), *end = strstr(start, "</script>");
   const gr_json *root = NULL;
   gr_json_error why = {0};
-  CHECK(gr_json_read(a, gr_arena_strndup(a, from, (size_t)(end - from)), (size_t)(end - from),
+  CHECK(gr_json_read(a, gr_arena_strndup(a, start, (size_t)(end - start)), (size_t)(end - start),
                      &root, &why),
         "%d:%d: %s, found %s", why.line, why.col, why.why, why.found);
   return root;

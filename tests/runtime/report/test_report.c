@@ -283,9 +283,9 @@ int fsync(int fd) {
   strncat(calls, "s", sizeof calls - strlen(calls) - 1);
   return (int)syscall(SYS_fsync, fd);
 }
-int renameat(int from_dir, const char *from, int to_dir, const char *to) {
+int renameat(int from_dir, const char *source, int to_dir, const char *to) {
   strncat(calls, "r", sizeof calls - strlen(calls) - 1);
-  return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+  return (int)syscall(SYS_renameat2, from_dir, source, to_dir, to, 0);
 }
 
 static void synced(void) {

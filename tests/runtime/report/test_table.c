@@ -7,8 +7,8 @@
 
 static gr_arena *arena;
 
-static gr_table matrix(int64_t rows, int64_t columns, float *at) {
-  return (gr_table){.name = "counts", .rank = 2, .dim = {rows, columns}, .values = at};
+static gr_table matrix(int64_t rows, int64_t columns, float *data) {
+  return (gr_table){.name = "counts", .rank = 2, .dim = {rows, columns}, .values = data};
 }
 
 static void json(void) {
@@ -51,11 +51,11 @@ static void colours(void) {
   gr_table_svg(&out, &t, &(gr_tables){0});
   static const char *const fills[] = {"rgb(70,124,181)", "rgb(193,212,230)", "rgb(255,255,255)",
                                       "rgb(8,81,156)"};
-  const char *at = out.chars;
+  const char *cursor = out.chars;
   for (int i = 0; i < 4; i++) {
-    const char *next = strstr(at, fills[i]);
+    const char *next = strstr(cursor, fills[i]);
     CHECK(next, "cell %d is not %s, or not behind the one before", i, fills[i]);
-    at = next ? next : at;
+    cursor = next ? next : cursor;
   }
 }
 
@@ -92,18 +92,19 @@ static const unsigned char *chunk(const gr_text *png, const char *type, size_t *
 // The bytes of stored blocks, whose checksum is verified.
 static unsigned char *stored(const unsigned char *p, size_t len, size_t *out_n) {
   unsigned char *out = GR_NEW(arena, unsigned char, len);
-  size_t n = 0, at = 2;
+  size_t n = 0, offset = 2;
   CHECK((p[0] * 256 + p[1]) % 31 == 0 && (p[0] & 15) == 8, "the head of zlib");
   for (bool last = false; !last;) {
-    last = p[at] & 1;
-    size_t size = p[at + 1] | (size_t)p[at + 2] << 8;
-    CHECK(!(p[at] & 6) && (p[at + 3] | (size_t)p[at + 4] << 8) == (size ^ 0xffff), "a block");
-    memcpy(out + n, p + at + 5, size);
-    n += size, at += 5 + size;
+    last = p[offset] & 1;
+    size_t size = p[offset + 1] | (size_t)p[offset + 2] << 8;
+    CHECK(!(p[offset] & 6) && (p[offset + 3] | (size_t)p[offset + 4] << 8) == (size ^ 0xffff),
+          "a block");
+    memcpy(out + n, p + offset + 5, size);
+    n += size, offset += 5 + size;
   }
   uint64_t a = 1, b = 0;
   for (size_t i = 0; i < n; i++) a += out[i], b += a;
-  CHECK(big(p + at) == (b % 65521 << 16 | a % 65521) && at + 4 == len, "the sum of zlib");
+  CHECK(big(p + offset) == (b % 65521 << 16 | a % 65521) && offset + 4 == len, "the sum of zlib");
   *out_n = n;
   return out;
 }
@@ -130,9 +131,10 @@ static void png(int64_t k) {
   for (int64_t i = 0; i < k; i++)
     for (int64_t j = 0; j < k; j++) {
       size_t cell = (size_t)side / (size_t)k;
-      size_t at = (size_t)i * cell * (size_t)(side + 1) + 1 + (size_t)j * cell + cell / 2;
+      size_t offset = (size_t)i * cell * (size_t)(side + 1) + 1 + (size_t)j * cell + cell / 2;
       int want = i == j ? (i ? 191 : 255) : j == 0 ? 64 : 0;
-      CHECK(raw[at] == want, "row %d, column %d: %d, not %d", (int)i, (int)j, raw[at], want);
+      CHECK(raw[offset] == want, "row %d, column %d: %d, not %d", (int)i, (int)j, raw[offset],
+            want);
     }
 }
 

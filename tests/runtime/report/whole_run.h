@@ -42,8 +42,8 @@ static inline void end_epoch(gr_report *r, int64_t done) {
 }
 
 // Steps [from, to), three an epoch.
-static inline void steps(gr_report *r, int64_t from, int64_t to) {
-  for (int64_t s = from; s < to; s++) {
+static inline void steps(gr_report *r, int64_t begin, int64_t end) {
+  for (int64_t s = begin; s < end; s++) {
     gr_named more = {"gap", 0.1 * (double)s};
     gr_report_row row = {.step = s,
                          .epoch = s / 3,

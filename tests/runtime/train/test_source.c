@@ -82,8 +82,9 @@ static const char *write_npz(void) {
 }
 
 // The slice [0:2, 1:3] of an f32 tensor of shape [2,4].
-static gr_tensor_slice middle(float *at) {
-  gr_tensor_slice s = gr_tensor_slice_whole("of the model", "f32", 2, (const int64_t[]){2, 4}, at);
+static gr_tensor_slice middle(float *data) {
+  gr_tensor_slice s =
+      gr_tensor_slice_whole("of the model", "f32", 2, (const int64_t[]){2, 4}, data);
   s.offset[1] = 1, s.size[1] = 2;
   return s;
 }
