@@ -65,8 +65,11 @@ static void print_from_file(FILE *f, gr_loc loc) {
   char *line = NULL;
   size_t cap = 0;
   ssize_t len = 0;
-  for (int l = 1; (len = getline(&line, &cap, in)) >= 0 && l < loc.line;) l++;
-  if (len > 0) print_line(f, line, (size_t)len - (line[len - 1] == '\n'), loc);
+  bool text = true;  // a file with NUL has rows, not lines
+  for (int l = 1; (len = getline(&line, &cap, in)) >= 0 && l < loc.line && text; l++)
+    text = !memchr(line, 0, (size_t)len);
+  if (len > 0 && text && !memchr(line, 0, (size_t)len))
+    print_line(f, line, (size_t)len - (line[len - 1] == '\n'), loc);
   free(line);
   fclose(in);
 }

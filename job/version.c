@@ -50,6 +50,9 @@ const char *const gr_version_number = GR_VERSION;
 #ifndef GR_HAVE_PROTOBUF
 #define GR_HAVE_PROTOBUF 0
 #endif
+#ifndef GR_HAVE_SNAPPY
+#define GR_HAVE_SNAPPY 0
+#endif
 #ifndef GR_HAVE_ZLIB
 #define GR_HAVE_ZLIB 0
 #endif

@@ -1,6 +1,6 @@
 foreach(name files audio features vocab manifest data order loader loader_errors loader_stop asterisk table_files table_mapping table_csv table_format table table_corners series corpus video decoder tokenizer
         transform transform_values transform_frames series_transforms
-        picture image preview sampler video_compressed market corners)
+        picture image preview sampler video_compressed market corners parquet shard)
   add_executable(test_data_${name} runtime/data/test_${name}.c runtime/data/fixture.c)
   target_link_libraries(test_data_${name} gr_data)
   target_compile_definitions(test_data_${name} PRIVATE GR_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/golden")
@@ -12,8 +12,12 @@ add_library(mp4 STATIC mp4.c)
 target_link_libraries(mp4 gr_dep_LIBAV)
 target_link_libraries(test_data_video_compressed mp4)
 
+# Live: files that pyarrow makes. GR_PARQUET_PYTHON names a Python that has it.
+add_test(NAME data.parquet_pyarrow COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/golden/parquet_live.sh
+         $<TARGET_FILE:test_data_parquet> ${CMAKE_CURRENT_SOURCE_DIR}/golden/parquet.py)
+
 # Files of data and weights, as the fuzz targets of compose.cmake.
-set(GR_DATA_FUZZ picture arrays corpus tokenizer weights video market table manifest labels audio json)
+set(GR_DATA_FUZZ picture arrays corpus tokenizer weights video market table parquet manifest labels audio json)
 foreach(target ${GR_DATA_FUZZ})
   if(GR_FUZZ)
     add_executable(fuzz_${target} fuzz/fuzz_${target}.c)

@@ -133,6 +133,8 @@ gr_loc gr_csv_place(const gr_csv *t, uint32_t row) {
   return (gr_loc){t->paths[file], t->lines[row], 1};
 }
 
+const char *gr_csv_unit(const gr_csv *t) { return t->typed ? "row" : "line"; }
+
 int gr_csv_find(const gr_csv *t, const char *name) {
   for (int i = 0; i < t->n_columns; i++)
     if (!strcmp(t->columns[i].name, name)) return i;
@@ -154,7 +156,7 @@ bool gr_csv_named_by_numbers(const gr_csv *t) {
   int n = 0;
   double number;
   for (int i = 0; i < t->n_columns; i++) n += gr_cell_float(t->columns[i].name, &number);
-  return t->format.header && 2 * n > t->n_columns;
+  return !t->typed && t->format.header && 2 * n > t->n_columns;
 }
 
 uint32_t gr_csv_distinct(const gr_csv *t, int column, uint32_t *rows) {

@@ -34,6 +34,7 @@ typedef struct gr_csv {
   uint32_t rows;
   const int *lines;  // [rows]: where each begins in its file
   bool *holes;       // [rows][n_columns]: the cells that are missing
+  bool typed;        // the files are tables of typed columns (Parquet), whose lines are their rows
 } gr_csv;
 
 // Reads a file of at most GR_CSV_BYTES; what is read is in the arena. Lines end in LF or CRLF; a
@@ -47,6 +48,7 @@ GR_MUST_USE gr_status gr_csv_read_all(gr_arena *, const char *const *paths, int 
                                       const gr_csv_format *, gr_csv *out);
 extern const gr_csv_format gr_csv_any;              // as the file is, by its first lines
 gr_loc gr_csv_place(const gr_csv *, uint32_t row);  // its file and line
+const char *gr_csv_unit(const gr_csv *);            // "line", or "row" of typed columns
 extern const gr_csv_format gr_csv_fixed;            // of lists: commas, and a line of names
 // The number of the first column of that name; -1: there is none.
 int gr_csv_find(const gr_csv *, const char *name);

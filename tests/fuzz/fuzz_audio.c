@@ -21,8 +21,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   s = gr_audio_read(f.path, size % 3 ? 0 : 8000, 1 << 22, &x, &n);
   HOLDS(s ? !x : x && n > 0);
   for (uint64_t i = 0; i < n && !s; i++) HOLDS(isfinite(x[i]));
-  fuzz_print(s);
   free(x);
+  // The same from memory.
+  gr_audio_info same = {0};
+  gr_status other = gr_audio_probe_bytes("input", data, size, &same);
+  uint64_t m = 0;
+  if (!other)
+    other = gr_audio_read_bytes("input", data, size, size % 3 ? 0 : 8000, 1 << 22, &x, &m);
+  HOLDS(!s == !other && (s || n == m));
+  if (!other) free(x);
+  fuzz_print(s), fuzz_print(other);
   fuzz_file_close(&f);
   return 0;
 }

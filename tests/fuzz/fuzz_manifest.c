@@ -1,8 +1,9 @@
-// fuzz_manifest.c - any bytes are a manifest of recordings or an error; one recording is there.
+// fuzz_manifest.c - any bytes are a manifest of recordings, a Parquet file of them, or an error;
+// one recording is there.
 #include "fuzz_source.h"
 #include "runtime/data/speech/speech.h"
 
-const fuzz_budget fuzz_memory = {8 << 20, 2000};
+const fuzz_budget fuzz_memory = {16 << 20, 1 << 16};
 
 static void put_recording(void) {
   unsigned char wav[44 + 1600] =
@@ -18,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   gr_status s = gr_vocab_make(a, "abc ", -1, &vocab);
   HOLDS(!s);
   put_recording();
-  gr_speech_spec spec = {.train = fuzz_put("m.jsonl", data, size),
+  bool parquet = size > 3 && !memcmp(data, "PAR1", 4);
+  gr_speech_spec spec = {.train = fuzz_put(parquet ? "m.parquet" : "m.jsonl", data, size),
                          .vocab = &vocab,
                          .text = {.unknown = (gr_unknown)(size % 3)},
                          .features = {8000, 200, 80, 256, 8, 0, 0, true}};

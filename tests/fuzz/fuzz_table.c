@@ -1,4 +1,4 @@
-// fuzz_table.c - any bytes are a table of samples (CSV or NumPy's files) or an error:
+// fuzz_table.c - any bytes are a table of samples (CSV, Parquet or NumPy's files) or an error:
 // with a label, a list of labels or none, as rows or in windows, with a split or by hash, in a
 // format that is set or found.
 #include "fuzz_source.h"
@@ -8,7 +8,8 @@ const fuzz_budget fuzz_memory = {8 << 20, 4000};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bool npz = size > 1 && !memcmp(data, "PK", 2), npy = size > 5 && !memcmp(data, "\x93NUMPY", 6);
-  const char *name = npz ? "x.npz" : npy ? "x.npy" : "x.csv";
+  bool parquet = size > 3 && !memcmp(data, "PAR1", 4);
+  const char *name = parquet ? "x.parquet" : npz ? "x.npz" : npy ? "x.npy" : "x.csv";
   const char *path = fuzz_put(name, data, size);
   gr_table_spec specs[] = {{.label = "y", .csv.header = true, .normalize = true},
                            {.label = "y",

@@ -27,6 +27,6 @@ if(GR_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)  # coverage of all code, which the search is led by
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
-foreach(part MPI CUDA CUDNN CUPTI NCCL ONEDNN SNDFILE SOXR ZLIB PNG JPEG LIBAV PROTOBUF)
+foreach(part MPI CUDA CUDNN CUPTI NCCL ONEDNN SNDFILE SOXR ZLIB SNAPPY PNG JPEG LIBAV PROTOBUF)
   option(GR_${part} "use ${part} where it is found" ON)
 endforeach()

@@ -3,13 +3,20 @@
 #pragma once
 #include "runtime/data/speech/audio.h"
 
+// A recording: the file `path`, or `n` bytes that are called so.
+typedef struct gr_recording {
+  const char *path;
+  const unsigned char *bytes;  // NULL: a file
+  size_t n;
+} gr_recording;
+
 // Whether a head is within the limits of audio.h.
 GR_MUST_USE gr_status gr_audio_check(const char *path, const gr_audio_info *);
 
 // "sndfile" (audio_sndfile.c): recordings of any kind. As gr_audio_read, but channels side by side
 // and at the file's rate; out NULL: the head alone.
 typedef struct gr_audio_file_module {
-  gr_status (*read)(const char *path, gr_audio_info *, uint64_t most, float **out);
+  gr_status (*read)(const gr_recording *, gr_audio_info *, uint64_t most, float **out);
 } gr_audio_file_module;
 
 // "soxr" (audio_soxr.c): n samples at one rate to `want` at another. NULL, or what went wrong.

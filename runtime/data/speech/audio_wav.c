@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "runtime/data/speech/audio_module.h"
 
 enum { PCM = 1, EXTENSIBLE = 0xfffe, UNTIL_END = -1 };
@@ -38,13 +37,15 @@ static gr_status read_format(wav *w, uint32_t size) {
 
 // Walks the chunks up to the data chunk. A writer that did not know the size wrote all ones or 0.
 static gr_status find_data(wav *w) {
-  struct stat st;
-  if (fstat(fileno(w->file), &st)) return cut_short(w, strerror(errno));
+  long here = ftell(w->file), size_of_file;
+  if (here < 0 || fseek(w->file, 0, SEEK_END) || (size_of_file = ftell(w->file)) < 0 ||
+      fseek(w->file, here, SEEK_SET))
+    return cut_short(w, strerror(errno));
   unsigned char head[8];
   while (fread(head, 1, sizeof head, w->file) == sizeof head) {
     uint32_t size = u32(head + 4);
     if (!memcmp(head, "data", 4)) {
-      w->left = (int64_t)st.st_size - (int64_t)ftell(w->file);
+      w->left = (int64_t)size_of_file - (int64_t)ftell(w->file);
       w->data = size == UINT32_MAX || (size == 0 && w->left > 0) ? UNTIL_END : (int64_t)size;
       return GR_OK;
     }

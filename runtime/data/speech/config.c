@@ -179,6 +179,7 @@ gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *section, const gr_tokeni
   GR_TRY(gr_conf_text(section, "manifest", NULL, &s->train));
   GR_TRY(gr_conf_text(section, "eval_manifest", NULL, &s->validation));
   GR_TRY(gr_conf_text(section, "root", NULL, &s->root));
+  GR_TRY(gr_conf_text(section, "text.column", NULL, &s->column));
   GR_TRY(gr_conf_float(section, "max_seconds", 0, &seconds));
   GR_TRY(read_int(section, "subsampling", &s->subsampling));
   if (vocab) GR_TRY(read_vocab(arena, section, vocab));

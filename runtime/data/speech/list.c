@@ -6,6 +6,7 @@
 #include "base/work.h"
 #include "runtime/data/files.h"
 #include "runtime/data/speech/audio.h"
+#include "runtime/data/speech/shard.h"
 #include "runtime/data/speech/speech.h"
 
 // Durations in manifests are rounded, so a difference of one percent and two frames is accepted;
@@ -43,6 +44,7 @@ static gr_status check_size(const gr_utterance *u, double seconds, double frames
 typedef struct head {
   bool read;
   gr_audio_info info;
+  size_t bytes;     // of a recording in a Parquet file
   gr_status error;  // until it is reported with its sample
 } head;
 
@@ -82,19 +84,18 @@ static gr_status find_frames(gr_speech *d, const gr_utterance *u, head *h, gr_sp
                                 gr_feature_hops(f, gr_audio_samples_at(&info, f->rate)));
 }
 
-static gr_status unknown_symbol(const gr_speech *d, const gr_manifest *m, const gr_utterance *u,
-                                const char *text, const char *bad) {
+static gr_status unknown_symbol(const gr_speech *d, const gr_utterance *u, const char *text,
+                                const char *bad) {
   int n = gr_utf8_len(bad);
   return gr_hint(
-      gr_fail(GR_ERR_DATA, (gr_loc){m->path, u->line, u->col},
+      gr_fail(GR_ERR_DATA, (gr_loc){u->file, u->line, u->col},
               "the symbol '%.*s' of \"%.200s\" is not %s", n ? n : 1, bad, text, d->tokens.lacks),
       "add it to the vocabulary, let the text rules drop it, or leave out utterances "
       "with unknown symbols");
 }
 
 // Computes the text and the targets; *keep is false if the rules skip the utterance.
-static gr_status make_targets(gr_speech *d, const gr_manifest *m, gr_speech_item *item,
-                              bool *keep) {
+static gr_status make_targets(gr_speech *d, gr_speech_item *item, bool *keep) {
   const gr_utterance *u = item->utterance;
   const char *bad;
   gr_tokens ids = {.arena = d->arena};
@@ -104,9 +105,9 @@ static gr_status make_targets(gr_speech *d, const gr_manifest *m, gr_speech_item
   GR_TRY(gr_tokenizer_encode(&d->tokens, item->text, &how, &ids, &bad));
   item->targets = ids.id, item->n_targets = (int32_t)ids.n;
   *keep = !bad && item->n_targets;
-  if (bad && unknown == GR_UNKNOWN_FAIL) return unknown_symbol(d, m, u, item->text, bad);
+  if (bad && unknown == GR_UNKNOWN_FAIL) return unknown_symbol(d, u, item->text, bad);
   if (!bad && !item->n_targets && unknown == GR_UNKNOWN_FAIL)
-    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){m->path, u->line, u->col},
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){u->file, u->line, u->col},
                            "the transcript \"%.200s\" is empty%s", u->text,
                            *u->text ? " after the text rules" : ""),
                    "take the line out, or leave out utterances with unknown symbols");
@@ -132,21 +133,20 @@ static gr_status check_text(const gr_speech_item *item) {
                  "correct its transcript, or use a smaller data.speech.features.hop");
 }
 
-static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance *u, head *h,
-                          bool validation) {
+static gr_status add_item(gr_speech *d, const gr_utterance *u, head *h, bool validation) {
   bool keep;
   GR_TRY(gr_work_step(0));
-  gr_speech_item item = {.utterance = u, .manifest = m->path, .validation = validation};
-  GR_TRY(make_targets(d, m, &item, &keep));
+  gr_speech_item item = {.utterance = u, .manifest = u->file, .validation = validation};
+  GR_TRY(make_targets(d, &item, &keep));
   if (!keep) return GR_OK;
   bool log = gr_log_rank() == 0;  // all ranks read the same manifests
   int col = u->seconds > 0 ? u->seconds_col : u->audio_col;
   gr_status s = find_frames(d, u, h, &item);
-  item.headed = h->read;
-  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){m->path, u->line, col}, log, s);
+  item.headed = h->read, item.bytes = h->bytes;
+  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){u->file, u->line, col}, log, s);
   bool dense = !fits(d, &item);
   s = dense || is_too_long(d, item.hops) ? GR_OK : check_text(&item);
-  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){m->path, u->line, u->col}, log, s);
+  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){u->file, u->line, u->col}, log, s);
   if (dense)
     d->skipped[GR_SPEECH_DENSE]++;
   else
@@ -155,6 +155,7 @@ static gr_status add_item(gr_speech *d, const gr_manifest *m, const gr_utterance
 }
 
 typedef struct heads {
+  const gr_manifest *manifest;
   const gr_utterance *items;
   head *list;
 } heads;
@@ -168,9 +169,29 @@ static gr_status read_one(void *self, uint32_t i) {
   return GR_OK;
 }
 
+// The heads of the recordings of one page of a Parquet file.
+static gr_status read_page(void *self, uint32_t i) {
+  heads *h = self;
+  gr_shard_page page;
+  GR_TRY(gr_shard_page_open(h->manifest, i, &page));
+  for (uint32_t k = 0; k < page.n && page.first + k < h->manifest->n; k++) {
+    head *one = &h->list[page.first + k];
+    one->error = gr_shard_page_probe(&page, &h->items[page.first + k], k, &one->info, &one->bytes);
+    one->read = true;
+  }
+  gr_shard_page_close(&page);
+  return GR_OK;
+}
+
 // The heads of recordings whose duration the manifest does not say.
 static gr_status read_heads(heads *h, const gr_manifest *m) {
   bool any = false;
+  if (m->n_shards)
+    return gr_files_look(&(gr_files){.verb = "measuring",
+                                     .noun = "pages of recordings",
+                                     .n = gr_shards_pages(m),
+                                     .look = read_page,
+                                     .self = h});
   for (uint32_t i = 0; i < m->n; i++) any |= m->items[i].seconds <= 0;
   if (!any) return GR_OK;
   return gr_files_look(&(gr_files){.verb = "measuring",
@@ -183,21 +204,28 @@ static gr_status read_heads(heads *h, const gr_manifest *m) {
 
 static gr_status add_items(gr_speech *d, const gr_manifest *m, bool validation) {
   gr_arena *scratch = gr_arena_create();
-  heads h = {m->items, GR_NEW(scratch, head, m->n + 1)};
+  heads h = {m, m->items, GR_NEW(scratch, head, m->n + 1)};
   gr_status s = read_heads(&h, m);
   for (uint32_t i = 0; i < m->n; i++) {
-    if (!s) s = add_item(d, m, &m->items[i], &h.list[i], validation);
+    if (!s) s = add_item(d, &m->items[i], &h.list[i], validation);
     gr_status_drop(h.list[i].error);
   }
   gr_arena_destroy(scratch);
   return s;
 }
 
+// Reads a manifest, or the lists of Parquet files. It is closed with the source.
+static gr_status read_manifest(gr_speech *d, const char *path) {
+  gr_manifest *m = &d->manifests[d->n_manifests++];
+  return gr_shards_named(path) ? gr_shards_read(d->arena, path, d->spec.column, m)
+                               : gr_manifest_read(d->arena, path, d->spec.root, m);
+}
+
 gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
   const char *paths[2] = {d->spec.train, d->spec.validation};
-  gr_manifest *m = GR_NEW(d->arena, gr_manifest, 2);
+  gr_manifest *m = d->manifests = GR_NEW(d->arena, gr_manifest, 2);
   for (int i = 0; i < 2; i++) {
-    if (paths[i]) GR_TRY(gr_manifest_read(d->arena, paths[i], d->spec.root, m + i));
+    if (paths[i]) GR_TRY(read_manifest(d, paths[i]));
     if (limit && m[i].n > limit) m[i].n = limit;
   }
   d->items = GR_NEW(d->arena, gr_speech_item, (size_t)m[0].n + m[1].n);
@@ -207,21 +235,32 @@ gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
 
 // ---- Recordings to predict ----------------------------------------------------------------------
 
-static gr_status add_input(gr_speech *d, const char *manifest, const gr_utterance *u) {
+static gr_status add_input(gr_speech *d, const gr_utterance *u, head *h) {
   gr_speech_item *item = &d->items[d->count];
   GR_TRY(gr_work_step(0));
   *item =
-      (gr_speech_item){.utterance = u, .manifest = manifest, .text = u->text, .validation = true};
-  bool there = manifest || gr_is_file(u->audio);
-  head unread = {.read = false};
+      (gr_speech_item){.utterance = u, .manifest = u->file, .text = u->text, .validation = true};
+  bool there = u->file || gr_is_file(u->audio);
   gr_status s =
-      there ? find_frames(d, u, &unread, item)
+      there ? find_frames(d, u, h, item)
             : gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no recording '%s'", u->audio),
                       "correct the path");
-  gr_loc loc = manifest ? (gr_loc){manifest, u->line, u->audio_col} : GR_NOWHERE;
-  item->headed = unread.read;
+  gr_loc loc = u->file ? (gr_loc){u->file, u->line, u->audio_col} : GR_NOWHERE;
+  item->headed = h->read, item->bytes = h->bytes;
   d->count += !s;
   return gr_unreadable_add(d->unreadable, loc, gr_log_rank() == 0, s);
+}
+
+static gr_status add_inputs(gr_speech *d, const gr_manifest *m) {
+  gr_arena *scratch = gr_arena_create();
+  heads h = {m, m->items, GR_NEW(scratch, head, m->n + 1)};
+  gr_status s = m->n_shards ? read_heads(&h, m) : GR_OK;
+  for (uint32_t k = 0; k < m->n; k++) {
+    if (!s) s = add_input(d, m->items + k, &h.list[k]);
+    gr_status_drop(h.list[k].error);
+  }
+  gr_arena_destroy(scratch);
+  return s;
 }
 
 static bool is_manifest(const char *path) {
@@ -230,19 +269,18 @@ static bool is_manifest(const char *path) {
 }
 
 gr_status gr_speech_list_inputs(gr_speech *d, const char *const *paths, int n) {
-  gr_manifest *m = GR_NEW(d->arena, gr_manifest, n);
+  gr_manifest *m = d->manifests = GR_NEW(d->arena, gr_manifest, n);
   size_t all = 0;
   for (int i = 0; i < n; i++) {
     gr_utterance *recording = GR_NEW(d->arena, gr_utterance, 1);
     *recording = (gr_utterance){.name = paths[i], .audio = paths[i], .text = ""};
     if (is_manifest(paths[i]))
-      GR_TRY(gr_manifest_read(d->arena, paths[i], d->spec.root, &m[i]));
+      GR_TRY(read_manifest(d, paths[i]));
     else
-      m[i] = (gr_manifest){.items = recording, .n = 1};
+      m[d->n_manifests++] = (gr_manifest){.items = recording, .n = 1};
     all += m[i].n;
   }
   d->items = GR_NEW(d->arena, gr_speech_item, all);
-  for (int i = 0; i < n; i++)
-    for (uint32_t k = 0; k < m[i].n; k++) GR_TRY(add_input(d, m[i].path, m[i].items + k));
+  for (int i = 0; i < n; i++) GR_TRY(add_inputs(d, &m[i]));
   return GR_OK;
 }

@@ -110,7 +110,8 @@ static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char
   *out = (gr_utterance){named->text,  audio_path(a, loc.file, root, m[AUDIO].text),
                         m[TEXT].text, m[DURATION].number,
                         loc.line,     m[TEXT].col,
-                        m[AUDIO].col, m[DURATION].col};
+                        m[AUDIO].col, m[DURATION].col,
+                        loc.file,     NULL};
   return GR_OK;
 }
 
@@ -142,7 +143,7 @@ gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_m
                    "'graphrun data import' make it");
   GR_TRY(gr_file_read(a, path, MAX_BYTES, &text, &len));
   const char *end = text + len;
-  *out = (gr_manifest){path, GR_NEW(a, gr_utterance, most_items(text, end)), 0};
+  *out = (gr_manifest){.path = path, .items = GR_NEW(a, gr_utterance, most_items(text, end))};
   gr_map seen = gr_map_make(a);
   gr_loc loc = {path, 1, 1};
   size_t mark = 0;

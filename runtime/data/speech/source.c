@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "runtime/data/speech/audio.h"
+#include "runtime/data/speech/shard.h"
 #include "runtime/data/speech/speech.h"
 
 // ---- Opening ------------------------------------------------------------------------------------
@@ -62,8 +63,13 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   GR_TRY(gr_features_make(r->arena, &d->spec.features, &d->features));
   set_limits(d, r);
   if (r->n_inputs) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
-  r->place = (gr_loc){d->spec.train, 1, 1};
+  if (!gr_shards_named(d->spec.train)) r->place = (gr_loc){d->spec.train, 1, 1};
   return gr_speech_list(d, r->limit);
+}
+
+static void speech_close(void *self) {
+  gr_speech *d = self;
+  for (int i = 0; i < d->n_manifests; i++) gr_shards_close(&d->manifests[i]);
 }
 
 // ---- Metadata ------------------------------------------------------------------------------
@@ -163,8 +169,12 @@ static gr_status speech_load(const void *self, uint32_t sample, int32_t most, gr
   gr_audio_info audio;
   float *samples;
   uint64_t n;
-  GR_TRY(check_head(d, item, &audio));
-  GR_TRY(gr_audio_read(item->utterance->audio, f->rate, audio.samples, &samples, &n));
+  if (item->utterance->shard) {
+    GR_TRY(gr_shard_load(item->utterance, f->rate, &samples, &n));
+  } else {
+    GR_TRY(check_head(d, item, &audio));
+    GR_TRY(gr_audio_read(item->utterance->audio, f->rate, audio.samples, &samples, &n));
+  }
   gr_status s = compute(d, item, samples, n, most, out);
   free(samples);
   return s;
@@ -217,6 +227,7 @@ static void speech_decode(const void *self, const int32_t *ids, int64_t n, gr_te
 // The size of the recording in bytes; -1: the file is missing. No audio is read.
 static int64_t size_of(const gr_speech_item *item) {
   struct stat s;
+  if (item->utterance->shard) return (int64_t)item->bytes;
   return stat(item->utterance->audio, &s) ? -1 : (int64_t)s.st_size;
 }
 
@@ -244,13 +255,15 @@ const gr_source_ops gr_source_speech = {
     .sample = "utterance",
     .unit = "frame",
     .tokens = true,
-    .inputs = "recordings (.wav), and manifests of them (.jsonl)",
+    .inputs = "recordings (.wav), and lists of them (.jsonl, .parquet)",
     .path_key = "manifest",
     .project = "speech",
     .path_hint =
-        "a file of JSON lines; `graphrun data import asterisk data/speech.jsonl` makes one "
+        "a file of JSON lines, or Parquet files; `graphrun data import asterisk data/speech.jsonl` "
+        "makes one "
         "from Debian's recordings",
     .endings = {{".jsonl", "a manifest of recordings", .text = true},
+                {".parquet"},
                 {".wav", "a recording", .in_lists = true},
                 {".flac", "a recording", .in_lists = true}},
     .skips = {[GR_SPEECH_DENSE] = {.why = "with more text than their frames hold",
@@ -263,6 +276,7 @@ const gr_source_ops gr_source_speech = {
                                    .hint = "data.speech.text leaves nothing of the transcripts: "
                                            "see data.speech.text.drops"}},
     .open = speech_open,
+    .close = speech_close,
     .fields = speech_fields,
     .count = speech_count,
     .info = speech_info,

@@ -22,6 +22,7 @@ typedef struct gr_ids {
 typedef struct gr_speech_spec {
   const char *train;       // a manifest
   const char *validation;  // a manifest, or NULL: samples are split by the hash of their names
+  const char *column;      // of the transcripts in Parquet files; NULL: that of a usual name
   const char *root;        // of relative paths in them, or NULL: the manifest's own folder
   const gr_vocab *vocab;   // NULL: the data has a tokenizer
   gr_text_rules text;
@@ -37,7 +38,7 @@ typedef struct gr_speech_spec {
 // first.
 typedef struct gr_speech_item {
   const gr_utterance *utterance;
-  const char *manifest;    // path of the manifest that lists it
+  const char *manifest;    // path of the manifest, or the Parquet file, that lists it
   const char *text;        // the transcript after spec.text's rules
   const int32_t *targets;  // [n_targets]
   int32_t n_targets;
@@ -45,6 +46,7 @@ typedef struct gr_speech_item {
   int32_t frames;   // after cutting and padding; too many where the recording is too long
   bool validation;  // listed by the validation manifest
   bool headed;      // its head was read while it was listed
+  size_t bytes;     // of a recording in a Parquet file
 } gr_speech_item;
 
 typedef enum gr_speech_skip {
@@ -58,6 +60,8 @@ typedef struct gr_speech {
   gr_speech_spec spec;
   gr_tokenizer tokens;  // of the request, or of the vocabulary
   gr_features features;
+  gr_manifest *manifests;
+  int n_manifests;
   gr_speech_item *items;
   uint32_t count;
   int32_t most_hops;  // recordings with more are left out; 0: no limit
@@ -66,12 +70,12 @@ typedef struct gr_speech {
 } gr_speech;
 
 // Reads the spec of the section data.speech, with the vocabulary where the tokenizer is NULL.
-GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *section,
-                                          const gr_tokenizer *, gr_speech_spec *out);
+GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *section, const gr_tokenizer *,
+                                          gr_speech_spec *out);
 // Reads manifests and creates targets. Reads no audio, except the headers of recordings without a
 // duration in the manifest. GR_ERR_DATA with file:line:col.
 GR_MUST_USE gr_status gr_speech_list(gr_speech *, uint32_t limit);
-// Lists recordings to predict, without targets; a file that ends in .jsonl is a manifest of them.
+// Lists recordings to predict, without targets; a file that ends in .jsonl or .parquet lists them.
 GR_MUST_USE gr_status gr_speech_list_inputs(gr_speech *, const char *const *paths, int n);
 // GR_ERR_DATA if a recording's number of frames (gr_feature_hops) is far from the one that its
 // duration in the manifest gives: it is probably another recording.

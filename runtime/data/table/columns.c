@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/npy.h"
+#include "runtime/data/parquet/parquet.h"
 #include "runtime/data/source.h"
 
 // The file's name without folder and extension.
@@ -38,15 +39,32 @@ static gr_status check_rows(gr_columns *c, const gr_array *a) {
                  "a row is one sample: all columns have as many, fewer than 2^32; " SIDE_BY_SIDE);
 }
 
-static gr_status open_csv(gr_arena *a, const gr_names *files, const gr_csv_format *format,
-                          gr_columns *c) {
-  gr_csv *t = GR_NEW(a, gr_csv, 1);
-  GR_TRY(gr_csv_read_all(a, files->items, files->n, format, t));
+static void add_cells(gr_arena *a, gr_columns *c, gr_csv *t) {
   gr_table_column *to = room(a, c, t->n_columns);
   for (int i = 0; i < t->n_columns; i++)
     to[i] = (gr_table_column){
         .name = t->columns[i].name, .values = gr_csv_array(t, i), .csv = t, .csv_column = i};
   c->n += t->n_columns;
+}
+
+static gr_status open_csv(gr_arena *a, const gr_names *files, const gr_csv_format *format,
+                          gr_columns *c) {
+  gr_csv *t = GR_NEW(a, gr_csv, 1);
+  GR_TRY(gr_csv_read_all(a, files->items, files->n, format, t));
+  add_cells(a, c, t);
+  return GR_OK;
+}
+
+// Columns that are not read come last, so that an error names them where they are wanted.
+static gr_status open_parquet(gr_arena *a, const gr_names *files, gr_columns *c) {
+  gr_csv *t = GR_NEW(a, gr_csv, 1);
+  gr_table_column *refused;
+  int n;
+  GR_TRY(gr_columns_read_parquet(a, files, t, &refused, &n));
+  add_cells(a, c, t);
+  gr_table_column *to = room(a, c, n);
+  for (int i = 0; i < n; i++) to[i] = refused[i];
+  c->n += n;
   return GR_OK;
 }
 
@@ -181,6 +199,8 @@ static gr_status read_stack(gr_arena *a, const gr_table_column *c, gr_array *out
 
 // ---- Opening ------------------------------------------------------------------------------------
 
+static bool is_parquet(const gr_source_ending *e) { return !strcmp(e->ending, ".parquet"); }
+
 static gr_status open_kind(gr_arena *a, const char *path, const gr_csv_format *format,
                            gr_columns *c, int file) {
   gr_names files;
@@ -188,11 +208,14 @@ static gr_status open_kind(gr_arena *a, const char *path, const gr_csv_format *f
   const gr_source_ending *e = gr_source_reads(&gr_source_table, files.items[0]);
   for (int i = 0; i < files.n; i++)
     if (!gr_source_reads(&gr_source_table, files.items[i])) return unknown_kind(files.items[i]);
-  for (int i = 1; i < files.n; i++)
-    if (gr_source_reads(&gr_source_table, files.items[i])->text != e->text)
+  for (int i = 1; i < files.n; i++) {
+    const gr_source_ending *other = gr_source_reads(&gr_source_table, files.items[i]);
+    if (other->text != e->text || is_parquet(other) != is_parquet(e))
       return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' and '%s' are of different kinds",
                              files.items[0], files.items[i]),
                      "'%s' matches both: files whose rows follow each other are of one kind", path);
+  }
+  if (is_parquet(e)) return open_parquet(a, &files, c);
   if (e->text) return open_csv(a, &files, format, c);
   return files.n > 1 ? open_stack(a, path, &files, c, &c->stacks[file])
                      : open_arrays(a, files.items[0], c, file);
@@ -325,6 +348,7 @@ gr_status gr_columns_read(gr_columns *c, int column, const gr_array **out) {
   gr_table_column *col = &c->items[column];
   *out = &col->values;
   if (col->values.file) return GR_OK;
+  if (col->refused) return gr_parquet_refuse(col->file, col->name, col->refused);
   GR_TRY(col->stack ? read_stack(c->arena, col, &col->values) : read_array(col));
   return check_rows(c, &col->values);
 }
@@ -349,13 +373,13 @@ gr_loc gr_columns_place(const gr_columns *c, int64_t row) {
 
 gr_loc gr_columns_names(const gr_columns *c) {
   const gr_csv *csv = c->n ? c->items[0].csv : NULL;
-  return csv ? (gr_loc){csv->path, 1, 1} : GR_NOWHERE;
+  return csv && !csv->typed ? (gr_loc){csv->path, 1, 1} : GR_NOWHERE;
 }
 
 const char *gr_columns_where(const gr_columns *c, int64_t row, const char *file,
                              char out[GR_COLUMNS_WHERE]) {
   if (gr_columns_place(c, row).file)
-    snprintf(out, GR_COLUMNS_WHERE, "this line");
+    snprintf(out, GR_COLUMNS_WHERE, "this %s", gr_csv_unit(c->items[0].csv));
   else
     snprintf(out, GR_COLUMNS_WHERE, "row %lld of '%.400s'", (long long)row, file);
   return out;

@@ -1,4 +1,5 @@
-// columns.h - the named columns of one or several files: arrays of .npy and .npz, columns of CSV.
+// columns.h - the named columns of one or several files: arrays of .npy and .npz, columns of CSV
+// and of Parquet.
 #pragma once
 #include "runtime/data/array.h"
 #include "runtime/data/csv.h"
@@ -14,6 +15,7 @@ typedef struct gr_table_column {
   gr_npz *npz;
   struct gr_stack *stack;  // of arrays of several files, whose rows follow each other
   int member;              // its number in each of them
+  const char *refused;     // why it is not read, of Parquet; NULL: it is
   const char *file;
 } gr_table_column;
 
@@ -36,6 +38,11 @@ typedef struct gr_stack {
   int n;
 } gr_stack;
 
+// Reads all columns of Parquet files whose rows follow each other, as those of CSV are (parquet.c);
+// *refused becomes those that are not read, [*n_refused], with their names and why. `paths` is
+// borrowed. Fails with GR_ERR_DATA.
+GR_MUST_USE gr_status gr_columns_read_parquet(gr_arena *, const gr_names *paths, gr_csv *out,
+                                              gr_table_column **refused, int *n_refused);
 // Opens files whose columns stand side by side; what a file is says the end of its name. The files
 // that a pattern matches (gr_file_list_match) are one file, with the rows of all. Reads CSV, and of
 // the others what there is. Of arrays whose names say a split (x_train, X_test), those of `split`
@@ -57,7 +64,7 @@ GR_MUST_USE gr_status gr_columns_need(const gr_columns *, int column, int64_t ro
 gr_loc gr_columns_place(const gr_columns *, int64_t row);  // of CSV its line, else no place
 gr_loc gr_columns_names(const gr_columns *);               // of CSV the first line, else no place
 enum { GR_COLUMNS_WHERE = 440 };                           // bytes of a text
-// Writes which row it is, for messages, and returns out: "this line" where its place says so, else
-// its number in the file.
+// Writes which row it is, for messages, and returns out: "this line" or "this row" where its place
+// says so, else its number in the file.
 const char *gr_columns_where(const gr_columns *, int64_t row, const char *file,
                              char out[GR_COLUMNS_WHERE]);

@@ -27,7 +27,7 @@ static void put_values(const gr_table_column *c, gr_text *out) {
   if (!gr_array_is_text(a)) gr_text_printf(out, "  %.6g to %.6g", least, most);
   const gr_column *csv = c->csv ? &c->csv->columns[c->csv_column] : NULL;
   if (csv && csv->missing)
-    gr_text_printf(out, "  %u missing, first in line %d", csv->missing,
+    gr_text_printf(out, "  %u missing, first in %s %d", csv->missing, gr_csv_unit(c->csv),
                    gr_csv_place(c->csv, csv->first_missing).line);
 }
 

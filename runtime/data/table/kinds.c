@@ -71,11 +71,11 @@ static gr_status text_feature(const gr_table_column *c) {
   const gr_column *column = &c->csv->columns[c->csv_column];
   uint32_t rows, different = gr_csv_distinct(c->csv, c->csv_column, &rows);
   gr_loc first = gr_csv_first_text(c->csv, c->csv_column);
-  gr_status s =
-      gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                       "the column '%s' of '%s' is text, not numbers: '%.40s' in line %d", c->name,
-                       c->csv->path, column->texts[column->first_text], first.line),
-               "features");
+  gr_status s = gr_about(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE,
+              "the column '%s' of '%s' is text, not numbers: '%.40s' in %s %d", c->name,
+              c->csv->path, column->texts[column->first_text], gr_csv_unit(c->csv), first.line),
+      "features");
   if (gr_table_names_rows(different, rows))
     return gr_hint(s, "it has %u values in %u rows, as a name has: leave it out of the features",
                    different, rows);

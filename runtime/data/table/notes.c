@@ -21,6 +21,7 @@ static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
 // Why a column is not among the features that were chosen.
 static const char *why_left_out(gr_arena *a, const gr_table_column *c) {
   const gr_column *column = c->csv ? &c->csv->columns[c->csv_column] : NULL;
+  if (c->refused) return gr_arena_printf(a, " (%s)", c->refused);
   if (!column) return "";
   if (gr_table_is_empty(c)) return " (no values)";
   if (column->type != GR_COLUMN_TEXT) return " (counts the rows)";
@@ -85,7 +86,7 @@ static void put_formats(const gr_table *t, const gr_table_part *p, gr_text *out)
   const gr_csv *last = NULL;
   for (int i = 0; i < p->columns.n; i++) {
     const gr_csv *csv = p->columns.items[i].csv;
-    if (csv && csv != last)
+    if (csv && csv != last && !csv->typed)
       gr_csv_put_formats(csv->paths, csv->formats, csv->n_paths, &t->spec.csv, out);
     last = csv;
   }

@@ -79,7 +79,8 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
   for (int counted = 0; counted < 2 && !names->n; counted++)
     for (int i = 0; i < p->columns.n; i++) {
       gr_table_column *c = &p->columns.items[i];
-      if (has_role(t, p, i) || gr_table_is_empty(c) || gr_table_counts_rows(c) != (counted == 1))
+      if (c->refused || has_role(t, p, i) || gr_table_is_empty(c) ||
+          gr_table_counts_rows(c) != (counted == 1))
         continue;
       if (c->csv && gr_csv_mostly_numbers(c->csv, c->csv_column))
         GR_TRY(gr_table_need_numbers(t, c));

@@ -58,8 +58,7 @@ static gr_status table_open(gr_source_request *r, void **out) {
   GR_TRY(gr_table_find_classes(t, r->record));
   GR_TRY(gr_table_find_targets(t, r->record));
   GR_TRY(check_majority(t));
-  bool csv = !t->inputs && t->part[0].columns.items[0].csv != NULL;
-  if (csv) r->place = (gr_loc){t->part[0].columns.path, 1, 1};
+  if (!t->inputs) r->place = gr_columns_names(&t->part[0].columns);
   return gr_table_list(t, r);
 }
 
@@ -209,12 +208,13 @@ static void table_decode(const void *self, const int32_t *ids, int64_t n, gr_tex
 const gr_source_ops gr_source_table = {
     .name = "table",
     .sample = "sample",
-    .inputs = "CSV, .npz and .npy files with the columns of the features",
+    .inputs = "CSV, Parquet, .npz and .npy files with the columns of the features",
     .path_key = "path",
     .project = "table",
-    .path_hint = "a file of CSV, .npz or .npy; several stand side by side",
+    .path_hint = "a file of CSV, Parquet, .npz or .npy; several stand side by side",
     .endings = {{".csv", "a table", .text = true},
                 {".tsv", "a table", .text = true},
+                {".parquet", "a table"},
                 {".txt", .text = true},
                 {".npz", "a file of arrays"},
                 {".npy", "an array"}},

@@ -1,4 +1,4 @@
-// table.h - the source `table`: rows of numbers from CSV and NumPy's files, with labels.
+// table.h - the source `table`: rows of numbers from CSV, Parquet and NumPy's files, with labels.
 //
 // Fields: x, of data.table.dtype: the features of a row, or of a window of rows [window, ...], or a
 // series [moments, channels] of either; with labels that are values, y f32. Other labels are

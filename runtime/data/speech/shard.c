@@ -1,0 +1,246 @@
+// shard.c - see shard.h.
+#include "runtime/data/speech/shard.h"
+#include <string.h>
+#include <strings.h>
+#include "base/map.h"
+#include "base/text.h"
+#include "base/work.h"
+#include "runtime/data/file_list.h"
+
+bool gr_shards_named(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot && !strcasecmp(dot, ".parquet");
+}
+
+// ---- Columns ------------------------------------------------------------------------------------
+
+static gr_status no_column(const gr_parquet *p, const char *what, const char *hint) {
+  gr_arena *a = gr_arena_create();
+  gr_text list = gr_text_make(a);
+  for (int i = 0; i < p->n_columns; i++)
+    gr_text_printf(&list, "%s%s", i ? ", " : "", p->columns[i].name);
+  gr_status s = gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no column %s", p->path, what),
+                        "it has: %s; %s", list.chars, hint);
+  gr_arena_destroy(a);
+  return s;
+}
+
+static bool ends_in(const char *name, const char *ending) {
+  size_t n = strlen(name), m = strlen(ending);
+  return n > m && !strcmp(name + n - m, ending);
+}
+
+// The only column NAME.bytes, and NAME.path beside it, or -1.
+static gr_status find_audio(const gr_parquet *p, int *bytes, int *path) {
+  *bytes = *path = -1;
+  for (int i = 0; i < p->n_columns; i++) {
+    if (!ends_in(p->columns[i].name, ".bytes")) continue;
+    if (*bytes >= 0)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has two columns of recordings, '%s' and '%s'",
+                     p->path, p->columns[*bytes].name, p->columns[i].name);
+    *bytes = i;
+  }
+  if (*bytes < 0)
+    return no_column(p, "of recordings",
+                     "datasets writes them as audio, a struct of bytes and path");
+  if (p->columns[*bytes].element != GR_ELEMENT_BYTES)
+    return gr_parquet_refuse(p->path, p->columns[*bytes].name, "has numbers and no recordings");
+  const char *name = p->columns[*bytes].name;
+  size_t stem = strlen(name) - strlen("bytes");
+  for (int i = 0; i < p->n_columns; i++)
+    if (!strncmp(p->columns[i].name, name, stem) && !strcmp(p->columns[i].name + stem, "path"))
+      *path = p->columns[i].text && !p->columns[i].refused ? i : -1;
+  return GR_OK;
+}
+
+static gr_status find_text(const gr_parquet *p, const char *column, int *out) {
+  static const char *const usual[] = {"text", "sentence", "transcription", "transcript"};
+  *out = column ? gr_parquet_find(p, column) : -1;
+  for (size_t i = 0; !column && *out < 0 && i < sizeof usual / sizeof *usual; i++)
+    *out = gr_parquet_find(p, usual[i]);
+  char what[200];
+  snprintf(what, sizeof what, "'%.190s'", column ? column : "");
+  if (*out < 0)
+    return gr_about(no_column(p, column ? what : "text, sentence, transcription or transcript",
+                              "data.speech.text.column names that of the transcripts"),
+                    "text.column");
+  if (p->columns[*out].text) return GR_OK;
+  const char *why = p->columns[*out].refused;
+  return gr_about(gr_parquet_refuse(p->path, p->columns[*out].name, why ? why : "is no text"),
+                  "text.column");
+}
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+// Calls for each value of a column of texts; NULL where it is missing.
+typedef gr_status take_text(void *self, int64_t row, const char *text);
+
+static gr_status take_page(const gr_parquet_reader *r, int64_t row, gr_arena *a, take_text *take,
+                           void *self) {
+  const gr_parquet *p = r->list->file;
+  for (int32_t i = 0; i < r->n; i++) {
+    const gr_bytes *b = &r->texts[i];
+    bool there = !r->there || r->there[i];
+    const char *text = there ? gr_arena_strndup(a, b->n ? (const char *)b->first : "", b->n) : NULL;
+    if (text && (strlen(text) != b->n || !gr_utf8_valid(text)))
+      return gr_fail(GR_ERR_DATA, (gr_loc){p->path, (int)(row + i + 1), 1},
+                     "the text in the column '%s' of this row is not UTF-8, or has a NUL",
+                     p->columns[r->list->column].name);
+    GR_TRY(take(self, row + i, text));
+  }
+  return GR_OK;
+}
+
+static gr_status each_text(gr_arena *a, const gr_parquet *p, int column, take_text *take,
+                           void *self) {
+  gr_parquet_pages list;
+  GR_TRY(gr_parquet_list(a, p, column, &list));
+  gr_parquet_reader r = gr_parquet_reader_open(&list);
+  gr_status s = GR_OK;
+  for (int i = 0; i < list.n && !s; i++) {
+    s = gr_work_step(0);
+    if (!s) s = gr_parquet_read(&r, i);
+    if (!s) s = take_page(&r, list.pages[i].row, a, take, self);
+  }
+  gr_parquet_reader_close(&r);
+  return s;
+}
+
+// The rows of a file that are being listed.
+typedef struct listing {
+  gr_arena *arena;
+  const gr_shard *shard;
+  gr_utterance *items;  // of its first row
+  gr_map *seen;         // names
+  int column;           // of the transcripts
+} listing;
+
+static gr_status take_name(void *self, int64_t row, const char *path) {
+  listing *l = self;
+  l->items[row].name = path && *path ? path : NULL;
+  return GR_OK;
+}
+
+static gr_status take_transcript(void *self, int64_t row, const char *text) {
+  listing *l = self;
+  const char *file = l->shard->file.path;
+  gr_utterance *u = &l->items[row];
+  if (!text)
+    return gr_fail(GR_ERR_DATA, (gr_loc){file, (int)row + 1, 1},
+                   "the column '%s' has no transcript in this row",
+                   l->shard->file.columns[l->column].name);
+  const char *place = gr_arena_printf(l->arena, "%s:%lld", file, (long long)row + 1);
+  if (!u->name) u->name = place;
+  if (gr_map_find(l->seen, u->name, NULL))
+    u->name = gr_arena_printf(l->arena, "%s of %s", u->name, place);
+  gr_map_put(l->seen, u->name, 1);
+  u->audio = place, u->text = text, u->line = (int)row + 1, u->col = u->audio_col = 1;
+  u->file = file, u->shard = l->shard;
+  return GR_OK;
+}
+
+static gr_status list_rows(gr_arena *a, const gr_shard *shard, const char *column, gr_map *seen,
+                           gr_utterance *items) {
+  listing l = {.arena = a, .shard = shard, .items = items, .seen = seen};
+  int bytes, path;
+  GR_TRY(find_audio(&shard->file, &bytes, &path));
+  GR_TRY(find_text(&shard->file, column, &l.column));
+  if (path >= 0) GR_TRY(each_text(a, &shard->file, path, take_name, &l));
+  return each_text(a, &shard->file, l.column, take_transcript, &l);
+}
+
+// ---- Files --------------------------------------------------------------------------------------
+
+static gr_status open_shard(gr_arena *a, const char *path, gr_manifest *m, uint64_t *rows) {
+  gr_shard *s = &m->shards[m->n_shards++];
+  int bytes, ignored;
+  GR_TRY(gr_parquet_open(a, path, &s->file));
+  GR_TRY(find_audio(&s->file, &bytes, &ignored));
+  GR_TRY(gr_parquet_list(a, &s->file, bytes, &s->audio));
+  s->first = (uint32_t)*rows;
+  *rows += (uint64_t)s->file.rows;
+  if (*rows < INT32_MAX) return GR_OK;
+  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has too many rows: 2^31 or more", path);
+}
+
+gr_status gr_shards_read(gr_arena *a, const char *path, const char *column, gr_manifest *out) {
+  gr_names files;
+  uint64_t rows = 0;
+  gr_map seen = gr_map_make(a);
+  *out = (gr_manifest){.path = path};
+  GR_TRY(gr_file_list_match(a, path, &files));
+  out->shards = GR_NEW(a, gr_shard, files.n);
+  for (int i = 0; i < files.n; i++) GR_TRY(open_shard(a, files.items[i], out, &rows));
+  if (!rows) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no rows", path);
+  out->n = (uint32_t)rows;
+  out->items = GR_NEW(a, gr_utterance, rows);
+  for (int i = 0; i < out->n_shards; i++) {
+    const gr_shard *s = &out->shards[i];
+    GR_TRY(list_rows(a, s, column, &seen, out->items + s->first));
+  }
+  return GR_OK;
+}
+
+void gr_shards_close(gr_manifest *m) {
+  for (int i = 0; i < m->n_shards; i++) gr_parquet_close(&m->shards[i].file);
+  m->n_shards = 0;
+}
+
+// ---- Recordings ---------------------------------------------------------------------------------
+
+uint32_t gr_shards_pages(const gr_manifest *m) {
+  uint32_t n = 0;
+  for (int i = 0; i < m->n_shards; i++) n += (uint32_t)m->shards[i].audio.n;
+  return n;
+}
+
+gr_status gr_shard_page_open(const gr_manifest *m, uint32_t i, gr_shard_page *out) {
+  const gr_shard *s = m->shards;
+  while (i >= (uint32_t)s->audio.n) i -= (uint32_t)s->audio.n, s++;
+  const gr_parquet_page *page = &s->audio.pages[i];
+  *out = (gr_shard_page){.first = s->first + (uint32_t)page->row,
+                         .n = (uint32_t)page->n,
+                         .reader = gr_parquet_reader_open(&s->audio)};
+  if (out->first >= m->n) return out->n = 0, GR_OK;  // beyond data.limit
+  gr_status status = gr_parquet_read(&out->reader, (int)i);
+  if (status) gr_shard_page_close(out);
+  return status;
+}
+
+static gr_status find_bytes(const gr_parquet_reader *r, const gr_utterance *u, uint32_t k,
+                            gr_bytes *out) {
+  if (!r->there || r->there[k]) return *out = r->texts[k], GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                         "there is no recording in '%s': its bytes are missing", u->audio),
+                 "files that the column of paths names are not read: datasets embeds them where it "
+                 "writes with embed_external_files=True");
+}
+
+gr_status gr_shard_page_probe(const gr_shard_page *page, const gr_utterance *u, uint32_t k,
+                              gr_audio_info *out, size_t *bytes) {
+  gr_bytes b = {0};
+  GR_TRY(find_bytes(&page->reader, u, k, &b));
+  *bytes = b.n;
+  return gr_audio_probe_bytes(u->audio, b.first, b.n, out);
+}
+
+void gr_shard_page_close(gr_shard_page *page) { gr_parquet_reader_close(&page->reader); }
+
+static gr_status load(const gr_parquet_reader *r, const gr_utterance *u, uint32_t k, int rate,
+                      float **out, uint64_t *samples) {
+  gr_bytes b = {0};
+  gr_audio_info info;
+  GR_TRY(find_bytes(r, u, k, &b));
+  GR_TRY(gr_audio_probe_bytes(u->audio, b.first, b.n, &info));
+  return gr_audio_read_bytes(u->audio, b.first, b.n, rate, info.samples, out, samples);
+}
+
+gr_status gr_shard_load(const gr_utterance *u, int rate, float **out, uint64_t *samples) {
+  const gr_parquet_pages *list = &u->shard->audio;
+  int page = gr_parquet_page_of(list, u->line - 1);
+  gr_parquet_reader r = gr_parquet_reader_open(list);
+  gr_status s = gr_parquet_read(&r, page);
+  if (!s) s = load(&r, u, (uint32_t)(u->line - 1 - list->pages[page].row), rate, out, samples);
+  gr_parquet_reader_close(&r);
+  return s;
+}

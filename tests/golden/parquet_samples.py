@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Writes golden/parquet_samples: a table as Parquet files and as CSV with the same values (kinds), and recordings
+with transcripts in the columns in which Hugging Face's datasets writes them (speech). pyarrow 26.0.1.
+
+    golden/parquet_samples.py FOLDER"""
+import io, math, pathlib, random, struct, sys, wave
+import pyarrow as pa, pyarrow.parquet as pq
+
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir(parents=True, exist_ok=True)
+r = random.Random(3)
+
+def kinds(n):
+    rows = []
+    for i in range(n):
+        k = r.randrange(3)
+        weight = None if i % 40 == 7 else round(1000 * (k == 1) + 400 * r.random(), 2)
+        rows.append({"name": f"r{i}", "width": round(k + 0.6 * r.random(), 4), "count": r.randrange(9) + k,
+                     "weight": weight, "kind": ["red", "blue", "grey"][k]})
+    return rows
+
+SCHEMA = pa.schema([("name", pa.string()), ("width", pa.float64()), ("count", pa.int16()), ("weight", pa.float64()),
+                    ("kind", pa.string())])
+rows = kinds(240)
+def cell(v):
+    return "" if v is None else str(v)
+(folder / "kinds.csv").write_text(
+    "\n".join([",".join(SCHEMA.names)] + [",".join(cell(x[c]) for c in SCHEMA.names) for x in rows]) + "\n")
+for part, share in enumerate([rows[:100], rows[100:]]):
+    pq.write_table(pa.Table.from_pylist(share, SCHEMA), folder / f"kinds-{part}.parquet", compression="ZSTD",
+                   row_group_size=64, data_page_size=256)
+tags = pa.table({"width": [1.5, 2.5], "kind": ["a", "b"], "tags": [["x"], []],
+                 "price": pa.array([1, 2], pa.decimal128(9, 2))})
+pq.write_table(tags, folder / "tags.parquet", compression="NONE")
+
+def recording(seed, rate=8000):
+    s = random.Random(seed)
+    n = s.randrange(400, 1600)
+    tone = s.uniform(200, 1500)
+    out = io.BytesIO()
+    with wave.open(out, "wb") as w:
+        w.setnchannels(1), w.setsampwidth(2), w.setframerate(rate)
+        w.writeframes(b"".join(struct.pack("<h", int(9000 * math.sin(tone * i / rate) + s.randrange(-99, 99)))
+                               for i in range(n)))
+    return out.getvalue()
+
+AUDIO = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+RECORDINGS = pa.schema([("audio", AUDIO), ("sentence", pa.string()), ("speaker", pa.int64())])
+def speech(first, n):
+    return [{"audio": {"bytes": recording(i), "path": f"u{i:03}.wav"}, "sentence": "ab c"[: 1 + i % 4] + "a",
+             "speaker": i % 2} for i in range(first, first + n)]
+for part in range(2):
+    pq.write_table(pa.Table.from_pylist(speech(8 * part, 8), RECORDINGS), folder / f"speech-{part}.parquet", compression="ZSTD",
+                   row_group_size=5, data_page_size=4096, write_batch_size=2)
+# One recording; a path alone; no recording, but bytes.
+missing = [speech(0, 1)[0], {"audio": {"bytes": None, "path": "u000.wav"}, "sentence": "a", "speaker": 0},
+           {"audio": {"bytes": b"RIFF", "path": None}, "sentence": "b", "speaker": 0}]
+pq.write_table(pa.Table.from_pylist(missing, RECORDINGS),
+               folder / "speech-missing.parquet", compression="ZSTD")

@@ -1,0 +1,126 @@
+// test_shard.c - recordings in Parquet files (golden/parquet_samples.py) give the same batches as a
+// manifest of the same recordings as files; what is wrong with a row is said with its place.
+#include "runtime/data/loader.h"
+#include "runtime/data/speech/audio.h"
+#include "runtime/data/speech/shard.h"
+#include "tests/runtime/data/fixture.h"
+
+#define SAMPLES GR_GOLDEN "/parquet_samples"
+enum { ROWS = 16 };
+
+static gr_arena *arena;
+
+// Writes the recordings of the files, and a manifest of them.
+static const char *write_files(void) {
+  gr_manifest m;
+  MUST(gr_shards_read(arena, SAMPLES "/speech-[01].parquet", NULL, &m));
+  CHECK(m.n == ROWS && m.n_shards == 2, "%u rows of %d files", m.n, m.n_shards);
+  const char *path = fixture_path("files.jsonl");
+  gr_text lines = gr_text_make(arena);
+  for (uint32_t i = 0; i < gr_shards_pages(&m); i++) {
+    gr_shard_page page;
+    MUST(gr_shard_page_open(&m, i, &page));
+    for (uint32_t k = 0; k < page.n; k++) {
+      const gr_utterance *u = &m.items[page.first + k];
+      const gr_bytes *b = &page.reader.texts[k];
+      fixture_bytes(fixture_path("%s", u->name), b->first, b->n);
+      gr_text_printf(&lines, "{\"audio_path\": \"%s\", \"text\": \"%s\"}\n", u->name, u->text);
+    }
+    gr_shard_page_close(&page);
+  }
+  gr_shards_close(&m);
+  fixture_text(path, lines.chars);
+  return path;
+}
+
+static void same_field(const gr_field *a, const gr_field *b) {
+  size_t n = gr_type_bytes(&a->type);
+  CHECK(n == gr_type_bytes(&b->type) && a->type.dtype == b->type.dtype, "the type of %s", a->name);
+  if (n == gr_type_bytes(&b->type)) CHECK(!memcmp(a->data, b->data, n), "values of %s", a->name);
+}
+
+static int same_batches(gr_dataset *a, gr_dataset *b, gr_split split) {
+  gr_loader_spec spec = {.split = split,
+                         .batch = 4,
+                         .ranks = 1,
+                         .epochs = 2,
+                         .prefetch = 2,
+                         .workers = 2,
+                         .shuffle = split == GR_SPLIT_TRAIN,
+                         .augment = split == GR_SPLIT_TRAIN};
+  gr_loader *l[2];
+  const gr_batch *x[2];
+  int n = 0;
+  MUST(gr_loader_open(a, &spec, &l[0]));
+  MUST(gr_loader_open(b, &spec, &l[1]));
+  for (bool more = true; more; n += more) {
+    MUST(gr_loader_next(l[0], &x[0]));
+    MUST(gr_loader_next(l[1], &x[1]));
+    CHECK(!x[0] == !x[1], "batch %d is there", n);
+    more = x[0] && x[1];
+    for (int i = 0; more && i < x[0]->n_fields; i++) same_field(&x[0]->field[i], &x[1]->field[i]);
+  }
+  gr_loader_close(l[0]), gr_loader_close(l[1]);
+  return n;
+}
+
+static void same_as_files(void) {
+  fixture_data shards = fixture_spec(SAMPLES "/speech-[01].parquet"),
+               files = fixture_spec(write_files());
+  gr_dataset *a, *b;
+  shards.options.validation_fraction = files.options.validation_fraction = 0.25;
+  shards.options.cache_bytes = 0;
+  MUST(fixture_open(&shards, &a));
+  MUST(fixture_open(&files, &b));
+  CHECK(gr_dataset_count(a, GR_SPLIT_TRAIN) == gr_dataset_count(b, GR_SPLIT_TRAIN), "the split");
+  CHECK(same_batches(a, b, GR_SPLIT_TRAIN) >= 6, "training batches");
+  CHECK(same_batches(a, b, GR_SPLIT_VALIDATION) >= 1, "validation batches");
+  for (uint32_t i = 0; i < ROWS; i++)
+    CHECK(gr_dataset_fingerprint(a, i, true) == gr_dataset_fingerprint(b, i, true), "sample %u", i);
+  gr_dataset_close(a), gr_dataset_close(b);
+}
+
+static void takes_a_limit_of_rows(void) {
+  fixture_data data = fixture_spec(SAMPLES "/speech-[01].parquet");
+  gr_dataset *d;
+  data.options.limit = 3;
+  MUST(fixture_open(&data, &d));
+  CHECK(gr_dataset_samples(d) == 3, "%u samples", gr_dataset_samples(d));
+  gr_dataset_close(d);
+}
+
+static void says_which_columns_are_wrong(void) {
+  gr_dataset *d;
+  fixture_data data = fixture_spec(SAMPLES "/speech-0.parquet");
+  data.speech.column = "words";
+  fixture_fails(fixture_open(&data, &d), GR_ERR_DATA, 0, "has no column 'words'");
+  data.speech.column = "speaker";
+  fixture_fails(fixture_open(&data, &d), GR_ERR_DATA, 0, "'speaker' of");
+  data.speech.column = "sentence";
+  MUST(fixture_open(&data, &d));
+  gr_dataset_close(d);
+  data = fixture_spec(SAMPLES "/kinds-0.parquet");
+  fixture_fails(fixture_open(&data, &d), GR_ERR_DATA, 0, "has no column of recordings");
+  data = fixture_spec(SAMPLES "/none-*.parquet");
+  fixture_fails(fixture_open(&data, &d), GR_ERR_DATA, 0, "none-*.parquet");
+}
+
+static void says_which_rows_are_wrong(void) {
+  gr_dataset *d;
+  fixture_data data = fixture_spec(SAMPLES "/speech-missing.parquet");
+  fixture_fails(fixture_open(&data, &d), GR_ERR_DATA, 2, "its bytes are missing");
+  data.options.skip_unreadable = true;
+  MUST(fixture_open(&data, &d));
+  CHECK(gr_dataset_samples(d) == 1, "%u samples", gr_dataset_samples(d));
+  gr_dataset_close(d);
+}
+
+int main(int argc, char **argv) {
+  arena = gr_arena_create();
+  int code = RUN(argc, argv, {"same_as_files", same_as_files},
+                 {"takes_a_limit_of_rows", takes_a_limit_of_rows},
+                 {"says_which_columns_are_wrong", says_which_columns_are_wrong},
+                 {"says_which_rows_are_wrong", says_which_rows_are_wrong});
+  gr_arena_destroy(arena);
+  return code;
+}
