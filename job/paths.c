@@ -3,6 +3,7 @@
 #include <string.h>
 #include "compose/schema/schema.h"
 #include "runtime/data/file_list.h"
+#include "runtime/data/speech/shard.h"
 
 #define SEARCHED                                                                                   \
   "searched: the current folder, the folder of the configuration that names it and the two above " \
@@ -18,6 +19,10 @@ static const char searched[] = SEARCHED;
 #define PATTERN "'*' in a path stands for any letters but '/'; " SEARCHED
 
 static bool is_pattern(const char *path) { return gr_file_list_matches(path); }
+// One file of lines, or Parquet files.
+static bool is_manifest(const char *path) {
+  return gr_is_file(path) || (gr_shards_named(path) && gr_file_list_matches(path));
+}
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
 
 static const struct named {
@@ -32,8 +37,8 @@ static const struct named {
     {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file, NULL},
     {"data.speech.manifest", GR_ERR_DATA, "manifest",
      "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line",
-     gr_is_file, NULL},
-    {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, gr_is_file, NULL},
+     is_manifest, NULL},
+    {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, is_manifest, NULL},
     {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
     {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
     {"data.table.path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},
@@ -92,7 +97,8 @@ static bool is_prepared(const search *s, const struct named *n, const gr_conf *c
 static const char *hint_of(const search *s, const struct named *n, const gr_conf *c) {
   if (gr_file_kind(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)
     return "only regular files are read";
-  if (strpbrk(c->text, "*?") && n->accepts == gr_is_file)
+  bool one = n->accepts == gr_is_file || (n->accepts == is_manifest && !gr_shards_named(c->text));
+  if (strpbrk(c->text, "*?") && one)
     return "a path is that of one file, in which '*' and '?' stand for themselves";
   if (!is_prepared(s, n, c)) return n->hint;
   return gr_arena_printf(s->arena, "`%s` makes it; %s", s->prepare->text, n->hint);

@@ -56,4 +56,25 @@ cp kinds-0.parquet damaged.parquet
 printf 'XXXXXXXXXXXXXXXX' | dd of=damaged.parquet bs=1 seek=60 conv=notrunc 2>/dev/null
 expect "a file that is damaged" 66 "'damaged.parquet' is damaged: at byte [0-9]+, a page" "column 'name'" -- \
   "$graphrun" plan table.yaml data.table.path=damaged.parquet
+
+# Recordings: a run on Parquet files, and what it predicts for one.
+mkdir speech && cp "$samples"/speech-[01].parquet speech && cp "$samples/speech-missing.parquet" .
+# speech OUT [key=value ...]: a run on recordings.
+speech() {
+  speech_out=$1
+  shift
+  limited "$graphrun" "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" 'data.vocab="abc "' \
+    data.text.case=keep 'data.manifest=speech/*.parquet' "output.dir=$scratch/$speech_out" "$@"
+}
+speech heard training.max_steps=4
+check "a run on recordings in Parquet files ends" [ "$code" = 0 ]
+check "which has all of them" grep -q '"train": 1[0-9], "validation": [2-6],' heard/data.json
+speech both training.max_steps=4 distributed.ranks=2
+check "two ranks read them, too" [ "$code" = 0 ]
+expect "recordings to predict" 0 'u000.wav' 'u007.wav' -- "$graphrun" predict heard speech/speech-0.parquet
+expect "a row without a recording" 66 "speech-missing.parquet:2:1: data error: .*its bytes are missing" -- \
+  "$graphrun" predict heard speech-missing.parquet
+speech column data.text.column=speaker
+verdict_of() { grep -q "$1" "$log"; }
+check "a column that is no text" verdict_of "the column 'speaker' of 'speech/speech-0.parquet' is no text"
 counts
