@@ -20,8 +20,9 @@ typedef struct gr_bytes {
 bool gr_span_hybrid(gr_span *, int bits, size_t n, uint32_t *out);
 // n truth values as bytes, from packed bits (PLAIN).
 bool gr_span_bits(gr_span *, size_t n, unsigned char *out);
-// n values of `size` bytes (PLAIN), or of their bytes apart (BYTE_STREAM_SPLIT).
+// n values of `size` bytes (PLAIN).
 bool gr_span_fixed(gr_span *, size_t size, size_t n, unsigned char *out);
+// n values of `size` bytes, the first bytes of all before the second ones (BYTE_STREAM_SPLIT).
 bool gr_span_split(gr_span *, size_t size, size_t n, unsigned char *out);
 // n values after their lengths (PLAIN), which stay where they are.
 bool gr_span_texts(gr_span *, size_t n, gr_bytes *out);

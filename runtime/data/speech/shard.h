@@ -34,6 +34,7 @@ GR_MUST_USE gr_status gr_shard_page_open(const gr_manifest *, uint32_t i, gr_sha
 // Reads the head of the recording of its item k, and its size. Fails as gr_audio_probe.
 GR_MUST_USE gr_status gr_shard_page_probe(const gr_shard_page *, const gr_utterance *, uint32_t k,
                                           gr_audio_info *out, size_t *bytes);
+// Frees what was read of it; may be called twice.
 void gr_shard_page_close(gr_shard_page *);
 // Reads the whole recording of an item that has a shard, as gr_audio_read; the caller frees *out.
 GR_MUST_USE gr_status gr_shard_load(const gr_utterance *, int rate, float **out, uint64_t *samples);

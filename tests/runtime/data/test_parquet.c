@@ -12,7 +12,8 @@ static gr_arena *arena;
 // ---- Values as golden/parquet.py prints them ----------------------------------------------------
 
 static void put_number(gr_text *out, const gr_parquet_column *c, const unsigned char *p) {
-  gr_array a = {.element = c->element, .size = c->size, .rank = 1, .dim = {1}, .count = 1, .data = p};
+  gr_array a = {
+      .element = c->element, .size = c->size, .rank = 1, .dim = {1}, .count = 1, .data = p};
   int64_t whole;
   double v;
   uint64_t bits;
@@ -88,10 +89,11 @@ static int read_folder(const char *folder) {
       } else {
         MUST(s);
         MUST(gr_file_read(
-            a, gr_arena_printf(a, "%s/%.*s.txt", folder, (int)(dot - names.items[i]), names.items[i]),
+            a,
+            gr_arena_printf(a, "%s/%.*s.txt", folder, (int)(dot - names.items[i]), names.items[i]),
             1 << 26, &wanted, NULL));
-        CHECK(!strcmp(found.chars, wanted), "%s has\n%.300s\nnot\n%.300s", names.items[i], found.chars,
-              wanted);
+        CHECK(!strcmp(found.chars, wanted), "%s has\n%.300s\nnot\n%.300s", names.items[i],
+              found.chars, wanted);
         n++;
       }
     }
