@@ -88,13 +88,13 @@ static gr_status read_mask(gr_build_context *a, const gr_model_teacher *t, const
   }
   GR_TRY(
       gr_note(gr_model_value(a, t->mask, t->loc, out), t->loc, "asked for by model.teacher.mask"));
-  const gr_type *is = gr_model_type(a, *out);
-  one.dtype = is->dtype;
-  if (!gr_type_same(is, &one))
+  const gr_type *given = gr_model_type(a, *out);
+  one.dtype = given->dtype;
+  if (!gr_type_same(given, &one))
     return gr_fail(GR_ERR_TYPE, t->loc,
                    "the mask '%s' of model.teacher is %s, the positions are %s", t->mask,
-                   gr_type_text(is, first), gr_type_text(each, second));
-  if (is->dtype != GR_F32) *out = gr_cast(&a->root, *out, GR_F32);
+                   gr_type_text(given, first), gr_type_text(each, second));
+  if (given->dtype != GR_F32) *out = gr_cast(&a->root, *out, GR_F32);
   return gr_model_take_error(a);
 }
 
@@ -134,10 +134,10 @@ gr_status gr_model_distill(gr_build_context *a, gr_loc loc, gr_binding *score) {
   char type[96];
   gr_val sum = GR_NONE;
   if (!a->teacher) return GR_OK;
-  const gr_type *own = gr_model_type(a, score->v[0]);
-  if (own->rank != 1 || own->dim[0] != gr_model_type(a, a->weight)->dim[0])
+  const gr_type *score_type = gr_model_type(a, score->v[0]);
+  if (score_type->rank != 1 || score_type->dim[0] != gr_model_type(a, a->weight)->dim[0])
     return gr_hint(gr_fail(GR_ERR_TYPE, loc, "the loss is %s, and is not mixed with a teacher's",
-                           gr_type_text(own, type)),
+                           gr_type_text(score_type, type)),
                    "model.teacher needs a loss that is one number for each sample, [n]");
   for (int i = 0; i < t->match->n; i++) {
     gr_val d = GR_NONE;
