@@ -44,6 +44,9 @@ typedef struct gr_adapter {
 } gr_adapter;
 enum { GR_MAX_ADAPTERS = 16 };
 bool gr_is_adapter_weight(const char *name);  // of any adapter, by its name
+// In a model with a teacher: whether a state is the teacher's, "teacher.PATH"
+// (compiler/model/teacher.c).
+bool gr_is_teacher_state(const char *name);
 
 typedef struct gr_optimizer_settings {
 #define GR_PART optimizer

@@ -15,7 +15,8 @@
 // Paths of input files are compared by what the files contain; where weights start from is a value,
 // because they are read before the first step alone.
 static bool is_file_key(gr_arena *a, const gr_schema_key *k) {
-  return gr_schema_holds(a, k, GR_SCHEMA_PATH) && strcmp(k->path, "model.init_from");
+  return gr_schema_holds(a, k, GR_SCHEMA_PATH) && strcmp(k->path, "model.init_from") &&
+         strcmp(k->path, "model.teacher.init_from");
 }
 
 static bool counts(const gr_schema_key *k) {

@@ -94,18 +94,18 @@ static gr_status read_entry(gr_arena *a, gr_conf *item, gr_init_entry *e) {
   return gr_also(all, read_patterns(a, item, "allow_unused", &e->allow_unused, &e->n_allow_unused));
 }
 
-gr_status gr_init_from_read(gr_arena *a, gr_conf *root, gr_model_settings *s) {
-  gr_conf *c = gr_conf_find(root, "model.init_from");
+gr_status gr_init_from_read(gr_arena *a, gr_conf *root, const char *key, gr_init_entry **out,
+                            int *n) {
+  gr_conf *c = gr_conf_find(root, key);
   if (!c || c->kind == GR_CONF_NULL) return GR_OK;
   gr_conf_mark(c);
   if (c->kind == GR_CONF_TEXT) {
-    s->init_from = GR_NEW(a, gr_init_entry, 1), s->n_init_from = 1;
-    s->init_from[0] = (gr_init_entry){.path = c->text, .loc = c->loc, .ignores_unused = true};
+    *out = GR_NEW(a, gr_init_entry, 1), *n = 1;
+    **out = (gr_init_entry){.path = c->text, .loc = c->loc, .ignores_unused = true};
     return GR_OK;
   }
   gr_status all = GR_OK;
-  s->init_from = GR_NEW(a, gr_init_entry, c->n + 1);
-  for (; s->n_init_from < c->n; s->n_init_from++)
-    all = gr_also(all, read_entry(a, c->items[s->n_init_from], &s->init_from[s->n_init_from]));
+  *out = GR_NEW(a, gr_init_entry, c->n + 1);
+  for (; *n < c->n; ++*n) all = gr_also(all, read_entry(a, c->items[*n], &(*out)[*n]));
   return all;
 }

@@ -226,29 +226,29 @@ static gr_status bind_inputs(gr_job *j) {
 
 // Metadata of the data (symbols, mels) sets the model's parameters of the same name; a
 // configuration that sets a different value is an error.
-static gr_status bind_metadata(gr_job *j, gr_conf **out) {
-  gr_conf *given = gr_conf_find(j->spec.conf, "model.params"), *declared;
+static gr_status bind_metadata(gr_job *j, gr_conf *graph, const char *key, gr_conf **out) {
+  gr_conf *given = gr_conf_find(j->spec.conf, key), *declared;
   gr_conf *params = given && given->kind == GR_CONF_MAP
                         ? gr_conf_copy(j->arena, given)
                         : gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
   gr_metadata metadata[GR_MAX_METADATA];
   int n = gr_dataset_metadata(j->spec.data, metadata);
-  declared = gr_conf_member(j->graph, "params");
+  declared = graph->kind == GR_CONF_MAP ? gr_conf_member(graph, "params") : NULL;
+  if (given) gr_conf_mark(given);  // the model builder checks these names
   for (int i = 0; i < n && declared && declared->kind == GR_CONF_MAP; i++) {
     if (!gr_conf_member(declared, metadata[i].name)) continue;
     gr_conf *said = gr_conf_member(params, metadata[i].name);
     if (said && (said->kind != GR_CONF_INT || said->integer != metadata[i].value))
-      return gr_hint(
-          gr_fail(GR_ERR_CONFIG, said->loc, "model.params.%s is not %lld, the value of the data",
-                  metadata[i].name, (long long)metadata[i].value),
-          "remove it: it is taken from the data");
+      return gr_hint(gr_fail(GR_ERR_CONFIG, said->loc, "%s.%s is not %lld, the value of the data",
+                             key, metadata[i].name, (long long)metadata[i].value),
+                     "remove it: it is taken from the data");
     if (said) continue;
     gr_conf *value = gr_conf_make(j->arena, GR_CONF_INT, declared->loc);
     value->integer = metadata[i].value;
     gr_conf_put(j->arena, params, metadata[i].name, value);
   }
   *out = params;
-  return gr_generation_bind(j->arena, j->spec.conf, j->graph, j->args.tokens, params);
+  return GR_OK;
 }
 
 // Fails for every key that nothing has read: a key without effect is an error, but for those of
@@ -309,13 +309,15 @@ static gr_status advise(const gr_job *j, gr_status s) {
 gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   gr_conf *params = NULL;
   if (!j->spec.data) GR_TRY(gr_job_open(j, ranks));
-  GR_TRY(bind_metadata(j, &params));
+  gr_model_teacher *teacher;
+  GR_TRY(bind_metadata(j, j->graph, "model.params", &params));
+  GR_TRY(gr_generation_bind(j->arena, j->spec.conf, j->graph, j->args.tokens, params));
+  GR_TRY(gr_teacher_open(j->arena, j->spec.conf, &j->spec.set, &teacher));
+  if (teacher) GR_TRY(bind_metadata(j, teacher->graph, "model.teacher.params", &teacher->params));
   const gr_options *o = &j->spec.set.options;
   int n = gr_dataset_buckets(j->spec.data), parts = o->sharding.data_ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, o->batch.rows * parts, &buckets[i]);
-  gr_conf *given = gr_conf_find(j->spec.conf, "model.params");
-  if (given) gr_conf_mark(given);  // the model builder checks these names
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
   if (vars) gr_conf_mark(vars);  // used by interpolations, which are already resolved
   const gr_model_program *programs;
@@ -327,6 +329,7 @@ gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
                                      .mesh = o->sharding.mesh,
                                      .adapters = o->optimizer.adapters,
                                      .n_adapters = o->optimizer.n_adapters,
+                                     .teacher = teacher,
                                      .norm_groups = o->sharding.sync_batchnorm ? 1 : parts,
                                      .by_rank = o->batch.loss_norm == gr_loss_norm_local},
                            .options = *o,

@@ -82,6 +82,9 @@ void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, bool no_ema,
   replace(a, k, conf, "hooks", GR_CONF_LIST);
   replace(a, k, conf, "hooks_params", GR_CONF_MAP);
   replace(a, k, gr_conf_member(conf, "model"), "init_from", GR_CONF_NULL);
+  gr_conf *teacher = gr_conf_find(conf, "model.teacher");
+  replace(a, k, teacher, "graph", GR_CONF_NULL);
+  replace(a, k, teacher, "init_from", GR_CONF_NULL);
   replace(a, k, gr_conf_member(conf, "profile"), "steps", GR_CONF_NULL);
   gr_conf *dir = gr_conf_find(conf, "checkpoint.dir");
   if (dir && dir->kind == GR_CONF_TEXT && *dir->text != '/' && is_kept(k, dir) && k->n_dirs) {

@@ -37,6 +37,15 @@ void gr_groups_print(FILE *, const gr_optimizer_settings *, const gr_plan *);
 // Reads the adapters, and which weights are trained then.
 GR_MUST_USE gr_status gr_lora_read(gr_arena *, gr_conf *root, gr_optimizer_settings *);
 
+// ---- teacher.c: model.teacher
+
+// Reads where the teacher's weights are, and keeps them from being trained. A teacher without
+// weights, or without values that are compared, is an error.
+GR_MUST_USE gr_status gr_teacher_read(gr_arena *, gr_conf *root, gr_settings *);
+// What the model's builder is asked for; params: those of the teacher. *out NULL: there is none.
+GR_MUST_USE gr_status gr_teacher_open(gr_arena *, gr_conf *root, const gr_settings *,
+                                      gr_model_teacher **out);
+
 // ---- generation.c
 
 // Puts what `generation:` sets, and the tokens of --tokens (0: not given), among the values of the
@@ -62,9 +71,10 @@ GR_MUST_USE gr_status gr_sharding_read(gr_arena *, gr_conf *root, bool enabled, 
 
 // ---- init_from.c
 
-// Reads the entries of model.init_from, or the one of a path. What patterns match is checked when
+// Reads the entries of model.init_from or model.teacher.init_from, the key, or the one of a path. What patterns match is checked when
 // the weights are loaded.
-GR_MUST_USE gr_status gr_init_from_read(gr_arena *, gr_conf *root, gr_model_settings *);
+GR_MUST_USE gr_status gr_init_from_read(gr_arena *, gr_conf *root, const char *key,
+                                        gr_init_entry **, int *n);
 
 // ---- other_names.c
 

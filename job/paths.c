@@ -34,6 +34,8 @@ static const struct named {
 } named[] = {
     {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file, NULL},
     {"model.init_from", GR_ERR_CHECKPOINT, "weights", WEIGHTS, is_there, "from"},
+    {"model.teacher.graph", GR_ERR_CONFIG, "teacher", searched, gr_is_file, NULL},
+    {"model.teacher.init_from", GR_ERR_CHECKPOINT, "teacher's weights", WEIGHTS, is_there, "from"},
     {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file, NULL},
     {"data.speech.manifest", GR_ERR_DATA, "manifest",
      "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line",

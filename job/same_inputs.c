@@ -150,6 +150,10 @@ gr_status gr_same_files(gr_job *j, gr_comm *world) {
     GR_TRY(compare_file(j, world, "hooks", s->hooks.scripts[i].path));
   for (int i = 0; i < s->model.n_init_from; i++)
     GR_TRY(compare_file(j, world, "model.init_from", s->model.init_from[i].path));
+  if (s->model.teacher_graph)
+    GR_TRY(compare_file(j, world, "model.teacher.graph", s->model.teacher_graph));
+  for (int i = 0; i < s->model.n_teacher_init_from; i++)
+    GR_TRY(compare_file(j, world, "model.teacher.init_from", s->model.teacher_init_from[i].path));
   // A list of symbols is not a file on any rank.
   static const char *const keys[] = {"data.speech.vocab", "data.tokenizer"};
   for (int i = 0; i < 2; i++) {

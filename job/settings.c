@@ -219,7 +219,8 @@ static gr_status derive(gr_arena *a, gr_conf *c, gr_settings *s) {
   GR_TRY(gr_optimizer_read(a, c, optimizer));
   GR_TRY(gr_groups_read(a, c, s->loop.lr, optimizer));
   GR_TRY(gr_lora_read(a, c, optimizer));
-  return gr_init_from_read(a, c, &s->model);
+  GR_TRY(gr_init_from_read(a, c, "model.init_from", &s->model.init_from, &s->model.n_init_from));
+  return gr_teacher_read(a, c, s);
 }
 
 gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {

@@ -166,12 +166,34 @@ static gr_status open_file(gr_build_context *a, gr_conf *file) {
   return gr_model_checks(a, gr_conf_member(file, "checks"));
 }
 
-static gr_status forward(gr_build_context *a) {
+static gr_status run_file(gr_build_context *a) {
   gr_conf *file = a->request->graph;
   GR_TRY(open_file(a, file));
   GR_TRY(gr_model_inputs(a, file));
   GR_TRY(gr_model_open_buffers(a, file));
-  GR_TRY(run_all_nodes(a, file));
+  return run_all_nodes(a, file);
+}
+
+static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask);
+
+// The nodes of the teacher, if the program has one.
+static gr_status run_teacher(gr_build_context *a) {
+  gr_model_request *ask = GR_NEW(a->arena, gr_model_request, 1);
+  gr_build_context *t = GR_NEW(a->arena, gr_build_context, 1);
+  if (!gr_model_has_teacher(a)) return GR_OK;
+  GR_TRY(gr_model_ask_teacher(a, ask));
+  *t = context_of(a->arena, ask);
+  t->root.g = a->root.g, t->path = t->prefix = gr_model_teacher_prefix;
+  t->student = a, t->step = a->step;
+  GR_TRY(gr_note(run_file(t), ask->graph->loc, "in the teacher"));
+  a->step = t->step, a->teacher = t;
+  return GR_OK;
+}
+
+static gr_status forward(gr_build_context *a) {
+  gr_conf *file = a->request->graph;
+  GR_TRY(run_file(a));
+  GR_TRY(run_teacher(a));
   GR_TRY(gr_model_check_adapted(a));
   GR_TRY(set_buffers(a, file));
   GR_TRY(gr_model_outputs(a, file));
@@ -186,9 +208,19 @@ static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask)
       .request = ask,
       .root = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
       .path = "",
+      .prefix = "",
       .batch_norm_groups = {.kind = GR_ARG_INT, .i = ask->norm_groups ? ask->norm_groups : 1},
       .by_path = gr_map_make(arena),
       .streams = gr_map_make(arena)};
+}
+
+// The initial values of what a program creates and no earlier one has.
+static void set_initial(gr_build_context *a, gr_builder *b, gr_map *known) {
+  for (uint32_t i = 0; i < a->by_path.n; i++) {
+    if (gr_map_find(known, a->params[i].path, NULL)) continue;
+    gr_model_init(a, b, &a->params[i]);
+    gr_map_put(known, a->params[i].path, i);
+  }
 }
 
 // The initial values of what the programs create: of a state, what the first that has it says.
@@ -196,6 +228,7 @@ static gr_status initial(gr_arena *arena, const gr_model_request *ask,
                          const gr_model_program *programs, int n, gr_graph **out) {
   gr_builder b = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"};
   gr_map known = gr_map_make(arena);
+  bool taught = false;
   gr_adapting *adapting = gr_model_adapting(arena, ask);
   for (int k = 0; k < n; k++) {
     gr_model_request request = *ask;
@@ -204,13 +237,15 @@ static gr_status initial(gr_arena *arena, const gr_model_request *ask,
     gr_build_context a = context_of(arena, &request);
     a.adapting = adapting;
     GR_TRY(forward(&a));
-    for (uint32_t i = 0; i < a.by_path.n; i++) {
-      if (gr_map_find(&known, a.params[i].path, NULL)) continue;
-      gr_model_init(&a, &b, &a.params[i]);
-      gr_map_put(&known, a.params[i].path, i);
-    }
+    set_initial(&a, &b, &known);
+    if (a.teacher) set_initial(a.teacher, &b, &known);
+    taught |= a.teacher != NULL;
   }
   *out = b.g;
+  if (ask->teacher && !taught)
+    return gr_fail(
+        GR_ERR_CONFIG, ask->teacher->loc,
+        "the model has no program 'train' with a loss that a teacher could be a part of");
   return b.err ? b.err : gr_model_check_adapters(arena, ask, adapting);
 }
 

@@ -155,8 +155,17 @@ static gr_status check_type(const char *name, gr_conf *c, const gr_type *t,
   return GR_OK;
 }
 
+// A leaf for an input; a teacher reads that of the model which has the name.
+static gr_val leaf(gr_build_context *a, const char *name, gr_type t, gr_layout layout) {
+  const gr_graph *g = a->root.g;
+  for (uint32_t i = 1; a->student && i < g->n_values; i++)
+    if (g->values[i].role == GR_INPUT && !strcmp(g->values[i].name, name)) return (gr_val){i};
+  return gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, name, t, layout);
+}
+
 static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
   gr_type t = {.dtype = GR_F32};
+  char want[96], have[96];
   GR_TRY(gr_model_expect(c, GR_CONF_MAP, "an input"));
   GR_TRY(gr_model_keys(c, "an input", input_keys, 3));
   gr_conf *shape = gr_conf_member(c, "shape");
@@ -179,8 +188,11 @@ static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
   if (b) GR_TRY(check_type(name, c, &t, b));
   a->root.loc = c->key_loc;
   gr_binding bound = {.n = 1};
-  bound.v[0] = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, name, t,
-                       is_batch(shape) ? batch_layout(a) : gr_layout_replicated);
+  bound.v[0] = leaf(a, name, t, is_batch(shape) ? batch_layout(a) : gr_layout_replicated);
+  if (!gr_type_same(gr_model_type(a, bound.v[0]), &t))
+    return gr_fail(GR_ERR_TYPE, c->key_loc,
+                   "the input '%s' of the teacher is %s, that of the model %s", name,
+                   gr_type_text(&t, want), gr_type_text(gr_model_type(a, bound.v[0]), have));
   gr_model_bind(a, name, c->key_loc, &bound);
   return gr_model_take_error(a);
 }
@@ -197,7 +209,7 @@ gr_status gr_model_inputs(gr_build_context *a, gr_conf *file) {
   if (s) return s;
   a->root.loc = map->key_loc;
   gr_type t = {.dtype = GR_F32, .rank = 1, .dim = {n->i}};
-  a->weight = gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, "weight", t, batch_layout(a));
+  a->weight = leaf(a, "weight", t, batch_layout(a));
   a->sample_weight = (gr_binding){.n = 1, .v = {a->weight}};
   return gr_model_take_error(a);
 }

@@ -58,6 +58,17 @@ typedef struct gr_minibatches {
   int64_t n, rows;
 } gr_minibatches;
 
+// A second model in the training program, whose logits those of the model are compared with
+// (teacher.c). Its states are called "teacher.PATH".
+typedef struct gr_model_teacher {
+  gr_conf *graph;    // its file, as read
+  gr_conf *params;   // model.teacher.params, or NULL
+  gr_conf *match;    // {value of the model: value of the teacher}
+  const char *mask;  // a value of the model that is 0 where nothing is compared; or NULL
+  double temperature, weight;
+  gr_loc loc;  // of model.teacher.graph
+} gr_model_teacher;
+
 typedef struct gr_model_request {
   gr_conf *graph;      // the file, as read
   gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
@@ -81,6 +92,7 @@ typedef struct gr_model_request {
   gr_scopes *scopes;           // collects the parts of the model, outer ones first; or NULL
   const gr_adapter *adapters;  // n_adapters, which linear layers get whose paths match
   int n_adapters;
+  const gr_model_teacher *teacher;  // or NULL
   int norm_groups;  // equal parts of the batch that batch norm normalises each; 0: 1, the whole
   bool by_rank;     // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;

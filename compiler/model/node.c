@@ -191,7 +191,7 @@ gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
     gr_status s = gr_model_node(a, list->items[i], &last);
     if (!s) continue;
     a->depth = a->nest = 0, a->frame = top, top->nodes = list;
-    a->path = "", a->share = NULL, a->root.scope = NULL;
+    a->path = a->prefix, a->share = NULL, a->root.scope = NULL;
     gr_status stuck = gr_model_take_error(a);
     if (stuck) gr_status_drop(stuck);
     give_up(a, list->items[i]);

@@ -91,8 +91,7 @@ static gr_status sums(gr_build_context *a, const gr_binding *s, const char *name
   return gr_model_take_error(a);
 }
 
-static gr_status score(gr_build_context *a, gr_conf *c, summing how, gr_val out[2]) {
-  gr_binding got[2] = {0};
+static gr_status read_score(gr_build_context *a, gr_conf *c, gr_binding got[2]) {
   int n;
   GR_TRY(gr_model_operands(a, c, got, 2, &n));
   if (!n) return gr_fail(GR_ERR_CONFIG, c->loc, "expected the name of a score");
@@ -101,8 +100,19 @@ static gr_status score(gr_build_context *a, gr_conf *c, summing how, gr_val out[
       return gr_fail(GR_ERR_CONFIG, c->loc, "of [sum, weight], each is one tensor");
     got[0].n = 2, got[0].v[1] = got[1].v[0];
   }
+  return GR_OK;
+}
+
+static gr_status sum_score(gr_build_context *a, const gr_conf *c, const gr_binding *s, summing how,
+                           gr_val out[2]) {
   const char *name = c->kind == GR_CONF_TEXT ? c->text : c->items[0]->text;
-  return sums(a, &got[0], name, c->loc, how, out);
+  return sums(a, s, name, c->loc, how, out);
+}
+
+static gr_status score(gr_build_context *a, gr_conf *c, summing how, gr_val out[2]) {
+  gr_binding got[2] = {0};
+  GR_TRY(read_score(a, c, got));
+  return sum_score(a, c, got, how, out);
 }
 
 static void put_metric(gr_build_context *a, const char *name, const gr_val v[2]) {
@@ -137,7 +147,10 @@ static gr_status train(gr_build_context *a, gr_conf *file) {
                    "train: NAME names the loss to minimise");
   if (!c) return GR_OK;
   bool by_rank = a->request->by_rank && a->request->purpose == GR_TRAIN;
-  GR_TRY(score(a, c, by_rank ? sum_ranks : sum_batch, v));
+  gr_binding got[2] = {0};
+  GR_TRY(read_score(a, c, got));
+  GR_TRY(gr_model_distill(a, c->loc, &got[0]));
+  GR_TRY(sum_score(a, c, &got[0], by_rank ? sum_ranks : sum_batch, v));
   if (!gr_dtypes[gr_model_type(a, v[0])->dtype].is_float)
     return gr_fail(GR_ERR_TYPE, c->loc, "the loss must be a float");
   a->root.g->loss = v[0], a->root.g->loss_denominator = v[1];

@@ -108,9 +108,12 @@ struct gr_build_context {
   int nest;   // number of enclosing block uses
   int nodes;  // nodes built so far, those of blocks included
   gr_frame *frame;
-  const char *name;   // of the node being built
-  const char *path;   // prefix of parameters created here, "" at the top
-  const char *share;  // the path of the weights to use instead, or NULL
+  const char *name;           // of the node being built
+  const char *prefix;         // of all names of parameters: of a teacher "teacher", else ""
+  gr_build_context *student;  // of a teacher: the context of the model; else NULL
+  gr_build_context *teacher;  // that the program has; or NULL
+  const char *path;           // prefix of parameters created here, that one at the top
+  const char *share;          // the path of the weights to use instead, or NULL
   const gr_block *blocks;
   int n_blocks;  // the file's, then the built-in ones
   gr_model_param *params;
@@ -281,6 +284,16 @@ GR_MUST_USE gr_status gr_model_check_adapted(gr_build_context *);
 // After all programs: an error for each pattern that has matched no linear layer.
 GR_MUST_USE gr_status gr_model_check_adapters(gr_arena *, const gr_model_request *,
                                               const gr_adapting *);
+
+// ---- teacher.c ------------------------------------------------------------
+extern const char gr_model_teacher_prefix[];          // "teacher"
+bool gr_model_has_teacher(const gr_build_context *);  // whether the program has one
+// Sets what is asked of the builder for the teacher: its evaluation program. An error if the model
+// has states of the teacher's names.
+GR_MUST_USE gr_status gr_model_ask_teacher(const gr_build_context *, gr_model_request *out);
+// Replaces the score that is minimised, a sum and a weight for each sample, by its mixture with the
+// divergence from the teacher, if the program has one.
+GR_MUST_USE gr_status gr_model_distill(gr_build_context *, gr_loc, gr_binding *score);
 
 // ---- minibatch.c ----------------------------------------------------------
 // If the program goes over minibatches (`over:`), the names of their buffers stand for rows of them

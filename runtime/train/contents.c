@@ -57,23 +57,24 @@ static gr_status read_data(void *part, const gr_scalars_in *in) {
 }
 
 // The names of states of two kinds.
-static char *states_of(const gr_plan *p, gr_arena *a, gr_kind kind, gr_kind or) {
+static char *states_of(const gr_rank *r, gr_arena *a, gr_kind kind, gr_kind or, bool teacher) {
+  const gr_plan *p = r->spec->plan;
   gr_text t = gr_text_make(a);
+  teacher = teacher && r->spec->set.model.teacher_graph;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++)
-    if (s->kind == kind || s->kind == or) gr_text_printf(&t, "%s%s", t.len ? "\n" : "", s->name);
+    if (s->kind == kind || s->kind == or || (teacher && gr_is_teacher_state(s->name)))
+      gr_text_printf(&t, "%s%s", t.len ? "\n" : "", s->name);
   return t.chars;
 }
 
-// The states that using the model does not need: moments, counters.
+// The states that using the model does not need: moments, counters, those of a teacher.
 static void write_optimizer(const void *part, gr_scalars_out *out) {
-  const gr_plan *p = ((const gr_rank *)part)->spec->plan;
   gr_scalars_put_text(out, GR_CHECKPOINT_OPTIMIZER,
-                      states_of(p, out->arena, GR_KIND_MOMENT, GR_KIND_COUNTER));
+                      states_of(part, out->arena, GR_KIND_MOMENT, GR_KIND_COUNTER, true));
 }
 
 static void write_emas(const void *part, gr_scalars_out *out) {
-  const gr_plan *p = ((const gr_rank *)part)->spec->plan;
-  char *names = states_of(p, out->arena, GR_KIND_EMA, GR_KIND_EMA);
+  char *names = states_of(part, out->arena, GR_KIND_EMA, GR_KIND_EMA, false);
   if (*names) gr_scalars_put_text(out, GR_CHECKPOINT_EMA, names);
 }
 

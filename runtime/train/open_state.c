@@ -38,12 +38,16 @@ static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const ch
       "an index of several (.index.json), or an .npz file");
 }
 
+static gr_status load_entries(gr_rank *r, const gr_init_entry *from, int n, bool teacher) {
+  const char **path = GR_NEW(r->arena, const char *, n + 1);
+  for (int i = 0; i < n; i++) GR_TRY(choose_weights(r, &from[i], &path[i]));
+  return n ? gr_run_init_from(r, from, n, teacher, path) : GR_OK;
+}
+
 static gr_status init_from(gr_rank *r) {
-  const gr_settings *s = &r->spec->set;
-  const char **path = GR_NEW(r->arena, const char *, s->model.n_init_from + 1);
-  for (int i = 0; i < s->model.n_init_from; i++)
-    GR_TRY(choose_weights(r, &s->model.init_from[i], &path[i]));
-  return s->model.n_init_from ? gr_run_init_from(r, path) : GR_OK;
+  const gr_model_settings *m = &r->spec->set.model;
+  GR_TRY(load_entries(r, m->init_from, m->n_init_from, false));
+  return load_entries(r, m->teacher_init_from, m->n_teacher_init_from, true);
 }
 
 // The bytes that the program draws at random, which takes nearly all of its time.

@@ -27,6 +27,8 @@ typedef struct gr_model_settings {
 #include "compose/schema/fields.def"
   gr_init_entry *init_from;  // model.init_from, in order
   int n_init_from;
+  gr_init_entry *teacher_init_from;  // model.teacher.init_from
+  int n_teacher_init_from;
 } gr_model_settings;
 
 // The run ends after the first evaluation at or after so many epochs if the metric is worse.

@@ -22,6 +22,7 @@ typedef struct loading {
   gr_arena *arena;
   entry *entries;
   int n;
+  bool teacher;   // it is the teacher that is loaded
   gr_map wanted;  // states of the model that are loaded, by name
 } loading;
 
@@ -30,8 +31,14 @@ typedef struct list {  // of mismatches
   int n;
 } list;
 
-static bool is_wanted(const gr_plan_state *s) {
-  return s->kind == GR_KIND_WEIGHT || s->kind == GR_KIND_BUFFER;
+static bool is_wanted(const loading *l, const gr_plan_state *s) {
+  bool taught = l->of->spec->set.model.teacher_graph && gr_is_teacher_state(s->name);
+  return taught == l->teacher && (s->kind == GR_KIND_WEIGHT || s->kind == GR_KIND_BUFFER);
+}
+
+// A state's name in the model that is loaded: without the prefix of a teacher's.
+static const char *name_in_model(const loading *l, const gr_plan_state *s) {
+  return l->teacher ? strchr(s->name, '.') + 1 : s->name;
 }
 
 static bool matches(const gr_pattern *p, int n, const char *name) {
@@ -180,15 +187,16 @@ static bool may_miss(const loading *l, const gr_plan_state *s) {
   // Other programs do not write constants, and weights without adapters are where these begin.
   bool may = s->kind == GR_KIND_BUFFER || gr_is_adapter_weight(s->name);
   for (const entry *e = l->entries; e < l->entries + l->n; e++)
-    may |= matches(e->set->allow_missing, e->set->n_allow_missing, s->name);
+    may |= matches(e->set->allow_missing, e->set->n_allow_missing, name_in_model(l, s));
   return may;
 }
 
 // Why a state cannot be loaded; NULL: it can, or may be missing.
 static const char *misfit(const loading *l, const gr_plan_state *state, bool guesses) {
   gr_tensor_slice want = gr_run_tensor_slice(l->of, state, l->of->rank);
+  want.name = name_in_model(l, state);
   int i = 0;
-  const entry *e = find(l, state->name, &i);
+  const entry *e = find(l, want.name, &i);
   if (!e && may_miss(l, state)) return NULL;
   if (!e)
     return gr_arena_printf(l->arena, "%s %s is not there%s", state->name, shape_of(l->arena, &want),
@@ -196,7 +204,7 @@ static const char *misfit(const loading *l, const gr_plan_state *state, bool gue
   const gr_tensor_slice *has = &e->tensors[i];
   if (gr_tensor_source_converts(e->source, i, want.dtype) && same_shape(has, &want)) return NULL;
   const char *as =
-      strcmp(has->name, state->name) ? gr_arena_printf(l->arena, ", called '%s',", has->name) : ",";
+      strcmp(has->name, want.name) ? gr_arena_printf(l->arena, ", called '%s',", has->name) : ",";
   return gr_arena_printf(l->arena, "%s is %s there%s and %s in the model", state->name,
                          shape_of(l->arena, has), as, shape_of(l->arena, &want));
 }
@@ -210,7 +218,8 @@ static gr_status check_fit(const loading *l) {
   const gr_plan *p = l->of->spec->plan;
   list found = {.n = 0};
   for (uint32_t i = 0; i < p->n_states; i++) {
-    const char *why = is_wanted(&p->states[i]) ? misfit(l, &p->states[i], found.n < SHOWN) : NULL;
+    const char *why =
+        is_wanted(l, &p->states[i]) ? misfit(l, &p->states[i], found.n < SHOWN) : NULL;
     if (why && found.n++ < SHOWN) found.why[found.n - 1] = why;
   }
   if (!found.n) return GR_OK;
@@ -218,8 +227,8 @@ static gr_status check_fit(const loading *l) {
   for (int i = 0; i < l->n; i++)
     gr_text_printf(&paths, "%s'%s'", i ? " and " : "", l->entries[i].path);
   gr_status s =
-      gr_fail(GR_ERR_CHECKPOINT, l->entries[0].set->loc,
-              "%d of the model's %d weights do not fit %s", found.n, (int)l->wanted.n, paths.chars);
+      gr_fail(GR_ERR_CHECKPOINT, l->entries[0].set->loc, "%d of the %s's %d weights do not fit %s",
+              found.n, l->teacher ? "teacher" : "model", (int)l->wanted.n, paths.chars);
   return gr_hint(
       notes(s, &found),
       "weights go by name, which `rename:` of model.init_from changes; {NAME: null} leaves a "
@@ -258,7 +267,7 @@ static gr_status load(const loading *l) {
   const gr_plan *p = r->spec->plan;
   for (uint32_t k = 0; k < p->n_states; k++) {
     int i = 0;
-    entry *e = is_wanted(&p->states[k]) ? find(l, p->states[k].name, &i) : NULL;
+    entry *e = is_wanted(l, &p->states[k]) ? find(l, name_in_model(l, &p->states[k]), &i) : NULL;
     if (!e) continue;
     gr_tensor_slice want = gr_run_tensor_slice(r, &p->states[k], r->rank);
     gr_exec_tensor t = gr_run_tensor_of(&want);
@@ -300,7 +309,7 @@ static void print(const loading *l) {
   int n = 0, i;
   for (const entry *e = l->entries; e < l->entries + l->n; e++) print_entry(l, e);
   for (uint32_t k = 0; k < p->n_states; k++)
-    if (is_wanted(&p->states[k]) && !find(l, p->states[k].name, &i))
+    if (is_wanted(l, &p->states[k]) && !find(l, name_in_model(l, &p->states[k]), &i))
       put_name(&missing, n++, p->states[k].name);
   if (n)
     gr_log(GR_INFO, "  %d are missing and keep their initial values%s%s", n, missing.chars,
@@ -327,14 +336,14 @@ static gr_status run(loading *l) {
   return GR_OK;
 }
 
-gr_status gr_run_init_from(gr_rank *r, const char *const *path) {
+gr_status gr_run_init_from(gr_rank *r, const gr_init_entry *from, int n, bool teacher,
+                           const char *const *path) {
   const gr_plan *p = r->spec->plan;
-  loading l = {r, r->arena, .n = r->spec->set.model.n_init_from, .wanted = gr_map_make(r->arena)};
+  loading l = {r, r->arena, .n = n, .teacher = teacher, .wanted = gr_map_make(r->arena)};
   l.entries = GR_NEW(r->arena, entry, l.n + 1);
-  for (int i = 0; i < l.n; i++)
-    l.entries[i] = (entry){.set = &r->spec->set.model.init_from[i], .path = path[i]};
+  for (int i = 0; i < l.n; i++) l.entries[i] = (entry){.set = &from[i], .path = path[i]};
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (is_wanted(&p->states[i])) gr_map_put(&l.wanted, p->states[i].name, i);
+    if (is_wanted(&l, &p->states[i])) gr_map_put(&l.wanted, name_in_model(&l, &p->states[i]), i);
   gr_status s = run(&l);
   for (int i = 0; i < l.n; i++) gr_tensor_source_close(l.entries[i].source);
   return s;

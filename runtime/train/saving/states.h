@@ -41,5 +41,7 @@ GR_MUST_USE gr_status gr_run_open_full(gr_states *);  // allocates memory for su
 gr_tensor_slice gr_run_full_tensor_slice(gr_states *, const gr_plan_state *);
 GR_MUST_USE gr_status gr_run_gather_full(gr_states *);  // gathers them. Collective.
 // ---- init.c
-// Loads weights by model.init_from; path[i] is the file or the checkpoint of entry i.
-GR_MUST_USE gr_status gr_run_init_from(gr_rank *, const char *const *path);
+// Loads the weights of the model, or those of its teacher, by n entries of their init_from; path[i]
+// is the file or the checkpoint of entry i.
+GR_MUST_USE gr_status gr_run_init_from(gr_rank *, const gr_init_entry *, int n, bool teacher,
+                                       const char *const *path);
