@@ -19,7 +19,9 @@ typedef struct gr_init_entry {
   gr_loc loc;
   gr_pattern *rename, *allow_missing, *allow_unused;
   int n_rename, n_allow_missing, n_allow_unused;
-  bool ignores_unused;  // model.init_from is a path
+  bool ignores_unused;                  // model.init_from is a path
+  const struct gr_tensor_slice *given;  // n_given tensors that are here already: no file is read
+  int n_given;
 } gr_init_entry;
 
 typedef struct gr_model_settings {

@@ -308,8 +308,11 @@ static void print(const loading *l) {
 }
 
 static gr_status open_entry(loading *l, entry *e) {
-  GR_TRY(gr_note(gr_tensor_source_open(e->path, &e->source), e->set->loc,
-                 "asked for by model.init_from"));
+  if (e->set->given)
+    e->source = gr_tensor_source_given(e->path, e->set->given, e->set->n_given);
+  else
+    GR_TRY(gr_note(gr_tensor_source_open(e->path, &e->source), e->set->loc,
+                   "asked for by model.init_from"));
   e->tensors = gr_tensor_source_tensors(e->source, &e->n);
   return name_tensors(l->arena, e);
 }
