@@ -234,7 +234,7 @@ int gr_read_emit(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int 
 // ---- Blocks -----------------------------------------------------------------------------------
 
 // "layers.0.fc" of "/layers.0/fc/MatMul", "linear_3" of a name without folders.
-static const char *node_path(gr_onnx_reading *r, const char *block) {
+const char *gr_read_node_path(gr_onnx_reading *r, const char *block) {
   const char *name = r->node->name, *end = strrchr(name, '/');
   gr_text t = gr_text_make(r->arena);
   for (const char *p = name; end && p < end; p++) {
@@ -268,7 +268,7 @@ int gr_read_block(gr_onnx_reading *r, const char *block, const char *path, int i
   int out = gr_read_var_add(r, type);
   put_line(r, block, 1, &in, out, 1, n_settings, setting);
   gr_read_line *l = &r->lines[r->n_lines - 1];
-  if (n_parts) l->path = gr_read_free_path(r, path ? path : node_path(r, block));
+  if (n_parts) l->path = gr_read_free_path(r, path ? path : gr_read_node_path(r, block));
   for (int i = 0; i < n_parts && i < GR_READ_PARTS; i++)
     if (part[i].var) l->part[l->n_parts++] = part[i];
   return out;

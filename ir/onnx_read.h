@@ -155,6 +155,8 @@ void gr_read_types(gr_onnx_reading *, const gr_op *, int n, const int *in, int n
 int gr_read_block(gr_onnx_reading *, const char *block, const char *path, int in,
                   const gr_type type[GR_READ_CHOICES], int n_settings, const gr_read_setting *,
                   int n_parts, const gr_read_part *);
+// A path made of the folders of the node's name; `otherwise` where it has none.
+const char *gr_read_node_path(gr_onnx_reading *, const char *otherwise);
 // A path like that one that no weight has yet.
 const char *gr_read_free_path(gr_onnx_reading *, const char *path);
 // The path of a block whose weight that is: "head" of "head.weight"; NULL: it has no such name.
