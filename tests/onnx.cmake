@@ -11,3 +11,9 @@ if(there)
   add_executable(onnx_reference onnx/reference.c)
   target_link_libraries(onnx_reference gr_cli)
 endif()
+# Import from ONNX.
+add_executable(onnx_gradients onnx/gradients.c)
+target_link_libraries(onnx_gradients gr_cli)
+add_test(NAME onnx.import COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/onnx/import.sh
+  $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:onnx_gradients>)
+set_tests_properties(onnx.import PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")

@@ -11,6 +11,9 @@
 typedef struct gr_pattern {
   const char *text;
   const char *to;  // of a rename; NULL: tensors of that name are left out
+  // n_parts > 0: the tensor is so many of equal size along its first axis, with these new names.
+  const char *const *parts;
+  int n_parts;
   gr_loc loc;
 } gr_pattern;
 // An entry of model.init_from: weights that another run or program has written.
