@@ -111,6 +111,7 @@ packed "parts that do not divide a tensor" 78 "'in_proj.bias' .* cannot be split
 packed "one part" 65 "'in_proj.\*' is split into 1 part" 'in_proj.*:[a.*]'
 packed "parts with other stars" 65 "'in_proj.\*' has 1 .*, and its new name 'b' has 0" 'in_proj.*:[a.*,b]'
 sed -i 's/params: {}/params: {dim: 8, layers: 2, dropout: 0.0}/' base.yaml
+want=$(loss begun 0)
 bad "an unknown key" 65 "has no 'renames'" '[{from:weights.safetensors,renames:[]}]'
 check "... with a guess" grep -q "did you mean 'rename'" "$log"
 bad "no path" 65 "needs 'from', the path of weights" '[{rename:[]}]'
