@@ -1,4 +1,5 @@
 // import.c - `graphrun import FILE.onnx`: a model of another program in the graph language.
+#include <stddef.h>
 #include <string.h>
 #include "base/output.h"
 #include "cli/commands.h"
@@ -10,8 +11,8 @@ static gr_status usage(const gr_args *args) {
   bool yaml =
       !args->out || (strlen(args->out) > 5 && !strcmp(args->out + strlen(args->out) - 5, ".yaml"));
   if (args->config && gr_is_onnx_path(args->config) && !args->n_words && yaml) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun import FILE.onnx [--out=GRAPH.yaml]"),
-                 "with --out the weights are written beside it, as GRAPH.safetensors, which "
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun import FILE.onnx [-o GRAPH.yaml]"),
+                 "with -o the weights are written beside it, as GRAPH.safetensors, which "
                  "model.init_from takes; without, the graph is printed");
 }
 
@@ -46,13 +47,17 @@ static gr_status import_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_import, argc, argv, import);
 }
 
+static const gr_flag out_flags[] = {{"--out", "-o", "FILE", GR_FLAG_TEXT, offsetof(gr_args, out),
+                                     "writes the graph to this file, and the weights beside it"},
+                                    {0}};
+
 const gr_command gr_command_import = {
     .name = "import",
-    .usage = "FILE.onnx [--out=GRAPH.yaml]",
+    .usage = "FILE.onnx [-o GRAPH.yaml]",
     .doc = "a model of ONNX in the graph language, and its weights",
-    .example = "graphrun import model.onnx --out=graph.yaml",
+    .example = "graphrun import model.onnx -o graph.yaml",
     .keys = "model.graph model.inputs model.loss model.metrics model.init_from",
     .takes = {GR_ANY_FILE, GR_NO_OPERAND, false},
-    .flags = {gr_flags_out},
+    .flags = {out_flags},
     .run = import_run,
 };

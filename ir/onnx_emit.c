@@ -4,7 +4,7 @@
 #include <string.h>
 #include "ir/onnx_read.h"
 
-enum { MAX_KNOWN = 1 << 24 };  // elements of a value that is computed while reading
+enum { MAX_KNOWN = 1 << 20 };  // elements of a value that is computed while reading
 
 // ---- Types ------------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ static int emit(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int n
     r->vars[v].weight = fold && weight;
     if (fold && weight && n == 1) r->vars[v].name = r->vars[in[0]].name;
   }
-  fold &= is_small(&call[0]);
+  fold &= weight || is_small(&call[0]);
   for (int c = 0; c < GR_READ_CHOICES && fold && !r->err; c++)
     r->err = compute(r, &call[c], c, in, out);
   if (!fold) put_line(r, op->name, n, in, out, call[0].n_out, n_settings, setting);

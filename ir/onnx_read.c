@@ -93,7 +93,8 @@ bool gr_read_scalar(const gr_onnx_reading *r, int var, double *out) {
   const gr_read_var *v = &r->vars[var];
   if (r->err || !var || !v->data[0] || v->weight) return false;
   for (int c = 0; c < r->n_choices; c++) {
-    if (gr_type_count(&v->type[c]) != 1) return false;
+    gr_dtype d = v->type[c].dtype;
+    if (gr_type_count(&v->type[c]) != 1 || (d != GR_I64 && d != GR_F32)) return false;
     double x = v->type[c].dtype == GR_I64 ? (double)*(const int64_t *)v->data[c]
                                           : (double)*(const float *)v->data[c];
     if (c && x != *out) return false;

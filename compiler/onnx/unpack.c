@@ -228,9 +228,44 @@ static gr_status model(const unpacking *u, const Onnx__ModelProto *m, gr_onnx_gr
   return graph(u, m->graph, *out);
 }
 
+// ---- Nesting ----------------------------------------------------------------------------------
+
+static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *out) {
+  *out = 0;
+  for (int shift = 0; *p < end && shift < 64; shift += 7) {
+    *out |= (uint64_t)(**p & 127) << shift;
+    if (!(*(*p)++ & 128)) return true;
+  }
+  return false;
+}
+
+// Whether graphs in attributes of nodes of graphs are nested so deep that a parser that calls
+// itself for each would exhaust its stack. What is no message is the parser's to find.
+static bool is_deep(const uint8_t *p, const uint8_t *end, int level) {
+  enum { MOST = 64 };
+  static const uint64_t inner[] = {1, 5, 6};  // node of a graph, its attribute, the graph in that
+  uint64_t key, n = 0, next = level ? inner[(level - 1) % 3] : 7;
+  if (level > MOST) return true;
+  while (p < end && varint(&p, end, &key)) {
+    uint64_t wire = key & 7, left;
+    if (wire > 2 && wire != 5) return false;
+    if (wire != 1 && wire != 5 && !varint(&p, end, &n)) return false;
+    left = (uint64_t)(end - p);
+    uint64_t skip = wire == 0 ? 0 : wire == 1 ? 8 : wire == 5 ? 4 : n;
+    if (skip > left) return false;
+    if (wire == 2 && key >> 3 == next && is_deep(p, p + skip, level + 1)) return true;
+    p += skip;
+  }
+  return false;
+}
+
 gr_status gr_onnx_unpack(gr_arena *a, const char *file, const void *bytes, size_t n,
                          gr_onnx_graph **out) {
   const unpacking u = {a, file};
+  const uint8_t *start = bytes;
+  if (is_deep(start, start + n, 0))
+    return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s' has graphs in graphs, too deep to be read",
+                   file);
   Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, n, bytes);
   if (!m)
     return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' is no file of ONNX, or damaged", file),

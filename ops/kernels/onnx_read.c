@@ -286,8 +286,7 @@ gr_status gr_read_node(gr_onnx_reading *r, const gr_onnx_node *node) {
     return gr_hint(
         gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s': the node '%s' is a %s, which is not read",
                 r->file, node->name, node->op),
-        "nodes that are: `graphrun import --help`; another opset, or a model that does "
-        "without it, may help");
+        "docs/onnx.md: another opset, or a model that does without this node, may help");
   const gr_onnx_reader *reader = NULL;
   r->op = gr_ops[i >> 8];
   if (r->op->from_onnx) reader = &r->op->from_onnx[i & 255];

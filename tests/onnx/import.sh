@@ -34,7 +34,7 @@ same() {
 for model in mlp mlp_dynamo resnet transformer transformer_dynamo vit vit_dynamo lstm lstm_dynamo; do
   data=${model%_dynamo}
   expect "$model: imported" 0 'weights, for model.init_from' -- \
-    "$graphrun" import "$golden/$model.onnx" --out="$scratch/$model.yaml"
+    "$graphrun" import "$golden/$model.onnx" -o "$scratch/$model.yaml"
   step "$model" "$golden/$model.onnx" "$data" distributed.ranks=1
   same "$model: PyTorch's loss and gradients" "$model" "$scratch/$model.safetensors" "$data"
   step "$model-text" "$scratch/$model.yaml" "$data" distributed.ranks=1 "model.init_from=$scratch/$model.safetensors"
