@@ -1,7 +1,6 @@
 // fuzz_onnx.c - any bytes are a model of ONNX, whose text is one of the graph language, or an error.
-#include "compiler/onnx/onnx.h"
-#include "compose/tree/conf.h"
 #include "fuzz_file.h"
+#include "compiler/onnx/onnx.h"
 
 const fuzz_budget fuzz_memory = {256 << 20, 20000};
 
