@@ -28,8 +28,17 @@ typedef enum gr_onnx_kind {
   GR_ONNX_FLOAT,
   GR_ONNX_TEXT,
   GR_ONNX_INTS,
-  GR_ONNX_GRAPH
+  GR_ONNX_GRAPH,
+  GR_ONNX_TENSOR,  // of files that are read, as the next
+  GR_ONNX_OTHER
 } gr_onnx_kind;
+// A constant: a weight, or a number that nodes read.
+typedef struct gr_onnx_tensor {
+  const char *name;
+  gr_type type;
+  const void *data;
+  struct gr_onnx_tensor *next;
+} gr_onnx_tensor;
 typedef struct gr_onnx_attr {
   const char *name;
   gr_onnx_kind kind;
@@ -38,8 +47,9 @@ typedef struct gr_onnx_attr {
   const char *text;
   const int64_t *ints;  // i of them
   gr_onnx_graph *graph;
+  const gr_onnx_tensor *tensor;
 } gr_onnx_attr;
-enum { GR_ONNX_ATTRS = 8 };
+enum { GR_ONNX_ATTRS = 12 };
 typedef struct gr_onnx_node {
   const char *op, *name;
   const char **in, **out;  // names of values; "": an operand that is left out
@@ -55,13 +65,6 @@ typedef struct gr_onnx_value {
   const char *letter[GR_MAX_RANK];
   struct gr_onnx_value *next;
 } gr_onnx_value;
-// A constant: a weight, or a number that nodes read.
-typedef struct gr_onnx_tensor {
-  const char *name;
-  gr_type type;
-  const void *data;
-  struct gr_onnx_tensor *next;
-} gr_onnx_tensor;
 
 // The main graph, or the body of a loop in it, which may read values of the graphs around it. All
 // constants are the main graph's.

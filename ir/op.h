@@ -17,6 +17,7 @@
 //   fuse                            tile, tile_formula, row (or row_of)
 //   the optimizer                   optimizer
 //   export to ONNX                  formula, onnx, to_onnx
+//   import from ONNX                from_onnx, onnx
 //   tests                           cases: kernels, gradient, every sharding, padding, in place
 //
 // An op is a pure function: its results depend on its operands and attributes, and for random ops
@@ -167,6 +168,13 @@ typedef struct gr_sharding_rule gr_sharding_rule;
 typedef struct gr_optimizer gr_optimizer;
 typedef struct gr_formula gr_formula;
 typedef struct gr_onnx_call gr_onnx_call;
+typedef struct gr_onnx_reading gr_onnx_reading;
+// A node of ONNX that is read: a row or a type, and a function that reads it, or NULL.
+typedef struct gr_onnx_reader {
+  const char *row;
+  void (*read)(gr_onnx_reading *);
+} gr_onnx_reader;
+#define GR_FROM_ONNX(...) ((const gr_onnx_reader[]){__VA_ARGS__, {NULL, NULL}})
 struct gr_op {
   const char *name, *doc;
   int n_in, n_out;  // number of operands and results; GR_ANY: infer checks and sets it
@@ -233,6 +241,8 @@ struct gr_op {
   // How it is written to ONNX (ir/onnx.h): a row, or a function; without both by its formula.
   const char *onnx;
   void (*to_onnx)(gr_onnx_call *);
+  // Which nodes of ONNX are read as it (ir/onnx_read.h); NULL: that of `onnx`, if there is one.
+  const gr_onnx_reader *from_onnx;
   const gr_case *cases;           // ends with an empty case
   const gr_optimizer *optimizer;  // of an optimizer: its states (ops/optim/optim.h)
 };

@@ -96,7 +96,9 @@ void gr_job_keep_config(gr_job *j) {
   j->spec.hydra_yaml = saved.hydra;
   j->spec.overrides_yaml = saved.overrides;
   char *model = NULL;
-  gr_status s = gr_file_read(j->arena, j->spec.set.model.graph, MAX_MODEL, &model, NULL);
+  gr_status s = GR_OK;
+  if (!j->model.text) s = gr_file_read(j->arena, j->spec.set.model.graph, MAX_MODEL, &model, NULL);
+  if (j->model.text) model = gr_arena_strdup(j->arena, j->model.text);
   gr_status_drop(s);  // the model has been read from it: if it is gone now, the run goes on
   j->spec.model_yaml = model;
 }

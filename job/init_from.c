@@ -44,18 +44,41 @@ static int stars(const char *text) {
   return n;
 }
 
-static gr_status read_rename(const gr_conf *map, int i, gr_pattern *out) {
-  static const char expected[] = "a list of mappings from old to new names, or to null";
+static gr_status same_stars(const gr_pattern *p, const char *to) {
+  if (stars(p->text) == stars(to)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, p->loc,
+                         "'%s' has %d `*`, and its new name '%s' has %d: there must be as many",
+                         p->text, stars(p->text), to, stars(to)),
+                 "each `*` of the new name is what the same `*` of the old one matches");
+}
+
+static gr_status read_parts(gr_arena *a, const gr_conf *list, gr_pattern *out) {
+  const char **parts = GR_NEW(a, const char *, list->n + 1);
+  for (int i = 0; i < list->n; i++) {
+    if (list->items[i]->kind != GR_CONF_TEXT)
+      return wrong(list->items[i], "rename", "a list of mappings from old names to lists of names");
+    parts[i] = list->items[i]->text;
+    GR_TRY(same_stars(out, parts[i]));
+  }
+  out->parts = parts, out->n_parts = list->n;
+  if (list->n > 1) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc, "'%s' is split into %d part%s", out->text,
+                         list->n, gr_text_s(list->n)),
+                 "a list has the names of two or more equal parts along the first axis, as in "
+                 "{\"*.in_proj_weight\": [\"*.q.weight\", \"*.k.weight\", \"*.v.weight\"]}");
+}
+
+static gr_status read_rename(gr_arena *a, const gr_conf *map, int i, gr_pattern *out) {
+  static const char expected[] =
+      "a list of mappings from old names to new ones, to lists of them, or to null";
   const gr_conf *to = map->items[i];
-  if (to->kind != GR_CONF_TEXT && to->kind != GR_CONF_NULL) return wrong(to, "rename", expected);
+  if (to->kind != GR_CONF_TEXT && to->kind != GR_CONF_NULL && to->kind != GR_CONF_LIST)
+    return wrong(to, "rename", expected);
   *out = (gr_pattern){.text = map->keys[i], .loc = to->key_loc.file ? to->key_loc : to->loc};
   if (to->kind == GR_CONF_NULL) return GR_OK;
+  if (to->kind == GR_CONF_LIST) return read_parts(a, to, out);
   out->to = to->text;
-  if (stars(out->text) == stars(out->to)) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, out->loc,
-                         "'%s' has %d `*`, and its new name '%s' has %d: there must be as many",
-                         out->text, stars(out->text), out->to, stars(out->to)),
-                 "each `*` of the new name is what the same `*` of the old one matches");
+  return same_stars(out, out->to);
 }
 
 static gr_status read_renames(gr_arena *a, gr_conf *item, gr_init_entry *e) {
@@ -71,7 +94,7 @@ static gr_status read_renames(gr_arena *a, gr_conf *item, gr_init_entry *e) {
   e->rename = GR_NEW(a, gr_pattern, most + 1);
   for (int i = 0; i < list->n; i++)
     for (int k = 0; k < list->items[i]->n; k++)
-      GR_TRY(read_rename(list->items[i], k, &e->rename[e->n_rename++]));
+      GR_TRY(read_rename(a, list->items[i], k, &e->rename[e->n_rename++]));
   return GR_OK;
 }
 

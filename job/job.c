@@ -68,7 +68,8 @@ static gr_conf *find_model(gr_job *j, gr_conf *conf) {
   gr_conf_put(j->arena, model, "graph", gr_conf_copy(j->arena, key));
   gr_conf_put(j->arena, root, "model", model);
   gr_status s = gr_paths_find(j->arena, j->args.kept, root);
-  if (!s) s = gr_conf_read(j->arena, gr_conf_find(root, "model.graph")->text, &graph);
+  const char *path = s ? "" : gr_conf_find(root, "model.graph")->text;
+  if (!s && !gr_is_onnx_path(path)) s = gr_conf_read(j->arena, path, &graph);
   if (s) graph = NULL;
   gr_status_drop(s);
   return graph;
@@ -145,9 +146,10 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
   if (!j->spec.set.model.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
-  gr_conf *key = gr_conf_find(j->spec.conf, "model.graph");
-  return gr_note(gr_conf_read(j->arena, j->spec.set.model.graph, &j->graph), key->loc,
-                 "asked for by model.graph");
+  GR_TRY(gr_model_file_read(j->arena, j->spec.conf, &j->model));
+  j->graph = j->model.graph;
+  gr_model_file_weights(j->arena, &j->model, j->spec.conf, &j->spec.set.model);
+  return GR_OK;
 }
 
 bool gr_job_guesses_gpus(const gr_job *j) {
@@ -276,6 +278,7 @@ static gr_status open_data(gr_job *j, gr_conf *data) {
 static gr_status read_for_ranks(gr_job *j, int ranks) {
   gr_options *o = &j->spec.set.options;
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, &j->spec.set));
+  gr_model_file_weights(j->arena, &j->model, j->spec.conf, &j->spec.set.model);
   GR_TRY(check_ranks(j, o->sharding.data_ranks));
   o->gpu = j->spec.device->gpu, o->reserved = j->spec.device->reserved;
   o->debug = (gr_debug_options){.dump = j->args.dump,

@@ -9,6 +9,7 @@
 #include "compose/compose.h"
 #include "job/args.h"
 #include "job/effects.h"
+#include "job/model_file.h"
 #include "job/settings.h"
 #include "runtime/train/spec.h"
 
@@ -17,6 +18,7 @@ typedef struct gr_job {
   gr_args args;
   gr_composed composed;  // unresolved, for the run's folder
   gr_conf *graph;        // the model's file
+  gr_model_file model;   // and what else it has
   int compilers;         // number of threads that compile; 0: one for each processor
   gr_run_spec spec;      // the result
 } gr_job;

@@ -77,6 +77,9 @@ static void remove_data(gr_arena *a, const gr_kept_run *k, gr_conf *conf) {
   }
 }
 
+// What the file that is kept says itself (job/model_file.h).
+static const char *const in_model[] = {"inputs", "loss", "metrics", NULL};
+
 void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, bool no_ema, gr_conf *conf) {
   if (inputs) remove_data(a, k, conf);
   replace(a, k, conf, "hooks", GR_CONF_LIST);
@@ -97,6 +100,8 @@ void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, bool no_ema,
   if (k->tokenizer && tokenizer && tokenizer->kind == GR_CONF_TEXT && is_kept(k, tokenizer))
     tokenizer->text = k->tokenizer;
   gr_conf *graph = gr_conf_find(conf, "model.graph");
+  for (const char *const *key = in_model; k->model && *key; key++)
+    replace(a, k, gr_conf_member(conf, "model"), *key, GR_CONF_NULL);
   if (k->model && graph && graph->kind == GR_CONF_TEXT && is_kept(k, graph)) graph->text = k->model;
 }
 

@@ -163,14 +163,25 @@ static gr_val leaf(gr_build_context *a, const char *name, gr_type t, gr_layout l
   return gr_leaf(&a->root, GR_INPUT, GR_KIND_BUFFER, name, t, layout);
 }
 
+static gr_status declared_type(gr_build_context *a, const char *name, gr_conf *c,
+                               const gr_batch_tensor *b, gr_type *t) {
+  gr_conf *shape = gr_conf_member(c, "shape");
+  if (!shape)
+    return gr_fail(GR_ERR_CONFIG, c->key_loc, "the input '%s' needs 'shape: [n, ...]'", name);
+  GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "a shape"));
+  if (b) GR_TRY(check_axes(name, shape, b));
+  GR_TRY(read_shape(a, shape, t));
+  GR_TRY(read_dtype(gr_conf_member(c, "dtype"), t));
+  return b ? check_type(name, c, t, b) : GR_OK;
+}
+
+// `{}` is an input of the type that the data have.
 static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
   gr_type t = {.dtype = GR_F32};
   char want[96], have[96];
   GR_TRY(gr_model_expect(c, GR_CONF_MAP, "an input"));
   GR_TRY(gr_model_keys(c, "an input", input_keys, 3));
   gr_conf *shape = gr_conf_member(c, "shape");
-  if (!shape)
-    return gr_fail(GR_ERR_CONFIG, c->key_loc, "the input '%s' needs 'shape: [n, ...]'", name);
   gr_conf *buffers = gr_conf_member(a->request->graph, "buffers");
   if (buffers && buffers->kind == GR_CONF_MAP && gr_conf_member(buffers, name))
     return gr_note(gr_fail(GR_ERR_CONFIG, c->key_loc,
@@ -179,16 +190,13 @@ static gr_status input(gr_build_context *a, const char *name, gr_conf *c) {
   if (gr_model_is_reserved_input(name))
     return gr_fail(GR_ERR_CONFIG, c->key_loc,
                    "the name '%s' is reserved for an input of graphrun: choose another name", name);
-  GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "a shape"));
   const gr_batch_tensor *b = a->own_inputs ? NULL : find_tensor(a, name);
   if (a->request->batch && !a->own_inputs && !b) return not_given(a, name, c);
-  if (b) GR_TRY(check_axes(name, shape, b));
-  GR_TRY(read_shape(a, shape, &t));
-  GR_TRY(read_dtype(gr_conf_member(c, "dtype"), &t));
-  if (b) GR_TRY(check_type(name, c, &t, b));
+  if (shape || !b || c->n) GR_TRY(declared_type(a, name, c, b, &t));
+  if (!shape) t = b->type;
   a->root.loc = c->key_loc;
   gr_binding bound = {.n = 1};
-  bound.v[0] = leaf(a, name, t, is_batch(shape) ? batch_layout(a) : gr_layout_replicated);
+  bound.v[0] = leaf(a, name, t, !shape || is_batch(shape) ? batch_layout(a) : gr_layout_replicated);
   if (!gr_type_same(gr_model_type(a, bound.v[0]), &t))
     return gr_fail(GR_ERR_TYPE, c->key_loc,
                    "the input '%s' of the teacher is %s, that of the model %s", name,

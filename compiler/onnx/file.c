@@ -2,6 +2,7 @@
 #include <onnx.pb-c.h>
 #include <string.h>
 #include "compiler/onnx/onnx.h"
+#include "compiler/onnx/unpack.h"
 
 // Messages are made in an arena and only read: names and data are those of the graph.
 #define MESSAGE(a, type, init) memcpy(GR_NEW(a, type, 1), &(type)init, sizeof(type))
@@ -143,4 +144,4 @@ static void write(gr_arena *a, const gr_onnx_model *m, FILE *to) {
   onnx__model_proto__pack_to_buffer(model, &out.base);
 }
 
-const gr_onnx_module gr_module = {write};
+const gr_onnx_module gr_module = {write, gr_onnx_unpack};

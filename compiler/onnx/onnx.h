@@ -5,7 +5,13 @@
 //   gr_onnx_file         a graph of ONNX -> bytes                           (write.c, module
 //   "onnx")
 //
-// How an op is written is its own affair (ir/onnx.h).
+// and a file of ONNX as a model, `model.graph: model.onnx` and `graphrun import`:
+//
+//   gr_onnx_load         bytes -> a graph of ONNX                           (write.c, module
+//   "onnx") gr_onnx_import       that graph -> text of the graph language, weights  (import.c,
+//   print.c)
+//
+// How an op is written and read is its own affair (ir/onnx.h, ir/onnx_read.h).
 #pragma once
 #include "compiler/model/model.h"
 #include "ir/onnx.h"
@@ -37,9 +43,27 @@ typedef struct gr_onnx_model {
 } gr_onnx_model;
 // Appends the bytes; GR_ERR_LAUNCH without protobuf-c. Errors of writing show in the stream.
 GR_MUST_USE gr_status gr_onnx_file(const gr_onnx_model *, FILE *);
+// A weight that a model is read with, by the name that it has in the graph language.
+typedef struct gr_onnx_weight {
+  const char *name;
+  gr_type type;  // f32, or i32
+  const void *data;
+} gr_onnx_weight;
+// A model that is read: its text in the graph language, and its weights, in the arena.
+typedef struct gr_onnx_imported {
+  const char *text;
+  const gr_onnx_weight *weights;
+  int n_weights, n_nodes;
+} gr_onnx_imported;
+// Reads a file. GR_ERR_CONFIG if it is damaged, GR_ERR_UNSUPPORTED, naming the node, if it has what
+// the graph language has not, GR_ERR_LAUNCH without protobuf-c.
+GR_MUST_USE gr_status gr_onnx_import(gr_arena *, const char *path, gr_onnx_imported *out);
+// Its graph as the file has it.
+GR_MUST_USE gr_status gr_onnx_load(gr_arena *, const char *path, gr_onnx_graph **out);
 // Whether a file can be written here: GR_OK, or the error of gr_onnx_file.
 GR_MUST_USE gr_status gr_onnx_available(void);
 // The module's table.
 typedef struct gr_onnx_module {
   void (*write)(gr_arena *, const gr_onnx_model *, FILE *);
+  gr_status (*read)(gr_arena *, const char *file, const void *bytes, size_t n, gr_onnx_graph **);
 } gr_onnx_module;

@@ -1,4 +1,4 @@
-// write.c - writes a file of ONNX by the module that has protobuf-c. See onnx.h.
+// write.c - writes and reads a file of ONNX by the module that has protobuf-c. See onnx.h.
 #include "base/module.h"
 #include "compiler/onnx/onnx.h"
 
@@ -10,7 +10,7 @@ static gr_status open(const gr_onnx_module **out) {
   return gr_hint(
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
               "this graphrun was built without protobuf-c, "
-              "which writes files of ONNX"),
+              "which writes and reads files of ONNX"),
       "install libprotobuf-c-dev and protobuf-c-compiler (tools/setup), and build again");
 }
 #endif
@@ -27,4 +27,18 @@ gr_status gr_onnx_file(const gr_onnx_model *m, FILE *to) {
   module->write(a, m, to);
   gr_arena_destroy(a);
   return GR_OK;
+}
+
+enum { MAX_FILE = 2147483647 };  // bytes, of any message of protocol buffers
+
+gr_status gr_onnx_load(gr_arena *a, const char *path, gr_onnx_graph **out) {
+  const gr_onnx_module *module;
+  char *bytes = NULL;
+  size_t n = 0;
+  GR_TRY(open(&module));
+  gr_arena *work = gr_arena_create();
+  gr_status s = gr_file_read(work, path, MAX_FILE, &bytes, &n);
+  if (!s) s = module->read(a, path, bytes, n, out);
+  gr_arena_destroy(work);
+  return s;
 }

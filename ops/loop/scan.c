@@ -266,5 +266,6 @@ const gr_op gr_op_scan = {
     .grad = gr_scan_grad,
     .gpu = gr_scan_gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"LSTM", gr_lstm_read}),
     .cases = none,
 };

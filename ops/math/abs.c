@@ -12,8 +12,13 @@ static void grad(const gr_grad *g) {
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"i32[4]"}, .fill = "i"}, {{0}}};
 
 const gr_op gr_op_abs = {
-    GR_POINTWISE_FIELDS(abs), .doc = "The absolute value of x.", .n_in = 1,
-    .index_spec = "...->...", .infer = gr_pointwise_infer,       .grad = grad,
+    GR_POINTWISE_FIELDS(abs),
+    .doc = "The absolute value of x.",
+    .n_in = 1,
+    .index_spec = "...->...",
+    .infer = gr_pointwise_infer,
+    .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Abs"}),
     .cases = cases,
 };
 

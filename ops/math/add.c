@@ -1,4 +1,5 @@
 // add.c - elementwise sum.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
 gr_val gr_add(gr_builder *b, gr_val x, gr_val y) { return GR_EMIT(b, &gr_op_add, NULL, x, y); }
@@ -8,6 +9,21 @@ GR_POINTWISE2(add, x0 + x1)
 static void grad(const gr_grad *g) {
   g->dx[0] = g->dy[0];
   g->dx[1] = g->dy[0];
+}
+
+// The vector that is added to the result of a linear layer is its bias.
+static bool is_bias(gr_onnx_reading *r, int k) {
+  int y = gr_read_bias(r, k, 1 - k);
+  gr_read_out(r, 0, y, false);
+  return y != 0;
+}
+
+static void read_add(gr_onnx_reading *r) {
+  int in[2];
+  bool last = gr_read_is_last(r, 0) || gr_read_is_last(r, 1);
+  if (!last && (is_bias(r, 0) || is_bias(r, 1))) return;
+  last = gr_read_together(r, 2, in);
+  if (!r->err) gr_read_out(r, 0, GR_READ_TWO(r, &gr_op_add, in[0], in[1]), last);
 }
 
 static const gr_case cases[] = {
@@ -31,5 +47,6 @@ const gr_op gr_op_add = {
     .linear = true,
     .infer = gr_pointwise_infer,
     .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Add", read_add}),
     .cases = cases,
 };

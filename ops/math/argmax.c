@@ -1,6 +1,7 @@
 // argmax.c - the index of the largest element of the last axis.
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -56,6 +57,16 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = gr_onnx_cast(c, i, gr_onnx_dtype(GR_I32));
 }
 
+static void read_argmax(gr_onnx_reading *r) {
+  int x = gr_read_in(r, 0, true);
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank, axis = gr_read_axis(r, gr_read_int(r, "axis", 0), rank);
+  if (gr_read_int(r, "keepdims", 1)) gr_read_refuse(r, "keeps its axis; only keepdims=0 is read");
+  gr_read_only(r, "select_last_index", 0);
+  if (axis != rank - 1) gr_read_refuse(r, "is not along the last axis");
+  gr_read_out(r, 0, GR_READ_ONE(r, &gr_op_argmax, x), false);
+}
+
 static const gr_case cases[] = {
     {{"f32[4,6]"}},
     {{"f32[2,3,37]"}},
@@ -75,5 +86,6 @@ const gr_op gr_op_argmax = {
     .fast = fast,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"ArgMax", read_argmax}),
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // cast.c - change of dtype.
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/widen.h"
 #include "ops/ops.h"
 
@@ -87,6 +88,20 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = gr_onnx_cast(c, c->in[0], gr_onnx_dtype(c->call[0]->out[0].dtype));
 }
 
+// Bools are 0 and 1, and whole numbers i32, whatever their size is.
+static void read_cast(gr_onnx_reading *r) {
+  int to = (int)gr_read_int(r, "to", 0);
+  bool last, is_float = to == 1 || to == 10 || to == 11 || to == 16;
+  int x = gr_read_as_is(r, 0, &last);
+  gr_read_only(r, "saturate", 1);
+  if (!is_float && !(to >= 2 && to <= 7) && to != GR_ONNX_BOOL && to != 12 && to != 13)
+    gr_read_refuse(r, "casts to the dtype %d, which there is not", to);
+  if (to == GR_ONNX_BOOL && !r->err && gr_dtypes[gr_read_type(r, x)->dtype].is_float &&
+      !gr_read_is_known(r, x))
+    gr_read_refuse(r, "casts numbers to bool");
+  gr_read_out(r, 0, gr_read_cast(r, x, is_float), last);
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct cast, to, GR_ATTR_DTYPE, NULL, "the new dtype"),
                                 {0}};
 static const gr_case cases[] = {
@@ -123,5 +138,6 @@ const gr_op gr_op_cast = {
     .tile = tile,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"Cast", read_cast}),
     .cases = cases,
 };

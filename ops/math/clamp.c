@@ -1,4 +1,5 @@
 // clamp.c - limits x to an interval.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
 struct clamp {
@@ -14,6 +15,20 @@ GR_POINTWISE1(clamp, (x0 < low) ? low : (x0 > high) ? high : x0)
 
 static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_clamp_grad, g->attr, g->x[0], g->dy[0]);
+}
+
+static const char *bound_read(gr_onnx_reading *r, int k, const char *otherwise) {
+  double x = 0;
+  int v = gr_read_in(r, k, false);
+  if (v && !gr_read_scalar(r, v, &x)) gr_read_refuse(r, "has a bound that is no constant");
+  return v ? gr_arena_printf(r->arena, "%.9g", x) : otherwise;
+}
+
+static void read_clip(gr_onnx_reading *r) {
+  bool last;
+  int x = gr_read_as_is(r, 0, &last);
+  const char *low = bound_read(r, 1, "-inf"), *high = bound_read(r, 2, "inf");
+  gr_read_out(r, 0, GR_READ(r, &gr_op_clamp, x, {"low", low}, {"high", high}), last);
 }
 
 static const gr_attr attrs[] = {GR_ATTR(struct clamp, low, GR_ATTR_FLOAT, "-inf", "lower bound"),
@@ -32,6 +47,7 @@ const gr_op gr_op_clamp = {
     .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Clip", read_clip}),
     .cases = cases,
 };
 

@@ -18,5 +18,6 @@ const gr_op gr_op_exp = {
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"Exp"}),
     .cases = cases,
 };

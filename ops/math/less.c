@@ -1,9 +1,41 @@
 // less.c - elementwise comparison.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
 gr_val gr_less(gr_builder *b, gr_val x, gr_val y) { return GR_EMIT(b, &gr_op_less, NULL, x, y); }
 
 GR_POINTWISE2(less, x0 < x1 ? 1.0f : 0.0f)
+
+static int opposite(gr_onnx_reading *r, int x) {
+  return GR_READ(r, &gr_op_add_scalar, GR_READ_ONE(r, &gr_op_neg, x), {"by", "1"});
+}
+
+// 1 where operand a is below the other one, or where it is not.
+static void compare(gr_onnx_reading *r, int a, bool is_not) {
+  int in[2] = {0};
+  bool last = gr_read_together(r, 2, in);
+  int y = GR_READ_TWO(r, &gr_op_less, in[a], in[1 - a]);
+  gr_read_out(r, 0, is_not ? opposite(r, y) : y, last);
+}
+
+static void read_less(gr_onnx_reading *r) { compare(r, 0, false); }
+static void read_greater(gr_onnx_reading *r) { compare(r, 1, false); }
+static void read_less_or_equal(gr_onnx_reading *r) { compare(r, 1, true); }
+static void read_greater_or_equal(gr_onnx_reading *r) { compare(r, 0, true); }
+
+static void read_equal(gr_onnx_reading *r) {
+  int in[2] = {0};
+  bool last = gr_read_together(r, 2, in);
+  int below = GR_READ_TWO(r, &gr_op_less, in[0], in[1]),
+      above = GR_READ_TWO(r, &gr_op_less, in[1], in[0]);
+  gr_read_out(r, 0, opposite(r, GR_READ_TWO(r, &gr_op_add, below, above)), last);
+}
+
+static void read_not(gr_onnx_reading *r) {
+  bool last;
+  int x = gr_read_as_is(r, 0, &last);
+  gr_read_out(r, 0, opposite(r, x), last);
+}
 
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]"}}, {{"i32[5]", "i32[5]"}, .fill = "ii"}, {{0}}};
@@ -15,5 +47,8 @@ const gr_op gr_op_less = {
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = gr_grad_zero,
+    .from_onnx = GR_FROM_ONNX(
+        {"Less", read_less}, {"Greater", read_greater}, {"LessOrEqual", read_less_or_equal},
+        {"GreaterOrEqual", read_greater_or_equal}, {"Equal", read_equal}, {"Not", read_not}),
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // mean.c - mean over given axes. These axes cannot be sharded, because the mean of one rank's slice
 // is not a partial sum of the global mean; sum and scale allow sharding them.
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
@@ -59,6 +60,8 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceMean"); }
 
+static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_mean); }
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -88,5 +91,6 @@ const gr_op gr_op_mean = {
     .row_of = row_of,
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"ReduceMean", read_reduce}),
     .cases = cases,
 };

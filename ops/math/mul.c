@@ -24,5 +24,6 @@ const gr_op gr_op_mul = {
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Mul"}),
     .cases = cases,
 };

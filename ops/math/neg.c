@@ -17,5 +17,6 @@ const gr_op gr_op_neg = {
     .linear = true,
     .infer = gr_pointwise_infer,
     .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Neg"}),
     .cases = cases,
 };

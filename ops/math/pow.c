@@ -1,4 +1,5 @@
 // pow.c - a constant power.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
 struct pow {
@@ -19,6 +20,19 @@ static void grad(const gr_grad *g) {
   if (e == 0) return;
   gr_val slope = gr_scale(g->b, gr_pow(g->b, g->x[0], e - 1), e);
   g->dx[0] = gr_mul(g->b, g->dy[0], slope);
+}
+
+static void read_pow(gr_onnx_reading *r) {
+  double exponent = 0;
+  bool last;
+  int x = gr_read_as_is(r, 0, &last);
+  if (!gr_read_scalar(r, gr_read_in(r, 1, true), &exponent))
+    gr_read_refuse(r, "has an exponent that is no constant");
+  if (r->err) return;
+  const char *text = gr_arena_printf(r->arena, "%.8g", exponent);
+  int y = exponent == 2 ? GR_READ_ONE(r, &gr_op_square, x)
+                        : GR_READ(r, &gr_op_pow, x, {"exponent", text});
+  gr_read_out(r, 0, y, last);
 }
 
 static const gr_attr attrs[] = {
@@ -42,5 +56,6 @@ const gr_op gr_op_pow = {
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"Pow", read_pow}),
     .cases = cases,
 };

@@ -2,6 +2,7 @@
 #include <math.h>
 #include "ops/kernels/gpu_row.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
@@ -76,6 +77,16 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceMax"); }
 
+static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_reduce_max); }
+
+static void read_pool(gr_onnx_reading *r) {
+  int x = gr_read_in_last(r, 0), rank = x ? gr_read_type(r, x)->rank : 2;
+  int64_t axes[GR_MAX_RANK];
+  for (int d = 1; d < rank - 1; d++) axes[d - 1] = d;
+  const char *text = gr_read_list(r, rank - 2, axes);
+  gr_read_out(r, 0, GR_READ(r, &gr_op_reduce_max, x, {"axes", text}, {"keepdim", "true"}), true);
+}
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -102,6 +113,7 @@ const gr_op gr_op_reduce_max = {
     .gpu = gpu,
     .row_of = row_of,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"ReduceMax", read_reduce}, {"GlobalMaxPool", read_pool}),
     .cases = cases,
 };
 

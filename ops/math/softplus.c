@@ -20,5 +20,6 @@ const gr_op gr_op_softplus = {
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"Softplus"}),
     .cases = cases,
 };

@@ -19,5 +19,6 @@ const gr_op gr_op_sqrt = {
     .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Sqrt"}),
     .cases = cases,
 };

@@ -23,5 +23,6 @@ const gr_op gr_op_sub = {
     .linear = true,
     .infer = gr_pointwise_infer,
     .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Sub"}),
     .cases = cases,
 };

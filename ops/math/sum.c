@@ -1,5 +1,6 @@
 // sum.c - sum over given axes.
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
@@ -51,6 +52,8 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceSum"); }
 
+static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_sum); }
+
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
@@ -87,5 +90,6 @@ const gr_op gr_op_sum = {
     .row_of = row_of,
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"ReduceSum", read_reduce}),
     .cases = cases,
 };

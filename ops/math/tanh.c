@@ -20,6 +20,7 @@ const gr_op gr_op_tanh = {
     .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Tanh"}),
     .cases = cases,
 };
 

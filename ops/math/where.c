@@ -1,4 +1,5 @@
 // where.c - elementwise choice between two values.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
 gr_val gr_where(gr_builder *b, gr_val x, gr_val y, gr_val z) {
@@ -13,6 +14,14 @@ static void grad(const gr_grad *g) {
   if (g->want[2]) g->dx[2] = gr_sub(g->b, g->dy[0], taken);
 }
 
+static void read_where(gr_onnx_reading *r) {
+  int in[3] = {0};
+  bool last = gr_read_together(r, 3, in);
+  if (r->err) return;
+  in[0] = gr_read_cast(r, in[0], gr_dtypes[gr_read_type(r, in[1])->dtype].is_float);
+  gr_read_out(r, 0, gr_read_emit(r, &gr_op_where, 3, in, 0, NULL), last);
+}
+
 static const gr_case cases[] = {{{"f32[4,6]", "f32[4,6]", "f32[4,6]"}, .fill = "mnn"},
                                 {{"i32[4]", "i32[4]", "i32[4]"}, .fill = "mii"},
                                 {{0}}};
@@ -24,6 +33,7 @@ const gr_op gr_op_where = {
     .index_spec = "...,...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Where", read_where}),
     .cases = cases,
 };
 

@@ -1,5 +1,6 @@
 // adaptive_avg_pool.c - means over windows that are as large as a given number of them needs.
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/pool.h"
 
@@ -115,6 +116,10 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = x;
 }
 
+static void read_pool(gr_onnx_reading *r) {
+  gr_read_out(r, 0, GR_READ_ONE(r, &gr_op_adaptive_avg_pool, gr_read_in_last(r, 0)), true);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct adaptive, size, GR_ATTR_INTS, "1",
             "windows along each axis: one number for all, or one for each"),
@@ -149,6 +154,7 @@ const gr_op gr_op_adaptive_avg_pool = {
     .scratch = scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"GlobalAveragePool", read_pool}),
     .cases = cases,
 };
 

@@ -1,5 +1,6 @@
 // avg_pool.c - mean over windows.
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/pool.h"
 
@@ -91,6 +92,10 @@ static void to_onnx(gr_onnx_call *c) {
 #define ATTRS(type)    \
   GR_POOL_ATTRS(type), \
       GR_ATTR(type, count_include_pad, GR_ATTR_BOOL, "true", "means are over padding, too")
+static void read_avg_pool(gr_onnx_reading *r) {
+  gr_read_pool(r, &gr_op_avg_pool, gr_read_int(r, "count_include_pad", 0) ? "true" : "false");
+}
+
 static const gr_attr attrs[] = {ATTRS(struct avg_pool), {0}};
 static const struct avg_pool two = {{1, {2}}, {0}, {1, {0}}, 1};
 static const struct avg_pool over = {{2, {3, 2}}, {2, {2, 1}}, {2, {1, 1}}, 1};
@@ -123,6 +128,7 @@ const gr_op gr_op_avg_pool = {
     .scratch = scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"AveragePool", read_avg_pool}),
     .cases = cases,
 };
 

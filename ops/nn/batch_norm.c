@@ -190,6 +190,7 @@ const gr_op gr_op_batch_norm = {
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"BatchNormalization", gr_batch_norm_read}),
     .cases = cases,
 };
 
@@ -349,7 +350,6 @@ static gr_status grad_f32(const gr_launch *l) {
   gr_parallel(l, gr_rows(l->in_type), gr_row_grain(g.c), grad_rows, (void *)l);
   return GR_OK;
 }
-
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_f32 : NULL; }
 
 static size_t grad_scratch(const gr_op_call *s) {

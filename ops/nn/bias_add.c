@@ -95,6 +95,7 @@ const gr_op gr_op_bias_add = {
     .tile = tile,
     .gpu = gpu,
     .onnx = "Add",
+    .from_onnx = GR_FROM_ONNX({NULL, NULL}),
     .cases = cases,
 };
 

@@ -2,6 +2,7 @@
 #include "ops/nn/conv.h"
 #include "ops/kernels/onednn.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/widen.h"
 
 static gr_window_attr windows_attr(const struct gr_conv_attr *a) {
@@ -172,4 +173,61 @@ void gr_conv_onnx(gr_onnx_call *c) {
   gr_onnx_pads(c, axes, &a->pad);
   gr_onnx_int(c, "group", a->groups);
   c->out[0] = gr_onnx_channels_last(c, y, rank);
+}
+
+// ---- From ONNX --------------------------------------------------------------------------------
+
+static const gr_op *op_of(int axes) {
+  return axes == 1 ? &gr_op_conv1d : axes == 2 ? &gr_op_conv2d : axes == 3 ? &gr_op_conv3d : NULL;
+}
+
+// Settings of the block: `stride: 2`, or one for each axis, `stride_h: 2, stride_w: 1`.
+static void put_each(gr_onnx_reading *r, const char *name, int axes, const int64_t *v,
+                     int64_t otherwise, gr_read_setting *to, int *n) {
+  static const char letters[] = "dhw";
+  bool same = true;
+  for (int i = 1; i < axes; i++) same &= v[i] == v[0];
+  for (int i = 0; i < (same ? 1 : axes); i++) {
+    if (same && v[0] == otherwise) continue;
+    const char *each = gr_arena_printf(r->arena, "%s_%c", name, letters[3 - axes + i]);
+    to[(*n)++] =
+        (gr_read_setting){same ? name : each, gr_arena_printf(r->arena, "%lld", (long long)v[i])};
+  }
+}
+
+static int read_block(gr_onnx_reading *r, int axes, const gr_read_windows *w, int64_t groups,
+                      const int *in, const gr_type *type) {
+  gr_read_setting s[16];
+  int n = 0;
+  const gr_type *weight = gr_read_type(r, in[1]);
+  s[n++] = (gr_read_setting){"out", gr_arena_printf(r->arena, "%lld", (long long)weight->dim[0])};
+  put_each(r, "kernel", axes, &weight->dim[2], 3, s, &n);
+  put_each(r, "stride", axes, w->stride, 1, s, &n);
+  put_each(r, "pad", axes, w->pad, 0, s, &n);
+  put_each(r, "dilation", axes, w->dilation, 1, s, &n);
+  put_each(r, "groups", 1, &groups, 1, s, &n);
+  if (!in[2]) s[n++] = (gr_read_setting){"bias", "false"};
+  const gr_read_part parts[] = {{"weight", in[1]}, {"bias", in[2]}};
+  return gr_read_block(r, op_of(axes)->name, gr_read_path(r, in[1], "weight"), in[0], type, n, s, 2,
+                       parts);
+}
+
+void gr_conv_read(gr_onnx_reading *r) {
+  gr_read_windows w;
+  gr_type type[GR_READ_CHOICES];
+  const int in[] = {gr_read_in_last(r, 0), gr_read_in(r, 1, true), gr_read_in(r, 2, false)};
+  int64_t groups = gr_read_int(r, "group", 1);
+  int axes = r->err ? 0 : gr_read_type(r, in[0])->rank - 2, n = in[2] ? 3 : 2;
+  if (!r->err && !op_of(axes)) gr_read_refuse(r, "has %d axes of space", axes);
+  if (r->err || !gr_read_window(r, axes, &w)) return;
+  const gr_read_setting s[] = {{"stride", gr_read_each(r, axes, w.stride)},
+                               {"pad", gr_read_each(r, axes, w.pad)},
+                               {"dilation", gr_read_each(r, axes, w.dilation)},
+                               {"groups", gr_arena_printf(r->arena, "%lld", (long long)groups)}};
+  gr_read_types(r, op_of(axes), n, in, 4, s, type);
+  bool alone = gr_read_is_own(r, in[1]) && (!in[2] || gr_read_is_own(r, in[2]));
+  if (r->err) return;
+  int y =
+      alone ? read_block(r, axes, &w, groups, in, type) : gr_read_emit(r, op_of(axes), n, in, 4, s);
+  gr_read_out(r, 0, y, true);
 }

@@ -135,6 +135,8 @@ gr_status gr_conv_grad_w_gpu(gr_gpu_call *);
   .infer = gr_conv##axes##d_infer, .flops = gr_conv_op_flops, .grad = gr_conv_grad,               \
   .cpu = gr_conv_cpu, .fast = gr_conv_fast, .scratch = gr_conv_op_scratch,                        \
   .gpu = gr_conv_forward_gpu, .amp = GR_AMP_NARROW, .to_onnx = gr_conv_onnx
+// Reads a Conv, of any number of axes (gr_op.from_onnx of conv2d).
+void gr_conv_read(gr_onnx_reading *);
 extern const gr_attr gr_conv_attrs[];
 // gr_op.index_spec_of of conv1d.
 void gr_conv1d_letters(const gr_op_call *, char buf[128]);

@@ -20,5 +20,6 @@ const gr_op gr_op_conv1d = {
     .doc =
         "Convolution of x [n,t,c] along t with kernel w [out,c/groups,taps], plus an optional "
         "bias [out].",
+    .from_onnx = GR_FROM_ONNX({NULL, NULL}),
     .cases = cases,
 };

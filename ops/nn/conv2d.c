@@ -29,5 +29,6 @@ const gr_op gr_op_conv2d = {
     .doc =
         "Convolution of x [n,h,w,c] with kernel w [out,c/groups,taps,taps], plus an optional "
         "bias [out].",
+    .from_onnx = GR_FROM_ONNX({"Conv", gr_conv_read}),
     .cases = cases,
 };

@@ -17,5 +17,6 @@ const gr_op gr_op_conv3d = {
     .doc =
         "Convolution of x [n,d,h,w,c] with kernel w [out,c/groups,taps,taps,taps], plus an "
         "optional bias [out].",
+    .from_onnx = GR_FROM_ONNX({NULL, NULL}),
     .cases = cases,
 };

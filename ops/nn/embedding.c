@@ -1,5 +1,6 @@
 // embedding.c - lookup of rows of a table.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -71,6 +72,64 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void read_rows(gr_onnx_reading *r, int table, int ids) {
+  if (gr_read_is_own(r, table)) {
+    gr_type t[GR_READ_CHOICES];
+    const gr_type *w = gr_read_type(r, table);
+    for (int c = 0; c < GR_READ_CHOICES; c++) {
+      t[c] = r->vars[ids].type[c], t[c].dtype = GR_F32;
+      t[c].dim[t[c].rank++] = w->dim[1];
+    }
+    const gr_read_setting s[] = {{"vocab", gr_arena_printf(r->arena, "%lld", (long long)w->dim[0])},
+                                 {"dim", gr_arena_printf(r->arena, "%lld", (long long)w->dim[1])}};
+    const char *path = gr_read_path(r, table, "weight");
+    gr_read_out(
+        r, 0,
+        gr_read_block(r, "embedding", path, ids, t, 2, s, 1, &(gr_read_part){"weight", table}),
+        false);
+  } else {
+    gr_read_out(r, 0, GR_READ_TWO(r, &gr_op_embedding, table, ids), false);
+  }
+}
+
+// Indices that follow each other are a slice, without its axis if there is no list of them.
+static void read_indices(gr_onnx_reading *r, int x, int ids, int axis) {
+  int64_t index[GR_MAX_ARGS][GR_READ_CHOICES], size[GR_READ_CHOICES];
+  bool keep[GR_MAX_RANK];
+  int n = gr_read_numbers(r, ids, GR_MAX_ARGS, index);
+  if (n < 1 || gr_read_type(r, ids)->rank > 1)
+    gr_read_refuse(r,
+                   "has indices that are not read: only of rows of a table, and constants that "
+                   "follow each other");
+  if (r->err) return;
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    size[c] = n;
+    for (int i = 0; i < n; i++) {
+      if (index[i][c] < 0) index[i][c] += r->vars[x].type[c].dim[axis];
+      if (index[i][c] != index[0][c] + i)
+        gr_read_refuse(r, "has indices that do not follow each other");
+    }
+  }
+  bool drops = gr_read_type(r, ids)->rank == 0;
+  x = gr_read_slice(r, x, axis, index[0], size);
+  for (int d = 0; d < GR_MAX_RANK; d++) keep[d] = d != axis;
+  gr_read_out(r, 0, drops ? gr_read_squeeze(r, x, keep) : x, false);
+}
+
+static void read_gather(gr_onnx_reading *r) {
+  int x = gr_read_in(r, 0, true), ids = gr_read_in(r, 1, true);
+  if (r->err) return;
+  const gr_type *t = gr_read_type(r, x);
+  int axis = gr_read_axis(r, gr_read_int(r, "axis", 0), t->rank);
+  if (gr_read_is_known(r, ids) && !(t->rank == 2 && axis == 0 && gr_read_type(r, ids)->rank > 1))
+    read_indices(r, x, ids, axis);
+  else if (t->rank != 2 || axis != 0 || !gr_dtypes[t->dtype].is_float)
+    gr_read_refuse(r,
+                   "takes elements by indices that are computed; only rows of a table are read so");
+  else
+    read_rows(r, x, ids);
+}
+
 static const gr_case cases[] = {
     {{"f32[5,6]", "i32[4]"}, .fill = "ni"},
     {{"f32[5,6]", "i32[2,3]"}, .fill = "ni"},
@@ -96,6 +155,7 @@ const gr_op gr_op_embedding = {
     .cpu = embedding_cpu,
     .gpu = gpu,
     .onnx = "Gather axis=0",
+    .from_onnx = GR_FROM_ONNX({"Gather", read_gather}),
     .cases = cases,
 };
 

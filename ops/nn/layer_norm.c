@@ -7,6 +7,7 @@
 // The variance is biased (divided by C), and is computed from (x - m)^2 in a second pass over the
 // row, since mean(x^2) - m^2 cancels in f32 if |m| is large. The notation "...C,C,C->...C" has C in
 // upper case: a row is never split over ranks, all other axes may be.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -63,6 +64,23 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+static void read_layer_norm(gr_onnx_reading *r) {
+  int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true), b = gr_read_in(r, 2, true);
+  gr_read_int(r, "stash_type", 1);
+  double eps = gr_read_float(r, "epsilon", 1e-5);
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank;
+  if (gr_read_axis(r, gr_read_int(r, "axis", -1), rank) != rank - 1 || gr_read_needs(r, 1))
+    gr_read_refuse(r, "normalises several axes, or gives its statistics");
+  const gr_read_setting s = {"eps", gr_arena_printf(r->arena, "%.7g", eps)};
+  const gr_read_part parts[] = {{"weight", w}, {"bias", b}};
+  bool alone = gr_read_is_own(r, w) && gr_read_is_own(r, b);
+  int y = alone ? gr_read_block(r, "layer_norm", gr_read_path(r, w, "weight"), x, r->vars[x].type, 1,
+                              &s, 2, parts)
+              : gr_read_emit(r, &gr_op_layer_norm, 3, (const int[]){x, w, b}, 1, &s);
+  gr_read_out(r, 0, y, false);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct layer_norm, eps, GR_ATTR_FLOAT, "1e-5", "added to the variance"), {0}};
 static const struct layer_norm usual = {1e-5};
@@ -91,6 +109,7 @@ const gr_op gr_op_layer_norm = {
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .onnx = "LayerNormalization axis=-1 epsilon=$eps",
+    .from_onnx = GR_FROM_ONNX({"LayerNormalization", read_layer_norm}),
     .cases = cases,
 };
 

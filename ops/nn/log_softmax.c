@@ -1,4 +1,5 @@
 // log_softmax.c - log probabilities over the last axis.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
@@ -38,6 +39,8 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
+static void read_log_softmax(gr_onnx_reading *r) { gr_read_over_last(r, &gr_op_log_softmax); }
+
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,37]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax = {
@@ -54,6 +57,7 @@ const gr_op gr_op_log_softmax = {
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .onnx = "LogSoftmax axis=-1",
+    .from_onnx = GR_FROM_ONNX({"LogSoftmax", read_log_softmax}),
     .cases = cases,
 };
 

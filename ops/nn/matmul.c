@@ -3,6 +3,7 @@
 #include <string.h>
 #include "ops/kernels/gpu_tile.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/widen.h"
 
 static gr_val emit(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb, bool sum) {
@@ -225,6 +226,43 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = wide ? gr_onnx_cast(c, z, gr_onnx_dtype(call->out[0].dtype)) : z;
 }
 
+// x W^T + b, W being [out, in]: a layer with weights of its own where nothing else reads them.
+static int read_linear(gr_onnx_reading *r, int x, int w, int b) {
+  if (r->err) return 0;
+  int y = gr_read_linear(r, x, w, b);
+  if (y || r->err) return y;
+  y = gr_read_emit(r, &gr_op_matmul, 2, (const int[]){x, w}, 1, &(gr_read_setting){"tb", "true"});
+  return b ? GR_READ_TWO(r, &gr_op_add, y, b) : y;
+}
+
+static int read_turned(gr_onnx_reading *r, int x) {
+  int rank = r->err || !x ? 0 : gr_read_type(r, x)->rank;
+  int64_t perm[GR_MAX_RANK];
+  if (rank < 2) gr_read_refuse(r, "has an operand of %d axes", rank);
+  for (int d = 0; d < rank; d++) perm[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
+  return r->err ? 0 : gr_read_transpose(r, x, perm);
+}
+
+static void read_gemm(gr_onnx_reading *r) {
+  int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true), b = gr_read_in(r, 2, false);
+  if (gr_read_int(r, "transA", 0)) x = read_turned(r, x);
+  if (!gr_read_int(r, "transB", 0)) w = read_turned(r, w);
+  if (gr_read_float(r, "alpha", 1) != 1 || (gr_read_float(r, "beta", 1) != 1 && b))
+    gr_read_refuse(r, "has an alpha or a beta that is not 1");
+  gr_read_out(r, 0, read_linear(r, x, w, b), false);
+}
+
+// W may have been turned before: [in, out] that nothing but this reads is kept as [out, in].
+static void read_matmul(gr_onnx_reading *r) {
+  int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true);
+  if (r->err) return;
+  if (gr_read_type(r, x)->rank < 2 || gr_read_type(r, w)->rank < 2)
+    gr_read_refuse(r, "has an operand that is a vector");
+  bool layer = !r->err && gr_read_type(r, w)->rank == 2 && gr_read_is_own(r, w);
+  int y = layer ? read_linear(r, x, read_turned(r, w), 0) : GR_READ_TWO(r, &gr_op_matmul, x, w);
+  gr_read_out(r, 0, y, false);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct matmul, ta, GR_ATTR_BOOL, "false", "read x transposed"),
     GR_ATTR(struct matmul, tb, GR_ATTR_BOOL, "false", "read y transposed"),
@@ -277,5 +315,6 @@ const gr_op gr_op_matmul = {
     .gpu = gpu,
     .amp = GR_AMP_NARROW,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"Gemm", read_gemm}, {"MatMul", read_matmul}),
     .cases = cases,
 };

@@ -3,6 +3,7 @@
 // in PyTorch. x and y are kept for that, which are kept for other gradients in most models.
 #include <math.h>
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/pool.h"
 
@@ -106,6 +107,11 @@ static void to_onnx(gr_onnx_call *c) {
   gr_pool_onnx_end(c);
 }
 
+static void read_max_pool(gr_onnx_reading *r) {
+  if (gr_read_needs(r, 1)) gr_read_refuse(r, "gives indices");
+  gr_read_pool(r, &gr_op_max_pool, NULL);
+}
+
 static const gr_attr attrs[] = {GR_POOL_ATTRS(struct max_pool), {0}};
 static const struct max_pool two = {{1, {2}}, {0}, {1, {0}}};
 static const struct max_pool over = {{2, {3, 2}}, {2, {2, 1}}, {2, {1, 0}}};
@@ -139,6 +145,7 @@ const gr_op gr_op_max_pool = {
     .scratch = scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"MaxPool", read_max_pool}),
     .cases = cases,
 };
 

@@ -3,6 +3,7 @@
 // on any number of ranks and threads, and is drawn again for the gradient instead of being saved.
 #include "base/rng.h"
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/widen.h"
 #include "ops/ops.h"
@@ -119,6 +120,29 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
            (unsigned long long)key(a), threshold(a->p), 1 / (1 - a->p));
 }
 
+static void read_identity(gr_onnx_reading *r) {
+  bool last;
+  int x = gr_read_as_is(r, 0, &last);
+  gr_read_out(r, 0, x, last);
+}
+
+// What was exported as it trains drops here, too, while it trains.
+static void read_dropout(gr_onnx_reading *r) {
+  double p = 0.5, trains = 0;
+  int ratio = gr_read_in(r, 1, false), mode = gr_read_in(r, 2, false);
+  bool last;
+  int x = gr_read_as_is(r, 0, &last);
+  gr_read_int(r, "seed", 0);
+  if ((ratio && !gr_read_scalar(r, ratio, &p)) || (mode && !gr_read_scalar(r, mode, &trains)))
+    gr_read_refuse(r, "has a ratio or a mode that is no constant");
+  if (gr_read_needs(r, 1)) gr_read_refuse(r, "gives its mask");
+  if (r->err) return;
+  const gr_read_setting s = {"p", gr_arena_printf(r->arena, "%.8g", p)};
+  if (trains != 0 && p > 0)
+    x = gr_read_block(r, "dropout", NULL, x, r->vars[x].type, 1, &s, 0, NULL);
+  gr_read_out(r, 0, x, last);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct dropout, p, GR_ATTR_FLOAT, NULL, "probability that an element is dropped"),
     GR_ATTR(struct dropout, seed, GR_ATTR_INT, "0", "seed of the random numbers"),
@@ -151,5 +175,6 @@ const gr_op gr_op_dropout = {
     .row_of = row_of,
     .scratch = scratch,
     .inplace = {1},
+    .from_onnx = GR_FROM_ONNX({"Dropout", read_dropout}, {"Identity", read_identity}),
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // arange.c - numbers at equal distances.
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -44,6 +45,23 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = gr_onnx_cast(c, i, gr_onnx_dtype((gr_dtype)a->dtype));
 }
 
+static void read_range(gr_onnx_reading *r) {
+  int64_t n[3][GR_READ_CHOICES], size[1][GR_READ_CHOICES];
+  for (int k = 0; k < 3; k++)
+    if (gr_read_numbers(r, gr_read_in(r, k, true), 1, &n[k]) != 1 || (k == 2 && !n[2][0]))
+      gr_read_refuse(r, "has bounds that are no whole constants");
+  if (r->err) return;
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    size[0][c] = (n[1][c] - n[0][c] + n[2][c] - (n[2][c] > 0 ? 1 : -1)) / n[2][c];
+    if (n[0][c] != n[0][0] || n[2][c] != n[2][0]) gr_read_refuse(r, "starts at an open number");
+  }
+  const gr_read_setting s[] = {{"size", .sizes = (const int64_t(*)[GR_READ_CHOICES])size, .n = 1},
+                               {"start", gr_arena_printf(r->arena, "%lld", (long long)n[0][0])},
+                               {"step", gr_arena_printf(r->arena, "%lld", (long long)n[2][0])},
+                               {"dtype", "i64"}};
+  gr_read_out(r, 0, gr_read_emit(r, &gr_op_arange, 0, NULL, 4, s), false);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct arange, size, GR_ATTR_INT, NULL, "number of elements"),
     GR_ATTR(struct arange, start, GR_ATTR_FLOAT, "0", "the first"),
@@ -68,5 +86,6 @@ const gr_op gr_op_arange = {
     .cpu = arange_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"Range", read_range}),
     .cases = cases,
 };

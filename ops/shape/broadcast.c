@@ -3,6 +3,7 @@
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/ops.h"
 
 GR_CU(broadcast);
@@ -146,6 +147,33 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = GR_ONNX(c, "Expand", x, sizes);
 }
 
+// New axes come first; an axis of 1 is removed, and repeated.
+static void read_expand(gr_onnx_reading *r) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true),
+      n = gr_read_numbers(r, gr_read_in(r, 1, true), GR_MAX_RANK, sizes);
+  if (n < 0) gr_read_refuse(r, "has a shape that is no constant, or of more than 6 axes");
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank, added = n > rank ? n - rank : 0;
+  for (int d = 0; d < added + rank; d++) {
+    const int64_t *want = d >= added + rank - n ? sizes[d - (added + rank - n)] : NULL;
+    bool is_new = d < added;
+    if (!want || (!is_new && (want[0] == 1 || want[0] == gr_read_type(r, x)->dim[d]))) continue;
+    if (!is_new) {
+      bool keep[GR_MAX_RANK];
+      for (int k = 0; k < gr_read_type(r, x)->rank; k++) keep[k] = k != d;
+      if (gr_read_type(r, x)->dim[d] != 1) gr_read_refuse(r, "repeats an axis that is not 1");
+      x = gr_read_squeeze(r, x, keep);
+    }
+    int64_t axis[1][GR_READ_CHOICES] = {{0}};
+    for (int c = 0; c < GR_READ_CHOICES; c++) axis[0][c] = d;
+    x = GR_READ(r, &gr_op_broadcast, x, GR_READ_NUMBER("axis", axis),
+                GR_READ_NUMBER("size", (const int64_t(*)[GR_READ_CHOICES])want));
+    if (r->err) return;
+  }
+  gr_read_out(r, 0, x, false);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct broadcast, axis, GR_ATTR_INT, NULL, "position of the new axis in the result"),
     GR_ATTR(struct broadcast, size, GR_ATTR_INT, NULL, "size of the new axis"),
@@ -177,5 +205,6 @@ const gr_op gr_op_broadcast = {
     .gpu = gpu,
     .row_of = row_of,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"Expand", read_expand}),
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // concat.c - concatenates values along one axis.
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/ops.h"
 
 GR_CU(concat);
@@ -90,6 +91,25 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void read_concat(gr_onnx_reading *r) {
+  enum { MOST = 16 };
+  int in[MOST], all = r->node->n_in, n = 0;
+  bool last = all > 0;
+  if (all > MOST || !all) gr_read_refuse(r, "has %d operands; there can be %d", all, MOST);
+  for (int k = 0; k < all && !r->err; k++) last &= gr_read_is_last(r, k);
+  for (int k = 0; k < all && !r->err; k++) {
+    in[n] = last ? gr_read_in_last(r, k) : gr_read_in(r, k, true);
+    n += !r->err && gr_type_count(gr_read_type(r, in[n])) > 0;
+  }
+  if (!n) gr_read_refuse(r, "has no operand with elements");
+  if (r->err) return;
+  int rank = gr_read_type(r, in[0])->rank, axis = gr_read_axis(r, gr_read_int(r, "axis", 0), rank);
+  if (last && axis) axis = axis == 1 ? rank - 1 : axis - 1;
+  const char *text = gr_arena_printf(r->arena, "%d", axis);
+  int y = gr_read_emit(r, &gr_op_concat, n, in, 1, &(gr_read_setting){"axis", text});
+  gr_read_out(r, 0, y, last);
+}
+
 static const gr_attr attrs[] = {
     GR_AXIS(struct concat, axis, GR_ATTR_INT, NULL, "the axis to concatenate along"), {0}};
 static const gr_case cases[] = {
@@ -118,5 +138,6 @@ const gr_op gr_op_concat = {
     .cpu = concat_cpu,
     .gpu = gpu,
     .onnx = "Concat axis=$axis",
+    .from_onnx = GR_FROM_ONNX({"Concat", read_concat}),
     .cases = cases,
 };

@@ -1,6 +1,7 @@
 // fill.c - a constant value.
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -35,6 +36,36 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = GR_ONNX(c, "Expand", value, gr_onnx_out_shape(c, 0, false));
 }
 
+static void read_constant(gr_onnx_reading *r) {
+  const gr_onnx_tensor *t = gr_read_tensor(r, "value");
+  double x = gr_read_float(r, "value_float", NAN);
+  int64_t items[GR_MAX_ARGS], i = gr_read_int(r, "value_int", INT64_MIN);
+  int n = gr_read_ints(r, "value_ints", GR_MAX_ARGS, items, 0);
+  if (!t && isnan(x) && i == INT64_MIN && !n) gr_read_refuse(r, "has no value that is read");
+  if (r->err) return;
+  const gr_type type = {.dtype = GR_I64, .rank = i == INT64_MIN, .dim = {n}};
+  int v = t          ? gr_read_known(r, &t->type, t->data)
+          : isnan(x) ? gr_read_integers(r, &type, n ? items : &i)
+                     : gr_read_number(r, x);
+  gr_read_out(r, 0, v, false);
+}
+
+static void read_constant_of_shape(gr_onnx_reading *r) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  const gr_onnx_tensor *t = gr_read_tensor(r, "value");
+  int n = gr_read_numbers(r, gr_read_in(r, 0, true), GR_MAX_RANK, sizes);
+  double v = 0;
+  if (n < 0) gr_read_refuse(r, "has a shape that is no constant, or of more than 6 axes");
+  if (t && gr_type_count(&t->type) != 1) gr_read_refuse(r, "has a value that is no number");
+  if (r->err) return;
+  if (t) v = gr_get(t->data, t->type.dtype, 0);
+  const gr_read_setting s[] = {
+      {"shape", .sizes = (const int64_t(*)[GR_READ_CHOICES])sizes, .n = n, .list = true},
+      {"value", gr_arena_printf(r->arena, "%.9g", v)},
+      {"dtype", t && t->type.dtype == GR_I64 ? "i64" : "f32"}};
+  gr_read_out(r, 0, gr_read_emit(r, &gr_op_fill, 0, NULL, 3, s), false);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct fill, shape, GR_ATTR_INTS, NULL, "shape of the result"),
     GR_ATTR(struct fill, value, GR_ATTR_FLOAT, "0", "value of every element"),
@@ -58,5 +89,7 @@ const gr_op gr_op_fill = {
     .cpu = fill_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx =
+        GR_FROM_ONNX({"Constant", read_constant}, {"ConstantOfShape", read_constant_of_shape}),
     .cases = cases,
 };

@@ -2,6 +2,7 @@
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/ops.h"
 
 // At most one size is -1 and is inferred. In a loop's body, which does not know the batch size,
@@ -112,6 +113,111 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = GR_ONNX(c, "Reshape", c->in[0], gr_onnx_out_shape(c, 0, true));
 }
 
+static int read_as(gr_onnx_reading *r, int x, int n, int64_t (*sizes)[GR_READ_CHOICES]) {
+  return gr_read_reshape(r, x, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
+}
+
+// 0 is the operand's size of that axis, and -1 what is left.
+static void complete(gr_onnx_reading *r, int x, int n, int64_t (*sizes)[GR_READ_CHOICES],
+                     bool zeros) {
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    const gr_type *t = &r->vars[x].type[c];
+    int64_t known = 1, count = gr_type_count(t);
+    for (int d = 0; d < n; d++) {
+      if (!sizes[d][c] && zeros && d < t->rank) sizes[d][c] = t->dim[d];
+      if (sizes[d][c] > 0 && known <= count) known *= sizes[d][c];
+    }
+    for (int d = 0; d < n; d++)
+      if (sizes[d][c] == -1) sizes[d][c] = count / known;
+  }
+}
+
+static void read_reshape(gr_onnx_reading *r) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true), shape = gr_read_in(r, 1, true);
+  int n = gr_read_numbers(r, shape, GR_MAX_RANK, sizes);
+  bool zeros = !gr_read_int(r, "allowzero", 0);
+  if (n < 0) gr_read_refuse(r, "has a shape that is no constant, or of more than 6 axes");
+  if (r->err) return;
+  complete(r, x, n, sizes, zeros);
+  gr_read_out(r, 0, read_as(r, x, n, sizes), false);
+}
+
+static void read_flatten(gr_onnx_reading *r) {
+  int64_t sizes[2][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true);
+  if (r->err) return;
+  int64_t axis = gr_read_int(r, "axis", 1);
+  int rank = gr_read_type(r, x)->rank, split = axis == rank ? rank : gr_read_axis(r, axis, rank);
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    sizes[0][c] = sizes[1][c] = 1;
+    for (int d = 0; d < rank; d++) sizes[d >= split][c] *= r->vars[x].type[c].dim[d];
+  }
+  gr_read_out(r, 0, read_as(r, x, 2, sizes), false);
+}
+
+// The axes of Squeeze, or those that Unsqueeze adds, which it marks; 0: none are given.
+static int read_axes(gr_onnx_reading *r, int rank, bool adds, bool *marked) {
+  int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], listed[GR_MAX_RANK];
+  int given = gr_read_in(r, 1, false), n;
+  if (given) {
+    n = gr_read_numbers(r, given, GR_MAX_RANK, axes);
+    if (n < 0) gr_read_refuse(r, "has axes that are no constants");
+  } else {
+    n = gr_read_ints(r, "axes", GR_MAX_RANK, listed, 0);
+    for (int i = 0; i < n; i++) axes[i][0] = listed[i];
+  }
+  for (int i = 0; i < n && !r->err; i++) {
+    int d = gr_read_axis(r, axes[i][0], adds ? rank + n : rank);
+    if (!r->err) marked[d] = true;
+  }
+  return n;
+}
+
+static void read_squeeze(gr_onnx_reading *r) {
+  bool marked[2 * GR_MAX_RANK] = {false}, keep[GR_MAX_RANK];
+  int x = gr_read_in(r, 0, true);
+  if (r->err) return;
+  const gr_type *t = gr_read_type(r, x);
+  int n = read_axes(r, t->rank, false, marked);
+  for (int d = 0; d < t->rank; d++) {
+    keep[d] = n ? !marked[d] : t->dim[d] != 1;
+    if (!keep[d] && t->dim[d] != 1)
+      gr_read_refuse(r, "removes an axis of %lld", (long long)t->dim[d]);
+  }
+  gr_read_out(r, 0, gr_read_squeeze(r, x, keep), false);
+}
+
+static void read_unsqueeze(gr_onnx_reading *r) {
+  bool marked[2 * GR_MAX_RANK + 1] = {false};
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true);
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank, n = read_axes(r, rank, true, marked), k = 0;
+  n += rank;
+  if (n > GR_MAX_RANK) gr_read_refuse(r, "gives %d axes; there can be %d", n, GR_MAX_RANK);
+  for (int d = 0; d < n && !r->err; d++) {
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      sizes[d][c] = marked[d] || k >= rank ? 1 : r->vars[x].type[c].dim[k];
+    k += !marked[d];
+  }
+  gr_read_out(r, 0, r->err ? 0 : read_as(r, x, n, sizes), false);
+}
+
+static void read_shape(gr_onnx_reading *r) {
+  int64_t all[GR_MAX_RANK][GR_READ_CHOICES];
+  int rank = gr_read_sizes(r, 0, all);
+  int64_t start = gr_read_int(r, "start", 0), end = gr_read_int(r, "end", rank);
+  start += start < 0 ? rank : 0, end += end < 0 ? rank : 0;
+  if (start < 0) start = 0;
+  if (end > rank) end = rank;
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  for (int64_t d = start; d < end; d++)
+    for (int c = 0; c < GR_READ_CHOICES; c++) sizes[d - start][c] = all[d][c];
+  if (end <= start) gr_read_refuse(r, "gives no size");
+  if (!r->err) gr_read_out(r, 0, gr_read_vector(r, (int)(end - start), sizes), false);
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
                                         "the new shape; one size may be -1 and is inferred"),
                                 {0}};
@@ -150,5 +256,8 @@ const gr_op gr_op_reshape = {
     .cpu = reshape_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"Reshape", read_reshape}, {"Flatten", read_flatten},
+                              {"Squeeze", read_squeeze}, {"Unsqueeze", read_unsqueeze},
+                              {"Shape", read_shape}),
     .cases = cases,
 };

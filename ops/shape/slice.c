@@ -1,6 +1,7 @@
 // slice.c - a contiguous range of one axis; and its gradient, which pads with zeros.
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -115,6 +116,64 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = gr_onnx_slice(c, c->in[0], axis, first, bound_onnx(c, END));
 }
 
+// Index i of an axis as Slice has it: from the end if it is negative, and within the axis.
+static int64_t clip_index(int64_t i, int64_t size) {
+  i = i < 0 ? i + size : i;
+  return i < 0 ? 0 : i > size ? size : i;
+}
+
+static int read_part(gr_onnx_reading *r, int x, int axis, const int64_t *start,
+                     const int64_t *end) {
+  int64_t first[GR_READ_CHOICES], size[GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
+    int64_t whole = r->vars[x].type[c].dim[axis];
+    first[c] = clip_index(start[c], whole), size[c] = clip_index(end[c], whole) - first[c];
+    if (size[c] < 1 && !gr_read_is_known(r, x)) gr_read_refuse(r, "takes nothing of axis %d", axis);
+  }
+  if (!r->err && size[0] < 1)  // no sizes, which Concat leaves out
+    return gr_read_known(r, &(gr_type){.dtype = GR_I64, .rank = 1}, "");
+  return r->err ? 0 : gr_read_slice(r, x, axis, first, size);
+}
+
+static void read_slice(gr_onnx_reading *r) {
+  int64_t start[GR_MAX_RANK][GR_READ_CHOICES], end[GR_MAX_RANK][GR_READ_CHOICES];
+  int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], step[GR_MAX_RANK][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true), a = gr_read_in(r, 3, false), s = gr_read_in(r, 4, false);
+  int n = gr_read_numbers(r, gr_read_in(r, 1, true), GR_MAX_RANK, start);
+  if (n < 0 || gr_read_numbers(r, gr_read_in(r, 2, true), GR_MAX_RANK, end) != n ||
+      (a && gr_read_numbers(r, a, GR_MAX_RANK, axes) != n) ||
+      (s && gr_read_numbers(r, s, GR_MAX_RANK, step) != n))
+    gr_read_refuse(r, "has bounds that are no constants");
+  for (int i = 0; i < n && !r->err; i++) {
+    int axis = gr_read_axis(r, a ? axes[i][0] : i, gr_read_type(r, x)->rank);
+    if (s && step[i][0] != 1) gr_read_refuse(r, "has steps; only steps of 1 are read");
+    x = read_part(r, x, axis, start[i], end[i]);
+  }
+  gr_read_out(r, 0, x, false);
+}
+
+// The sizes are given, or as equal as they can be.
+static void read_split(gr_onnx_reading *r) {
+  enum { MOST = 64 };
+  int64_t sizes[MOST][GR_READ_CHOICES], start[GR_READ_CHOICES] = {0};
+  int x = gr_read_in(r, 0, true), s = gr_read_in(r, 1, false), n = r->node->n_out;
+  gr_read_int(r, "num_outputs", n);
+  if (r->err) return;
+  int axis = gr_read_axis(r, gr_read_int(r, "axis", 0), gr_read_type(r, x)->rank);
+  if (n > MOST || (s && gr_read_numbers(r, s, MOST, sizes) != n))
+    gr_read_refuse(r, "has parts that are no constants");
+  for (int i = 0; i < n && !r->err; i++) {
+    int64_t size[GR_READ_CHOICES], end[GR_READ_CHOICES];
+    for (int c = 0; c < GR_READ_CHOICES; c++) {
+      int64_t whole = r->vars[x].type[c].dim[axis];
+      size[c] = s ? sizes[i][c] : (whole + n - 1) / n;
+      end[c] = start[c] + size[c];
+    }
+    gr_read_out(r, i, read_part(r, x, axis, start, end), false);
+    for (int c = 0; c < GR_READ_CHOICES; c++) start[c] = end[c];
+  }
+}
+
 static const gr_attr attrs[] = {
     GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
     {"from", GR_ATTR_INT, offsetof(struct slice, begin), "0", "first index"},
@@ -147,6 +206,7 @@ const gr_op gr_op_slice = {
     .cpu = slice_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"Slice", read_slice}, {"Split", read_split}),
     .cases = cases,
 };
 
@@ -193,6 +253,28 @@ static void pad_onnx(gr_onnx_call *c) {
   c->out[0] = GR_ONNX(c, "Pad", c->in[0], pads, "", gr_onnx_vector(c, 1, &a->axis));
 }
 
+static void read_pad(gr_onnx_reading *r) {
+  int64_t pads[2 * GR_MAX_RANK][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true), value = gr_read_in(r, 2, false);
+  double v = 0;
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank;
+  if (gr_read_numbers(r, gr_read_in(r, 1, true), 2 * GR_MAX_RANK, pads) != 2 * rank)
+    gr_read_refuse(r, "has widths that are no constants, or not of all axes");
+  if (strcmp(gr_read_text(r, "mode", "constant"), "constant") != 0 ||
+      (value && (!gr_read_scalar(r, value, &v) || v != 0)) || gr_read_in(r, 3, false))
+    gr_read_refuse(r, "does not pad all axes with zeros");
+  for (int d = 0; d < rank && !r->err; d++) {
+    int64_t axis[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES];
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      axis[0][c] = d, size[0][c] = r->vars[x].type[c].dim[d] + pads[d][c] + pads[d + rank][c];
+    if (!pads[d][0] && !pads[d + rank][0]) continue;
+    x = GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", &pads[d]),
+                GR_READ_NUMBER("size", size));
+  }
+  gr_read_out(r, 0, x, false);
+}
+
 static const gr_attr pad_attrs[] = {
     GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
     {"from", GR_ATTR_INT, offsetof(struct slice, begin), "0", "number of zeros before x"},
@@ -221,5 +303,6 @@ const gr_op gr_op_pad = {
     .cpu = pad_cpu,
     .gpu = pad_gpu,
     .to_onnx = pad_onnx,
+    .from_onnx = GR_FROM_ONNX({"Pad", read_pad}),
     .cases = pad_cases,
 };

@@ -1,5 +1,6 @@
 // transpose.c - permutes the axes. The fast kernel is in ops/kernels/permute.c.
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/permute.h"
 #include "ops/ops.h"
 
@@ -112,6 +113,17 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void read_transpose(gr_onnx_reading *r) {
+  int x = gr_read_in(r, 0, true);
+  int64_t perm[GR_MAX_RANK];
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank, n = gr_read_ints(r, "perm", GR_MAX_RANK, perm, 0);
+  if (n && n != rank) gr_read_refuse(r, "permutes %d axes of a value of %d", n, rank);
+  for (int d = 0; d < rank && !n; d++) perm[d] = rank - 1 - d;
+  for (int d = 0; d < rank && !r->err; d++) perm[d] = gr_read_axis(r, perm[d], rank);
+  gr_read_out(r, 0, gr_read_transpose(r, x, perm), false);
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct transpose, perm, GR_ATTR_INTS, NULL,
                                         "for each axis of the result, the corresponding axis of x"),
                                 {0}};
@@ -154,5 +166,6 @@ const gr_op gr_op_transpose = {
     .fast = fast,
     .gpu = gpu,
     .onnx = "Transpose perm=$perm",
+    .from_onnx = GR_FROM_ONNX({"Transpose", read_transpose}),
     .cases = cases,
 };

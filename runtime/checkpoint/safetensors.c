@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/json.h"
+#include "base/output.h"
 #include "base/work.h"
 #include "runtime/checkpoint/chunks.h"
 #include "runtime/checkpoint/index.h"
@@ -203,4 +204,25 @@ static gr_status read_run(void *ctx, int64_t first, int64_t n, int64_t place) {
 gr_status gr_safetensors_read(gr_safetensors *s, int i, const gr_tensor_slice *want) {
   reading r = {s, i, want};
   return gr_tensor_slice_runs(want, read_run, &r);
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+gr_status gr_safetensors_write(const char *path, const gr_tensor_slice *tensors, int n) {
+  gr_output *out;
+  size_t len = 0;
+  GR_TRY(gr_output_open(NULL, path, &out));
+  gr_arena *a = gr_arena_create();
+  gr_stored **pieces = GR_NEW(a, gr_stored *, n + 1);
+  for (int i = 0; i < n; i++) {
+    pieces[i] = GR_NEW(a, gr_stored, 1);
+    *pieces[i] = (gr_stored){.piece = tensors[i]};
+  }
+  const char *head = gr_safetensors_head(a, pieces, n, &len);
+  FILE *f = gr_output_stream(out);
+  fwrite(head, 1, len, f);
+  for (int i = 0; i < n; i++)
+    fwrite(tensors[i].data, 1, (size_t)gr_tensor_slice_bytes(&tensors[i]), f);
+  gr_arena_destroy(a);
+  return gr_output_close(out, GR_OK);
 }

@@ -16,3 +16,5 @@ const gr_tensor_slice *gr_safetensors_tensors(const gr_safetensors *, int *n);
 // dtype, or another floating-point dtype while that of `want` is f32.
 GR_MUST_USE gr_status gr_safetensors_read(gr_safetensors *, int i, const gr_tensor_slice *want);
 bool gr_safetensors_is_float(const gr_tensor_slice *);  // it can be read as f32
+// Writes a file of n whole tensors with their data, all at once or not at all (base/output.h).
+GR_MUST_USE gr_status gr_safetensors_write(const char *path, const gr_tensor_slice *, int n);

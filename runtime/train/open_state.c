@@ -22,6 +22,8 @@ static gr_status restore(gr_run *r, const char *path) {
 
 // A folder of checkpoints means its newest checkpoint, and a run's folder means its checkpoints.
 static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const char **out) {
+  *out = entry->path;
+  if (entry->given) return GR_OK;
   const char *folder = entry->path, *inner = gr_arena_printf(r->arena, "%s/checkpoints", folder);
   bool many =
       gr_is_dir(folder) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", folder));

@@ -11,6 +11,9 @@
 typedef struct gr_pattern {
   const char *text;
   const char *to;  // of a rename; NULL: tensors of that name are left out
+  // n_parts > 0: the tensor is so many of equal size along its first axis, with these new names.
+  const char *const *parts;
+  int n_parts;
   gr_loc loc;
 } gr_pattern;
 // An entry of model.init_from: weights that another run or program has written.
@@ -19,7 +22,9 @@ typedef struct gr_init_entry {
   gr_loc loc;
   gr_pattern *rename, *allow_missing, *allow_unused;
   int n_rename, n_allow_missing, n_allow_unused;
-  bool ignores_unused;  // model.init_from is a path
+  bool ignores_unused;                  // model.init_from is a path
+  const struct gr_tensor_slice *given;  // n_given tensors that are here already: no file is read
+  int n_given;
 } gr_init_entry;
 
 typedef struct gr_model_settings {

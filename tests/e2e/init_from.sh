@@ -79,6 +79,39 @@ check "eval does not need them" test "$code" = 0
 mv moved weights.safetensors
 
 # ---- Wrong
+# A packed tensor is split into parts of equal size.
+cat >packed.yaml <<YAML
+params: {classes: "???"}
+inputs: {x: {shape: [n, c]}, y: {shape: [n], dtype: i32}}
+nodes:
+  - p: {linear: x, out: 12, name: in_proj}
+  - q: {slice: p, axis: 1, size: 4}
+  - k: {slice: p, axis: 1, from: 4, size: 4}
+  - v: {slice: p, axis: 1, from: 8, size: 4}
+  - h: {mul: [q, k]}
+  - h: {add: [h, v]}
+  - logits: {linear: h, out: classes, name: head}
+  - loss: {cross_entropy: [logits, y]}
+train: loss
+YAML
+sed '/p: .linear/d; s/ - \([qkv]\): .*/ - \1: {linear: x, out: 4, name: attend.\1}/' packed.yaml >parts.yaml
+sed -i 's/params: {dim: 8, layers: 2, dropout: 0.0}/params: {}/' base.yaml
+run packed model.graph=packed.yaml
+limited "$graphrun" export packed packed.safetensors
+run packed-begun model.graph=packed.yaml model.init_from=packed.safetensors
+want=$(loss packed-begun 0)
+for of in 1/ddp 2/ddp 2/fsdp; do
+  run "parts-${of%/*}${of#*/}" model.graph=parts.yaml \
+    'model.init_from=[{from:packed.safetensors,rename:[{in_proj.*:[attend.q.*,attend.k.*,attend.v.*]}]}]' \
+    distributed.ranks="${of%/*}" distributed.strategy="${of#*/}"
+  same_loss "a packed tensor in parts, on ${of%/*} ranks, ${of#*/}" "parts-${of%/*}${of#*/}"
+done
+packed() { bad "$1" "$2" "$3" "[{from:packed.safetensors,rename:[{$4}]}]"; }
+packed "parts that do not divide a tensor" 78 "'in_proj.bias' .* cannot be split into 5 equal parts: f32.12." 'in_proj.*:[a.*,b.*,c.*,d.*,e.*]'
+packed "one part" 65 "'in_proj.\*' is split into 1 part" 'in_proj.*:[a.*]'
+packed "parts with other stars" 65 "'in_proj.\*' has 1 .*, and its new name 'b' has 0" 'in_proj.*:[a.*,b]'
+sed -i 's/params: {}/params: {dim: 8, layers: 2, dropout: 0.0}/' base.yaml
+want=$(loss begun 0)
 bad "an unknown key" 65 "has no 'renames'" '[{from:weights.safetensors,renames:[]}]'
 check "... with a guess" grep -q "did you mean 'rename'" "$log"
 bad "no path" 65 "needs 'from', the path of weights" '[{rename:[]}]'

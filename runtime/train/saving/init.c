@@ -11,7 +11,9 @@ typedef struct entry {  // of model.init_from
   const gr_init_entry *set;
   const char *path;
   gr_tensor_source *source;
-  const gr_tensor_slice *tensors;
+  // Its tensors, or the parts of them that a rename splits, and which tensor and part each is.
+  gr_tensor_slice *tensors;
+  int *whole, *part;
   int n;
   const char **names;  // of the tensors, in the model; NULL: left out
   gr_map by_name;      // tensors by these
@@ -75,22 +77,55 @@ static bool same_shape(const gr_tensor_slice *a, const gr_tensor_slice *b) {
 
 // ---- Names --------------------------------------------------------------------------------------
 
-// The first pattern that matches decides.
-static const char *new_name(gr_arena *a, const gr_init_entry *set, const char *name) {
-  for (int i = 0; i < set->n_rename; i++) {
-    const gr_pattern *p = &set->rename[i];
-    const char *to = gr_renamed(a, p->text, p->to ? p->to : p->text, name);
-    if (to) return p->to ? to : NULL;
+// The first pattern that matches decides; NULL: none does.
+static const gr_pattern *find_rename(gr_arena *a, const gr_init_entry *set, const char *name) {
+  for (int i = 0; i < set->n_rename; i++)
+    if (gr_renamed(a, set->rename[i].text, set->rename[i].text, name)) return &set->rename[i];
+  return NULL;
+}
+
+static const char *new_name(gr_arena *a, const entry *e, int i) {
+  const char *name = e->tensors[i].name;
+  const gr_pattern *p = find_rename(a, e->set, name);
+  if (!p) return name;
+  const char *to = p->n_parts ? p->parts[e->part[i]] : p->to;
+  return to ? gr_renamed(a, p->text, to, name) : NULL;
+}
+
+static gr_status add_tensor(gr_arena *a, entry *e, const gr_tensor_slice *t, int index) {
+  const gr_pattern *p = find_rename(a, e->set, t->name);
+  int n = p && p->n_parts ? p->n_parts : 1;
+  if (n > 1 && (!t->rank || t->dims[0] % n))
+    return gr_fail(GR_ERR_CHECKPOINT, p->loc,
+                   "'%s' of '%s' cannot be split into %d equal parts: %s", t->name, e->path, n,
+                   shape_of(a, t));
+  for (int k = 0; k < n; k++, e->n++) {
+    e->tensors[e->n] = *t, e->whole[e->n] = index, e->part[e->n] = k;
+    if (n > 1) e->tensors[e->n].dims[0] = e->tensors[e->n].size[0] = t->dims[0] / n;
   }
-  return name;
+  return GR_OK;
+}
+
+static gr_status list_tensors(gr_arena *a, entry *e) {
+  int n, most = 1;
+  const gr_tensor_slice *all = gr_tensor_source_tensors(e->source, &n);
+  for (int i = 0; i < e->set->n_rename; i++)
+    if (e->set->rename[i].n_parts > most) most = e->set->rename[i].n_parts;
+  e->tensors = GR_NEW(a, gr_tensor_slice, n * most + 1);
+  e->whole = GR_NEW(a, int, n *most + 1);
+  e->part = GR_NEW(a, int, n *most + 1);
+  gr_status s = GR_OK;
+  for (int i = 0; i < n; i++) s = gr_also(s, add_tensor(a, e, &all[i], i));
+  return s;
 }
 
 static gr_status name_tensors(gr_arena *a, entry *e) {
+  GR_TRY(list_tensors(a, e));
   e->names = GR_NEW(a, const char *, e->n + 1);
   e->by_name = gr_map_make(a);
   for (int i = 0; i < e->n; i++) {
     uint32_t other;
-    const char *name = e->names[i] = new_name(a, e->set, e->tensors[i].name);
+    const char *name = e->names[i] = new_name(a, e, i);
     if (name && gr_map_find(&e->by_name, name, &other))
       return gr_hint(
           gr_fail(GR_ERR_CONFIG, e->set->loc, "'%s' and '%s' of '%s' are both called '%s' then",
@@ -202,7 +237,8 @@ static const char *misfit(const loading *l, const gr_plan_state *state, bool gue
     return gr_arena_printf(l->arena, "%s %s is not there%s", state->name, shape_of(l->arena, &want),
                            guesses ? guess(l, &want) : "");
   const gr_tensor_slice *has = &e->tensors[i];
-  if (gr_tensor_source_converts(e->source, i, want.dtype) && same_shape(has, &want)) return NULL;
+  if (gr_tensor_source_converts(e->source, e->whole[i], want.dtype) && same_shape(has, &want))
+    return NULL;
   const char *as =
       strcmp(has->name, want.name) ? gr_arena_printf(l->arena, ", called '%s',", has->name) : ",";
   return gr_arena_printf(l->arena, "%s is %s there%s and %s in the model", state->name,
@@ -262,6 +298,14 @@ static gr_status check_unused(const loading *l, const entry *e) {
 
 // ---- Loading ------------------------------------------------------------------------------------
 
+// A slice of a part is one of the whole, so many rows on.
+static gr_status read_part(const entry *e, int i, gr_tensor_slice want) {
+  int n;
+  const gr_tensor_slice *whole = &gr_tensor_source_tensors(e->source, &n)[e->whole[i]];
+  if (want.rank) want.offset[0] += e->part[i] * want.dims[0], want.dims[0] = whole->dims[0];
+  return gr_tensor_source_read(e->source, e->whole[i], &want);
+}
+
 static gr_status load(const loading *l) {
   gr_rank *r = l->of;
   const gr_plan *p = r->spec->plan;
@@ -273,7 +317,7 @@ static gr_status load(const loading *l) {
     gr_exec_tensor t = gr_run_tensor_of(&want);
     want.data = gr_exec_target(r->exec, &t, r->staging);
     if (!t.bytes) continue;  // the last ranks' slices may be empty
-    GR_TRY(gr_tensor_source_read(e->source, i, &want));
+    GR_TRY(read_part(e, i, want));
     GR_TRY(gr_exec_store(r->exec, &t, want.data));
   }
   return GR_OK;
@@ -317,9 +361,11 @@ static void print(const loading *l) {
 }
 
 static gr_status open_entry(loading *l, entry *e) {
-  GR_TRY(gr_note(gr_tensor_source_open(e->path, &e->source), e->set->loc,
-                 "asked for by model.init_from"));
-  e->tensors = gr_tensor_source_tensors(e->source, &e->n);
+  if (e->set->given)
+    e->source = gr_tensor_source_given(e->path, e->set->given, e->set->n_given);
+  else
+    GR_TRY(gr_note(gr_tensor_source_open(e->path, &e->source), e->set->loc,
+                   "asked for by model.init_from"));
   return name_tensors(l->arena, e);
 }
 

@@ -1,0 +1,63 @@
+// import.c - `graphrun import FILE.onnx`: a model of another program in the graph language.
+#include <stddef.h>
+#include <string.h>
+#include "base/output.h"
+#include "cli/commands.h"
+#include "compiler/onnx/onnx.h"
+#include "job/model_file.h"
+#include "runtime/checkpoint/safetensors.h"
+
+static gr_status usage(const gr_args *args) {
+  bool yaml =
+      !args->out || (strlen(args->out) > 5 && !strcmp(args->out + strlen(args->out) - 5, ".yaml"));
+  if (args->config && gr_is_onnx_path(args->config) && !args->n_words && yaml) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun import FILE.onnx [-o GRAPH.yaml]"),
+                 "with -o the weights are written beside it, as GRAPH.safetensors, which "
+                 "model.init_from takes; without, the graph is printed");
+}
+
+static gr_status write_weights(gr_arena *a, const gr_onnx_imported *m, const char *path) {
+  gr_tensor_slice *t = GR_NEW(a, gr_tensor_slice, m->n_weights + 1);
+  for (int i = 0; i < m->n_weights; i++) {
+    const gr_onnx_weight *w = &m->weights[i];
+    t[i] = gr_tensor_slice_whole(w->name, gr_dtypes[w->type.dtype].name, w->type.rank, w->type.dim,
+                                 (void *)(uintptr_t)w->data);
+  }
+  return gr_safetensors_write(path, t, m->n_weights);
+}
+
+static gr_status import(gr_arena *a, const gr_args *args) {
+  gr_onnx_imported m;
+  GR_TRY(usage(args));
+  GR_TRY(gr_onnx_import(a, args->config, &m));
+  if (!args->out) {
+    gr_print_lines(stdout, m.text);
+    return GR_OK;
+  }
+  const char *weights =
+      gr_arena_printf(a, "%.*s.safetensors", (int)strlen(args->out) - 5, args->out);
+  GR_TRY(write_weights(a, &m, weights));
+  GR_TRY(gr_output_write(NULL, args->out, m.text, strlen(m.text)));
+  printf("%s: the model of %s, %d nodes there\n%s: its %d weights, for model.init_from\n",
+         args->out, args->config, m.n_nodes, weights, m.n_weights);
+  return GR_OK;
+}
+
+static gr_status import_run(int argc, char **argv) {
+  return gr_command_parsed(&gr_command_import, argc, argv, import);
+}
+
+static const gr_flag out_flags[] = {{"--out", "-o", "FILE", GR_FLAG_TEXT, offsetof(gr_args, out),
+                                     "writes the graph to this file, and the weights beside it"},
+                                    {0}};
+
+const gr_command gr_command_import = {
+    .name = "import",
+    .usage = "FILE.onnx [-o GRAPH.yaml]",
+    .doc = "a model of ONNX in the graph language, and its weights",
+    .example = "graphrun import model.onnx -o graph.yaml",
+    .keys = "model.graph model.inputs model.loss model.metrics model.init_from",
+    .takes = {GR_ANY_FILE, GR_NO_OPERAND, false},
+    .flags = {out_flags},
+    .run = import_run,
+};

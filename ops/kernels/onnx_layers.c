@@ -1,0 +1,141 @@
+// onnx_layers.c - readers that several ops share (ops/kernels/onnx_read.h).
+#include <string.h>
+#include "ops/kernels/onnx_read.h"
+#include "ops/ops.h"
+
+// ---- Linear layers ----------------------------------------------------------------------------
+
+static bool is_vector_of(const gr_onnx_reading *r, int var, int64_t n) {
+  const gr_type *t = gr_read_type(r, var);
+  return gr_read_is_own(r, var) && t->rank == 1 && t->dim[0] == n;
+}
+
+// Rows of a matrix that a reshape has made of more axes: a layer is along the last axis of these as
+// well, where the batch is an axis of its list.
+static int unflattened(gr_onnx_reading *r, int x) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  int i = r->vars[x].line, k = 0;
+  if (!i || strcmp(r->lines[i - 1].op, "reshape") != 0 || gr_read_type(r, x)->rank != 2) return x;
+  int source = r->lines[i - 1].in[0], rank = gr_read_type(r, source)->rank;
+  int64_t rows = 1, all = gr_read_type(r, x)->dim[0];
+  for (; k < rank && rows < all; k++) {
+    for (int c = 0; c < GR_READ_CHOICES; c++) sizes[k][c] = r->vars[source].type[c].dim[k];
+    rows *= sizes[k][0];
+  }
+  if (rows != all || k < 2 || k == GR_MAX_RANK) return x;
+  for (int c = 0; c < GR_READ_CHOICES; c++) sizes[k][c] = r->vars[x].type[c].dim[1];
+  return gr_read_reshape(r, source, k + 1, (const int64_t(*)[GR_READ_CHOICES])sizes);
+}
+
+int gr_read_linear(gr_onnx_reading *r, int x, int w, int b) {
+  if (r->err || !gr_read_is_own(r, w) || gr_read_type(r, w)->rank != 2) return 0;
+  int64_t n = gr_read_type(r, w)->dim[0];
+  if ((b && !is_vector_of(r, b, n)) || gr_read_type(r, x)->rank < 2) return 0;
+  int wide = unflattened(r, x);
+  gr_type type[GR_READ_CHOICES], flat[GR_READ_CHOICES];
+  memcpy(type, r->vars[wide].type, sizeof type);
+  memcpy(flat, r->vars[x].type, sizeof flat);
+  for (int c = 0; c < GR_READ_CHOICES; c++)
+    type[c].dim[type[c].rank - 1] = flat[c].dim[flat[c].rank - 1] = n;
+  const gr_read_setting s[] = {{"out", gr_arena_printf(r->arena, "%lld", (long long)n)},
+                               {"bias", b ? NULL : "false"}};
+  const gr_read_part parts[] = {{"weight", w}, {"bias", b}};
+  int y = gr_read_block(r, "linear", gr_read_path(r, w, "weight"), wide, type, 2, s, 2, parts);
+  int64_t sizes[2][GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES; c++) sizes[0][c] = flat[c].dim[0], sizes[1][c] = n;
+  return wide == x ? y : gr_read_reshape(r, y, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+}
+
+int gr_read_bias(gr_onnx_reading *r, int x, int b) {
+  uint32_t uses = 0;
+  int y = gr_read_in(r, x, true), v = gr_read_in(r, b, true), i = y ? r->vars[y].line : 0;
+  if (r->err || !i || !v || strcmp(r->lines[i - 1].op, "linear") != 0) return 0;
+  gr_read_line *l = &r->lines[i - 1];
+  bool takes = l->n_parts == 1 && gr_map_find(&r->uses, r->node->in[x], &uses) && uses == 1;
+  if (!takes || !is_vector_of(r, v, gr_read_type(r, l->part[0].var)->dim[0])) return 0;
+  l->part[l->n_parts++] = (gr_read_part){"bias", v};
+  l->setting[1].text = NULL;
+  const char *path = gr_read_path(r, v, "bias");
+  if (path && !gr_read_path(r, l->part[0].var, "weight")) l->path = gr_read_free_path(r, path);
+  return y;
+}
+
+// ---- Axes -------------------------------------------------------------------------------------
+
+void gr_read_reduce(gr_onnx_reading *r, const gr_op *op) {
+  int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], list[GR_MAX_RANK];
+  bool last;
+  int x = gr_read_as_is(r, 0, &last), given = gr_read_in(r, 1, false);
+  bool keep = gr_read_int(r, "keepdims", 1), none = gr_read_int(r, "noop_with_empty_axes", 0);
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank, n = gr_read_ints(r, "axes", GR_MAX_RANK, list, 0);
+  if (given && (n = gr_read_numbers(r, given, GR_MAX_RANK, axes)) < 0)
+    gr_read_refuse(r, "has axes that are no constants");
+  for (int i = 0; i < n && !r->err; i++)
+    list[i] = gr_read_axis(r, given ? axes[i][0] : list[i], rank);
+  for (int d = 0; d < rank && !n; d++) list[d] = d;
+  bool empty = !n && none;
+  n = n ? n : rank;
+  // Without an axis between, what is left of channels-last is in ONNX's order.
+  if (last && !keep && n < rank - 2) x = gr_read_in(r, 0, true), last = false;
+  for (int i = 0; i < n && last; i++)
+    list[i] = list[i] == 0 ? 0 : list[i] == 1 ? rank - 1 : list[i] - 1;
+  const char *text = gr_read_list(r, n, list);
+  int y = empty ? x : GR_READ(r, op, x, {"axes", text}, {"keepdim", keep ? "true" : NULL});
+  gr_read_out(r, 0, y, last && (keep || empty));
+}
+
+// Other axes are moved to the end and back.
+void gr_read_over_last(gr_onnx_reading *r, const gr_op *op) {
+  int64_t perm[GR_MAX_RANK];
+  int x = gr_read_in(r, 0, true);
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank, axis = gr_read_axis(r, gr_read_int(r, "axis", -1), rank);
+  for (int d = 0; d < rank; d++) perm[d] = d == axis ? rank - 1 : d == rank - 1 ? axis : d;
+  int y = gr_read_transpose(r, x, perm);
+  gr_read_out(r, 0, gr_read_transpose(r, GR_READ_ONE(r, op, y), perm), false);
+}
+
+// ---- Windows ----------------------------------------------------------------------------------
+
+bool gr_read_window(gr_onnx_reading *r, int axes, gr_read_windows *w) {
+  int64_t pads[2 * GR_MAX_RANK] = {0};
+  for (int i = 0; i < GR_MAX_RANK; i++) w->stride[i] = w->dilation[i] = 1;
+  int n = gr_read_ints(r, "kernel_shape", GR_MAX_RANK, w->kernel, 0);
+  gr_read_ints(r, "strides", GR_MAX_RANK, w->stride, 0);
+  gr_read_ints(r, "dilations", GR_MAX_RANK, w->dilation, 0);
+  gr_read_ints(r, "pads", 2 * GR_MAX_RANK, pads, 0);
+  if (strcmp(gr_read_text(r, "auto_pad", "NOTSET"), "NOTSET") != 0)
+    gr_read_refuse(r, "has auto_pad=%s; only explicit pads are read",
+                   gr_read_text(r, "auto_pad", ""));
+  if (n && n != axes) gr_read_refuse(r, "has windows of %d axes, of a value of %d", n, axes);
+  w->given = n > 0;
+  for (int i = 0; i < axes; i++) w->pad[i] = pads[i];
+  for (int i = 0; i < axes; i++)
+    if (pads[i] != pads[i + axes]) gr_read_refuse(r, "pads an axis by more on one side");
+  return !r->err;
+}
+
+// One number if all are the same.
+const char *gr_read_each(gr_onnx_reading *r, int n, const int64_t *items) {
+  bool same = true;
+  for (int i = 1; i < n; i++) same &= items[i] == items[0];
+  return same ? gr_arena_printf(r->arena, "%lld", (long long)items[0]) : gr_read_list(r, n, items);
+}
+
+void gr_read_pool(gr_onnx_reading *r, const gr_op *op, const char *count_include_pad) {
+  gr_read_windows w;
+  int x = gr_read_in_last(r, 0);
+  gr_read_only(r, "ceil_mode", 0);
+  gr_read_only(r, "storage_order", 0);
+  if (r->err) return;
+  int axes = gr_read_type(r, x)->rank - 2;
+  if (!gr_read_window(r, axes, &w)) return;
+  for (int i = 0; i < axes; i++)
+    if (w.dilation[i] != 1) gr_read_refuse(r, "has windows with gaps (dilations)");
+  if (!w.given) gr_read_refuse(r, "has no attribute 'kernel_shape'");
+  int y = GR_READ(r, op, x, {"kernel", gr_read_each(r, axes, w.kernel)},
+                  {"stride", gr_read_each(r, axes, w.stride)},
+                  {"pad", gr_read_each(r, axes, w.pad)}, {"count_include_pad", count_include_pad});
+  gr_read_out(r, 0, y, true);
+}

@@ -1,0 +1,60 @@
+// onnx_read.h - what ops share that are read from ONNX (ir/onnx_read.h): operands in the order of
+// axes that they want, and ops that most readers emit.
+#pragma once
+#include "ir/onnx_read.h"
+
+// Reads one node by the reader of its type; GR_ERR_UNSUPPORTED names it if there is none.
+GR_MUST_USE gr_status gr_read_node(gr_onnx_reading *, const gr_onnx_node *);
+// The var of a value in ONNX's order of axes, for outputs of the model; 0: there is no such name.
+int gr_read_value(gr_onnx_reading *, const char *name);
+
+// The k-th operand, in ONNX's order of axes; 0: it is left out, which is an error if `needed`.
+int gr_read_in(gr_onnx_reading *, int k, bool needed);
+// The k-th operand channels-last: [n, c, h, w] of ONNX is [n, h, w, c].
+int gr_read_in_last(gr_onnx_reading *, int k);
+// Whether it is so already.
+bool gr_read_is_last(gr_onnx_reading *, int k);
+// Sets the k-th result; last: it is channels-last.
+void gr_read_out(gr_onnx_reading *, int k, int var, bool last);
+
+// Permutes axes, and changes the shape; both leave out what undoes itself.
+int gr_read_transpose(gr_onnx_reading *, int var, const int64_t *perm);
+int gr_read_reshape(gr_onnx_reading *, int var, int rank,
+                    const int64_t (*sizes)[GR_READ_CHOICES]);  // of those sizes, by choice
+// Reshapes to the var's own sizes without (keep[d] 0) axes of size 1.
+int gr_read_squeeze(gr_onnx_reading *, int var, const bool *keep);
+// Elements of one axis, from an index on, by choice.
+int gr_read_slice(gr_onnx_reading *, int var, int axis, const int64_t *start, const int64_t *size);
+// As f32, or as whole numbers.
+int gr_read_cast(gr_onnx_reading *, int var, bool is_float);
+// An axis from the end counted from the start; refuses one that is not there.
+int gr_read_axis(gr_onnx_reading *, int64_t axis, int rank);
+// The first n operands of a pointwise node: all channels-last, if one is and the others fit, which
+// it returns; otherwise all in ONNX's order.
+bool gr_read_together(gr_onnx_reading *, int n, int *in);
+// Turns the sizes of an input to channels-last, in which the data have it.
+void gr_read_become_last(gr_onnx_reading *, gr_read_binding *);
+// Fills r->readers from the tables of all ops.
+void gr_read_list_readers(gr_onnx_reading *);
+// The sizes of the k-th operand in ONNX's order of axes; returns their number.
+int gr_read_sizes(gr_onnx_reading *, int k, int64_t (*out)[GR_READ_CHOICES]);
+// The k-th operand in the order that it has.
+int gr_read_as_is(gr_onnx_reading *, int k, bool *last);
+// A `linear` of x with weight [out, in] and bias (or 0), if no other node reads these; else 0.
+int gr_read_linear(gr_onnx_reading *, int x, int weight, int bias);
+// If operand x is the result of a `linear` without bias that only this node reads, and operand b a
+// vector that is one: it gets it, and its result is returned; else 0.
+int gr_read_bias(gr_onnx_reading *, int x, int b);
+// Reads a reduction as that op with `axes` and `keepdim`.
+void gr_read_reduce(gr_onnx_reading *, const gr_op *);
+// Reads a node with an `axis` as an op over the last one.
+void gr_read_over_last(gr_onnx_reading *, const gr_op *);
+typedef struct gr_read_windows {
+  bool given;  // kernel
+  int64_t kernel[GR_MAX_RANK], stride[GR_MAX_RANK], pad[GR_MAX_RANK], dilation[GR_MAX_RANK];
+} gr_read_windows;
+// The attributes of windows over that many axes; false: they are not read.
+bool gr_read_window(gr_onnx_reading *, int axes, gr_read_windows *);
+const char *gr_read_each(gr_onnx_reading *, int n, const int64_t *);  // "2", or "[2, 1]"
+// Reads pooling as that op; count_include_pad: its attribute of that name, or NULL.
+void gr_read_pool(gr_onnx_reading *, const gr_op *, const char *count_include_pad);

@@ -1,0 +1,141 @@
+// lstm_read.c - reads an LSTM of ONNX as the blocks lstm_layer, one for each direction. There a
+// sequence is [t, n, c], results have an axis of directions, and gates are in the order i, o, f, c.
+#include <string.h>
+#include "ops/kernels/cpu.h"
+#include "ops/kernels/onnx_read.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+typedef struct lstm {
+  int x, part[3];  // [n, t, c]; W, R and B
+  int64_t hidden, layer;
+  int directions;
+  bool reverse, batch_first;
+  const char *path;
+} lstm;
+
+// Rows of gates of direction d, in the order i, f, c, o. They begin at row `first` of it.
+static int gates(gr_onnx_reading *r, const lstm *m, int part, int d, int64_t first) {
+  static const int order[] = {0, 2, 3, 1};
+  const gr_type *t = gr_read_type(r, m->part[part]);
+  gr_type type = {.dtype = GR_F32, .rank = t->rank - 1, .dim = {4 * m->hidden, t->dim[2]}};
+  int64_t row = t->rank == 3 ? t->dim[2] : 1, block = m->hidden * row;
+  const float *x =
+      (const float *)r->vars[m->part[part]].data[0] + d * t->dim[1] * row + first * row;
+  float *y = GR_NEW(r->arena, float, (size_t)(4 * block));
+  for (int k = 0; k < 4; k++)
+    memcpy(y + k * block, x + order[k] * block, sizeof *y * (size_t)block);
+  int v = gr_read_known(r, &type, y);
+  r->vars[v].weight = true;
+  return v;
+}
+
+static int direction(gr_onnx_reading *r, const lstm *m, int d) {
+  bool backward = d == 1 || m->reverse;
+  const char *end = gr_arena_printf(r->arena, "_l%d%s", (int)m->layer, d ? "_reverse" : "");
+  const char *words[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+  gr_read_part part[4];
+  for (int k = 0; k < 4; k++) {
+    bool bias = k > 1;
+    part[k].suffix = gr_arena_printf(r->arena, "%s%s", words[k], end);
+    part[k].var = gates(r, m, bias ? 2 : k, d, k == 3 ? 4 * m->hidden : 0);
+  }
+  gr_type type[GR_READ_CHOICES];
+  memcpy(type, r->vars[m->x].type, sizeof type);
+  for (int c = 0; c < GR_READ_CHOICES; c++) type[c].dim[2] = m->hidden;
+  const gr_read_setting s[] = {
+      {"hidden", gr_arena_printf(r->arena, "%lld", (long long)m->hidden)},
+      {"layer", m->layer ? gr_arena_printf(r->arena, "%lld", (long long)m->layer) : NULL},
+      {"suffix", d ? "_reverse" : NULL},
+      {"reverse", backward ? "true" : NULL}};
+  int y = gr_read_block(r, "lstm_layer", m->path, m->x, type, 4, s, 4, part);
+  if (y) r->lines[r->n_lines - 1].path = m->path;  // layers of one path differ by their number
+  return y;
+}
+
+static bool is_zero(gr_onnx_reading *r, int k) {
+  int v = gr_read_in(r, k, false);
+  const gr_read_var *x = &r->vars[v];
+  if (!v) return true;
+  if (!x->data[0] || x->type[0].dtype != GR_F32) return false;
+  for (int64_t i = 0, n = gr_type_count(&x->type[0]); i < n; i++)
+    if (((const float *)x->data[0])[i] != 0) return false;
+  return true;
+}
+
+static bool has_shape(const gr_onnx_reading *r, int v, int rank, int64_t a, int64_t b, int64_t c) {
+  const gr_type *t = gr_read_type(r, v);
+  return gr_read_is_own(r, v) && t->dtype == GR_F32 && t->rank == rank && t->dim[0] == a &&
+         t->dim[1] == b && (rank == 2 || t->dim[2] == c);
+}
+
+static bool open(gr_onnx_reading *r, lstm *m) {
+  const char *way = gr_read_text(r, "direction", "forward");
+  m->hidden = gr_read_int(r, "hidden_size", 0), m->batch_first = gr_read_int(r, "layout", 0);
+  gr_read_only(r, "input_forget", 0);
+  m->directions = strcmp(way, "bidirectional") ? 1 : 2, m->reverse = !strcmp(way, "reverse");
+  m->x = gr_read_in(r, 0, true);
+  for (int k = 0; k < 3; k++) m->part[k] = gr_read_in(r, k + 1, true);
+  if (gr_read_in(r, 4, false) || gr_read_in(r, 7, false) || !is_zero(r, 5) || !is_zero(r, 6))
+    gr_read_refuse(r, "has lengths, peepholes or a first state that is not zero");
+  if (gr_read_needs(r, 2)) gr_read_refuse(r, "gives its last cell state");
+  if (r->err) return false;
+  if (gr_read_type(r, m->x)->rank != 3) gr_read_refuse(r, "is not over sequences");
+  int64_t d = m->directions, h = m->hidden, c = gr_read_type(r, m->x)->dim[2];
+  if (!r->err &&
+      (!has_shape(r, m->part[0], 3, d, 4 * h, c) || !has_shape(r, m->part[1], 3, d, 4 * h, h) ||
+       !has_shape(r, m->part[2], 2, d, 8 * h, 0)))
+    gr_read_refuse(r, "has weights that are computed, shared, or of another shape");
+  return !r->err;
+}
+
+// All directions along axis `axis` of what is made of y, of `rank` axes.
+static int joined(gr_onnx_reading *r, const lstm *m, const int *y, int rank, int axis) {
+  int64_t sizes[4][GR_READ_CHOICES];
+  int in[2];
+  if (r->err) return 0;
+  for (int d = 0; d < m->directions && !r->err; d++) {
+    for (int k = 0; k < 4; k++)
+      for (int c = 0; c < GR_READ_CHOICES; c++) {
+        const gr_type *t = &r->vars[y[d]].type[c];
+        sizes[k][c] = rank == 4 ? k == 2 ? 1 : t->dim[k - (k > 2)]
+                      : k == 0 ? 1
+                                : t->dim[k == 1 ? 0 : 2];
+      }
+    in[d] = gr_read_reshape(r, y[d], rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  }
+  const gr_read_setting s = {"axis", gr_arena_printf(r->arena, "%d", axis)};
+  return m->directions == 1 ? in[0] : gr_read_emit(r, &gr_op_concat, 2, in, 1, &s);
+}
+
+static void give_last(gr_onnx_reading *r, const lstm *m, const int *y) {
+  int end[2];
+  for (int d = 0; d < m->directions && !r->err; d++) {
+    int64_t start[GR_READ_CHOICES], size[GR_READ_CHOICES];
+    bool first = d == 1 || m->reverse;
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      start[c] = first ? 0 : r->vars[y[d]].type[c].dim[1] - 1, size[c] = 1;
+    end[d] = gr_read_slice(r, y[d], 1, start, size);
+  }
+  int z = joined(r, m, end, 3, 0);  // [directions, n, hidden]
+  gr_read_out(r, 1, m->batch_first ? gr_read_transpose(r, z, (const int64_t[]){1, 0, 2}) : z,
+              false);
+}
+
+void gr_lstm_read(gr_onnx_reading *r) {
+  lstm m = {.x = 0};
+  int y[2] = {0};
+  uint32_t layers = 0;
+  if (!open(r, &m)) return;
+  m.path = gr_read_node_path(r, "lstm");
+  const char *key = gr_arena_printf(r->arena, "%s (layers of LSTM)", m.path);
+  gr_map_find(&r->paths, key, &layers);
+  gr_map_put(&r->paths, key, layers + 1);
+  m.layer = layers;
+  if (!m.batch_first) m.x = gr_read_transpose(r, m.x, (const int64_t[]){1, 0, 2});
+  for (int d = 0; d < m.directions; d++) y[d] = direction(r, &m, d);
+  int all = joined(r, &m, y, 4, 2);
+  gr_read_out(r, 0, m.batch_first ? all : gr_read_transpose(r, all, (const int64_t[]){1, 2, 0, 3}),
+              false);
+  if (gr_read_needs(r, 1)) give_last(r, &m, y);
+}

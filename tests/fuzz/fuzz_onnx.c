@@ -1,0 +1,21 @@
+// fuzz_onnx.c - any bytes are a model of ONNX, whose text is one of the graph language, or an error.
+#include "fuzz_file.h"
+#include "compiler/onnx/onnx.h"
+
+const fuzz_budget fuzz_memory = {256 << 20, 20000};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  fuzz_file f = fuzz_file_make(data, size);
+  gr_arena *a = gr_arena_create();
+  gr_onnx_imported m = {.text = NULL};
+  gr_status s = gr_onnx_import(a, f.path, &m);
+  HOLDS(s ? 1 : m.text != NULL);
+  if (!s) {
+    gr_conf *graph = NULL;
+    HOLDS(!gr_conf_parse(a, "graph", m.text, &graph) && graph->kind == GR_CONF_MAP);
+  }
+  fuzz_print(s);
+  gr_arena_destroy(a);
+  fuzz_file_close(&f);
+  return 0;
+}

@@ -1,0 +1,78 @@
+# import.sh - files of ONNX as models: models that PyTorch has exported (tests/golden/onnx_models.py) have its loss and
+# its gradients here, whole and sharded, and what is wrong with a file is said.
+#
+#   sh import.sh GRAPHRUN SOURCE GRADIENTS
+gradients=$3
+. "$2/tests/e2e/lib.sh" "$1" "$2" none
+golden=$source/tests/golden/onnx
+cat >"$scratch/import.yaml" <<'END'
+model: {loss: {cross_entropy: [logits, y]}, metrics: {accuracy: {accuracy: [logits, y]}}}
+data: {source: table, validation_fraction: 0, table: {label: y, normalize: false}}
+training: {batch_size: 6, max_steps: 1, optimizer: sgd, lr: 1, optimizer_params: {momentum: 0}}
+END
+if "$graphrun" import "$golden/mlp.onnx" 2>&1 | grep -q 'without protobuf-c'; then
+  skip import "this graphrun was built without protobuf-c"
+  counts
+fi
+
+# step OUT MODEL DATA [key=value ...]: one step.
+step() {
+  step_out=$1 step_model=$2 step_data=$3
+  shift 3
+  dtype=f32
+  [ "$step_data" = transformer ] && dtype=i32
+  limited "$graphrun" "$scratch/import.yaml" "model.graph=$step_model" "data.table.path=$golden/${step_data}_data.npz" \
+    "data.table.dtype=$dtype" "output.dir=$scratch/$step_out" "$@"
+}
+# same NAME OUT BEFORE DATA: the step was PyTorch's.
+same() {
+  loss=$(sed -n '1s/.*"loss": \([^,]*\),.*/\1/p' "$scratch/$2/metrics.jsonl")
+  limited "$gradients" "$3" "$scratch/$2/checkpoints/step-00000001" "$golden/$4_grads.npz" "${loss:-none}"
+  if [ "$code" = 0 ]; then ok "$1"; else fail "$1" "code $code"; fi
+}
+
+for model in mlp mlp_dynamo resnet transformer transformer_dynamo vit vit_dynamo lstm lstm_dynamo; do
+  data=${model%_dynamo}
+  expect "$model: imported" 0 'weights, for model.init_from' -- \
+    "$graphrun" import "$golden/$model.onnx" -o "$scratch/$model.yaml"
+  step "$model" "$golden/$model.onnx" "$data" distributed.ranks=1
+  same "$model: PyTorch's loss and gradients" "$model" "$scratch/$model.safetensors" "$data"
+  step "$model-text" "$scratch/$model.yaml" "$data" distributed.ranks=1 "model.init_from=$scratch/$model.safetensors"
+  same "$model: and as text with its weights" "$model-text" "$scratch/$model.safetensors" "$data"
+done
+for strategy in ddp fsdp; do
+  for model in resnet vit transformer_dynamo lstm; do
+    step "$model-$strategy" "$golden/$model.onnx" "${model%_dynamo}" distributed.ranks=2 "distributed.strategy=$strategy"
+    same "$model: $strategy on two ranks" "$model-$strategy" "$scratch/$model.safetensors" "${model%_dynamo}"
+  done
+done
+
+# The run keeps the model as text, with its loss, and needs the file no more.
+cp "$golden/mlp.onnx" "$scratch/gone.onnx"
+step kept "$scratch/gone.onnx" mlp distributed.ranks=1
+rm "$scratch/gone.onnx"
+expect 'a run of a file that is gone is evaluated' 0 'training set: loss' -- "$graphrun" eval "$scratch/kept" --split=train
+expect 'and exported' 0 'outputs  logits' -- "$graphrun" export "$scratch/kept" "$scratch/back.onnx"
+expect 'what was exported is read' 0 'logits: .linear' -- "$graphrun" import "$scratch/back.onnx"
+
+# Inputs by other names, and what is wrong.
+step renamed "$golden/mlp.onnx" mlp distributed.ranks=1 'model.inputs={x: samples}'
+: >"$scratch/patterns"
+echo "the data gives no 'samples'" >"$scratch/patterns"
+verdict 'an input that the data have not' 65
+step unknown "$golden/mlp.onnx" mlp distributed.ranks=1 'model.inputs={z: x}'
+echo "the model's file has no input 'z'" >"$scratch/patterns"
+verdict 'an input that the file has not' 65
+sed 's/loss: .*metrics/metrics/' "$scratch/import.yaml" >"$scratch/no_loss.yaml"
+expect 'no loss is stated' 65 'but not its loss' 'model.loss=' -- \
+  "$graphrun" "$scratch/no_loss.yaml" "model.graph=$golden/mlp.onnx" "data.table.path=$golden/mlp_data.npz"
+head -c 900 "$golden/mlp.onnx" >"$scratch/cut.onnx"
+expect 'a file that is cut' 65 'is no file of ONNX, or damaged' -- "$graphrun" import "$scratch/cut.onnx"
+echo text >"$scratch/text.onnx"
+expect 'a file that is text' 65 'is no file of ONNX, or damaged|has no graph' -- "$graphrun" import "$scratch/text.onnx"
+sed "s/LayerNormalization/LayerNormalizatiox/g" "$golden/mlp.onnx" >"$scratch/other.onnx"
+expect 'a node that is not known' 65 "node '/norm/LayerNormalizatio.' is a LayerNormalizatiox, which is not read" -- \
+  "$graphrun" import "$scratch/other.onnx"
+expect 'a loss beside one' 65 'states its loss itself' -- "$graphrun" "$scratch/import.yaml" \
+  "model.graph=$source/graphs/mlp.yaml" "data.table.path=$golden/mlp_data.npz"
+counts
