@@ -28,7 +28,8 @@ void gr_help_all(FILE *f) {
   for (const gr_command *const *c = gr_commands; *c; c++)
     fprintf(f, "    graphrun %-7s %s\n%21s%s\n", (*c)->name, (*c)->usage, "", (*c)->doc);
   fputs(
-      "\n`graphrun COMMAND --help` has the flags of each, `graphrun --version [--json]` the version.\n"
+      "\n`graphrun COMMAND --help` has the flags of each, `graphrun --version [--json]` the "
+      "version.\n"
       "Exit codes:",
       f);
   for (const gr_exit_code *c = gr_exit_codes; c->what; c++)

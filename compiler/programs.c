@@ -174,7 +174,8 @@ static bool list_trained(gr_arena *arena, const gr_plan_request *r, gr_options *
 
 gr_ema_use gr_programs_ema(gr_arena *arena, const gr_plan_request *r, const gr_program_request *a,
                            gr_options *o) {
-  bool begins = a->purpose == GR_BEGIN_EMA, reads = a->program && !strcmp(a->program->name, gr_model_eval);
+  bool begins = a->purpose == GR_BEGIN_EMA,
+       reads = a->program && !strcmp(a->program->name, gr_model_eval);
   if (!o->optimizer.ema_decay.given) return GR_EMA_NONE;
   if (a->program && a->program->trains) return GR_EMA_UPDATE;
   if (!(begins || reads) || !list_trained(arena, r, o)) return GR_EMA_NONE;

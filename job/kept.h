@@ -21,9 +21,9 @@ typedef struct gr_kept_run {
 GR_MUST_USE gr_status gr_kept_find(gr_arena *, const char *dir, gr_kept_run *out);
 
 // Changes a run's composed configuration into one for using its weights: without hooks, initial
-// weights and traces, unless arguments give them, and with the run's own copies of the model and the
-// tokenizer. inputs: also without the files of samples, because others take their place. no_ema: without averages of the
-// weights, so that the trained ones are used.
+// weights and traces, unless arguments give them, and with the run's own copies of the model and
+// the tokenizer. inputs: also without the files of samples, because others take their place.
+// no_ema: without averages of the weights, so that the trained ones are used.
 void gr_kept_adjust(gr_arena *, const gr_kept_run *, bool inputs, bool no_ema, gr_conf *conf);
 
 // Opens a checkpoint by what a user names: a run's folder, a folder of checkpoints, or one

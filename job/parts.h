@@ -50,8 +50,8 @@ GR_MUST_USE gr_status gr_teacher_open(gr_arena *, gr_conf *root, const gr_settin
 
 // Puts what `generation:` sets, and the tokens of --tokens (0: not given), among the values of the
 // parameters that the model's file has. A key that it has no parameter for is an error.
-GR_MUST_USE gr_status gr_generation_bind(gr_arena *, gr_conf *root, gr_conf *graph,
-                                         int64_t tokens, gr_conf *params);
+GR_MUST_USE gr_status gr_generation_bind(gr_arena *, gr_conf *root, gr_conf *graph, int64_t tokens,
+                                         gr_conf *params);
 
 // ---- precision.c
 
@@ -71,8 +71,8 @@ GR_MUST_USE gr_status gr_sharding_read(gr_arena *, gr_conf *root, bool enabled, 
 
 // ---- init_from.c
 
-// Reads the entries of model.init_from or model.teacher.init_from, the key, or the one of a path. What patterns match is checked when
-// the weights are loaded.
+// Reads the entries of model.init_from or model.teacher.init_from, the key, or the one of a path.
+// What patterns match is checked when the weights are loaded.
 GR_MUST_USE gr_status gr_init_from_read(gr_arena *, gr_conf *root, const char *key,
                                         gr_init_entry **, int *n);
 

@@ -28,8 +28,8 @@ static void add_results(const gr_fuse *f, gr_fuse_members *m, bool sums) {
   }
 }
 
-// The operand, from operand `start` on, whose memory a result should take over: the state that it is
-// the next value of, or else a value that nothing reads later; -1: there is none.
+// The operand, from operand `start` on, whose memory a result should take over: the state that it
+// is the next value of, or else a value that nothing reads later; -1: there is none.
 static int taken_over(const gr_fuse *f, const gr_fuse_members *m, gr_val result, int start) {
   int found = -1;
   for (int j = start; j < m->n_in; j++) {

@@ -192,9 +192,12 @@ static bool has_effect(const char *path, bool searches) {
       "hydra.run.",          "hydra.sweep.",   "hydra.sweeper.params", "hydra.searchpath",
       "hydra.output_subdir", "hydra.mode",     "hydra.job.name",       "hydra.job.num",
       "hydra.job.config.",   "hydra.runtime.", "hydra.overrides.",     NULL};
-  static const char *const of_search[] = {"hydra.sweeper._target_",  "hydra.sweeper.sampler",
-                                          "hydra.sweeper.direction", "hydra.sweeper.n_trials",
-                                          "hydra.sweeper.n_jobs",    "hydra.sweeper.pruner",
+  static const char *const of_search[] = {"hydra.sweeper._target_",
+                                          "hydra.sweeper.sampler",
+                                          "hydra.sweeper.direction",
+                                          "hydra.sweeper.n_trials",
+                                          "hydra.sweeper.n_jobs",
+                                          "hydra.sweeper.pruner",
                                           NULL};
   return begins_with_one(path, known) || (searches && begins_with_one(path, of_search));
 }

@@ -75,9 +75,9 @@ static void read_layer_norm(gr_onnx_reading *r) {
   const gr_read_setting s = {"eps", gr_arena_printf(r->arena, "%.7g", eps)};
   const gr_read_part parts[] = {{"weight", w}, {"bias", b}};
   bool alone = gr_read_is_own(r, w) && gr_read_is_own(r, b);
-  int y = alone ? gr_read_block(r, "layer_norm", gr_read_path(r, w, "weight"), x, r->vars[x].type, 1,
-                              &s, 2, parts)
-              : gr_read_emit(r, &gr_op_layer_norm, 3, (const int[]){x, w, b}, 1, &s);
+  int y = alone ? gr_read_block(r, "layer_norm", gr_read_path(r, w, "weight"), x, r->vars[x].type,
+                                1, &s, 2, parts)
+                : gr_read_emit(r, &gr_op_layer_norm, 3, (const int[]){x, w, b}, 1, &s);
   gr_read_out(r, 0, y, false);
 }
 

@@ -41,8 +41,9 @@ GR_MUST_USE gr_status gr_disk_mkdir(const gr_disk_dir *,
                                     const char *name);  // an existing one is fine
 // Renames within the directory; an existing file or empty directory `to` is replaced.
 GR_MUST_USE gr_status gr_disk_rename(const gr_disk_dir *, const char *old_name, const char *to);
-// Replaces directory `to` by `old_name` atomically (RENAME_EXCHANGE), or, on file systems without that,
-// by two renames with the old one at `aside` in between. The old one ends at `old_name` or `aside`.
+// Replaces directory `to` by `old_name` atomically (RENAME_EXCHANGE), or, on file systems without
+// that, by two renames with the old one at `aside` in between. The old one ends at `old_name` or
+// `aside`.
 GR_MUST_USE gr_status gr_disk_replace(const gr_disk_dir *, const char *old_name, const char *to,
                                       const char *aside);
 GR_MUST_USE gr_status gr_disk_unlink(const gr_disk_dir *,

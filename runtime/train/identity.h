@@ -24,8 +24,8 @@ void gr_identity_hash(const char *identity, char out[GR_IDENTITY_HASH]);
 int gr_identity_compare(const char *recorded, const char *current, gr_identity_part, gr_text *out);
 // The identity that a run's folder holds, in the arena; NULL: none. GR_ERR_IO.
 GR_MUST_USE gr_status gr_identity_read(gr_arena *, const char *dir, const char **out);
-// Fails with GR_ERR_CHECKPOINT if `recorded`, of the run in `place`, differs; names the differences and
-// what can be done. checkpoint: the path of one to go on from, or NULL.
+// Fails with GR_ERR_CHECKPOINT if `recorded`, of the run in `place`, differs; names the differences
+// and what can be done. checkpoint: the path of one to go on from, or NULL.
 GR_MUST_USE gr_status gr_identity_check(const char *place, const char *checkpoint,
                                         const char *recorded, const char *current,
                                         gr_identity_part);

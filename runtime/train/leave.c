@@ -47,8 +47,8 @@ gr_status gr_run_exit_early(gr_run *r, const gr_step_controls *k) {
                            r->progress.step ? "the state is saved" : "there was nothing to save"),
                    "go on with: checkpoint.resume=auto output.dir=%s", r->outputs.dir);
   const char *asked = r->control.asked.reason;
-  gr_control_end(&r->control, *asked ? gr_arena_printf(r->me.arena, "stopped: %s", asked)
-                                     : "stopped by a hook");
+  gr_control_end(&r->control,
+                 *asked ? gr_arena_printf(r->me.arena, "stopped: %s", asked) : "stopped by a hook");
   return GR_OK;
 }
 

@@ -40,10 +40,10 @@ static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const ch
       "an index of several (.index.json), or an .npz file");
 }
 
-static gr_status load_entries(gr_rank *r, const gr_init_entry *from, int n, bool teacher) {
+static gr_status load_entries(gr_rank *r, const gr_init_entry *entries, int n, bool teacher) {
   const char **path = GR_NEW(r->arena, const char *, n + 1);
-  for (int i = 0; i < n; i++) GR_TRY(choose_weights(r, &from[i], &path[i]));
-  return n ? gr_run_init_from(r, from, n, teacher, path) : GR_OK;
+  for (int i = 0; i < n; i++) GR_TRY(choose_weights(r, &entries[i], &path[i]));
+  return n ? gr_run_init_from(r, entries, n, teacher, path) : GR_OK;
 }
 
 static gr_status init_from(gr_rank *r) {

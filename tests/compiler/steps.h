@@ -47,8 +47,8 @@ gr_status steps_plan(gr_arena *, const setup *, gr_plan **out);
 // Of another model, in buckets.
 gr_status steps_plan_of(gr_arena *, const setup *, const char *model, const gr_bucket *, int n,
                         gr_plan **out);
-// Of any model: of its programs those that `only` names, or with NULL all, on 2 ranks with batches of
-// 12 in a bucket "all".
+// Of any model: of its programs those that `only` names, or with NULL all, on 2 ranks with batches
+// of 12 in a bucket "all".
 gr_status steps_plan_programs(gr_arena *, const char *model, const char *only, gr_options,
                               gr_plan **out);
 gr_status steps_run(const setup *, ran *out);

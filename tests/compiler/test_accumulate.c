@@ -133,10 +133,11 @@ static void moves(void) {
                                  {0, 4, 4, 5, 0}};
   for (int w = 0; w < 4; w++) {
     gr_plan *p = plan_of(&(setup){.way = &steps_ways[w], .batch = 12, .ranks = 2, .parts = 3});
-    const int got[5] = {
-        collectives(p, "train.micro", "all_reduce"), collectives(p, "train.micro", "reduce_scatter"),
-        collectives(p, "train.micro", "all_gather"), collectives(p, "train.update", "all_reduce"),
-        collectives(p, "train.update", "reduce_scatter")};
+    const int got[5] = {collectives(p, "train.micro", "all_reduce"),
+                        collectives(p, "train.micro", "reduce_scatter"),
+                        collectives(p, "train.micro", "all_gather"),
+                        collectives(p, "train.update", "all_reduce"),
+                        collectives(p, "train.update", "reduce_scatter")};
     for (int k = 0; k < 5; k++)
       CHECK(got[k] == want[w][k], "%s: count %d is %d, not %d", steps_ways[w].name, k, got[k],
             want[w][k]);

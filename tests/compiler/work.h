@@ -1,5 +1,5 @@
-// work.h - how much a compilation does, by what neither the machine's speed nor its load changes: the
-// basic blocks that it enters. compiler/ and ir/ are built for this test with
+// work.h - how much a compilation does, by what neither the machine's speed nor its load changes:
+// the basic blocks that it enters. compiler/ and ir/ are built for this test with
 // -fsanitize-coverage=trace-pc, which calls a function at the beginning of each.
 #pragma once
 #include <stdatomic.h>

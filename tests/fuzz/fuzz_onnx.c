@@ -1,6 +1,7 @@
-// fuzz_onnx.c - any bytes are a model of ONNX, whose text is one of the graph language, or an error.
-#include "fuzz_file.h"
+// fuzz_onnx.c - any bytes are a model of ONNX, whose text is one of the graph language, or an
+// error.
 #include "compiler/onnx/onnx.h"
+#include "fuzz_file.h"
 
 const fuzz_budget fuzz_memory = {256 << 20, 20000};
 

@@ -33,8 +33,9 @@ gr_status use_of_case_as(use *, const gr_op *, const gr_case *, gr_dtype, uint64
 // Calls f for the cases of an op with bf16 and f16 in place of f32, as far as it takes them:
 // optimizers and packing do not. Returns how many.
 int use_narrow_cases(const gr_op *, void (*f)(use *, const gr_case *, int));
-// How far results may be apart, |a - b| / (1 + |b|), fast from plain and split from whole; and if they
-// are sums of several ranks' parts, which are rounded before they are added, and may be larger.
+// How far results may be apart, |a - b| / (1 + |b|), fast from plain and split from whole; and if
+// they are sums of several ranks' parts, which are rounded before they are added, and may be
+// larger.
 double use_near(const use *);
 double use_near_parts(const use *);
 void use_fill(use *, const char *letters, uint64_t seed);

@@ -1,5 +1,5 @@
-// test_amx.c - the product on AMX tiles (ops/kernels/gemm_amx_tiles.inc), compiled for a model of the
-// tiles in software, which refuses what the processor refuses; and on the processor, if it has
+// test_amx.c - the product on AMX tiles (ops/kernels/gemm_amx_tiles.inc), compiled for a model of
+// the tiles in software, which refuses what the processor refuses; and on the processor, if it has
 // them.
 //
 // The model follows the Intel SDM. TDPBF16PS keeps two sums of each element, of the even and of the

@@ -22,13 +22,13 @@ typedef struct gr_feature_spec {
   double f_min, f_max;  // of the filters, Hz; f_max 0: rate / 2
   bool normalise;       // mean and deviation of each bin over the utterance
   gr_mel_scale mel_scale;
-  bool area_norm;       // filters are divided by half their width in Hz (Slaney)
-  bool log10;           // log10 of the power; else decibels
-  double range;         // what is more below the largest value is raised to that; 0: nothing is
-  double offset;        // then added
-  double scale;         // then multiplied by; 0: 1
-  int64_t length;       // samples that a recording is cut or padded with silence to; 0: its own
-  bool drop_last;       // without the last frame, whose centre is the end
+  bool area_norm;  // filters are divided by half their width in Hz (Slaney)
+  bool log10;      // log10 of the power; else decibels
+  double range;    // what is more below the largest value is raised to that; 0: nothing is
+  double offset;   // then added
+  double scale;    // then multiplied by; 0: 1
+  int64_t length;  // samples that a recording is cut or padded with silence to; 0: its own
+  bool drop_last;  // without the last frame, whose centre is the end
 } gr_feature_spec;
 
 // Tables for one spec; read-only once made, so that threads may share them.

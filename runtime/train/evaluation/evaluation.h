@@ -50,7 +50,8 @@ bool gr_run_metric_is_of_pass(const gr_run_spec *);
 bool gr_run_update_pass_best(gr_evaluation *, gr_rank *, const gr_progress *);
 // At the end of an epoch, after its evaluation or its pass: the value of training.stop_unless that
 // checkpoint.metric has not reached, so that the run is to end; NULL: there is none.
-const gr_rung *gr_evaluation_missed(const gr_evaluation *, const gr_run_spec *, const gr_progress *);
+const gr_rung *gr_evaluation_missed(const gr_evaluation *, const gr_run_spec *,
+                                    const gr_progress *);
 // Whether the last evaluation is of this step and among the best.
 bool gr_evaluation_is_among_best(const gr_evaluation *, const gr_progress *);
 void gr_evaluation_scalars(gr_evaluation *, gr_scalar_table *);  // adds those of a checkpoint

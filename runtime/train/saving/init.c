@@ -382,12 +382,12 @@ static gr_status run(loading *l) {
   return GR_OK;
 }
 
-gr_status gr_run_init_from(gr_rank *r, const gr_init_entry *from, int n, bool teacher,
+gr_status gr_run_init_from(gr_rank *r, const gr_init_entry *given, int n, bool teacher,
                            const char *const *path) {
   const gr_plan *p = r->spec->plan;
   loading l = {r, r->arena, .n = n, .teacher = teacher, .wanted = gr_map_make(r->arena)};
   l.entries = GR_NEW(r->arena, entry, l.n + 1);
-  for (int i = 0; i < l.n; i++) l.entries[i] = (entry){.set = &from[i], .path = path[i]};
+  for (int i = 0; i < l.n; i++) l.entries[i] = (entry){.set = &given[i], .path = path[i]};
   for (uint32_t i = 0; i < p->n_states; i++)
     if (is_wanted(&l, &p->states[i])) gr_map_put(&l.wanted, name_in_model(&l, &p->states[i]), i);
   gr_status s = run(&l);

@@ -142,8 +142,7 @@ static void truncated(void) {
   model m = {.arena = gr_arena_create(), .name = "a text"};
   gr_conf *file;
   MUST(gr_conf_parse(m.arena, "text", text, &file));
-  gr_model_request r = {
-      .graph = file, .dims = dims, .n_dims = 2, .purpose = GR_INIT, .seed = 3};
+  gr_model_request r = {.graph = file, .dims = dims, .n_dims = 2, .purpose = GR_INIT, .seed = 3};
   MUST(gr_model_build(m.arena, &r, &m.g));
   m.values = GR_NEW(m.arena, value, m.g->n_values);
   MUST(graph_run(m.g, m.values));

@@ -102,9 +102,9 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev) {
     IS(MAX_BLOCK_DIM_X, 1024)
     IS(MAX_BLOCK_DIM_Y, 1024)
     IS(MAX_BLOCK_DIM_Z, 64)
-    IS(MAX_GRID_DIM_X, 2147483647) IS(MAX_GRID_DIM_Y, 65535) IS(MAX_GRID_DIM_Z, 65535) IS(
-        WARP_SIZE, 32) IS(MAX_SHARED_MEMORY_PER_BLOCK,
-                          48 << 10) IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, BLOCK_SMEM)
+    IS(MAX_GRID_DIM_X, 2147483647)
+    IS(MAX_GRID_DIM_Y, 65535) IS(MAX_GRID_DIM_Z, 65535) IS(WARP_SIZE, 32) IS(
+        MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10) IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, BLOCK_SMEM)
         IS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, SM_SMEM) IS(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)
             IS(MULTIPROCESSOR_COUNT, SMS) IS(MAX_THREADS_PER_MULTIPROCESSOR, 2048)
                 IS(MAX_BLOCKS_PER_MULTIPROCESSOR, 32) IS(MAX_REGISTERS_PER_BLOCK, 65536)
@@ -187,8 +187,9 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   X(ERROR_INVALID_VALUE)                                                                          \
   X(ERROR_OUT_OF_MEMORY)                                                                          \
   X(ERROR_NOT_INITIALIZED)                                                                        \
-  X(ERROR_NO_DEVICE) X(ERROR_INVALID_DEVICE) X(ERROR_INVALID_CONTEXT) X(ERROR_INVALID_HANDLE)     \
-      X(ERROR_NOT_FOUND) X(ERROR_NOT_READY) X(ERROR_ILLEGAL_ADDRESS) X(ERROR_MISALIGNED_ADDRESS)  \
+  X(ERROR_NO_DEVICE)                                                                              \
+  X(ERROR_INVALID_DEVICE) X(ERROR_INVALID_CONTEXT) X(ERROR_INVALID_HANDLE) X(ERROR_NOT_FOUND)     \
+      X(ERROR_NOT_READY) X(ERROR_ILLEGAL_ADDRESS) X(ERROR_MISALIGNED_ADDRESS)                     \
           X(ERROR_LAUNCH_OUT_OF_RESOURCES) X(ERROR_LAUNCH_FAILED)                                 \
               X(ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) X(ERROR_NOT_SUPPORTED) X(ERROR_INVALID_IMAGE) \
                   X(ERROR_NO_BINARY_FOR_GPU) X(ERROR_STREAM_CAPTURE_UNSUPPORTED)                  \

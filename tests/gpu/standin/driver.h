@@ -24,8 +24,8 @@ struct CUgraphNode_st {
   struct device *dev;
   pthread_t owner;
   int64_t ready, time;  // ns of the device's clock: when it may begin, and when it ended
-  uint64_t id, clone;  // of a node: its own number, and that of its copy in an executable graph
-  int hidden;          // no work of its own
+  uint64_t id, clone;   // of a node: its own number, and that of its copy in an executable graph
+  int hidden;           // no work of its own
   char *dst, *src;
   size_t n;
   unsigned value, width;

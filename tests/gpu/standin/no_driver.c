@@ -3,11 +3,11 @@
 #define NAMES(F)                                                                         \
   F(cuLaunchKernel)                                                                      \
   F(cuLaunchKernelEx)                                                                    \
-  F(cuLaunchCooperativeKernel) F(cuStreamGetCtx) F(cuLinkCreate) F(cuLinkAddData)        \
-      F(cuLinkComplete) F(cuLinkDestroy) F(cuLibraryLoadFromFile)                        \
-          F(cuOccupancyMaxPotentialClusterSize) F(cuDeviceGetCount) F(cuDeviceGet)       \
-              F(cuCtxPushCurrent) F(cuCtxPopCurrent) F(cuCtxGetLimit) F(cuCtxGetCurrent) \
-                  F(cuGetErrorName) F(cuGetErrorString)
+  F(cuLaunchCooperativeKernel)                                                           \
+  F(cuStreamGetCtx) F(cuLinkCreate) F(cuLinkAddData) F(cuLinkComplete) F(cuLinkDestroy)  \
+      F(cuLibraryLoadFromFile) F(cuOccupancyMaxPotentialClusterSize) F(cuDeviceGetCount) \
+          F(cuDeviceGet) F(cuCtxPushCurrent) F(cuCtxPopCurrent) F(cuCtxGetLimit)         \
+              F(cuCtxGetCurrent) F(cuGetErrorName) F(cuGetErrorString)
 enum { NO_DEVICE = 100, VERSION = 13000 };
 
 #define NONE(name) \

@@ -1,6 +1,6 @@
 // test_open.c - a checkpoint from outside: `ckpt list|show|verify`, and `zstd -d`.
-#include "base/log.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "tests/runtime/checkpoint/tiny.h"
 
 static char *printed(gr_status (*print)(FILE *, const char *), const char *path, gr_status *out) {

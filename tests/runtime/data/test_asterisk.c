@@ -68,7 +68,8 @@ static void the_package(void) {
   MUST(s);
   CHECK(c.written > 450 && c.seconds > 900 && c.seconds < 1600, "%u, %g s", c.written, c.seconds);
   fixture_data data = fixture_spec(out);
-  MUST(gr_vocab_make(arena, "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", -1, (gr_vocab *)(uintptr_t)data.speech.vocab));
+  MUST(gr_vocab_make(arena, "ABCDEFGHIJKLMNOPQRSTUVWXYZ '", -1,
+                     (gr_vocab *)(uintptr_t)data.speech.vocab));
   data.speech.text = (gr_text_rules){GR_LETTERS_UPPER, "-/", ".,!?;:\"\\", GR_UNKNOWN_FAIL};
   data.options.validation_fraction = 0.1, data.options.n_buckets = 4, data.speech.max_frames = 1000;
   data.speech.subsampling = 4, data.options.cache_bytes = 1 << 26;
@@ -95,11 +96,14 @@ static void the_package(void) {
     if (!b[0]) break;
     CHECK(b[0]->bucket == b[1]->bucket && b[0]->index == b[1]->index, "batch %u", batches);
     for (int r = 0; r < 2; r++)
-      for (int i = 0; i < 8; i++) rows += ((const float *)fixture_field(b[r], "weight", &type))[i] > 0;
+      for (int i = 0; i < 8; i++)
+        rows += ((const float *)fixture_field(b[r], "weight", &type))[i] > 0;
   }
   uint32_t train = 0;
-  for (uint32_t u = 0; u < gr_dataset_samples(d); u++) train += gr_dataset_sample(d, u)->split == GR_SPLIT_TRAIN;
-  CHECK(rows == train && batches == gr_dataset_batches(d, GR_SPLIT_TRAIN, 16), "%u rows of %u", rows, train);
+  for (uint32_t u = 0; u < gr_dataset_samples(d); u++)
+    train += gr_dataset_sample(d, u)->split == GR_SPLIT_TRAIN;
+  CHECK(rows == train && batches == gr_dataset_batches(d, GR_SPLIT_TRAIN, 16), "%u rows of %u",
+        rows, train);
   for (int r = 0; r < 2; r++) gr_loader_close(l[r]);
   gr_dataset_close(d);
 }

@@ -31,7 +31,8 @@ static void add(void *sum, gr_dtype d, const void *term) {
   gr_put(sum, d, 0, d == GR_F64 || !gr_dtypes[d].is_float ? a + b : (double)((float)a + (float)b));
 }
 
-// The sum of some ranks' terms in rank order, as the contract has it; bf16 and f16 are rounded once.
+// The sum of some ranks' terms in rank order, as the contract has it; bf16 and f16 are rounded
+// once.
 static void sum_of(void *to, gr_dtype d, int64_t i, int round, int from, int ranks) {
   gr_dtype in = gr_is_narrow(d) ? GR_F32 : d;
   char sum[8] = {0}, term[8], low[8];

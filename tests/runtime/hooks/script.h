@@ -5,8 +5,8 @@
 #include "runtime/hooks/hooks.h"
 #include "tests/runtime/checkpoint/scratch.h"
 
-static const char *script_dir;  // of the test that runs
-static gr_arena *script_arena;  // of paths
+static const char *script_dir;      // of the test that runs
+static gr_arena *script_arena;      // of paths
 static double script_seconds = 20;  // more than any needs, with sanitizers on a busy machine
 static bool (*script_stop)(void);
 static const gr_adjustable *script_adjust;  // of hooks that are opened from now on

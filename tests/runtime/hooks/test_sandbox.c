@@ -30,7 +30,8 @@ static void endless(void) {
   script_seconds = 20;
 }
 
-// What would keep C busy without end is refused before it begins, so that the script's line is known.
+// What would keep C busy without end is refused before it begins, so that the script's line is
+// known.
 static void endless_in_c(void) {
   static const struct {
     const char *script, *says;

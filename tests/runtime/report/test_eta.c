@@ -5,9 +5,9 @@
 
 typedef struct run {
   const char *name;
-  int steps, eval_every, save_every;          // steps between them; 0: none
+  int steps, eval_every, save_every;           // steps between them; 0: none
   double first, slow, step, eval_batch, save;  // seconds: the first step, of the first tenth, ...
-  double eval_batches, final_batches;         // of each evaluation, and of the last one beside it
+  double eval_batches, final_batches;          // of each evaluation, and of the last one beside it
 } run;
 
 static const run runs[] = {
