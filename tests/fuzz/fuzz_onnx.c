@@ -1,7 +1,8 @@
 // fuzz_onnx.c - any bytes are a model of ONNX, whose text is one of the graph language, or an
 // error.
+#include "fuzz_file.h"  // first, as it defines _GNU_SOURCE
+
 #include "compiler/onnx/onnx.h"
-#include "fuzz_file.h"
 
 const fuzz_budget fuzz_memory = {256 << 20, 20000};
 
