@@ -50,6 +50,51 @@ done
 pairs learns distributed.ranks=1 training.max_steps=250 model.params.dropout=0 model.params.smoothing=0 training.lr=5e-3
 check "in 250 steps it learns to write what it hears" awk -v loss="$(loss learns 249)" 'BEGIN {exit !(loss < 1)}'
 
+# ---- Transcripts
+# The same model makes each symbol by the whole text so far, without a cache.
+awk '/- token: / {next}
+  /- logits: .decode: .token/ {
+    sub("token, memory, positions", "text, memory"); sub(", cache: prefix . max_tokens", ""); print
+    n = index($0, "-")
+    printf "%*s- here: {one_hot: positions, classes: prefix + max_tokens}\n", n - 1, ""
+    printf "%*s- here: {reshape: here, shape: [1, prefix + max_tokens]}\n", n - 1, ""
+    printf "%*s- here: {broadcast: here, axis: 0, size: n}\n", n - 1, ""
+    printf "%*s- logits: {matmul: [here, logits]}\n", n - 1, ""
+    next }
+  1' "$source/graphs/whisper.yaml" >window.yaml
+check "a model without a cache" sh -c '! grep -q "cache: prefix" window.yaml'
+# said [key=value ...]: what the trained model writes of all tones
+said() {
+  "$graphrun" predict "$scratch/learns" data/tones.jsonl generation.max_tokens=12 "$@" 2>predict.log
+}
+said model.graph=window.yaml >window
+check "transcripts, not all of them the same" sh -c 'test "$(sed "s/.*text//" window | sort -u | grep -c .)" -gt 5'
+said >cache
+check "a cache gives the same" cmp window cache
+for ranks in 2 3; do
+  said distributed.ranks=$ranks >ranks
+  check "... on $ranks ranks" cmp window ranks
+done
+for strategy in fsdp tp zero2; do
+  said distributed.ranks=2 distributed.strategy=$strategy >ranks
+  check "... under $strategy" cmp window ranks
+done
+"$graphrun" eval "$scratch/learns" generation.max_tokens=12 >evaluated 2>&1
+check "evaluation counts the mistakes in them" grep -Eq 'cer [0-9.]+ .*wer [0-9.]+' evaluated
+said 'generation.suppress=[3, 4, 5]' >without
+check "symbols that are suppressed" sh -c '! cmp -s without cache'
+for way in temperature=0.8 'temperature=1 top_k=3' 'temperature=1 top_p=0.5'; do
+  keys=$(for k in $way; do printf 'generation.%s ' "$k"; done)
+  # shellcheck disable=SC2086
+  said $keys >drawn1
+  # shellcheck disable=SC2086
+  said $keys distributed.ranks=2 >drawn2
+  check "$way: the same draws on two ranks" cmp drawn1 drawn2
+  check "... and not the likeliest" sh -c "! cmp -s drawn1 cache"
+done
+said generation.max_tokens=3 >short
+check "no more symbols than asked for" sh -c '! grep -Eq "text\": \"[^\"]{4}" short'
+
 # ---- What cannot be
 refused() { # NAME PATTERN key=value ...
   name=$1 pattern=$2
@@ -61,6 +106,10 @@ refused "transcripts longer than the decoder" 'text_context has no room for the 
   model.params.text_context=3
 refused "a prefix that is no symbol" "the symbol '<bos>' is not in the vocabulary" 'data.speech.text.prefix=["<bos>"]'
 refused "a suffix alone" 'data.speech.text.suffix needs data.speech.text.prefix' 'data.speech.text.prefix=[]'
+refused "more symbols than the decoder has room for" 'no room for the prefix and generation.max_tokens' \
+  generation.max_tokens=500
+refused "transcripts without an end" 'up to the symbol that ends one' generation.max_tokens=5 \
+  'data.speech.text.suffix=[]'
 refused "a window longer than any" 'and may have 16777216 at most' data.speech.features.seconds=14000 \
   data.speech.features.hop=1
 counts
