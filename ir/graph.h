@@ -195,6 +195,8 @@ uint32_t gr_graph_leaves(const gr_graph *);
 // there are few, one by one.
 gr_val gr_graph_leaf(const gr_graph *, gr_role, const char *name);
 gr_val gr_graph_result(const gr_graph *, const char *name);  // GR_NONE: there is none
+// Whether a result's name begins so: "predict." or "sum.", say. In a body no result has a name.
+bool gr_result_begins(const gr_graph *, uint32_t result, const char *prefix);
 // Adds a leaf to that map: whatever makes a value that is one does so once its name is known.
 void gr_graph_index_leaf(gr_graph *, gr_val);
 

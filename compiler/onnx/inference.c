@@ -5,10 +5,9 @@
 
 // Keeps what is predicted, and nothing that the program does besides.
 static void keep_predictions(gr_graph *g) {
-  static const char prefix[] = "predict.";
   uint32_t n = 0;
   for (uint32_t i = 0; i < g->n_results; i++) {
-    if (strncmp(g->result_names[i], prefix, sizeof prefix - 1) != 0) continue;
+    if (!gr_result_begins(g, i, "predict.")) continue;
     g->results[n] = g->results[i];
     g->result_names[n++] = g->result_names[i];
   }

@@ -154,16 +154,12 @@ static const gr_layout *save_layout(const shard *s, gr_layout l) {
   return k;
 }
 
-static bool is_sum(const gr_graph *g, uint32_t result) {
-  return g->result_names && g->result_names[result] && !strncmp(g->result_names[result], "sum.", 4);
-}
-
 // Required layouts: of gradients that of the update, of next values that of the state; scalar
 // results and sums over the batch are replicated.
 static void find_required(shard *s) {
   const gr_graph *old = s->rw->old;
   for (uint32_t i = 0; i < old->n_results; i++)
-    if (!gr_at(old, old->results[i])->type.rank || is_sum(old, i))
+    if (!gr_at(old, old->results[i])->type.rank || gr_result_begins(old, i, "sum."))
       s->required[old->results[i].id] = &gr_layout_replicated;
   s->required[old->loss.id] = s->required[old->loss_denominator.id] = &gr_layout_replicated;
   for (uint32_t i = 1; i < old->n_values; i++) {
@@ -330,10 +326,14 @@ static gr_status emit(shard *s, uint32_t i) {
   return GR_OK;
 }
 
-// A result that is not a scalar may stay sharded along the batch, and only there.
-static gr_layout result_layout(const shard *s, gr_layout l) {
-  for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    if (l.placement[a] != 0 || !s->splits_batch[a]) l.placement[a] = GR_REPLICATE;
+// A result that is not a scalar may stay sharded along the batch, and only there. What is predicted
+// is: a rank takes the rows of its own samples, also of what all ranks have computed.
+static gr_layout result_layout(const shard *s, uint32_t result, gr_layout l) {
+  const gr_graph *old = s->rw->old;
+  bool rows =
+      gr_result_begins(old, result, "predict.") && gr_at(old, old->results[result])->type.rank;
+  for (int a = 0; a < old->mesh.n_axes; a++)
+    l.placement[a] = s->splits_batch[a] && (rows || !l.placement[a]) ? 0 : GR_REPLICATE;
   return l;
 }
 
@@ -343,9 +343,9 @@ static void link_all(shard *s) {
   gr_val *map = rw->map;
   for (uint32_t i = 0; i < old->n_results && !rw->b.err; i++) {
     gr_val *v = &map[old->results[i].id];
-    gr_layout to = result_layout(s, gr_at(rw->b.g, *v)->layout);
+    gr_layout to = result_layout(s, i, gr_at(rw->b.g, *v)->layout);
     rw->b.scope = "result";
-    *v = gr_relayout(&rw->b, *v, is_sum(old, i) ? gr_layout_replicated : to);
+    *v = gr_relayout(&rw->b, *v, gr_result_begins(old, i, "sum.") ? gr_layout_replicated : to);
   }
   gr_copy_links(rw);
   rw->b.scope = "next";

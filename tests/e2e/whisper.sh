@@ -92,6 +92,30 @@ for way in temperature=0.8 'temperature=1 top_k=3' 'temperature=1 top_p=0.5'; do
   check "$way: the same draws on two ranks" cmp drawn1 drawn2
   check "... and not the likeliest" sh -c "! cmp -s drawn1 cache"
 done
+# Beams: that of the window has no cache whose rows move.
+awk '/- token: / {next}
+  /- logits: .decode: .(token|rows)/ {
+    sub("token, copies, positions, moves", "rows, copies"); sub("token, memory, positions", "text, memory")
+    sub(", cache: prefix . max_tokens", ""); print
+    n = index($0, "-"); rows = /copies/ ? "n * beams" : "n"
+    printf "%*s- here: {one_hot: positions, classes: prefix + max_tokens}\n", n - 1, ""
+    printf "%*s- here: {reshape: here, shape: [1, prefix + max_tokens]}\n", n - 1, ""
+    printf "%*s- here: {broadcast: here, axis: 0, size: %s}\n", n - 1, "", rows
+    printf "%*s- logits: {matmul: [here, logits]}\n", n - 1, ""
+    next }
+  1' "$source/graphs/whisper.yaml" >beams.yaml
+for penalty in 0 1 2; do
+  said model.graph=beams.yaml generation.beams=5 generation.length_penalty=$penalty >window5
+  check "5 beams, length penalty $penalty, write something" sh -c '[ "$(grep -c text window5)" = "$(grep -c text window)" ]'
+  said generation.beams=5 generation.length_penalty=$penalty >beams
+  check "... and a cache gives the same" cmp window5 beams
+  said generation.beams=5 generation.length_penalty=$penalty distributed.ranks=2 >ranks
+  check "... on 2 ranks" cmp beams ranks
+done
+check "... which is not what one finds" sh -c '! cmp -s beams cache'
+said generation.beams=5 distributed.ranks=3 distributed.strategy=fsdp >ranks
+said generation.beams=5 >beams
+check "5 beams under fsdp on 3 ranks" cmp beams ranks
 said generation.max_tokens=3 >short
 check "no more symbols than asked for" sh -c '! grep -Eq "text\": \"[^\"]{4}" short'
 

@@ -36,7 +36,7 @@ static gr_exec_tensor find_value(const gr_rank *r, const gr_program *p) {
   gr_exec_tensor found = {0};
   const gr_graph *g = p->frame.g;
   for (uint32_t i = 0; i < g->n_results; i++) {
-    if (strncmp(g->result_names[i], "predict.", strlen("predict.")) != 0) continue;
+    if (!gr_result_begins(g, i, "predict.")) continue;
     if (found.address) return (gr_exec_tensor){0};
     found = gr_exec_result(r->exec, p, g->result_names[i]);
   }
