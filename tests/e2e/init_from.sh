@@ -134,7 +134,7 @@ echo "head.weight is f32\[3,8\] there, and f32\[2,8\] in the model" >patterns
 verdict "another shape" 78
 echo '{"weight_map": {"head.weight": "gone.safetensors"}}' >gone.index.json
 bad "an index without its file" 78 "gone.safetensors" gone.index.json
-check "... says which names it" grep -q "'gone.index.json' , which is not in its folder" "$log"
+check "... says which names it" grep -q "'gone.index.json' names the file 'gone.safetensors'" "$log"
 echo '{"weights": {}}' >empty.index.json
 bad "an index that is none" 78 "there is no \"weight_map\"" empty.index.json
 echo '{"weight_map": {"head.wait": "weights.safetensors"}}' >wrong.index.json
