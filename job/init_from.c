@@ -1,6 +1,7 @@
 // init_from.c - see parts.h.
 #include <string.h>
 #include "base/text.h"
+#include "job/name_map.h"
 #include "job/parts.h"
 
 static const char *const keys[] = {"from", "rename", "allow_missing", "allow_unused"};
@@ -38,63 +39,15 @@ static gr_status read_patterns(gr_arena *a, gr_conf *item, const char *key, gr_p
   return GR_OK;
 }
 
-static int stars(const char *text) {
-  int n = 0;
-  for (; *text; text++) n += *text == '*';
-  return n;
-}
-
-static gr_status same_stars(const gr_pattern *p, const char *to) {
-  if (stars(p->text) == stars(to)) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, p->loc,
-                         "'%s' has %d `*`, and its new name '%s' has %d: there must be as many",
-                         p->text, stars(p->text), to, stars(to)),
-                 "each `*` of the new name is what the same `*` of the old one matches");
-}
-
-static gr_status read_parts(gr_arena *a, const gr_conf *list, gr_pattern *out) {
-  const char **parts = GR_NEW(a, const char *, list->n + 1);
-  for (int i = 0; i < list->n; i++) {
-    if (list->items[i]->kind != GR_CONF_TEXT)
-      return wrong(list->items[i], "rename", "a list of mappings from old names to lists of names");
-    parts[i] = list->items[i]->text;
-    GR_TRY(same_stars(out, parts[i]));
-  }
-  out->parts = parts, out->n_parts = list->n;
-  if (list->n > 1) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, list->loc, "'%s' is split into %d part%s", out->text,
-                         list->n, gr_text_s(list->n)),
-                 "a list has the names of two or more equal parts along the first axis, as in "
-                 "{\"*.in_proj_weight\": [\"*.q.weight\", \"*.k.weight\", \"*.v.weight\"]}");
-}
-
-static gr_status read_rename(gr_arena *a, const gr_conf *map, int i, gr_pattern *out) {
-  static const char expected[] =
-      "a list of mappings from old names to new ones, to lists of them, or to null";
-  const gr_conf *to = map->items[i];
-  if (to->kind != GR_CONF_TEXT && to->kind != GR_CONF_NULL && to->kind != GR_CONF_LIST)
-    return wrong(to, "rename", expected);
-  *out = (gr_pattern){.text = map->keys[i], .loc = to->key_loc.file ? to->key_loc : to->loc};
-  if (to->kind == GR_CONF_NULL) return GR_OK;
-  if (to->kind == GR_CONF_LIST) return read_parts(a, to, out);
-  out->to = to->text;
-  return same_stars(out, out->to);
-}
-
 static gr_status read_renames(gr_arena *a, gr_conf *item, gr_init_entry *e) {
-  static const char expected[] = "a list of mappings from old to new names";
   gr_conf *list = gr_conf_member(item, "rename");
-  int most = 0;
   if (!list || list->kind == GR_CONF_NULL) return GR_OK;
-  if (list->kind != GR_CONF_LIST) return wrong(list, "rename", expected);
-  for (int i = 0; i < list->n; i++) {
-    if (list->items[i]->kind != GR_CONF_MAP) return wrong(list->items[i], "rename", expected);
-    most += list->items[i]->n;
-  }
-  e->rename = GR_NEW(a, gr_pattern, most + 1);
-  for (int i = 0; i < list->n; i++)
-    for (int k = 0; k < list->items[i]->n; k++)
-      GR_TRY(read_rename(a, list->items[i], k, &e->rename[e->n_rename++]));
+  if (list->kind != GR_CONF_TEXT)
+    return gr_name_map_read_list(a, list, "'rename' of model.init_from", &e->rename, &e->n_rename);
+  gr_name_map names;
+  GR_TRY(gr_note(gr_name_map_read(a, list->text, &names), list->loc,
+                 "model.init_from names the file"));
+  e->rename = names.items, e->n_rename = names.n, e->shares_names = true;
   return GR_OK;
 }
 

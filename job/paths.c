@@ -31,11 +31,14 @@ static const struct named {
   const char *what, *hint;
   bool (*accepts)(const char *path);
   const char *member;  // of mappings in a list, which holds the path; or NULL
+  bool inside;         // only such a member is one, not the value of the key
 } named[] = {
     {"model.graph", GR_ERR_CONFIG, "model", searched, gr_is_file, NULL},
     {"model.init_from", GR_ERR_CHECKPOINT, "weights", WEIGHTS, is_there, "from"},
     {"model.teacher.graph", GR_ERR_CONFIG, "teacher", searched, gr_is_file, NULL},
     {"model.teacher.init_from", GR_ERR_CHECKPOINT, "teacher's weights", WEIGHTS, is_there, "from"},
+    {"model.init_from", GR_ERR_CONFIG, "names", searched, gr_is_file, "rename", true},
+    {"model.teacher.init_from", GR_ERR_CONFIG, "names", searched, gr_is_file, "rename", true},
     {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file, NULL},
     {"data.speech.manifest", GR_ERR_DATA, "manifest",
      "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line",
@@ -113,6 +116,7 @@ static gr_status find(const search *s, const struct named *n, gr_conf *c) {
     for (int i = 0; i < c->n; i++) GR_TRY(find(s, n, c->items[i]));
     return GR_OK;
   }
+  if (c->kind != GR_CONF_MAP && n->inside) return GR_OK;
   if (c->kind == GR_CONF_MAP && n->member) c = gr_conf_member(c, n->member);
   if (!c || c->kind != GR_CONF_TEXT) return GR_OK;
   const char *path = look(s, c, n->accepts);

@@ -20,6 +20,18 @@ static gr_status restore(gr_run *r, const char *path) {
   return s;
 }
 
+// The weights in a folder as Hugging Face's libraries write it, by the names of their files; NULL:
+// it is none.
+static const char *find_in_folder(gr_arena *a, const char *folder) {
+  static const char *const names[] = {"model.safetensors.index.json", "model.safetensors",
+                                      "pytorch_model.bin", "pytorch_model.bin.index.json"};
+  for (size_t i = 0; gr_is_dir(folder) && i < sizeof names / sizeof *names; i++) {
+    const char *path = gr_arena_printf(a, "%s/%s", folder, names[i]);
+    if (gr_is_file(path)) return i < 2 ? path : gr_arena_printf(a, "%s/%s", folder, names[2]);
+  }
+  return NULL;
+}
+
 // A folder of checkpoints means its newest checkpoint, and a run's folder means its checkpoints.
 static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const char **out) {
   *out = entry->path;
@@ -32,12 +44,13 @@ static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const ch
   gr_resume what = many ? gr_resume_auto : gr_resume_text;
   GR_TRY(gr_note(gr_run_choose_checkpoint(r, what, folder, folder, path, sizeof path), entry->loc,
                  "asked for by model.init_from"));
-  *out = gr_arena_strdup(r->arena, path);
-  if (*path) return GR_OK;
+  *out = *path ? gr_arena_strdup(r->arena, path) : find_in_folder(r->arena, folder);
+  if (*out) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CHECKPOINT, entry->loc, "there is no checkpoint in the folder '%s'", folder),
-      "weights are in a run's folder, a folder of checkpoints, one of them, a safetensors file or "
-      "an index of several (.index.json), or an .npz file");
+      "weights are in a run's folder, a folder of checkpoints, one of them, a folder of Hugging "
+      "Face (model.safetensors), a safetensors file or an index of several (.index.json), or an "
+      ".npz file");
 }
 
 static gr_status load_entries(gr_rank *r, const gr_init_entry *entries, int n, bool teacher) {

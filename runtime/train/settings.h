@@ -25,6 +25,7 @@ typedef struct gr_init_entry {
   bool ignores_unused;                  // model.init_from is a path
   const struct gr_tensor_slice *given;  // n_given tensors that are here already: no file is read
   int n_given;
+  bool shares_names;  // rename is a file of names, of which a model may lack some
 } gr_init_entry;
 
 typedef struct gr_model_settings {

@@ -134,7 +134,7 @@ echo "head.weight is f32\[3,8\] there, and f32\[2,8\] in the model" >patterns
 verdict "another shape" 78
 echo '{"weight_map": {"head.weight": "gone.safetensors"}}' >gone.index.json
 bad "an index without its file" 78 "gone.safetensors" gone.index.json
-check "... says which names it" grep -q "'gone.index.json' names this file" "$log"
+check "... says which names it" grep -q "'gone.index.json' names the file 'gone.safetensors'" "$log"
 echo '{"weights": {}}' >empty.index.json
 bad "an index that is none" 78 "there is no \"weight_map\"" empty.index.json
 echo '{"weight_map": {"head.wait": "weights.safetensors"}}' >wrong.index.json
@@ -175,4 +175,25 @@ if python3 npz.py 2>/dev/null; then
 else
   skip "an .npz file" "no python3"
 fi
+
+# ---- Folders as Hugging Face writes them, with a file of names
+mkdir hub shards
+cp weights.safetensors hub/model.safetensors
+cat >names.yaml <<YAML
+names: [{"body.*": "trunk.layers.*"}, {"head.*": "out.*"}, {"others.*": null}]
+YAML
+run folder model.graph=other.yaml 'model.init_from=[{from:hub,rename:names.yaml}]'
+same_loss "a folder with model.safetensors, and a file of names" folder
+run folder-alone model.init_from=hub
+same_loss "... alone" folder-alone
+printf '{"weight_map": {"head.weight": "model-00001-of-00002.safetensors"}}' >shards/model.safetensors.index.json
+bad "a missing file of an index" 78 "names the file 'model-00001-of-00002.safetensors', which is not in its folder" shards
+printf 'names: {a: b}' >bad.yaml
+bad "names that are no list" 65 '`names` must be a list of mappings' '[{from:hub,rename:bad.yaml}]'
+printf 'rename: []' >bad.yaml
+bad "a file without names" 65 'has no `names:`' '[{from:hub,rename:bad.yaml}]'
+bad "a file of names that is not there" 65 "cannot open the names 'nowhere.yaml'" '[{from:hub,rename:nowhere.yaml}]'
+printf 'x' >old.pt
+bad "a pickle" 78 "'old.pt' is a pickle of PyTorch" old.pt
+
 counts

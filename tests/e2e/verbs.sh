@@ -201,7 +201,7 @@ expect "predict with a newer data.json" 66 "data.json of the run has format vers
   "hint: use the graphrun that wrote it, or a newer one" -- "$graphrun" predict torn new.csv
 rm torn/data.json
 expect "predict without a data.json" 66 "data.json, which names its classes, is not there" "hint: " -- "$graphrun" predict torn new.csv data.table.features='[width,weight]'
-expect "predict nothing" 2 "no files are given to predict" "hint: .*CSV, .npz and .npy" -- "$graphrun" predict "$run"
+expect "predict nothing" 2 "no files are given to predict" "hint: .*CSV, Parquet, .npz and .npy" -- "$graphrun" predict "$run"
 expect "predict a file that is not there" 66 "there is no file 'gone.csv'" "hint: correct the path" -- "$graphrun" predict "$run" gone.csv
 expect "predict without a column" 66 "'less.csv' has no column 'weight'" "hint: it has: width" -- \
   sh -c 'printf "width\n1\n" >less.csv; "$1" predict "$2" less.csv' sh "$graphrun" "$run"

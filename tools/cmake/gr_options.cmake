@@ -1,4 +1,5 @@
 # Warnings, sanitisers, and what may be switched off.
+add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)  # the program is the same, whichever folder it is built in
 add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
                     -Wno-missing-field-initializers -fno-common)
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" OR CMAKE_BUILD_TYPE STREQUAL "Release")

@@ -1,7 +1,7 @@
 // init.c - loads initial weights that another run or program has written. See states.h.
 #include <fnmatch.h>
 #include <string.h>
-#include "runtime/train/saving/rename.h"
+#include "base/rename.h"
 #include "runtime/train/saving/source.h"
 #include "runtime/train/saving/states.h"
 
@@ -176,7 +176,8 @@ static gr_status check_names(const loading *l, const entry *e) {
   const char **there = GR_NEW(l->arena, const char *, e->n + 1);
   const char *where = gr_arena_printf(l->arena, "'%s'", e->path);
   for (int i = 0; i < e->n; i++) there[i] = e->tensors[i].name;
-  gr_status all = check_patterns(l->arena, s->rename, s->n_rename, "rename", there, e->n, where);
+  int n_rename = s->shares_names ? 0 : s->n_rename;
+  gr_status all = check_patterns(l->arena, s->rename, n_rename, "rename", there, e->n, where);
   all = gr_also(all, check_patterns(l->arena, s->allow_unused, s->n_allow_unused, "allow_unused",
                                     there, e->n, where));
   return gr_also(all,

@@ -124,6 +124,11 @@ static gr_status number_of(gr_tensor_source *s, gr_map *known, const gr_json *v,
   const char *slash = strrchr(s->path, '/');
   int folder = slash ? (int)(slash - s->path) + 1 : 0;
   const char *path = gr_arena_printf(s->arena, "%.*s%s", folder, s->path, v->text);
+  if (!gr_is_file(path))
+    return gr_hint(
+        gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                "'%s' names the file '%s', which is not in its folder", s->path, v->text),
+        "weights in several files need all of them");
   *out = (uint32_t)s->n_files;
   gr_map_put(known, v->text, *out);
   return gr_note(open_file(s, path), GR_NOWHERE, "'%s' names this file", s->path);
@@ -216,6 +221,20 @@ static gr_status read_given(gr_tensor_source *s, int i, const gr_tensor_slice *w
   return gr_tensor_slice_runs(want, copy_given, &g);
 }
 
+// ---- Pickles of PyTorch -------------------------------------------------------------------------
+
+// Unpickling runs code that the file brings along.
+static gr_status refuse_pickle(gr_tensor_source *s) {
+  return gr_hint(
+      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+              "'%s' is a pickle of PyTorch, which is not read: reading one runs code of the file",
+              s->path),
+      "convert it where it is trusted: python3 -c 'import torch, safetensors.torch as s; "
+      "w = torch.load(\"%s\", map_location=\"cpu\", weights_only=True); s.save_file({k: "
+      "v.contiguous().clone() for k, v in w.items()}, \"weights.safetensors\")'",
+      s->path);
+}
+
 // ---- All kinds ----------------------------------------------------------------------------------
 
 static bool ends_in(const char *path, const char *end) {
@@ -224,12 +243,19 @@ static bool ends_in(const char *path, const char *end) {
 }
 static bool is_index(const char *path) { return ends_in(path, ".index.json"); }
 static bool is_npz(const char *path) { return ends_in(path, ".npz"); }
+static bool is_pickle(const char *path) {
+  static const char *const endings[] = {".pt", ".pth", ".bin", ".ckpt"};
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+    if (ends_in(path, endings[i])) return true;
+  return false;
+}
 static bool is_any(const char *path) { return path != NULL; }
 
 static const kind kinds[] = {
     {gr_is_dir, open_checkpoint, read_checkpoint, false},
     {is_index, open_index, read_safetensors, true},
     {is_npz, open_npz, read_npz, true},
+    {is_pickle, refuse_pickle, NULL, false},
     {is_any, open_safetensors, read_safetensors, true},
 };
 

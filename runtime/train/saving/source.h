@@ -5,7 +5,8 @@
 typedef struct gr_tensor_source gr_tensor_source;
 // Opens, by what `path` is: the folder of a checkpoint (without the states of its optimizer), an
 // index of safetensors files (.index.json), an .npz file, or a safetensors file. Fails with
-// GR_ERR_CHECKPOINT, or GR_ERR_DATA for .npz, which name the file and what is wrong in it.
+// GR_ERR_CHECKPOINT, or GR_ERR_DATA for .npz, which name the file and what is wrong in it; pickles
+// of PyTorch (.pt, .pth, .bin, .ckpt) are refused.
 GR_MUST_USE gr_status gr_tensor_source_open(const char *path, gr_tensor_source **out);
 // The same for n whole tensors with their data, which are borrowed, and that `path` is named for.
 gr_tensor_source *gr_tensor_source_given(const char *path, const gr_tensor_slice *, int n);

@@ -1,7 +1,7 @@
 // test_source.c - tensors of other programs: .npz and an index of safetensors, converted and cut
 // into slices; and new names by patterns.
 #include <string.h>
-#include "runtime/train/saving/rename.h"
+#include "base/rename.h"
 #include "runtime/train/saving/source.h"
 #include "tests/runtime/checkpoint/scratch.h"
 

@@ -1,5 +1,5 @@
 // rename.c - see rename.h.
-#include "runtime/train/saving/rename.h"
+#include "base/rename.h"
 #include <string.h>
 #include "base/text.h"
 

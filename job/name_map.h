@@ -1,0 +1,18 @@
+// name_map.h - a file of names: what another program calls the weights of a model.
+//
+//   names: [{"THEIRS.*": "OURS.*"}, {UNUSED: null}]     as `rename` of model.init_from
+#pragma once
+#include "compose/tree/conf.h"
+#include "runtime/train/settings.h"
+
+typedef struct gr_name_map {
+  gr_pattern *items;  // n, the first that matches decides
+  int n;
+} gr_name_map;
+
+// Reads a file of names. GR_ERR_CONFIG at the place of what is wrong. All in the arena.
+GR_MUST_USE gr_status gr_name_map_read(gr_arena *, const char *path, gr_name_map *out);
+// Reads a list of mappings from names to others, to lists of them, or to null; errors call it
+// `what`.
+GR_MUST_USE gr_status gr_name_map_read_list(gr_arena *, const gr_conf *list, const char *what,
+                                            gr_pattern **out, int *n);
