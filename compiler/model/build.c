@@ -20,9 +20,30 @@ gr_status gr_model_check_params(gr_conf *file, gr_conf *given) {
   return unknown_params(declared && declared->kind == GR_CONF_MAP ? declared : NULL, given);
 }
 
-static bool same_kind(const gr_conf *default_value, const gr_conf *given) {
-  return default_value->kind == given->kind || default_value->kind == GR_CONF_MISSING ||
-         (default_value->kind == GR_CONF_FLOAT && given->kind == GR_CONF_INT);
+// The kind of a parameter's values: that of its default, or of what an expression there gives, such
+// as the name of another parameter.
+static gr_conf_kind kind_of(gr_build_context *a, const gr_conf *default_value) {
+  static const gr_conf_kind kinds[] = {[GR_ARG_INT] = GR_CONF_INT,
+                                       [GR_ARG_FLOAT] = GR_CONF_FLOAT,
+                                       [GR_ARG_BOOL] = GR_CONF_BOOL,
+                                       [GR_ARG_TEXT] = GR_CONF_TEXT,
+                                       [GR_ARG_UNSET] = GR_CONF_TEXT};
+  gr_arg x;
+  if (default_value->kind != GR_CONF_TEXT) return default_value->kind;
+  gr_status s = gr_model_arg(a, default_value, true, &x);
+  if (!s) return kinds[x.kind];
+  gr_status_drop(s);
+  return GR_CONF_TEXT;
+}
+
+static gr_status check_kind(gr_build_context *a, const char *name, const gr_conf *default_value,
+                            const gr_conf *given) {
+  gr_conf_kind kind = kind_of(a, default_value);
+  if (kind == given->kind || kind == GR_CONF_MISSING) return GR_OK;
+  if (kind == GR_CONF_FLOAT && given->kind == GR_CONF_INT) return GR_OK;
+  return gr_note(gr_fail(GR_ERR_CONFIG, given->loc, "model.params.%s is %s, found %s", name,
+                         gr_model_kind(kind), gr_model_kind(given->kind)),
+                 default_value->key_loc, "its default");
 }
 
 static gr_status param(gr_build_context *a, const char *name, const gr_conf *default_value,
@@ -39,10 +60,7 @@ static gr_status param(gr_build_context *a, const char *name, const gr_conf *def
     return gr_hint(gr_fail(GR_ERR_CONFIG, (given ? given : default_value)->loc,
                            "the parameter '%s' must be given", name),
                    "model.params.%s=...", name);
-  if (given && !same_kind(default_value, given))
-    return gr_note(gr_fail(GR_ERR_CONFIG, given->loc, "model.params.%s is %s, found %s", name,
-                           gr_model_kind(default_value->kind), gr_model_kind(given->kind)),
-                   default_value->key_loc, "its default");
+  if (given) GR_TRY(check_kind(a, name, default_value, given));
   if (given && given->kind == GR_CONF_TEXT)
     x = (gr_arg){.kind = GR_ARG_TEXT, .text = given->text};
   else

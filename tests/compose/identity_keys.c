@@ -57,7 +57,6 @@ static const char *const counting[] = {
     "generation.beams",
     "generation.length_penalty",
     "generation.end",
-    "generation.prefix",
     "generation.suppress",
     "distributed.reduce_dtype",
     "distributed.sync_batchnorm",

@@ -21,6 +21,13 @@ for size in tiny:37,184,640:37,760,640 base:71,825,920:72,593,920 small:240,582,
     "$graphrun" plan "$source/configs/whisper/$name.yaml" data.manifest=data/tones.jsonl "data.vocab=$scratch/$vocab" --ranks=1
 done
 
+expect "a decoder of fewer layers, where the default names another parameter" 0 'numbers of 30,663,168$' -- \
+  "$graphrun" plan "$source/configs/whisper/tiny.yaml" data.manifest=data/tones.jsonl "data.vocab=$scratch/vocab51865" \
+  model.params.decoder_layers=1 --ranks=1
+expect "... and not of a word" 65 'model.params.decoder_layers is an integer, found a string' -- \
+  "$graphrun" plan "$source/configs/whisper/tiny.yaml" data.manifest=data/tones.jsonl "data.vocab=$scratch/vocab51865" \
+  model.params.decoder_layers=few --ranks=1
+
 # ---- Training
 # pairs OUT [key=value ...]: nano with less of everything, on the tones.
 pairs() {
