@@ -61,3 +61,56 @@ expect "other shapes" 65 "'logits' of the model is f32" "'x' of the teacher" -- 
 # shellcheck disable=SC2086
 expect "weights of another size" 78 "of the teacher's" -- \
   "$graphrun" small.yaml $teacher output.dir=misfit "model.teacher.params={dim:16,layers:2,heads:2,dropout:0.1}"
+
+# ---- By hand: two linear layers of two classes, four rows
+cat >rows.csv <<CSV
+a,b,label
+1.0,0.5,0
+-0.3,2.0,1
+0.7,-1.2,1
+2.0,0.1,0
+CSV
+linear() { # FILE WEIGHTS
+  cat >"$1" <<YAML
+inputs: {x: {shape: [n, c]}, y: {shape: [n], dtype: i32}}
+nodes:
+  - w: {param: [2, c], init: [$2], name: w}
+  - logits: {matmul: [x, w], tb: true}
+  - loss: {cross_entropy: [logits, y]}
+train: loss
+YAML
+}
+linear two.yaml "0.2, -0.4, 0.5, 0.3"
+linear knows.yaml "1.0, 0.3, -0.6, 0.8"
+cat >rows.yaml <<YAML
+model: {graph: two.yaml}
+data: {source: table, validation_fraction: 0, table: {path: rows.csv, label: label, normalize: false}}
+training: {batch_size: 4, optimizer: sgd, lr: 0, max_steps: 1, final_train_eval: false}
+distributed: {ranks: 1}
+YAML
+# by_hand [mask]: the loss and the norm of its gradient, with T = 2 and a weight of 0.7; mask: only rows of label 1 are compared.
+by_hand() {
+  awk -F, -v mask="$1" 'function soft(z0, z1, t) { return 1 / (1 + exp((z1 - z0) / t)) }   # of the first class
+    NR > 1 {
+      s = 0.2 * $1 - 0.4 * $2; u = 0.5 * $1 + 0.3 * $2; on = mask == "" || $3
+      p = soft(1.0 * $1 + 0.3 * $2, -0.6 * $1 + 0.8 * $2, 2); q = soft(s, u, 2); r = soft(s, u, 1)
+      loss += 0.3 * -log($3 ? 1 - r : r) + on * 0.7 * 4 * (p * log(p / q) + (1 - p) * log((1 - p) / (1 - q)))
+      d = 0.3 * (r - !$3) + on * 0.7 * 2 * (q - p)      # by the first logit; by the second it is -d
+      a += d * $1; b += d * $2; n++ }
+    END { printf "%.9f %.9f\n", loss / n, sqrt(2 * (a * a + b * b)) / n }' rows.csv
+}
+step() { sed -n '1s/.*"loss": \([^,]*\),.*"grad_norm": \([^,]*\),.*/\1 \2/p' "$1/metrics.jsonl"; }
+linear_teacher="model.teacher.graph=knows.yaml model.teacher.init_from=known model.teacher.match={logits:logits} \
+  model.teacher.temperature=2 model.teacher.weight=0.7"
+expect "a linear teacher" 0 -- "$graphrun" rows.yaml output.dir=known model.graph=knows.yaml
+for mask in '' y; do
+  # shellcheck disable=SC2086
+  expect "a linear model${mask:+ and a mask}" 0 -- "$graphrun" rows.yaml $linear_teacher output.dir="by_hand$mask" \
+    training.lr=0.5 training.max_steps=3 ${mask:+model.teacher.mask=$mask}
+  wanted=$(by_hand $mask) found=$(step "by_hand$mask")
+  check "... its loss is that by hand" near "${found% *}" "${wanted% *}" 1e-6
+  check "... and so is its gradient" near "${found#* }" "${wanted#* }" 1e-6
+done
+"$graphrun" export known known.safetensors >/dev/null && "$graphrun" export by_hand all.safetensors --optimizer >/dev/null
+check "three steps leave the teacher as it is" sh -c \
+  'od -An -v -tx1 all.safetensors | tr -d " \n" | grep -q "$(tail -c 16 known.safetensors | od -An -v -tx1 | tr -d " \n")"'
