@@ -1,5 +1,6 @@
 // errors.c - creating, annotating and joining errors (status.h); status_print.c prints them.
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/status.h"
@@ -104,6 +105,33 @@ gr_status gr_hint(gr_status s, const char *fmt, ...) {
   va_end(ap);
   return s;
 }
+
+static const char *errno_hint(int e) {
+  switch (e) {
+    case ENOSPC:
+      return "free space on that file system";
+    case EDQUOT:
+      return "free space: this user's quota is full";
+    case EFBIG:
+      return "raise the limit of the size of files (ulimit -f)";
+    case EMFILE:
+      return "raise the limit of open files (ulimit -n)";
+    case EROFS:
+      return "that file system can only be read";
+    case EACCES:
+    case EPERM:
+      return "this user may not write there";
+    case ENOENT:
+    case ENOTDIR:
+      return "its folder must exist";
+    case ENAMETOOLONG:
+      return "a shorter name";
+    default:
+      return "look at the disk, or the server, that it is on";
+  }
+}
+
+gr_status gr_hint_errno(gr_status s, int error) { return gr_hint(s, "%s", errno_hint(error)); }
 
 gr_status gr_about(gr_status s, const char *settings) {
   if (s && s != &no_memory) snprintf(s->about, sizeof s->about, "%s", settings ? settings : "");

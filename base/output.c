@@ -39,6 +39,11 @@ static gr_status cannot(const char *path, const char *why) {
   return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write '%s': %s", path, why);
 }
 
+gr_status gr_output_failed(const char *path, int e) {
+  assert(path && e);
+  return gr_hint_errno(cannot(path, strerror(e)), e);
+}
+
 static gr_status wrong_kind(const char *path, const char *kind) {
   char why[64];
   snprintf(why, sizeof why, "it is %s", kind);
@@ -121,7 +126,7 @@ static gr_status enter(const char *dir, const char *name, const char *path, int 
   *out_dir = ok ? fd : -1;
   snprintf(out_name, PATH_MAX, "%s", name);
   if (ok) return GR_OK;
-  gr_status s = errno == ELOOP ? is_link(path, name) : cannot(path, strerror(errno));
+  gr_status s = errno == ELOOP ? is_link(path, name) : gr_output_failed(path, errno);
   if (fd >= 0) close(fd);
   return s;
 }
@@ -174,9 +179,9 @@ static gr_status open_temporary(gr_output *o) {
   if (!*o->name || kind) return wrong_kind(o->path, kind ? kind : "a folder");
   o->fd = open_unnamed(o);
   if (o->fd < 0) o->fd = open_named(o);
-  if (o->fd < 0) return cannot(o->path, strerror(errno));
+  if (o->fd < 0) return gr_output_failed(o->path, errno);
   if (there && S_ISREG(st.st_mode) && fchmod(o->fd, st.st_mode & 0777))
-    return cannot(o->path, strerror(errno));
+    return gr_output_failed(o->path, errno);
   return GR_OK;
 }
 
@@ -199,7 +204,7 @@ static int own_descriptor(const char *path) {
 static gr_status write_through(gr_output *o, int fd) {
   o->fd = fd;
   if (fd >= 0) return GR_OK;
-  if (errno != ENXIO) return cannot(o->path, strerror(errno));
+  if (errno != ENXIO) return gr_output_failed(o->path, errno);
   return gr_hint(cannot(o->path, "no process reads it"), "start its reader first");
 }
 
@@ -236,7 +241,7 @@ static gr_status open_target(gr_output *o, const char *path, char real[PATH_MAX]
   if (S_ISLNK(st.st_mode)) {
     if (!is_trusted(path, &st)) return cannot(path, "it is another user's symbolic link");
     if (stat(path, &st)) return cannot(path, "it is a symbolic link to a file that does not exist");
-    if (S_ISREG(st.st_mode) && !realpath(path, real)) return cannot(path, strerror(errno));
+    if (S_ISREG(st.st_mode) && !realpath(path, real)) return gr_output_failed(path, errno);
   }
   if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) return open_stream(o, path);
   const char *kind = gr_file_mode_kind(st.st_mode);
@@ -321,8 +326,8 @@ static bool publish(gr_output *o) {
 }
 
 static gr_status complete(gr_output *o) {
-  if (o->why) return cannot(o->path, strerror(o->why));
-  return (o->dir < 0 ? close_file(o) : publish(o)) ? GR_OK : cannot(o->path, strerror(errno));
+  if (o->why) return gr_output_failed(o->path, o->why);
+  return (o->dir < 0 ? close_file(o) : publish(o)) ? GR_OK : gr_output_failed(o->path, errno);
 }
 
 gr_status gr_output_close(gr_output *o, gr_status s) {
@@ -363,5 +368,5 @@ gr_status gr_output_append(const char *dir, const char *name, int *out_fd) {
   close(folder);
   if (*out_fd >= 0) return GR_OK;
   if (e == ELOOP) return is_link(path, last);
-  return kind ? wrong_kind(path, kind) : cannot(path, strerror(e));
+  return kind ? wrong_kind(path, kind) : gr_output_failed(path, e);
 }

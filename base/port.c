@@ -148,7 +148,8 @@ static gr_status sync_parent(const char *path, size_t len) {
   int e = errno;
   close(fd);
   if (ok) return GR_OK;
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make '%s' durable: %s", parent, strerror(e));
+  return gr_hint_errno(
+      gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make '%s' durable: %s", parent, strerror(e)), e);
 }
 
 gr_status gr_make_dir(const char *path, bool *made) {
@@ -156,7 +157,9 @@ gr_status gr_make_dir(const char *path, bool *made) {
   *made = !mkdir(path, 0777);
   if (*made) return sync_parent(path, strlen(path));
   if (errno == EEXIST) return GR_OK;
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make directory '%s': %s", path, strerror(errno));
+  int e = errno;
+  return gr_hint_errno(
+      gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make directory '%s': %s", path, strerror(e)), e);
 }
 
 gr_status gr_make_dirs(const char *path) {

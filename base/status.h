@@ -56,6 +56,8 @@ GR_MUST_USE gr_status gr_fail_(const char *cfile, int cline, gr_code, gr_loc, co
 GR_MUST_USE gr_status gr_note(gr_status, gr_loc, const char *fmt, ...) GR_PRINTF(3, 4);
 // Adds a hint what to do; a second hint follows the first after "; ".
 GR_MUST_USE gr_status gr_hint(gr_status, const char *fmt, ...) GR_PRINTF(2, 3);
+// A hint for an operation that could not write, by its errno.
+GR_MUST_USE gr_status gr_hint_errno(gr_status, int error);
 // Names the settings that a library's error is about, such as "features.window"; blanks separate
 // alternatives. The library does not know where in the YAML they are: the caller that read them
 // looks them up (gr_status_about) and sets the place. At most 255 bytes are kept.

@@ -1,6 +1,7 @@
 // config.c - `graphrun config`: prints a composed configuration and the origins of its values. See
 // config.h.
 #include "cli/config.h"
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include "cli/commands.h"
@@ -205,7 +206,8 @@ gr_status gr_cli_config(int argc, char **argv, int first) {
   if (!s) s = take_cfg(o);
   if (!s) s = show(a, o, &t);
   fputs(t.chars, stdout);
-  if (fflush(stdout) && !s) s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
+  if (fflush(stdout) && !s)
+    s = gr_hint_errno(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output"), errno);
   gr_arena_destroy(a);
   return s;
 }

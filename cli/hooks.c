@@ -137,8 +137,11 @@ static gr_status run_hooks(schedule *s) {
   char *dir =
       gr_arena_printf(s->job->arena, "%s/graphrun-hooks-XXXXXX", tmp && *tmp ? tmp : "/tmp");
   if (!set->hooks.paths.n) return run_steps(s);
-  if (!mkdtemp(dir))
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make the folder '%s': %s", dir, strerror(errno));
+  if (!mkdtemp(dir)) {
+    int e = errno;
+    return gr_hint_errno(
+        gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot make the folder '%s': %s", dir, strerror(e)), e);
+  }
   gr_hooks_spec spec = {.scripts = set->hooks.scripts,
                         .n_scripts = set->hooks.paths.n,
                         .seed = (uint64_t)set->loop.seed,

@@ -1,4 +1,5 @@
 // main.c - selects the command, prints its error and sets the exit code.
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -96,9 +97,11 @@ static void open_standard_files(void) {
 // Fails when output could not be written. EPIPE is no error: the reader (`| head`) has seen enough.
 static gr_status check_output(void) {
   struct pollfd out = {.fd = STDOUT_FILENO};
+  errno = 0;
   bool lost = fflush(stdout) || ferror(stdout);
+  int why = errno ? errno : EIO;
   if (!lost || (poll(&out, 1, 0) > 0 && (out.revents & POLLERR))) return GR_OK;
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output");
+  return gr_hint_errno(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output"), why);
 }
 
 // Ranks that mpirun has started meet the same error at the same time. The others wait, so that rank

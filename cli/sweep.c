@@ -11,7 +11,7 @@ static gr_status write_yaml(const gr_sweep_of_runs *w, const char *name, const g
   gr_text t = gr_text_make(w->arena);
   gr_conf_yaml(&t, conf);
   return gr_hint(gr_output_write(w->dir, name, t.chars, t.len),
-                 "free space, or choose another folder: hydra.sweep.dir=FOLDER");
+                 "hydra.sweep.dir=FOLDER chooses the folder");
 }
 
 static gr_conf *text(gr_arena *a, const char *value) {

@@ -36,11 +36,12 @@ static gr_status failed(const char *what, const gr_disk_dir *d, const char *name
   place where = place_of(d, name);
   bool full = e == ENOSPC || e == EDQUOT || e == EFBIG;
   if (!full || fstatvfs(d->fd, &fs))
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, where.path, strerror(e));
+    return gr_hint_errno(
+        gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, where.path, strerror(e)), e);
   gr_status s = gr_fail(
       GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s (it needs up to %lld bytes, %llu are free)", what,
       where.path, strerror(e), (long long)need, (unsigned long long)fs.f_bavail * fs.f_frsize);
-  return gr_hint(s, "free space, or keep fewer checkpoints");
+  return gr_hint(gr_hint_errno(s, e), "checkpoint.keep_last keeps fewer of them");
 }
 
 // -- Directories -------------------------------------------------------------------------

@@ -44,7 +44,7 @@ static gr_status write_page(const page *p, const char *dir, const char *out) {
   }
   gr_text_put(&t, rest);
   gr_status s = gr_output_write(out ? NULL : dir, out ? out : GR_PAGE_NAME, t.chars, t.len);
-  return gr_hint(s, "free space, or name another file: graphrun report RUN --out=FILE.html");
+  return gr_hint(s, "graphrun report RUN --out=FILE.html names another file");
 }
 
 gr_status gr_page_write(const char *run, const char *out, bool ended) {

@@ -10,19 +10,18 @@
 #include "base/proto.h"
 #include "runtime/report/parts.h"
 
-#define AFTER_ERROR "free space, or choose another folder: output.dir"
+gr_status gr_report_dir_hint(gr_status s) { return gr_hint(s, "output.dir chooses the folder"); }
 
-static gr_status failed(const char *what, const char *path) {
-  return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, path, strerror(errno)),
-                 AFTER_ERROR);
+static gr_status failed(const char *path) {
+  return gr_report_dir_hint(gr_output_failed(path, errno));
 }
 
 // Opens for appending after the first `keep` bytes and truncates the rest.
 static gr_status open_at(const char *dir, const char *name, int64_t keep, gr_lines *out) {
   *out = (gr_lines){.fd = -1};
   snprintf(out->path, sizeof out->path, "%s/%s", dir, name);
-  GR_TRY(gr_hint(gr_output_append(dir, name, &out->fd), AFTER_ERROR));
-  return ftruncate(out->fd, keep) ? failed("cut", out->path) : GR_OK;
+  GR_TRY(gr_report_dir_hint(gr_output_append(dir, name, &out->fd)));
+  return ftruncate(out->fd, keep) ? failed(out->path) : GR_OK;
 }
 
 // Opens what an earlier run has written; NULL: there is none that can be read.
@@ -35,7 +34,7 @@ static FILE *open_earlier(const char *dir, const char *name) {
 }
 
 gr_status gr_lines_put(gr_lines *f, const char *text, size_t len) {
-  return f->fd < 0 || gr_output_put(f->fd, text, len) ? GR_OK : failed("write", f->path);
+  return f->fd < 0 || gr_output_put(f->fd, text, len) ? GR_OK : failed(f->path);
 }
 
 void gr_lines_close(gr_lines *f) {

@@ -214,8 +214,8 @@ static gr_status draw(gr_report *r, gr_arena *a, int64_t steps, double wall, con
   int side;
   if (!gr_table_is_drawn(table)) return GR_OK;
   gr_table_svg(&svg, table, all);
-  GR_TRY(
-      gr_output_write(r->spec.dir, gr_arena_printf(a, "%s.svg", table->name), svg.chars, svg.len));
+  GR_TRY(gr_report_dir_hint(
+      gr_output_write(r->spec.dir, gr_arena_printf(a, "%s.svg", table->name), svg.chars, svg.len)));
   gr_table_png(&png, table, &side);
   return gr_events_put_picture(&r->events, steps > 0 ? steps - 1 : 0, wall, GR_EVENTS_EVAL,
                                table->name, side, &png);

@@ -117,7 +117,7 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
   if (missing && !r->exit_code)
     gr_log(GR_WARN, "logging.results: " GR_RESULTS_NAME " has no value '%s'", missing);
   gr_text_put(&t, "\n}\n");
-  return gr_output_write(dir, GR_RESULTS_NAME, t.chars, t.len);
+  return gr_report_dir_hint(gr_output_write(dir, GR_RESULTS_NAME, t.chars, t.len));
 }
 
 gr_status gr_results_write(const char *dir, const char *epochs, const gr_results *r) {

@@ -63,7 +63,7 @@ gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
   if (gr_saving_has(&r->saving, &r->progress)) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "the state after step %lld could not be saved",
                          (long long)r->progress.step),
-                 "free space, and go on from the newest checkpoint: checkpoint.resume=auto "
+                 "go on from the newest checkpoint: checkpoint.resume=auto "
                  "output.dir=%s",
                  r->outputs.dir);
 }

@@ -2,11 +2,15 @@
 #include "runtime/train/outputs/files.h"
 #include <string.h>
 #include "base/output.h"
+#include "runtime/report/report.h"
 #include "runtime/train/identity.h"
 
+static gr_status write_bytes(const char *dir, const char *name, const void *data, size_t bytes) {
+  return gr_report_dir_hint(gr_output_write(dir, name, data, bytes));
+}
+
 static gr_status write_file(const char *dir, const char *name, const char *text) {
-  return gr_hint(gr_output_write(dir, name, text, strlen(text)),
-                 "free space, or choose another folder: output.dir");
+  return write_bytes(dir, name, text, strlen(text));
 }
 
 // These keys only say whether a run resumes, and where its files are.
@@ -109,7 +113,7 @@ gr_status gr_run_save_config(gr_rank *r, const char *dir) {
   gr_dataset_json(s->data, &data);
   GR_TRY(write_file(dir, "data.json", data.chars));
   const gr_tokenizer *t = gr_dataset_tokenizer(s->data);
-  if (t) GR_TRY(gr_output_write(dir, t->file, t->bytes, t->n_bytes));
+  if (t) GR_TRY(write_bytes(dir, t->file, t->bytes, t->n_bytes));
   if (s->model_yaml) GR_TRY(write_file(dir, "model.yaml", s->model_yaml));
   if (s->about_json) GR_TRY(write_file(dir, "about.json", s->about_json));
   if (s->plan_json) GR_TRY(write_file(dir, "plan.json", s->plan_json));
