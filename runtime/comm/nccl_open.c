@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/log.h"
 #include "base/port.h"
 #include "runtime/comm/nccl.h"
 #include "runtime/comm/nccl_parts.h"
@@ -91,10 +92,13 @@ static void close_comm(gr_comm *base) {
       gr_nccl_pause(0.0005);
       if (gr_nccl.ncclCommGetAsyncError(c->comm, &r) != ncclSuccess) break;
     }
-    if (r == ncclSuccess)
+    if (r == ncclSuccess) {
       gr_nccl.ncclCommDestroy(c->comm);
-    else
+    } else {
+      gr_log(GR_WARN, "NCCL did not close a communicator within %g s (%s): it is aborted", close_s,
+             gr_nccl.ncclGetErrorString(r));
       gr_nccl_end(c);
+    }
   }
   free(c);
 }

@@ -173,6 +173,10 @@ struct gr_device_ops {
   // another call. NULL: it is called for each run.
   gr_status (*run)(gr_device *, const gr_graph *, gr_status (*issue)(void *arg), void *arg);
 
+  // Drops what `run` has recorded; work that was enqueued still completes. Comes before the
+  // communicators close: NCCL closes none while a record has a collective of it. NULL: no records.
+  void (*forget)(gr_device *);
+
   // With limits.timings, the device itself measures programs that `run` replays, without a wait
   // between nodes. `time` begins or ends that; programs are recorded once more for it. `timed`:
   // whether the next run of this program is measured; if not, the executor may wait for each node.

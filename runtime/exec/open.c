@@ -150,6 +150,7 @@ gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec 
 
 void gr_exec_close(gr_exec *e) {
   if (!e) return;
+  if (e->device && e->device->ops->forget) e->device->ops->forget(e->device);
   for (int a = 0; a < GR_MAX_MESH; a++)
     for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
       if (e->opened[q][a]) e->comm[q][a]->ops->close(e->comm[q][a]);

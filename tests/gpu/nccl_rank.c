@@ -15,6 +15,7 @@ gr_status nccl_rank_open(nccl_rank *r, gr_comm *host, double timeout_s) {
 }
 
 void nccl_rank_close(nccl_rank *r) {
+  if (r->device) r->device->ops->forget(r->device);
   if (r->comm) r->comm->ops->close(r->comm);
   if (r->block.address) r->device->ops->free(r->device, &r->block);
   if (r->device) r->device->ops->close(r->device);

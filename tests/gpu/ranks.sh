@@ -26,6 +26,7 @@ gpus 2 dp distributed.strategy=dp distributed.ranks=auto
 ended_well "dp: a thread for each of 2 GPUs"
 check "... in one process" grep -q "2 ranks as threads of this process" "$log"
 check "... follows the CPU" follows dp cpu 4
+check "... and NCCL closes" sh -c "! grep -q 'did not close' '$log'"
 check "... and says what it has set for NCCL" grep -q "environment for NCCL, where it was not set: CUDA_DEVICE_MAX_CONNECTIONS=1" "$log"
 most=3
 if real && [ "$GPUS" = 2 ]; then most=2; fi
@@ -35,6 +36,7 @@ check "... follow the CPU" follows three cpu 4
 check "... variables of the user are left" sh -c "! grep -q 'NCCL_DEBUG=WARN' '$log' && grep -q 'NCCL_ALGO=Ring' '$log'"
 gpus 2 fsdp distributed.strategy=fsdp distributed.ranks=2 distributed.backend=loopback
 ended_well "fsdp on 2 GPUs"
+check "... and each communicator closes" sh -c "! grep -q 'did not close' '$log'"
 check "... follows the CPU" follows fsdp cpu 4
 seed=4
 gpus 2 order distributed.strategy=dp distributed.ranks=2

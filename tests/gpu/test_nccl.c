@@ -2,6 +2,7 @@
 // captured. Ranks are threads with a GPU each: from one to as many as there are GPUs, at most 4.
 #include <pthread.h>
 #include <stdlib.h>
+#include "base/log.h"
 #include "ops/comm/collective.h"
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
@@ -189,6 +190,19 @@ static void collectives(void) { each_number_of_ranks(1, check_all); }
 static void staged_slices(void) { each_number_of_ranks(2, check_slices); }
 static void captured(void) { each_number_of_ranks(1, check_capture); }
 
+// A communicator closes only once what has captured its collectives is gone.
+static void captured_work_is_gone_before_it_closes(void) {
+  char text[4096] = "";
+  FILE *log = tmpfile();
+  if (!log) abort();
+  gr_log_copy_to(log);
+  each_number_of_ranks(1, check_capture);
+  gr_log_copy_to(NULL);
+  rewind(log);
+  CHECK(!fread(text, 1, sizeof text - 1, log) || !strstr(text, "did not close"), "%s", text);
+  fclose(log);
+}
+
 // ---- Variables ---------------------------------------------------------------------------------
 
 static void variables_of_the_user_win(void) {
@@ -210,5 +224,7 @@ static void variables_of_the_user_win(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"collectives", collectives}, {"staged_slices", staged_slices},
-             {"captured", captured}, {"variables_of_the_user_win", variables_of_the_user_win});
+             {"captured", captured},
+             {"captured_work_is_gone_before_it_closes", captured_work_is_gone_before_it_closes},
+             {"variables_of_the_user_win", variables_of_the_user_win});
 }

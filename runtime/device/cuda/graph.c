@@ -69,7 +69,7 @@ gr_device_timed gr_cuda_timed(gr_device *d, const gr_graph *g) {
 void gr_captured_close(gr_cuda *c) {
   gr_captured_forget(c);
   for (gr_captured *p = c->captured; p; p = p->next)
-    if (p->exec) gr_cu.cuGraphExecDestroy(p->exec);
+    if (p->exec) gr_cu.cuGraphExecDestroy(p->exec), p->exec = NULL;
 }
 
 void gr_captured_report(const gr_cuda *c, gr_text *t) {

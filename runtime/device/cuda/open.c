@@ -90,6 +90,8 @@ static bool drain(const gr_cuda *c) {
   return true;
 }
 
+static void forget(gr_device *d) { gr_captured_close(gr_cuda_of(d)); }
+
 static void close(gr_device *d) {
   gr_cuda *c = gr_cuda_of(d);
   if (c->context) gr_cu.cuCtxSetCurrent(c->context);
@@ -266,6 +268,7 @@ const gr_device_ops gr_cuda_ops = {
     .kernels = gr_cuda_kernels,
     .ready = gr_cuda_ready,
     .run = gr_cuda_run,
+    .forget = forget,
     .time = gr_cuda_time,
     .timed = gr_cuda_timed,
     .time_as = gr_cuda_time_as,

@@ -17,6 +17,8 @@ CUstream *streams;
 int nstreams;
 CUgraph *captures;
 int ncaptures;
+CUgraph *graphs;
+int ngraphs;
 pthread_mutex_t big = PTHREAD_MUTEX_INITIALIZER;
 _Thread_local CUcontext stack[8];
 _Thread_local int depth = -1, in_callback;

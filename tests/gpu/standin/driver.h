@@ -117,6 +117,8 @@ extern CUstream *streams;
 extern int nstreams;
 extern CUgraph *captures;
 extern int ncaptures;
+extern CUgraph *graphs;  // all that were captured and are not destroyed, nor their instances
+extern int ngraphs;
 extern pthread_mutex_t big;
 extern _Thread_local CUcontext stack[8];
 extern _Thread_local int depth, in_callback;

@@ -22,6 +22,8 @@ CUresult cuStreamBeginCapture(CUstream h, CUstreamCaptureMode mode) {
                            .origin = s};
   captures = realloc(captures, (size_t)(ncaptures + 1) * sizeof *captures);
   captures[ncaptures++] = g;
+  graphs = realloc(graphs, (size_t)(ngraphs + 1) * sizeof *graphs);
+  graphs[ngraphs++] = g;
   return s->nfront = 0, s->capture = g, CUDA_SUCCESS;
 }
 static int reaches(op *from, op *to) {
@@ -54,6 +56,7 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *out_g) {
   s->nfront = 0, g->capturing = 0;
   for (int i = 0; i < ncaptures; i++)
     if (captures[i] == g) captures[i] = captures[--ncaptures];
+  if (e) si_drop_graph(g);
   return *out_g = e ? NULL : g, e;
 }
 CUresult cuStreamIsCapturing(CUstream h, CUstreamCaptureStatus *st) {
@@ -123,7 +126,22 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream h) {
 void si_drop_graph(CUgraph g) {
   if (!g || --g->refs) return;
   for (int i = 0; i < g->n; i++) si_drop(g->node[i]);
-  free(g->node), g->magic = DEAD;
+  for (int i = 0; i < ngraphs; i++)
+    if (graphs[i] == g) graphs[i] = graphs[--ngraphs];
+  free(g->node), g->n = 0, g->magic = DEAD;
+}
+int standin_pending(const void *chain) {
+  API;
+  int n = 0;
+  for (int i = 0; i < npool; i++) n += pool[i]->chain == chain;
+  return n;
+}
+int standin_captured(const void *chain) {
+  API;
+  int n = 0;
+  for (int i = 0; i < ngraphs; i++)
+    for (int k = 0; k < graphs[i]->n; k++) n += graphs[i]->node[k]->chain == chain;
+  return n;
 }
 CUresult cuGraphDestroy(CUgraph g) {
   API;

@@ -1,8 +1,9 @@
 // nccl.c - libnccl.so.2 without a GPU: ranks are threads or processes of one machine and meet in a
-// mapped file. file.
+// mapped file.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -45,8 +46,10 @@ struct shared {
 };
 struct ncclComm {
   int rank, n, device, aborted, calls, waiting;
+  int lazy;       // it was opened without blocking: a thread of its own does what it is asked to
+  int finalized;  // ncclCommFinalize was called
   long chunks;
-  _Atomic int error;
+  _Atomic int error, busy;  // busy: calls that its thread has not put in line yet
   struct shared *s;
   char text[300], path[128];
 };
@@ -60,11 +63,13 @@ typedef struct {
   double begun;
 } work;
 
-static _Thread_local int in_group, nqueued, njoining;
-static _Thread_local struct {
+typedef struct {
   work w;
   cudaStream_t stream;
-} queued[256];
+} item;
+enum { MAX_ITEMS = 256 };
+static _Thread_local int in_group, nqueued, njoining;
+static _Thread_local item queued[MAX_ITEMS];
 static _Thread_local ncclComm_t joining[MAX_RANKS];
 static _Thread_local char last_error[400];
 
@@ -120,6 +125,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int n, ncclUniqueId id, int
   int fd = open(id.internal, O_RDWR);
   ncclComm_t c = calloc(1, sizeof *c);
   c->rank = rank, c->n = n, c->device = standin_device(), c->waiting = 1;
+  c->lazy = config && config->blocking == 0;
   c->s = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *c->s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (c->s == MAP_FAILED) return fail(NULL, ncclInvalidArgument, "unique id: %s", strerror(errno));
   close(fd);
@@ -128,24 +134,41 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int n, ncclUniqueId id, int
   c->s->joined++;
   *out = c;
   if (in_group) return joining[njoining++] = c, ncclSuccess;
-  if (config && config->blocking == 0) return ncclInProgress;
+  if (c->lazy) return ncclInProgress;
   return wait_joined(c);
 }
 ncclResult_t ncclCommInitRank(ncclComm_t *c, int n, ncclUniqueId id, int rank) {
   return ncclCommInitRankConfig(c, n, id, rank, NULL);
 }
+// The library keeps a communicator until its work is done and the graphs that have captured its
+// collectives, and their instances, are destroyed (NCCL 2.27, src/init.cc, commDestroySync).
+static int in_use(ncclComm_t c) { return c->busy || standin_pending(c) || standin_captured(c); }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *e) {
   if (c->waiting && !c->error) {
     if (c->s->joined < c->n) return *e = ncclInProgress, ncclSuccess;
     wait_joined(c);
   }
-  return *e = (ncclResult_t)c->error, ncclSuccess;
+  *e = (ncclResult_t)c->error;
+  if (!*e && (c->busy || (c->finalized && in_use(c)))) *e = ncclInProgress;
+  return ncclSuccess;
 }
+// Work under way ends without result. What is captured is waited for, as when it is destroyed.
 ncclResult_t ncclCommAbort(ncclComm_t c) {
-  return c->aborted = 1, ncclSuccess;
-}  // work under way ends without result
-ncclResult_t ncclCommFinalize(ncclComm_t c) { return (void)c, ncclSuccess; }
-ncclResult_t ncclCommDestroy(ncclComm_t c) { return c->aborted = 2, ncclSuccess; }
+  for (c->aborted = 1; standin_captured(c);) usleep(500);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t c) {
+  if (c->finalized || c->aborted)
+    return fail(c, ncclInvalidArgument, "ncclCommFinalize of a communicator that was closed");
+  c->finalized = 1;
+  if (c->lazy && in_use(c)) return ncclInProgress;
+  while (in_use(c)) usleep(500);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t c) {
+  while (in_use(c)) usleep(500);
+  return c->aborted = 2, ncclSuccess;
+}
 ncclResult_t ncclCommCount(const ncclComm_t c, int *n) { return *n = c->n, ncclSuccess; }
 ncclResult_t ncclCommUserRank(const ncclComm_t c, int *r) { return *r = c->rank, ncclSuccess; }
 ncclResult_t ncclCommCuDevice(const ncclComm_t c, int *d) { return *d = c->device, ncclSuccess; }
@@ -290,17 +313,9 @@ static int poll_work(void *arg) {
   }
 }
 
-static ncclResult_t submit(work w, cudaStream_t stream) {
+static ncclResult_t enqueue(work w, cudaStream_t stream) {
   const char *name = kinds[w.call.kind];
   ncclComm_t c = w.comm;
-  if (!c || c->aborted)
-    return fail(c, ncclInvalidArgument, "nccl%s on an ended communicator", name);
-  if (c->waiting) return fail(c, ncclInvalidUsage, "nccl%s before the communicator is ready", name);
-  if (c->error) return (ncclResult_t)c->error;
-  if (in_group) {
-    if (nqueued == 256) return fail(c, ncclInternalError, "more than 256 calls in a group");
-    return queued[nqueued].stream = stream, queued[nqueued++].w = w, ncclSuccess;
-  }
   size_t n = w.call.count * size_of(w.call.type), all = n * (size_t)c->n;
   int sends = w.call.kind != BROADCAST || w.call.root == c->rank,
       gets = w.call.kind != REDUCE || w.call.root == c->rank;
@@ -314,6 +329,52 @@ static ncclResult_t submit(work w, cudaStream_t stream) {
   if (!n) return ncclSuccess;
   return standin_enqueue(stream, name, poll_work, &w, sizeof w, c) ? ncclUnhandledCudaError
                                                                    : ncclSuccess;
+}
+
+// What a thread puts in line for calls that do not block: late, as the library does.
+typedef struct {
+  int n;
+  item items[];
+} later;
+static void *enqueue_later(void *arg) {
+  later *l = arg;
+  static _Atomic unsigned calls;
+  usleep((calls++ * 37) % 200);
+  for (int i = 0; i < l->n; i++) {
+    ncclComm_t c = l->items[i].w.comm;
+    ncclResult_t r =
+        c->error || c->aborted ? ncclSuccess : enqueue(l->items[i].w, l->items[i].stream);
+    if (r && !c->error) c->error = r;
+  }
+  for (int i = 0; i < l->n; i++) l->items[i].w.comm->busy--;
+  return free(l), NULL;
+}
+static ncclResult_t hand_over(const item *items, int n) {
+  pthread_t thread;
+  later *l = malloc(sizeof *l + (size_t)n * sizeof *items);
+  memcpy(l->items, items, (size_t)n * sizeof *items);
+  l->n = n;
+  for (int i = 0; i < n; i++) items[i].w.comm->busy++;
+  if (pthread_create(&thread, NULL, enqueue_later, l))
+    return fail(items->w.comm, ncclSystemError, "no thread: %s", strerror(errno));
+  return pthread_detach(thread), ncclInProgress;
+}
+
+static ncclResult_t submit(work w, cudaStream_t stream) {
+  const char *name = kinds[w.call.kind];
+  ncclComm_t c = w.comm;
+  if (!c || c->aborted || c->finalized)
+    return fail(c, ncclInvalidArgument, "nccl%s on an ended communicator", name);
+  if (c->waiting) return fail(c, ncclInvalidUsage, "nccl%s before the communicator is ready", name);
+  if (c->error) return (ncclResult_t)c->error;
+  if (c->busy)
+    return fail(c, ncclInvalidArgument, "nccl%s before the call before it has been settled", name);
+  item one = {w, stream};
+  if (in_group) {
+    if (nqueued == MAX_ITEMS) return fail(c, ncclInternalError, "too many calls in a group");
+    return queued[nqueued++] = one, ncclSuccess;
+  }
+  return c->lazy ? hand_over(&one, 1) : enqueue(w, stream);
 }
 #define WORK(kind, type, op, root, count) \
   (work) { .comm = c, .call = {kind, type, op, root, count}, .send = send, .recv = recv }
@@ -348,7 +409,8 @@ ncclResult_t ncclGroupEnd(void) {
     if ((e = wait_joined(joining[i]))) r = e;
   int n = nqueued;
   njoining = nqueued = 0;
+  if (n && queued[0].w.comm->lazy) return r ? r : hand_over(queued, n);
   for (int i = 0; i < n; i++)
-    if ((e = submit(queued[i].w, queued[i].stream))) r = e;
+    if ((e = enqueue(queued[i].w, queued[i].stream))) r = e;
   return r;
 }

@@ -24,6 +24,8 @@ unsigned standin_random(uint64_t *rng, unsigned n);  // 0 .. n-1; always 0 in pl
 // Work with the same `chain` runs in the order of the calls.
 int standin_enqueue(void *stream, const char *name, int (*poll)(void *arg), const void *arg,
                     size_t bytes, const void *chain);
+int standin_pending(const void *chain);   // pieces of its work that are not done
+int standin_captured(const void *chain);  // nodes of its work in graphs that are not destroyed
 int standin_range(const void *p, size_t n, int device,
                   const char *what);  // 0: inside an allocation
 int standin_device(void);             // of the current context, or -1
