@@ -25,7 +25,7 @@ typedef struct gr_device_limits {
   bool marks;        // `mark` is called
   bool timings;      // it measures what `run` replays (gr_device_ops.timings)
   bool beside;       // collectives run beside kernels, on queues of their own (gr_device_queue)
-  size_t bytes;      // of all blocks and what is reserved; 0: not known before allocate is called
+  size_t bytes;      // left for blocks and what is reserved; 0: not known before allocate is called
 } gr_device_limits;
 
 // An open device. Each kind has a structure of its own, of which this is the first member.
@@ -137,6 +137,8 @@ struct gr_device_ops {
   gr_status (*open)(const gr_device_options *, gr_device **out);
   void (*close)(gr_device *);  // after its blocks are freed
 
+  // Sets limits.bytes again, once communicators have taken theirs. NULL: they take none of it.
+  gr_status (*measure)(gr_device *);
   // Allocates zeroed memory for values. All pages are committed, so that out-of-memory shows here
   // and not during a step. shared: the communicator of the ranks whose collectives access the
   // block, so that it may be placed in memory that they share (the call is then collective); or

@@ -39,7 +39,7 @@ static gr_status check_room(const gr_exec *e) {
   size_t there = e->device->limits.bytes, needed = gr_exec_bytes(e) + e->plan->reserved_bytes;
   if (!there || needed <= there) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                         "the plan needs %.1f MB on each rank, and the device '%s' has %.1f MB",
+                         "the plan needs %.1f MB on each rank, and the device '%s' has %.1f MB left",
                          (double)needed / 1e6, e->device->ops->name, (double)there / 1e6),
                  "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
 }
@@ -117,6 +117,7 @@ static gr_status open_all(gr_exec *e) {
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
   GR_TRY(kind->open(&o, &e->device));
   GR_TRY(open_comms(e));
+  if (e->device->ops->measure) GR_TRY(e->device->ops->measure(e->device));
   GR_TRY(check_room(e));
   GR_TRY(allocate(e, p->state_bytes, true, &e->states));
   GR_TRY(allocate(e, p->arena_bytes, false, &e->work));

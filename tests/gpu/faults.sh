@@ -47,6 +47,9 @@ refused "a plan that is larger than the GPU" 'the plan needs .* and the device .
 # 202 MB, and the 33.6 MB of libraries: in 220 MB all but these would fit.
 refused "a plan that is larger with the memory of libraries" 'the plan needs .* and the device .cuda. has' 'smaller batch' \
   -- STANDIN_MEM_MB=210 -- model.params.hidden=1024
+# 234 MB with that of libraries, and two communicators of 25 MB.
+refused "a plan that is larger with the memory of NCCL" 'the plan needs .* and the device .cuda. has .* left' 'smaller batch' \
+  -- STANDIN_MEM_MB=250 STANDIN_GPUS=2 -- model.params.hidden=1024 distributed.strategy=dp distributed.ranks=2
 refused "a launch fails" 'cuLaunchKernel returns CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES' "in op '" -- STANDIN_FAULT=cuLaunchKernel:30 --
 refused "a kernel fails" 'CUDA_ERROR_ILLEGAL_ADDRESS' 'resume from the newest checkpoint' -- STANDIN_FAULT=kernel:300 --
 

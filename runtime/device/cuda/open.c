@@ -55,8 +55,15 @@ static gr_status read_device(gr_cuda *c) {
       "choose another by distributed.gpu_ids or CUDA_VISIBLE_DEVICES; device=cpu needs none");
 }
 
+// What is free, with the working memory that has been allocated.
+static gr_status measure(gr_device *d) {
+  size_t total;
+  CU_TRY(cuMemGetInfo(&d->limits.bytes, &total));
+  if (gr_cuda_of(d)->workspace) d->limits.bytes += GR_CUDA_WORKSPACE;
+  return GR_OK;
+}
+
 static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
-  size_t unused;
   GR_TRY(gr_driver_open());
   GR_TRY(gr_nvrtc_open());
   GR_TRY(gr_cublaslt_open());
@@ -71,7 +78,7 @@ static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
     CU_TRY(cuEventCreate(&c->event[e], CU_EVENT_DISABLE_TIMING));
   GR_TRY(gr_staging_open(c));
   LT_TRY(cublasLtCreate(&c->lt));
-  CU_TRY(cuMemGetInfo(&c->base.limits.bytes, &unused));
+  GR_TRY(measure(&c->base));
   CU_TRY(cuMemAlloc(&c->workspace, GR_CUDA_WORKSPACE));
   GR_TRY(gr_units_open(c));
   GR_TRY(gr_products_probe(c));
@@ -255,6 +262,7 @@ const gr_device_ops gr_cuda_ops = {
     GR_CUDA_FIELDS,
     .open = open,
     .close = close,
+    .measure = measure,
     .allocate = allocate,
     .free = release,
     .upload = upload,

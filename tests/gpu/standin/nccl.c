@@ -15,11 +15,13 @@
 
 #include <nccl.h>
 
+#include "tests/gpu/standin/nccl_sum.h"
 #include "tests/gpu/standin/standin.h"
 
 enum {
   MAX_RANKS = 32,
   CHUNK = 1 << 20,
+  MEMORY = 24 << 20,  // of its device that a communicator takes
   ALL_REDUCE = 0,
   REDUCE,
   BROADCAST,
@@ -48,6 +50,7 @@ struct ncclComm {
   int rank, n, device, aborted, calls, waiting;
   int lazy;       // it was opened without blocking: a thread of its own does what it is asked to
   int finalized;  // ncclCommFinalize was called
+  int memory;     // whether it has taken its memory
   long chunks;
   _Atomic int error, busy;  // busy: calls that its thread has not put in line yet
   struct shared *s;
@@ -110,6 +113,8 @@ static ncclResult_t wait_joined(ncclComm_t c) {
                   c->n);
   if (c->rank == 0) unlink(c->path);
   c->waiting = 0;
+  if (!(c->memory = standin_take(c->device, MEMORY)))
+    return fail(c, ncclUnhandledCudaError, "rank %d: no memory of its device is left", c->rank);
   for (int r = 0; r < c->n; r++)
     if (r != c->rank && c->s->who[r].pid == c->s->who[c->rank].pid &&
         c->s->who[r].device == c->device)
@@ -143,6 +148,10 @@ ncclResult_t ncclCommInitRank(ncclComm_t *c, int n, ncclUniqueId id, int rank) {
 // The library keeps a communicator until its work is done and the graphs that have captured its
 // collectives, and their instances, are destroyed (NCCL 2.27, src/init.cc, commDestroySync).
 static int in_use(ncclComm_t c) { return c->busy || standin_pending(c) || standin_captured(c); }
+static void give_back(ncclComm_t c) {
+  if (c->memory) standin_take(c->device, -(long)MEMORY);
+  c->memory = 0;
+}
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *e) {
   if (c->waiting && !c->error) {
     if (c->s->joined < c->n) return *e = ncclInProgress, ncclSuccess;
@@ -155,7 +164,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *e) {
 // Work under way ends without result. What is captured is waited for, as when it is destroyed.
 ncclResult_t ncclCommAbort(ncclComm_t c) {
   for (c->aborted = 1; standin_captured(c);) usleep(500);
-  return ncclSuccess;
+  return give_back(c), ncclSuccess;
 }
 ncclResult_t ncclCommFinalize(ncclComm_t c) {
   if (c->finalized || c->aborted)
@@ -167,7 +176,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t c) {
 }
 ncclResult_t ncclCommDestroy(ncclComm_t c) {
   while (in_use(c)) usleep(500);
-  return c->aborted = 2, ncclSuccess;
+  return give_back(c), c->aborted = 2, ncclSuccess;
 }
 ncclResult_t ncclCommCount(const ncclComm_t c, int *n) { return *n = c->n, ncclSuccess; }
 ncclResult_t ncclCommUserRank(const ncclComm_t c, int *r) { return *r = c->rank, ncclSuccess; }
@@ -186,61 +195,10 @@ const char *ncclGetErrorString(ncclResult_t r) {
   return r >= 0 && r < 8 ? names[r] : "unknown";
 }
 
-// ---- numbers ----
-
-static size_t size_of(int t) {
-  return t == ncclInt8 || t == ncclUint8                         ? 1
-         : t == ncclFloat16 || t == ncclBfloat16                 ? 2
-         : t == ncclInt32 || t == ncclUint32 || t == ncclFloat32 ? 4
-         : t == ncclInt64 || t == ncclUint64 || t == ncclFloat64 ? 8
-                                                                 : 0;
-}
-#define TYPES(X)          \
-  X(ncclInt8, int8_t)     \
-  X(ncclUint8, uint8_t)   \
-  X(ncclInt32, int32_t)   \
-  X(ncclUint32, uint32_t) \
-  X(ncclInt64, int64_t) X(ncclUint64, uint64_t) X(ncclFloat32, float) X(ncclFloat64, double)
-static double get(const void *p, size_t i, int t) {  // 64-bit integers: exact below 2^53
-  switch (t) {
-#define GET(e, T) \
-  case e:         \
-    return (double)((const T *)p)[i];
-    TYPES(GET)
-    case ncclFloat16:
-      return standin_f16(((const uint16_t *)p)[i]);
-    default:
-      return standin_bf16(((const uint16_t *)p)[i]);
-  }
-}
-static void store(void *p, size_t i, int t, double v) {
-  switch (t) {
-#define STORE(e, T)     \
-  case e:               \
-    ((T *)p)[i] = (T)v; \
-    return;
-    TYPES(STORE)
-    case ncclFloat16:
-      ((uint16_t *)p)[i] = standin_to_f16((float)v);
-      return;
-    default:
-      ((uint16_t *)p)[i] = standin_to_bf16((float)v);
-  }
-}
-// dst[i] = all ranks' element `from + i`, taken in the order of the ranks
-static void reduce(ncclComm_t c, void *dst, size_t from, size_t n, int t, int op) {
-  for (size_t i = 0; i < n; i++) {
-    double a = get(c->s->data[0], from + i, t);
-    for (int r = 1; r < c->n; r++) {
-      double v = get(c->s->data[r], from + i, t);
-      a = op == ncclProd  ? a * v
-          : op == ncclMax ? (v > a ? v : a)
-          : op == ncclMin ? (v < a ? v : a)
-                          : a + v;
-      if (t == ncclFloat32) a = (float)a;
-    }
-    store(dst, i, t, op == ncclAvg ? a / c->n : a);
-  }
+static void reduce(ncclComm_t c, void *to, size_t first, size_t n, const call *k) {
+  const char *ranks[MAX_RANKS];
+  for (int r = 0; r < c->n; r++) ranks[r] = c->s->data[r];
+  standin_nccl_reduce(to, ranks, c->n, first, n, k->type, k->op);
 }
 
 // ---- one collective, called again and again until all ranks have come ----
@@ -263,7 +221,7 @@ static int poll_work(void *arg) {
   ncclComm_t c = w->comm;
   struct shared *s = c->s;
   call k = w->call;
-  size_t size = size_of(k.type), pieces = k.kind == REDUCE_SCATTER ? (size_t)c->n : 1;
+  size_t size = standin_nccl_size(k.type), pieces = k.kind == REDUCE_SCATTER ? (size_t)c->n : 1;
   if (!w->index) w->index = ++c->calls, w->begun = now();
   if (c->aborted || c->error) return 1;
   const char *f = fault_of(c, w->index);
@@ -301,9 +259,8 @@ static int poll_work(void *arg) {
       return 1;
     }
     char *to = w->recv + w->off * size;
-    if (k.kind == ALL_REDUCE || (k.kind == REDUCE && k.root == c->rank))
-      reduce(c, to, 0, n, k.type, k.op);
-    if (k.kind == REDUCE_SCATTER) reduce(c, to, (size_t)c->rank * n, n, k.type, k.op);
+    if (k.kind == ALL_REDUCE || (k.kind == REDUCE && k.root == c->rank)) reduce(c, to, 0, n, &k);
+    if (k.kind == REDUCE_SCATTER) reduce(c, to, (size_t)c->rank * n, n, &k);
     if (k.kind == BROADCAST) memcpy(to, s->data[k.root], n * size);
     for (int r = 0; r < c->n && k.kind == ALL_GATHER; r++)
       memcpy(to + (size_t)r * k.count * size, s->data[r], n * size);
@@ -316,10 +273,11 @@ static int poll_work(void *arg) {
 static ncclResult_t enqueue(work w, cudaStream_t stream) {
   const char *name = kinds[w.call.kind];
   ncclComm_t c = w.comm;
-  size_t n = w.call.count * size_of(w.call.type), all = n * (size_t)c->n;
+  size_t n = w.call.count * standin_nccl_size(w.call.type), all = n * (size_t)c->n;
   int sends = w.call.kind != BROADCAST || w.call.root == c->rank,
       gets = w.call.kind != REDUCE || w.call.root == c->rank;
-  if (!size_of(w.call.type) || w.call.op > ncclAvg || w.call.root < 0 || w.call.root >= c->n)
+  if (!standin_nccl_size(w.call.type) || w.call.op > ncclAvg || w.call.root < 0 ||
+      w.call.root >= c->n)
     return fail(c, ncclInvalidArgument, "nccl%s: arguments", name);
   if (standin_stream_device(stream) != c->device)
     return fail(c, ncclInvalidUsage, "nccl%s: stream of another device", name);
@@ -368,7 +326,7 @@ static ncclResult_t submit(work w, cudaStream_t stream) {
   if (c->waiting) return fail(c, ncclInvalidUsage, "nccl%s before the communicator is ready", name);
   if (c->error) return (ncclResult_t)c->error;
   if (c->busy)
-    return fail(c, ncclInvalidArgument, "nccl%s before the call before it has been settled", name);
+    return fail(c, ncclInvalidArgument, "nccl%s while its last call is in progress", name);
   item one = {w, stream};
   if (in_group) {
     if (nqueued == MAX_ITEMS) return fail(c, ncclInternalError, "too many calls in a group");

@@ -26,6 +26,7 @@ int standin_enqueue(void *stream, const char *name, int (*poll)(void *arg), cons
                     size_t bytes, const void *chain);
 int standin_pending(const void *chain);   // pieces of its work that are not done
 int standin_captured(const void *chain);  // nodes of its work in graphs that are not destroyed
+int standin_take(int device, long bytes);   // of its memory, or < 0: gives back; 0: there is no room
 int standin_range(const void *p, size_t n, int device,
                   const char *what);  // 0: inside an allocation
 int standin_device(void);             // of the current context, or -1
