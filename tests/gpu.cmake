@@ -124,6 +124,12 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     add_test(NAME gpu.groups.${seed} COMMAND test_gpu_groups)
     set_tests_properties(gpu.loops.${seed} gpu.gemm.${seed} gpu.groups.${seed} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
   endforeach()
+  # GPUs of other sizes: kernels of more blocks, with less shared memory.
+  foreach(gpu t4 a100-1g)
+    add_test(NAME gpu.loops.${gpu} COMMAND test_gpu_loops)
+    set_tests_properties(gpu.loops.${gpu} PROPERTIES TIMEOUT ${limit} DEPENDS gpu.loops.0
+      ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_GPU=${gpu}")
+  endforeach()
   # Every case of attention by the kernels of cuDNN is in gpu.ops; here without a message of the stand-ins, in parts, and
   # by the other kernels. KIND.SEED: what cuDNN has, and the order of the GPU's work.
   foreach(run library.1 large.0 large.4 none.1 none.4)

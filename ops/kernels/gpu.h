@@ -154,7 +154,8 @@ struct gr_gpu_call {
   bool (*takes)(void *device, const gr_gpu_gemm *);
   void *device;
   bool layers;      // a library may do GR_GPU_CONVOLUTION or GR_GPU_ATTENTION, one in a call
-  int processors;   // streaming multiprocessors of the GPU; 0 while a plan is made
+  int processors;   // streaming multiprocessors of the GPU; 0 while a plan is made, which takes
+                    // the most working memory of all
   size_t shared;    // bytes of shared memory that a block can have there; 0 while a plan is made
   gr_arena *arena;  // for generated text; lives as long as the program
   size_t scratch;   // bytes of working memory that the launches need; it is 256-byte aligned

@@ -105,14 +105,19 @@ static gr_scan_writer *open_writer(gr_gpu_call *c) {
 gr_status gr_scan_gpu(gr_gpu_call *c) {
   gr_scan_writer *w = open_writer(c);
   const gr_scan *s = w->s;
-  c->scratch = gr_scan_repeat_bytes(s);
+  size_t repeated = gr_scan_repeat_bytes(s);
+  c->scratch = repeated;
   if (!takes(w)) return gr_gpu_refuse(c->call);
+  // A plan is for any GPU, some of which may have no room for the kernel.
+  size_t most = gr_scan_most_scratch(w);
+  if (!c->processors && most > repeated) c->scratch = most;
   gr_scan_divide(w);
   gr_scan_order(w);
   // A counter of those that have come is 32 bits.
-  if ((s->steps * gr_scan_waits(w) + 1) * w->blocks > 1 << 30) return gr_gpu_refuse(c->call);
+  if ((s->steps * gr_scan_waits(w) + 1) * w->blocks > 1 << 30 || w->shared > w->most_shared)
+    return gr_gpu_refuse(c->call);
   gr_scan_write_kernel(w);
-  c->scratch = w->scratch;
+  if (c->processors) c->scratch = w->scratch;
   gr_gpu_copy_add(c, (gr_gpu_ref){GR_GPU_SCRATCH, 0, 0}, (gr_gpu_ref){0}, GR_SCAN_COUNTERS);
   gr_gpu_kernel *k = gr_gpu_kernel_add(
       c, w->text.chars, "loop", (int64_t)w->blocks * w->groups * GR_SCAN_THREADS, GR_SCAN_THREADS);

@@ -101,6 +101,9 @@ static inline int gr_scan_columns(const gr_scan_writer *w, gr_val v) {
 
 // Divides rows and columns over blocks, and gives values and matrices their places.
 void gr_scan_divide(gr_scan_writer *);
+// The most bytes of working memory that gr_scan_divide asks for on any GPU: the values that every
+// block computes for itself depend on how many blocks there are, and are stored where they do not.
+size_t gr_scan_most_scratch(const gr_scan_writer *);
 // Says when each node runs, after which levels blocks wait, and which values are stored.
 void gr_scan_order(gr_scan_writer *);
 // How many times in a step blocks wait for each other.

@@ -74,9 +74,13 @@ static void find_groups(gr_scan_writer *w) {
 
 // ---- Places ------------------------------------------------------------------------------------
 
+static size_t place_bytes(const gr_scan_writer *w, gr_val v, int times) {
+  return aligned((size_t)times * gr_type_bytes(type_of(w, v)), 256);
+}
+
 static size_t reserve(gr_scan_writer *w, gr_val v, int times) {
   size_t offset = w->scratch;
-  w->scratch += aligned((size_t)times * gr_type_bytes(type_of(w, v)), 256);
+  w->scratch += place_bytes(w, v, times);
   return offset;
 }
 
@@ -135,6 +139,19 @@ static void find_exchanged(gr_scan_writer *w) {
   for (uint32_t i = 0; i < w->g->n_nodes; i++)
     for (int k = 0; k < w->g->nodes[i].n_in; k++)
       if (is_exchange(w, &w->g->nodes[i], k)) w->value[w->g->nodes[i].in[k].id].exchanged = true;
+}
+
+size_t gr_scan_most_scratch(const gr_scan_writer *w) {
+  size_t bytes = GR_SCAN_COUNTERS;
+  bool *kept = GR_NEW(w->arena, bool, w->g->n_values);  // in the memory of a result
+  for (uint32_t j = 0; j < w->g->n_results; j++) {
+    gr_val v = w->g->results[j];
+    kept[v.id] = gr_at(w->g, v)->role == GR_TEMP && !gr_scan_is_carry(w->s, v.id);
+  }
+  for (uint32_t id = 1; id < w->g->n_values; id++)
+    if (is_written(w, (gr_val){id}) && !kept[id])
+      bytes += place_bytes(w, (gr_val){id}, gr_scan_is_carry(w->s, id) ? 2 : 1);
+  return bytes;
 }
 
 void gr_scan_divide(gr_scan_writer *w) {

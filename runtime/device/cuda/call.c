@@ -119,10 +119,20 @@ static gr_status describe(gr_cuda *c, gr_gpu_call *g, layer *out) {
   return gr_gpu_describe(g);
 }
 
+// A plan knows no GPU, so that its working memory has to be enough for each.
+static gr_status check_scratch(const gr_gpu_call *g) {
+  size_t planned = g->scratch ? gr_call_scratch(g->call, true) : 0;
+  if (g->scratch <= planned) return GR_OK;
+  return gr_fail(GR_ERR_BUG, g->call->loc,
+                 "op '%s' needs %zu bytes of working memory on this GPU, and the plan has %zu",
+                 g->call->op->name, g->scratch, planned);
+}
+
 static gr_status open_call(gr_cuda *c, gr_gpu_call *g, gr_device_kernel *out) {
   gr_cuda_call *made = GR_NEW(c->arena, gr_cuda_call, 1);
   layer library = {0};
   GR_TRY(describe(c, g, &library));
+  GR_TRY(check_scratch(g));
   *made = (gr_cuda_call){.device = c, .scratch = g->scratch > 0, .n = g->n};
   made->step = GR_NEW(c->arena, gr_step, g->n + 1);
   for (int i = 0; i < g->n; i++) {

@@ -40,13 +40,29 @@ static int visible(int there) {
   for (const char *c = list; c && *c; c++) n += *c == ',';
   return list && n < there ? n : there;
 }
+// A GPU of few processors, so that blocks need not be many, or one that exists.
+struct sizes sizes = {"Stand-in GPU", 90, 4, 228 << 10, 227 << 10, 50 << 20};
+static void choose_sizes(void) {
+  static const struct sizes known[] = {
+#define GPU(name, sm, processors, sm_kb, block_kb, cache_mb) \
+  {name, sm, processors, (sm_kb) << 10, (block_kb) << 10, (cache_mb) << 20},
+#include "tests/gpu/gpus.def"
+  };
+  const char *name = getenv("STANDIN_GPU");
+  int found = !name || !*name;
+  for (size_t i = 0; !found && i < sizeof known / sizeof *known; i++)
+    if (!strcmp(known[i].name, name)) sizes = known[i], found = 1;
+  if (!found) standin_say("STANDIN_GPU=%s: there is no such GPU in gpus.def", name), abort();
+  sizes.sm = (int)env("STANDIN_SM", sizes.sm);
+}
 CUresult cuInit(unsigned flags) {
   (void)flags;
   API;
   if (inited) return CUDA_SUCCESS;
   uint64_t seed = (uint64_t)env("STANDIN_SEED", 0);
   plain = seed == 0;
-  sm = (int)env("STANDIN_SM", 90), guard_pages = (int)env("STANDIN_GUARD", 1),
+  choose_sizes();
+  guard_pages = (int)env("STANDIN_GUARD", 1),
   limit_s = env("STANDIN_TIMEOUT", 0);
   eager = (int[]){0, 8, 3, 2}[seed % 4];  // how willingly work starts before somebody waits
   ndevices = visible((int)env("STANDIN_GPUS", 2));
@@ -80,7 +96,7 @@ CUresult cuDeviceGet(CUdevice *d, int i) {
   return *d = i, i >= 0 && i < ndevices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuDeviceGetName(char *name, int len, CUdevice d) {
-  return snprintf(name, (size_t)len, "Stand-in GPU %d", d), CUDA_SUCCESS;
+  return snprintf(name, (size_t)len, "%s %d", sizes.name, d), CUDA_SUCCESS;
 }
 CUresult cuDeviceTotalMem(size_t *n, CUdevice d) { return *n = devices[d].total, CUDA_SUCCESS; }
 CUresult cuDeviceGetUuid(CUuuid *u, CUdevice d) {
@@ -104,12 +120,12 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev) {
     IS(MAX_BLOCK_DIM_Z, 64)
     IS(MAX_GRID_DIM_X, 2147483647)
     IS(MAX_GRID_DIM_Y, 65535) IS(MAX_GRID_DIM_Z, 65535) IS(WARP_SIZE, 32) IS(
-        MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10) IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, BLOCK_SMEM)
-        IS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, SM_SMEM) IS(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)
-            IS(MULTIPROCESSOR_COUNT, SMS) IS(MAX_THREADS_PER_MULTIPROCESSOR, 2048)
+        MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10) IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, sizes.block_smem)
+        IS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, sizes.sm_smem) IS(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)
+            IS(MULTIPROCESSOR_COUNT, sizes.processors) IS(MAX_THREADS_PER_MULTIPROCESSOR, 2048)
                 IS(MAX_BLOCKS_PER_MULTIPROCESSOR, 32) IS(MAX_REGISTERS_PER_BLOCK, 65536)
-                    IS(MAX_REGISTERS_PER_MULTIPROCESSOR, 65536) IS(L2_CACHE_SIZE, 50 << 20)
-                        IS(COMPUTE_CAPABILITY_MAJOR, sm / 10) IS(COMPUTE_CAPABILITY_MINOR, sm % 10)
+                    IS(MAX_REGISTERS_PER_MULTIPROCESSOR, 65536) IS(L2_CACHE_SIZE, sizes.cache)
+                        IS(COMPUTE_CAPABILITY_MAJOR, sizes.sm / 10) IS(COMPUTE_CAPABILITY_MINOR, sizes.sm % 10)
                             IS(COOPERATIVE_LAUNCH, 1) IS(UNIFIED_ADDRESSING, 1) IS(
                                 ASYNC_ENGINE_COUNT, 2) IS(CONCURRENT_KERNELS, 1)
                                 IS(CLOCK_RATE, 1000000) IS(PCI_BUS_ID, dev + 1) IS(PCI_DEVICE_ID, 0)

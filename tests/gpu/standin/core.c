@@ -6,7 +6,7 @@
 #include "tests/gpu/standin/driver.h"
 
 struct device devices[MAX_DEVICES];
-int ndevices, sm = 90, plain = 1, guard_pages = 1, eager, inited;
+int ndevices, plain = 1, guard_pages = 1, eager, inited;
 double limit_s;
 block *blocks;
 int nblocks;

@@ -8,7 +8,13 @@
 #include <string.h>
 #include "tests/gpu/standin/standin.h"
 
-enum { MAX_DEVICES = 16, SMS = 4, SM_SMEM = 228 << 10, BLOCK_SMEM = 227 << 10, PAGE = 4096 };
+enum { MAX_DEVICES = 16, PAGE = 4096 };
+struct sizes {  // of each GPU
+  const char *name;
+  int sm, processors;  // sm: the compute capability
+  int sm_smem, block_smem, cache;
+};
+extern struct sizes sizes;
 #define ADDRESSES ((size_t)64 << 30)  // of a device; TSan leaves no room for more
 enum { CTX = 0x43545801, STREAM, EVENT, GRAPH, EXEC, MODULE, FUNC, DEAD };
 enum kind { MARK, COPY, SET, KERNEL, HOST, EXTERN, LOOP };
@@ -106,7 +112,7 @@ typedef struct {
 } block;  // dev NULL: pinned host
 
 extern struct device devices[MAX_DEVICES];
-extern int ndevices, sm, plain, guard_pages, eager, inited;
+extern int ndevices, plain, guard_pages, eager, inited;
 extern double limit_s;
 extern block *blocks;
 extern int nblocks;

@@ -21,9 +21,9 @@ CUresult cuModuleLoadData(CUmodule *out_m, const void *image) {
   if (write(m->fd, image, n) != (ssize_t)n || !(m->so = dlopen(path, RTLD_NOW | RTLD_LOCAL)) ||
       !(m->m = dlsym(m->so, "standin_module")))
     FAIL(CUDA_ERROR_INVALID_IMAGE, "cuModuleLoadData: %s", dlerror());
-  if (m->m->arch / 10 != sm / 10 || m->m->arch > sm)
+  if (m->m->arch / 10 != sizes.sm / 10 || m->m->arch > sizes.sm)
     FAIL(CUDA_ERROR_NO_BINARY_FOR_GPU, "the module is for sm_%d, the device is sm_%d", m->m->arch,
-         sm);
+         sizes.sm);
   return *out_m = m, CUDA_SUCCESS;
 }
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_option *o, void **v) {
@@ -66,7 +66,7 @@ CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) {
       return *v = 32, CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      return *v = sm, CUDA_SUCCESS;
+      return *v = sizes.sm, CUDA_SUCCESS;
     default:
       return *v = 0, CUDA_SUCCESS;
   }
@@ -74,14 +74,15 @@ CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) {
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
   NEED(f, FUNC);
   if (a != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_SUCCESS;
-  if (v < 0 || v + statics(f) > BLOCK_SMEM)
+  if (v < 0 || v + statics(f) > sizes.block_smem)
     FAIL(CUDA_ERROR_INVALID_VALUE, "%d bytes of shared memory for %s", v, f->k->name);
   return f->max_dynamic = v, CUDA_SUCCESS;
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int threads,
                                                      size_t dynamic) {
   NEED(f, FUNC);
-  int warps = (threads + 31) / 32, by_smem = (int)(SM_SMEM / ((size_t)statics(f) + dynamic + 1024));
+  int warps = (threads + 31) / 32,
+      by_smem = (int)((size_t)sizes.sm_smem / ((size_t)statics(f) + dynamic + 1024));
   *n = threads < 1 || threads > max_threads(f) ? 0 : 64 / warps;
   if (*n > 32) *n = 32;
   if (*n > by_smem) *n = by_smem;
@@ -115,9 +116,9 @@ static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *b, un
          dynamic, f->max_dynamic);
   int fit = 0;
   cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, f, (int)threads, dynamic);
-  if (coop && (uint64_t)grid[0] * grid[1] * grid[2] > (uint64_t)fit * SMS)
+  if (coop && (uint64_t)grid[0] * grid[1] * grid[2] > (uint64_t)fit * (unsigned)sizes.processors)
     FAIL(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "kernel %s: %u blocks, at most %d fit", name,
-         grid[0] * grid[1] * grid[2], fit * SMS);
+         grid[0] * grid[1] * grid[2], fit * sizes.processors);
   size_t bytes = 0;
   for (int i = 0; i < f->k->nparam; i++) {
     const standin_param *p = &f->k->param[i];
