@@ -20,6 +20,8 @@
 
 typedef struct gr_device_ops gr_device_ops;
 
+enum { GR_DEVICE_ID = 16 };  // bytes
+
 typedef struct gr_device_limits {
   bool host_memory;  // the host may read and write the memory directly, after synchronise
   bool marks;        // `mark` is called
@@ -32,6 +34,8 @@ typedef struct gr_device_limits {
 typedef struct gr_device {
   const gr_device_ops *ops;
   gr_device_limits limits;
+  // Tells a device that serves one rank from those of all machines; zeros on others.
+  unsigned char id[GR_DEVICE_ID];
 } gr_device;
 
 typedef struct gr_device_options {

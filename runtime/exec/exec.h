@@ -18,6 +18,7 @@ typedef struct gr_exec_options {
   const gr_device_ops *device;  // NULL: the CPU
   int threads;                  // of this rank
   bool plain;                   // reference kernels only, for tests
+  gr_comm *world;               // of all ranks; NULL: there is one
   gr_comm *const *comm;         // by mesh axis; may be NULL on a mesh of one rank
   // Makes a communicator of the device's memory from one of `comm`, for devices whose memory the
   // host cannot access; collective over it. NULL: collectives take those of `comm`.

@@ -4,6 +4,7 @@
 // before it, and a transfer for the programs before it. `computed` and `transferred` tell whether
 // there is anything to wait for, so that a sequence of transfers waits once.
 #include <stdlib.h>
+#include <string.h>
 #include "ops/comm/collective.h"
 #include "runtime/exec/exec.h"
 #include "runtime/exec/parts.h"
@@ -38,10 +39,11 @@ static gr_status allocate(gr_exec *e, size_t bytes, bool states, char **out) {
 static gr_status check_room(const gr_exec *e) {
   size_t there = e->device->limits.bytes, needed = gr_exec_bytes(e) + e->plan->reserved_bytes;
   if (!there || needed <= there) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                         "the plan needs %.1f MB on each rank, and the device '%s' has %.1f MB left",
-                         (double)needed / 1e6, e->device->ops->name, (double)there / 1e6),
-                 "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "the plan needs %.1f MB on each rank, and the device '%s' has %.1f MB left",
+              (double)needed / 1e6, e->device->ops->name, (double)there / 1e6),
+      "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
 }
 
 // States whose next value is not written in their own memory. It is never another state: the proof
@@ -92,6 +94,23 @@ static gr_status open_comms(gr_exec *e) {
   return GR_OK;
 }
 
+// Two ranks with one device would wait for each other, or share its memory.
+static gr_status check_apart(gr_exec *e, const gr_device_ops *kind) {
+  gr_comm *world = e->opt.world;
+  if (!world || world->ranks == 1 || !gr_device_is_per_rank(kind)) return GR_OK;
+  unsigned char *ids = GR_NEW(e->arena, unsigned char, world->ranks *GR_DEVICE_ID);
+  GR_TRY(gr_comm_run(world, GR_ALL_GATHER, GR_U8, GR_DEVICE_ID, e->device->id, ids));
+  for (int i = 0; i < world->ranks; i++)
+    for (int k = 0; k < i; k++)
+      if (!memcmp(ids + i * GR_DEVICE_ID, ids + k * GR_DEVICE_ID, GR_DEVICE_ID))
+        return gr_hint(
+            gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "ranks %d and %d are on the same GPU", k, i),
+            "use fewer ranks (distributed.ranks), or give each its own: distributed.gpu_ids, or "
+            "the "
+            "launcher's option, such as srun --gpus-per-task=1");
+  return GR_OK;
+}
+
 static gr_status open_all(gr_exec *e) {
   const gr_plan *p = e->plan;
   for (int a = 0; a < p->mesh.n_axes; a++) {
@@ -116,6 +135,7 @@ static gr_status open_all(gr_exec *e) {
   if (kind->gpu && !p->gpu)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
   GR_TRY(kind->open(&o, &e->device));
+  GR_TRY(check_apart(e, kind));
   GR_TRY(open_comms(e));
   if (e->device->ops->measure) GR_TRY(e->device->ops->measure(e->device));
   GR_TRY(check_room(e));

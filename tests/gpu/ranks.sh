@@ -82,6 +82,22 @@ cp tcp.0.log "$log"
 check "2 ranks started by hand" test "$(codes tcp)" = "0 0 "
 check "... leave what threads do" same_files dp/checkpoints tcp/checkpoints
 
+# ---- Launchers that show each task its own GPU, as number 0
+port=$((port + 1))
+rank 0 own CUDA_VISIBLE_DEVICES=0 --
+rank 1 own CUDA_VISIBLE_DEVICES=1 --
+wait
+cp own.0.log "$log"
+check "2 ranks, of which each sees one GPU" test "$(codes own)" = "0 0 "
+check "... leave the same" same_files dp/checkpoints own/checkpoints
+port=$((port + 1))
+rank 0 same CUDA_VISIBLE_DEVICES=0 --
+rank 1 same CUDA_VISIBLE_DEVICES=0 --
+wait
+cp same.0.log "$log" && code=$(cat same.0.code)
+printf '%s\n' 'launch error: ranks 0 and 1 are on the same GPU' 'hint: .*gpus-per-task' >patterns
+verdict "2 ranks that see the same GPU" 69
+
 # ---- Ranks that die and hang, in a collective of the GPUs
 if real; then
   skip "ranks that die or hang in a collective" "faults are the stand-ins'"

@@ -27,7 +27,8 @@ static gr_status choose(const gr_device_options *o, int *out) {
                            "distributed.gpu_ids names %d GPU%s, but rank %d is this machine's %dth",
                            o->n_ids, gr_text_s(o->n_ids), o->rank, rank + 1),
                    "name one for each rank, or use fewer ranks");
-  *out = o->n_ids ? o->ids[rank] : rank;
+  // A launcher may show each task one GPU, its own; whether it is shows later, by its id.
+  *out = o->n_ids ? o->ids[rank] : n == 1 ? 0 : rank;
   if (*out < n) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                          "rank %d is for GPU %d of this machine, which has %d that it may use",
@@ -39,8 +40,12 @@ static gr_status choose(const gr_device_options *o, int *out) {
 
 static gr_status read_device(gr_cuda *c) {
   int major = 0, minor = 0;
+  CUuuid id;
+  _Static_assert(sizeof id == GR_DEVICE_ID, "an id is a UUID");
   CU_TRY(cuDeviceGet(&c->device, c->index));
   CU_TRY(cuDeviceGetName(c->name, sizeof c->name, c->device));
+  CU_TRY(cuDeviceGetUuid(&id, c->device));
+  memcpy(c->base.id, &id, sizeof id);
   CU_TRY(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, c->device));
   CU_TRY(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, c->device));
   CU_TRY(cuDeviceGetAttribute(&c->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, c->device));

@@ -35,6 +35,7 @@ static gr_status open_exec(gr_rank *r) {
   gr_exec_options o = {.device = s->device,
                        .threads = s->set.ranks.threads_each,
                        .plain = s->plain,
+                       .world = r->world,
                        .comm = r->axes,
                        .open_comm = library ? library->open : NULL,
                        .timeout_s = s->set.comm.timeout,

@@ -33,13 +33,18 @@ static double env(const char *name, double or) {
   const char *e = getenv(name);
   return e && *e ? atof(e) : or ;
 }
-// As many as CUDA_VISIBLE_DEVICES lists, if it is set.
+// Those that CUDA_VISIBLE_DEVICES lists, if it is set, up to one that is not there.
 static int visible(int there) {
   const char *list = getenv("CUDA_VISIBLE_DEVICES");
-  int n = list && *list ? 1 : 0;
-  for (const char *c = list; c && *c; c++) n += *c == ',';
-  return list && n < there ? n : there;
+  int n = 0;
+  for (; !list && n < there && n < MAX_DEVICES; n++) devices[n].physical = n;
+  for (const char *c = list; c && *c && n < MAX_DEVICES; c += strcspn(c, ","), c += *c == ',') {
+    if (atoi(c) < 0 || atoi(c) >= there) break;
+    devices[n++].physical = atoi(c);
+  }
+  return n;
 }
+int standin_physical(int device) { return devices[device].physical; }
 // A GPU of few processors, so that blocks need not be many, or one that exists.
 struct sizes sizes = {"Stand-in GPU", 90, 4, 228 << 10, 227 << 10, 50 << 20};
 static void choose_sizes(void) {
@@ -66,7 +71,6 @@ CUresult cuInit(unsigned flags) {
   limit_s = env("STANDIN_TIMEOUT", 0);
   eager = (int[]){0, 8, 3, 2}[seed % 4];  // how willingly work starts before somebody waits
   ndevices = visible((int)env("STANDIN_GPUS", 2));
-  if (ndevices > MAX_DEVICES) ndevices = MAX_DEVICES;
   if (ndevices <= 0) return ndevices = 0, CUDA_ERROR_NO_DEVICE;
   for (int i = 0; i < ndevices; i++) {
     struct device *d = &devices[i];
@@ -100,7 +104,7 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice d) {
 }
 CUresult cuDeviceTotalMem(size_t *n, CUdevice d) { return *n = devices[d].total, CUDA_SUCCESS; }
 CUresult cuDeviceGetUuid(CUuuid *u, CUdevice d) {
-  return memset(u, d + 1, sizeof *u), CUDA_SUCCESS;
+  return memset(u, devices[d].physical + 1, sizeof *u), CUDA_SUCCESS;
 }
 CUresult cuDeviceGetPCIBusId(char *s, int len, CUdevice d) {
   return snprintf(s, (size_t)len, "0000:%02x:00.0", d + 1), CUDA_SUCCESS;

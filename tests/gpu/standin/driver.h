@@ -98,6 +98,7 @@ struct device {
   struct CUctx_st ctx;
   struct CUstream_st legacy;
   int ordinal, retained, open;
+  int physical;  // its number among those of the machine
   uint64_t rng;
   unsigned peers;
   CUresult error;

@@ -37,9 +37,7 @@ typedef struct {
 } call;
 struct shared {
   _Atomic int joined, failed;
-  struct {
-    int pid, device;
-  } who[MAX_RANKS];
+  int gpu[MAX_RANKS];
   struct {
     _Atomic long arrived, left;
     call call;
@@ -116,10 +114,9 @@ static ncclResult_t wait_joined(ncclComm_t c) {
   if (!(c->memory = standin_take(c->device, MEMORY)))
     return fail(c, ncclUnhandledCudaError, "rank %d: no memory of its device is left", c->rank);
   for (int r = 0; r < c->n; r++)
-    if (r != c->rank && c->s->who[r].pid == c->s->who[c->rank].pid &&
-        c->s->who[r].device == c->device)
-      return fail(c, ncclInvalidUsage, "ranks %d and %d use the same device %d", c->rank, r,
-                  c->device);
+    if (r != c->rank && c->s->gpu[r] == c->s->gpu[c->rank])
+      return fail(c, ncclInvalidUsage, "ranks %d and %d use the same GPU %d", c->rank, r,
+                  c->s->gpu[r]);
   return ncclSuccess;
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int n, ncclUniqueId id, int rank,
@@ -135,7 +132,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int n, ncclUniqueId id, int
   if (c->s == MAP_FAILED) return fail(NULL, ncclInvalidArgument, "unique id: %s", strerror(errno));
   close(fd);
   memcpy(c->path, id.internal, sizeof c->path);
-  c->s->who[rank].pid = (int)getpid(), c->s->who[rank].device = c->device;
+  c->s->gpu[rank] = standin_physical(c->device);
   c->s->joined++;
   *out = c;
   if (in_group) return joining[njoining++] = c, ncclSuccess;

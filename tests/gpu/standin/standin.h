@@ -31,6 +31,7 @@ int standin_range(const void *p, size_t n, int device,
                   const char *what);  // 0: inside an allocation
 int standin_device(void);             // of the current context, or -1
 int standin_stream_device(void *stream);
+int standin_physical(int device);  // its number among the GPUs of the machine
 
 // What a stand-in of CUPTI is told: of nodes of graphs, and of work that is done, in seconds.
 // Within these calls it may call nothing of the driver's. NULL: it has no observer.
