@@ -47,3 +47,9 @@ const char *gr_renamed(gr_arena *a, const char *pattern, const char *to, const c
   }
   return t.chars;
 }
+
+const gr_pattern *gr_pattern_of(gr_arena *a, const gr_pattern *all, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (gr_renamed(a, all[i].text, all[i].text, name)) return &all[i];
+  return NULL;
+}
