@@ -52,6 +52,3 @@ GR_MUST_USE gr_status gr_export_npz(gr_exporter *);
 // ---- export_names.c
 // Lists the tensors under the names that the request's patterns lead back to.
 GR_MUST_USE gr_status gr_exporter_rename(gr_exporter *);
-// The name that the patterns lead back to; `part`: which part of that tensor this one is.
-GR_MUST_USE gr_status gr_exporter_way_back(const gr_exporter *, const char *name, const char **out,
-                                           const gr_pattern **rule, int *part);

@@ -18,44 +18,44 @@ static const char *new_name(const gr_pattern *p, int part) {
 
 // ---- The way back -------------------------------------------------------------------------------
 
-static const char *text_of(const gr_exporter *x, const gr_pattern *p, int part) {
-  return gr_arena_printf(x->arena, "{\"%s\": \"%s\"}", p->text, new_name(p, part));
+static gr_status no_name(const gr_exporter *x, const char *name) {
+  const char *file = x->request->n_names ? x->request->names->loc.file : "the file of names";
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "no name in '%s' leads to the tensor '%s'", file, name),
+      "it needs a line {\"THEIR NAME\": \"%s\"}; a `*` on both sides stands for any text", name);
 }
 
-static gr_status no_name(const gr_exporter *x, const char *name, const gr_pattern *near, int part,
-                         const char *wrong) {
-  const char *file = x->request->n_names ? x->request->names->loc.file : "the file";
-  if (!near)
-    return gr_hint(
-        gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "no name of '%s' leads to the tensor '%s'", file, name),
-        "a line such as {\"THEIRS\": \"%s\"}, in which a `*` stands for any text", name);
-  const gr_pattern *first = gr_pattern_of(x->arena, x->request->names, x->request->n_names, wrong);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, near->loc,
-                         "the tensor '%s' cannot be called '%s', as %s says: %s is taken first for "
-                         "that name",
-                         name, wrong, text_of(x, near, part),
-                         first == near ? "another text of `*`"
-                                       : gr_arena_printf(x->arena, "'%s'", first->text)),
-                 "names that are written must lead back to the same tensors: put the narrower "
-                 "pattern first");
+// `theirs` is what a rule says, but not where it leads.
+static gr_status leads_elsewhere(const gr_exporter *x, const char *name, const gr_pattern *rule,
+                                 const char *theirs) {
+  const gr_pattern *p = gr_pattern_of(x->arena, x->request->names, x->request->n_names, theirs);
+  const char *to = new_name(p, 0) ? gr_renamed(x->arena, p->text, new_name(p, 0), theirs) : NULL;
+  const char *ours = to ? gr_arena_printf(x->arena, "is '%s'", to) : "is left out";
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, rule->loc, "the tensor '%s' cannot be called '%s', which by '%s' %s",
+              name, theirs, p->text, ours),
+      "the first pattern that matches a name decides: a narrower one comes before");
 }
 
-gr_status gr_exporter_way_back(const gr_exporter *x, const char *name, const char **out,
-                               const gr_pattern **rule, int *part) {
-  const gr_pattern *all = x->request->names, *near = NULL;
-  const char *wrong = NULL;
-  int near_part = 0;
+// The name that leads to `name` by the first rule that can be gone back; the tensor is `part` of
+// it.
+static gr_status way_back(const gr_exporter *x, const char *name, const char **out,
+                          const gr_pattern **rule, int *part) {
+  const gr_pattern *all = x->request->names;
+  gr_status elsewhere = GR_OK;
   for (const gr_pattern *p = all; p < all + x->request->n_names; p++)
     for (int k = 0; k < parts_of(p) && new_name(p, k); k++) {
       const char *theirs = gr_renamed(x->arena, new_name(p, k), p->text, name);
       if (!theirs) continue;
       const char *again = gr_renamed(x->arena, p->text, new_name(p, k), theirs);
       *out = theirs, *rule = p, *part = k;
-      if (gr_pattern_of(x->arena, all, x->request->n_names, theirs) == p && !strcmp(again, name))
+      if (gr_pattern_of(x->arena, all, x->request->n_names, theirs) == p && !strcmp(again, name)) {
+        gr_status_drop(elsewhere);
         return GR_OK;
-      near = p, wrong = theirs, near_part = k;
+      }
+      if (!elsewhere) elsewhere = leads_elsewhere(x, name, p, theirs);
     }
-  return no_name(x, name, near, near_part, wrong);
+  return elsewhere ? elsewhere : no_name(x, name);
 }
 
 // ---- Joining ------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ static gr_status find_whole(const gr_exporter *x, int tensor, whole *all, gr_map
   const char *name = NULL, *prefix = x->request->adapter ? gr_peft_prefix : "";
   int part = 0;
   uint32_t i = by_name->n;
-  GR_TRY(gr_exporter_way_back(x, x->tensors[tensor].name + strlen(prefix), &name, &rule, &part));
+  GR_TRY(way_back(x, x->tensors[tensor].name + strlen(prefix), &name, &rule, &part));
   if (!gr_map_find(by_name, name, &i)) {
     gr_map_put(by_name, name, i);
     all[i] = (whole){gr_arena_printf(x->arena, "%s%s", prefix, name), rule,
