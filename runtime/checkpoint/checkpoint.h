@@ -183,6 +183,8 @@ typedef struct gr_checkpoint_adapter {
 // The adapters, in the arena. GR_ERR_CHECKPOINT if the scalar is not what it must be.
 GR_MUST_USE gr_status gr_checkpoint_adapters(gr_arena *, const gr_checkpoint *,
                                              gr_checkpoint_adapter **out, int *n);
+// What the names of an adapter's tensors begin with in PEFT's file.
+extern const char gr_peft_prefix[];
 typedef struct gr_export_request {
   gr_export what;
   bool merge;                            // adapters are added to the weights, and left out

@@ -24,9 +24,6 @@ typedef struct gr_exporter {
   int n_adapters;
 } gr_exporter;
 
-// What the names of an adapter's tensors begin with in PEFT's file.
-extern const char gr_peft_prefix[];
-
 // Chooses the tensors that are asked for, and their names.
 GR_MUST_USE gr_status gr_exporter_choose(gr_exporter *);
 // What is written, of which the progress is shown from now on.

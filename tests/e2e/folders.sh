@@ -10,8 +10,8 @@ pairs() {
   shift
   limited "$graphrun" "$source/configs/whisper/nano.yaml" data.manifest=data/tones.jsonl "output.dir=$pairs_out" \
     data.validation_fraction=0.2 data.speech.features.seconds=0.8 data.speech.features.hop=80 model.params.audio_context=40 \
-    model.params.text_context=16 model.params.layers=3 model.params.decoder_layers=1 training.batch_size=12 training.max_epochs=0 training.max_steps=1 training.eval_every=0 \
-    training.final_train_eval=false checkpoint.every_epochs=0 checkpoint.metric=loss generation.max_tokens=0 \
+    model.params.text_context=16 model.params.layers=3 model.params.decoder_layers=1 training.batch_size=12 \
+    training.max_epochs=0 training.max_steps=1 training.eval_every=0 training.final_train_eval=false checkpoint.every_epochs=0 checkpoint.metric=loss generation.max_tokens=0 \
     distributed.ranks=1 logging.progress=false logging.tensorboard=false '~hooks' '~hooks_params' "$@"
 }
 # again NAME OUT FROM NAMES [key=value ...]: what it takes up from there and writes is what `one.safetensors` has.
@@ -118,6 +118,11 @@ expect "an adapter under other names" 0 '^adapter: 8 tensors' -- "$graphrun" exp
 check "... of the tensors" grep -aq '"base_model.model.model.decoder.layers.0.encoder_attn.v_proj.lora_B.weight"' \
   adapter/adapter_model.safetensors
 check "... and of the layers" grep -q '"model.decoder.layers.0.self_attn.q_proj", ' adapter/adapter_config.json
+pairs taken "model.lora={match:'decoder.*.{q,v}',rank:2}" training.lr=0 training.weight_decay=0 \
+  "model.init_from=[{from:one,allow_missing:['*.lora_?.weight']},{from:adapter/adapter_model.safetensors,rename:$names}]"
+check "... are taken up by the same names" grep -q '8 tensors are those of adapter/.*, 8 of them renamed' "$log"
+limited "$graphrun" export taken same --lora "--names=$names"
+check "... the same bytes" same_files adapter same
 expect "adapters that are added" 0 '^merged: 80 tensors, 3744256 bytes' -- "$graphrun" export tuned merged --merge-lora "--names=$names"
 
 # ---- What cannot be -----------------------------------------------------------------------------

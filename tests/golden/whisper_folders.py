@@ -147,12 +147,10 @@ def adapters(model, p, symbols):
                 w.copy_(0.02 * torch.randn_like(w))
     tuned.save_pretrained("adapter")
     begin = {ours(k): v.clone() for k, v in get_peft_model_state_dict(tuned).items()}
-    theirs = [{f"base_model.model.{a}": b for a, b in rule.items()} for rule in rules if None not in rule.values()]
-    used = [r for r in theirs if any(part in list(r)[0] for part in ("q_proj", "v_proj"))]
     settings = json.load(open("config.yaml"))
     settings["model"] |= {"lora": {"match": "*.{q,v}", "rank": RANK, "alpha": ALPHA},
                           "init_from": [{"from": "theirs", "rename": str(names)},
-                                        {"from": "adapter/adapter_model.safetensors", "rename": used}]}
+                                        {"from": "adapter/adapter_model.safetensors", "rename": str(names)}]}
     pathlib.Path("lora.yaml").write_text(json.dumps(settings))
     run("lora.yaml", "output.dir=far", "training.optimizer=sgd", f"training.lr={FAR}", "training.weight_decay=0", "training.max_steps=1")
     run("lora.yaml", "output.dir=tuned")
