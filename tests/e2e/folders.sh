@@ -3,6 +3,7 @@
 . "${0%/*}/lib.sh"
 make_data
 names=$source/configs/whisper/names.yaml
+python=${GR_TORCH_PYTHON:-python3}
 
 # pairs OUT [key=value ...]: one step of the small encoder and decoder, on the tones.
 pairs() {
@@ -161,4 +162,13 @@ check "... says what needs it" grep -q 'config.json is made of' "$log"
 refused "a model of ONNX" 2 "--names writes a folder of safetensors" one none.onnx "--names=$names"
 refused "an optimizer's states" 2 'without the states of an optimizer' one none "--names=$names" --optimizer
 refused "shards of a file" 2 'only a folder by --names has shards' one none.safetensors --shard-mb=1
+
+# ---- Transformers and PEFT ----------------------------------------------------------------------
+
+if "$python" -c 'import torch, transformers, peft, yaml' 2>/dev/null; then
+  expect "transformers and PEFT compute the same" 0 "^all within their limits" -- "$python" "$source/tests/golden/whisper_folders.py" \
+    "$graphrun" data/tones.jsonl
+else
+  skip "folders in transformers" "no torch, transformers, peft and yaml in $python (GR_TORCH_PYTHON names another)"
+fi
 counts

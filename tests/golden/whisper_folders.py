@@ -5,12 +5,9 @@ loss, gradients and five steps of AdamW with those of PEFT. Nothing is downloade
 
     whisper_folders.py GRAPHRUN MANIFEST.jsonl [SIZE]        SIZE: nano, or tiny of configs/whisper
 
-Needs PyTorch, transformers, peft, safetensors and PyYAML; the Python of $WHISPER_PYTHON, if set, takes the place of
-this one. Both sides get the frames that graphrun computes (whisper_features.py compares those)."""
+Needs PyTorch, transformers, peft, safetensors and PyYAML; e2e.folders runs it where $GR_TORCH_PYTHON has them. Both
+sides get the frames that graphrun computes (whisper_features.py compares those)."""
 import json, os, pathlib, subprocess, sys, tempfile
-if os.environ.get("WHISPER_PYTHON") and not os.environ.get("WHISPER_FOLDERS"):
-    os.environ["WHISPER_FOLDERS"] = "1"
-    os.execv(os.environ["WHISPER_PYTHON"], [os.environ["WHISPER_PYTHON"], *sys.argv])
 import numpy as np
 import torch, yaml
 from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict
