@@ -13,7 +13,7 @@ typedef struct options {
   int64_t shard_mb;
 } options;
 
-enum { SHARD_MB = 5000 };  // of a file in a folder, as Hugging Face's libraries had it for long
+enum { SHARD_MB = 5000 };  // the most of a file in a folder
 
 static gr_status usage(const gr_args *args) {
   const options *flags = args->options;
