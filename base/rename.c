@@ -35,7 +35,9 @@ static bool match(const char *pattern, const char *name, part *stars) {
 }
 
 const char *gr_renamed(gr_arena *a, const char *pattern, const char *to, const char *name) {
-  part *stars = GR_NEW(a, part, strlen(pattern) + 1);
+  int n_stars = 0;
+  for (const char *c = pattern; *c; c++) n_stars += *c == '*';
+  part *stars = GR_NEW(a, part, n_stars + 1);
   if (!match(pattern, name, stars)) return NULL;
   gr_text t = gr_text_make(a);
   for (size_t n; *to; to += n) {
@@ -46,4 +48,10 @@ const char *gr_renamed(gr_arena *a, const char *pattern, const char *to, const c
     stars++, n++;
   }
   return t.chars;
+}
+
+const gr_pattern *gr_pattern_of(gr_arena *a, const gr_pattern *all, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (gr_renamed(a, all[i].text, all[i].text, name)) return &all[i];
+  return NULL;
 }

@@ -1,14 +1,19 @@
 // export.c - `graphrun export RUN FILE`: writes a checkpoint for other programs.
 #include <stddef.h>
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/export_onnx.h"
 #include "job/kept.h"
+#include "job/name_map.h"
 #include "runtime/launch/launch.h"
 
 typedef struct options {
   bool optimizer, lora, merge;
-  const char *program;
+  const char *program, *names;
+  int64_t shard_mb;
 } options;
+
+enum { SHARD_MB = 5000 };  // the most of a file in a folder
 
 static gr_status usage(const gr_args *args) {
   const options *flags = args->options;
@@ -16,7 +21,8 @@ static gr_status usage(const gr_args *args) {
   if (args->n_words != 1 || (args->n_overrides && !onnx))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                "graphrun export RUN FILE.safetensors|FILE.npz|FILE.onnx, or RUN FOLDER --lora"),
+                "graphrun export RUN FILE.safetensors|FILE.npz|FILE.onnx, or RUN FOLDER --lora or "
+                "--names=FILE"),
         "RUN is a run's folder, its checkpoints/, or one checkpoint; of .onnx a run's folder, and "
         "key=value change its configuration");
   if (onnx && flags->optimizer)
@@ -29,7 +35,12 @@ static gr_status usage(const gr_args *args) {
   if (flags->lora && (onnx || flags->optimizer || flags->merge))
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                    "--lora writes a folder for each adapter, and nothing else of the checkpoint");
-  return onnx || flags->lora ? GR_OK : gr_checkpoint_exportable(args->words[0]);
+  if (flags->names && (onnx || flags->optimizer))
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                   "--names writes a folder of safetensors, without the states of an optimizer");
+  if (flags->shard_mb && (!flags->names || flags->lora))
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--shard-mb: only a folder by --names has shards");
+  return onnx || flags->lora || flags->names ? GR_OK : gr_checkpoint_exportable(args->words[0]);
 }
 
 static gr_export what_of(const gr_args *args) {
@@ -56,26 +67,57 @@ static gr_status no_adapters(const gr_checkpoint *c) {
 
 // An adapter without a name in the folder itself, others in folders of their names, as PEFT does.
 static gr_status export_adapters(gr_arena *arena, const gr_args *args, gr_checkpoint *c,
-                                 const gr_checkpoint_adapter *all, int n) {
+                                 gr_export_request *r, const gr_checkpoint_adapter *all, int n) {
   for (int i = 0; i < n; i++) {
     gr_checkpoint_exported done;
     const char *dir = args->words[0];
     if (*all[i].name) dir = gr_arena_printf(arena, "%s/%s", dir, all[i].name);
-    GR_TRY(gr_checkpoint_export_adapter(c, dir, what_of(args), &all[i], &done));
+    r->adapter = &all[i];
+    GR_TRY(gr_checkpoint_export_adapter(c, dir, r, &done));
     print(arena, dir, &done, c);
   }
   return GR_OK;
+}
+
+// A folder under another program's names, with its config.json where the file of names has one.
+static gr_status export_folder(gr_arena *arena, const gr_args *args, gr_checkpoint *c,
+                               const gr_export_request *r, const gr_name_map *names) {
+  const options *flags = args->options;
+  int64_t most = flags->shard_mb ? flags->shard_mb : SHARD_MB;
+  const char *dir = args->words[0];
+  gr_checkpoint_exported done;
+  gr_text config = {0};
+  if (names->config) GR_TRY(gr_name_map_config(arena, names, args->config, c, &config));
+  GR_TRY(gr_checkpoint_export_folder(c, dir, r, most * 1000000, &done));
+  if (names->config) GR_TRY(gr_output_write(dir, "config.json", config.chars, config.len));
+  print(arena, dir, &done, c);
+  return GR_OK;
+}
+
+static gr_status read_names(gr_arena *arena, const char *path, gr_name_map *out) {
+  const char *installed = gr_is_file(path) ? NULL : gr_args_installed(arena, path);
+  return gr_name_map_read(arena, installed ? installed : path, out);
 }
 
 static gr_status export_from(gr_arena *arena, const gr_args *args, gr_checkpoint *c) {
   const options *flags = args->options;
   gr_checkpoint_adapter *adapters = NULL;
   gr_checkpoint_exported done;
+  gr_name_map names = {0};
   int n;
   GR_TRY(gr_checkpoint_adapters(arena, c, &adapters, &n));
   if ((flags->lora || flags->merge) && !n) return no_adapters(c);
-  if (flags->lora) return export_adapters(arena, args, c, adapters, n);
-  const gr_export_request request = {.what = what_of(args), .merge = flags->merge};
+  if (flags->names) GR_TRY(read_names(arena, flags->names, &names));
+  gr_export_request request = {
+      .what = what_of(args), .merge = flags->merge, .names = names.items, .n_names = names.n};
+  if (flags->lora) return export_adapters(arena, args, c, &request, adapters, n);
+  if (flags->names && n && !flags->merge)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                           "'%s' has adapters, for which --names has no "
+                           "place beside the weights",
+                           gr_checkpoint_path(c)),
+                   "--merge-lora adds them to the weights, --lora writes them alone");
+  if (flags->names) return export_folder(arena, args, c, &request, &names);
   GR_TRY(gr_checkpoint_export(c, args->words[0], &request, &done));
   print(arena, args->words[0], &done, c);
   return GR_OK;
@@ -110,6 +152,10 @@ static const gr_flag own_flags[] = {
      "writes the adapters alone, each as a folder that PEFT reads"},
     {"--merge-lora", NULL, NULL, GR_FLAG_SET, offsetof(options, merge),
      "adds the adapters to the weights, which are written as those of a model without"},
+    {"--names", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, names),
+     "writes a folder as Hugging Face's libraries do, under the names of this file"},
+    {"--shard-mb", NULL, "N", GR_FLAG_NUMBER, offsetof(options, shard_mb),
+     "of such a folder: the most megabytes of a file (5000)"},
     {"--program", NULL, "NAME", GR_FLAG_TEXT, offsetof(options, program),
      "of a FILE.onnx: a program of the model that has inputs: of its own"},
     {0}};
@@ -118,7 +164,7 @@ const gr_command gr_command_export = {
     .name = "export",
     .usage =
         "RUN FILE.safetensors|FILE.npz|FILE.onnx|FOLDER [--which=best|last|STEP] [--optimizer] "
-        "[--lora] [--merge-lora] [--program=NAME]",
+        "[--lora] [--merge-lora] [--names=FILE] [--shard-mb=N] [--program=NAME]",
     .doc = "writes the weights of a checkpoint, or the model with them, for other programs",
     .example = "graphrun export outputs/2026-01-01/10-00-00 model.safetensors",
     .keys = "",

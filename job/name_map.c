@@ -71,14 +71,20 @@ gr_status gr_name_map_read_list(gr_arena *a, const gr_conf *list, const char *wh
 }
 
 gr_status gr_name_map_read(gr_arena *a, const char *path, gr_name_map *out) {
-  static const char hint[] = "a file of names has `names:`, a list of mappings";
+  static const char hint[] =
+      "a file of names has `names:`, a list of mappings, and may have `config:`, a mapping";
   gr_conf *root = NULL;
   *out = (gr_name_map){0};
   GR_TRY(gr_conf_read(a, path, &root));
   gr_conf *names = root->kind == GR_CONF_MAP ? gr_conf_member(root, "names") : NULL;
   if (!names) return gr_hint(gr_fail(GR_ERR_CONFIG, root->loc, "'%s' has no `names:`", path), hint);
+  out->config = gr_conf_member(root, "config");
+  if (out->config && out->config->kind != GR_CONF_MAP)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, out->config->loc, "`config:` must be a mapping, found %s",
+                           gr_conf_a_kind(out->config->kind)),
+                   hint);
   for (int i = 0; i < root->n; i++)
-    if (strcmp(root->keys[i], "names") != 0)
+    if (strcmp(root->keys[i], "names") != 0 && strcmp(root->keys[i], "config") != 0)
       return gr_hint(gr_fail(GR_ERR_CONFIG, root->items[i]->key_loc, "a file of names has no '%s'",
                              root->keys[i]),
                      hint);

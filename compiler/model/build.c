@@ -232,6 +232,35 @@ static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask)
       .streams = gr_map_make(arena)};
 }
 
+static gr_conf *value_of(gr_arena *arena, const gr_arg *x, gr_loc loc) {
+  static const gr_conf_kind kinds[] = {[GR_ARG_INT] = GR_CONF_INT,
+                                       [GR_ARG_FLOAT] = GR_CONF_FLOAT,
+                                       [GR_ARG_BOOL] = GR_CONF_BOOL,
+                                       [GR_ARG_TEXT] = GR_CONF_TEXT,
+                                       [GR_ARG_UNSET] = GR_CONF_NULL};
+  gr_conf *c = gr_conf_make(arena, kinds[x->kind], loc);
+  if (x->kind == GR_ARG_INT) c->integer = x->i;
+  if (x->kind == GR_ARG_FLOAT) c->number = x->f;
+  if (x->kind == GR_ARG_BOOL) c->truth = x->i != 0;
+  if (x->kind == GR_ARG_TEXT) c->text = x->text;
+  return c;
+}
+
+gr_status gr_model_params(gr_arena *arena, gr_conf *file, gr_conf *given, gr_conf **out) {
+  const gr_model_request ask = {.graph = file, .params = given};
+  gr_build_context a = context_of(arena, &ask);
+  a.frame = gr_model_frame(&a, NULL, NULL, NULL);
+  *out = gr_conf_make(arena, GR_CONF_MAP, file->loc);
+  GR_TRY(gr_model_expect(file, GR_CONF_MAP, "a graph"));
+  GR_TRY(open_params(&a, file));
+  const gr_conf *declared = gr_conf_member(file, "params");
+  for (int i = 0; declared && i < declared->n; i++) {
+    const char *name = declared->keys[i];
+    gr_conf_put(arena, *out, name, value_of(arena, gr_model_get(&a, name), declared->loc));
+  }
+  return GR_OK;
+}
+
 // The initial values of what a program creates and no earlier one has.
 static void set_initial(gr_build_context *a, gr_builder *b, gr_map *known) {
   for (uint32_t i = 0; i < a->by_path.n; i++) {

@@ -104,6 +104,10 @@ GR_MUST_USE gr_status gr_model_blocks(gr_arena *, gr_conf **out);
 // parsed, has no parameter for.
 GR_MUST_USE gr_status gr_model_check_params(gr_conf *file, gr_conf *given);
 
+// The values of all parameters of a model's file, as parsed: those that are given, and the file's
+// defaults, in which an expression is its value. *out is a mapping.
+GR_MUST_USE gr_status gr_model_params(gr_arena *, gr_conf *file, gr_conf *given, gr_conf **out);
+
 // Builds the forward graph: inputs, weights, `loss` and `norm` summed over the batch with the
 // implicit input `weight` [n] (1 for a sample, 0 for padding), and as results
 //   "metric.NAME.sum", "metric.NAME.weight"  scalars, for each of `metrics` (and "loss"),

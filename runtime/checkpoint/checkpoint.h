@@ -15,6 +15,7 @@
 // request.
 #pragma once
 #include "base/map.h"
+#include "base/rename.h"
 
 enum { GR_CHECKPOINT_DIMS = 8 };
 
@@ -182,10 +183,16 @@ typedef struct gr_checkpoint_adapter {
 // The adapters, in the arena. GR_ERR_CHECKPOINT if the scalar is not what it must be.
 GR_MUST_USE gr_status gr_checkpoint_adapters(gr_arena *, const gr_checkpoint *,
                                              gr_checkpoint_adapter **out, int *n);
+// What the names of an adapter's tensors begin with in PEFT's file.
+extern const char gr_peft_prefix[];
 typedef struct gr_export_request {
   gr_export what;
   bool merge;                            // adapters are added to the weights, and left out
   const gr_checkpoint_adapter *adapter;  // only its weights, by the names of PEFT; NULL: all
+  // The way from the names of another program to these (model.init_from), which is gone back: a
+  // tensor gets the name that leads to its own, and parts of one are joined. NULL: names are kept.
+  const gr_pattern *names;
+  int n_names;
 } gr_export_request;
 typedef struct gr_checkpoint_exported {
   int tensors, averages;  // averages: of them
@@ -197,12 +204,18 @@ GR_MUST_USE gr_status gr_checkpoint_exportable(const char *path);
 // they are f32, with the same values.
 GR_MUST_USE gr_status gr_checkpoint_export(gr_checkpoint *, const char *path,
                                            const gr_export_request *, gr_checkpoint_exported *out);
-// Writes the folder `dir` of an adapter as the library PEFT does and reads it
+// Writes the folder `dir` of request->adapter as the library PEFT does and reads it
 // (huggingface.co/docs/peft/developer_guides/checkpoint): adapter_config.json, with the paths of
 // its layers and `rank`, `alpha` and `dropout`, and adapter_model.safetensors.
-GR_MUST_USE gr_status gr_checkpoint_export_adapter(gr_checkpoint *, const char *dir, gr_export,
-                                                   const gr_checkpoint_adapter *,
+GR_MUST_USE gr_status gr_checkpoint_export_adapter(gr_checkpoint *, const char *dir,
+                                                   const gr_export_request *,
                                                    gr_checkpoint_exported *out);
+// Writes a new folder as Hugging Face's libraries do and read it: model.safetensors, or, if that
+// had more than `most` bytes of tensors, files of at most so many, and
+// model.safetensors.index.json, which names them. GR_ERR_USAGE if `dir` is there already.
+GR_MUST_USE gr_status gr_checkpoint_export_folder(gr_checkpoint *, const char *dir,
+                                                  const gr_export_request *, int64_t most,
+                                                  gr_checkpoint_exported *out);
 
 // -- Directories -------------------------------------------------------------------------
 

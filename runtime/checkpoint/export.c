@@ -13,6 +13,8 @@
 gr_chunk_sizes gr_chunks = {
     .exported = 64 << 20, .converted = 1 << 16, .read = 16 << 20, .zip32 = UINT32_MAX};
 
+const char gr_peft_prefix[] = "base_model.model.";
+
 // ---- Which tensors ----------------------------------------------------------------------------
 
 static void add(gr_exporter *x, const gr_tensor_slice *t, const char *name, const char *average) {
@@ -29,7 +31,7 @@ static const char *exported_name(const gr_exporter *x, const char *name) {
   bool of_adapter = gr_exporter_is_of_adapter(x, name, &layer, &part, &i);
   if (!x->request->adapter) return of_adapter && x->request->merge ? NULL : name;
   if (!of_adapter || strcmp(x->adapters[i].name, x->request->adapter->name)) return NULL;
-  return gr_arena_printf(x->arena, "base_model.model.%s%s%s", layer, *layer ? "." : "", part);
+  return gr_arena_printf(x->arena, "%s%s%s%s", gr_peft_prefix, layer, *layer ? "." : "", part);
 }
 
 // Larger elements come first, so that every tensor is aligned; else the order of the checkpoint.
@@ -68,15 +70,15 @@ static void put_tensor(gr_text *t, const gr_tensor_slice *p, int64_t begin) {
 }
 
 // Readers of other programs look for the format "pt" (PyTorch), and ignore other members.
-static gr_text header(const gr_exporter *x) {
+static gr_text header(const gr_exporter *x, int first, int end) {
   gr_text t = gr_text_make(x->arena);
   int64_t begin = 0;
   gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
   gr_text_printf(&t, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%lld\"}",
                  (long long)gr_checkpoint_step(x->checkpoint));
-  for (int i = 0; i < x->n; begin += gr_tensor_slice_bytes(&x->tensors[i++])) {
+  for (int i = first; i < end; begin += gr_tensor_slice_bytes(&x->listed[i++])) {
     gr_text_put(&t, ",");
-    put_tensor(&t, &x->tensors[i], begin);
+    put_tensor(&t, &x->listed[i], begin);
   }
   gr_text_put(&t, "}");
   while (t.len % 8) gr_text_put(&t, " ");
@@ -88,11 +90,22 @@ static void put_plain(void *file, const char *data, int64_t bytes) {
   fwrite(data, 1, (size_t)bytes, file);
 }
 
-static gr_status write_safetensors(gr_exporter *x) {
-  gr_text head = header(x);
+static gr_status write_listed(gr_exporter *x, int begin, int end) {
+  gr_text head = header(x, begin, end);
   fwrite(head.chars, 1, head.len, x->file);
-  for (int i = 0; i < x->n; i++) GR_TRY(gr_exporter_read(x, i, put_plain, x->file));
+  for (int i = x->first[begin]; i < x->first[end]; i++)
+    GR_TRY(gr_exporter_read(x, i, put_plain, x->file));
   return GR_OK;
+}
+
+static gr_status write_safetensors(gr_exporter *x) { return write_listed(x, 0, x->n_listed); }
+
+gr_status gr_export_safetensors(gr_exporter *x, const char *dir, const char *name, int begin,
+                                int end) {
+  gr_output *out;
+  GR_TRY(gr_output_open(dir, name, &out));
+  x->file = gr_output_stream(out);
+  return gr_output_close(out, write_listed(x, begin, end));
 }
 
 // ---- Formats ----------------------------------------------------------------------------------
@@ -131,12 +144,25 @@ static gr_status write_file(gr_exporter *x, const char *path) {
   return gr_output_close(out, format->write(x));
 }
 
-static gr_status export(gr_exporter *x, const char *path, gr_checkpoint_exported *out) {
+gr_status gr_exporter_choose(gr_exporter *x) {
   GR_TRY(gr_checkpoint_adapters(x->arena, x->checkpoint, &x->adapters, &x->n_adapters));
   choose(x);
-  *out = (gr_checkpoint_exported){.tensors = x->n, .averages = x->averages};
-  for (int i = 0; i < x->n; i++) out->bytes += gr_tensor_slice_bytes(&x->tensors[i]);
-  gr_work_set_total((double)out->bytes);
+  x->first = GR_NEW(x->arena, int, x->n + 1);
+  for (int i = 0; i <= x->n; i++) x->first[i] = i;
+  x->listed = x->tensors, x->n_listed = x->n;
+  return x->request->names ? gr_exporter_rename(x) : GR_OK;
+}
+
+gr_checkpoint_exported gr_exporter_begin(gr_exporter *x) {
+  gr_checkpoint_exported all = {.tensors = x->n_listed, .averages = x->averages};
+  for (int i = 0; i < x->n; i++) all.bytes += gr_tensor_slice_bytes(&x->tensors[i]);
+  gr_work_set_total((double)all.bytes);
+  return all;
+}
+
+static gr_status export(gr_exporter *x, const char *path, gr_checkpoint_exported *out) {
+  GR_TRY(gr_exporter_choose(x));
+  *out = gr_exporter_begin(x);
   return write_file(x, path);
 }
 

@@ -1,5 +1,6 @@
 // export.h - internals of gr_checkpoint_export: export.c chooses the tensors and writes
-// safetensors, export_npz.c writes NumPy's archive, and export_read.c reads the tensors for both.
+// safetensors, export_names.c gives them other names, export_folder.c writes a folder of
+// safetensors, export_npz.c writes NumPy's archive, and export_read.c reads the tensors for all.
 #pragma once
 #include <stdio.h>
 #include "base/arena.h"
@@ -12,6 +13,10 @@ typedef struct gr_exporter {
   gr_tensor_slice *tensors;  // by their names in the file
   const char **stored_name;  // their names in the checkpoint
   int n, averages;
+  // What a file of safetensors lists: the k-th is tensors [first[k], first[k + 1]), joined along
+  // their first axis.
+  gr_tensor_slice *listed;
+  int *first, n_listed;
   const gr_export_request *request;
   gr_map stored;                    // names of all tensors of the checkpoint, to 1
   gr_map emas;                      // gr_checkpoint_emas; empty if averages are not asked for
@@ -19,6 +24,13 @@ typedef struct gr_exporter {
   int n_adapters;
 } gr_exporter;
 
+// Chooses the tensors that are asked for, and their names.
+GR_MUST_USE gr_status gr_exporter_choose(gr_exporter *);
+// What is written, of which the progress is shown from now on.
+gr_checkpoint_exported gr_exporter_begin(gr_exporter *);
+// Writes those listed from `begin` up to `end` as a whole file.
+GR_MUST_USE gr_status gr_export_safetensors(gr_exporter *, const char *dir, const char *name,
+                                            int begin, int end);
 // Reads tensor `i` in pieces of whole rows, in order, and passes each on. Ends early, without an
 // error, when the file has one.
 GR_MUST_USE gr_status gr_exporter_read(gr_exporter *, int i,
@@ -34,3 +46,6 @@ GR_MUST_USE gr_status gr_exporter_merge(gr_exporter *, const gr_tensor_slice *pa
                                         const char *name);
 // Writes all tensors as an .npz file, each stored as NAME.npy.
 GR_MUST_USE gr_status gr_export_npz(gr_exporter *);
+// ---- export_names.c
+// Lists the tensors under the names that the request's patterns lead back to.
+GR_MUST_USE gr_status gr_exporter_rename(gr_exporter *);

@@ -2,20 +2,12 @@
 // compose/schema/schema.def, and what is derived from them (job/settings.h). Read once, before any
 // rank starts.
 #pragma once
+#include "base/rename.h"
 #include "compiler/options.h"
 #include "compose/schema/fields.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/other_names.h"
 
-// A pattern of names. In the new name each `*` stands for what that of the pattern matched.
-typedef struct gr_pattern {
-  const char *text;
-  const char *to;  // of a rename; NULL: tensors of that name are left out
-  // n_parts > 0: the tensor is so many of equal size along its first axis, with these new names.
-  const char *const *parts;
-  int n_parts;
-  gr_loc loc;
-} gr_pattern;
 // An entry of model.init_from: weights that another run or program has written.
 typedef struct gr_init_entry {
   const char *path;

@@ -4,12 +4,12 @@ recordings: logits, loss and the gradient of every weight. Nothing is downloaded
 
     whisper_model.py GRAPHRUN MANIFEST.jsonl [SIZE]        SIZE: nano, or a file of configs/whisper
 
-Needs PyTorch, transformers, safetensors and openai-whisper's code for the frames (whisper_features.py). The gradient
+Needs PyTorch, transformers, safetensors and PyYAML; both sides get graphrun's frames (whisper_features.py). The gradient
 is what one step of sgd with a rate of 10,000 takes from the weights; weights of graphrun start from transformers' by
-model.init_from and NAMES."""
+model.init_from and configs/whisper/names.yaml."""
 import json, pathlib, subprocess, sys, tempfile
 import numpy as np
-import torch
+import torch, yaml
 from safetensors.torch import load_file, save_file
 from transformers import WhisperConfig, WhisperForConditionalGeneration
 
@@ -20,28 +20,12 @@ size = sys.argv[3] if len(sys.argv) > 3 else "nano"
 dim, layers, heads = SIZES[size]
 VOCAB, ROWS, LR = {"nano": 60}.get(size, 51865), 3, 1e4
 
-NAMES = []
-for part in ("encoder", "decoder"):
-    here, there = f"{part}.", f"model.{part}."
-    pairs = [("layers.*.self_attn.q_proj.*", "layers.*.attention.q.*"), ("layers.*.self_attn.k_proj.*", "layers.*.attention.k.*"),
-             ("layers.*.self_attn.v_proj.*", "layers.*.attention.v.*"), ("layers.*.self_attn.out_proj.*", "layers.*.attention.o.*"),
-             ("layers.*.self_attn_layer_norm.*", "layers.*.norm1.*"), ("layers.*.fc1.*", "layers.*.feed_forward.up.*"),
-             ("layers.*.fc2.*", "layers.*.feed_forward.down.*"),
-             ("layers.*.final_layer_norm.*", f"layers.*.norm{2 if part == 'encoder' else 3}.*"),
-             ("embed_positions.weight", "positions"), ("layer_norm.*", "norm.*")]
-    if part == "encoder":
-        pairs += [("conv1.*", "conv1.*"), ("conv2.*", "conv2.*")]
-    else:
-        pairs += [("layers.*.encoder_attn.q_proj.*", "layers.*.cross_attention.q.*"),
-                  ("layers.*.encoder_attn.k_proj.*", "layers.*.cross_attention.k.*"),
-                  ("layers.*.encoder_attn.v_proj.*", "layers.*.cross_attention.v.*"),
-                  ("layers.*.encoder_attn.out_proj.*", "layers.*.cross_attention.o.*"),
-                  ("layers.*.encoder_attn_layer_norm.*", "layers.*.norm2.*"), ("embed_tokens.weight", "tokens.weight")]
-    NAMES += [{there + a: here + b} for a, b in pairs]
+NAMES = root / "configs/whisper/names.yaml"
+RULES = yaml.safe_load(NAMES.read_text())["names"]
 
 def ours(name):
     import re
-    for rule in NAMES:
+    for rule in RULES:
         (a, b), = rule.items()
         m = re.fullmatch(re.escape(a).replace(r"\*", "(.*?)"), name)
         if m:
@@ -84,7 +68,7 @@ with tempfile.TemporaryDirectory() as folder:
     (d / "all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     settings = {"model": {"graph": "model.yaml", "freeze": ["encoder.positions"],
                           "params": {"dim": dim, "layers": layers, "heads": heads},
-                          "init_from": [{"from": "theirs.safetensors", "rename": NAMES}]},
+                          "init_from": [{"from": "theirs.safetensors", "rename": str(NAMES)}]},
                 "data": {"validation_fraction": 0.0, "buckets": 1,
                          "speech": {"manifest": "all.jsonl", "vocab": "vocab.txt", "sample_rate": 16000,
                                     "text": {"case": "lower", "prefix": ["<s>", "<es>"], "suffix": ["</s>"]},

@@ -97,8 +97,9 @@ static int speech_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   out[3] = (gr_metadata){"space", d->tokens.space};
   if (!d->spec.prefix.n) return 4;
   out[4] = (gr_metadata){"prefix", d->spec.prefix.n};
-  out[5] = (gr_metadata){"end", d->spec.suffix.n ? d->spec.suffix.items[0] : -1};
-  return 6;
+  out[5] = (gr_metadata){"start", d->spec.prefix.items[0]};
+  out[6] = (gr_metadata){"end", d->spec.suffix.n ? d->spec.suffix.items[0] : -1};
+  return 7;
 }
 
 static const gr_speech_item *item_of(const void *self, uint32_t sample) {

@@ -77,23 +77,26 @@ static bool same_shape(const gr_tensor_slice *a, const gr_tensor_slice *b) {
 
 // ---- Names --------------------------------------------------------------------------------------
 
-// The first pattern that matches decides; NULL: none does.
-static const gr_pattern *find_rename(gr_arena *a, const gr_init_entry *set, const char *name) {
-  for (int i = 0; i < set->n_rename; i++)
-    if (gr_renamed(a, set->rename[i].text, set->rename[i].text, name)) return &set->rename[i];
-  return NULL;
+// A file of names has those of a model, before which PEFT writes a prefix for an adapter's.
+static const char *without_prefix(const entry *e, const char *name) {
+  size_t n = e->set->shares_names ? strlen(gr_peft_prefix) : 0;
+  return strncmp(name, gr_peft_prefix, n) ? name : name + n;
+}
+
+static const gr_pattern *find_rename(gr_arena *a, const entry *e, const char *name) {
+  return gr_pattern_of(a, e->set->rename, e->set->n_rename, without_prefix(e, name));
 }
 
 static const char *new_name(gr_arena *a, const entry *e, int i) {
   const char *name = e->tensors[i].name;
-  const gr_pattern *p = find_rename(a, e->set, name);
+  const gr_pattern *p = find_rename(a, e, name);
   if (!p) return name;
   const char *to = p->n_parts ? p->parts[e->part[i]] : p->to;
-  return to ? gr_renamed(a, p->text, to, name) : NULL;
+  return to ? gr_renamed(a, p->text, to, without_prefix(e, name)) : NULL;
 }
 
 static gr_status add_tensor(gr_arena *a, entry *e, const gr_tensor_slice *t, int index) {
-  const gr_pattern *p = find_rename(a, e->set, t->name);
+  const gr_pattern *p = find_rename(a, e, t->name);
   int n = p && p->n_parts ? p->n_parts : 1;
   if (n > 1 && (!t->rank || t->dims[0] % n))
     return gr_fail(GR_ERR_CHECKPOINT, p->loc,
