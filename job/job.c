@@ -168,7 +168,9 @@ int gr_job_usual_ranks(const gr_job *j) {
 
 int gr_job_differences(gr_job *j, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]) {
   const gr_effects e = {j->spec.conf, &j->spec.set, devices > 0, ranks};
-  int n = gr_effects_differences(&e, out);
+  int n = trains(j) ? j->composed.n_compat : 0;
+  for (int i = 0; i < n; i++) out[i] = j->composed.compat[i];
+  n += gr_effects_differences(&e, out + n);
   return trains(j) ? n + gr_effects_list(j->arena, &e, out + n) : n;
 }
 
