@@ -98,6 +98,11 @@ static void say(work *w, const char *key, const char *value) {
   gr_text_printf(&w->became, "%s%s %s", w->became.len ? ", " : "", key, value);
 }
 
+static gr_status nothing(work *w, const char *why) {
+  if (!w->value->is_default) say(w, "nothing:", why);
+  return GR_OK;
+}
+
 // Gives a key a value. One that a file or an argument gives must be the same, but stays where the
 // value is a default.
 static gr_status set(work *w, const char *key, gr_conf *c) {
@@ -119,11 +124,10 @@ static gr_status copy(work *w, const gr_conf *value) {
 
 static gr_status only(work *w, const gr_conf *value, bool allowed) {
   if (value->truth != allowed) return refuse(w, w->row->text);
-  say(w, "nothing:", w->row->text);
-  return GR_OK;
+  return nothing(w, w->row->text);
 }
-static gr_status only_false(work *w, const gr_conf *value) { return only(w, value, false); }
-static gr_status only_true(work *w, const gr_conf *value) { return only(w, value, true); }
+static gr_status only_false(work *w, const gr_conf *v) { return only(w, v, false); }
+static gr_status only_true(work *w, const gr_conf *v) { return only(w, v, true); }
 
 // training.batch_size without training.batch_is counts the samples of all ranks.
 static gr_status batch(work *w, const gr_conf *value) {
@@ -153,8 +157,7 @@ static gr_status eval_batch(work *w, const gr_conf *value) {
   if (value->integer != train)
     return refuse(w,
                   gr_arena_printf(w->arena, "%s, which is %lld", w->row->text, (long long)train));
-  say(w, "nothing:", "it is per_device_train_batch_size");
-  return GR_OK;
+  return nothing(w, "it is per_device_train_batch_size");
 }
 
 static gr_status precision(work *w, const gr_conf *value) {
@@ -164,8 +167,7 @@ static gr_status precision(work *w, const gr_conf *value) {
 
 static gr_status epochs(work *w, const gr_conf *value) {
   bool overridden = count(w, "max_steps", 0) > 0;
-  if (overridden && !value->is_default) say(w, "nothing:", "max_steps overrides it");
-  if (overridden) return GR_OK;
+  if (overridden) return nothing(w, "max_steps overrides it");
   if (gr_conf_number(value) != floor(gr_conf_number(value)))
     return refuse(w, "epochs are whole; max_steps ends a run within one");
   return set(w, w->row->key, integer(w, (int64_t)gr_conf_number(value)));
@@ -206,8 +208,7 @@ static gr_status warmup(work *w, const gr_conf *value) {
   if (here && !here->is_default && gr_conf_number(value) > 0)
     return conflict(w, "training.warmup_steps", value, here);
   if (ratio && count(w, "warmup_steps", 0) > 0) {
-    say(w, "nothing:", "warmup_steps overrides it");
-    return GR_OK;
+    return nothing(w, "warmup_steps overrides it");
   }
   return set(w, ratio ? "hooks_params.warmup_ratio" : "hooks_params.warmup_steps",
              gr_conf_copy(w->arena, value));
@@ -237,7 +238,13 @@ static gr_status betas(work *w, const gr_conf *value) {
   return set(w, w->row->key, list);
 }
 
+// YAML reads `no` as false.
+static gr_status only_no(const work *w, const gr_conf *value) {
+  return value->kind == GR_CONF_BOOL && value->truth ? refuse(w, "it is no bool") : GR_OK;
+}
+
 static gr_status evaluation(work *w, const gr_conf *value) {
+  GR_TRY(only_no(w, value));
   if (value->is_default && setting(w, "evaluation_strategy")) return GR_OK;
   GR_TRY(set(w, w->row->key, integer(w, is_word(value, "epoch"))));
   if (!is_word(value, "steps")) return GR_OK;
@@ -258,6 +265,7 @@ static gr_status eval_steps(work *w, const gr_conf *value) {
 }
 
 static gr_status saving(work *w, const gr_conf *value) {
+  GR_TRY(only_no(w, value));
   int64_t every = is_word(value, "steps") ? count(w, "save_steps", STEPS) : 0;
   if (value->is_default && is_own(w, "checkpoint.every_steps")) return GR_OK;
   GR_TRY(set(w, w->row->key, integer(w, is_word(value, "epoch"))));
@@ -297,8 +305,7 @@ static gr_status generate(work *w, const gr_conf *value) {
   if (!value->truth) return set(w, w->row->key, integer(w, 0));
   if (!setting(w, "generation_max_length") && !is_own(w, w->row->key))
     return refuse(w, "it needs generation_max_length, the length of what is generated");
-  say(w, "nothing:", "generation.max_tokens is above 0");
-  return GR_OK;
+  return nothing(w, "generation.max_tokens is above 0");
 }
 
 static gr_status generated(work *w, const gr_conf *value) {
