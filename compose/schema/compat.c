@@ -5,7 +5,9 @@
 #include "compose/override/override.h"
 #include "compose/schema/schema.h"
 
-enum { STEPS = 500 };  // of logging, evaluation and saving, where Transformers is told none
+// Steps of logging, evaluation and saving where Transformers is told none; and any number of
+// epochs.
+enum { STEPS = 500, MAX_EPOCHS = 1000000000 };
 static const char section[] = "compat.huggingface", script[] = "hooks/transformers.lua";
 
 typedef struct work {
@@ -75,11 +77,7 @@ static gr_conf *given(const work *w, const char *key) {
   return c;
 }
 
-// Whether a file or an argument gives it, and no setting of the section.
-static bool is_own(const work *w, const char *key) {
-  const gr_conf *c = given(w, key);
-  return c && !c->is_default;
-}
+static bool is_own(const work *w, const char *k) { return given(w, k) && !given(w, k)->is_default; }
 
 static gr_status conflict(const work *w, const char *key, const gr_conf *asked,
                           const gr_conf *other) {
@@ -146,9 +144,7 @@ static gr_status batch(work *w, const gr_conf *value) {
 
 static gr_status accumulate(work *w, const gr_conf *value) {
   if (!setting(w, "per_device_train_batch_size") && is_own(w, "training.batch_size"))
-    return refuse(w,
-                  "it multiplies per_device_train_batch_size, which is not given, and "
-                  "training.accumulate divides training.batch_size");
+    return refuse(w, "it multiplies per_device_train_batch_size, which is not given");
   return copy(w, value);
 }
 
@@ -174,10 +170,9 @@ static gr_status epochs(work *w, const gr_conf *value) {
 }
 
 static gr_status steps(work *w, const gr_conf *value) {
-  enum { NO_LIMIT = 1000000000 };
-  bool limit = value->integer > 0;
-  GR_TRY(set(w, w->row->key, integer(w, limit ? value->integer : 0)));
-  return limit ? set(w, "training.max_epochs", implied(integer(w, NO_LIMIT))) : GR_OK;
+  if (value->integer <= 0) return set(w, w->row->key, integer(w, 0));
+  GR_TRY(set(w, w->row->key, gr_conf_copy(w->arena, value)));
+  return set(w, "training.max_epochs", implied(integer(w, MAX_EPOCHS)));
 }
 
 // Puts the script that has the schedules of Transformers before those that are given.
@@ -198,25 +193,25 @@ static gr_status schedule(work *w, const gr_conf *value) {
   return set(w, "hooks_params.schedule", word(w, value->text));
 }
 
+// warmup_steps, which is a share of all steps below 1, or warmup_ratio.
 static gr_status warmup(work *w, const gr_conf *value) {
-  const gr_conf *type = setting(w, "lr_scheduler_type"), *here = given(w, "training.warmup_steps");
-  bool ratio = !strcmp(w->row->name, "warmup_ratio");
-  if (type && is_word(type, "constant") && gr_conf_number(value) > 0)
+  const gr_conf *type = setting(w, "lr_scheduler_type"), *first = setting(w, "warmup_steps");
+  double n = gr_conf_number(value);
+  bool ratio = first != value || (n > 0 && n < 1);
+  if (type && is_word(type, "constant") && n > 0)
     return refuse(w, "lr_scheduler_type is constant; constant_with_warmup warms up");
   if (!gr_conf_look(w->root, "hooks_params.schedule"))
     return refuse(w, "hooks are given, so it needs lr_scheduler_type");
-  if (here && !here->is_default && gr_conf_number(value) > 0)
-    return conflict(w, "training.warmup_steps", value, here);
-  if (ratio && count(w, "warmup_steps", 0) > 0) {
+  if (is_own(w, "training.warmup_steps") && n > 0)
+    return conflict(w, "training.warmup_steps", value, given(w, "training.warmup_steps"));
+  if (first && first != value && gr_conf_number(first) > 0)
     return nothing(w, "warmup_steps overrides it");
-  }
-  return set(w, ratio ? "hooks_params.warmup_ratio" : "hooks_params.warmup_steps",
-             gr_conf_copy(w->arena, value));
+  if (ratio) return set(w, "hooks_params.warmup_ratio", gr_conf_copy(w->arena, value));
+  return set(w, "hooks_params.warmup_steps", integer(w, (int64_t)n));
 }
 
 static gr_status optimizer(work *w, const gr_conf *value) {
-  const char *name = strncmp(value->text, "adamw", 5) ? value->text : "adamw";
-  return set(w, w->row->key, word(w, name));
+  return set(w, w->row->key, word(w, strcmp(value->text, "sgd") ? "adamw" : "sgd"));
 }
 
 static gr_status decay(work *w, const gr_conf *value) {
@@ -279,9 +274,8 @@ static gr_status save_steps(work *w, const gr_conf *value) {
 }
 
 static gr_status keep_best(work *w, const gr_conf *value) {
-  const gr_conf *strategy = setting(w, "save_strategy");
-  bool best = value->truth || (strategy && is_word(strategy, "best"));
-  return set(w, w->row->key, integer(w, best));
+  const gr_conf *how = setting(w, "save_strategy");
+  return set(w, w->row->key, integer(w, value->truth || (how && is_word(how, "best"))));
 }
 
 static gr_status limit(work *w, const gr_conf *value) {
@@ -297,8 +291,8 @@ static gr_status metric(work *w, const gr_conf *value) {
   return set(w, "checkpoint.mode", implied(word(w, loss ? "min" : "max")));
 }
 
-static gr_status greater(work *w, const gr_conf *value) {
-  return set(w, w->row->key, word(w, value->truth ? "max" : "min"));
+static gr_status greater(work *w, const gr_conf *v) {
+  return set(w, w->row->key, word(w, v->truth ? "max" : "min"));
 }
 
 static gr_status generate(work *w, const gr_conf *value) {
@@ -310,10 +304,10 @@ static gr_status generate(work *w, const gr_conf *value) {
 
 static gr_status generated(work *w, const gr_conf *value) {
   const gr_conf *prefix = gr_conf_look(w->root, "data.speech.text.prefix");
+  int before = prefix ? prefix->n : 0;
   if (!is_true(w, "predict_with_generate"))
     return refuse(w, "nothing is generated without predict_with_generate: true");
   if (strcmp(w->row->name, "generation_max_length")) return copy(w, value);
-  int before = prefix && prefix->kind == GR_CONF_LIST ? prefix->n : 0;
   if (value->integer <= before)
     return refuse(w, "it has no room for more than data.speech.text.prefix");
   return set(w, w->row->key, integer(w, value->integer - before));
@@ -322,7 +316,7 @@ static gr_status generated(work *w, const gr_conf *value) {
 // The words of `fsdp`, of its list or its string, each between blanks: " full_shard auto_wrap ".
 static const char *words_of(const work *w, const gr_conf *fsdp) {
   gr_text t = gr_text_make(w->arena);
-  gr_text_put(&t, fsdp->kind == GR_CONF_BOOL && fsdp->truth ? " full_shard " : " ");
+  gr_text_put(&t, fsdp->kind == GR_CONF_BOOL && fsdp->truth ? " full_shard auto_wrap " : " ");
   if (fsdp->kind == GR_CONF_TEXT) gr_text_printf(&t, "%s ", fsdp->text);
   for (int i = 0; fsdp->kind == GR_CONF_LIST && i < fsdp->n; i++)
     gr_text_printf(&t, "%s ", fsdp->items[i]->text);
@@ -330,22 +324,22 @@ static const char *words_of(const work *w, const gr_conf *fsdp) {
     if (*s == ',') *s = ' ';
   return t.chars;
 }
+
 static gr_status fsdp(work *w, const gr_conf *value) {
   static const char *const known[] = {"full_shard",   "shard_grad_op", "no_shard",
                                       "hybrid_shard", "offload",       "auto_wrap"};
   enum { KNOWN = 6, STRATEGIES = 4 };
   const char *words = words_of(w, value), *which = NULL;
-  bool bad = false, offload = false, given_any = false;
-  for (size_t n; *(words += strspn(words, " ")); words += n) {
+  bool bad = false, offload = false, any = false;
+  for (size_t n; *(words += strspn(words, " ")); words += n, any = true) {
     int k = 0;
     for (n = strcspn(words, " "); k < KNOWN; k++)
       if (n == strlen(known[k]) && !strncmp(words, known[k], n)) break;
     bad |= k == KNOWN || (k < STRATEGIES && which);
     if (k < STRATEGIES) which = known[k];
     offload |= k == STRATEGIES;
-    given_any = true;
   }
-  if (bad || (given_any && !which))
+  if (bad || (any && !which))
     return refuse(w,
                   "its words are one of full_shard, shard_grad_op, no_shard and hybrid_shard, "
                   "and offload and auto_wrap");
@@ -380,7 +374,7 @@ static gr_conf *default_of(const work *w) {
 
 gr_status gr_schema_translate(gr_arena *a, gr_conf *root, const char *lines[GR_MAX_COMPAT],
                               int *n) {
-  gr_conf *map = root->kind == GR_CONF_MAP ? gr_conf_look(root, section) : NULL;
+  const gr_conf *map = gr_conf_look(root, section);
   gr_status all = GR_OK;
   gr_text defaults = gr_text_make(a);
   *n = 0;

@@ -81,9 +81,9 @@ const char *gr_conf_path(gr_arena *, const gr_conf *);  // "training.lr", from t
 
 // Whether two values are the same, of whatever kind of number; and a value for messages: a string
 // as it is, or JSON.
-double gr_conf_number(const gr_conf *);  // of an integer or a float
-bool gr_conf_same(gr_arena *, const gr_conf *, const gr_conf *);
-const char *gr_conf_written(gr_arena *, const gr_conf *);
+double gr_conf_number(const gr_conf *);                           // of an integer or a float
+bool gr_conf_same(gr_arena *, const gr_conf *, const gr_conf *);  // 1 and 1.0 are
+const char *gr_conf_written(gr_arena *, const gr_conf *);  // a string as it is, all else as JSON
 
 // Typed access. A missing path gives the default. A value of another kind, or null, is an error
 // with the value's location, the expected kind and what was found. gr_conf_float accepts an

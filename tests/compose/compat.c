@@ -44,6 +44,7 @@ static const becomes cases[] = {
     {"lr_scheduler_type: constant_with_warmup", "", "hooks_params.schedule=constant_with_warmup"},
     {"warmup_steps: 20", "", "hooks_params.warmup_steps=20 hooks_params.schedule=linear"},
     {"{lr_scheduler_type: constant, warmup_steps: 0}", "", "hooks_params.schedule=constant"},
+    {"warmup_steps: 0.1", "", "hooks_params.warmup_ratio=0.1"},
     {"warmup_ratio: 0.1", "", "hooks_params.warmup_ratio=0.1"},
     {"{warmup_ratio: 0.1, warmup_steps: 5}", "", "hooks_params.warmup_steps=5"},
     {"optim: adamw_torch_fused", "", "training.optimizer=adamw"},
