@@ -288,6 +288,7 @@ static gr_status metric(work *w, const gr_conf *value) {
   size_t n = strlen(name);
   bool loss = n >= 4 && !strcmp(name + n - 4, "loss");
   GR_TRY(set(w, w->row->key, word(w, name)));
+  if (setting(w, "greater_is_better")) return GR_OK;
   return set(w, "checkpoint.mode", implied(word(w, loss ? "min" : "max")));
 }
 
@@ -299,7 +300,8 @@ static gr_status generate(work *w, const gr_conf *value) {
   if (!value->truth) return set(w, w->row->key, integer(w, 0));
   if (!setting(w, "generation_max_length") && !is_own(w, w->row->key))
     return refuse(w, "it needs generation_max_length, the length of what is generated");
-  return nothing(w, "generation.max_tokens is above 0");
+  say(w, w->row->key, "above 0");
+  return GR_OK;
 }
 
 static gr_status generated(work *w, const gr_conf *value) {
@@ -308,8 +310,7 @@ static gr_status generated(work *w, const gr_conf *value) {
   if (!is_true(w, "predict_with_generate"))
     return refuse(w, "nothing is generated without predict_with_generate: true");
   if (strcmp(w->row->name, "generation_max_length")) return copy(w, value);
-  if (value->integer <= before)
-    return refuse(w, "it has no room for more than data.speech.text.prefix");
+  if (value->integer <= before) return refuse(w, "data.speech.text.prefix is as long");
   return set(w, w->row->key, integer(w, value->integer - before));
 }
 

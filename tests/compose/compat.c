@@ -207,7 +207,7 @@ static const becomes bad[] = {
     {"generation_max_length: 5", "", "nothing is generated without predict_with_generate"},
     {"generation_num_beams: 5", "", "nothing is generated without predict_with_generate"},
     {"{predict_with_generate: true, generation_max_length: 2}",
-     "data: {speech: {text: {prefix: [a, b]}}}", "no room for more than data.speech.text.prefix"},
+     "data: {speech: {text: {prefix: [a, b]}}}", "data.speech.text.prefix is as long"},
     {"fsdp: full_shard shard_grad_op", "", "fsdp cannot be honoured"},
     {"fsdp: auto_wrap", "", "fsdp cannot be honoured"},
     {"fsdp: hybrid_shard_zero2", "", "fsdp cannot be honoured"},
