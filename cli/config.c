@@ -128,6 +128,9 @@ static gr_status show_tree_of(gr_arena *a, const options *o, gr_text *t) {
   const char *key = within(o, &composed, o->explain ? o->explain : o->package, &c);
   if (all) c = with_hydra(a, &composed);
   bool given_only = c == composed.job && !o->raw && !o->resolve;
+  const char *lines[GR_MAX_COMPAT];
+  int n_lines;
+  if (o->explain && given_only) GR_TRY(gr_schema_translate(a, c, lines, &n_lines));
   if (o->explain && given_only) GR_TRY(gr_schema_check(a, c, true));
   if (c == composed.hydra && o->resolve) GR_TRY(gr_conf_resolve(a, c, false));
   if (o->explain) return gr_show_origin(t, c, key);

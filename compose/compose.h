@@ -16,6 +16,10 @@ typedef struct gr_compose_request {
 typedef struct gr_composed {
   gr_conf *job;    // the composed tree without the hydra node, interpolations unresolved
   gr_conf *hydra;  // the hydra node, or NULL
+  // What the settings of compat.huggingface became, a line each (gr_schema_translate); of
+  // gr_compose_checked.
+  const char **compat;
+  int n_compat;
 } gr_composed;
 
 // Composes into the arena. The status holds all errors that can be found, up to 20, each with file,

@@ -227,5 +227,7 @@ gr_status gr_compose_checked(gr_arena *a, const gr_compose_request *q, gr_compos
   *conf = gr_conf_copy(a, out->job);
   bool whole = !all;
   all = gr_also(all, gr_conf_resolve(a, *conf, whole));
+  out->compat = GR_NEW(a, const char *, GR_MAX_COMPAT);
+  all = gr_also(all, gr_schema_translate(a, *conf, out->compat, &out->n_compat));
   return gr_also(all, gr_schema_check(a, *conf, whole));
 }

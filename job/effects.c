@@ -71,20 +71,6 @@ static const struct row differing[] = {
 
 // ---- Values ---------------------------------------------------------------------------------
 
-static bool is_number(const gr_conf *c) {
-  return c->kind == GR_CONF_INT || c->kind == GR_CONF_FLOAT;
-}
-static double number(const gr_conf *c) {
-  return c->kind == GR_CONF_INT ? (double)c->integer : c->number;
-}
-
-static const char *text_of(gr_arena *a, const gr_conf *c) {
-  gr_text t = gr_text_make(a);
-  if (c->kind == GR_CONF_TEXT) return c->text;
-  gr_conf_json(&t, c, 0);
-  return t.chars;
-}
-
 // The value of a key if it differs from the default, or NULL.
 static const gr_conf *find_other(gr_arena *a, const gr_effects *e, const char *key) {
   gr_conf *preset = NULL, *c = gr_conf_find(e->conf, key);
@@ -92,9 +78,7 @@ static const gr_conf *find_other(gr_arena *a, const gr_effects *e, const char *k
   gr_status s = gr_schema_default(a, gr_schema_find(key), &preset);
   gr_status_drop(s);
   if (!preset) return c;
-  bool same = is_number(c) && is_number(preset) ? number(c) == number(preset)
-                                                : !strcmp(text_of(a, c), text_of(a, preset));
-  return same ? NULL : c;
+  return gr_conf_same(a, c, preset) ? NULL : c;
 }
 
 static bool holds(const struct row *r, const gr_effects *e) { return r->when(e); }
@@ -116,7 +100,8 @@ int gr_effects_list(gr_arena *a, const gr_effects *e, const char *out[GR_MAX_EFF
     int group = 0;
     while (group < n && strcmp(why[group], rows[i].why)) group++;
     if (group == n) keys[n] = gr_text_make(a), why[n] = rows[i].why, n++;
-    gr_text_printf(&keys[group], "%s%s=%s", of[group]++ ? ", " : "", rows[i].key, text_of(a, c));
+    gr_text_printf(&keys[group], "%s%s=%s", of[group]++ ? ", " : "", rows[i].key,
+                   gr_conf_written(a, c));
   }
   for (int i = 0; i < n; i++)
     out[i] = gr_arena_printf(a, "%s: no effect, because %s", keys[i].chars, why[i]);
@@ -137,7 +122,8 @@ gr_status gr_effects_check(gr_arena *a, const gr_effects *e) {
     const struct row *r = &refused[i].row;
     const gr_conf *c = holds(r, e) ? find_other(a, e, r->key) : NULL;
     if (!c) continue;
-    gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "%s is %s, but %s", r->key, text_of(a, c), r->why);
+    gr_status s =
+        gr_fail(GR_ERR_CONFIG, c->loc, "%s is %s, but %s", r->key, gr_conf_written(a, c), r->why);
     all = gr_also(all, gr_hint(s, "%s", refused[i].hint));
   }
   return all;

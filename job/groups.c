@@ -16,7 +16,7 @@ static gr_status read_number(gr_arena *a, const char *key, const char *range, gr
   gr_schema_type *type = gr_schema_type_read(a, range);
   gr_text wanted = gr_text_make(a), found = gr_text_make(a);
   if (gr_schema_type_fits(type, c)) {
-    *out = c->kind == GR_CONF_INT ? (double)c->integer : c->number;
+    *out = gr_conf_number(c);
     return GR_OK;
   }
   gr_schema_type_write(&wanted, type);

@@ -77,11 +77,10 @@ static gr_conf *find_model(gr_job *j, gr_conf *conf) {
 
 // Names of model.params that the model has not: reported with all else that is wrong.
 static gr_status check_params(gr_job *j) {
-  gr_conf *conf = j->spec.conf;
-  if (!conf || conf->kind != GR_CONF_MAP) return GR_OK;
-  gr_conf *given = gr_conf_find(conf, "model.params"), *graph = find_model(j, conf);
-  if (!given || given->kind != GR_CONF_MAP || !graph) return GR_OK;
-  return gr_model_check_params(graph, given);
+  gr_conf *conf = j->spec.conf, *graph = NULL;
+  gr_conf *given = conf && conf->kind == GR_CONF_MAP ? gr_conf_find(conf, "model.params") : NULL;
+  if (given && given->kind == GR_CONF_MAP) graph = find_model(j, conf);
+  return graph ? gr_model_check_params(graph, given) : GR_OK;
 }
 
 static gr_run_kind kind_of(const gr_args *a) {
@@ -169,6 +168,7 @@ int gr_job_usual_ranks(const gr_job *j) {
 int gr_job_differences(gr_job *j, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]) {
   const gr_effects e = {j->spec.conf, &j->spec.set, devices > 0, ranks};
   int n = gr_effects_differences(&e, out);
+  for (int i = 0; trains(j) && i < j->composed.n_compat; i++) out[n++] = j->composed.compat[i];
   return trains(j) ? n + gr_effects_list(j->arena, &e, out + n) : n;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 #include "compiler/compile.h"
 #include "compose/compose.h"
+#include "compose/schema/schema.h"
 #include "job/args.h"
 #include "job/effects.h"
 #include "job/model_file.h"
@@ -33,10 +34,11 @@ GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
 // configuration; for `auto` the GPUs of distributed.gpu_ids or one, and on CPUs what a run takes.
 int gr_job_usual_ranks(const gr_job *);
 bool gr_job_guesses_gpus(const gr_job *);  // whether that is a guess of how many GPUs there are
-enum { GR_JOB_DIFFERENCES = GR_MAX_DIFFERENCES + GR_MAX_EFFECTS };
-// Lists, one line each, where a run differs from what the configuration asks for: keys without an
-// effect, and what its device computes in another way. `devices` is their number; 0: the ranks run
-// on CPUs. Returns the number of lines. Called after gr_job_take.
+enum { GR_JOB_DIFFERENCES = GR_MAX_COMPAT + GR_MAX_DIFFERENCES + GR_MAX_EFFECTS };
+// Lists, one line each, what settings of other programs became, and where a run differs from what
+// the configuration asks for: keys without an effect, and what its device computes in another way.
+// `devices` is their number; 0: the ranks run on CPUs. Returns the number of lines. Called after
+// gr_job_take.
 int gr_job_differences(gr_job *, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]);
 // Sets what the ranks do, by the command line. Called before gr_job_open.
 GR_MUST_USE gr_status gr_job_set_kind(gr_job *);

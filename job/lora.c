@@ -70,7 +70,7 @@ static void add_weights(gr_arena *a, const gr_adapter *p, gr_texts *out) {
 
 static double number_of(gr_conf *item, const char *key, double default_value) {
   const gr_conf *c = gr_conf_member(item, key);
-  return !c ? default_value : c->kind == GR_CONF_INT ? (double)c->integer : c->number;
+  return !c ? default_value : gr_conf_number(c);
 }
 
 static gr_status check_name(const gr_optimizer_settings *s, const gr_conf *item,

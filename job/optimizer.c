@@ -45,7 +45,7 @@ static const char *type_text(gr_arena *a, const gr_attr *p) {
 static gr_status set(gr_arena *a, const gr_attr *p, const char *key, gr_conf *v, void *attr) {
   gr_schema_type *type = gr_schema_type_read(a, type_text(a, p));
   if (gr_schema_type_fits(type, v)) {
-    double x = v->kind == GR_CONF_INT ? (double)v->integer : v->number;
+    double x = gr_conf_number(v);
     memcpy((char *)attr + p->offset, &x, sizeof x);
     return GR_OK;
   }

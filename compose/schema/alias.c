@@ -21,15 +21,9 @@ static member find(gr_arena *a, gr_conf *map, const char *path) {
   }
 }
 
-static const char *text_of(gr_arena *a, const gr_conf *c) {
-  gr_text t = gr_text_make(a);
-  gr_conf_json(&t, c, 0);
-  return t.chars;
-}
-
 static gr_status given_twice(gr_arena *a, const gr_schema_key *k, const member *x,
                              const member *y) {
-  if (!strcmp(text_of(a, x->value), text_of(a, y->value))) return GR_OK;
+  if (gr_conf_same(a, x->value, y->value)) return GR_OK;
   gr_status s = gr_fail(GR_ERR_CONFIG, x->value->key_loc,
                         "'%s' and '%s' are two names of one key, and have different values",
                         k->path, k->alias_of);

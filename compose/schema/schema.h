@@ -36,6 +36,15 @@ GR_MUST_USE gr_status gr_schema_share(gr_arena *, gr_conf *root, const gr_conf *
 // default.
 void gr_schema_rename(gr_conf *root);
 
+enum { GR_MAX_COMPAT = 64 };
+// Translates compat.huggingface, the settings of Transformers, in a composed and resolved
+// configuration to keys of the schema (compat.def); lines: what each became, in the arena. Values
+// of wrong types are left to gr_schema_check, which is called after it. GR_ERR_CONFIG at each
+// setting that cannot be honoured, or whose key has another value. *n: number of lines; 0: there is
+// no such section.
+GR_MUST_USE gr_status gr_schema_translate(gr_arena *, gr_conf *root,
+                                          const char *lines[GR_MAX_COMPAT], int *n);
+
 // Checks a composed and resolved configuration and, in one that is whole, fills in what is not
 // given (marked as preset) and gives keys the values of their other names. Errors: unknown keys,
 // wrong types, values out of range, and, in one that is whole, ??? left and keys that must be

@@ -72,10 +72,18 @@ GR_MUST_USE gr_status gr_conf_check_keys(const gr_conf *);  // fails at a null k
 // node on the path, as read.
 gr_conf *gr_conf_find(gr_conf *, const char *path);      // NULL: not found
 gr_conf *gr_conf_member(gr_conf *map, const char *key);  // one key, in which dots are not special
-int gr_conf_size(const gr_conf *);                       // number of nodes, including itself
-const char *gr_conf_a_kind(gr_conf_kind);                // with an article: "an integer"
-const char *gr_conf_kind_name(gr_conf_kind);             // "float", "mapping", ...
-const char *gr_conf_path(gr_arena *, const gr_conf *);   // "training.lr", from the root
+// A value at a path of keys, of which nothing is marked as read. NULL: not found, or null.
+gr_conf *gr_conf_look(const gr_conf *, const char *path);
+int gr_conf_size(const gr_conf *);                      // number of nodes, including itself
+const char *gr_conf_a_kind(gr_conf_kind);               // with an article: "an integer"
+const char *gr_conf_kind_name(gr_conf_kind);            // "float", "mapping", ...
+const char *gr_conf_path(gr_arena *, const gr_conf *);  // "training.lr", from the root
+
+// Whether two values are the same, of whatever kind of number; and a value for messages: a string
+// as it is, or JSON.
+double gr_conf_number(const gr_conf *);                           // of an integer or a float
+bool gr_conf_same(gr_arena *, const gr_conf *, const gr_conf *);  // 1 and 1.0 are
+const char *gr_conf_written(gr_arena *, const gr_conf *);  // a string as it is, all else as JSON
 
 // Typed access. A missing path gives the default. A value of another kind, or null, is an error
 // with the value's location, the expected kind and what was found. gr_conf_float accepts an
@@ -103,6 +111,8 @@ GR_MUST_USE gr_status gr_conf_check_list(gr_conf *, const char *key, const char 
 // ---- Construction ---------------------------------------------------------------
 gr_conf *gr_conf_make(gr_arena *, gr_conf_kind, gr_loc);                      // an empty node
 void gr_conf_put(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // adds or replaces
+// Puts a value at a path of keys, making the maps on the way. GR_ERR_CONFIG: one is no map.
+GR_MUST_USE gr_status gr_conf_put_at(gr_arena *, gr_conf *root, const char *path, gr_conf *value);
 void gr_conf_append(gr_arena *, gr_conf *list, gr_conf *value);               // adds at the end
 void gr_conf_add(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // key must be new
 void gr_conf_take(gr_conf *target, gr_conf *source);  // moves the members; both maps or both lists

@@ -40,6 +40,51 @@ gr_conf *gr_conf_find(gr_conf *c, const char *path) {
   return c;
 }
 
+gr_conf *gr_conf_look(const gr_conf *map, const char *path) {
+  char part[512];
+  for (;; path = strchr(path, '.') + 1) {
+    size_t n = strcspn(path, ".");
+    snprintf(part, sizeof part, "%.*s", (int)n, path);
+    int index = map->kind == GR_CONF_MAP ? gr_conf_index(map, part) : -1;
+    if (index < 0 || map->items[index]->kind == GR_CONF_NULL) return NULL;
+    map = map->items[index];
+    if (!path[n]) return (gr_conf *)map;
+  }
+}
+
+gr_status gr_conf_put_at(gr_arena *a, gr_conf *map, const char *path, gr_conf *value) {
+  for (size_t n = strcspn(path, "."); path[n]; path += n + 1, n = strcspn(path, ".")) {
+    const char *name = gr_arena_strndup(a, path, n);
+    int index = gr_conf_index(map, name);
+    if (index < 0 || map->items[index]->kind == GR_CONF_NULL)
+      gr_conf_put(a, map, name, gr_conf_make(a, GR_CONF_MAP, value->loc));
+    map = map->items[gr_conf_index(map, name)];
+    if (map->kind != GR_CONF_MAP)
+      return gr_fail(GR_ERR_CONFIG, map->loc, "'%s' must be a mapping, but is %s", name,
+                     gr_conf_a_kind(map->kind));
+  }
+  gr_conf_put(a, map, path, value);
+  return GR_OK;
+}
+
+double gr_conf_number(const gr_conf *c) {
+  return c->kind == GR_CONF_INT ? (double)c->integer : c->number;
+}
+
+const char *gr_conf_written(gr_arena *a, const gr_conf *c) {
+  gr_text t = gr_text_make(a);
+  if (c->kind == GR_CONF_TEXT) return c->text;
+  gr_conf_json(&t, c, 0);
+  return t.chars;
+}
+
+bool gr_conf_same(gr_arena *a, const gr_conf *x, const gr_conf *y) {
+  bool numbers = (x->kind == GR_CONF_INT || x->kind == GR_CONF_FLOAT) &&
+                 (y->kind == GR_CONF_INT || y->kind == GR_CONF_FLOAT);
+  if (numbers) return gr_conf_number(x) == gr_conf_number(y);
+  return x->kind == y->kind && !strcmp(gr_conf_written(a, x), gr_conf_written(a, y));
+}
+
 static int index_in(const gr_conf *up, const gr_conf *c) {
   for (int i = 0; i < up->n; i++)
     if (up->items[i] == c) return i;
@@ -73,7 +118,7 @@ gr_status gr_conf_int(gr_conf *c, const char *path, int64_t default_value, int64
 gr_status gr_conf_float(gr_conf *c, const char *path, double default_value, double *out) {
   const gr_conf *v = gr_conf_find(c, path);
   if (v && v->kind != GR_CONF_INT && v->kind != GR_CONF_FLOAT) return wrong(v, path, "a float");
-  *out = !v ? default_value : v->kind == GR_CONF_INT ? (double)v->integer : v->number;
+  *out = v ? gr_conf_number(v) : default_value;
   return GR_OK;
 }
 

@@ -11,7 +11,7 @@ for config in single_gpu multi_gpu lmu_asr_full; do
     failed=$((failed + 1))
   fi
 done
-for size in nano tiny base small medium large-v3; do
+for size in nano tiny base small medium large-v3 guide; do
   if said=$("$1" plan configs/whisper/$size.yaml data.manifest=docs/tour/speech.jsonl data.validation_fraction=0.0 \
     data.vocab=configs/whisper/letters.txt 'data.speech.text.prefix=["<s>"]' 'data.speech.text.suffix=["</s>"]' 2>&1); then
     passed=$((passed + 1))

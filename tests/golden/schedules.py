@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes schedules.txt: what PyTorch's schedulers do, for tests/runtime/hooks/test_schedules.c, which runs the
-scripts in hooks/ of the same parameters.
+"""Writes schedules.txt: what the schedulers of PyTorch and Transformers do, for tests/runtime/hooks/test_schedules.c,
+which runs the scripts in hooks/ of the same parameters. Made with PyTorch 2.15 and Transformers 5.24.
 
 A case is   case SCRIPT
             param KEY VALUE       of hooks_params
@@ -13,6 +13,7 @@ A case is   case SCRIPT
 import pathlib
 import torch
 from torch.optim import lr_scheduler as S
+from transformers import TrainingArguments, get_scheduler
 
 lines = []
 
@@ -115,6 +116,25 @@ plateau(1, 60)
 plateau(2, 60, patience=2, factor=0.5, cooldown=3, threshold=0.01)
 plateau(3, 60, mode="max", patience=1, threshold_mode="abs", threshold=0.05, min_lr=0.01)
 plateau(4, 40, patience=0, factor=0.3, eps=0.01)
+
+# ---- Transformers -------------------------------------------------------------------------------
+
+
+def transformers(schedule, steps, warmup, lr=3e-4):
+    """warmup: steps, or below 1 a share of all."""
+    o = optimizer(lr)
+    first = TrainingArguments("none", warmup_steps=warmup).get_warmup_steps(steps)
+    out = rates(o, get_scheduler(schedule, o, num_warmup_steps=first, num_training_steps=steps), steps)
+    name = "warmup_ratio" if 0 < warmup < 1 else "warmup_steps"
+    case("transformers", {"schedule": schedule, name: warmup}, {"base_lr": lr, "max_steps": steps}, out)
+
+
+for name in "linear", "cosine", "constant_with_warmup":
+    transformers(name, 20, 0)
+    transformers(name, 37, 9)
+    transformers(name, 25, 0.13)
+    transformers(name, 10, 30)
+transformers("constant", 12, 0)
 
 here = pathlib.Path(__file__).parent
 (here / "schedules.txt").write_text("\n".join(lines) + "\n")

@@ -28,9 +28,7 @@ static const gr_schema_key params[] = {
      "least and the most of the channel in the sample"},
     {0}};
 
-static float number_of(const gr_conf *c) {
-  return (float)(c->kind == GR_CONF_INT ? (double)c->integer : c->number);
-}
+static float number_of(const gr_conf *c) { return (float)gr_conf_number(c); }
 
 static gr_status read_range(const gr_conf *c, lineplot *p) {
   p->fixed = c->kind == GR_CONF_LIST;

@@ -21,9 +21,7 @@ static const gr_schema_key params[] = {
      "standard deviation of each channel, or one of all; null: that of the training samples"},
     {0}};
 
-static double number_of(const gr_conf *c) {
-  return c->kind == GR_CONF_INT ? (double)c->integer : c->number;
-}
+static double number_of(const gr_conf *c) { return gr_conf_number(c); }
 
 static gr_status read_channels(gr_conf *conf, const char *name, int channels, double *out) {
   const gr_conf *c = gr_conf_find(conf, name);

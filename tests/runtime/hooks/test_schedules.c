@@ -1,5 +1,5 @@
-// test_schedules.c - the scripts in hooks/ that PyTorch has a scheduler of, against its rates
-// (tests/golden/schedules.py).
+// test_schedules.c - the scripts in hooks/ that PyTorch or Transformers has a scheduler of, against
+// its rates (tests/golden/schedules.py).
 #include "tests/runtime/hooks/script.h"
 
 enum { MAX_PARAMS = 16, MAX_RATES = 512 };
@@ -133,7 +133,7 @@ static void rates(void) {
     compare(&s);
   }
   if (f) fclose(f);
-  CHECK(compared >= 15, "%d cases", compared);
+  CHECK(compared >= 28, "%d cases", compared);
 }
 
 // ---- Mistakes ----------------------------------------------------------------------------------
@@ -162,6 +162,10 @@ static void mistakes(void) {
            mode = {"plateau_mode", GR_PARAM_TEXT, .text = "least"},
            metric = {"plateau_metric", GR_PARAM_TEXT, .text = "gain"},
            cycle = {"cycle_momentum", GR_PARAM_BOOL, .i = 1};
+  gr_param linear = {"schedule", GR_PARAM_TEXT, .text = "linear"},
+           day = {"schedule", GR_PARAM_TEXT, .text = "day"};
+  refuses("transformers", &day, 1, "there is no schedule 'day'");
+  refuses("transformers", &linear, 1, "the run has no end: set training.max_steps");
   refuses("cosine", &none, 1, "set params.total_steps");
   refuses("cosine", &per, 1, "per must be step or epoch, not day");
   refuses("cosine_restarts", &none, 1, "T_0 is not set");
