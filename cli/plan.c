@@ -124,6 +124,7 @@ const gr_command gr_command_plan = {
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .flags = {gr_flags_config, gr_flags_compile, job_flags, gr_flags_json},
     .own_flags = own_flags,
+    .plans = true,
     .options = sizeof(options),
     .run = plan_run,
 };
