@@ -89,7 +89,9 @@ static gr_status plan(gr_job *j) {
 
 static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
   gr_job job = {0};
-  gr_status s = gr_job_compose(arena, args, &job);
+  bool kept =
+      args->config && gr_is_file(gr_arena_printf(arena, "%s/.hydra/config.yaml", args->config));
+  gr_status s = (kept ? gr_job_compose_kept : gr_job_compose)(arena, args, &job);
   s = s ? s : plan(&job);
   gr_job_close(&job);
   return s;
@@ -114,7 +116,7 @@ static const gr_flag own_flags[] = {
 const gr_command gr_command_plan = {
     .name = "plan",
     .usage =
-        "CONFIG.yaml [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--expand=PATTERN] "
+        "CONFIG.yaml|RUN [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--expand=PATTERN] "
         "[--dump=PASS] [--json]",
     .doc = "compile only: parameters, passes, memory, collectives, proof",
     .example = "graphrun plan configs/multi_gpu.yaml --ranks=8 distributed.strategy=fsdp",

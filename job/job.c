@@ -5,17 +5,15 @@
 #include "compiler/adjust.h"
 #include "compiler/model/model.h"
 #include "compose/hydra/hydra.h"
-#include "compose/override/override.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"
 #include "job/checks.h"
+#include "job/data.h"
 #include "job/kept.h"
 #include "job/parts.h"
 #include "job/paths.h"
 #include "job/samples_given.h"
 #include "runtime/train/run.h"
-
-enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 
 // ---- Composing ----------------------------------------------------------------------------
 
@@ -50,39 +48,9 @@ static gr_status read_hydra(gr_job *j) {
   return gr_hydra_run_dir(j->arena, j->composed.hydra, &j->spec.run_dir);
 }
 
-static bool plans(const gr_args *a) { return a->command && a->command->plans; }
-
-// data.expect, or NULL.
-static gr_conf *find_expect(gr_conf *conf) {
-  gr_conf *c = gr_conf_find(conf, "data.expect");
-  return c && c->kind != GR_CONF_NULL ? c : NULL;
-}
-
-// Whether an argument sets a key that changes the data, of those below a node.
-static bool is_given(const gr_job *j, const gr_conf *c) {
-  if (c->kind != GR_CONF_MAP || !c->n)
-    return gr_override_is_place(c->loc) && !gr_schema_is_neutral(gr_conf_path(j->arena, c));
-  bool given = false;
-  for (int i = 0; i < c->n; i++) given |= is_given(j, c->items[i]);
-  return given;
-}
-
-// data.expect is about the data that files name: where arguments name others, it is not used, and
-// a run does not keep it.
-static void drop_expect(gr_job *j) {
-  gr_conf *expect = find_expect(j->spec.conf), *written;
-  if (!expect || gr_override_is_place(expect->loc) ||
-      !is_given(j, gr_conf_find(j->spec.conf, "data")))
-    return;
-  expect->kind = GR_CONF_NULL;
-  written = gr_conf_find(j->spec.written, "data.expect");
-  if (written) written->kind = GR_CONF_NULL;
-}
-
 // With --steps=N, of `graphrun hooks`, the data need not be there.
 static gr_status find_paths(gr_job *j) {
-  bool planned = plans(&j->args) && find_expect(j->spec.conf);
-  gr_status s = gr_paths_find(j->arena, j->args.kept, planned, j->spec.conf);
+  gr_status s = gr_paths_find(j->arena, j->args.kept, gr_job_is_expected(j), j->spec.conf);
   bool optional = j->args.steps > 0;
   if (!optional || gr_status_code(s) != GR_ERR_DATA) return s;
   gr_status_drop(s);
@@ -145,7 +113,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
     gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, args->no_ema, j->spec.conf);
-  drop_expect(j);
+  gr_job_settle_expect(j);
   GR_TRY(gr_also(check_params(j), find_paths(j)));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks.scripts, j->spec.set.hooks.paths.n,
@@ -295,36 +263,6 @@ static gr_status check_unread(gr_job *j) {
   return gr_conf_unread(j->arena, j->spec.conf);
 }
 
-// Without samples there is no batch: micro-steps divide minibatches of rows alone.
-static void follow_data(gr_job *j) {
-  gr_batch_settings *s = &j->spec.set.options.batch;
-  if (j->spec.contract->ops->empty) s->micro_batches = (int)s->accumulate;
-}
-
-// A plan alone is made from what is declared, if anything is.
-static gr_status take_expected(gr_job *j, gr_conf *data, gr_conf *expect) {
-  gr_contract *c = GR_NEW(j->arena, gr_contract, 1);
-  const gr_source_ops *ops;
-  gr_conf_mark(data);
-  GR_TRY(gr_source_read(data, &ops));
-  GR_TRY(gr_contract_read(j->arena, expect, ops, c));
-  j->spec.contract = c;
-  follow_data(j);
-  return GR_OK;
-}
-
-static gr_status open_data(gr_job *j, gr_conf *data) {
-  gr_conf *expect = find_expect(j->spec.conf);
-  gr_text record = gr_text_make(j->arena);
-  if (expect && plans(&j->args)) return take_expected(j, data, expect);
-  GR_TRY(gr_dataset_open(data, gr_schema_doc, &j->spec.data));
-  j->spec.contract = gr_dataset_contract(j->spec.data);
-  gr_dataset_json(j->spec.data, &record);
-  if (expect) GR_TRY(gr_contract_compare(j->arena, expect, record.chars));
-  follow_data(j);
-  return gr_dataset_check_splits(j->spec.data);
-}
-
 // Reads the settings again, with what depends on the number of ranks and the device.
 static gr_status read_for_ranks(gr_job *j, int ranks) {
   gr_options *o = &j->spec.set.options;
@@ -343,16 +281,7 @@ static gr_status read_for_ranks(gr_job *j, int ranks) {
 
 gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(read_for_ranks(j, ranks));
-  gr_conf *data = gr_conf_find(j->spec.conf, "data");
-  if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
-  if (j->spec.kind == GR_RUN_TRAIN) return open_data(j, data);
-  const char *const *inputs = j->spec.kind == GR_RUN_PREDICT ? j->args.words : NULL;
-  const char *path = gr_arena_printf(j->arena, "%s/data.json", j->args.config);
-  char *record = NULL;
-  if (gr_is_file(path)) GR_TRY(gr_file_read(j->arena, path, MAX_RECORD, &record, NULL));
-  GR_TRY(gr_dataset_open_kept(data, gr_schema_doc, record, inputs, j->args.n_words, &j->spec.data));
-  j->spec.contract = gr_dataset_contract(j->spec.data);
-  return GR_OK;
+  return gr_job_open_data(j);
 }
 
 // An error about an input of the model: the data set knows which of its keys make it another.
@@ -441,7 +370,7 @@ gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int 
   if (!s) s = read_for_ranks(out, ranks);
   if (s) return s;
   out->spec.data = j->spec.data, out->spec.contract = j->spec.contract;
-  follow_data(out);
+  gr_job_follow_data(out);
   gr_conf *data = gr_conf_find(out->spec.conf, "data");
   if (data) gr_conf_mark(data);  // it is open
   return gr_job_plan(out, ranks);

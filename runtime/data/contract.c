@@ -201,34 +201,34 @@ static gr_status read_tables(gr_conf *expect, gr_contract *out) {
   return GR_OK;
 }
 
-static gr_status read_extents(gr_conf *from, const gr_contract *c, gr_bucket_info *out) {
-  gr_conf *map = gr_conf_member(from, "extents");
+static gr_status read_extents(gr_conf *bucket, const gr_contract *c, gr_bucket_info *out) {
+  gr_conf *map = gr_conf_member(bucket, "extents");
   for (int f = 0; f < c->n_fields; f++) {
     bool has = false;
     int64_t n = 0;
     for (int k = 0; k < c->field[f].rank; k++) has |= c->field[f].dim[k] == GR_DIM_EXTENT;
     if (!has) continue;
     if (!map || map->kind != GR_CONF_MAP)
-      return gr_fail(GR_ERR_CONFIG, from->loc, "data.expect: a bucket has no extents");
+      return gr_fail(GR_ERR_CONFIG, bucket->loc, "data.expect: a bucket has no extents");
     GR_TRY(read_count(map, c->field[f].name, 1, GR_MAX_LENGTH, &n));
     out->extent[f] = (int32_t)n;
   }
   return GR_OK;
 }
 
-// `from` has the counts; those that are not given are 0.
-static gr_status read_bucket(gr_conf *from, int64_t above, const gr_contract *c,
+// Counts that are not given are 0.
+static gr_status read_bucket(gr_conf *bucket, int64_t above, const gr_contract *c,
                              gr_bucket_info *out) {
   int64_t length = 1, train = 0, validation = 0;
-  if (from->kind != GR_CONF_MAP)
-    return gr_fail(GR_ERR_CONFIG, from->loc, "data.expect: a bucket is a mapping, found %s",
-                   gr_conf_a_kind(from->kind));
-  if (c->ops->unit) GR_TRY(read_count(from, "length", above + 1, GR_MAX_LENGTH, &length));
-  GR_TRY(read_count(from, "train", 0, INT32_MAX, &train));
-  GR_TRY(read_count(from, "validation", 0, INT32_MAX, &validation));
+  if (bucket->kind != GR_CONF_MAP)
+    return gr_fail(GR_ERR_CONFIG, bucket->loc, "data.expect: a bucket is a mapping, found %s",
+                   gr_conf_a_kind(bucket->kind));
+  if (c->ops->unit) GR_TRY(read_count(bucket, "length", above + 1, GR_MAX_LENGTH, &length));
+  GR_TRY(read_count(bucket, "train", 0, INT32_MAX, &train));
+  GR_TRY(read_count(bucket, "validation", 0, INT32_MAX, &validation));
   *out =
       (gr_bucket_info){.length = (int32_t)length, .count = {(uint32_t)train, (uint32_t)validation}};
-  return read_extents(from, c, out);
+  return read_extents(bucket, c, out);
 }
 
 static gr_status read_buckets(gr_arena *a, gr_conf *expect, gr_contract *out) {
