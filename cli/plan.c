@@ -78,6 +78,7 @@ static gr_status plan(gr_job *j) {
   gr_plan_explain(f, j->spec.plan);
   gr_groups_print(f, &j->spec.set.options.optimizer, j->spec.plan);
   if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
+  gr_plan_certify(f, j->spec.plan);
   gr_visible_end(&out);
   fflush(stdout);
   // of this machine, where stdout is the same on all

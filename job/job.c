@@ -50,7 +50,8 @@ static gr_status read_hydra(gr_job *j) {
 
 // With --steps=N, of `graphrun hooks`, the data need not be there.
 static gr_status find_paths(gr_job *j) {
-  gr_status s = gr_paths_find(j->arena, j->args.kept, gr_job_is_expected(j), j->spec.conf);
+  gr_status s =
+      gr_paths_find(j->arena, j->args.kept, gr_job_is_expected(&j->args, &j->spec), j->spec.conf);
   bool optional = j->args.steps > 0;
   if (!optional || gr_status_code(s) != GR_ERR_DATA) return s;
   gr_status_drop(s);
@@ -113,7 +114,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
     gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, args->no_ema, j->spec.conf);
-  gr_job_settle_expect(j);
+  gr_job_settle_expect(arena, &j->args, &j->spec);
   GR_TRY(gr_also(check_params(j), find_paths(j)));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks.scripts, j->spec.set.hooks.paths.n,
@@ -281,7 +282,7 @@ static gr_status read_for_ranks(gr_job *j, int ranks) {
 
 gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(read_for_ranks(j, ranks));
-  return gr_job_open_data(j);
+  return gr_job_open_data(j->arena, &j->args, &j->spec);
 }
 
 // An error about an input of the model: the data set knows which of its keys make it another.
@@ -370,7 +371,7 @@ gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int 
   if (!s) s = read_for_ranks(out, ranks);
   if (s) return s;
   out->spec.data = j->spec.data, out->spec.contract = j->spec.contract;
-  gr_job_follow_data(out);
+  gr_job_follow_data(&out->spec);
   gr_conf *data = gr_conf_find(out->spec.conf, "data");
   if (data) gr_conf_mark(data);  // it is open
   return gr_job_plan(out, ranks);

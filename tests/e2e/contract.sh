@@ -78,6 +78,9 @@ check "... of which the run keeps no expectation" grep -q '^  expect: null$' oth
 expect "the run as a configuration" 0 -- "$graphrun" other/.hydra/config.yaml output.dir=again
 expect "the plan of a run's folder" 0 'plan        ' -- "$graphrun" plan run --ranks=2
 check "... is the run's" grep -q "$(sed -n 's/^plan  *//p' "$log")" run/plan.json
+check "... certified" grep -q '"proved": {"nodes": "a node reads only' run/plan.json
+expect "... in words" 0 '^proved  .* on 2 ranks; communicators: 1 of 2 ranks over dp; collectives: train' '^assumed$' '^not proved$' -- \
+  "$graphrun" plan run --ranks=2
 mv kinds.csv gone.csv
 expect "... without the data" 0 -- "$graphrun" plan run
 expect "the data of a run, to plan another" 0 -- "$graphrun" plan table.yaml data.expect=run/data.json
