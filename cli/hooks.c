@@ -42,7 +42,7 @@ static gr_status count_steps(schedule *s) {
   }
   GR_TRY(gr_job_open(j, s->ranks));
   s->steps_per_epoch =
-      gr_dataset_batches(j->spec.data, GR_SPLIT_TRAIN, j->spec.set.options.batch.global);
+      gr_contract_batches(j->spec.contract, GR_SPLIT_TRAIN, j->spec.set.options.batch.global);
   return GR_OK;
 }
 
@@ -278,6 +278,7 @@ const gr_command gr_command_hooks = {
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .flags = {gr_flags_config, job_flags, gr_flags_out, gr_flags_json},
     .own_flags = own_flags,
+    .plans = true,
     .options = sizeof(options),
     .run = hooks_run,
 };

@@ -78,6 +78,7 @@ static gr_status plan(gr_job *j) {
   gr_plan_explain(f, j->spec.plan);
   gr_groups_print(f, &j->spec.set.options.optimizer, j->spec.plan);
   if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
+  gr_plan_certify(f, j->spec.plan);
   gr_visible_end(&out);
   fflush(stdout);
   // of this machine, where stdout is the same on all
@@ -89,7 +90,9 @@ static gr_status plan(gr_job *j) {
 
 static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
   gr_job job = {0};
-  gr_status s = gr_job_compose(arena, args, &job);
+  bool kept =
+      args->config && gr_is_file(gr_arena_printf(arena, "%s/.hydra/config.yaml", args->config));
+  gr_status s = (kept ? gr_job_compose_kept : gr_job_compose)(arena, args, &job);
   s = s ? s : plan(&job);
   gr_job_close(&job);
   return s;
@@ -114,7 +117,7 @@ static const gr_flag own_flags[] = {
 const gr_command gr_command_plan = {
     .name = "plan",
     .usage =
-        "CONFIG.yaml [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--expand=PATTERN] "
+        "CONFIG.yaml|RUN [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--expand=PATTERN] "
         "[--dump=PASS] [--json]",
     .doc = "compile only: parameters, passes, memory, collectives, proof",
     .example = "graphrun plan configs/multi_gpu.yaml --ranks=8 distributed.strategy=fsdp",
@@ -124,6 +127,7 @@ const gr_command gr_command_plan = {
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .flags = {gr_flags_config, gr_flags_compile, job_flags, gr_flags_json},
     .own_flags = own_flags,
+    .plans = true,
     .options = sizeof(options),
     .run = plan_run,
 };

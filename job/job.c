@@ -8,13 +8,12 @@
 #include "compose/schema/schema.h"
 #include "compose/show.h"
 #include "job/checks.h"
+#include "job/data.h"
 #include "job/kept.h"
 #include "job/parts.h"
 #include "job/paths.h"
 #include "job/samples_given.h"
 #include "runtime/train/run.h"
-
-enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 
 // ---- Composing ----------------------------------------------------------------------------
 
@@ -51,7 +50,8 @@ static gr_status read_hydra(gr_job *j) {
 
 // With --steps=N, of `graphrun hooks`, the data need not be there.
 static gr_status find_paths(gr_job *j) {
-  gr_status s = gr_paths_find(j->arena, j->args.kept, j->spec.conf);
+  gr_status s =
+      gr_paths_find(j->arena, j->args.kept, gr_job_is_expected(&j->args, &j->spec), j->spec.conf);
   bool optional = j->args.steps > 0;
   if (!optional || gr_status_code(s) != GR_ERR_DATA) return s;
   gr_status_drop(s);
@@ -67,7 +67,7 @@ static gr_conf *find_model(gr_job *j, gr_conf *conf) {
   gr_conf *model = gr_conf_make(j->arena, GR_CONF_MAP, conf->loc);
   gr_conf_put(j->arena, model, "graph", gr_conf_copy(j->arena, key));
   gr_conf_put(j->arena, root, "model", model);
-  gr_status s = gr_paths_find(j->arena, j->args.kept, root);
+  gr_status s = gr_paths_find(j->arena, j->args.kept, false, root);
   const char *path = s ? "" : gr_conf_find(root, "model.graph")->text;
   if (!s && !gr_is_onnx_path(path)) s = gr_conf_read(j->arena, path, &graph);
   if (s) graph = NULL;
@@ -113,6 +113,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
     gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, args->no_ema, j->spec.conf);
+  gr_job_settle_expect(arena, &j->args, &j->spec);
   GR_TRY(gr_also(check_params(j), find_paths(j)));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks.scripts, j->spec.set.hooks.paths.n,
@@ -201,25 +202,26 @@ gr_status gr_job_set_kind(gr_job *j) {
 // The batch tensors of a bucket, for batches of `rows` over all ranks.
 static void bind_bucket(gr_job *j, int bucket, int rows, gr_bucket *out) {
   gr_batch shapes;
-  gr_dataset_shapes(j->spec.data, bucket, rows, &shapes);
+  gr_contract_shapes(j->spec.contract, bucket, rows, &shapes);
   gr_batch_tensor *batch = GR_NEW(j->arena, gr_batch_tensor, shapes.n_fields);
   for (int i = 0; i < shapes.n_fields; i++)
     batch[i] = (gr_batch_tensor){shapes.field[i].name, shapes.field[i].type};
-  *out = (gr_bucket){.name = gr_dataset_bucket_name(j->arena, j->spec.data, bucket),
+  *out = (gr_bucket){.name = gr_contract_bucket_name(j->arena, j->spec.contract, bucket),
                      .batch = batch,
                      .n_batch = shapes.n_fields};
 }
 
 // Binds every input of every program to its source.
 static gr_status bind_inputs(gr_job *j) {
-  int n = gr_dataset_buckets(j->spec.data);
+  const gr_contract *c = j->spec.contract;
+  int n = c->n_buckets;
   j->spec.inputs = GR_NEW(j->arena, gr_program_inputs, j->spec.plan->n_programs);
   for (uint32_t i = 0; i < j->spec.plan->n_programs; i++) {
     const gr_program *p = &j->spec.plan->programs[i];
     gr_batch shapes;
     int b = 0;
-    while (b < n && strcmp(gr_dataset_bucket_name(j->arena, j->spec.data, b), p->bucket)) b++;
-    if (b < n) gr_dataset_shapes(j->spec.data, b, j->spec.set.options.batch.rows, &shapes);
+    while (b < n && strcmp(gr_contract_bucket_name(j->arena, c, b), p->bucket)) b++;
+    if (b < n) gr_contract_shapes(c, b, j->spec.set.options.batch.rows, &shapes);
     GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &shapes : NULL, j->spec.adjust,
                                   j->spec.n_adjust, &j->spec.inputs[i]));
   }
@@ -233,8 +235,8 @@ static gr_status bind_metadata(gr_job *j, gr_conf *graph, const char *key, gr_co
   gr_conf *params = given && given->kind == GR_CONF_MAP
                         ? gr_conf_copy(j->arena, given)
                         : gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
-  gr_metadata metadata[GR_MAX_METADATA];
-  int n = gr_dataset_metadata(j->spec.data, metadata);
+  const gr_metadata *metadata = j->spec.contract->metadata;
+  int n = j->spec.contract->n_metadata;
   declared = graph->kind == GR_CONF_MAP ? gr_conf_member(graph, "params") : NULL;
   if (given) gr_conf_mark(given);  // the model builder checks these names
   for (int i = 0; i < n && declared && declared->kind == GR_CONF_MAP; i++) {
@@ -262,18 +264,6 @@ static gr_status check_unread(gr_job *j) {
   return gr_conf_unread(j->arena, j->spec.conf);
 }
 
-// Without samples there is no batch: micro-steps divide minibatches of rows alone.
-static void follow_data(gr_job *j) {
-  gr_batch_settings *s = &j->spec.set.options.batch;
-  if (!gr_dataset_has_samples(j->spec.data)) s->micro_batches = (int)s->accumulate;
-}
-
-static gr_status open_data(gr_job *j, gr_conf *data) {
-  GR_TRY(gr_dataset_open(data, gr_schema_doc, &j->spec.data));
-  follow_data(j);
-  return gr_dataset_check_splits(j->spec.data);
-}
-
 // Reads the settings again, with what depends on the number of ranks and the device.
 static gr_status read_for_ranks(gr_job *j, int ranks) {
   gr_options *o = &j->spec.set.options;
@@ -292,33 +282,26 @@ static gr_status read_for_ranks(gr_job *j, int ranks) {
 
 gr_status gr_job_open(gr_job *j, int ranks) {
   GR_TRY(read_for_ranks(j, ranks));
-  gr_conf *data = gr_conf_find(j->spec.conf, "data");
-  if (!data) data = gr_conf_make(j->arena, GR_CONF_MAP, j->spec.conf->loc);
-  if (j->spec.kind == GR_RUN_TRAIN) return open_data(j, data);
-  const char *const *inputs = j->spec.kind == GR_RUN_PREDICT ? j->args.words : NULL;
-  const char *path = gr_arena_printf(j->arena, "%s/data.json", j->args.config);
-  char *record = NULL;
-  if (gr_is_file(path)) GR_TRY(gr_file_read(j->arena, path, MAX_RECORD, &record, NULL));
-  return gr_dataset_open_kept(data, gr_schema_doc, record, inputs, j->args.n_words, &j->spec.data);
+  return gr_job_open_data(j->arena, &j->args, &j->spec);
 }
 
 // An error about an input of the model: the data set knows which of its keys make it another.
 static gr_status advise(const gr_job *j, gr_status s) {
   const char *about = s ? gr_status_about(s) : NULL;
-  const char *advice = about ? gr_dataset_advice(j->spec.data, about) : NULL;
+  const char *advice = about && j->spec.data ? gr_dataset_advice(j->spec.data, about) : NULL;
   return advice ? gr_hint(s, "%s", advice) : s;
 }
 
 gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   gr_conf *params = NULL;
-  if (!j->spec.data) GR_TRY(gr_job_open(j, ranks));
+  if (!j->spec.contract) GR_TRY(gr_job_open(j, ranks));
   gr_model_teacher *teacher;
   GR_TRY(bind_metadata(j, j->graph, "model.params", &params));
   GR_TRY(gr_generation_bind(j->arena, j->spec.conf, j->graph, j->args.tokens, params));
   GR_TRY(gr_teacher_open(j->arena, j->spec.conf, &j->spec.set, &teacher));
   if (teacher) GR_TRY(bind_metadata(j, teacher->graph, "model.teacher.params", &teacher->params));
   const gr_options *o = &j->spec.set.options;
-  int n = gr_dataset_buckets(j->spec.data), parts = o->sharding.data_ranks;
+  int n = j->spec.contract->n_buckets, parts = o->sharding.data_ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, o->batch.rows * parts, &buckets[i]);
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
@@ -352,7 +335,7 @@ gr_status gr_job_plan(gr_job *j, int ranks) {
   GR_TRY(gr_job_request(j, ranks, &r));
   GR_TRY(advise(j, gr_plan_build(j->arena, &r, &j->spec.plan)));
   GR_TRY(bind_inputs(j));
-  GR_TRY(gr_tables_check(j->spec.plan, j->spec.data));
+  GR_TRY(gr_tables_check(j->spec.plan, j->spec.contract));
   GR_TRY(gr_phases_count(&j->spec));
   return gr_check_plan(j->arena, &j->spec);
 }
@@ -387,8 +370,8 @@ gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int 
   out->arena = a, out->compilers = j->compilers;
   if (!s) s = read_for_ranks(out, ranks);
   if (s) return s;
-  out->spec.data = j->spec.data;
-  follow_data(out);
+  out->spec.data = j->spec.data, out->spec.contract = j->spec.contract;
+  gr_job_follow_data(&out->spec);
   gr_conf *data = gr_conf_find(out->spec.conf, "data");
   if (data) gr_conf_mark(data);  // it is open
   return gr_job_plan(out, ranks);
@@ -396,5 +379,5 @@ gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int 
 
 void gr_job_close(gr_job *j) {
   gr_dataset_close(j->spec.data);
-  j->spec.data = NULL;
+  j->spec.data = NULL, j->spec.contract = NULL;
 }

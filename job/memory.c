@@ -41,17 +41,26 @@ static double staged_bytes(const gr_plan *p) {
   return (double)most;
 }
 
+static double setting(const gr_job *j, const char *key) {
+  return (double)gr_conf_find(gr_conf_find(j->spec.conf, "data"), key)->integer;
+}
+
+// At most data.cache_mb, and about what all samples have in batches.
+static double cache_bytes(const gr_job *j) {
+  double bytes = gr_contract_cached(j->spec.contract), most = setting(j, "cache_mb") * (1 << 20);
+  return bytes < most ? bytes : most;
+}
+
 // Batches that loaders prepare ahead, of the longest bucket: one of training and one of evaluation.
 static double batch_bytes(const gr_job *j) {
-  const gr_dataset_options *o = gr_dataset_settings(j->spec.data);
+  const gr_contract *c = j->spec.contract;
   const gr_batch_settings *set = &j->spec.set.options.batch;
-  int rows = set->rows * (set->micro_batches + 1), n = gr_dataset_buckets(j->spec.data);
-  gr_batch shapes;
-  double bytes = 0;
-  if (!gr_dataset_has_samples(j->spec.data) || n < 1) return 0;
-  gr_dataset_shapes(j->spec.data, n - 1, rows, &shapes);
-  for (int f = 0; f < shapes.n_fields; f++) bytes += (double)gr_type_bytes(&shapes.field[f].type);
-  return bytes * (1 + (o->workers ? o->prefetch : 0));
+  double rows = (double)set->rows * (set->micro_batches + 1), bytes = 0;
+  gr_batch one;
+  if (c->ops->empty || c->n_buckets < 1) return 0;
+  gr_contract_shapes(c, c->n_buckets - 1, 1, &one);
+  for (int f = 0; f < one.n_fields; f++) bytes += (double)gr_type_bytes(&one.field[f].type);
+  return bytes * rows * (1 + (setting(j, "workers") > 0 ? setting(j, "prefetch") : 0));
 }
 
 // running: the ranks run already, so that what their programs take is not free any more.
@@ -64,7 +73,7 @@ static needs needs_of(const gr_job *j, int local, bool threads, bool running) {
   for (int r = 0; train && r < local && r < all; r++) n.saving += saved_bytes(p, r);
   n.plan = local * (p->gpu ? staged_bytes(p) : (double)(p->state_bytes + p->arena_bytes));
   n.batches = local * batch_bytes(j);
-  n.cache = (threads ? 1 : local) * (double)gr_dataset_cache_most(j->spec.data);
+  n.cache = (threads ? 1 : local) * cache_bytes(j);
   if (!running) n.programs = local * (double)(now.anonymous + now.files);
   n.all = n.plan + n.saving + n.batches + n.cache + n.programs;
   return n;

@@ -70,6 +70,7 @@ typedef struct search {
   gr_arena *arena;
   const gr_kept_run *kept;  // or NULL
   const gr_conf *prepare;   // data.prepare; or NULL
+  bool planned;
 } search;
 
 // Searches a path; NULL: not found. For a value from the command line there is no folder of a
@@ -124,6 +125,7 @@ static gr_status find(const search *s, const struct named *n, gr_conf *c) {
     c->text = path;
     return GR_OK;
   }
+  if (s->planned && n->missing != GR_ERR_CONFIG) return GR_OK;
   const char *kind = gr_file_kind(c->text);
   const char *why = kind                      ? gr_arena_printf(a, "it is %s", kind)
                     : gr_is_file(c->text)     ? "it is a file"
@@ -151,8 +153,8 @@ static gr_status find_data(const search *s, gr_conf *conf) {
   return GR_OK;
 }
 
-gr_status gr_paths_find(gr_arena *a, const gr_kept_run *kept, gr_conf *conf) {
-  const search s = {a, kept, gr_conf_find(conf, "data.prepare")};
+gr_status gr_paths_find(gr_arena *a, const gr_kept_run *kept, bool planned, gr_conf *conf) {
+  const search s = {a, kept, gr_conf_find(conf, "data.prepare"), planned};
   for (int i = 0; i < N_NAMED; i++) GR_TRY(find(&s, &named[i], gr_conf_find(conf, named[i].key)));
   GR_TRY(find_data(&s, conf));
   gr_conf *vocab = gr_conf_find(conf, "data.speech.vocab");  // a path, or the symbols themselves

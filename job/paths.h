@@ -10,4 +10,5 @@
 // Replaces the value of each key that names an input file by the path that was found. A file that
 // is not found is an error at the value's location, with the code of the key's area (GR_ERR_DATA,
 // ...). kept: the configuration is a run's, whose files are where that run found them; or NULL.
-GR_MUST_USE gr_status gr_paths_find(gr_arena *, const gr_kept_run *kept, gr_conf *);
+// planned: data and weights need not be there.
+GR_MUST_USE gr_status gr_paths_find(gr_arena *, const gr_kept_run *kept, bool planned, gr_conf *);

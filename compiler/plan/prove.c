@@ -1,11 +1,8 @@
 // prove.c - proves properties of a plan before anything runs, from the plan alone.
 //
-// Proved of each program: every value on each rank matches its layout, so that the decision whether
-// to apply a step is the same on all ranks (prove_layout.c); collectives are over axes of the mesh,
-// for all ranks of the axis, with counts that match every rank's slice; no collective is in a loop
-// (verify.c); states are the same in all programs; and no value is overwritten before its last
-// read, including in loops (prove_memory.c, prove_carry.c), nor by a node that is launched together
-// with the reader (prove_groups.c).
+// claims.def lists what is proved of each program, by which function, and on what that rests:
+// layouts and the counts of collectives in prove_layout.c, loops without collectives in verify.c,
+// memory in prove_memory.c and prove_carry.c, nodes that are launched together in prove_groups.c.
 //
 // Not checked here but argued: a rank runs the nodes of a graph in order, and no rank skips a node.
 // So ranks with the same plan, whose hash they compare before step 0, issue the same collectives in
@@ -17,7 +14,14 @@
 #include "compiler/pass.h"
 #include "ops/comm/collective.h"
 
-static gr_status prove_states(const gr_plan *p, const gr_program *program) {
+static gr_status prove_nodes(gr_arena *arena, const gr_plan *p, const gr_program *program) {
+  (void)arena, (void)p;
+  return gr_graph_verify(program->frame.g, GR_FACT_LOCAL);
+}
+
+// That all are disjoint is proved once for the plan.
+static gr_status prove_states(gr_arena *arena, const gr_plan *p, const gr_program *program) {
+  (void)arena;
   const gr_graph *g = program->frame.g;
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
@@ -33,13 +37,33 @@ static gr_status prove_states(const gr_plan *p, const gr_program *program) {
   return GR_OK;
 }
 
+static gr_status prove_layouts(gr_arena *arena, const gr_plan *p, const gr_program *program) {
+  (void)arena, (void)p;
+  return gr_prove_layouts(program->frame.g);
+}
+
+static gr_status prove_collectives(gr_arena *arena, const gr_plan *p, const gr_program *program) {
+  return gr_prove_ranks(arena, &p->mesh, &program->frame.g, 1);
+}
+
+typedef gr_status proof(gr_arena *, const gr_plan *, const gr_program *);
+static const struct row {
+  gr_claim claim;
+  proof *prove;
+} rows[] = {
+#define GR_PROOF(name, function, says) {{GR_PROVED, #name, says}, function},
+#define GR_ASSUMED(name, says) {{GR_ASSUMED, #name, says}, NULL},
+#define GR_UNPROVED(name, says) {{GR_UNPROVED, #name, says}, NULL},
+#include "compiler/plan/claims.def"
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+const gr_claim *gr_plan_claim(int i) { return i < N_ROWS ? &rows[i].claim : NULL; }
+
 static gr_status prove_program(gr_arena *arena, const gr_plan *p, const gr_program *program) {
-  GR_TRY(gr_graph_verify(program->frame.g, GR_FACT_LOCAL));
-  GR_TRY(prove_states(p, program));
-  GR_TRY(gr_prove_layouts(program->frame.g));
-  GR_TRY(gr_prove_ranks(arena, &p->mesh, &program->frame.g, 1));
-  GR_TRY(gr_prove_memory(arena, p, program));
-  return gr_prove_groups(arena, p, program);
+  for (int i = 0; i < N_ROWS; i++)
+    if (rows[i].prove) GR_TRY(rows[i].prove(arena, p, program));
+  return GR_OK;
 }
 
 static gr_status prove_one(void *arg, int i) {

@@ -9,10 +9,17 @@
 #include "compiler/plan/span_set.h"
 
 // Proves that every rank can run each of the plan's programs to the end and computes what the model
-// defines. prove.c lists the claims and the assumptions that they rest on.
+// defines. claims.def lists the claims and the assumptions that they rest on.
 GR_MUST_USE gr_status gr_plan_prove(const gr_plan *);
 // gr_plan_prove on a number of threads; 0: one for each processor.
 GR_MUST_USE gr_status gr_prove_plan(const gr_plan *, int threads);
+
+// A row of claims.def, in the words of a user.
+typedef struct gr_claim {
+  enum { GR_PROVED, GR_ASSUMED, GR_UNPROVED } kind;
+  const char *name, *says;
+} gr_claim;
+const gr_claim *gr_plan_claim(int i);  // by its number, from 0 on; NULL: there are no more
 
 // ---- Its parts
 

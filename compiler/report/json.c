@@ -2,6 +2,7 @@
 #include <string.h>
 #include "compiler/plan/traffic.h"
 #include "compiler/report/explain.h"
+#include "compiler/report/parts.h"
 
 static const char *const kinds[GR_KIND_COUNT] = {[GR_KIND_WEIGHT] = "weight",
                                                  [GR_KIND_BUFFER] = "buffer",
@@ -93,5 +94,7 @@ void gr_plan_json(gr_text *t, const gr_plan *p) {
     gr_text_put(t, i ? ",\n  " : "\n  ");
     put_state(t, &p->mesh, &p->states[i]);
   }
-  gr_text_put(t, "]}\n");
+  gr_text_put(t, "],\n \"certificate\": ");
+  gr_plan_put_certificate(t, p);
+  gr_text_put(t, "}\n");
 }

@@ -1,5 +1,6 @@
 // parts.h - sections of the plan report (explain.h).
 #pragma once
+#include "base/text.h"
 #include "compiler/plan/plan.h"
 
 // ---- common.c
@@ -10,6 +11,9 @@ const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
 const gr_program *gr_plan_largest(const gr_plan *, const char *kind);
 // The i-th of the kinds that reports are about, all but init; NULL: there are no more.
 const char *gr_plan_kind(const gr_plan *, int i);
+// ---- certificate.c
+// Appends what gr_plan_certify prints, as an object of JSON.
+void gr_plan_put_certificate(gr_text *, const gr_plan *);
 // ---- Sections, each in a file of its name (explain_weights, explain_traffic: split.c)
 // States and gradients by kind, and which of them are sharded.
 void gr_explain_states(FILE *, const gr_plan *);

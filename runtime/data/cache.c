@@ -97,15 +97,3 @@ size_t gr_dataset_cached(gr_dataset *d) {
   pthread_mutex_unlock(&d->cache.lock);
   return bytes;
 }
-
-size_t gr_dataset_cache_most(const gr_dataset *d) {
-  double bytes = 0;
-  for (int b = 0; d->ops->load && b < d->n_buckets; b++) {
-    const gr_bucket_info *in = &d->buckets[b];
-    gr_batch one;
-    gr_dataset_shapes(d, b, 1, &one);
-    for (int f = 0; f < one.n_fields; f++)
-      bytes += (double)gr_type_bytes(&one.field[f].type) * ((double)in->count[0] + in->count[1]);
-  }
-  return bytes < (double)d->options.cache_bytes ? (size_t)bytes : d->options.cache_bytes;
-}

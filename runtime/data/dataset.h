@@ -9,34 +9,9 @@
 // of lengths: its samples are padded to one static shape, for which one program is compiled.
 // Samples are numbered from 0 in the order in which the source lists them.
 #pragma once
-#include "runtime/data/source.h"
+#include "runtime/data/contract.h"
 
-enum {
-  GR_MAX_BUCKETS = 32,
-  GR_MAX_LENGTH = 1 << 24,           // of a sample
-  GR_MAX_LENGTH_MULTIPLE = 1 << 16,  // of gr_dataset_options.length_multiple
-};
-
-typedef struct gr_field {
-  const char *name;
-  gr_type type;      // axis 0 is the rows
-  const void *data;  // NULL if only shapes are requested
-} gr_field;
-
-#define GR_NO_SAMPLE UINT32_MAX
-typedef struct gr_batch {  // one rank's part of one global batch
-  int bucket, rows, n_fields;
-  gr_field field[GR_MAX_FIELDS];  // the source's, then "weight"
-  const uint32_t *sample;         // by row: its number in the data set, or GR_NO_SAMPLE
-  uint32_t epoch, index, of;      // batch `index` of the `of` batches of the epoch
-  uint32_t samples;               // rows of the global batch with a sample, readable or not
-} gr_batch;
-
-typedef struct gr_bucket_info {
-  int32_t length;                 // the largest length: all samples are padded to it
-  int32_t extent[GR_MAX_FIELDS];  // by field: its GR_DIM_EXTENT, at least 1
-  uint32_t count[2];              // samples of each gr_split
-} gr_bucket_info;
+enum { GR_MAX_LENGTH_MULTIPLE = 1 << 16 };  // of gr_dataset_options.length_multiple
 
 typedef enum gr_sampler_kind {
   GR_SAMPLER_SHUFFLE,   // each training sample once in an epoch
@@ -83,21 +58,17 @@ GR_MUST_USE gr_status gr_dataset_load_all(gr_dataset *);
 
 // The options in effect, with defaults filled in; owned by the data set.
 const gr_dataset_options *gr_dataset_settings(const gr_dataset *);
+// What a plan takes from it; owned by the data set.
+const gr_contract *gr_dataset_contract(const gr_dataset *);
 int gr_dataset_buckets(const gr_dataset *);  // their number; none is empty, lengths ascend
 // A bucket by its number, the shortest first; owned by the data set.
 const gr_bucket_info *gr_dataset_bucket(const gr_dataset *, int bucket);
 const char *gr_dataset_bucket_name(gr_arena *, const gr_dataset *, int bucket);  // "t300", "all"
-// The fields of `rows` rows of a bucket: shapes only, `at` is NULL.
-void gr_dataset_shapes(const gr_dataset *, int bucket, int rows, gr_batch *out);
 // The source's numbers and those that transforms set; returns how many. Names are borrowed.
 int gr_dataset_metadata(const gr_dataset *, gr_metadata out[GR_MAX_METADATA]);
 // The source's tables; returns how many. Their values are its own.
 int gr_dataset_tables(const gr_dataset *, gr_data_table out[GR_MAX_TABLES]);
 uint32_t gr_dataset_count(const gr_dataset *, gr_split);  // samples of a split
-// False of a source that never has any, such as `none`: there are no batches of data.
-bool gr_dataset_has_samples(const gr_dataset *);
-uint32_t gr_dataset_batches(const gr_dataset *, gr_split,
-                            int batch);  // of an epoch; in each the same
 
 uint32_t gr_dataset_samples(const gr_dataset *);  // of both splits
 // A sample by its number below gr_dataset_samples; owned by the data set.
@@ -131,10 +102,6 @@ void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's fo
 // That of data.tokenizer, owned by the data set; NULL: none is given.
 const gr_tokenizer *gr_dataset_tokenizer(const gr_dataset *);
 size_t gr_dataset_cached(gr_dataset *);  // bytes of samples in the cache
-
-// Bytes that it may come to hold: at most data.cache_mb, and about what all samples have in
-// batches.
-size_t gr_dataset_cache_most(const gr_dataset *);
 
 // Appends what the source and transforms computed from the training samples (means, deviations), as
 // text for a checkpoint. False: nothing.

@@ -23,7 +23,7 @@ void gr_dataset_fill(const gr_dataset *d, uint32_t sample, const gr_loaded *load
 static gr_row make_row(gr_arena *a, const gr_dataset *d) {
   gr_batch shapes;
   gr_row row = {.length = d->buckets[d->n_buckets - 1].length};
-  gr_dataset_shapes(d, d->n_buckets - 1, 1, &shapes);
+  gr_contract_shapes(&d->contract, d->n_buckets - 1, 1, &shapes);
   for (int f = 0; f < d->n_fields; f++)
     row.field[f] = gr_arena_alloc(a, gr_type_bytes(&shapes.field[f].type));
   return row;

@@ -61,7 +61,7 @@ static void begin_batch(gr_loader *l) {
     s->repeat[i] = row < g->count ? l->order.repeat[g->first + row] : 0;
   }
   gr_batch *b = &s->batch;
-  gr_dataset_shapes(l->data, g->bucket, l->rows, b);
+  gr_contract_shapes(&l->data->contract, g->bucket, l->rows, b);
   for (int f = 0; f < b->n_fields; f++) b->field[f].data = s->memory[f];
   b->sample = s->samples, b->samples = g->count;
   b->epoch = l->epoch, b->index = l->index, b->of = l->order.n;
@@ -180,7 +180,7 @@ static gr_status check_spec(const gr_dataset *d, const gr_loader_spec *s) {
                    s->rank, s->ranks);
   GR_TRY(gr_range("workers", s->workers, 0, MAX_WORKERS));
   GR_TRY(gr_range("prefetch", s->prefetch, 1, MAX_PREFETCH));
-  uint32_t n = gr_dataset_batches(d, s->split, s->batch);
+  uint32_t n = gr_contract_batches(&d->contract, s->split, s->batch);
   if (s->first > n)
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot go on at batch %u of an epoch of %u", s->first, n),
@@ -191,7 +191,7 @@ static gr_status check_spec(const gr_dataset *d, const gr_loader_spec *s) {
 // The memory of each field in the largest bucket; false: the size overflows.
 static bool make_slot(const gr_loader *l, slot *s) {
   gr_batch largest;
-  gr_dataset_shapes(l->data, l->data->n_buckets - 1, l->rows, &largest);
+  gr_contract_shapes(&l->data->contract, l->data->n_buckets - 1, l->rows, &largest);
   for (int f = 0; f < largest.n_fields; f++) {
     const gr_type *t = &largest.field[f].type;
     s->memory[f] = gr_type_possible(t) ? malloc(gr_type_bytes(t)) : NULL;
@@ -205,7 +205,7 @@ static bool make_slot(const gr_loader *l, slot *s) {
 static gr_status no_memory(const gr_loader *l) {
   gr_batch largest;
   char type[96];
-  gr_dataset_shapes(l->data, l->data->n_buckets - 1, l->rows, &largest);
+  gr_contract_shapes(&l->data->contract, l->data->n_buckets - 1, l->rows, &largest);
   return gr_hint(
       gr_about(
           gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for %d batches of %d rows: %s %s", l->depth,

@@ -99,6 +99,13 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
   return cut;
 }
 
+static void make_contract(gr_dataset *d) {
+  gr_contract *c = &d->contract;
+  *c = (gr_contract){d->ops, d->field, d->n_fields, d->buckets, d->n_buckets};
+  c->n_metadata = gr_dataset_metadata(d, c->metadata);
+  c->n_tables = gr_dataset_tables(d, c->tables);
+}
+
 static gr_status dataset_set_up(gr_dataset *d, const void *spec) {
   GR_TRY(gr_dataset_check_options(&d->options));
   GR_TRY(open_tokenizer(d));
@@ -112,6 +119,7 @@ static gr_status dataset_set_up(gr_dataset *d, const void *spec) {
                            d->buckets[0].count[GR_SPLIT_TRAIN], &d->sampler));
   if (d->classes && !d->n_inputs) gr_classes_weigh(d->classes, d->arena, d->samples, d->count);
   if (d->ops->fit) GR_TRY(d->ops->fit(d->self, d->arena, d->samples, d->count));
+  make_contract(d);
   return d->ops->check ? d->ops->check(d->self) : GR_OK;
 }
 
@@ -152,12 +160,6 @@ gr_status gr_dataset_create(const gr_source_ops *ops, const void *spec, const gr
   *out = NULL;
   d->options = *o;
   return dataset_finish(d, spec, out);
-}
-
-static const gr_source_ops *find_source(const char *name) {
-  const gr_source_ops *const *s = gr_data_sources;
-  while (*s && strcmp((*s)->name, name)) s++;
-  return *s;
 }
 
 typedef struct request {
@@ -280,20 +282,15 @@ static gr_status read_options(gr_dataset *d, gr_conf *data) {
 }
 
 static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, const request *q, gr_dataset **out) {
-  const char *name;
+  const gr_source_ops *ops;
   *out = NULL;
-  GR_TRY(gr_conf_text(data, "source", "", &name));
-  const gr_source_ops *ops = find_source(name);
-  if (!ops)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(data, "source")->loc,
-                           "there is no source of data '%s'", name),
-                   "`graphrun config --help data.source` lists them");
+  GR_TRY(gr_source_read(data, &ops));
   GR_TRY(check_inputs(ops, q->inputs != NULL, q->n_inputs));
   gr_dataset *d = dataset_make(ops, gr_arena_create());
   d->conf = data, d->doc = doc, d->kept = q->kept;
   gr_status s = list_inputs(d, q);
   if (d->n_inputs) d->unreadable.finds = NULL;
-  if (!s) s = check_keys(d->arena, data, name);
+  if (!s) s = check_keys(d->arena, data, ops->name);
   if (!s && q->record) s = read_record(d, q->record);
   if (!s) s = gr_dataset_place_error(d, read_options(d, data));
   if (s) {

@@ -5,7 +5,7 @@
 #include "runtime/data/parts.h"
 
 typedef struct walk {
-  const gr_dataset *data;
+  const gr_contract *data;
   gr_split split;
   uint32_t batch;
 } walk;
@@ -29,7 +29,7 @@ static uint32_t going_up(const walk *w, int b, uint32_t n) {
   return batches(w, there + rest) == batches(w, there) ? rest : 0;
 }
 
-uint32_t gr_dataset_batches(const gr_dataset *d, gr_split split, int batch) {
+uint32_t gr_contract_batches(const gr_contract *d, gr_split split, int batch) {
   walk w = {d, split, batch > 0 ? (uint32_t)batch : 1};
   uint32_t total = 0, carried = 0;
   for (int b = 0; b < d->n_buckets; b++) {
@@ -42,7 +42,8 @@ uint32_t gr_dataset_batches(const gr_dataset *d, gr_split split, int batch) {
 }
 
 gr_order gr_order_make(gr_arena *a, const gr_dataset *d, const gr_order_spec *s) {
-  uint32_t n = gr_dataset_batches(d, s->split, s->batch), most = d->count > n ? d->count : n;
+  uint32_t n = gr_contract_batches(&d->contract, s->split, s->batch),
+           most = d->count > n ? d->count : n;
   return (gr_order){.samples = GR_NEW(a, uint32_t, most),
                     .repeat = GR_NEW(a, uint32_t, most),
                     .batches = GR_NEW(a, gr_order_batch, n),
@@ -73,7 +74,7 @@ static void count_repeats(gr_order *o, const gr_dataset *d, uint32_t n) {
 // For each bucket, smallest first: shuffles its samples and those carried from the bucket below,
 // and cuts them into batches.
 void gr_order_fill(gr_order *o, const gr_dataset *d, const gr_order_spec *s, uint32_t epoch) {
-  walk w = {d, s->split, (uint32_t)s->batch};
+  walk w = {&d->contract, s->split, (uint32_t)s->batch};
   uint32_t first = 0, carried = 0, made = 0;
   assert(s->batch > 0);
   bool drawn = d->sampler && s->shuffle && s->split == GR_SPLIT_TRAIN;  // there is one bucket

@@ -50,6 +50,7 @@ struct gr_dataset {
   gr_unreadable unreadable;
   gr_bucket_info *buckets;
   int n_buckets;
+  gr_contract contract;   // of its fields, buckets, metadata and tables
   uint32_t **members[2];  // [split][bucket] -> samples, rising
   gr_cache cache;
 };

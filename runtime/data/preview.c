@@ -17,7 +17,7 @@ static int find_x(const gr_dataset *d) {
 static gr_type type_of(const gr_dataset *d, int field, const gr_sample *s) {
   if (d->transforms && d->transforms->field == field) return d->transforms->source;
   gr_batch one;
-  gr_dataset_shapes(d, s->bucket, 1, &one);
+  gr_contract_shapes(&d->contract, s->bucket, 1, &one);
   gr_type t = one.field[field].type;
   t.rank--;
   for (int k = 0; k < t.rank; k++)
@@ -168,7 +168,7 @@ static gr_status fill(const gr_dataset *d, uint32_t sample, int x, const gr_load
   gr_row row = {.length = d->buckets[s->bucket].length};
   gr_transform_row transformed;
   gr_batch one;
-  gr_dataset_shapes(d, s->bucket, 1, &one);
+  gr_contract_shapes(&d->contract, s->bucket, 1, &one);
   for (int f = 0; f < d->n_fields; f++)
     row.field[f] = gr_arena_alloc(out->arena, gr_type_bytes(&one.field[f].type) + 1);
   GR_TRY(gr_transforms_begin(d->transforms, &row, &transformed));

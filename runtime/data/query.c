@@ -7,6 +7,7 @@
 #include "runtime/data/parts.h"
 
 const gr_dataset_options *gr_dataset_settings(const gr_dataset *d) { return &d->options; }
+const gr_contract *gr_dataset_contract(const gr_dataset *d) { return &d->contract; }
 int gr_dataset_buckets(const gr_dataset *d) { return d->n_buckets; }
 const gr_bucket_info *gr_dataset_bucket(const gr_dataset *d, int bucket) {
   assert(bucket >= 0 && bucket < d->n_buckets);
@@ -20,26 +21,7 @@ const gr_sample *gr_dataset_sample(const gr_dataset *d, uint32_t sample) {
 const void *gr_dataset_source(const gr_dataset *d) { return d->self; }
 
 const char *gr_dataset_bucket_name(gr_arena *arena, const gr_dataset *d, int bucket) {
-  if (!d->ops->unit) return "all";
-  return gr_arena_printf(arena, "t%d", d->buckets[bucket].length);
-}
-
-static int64_t size_of(const gr_bucket_info *b, int field, int64_t dim) {
-  if (dim == GR_DIM_LENGTH) return b->length;
-  if (dim == GR_DIM_EXTENT) return b->extent[field] > 0 ? b->extent[field] : 1;
-  return dim;
-}
-
-void gr_dataset_shapes(const gr_dataset *d, int bucket, int rows, gr_batch *out) {
-  *out = (gr_batch){.bucket = bucket, .rows = rows, .n_fields = d->n_fields};
-  for (int f = 0; f < d->n_fields; f++) {
-    const gr_field_spec *s = &d->field[f];
-    gr_field *o = &out->field[f];
-    *o = (gr_field){.name = s->name,
-                    .type = {.dtype = s->dtype, .rank = s->rank + 1, .dim = {rows}}};
-    for (int k = 0; k < s->rank; k++)
-      o->type.dim[k + 1] = size_of(d->buckets + bucket, f, s->dim[k]);
-  }
+  return gr_contract_bucket_name(arena, &d->contract, bucket);
 }
 
 int gr_dataset_tables(const gr_dataset *d, gr_data_table out[GR_MAX_TABLES]) {
@@ -59,12 +41,8 @@ const char *gr_dataset_advice(const gr_dataset *d, const char *field) {
   return d->ops->advice ? d->ops->advice(d->self, field) : NULL;
 }
 
-bool gr_dataset_has_samples(const gr_dataset *d) { return !d->ops->empty; }
-
 uint32_t gr_dataset_count(const gr_dataset *d, gr_split split) {
-  uint32_t sum = 0;
-  for (int b = 0; b < d->n_buckets; b++) sum += d->buckets[b].count[split];
-  return sum;
+  return gr_contract_count(&d->contract, split);
 }
 
 void gr_dataset_sample_evenly(const gr_dataset *d, gr_split split, uint32_t n, uint32_t *out) {
@@ -201,14 +179,8 @@ const char *gr_dataset_tokenizer_hash(gr_arena *a, const gr_dataset *d) {
 const gr_tokenizer *gr_dataset_tokenizer(const gr_dataset *d) { return d->tokenizer; }
 
 void gr_dataset_json(const gr_dataset *d, gr_text *out) {
-  gr_metadata m[GR_MAX_METADATA];
-  int n = gr_dataset_metadata(d, m);
-  gr_text_printf(out, "{\"source\": \"%s\", \"train\": %u, \"validation\": %u, \"metadata\": {",
-                 d->ops->name, gr_dataset_count(d, GR_SPLIT_TRAIN),
-                 gr_dataset_count(d, GR_SPLIT_VALIDATION));
-  for (int i = 0; i < n; i++)
-    gr_text_printf(out, "%s\"%s\": %lld", i ? ", " : "", m[i].name, (long long)m[i].value);
-  gr_text_put(out, "}");
+  gr_text_put(out, "{");
+  gr_contract_json(&d->contract, out);
   if (d->tokenizer)
     gr_text_printf(out, ", \"tokenizer\": \"%s\"", gr_dataset_tokenizer_hash(out->arena, d));
   if (d->ops->record)

@@ -3,6 +3,18 @@
 #include <string.h>
 #include <strings.h>
 
+gr_status gr_source_read(gr_conf *data, const gr_source_ops **out) {
+  const gr_source_ops *const *s = gr_data_sources;
+  const char *name;
+  GR_TRY(gr_conf_text(data, "source", "", &name));
+  while (*s && strcmp((*s)->name, name)) s++;
+  *out = *s;
+  if (*s) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(data, "source")->loc,
+                         "there is no source of data '%s'", name),
+                 "`graphrun config --help data.source` lists them");
+}
+
 const gr_source_ending *gr_source_reads(const gr_source_ops *ops, const char *path) {
   const char *dot = strrchr(path, '.');
   for (const gr_source_ending *e = ops->endings; dot && e->ending; e++)

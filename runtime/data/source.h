@@ -223,6 +223,8 @@ typedef struct gr_source_ops {
 #undef GR_SOURCE
 extern const gr_source_ops *const gr_data_sources[];  // ends with NULL
 
+// The one that data.source names. GR_ERR_CONFIG: there is none.
+GR_MUST_USE gr_status gr_source_read(gr_conf *data, const gr_source_ops **out);
 // The source that a file is taken to be of by its name, and the row of its ending in *ending, which
 // may be NULL. NULL: of none.
 const gr_source_ops *gr_source_of_file(const char *path, const gr_source_ending **ending);

@@ -30,4 +30,4 @@ GR_MUST_USE gr_status gr_program_inputs_bind(gr_arena *, const gr_program *, con
                                              gr_program_inputs *out);
 
 // Checks that the data have the tables of the plan's states, of their types (tables.c).
-GR_MUST_USE gr_status gr_tables_check(const gr_plan *, const gr_dataset *);
+GR_MUST_USE gr_status gr_tables_check(const gr_plan *, const gr_contract *);

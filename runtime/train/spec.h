@@ -38,7 +38,8 @@ typedef struct gr_run_spec {
   int n_programs;
   gr_phase loop;  // one pass through it is an epoch
   bool looped;    // it is `loop:` of the configuration, and not epochs of train
-  gr_dataset *data;
+  gr_dataset *data;  // NULL: a plan alone is made, from the contract
+  const gr_contract *contract;
   gr_conf *conf;     // the configuration, resolved and checked
   gr_conf *written;  // the same as it was composed, with its interpolations
   // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.

@@ -161,6 +161,32 @@ static char *explained(const gr_plan *p) {
   return text;
 }
 
+// The certificate has a line for each claim, and says it of this plan's ranks.
+static void certify(void) {
+  arena = gr_arena_create();
+  gr_plan *p;
+  gr_options zero = with(NULL, 0, "dp");
+  MUST(plan_of(&speech, 2, &zero, &p));
+  char *text = NULL, head[96];
+  size_t size = 0;
+  FILE *f = open_memstream(&text, &size);
+  gr_plan_certify(f, p);
+  fclose(f);
+  snprintf(head, sizeof head,
+           "proved      of %u programs on 2 ranks; communicators: 1 of 2 ranks over dp;",
+           p->n_programs);
+  CHECK(!strncmp(text, head, strlen(head)), "%s", text);
+  int of[3] = {0};
+  const gr_claim *c;
+  for (int i = 0; (c = gr_plan_claim(i)); i++) {
+    of[c->kind]++;
+    CHECK(strstr(text, c->name), "not told: %s", c->name);
+  }
+  CHECK(of[GR_PROVED] == 6 && of[GR_ASSUMED] && of[GR_UNPROVED], "of each kind");
+  free(text);
+  gr_arena_destroy(arena);
+}
+
 static void explain(void) {
   arena = gr_arena_create();
   gr_plan *p;
@@ -367,7 +393,7 @@ static void cpu_seconds(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"mlps", mlps}, {"speeches", speeches}, {"states", states},
              {"collectives", collectives}, {"read_later", read_later}, {"read_twice", read_twice},
-             {"explain", explain}, {"draw", draw}, {"tampered", tampered},
+             {"explain", explain}, {"certify", certify}, {"draw", draw}, {"tampered", tampered},
              {"tampered_ranks", tampered_ranks}, {"passes", passes},
              {"shapes_by_bucket", shapes_by_bucket}, {"cpu_seconds", cpu_seconds});
 }

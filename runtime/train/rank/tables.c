@@ -39,12 +39,11 @@ static gr_status check(const gr_plan *p, const gr_plan_state *s, const gr_data_t
                  "(`graphrun data inspect`)");
 }
 
-gr_status gr_tables_check(const gr_plan *p, const gr_dataset *d) {
-  gr_data_table all[GR_MAX_TABLES];
-  int n = gr_dataset_tables(d, all);
+gr_status gr_tables_check(const gr_plan *p, const gr_contract *c) {
   gr_status bad = GR_OK;
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (p->states[i].kind == GR_KIND_TABLE) bad = gr_also(bad, check(p, &p->states[i], all, n));
+    if (p->states[i].kind == GR_KIND_TABLE)
+      bad = gr_also(bad, check(p, &p->states[i], c->tables, c->n_tables));
   return bad;
 }
 

@@ -223,7 +223,7 @@ static void tells_shapes(void) {
   MUST(fixture_open(&spec, &d));
   const gr_bucket_info *b = gr_dataset_bucket(d, 0);
   gr_batch shapes;
-  gr_dataset_shapes(d, 1, 5, &shapes);
+  gr_contract_shapes(gr_dataset_contract(d), 1, 5, &shapes);
   const gr_field *f = shapes.field;
   const gr_type x = {GR_F32, 3, {5, b[1].length, 8}}, y = {GR_I32, 2, {5, b[1].extent[2]}};
   CHECK(shapes.n_fields == 5 && !strcmp(f[4].name, "weight"), "%d fields", shapes.n_fields);

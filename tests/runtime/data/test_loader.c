@@ -33,8 +33,9 @@ static void same_on_any_ranks_and_threads(void) {
   gr_dataset *d = open_corpus(1 << 24);
   one.n = 0;
   read_all(d, plain(), 1, &one);
-  CHECK(one.n == (int)gr_dataset_batches(d, GR_SPLIT_TRAIN, BATCH) * BATCH * EPOCHS, "%d rows",
-        one.n);
+  CHECK(one.n == (int)gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, BATCH) * BATCH *
+                     EPOCHS,
+        "%d rows", one.n);
   for (int ranks = 1; ranks <= 3; ranks++)
     for (int workers = 0; workers <= 3; workers++) {
       gr_loader_spec spec = plain();
@@ -229,7 +230,7 @@ static void masks_anew_in_each_epoch(void) {
 static void goes_on_from_any_batch(void) {
   static tally all, rest;
   gr_dataset *d = open_corpus(1 << 24);
-  uint32_t n = gr_dataset_batches(d, GR_SPLIT_TRAIN, BATCH);
+  uint32_t n = gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, BATCH);
   all.n = 0;
   read_all(d, plain(), 1, &all);
   for (uint32_t first = 0; first <= n; first++) {

@@ -15,6 +15,7 @@ typedef struct corpus {
 static void make_corpus(corpus *c, unsigned n) {
   memset(c, 0, sizeof *c);
   c->data.buckets = c->buckets, c->data.n_buckets = BUCKETS;
+  c->data.contract = (gr_contract){.buckets = c->buckets, .n_buckets = BUCKETS};
   c->data.members[GR_SPLIT_TRAIN] = c->members;
   for (int b = 0; b < BUCKETS; b++, n /= MOST + 1) {
     uint32_t *count = &c->buckets[b].count[GR_SPLIT_TRAIN];
