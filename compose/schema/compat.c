@@ -74,7 +74,7 @@ static gr_conf *given(const work *w, const char *key) {
   for (int i = 0; !c && i < gr_schema_count; i++)
     if (gr_schema_keys[i].alias_of && !strcmp(gr_schema_keys[i].alias_of, key))
       c = gr_conf_look(w->root, gr_schema_keys[i].path);
-  return c;
+  return c && c->kind != GR_CONF_MISSING ? c : NULL;
 }
 
 static bool is_own(const work *w, const char *k) { return given(w, k) && !given(w, k)->is_default; }

@@ -35,6 +35,7 @@ static const becomes cases[] = {
     {"{max_steps: -1, num_train_epochs: 2}", "", "training.max_steps=0 training.max_epochs=2"},
     {"max_steps: 70", "training: {max_epochs: 4}", "training.max_steps=70 training.max_epochs=4"},
     {"learning_rate: 1e-4", "", "training.lr=0.0001"},
+    {"learning_rate: 2", "training: {lr: '??\?'}", "training.lr=2"},
     {"learning_rate: 1", "training: {lr: 1.0}", "training.lr=1.0"},
     {"lr_scheduler_type: linear", "",
      "hooks=[\"hooks/transformers.lua\"] hooks_params.schedule=linear"},

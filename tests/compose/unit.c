@@ -179,7 +179,9 @@ static void schema_ranges(void) {
     for (const gr_schema_type *t = gr_schema_type_read(a, k->type); t; t = t->next) {
       const gr_schema_type *whole = t->item ? t->item : t;
       if (whole->kind != GR_SCHEMA_INT) continue;
-      CHECK(whole->max <= INT32_MAX || !strcmp(k->path, "training.seed"), "%s", k->path);
+      CHECK(whole->max <= INT32_MAX || !strcmp(k->path, "training.seed") ||
+                !strcmp(k->path, "compat.huggingface.seed"),
+            "%s", k->path);
       gr_conf over = {.kind = GR_CONF_INT, .integer = INT64_C(4294967304)};
       CHECK(gr_schema_type_fits(whole, &over) == (whole->max > INT32_MAX), "%s", k->path);
       over.integer = INT64_MIN;

@@ -57,6 +57,22 @@ check "... with the same checkpoints" same_tensors run/checkpoints own/checkpoin
 limited "$graphrun" config "$guide" data.manifest=data/tones.jsonl --explain training.lr
 check "where a value comes from" grep -Eq 'training_arguments.yaml:9:16' "$log"
 
+# ---- What else the guide asks for
+# shellcheck disable=SC2086
+tiny stops "$guide" $shorter compat.huggingface.num_train_epochs=9 distributed.ranks=2 hooks_params.patience=2
+check "an early stop by the word error rate" grep -q '"ended": "stopped: wer has not improved on' stops/training_results.json
+# shellcheck disable=SC2086
+tiny masked "$guide" $shorter compat.huggingface.max_steps=2 distributed.ranks=2 data.speech.augment.freq_masks=2 \
+  data.speech.augment.freq_width=10 data.speech.augment.time_masks=2 data.speech.augment.time_width=10
+check "masks of SpecAugment change what is learned" other_metrics run masked
+for name in gpu_count metrics total_training_time date configuration epoch_times time_in_steps time_for_data; do
+  check "training_results.json has $name" grep -Eq "^ \"$name\": [^n]" run/training_results.json
+done
+check "... a time for each epoch" grep -Eq '^ "epoch_times": \[[0-9.e-]+, [0-9.e-]+\]' run/training_results.json
+# shellcheck disable=SC2086
+tiny ranks "$guide" $shorter compat.huggingface.max_steps=2 distributed.ranks=2 logging.ranks=all
+check "lines of every rank, with its number" sh -c 'grep -q "^\[rank 0\]" "$1" && grep -q "^\[rank 1\]" "$1"' sh "$log"
+
 refused() { # NAME PATTERN key=value ...
   name=$1 pattern=$2
   shift 2
