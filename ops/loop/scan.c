@@ -55,14 +55,15 @@ static gr_status infer(gr_op_call *s) {
 // batch, or, if that does not fit, those that are not of a batch, such as positions, replicated.
 //
 // A replicated value that is repeated along a new first axis, such as a position for all rows, can
-// be made in either layout (EITHER): its first use decides, and splits it if it may.
+// be made in either layout (EITHER): its first use decides, and splits it if it may, with a
+// constant that is used beside it, such as the lengths of rows.
 enum { UNKNOWN = -3, EITHER = -4, NO_FIT = 1000 };
 
 // The cost of using v with placement `wants`; NO_FIT if its known placement differs or a leaf
 // cannot have it. Replicate is preferred, except for carries, which prefer the batch axis.
 static int cost_of(const gr_scan *s, gr_val v, gr_axis_placement known, gr_axis_placement wants) {
   const gr_graph *g = s->body;
-  if (known == EITHER) return wants == 0 ? 0 : wants == GR_REPLICATE ? 1 : NO_FIT;
+  if (known == EITHER) return wants == 0 ? 0 : wants == GR_REPLICATE ? 2 : NO_FIT;
   if (known != UNKNOWN) return known == wants ? 0 : NO_FIT;
   if (wants > 0) return NO_FIT;
   if (gr_scan_is_seq(s, v.id)) return wants == 0 ? 0 : wants == GR_REPLICATE ? 2 : NO_FIT;

@@ -66,6 +66,48 @@ check "the likeliest of one is the likeliest" cmp likeliest by_flag
 predict --tokens=12 generation.temperature=1 generation.top_p=0.001 >likeliest
 check "... and of a small probability" cmp likeliest by_flag
 
+# Beams: a loop without a cache, whose rows need not move, runs the whole window for each token.
+awk '/- token: .*rows, / {next}
+  /- logits: .gpt: .token, positions, moves/ {
+    sub("token, positions, moves", "rows"); sub(", cache: context", ""); print
+    n = index($0, "-")
+    printf "%*s- here: {one_hot: positions, classes: context}\n", n - 1, ""
+    printf "%*s- here: {reshape: here, shape: [1, context]}\n", n - 1, ""
+    printf "%*s- here: {broadcast: here, axis: 0, size: n * beams}\n", n - 1, ""
+    printf "%*s- logits: {matmul: [here, logits]}\n", n - 1, ""
+    next }
+  1' "$source/graphs/gpt.yaml" >beams.yaml
+check "a search without a cache" sh -c '[ "$(grep -c "matmul: .here, logits" beams.yaml)" = 1 ]'
+for penalty in 0 1 2; do
+  keys="--tokens=12 generation.beams=3 generation.length_penalty=$penalty generation.end=32"
+  # shellcheck disable=SC2086
+  predict $keys model.graph=beams.yaml >window3
+  check "3 beams, length penalty $penalty, write something" sh -c '[ "$(grep -c text window3)" = 4 ]'
+  # shellcheck disable=SC2086
+  predict $keys >"beams$penalty"
+  check "... and a cache gives the same" cmp window3 "beams$penalty"
+  for ranks in 2 3; do
+    # shellcheck disable=SC2086
+    predict $keys distributed.ranks=$ranks >ranks
+    check "... on $ranks ranks" cmp window3 ranks
+  done
+done
+check "the penalty of a length changes what is found" sh -c '! cmp -s beams0 beams2'
+predict --tokens=12 generation.beams=3 >beams
+check "... and beams find other than the likeliest tokens" sh -c '! cmp -s beams by_flag'
+for strategy in fsdp tp zero2; do
+  predict --tokens=12 generation.beams=3 distributed.ranks=2 distributed.strategy=$strategy >ranks
+  check "3 beams under $strategy" cmp beams ranks
+done
+predict --tokens=12 generation.beams=3 distributed.ranks=3 distributed.strategy=fsdp >ranks
+check "... under fsdp on 3 ranks" cmp beams ranks
+# shellcheck disable=SC2016
+check "a rank searches for the rows that it has" sh -c '
+  "$0" plan "$1/small.yaml" --ranks=2 generation.max_tokens=5 generation.beams=3 |
+    sed -n "/^program eval/,/^program init/p" | grep "over dp *1 collectives, *16 B"' "$graphrun" "$PWD"
+expect "beams do not draw" 65 'generation.temperature is for one beam' -- \
+  "$graphrun" plan small.yaml generation.max_tokens=5 generation.beams=3 generation.temperature=1
+
 sed 's/ top_k: 0,//' window.yaml >plain.yaml
 expect "a model that does not do it" 65 "generation.top_k is given, but the model has no parameter 'top_k'" -- \
   "$graphrun" plan small.yaml model.graph=plain.yaml generation.top_k=3
