@@ -30,7 +30,8 @@ check "... unless its dropout is 0" test "$(dropouts model.params.encoder_dropou
 
 # ---- Windows, plots, a pretrained encoder: the path of the README, smaller
 "$source/tools/har-data" --windows 30 data/har >"$log" 2>&1 || fail "windows are made" "tools/har-data"
-small="model.params.dim=16 model.params.layers=1 model.params.heads=2 model.params.mlp=32 model.params.head=16
+# The configurations declare what the tool makes by default.
+small="data.expect=null model.params.dim=16 model.params.layers=1 model.params.heads=2 model.params.mlp=32 model.params.head=16
   training.batch_is=global training.batch_size=20 training.max_epochs=2 training.eval_every=1 distributed.backend=loopback
   logging.show_samples=1 checkpoint.every_steps=4 checkpoint.keep_last=0"
 # har CONFIG OUT [key=value ...] in $code and $log.

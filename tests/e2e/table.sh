@@ -72,7 +72,7 @@ done
 expect "an unknown column" 65 "no column 'kinds'" "did you mean 'kind'" -- \
   "$graphrun" plan table.yaml data.table.label=kinds
 expect "no table of a configuration whose command makes it" 66 "hint: .tools/table-data. makes it" -- \
-  sh -c 'mkdir -p none && cp "$2/configs/table.yaml" none && cd none && "$1" plan table.yaml model.graph="$2/graphs/mlp.yaml"' sh "$graphrun" "$source"
+  sh -c 'mkdir -p none && cp "$2/configs/table.yaml" none && cd none && "$1" table.yaml model.graph="$2/graphs/mlp.yaml"' sh "$graphrun" "$source"
 check "... and not when another is asked for" sh -c '! "$1" plan "$2/configs/table.yaml" data.table.path=none.csv 2>&1 | grep table-data' sh "$graphrun" "$source"
 expect "no table" 66 "cannot open the file 'none.csv'" -- "$graphrun" plan table.yaml data.table.path=none.csv
 expect "no path" 65 "data.table.path is not given" -- "$graphrun" plan table.yaml data.table.path=null
