@@ -29,7 +29,7 @@ static gr_options options_of(gr_arena *arena, const gr_plan_request *r, const gr
   notes->arena = arena;
   o.notes = notes, o.program.phase = a->phase;
   if (o.debug.stop_after && !o.debug.dump) o.debug.dump = o.debug.stop_after;
-  if (!a->program) o.precision.dtype = GR_F32, o.precision.n_rules = 0;
+  if (!a->program) o.precision.dtype = o.precision.teacher_dtype = GR_F32, o.precision.n_rules = 0;
   o.program.ema = gr_programs_ema(arena, r, a, &o);
   if (!a->program || !a->program->trains) return o;
   o.program.trained = a->program->trained, o.program.n_trained = a->program->n_trained,

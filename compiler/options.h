@@ -44,9 +44,6 @@ typedef struct gr_adapter {
 } gr_adapter;
 enum { GR_MAX_ADAPTERS = 16 };
 bool gr_is_adapter_weight(const char *name);  // of any adapter, by its name
-// In a model with a teacher: whether a state is the teacher's, "teacher.PATH"
-// (compiler/model/teacher.c).
-bool gr_is_teacher_state(const char *name);
 
 typedef struct gr_optimizer_settings {
 #define GR_PART optimizer
@@ -78,9 +75,10 @@ typedef struct gr_precision_settings {
 #define GR_PART precision
 #include "compose/schema/fields.def"
   // Derived from them, from training.precision_rules, and from the device.
-  gr_dtype dtype;  // of matmuls: GR_F32, GR_BF16 or GR_F16
-  gr_dtype sent;   // in which ranks send the terms of gradients; they are added in f32
-  bool tf32;       // gr_plan.tf32
+  gr_dtype dtype;          // of matmuls: GR_F32, GR_BF16 or GR_F16
+  gr_dtype teacher_dtype;  // of those of the teacher
+  gr_dtype sent;           // in which ranks send the terms of gradients; they are added in f32
+  bool tf32;               // gr_plan.tf32
   const gr_precision_rule *rules;  // n_rules
   int n_rules;
   const gr_loss_scale *loss_scale;  // of f16; NULL: the loss is not scaled

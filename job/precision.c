@@ -54,11 +54,15 @@ void gr_precision_derive(gr_arena *arena, gr_conf *root, bool gpu, gr_precision_
                                       [gr_precision_tf32] = GR_F32,
                                       [gr_precision_bf16] = GR_BF16,
                                       [gr_precision_fp16] = GR_F16};
+  static const gr_dtype dtype_of_teacher[] = {[gr_teacher_precision_fp32] = GR_F32,
+                                              [gr_teacher_precision_bf16] = GR_BF16,
+                                              [gr_teacher_precision_fp16] = GR_F16};
   static const gr_dtype sent_as[] = {[gr_reduce_dtype_f32] = GR_F32,
                                      [gr_reduce_dtype_bf16] = GR_BF16,
                                      [gr_reduce_dtype_f16] = GR_F16};
   bool given = !gr_conf_find(root, "training.precision")->is_default;
   s->dtype = s->mixed_precision && gpu && !given ? GR_BF16 : dtype_of[s->precision];
+  s->teacher_dtype = s->teacher_precision ? dtype_of_teacher[s->teacher_precision] : s->dtype;
   s->tf32 = gpu && s->precision == gr_precision_tf32;
   s->sent = sent_as[s->reduce_dtype];
   if (!gr_precision_is_fp16(s)) return;

@@ -13,9 +13,10 @@ static bool is_given(gr_conf *root, const char *key) {
 
 // Keys that say how the model is compared with a teacher have no effect without one.
 static gr_status check_alone(gr_conf *root) {
-  static const char *const keys[] = {"model.teacher.params", "model.teacher.match",
-                                     "model.teacher.mask",   "model.teacher.temperature",
-                                     "model.teacher.weight", "model.teacher.init_from"};
+  static const char *const keys[] = {"model.teacher.params",   "model.teacher.match",
+                                     "model.teacher.mask",     "model.teacher.temperature",
+                                     "model.teacher.weight",   "model.teacher.init_from",
+                                     "model.teacher.precision"};
   gr_conf *graph = gr_conf_find(root, "model.teacher.graph");
   bool removed = graph && !graph->is_default;  // as commands that use a run's weights do
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

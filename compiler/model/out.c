@@ -147,14 +147,19 @@ static gr_status train(gr_build_context *a, gr_conf *file) {
                    "train: NAME names the loss to minimise");
   if (!c) return GR_OK;
   bool by_rank = a->request->by_rank && a->request->purpose == GR_TRAIN;
-  gr_binding got[2] = {0};
+  summing how = by_rank ? sum_ranks : sum_batch;
+  gr_binding got[2] = {0}, parts[2] = {0};  // what a teacher's loss is mixed of
   GR_TRY(read_score(a, c, got));
-  GR_TRY(gr_model_distill(a, c->loc, &got[0]));
-  GR_TRY(sum_score(a, c, &got[0], by_rank ? sum_ranks : sum_batch, v));
+  GR_TRY(gr_model_distill(a, c->loc, &got[0], &parts[0], &parts[1]));
+  GR_TRY(sum_score(a, c, &got[0], how, v));
   if (!gr_dtypes[gr_model_type(a, v[0])->dtype].is_float)
     return gr_fail(GR_ERR_TYPE, c->loc, "the loss must be a float");
   a->root.g->loss = v[0], a->root.g->loss_denominator = v[1];
   put_metric(a, "loss", v);
+  for (int i = 0; i < 2 && parts[i].n; i++) {
+    GR_TRY(sum_score(a, c, &parts[i], how, v));
+    put_metric(a, i ? GR_TEACHER_KL : GR_TEACHER_HARD_LOSS, v);
+  }
   return GR_OK;
 }
 

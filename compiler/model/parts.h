@@ -293,7 +293,8 @@ bool gr_model_has_teacher(const gr_build_context *);  // whether the program has
 GR_MUST_USE gr_status gr_model_ask_teacher(const gr_build_context *, gr_model_request *out);
 // Replaces the score that is minimised, a sum and a weight for each sample, by its mixture with the
 // divergence from the teacher, if the program has one.
-GR_MUST_USE gr_status gr_model_distill(gr_build_context *, gr_loc, gr_binding *score);
+GR_MUST_USE gr_status gr_model_distill(gr_build_context *, gr_loc, gr_binding *score,
+                                       gr_binding *hard, gr_binding *kl);
 
 // ---- minibatch.c ----------------------------------------------------------
 // If the program goes over minibatches (`over:`), the names of their buffers stand for rows of them

@@ -10,11 +10,6 @@
 
 const char gr_model_teacher_prefix[] = "teacher";
 
-bool gr_is_teacher_state(const char *name) {
-  size_t n = sizeof gr_model_teacher_prefix - 1;
-  return !strncmp(name, gr_model_teacher_prefix, n) && name[n] == '.';
-}
-
 bool gr_model_has_teacher(const gr_build_context *a) {
   return a->request->teacher && a->built.trains && !strcmp(a->built.name, gr_model_train) &&
          (a->request->purpose == GR_TRAIN || a->request->purpose == GR_INIT);
@@ -29,7 +24,7 @@ gr_status gr_model_ask_teacher(const gr_build_context *a, gr_model_request *out)
   out->purpose = GR_EVAL, out->program = &evaluation;
   out->n_adapters = 0, out->minibatches = NULL;
   for (uint32_t i = 0; i < a->by_path.n; i++)
-    if (gr_is_teacher_state(a->params[i].path))
+    if (gr_is_of_teacher(a->params[i].path))
       return gr_hint(
           gr_note(gr_fail(GR_ERR_CONFIG, a->params[i].loc,
                           "'%s' is called as a weight of the teacher is", a->params[i].path),
@@ -128,7 +123,8 @@ static gr_val as_f32(gr_build_context *a, gr_val v) {
   return gr_model_type(a, v)->dtype == GR_F32 ? v : gr_cast(&a->root, v, GR_F32);
 }
 
-gr_status gr_model_distill(gr_build_context *a, gr_loc loc, gr_binding *score) {
+gr_status gr_model_distill(gr_build_context *a, gr_loc loc, gr_binding *score, gr_binding *hard,
+                           gr_binding *kl) {
   const gr_model_teacher *t = a->request->teacher;
   gr_builder *b = &a->root;
   char type[96];
@@ -145,6 +141,8 @@ gr_status gr_model_distill(gr_build_context *a, gr_loc loc, gr_binding *score) {
     sum = gr_is(sum) ? gr_add(b, sum, d) : d;
   }
   if (score->n == 2) sum = gr_mul(b, sum, as_f32(a, score->v[1]));
+  *hard = *kl = *score;
+  kl->v[0] = sum;
   sum = gr_scale(b, sum, t->weight * t->temperature * t->temperature);
   score->v[0] = gr_add(b, gr_scale(b, as_f32(a, score->v[0]), 1 - t->weight), sum);
   return gr_model_take_error(a);

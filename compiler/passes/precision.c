@@ -68,7 +68,9 @@ static gr_dtype widest(const level *l, const gr_node *n) {
 static gr_dtype choose(const level *l, const gr_node *n) {
   gr_dtype ruled;
   if (find_rule(l, n, &ruled)) return ruled;
-  if (n->op->amp == GR_AMP_NARROW) return l->o->precision.dtype;
+  if (n->op->amp == GR_AMP_NARROW)
+    return (n->scope && gr_is_of_teacher(n->scope)) ? l->o->precision.teacher_dtype
+                                                    : l->o->precision.dtype;
   return n->op->amp == GR_AMP_WIDE ? GR_F32 : widest(l, n);
 }
 
@@ -173,7 +175,8 @@ static void restore_links(level *l) {
 
 gr_status gr_pass_precision(gr_rewrite *rw) {
   gr_copy_leaves(rw);
-  if (rw->opt->precision.dtype == GR_F32 && !rw->opt->precision.n_rules) {
+  const gr_precision_settings *p = &rw->opt->precision;
+  if (p->dtype == GR_F32 && p->teacher_dtype == GR_F32 && !p->n_rules) {
     gr_copy_nodes(rw);
     gr_copy_links(rw);
     return GR_OK;

@@ -34,3 +34,9 @@ int64_t gr_plan_parameters(const gr_plan *p, int64_t *trained) {
   }
   return n;
 }
+
+bool gr_is_of_teacher(const char *name) {
+  static const char prefix[] = "teacher";
+  size_t n = sizeof prefix - 1;
+  return !strncmp(name, prefix, n) && (name[n] == '.' || !name[n]);
+}

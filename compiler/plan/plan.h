@@ -121,3 +121,10 @@ const char *gr_frozen_kind(gr_arena *, const char *name, const char *const *free
 // The number of parameters (elements of weights) of the whole model; *trained: of those that
 // training updates.
 int64_t gr_plan_parameters(const gr_plan *, int64_t *trained);
+
+// In a model with a teacher: whether the name of a state, of a place in the model or of a metric is
+// the teacher's: "teacher.PATH", or "teacher" (compiler/model/teacher.c).
+bool gr_is_of_teacher(const char *name);
+// The metrics that a training program has then: what its loss is mixed of.
+#define GR_TEACHER_KL "teacher.kl"
+#define GR_TEACHER_HARD_LOSS "teacher.hard_loss"

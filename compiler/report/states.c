@@ -26,6 +26,29 @@ static const char *grouped(int64_t n, char buf[32]) {  // 7,157,792
   return buf;
 }
 
+// Whether a training program compares the model with a teacher, whose states are named so.
+static bool has_teacher(const gr_plan *p) {
+  bool any = false;
+  for (uint32_t i = 0; i < p->n_programs && !any; i++)
+    any = gr_is(gr_graph_result(p->programs[i].frame.g, "metric." GR_TEACHER_KL ".sum"));
+  return any;
+}
+
+static void explain_teacher(FILE *f, const gr_plan *p) {
+  char n[32], b[32];
+  int64_t numbers = 0;
+  double bytes = 0;
+  if (!has_teacher(p)) return;
+  for (uint32_t i = 0; i < p->n_states; i++) {
+    const gr_plan_state *s = &p->states[i];
+    if (!gr_is_of_teacher(s->name)) continue;
+    bytes += (double)s->bytes;
+    if (s->kind == GR_KIND_WEIGHT) numbers += gr_type_count(&s->global);
+  }
+  fprintf(f, "  the teacher's: %s numbers, frozen, %s on each rank, %.1f %% of all states\n",
+          grouped(numbers, n), gr_bytes_text(bytes, b), 100 * bytes / (double)p->state_bytes);
+}
+
 static void explain_kind(FILE *f, const gr_plan *p, int kind) {
   char n[32], b[32];
   int64_t count = 0, numbers = 0;
@@ -134,6 +157,7 @@ void gr_explain_states(FILE *f, const gr_plan *p) {
   fprintf(f, "parameters  %s trained numbers", grouped(trained, n));
   fprintf(f, trained < all ? " of %s\n" : "\n", grouped(all, n));
   for (int k = 0; k < GR_KIND_COUNT; k++) explain_kind(f, p, k);
+  explain_teacher(f, p);
   explain_gradients(f, p);
   explain_split(f, p);
   explain_whole(f, p);

@@ -62,7 +62,7 @@ static char *states_of(const gr_rank *r, gr_arena *a, gr_kind kind, gr_kind or, 
   gr_text t = gr_text_make(a);
   teacher = teacher && r->spec->set.model.teacher_graph;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++)
-    if (s->kind == kind || s->kind == or || (teacher && gr_is_teacher_state(s->name)))
+    if (s->kind == kind || s->kind == or || (teacher && gr_is_of_teacher(s->name)))
       gr_text_printf(&t, "%s%s", t.len ? "\n" : "", s->name);
   return t.chars;
 }

@@ -24,15 +24,16 @@ static void put(values *v, const char *name, double value) {
   v->items[v->n++] = (gr_named){name, value};
 }
 
-// In the rows of train, metrics are those of the epoch.
+// In the rows of train, metrics are those of the epoch, but for those that only training has.
 static void list_values(const gr_run_spec *spec, const gr_control *c, const gr_run_program *p,
                         const gr_step_results *now, values *v) {
   v->n = 0;
-  if (strcmp(p->loss, "loss") != 0)
-    for (int i = 0; i < now->metrics.n; i++)
-      if (now->metrics.items[i].weight != 0)
-        put(v, now->metrics.items[i].name,
-            now->metrics.items[i].sum / now->metrics.items[i].weight);
+  bool taught = spec->set.model.teacher_graph, is_train = !strcmp(p->loss, "loss");
+  for (int i = 0; i < now->metrics.n; i++) {
+    const gr_metric *m = &now->metrics.items[i];
+    if (m->weight != 0 && (!is_train || (taught && gr_is_of_teacher(m->name))))
+      put(v, m->name, m->sum / m->weight);
+  }
   for (int i = 0; i < now->n_norms; i++) v->items[v->n++] = now->norms[i];
   if (!isnan(now->loss_scale)) put(v, "loss_scale", now->loss_scale);
   for (int i = 0; i < spec->n_adjust; i++)

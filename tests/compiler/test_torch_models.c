@@ -5,7 +5,7 @@
 //
 // What a file is of is in it: `params` of the model, its inputs, and losses under the name of the
 // optimizer and its hyper-parameters ("adamw,weight_decay=0.1"). With a line `adapter PATTERN` only
-// adapters of the layers whose paths match are trained.
+// adapters of the layers whose paths match are trained; with a line `teacher` it is distilled.
 #include <math.h>
 #include <pthread.h>
 #include "base/base.h"
@@ -36,6 +36,7 @@ typedef struct model {
   int n;
   gr_plan *plan;
   gr_adapter adapter;
+  gr_model_teacher teacher;
 } model;
 
 // name NULL: any.
@@ -94,6 +95,22 @@ static int read_adapter(model *m) {
   return 1;
 }
 
+// The teacher of the same graph that the file asks for: `teacher NAME=VALUE,... : T WEIGHT`; or
+// NULL.
+static const gr_model_teacher *read_teacher(model *m, gr_conf *graph) {
+  int i = 0;
+  while (i < m->n && strcmp(m->all[i].kind, "teacher")) i++;
+  if (i == m->n) return NULL;
+  char *line = gr_arena_printf(m->arena, "teacher %s", m->all[i].name);
+  for (char *c = line; *c; c++) *c = *c == ',' ? ' ' : *c;
+  m->teacher = (gr_model_teacher){.graph = graph, .params = params_of(m->arena, line)};
+  m->teacher.temperature = m->all[i].values[0], m->teacher.weight = m->all[i].values[1];
+  m->teacher.mask = "mask";
+  MUST(gr_conf_parse(m->arena, "<match>", "{logits: logits}", &m->teacher.match));
+  return &m->teacher;
+}
+
+static const char *const frozen_teacher[] = {"teacher.*"};
 static const char *const only_adapters[] = {"*.lora_[AB].weight"};
 
 // `rows`: the golden batch padded with rows of weight 0. sgd with lr 1 leaves the gradient.
@@ -110,6 +127,7 @@ static void open_model(model *m, const char *path, int ranks, bool sgd) {
   gr_dim dims[16] = {{"n", (rows_of(m) + ranks - 1) / ranks * ranks}};
   gr_bucket bucket = {.name = ""};
   int adapters = read_adapter(m);
+  const gr_model_teacher *teacher = read_teacher(m, graph);
   gr_plan_request r = {
       .model = {.graph = graph,
                 .params = params_of(m->arena, line),
@@ -118,9 +136,11 @@ static void open_model(model *m, const char *path, int ranks, bool sgd) {
                 .mesh = {.n_axes = 1, .axis = {{"dp", ranks}}},
                 .batch_axis = {"dp"},
                 .adapters = &m->adapter,
-                .n_adapters = adapters},
+                .n_adapters = adapters,
+                .teacher = teacher},
       .options = {.optimizer.name = optimizer,
                   .optimizer.only = {only_adapters, NULL, adapters},
+                  .optimizer.freeze = {frozen_teacher, NULL, teacher != NULL},
                   .optimizer.attr =
                       comma && !sgd ? optim_attr(m->arena, optimizer, comma + 1) : NULL,
                   .optimizer.grad_clip = sgd ? 0 : 0.5},
@@ -142,7 +162,8 @@ static gr_status set_weights(const model *m, gr_exec *e) {
   for (uint32_t i = 0; i < m->plan->n_states; i++) {
     const gr_plan_state *s = &m->plan->states[i];
     const golden *g;
-    if (s->kind != GR_KIND_WEIGHT) continue;
+    bool buffer = s->kind == GR_KIND_BUFFER && golden_find(m->all, m->n, "weight", s->name);
+    if (s->kind != GR_KIND_WEIGHT && !buffer) continue;
     GR_TRY(find(m, "weight", s->name, &g));
     if (g->count != gr_type_count(&s->type))
       return gr_fail(GR_ERR_DATA, GR_NOWHERE, "%s has %lld numbers, not %lld", s->name,

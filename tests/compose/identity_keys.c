@@ -22,6 +22,7 @@ static const char *const counting[] = {
     "model.teacher.mask",
     "model.teacher.temperature",
     "model.teacher.weight",
+    "model.teacher.precision",
     "data.speech.text.column",
     "training.lr",
     "training.lr_scale",

@@ -10,7 +10,9 @@ sanitised() { ldd "$graphrun" 2>/dev/null | grep -qE 'libasan|libtsan'; }
 if sanitised; then limit=1200; fi
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/graphrun-e2e-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
+# A test that ends without its counts has failed, whatever its last command says.
+counted=
+trap 'status=$?; rm -rf "$scratch"; [ -n "$counted" ] || status=1; exit $status' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 log=$scratch/log
@@ -237,6 +239,7 @@ nans() { # WAV: as long as it was
 # Closes a test program. One in which everything was skipped is skipped, which ctest knows by 77; the
 # counts are kept for docs.systems, which asks what has run.
 counts() {
+  counted=1
   echo "$passed passed, $failed failed, $skipped skipped"
   if [ -n "${GRAPHRUN_RAN:-}" ]; then
     mkdir -p "${GRAPHRUN_RAN%/*}" && echo "$passed passed, $failed failed, $skipped skipped" >"$GRAPHRUN_RAN"

@@ -14,6 +14,7 @@ checkpoint: {every_steps: 1, keep_last: 20}
 distributed: {ranks: 1, backend: loopback}
 YAML
 loss() { sed -n 's/.*"validation.loss": \([^,}]*\).*/\1/p' "$1/training_results.json" | head -1; }
+last_loss() { sed -n '$s/.*"loss": \([^,]*\),.*/\1/p' "$1/metrics.jsonl"; }
 near() { [ -n "$1" ] && awk -v a="$1" -v b="$2" -v most="${3:-1e-5}" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d < most) }'; }
 same() { test -n "$(weight "$1" last "$3")" && test "$(weight "$1" last "$3")" = "$(weight "$2" last "$3")"; }
 
@@ -36,6 +37,25 @@ for how in "2 ddp" "2 zero1" "2 fsdp" "3 fsdp" "2 tp"; do
   check "... the loss of one" near "$(loss one)" "$(loss "$strategy$n")"
 done
 # shellcheck disable=SC2086
+expect "in four micro-steps" 0 -- "$graphrun" small.yaml $teacher output.dir=micro training.accumulate=4
+check "... the loss of one" near "$(loss one)" "$(loss micro)"
+check "every row says what its loss is mixed of" awk -F'[:,]' '{
+    for (i = 1; i < NF; i++) { if ($i ~ /"loss"/) a = $(i + 1); if ($i ~ /hard_loss"/) h = $(i + 1); if ($i ~ /kl"/) k = $(i + 1) }
+    d = a - 0.3 * h - 0.7 * 4 * k; if (d < 0) d = -d; bad = bad || d > 1e-5 || k <= 0 || NF < 12 }
+  END { exit bad || NR != 10 }' one/metrics.jsonl
+# shellcheck disable=SC2086
+expect "the plan says what the teacher takes" 0 "the teacher's: 34,432 numbers, frozen, 137.7 kB on each rank, 59.5 % of all" -- \
+  "$graphrun" plan small.yaml $teacher
+expect "... and has none of a model alone" 0 '' -- "$graphrun" plan small.yaml
+check "... indeed" sh -c "! grep -q teacher '$log'"
+for way in "fp32 bf16" "fp32 fp16" "bf16 fp32"; do
+  # shellcheck disable=SC2086
+  expect "${way% *}, and the teacher in ${way#* }" 0 -- "$graphrun" small.yaml $teacher output.dir="${way% *}${way#* }" \
+    training.precision="${way% *}" model.teacher.precision="${way#* }"
+  check "... nearly the same" near "$(loss one)" "$(loss "${way% *}${way#* }")" 0.1
+  check "... and not quite" sh -c "test '$(loss one)' != '$(loss "${way% *}${way#* }")'"
+done
+# shellcheck disable=SC2086
 expect "in bf16" 0 -- "$graphrun" small.yaml $teacher output.dir=bf16 training.precision=bf16
 check "... nearly the same" near "$(loss one)" "$(loss bf16)" 0.1
 # shellcheck disable=SC2086
@@ -50,6 +70,8 @@ expect "no weights" 65 "the teacher has no weights: model.teacher.init_from is n
   "$graphrun" plan small.yaml model.teacher.graph="$source/graphs/gpt.yaml" "model.teacher.match={logits:logits}"
 expect "no teacher" 65 "model.teacher.weight is given, but model.teacher.graph is not" -- \
   "$graphrun" plan small.yaml model.teacher.weight=0.3
+# shellcheck disable=SC2086
+expect "an unknown precision" 65 "model.teacher.precision" "fp32" -- "$graphrun" plan small.yaml $teacher model.teacher.precision=fp31
 # shellcheck disable=SC2086
 expect "no file" 65 "cannot open the teacher 'none.yaml'" -- "$graphrun" plan small.yaml $teacher model.teacher.graph=none.yaml
 # shellcheck disable=SC2086
@@ -100,6 +122,23 @@ by_hand() {
     END { printf "%.9f %.9f\n", loss / n, sqrt(2 * (a * a + b * b)) / n }' rows.csv
 }
 step() { sed -n '1s/.*"loss": \([^,]*\),.*"grad_norm": \([^,]*\),.*/\1 \2/p' "$1/metrics.jsonl"; }
+# With statistics: batch norm, trained, and then as a teacher.
+sed 's/{matmul: .x, w., tb: true}/{matmul: [h, w], tb: true}/; s/^nodes:/&\n  - h: {batch_norm: x, name: norm}/' knows.yaml >norms.yaml
+expect "a model with running statistics" 0 -- "$graphrun" rows.yaml output.dir=normed model.graph=norms.yaml \
+  training.max_steps=5 training.lr=0.1
+normed="model.teacher.graph=norms.yaml model.teacher.init_from=normed model.teacher.match={logits:logits}"
+for how in training.accumulate=1 training.accumulate=2 \
+  'distributed.ranks=2 distributed.backend=loopback distributed.strategy=fsdp'; do
+  # shellcheck disable=SC2086
+  expect "... as a teacher, $how" 0 -- "$graphrun" rows.yaml $normed output.dir="under_${how##*[=]}" training.lr=0.5 training.max_steps=4 $how
+  for name in norm.running_mean norm.running_var norm.weight w; do
+    check "... there is $name" test -n "$(weight normed last "$name")"
+    check "... its $name stays" test "$(weight normed last "$name")" = "$(weight "under_${how##*[=]}" last "teacher.$name" --optimizer)"
+  done
+  check "... the loss of one" near "$(last_loss under_1)" "$(last_loss "under_${how##*[=]}")" 1e-6
+done
+check "... which are not as they began" test "$(weight normed last norm.running_mean)" != "$(head -c 8 /dev/zero | cksum)"
+
 linear_teacher="model.teacher.graph=knows.yaml model.teacher.init_from=known model.teacher.match={logits:logits} \
   model.teacher.temperature=2 model.teacher.weight=0.7"
 expect "a linear teacher" 0 -- "$graphrun" rows.yaml output.dir=known model.graph=knows.yaml
@@ -114,3 +153,4 @@ done
 "$graphrun" export known known.safetensors >/dev/null && "$graphrun" export by_hand all.safetensors --optimizer >/dev/null
 check "three steps leave the teacher as it is" sh -c \
   'od -An -v -tx1 all.safetensors | tr -d " \n" | grep -q "$(tail -c 16 known.safetensors | od -An -v -tx1 | tr -d " \n")"'
+counts

@@ -34,7 +34,7 @@ typedef struct list {  // of mismatches
 } list;
 
 static bool is_wanted(const loading *l, const gr_plan_state *s) {
-  bool taught = l->of->spec->set.model.teacher_graph && gr_is_teacher_state(s->name);
+  bool taught = l->of->spec->set.model.teacher_graph && gr_is_of_teacher(s->name);
   return taught == l->teacher && (s->kind == GR_KIND_WEIGHT || s->kind == GR_KIND_BUFFER);
 }
 
