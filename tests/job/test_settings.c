@@ -18,13 +18,19 @@ static gr_settings read_text(gr_arena *a, const char *text) {
   return s;
 }
 
-// "a.b.c" and a value as one line of flow YAML, beside a model.
+// "a.b.c" and a value as one line of flow YAML, beside a model and a teacher.
 static const char *with(gr_arena *a, const char *path, const char *value) {
   gr_text t = gr_text_make(a);
+  const char *model = "model.", *teacher = "model.teacher.";
   int depth = 0;
-  bool model = !strncmp(path, "model.", 6);
-  gr_text_put(&t, "{");
-  if (!model) gr_text_put(&t, "model: {graph: g.yaml}, ");
+  gr_text_put(&t, "{model: {graph: g.yaml");
+  if (!strncmp(path, teacher, strlen(teacher)))
+    gr_text_put(&t, ", teacher: {graph: t.yaml, init_from: t, match: {y: y}, "),
+        depth = 2, path += strlen(teacher);
+  else if (!strncmp(path, model, strlen(model)))
+    gr_text_put(&t, ", "), depth = 1, path += strlen(model);
+  else
+    gr_text_put(&t, "}, ");
   for (size_t n; path[n = strcspn(path, ".")]; path += n + 1, depth++)
     gr_text_printf(&t, "%.*s: {", (int)n, path);
   gr_text_printf(&t, "%s: %s", path, value);
@@ -76,7 +82,7 @@ static void defaults(void) {
   s = read_text(a, with(a, "training.ema_decay", "0"));
   CHECK(s.options.optimizer.ema_decay.given && s.options.optimizer.ema_decay.value == 0,
         "a number that may be left out is 0");
-  s = read_text(a, with(a, "model.freeze", "[\"a.*\", b], graph: g.yaml"));
+  s = read_text(a, with(a, "model.freeze", "[\"a.*\", b]"));
   const gr_texts *freeze = &s.options.optimizer.freeze;
   CHECK(freeze->n == 2 && !strcmp(freeze->text[0], "a.*") && freeze->loc[1].line == 1, "a list");
   gr_arena_destroy(a);
