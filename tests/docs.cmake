@@ -110,6 +110,10 @@ list(TRANSFORM e2e_tests PREPEND e2e. OUTPUT_VARIABLE before)
 set_tests_properties(docs.systems PROPERTIES DEPENDS "${before}")
 add_test(NAME docs.tour COMMAND ${CMAKE_SOURCE_DIR}/tests/docs/tour.sh $<TARGET_FILE:graphrun> ${copy}/tour)
 
+# small-whisper.md: its commands, on Debian's recordings.
+add_test(NAME docs.small_whisper COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/small_whisper.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR})
+set_tests_properties(docs.small_whisper PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+
 # debugging.md: the printers for gdb.
 add_test(NAME docs.gdb COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/docs/gdb.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:make_tones>)
 set_tests_properties(docs.gdb PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
