@@ -36,14 +36,15 @@ static void take_record(gr_arena *arena, const gr_args *args, gr_conf *data) {
   gr_conf_put(arena, data, "expect", expect);
 }
 
-void gr_job_settle_expect(gr_arena *arena, const gr_args *args, gr_run_spec *spec) {
+bool gr_job_settle_expect(gr_arena *arena, const gr_args *args, gr_run_spec *spec) {
   gr_conf *data = gr_conf_find(spec->conf, "data"), *written;
   if (args->kept && plans(args) && data) take_record(arena, args, data);
   gr_conf *expect = find_expect(spec->conf);
-  if (!expect || gr_override_is_place(expect->loc) || !is_given(arena, data)) return;
+  if (!expect || gr_override_is_place(expect->loc) || !is_given(arena, data)) return false;
   expect->kind = GR_CONF_NULL, expect->n = 0;
   written = gr_conf_find(spec->written, "data.expect");
   if (written) written->kind = GR_CONF_NULL, written->n = 0;
+  return true;
 }
 
 // ---- Opening ------------------------------------------------------------------------------------

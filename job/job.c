@@ -113,7 +113,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)
     gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, args->no_ema, j->spec.conf);
-  gr_job_settle_expect(arena, &j->args, &j->spec);
+  j->unexpected = gr_job_settle_expect(arena, &j->args, &j->spec);
   GR_TRY(gr_also(check_params(j), find_paths(j)));
   GR_TRY(gr_job_take(j, j->spec.conf));
   return gr_hooks_check_params(j->spec.set.hooks.scripts, j->spec.set.hooks.paths.n,
@@ -170,6 +170,9 @@ int gr_job_differences(gr_job *j, int ranks, int devices, const char *out[GR_JOB
   const gr_effects e = {j->spec.conf, &j->spec.set, devices > 0, ranks};
   int n = gr_effects_differences(&e, out);
   for (int i = 0; trains(j) && i < j->composed.n_compat; i++) out[n++] = j->composed.compat[i];
+  if (trains(j) && j->unexpected)
+    out[n++] =
+        "data.expect is not used: arguments choose other data than the configuration declares";
   return trains(j) ? n + gr_effects_list(j->arena, &e, out + n) : n;
 }
 

@@ -39,8 +39,10 @@ same "videos" "$source/configs/video/motions.yaml" data.video.path=motions/list.
 # kept NAME CONFIG KEY=PATH: the data are as the file expects them: the plan is that of the data.
 kept() {
   "$graphrun" plan "$source/configs/$2" >without.txt 2>>"$log"
-  "$graphrun" plan "$source/configs/$2" "$3" >with.txt 2>>"$log"
-  check "$1" cmp with.txt without.txt
+  "$graphrun" plan "$source/configs/$2" "$3" >all.txt 2>>"$log"
+  check "$1: arguments choose the data" grep -q '^note  *data.expect is not used' all.txt
+  grep -v '^note  *data.expect is not used' all.txt >with.txt
+  check "... of which the plan is the same" cmp with.txt without.txt
 }
 kept "the prices of tools/market-data" ppo/market.yaml data.market.path=prices
 kept "the videos of tools/video-data" video/motions.yaml data.video.path=motions/list.csv
@@ -75,6 +77,7 @@ broken "more classes" 's/"1", "2"/"1"/' 66 'broken.yaml:10:18: .*data.expect.cla
 broken "what the data have not" 's/train: 60/trains: 60/' 66 'broken.yaml:7:13: .*data.expect.trains is 60, but the data do not have it$'
 broken "another type" 's/f32, 2/f32, 4/' 66 'broken.yaml:9:23: .*data.expect.fields.x\[1\] is 4, but the data have 2$'
 expect "arguments that name other data" 0 -- "$graphrun" table.yaml data.limit=30 output.dir=other
+check "... it is said" grep -q "^data.expect is not used" "$log"
 check "... of which the run keeps no expectation" grep -q '^  expect: null$' other/.hydra/config.yaml
 expect "the run as a configuration" 0 -- "$graphrun" other/.hydra/config.yaml output.dir=again
 expect "the plan of a run's folder" 0 'plan        ' -- "$graphrun" plan run --ranks=2
