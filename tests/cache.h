@@ -10,6 +10,7 @@
 typedef struct cache_key {
   uint64_t half[2];
 } cache_key;
+// A key to which nothing has been added yet.
 cache_key cache_key_start(void);
 // Adds bytes that the entry depends on; the order counts, and so does where one call ends.
 void cache_key_add(cache_key *, const void *, size_t bytes);

@@ -57,6 +57,8 @@ CHECK_SHARED jmp_buf check_out;
     longjmp(check_out, 1);                \
   } while (0)
 
+// Runs the tests whose names contain argv[1], or all, and prints a line for each and the counts. The
+// exit code of the program: not 0 where one failed or none ran.
 static inline int check_run(int argc, char **argv, const check_test *tests, int n) {
   volatile int ran = 0, failed_tests = 0;  // volatile: they live across setjmp
   for (volatile int i = 0; i < n; i++) {

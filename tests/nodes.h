@@ -10,6 +10,7 @@ static inline uint32_t below(uint32_t *seed, uint32_t n) {
 
 // One of the first NODES_SIMPLE kinds of nodes: elementwise, on one or two values of one type.
 enum { NODES_SIMPLE = 4 };
+// Emits a node of that kind on x, and on y where it takes two.
 static inline gr_val nodes_simple(gr_builder *b, uint32_t kind, gr_val x, gr_val y) {
   switch (kind) {
     case 0:

@@ -43,6 +43,7 @@ typedef struct ran {
   double eval_loss;                 // of evaluation after all steps, on the batch of step 0
 } ran;
 
+// Plans the training and evaluation of a setup, in the arena.
 gr_status steps_plan(gr_arena *, const setup *, gr_plan **out);
 // Of another model, in buckets.
 gr_status steps_plan_of(gr_arena *, const setup *, const char *model, const gr_bucket *, int n,
@@ -51,5 +52,6 @@ gr_status steps_plan_of(gr_arena *, const setup *, const char *model, const gr_b
 // of 12 in a bucket "all".
 gr_status steps_plan_programs(gr_arena *, const char *model, const char *only, gr_options,
                               gr_plan **out);
+// Trains it on its ranks, evaluates where it asks for that, and reads the states of rank 0.
 gr_status steps_run(const setup *, ran *out);
 int steps_rows(const setup *);  // of a rank in a micro-step

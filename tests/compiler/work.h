@@ -4,9 +4,11 @@
 #pragma once
 #include <stdatomic.h>
 
+// What instrumented code calls at each basic block: counts it.
 void __sanitizer_cov_trace_pc(void);
 
 static atomic_ullong work_done;
+// What instrumented code calls at each basic block: counts it.
 void __sanitizer_cov_trace_pc(void) {
   atomic_fetch_add_explicit(&work_done, 1, memory_order_relaxed);
 }

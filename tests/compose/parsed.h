@@ -8,4 +8,5 @@
 GR_MUST_USE gr_status parsed_rule(gr_arena *, const char *rule, const char *text, gr_conf **out);
 
 void put_text(gr_arena *, gr_conf *map, const char *key, const char *value);  // NULL: null
+// Puts a truth value into a mapping, which takes a key once.
 void put_bool(gr_arena *, gr_conf *map, const char *key, bool value);

@@ -5,12 +5,14 @@
 #include "compose/tree/conf.h"
 #include "tests/check.h"
 
+// The tree of a document, in the arena; the test fails where it is none.
 static inline gr_conf *parse(gr_arena *a, const char *text) {
   gr_conf *c = NULL;
   MUST(gr_conf_parse(a, "test.yaml", text, &c));
   return c;
 }
 
+// A tree as JSON on one line, in the arena.
 static inline const char *json(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   gr_conf_json(&t, c, 0);

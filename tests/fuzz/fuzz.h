@@ -6,6 +6,7 @@
 #include <string.h>
 #include "compose/interp/interp.h"
 
+// Runs the target on one input; 0. It aborts where a property does not hold.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 // Stops the fuzzer when a property does not hold.
@@ -42,6 +43,7 @@ static inline char *fuzz_text(gr_arena *a, const uint8_t *data, size_t size) {
   return gr_arena_strndup(a, (const char *)data, size);
 }
 
+// A tree as JSON on one line, in the arena.
 static inline const char *fuzz_json(gr_arena *a, const gr_conf *c) {
   gr_text t = gr_text_make(a);
   gr_conf_json(&t, c, 0);

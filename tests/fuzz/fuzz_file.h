@@ -10,6 +10,7 @@ typedef struct fuzz_file {
   char path[64];
 } fuzz_file;
 
+// A file with these bytes, which has a path until fuzz_file_close; aborts without one.
 static inline fuzz_file fuzz_file_make(const uint8_t *data, size_t size) {
   fuzz_file f = {.fd = memfd_create("input", MFD_CLOEXEC)};
   HOLDS(f.fd >= 0 && write(f.fd, data, size) == (ssize_t)size);
@@ -17,4 +18,5 @@ static inline fuzz_file fuzz_file_make(const uint8_t *data, size_t size) {
   return f;
 }
 
+// Frees it.
 static inline void fuzz_file_close(fuzz_file *f) { close(f->fd); }

@@ -10,6 +10,7 @@ static char fuzz_dir[256];
 static char fuzz_names[8][288];
 static int fuzz_n_names;
 
+// Removes the folder and its files; called at exit.
 static inline void fuzz_folder_remove(void) {
   for (int i = 0; i < fuzz_n_names; i++) remove(fuzz_names[i]);
   rmdir(fuzz_dir);
@@ -37,6 +38,7 @@ static inline const char *fuzz_put(const char *name, const void *data, size_t si
   HOLDS(fuzz_n_names < 8);
   return strcpy(fuzz_names[fuzz_n_names++], path);
 }
+// The same of a text.
 static inline const char *fuzz_put_text(const char *name, const char *text) {
   return fuzz_put(name, text, strlen(text));
 }

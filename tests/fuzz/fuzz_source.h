@@ -4,6 +4,7 @@
 #include "fuzz_folder.h"
 #include "runtime/data/loader.h"
 
+// Asks a data set for all that it says of itself and of its first samples.
 static inline void fuzz_report(gr_dataset *d) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);

@@ -41,6 +41,7 @@ static inline golden *golden_read(gr_arena *a, const char *path, int *n, char **
   return all;
 }
 
+// The line of that kind and name, of n; NULL: there is none.
 static inline const golden *golden_find(const golden *all, int n, const char *kind,
                                         const char *name) {
   for (int i = 0; i < n; i++)

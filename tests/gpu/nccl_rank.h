@@ -13,10 +13,14 @@ typedef struct nccl_rank {
   size_t bytes;
 } nccl_rank;
 
+// Opens the device of a rank, its memory, and NCCL's communicator beside `host`, which outlives it.
+// Collective. nccl_rank_close follows in any case.
 GR_MUST_USE gr_status nccl_rank_open(nccl_rank *, gr_comm *host, double timeout_s);
+// Closes what is open of it: records, communicator, memory, device.
 void nccl_rank_close(nccl_rank *);
 // Between the host and the device, in the order of the collectives; a download has ended when it
 // returns.
 GR_MUST_USE gr_status nccl_rank_upload(const nccl_rank *, void *to, const void *from, size_t bytes);
+// Copies bytes from the device to the host, and waits for them.
 GR_MUST_USE gr_status nccl_rank_download(const nccl_rank *, void *to, const void *from,
                                          size_t bytes);

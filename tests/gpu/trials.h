@@ -37,8 +37,11 @@ trial *add(const gr_op *, const gr_case *, int at_case);
 void add_case(const gr_op *, const gr_case *, int at_case, void (*then)(trial *));
 // Compiles the kernels; runs a trial; frees the device memory of one; closes the device.
 void begin(void);
+// Runs the kernel of a trial on values in the device's memory, and fetches its results.
 void run(trial *);
+// Frees the device memory of a trial.
 void release(trial *);
+// Closes the device, and frees what the trials have.
 void end(void);
 // Runs and compares all trials, and closes the device.
 void run_all(void);

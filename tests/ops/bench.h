@@ -8,14 +8,23 @@ typedef struct value {
   gr_type type;
   void *data;  // 64-byte aligned, from malloc
 } value;
+// A value of that type, of zeros; value_free frees it.
 value value_make(gr_type);
+// A value of the same type and numbers.
 value value_copy(const value *);
+// One with the numbers converted to another type of elements.
 value value_as(const value *, gr_dtype);
+// Frees its memory; may be called twice.
 void value_free(value *);
+// Element i, of all in the order of memory.
 double value_get(const value *, int64_t i);
+// Sets element i, rounded to the type.
 void value_put(value *, int64_t i, double);
+// The number of elements.
 int64_t value_count(const value *);
+// Slice `part` of `parts` along a dimension, as ranks have them: the last may be smaller or empty.
 value value_slice(const value *, int dim, int part, int parts);
+// Copies such a slice to its place in the whole.
 void value_paste(value *whole, const value *slice, int dim, int part, int parts);
 
 // A use of an op on values: a site, its operands, and where the rank that runs it sits.
@@ -33,13 +42,15 @@ gr_status use_of_case_as(use *, const gr_op *, const gr_case *, gr_dtype, uint64
 // Calls f for the cases of an op with bf16 and f16 in place of f32, as far as it takes them:
 // optimizers and packing do not. Returns how many.
 int use_narrow_cases(const gr_op *, void (*f)(use *, const gr_case *, int));
-// How far results may be apart, |a - b| / (1 + |b|), fast from plain and split from whole; and if
-// they are sums of several ranks' parts, which are rounded before they are added, and may be
-// larger.
+// How far results may be apart, |a - b| / (1 + |b|), fast from plain and split from whole.
 double use_near(const use *);
+// The same of sums of several ranks' parts, which are rounded before they are added, and may be
+// larger.
 double use_near_parts(const use *);
+// Fills the operands with random numbers; letters: for each operand which numbers (gr_case).
 void use_fill(use *, const char *letters, uint64_t seed);
 gr_status use_run(use *, gr_kernel, gr_cpu *);  // allocates the results
+// Frees operands and results.
 void use_free(use *);
 // The axes that line `sig` splits are of that size, unless an attribute holds another.
 void use_resize(use *, const gr_sharding_rule *rule, int64_t size);
@@ -49,6 +60,7 @@ void use_localize(use *, char attr[256]);
 // A graph's values by id; leaves are given, nodes are run.
 gr_status graph_run(const gr_graph *, value *by_id);
 gr_status graph_run_fast(const gr_graph *, value *by_id);  // fast kernels where there are any
+// Frees n values.
 void values_free(value *, uint32_t n);
 
 // The largest |a - b| / (1 + |b|), and where; infinite if only one is not a number.

@@ -26,6 +26,7 @@ static value golden_value(char *text, const golden_head *h, int line) {
   return v;
 }
 
+// Reads the op and the attributes of a line `case`; the test fails where they are not known.
 static void golden_read_head(golden_head *h, char *text) {
   char *rest = text, *name = strtok_r(text, " \n", &rest);
   h->op = gr_op_find(name);

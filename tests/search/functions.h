@@ -14,6 +14,7 @@ typedef struct function {
   double (*value)(const double *x);
 } function;
 
+// The sum of squares, least at 0.
 static double sphere(const double *x) { return x[0] * x[0] + x[1] * x[1]; }
 
 // L. C. W. Dixon, G. P. Szego, "Towards global optimisation", 1978.
@@ -60,12 +61,14 @@ static void run_search(gr_arena *a, const function *f, const gr_search *s,
   }
 }
 
+// A search for the least value of a function.
 static gr_search search_of(const function *f, int64_t seed) {
   gr_search s = {f->parameters, f->n, false, gr_sampler_defaults()};
   s.options.seed = seed;
   return s;
 }
 
+// The least value that TRIALS trials find, above the least there is.
 static double regret_of(gr_arena *a, const function *f, const gr_sampler *sampler, int64_t seed) {
   gr_trial trials[TRIALS];
   gr_search s = search_of(f, seed);

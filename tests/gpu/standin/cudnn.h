@@ -31,9 +31,12 @@ typedef struct node {
   attribute of[ATTRIBUTES];
 } node;
 const attribute *si_attribute(const node *, int name);  // NULL: it was not set
+// The first number of an attribute, or `otherwise` where it was not set.
 int64_t si_number(const node *, int name, int64_t otherwise);
 node *si_node(const node *, int name);  // a descriptor that it has, or NULL
+// A tensor's sizes, by dimension; NULL: they were not set.
 const int64_t *si_dim(const node *tensor);
+// Its strides, in elements, likewise.
 const int64_t *si_stride(const node *tensor);
 int64_t si_span(const node *tensor);  // elements from the first to behind the last
 int si_size(int type);                // bytes of an element; 0: it has none

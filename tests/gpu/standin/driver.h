@@ -134,43 +134,70 @@ extern _Thread_local CUstreamCaptureMode thread_mode;
 // core.c
 int64_t si_clock(void);  // ns, monotonic
 double si_now(void);     // the same in s
+// Opens the memory of a device to the host, or closes it, if pages are guarded.
 void si_protect(struct device *d, int open);
+// Takes the lock of the driver, for API.
 int si_lock(void);
+// Gives it back; called when API's variable goes.
 void si_unlock(int *unused);
+// The current context of this thread, or NULL.
 CUcontext si_current(void);
 int si_fails(const char *what);  // whether a test wants this call to fail
 // fault.c
 int si_guarded(op *o, int *code);  // what si_do_op returned; *code: of the fault that ended it
+// The allocation that has an address, or whose guard page has it, also one that is freed; NULL:
+// there is none.
 block *si_find(const void *p);
+// Writes what is at an address, for messages, and returns the text.
 const char *si_describe(const char *p, char *text, size_t size);
+// Handles the signals of faults from now on.
 void si_catch_faults(void);
 // work.c
 op *si_new_op(enum kind k, struct device *d, const char *name);
+// Gives a reference to a piece of work back; NULL is fine.
 void si_drop(op *o);
+// Takes a reference to it.
 op *si_hold(op *o);
 int si_do_op(op *o);  // 1: done, 0: ask again, < 0: minus the CUresult
+// Appends it to a list, which takes the reference.
 void si_add(op ***list, int *n, op *o);
+// Lets o wait for another piece of work; NULL: for none.
 void si_depend(op *o, op *on);
+// Points the arguments of a launch into its own bytes.
 void si_bind_args(op *o);
+// A piece of work like a node of a graph, without what the node waits for.
 op *si_copy_op(op *o);
+// Whether nothing was written beside an allocation.
 int si_canary(const block *b);
+// Runs work until the target is done, which it drops, or with NULL all of the device; the device's
+// error.
 CUresult si_drain(struct device *d, op *target);
+// Runs some work that is not waited for yet, with a chance of one in `one_in`; 0: none.
 void si_some(struct device *d, int one_in);
+// The body of a thread that runs work after a long while.
 void *si_background(void *unused);
 // timeline.c
 void si_after(op *o, const op *on);  // it begins when that has ended
+// When it begins, in ns of the device's clock.
 int64_t si_begins(const op *o);
+// How long it takes, in ns.
 int64_t si_lasts(const op *o);
+// Tells the observer of a node.
 void si_tell_created(CUgraph g, op *node);
 void si_tell_cloned(CUgraph g);  // an executable graph has copies of its nodes
+// Tells the observer of work that has ended, with when it began.
 void si_tell_done(const op *o, int64_t from);
 // loop.c
 void si_run_loop(op *o);
 void si_begin_loops(CUgraph g);  // gives the conditions of a graph's loops their default values
+// Gives a reference to a graph back, and frees it with the last.
 void si_drop_graph(CUgraph g);
 // queue.c
 CUresult si_illegal(const char *fn);
+// The stream of a handle, also of the default stream's; an error if it is of another device or its
+// capture is invalid.
 CUresult si_get_stream(CUstream h, struct device *d, CUstream *s);
+// Puts work in line, or into the graph that the stream captures; takes the reference.
 CUresult si_enqueue(CUstream s, op *o);
 
 #define FAIL(code, ...) return standin_say(__VA_ARGS__), (code)

@@ -16,6 +16,7 @@ void standin_where(char *text, size_t size);               // the device thread 
 
 // The driver
 void standin_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+// Says what is wrong, and ends the work that runs with that CUresult.
 void standin_die(int code, const char *fmt, ...) __attribute__((noreturn, format(printf, 2, 3)));
 unsigned standin_random(uint64_t *rng, unsigned n);  // 0 .. n-1; always 0 in plain mode
 
@@ -24,12 +25,13 @@ unsigned standin_random(uint64_t *rng, unsigned n);  // 0 .. n-1; always 0 in pl
 // Work with the same `chain` runs in the order of the calls.
 int standin_enqueue(void *stream, const char *name, int (*poll)(void *arg), const void *arg,
                     size_t bytes, const void *chain);
-int standin_pending(const void *chain);   // pieces of its work that are not done
-int standin_captured(const void *chain);  // nodes of its work in graphs that are not destroyed
-int standin_take(int device, long bytes);   // of its memory, or < 0: gives back; 0: there is no room
+int standin_pending(const void *chain);    // pieces of its work that are not done
+int standin_captured(const void *chain);   // nodes of its work in graphs that are not destroyed
+int standin_take(int device, long bytes);  // of its memory, or < 0: gives back; 0: there is no room
 int standin_range(const void *p, size_t n, int device,
                   const char *what);  // 0: inside an allocation
 int standin_device(void);             // of the current context, or -1
+// The device of a stream; that of the current context for the default stream; -1: it is no stream.
 int standin_stream_device(void *stream);
 int standin_physical(int device);  // its number among the GPUs of the machine
 
@@ -48,9 +50,12 @@ typedef struct {
   void (*cloned)(void *graph, void *original, void *node, int type);
   void (*done)(const standin_work *);
 } standin_observer;
+// Sets the observer; NULL: there is none.
 void standin_observe(const standin_observer *);
+// The number of a node of a graph, as CUPTI tells it.
 uint64_t standin_node_id(void *node);
 
+// A bf16 as a float.
 static inline float standin_bf16(uint16_t h) {
   union {
     uint32_t u;
@@ -58,6 +63,7 @@ static inline float standin_bf16(uint16_t h) {
   } v = {.u = (uint32_t)h << 16};
   return v.f;
 }
+// A float rounded to the nearest bf16, to even; NaN is one NaN.
 static inline uint16_t standin_to_bf16(float f) {
   union {
     float f;
@@ -66,6 +72,7 @@ static inline uint16_t standin_to_bf16(float f) {
   if (f != f) return 0x7fff;
   return (uint16_t)((v.u + 0x7fff + ((v.u >> 16) & 1)) >> 16);
 }
+// An f16 as a float.
 static inline float standin_f16(uint16_t h) {
   union {
     uint16_t u;
@@ -73,6 +80,7 @@ static inline float standin_f16(uint16_t h) {
   } v = {.u = h};
   return (float)v.f;
 }
+// A float rounded to the nearest f16.
 static inline uint16_t standin_to_f16(float f) {
   union {
     _Float16 f;

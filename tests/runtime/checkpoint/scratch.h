@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "tests/check.h"
 
+// The path of a name in a directory; the caller frees it.
 static inline char *scratch_join(const char *dir, const char *name) {
   char *path = malloc(strlen(dir) + strlen(name) + 2);
   sprintf(path, "%s/%s", dir, name);
@@ -34,6 +35,8 @@ static inline const char *scratch_dir(const char *name) {
   return path;
 }
 
+// A whole file, with a zero behind its *len bytes; the caller frees it. NULL, and 0 bytes: it
+// cannot be read.
 static inline char *scratch_read(const char *path, size_t *len) {
   FILE *f = fopen(path, "rb");
   char *text = NULL;
@@ -48,6 +51,7 @@ static inline char *scratch_read(const char *path, size_t *len) {
   return text;
 }
 
+// Writes a whole file; aborts where that fails.
 static inline void scratch_write(const char *path, const void *data, size_t len) {
   FILE *f = fopen(path, "wb");
   if (!f || fwrite(data, 1, len, f) != len) abort();
@@ -80,11 +84,13 @@ typedef struct scratch_vote {
   pthread_mutex_t lock;
   int refused;
 } scratch_vote;
+// A vote of so many threads, which may be held any number of times.
 static inline void scratch_vote_open(scratch_vote *v, unsigned ranks) {
   memset(v, 0, sizeof *v);
   pthread_barrier_init(&v->barrier, NULL, ranks);
   pthread_mutex_init(&v->lock, NULL);
 }
+// Waits until all threads have called; *all_ok: whether all were ok (gr_saver_spec.agree).
 static inline gr_status scratch_agree(void *ctx, bool ok, bool *all_ok) {
   scratch_vote *v = ctx;
   pthread_mutex_lock(&v->lock);

@@ -10,6 +10,7 @@ typedef struct tiny {
   int64_t n;
 } tiny;
 
+// The numbers that a seed makes.
 static inline void tiny_fill(tiny *t, int seed) {
   for (int i = 0; i < 30; i++) t->a[i] = (float)(seed * 100 + i);
   for (int i = 0; i < 3; i++) t->b[i] = 1.0 / (seed + i + 1);
@@ -39,6 +40,7 @@ typedef struct tiny_job {
   gr_status failed;
 } tiny_job;
 
+// Saves the pieces of one rank, and returns how that ended.
 static inline gr_status tiny_save_rank(tiny_job *j) {
   static _Thread_local tiny t;
   gr_tensor_slice pieces[3];
@@ -61,6 +63,7 @@ static inline gr_status tiny_save_rank(tiny_job *j) {
   return e;
 }
 
+// The same as the body of a thread; the status is in the job.
 static inline void *tiny_thread(void *arg) {
   tiny_job *j = arg;
   j->failed = tiny_save_rank(j);
@@ -101,6 +104,7 @@ static inline int tiny_seed(gr_checkpoint *c) {
              : (int)seed->i;
 }
 
+// The same of the checkpoint of a step in `dir`; -1: it is not there, or not whole.
 static inline int tiny_seed_at(const char *dir, int64_t step) {
   char path[512];
   gr_checkpoint *c;

@@ -6,7 +6,9 @@
 
 // A path in this test's own folder, which goes when the program ends. Valid until then.
 const char *fixture_path(const char *fmt, ...) GR_PRINTF(1, 2);
+// Writes a file; aborts where that fails.
 void fixture_bytes(const char *path, const void *, size_t bytes);
+// Writes a file of that text.
 void fixture_text(const char *path, const char *text);
 // 16-bit WAV of a few tones; each seed sounds different. Channels differ in loudness.
 void fixture_wav(const char *path, int rate, int channels, int samples, unsigned seed);
@@ -19,9 +21,13 @@ typedef struct fixture_data {
   gr_speech_spec speech;
   gr_dataset_options options;
 } fixture_data;
+// What opens a manifest with small features, in three buckets.
 fixture_data fixture_spec(const char *manifest);
+// Opens the data set; the caller closes it.
 gr_status fixture_open(const fixture_data *, gr_dataset **);
+// The recording that a sample is.
 const gr_speech_item *fixture_item(const gr_dataset *, uint32_t sample);
+// How many recordings were skipped for that reason.
 uint64_t fixture_skipped(const gr_dataset *, gr_speech_skip);
 // The values of a batch's field of that name; the test fails where there is none.
 const void *fixture_field(const gr_batch *, const char *name, gr_type *type);

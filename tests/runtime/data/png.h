@@ -9,16 +9,19 @@ typedef struct png {
   size_t n;
 } png;
 
+// Appends bytes.
 static inline void png_put(png *p, const void *bytes, size_t n) {
   memcpy(p->at + p->n, bytes, n);
   p->n += n;
 }
+// Appends a number, the highest byte first.
 static inline void png_u32(png *p, uint32_t v) {
   png_put(p,
           (unsigned char[]){(unsigned char)(v >> 24), (unsigned char)(v >> 16),
                             (unsigned char)(v >> 8), (unsigned char)v},
           4);
 }
+// The CRC-32 of ISO 3309, as PNG has it (RFC 2083, 15).
 static inline uint32_t png_crc(const unsigned char *data, size_t n) {
   uint32_t crc = UINT32_MAX;
   for (size_t i = 0; i < n; i++) {
@@ -27,6 +30,7 @@ static inline uint32_t png_crc(const unsigned char *data, size_t n) {
   }
   return ~crc;
 }
+// Appends a chunk: its length, type, bytes and checksum.
 static inline void png_chunk(png *p, const char *type, const void *bytes, size_t n) {
   png_u32(p, (uint32_t)n);
   size_t first = p->n;
@@ -34,6 +38,7 @@ static inline void png_chunk(png *p, const char *type, const void *bytes, size_t
   png_put(p, bytes, n);
   png_u32(p, png_crc(p->at + first, p->n - first));
 }
+// Starts a picture, of that color type; png_end completes it.
 static inline void png_begin(png *p, uint32_t width, uint32_t height, int depth, int color) {
   unsigned char head[13] = {0};
   for (int i = 0; i < 4; i++) {

@@ -15,10 +15,12 @@ static inline int value_of(uint32_t sample, int i) {
 
 static bool floats;  // x is f32, else u8
 
+// gr_source_ops.open: there is nothing to open.
 static inline gr_status open_source(gr_source_request *r, void **out) {
   *out = r->arena;
   return GR_OK;
 }
+// gr_source_ops.fields: a number and a picture.
 static inline int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   (void)self;
   out[0] = (gr_field_spec){.name = "id", .dtype = GR_I32};
@@ -26,7 +28,9 @@ static inline int fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
       (gr_field_spec){.name = "x", .dtype = floats ? GR_F32 : GR_U8, .rank = 3, .dim = {H, W, C}};
   return 2;
 }
+// gr_source_ops.count.
 static inline uint32_t count(const void *self) { return self ? COUNT : 0; }
+// gr_source_ops.info: the first FIRST_VALIDATION samples train.
 static inline gr_sample_info info(const void *self, uint32_t sample) {
   (void)self;
   return (gr_sample_info){
@@ -34,6 +38,7 @@ static inline gr_sample_info info(const void *self, uint32_t sample) {
       .length = 1,
       .split = sample < FIRST_VALIDATION ? GR_SPLIT_TRAIN : GR_SPLIT_VALIDATION};
 }
+// gr_source_ops.fill: the values of value_of.
 static inline void fill(const void *self, uint32_t sample, const gr_loaded *loaded,
                         const gr_draw *draw, gr_row *out) {
   (void)self, (void)loaded, (void)draw;
@@ -45,6 +50,7 @@ static inline void fill(const void *self, uint32_t sample, const gr_loaded *load
       ((uint8_t *)out->field[1])[i] = (uint8_t)value_of(sample, i);
   }
 }
+// gr_source_ops.metadata.
 static inline int metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   (void)self;
   out[0] = (gr_metadata){"classes", 5};
@@ -64,8 +70,10 @@ static const gr_source_ops source = {.name = "images",
 
 static gr_arena *arena;
 
+// Frees what open_list has read, after the data sets.
 static inline void close_lists(void) { gr_arena_destroy(arena); }
 
+// Opens the source with data.transforms, as YAML; fails as gr_dataset_create.
 static inline gr_status open_list(const char *list, gr_dataset **out) {
   gr_conf *conf = NULL;
   if (!arena) arena = gr_arena_create();
@@ -82,6 +90,7 @@ typedef struct epoch {
   int n;
 } epoch;
 
+// Reads an epoch of a split; the test fails where it cannot.
 static inline void read_epoch(gr_dataset *d, gr_split split, bool augment, uint32_t number,
                               epoch *out) {
   gr_loader_spec spec = {.split = split,
@@ -111,6 +120,7 @@ static inline void read_epoch(gr_dataset *d, gr_split split, bool augment, uint3
   gr_loader_close(l);
 }
 
+// The index of an element [h, w, c] of a picture.
 static inline int at(int h, int w, int c) { return (h * W + w) * C + c; }
 
 // Whether x is the sample with one axis reversed: 'w', 'h', or ' ' for none.

@@ -28,17 +28,20 @@ static inline uint64_t hash_row(const gr_batch *b, int i) {
   return h;
 }
 
+// The weight of row i.
 static inline float weight_of(const gr_batch *b, int i) {
   gr_type t;
   return ((const float *)fixture_field(b, "weight", &t))[i];
 }
 
+// Adds the rows of a batch.
 static inline void note(tally *l, const gr_batch *b) {
   for (int i = 0; i < b->rows && l->n < MAX_ROWS; i++)
     l->rows[l->n++] =
         (row){b->epoch, b->index, b->sample[i], b->bucket, weight_of(b, i), hash_row(b, i)};
 }
 
+// One rank's loader of two epochs, shuffled and augmented.
 static inline gr_loader_spec plain(void) {
   return (gr_loader_spec){.batch = BATCH,
                           .ranks = 1,

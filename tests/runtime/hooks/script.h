@@ -8,14 +8,17 @@
 static const char *script_dir;      // of the test that runs
 static gr_arena *script_arena;      // of paths
 static double script_seconds = 20;  // more than any needs, with sanitizers on a busy machine
+// Whether a run stops while hooks work (gr_hooks_spec.stop); NULL: it does not.
 static bool (*script_stop)(void);
 static const gr_adjustable *script_adjust;  // of hooks that are opened from now on
 static int script_n_adjust;
 
+// Makes the folder of a test, by its name; script_end removes it.
 static inline void script_begin(const char *name) {
   script_dir = scratch_dir(name);
   script_arena = gr_arena_create();
 }
+// Removes the folder, and frees paths.
 static inline void script_end(void) {
   scratch_remove(script_dir);
   gr_arena_destroy(script_arena);
@@ -28,6 +31,7 @@ static inline const char *script_put(const char *name, const char *text) {
   return path;
 }
 
+// Opens hooks of up to 8 files with the same parameters; fails as gr_hooks_open.
 static inline gr_status script_open_all(const char *const *paths, int n, const gr_param *params,
                                         int n_params, gr_hooks **out) {
   static gr_hook_script s[8];
@@ -44,11 +48,13 @@ static inline gr_status script_open_all(const char *const *paths, int n, const g
   return gr_hooks_open(&spec, out);
 }
 
+// The same of one script's text.
 static inline gr_status script_open(const char *text, gr_hooks **out) {
   const char *path = script_put("a.lua", text);
   return script_open_all(&path, 1, NULL, 0, out);
 }
 
+// What hooks are told at a step of one rank whose learning rate is 1.
 static inline gr_hook_context script_context(int64_t step) {
   return (gr_hook_context){.step = step, .world_size = 1, .base_lr = 1, .lr = 1};
 }

@@ -6,12 +6,14 @@
 #include "runtime/report/parts.h"
 #include "tests/runtime/checkpoint/scratch.h"
 
+// A file of a folder, as scratch_read.
 static inline char *read_file(const char *dir, const char *name, size_t *len) {
   char path[512];
   snprintf(path, sizeof path, "%s/%s", dir, name);
   return scratch_read(path, len);
 }
 
+// Opens a report of 6 steps at a step and an epoch; epoch_open: that epoch is still to be reported.
 static inline gr_report *start(const char *dir, int64_t step, int64_t epoch, bool epoch_open) {
   gr_report_spec spec = {.dir = dir,
                          .ranks = 2,
@@ -59,6 +61,7 @@ static inline void steps(gr_report *r, int64_t begin, int64_t end) {
   }
 }
 
+// Writes the files of a run of 6 steps that ended well.
 static inline void whole_run(const char *dir) {
   gr_report *r = start(dir, 0, 0, false);
   steps(r, 0, 6);
