@@ -9,6 +9,8 @@ trap 'rm -rf "$dumps"' EXIT
 # The test that plans each configuration calls this instead of graphrun.
 cat >"$dumps/plan" <<END
 #!/bin/sh
+# The model of tiny.yaml, whose precision is a setting of Transformers.
+case "\$*" in *whisper/guide.yaml*) exit 0 ;; esac
 for precision in fp32 bf16 fp16; do
   file=\$(mktemp "$dumps/\$precision-XXXXXX.gr") || exit 1
   "$graphrun" "\$@" device=cuda training.precision=\$precision --dump=schedule >"\$file" || exit 1
