@@ -3,8 +3,8 @@
 #include "job/args.h"
 
 // data.expect is about the data that files name: where arguments name others, it is not used, and
-// a run does not keep it: true. Of a run's folder its data.json is expected. Called when the
-// configuration is composed.
+// a run does not keep it; whether that is so. Of a run's folder its data.json is expected. Called
+// when the configuration is composed.
 bool gr_job_settle_expect(gr_arena *, const gr_args *, gr_run_spec *);
 // Whether the plan is made from data.expect, so that neither data nor weights need be there.
 bool gr_job_is_expected(const gr_args *, const gr_run_spec *);

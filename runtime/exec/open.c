@@ -105,9 +105,8 @@ static gr_status check_apart(gr_exec *e, const gr_device_ops *kind) {
       if (!memcmp(ids + i * GR_DEVICE_ID, ids + k * GR_DEVICE_ID, GR_DEVICE_ID))
         return gr_hint(
             gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "ranks %d and %d are on the same GPU", k, i),
-            "use fewer ranks (distributed.ranks), or give each its own: distributed.gpu_ids, or "
-            "the "
-            "launcher's option, such as srun --gpus-per-task=1");
+            "use fewer ranks (distributed.ranks), or give each its own: distributed.gpu_ids, or an "
+            "option of the launcher, such as srun --gpus-per-task=1");
   return GR_OK;
 }
 

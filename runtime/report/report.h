@@ -64,10 +64,10 @@ void gr_report_close(gr_report *);
 // Copies all log lines (base/log.h) to dir/run.log from now on until close; at most one is open in
 // a process. Closing NULL is fine.
 GR_MUST_USE gr_status gr_report_open_log(const char *dir, FILE **out);
+void gr_report_close_log(FILE *);  // ends the copying, and closes the file
 
 // Adds to an error of writing into a run's folder which setting chooses it.
 GR_MUST_USE gr_status gr_report_dir_hint(gr_status);
-void gr_report_close_log(FILE *);  // ends the copying, and closes the file
 
 // Where the time of a step goes, in seconds of one rank.
 typedef struct gr_time_split {

@@ -75,26 +75,27 @@ rank() {
   ) &
 }
 codes() { cat "$1".*.code | tr '\n' ' '; }
-rank 0 tcp --
-rank 1 tcp --
-wait
-cp tcp.0.log "$log"
+# pair OUT VARIABLES-OF-0 VARIABLES-OF-1 [key=value ...]: both, until they end; what rank 0 says and its code.
+pair() {
+  pair_out=$1 of_0=$2 of_1=$3
+  shift 3
+  port=$((port + 1))
+  # shellcheck disable=SC2086
+  rank 0 "$pair_out" $of_0 -- "$@"
+  # shellcheck disable=SC2086
+  rank 1 "$pair_out" $of_1 -- "$@"
+  wait
+  cp "$pair_out.0.log" "$log" && code=$(cat "$pair_out.0.code")
+}
+pair tcp "" ""
 check "2 ranks started by hand" test "$(codes tcp)" = "0 0 "
 check "... leave what threads do" same_files dp/checkpoints tcp/checkpoints
 
 # ---- Launchers that show each task its own GPU, as number 0
-port=$((port + 1))
-rank 0 own CUDA_VISIBLE_DEVICES=0 --
-rank 1 own CUDA_VISIBLE_DEVICES=1 --
-wait
-cp own.0.log "$log"
+pair own CUDA_VISIBLE_DEVICES=0 CUDA_VISIBLE_DEVICES=1
 check "2 ranks, of which each sees one GPU" test "$(codes own)" = "0 0 "
 check "... leave the same" same_files dp/checkpoints own/checkpoints
-port=$((port + 1))
-rank 0 same CUDA_VISIBLE_DEVICES=0 --
-rank 1 same CUDA_VISIBLE_DEVICES=0 --
-wait
-cp same.0.log "$log" && code=$(cat same.0.code)
+pair same CUDA_VISIBLE_DEVICES=0 CUDA_VISIBLE_DEVICES=0
 printf '%s\n' 'launch error: ranks 0 and 1 are on the same GPU' 'hint: .*gpus-per-task' >patterns
 verdict "2 ranks that see the same GPU" 69
 
@@ -104,17 +105,10 @@ if real; then
   counts
   exit
 fi
-port=$((port + 1))
-rank 0 exits STANDIN_NCCL_FAULT=1:9:exit --
-rank 1 exits STANDIN_NCCL_FAULT=1:9:exit --
-wait
-cp exits.0.log "$log" && code=$(cat exits.0.code)
+pair exits STANDIN_NCCL_FAULT=1:9:exit STANDIN_NCCL_FAULT=1:9:exit
 printf '%s\n' 'rank died error: rank 1 died: its process' >patterns
 verdict "a rank that dies in a collective" 71
-port=$((port + 1))
-rank 0 hangs STANDIN_NCCL_FAULT=1:9:hang -- distributed.timeout=10
-rank 1 hangs STANDIN_NCCL_FAULT=1:9:hang -- distributed.timeout=10
-wait
+pair hangs STANDIN_NCCL_FAULT=1:9:hang STANDIN_NCCL_FAULT=1:9:hang distributed.timeout=10
 cat hangs.0.log hangs.1.log >"$log"
 code=$(cat hangs.0.code hangs.1.code | sort | tail -n 1)
 printf '%s\n' 'hang error: .* did not complete within 10 s' 'hint: .*NCCL_DEBUG=INFO' >patterns

@@ -27,7 +27,8 @@ static gr_status choose(const gr_device_options *o, int *out) {
                            "distributed.gpu_ids names %d GPU%s, but rank %d is this machine's %dth",
                            o->n_ids, gr_text_s(o->n_ids), o->rank, rank + 1),
                    "name one for each rank, or use fewer ranks");
-  // A launcher may show each task one GPU, its own; whether it is shows later, by its id.
+  // A launcher may show each task its own GPU alone. Whether ranks share one is found when the
+  // executor compares the ids of their devices.
   *out = o->n_ids ? o->ids[rank] : n == 1 ? 0 : rank;
   if (*out < n) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,

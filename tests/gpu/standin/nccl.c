@@ -143,7 +143,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *c, int n, ncclUniqueId id, int rank) {
   return ncclCommInitRankConfig(c, n, id, rank, NULL);
 }
 // The library keeps a communicator until its work is done and the graphs that have captured its
-// collectives, and their instances, are destroyed (NCCL 2.27, src/init.cc, commDestroySync).
+// collectives, and their instances, are destroyed (NCCL's src/init.cc, commDestroySync).
 static int in_use(ncclComm_t c) { return c->busy || standin_pending(c) || standin_captured(c); }
 static void give_back(ncclComm_t c) {
   if (c->memory) standin_take(c->device, -(long)MEMORY);
