@@ -112,6 +112,7 @@ static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
   r->model.scopes = &scopes;
   gr_status s = gr_program_model(work, r, &a, &init);
   s = s ? s : gr_units_read(arena, &scopes, init, &r->options);
+  s = s ? s : gr_recomputed_read(arena, &scopes, &r->options);
   r->model.scopes = NULL;
   gr_arena_destroy(work);
   return s;

@@ -130,6 +130,15 @@ typedef struct gr_sharding_settings {
   const gr_map *units;     // paths of FSDP units; NULL: there are none
 } gr_sharding_settings;
 
+// ---- Memory ------------------------------------------------------------------------------------
+
+typedef struct gr_memory_settings {
+#define GR_PART memory
+#include "compose/schema/fields.def"
+  // Derived by the compiler, from the model's parts (wrap.h).
+  const gr_map *recomputed;  // paths of parts whose values are computed again; NULL: there are none
+} gr_memory_settings;
+
 // ---- A program ---------------------------------------------------------------------------------
 
 // Which part of a training step a program is. With several micro-batches a step is two programs.
@@ -171,6 +180,7 @@ typedef struct gr_options {
   gr_optimizer_settings optimizer;
   gr_precision_settings precision;
   gr_sharding_settings sharding;
+  gr_memory_settings memory;
   gr_program_options program;
   gr_debug_options debug;
   bool gpu;         // the plan is for GPUs (gr_plan.gpu)

@@ -35,11 +35,12 @@ enum {
 typedef struct gr_pass {
   const char *name, *doc;
   unsigned needs, forbids, gives;
-  bool train_only;   // skipped for eval and init programs
-  bool phases_only;  // runs only for the two programs of a step with micro-batches
-  bool cpu_only;     // plans for GPUs do without it
-  bool gpu_only;     // and plans for CPUs without this
-  bool ema_only;     // runs only for programs that use averages of weights
+  bool train_only;      // skipped for eval and init programs
+  bool phases_only;     // runs only for the two programs of a step with micro-batches
+  bool cpu_only;        // plans for GPUs do without it
+  bool gpu_only;        // and plans for CPUs without this
+  bool ema_only;        // runs only for programs that use averages of weights
+  bool recompute_only;  // runs only where training.recompute names parts of the model
   gr_pass_fn run;
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass
@@ -116,6 +117,10 @@ bool gr_is_frozen(const gr_options *, const char *weight);
 // groups, or -1).
 const char *gr_adjust_input_name(gr_arena *, const gr_optimizer_settings *, const char *key,
                                  int group);
+
+// 1 + the index of the shortest path in `paths` that is `name` or a part of the model around it;
+// 0: none is, or `name` or `paths` is NULL. Paths and names have dots: "layers.3.attention".
+uint32_t gr_part_of(gr_arena *, const gr_map *paths, const char *name);
 
 // Whether a weight's name matches one of n shell patterns.
 bool gr_name_matches(const char *name, const char *const *patterns, int n);

@@ -89,6 +89,15 @@ bool gr_is_trained(const gr_options *o, const gr_value *v) {
           gr_name_matches(v->name, o->program.trained, o->program.n_trained));
 }
 
+uint32_t gr_part_of(gr_arena *arena, const gr_map *paths, const char *name) {
+  uint32_t i;
+  for (const char *end = paths ? name : NULL; end && *end; end += *end == '.') {
+    end += strcspn(end, ".");
+    if (gr_map_find(paths, gr_arena_strndup(arena, name, (size_t)(end - name)), &i)) return i + 1;
+  }
+  return 0;
+}
+
 // Whether the name matches a pattern with one of the alternatives "a,b" of its first braces. A
 // pattern that is too long matches nothing.
 static bool matches_alternative(const char *name, const char *pattern) {

@@ -1,9 +1,10 @@
-// wrap.c - which parts of the model are FSDP units, and which weights are too small to shard.
+// wrap.c - which parts of the model are FSDP units and which are computed again, and which weights
+// are too small to shard.
 #include "compiler/wrap.h"
 #include <fnmatch.h>
 #include <string.h>
 
-// ---- Units --------------------------------------------------------------------------------
+// ---- Parts --------------------------------------------------------------------------------
 
 static bool matches(const char *pattern, const char *name) {
   return name && !fnmatch(pattern, name, 0);
@@ -13,11 +14,21 @@ static bool is_weight(const gr_value *v) {
   return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
 }
 
-static void add(gr_arena *arena, gr_map *units, const char *path) {
-  if (!gr_map_find(units, path, NULL)) gr_map_put(units, gr_arena_strdup(arena, path), 0);
+// The value of a path is its index.
+static void add(gr_arena *arena, gr_map *paths, const char *path) {
+  if (!gr_map_find(paths, path, NULL)) gr_map_put(paths, gr_arena_strdup(arena, path), paths->n);
 }
 
-static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wrap *w) {
+static bool add_repeats(gr_arena *arena, const gr_scopes *scopes, gr_map *paths) {
+  uint32_t before = paths->n;
+  for (uint32_t i = 0; i < scopes->n; i++)
+    if (!scopes->items[i].block) add(arena, paths, scopes->items[i].path);
+  return paths->n > before;
+}
+
+// what: what could have matched.
+static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wrap *w,
+                          const char *what) {
   gr_map names = gr_map_make(arena);
   gr_text list = gr_text_make(arena);
   for (uint32_t i = 0; i < scopes->n; i++) {
@@ -27,29 +38,34 @@ static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wra
     gr_map_put(&names, block, 0);
   }
   const char *near = gr_text_nearest(w->pattern, names.keys, (int)names.n);
-  gr_status s = gr_fail(GR_ERR_CONFIG, w->loc, "'%s' matches no block, part or weight of the model",
-                        w->pattern);
+  gr_status s = gr_fail(GR_ERR_CONFIG, w->loc, "'%s' matches no %s of the model", w->pattern, what);
   if (near) return gr_hint(s, "did you mean '%s'? its blocks are: %s", near, list.chars);
   return gr_hint(s, "its blocks are: %s; a part is a path such as 'layers.*'",
                  names.n ? list.chars : "none");
 }
 
-static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,
-                            const gr_wrap *w, gr_map *units) {
+static bool find_parts(gr_arena *arena, const gr_scopes *scopes, const char *pattern,
+                       gr_map *paths) {
   bool any = false;
   for (uint32_t i = 0; i < scopes->n; i++) {
     const gr_scope *s = &scopes->items[i];
-    bool is_unit = matches(w->pattern, s->path) || matches(w->pattern, s->block);
-    if (is_unit) add(arena, units, s->path);
-    any |= is_unit;
+    bool is_part = matches(pattern, s->path) || matches(pattern, s->block);
+    if (is_part) add(arena, paths, s->path);
+    any |= is_part;
   }
+  return any;
+}
+
+static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,
+                            const gr_wrap *w, gr_map *units) {
+  bool any = find_parts(arena, scopes, w->pattern, units);
   for (uint32_t i = 1; i < init->n_values; i++) {
     const gr_value *v = &init->values[i];
     if (!is_weight(v) || !matches(w->pattern, v->name)) continue;
     add(arena, units, v->name);
     any = true;
   }
-  return any ? GR_OK : no_match(arena, scopes, w);
+  return any ? GR_OK : no_match(arena, scopes, w, "block, part or weight");
 }
 
 // ---- Small weights ------------------------------------------------------------------------
@@ -103,11 +119,27 @@ gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_graph
                         gr_options *o) {
   gr_map *units = GR_NEW(arena, gr_map, 1);
   *units = gr_map_make(arena);
-  for (uint32_t i = 0; !o->sharding.wrap && i < scopes->n; i++)
-    if (!scopes->items[i].block) add(arena, units, scopes->items[i].path);
+  if (!o->sharding.wrap) add_repeats(arena, scopes, units);
   for (int i = 0; o->sharding.wrap && i < o->sharding.n_wrap; i++)
     GR_TRY(find_units(arena, scopes, init, &o->sharding.wrap[i], units));
   o->sharding.units = units;
   o->sharding.replicate_below = find_whole_below(init, o);
+  return GR_OK;
+}
+
+gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, gr_options *o) {
+  const gr_texts *list = &o->memory.recompute;
+  gr_map *paths = GR_NEW(arena, gr_map, 1);
+  *paths = gr_map_make(arena);
+  for (int i = 0; i < list->n; i++) {
+    const gr_wrap w = {list->text[i], list->loc[i]};
+    bool repeats = !strcmp(w.pattern, "repeat");
+    if (repeats && !add_repeats(arena, scopes, paths))
+      return gr_hint(gr_fail(GR_ERR_CONFIG, w.loc, "the model has no repeat: to compute again"),
+                     "training.recompute takes patterns of blocks and of paths, too");
+    if (!repeats && !find_parts(arena, scopes, w.pattern, paths))
+      return no_match(arena, scopes, &w, "block or part");
+  }
+  if (paths->n) o->memory.recomputed = paths;
   return GR_OK;
 }

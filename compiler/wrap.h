@@ -1,4 +1,5 @@
-// wrap.h - resolves FSDP's wrapping policy: from patterns of blocks or weights to paths of scopes.
+// wrap.h - resolves patterns of blocks, parts or weights to paths of scopes: FSDP's wrapping
+// policy, and what is computed again in the backward pass.
 #pragma once
 #include "compiler/model/model.h"
 
@@ -7,3 +8,6 @@
 // options.sharding.wrap matches nothing.
 GR_MUST_USE gr_status gr_units_read(gr_arena *, const gr_scopes *, const gr_graph *init,
                                     gr_options *);
+// Sets options.memory.recomputed from options.memory.recompute. GR_ERR_CONFIG if a pattern matches
+// nothing.
+GR_MUST_USE gr_status gr_recomputed_read(gr_arena *, const gr_scopes *, gr_options *);

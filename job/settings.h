@@ -18,3 +18,4 @@ GR_MUST_USE gr_status gr_settings_read(gr_arena *, gr_conf *, int ranks, gr_sett
 #define GR_IN_OPTIONS_optimizer ~, options.optimizer.
 #define GR_IN_OPTIONS_precision ~, options.precision.
 #define GR_IN_OPTIONS_sharding ~, options.sharding.
+#define GR_IN_OPTIONS_memory ~, options.memory.

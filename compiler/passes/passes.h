@@ -33,6 +33,9 @@ gr_status gr_pass_ema(gr_rewrite *);
 // Drops nodes that neither the loss, nor a result, nor a next value needs, unused results of scans,
 // and the batch's inputs where nothing reads any of them.
 gr_status gr_pass_dce(gr_rewrite *);
+// Emits what the backward pass reads of the parts of options.memory.recomputed again, before its
+// first reader there; the forward pass does not keep it.
+gr_status gr_pass_recompute(gr_rewrite *);
 // Chooses a layout for every value, makes its type that of one rank's slice, and emits the
 // collectives between layouts.
 gr_status gr_pass_shard(gr_rewrite *);

@@ -31,15 +31,10 @@ gr_units *gr_units_open(gr_arena *arena, const gr_graph *g, const gr_options *o)
   return u;
 }
 
-// The shortest part of a weight's name, up to a dot or its end, that is a unit's path; or NULL.
+// The path of a weight's unit, or NULL.
 static const char *path_of(const gr_units *u, const char *name) {
-  if (!u->opt->sharding.units) return NULL;
-  for (const char *end = name; *end; end += *end == '.') {
-    end += strcspn(end, ".");
-    const char *path = gr_arena_strndup(u->by_path.arena, name, (size_t)(end - name));
-    if (gr_map_find(u->opt->sharding.units, path, NULL)) return path;
-  }
-  return NULL;
+  uint32_t i = gr_part_of(u->by_path.arena, u->opt->sharding.units, name);
+  return i ? u->opt->sharding.units->keys[i - 1] : NULL;
 }
 
 static uint32_t find(gr_units *u, uint32_t id) {

@@ -161,6 +161,11 @@ static gr_status precision(work *w, const gr_conf *value) {
   return set(w, w->row->key, word(w, value->truth ? w->row->name : off));
 }
 
+static gr_status recompute(work *w, const gr_conf *value) {
+  if (!value->truth) return nothing(w, "all values are kept");
+  return set(w, w->row->key, word(w, "repeat"));
+}
+
 static gr_status epochs(work *w, const gr_conf *value) {
   bool overridden = count(w, "max_steps", 0) > 0;
   if (overridden) return nothing(w, "max_steps overrides it");

@@ -23,7 +23,8 @@ typedef struct request {
   gr_options o;
   gr_layout_rule rules[8];
   const char *freeze[8], *freezable[8];
-  gr_map units;
+  gr_map units, parts;
+  gr_map scopes;  // of nodes, by the number of their first value
   gr_precision_rule precision[8];
   gr_loss_scale scale;
 } request;
@@ -64,6 +65,9 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strncmp(word, "zero=", 5)) r->o.sharding.zero_axis = value;
   if (!strncmp(word, "replicate_below=", 16)) r->o.sharding.replicate_below = (size_t)atol(value);
   if (!strncmp(word, "unit=", 5)) gr_map_put(&r->units, value, 0), r->o.sharding.units = &r->units;
+  if (!strncmp(word, "part=", 5))
+    gr_map_put(&r->parts, value, r->parts.n), r->o.memory.recomputed = &r->parts;
+  if (!strncmp(word, "scope=", 6)) gr_map_put(&r->scopes, value, (uint32_t)atoi(value));
   if (!strcmp(word, "prefetch=pre")) r->o.sharding.prefetch = GR_PREFETCH_PRE;
   if (!strcmp(word, "prefetch=post")) r->o.sharding.prefetch = GR_PREFETCH_POST;
   if (!strncmp(word, "micro_batches=", 14)) r->o.batch.micro_batches = atoi(value);
@@ -94,6 +98,7 @@ static void option(gr_arena *a, request *r, const char *word) {
 // The line "! PASS key=value ...".
 static void read_request(gr_arena *a, const char *line, request *r) {
   *r = (request){.o = {.optimizer.name = "sgd"}, .units = gr_map_make(a)};
+  r->parts = gr_map_make(a), r->scopes = gr_map_make(a);
   size_t n = strcspn(line, "\n");
   char *text = gr_arena_strndup(a, line, n), *save = NULL;
   for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
@@ -124,6 +129,8 @@ static void run_file(const char *path) {
   const char *graph = strchr(ask, '\n') + 1;
   read_request(a, ask + 2, &r);
   MUST(gr_graph_parse(a, gr_op_find, path, take(a, graph, head - (size_t)(graph - text)), &in));
+  for (uint32_t i = 0; i < r.scopes.n; i++)  // 6:layers.0
+    in->nodes[in->values[r.scopes.values[i]].node].scope = strchr(r.scopes.keys[i], ':') + 1;
   MUST(gr_pass_run(a, r.pass, in, &r.o, &out));
   gr_text got = gr_text_make(a);
   gr_graph_text(&got, out, false);

@@ -22,7 +22,8 @@ static const becomes cases[] = {
     {"{per_device_train_batch_size: 4, per_device_eval_batch_size: 4}", "",
      "training.batch_size=4"},
     {"per_device_eval_batch_size: 8", "", "training.batch_size=8"},
-    {"gradient_checkpointing: false", "", "training.accumulate=1"},
+    {"gradient_checkpointing: false", "", "training.recompute=[]"},
+    {"gradient_checkpointing: true", "", "training.recompute=repeat"},
     {"fp16: true", "", "training.precision=fp16"},
     {"fp16: false", "", "training.precision=fp32"},
     {"{fp16: false, bf16: true}", "", "training.precision=bf16"},
@@ -128,7 +129,9 @@ static const becomes cases[] = {
     {"fsdp_config: {offload_params: true}", "", "distributed.fsdp.offload_params=true"},
     {"fsdp_config: {fsdp_offload_params: true}", "", "distributed.fsdp.offload_params=true"},
     {"fsdp_config: {activation_checkpointing: false, fsdp_activation_checkpointing: false}", "",
-     "training.accumulate=1"},
+     "training.recompute=[]"},
+    {"fsdp_config: {activation_checkpointing: true}", "", "training.recompute=repeat"},
+    {"fsdp_config: {fsdp_activation_checkpointing: true}", "", "training.recompute=repeat"},
     {"fsdp_config: {forward_prefetch: false, fsdp_forward_prefetch: false}", "",
      "training.accumulate=1"},
     {"fsdp_config: {sync_module_states: true, fsdp_sync_module_states: true}", "",
@@ -155,10 +158,6 @@ static const becomes cases[] = {
 };
 
 static const becomes bad[] = {
-    {"gradient_checkpointing: true", "",
-     "gradient_checkpointing cannot be honoured: activations are not recomputed"},
-    {"fsdp_config: {activation_checkpointing: true}", "",
-     "activation_checkpointing cannot be honoured"},
     {"fsdp_config: {fsdp_forward_prefetch: true}", "", "fsdp_forward_prefetch cannot be honoured"},
     {"fsdp_config: {sync_module_states: false}", "",
      "sync_module_states cannot be honoured: all ranks start"},

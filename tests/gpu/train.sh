@@ -24,6 +24,9 @@ done
 same_run() { same_metrics "$1" "$2" && same_files "$1/checkpoints" "$2/checkpoints"; }
 check "the order of a GPU's work changes no bit" same_run cuda.0 cuda.4
 check "nor does another" same_run cuda.0 cuda.1
+gpu 4 again $every training.recompute=repeat
+ended_well "10 steps on a GPU whose backward pass computes values again"
+check "... the same bits" same_run cuda.4 again
 
 # Half a run on each, both ways. A resumed run's metrics begin at its first step.
 half() { ls -d "$1"/checkpoints/step-*05; }

@@ -1,0 +1,166 @@
+// recompute.c - values of the forward pass that the backward pass computes again instead of keeping
+// them: activation checkpointing (Chen et al., "Training Deep Nets with Sublinear Memory Cost",
+// 2016), by the parts of the model that training.recompute names.
+//
+// Of such a part only the values that nodes outside of it read are kept, its results, and those
+// from outside that it reads. Before the first node of the backward pass that reads another one,
+// the nodes that made it are emitted again, on the kept values behind an optimization_barrier,
+// which keeps the builder from finding the equal nodes of the forward pass. They are the same ops
+// on the same operands, so the bits are the same; random ops count their numbers by step and
+// element, so these are, too. A loop is computed again as a whole.
+//
+// Nothing here depends on layouts, so the collectives of what is computed again, and FSDP's gathers
+// of the weights that it reads, are inserted by the shard pass as for all nodes.
+#include "compiler/pass.h"
+#include "compiler/passes/passes.h"
+
+typedef struct recompute {
+  gr_rewrite *rw;
+  uint32_t loss_at;  // the node of the loss: those of the backward pass come after it
+  bool *backward;    // by node
+  uint32_t *part;    // by node of the forward pass: 1 + the part of the model that it is in, or 0
+  bool *varies;      // by value: it is computed from a batch, directly or not
+  bool *dropped;     // by value: it is computed again where the backward pass reads it
+  gr_val *again;     // by old value: what the backward pass reads in its place, or GR_NONE
+  uint32_t *unfinished;  // nodes whose results are needed and whose operands may be missing yet
+} recompute;
+
+// ---- What is dropped ------------------------------------------------------------------------
+
+static void find_backward(recompute *r) {
+  const gr_graph *g = r->rw->old;
+  bool *live = GR_NEW(r->rw->b.g->arena, bool, g->n_values);
+  for (uint32_t i = 1; i < g->n_values; i++) live[g->values[i].grad.id] = true;
+  live[0] = false;
+  gr_mark_live(g, live, NULL);
+  for (uint32_t i = r->loss_at + 1; i < g->n_nodes; i++)
+    r->backward[i] = gr_any_out(&g->nodes[i], live);
+}
+
+static void find_varying(recompute *r) {
+  const gr_graph *g = r->rw->old;
+  for (uint32_t i = 1; i < g->n_values; i++) r->varies[i] = g->values[i].role == GR_INPUT;
+  gr_mark_dependents(g, r->varies);
+}
+
+// Whether a node reads a value that can stand behind a barrier, so that the node can be emitted
+// again: leaves and what is computed of weights alone cannot, which would be copied or gathered.
+static bool can_repeat(const recompute *r, const gr_node *n) {
+  bool any = false;
+  for (int k = 0; k < n->n_in; k++)
+    any |= r->varies[n->in[k].id] && gr_at(r->rw->old, n->in[k])->role == GR_TEMP;
+  return any && !n->op->collective;
+}
+
+static void keep(recompute *r, gr_val v) { r->dropped[v.id] = false; }
+
+// Keeps what a node reads, unless the backward pass or a node of the same part does.
+static void keep_operands(recompute *r, uint32_t i) {
+  const gr_graph *g = r->rw->old;
+  const gr_node *n = &g->nodes[i];
+  for (int k = 0; k < n->n_in && !r->backward[i]; k++) {
+    const gr_value *v = gr_at(g, n->in[k]);
+    if (v->role == GR_TEMP && r->part[v->node] != r->part[i]) keep(r, n->in[k]);
+  }
+}
+
+static void find_dropped(recompute *r) {
+  const gr_graph *g = r->rw->old;
+  gr_arena *arena = r->rw->b.g->arena;
+  for (uint32_t i = 0; i < r->loss_at; i++) {
+    const gr_node *n = &g->nodes[i];
+    r->part[i] = gr_part_of(arena, r->rw->opt->memory.recomputed, n->scope);
+    bool drops = r->part[i] && can_repeat(r, n);
+    for (int k = 0; k < n->n_out; k++) r->dropped[gr_out(n, k).id] = drops;
+  }
+  for (uint32_t i = 0; i < g->n_nodes; i++) keep_operands(r, i);
+  for (uint32_t i = 0; i < g->n_results; i++) keep(r, g->results[i]);
+  for (uint32_t i = 1; i < g->n_values; i++) keep(r, g->values[i].next);
+  keep(r, g->loss), keep(r, g->loss_denominator);
+}
+
+// ---- Emitting -------------------------------------------------------------------------------
+
+// Emits a node of the forward pass again; what is dropped of its operands has been.
+static void emit_again(recompute *r, const gr_node *n) {
+  gr_rewrite *rw = r->rw;
+  for (int k = 0; k < n->n_in; k++) {
+    uint32_t id = n->in[k].id;
+    bool behind = r->varies[id] && gr_at(rw->old, n->in[k])->role == GR_TEMP;
+    rw->b.loc = n->loc, rw->b.scope = n->scope;
+    if (!gr_is(r->again[id]))
+      r->again[id] =
+          behind ? GR_EMIT(&rw->b, &gr_op_optimization_barrier, NULL, rw->map[id]) : rw->map[id];
+  }
+  gr_node copy = *n;
+  copy.created_by = rw->b.created_by;
+  gr_emit_copy(&rw->b, rw->old, &copy, r->again);
+}
+
+// The node that makes the first operand that is dropped and has not been emitted again, or NULL.
+static const gr_node *missing_operand(const recompute *r, const gr_node *n) {
+  const gr_graph *g = r->rw->old;
+  for (int k = 0; k < n->n_in; k++)
+    if (r->dropped[n->in[k].id] && !gr_is(r->again[n->in[k].id]))
+      return &g->nodes[gr_at(g, n->in[k])->node];
+  return NULL;
+}
+
+static void emit_missing(recompute *r, const gr_node *n) {
+  const gr_graph *g = r->rw->old;
+  const gr_node *missing;
+  while ((missing = missing_operand(r, n)) && !r->rw->b.err) {
+    uint32_t depth = 0;
+    for (r->unfinished[depth++] = (uint32_t)(missing - g->nodes); depth && !r->rw->b.err;) {
+      const gr_node *last = &g->nodes[r->unfinished[depth - 1]], *more = missing_operand(r, last);
+      if (more)
+        r->unfinished[depth++] = (uint32_t)(more - g->nodes);
+      else
+        emit_again(r, last), depth--;
+    }
+  }
+}
+
+// A node of the backward pass reads what was computed again, or the barrier where there is one, so
+// that this is the last reader of the kept value and needs no memory of its own.
+static void emit_backward(recompute *r, const gr_node *n) {
+  gr_rewrite *rw = r->rw;
+  emit_missing(r, n);
+  gr_val kept[GR_MAX_ARGS];
+  for (int k = 0; k < n->n_in; k++) {
+    uint32_t id = n->in[k].id;
+    kept[k] = rw->map[id];
+    if (gr_is(r->again[id])) rw->map[id] = r->again[id];
+  }
+  gr_copy_node(rw, n);
+  for (int k = n->n_in; k--;) rw->map[n->in[k].id] = kept[k];
+}
+
+static uint32_t find_loss(const gr_graph *g) {
+  const gr_value *loss = gr_at(g, g->loss);
+  return gr_is(g->loss) && loss->role == GR_TEMP ? loss->node : 0;
+}
+
+gr_status gr_pass_recompute(gr_rewrite *rw) {
+  const gr_graph *old = rw->old;
+  gr_arena *arena = rw->b.g->arena;
+  recompute r = {.rw = rw,
+                 .loss_at = find_loss(old),
+                 .backward = GR_NEW(arena, bool, old->n_nodes + 1),
+                 .part = GR_NEW(arena, uint32_t, old->n_nodes + 1),
+                 .varies = GR_NEW(arena, bool, old->n_values),
+                 .dropped = GR_NEW(arena, bool, old->n_values),
+                 .again = GR_NEW(arena, gr_val, old->n_values),
+                 .unfinished = GR_NEW(arena, uint32_t, old->n_nodes + 1)};
+  find_backward(&r);
+  find_varying(&r);
+  find_dropped(&r);
+  gr_copy_leaves(rw);
+  for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++)
+    if (r.backward[i])
+      emit_backward(&r, &old->nodes[i]);
+    else
+      gr_copy_node(rw, &old->nodes[i]);
+  gr_copy_links(rw);
+  return GR_OK;
+}

@@ -1,0 +1,66 @@
+# recompute.sh - training.recompute: the bits of a run that keeps all values, in less memory, by all strategies.
+. "${0%/*}/lib.sh"
+
+i=0
+while [ $i -lt 60 ]; do
+  printf 'abcdefghijklmnop. '
+  i=$((i + 1))
+done >text.txt
+cat >small.yaml <<YAML
+model: {graph: $source/graphs/gpt.yaml, params: {dim: 24, layers: 3, heads: 2, dropout: 0.2}}
+data: {source: corpus, corpus: {path: text.txt, context: 24}, validation_fraction: 0.2}
+training: {batch_size: 12, optimizer: adamw, lr: 1e-2, max_epochs: 2, seed: 1}
+distributed: {ranks: 1, backend: loopback}
+YAML
+# The weights and the states of the last checkpoint, of all ranks.
+bits() { cat "$1"/checkpoints/step-*/rank-*; }
+same() {
+  bits "$1" >one && bits "$2" >other && test -s one && cmp one other
+}
+arena() { sed -n 's/^  train[^ ]* .*arena *\([0-9.]* [kMG]*B\),.*/\1/p' "$log" | head -1; }
+bytes() { echo "$1" | awk '{ u["B"] = 1; u["kB"] = 1e3; u["MB"] = 1e6; u["GB"] = 1e9; printf "%d\n", $1 * u[$2] }'; }
+less() { test "$(bytes "$2")" -gt 0 && awk -v a="$(bytes "$1")" -v b="$(bytes "$2")" -v most="$3" 'BEGIN { exit !(a < most * b) }'; }
+
+# pair NAME PARTS ARGUMENTS...: trains with and without, and compares.
+pair() {
+  name=$1 parts=$2
+  shift 2
+  rm -rf kept again
+  expect "$name" 0 -- "$graphrun" small.yaml output.dir=kept "$@"
+  expect "... computing $parts again" 0 -- "$graphrun" small.yaml output.dir=again "training.recompute=$parts" "$@"
+  check "... the same bits" same kept again
+}
+pair "on one rank" repeat
+check "... also of the loss of every step" sh -c 'grep -o "\"loss\": [^,]*" kept/metrics.jsonl >a && grep -o "\"loss\": [^,]*" again/metrics.jsonl | cmp a - && test -s a'
+pair "all of the model" "'*'"
+pair "by paths" "[body.layers.0,'body.layers.2.*']"
+pair "by the name of a block" "[self_attention]"
+pair "in bf16" repeat training.precision=bf16
+pair "in fp16" repeat training.precision=fp16
+pair "in micro-steps" repeat training.accumulate=3
+for how in "2 ddp" "3 zero1" "2 zero2" "2 fsdp" "3 fsdp" "2 tp" "4 fsdp_tp" "4 hsdp"; do
+  n=${how% *} strategy=${how#* }
+  mesh=
+  [ "$strategy" = fsdp_tp ] && mesh=distributed.mesh={dp:2,tp:2}
+  [ "$strategy" = hsdp ] && mesh=distributed.mesh={replicate:2,shard:2}
+  # shellcheck disable=SC2086
+  pair "on $n ranks with $strategy" repeat distributed.ranks="$n" distributed.strategy="$strategy" $mesh
+done
+pair "fsdp in bf16 and micro-steps" repeat distributed.ranks=2 distributed.strategy=fsdp training.precision=bf16 \
+  training.accumulate=2
+expect "a run goes on without it" 0 "resumed from again/checkpoints/step-00000006" -- "$graphrun" small.yaml output.dir=again training.max_epochs=3 \
+  distributed.ranks=2 distributed.strategy=fsdp training.precision=bf16 training.accumulate=2
+
+expect "a plan that keeps all" 0 -- "$graphrun" plan small.yaml
+all=$(arena)
+expect "... and one that does not" 0 'recompute ' -- "$graphrun" plan small.yaml training.recompute=repeat
+check "... needs at most 0.6 of its memory" less "$(arena)" "$all" 0.6
+expect "Hugging Face's name for it" 0 'gradient_checkpointing true -> training.recompute repeat' -- env -C "$source" "$graphrun" plan "$scratch/small.yaml" \
+  compat.huggingface.gradient_checkpointing=true
+check "... plans the same" less "$(arena)" "$all" 0.6
+expect "a pattern without a match" 65 "argument 1:1:20: config error: 'body.layer' matches no block or part of the model" \
+  "a part is a path such as" -- "$graphrun" plan small.yaml training.recompute=body.layer
+expect "a weight is no part" 65 "'head.weight' matches no block or part" -- "$graphrun" plan small.yaml training.recompute=head.weight
+expect "a model without repeat:" 65 "the model has no repeat: to compute again" -- "$graphrun" plan \
+  "$source/configs/video/motions.yaml" training.recompute=repeat
+counts
