@@ -87,7 +87,7 @@ static gr_status conflict(const work *w, const char *key, const gr_conf *asked,
   return gr_hint(gr_note(s, other->loc, "the other is set here"), "keep one of them");
 }
 
-static gr_status refuse(const work *w, const char *why) {
+static gr_status refuse(work *w, const char *why) {
   return gr_fail(GR_ERR_CONFIG, w->value->loc, "%s.%s cannot be honoured: %s", section,
                  w->row->name, why);
 }
@@ -120,12 +120,12 @@ static gr_status copy(work *w, const gr_conf *value) {
   return set(w, w->row->key, gr_conf_copy(w->arena, value));
 }
 
-static gr_status only(work *w, const gr_conf *value, bool allowed) {
-  if (value->truth != allowed) return refuse(w, w->row->text);
-  return nothing(w, w->row->text);
+static gr_status only_false(work *w, const gr_conf *v) {
+  return (v->truth ? refuse : nothing)(w, w->row->text);
 }
-static gr_status only_false(work *w, const gr_conf *v) { return only(w, v, false); }
-static gr_status only_true(work *w, const gr_conf *v) { return only(w, v, true); }
+static gr_status only_true(work *w, const gr_conf *v) {
+  return (v->truth ? nothing : refuse)(w, w->row->text);
+}
 
 // training.batch_size without training.batch_is counts the samples of all ranks.
 static gr_status batch(work *w, const gr_conf *value) {
@@ -162,8 +162,7 @@ static gr_status precision(work *w, const gr_conf *value) {
 }
 
 static gr_status recompute(work *w, const gr_conf *value) {
-  if (!value->truth) return nothing(w, "all values are kept");
-  return set(w, w->row->key, word(w, "repeat"));
+  return value->truth ? set(w, w->row->key, word(w, "repeat")) : nothing(w, "all values are kept");
 }
 
 static gr_status epochs(work *w, const gr_conf *value) {
@@ -239,7 +238,7 @@ static gr_status betas(work *w, const gr_conf *value) {
 }
 
 // YAML reads `no` as false.
-static gr_status only_no(const work *w, const gr_conf *value) {
+static gr_status only_no(work *w, const gr_conf *value) {
   return value->kind == GR_CONF_BOOL && value->truth ? refuse(w, "it is no bool") : GR_OK;
 }
 

@@ -64,7 +64,8 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strncmp(word, "coalesce_bytes=", 15)) r->o.debug.coalesce_bytes = (size_t)atol(value);
   if (!strncmp(word, "zero=", 5)) r->o.sharding.zero_axis = value;
   if (!strncmp(word, "replicate_below=", 16)) r->o.sharding.replicate_below = (size_t)atol(value);
-  if (!strncmp(word, "unit=", 5)) gr_map_put(&r->units, value, 0), r->o.sharding.units = &r->units;
+  if (!strncmp(word, "unit=", 5))
+    gr_map_put(&r->units, value, r->units.n), r->o.sharding.units = &r->units;
   if (!strncmp(word, "part=", 5))
     gr_map_put(&r->parts, value, r->parts.n), r->o.memory.recomputed = &r->parts;
   if (!strncmp(word, "scope=", 6)) gr_map_put(&r->scopes, value, (uint32_t)atoi(value));

@@ -90,9 +90,9 @@ static void cases(void) {
 }
 
 // Ops that work element by element have a formula, which names each operand; but for changes of
-// dtype, random bits, and the move that picks a rank's part.
+// dtype, random bits, the move that picks a rank's part, and what must not be fused.
 static void formulas(void) {
-  static const char *const without[] = {"cast", "shard_slice"};
+  static const char *const without[] = {"cast", "shard_slice", "optimization_barrier"};
   for (const gr_op *const *o = gr_ops; *o; o++) {
     bool pointwise = (*o)->index_spec && !(*o)->collective && !(*o)->random && (*o)->n_out == 1 &&
                      !strcmp(strstr((*o)->index_spec, "->"), "->...");
