@@ -64,7 +64,13 @@ typedef struct gr_grad {
 // 64 bytes, except inside of loops, where slices of sequences follow each other densely. A kernel
 // must not allocate, block (except collectives), keep pointers, or access anything else.
 typedef struct gr_comm gr_comm;
-typedef struct gr_launch {
+typedef struct gr_launch gr_launch;
+// Is shown each part of a fused node when its reference kernel has run it, on a tile of elements.
+typedef struct gr_part_observer {
+  void (*seen)(void *self, const gr_node *part, const gr_launch *of_part);
+  void *self;
+} gr_part_observer;
+struct gr_launch {
   const void *attr;
   int n_in, n_out;
   const gr_type *in_type, *out_type;
@@ -80,7 +86,8 @@ typedef struct gr_launch {
   // this rank's part of the value, and the first of its elements in the tile. NULL: it is all.
   const gr_type *whole;
   int64_t first;
-} gr_launch;
+  const gr_part_observer *observer;  // of a fused node's parts, by its reference kernel; or NULL
+};
 typedef gr_status (*gr_kernel)(const gr_launch *);
 typedef struct gr_gpu_call gr_gpu_call;
 // Computes y[0] to y[n - 1] from operands x[0], x[1], ..., a tile of the elements; y may be one of

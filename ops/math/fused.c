@@ -137,7 +137,9 @@ static gr_status run_part(chunk *c, const gr_graph *g, const gr_node *part) {
   l.attr = part->attr, l.n_in = part->n_in, l.n_out = part->n_out;
   l.in_type = in_type, l.out_type = out_type, l.in = in, l.out = out;
   l.whole = c->space, l.first = c->first, l.context = NULL, l.scratch = next_sums(c, g, part);
-  return part->op->cpu(&l);
+  GR_TRY(part->op->cpu(&l));
+  if (l.observer) l.observer->seen(l.observer->self, part, &l);
+  return GR_OK;
 }
 
 static void store(const chunk *c, const gr_graph *g) {

@@ -87,6 +87,23 @@ GR_MUST_USE gr_status gr_exec_store(gr_exec *, const gr_exec_tensor *, const voi
 // for.
 GR_MUST_USE gr_status gr_exec_trace(gr_exec *, gr_trace *);
 
+// ---- Values that are not finite ---------------------------------------------------------------
+// A node whose result is not finite although its operands are, or an input or a state that is not.
+typedef struct gr_exec_origin {
+  bool found;
+  uint32_t order;   // nodes that ran before it, by which ranks compare
+  char text[1024];  // "'exp' of layers.0, model.yaml:3:5: its result is f32[4] ..., infinite: 2;
+                    // ..."
+} gr_exec_origin;
+// The first NaN, and the first infinity, which may be one on purpose.
+typedef struct gr_exec_origins {
+  gr_exec_origin nan, inf;
+} gr_exec_origins;
+// Looks at all values of the programs that run from now on, until gr_exec_search_end: each node is
+// waited for. *out must live until then.
+GR_MUST_USE gr_status gr_exec_search_begin(gr_exec *, gr_exec_origins *out);
+void gr_exec_search_end(gr_exec *);  // also after an error
+
 const gr_device *gr_exec_device(const gr_exec *);  // owned by the executor
 size_t gr_exec_bytes(const gr_exec *);             // of both blocks, as planned
 size_t gr_exec_shared_bytes(const gr_exec *);      // of blocks that other ranks can access

@@ -121,6 +121,16 @@ static gr_status run_step(gr_exec *e, gr_exec_step *step) {
   return step->kernel ? step->kernel(&step->l) : gr_exec_loop_run(e, step);
 }
 
+static gr_status run_searched(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
+  void *before;
+  gr_arena *work = gr_arena_create();
+  gr_status s = gr_exec_search_before(e, g, step, work, &before);
+  s = s ? s : run_step(e, step);
+  s = s ? s : gr_exec_search_after(e, g, step, before);
+  gr_arena_destroy(work);
+  return s;
+}
+
 static gr_status run_ordered(gr_exec *e, gr_exec_step *step) {
   gr_device *d = e->device;
   gr_exec_step *outer = gr_exec_times_of(e, step);
@@ -143,7 +153,7 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
     gr_status s = gr_exec_beside_begin(e, step);
     s = s || !ops->node ? s : ops->node(e->device, f->g, i, &step->l);
     double began = e->trace ? gr_trace_now() : 0;
-    s = s ? s : run_step(e, step);
+    s = s ? s : e->search ? run_searched(e, f->g, step) : run_step(e, step);
     s = s ? s : gr_exec_beside_end(e, step);
     s = s ? s : gr_exec_times_wait(e, step, began);
     if (s) return locate(s, e, step);

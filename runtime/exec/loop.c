@@ -358,14 +358,17 @@ gr_status gr_exec_loop_run(gr_exec *e, gr_exec_step *step) {
   gr_exec_loop *l = step->loop;
   int64_t steps = l->scan->steps;
   gr_device *d = e->device;
-  if (l->windows && (e->timed || !e->trace)) return run_repeated(e, step);
+  if (l->windows && !e->search && (e->timed || !e->trace)) return run_repeated(e, step);
   GR_TRY(note_loop(enter(d, l), step, "entering"));
+  int64_t outer = e->iteration;
   for (int64_t t = 0; t < steps && !has_ended(d, l); t++) {
+    e->iteration = 1 + (l->scan->reverse ? steps - 1 - t : t);
     gr_status s = e->run_body(e, &l->frame);
     if (s)
       return gr_note(s, GR_NOWHERE, "in step %lld of a scan",
                      (long long)(l->scan->reverse ? steps - 1 - t : t));
     GR_TRY(note_loop(advance(d, l), step, "advancing"));
   }
+  e->iteration = outer;
   return note_loop(leave(d, l), step, "leaving");
 }

@@ -170,6 +170,7 @@ gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec 
 
 void gr_exec_close(gr_exec *e) {
   if (!e) return;
+  gr_exec_search_end(e);
   if (e->device && e->device->ops->forget) e->device->ops->forget(e->device);
   for (int a = 0; a < GR_MAX_MESH; a++)
     for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
@@ -206,7 +207,7 @@ static gr_status run(gr_exec *e, gr_exec_program *p) {
     e->transferred = false;
   }
   gr_exec_times_choose(e, p->frame.g);
-  bool direct = !d->ops->run || (e->waits && !e->timed);
+  bool direct = !d->ops->run || e->search || (e->waits && !e->timed);
   GR_TRY(direct ? issue(&all) : d->ops->run(d, p->frame.g, issue, &all));
   e->computed = true;
   GR_TRY(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));

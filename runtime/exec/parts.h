@@ -5,6 +5,7 @@
 #include "runtime/exec/exec.h"
 
 typedef struct gr_exec_loop gr_exec_loop;
+typedef struct gr_exec_search gr_exec_search;
 
 // One node, ready to launch: its kernel is chosen and every pointer is an address.
 typedef struct gr_exec_step {
@@ -59,6 +60,8 @@ struct gr_exec {
   bool timed;                // the device measures what runs (gr_device_ops.time)
   bool waits;                // each node of this run is waited for, and timed by the host
   bool counts;               // and that is added up
+  gr_exec_search *search;    // for the first value that is not finite (nonfinite.c), or NULL
+  int64_t iteration;         // 1 + the step of the innermost loop that runs; 0: none does
   bool watched;              // ..., or nodes are reported to the device (gr_device_ops.node)
   gr_exec_step *running;     // what the device measures is of this step, or of no step
   int untaken;               // runs whose times it still has
@@ -103,6 +106,15 @@ GR_MUST_USE gr_status gr_exec_times_end(gr_exec *);
 gr_exec_step *gr_exec_times_of(gr_exec *, gr_exec_step *);
 // After a step: if the host times it, waits until it is done.
 GR_MUST_USE gr_status gr_exec_times_wait(gr_exec *, gr_exec_step *, double began);
+
+// ---- The first value that is not finite (nonfinite.c), while e->search is set
+// Looks at the operands of a step before it runs; *before, in the arena, is what
+// gr_exec_search_after takes.
+GR_MUST_USE gr_status gr_exec_search_before(gr_exec *, const gr_graph *, const gr_exec_step *,
+                                            gr_arena *, void **before);
+// Waits for the step, and looks at its results.
+GR_MUST_USE gr_status gr_exec_search_after(gr_exec *, const gr_graph *, const gr_exec_step *,
+                                           const void *before);
 
 // Of one run of a step on this rank; those of a loop are its body's, and collectives have none.
 double gr_exec_step_flops(const gr_exec_step *);

@@ -106,7 +106,7 @@ void gr_exec_times_choose(gr_exec *e, const gr_graph *g) {
   gr_device_timed timed = e->timed ? d->timed(e->device, g) : GR_TIMED_BY_HOST;
   e->counts = timed == GR_TIMED_BY_HOST;
   e->waits = e->trace ? timed != GR_TIMED : e->opt.profile && e->counts;
-  e->watched = e->waits || d->begin || d->node || d->end;
+  e->watched = e->waits || e->search || d->begin || d->node || d->end;
   e->running = NULL;
 }
 

@@ -98,6 +98,7 @@ gr_status gr_run_hint_before(gr_run *r, gr_status s) {
   static const char try[] =
       "a smaller training.lr, a longer training.warmup_steps or training.grad_clip";
   bool newest;
+  if (r->progress.why) s = gr_hint(s, "%s", r->progress.why);
   const char *path =
       before(r->me.arena, r->saving.ckpt_dir, r->progress.step - r->progress.skipped, &newest);
   if (!path) return gr_hint(s, "%s; there is no checkpoint from before to continue from", try);

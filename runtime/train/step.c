@@ -46,6 +46,19 @@ static gr_time_split split_of(const gr_waits *w, double seconds, double communic
   return (gr_time_split){w->data, seconds - communicated, communicated + w->agreement};
 }
 
+// Says of the first step of each row of skipped ones, at most MAX_SEARCHES times, why.
+static gr_status explain_skipped(gr_run *r, const gr_run_program *p, const gr_batch *b) {
+  enum { MAX_SEARCHES = 3 };
+  if (r->progress.failing != 1 || r->progress.searches == MAX_SEARCHES) return GR_OK;
+  gr_text t = gr_text_make(r->me.arena);
+  GR_TRY(gr_run_find_nonfinite(&r->me, &r->control.values, p, b, &t));
+  gr_progress_searched(&r->progress, t.len ? t.chars : NULL);
+  if (t.len && r->me.rank == gr_log_rank())
+    gr_log(GR_WARN, "step %lld is skipped, because its gradient is not finite: %s",
+           (long long)r->progress.step, t.chars);
+  return GR_OK;
+}
+
 // What follows a run of a program that trains.
 static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
                           const gr_step_results *now, double seconds, double communicated) {
@@ -73,6 +86,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   gr_control_logged(&r->control);
   gr_run_hook(r, GR_HOOK_STEP_END, NULL, NULL);
   gr_progress_advance(&r->progress, true);
+  GR_TRY(explain_skipped(r, p, b));
   return gr_progress_is_lost(&r->progress) ? gr_run_give_up(r) : GR_OK;
 }
 

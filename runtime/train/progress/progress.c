@@ -59,6 +59,11 @@ void gr_progress_measure(gr_progress *p, const gr_step_results *now, const char 
   check(p);
 }
 
+void gr_progress_searched(gr_progress *p, const char *why) {
+  p->searches++;
+  if (!p->why) p->why = why;
+}
+
 void gr_progress_advance(gr_progress *p, bool trains) {
   p->step += trains, p->batch++;
   check(p);

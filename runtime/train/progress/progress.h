@@ -15,6 +15,8 @@ typedef struct gr_progress {
   int64_t skipped;                 // skipped steps in a row, up to the last one; 0: it was finite
   int64_t failing;                 // those of them that no smaller loss scale can explain
   int64_t all_skipped;             // steps that were skipped since the run began
+  int searches;                    // of this process, for why a step was skipped
+  const char *why;                 // what the first of them has found, in the run's arena; or NULL
   gr_metrics epoch_train;          // sums of the current epoch
   gr_metrics last;                 // of the last step, as all below
   double loss, grad_norm;
@@ -34,6 +36,8 @@ void gr_progress_add(gr_progress *, const gr_metrics *, const gr_batch *);
 // scale that does not become smaller.
 void gr_progress_measure(gr_progress *, const gr_step_results *, const char *loss,
                          double least_scale, double samples_per_s);
+// Why a step was skipped has been searched for; why: what was found, or NULL.
+void gr_progress_searched(gr_progress *, const char *why);
 // What the program's run has led to is done: it counts, trains: as a step.
 void gr_progress_advance(gr_progress *, bool trains);
 void gr_progress_end_epoch(gr_progress *);  // all of it is done: the next one begins

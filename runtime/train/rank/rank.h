@@ -109,6 +109,12 @@ GR_MUST_USE gr_status gr_run_compute(gr_rank *, const gr_step_values *, const gr
 // Whether there is something to evaluate: a program that takes batches needs samples, one that
 // takes none runs once for the validation split.
 bool gr_run_can_eval(const gr_rank *, gr_split);
+// ---- nonfinite.c
+// Runs a program again whose step has just been skipped, and appends to *out which node, on which
+// rank, made the first value that is not finite; nothing, where there is no memory for it or no
+// such value is found. States stay as they are. Collective.
+GR_MUST_USE gr_status gr_run_find_nonfinite(gr_rank *, const gr_step_values *,
+                                            const gr_run_program *, const gr_batch *, gr_text *out);
 // ---- generate.c
 // What continues the sequences of a batch: tokens [rows, most], and how many of them each row has.
 typedef struct gr_generated {
