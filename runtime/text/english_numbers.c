@@ -1,0 +1,335 @@
+// english_numbers.c - see english_numbers.h. A number is a text of decimal digits, because words
+// such as "one decillion" exceed every integer.
+#include "runtime/text/english_numbers.h"
+#include <string.h>
+
+// ---- Words --------------------------------------------------------------------------------------
+
+typedef enum kind {
+  NONE,
+  ZERO,
+  ONES,  // below twenty
+  TENS,
+  MULTIPLIER,
+  SIGN,      // before a number
+  CURRENCY,  // behind one
+  PERCENT,
+  PER,
+  AND,
+  TIMES,  // "double": of the next digit
+  POINT,
+} kind;
+
+typedef struct word {
+  const char *text;
+  kind kind;
+  const char *value;   // digits; of MULTIPLIER the zeros; of signs what is written
+  const char *suffix;  // of ordinals and plurals, which end a number; "" of all else
+} word;
+
+static const word irregular[] = {
+    {"o", ZERO, "0", ""},           {"oh", ZERO, "0", ""},        {"zero", ZERO, "0", ""},
+    {"zeroth", ONES, "0", "th"},    {"first", ONES, "1", "st"},   {"second", ONES, "2", "nd"},
+    {"third", ONES, "3", "rd"},     {"fifth", ONES, "5", "th"},   {"twelfth", ONES, "12", "th"},
+    {"minus", SIGN, "-", ""},       {"negative", SIGN, "-", ""},  {"plus", SIGN, "+", ""},
+    {"positive", SIGN, "+", ""},    {"pound", CURRENCY, "£", ""}, {"pounds", CURRENCY, "£", ""},
+    {"euro", CURRENCY, "€", ""},    {"euros", CURRENCY, "€", ""}, {"dollar", CURRENCY, "$", ""},
+    {"dollars", CURRENCY, "$", ""}, {"cent", CURRENCY, "¢", ""},  {"cents", CURRENCY, "¢", ""},
+    {"percent", PERCENT, "%", ""},  {"per", PER, "%", ""},        {"and", AND, "", ""},
+    {"double", TIMES, "2", ""},     {"triple", TIMES, "3", ""},   {"point", POINT, ".", ""},
+};
+// Words with what they end in: as they are, of several, and of an order; NULL: it is irregular.
+static const struct {
+  const char *stem;
+  kind kind;
+  const char *value, *plain, *plural, *ordinal;
+} regular[] = {
+    {"one", ONES, "1", "", "s", NULL},
+    {"two", ONES, "2", "", "s", NULL},
+    {"three", ONES, "3", "", "s", NULL},
+    {"four", ONES, "4", "", "s", "th"},
+    {"five", ONES, "5", "", "s", NULL},
+    {"six", ONES, "6", "", "es", "th"},
+    {"seven", ONES, "7", "", "s", "th"},
+    {"eight", ONES, "8", "", "s", "h"},
+    {"nine", ONES, "9", "", "s", "th"},  // and not "ninth", as openai-whisper has it
+    {"ten", ONES, "10", "", "s", "th"},
+    {"eleven", ONES, "11", "", "s", "th"},
+    {"twelve", ONES, "12", "", "s", NULL},
+    {"thirteen", ONES, "13", "", "s", "th"},
+    {"fourteen", ONES, "14", "", "s", "th"},
+    {"fifteen", ONES, "15", "", "s", "th"},
+    {"sixteen", ONES, "16", "", "s", "th"},
+    {"seventeen", ONES, "17", "", "s", "th"},
+    {"eighteen", ONES, "18", "", "s", "th"},
+    {"nineteen", ONES, "19", "", "s", "th"},
+    {"twent", TENS, "20", "y", "ies", "ieth"},
+    {"thirt", TENS, "30", "y", "ies", "ieth"},
+    {"fort", TENS, "40", "y", "ies", "ieth"},
+    {"fift", TENS, "50", "y", "ies", "ieth"},
+    {"sixt", TENS, "60", "y", "ies", "ieth"},
+    {"sevent", TENS, "70", "y", "ies", "ieth"},
+    {"eight", TENS, "80", "y", "ies", "ieth"},
+    {"ninet", TENS, "90", "y", "ies", "ieth"},
+    {"hundred", MULTIPLIER, "00", "", "s", "th"},
+    {"thousand", MULTIPLIER, "000", "", "s", "th"},
+    {"million", MULTIPLIER, "000000", "", "s", "th"},
+    {"billion", MULTIPLIER, "000000000", "", "s", "th"},
+    {"trillion", MULTIPLIER, "000000000000", "", "s", "th"},
+    {"quadrillion", MULTIPLIER, "000000000000000", "", "s", "th"},
+    {"quintillion", MULTIPLIER, "000000000000000000", "", "s", "th"},
+    {"sextillion", MULTIPLIER, "000000000000000000000", "", "s", "th"},
+    {"septillion", MULTIPLIER, "000000000000000000000000", "", "s", "th"},
+    {"octillion", MULTIPLIER, "000000000000000000000000000", "", "s", "th"},
+    {"nonillion", MULTIPLIER, "000000000000000000000000000000", "", "s", "th"},
+    {"decillion", MULTIPLIER, "000000000000000000000000000000000", "", "s", "th"},
+};
+
+static word word_of(const char *text) {
+  for (size_t i = 0; i < sizeof irregular / sizeof *irregular; i++)
+    if (!strcmp(text, irregular[i].text)) return irregular[i];
+  for (size_t i = 0; i < sizeof regular / sizeof *regular; i++) {
+    size_t n = strlen(regular[i].stem);
+    const char *end = text + n, *suffix = NULL;
+    if (strncmp(text, regular[i].stem, n)) continue;
+    if (!strcmp(end, regular[i].plain)) suffix = "";
+    if (!strcmp(end, regular[i].plural)) suffix = "s";
+    if (regular[i].ordinal && !strcmp(end, regular[i].ordinal)) suffix = "th";
+    if (suffix) return (word){text, regular[i].kind, regular[i].value, suffix};
+  }
+  return (word){text, NONE, "", ""};
+}
+
+static bool is_plain(const word *w, kind k) { return w->kind == k && !*w->suffix; }
+// Whether the word may follow a point.
+static bool is_decimal(const word *w) {
+  return is_plain(w, ONES) || is_plain(w, TENS) || w->kind == ZERO;
+}
+
+// Digits, with a point between them or none.
+static bool is_number(const char *s) {
+  size_t n = strspn(s, "0123456789");
+  if (!n || !s[n]) return n > 0;
+  size_t more = s[n] == '.' ? strspn(s + n + 1, "0123456789") : 0;
+  return more && !s[n + 1 + more];
+}
+
+// ---- Decimal numbers ----------------------------------------------------------------------------
+
+static const char *without_zeros(const char *digits) {
+  digits += strspn(digits, "0");
+  return *digits ? digits : "0";
+}
+
+static const char *sum(gr_arena *a, const char *x, const char *y) {
+  int n = (int)strlen(x), m = (int)strlen(y), most = (n > m ? n : m) + 1, carry = 0;
+  char *out = gr_arena_alloc(a, (size_t)most + 1);
+  out[most] = 0;
+  for (int i = 1; i <= most; i++) {
+    int digits = carry + (i <= n ? x[n - i] - '0' : 0) + (i <= m ? y[m - i] - '0' : 0);
+    out[most - i] = (char)('0' + digits % 10), carry = digits / 10;
+  }
+  return without_zeros(out);
+}
+
+// Whether the last n digits are zeros, and those before them are not lost.
+static bool ends_in_zeros(const char *digits, size_t n) {
+  size_t len = strlen(digits);
+  return !strcmp(digits, "0") || (len >= n && strspn(digits + len - n, "0") == n);
+}
+
+// A number with a point, times a one with zeros; NULL: it is none, or the product has decimals.
+static const char *product(gr_arena *a, const char *number, const char *zeros) {
+  size_t whole = strspn(number, "0123456789");
+  const char *decimals = number[whole] == '.' ? number + whole + 1 : number + whole;
+  size_t n = strspn(decimals, "0123456789");
+  if (decimals[n] || whole + n == 0) return NULL;
+  while (n && decimals[n - 1] == '0') n--;
+  if (n > strlen(zeros)) return NULL;
+  return without_zeros(
+      gr_arena_printf(a, "%.*s%.*s%s", (int)whole, number, (int)n, decimals, zeros + n));
+}
+
+// ---- A text -------------------------------------------------------------------------------------
+
+typedef struct reader {
+  gr_arena *arena;
+  gr_text out;
+  const char *prefix;  // of the number; ""
+  const char *value;   // of the number so far; NULL: there is none
+  bool spelt;          // its digits were said one after the other, or it has a point
+} reader;
+
+static void put(reader *r, const char *text, const char *suffix) {
+  gr_text_printf(&r->out, "%s%s%s%s", r->out.len ? " " : "", r->prefix, text, suffix);
+  r->prefix = "", r->value = NULL;
+}
+
+static void flush(reader *r) {
+  if (r->value) put(r, r->value, "");
+}
+
+static void set(reader *r, const char *value, bool spelt) { r->value = value, r->spelt = spelt; }
+
+// Behind what was spelt so far: a zero that was computed is nothing.
+static void append(reader *r, const char *digits) {
+  bool nothing = !r->value || (!r->spelt && !strcmp(r->value, "0"));
+  set(r, gr_arena_printf(r->arena, "%s%s", nothing ? "" : r->value, digits), true);
+}
+
+static void add_digits(reader *r, const word *before, const word *w) {
+  bool digit = w->kind == ONES && !w->value[1];
+  bool follows = r->value && (r->spelt || (w->kind == ONES && is_plain(before, ONES)));
+  int n = r->value ? (int)strlen(r->value) : 0;
+  if (!r->value)
+    set(r, w->value, false);
+  else if (follows && digit && is_plain(before, TENS))
+    set(r, gr_arena_printf(r->arena, "%.*s%s", n - 1, r->value, w->value), true);
+  else if (follows || !ends_in_zeros(r->value, digit ? 1 : 2))
+    set(r, gr_arena_printf(r->arena, "%s%s", r->value, w->value), true);
+  else
+    set(r, sum(r->arena, r->value, w->value), false);
+}
+
+// The last three digits are multiplied: "two thousand three hundred".
+static void multiply(reader *r, const char *zeros) {
+  gr_arena *a = r->arena;
+  const char *all = r->value ? product(a, r->value, zeros) : NULL;
+  size_t n = r->value ? strlen(r->value) : 0;
+  if (!all) {
+    flush(r);
+    set(r, gr_arena_printf(a, "1%s", zeros), false);
+  } else if (r->spelt || n <= 3) {
+    set(r, all, false);
+  } else {
+    const char *above = gr_arena_printf(a, "%.*s000", (int)n - 3, r->value);
+    set(r, sum(a, above, product(a, r->value + n - 3, zeros)), false);
+  }
+}
+
+static void end_number(reader *r, const char *suffix) {
+  if (*suffix) put(r, r->value, suffix);
+}
+
+// A number in digits, with the sign of a currency or without.
+static bool read_digits(reader *r, const char *text) {
+  int len = gr_utf8_len(text);
+  const char *sign = gr_arena_strndup(r->arena, text, (size_t)len);
+  bool has_sign = strstr("$¢£€", sign) != NULL;
+  const char *number = has_sign ? text + len : text;
+  if (!is_number(number)) return false;
+  if (r->value && r->spelt && r->value[strlen(r->value) - 1] == '.') {
+    append(r, text);
+    return true;
+  }
+  flush(r);
+  if (has_sign) r->prefix = sign;
+  const char *whole = product(r->arena, number, "");
+  set(r, whole ? whole : number, !whole);
+  return true;
+}
+
+// Words that make a number only beside one. Returns whether the next word is read, too.
+static bool read_special(reader *r, const word *before, const word *w, const word *next) {
+  bool more = next->kind || is_number(next->text);
+  if (w->kind == AND && more && is_plain(before, MULTIPLIER)) return false;
+  if (w->kind == POINT && more) {
+    if (is_decimal(next) || is_number(next->text)) append(r, ".");
+    return false;
+  }
+  if (w->kind == TIMES && (is_plain(next, ONES) || next->kind == ZERO)) {
+    append(r, next->value);
+    for (int i = 1; i < *w->value - '0'; i++) append(r, next->value);
+    return true;
+  }
+  flush(r);
+  put(r, w->text, "");
+  return false;
+}
+
+static bool read_sign(reader *r, const word *w, const word *next) {
+  bool cent = w->kind == PER && !strcmp(next->text, "cent");
+  if (w->kind == SIGN) {
+    flush(r);
+    if (next->kind || is_number(next->text))
+      r->prefix = w->value;
+    else
+      put(r, w->text, "");
+  } else if (r->value && w->kind == CURRENCY) {
+    r->prefix = w->value;
+    flush(r);
+  } else if (r->value && (w->kind == PERCENT || cent)) {
+    put(r, r->value, "%");
+    return cent;
+  } else {
+    flush(r);
+    put(r, w->text, "");
+  }
+  return false;
+}
+
+// Returns whether the next word is read, too.
+static bool read_word(reader *r, const word *before, const word *w, const word *next) {
+  if (read_digits(r, w->text)) return false;
+  switch (w->kind) {
+    case ZERO:
+      append(r, "0");
+      return false;
+    case ONES:
+    case TENS:
+      add_digits(r, before, w);
+      end_number(r, w->suffix);
+      return false;
+    case MULTIPLIER:
+      multiply(r, w->value);
+      end_number(r, w->suffix);
+      return false;
+    case SIGN:
+    case CURRENCY:
+    case PERCENT:
+    case PER:
+      return read_sign(r, w, next);
+    default:
+      return read_special(r, before, w, next);
+  }
+}
+
+static word *words_of(gr_arena *a, const char *text, int *n) {
+  word *words = GR_NEW(a, word, strlen(text) / 2 + 2);
+  char *rest = NULL, *copy = gr_arena_strdup(a, text);
+  *n = 0;
+  for (char *w = strtok_r(copy, " \t\n\v\f\r", &rest); w; w = strtok_r(NULL, " \t\n\v\f\r", &rest))
+    words[(*n)++] = word_of(w);
+  words[*n] = (word){"", NONE, "", ""};
+  return words;
+}
+
+const char *gr_english_numbers(gr_arena *a, const gr_normaliser_options *o, const char *text) {
+  int n;
+  const word *words = words_of(a, text, &n), *none = words + n;
+  reader r = {.arena = a, .out = gr_text_make(a), .prefix = ""};
+  (void)o;
+  gr_text_put(&r.out, "");
+  for (int i = 0; i < n; i++)
+    i += read_word(&r, i ? words + i - 1 : none, words + i, words + i + 1);
+  flush(&r);
+  return r.out.chars;
+}
+
+const char *gr_english_halves(gr_arena *a, const gr_normaliser_options *o, const char *text) {
+  int n, begin = 0;  // begin: of what is between two of them
+  const word *words = words_of(a, text, &n);
+  gr_text t = gr_text_make(a);
+  (void)o;
+  gr_text_put(&t, "");
+  for (int i = 0; i < n; i++) {
+    bool half = i + 2 < n && !strcmp(words[i].text, "and") && !strcmp(words[i + 1].text, "a") &&
+                !strcmp(words[i + 2].text, "half");
+    const word *last = i > begin ? &words[i - 1] : NULL;
+    bool number = last && (is_decimal(last) || is_plain(last, MULTIPLIER));
+    const char *said = !half ? words[i].text : number ? "point five" : last ? "and a half" : "";
+    gr_text_printf(&t, "%s%s", t.len && *said ? " " : "", said);
+    if (half) begin = i += 2, begin++;
+  }
+  return t.chars;
+}
