@@ -23,8 +23,8 @@ static gr_status read_spelling(gr_arena *a, gr_conf *root, const gr_spelling **o
   if (c->kind != GR_CONF_TEXT) return GR_OK;
   GR_TRY(gr_file_read(a, c->text, SPELLING_BYTES, &text, &n));
   if (!gr_json_read(a, text, n, &all, &why))
-    return no_spelling(
-        c, gr_arena_printf(a, "line %d:%d: %s, found %s", why.line, why.col, why.why, why.found));
+    return gr_fail(GR_ERR_CONFIG, (gr_loc){c->text, why.line, why.col}, "%s, found %s", why.why,
+                   why.found);
   if (all->kind != GR_JSON_OBJECT) return no_spelling(c, "it is no object");
   gr_spelling *s = GR_NEW(a, gr_spelling, 1);
   *s = (gr_spelling){gr_map_make(a), GR_NEW(a, const char *, all->n + 1)};
