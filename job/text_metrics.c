@@ -1,10 +1,11 @@
 // text_metrics.c - reads training.text_metrics and training.spelling.
-#include <ctype.h>
 #include <string.h>
 #include "base/json.h"
 #include "job/parts.h"
 
 static const char KEY[] = "training.text_metrics", SPELLING[] = "training.spelling";
+#define EXAMPLE "as in {wer: {normalise: english}, bleu: bleu}"
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 enum { MAX_METRICS = 16, SPELLING_BYTES = 16 << 20 };
 
 // ---- The list of spellings ----------------------------------------------------------------------
@@ -40,91 +41,78 @@ static gr_status read_spelling(gr_arena *a, gr_conf *root, const gr_spelling **o
 
 // ---- A metric -----------------------------------------------------------------------------------
 
-#define LIST_OF(items, list)      \
-  gr_text list = gr_text_make(a); \
-  for (int i = 0; items[i]; i++) gr_text_printf(&list, "%s%s", i ? ", " : "", items[i]->name)
+static gr_status none_called(const gr_conf *c, const char *what, const char *name,
+                             const char *known) {
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "%s: there is no %s '%s'", KEY, what, name),
+                 "there are %s", known);
+}
 
-static gr_status find_metric(gr_arena *a, const gr_conf *c, const char *name,
-                             const gr_text_metric **out) {
-  LIST_OF(gr_text_metrics, list);
+static gr_status find_metric(const gr_conf *c, const char *name, const gr_text_metric **out) {
+#define GR_TEXT_METRIC(name, doc) ", " #name
+  static const char known[] =
+#include "runtime/text/metrics.def"
+      ;
+#undef GR_TEXT_METRIC
   *out = gr_text_metric_find(name);
-  if (*out) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "%s: there is no metric of texts '%s'", KEY, name),
-                 "there are %s", list.chars);
+  return *out ? GR_OK : none_called(c, "metric of texts", name, known + 2);
 }
 
-static gr_status find_normaliser(gr_arena *a, const gr_conf *c, const char *name,
-                                 const gr_normaliser **out) {
-  LIST_OF(gr_normalisers, list);
+static gr_status find_normaliser(const gr_conf *c, const char *name, const gr_normaliser **out) {
+#define GR_NORMALISER(name, doc) ", " #name
+  static const char known[] =
+#include "runtime/text/normalisers.def"
+      ;
+#undef GR_NORMALISER
   *out = gr_normaliser_find(name);
-  if (*out) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "%s: there is no normaliser '%s'", KEY, name),
-                 "there are %s", list.chars);
+  return *out ? GR_OK : none_called(c, "normaliser", name, known + 2);
 }
 
-static gr_status check_keys(const gr_conf *c) {
-  static const char *const known[] = {"metric", "normalise", "remove_diacritics", "split_letters"};
-  for (int i = 0; i < c->n; i++) {
-    bool found = false;
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-      found |= !strcmp(c->keys[i], known[k]);
-    if (!found)
-      return gr_hint(
-          gr_fail(GR_ERR_CONFIG, c->items[i]->key_loc, "%s: unknown key '%s'", KEY, c->keys[i]),
-          "metric, normalise, remove_diacritics and split_letters are known");
-  }
-  return GR_OK;
-}
-
-static gr_status read_map(gr_arena *a, gr_conf *c, gr_text_metric_spec *s) {
-  const char *metric, *normaliser;
+// A name, or how it is made. Other keys are not looked up, which is an error of its own.
+static gr_status read_metric(gr_conf *c, gr_text_metric_spec *s) {
+  const char *metric = s->name, *normaliser = "none";
   gr_normaliser_options *o = &s->options;
-  GR_TRY(check_keys(c));
-  GR_TRY(gr_conf_text(c, "metric", s->name, &metric));
-  GR_TRY(gr_conf_text(c, "normalise", "none", &normaliser));
-  GR_TRY(gr_conf_bool(c, "remove_diacritics", false, &o->remove_diacritics));
-  GR_TRY(gr_conf_bool(c, "split_letters", false, &o->split_letters));
-  GR_TRY(find_metric(a, c, metric, &s->metric));
-  GR_TRY(find_normaliser(a, c, normaliser, &s->normaliser));
+  if (c->kind == GR_CONF_TEXT) {
+    gr_conf_mark(c);
+    metric = c->text;
+  } else if (c->kind == GR_CONF_MAP) {
+    GR_TRY(gr_conf_text(c, "metric", metric, &metric));
+    GR_TRY(gr_conf_text(c, "normalise", normaliser, &normaliser));
+    GR_TRY(gr_conf_bool(c, "remove_diacritics", false, &o->remove_diacritics));
+    GR_TRY(gr_conf_bool(c, "split_letters", false, &o->split_letters));
+  } else {
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "%s: '%s' must be a map or a name, found a %s",
+                           KEY, s->name, gr_conf_kind_name(c->kind)),
+                   EXAMPLE);
+  }
+  GR_TRY(find_metric(c, metric, &s->metric));
+  GR_TRY(find_normaliser(c, normaliser, &s->normaliser));
   if ((!o->remove_diacritics && !o->split_letters) || !strcmp(normaliser, "basic")) return GR_OK;
   return gr_fail(GR_ERR_CONFIG, c->loc,
                  "%s: remove_diacritics and split_letters are of normalise: basic, found %s", KEY,
                  normaliser);
 }
 
-static bool is_name(const char *s) {
-  while (isalnum((unsigned char)*s) || *s == '_') s++;
-  return !*s;
-}
-
-// NAME: METRIC, or NAME with how it is made.
-static gr_status read_metric(gr_arena *a, const char *name, gr_conf *c, gr_text_metric_spec *s) {
-  s->name = name, s->normaliser = gr_normaliser_find("none");
-  if (!is_name(name) || !strcmp(name, "loss"))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, c->key_loc, "%s: '%s' is no name of a metric", KEY, name),
-                   "letters, digits and _, and not loss");
-  if (c->kind == GR_CONF_MAP) return read_map(a, c, s);
-  if (c->kind == GR_CONF_TEXT) return find_metric(a, c, c->text, &s->metric);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "%s: '%s' must be a map or a name, found a %s", KEY,
-                         name, gr_conf_kind_name(c->kind)),
-                 "as in {wer: {normalise: english}, bleu: bleu}");
+static gr_status check_name(const gr_conf *c, const char *name) {
+  if (strspn(name, NAME_CHARACTERS) == strlen(name) && strcmp(name, "loss")) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->key_loc, "%s: '%s' is no name of a metric", KEY, name),
+                 "letters, digits and _, and not loss");
 }
 
 gr_status gr_text_metrics_read(gr_arena *a, gr_conf *root, gr_loop_settings *s) {
-  gr_conf *map = gr_conf_find(root, KEY);
+  const gr_conf *map = gr_conf_find(root, KEY);
   const gr_spelling *spelling = NULL;
-  gr_conf_mark(map);
   GR_TRY(read_spelling(a, root, &spelling));
   if (map->kind == GR_CONF_NULL) return GR_OK;
   if (map->kind != GR_CONF_MAP || map->n > MAX_METRICS)
     return gr_hint(gr_fail(GR_ERR_CONFIG, map->loc, "%s must be a map of at most %d metrics", KEY,
                            MAX_METRICS),
-                   "as in {wer: {normalise: english}, bleu: bleu}");
+                   EXAMPLE);
   s->text_metrics = GR_NEW(a, gr_text_metric_spec, map->n + 1);
   for (int i = 0; i < map->n; i++) {
     gr_text_metric_spec *m = &s->text_metrics[s->n_text_metrics++];
-    GR_TRY(read_metric(a, map->keys[i], map->items[i], m));
-    m->options.spelling = spelling;
+    *m = (gr_text_metric_spec){.name = map->keys[i], .options = {.spelling = spelling}};
+    GR_TRY(check_name(map->items[i], m->name));
+    GR_TRY(read_metric(map->items[i], m));
   }
   return GR_OK;
 }

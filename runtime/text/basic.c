@@ -1,5 +1,5 @@
 // basic.c - Whisper's normaliser for texts of any language (Radford et al., 2022, appendix C).
-#include "runtime/text/characters.h"
+#include "runtime/text/parts.h"
 
 static const char *clean(gr_arena *a, const gr_normaliser_options *o, const char *text) {
   return gr_text_letters(a, o->remove_diacritics, NULL, text);

@@ -1,8 +1,8 @@
-// characters.c - see characters.h.
-#include "runtime/text/characters.h"
+// characters.c - see parts.h.
 #include <string.h>
 #include <utf8proc.h>
 #include "runtime/data/tokenizer/split.h"
+#include "runtime/text/parts.h"
 
 // The character at *p, of valid UTF-8, which *p is then behind.
 static int32_t take(const char **p) {

@@ -1,12 +1,10 @@
 // english.c - Whisper's normaliser for English texts (Radford et al., 2022, appendix C): its rules
 // in the order of openai-whisper's, whose results it has (tests/golden/text_metrics.py).
 #include <string.h>
-#include "runtime/data/tokenizer/split.h"
-#include "runtime/text/characters.h"
-#include "runtime/text/english_numbers.h"
+#include "runtime/text/parts.h"
 
-#define WORD(from, to) \
-  { "\\b" from "\\b", to }
+#define WORD(pattern, instead) \
+  { "\\b" pattern "\\b", instead }
 
 static const gr_text_rule words[] = {
     GR_TEXT_BRACKETS,

@@ -1,7 +1,7 @@
-// english_numbers.c - see english_numbers.h. A number is a text of decimal digits, because words
+// english_numbers.c - see parts.h. A number is a text of decimal digits, because words
 // such as "one decillion" exceed every integer.
-#include "runtime/text/english_numbers.h"
 #include <string.h>
+#include "runtime/text/parts.h"
 
 // ---- Words --------------------------------------------------------------------------------------
 
@@ -38,65 +38,44 @@ static const word irregular[] = {
     {"percent", PERCENT, "%", ""},  {"per", PER, "%", ""},        {"and", AND, "", ""},
     {"double", TIMES, "2", ""},     {"triple", TIMES, "3", ""},   {"point", POINT, ".", ""},
 };
-// Words with what they end in: as they are, of several, and of an order; NULL: it is irregular.
-static const struct {
-  const char *stem;
-  kind kind;
-  const char *value, *plain, *plural, *ordinal;
-} regular[] = {
-    {"one", ONES, "1", "", "s", NULL},
-    {"two", ONES, "2", "", "s", NULL},
-    {"three", ONES, "3", "", "s", NULL},
-    {"four", ONES, "4", "", "s", "th"},
-    {"five", ONES, "5", "", "s", NULL},
-    {"six", ONES, "6", "", "es", "th"},
-    {"seven", ONES, "7", "", "s", "th"},
-    {"eight", ONES, "8", "", "s", "h"},
-    {"nine", ONES, "9", "", "s", "th"},  // and not "ninth", as openai-whisper has it
-    {"ten", ONES, "10", "", "s", "th"},
-    {"eleven", ONES, "11", "", "s", "th"},
-    {"twelve", ONES, "12", "", "s", NULL},
-    {"thirteen", ONES, "13", "", "s", "th"},
-    {"fourteen", ONES, "14", "", "s", "th"},
-    {"fifteen", ONES, "15", "", "s", "th"},
-    {"sixteen", ONES, "16", "", "s", "th"},
-    {"seventeen", ONES, "17", "", "s", "th"},
-    {"eighteen", ONES, "18", "", "s", "th"},
-    {"nineteen", ONES, "19", "", "s", "th"},
-    {"twent", TENS, "20", "y", "ies", "ieth"},
-    {"thirt", TENS, "30", "y", "ies", "ieth"},
-    {"fort", TENS, "40", "y", "ies", "ieth"},
-    {"fift", TENS, "50", "y", "ies", "ieth"},
-    {"sixt", TENS, "60", "y", "ies", "ieth"},
-    {"sevent", TENS, "70", "y", "ies", "ieth"},
-    {"eight", TENS, "80", "y", "ies", "ieth"},
-    {"ninet", TENS, "90", "y", "ies", "ieth"},
-    {"hundred", MULTIPLIER, "00", "", "s", "th"},
-    {"thousand", MULTIPLIER, "000", "", "s", "th"},
-    {"million", MULTIPLIER, "000000", "", "s", "th"},
-    {"billion", MULTIPLIER, "000000000", "", "s", "th"},
-    {"trillion", MULTIPLIER, "000000000000", "", "s", "th"},
-    {"quadrillion", MULTIPLIER, "000000000000000", "", "s", "th"},
-    {"quintillion", MULTIPLIER, "000000000000000000", "", "s", "th"},
-    {"sextillion", MULTIPLIER, "000000000000000000000", "", "s", "th"},
-    {"septillion", MULTIPLIER, "000000000000000000000000", "", "s", "th"},
-    {"octillion", MULTIPLIER, "000000000000000000000000000", "", "s", "th"},
-    {"nonillion", MULTIPLIER, "000000000000000000000000000000", "", "s", "th"},
-    {"decillion", MULTIPLIER, "000000000000000000000000000000000", "", "s", "th"},
-};
+static const char *const ones[] = {"one",     "two",       "three",    "four",     "five",
+                                   "six",     "seven",     "eight",    "nine",     "ten",
+                                   "eleven",  "twelve",    "thirteen", "fourteen", "fifteen",
+                                   "sixteen", "seventeen", "eighteen", "nineteen", NULL};
+static const char *const tens[] = {"twent",  "thirt", "fort",  "fift", "sixt",
+                                   "sevent", "eight", "ninet", NULL};
+static const char *const powers[] = {
+    "hundred",    "thousand",   "million",   "billion",   "trillion",  "quadrillion", "quintillion",
+    "sextillion", "septillion", "octillion", "nonillion", "decillion", NULL};
+static const char most_zeros[] = "000000000000000000000000000000000";
 
-static word word_of(const char *text) {
+// What is behind the stem of a word: nothing, or what several or an order have; NULL: another word.
+static const char *ending(const char *text, const char *stem, const char *plain, const char *plural,
+                          const char *ordinal) {
+  size_t n = strlen(stem);
+  const char *end = text + n;
+  if (strncmp(text, stem, n)) return NULL;
+  if (!strcmp(end, plain)) return "";
+  if (!strcmp(end, plural)) return "s";
+  return ordinal && !strcmp(end, ordinal) ? "th" : NULL;
+}
+
+// As openai-whisper has it, "nineth" is an order and "ninth" is none.
+static word word_of(gr_arena *a, const char *text) {
+  const char *suffix;
   for (size_t i = 0; i < sizeof irregular / sizeof *irregular; i++)
     if (!strcmp(text, irregular[i].text)) return irregular[i];
-  for (size_t i = 0; i < sizeof regular / sizeof *regular; i++) {
-    size_t n = strlen(regular[i].stem);
-    const char *end = text + n, *suffix = NULL;
-    if (strncmp(text, regular[i].stem, n)) continue;
-    if (!strcmp(end, regular[i].plain)) suffix = "";
-    if (!strcmp(end, regular[i].plural)) suffix = "s";
-    if (regular[i].ordinal && !strcmp(end, regular[i].ordinal)) suffix = "th";
-    if (suffix) return (word){text, regular[i].kind, regular[i].value, suffix};
+  for (int i = 1; ones[i - 1]; i++) {
+    const char *ordinal = i < 4 || i == 5 || i == 12 ? NULL : i == 8 ? "h" : "th";
+    if ((suffix = ending(text, ones[i - 1], "", i == 6 ? "es" : "s", ordinal)))
+      return (word){text, ONES, gr_arena_printf(a, "%d", i), suffix};
   }
+  for (int i = 0; tens[i]; i++)
+    if ((suffix = ending(text, tens[i], "y", "ies", "ieth")))
+      return (word){text, TENS, gr_arena_printf(a, "%d0", i + 2), suffix};
+  for (int i = 0; powers[i]; i++)
+    if ((suffix = ending(text, powers[i], "", "s", "th")))
+      return (word){text, MULTIPLIER, most_zeros + sizeof most_zeros - 1 - (i ? 3 * i : 2), suffix};
   return (word){text, NONE, "", ""};
 }
 
@@ -299,7 +278,7 @@ static word *words_of(gr_arena *a, const char *text, int *n) {
   char *rest = NULL, *copy = gr_arena_strdup(a, text);
   *n = 0;
   for (char *w = strtok_r(copy, " \t\n\v\f\r", &rest); w; w = strtok_r(NULL, " \t\n\v\f\r", &rest))
-    words[(*n)++] = word_of(w);
+    words[(*n)++] = word_of(a, w);
   words[*n] = (word){"", NONE, "", ""};
   return words;
 }

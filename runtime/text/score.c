@@ -1,6 +1,6 @@
 // score.c - see text.h.
 #include <string.h>
-#include "runtime/text/steps.h"
+#include "runtime/text/parts.h"
 
 const gr_text_metric *const gr_text_metrics[] = {
 #define GR_TEXT_METRIC(name, doc) &gr_text_metric_##name,

@@ -1,8 +1,8 @@
-// steps.c - see steps.h.
+// steps.c - see parts.h.
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "runtime/text/steps.h"
 #include <pcre2.h>
 #include <string.h>
+#include "runtime/text/parts.h"
 
 enum { MAX_STEPS = 12 };
 

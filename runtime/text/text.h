@@ -41,11 +41,11 @@ typedef struct gr_text_metric {
   double (*value)(const int64_t *counts);  // NaN: there is none
 } gr_text_metric;
 
-// All of them, up to NULL; and those of a name, or NULL.
+// All of them, up to NULL.
 extern const gr_text_metric *const gr_text_metrics[];
 extern const gr_normaliser *const gr_normalisers[];
-const gr_text_metric *gr_text_metric_find(const char *name);
-const gr_normaliser *gr_normaliser_find(const char *name);
+const gr_text_metric *gr_text_metric_find(const char *name);  // of that name, or NULL
+const gr_normaliser *gr_normaliser_find(const char *name);    // likewise
 
 // A metric that a configuration asks for, under a name of its own.
 typedef struct gr_text_metric_spec {

@@ -5,11 +5,11 @@
 #include "base/map.h"
 #include "runtime/data/tokenizer/split.h"
 
-// The character at *p, of valid UTF-8, which *p is then behind.
+// The character at *p, which *p is then behind; a byte that is not UTF-8 is one.
 static uint32_t take(const char **p) {
   int n = gr_utf8_len(*p);
-  uint32_t c = gr_utf8_code(*p, n);
-  *p += n;
+  uint32_t c = n ? gr_utf8_code(*p, n) : (unsigned char)**p;
+  *p += n ? n : 1;
   return c;
 }
 
@@ -39,15 +39,10 @@ void gr_units_words(gr_arena *a, const char *first, const char *second, gr_units
 
 gr_units gr_units_characters(gr_arena *a, const char *text, bool spaces) {
   gr_units u = {GR_NEW(a, int32_t, strlen(text) + 1), 0};
-  int64_t end = 0;
-  for (const char *p = text; *p;) {
-    uint32_t c = take(&p);
-    bool white = gr_is_white(c);
-    if (white && (!spaces || !u.n)) continue;
-    u.id[u.n++] = (int32_t)c;
-    if (!white) end = u.n;
+  while (*text) {
+    uint32_t c = take(&text);
+    if (spaces || !gr_is_white(c)) u.id[u.n++] = (int32_t)c;
   }
-  u.n = end;
   return u;
 }
 

@@ -10,8 +10,8 @@ typedef struct gr_units {
 
 // The words of two texts, of which white space separates words; in the arena.
 void gr_units_words(gr_arena *, const char *first, const char *second, gr_units out[2]);
-// The characters of a text, by their code points, in the arena: white space is left out, or else
-// that at the ends.
+// The characters of a text, by their code points, in the arena; without white space, unless
+// `spaces`. A byte that is not UTF-8 is one.
 gr_units gr_units_characters(gr_arena *, const char *text, bool spaces);
 // Insertions, deletions and replacements that make one of the other (Wagner and Fischer, 1974).
 int64_t gr_units_distance(gr_arena *, const gr_units *, const gr_units *);

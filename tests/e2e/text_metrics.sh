@@ -91,7 +91,7 @@ refused "no such metric" "argument [0-9]+:1:[0-9]+: .*there is no metric of text
 check "... which there are" grep -q 'there are wer, cer, bleu, chrf' "$log"
 refused "a name that is none" "there is no metric of texts 'rate'" "$t={rate: {normalise: basic}}"
 refused "no such normaliser" "argument [0-9]+:1:[0-9]+: .*there is no normaliser 'germann'" "$t={wer: {normalise: germann}}"
-refused "no such key" "unknown key 'normalize'" "$t={wer: {normalize: basic}}"
+refused "no such key" "nothing reads 'training.text_metrics.wer.normalize'" "$t={wer: {normalize: basic}}"
 refused "options of another normaliser" 'are of normalise: basic, found english' \
   "$t={wer: {normalise: english, split_letters: true}}"
 refused "a number" "'wer' must be a map or a name, found an? int" "$t={wer: 3}"

@@ -92,13 +92,13 @@ gr_status gr_text_scores_take(gr_text_scores *t, gr_rank *r, const gr_batch *b) 
 // The sums over ranks, of which those that read the same rows count once. As integers of 32 bits.
 static gr_status sum_counts(gr_text_scores *t, gr_rank *r, gr_arena *a, int64_t *sums) {
   int64_t n = (int64_t)t->n * GR_TEXT_COUNTS, each = n + 1;  // and the part of the batches
-  int64_t *own = GR_NEW(a, int64_t, each), *all = GR_NEW(a, int64_t, each * r->ranks);
+  int64_t *counted = GR_NEW(a, int64_t, each), *all = GR_NEW(a, int64_t, each * r->ranks);
   bool *taken = GR_NEW(a, bool, r->shares + 1);
   for (int i = 0; i < t->n; i++)
-    memcpy(own + i * GR_TEXT_COUNTS, gr_text_score_counts(t->scores[i]),
-           GR_TEXT_COUNTS * sizeof *own);
-  own[n] = r->share;
-  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 2 * each, own, all));
+    memcpy(counted + i * GR_TEXT_COUNTS, gr_text_score_counts(t->scores[i]),
+           GR_TEXT_COUNTS * sizeof *counted);
+  counted[n] = r->share;
+  GR_TRY(gr_comm_run(r->world, GR_ALL_GATHER, GR_I32, 2 * each, counted, all));
   for (int64_t *of = all; of < all + each * r->ranks; of += each) {
     for (int64_t i = 0; i < n && !taken[of[n]]; i++) sums[i] += of[i];
     taken[of[n]] = true;
