@@ -24,7 +24,6 @@ const char *gr_text_lower(gr_arena *a, const gr_normaliser_options *o, const cha
   gr_text t = gr_text_make(a);
   bool in_word = false;
   (void)o;
-  gr_text_put(&t, "");
   for (const char *p = text; *p;) {
     int32_t c = take(&p);
     bool final = c == SIGMA && in_word && !begins_with_letter(p);
@@ -59,7 +58,6 @@ const char *gr_text_letters(gr_arena *a, bool remove_diacritics, const char *kee
   const gr_normal_forms form = {{remove_diacritics ? GR_NFKD : GR_NFKC}, 1};
   size_t n = strlen(text);
   gr_text t = gr_text_make(a);
-  gr_text_put(&t, "");
   for (const char *p = gr_normalize(a, &form, text, &n); *p;) {
     const char *begin = p;
     int32_t c = take(&p);
@@ -79,7 +77,6 @@ const char *gr_text_letters(gr_arena *a, bool remove_diacritics, const char *kee
 const char *gr_text_apart(gr_arena *a, const char *text) {
   gr_text t = gr_text_make(a);
   utf8proc_int32_t state = 0, before = 0;
-  gr_text_put(&t, "");
   for (const char *p = text; *p;) {
     int32_t c = take(&p);
     if (before && utf8proc_grapheme_break_stateful(before, c, &state)) gr_text_put(&t, " ");

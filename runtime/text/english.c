@@ -85,7 +85,6 @@ static const char *spell(gr_arena *a, const gr_normaliser_options *o, const char
   gr_text t = gr_text_make(a);
   char *rest_of = NULL;
   uint32_t i;
-  gr_text_put(&t, "");
   char *word = strtok_r(gr_arena_strdup(a, text), " ", &rest_of);
   for (; word; word = strtok_r(NULL, " ", &rest_of)) {
     bool known = o->spelling && gr_map_find(&o->spelling->words, word, &i);

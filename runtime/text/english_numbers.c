@@ -288,7 +288,6 @@ const char *gr_english_numbers(gr_arena *a, const gr_normaliser_options *o, cons
   const word *words = words_of(a, text, &n), *none = words + n;
   reader r = {.arena = a, .out = gr_text_make(a), .prefix = ""};
   (void)o;
-  gr_text_put(&r.out, "");
   for (int i = 0; i < n; i++)
     i += read_word(&r, i ? words + i - 1 : none, words + i, words + i + 1);
   flush(&r);
@@ -300,7 +299,6 @@ const char *gr_english_halves(gr_arena *a, const gr_normaliser_options *o, const
   const word *words = words_of(a, text, &n);
   gr_text t = gr_text_make(a);
   (void)o;
-  gr_text_put(&t, "");
   for (int i = 0; i < n; i++) {
     bool half = i + 2 < n && !strcmp(words[i].text, "and") && !strcmp(words[i + 1].text, "a") &&
                 !strcmp(words[i + 2].text, "half");

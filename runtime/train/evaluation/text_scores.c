@@ -53,11 +53,9 @@ void gr_text_scores_clear(gr_text_scores *t) {
 static gr_status add(gr_text_scores *t, gr_arena *a, const gr_dataset *d, uint32_t sample,
                      const int32_t *tokens, int64_t n) {
   gr_text said = gr_text_make(a);
-  gr_text_put(&said, "");
   gr_dataset_decode(d, tokens, n, &said);
   const char *reference = gr_dataset_reference(a, d, sample);
-  for (int i = 0; i < t->n; i++)
-    GR_TRY(gr_text_score_add(t->scores[i], said.chars, reference ? reference : ""));
+  for (int i = 0; i < t->n; i++) GR_TRY(gr_text_score_add(t->scores[i], said.chars, reference));
   return GR_OK;
 }
 
@@ -77,11 +75,9 @@ gr_status gr_text_scores_take(gr_text_scores *t, gr_rank *r, const gr_batch *b) 
   gr_arena *a = gr_arena_create();
   for (int row = 0; row < b->rows && !s; row++) {
     int64_t n = ((const int32_t *)lengths)[row];
+    n = n < 0 ? 0 : n < most ? n : most;
     if (counts(b, row))
-      s = add(t, a, r->spec->data, b->sample[row], (const int32_t *)tokens + row * most,
-              n < 0      ? 0
-              : n < most ? n
-                         : most);
+      s = add(t, a, r->spec->data, b->sample[row], (const int32_t *)tokens + row * most, n);
   }
   gr_arena_destroy(a);
   return s;
