@@ -55,6 +55,13 @@ for how in 'distributed.ranks=2' 'distributed.ranks=3' 'distributed.ranks=2 dist
   check "$how: the same numbers" \
     test "$(sed 's/.*"cer"/"cer"/' evaluated)" = "$(sed 's/.*"cer"/"cer"/' one)"
 done
+# The smoothing of BLEU knows counts from their multiples.
+spaced "a run of few steps, which hardly finds four letters in a row" few training.max_steps=54 training.eval_every=0
+evaluate few
+few=$(value bleu)
+evaluate few distributed.backend=loopback distributed.ranks=2 distributed.strategy=tp
+check "... on ranks that read the same rows" test "$(value bleu)" = "$few"
+evaluate run
 if has_mpi; then
   evaluate run distributed.ranks=2 distributed.backend=mpi
   check "... of processes" test "$(sed 's/.*"cer"/"cer"/' evaluated)" = "$(sed 's/.*"cer"/"cer"/' one)"
