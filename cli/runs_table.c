@@ -49,8 +49,8 @@ static const char *text_at(gr_conf *conf, const char *path, const char *missing)
 
 // By --by=METRIC[:min|max], else by what the first run keeps its best checkpoints.
 static gr_status choose_metric(gr_runs_table *t, const char *by) {
-  static const char *const rising[] = {"accuracy", "f1",  "auc",    "precision", "recall",
-                                       "return",   "win", "sharpe", "reward"};
+  static const char *const rising[] = {"accuracy", "bleu",   "chrf", "f1",     "auc",   "precision",
+                                       "recall",   "return", "win",  "sharpe", "reward"};
   gr_conf *conf = t->runs[0].conf;
   const char *monitored = text_at(conf, "checkpoint.metric", "loss");
   const char *colon = by ? strrchr(by, ':') : NULL;

@@ -28,7 +28,9 @@ static void list_metrics(gr_arena *a, const gr_program *p, metrics *out) {
 
 // Those that checkpoint.metric may name: of evaluation, and of named programs.
 static void find_metrics(gr_arena *a, const gr_run_spec *spec, metrics *out) {
-  out->n = 0;
+  const gr_loop_settings *s = &spec->set.loop;
+  for (out->n = 0; out->n < s->n_text_metrics; out->n++)
+    out->names[out->n] = s->text_metrics[out->n].name;
   for (uint32_t i = 0; i < spec->plan->n_programs; i++) {
     const gr_program *p = &spec->plan->programs[i];
     bool train = !strncmp(p->kind, gr_model_train, 5) && (!p->kind[5] || p->kind[5] == '.');
@@ -53,6 +55,35 @@ static gr_status check_metric(gr_arena *a, const gr_run_spec *spec) {
   const char *near = gr_text_nearest(metric, m.names, m.n);
   return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.chars)
               : gr_hint(s, "it has: %s", list.chars);
+}
+
+// ---- training.text_metrics --------------------------------------------------------------------
+
+static bool has_result(const gr_program *p, const char *name) {
+  for (uint32_t i = 0; i < p->frame.g->n_results; i++)
+    if (!strcmp(p->frame.g->result_names[i], name)) return true;
+  return false;
+}
+
+// Texts are tokens that the model predicts, and references of the data.
+static gr_status check_text_metrics(const gr_run_spec *spec) {
+  const gr_conf *key = gr_conf_find(spec->conf, "training.text_metrics");
+  bool tokens = false;
+  if (!spec->set.loop.n_text_metrics || spec->kind == GR_RUN_PREDICT) return GR_OK;
+  for (uint32_t i = 0; i < spec->plan->n_programs; i++) {
+    const gr_program *p = &spec->plan->programs[i];
+    tokens |= !strcmp(p->kind, "eval") && has_result(p, "predict.tokens") &&
+              has_result(p, "predict.lengths");
+  }
+  if (!tokens)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, key->loc,
+                           "training.text_metrics: the model predicts no tokens with lengths"),
+                   "generation.max_tokens makes a model that generates do so, and `predict: "
+                   "{tokens: ..., lengths: ...}` another one; training.text_metrics=null: none");
+  if (!spec->data || gr_dataset_has_texts(spec->data)) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, key->loc,
+                         "training.text_metrics: the samples of this data have no texts as labels"),
+                 "data.source=speech has; training.text_metrics=null: none");
 }
 
 // ---- Patterns of weights --------------------------------------------------------------------
@@ -200,5 +231,6 @@ gr_status gr_check_plan(gr_arena *a, const gr_run_spec *spec) {
     GR_TRY(check_groups(&all, &o->optimizer));
     GR_TRY(check_precision(&all, &o->precision));
   }
+  GR_TRY(check_text_metrics(spec));
   return check_metric(a, spec);
 }

@@ -4,6 +4,6 @@
 #include "runtime/train/spec.h"
 
 // GR_ERR_CONFIG for patterns of weights without effect: of distributed.layout and model.freeze, and
-// of a run that trains also of training.freezable, .groups and .precision_rules; and for a
-// checkpoint.metric that no program computes.
+// of a run that trains also of training.freezable, .groups and .precision_rules; for a
+// checkpoint.metric that no program computes; and for training.text_metrics without texts.
 GR_MUST_USE gr_status gr_check_plan(gr_arena *, const gr_run_spec *);

@@ -82,6 +82,7 @@ static const char *const in_model[] = {"inputs", "loss", "metrics", NULL};
 
 void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, bool no_ema, gr_conf *conf) {
   if (inputs) remove_data(a, k, conf);
+  if (inputs) replace(a, k, gr_conf_member(conf, "training"), "spelling", GR_CONF_NULL);
   replace(a, k, conf, "hooks", GR_CONF_LIST);
   replace(a, k, conf, "hooks_params", GR_CONF_MAP);
   replace(a, k, gr_conf_member(conf, "model"), "init_from", GR_CONF_NULL);

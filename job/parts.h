@@ -86,6 +86,11 @@ GR_MUST_USE gr_status gr_other_names_read(gr_arena *, gr_conf *root, gr_outputs_
 // Reads training.stop_unless, which needs evaluations at the ends of epochs, or a metric of a pass.
 GR_MUST_USE gr_status gr_rungs_read(gr_arena *, gr_conf *root, gr_loop_settings *);
 
+// ---- text_metrics.c
+
+// Reads training.text_metrics, with the file of training.spelling.
+GR_MUST_USE gr_status gr_text_metrics_read(gr_arena *, gr_conf *root, gr_loop_settings *);
+
 // ---- phases.c: loop:, and the programs of a run
 
 // Finds the programs that the run needs, and reads its loop: sets programs, n_programs, loop and

@@ -39,6 +39,7 @@ static const struct named {
     {"model.teacher.init_from", GR_ERR_CHECKPOINT, "teacher's weights", WEIGHTS, is_there, "from"},
     {"model.init_from", GR_ERR_CONFIG, "names", searched, gr_is_file, "rename", true},
     {"model.teacher.init_from", GR_ERR_CONFIG, "names", searched, gr_is_file, "rename", true},
+    {"training.spelling", GR_ERR_CONFIG, "list of spellings", searched, gr_is_file, NULL},
     {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file, NULL},
     {"data.speech.manifest", GR_ERR_DATA, "manifest",
      "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line",

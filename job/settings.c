@@ -218,6 +218,7 @@ static gr_status derive(gr_arena *a, gr_conf *c, gr_settings *s) {
   GR_TRY(gr_precision_read(a, c, &s->options.precision));
   GR_TRY(gr_other_names_read(a, c, &s->outputs));
   GR_TRY(gr_rungs_read(a, c, &s->loop));
+  GR_TRY(gr_text_metrics_read(a, c, &s->loop));
   GR_TRY(gr_optimizer_read(a, c, optimizer));
   GR_TRY(gr_groups_read(a, c, s->loop.lr, optimizer));
   GR_TRY(gr_lora_read(a, c, optimizer));

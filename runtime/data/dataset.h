@@ -124,6 +124,8 @@ void gr_dataset_sample_evenly(const gr_dataset *, gr_split, uint32_t n, uint32_t
 const char *gr_dataset_sample_name(gr_arena *, const gr_dataset *, uint32_t sample);
 // The output that is expected for a sample, in the arena; "" where there is none to print.
 const char *gr_dataset_reference(gr_arena *, const gr_dataset *, uint32_t sample);
+// Whether the outputs that are expected are texts, which tokens are made of.
+bool gr_dataset_has_texts(const gr_dataset *);
 // Appends a row of n predicted symbols or classes.
 void gr_dataset_decode(const gr_dataset *, const int32_t *ids, int64_t n, gr_text *);
 // Reads a sample again and appends its field x, as its source has it before transforms, as an

@@ -52,29 +52,41 @@ gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *take
 
 typedef struct collected {
   gr_rank *r;
+  gr_text_scores *texts;
   gr_samples *samples;
   gr_mistakes *mistakes;
 } collected;
 
 static gr_status collect(void *self, const gr_batch *b) {
   collected *c = self;
+  GR_TRY(gr_text_scores_take(c->texts, c->r, b));
   if (c->samples) GR_TRY(gr_samples_take(c->samples, c->r, b));
   return c->mistakes ? gr_mistakes_take(c->mistakes, c->r, b) : GR_OK;
 }
 
 gr_status gr_run_eval_part(gr_run *r, gr_split split, gr_samples *samples, gr_mistakes *mistakes,
                            gr_metrics *out) {
-  collected c = {&r->me, samples, mistakes};
+  collected c = {&r->me, r->evaluation.texts, samples, mistakes};
   const gr_batch_taker taker = {collect, &c};
-  return gr_run_eval_each(r, split, samples || mistakes ? &taker : NULL, out);
+  return gr_run_eval_each(r, split, samples || mistakes || c.texts ? &taker : NULL, out);
+}
+
+void gr_run_eval_begin(gr_run *r) {
+  gr_run_clear_sums(r->evaluation.sums);
+  gr_text_scores_clear(r->evaluation.texts);
+}
+
+gr_status gr_run_eval_end(gr_run *r, gr_metrics *m) {
+  GR_TRY(gr_run_report_sums(&r->me, r->evaluation.sums, m));
+  return gr_text_scores_report(r->evaluation.texts, &r->me, m);
 }
 
 gr_status gr_run_eval(gr_run *r, gr_split split, gr_samples *samples, gr_mistakes *mistakes,
                       gr_metrics *out) {
   gr_metrics all;
-  gr_run_clear_sums(r->evaluation.sums);
+  gr_run_eval_begin(r);
   GR_TRY(gr_run_eval_part(r, split, samples, mistakes, &all));
-  GR_TRY(gr_run_report_sums(&r->me, r->evaluation.sums, &all));
+  GR_TRY(gr_run_eval_end(r, &all));
   *out = all;
   return GR_OK;
 }

@@ -116,7 +116,11 @@ GR_MUST_USE gr_status gr_run_write_final_files(gr_run *, gr_status);
 // meanwhile, fails with the state saved and *out unchanged. Collective.
 GR_MUST_USE gr_status gr_run_eval(gr_run *, gr_split, gr_samples *samples, gr_mistakes *mistakes,
                                   gr_metrics *out);
-// A part of an evaluation, between gr_run_clear_sums and gr_run_report_sums.
+// The same in parts: before the first, what is measured of all samples together is set to nothing.
+void gr_run_eval_begin(gr_run *);
+// After the last, it is added to the metrics. Collective.
+GR_MUST_USE gr_status gr_run_eval_end(gr_run *, gr_metrics *);
+// One of them.
 GR_MUST_USE gr_status gr_run_eval_part(gr_run *, gr_split, gr_samples *samples,
                                        gr_mistakes *mistakes, gr_metrics *out);
 // A function that is called for each batch of an evaluation, when its results can be read.

@@ -7,6 +7,7 @@
 #include "compose/schema/fields.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/report/other_names.h"
+#include "runtime/text/text.h"
 
 // An entry of model.init_from: weights that another run or program has written.
 typedef struct gr_init_entry {
@@ -41,6 +42,8 @@ typedef struct gr_loop_settings {
   double scaled_lr;  // lr for the global batch, by lr_scale
   gr_rung *rungs;    // training.stop_unless
   int n_rungs;
+  gr_text_metric_spec *text_metrics;  // training.text_metrics
+  int n_text_metrics;
 } gr_loop_settings;
 
 typedef struct gr_ranks_settings {

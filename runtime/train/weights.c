@@ -179,7 +179,7 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
   gr_metrics all = {0};
   int64_t n = 0;
   bool evaluated = false;
-  gr_run_clear_sums(r->evaluation.sums);
+  gr_run_eval_begin(r);
   for (int split = 0; split < 2; split++) {
     gr_metrics now = {0};
     uint32_t of = gr_dataset_count(r->me.spec->data, (gr_split)split);
@@ -196,7 +196,7 @@ static gr_status evaluate(gr_run *r, const char *checkpoint) {
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no samples: %s", splits[what].printed),
         "--split=train, validation or all says which samples are evaluated");
-  GR_TRY(gr_run_report_sums(&r->me, r->evaluation.sums, &all));
+  GR_TRY(gr_run_eval_end(r, &all));
   if (samples) GR_TRY(gr_samples_gather(samples, &r->me));
   if (samples) gr_samples_print(samples, &r->me);
   gr_samples_close(samples);

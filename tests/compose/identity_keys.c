@@ -50,6 +50,8 @@ static const char *const counting[] = {
     "training.loss_scale.min",
     "training.seed",
     "training.eval_every",
+    "training.text_metrics",
+    "training.spelling",
     "loop",
     "generation.max_tokens",
     "generation.temperature",

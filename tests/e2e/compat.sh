@@ -42,7 +42,8 @@ defaults: [common, _self_]
 model: {params: {smoothing: 0.1}}
 training:
   {batch_size: 16, batch_is: per_rank, accumulate: 4, precision: fp16, optimizer: adamw, lr: 5e-5, weight_decay: 0.01,
-   decay_biases_and_norms: false, grad_clip: 1.0, seed: 42, max_steps: 2, max_epochs: 1000000000, log_every: 25}
+   decay_biases_and_norms: false, grad_clip: 1.0, seed: 42, max_steps: 2, max_epochs: 1000000000, log_every: 25,
+   text_metrics: {wer: {normalise: basic}}}
 distributed:
   strategy: fsdp
   fsdp: {wrap: ["encoder.layers.*", "decoder.layers.*"], backward_prefetch: backward_pre, state_dict_type: full}

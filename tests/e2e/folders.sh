@@ -12,7 +12,7 @@ pairs() {
   limited "$graphrun" "$source/configs/whisper/nano.yaml" data.manifest=data/tones.jsonl "output.dir=$pairs_out" \
     data.validation_fraction=0.2 data.speech.features.seconds=0.8 data.speech.features.hop=80 model.params.audio_context=40 \
     model.params.text_context=16 model.params.layers=3 model.params.decoder_layers=1 training.batch_size=12 \
-    training.max_epochs=0 training.max_steps=1 training.eval_every=0 training.final_train_eval=false checkpoint.every_epochs=0 checkpoint.metric=loss generation.max_tokens=0 \
+    training.max_epochs=0 training.max_steps=1 training.eval_every=0 training.final_train_eval=false checkpoint.every_epochs=0 checkpoint.metric=loss generation.max_tokens=0 training.text_metrics=null \
     distributed.ranks=1 logging.progress=false logging.tensorboard=false '~hooks' '~hooks_params' "$@"
 }
 # again NAME OUT FROM NAMES [key=value ...]: what it takes up from there and writes is what `one.safetensors` has.

@@ -37,7 +37,7 @@ pairs() {
     data.validation_fraction=0.2 data.speech.features.seconds=0.8 data.speech.features.hop=80 model.params.audio_context=40 \
     model.params.text_context=16 model.params.dim=32 model.params.layers=1 training.batch_size=12 training.max_epochs=0 \
     training.max_steps=20 training.eval_every=0 training.final_train_eval=false hooks_params.warmup_steps=5 \
-    checkpoint.every_epochs=0 checkpoint.metric=loss generation.max_tokens=0 distributed.threads=1 logging.progress=false "$@"
+    checkpoint.every_epochs=0 checkpoint.metric=loss generation.max_tokens=0 training.text_metrics=null distributed.threads=1 logging.progress=false "$@"
   check "$pairs_out runs" test "$code" = 0
 }
 pairs one distributed.ranks=1
@@ -134,7 +134,7 @@ refused() { # NAME PATTERN key=value ...
 }
 refused "windows of another length" 'audio_context must be half the frames of a window' data.speech.features.seconds=5
 refused "transcripts longer than the decoder" 'text_context has no room for the longest transcript' \
-  model.params.text_context=3 generation.max_tokens=0 checkpoint.metric=loss
+  model.params.text_context=3 generation.max_tokens=0 checkpoint.metric=loss training.text_metrics=null
 refused "a prefix that is no symbol" "the symbol '<bos>' is not in the vocabulary" 'data.speech.text.prefix=["<bos>"]'
 refused "a suffix alone" 'data.speech.text.suffix needs data.speech.text.prefix' 'data.speech.text.prefix=[]'
 refused "more symbols than the decoder has room for" 'no room for the prefix and generation.max_tokens' \

@@ -15,12 +15,18 @@ static void check(const gr_evaluation *e) {
 
 gr_status gr_evaluation_open(gr_evaluation *e, gr_rank *r) {
   *e = (gr_evaluation){.eval_step = -1, .pass_step = -1, .best = (double)NAN};
+  GR_TRY(gr_text_scores_open(r, &e->texts));
   return gr_run_open_sums(r, &e->sums);
 }
 
-void gr_evaluation_close(gr_evaluation *e) {
+static void close_shown(gr_evaluation *e) {
   gr_samples_close(e->samples);
   gr_mistakes_close(e->mistakes);
+}
+
+void gr_evaluation_close(gr_evaluation *e) {
+  close_shown(e);
+  gr_text_scores_close(e->texts);
 }
 
 // ---- Results -----------------------------------------------------------------------------------
@@ -36,7 +42,7 @@ bool gr_evaluation_is_of(const gr_evaluation *e, const gr_progress *p) {
 void gr_evaluation_clear(gr_evaluation *e) { e->validation.n = 0; }
 
 void gr_evaluation_show(gr_evaluation *e, gr_samples *samples, gr_mistakes *mistakes) {
-  gr_evaluation_close(e);
+  close_shown(e);
   e->samples = samples, e->mistakes = mistakes;
 }
 

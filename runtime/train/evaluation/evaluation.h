@@ -4,10 +4,12 @@
 #include "runtime/train/evaluation/mistakes.h"
 #include "runtime/train/evaluation/samples.h"
 #include "runtime/train/evaluation/sums.h"
+#include "runtime/train/evaluation/text_scores.h"
 #include "runtime/train/progress/progress.h"
 
 typedef struct gr_evaluation {
   gr_sums *sums;                        // of evaluations; NULL: the model has no `report:`
+  gr_text_scores *texts;                // likewise; NULL: training.text_metrics has none
   gr_metrics validation, train_at_end;  // of the last validation; of the training set at the end
   gr_tables tables, tables_at_end;      // likewise
   gr_samples *samples;                  // shown of the last validation; NULL: none
@@ -25,7 +27,7 @@ typedef struct gr_evaluation {
 
 // Opens it without an evaluation; the sums are in the rank's arena. Close it in any case.
 GR_MUST_USE gr_status gr_evaluation_open(gr_evaluation *, gr_rank *);
-// Closes the samples and mistakes of the last validation.
+// Closes what it has opened, and the samples and mistakes of the last validation.
 void gr_evaluation_close(gr_evaluation *);
 // Whether one is due at the end of this epoch.
 bool gr_evaluation_is_due(const gr_progress *, const gr_loop_settings *);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "ops/kernels/cpu.h"
+#include "runtime/text/units.h"
 
 enum { MAX_CHARACTERS = 1000 };  // of a text that is compared
 
@@ -131,34 +132,13 @@ static void take_logits(gr_mistakes *m, gr_rank *r, uint32_t sample, const float
   add(m, (mistake){sample, (float)loss, (float)(1 / sum), 1, &best});
 }
 
-// The characters of a text as code points, at most MAX_CHARACTERS.
-static int characters(const char *s, uint32_t *out) {
-  int n = 0;
-  for (; *s && n < MAX_CHARACTERS; n++) {
-    int len = gr_utf8_len(s);
-    out[n] = len ? gr_utf8_code(s, len) : (unsigned char)*s;
-    s += len ? len : 1;
-  }
-  return n;
-}
-
-// Insertions, deletions and replacements that make b of a (Wagner and Fischer, 1974), divided by
-// the length of a, at least 1.
-static double edits(const char *a, const char *b) {
-  uint32_t x[MAX_CHARACTERS], y[MAX_CHARACTERS];
-  int cost[MAX_CHARACTERS + 1], n = characters(a, x), k = characters(b, y);
-  for (int j = 0; j <= k; j++) cost[j] = j;
-  for (int i = 1; i <= n; i++) {
-    int diagonal = cost[0];
-    cost[0] = i;
-    for (int j = 1; j <= k; j++) {
-      int replaced = diagonal + (x[i - 1] != y[j - 1]),
-          other = cost[j] < cost[j - 1] ? cost[j] : cost[j - 1];
-      diagonal = cost[j];
-      cost[j] = replaced < other + 1 ? replaced : other + 1;
-    }
-  }
-  return (double)cost[k] / (n ? n : 1);
+// Insertions, deletions and replacements that make b of a, of at most MAX_CHARACTERS of each,
+// divided by the length of a, at least 1.
+static double edits(gr_arena *arena, const char *a, const char *b) {
+  gr_units x = gr_units_characters(arena, a, true), y = gr_units_characters(arena, b, true);
+  if (x.n > MAX_CHARACTERS) x.n = MAX_CHARACTERS;
+  if (y.n > MAX_CHARACTERS) y.n = MAX_CHARACTERS;
+  return (double)gr_units_distance(arena, &x, &y) / (double)(x.n ? x.n : 1);
 }
 
 static void take_tokens(gr_mistakes *m, gr_rank *r, uint32_t sample, const int32_t *tokens,
@@ -167,7 +147,7 @@ static void take_tokens(gr_mistakes *m, gr_rank *r, uint32_t sample, const int32
   gr_text said = gr_text_make(scratch);
   gr_dataset_decode(r->spec->data, tokens, n, &said);
   const char *reference = gr_dataset_reference(scratch, r->spec->data, sample);
-  double wrong = edits(reference, said.chars);
+  double wrong = edits(scratch, reference, said.chars);
   if (wrong > 0) add(m, (mistake){sample, (float)wrong, NAN, n, tokens});
   gr_arena_destroy(scratch);
 }
