@@ -62,14 +62,14 @@ void value_paste(value *whole, const value *slice, int dim, int part, int parts)
   move(whole, slice, dim, part, false);
 }
 
-double worst(const value *a, const value *b, int64_t *at) {
+double worst(const value *a, const value *b, int64_t *index) {
   double most = 0;
-  *at = 0;
+  *index = 0;
   for (int64_t i = 0; i < value_count(b); i++) {
     double x = value_get(a, i), y = value_get(b, i);
     double d = x == y || (isnan(x) && isnan(y)) ? 0 : fabs(x - y) / (1 + fabs(y));
     if (isnan(d)) d = INFINITY;
-    if (d > most) most = d, *at = i;
+    if (d > most) most = d, *index = i;
   }
   return most;
 }
@@ -214,12 +214,12 @@ gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
 }
 
 void use_resize(use *u, const gr_sharding_rule *rule, int64_t size) {
-  gr_op_call was = u->call;
+  gr_op_call whole = u->call;
   for (int k = 0; k < u->call.n_in; k++)
     if (rule->in[k] >= 0) u->call.in[k].dim[rule->in[k]] = size;
   gr_status s = u->call.op->localize ? gr_op_infer(&u->call) : GR_OK;
   if (!s) return;
-  u->call = was;
+  u->call = whole;
   gr_status_drop(s);
 }
 

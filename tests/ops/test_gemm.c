@@ -13,7 +13,7 @@ static value filled(int64_t rows, int64_t cols, uint64_t seed) {
   return v;
 }
 
-static double at(const value *v, bool t, int64_t i, int64_t j) {
+static double element(const value *v, bool t, int64_t i, int64_t j) {
   return value_get(v, t ? j * v->type.dim[1] + i : i * v->type.dim[1] + j);
 }
 
@@ -24,10 +24,12 @@ static void check_product(const gr_gemm *g, const value *a, const value *b, cons
   bool stays = true;
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->ldc; j++) {
-      double was = at(before, false, i, j), is = at(c, false, i, j), sum = g->add ? was : 0;
-      for (int64_t p = 0; j < g->n && p < g->k; p++) sum += at(a, g->ta, i, p) * at(b, g->tb, p, j);
-      if (j < g->n) far = fmax(far, fabs(is - sum) / (1 + sqrt((double)g->k)));
-      stays &= j < g->n || was == is;
+      double old = element(before, false, i, j), got = element(c, false, i, j),
+             sum = g->add ? old : 0;
+      for (int64_t p = 0; j < g->n && p < g->k; p++)
+        sum += element(a, g->ta, i, p) * element(b, g->tb, p, j);
+      if (j < g->n) far = fmax(far, fabs(got - sum) / (1 + sqrt((double)g->k)));
+      stays &= j < g->n || old == got;
     }
   CHECK(far < 6e-6 && stays, "%s: %d%d %lld x %lld x %lld%s: off by %g%s", who, g->ta, g->tb,
         (long long)g->m, (long long)g->n, (long long)g->k, g->add ? " added" : "", far,
