@@ -21,20 +21,21 @@ static void end(void) {
 }
 
 // Nothing at `path` can be opened, whichever way; a wait ends the test.
-static void refused(const char *at, const char *what) {
+static void refused(const char *target, const char *what) {
   gr_arena *a = gr_arena_create();
   char *text;
   int fd;
   FILE *f;
   alarm(30);
-  gr_status all[3] = {gr_file_open(at, GR_ERR_DATA, &fd), gr_file_stream(at, GR_ERR_DATA, &f),
-                      gr_file_read(a, at, 100, &text, NULL)};
+  gr_status all[3] = {gr_file_open(target, GR_ERR_DATA, &fd),
+                      gr_file_stream(target, GR_ERR_DATA, &f),
+                      gr_file_read(a, target, 100, &text, NULL)};
   alarm(0);
   CHECK(fd == -1 && !f, "nothing is open");
   for (int i = 0; i < 3; i++) {
     CHECK(all[i], "%s is opened (%d)", what, i);
     CHECK(strstr(gr_status_text(all[i]), what), "'%s' without '%s'", gr_status_text(all[i]), what);
-    CHECK(strstr(gr_status_text(all[i]), at), "'%s' without its path", gr_status_text(all[i]));
+    CHECK(strstr(gr_status_text(all[i]), target), "'%s' without its path", gr_status_text(all[i]));
     CHECK(gr_status_code(all[i]) == (i < 2 ? GR_ERR_DATA : GR_ERR_IO), "code %d",
           gr_status_code(all[i]));
     gr_status_drop(all[i]);
@@ -75,10 +76,10 @@ static void a_fifo_is_not_waited_for(void) {
 
 static void other_things_are_named(void) {
   begin();
-  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
   int s = socket(AF_UNIX, SOCK_STREAM, 0);
-  snprintf(at.sun_path, sizeof at.sun_path, "%.100s", path);
-  if (s >= 0 && !bind(s, (struct sockaddr *)&at, sizeof at)) {
+  snprintf(address.sun_path, sizeof address.sun_path, "%.100s", path);
+  if (s >= 0 && !bind(s, (struct sockaddr *)&address, sizeof address)) {
     refused(path, "it is a socket");
     end();
   }

@@ -40,23 +40,24 @@ static void end(int n) {
   if (rmdir(folder)) perror(folder), exit(1);
 }
 
-static void put(const char *at, const char *text) {
-  FILE *f = fopen(at, "w");
-  if (!f || fputs(text, f) < 0 || fclose(f)) perror(at), exit(1);
+static void put(const char *target, const char *text) {
+  FILE *f = fopen(target, "w");
+  if (!f || fputs(text, f) < 0 || fclose(f)) perror(target), exit(1);
 }
 
-static void holds(const char *at, const char *text) {
+static void holds(const char *target, const char *text) {
   gr_arena *a = gr_arena_create();
   char *has;
-  gr_status s = gr_file_read(a, at, 1000, &has, NULL);
-  CHECK(!s && !strcmp(has, text), "'%s' has '%s', not '%s'", at, s ? gr_status_text(s) : has, text);
+  gr_status s = gr_file_read(a, target, 1000, &has, NULL);
+  CHECK(!s && !strcmp(has, text), "'%s' has '%s', not '%s'", target, s ? gr_status_text(s) : has,
+        text);
   gr_status_drop(s);
   gr_arena_destroy(a);
 }
 
-static mode_t mode_of(const char *at) {
+static mode_t mode_of(const char *target) {
   struct stat st;
-  return lstat(at, &st) ? 0 : st.st_mode;
+  return lstat(target, &st) ? 0 : st.st_mode;
 }
 
 static gr_status write_text(const char *dir, const char *name, const char *text) {
@@ -107,8 +108,8 @@ static void folders_are_entered(void) {
 
 static const char *failing;
 static bool without_unnamed;
-static int fail(const char *op, const char *at) {
-  (void)at;
+static int fail(const char *op, const char *target) {
+  (void)target;
   if (without_unnamed && !strcmp(op, "unnamed")) return EOPNOTSUPP;
   return !strcmp(op, failing) ? ENOSPC : 0;
 }
@@ -296,12 +297,12 @@ static void standard_streams_are_written_through(void) {
   begin();
   for (int i = 0; i < 2; i++) {
     fflush(NULL);
-    int was = fcntl(i + 1, F_DUPFD_CLOEXEC, 3),
+    int saved = fcntl(i + 1, F_DUPFD_CLOEXEC, 3),
         now = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(now, i + 1);
     gr_status s = write_text(NULL, names[i], names[i]);
-    dup2(was, i + 1);
-    close(was), close(now);
+    dup2(saved, i + 1);
+    close(saved), close(now);
     MUST(s);
     holds(path, names[i]);
   }
@@ -330,10 +331,10 @@ static void a_full_pipe_is_waited_for(void) {
 
 static void a_socket_is_refused(void) {
   begin();
-  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
   int s = socket(AF_UNIX, SOCK_STREAM, 0);
-  snprintf(at.sun_path, sizeof at.sun_path, "%.100s", path);
-  bool made = s >= 0 && strlen(path) < 100 && !bind(s, (struct sockaddr *)&at, sizeof at);
+  snprintf(address.sun_path, sizeof address.sun_path, "%.100s", path);
+  bool made = s >= 0 && strlen(path) < 100 && !bind(s, (struct sockaddr *)&address, sizeof address);
   if (made) refused(write_text(NULL, path, "text"), "it is a socket");
   if (made) refused(write_text(folder, "file", "text"), "it is a socket");
   close(s);

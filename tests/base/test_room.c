@@ -46,10 +46,10 @@ static void group(const char *of, const char *max, long used, long cached) {
 }
 
 // What is least for all processes of the machine (or this one alone), by whom.
-static void is(bool own, double bytes, const char *by) {
+static void expect(bool in_process, double bytes, const char *by) {
   gr_room all[GR_MAX_ROOMS];
   int n = gr_room_read(root, all);
-  const gr_room *r = gr_room_least(all, n, own);
+  const gr_room *r = gr_room_least(all, n, in_process);
   if (!by) {
     CHECK(!r, "%g by %s", r->bytes, r->by);
     return;
@@ -60,30 +60,30 @@ static void is(bool own, double bytes, const char *by) {
 
 static void of_machine(void) {
   machine();
-  is(false, 8192 * 1024, "this machine");
-  is(true, 0, NULL);
+  expect(false, 8192 * 1024, "this machine");
+  expect(true, 0, NULL);
   file("proc/sys/vm/overcommit_memory", "1\n");
-  is(false, 8192 * 1024, "this machine");
+  expect(false, 8192 * 1024, "this machine");
   file("proc/sys/vm/overcommit_memory", "2\n");
-  is(false, 500 * 1024, "what this machine commits");
+  expect(false, 500 * 1024, "what this machine commits");
   file("proc/sys/vm/overcommit_memory", "0\n");
   file("proc/meminfo", "MemFree: 100 kB\nBuffers: 20 kB\nCached: 30 kB\nShmem: 10 kB\n");
-  is(false, 140 * 1024, "this machine");
+  expect(false, 140 * 1024, "this machine");
   scratch_remove(root);
-  is(false, 0, NULL);
+  expect(false, 0, NULL);
 }
 
 static void of_process(void) {
   machine();
   limits("unlimited", "unlimited");
-  is(true, 0, NULL);
+  expect(true, 0, NULL);
   limits("4194304", "unlimited");
-  is(true, 2 << 20, "`ulimit -v`");
-  is(false, 8192 * 1024, "this machine");
+  expect(true, 2 << 20, "`ulimit -v`");
+  expect(false, 8192 * 1024, "this machine");
   limits("4194304", "2097152");
-  is(true, 1 << 20, "`ulimit -d`");
+  expect(true, 1 << 20, "`ulimit -d`");
   limits("1048576", "unlimited");
-  is(true, -(1 << 20), "`ulimit -v`");
+  expect(true, -(1 << 20), "`ulimit -v`");
   scratch_remove(root);
 }
 
@@ -92,31 +92,31 @@ static void of_version_2(void) {
   file("proc/self/cgroup", "0::/user.slice/run.scope\n");
   group("/user.slice/run.scope", "max", 5000000, 3000000);
   group("/user.slice", "6000000", 5000000, 3000000);
-  is(false, 4000000, "the control group /user.slice");
+  expect(false, 4000000, "the control group /user.slice");
   group("/user.slice/run.scope", "5500000", 5000000, 3000000);
-  is(false, 3500000, "the control group /user.slice/run.scope");
+  expect(false, 3500000, "the control group /user.slice/run.scope");
   group("/user.slice", "max", 5000000, 3000000);
-  is(false, 3500000, "the control group /user.slice/run.scope");
+  expect(false, 3500000, "the control group /user.slice/run.scope");
   group("/user.slice/run.scope", "99999999", 5000000, 3000000);
-  is(false, 8192 * 1024, "this machine");
+  expect(false, 8192 * 1024, "this machine");
   // A container that sees its own group as the root.
   file("proc/self/cgroup", "0::/\n");
   group("", "2000000", 1500000, 1200000);
-  is(false, 1700000, "the control group /");
+  expect(false, 1700000, "the control group /");
   // What is cached need not be counted as used.
   group("", "2000000", 1000, 1500000);
-  is(false, 2000000, "the control group /");
+  expect(false, 2000000, "the control group /");
   group("", "2000000", 1500000, 1200000);
   // One whose path is the machine's.
   file("proc/self/cgroup", "0::/docker/0123\n");
-  is(false, 1700000, "the control group /");
+  expect(false, 1700000, "the control group /");
   // Beside version 1.
   scratch_remove(root);
   machine();
   file("proc/self/cgroup", "2:cpu:/\n0::/a\n");
   file("sys/fs/cgroup/unified/a/memory.max", "300000\n");
   file("sys/fs/cgroup/unified/a/memory.current", "100000\n");
-  is(false, 200000, "the control group /a");
+  expect(false, 200000, "the control group /a");
   scratch_remove(root);
 }
 
@@ -125,15 +125,15 @@ static void of_version_1(void) {
   file("proc/self/cgroup", "12:memoryless:/other\n7:cpu,memory:/jobs/1\n1:name=systemd:/\n");
   file("sys/fs/cgroup/memory/jobs/1/memory.limit_in_bytes", "9223372036854771712\n");
   file("sys/fs/cgroup/memory/jobs/1/memory.usage_in_bytes", "700\n");
-  is(false, 8192 * 1024, "this machine");
+  expect(false, 8192 * 1024, "this machine");
   file("sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "3000000\n");
   file("sys/fs/cgroup/memory/jobs/memory.usage_in_bytes", "2000000\n");
-  is(false, 1000000, "the control group /jobs");
+  expect(false, 1000000, "the control group /jobs");
   file("sys/fs/cgroup/memory/jobs/memory.stat",
        "inactive_file 5\ntotal_inactive_file 400000\ntotal_active_file 100000\n");
-  is(false, 1500000, "the control group /jobs");
+  expect(false, 1500000, "the control group /jobs");
   file("sys/fs/cgroup/memory/jobs/1/memory.limit_in_bytes", "1000700\n");
-  is(false, 1000000, "the control group /jobs/1");
+  expect(false, 1000000, "the control group /jobs/1");
   scratch_remove(root);
 }
 

@@ -24,16 +24,16 @@ static void must(gr_status s) {
 typedef struct bench {
   gr_comm *c;
   gr_collective kind;
-  char *reached, *own;  // operand and result, side by side
+  char *reached, *unreached;  // operand and result, side by side
 } bench;
 
 static const char *const kinds[] = {"all_reduce", "all_gather", "reduce_scatter"};
 
 // Bytes: of the whole.
-static gr_status run_ours(const bench *b, char *at, size_t bytes) {
+static gr_status run_ours(const bench *b, char *data, size_t bytes) {
   int64_t n = (int64_t)(bytes / sizeof(float));
   if (b->kind != GR_ALL_REDUCE) n /= b->c->ranks;
-  return gr_comm_run(b->c, b->kind, GR_F32, n, at, b->kind == GR_ALL_REDUCE ? at : at + MOST);
+  return gr_comm_run(b->c, b->kind, GR_F32, n, data, b->kind == GR_ALL_REDUCE ? data : data + MOST);
 }
 
 static bool run_mpi(const bench *b, size_t bytes) {
@@ -41,13 +41,13 @@ static bool run_mpi(const bench *b, size_t bytes) {
   int n = (int)(bytes / sizeof(float)), part = n / b->c->ranks, there = 0, failed;
   MPI_Initialized(&there);
   if (!there) return false;
-  char *at = b->own;
+  char *data = b->unreached;
   if (b->kind == GR_ALL_REDUCE)
-    failed = MPI_Allreduce(MPI_IN_PLACE, at, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    failed = MPI_Allreduce(MPI_IN_PLACE, data, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   else if (b->kind == GR_ALL_GATHER)
-    failed = MPI_Allgather(at, part, MPI_FLOAT, at + MOST, part, MPI_FLOAT, MPI_COMM_WORLD);
+    failed = MPI_Allgather(data, part, MPI_FLOAT, data + MOST, part, MPI_FLOAT, MPI_COMM_WORLD);
   else
-    failed = MPI_Reduce_scatter_block(at, at + MOST, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    failed = MPI_Reduce_scatter_block(data, data + MOST, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   if (failed) exit(1);
   return true;
 #else
@@ -58,7 +58,7 @@ static bool run_mpi(const bench *b, size_t bytes) {
 
 static bool run_way(const bench *b, int way, size_t bytes) {
   if (way == 2) return run_mpi(b, bytes);
-  must(run_ours(b, way == 0 ? b->reached : b->own, bytes));
+  must(run_ours(b, way == 0 ? b->reached : b->unreached, bytes));
   return true;
 }
 
@@ -71,14 +71,14 @@ static int by_value(const void *a, const void *b) {
 static int time_all(const bench *b, size_t bytes, double took[WAYS][RUNS]) {
   double begun = gr_seconds();
   int runs = 0;
-  for (int32_t more = 1, own; more; runs++) {
+  for (int32_t more = 1, vote; more; runs++) {
     for (int way = 0; way < WAYS; way++) {
       must(gr_comm_run(b->c, GR_BARRIER, GR_I32, 0, NULL, NULL));
-      double from = gr_seconds();
-      took[way][runs] = run_way(b, way, bytes) ? gr_seconds() - from : 0;
+      double start = gr_seconds();
+      took[way][runs] = run_way(b, way, bytes) ? gr_seconds() - start : 0;
     }
-    own = runs + 2 < RUNS && gr_seconds() - begun < patience;
-    must(gr_comm_run(b->c, GR_BROADCAST, GR_I32, 1, &own, &more));
+    vote = runs + 2 < RUNS && gr_seconds() - begun < patience;
+    must(gr_comm_run(b->c, GR_BROADCAST, GR_I32, 1, &vote, &more));
   }
   for (int way = 0; way < WAYS; way++) qsort(took[way], (size_t)runs, sizeof took[0][0], by_value);
   return runs;
@@ -99,9 +99,9 @@ static void run_size(const bench *b, size_t bytes) {
 static gr_status run_rank(gr_comm *c, gr_collective kind) {
   void *reached;
   GR_TRY(c->ops->alloc_shared(c, 2 * (size_t)MOST, &reached));
-  bench b = {.c = c, .kind = kind, .reached = reached, .own = malloc(2 * (size_t)MOST)};
-  if (!b.own) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory");
-  memset(b.reached, 0, 2 * (size_t)MOST), memset(b.own, 0, 2 * (size_t)MOST);
+  bench b = {.c = c, .kind = kind, .reached = reached, .unreached = malloc(2 * (size_t)MOST)};
+  if (!b.unreached) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory");
+  memset(b.reached, 0, 2 * (size_t)MOST), memset(b.unreached, 0, 2 * (size_t)MOST);
   if (c->rank == 0)
     printf(
         "%s of f32 over %d ranks: ms at best, 20th percentile, GB/s at best\n%13s  %26s  %26s  "
@@ -111,7 +111,7 @@ static gr_status run_rank(gr_comm *c, gr_collective kind) {
     run_size(&b, bytes);
     if (bytes == 16 << 20) run_size(&b, 28631168);  // the weights of the full-size LMU-ASR
   }
-  free(b.own);
+  free(b.unreached);
   return GR_OK;
 }
 

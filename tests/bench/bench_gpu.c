@@ -74,8 +74,8 @@ static void step(bench *b) {
   for (int i = 0; i < b->inputs->n; i++) {
     const gr_program_input *in = &b->inputs->items[i];
     if (in->field == GR_INPUT_LR) gr_put(b->lr, in->type.dtype, 0, b->job.spec.set.loop.scaled_lr);
-    const void *at = in->field == GR_INPUT_LR ? b->lr : b->batch->field[in->field].data;
-    bench_must(gr_exec_write(b->exec, &b->input[i], at));
+    const void *data = in->field == GR_INPUT_LR ? b->lr : b->batch->field[in->field].data;
+    bench_must(gr_exec_write(b->exec, &b->input[i], data));
   }
   double uploaded = gr_seconds();
   bench_must(gr_exec_run(b->exec, b->train));

@@ -22,9 +22,9 @@ static void *driver_function(const char *name) {
 static int attribute(int what, int device) {
   enum { ATTRIBUTES = 128 };
   int (*get)(int *, int, int), value = 0;
-  void *at = driver_function("cuDeviceGetAttribute");
-  memcpy(&get, &at, sizeof get);
-  return at && what < ATTRIBUTES && !get(&value, what, device) ? value : 0;
+  void *function = driver_function("cuDeviceGetAttribute");
+  memcpy(&get, &function, sizeof get);
+  return function && what < ATTRIBUTES && !get(&value, what, device) ? value : 0;
 }
 
 static void print_gpu(int i) {
@@ -48,9 +48,9 @@ void bench_machine(void) {
   int version = 0, (*get)(int *);
   bench_must(gr_device_find("cuda", GR_NOWHERE, &kind));
   int n = gr_device_count(kind);
-  void *at = driver_function("cuDriverGetVersion");
-  memcpy(&get, &at, sizeof at);
-  if (at) get(&version);
+  void *function = driver_function("cuDriverGetVersion");
+  memcpy(&get, &function, sizeof function);
+  if (function) get(&version);
   printf("{\"driver_cuda\": \"%d.%d\", \"gpus\": [", version / 1000, version % 1000 / 10);
   for (int i = 0; i < n; i++) print_gpu(i);
   printf("]}\n");
@@ -59,9 +59,9 @@ void bench_machine(void) {
 double bench_used_bytes(void) {
   size_t unused = 0, all = 0;
   int (*get)(size_t *, size_t *);
-  void *at = driver_function("cuMemGetInfo_v2");
-  memcpy(&get, &at, sizeof at);
-  return at && !get(&unused, &all) ? (double)(all - unused) : 0;
+  void *function = driver_function("cuMemGetInfo_v2");
+  memcpy(&get, &function, sizeof function);
+  return function && !get(&unused, &all) ? (double)(all - unused) : 0;
 }
 
 // ---- Ceilings -----------------------------------------------------------------------------------
@@ -77,10 +77,10 @@ typedef struct work {
 
 static double time_of(work *w, int times) {
   bench_must(w->d->ops->synchronise(w->d, GR_QUEUE_COMPUTE));
-  double from = gr_seconds();
+  double start = gr_seconds();
   for (int i = 0; i < times; i++) bench_must(w->enqueue(w));
   bench_must(w->d->ops->synchronise(w->d, GR_QUEUE_COMPUTE));
-  return (gr_seconds() - from) / times;
+  return (gr_seconds() - start) / times;
 }
 
 static int by_value(const void *a, const void *b) {

@@ -96,11 +96,11 @@ static void run_copy(bench *b) {
 static double least(void (*run)(bench *), bench *b, double seconds) {
   double best = 1e9;
   run(b);
-  for (double start = now(), at = start; at - start < seconds;) {
-    double begin = at;
+  for (double start = now(), last = start; last - start < seconds;) {
+    double begin = last;
     run(b);
-    at = now();
-    if (at - begin < best) best = at - begin;
+    last = now();
+    if (last - begin < best) best = last - begin;
   }
   return best;
 }

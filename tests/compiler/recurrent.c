@@ -184,15 +184,15 @@ static int count_unread(const gr_graph *g) {
 }
 
 static void read_grads(world *w, result *r) {
-  static float was[MANY], is[MANY];
+  static float before[MANY], after[MANY];
   r->n_states = 0;
   for (uint32_t i = 1; i < w->g->n_values; i++) {
     const gr_value *v = &w->g->values[i];
     if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
-    fill(v, &v->type, was);
-    world_get(w, (gr_val){i}, &v->type, is);
+    fill(v, &v->type, before);
+    world_get(w, (gr_val){i}, &v->type, after);
     for (int64_t k = 0; k < gr_type_count(&v->type); k++)
-      r->grad[r->n_states][k] = (was[k] - is[k]) / 0.5f;
+      r->grad[r->n_states][k] = (before[k] - after[k]) / 0.5f;
     r->n_states++;
   }
 }

@@ -264,8 +264,9 @@ static gr_status run_ranks(member *m, gr_loopback *all, const setup *s, gr_plan 
 }
 
 gr_status steps_run(const setup *s, ran *out) {
-  static const char *const own[] = {"body.weight", "body.bias", "head.weight", "head.bias", NULL};
-  const char *const *names = s->names ? s->names : own;
+  static const char *const default_names[] = {"body.weight", "body.bias", "head.weight",
+                                              "head.bias", NULL};
+  const char *const *names = s->names ? s->names : default_names;
   static member m[STEPS_RANKS];
   gr_arena *a = gr_arena_create();
   gr_plan *plan;

@@ -234,8 +234,8 @@ static void sums_are_results(void) {
 // Whether the space of a part is divided along its rows by a sharding rule.
 static bool divides_rows(const gr_graph *g, const gr_node *n, const gr_sharding_rule *rule) {
   gr_val space = gr_fused_space(g, n);
-  gr_axis_placement at = space.id == n->out.id ? rule->out[0] : rule->in[0];
-  return at == gr_at(g, space)->type.rank - 1;
+  gr_axis_placement axis = space.id == n->out.id ? rule->out[0] : rule->in[0];
+  return axis == gr_at(g, space)->type.rank - 1;
 }
 
 static int check_rows_of(const gr_op *op, const gr_case *c) {

@@ -41,8 +41,8 @@ static double length(const ran *a, const ran *b, int begin, int end) {
 static void is_scaled(const char *what, const ran *w, const ran *plain, const ran *got, int begin,
                       int end, double by, double decay) {
   for (int i = begin; i < end; i++) {
-    double was = (double)w->weights[i], step = (double)plain->weights[i] - was;
-    double want = was + by * step + decay * was;
+    double before = (double)w->weights[i], step = (double)plain->weights[i] - before;
+    double want = before + by * step + decay * before;
     CHECK(fabs((double)got->weights[i] - want) < 1e-6 * (1 + fabs(want)),
           "%s: number %d is %g, not %g", what, i, (double)got->weights[i], want);
   }
@@ -93,12 +93,12 @@ static void decay(void) {
   is_scaled("a matrix", &w, &plain, &got, WEIGHT, BIAS, 1, -0.05);
   is_scaled("a bias", &w, &plain, &got, BIAS, HEAD, 1, 0);
   is_scaled("a group without", &w, &plain, &got, HEAD, ALL, 0.5, 0);
-  const gr_param_group own[] = {{.pattern = "head.*",
-                                 .optimizer = "sgd",
-                                 .attr = optim_attr(arena, "sgd", "weight_decay=0.2"),
-                                 .lr = 1,
-                                 .clip = -1}};
-  s.groups = own;
+  const gr_param_group head_groups[] = {{.pattern = "head.*",
+                                         .optimizer = "sgd",
+                                         .attr = optim_attr(arena, "sgd", "weight_decay=0.2"),
+                                         .lr = 1,
+                                         .clip = -1}};
+  s.groups = head_groups;
   got = run(&s);
   is_scaled("a group with its own", &w, &plain, &got, HEAD, ALL, 1, -0.1);
 }

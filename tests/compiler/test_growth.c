@@ -126,8 +126,8 @@ static void spans(void) {
         gr_span_set_add(&s, i);
       else
         gr_span_set_remove(&s, i);
-      size_t from = draw(120);
-      check_query(&s, in, n, (gr_span){from, from + draw(30)});
+      size_t first = draw(120);
+      check_query(&s, in, n, (gr_span){first, first + draw(30)});
     }
   }
   gr_arena_destroy(arena);

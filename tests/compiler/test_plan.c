@@ -146,9 +146,9 @@ static void read_twice(void) {
       "%4 = relu %3 : f32[4]\nresult y %4\n";
   arena = gr_arena_create();
   const gr_plan_frame *f = frame_of(text);
-  const size_t *at = f->offset;
-  CHECK(at[2] != at[3], "the product is made where its operand is");
-  CHECK(at[3] == at[4], "relu works in place");
+  const size_t *offset = f->offset;
+  CHECK(offset[2] != offset[3], "the product is made where its operand is");
+  CHECK(offset[3] == offset[4], "relu works in place");
   gr_arena_destroy(arena);
 }
 
@@ -224,8 +224,8 @@ static void draw(void) {
   fclose(f);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     snprintf(name, sizeof name, " n%u [", i);
-    const char *at = strstr(text, name);
-    CHECK(at && !strstr(at + 1, name), "node %u is not there once", i);
+    const char *found = strstr(text, name);
+    CHECK(found && !strstr(found + 1, name), "node %u is not there once", i);
     uses += (size_t)g->nodes[i].n_in;
   }
   for (uint32_t i = 1; i < g->n_values; i++) uses += gr_is(g->values[i].next);
@@ -257,12 +257,12 @@ static void tampered(void) {
   const gr_node *last = NULL;
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (g->nodes[i].op == &gr_op_matmul) last = &g->nodes[i];
-  size_t was = f->offset[last->out.id];
+  size_t original = f->offset[last->out.id];
   f->offset[last->out.id] = f->offset[last->in[0].id];
   refuse(p, "which is still read");
   f->offset[last->out.id] = f->bytes;
   refuse(p, "outside its block");
-  f->offset[last->out.id] = was;
+  f->offset[last->out.id] = original;
   MUST(gr_plan_prove(p));
 
   p->states[1].offset -= 64;
@@ -288,10 +288,10 @@ static void tampered_ranks(void) {
   MUST(plan_of(&mlp, 2, &adam, &p));
   const gr_graph *g = p->programs[0].frame.g;
   gr_node *sum = first(g, &gr_op_all_reduce), *guard = first(g, &gr_op_finite_check);
-  struct gr_coll was = *(const struct gr_coll *)sum->attr, other = {1, 2, -1};
+  struct gr_coll original = *(const struct gr_coll *)sum->attr, other = {1, 2, -1};
   sum->attr = &other;
   refuse(p, "no axis of the mesh");
-  sum->attr = &was;
+  sum->attr = &original;
   gr_at(g, guard->in[0])->layout.placement[0] = GR_PARTIAL;
   refuse(p, "'finite_check' decides by a value that may differ between ranks");
   gr_at(g, guard->in[0])->layout.placement[0] = GR_REPLICATE;

@@ -82,12 +82,12 @@ static gr_node *node(const gr_graph *g, const gr_op *op, int skip) {
 
 static uint32_t index_of(const gr_graph *g, const gr_node *n) { return (uint32_t)(n - g->nodes); }
 
-static void replace_uses(const gr_graph *g, gr_val from, gr_val to) {
+static void replace_uses(const gr_graph *g, gr_val old, gr_val new) {
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (int k = 0; k < g->nodes[i].n_in; k++)
-      if (g->nodes[i].in[k].id == from.id) ((gr_val *)g->nodes[i].in)[k] = to;
+      if (g->nodes[i].in[k].id == old.id) ((gr_val *)g->nodes[i].in)[k] = new;
   for (uint32_t i = 0; i < g->n_results; i++)
-    if (g->results[i].id == from.id) g->results[i] = to;
+    if (g->results[i].id == old.id) g->results[i] = new;
 }
 
 // A copy of a collective's attributes, which may be shared with other nodes.
@@ -188,15 +188,15 @@ static void slices_swapped(gr_plan *p) {
 
 // Kernels move other rows than ranks hold: gr_coll_rows is wrapped, and wrong for one kind of
 // slices.
-int64_t __real_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from);
-int64_t __wrap_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from);
+int64_t __real_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *first);
+int64_t __wrap_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *first);
 static enum { RIGHT, FIRST, LAST_FULL, REMAINDER, EMPTY, LAST } wrong_rows;
-int64_t __wrap_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *from) {
-  int64_t rows = __real_gr_coll_rows(size, ranks, rank, from), most = (size + ranks - 1) / ranks;
+int64_t __wrap_gr_coll_rows(int64_t size, int64_t ranks, int64_t rank, int64_t *first) {
+  int64_t rows = __real_gr_coll_rows(size, ranks, rank, first), most = (size + ranks - 1) / ranks;
   int64_t full = size / most;
-  const int64_t at[] = {-1, 0, full - 1, full, full + 1, ranks - 1};
+  const int64_t wrong_rank[] = {-1, 0, full - 1, full, full + 1, ranks - 1};
   bool border = wrong_rows == LAST && rank <= full + 1;  // that is one of the others
-  if (rank != at[wrong_rows] || border) return rows;
+  if (rank != wrong_rank[wrong_rows] || border) return rows;
   return rows ? rows - 1 : 1;
 }
 static void wrong_first(gr_plan *p) { (void)p, wrong_rows = FIRST; }
@@ -314,16 +314,16 @@ static void lacks_last(gr_graph *g) {
 }
 static void has_one_twice(gr_graph *g) { g->nodes[g->n_nodes - 1] = *collective(g, 0); }
 static void swaps_two(gr_graph *g) {
-  gr_node *a = collective(g, 0), *b = collective(g, 1), was = *a;
-  *a = *b, *b = was;
+  gr_node *a = collective(g, 0), *b = collective(g, 1), original = *a;
+  *a = *b, *b = original;
 }
 // Two collectives, one after the other, over different axes. If every other rank of both axes does
 // so, each waits for one that waits for another.
 static void swaps_axes(gr_graph *g) {
   int k = 0;
   while (attr_of(collective(g, k))->mesh_axis == attr_of(collective(g, k + 1))->mesh_axis) k++;
-  gr_node *a = collective(g, k), *b = collective(g, k + 1), was = *a;
-  *a = *b, *b = was;
+  gr_node *a = collective(g, k), *b = collective(g, k + 1), original = *a;
+  *a = *b, *b = original;
 }
 static void sends_more(gr_graph *g) { gr_at(g, collective(g, 0)->in[0])->type.dim[0]++; }
 static void sends_other_dtype(gr_graph *g) {

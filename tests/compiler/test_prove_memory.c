@@ -41,10 +41,10 @@ static void what_outlives_the_graph(void) {
   CHECK(!frame->in_states[5], "the next value is made in the state, which is read later");
   for (int i = 0; i < 5; i++)
     for (int j = 0; j < i; j++) {
-      size_t was = frame->offset[made[i]];
+      size_t original = frame->offset[made[i]];
       frame->offset[made[i]] = frame->offset[made[j]];
       refuses("which is still read", "a value on an earlier one", made[i], made[j]);
-      frame->offset[made[i]] = was;
+      frame->offset[made[i]] = original;
     }
   MUST(gr_plan_prove(plan));
   gr_arena_destroy(arena);
@@ -60,12 +60,12 @@ static void states_keep_their_values(void) {
   for (uint32_t v = 3; v <= 6; v++)
     for (uint32_t s = 1; s <= 2; s++) {
       if (v == 4 && s == 2) continue;
-      size_t was = frame->offset[v];
+      size_t original = frame->offset[v];
       bool in_states = frame->in_states[v];
       frame->offset[v] = frame->offset[s], frame->in_states[v] = true;
       // %4 becomes u: on s it is no state's next value in place.
       refuses("overwrites a state of which it is not the next value", "a value on a state", v, s);
-      frame->offset[v] = was, frame->in_states[v] = in_states;
+      frame->offset[v] = original, frame->in_states[v] = in_states;
     }
   MUST(gr_plan_prove(plan));
   gr_arena_destroy(arena);
@@ -77,14 +77,14 @@ static void working_memory_lies_apart(void) {
   open_plan(
       "%1 = input x : f32[64]\n%2 = relu %1 : f32[64]\n%3 = sum_squares %2 : f32[]\n"
       "%4 = tanh %2 : f32[64]\nresult a %3\nresult b %4\n");
-  size_t was = frame->scratch[1];
+  size_t original = frame->scratch[1];
   for (uint32_t v = 2; v <= 3; v++) {
     frame->scratch[1] = frame->offset[v];
     refuses("the working memory of 'sum_squares'", "working memory on a value", 3, v);
   }
   frame->scratch[1] = frame->bytes;
   refuses("is outside its block", "working memory behind the arena", 3, 0);
-  frame->scratch[1] = was;
+  frame->scratch[1] = original;
   MUST(gr_plan_prove(plan));
   gr_arena_destroy(arena);
 }
@@ -98,17 +98,17 @@ static void bodies_lie_apart(void) {
       "  %4 = mul %2 %3 : f32[64]\n  result %4\n}\n"
       "%4 = tanh %2 : f32[5,64]\nresult a %3\nresult b %4\n");
   gr_plan_frame *body = frame->body[1];
-  size_t was = frame->body_at[1];
+  size_t original = frame->body_at[1];
   for (uint32_t v = 2; v <= 3; v++) {
     frame->body_at[1] = frame->offset[v];
     refuses("the body of 'scan'", "a body on a value", 3, v);
   }
   frame->body_at[1] = plan->arena_bytes;
   refuses("is outside its block", "a body behind the arena", 3, 0);
-  frame->body_at[1] = was;
-  was = body->offset[3], body->offset[3] = body->offset[2];
+  frame->body_at[1] = original;
+  original = body->offset[3], body->offset[3] = body->offset[2];
   refuses("which is still read", "values of a body", 3, 2);
-  body->offset[3] = was;
+  body->offset[3] = original;
   MUST(gr_plan_prove(plan));
   gr_arena_destroy(arena);
 }
@@ -135,10 +135,10 @@ static void fused_nodes_in_place(void) {
   for (int i = 0; i < 2; i++) {
     uint32_t made = pairs[i][0], read = pairs[i][1];
     CHECK(frame->offset[made] != frame->offset[read], "%%%u is made in %%%u", made, read);
-    size_t was = frame->offset[made];
+    size_t original = frame->offset[made];
     frame->offset[made] = frame->offset[read];
     refuses("which is still read", "a result on what is read for each row", made, read);
-    frame->offset[made] = was;
+    frame->offset[made] = original;
   }
   MUST(gr_plan_prove(plan));
   gr_arena_destroy(arena);
@@ -179,10 +179,10 @@ static void groups_are_apart(void) {
   frame->group_size[6] = 2;
   refuses("no group for", "a group without nodes", 9, 0);
   frame->group_size[6] = 1;
-  size_t was = frame->scratch[4];
+  size_t original = frame->scratch[4];
   frame->scratch[4] = frame->scratch[3];
   refuses("launched together, but one writes what the other accesses", "working memory", 6, 7);
-  frame->scratch[4] = was;
+  frame->scratch[4] = original;
   MUST(gr_plan_prove(plan));
   gr_arena_destroy(arena);
 }

@@ -10,10 +10,10 @@
 // Every word of a text that begins with a section, such as training.lr=1, is a key or a section.
 static void names_keys(gr_arena *a, const gr_foreign *f) {
   static const char delimiters[] = " =:;,`()";
-  for (const char *at = f->text; *at; at += strspn(at, delimiters)) {
-    size_t n = strcspn(at, delimiters);
-    const char *word = gr_arena_strndup(a, at, n), *dot = strchr(word, '.');
-    at += n;
+  for (const char *rest = f->text; *rest; rest += strspn(rest, delimiters)) {
+    size_t n = strcspn(rest, delimiters);
+    const char *word = gr_arena_strndup(a, rest, n), *dot = strchr(word, '.');
+    rest += n;
     if (!dot || dot == word || !dot[1] ||
         !gr_schema_section(gr_arena_strndup(a, word, (size_t)(dot - word))))
       continue;

@@ -35,11 +35,11 @@ static unsigned hex4(const char *s) {
 }
 
 static void escape(const char **s, gr_text *t) {
-  static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+  static const char letters[] = "bfnrt", characters[] = "\b\f\n\r\t";
   char c = *(*s)++;
-  const char *named = c ? strchr(from, c) : NULL;
+  const char *named = c ? strchr(letters, c) : NULL;
   if (c != 'u') {
-    gr_text_putn(t, named ? &to[named - from] : &c, 1);
+    gr_text_putn(t, named ? &characters[named - letters] : &c, 1);
     return;
   }
   unsigned point = hex4(*s);

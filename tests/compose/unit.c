@@ -40,8 +40,8 @@ static void accessors(void) {
   expect(gr_conf_float(c, "a.n", 0, &x), "must be a float");
   expect(gr_conf_text(c, "a.m", NULL, &t), "must be set");
   SAME(gr_conf_path(a, gr_conf_find(c, "a.b[1].c")), "a.b[1].c");
-  gr_loc at = gr_conf_find(c, "a.d")->loc;
-  CHECK(at.line == 1 && at.col == 26, "%d:%d", at.line, at.col);
+  gr_loc place = gr_conf_find(c, "a.d")->loc;
+  CHECK(place.line == 1 && place.col == 26, "%d:%d", place.line, place.col);
   gr_arena_destroy(a);
 }
 

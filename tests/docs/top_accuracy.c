@@ -17,8 +17,8 @@ static gr_status infer(gr_op_call *s) { return gr_score_labels(s); }
 static int64_t place_of(const gr_launch *l, int64_t row, int64_t v, int64_t y) {
   int64_t before = 0;
   for (int64_t i = 0; i < v; i++) {
-    double x = IN(0, row * v + i), own = IN(0, row * v + y);
-    before += x > own || (x == own && i < y);
+    double x = IN(0, row * v + i), target = IN(0, row * v + y);
+    before += x > target || (x == target && i < y);
   }
   return before;
 }

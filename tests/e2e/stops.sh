@@ -5,7 +5,7 @@ make_data
 mkdir tmp && export TMPDIR="$scratch/tmp"
 nothing_left() { [ -z "$(ls -A tmp)" ]; }
 long="training.max_steps=1000000 training.eval_every=0 checkpoint.every_steps=20
-  hooks=[$source/tests/e2e/slow.lua]"
+  hooks=[$source/tests/e2e/slow.lua] hooks_params={spin:300000}"
 
 # All of a run but the watcher, which would end, too.
 all_of() { processes "$1" | grep -vx "$watcher"; }
@@ -127,7 +127,7 @@ printf '#!/bin/sh\ntrap "" HUP\nexec "%s" "$@"\n' "$graphrun" >nohup.sh
 chmod +x nohup.sh
 itself=$graphrun graphrun=$scratch/nohup.sh
 # shellcheck disable=SC2086
-begin nohup $long distributed.ranks=2 training.max_steps=60
+begin nohup $long hooks_params={spin:1500000} distributed.ranks=2 training.max_steps=60
 graphrun=$itself
 wait_steps nohup 20
 kill -HUP "$pid"

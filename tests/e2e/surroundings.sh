@@ -101,7 +101,7 @@ else
   # limit_memory RANKS [key=value ...]: a model that needs far more than one that just fits. What fits
   # differs between machines, by processors and libraries, and is found by trying.
   limit_memory() {
-    most=20000 ranks=$1
+    ranks=$1
     shift
     until (ulimit -v "$most" && run "fits$most" "distributed.ranks=$ranks" "$@") >"$log" 2>&1 || [ "$most" -gt 30000000 ]; do
       most=$((most + most / 5))
@@ -112,6 +112,7 @@ else
     code=$?
     printf '%s\n' 'launch error: no memory for .* MB more: .*ulimit -v' 'hint: a smaller model' >patterns
   }
+  most=20000 # more ranks take no less than one: the next begin where this one fits
   limit_memory 1
   verdict "memory that runs out while compiling" 69
   limit_memory 2 distributed.backend=loopback

@@ -5,12 +5,12 @@
 const fuzz_budget fuzz_memory = {8 << 20, 2000};
 
 static void put_whole(void) {
-  char text[4096], *at = text;
-  at += sprintf(at, "timestamp,open,high,low,close,volume\n");
+  char text[4096], *end = text;
+  end += sprintf(end, "timestamp,open,high,low,close,volume\n");
   for (int d = 1; d <= 40; d++)
-    at += sprintf(at, "2024-%02d-%02d,%d.5,%d,%d,%d.25,%d\n", 1 + d / 28, 1 + d % 28, 10 + d % 7,
-                  12 + d % 7, 9 + d % 7, 11 + d % 5, 1000 * d);
-  fuzz_put("AAA.csv", text, (size_t)(at - text));
+    end += sprintf(end, "2024-%02d-%02d,%d.5,%d,%d,%d.25,%d\n", 1 + d / 28, 1 + d % 28, 10 + d % 7,
+                   12 + d % 7, 9 + d % 7, 11 + d % 5, 1000 * d);
+  fuzz_put("AAA.csv", text, (size_t)(end - text));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -115,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
 typedef struct token {
-  size_t at, len;
+  size_t offset, len;
   enum { WORD, NUMBER, LINE } kind;
 } token;
 
@@ -188,15 +188,15 @@ static const char *some_number(uint64_t *state) {
   return numbers[draw(state, sizeof numbers / sizeof *numbers)];
 }
 
-// Puts `len` bytes of `with` in place of `cut` bytes at `at`; the size after it.
-static size_t replace(char *s, size_t size, size_t most, size_t at, size_t cut, const char *with,
-                      size_t len) {
+// Puts `len` bytes of `with` in place of `cut` bytes at `offset`; the size after it.
+static size_t replace(char *s, size_t size, size_t most, size_t offset, size_t cut,
+                      const char *with, size_t len) {
   if (size - cut + len > most) return size;
   char *copy = malloc(len + 1);
   HOLDS(copy);
   memcpy(copy, with, len);
-  memmove(s + at + len, s + at + cut, size - at - cut);
-  memcpy(s + at, copy, len);
+  memmove(s + offset + len, s + offset + cut, size - offset - cut);
+  memcpy(s + offset, copy, len);
   free(copy);
   return size - cut + len;
 }
@@ -206,8 +206,8 @@ static void put_name(gr_text *out, const char *s, const token *tokens, int n, ui
   static const char *const inputs[] = {"x", "lengths", "targets", "target_lengths"};
   for (int i = 0; i < 60; i++) {
     const token *t = &tokens[draw(state, (uint64_t)n)];
-    if (t->kind != WORD || t->at < 2 || memcmp(s + t->at - 2, "- ", 2)) continue;
-    gr_text_putn(out, s + t->at, t->len);
+    if (t->kind != WORD || t->offset < 2 || memcmp(s + t->offset - 2, "- ", 2)) continue;
+    gr_text_putn(out, s + t->offset, t->len);
     return;
   }
   gr_text_put(out, inputs[draw(state, 4)]);
@@ -227,9 +227,10 @@ static void put_attribute(gr_text *out, const gr_attr *f, uint64_t *state) {
   } else if (f->kind == GR_ATTR_BOOL) {
     gr_text_put(out, draw(state, 2) ? "true" : "false");
   } else if (f->kind == GR_ATTR_CHOICE) {
-    const char *from = f->choices;
-    for (uint64_t i = draw(state, 4); i && strchr(from, '|'); i--) from = strchr(from, '|') + 1;
-    gr_text_putn(out, from, strcspn(from, "|"));
+    const char *choice = f->choices;
+    for (uint64_t i = draw(state, 4); i && strchr(choice, '|'); i--)
+      choice = strchr(choice, '|') + 1;
+    gr_text_putn(out, choice, strcspn(choice, "|"));
   } else {
     gr_text_put(out, draw(state, 6) ? sizes[draw(state, sizeof sizes / sizeof *sizes)]
                                     : some_number(state));
@@ -243,8 +244,9 @@ static size_t insert_node(char *s, size_t size, size_t most, const token *tokens
   size_t indent = 0;
   for (int i = 0; i < 200 && !line; i++) {
     const token *t = &tokens[draw(state, (uint64_t)n)];
-    for (indent = 0; t->kind == LINE && indent < t->len && s[t->at + indent] == ' ';) indent++;
-    if (t->kind == LINE && indent + 1 < t->len && !memcmp(s + t->at + indent, "- ", 2)) line = t;
+    for (indent = 0; t->kind == LINE && indent < t->len && s[t->offset + indent] == ' ';) indent++;
+    if (t->kind == LINE && indent + 1 < t->len && !memcmp(s + t->offset + indent, "- ", 2))
+      line = t;
   }
   int n_ops = 0;
   while (gr_ops[n_ops]) n_ops++;
@@ -265,7 +267,7 @@ static size_t insert_node(char *s, size_t size, size_t most, const token *tokens
     if (f->kind < GR_ATTR_STREAM && draw(state, f->default_value ? 3 : 20))
       put_attribute(&t, f, state);
   gr_text_put(&t, "}\n");
-  size = replace(s, size, most, line->at + line->len, 0, t.chars, t.len);
+  size = replace(s, size, most, line->offset + line->len, 0, t.chars, t.len);
   gr_arena_destroy(a);
   return size;
 }
@@ -280,13 +282,13 @@ static size_t mutate(char *s, size_t size, size_t most, uint64_t *state) {
   uint64_t how = draw(state, 80);
   if (how >= 30) return insert_node(s, size, most, tokens, n, state);
   const char *with = t->kind == NUMBER ? some_number(state) : some_word(state);
-  if (t->kind == LINE && how < 8) return replace(s, size, most, t->at, t->len, "", 0);
+  if (t->kind == LINE && how < 8) return replace(s, size, most, t->offset, t->len, "", 0);
   if (t->kind == LINE)
-    return replace(s, size, most, t->at, how < 16 ? t->len : 0, s + u->at, u->len);
-  if (how == 0) return replace(s, size, most, t->at, t->len, "[", 1);
-  if (how == 1) return replace(s, size, most, t->at, 0, ", ", 2);
-  if (how < 15) return replace(s, size, most, t->at, t->len, s + u->at, u->len);
-  return replace(s, size, most, t->at, t->len, with, strlen(with));
+    return replace(s, size, most, t->offset, how < 16 ? t->len : 0, s + u->offset, u->len);
+  if (how == 0) return replace(s, size, most, t->offset, t->len, "[", 1);
+  if (how == 1) return replace(s, size, most, t->offset, 0, ", ", 2);
+  if (how < 15) return replace(s, size, most, t->offset, t->len, s + u->offset, u->len);
+  return replace(s, size, most, t->offset, t->len, with, strlen(with));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {

@@ -18,13 +18,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 
 // In memory of its own size, so that a sanitizer sees a read beyond it.
 static void run_target(const void *data, size_t size) {
-  uint8_t *own = malloc(size ? size : 1);
-  HOLDS(own);
-  memcpy(own, data, size);
+  uint8_t *copy = malloc(size ? size : 1);
+  HOLDS(copy);
+  memcpy(copy, data, size);
   fuzz_meter_begin();
-  LLVMFuzzerTestOneInput(own, size);
+  LLVMFuzzerTestOneInput(copy, size);
   size_t peak = fuzz_meter_peak();
-  free(own);
+  free(copy);
   if (!&fuzz_memory || !fuzz_meter_counts()) return;
   size_t most = fuzz_memory.base + fuzz_memory.factor * size;
   if (peak > most) fprintf(stderr, "%zu bytes of input took %zu of memory\n", size, peak);
@@ -41,12 +41,12 @@ static size_t draw(size_t below) {  // splitmix64
   return below ? (size_t)((z ^ z >> 31) % below) : 0;
 }
 
-// Replaces `old` bytes at `at` by `n` of `with`.
-static size_t splice(uint8_t *data, size_t size, size_t most, size_t at, size_t old,
+// Replaces `old` bytes at `offset` by `n` of `with`.
+static size_t splice(uint8_t *data, size_t size, size_t most, size_t offset, size_t old,
                      const void *with, size_t n) {
-  if (at + old > size || size - old + n > most) return size;
-  memmove(data + at + n, data + at + old, size - at - old);
-  memcpy(data + at, with, n);
+  if (offset + old > size || size - old + n > most) return size;
+  memmove(data + offset + n, data + offset + old, size - offset - old);
+  memcpy(data + offset, with, n);
   return size - old + n;
 }
 
@@ -55,10 +55,10 @@ static size_t put_number(uint8_t *data, size_t size) {
                                  0x7fff,     0x8000,     0xffff,     0x7fffffff,  0x80000000,
                                  0xffffffff, UINT64_MAX, 0x01000000, 0x100000000, INT64_MAX};
   uint64_t v = odd[draw(sizeof odd / sizeof *odd)];
-  size_t n = (size_t)1 << draw(4), at = draw(size);
+  size_t n = (size_t)1 << draw(4), offset = draw(size);
   bool big = draw(2);
-  for (size_t i = 0; i < n && at + i < size; i++)
-    data[at + i] = (uint8_t)(v >> 8 * (big ? n - 1 - i : i));
+  for (size_t i = 0; i < n && offset + i < size; i++)
+    data[offset + i] = (uint8_t)(v >> 8 * (big ? n - 1 - i : i));
   return size;
 }
 
@@ -74,15 +74,15 @@ static size_t put_word(uint8_t *data, size_t size, size_t most) {
                                       "\\u0000",  "abc",
                                       "0",        "'"};
   const char *w = words[draw(sizeof words / sizeof *words)];
-  size_t at = draw(size + 1), old = draw(3) ? 0 : draw(8);
-  return splice(data, size, most, at, old, w, strlen(w));
+  size_t offset = draw(size + 1), old = draw(3) ? 0 : draw(8);
+  return splice(data, size, most, offset, old, w, strlen(w));
 }
 
 static size_t copy_range(uint8_t *data, size_t size, size_t most) {
   uint8_t range[64];
-  size_t n = 1 + draw(sizeof range), from = draw(size);
-  if (from + n > size) n = size - from;
-  memcpy(range, data + from, n);
+  size_t n = 1 + draw(sizeof range), first = draw(size);
+  if (first + n > size) n = size - first;
+  memcpy(range, data + first, n);
   return splice(data, size, most, draw(size + 1), draw(2) ? n : 0, range, n);
 }
 
@@ -135,17 +135,17 @@ static void keep_file(const char *text, size_t size) {
 }
 
 static int search(unsigned seed, unsigned count) {
-  size_t (*own)(uint8_t *, size_t, size_t, unsigned) = LLVMFuzzerCustomMutator;
+  size_t (*mutator)(uint8_t *, size_t, size_t, unsigned) = LLVMFuzzerCustomMutator;
   HOLDS(n_files);
-  if (!own) own = mutate;
+  if (!mutator) mutator = mutate;
   signal(SIGABRT, keep_finding), signal(SIGSEGV, keep_finding), signal(SIGFPE, keep_finding);
   for (unsigned i = 0; i < count; i++) {
     unsigned of = (seed + i) * 2654435761U;
-    int from = (int)((of >> 8) % (unsigned)n_files);
-    mutant.size = files[from].size;
-    memcpy(mutant.data, files[from].text, mutant.size);
+    int file = (int)((of >> 8) % (unsigned)n_files);
+    mutant.size = files[file].size;
+    memcpy(mutant.data, files[file].text, mutant.size);
     for (unsigned k = 0; k <= i % 2; k++)
-      mutant.size = own(mutant.data, mutant.size, MAX_BYTES, of + k);
+      mutant.size = mutator(mutant.data, mutant.size, MAX_BYTES, of + k);
     run_target(mutant.data, mutant.size);
   }
   for (int i = 0; i < n_files; i++) free(files[i].text);

@@ -6,7 +6,7 @@ standin=$4 limit=400
 make_data
 use_gpus 1
 
-steps="training.max_steps=6 training.eval_every=0 training.precision=bf16 model.params.dropout=0.0"
+steps="training.max_steps=4 training.eval_every=0 training.precision=bf16 model.params.dropout=0.0"
 train() { # train OUT [key=value ...]
   train_out=$1
   shift
@@ -25,7 +25,7 @@ if [ -e "$standin/libcudnn.so.9" ]; then
     use_gpus 1 $seed
     train library.$seed
     ended_well "a run with cuDNN, seed $seed"
-    check "... follows the CPU's" follows library.$seed cpu 6
+    check "... follows the CPU's" follows library.$seed cpu 4
     check "... and reports its calls of attention" by_library 6
   done
   check "... of which none is graphrun's own" sh -c "! grep -q \"$own\" '$log'"
@@ -38,18 +38,18 @@ if [ -e "$standin/libcudnn.so.9" ]; then
     STANDIN_CUDNN=$kind train $kind
     ended_well "a run whose attention cuDNN does not have ($kind)"
     check "... says so once" says_once 'some c[a-z ]*'
-    check "... and follows the CPU's" follows $kind cpu 6
+    check "... and follows the CPU's" follows $kind cpu 4
   done
   check "... which differs from cuDNN's in the last digits" other_metrics none library.4
   STANDIN_CUDNN=fail-graph train fails
   printf '%s\n' 'cuDNN fails: cudnnBackendExecute returns' "in op 'attention" >patterns
   verdict "attention that fails ends the run" 69
   # What cuDNN is not asked for.
-  train dropout model.params.dropout=0.1
+  train dropout model.params.dropout=0.1 training.max_steps=2
   check "attention with dropout is graphrun's own; evaluation has none" by_library 2
-  train narrow model.params.heads=8
+  train narrow model.params.heads=8 training.max_steps=2
   check "heads of 4 columns are graphrun's own" not_by_library
-  train single training.precision=fp32
+  train single training.precision=fp32 training.max_steps=2
   check "f32 is graphrun's own" not_by_library
 else
   skip "attention by cuDNN" "there is no stand-in: cuDNN's headers were not found, or GPUs are real"

@@ -6,7 +6,7 @@ standin=$4 test_ops=$5 limit=400
 make_data
 use_gpus 1
 
-steps="training.max_steps=6 training.eval_every=0"
+steps="training.max_steps=4 training.eval_every=0"
 train() { # train OUT
   # shellcheck disable=SC2086
   tones "$1" device=cuda $steps
@@ -19,12 +19,12 @@ tones cpu device=cpu $steps
 mkdir broken && echo nothing >broken/libcudnn.so.9
 LD_LIBRARY_PATH=$PWD/broken:$LD_LIBRARY_PATH train missing
 ended_well "a run without cuDNN"
-check "... follows the CPU's" follows missing cpu 6
+check "... follows the CPU's" follows missing cpu 4
 if [ -e "$standin/libcudnn.so.9" ]; then
   check "... and says once what it does without, and the cure" says_once 'cuDNN is not there: .*install cuDNN 9'
   train library
   ended_well "a run with cuDNN"
-  check "... follows the CPU's" follows library cpu 6
+  check "... follows the CPU's" follows library cpu 4
   check "... and reports its convolutions" grep -q '[1-9][0-9]* convolutions by cuDNN' "$log"
   check "... of which none is graphrun's own" sh -c "! grep -q \"$own\" '$log'"
   STANDIN_CUDNN=none train none

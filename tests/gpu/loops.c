@@ -121,10 +121,11 @@ static gr_val constant(batch *a, const char *letter, gr_type t) {
 
 // A product with a constant matrix, of which there is one for each pair of sizes.
 static gr_val product(batch *a, gr_val x) {
-  uint32_t from = width_of(a, x), to = below(&a->seed, WIDTHS);
+  uint32_t in_width = width_of(a, x), out_width = below(&a->seed, WIDTHS);
   struct matmul attr = {.tb = below(&a->seed, 2), .wide = below(&a->seed, 2)};
-  gr_val *w = &a->matrix[from][to][attr.tb];
-  gr_type t = {GR_F32, 2, {widths[attr.tb ? to : from], widths[attr.tb ? from : to]}};
+  gr_val *w = &a->matrix[in_width][out_width][attr.tb];
+  gr_type t = {
+      GR_F32, 2, {widths[attr.tb ? out_width : in_width], widths[attr.tb ? in_width : out_width]}};
   if (!gr_is(*w)) *w = constant(a, "w", t);
   gr_dtype dtype = type_of(a, *w).dtype;
   attr.wide &= gr_dtypes[dtype].size == 2;
@@ -133,9 +134,9 @@ static gr_val product(batch *a, gr_val x) {
 
 // A value of the sizes of x, of its type: x itself, if there is no other.
 static gr_val partner(batch *a, gr_val x) {
-  uint32_t from = below(&a->seed, a->n), i = 0;
-  while (i < a->n && type_of(a, a->v[(from + i) % a->n]).dim[1] != type_of(a, x).dim[1]) i++;
-  return gr_cast(&a->l.b, a->v[(from + i) % a->n], type_of(a, x).dtype);
+  uint32_t first = below(&a->seed, a->n), i = 0;
+  while (i < a->n && type_of(a, a->v[(first + i) % a->n]).dim[1] != type_of(a, x).dim[1]) i++;
+  return gr_cast(&a->l.b, a->v[(first + i) % a->n], type_of(a, x).dtype);
 }
 
 static gr_val batch_node(batch *a) {

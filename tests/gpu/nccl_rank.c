@@ -22,17 +22,17 @@ void nccl_rank_close(nccl_rank *r) {
   free(r->in);
 }
 
-gr_status nccl_rank_upload(const nccl_rank *r, void *to, const void *from, size_t bytes) {
+gr_status nccl_rank_upload(const nccl_rank *r, void *target, const void *source, size_t bytes) {
   gr_device *d = r->device;
-  GR_TRY(d->ops->upload(d, to, from, bytes));
+  GR_TRY(d->ops->upload(d, target, source, bytes));
   GR_TRY(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   return d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED);
 }
 
-gr_status nccl_rank_download(const nccl_rank *r, void *to, const void *from, size_t bytes) {
+gr_status nccl_rank_download(const nccl_rank *r, void *target, const void *source, size_t bytes) {
   gr_device *d = r->device;
   GR_TRY(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
   GR_TRY(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
-  GR_TRY(d->ops->download(d, to, from, bytes));
+  GR_TRY(d->ops->download(d, target, source, bytes));
   return d->ops->synchronise(d, GR_QUEUE_TRANSFER);
 }

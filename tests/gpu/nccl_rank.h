@@ -20,7 +20,8 @@ GR_MUST_USE gr_status nccl_rank_open(nccl_rank *, gr_comm *host, double timeout_
 void nccl_rank_close(nccl_rank *);
 // Between the host and the device, in the order of the collectives; a download has ended when it
 // returns.
-GR_MUST_USE gr_status nccl_rank_upload(const nccl_rank *, void *to, const void *from, size_t bytes);
+GR_MUST_USE gr_status nccl_rank_upload(const nccl_rank *, void *target, const void *source,
+                                       size_t bytes);
 // Copies bytes from the device to the host, and waits for them.
-GR_MUST_USE gr_status nccl_rank_download(const nccl_rank *, void *to, const void *from,
+GR_MUST_USE gr_status nccl_rank_download(const nccl_rank *, void *target, const void *source,
                                          size_t bytes);

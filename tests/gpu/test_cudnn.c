@@ -90,9 +90,9 @@ static void must_plan(const gr_gpu_attention *a, const struct chip *c, gr_dnn_va
 
 static bool is_there(void) {
   gr_status s = gr_cudnn_open();
-  bool is = !s;
+  bool found = !s;
   gr_status_drop(s);
-  return is && gr_dnn.cudnnGetVersion() >= LEAST_VERSION;
+  return found && gr_dnn.cudnnGetVersion() >= LEAST_VERSION;
 }
 
 static void plans(void) {

@@ -25,32 +25,33 @@ static gr_device_block block_of(size_t bytes) {
 // operand begins so many bytes after a multiple of 256.
 static void run_shifted(use *u, value *got, size_t shift) {
   gr_device_block in[GR_MAX_ARGS], out[GR_MAX_ARGS];
-  void *from[GR_MAX_ARGS], *to[GR_MAX_ARGS];
+  void *operand[GR_MAX_ARGS], *result[GR_MAX_ARGS];
   gr_launch l = {.attr = u->call.attr,
                  .n_in = u->call.n_in,
                  .n_out = u->call.n_out,
                  .in_type = u->call.in,
                  .out_type = u->call.out,
-                 .in = (const void *const *)from,
-                 .out = to};
+                 .in = (const void *const *)operand,
+                 .out = result};
   gr_device_kernel kernel;
   MUST(device->ops->kernel(device, &u->call, &l, &kernel));
   MUST(device->ops->ready(device));
   gr_device_block scratch = block_of(gr_call_scratch(&u->call, true));
   for (int k = 0; k < u->call.n_in; k++) {
-    size_t at = k == u->call.n_in - 1 ? shift : 0;
-    in[k] = block_of(at + gr_type_bytes(&u->call.in[k])), from[k] = (char *)in[k].address + at;
-    MUST(device->ops->upload(device, from[k], u->in[k].data, gr_type_bytes(&u->call.in[k])));
+    size_t offset = k == u->call.n_in - 1 ? shift : 0;
+    in[k] = block_of(offset + gr_type_bytes(&u->call.in[k]));
+    operand[k] = (char *)in[k].address + offset;
+    MUST(device->ops->upload(device, operand[k], u->in[k].data, gr_type_bytes(&u->call.in[k])));
   }
   for (int k = 0; k < u->call.n_out; k++)
-    out[k] = block_of(gr_type_bytes(&u->call.out[k])), to[k] = out[k].address;
+    out[k] = block_of(gr_type_bytes(&u->call.out[k])), result[k] = out[k].address;
   l.scratch = scratch.address, l.context = kernel.context;
   MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
   MUST(kernel.run(&l));
   MUST(device->ops->synchronise(device, GR_QUEUE_COMPUTE));
   for (int k = 0; k < u->call.n_out; k++) {
     got[k] = value_make(u->call.out[k]);
-    MUST(device->ops->download(device, got[k].data, to[k], gr_type_bytes(&u->call.out[k])));
+    MUST(device->ops->download(device, got[k].data, result[k], gr_type_bytes(&u->call.out[k])));
   }
   MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
   for (int k = 0; k < u->call.n_in; k++) device->ops->free(device, &in[k]);
@@ -79,12 +80,12 @@ static void round_to_tf32(value *v) {
 static double distance(const gr_case *c, bool rounded) {
   use u;
   value got[GR_MAX_ARGS];
-  int64_t at;
+  int64_t worst_at;
   MUST(use_of_case(&u, &gr_op_matmul, c, 7));
   run(&u, got);
   for (int k = 0; k < u.call.n_in && rounded; k++) round_to_tf32(&u.in[k]);
   MUST(use_run(&u, gr_op_matmul.cpu, NULL));
-  double far = worst(&got[0], &u.out[0], &at);
+  double far = worst(&got[0], &u.out[0], &worst_at);
   values_free(got, 1);
   use_free(&u);
   return far;
@@ -117,7 +118,7 @@ static void tf32(void) {
 static void compare(const gr_op *op, const gr_case *c, const char *const way[2], size_t shift) {
   use u;
   value got[GR_MAX_ARGS];
-  int64_t at;
+  int64_t worst_at;
   if (way[0]) setenv(way[0], way[1], 1);
   open_device(false);
   MUST(use_of_case(&u, op, c, 3));
@@ -125,9 +126,9 @@ static void compare(const gr_op *op, const gr_case *c, const char *const way[2],
   run_shifted(&u, got, shift);
   MUST(use_run(&u, op->cpu, NULL));
   for (int k = 0; k < u.call.n_out; k++) {
-    double far = worst(&got[k], &u.out[k], &at);
+    double far = worst(&got[k], &u.out[k], &worst_at);
     CHECK(far < 1e-4, "%s, %s: result %d is off by %g at %lld", op->name, way[0] ? way[0] : "", k,
-          far, (long long)at);
+          far, (long long)worst_at);
   }
   values_free(got, (uint32_t)u.call.n_out);
   use_free(&u);

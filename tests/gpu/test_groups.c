@@ -11,7 +11,7 @@ enum { MOST = 12 };
 typedef struct trial {
   use u;
   gr_device_block in[GR_MAX_ARGS], out[GR_MAX_ARGS], scratch;
-  const void *from[GR_MAX_ARGS];
+  const void *operand[GR_MAX_ARGS];
   void *to[GR_MAX_ARGS];
   gr_launch launch;
 } trial;
@@ -33,7 +33,7 @@ static void add(const gr_op *op, const gr_case *c) {
   const gr_op_call *call = &t->u.call;
   for (int k = 0; k < call->n_in; k++) {
     size_t bytes = gr_type_bytes(&call->in[k]);
-    t->in[k] = block_of(bytes), t->from[k] = t->in[k].address;
+    t->in[k] = block_of(bytes), t->operand[k] = t->in[k].address;
     MUST(device->ops->upload(device, t->in[k].address, t->u.in[k].data, bytes));
   }
   for (int k = 0; k < call->n_out; k++)
@@ -44,7 +44,7 @@ static void add(const gr_op *op, const gr_case *c) {
                           .n_out = call->n_out,
                           .in_type = call->in,
                           .out_type = call->out,
-                          .in = t->from,
+                          .in = t->operand,
                           .out = t->to,
                           .scratch = t->scratch.address};
 }
@@ -114,15 +114,15 @@ static void release(void) {
 
 static void compare(const gr_op *op, int wanted_alone, int wanted_joined) {
   value alone[MOST * 3] = {0}, together[MOST * 3] = {0};
-  int n_alone, n_joined, at = 0;
+  int n_alone, n_joined, index = 0;
   count(&n_alone, &n_joined);
   CHECK(n_alone == wanted_alone && n_joined == wanted_joined, "%s: %d launches, %d together",
         op->name, n_alone, n_joined);
   run_alone(alone);
   run_together(together);
   for (int i = 0; i < n_trials; i++)
-    for (int k = 0; k < trials[i].u.call.n_out; k++, at++)
-      CHECK(!memcmp(alone[at].data, together[at].data, gr_type_bytes(&alone[at].type)),
+    for (int k = 0; k < trials[i].u.call.n_out; k++, index++)
+      CHECK(!memcmp(alone[index].data, together[index].data, gr_type_bytes(&alone[index].type)),
             "%s, call %d, result %d: other bits together than alone", op->name, i, k);
   values_free(alone, MOST * 3), values_free(together, MOST * 3);
 }

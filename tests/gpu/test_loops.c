@@ -52,8 +52,8 @@ static int count_captured(gr_exec *e, gr_arena *arena) {
   int n = 0;
   if (!d->ops->report) return 0;
   d->ops->report(d, &t);
-  const char *at = strstr(t.chars, "captured, of ");
-  if (!at || sscanf(at, "captured, of %d nodes", &n) != 1) return 0;
+  const char *found = strstr(t.chars, "captured, of ");
+  if (!found || sscanf(found, "captured, of %d nodes", &n) != 1) return 0;
   return n;
 }
 

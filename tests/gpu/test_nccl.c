@@ -52,10 +52,10 @@ static gr_status check_round(nccl_rank *r, int round) {
   char *in = r->block.address, *out = in + r->bytes;
   gr_comm_piece here[PIECES], there[PIECES];
   for (int k = 0; k < pieces; k++) {
-    size_t from = size * (size_t)(k * ins), to = size * (size_t)(k * outs);
-    fill(r->in + from, d, ins, round * PIECES + k, r->comm->rank);
-    here[k] = (gr_comm_piece){n, r->in + from, r->want + to};
-    there[k] = (gr_comm_piece){n, in + from, out + to};
+    size_t in_offset = size * (size_t)(k * ins), out_offset = size * (size_t)(k * outs);
+    fill(r->in + in_offset, d, ins, round * PIECES + k, r->comm->rank);
+    here[k] = (gr_comm_piece){n, r->in + in_offset, r->want + out_offset};
+    there[k] = (gr_comm_piece){n, in + in_offset, out + out_offset};
   }
   GR_TRY(nccl_rank_upload(r, in, r->in, size * (size_t)(ins * pieces)));
   GR_TRY(r->host->ops->run(r->host, kind, d, pieces, here));
@@ -122,8 +122,8 @@ static gr_status check_slices(nccl_rank *r) {
 
 static gr_status issue(void *arg) {
   nccl_rank *r = arg;
-  float *at = r->block.address;
-  const gr_comm_piece two[] = {{1000, at, at}, {24, at + 1000, at + 1000}};
+  float *data = r->block.address;
+  const gr_comm_piece two[] = {{1000, data, data}, {24, data + 1000, data + 1000}};
   return r->comm->ops->run(r->comm, GR_ALL_REDUCE, GR_F32, 2, two);
 }
 
@@ -181,10 +181,10 @@ static void all_well(int ranks, body run) {
   gr_loopback_destroy(world);
 }
 
-static void each_number_of_ranks(int from, body run) {
+static void each_number_of_ranks(int least, body run) {
   int gpus = gr_device_count(&gr_device_cuda);
-  if (gpus < from) SKIP("%d GPUs are needed, and there are %d", from, gpus);
-  for (int ranks = from; ranks <= gpus && ranks <= MAX_RANKS; ranks++) all_well(ranks, run);
+  if (gpus < least) SKIP("%d GPUs are needed, and there are %d", least, gpus);
+  for (int ranks = least; ranks <= gpus && ranks <= MAX_RANKS; ranks++) all_well(ranks, run);
 }
 static void collectives(void) { each_number_of_ranks(1, check_all); }
 static void staged_slices(void) { each_number_of_ranks(2, check_slices); }

@@ -13,9 +13,9 @@
 #include "tests/gpu/nccl_rank.h"
 
 static gr_status reduce(nccl_rank *r, int64_t n) {
-  float *at = r->block.address;
-  GR_TRY(gr_comm_run(r->comm, GR_ALL_REDUCE, GR_F32, n, at, at));
-  return nccl_rank_download(r, r->got, at, 64);
+  float *data = r->block.address;
+  GR_TRY(gr_comm_run(r->comm, GR_ALL_REDUCE, GR_F32, n, data, data));
+  return nccl_rank_download(r, r->got, data, 64);
 }
 
 static gr_status play_well(nccl_rank *r) {

@@ -94,9 +94,9 @@ static void add_source(const gr_op_call *call, const gr_gpu_kernel *k, const cha
     job *j = &jobs[i];
     if (i == n_jobs) {
       *j = (job){.text = text, .op = call->op->name, .arch = archs[a]};
-      for (int o = 0, at = 0; o < call->n_in + call->n_out && at < 50; o++)
-        at += snprintf(
-            j->types + at, sizeof j->types - (size_t)at, "%s%s",
+      for (int o = 0, length = 0; o < call->n_in + call->n_out && length < 50; o++)
+        length += snprintf(
+            j->types + length, sizeof j->types - (size_t)length, "%s%s",
             o == call->n_in ? " -> "
             : o             ? " "
                             : "",
@@ -244,9 +244,9 @@ static void add_graph(const gr_graph *g) {
 
 // Text from "# after PASS" to the next, or to the plan.
 static void add_file(const char *path) {
-  enum { MOST_BYTES = 1 << 26 };
+  enum { MAX_BYTES = 1 << 26 };
   char *text, *next;
-  MUST(gr_file_read(arena, path, MOST_BYTES, &text, NULL));
+  MUST(gr_file_read(arena, path, MAX_BYTES, &text, NULL));
   char *end = strstr(text, "\nplan of ");
   if (end) end[1] = '\0';
   for (text = strstr(text, "# after "); text; text = next) {
@@ -297,9 +297,9 @@ static gr_status ask(void *arg, int i) {
 
 // The number before some words of a line; 0: the line does not have them.
 static int number_before(const char *line, const char *words) {
-  const char *at = strstr(line, words);
-  while (at && at > line && at[-1] >= '0' && at[-1] <= '9') at--;
-  return at ? atoi(at) : 0;
+  const char *digits = strstr(line, words);
+  while (digits && digits > line && digits[-1] >= '0' && digits[-1] <= '9') digits--;
+  return digits ? atoi(digits) : 0;
 }
 
 typedef struct arch_sum {

@@ -187,19 +187,19 @@ static void slices(void) {
 
 // ---- Wrong data: a kernel cannot fail, so its results are not numbers ---------------------------
 
-static trial *add_wrong(const gr_op *op, int k, int64_t at, double number) {
+static trial *add_wrong(const gr_op *op, int k, int64_t index, double number) {
   trial *t = add(op, op->cases, 0);
-  value_put(&t->u.in[k], at, number);
+  value_put(&t->u.in[k], index, number);
   return t;
 }
 
-static bool is_nan(const trial *t, int k, int64_t at) {
+static bool is_nan(const trial *t, int k, int64_t index) {
   value v = value_make(t->u.call.out[k]);
   MUST(device->ops->download(device, v.data, t->made[k], gr_type_bytes(&v.type)));
   MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
-  bool is = isnan(value_get(&v, at));
+  bool found = isnan(value_get(&v, index));
   value_free(&v);
-  return is;
+  return found;
 }
 
 static void wrong(void) {

@@ -47,14 +47,14 @@ static void transfers_of_any_size(void) {
   gr_device *d = open_device();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     gr_device_block b;
-    char *from = noise(sizes[i] + 1, i), *to = noise(sizes[i] + 1, i + 10);
+    char *sent = noise(sizes[i] + 1, i), *received = noise(sizes[i] + 1, i + 10);
     MUST(d->ops->allocate(d, sizes[i], NULL, &b));
-    MUST(d->ops->upload(d, b.address, from, sizes[i]));
-    MUST(d->ops->download(d, to, b.address, sizes[i]));
+    MUST(d->ops->upload(d, b.address, sent, sizes[i]));
+    MUST(d->ops->download(d, received, b.address, sizes[i]));
     MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
-    CHECK(!memcmp(from, to, sizes[i]), "%zu bytes came back otherwise", sizes[i]);
+    CHECK(!memcmp(sent, received, sizes[i]), "%zu bytes came back otherwise", sizes[i]);
     d->ops->free(d, &b);
-    free(from), free(to);
+    free(sent), free(received);
   }
   d->ops->close(d);
 }
@@ -63,42 +63,42 @@ static void many_transfers(void) {
   enum { N = 600, BYTES = 5000 };  // more than all buffers have room for
   gr_device *d = open_device();
   gr_device_block b;
-  char *from = noise((size_t)N * BYTES, 3), *to = noise((size_t)N * BYTES, 4);
+  char *sent = noise((size_t)N * BYTES, 3), *received = noise((size_t)N * BYTES, 4);
   MUST(d->ops->allocate(d, (size_t)N * BYTES, NULL, &b));
   for (size_t i = 0; i < N; i++) {
-    MUST(d->ops->upload(d, (char *)b.address + i * BYTES, from + i * BYTES, BYTES));
-    MUST(d->ops->download(d, to + i * BYTES, (char *)b.address + i * BYTES, BYTES));
+    MUST(d->ops->upload(d, (char *)b.address + i * BYTES, sent + i * BYTES, BYTES));
+    MUST(d->ops->download(d, received + i * BYTES, (char *)b.address + i * BYTES, BYTES));
   }
   MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
-  CHECK(!memcmp(from, to, (size_t)N * BYTES), "%d small transfers came back otherwise", N);
+  CHECK(!memcmp(sent, received, (size_t)N * BYTES), "%d small transfers came back otherwise", N);
   d->ops->free(d, &b);
-  free(from), free(to);
+  free(sent), free(received);
   d->ops->close(d);
 }
 
 // Steps as the executor orders them, without the host waiting in between.
 enum { STEPS = 60, BYTES = 40000 };
 
-static gr_status step(gr_device *d, const gr_device_block b[2], const char *from, char *to) {
-  GR_TRY(d->ops->upload(d, b[0].address, from, BYTES));
+static gr_status step(gr_device *d, const gr_device_block b[2], const char *sent, char *received) {
+  GR_TRY(d->ops->upload(d, b[0].address, sent, BYTES));
   GR_TRY(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
   GR_TRY(d->ops->copy(d, b[1].address, b[0].address, BYTES));
   GR_TRY(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
   GR_TRY(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
-  return d->ops->download(d, to, b[1].address, BYTES);
+  return d->ops->download(d, received, b[1].address, BYTES);
 }
 
 static void queues_are_ordered(void) {
   gr_device *d = open_device();
   gr_device_block b[2];
-  char *from = noise((size_t)STEPS * BYTES, 5), *to = noise((size_t)STEPS * BYTES, 6);
+  char *sent = noise((size_t)STEPS * BYTES, 5), *received = noise((size_t)STEPS * BYTES, 6);
   for (int i = 0; i < 2; i++) MUST(d->ops->allocate(d, BYTES, NULL, &b[i]));
-  for (size_t i = 0; i < STEPS; i++) MUST(step(d, b, from + i * BYTES, to + i * BYTES));
+  for (size_t i = 0; i < STEPS; i++) MUST(step(d, b, sent + i * BYTES, received + i * BYTES));
   MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
-  CHECK(!memcmp(from, to, (size_t)STEPS * BYTES), "steps overtook each other");
+  CHECK(!memcmp(sent, received, (size_t)STEPS * BYTES), "steps overtook each other");
   for (int i = 0; i < 2; i++) d->ops->free(d, &b[i]);
-  free(from), free(to);
+  free(sent), free(received);
   d->ops->close(d);
 }
 
@@ -118,21 +118,21 @@ static gr_status issue(void *arg) {
   return p->d->ops->fill(p->d, (char *)p->b[1].address + BYTES / 2, 3, BYTES / 4);
 }
 
-static void run_once(program *p, const char *from) {
-  static char to[BYTES];
+static void run_once(program *p, const char *sent) {
+  static char received[BYTES];
   int64_t wrong = 0;
   gr_device *d = p->d;
-  MUST(d->ops->upload(d, p->b[0].address, from, BYTES));
+  MUST(d->ops->upload(d, p->b[0].address, sent, BYTES));
   MUST(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   MUST(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
   MUST(d->ops->run(d, (const gr_graph *)p, issue, p));
   MUST(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
   MUST(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
-  MUST(d->ops->download(d, to, p->b[1].address, BYTES));
+  MUST(d->ops->download(d, received, p->b[1].address, BYTES));
   MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
   for (int i = 0; i < BYTES; i++) {
     bool filled = i >= BYTES / 2 && i < BYTES / 2 + BYTES / 4;
-    wrong += to[i] != (filled ? 3 : from[i]);
+    wrong += received[i] != (filled ? 3 : sent[i]);
   }
   CHECK(!wrong, "%lld bytes are wrong", (long long)wrong);
 }
@@ -141,18 +141,18 @@ static void programs_are_captured(void) {
   enum { RUNS = 5 };
   gr_device_block b[2];
   program p = {.d = open_device(), .b = b}, other = p;
-  char *from = noise((size_t)RUNS * BYTES, 7);
+  char *sent = noise((size_t)RUNS * BYTES, 7);
   for (int i = 0; i < 2; i++) MUST(p.d->ops->allocate(p.d, BYTES, NULL, &b[i]));
-  for (size_t i = 0; i < RUNS; i++) run_once(&p, from + i * BYTES);
+  for (size_t i = 0; i < RUNS; i++) run_once(&p, sent + i * BYTES);
   CHECK(p.calls == 2, "five runs called it %d times", p.calls);
-  run_once(&other, from);  // an error while it is captured leaves the device usable
+  run_once(&other, sent);  // an error while it is captured leaves the device usable
   other.fails = true;
   gr_status s = p.d->ops->run(p.d, (const gr_graph *)&other, issue, &other);
   CHECK(s && strstr(gr_status_text(s), "as a test asks"), "%s", gr_status_text(s));
   gr_status_drop(s);
-  run_once(&p, from + BYTES);
+  run_once(&p, sent + BYTES);
   for (int i = 0; i < 2; i++) p.d->ops->free(p.d, &b[i]);
-  free(from);
+  free(sent);
   p.d->ops->close(p.d);
 }
 

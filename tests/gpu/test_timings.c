@@ -39,7 +39,9 @@ static void close_program(program *p) {
   p->d->ops->close(p->d);
 }
 
-static void *at(const program *p, int part) { return (char *)p->b.address + (size_t)part * PART; }
+static void *part_at(const program *p, int part) {
+  return (char *)p->b.address + (size_t)part * PART;
+}
 
 // A fill beside another of twice as many bytes, and a copy after both. All in between is of
 // nothing.
@@ -51,7 +53,7 @@ static gr_status issue(void *arg) {
   GR_TRY(o->record(d, GR_QUEUE_COMPUTE, GR_EVENT_FORKED));
   GR_TRY(o->wait(d, GR_QUEUE_GATHER, GR_EVENT_FORKED));
   o->time_as(d, &p->node[BESIDE]);
-  GR_TRY(module->clear(d, GR_QUEUE_GATHER, at(p, 2), PART));
+  GR_TRY(module->clear(d, GR_QUEUE_GATHER, part_at(p, 2), PART));
   GR_TRY(o->record(d, GR_QUEUE_GATHER, GR_EVENT_GATHERED));
   o->time_as(d, &p->node[FILL]);
   GR_TRY(o->fill(d, p->b.address, 3, 2 * PART));
@@ -59,7 +61,7 @@ static gr_status issue(void *arg) {
   o->time_as(d, NULL);
   GR_TRY(o->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_GATHERED));
   o->time_as(d, &p->node[AFTER]);
-  GR_TRY(o->copy(d, at(p, 3), at(p, 2), PART));
+  GR_TRY(o->copy(d, part_at(p, 3), part_at(p, 2), PART));
   o->time_as(d, NULL);
   return p->more ? p->more(p) : GR_OK;
 }
@@ -81,7 +83,7 @@ static void take_all(program *p, taken *out) {
 
 typedef struct sum {
   int n, first;
-  int64_t lasts, from, to;  // of the last one
+  int64_t lasts, start, end;  // of the last one
 } sum;
 static sum sum_of(const taken *all, const void *of) {
   sum s = {0};
@@ -89,7 +91,7 @@ static sum sum_of(const taken *all, const void *of) {
     const gr_device_timing *t = &all->t[i];
     if (t->of != of) continue;
     s.n++, s.first += t->first, s.lasts += t->lasts;
-    if (t->start >= s.from) s.from = t->start, s.to = t->start + t->lasts;
+    if (t->start >= s.start) s.start = t->start, s.end = t->start + t->lasts;
   }
   return s;
 }
@@ -102,9 +104,9 @@ static void check_runs(program *p, const taken *all, int runs) {
   CHECK(fill.n == 2 * runs && fill.first == runs, "%d records of fills, %d first", fill.n,
         fill.first);
   CHECK(after.n == runs && after.first == runs, "%d records after, %d first", after.n, after.first);
-  CHECK(!runs || after.from >= beside.to, "a copy begins %lld ns before what it waits for ends",
-        (long long)(beside.to - after.from));
-  CHECK(!runs || after.from >= fill.to, "queues overtake themselves");
+  CHECK(!runs || after.start >= beside.end, "a copy begins %lld ns before what it waits for ends",
+        (long long)(beside.end - after.start));
+  CHECK(!runs || after.start >= fill.end, "queues overtake themselves");
   for (int i = 0; i < all->n; i++) {
     const gr_device_timing *t = &all->t[i];
     CHECK(t->lasts > 0 && t->lasts < 1000000000, "%s lasts %lld ns", t->what, (long long)t->lasts);
@@ -114,7 +116,7 @@ static void check_runs(program *p, const taken *all, int runs) {
   if (!is_standin() || !runs) return;  // whose times follow from the sizes: 1 us, and 1 ns a byte
   CHECK(beside.lasts == runs * (1000 + PART), "beside: %lld ns", (long long)beside.lasts);
   CHECK(fill.lasts == runs * (2000 + 3 * PART), "fills: %lld ns", (long long)fill.lasts);
-  CHECK(beside.from < fill.to && fill.from < beside.to + 2 * PART, "queues do not overlap");
+  CHECK(beside.start < fill.end && fill.start < beside.end + 2 * PART, "queues do not overlap");
 }
 
 static void work_is_of_its_node(void) {
@@ -168,7 +170,7 @@ static void transfers(void) {
 static gr_status body(void *arg) {
   program *p = arg;
   p->d->ops->time_as(p->d, &p->node[BODY]);
-  GR_TRY(p->d->ops->fill(p->d, at(p, 1), 7, PART));
+  GR_TRY(p->d->ops->fill(p->d, part_at(p, 1), 7, PART));
   p->d->ops->time_as(p->d, &p->node[LOOP]);
   return GR_OK;
 }
@@ -204,7 +206,7 @@ static void bodies_of_loops(void) {
 static void *enqueue_elsewhere(void *arg) {
   program *p = arg;
   p->status = module->use(p->d);
-  if (!p->status) p->status = module->clear(p->d, GR_QUEUE_COMPUTE, at(p, 1), PART);
+  if (!p->status) p->status = module->clear(p->d, GR_QUEUE_COMPUTE, part_at(p, 1), PART);
   return NULL;
 }
 static gr_status in_a_thread(program *p) {

@@ -96,18 +96,18 @@ void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then)(trial
 }
 
 // Memory for a value; at: its first element.
-static gr_device_block place(const trial *t, const gr_type *type, void **at) {
+static gr_device_block place(const trial *t, const gr_type *type, void **address) {
   size_t bytes = gr_type_bytes(type);
   gr_device_block b = block_of(t->way == SLICED ? 3 * bytes : bytes);
-  *at = (char *)b.address + (t->way == SLICED ? bytes : 0);
+  *address = (char *)b.address + (t->way == SLICED ? bytes : 0);
   return b;
 }
 
 // Memory for a result: a slice follows it, so that every byte beyond its end is seen.
-static gr_device_block place_result(const trial *t, const gr_type *type, void **at) {
+static gr_device_block place_result(const trial *t, const gr_type *type, void **address) {
   size_t bytes = gr_type_bytes(type);
-  gr_device_block b = t->way == SLICED ? place(t, type, at) : block_of(2 * bytes);
-  if (t->way != SLICED) *at = b.address;
+  gr_device_block b = t->way == SLICED ? place(t, type, address) : block_of(2 * bytes);
+  if (t->way != SLICED) *address = b.address;
   MUST(device->ops->fill(device, b.address, 0xff, b.bytes));
   return b;
 }
@@ -170,12 +170,12 @@ static double near_of(const use *u) {
 static void check_neighbours(trial *t) {
   for (int k = 0; k < t->u.call.n_out; k++) {
     size_t bytes = gr_type_bytes(&t->u.call.out[k]), all = (t->way == SLICED ? 3 : 2) * bytes;
-    size_t from = t->way == SLICED ? bytes : 0, bad = 0;
+    size_t first = t->way == SLICED ? bytes : 0, bad = 0;
     if (taken(t, k) >= 0) continue;
     unsigned char *slices = malloc(all);
     MUST(device->ops->download(device, slices, t->out[k].address, all));
     MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
-    for (size_t i = 0; i < all; i++) bad += (i < from || i >= from + bytes) && slices[i] != 0xff;
+    for (size_t i = 0; i < all; i++) bad += (i < first || i >= first + bytes) && slices[i] != 0xff;
     CHECK(!bad, "%s case %d writes %zu bytes beside result %d", t->u.call.op->name, t->at_case, bad,
           k);
     free(slices);
@@ -193,11 +193,11 @@ static void compare(trial *t) {
   }
   MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
   for (int k = 0; k < u->call.n_out; k++) {
-    int64_t at;
-    double far = worst(&got.out[k], &u->out[k], &at);
+    int64_t worst_at;
+    double far = worst(&got.out[k], &u->out[k], &worst_at);
     CHECK(far <= near_of(u), "%s case %d%s, result %d, number %lld: off by %.3g: %g instead of %g",
-          u->call.op->name, t->at_case, way_names[t->way], k, (long long)at, far,
-          value_get(&got.out[k], at), value_get(&u->out[k], at));
+          u->call.op->name, t->at_case, way_names[t->way], k, (long long)worst_at, far,
+          value_get(&got.out[k], worst_at), value_get(&u->out[k], worst_at));
   }
   values_free(got.out, GR_MAX_ARGS);
 }

@@ -244,7 +244,7 @@ static void presets(void) {
 
 static void attribute_texts(void) {
   static const struct {
-    int at;
+    int field;
     const char *text, *back;  // back NULL: is refused
   } cases[] = {
       {0, "-7", "-7"},       {0, "7.5", NULL},
@@ -265,12 +265,12 @@ static void attribute_texts(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct every e = {0};
     gr_text t = gr_text_make(arena);
-    gr_status s = gr_attr_parse(&with_attrs, &attrs[cases[i].at], cases[i].text, GR_NOWHERE, &e);
+    gr_status s = gr_attr_parse(&with_attrs, &attrs[cases[i].field], cases[i].text, GR_NOWHERE, &e);
     CHECK(!s == !!cases[i].back, "'%s': %s", cases[i].text, s ? gr_status_text(s) : "taken");
     if (s) CHECK(gr_status_hint(s), "'%s' has no hint", cases[i].text);
     if (s) gr_status_drop(s);
     if (!cases[i].back) continue;
-    gr_attr_text(&t, &attrs[cases[i].at], &e);
+    gr_attr_text(&t, &attrs[cases[i].field], &e);
     CHECK(!strcmp(t.chars, cases[i].back), "'%s' became '%s'", cases[i].text, t.chars);
   }
 }

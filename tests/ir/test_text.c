@@ -99,7 +99,7 @@ static gr_graph *changed(const char *text, const char *start, const char *to) {
 // Graphs are the same when all of what they compute is: bodies are compared so.
 static void one_difference(void) {
   static const struct {
-    const char *text, *from, *to;
+    const char *text, *old, *new;
     bool same;
   } rows[] = {
       {loops, "  %3 = add %1 %2 : f32[4]", "  %3 = mul %1 %2 : f32[4]", false},
@@ -115,11 +115,11 @@ static void one_difference(void) {
       {sharded, "result metric.loss.sum", "result metric.loss.weight", true},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    gr_graph *g = changed(rows[i].text, rows[i].from, rows[i].from);
-    gr_graph *h = changed(rows[i].text, rows[i].from, rows[i].to);
+    gr_graph *g = changed(rows[i].text, rows[i].old, rows[i].old);
+    gr_graph *h = changed(rows[i].text, rows[i].old, rows[i].new);
     if (g && h)
-      CHECK(gr_graph_same(g, h) == rows[i].same, "'%s' and '%s' are taken for %s", rows[i].from,
-            rows[i].to, rows[i].same ? "different" : "the same");
+      CHECK(gr_graph_same(g, h) == rows[i].same, "'%s' and '%s' are taken for %s", rows[i].old,
+            rows[i].new, rows[i].same ? "different" : "the same");
   }
 }
 

@@ -60,17 +60,18 @@ static const char *other_value(gr_arena *a, const char *key) {
 }
 
 // Sets the value of a key in a tree of maps.
-static void put(gr_arena *a, gr_conf *at, const char *path, const char *text) {
+static void put(gr_arena *a, gr_conf *map, const char *path, const char *text) {
   gr_conf *c;
   const char *dot = strchr(path, '.');
   if (!dot) {
     MUST(gr_conf_parse(a, "value.yaml", gr_arena_printf(a, "v: %s", text), &c));
-    gr_conf_put(a, at, path, gr_conf_find(c, "v"));
+    gr_conf_put(a, map, path, gr_conf_find(c, "v"));
     return;
   }
   const char *name = gr_arena_strndup(a, path, (size_t)(dot - path));
-  if (gr_conf_index(at, name) < 0) gr_conf_put(a, at, name, gr_conf_make(a, GR_CONF_MAP, at->loc));
-  put(a, gr_conf_find(at, name), dot + 1, text);
+  if (gr_conf_index(map, name) < 0)
+    gr_conf_put(a, map, name, gr_conf_make(a, GR_CONF_MAP, map->loc));
+  put(a, gr_conf_find(map, name), dot + 1, text);
 }
 
 // A run with a key set to a value; gr_effects in *out.

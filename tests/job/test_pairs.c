@@ -133,7 +133,7 @@ static const struct {
   const char *distributed, *layout;
   const char *weight;
   int64_t rows, columns;
-  int at[2];  // of the mesh's axes
+  int placement[2];  // of the mesh's axes
 } layout_rows[] = {
     {"strategy: fsdp, ranks: 4", "", "a.q.weight", 8, 8, {0}},
     {"strategy: fsdp, ranks: 4", "{match: '*.q.*', dp: S1}", "a.q.weight", 8, 8, {1}},
@@ -188,26 +188,26 @@ static void layouts(void) {
     for (int a = 0; a < GR_MAX_MESH; a++) w.layout.placement[a] = GR_REPLICATE;
     gr_layout got = gr_weight_layout(m, &w, o);
     for (int a = 0; a < m->n_axes; a++)
-      CHECK((int)got.placement[a] == layout_rows[i].at[a], "%s: %s is %d over %s, not %d", text,
-            w.name, (int)got.placement[a], m->axis[a].name, layout_rows[i].at[a]);
+      CHECK((int)got.placement[a] == layout_rows[i].placement[a], "%s: %s is %d over %s, not %d",
+            text, w.name, (int)got.placement[a], m->axis[a].name, layout_rows[i].placement[a]);
   }
 }
 
 // ---- Two names of one key -----------------------------------------------------------------------
 
 // Sets the value of a key in a tree of maps; text is its YAML.
-static void put(gr_conf *at, const char *path, const char *text) {
+static void put(gr_conf *map, const char *path, const char *text) {
   gr_conf *c;
   const char *dot = strchr(path, '.');
   if (!dot) {
     MUST(gr_conf_parse(arena, "value.yaml", gr_arena_printf(arena, "v: %s", text), &c));
-    gr_conf_put(arena, at, path, gr_conf_find(c, "v"));
+    gr_conf_put(arena, map, path, gr_conf_find(c, "v"));
     return;
   }
   const char *name = gr_arena_strndup(arena, path, (size_t)(dot - path));
-  if (gr_conf_index(at, name) < 0)
-    gr_conf_put(arena, at, name, gr_conf_make(arena, GR_CONF_MAP, at->loc));
-  put(gr_conf_find(at, name), dot + 1, text);
+  if (gr_conf_index(map, name) < 0)
+    gr_conf_put(arena, map, name, gr_conf_make(arena, GR_CONF_MAP, map->loc));
+  put(gr_conf_find(map, name), dot + 1, text);
 }
 
 static gr_conf *with_defaults(const gr_conf **seen) {

@@ -52,10 +52,10 @@ static void is_word(const char *path, const char *word, size_t offset, int want)
 }
 
 static void words(void) {
-#define ONE(of, word) is_word(at, #word, offset, gr_##of##_##word);
+#define ONE(of, word) is_word(stored, #word, offset, gr_##of##_##word);
 #define GR_WORDS(part, field, path, default_value, unit, doc, ...) \
   {                                                                \
-    static const char at[] = path;                                 \
+    static const char stored[] = path;                             \
     const size_t offset = GR_FIELD_OFFSET(part, field);            \
     GR_EACH_WORD(ONE, field, __VA_ARGS__)                          \
   }

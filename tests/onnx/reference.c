@@ -49,14 +49,14 @@ static void load_states(reference *r, const char *run) {
   for (uint32_t i = 0; i < r->plan->n_states; i++) {
     const gr_plan_state *s = &r->plan->states[i];
     gr_exec_tensor to = gr_exec_state(r->exec, s);
-    void *at = gr_arena_alloc(r->arena, to.bytes + 1);
+    void *copy = gr_arena_alloc(r->arena, to.bytes + 1);
     const char *dot = strrchr(s->name, '.');
     for (int k = 0; k < n && s->kind == GR_KIND_TABLE; k++)
-      if (!strcmp(tables[k].name, dot ? dot + 1 : s->name)) memcpy(at, tables[k].data, to.bytes);
+      if (!strcmp(tables[k].name, dot ? dot + 1 : s->name)) memcpy(copy, tables[k].data, to.bytes);
     gr_tensor_slice slice = gr_tensor_slice_whole(s->name, gr_dtypes[s->global.dtype].name,
-                                                  s->global.rank, s->global.dim, at);
+                                                  s->global.rank, s->global.dim, copy);
     if (s->kind != GR_KIND_TABLE) must(gr_checkpoint_read(c, &slice));
-    must(gr_exec_write(r->exec, &to, at));
+    must(gr_exec_write(r->exec, &to, copy));
     must(gr_exec_wait(r->exec));
   }
   const gr_scalar *data = gr_checkpoint_scalar(c, "run.data");
@@ -113,11 +113,11 @@ static void take_results(reference *r, const gr_program *p) {
   const gr_graph *g = p->frame.g;
   for (uint32_t i = 0; i < g->n_results; i++) {
     if (strncmp(g->result_names[i], "predict.", 8) != 0) continue;
-    gr_exec_tensor from = gr_exec_result(r->exec, p, g->result_names[i]);
-    void *data = gr_arena_alloc(r->arena, from.bytes + 1);
-    must(gr_exec_read(r->exec, &from, data));
+    gr_exec_tensor result = gr_exec_result(r->exec, p, g->result_names[i]);
+    void *data = gr_arena_alloc(r->arena, result.bytes + 1);
+    must(gr_exec_read(r->exec, &result, data));
     must(gr_exec_wait(r->exec));
-    if (!npy_write(r->dir, "out.", g->result_names[i] + 8, &from.type, data)) exit(1);
+    if (!npy_write(r->dir, "out.", g->result_names[i] + 8, &result.type, data)) exit(1);
   }
 }
 

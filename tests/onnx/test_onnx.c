@@ -139,12 +139,13 @@ static void weights(void) {
   MUST(e.status);
   for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
     const Onnx__TensorProto *x = e.graph->initializer[k];
-    const float *at = (const float *)(const void *)x->raw_data.data;
+    const float *numbers = (const float *)(const void *)x->raw_data.data;
     CHECK(!strcmp(x->name, expected[k].name), "%s, not %s", x->name, expected[k].name);
     CHECK(x->raw_data.len == 4 * (size_t)expected[k].n, "%s has %zu bytes", x->name,
           x->raw_data.len);
     for (int64_t i = 0; i < expected[k].n && x->raw_data.len == 4 * (size_t)expected[k].n; i++)
-      CHECK(at[i] == (float)(i + 1), "%s[%lld] is %g", x->name, (long long)i, (double)at[i]);
+      CHECK(numbers[i] == (float)(i + 1), "%s[%lld] is %g", x->name, (long long)i,
+            (double)numbers[i]);
   }
   release(&e);
 }

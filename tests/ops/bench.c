@@ -62,14 +62,14 @@ void value_paste(value *whole, const value *slice, int dim, int part, int parts)
   move(whole, slice, dim, part, false);
 }
 
-double worst(const value *a, const value *b, int64_t *at) {
+double worst(const value *a, const value *b, int64_t *index) {
   double most = 0;
-  *at = 0;
+  *index = 0;
   for (int64_t i = 0; i < value_count(b); i++) {
     double x = value_get(a, i), y = value_get(b, i);
     double d = x == y || (isnan(x) && isnan(y)) ? 0 : fabs(x - y) / (1 + fabs(y));
     if (isnan(d)) d = INFINITY;
-    if (d > most) most = d, *at = i;
+    if (d > most) most = d, *index = i;
   }
   return most;
 }
@@ -88,25 +88,38 @@ static int64_t measured(const gr_op_call *s, const char *letters, int j) {
   return 4;
 }
 
-static double draw(char letter, const gr_rng *r, uint64_t i, int64_t most) {
+// What becomes of a number that is drawn: uniform, or normal for the letters that are none of
+// these.
+static const char uniform[] = "pcislm1z";
+static double shaped(char letter, double x, int64_t most) {
   switch (letter) {
     case 'p':
     case 'c':
-      return 0.3 + gr_rng_uniform(r, i);
+      return 0.3 + x;
     case 'i':
-      return (double)gr_rng_below(r, i, 4);
+      return floor(4 * x);
     case 's':
-      return 0.05 + 0.9 * gr_rng_uniform(r, i);
+      return 0.05 + 0.9 * x;
     case '1':
       return 1;
     case 'z':
       return 0;
     case 'l':
-      return 1 + (double)gr_rng_below(r, i, (uint64_t)most);
+      return 1 + floor((double)most * x);
     case 'm':
-      return (double)gr_rng_below(r, i, 2);
+      return floor(2 * x);
     default:
-      return gr_rng_normal(r, i);
+      return x;
+  }
+}
+
+static void fill_one(value *v, char letter, const gr_rng *r, int64_t most) {
+  enum { DRAWN = 512 };
+  double x[DRAWN];
+  for (int64_t i = 0, n; i < value_count(v); i += n) {
+    n = value_count(v) - i < DRAWN ? value_count(v) - i : DRAWN;
+    (strchr(uniform, letter) ? gr_rng_uniforms : gr_rng_normals)(r, (uint64_t)i, n, x);
+    for (int64_t k = 0; k < n; k++) value_put(v, i + k, shaped(letter, x[k], most));
   }
 }
 
@@ -121,8 +134,7 @@ void use_fill(use *u, const char *fill, uint64_t seed) {
     gr_rng r = gr_rng_make(seed, "ops", (uint64_t)k);
     int64_t most = letters[k] == 'l' ? measured(&u->call, letters, lengths++) : 0;
     u->in[k] = value_make(u->call.in[k]);
-    for (int64_t i = 0; i < value_count(&u->in[k]); i++)
-      value_put(&u->in[k], i, draw(letters[k], &r, (uint64_t)i, most));
+    fill_one(&u->in[k], letters[k], &r, most);
   }
 }
 
@@ -214,12 +226,12 @@ gr_status use_run(use *u, gr_kernel kernel, gr_cpu *cpu) {
 }
 
 void use_resize(use *u, const gr_sharding_rule *rule, int64_t size) {
-  gr_op_call was = u->call;
+  gr_op_call whole = u->call;
   for (int k = 0; k < u->call.n_in; k++)
     if (rule->in[k] >= 0) u->call.in[k].dim[rule->in[k]] = size;
   gr_status s = u->call.op->localize ? gr_op_infer(&u->call) : GR_OK;
   if (!s) return;
-  u->call = was;
+  u->call = whole;
   gr_status_drop(s);
 }
 

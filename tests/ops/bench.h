@@ -64,4 +64,4 @@ gr_status graph_run_fast(const gr_graph *, value *by_id);  // fast kernels where
 void values_free(value *, uint32_t n);
 
 // The largest |a - b| / (1 + |b|), and where; infinite if only one is not a number.
-double worst(const value *a, const value *b, int64_t *at);
+double worst(const value *a, const value *b, int64_t *index);

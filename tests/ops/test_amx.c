@@ -20,7 +20,7 @@
 #define TILE_RELEASE() tile_release()
 static void tile_config(const void *);
 static void tile_zero(int t);
-static void tile_load(int t, const void *from, int64_t step);
+static void tile_load(int t, const void *source, int64_t step);
 static void tile_store(int t, void *to, int64_t step);
 static void tile_dot(int c, int a, int b);
 static void tile_release(void);
@@ -56,11 +56,11 @@ static void tile_zero(int t) {
   memset(tile[t], 0, sizeof tile[t]);
 }
 
-static void tile_load(int t, const void *from, int64_t step) {
+static void tile_load(int t, const void *source, int64_t step) {
   refuse_unless(is_set(t));
   memset(tile[t], 0, sizeof tile[t]);
   for (int i = 0; i < config.rows[t]; i++)
-    memcpy(tile[t][i], (const char *)from + i * step, config.bytes[t]);
+    memcpy(tile[t][i], (const char *)source + i * step, config.bytes[t]);
 }
 
 static void tile_store(int t, void *to, int64_t step) {
@@ -134,9 +134,9 @@ static void product_free(product *p) {
 // An element in the order of the instruction, from the operands as they are stored.
 static float summed(const product *p, int64_t i, int64_t j) {
   float sum = 0;
-  for (int64_t from = 0; from < p->g.k; from += 32) {
+  for (int64_t first = 0; first < p->g.k; first += 32) {
     float part[2] = {0};
-    for (int64_t k = from; k < gr_min_i64(p->g.k, from + 32); k++)
+    for (int64_t k = first; k < gr_min_i64(p->g.k, first + 32); k++)
       part[k % 2] = flushed(fmaf(flushed(gr_float_of_bf16(p->a[i * p->g.lda + k])),
                                  flushed(gr_float_of_bf16(p->b[k * p->g.n + j])), part[k % 2]));
     sum = flushed(sum + flushed(part[0] + part[1]));

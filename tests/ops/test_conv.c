@@ -54,12 +54,13 @@ static bool run(const gr_launch *l, const gr_conv_sizes *v, value *of, int what,
 }
 
 // Compares one kind of one shape; false if oneDNN does not do it.
-static bool compare(const gr_conv_sizes *v, int at, int what) {
+static bool compare(const gr_conv_sizes *v, int number, int what) {
   static const int made_of[] = {2, 0, 1};
   int64_t n[] = {v->n * gr_conv_in(v) * v->c, v->out * gr_conv_taps(v) * gr_conv_c(v),
                  v->n * gr_conv_windows(v) * v->out};
   value a[3], b[3];
-  for (int i = 0; i < 3; i++) a[i] = drawn(n[i], (uint64_t)(3 * at + i)), b[i] = value_copy(&a[i]);
+  for (int i = 0; i < 3; i++)
+    a[i] = drawn(n[i], (uint64_t)(3 * number + i)), b[i] = value_copy(&a[i]);
   size_t bytes = gr_conv_scratch(v, what == GR_ONEDNN_GRAD_W);
   value scratch = drawn((int64_t)(bytes / sizeof(float)) + 1, 9);
   gr_launch l = {.scratch = scratch.data};
@@ -67,7 +68,7 @@ static bool compare(const gr_conv_sizes *v, int at, int what) {
   int64_t worst_at = 0;
   CHECK(run(&l, v, a, what, false), "products");
   double far = done ? worst(&b[made_of[what]], &a[made_of[what]], &worst_at) : 0;
-  CHECK(far < 1e-4, "shape %d, kind %d: off by %g at %lld", at, what, far, (long long)worst_at);
+  CHECK(far < 1e-4, "shape %d, kind %d: off by %g at %lld", number, what, far, (long long)worst_at);
   for (int i = 0; i < 3; i++) value_free(&a[i]), value_free(&b[i]);
   value_free(&scratch);
   return done;

@@ -159,10 +159,10 @@ static void ties_of(const char *name, const void *attr, int64_t k, gr_dtype dtyp
     if (!kernels[which]) continue;
     MUST(use_run(&u, kernels[which], NULL));
     for (int64_t i = 0; i < 3 * k; i++) {
-      int at = want[i / k][i % k], got = (int)value_get(&u.out[op->n_out - 1], i);
-      CHECK(got == at, "%s of %s, kernel %d: number %d is at %d, not %d", name,
-            gr_dtypes[dtype].name, which, (int)i, got, at);
-      CHECK(op->n_out == 1 || value_get(&u.out[0], i) == x[i / k][at], "%s: value %d", name,
+      int expected = want[i / k][i % k], got = (int)value_get(&u.out[op->n_out - 1], i);
+      CHECK(got == expected, "%s of %s, kernel %d: number %d is at %d, not %d", name,
+            gr_dtypes[dtype].name, which, (int)i, got, expected);
+      CHECK(op->n_out == 1 || value_get(&u.out[0], i) == x[i / k][expected], "%s: value %d", name,
             (int)i);
     }
   }
@@ -182,14 +182,14 @@ static void maxima(void) {
     gr_ints axes;
     int64_t keep;
   } rows = {{1, {1}}, 0};
-  for (int at = 0; at < 40; at += 13) {
+  for (int place = 0; place < 40; place += 13) {
     use u;
     gr_case c = {{"f32[2,40]"}, .attr = &rows};
     MUST(use_of_case(&u, gr_op_find("reduce_max"), &c, 1));
-    value_put(&u.in[0], at, NAN);
+    value_put(&u.in[0], place, NAN);
     MUST(use_run(&u, u.call.op->fast(&u.call), NULL));
-    CHECK(isnan(value_get(&u.out[0], 0)), "NaN at %d is lost", at);
-    CHECK(!isnan(value_get(&u.out[0], 1)), "NaN at %d reaches the next row", at);
+    CHECK(isnan(value_get(&u.out[0], 0)), "NaN at %d is lost", place);
+    CHECK(!isnan(value_get(&u.out[0], 1)), "NaN at %d reaches the next row", place);
     use_free(&u);
   }
 }

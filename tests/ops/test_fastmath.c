@@ -8,7 +8,7 @@ static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 // Every 97th float of both signs, from `least` on: the largest relative error.
 static void sweep(const char *name, float (*fast)(float), double (*exact)(double), float least,
                   float most, double may) {
-  double far = 0, at = 0;
+  double far = 0, worst_at = 0;
   for (uint32_t bits = gr_bits_of(least); bits < gr_bits_of(most); bits += 97)
     for (int sign = 0; sign < 2; sign++) {
       float x = sign ? -gr_float_of(bits) : gr_float_of(bits);
@@ -17,10 +17,10 @@ static void sweep(const char *name, float (*fast)(float), double (*exact)(double
       double want = exact((double)x), got = (double)fast(x);
       if (fabs(want) < 1.2e-38 || fabs(want) > 3.4e38) continue;  // not a normal float
       double d = fabs(got - want) / fabs(want);
-      if (!(d <= far)) far = d, at = (double)x;
+      if (!(d <= far)) far = d, worst_at = (double)x;
     }
-  printf("     %s: %.2g at %.9g\n", name, far, at);
-  CHECK(far <= may, "%s is off by %g at %.9g", name, far, at);
+  printf("     %s: %.2g at %.9g\n", name, far, worst_at);
+  CHECK(far <= may, "%s is off by %g at %.9g", name, far, worst_at);
 }
 
 static float fast_exp(float x) { return gr_exp_f32(x); }

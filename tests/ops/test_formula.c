@@ -29,7 +29,7 @@ static const gr_op made_op = {GR_FORMULA_FIELDS(made), .n_in = GR_ANY,
                               .n_out = GR_ANY,         .attr_size = sizeof(made),
                               .attrs = attrs,          .index_spec_of = gr_formula_index_spec};
 
-static bool is(const char *text, int n, const char *want) {
+static bool equals(const char *text, int n, const char *want) {
   return (size_t)n == strlen(want) && !strncmp(text, want, strlen(want));
 }
 
@@ -48,12 +48,13 @@ static void lists(void) {
   int n = gr_formula_list(&made_formula, name);
   CHECK(n == 7, "%d names", n);
   for (int k = 0; k < n && k < 7; k++)
-    CHECK(name[k].kind == want[k].kind && is(name[k].name, name[k].n_name, want[k].name) &&
-              is(name[k].expression, name[k].n_expression, want[k].expression),
+    CHECK(name[k].kind == want[k].kind && equals(name[k].name, name[k].n_name, want[k].name) &&
+              equals(name[k].expression, name[k].n_expression, want[k].expression),
           "name %d is '%.*s' = '%.*s'", k, name[k].n_name, name[k].name, name[k].n_expression,
           name[k].expression ? name[k].expression : "");
   n = gr_formula_results(&made_formula, name);
-  CHECK(n == 2 && is(name[0].name, name[0].n_name, "x") && is(name[1].name, name[1].n_name, "sum"),
+  CHECK(n == 2 && equals(name[0].name, name[0].n_name, "x") &&
+            equals(name[1].name, name[1].n_name, "sum"),
         "%d results", n);
 }
 
@@ -162,8 +163,8 @@ static void statement_case(gr_arena *work, const gr_op_call *c, const gr_formula
   for (int k = 0; f->if_ok && k < n_results; k++) {
     int place = gr_op_inplace(c->op, k);
     CHECK(place >= 0 && place < c->n_in && name[place].kind == GR_NAME_EACH &&
-              is(result[k].name, result[k].n_name,
-                 gr_arena_printf(work, "%.*s", name[place].n_name, name[place].name)),
+              equals(result[k].name, result[k].n_name,
+                     gr_arena_printf(work, "%.*s", name[place].n_name, name[place].name)),
           "%s: result %d follows operand %d", op, k, place);
   }
 }

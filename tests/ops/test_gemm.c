@@ -9,12 +9,17 @@
 static value filled(int64_t rows, int64_t cols, uint64_t seed) {
   value v = value_make((gr_type){.dtype = GR_F32, .rank = 2, .dim = {rows, cols}});
   gr_rng r = gr_rng_make(seed, "gemm", 0);
-  for (int64_t i = 0; i < rows * cols; i++) value_put(&v, i, gr_rng_normal(&r, (uint64_t)i));
+  double *x = malloc(sizeof *x * (size_t)(rows * cols));
+  if (!x) abort();
+  gr_rng_normals(&r, 0, rows * cols, x);
+  for (int64_t i = 0; i < rows * cols; i++) value_put(&v, i, x[i]);
+  free(x);
   return v;
 }
 
-static double at(const value *v, bool t, int64_t i, int64_t j) {
-  return value_get(v, t ? j * v->type.dim[1] + i : i * v->type.dim[1] + j);
+static double element(const value *v, bool t, int64_t i, int64_t j) {
+  const float *x = v->data;
+  return (double)x[t ? j * v->type.dim[1] + i : i * v->type.dim[1] + j];
 }
 
 // c holds `before` first; columns beyond g->n are another's and must stay.
@@ -24,10 +29,12 @@ static void check_product(const gr_gemm *g, const value *a, const value *b, cons
   bool stays = true;
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->ldc; j++) {
-      double was = at(before, false, i, j), is = at(c, false, i, j), sum = g->add ? was : 0;
-      for (int64_t p = 0; j < g->n && p < g->k; p++) sum += at(a, g->ta, i, p) * at(b, g->tb, p, j);
-      if (j < g->n) far = fmax(far, fabs(is - sum) / (1 + sqrt((double)g->k)));
-      stays &= j < g->n || was == is;
+      double old = element(before, false, i, j), got = element(c, false, i, j),
+             sum = g->add ? old : 0;
+      for (int64_t p = 0; j < g->n && p < g->k; p++)
+        sum += element(a, g->ta, i, p) * element(b, g->tb, p, j);
+      if (j < g->n) far = fmax(far, fabs(got - sum) / (1 + sqrt((double)g->k)));
+      stays &= j < g->n || old == got;
     }
   CHECK(far < 6e-6 && stays, "%s: %d%d %lld x %lld x %lld%s: off by %g%s", who, g->ta, g->tb,
         (long long)g->m, (long long)g->n, (long long)g->k, g->add ? " added" : "", far,

@@ -81,11 +81,11 @@ static struct tolerance tolerance_of(const gr_op *op) {
 
 static void compare(const golden *g, const value *got, const value *want, double most,
                     const char *what, int k, bool fast) {
-  int64_t at;
-  double far = worst(got, want, &at);
+  int64_t worst_at;
+  double far = worst(got, want, &worst_at);
   CHECK(far <= most, "%s:%d: %s (%s): %s %d, number %lld is %.9g, not %.9g", file, g->head.line,
-        g->head.op->name, fast ? "fast" : "plain", what, k, (long long)at, value_get(got, at),
-        value_get(want, at));
+        g->head.op->name, fast ? "fast" : "plain", what, k, (long long)worst_at,
+        value_get(got, worst_at), value_get(want, worst_at));
 }
 
 static void run(const gr_graph *g, value *v, bool fast) {
@@ -95,9 +95,9 @@ static void run(const gr_graph *g, value *v, bool fast) {
 }
 
 static gr_val leaf(gr_builder *b, const value *v, value *into) {
-  gr_val at = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", v->type, gr_layout_replicated);
-  if (!b->err) into[at.id] = value_copy(v);
-  return at;
+  gr_val state = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", v->type, gr_layout_replicated);
+  if (!b->err) into[state.id] = value_copy(v);
+  return state;
 }
 
 static gr_val emit(gr_builder *b, const golden *g, value *into) {
@@ -129,10 +129,10 @@ static void write_backward(const golden *g, gr_arena *arena, gr_builder *b, valu
   memcpy(grads, flow + 1, sizeof *grads * (size_t)g->n_x);
 }
 
-static void check_gradient(const golden *g, const value *v, gr_val at, int k, bool fast) {
+static void check_gradient(const golden *g, const value *v, gr_val gradient, int k, bool fast) {
   value zero = value_make(g->x[k].type);
   memset(zero.data, 0, gr_type_bytes(&zero.type));
-  compare(g, gr_is(at) ? &v[at.id] : &zero, g->dx[k].data ? &g->dx[k] : &zero,
+  compare(g, gr_is(gradient) ? &v[gradient.id] : &zero, g->dx[k].data ? &g->dx[k] : &zero,
           tolerance_of(g->head.op).gradient, "gradient of operand", k, fast);
   value_free(&zero);
 }

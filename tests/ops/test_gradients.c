@@ -123,26 +123,27 @@ static double loss_at(const gr_graph *g, const use *u) {
 
 // The slope of the loss along number i of operand k.
 static double slope(const tape *t, use *u, int k, int64_t i, double step) {
-  double was = value_get(&u->in[k], i);
-  value_put(&u->in[k], i, was + step);
+  double original = value_get(&u->in[k], i);
+  value_put(&u->in[k], i, original + step);
   double more = loss_at(t->forward, u);
-  value_put(&u->in[k], i, was - step);
+  value_put(&u->in[k], i, original - step);
   double less = loss_at(t->forward, u);
-  value_put(&u->in[k], i, was);
+  value_put(&u->in[k], i, original);
   return (more - less) / (2 * step);
 }
 
 static void check_operand(const tape *t, use *u, const value *grads, int k, int at_case) {
   struct tolerance tol = tolerance_of(&u->call);
   double far = 0, got = 0, want = 0;
-  int64_t n = value_count(&u->in[k]), stride = n / 24 + 1, at = 0;
+  int64_t n = value_count(&u->in[k]), stride = n / 24 + 1, worst_at = 0;
   for (int64_t i = 0; i < n; i += stride) {
-    double is = gr_is(t->grad[k]) ? value_get(&grads[t->grad[k].id], i) : 0;
-    double should = slope(t, u, k, i, tol.step), d = fabs(is - should) / (1 + fabs(should));
-    if (isnan(d) || d > far) far = isnan(d) ? INFINITY : d, at = i, got = is, want = should;
+    double computed = gr_is(t->grad[k]) ? value_get(&grads[t->grad[k].id], i) : 0;
+    double should = slope(t, u, k, i, tol.step), d = fabs(computed - should) / (1 + fabs(should));
+    if (isnan(d) || d > far)
+      far = isnan(d) ? INFINITY : d, worst_at = i, got = computed, want = should;
   }
   CHECK(far <= tol.most, "%s case %d: gradient of operand %d, number %lld is %.9g, not %.9g",
-        u->call.op->name, at_case, k, (long long)at, got, want);
+        u->call.op->name, at_case, k, (long long)worst_at, got, want);
 }
 
 static void check_grads(use *u, const bool *wanted, int at_case) {

@@ -64,7 +64,7 @@ static void arrays(void) {
   }
 }
 
-static double at(const uint16_t *p, int64_t i) { return (double)gr_float_of_bf16(p[i]); }
+static double number(const uint16_t *p, int64_t i) { return (double)gr_float_of_bf16(p[i]); }
 
 // A product by a packed matrix against double, for rows and columns at the edges of tiles,
 // as this processor computes it and as one without instructions for bf16 does.
@@ -86,7 +86,8 @@ static void packed_by(bool plain) {
         for (int i = 0; i < m; i++)
           for (int j = 0; j < n; j++) {
             double sum = 0;
-            for (int k = 0; k < K; k++) sum += at(a, i * K + k) * at(b, tb ? j * K + k : k * n + j);
+            for (int k = 0; k < K; k++)
+              sum += number(a, i * K + k) * number(b, tb ? j * K + k : k * n + j);
             worst = fmax(worst, fabs(sum - (double)c[i * n + j]));
           }
         CHECK(worst < 1e-4, "%d x %d, transposed %d: off by %g", m, n, tb, worst);

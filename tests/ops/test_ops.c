@@ -31,10 +31,10 @@ static bool judge(gr_status s, const gr_op *op, int at_case, const char *what) {
 
 static bool compare_one(const use *got, const use *want, int k, int at_case, const char *what,
                         double most) {
-  int64_t at;
+  int64_t worst_at;
   char detail[64];
-  double far = worst(&got->out[k], &want->out[k], &at);
-  snprintf(detail, sizeof detail, "in result %d, number %lld", k, (long long)at);
+  double far = worst(&got->out[k], &want->out[k], &worst_at);
+  snprintf(detail, sizeof detail, "in result %d, number %lld", k, (long long)worst_at);
   verdict(want, at_case, what, far, most, detail);
   return far <= most;
 }
@@ -151,22 +151,22 @@ static void fast_kernels(void) {
 // A pool that runs pieces last to first, and so finds those that are not independent.
 static void backwards(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *arg) {
   int64_t step = grain * cpu->threads;
-  for (int64_t from = (n - 1) / step * step; from >= 0; from -= step)
-    part(arg, from, from + step < n ? from + step : n);
+  for (int64_t first = (n - 1) / step * step; first >= 0; first -= step)
+    part(arg, first, first + step < n ? first + step : n);
 }
 
 // Real threads, each with every so many pieces: for the thread sanitizer.
 typedef struct hand {
   pthread_t thread;
-  int64_t from, step, grain, n;
+  int64_t first, step, grain, n;
   gr_part part;
   void *arg;
 } hand;
 
 static void *work(void *arg) {
   const hand *h = arg;
-  for (int64_t at = h->from; at < h->n; at += h->step)
-    h->part(h->arg, at, at + h->grain < h->n ? at + h->grain : h->n);
+  for (int64_t begin = h->first; begin < h->n; begin += h->step)
+    h->part(h->arg, begin, begin + h->grain < h->n ? begin + h->grain : h->n);
   return NULL;
 }
 

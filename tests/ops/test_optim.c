@@ -39,28 +39,28 @@ static void read_line(void *golden_case, char *text, int line) {
 // ---- Replaying ----------------------------------------------------------------------------------
 
 static gr_val leaf(gr_builder *b, const value *v, value *into) {
-  gr_val at = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", v->type, gr_layout_replicated);
-  into[at.id] = value_copy(v);
-  return at;
+  gr_val state = gr_leaf(b, GR_STATE, GR_KIND_WEIGHT, "x", v->type, gr_layout_replicated);
+  into[state.id] = value_copy(v);
+  return state;
 }
 
 static gr_val scalar(gr_builder *b, gr_dtype dtype, double x, value *into) {
   value v = value_make((gr_type){.dtype = dtype});
   value_put(&v, 0, x);
-  gr_val at = leaf(b, &v, into);
+  gr_val state = leaf(b, &v, into);
   value_free(&v);
-  return at;
+  return state;
 }
 
-static void compare(const golden *g, const value *v, gr_val at, const value *want, const char *what,
-                    bool fast) {
+static void compare(const golden *g, const value *v, gr_val next, const value *want,
+                    const char *what, bool fast) {
   int64_t i;
-  CHECK(gr_is(at), "%s:%d: %s: no next %s", file, g->head.line, g->head.op->name, what);
-  CHECK(gr_type_same(&v[at.id].type, &want->type), "%s:%d: the type of %s", file, g->head.line,
+  CHECK(gr_is(next), "%s:%d: %s: no next %s", file, g->head.line, g->head.op->name, what);
+  CHECK(gr_type_same(&v[next.id].type, &want->type), "%s:%d: the type of %s", file, g->head.line,
         what);
-  double far = worst(&v[at.id], want, &i);
+  double far = worst(&v[next.id], want, &i);
   CHECK(far <= 2e-6, "%s:%d: %s (%s): number %lld of %s is %.9g, not %.9g", file, g->head.line,
-        g->head.op->name, fast ? "fast" : "plain", (long long)i, what, value_get(&v[at.id], i),
+        g->head.op->name, fast ? "fast" : "plain", (long long)i, what, value_get(&v[next.id], i),
         value_get(want, i));
 }
 
@@ -114,10 +114,10 @@ static void state_is(int k, const char *weight, gr_layout l, const char *type, i
   gr_type w;
   MUST(gr_type_parse(weight, &w));
   gr_type t = gr_optim_state_type(op, k, &w);
-  gr_layout is = gr_optim_state_layout(op, k, &w, l);
+  gr_layout layout = gr_optim_state_layout(op, k, &w, l);
   CHECK(!strcmp(gr_type_text(&t, text), type), "%s has a state %s", weight, text);
-  CHECK(is.placement[0] == at0 && is.placement[1] == at1, "state %s of %s is split %d, %d", type,
-        weight, is.placement[0], is.placement[1]);
+  CHECK(layout.placement[0] == at0 && layout.placement[1] == at1, "state %s of %s is split %d, %d",
+        type, weight, layout.placement[0], layout.placement[1]);
 }
 
 // A split dimension that the state does not have leaves it whole on that axis of the mesh.

@@ -27,11 +27,11 @@ static void compare(use *u, gr_kernel kernel, const char *which) {
   MUST(use_run(&wide, kernel, NULL));
   for (int k = 0; k < u->call.n_out; k++) {
     value want = padded(u, &u->out[k]);
-    int64_t at;
+    int64_t worst_at;
     bool sums = !gr_type_same(&want.type, &u->in[0].type) && u->call.op->optimizer == NULL;
-    double far = worst(&wide.out[k], &want, &at), most = sums ? 1e-6 : 0;
+    double far = worst(&wide.out[k], &want, &worst_at), most = sums ? 1e-6 : 0;
     CHECK(far <= most, "%s, %s kernel: number %lld of result %d is off by %g", name, which,
-          (long long)at, k, far);
+          (long long)worst_at, k, far);
     value_free(&want);
   }
   use_free(&wide);

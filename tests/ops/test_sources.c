@@ -59,10 +59,10 @@ static void distributions(void) {
 }
 
 static bool same(value a, value b) {
-  int64_t at;
-  bool is = value_count(&a) == value_count(&b) && !(worst(&a, &b, &at) > 0);
+  int64_t worst_at;
+  bool equal = value_count(&a) == value_count(&b) && !(worst(&a, &b, &worst_at) > 0);
   value_free(&a), value_free(&b);
-  return is;
+  return equal;
 }
 
 static void streams(void) {

@@ -153,12 +153,12 @@ static void check_gradients(const golden *g, gr_exec *e, const gr_plan *p) {
   CHECK(g->n_grads == g->n_states, "%s: %d gradients", g->name, g->n_grads);
   for (int k = 0; k < g->n_grads; k++) {
     int64_t n = gr_type_count(&g->grad[k].type);
-    double *want = GR_NEW(g->arena, double, n), *was = GR_NEW(g->arena, double, n);
-    const float *is = state(e, p, &g->grad[k]);
-    read_numbers(&g->grad[k], want), read_numbers(&g->state[k], was);
+    double *want = GR_NEW(g->arena, double, n), *before = GR_NEW(g->arena, double, n);
+    const float *after = state(e, p, &g->grad[k]);
+    read_numbers(&g->grad[k], want), read_numbers(&g->state[k], before);
     for (int64_t i = 0; i < n; i++) {
-      double got = was[i] - (double)is[i];
-      CHECK(fabs(got - want[i]) < 2e-6 * (1 + fabs(was[i]) + fabs(want[i])),
+      double got = before[i] - (double)after[i];
+      CHECK(fabs(got - want[i]) < 2e-6 * (1 + fabs(before[i]) + fabs(want[i])),
             "%s: the gradient of %s at %lld is %.9g, not %.9g", g->name, g->grad[k].name,
             (long long)i, got, want[i]);
     }
@@ -178,12 +178,12 @@ static void check_after(const golden *g, gr_exec *e, const gr_plan *p) {
   for (int k = 0; k < g->n_after; k++) {
     int64_t n = gr_type_count(&g->after[k].type);
     double *want = GR_NEW(g->arena, double, n);
-    const float *is = state(e, p, &g->after[k]);
+    const float *got = state(e, p, &g->after[k]);
     read_numbers(&g->after[k], want);
     for (int64_t i = 0; i < n; i++)
-      CHECK(fabs((double)is[i] - want[i]) < most * (1 + fabs(want[i])),
+      CHECK(fabs((double)got[i] - want[i]) < most * (1 + fabs(want[i])),
             "%s: %s at %lld is %.9g, not %.9g", g->name, g->after[k].name, (long long)i,
-            (double)is[i], want[i]);
+            (double)got[i], want[i]);
   }
 }
 

@@ -20,16 +20,16 @@ typedef struct piece {
 static const gr_dim dims[] = {{"n", 4}, {"t", 20}, {"u", 5}, {"c", 3}};
 
 // Cuts the text up to a line that starts with `mark`; *rest is that line, or the end.
-static const char *cut(gr_arena *a, const char *from, const char *const *marks, const char **rest) {
-  const char *p = from;
+static const char *cut(gr_arena *a, const char *text, const char *const *marks, const char **rest) {
+  const char *p = text;
   for (; *p; p += strcspn(p, "\n"), p += *p == '\n')
     for (int i = 0; marks[i]; i++)
       if (!strncmp(p, marks[i], strlen(marks[i]))) {
         *rest = p;
-        return gr_arena_strndup(a, from, (size_t)(p - from));
+        return gr_arena_strndup(a, text, (size_t)(p - text));
       }
   *rest = p;
-  return gr_arena_strndup(a, from, (size_t)(p - from));
+  return gr_arena_strndup(a, text, (size_t)(p - text));
 }
 
 static const char *line(gr_arena *a, const char **p, size_t skip) {
@@ -82,16 +82,16 @@ static gr_status build(gr_arena *a, const piece *c) {
 }
 
 static const char *message(gr_arena *a, const piece *c) {
-  char *at = NULL;
+  char *buffer = NULL;
   size_t len = 0;
-  FILE *f = open_memstream(&at, &len);
+  FILE *f = open_memstream(&buffer, &len);
   if (!f) return "no memory";
   gr_status s = build(a, c);
   gr_status_print(f, s);
   gr_status_drop(s);
   fclose(f);
-  const char *text = gr_arena_strndup(a, at, len);
-  free(at);
+  const char *text = gr_arena_strndup(a, buffer, len);
+  free(buffer);
   return text;
 }
 
@@ -126,11 +126,11 @@ static void messages(void) {
 static void truncated(void) {
   for (int i = 0; i < n_cases; i++) {
     size_t len = strlen(cases[i].yaml);
-    for (size_t at = 1; at < len; at += 3) {
+    for (size_t kept = 1; kept < len; kept += 3) {
       gr_arena *a = gr_arena_create();
-      piece c = {.yaml = gr_arena_strndup(arena, cases[i].yaml, at)};
+      piece c = {.yaml = gr_arena_strndup(arena, cases[i].yaml, kept)};
       gr_status s = build(a, &c);
-      CHECK(!s || gr_status_code(s) != GR_ERR_BUG, "%s cut at %zu: %s", cases[i].name, at,
+      CHECK(!s || gr_status_code(s) != GR_ERR_BUG, "%s cut at %zu: %s", cases[i].name, kept,
             gr_status_text(s));
       gr_status_drop(s);
       gr_arena_destroy(a);

@@ -91,9 +91,10 @@ static void check_moments(const char *name, const value *v, double std, double l
     double x = value_get(v, i);
     sum += x, squares += x * x, most = fmax(most, fabs(x));
   }
-  double mean = sum / n, is = sqrt(squares / n);
+  double mean = sum / n, deviation = sqrt(squares / n);
   CHECK(fabs(mean) <= 5 * std / sqrt(n), "%s: mean %g of a deviation of %g", name, mean, std);
-  CHECK(fabs(is / std - 1) <= 5 / sqrt(2 * n), "%s: deviation %g, not %g", name, is, std);
+  CHECK(fabs(deviation / std - 1) <= 5 / sqrt(2 * n), "%s: deviation %g, not %g", name, deviation,
+        std);
   CHECK(most <= limit * (1 + 1e-6), "%s: %g is beyond %g", name, most, limit);
   CHECK(isinf(limit) || n < 64 || most > 0.9 * limit, "%s: never above %g of %g", name, most,
         limit);

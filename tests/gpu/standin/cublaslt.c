@@ -168,7 +168,7 @@ static void store(char *p, int64_t i, int type, double v) {
   else
     ((uint16_t *)p)[i] = type == CUDA_R_16F ? standin_to_f16((float)v) : standin_to_bf16((float)v);
 }
-static int64_t at(const matrix *m, int64_t r, int64_t c, int batch) {
+static int64_t offset_of(const matrix *m, int64_t r, int64_t c, int batch) {
   return batch * m->stride + (m->row_major ? r * m->ld + c : r + c * m->ld);
 }
 static double rounded(const product *p, double v, int type) {
@@ -187,8 +187,9 @@ static double *pack(const product *p, const matrix *m, int swap, int64_t across,
   double *f = malloc((size_t)(across * along) * sizeof *f);
   for (int64_t i = 0; i < across; i++)
     for (int64_t l = 0; l < along; l++)
-      f[i * along + l] =
-          rounded(p, load(m->p, swap ? at(m, l, i, batch) : at(m, i, l, batch), m->type), m->type);
+      f[i * along + l] = rounded(
+          p, load(m->p, swap ? offset_of(m, l, i, batch) : offset_of(m, i, l, batch), m->type),
+          m->type);
   return f;
 }
 
@@ -228,8 +229,8 @@ static void multiply_one(const product *p, int n) {
   for (int64_t j = 0; j < p->d.cols; j++)
     for (int64_t i = 0; i < p->d.rows; i++) {
       double v = p->alpha * dot(p, a + i * k, b + j * k, k);
-      if (p->beta != 0) v += p->beta * load(p->c.p, at(&p->c, i, j, n), p->c.type);
-      store(p->d.p, at(&p->d, i, j, n), p->d.type, finished(p, v, i, n));
+      if (p->beta != 0) v += p->beta * load(p->c.p, offset_of(&p->c, i, j, n), p->c.type);
+      store(p->d.p, offset_of(&p->d, i, j, n), p->d.type, finished(p, v, i, n));
     }
   const double *summed = p->epilogue == CUBLASLT_EPILOGUE_BGRADA ? a : b;
   for (int64_t j = 0; j < sums_of(p); j++) {
@@ -261,9 +262,9 @@ static int unpack(matrix *m, const void *layout, const void *p) {
 static int in_range(const matrix *m, int batch, size_t align, const char *what) {
   if ((uintptr_t)m->p % align)
     return standin_say("cublasLt: %s is not aligned to %zu as the algorithm is", what, align), 0;
-  return !standin_range(m->p,
-                        (size_t)(at(m, m->rows - 1, m->cols - 1, batch - 1) + 1) * size_of(m->type),
-                        standin_device(), what);
+  return !standin_range(
+      m->p, (size_t)(offset_of(m, m->rows - 1, m->cols - 1, batch - 1) + 1) * size_of(m->type),
+      standin_device(), what);
 }
 static cublasStatus_t prepare(product *p, cublasLtMatmulDesc_t d, const void *la, const void *lb,
                               const void *lc, const void *ld) {

@@ -188,15 +188,15 @@ static long spatial(const int *dim, int rank) {
 }
 // The element of x that tap t of window s reads; -1: padding.
 static long element(const work *k, long s, long t) {
-  long at = 0, scale = 1;
+  long offset = 0, scale = 1;
   for (int i = k->c.axes; i-- > 0;) {
     long a =
         s % k->y.dim[2 + i] * k->c.step[i] - k->c.pad[i] + t % k->w.dim[2 + i] * k->c.dilation[i];
     if (a < 0 || a >= k->x.dim[2 + i]) return -1;
-    at += a * scale, scale *= k->x.dim[2 + i];
+    offset += a * scale, scale *= k->x.dim[2 + i];
     s /= k->y.dim[2 + i], t /= k->w.dim[2 + i];
   }
-  return at;
+  return offset;
 }
 
 // Calls f for every product x w that is a term of y, with the places of the three.
@@ -206,11 +206,11 @@ static void each_term(const work *k, float *sum,
   long in = spatial(k->x.dim, k->x.rank), cg = k->w.dim[1], og = k->y.dim[1] / k->c.groups;
   for (long r = 0; r < k->x.dim[0] * windows; r++)
     for (long t = 0; t < taps; t++) {
-      long at = element(k, r % windows, t);
-      if (at < 0) continue;
+      long offset = element(k, r % windows, t);
+      if (offset < 0) continue;
       for (long o = 0; o < k->y.dim[1]; o++)
         for (long c = 0; c < cg; c++)
-          f(k, sum, (r / windows * in + at) * k->x.dim[1] + o / og * cg + c,
+          f(k, sum, (r / windows * in + offset) * k->x.dim[1] + o / og * cg + c,
             (o * taps + t) * cg + c, r * k->y.dim[1] + o);
     }
 }
@@ -246,8 +246,8 @@ static bool in_range(const char *p, long n, int type, const char *what) {
 }
 
 bool si_asked(const char *what) {
-  const char *is = getenv("STANDIN_CUDNN");
-  return is && !strcmp(is, what);
+  const char *setting = getenv("STANDIN_CUDNN");
+  return setting && !strcmp(setting, what);
 }
 
 bool si_ready(const struct cudnnContext *h) {

@@ -99,18 +99,18 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d) {
   return ((node *)d)->magic = GONE, CUDNN_STATUS_SUCCESS;  // kept, to notice its use
 }
 
-static int64_t element(int type, const void *from, int64_t i) {
-  if (type == CUDNN_TYPE_BOOLEAN) return ((const bool *)from)[i];
+static int64_t element(int type, const void *values, int64_t i) {
+  if (type == CUDNN_TYPE_BOOLEAN) return ((const bool *)values)[i];
   if (type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_VOID_PTR || type == CUDNN_TYPE_HANDLE ||
       type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
-    return ((const int64_t *)from)[i];
-  return ((const int *)from)[i];
+    return ((const int64_t *)values)[i];
+  return ((const int *)values)[i];
 }
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t to,
                                        cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t n,
-                                       const void *from) {
+                                       const void *values) {
   node *d = to;
   if (!is_node(d) || d->finished) return si_bad("an attribute of a descriptor that is finished");
   int i = 0;
@@ -121,7 +121,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t to,
   attribute *a = &d->of[d->n++];
   *a = (attribute){.name = (int)name, .type = (int)type, .n = (int)n};
   for (int64_t k = 0; k < n; k++) {
-    a->v[k] = element((int)type, from, k);
+    a->v[k] = element((int)type, values, k);
     const node *v = type == CUDNN_TYPE_BACKEND_DESCRIPTOR ? (node *)(intptr_t)a->v[k] : NULL;
     if (v && (!is_node(v) || !v->finished)) return si_bad("a descriptor that is not finished");
   }
@@ -142,9 +142,9 @@ static const char *check_tensor(const node *t) {
   return NULL;
 }
 
-static bool broadcasts(const node *from, const node *to) {
+static bool broadcasts(const node *source, const node *target) {
   for (int i = 0; i < RANKS; i++)
-    if (si_dim(from)[i] != 1 && si_dim(from)[i] != si_dim(to)[i]) return false;
+    if (si_dim(source)[i] != 1 && si_dim(source)[i] != si_dim(target)[i]) return false;
   return true;
 }
 static int type_of(const node *t) { return (int)si_number(t, CUDNN_ATTR_TENSOR_DATA_TYPE, -1); }

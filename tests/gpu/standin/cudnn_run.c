@@ -11,9 +11,9 @@ enum { VALUES = 96 };
 typedef struct {
   int64_t id;
   const node *t;
-  char *at;     // in memory, or NULL
-  double host;  // by value
-  double *v;    // by the place in memory; NULL: not read, or made, yet
+  char *memory;  // in memory, or NULL
+  double host;   // by value
+  double *v;     // by the place in memory; NULL: not read, or made, yet
 } value;
 typedef struct {
   const node *graph;
@@ -35,32 +35,32 @@ static value *find(work *w, int64_t id) {
 
 // ---- Elements -----------------------------------------------------------------------------------
 
-static int64_t place(const node *t, const int64_t at[RANKS]) {
+static int64_t place(const node *t, const int64_t index[RANKS]) {
   int64_t i = 0;
-  for (int k = 0; k < RANKS; k++) i += si_dim(t)[k] == 1 ? 0 : at[k] * si_stride(t)[k];
+  for (int k = 0; k < RANKS; k++) i += si_dim(t)[k] == 1 ? 0 : index[k] * si_stride(t)[k];
   return i;
 }
-static bool next(const node *t, int64_t at[RANKS]) {
-  for (int k = RANKS; k--; at[k] = 0)
-    if (++at[k] < si_dim(t)[k]) return true;
+static bool next(const node *t, int64_t index[RANKS]) {
+  for (int k = RANKS; k--; index[k] = 0)
+    if (++index[k] < si_dim(t)[k]) return true;
   return false;
 }
-static double load(int type, const char *at, int64_t i) {
-  return type == CUDNN_DATA_FLOAT   ? ((const float *)at)[i]
-         : type == CUDNN_DATA_INT32 ? (float)((const int *)at)[i]
-         : type == CUDNN_DATA_HALF  ? standin_f16(((const uint16_t *)at)[i])
-                                    : standin_bf16(((const uint16_t *)at)[i]);
+static double load(int type, const char *values, int64_t i) {
+  return type == CUDNN_DATA_FLOAT   ? ((const float *)values)[i]
+         : type == CUDNN_DATA_INT32 ? (float)((const int *)values)[i]
+         : type == CUDNN_DATA_HALF  ? standin_f16(((const uint16_t *)values)[i])
+                                    : standin_bf16(((const uint16_t *)values)[i]);
 }
 static double rounded(int type, double v) {
   return type == CUDNN_DATA_HALF       ? standin_f16(standin_to_f16((float)v))
          : type == CUDNN_DATA_BFLOAT16 ? standin_bf16(standin_to_bf16((float)v))
                                        : v;
 }
-static void store(int type, char *at, int64_t i, double v) {
+static void store(int type, char *values, int64_t i, double v) {
   if (type == CUDNN_DATA_FLOAT)
-    ((float *)at)[i] = (float)v;
+    ((float *)values)[i] = (float)v;
   else
-    ((uint16_t *)at)[i] =
+    ((uint16_t *)values)[i] =
         type == CUDNN_DATA_HALF ? standin_to_f16((float)v) : standin_to_bf16((float)v);
 }
 
@@ -70,12 +70,12 @@ static const double *read(work *w, const node *t) {
   value *v = find(w, id_of(t));
   if (is_host(t)) return &v->host;
   if (v->v) return v->v;
-  int64_t at[RANKS] = {0};
+  int64_t index[RANKS] = {0};
   v->v = calloc((size_t)si_span(t), sizeof *v->v);
   do {
-    int64_t i = place(t, at);
-    v->v[i] = load(type_of(t), v->at, i);
-  } while (next(t, at));
+    int64_t i = place(t, index);
+    v->v[i] = load(type_of(t), v->memory, i);
+  } while (next(t, index));
   return v->v;
 }
 static double *result(work *w, const node *t) {
@@ -86,7 +86,7 @@ static double *result(work *w, const node *t) {
 static void put(work *w, const node *t, int64_t i, double v) {
   value *to = find(w, id_of(t));
   result(w, t)[i] = rounded(type_of(t), v);
-  if (to->at) store(type_of(t), to->at, i, v);
+  if (to->memory) store(type_of(t), to->memory, i, v);
 }
 
 // ---- Operations ---------------------------------------------------------------------------------
@@ -123,38 +123,39 @@ static void run_pointwise(work *w, const node *d) {
   const node *of[] = {si_node(d, OP(POINTWISE_XDESC)), si_node(d, OP(POINTWISE_BDESC)),
                       si_node(d, OP(POINTWISE_TDESC))};
   int mode = (int)si_number(how, CUDNN_ATTR_POINTWISE_MODE, 0);
-  int64_t at[RANKS] = {0}, axis = si_number(how, CUDNN_ATTR_POINTWISE_AXIS, 0);
-  const double *from[3] = {0};
+  int64_t index[RANKS] = {0}, axis = si_number(how, CUDNN_ATTR_POINTWISE_AXIS, 0);
+  const double *operand[3] = {0};
   for (int i = 0; i < 3 && mode != CUDNN_POINTWISE_GEN_INDEX; i++)
-    if (of[i]) from[i] = read(w, of[i]);
+    if (of[i]) operand[i] = read(w, of[i]);
   do {
     double v[3] = {0};
     for (int i = 0; i < 3; i++)
-      if (from[i]) v[i] = from[i][place(of[i], at)];
-    put(w, y, place(y, at),
-        mode == CUDNN_POINTWISE_GEN_INDEX ? (double)at[axis] : pointwise(mode, v[0], v[1], v[2]));
-  } while (next(y, at));
+      if (operand[i]) v[i] = operand[i][place(of[i], index)];
+    put(w, y, place(y, index),
+        mode == CUDNN_POINTWISE_GEN_INDEX ? (double)index[axis]
+                                          : pointwise(mode, v[0], v[1], v[2]));
+  } while (next(y, index));
 }
 
 static void run_reduction(work *w, const node *d) {
   const node *x = si_node(d, OP(REDUCTION_XDESC)), *y = si_node(d, OP(REDUCTION_YDESC));
   bool top = si_number(si_node(d, OP(REDUCTION_DESC)), CUDNN_ATTR_REDUCTION_OPERATOR, 0) ==
              CUDNN_REDUCE_TENSOR_MAX;
-  const double *from = read(w, x);
+  const double *operand = read(w, x);
   double *sum = result(w, y);
-  int64_t at[RANKS] = {0}, n = si_span(y);
+  int64_t index[RANKS] = {0}, n = si_span(y);
   for (int64_t i = 0; i < n; i++) sum[i] = top ? -INFINITY : 0;
   do {
-    double v = from[place(x, at)], *to = &sum[place(y, at)];
+    double v = operand[place(x, index)], *to = &sum[place(y, index)];
     *to = top ? fmax(*to, v) : *to + v;
-  } while (next(x, at));
+  } while (next(x, index));
 }
 
 static void run_reshape(work *w, const node *d) {
   const node *x = si_node(d, OP(RESHAPE_XDESC)), *y = si_node(d, OP(RESHAPE_YDESC));
-  const double *from = read(w, x);
+  const double *operand = read(w, x);
   int64_t n = si_span(x);
-  for (int64_t i = 0; i < n; i++) result(w, y)[i] = rounded(type_of(y), from[i]);
+  for (int64_t i = 0; i < n; i++) result(w, y)[i] = rounded(type_of(y), operand[i]);
 }
 
 static int64_t count(work *w, const node *d, int name, int64_t sample, int64_t all) {
@@ -165,17 +166,17 @@ static void run_matmul(work *w, const node *d) {
   const node *a = si_node(d, OP(MATMUL_ADESC)), *b = si_node(d, OP(MATMUL_BDESC));
   const node *c = si_node(d, OP(MATMUL_CDESC));
   const double *x = read(w, a), *y = read(w, b);
-  int64_t at[RANKS] = {0};
+  int64_t index[RANKS] = {0};
   do {
-    int64_t m = count(w, d, OP(MATMUL_GEMM_M_OVERRIDE_DESC), at[0], si_dim(c)[2]);
-    int64_t n = count(w, d, OP(MATMUL_GEMM_N_OVERRIDE_DESC), at[0], si_dim(c)[3]);
-    int64_t k = count(w, d, OP(MATMUL_GEMM_K_OVERRIDE_DESC), at[0], si_dim(a)[3]);
-    double sum = at[2] < m && at[3] < n ? 0 : NAN;
+    int64_t m = count(w, d, OP(MATMUL_GEMM_M_OVERRIDE_DESC), index[0], si_dim(c)[2]);
+    int64_t n = count(w, d, OP(MATMUL_GEMM_N_OVERRIDE_DESC), index[0], si_dim(c)[3]);
+    int64_t k = count(w, d, OP(MATMUL_GEMM_K_OVERRIDE_DESC), index[0], si_dim(a)[3]);
+    double sum = index[2] < m && index[3] < n ? 0 : NAN;
     for (int64_t i = 0; i < k && i < si_dim(a)[3]; i++)
-      sum += x[place(a, (int64_t[]){at[0], at[1], at[2], i})] *
-             y[place(b, (int64_t[]){at[0], at[1], i, at[3]})];
-    put(w, c, place(c, at), sum);
-  } while (next(c, at));
+      sum += x[place(a, (int64_t[]){index[0], index[1], index[2], i})] *
+             y[place(b, (int64_t[]){index[0], index[1], i, index[3]})];
+    put(w, c, place(c, index), sum);
+  } while (next(c, index));
 }
 
 static int run_all(void *arg) {
@@ -198,18 +199,19 @@ static int run_all(void *arg) {
 // Where the call has a value; false: it has none, or a wrong address.
 static bool locate(value *v, const node *pack) {
   const attribute *id = si_attribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-  const attribute *at = si_attribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  const attribute *pointers = si_attribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   int64_t aligned = si_number(v->t, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1);
   for (int i = 0; i < id->n; i++)
-    if (id->v[i] == v->id) v->at = (char *)(intptr_t)at->v[i];
-  if (!v->at) return si_bad("a value has no address"), false;
+    if (id->v[i] == v->id) v->memory = (char *)(intptr_t)pointers->v[i];
+  if (!v->memory) return si_bad("a value has no address"), false;
   if (is_host(v->t)) {
-    v->host = *(const float *)(const void *)v->at, v->at = NULL;
+    v->host = *(const float *)(const void *)v->memory, v->memory = NULL;
     return true;
   }
-  if ((intptr_t)v->at % aligned) return si_bad("a value is not aligned as its tensor says"), false;
+  if ((intptr_t)v->memory % aligned)
+    return si_bad("a value is not aligned as its tensor says"), false;
   size_t bytes = (size_t)(si_span(v->t) * si_size(type_of(v->t)));
-  return !standin_range(v->at, bytes, standin_device(), "a value of a graph");
+  return !standin_range(v->memory, bytes, standin_device(), "a value of a graph");
 }
 
 static bool add(work *w, const node *t, const node *pack, bool makes) {

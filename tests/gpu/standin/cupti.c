@@ -19,12 +19,12 @@ typedef CUpti_ActivityMemset4 fill_record;
 typedef CUpti_ActivityOverhead other_record;
 
 #define UNKNOWN CUPTI_ACTIVITY_KIND_OVERHEAD  // which the product does not ask for
-#define MOST_KINDS 64
+#define MAX_KINDS 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUpti_CallbackFunc callback;
 static void *callback_data;
-static int wanted[CUPTI_CBID_RESOURCE_SIZE], enabled[MOST_KINDS];
+static int wanted[CUPTI_CBID_RESOURCE_SIZE], enabled[MAX_KINDS];
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static uint8_t *buffer;
@@ -130,12 +130,12 @@ static void put(const void *record, size_t bytes) {
   used += bytes;
 }
 
-static void put_work(const standin_work *w, uint64_t from, uint64_t to) {
+static void put_work(const standin_work *w, uint64_t start, uint64_t end) {
   uint32_t context = 100 + w->device;
   if (w->kind == 'k') {
     kernel_record k = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                       .start = from,
-                       .end = to,
+                       .start = start,
+                       .end = end,
                        .deviceId = w->device,
                        .contextId = context,
                        .name = w->name,
@@ -144,8 +144,8 @@ static void put_work(const standin_work *w, uint64_t from, uint64_t to) {
   } else if (w->kind == 's') {
     fill_record s = {.kind = CUPTI_ACTIVITY_KIND_MEMSET,
                      .bytes = w->bytes,
-                     .start = from,
-                     .end = to,
+                     .start = start,
+                     .end = end,
                      .deviceId = w->device,
                      .contextId = context,
                      .graphNodeId = w->node};
@@ -156,8 +156,8 @@ static void put_work(const standin_work *w, uint64_t from, uint64_t to) {
                                  : w->kind == 'd' ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOH
                                                   : CUPTI_ACTIVITY_MEMCPY_KIND_DTOD,
                      .bytes = w->bytes,
-                     .start = from,
-                     .end = to,
+                     .start = start,
+                     .end = end,
                      .deviceId = w->device,
                      .contextId = context,
                      .graphNodeId = w->node};
@@ -175,7 +175,7 @@ static void done(const standin_work *w) {
     if (every("drop"))
       dropped++;
     else
-      put_work(w, untimed ? 0 : (uint64_t)w->from, untimed ? 0 : (uint64_t)w->to);
+      put_work(w, untimed ? 0 : (uint64_t)w->start, untimed ? 0 : (uint64_t)w->end);
     other_record other = {.kind = UNKNOWN};
     if (every("unknown")) put(&other, sizeof other);
   }
@@ -186,7 +186,7 @@ static CUptiResult set(CUpti_ActivityKind kind, int on) {
   static const standin_observer all = {created, cloned, done};
   if (asked("refuse")) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   if (!complete) FAIL(CUPTI_ERROR_NOT_COMPATIBLE, "CUPTI: activities without buffers");
-  if (!size_of(kind) || kind >= MOST_KINDS) return CUPTI_ERROR_INVALID_KIND;
+  if (!size_of(kind) || kind >= MAX_KINDS) return CUPTI_ERROR_INVALID_KIND;
   pthread_mutex_lock(&lock);
   enabled[kind] = on;
   pthread_mutex_unlock(&lock);
@@ -208,14 +208,14 @@ CUptiResult cuptiActivityFlushAll(uint32_t flags) {
   pthread_mutex_unlock(&lock);
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityGetNextRecord(uint8_t *from, size_t valid, CUpti_Activity **record) {
+CUptiResult cuptiActivityGetNextRecord(uint8_t *filled, size_t valid, CUpti_Activity **record) {
   static _Thread_local int seen;
-  if (!from) return CUPTI_ERROR_INVALID_PARAMETER;
-  uint8_t *at = *record ? (uint8_t *)*record + size_of((*record)->kind) : from;
+  if (!filled) return CUPTI_ERROR_INVALID_PARAMETER;
+  uint8_t *next = *record ? (uint8_t *)*record + size_of((*record)->kind) : filled;
   seen = *record ? seen + 1 : 1;
-  if (at >= from + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  if (next >= filled + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   if (asked("unreadable") == seen) return CUPTI_ERROR_INVALID_KIND;
-  return *record = (CUpti_Activity *)(void *)at, CUPTI_SUCCESS;
+  return *record = (CUpti_Activity *)(void *)next, CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext c, uint32_t stream, size_t *n) {
   (void)c, (void)stream;

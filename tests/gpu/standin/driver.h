@@ -186,7 +186,7 @@ int64_t si_lasts(const op *o);
 void si_tell_created(CUgraph g, op *node);
 void si_tell_cloned(CUgraph g);  // an executable graph has copies of its nodes
 // Tells the observer of work that has ended, with when it began.
-void si_tell_done(const op *o, int64_t from);
+void si_tell_done(const op *o, int64_t start);
 // loop.c
 void si_run_loop(op *o);
 void si_begin_loops(CUgraph g);  // gives the conditions of a graph's loops their default values

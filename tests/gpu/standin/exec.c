@@ -187,8 +187,9 @@ static void diverged(void) {
     if (b + 1 == x.block + x.nblocks) break;
     b++;
   }
-  static const char *const at[] = {"run", "wait at __syncthreads", "wait at a warp operation",
-                                   "wait at the grid barrier", "have left the kernel"};
+  static const char *const state_names[] = {"run", "wait at __syncthreads",
+                                            "wait at a warp operation", "wait at the grid barrier",
+                                            "have left the kernel"};
   char text[600] = "";
   size_t used = 0;
   for (int i = 0; i < b->n && used + 80 < sizeof text; i++) {
@@ -199,7 +200,7 @@ static void diverged(void) {
     for (int j = i; j < b->n; j++)
       same += b->fiber[j].state == f->state && (b->fiber[j].line == f->line || f->state == LEFT);
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%d %s", used ? ", " : "", same,
-                             at[f->state]);
+                             state_names[f->state]);
     if (f->state != LEFT)
       used += (size_t)snprintf(text + used, sizeof text - used, " in line %d", f->line);
   }
@@ -251,8 +252,8 @@ static void run_blocks(int n) {
     struct block *b = NULL;
     unsigned seen = 0;
     int done = 1;
-    for (int i = 0, from = x.loaded ? (int)(x.loaded - x.block) + 1 : 0; i < n; i++) {
-      struct block *c = &x.block[(from + i) % n];
+    for (int i = 0, first = x.loaded ? (int)(x.loaded - x.block) + 1 : 0; i < n; i++) {
+      struct block *c = &x.block[(first + i) % n];
       done &= c->left == c->n;
       if (c->nready && standin_random(x.rng, seen + 1) == seen) b = c;
       seen += c->nready > 0;

@@ -26,10 +26,10 @@ CUresult cuStreamBeginCapture(CUstream h, CUstreamCaptureMode mode) {
   graphs[ngraphs++] = g;
   return s->nfront = 0, s->capture = g, CUDA_SUCCESS;
 }
-static int reaches(op *from, op *to) {
-  if (from == to) return 1;
-  for (int i = 0; i < from->ndeps; i++)
-    if (from->deps[i]->index >= to->index && reaches(from->deps[i], to)) return 1;
+static int reaches(op *source, op *target) {
+  if (source == target) return 1;
+  for (int i = 0; i < source->ndeps; i++)
+    if (source->deps[i]->index >= target->index && reaches(source->deps[i], target)) return 1;
   return 0;
 }
 CUresult cuStreamEndCapture(CUstream s, CUgraph *out_g) {
@@ -106,19 +106,19 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream h) {
   op **copy_of = calloc((size_t)n + 1, sizeof *copy_of);
   si_depend(head, x->last), si_drop(x->last), x->last = si_hold(tail);
   for (int i = 0; i < n; i++) {
-    op *from = x->graph->node[i], *o = copy_of[i] = si_copy_op(from);
+    op *source = x->graph->node[i], *o = copy_of[i] = si_copy_op(source);
     o->ready = head->ready;  // all are there at once, however long this takes
     si_depend(o, head);
-    for (int j = 0; j < from->ndeps; j++) si_depend(o, copy_of[from->deps[j]->index]);
+    for (int j = 0; j < source->ndeps; j++) si_depend(o, copy_of[source->deps[j]->index]);
     si_depend(tail, o);
   }
   si_hold(head);
-  int was = eager, plainly = plain;
+  int was_eager = eager, plainly = plain;
   eager = 0, plain = 0;  // nothing may run before all of it is there
   CUresult e = si_enqueue(s, head);
   for (int i = 0; i < n; i++) si_add(&pool, &npool, copy_of[i]);
   si_enqueue(s, tail);
-  eager = was, plain = plainly;
+  eager = was_eager, plain = plainly;
   si_some(d, eager);
   si_drop(head), free(copy_of);
   return e;

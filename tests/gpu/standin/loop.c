@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "tests/gpu/standin/driver.h"
 
-enum { MOST_TURNS = 1 << 20 };  // of a loop: more are a condition that is never set to 0
+enum { MAX_TURNS = 1 << 20 };  // of a loop: more are a condition that is never set to 0
 
 static struct condition {
   CUgraph graph;
@@ -124,9 +124,9 @@ static int64_t run_once(CUgraph g, struct device *d, int64_t now) {
     if (r < 1)
       standin_die(r ? -r : CUDA_ERROR_UNKNOWN, "%s in the body of a conditional node", best->name);
     done[best->index] = 1, left--;
-    int64_t from = now;
+    int64_t start = now;
     best->time = now = best->kind == LOOP ? best->time : now + si_lasts(best);
-    si_tell_done(best, from);
+    si_tell_done(best, start);
   }
   free(done);
   return now;
@@ -137,7 +137,7 @@ void si_run_loop(op *o) {
   find(o->loop)->running = 1;
   o->time = si_begins(o);
   while (find(o->loop)->value) {
-    if (++turns > MOST_TURNS)
+    if (++turns > MAX_TURNS)
       standin_die(CUDA_ERROR_LAUNCH_TIMEOUT, "a conditional node does not end");
     si_begin_loops(o->body);
     o->time = run_once(o->body, o->dev, o->time);

@@ -110,8 +110,8 @@ int standin_range(const void *p, size_t n, int device, const char *what) {
 }
 
 // side: 'd' device, 'h' host, '?' told by the address
-static CUresult copy(const char *fn, void *dst, char to, const void *src, char from, size_t n,
-                     CUstream h, int sync) {
+static CUresult copy(const char *fn, void *dst, char dst_kind, const void *src, char src_kind,
+                     size_t n, CUstream h, int sync) {
   NEED_CTX(d);
   if (sync) {
     CUresult bad = si_illegal(fn);
@@ -121,16 +121,16 @@ static CUresult copy(const char *fn, void *dst, char to, const void *src, char f
   if (!n) return CUDA_SUCCESS;
   block *bd = si_find(dst), *bs = si_find(src);
   int stage = 0, wait = sync;
-  if (to == '?') to = bd && bd->dev ? 'd' : 'h';
-  if (from == '?') from = bs && bs->dev ? 'd' : 'h';
+  if (dst_kind == '?') dst_kind = bd && bd->dev ? 'd' : 'h';
+  if (src_kind == '?') src_kind = bs && bs->dev ? 'd' : 'h';
   char text[100];
   for (int side = 0; side < 2; side++) {
     block *b = side ? bs : bd;
     const void *p = side ? src : dst;
     snprintf(text, sizeof text, "%s: %s", fn, side ? "source" : "destination");
-    if ((side ? from : to) == 'd' || (b && !b->dev)) {
+    if ((side ? src_kind : dst_kind) == 'd' || (b && !b->dev)) {
       if (standin_range(p, n, -1, text)) return CUDA_ERROR_INVALID_VALUE;
-      if ((side ? from : to) == 'd' && !b->dev)
+      if ((side ? src_kind : dst_kind) == 'd' && !b->dev)
         FAIL(CUDA_ERROR_INVALID_VALUE, "%s is host memory", text);
     } else if (b)
       FAIL(CUDA_ERROR_INVALID_VALUE, "%s is device memory", text);

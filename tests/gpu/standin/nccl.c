@@ -204,8 +204,9 @@ static void reduce(ncclComm_t c, void *to, size_t first, size_t n, const call *k
 // carries out
 static const char *fault_of(ncclComm_t c, int index) {
   const char *e = getenv("STANDIN_NCCL_FAULT");
-  int rank, at, n = 0;
-  return e && sscanf(e, "%d:%d:%n", &rank, &at, &n) == 2 && n && rank == c->rank && at == index
+  int rank, number, n = 0;
+  return e && sscanf(e, "%d:%d:%n", &rank, &number, &n) == 2 && n && rank == c->rank &&
+                 number == index
              ? e + n
              : "";
 }

@@ -22,7 +22,7 @@ struct _nvrtcProgram {
   int ptx;
   text log, code;
 };
-enum { PATH = 4200, MOST_OPTIONS = 50 };
+enum { PATH = 4200, MAX_OPTIONS = 50 };
 
 static int read_file(const char *path, text *t) {
   FILE *f = fopen(path, "rb");
@@ -122,7 +122,7 @@ static int read_options(nvrtcProgram p, int n, const char *const *options, const
   for (int i = 0; i < n; i++) {
     const char *o = options[i];
     int known = !strncmp(o, "-D", 2);
-    if (known && *n_arg < MOST_OPTIONS) arg[(*n_arg)++] = o;
+    if (known && *n_arg < MAX_OPTIONS) arg[(*n_arg)++] = o;
     if (!strncmp(o, "--gpu-architecture=", 19)) {
       p->ptx = !strncmp(o + 19, "compute_", 8);
       arch = atoi(strchr(o, '_') + 1);
@@ -142,40 +142,40 @@ typedef struct place {  // a scratch folder, and the files in it
   char dir[200], source[256], preprocessed[256], cooked[256], out[256], log[256];
 } place;
 
-static int make_place(place *at) {
+static int make_place(place *files) {
   const char *tmp = getenv("TMPDIR");
-  snprintf(at->dir, sizeof at->dir, "%.150s/standin-XXXXXX", tmp ? tmp : "/tmp");
-  if (!mkdtemp(at->dir)) return -1;
-  snprintf(at->source, sizeof at->source, "%s/in.cu", at->dir);
-  snprintf(at->preprocessed, sizeof at->preprocessed, "%s/pre.ii", at->dir);
-  snprintf(at->cooked, sizeof at->cooked, "%s/cooked.ii", at->dir);
-  snprintf(at->out, sizeof at->out, "%s/out.so", at->dir);
-  snprintf(at->log, sizeof at->log, "%s/log", at->dir);
+  snprintf(files->dir, sizeof files->dir, "%.150s/standin-XXXXXX", tmp ? tmp : "/tmp");
+  if (!mkdtemp(files->dir)) return -1;
+  snprintf(files->source, sizeof files->source, "%s/in.cu", files->dir);
+  snprintf(files->preprocessed, sizeof files->preprocessed, "%s/pre.ii", files->dir);
+  snprintf(files->cooked, sizeof files->cooked, "%s/cooked.ii", files->dir);
+  snprintf(files->out, sizeof files->out, "%s/out.so", files->dir);
+  snprintf(files->log, sizeof files->log, "%s/log", files->dir);
   return 0;
 }
 
-static void remove_place(const place *at) {
-  unlink(at->source), unlink(at->preprocessed), unlink(at->cooked), unlink(at->out);
-  unlink(at->log), rmdir(at->dir);
+static void remove_place(const place *files) {
+  unlink(files->source), unlink(files->preprocessed), unlink(files->cooked), unlink(files->out);
+  unlink(files->log), rmdir(files->dir);
 }
 
-static int preprocess(nvrtcProgram p, const place *at, const char **arg, int n) {
-  const char *const rest[] = {"-I" STANDIN_DIR, "-include", "device.hpp", at->source, "-o",
-                              at->preprocessed, NULL};
+static int preprocess(nvrtcProgram p, const place *files, const char **arg, int n) {
+  const char *const rest[] = {"-I" STANDIN_DIR,    "-include", "device.hpp", files->source, "-o",
+                              files->preprocessed, NULL};
   text source = {0};
   text_puts(&source, "#line 1 \"");
   text_puts(&source, p->name);
   text_puts(&source, "\"\n");
   text_puts(&source, p->source);
-  int bad = write_file(at->source, &source);
+  int bad = write_file(files->source, &source);
   free(source.p);
   memcpy(arg + n, rest, sizeof rest);
-  return bad || run(at->log, arg, &p->log);
+  return bad || run(files->log, arg, &p->log);
 }
 
 // The C library is that of the process, so that no library is searched but those of mathematics and
 // of the compiler.
-static int translate(nvrtcProgram p, const place *at) {
+static int translate(nvrtcProgram p, const place *files) {
   const char *const cc[] = {"g++",
                             "-x",
                             "c++-cpp-output",
@@ -193,19 +193,19 @@ static int translate(nvrtcProgram p, const place *at) {
                             "-ffp-contract=off",
                             "-fsanitize=alignment,bounds",
                             "-fsanitize-undefined-trap-on-error",
-                            at->cooked,
+                            files->cooked,
                             "-o",
-                            at->out,
+                            files->out,
                             "-x",
                             "none",
                             "-lm",
                             "-lgcc",
                             NULL};
   text in = {0}, code = {0};
-  int bad = read_file(at->preprocessed, &in);
+  int bad = read_file(files->preprocessed, &in);
   if (!bad) nvrtc_rewrite(in.p, &code);
-  bad = bad || write_file(at->cooked, &code) || run(at->log, cc, &p->log) ||
-        read_file(at->out, &p->code);
+  bad = bad || write_file(files->cooked, &code) || run(files->log, cc, &p->log) ||
+        read_file(files->out, &p->code);
   free(in.p), free(code.p);
   return bad;
 }
@@ -241,10 +241,10 @@ static cache_key key_of(nvrtcProgram p, const char *const *arg, int n) {
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const *options) {
-  const char *arg[MOST_OPTIONS + 20] = {"g++", "-E", "-x", "c++", "-std=c++17", "-nostdinc"};
+  const char *arg[MAX_OPTIONS + 20] = {"g++", "-E", "-x", "c++", "-std=c++17", "-nostdinc"};
   char define[40];
   int n = 6;
-  place at;
+  place files;
   p->log.n = p->code.n = 0;
   nvrtcResult r = ask_real(p, n_options, options);
   if (r) return r;
@@ -255,9 +255,9 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const
   cache_key key = key_of(p, arg, n);
   free(p->code.p), p->code.p = NULL;
   if (cache_read("kernels", &key, &p->code.p, &p->code.n)) return NVRTC_SUCCESS;
-  if (make_place(&at)) return NVRTC_ERROR_INTERNAL_ERROR;
-  int bad = preprocess(p, &at, arg, n) || translate(p, &at);
-  remove_place(&at);
+  if (make_place(&files)) return NVRTC_ERROR_INTERNAL_ERROR;
+  int bad = preprocess(p, &files, arg, n) || translate(p, &files);
+  remove_place(&files);
   if (!bad) cache_write("kernels", &key, p->code.p, p->code.n);
   return bad ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
 }

@@ -15,10 +15,10 @@ void text_puts(text *t, const char *s) { text_put(t, s, strlen(s)); }
 
 static int is_word(int c) { return isalnum(c) || c == '_'; }
 
-static char *find_word(char *from, const char *w) {
+static char *find_word(char *start, const char *w) {
   size_t n = strlen(w);
-  for (char *p = from; (p = strstr(p, w)); p++)
-    if ((p == from || !is_word((unsigned char)p[-1])) && !is_word((unsigned char)p[n])) return p;
+  for (char *p = start; (p = strstr(p, w)); p++)
+    if ((p == start || !is_word((unsigned char)p[-1])) && !is_word((unsigned char)p[n])) return p;
   return NULL;
 }
 

@@ -5,10 +5,11 @@
 CUresult si_illegal(const char *fn) {  // a call that no capture may see
   for (int i = 0; i < ncaptures; i++) {
     CUgraph g = captures[i];
-    int mine = pthread_equal(g->owner, pthread_self()) && g->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+    int this_thread =
+        pthread_equal(g->owner, pthread_self()) && g->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
     int global =
         g->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || !(mine || global)) continue;
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || !(this_thread || global)) continue;
     g->invalid = 1;
     FAIL(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s while a stream is being captured", fn);
   }

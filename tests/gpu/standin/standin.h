@@ -41,7 +41,7 @@ typedef struct {
   char kind;      // 'k' kernel, 'c' copy within devices, 'u' upload, 'd' download, 's' memset
   uint64_t node;  // 0: of no graph
   unsigned device;
-  int64_t from, to;
+  int64_t start, end;
   size_t bytes;
   const char *name;
 } standin_work;

@@ -63,22 +63,22 @@ void si_tell_cloned(CUgraph g) {
   }
 }
 
-void si_tell_done(const op *o, int64_t from) {
+void si_tell_done(const op *o, int64_t start) {
   if (!observer || o->dev->error || o->hidden || o->kind == MARK || o->kind == HOST ||
       o->kind == LOOP)
     return;
   const block *to = o->kind == COPY ? si_find(o->dst) : NULL;
-  const block *at = o->kind == COPY ? si_find(o->src) : NULL;
-  char kind = o->kind == SET                      ? 's'
-              : o->kind != COPY                   ? 'k'
-              : to && to->dev && !(at && at->dev) ? 'u'
-              : to && to->dev                     ? 'c'
-                                                  : 'd';
+  const block *source = o->kind == COPY ? si_find(o->src) : NULL;
+  char kind = o->kind == SET                              ? 's'
+              : o->kind != COPY                           ? 'k'
+              : to && to->dev && !(source && source->dev) ? 'u'
+              : to && to->dev                             ? 'c'
+                                                          : 'd';
   observer->done(&(standin_work){.kind = kind,
                                  .node = o->clone,
                                  .device = (unsigned)o->dev->ordinal,
-                                 .from = from,
-                                 .to = o->time,
+                                 .start = start,
+                                 .end = o->time,
                                  .bytes = o->n,
                                  .name = o->name});
 }

@@ -33,9 +33,9 @@ void si_depend(op *o, op *on) {
 void si_bind_args(op *o) {
   const standin_kernel *k = o->launch.kernel;
   o->launch.args = malloc((size_t)(k->nparam + 1) * sizeof(void *));
-  char *at = o->data;
-  for (int i = 0; i < k->nparam; i++, at += (k->param[i - 1].size + 15) & ~(size_t)15)
-    o->launch.args[i] = at;
+  char *argument = o->data;
+  for (int i = 0; i < k->nparam; i++, argument += (k->param[i - 1].size + 15) & ~(size_t)15)
+    o->launch.args[i] = argument;
 }
 op *si_copy_op(op *o) {
   op *c = si_new_op(o->kind, o->dev, o->name);
@@ -97,10 +97,10 @@ int si_do_op(op *o) {
 }
 
 static void finish(op *o) {
-  int64_t from = si_begins(o);
+  int64_t start = si_begins(o);
   o->state = DONE;
-  if (o->kind != LOOP) o->time = from + si_lasts(o);
-  si_tell_done(o, from);
+  if (o->kind != LOOP) o->time = start + si_lasts(o);
+  si_tell_done(o, start);
   for (int i = 0; i < o->ndeps; i++) si_drop(o->deps[i]);
   free(o->deps), o->deps = NULL, o->ndeps = 0;
   for (int i = 0; i < npool; i++)

@@ -59,13 +59,13 @@ static inline void scratch_write(const char *path, const void *data, size_t len)
 }
 
 // Copies a directory tree; `to` is new. Not durable, so far quicker than to write it again.
-static inline void scratch_copy(const char *from, const char *to) {
-  DIR *d = opendir(from);
-  mkdir(to, 0777);
+static inline void scratch_copy(const char *source, const char *target) {
+  DIR *d = opendir(source);
+  mkdir(target, 0777);
   for (struct dirent *e; d && (e = readdir(d));) {
     size_t len;
     if (*e->d_name == '.') continue;
-    char *a = scratch_join(from, e->d_name), *b = scratch_join(to, e->d_name);
+    char *a = scratch_join(source, e->d_name), *b = scratch_join(target, e->d_name);
     if (e->d_type == DT_DIR) {
       scratch_copy(a, b);
     } else {

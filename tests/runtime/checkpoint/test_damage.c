@@ -27,11 +27,11 @@ static gr_status verify(const char *dir) {
 
 // Verifies with the file's text replaced; the error must name the file.
 static void expect_bad(const char *dir, int file, const char *text, size_t len, const char *what,
-                       size_t at) {
+                       size_t offset) {
   scratch_write(path_of(dir, files[file]), text, len);
   gr_status e = verify(dir);
   CHECK(gr_status_code(e) == GR_ERR_CHECKPOINT, "%s: %s at %zu is not noticed", files[file], what,
-        at);
+        offset);
   CHECK(e && strstr(gr_status_text(e), files[file]), "the file is not in: %s", gr_status_text(e));
   gr_status_drop(e);
 }
@@ -41,12 +41,12 @@ static void flips_of(const char *dir, int file) {
   char *text = scratch_read(path_of(dir, files[file]), &len);
   CHECK(len > 100, "%s is not there", files[file]);
   for (size_t i = 0; i < len; i++) {
-    char was = text[i];
+    char original = text[i];
     for (int k = 0; k < 3; k++) {  // one bit, all bits, another byte
-      text[i] = (char)(k == 0 ? was ^ (1 << i % 8) : k == 1 ? ~was : was + 1);
+      text[i] = (char)(k == 0 ? original ^ (1 << i % 8) : k == 1 ? ~original : original + 1);
       expect_bad(dir, file, text, len, "a changed byte", i);
     }
-    text[i] = was;
+    text[i] = original;
   }
   scratch_write(path_of(dir, files[file]), text, len);
   MUST(verify(dir));
@@ -127,17 +127,17 @@ static bool sign(char *text) {
   return true;
 }
 
-static char *replace(const char *text, const char *from, const char *to) {
-  const char *at = strstr(text, from);
-  if (!at) return NULL;
-  char *out = malloc(strlen(text) + strlen(to) + 1);
-  sprintf(out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+static char *replace(const char *text, const char *old, const char *new) {
+  const char *found = strstr(text, old);
+  if (!found) return NULL;
+  char *out = malloc(strlen(text) + strlen(new) + 1);
+  sprintf(out, "%.*s%s%s", (int)(found - text), text, new, found + strlen(old));
   return out;
 }
 
 static void edited_manifests(void) {
   static const struct {
-    const char *from, *to, *says;
+    const char *old, *new, *says;
   } edits[] = {
       {"\"version\": 2", "\"version\": 3",
        "has format version 3; this graphrun reads versions 1 to 2"},
@@ -169,12 +169,12 @@ static void edited_manifests(void) {
   MUST(tiny_save(dir, 2, 7, 1, 5));
   char *text = scratch_read(path_of(dir, files[0]), &len);
   for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
-    char *edited = replace(text, edits[i].from, edits[i].to);
-    CHECK(edited && sign(edited), "nothing to edit: %s", edits[i].from);
+    char *edited = replace(text, edits[i].old, edits[i].new);
+    CHECK(edited && sign(edited), "nothing to edit: %s", edits[i].old);
     scratch_write(path_of(dir, files[0]), edited, strlen(edited));
     gr_status e = verify(dir);
-    CHECK(gr_status_code(e) == GR_ERR_CHECKPOINT, "%s is taken", edits[i].to);
-    CHECK(e && strstr(gr_status_text(e), edits[i].says), "%s: %s", edits[i].to, gr_status_text(e));
+    CHECK(gr_status_code(e) == GR_ERR_CHECKPOINT, "%s is taken", edits[i].new);
+    CHECK(e && strstr(gr_status_text(e), edits[i].says), "%s: %s", edits[i].new, gr_status_text(e));
     gr_status_drop(e);
     free(edited);
   }
@@ -188,8 +188,8 @@ static void tensor_hash(void) {
   size_t len;
   MUST(tiny_save(dir, 2, 7, 1, 5));
   char *text = scratch_read(path_of(dir, files[0]), &len);
-  char *at = strstr(strstr(text, "\"name\": \"b\""), "\"hash\": \"") + 9;
-  *at = *at == '0' ? '1' : '0';
+  char *digit = strstr(strstr(text, "\"name\": \"b\""), "\"hash\": \"") + 9;
+  *digit = *digit == '0' ? '1' : '0';
   CHECK(sign(text), "nothing to sign");
   scratch_write(path_of(dir, files[0]), text, len);
   gr_status e = verify(dir);
@@ -200,14 +200,14 @@ static void tensor_hash(void) {
   scratch_remove(dir);
 }
 
-static void mutate(const gr_rng *rng, uint64_t *at, char *text, size_t len) {
+static void mutate(const gr_rng *rng, uint64_t *counter, char *text, size_t len) {
   static const char *const pieces[] = {
       "[", "]", "{",     "}", ",",    "\"",  "-",  "9",
       "0", "e", "1e999", ":", "null", "\\u", "[]", "99999999999999999999"};
-  int n = 1 + (int)gr_rng_below(rng, (*at)++, 3);
-  for (; n-- > 0; ++*at) {
-    const char *p = pieces[gr_rng_below(rng, *at + 1000000, 16)];
-    size_t k = gr_rng_below(rng, *at, len - 80), size = strlen(p);
+  int n = 1 + (int)gr_rng_below(rng, (*counter)++, 3);
+  for (; n-- > 0; ++*counter) {
+    const char *p = pieces[gr_rng_below(rng, *counter + 1000000, 16)];
+    size_t k = gr_rng_below(rng, *counter, len - 80), size = strlen(p);
     memcpy(text + k, p, size);
   }
 }
@@ -218,7 +218,7 @@ static void mutations(void) {
   const char *dir = scratch_dir("mutations");
   gr_rng rng = gr_rng_make(1, "mutations", 0);
   size_t len;
-  uint64_t at = 0;
+  uint64_t counter = 0;
   int refused = 0;
   MUST(tiny_save(dir, 2, 7, 1, 5));
   char *text = scratch_read(path_of(dir, files[0]), &len), *copy = malloc(len + 1);
@@ -226,7 +226,7 @@ static void mutations(void) {
     gr_arena *a = gr_arena_create();
     gr_index index;
     memcpy(copy, text, len + 1);
-    mutate(&rng, &at, copy, len);
+    mutate(&rng, &counter, copy, len);
     sign(copy);
     gr_status e = gr_index_parse(a, "m", copy, len, &index);
     if (!e) e = gr_index_covers(&index);

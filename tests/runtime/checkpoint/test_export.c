@@ -40,19 +40,19 @@ static const void *tensor(const exported *x, const char *name, const char *dtype
   if (!t) longjmp(check_out, 1);
   const gr_json *range = gr_json_get(t, "data_offsets", GR_JSON_ARRAY);
   const gr_json *shape = gr_json_get(t, "shape", GR_JSON_ARRAY);
-  int64_t from = range->first->i, to = range->first->next->i;
+  int64_t begin = range->first->i, end = range->first->next->i;
   CHECK(!strcmp(gr_json_get(t, "dtype", GR_JSON_TEXT)->text, dtype), "dtype of %s", name);
   CHECK(shape->n == rank, "%s has %d dimensions", name, shape->n);
-  CHECK((size_t)(to - from) == bytes && x->data + (size_t)to <= x->len, "%s is at %lld to %lld",
-        name, (long long)from, (long long)to);
-  return x->text + x->data + from;
+  CHECK((size_t)(end - begin) == bytes && x->data + (size_t)end <= x->len, "%s is at %lld to %lld",
+        name, (long long)begin, (long long)end);
+  return x->text + x->data + begin;
 }
 
 static gr_checkpoint *open_step(int64_t step) {
-  char at[600];
+  char folder[600];
   gr_checkpoint *c;
-  snprintf(at, sizeof at, "%s/step-%08lld", dir, (long long)step);
-  MUST(gr_checkpoint_open(at, &c));
+  snprintf(folder, sizeof folder, "%s/step-%08lld", dir, (long long)step);
+  MUST(gr_checkpoint_open(folder, &c));
   return c;
 }
 

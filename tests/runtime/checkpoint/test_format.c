@@ -32,9 +32,9 @@ static void version_1_is_read(void) {
   gr_checkpoint_close(c);
 }
 
-static gr_status verify(const char *at) {
+static gr_status verify(const char *folder) {
   gr_checkpoint *c;
-  GR_TRY(gr_checkpoint_open(at, &c));
+  GR_TRY(gr_checkpoint_open(folder, &c));
   gr_status s = gr_checkpoint_verify(c);
   gr_checkpoint_close(c);
   return s;
@@ -45,22 +45,22 @@ static void version_1_is_checked(void) {
   static const char *const names[] = {"manifest.json", "rank-00000.safetensors.zst"};
   const char *dir = scratch_dir("version1");
   for (int f = 0; f < 2; f++) {
-    char *from = scratch_join(old, names[f]), *to = scratch_join(dir, names[f]);
+    char *source = scratch_join(old, names[f]), *target = scratch_join(dir, names[f]);
     char *other = scratch_join(old, names[!f]), *too = scratch_join(dir, names[!f]);
     size_t len, other_len;
-    char *text = scratch_read(from, &len), *beside = scratch_read(other, &other_len);
+    char *text = scratch_read(source, &len), *beside = scratch_read(other, &other_len);
     scratch_write(too, beside, other_len);
     for (size_t i = 0; i < len; i += 7) {
       text[i] ^= 0x20;
-      scratch_write(to, text, len);
+      scratch_write(target, text, len);
       text[i] ^= 0x20;
       gr_status s = verify(dir);
       CHECK(gr_status_code(s) == GR_ERR_CHECKPOINT, "byte %zu of %s is not checked", i, names[f]);
       gr_status_drop(s);
     }
-    scratch_write(to, text, len);
+    scratch_write(target, text, len);
     MUST(verify(dir));
-    free(from), free(to), free(other), free(too), free(text), free(beside);
+    free(source), free(target), free(other), free(too), free(text), free(beside);
   }
   scratch_remove(dir);
 }
@@ -78,15 +78,15 @@ static int64_t saved_bytes(const char *dir, const void *data, int n, int level) 
   gr_saver_spec spec = {.dir = dir, .ranks = 1, .pieces = &t, .n_pieces = 1, .level = level};
   gr_saver *s;
   struct stat st;
-  char at[600];
+  char place[600];
   MUST(gr_saver_open(&spec, &s));
   gr_status e = gr_saver_begin(s, 1, NULL, 0);
   MUST(gr_also(e, gr_saver_finish(s)));
   gr_saver_close(s);
-  snprintf(at, sizeof at, "%s/step-00000001", dir);
-  MUST(verify(at));
-  snprintf(at, sizeof at, "%s/step-00000001/rank-00000.safetensors.zst", dir);
-  return stat(at, &st) ? -1 : (int64_t)st.st_size;
+  snprintf(place, sizeof place, "%s/step-00000001", dir);
+  MUST(verify(place));
+  snprintf(place, sizeof place, "%s/step-00000001/rank-00000.safetensors.zst", dir);
+  return stat(place, &st) ? -1 : (int64_t)st.st_size;
 }
 
 static void noise_is_stored(void) {
@@ -116,7 +116,7 @@ static void the_first_damage_is_named(void) {
   enum { TENSORS = 40, N = (1 << 20) };
   static float data[N];
   const char *dir = scratch_dir("first");
-  char names[TENSORS][16], at[600];
+  char names[TENSORS][16], place[600];
   gr_tensor_slice all[TENSORS];
   for (int i = 0; i < TENSORS; i++) {
     snprintf(names[i], sizeof names[i], "t%02d", i);
@@ -128,16 +128,16 @@ static void the_first_damage_is_named(void) {
   gr_status e = gr_saver_begin(s, 1, NULL, 0);
   MUST(gr_also(e, gr_saver_finish(s)));
   gr_saver_close(s);
-  snprintf(at, sizeof at, "%s/step-00000001/rank-00000.safetensors.zst", dir);
+  snprintf(place, sizeof place, "%s/step-00000001/rank-00000.safetensors.zst", dir);
   size_t len;
-  char *text = scratch_read(at, &len);
+  char *text = scratch_read(place, &len);
   memset(text + len / 3, 0x55, len - len / 3);
-  scratch_write(at, text, len);
+  scratch_write(place, text, len);
   free(text);
-  snprintf(at, sizeof at, "%s/step-00000001", dir);
+  snprintf(place, sizeof place, "%s/step-00000001", dir);
   char first[300] = "";
   for (int i = 0; i < 20; i++) {
-    gr_status bad = verify(at);
+    gr_status bad = verify(place);
     CHECK(gr_status_code(bad) == GR_ERR_CHECKPOINT, "not found");
     if (!i) snprintf(first, sizeof first, "%s", gr_status_text(bad));
     CHECK(

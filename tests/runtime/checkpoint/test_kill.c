@@ -43,11 +43,11 @@ typedef struct scenario {
 } scenario;
 
 // In a process of its own; whether it was killed.
-static bool child(const char *dir, const scenario *x, int at, bool halves) {
+static bool child(const char *dir, const scenario *x, int operation, bool halves) {
   fflush(NULL);
   pid_t pid = fork();
   if (!pid) {
-    seen = 0, strike = at, half = halves, no_swap = x->no_swap;
+    seen = 0, strike = operation, half = halves, no_swap = x->no_swap;
     gr_disk_fault = kill_at;
     tiny_end = x->end ? x->end : tiny_end;
     if (x->careless) {
@@ -118,15 +118,16 @@ static void recover(const char *dir) {
 static int lost_in(const char *dir, const scenario *x, int *kills) {
   int lost = 0;
   for (int halves = 0; halves < 2; halves++)
-    for (int at = 1;; at++) {
+    for (int operation = 1;; operation++) {
       prepare(dir);
-      bool killed = child(dir, x, at, halves);
+      bool killed = child(dir, x, operation, halves);
       bool before = x->no_swap || whole(dir, x);
       if (!x->careless) recover(dir);
       bool ok = before && whole(dir, x);
       lost += !ok;
-      CHECK(ok || x->careless, "%s: killed at operation %d%s", x->name, at, halves ? " half" : "");
-      CHECK(x->careless || !leftovers(dir), "%s: something is left at %d", x->name, at);
+      CHECK(ok || x->careless, "%s: killed at operation %d%s", x->name, operation,
+            halves ? " half" : "");
+      CHECK(x->careless || !leftovers(dir), "%s: something is left at %d", x->name, operation);
       *kills += killed;
       if (!killed) break;
     }
@@ -163,22 +164,22 @@ static void careless_is_caught(void) {
 static void kill_in_recovery(void) {
   const scenario x = {"recovery", 1, 2, false, true};
   const char *dir = scratch_dir("recovery");
-  for (int at = 1; at < 60; at++)
+  for (int operation = 1; operation < 60; operation++)
     for (int again = 1; again < 12; again++) {
       prepare(dir);
-      if (!child(dir, &x, at, false)) break;
+      if (!child(dir, &x, operation, false)) break;
       child(dir, &x, again, false);
       recover(dir);
-      CHECK(whole(dir, &x) && !leftovers(dir), "killed at %d and at %d", at, again);
+      CHECK(whole(dir, &x) && !leftovers(dir), "killed at %d and at %d", operation, again);
     }
   clean(dir);
 }
 
 // -- Failures ----------------------------------------------------------------------------
 
-static void fail_one(const char *dir, const scenario *x, int at, bool *done) {
+static void fail_one(const char *dir, const scenario *x, int operation, bool *done) {
   prepare(dir);
-  seen = 0, strike = at, struck = false, no_swap = x->no_swap;
+  seen = 0, strike = operation, struck = false, no_swap = x->no_swap;
   gr_disk_fault = fail_at;
   gr_status e = tiny_save(dir, x->ranks, x->step, 9, 2);
   gr_disk_fault = NULL;
@@ -188,10 +189,10 @@ static void fail_one(const char *dir, const scenario *x, int at, bool *done) {
         "no path in: %s", gr_status_text(e));
   CHECK(struck || !e, "it failed without a reason: %s", gr_status_text(e));
   recover(dir);
-  CHECK(whole(dir, x), "%s: error %d at operation %d", x->name, error_number, at);
+  CHECK(whole(dir, x), "%s: error %d at operation %d", x->name, error_number, operation);
   gr_status_drop(e);
   MUST(tiny_save(dir, x->ranks, x->step, 9, 2));  // and the next save works
-  CHECK(tiny_seed_at(dir, x->step) == 9 && !leftovers(dir), "%s: not after %d", x->name, at);
+  CHECK(tiny_seed_at(dir, x->step) == 9 && !leftovers(dir), "%s: not after %d", x->name, operation);
 }
 
 static void failures(void) {
@@ -205,7 +206,7 @@ static void failures(void) {
     for (int mode = 0; mode < 4; mode++) {
       bool done = false;
       error_number = errors[mode % 2], persistent = mode > 1;
-      for (int at = 1; !done; at++) fail_one(dir, &all[i], at, &done);
+      for (int operation = 1; !done; operation++) fail_one(dir, &all[i], operation, &done);
     }
   clean(dir);
 }

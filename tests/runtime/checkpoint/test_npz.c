@@ -20,8 +20,8 @@ static const int32_t n = 77;
 static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7};
 
 static gr_tensor_slice slice(const char *name, const char *dtype, int rank, int64_t x, int64_t y,
-                             const void *at) {
-  return gr_tensor_slice_whole(name, dtype, rank, (int64_t[]){x, y}, (void *)(uintptr_t)at);
+                             const void *data) {
+  return gr_tensor_slice_whole(name, dtype, rank, (int64_t[]){x, y}, (void *)(uintptr_t)data);
 }
 
 static void save(void) {
@@ -37,11 +37,11 @@ static void save(void) {
 }
 
 static void export(void) {
-  char at[600];
+  char folder[600];
   gr_checkpoint *c;
   gr_checkpoint_exported done;
-  snprintf(at, sizeof at, "%s/step-%08d", dir, 1);
-  MUST(gr_checkpoint_open(at, &c));
+  snprintf(folder, sizeof folder, "%s/step-%08d", dir, 1);
+  MUST(gr_checkpoint_open(folder, &c));
   MUST(gr_checkpoint_export(c, path, &(gr_export_request){.what = GR_EXPORT_EVERYTHING}, &done));
   CHECK(done.tensors == 6, "%d tensors", done.tensors);
   gr_checkpoint_close(c);

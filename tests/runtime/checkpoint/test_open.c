@@ -90,9 +90,10 @@ static void safetensors(void) {
   CHECK(head % 8 == 0 && head + 8 < len, "header of %zu bytes in %zu", head, len);
   char *text = gr_arena_strndup(a, buf + 8, head);
   CHECK(gr_json_read(a, text, head, &root, &why), "%s", why.why);
-  const gr_json *at = entry(root, "a@3,0");
+  const gr_json *piece = entry(root, "a@3,0");
   tiny_fill(&want, 1);
-  CHECK(at && at->first->i == 0 && at->first->next->i == 60 && len == head + 8 + 60, "offsets");
+  CHECK(piece && piece->first->i == 0 && piece->first->next->i == 60 && len == head + 8 + 60,
+        "offsets");
   CHECK(!memcmp(buf + 8 + head, want.a + 15, 60), "data");
   gr_arena_destroy(a);
 }

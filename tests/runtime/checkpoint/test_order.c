@@ -41,12 +41,12 @@ int fsync(int fd) {
   note_at("fsync", fd, NULL);
   return (int)syscall(SYS_fsync, fd);
 }
-int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
-  note_at(flags ? "swap" : "rename", from_dir, from);
-  return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+int renameat2(int from_dir, const char *source, int to_dir, const char *target, unsigned flags) {
+  note_at(flags ? "swap" : "rename", from_dir, source);
+  return (int)syscall(SYS_renameat2, from_dir, source, to_dir, target, flags);
 }
-int renameat(int from_dir, const char *from, int to_dir, const char *to) {
-  return renameat2(from_dir, from, to_dir, to, 0);
+int renameat(int from_dir, const char *source, int to_dir, const char *target) {
+  return renameat2(from_dir, source, to_dir, target, 0);
 }
 int unlinkat(int dir, const char *name, int flags) {
   note_at(flags ? "rmdir" : "unlink", dir, name);
@@ -77,9 +77,9 @@ static void log_in(const char *dir) {
 // The lines without those of the lock and of opening, in order.
 static void expect_lines(const char *const *want, int n) {
   for (int i = 0; i < n || i < n_lines; i++) {
-    const char *has = i < n_lines ? lines[i] : "nothing", *is = i < n ? want[i] : "nothing";
-    CHECK(!strcmp(has, is), "operation %d is '%s', not '%s'", i, has, is);
-    if (strcmp(has, is)) return;
+    const char *has = i < n_lines ? lines[i] : "nothing", *expected = i < n ? want[i] : "nothing";
+    CHECK(!strcmp(has, expected), "operation %d is '%s', not '%s'", i, has, expected);
+    if (strcmp(has, expected)) return;
   }
 }
 #define EXPECT_LINES(...)                          \
@@ -132,11 +132,11 @@ static void a_replacement(void) {
   log_in(dir);
   MUST(gr_saver_begin(s, 3, NULL, 0));
   MUST(gr_saver_finish(s));
-  int at = 0;
-  while (at < n_lines && strncmp(lines[at], "swap", 4)) at++;
-  CHECK(at > 2 && at + 1 < n_lines, "no swap");
-  CHECK(!strcmp(lines[at - 1], "fsync " TMP3), "before the swap: %s", lines[at - 1]);
-  CHECK(!strcmp(lines[at + 1], "fsync ."), "after the swap: %s", lines[at + 1]);
+  int swap = 0;
+  while (swap < n_lines && strncmp(lines[swap], "swap", 4)) swap++;
+  CHECK(swap > 2 && swap + 1 < n_lines, "no swap");
+  CHECK(!strcmp(lines[swap - 1], "fsync " TMP3), "before the swap: %s", lines[swap - 1]);
+  CHECK(!strcmp(lines[swap + 1], "fsync ."), "after the swap: %s", lines[swap + 1]);
   log_in(NULL);
   gr_saver_close(s);
   scratch_remove(dir);

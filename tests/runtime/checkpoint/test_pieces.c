@@ -50,15 +50,15 @@ static gr_checkpoint *save(model *m) {
   gr_tensor_slice all[TENSORS];
   gr_saver *s;
   gr_checkpoint *c;
-  char at[600];
+  char folder[600];
   fill(m), list(m, all);
   gr_saver_spec spec = {.dir = dir, .ranks = 1, .pieces = all, .n_pieces = TENSORS, .keep_last = 1};
   MUST(gr_saver_open(&spec, &s));
   gr_status e = gr_saver_begin(s, 1, NULL, 0);
   MUST(gr_also(e, gr_saver_finish(s)));
   gr_saver_close(s);
-  snprintf(at, sizeof at, "%s/step-00000001", dir);
-  MUST(gr_checkpoint_open(at, &c));
+  snprintf(folder, sizeof folder, "%s/step-00000001", dir);
+  MUST(gr_checkpoint_open(folder, &c));
   return c;
 }
 
@@ -164,11 +164,11 @@ static void npz_of_64_bits(void) {
   model m;
   gr_checkpoint *c = save(&m);
   snprintf(path, sizeof path, "%s/wide.npz", dir);
-  for (uint64_t from = 0; from < 4000; from += 97) {
-    gr_chunks.zip32 = from;
+  for (uint64_t limit = 0; limit < 4000; limit += 97) {
+    gr_chunks.zip32 = limit;
     export_npz(c, &m, "of 64 bits");
     int reader = system(NULL) ? 0 : -1;
-    if (from % 970 || reader) continue;
+    if (limit % 970 || reader) continue;
     char command[1400];
     snprintf(command, sizeof command,
              "python3 -c 'import zipfile, sys; z = zipfile.ZipFile(sys.argv[1]); "
@@ -176,7 +176,7 @@ static void npz_of_64_bits(void) {
              "! python3 -c 'import zipfile' 2>/dev/null",
              path);
     CHECK(!system(command), "Python's zipfile does not read it, with 64 bits from %d on",
-          (int)from);
+          (int)limit);
   }
   as_before();
   gr_checkpoint_close(c);
@@ -209,13 +209,13 @@ static void convert(gr_safetensors *s, int i, const float *all) {
   gr_tensor_slice want = gr_safetensors_tensors(s, &n)[i];
   float got[LONG];
   want.dtype = "f32", want.data = got;
-  for (int64_t from = 0; from < LONG; from++)
-    for (int64_t size = 1; size <= LONG - from; size += 1 + size / 4) {
-      want.offset[0] = from, want.size[0] = size;
+  for (int64_t first = 0; first < LONG; first++)
+    for (int64_t size = 1; size <= LONG - first; size += 1 + size / 4) {
+      want.offset[0] = first, want.size[0] = size;
       memset(got, 0x55, sizeof got);
       MUST(gr_safetensors_read(s, i, &want));
-      CHECK(!memcmp(got, all + from, (size_t)size * 4), "%s from %d, %d numbers, pieces of %d",
-            want.name, (int)from, (int)size, (int)gr_chunks.converted);
+      CHECK(!memcmp(got, all + first, (size_t)size * 4), "%s from %d, %d numbers, pieces of %d",
+            want.name, (int)first, (int)size, (int)gr_chunks.converted);
     }
 }
 
@@ -261,13 +261,13 @@ static void slices_across_frames(void) {
   gr_saver_spec spec = {.dir = dir, .ranks = 1, .pieces = &t, .n_pieces = 1, .keep_last = 9};
   gr_saver *s;
   gr_checkpoint *c;
-  char at[600];
+  char folder[600];
   MUST(gr_saver_open(&spec, &s));
   gr_status e = gr_saver_begin(s, 2, NULL, 0);
   MUST(gr_also(e, gr_saver_finish(s)));
   gr_saver_close(s);
-  snprintf(at, sizeof at, "%s/step-00000002", dir);
-  MUST(gr_checkpoint_open(at, &c));
+  snprintf(folder, sizeof folder, "%s/step-00000002", dir);
+  MUST(gr_checkpoint_open(folder, &c));
   MUST(gr_checkpoint_verify(c));
   static const int64_t cuts[][2] = {{0, ELEMENTS},          {FRAME - 1, 2},   {FRAME, FRAME},
                                     {FRAME - 3, FRAME + 6}, {2 * FRAME, 1},   {2 * FRAME - 1, 1001},

@@ -83,11 +83,11 @@ static void slices(void) {
     const int64_t *c[3] = {cuts[k % 6], cuts[k / 6 % 10], cuts[k / 60]};
     for (int d = 0; d < 3; d++) want.offset[d] = c[d][0], want.size[d] = c[d][1];
     MUST(gr_safetensors_read(s, 0, &want));
-    const float *at = got;
+    const float *next = got;
     for (int64_t x = c[0][0]; x < c[0][0] + c[0][1]; x++)
       for (int64_t y = c[1][0]; y < c[1][0] + c[1][1]; y++)
         for (int64_t z = c[2][0]; z < c[2][0] + c[2][1]; z++)
-          bad += *at++ != data[(x * 4 + y) * 5 + z];
+          bad += *next++ != data[(x * 4 + y) * 5 + z];
   }
   CHECK(!bad, "%d numbers are others", bad);
   gr_safetensors_close(s);

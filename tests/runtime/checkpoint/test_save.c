@@ -45,14 +45,14 @@ static void share(int64_t n, int r, int ranks, int64_t *offset, int64_t *size) {
 
 // Copies the slice out of (or, if back, into) the whole.
 static void slice(const gr_tensor_slice *p, int bytes, unsigned char *whole, bool back) {
-  int64_t at[3] = {0}, n = 1, s[3] = {1, 1, 1}, d3[3] = {1, 1, 1}, o[3] = {0};
+  int64_t index[3] = {0}, n = 1, s[3] = {1, 1, 1}, d3[3] = {1, 1, 1}, o[3] = {0};
   for (int d = 0; d < p->rank; d++) {
     int k = 3 - p->rank + d;
     s[k] = p->size[d], d3[k] = p->dims[d], o[k] = p->offset[d], n *= p->size[d];
   }
   for (int64_t i = 0; i < n; i++) {
-    at[2] = i % s[2], at[1] = i / s[2] % s[1], at[0] = i / s[2] / s[1];
-    int64_t w = ((at[0] + o[0]) * d3[1] + at[1] + o[1]) * d3[2] + at[2] + o[2];
+    index[2] = i % s[2], index[1] = i / s[2] % s[1], index[0] = i / s[2] / s[1];
+    int64_t w = ((index[0] + o[0]) * d3[1] + index[1] + o[1]) * d3[2] + index[2] + o[2];
     unsigned char *in = (unsigned char *)p->data + i * bytes, *out = whole + w * bytes;
     memcpy(back ? out : in, back ? in : out, (size_t)bytes);
   }
@@ -264,14 +264,14 @@ static void slices_outside(void) {
   save(dir, 2, 0, 1, 5);
   MUST(gr_checkpoint_newest(dir, &c));
   for (int d = 0; d < 2; d++)
-    for (int64_t from = -1; from < 40; from++) {
+    for (int64_t first = -1; first < 40; first++) {
       gr_tensor_slice want =
           gr_tensor_slice_whole("enc.weight", "f32", 2, (int64_t[]){37, 19}, out);
-      want.offset[d] = from, want.size[d] = 9;
+      want.offset[d] = first, want.size[d] = 9;
       gr_status e = gr_checkpoint_read(c, &want);
-      bool inside = from >= 0 && from + 9 <= want.dims[d];
+      bool inside = first >= 0 && first + 9 <= want.dims[d];
       CHECK(inside ? !e : e && gr_status_code(e) == GR_ERR_BUG, "9 from %lld of dimension %d: %s",
-            (long long)from, d, e ? gr_status_text(e) : "read");
+            (long long)first, d, e ? gr_status_text(e) : "read");
       gr_status_drop(e);
     }
   gr_checkpoint_close(c);

@@ -9,8 +9,8 @@
 static char folder[256];
 static gr_arena *arena;
 
-static int take_away(const char *path, const struct stat *st, int kind, struct FTW *at) {
-  (void)st, (void)kind, (void)at;
+static int take_away(const char *path, const struct stat *st, int kind, struct FTW *walk) {
+  (void)st, (void)kind, (void)walk;
   return remove(path);
 }
 static void clean(void) {

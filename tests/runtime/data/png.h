@@ -5,13 +5,13 @@
 #include <string.h>
 
 typedef struct png {
-  unsigned char at[1 << 16];
+  unsigned char data[1 << 16];
   size_t n;
 } png;
 
 // Appends bytes.
 static inline void png_put(png *p, const void *bytes, size_t n) {
-  memcpy(p->at + p->n, bytes, n);
+  memcpy(p->data + p->n, bytes, n);
   p->n += n;
 }
 // Appends a number, the highest byte first.
@@ -36,7 +36,7 @@ static inline void png_chunk(png *p, const char *type, const void *bytes, size_t
   size_t first = p->n;
   png_put(p, type, 4);
   png_put(p, bytes, n);
-  png_u32(p, png_crc(p->at + first, p->n - first));
+  png_u32(p, png_crc(p->data + first, p->n - first));
 }
 // Starts a picture, of that color type; png_end completes it.
 static inline void png_begin(png *p, uint32_t width, uint32_t height, int depth, int color) {
@@ -65,8 +65,8 @@ static inline void png_end(png *p, const void *values, uint32_t height, size_t r
     png_put(&z, "", 1);
     png_put(&z, (const char *)values + i * row, row);
   }
-  for (size_t i = 7; i < z.n; i++) a = (a + z.at[i]) % 65521, b = (b + a) % 65521;
+  for (size_t i = 7; i < z.n; i++) a = (a + z.data[i]) % 65521, b = (b + a) % 65521;
   png_u32(&z, b << 16 | a);
-  png_chunk(p, "IDAT", z.at, z.n);
+  png_chunk(p, "IDAT", z.data, z.n);
   png_chunk(p, "IEND", "", 0);
 }

@@ -121,15 +121,15 @@ static inline void read_epoch(gr_dataset *d, gr_split split, bool augment, uint3
 }
 
 // The index of an element [h, w, c] of a picture.
-static inline int at(int h, int w, int c) { return (h * W + w) * C + c; }
+static inline int pixel_index(int h, int w, int c) { return (h * W + w) * C + c; }
 
 // Whether x is the sample with one axis reversed: 'w', 'h', or ' ' for none.
 static inline bool is_flipped(const unsigned char *x, uint32_t sample, char axis) {
   for (int h = 0; h < H; h++)
     for (int w = 0; w < W; w++)
       for (int c = 0; c < C; c++) {
-        int mirrored = at(axis == 'h' ? H - 1 - h : h, axis == 'w' ? W - 1 - w : w, c);
-        if (x[at(h, w, c)] != value_of(sample, mirrored)) return false;
+        int mirrored = pixel_index(axis == 'h' ? H - 1 - h : h, axis == 'w' ? W - 1 - w : w, c);
+        if (x[pixel_index(h, w, c)] != value_of(sample, mirrored)) return false;
       }
   return true;
 }

@@ -173,7 +173,7 @@ static void survives_damage(void) {
   char *all = slurp(path, &n);
   for (size_t i = 0; i < 44 * 3; i++) {
     static const char change[] = {0x01, (char)0x80, (char)0xff};
-    char *cursor = all + i / 3, was = *cursor;
+    char *cursor = all + i / 3, original = *cursor;
     *cursor = (char)(*cursor ^ change[i % 3]);
     fixture_bytes(path, all, n);
     gr_status s = gr_audio_read(path, 0, 1 << 20, &x, &samples);
@@ -182,7 +182,7 @@ static void survives_damage(void) {
     refused += s != GR_OK;
     gr_status_drop(s);
     free(x);
-    *cursor = was;
+    *cursor = original;
   }
   CHECK(refused > 30, "only %d refused", refused);
 }

@@ -152,19 +152,19 @@ static void check_bounds(const char *train, const char *validation) {
   const gr_bucket_info *b = gr_dataset_bucket(d, 0);
   n = gr_dataset_buckets(d);
   CHECK(n == 3, "%d buckets", n);
-  int32_t mine[3] = {0};
+  int32_t bounds[3] = {0};
   for (int i = 0; i < n && i < 3; i++) {
-    mine[i] = b[i].length;
-    CHECK(mine[i] % 4 == 0, "a multiple of 4: %d", mine[i]);
+    bounds[i] = b[i].length;
+    CHECK(bounds[i] % 4 == 0, "a multiple of 4: %d", bounds[i]);
   }
   int64_t best = INT64_MAX;
-  for (int32_t x = 4; x < mine[2]; x += 4)
-    for (int32_t y = x + 4; y < mine[2]; y += 4) {
-      int64_t sum = padded(d, (int32_t[]){x, y, mine[2]}, 3);
+  for (int32_t x = 4; x < bounds[2]; x += 4)
+    for (int32_t y = x + 4; y < bounds[2]; y += 4) {
+      int64_t sum = padded(d, (int32_t[]){x, y, bounds[2]}, 3);
       best = sum < best ? sum : best;
     }
-  CHECK(padded(d, mine, 3) == best, "%lld frames, the least is %lld", (long long)padded(d, mine, 3),
-        (long long)best);
+  CHECK(padded(d, bounds, 3) == best, "%lld frames, the least is %lld",
+        (long long)padded(d, bounds, 3), (long long)best);
   gr_dataset_close(d);
 }
 

@@ -95,7 +95,7 @@ static void before_the_first(void) {
   const char *tables[] = {fixture_path("broken.csv"), fixture_path("none.csv")};
   const char *texts[] = {fixture_path("broken.txt")}, *more[] = {fixture_path("none.txt")};
   gr_table_spec table = {.paths = {tables, 2}, .dtype = GR_F32, .csv = {',', true, "data.table"}};
-  gr_table_spec own = table;
+  gr_table_spec spec = table;
   gr_corpus_spec corpus = {
       .paths = {texts, 1}, .eval = {more, 1}, .vocab = fixture_path("v.txt"), .context = 8};
   gr_dataset_options o = {.n_buckets = 1};
@@ -104,8 +104,8 @@ static void before_the_first(void) {
   fixture_text(texts[0], "not in the vocabulary");
   fixture_text(corpus.vocab, "a\nb\n");
   fixture_fails(gr_dataset_create(&gr_source_table, &table, &o, &d), GR_ERR_DATA, 0, "none.csv'");
-  own.paths.n = 1, own.eval = (gr_names){tables + 1, 1};
-  fixture_fails(gr_dataset_create(&gr_source_table, &own, &o, &d), GR_ERR_DATA, 0, "none.csv'");
+  spec.paths.n = 1, spec.eval = (gr_names){tables + 1, 1};
+  fixture_fails(gr_dataset_create(&gr_source_table, &spec, &o, &d), GR_ERR_DATA, 0, "none.csv'");
   fixture_fails(gr_dataset_create(&gr_source_corpus, &corpus, &o, &d), GR_ERR_DATA, 0, "none.txt'");
 }
 
@@ -146,7 +146,7 @@ static void refused(const char *name, const void *bytes, size_t n, const char *p
 
 static void heads(void) {
   good_png();
-  fixture_bytes(fixture_path("good.png"), file.at, file.n);
+  fixture_bytes(fixture_path("good.png"), file.data, file.n);
   refused("none.png", NULL, 0, "none.png': No such file");
   refused("empty.png", "", 0, "empty.png' is an empty file");
   refused("text.png", "hello, world\n", 13, "text.png' is no image");
@@ -154,9 +154,9 @@ static void heads(void) {
   refused("head.pgm", "P5\n3", 4, "has no head");
   refused("cut.npy", "\x93NUMPY\x01", 7, "is no array of NumPy");
 #ifdef GR_HAVE_PNG
-  refused("cut.png", file.at, 20, "the file is cut short");
-  memcpy(file.at + 16, "\x00\x00\xff\xff\x00\x00\xff\xff", 8);
-  refused("crc.png", file.at, file.n, "CRC error");
+  refused("cut.png", file.data, 20, "the file is cut short");
+  memcpy(file.data + 16, "\x00\x00\xff\xff\x00\x00\xff\xff", 8);
+  refused("crc.png", file.data, file.n, "CRC error");
 #endif
 #ifdef GR_HAVE_JPEG
   refused("cut.jpg", "\xff\xd8\xff\xe0\x00\x10JFIF", 10, "cannot be read");
@@ -169,8 +169,8 @@ static void heads_alone(void) {
   gr_picture p;
   const char *path = fixture_path("pixels.png");
   good_png();
-  memset(file.at + 45, 0xff, 8);
-  fixture_bytes(path, file.at, file.n);
+  memset(file.data + 45, 0xff, 8);
+  fixture_bytes(path, file.data, file.n);
   MUST(gr_picture_probe(path, NULL));
   fixture_fails(gr_picture_read(path, NULL, &p), GR_ERR_DATA, 0, "pixels.png' cannot be read");
 #else

@@ -108,7 +108,7 @@ static void survives_damage(void) {
   int refused = 0;
   for (size_t i = 0; i < 3 * (sizeof text - 1); i++) {
     static const unsigned char change[] = {0x01, 0x80, 0x20};
-    char *cursor = text + i / 3, was = *cursor;
+    char *cursor = text + i / 3, original = *cursor;
     *cursor = (char)(*cursor ^ change[i % 3]);
     fixture_bytes(path, text, sizeof text - 1);
     gr_manifest m;
@@ -117,7 +117,7 @@ static void survives_damage(void) {
           (int)i / 3, gr_status_text(s));
     refused += s != GR_OK;
     gr_status_drop(s);
-    *cursor = was;
+    *cursor = original;
   }
   CHECK(refused > 100, "only %d refused", refused);
 }

@@ -42,9 +42,9 @@ static void check_batches(const corpus *c, const gr_order *o) {
   for (uint32_t i = 0; i < o->n; i++)
     batches[o->batches[i].bucket]++, rows[o->batches[i].bucket] += o->batches[i].count;
   for (int b = 0, above; b < BUCKETS; b++) {
-    uint32_t own = c->buckets[b].count[GR_SPLIT_TRAIN], rest = rows[b] % BATCH;
-    CHECK(batches[b] <= (own + BATCH - 1) / BATCH, "bucket %d has %u batches of %u of its own", b,
-          batches[b], own);
+    uint32_t examples = c->buckets[b].count[GR_SPLIT_TRAIN], rest = rows[b] % BATCH;
+    CHECK(batches[b] <= (examples + BATCH - 1) / BATCH, "bucket %d has %u batches of %u of its own",
+          b, batches[b], examples);
     for (above = b + 1; above < BUCKETS && !c->buckets[above].count[GR_SPLIT_TRAIN];) above++;
     if (!rest || above == BUCKETS) continue;
     uint32_t empty = batches[above] * BATCH - rows[above];

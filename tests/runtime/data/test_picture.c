@@ -48,38 +48,38 @@ static void refuses(const void *bytes, size_t n, const char *part) {
 static void reads_png(void) {
   png_begin(&file, 3, 2, 8, 0);
   png_end(&file, "\x01\x02\x03\xfd\xfe\xff", 2, 3);
-  decodes(file.at, file.n, 2, 3, 1, "\x01\x02\x03\xfd\xfe\xff");
+  decodes(file.data, file.n, 2, 3, 1, "\x01\x02\x03\xfd\xfe\xff");
   png_begin(&file, 2, 1, 8, 2);
   png_end(&file, "abcdef", 1, 6);
-  decodes(file.at, file.n, 1, 2, 3, "abcdef");
+  decodes(file.data, file.n, 1, 2, 3, "abcdef");
   png_begin(&file, 1, 2, 8, 4);
   png_end(&file, "abcd", 2, 2);
-  decodes(file.at, file.n, 2, 1, 2, "abcd");
+  decodes(file.data, file.n, 2, 1, 2, "abcd");
   png_begin(&file, 1, 2, 8, 6);
   png_end(&file, "abcdefgh", 2, 4);
-  decodes(file.at, file.n, 2, 1, 4, "abcdefgh");
+  decodes(file.data, file.n, 2, 1, 4, "abcdefgh");
 }
 
 // Fewer bits are spread over 0 to 255, 16 are rounded, palettes looked up, also their alpha.
 static void reads_depths(void) {
   png_begin(&file, 4, 1, 1, 0);
   png_end(&file, "\xa0", 1, 1);
-  decodes(file.at, file.n, 1, 4, 1, "\xff\x00\xff\x00");
+  decodes(file.data, file.n, 1, 4, 1, "\xff\x00\xff\x00");
   png_begin(&file, 2, 1, 4, 0);
   png_end(&file, "\x1f", 1, 1);
-  decodes(file.at, file.n, 1, 2, 1, "\x11\xff");
+  decodes(file.data, file.n, 1, 2, 1, "\x11\xff");
   png_begin(&file, 2, 1, 16, 0);
   png_end(&file, "\x00\xff\x80\x00", 1, 4);
-  decodes(file.at, file.n, 1, 2, 1, "\x01\x80");
+  decodes(file.data, file.n, 1, 2, 1, "\x01\x80");
   png_begin(&file, 2, 1, 8, 3);
   png_chunk(&file, "PLTE", "abcdef", 6);
   png_end(&file, "\x01\x00", 1, 2);
-  decodes(file.at, file.n, 1, 2, 3, "defabc");
+  decodes(file.data, file.n, 1, 2, 3, "defabc");
   png_begin(&file, 2, 1, 8, 3);
   png_chunk(&file, "PLTE", "abcdef", 6);
   png_chunk(&file, "tRNS", "\x07", 1);
   png_end(&file, "\x01\x00", 1, 2);
-  decodes(file.at, file.n, 1, 2, 4,
+  decodes(file.data, file.n, 1, 2, 4,
           "def\xff"
           "abc\x07");
 }
@@ -95,7 +95,7 @@ static void reads_blank_png(void) {
   png_begin(&file, SIDE, SIDE, 1, 0);
   png_chunk(&file, "IDAT", packed, n);
   png_chunk(&file, "IEND", NULL, 0);
-  MUST(gr_picture_decode("x.png", file.at, file.n, NULL, &p));
+  MUST(gr_picture_decode("x.png", file.data, file.n, NULL, &p));
   CHECK(p.height == SIDE && p.width == SIDE && p.channels == 1 && !p.pixels[SIDE * SIDE - 1],
         "zeros");
   free(p.pixels);
@@ -107,32 +107,32 @@ static void reads_blank_png(void) { SKIP("built without zlib"); }
 static void bad_png(void) {
   png_begin(&file, 2, 1, 8, 2);
   png_end(&file, "abcdef", 1, 6);
-  for (size_t n = 8; n + 16 < file.n; n++) refuses(file.at, n, "cannot be read");
-  refuses(file.at, 40, "the file is cut short");
-  file.at[29] ^= 1;  // the checksum of the header
-  refuses(file.at, file.n, "CRC");
+  for (size_t n = 8; n + 16 < file.n; n++) refuses(file.data, n, "cannot be read");
+  refuses(file.data, 40, "the file is cut short");
+  file.data[29] ^= 1;  // the checksum of the header
+  refuses(file.data, file.n, "CRC");
   png_begin(&file, 2, 1, 8, 2);
   png_end(&file, "abcdef", 1, 6);
-  file.at[52] ^= 1;  // a pixel
-  refuses(file.at, file.n, "IDAT");
+  file.data[52] ^= 1;  // a pixel
+  refuses(file.data, file.n, "IDAT");
   png_begin(&file, 60000, 60000, 8, 6);
   png_end(&file, "abcdef", 1, 6);
-  refuses(file.at, file.n, "declares 60000 x 60000 pixels, and its 75 bytes cannot hold so many");
+  refuses(file.data, file.n, "declares 60000 x 60000 pixels, and its 75 bytes cannot hold so many");
   gr_picture p;
   fixture_fails(gr_picture_alloc("a", 60000, 60000, 4, &p), GR_ERR_DATA, 0,
                 "declares 60000 x 60000 pixels of 4 channels");
   png_begin(&file, 100000, 1, 8, 0);
   png_end(&file, "abcdef", 1, 6);
-  refuses(file.at, file.n, "cannot be read");
+  refuses(file.data, file.n, "cannot be read");
   png_begin(&file, 0, 1, 8, 0);
   png_end(&file, "abcdef", 1, 6);
-  refuses(file.at, file.n, "cannot be read");
+  refuses(file.data, file.n, "cannot be read");
 }
 #else
 static void reads_png(void) {
   png_begin(&file, 1, 1, 8, 0);
   png_end(&file, "a", 1, 1);
-  refuses(file.at, file.n, "a PNG image, which this build does not read");
+  refuses(file.data, file.n, "a PNG image, which this build does not read");
 }
 static void reads_depths(void) { SKIP("built without libpng"); }
 static void reads_blank_png(void) { SKIP("built without libpng"); }

@@ -18,7 +18,7 @@ static gr_table_spec spec_of(int files, gr_table_channels channels) {
 // An array [rows, channels, moments], or [rows, moments] of channel 0, and its labels as CSV.
 static gr_table_spec array(int rank, gr_table_channels channels) {
   char head[128 + 1];
-  float at[ROWS * CHANNELS * MOMENTS];
+  float values[ROWS * CHANNELS * MOMENTS];
   int n = 0;
   memcpy(head, "\x93NUMPY\x01\x00v\x00", 10);
   snprintf(head + 10, sizeof head - 10, "%-117s\n",
@@ -26,11 +26,11 @@ static gr_table_spec array(int rank, gr_table_channels channels) {
                      : "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 3), }");
   for (int row = 0; row < ROWS; row++)
     for (int c = 0; c < (rank == 3 ? CHANNELS : 1); c++)
-      for (int i = 0; i < MOMENTS; i++) at[n++] = value(row, c, i);
-  char bytes[128 + sizeof at];
-  memcpy(bytes, head, 128), memcpy(bytes + 128, at, sizeof at);
+      for (int i = 0; i < MOMENTS; i++) values[n++] = value(row, c, i);
+  char bytes[128 + sizeof values];
+  memcpy(bytes, head, 128), memcpy(bytes + 128, values, sizeof values);
   paths[0] = fixture_path("windows%d.npy", rank), paths[1] = fixture_path("kinds.csv");
-  fixture_bytes(paths[0], bytes, 128 + (size_t)n * sizeof *at);
+  fixture_bytes(paths[0], bytes, 128 + (size_t)n * sizeof *values);
   fixture_text(paths[1], "kind\nb\na\nb\na\n");
   features[0] = rank == 3 ? "windows3" : "windows2";
   gr_table_spec s = spec_of(2, channels);

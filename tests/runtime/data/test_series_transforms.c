@@ -10,7 +10,7 @@
 static gr_arena *arena;
 
 typedef struct one {
-  gr_type from, to;
+  gr_type source, result;
   const gr_transforms *list;
 } one;
 
@@ -22,17 +22,17 @@ static gr_status open_one(const char *list, gr_dtype dtype, int64_t moments, int
   gr_field_spec x = {.name = "x", .dtype = dtype, .rank = 2, .dim = {moments, channels}};
   MUST(gr_conf_parse(arena, "list.yaml", gr_arena_printf(arena, "%s", list), &conf));
   GR_TRY(gr_transforms_open(arena, conf, &x, 1, &t));
-  *out = (one){.from = t->source, .to = t->items[t->n - 1].output, .list = t};
+  *out = (one){.source = t->source, .result = t->items[t->n - 1].output, .list = t};
   return GR_OK;
 }
 
 // The x that the list makes of a training sample, or of another one.
 static void *apply(const one *o, const float *x, uint32_t number, bool training) {
   gr_transform_row r;
-  gr_row row = {.field = {GR_NEW(arena, char, gr_type_bytes(&o->to))}};
+  gr_row row = {.field = {GR_NEW(arena, char, gr_type_bytes(&o->result))}};
   void *out = row.field[0];
   MUST(gr_transforms_begin(o->list, &row, &r));
-  memcpy(row.field[0], x, gr_type_bytes(&o->from));
+  memcpy(row.field[0], x, gr_type_bytes(&o->source));
   gr_transforms_end(o->list, &(gr_draw){.seed = 7, .number = number, .augment = training}, &r);
   return out;
 }
@@ -47,8 +47,8 @@ static void check_plot(const char *line, FILE *f) {
   one o;
   MUST(open_one(gr_arena_printf(arena, "[{lineplot: {size: [%d, %d]}}]", height, width), GR_F32, n,
                 1, &o));
-  CHECK(o.to.dtype == GR_U8 && o.to.rank == 3 && o.to.dim[0] == height && o.to.dim[1] == width &&
-            o.to.dim[2] == 3,
+  CHECK(o.result.dtype == GR_U8 && o.result.rank == 3 && o.result.dim[0] == height &&
+            o.result.dim[1] == width && o.result.dim[2] == 3,
         "bytes of an image");
   const unsigned char *image = apply(&o, x, 0, false);
   char row[1024];
@@ -92,7 +92,7 @@ static void plots_channels(void) {
   for (int i = 0; i < MOMENTS; i++)
     x[3 * i] = sinf(0.3f * (float)i), x[3 * i + 1] = (float)(i % 7) - 9, x[3 * i + 2] = 5;
   MUST(open_one("[{lineplot: {size: [20, 30]}}]", GR_F32, MOMENTS, CHANNELS, &o));
-  CHECK(o.to.dim[0] == CHANNELS * H && o.to.dim[1] == W && o.to.dim[2] == 3,
+  CHECK(o.result.dim[0] == CHANNELS * H && o.result.dim[1] == W && o.result.dim[2] == 3,
         "one plot below another");
   const unsigned char *image = apply(&o, x, 0, false);
   for (int c = 0; c < CHANNELS; c++)
@@ -109,9 +109,10 @@ static void plots_a_range(void) {
     beyond[i] = 3 * sinf(0.3f * (float)i);
     cut[i] = fminf(fmaxf(beyond[i], -2), 1.5f), within[i] = 0.2f * sinf(0.3f * (float)i);
   }
-  const unsigned char *own = plot_of("[{lineplot: {size: [20, 30]}}]", cut, 1);
-  CHECK(!memcmp(plot_of(in_range, beyond, 1), own, PLOT), "values beyond the range are at its end");
-  CHECK(!memcmp(plot_of(in_range, cut, 1), own, PLOT), "the range is from end to end");
+  const unsigned char *plain = plot_of("[{lineplot: {size: [20, 30]}}]", cut, 1);
+  CHECK(!memcmp(plot_of(in_range, beyond, 1), plain, PLOT),
+        "values beyond the range are at its end");
+  CHECK(!memcmp(plot_of(in_range, cut, 1), plain, PLOT), "the range is from end to end");
   const unsigned char *low = plot_of(in_range, within, 1);
   int blue = 0, elsewhere = 0;
   for (int i = 0; i < H * W; i++)
@@ -173,10 +174,11 @@ static void warps_time(void) {
   CHECK(!memcmp(x, wave, C * sizeof *x), "the start stays");
   CHECK(!memcmp(x + C * (T - 1), wave + C * (T - 1), C * sizeof *x), "the end stays");
   for (int i = 1; i < T; i++) {  // channel 1 is the time, channel 0 is a function of it
-    double at = (double)x[C * i + 1] * T;
+    double moment = (double)x[C * i + 1] * T;
     CHECK(x[C * i + 1] >= x[C * (i - 1) + 1], "time does not go back at %d", i);
-    CHECK(fabs((double)x[C * i] - sin(0.05 * at) - 2) < 1e-3, "channels are warped alike at %d", i);
-    largest = fmax(largest, fabs(at - i));
+    CHECK(fabs((double)x[C * i] - sin(0.05 * moment) - 2) < 1e-3, "channels are warped alike at %d",
+          i);
+    largest = fmax(largest, fabs(moment - i));
   }
   CHECK(largest > 2, "moments move by %g", largest);
 }

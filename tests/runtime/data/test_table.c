@@ -215,11 +215,11 @@ static void splits_by_content(void) {
     MUST(open_table(t, &d));
     for (uint32_t i = (uint32_t)turn; i < gr_dataset_samples(d); i++) {
       int v = turn ? 300 - (int)i : (int)i;
-      bool mine = gr_dataset_sample(d, i)->split == GR_SPLIT_VALIDATION;
+      bool held_out = gr_dataset_sample(d, i)->split == GR_SPLIT_VALIDATION;
       if (turn)
-        moved += validation[v] != mine;
+        moved += validation[v] != held_out;
       else
-        validation[v] = mine, n += mine;
+        validation[v] = held_out, n += held_out;
     }
     gr_dataset_close(d);
   }

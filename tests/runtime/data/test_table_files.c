@@ -13,16 +13,16 @@
 static gr_arena *arena;  // of what is parsed
 
 typedef struct bytes {
-  unsigned char at[4096];
+  unsigned char data[4096];
   size_t n;
 } bytes;
 
 static void put(bytes *b, const void *source, size_t n) {
-  memcpy(b->at + b->n, source, n);
+  memcpy(b->data + b->n, source, n);
   b->n += n;
 }
 static void put_number(bytes *b, uint64_t v, int n) {
-  for (int i = 0; i < n; i++) b->at[b->n++] = (unsigned char)(v >> 8 * i);
+  for (int i = 0; i < n; i++) b->data[b->n++] = (unsigned char)(v >> 8 * i);
 }
 
 // ---- .npy ---------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ static bytes npy_of(const char *descr, const char *shape, const void *values, si
 }
 
 static gr_status parse(const bytes *b, gr_array *out) {
-  return gr_npy_parse(arena, "a.npz", "x", b->at, b->n, out);
+  return gr_npy_parse(arena, "a.npz", "x", b->data, b->n, out);
 }
 
 static void reads_every_type(void) {
@@ -100,17 +100,17 @@ static void reads_eight_bytes(void) {
 
 static void reads_text(void) {
   static const uint32_t codes[] = {'a', 0xe9, 0, 'b', 0, 0};
-  gr_arena *own = gr_arena_create();
+  gr_arena *work = gr_arena_create();
   gr_array a;
   bytes b = npy_of("<U3", "(2,)", codes, sizeof codes);
   MUST(parse(&b, &a));
-  CHECK(gr_array_is_text(&a) && !strcmp(gr_array_text(own, &a, 0), "a\xc3\xa9"), "UTF-8");
-  CHECK(!strcmp(gr_array_text(own, &a, 1), "b"), "%s", gr_array_text(own, &a, 1));
+  CHECK(gr_array_is_text(&a) && !strcmp(gr_array_text(work, &a, 0), "a\xc3\xa9"), "UTF-8");
+  CHECK(!strcmp(gr_array_text(work, &a, 1), "b"), "%s", gr_array_text(work, &a, 1));
   b = npy_of("|S3", "(2,)", "abcd\0\0", 6);
   MUST(parse(&b, &a));
-  CHECK(!strcmp(gr_array_text(own, &a, 0), "abc"), "%s", gr_array_text(own, &a, 0));
-  CHECK(!strcmp(gr_array_text(own, &a, 1), "d"), "%s", gr_array_text(own, &a, 1));
-  gr_arena_destroy(own);
+  CHECK(!strcmp(gr_array_text(work, &a, 0), "abc"), "%s", gr_array_text(work, &a, 0));
+  CHECK(!strcmp(gr_array_text(work, &a, 1), "d"), "%s", gr_array_text(work, &a, 1));
+  gr_arena_destroy(work);
 }
 
 static void reads_every_version(void) {
@@ -214,8 +214,9 @@ static uint32_t crc_of(const unsigned char *p, size_t n) {
 static bytes deflated(const bytes *b) {
   bytes out = {.n = 0};
 #ifdef GR_HAVE_ZLIB
-  z_stream s = {.next_in = (Bytef *)(uintptr_t)b->at, .avail_in = (uInt)b->n, .next_out = out.at};
-  s.avail_out = sizeof out.at;
+  z_stream s = {
+      .next_in = (Bytef *)(uintptr_t)b->data, .avail_in = (uInt)b->n, .next_out = out.data};
+  s.avail_out = sizeof out.data;
   CHECK(deflateInit2(&s, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK, "zlib");
   CHECK(deflate(&s, Z_FINISH) == Z_STREAM_END, "zlib");
   out.n = s.total_out;
@@ -229,42 +230,44 @@ static bytes deflated(const bytes *b) {
 // wide: sizes and places in the extra field of ZIP64.
 static void add(zip *z, const char *name, const bytes *b, bool pack, bool wide) {
   bytes packed = pack ? deflated(b) : *b, *d = &z->directory;
-  uint64_t at = z->all.n, size = wide ? UINT32_MAX : b->n, stored = wide ? UINT32_MAX : packed.n;
-  uint32_t crc = crc_of(b->at, b->n);
+  uint64_t offset = z->all.n, size = wide ? UINT32_MAX : b->n,
+           stored = wide ? UINT32_MAX : packed.n;
+  uint32_t crc = crc_of(b->data, b->n);
   put_number(&z->all, 0x04034b50, 4), put_number(&z->all, 20, 2), put_number(&z->all, 0, 2);
   put_number(&z->all, pack ? 8 : 0, 2), put_number(&z->all, 0, 4), put_number(&z->all, crc, 4);
   put_number(&z->all, stored, 4), put_number(&z->all, size, 4);
   put_number(&z->all, strlen(name), 2), put_number(&z->all, 0, 2);
-  put(&z->all, name, strlen(name)), put(&z->all, packed.at, packed.n);
+  put(&z->all, name, strlen(name)), put(&z->all, packed.data, packed.n);
   put_number(d, 0x02014b50, 4), put_number(d, 45, 2), put_number(d, 20, 2), put_number(d, 0, 2);
   put_number(d, pack ? 8 : 0, 2), put_number(d, 0, 4), put_number(d, crc, 4);
   put_number(d, stored, 4), put_number(d, size, 4), put_number(d, strlen(name), 2);
   put_number(d, wide ? 33 : 0, 2), put_number(d, 0, 8), put_number(d, 0, 2);
-  put_number(d, wide ? UINT32_MAX : at, 4), put(d, name, strlen(name));
+  put_number(d, wide ? UINT32_MAX : offset, 4), put(d, name, strlen(name));
   if (wide) put_number(d, 0x7777, 2), put_number(d, 1, 2), put_number(d, 9, 1);
   if (wide) put_number(d, 1, 2), put_number(d, 24, 2), put_number(d, b->n, 8);
-  if (wide) put_number(d, packed.n, 8), put_number(d, at, 8);
+  if (wide) put_number(d, packed.n, 8), put_number(d, offset, 8);
   z->n++;
 }
 
 static const char *finish(zip *z, bool wide) {
-  uint64_t at = z->all.n, n = z->directory.n, end;
-  put(&z->all, z->directory.at, n);
+  uint64_t begin = z->all.n, n = z->directory.n, end;
+  put(&z->all, z->directory.data, n);
   end = z->all.n;
   if (wide) {
     put_number(&z->all, 0x06064b50, 4), put_number(&z->all, 44, 8), put_number(&z->all, 45, 4);
     put_number(&z->all, 0, 8), put_number(&z->all, (uint64_t)z->n, 8);
-    put_number(&z->all, (uint64_t)z->n, 8), put_number(&z->all, n, 8), put_number(&z->all, at, 8);
+    put_number(&z->all, (uint64_t)z->n, 8), put_number(&z->all, n, 8);
+    put_number(&z->all, begin, 8);
     put_number(&z->all, 0x07064b50, 4), put_number(&z->all, 0, 4), put_number(&z->all, end, 8);
     put_number(&z->all, 1, 4);
   }
   put_number(&z->all, 0x06054b50, 4), put_number(&z->all, 0, 4);
   put_number(&z->all, wide ? 65535 : (uint64_t)z->n, 2),
       put_number(&z->all, wide ? 65535 : (uint64_t)z->n, 2);
-  put_number(&z->all, wide ? UINT32_MAX : n, 4), put_number(&z->all, wide ? UINT32_MAX : at, 4);
+  put_number(&z->all, wide ? UINT32_MAX : n, 4), put_number(&z->all, wide ? UINT32_MAX : begin, 4);
   put_number(&z->all, 0, 2);
   const char *path = fixture_path("a.npz");
-  fixture_bytes(path, z->all.at, z->all.n);
+  fixture_bytes(path, z->all.data, z->all.n);
   return path;
 }
 
@@ -278,10 +281,10 @@ static zip two_arrays(bool pack, bool wide) {
 }
 
 static void check_arrays(const char *path) {
-  gr_arena *own = gr_arena_create();
+  gr_arena *work = gr_arena_create();
   gr_npz z;
   gr_array x, y;
-  MUST(gr_npz_open(own, path, &z));
+  MUST(gr_npz_open(work, path, &z));
   CHECK(z.n == 2, "%d arrays", z.n);
   MUST(gr_npz_read(&z, "x", &x));
   MUST(gr_npz_read(&z, "labels", &y));
@@ -290,16 +293,16 @@ static void check_arrays(const char *path) {
   fixture_fails(gr_npz_read(&z, "label", &y), GR_ERR_DATA, 0, "has no array 'label'");
   gr_npz_close(&z);
   gr_npz_close(&z);
-  gr_arena_destroy(own);
+  gr_arena_destroy(work);
 }
 
 static void reads_stored_and_wide_archives(void) {
   for (int wide = 0; wide < 2; wide++) {
     zip z = two_arrays(false, wide);
     check_arrays(finish(&z, wide));
-    z.all.at[z.all.n - 2] = 9;  // behind the end is a comment
+    z.all.data[z.all.n - 2] = 9;  // behind the end is a comment
     put(&z.all, "a comment", 9);
-    fixture_bytes(fixture_path("a.npz"), z.all.at, z.all.n);
+    fixture_bytes(fixture_path("a.npz"), z.all.data, z.all.n);
     check_arrays(fixture_path("a.npz"));
   }
 }
@@ -314,10 +317,10 @@ static void reads_deflated_archives(void) {
 
 // All that can be read of an archive, where something of it is wrong: no more than an error.
 static bool reads_all(const char *path) {
-  gr_arena *own = gr_arena_create();
+  gr_arena *work = gr_arena_create();
   gr_npz z;
   gr_array a;
-  gr_status s = gr_npz_open(own, path, &z);
+  gr_status s = gr_npz_open(work, path, &z);
   bool ok = !s;
   for (int i = 0; !s && i < z.n; i++) {
     gr_status t = gr_npz_read(&z, z.members[i].name, &a);
@@ -328,7 +331,7 @@ static bool reads_all(const char *path) {
   }
   if (!s) gr_npz_close(&z);
   gr_status_drop(s);
-  gr_arena_destroy(own);
+  gr_arena_destroy(work);
   return ok;
 }
 
@@ -343,13 +346,13 @@ static void survives_damage(void) {
     const char *path = finish(&z, wide);
     CHECK(reads_all(path), "whole");
     for (size_t n = 0; n < z.all.n; n += 1 + n % 5) {
-      fixture_bytes(path, z.all.at, n);
+      fixture_bytes(path, z.all.data, n);
       CHECK(!reads_all(path), "cut to %zu of %zu bytes", n, z.all.n);
     }
     for (size_t n = 0; n < z.all.n; n++) {
       damaged = z;
-      damaged.all.at[n] ^= n % 2 ? 0xff : 0x01;
-      fixture_bytes(path, damaged.all.at, z.all.n);
+      damaged.all.data[n] ^= n % 2 ? 0xff : 0x01;
+      fixture_bytes(path, damaged.all.data, z.all.n);
       (void)reads_all(path);  // that it ends is the test
     }
   }
@@ -360,25 +363,25 @@ static void finds_damaged_values(void) {
   SKIP("built without zlib: checksums are not compared");
 #endif
   zip z = two_arrays(false, false);
-  char *six = memmem(z.all.at, z.all.n, "\0\0\xc0\x40", 4);
+  char *six = memmem(z.all.data, z.all.n, "\0\0\xc0\x40", 4);
   six[3] ^= 1;
-  gr_arena *own = gr_arena_create();
+  gr_arena *work = gr_arena_create();
   gr_npz file;
   gr_array a;
-  MUST(gr_npz_open(own, finish(&z, false), &file));
+  MUST(gr_npz_open(work, finish(&z, false), &file));
   fixture_fails(gr_npz_read(&file, "x", &a), GR_ERR_DATA, 0, "the member 'x'");
   gr_npz_close(&file);
-  gr_arena_destroy(own);
+  gr_arena_destroy(work);
 }
 
 static void refuses_what_is_no_archive(void) {
-  gr_arena *own = gr_arena_create();
+  gr_arena *work = gr_arena_create();
   gr_npz z;
   fixture_text(fixture_path("b.npz"), "x,y\n1,2\n");
-  fixture_fails(gr_npz_open(own, fixture_path("b.npz"), &z), GR_ERR_DATA, 0, "is no .npz file");
-  fixture_fails(gr_npz_open(own, fixture_path("none.npz"), &z), GR_ERR_DATA, 0, "cannot open '");
-  fixture_fails(gr_npz_open(own, fixture_path("."), &z), GR_ERR_DATA, 0, "it is a folder");
-  gr_arena_destroy(own);
+  fixture_fails(gr_npz_open(work, fixture_path("b.npz"), &z), GR_ERR_DATA, 0, "is no .npz file");
+  fixture_fails(gr_npz_open(work, fixture_path("none.npz"), &z), GR_ERR_DATA, 0, "cannot open '");
+  fixture_fails(gr_npz_open(work, fixture_path("."), &z), GR_ERR_DATA, 0, "it is a folder");
+  gr_arena_destroy(work);
 }
 
 int main(int argc, char **argv) {

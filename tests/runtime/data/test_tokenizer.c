@@ -36,10 +36,10 @@ static const char *text_of(const gr_tokenizer *t, const int32_t *ids, int64_t n)
 
 // ---- Recorded texts -----------------------------------------------------------------------------
 
-static bool is_equal(const gr_tokens *is, const gr_json *wanted) {
-  bool equal = is->n == wanted->n;
+static bool is_equal(const gr_tokens *got, const gr_json *wanted) {
+  bool equal = got->n == wanted->n;
   int64_t i = 0;
-  for (const gr_json *v = wanted->first; v && equal; v = v->next) equal = is->id[i++] == v->i;
+  for (const gr_json *v = wanted->first; v && equal; v = v->next) equal = got->id[i++] == v->i;
   return equal;
 }
 
@@ -49,12 +49,12 @@ static void check_row(const gr_tokenizer *const t[3], const gr_json *row) {
   const char *text = row->first->text;
   const gr_json *wanted = row->first->next;
   for (int i = 0; i < 3; i++, wanted = wanted->next) {
-    gr_tokens is = tokens_of(t[i], text);
-    differ[i] += !is_equal(&is, wanted);
-    CHECK(is_equal(&is, wanted), "tokenizer %d, '%s': %d tokens, and %d recorded", i, text,
-          (int)is.n, wanted->n);
+    gr_tokens got = tokens_of(t[i], text);
+    differ[i] += !is_equal(&got, wanted);
+    CHECK(is_equal(&got, wanted), "tokenizer %d, '%s': %d tokens, and %d recorded", i, text,
+          (int)got.n, wanted->n);
     if (i) continue;
-    const char *half = text_of(t[0], is.id, (is.n + 1) / 2);
+    const char *half = text_of(t[0], got.id, (got.n + 1) / 2);
     differ[3] += strcmp(half, wanted->next->next->next->text) != 0;
     CHECK(!strcmp(half, wanted->next->next->next->text), "'%s' is '%s'", half,
           wanted->next->next->next->text);

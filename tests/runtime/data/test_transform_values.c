@@ -5,7 +5,7 @@
 
 // Value of pixel (h, w) of a sample, or the fill outside.
 static int outside(uint32_t sample, int h, int w, int c, int fill) {
-  return h < 0 || h >= H || w < 0 || w >= W ? fill : value_of(sample, at(h, w, c));
+  return h < 0 || h >= H || w < 0 || w >= W ? fill : value_of(sample, pixel_index(h, w, c));
 }
 
 // Whether x of [height, width] is the part of the sample that begins at (top, left).

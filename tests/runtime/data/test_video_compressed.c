@@ -64,9 +64,9 @@ static void check_clips(int64_t height, int64_t width, bool gray) {
   int h = height ? (int)height : H, w = width ? (int)width : W, c = gray ? 1 : 3;
   CHECK(t.dtype == GR_U8 && t.dim[1] == 4 && t.dim[2] == h && t.dim[3] == w && t.dim[4] == c, "x");
   for (int f = 0; f < FRAMES; f++) {
-    double at = square_at(x + f * h * w * c, h, w, c), want = 4 * f + 8;
-    CHECK(at > want - 1.5 && at < want + 1.5, "the square of frame %d is at %g, not %g", f, at,
-          want);
+    double square = square_at(x + f * h * w * c, h, w, c), want = 4 * f + 8;
+    CHECK(square > want - 1.5 && square < want + 1.5, "the square of frame %d is at %g, not %g", f,
+          square, want);
   }
   gr_loader_close(l);
   gr_dataset_close(d);

@@ -73,7 +73,7 @@ static void unknown_symbols(void) {
 static void text_rules(void) {
   static const struct {
     gr_text_rules rules;
-    const char *from, *to;
+    const char *text, *expected;
   } cases[] = {
       {{GR_LETTERS_UPPER, "-/", ".,!?", GR_UNKNOWN_FAIL},
        "  Hello,\tworld-wide  web! ",
@@ -93,8 +93,9 @@ static void text_rules(void) {
        "B"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const char *got = gr_text_normalise(arena, &cases[i].rules, cases[i].from);
-    CHECK(!strcmp(got, cases[i].to), "'%s' gives '%s', not '%s'", cases[i].from, got, cases[i].to);
+    const char *got = gr_text_normalise(arena, &cases[i].rules, cases[i].text);
+    CHECK(!strcmp(got, cases[i].expected), "'%s' gives '%s', not '%s'", cases[i].text, got,
+          cases[i].expected);
   }
 }
 

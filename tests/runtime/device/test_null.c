@@ -85,15 +85,15 @@ static void addresses_within_the_blocks(void) {
       "%4 = sum_squares %3 : f32[]\nresult a %4\n");
   MUST(run(NULL));
   for (uint32_t v = 1; v <= 4; v++) {
-    size_t was = frame->offset[v];
+    size_t original = frame->offset[v];
     frame->offset[v] = (frame->in_states[v] ? plan->state_bytes : plan->arena_bytes) + 64;
     refuses("are not within one block", "a value behind the block");
-    frame->offset[v] = was;
+    frame->offset[v] = original;
   }
-  size_t was = frame->scratch[1];
+  size_t original = frame->scratch[1];
   frame->scratch[1] = plan->arena_bytes;
   refuses("in the working memory", "working memory behind the block");
-  frame->scratch[1] = was;
+  frame->scratch[1] = original;
   MUST(run(NULL));
   gr_arena_destroy(arena);
 }
@@ -124,12 +124,12 @@ static void values_last(void) {
              {5, 4, "result 0 overlaps operand 1"}, {7, 4, "in the result %4"},
              {7, 5, "in a state's next value %5"},  {2, 1, "relu has overwritten it"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    size_t was = frame->offset[bad[i].moved];
+    size_t original = frame->offset[bad[i].moved];
     frame->offset[bad[i].moved] = frame->offset[bad[i].onto];
     char what[64];
     snprintf(what, sizeof what, "%%%u on %%%u", bad[i].moved, bad[i].onto);
     refuses(bad[i].says, what);
-    frame->offset[bad[i].moved] = was;
+    frame->offset[bad[i].moved] = original;
   }
   MUST(run(NULL));
   gr_arena_destroy(arena);
@@ -141,12 +141,12 @@ static void working_memory_is_apart(void) {
       "%1 = input x : f32[64]\n%2 = relu %1 : f32[64]\n%3 = sum_squares %2 : f32[]\n"
       "%4 = tanh %2 : f32[64]\nresult a %3\nresult b %4\n");
   MUST(run(NULL));
-  size_t was = frame->scratch[1];
+  size_t original = frame->scratch[1];
   frame->scratch[1] = frame->offset[2];
   refuses("operand 0 overlaps the working memory", "working memory on the operand");
   frame->scratch[1] = frame->offset[3];
   refuses("result 0 overlaps the working memory", "working memory on the result");
-  frame->scratch[1] = was;
+  frame->scratch[1] = original;
   MUST(run(NULL));
   gr_arena_destroy(arena);
 }
@@ -165,20 +165,20 @@ static void loops(void) {
   MUST(run(NULL));
   gr_plan_frame *body = frame->body[2];
   CHECK(body && body->bytes, "the body has values of its own");
-  size_t was = frame->body_at[2];
+  size_t original = frame->body_at[2];
   frame->body_at[2] = frame->offset[4];
   refuses("result 0 overlaps operand 1", "a body on a constant");
   frame->body_at[2] = frame->offset[3];
   refuses("mul has overwritten it", "a body on its sequence");
   frame->body_at[2] = plan->arena_bytes;
   refuses("are not within one block", "a body behind the block");
-  frame->body_at[2] = was;
-  was = body->offset[5], body->offset[5] = body->offset[4];
+  frame->body_at[2] = original;
+  original = body->offset[5], body->offset[5] = body->offset[4];
   refuses("tanh has overwritten it", "values of a body");
-  body->offset[5] = was;
-  was = frame->offset[5], frame->offset[5] = frame->offset[6];
+  body->offset[5] = original;
+  original = frame->offset[5], frame->offset[5] = frame->offset[6];
   refuses("has overwritten it", "the last carry on a stack");
-  frame->offset[5] = was;
+  frame->offset[5] = original;
   MUST(run(NULL));
   gr_arena_destroy(arena);
 }

@@ -33,13 +33,13 @@ static void add(void *sum, gr_dtype d, const void *term) {
 
 // The sum of some ranks' terms in rank order, as the contract has it; bf16 and f16 are rounded
 // once.
-static void sum_of(void *to, gr_dtype d, int64_t i, int round, int from, int ranks) {
+static void sum_of(void *to, gr_dtype d, int64_t i, int round, int first, int ranks) {
   gr_dtype in = gr_is_narrow(d) ? GR_F32 : d;
   char sum[8] = {0}, term[8], low[8];
-  for (int r = from; r < from + ranks; r++) {
+  for (int r = first; r < first + ranks; r++) {
     gr_put(low, d, 0, element(round, r, i));
     gr_put(term, in, 0, gr_get(low, d, 0));
-    if (r == from)
+    if (r == first)
       memcpy(sum, term, sizeof sum);
     else
       add(sum, in, term);
@@ -98,13 +98,13 @@ static int seed(const call *k, int i) { return k->round * PIECES + i; }
 
 // Cuts n elements into pieces, some of them empty, of operands and results that lie in a row.
 static void cut(call *k, int64_t n, char *in, char *out) {
-  size_t size = gr_dtypes[k->dtype].size, from = 0, to = 0;
+  size_t size = gr_dtypes[k->dtype].size, in_offset = 0, out_offset = 0;
   for (int i = 0; i < k->n; i++) {
     int64_t left = n, some = i + 1 < k->n ? n * ((k->round + i) % 4) / 4 : n;
-    k->piece[i] = (gr_comm_piece){some, in + from, out + to};
-    from += (size_t)count_in(k, i) * size, to += (size_t)count_out(k, i) * size;
-    if (k->in_place) k->piece[i].out = in + from - (size_t)count_in(k, i) * size;
-    fill(in + from - (size_t)count_in(k, i) * size, k->dtype, count_in(k, i), seed(k, i),
+    k->piece[i] = (gr_comm_piece){some, in + in_offset, out + out_offset};
+    in_offset += (size_t)count_in(k, i) * size, out_offset += (size_t)count_out(k, i) * size;
+    if (k->in_place) k->piece[i].out = in + in_offset - (size_t)count_in(k, i) * size;
+    fill(in + in_offset - (size_t)count_in(k, i) * size, k->dtype, count_in(k, i), seed(k, i),
          k->c->rank);
     n = left - some;
   }
@@ -142,7 +142,7 @@ static gr_status run_call(call *k, char *want) {
 // Memory of two kinds: that other ranks reach, and this rank's own. In some calls rank 0 has
 // operands, or only results, in another kind than the others.
 typedef struct room {
-  char *reached, *own, *want;
+  char *reached, *unreached, *want;
   size_t bytes;
 } room;
 
@@ -156,7 +156,8 @@ static gr_status check_round(gr_comm *c, int per_machine, int round, const room 
   k.in_place = (k.kind == GR_ALL_REDUCE || k.kind == GR_BROADCAST) && draw(round, 5, 2);
   int where = draw(round, 6, 6);
   bool odd = where == 0 || (where <= 2 && !c->rank);
-  cut(&k, n, odd && where < 2 ? m->own : m->reached, (odd ? m->own : m->reached) + m->bytes);
+  cut(&k, n, odd && where < 2 ? m->unreached : m->reached,
+      (odd ? m->unreached : m->reached) + m->bytes);
   return run_call(&k, m->want);
 }
 
@@ -164,10 +165,10 @@ gr_status check_collectives(gr_comm *c, int per_machine, int rounds) {
   room m = {.bytes = 8 * (size_t)MOST * (size_t)c->ranks};
   void *reached;
   GR_TRY(c->ops->alloc_shared(c, 2 * m.bytes, &reached));
-  m.reached = reached, m.own = malloc(2 * m.bytes), m.want = malloc(m.bytes);
-  gr_status s = m.own && m.want ? GR_OK : gr_fail(GR_ERR_BUG, GR_NOWHERE, "no memory");
+  m.reached = reached, m.unreached = malloc(2 * m.bytes), m.want = malloc(m.bytes);
+  gr_status s = m.unreached && m.want ? GR_OK : gr_fail(GR_ERR_BUG, GR_NOWHERE, "no memory");
   for (int round = 0; !s && round < rounds; round++) s = check_round(c, per_machine, round, &m);
-  free(m.own), free(m.want);
+  free(m.unreached), free(m.want);
   return s;
 }
 
@@ -177,8 +178,8 @@ gr_status check_mesh(gr_comm *world, int rows, int columns) {
   gr_comm *axis[GR_MAX_MESH];
   GR_TRY(gr_comm_mesh(world, &m, axis));
   for (int a = 0; a < 2; a++) {
-    int32_t own = 1 << world->rank, sum = 0, want = 0;
-    GR_TRY(gr_comm_run(axis[a], GR_ALL_REDUCE, GR_I32, 1, &own, &sum));
+    int32_t bit = 1 << world->rank, sum = 0, want = 0;
+    GR_TRY(gr_comm_run(axis[a], GR_ALL_REDUCE, GR_I32, 1, &bit, &sum));
     for (int r = 0; r < rows * columns; r++)
       if (gr_mesh_coord(&m, r, !a) == gr_mesh_coord(&m, world->rank, !a)) want += 1 << r;
     if (sum != want || axis[a]->rank != gr_mesh_coord(&m, world->rank, a))

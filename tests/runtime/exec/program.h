@@ -72,7 +72,7 @@ static inline float *held(bench *t, const char *name) {
 static inline void step(bench *t) { MUST(gr_exec_run(t->exec, t->plan->programs)); }
 
 // Checks n numbers, which may be 1e-5 apart.
-static inline void is(const char *what, const float *got, int64_t n, const float *want) {
+static inline void expect(const char *what, const float *got, int64_t n, const float *want) {
   for (int64_t i = 0; i < n; i++)
     CHECK(fabsf(got[i] - want[i]) < 1e-5f, "%s[%lld] is %g, not %g", what, (long long)i,
           (double)got[i], (double)want[i]);

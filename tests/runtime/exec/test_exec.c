@@ -21,8 +21,8 @@ static void inputs_states_results(void) {
   for (int i = 1; i <= 3; i++) {
     memcpy(in(&t, "x"), (float[E]){1, 2, 3}, sizeof(float[E]));
     step(&t);
-    is("w", held(&t, "w"), E, (float[E]){(float)i, 2 * (float)i, 3 * (float)i});
-    is("twice", result(&t, "twice"), E, (float[E]){2 * (float)i, 4 * (float)i, 6 * (float)i});
+    expect("w", held(&t, "w"), E, (float[E]){(float)i, 2 * (float)i, 3 * (float)i});
+    expect("twice", result(&t, "twice"), E, (float[E]){2 * (float)i, 4 * (float)i, 6 * (float)i});
   }
   end(&t);
 }
@@ -39,10 +39,10 @@ static void states_move_on(void) {
     for (int k = 0; k < E; k++) in(&t, "x")[k] = (float)i;
     step(&t);
   }
-  is("b", held(&t, "b"), E, (float[E]){4, 4, 4});
-  is("d", held(&t, "d"), E, (float[E]){4, 4, 4});
-  is("a", held(&t, "a"), E, (float[E]){3, 3, 3});
-  is("c", held(&t, "c"), E, (float[E]){2, 2, 2});
+  expect("b", held(&t, "b"), E, (float[E]){4, 4, 4});
+  expect("d", held(&t, "d"), E, (float[E]){4, 4, 4});
+  expect("a", held(&t, "a"), E, (float[E]){3, 3, 3});
+  expect("c", held(&t, "c"), E, (float[E]){2, 2, 2});
   end(&t);
 }
 

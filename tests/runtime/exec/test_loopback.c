@@ -60,9 +60,9 @@ static void meshes(void) {
 
 static gr_status reverse_split(gr_comm *c) {
   gr_comm *half;
-  int32_t own = c->rank, all[MAX_RANKS];
+  int32_t rank = c->rank, all[MAX_RANKS];
   GR_TRY(c->ops->split(c, c->rank % 2, -c->rank, &half));
-  GR_TRY(gr_comm_run(half, GR_ALL_GATHER, GR_I32, 1, &own, all));
+  GR_TRY(gr_comm_run(half, GR_ALL_GATHER, GR_I32, 1, &rank, all));
   for (int i = 1; i < half->ranks; i++)
     if (all[i - 1] != all[i] + 2) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "not by key");
   return GR_OK;
@@ -189,10 +189,10 @@ static void ranks_share_and_compare(void) {
 }
 
 static gr_status two_fail(gr_comm *c) {
-  gr_status own = c->rank == 1 || c->rank == 3
-                      ? gr_fail(GR_ERR_DATA, GR_NOWHERE, "of rank %d", c->rank)
-                      : GR_OK;
-  return gr_comm_all_ok(c, own);
+  gr_status status = c->rank == 1 || c->rank == 3
+                         ? gr_fail(GR_ERR_DATA, GR_NOWHERE, "of rank %d", c->rank)
+                         : GR_OK;
+  return gr_comm_all_ok(c, status);
 }
 static void one_failure_is_told(void) {
   member m[MAX_RANKS];

@@ -107,8 +107,8 @@ static gr_status play_failure(gr_comm *c) {
 static gr_status play_stop(gr_comm *c) {
   GR_TRY(before_it(c));
   for (int32_t sum = 0; !sum;) {
-    int32_t own = asked_to_stop;
-    GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_I32, 1, &own, &sum));
+    int32_t asked = asked_to_stop;
+    GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_I32, 1, &asked, &sum));
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
   return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "asked to stop; all is saved");

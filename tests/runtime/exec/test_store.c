@@ -91,7 +91,7 @@ static void expect(member *m, gr_code code, const char *says) {
 static gr_status keys(gr_store *s, int rank, int ranks) {
   gr_arena *a = gr_arena_create();
   int64_t sum = 0;
-  char *value, all[4 * MAX_RANKS], own[4] = {'r', (char)rank, 0, 1};
+  char *value, all[4 * MAX_RANKS], piece[4] = {'r', (char)rank, 0, 1};
   size_t n = 0;
   GR_TRY(gr_store_add(s, "sum", rank + 1, &sum));
   if (sum < rank + 1) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the sum is %lld", (long long)sum);
@@ -99,7 +99,7 @@ static gr_status keys(gr_store *s, int rank, int ranks) {
   GR_TRY(gr_store_get(s, "late", a, &value, &n));
   if (n != 11 || strcmp(value, "it is here"))
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "%zu bytes: %s", n, value);
-  GR_TRY(gr_store_gather(s, "all", own, 4, all));
+  GR_TRY(gr_store_gather(s, "all", piece, 4, all));
   for (int r = 0; r < ranks; r++)
     if (all[4 * r] != 'r' || all[4 * r + 1] != r || all[4 * r + 3] != 1)
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "rank %d's part is wrong", r);

@@ -112,12 +112,12 @@ static void meshes_over_machines(void) {
 
 // A connection that does not know the job's token is closed.
 static gr_status a_stranger_is_refused(gr_comm *c, int per_machine) {
-  const gr_tcp_place *at = &((gr_tcp *)c)->place[c->rank];
+  const gr_tcp_place *place = &((gr_tcp *)c)->place[c->rank];
   gr_net_wait w = {gr_seconds() + 60, NULL};
   gr_tcp_hello h = {GR_TCP_MAGIC, 1, gr_hash_text("another job"), 1};
   int fd;
-  if (gr_net_connect(at->address, at->port, w, &fd) || gr_net_send(fd, &h, sizeof h, w))
-    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "no connection to %s:%d", at->address, at->port);
+  if (gr_net_connect(place->address, place->port, w, &fd) || gr_net_send(fd, &h, sizeof h, w))
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "no connection to %s:%d", place->address, place->port);
   gr_status s = mesh_2x2(c, per_machine);
   bool closed = gr_net_receive(fd, &h, 1, (gr_net_wait){gr_seconds(), NULL}) == ECONNRESET;
   close(fd);
@@ -129,12 +129,13 @@ static void other_jobs_are_refused(void) { all_well(4, 1, a_stranger_is_refused)
 // Connections that say nothing, where machines connect to each other.
 static gr_status among_idle_connections(gr_comm *c, int per_machine) {
   enum { IDLE = 70 };
-  const gr_tcp_place *at = &((gr_tcp *)c)->place[c->rank];
+  const gr_tcp_place *place = &((gr_tcp *)c)->place[c->rank];
   gr_net_wait w = {gr_seconds() + 60, NULL};
   int idle[IDLE];
   for (int i = 0; i < IDLE; i++)
-    if (gr_net_connect(at->address, at->port, w, &idle[i]))
-      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "no connection %d to %s:%d", i, at->address, at->port);
+    if (gr_net_connect(place->address, place->port, w, &idle[i]))
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "no connection %d to %s:%d", i, place->address,
+                     place->port);
   gr_status s = mesh_2x2(c, per_machine);
   for (int i = 0; i < IDLE; i++) close(idle[i]);
   return s;
@@ -144,12 +145,12 @@ static void idle_connections_keep_none_out(void) { all_well(4, 1, among_idle_con
 // Two worlds at once, of one token each, on ports of their own: sums are those of their own ranks.
 static gr_status sums_of_world(gr_comm *c, int per_machine) {
   const gr_store_options *o = &((gr_tcp *)c)->opt;
-  int32_t own = strcmp(o->token, "test_tcp") ? 1000 : 1, all = 0;
+  int32_t term = strcmp(o->token, "test_tcp") ? 1000 : 1, all = 0;
   (void)per_machine;
   for (int i = 0; i < 200; i++) {
-    GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_I32, 1, &own, &all));
-    if (all != own * c->ranks)
-      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the sum is %d instead of %d", all, own * c->ranks);
+    GR_TRY(gr_comm_run(c, GR_ALL_REDUCE, GR_I32, 1, &term, &all));
+    if (all != term * c->ranks)
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the sum is %d instead of %d", all, term * c->ranks);
   }
   return GR_OK;
 }
@@ -175,8 +176,8 @@ static gr_status two_parts(gr_comm *c, int per_machine) {
   gr_status s = c->ops->split(c, c->rank / 2, -c->rank, &part[1]);
   for (int i = 0; i < 100 && !s; i++)
     for (int k = 0; k < 2 && !s; k++) {
-      int32_t own = (c->rank + 1) * (i + 1) * (k ? 1000 : 1), all = 0, expected = 0;
-      s = gr_comm_run(part[k], GR_ALL_REDUCE, GR_I32, 1, &own, &all);
+      int32_t term = (c->rank + 1) * (i + 1) * (k ? 1000 : 1), all = 0, expected = 0;
+      s = gr_comm_run(part[k], GR_ALL_REDUCE, GR_I32, 1, &term, &all);
       for (int r = 0; r < c->ranks; r++)
         if (k ? r / 2 == c->rank / 2 : r % 2 == c->rank % 2)
           expected += (r + 1) * (i + 1) * (k ? 1000 : 1);

@@ -243,7 +243,7 @@ static void log_of(const char *script, int calls, char **out, size_t *n) {
   gr_hooks *h;
   gr_hook_context c = script_context(3);
   FILE *copy = open_memstream(out, n);
-  int own = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+  int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
   CHECK(dup2(null, STDERR_FILENO) >= 0, "standard error");  // megabytes
   gr_log_open(GR_INFO, 0, 1);
   gr_log_copy_to(copy);
@@ -253,7 +253,7 @@ static void log_of(const char *script, int calls, char **out, size_t *n) {
     MUST(gr_hooks_call(h, GR_HOOK_LR, &c, &r));
   }
   gr_hooks_close(h);
-  dup2(own, STDERR_FILENO), close(own), close(null);
+  dup2(saved, STDERR_FILENO), close(saved), close(null);
   gr_log_copy_to(NULL);
   gr_log_open(GR_ERROR, 0, 1);
   fclose(copy);

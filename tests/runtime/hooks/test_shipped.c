@@ -106,18 +106,18 @@ static void composed(void) {
 // Where the run stops when the metric is each of these in turn; -1: nowhere.
 static int stops_at(const gr_param *p, int n, const double *values, int count) {
   gr_hooks *h = ship_one("early_stop", p, n);
-  int at = -1;
-  for (int i = 0; i < count && at < 0; i++) {
+  int stopped = -1;
+  for (int i = 0; i < count && stopped < 0; i++) {
     gr_hook_result r;
     gr_named m = {"cer", values[i]};
     gr_hook_context c = script_context(i);
     c.metrics = &m, c.n_metrics = 1;
     MUST(gr_hooks_call(h, GR_HOOK_EVAL_END, &c, &r));
-    if (r.stop) at = i;
+    if (r.stop) stopped = i;
     CHECK(!r.stop || strstr(r.reason, "cer has not improved on"), "%s", r.reason);
   }
   gr_hooks_close(h);
-  return at;
+  return stopped;
 }
 
 static void early_stop(void) {
@@ -143,11 +143,11 @@ static void early_stop(void) {
   gr_hooks_close(h);
 }
 
-static void csv_steps(gr_hooks *h, int from, int to) {
+static void csv_steps(gr_hooks *h, int first, int end) {
   gr_hook_result r;
-  gr_hook_context c = script_context(from);
+  gr_hook_context c = script_context(first);
   MUST(gr_hooks_call(h, GR_HOOK_START, &c, &r));
-  for (int s = from; s < to; s++) {
+  for (int s = first; s < end; s++) {
     c = script_context(s);
     c.loss = 0.5 * s, c.has_loss = true;
     MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));

@@ -67,7 +67,7 @@ static const gr_json *data_of(gr_arena *a, const char *page) {
 }
 
 // The text of a member below members and elements: "about.config.1.value"; "": there is none.
-static const char *at(gr_arena *a, const gr_json *v, const char *path) {
+static const char *text_at(gr_arena *a, const gr_json *v, const char *path) {
   gr_text out = gr_text_make(a);
   for (size_t n; v && *path; path += n + (path[n] == '.')) {
     n = strcspn(path, ".");
@@ -125,9 +125,9 @@ static void whole(void) {
       {"series.0.x", "[1, 2, 3, 4, 5, 6]"},
       {"series.0.y.1", "0.25"}};
   for (size_t i = 0; i < sizeof has / sizeof *has; i++)
-    CHECK(!strcmp(at(a, d, has[i][0]), has[i][1]), "%s is '%s' instead of '%s'", has[i][0],
-          at(a, d, has[i][0]), has[i][1]);
-  CHECK(strstr(at(a, d, "tables"), "[[3, 1], [0, 0]]"), "tables: %s", at(a, d, "tables"));
+    CHECK(!strcmp(text_at(a, d, has[i][0]), has[i][1]), "%s is '%s' instead of '%s'", has[i][0],
+          text_at(a, d, has[i][0]), has[i][1]);
+  CHECK(strstr(text_at(a, d, "tables"), "[[3, 1], [0, 0]]"), "tables: %s", text_at(a, d, "tables"));
   CHECK(strstr(page, "<td>steps</td><td>6</td>"), "numbers without scripts");
   check_document(page);
   char *again = page_of(dir, true);
@@ -146,7 +146,7 @@ static void unfinished(void) {
   snprintf(path, sizeof path, "%s/training_results.json", dir);
   CHECK(!unlink(path), "%s", path);
   char *page = page_of(dir, false);
-  CHECK(!strcmp(at(a, data_of(a, page), "status"), "unfinished"), "state");
+  CHECK(!strcmp(text_at(a, data_of(a, page), "status"), "unfinished"), "state");
   CHECK(strstr(page, "<p>unfinished</p>") && strstr(page, "(step 6)</td>"), "without scripts");
   check_document(page);
   free(page);
@@ -162,9 +162,10 @@ static void failed(void) {
            "{\"ended\": \"failed: no <memory>\\nat all\", \"steps\": 0}\n");
   char *page = page_of(dir, true);
   const gr_json *d = data_of(a, page);
-  CHECK(!strcmp(at(a, d, "status"), "failed: no <memory>\nat all"), "%s", at(a, d, "status"));
+  CHECK(!strcmp(text_at(a, d, "status"), "failed: no <memory>\nat all"), "%s",
+        text_at(a, d, "status"));
   CHECK(strstr(page, "<p>failed: no &#60;memory&#62;\nat all</p>"), "without scripts");
-  CHECK(!strcmp(at(a, d, "series"), "[]"), "no curves");
+  CHECK(!strcmp(text_at(a, d, "series"), "[]"), "no curves");
   check_document(page);
   free(page);
   gr_arena_destroy(a);
@@ -184,10 +185,11 @@ static void many_points(void) {
   put_file(dir, "metrics.jsonl", lines.chars);
   char *page = page_of(dir, true);
   const gr_json *d = data_of(a, page);
-  CHECK(!strcmp(at(a, d, "series.0.x.999"), "2500"), "x: %s", at(a, d, "series.0.x.999"));
-  CHECK(!strcmp(at(a, d, "series.0.x.1000"), ""), "more than a thousand");
-  CHECK(!strcmp(at(a, d, "series.0.y.0"), "2"), "mean: %s", at(a, d, "series.0.y.0"));
-  CHECK(!strcmp(at(a, d, "series.0.low.0"), "1") && !strcmp(at(a, d, "series.0.high.0"), "3"),
+  CHECK(!strcmp(text_at(a, d, "series.0.x.999"), "2500"), "x: %s", text_at(a, d, "series.0.x.999"));
+  CHECK(!strcmp(text_at(a, d, "series.0.x.1000"), ""), "more than a thousand");
+  CHECK(!strcmp(text_at(a, d, "series.0.y.0"), "2"), "mean: %s", text_at(a, d, "series.0.y.0"));
+  CHECK(!strcmp(text_at(a, d, "series.0.low.0"), "1") &&
+            !strcmp(text_at(a, d, "series.0.high.0"), "3"),
         "the least and the largest");
   check_document(page);
   free(page);
@@ -209,13 +211,13 @@ static void damaged(void) {
       put_file(dir, names[n], texts[i]);
       char *page = page_of(dir, true);
       check_document(page);
-      const char *problems = at(a, data_of(a, page), "problems");
+      const char *problems = text_at(a, data_of(a, page), "problems");
       CHECK(i > 2 || strstr(problems, names[n]), "%s with '%s': %s", names[n], texts[i], problems);
       free(page);
     }
   put_file(dir, "metrics.jsonl", "{\"step\": 0, \"loss\": 1}\nrubbish\n");
   char *page = page_of(dir, true);
-  CHECK(strstr(at(a, data_of(a, page), "problems"), "the line is no row of values"), "rows");
+  CHECK(strstr(text_at(a, data_of(a, page), "problems"), "the line is no row of values"), "rows");
   check_document(page);
   free(page);
   gr_arena_destroy(a);
@@ -264,9 +266,9 @@ static void links(void) {
     const gr_json *d = data_of(a, page);
     CHECK(strstr(page, want), "'%s': expected %s in %s", all[i].folder, want,
           strstr(page, "<table"));
-    CHECK(!strcmp(at(a, d, "runs.0.page"), all[i].link), "%s", at(a, d, "runs.0.page"));
-    CHECK(!strcmp(at(a, d, "runs.0.last"), "null"), "%s", at(a, d, "runs.0.last"));
-    CHECK(strstr(at(a, d, "runs.0.differs"), "\"training.lr\": \"1e-3\""), "what differs");
+    CHECK(!strcmp(text_at(a, d, "runs.0.page"), all[i].link), "%s", text_at(a, d, "runs.0.page"));
+    CHECK(!strcmp(text_at(a, d, "runs.0.last"), "null"), "%s", text_at(a, d, "runs.0.last"));
+    CHECK(strstr(text_at(a, d, "runs.0.differs"), "\"training.lr\": \"1e-3\""), "what differs");
     check_document(page);
     free(page);
   }

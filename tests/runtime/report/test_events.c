@@ -9,11 +9,11 @@ static bool holds(const char *bytes, size_t len, const char *what) {
 
 // Records that stay are byte-equal; times are the 8 bytes after each tag of wall_time.
 static void blank_times(unsigned char *p, size_t len) {
-  for (size_t at = 0; at + 12 < len;) {
-    uint64_t n = p[at] | (uint64_t)p[at + 1] << 8;
-    memset(p + at + 13, 0, 8);      // wall_time
-    memset(p + at + 12 + n, 0, 4);  // its checksum
-    at += n + 16;
+  for (size_t offset = 0; offset + 12 < len;) {
+    uint64_t n = p[offset] | (uint64_t)p[offset + 1] << 8;
+    memset(p + offset + 13, 0, 8);      // wall_time
+    memset(p + offset + 12 + n, 0, 4);  // its checksum
+    offset += n + 16;
   }
 }
 
@@ -57,7 +57,7 @@ static void other_kinds(void) {
                          .n_params = 2,
                          .graph = "GRAPH",
                          .graph_bytes = 5};
-  size_t len[2], at;
+  size_t len[2], size;
   char *text[2];
   for (int k = 0; k < 2; k++, spec.resume_step = 3, spec.resume_epoch = 1) {
     gr_report *r;
@@ -84,7 +84,7 @@ static void other_kinds(void) {
                                     "\x22\x02\x08\x01"};
   for (size_t i = 0; i < sizeof has / sizeof *has; i++)
     CHECK(holds(text[0], len[0], has[i]), "%zu: %s", i, has[i]);
-  char *lines = read_file(dir, "samples.jsonl", &at);
+  char *lines = read_file(dir, "samples.jsonl", &size);
   CHECK(!strcmp(lines,
                 "{\"steps\": 3, \"sample\": \"a.wav\", \"reference\": \"IT_IS <b>\", "
                 "\"predicted\": \"\"}\n"),

@@ -24,7 +24,7 @@ static const char epochs[] =
     "{\"epoch\": 0, \"steps\": 2, \"validation.loss\": 1.75, \"train.loss\": 2.75, \"seconds\": "
     "4}\n";
 
-static void is(const gr_series_list *l, const char *key, int n, double x, double y) {
+static void expect(const gr_series_list *l, const char *key, int n, double x, double y) {
   const gr_series *s = gr_series_find(l, key);
   CHECK(s && s->n == n, "%s has %d values", key, s ? s->n : -1);
   if (s && s->n)
@@ -38,9 +38,9 @@ static void of_a_run(void) {
   gr_series_list l;
   file("metrics.jsonl", rows), file("evals.jsonl", evals), file("epochs.jsonl", epochs);
   MUST(gr_series_read(a, dir, &l));
-  is(&l, "loss", 3, 3, 1.5), is(&l, "lr", 3, 3, 0.2);
-  is(&l, "validation.loss", 1, 2, 1.75), is(&l, "train.loss", 1, 2, 2.75);
-  is(&l, "seconds", 1, 2, 4);
+  expect(&l, "loss", 3, 3, 1.5), expect(&l, "lr", 3, 3, 0.2);
+  expect(&l, "validation.loss", 1, 2, 1.75), expect(&l, "train.loss", 1, 2, 2.75);
+  expect(&l, "seconds", 1, 2, 4);
   CHECK(l.n == 5, "%d series: numbers that are no place and no time", l.n);
   CHECK(gr_series_find(&l, "loss")->x[0] == 1, "a step is over when it is written");
   gr_arena_destroy(a);
@@ -63,7 +63,7 @@ static void lines(void) {
     gr_status s = gr_series_read(a, dir, &l);
     CHECK(!s == !cases[i].line, "case %zu: %s", i, s ? gr_status_text(s) : "no error");
     CHECK(!s || gr_status_loc(s).line == cases[i].line, "line %d", s ? gr_status_loc(s).line : 0);
-    if (!s) is(&l, "loss", cases[i].n, 1, 1);
+    if (!s) expect(&l, "loss", cases[i].n, 1, 1);
     gr_status_drop(s);
     gr_arena_destroy(a);
   }

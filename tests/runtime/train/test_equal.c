@@ -7,10 +7,10 @@
 enum { RANKS = 4, NUMBERS = 8 };
 
 struct gr_exec {  // of this test: runtime/train/rank/equal.c only looks up states
-  float at[3][NUMBERS];
+  float values[3][NUMBERS];
 };
 gr_exec_tensor gr_exec_state(const gr_exec *e, const gr_plan_state *s) {
-  return (gr_exec_tensor){(void *)e->at[s->offset], s->type, gr_type_bytes(&s->type)};
+  return (gr_exec_tensor){(void *)e->values[s->offset], s->type, gr_type_bytes(&s->type)};
 }
 gr_status gr_exec_view(gr_exec *e, const gr_exec_tensor *t, void *staging, const void **out) {
   (void)e, (void)staging;
@@ -57,11 +57,11 @@ static const char *compare(int state, int rank, char *said, size_t size) {
                              .exec = &m[i].exec,
                              .arena = arena}};
     for (int k = 0; k < NUMBERS; k++) {
-      m[i].exec.at[0][k] = (float)k;
-      m[i].exec.at[1][k] = (float)(k + 100 * gr_mesh_coord(&mesh, i, 1));
-      m[i].exec.at[2][k] = (float)(k + 100 * i);
+      m[i].exec.values[0][k] = (float)k;
+      m[i].exec.values[1][k] = (float)(k + 100 * gr_mesh_coord(&mesh, i, 1));
+      m[i].exec.values[2][k] = (float)(k + 100 * i);
     }
-    if (i == rank) m[i].exec.at[state][NUMBERS - 1] += 0.5f;
+    if (i == rank) m[i].exec.values[state][NUMBERS - 1] += 0.5f;
   }
   for (int i = 0; i < RANKS; i++) pthread_create(&threads[i], NULL, body, &m[i]);
   for (int i = 0; i < RANKS; i++) pthread_join(threads[i], NULL);

@@ -8,24 +8,24 @@
 static const char *dir;
 
 typedef struct bytes {
-  unsigned char at[4096];
+  unsigned char data[4096];
   size_t n;
 } bytes;
 
 static void put(bytes *b, const void *p, size_t n) {
-  memcpy(b->at + b->n, p, n);
+  memcpy(b->data + b->n, p, n);
   b->n += n;
 }
 
 static void put_number(bytes *b, uint64_t v, int n) {
-  for (; n--; v >>= 8) b->at[b->n++] = (unsigned char)v;
+  for (; n--; v >>= 8) b->data[b->n++] = (unsigned char)v;
 }
 
 static const char *write_file(const char *name, const bytes *b) {
   static char path[512];
   snprintf(path, sizeof path, "%s/%s", dir, name);
   FILE *f = fopen(path, "wb");
-  CHECK(f && fwrite(b->at, 1, b->n, f) == b->n, "cannot write %s", path);
+  CHECK(f && fwrite(b->data, 1, b->n, f) == b->n, "cannot write %s", path);
   if (f) fclose(f);
   return path;
 }
@@ -51,7 +51,7 @@ static void add_array(bytes *all, bytes *list, const char *name, const char *des
   head[len] = ' ', head[117] = '\n';
   put(&b, "\x93NUMPY\x01\x00\x76\x00", 10), put(&b, head, 118), put(&b, data, n);
   snprintf(member, sizeof member, "%s.npy", name);
-  uint64_t at = all->n, crc = crc_of(b.at, b.n);
+  uint64_t offset = all->n, crc = crc_of(b.data, b.n);
   for (int k = 0; k < 2; k++) {
     bytes *to = k ? list : all;
     put_number(to, k ? 0x02014b50 : 0x04034b50, 4);
@@ -59,10 +59,10 @@ static void add_array(bytes *all, bytes *list, const char *name, const char *des
     put_number(to, 20, 2), put_number(to, 0, 8), put_number(to, crc, 4);
     put_number(to, b.n, 4), put_number(to, b.n, 4), put_number(to, strlen(member), 2);
     put_number(to, 0, 2);
-    if (k) put_number(to, 0, 10), put_number(to, at, 4);
+    if (k) put_number(to, 0, 10), put_number(to, offset, 4);
     put(to, member, strlen(member));
   }
-  put(all, b.at, b.n);
+  put(all, b.data, b.n);
 }
 
 static const char *write_npz(void) {
@@ -73,10 +73,10 @@ static const char *write_npz(void) {
   add_array(&all, &list, "a.wide", "<f8", "2, 4", wide, sizeof wide);
   add_array(&all, &list, "a.half", "<f2", "2,", half, sizeof half);
   add_array(&all, &list, "count", "<i8", "1,", count, sizeof count);
-  uint64_t at = all.n;
-  put(&all, list.at, list.n);
+  uint64_t offset = all.n;
+  put(&all, list.data, list.n);
   put_number(&all, 0x06054b50, 4), put_number(&all, 0, 4), put_number(&all, 3, 2);
-  put_number(&all, 3, 2), put_number(&all, list.n, 4), put_number(&all, at, 4);
+  put_number(&all, 3, 2), put_number(&all, list.n, 4), put_number(&all, offset, 4);
   put_number(&all, 0, 2);
   return write_file("x.npz", &all);
 }
@@ -220,7 +220,7 @@ static bytes contents(const char *path) {
   bytes b = {.n = 0};
   FILE *f = fopen(path, "rb");
   CHECK(f, "cannot read %s", path);
-  if (f) b.n = fread(b.at, 1, sizeof b.at, f), fclose(f);
+  if (f) b.n = fread(b.data, 1, sizeof b.data, f), fclose(f);
   return b;
 }
 

@@ -18,8 +18,8 @@ static const char *dir;
 
 // ---- The work -----------------------------------------------------------------------------------
 
-static void zeros(const gr_rng *rng, const void *attr, uint64_t from, int64_t n, double *out) {
-  (void)rng, (void)attr, (void)from;
+static void zeros(const gr_rng *rng, const void *attr, uint64_t first, int64_t n, double *out) {
+  (void)rng, (void)attr, (void)first;
   memset(out, 0, (size_t)n * sizeof *out);
 }
 
@@ -58,13 +58,13 @@ static gr_status run(void) {
 }
 
 enum { LARGE = 20 << 20 };
-static gr_tensor_slice large(const char *name, void *at) {
-  return gr_tensor_slice_whole(name, "f32", 1, (int64_t[]){LARGE / 4}, at);
+static gr_tensor_slice large(const char *name, void *data) {
+  return gr_tensor_slice_whole(name, "f32", 1, (int64_t[]){LARGE / 4}, data);
 }
 static float *memory(void) {
-  static float *at;
-  if (!at) at = calloc(1, LARGE);
-  return at;
+  static float *block;
+  if (!block) block = calloc(1, LARGE);
+  return block;
 }
 
 static const char *checkpoint(void) {
@@ -126,13 +126,13 @@ static void put_weights(FILE *f) {
 }
 static gr_status read_weights(void) {
   gr_safetensors *f;
-  float *at = calloc(2, LARGE);
+  float *data = calloc(2, LARGE);
   gr_tensor_slice want =
-      gr_tensor_slice_whole("w", "f32", 1, (int64_t[]){2 * (int64_t)LARGE / 4}, at);
+      gr_tensor_slice_whole("w", "f32", 1, (int64_t[]){2 * (int64_t)LARGE / 4}, data);
   gr_status s = gr_safetensors_open(written("w.safetensors", put_weights), &f);
   if (!s) s = gr_safetensors_read(f, 0, &want);
   gr_safetensors_close(f);
-  free(at);
+  free(data);
   return s;
 }
 
@@ -216,13 +216,13 @@ static void ends_soon(void) {
     CHECK(steps >= works[i].steps, "%s can end at %lld places", works[i].name, (long long)steps);
     CHECK(bytes <= steps * works[i].bytes, "%s: %lld bytes in %lld steps", works[i].name,
           (long long)bytes, (long long)steps);
-    const int64_t at[] = {1, 2, steps / 2 + 1, steps};
+    const int64_t stop_step[] = {1, 2, steps / 2 + 1, steps};
     for (int k = 0; k < 4; k++) {
-      gr_status s = go(works[i].run, at[k]);
+      gr_status s = go(works[i].run, stop_step[k]);
       CHECK(gr_status_code(s) == GR_ERR_STOPPED, "%s, stopped at %lld of %lld: %s", works[i].name,
-            (long long)at[k], (long long)steps, gr_status_text(s));
+            (long long)stop_step[k], (long long)steps, gr_status_text(s));
       CHECK(test.work.done == test.done, "%s, stopped at %lld of %lld: %lld bytes later",
-            works[i].name, (long long)at[k], (long long)steps,
+            works[i].name, (long long)stop_step[k], (long long)steps,
             (long long)(test.work.done - test.done));
       gr_status_drop(s);
     }
