@@ -88,12 +88,12 @@ static int64_t ranks_of(const side *s) {
 static gr_status read_sides(comparison *c, const gr_args *args) {
   gr_args plain = *args;
   plain.n_overrides = 0;
-  if (args->n_overrides && c->b.file)
+  if (c->b.file && (args->n_overrides || (args->ranks && c->a.file)))
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                           "'%s' changes nothing of '%s', a plan that "
-                           "is made already",
-                           args->overrides[0], c->b.path),
-                   "overrides are of a configuration behind the plan that it is compared with");
+                           "'%s' is a plan that is made already: key=value and --ranks change "
+                           "nothing of it",
+                           c->b.path),
+                   "they are of a configuration behind the plan that it is compared with");
   if (c->a.file) GR_TRY(read_file(c->arena, &c->a));
   if (c->b.file) GR_TRY(read_file(c->arena, &c->b));
   int64_t a = args->ranks ? args->ranks : ranks_of(&c->b);

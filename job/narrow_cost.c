@@ -40,7 +40,8 @@ static void put_comparison(gr_text *t, const gr_job *j, const gr_job *other) {
   gr_bf16_unit unit = gr_gemm_bf16_unit();
   const gr_plan *narrow = j->spec.plan, *wide = other->spec.plan;
   double a = kernel_seconds(j, unit), b = kernel_seconds(other, unit);
-  bool known = unit != GR_BF16_AMX;  // no processor with AMX was measured
+  // no processor with AMX was measured
+  bool known = unit != GR_BF16_AMX || a >= kernel_seconds(j, GR_BF16_NONE);
   gr_text_put(t, " takes ");
   put_memory(t, narrow, wide);
   if (known)

@@ -35,8 +35,7 @@ static void add_on_cpu(gr_tally *w, const gr_graph *g, const gr_node *n, double 
     w->seconds[i] += runs * gr_cpu_seconds(&w->targets[i], &call);
 }
 
-// ---- Collectives
-// ----------------------------------------------------------------------------------
+// ---- Collectives --------------------------------------------------------------------------------
 
 static void add_move(gr_program_figures *p, const gr_graph *g, const gr_node *n) {
   int i = 0;
@@ -57,11 +56,10 @@ static double collective_seconds(const gr_target *t, const gr_graph *g, const gr
                          n->op == &gr_op_all_reduce ? 2 : 1);
 }
 
-// ---- When they run
-// --------------------------------------------------------------------------------
+// ---- When they run ------------------------------------------------------------------------------
 
-// The queues of a GPU, and by value when a collective that makes it is done
-// (runtime/exec/beside.c).
+// When the queues of a GPU are done (runtime/exec/beside.c), and by value the collective that makes
+// it.
 typedef struct timeline {
   double kernels, gathers, sums;
   double *ready;
@@ -101,8 +99,7 @@ static gr_predicted run_program(gr_arena *arena, const gr_graph *g, const gr_tar
   return out;
 }
 
-// ---- A program
-// ------------------------------------------------------------------------------------
+// ---- A program ----------------------------------------------------------------------------------
 
 // The time of nodes that are launched together is that of the last of them.
 static void add_nodes(gr_tally *w, const gr_plan_frame *f, bool gpu, double *seconds[]) {
@@ -139,8 +136,7 @@ static void count_program(gr_arena *arena, const gr_plan_figures *all, gr_progra
   gr_arena_destroy(scratch);
 }
 
-// ---- A plan
-// ---------------------------------------------------------------------------------------
+// ---- A plan -------------------------------------------------------------------------------------
 
 static void count_states(gr_plan_figures *f) {
   for (uint32_t i = 0; i < f->plan->n_states; i++) {

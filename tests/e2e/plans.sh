@@ -49,7 +49,8 @@ printf '[]' >list.json
 expect "another file" 65 "'list.json' is no plan file: it has no version" 'hint: .*--write=FILE' -- "$graphrun" plan --diff list.json $digits
 expect "a file that is not there" 74 "gone.json" -- "$graphrun" plan --diff gone.json $digits
 expect "one plan" 2 "--diff compares two plans" 'hint: ' -- "$graphrun" plan --diff two.json
-expect "overrides of a file" 2 "'training.lr=1' changes nothing of 'two.json'" 'hint: ' -- "$graphrun" plan --diff one.json two.json training.lr=1
+expect "ranks of files" 2 "'two.json' is a plan that is made already" -- "$graphrun" plan --diff one.json two.json --ranks=4
+expect "overrides of a file" 2 "'two.json' is a plan that is made already: key=value and --ranks change nothing" 'hint: ' -- "$graphrun" plan --diff one.json two.json training.lr=1
 expect "a table of differences" 2 "--diff compares two plans, and no table" -- "$graphrun" plan --diff two.json $digits --ranks=1,2
 
 # ---- Tables

@@ -37,8 +37,7 @@ enum { COLUMNS = sizeof columns / sizeof *columns, MAX_CONFIGS = 256, MAX_TABLE 
 
 static gr_arena *arena;
 
-// ---- The configurations
-// ---------------------------------------------------------------------------
+// ---- The configurations -------------------------------------------------------------------------
 
 static const char *configs[MAX_CONFIGS];
 static int n_configs;
@@ -67,8 +66,7 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// ---- Planning
-// -------------------------------------------------------------------------------------
+// ---- Planning -----------------------------------------------------------------------------------
 
 // What must hold of the figures of any plan.
 static void check_sums(const char *config, const gr_plan_figures *f) {
@@ -144,8 +142,7 @@ static gr_text make_table(void) {
   return t;
 }
 
-// ---- Comparing
-// ------------------------------------------------------------------------------------
+// ---- Comparing ----------------------------------------------------------------------------------
 
 static const char *line_of(const char **text) {
   size_t n = strcspn(*text, "\n");
@@ -212,8 +209,7 @@ static void every_plan_is_as_the_table_says(void) {
             table);
 }
 
-// ---- Links
-// ------------------------------------------------------------------------------------------
+// ---- Links --------------------------------------------------------------------------------------
 
 static void check_link(const gr_cluster *c, int n, int stride, double sent, int passes,
                        double want) {
