@@ -23,6 +23,7 @@ const gr_code_row gr_codes[GR_CODE_COUNT] = {
     [GR_ERR_STOPPED] = {"stopped", 75},
     [GR_ERR_NONFINITE] = {"non-finite", 76},
     [GR_ERR_CHECKPOINT] = {"checkpoint", 78},
+    [GR_ERR_DIFFERENT] = {"", 1},
     [GR_ERR_BUG] = {"internal", 1},
 };
 

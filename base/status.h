@@ -34,6 +34,7 @@ typedef enum gr_code {
   GR_ERR_STOPPED,      // stopped by a signal; the state is saved
   GR_ERR_NONFINITE,    // the loss is NaN or infinite
   GR_ERR_CHECKPOINT,   // a checkpoint is damaged or does not fit the model
+  GR_ERR_DIFFERENT,    // no error: what a command compares is not the same
   GR_ERR_BUG,          // an internal invariant is violated
   GR_CODE_COUNT,
 } gr_code;

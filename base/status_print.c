@@ -89,7 +89,7 @@ void gr_status_print(FILE *f, gr_status s) {
       gr_print_line(f, s->loc.file, strlen(s->loc.file));
       fprintf(f, ":%d:%d: ", s->loc.line, s->loc.col);
     }
-    fprintf(f, "%s error: ", gr_codes[s->code].name);
+    if (*gr_codes[s->code].name) fprintf(f, "%s error: ", gr_codes[s->code].name);
     gr_print_line(f, s->text, strlen(s->text));
     fputc('\n', f);
     if (s->loc.file && s->loc.line) print_source(f, s->loc);

@@ -1,19 +1,16 @@
 // plan.c - `graphrun plan CONFIG.yaml`: compiles without running and prints the plan.
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/output.h"
 #include "cli/commands.h"
+#include "cli/plan_parts.h"
 #include "compiler/picture/picture.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
-#include "job/job.h"
 #include "job/memory.h"
 #include "job/narrow_cost.h"
 #include "job/parts.h"
-
-typedef struct options {
-  const char *dot, *svg, *expand;
-} options;
 
 static gr_status write_dot(const gr_plan *p, const char *path) {
   const gr_program *drawn = gr_plan_drawn(p);
@@ -23,7 +20,7 @@ static gr_status write_dot(const gr_plan *p, const char *path) {
   return gr_output_close(out, GR_OK);
 }
 
-static gr_status write_svg(const gr_job *j, const options *flags) {
+static gr_status write_svg(const gr_job *j, const gr_plan_flags *flags) {
   gr_text drawn = gr_text_make(j->arena);
   gr_output *out;
   gr_picture_request request = {j->args.config, &flags->expand, flags->expand != NULL};
@@ -33,8 +30,13 @@ static gr_status write_svg(const gr_job *j, const options *flags) {
   return gr_output_close(out, GR_OK);
 }
 
-static gr_status write_drawings(const gr_job *j) {
-  const options *flags = j->args.options;
+static gr_status write_files(const gr_job *j, const gr_plan_figures *figures) {
+  const gr_plan_flags *flags = j->args.options;
+  if (flags->write) {
+    gr_text t = gr_text_make(j->arena);
+    gr_plan_json(&t, figures);
+    GR_TRY(gr_output_write(NULL, flags->write, t.chars, t.len));
+  }
   if (flags->dot) GR_TRY(write_dot(j->spec.plan, flags->dot));
   if (flags->expand && !flags->svg)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--expand is of the picture that --svg=FILE draws");
@@ -60,11 +62,12 @@ static gr_status plan(gr_job *j) {
   const char *lines[GR_JOB_DIFFERENCES];
   int ranks = gr_job_usual_ranks(j);
   GR_TRY(gr_job_plan(j, ranks));
+  const gr_plan_figures *figures = gr_job_count(j, NULL, 0);
   if (j->args.json) {
     gr_text t = gr_text_make(j->arena);
-    gr_plan_json(&t, j->spec.plan);
+    gr_plan_json(&t, figures);
     fputs(t.chars, stdout);
-    return write_drawings(j);
+    return write_files(j, figures);
   }
   print_head(j, ranks);
   int n = gr_job_differences(j, ranks, j->spec.device->gpu, lines);
@@ -75,25 +78,68 @@ static gr_status plan(gr_job *j) {
         "--ranks=N\n");
   gr_visible_out out;
   FILE *f = gr_visible_begin(&out);
-  gr_plan_explain(f, j->spec.plan);
+  gr_plan_explain(f, figures);
   gr_groups_print(f, &j->spec.set.options.optimizer, j->spec.plan);
-  if (j->spec.plan->gpu) gr_plan_predict(f, j->spec.plan);
-  gr_plan_certify(f, j->spec.plan);
+  if (j->spec.plan->gpu) gr_plan_predict(f, figures);
+  gr_plan_certify(f, figures);
   gr_visible_end(&out);
   fflush(stdout);
   // of this machine, where stdout is the same on all
   gr_text cost = gr_text_make(j->arena);
   if (gr_job_put_narrow_cost(&cost, j, ranks)) fprintf(stderr, "precision   %s\n", cost.chars);
   gr_job_print_memory(stderr, j, ranks);
-  return write_drawings(j);
+  return write_files(j, figures);
+}
+
+// ---- Numbers of ranks ---------------------------------------------------------------------------
+
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+// "1,2,4" or "1..1024", which doubles; ascending.
+static gr_status read_ranks(gr_arena *a, const char *text, int **out, int *n) {
+  enum { MAX_DOUBLED = 20 };  // numbers up to GR_MAX_RANKS
+  int *list = *out = GR_NEW(a, int, MAX_DOUBLED *(strlen(text) + 1));
+  for (const char *next = text; text; text = next) {
+    char *end;
+    long first = strtol(text, &end, 10), last = first;
+    if (end > text && !strncmp(end, "..", 2)) last = strtol(text = end + 2, &end, 10);
+    if (end == text || (*end && *end != ',') || first < 1 || last < 1 || last > GR_MAX_RANKS)
+      return gr_hint(
+          gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--ranks must be a number from 1 to %d, but is '%.*s'",
+                  GR_MAX_RANKS, (int)strcspn(text, ","), text),
+          "or several, for a table: --ranks=1,2,4 or --ranks=1..1024, which doubles");
+    for (; first <= last; first *= 2) list[(*n)++] = (int)first;
+    next = *end ? end + 1 : NULL;
+  }
+  qsort(list, (size_t)*n, sizeof *list, by_number);
+  return GR_OK;
+}
+
+// ---- The command --------------------------------------------------------------------------------
+
+static gr_status check_flags(const gr_plan_flags *f, bool table) {
+  const char *of_one = f->write ? "--write" : f->dot ? "--dot" : f->expand ? "--expand" : NULL;
+  if (f->diff && (table || of_one || f->svg))
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--diff compares two plans, and no table"),
+                   "graphrun plan --diff A B [key=value ...] [--ranks=N] [--json]");
+  if (!table || !of_one) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s is of one plan, and this is a table", of_one),
+      "without --device, --strategy and --cluster, and with one number of ranks");
 }
 
 static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
+  const gr_plan_flags *flags = args->options;
+  gr_args one = *args;
   gr_job job = {0};
-  bool kept =
-      args->config && gr_is_file(gr_arena_printf(arena, "%s/.hydra/config.yaml", args->config));
-  gr_status s = (kept ? gr_job_compose_kept : gr_job_compose)(arena, args, &job);
-  s = s ? s : plan(&job);
+  int *ranks = NULL, n = 0;
+  if (flags->ranks) GR_TRY(read_ranks(arena, flags->ranks, &ranks, &n));
+  bool table = gr_plan_is_table(flags, n);
+  GR_TRY(check_flags(flags, table));
+  one.ranks = n == 1 ? ranks[0] : 0;
+  if (flags->diff) return gr_plan_compare(arena, &one, flags->diff);
+  gr_status s = gr_job_compose_either(arena, &one, &job);
+  if (!s) s = table ? gr_plan_table(&job, flags, ranks, n) : plan(&job);
   gr_job_close(&job);
   return s;
 }
@@ -102,32 +148,42 @@ static gr_status plan_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_plan, argc, argv, compose_and_plan);
 }
 
-static const gr_flag job_flags[] = {
-    {"--ranks", NULL, "N", GR_FLAG_NUMBER, offsetof(gr_args, ranks), "plans for so many ranks"},
-    {0}};
 static const gr_flag own_flags[] = {
-    {"--dot", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, dot),
+    {"--ranks", NULL, "N,...", GR_FLAG_TEXT, offsetof(gr_plan_flags, ranks),
+     "plans for so many ranks; several (1,2,4 or 1..1024): a table of predictions"},
+    {"--device", NULL, "NAME,...", GR_FLAG_TEXT, offsetof(gr_plan_flags, device),
+     "of the table: a100, h100, h200, b200, 4090, cpu"},
+    {"--strategy", NULL, "NAME,...", GR_FLAG_TEXT, offsetof(gr_plan_flags, strategy),
+     "of the table: values of distributed.strategy"},
+    {"--cluster", NULL, "FILE", GR_FLAG_TEXT, offsetof(gr_plan_flags, cluster),
+     "of the table: YAML that describes machines and links (docs/planning.md)"},
+    {"--write", NULL, "FILE", GR_FLAG_TEXT, offsetof(gr_plan_flags, write),
+     "writes the plan's figures, for --diff"},
+    {"--diff", NULL, "PLAN", GR_FLAG_TEXT, offsetof(gr_plan_flags, diff),
+     "prints what differs from another plan: a file, a run, a configuration"},
+    {"--dot", NULL, "FILE", GR_FLAG_TEXT, offsetof(gr_plan_flags, dot),
      "draws the training step for graphviz"},
-    {"--svg", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, svg),
-     "draws it, by blocks of the model"},
-    {"--expand", NULL, "PATTERN", GR_FLAG_TEXT, offsetof(options, expand),
+    {"--svg", NULL, "FILE", GR_FLAG_TEXT, offsetof(gr_plan_flags, svg),
+     "draws it, by blocks of the model; or the table's speed-up"},
+    {"--expand", NULL, "PATTERN", GR_FLAG_TEXT, offsetof(gr_plan_flags, expand),
      "of --svg: draws every op of the blocks whose path matches"},
     {0}};
 
 const gr_command gr_command_plan = {
     .name = "plan",
     .usage =
-        "CONFIG.yaml|RUN [key=value ...] [--ranks=N] [--dot=FILE] [--svg=FILE] [--expand=PATTERN] "
-        "[--dump=PASS] [--json]",
-    .doc = "compile only: parameters, passes, memory, collectives, proof",
+        "CONFIG.yaml|RUN [key=value ...] [--ranks=N,...] [--device=NAME,...] [--strategy=NAME,...] "
+        "[--cluster=FILE] [--write=FILE] [--diff=PLAN] [--dot=FILE] [--svg=FILE] "
+        "[--expand=PATTERN] [--dump=PASS] [--json]",
+    .doc = "compile only: parameters, passes, memory, collectives, proof; tables, differences",
     .example = "graphrun plan configs/multi_gpu.yaml --ranks=8 distributed.strategy=fsdp",
     .keys =
         "model.graph training.batch_size training.accumulate distributed.strategy distributed.mesh "
-        "distributed.layout distributed.fsdp.sharding_strategy",
+        "distributed.layout distributed.fsdp.sharding_strategy cost.per_gpu_hour",
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
-    .flags = {gr_flags_config, gr_flags_compile, job_flags, gr_flags_json},
+    .flags = {gr_flags_config, gr_flags_compile, gr_flags_json},
     .own_flags = own_flags,
     .plans = true,
-    .options = sizeof(options),
+    .options = sizeof(gr_plan_flags),
     .run = plan_run,
 };

@@ -3,7 +3,7 @@
 #include "compiler/picture/picture.h"
 #include "compiler/report/explain.h"
 #include "compose/show.h"
-#include "job/job.h"
+#include "job/figures.h"
 #include "job/version.h"
 
 static void put_text(gr_text *t, const char *name, const char *value) {
@@ -72,7 +72,7 @@ void gr_job_keep_about(gr_job *j) {
   gr_text_put(&about, ",\n \"config\": [");
   put_values(&about, j->spec.conf, &first);
   gr_text_put(&about, "]}\n");
-  gr_plan_json(&plan, j->spec.plan);
+  gr_plan_json(&plan, gr_job_count(j, NULL, 0));
   gr_text picture = gr_text_make(j->arena);
   gr_picture_request request = {.title = j->args.config};
   gr_status_drop(gr_plan_picture(&picture, j->spec.plan, &request));  // fails for patterns alone

@@ -131,6 +131,12 @@ gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {
   return s ? s : gr_job_set_kind(j);
 }
 
+gr_status gr_job_compose_either(gr_arena *arena, const gr_args *args, gr_job *j) {
+  bool kept =
+      args->config && gr_is_file(gr_arena_printf(arena, "%s/.hydra/config.yaml", args->config));
+  return (kept ? gr_job_compose_kept : gr_job_compose)(arena, args, j);
+}
+
 // What a run was configured for matters to its training, not to who uses its weights elsewhere.
 static bool trains(const gr_job *j) { return kind_of(&j->args) == GR_RUN_TRAIN; }
 

@@ -29,6 +29,8 @@ typedef struct gr_job {
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
 // The same for the configuration that is kept in the run's folder args->config, to use its weights.
 GR_MUST_USE gr_status gr_job_compose_kept(gr_arena *, const gr_args *, gr_job *out);
+// The same of either: a configuration, or a run's folder.
+GR_MUST_USE gr_status gr_job_compose_either(gr_arena *, const gr_args *, gr_job *out);
 // The same for a configuration that is composed, resolved and checked already, such as rank 0's.
 GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
 // The number of ranks that a command which starts none plans for: that of --ranks or of the

@@ -1,8 +1,8 @@
 // narrow_cost.c - see narrow_cost.h.
 #include "job/narrow_cost.h"
 #include <string.h>
-#include "compiler/report/explain.h"
 #include "compiler/report/parts.h"
+#include "job/figures.h"
 
 // The dtype that products are computed in, or "mixed precision", by rules alone; NULL: fp32.
 static const char *asked_for(const gr_settings *s) {
@@ -28,15 +28,20 @@ static void put_memory(gr_text *t, const gr_plan *narrow, const gr_plan *wide) {
                  gr_bytes_text(bytes_of(wide), b));
 }
 
+static double kernel_seconds(const gr_job *j, gr_bf16_unit unit) {
+  gr_target here = gr_target_of(gr_chip_find("cpu"));
+  here.unit = unit;
+  return gr_job_count(j, &here, 1)->step[0].kernels;
+}
+
 // A time within NEAR of the other is no reason to change anything.
-static void put_comparison(gr_text *t, const gr_job *j, const gr_plan *wide) {
+static void put_comparison(gr_text *t, const gr_job *j, const gr_job *other) {
   static const double near = 0.02;
   gr_bf16_unit unit = gr_gemm_bf16_unit();
-  const gr_plan *narrow = j->spec.plan;
-  int micro = j->spec.set.options.batch.micro_batches;
-  double a = 0, b = 0;
-  bool known = gr_plan_cpu_seconds(narrow, unit, micro, &a);
-  known &= gr_plan_cpu_seconds(wide, unit, micro, &b);
+  const gr_plan *narrow = j->spec.plan, *wide = other->spec.plan;
+  double a = kernel_seconds(j, unit), b = kernel_seconds(other, unit);
+  // no processor with AMX was measured
+  bool known = unit != GR_BF16_AMX || a >= kernel_seconds(j, GR_BF16_NONE);
   gr_text_put(t, " takes ");
   put_memory(t, narrow, wide);
   if (known)
@@ -60,7 +65,7 @@ bool gr_job_put_narrow_cost(gr_text *t, const gr_job *j, int ranks) {
   gr_status s = small ? gr_job_plan_with(j, fp32, 2, ranks, &wide) : GR_OK;
   gr_text_put(t, what);
   if (small && !s)
-    put_comparison(t, j, wide.spec.plan);
+    put_comparison(t, j, &wide);
   else
     gr_text_printf(t,
                    " may be slower than fp32 on this processor, %s; %s, so that samples_per_s of "

@@ -9,17 +9,18 @@ static double sent(const gr_node *n, double bytes, double ranks) {
   return n->op == &gr_op_all_reduce ? 2 * once : once;
 }
 
+void gr_traffic_add(gr_traffic *t, const gr_graph *g, const gr_node *n) {
+  double bytes = 0;
+  for (int k = 0; k < n->n_in; k++) bytes += (double)gr_type_bytes(&gr_at(g, n->in[k])->type);
+  t->collectives++, t->values += n->n_in;
+  t->operands += bytes, t->sent += sent(n, bytes, (double)((const struct gr_coll *)n->attr)->ranks);
+}
+
 void gr_traffic_count(const gr_program *p, gr_traffic by_axis[GR_MAX_MESH]) {
   const gr_graph *g = p->frame.g;
   for (int a = 0; a < GR_MAX_MESH; a++) by_axis[a] = (gr_traffic){0};
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const gr_node *n = &g->nodes[i];
-    if (!n->op->collective) continue;
-    const struct gr_coll *c = n->attr;
-    gr_traffic *t = &by_axis[c->mesh_axis];
-    double bytes = 0;
-    for (int k = 0; k < n->n_in; k++) bytes += (double)gr_type_bytes(&gr_at(g, n->in[k])->type);
-    t->collectives++, t->values += n->n_in;
-    t->operands += bytes, t->sent += sent(n, bytes, (double)c->ranks);
-  }
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op->collective)
+      gr_traffic_add(&by_axis[((const struct gr_coll *)g->nodes[i].attr)->mesh_axis], g,
+                     &g->nodes[i]);
 }

@@ -11,5 +11,7 @@ typedef struct gr_traffic {
                             // bytes, (N - 1) / N B
 } gr_traffic;
 
+// Adds a collective.
+void gr_traffic_add(gr_traffic *, const gr_graph *, const gr_node *);
 // Counts the collectives of one run of a program, by mesh axis.
 void gr_traffic_count(const gr_program *, gr_traffic by_axis[GR_MAX_MESH]);

@@ -2,7 +2,6 @@
 // this plan's ranks, communicators and collectives.
 #include <string.h>
 #include "compiler/plan/prove.h"
-#include "compiler/plan/traffic.h"
 #include "compiler/report/explain.h"
 #include "compiler/report/parts.h"
 
@@ -21,14 +20,12 @@ static void print_communicators(FILE *f, const gr_mesh *m) {
 }
 
 // "; collectives in one order: train.t56 1, eval.t56 1"
-static void print_collectives(FILE *f, const gr_plan *p) {
+static void print_collectives(FILE *f, const gr_plan_figures *figures) {
   int n = 0;
-  for (uint32_t i = 0; i < p->n_programs; i++) {
-    gr_traffic by_axis[GR_MAX_MESH];
-    int count = 0;
-    gr_traffic_count(&p->programs[i], by_axis);
-    for (int a = 0; a < p->mesh.n_axes; a++) count += by_axis[a].collectives;
-    if (count) fprintf(f, "%s%s %d", n++ ? ", " : "; collectives: ", p->programs[i].name, count);
+  for (uint32_t i = 0; i < figures->plan->n_programs; i++) {
+    const gr_program_figures *p = &figures->programs[i];
+    if (p->all.collectives)
+      fprintf(f, "%s%s %d", n++ ? ", " : "; collectives: ", p->program->name, p->all.collectives);
   }
 }
 
@@ -53,11 +50,12 @@ static void print_claims(FILE *f, int kind) {
   }
 }
 
-void gr_plan_certify(FILE *f, const gr_plan *p) {
-  int ranks = gr_mesh_ranks(&p->mesh);
+void gr_plan_certify(FILE *f, const gr_plan_figures *figures) {
+  const gr_plan *p = figures->plan;
+  int ranks = figures->ranks;
   fprintf(f, "proved      of %u programs on %d rank%s", p->n_programs, ranks, gr_text_s(ranks));
   print_communicators(f, &p->mesh);
-  print_collectives(f, p);
+  print_collectives(f, figures);
   fputc('\n', f);
   print_claims(f, GR_PROVED);
   fprintf(f, "assumed\n");

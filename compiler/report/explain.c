@@ -6,10 +6,10 @@
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
 
-static void explain_memory(FILE *f, const gr_plan *p) {
+static void explain_memory(FILE *f, const gr_plan_figures *figures) {
+  const gr_plan *p = figures->plan;
   char s[32], a[32], all[32];
-  fprintf(f, "memory      %s on each rank: states %s, arena %s",
-          gr_bytes_text((double)(p->state_bytes + p->arena_bytes + p->reserved_bytes), all),
+  fprintf(f, "memory      %s on each rank: states %s, arena %s", gr_bytes_text(figures->bytes, all),
           gr_bytes_text((double)p->state_bytes, s), gr_bytes_text((double)p->arena_bytes, a));
   if (p->reserved_bytes)
     fprintf(f, ", working memory of the device's libraries %s",
@@ -18,7 +18,7 @@ static void explain_memory(FILE *f, const gr_plan *p) {
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *m = &p->programs[i].frame;
     fprintf(f, "  %-14s %4u nodes, %11s, arena %10s, no plan could do with less than %s\n",
-            p->programs[i].name, m->g->n_nodes, gr_flops_text((double)gr_graph_flops(m->g), all),
+            p->programs[i].name, m->g->n_nodes, gr_flops_text(figures->programs[i].flops, all),
             gr_bytes_text((double)m->bytes, a), gr_bytes_text((double)m->lower_bound, s));
   }
 }
@@ -121,8 +121,9 @@ static void explain_precision(FILE *f, const gr_graph *g) {
             n.nodes, n.all, n.in_loops, n.casts, gr_bytes_text(n.bytes, b));
 }
 
-static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
-  if (!p) return;
+static void explain_program(FILE *f, gr_arena *arena, const gr_program_figures *figures) {
+  if (!figures) return;
+  const gr_program *p = figures->program;
   fprintf(f, "program %s\n", p->name);
   explain_passes(f, &p->notes);
   if (p->trains) {
@@ -131,18 +132,19 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program *p) {
   }
   explain_precision(f, p->frame.g);
   explain_loops(f, &p->frame);
-  gr_explain_peak(f, arena, p);
-  gr_explain_moves(f, arena, p);
+  gr_explain_peak(f, arena, figures);
+  gr_explain_moves(f, arena, figures);
 }
 
-void gr_plan_explain(FILE *f, const gr_plan *p) {
+void gr_plan_explain(FILE *f, const gr_plan_figures *figures) {
   gr_arena *arena = gr_arena_create();
-  gr_explain_states(f, p);
+  const gr_plan *p = figures->plan;
+  gr_explain_states(f, figures);
   gr_explain_weights(f, p);
-  explain_memory(f, p);
+  explain_memory(f, figures);
   fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
   const char *kind;
   for (int i = 0; (kind = gr_plan_kind(p, i)); i++)
-    explain_program(f, arena, gr_plan_largest(p, kind));
+    explain_program(f, arena, gr_figures_largest(figures, kind));
   gr_arena_destroy(arena);
 }

@@ -1,6 +1,5 @@
 // json.c - the plan report as JSON.
 #include <string.h>
-#include "compiler/plan/traffic.h"
 #include "compiler/report/explain.h"
 #include "compiler/report/parts.h"
 
@@ -22,36 +21,93 @@ static void put_mesh(gr_text *t, const gr_mesh *m) {
   gr_text_put(t, "}");
 }
 
-static void put_collectives(gr_text *t, const gr_mesh *m, const gr_program *p) {
-  gr_traffic traffic[GR_MAX_MESH];
-  gr_traffic_count(p, traffic);
+static void put_number(gr_text *t, const char *name, double value) {
+  gr_text_json(t, name);
+  gr_text_put(t, ": ");
+  gr_text_json_rounded(t, value, 6);
+}
+
+static void put_traffic(gr_text *t, bool first, const char *name, const gr_traffic *moved) {
+  gr_text_put(t, first ? "" : ", ");
+  gr_text_json(t, name);
+  gr_text_printf(t, ": {\"count\": %d, \"sent_bytes\": %.0f}", moved->collectives, moved->sent);
+}
+
+static void put_collectives(gr_text *t, const gr_mesh *m, const gr_program_figures *p) {
   gr_text_put(t, ", \"collectives\": {");
-  for (int a = 0; a < m->n_axes; a++) {
-    gr_text_put(t, a ? ", " : "");
-    gr_text_json(t, m->axis[a].name);
-    gr_text_printf(t, ": {\"count\": %.0f, \"sent_bytes\": %.0f}", (double)traffic[a].collectives,
-                   traffic[a].sent);
+  for (int a = 0; a < m->n_axes; a++) put_traffic(t, !a, m->axis[a].name, &p->by_axis[a]);
+  gr_text_put(t, "}, \"moves\": {");
+  for (int i = 0; i < p->n_moves; i++) put_traffic(t, !i, p->moves[i].op, &p->moves[i].traffic);
+  gr_text_put(t, "}");
+}
+
+// Of each chip, in milliseconds.
+static void put_times(gr_text *t, const gr_plan_figures *f, const gr_predicted *of) {
+  gr_text_put(t, "\"predicted_ms\": {");
+  for (int i = 0; i < f->n_targets; i++) {
+    gr_text_put(t, i ? ", " : "");
+    gr_text_json(t, f->targets[i].chip->name);
+    gr_text_put(t, ": {");
+    put_number(t, "all", 1e3 * of[i].all), gr_text_put(t, ", ");
+    put_number(t, "kernels", 1e3 * of[i].kernels), gr_text_put(t, ", ");
+    put_number(t, "collectives", 1e3 * of[i].collectives), gr_text_put(t, ", ");
+    put_number(t, "hidden", 1e3 * of[i].hidden);
+    gr_text_put(t, "}");
   }
   gr_text_put(t, "}");
 }
 
-static void put_program(gr_text *t, const gr_plan *plan, const gr_program *p) {
+static void put_program(gr_text *t, const gr_plan_figures *f, const gr_program_figures *figures) {
+  const gr_program *p = figures->program;
   gr_text_put(t, "{\"name\": ");
   gr_text_json(t, p->name);
   gr_text_printf(t, ", \"kind\": \"%s\", \"bucket\": ", p->kind);
   gr_text_json(t, p->bucket);
   gr_text_printf(t,
-                 ", \"nodes\": %u, \"flops\": %.0f, \"arena_bytes\": %zu, "
-                 "\"lower_bound_bytes\": %zu, \"unused_parameters\": [",
-                 p->frame.g->n_nodes, (double)gr_graph_flops(p->frame.g), p->frame.bytes,
-                 p->frame.lower_bound);
+                 ", \"nodes\": %u, \"flops\": %.0f, \"launches\": %.0f, \"moved_bytes\": %.0f, "
+                 "\"arena_bytes\": %zu, \"lower_bound_bytes\": %zu, \"unused_parameters\": [",
+                 p->frame.g->n_nodes, figures->flops, figures->launches, figures->bytes,
+                 p->frame.bytes, p->frame.lower_bound);
   for (uint32_t i = 0; i < p->notes.n_unused; i++) {
     gr_text_put(t, i ? ", " : "");
     gr_text_json(t, p->notes.unused[i]);
   }
   gr_text_put(t, "]");
-  put_collectives(t, &plan->mesh, p);
+  put_collectives(t, &f->plan->mesh, figures);
+  gr_text_put(t, ", \"peak_bytes\": {");
+  for (int i = 0; i < figures->n_makers; i++)
+    gr_text_printf(t, "%s\"%s\": %.0f", i ? ", " : "", figures->makers[i].name,
+                   figures->makers[i].bytes);
+  gr_text_put(t, "}, ");
+  put_times(t, f, figures->seconds);
   gr_text_put(t, "}");
+}
+
+static void put_memory(gr_text *t, const gr_plan_figures *f) {
+  gr_text_put(t, ",\n \"memory\": {");
+  double padding = (double)f->plan->state_bytes;
+  for (int k = 0; k < GR_KIND_COUNT; k++) {
+    gr_text_printf(t, "\"%s\": %.0f, ", gr_kind_names[k], f->kinds[k].bytes);
+    padding -= f->kinds[k].bytes;
+  }
+  gr_text_printf(t, "\"alignment\": %.0f, ", padding);
+  gr_text_printf(t, "\"arena\": %zu, \"libraries\": %zu, \"all\": %.0f}", f->plan->arena_bytes,
+                 f->plan->reserved_bytes, f->bytes);
+}
+
+// Samples a second are those of a chip's whole step.
+static void put_step(gr_text *t, const gr_plan_figures *f) {
+  gr_text_printf(t, ",\n \"step\": {\"samples\": %.0f, ", f->use.samples);
+  put_number(t, "launches", f->launches), gr_text_put(t, ", ");
+  put_number(t, "collectives", f->collectives), gr_text_put(t, ", ");
+  put_number(t, "sent_bytes", f->sent), gr_text_put(t, ", ");
+  put_times(t, f, f->step);
+  gr_text_put(t, ", \"samples_per_s\": {");
+  for (int i = 0; i < f->n_targets && f->use.samples > 0 && f->step[i].all > 0; i++) {
+    gr_text_put(t, i ? ", " : "");
+    put_number(t, f->targets[i].chip->name, f->use.samples / f->step[i].all);
+  }
+  gr_text_put(t, "}}");
 }
 
 // The layout of each mesh axis: "R" or "S0", "S1", ...
@@ -74,20 +130,21 @@ static void put_state(gr_text *t, const gr_mesh *m, const gr_plan_state *s) {
   gr_text_printf(t, "}, \"bytes\": %zu, \"trained\": %s}", s->bytes, s->trained ? "true" : "false");
 }
 
-void gr_plan_json(gr_text *t, const gr_plan *p) {
-  int64_t trained, all = gr_plan_parameters(p, &trained);
-  int ranks = 1;
-  for (int a = 0; a < p->mesh.n_axes; a++) ranks *= p->mesh.axis[a].size;
-  gr_text_printf(t, "{\"ranks\": %d, ", ranks);
+void gr_plan_json(gr_text *t, const gr_plan_figures *f) {
+  const gr_plan *p = f->plan;
+  gr_text_printf(t, "{\"version\": %d, \"ranks\": %d, ", GR_PLAN_FILE_VERSION, f->ranks);
   put_mesh(t, &p->mesh);
   gr_text_printf(t,
                  ", \"hash\": \"%016llx\", \"parameters\": %lld, \"trained_parameters\": %lld,\n"
-                 " \"state_bytes\": %zu, \"arena_bytes\": %zu,\n \"programs\": [",
-                 (unsigned long long)p->hash, (long long)all, (long long)trained, p->state_bytes,
-                 p->arena_bytes);
+                 " \"state_bytes\": %zu, \"arena_bytes\": %zu",
+                 (unsigned long long)p->hash, (long long)f->parameters, (long long)f->trained,
+                 p->state_bytes, p->arena_bytes);
+  put_memory(t, f);
+  put_step(t, f);
+  gr_text_put(t, ",\n \"programs\": [");
   for (uint32_t i = 0; i < p->n_programs; i++) {
     gr_text_put(t, i ? ",\n  " : "\n  ");
-    put_program(t, p, &p->programs[i]);
+    put_program(t, f, &f->programs[i]);
   }
   gr_text_put(t, "],\n \"states\": [");
   for (uint32_t i = 0; i < p->n_states; i++) {

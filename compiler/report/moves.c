@@ -133,20 +133,23 @@ static void explain_move(FILE *f, const uses *u, const gr_node *n) {
   }
 }
 
-void gr_explain_moves(FILE *f, gr_arena *arena, const gr_program *p) {
-  const gr_graph *g = p->frame.g;
+static void explain_traffic(FILE *f, const gr_program_figures *p) {
+  const gr_mesh *m = &p->program->frame.g->mesh;
+  char b[32];
+  for (int a = 0; a < m->n_axes; a++)
+    fprintf(f, "    over %-9s %4d collectives, %10s sent by each rank\n", m->axis[a].name,
+            p->by_axis[a].collectives, gr_bytes_text(p->by_axis[a].sent, b));
+}
+
+void gr_explain_moves(FILE *f, gr_arena *arena, const gr_program_figures *p) {
+  const gr_graph *g = p->program->frame.g;
+  const gr_traffic *all = &p->all;
   uses u = find_uses(arena, g);
-  uint32_t n = 0, values = 0;
-  double sum = 0;
   char b[32], joined[32] = "";
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    if (!g->nodes[i].op->collective) continue;
-    n++, values += (uint32_t)g->nodes[i].n_in;
-    sum += bytes_of(g, &g->nodes[i]);
-  }
-  if (values > n) snprintf(joined, sizeof joined, " of %u values", values);
-  fprintf(f, "  collectives: %u%s, of %s on each rank\n", n, joined, gr_bytes_text(sum, b));
-  if (n) gr_explain_traffic(f, p);
+  if (all->values > all->collectives) snprintf(joined, sizeof joined, " of %d values", all->values);
+  fprintf(f, "  collectives: %d%s, of %s on each rank\n", all->collectives, joined,
+          gr_bytes_text(all->operands, b));
+  if (all->collectives) explain_traffic(f, p);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (g->nodes[i].op->collective) explain_move(f, &u, &g->nodes[i]);
 }

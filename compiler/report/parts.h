@@ -1,7 +1,7 @@
 // parts.h - sections of the plan report (explain.h).
 #pragma once
 #include "base/text.h"
-#include "compiler/plan/plan.h"
+#include "compiler/report/figures.h"
 
 // ---- common.c
 // Human-readable quantities, written to buf, which is returned.
@@ -11,17 +11,32 @@ const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
 const gr_program *gr_plan_largest(const gr_plan *, const char *kind);
 // The i-th of the kinds that reports are about, all but init; NULL: there are no more.
 const char *gr_plan_kind(const gr_plan *, int i);
+// ---- predict.c, predict_cpu.c
+typedef struct gr_tally {  // what a program's nodes are added to
+  gr_arena *arena;
+  const gr_target *targets;
+  int n_targets;
+  bool tf32;  // products of vendor libraries are in TF32
+  gr_program_figures *out;
+  double seconds[GR_MAX_TARGETS];  // of kernels
+} gr_tally;
+// Adds `runs` runs of a node on a GPU, and takes away what launching nodes `first` to first + n - 1
+// together saves.
+void gr_predict_gpu(gr_tally *, const gr_graph *, const gr_node *, double runs);
+void gr_predict_group(gr_tally *, const gr_graph *, uint32_t first, uint32_t n);  // after its nodes
+double gr_cpu_seconds(const gr_target *, const gr_op_call *);                     // of one thread
+// ---- peak.c: by pass, the bytes that are live where a program's memory peaks; what is left of the
+// arena is the last. Returns their number.
+int gr_peak_makers(gr_arena *, const gr_program *, const gr_bytes_of **out);
 // ---- certificate.c
 // Appends what gr_plan_certify prints, as an object of JSON.
 void gr_plan_put_certificate(gr_text *, const gr_plan *);
-// ---- Sections, each in a file of its name (explain_weights, explain_traffic: split.c)
+// ---- Sections, each in a file of its name (gr_explain_weights: split.c)
 // States and gradients by kind, and which of them are sharded.
-void gr_explain_states(FILE *, const gr_plan *);
+void gr_explain_states(FILE *, const gr_plan_figures *);
 // The values that are live where a program's memory peaks.
-void gr_explain_peak(FILE *, gr_arena *, const gr_program *);
+void gr_explain_peak(FILE *, gr_arena *, const gr_program_figures *);
 // The layout of each weight, if any is sharded.
 void gr_explain_weights(FILE *, const gr_plan *);
-// The traffic of a program's collectives by mesh axis.
-void gr_explain_traffic(FILE *, const gr_program *);
 // Every collective of a program, its bytes, and the reason for it.
-void gr_explain_moves(FILE *, gr_arena *, const gr_program *);
+void gr_explain_moves(FILE *, gr_arena *, const gr_program_figures *);

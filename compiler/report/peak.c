@@ -42,17 +42,36 @@ static uint32_t list_held(gr_arena *arena, const gr_plan_frame *f, uint32_t node
   return kept;
 }
 
-static void sum_by_maker(FILE *f, gr_arena *arena, const held *h, uint32_t n) {
-  char b[32];
-  gr_map makers = gr_map_make(arena);
-  double *sums = GR_NEW(arena, double, n + 1);
+static uint32_t peak_of(const gr_plan_frame *f) {
+  return f->peak_node < f->g->n_nodes ? f->peak_node : f->g->n_nodes - 1;
+}
+
+// The values at the peak, the largest first.
+static uint32_t list_peak(gr_arena *arena, const gr_plan_frame *f, held **out) {
+  *out = GR_NEW(arena, held, f->g->n_values);
+  uint32_t n = f->g->n_nodes ? list_held(arena, f, peak_of(f), *out) : 0;
+  qsort(*out, n, sizeof **out, by_bytes);
+  return n;
+}
+
+int gr_peak_makers(gr_arena *arena, const gr_program *p, const gr_bytes_of **out) {
+  gr_arena *work = gr_arena_create();
+  held *h;
+  uint32_t n = list_peak(work, &p->frame, &h);
+  gr_map makers = gr_map_make(work);
+  gr_bytes_of *sums = GR_NEW(arena, gr_bytes_of, n + 1);
+  double rest = (double)p->frame.bytes;
   for (uint32_t i = 0; i < n; i++) {
     uint32_t k = makers.n;
     if (!gr_map_find(&makers, h[i].by, &k)) gr_map_put(&makers, h[i].by, k);
-    sums[k] += (double)h[i].bytes;
+    sums[k].name = h[i].by, sums[k].bytes += (double)h[i].bytes;
+    rest -= (double)h[i].bytes;
   }
-  for (uint32_t k = 0; k < makers.n; k++)
-    fprintf(f, "    %-10s %10s\n", makers.keys[k], gr_bytes_text(sums[k], b));
+  uint32_t all = makers.n;
+  if (rest > 0) sums[all++] = (gr_bytes_of){"scratch", rest};
+  gr_arena_destroy(work);
+  *out = sums;
+  return (int)all;
 }
 
 static void show(FILE *f, const gr_graph *g, const held *h) {
@@ -70,19 +89,19 @@ static void show(FILE *f, const gr_graph *g, const held *h) {
   fputc('\n', f);
 }
 
-void gr_explain_peak(FILE *f, gr_arena *arena, const gr_program *program) {
-  const gr_plan_frame *frame = &program->frame;
+void gr_explain_peak(FILE *f, gr_arena *arena, const gr_program_figures *p) {
+  const gr_plan_frame *frame = &p->program->frame;
   const gr_graph *g = frame->g;
+  char b[32];
   if (!g->n_nodes) return;
-  uint32_t peak = frame->peak_node < g->n_nodes ? frame->peak_node : g->n_nodes - 1;
-  const gr_node *n = &g->nodes[peak];
+  const gr_node *n = &g->nodes[peak_of(frame)];
   fprintf(f, "  most memory at '%s' of pass %s", n->op->name, n->created_by);
   if (n->scope) fprintf(f, " in %s", n->scope);
   if (n->loc.file) fprintf(f, ", %s:%d:%d", n->loc.file, n->loc.line, n->loc.col);
   fprintf(f, ", by maker and then the largest\n");
-  held *h = GR_NEW(arena, held, g->n_values);
-  uint32_t held_there = list_held(arena, frame, peak, h);
-  qsort(h, held_there, sizeof *h, by_bytes);
-  sum_by_maker(f, arena, h, held_there);
+  held *h;
+  uint32_t held_there = list_peak(arena, frame, &h);
+  for (int i = 0; i < p->n_makers; i++)
+    fprintf(f, "    %-10s %10s\n", p->makers[i].name, gr_bytes_text(p->makers[i].bytes, b));
   for (uint32_t i = 0; i < held_there && i < SHOWN; i++) show(f, g, &h[i]);
 }

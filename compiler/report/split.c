@@ -1,6 +1,5 @@
-// split.c - reports the layouts of weights and the traffic of collectives.
+// split.c - reports the layouts of weights.
 #include <string.h>
-#include "compiler/plan/traffic.h"
 #include "compiler/report/parts.h"
 
 static const char *placement_text(gr_axis_placement d, char buf[8]) {
@@ -34,14 +33,4 @@ void gr_explain_weights(FILE *f, const gr_plan *p) {
       fprintf(f, "  %s:%-2s", p->mesh.axis[a].name, placement_text(s->layout.placement[a], lay));
     fprintf(f, "  %10s on each rank\n", gr_bytes_text((double)s->bytes, b));
   }
-}
-
-void gr_explain_traffic(FILE *f, const gr_program *p) {
-  gr_traffic t[GR_MAX_MESH];
-  const gr_mesh *m = &p->frame.g->mesh;
-  char b[32];
-  gr_traffic_count(p, t);
-  for (int a = 0; a < m->n_axes; a++)
-    fprintf(f, "    over %-9s %4d collectives, %10s sent by each rank\n", m->axis[a].name,
-            t[a].collectives, gr_bytes_text(t[a].sent, b));
 }

@@ -5,16 +5,6 @@
 
 enum { LARGE = 64000 };  // bytes; larger replicated states are listed
 
-static const char *const kind_names[GR_KIND_COUNT] = {
-    [GR_KIND_WEIGHT] = "weights",
-    [GR_KIND_BUFFER] = "buffers",
-    [GR_KIND_MOMENT] = "optimizer",
-    [GR_KIND_EMA] = "ema",
-    [GR_KIND_COUNTER] = "counters",
-    [GR_KIND_TABLE] = "tables",
-    [GR_KIND_GRAD_ACCUMULATOR] = "accumulators",
-};
-
 static const char *grouped(int64_t n, char buf[32]) {  // 7,157,792
   char digits[24];
   int len = snprintf(digits, sizeof digits, "%" PRId64, n), n_out = 0;
@@ -49,18 +39,11 @@ static void explain_teacher(FILE *f, const gr_plan *p) {
           grouped(numbers, n), gr_bytes_text(bytes, b), 100 * bytes / (double)p->state_bytes);
 }
 
-static void explain_kind(FILE *f, const gr_plan *p, int kind) {
+static void explain_kind(FILE *f, const gr_kind_figures *k, const char *name) {
   char n[32], b[32];
-  int64_t count = 0, numbers = 0;
-  double bytes = 0;
-  for (uint32_t i = 0; i < p->n_states; i++) {
-    const gr_plan_state *s = &p->states[i];
-    if ((int)s->kind != kind) continue;
-    count++, numbers += gr_type_count(&s->global), bytes += (double)s->bytes;
-  }
-  if (count)
-    fprintf(f, "  %-12s %4lld states, %s numbers, %s on each rank\n", kind_names[kind],
-            (long long)count, grouped(numbers, n), gr_bytes_text(bytes, b));
+  if (k->count)
+    fprintf(f, "  %-12s %4lld states, %s numbers, %s on each rank\n", name, (long long)k->count,
+            grouped(k->numbers, n), gr_bytes_text(k->bytes, b));
 }
 
 // Counts gradients as the optimizer reads them, in a program that ends a step.
@@ -148,15 +131,16 @@ static void explain_whole(FILE *f, const gr_plan *p) {
   for (int k = 0; k < GR_KIND_COUNT; k++)
     if (bytes[k] > 0 && k != GR_KIND_BUFFER && !any_split(p, k))
       fprintf(f, "    %10s  %s, which the strategy does not split\n", gr_bytes_text(bytes[k], b),
-              kind_names[k]);
+              gr_kind_names[k]);
 }
 
-void gr_explain_states(FILE *f, const gr_plan *p) {
+void gr_explain_states(FILE *f, const gr_plan_figures *figures) {
+  const gr_plan *p = figures->plan;
   char n[32];
-  int64_t trained, all = gr_plan_parameters(p, &trained);
-  fprintf(f, "parameters  %s trained numbers", grouped(trained, n));
-  fprintf(f, trained < all ? " of %s\n" : "\n", grouped(all, n));
-  for (int k = 0; k < GR_KIND_COUNT; k++) explain_kind(f, p, k);
+  fprintf(f, "parameters  %s trained numbers", grouped(figures->trained, n));
+  fprintf(f, figures->trained < figures->parameters ? " of %s\n" : "\n",
+          grouped(figures->parameters, n));
+  for (int k = 0; k < GR_KIND_COUNT; k++) explain_kind(f, &figures->kinds[k], gr_kind_names[k]);
   explain_teacher(f, p);
   explain_gradients(f, p);
   explain_split(f, p);

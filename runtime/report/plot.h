@@ -13,7 +13,8 @@ typedef struct gr_panel {  // curves with the same axes
   const char *title, *x_label;
   const gr_curve *curves;
   int n;
-  bool log;  // a logarithmic axis of y; values up to 0 are left out
+  bool log;    // a logarithmic axis of y; values up to 0 are left out
+  bool log_x;  // and of x, all of which are above 0
 } gr_panel;
 
 // Appends an SVG document of panels below each other. The same curves give the same bytes.

@@ -78,8 +78,9 @@ bool gr_axis_fit(const gr_panel *p, int x_ticks, int y_ticks, gr_axis *x, gr_axi
     }
   if (!(low[0] <= high[0])) return false;
   double margin = p->log ? pow(high[1] / low[1], 0.04) : 0.04 * (high[1] - low[1]);
-  if (low[0] > 0) low[0] = 0;  // steps are counted from 0, so that panels can be compared
-  *x = gr_axis_make(low[0], high[0], false, x_ticks);
+  // steps are counted from 0, so that panels can be compared
+  if (low[0] > 0 && !p->log_x) low[0] = 0;
+  *x = gr_axis_make(low[0], high[0], p->log_x, x_ticks);
   *y = p->log ? gr_axis_make(low[1] / margin, high[1] * margin, true, y_ticks)
               : gr_axis_make(low[1] - margin, high[1] + margin, false, y_ticks);
   return true;

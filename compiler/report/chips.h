@@ -1,0 +1,56 @@
+// chips.h - the devices that plans are predicted for, and the links between them: a row of
+// chips.def each, whose links a description of a cluster may replace.
+#pragma once
+#include "base/base.h"
+#include "ops/kernels/gemm.h"
+
+// Seconds that one thread of a CPU takes (predict_cpu.c): for a floating-point operation of
+// products, by kind and type, with operands that are converted to f32, and of other ops; for an
+// element that is converted; for a call.
+typedef enum gr_cpu_product {
+  GR_CPU_NO_PRODUCT,
+  GR_CPU_MATMUL,
+  GR_CPU_MATMUL_PACKED,
+  GR_CPU_OTHER_PRODUCT,
+  GR_CPU_PRODUCTS
+} gr_cpu_product;
+typedef struct gr_cpu_rates {
+  double in_f32[GR_CPU_PRODUCTS], in_bf16[GR_CPU_PRODUCTS], converted[GR_CPU_PRODUCTS];
+  double other, conversion, call_gap;
+} gr_cpu_rates;
+
+// One direction of what connects a device to others: bytes a second, and the seconds of a message.
+typedef struct gr_link {
+  double bandwidth, latency;
+} gr_link;
+
+typedef struct gr_cluster {
+  double per_node, nodes;   // devices of a machine, and machines; 0: as many as are asked for
+  double memory;            // bytes of a device; 0: not known
+  gr_link within, between;  // devices of one machine, and of two
+} gr_cluster;
+
+typedef struct gr_chip {
+  const char *name, *word;        // "H100", and "h100" of --device
+  const char *device;             // the key `device` of its plans
+  const char *source;             // of its figures
+  int processors;                 // streaming multiprocessors of a GPU
+  double bandwidth;               // bytes a second of its memory
+  double f64, f32, tf32, narrow;  // operations a second: f32 is outside the tensor cores
+  const gr_cpu_rates *cpu;        // of one thread, in place of these rates; NULL: it is a GPU
+  gr_cluster cluster;             // that it is usually in
+} gr_chip;
+
+extern const gr_chip gr_chips[];                // ends with an entry without a name
+const gr_chip *gr_chip_find(const char *word);  // by its word; NULL: there is none
+
+// A chip in a cluster, of which a time is predicted.
+typedef struct gr_target {
+  const gr_chip *chip;
+  gr_cluster cluster;
+  gr_bf16_unit unit;  // of a CPU
+} gr_target;
+gr_target gr_target_of(const gr_chip *);  // in its usual cluster, with AVX512-BF16
+// The seconds of a collective in which each of `ranks` ranks, `stride` apart, sends so many bytes,
+// to all of them in so many passes: 2 of an all_reduce, else 1.
+double gr_link_seconds(const gr_cluster *, int ranks, int stride, double sent, int passes);

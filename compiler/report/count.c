@@ -1,0 +1,194 @@
+// count.c - counts a plan: its memory by kind, and of each program the launches, the collectives
+// and the predicted time. See figures.h.
+#include <math.h>
+#include <string.h>
+#include "compiler/report/figures.h"
+#include "compiler/report/parts.h"
+#include "ops/comm/collective.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+const char *const gr_kind_names[GR_KIND_COUNT] = {
+    [GR_KIND_WEIGHT] = "weights",
+    [GR_KIND_BUFFER] = "buffers",
+    [GR_KIND_MOMENT] = "optimizer",
+    [GR_KIND_EMA] = "ema",
+    [GR_KIND_COUNTER] = "counters",
+    [GR_KIND_TABLE] = "tables",
+    [GR_KIND_GRAD_ACCUMULATOR] = "accumulators",
+};
+
+// ---- Kernels ------------------------------------------------------------------------------------
+
+// On a CPU loops run node by node.
+static void add_on_cpu(gr_tally *w, const gr_graph *g, const gr_node *n, double runs) {
+  const gr_scan *loop = n->op == &gr_op_scan ? n->attr : NULL;
+  gr_op_call call;
+  for (uint32_t i = 0; loop && i < loop->body->n_nodes; i++)
+    add_on_cpu(w, loop->body, &loop->body->nodes[i], runs * (double)loop->steps);
+  if (loop) return;
+  gr_op_call_of(g, n, &call);
+  w->out->launches += runs;
+  w->out->bytes +=
+      runs * (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
+  for (int i = 0; i < w->n_targets; i++)
+    w->seconds[i] += runs * gr_cpu_seconds(&w->targets[i], &call);
+}
+
+// ---- Collectives --------------------------------------------------------------------------------
+
+static void add_move(gr_program_figures *p, const gr_graph *g, const gr_node *n) {
+  int i = 0;
+  while (i < p->n_moves && strcmp(p->moves[i].op, n->op->name)) i++;
+  if (i == GR_MAX_MOVES) return;  // there are no so many ops
+  if (i == p->n_moves) p->moves[p->n_moves++] = (gr_move){.op = n->op->name};
+  gr_traffic_add(&p->moves[i].traffic, g, n);
+  gr_traffic_add(&p->all, g, n);
+  gr_traffic_add(&p->by_axis[((const struct gr_coll *)n->attr)->mesh_axis], g, n);
+}
+
+static double collective_seconds(const gr_target *t, const gr_graph *g, const gr_node *n) {
+  gr_traffic moved = {0};
+  gr_traffic_add(&moved, g, n);
+  gr_mesh_group group =
+      gr_mesh_group_of(&g->mesh, 0, (int)((const struct gr_coll *)n->attr)->mesh_axis);
+  return gr_link_seconds(&t->cluster, group.n, group.stride, moved.sent,
+                         n->op == &gr_op_all_reduce ? 2 : 1);
+}
+
+// ---- When they run ------------------------------------------------------------------------------
+
+// When the queues of a GPU are done (runtime/exec/beside.c), and by value the collective that makes
+// it.
+typedef struct timeline {
+  double kernels, gathers, sums;
+  double *ready;
+} timeline;
+
+static double ready_inputs(const timeline *t, const gr_node *n) {
+  double when = 0;
+  for (int k = 0; k < n->n_in; k++) when = fmax(when, t->ready[n->in[k].id]);
+  return when;
+}
+
+// A collective begins behind the kernels that are ahead of it, and a kernel waits for the
+// collectives whose results it reads.
+static void run_node(timeline *t, const gr_node *n, double seconds, bool in_line) {
+  double *queue = !n->op->collective || in_line ? &t->kernels
+                  : n->op == &gr_op_all_gather  ? &t->gathers
+                                                : &t->sums;
+  *queue = fmax(fmax(*queue, t->kernels), ready_inputs(t, n)) + seconds;
+  for (int k = 0; k < n->n_out && n->op->collective; k++) t->ready[gr_out(n, k).id] = *queue;
+}
+
+// seconds: of the kernels of each node.
+static gr_predicted run_program(gr_arena *arena, const gr_graph *g, const gr_target *target,
+                                const double *seconds, bool in_line) {
+  timeline t = {.ready = GR_NEW(arena, double, g->n_values)};
+  gr_predicted out = {0};
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    bool moves = n->op->collective;
+    double lasts = moves ? collective_seconds(target, g, n) : seconds[i];
+    *(moves ? &out.collectives : &out.kernels) += lasts;
+    run_node(&t, n, lasts, in_line || target->chip->cpu);
+  }
+  out.all = fmax(t.kernels, fmax(t.gathers, t.sums));
+  out.hidden = out.kernels + out.collectives - out.all;
+  if (out.hidden < 1e-9 * out.all) out.hidden = 0;  // rounding
+  return out;
+}
+
+// ---- A program ----------------------------------------------------------------------------------
+
+// The time of nodes that are launched together is that of the last of them.
+static void add_nodes(gr_tally *w, const gr_plan_frame *f, bool gpu, double *seconds[]) {
+  const gr_graph *g = f->g;
+  for (uint32_t i = 0, size; i < g->n_nodes; i += size) {
+    double before[GR_MAX_TARGETS];
+    size = gpu ? f->group_size[i] : 1;
+    memcpy(before, w->seconds, sizeof before);
+    for (const gr_node *n = &g->nodes[i]; n < &g->nodes[i + size]; n++)
+      if (n->op->collective)
+        add_move(w->out, g, n);
+      else
+        (gpu ? gr_predict_gpu : add_on_cpu)(w, g, n, 1);
+    if (size > 1) gr_predict_group(w, g, i, size);
+    for (int k = 0; k < w->n_targets; k++) seconds[k][i + size - 1] = w->seconds[k] - before[k];
+  }
+}
+
+static void count_program(gr_arena *arena, const gr_plan_figures *all, gr_program_figures *out) {
+  gr_arena *scratch = gr_arena_create();
+  const gr_plan_frame *f = &out->program->frame;
+  gr_tally w = {.arena = scratch,
+                .targets = all->targets,
+                .n_targets = all->n_targets,
+                .tf32 = all->plan->tf32,
+                .out = out};
+  double *seconds[GR_MAX_TARGETS];
+  for (int i = 0; i < w.n_targets; i++) seconds[i] = GR_NEW(scratch, double, f->g->n_nodes + 1);
+  out->flops = (double)gr_graph_flops(f->g);
+  add_nodes(&w, f, all->plan->gpu, seconds);
+  for (int i = 0; i < w.n_targets; i++)
+    out->seconds[i] = run_program(scratch, f->g, &w.targets[i], seconds[i], all->use.in_line);
+  out->n_makers = gr_peak_makers(arena, out->program, &out->makers);
+  gr_arena_destroy(scratch);
+}
+
+// ---- A plan -------------------------------------------------------------------------------------
+
+static void count_states(gr_plan_figures *f) {
+  for (uint32_t i = 0; i < f->plan->n_states; i++) {
+    const gr_plan_state *s = &f->plan->states[i];
+    gr_kind_figures *k = &f->kinds[s->kind];
+    k->count++, k->numbers += gr_type_count(&s->global), k->bytes += (double)s->bytes;
+  }
+}
+
+static void count_step(gr_plan_figures *f) {
+  for (uint32_t i = 0; i < f->plan->n_programs; i++) {
+    gr_program_figures *p = &f->programs[i];
+    p->runs = f->use.runs ? f->use.runs[i] : 0;
+    f->launches += p->runs * p->launches, f->sent += p->runs * p->all.sent;
+    f->collectives += p->runs * p->all.collectives;
+    for (int k = 0; k < f->n_targets; k++) {
+      gr_predicted *step = &f->step[k], *once = &p->seconds[k];
+      step->kernels += p->runs * once->kernels, step->collectives += p->runs * once->collectives;
+      step->hidden += p->runs * once->hidden, step->all += p->runs * once->all;
+    }
+  }
+}
+
+static void take_chips(gr_arena *arena, gr_plan_figures *f) {
+  gr_target *all = GR_NEW(arena, gr_target, GR_MAX_TARGETS);
+  for (const gr_chip *c = gr_chips; c->name && f->n_targets < GR_MAX_TARGETS; c++)
+    if (!c->cpu == f->plan->gpu) all[f->n_targets++] = gr_target_of(c);
+  f->targets = all;
+}
+
+const gr_plan_figures *gr_plan_count(gr_arena *arena, const gr_plan *p, const gr_plan_use *use,
+                                     const gr_target *targets, int n_targets) {
+  gr_plan_figures *f = GR_NEW(arena, gr_plan_figures, 1);
+  *f = (gr_plan_figures){.plan = p,
+                         .ranks = gr_mesh_ranks(&p->mesh),
+                         .bytes = (double)(p->state_bytes + p->arena_bytes + p->reserved_bytes),
+                         .programs = GR_NEW(arena, gr_program_figures, p->n_programs),
+                         .targets = targets,
+                         .n_targets = n_targets};
+  if (use) f->use = *use;
+  if (!targets) take_chips(arena, f);
+  f->parameters = gr_plan_parameters(p, &f->trained);
+  count_states(f);
+  for (uint32_t i = 0; i < p->n_programs; i++) {
+    f->programs[i].program = &p->programs[i];
+    count_program(arena, f, &f->programs[i]);
+  }
+  count_step(f);
+  return f;
+}
+
+const gr_program_figures *gr_figures_largest(const gr_plan_figures *f, const char *kind) {
+  const gr_program *most = gr_plan_largest(f->plan, kind);
+  return most ? &f->programs[most - f->plan->programs] : NULL;
+}

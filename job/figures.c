@@ -1,0 +1,48 @@
+// figures.c - see figures.h.
+#include "job/figures.h"
+#include <string.h>
+
+// The share of a bucket's batches in an epoch: of one that has none known, as large as the others.
+static double share_of(const gr_job *j, const char *bucket) {
+  const gr_contract *c = j->spec.contract;
+  double all = gr_contract_count(c, GR_SPLIT_TRAIN);
+  if (!*bucket || c->n_buckets < 2) return 1;
+  for (int b = 0; b < c->n_buckets; b++)
+    if (!strcmp(gr_contract_bucket_name(j->arena, c, b), bucket))
+      return all > 0 ? c->buckets[b].count[GR_SPLIT_TRAIN] / all : 1.0 / c->n_buckets;
+  return 0;
+}
+
+// How often a run of a program of the loop runs one of the plan: its micro-steps, and its end.
+static double parts_of(const gr_job *j, const char *name, const gr_program *p) {
+  size_t n = strlen(name);
+  if (strncmp(p->kind, name, n) != 0) return 0;
+  if (!strcmp(p->kind + n, ".micro")) return j->spec.set.options.batch.micro_batches;
+  return !p->kind[n] || !strcmp(p->kind + n, ".update") ? 1 : 0;
+}
+
+static void add_phase(const gr_job *j, const gr_phase *phase, double times, double *runs) {
+  times *= (double)phase->times;
+  for (int i = 0; i < phase->n; i++) add_phase(j, &phase->list[i], times, runs);
+  for (uint32_t i = 0; i < j->spec.plan->n_programs && phase->program >= 0; i++) {
+    const gr_program *p = &j->spec.plan->programs[i];
+    runs[i] += times * parts_of(j, j->spec.programs[phase->program], p) * share_of(j, p->bucket);
+  }
+}
+
+const gr_plan_figures *gr_job_count(const gr_job *j, const gr_target *targets, int n_targets) {
+  uint32_t n = j->spec.plan->n_programs;
+  gr_phase loop = j->spec.loop;
+  if (!loop.times) loop.times = loop.steps = 1;  // it is not known how many samples there are
+  double *runs = GR_NEW(j->arena, double, n + 1), steps = (double)loop.steps;
+  bool trains = j->spec.kind == GR_RUN_TRAIN;
+  if (trains) add_phase(j, &loop, 1, runs);
+  for (uint32_t i = 0; i < n && trains; i++) runs[i] /= steps;
+  double all = gr_contract_count(j->spec.contract, GR_SPLIT_TRAIN);
+  double batch = j->spec.set.options.batch.global;
+  gr_plan_use use = {.runs = runs,
+                     .samples = j->spec.contract->ops->empty ? 0 : batch,
+                     .steps = all > 0 || j->spec.looped ? steps : 0,
+                     .in_line = !j->spec.set.comm.overlap};
+  return gr_plan_count(j->arena, j->spec.plan, &use, targets, n_targets);
+}
