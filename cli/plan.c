@@ -8,6 +8,7 @@
 #include "compiler/picture/picture.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
+#include "job/fit.h"
 #include "job/memory.h"
 #include "job/narrow_cost.h"
 #include "job/parts.h"
@@ -61,7 +62,7 @@ static void print_head(const gr_job *j, int ranks) {
 static gr_status plan(gr_job *j) {
   const char *lines[GR_JOB_DIFFERENCES];
   int ranks = gr_job_usual_ranks(j);
-  GR_TRY(gr_job_plan(j, ranks));
+  GR_TRY(gr_job_fit(j, ranks));
   const gr_plan_figures *figures = gr_job_count(j, NULL, 0);
   if (j->args.json) {
     gr_text t = gr_text_make(j->arena);
@@ -72,6 +73,7 @@ static gr_status plan(gr_job *j) {
   print_head(j, ranks);
   int n = gr_job_differences(j, ranks, j->spec.device->gpu, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
+  if (j->fitted) printf("note        %s\n", j->fitted);
   if (gr_job_guesses_gpus(j))
     printf(
         "note        distributed.ranks is auto: as many as there are GPUs, here planned for one; "

@@ -8,6 +8,7 @@
 #include "cli/plan_parts.h"
 #include "compiler/report/explain.h"
 #include "compiler/report/parts.h"
+#include "job/fit.h"
 
 enum { MAX_FILE = 1 << 30, SHOWN_STATES = 20 };
 
@@ -71,7 +72,7 @@ static gr_status make(gr_arena *a, const gr_args *args, int64_t ranks, side *s) 
   gr_job job = {0};
   copy.config = s->path, copy.ranks = ranks;
   gr_status e = gr_job_compose_either(a, &copy, &job);
-  e = e ? e : gr_job_plan(&job, gr_job_usual_ranks(&job));
+  e = e ? e : gr_job_fit(&job, gr_job_usual_ranks(&job));
   gr_text t = gr_text_make(a);
   if (!e) gr_plan_json(&t, gr_job_count(&job, NULL, 0));
   e = e ? e : parse(a, s->path, t.chars, t.len, &s->plan);

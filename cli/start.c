@@ -9,6 +9,7 @@
 #include "base/work.h"
 #include "cli/commands.h"
 #include "compose/tree/pack.h"
+#include "job/fit.h"
 #include "job/identity.h"
 #include "job/memory.h"
 #include "job/narrow_cost.h"
@@ -56,7 +57,7 @@ static const step looking = {"looking for the data's files", check_files};
 
 static gr_status compile(gr_job *job, int rank, int ranks) {
   (void)rank;
-  return gr_job_plan(job, ranks);
+  return gr_job_fit(job, ranks);
 }
 static const step planning = {"planning", compile};
 
@@ -84,6 +85,7 @@ static void report_differences(gr_job *job, int ranks) {
 
 static void report_narrow_cost(const gr_job *job, int ranks) {
   gr_text t = gr_text_make(job->arena);
+  if (job->fitted) gr_log(GR_INFO, "%s", job->fitted);
   if (gr_job_put_narrow_cost(&t, job, ranks)) gr_log(GR_INFO, "%s", t.chars);
 }
 

@@ -273,8 +273,8 @@ static gr_status check_unread(gr_job *j) {
   return gr_conf_unread(j->arena, j->spec.conf);
 }
 
-// Reads the settings again, with what depends on the number of ranks and the device.
-static gr_status read_for_ranks(gr_job *j, int ranks) {
+// The settings again, with what depends on the number of ranks and the device.
+gr_status gr_job_read(gr_job *j, int ranks) {
   gr_options *o = &j->spec.set.options;
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, &j->spec.set));
   gr_model_file_weights(j->arena, &j->model, j->spec.conf, &j->spec.set.model);
@@ -290,7 +290,7 @@ static gr_status read_for_ranks(gr_job *j, int ranks) {
 }
 
 gr_status gr_job_open(gr_job *j, int ranks) {
-  GR_TRY(read_for_ranks(j, ranks));
+  GR_TRY(gr_job_read(j, ranks));
   return gr_job_open_data(j->arena, &j->args, &j->spec);
 }
 
@@ -377,7 +377,7 @@ gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int 
   gr_arena *a = gr_arena_create();
   gr_status s = compose_with(a, &j->args, more, n, out);
   out->arena = a, out->compilers = j->compilers;
-  if (!s) s = read_for_ranks(out, ranks);
+  if (!s) s = gr_job_read(out, ranks);
   if (s) return s;
   out->spec.data = j->spec.data, out->spec.contract = j->spec.contract;
   gr_job_follow_data(&out->spec);

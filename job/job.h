@@ -21,6 +21,7 @@ typedef struct gr_job {
   gr_conf *graph;        // the model's file
   gr_model_file model;   // and what else it has
   int compilers;         // number of threads that compile; 0: one for each processor
+  const char *fitted;    // what was chosen for training.memory, as a sentence; NULL: nothing
   bool unexpected;       // arguments name other data than data.expect, which is not used
   gr_run_spec spec;      // the result
 } gr_job;
@@ -45,7 +46,9 @@ enum { GR_JOB_DIFFERENCES = GR_MAX_COMPAT + GR_MAX_DIFFERENCES + GR_MAX_EFFECTS 
 int gr_job_differences(gr_job *, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]);
 // Sets what the ranks do, by the command line. Called before gr_job_open.
 GR_MUST_USE gr_status gr_job_set_kind(gr_job *);
-// Reads the settings that depend on the number of ranks, and opens the data set.
+// Reads the settings, with what depends on the number of ranks and the device.
+GR_MUST_USE gr_status gr_job_read(gr_job *, int ranks);
+// The same, and opens the data set.
 GR_MUST_USE gr_status gr_job_open(gr_job *, int ranks);
 // What the plan is to be made from; calls gr_job_open first if that has not been called. Fails for
 // keys of the configuration that nothing has read.

@@ -193,6 +193,7 @@ static void try_plans(alternatives *c) {
   char text[64];
   bool train = c->job->spec.kind == GR_RUN_TRAIN, mesh = c->job->spec.plan->mesh.n_axes > 1;
   if (!train || !gr_job_plans_again(c->job)) return;
+  if (!o->memory.recompute.n) try_override(c, "training.recompute=repeat");
   try_accumulate(c);
   if (c->ranks > 1 && !mesh && o->sharding.strategy == gr_strategy_ddp) {
     try_override(c, "distributed.strategy=zero1");

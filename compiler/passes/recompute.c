@@ -22,6 +22,8 @@ typedef struct recompute {
   bool *varies;      // by value: it is computed from a batch, directly or not
   bool *dropped;     // by value: it is computed again where the backward pass reads it
   gr_val *again;     // by old value: what the backward pass reads in its place, or GR_NONE
+  gr_recomputed *parts;  // as in the notes
+  bool *counted;         // by value: it is counted as not kept
   uint32_t *unfinished;  // nodes whose results are needed and whose operands may be missing yet
 } recompute;
 
@@ -92,6 +94,9 @@ static void emit_again(recompute *r, const gr_node *n) {
       r->again[id] =
           behind ? GR_EMIT(&rw->b, &gr_op_optimization_barrier, NULL, rw->map[id]) : rw->map[id];
   }
+  gr_op_call call;
+  gr_op_call_of(rw->old, n, &call);
+  r->parts[r->part[n - rw->old->nodes] - 1].flops += (double)gr_op_flops(&call);
   gr_node copy = *n;
   copy.created_by = rw->b.created_by;
   gr_emit_copy(&rw->b, rw->old, &copy, r->again);
@@ -121,6 +126,13 @@ static void emit_missing(recompute *r, const gr_node *n) {
   }
 }
 
+static void count_dropped(recompute *r, gr_val v) {
+  const gr_value *of = gr_at(r->rw->old, v);
+  if (!r->dropped[v.id] || r->counted[v.id]) return;
+  r->counted[v.id] = true;
+  r->parts[r->part[of->node] - 1].bytes += (double)gr_type_bytes(&of->type);
+}
+
 // A node of the backward pass reads what was computed again, or the barrier where there is one, so
 // that this is the last reader of the kept value and needs no memory of its own.
 static void emit_backward(recompute *r, const gr_node *n) {
@@ -130,10 +142,19 @@ static void emit_backward(recompute *r, const gr_node *n) {
   for (int k = 0; k < n->n_in; k++) {
     uint32_t id = n->in[k].id;
     kept[k] = rw->map[id];
+    count_dropped(r, n->in[k]);
     if (gr_is(r->again[id])) rw->map[id] = r->again[id];
   }
   gr_copy_node(rw, n);
   for (int k = n->n_in; k--;) rw->map[n->in[k].id] = kept[k];
+}
+
+static void open_notes(recompute *r) {
+  const gr_map *paths = r->rw->opt->memory.recomputed;
+  gr_notes *notes = r->rw->opt->notes;
+  r->parts = GR_NEW(notes ? notes->arena : r->rw->b.g->arena, gr_recomputed, paths->n + 1);
+  for (uint32_t i = 0; i < paths->n; i++) r->parts[i].path = paths->keys[i];
+  if (notes) notes->recomputed = r->parts, notes->n_recomputed = paths->n;
 }
 
 static uint32_t find_loss(const gr_graph *g) {
@@ -151,7 +172,9 @@ gr_status gr_pass_recompute(gr_rewrite *rw) {
                  .varies = GR_NEW(arena, bool, old->n_values),
                  .dropped = GR_NEW(arena, bool, old->n_values),
                  .again = GR_NEW(arena, gr_val, old->n_values),
+                 .counted = GR_NEW(arena, bool, old->n_values),
                  .unfinished = GR_NEW(arena, uint32_t, old->n_nodes + 1)};
+  open_notes(&r);
   find_backward(&r);
   find_varying(&r);
   find_dropped(&r);

@@ -74,6 +74,12 @@ typedef struct gr_pass_note {
   double calls, bytes;  // kernels run by one run of the program, and what they read and write
 } gr_pass_note;
 enum { GR_MAX_PASSES = 20 };
+// A part of the model that the backward pass computes again: what is not kept of it, and the
+// operations for that; of all ranks, and without what loops keep.
+typedef struct gr_recomputed {
+  const char *path;
+  double bytes, flops;
+} gr_recomputed;
 typedef struct gr_notes {
   gr_arena *arena;  // holds the notes: the graphs between passes are freed
   gr_pass_note passes[GR_MAX_PASSES];
@@ -85,6 +91,8 @@ typedef struct gr_notes {
   uint64_t precision_rules;  // those that match a node, one bit each
   const gr_node **dead;      // nodes on which no loss, result or state depends
   uint32_t n_dead;
+  gr_recomputed *recomputed;  // n_recomputed, in the order of options.memory.recomputed
+  uint32_t n_recomputed;
 } gr_notes;
 
 typedef struct gr_program {

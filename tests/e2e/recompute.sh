@@ -63,4 +63,34 @@ expect "a pattern without a match" 65 "argument 1:1:20: config error: 'body.laye
 expect "a weight is no part" 65 "'head.weight' matches no block or part" -- "$graphrun" plan small.yaml training.recompute=head.weight
 expect "a model without repeat:" 65 "the model has no repeat: to compute again" -- "$graphrun" plan \
   "$source/configs/video/motions.yaml" training.recompute=repeat
+
+# ---- training.memory: the limit is kept, by keys that a user could have given
+memory() { sed -n 's/^memory *\([0-9.]* [kMG]*B\) on each rank.*/\1/p' "$log"; }
+expect "a plan without a limit" 0 -- "$graphrun" plan small.yaml training.batch_size=96
+free=$(bytes "$(memory)")
+for percent in 70 50 30; do
+  limit_kb=$((free * percent / 100000))
+  expect "$percent % of it" 0 "training.memory [0-9.]* [kM]B: training..*of the predicted time" -- \
+    "$graphrun" plan small.yaml training.batch_size=96 training.memory=${limit_kb}kB
+  check "... is planned" less "$(memory)" "$limit_kb kB" 1.0001
+done
+chosen=$(sed -n 's/^note  *training.memory [^:]*: \(.*\): .* without, for.*/\1/p' "$log" | sed 's/ ([0-9]* of [0-9]* parts)//; s/, / /')
+check "... by keys of the configuration" test -n "$chosen"
+expect "a run with the limit" 0 "for [0-9.]* of the predicted time" -- "$graphrun" small.yaml output.dir=limited \
+  training.batch_size=96 training.memory=${limit_kb}kB distributed.ranks=2
+sed -n 's/.*training.memory [^:]*: \(.*\): .* without, for.*/\1/p' "$log" | sed 's/ ([0-9]* of [0-9]* parts)//; s/, / /' >keys
+# shellcheck disable=SC2046
+expect "... and one with what was chosen" 0 -- "$graphrun" small.yaml output.dir=given training.batch_size=96 \
+  distributed.ranks=2 $(cat keys)
+check "... the same bits" same limited given
+expect "... goes on" 0 "resumed from" -- "$graphrun" small.yaml output.dir=limited \
+  training.batch_size=96 training.memory=${limit_kb}kB distributed.ranks=2 training.max_epochs=3
+expect "a limit that nothing keeps" 65 "training.memory is 50.0 kB, but a rank needs .*, and at least" \
+  "training.precision=bf16 alone needs .* less" -- "$graphrun" plan small.yaml training.memory=50kB
+expect "keys that are given stay" 65 "training.memory is .*, but a rank needs" -- "$graphrun" plan small.yaml \
+  training.batch_size=96 training.memory=${limit_kb}kB training.recompute=[] training.accumulate=1
+expect "no micro-steps under batch norm" 65 "but a rank needs" -- "$graphrun" plan "$source/configs/video/motions.yaml" \
+  training.memory=20MB
+expect "no size" 65 "argument 1:1:17: .*'training.memory' must be a size, but is '12X'" "24GiB" -- "$graphrun" plan small.yaml \
+  training.memory=12X
 counts

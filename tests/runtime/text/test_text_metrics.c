@@ -52,10 +52,10 @@ static void normalises(void) {
   for (int i = 0; i < n; i++) {
     const gr_json *wanted = rows[i]->first;
     for (int k = 0; k < 4; k++, wanted = wanted->next) {
-      const char *is;
-      MUST(gr_text_score_normalise(by[k], arena, rows[i]->first->text, &is));
+      const char *found;
+      MUST(gr_text_score_normalise(by[k], arena, rows[i]->first->text, &found));
       CHECK(!strcmp(is, wanted->text), "normaliser %d, text %d '%s'\n  is     '%s'\n  wanted '%s'",
-            k, i + 1, rows[i]->first->text, is, wanted->text);
+            k, i + 1, rows[i]->first->text, found, wanted->text);
     }
   }
   for (int k = 0; k < 4; k++) gr_text_score_close(by[k]);
@@ -85,10 +85,10 @@ static void scores(void) {
       int64_t sums[GR_TEXT_COUNTS] = {0};
       for (int64_t p = first->i; p < first->next->i; p++)
         for (int c = 0; c < GR_TEXT_COUNTS; c++) sums[c] += counts[p * GR_TEXT_COUNTS + c];
-      double is = gr_text_metric_find(names[k])->value(sums),
+      double found = gr_text_metric_find(names[k])->value(sums),
              want = k ? wanted->next->f : wanted->f;
-      CHECK(fabs(is - want) < 1e-9, "%s of pairs %d to %d is %.12g, not %.12g", names[k],
-            (int)first->i, (int)first->next->i, is, want);
+      CHECK(fabs(found - want) < 1e-9, "%s of pairs %d to %d is %.12g, not %.12g", names[k],
+            (int)first->i, (int)first->next->i, found, want);
     }
   }
 }

@@ -1,0 +1,270 @@
+// fit.c - see fit.h.
+//
+// Candidates are compiled: without micro-steps and with 2, 4, 8, ... of them, and for each the
+// fewest parts of the model computed again that fit, those first that free the most bytes for an
+// operation. More of either takes more time, so that the search ends with the first number of
+// micro-steps for which nothing has to be computed again.
+#include "job/fit.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "compiler/report/parts.h"
+#include "job/figures.h"
+
+typedef struct fit {
+  gr_job *job;
+  int ranks;
+  double limit;          // bytes of a rank
+  gr_recomputed *parts;  // n_parts that can be computed again, the best first
+  int n_parts;
+  int64_t accumulate;  // micro-steps of the configuration
+  int64_t most;        // micro-steps that can be chosen
+} fit;
+
+// A way to make the plan, and what that needs.
+typedef struct candidate {
+  int parts;  // the first of them are computed again
+  int64_t accumulate;
+  double bytes, seconds;
+  bool there;  // it can be planned
+} candidate;
+
+// ---- The limit ----------------------------------------------------------------------------------
+
+static gr_status read_limit(const gr_job *j, double *out) {
+  static const struct unit {
+    const char *name;
+    double bytes;
+  } units[] = {{"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+               {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  const char *text = j->spec.set.options.memory.limit;
+  char *end;
+  *out = text ? strtod(text, &end) : 0;
+  if (!text) return GR_OK;
+  end += strspn(end, " ");
+  for (size_t i = 0; i < sizeof units / sizeof *units && isfinite(*out) && *out > 0; i++)
+    if (!strcmp(end, units[i].name)) return *out *= units[i].bytes, GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->spec.conf, "training.memory")->loc,
+                         "'training.memory' must be a size, but is '%s'", text),
+                 "a number and kB, MB, GB or TB, or KiB, MiB, GiB or TiB: 24GiB");
+}
+
+// ---- Candidates ---------------------------------------------------------------------------------
+
+static const char *list_parts(const fit *f, gr_arena *a, int n) {
+  gr_text t = gr_text_make(a);
+  for (int i = 0; i < n; i++) gr_text_printf(&t, "%s\"%s\"", i ? "," : "", f->parts[i].path);
+  return t.chars;
+}
+
+static const gr_program *largest(const gr_plan *p) {
+  const gr_program *found = NULL;
+  for (uint32_t i = 0; i < p->n_programs; i++)
+    if (p->programs[i].trains && (!found || p->programs[i].frame.bytes > found->frame.bytes))
+      found = &p->programs[i];
+  return found;
+}
+
+// Plans with these overrides. What is made is in out->arena, which the caller destroys.
+static bool plan_with(const fit *f, const char *parts, int64_t accumulate, gr_job *out,
+                      candidate *c) {
+  gr_arena *a = gr_arena_create();
+  const char *overrides[] = {"training.memory=null",
+                             gr_arena_printf(a, "training.accumulate=%lld", (long long)accumulate),
+                             parts ? gr_arena_printf(a, "training.recompute=%s", parts) : NULL};
+  *out = (gr_job){0};
+  gr_status s = gr_job_plan_with(f->job, overrides, parts ? 3 : 2, f->ranks, out);
+  c->there = !s;
+  if (!s) {
+    const gr_plan_figures *figures = gr_job_count(out, NULL, 0);
+    c->bytes = figures->bytes;
+    c->seconds = figures->step[0].all;
+  }
+  gr_status_drop(s);
+  gr_arena_destroy(a);
+  return c->there;
+}
+
+static candidate try(const fit *f, int parts, int64_t accumulate) {
+  candidate c = {.parts = parts, .accumulate = accumulate};
+  gr_arena *a = gr_arena_create();
+  gr_job other;
+  plan_with(f, parts ? gr_arena_printf(a, "[%s]", list_parts(f, a, parts)) : NULL, accumulate,
+            &other, &c);
+  gr_arena_destroy(other.arena);
+  gr_arena_destroy(a);
+  return c;
+}
+
+static bool fits(const fit *f, const candidate *c) { return c->there && c->bytes <= f->limit; }
+
+// The fewest parts that fit with so many micro-steps; none does: the last candidate.
+static candidate fewest_parts(const fit *f, int64_t accumulate) {
+  candidate none = try(f, 0, accumulate), all = none;
+  if (fits(f, &none) || !f->n_parts) return none;
+  all = try(f, f->n_parts, accumulate);
+  for (int low = 0, high = f->n_parts; fits(f, &all) && high - low > 1;) {
+    candidate middle = try(f, (low + high) / 2, accumulate);
+    if (fits(f, &middle))
+      all = middle, high = middle.parts;
+    else
+      low = (low + high) / 2;
+  }
+  return all;
+}
+
+// The candidate that fits and takes the least time; if none fits, the one that needs least.
+static candidate search(const fit *f) {
+  candidate best = fewest_parts(f, f->accumulate);
+  for (int64_t n = 2 * f->accumulate; n <= f->most && (best.parts || !fits(f, &best)); n *= 2) {
+    candidate c = fewest_parts(f, n);
+    bool better = fits(f, &c) ? !fits(f, &best) || c.seconds < best.seconds
+                              : !fits(f, &best) && c.there && c.bytes < best.bytes;
+    if (better) best = c;
+    if (fits(f, &c) && !c.parts) break;
+  }
+  return best;
+}
+
+// ---- What may be changed ------------------------------------------------------------------------
+
+static int by_worth(const void *a, const void *b) {
+  const gr_recomputed *x = a, *y = b;
+  double p = x->bytes * (y->flops + 1), q = y->bytes * (x->flops + 1);
+  return p == q ? strcmp(x->path, y->path) : p < q ? 1 : -1;
+}
+
+// Iterations of repeat:, or the model's outermost parts.
+static void find_parts(fit *f) {
+  static const char *const patterns[] = {"repeat", "[\"*\"]"};
+  for (int i = 0; i < 2 && !f->n_parts; i++) {
+    gr_job other;
+    candidate c;
+    if (plan_with(f, patterns[i], f->accumulate, &other, &c)) {
+      const gr_notes *n = &largest(other.spec.plan)->notes;
+      f->parts = GR_NEW(f->job->arena, gr_recomputed, n->n_recomputed + 1);
+      for (uint32_t k = 0; k < n->n_recomputed; k++)
+        if (n->recomputed[k].bytes > 0) {
+          f->parts[f->n_parts] = n->recomputed[k];
+          f->parts[f->n_parts++].path = gr_arena_strdup(f->job->arena, n->recomputed[k].path);
+        }
+    }
+    gr_arena_destroy(other.arena);
+  }
+  qsort(f->parts, (size_t)f->n_parts, sizeof *f->parts, by_worth);
+}
+
+static bool has_batch_norm(const gr_plan *p) {
+  const gr_graph *g = largest(p)->frame.g;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (!strncmp(g->nodes[i].op->name, "batch_norm", 10)) return true;
+  return false;
+}
+
+static bool is_given(const gr_job *j, const char *key) {
+  const gr_conf *c = gr_conf_find(j->spec.conf, key);
+  return c && !c->is_default;
+}
+
+// ---- The choice ---------------------------------------------------------------------------------
+
+static void put_other(const fit *f, const char *override, double bytes, gr_text *t) {
+  char b[32];
+  gr_job other;
+  const char *overrides[] = {"training.memory=null", override};
+  gr_status s = gr_job_plan_with(f->job, overrides, 2, f->ranks, &other);
+  double now = s ? bytes : gr_job_count(&other, NULL, 0)->bytes;
+  if (now < bytes)
+    gr_text_printf(t, "%s%s alone needs %s less", t->len ? "; " : "", override,
+                   gr_bytes_text(bytes - now, b));
+  gr_status_drop(s);
+  gr_arena_destroy(other.arena);
+}
+
+// What is not chosen, because it changes what is computed or where.
+static void put_others(const fit *f, double bytes, gr_text *t) {
+  const gr_options *o = &f->job->spec.set.options;
+  if (o->precision.precision == gr_precision_fp32)
+    put_other(f, "training.precision=bf16", bytes, t);
+  if (f->ranks > 1 && o->sharding.strategy == gr_strategy_ddp) {
+    put_other(f, "distributed.strategy=zero1", bytes, t);
+    put_other(f, "distributed.strategy=fsdp", bytes, t);
+  }
+}
+
+static gr_status refuse(const fit *f, const candidate *first, const candidate *best) {
+  char a[32], b[32], c[32];
+  gr_text t = gr_text_make(f->job->arena);
+  gr_status s = gr_fail(GR_ERR_CONFIG, gr_conf_find(f->job->spec.conf, "training.memory")->loc,
+                        "training.memory is %s, but a rank needs %s, and at least %s with values "
+                        "computed again and micro-steps",
+                        gr_bytes_text(f->limit, a), gr_bytes_text(first->bytes, b),
+                        gr_bytes_text(best->bytes, c));
+  put_others(f, first->bytes, &t);
+  return gr_hint(s, "%s%sa smaller training.batch_size, or more ranks", t.chars,
+                 t.len ? "; or " : "");
+}
+
+static gr_status set(gr_job *j, const char *key, gr_conf *value) {
+  value->is_default = true;  // it is not the user's
+  return gr_conf_put_at(j->arena, j->spec.conf, key, value);
+}
+
+static gr_status apply(const fit *f, const candidate *c) {
+  gr_job *j = f->job;
+  gr_loc loc = gr_conf_find(j->spec.conf, "training.memory")->loc;
+  gr_conf *list = gr_conf_make(j->arena, GR_CONF_LIST, loc);
+  gr_conf *number = gr_conf_make(j->arena, GR_CONF_INT, loc);
+  number->integer = c->accumulate;
+  for (int i = 0; i < c->parts; i++) {
+    gr_conf *path = gr_conf_make(j->arena, GR_CONF_TEXT, loc);
+    path->text = f->parts[i].path;
+    gr_conf_append(j->arena, list, path);
+  }
+  if (c->parts) GR_TRY(set(j, "training.recompute", list));
+  return c->accumulate != f->accumulate ? set(j, "training.accumulate", number) : GR_OK;
+}
+
+static void describe(const fit *f, const candidate *first, const candidate *best) {
+  char a[32], b[32], c[32];
+  gr_text t = gr_text_make(f->job->arena);
+  gr_text_printf(&t, "training.memory %s: ", gr_bytes_text(f->limit, a));
+  if (best->parts)
+    gr_text_printf(&t, "training.recompute=[%s] (%d of %d parts)",
+                   list_parts(f, f->job->arena, best->parts), best->parts, f->n_parts);
+  if (best->accumulate != f->accumulate)
+    gr_text_printf(&t, "%straining.accumulate=%lld", best->parts ? ", " : "",
+                   (long long)best->accumulate);
+  gr_text_printf(&t, ": %s of the %s without, for %.2f of the predicted time",
+                 gr_bytes_text(best->bytes, b), gr_bytes_text(first->bytes, c),
+                 best->seconds / first->seconds);
+  f->job->fitted = t.chars;
+}
+
+static gr_status fit_to_limit(gr_job *j, int ranks) {
+  const gr_batch_settings *batch = &j->spec.set.options.batch;
+  fit f = {.job = j, .ranks = ranks, .accumulate = batch->accumulate, .most = batch->accumulate};
+  GR_TRY(read_limit(j, &f.limit));
+  if (!f.limit || j->spec.kind != GR_RUN_TRAIN) return GR_OK;
+  gr_job other;
+  candidate first = {.accumulate = f.accumulate};
+  bool there =
+      plan_with(&f, NULL, f.accumulate, &other, &first);  // its errors are those of the plan
+  bool norm = there && has_batch_norm(other.spec.plan);
+  gr_arena_destroy(other.arena);
+  if (!there || fits(&f, &first)) return GR_OK;
+  if (!is_given(j, "training.accumulate") && !norm)
+    f.most = (int64_t)batch->rows * batch->micro_batches;
+  if (!is_given(j, "training.recompute")) find_parts(&f);
+  candidate best = search(&f);
+  if (!fits(&f, &best)) return refuse(&f, &first, &best);
+  describe(&f, &first, &best);
+  GR_TRY(apply(&f, &best));
+  return gr_job_read(j, ranks);
+}
+
+gr_status gr_job_fit(gr_job *j, int ranks) {
+  if (!j->spec.contract) GR_TRY(gr_job_open(j, ranks));
+  GR_TRY(fit_to_limit(j, ranks));
+  return gr_job_plan(j, ranks);
+}
