@@ -19,7 +19,7 @@ bool gr_plan_is_table(const gr_plan_flags *f, int n_ranks) {
 // ---- What is asked for --------------------------------------------------------------------------
 
 static gr_status split(gr_arena *a, const char *flag, const char *list, const char **out, int *n) {
-  for (size_t len; *list; list += len + (list[len] == ',')) {
+  for (size_t len = 0; list; list = list[len] ? list + len + 1 : NULL) {
     len = strcspn(list, ",");
     if (*n == MAX_WORDS)
       return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s has more than %d words", flag, MAX_WORDS);

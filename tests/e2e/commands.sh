@@ -11,7 +11,7 @@ for command in train plan ops ckpt data; do
   expect "$command --help is its own" 0 "^graphrun $command " "^For example:" -- "$graphrun" $command --help
   check "... without the other commands" sh -c '! grep -q "Exit codes" "$1"' sh "$log"
 done
-expect "help has flags, and what they do" 0 "--ranks N +plans for so many" "--svg FILE +draws" -- "$graphrun" plan --help
+expect "help has flags, and what they do" 0 "--ranks N,... +plans for so many" "--svg FILE +draws" -- "$graphrun" plan --help
 expect "... and the keys that matter" 0 "training.lr  default 1e-3" "model.graph  must be given" "--jobs N +of a sweep" -- \
   "$graphrun" train --help
 expect "a configuration's help is that of training" 0 "^graphrun train " -- "$graphrun" "$source/configs/multi_gpu.yaml" --help

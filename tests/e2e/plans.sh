@@ -101,6 +101,7 @@ wrong "a section that is a number" 'between: 5\n' "wrong.yaml:1:10: config error
 wrong "a list" '[1, 2]\n' "wrong.yaml:1:1: config error: a cluster is a mapping, found a list"
 expect "a cluster that is not there" 65 "gone.yaml" -- "$graphrun" plan $digits --cluster=gone.yaml
 expect "a device that is not known" 2 "--device has no 'h300'" "hint: there are: a100, h100" -- "$graphrun" plan $digits --device=h300
+expect "no device" 2 "--device has no ''" -- "$graphrun" plan $digits --device=
 expect "a strategy that is not known" 65 "ddq" -- "$graphrun" plan $digits --ranks=2 --device=h100 --strategy=ddq
 expect "no number of ranks" 2 "--ranks must be a number from 1 to 1000000, but is 'x'" -- "$graphrun" plan $digits --ranks=1,x
 expect "... or none at all" 2 "--ranks must be a number from 1 to 1000000, but is ''" -- "$graphrun" plan $digits --ranks=1,
