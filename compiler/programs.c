@@ -155,7 +155,7 @@ int gr_programs_most(const gr_plan_request *r) {
 
 // ---- Averages of weights --------------------------------------------------------------------
 
-// The patterns of what any program trains; none: all weights. false: no program trains.
+// The patterns of the weights that programs train; no pattern: all weights. false: none trains.
 static bool list_trained(gr_arena *arena, const gr_plan_request *r, gr_options *o) {
   int most = 0;
   bool all = false, any = false;

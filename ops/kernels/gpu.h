@@ -93,11 +93,11 @@ typedef struct gr_gpu_conv {
   int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];  // `spatial` of each
 } gr_gpu_conv;
 
-// Attention, forward or the gradients of q, k and v: q [n, t, heads, d], k [n, s, heads, d],
-// v and y as wide as e; f16 or bf16, d and e multiples of 8 and at most 128. lse, f32 [n, heads,
-// t], is left out where nothing reads it. Of each sample `keys` keys are seen, i32 [n], at least
-// one; `rows` is t, as often. Gradients of keys beyond them are not defined. A device that has no
-// library for it asks for other launches, as with convolutions.
+// A call of attention, or the gradients of its q, k and v: q [n, t, heads, d], k [n, s, heads, d],
+// v [n, s, heads, e], y [n, t, heads, e], in f16 or bf16; d and e are multiples of 8, at most 128.
+// lse, f32 [n, heads, t], may be absent. keys, i32 [n]: how many keys of each sample count, one or
+// more; rows, i32 [n]: t for each sample. Gradients of the keys that do not count are undefined. A
+// device without a library for attention asks for other launches, as with convolutions.
 typedef enum gr_gpu_place {
   GR_GPU_Q,
   GR_GPU_K,
@@ -108,8 +108,8 @@ typedef enum gr_gpu_place {
   GR_GPU_DQ,
   GR_GPU_DK,
   GR_GPU_DV,
-  GR_GPU_ROWS,
-  GR_GPU_KEYS,   // this and the last GR_GPU_NOTHING: all of them
+  GR_GPU_ROWS,  // GR_GPU_NOTHING, as is GR_GPU_KEYS then: all keys of each sample count
+  GR_GPU_KEYS,
   GR_GPU_DELTA,  // of gradients: working memory, f32 [n, heads, t]
   GR_GPU_PLACES
 } gr_gpu_place;

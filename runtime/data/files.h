@@ -10,7 +10,7 @@ typedef gr_status gr_file_look(void *self, uint32_t i);
 typedef struct gr_files {
   const char *verb, *noun;  // of the work: "looking for", "files"
   uint32_t n;               // files, numbered from 0
-  uint32_t part, parts;     // this process has files part, part + parts, ...; parts 0: all of them
+  uint32_t part, parts;     // this process looks at files part, part + parts, ...; parts 0: all
   int threads;              // at most; 0: one for each processor
   gr_file_look *look;
   void *self;

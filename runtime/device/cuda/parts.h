@@ -193,7 +193,7 @@ bool gr_cuda_times_open(gr_cuda *, const gr_device_options *);
 void gr_cuda_times_close(gr_cuda *);
 // gr_device_ops.time: begins or ends measuring, after all that was enqueued.
 GR_MUST_USE gr_status gr_cuda_time(gr_device *, bool on);
-// gr_device_ops.time_as: what is enqueued from now on is of `of`; NULL: of none.
+// gr_device_ops.time_as: work that is enqueued from now on is measured as `of`'s; NULL ends that.
 void gr_cuda_time_as(gr_device *, void *of);
 // gr_device_ops.timings: waits for all that was enqueued, and calls `take` for what was measured
 // since the last call.
