@@ -78,35 +78,102 @@ static size_t room(const gr_type *t) {
   return gr_is_narrow(t->dtype) ? ((size_t)gr_type_count(t) * sizeof(float) + 63) / 64 * 64 : 0;
 }
 
-size_t gr_widened_scratch(const gr_op_call *s, size_t bytes) {
-  for (int k = 0; k < s->n_in; k++) bytes += room(&s->in[k]);
-  for (int k = 0; k < s->n_out; k++) bytes += room(&s->out[k]);
+int gr_widened_parts(int64_t samples) { return samples % 4 == 0 ? 4 : samples % 2 == 0 ? 2 : 1; }
+
+static int parts_of(const gr_type *in, gr_samples by) {
+  return by.operands ? gr_widened_parts(in[0].dim[0]) : 1;
+}
+
+static gr_type part_of(gr_type t, bool divided, int parts) {
+  if (divided && parts > 1) t.dim[0] /= parts;
+  return t;
+}
+
+static bool has_samples(gr_samples by, int k) { return k < 32 && by.operands >> k & 1; }
+
+size_t gr_widened_scratch(const gr_op_call *s, gr_samples by, size_t bytes) {
+  int parts = parts_of(s->in, by);
+  for (int k = 0; k < s->n_in; k++) {
+    gr_type t = part_of(s->in[k], has_samples(by, k), parts);
+    bytes += room(&t);
+  }
+  for (int k = 0; k < s->n_out; k++) {
+    gr_type t = part_of(s->out[k], !by.sums, parts);
+    bytes += room(&t) * (by.sums ? 2 : 1);
+  }
   return bytes;
 }
 
-gr_status gr_run_widened(const gr_launch *l, gr_kernel kernel) {
-  enum { MOST = 8 };  // operands or results of ops with a fast kernel
-  gr_type in[MOST], out[MOST];
+enum { MOST = 8 };  // operands or results of ops with a fast kernel
+typedef struct widening {
+  const gr_launch *l;
+  gr_samples by;
+  int parts;
+  gr_type in[MOST], out[MOST];  // of a part, as they are
   const void *x[MOST];
   void *y[MOST];
-  gr_launch wide = *l;
-  char *cursor = l->scratch;
-  if (l->n_in > MOST || l->n_out > MOST)
-    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "more than %d operands or results to widen", MOST);
+  float *sum[MOST];
+} widening;
+
+static void *part_at(const void *all, const gr_type *part, bool divided, int p) {
+  return (char *)all + (divided ? (size_t)p * gr_type_bytes(part) : 0);
+}
+
+// Returns the scratch memory that is left.
+static char *place(widening *w, char *cursor) {
+  const gr_launch *l = w->l;
   for (int k = 0; k < l->n_in; k++) {
-    in[k] = l->in_type[k], x[k] = l->in[k];
-    if (!room(&in[k])) continue;
-    gr_widen_all(l, in[k].dtype, l->in[k], (float *)cursor, gr_type_count(&in[k]));
-    x[k] = cursor, cursor += room(&in[k]), in[k].dtype = GR_F32;
+    w->in[k] = part_of(l->in_type[k], has_samples(w->by, k), w->parts);
+    w->x[k] = room(&w->in[k]) ? cursor : l->in[k];
+    cursor += room(&w->in[k]);
   }
   for (int k = 0; k < l->n_out; k++) {
-    out[k] = l->out_type[k], y[k] = l->out[k];
-    if (room(&out[k])) y[k] = cursor, cursor += room(&out[k]), out[k].dtype = GR_F32;
+    w->out[k] = part_of(l->out_type[k], !w->by.sums, w->parts);
+    w->y[k] = room(&w->out[k]) ? cursor : l->out[k];
+    cursor += room(&w->out[k]);
+    if (w->by.sums) w->sum[k] = (float *)(void *)cursor, cursor += room(&w->out[k]);
   }
-  wide.in_type = in, wide.out_type = out, wide.in = x, wide.out = y, wide.scratch = cursor;
-  GR_TRY(kernel(&wide));
-  for (int k = 0; k < l->n_out; k++)
-    if (room(&l->out_type[k]))
-      gr_narrow_all(l, l->out_type[k].dtype, y[k], l->out[k], gr_type_count(&out[k]));
+  return cursor;
+}
+
+static void load(widening *w, int p) {
+  for (int k = 0; k < w->l->n_in; k++) {
+    bool divided = has_samples(w->by, k);
+    const void *source = part_at(w->l->in[k], &w->in[k], divided, p);
+    if (!room(&w->in[k]))
+      w->x[k] = source;
+    else if (divided || !p)
+      gr_widen_all(w->l, w->in[k].dtype, source, (float *)w->x[k], gr_type_count(&w->in[k]));
+  }
+  for (int k = 0; k < w->l->n_out; k++)
+    if (!room(&w->out[k])) w->y[k] = part_at(w->l->out[k], &w->out[k], true, p);
+}
+
+static void store(const widening *w, int p) {
+  for (int k = 0; k < w->l->n_out; k++) {
+    if (!room(&w->out[k])) continue;
+    int64_t n = gr_type_count(&w->out[k]);
+    float *y = w->y[k], *sum = w->sum[k];
+    for (int64_t i = 0; sum && i < n; i++) y[i] = sum[i] = p ? sum[i] + y[i] : y[i];
+    if (!sum || p == w->parts - 1)
+      gr_narrow_all(w->l, w->out[k].dtype, y, part_at(w->l->out[k], &w->out[k], !sum, p), n);
+  }
+}
+
+gr_status gr_run_widened(const gr_launch *l, gr_samples by, gr_kernel kernel) {
+  widening w = {.l = l, .by = by, .parts = parts_of(l->in_type, by)};
+  if (l->n_in > MOST || l->n_out > MOST)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "more than %d operands or results to widen", MOST);
+  gr_launch wide = *l;
+  wide.scratch = place(&w, l->scratch);
+  gr_type in[MOST], out[MOST];
+  for (int k = 0; k < l->n_in; k++) in[k] = w.in[k], in[k].dtype = gr_widened(in[k].dtype);
+  for (int k = 0; k < l->n_out; k++) out[k] = w.out[k], out[k].dtype = gr_widened(out[k].dtype);
+  wide.in_type = in, wide.out_type = out, wide.in = w.x, wide.out = w.y;
+  for (int p = 0; p < w.parts; p++) {
+    load(&w, p);
+    GR_TRY(kernel(&wide));
+    store(&w, p);
+  }
   return GR_OK;
 }

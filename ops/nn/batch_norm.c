@@ -14,7 +14,7 @@
 #include "ops/nn/batch_norm.h"
 #include <math.h>
 #include "ops/kernels/gpu_parts.h"
-#include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 
@@ -137,15 +137,6 @@ static gr_status gpu(gr_gpu_call *g) {
   gr_gpu_real(elements(g, "batch_norm", "FORWARD", OPERANDS), attr_of(g->call->attr)->eps);
   return GR_OK;
 }
-static void to_onnx(gr_onnx_call *c) {
-  const gr_op_call *call = c->call[0];
-  if (attr_of(call->attr)->groups != 1) gr_onnx_refuse(c, "it normalises parts of a batch");
-  const char *eps = gr_onnx_number(c, call->in[VAR].dtype, attr_of(call->attr)->eps);
-  const char *deviation = GR_ONNX(c, "Sqrt", GR_ONNX(c, "Add", c->in[VAR], eps));
-  const char *z = GR_ONNX(c, "Div", GR_ONNX(c, "Sub", c->in[X], c->in[MEAN]), deviation);
-  c->out[0] = GR_ONNX(c, "Add", GR_ONNX(c, "Mul", z, c->in[SCALE]), c->in[BIAS]);
-}
-
 static const gr_attr attrs[] = {
     GR_ATTR(gr_batch_norm, eps, GR_ATTR_FLOAT, "1e-5", "added to the variance"),
     GR_ATTR(gr_batch_norm, groups, GR_ATTR_INT, "1",
@@ -191,7 +182,7 @@ const gr_op gr_op_batch_norm = {
     .gpu = gpu,
     .inplace = {1},
     .amp = GR_AMP_FIRST,
-    .to_onnx = to_onnx,
+    .to_onnx = gr_batch_norm_onnx,
     .from_onnx = GR_FROM_ONNX({"BatchNormalization", gr_batch_norm_read}),
     .cases = cases,
 };

@@ -79,5 +79,6 @@ size_t gr_channels_scratch(const gr_channels *, int sums);
 // The same on a GPU, by the kernels of channel_sums.cu; `term` is the name that it tests by #ifdef.
 void gr_channels_sum_gpu(gr_gpu_call *, const gr_channels *, int sums, const char *term,
                          double eps);
-// gr_op.from_onnx of batch_norm.
+// gr_op.from_onnx of batch_norm, and gr_op.to_onnx.
 void gr_batch_norm_read(gr_onnx_reading *);
+void gr_batch_norm_onnx(gr_onnx_call *);  // x, mean, var, scale, bias

@@ -5,9 +5,9 @@ make_data
 
 threads="distributed.backend=loopback training.max_steps=12"
 less() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a < b)}'; }
-for optimizer in lion adafactor; do
-  rate=training.lr=1e-3
-  [ $optimizer = lion ] || rate=training.lr=1e-2
+for optimizer in lion adafactor muon; do
+  rate=training.lr=1e-2
+  [ $optimizer = lion ] && rate=training.lr=1e-3
   base="$threads training.optimizer=$optimizer $rate"
   # shellcheck disable=SC2086
   ran "$optimizer on one rank" $optimizer $base distributed.ranks=1
