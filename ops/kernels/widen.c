@@ -71,6 +71,37 @@ void gr_narrow_all(const gr_launch *l, gr_dtype d, const float *source, void *ta
   gr_parallel(l, n, GRAIN, narrow_part, &(conversion){d, source, target});
 }
 
+typedef struct rows_of {
+  conversion c;
+  int64_t columns, ld;
+} rows_of;
+
+static void widen_row(void *arg, int64_t begin, int64_t end) {
+  const rows_of *r = arg;
+  for (int64_t i = begin; i < end; i++)
+    gr_widen(r->c.narrow, (const uint16_t *)r->c.source + i * r->ld,
+             (float *)r->c.target + i * r->columns, r->columns);
+}
+
+static void narrow_row(void *arg, int64_t begin, int64_t end) {
+  const rows_of *r = arg;
+  for (int64_t i = begin; i < end; i++)
+    gr_narrow(r->c.narrow, (const float *)r->c.source + i * r->columns,
+              (uint16_t *)r->c.target + i * r->ld, r->columns);
+}
+
+void gr_widen_rows(const gr_launch *l, gr_dtype d, const uint16_t *source, int64_t ld, int64_t rows,
+                   int64_t columns, float *target) {
+  gr_parallel(l, rows, GRAIN / columns + 1, widen_row,
+              &(rows_of){{d, source, target}, columns, ld});
+}
+
+void gr_narrow_rows(const gr_launch *l, gr_dtype d, const float *source, int64_t rows,
+                    int64_t columns, int64_t ld, uint16_t *target) {
+  gr_parallel(l, rows, GRAIN / columns + 1, narrow_row,
+              &(rows_of){{d, source, target}, columns, ld});
+}
+
 // ---- Kernels for f32 ----------------------------------------------------------------------------
 
 // Room for an operand or a result in f32, a multiple of 64 bytes; 0 if it is not narrow.

@@ -11,6 +11,13 @@ void gr_widen_all(const gr_launch *, gr_dtype, const void *source, float *target
 // gr_narrow on all threads of the launch.
 void gr_narrow_all(const gr_launch *, gr_dtype, const float *source, void *target, int64_t n);
 
+// Rows of so many columns, the narrow ones `ld` elements apart, the others after each other.
+void gr_widen_rows(const gr_launch *, gr_dtype, const uint16_t *source, int64_t ld, int64_t rows,
+                   int64_t columns, float *target);
+// As gr_widen_rows, back.
+void gr_narrow_rows(const gr_launch *, gr_dtype, const float *source, int64_t rows, int64_t columns,
+                    int64_t ld, uint16_t *target);
+
 // The dtype that a value is computed in: f32 for a narrow one, else its own.
 static inline gr_dtype gr_widened(gr_dtype d) { return gr_is_narrow(d) ? GR_F32 : d; }
 
