@@ -109,10 +109,16 @@ static size_t room(const gr_type *t) {
   return gr_is_narrow(t->dtype) ? ((size_t)gr_type_count(t) * sizeof(float) + 63) / 64 * 64 : 0;
 }
 
-int gr_widened_parts(int64_t samples) { return samples % 4 == 0 ? 4 : samples % 2 == 0 ? 2 : 1; }
+static int divisor(int64_t samples) { return samples % 2 ? 1 : samples % 4 ? 2 : 4; }
+
+int64_t gr_widened_samples(const gr_type *x) {
+  return x->dim[0] / (gr_is_narrow(x->dtype) ? divisor(x->dim[0]) : 1);
+}
 
 static int parts_of(const gr_type *in, gr_samples by) {
-  return by.operands ? gr_widened_parts(in[0].dim[0]) : 1;
+  if (!by.operands) return 1;
+  while (!(by.operands & 1)) by.operands >>= 1, in++;
+  return divisor(in->dim[0]);
 }
 
 static gr_type part_of(gr_type t, bool divided, int parts) {
@@ -120,12 +126,14 @@ static gr_type part_of(gr_type t, bool divided, int parts) {
   return t;
 }
 
-static bool has_samples(gr_samples by, int k) { return k < 32 && by.operands >> k & 1; }
+static bool has_samples(gr_samples by, const gr_type *in, int k) {
+  return in[k].rank && k < 32 && by.operands >> k & 1;
+}
 
 size_t gr_widened_scratch(const gr_op_call *s, gr_samples by, size_t bytes) {
   int parts = parts_of(s->in, by);
   for (int k = 0; k < s->n_in; k++) {
-    gr_type t = part_of(s->in[k], has_samples(by, k), parts);
+    gr_type t = part_of(s->in[k], has_samples(by, s->in, k), parts);
     bytes += room(&t);
   }
   for (int k = 0; k < s->n_out; k++) {
@@ -154,7 +162,7 @@ static void *part_at(const void *all, const gr_type *part, bool divided, int p) 
 static char *place(widening *w, char *cursor) {
   const gr_launch *l = w->l;
   for (int k = 0; k < l->n_in; k++) {
-    w->in[k] = part_of(l->in_type[k], has_samples(w->by, k), w->parts);
+    w->in[k] = part_of(l->in_type[k], has_samples(w->by, l->in_type, k), w->parts);
     w->x[k] = room(&w->in[k]) ? cursor : l->in[k];
     cursor += room(&w->in[k]);
   }
@@ -169,7 +177,7 @@ static char *place(widening *w, char *cursor) {
 
 static void load(widening *w, int p) {
   for (int k = 0; k < w->l->n_in; k++) {
-    bool divided = has_samples(w->by, k);
+    bool divided = has_samples(w->by, w->in, k);
     const void *source = part_at(w->l->in[k], &w->in[k], divided, p);
     if (!room(&w->in[k]))
       w->x[k] = source;
@@ -203,6 +211,7 @@ gr_status gr_run_widened(const gr_launch *l, gr_samples by, gr_kernel kernel) {
   wide.in_type = in, wide.out_type = out, wide.in = w.x, wide.out = w.y;
   for (int p = 0; p < w.parts; p++) {
     load(&w, p);
+    if (w.parts > 1) wide.whole = l->in_type, wide.first = p * gr_type_count(in);
     GR_TRY(kernel(&wide));
     store(&w, p);
   }

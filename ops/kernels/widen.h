@@ -30,12 +30,13 @@ typedef struct gr_samples {
 // All operands, of a kernel that computes each sample by itself.
 static const gr_samples gr_samples_of_all = {~0U, false}, gr_samples_of_none = {0, false};
 // Runs a kernel for f32 on operands and results of a narrow type, which are converted in scratch
-// memory, a part of the samples at a time; the kernel's own scratch follows.
+// memory, a part of the samples at a time, a tile (gr_launch.whole); the kernel's own scratch
+// follows.
 gr_status gr_run_widened(const gr_launch *, gr_samples, gr_kernel);
 // Bytes of scratch memory of gr_run_widened, where the kernel needs `bytes` itself.
 size_t gr_widened_scratch(const gr_op_call *, gr_samples, size_t bytes);
-// Into how many parts so many samples are divided.
-int gr_widened_parts(int64_t samples);
+// The samples of a part of such an operand; all of them if it is not narrow.
+int64_t gr_widened_samples(const gr_type *);
 // The kernel for operand 0's dtype, f32 or a narrow one; NULL for others.
 static inline gr_kernel gr_by_width(const gr_op_call *s, gr_kernel f32, gr_kernel narrow) {
   gr_dtype d = s->in[0].dtype;

@@ -6,7 +6,6 @@
 #pragma once
 #include "base/rng.h"
 #include "ops/kernels/gpu.h"
-#include "ops/kernels/widen.h"
 
 struct attention {
   double scale;
@@ -38,12 +37,6 @@ typedef struct gr_attention {
   gr_rng rng;
   int64_t first_sample, first_head, all_heads;  // where this rank's part begins in that value
 } gr_attention;
-
-// Which operands have samples, by the attributes: where weights are dropped, random words are by
-// the place of a sample among all, and samples are not divided.
-static inline gr_samples gr_attention_samples(const void *attr) {
-  return ((const struct attention *)attr)->p > 0 ? gr_samples_of_none : gr_samples_of_all;
-}
 
 // Reads the sizes and attributes of a launch of any of the three ops. Without the operands' memory
 // (l->in is NULL), lengths and the step are left out.

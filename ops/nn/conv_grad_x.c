@@ -63,17 +63,18 @@ static gr_status run_f32(const gr_launch *l) {
   gr_conv_grad_x(l, &v, l->in[0], l->in[1], l->out[0]);
   return GR_OK;
 }
-static const gr_samples samples = {1, false};
+static const gr_samples samples = {2, false};
 static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, samples, run_f32); }
 static gr_kernel fast(const gr_op_call *s) {
   gr_conv_sizes v = sizes(s->attr, s->in, s->out);
-  if (gr_is_narrow(s->in[0].dtype)) v.n /= gr_widened_parts(v.n);
+  v.n = gr_widened_samples(s->in + 1);
   gr_conv_library_open(&v, GR_ONEDNN_GRAD_X);
   return gr_by_width(s, run_f32, run_narrow);
 }
 
 static size_t scratch(const gr_op_call *s) {
   gr_conv_sizes v = sizes(s->attr, s->in, s->out);
+  v.n = gr_widened_samples(s->in + 1);
   return gr_widened_scratch(s, samples, gr_conv_scratch(&v, false));
 }
 
