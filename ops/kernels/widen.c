@@ -1,5 +1,6 @@
 // widen.c - see widen.h.
 #include "ops/kernels/widen.h"
+#include "ops/kernels/operands.h"
 #if defined(__F16C__) && defined(__AVX__)
 #include <assert.h>
 #include <immintrin.h>
@@ -46,60 +47,48 @@ void gr_narrow(gr_dtype d, const float *source, void *target, int64_t n) {
 
 enum { GRAIN = 1 << 14 };
 
+// `n` numbers in rows, of which the narrow ones are `ld` apart and the others follow each other.
 typedef struct conversion {
   gr_dtype narrow;
   const void *source;
   void *target;
+  int64_t n, columns, ld;
 } conversion;
 
 static void widen_part(void *arg, int64_t begin, int64_t end) {
   const conversion *c = arg;
-  gr_widen(c->narrow, (const uint16_t *)c->source + begin, (float *)c->target + begin, end - begin);
+  for (int64_t i = begin; i < end; i++)
+    gr_widen(c->narrow, (const uint16_t *)c->source + i * c->ld,
+             (float *)c->target + i * c->columns, gr_min_i64(c->columns, c->n - i * c->columns));
 }
 
 static void narrow_part(void *arg, int64_t begin, int64_t end) {
   const conversion *c = arg;
-  gr_narrow(c->narrow, (const float *)c->source + begin, (uint16_t *)c->target + begin,
-            end - begin);
-}
-
-void gr_widen_all(const gr_launch *l, gr_dtype d, const void *source, float *target, int64_t n) {
-  gr_parallel(l, n, GRAIN, widen_part, &(conversion){d, source, target});
-}
-
-void gr_narrow_all(const gr_launch *l, gr_dtype d, const float *source, void *target, int64_t n) {
-  gr_parallel(l, n, GRAIN, narrow_part, &(conversion){d, source, target});
-}
-
-typedef struct rows_of {
-  conversion c;
-  int64_t columns, ld;
-} rows_of;
-
-static void widen_row(void *arg, int64_t begin, int64_t end) {
-  const rows_of *r = arg;
   for (int64_t i = begin; i < end; i++)
-    gr_widen(r->c.narrow, (const uint16_t *)r->c.source + i * r->ld,
-             (float *)r->c.target + i * r->columns, r->columns);
-}
-
-static void narrow_row(void *arg, int64_t begin, int64_t end) {
-  const rows_of *r = arg;
-  for (int64_t i = begin; i < end; i++)
-    gr_narrow(r->c.narrow, (const float *)r->c.source + i * r->columns,
-              (uint16_t *)r->c.target + i * r->ld, r->columns);
+    gr_narrow(c->narrow, (const float *)c->source + i * c->columns,
+              (uint16_t *)c->target + i * c->ld, gr_min_i64(c->columns, c->n - i * c->columns));
 }
 
 void gr_widen_rows(const gr_launch *l, gr_dtype d, const uint16_t *source, int64_t ld, int64_t rows,
                    int64_t columns, float *target) {
-  gr_parallel(l, rows, GRAIN / columns + 1, widen_row,
-              &(rows_of){{d, source, target}, columns, ld});
+  conversion c = {d, source, target, rows * columns, columns, ld};
+  gr_parallel(l, rows, GRAIN / columns + 1, widen_part, &c);
 }
 
 void gr_narrow_rows(const gr_launch *l, gr_dtype d, const float *source, int64_t rows,
                     int64_t columns, int64_t ld, uint16_t *target) {
-  gr_parallel(l, rows, GRAIN / columns + 1, narrow_row,
-              &(rows_of){{d, source, target}, columns, ld});
+  conversion c = {d, source, target, rows * columns, columns, ld};
+  gr_parallel(l, rows, GRAIN / columns + 1, narrow_part, &c);
+}
+
+void gr_widen_all(const gr_launch *l, gr_dtype d, const void *source, float *target, int64_t n) {
+  conversion c = {d, source, target, n, GRAIN, GRAIN};
+  gr_parallel(l, (n + GRAIN - 1) / GRAIN, 1, widen_part, &c);
+}
+
+void gr_narrow_all(const gr_launch *l, gr_dtype d, const float *source, void *target, int64_t n) {
+  conversion c = {d, source, target, n, GRAIN, GRAIN};
+  gr_parallel(l, (n + GRAIN - 1) / GRAIN, 1, narrow_part, &c);
 }
 
 // ---- Kernels for f32 ----------------------------------------------------------------------------

@@ -28,7 +28,7 @@ typedef struct gr_samples {
   bool sums;
 } gr_samples;
 // All operands, of a kernel that computes each sample by itself.
-static const gr_samples gr_samples_of_all = {~0U, false}, gr_samples_of_none = {0, false};
+static const gr_samples gr_each = {~0U, false}, gr_together = {0, false};
 // Runs a kernel for f32 on operands and results of a narrow type, which are converted in scratch
 // memory, a part of the samples at a time, a tile (gr_launch.whole); the kernel's own scratch
 // follows.
