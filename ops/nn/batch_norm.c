@@ -91,8 +91,8 @@ static void rows_fast(void *arg, int64_t begin, int64_t end) {
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
   float tile[3][GR_CHANNELS_TILE], room[GR_CHANNELS_TILE];
   const float *mean = NULL, *factor = NULL, *term = NULL, *factors = l->scratch;
-  for (int64_t at = begin * g.c, group = -1; at < end * g.c;) {
-    gr_channel_tile t = gr_channels_tile(&g, at, end * g.c);
+  for (int64_t next = begin * g.c, group = -1; next < end * g.c;) {
+    gr_channel_tile t = gr_channels_tile(&g, next, end * g.c);
     const float *x = gr_channels_read(l->in_type, l->in[X], &t, room);
     float *y = gr_channels_place(l->out_type, l->out[0], &t, room);
     if (t.group != group) {
@@ -104,7 +104,7 @@ static void rows_fast(void *arg, int64_t begin, int64_t end) {
     const float *m = mean + t.channel, *f = factor + t.channel, *s = term + t.channel;
     GR_VECTOR for (int64_t i = 0; i < t.n; i++) y[i] = (x[i] - m[i]) * f[i] + s[i];
     gr_channels_store(l->out_type, l->out[0], &t, room);
-    at += t.n;
+    next += t.n;
   }
 }
 
@@ -319,8 +319,8 @@ static void grad_rows(void *arg, int64_t begin, int64_t end) {
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
   float tile[4][GR_CHANNELS_TILE], room[2][GR_CHANNELS_TILE];
   const float *mean = NULL, *f[3] = {NULL};
-  for (int64_t at = begin * g.c, group = -1; at < end * g.c;) {
-    gr_channel_tile t = gr_channels_tile(&g, at, end * g.c);
+  for (int64_t next = begin * g.c, group = -1; next < end * g.c;) {
+    gr_channel_tile t = gr_channels_tile(&g, next, end * g.c);
     const float *x = gr_channels_read(l->in_type, l->in[0], &t, room[0]);
     const float *dy = gr_channels_read(l->in_type, l->in[1], &t, room[1]);
     float *dx = gr_channels_place(l->out_type, l->out[0], &t, room[1]);
@@ -337,7 +337,7 @@ static void grad_rows(void *arg, int64_t begin, int64_t end) {
     GR_VECTOR for (int64_t i = 0; i < t.n; i++) dx[i] =
         dy[i] * a[i] - w * ((x[i] - m[i]) * b[i] + c[i]);
     gr_channels_store(l->out_type, l->out[0], &t, room[1]);
-    at += t.n;
+    next += t.n;
   }
 }
 

@@ -168,12 +168,12 @@ static void sum_chunk(const summing *w, int64_t row, int64_t end, double *total)
   const float *mean = w->mean ? gr_channels_repeat(w->g, w->mean + group * c, tile) : NULL;
   memset(total, 0, sizeof *total * (size_t)n);
   memset(few, 0, sizeof *few * (size_t)(w->sums * width));
-  for (int64_t at = row * c, tiles = 0; at < end * c;) {
-    gr_channel_tile t = gr_channels_tile(w->g, at, end * c);
+  for (int64_t next = row * c, tiles = 0; next < end * c;) {
+    gr_channel_tile t = gr_channels_tile(w->g, next, end * c);
     w->terms(w->l, &t, &(gr_channel_sum){few + t.channel, width, mean ? mean + t.channel : NULL});
-    at += t.n;
-    tiles += at % c == 0;
-    if (at % c == 0 && (tiles % FEW_TILES == 0 || at >= end * c)) fold(w, total, few);
+    next += t.n;
+    tiles += next % c == 0;
+    if (next % c == 0 && (tiles % FEW_TILES == 0 || next >= end * c)) fold(w, total, few);
   }
 }
 

@@ -63,20 +63,6 @@ static void grad(const gr_grad *g) {
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-gr_matmul_shape gr_matmul_shape_of(const gr_type *x, const gr_type *y, const struct matmul *a) {
-  int64_t k = a->ta ? x->dim[x->rank - 2] : gr_last(x),
-          m = a->ta ? gr_last(x) : x->dim[x->rank - 2];
-  int64_t n = a->tb ? y->dim[y->rank - 2] : gr_last(y);
-  int64_t lead_x = gr_type_count(x) / (m * k), lead_y = gr_type_count(y) / (k * n);
-  gr_matmul_shape p = {
-      .count = gr_max_i64(lead_x, lead_y),
-      .step = {x->rank > 2 ? m * k : 0, y->rank > 2 ? k * n : 0, a->sum ? 0 : m * n}};
-  if (!a->sum && y->rank == 2 && !a->ta) m *= lead_x, p.count = 1;              // more rows
-  if (a->sum && a->ta && !a->tb) k *= gr_max_i64(lead_x, lead_y), p.count = 1;  // more to sum
-  p.g = gr_gemm_dense(a->ta, a->tb, m, n, k);
-  return p;
-}
-
 static gr_status matmul_cpu(const gr_launch *l) {
   const struct matmul *a = l->attr;
   gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);

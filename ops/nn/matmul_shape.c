@@ -1,8 +1,25 @@
-// matmul_narrow.c - products of narrow operands on CPUs, in pieces, so that little is in f32 at
-// once. They are multiplied as they are where that is faster (gemm.h), and otherwise converted.
-// Sums are f32, and a narrow result is rounded once.
+// matmul_shape.c - what a matmul is as products of dense matrices; and the kernel of CPUs for
+// narrow operands, in pieces, so that little is in f32 at once: they are multiplied as they are
+// where that is faster (gemm.h), and otherwise converted. Sums are f32, and a narrow result is
+// rounded once.
 #include "ops/kernels/widen.h"
 #include "ops/nn/matmul.h"
+
+gr_matmul_shape gr_matmul_shape_of(const gr_type *x, const gr_type *y, const struct matmul *a) {
+  int64_t k = a->ta ? x->dim[x->rank - 2] : gr_last(x),
+          m = a->ta ? gr_last(x) : x->dim[x->rank - 2];
+  int64_t n = a->tb ? y->dim[y->rank - 2] : gr_last(y);
+  int64_t lead_x = gr_type_count(x) / (m * k), lead_y = gr_type_count(y) / (k * n);
+  gr_matmul_shape p = {
+      .count = gr_max_i64(lead_x, lead_y),
+      .step = {x->rank > 2 ? m * k : 0, y->rank > 2 ? k * n : 0, a->sum ? 0 : m * n}};
+  if (!a->sum && y->rank == 2 && !a->ta) m *= lead_x, p.count = 1;              // more rows
+  if (a->sum && a->ta && !a->tb) k *= gr_max_i64(lead_x, lead_y), p.count = 1;  // more to sum
+  p.g = gr_gemm_dense(a->ta, a->tb, m, n, k);
+  return p;
+}
+
+// ---- Narrow operands ---------------------------------------------------------------------------
 
 enum { PIECES = 4 };
 typedef enum axis { PRODUCTS, ROWS, COLUMNS, TERMS, AXES } axis;
@@ -85,14 +102,14 @@ gr_status gr_matmul_narrow(const gr_launch *l) {
   numbers(&s, &y, &z);
   for (int64_t first = 0; first < size; first += each) {
     *size_of(&s, s.along) = gr_min_i64(each, size - first);
-    int64_t at = first * z_by[s.along];
-    float *to = s.wide ? (float *)l->out[0] + at : (float *)l->scratch + z;
+    int64_t offset = first * z_by[s.along];
+    float *to = s.wide ? (float *)l->out[0] + offset : (float *)l->scratch + z;
     if (!s.wide) s.p.g.ldc = s.p.g.n;
     multiply(l, s, adds && first, (const uint16_t *)l->in[0] + first * x_by[s.along],
              (const uint16_t *)l->in[1] + first * y_by[s.along], to);
     if (s.wide || (adds && first + each < size)) continue;
     gr_narrow_rows(l, l->out_type->dtype, to, (s.p.step.c ? s.p.count : 1) * s.p.g.m, s.p.g.n,
-                   g.ldc, (uint16_t *)l->out[0] + at);
+                   g.ldc, (uint16_t *)l->out[0] + offset);
   }
   return GR_OK;
 }
