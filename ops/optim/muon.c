@@ -21,24 +21,30 @@ typedef struct muon {
   int64_t nesterov;
   double weight_decay, match_rms, adamw_lr_factor, beta1, beta2, eps, factor;
 } muon;
-typedef struct muon_momentum {
-  double momentum;
-  int64_t nesterov;
-} muon_momentum;
+
+static const gr_attr attrs[] = {
+    GR_PARAM(muon, momentum, "0.95", ">= 0 < 1", "decay of the running mean of gradients"),
+    GR_ATTR(muon, nesterov, GR_ATTR_BOOL, "true", "Nesterov's momentum"),
+    GR_PARAM(muon, match_rms, "0", ">= 0",
+             "0: a matrix moves by lr sqrt(max(1, rows / columns)); else by lr match_rms "
+             "sqrt(the larger of both): 0.2 moves it as AdamW would (Liu et al., 2025)"),
+    GR_PARAM(muon, adamw_lr_factor, "1", ">= 0", "of lr, for weights of at most one dimension"),
+    GR_PARAM(muon, beta1, "0.9", ">= 0 < 1", "of AdamW"),
+    GR_PARAM(muon, beta2, "0.999", ">= 0 < 1", "of AdamW"),
+    GR_PARAM(muon, eps, "1e-8", "> 0", "of AdamW"),
+    GR_PARAM(muon, weight_decay, "0.1", ">= 0", "w is multiplied by 1 - lr weight_decay"),
+    GR_ATTR(muon, factor, GR_ATTR_FLOAT, NULL, "of lr, by the sizes of the matrix"),
+    {0}};
 
 // ---- The momentum -------------------------------------------------------------------------------
 
-GR_UPDATE(muon_momentum, muon_momentum,
+GR_UPDATE(muon_momentum, muon,
           (EACH(g), EACH(m), ONE(scale), ONE(ok), PARAM(momentum), PARAM(nesterov)),
           (g, m),  // results
           const T d = g * scale;
           m = m + (1 - momentum) * (d - m); g = nesterov != 0 ? d + momentum * (m - d) : m;)
 
-static const gr_attr momentum_attrs[] = {
-    GR_ATTR(muon_momentum, momentum, GR_ATTR_FLOAT, NULL, "decay of the running mean"),
-    GR_ATTR(muon_momentum, nesterov, GR_ATTR_BOOL, NULL, "the gradient towards the mean, not it"),
-    {0}};
-static const muon_momentum ahead = {0.95, 1}, plain = {0.9, 0};
+static const muon ahead = {.momentum = 0.95, .nesterov = 1}, plain = {.momentum = 0.9};
 static const gr_case momentum_cases[] = {
     {{"f32[4,6]", "f32[4,6]", "f32[]", "f32[]"}, .attr = &ahead, .fill = "nns1"},
     {{"f32[6,2,37]", "f32[6,2,37]", "f32[]", "f32[]"}, .attr = &plain, .fill = "nns1"},
@@ -50,8 +56,8 @@ const gr_op gr_op_muon_momentum = {
     .doc = "u and m' from gradient, m, gradient scale, ok: Muon's direction and its running mean.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
-    .attr_size = sizeof(muon_momentum),
-    .attrs = momentum_attrs,
+    .attr_size = sizeof(muon),
+    .attrs = attrs,
     .index_spec_of = gr_formula_index_spec,
     .padding = GR_PADDING_PRESERVED,
     .cases = momentum_cases,
@@ -94,9 +100,9 @@ const gr_op gr_op_muon_unit = {
 
 GR_UPDATE(muon, muon,
           (EACH(w), EACH(x), ONE(lr), ONE(ok), PARAM(weight_decay), PARAM(factor),
-           SHARED(keep, 1 - lr * weight_decay), SHARED(rate, factor *lr)),
+           SHARED(keep, 1 - lr * weight_decay), SHARED(rate, 0 - lr * factor)),
           (w),  // result
-          w = w * keep - rate * x;)
+          w = w * keep + rate * x;)
 
 // The product of x and y in training.precision, whose sums are f32.
 static gr_val product(const gr_optim_update *u, gr_val x, gr_val y, bool ta, bool tb) {
@@ -129,8 +135,7 @@ static void emit_matrix(gr_optim_update *u) {
   double longer = (double)(is_wide ? columns : rows);
   a.factor =
       a.match_rms > 0 ? a.match_rms * sqrt(longer) : sqrt(fmax(1, (double)rows / (double)columns));
-  gr_val d = GR_EMIT(b, &gr_op_muon_momentum, (&(muon_momentum){a.momentum, a.nesterov}), u->g,
-                     u->state[M], u->scale, u->ok);
+  gr_val d = GR_EMIT(b, &gr_op_muon_momentum, &a, u->g, u->state[M], u->scale, u->ok);
   gr_val squares = gr_sum_squares(b, d), x = d;
   if (b->err) return;
   u->next_state[M] = (gr_val){d.id + 1};
@@ -166,19 +171,6 @@ static void emit(gr_optim_update *u) {
   (gr_at(u->b->g, u->w)->type.rank < 2 ? emit_vector : emit_matrix)(u);
 }
 
-static const gr_attr attrs[] = {
-    GR_PARAM(muon, momentum, "0.95", ">= 0 < 1", "decay of the running mean of gradients"),
-    GR_ATTR(muon, nesterov, GR_ATTR_BOOL, "true", "Nesterov's momentum"),
-    GR_PARAM(muon, match_rms, "0", ">= 0",
-             "0: a matrix moves by lr sqrt(max(1, rows / columns)); else by lr match_rms "
-             "sqrt(the larger of both): 0.2 moves it as AdamW would (Liu et al., 2025)"),
-    GR_PARAM(muon, adamw_lr_factor, "1", ">= 0", "of lr, for weights of at most one dimension"),
-    GR_PARAM(muon, beta1, "0.9", ">= 0 < 1", "of AdamW"),
-    GR_PARAM(muon, beta2, "0.999", ">= 0 < 1", "of AdamW"),
-    GR_PARAM(muon, eps, "1e-8", "> 0", "of AdamW"),
-    GR_PARAM(muon, weight_decay, "0.1", ">= 0", "w is multiplied by 1 - lr weight_decay"),
-    GR_ATTR(muon, factor, GR_ATTR_FLOAT, NULL, "of lr, by the sizes of the matrix"),
-    {0}};
 static const gr_optimizer optimizer = {
     .states = {{"m", "running mean of gradients"},
                {"v", "running mean of squared gradients", .of = GR_OPTIM_VECTORS}},
