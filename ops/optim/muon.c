@@ -7,9 +7,10 @@
 //   five times:  s = x x',  x = 3.4445 x + (-4.775 s + 2.0315 s s) x
 //   w' = w (1 - lr weight_decay) - lr factor x
 //
-// s is of the shorter side: x' x where x has as many rows as columns or more. x may be split along
-// its longer side: s is a sum over that, and the product with x needs no other part of x. So where
-// states are split, ranks share the work, and exchange s.
+// s is of the shorter side: x' x where x has as many rows as columns or more. Where states are
+// split, u comes together and each rank makes all of x. With `split` x is along its longer side: s
+// is a sum over that, and the product with x needs no other part of x, so ranks share the work, and
+// send s.
 #include <math.h>
 #include <string.h>
 #include "ops/kernels/formula.h"
@@ -19,7 +20,9 @@
 typedef struct muon {
   double momentum;
   int64_t nesterov;
-  double weight_decay, match_rms, adamw_lr_factor, beta1, beta2, eps, factor;
+  double weight_decay, match_rms, adamw_lr_factor, beta1, beta2, eps;
+  int64_t split;
+  double factor;
 } muon;
 
 static const gr_attr attrs[] = {
@@ -33,6 +36,9 @@ static const gr_attr attrs[] = {
     GR_PARAM(muon, beta2, "0.999", ">= 0 < 1", "of AdamW"),
     GR_PARAM(muon, eps, "1e-8", "> 0", "of AdamW"),
     GR_PARAM(muon, weight_decay, "0.1", ">= 0", "w is multiplied by 1 - lr weight_decay"),
+    GR_ATTR(muon, split, GR_ATTR_BOOL, "false",
+            "ranks with parts of a matrix share its products, and send ten squares of its shorter "
+            "side instead of the matrix"),
     GR_ATTR(muon, factor, GR_ATTR_FLOAT, NULL, "of lr, by the sizes of the matrix"),
     {0}};
 
@@ -66,7 +72,7 @@ const gr_op gr_op_muon_momentum = {
 // ---- The first x --------------------------------------------------------------------------------
 
 typedef struct muon_unit {
-  int64_t wide;
+  int64_t split, wide;
 } muon_unit;
 
 GR_FORMULA(muon_unit, muon_unit, (EACH(u), ONE(squares), SHARED(by, 1 / fmax(sqrt(squares), 1e-7))),
@@ -74,15 +80,18 @@ GR_FORMULA(muon_unit, muon_unit, (EACH(u), ONE(squares), SHARED(by, 1 / fmax(sqr
            u = u * by;)
 
 static void unit_spec(const gr_op_call *c, char buf[128]) {
-  snprintf(buf, 128, "%s", ((const muon_unit *)c->attr)->wide ? "Rc,->Rc" : "rC,->rC");
+  const muon_unit *a = c->attr;
+  snprintf(buf, 128, "%s", !a->split ? "RC,->RC" : a->wide ? "Rc,->Rc" : "rC,->rC");
 }
 
 static const gr_attr unit_attrs[] = {
-    GR_ATTR(muon_unit, wide, GR_ATTR_BOOL, NULL, "columns may be split over ranks; else rows"),
+    GR_ATTR(muon_unit, split, GR_ATTR_BOOL, NULL, "it may be split over ranks: its rows"),
+    GR_ATTR(muon_unit, wide, GR_ATTR_BOOL, NULL, "its columns instead"),
     {0}};
-static const muon_unit wide = {1}, high = {0};
+static const muon_unit wide = {1, 1}, high = {1, 0}, whole = {0, 1};
 static const gr_case unit_cases[] = {{{"f32[4,6]", "f32[]"}, .attr = &wide, .fill = "np"},
                                      {{"f32[60,7]", "f32[]"}, .attr = &high, .fill = "nz"},
+                                     {{"f32[4,6]", "f32[]"}, .attr = &whole, .fill = "np"},
                                      {{0}}};
 
 const gr_op gr_op_muon_unit = {
@@ -140,7 +149,7 @@ static void emit_matrix(gr_optim_update *u) {
   if (b->err) return;
   u->next_state[M] = (gr_val){d.id + 1};
   if (t.rank > 2) x = gr_reshape(b, x, (gr_ints){2, {rows, columns}});
-  x = GR_EMIT(b, &gr_op_muon_unit, &(muon_unit){is_wide}, x, squares);
+  x = GR_EMIT(b, &gr_op_muon_unit, (&(muon_unit){a.split, is_wide}), x, squares);
   x = newton_schulz(u, x, is_wide);
   gr_ints shape = {.n = t.rank};
   memcpy(shape.items, t.dim, sizeof *t.dim * (size_t)t.rank);

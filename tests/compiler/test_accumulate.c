@@ -76,7 +76,7 @@ static void optimizers(void) {
              {"adamw", "weight_decay=0.1 beta2=0.98"},
              {"lion", "weight_decay=0.1"},
              {"adafactor", "weight_decay=0.1"},
-             {"muon", "weight_decay=0.3"},
+             {"muon", "weight_decay=0.3 split=true"},
              {"muon", "weight_decay=0.1 match_rms=0.2 adamw_lr_factor=0.5"}};
   for (size_t o = 0; o < sizeof all / sizeof *all; o++) {
     setup one = {.optimizer = all[o].name, .tuning = all[o].tuning, .rate = 0.05f};

@@ -6,7 +6,7 @@ cd "$source" || exit 1
 # bytes KEY=VALUE...: what a rank's plan of $config takes.
 bytes() {
   "$graphrun" plan "$config" "$@" distributed.ranks=1 --json 2>>"$log" | grep -oE '"(state|arena)_bytes": [0-9]+' | head -n 2 |
-    awk '{sum += $2} END {print NR == 2 ? sum : "no"}'
+    awk '{sum += $2} END {print NR == 2 ? sprintf("%.0f", sum) : "no"}'
 }
 : >"$log"
 for config in $(shipped); do
