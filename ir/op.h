@@ -167,6 +167,7 @@ typedef enum gr_amp {
   GR_AMP_ANY,     // the dtype of its operands, f32 if they differ; weights follow the others
   GR_AMP_NARROW,  // training.precision: products
   GR_AMP_WIDE,    // f32: sums, exponentials, norms, losses
+  GR_AMP_FIRST,   // operand 0 as it is, the others f32: kernels read it narrow and compute in f32
 } gr_amp;
 
 enum { GR_ROW_TEXT = 256 };   // bytes of a row's formula

@@ -39,6 +39,7 @@ static const gr_attr *find_numbered(gr_arena *a, const gr_op *op, const char *na
 }
 
 static const char *type_text(gr_arena *a, const gr_attr *p) {
+  if (p->kind == GR_ATTR_BOOL) return "bool";
   return gr_arena_printf(a, "float%s%s", p->range ? " " : "", p->range ? p->range : "");
 }
 
@@ -46,7 +47,8 @@ static gr_status set(gr_arena *a, const gr_attr *p, const char *key, gr_conf *v,
   gr_schema_type *type = gr_schema_type_read(a, type_text(a, p));
   if (gr_schema_type_fits(type, v)) {
     double x = gr_conf_number(v);
-    memcpy((char *)attr + p->offset, &x, sizeof x);
+    int64_t yes = v->kind == GR_CONF_BOOL && v->truth;
+    memcpy((char *)attr + p->offset, p->kind == GR_ATTR_BOOL ? (void *)&yes : &x, sizeof x);
     return GR_OK;
   }
   gr_text wanted = gr_text_make(a), found = gr_text_make(a);

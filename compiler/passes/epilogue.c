@@ -70,6 +70,13 @@ static bool stands_before(const gr_graph *g, gr_val v, const gr_node *n) {
   return gr_at(g, v)->role != GR_TEMP || gr_at(g, v)->node < (uint32_t)(n - g->nodes);
 }
 
+static bool is_read_before(const gr_graph *g, gr_val v, const gr_node *end) {
+  for (const gr_node *n = &g->nodes[gr_at(g, v)->node]; n < end; n++)
+    for (int k = 0; k < n->n_in; k++)
+      if (n->in[k].id == v.id) return true;
+  return false;
+}
+
 // The library writes sums in the type of the product. Narrow ones that are only cast to it lose
 // nothing: they are not rounded in between.
 static bool sums_fit(const uses *u, joined *j) {
@@ -79,19 +86,24 @@ static bool sums_fit(const uses *u, joined *j) {
   return j->wide && gr_at(u->g, j->wide->out)->type.dtype == product;
 }
 
-// Joins a product with the sums of the rows of an operand, if its operands are there where the
-// first of the two stands.
+// Joins a product with the sums of the rows of an operand, where the first of the two stands if its
+// operands are there. Of narrow operands where the second does, if nothing needs the first before:
+// what the weight was cast to has been read for the last time then.
 static void find_summed(found *f, const gr_node *product, const gr_node *sums) {
   const gr_graph *g = f->u->g;
   joined j = {.product = product, .sums = sums};
-  const gr_node *first = product < sums ? product : sums;
+  bool late = gr_is_narrow(gr_at(g, product->in[0])->type.dtype);
+  const gr_node *stand = late == (product < sums) ? sums : product;
   if (!sums || f->inside[sums - g->nodes] || f->inside[product - g->nodes]) return;
   if (gr_matmul_sums(g, product, sums->in[0]) < 0 || !sums_fit(f->u, &j)) return;
   for (int k = 0; k < product->n_in; k++)
-    if (!stands_before(g, product->in[k], first)) return;
+    if (!stands_before(g, product->in[k], stand)) return;
+  if (is_read_before(g, product->out, stand) ||
+      is_read_before(g, (j.wide ? j.wide : sums)->out, stand))
+    return;
   f->inside[product - g->nodes] = f->inside[sums - g->nodes] = true;
   if (j.wide) f->inside[j.wide - g->nodes] = true;
-  f->by_node[first - g->nodes] = j;
+  f->by_node[stand - g->nodes] = j;
 }
 
 static void find_joined(found *f) {

@@ -8,11 +8,15 @@
 // emitted as single nodes in any order that follows the edges. Levels are as low as possible at
 // first; a part then rises to the level of the parts that read it, where that costs no memory.
 //
+// A narrow value as f32 is no reason to keep f32: a group that reads one which another group made
+// casts the narrow value again, as it loads it. So what the backward pass needs stays narrow.
+//
 // It runs after sharding, and within loops too, where no part is random. A GPU runs a loop whose
 // parts are all elementwise as one kernel, a thread an element; others node by node.
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/passes.h"
 #include "ops/kernels/fused.h"
+#include "ops/ops.h"
 
 // ---- Groups -----------------------------------------------------------------------------------
 
@@ -161,6 +165,50 @@ static void find_groups(gr_fuse *f) {
   }
 }
 
+// ---- Widened operands -------------------------------------------------------------------------
+
+// Whether operand k of a part is a narrow value as f32 that its group could cast itself.
+static bool may_widen(const gr_fuse *f, uint32_t i, int k) {
+  gr_val v = f->g->nodes[i].in[k];
+  const gr_value *value = gr_at(f->g, v);
+  if (f->in_loop || !f->group[i] || value->role != GR_TEMP) return false;
+  const gr_node *maker = &f->g->nodes[value->node];
+  return maker->op == &gr_op_cast && f->part[value->node] && f->group[value->node] != f->group[i] &&
+         value->type.dtype == GR_F32 && gr_is_narrow(gr_at(f->g, maker->in[0])->type.dtype) &&
+         gr_fused_kind_of(&value->type, space_of(f, i)) == GR_FUSED_LIKE;
+}
+
+// Whether a node of i's group, before operand k of i, casts the same value.
+static bool widens_already(const gr_fuse *f, uint32_t i, int k) {
+  const gr_node *n = &f->g->nodes[i];
+  for (uint32_t j = f->group[i] - 1;; j = f->next[j]) {
+    for (int m = 0; m < f->g->nodes[j].n_in; m++)
+      if (gr_fuse_widens(f, j, m) && f->g->nodes[j].in[m].id == n->in[k].id) return true;
+    if (j == f->end[f->group[i] - 1]) return false;
+  }
+}
+
+// The f32 value is not kept for later parts; where some other node needs it later all the same, the
+// narrow value is not either.
+static void find_widened(gr_fuse *f) {
+  uint32_t *held = GR_NEW(f->arena, uint32_t, f->g->n_values);  // by value: 1 + who needs it as f32
+  for (uint32_t i = 0; i < f->g->n_nodes; i++)
+    for (int k = 0; k < f->g->nodes[i].n_in; k++)
+      if (!may_widen(f, i, k)) held[f->g->nodes[i].in[k].id] = i + 1;
+  for (uint32_t i = 0; i < f->g->n_nodes; i++)
+    for (int k = 0; k < f->g->nodes[i].n_in; k++) {
+      if (!may_widen(f, i, k)) continue;
+      gr_val v = f->g->nodes[i].in[k];
+      uint32_t first = f->group[i] - 1;
+      bool better =
+          held[v.id] <= first || f->last[f->g->nodes[gr_at(f->g, v)->node].in[0].id] >= first;
+      bool again = widens_already(f, i, k);
+      if (!better || (!again && f->size[first] == GR_FUSED_PARTS)) continue;
+      f->widens[i] |= (uint8_t)(1 << k);
+      f->size[first] += !again;
+    }
+}
+
 static bool is_alone(const gr_fuse *f, uint32_t i) {
   return !f->group[i] || f->size[f->group[i] - 1] == 1;
 }
@@ -173,9 +221,10 @@ static void find_kept(gr_fuse *f) {
     f->kept[g->values[i].next.id] = f->kept[g->values[i].grad.id] = true;
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (int k = 0; k < g->nodes[i].n_in; k++) {
-      const gr_value *v = gr_at(g, g->nodes[i].in[k]);
-      if (v->role == GR_TEMP && (!f->group[i] || f->group[i] != f->group[v->node]))
-        f->kept[g->nodes[i].in[k].id] = true;
+      gr_val v = gr_fuse_read(f, i, k);
+      const gr_value *value = gr_at(g, v);
+      if (value->role == GR_TEMP && (!f->group[i] || f->group[i] != f->group[value->node]))
+        f->kept[v.id] = true;
     }
 }
 
@@ -194,6 +243,7 @@ static void place(gr_fuse *f, uint32_t i) {
   if (f->done[i]) return;
   if (is_alone(f, i)) {
     f->done[i] = true;
+    if (n->op == &gr_op_cast && !f->kept[n->out.id]) return;  // its readers cast again
     place_operands(f, n->in, n->n_in);
     f->copy(f->context, n);
     return;
@@ -223,10 +273,12 @@ static void fuse_nodes(gr_fuse *f) {
   f->next = GR_NEW(f->arena, uint32_t, nodes), f->end = GR_NEW(f->arena, uint32_t, nodes);
   f->size = GR_NEW(f->arena, uint32_t, nodes), f->done = GR_NEW(f->arena, bool, nodes);
   f->part = GR_NEW(f->arena, bool, nodes), f->readers = GR_NEW(f->arena, uint32_t, values);
+  f->widens = GR_NEW(f->arena, uint8_t, nodes);
   f->kept = GR_NEW(f->arena, bool, values), f->last = GR_NEW(f->arena, uint32_t, values);
   f->inside = GR_NEW(f->arena, gr_val, values);
   find_readers(f);
   find_groups(f);
+  find_widened(f);
   find_kept(f);
   for (uint32_t i = 0; i < f->g->n_nodes && !f->b->err; i++)
     if (!waits(f, i)) place(f, i);

@@ -2,7 +2,8 @@
 #include "compiler/passes/fuse.h"
 #include "ops/ops.h"
 
-static void add_operand(const gr_fuse *f, gr_fuse_members *m, gr_val v) {
+static void add_operand(const gr_fuse *f, gr_fuse_members *m, uint32_t node, int k) {
+  gr_val v = gr_fuse_read(f, node, k);
   const gr_value *value = gr_at(f->g, v);
   if (value->role == GR_TEMP && f->group[value->node] == f->group[m->node[0]]) return;
   for (int k = 0; k < m->n_in; k++)
@@ -72,7 +73,7 @@ void gr_fuse_find_members(const gr_fuse *f, uint32_t i, gr_fuse_members *m) {
   sort_nodes(m);
   for (int k = 0; k < m->n; k++) {
     const gr_node *n = &f->g->nodes[m->node[k]];
-    for (int j = 0; j < n->n_in; j++) add_operand(f, m, n->in[j]);
+    for (int j = 0; j < n->n_in; j++) add_operand(f, m, m->node[k], j);
   }
   add_results(f, m, false);
   if (!m->n_out) add_place(f, m);
@@ -87,7 +88,13 @@ static const gr_graph *body_of(gr_fuse *f, const gr_fuse_members *m) {
     f->inside[m->in[k].id] =
         gr_leaf(&b, GR_INPUT, GR_KIND_WEIGHT, NULL, v->type, gr_layout_replicated);
   }
-  for (int k = 0; k < m->n; k++) gr_emit_copy(&b, f->g, &f->g->nodes[m->node[k]], f->inside);
+  for (int k = 0; k < m->n; k++) {
+    const gr_node *n = &f->g->nodes[m->node[k]];
+    for (int j = 0; j < n->n_in; j++)
+      if (gr_fuse_widens(f, m->node[k], j))
+        f->inside[n->in[j].id] = gr_cast(&b, f->inside[gr_fuse_read(f, m->node[k], j).id], GR_F32);
+    gr_emit_copy(&b, f->g, n, f->inside);
+  }
   for (int k = 0; k < m->n_out; k++) gr_result(&b, NULL, f->inside[m->out[k].id]);
   f->b->err = f->b->err ? f->b->err : b.err;
   return b.g;

@@ -18,6 +18,7 @@
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/loop/scan.h"
+#include "ops/ops.h"
 
 typedef enum place { LOOP, BEFORE, AFTER } place;
 
@@ -37,6 +38,7 @@ typedef struct hoist {
   gr_val *outside;  // by value: in the graph around the loop; a stack of all steps if it varies
   gr_val *inside;   // by value: in the new body
   int *yield;       // by value: 1 + the index of its yield of the new loop, or 0
+  bool casts;       // narrow copies are asked for, after all others
 } hoist;
 
 static gr_lead lead_of(const hoist *h, const gr_node *n) {
@@ -193,10 +195,20 @@ static void write_body(hoist *h) {
   }
 }
 
+// What v is a narrow copy of, if all steps of that leave the loop: it is cast outside then, so that
+// there are not both while the loop runs. Else GR_NONE.
+static gr_val wide_of(const hoist *h, gr_val v) {
+  const gr_node *n = defining_node(h, v);
+  bool copy = n && n->op == &gr_op_cast && gr_is_narrow(gr_at(h->g, v)->type.dtype);
+  return copy && h->varies[v.id] && h->yield[n->in[0].id] ? n->in[0] : GR_NONE;
+}
+
 // Makes all steps of v available outside the loop, as a yield.
 static void yield_value(hoist *h, gr_val v) {
   const place *p = place_of(h, v);
+  const gr_node *n = defining_node(h, v);
   if (gr_is(h->outside[v.id]) || h->yield[v.id] || (p && *p == AFTER)) return;
+  if (h->casts ? gr_is(wide_of(h, v)) : n && n->op == &gr_op_cast) return;
   h->yield[v.id] = 1 + gr_loop_yield(&h->loop, h->inside[v.id]);
 }
 
@@ -265,9 +277,16 @@ static void emit(hoist *h) {
   emit_outside(h, BEFORE);
   write_body(h);
   write_yields(h);
+  h->casts = true;
+  write_yields(h);
   if (h->loop.b.g->n_results || h->s->n_carry) gr_loop_close(&h->loop);
   for (uint32_t i = 1; i < h->g->n_values; i++)
     if (h->yield[i] && h->varies[i]) h->outside[i] = gr_loop_stack(&h->loop, h->yield[i] - 1);
+  for (uint32_t i = 1; i < h->g->n_values; i++) {
+    gr_val wide = gr_is(h->outside[i]) ? GR_NONE : wide_of(h, (gr_val){i});
+    if (gr_is(wide))
+      h->outside[i] = gr_cast(&h->rw->b, h->outside[wide.id], h->g->values[i].type.dtype);
+  }
   emit_outside(h, AFTER);
   map_results(h);
 }

@@ -129,7 +129,7 @@ static void update_loss_scale(gr_rewrite *rw, gr_val ok) {
 }
 
 gr_status gr_pass_optimize(gr_rewrite *rw) {
-  gr_optim_update u = {.b = &rw->b};
+  gr_optim_update u = {.b = &rw->b, .products = rw->opt->precision.dtype};
   gr_copy_leaves(rw);
   gr_copy_nodes(rw);
   gr_copy_links(rw);

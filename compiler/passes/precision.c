@@ -53,10 +53,10 @@ static bool find_rule(const level *l, const gr_node *n, gr_dtype *out) {
   return any;
 }
 
-// The dtype of the operands if they agree, else f32. Weights follow the other operands.
-static gr_dtype widest(const level *l, const gr_node *n) {
+// The dtype of the first operands if they agree, else f32. Weights follow the other operands.
+static gr_dtype widest(const level *l, const gr_node *n, int first) {
   gr_dtype found = GR_DTYPE_COUNT;
-  for (int k = 0; k < n->n_in; k++) {
+  for (int k = 0; k < first; k++) {
     gr_dtype d = dtype_of(l, n->in[k]);
     if (!casts(d) || l->weight[n->in[k].id]) continue;
     found = found == GR_DTYPE_COUNT || found == d ? d : GR_F32;
@@ -71,7 +71,8 @@ static gr_dtype choose(const level *l, const gr_node *n) {
   if (n->op->amp == GR_AMP_NARROW)
     return (n->scope && gr_is_of_teacher(n->scope)) ? l->o->precision.teacher_dtype
                                                     : l->o->precision.dtype;
-  return n->op->amp == GR_AMP_WIDE ? GR_F32 : widest(l, n);
+  return n->op->amp == GR_AMP_WIDE ? GR_F32
+                                   : widest(l, n, n->op->amp == GR_AMP_FIRST ? 1 : n->n_in);
 }
 
 // ---- Emitting -----------------------------------------------------------------------------------
@@ -90,7 +91,8 @@ static void emit_node(level *l, const gr_node *n) {
   b->loc = n->loc, b->scope = n->scope;
   for (int k = 0; k < n->n_in; k++) {
     in[k] = l->map[n->in[k].id];
-    if (!b->err && casts(dtype_of(l, n->in[k]))) in[k] = gr_cast(b, in[k], to);
+    bool beside = k && n->op->amp == GR_AMP_FIRST;
+    if (!b->err && casts(dtype_of(l, n->in[k]))) in[k] = gr_cast(b, in[k], beside ? GR_F32 : to);
   }
   b->created_by = n->created_by;
   gr_val out = gr_emit(b, n->op, n->attr, n->n_in, in);

@@ -28,6 +28,10 @@ void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank);
 
 // Whether operand 0 is f32, for which most ops have a fast kernel.
 static inline bool gr_is_f32(const gr_op_call *s) { return s->in[0].dtype == GR_F32; }
+// Whether it is f32 or narrow, for fast kernels that convert a tile at a time.
+static inline bool gr_is_up_to_f32(const gr_op_call *s) {
+  return gr_is_f32(s) || gr_is_narrow(s->in[0].dtype);
+}
 // The smaller of two numbers.
 static inline int64_t gr_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 // The larger of two numbers.

@@ -66,12 +66,14 @@ static gr_status attention_cpu(const gr_launch *l) {
 
 // ---- Kernels, sizes -----------------------------------------------------------------------------
 
-static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_attention_f32); }
+static gr_status run_narrow(const gr_launch *l) {
+  return gr_run_widened(l, gr_each, gr_attention_f32);
+}
 static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, gr_attention_f32, run_narrow); }
 
 static size_t scratch(const gr_op_call *s) {
   size_t plain = sizeof(double) * (size_t)s->in[ATTENTION_K].dim[1];
-  size_t wide = gr_widened_scratch(s, gr_attention_f32_scratch(s));
+  size_t wide = gr_widened_scratch(s, gr_each, gr_attention_f32_scratch(s));
   return plain > wide ? plain : wide;
 }
 

@@ -50,13 +50,15 @@ gr_status gr_attention_infer(gr_op_call *s) {
 
 // Where in the global value the part of result 0 begins along a dimension, and the whole size.
 static int64_t begin_of(const gr_launch *l, int dim, int64_t *whole) {
-  int64_t begin = 0, size = l->out_type[0].dim[dim];
+  const gr_type *all = l->whole ? l->whole : l->out_type;
+  int64_t begin = 0, size = all->dim[dim];
   for (int a = l->out_layout && l->mesh ? l->mesh->n_axes : 0; a--;) {  // as gr_global_index
     if (l->out_layout[0].placement[a] != dim) continue;
     begin += l->coord[a] * size;
     size *= l->mesh->axis[a].size;
   }
   *whole = size;
+  if (l->whole && !dim) begin += l->first * all->dim[0] / gr_type_count(all);  // a tile of samples
   return begin;
 }
 

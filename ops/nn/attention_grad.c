@@ -63,7 +63,9 @@ static gr_status attention_grad_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_attention_grad_f32); }
+static gr_status run_narrow(const gr_launch *l) {
+  return gr_run_widened(l, gr_each, gr_attention_grad_f32);
+}
 static gr_kernel fast(const gr_op_call *s) {
   return gr_by_width(s, gr_attention_grad_f32, run_narrow);
 }
@@ -71,7 +73,7 @@ static gr_kernel fast(const gr_op_call *s) {
 static size_t scratch(const gr_op_call *s) {
   int64_t d = s->in[ATTENTION_Q].dim[3], e = s->in[ATTENTION_V].dim[3];
   size_t plain = sizeof(double) * (size_t)(d + s->in[ATTENTION_K].dim[1] * (d + e));
-  size_t wide = gr_widened_scratch(s, gr_attention_grad_f32_scratch(s));
+  size_t wide = gr_widened_scratch(s, gr_each, gr_attention_grad_f32_scratch(s));
   return plain > wide ? plain : wide;
 }
 

@@ -58,7 +58,7 @@ static gr_status run_f32(const gr_launch *l) {
   gr_pool_mean(l, &p, l->in[0], l->out[0]);
   return GR_OK;
 }
-static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, run_f32); }
 static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
 static gr_status grad_f32(const gr_launch *l) {
@@ -66,10 +66,10 @@ static gr_status grad_f32(const gr_launch *l) {
   gr_pool_mean_grad(l, &p, l->in[0], l->out[0]);
   return GR_OK;
 }
-static gr_status grad_narrow(const gr_launch *l) { return gr_run_widened(l, grad_f32); }
+static gr_status grad_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, grad_f32); }
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_by_width(s, grad_f32, grad_narrow); }
 
-static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, 0); }
+static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, gr_each, 0); }
 
 static gr_status gpu(gr_gpu_call *g) {
   gr_pool p = sizes(g->call->attr, &g->call->in[0], &g->call->out[0]);

@@ -14,7 +14,7 @@
 #include "ops/nn/batch_norm.h"
 #include <math.h>
 #include "ops/kernels/gpu_parts.h"
-#include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"
 
@@ -86,38 +86,40 @@ static void fold(const gr_launch *l, const gr_channels *g, float *factor, float 
   }
 }
 
-static void rows_f32(void *arg, int64_t begin, int64_t end) {
+static void rows_fast(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
-  float tile[3][GR_CHANNELS_TILE];
-  const float *mean = NULL, *factor = NULL, *term = NULL;
-  for (int64_t row = begin, group = -1; row < end;) {
-    gr_channel_rows r = gr_channels_rows(&g, row, end);
-    const float *x = (const float *)l->in[X] + row * g.c, *factors = l->scratch;
-    float *y = (float *)l->out[0] + row * g.c;
-    if (r.group != group) {
-      group = r.group;
+  float tile[3][GR_CHANNELS_TILE], room[GR_CHANNELS_TILE];
+  const float *mean = NULL, *factor = NULL, *term = NULL, *factors = l->scratch;
+  for (int64_t next = begin * g.c, group = -1; next < end * g.c;) {
+    gr_channel_tile t = gr_channels_tile(&g, next, end * g.c);
+    const float *x = gr_channels_read(l->in_type, l->in[X], &t, room);
+    float *y = gr_channels_place(l->out_type, l->out[0], &t, room);
+    if (t.group != group) {
+      group = t.group;
       mean = gr_channels_repeat(&g, (const float *)l->in[MEAN] + group * g.c, tile[0]);
       factor = gr_channels_repeat(&g, factors + group * g.c, tile[1]);
       term = gr_channels_repeat(&g, factors + (g.groups + group) * g.c, tile[2]);
     }
-    GR_VECTOR for (int64_t i = 0; i < r.n; i++) y[i] = (x[i] - mean[i]) * factor[i] + term[i];
-    row += r.rows;
+    const float *m = mean + t.channel, *f = factor + t.channel, *s = term + t.channel;
+    GR_VECTOR for (int64_t i = 0; i < t.n; i++) y[i] = (x[i] - m[i]) * f[i] + s[i];
+    gr_channels_store(l->out_type, l->out[0], &t, room);
+    next += t.n;
   }
 }
 
-static gr_status run_f32(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
   fold(l, &g, l->scratch, (float *)l->scratch + g.groups * g.c);
-  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(g.c), rows_f32, (void *)l);
+  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(g.c), rows_fast, (void *)l);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_up_to_f32(s) ? run_fast : NULL; }
 
 static size_t scratch(const gr_op_call *s) {
   size_t n = (size_t)(attr_of(s->attr)->groups * gr_last(s->in));
-  return gr_is_f32(s) ? 2 * n * sizeof(float) : 0;
+  return gr_is_up_to_f32(s) ? 2 * n * sizeof(float) : 0;
 }
 
 static gr_gpu_kernel *elements(gr_gpu_call *g, const char *entry, const char *part, int batch) {
@@ -135,15 +137,6 @@ static gr_status gpu(gr_gpu_call *g) {
   gr_gpu_real(elements(g, "batch_norm", "FORWARD", OPERANDS), attr_of(g->call->attr)->eps);
   return GR_OK;
 }
-static void to_onnx(gr_onnx_call *c) {
-  const gr_op_call *call = c->call[0];
-  if (attr_of(call->attr)->groups != 1) gr_onnx_refuse(c, "it normalises parts of a batch");
-  const char *eps = gr_onnx_number(c, call->in[VAR].dtype, attr_of(call->attr)->eps);
-  const char *deviation = GR_ONNX(c, "Sqrt", GR_ONNX(c, "Add", c->in[VAR], eps));
-  const char *z = GR_ONNX(c, "Div", GR_ONNX(c, "Sub", c->in[X], c->in[MEAN]), deviation);
-  c->out[0] = GR_ONNX(c, "Add", GR_ONNX(c, "Mul", z, c->in[SCALE]), c->in[BIAS]);
-}
-
 static const gr_attr attrs[] = {
     GR_ATTR(gr_batch_norm, eps, GR_ATTR_FLOAT, "1e-5", "added to the variance"),
     GR_ATTR(gr_batch_norm, groups, GR_ATTR_INT, "1",
@@ -188,8 +181,8 @@ const gr_op gr_op_batch_norm = {
     .scratch = scratch,
     .gpu = gpu,
     .inplace = {1},
-    .amp = GR_AMP_WIDE,
-    .to_onnx = to_onnx,
+    .amp = GR_AMP_FIRST,
+    .to_onnx = gr_batch_norm_onnx,
     .from_onnx = GR_FROM_ONNX({"BatchNormalization", gr_batch_norm_read}),
     .cases = cases,
 };
@@ -222,18 +215,18 @@ static gr_status sums_cpu(const gr_launch *l) {
 }
 
 // The deviation is divided out at the end.
-static void products(const gr_launch *l, const gr_channels *g, const gr_channel_rows *r,
-                     const gr_channel_sum *to) {
-  const float *x = (const float *)l->in[0] + r->first * g->c, *mean = to->mean;
-  const float *dy = (const float *)l->in[1] + r->first * g->c;
+static void products(const gr_launch *l, const gr_channel_tile *t, const gr_channel_sum *to) {
+  float room[2][GR_CHANNELS_TILE];
+  const float *x = gr_channels_read(l->in_type, l->in[0], t, room[0]), *mean = to->mean;
+  const float *dy = gr_channels_read(l->in_type, l->in[1], t, room[1]);
   float *restrict sum = to->sums, *restrict product = sum + to->width;
-  GR_VECTOR for (int64_t i = 0; i < r->n; i++) {
+  GR_VECTOR for (int64_t i = 0; i < t->n; i++) {
     sum[i] += dy[i];
     product[i] += dy[i] * (x[i] - mean[i]);
   }
 }
 
-static gr_status sums_f32(const gr_launch *l) {
+static gr_status sums_run(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
   double eps = attr_of(l->attr)->eps;
   gr_channels_sum(l, &g, 2, l->in[2], products);
@@ -242,11 +235,11 @@ static gr_status sums_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel sums_fast(const gr_op_call *s) { return gr_is_f32(s) ? sums_f32 : NULL; }
+static gr_kernel sums_fast(const gr_op_call *s) { return gr_is_up_to_f32(s) ? sums_run : NULL; }
 
 static size_t sums_scratch(const gr_op_call *s) {
   gr_channels g = gr_channels_of(s->in, attr_of(s->attr)->groups);
-  return gr_is_f32(s) ? gr_channels_scratch(&g, 2) : 0;
+  return gr_is_up_to_f32(s) ? gr_channels_scratch(&g, 2) : 0;
 }
 
 static gr_status sums_gpu(gr_gpu_call *g) {
@@ -324,37 +317,41 @@ static void grad_fold(const gr_launch *l, const gr_channels *g, float *folded) {
 static void grad_rows(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
-  float tile[4][GR_CHANNELS_TILE];
+  float tile[4][GR_CHANNELS_TILE], room[2][GR_CHANNELS_TILE];
   const float *mean = NULL, *f[3] = {NULL};
-  for (int64_t row = begin, group = -1; row < end;) {
-    gr_channel_rows r = gr_channels_rows(&g, row, end);
-    const float *x = (const float *)l->in[0] + row * g.c, *dy = (const float *)l->in[1] + row * g.c;
-    float *dx = (float *)l->out[0] + row * g.c;
-    float w = l->n_in == 9 ? ((const float *)l->in[5])[r.sample] : 0;
-    if (r.group != group) {
-      group = r.group;
+  for (int64_t next = begin * g.c, group = -1; next < end * g.c;) {
+    gr_channel_tile t = gr_channels_tile(&g, next, end * g.c);
+    const float *x = gr_channels_read(l->in_type, l->in[0], &t, room[0]);
+    const float *dy = gr_channels_read(l->in_type, l->in[1], &t, room[1]);
+    float *dx = gr_channels_place(l->out_type, l->out[0], &t, room[1]);
+    float w = l->n_in == 9 ? ((const float *)l->in[5])[t.sample] : 0;
+    if (t.group != group) {
+      group = t.group;
       mean = gr_channels_repeat(&g, (const float *)l->in[2] + group * g.c, tile[3]);
       for (int k = 0; k < 3; k++)
         f[k] = gr_channels_repeat(&g, (const float *)l->scratch + (k * g.groups + group) * g.c,
                                   tile[k]);
     }
-    GR_VECTOR for (int64_t i = 0; i < r.n; i++) dx[i] =
-        dy[i] * f[0][i] - w * ((x[i] - mean[i]) * f[1][i] + f[2][i]);
-    row += r.rows;
+    const float *m = mean + t.channel, *a = f[0] + t.channel, *b = f[1] + t.channel;
+    const float *c = f[2] + t.channel;
+    GR_VECTOR for (int64_t i = 0; i < t.n; i++) dx[i] =
+        dy[i] * a[i] - w * ((x[i] - m[i]) * b[i] + c[i]);
+    gr_channels_store(l->out_type, l->out[0], &t, room[1]);
+    next += t.n;
   }
 }
 
-static gr_status grad_f32(const gr_launch *l) {
+static gr_status grad_run(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, attr_of(l->attr)->groups);
   grad_fold(l, &g, l->scratch);
   gr_parallel(l, gr_rows(l->in_type), gr_row_grain(g.c), grad_rows, (void *)l);
   return GR_OK;
 }
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_f32 : NULL; }
+static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_up_to_f32(s) ? grad_run : NULL; }
 
 static size_t grad_scratch(const gr_op_call *s) {
   size_t n = (size_t)(attr_of(s->attr)->groups * gr_last(s->in));
-  return gr_is_f32(s) ? 3 * n * sizeof(float) : 0;
+  return gr_is_up_to_f32(s) ? 3 * n * sizeof(float) : 0;
 }
 
 static gr_status grad_gpu(gr_gpu_call *g) {

@@ -1,5 +1,6 @@
 // batch_norm_read.c - reads a BatchNormalization of ONNX as the block batch_norm, which keeps
-// running statistics as it trains.
+// running statistics as it trains; and writes the op to ONNX.
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/nn/batch_norm.h"
 
@@ -24,4 +25,17 @@ void gr_batch_norm_read(gr_onnx_reading *r) {
   const char *path = gr_read_path(r, parts[0].var, "weight");
   gr_read_out(r, 0, gr_read_block(r, "batch_norm", path, x, r->vars[x].type, 2, s, 4, parts),
               !flat);
+}
+
+void gr_batch_norm_onnx(gr_onnx_call *c) {
+  const gr_op_call *call = c->call[0];
+  if (((const gr_batch_norm *)call->attr)->groups != 1)
+    gr_onnx_refuse(c, "it normalises parts of a batch");
+  const char *eps = gr_onnx_number(c, call->in[2].dtype, ((const gr_batch_norm *)call->attr)->eps);
+  const char *deviation = GR_ONNX(c, "Sqrt", GR_ONNX(c, "Add", c->in[2], eps));
+  bool narrow = gr_is_narrow(call->in[0].dtype);
+  const char *x = narrow ? gr_onnx_cast(c, c->in[0], gr_onnx_dtype(GR_F32)) : c->in[0];
+  const char *z = GR_ONNX(c, "Div", GR_ONNX(c, "Sub", x, c->in[1]), deviation);
+  const char *y = GR_ONNX(c, "Add", GR_ONNX(c, "Mul", z, c->in[3]), c->in[4]);
+  c->out[0] = narrow ? gr_onnx_cast(c, y, gr_onnx_dtype(call->in[0].dtype)) : y;
 }

@@ -119,7 +119,9 @@ static gr_status grad_run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_status grad_run_narrow(const gr_launch *l) { return gr_run_widened(l, grad_run_fast); }
+static gr_status grad_run_narrow(const gr_launch *l) {
+  return gr_run_widened(l, gr_together, grad_run_fast);
+}
 
 static gr_kernel grad_fast(const gr_op_call *s) {
   if (gr_is_narrow(s->in[0].dtype)) return grad_run_narrow;
@@ -127,7 +129,7 @@ static gr_kernel grad_fast(const gr_op_call *s) {
 }
 
 static size_t grad_scratch(const gr_op_call *s) {
-  return grad_fast(s) ? gr_widened_scratch(s, gr_sum_scratch(block(&s->in[0]))) : 0;
+  return grad_fast(s) ? gr_widened_scratch(s, gr_together, gr_sum_scratch(block(&s->in[0]))) : 0;
 }
 
 static gr_status grad_gpu(gr_gpu_call *g) {

@@ -54,25 +54,24 @@ static gr_status channel_sums_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void weighted(const gr_launch *l, const gr_channels *g, const gr_channel_rows *r,
-                     const gr_channel_sum *to) {
-  const float *x = (const float *)l->in[0] + r->first * g->c;
-  float w = ((const float *)l->in[1])[r->sample], *sums = to->sums;
-  GR_VECTOR for (int64_t i = 0; i < r->n; i++) sums[i] += w * x[i];
+static void weighted(const gr_launch *l, const gr_channel_tile *t, const gr_channel_sum *to) {
+  float room[GR_CHANNELS_TILE], w = ((const float *)l->in[1])[t->sample], *sums = to->sums;
+  const float *x = gr_channels_read(l->in_type, l->in[0], t, room);
+  GR_VECTOR for (int64_t i = 0; i < t->n; i++) sums[i] += w * x[i];
 }
 
-static gr_status run_f32(const gr_launch *l) {
+static gr_status run_fast(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, groups_of(l->attr));
   gr_channels_sum(l, &g, 1, NULL, weighted);
   put_counts(l, &g);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+static gr_kernel fast(const gr_op_call *s) { return gr_is_up_to_f32(s) ? run_fast : NULL; }
 
 static size_t scratch(const gr_op_call *s) {
   gr_channels g = gr_channels_of(s->in, groups_of(s->attr));
-  return gr_is_f32(s) ? gr_channels_scratch(&g, 1) : 0;
+  return gr_is_up_to_f32(s) ? gr_channels_scratch(&g, 1) : 0;
 }
 
 GR_CU(batch_norm);
@@ -118,7 +117,7 @@ const gr_op gr_op_channel_sums = {
     .fast = fast,
     .scratch = scratch,
     .gpu = gpu,
-    .amp = GR_AMP_WIDE,
+    .amp = GR_AMP_FIRST,
     .cases = cases,
 };
 
@@ -148,20 +147,21 @@ static gr_status squares_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static void spread(const gr_launch *l, const gr_channels *g, const gr_channel_rows *r,
-                   const gr_channel_sum *to) {
-  const float *x = (const float *)l->in[0] + r->first * g->c, *mean = to->mean;
-  float w = ((const float *)l->in[1])[r->sample], *sums = to->sums;
-  GR_VECTOR for (int64_t i = 0; i < r->n; i++) sums[i] += w * (x[i] - mean[i]) * (x[i] - mean[i]);
+static void spread(const gr_launch *l, const gr_channel_tile *t, const gr_channel_sum *to) {
+  float room[GR_CHANNELS_TILE], w = ((const float *)l->in[1])[t->sample], *sums = to->sums;
+  const float *x = gr_channels_read(l->in_type, l->in[0], t, room), *mean = to->mean;
+  GR_VECTOR for (int64_t i = 0; i < t->n; i++) sums[i] += w * (x[i] - mean[i]) * (x[i] - mean[i]);
 }
 
-static gr_status squares_f32(const gr_launch *l) {
+static gr_status squares_run(const gr_launch *l) {
   gr_channels g = gr_channels_of(l->in_type, groups_of(l->attr));
   gr_channels_sum(l, &g, 1, l->in[2], spread);
   return GR_OK;
 }
 
-static gr_kernel squares_fast(const gr_op_call *s) { return gr_is_f32(s) ? squares_f32 : NULL; }
+static gr_kernel squares_fast(const gr_op_call *s) {
+  return gr_is_up_to_f32(s) ? squares_run : NULL;
+}
 
 static gr_status squares_gpu(gr_gpu_call *g) {
   gr_channels of = gr_channels_of(g->call->in, groups_of(g->call->attr));
@@ -193,6 +193,6 @@ const gr_op gr_op_channel_squares = {
     .fast = squares_fast,
     .scratch = scratch,
     .gpu = squares_gpu,
-    .amp = GR_AMP_WIDE,
+    .amp = GR_AMP_FIRST,
     .cases = squares_cases,
 };

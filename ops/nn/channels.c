@@ -1,6 +1,7 @@
 // channels.c - see batch_norm.h.
 #include <string.h>
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/widen.h"
 #include "ops/nn/batch_norm.h"
 
 GR_CU(channel_sums);
@@ -20,10 +21,11 @@ static gr_status check(const gr_op_call *s, int64_t groups) {
 
 static gr_type type_of(char shape, const gr_type *x, int64_t groups) {
   int64_t c = x->dim[x->rank - 1];
+  gr_dtype wide = gr_is_narrow(x->dtype) ? GR_F32 : x->dtype;
   if (shape == 'x') return *x;
-  if (shape == 'c') return (gr_type){x->dtype, 1, {c}};
-  if (shape == 'n') return (gr_type){x->dtype, 1, {x->dim[0]}};
-  return shape == 'k' ? (gr_type){x->dtype, 2, {groups, 1}} : (gr_type){x->dtype, 2, {groups, c}};
+  if (shape == 'c') return (gr_type){wide, 1, {c}};
+  if (shape == 'n') return (gr_type){wide, 1, {x->dim[0]}};
+  return shape == 'k' ? (gr_type){wide, 2, {groups, 1}} : (gr_type){wide, 2, {groups, c}};
 }
 
 gr_status gr_channels_operands(const gr_op_call *s, int64_t groups, const char *shapes) {
@@ -87,11 +89,14 @@ enum { MAX_CHUNKS = 64, MIN_CHUNK_ROWS = 64, FEW_TILES = 16 };
 
 static int64_t tile_rows(const gr_channels *g) { return gr_max_i64(1, GR_CHANNELS_TILE / g->c); }
 
-gr_channel_rows gr_channels_rows(const gr_channels *g, int64_t first, int64_t end) {
-  gr_channel_rows r = {.first = first, .sample = first / g->rows};
-  r.rows = gr_min_i64(tile_rows(g), gr_min_i64(end, (r.sample + 1) * g->rows) - first);
-  r.group = r.sample / g->samples, r.n = r.rows * g->c;
-  return r;
+gr_channel_tile gr_channels_tile(const gr_channels *g, int64_t first, int64_t end) {
+  int64_t of_sample = g->rows * g->c;
+  gr_channel_tile t = {.first = first, .channel = first % g->c, .sample = first / of_sample};
+  int64_t most = g->c > GR_CHANNELS_TILE ? gr_min_i64(GR_CHANNELS_TILE, g->c - t.channel)
+                                         : tile_rows(g) * g->c;
+  t.group = t.sample / g->samples;
+  t.n = gr_min_i64(most, gr_min_i64(end, (t.sample + 1) * of_sample) - first);
+  return t;
 }
 
 const float *gr_channels_repeat(const gr_channels *g, const float *of,
@@ -100,6 +105,23 @@ const float *gr_channels_repeat(const gr_channels *g, const float *of,
   for (int64_t r = 0; rows > 1 && r < rows; r++)
     memcpy(tile + r * g->c, of, sizeof *of * (size_t)g->c);
   return rows > 1 ? tile : of;
+}
+
+const float *gr_channels_read(const gr_type *type, const void *x, const gr_channel_tile *t,
+                              float room[GR_CHANNELS_TILE]) {
+  if (type->dtype == GR_F32) return (const float *)x + t->first;
+  gr_widen(type->dtype, (const uint16_t *)x + t->first, room, t->n);
+  return room;
+}
+
+float *gr_channels_place(const gr_type *type, void *y, const gr_channel_tile *t,
+                         float room[GR_CHANNELS_TILE]) {
+  return type->dtype == GR_F32 ? (float *)y + t->first : room;
+}
+
+void gr_channels_store(const gr_type *type, void *y, const gr_channel_tile *t,
+                       const float room[GR_CHANNELS_TILE]) {
+  if (type->dtype != GR_F32) gr_narrow(type->dtype, room, (uint16_t *)y + t->first, t->n);
 }
 
 typedef struct summing {
@@ -142,15 +164,16 @@ static void fold(const summing *w, double *total, float *few) {
 static void sum_chunk(const summing *w, int64_t row, int64_t end, double *total) {
   int64_t n = w->sums * w->g->c, group = row / (w->g->samples * w->g->rows);
   float *few = (float *)(void *)(total + n), tile[GR_CHANNELS_TILE];
-  gr_channel_sum to = {.sums = few, .width = tile_rows(w->g) * w->g->c};
-  if (w->mean) to.mean = gr_channels_repeat(w->g, w->mean + group * w->g->c, tile);
+  int64_t c = w->g->c, width = tile_rows(w->g) * c;
+  const float *mean = w->mean ? gr_channels_repeat(w->g, w->mean + group * c, tile) : NULL;
   memset(total, 0, sizeof *total * (size_t)n);
-  memset(few, 0, sizeof *few * (size_t)(w->sums * to.width));
-  for (int tiles = 1; row < end; tiles++) {
-    gr_channel_rows r = gr_channels_rows(w->g, row, end);
-    w->terms(w->l, w->g, &r, &to);
-    row += r.rows;
-    if (tiles % FEW_TILES == 0 || row >= end) fold(w, total, few);
+  memset(few, 0, sizeof *few * (size_t)(w->sums * width));
+  for (int64_t next = row * c, tiles = 0; next < end * c;) {
+    gr_channel_tile t = gr_channels_tile(w->g, next, end * c);
+    w->terms(w->l, &t, &(gr_channel_sum){few + t.channel, width, mean ? mean + t.channel : NULL});
+    next += t.n;
+    tiles += next % c == 0;
+    if (next % c == 0 && (tiles % FEW_TILES == 0 || next >= end * c)) fold(w, total, few);
   }
 }
 

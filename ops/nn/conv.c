@@ -148,16 +148,19 @@ static gr_status run_f32(const gr_launch *l) {
   gr_conv_forward(l, &v, l->in[0], l->in[1], l->n_in == 3 ? l->in[2] : NULL, l->out[0]);
   return GR_OK;
 }
-static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static const gr_samples samples = {1, false};
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, samples, run_f32); }
 gr_kernel gr_conv_fast(const gr_op_call *s) {
   gr_conv_sizes v = gr_conv_sizes_of(s->attr, s->in, s->in + 1, s->out);
+  v.n = gr_widened_samples(s->in);
   gr_conv_library_open(&v, GR_ONEDNN_FORWARD);
   return gr_by_width(s, run_f32, run_narrow);
 }
 
 size_t gr_conv_op_scratch(const gr_op_call *s) {
   gr_conv_sizes v = gr_conv_sizes_of(s->attr, s->in, s->in + 1, s->out);
-  return gr_widened_scratch(s, gr_conv_scratch(&v, false));
+  v.n = gr_widened_samples(s->in);
+  return gr_widened_scratch(s, samples, gr_conv_scratch(&v, false));
 }
 
 const gr_attr gr_conv_attrs[] = {GR_CONV_ATTRS(struct gr_conv_attr), {0}};

@@ -63,16 +63,19 @@ static gr_status run_f32(const gr_launch *l) {
   gr_conv_grad_x(l, &v, l->in[0], l->in[1], l->out[0]);
   return GR_OK;
 }
-static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static const gr_samples samples = {2, false};
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, samples, run_f32); }
 static gr_kernel fast(const gr_op_call *s) {
   gr_conv_sizes v = sizes(s->attr, s->in, s->out);
+  v.n = gr_widened_samples(s->in + 1);
   gr_conv_library_open(&v, GR_ONEDNN_GRAD_X);
   return gr_by_width(s, run_f32, run_narrow);
 }
 
 static size_t scratch(const gr_op_call *s) {
   gr_conv_sizes v = sizes(s->attr, s->in, s->out);
-  return gr_widened_scratch(s, gr_conv_scratch(&v, false));
+  v.n = gr_widened_samples(s->in + 1);
+  return gr_widened_scratch(s, samples, gr_conv_scratch(&v, false));
 }
 
 static int64_t flops(const gr_op_call *s) { return gr_conv_flops(&s->in[0], &s->in[1]); }

@@ -63,20 +63,6 @@ static void grad(const gr_grad *g) {
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-gr_matmul_shape gr_matmul_shape_of(const gr_type *x, const gr_type *y, const struct matmul *a) {
-  int64_t k = a->ta ? x->dim[x->rank - 2] : gr_last(x),
-          m = a->ta ? gr_last(x) : x->dim[x->rank - 2];
-  int64_t n = a->tb ? y->dim[y->rank - 2] : gr_last(y);
-  int64_t lead_x = gr_type_count(x) / (m * k), lead_y = gr_type_count(y) / (k * n);
-  gr_matmul_shape p = {
-      .count = gr_max_i64(lead_x, lead_y),
-      .step = {x->rank > 2 ? m * k : 0, y->rank > 2 ? k * n : 0, a->sum ? 0 : m * n}};
-  if (!a->sum && y->rank == 2 && !a->ta) m *= lead_x, p.count = 1;              // more rows
-  if (a->sum && a->ta && !a->tb) k *= gr_max_i64(lead_x, lead_y), p.count = 1;  // more to sum
-  p.g = gr_gemm_dense(a->ta, a->tb, m, n, k);
-  return p;
-}
-
 static gr_status matmul_cpu(const gr_launch *l) {
   const struct matmul *a = l->attr;
   gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);
@@ -95,59 +81,23 @@ static gr_status matmul_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-// scratch: that of each product, or NULL
-static gr_status product_f32(const gr_launch *l, const float *x, const float *y, float *z,
-                             void *scratch) {
-  const struct matmul *a = l->attr;
-  gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);
-  p.g.scratch = scratch;
-  if (!a->sum) {
-    gr_gemm_batch(l, &p.g, p.count, p.step, x, y, z);
-    return GR_OK;
-  }
-  for (int64_t i = 0; i < p.count; i++, p.g.add = true)
-    gr_gemm_run(l, &p.g, x + i * p.step.a, y + i * p.step.b, z);
-  return GR_OK;
-}
-
 static gr_status run_f32(const gr_launch *l) {
-  return product_f32(l, l->in[0], l->in[1], l->out[0], l->scratch);
-}
-
-// Narrow operands are multiplied as they are where that is faster (gemm.h), and otherwise
-// converted to f32 in scratch memory. Sums are f32, and a narrow result is rounded once.
-static bool product_bf16(const gr_launch *l, float *z) {
   const struct matmul *a = l->attr;
+  const float *x = l->in[0], *y = l->in[1];
   gr_matmul_shape p = gr_matmul_shape_of(l->in_type, l->in_type + 1, a);
-  bool each = a->sum && p.count > 1;
-  return l->in_type->dtype == GR_BF16 && !each &&
-         gr_gemm_bf16_batch(l, &p.g, p.count, p.step, l->in[0], l->in[1], z);
-}
-
-static gr_status run_narrow(const gr_launch *l) {
-  int64_t n_x = gr_type_count(l->in_type), n_y = gr_type_count(l->in_type + 1);
-  int64_t n_z = gr_type_count(l->out_type);
-  gr_dtype d = l->in_type->dtype;
-  bool wide = l->out_type->dtype == GR_F32;
-  float *x = l->scratch, *y = x + n_x, *z = wide ? l->out[0] : y + n_y;
-  if (!product_bf16(l, z)) {
-    gr_widen_all(l, d, l->in[0], x, n_x);
-    gr_widen_all(l, d, l->in[1], y, n_y);
-    GR_TRY(product_f32(l, x, y, z, NULL));
-  }
-  if (!wide) gr_narrow_all(l, d, z, l->out[0], n_z);
+  p.g.scratch = l->scratch;
+  if (!a->sum) gr_gemm_batch(l, &p.g, p.count, p.step, x, y, l->out[0]);
+  for (int64_t i = 0; a->sum && i < p.count; i++, p.g.add = true)
+    gr_gemm_run(l, &p.g, x + i * p.step.a, y + i * p.step.b, l->out[0]);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, gr_matmul_narrow); }
 
 static size_t scratch(const gr_op_call *s) {
-  if (!gr_is_narrow(s->in[0].dtype)) {
-    gr_matmul_shape p = gr_matmul_shape_of(s->in, s->in + 1, s->attr);
-    return p.count == 1 || ((const struct matmul *)s->attr)->sum ? gr_gemm_scratch(&p.g) : 0;
-  }
-  int64_t n = gr_type_count(s->in) + gr_type_count(s->in + 1);
-  return sizeof(float) * (size_t)(n + (s->out[0].dtype == GR_F32 ? 0 : gr_type_count(s->out)));
+  if (gr_is_narrow(s->in[0].dtype)) return gr_matmul_narrow_scratch(s);
+  gr_matmul_shape p = gr_matmul_shape_of(s->in, s->in + 1, s->attr);
+  return p.count == 1 || ((const struct matmul *)s->attr)->sum ? gr_gemm_scratch(&p.g) : 0;
 }
 
 // ---- On a GPU -----------------------------------------------------------------------------------

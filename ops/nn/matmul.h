@@ -1,5 +1,5 @@
 // matmul.h - the attributes of matmul and what it is as a product of matrices, shared by matmul.c,
-// matmul_bias.c and pack.c.
+// matmul_bias.c and pack.c (matmul_shape.c).
 #pragma once
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/gpu.h"
@@ -20,5 +20,9 @@ typedef struct gr_matmul_shape {
 } gr_matmul_shape;
 // The product of x and y, with as few and as large matrices as the operands' layout allows.
 gr_matmul_shape gr_matmul_shape_of(const gr_type *x, const gr_type *y, const struct matmul *);
+// The kernel of CPUs for narrow operands.
+gr_status gr_matmul_narrow(const gr_launch *);
+// Its scratch memory in bytes.
+size_t gr_matmul_narrow_scratch(const gr_op_call *);
 // For a GPU: of operands 0 and 1 to result 0.
 gr_gpu_gemm gr_matmul_gpu(const gr_op_call *, const gr_matmul_shape *);

@@ -3,15 +3,10 @@
 #include "ops/kernels/formula.h"
 #include "ops/optim/optim.h"
 
-typedef struct adam {
-  double beta1, beta2, eps;
-  double weight_decay;  // adam: L2, added to the gradient; adamw: decoupled
-} adam;
-
 // l2: the factor of w in the gradient; keep: in the update.
 #define ADAM(name, L2, KEEP)                                                                      \
   GR_UPDATE(                                                                                      \
-      name, adam,                                                                                 \
+      name, gr_adam,                                                                              \
       (EACH(w), EACH(g), EACH(m), EACH(v), ONE(lr), ONE(step), ONE(scale), ONE(ok), PARAM(beta1), \
        PARAM(beta2), PARAM(eps), PARAM(weight_decay), SHARED(rest1, 1 - beta1),                   \
        SHARED(rest2, 1 - beta2), SHARED(rate, lr / (1 - pow(beta1, step + 1))),                   \
@@ -23,17 +18,17 @@ ADAM(adam, weight_decay, 1)
 ADAM(adamw, 0, 1 - lr * weight_decay)
 
 static const gr_attr attrs[] = {
-    GR_PARAM(adam, beta1, "0.9", ">= 0 < 1", "decay of the running mean of gradients"),
-    GR_PARAM(adam, beta2, "0.999", ">= 0 < 1", "decay of the running mean of squared gradients"),
-    GR_PARAM(adam, eps, "1e-8", "> 0", "added to the root of the second moment"),
-    GR_PARAM(adam, weight_decay, "0", ">= 0",
+    GR_PARAM(gr_adam, beta1, "0.9", ">= 0 < 1", "decay of the running mean of gradients"),
+    GR_PARAM(gr_adam, beta2, "0.999", ">= 0 < 1", "decay of the running mean of squared gradients"),
+    GR_PARAM(gr_adam, eps, "1e-8", "> 0", "added to the root of the second moment"),
+    GR_PARAM(gr_adam, weight_decay, "0", ">= 0",
              "adam: L2, added to the gradient; adamw: decoupled, w is multiplied by 1 - lr "
              "weight_decay"),
     {0}};
 static const gr_optimizer optimizer = {
     .states = {{"m", "running mean of gradients"}, {"v", "running mean of squared gradients"}},
 };
-static const adam usual = {0.9, 0.999, 1e-8, 0.01};
+static const gr_adam usual = {0.9, 0.999, 1e-8, 0.01};
 #define OPERANDS_OF(t) \
   { t, t, t, t, "f32[]", "i32[]", "f32[]", "f32[]" }
 #define ALL_OPERANDS_OF(t) \
@@ -54,7 +49,7 @@ const gr_op gr_op_adam = {
         "decay. The attributes may be operands, too: f64[], in their order.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
-    .attr_size = sizeof(adam),
+    .attr_size = sizeof(gr_adam),
     .attrs = attrs,
     .index_spec_of = gr_formula_index_spec,
     .padding = GR_PADDING_PRESERVED,
@@ -70,7 +65,7 @@ const gr_op gr_op_adamw = {
         "weight decay. The attributes may be operands, too: f64[], in their order.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
-    .attr_size = sizeof(adam),
+    .attr_size = sizeof(gr_adam),
     .attrs = attrs,
     .index_spec_of = gr_formula_index_spec,
     .padding = GR_PADDING_PRESERVED,

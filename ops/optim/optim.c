@@ -104,7 +104,8 @@ static int read_names(const gr_op *op, gr_formula_name out[GR_FORMULA_NAMES]) {
 bool gr_optim_is_operand(const gr_op *op, int k) {
   gr_formula_name name[GR_FORMULA_NAMES];
   for (int i = 0, n = k < GR_MAX_OPTIM_PARAMS ? read_names(op, name) : 0; i < n; i++)
-    if (name[i].kind == GR_NAME_PARAM && is_called(&name[i], op->attrs[k].name)) return true;
+    if (name[i].kind == GR_NAME_PARAM && is_called(&name[i], op->attrs[k].name))
+      return op->attrs[k].default_value != NULL;
   return false;
 }
 

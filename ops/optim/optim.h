@@ -41,12 +41,19 @@ typedef struct gr_optim_state {
 
 enum { GR_MAX_OPTIM_STATES = 4, GR_MAX_OPTIM_PARAMS = 8 };
 
+// The attributes of adam and adamw.
+typedef struct gr_adam {
+  double beta1, beta2, eps;
+  double weight_decay;  // adam: L2, added to the gradient; adamw: decoupled
+} gr_adam;
+
 // One weight's update. States that the weight does not have are GR_NONE.
 typedef struct gr_optim_update {
   gr_builder *b;
   const gr_op *op;
   const void *attr;
   gr_val w, g, lr, step, scale, ok;
+  gr_dtype products;  // training.precision, of the operands of products; f32 where it is not narrow
   gr_val state[GR_MAX_OPTIM_STATES];
   gr_val param[GR_MAX_OPTIM_PARAMS];  // hyper-parameters that are operands, by attribute; GR_NONE
   gr_val next_w, next_state[GR_MAX_OPTIM_STATES];  // what gr_optim_emit sets

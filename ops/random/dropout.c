@@ -91,11 +91,11 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, run_f32); }
+static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_together, run_f32); }
 
 static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
-static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, 0); }
+static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, gr_together, 0); }
 
 GR_CU(dropout);
 

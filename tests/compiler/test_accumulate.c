@@ -75,7 +75,9 @@ static void optimizers(void) {
              {"adam", "weight_decay=0.1 beta2=0.98"},
              {"adamw", "weight_decay=0.1 beta2=0.98"},
              {"lion", "weight_decay=0.1"},
-             {"adafactor", "weight_decay=0.1"}};
+             {"adafactor", "weight_decay=0.1"},
+             {"muon", "weight_decay=0.3 split=true"},
+             {"muon", "weight_decay=0.1 match_rms=0.2 adamw_lr_factor=0.5"}};
   for (size_t o = 0; o < sizeof all / sizeof *all; o++) {
     setup one = {.optimizer = all[o].name, .tuning = all[o].tuning, .rate = 0.05f};
     one.batch = 11, one.ranks = one.parts = 1, one.steps = 4, one.clip = 0.2f;

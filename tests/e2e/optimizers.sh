@@ -5,9 +5,9 @@ make_data
 
 threads="distributed.backend=loopback training.max_steps=12"
 less() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a < b)}'; }
-for optimizer in lion adafactor; do
-  rate=training.lr=1e-3
-  [ $optimizer = lion ] || rate=training.lr=1e-2
+for optimizer in lion adafactor muon; do
+  rate=training.lr=1e-2
+  [ $optimizer = lion ] && rate=training.lr=1e-3
   base="$threads training.optimizer=$optimizer $rate"
   # shellcheck disable=SC2086
   ran "$optimizer on one rank" $optimizer $base distributed.ranks=1
@@ -26,6 +26,25 @@ for optimizer in lion adafactor; do
     checkpoint.resume="$scratch/$optimizer-half/checkpoints/step-00000006"
   check "... to the 12th loss of one rank, to 1e-3" near "$(loss $optimizer 11)" "$(loss $optimizer-rest 5)" 1e-3
 done
+# Six steps of muon and six from their checkpoint are the twelve, to the bit; its products follow training.precision.
+muon="$threads training.optimizer=muon training.lr=1e-2 distributed.ranks=1"
+# shellcheck disable=SC2086
+ran "muon, six steps" muon-half1 $muon training.max_steps=6
+# shellcheck disable=SC2086
+ran "... and six more" muon-rest1 $muon checkpoint.resume="$scratch/muon-half1/checkpoints/step-00000006"
+losses() { grep -o '"loss": [^,]*' "$1/metrics.jsonl"; }
+losses muon | tail -n 6 >all.losses
+losses muon-rest1 >rest.losses
+check "... have the same losses" cmp all.losses rest.losses
+for strategy in ddp zero2 fsdp; do
+  # shellcheck disable=SC2086
+  ran "muon in bf16, two micro-steps, $strategy on 2 ranks" muon-bf16-$strategy $muon training.precision=bf16 training.accumulate=2 \
+    distributed.ranks=2 distributed.strategy=$strategy
+  check "... the 12th loss is one rank's in fp32 to 5e-2" near "$(loss muon 11)" "$(loss muon-bf16-$strategy 11)" 5e-2
+done
+"$graphrun" ckpt show muon/checkpoints >shown
+check "muon keeps one number for each of a matrix, and two for each of a vector" \
+  test "$(grep -cE 'ctc_projection.(weight.m|weight.v|bias.m|bias.v) ' shown)" = 3
 "$graphrun" ckpt show adafactor/checkpoints >shown
 check "adafactor keeps a number for each row and column of a matrix" \
   test "$(grep -cE 'ctc_projection.weight.(row +f32  \[8\]|col +f32  \[32\])' shown)" = 2
@@ -50,6 +69,10 @@ set_to "the shared keys alone" "adam .*beta1=0.1, beta2=0.2, eps=0.001, weight_d
   training.eps=1e-3 training.weight_decay=0.5
 set_to "which leave others at the optimizer's own" "lion .*beta2=0.99, weight_decay=0.5" training.optimizer=lion training.weight_decay=0.5
 set_to "momentum" "sgd .*momentum=0.9" training.optimizer=sgd training.momentum=0.9
+set_to "muon's, of which one is true or false" "muon_momentum .*momentum=0.8, nesterov=false" training.optimizer=muon \
+  'training.optimizer_params={momentum: 0.8, nesterov: false}'
+set_to "... and AdamW's, for biases" "adamw .*beta1=0.5, beta2=0.75, .*weight_decay=0.03" training.optimizer=muon \
+  'training.betas=[0.5, 0.75]' training.weight_decay=0.03
 set_to "eps1 and eps2 of adafactor" "adafactor .*eps1=0.01, eps2=0.02" training.optimizer=adafactor \
   'training.optimizer_params={eps: [0.01, 0.02]}'
 
@@ -66,7 +89,7 @@ expect "nor does eps of one have two" 65 "is a list of 2 numbers" -- "$graphrun"
   'training.optimizer_params={betas: 0.5}'
 # A shared key that the optimizer does not read: an error where it is meant for this run, else a line.
 expect "a key of another optimizer, as an argument" 65 "argument [0-9]+:1:1: .*lion does not read training.momentum" \
-  "hint: .*set training.optimizer to one that does: sgd; lion has: beta1, beta2" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+  "hint: .*set training.optimizer to one that does: sgd, muon; lion has: beta1, beta2" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
   "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer=lion training.momentum=0.9
 mkdir given
 sed 's/^training: {/&betas: [0.9, 0.95], eps: 1e-6, /' "$source/tests/e2e/tones.yaml" >given/file.yaml

@@ -2,8 +2,9 @@
 """Writes optim.txt: steps of optimizers that PyTorch 1.13 has not, for tests/ops/test_optim.c.
 
 lion is algorithm 2 of Chen et al., "Symbolic discovery of optimization algorithms", 2023; adafactor is
-what torch.optim.Adafactor of PyTorch 2.5 does (Shazeer and Stern, 2018, with means for sums). They are
-written down here in NumPy, in f64.
+what torch.optim.Adafactor of PyTorch 2.5 does (Shazeer and Stern, 2018, with means for sums); muon is what
+torch.optim.Muon of PyTorch 2.9 does, without its rounding to bfloat16, on matrices, and AdamW on vectors.
+They are written down here in NumPy, in f64.
 
 A case is   case OPTIMIZER key=value ...
             step N, lr X, scale X
@@ -15,8 +16,8 @@ A case is   case OPTIMIZER key=value ...
             end
 Each case goes on where the one before has stopped, so that states are those of a run.
 
-    python tests/golden/optim.py --torch      compares each Adafactor step with torch.optim.Adafactor instead, in f64
-                                              (3.4e-16 at most with PyTorch 2.15; PyTorch has no Lion)
+    python tests/golden/optim.py --torch      compares each step of Adafactor and Muon with that of torch.optim instead, in
+                                              f64 (7.7e-16 at most with PyTorch 2.15; PyTorch has no Lion)
 """
 import math, pathlib, sys
 import numpy as np
@@ -60,7 +61,28 @@ def adafactor(w, g, s, t, lr, beta2_decay=-0.8, eps1=float(np.finfo(np.float32).
     return w - alpha * u / max(1.0, np.sqrt((u * u).mean()) / d), after
 
 
+def muon(w, g, s, t, lr, momentum=0.95, nesterov="true", match_rms=0.0, adamw_lr_factor=1.0, beta1=0.9, beta2=0.999,
+         eps=1e-8, weight_decay=0.1):
+    if w.ndim < 2:
+        lr *= adamw_lr_factor
+        m, v = beta1 * s["m"] + (1 - beta1) * g, beta2 * s["v"] + (1 - beta2) * g * g
+        step = m / (1 - beta1 ** t) / (np.sqrt(v / (1 - beta2 ** t)) + eps)
+        return w * (1 - lr * weight_decay) - lr * step, {"m": m, "v": v}
+    m = s["m"] + (1 - momentum) * (g - s["m"])
+    x = (g + momentum * (m - g) if nesterov == "true" else m).reshape(len(w), -1)
+    rows, columns = x.shape
+    x = (x if rows <= columns else x.T) / max(np.sqrt((x * x).sum()), 1e-7)
+    for _ in range(5):
+        gram = x @ x.T
+        x = 3.4445 * x + (-4.775 * gram + 2.0315 * gram @ gram) @ x
+    x = (x if rows <= columns else x.T).reshape(w.shape)
+    factor = match_rms * math.sqrt(max(rows, columns)) if match_rms else math.sqrt(max(1, rows / columns))
+    return w * (1 - lr * weight_decay) - lr * factor * x, {"m": m}
+
+
 def zeros(name, w):
+    if name == "muon" and w.ndim < 2:
+        return {"m": np.zeros_like(w), "v": np.zeros_like(w)}
     if name != "adafactor":
         return {"m": np.zeros_like(w)}
     if w.ndim < 2:
@@ -89,13 +111,31 @@ def compare_with_torch(w, g, s, t, lr, after_w, after, beta2_decay=-0.8, eps1=fl
     worst = max([worst] + [np.abs(x - y).max() / max(np.abs(y).max(), 1e-30) for x, y in pairs])
 
 
+def compare_muon_with_torch(w, g, s, t, lr, after_w, after, momentum=0.95, nesterov="true", match_rms=0.0, weight_decay=0.1,
+                            **adamw):
+    """The largest relative difference of the same step by torch.optim.Muon, which does not round to bfloat16 here."""
+    import torch
+    global worst
+    if w.ndim != 2:
+        return
+    torch.bfloat16 = torch.float64  # what its Newton-Schulz steps are computed in
+    p = torch.nn.Parameter(torch.tensor(w))
+    p.grad = torch.tensor(g)
+    o = torch.optim.Muon([p], lr=lr, momentum=momentum, nesterov=nesterov == "true", weight_decay=weight_decay,
+                         adjust_lr_fn="match_rms_adamw" if match_rms else "original")
+    o.state[p] = {"momentum_buffer": torch.tensor(s["m"])}
+    o.step()
+    pairs = [(p.detach().numpy(), after_w), (o.state[p]["momentum_buffer"].numpy(), after["m"])]
+    worst = max([worst] + [np.abs(x - y).max() / max(np.abs(y).max(), 1e-30) for x, y in pairs])
+
+
 def run(name, rule, shape, steps, lr, **params):
     w = f32(rng.standard_normal(shape))
     s, lr, scale = zeros(name, w), float(f32(lr)), 0.5
     for step in range(steps):
         g = f32(rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 2))
         w, s = f32(w), {k: f32(v) for k, v in s.items()}
-        lines.append(" ".join(["case", name] + ["%s=%r" % p for p in params.items()]))
+        lines.append(" ".join(["case", name] + ["%s=%s" % p for p in params.items()]))
         lines.append("step %d" % step)
         lines.append("lr %.9g" % lr)
         lines.append("scale %.9g" % scale)
@@ -107,6 +147,8 @@ def run(name, rule, shape, steps, lr, **params):
         w, s = rule(*before, **params)
         if name == "adafactor" and "--torch" in sys.argv:
             compare_with_torch(*before, w, s, **params)
+        if name == "muon" and "--torch" in sys.argv:
+            compare_muon_with_torch(*before, w, s, **params)
         text("W", w)
         for k, v in s.items():
             text("S " + k, v)
@@ -119,8 +161,12 @@ for shape in (), (9,), (4, 6), (2, 3, 5):
     run("adafactor", adafactor, shape, 3, 1e-2)
 run("adafactor", adafactor, (6, 4), 3, 0.5, beta2_decay=-0.5, eps1=1e-3, eps2=0.1, d=2.0, weight_decay=0.1)
 run("adafactor", adafactor, (7,), 3, 0.5, beta2_decay=-0.5, eps1=1e-2, eps2=0.1, d=1.5, weight_decay=0.1)
+for shape in (4, 6), (7, 3), (5, 5), (6, 2, 3):
+    run("muon", muon, shape, 5, 0.02)
+run("muon", muon, (9, 4), 5, 0.5, momentum=0.8, nesterov="false", match_rms=0.2, weight_decay=0.3)
+run("muon", muon, (7,), 5, 0.02, adamw_lr_factor=0.5, beta2=0.95, weight_decay=0.3)
 
 if "--torch" in sys.argv:
-    print("largest relative difference from torch.optim.Adafactor: %.3g" % worst)
+    print("largest relative difference from torch.optim: %.3g" % worst)
     sys.exit(1 if worst > 1e-12 else 0)
 pathlib.Path(__file__).with_name("optim.txt").write_text("\n".join(lines) + "\n")

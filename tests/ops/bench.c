@@ -151,7 +151,16 @@ gr_status use_of_case_as(use *u, const gr_op *op, const gr_case *c, gr_dtype dty
     GR_TRY(gr_type_parse(c->in[u->call.n_in], t));
     if (t->dtype == GR_F32) t->dtype = dtype;
   }
-  GR_TRY(gr_op_infer(&u->call));
+  gr_status s = gr_op_infer(&u->call);
+  if (s && gr_is_narrow(dtype)) {  // ops that read a narrow x beside f32
+    gr_status_drop(s);
+    for (int k = 1; k < u->call.n_in; k++) {
+      gr_type *t = &u->call.in[k], like = u->call.in[0];
+      if (t->dtype == dtype && !gr_type_same(t, &like)) t->dtype = GR_F32;
+    }
+    s = gr_op_infer(&u->call);
+  }
+  GR_TRY(s);
   use_fill(u, c->fill, seed);
   return GR_OK;
 }

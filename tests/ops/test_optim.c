@@ -140,8 +140,8 @@ static void every_optimizer_is_whole(void) {
     for (const gr_optim_state *s = z->states; s->name; s++)
       CHECK(s->doc && *s->doc, "%s: state %s has no documentation", (*o)->name, s->name);
     for (const gr_attr *a = (*o)->attrs; a && a->name; a++)
-      CHECK(!a->default_value || (a->kind == GR_ATTR_FLOAT && a->range),
-            "%s: hyper-parameter %s is a float with a range", (*o)->name, a->name);
+      CHECK(!a->default_value || a->kind == GR_ATTR_BOOL || (a->kind == GR_ATTR_FLOAT && a->range),
+            "%s: hyper-parameter %s is a float with a range, or a bool", (*o)->name, a->name);
   }
   CHECK(n >= 5, "%d optimizers", n);
 }

@@ -54,7 +54,7 @@ static void normalises(void) {
     for (int k = 0; k < 4; k++, wanted = wanted->next) {
       const char *found;
       MUST(gr_text_score_normalise(by[k], arena, rows[i]->first->text, &found));
-      CHECK(!strcmp(is, wanted->text), "normaliser %d, text %d '%s'\n  is     '%s'\n  wanted '%s'",
+      CHECK(!strcmp(found, wanted->text), "normaliser %d, text %d '%s'\n  is     '%s'\n  wanted '%s'",
             k, i + 1, rows[i]->first->text, found, wanted->text);
     }
   }
