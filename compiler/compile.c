@@ -111,7 +111,8 @@ static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
   const gr_program_request a = {.purpose = GR_INIT, .bucket = &r->buckets[0]};
   r->model.scopes = &scopes;
   gr_status s = gr_program_model(work, r, &a, &init);
-  s = s ? s : gr_units_read(arena, &scopes, init, &r->options);
+  s = s ? s
+        : gr_units_read(arena, &scopes, gr_conf_member(r->model.graph, "parts"), init, &r->options);
   r->model.scopes = NULL;
   gr_arena_destroy(work);
   return s;

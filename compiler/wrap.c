@@ -17,15 +17,18 @@ static void add(gr_arena *arena, gr_map *units, const char *path) {
   if (!gr_map_find(units, path, NULL)) gr_map_put(units, gr_arena_strdup(arena, path), 0);
 }
 
-static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wrap *w) {
+static void list_name(gr_map *names, gr_text *list, const char *name) {
+  if (!name || gr_map_find(names, name, NULL)) return;
+  gr_text_printf(list, "%s%s", names->n ? ", " : "", name);
+  gr_map_put(names, name, 0);
+}
+
+static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_conf *parts,
+                          const gr_wrap *w) {
   gr_map names = gr_map_make(arena);
   gr_text list = gr_text_make(arena);
-  for (uint32_t i = 0; i < scopes->n; i++) {
-    const char *block = scopes->items[i].block;
-    if (!block || gr_map_find(&names, block, NULL)) continue;
-    gr_text_printf(&list, "%s%s", names.n ? ", " : "", block);
-    gr_map_put(&names, block, 0);
-  }
+  for (uint32_t i = 0; i < scopes->n; i++) list_name(&names, &list, scopes->items[i].block);
+  for (int i = 0; parts && i < parts->n; i++) list_name(&names, &list, parts->keys[i]);
   const char *near = gr_text_nearest(w->pattern, names.keys, (int)names.n);
   gr_status s = gr_fail(GR_ERR_CONFIG, w->loc, "'%s' matches no block, part or weight of the model",
                         w->pattern);
@@ -34,22 +37,25 @@ static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wra
                  names.n ? list.chars : "none");
 }
 
-static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,
-                            const gr_wrap *w, gr_map *units) {
+static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, gr_conf *parts,
+                            const gr_graph *init, const gr_wrap *w, gr_map *units) {
+  const gr_conf *named = parts ? gr_conf_member(parts, w->pattern) : NULL;
+  const gr_wrap found = named ? (gr_wrap){named->text, named->loc} : *w;
+  const char *pattern = found.pattern;
   bool any = false;
   for (uint32_t i = 0; i < scopes->n; i++) {
     const gr_scope *s = &scopes->items[i];
-    bool is_unit = matches(w->pattern, s->path) || matches(w->pattern, s->block);
+    bool is_unit = matches(pattern, s->path) || matches(pattern, s->block);
     if (is_unit) add(arena, units, s->path);
     any |= is_unit;
   }
   for (uint32_t i = 1; i < init->n_values; i++) {
     const gr_value *v = &init->values[i];
-    if (!is_weight(v) || !matches(w->pattern, v->name)) continue;
+    if (!is_weight(v) || !matches(pattern, v->name)) continue;
     add(arena, units, v->name);
     any = true;
   }
-  return any ? GR_OK : no_match(arena, scopes, w);
+  return any ? GR_OK : no_match(arena, scopes, parts, &found);
 }
 
 // ---- Small weights ------------------------------------------------------------------------
@@ -99,14 +105,14 @@ static size_t find_whole_below(const gr_graph *g, const gr_options *o) {
   return 0;
 }
 
-gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,
-                        gr_options *o) {
+gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, gr_conf *parts,
+                        const gr_graph *init, gr_options *o) {
   gr_map *units = GR_NEW(arena, gr_map, 1);
   *units = gr_map_make(arena);
   for (uint32_t i = 0; !o->sharding.wrap && i < scopes->n; i++)
     if (!scopes->items[i].block) add(arena, units, scopes->items[i].path);
   for (int i = 0; o->sharding.wrap && i < o->sharding.n_wrap; i++)
-    GR_TRY(find_units(arena, scopes, init, &o->sharding.wrap[i], units));
+    GR_TRY(find_units(arena, scopes, parts, init, &o->sharding.wrap[i], units));
   o->sharding.units = units;
   o->sharding.replicate_below = find_whole_below(init, o);
   return GR_OK;
