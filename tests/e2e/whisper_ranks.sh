@@ -59,4 +59,26 @@ done
 said distributed.ranks=2 distributed.strategy=zero2 >ranks
 said >text
 check "... and under zero2" cmp text ranks
+
+# ---- In bf16
+# shellcheck disable=SC2086
+pairs limited bf16 $learn distributed.ranks=1 training.precision=bf16
+check "18 steps in bf16" other_metrics one bf16
+check "... the last loss is that of fp32 to 1e-2" near "$(loss one 17)" "$(loss bf16 17)" 1e-2
+for how in "2 ddp" "3 ddp" "2 fsdp" "3 fsdp" "2 tp" "3 tp"; do
+  n=${how% *} strategy=${how#* }
+  # shellcheck disable=SC2086
+  pairs limited narrow $learn distributed.ranks=$n distributed.strategy=$strategy training.precision=bf16 training.max_steps=6
+  check "... under $strategy on $n ranks, the 6th to 1e-2" near "$(loss one 5)" "$(loss narrow 5)" 1e-2
+done
+for keys in "" "generation.beams=5"; do
+  # shellcheck disable=SC2086
+  said training.precision=bf16 $keys >text
+  for how in "2 ddp" "3 ddp" "2 fsdp" "3 fsdp" "2 tp" "3 tp"; do
+    n=${how% *} strategy=${how#* }
+    # shellcheck disable=SC2086
+    said training.precision=bf16 $keys distributed.ranks=$n distributed.strategy=$strategy >ranks
+    check "written in bf16 $keys: token for token under $strategy on $n ranks" cmp text ranks
+  done
+done
 counts
