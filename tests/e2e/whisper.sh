@@ -28,6 +28,18 @@ expect "... and not of a word" 65 'model.params.decoder_layers is an integer, fo
   "$graphrun" plan "$source/configs/whisper/tiny.yaml" data.manifest=data/tones.jsonl "data.vocab=$scratch/vocab51865" \
   model.params.decoder_layers=few --ranks=1
 
+# Without data, of what the configuration declares: 30 seconds, and transcripts as long as the decoder takes.
+large() { "$graphrun" plan "$source/configs/whisper/large-v3.yaml" device=cuda distributed.strategy=fsdp "$@" >"$log" 2>&1; }
+memory() { sed -n 's/^memory  *\([0-9.]*\) GB on each rank.*/\1/p' "$log"; }
+for n in 4 8; do
+  check "large-v3 on $n GPUs" large --ranks=$n
+  memory >memory$n
+  check "... moves weights and their gradients alone" sh -c '! grep -q "needs all of it" "$1"' sh "$log"
+done
+check "... and takes less of each on more of them" awk -v a="$(cat memory4)" -v b="$(cat memory8)" 'BEGIN {exit !(0 < b && b < a)}'
+check "an adapter of all attention" large --ranks=4 "model.lora={match:'*.{q,k,v,o}',rank:16,alpha:32}"
+check "... trains 15,728,640 parameters" grep -q '^parameters  15,728,640 trained numbers of 1,559,219,200$' "$log"
+
 # ---- Training
 # trains OUT [key=value ...]: 20 steps of it.
 trains() {
