@@ -37,6 +37,7 @@ GR_MUST_USE gr_status gr_output_write(const char *dir, const char *name, const v
 // An error leaves nothing; what a killed process has left goes when the folder is opened again.
 // GR_ERR_USAGE if something of that name is there.
 typedef struct gr_output_folder gr_output_folder;
+// Makes the folder beside it.
 GR_MUST_USE gr_status gr_output_folder_open(const char *path, gr_output_folder **out);
 const char *gr_output_folder_path(const gr_output_folder *);  // where its files are written
 // As gr_output_close.

@@ -55,7 +55,7 @@ static gr_status in_use(const gr_output_folder *f) {
                  "wait for it, or give the folder another name");
 }
 
-// A temporary folder that nobody has locked is of a process that was killed.
+// A temporary folder without a lock is of a process that was killed.
 static gr_status make_temporary(gr_output_folder *f) {
   bool made = !mkdir(f->temporary, 0777);
   if (!made && errno == EEXIST) {

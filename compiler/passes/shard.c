@@ -17,10 +17,10 @@
 //   S1    S0    P     rows of w: y is a partial sum, which its reader reduces
 //
 // Along an axis that shards the batch, moving an activation is charged ACTIVATION_MOVE_PENALTY
-// times its bytes, so that weights are gathered instead, and so is moving back what is made of it
-// in other parts: the ids of an embedding are few, but all that follows would have the whole batch
-// on each rank. Along any other axis the fewest bytes win.
-// A dimension that the ranks do not divide is sharded only for ops that allow padding (gr_padding).
+// times its bytes, so that weights are gathered instead, and so is moving back a result that
+// is split otherwise: the ids of an embedding are few, but all that follows would have the whole
+// batch on each rank. Along any other axis the fewest bytes win. A dimension that the ranks do not
+// divide is sharded only for ops that allow padding (gr_padding).
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/localize.h"
