@@ -32,6 +32,17 @@ GR_MUST_USE gr_status gr_output_close(gr_output *, gr_status s);
 GR_MUST_USE gr_status gr_output_write(const char *dir, const char *name, const void *,
                                       size_t bytes);
 
+// A new folder that is written whole, as its files are: what is written to gr_output_folder_path, a
+// folder beside it (".tmp-NAME"), takes the name `path` when gr_output_folder_close completes it.
+// An error leaves nothing; what a killed process has left goes when the folder is opened again.
+// GR_ERR_USAGE if something of that name is there.
+typedef struct gr_output_folder gr_output_folder;
+// Makes the folder beside it.
+GR_MUST_USE gr_status gr_output_folder_open(const char *path, gr_output_folder **out);
+const char *gr_output_folder_path(const gr_output_folder *);  // where its files are written
+// As gr_output_close.
+GR_MUST_USE gr_status gr_output_folder_close(gr_output_folder *, gr_status s);
+
 // A log: a regular file, created if missing, that is written in place; every write appends. The
 // caller closes it. Where `dir` is NULL, `name` is a path, whose last part may not be a link.
 GR_MUST_USE gr_status gr_output_append(const char *dir, const char *name, int *out_fd);

@@ -50,13 +50,12 @@ static gr_export what_of(const gr_args *args) {
                           : GR_EXPORT_WEIGHTS;
 }
 
-static void print(gr_arena *arena, const char *path, const gr_checkpoint_exported *done,
-                  const gr_checkpoint *c) {
-  const char *averages =
-      done->averages ? gr_arena_printf(arena, " (%d of them averages of weights)", done->averages)
-                     : "";
-  printf("%s: %d tensors%s, %lld bytes, of %s\n", path, done->tensors, averages,
-         (long long)done->bytes, gr_checkpoint_path(c));
+// A line of what has been written.
+static void say(gr_text *t, const char *path, const gr_checkpoint_exported *done,
+                const gr_checkpoint *c) {
+  gr_text_printf(t, "%s: %d tensors", path, done->tensors);
+  if (done->averages) gr_text_printf(t, " (%d of them averages of weights)", done->averages);
+  gr_text_printf(t, ", %lld bytes, of %s\n", (long long)done->bytes, gr_checkpoint_path(c));
 }
 
 static gr_status no_adapters(const gr_checkpoint *c) {
@@ -65,32 +64,55 @@ static gr_status no_adapters(const gr_checkpoint *c) {
       "a run with model.lora= trains them");
 }
 
+// What a folder is written of.
+typedef struct contents {
+  gr_arena *arena;
+  const gr_args *args;
+  gr_checkpoint *checkpoint;
+  gr_export_request *request;
+  const gr_checkpoint_adapter *adapters;
+  int n_adapters;
+  const gr_name_map *names;
+  gr_text said;
+} contents;
+
 // An adapter without a name in the folder itself, others in folders of their names, as PEFT does.
-static gr_status export_adapters(gr_arena *arena, const gr_args *args, gr_checkpoint *c,
-                                 gr_export_request *r, const gr_checkpoint_adapter *all, int n) {
-  for (int i = 0; i < n; i++) {
+static gr_status write_adapters(contents *x, const char *dir) {
+  for (int i = 0; i < x->n_adapters; i++) {
     gr_checkpoint_exported done;
-    const char *dir = args->words[0];
-    if (*all[i].name) dir = gr_arena_printf(arena, "%s/%s", dir, all[i].name);
-    r->adapter = &all[i];
-    GR_TRY(gr_checkpoint_export_adapter(c, dir, r, &done));
-    print(arena, dir, &done, c);
+    const gr_checkpoint_adapter *p = x->request->adapter = &x->adapters[i];
+    const char *below = *p->name ? gr_arena_printf(x->arena, "/%s", p->name) : "";
+    const char *to = gr_arena_printf(x->arena, "%s%s", dir, below);
+    GR_TRY(gr_checkpoint_export_adapter(x->checkpoint, to, x->request, &done));
+    const char *shown = gr_arena_printf(x->arena, "%s%s", x->args->words[0], below);
+    say(&x->said, shown, &done, x->checkpoint);
   }
   return GR_OK;
 }
 
-// A folder under another program's names, with its config.json where the file of names has one.
-static gr_status export_folder(gr_arena *arena, const gr_args *args, gr_checkpoint *c,
-                               const gr_export_request *r, const gr_name_map *names) {
-  const options *flags = args->options;
+// Under another program's names, with its config.json where the file of names has one.
+static gr_status write_weights(contents *x, const char *dir) {
+  const options *flags = x->args->options;
   int64_t most = flags->shard_mb ? flags->shard_mb : SHARD_MB;
-  const char *dir = args->words[0];
   gr_checkpoint_exported done;
   gr_text config = {0};
-  if (names->config) GR_TRY(gr_name_map_config(arena, names, args->config, c, &config));
-  GR_TRY(gr_checkpoint_export_folder(c, dir, r, most * 1000000, &done));
-  if (names->config) GR_TRY(gr_output_write(dir, "config.json", config.chars, config.len));
-  print(arena, dir, &done, c);
+  if (x->names->config)
+    GR_TRY(gr_name_map_config(x->arena, x->names, x->args->config, x->checkpoint, &config));
+  GR_TRY(gr_checkpoint_export_folder(x->checkpoint, dir, x->request, most * 1000000, &done));
+  if (x->names->config) GR_TRY(gr_output_write(dir, "config.json", config.chars, config.len));
+  say(&x->said, x->args->words[0], &done, x->checkpoint);
+  return GR_OK;
+}
+
+static gr_status export_folder(contents *x) {
+  const options *flags = x->args->options;
+  gr_output_folder *folder;
+  x->said = gr_text_make(x->arena);
+  GR_TRY(gr_output_folder_open(x->args->words[0], &folder));
+  const char *dir = gr_output_folder_path(folder);
+  gr_status s = flags->lora ? write_adapters(x, dir) : write_weights(x, dir);
+  GR_TRY(gr_output_folder_close(folder, s));
+  fputs(x->said.chars, stdout);
   return GR_OK;
 }
 
@@ -110,16 +132,19 @@ static gr_status export_from(gr_arena *arena, const gr_args *args, gr_checkpoint
   if (flags->names) GR_TRY(read_names(arena, flags->names, &names));
   gr_export_request request = {
       .what = what_of(args), .merge = flags->merge, .names = names.items, .n_names = names.n};
-  if (flags->lora) return export_adapters(arena, args, c, &request, adapters, n);
+  contents x = {arena, args, c, &request, adapters, n, &names, {0}};
+  if (flags->lora) return export_folder(&x);
   if (flags->names && n && !flags->merge)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                            "'%s' has adapters, for which --names has no "
                            "place beside the weights",
                            gr_checkpoint_path(c)),
                    "--merge-lora adds them to the weights, --lora writes them alone");
-  if (flags->names) return export_folder(arena, args, c, &request, &names);
+  if (flags->names) return export_folder(&x);
   GR_TRY(gr_checkpoint_export(c, args->words[0], &request, &done));
-  print(arena, args->words[0], &done, c);
+  x.said = gr_text_make(arena);
+  say(&x.said, args->words[0], &done, c);
+  fputs(x.said.chars, stdout);
   return GR_OK;
 }
 

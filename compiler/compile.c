@@ -111,8 +111,9 @@ static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
   const gr_program_request a = {.purpose = GR_INIT, .bucket = &r->buckets[0]};
   r->model.scopes = &scopes;
   gr_status s = gr_program_model(work, r, &a, &init);
-  s = s ? s : gr_units_read(arena, &scopes, init, &r->options);
-  s = s ? s : gr_recomputed_read(arena, &scopes, &r->options);
+  gr_conf *parts = gr_conf_member(r->model.graph, "parts");
+  s = s ? s : gr_units_read(arena, &scopes, parts, init, &r->options);
+  s = s ? s : gr_recomputed_read(arena, &scopes, parts, &r->options);
   r->model.scopes = NULL;
   gr_arena_destroy(work);
   return s;

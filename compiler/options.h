@@ -99,7 +99,7 @@ typedef struct gr_layout_rule {
 } gr_layout_rule;
 
 // A shell pattern of FSDP units (a wrapping policy): it matches a block's name, the path of a part
-// of the model, or a weight's name.
+// of the model, or a weight's name. Or a name that the model's file gives to one (`parts:`).
 typedef struct gr_wrap {
   const char *pattern;
   gr_loc loc;

@@ -26,22 +26,30 @@ static bool add_repeats(gr_arena *arena, const gr_scopes *scopes, gr_map *paths)
   return paths->n > before;
 }
 
+static void list_name(gr_map *names, gr_text *list, const char *name) {
+  if (!name || gr_map_find(names, name, NULL)) return;
+  gr_text_printf(list, "%s%s", names->n ? ", " : "", name);
+  gr_map_put(names, name, 0);
+}
+
 // what: what could have matched.
-static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_wrap *w,
-                          const char *what) {
+static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_conf *parts,
+                          const gr_wrap *w, const char *what) {
   gr_map names = gr_map_make(arena);
   gr_text list = gr_text_make(arena);
-  for (uint32_t i = 0; i < scopes->n; i++) {
-    const char *block = scopes->items[i].block;
-    if (!block || gr_map_find(&names, block, NULL)) continue;
-    gr_text_printf(&list, "%s%s", names.n ? ", " : "", block);
-    gr_map_put(&names, block, 0);
-  }
+  for (uint32_t i = 0; i < scopes->n; i++) list_name(&names, &list, scopes->items[i].block);
+  for (int i = 0; parts && i < parts->n; i++) list_name(&names, &list, parts->keys[i]);
   const char *near = gr_text_nearest(w->pattern, names.keys, (int)names.n);
   gr_status s = gr_fail(GR_ERR_CONFIG, w->loc, "'%s' matches no %s of the model", w->pattern, what);
   if (near) return gr_hint(s, "did you mean '%s'? its blocks are: %s", near, list.chars);
   return gr_hint(s, "its blocks are: %s; a part is a path such as 'layers.*'",
                  names.n ? list.chars : "none");
+}
+
+// The pattern itself, or the one that the model's file has under that name.
+static gr_wrap named(const gr_conf *parts, const gr_wrap *w) {
+  int i = parts ? gr_conf_index(parts, w->pattern) : -1;
+  return i < 0 ? *w : (gr_wrap){parts->items[i]->text, parts->items[i]->loc};
 }
 
 static bool find_parts(gr_arena *arena, const gr_scopes *scopes, const char *pattern,
@@ -56,16 +64,17 @@ static bool find_parts(gr_arena *arena, const gr_scopes *scopes, const char *pat
   return any;
 }
 
-static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,
-                            const gr_wrap *w, gr_map *units) {
-  bool any = find_parts(arena, scopes, w->pattern, units);
+static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_conf *parts,
+                            const gr_graph *init, const gr_wrap *given, gr_map *units) {
+  const gr_wrap w = named(parts, given);
+  bool any = find_parts(arena, scopes, w.pattern, units);
   for (uint32_t i = 1; i < init->n_values; i++) {
     const gr_value *v = &init->values[i];
-    if (!is_weight(v) || !matches(w->pattern, v->name)) continue;
+    if (!is_weight(v) || !matches(w.pattern, v->name)) continue;
     add(arena, units, v->name);
     any = true;
   }
-  return any ? GR_OK : no_match(arena, scopes, w, "block, part or weight");
+  return any ? GR_OK : no_match(arena, scopes, parts, &w, "block, part or weight");
 }
 
 // ---- Small weights ------------------------------------------------------------------------
@@ -115,30 +124,31 @@ static size_t find_whole_below(const gr_graph *g, const gr_options *o) {
   return 0;
 }
 
-gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_graph *init,
-                        gr_options *o) {
+gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_conf *parts,
+                        const gr_graph *init, gr_options *o) {
   gr_map *units = GR_NEW(arena, gr_map, 1);
   *units = gr_map_make(arena);
   if (!o->sharding.wrap) add_repeats(arena, scopes, units);
   for (int i = 0; o->sharding.wrap && i < o->sharding.n_wrap; i++)
-    GR_TRY(find_units(arena, scopes, init, &o->sharding.wrap[i], units));
+    GR_TRY(find_units(arena, scopes, parts, init, &o->sharding.wrap[i], units));
   o->sharding.units = units;
   o->sharding.replicate_below = find_whole_below(init, o);
   return GR_OK;
 }
 
-gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, gr_options *o) {
+gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, const gr_conf *parts,
+                             gr_options *o) {
   const gr_texts *list = &o->memory.recompute;
   gr_map *paths = GR_NEW(arena, gr_map, 1);
   *paths = gr_map_make(arena);
   for (int i = 0; i < list->n; i++) {
-    const gr_wrap w = {list->text[i], list->loc[i]};
+    const gr_wrap w = named(parts, &(gr_wrap){list->text[i], list->loc[i]});
     bool repeats = !strcmp(w.pattern, "repeat");
     if (repeats && !add_repeats(arena, scopes, paths))
       return gr_hint(gr_fail(GR_ERR_CONFIG, w.loc, "the model has no repeat: to compute again"),
                      "training.recompute takes patterns of blocks and of paths, too");
     if (!repeats && !find_parts(arena, scopes, w.pattern, paths))
-      return no_match(arena, scopes, &w, "block or part");
+      return no_match(arena, scopes, parts, &w, "block or part");
   }
   if (paths->n) o->memory.recomputed = paths;
   return GR_OK;

@@ -4,7 +4,7 @@
 
 static const char *const sections[] = {"doc",     "params",   "inputs", "blocks", "checks",
                                        "buffers", "nodes",    "next",   "train",  "metrics",
-                                       "predict", "programs", "sums",   "report"};
+                                       "predict", "programs", "sums",   "report", "parts"};
 
 // ---- Parameters -----------------------------------------------------------------
 
@@ -171,6 +171,13 @@ static gr_status count_runs(gr_build_context *a) {
   return gr_model_take_error(a);
 }
 
+static gr_status check_parts(const gr_conf *parts) {
+  if (parts) GR_TRY(gr_model_expect(parts, GR_CONF_MAP, "parts:"));
+  for (int i = 0; parts && i < parts->n; i++)
+    GR_TRY(gr_model_expect(parts->items[i], GR_CONF_TEXT, "a pattern of parts"));
+  return GR_OK;
+}
+
 // ---- Entry point ----------------------------------------------------------------
 
 // What every program sees: parameters and blocks.
@@ -181,6 +188,7 @@ static gr_status open_file(gr_build_context *a, gr_conf *file) {
   GR_TRY(find_program(a, file));
   GR_TRY(open_params(a, file));
   GR_TRY(gr_model_open_blocks(a, file));
+  GR_TRY(check_parts(gr_conf_member(file, "parts")));
   return gr_model_checks(a, gr_conf_member(file, "checks"));
 }
 

@@ -17,9 +17,10 @@
 //   S1    S0    P     rows of w: y is a partial sum, which its reader reduces
 //
 // Along an axis that shards the batch, moving an activation is charged ACTIVATION_MOVE_PENALTY
-// times its bytes, so that weights are gathered instead; along any other axis the fewest bytes win.
-// A dimension that the ranks do not divide is sharded only for ops that allow padding (gr_padding),
-// optimizers for example.
+// times its bytes, so that weights are gathered instead, and so is moving back a result that
+// is split otherwise: the ids of an embedding are few, but all that follows would have the whole
+// batch on each rank. Along any other axis the fewest bytes win. A dimension that the ranks do not
+// divide is sharded only for ops that allow padding (gr_padding).
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/localize.h"
@@ -67,6 +68,13 @@ static bool can_shard(const shard *s, const gr_op *op, const gr_type *t, gr_axis
   return t->dim[lay] % parts == 0 || (alone && may_pad);
 }
 
+static bool leaves_batch(const shard *s, const gr_node *n, int k, int axis,
+                         gr_axis_placement target) {
+  gr_axis_placement source = gr_at(s->rw->b.g, s->rw->map[n->in[k].id])->layout.placement[axis];
+  return s->splits_batch[axis] && source >= 0 && source != target &&
+         !gr_is(gr_units_state(s->rw->old, n->in[k]));
+}
+
 // The cost of converting operand k of n to the placement that a sharding rule requires.
 static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis,
                                gr_axis_placement target) {
@@ -80,10 +88,7 @@ static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis
   if (n->op == &gr_op_cast && source == GR_PARTIAL)
     bytes = 1 + 2 * bytes + (int64_t)gr_type_bytes(&gr_at(rw->old, n->out)->type);
   int64_t c = gr_relayout_cost(source, target, bytes);
-  bool activation = !gr_is(gr_units_state(rw->old, n->in[k]));
-  return source >= 0 && c < NEVER && s->splits_batch[axis] && activation
-             ? c * ACTIVATION_MOVE_PENALTY
-             : c;
+  return c < NEVER && leaves_batch(s, n, k, axis, target) ? c * ACTIVATION_MOVE_PENALTY : c;
 }
 
 // Whether a gradient that may stay Partial does so along an axis. Gradient accumulation adds
@@ -105,16 +110,20 @@ static int64_t rule_cost(const shard *s, const gr_node *n, const gr_sharding_rul
   int64_t total = parts && gr_units_only_states(old, n, s->loss_at) ? AVOID : 0;
   // A part of what all operands have whole is made by a slice, where one is needed: on a tie, the
   // statistics of a batch norm would be updated in parts and gathered.
-  bool made = n->n_in > 0 && rule->out[0] >= 0;
+  bool made = n->n_in > 0 && rule->out[0] >= 0, leaves = false;
   for (int k = 0; k < n->n_in; k++) made &= rule->in[k] == GR_REPLICATE;
   if (made) total++;
   for (int k = 0; k < n->n_in; k++) {
     total += conversion_cost(s, n, k, axis, rule->in[k]);
+    leaves |= leaves_batch(s, n, k, axis, rule->in[k]);
     fits &= can_shard(s, n->op, &gr_at(old, n->in[k])->type, rule->in[k], &in[k], axis);
   }
   for (int k = 0; k < n->n_out; k++) {
     const gr_value *v = gr_at(old, gr_out(n, k));
     const gr_layout *required = s->required[gr_out(n, k).id];
+    if (leaves && rule->out[k] > 0)
+      total += ACTIVATION_MOVE_PENALTY *
+               gr_relayout_cost(rule->out[k], 0, (int64_t)gr_type_bytes(&v->type));
     bool waits = required && s->may_stay_partial[gr_out(n, k).id] &&
                  waits_for_update(s, required->placement[axis]);
     if (waits && s->splits_batch[axis])
@@ -369,14 +378,6 @@ static void copy_leaves(shard *s) {
   }
 }
 
-// What comes after the loss is the backward pass; without gradients there is none.
-static uint32_t find_loss(const gr_graph *g) {
-  bool any = false;
-  for (uint32_t i = 1; i < g->n_values; i++) any |= gr_is(g->values[i].grad);
-  const gr_value *loss = gr_at(g, g->loss);
-  return any && gr_is(g->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
-}
-
 gr_status gr_pass_shard(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   gr_arena *arena = rw->b.g->arena;
@@ -389,7 +390,7 @@ gr_status gr_pass_shard(gr_rewrite *rw) {
              .reader = GR_NEW(arena, uint32_t, old->n_values),
              .owner = GR_NEW(arena, uint32_t, old->n_values),
              .units = gr_units_open(arena, old, rw->opt),
-             .loss_at = find_loss(old)};
+             .loss_at = gr_units_loss(old)};
   copy_leaves(&s);
   find_required(&s);
   count_uses(&s);

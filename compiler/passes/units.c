@@ -65,6 +65,13 @@ gr_val gr_units_state(const gr_graph *g, gr_val v) {
   return gr_at(g, v)->role == GR_STATE ? v : GR_NONE;
 }
 
+uint32_t gr_units_loss(const gr_graph *g) {
+  bool any = false;
+  for (uint32_t i = 1; i < g->n_values; i++) any |= gr_is(g->values[i].grad);
+  const gr_value *loss = gr_at(g, g->loss);
+  return any && gr_is(g->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
+}
+
 bool gr_units_only_states(const gr_graph *g, const gr_node *n, uint32_t loss_at) {
   bool all = n->n_in > 0 && n->op != &gr_op_cast && (uint32_t)(n - g->nodes) <= loss_at;
   for (int k = 0; k < n->n_in; k++) all &= gr_is(gr_units_state(g, n->in[k]));

@@ -15,6 +15,8 @@ gr_units *gr_units_open(gr_arena *, const gr_graph *, const gr_options *);
 // The state that a value is, or is cast from: a narrow weight is gathered as what it was cast to.
 // GR_NONE: it is another value.
 gr_val gr_units_state(const gr_graph *, gr_val);
+// The node of the loss, after which the backward pass comes; UINT32_MAX: there is none.
+uint32_t gr_units_loss(const gr_graph *);
 // Whether a node up to that of the loss computes something else than a cast, of states alone.
 bool gr_units_only_states(const gr_graph *, const gr_node *, uint32_t loss_at);
 // The group of a collective that communicates state `id`, its gradient or its next value. A unit

@@ -210,9 +210,9 @@ GR_MUST_USE gr_status gr_checkpoint_export(gr_checkpoint *, const char *path,
 GR_MUST_USE gr_status gr_checkpoint_export_adapter(gr_checkpoint *, const char *dir,
                                                    const gr_export_request *,
                                                    gr_checkpoint_exported *out);
-// Writes a new folder as Hugging Face's libraries do and read it: model.safetensors, or, if that
+// Writes into a folder what Hugging Face's libraries do and read: model.safetensors, or, if that
 // had more than `most` bytes of tensors, files of at most so many, and
-// model.safetensors.index.json, which names them. GR_ERR_USAGE if `dir` is there already.
+// model.safetensors.index.json, which names them.
 GR_MUST_USE gr_status gr_checkpoint_export_folder(gr_checkpoint *, const char *dir,
                                                   const gr_export_request *, int64_t most,
                                                   gr_checkpoint_exported *out);

@@ -1,7 +1,6 @@
 // export_folder.c - writes the weights of a checkpoint as a folder of Hugging Face. See
 // checkpoint.h.
 #include "base/output.h"
-#include "base/port.h"
 #include "base/text.h"
 #include "runtime/checkpoint/export.h"
 
@@ -47,7 +46,6 @@ static gr_status export_folder(gr_exporter *x, const char *dir, int64_t most,
                                gr_checkpoint_exported *out) {
   GR_TRY(gr_exporter_choose(x));
   *out = gr_exporter_begin(x);
-  GR_TRY(gr_make_dirs(dir));
   shards s = divide(x, most);
   for (int k = 0; k < s.n; k++)
     GR_TRY(gr_export_safetensors(x, dir, name_of(x, &s, k), s.first[k], s.first[k + 1]));
@@ -57,9 +55,6 @@ static gr_status export_folder(gr_exporter *x, const char *dir, int64_t most,
 gr_status gr_checkpoint_export_folder(gr_checkpoint *c, const char *dir,
                                       const gr_export_request *request, int64_t most,
                                       gr_checkpoint_exported *out) {
-  if (gr_is_dir(dir) || gr_is_file(dir))
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is there already", dir),
-                   "the weights are written to a folder of their own: give it another name");
   gr_exporter x = {.arena = gr_arena_create(), .checkpoint = c, .request = request};
   gr_status s = export_folder(&x, dir, most, out);
   gr_arena_destroy(x.arena);

@@ -85,7 +85,7 @@ refused() { # NAME PATTERN key=value ...
 refused "what is not there yet" 'argument [0-9]+:1:49: .*forward_prefetch cannot be honoured: the weights of a block' \
   compat.huggingface.fsdp_config.forward_prefetch=true
 refused "a key with another value" 'training_arguments.yaml:9:16: .*learning_rate asks for training.lr=5e-05, but it is 0.001' training.lr=1e-3
-refused "a class that the model does not have" "'WhisperEncoderLayer' matches no block, part or weight" distributed.ranks=2 \
-  'compat.huggingface.fsdp_config.fsdp_transformer_layer_cls_to_wrap=[WhisperEncoderLayer]'
+refused "a class that the model does not have" "'T5Block' matches no block, part or weight" distributed.ranks=2 \
+  'compat.huggingface.fsdp_config.fsdp_transformer_layer_cls_to_wrap=[T5Block]'
 refused "a setting that is none" "there is no key 'compat.huggingface.learning_rates'" compat.huggingface.learning_rates=1
 counts

@@ -5,21 +5,19 @@ make_data
 names=$source/configs/whisper/names.yaml
 python=${GR_TORCH_PYTHON:-python3}
 
-# pairs OUT [key=value ...]: one step of the small encoder and decoder, on the tones.
-pairs() {
-  pairs_out=$1
+# tall OUT [key=value ...]: one step of the small encoder and decoder, as wide as configs/whisper/nano.yaml, with three layers
+# and one.
+tall() {
+  tall_out=$1
   shift
-  limited "$graphrun" "$source/configs/whisper/nano.yaml" data.manifest=data/tones.jsonl "output.dir=$pairs_out" \
-    data.validation_fraction=0.2 data.speech.features.seconds=0.8 data.speech.features.hop=80 model.params.audio_context=40 \
-    model.params.text_context=16 model.params.layers=3 model.params.decoder_layers=1 training.batch_size=12 \
-    training.max_epochs=0 training.max_steps=1 training.eval_every=0 training.final_train_eval=false checkpoint.every_epochs=0 checkpoint.metric=loss generation.max_tokens=0 training.text_metrics=null \
-    distributed.ranks=1 logging.progress=false logging.tensorboard=false '~hooks' '~hooks_params' "$@"
+  pairs limited "$tall_out" distributed.ranks=1 model.params.dim=128 model.params.layers=3 model.params.decoder_layers=1 \
+    training.max_steps=1 "$@"
 }
 # again NAME OUT FROM NAMES [key=value ...]: what it takes up from there and writes is what `one.safetensors` has.
 again() {
   again_name=$1 again_out=$2 again_from=$3
   shift 3
-  pairs "$again_out" "model.init_from=[{from:$again_from,rename:$names}]" training.lr=0 training.weight_decay=0 "$@"
+  tall "$again_out" "model.init_from=[{from:$again_from,rename:$names}]" training.lr=0 training.weight_decay=0 "$@"
   check "$again_name" test "$code" = 0
   check "... all of it" grep -q '80 tensors are those of .*, 80 of them renamed' "$log"
   limited "$graphrun" export "$again_out" "$again_out.safetensors"
@@ -40,7 +38,7 @@ names() {
 
 # ---- There and back -----------------------------------------------------------------------------
 
-pairs one
+tall one
 check "an encoder of three layers and a decoder of one" test "$code" = 0
 limited "$graphrun" export one one.safetensors
 expect "export under other names" 0 '^folder: 80 tensors, 3744256 bytes, of one/' -- "$graphrun" export one folder "--names=$names"
@@ -70,7 +68,7 @@ check "... the index says how much" grep -q '"total_size": 3744256' shards/model
 check "... and where 80 tensors are" test "$(grep -c '": "model-0000[1-5]-of-00005.safetensors"' shards/model.safetensors.index.json)" = 80
 again "init_from reads the shards" sharded shards
 rm shards/model-00003-of-00005.safetensors
-pairs gone "model.init_from=[{from:shards,rename:$names}]"
+tall gone "model.init_from=[{from:shards,rename:$names}]"
 echo "model.safetensors.index.json' names the file 'model-00003-of-00005.safetensors', which is not in its folder" >patterns
 verdict "a missing shard" 78
 
@@ -112,23 +110,61 @@ check "... and split again into the same bytes" cmp parts.safetensors split.safe
 
 # ---- Adapters -----------------------------------------------------------------------------------
 
-pairs tuned "model.lora={match:'decoder.*.{q,v}',rank:2}"
+tall tuned "model.lora={match:'decoder.*.{q,v}',rank:2}"
 check "adapters" test "$code" = 0
 refused "adapters beside the weights" 2 "'tuned/.*' has adapters, for which" tuned none "--names=$names"
 expect "an adapter under other names" 0 '^adapter: 8 tensors' -- "$graphrun" export tuned adapter --lora "--names=$names"
 check "... of the tensors" grep -aq '"base_model.model.model.decoder.layers.0.encoder_attn.v_proj.lora_B.weight"' \
   adapter/adapter_model.safetensors
 check "... and of the layers" grep -q '"model.decoder.layers.0.self_attn.q_proj", ' adapter/adapter_config.json
-pairs taken "model.lora={match:'decoder.*.{q,v}',rank:2}" training.lr=0 training.weight_decay=0 \
+tall taken "model.lora={match:'decoder.*.{q,v}',rank:2}" training.lr=0 training.weight_decay=0 \
   "model.init_from=[{from:one,allow_missing:['*.lora_?.weight']},{from:adapter/adapter_model.safetensors,rename:$names}]"
 check "... are taken up by the same names" grep -q '8 tensors are those of adapter/.*, 8 of them renamed' "$log"
 limited "$graphrun" export taken same --lora "--names=$names"
 check "... the same bytes" same_files adapter same
 expect "adapters that are added" 0 '^merged: 80 tensors, 3744256 bytes' -- "$graphrun" export tuned merged --merge-lora "--names=$names"
 
+# ---- Failures in the middle ---------------------------------------------------------------------
+
+shard() { timeout "$limit" "$graphrun" export one whole "--names=$names" --shard-mb=1 "$@"; }
+(ulimit -f 1000 && shard >"$log" 2>&1)
+code=$?
+echo "i/o error: cannot write '.tmp-whole/model-0000[0-9]-of-00005.safetensors': File too large" >patterns
+verdict "a file that cannot be written" 74
+check "... leaves nothing" sh -c '[ ! -e whole ] && [ ! -e .tmp-whole ]'
+(ulimit -f 8 && "$graphrun" export tuned whole --lora >"$log" 2>&1)
+check "... nor of an adapter" sh -c '[ ! -e whole ] && [ ! -e .tmp-whole ]'
+cut=0
+for file in '' /model-00001-of-00005.safetensors /model-00003-of-00005.safetensors; do
+  "$graphrun" export one whole "--names=$names" --shard-mb=1 >/dev/null 2>&1 &
+  watcher=$!
+  await test -e ".tmp-whole$file"
+  kill -9 $watcher 2>/dev/null
+  wait $watcher 2>/dev/null || cut=$((cut + 1))
+  check "kill -9 once .tmp-whole$file is there leaves nothing or all" sh -c '[ ! -e whole ] || [ -e whole/config.json ]'
+  rm -rf whole
+done
+mkdir -p .tmp-whole/below && echo rest >.tmp-whole/below/rest && ln -s "$scratch/data" .tmp-whole/link
+shard >"$log" 2>&1
+code=$?
+check "what a killed export has left is removed" test "$code/$(ls -d whole .tmp-whole* 2>/dev/null)" = 0/whole
+check "... and is in no folder" test "$(ls whole | wc -l)" = 7
+check "... nor is a link in it followed" test -s data/tones.jsonl
+mkdir .tmp-other
+if command -v flock >/dev/null 2>&1; then
+  expect "one that is still written" 74 "another process writes 'other'" -- \
+    flock .tmp-other "$graphrun" export one other "--names=$names"
+  check "... is left alone" test -d .tmp-other -a ! -e other
+else
+  skip "one that is still written" "no flock"
+fi
+expect "in a folder that is made" 0 '^deep/er/: 80 tensors' -- "$graphrun" export one deep/er/ "--names=$names"
+check "... whole" same_files folder deep/er
+
 # ---- What cannot be -----------------------------------------------------------------------------
 
 expect "a folder that is there" 2 "'folder' is there already" -- "$graphrun" export one folder "--names=$names"
+expect "... for an adapter" 2 "'folder' is there already" -- "$graphrun" export tuned folder --lora
 expect "a file of that name" 2 "'kinds.csv' is there already" -- "$graphrun" export one kinds.csv "--names=$names"
 names "$head"
 refused "names that lack a tensor" 65 "no name in 'other.yaml' leads to the tensor 'attend.v.bias'" parts none --names=other.yaml

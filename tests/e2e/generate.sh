@@ -35,6 +35,15 @@ for strategy in fsdp tp zero2; do
   predict --tokens=26 distributed.ranks=2 distributed.strategy=$strategy >ranks
   check "... under $strategy" cmp window ranks
 done
+# The same with rotary positions, which a cache keeps turned.
+expect "trains with rotary positions" 0 -- "$graphrun" small.yaml output.dir=turned model.params.rotary=100 training.max_epochs=8
+turned() { "$graphrun" predict turned a.txt b.txt c.txt d.txt --tokens=26 "$@" 2>predict.log | sed 's/"next": [0-9]*, //'; }
+turned model.graph=window.yaml >window_turned
+check "... which continues prompts otherwise" sh -c '[ "$(grep -c text window_turned)" = 4 ] && ! cmp -s window window_turned'
+for how in "1 ddp" "3 ddp" "2 fsdp" "2 tp"; do
+  turned distributed.ranks="${how% *}" distributed.strategy="${how#* }" >ranks
+  check "... by a cache on $how as by the window" cmp window_turned ranks
+done
 predict generation.max_tokens=12 >by_key
 predict --tokens=12 >by_flag
 check "generation.max_tokens is --tokens" cmp by_key by_flag

@@ -98,22 +98,38 @@ ran() {
   if [ "$code" = 0 ]; then ok "$ran_name"; else fail "$ran_name" "exit code $code"; fi
 }
 
-# begin OUT [key=value ...]: the same in the background; $pid is its process.
+# behind COMMAND...: in the background; $pid is its process.
+behind() {
+  timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null &
+  watcher=$!
+  pid=
+  while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done
+}
+# begin OUT [key=value ...]: the same in the background.
 begin() {
   begin_out=$1
   shift
   mkdir -p "$begin_out"
-  timeout -k 5 "$limit" "$graphrun" "$source/tests/e2e/tones.yaml" \
-    "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \
-    "output.dir=$scratch/$begin_out" "$@" >"$log" 2>&1 </dev/null &
-  watcher=$!
-  pid=
-  while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done
+  behind "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/$begin_out" "$@"
 }
 # ended: waits for what begin has begun; its exit code in $code.
 ended() {
   wait "$watcher" 2>/dev/null
   code=$?
+}
+
+# pairs HOW OUT [key=value ...]: an encoder and a decoder, configs/whisper/nano.yaml with less of everything, on the tones;
+# HOW: limited or behind.
+pairs() {
+  pairs_how=$1 pairs_out=$2
+  shift 2
+  "$pairs_how" "$graphrun" "$source/configs/whisper/nano.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+    "output.dir=$scratch/$pairs_out" data.validation_fraction=0.2 data.speech.features.seconds=0.8 data.speech.features.hop=80 \
+    model.params.audio_context=40 model.params.text_context=16 model.params.dim=32 model.params.layers=1 training.batch_size=12 \
+    training.max_epochs=0 training.max_steps=20 training.eval_every=0 training.final_train_eval=false \
+    hooks_params.warmup_steps=5 checkpoint.every_epochs=0 checkpoint.metric=loss generation.max_tokens=0 training.text_metrics=null \
+    distributed.backend=loopback distributed.threads=1 logging.progress=false "$@"
 }
 
 # processes OUT: of a run, by their arguments; the watcher too. Quick: a run does not wait.

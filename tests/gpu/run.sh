@@ -7,20 +7,20 @@
 #   -t SECONDS  of all steps together: what is left bounds each step, and steps without time are skipped
 #   -l SECONDS  of each step, instead of its own limit
 #   -f          also repeats steps that have passed with these files on this GPU, which are left out otherwise
-#   STEP        of: machine build ops gemm convolution attention loops queues train profile nccl ranks faults sanitize bench; all by default, in this order
+#   STEP        of: machine build ops gemm convolution attention loops queues train whisper profile nccl ranks faults sanitize bench; all by default, in this order
 #
 # GRAPHRUN_BUILD=FOLDER is a build that is there already, such as tools/portable makes: nothing is compiled then.
 # BENCH_MODELS=lmu_asr,... are those that the step bench measures; BENCH_TINY=1 makes them small, for the test of this script.
 # Closes with one line: N passed, N failed, N skipped.
 set -u
 source=$(cd "${0%/*}/../.." && pwd) || exit 1
-all="machine build ops gemm convolution attention loops queues train profile nccl ranks faults sanitize bench"
+all="machine build ops gemm convolution attention loops queues train whisper profile nccl ranks faults sanitize bench"
 
 limit_of() { # seconds
   case $1 in
     machine) echo 60 ;;
     build | bench) echo 400 ;;
-    ops | train | profile | sanitize) echo 240 ;;
+    ops | train | whisper | profile | sanitize) echo 240 ;;
     *) echo 120 ;;
   esac
 }
@@ -118,6 +118,7 @@ step_nccl() {
 }
 script() { sh "$source/tests/gpu/$1.sh" "$build/graphrun" "$source" "$build/tests/make_tones" - "${2-}"; }
 step_train() { script train; }
+step_whisper() { script whisper; }
 step_profile() {
   "$build/tests/test_gpu_timings" && script profile
 }
