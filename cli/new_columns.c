@@ -1,5 +1,6 @@
 // new_columns.c - see new_columns.h.
 #include "cli/new_columns.h"
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -70,4 +71,41 @@ int gr_new_find_text(const gr_csv *t, int label) {
     if (length > most) best = c, most = length;
   }
   return best;
+}
+
+// ---- Series -------------------------------------------------------------------------------------
+
+uint32_t gr_new_series_rows(const gr_csv *t, int series) {
+  const int64_t *ids = t->columns[series].ints;
+  uint32_t least = t->rows;
+  for (uint32_t row = 0, first = 0; row < t->rows; row++) {
+    if (row + 1 < t->rows && ids[row] == ids[row + 1]) continue;
+    if (row + 1 - first < least) least = row + 1 - first;
+    first = row + 1;
+  }
+  return least;
+}
+
+// The number at the end of a column's name; -1: there is none. *stem: the bytes before it.
+static int64_t number_of(const char *name, size_t *stem) {
+  *stem = strlen(name);
+  while (*stem && name[*stem - 1] >= '0' && name[*stem - 1] <= '9') --*stem;
+  return name[*stem] ? strtoll(name + *stem, NULL, 10) : -1;
+}
+
+bool gr_new_is_series(const gr_csv *t, int label) {
+  enum { LEAST = 16 };
+  const char *before = NULL;
+  size_t stem, stem_before = 0;
+  for (int c = 0; c < t->n_columns; c++) {
+    const char *name = t->columns[c].name;
+    if (c == label) continue;
+    int64_t number = number_of(name, &stem);
+    if (t->columns[c].type == GR_COLUMN_TEXT || number < 0) return false;
+    if (before && (stem != stem_before || strncmp(name, before, stem) != 0 ||
+                   number != number_of(before, &stem_before) + 1))
+      return false;
+    before = name, stem_before = stem;
+  }
+  return t->n_columns > LEAST;
 }

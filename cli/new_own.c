@@ -41,6 +41,14 @@ static const char *add(gr_arena *a, const char *yaml, const char *after, const c
                          anchor, line, end);
 }
 
+// The same without the line of a key.
+static const char *drop(gr_arena *a, const char *yaml, const char *key) {
+  const char *line = find_key(yaml, key);
+  if (!line) return yaml;
+  const char *end = line + strcspn(line, "\n");
+  return gr_arena_printf(a, "%.*s%s", (int)(line - yaml), yaml, *end ? end + 1 : end);
+}
+
 static const char *quoted(gr_arena *a, const char *text) {
   gr_text t = gr_text_make(a);
   gr_text_json(&t, text);
@@ -174,6 +182,58 @@ static bool make_list(gr_arena *a, const gr_csv *t, const gr_csv_format *f, gr_n
   return true;
 }
 
+// ---- Series -----------------------------------------------------------------------------------
+
+static bool ends_in(const char *path, const char *ending) {
+  const char *dot = strrchr(path, '.');
+  return dot && !strcasecmp(dot, ending);
+}
+
+// Archives have a file of each split: X_TRAIN.ts and X_TEST.ts. Else a share is for validation.
+static void set_validation(gr_arena *a, const char *path, gr_new_own *out) {
+  static const char word[] = "_TRAIN.";
+  const char *train = strstr(path, word), *test = NULL;
+  if (train)
+    test = gr_arena_printf(a, "%.*s_TEST.%s", (int)(train - path), path, train + strlen(word));
+  if (test && gr_is_file(test))
+    out->config = add(a, out->config, "path", gr_arena_printf(a, "eval_path: %s", quoted(a, test)));
+  else
+    out->config = add(a, out->config, "source", "validation_fraction: 0.2");
+}
+
+static void make_series(gr_arena *a, const gr_csv *t, int label, uint32_t window, gr_new_own *out) {
+  begin("series", out);
+  out->config = set(a, out->config, "path", quoted(a, t->path));
+  out->config = set(a, out->config, "label", quoted(a, t->columns[label].name));
+  out->config = drop(a, drop(a, out->config, "features"), "split");
+  out->config = drop(a, out->config, "stride");
+  if (window) {
+    out->config = set(a, out->config, "series", "series");
+    out->config = set(a, out->config, "window", gr_arena_printf(a, "%u", window));
+  } else {
+    out->config = drop(a, drop(a, out->config, "series"), "window");
+  }
+  out->config = add(a, out->config, "label", "label_is: class");
+  set_validation(a, t->path, out);
+}
+
+// The columns of .ts are always the same (runtime/data/csv_kinds.h).
+static gr_status look_at_series(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
+  gr_csv t = {0};
+  uint32_t rows;
+  GR_TRY(gr_csv_read(a, path, &gr_csv_any, &t));
+  int series = gr_csv_find(&t, "series"), label = gr_csv_find(&t, "class");
+  if (label < 0)
+    return gr_hint(gr_fail(GR_ERR_USAGE, ((gr_loc){path, 1, 1}),
+                           "the series have no classes, and there is no project for others"),
+                   "@classLabel true and the names of the classes, or a configuration of your own");
+  make_series(a, &t, label, gr_new_series_rows(&t, series), out);
+  gr_text_printf(said, "%lld series of %d channel%s, %u classes\n",
+                 (long long)t.columns[series].ints[t.rows - 1], t.n_columns - 2,
+                 gr_text_s(t.n_columns - 2), gr_csv_distinct(&t, label, &rows));
+  return GR_OK;
+}
+
 static gr_status look_at_table(gr_arena *a, const char *path, const char *label, gr_new_own *out,
                                gr_text *said) {
   gr_csv_format format = {0};
@@ -186,6 +246,10 @@ static gr_status look_at_table(gr_arena *a, const char *path, const char *label,
   GR_TRY(gr_new_find_label(&t, label, text, &column));
   if (text >= 0 && text != column && !is_value(&t, column, &distinct))
     make_texts(a, &t, &format, text, column, out, said);
+  else if (ends_in(path, ".arff") && gr_new_is_series(&t, column) &&
+           !is_value(&t, column, &distinct))
+    make_series(a, &t, column, 0, out),
+        gr_text_printf(said, "%u series, %u classes\n", t.rows, distinct);
   else
     make_table(a, &t, &format, column, out, said);
   if (!label) gr_text_put(said, "another column: --label=COLUMN\n");
@@ -309,12 +373,13 @@ gr_status gr_new_look(gr_arena *a, const char *given, const char *label, gr_new_
   const gr_source_ending *ending;
   const gr_source_ops *source = gr_source_of_file(path, &ending);
   if (source && !ending->text) source = NULL;
+  if (ends_in(path, ".ts")) return look_at_series(a, path, out, said);
   if (source == &gr_source_table) return look_at_table(a, path, label, out, said);
   if (source == &gr_source_speech) return look_at_lines(a, path, label, out, said);
   if (source == &gr_source_corpus) return look_at_text(a, path, out, said);
-  return gr_hint(
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
-      "a table (.csv, .tsv, .jsonl), a folder with a folder of images for each class, a list of "
-      "images or videos (.csv with path and label), a text (.txt, .md) or a manifest of "
-      "recordings (.jsonl)");
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
+                 "a table (.csv, .tsv, .jsonl, .arff), series (.ts), a folder with a folder of "
+                 "images for each class, a list of "
+                 "images or videos (.csv with path and label), a text (.txt, .md) or a manifest of "
+                 "recordings (.jsonl)");
 }
