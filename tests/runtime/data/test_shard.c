@@ -13,7 +13,8 @@ static gr_arena *arena;
 // Writes the recordings of the files, and a manifest of them.
 static const char *write_files(void) {
   gr_manifest m;
-  MUST(gr_shards_read(arena, SAMPLES "/speech-[01].parquet", NULL, &m));
+  gr_kept_pages *kept = gr_kept_open(0);
+  MUST(gr_shards_read(arena, SAMPLES "/speech-[01].parquet", NULL, kept, &m));
   CHECK(m.n == ROWS && m.n_shards == 2, "%u rows of %d files", m.n, m.n_shards);
   const char *path = fixture_path("files.jsonl");
   gr_text lines = gr_text_make(arena);
@@ -22,12 +23,13 @@ static const char *write_files(void) {
     MUST(gr_shard_page_open(&m, i, &page));
     for (uint32_t k = 0; k < page.n; k++) {
       const gr_utterance *u = &m.items[page.first + k];
-      const gr_bytes *b = &page.reader.texts[k];
+      const gr_bytes *b = &page.reader->texts[k];
       fixture_bytes(fixture_path("%s", u->name), b->first, b->n);
       gr_text_printf(&lines, "{\"audio_path\": \"%s\", \"text\": \"%s\"}\n", u->name, u->text);
     }
     gr_shard_page_close(&page);
   }
+  gr_kept_close(kept);
   gr_shards_close(&m);
   fixture_text(path, lines.chars);
   return path;
