@@ -166,7 +166,11 @@ static gr_status add_rows(listing *l) {
 
 static gr_status list_table(gr_texts *t, gr_source_request *r, const char *path, gr_split part) {
   listing l = {.texts = t, .request = r, .scratch = gr_arena_create(), .part = part};
-  gr_status s = gr_columns_open(l.scratch, &path, 1, &t->spec.csv, GR_SPLIT_BY_KEY, &l.columns);
+  const gr_texts_spec *spec = &t->spec;
+  const char *names[] = {spec->text, spec->label, spec->split};
+  const gr_names used = {names, spec->split ? 3 : 2};
+  gr_status s =
+      gr_columns_open(l.scratch, &path, 1, &t->spec.csv, GR_SPLIT_BY_KEY, &used, &l.columns);
   if (!s) {
     l.csv = l.columns.n ? l.columns.items[0].csv : NULL;
     s = l.csv ? add_rows(&l)
