@@ -1,6 +1,5 @@
 // new_columns.c - see new_columns.h.
 #include "cli/new_columns.h"
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -86,26 +85,13 @@ uint32_t gr_new_series_rows(const gr_csv *t, int series) {
   return least;
 }
 
-// The number at the end of a column's name; -1: there is none. *stem: the bytes before it.
-static int64_t number_of(const char *name, size_t *stem) {
-  *stem = strlen(name);
-  while (*stem && name[*stem - 1] >= '0' && name[*stem - 1] <= '9') --*stem;
-  return name[*stem] ? strtoll(name + *stem, NULL, 10) : -1;
-}
-
 bool gr_new_is_series(const gr_csv *t, int label) {
   enum { LEAST = 16 };
-  const char *before = NULL;
-  size_t stem, stem_before = 0;
-  for (int c = 0; c < t->n_columns; c++) {
+  bool series = t->n_columns > LEAST;
+  for (int c = 0; c < t->n_columns && series; c++) {
     const char *name = t->columns[c].name;
-    if (c == label) continue;
-    int64_t number = number_of(name, &stem);
-    if (t->columns[c].type == GR_COLUMN_TEXT || number < 0) return false;
-    if (before && (stem != stem_before || strncmp(name, before, stem) != 0 ||
-                   number != number_of(before, &stem_before) + 1))
-      return false;
-    before = name, stem_before = stem;
+    bool numbered = strspn(name + strcspn(name, "0123456789"), "0123456789") > 0;
+    series = c == label || (numbered && t->columns[c].type != GR_COLUMN_TEXT);
   }
-  return t->n_columns > LEAST;
+  return series;
 }

@@ -14,6 +14,6 @@ int gr_new_find_text(const gr_csv *, int label);
 double gr_new_mean_length(const gr_csv *, int column);
 // How many rows each series has, at least, of the columns of a .ts file (runtime/data/csv_kinds.h).
 uint32_t gr_new_series_rows(const gr_csv *, int series);
-// Whether the other columns are the moments of a series: of numbers, at least 16, and called by a
-// word and numbers that count up.
+// Whether the other columns are the moments of a series: of numbers, at least 16, and called by
+// numbers: att1.
 bool gr_new_is_series(const gr_csv *, int label);

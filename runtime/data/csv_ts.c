@@ -18,7 +18,7 @@ typedef struct ts {
   int64_t length;   // of each series; 0: any
   bool equal;       // all series are as long as the first
   bool label;       // each ends in a class or a target
-  char *classes;    // between blanks; NULL: a target
+  bool class;       // a class
   char **value;     // of the series: by dimension and moment
   int64_t moments;  // of the series
   bool named;       // the columns are
@@ -58,9 +58,8 @@ static gr_status read_word(ts *f, char *line, bool *data) {
     f->dimensions = (int)n;
   }
   if (!strcasecmp(line, "@seriesLength")) GR_TRY(read_number(f, line, value, &f->length));
-  if (!strcasecmp(line, "@classLabel") && is_true(value))
-    f->label = true, f->classes = value + strcspn(value, " \t");
-  if (!strcasecmp(line, "@targetLabel")) f->label = is_true(value);
+  if (!strcasecmp(line, "@classLabel") && is_true(value)) f->label = f->class = true;
+  if (!strcasecmp(line, "@targetLabel")) f->label |= is_true(value);
   return GR_OK;
 }
 
@@ -81,38 +80,20 @@ static gr_status name_columns(ts *f) {
   char **names = GR_NEW(a, char *, f->dimensions + 2);
   names[n++] = gr_arena_strdup(a, "series");
   for (int i = 0; i < f->dimensions; i++) names[n++] = gr_arena_printf(a, "dim_%d", i);
-  if (f->label) names[n++] = gr_arena_strdup(a, f->classes ? "class" : "target");
+  if (f->label) names[n++] = gr_arena_strdup(a, f->class ? "class" : "target");
   return gr_cut_names(f->cut, names, n, 1);
 }
 
 // ---- A series -----------------------------------------------------------------------------------
 
-static bool is_class(const ts *f, const char *label) {
-  size_t n = strlen(label);
-  const char *word = f->classes;
-  while (word && *(word += strspn(word, " \t"))) {
-    size_t m = strcspn(word, " \t");
-    if (m == n && !strncmp(word, label, n)) return true;
-    word += m;
-  }
-  return !f->classes || !f->classes[strspn(f->classes, " \t")];
-}
-
-static gr_status check_value(const ts *f, char **value) {
-  double number;
-  while (**value == ' ' || **value == '\t') ++*value;
-  if (!strcmp(*value, "?")) **value = 0;
-  if (gr_cell_missing(*value) || gr_cell_float(*value, &number)) return GR_OK;
-  return gr_fail(GR_ERR_DATA, (gr_loc){f->cut->path, f->line, 1}, "'%.40s' is no number", *value);
-}
-
 // Cuts a dimension into values, which it ends with NULs; returns how many.
 static int64_t cut_values(char *text, char **value) {
   int64_t n = 0;
   for (char *next = text; next; n++) {
-    value[n] = next;
+    value[n] = next + strspn(next, " \t");
     next = strchr(next, ',');
     if (next) *next++ = 0;
+    if (!strcmp(value[n], "?")) *value[n] = 0;  // missing
   }
   return n;
 }
@@ -143,7 +124,6 @@ static gr_status cut_parts(ts *f, char *line, char **label) {
     if (next) *next++ = 0;
     int64_t k = cut_values(part, f->value + values);
     GR_TRY(check_length(f, n, k));
-    for (int64_t i = 0; i < k; i++) GR_TRY(check_value(f, &f->value[values + i]));
     values += k;
   }
   if (!f->dimensions) f->dimensions = n;
@@ -174,10 +154,6 @@ static gr_status read_series(ts *f, char *line) {
     return fail(f, "", "has values with time stamps, '(time,value)', which are not read");
   GR_TRY(cut_parts(f, line, &label));
   while (label && (*label == ' ' || *label == '\t')) label++;
-  if (label && !is_class(f, label))
-    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){f->cut->path, f->line, 1},
-                           "'%.40s' is none of the classes of the file", label),
-                   "@classLabel lists them:%.200s", f->classes);
   if (!f->named) GR_TRY(name_columns(f));
   f->named = true;
   return add_rows(f, label);

