@@ -6,7 +6,7 @@
 struct gr_kept_page {
   gr_parquet_reader reader;
   int page, users;
-  bool ready, failed;  // neither: it is being read
+  bool ready;  // else it is being read, and has one user
   size_t bytes;
   uint64_t used;  // when it was released last
   gr_kept_page *next;
@@ -66,7 +66,7 @@ size_t gr_kept_bytes(const gr_parquet_pages *list, int page) {
 
 static gr_kept_page *find(const gr_kept_pages *k, const gr_parquet_pages *list, int page) {
   gr_kept_page *p = k->first;
-  while (p && (p->page != page || p->reader.list != list || p->failed)) p = p->next;
+  while (p && (p->page != page || p->reader.list != list)) p = p->next;
   return p;
 }
 
@@ -77,32 +77,25 @@ static gr_kept_page *add(gr_kept_pages *k, const gr_parquet_pages *list, int pag
   return k->first = p;
 }
 
-static void release(gr_kept_pages *k, gr_kept_page *page) {
-  page->used = ++k->now, page->users--;
-  if (page->failed && !page->users) {
-    gr_kept_page **p = &k->first;
-    while (*p != page) p = &(*p)->next;
-    drop(k, p);
-  }
-  shrink(k);
-}
-
 // Reads a page that was added, and that other threads wait for.
-static gr_status read_page(gr_kept_pages *k, gr_kept_page *p) {
+static gr_status read_page(gr_kept_pages *k, gr_kept_page *page) {
+  gr_kept_page **p = &k->first;
   pthread_mutex_unlock(&k->lock);
-  gr_status s = gr_parquet_read(&p->reader, p->page);
+  gr_status s = gr_parquet_read(&page->reader, page->page);
   pthread_mutex_lock(&k->lock);
-  p->ready = !s, p->failed = s != GR_OK;
-  if (p->ready) k->bytes += p->bytes = gr_kept_bytes(p->reader.list, p->page);
   pthread_cond_broadcast(&k->changed);
-  if (p->failed) release(k, p);
-  return s;
+  while (*p != page) p = &(*p)->next;
+  if (s) return drop(k, p), s;
+  k->bytes += page->bytes = gr_kept_bytes(page->reader.list, page->page);
+  page->ready = true;
+  return GR_OK;
 }
 
 gr_status gr_kept_read(gr_kept_pages *k, const gr_parquet_pages *list, int page, gr_kept_page **out,
                        const gr_parquet_reader **reader) {
   gr_status s = GR_OK;
   gr_kept_page *p;
+  *out = NULL;
   pthread_mutex_lock(&k->lock);
   while ((p = find(k, list, page)) && !p->ready) pthread_cond_wait(&k->changed, &k->lock);
   bool kept = p != NULL;
@@ -111,13 +104,15 @@ gr_status gr_kept_read(gr_kept_pages *k, const gr_parquet_pages *list, int page,
   if (p && !kept) s = read_page(k, p);
   pthread_mutex_unlock(&k->lock);
   if (!p) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for a page of '%s'", list->file->path);
+  if (s) return s;
   *out = p, *reader = &p->reader;
-  return s;
+  return GR_OK;
 }
 
 void gr_kept_release(gr_kept_pages *k, gr_kept_page *page) {
   pthread_mutex_lock(&k->lock);
-  release(k, page);
+  page->used = ++k->now, page->users--;
+  shrink(k);
   pthread_mutex_unlock(&k->lock);
 }
 
