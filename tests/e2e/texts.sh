@@ -19,7 +19,7 @@ training: {batch_size: 16, optimizer: adamw, lr: 5e-3, max_epochs: 6, eval_every
 distributed: {ranks: 1}
 YAML
 expect "trains on bytes" 0 "validation set: loss .* accuracy (0.9|1)" -- "$graphrun" days.yaml output.dir=one
-for key in confusion f1; do check "... its results have $key" grep -q "\"$key\": " one/training_results.json; done
+for key in confusion f1; do check "... its results have $key" grep -q "\"validation.$key\": " one/training_results.json; done
 expect "... on two ranks" 0 -- "$graphrun" days.yaml output.dir=two distributed.ranks=2
 for step in 0 5 20; do check "... step $step is the same" near "$(loss one $step)" "$(loss two $step)" 1e-4; done
 expect "... from JSON lines" 0 -- "$graphrun" days.yaml output.dir=lines data.texts.path=days.jsonl

@@ -36,7 +36,7 @@ static void drop(gr_kept_pages *k, gr_kept_page **place) {
   free(p);
 }
 
-// Drops what nobody reads, until the rest is as small as it should be.
+// Drops pages without users, until the rest is as small as it should be.
 static void shrink(gr_kept_pages *k) {
   while (k->bytes > k->most) {
     gr_kept_page **oldest = NULL;

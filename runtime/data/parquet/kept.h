@@ -1,5 +1,5 @@
-// kept.h - decoded pages of Parquet, kept for whoever reads them next: an unpacked page has the
-// values of many rows, which are read in any order. Any thread may call these functions.
+// kept.h - decoded pages of Parquet, kept for later reads: an unpacked page has the values of many
+// rows, which are read in any order. Any thread may call these functions.
 #pragma once
 #include "runtime/data/parquet/parquet.h"
 
