@@ -129,8 +129,7 @@ static void rows_follow_each_other(void) {
   CHECK(gr_status_loc(s).col == 3, "column %d", gr_status_loc(s).col);
   fixture_fails(s, GR_ERR_DATA, 2, "the column 2 is 'y', and 'x' in");
   fixture_text(fixture_path("m10.csv"), "n,x\n");
-  fixture_fails(open_pattern(a, "m*.csv", GR_SPLIT_TRAIN, &c), GR_ERR_DATA, 2,
-                "is 'y', and 'x'");
+  fixture_fails(open_pattern(a, "m*.csv", GR_SPLIT_TRAIN, &c), GR_ERR_DATA, 2, "is 'y', and 'x'");
   fixture_fails(open_pattern(a, "none*.csv", GR_SPLIT_TRAIN, &c), GR_ERR_DATA, 0,
                 "no file matches");
   gr_arena_destroy(a);
