@@ -16,5 +16,6 @@ GR_MUST_USE gr_status gr_kept_read(gr_kept_pages *, const gr_parquet_pages *, in
                                    gr_kept_page **out, const gr_parquet_reader **reader);
 // The memory that a page takes with its dictionary, about.
 size_t gr_kept_bytes(const gr_parquet_pages *, int page);
+// Ends the use of a page, which may be dropped then.
 void gr_kept_release(gr_kept_pages *, gr_kept_page *);
 void gr_kept_close(gr_kept_pages *);  // when all pages are released; NULL is fine
