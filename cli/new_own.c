@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/json.h"
+#include "cli/new_columns.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/source.h"
 
@@ -38,6 +39,14 @@ static const char *add(gr_arena *a, const char *yaml, const char *after, const c
   const char *end = anchor + strcspn(anchor, "\n");
   return gr_arena_printf(a, "%.*s\n%.*s%s%s", (int)(end - yaml), yaml, (int)strspn(anchor, " "),
                          anchor, line, end);
+}
+
+// The same without the line of a key.
+static const char *drop(gr_arena *a, const char *yaml, const char *key) {
+  const char *line = find_key(yaml, key);
+  if (!line) return yaml;
+  const char *end = line + strcspn(line, "\n");
+  return gr_arena_printf(a, "%.*s%s", (int)(line - yaml), yaml, *end ? end + 1 : end);
 }
 
 static const char *quoted(gr_arena *a, const char *text) {
@@ -84,19 +93,6 @@ static gr_status read_table(gr_arena *a, const char *path, gr_csv_format *format
   if (!found) return first;
   gr_status_drop(first);
   return GR_OK;
-}
-
-static gr_status find_label(const gr_csv *t, const char *given, int *out) {
-  static const char *const usual[] = {"label", "class", "target", "y", "category", "outcome"};
-  gr_status s = GR_OK;
-  *out = given ? gr_csv_find(t, given) : -1;
-  if (given && *out < 0)
-    s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has no column '%s'", t->path, given);
-  for (size_t i = 0; !given && *out < 0 && i < sizeof usual / sizeof *usual; i++)
-    for (int c = 0; *out < 0 && c < t->n_columns; c++)
-      if (!strcasecmp(t->columns[c].name, usual[i])) *out = c;
-  if (!given && *out < 0) *out = t->n_columns - 1;
-  return s;
 }
 
 // Numbers are classes where there are few of them, and whole.
@@ -149,6 +145,27 @@ static void make_table(gr_arena *a, const gr_csv *t, const gr_csv_format *f, int
     gr_text_printf(said, ", %u classes\n", distinct);
 }
 
+// Bytes, with room for texts that are twice as long as most.
+static int64_t tokens_of(const gr_csv *t, int text) {
+  enum { STEP = 128, MOST = 1024 };
+  int64_t n = (int64_t)(2 * gr_new_mean_length(t, text)) / STEP * STEP + STEP;
+  return n < MOST ? n : MOST;
+}
+
+static void make_texts(gr_arena *a, const gr_csv *t, const gr_csv_format *f, int text, int label,
+                       gr_new_own *out, gr_text *said) {
+  uint32_t rows, distinct = gr_csv_distinct(t, label, &rows);
+  begin("texts", out);
+  out->config = set(a, out->config, "path", quoted(a, t->path));
+  out->config = set(a, out->config, "text", quoted(a, t->columns[text].name));
+  out->config = set(a, out->config, "label", quoted(a, t->columns[label].name));
+  out->config =
+      set(a, out->config, "max_tokens", gr_arena_printf(a, "%lld", (long long)tokens_of(t, text)));
+  set_format(a, f, out);
+  gr_text_printf(said, "%u texts, in '%s'; to predict: '%s', %u classes\n", t->rows,
+                 t->columns[text].name, t->columns[label].name, distinct);
+}
+
 // A list of files: the column path says of which kind.
 static bool make_list(gr_arena *a, const gr_csv *t, const gr_csv_format *f, gr_new_own *out,
                       gr_text *said) {
@@ -165,15 +182,76 @@ static bool make_list(gr_arena *a, const gr_csv *t, const gr_csv_format *f, gr_n
   return true;
 }
 
+// ---- Series -----------------------------------------------------------------------------------
+
+static bool ends_in(const char *path, const char *ending) {
+  const char *dot = strrchr(path, '.');
+  return dot && !strcasecmp(dot, ending);
+}
+
+// Archives have a file of each split: X_TRAIN.ts and X_TEST.ts. Else a share is for validation.
+static void set_validation(gr_arena *a, const char *path, gr_new_own *out) {
+  static const char word[] = "_TRAIN.";
+  const char *train = strstr(path, word), *test = NULL;
+  if (train)
+    test = gr_arena_printf(a, "%.*s_TEST.%s", (int)(train - path), path, train + strlen(word));
+  if (test && gr_is_file(test))
+    out->config = add(a, out->config, "path", gr_arena_printf(a, "eval_path: %s", quoted(a, test)));
+  else
+    out->config = add(a, out->config, "source", "validation_fraction: 0.2");
+}
+
+static void make_series(gr_arena *a, const gr_csv *t, int label, uint32_t window, gr_new_own *out) {
+  begin("series", out);
+  out->config = set(a, out->config, "path", quoted(a, t->path));
+  out->config = set(a, out->config, "label", quoted(a, t->columns[label].name));
+  out->config = drop(a, drop(a, out->config, "features"), "split");
+  out->config = drop(a, out->config, "stride");
+  if (window) {
+    out->config = set(a, out->config, "series", "series");
+    out->config = set(a, out->config, "window", gr_arena_printf(a, "%u", window));
+  } else {
+    out->config = drop(a, drop(a, out->config, "series"), "window");
+  }
+  out->config = add(a, out->config, "label", "label_is: class");
+  set_validation(a, t->path, out);
+}
+
+// The columns of .ts are always the same (runtime/data/csv_kinds.h).
+static gr_status look_at_series(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
+  gr_csv t = {0};
+  uint32_t rows;
+  GR_TRY(gr_csv_read(a, path, &gr_csv_any, &t));
+  int series = gr_csv_find(&t, "series"), label = gr_csv_find(&t, "class");
+  if (label < 0)
+    return gr_hint(gr_fail(GR_ERR_USAGE, ((gr_loc){path, 1, 1}),
+                           "the series have no classes, and there is no project for others"),
+                   "@classLabel true and the names of the classes, or a configuration of your own");
+  make_series(a, &t, label, gr_new_series_rows(&t, series), out);
+  gr_text_printf(said, "%lld series of %d channel%s, %u classes\n",
+                 (long long)t.columns[series].ints[t.rows - 1], t.n_columns - 2,
+                 gr_text_s(t.n_columns - 2), gr_csv_distinct(&t, label, &rows));
+  return GR_OK;
+}
+
 static gr_status look_at_table(gr_arena *a, const char *path, const char *label, gr_new_own *out,
                                gr_text *said) {
   gr_csv_format format = {0};
   gr_csv t = {0};
-  int column;
+  int column, text;
+  uint32_t distinct;
   GR_TRY(read_table(a, path, &format, &t));
   if (!label && make_list(a, &t, &format, out, said)) return GR_OK;
-  GR_TRY(find_label(&t, label, &column));
-  make_table(a, &t, &format, column, out, said);
+  text = gr_new_find_text(&t, label ? gr_csv_find(&t, label) : -1);
+  GR_TRY(gr_new_find_label(&t, label, text, &column));
+  if (text >= 0 && text != column && !is_value(&t, column, &distinct))
+    make_texts(a, &t, &format, text, column, out, said);
+  else if (ends_in(path, ".arff") && gr_new_is_series(&t, column) &&
+           !is_value(&t, column, &distinct))
+    make_series(a, &t, column, 0, out),
+        gr_text_printf(said, "%u series, %u classes\n", t.rows, distinct);
+  else
+    make_table(a, &t, &format, column, out, said);
   if (!label) gr_text_put(said, "another column: --label=COLUMN\n");
   return GR_OK;
 }
@@ -256,6 +334,28 @@ static gr_status look_at_manifest(gr_arena *a, const char *path, gr_new_own *out
   return GR_OK;
 }
 
+// Whether the first line with something in it names a recording.
+static gr_status is_manifest(gr_arena *a, const char *path, bool *out) {
+  char *text;
+  size_t n;
+  const gr_json *line;
+  gr_json_error why;
+  *out = false;
+  GR_TRY(gr_file_read(a, path, MAX_MANIFEST, &text, &n));
+  text += strspn(text, " \t\r\n");
+  if (!gr_json_read(a, text, strcspn(text, "\n"), &line, &why)) return GR_OK;
+  for (const gr_json *v = line->first; v; v = v->next)
+    *out |= v->name && !strncmp(v->name, "audio", strlen("audio"));
+  return GR_OK;
+}
+
+static gr_status look_at_lines(gr_arena *a, const char *path, const char *label, gr_new_own *out,
+                               gr_text *said) {
+  bool manifest;
+  GR_TRY(is_manifest(a, path, &manifest));
+  return manifest ? look_at_manifest(a, path, out, said) : look_at_table(a, path, label, out, said);
+}
+
 static gr_status look_at_text(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
   begin("text", out);
   out->config = set(a, out->config, "path", quoted(a, path));
@@ -273,11 +373,13 @@ gr_status gr_new_look(gr_arena *a, const char *given, const char *label, gr_new_
   const gr_source_ending *ending;
   const gr_source_ops *source = gr_source_of_file(path, &ending);
   if (source && !ending->text) source = NULL;
+  if (ends_in(path, ".ts")) return look_at_series(a, path, out, said);
   if (source == &gr_source_table) return look_at_table(a, path, label, out, said);
-  if (source == &gr_source_speech) return look_at_manifest(a, path, out, said);
+  if (source == &gr_source_speech) return look_at_lines(a, path, label, out, said);
   if (source == &gr_source_corpus) return look_at_text(a, path, out, said);
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
-                 "a table (.csv, .tsv), a folder with a folder of images for each class, a list of "
+                 "a table (.csv, .tsv, .jsonl, .arff), series (.ts), a folder with a folder of "
+                 "images for each class, a list of "
                  "images or videos (.csv with path and label), a text (.txt, .md) or a manifest of "
                  "recordings (.jsonl)");
 }

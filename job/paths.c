@@ -49,6 +49,8 @@ static const struct named {
     {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
     {"data.table.path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},
     {"data.table.eval_path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},
+    {"data.texts.path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},
+    {"data.texts.eval_path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},
     {"data.speech.root", GR_ERR_DATA, "folder", searched, gr_is_dir, NULL},
     {"data.market.path", GR_ERR_DATA, "folder", "a folder has one CSV file for each ticker",
      gr_is_dir, NULL},

@@ -24,7 +24,8 @@ static gr_status load_sample(const gr_dataset *d, uint32_t sample, gr_loaded *ou
 }
 
 // Caches a loaded sample, unless another thread was faster or there is no room.
-static void cache_sample(gr_cache *c, uint32_t sample, gr_loaded *x, bool *kept) {
+static void cache_sample(gr_dataset *d, uint32_t sample, gr_loaded *x, bool *kept) {
+  gr_cache *c = &d->cache;
   pthread_mutex_lock(&c->lock);
   if (c->kept[sample].data) {
     free(x->data);
@@ -32,6 +33,7 @@ static void cache_sample(gr_cache *c, uint32_t sample, gr_loaded *x, bool *kept)
   } else if (c->bytes + x->bytes <= c->most) {
     c->kept[sample] = *x, *kept = true;
     c->bytes += x->bytes;
+    if (d->ops->keep) d->ops->keep(d->self, c->most - c->bytes);
   }
   pthread_mutex_unlock(&c->lock);
 }
@@ -77,7 +79,7 @@ gr_status gr_cache_get(gr_dataset *d, uint32_t sample, gr_loaded *out, bool *kep
   if (*kept || !*there) return GR_OK;
   gr_status s = load_sample(d, sample, out);
   if (!s) {
-    cache_sample(c, sample, out, kept);
+    cache_sample(d, sample, out, kept);
     return GR_OK;
   }
   if (gr_status_code(s) != GR_ERR_DATA) return s;  // not the sample's fault

@@ -34,6 +34,7 @@ static gr_status name_columns(const gr_cut *r, gr_csv *out) {
     if (gr_map_find(&seen, name, NULL)) return same_names(r, name);
     gr_map_put(&seen, name, (uint32_t)c);
     out->columns[c].name = name;
+    out->columns[c].first_value = r->valued ? r->valued[c] : 0;
   }
   return GR_OK;
 }
@@ -66,7 +67,7 @@ static void find_first_text(const gr_cut *r, size_t rows, int c, gr_column *out)
     out->numbers += number, out->commas += !number && gr_cell_has_commas(cell);
     if (number || found) continue;
     found = true, out->first_text = (uint32_t)row;
-    out->first_text_column = (int)(cell - cell_at(r, row, 0)) + 1;
+    out->first_text_column = r->apart ? 1 : (int)(cell - cell_at(r, row, 0)) + 1;
   }
 }
 

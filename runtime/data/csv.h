@@ -20,6 +20,7 @@ typedef struct gr_column {
   uint32_t numbers, commas, first_text;
   int first_text_column;  // of its line, from 1
   bool unnamed;           // the first line has nothing in its place
+  uint32_t first_value;   // of JSON lines: 1 + the first row whose cell is no text; 0: all are
 } gr_column;
 
 typedef struct gr_csv {

@@ -3,66 +3,17 @@
 #include "runtime/data/csv_cut.h"
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include "base/file.h"
 #include "base/text.h"
 #include "base/work.h"
+#include "runtime/data/csv_kinds.h"
 #include "runtime/data/csv_shape.h"
 #include "runtime/data/encoding.h"
 
 static gr_loc here(const gr_cut *r, const char *position) {
   return (gr_loc){r->path, r->number, (int)(position - r->line_start) + 1};
-}
-
-// Makes room for one more element; may move the array.
-static void *grow(void *list, size_t n, size_t *cap, size_t size) {
-  if (n < *cap) return list;
-  *cap = *cap ? 2 * *cap : 1024;
-  void *more = realloc(list, *cap * size);
-  if (!more) free(list);
-  return more;
-}
-
-// ---- Rows ---------------------------------------------------------------------------------------
-
-static gr_status no_memory(const gr_cut *r) {
-  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the fields of '%s'", r->path);
-}
-
-gr_status gr_cut_cell(gr_cut *r, char *cell) {
-  r->cells = grow(r->cells, r->n_cells, &r->cap_cells, sizeof *r->cells);
-  if (!r->cells) return no_memory(r);
-  r->cells[r->n_cells++] = cell;
-  return GR_OK;
-}
-
-static gr_status other_width(const gr_cut *r, int line, int n) {
-  char delimiter = r->found.delimiter;
-  gr_loc loc = {r->path, line, 1};
-  if (r->first != r->path)
-    return gr_hint(gr_fail(GR_ERR_DATA, loc, "this line has %d field%s, those of '%s' have %d", n,
-                           gr_text_s(n), r->first, r->width),
-                   "files whose rows follow each other have the same columns, in the same order");
-  gr_status s = gr_fail(GR_ERR_DATA, loc, "this line has %d field%s, the first has %d", n,
-                        gr_text_s(n), r->width);
-  if (n < r->width) return gr_hint(s, "a field with nothing in it has its '%c', too", delimiter);
-  if (r->width == 1 && (r->format->header || r->format->any_header))
-    s = gr_hint(s, "the first line names all columns: remove lines before it");
-  return gr_hint(s, "a field with the delimiter '%c' in it is put in quotes", delimiter);
-}
-
-gr_status gr_cut_end_row(gr_cut *r, int line, int n) {
-  if (!r->width) r->width = n, r->first = r->path;
-  if (n > GR_CSV_COLUMNS)
-    return gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1}, "there are more than %d columns",
-                   GR_CSV_COLUMNS);
-  if (n != r->width) return other_width(r, line, n);
-  r->lines = grow(r->lines, r->n_rows, &r->cap_rows, sizeof *r->lines);
-  if (!r->lines) return no_memory(r);
-  r->lines[r->n_rows++] = line;
-  return r->n_rows < UINT32_MAX
-             ? GR_OK
-             : gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1}, "there are too many lines");
 }
 
 // ---- Splitting ----------------------------------------------------------------------------------
@@ -143,35 +94,12 @@ static gr_status cut_rows(gr_cut *r) {
 
 // ---- The line of names --------------------------------------------------------------------------
 
-static gr_status other_name(const gr_cut *r, int line, char *const *cells, int column) {
-  gr_loc loc = {r->path, line, (int)(cells[column] - cells[0]) + 1};
-  return gr_hint(gr_fail(GR_ERR_DATA, loc, "the column %d is '%s', and '%s' in '%s'", column + 1,
-                         cells[column], r->names[column], r->first),
-                 "files whose rows follow each other have the same columns, in the same order");
-}
-
-static gr_status names_missing(const gr_cut *r, int line) {
-  return gr_hint(
-      gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1},
-              "this line %s the columns, and that of '%s' %s", r->names ? "does not name" : "names",
-              r->first, r->names ? "does" : "does not"),
-      "files whose rows follow each other are written alike; %s.header says how",
-      r->format->section ? r->format->section : "the key");
-}
-
-// Takes the names out of the rows: those of the first file, which those of others must be.
-static gr_status take_names(gr_cut *r, size_t first, size_t first_cell) {
-  char **cells = r->cells + first_cell;
+static void drop_row(gr_cut *r, size_t row, size_t cell) {
+  char **cells = r->cells + cell;
   size_t width = (size_t)r->width;
-  bool later = r->first != r->path;
-  for (int c = 0; later && c < r->width; c++)
-    if (strcmp(cells[c], r->names[c]) != 0) return other_name(r, r->lines[first], cells, c);
-  if (!later) r->names = GR_NEW(r->arena, const char *, width), r->names_line = r->lines[first];
-  for (int c = 0; !later && c < r->width; c++) r->names[c] = cells[c];
   r->n_cells -= width, r->n_rows--;
-  memmove(cells, cells + width, (r->n_cells - first_cell) * sizeof *cells);
-  memmove(r->lines + first, r->lines + first + 1, (r->n_rows - first) * sizeof *r->lines);
-  return GR_OK;
+  memmove(cells, cells + width, (r->n_cells - cell) * sizeof *cells);
+  memmove(r->lines + row, r->lines + row + 1, (r->n_rows - row) * sizeof *r->lines);
 }
 
 static gr_status find_names(gr_cut *r, size_t first, size_t first_cell) {
@@ -183,8 +111,9 @@ static gr_status find_names(gr_cut *r, size_t first, size_t first_cell) {
   else if (header)
     GR_TRY(gr_csv_check_names((gr_loc){r->path, line, 1}, r->text, cells, r->width, r->format));
   r->found.header = header;
-  if (r->first != r->path && header != (r->names != NULL)) return names_missing(r, line);
-  return header ? take_names(r, first, first_cell) : GR_OK;
+  GR_TRY(gr_cut_names(r, header ? cells : NULL, r->width, line));
+  if (header) drop_row(r, first, first_cell);
+  return GR_OK;
 }
 
 // ---- Files --------------------------------------------------------------------------------------
@@ -196,9 +125,30 @@ static gr_status check_nul(gr_cut *r) {
   return nul ? gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text") : GR_OK;
 }
 
+static gr_status cut_csv(gr_cut *r) {
+  size_t first = r->n_rows, first_cell = r->n_cells;
+  GR_TRY(cut_rows(r));
+  return find_names(r, first, first_cell);
+}
+
+// By the end of the file's name, as other programs write it.
+static gr_status cut_text(gr_cut *r) {
+  static const struct {
+    const char *ending;
+    gr_status (*cut)(gr_cut *);
+  } kinds[] = {{".jsonl", gr_cut_json}, {".arff", gr_cut_arff}, {".ts", gr_cut_ts}};
+  const char *dot = strrchr(r->path, '.');
+  for (size_t i = 0; dot && i < sizeof kinds / sizeof *kinds; i++)
+    if (!strcasecmp(dot, kinds[i].ending)) {
+      r->found.delimiter = ',', r->found.header = r->apart = true;
+      return kinds[i].cut(r);
+    }
+  return cut_csv(r);
+}
+
 gr_status gr_cut_file(gr_cut *r, const char *path) {
   char *text;
-  size_t n, first = r->n_rows, first_cell = r->n_cells;
+  size_t n;
   const char *encoding = r->format->encoding;
   int fd;
   r->path = path, r->number = 1, r->found = *r->format;
@@ -209,8 +159,7 @@ gr_status gr_cut_file(gr_cut *r, const char *path) {
   r->text = r->cursor = r->line_start = text, r->end = text + n;
   GR_TRY(check_nul(r));
   GR_TRY(gr_csv_check_text(path, text, n));
-  GR_TRY(cut_rows(r));
-  GR_TRY(find_names(r, first, first_cell));
+  GR_TRY(cut_text(r));
   r->found.encoding = encoding;
   return GR_OK;
 }

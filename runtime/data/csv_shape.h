@@ -1,5 +1,5 @@
 // csv_shape.h - whether a file of CSV is text, and what its first lines say of its delimiter and
-// its names. Private to csv*.c.
+// its names.
 #pragma once
 #include "base/status.h"
 #include "runtime/data/csv_format.h"

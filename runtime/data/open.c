@@ -87,6 +87,7 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
                          .n_inputs = d->n_inputs,
                          .record = d->record,
                          .limit = o->limit,
+                         .cache_bytes = o->cache_bytes,
                          .validation_fraction = o->validation_fraction,
                          .max_length = o->bounds ? o->bounds[o->n_buckets - 1] : 0,
                          .unreadable = &d->unreadable,

@@ -78,8 +78,9 @@ typedef struct gr_source_request {
   const char *const *inputs;
   int n_inputs;  // 0: none
   const struct gr_json
-      *record;                 // data.json of the run whose weights are used (base/json.h); or NULL
-  uint32_t limit;              // samples to list of each file, the first ones; 0: all
+      *record;         // data.json of the run whose weights are used (base/json.h); or NULL
+  uint32_t limit;      // samples to list of each file, the first ones; 0: all
+  size_t cache_bytes;  // of what is decoded that the source may keep, beside what load makes
   double validation_fraction;  // of the samples that are split by key
   int32_t
       max_length;  // longer samples are left out; 0: there is no limit. The source may lower it.
@@ -171,6 +172,9 @@ typedef struct gr_source_ops {
   // Does what is slow or may fail, such as decoding a file. At most `most` of the sample's length
   // is used. Optional.
   gr_status (*load)(const void *self, uint32_t sample, int32_t most, gr_loaded *out);
+  // Changes the bytes that it may keep of what is decoded (gr_source_request.cache_bytes): called
+  // as loaded samples take them. Optional.
+  void (*keep)(const void *self, size_t bytes);
   // Writes a sample into a row that has room for it. `loaded` is the result of load, or NULL.
   // Optional beside load: what it has read is then the first field.
   void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,

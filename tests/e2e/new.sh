@@ -1,7 +1,7 @@
 # new.sh - `graphrun new` from an empty folder: make, train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
-for kind in table regression series speech image video text rl; do
+for kind in table regression series speech image video texts text rl; do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done
@@ -12,6 +12,7 @@ for kind in table regression series speech image video text rl; do
   regression) input=test.csv metric=r2 bound='v > 0.9' ;;
   series) input=data.csv metric=f1_macro bound='v > 0.85' ;;
   video) input=clips/left00.npy metric=f1_macro bound='v > 0.85' ;;
+  texts) input='message.txt test.csv' metric=f1_macro bound='v > 0.85' ;;
   rl) input='' metric=balanced bound='v > 150' ;;
   speech) input="data/000.wav data/001.wav" metric=cer bound='v < 0.1' ;;
   image) input="images/circle/00.ppm images/square/00.ppm" metric=accuracy bound='v > 0.85' ;;
@@ -22,6 +23,7 @@ for kind in table regression series speech image video text rl; do
   # shellcheck disable=SC2086
   [ -z "$input" ] || expect "... predict" 0 '^\{"input": ' -- "$graphrun" predict run $input
   [ "$input" != test.csv ] || expect "... has a test set" 0 "^all samples: loss .*$metric" -- "$graphrun" eval run data.table.path=test.csv --split=all
+  [ $kind != texts ] || expect "... has a test set" 0 "^all samples: loss .*$metric" -- "$graphrun" eval run data.texts.path=test.csv --split=all
   expect "... export" 0 "^model.safetensors: [1-9]" -- "$graphrun" export run model.safetensors
   expect "... hooks" 0 "^[0-9]+ steps: lr" -- "$graphrun" hooks config.yaml
   expect "... plot" 0 "$metric" -- "$graphrun" plot run --key="validation.$metric"
@@ -40,6 +42,27 @@ from() { # NAME DATA KIND SAID...: makes own/NAME of the data, and trains it a l
 }
 from semicolons semicolons.csv "rows of numbers with a class" "to predict: 'fruit', 3 classes"
 from headless headless.csv "rows of numbers with a value" "to predict: 'c4', a number"
+# Texts as JSON lines, series, and rows of series.
+sed -n 's/^\(.*\),\([a-z]*\)$/{"id": 1, "topic": "\2", "message": "\1"}/p' made/texts/data.csv | sed 1d >letters.jsonl
+{
+  printf '@timeStamps false\n@dimensions 2\n@equalLength true\n@classLabel true rest swing shake\n@data\n'
+  awk -F, 'NR > 1 { a = a (n ? "," : "") $1; b = b (n ? "," : "") $2; if (++n == 128) { print a ":" b ":" $3; n = 0; a = b = "" } }' made/series/data.csv
+} >motion_TRAIN.ts
+cp motion_TRAIN.ts motion_TEST.ts
+{
+  printf '@relation motion\n'
+  awk 'BEGIN { for (i = 1; i <= 128; i++) print "@attribute t" i " numeric" }'
+  printf '@attribute kind {rest,swing,shake}\n@data\n'
+  sed -n 's/:.*:/,/p' motion_TRAIN.ts | grep -v '^@'
+} >motion.arff
+from letters letters.jsonl "texts with a class" "texts, in 'message'; to predict: 'topic', 3 classes"
+from motion motion_TRAIN.ts "recordings of sensors" "60 series of 2 channels, 3 classes"
+check "... with the other file for validation" grep -q 'eval_path: .*motion_TEST.ts' own/motion/config.yaml
+from rows motion.arff "recordings of sensors" "60 series, 3 classes"
+printf '@relation r\n@attribute a real\n@attribute kind {u,v}\n@data\n%s' "$(awk 'BEGIN { for (i = 0; i < 60; i++) print i % 2 + i / 100 (i % 2 ? ",v" : ",u") }')" >flowers.arff
+from flowers flowers.arff "rows of numbers with a class" "to predict: 'kind', 2 classes"
+printf '@targetLabel true\n@data\n1,2:3\n' >values.ts
+expect "new --from series with values to predict" 2 "values.ts:1.* no classes" -- "$graphrun" new own/values --from=values.ts
 from images made/image/images images "180 images of 3 classes"
 from clips made/video/clips/list.csv "clips of videos" "120 videos"
 from speech made/speech/data/manifest.jsonl recordings 'symbols: "ABCDEF"'

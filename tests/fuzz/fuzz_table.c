@@ -1,16 +1,28 @@
-// fuzz_table.c - any bytes are a table of samples (CSV, Parquet or NumPy's files) or an error:
+// fuzz_table.c - any bytes are a table of samples (CSV, JSON lines, ARFF, .ts, Parquet or NumPy's
+// files), or texts with a class, or an error:
 // with a label, a list of labels or none, as rows or in windows, with a split or by hash, in a
 // format that is set or found.
 #include "fuzz_source.h"
 #include "runtime/data/table/table.h"
+#include "runtime/data/texts/texts.h"
 
 const fuzz_budget fuzz_memory = {8 << 20, 4000};
 
+static const char *name_of(const uint8_t *data, size_t size) {
+  static const struct {
+    const char *begins, *name;
+  } kinds[] = {
+      {"PK", "x.npz"},         {"\x93NUMPY", "x.npy"}, {"PAR1", "x.parquet"}, {"{", "x.jsonl"},
+      {"@relation", "x.arff"}, {"%", "x.arff"},        {"@", "x.ts"},         {"#", "x.ts"}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    size_t n = strlen(kinds[i].begins);
+    if (size >= n && !memcmp(data, kinds[i].begins, n)) return kinds[i].name;
+  }
+  return "x.csv";
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  bool npz = size > 1 && !memcmp(data, "PK", 2), npy = size > 5 && !memcmp(data, "\x93NUMPY", 6);
-  bool parquet = size > 3 && !memcmp(data, "PAR1", 4);
-  const char *name = parquet ? "x.parquet" : npz ? "x.npz" : npy ? "x.npy" : "x.csv";
-  const char *path = fuzz_put(name, data, size);
+  const char *path = fuzz_put(name_of(data, size), data, size);
   gr_table_spec specs[] = {{.label = "y", .csv.header = true, .normalize = true},
                            {.label = "y",
                             .split = "split",
@@ -27,5 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (specs[i].label_is == GR_LABEL_LIST) specs[i].csv = gr_csv_any;
     fuzz_source(&gr_source_table, &specs[i]);
   }
+  gr_texts_spec texts = {.path = path, .text = "text", .label = "y", .max_tokens = 8};
+  texts.csv = specs[0].csv;
+  fuzz_source(&gr_source_texts, &texts);
   return 0;
 }

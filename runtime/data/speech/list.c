@@ -217,7 +217,7 @@ static gr_status add_items(gr_speech *d, const gr_manifest *m, bool validation) 
 // Reads a manifest, or the lists of Parquet files. It is closed with the source.
 static gr_status read_manifest(gr_speech *d, const char *path) {
   gr_manifest *m = &d->manifests[d->n_manifests++];
-  return gr_shards_named(path) ? gr_shards_read(d->arena, path, d->spec.column, m)
+  return gr_shards_named(path) ? gr_shards_read(d->arena, path, d->spec.column, d->kept, m)
                                : gr_manifest_read(d->arena, path, d->spec.root, m);
 }
 

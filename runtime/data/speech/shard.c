@@ -1,5 +1,6 @@
 // shard.c - see shard.h.
 #include "runtime/data/speech/shard.h"
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include "base/map.h"
@@ -151,26 +152,28 @@ static gr_status list_rows(gr_arena *a, const gr_shard *shard, const char *colum
 
 // ---- Files --------------------------------------------------------------------------------------
 
-static gr_status open_shard(gr_arena *a, const char *path, gr_manifest *m, uint64_t *rows) {
+static gr_status open_shard(gr_arena *a, const char *path, gr_kept_pages *kept, gr_manifest *m,
+                            uint64_t *rows) {
   gr_shard *s = &m->shards[m->n_shards++];
   int bytes, ignored;
   GR_TRY(gr_parquet_open(a, path, &s->file));
   GR_TRY(find_audio(&s->file, &bytes, &ignored));
   GR_TRY(gr_parquet_list(a, &s->file, bytes, &s->audio));
-  s->first = (uint32_t)*rows;
+  s->first = (uint32_t)*rows, s->kept = kept;
   *rows += (uint64_t)s->file.rows;
   if (*rows < INT32_MAX) return GR_OK;
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has too many rows: 2^31 or more", path);
 }
 
-gr_status gr_shards_read(gr_arena *a, const char *path, const char *column, gr_manifest *out) {
+gr_status gr_shards_read(gr_arena *a, const char *path, const char *column, gr_kept_pages *kept,
+                         gr_manifest *out) {
   gr_names files;
   uint64_t rows = 0;
   gr_map seen = gr_map_make(a);
   *out = (gr_manifest){.path = path};
   GR_TRY(gr_file_list_match(a, path, &files));
   out->shards = GR_NEW(a, gr_shard, files.n);
-  for (int i = 0; i < files.n; i++) GR_TRY(open_shard(a, files.items[i], out, &rows));
+  for (int i = 0; i < files.n; i++) GR_TRY(open_shard(a, files.items[i], kept, out, &rows));
   if (!rows) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no rows", path);
   out->n = (uint32_t)rows;
   out->items = GR_NEW(a, gr_utterance, rows);
@@ -179,6 +182,22 @@ gr_status gr_shards_read(gr_arena *a, const char *path, const char *column, gr_m
     GR_TRY(list_rows(a, s, column, &seen, out->items + s->first));
   }
   return GR_OK;
+}
+
+void gr_shards_notes(const gr_manifest *m, size_t cache_bytes, gr_text *out) {
+  size_t all = 0, most = 0;
+  for (int i = 0; i < m->n_shards; i++)
+    for (int k = 0; k < m->shards[i].audio.n; k++) {
+      size_t bytes = gr_kept_bytes(&m->shards[i].audio, k);
+      all += bytes, most = bytes > most ? bytes : most;
+    }
+  if (all <= cache_bytes) return;
+  gr_text_printf(out,
+                 "%srecordings are in %u pages of Parquet, which unpack to %.0f MB: data.cache_mb "
+                 "holds %zu, and a page of up to %.1f MB is unpacked for each recording of the "
+                 "others (smaller row groups, or more data.cache_mb)",
+                 out->len ? "\n" : "", gr_shards_pages(m), (double)all / (1 << 20),
+                 cache_bytes >> 20, (double)most / (1 << 20));
 }
 
 void gr_shards_close(gr_manifest *m) {
@@ -198,13 +217,10 @@ gr_status gr_shard_page_open(const gr_manifest *m, uint32_t i, gr_shard_page *ou
   const gr_shard *s = m->shards;
   while (i >= (uint32_t)s->audio.n) i -= (uint32_t)s->audio.n, s++;
   const gr_parquet_page *page = &s->audio.pages[i];
-  *out = (gr_shard_page){.first = s->first + (uint32_t)page->row,
-                         .n = (uint32_t)page->n,
-                         .reader = gr_parquet_reader_open(&s->audio)};
+  *out = (gr_shard_page){
+      .first = s->first + (uint32_t)page->row, .n = (uint32_t)page->n, .kept = s->kept};
   if (out->first >= m->n) return out->n = 0, GR_OK;  // beyond data.limit
-  gr_status status = gr_parquet_read(&out->reader, (int)i);
-  if (status) gr_shard_page_close(out);
-  return status;
+  return gr_kept_read(s->kept, &s->audio, (int)i, &out->page, &out->reader);
 }
 
 static gr_status find_bytes(const gr_parquet_reader *r, const gr_utterance *u, uint32_t k,
@@ -219,12 +235,15 @@ static gr_status find_bytes(const gr_parquet_reader *r, const gr_utterance *u, u
 gr_status gr_shard_page_probe(const gr_shard_page *page, const gr_utterance *u, uint32_t k,
                               gr_audio_info *out, size_t *bytes) {
   gr_bytes b = {0};
-  GR_TRY(find_bytes(&page->reader, u, k, &b));
+  GR_TRY(find_bytes(page->reader, u, k, &b));
   *bytes = b.n;
   return gr_audio_probe_bytes(u->audio, b.first, b.n, out);
 }
 
-void gr_shard_page_close(gr_shard_page *page) { gr_parquet_reader_close(&page->reader); }
+void gr_shard_page_close(gr_shard_page *page) {
+  if (page->page) gr_kept_release(page->kept, page->page);
+  page->page = NULL;
+}
 
 static gr_status load(const gr_parquet_reader *r, const gr_utterance *u, uint32_t k, int rate,
                       float **out, uint64_t *samples) {
@@ -238,9 +257,15 @@ static gr_status load(const gr_parquet_reader *r, const gr_utterance *u, uint32_
 gr_status gr_shard_load(const gr_utterance *u, int rate, float **out, uint64_t *samples) {
   const gr_parquet_pages *list = &u->shard->audio;
   int page = gr_parquet_page_of(list, u->line - 1);
-  gr_parquet_reader r = gr_parquet_reader_open(list);
-  gr_status s = gr_parquet_read(&r, page);
-  if (!s) s = load(&r, u, (uint32_t)(u->line - 1 - list->pages[page].row), rate, out, samples);
-  gr_parquet_reader_close(&r);
-  return s;
+  const gr_parquet_reader *r;
+  gr_kept_page *kept;
+  GR_TRY(gr_kept_read(u->shard->kept, list, page, &kept, &r));
+  gr_status s = load(r, u, (uint32_t)(u->line - 1 - list->pages[page].row), rate, out, samples);
+  gr_kept_release(u->shard->kept, kept);
+  // Bytes that are gone from the file were read as 0.
+  gr_status cut = gr_parquet_check(&u->shard->file);
+  if (!cut) return s;
+  if (!s) free(*out);
+  gr_status_drop(s);
+  return cut;
 }

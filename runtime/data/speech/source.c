@@ -62,6 +62,9 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   if (r->n_inputs) d->spec.max_frames = 0;
   GR_TRY(gr_features_make(r->arena, &d->spec.features, &d->features));
   set_limits(d, r);
+  d->cache_bytes = r->cache_bytes;
+  d->kept = gr_kept_open(r->cache_bytes);
+  if (!d->kept) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read recordings");
   if (r->n_inputs) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
   if (!gr_shards_named(d->spec.train)) r->place = (gr_loc){d->spec.train, 1, 1};
   return gr_speech_list(d, r->limit);
@@ -69,7 +72,17 @@ static gr_status speech_open(gr_source_request *r, void **out) {
 
 static void speech_close(void *self) {
   gr_speech *d = self;
+  gr_kept_close(d->kept);
   for (int i = 0; i < d->n_manifests; i++) gr_shards_close(&d->manifests[i]);
+}
+
+static void speech_notes(const void *self, gr_text *out) {
+  const gr_speech *d = self;
+  for (int i = 0; i < d->n_manifests; i++) gr_shards_notes(&d->manifests[i], d->cache_bytes, out);
+}
+
+static void speech_keep(const void *self, size_t bytes) {
+  gr_kept_limit(((const gr_speech *)self)->kept, bytes);
 }
 
 // ---- Metadata ------------------------------------------------------------------------------
@@ -284,6 +297,8 @@ const gr_source_ops gr_source_speech = {
     .extent = speech_extent,
     .load = speech_load,
     .probe = speech_probe,
+    .keep = speech_keep,
+    .notes = speech_notes,
     .fill = speech_fill,
     .metadata = speech_metadata,
     .name_of = speech_name_of,

@@ -6,6 +6,7 @@
 // transcript and the symbols after it, decoder_inputs i32 [w] are all but the last, and labels i32
 // [w] all but the first, -100 beyond the sequence.
 #pragma once
+#include "runtime/data/parquet/kept.h"
 #include "runtime/data/source.h"
 #include "runtime/data/speech/feature.h"
 #include "runtime/data/speech/manifest.h"
@@ -64,7 +65,9 @@ typedef struct gr_speech {
   int n_manifests;
   gr_speech_item *items;
   uint32_t count;
-  int32_t most_hops;  // recordings with more are left out; 0: no limit
+  int32_t most_hops;    // recordings with more are left out; 0: no limit
+  gr_kept_pages *kept;  // of Parquet files
+  size_t cache_bytes;   // see gr_source_request
   gr_unreadable *unreadable;
   uint64_t *skipped;  // see gr_source_request
 } gr_speech;

@@ -60,7 +60,7 @@ static gr_status open_parquet(gr_arena *a, const gr_names *files, gr_columns *c)
   gr_csv *t = GR_NEW(a, gr_csv, 1);
   gr_table_column *refused;
   int n;
-  GR_TRY(gr_columns_read_parquet(a, files, t, &refused, &n));
+  GR_TRY(gr_columns_read_parquet(a, files, c->only, t, &refused, &n));
   add_cells(a, c, t);
   gr_table_column *to = room(a, c, n);
   for (int i = 0; i < n; i++) to[i] = refused[i];
@@ -294,8 +294,9 @@ static gr_status check_all_rows(gr_columns *c) {
 }
 
 gr_status gr_columns_open(gr_arena *a, const char *const *paths, int n, const gr_csv_format *format,
-                          gr_split split, gr_columns *c) {
+                          gr_split split, const gr_names *only, gr_columns *c) {
   *c = columns_make(a, paths[0], n);
+  c->only = only;
   gr_status s = GR_OK;
   for (int i = 0; i < n && !s; i++) s = open_file(a, paths[i], format, c, i);
   if (!s && split != GR_SPLIT_BY_KEY) take_split(c, split);

@@ -29,7 +29,8 @@ typedef struct gr_columns {
   gr_mapping *maps;         // [n_files]
   struct gr_stack *stacks;  // [n_files]
   int n_files;
-  bool has_other;  // arrays of another split than those that were wanted are left out
+  const gr_names *only;  // columns to read of Parquet; NULL: all
+  bool has_other;        // arrays of another split than those that were wanted are left out
 } gr_columns;
 
 // Files of arrays, each with the same columns.
@@ -39,17 +40,19 @@ typedef struct gr_stack {
 } gr_stack;
 
 // Reads all columns of Parquet files whose rows follow each other, as those of CSV are (parquet.c);
-// *refused becomes those that are not read, [*n_refused], with their names and why. `paths` is
-// borrowed. Fails with GR_ERR_DATA.
-GR_MUST_USE gr_status gr_columns_read_parquet(gr_arena *, const gr_names *paths, gr_csv *out,
+// *refused becomes those that are not read, [*n_refused], with their names and why. `only`: those
+// to read, if the files have any of them; NULL: all. `paths` is borrowed. Fails with GR_ERR_DATA.
+GR_MUST_USE gr_status gr_columns_read_parquet(gr_arena *, const gr_names *paths,
+                                              const gr_names *only, gr_csv *out,
                                               gr_table_column **refused, int *n_refused);
 // Opens files whose columns stand side by side; what a file is says the end of its name. The files
 // that a pattern matches (gr_file_list_match) are one file, with the rows of all. Reads CSV, and of
 // the others what there is. Of arrays whose names say a split (x_train, X_test), those of `split`
-// are taken where there are some, and are called without that word. Paths are borrowed. Fails with
-// GR_ERR_DATA and a place.
+// are taken where there are some, and are called without that word. `only` names the columns that
+// are read of Parquet; NULL: all. Paths are borrowed. Fails with GR_ERR_DATA and a place.
 GR_MUST_USE gr_status gr_columns_open(gr_arena *, const char *const *paths, int n,
-                                      const gr_csv_format *, gr_split split, gr_columns *out);
+                                      const gr_csv_format *, gr_split split, const gr_names *only,
+                                      gr_columns *out);
 // Fails with GR_ERR_DATA if a file is not what it was when it was opened.
 GR_MUST_USE gr_status gr_columns_check(const gr_columns *);
 void gr_columns_close(gr_columns *);                        // after its arrays

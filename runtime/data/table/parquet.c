@@ -157,27 +157,36 @@ static bool is_unnamed(const char *name) {
   return !strncmp(name, "__index_level_", strlen("__index_level_"));
 }
 
-static gr_status fill(gr_arena *a, gr_csv *t, const gr_parquet *files, gr_table_column *refused,
-                      int *n_refused) {
+static bool is_wanted(const gr_names *only, const char *name) {
+  for (int i = 0; only && i < only->n; i++)
+    if (!strcmp(only->items[i], name)) return true;
+  return !only;
+}
+
+static gr_status fill(gr_arena *a, gr_csv *t, const gr_parquet *files, const gr_names *only,
+                      gr_table_column *refused, int *n_refused) {
   const gr_parquet *p = &files[0];
   int *source = GR_NEW(a, int, p->n_columns);
   const char *why;
   for (int i = 0; i < p->n_columns; i++) {
     const char *name = p->columns[i].name;
     gr_column *c = &t->columns[t->n_columns];
-    if (type_of(&p->columns[i], &c->type, &why))
+    bool good = type_of(&p->columns[i], &c->type, &why);
+    if (good && !is_wanted(only, name)) good = false, why = "is not used";
+    if (good)
       c->name = name, c->unnamed = is_unnamed(name), source[t->n_columns++] = i;
     else if (!*n_refused || strcmp(refused[*n_refused - 1].name, name) != 0)
       refused[(*n_refused)++] = (gr_table_column){.name = name, .refused = why};
   }
+  if (!t->n_columns && only) return *n_refused = 0, fill(a, t, files, NULL, refused, n_refused);
   if (!t->n_columns) return gr_parquet_need(p, 0);
   GR_TRY(count_rows(a, t, files));
   for (int i = 0; i < t->n_columns; i++) GR_TRY(fill_column(a, t, files, source[i], i));
   return GR_OK;
 }
 
-gr_status gr_columns_read_parquet(gr_arena *a, const gr_names *paths, gr_csv *out,
-                                  gr_table_column **refused, int *n_refused) {
+gr_status gr_columns_read_parquet(gr_arena *a, const gr_names *paths, const gr_names *only,
+                                  gr_csv *out, gr_table_column **refused, int *n_refused) {
   gr_parquet *files = GR_NEW(a, gr_parquet, paths->n);
   gr_status s = GR_OK;
   int opened = 0;
@@ -195,7 +204,7 @@ gr_status gr_columns_read_parquet(gr_arena *a, const gr_names *paths, gr_csv *ou
                   .columns = GR_NEW(a, gr_column, n + 1),
                   .typed = true};
   *refused = GR_NEW(a, gr_table_column, n + 1);
-  if (!s) s = fill(a, out, files, *refused, n_refused);
+  if (!s) s = fill(a, out, files, only, *refused, n_refused);
   for (int i = 0; i < opened; i++) gr_parquet_close(&files[i]);
   return s;
 }

@@ -207,13 +207,29 @@ static gr_status check_some(const gr_table_part *p) {
   return gr_hint(s, "a row is a sample: write some, or name another file");
 }
 
+// The columns that have a role, where the features are known: the others of a Parquet file are not
+// read.
+static const gr_names *used_columns(const gr_table *t) {
+  const gr_table_spec *s = &t->spec;
+  const char *const others[] = {s->label, s->split, s->series};
+  gr_names *used = GR_NEW(t->arena, gr_names, 1);
+  if (!s->features.n) return NULL;
+  used->items = GR_NEW(t->arena, const char *, s->features.n + s->labels.n + 3);
+  for (int i = 0; i < s->features.n; i++) used->items[used->n++] = s->features.items[i];
+  for (int i = 0; i < s->labels.n; i++) used->items[used->n++] = s->labels.items[i];
+  for (int i = 0; i < 3; i++)
+    if (others[i]) used->items[used->n++] = others[i];
+  return used;
+}
+
 static gr_status open_part(gr_table *t, int part, const gr_names *paths, gr_split split,
                            const gr_json *record) {
   gr_table_part *p = &t->part[part];
   const gr_table_spec *s = &t->spec;
   int rank;
   int64_t dim[GR_ARRAY_RANK] = {0};
-  GR_TRY(gr_columns_open(t->arena, paths->items, paths->n, &s->csv, split, &p->columns));
+  GR_TRY(gr_columns_open(t->arena, paths->items, paths->n, &s->csv, split, used_columns(t),
+                         &p->columns));
   t->n_parts = part + 1;
   if (t->inputs) select_input(t, p);
   GR_TRY(check_some(p));

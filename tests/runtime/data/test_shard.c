@@ -1,5 +1,7 @@
 // test_shard.c - recordings in Parquet files (golden/parquet_samples.py) give the same batches as a
 // manifest of the same recordings as files; what is wrong with a row is said with its place.
+#include <pthread.h>
+#include <stdatomic.h>
 #include "runtime/data/loader.h"
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/shard.h"
@@ -13,7 +15,8 @@ static gr_arena *arena;
 // Writes the recordings of the files, and a manifest of them.
 static const char *write_files(void) {
   gr_manifest m;
-  MUST(gr_shards_read(arena, SAMPLES "/speech-[01].parquet", NULL, &m));
+  gr_kept_pages *kept = gr_kept_open(0);
+  MUST(gr_shards_read(arena, SAMPLES "/speech-[01].parquet", NULL, kept, &m));
   CHECK(m.n == ROWS && m.n_shards == 2, "%u rows of %d files", m.n, m.n_shards);
   const char *path = fixture_path("files.jsonl");
   gr_text lines = gr_text_make(arena);
@@ -22,12 +25,13 @@ static const char *write_files(void) {
     MUST(gr_shard_page_open(&m, i, &page));
     for (uint32_t k = 0; k < page.n; k++) {
       const gr_utterance *u = &m.items[page.first + k];
-      const gr_bytes *b = &page.reader.texts[k];
+      const gr_bytes *b = &page.reader->texts[k];
       fixture_bytes(fixture_path("%s", u->name), b->first, b->n);
       gr_text_printf(&lines, "{\"audio_path\": \"%s\", \"text\": \"%s\"}\n", u->name, u->text);
     }
     gr_shard_page_close(&page);
   }
+  gr_kept_close(kept);
   gr_shards_close(&m);
   fixture_text(path, lines.chars);
   return path;
@@ -115,12 +119,85 @@ static void says_which_rows_are_wrong(void) {
   gr_dataset_close(d);
 }
 
+// ---- Pages that are kept ------------------------------------------------------------------------
+
+static const gr_bytes *read_kept(gr_kept_pages *kept, const gr_parquet_pages *list, int page) {
+  const gr_parquet_reader *r;
+  gr_kept_page *p;
+  MUST(gr_kept_read(kept, list, page, &p, &r));
+  CHECK(r->n == list->pages[page].n && r->texts, "page %d has %d values", page, r->n);
+  const gr_bytes *texts = r->texts;
+  gr_kept_release(kept, p);
+  return texts;
+}
+
+// What is kept is where it was; what is dropped is read again.
+static void keeps_pages(void) {
+  gr_parquet file;
+  gr_parquet_pages list;
+  gr_kept_pages *kept = gr_kept_open(1 << 20);
+  gr_kept_page *held[2];
+  const gr_parquet_reader *r[2];
+  MUST(gr_parquet_open(arena, SAMPLES "/kinds-1.parquet", &file));
+  MUST(gr_parquet_list(arena, &file, gr_parquet_find(&file, "name"), &list));
+  CHECK(list.n >= 3, "%d pages", list.n);
+  const gr_bytes *first = read_kept(kept, &list, 0), *second = read_kept(kept, &list, 1);
+  CHECK(first != second && read_kept(kept, &list, 0) == first, "the first page is kept");
+  gr_kept_limit(kept, gr_kept_bytes(&list, 0) + 1);  // the second was read longest ago
+  CHECK(read_kept(kept, &list, 0) == first, "the page that was read last is kept");
+  gr_kept_limit(kept, 0);
+  for (int i = 0; i < 2; i++) MUST(gr_kept_read(kept, &list, 2, &held[i], &r[i]));
+  CHECK(held[0] == held[1] && r[0]->texts == r[1]->texts, "a page is read once while it is held");
+  for (int i = 0; i < 2; i++) gr_kept_release(kept, held[i]);
+  gr_kept_close(kept);
+  gr_parquet_close(&file);
+}
+
+typedef struct readers {
+  gr_kept_pages *kept;
+  const gr_parquet_pages *list;
+  atomic_uint bytes;
+} readers;
+
+static void *read_pages(void *arg) {
+  readers *all = arg;
+  for (int i = 0; i < 400; i++) {
+    const gr_parquet_reader *r;
+    gr_kept_page *p;
+    MUST(gr_kept_read(all->kept, all->list, i * 7 % all->list->n, &p, &r));
+    for (int32_t k = 0; k < r->n; k++) atomic_fetch_add(&all->bytes, (unsigned)r->texts[k].n);
+    gr_kept_release(all->kept, p);
+  }
+  return NULL;
+}
+
+// Four threads, with room for two pages, read what one reads.
+static void shares_pages(void) {
+  enum { THREADS = 4 };
+  gr_parquet file;
+  gr_parquet_pages list;
+  pthread_t thread[THREADS];
+  MUST(gr_parquet_open(arena, SAMPLES "/kinds-1.parquet", &file));
+  MUST(gr_parquet_list(arena, &file, gr_parquet_find(&file, "name"), &list));
+  readers one = {gr_kept_open(0), &list, 0};
+  readers all = {gr_kept_open(2 * gr_kept_bytes(&list, 0)), &list, 0};
+  (void)read_pages(&one);
+  for (int i = 0; i < THREADS; i++)
+    CHECK(!pthread_create(&thread[i], NULL, read_pages, &all), "a thread");
+  for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+  CHECK(all.bytes == THREADS * one.bytes && one.bytes, "%u bytes, and %u of one", all.bytes,
+        one.bytes);
+  gr_kept_close(one.kept), gr_kept_close(all.kept);
+  gr_parquet_close(&file);
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   int code = RUN(argc, argv, {"same_as_files", same_as_files},
                  {"takes_a_limit_of_rows", takes_a_limit_of_rows},
                  {"says_which_columns_are_wrong", says_which_columns_are_wrong},
-                 {"says_which_rows_are_wrong", says_which_rows_are_wrong});
+                 {"says_which_rows_are_wrong", says_which_rows_are_wrong},
+                 {"keeps_pages", keeps_pages}, {"shares_pages", shares_pages});
   gr_arena_destroy(arena);
   return code;
 }

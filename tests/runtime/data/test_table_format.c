@@ -106,7 +106,7 @@ static void finds_the_encoding(void) {
 static gr_status open_pattern(gr_arena *a, const char *name, gr_split split, gr_columns *out) {
   const char **path = GR_NEW(a, const char *, 1);
   path[0] = gr_arena_strdup(a, fixture_path("%s", name));
-  return gr_columns_open(a, path, 1, &gr_csv_any, split, out);
+  return gr_columns_open(a, path, 1, &gr_csv_any, split, NULL, out);
 }
 
 static void rows_follow_each_other(void) {
@@ -176,19 +176,19 @@ static void names_say_splits(void) {
     put_npy(names[i], i < 2 ? 4 : 3, !(i % 2), (float)i);
     paths[i] = gr_arena_strdup(a, fixture_path("%s", names[i]));
   }
-  MUST(gr_columns_open(a, paths, 4, &gr_csv_any, GR_SPLIT_TRAIN, &c));
+  MUST(gr_columns_open(a, paths, 4, &gr_csv_any, GR_SPLIT_TRAIN, NULL, &c));
   CHECK(c.n == 2 && c.rows == 4 && c.has_other, "%d columns, %lld rows", c.n, (long long)c.rows);
   CHECK(gr_columns_find(&c, "X") == 0 && gr_columns_find(&c, "y_train") == 1, "both names");
   CHECK(gr_columns_find(&c, "X_test") < 0, "of the other split");
   gr_columns_close(&c);
-  MUST(gr_columns_open(a, paths, 4, &gr_csv_any, GR_SPLIT_VALIDATION, &c));
+  MUST(gr_columns_open(a, paths, 4, &gr_csv_any, GR_SPLIT_VALIDATION, NULL, &c));
   CHECK(c.n == 2 && c.rows == 3, "%lld rows", (long long)c.rows);
   gr_columns_close(&c);
-  MUST(gr_columns_open(a, paths + 2, 2, &gr_csv_any, GR_SPLIT_TRAIN, &c));
+  MUST(gr_columns_open(a, paths + 2, 2, &gr_csv_any, GR_SPLIT_TRAIN, NULL, &c));
   CHECK(c.n == 2 && c.rows == 3 && !c.has_other && gr_columns_find(&c, "y") == 1, "only a test");
   gr_columns_close(&c);
-  fixture_fails(gr_columns_open(a, paths + 1, 2, &gr_csv_any, GR_SPLIT_BY_KEY, &c), GR_ERR_DATA, 0,
-                "has 3 rows, others have 4");
+  fixture_fails(gr_columns_open(a, paths + 1, 2, &gr_csv_any, GR_SPLIT_BY_KEY, NULL, &c),
+                GR_ERR_DATA, 0, "has 3 rows, others have 4");
   gr_arena_destroy(a);
 }
 

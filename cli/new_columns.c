@@ -1,0 +1,97 @@
+// new_columns.c - see new_columns.h.
+#include "cli/new_columns.h"
+#include <string.h>
+#include <strings.h>
+
+// A column whose name is one of the words, up to NULL; -1: none is.
+static int find_usual(const gr_csv *t, const char *const *words) {
+  for (; *words; words++)
+    for (int c = 0; c < t->n_columns; c++)
+      if (!strcasecmp(t->columns[c].name, *words)) return c;
+  return -1;
+}
+
+// Whether a column could be a class of texts.
+static bool has_few(const gr_csv *t, int column) {
+  enum { MOST = 20 };
+  uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
+  return distinct > 1 && distinct <= MOST && 2 * (uint64_t)rows > t->rows;
+}
+
+gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *out) {
+  static const char *const usual[] = {"label",    "class",   "target",    "y",
+                                      "category", "outcome", "sentiment", NULL};
+  *out = given ? gr_csv_find(t, given) : find_usual(t, usual);
+  if (given && *out < 0)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has no column '%s'", t->path, given);
+  for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
+    if (c != text && has_few(t, c)) *out = c;
+  if (*out < 0) *out = t->n_columns - 1 - (t->n_columns > 1 && text == t->n_columns - 1);
+  return GR_OK;
+}
+
+// ---- Texts --------------------------------------------------------------------------------------
+
+enum { LEAST_BYTES = 16 };  // on average, of texts
+
+double gr_new_mean_length(const gr_csv *t, int column) {
+  double sum = 0;
+  for (uint32_t i = 0; i < t->rows; i++) sum += (double)strlen(t->columns[column].texts[i]);
+  return t->rows ? sum / t->rows : 0;
+}
+
+// Whether most cells are of several words.
+static bool has_words(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  uint32_t n = 0;
+  if (c->type != GR_COLUMN_TEXT) return false;
+  for (uint32_t i = 0; i < t->rows; i++) n += strchr(c->texts[i], ' ') != NULL;
+  return 2 * (uint64_t)n > t->rows;
+}
+
+// Whether a column could be a feature of a network over numbers: it does not name the rows.
+static bool is_feature(const gr_csv *t, int column) {
+  uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
+  gr_column_type type = t->columns[column].type;
+  return type == GR_COLUMN_FLOAT || (type == GR_COLUMN_INT && distinct < rows);
+}
+
+int gr_new_find_text(const gr_csv *t, int label) {
+  static const char *const usual[] = {"text",  "sentence", "message", "review",   "comment",
+                                      "tweet", "content",  "body",    "document", NULL};
+  int best = find_usual(t, usual);
+  double most = LEAST_BYTES;
+  if (best >= 0 && best != label && has_words(t, best)) return best;
+  best = -1;
+  for (int c = 0; c < t->n_columns; c++) {
+    if (c == label) continue;
+    if (is_feature(t, c)) return -1;
+    double length = has_words(t, c) ? gr_new_mean_length(t, c) : 0;
+    if (length > most) best = c, most = length;
+  }
+  return best;
+}
+
+// ---- Series -------------------------------------------------------------------------------------
+
+uint32_t gr_new_series_rows(const gr_csv *t, int series) {
+  const int64_t *ids = t->columns[series].ints;
+  uint32_t least = t->rows;
+  for (uint32_t row = 0, first = 0; row < t->rows; row++) {
+    if (row + 1 < t->rows && ids[row] == ids[row + 1]) continue;
+    if (row + 1 - first < least) least = row + 1 - first;
+    first = row + 1;
+  }
+  return least;
+}
+
+bool gr_new_is_series(const gr_csv *t, int label) {
+  enum { LEAST = 16 };
+  bool series = t->n_columns > LEAST;
+  for (int c = 0; c < t->n_columns && series; c++) {
+    const char *name = t->columns[c].name;
+    bool numbered = strspn(name + strcspn(name, "0123456789"), "0123456789") > 0;
+    series = c == label || (numbered && t->columns[c].type != GR_COLUMN_TEXT);
+  }
+  return series;
+}

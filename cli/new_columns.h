@@ -1,0 +1,19 @@
+// new_columns.h - which columns of the user's table are texts, and which one to predict, for
+// `graphrun new NAME --from=TABLE`.
+#pragma once
+#include "runtime/data/csv.h"
+
+// The column to predict: the one given by its name, else one with a usual name, else beside texts
+// the last with few values, else the last but `text`, which may be -1. GR_ERR_USAGE: there is no
+// column of that name.
+GR_MUST_USE gr_status gr_new_find_label(const gr_csv *, const char *given, int text, int *out);
+// The column of texts: one with a usual name, or, where no column but `label` (-1: it is not known)
+// is of numbers, the one with the longest texts of several words. -1: there is none.
+int gr_new_find_text(const gr_csv *, int label);
+// The mean length of a column of text, in bytes.
+double gr_new_mean_length(const gr_csv *, int column);
+// How many rows each series has, at least, of the columns of a .ts file (runtime/data/csv_kinds.h).
+uint32_t gr_new_series_rows(const gr_csv *, int series);
+// Whether the other columns are the moments of a series: of numbers, at least 16, and called by
+// numbers: att1.
+bool gr_new_is_series(const gr_csv *, int label);

@@ -1,0 +1,110 @@
+// source.c - the functions of the source `texts`; see texts.h.
+#include <assert.h>
+#include <string.h>
+#include "runtime/data/files.h"
+#include "runtime/data/texts/texts.h"
+
+enum { X, LENGTHS };
+
+static gr_status texts_read_spec(gr_conf *section, gr_texts_spec *s) {
+  int64_t most;
+  GR_TRY(gr_conf_text(section, "path", NULL, &s->path));
+  GR_TRY(gr_conf_text(section, "eval_path", NULL, &s->eval));
+  GR_TRY(gr_conf_text(section, "text", NULL, &s->text));
+  GR_TRY(gr_conf_text(section, "label", NULL, &s->label));
+  GR_TRY(gr_conf_text(section, "split", NULL, &s->split));
+  GR_TRY(gr_conf_int(section, "max_tokens", 0, &most));
+  s->max_tokens = (int32_t)most;
+  GR_TRY(gr_csv_read_format(section, "data.texts", &s->csv));
+  if (!s->split || !s->eval) return GR_OK;
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                       "data.texts.split and data.texts.eval_path both say what is for validation"),
+               "split eval_path"),
+      "give one of them");
+}
+
+static gr_status texts_open(gr_source_request *r, void **out) {
+  gr_texts *t = *out = GR_NEW(r->arena, gr_texts, 1);
+  t->inputs = r->n_inputs > 0;
+  if (r->conf)
+    GR_TRY(texts_read_spec(r->conf, &t->spec));
+  else
+    t->spec = *(const gr_texts_spec *)r->spec;
+  t->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_bytes();
+  GR_TRY(gr_source_need_path(r, t->spec.path));
+  return gr_texts_list(t, r);
+}
+
+static int texts_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
+  (void)self;
+  out[X] = (gr_field_spec){.name = "x", .dtype = GR_I32, .rank = 1, .dim = {GR_DIM_LENGTH}};
+  out[LENGTHS] = (gr_field_spec){.name = "lengths", .dtype = GR_I32, .pad_length = true};
+  return 2;
+}
+
+static int texts_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
+  const gr_texts *t = self;
+  out[0] = (gr_metadata){"vocab", t->tokens.n};
+  out[1] = (gr_metadata){"classes", t->classes.n};
+  return 2;
+}
+
+static uint32_t texts_count(const void *self) { return ((const gr_texts *)self)->count; }
+
+static gr_classes *texts_classes(void *self) { return &((gr_texts *)self)->classes; }
+
+static gr_sample_info texts_info(const void *self, uint32_t sample) {
+  const gr_texts *t = self;
+  assert(sample < t->count);
+  return t->item[sample].info;
+}
+
+static void texts_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
+                       const gr_draw *draw, gr_row *row) {
+  const gr_texts_item *item = &((const gr_texts *)self)->item[sample];
+  (void)loaded, (void)draw;
+  memcpy(row->field[X], item->ids, (size_t)item->info.length * sizeof *item->ids);
+  *(int32_t *)row->field[LENGTHS] = item->info.length;
+}
+
+static void texts_name_of(const void *self, uint32_t sample, gr_text *out) {
+  const gr_texts *t = self;
+  gr_loc loc = t->item[sample].info.loc;
+  gr_text_printf(out, "%s:%d", loc.file, loc.line);
+}
+
+static void texts_notes(const void *self, gr_text *out) {
+  const gr_texts *t = self;
+  if (!t->cut) return;
+  gr_text_printf(out,
+                 "%u of %u texts have more than %d tokens, and are cut (data.texts.max_tokens)",
+                 t->cut, t->count, t->spec.max_tokens);
+}
+
+const gr_source_ops gr_source_texts = {
+    .name = "texts",
+    .sample = "text",
+    .unit = "token",
+    .inputs = "files of text (.txt, .md), and CSV, JSON lines and Parquet with the column of texts",
+    .tokens = true,
+    .path_key = "path",
+    .path_hint = "a CSV, .jsonl or Parquet file with a text and a label in each row",
+    .project = "texts",
+    .endings = {{".csv", .text = true},
+                {".tsv", .text = true},
+                {".jsonl", .text = true},
+                {".parquet"},
+                {".txt", .in_lists = true, .text = true},
+                {".md", .in_lists = true, .text = true}},
+    .skips = {[GR_TEXTS_EMPTY] = {.why = "without any text",
+                                  .hint = "another column for data.texts.text"}},
+    .open = texts_open,
+    .fields = texts_fields,
+    .count = texts_count,
+    .info = texts_info,
+    .classes = texts_classes,
+    .fill = texts_fill,
+    .metadata = texts_metadata,
+    .name_of = texts_name_of,
+    .notes = texts_notes};

@@ -1,0 +1,37 @@
+// texts.h - the source `texts`: texts with a class, as tokens, from the rows of CSV, JSON lines and
+// Parquet.
+//
+// Fields: x i32, the tokens of a text, padded with 0 to the length of its bucket, and lengths i32.
+#pragma once
+#include "runtime/data/csv_format.h"
+#include "runtime/data/labels.h"
+
+// The keys of the source, and what a request's `spec` is without a configuration.
+typedef struct gr_texts_spec {
+  const char *path, *eval;           // eval: NULL, rows are split by `split` or by hash
+  const char *text, *label, *split;  // columns; split may be NULL
+  int32_t max_tokens;
+  gr_csv_format csv;
+} gr_texts_spec;
+
+typedef struct gr_texts_item {
+  const int32_t *ids;  // [info.length]
+  gr_sample_info info;
+} gr_texts_item;
+
+typedef enum gr_texts_skip { GR_TEXTS_EMPTY } gr_texts_skip;  // of gr_source_ops.skips
+
+typedef struct gr_texts {
+  gr_texts_spec spec;
+  gr_tokenizer tokens;
+  gr_texts_item *item;
+  uint32_t count, room;
+  uint32_t cut;        // texts with more than max_tokens
+  gr_classes classes;  // until they are numbered, labels are 1 + places in the order of additions
+  bool named;          // a class is a text
+  bool inputs;         // texts are to be predicted, and have no labels
+} gr_texts;
+
+// Lists the texts of the keys' files, or to predict, as tokens (list.c). GR_ERR_CONFIG,
+// GR_ERR_DATA.
+GR_MUST_USE gr_status gr_texts_list(gr_texts *, gr_source_request *);

@@ -1,0 +1,49 @@
+# texts.sh - texts with a class: trained, evaluated and predicted from CSV, JSON lines and Parquet, on one and two ranks,
+# with bytes and with a tokenizer, and what is wrong with such files.
+. "${0%/*}/lib.sh"
+
+tok=$source/tests/golden/tokenizer
+awk 'BEGIN {
+  split("warm,sunny,bright,dry", good, ","); split("cold,rainy,dark,wet", bad, ",")
+  print "id,words,mood"
+  for (i = 0; i < 160; i++) {
+    k = i % 4 + 1; m = int(i / 4) % 4 + 1; fine = int(i / 16) % 2
+    print i ",\"The day, number " i ", is " (fine ? good[k] " and " good[m] : bad[k] " and " bad[m]) "\"," (fine ? "fine" : "poor")
+  }
+}' >days.csv
+sed -n 's/^\([0-9]*\),"\(.*\)",\(.*\)$/{"mood": "\3", "n": \1, "words": "\2"}/p' days.csv >days.jsonl
+cat >days.yaml <<YAML
+model: {graph: $source/graphs/texts.yaml, params: {dim: 32, layers: 1, heads: 2}}
+data: {source: texts, texts: {path: days.csv, text: words, label: mood}, buckets: 2, validation_fraction: 0.25}
+training: {batch_size: 16, optimizer: adamw, lr: 5e-3, max_epochs: 6, eval_every: 6, seed: 1}
+distributed: {ranks: 1}
+YAML
+expect "trains on bytes" 0 "validation set: loss .* accuracy (0.9|1)" -- "$graphrun" days.yaml output.dir=one
+for key in confusion f1; do check "... its results have $key" grep -q "\"validation.$key\": " one/training_results.json; done
+expect "... on two ranks" 0 -- "$graphrun" days.yaml output.dir=two distributed.ranks=2
+for step in 0 5 20; do check "... step $step is the same" near "$(loss one $step)" "$(loss two $step)" 1e-4; done
+expect "... from JSON lines" 0 -- "$graphrun" days.yaml output.dir=lines data.texts.path=days.jsonl
+check "... the same" same_metrics one lines
+expect "... from both" 66 "the column 1 is 'mood', and 'id'" -- "$graphrun" days.yaml output.dir=both 'data.texts.path=days.?s*'
+expect "... with a tokenizer" 0 "of 120 texts|validation set: " -- \
+  "$graphrun" days.yaml output.dir=words data.tokenizer="$tok/words.json" data.texts.max_tokens=12
+expect "cuts long texts" 0 "160 of 160 texts have more than 8 tokens, and are cut" -- \
+  "$graphrun" days.yaml output.dir=short data.texts.max_tokens=8 training.max_epochs=1
+
+printf 'What a cold and wet day' >one.txt
+expect "predicts a text" 0 '"input": "one.txt:1", "class": "poor", "probabilities": {"fine": 0' -- "$graphrun" predict one one.txt
+expect "... and lines" 0 '"input": "few.jsonl:1", "class": "fine"' '"input": "few.jsonl:2", "class": "poor"' -- sh -c \
+  'printf "{\"words\": \"sunny and warm\"}\n{\"words\": \"rainy, dark\"}\n" >few.jsonl; exec "$@"' sh "$graphrun" predict one few.jsonl
+
+wrong() { # NAME LINE MESSAGE TEXT: evaluating such lines is an error
+  printf '%b' "$4" >wrong.jsonl
+  expect "$1" 66 "wrong.jsonl:$2:.*$3" -- "$graphrun" eval one data.texts.path=wrong.jsonl --split=all
+}
+wrong "a label that the run has not" 2 "'sad' is none of the 2 classes" '{"words": "a", "mood": "fine"}\n{"words": "b", "mood": "sad"}\n'
+wrong "a column that is missing" 1 "no column 'words'" '{"word": "a", "mood": "fine"}\n'
+wrong "a number for a text" 2 "no text" '{"words": "a", "mood": "fine"}\n{"words": 7, "mood": "fine"}\n'
+wrong "a text that is not UTF-8" 1 "0xff is not UTF-8" '{"words": "a\377", "mood": "fine"}\n'
+wrong "no JSON" 2 "expected" '{"words": "a", "mood": "fine"}\n{"words": \n'
+expect "a column of numbers" 66 "days.csv:2:.*no text" -- "$graphrun" days.yaml output.dir=x data.texts.text=id
+check "... makes no folder" test ! -e x
+counts

@@ -1,0 +1,144 @@
+// test_texts.c - texts with a class: rows of CSV, JSON lines and Parquet to tokens, and what is
+// refused.
+#include "runtime/data/loader.h"
+#include "runtime/data/texts/texts.h"
+#include "tests/runtime/data/fixture.h"
+
+typedef struct texts {
+  gr_texts_spec spec;
+  gr_dataset_options options;
+} texts;
+
+static texts texts_of(const char *path) {
+  return (texts){.spec = {.path = path,
+                          .text = "text",
+                          .label = "label",
+                          .max_tokens = 9,
+                          .csv = {.header = true, .section = "data.texts"}},
+                 .options = {.n_buckets = 1, .validation_fraction = 0}};
+}
+
+static gr_status open_texts(const texts *t, gr_dataset **out) {
+  return gr_dataset_create(&gr_source_texts, &t->spec, &t->options, out);
+}
+
+// The texts of a split, as bytes, with their class: "ab=1 c=0 ".
+static void put_batch(gr_dataset *d, gr_split split, char *out, size_t size) {
+  gr_loader_spec spec = {.split = split, .batch = 8, .ranks = 1, .epochs = 1, .prefetch = 1};
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  size_t n = 0;
+  MUST(gr_loader_open(d, &spec, &l));
+  MUST(gr_loader_next(l, &b));
+  const int32_t *lengths = fixture_field(b, "lengths", &t), *y = fixture_field(b, "y", &t);
+  const int32_t *x = fixture_field(b, "x", &t);
+  for (uint32_t k = 0; k < gr_dataset_count(d, split); k++)  // in the order of the list
+    for (int i = 0; i < b->rows; i++) {
+      if (b->sample[i] == GR_NO_SAMPLE || b->sample[i] != k) continue;
+      for (int c = 0; c < lengths[i]; c++) out[n++] = (char)x[i * t.dim[1] + c];
+      for (int64_t c = lengths[i]; c < t.dim[1]; c++) CHECK(!x[i * t.dim[1] + c], "padding");
+      n += (size_t)snprintf(out + n, size - n, "=%d ", y[i]);
+    }
+  out[n] = 0;
+  gr_loader_close(l);
+}
+
+static void reads(const char *name, const char *content, const char *expected) {
+  char found[400];
+  gr_dataset *d;
+  texts t = texts_of(fixture_path("%s", name));
+  fixture_text(t.spec.path, content);
+  MUST(open_texts(&t, &d));
+  put_batch(d, GR_SPLIT_TRAIN, found, sizeof found);
+  CHECK(!strcmp(found, expected), "%s: '%s', not '%s'", name, found, expected);
+  gr_dataset_close(d);
+}
+
+static void reads_rows(void) {
+  reads("a.csv", "text,label\n\"a, \"\"b\"\"\",good\nNA,bad\n", "a, \"b\"=1 NA=0 ");
+  reads("a.tsv", "label\ttext\ngood\ta, b\nbad\tb\n", "a, b=1 b=0 ");
+  reads("a.jsonl",
+        "{\"text\": \"a\\n\\\"b\\\"\", \"label\": \"good\", \"id\": 7}\n\n"
+        "{\"label\": \"bad\", \"text\": \"12\"}\r\n",
+        "a\n\"b\"=1 12=0 ");
+  reads("b.jsonl", "{\"text\": \"a\", \"label\": 10}\n{\"text\": \"b\", \"label\": 9}\n",
+        "a=1 b=0 ");
+  reads("long.csv", "text,label\n0123456789,1\n\xc3\xa4,0\n", "012345678=1 \xc3\xa4=0 ");
+}
+
+// Texts of Parquet, of two files, and of another file for validation.
+static void reads_files(void) {
+  gr_dataset *d;
+  texts t = texts_of(GR_GOLDEN "/parquet_samples/kinds-*.parquet");
+  t.spec.text = "name", t.spec.label = "kind", t.spec.eval = GR_GOLDEN "/parquet_samples/kinds.csv";
+  MUST(open_texts(&t, &d));
+  CHECK(
+      gr_dataset_count(d, GR_SPLIT_TRAIN) == 240 && gr_dataset_count(d, GR_SPLIT_VALIDATION) == 240,
+      "240 rows for training, and the same for validation");
+  gr_dataset_close(d);
+}
+
+static void reads_splits(void) {
+  gr_dataset *d;
+  char found[100];
+  texts t = texts_of(fixture_path("split.csv"));
+  fixture_text(t.spec.path, "text,label,part\na,1,train\nb,0,validation\n,1,train\nc,0,train\n");
+  t.spec.split = "part";
+  MUST(open_texts(&t, &d));
+  CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == 2 && gr_dataset_count(d, GR_SPLIT_VALIDATION) == 1,
+        "an empty text is no sample");
+  gr_dataset_close(d);
+  t.spec.split = NULL, t.options.limit = 2;
+  MUST(open_texts(&t, &d));
+  put_batch(d, GR_SPLIT_TRAIN, found, sizeof found);
+  CHECK(!strcmp(found, "a=1 b=0 "), "the first two: '%s'", found);
+  gr_dataset_close(d);
+}
+
+static void refuses(void) {
+  static const struct {
+    const char *name, *content, *message;
+    int line;
+  } cases[] = {
+      {"r.csv", "words,label\na,1\nb,0\n", "has no column 'text'", 1},
+      {"r.csv", "text,y\na,1\nb,0\n", "has no column 'label'", 1},
+      {"r.csv", "text,label\n1,1\n2,0\n", "no text", 2},
+      {"r.csv", "text,label\na,1\nb,\n", "there is no label in this line", 3},
+      {"r.csv", "text,label\na,1\n\xff,0\n", "0xff is not UTF-8", 3},
+      {"r.csv", "text,label\na,1\nb,1\n", "all texts are of one class", 2},
+      {"r.csv", "text,label\na,1\nb,1.5\n", "numbers with fractions", 1},
+      {"r.jsonl", "{\"text\": \"a\", \"label\": 1}\n{\"text\": 2, \"label\": 0}\n", "no text", 2},
+      {"r.jsonl", "{\"text\": [\"a\"], \"label\": 1}\n", "no text", 1},
+      {"r.jsonl", "{\"text\": \"a\"}\n", "has no column 'label'", 1},
+      {"r.jsonl", "\n{\"text\": \"\xff\"}\n", "0xff is not UTF-8", 2},
+      {"r.jsonl", "{\"text\": \"a\"\n", "expected ',' or '}'", 1},
+      {"r.jsonl", "{}\n\"a\"\n", "expected one JSON object", 2},
+      {"r.jsonl", "\n", "no lines with values", 1},
+      {"r.npy", "", "", 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_dataset *d;
+    texts t = texts_of(fixture_path("%s", cases[i].name));
+    fixture_text(t.spec.path, cases[i].content);
+    fixture_fails(open_texts(&t, &d), GR_ERR_DATA, cases[i].line, cases[i].message);
+  }
+}
+
+// Objects of few bytes with a key of their own each would become very many cells.
+static void refuses_many_keys(void) {
+  gr_dataset *d;
+  gr_arena *a = gr_arena_create();
+  gr_text all = gr_text_make(a);
+  texts t = texts_of(fixture_path("keys.jsonl"));
+  for (int i = 0; i < 3000; i++) gr_text_printf(&all, "{\"%d\":1}\n", i);
+  fixture_text(t.spec.path, all.chars);
+  fixture_fails(open_texts(&t, &d), GR_ERR_DATA, 0, "different keys");
+  gr_arena_destroy(a);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"reads_rows", reads_rows}, {"reads_files", reads_files},
+             {"reads_splits", reads_splits}, {"refuses", refuses},
+             {"refuses_many_keys", refuses_many_keys});
+}
