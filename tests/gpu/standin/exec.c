@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include "tests/gpu/standin/standin.h"
+#include "tests/gpu/standin/weak.h"
 
 enum { STACK = 64 << 10, MAX_FIBERS = 16384 };
 enum state { READY, AT_BLOCK, AT_WARP, AT_GRID, LEFT };
@@ -171,7 +172,7 @@ static void condition(uint64_t loop, unsigned value) {
   if (!standin_condition(loop, value)) die_here("a condition of no loop that is running is set");
 }
 
-static const standin_engine engine = {block_sync, warp_sync, grid_sync, yield, die_here, condition};
+static standin_engine engine = {block_sync, warp_sync, grid_sync, yield, die_here, condition};
 
 static void enter(void) {
   x.l->kernel->call(x.l->args);
@@ -236,6 +237,7 @@ static void start_block(struct block *b, int slot, unsigned index) {
 static void load(struct block *b) {
   const standin_module_t *m = x.l->module;
   if (x.loaded == b) return;
+  weak_switch((int)(b - x.block));
   if (x.loaded) {
     memcpy(x.loaded->saved, m->shared_begin, x.statics);
     memcpy(x.loaded->saved + x.statics, m->dynamic, x.l->dynamic);
@@ -284,9 +286,11 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
   x.block = realloc(x.block, slots * sizeof *x.block);
   x.saved = realloc(x.saved, slots * (x.statics + l->dynamic) + 1);
   *l->module->engine = &engine;
+  weak_begin(&engine, l->memory, l->bytes, l->cooperative ? (int)blocks : 0);
   if (l->cooperative) {
     for (unsigned i = 0; i < blocks; i++) start_block(&x.block[i], (int)i, i);
     run_blocks((int)blocks);
+    weak_end();
   } else {  // an order drawn from the seed: index -> (first + index * stride) mod blocks
     unsigned first = standin_random(rng, blocks), stride = 1 + standin_random(rng, blocks), a, b;
     do {

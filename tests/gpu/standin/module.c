@@ -21,6 +21,8 @@ CUresult cuModuleLoadData(CUmodule *out_m, const void *image) {
   if (write(m->fd, image, n) != (ssize_t)n || !(m->so = dlopen(path, RTLD_NOW | RTLD_LOCAL)) ||
       !(m->m = dlsym(m->so, "standin_module")))
     FAIL(CUDA_ERROR_INVALID_IMAGE, "cuModuleLoadData: %s", dlerror());
+  if (getenv("STANDIN_MEMORY") && !m->m->weak)
+    FAIL(CUDA_ERROR_INVALID_IMAGE, "STANDIN_MEMORY is set, but was not when this was compiled");
   if (m->m->arch / 10 != sizes.sm / 10 || m->m->arch > sizes.sm)
     FAIL(CUDA_ERROR_NO_BINARY_FOR_GPU, "the module is for sm_%d, the device is sm_%d", m->m->arch,
          sizes.sm);
@@ -133,8 +135,12 @@ static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *b, un
     if (v && standin_range(v, 1, d->ordinal, text)) return CUDA_ERROR_INVALID_VALUE;
   }
   op *o = si_new_op(KERNEL, d, name);
-  o->launch = (standin_launch){
-      .module = f->module->m, .kernel = f->k, .dynamic = dynamic, .cooperative = coop};
+  o->launch = (standin_launch){.module = f->module->m,
+                               .kernel = f->k,
+                               .dynamic = dynamic,
+                               .cooperative = coop,
+                               .memory = d->end - ADDRESSES,
+                               .bytes = ADDRESSES};
   memcpy(o->launch.grid, grid, sizeof o->launch.grid),
       memcpy(o->launch.block, b, sizeof o->launch.block);
   o->data = malloc(bytes + 16), o->bytes = bytes;

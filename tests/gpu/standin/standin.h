@@ -9,6 +9,8 @@ typedef struct {
   unsigned grid[3], block[3], dynamic;
   int cooperative;
   void **args;
+  const char *memory;  // all addresses of its device
+  size_t bytes;
 } standin_launch;
 int standin_condition(uint64_t loop, unsigned value);      // 0: there is no such loop that runs
 void standin_run(const standin_launch *l, uint64_t *rng);  // leaves by standin_die on errors
