@@ -131,7 +131,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set_tests_properties(gpu.loops.${seed} gpu.gemm.${seed} gpu.groups.${seed} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
   endforeach()
   # GPUs of other sizes: kernels of more blocks, with less shared memory.
-  foreach(gpu t4 a100-1g)
+  foreach(gpu t4 rtx3060 a100-1g)
     add_test(NAME gpu.loops.${gpu} COMMAND test_gpu_loops)
     set_tests_properties(gpu.loops.${gpu} PROPERTIES TIMEOUT ${limit} DEPENDS gpu.loops.0
       ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_GPU=${gpu}")

@@ -12,7 +12,7 @@ enum { MAX_DEVICES = 16, PAGE = 4096 };
 struct sizes {  // of each GPU
   const char *name;
   int sm, processors;  // sm: the compute capability
-  int sm_smem, block_smem, cache;
+  int sm_smem, block_smem, cache, sm_threads, sm_blocks;
 };
 extern struct sizes sizes;
 #define ADDRESSES ((size_t)64 << 30)  // of a device; TSan leaves no room for more

@@ -136,6 +136,8 @@ static CUresult copy(const char *fn, void *dst, char to, const void *src, char f
       FAIL(CUDA_ERROR_INVALID_VALUE, "%s is device memory", text);
     else if (s->capture)
       FAIL(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s is not pinned, in a capture", text);
+    else if (!sync)
+      FAIL(CUDA_ERROR_NOT_SUPPORTED, "%s is not pinned: the host would wait for the copy", text);
     else if (side)
       stage = 1;  // the driver copies pageable memory before it returns
     else

@@ -31,13 +31,18 @@ CUresult cuModuleLoadData(CUmodule *out_m, const void *image) {
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_option *o, void **v) {
   return (void)n, (void)o, (void)v, cuModuleLoadData(m, image);
 }
+// Bytes without those that device.hpp has in each module.
+static int statics(CUfunction f) {
+  return (int)(f->module->m->shared_end - f->module->m->shared_begin - 16) / 16 * 16;
+}
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
   API;
   NEED(m, MODULE);
   for (int i = 0; i < m->m->nkernel; i++)
     if (!strcmp(m->m->kernel[i].name, name)) {
       *f = calloc(1, sizeof **f);
-      **f = (struct CUfunc_st){FUNC, 48 << 10, m, &m->m->kernel[i]};
+      **f = (struct CUfunc_st){FUNC, 0, m, &m->m->kernel[i]};
+      (*f)->max_dynamic = (48 << 10) - statics(*f);  // more has to be asked for
       m->func = realloc(m->func, (size_t)(m->nfunc + 1) * sizeof *m->func);
       return m->func[m->nfunc++] = *f, CUDA_SUCCESS;
     }
@@ -50,9 +55,6 @@ CUresult cuModuleUnload(CUmodule m) {
   si_drain(m->dev, NULL);
   for (int i = 0; i < m->nfunc; i++) m->func[i]->magic = DEAD;
   return dlclose(m->so), close(m->fd), m->magic = DEAD, CUDA_SUCCESS;
-}
-static int statics(CUfunction f) {
-  return (int)(f->module->m->shared_end - f->module->m->shared_begin) / 16 * 16;
 }
 static int max_threads(CUfunction f) { return f->k->max_threads ? f->k->max_threads : 1024; }
 CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) {
@@ -85,8 +87,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int t
   NEED(f, FUNC);
   int warps = (threads + 31) / 32,
       by_smem = (int)((size_t)sizes.sm_smem / ((size_t)statics(f) + dynamic + 1024));
-  *n = threads < 1 || threads > max_threads(f) ? 0 : 64 / warps;
-  if (*n > 32) *n = 32;
+  *n = threads < 1 || threads > max_threads(f) ? 0 : sizes.sm_threads / 32 / warps;
+  if (*n > sizes.sm_blocks) *n = sizes.sm_blocks;
   if (*n > by_smem) *n = by_smem;
   return CUDA_SUCCESS;
 }

@@ -6,6 +6,9 @@ CUresult cuStreamCreateWithPriority(CUstream *out_s, unsigned flags, int priorit
   API;
   NEED_CTX(d);
   (void)priority;
+  if (!(flags & CU_STREAM_NON_BLOCKING))
+    FAIL(CUDA_ERROR_NOT_SUPPORTED,
+         "a stream that waits for the default stream, and that for it: nothing would overlap");
   CUstream s = calloc(1, sizeof *s);
   *s = (struct CUstream_st){
       .magic = STREAM, .blocking = !(flags & CU_STREAM_NON_BLOCKING), .dev = d};
