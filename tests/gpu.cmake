@@ -56,7 +56,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(at gpu/standin)
   standin(cuda libcuda.so.1 "cu*; standin_*;" ${at}/core.c ${at}/fault.c ${at}/work.c ${at}/queue.c
     ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/timeline.c ${at}/graph.c ${at}/loop.c ${at}/module.c ${at}/exec.c
-    ${at}/weak.c)
+    ${at}/weak.c ${at}/races.c)
   standin(nvrtc libnvrtc.so.13 "nvrtc*;" ${at}/nvrtc.c ${at}/nvrtc_rewrite.c cache.c ../base/hash.c)
   execute_process(COMMAND ${GR_GXX} -dumpfullversion OUTPUT_VARIABLE gxx OUTPUT_STRIP_TRAILING_WHITESPACE)
   target_compile_definitions(standin_nvrtc PRIVATE STANDIN_GXX="${gxx}")
@@ -101,7 +101,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   add_executable(test_gpu_loops gpu/test_loops.c gpu/loops.c)
   target_link_libraries(test_gpu_loops gr_compiler gr_exec)
   add_dependencies(test_gpu_loops standin_nvrtc standin_cublaslt ${cudnn})
-  foreach(test train programs profile faults test_run)
+  foreach(test train programs profile faults races test_run)
     add_test(NAME gpu.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${test}.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
       $<TARGET_FILE:make_tones> ${standin})
     set_tests_properties(gpu.${test} PROPERTIES TIMEOUT ${limit} ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)

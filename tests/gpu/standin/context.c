@@ -158,12 +158,16 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
   struct device *d = &devices[dev];
   if (--d->retained) return CUDA_SUCCESS;
   si_drain(d, NULL);
-  int n = 0;
+  int n = 0, pinned = 0, ngraph = 0;
   for (int i = 0; i < nblocks; i++) n += blocks[i].dev == d && blocks[i].live;
-  if (n)
-    standin_say("device %d: context released with %d allocations alive (%zu bytes)", dev, n,
-                d->used);
-  return CUDA_SUCCESS;
+  for (int i = 0; i < nblocks; i++) pinned += !blocks[i].dev && blocks[i].owner == d && blocks[i].live;
+  for (int i = 0; i < ngraphs; i++) ngraph += graphs[i]->origin->dev == d;
+  int left = n + pinned + ngraph + d->nevents + d->nstreams + d->nexecs + d->nmodules;
+  if (!left || d->error) return CUDA_SUCCESS;
+  standin_say("device %d: context released with %d allocations (%zu bytes), %d of pinned memory, "
+              "%d events, %d streams, %d graphs, %d executable graphs and %d modules alive",
+              dev, n, d->used, pinned, d->nevents, d->nstreams, ngraph, d->nexecs, d->nmodules);
+  abort();
 }
 CUresult cuCtxSetCurrent(CUcontext c) {
   if (c) NEED(c, CTX);

@@ -287,6 +287,7 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
   x.saved = realloc(x.saved, slots * (x.statics + l->dynamic) + 1);
   *l->module->engine = &engine;
   weak_begin(&engine, l->memory, l->bytes, l->cooperative ? (int)blocks : 0);
+  if (l->watched) races_watch(&engine, l->memory, l->bytes);
   if (l->cooperative) {
     for (unsigned i = 0; i < blocks; i++) start_block(&x.block[i], (int)i, i);
     run_blocks((int)blocks);

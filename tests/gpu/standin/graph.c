@@ -82,7 +82,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long lo
   g->refs++, g->instances++;
   si_tell_cloned(g);
   *x = calloc(1, sizeof **x);
-  return **x = (struct CUgraphExec_st){EXEC, g, NULL}, CUDA_SUCCESS;
+  **x = (struct CUgraphExec_st){EXEC, g, NULL};
+  return g->origin->dev->nexecs++, CUDA_SUCCESS;
 }
 CUresult cuGraphUpload(CUgraphExec x, CUstream s) {
   NEED(x, EXEC);
@@ -105,11 +106,13 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream h) {
   memcpy(head->data, &x->graph, sizeof x->graph);
   op **copy_of = calloc((size_t)n + 1, sizeof *copy_of);
   si_depend(head, x->last), si_drop(x->last), x->last = si_hold(tail);
+  si_place(s, head);
   for (int i = 0; i < n; i++) {
     op *from = x->graph->node[i], *o = copy_of[i] = si_copy_op(from);
     o->ready = head->ready;  // all are there at once, however long this takes
     si_depend(o, head);
     for (int j = 0; j < from->ndeps; j++) si_depend(o, copy_of[from->deps[j]->index]);
+    si_place(NULL, o);
     si_depend(tail, o);
   }
   si_hold(head);
@@ -152,6 +155,7 @@ CUresult cuGraphDestroy(CUgraph g) {
 CUresult cuGraphExecDestroy(CUgraphExec x) {
   NEED(x, EXEC);
   CUgraph g = x->graph;
+  g->origin->dev->nexecs--;
   si_drop(x->last), x->magic = DEAD;
   return cuGraphDestroy(g);
 }

@@ -5,7 +5,8 @@
 
 static void record(char *p, char *page, size_t n, size_t mapped, struct device *d) {
   blocks = realloc(blocks, (size_t)(nblocks + 1) * sizeof *blocks);
-  blocks[nblocks] = (block){p, page, n, mapped, d, 1, nblocks};
+  struct device *owner = d ? d : si_current() ? si_current()->dev : NULL;
+  blocks[nblocks] = (block){p, page, n, mapped, d, owner, 1, nblocks};
   nblocks++;
 }
 CUresult cuMemAlloc(CUdeviceptr *out_p, size_t n) {  // ends at a guard page, rounded to 256

@@ -26,6 +26,7 @@ CUresult cuModuleLoadData(CUmodule *out_m, const void *image) {
   if (m->m->arch / 10 != sizes.sm / 10 || m->m->arch > sizes.sm)
     FAIL(CUDA_ERROR_NO_BINARY_FOR_GPU, "the module is for sm_%d, the device is sm_%d", m->m->arch,
          sizes.sm);
+  d->nmodules++;
   return *out_m = m, CUDA_SUCCESS;
 }
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_option *o, void **v) {
@@ -54,6 +55,7 @@ CUresult cuModuleUnload(CUmodule m) {
   NOT_IN_CAPTURE;
   si_drain(m->dev, NULL);
   for (int i = 0; i < m->nfunc; i++) m->func[i]->magic = DEAD;
+  m->dev->nmodules--;
   return dlclose(m->so), close(m->fd), m->magic = DEAD, CUDA_SUCCESS;
 }
 static int max_threads(CUfunction f) { return f->k->max_threads ? f->k->max_threads : 1024; }
@@ -142,7 +144,8 @@ static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *b, un
                                .dynamic = dynamic,
                                .cooperative = coop,
                                .memory = d->end - ADDRESSES,
-                               .bytes = ADDRESSES};
+                               .bytes = ADDRESSES,
+                               .watched = si_races()};
   memcpy(o->launch.grid, grid, sizeof o->launch.grid),
       memcpy(o->launch.block, b, sizeof o->launch.block);
   o->data = malloc(bytes + 16), o->bytes = bytes;

@@ -282,6 +282,8 @@ static ncclResult_t enqueue(work w, cudaStream_t stream) {
       (gets && standin_range(w.recv, w.call.kind == ALL_GATHER ? all : n, c->device, name)))
     return fail(c, ncclInvalidArgument, "nccl%s: buffers", name);
   if (!n) return ncclSuccess;
+  if (sends) standin_uses(w.send, w.call.kind == REDUCE_SCATTER ? all : n, 0);
+  if (gets) standin_uses(w.recv, w.call.kind == ALL_GATHER ? all : n, 1);
   return standin_enqueue(stream, name, poll_work, &w, sizeof w, c) ? ncclUnhandledCudaError
                                                                    : ncclSuccess;
 }
