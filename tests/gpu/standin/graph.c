@@ -39,6 +39,7 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *out_g) {
   if (!g) return CUDA_ERROR_ILLEGAL_STATE;
   if (g->origin != s)
     FAIL(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "capture ended on a stream which did not begin it");
+  if (si_fails("cuStreamEndCapture")) g->invalid = 1;
   CUresult e = g->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
   for (int i = 0; i < nstreams; i++) {
     CUstream t = streams[i];
@@ -75,6 +76,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long lo
   API;
   NEED(g, GRAPH);
   (void)flags;
+  if (si_fails("cuGraphInstantiate")) return *x = NULL, CUDA_ERROR_OUT_OF_MEMORY;
   if (g->body) FAIL(CUDA_ERROR_INVALID_VALUE, "the body of a conditional node is instantiated");
   for (int i = 0; i < g->n && g->instances; i++)
     if (g->node[i]->kind == LOOP)
