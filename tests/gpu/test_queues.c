@@ -25,6 +25,10 @@ static void memory_is_zero(void) {
   enum { BYTES = 3000001 };
   gr_device *d = open_device();
   char *host = noise(BYTES, 1);
+  // It has taken what it reserves, and hardly more.
+  size_t bytes = d->limits.bytes, spare = 16 << 20;
+  MUST(d->ops->measure(d));
+  CHECK(d->limits.bytes + spare > bytes, "%zu bytes are missing", bytes - d->limits.bytes);
   for (int round = 0; round < 2; round++) {  // and again, when a block was used before
     gr_device_block b;
     int64_t other = 0;

@@ -37,6 +37,7 @@ static struct {
   uint64_t (*seen)[32];  // by each fiber: the values of its last warp operation
   struct block *block, *loaded;
   int *ready, nblocks, at_grid, total, budget;
+  int ahead;  // warps run as far as they can
   char *stacks, *saved;
   size_t statics;
   void *main_sp;
@@ -78,11 +79,13 @@ static void make_ready(struct fiber *f) {
   struct block *b = f->block;
   *ring_at(b, b->nready++) = (int)(f - b->fiber);
 }
-// Takes fiber `k` of the ready ones; the first ready one takes its place.
+// Takes fiber `k` of the ready ones; the first ready one takes its place, unless it was the last.
 static struct fiber *take_ready(struct block *b, int k) {
   int *taken = ring_at(b, k), i = *taken;
-  *taken = b->ready[b->first];
-  b->first = b->first + 1 < b->n ? b->first + 1 : 0, b->nready--;
+  if (k < --b->nready) {
+    *taken = b->ready[b->first];
+    b->first = b->first + 1 < b->n ? b->first + 1 : 0;
+  }
   return &b->fiber[i];
 }
 static void wait_as(enum state s, int line) { x.cur->state = s, x.cur->line = line; }
@@ -90,7 +93,8 @@ static void wait_as(enum state s, int line) { x.cur->state = s, x.cur->line = li
 static struct fiber *choose_next(struct block *b) {
   if (!b->nready || !x.budget) return NULL;
   x.budget--;
-  x.cur = take_ready(b, (int)standin_random(x.rng, (unsigned)b->nready));
+  int last = x.ahead && standin_random(x.rng, 16);
+  x.cur = take_ready(b, last ? b->nready - 1 : (int)standin_random(x.rng, (unsigned)b->nready));
   *x.l->module->self = &x.cur->t;
   return x.cur;
 }
@@ -273,6 +277,7 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
   unsigned blocks = l->grid[0] * l->grid[1] * l->grid[2],
            per = l->block[0] * l->block[1] * l->block[2];
   unsigned slots = l->cooperative ? blocks : 1;
+  x.ahead = (int)standin_random(rng, 2);
   x.l = l, x.rng = rng, x.cur = NULL, x.at_grid = 0, x.total = (int)(slots * per);
   x.statics = (size_t)(l->module->shared_end - l->module->shared_begin);
   if (x.total > MAX_FIBERS)
