@@ -190,9 +190,11 @@ void si_some(struct device *d, int one_in);
 void *si_background(void *unused);
 // races.c
 int si_races(void);  // whether they are looked for
-// One piece of work, or the host, or a stream, has waited for another; the host with NULL for all.
+// One piece of work has waited for another.
 void si_sees(op *o, const op *before);
+// The host has waited for a piece of work, or with NULL for all of a device.
 void si_host_sees(struct device *d, const op *done);
+// All that is put in line in a stream from now on waits for a piece of work.
 void si_stream_sees(CUstream s, const op *done);
 // Gives a piece its place after all that it has seen; s: the stream that it is put in line in, or
 // NULL.
