@@ -13,6 +13,11 @@ add_test(NAME gpu.nvrtc_configs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/nvrtc
 set_tests_properties(gpu.nvrtc gpu.nvrtc_all gpu.nvrtc_configs PROPERTIES TIMEOUT ${limit})
 set_tests_properties(gpu.nvrtc_all PROPERTIES DEPENDS gpu.nvrtc)  # which has compiled some of the same
 
+add_executable(test_gpu_barrier gpu/test_barrier.c)
+target_link_libraries(test_gpu_barrier gr_base)
+target_compile_definitions(test_gpu_barrier PRIVATE PRELUDE="${CMAKE_SOURCE_DIR}/ops/kernels/prelude.cu")
+add_test(NAME gpu.barrier COMMAND test_gpu_barrier)
+
 # Graphs for cuDNN, planned by the real one where it is, with a driver that has no device.
 get_target_property(cuda gr_dep_CUDA INTERFACE_COMPILE_DEFINITIONS)
 set(graphs "")
@@ -50,7 +55,8 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   endfunction()
   set(at gpu/standin)
   standin(cuda libcuda.so.1 "cu*; standin_*;" ${at}/core.c ${at}/fault.c ${at}/work.c ${at}/queue.c
-    ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/timeline.c ${at}/graph.c ${at}/loop.c ${at}/module.c ${at}/exec.c)
+    ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/timeline.c ${at}/graph.c ${at}/loop.c ${at}/module.c ${at}/exec.c
+    ${at}/weak.c ${at}/races.c)
   standin(nvrtc libnvrtc.so.13 "nvrtc*;" ${at}/nvrtc.c ${at}/nvrtc_rewrite.c cache.c ../base/hash.c)
   execute_process(COMMAND ${GR_GXX} -dumpfullversion OUTPUT_VARIABLE gxx OUTPUT_STRIP_TRAILING_WHITESPACE)
   target_compile_definitions(standin_nvrtc PRIVATE STANDIN_GXX="${gxx}")
@@ -95,7 +101,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   add_executable(test_gpu_loops gpu/test_loops.c gpu/loops.c)
   target_link_libraries(test_gpu_loops gr_compiler gr_exec)
   add_dependencies(test_gpu_loops standin_nvrtc standin_cublaslt ${cudnn})
-  foreach(test train whisper programs profile faults test_run)
+  foreach(test train whisper programs profile faults races test_run)
     add_test(NAME gpu.${test} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${test}.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
       $<TARGET_FILE:make_tones> ${standin})
     set_tests_properties(gpu.${test} PROPERTIES TIMEOUT ${limit} ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
@@ -125,11 +131,20 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set_tests_properties(gpu.loops.${seed} gpu.gemm.${seed} gpu.groups.${seed} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
   endforeach()
   # GPUs of other sizes: kernels of more blocks, with less shared memory.
-  foreach(gpu t4 a100-1g)
+  foreach(gpu t4 rtx3060 a100-1g)
     add_test(NAME gpu.loops.${gpu} COMMAND test_gpu_loops)
     set_tests_properties(gpu.loops.${gpu} PROPERTIES TIMEOUT ${limit} DEPENDS gpu.loops.0
       ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_GPU=${gpu}")
   endforeach()
+  # Blocks that see each other's stores no sooner than they must (standin/weak.c).
+  foreach(memory weak cached)
+    add_test(NAME gpu.loops.${memory} COMMAND test_gpu_loops random_bodies)
+    set_tests_properties(gpu.loops.${memory} PROPERTIES TIMEOUT ${limit}
+      ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_MEMORY=${memory}")
+  endforeach()
+  add_test(NAME gpu.ops.weak COMMAND test_gpu_ops sizes lmu_memory)
+  set_tests_properties(gpu.ops.weak PROPERTIES TIMEOUT ${limit}
+    ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_MEMORY=weak")
   # Every case of attention by the kernels of cuDNN is in gpu.ops; here without a message of the stand-ins, in parts, and
   # by the other kernels. KIND.SEED: what cuDNN has, and the order of the GPU's work.
   foreach(run library.1 large.0 large.4 none.1 none.4)

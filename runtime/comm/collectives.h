@@ -19,6 +19,9 @@ typedef struct gr_collectives {
   // opening and every wait for the device. Fails with GR_ERR_LAUNCH on all ranks if one of them has
   // no such library, GR_ERR_HANG if the ranks are not connected in time.
   gr_status (*open)(gr_device *, gr_queue, gr_comm *host, double timeout_s, gr_comm **out);
+  // Whether collectives of two queues could start in another order on each rank, and wait for each
+  // other: all of them are then put onto one. Collective over all ranks. NULL: they cannot.
+  gr_status (*one_queue)(gr_comm *world, bool *out);
   // Sets the environment variables that fit this machine and that the user has not set, before a
   // device is opened. several: the ranks are on several machines. deterministic: sums are made in
   // an order that does not depend on sizes and channels. Lists what it has set; returns how many.

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/log.h"
 #include "base/module.h"
 #include "base/port.h"
 #include "runtime/comm/comm.h"
@@ -26,6 +27,25 @@ static gr_status open(gr_device *d, gr_queue q, gr_comm *host, double timeout_s,
   *out = NULL;
   GR_TRY(gr_comm_all_ok(host, load(&nccl)));
   return nccl->open(d, q, host, timeout_s, out);
+}
+
+// Two communicators of a GPU start in the same order on all ranks since NCCL 2.26, which
+// NCCL_LAUNCH_ORDER_IMPLICIT asks for.
+static gr_status one_queue(gr_comm *world, bool *out) {
+  enum { ORDERED = 22600 };
+  const gr_nccl_module *nccl;
+  *out = false;
+  GR_TRY(gr_comm_all_ok(world, load(&nccl)));
+  int version = nccl->version();
+  int32_t older = version < ORDERED, any = 0;
+  GR_TRY(gr_comm_run(world, GR_ALL_REDUCE, GR_I32, 1, &older, &any));
+  *out = any > 0;
+  if (older && world->rank == 0)
+    gr_log(GR_INFO,
+           "NCCL %d.%d: collectives that gather and that sum run one after the other; "
+           "they run beside each other with NCCL 2.26",
+           version / 10000, version / 100 % 100);
+  return GR_OK;
 }
 
 // ---- The environment ----------------------------------------------------------------------------
@@ -80,5 +100,8 @@ static int set_environment(bool several, bool deterministic,
   return n;
 }
 
-const gr_collectives gr_collectives_nccl = {
-    .name = "nccl", .title = "NCCL", .open = open, .set_environment = set_environment};
+const gr_collectives gr_collectives_nccl = {.name = "nccl",
+                                            .title = "NCCL",
+                                            .open = open,
+                                            .one_queue = one_queue,
+                                            .set_environment = set_environment};

@@ -10,6 +10,7 @@
 
 typedef struct gr_nccl_module {  // the table of module "nccl" (base/module.h): nccl_open.c
   gr_status (*load)(void);       // NCCL itself
+  int (*version)(void);          // of NCCL, as it counts: 22602 is 2.26.2
   gr_status (*open)(gr_device *, gr_queue, gr_comm *host, double timeout_s, gr_comm **out);
 } gr_nccl_module;
 

@@ -10,6 +10,8 @@
 
 static const double close_s = 10;  // seconds that closing may take
 
+static int version;
+
 enum { LEAST_VERSION = 21400 };  // communicators that are opened without blocking
 
 gr_nccl_library gr_nccl;
@@ -21,7 +23,6 @@ static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static gr_status load_library(void) {
   void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   const char *missing = NULL;
-  int version = 0;
   if (!library)
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "NCCL cannot be loaded: %s", dlerror()),
                    "install libnccl2 (NVIDIA's package repository, or the Python package "
@@ -174,5 +175,7 @@ static gr_status open(gr_device *d, gr_queue q, gr_comm *host, double timeout_s,
   return GR_OK;
 }
 
+static int version_of(void) { return version; }
+
 extern const gr_nccl_module gr_module;
-const gr_nccl_module gr_module = {load, open};
+const gr_nccl_module gr_module = {load, version_of, open};

@@ -51,6 +51,8 @@ void gr_nccl_end(gr_nccl_comm *c) {
     return;
   }
   pthread_detach(thread);
+  // NCCL keeps a communicator as long as there are graphs with its collectives.
+  c->device->ops->forget(c->device);
   for (double until = gr_seconds() + abort_s; !atomic_load(&a->done) && gr_seconds() < until;)
     gr_nccl_pause(0.001);
   leave(a);

@@ -17,7 +17,7 @@ int gr_device_count(const gr_device_ops *d) { return d->count ? d->count() : 0; 
 
 gr_queue gr_device_queue(const gr_device *d, const gr_op *op) {
   if (!d->limits.beside || !op->collective) return GR_QUEUE_COMPUTE;
-  return op == &gr_op_all_gather ? GR_QUEUE_GATHER : GR_QUEUE_REDUCE;
+  return op == &gr_op_all_gather && !d->limits.one_queue ? GR_QUEUE_GATHER : GR_QUEUE_REDUCE;
 }
 
 static gr_status unknown(const char *name, gr_loc loc) {

@@ -27,6 +27,7 @@ typedef struct gr_device_limits {
   bool marks;        // `mark` is called
   bool timings;      // it measures what `run` replays (gr_device_ops.timings)
   bool beside;       // collectives run beside kernels, on queues of their own (gr_device_queue)
+  bool one_queue;    // for all of them: those of two queues might wait for each other
   size_t bytes;      // left for blocks and what is reserved; 0: not known before allocate is called
 } gr_device_limits;
 

@@ -25,6 +25,7 @@ typedef struct gr_exec_options {
   // The queue is that of the communicator's collectives (gr_device_queue).
   gr_status (*open_comm)(gr_device *, gr_queue, gr_comm *host, double timeout_s, gr_comm **out);
   double timeout_s;    // for open_comm
+  bool one_queue;      // gr_device_limits.one_queue
   bool in_line;        // collectives do not run beside kernels (gr_device_options.in_line)
   int rank;            // in the mesh
   int local_rank;      // among the ranks of this machine

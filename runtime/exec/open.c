@@ -134,6 +134,7 @@ static gr_status open_all(gr_exec *e) {
   if (kind->gpu && !p->gpu)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
   GR_TRY(kind->open(&o, &e->device));
+  e->device->limits.one_queue = e->opt.one_queue;
   GR_TRY(check_apart(e, kind));
   GR_TRY(open_comms(e));
   if (e->device->ops->measure) GR_TRY(e->device->ops->measure(e->device));

@@ -33,7 +33,7 @@ refused() {
   check "$refused_name: one error" sh -c "[ $(grep -c ' error: ' "$log") = 1 ]"
 }
 refused "no GPU" 'there is no GPU that this process may use' 'CUDA_VISIBLE_DEVICES.*device=cpu' -- CUDA_VISIBLE_DEVICES= --
-refused "an old driver" 'the NVIDIA driver is for CUDA 12.8' 'install a newer driver' -- STANDIN_DRIVER=12080 --
+refused "an old driver" 'the NVIDIA driver is for CUDA 12.8' 'install driver 580 or newer' -- STANDIN_DRIVER=12080 --
 refused "an old GPU" 'compute capability 6.1; 7.0 or newer' 'gpu_ids' -- STANDIN_SM=61 --
 refused "a GPU that is not there" 'rank 0 is for GPU 3 of this machine, which has 1' 'from 0 to 0' \
   -- -- 'distributed.gpu_ids=[3]'
@@ -80,6 +80,19 @@ if real; then
   counts
   exit
 fi
+
+# A program that the driver does not capture is launched node by node, which is said.
+short="device=cuda training.max_steps=5"
+# shellcheck disable=SC2086
+tones captured $short
+for call in cuStreamEndCapture cuGraphInstantiate; do
+  # shellcheck disable=SC2086
+  STANDIN_FAULT=$call:1 tones "$call" $short
+  printf '%s\n' "warning: a program is launched node by node, which is slower: .*$call" >patterns
+  verdict "$call fails" 0
+  check "... once" test "$(grep -c 'node by node' "$log")" = 1
+  check "... and changes nothing" same_metrics captured "$call"
+done
 
 # On a machine without a GPU a plan for one is made all the same.
 limited env LD_LIBRARY_PATH= "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \

@@ -37,14 +37,34 @@ static gr_status play_failure(nccl_rank *r) {
   return reduce(r, 1000);
 }
 
+// A captured collective that hangs: the graph that has it keeps NCCL's communicator in use.
+static gr_status issue(void *arg) {
+  const nccl_rank *r = arg;
+  float *at = r->block.address;
+  return gr_comm_run(r->comm, GR_ALL_REDUCE, GR_F32, 1000, at, at);
+}
+static gr_status play_captured(nccl_rank *r) {
+  enum { TIMEOUT = 3, MOST = 3 };  // seconds: of the communicator; that ending it may take
+  gr_status s = GR_OK;
+  double begun = gr_seconds();
+  for (int i = 0; i < 4 && !s; i++) {
+    begun = gr_seconds();
+    s = r->device->ops->run(r->device, (const gr_graph *)r, issue, r);
+    s = s ? s : nccl_rank_download(r, r->got, r->block.address, 64);
+  }
+  if (gr_seconds() - begun < TIMEOUT + MOST) return s;
+  gr_status_drop(s);
+  return gr_fail(GR_ERR_BUG, GR_NOWHERE, "it took %g s to end", gr_seconds() - begun);
+}
+
 static const struct role {
   const char *name;
   gr_status (*run)(nccl_rank *);
   double timeout_s;
-} roles[] = {{"well", play_well, 60},         {"fault", play_well, 60},
-             {"hang", play_well, 3},          {"killed", play_killed, 60},
-             {"mismatch", play_mismatch, 60}, {"failure", play_failure, 60},
-             {"absent", play_well, 3}};
+} roles[] = {{"well", play_well, 60},       {"fault", play_well, 60},
+             {"hang", play_well, 3},        {"captured", play_captured, 3},
+             {"killed", play_killed, 60},   {"mismatch", play_mismatch, 60},
+             {"failure", play_failure, 60}, {"absent", play_well, 3}};
 
 static int play(char **argv) {
   const struct role *role = roles;
@@ -164,6 +184,9 @@ static void other_collectives_are_an_error(void) {
 static void a_hang_is_noticed(void) {
   all_notice("hang", "1:3:hang", 72, "did not complete within 3 s");
 }
+static void a_captured_hang_is_noticed(void) {
+  all_notice("captured", "1:3:hang", 72, "did not complete within 3 s");
+}
 static void an_absent_rank_is_noticed(void) {
   ends("absent", NULL, 72, "connecting of rank 0 with NCCL did not complete within 3 s", 71,
        "did not complete");
@@ -175,5 +198,6 @@ int main(int argc, char **argv) {
              {"a_failing_rank_is_named", a_failing_rank_is_named},
              {"other_collectives_are_an_error", other_collectives_are_an_error},
              {"a_hang_is_noticed", a_hang_is_noticed},
+             {"a_captured_hang_is_noticed", a_captured_hang_is_noticed},
              {"an_absent_rank_is_noticed", an_absent_rank_is_noticed});
 }

@@ -1,4 +1,5 @@
 // test_queues.c - memory, transfers, order and captured programs of the device cuda.
+#include <pthread.h>
 #include "runtime/device/device.h"
 #include "tests/check.h"
 
@@ -24,6 +25,10 @@ static void memory_is_zero(void) {
   enum { BYTES = 3000001 };
   gr_device *d = open_device();
   char *host = noise(BYTES, 1);
+  // It has taken what it reserves, and hardly more.
+  size_t bytes = d->limits.bytes, spare = 16 << 20;
+  MUST(d->ops->measure(d));
+  CHECK(d->limits.bytes + spare > bytes, "%zu bytes are missing", bytes - d->limits.bytes);
   for (int round = 0; round < 2; round++) {  // and again, when a block was used before
     gr_device_block b;
     int64_t other = 0;
@@ -156,9 +161,39 @@ static void programs_are_captured(void) {
   p.d->ops->close(p.d);
 }
 
+// While one thread captures a program, another allocates memory, as libraries' threads and those of
+// other ranks do.
+static void *allocate_beside(void *unused) {
+  gr_device *d = open_device();
+  gr_device_block b;
+  MUST(d->ops->allocate(d, BYTES, NULL, &b));
+  d->ops->free(d, &b);
+  d->ops->close(d);
+  return unused;
+}
+static gr_status issue_beside(void *arg) {
+  program *p = arg;
+  pthread_t thread;
+  if (p->calls == 1) {
+    if (pthread_create(&thread, NULL, allocate_beside, NULL)) abort();
+    pthread_join(thread, NULL);
+  }
+  return issue(arg);
+}
+static void other_threads_go_on_in_a_capture(void) {
+  gr_device_block b[2];
+  program p = {.d = open_device(), .b = b};
+  for (int i = 0; i < 2; i++) MUST(p.d->ops->allocate(p.d, BYTES, NULL, &b[i]));
+  for (int i = 0; i < 3; i++) MUST(p.d->ops->run(p.d, (const gr_graph *)&p, issue_beside, &p));
+  CHECK(p.calls == 2, "three runs called it %d times", p.calls);
+  for (int i = 0; i < 2; i++) p.d->ops->free(p.d, &b[i]);
+  p.d->ops->close(p.d);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"memory_is_zero", memory_is_zero},
              {"transfers_of_any_size", transfers_of_any_size}, {"many_transfers", many_transfers},
              {"queues_are_ordered", queues_are_ordered},
-             {"programs_are_captured", programs_are_captured});
+             {"programs_are_captured", programs_are_captured},
+             {"other_threads_go_on_in_a_capture", other_threads_go_on_in_a_capture});
 }

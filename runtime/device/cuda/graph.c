@@ -1,6 +1,7 @@
 // graph.c - programs as CUDA graphs. The first run of a program puts its work in line directly,
 // which warms up what libraries do lazily; the second is captured; all later ones launch what was
 // captured.
+#include "base/log.h"
 #include "runtime/device/cuda/parts.h"
 
 // Short loops are unrolled, and each node of a graph takes memory of the driver and time to set up.
@@ -29,8 +30,9 @@ static gr_status instantiate(gr_cuda *c, gr_captured *p, CUgraph graph, CUgraphE
   return GR_OK;
 }
 
+// *refused: the program has no error of its own, but the driver does not capture it.
 static gr_status capture(gr_cuda *c, gr_captured *p, CUgraphExec *out, gr_status (*issue)(void *),
-                         void *arg) {
+                         void *arg, bool *refused) {
   CUgraph graph = NULL;
   CUstream stream = c->stream[GR_QUEUE_COMPUTE];
   CU_TRY(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -40,10 +42,25 @@ static gr_status capture(gr_cuda *c, gr_captured *p, CUgraphExec *out, gr_status
   if (c->times.on) p->pieces = gr_cuda_times_captured(c);
   c->capturing = false;
   CUresult r = gr_cu.cuStreamEndCapture(stream, &graph);
+  *refused = r || !s;
   if (!s && r) s = gr_driver_failed(r, "cuStreamEndCapture");
   s = s ? s : instantiate(c, p, graph, out);
   if (graph) gr_cu.cuGraphDestroy(graph);
   return gr_note(s, GR_NOWHERE, "while capturing a program");
+}
+
+// Captures a program, or else has it launched node by node from now on. Not with communicators, for
+// all ranks have to capture their collectives, or none.
+static gr_status open_exec(gr_cuda *c, gr_captured *p, CUgraphExec *out, gr_status (*issue)(void *),
+                           void *arg) {
+  bool refused = false;
+  gr_status s = capture(c, p, out, issue, arg, &refused);
+  if (!s || !refused || c->watch || c->times.on) return s;
+  gr_log(GR_WARN, "a program is launched node by node, which is slower: %s", gr_status_text(s));
+  gr_status_drop(s);
+  p->direct = true, p->nodes = 0;
+  if (*out) gr_cu.cuGraphExecDestroy(*out), *out = NULL;
+  return GR_OK;
 }
 
 gr_status gr_cuda_run(gr_device *d, const gr_graph *g, gr_status (*issue)(void *), void *arg) {
@@ -53,7 +70,8 @@ gr_status gr_cuda_run(gr_device *d, const gr_graph *g, gr_status (*issue)(void *
   if (!p) return run_first(c, g, issue, arg);
   if (p->direct) return issue(arg);
   CUgraphExec *exec = c->times.on ? &p->timed : &p->exec;
-  if (!*exec) GR_TRY(capture(c, p, exec, issue, arg));
+  if (!*exec) GR_TRY(open_exec(c, p, exec, issue, arg));
+  if (p->direct) return issue(arg);
   c->replays++;
   CU_TRY(cuGraphLaunch(*exec, c->stream[GR_QUEUE_COMPUTE]));
   if (c->times.on) gr_cuda_times_launched(c, p->pieces);

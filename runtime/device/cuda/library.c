@@ -55,7 +55,8 @@ typedef struct library {
 #else
 #error "a toolkit of CUDA 12 or 13 is needed"
 #endif
-enum { TOOLKIT = CUDA_VERSION / 1000 };
+// The first driver that runs what the toolkit compiles (the notes of release of CUDA).
+enum { TOOLKIT = CUDA_VERSION / 1000, DRIVER = TOOLKIT == 12 ? 525 : 580 };
 static library driver = {
     "libcuda.so.1", "the NVIDIA driver",
     "install the driver, or in a container start it with --gpus=all; device=cpu needs none",
@@ -124,7 +125,7 @@ static gr_status begin_driver(void) {
                            "the NVIDIA driver is for CUDA %d.%d, and this graphrun was built for "
                            "CUDA %d",
                            version / 1000, version % 1000 / 10, TOOLKIT),
-                   "install a newer driver; device=cpu needs none");
+                   "install driver %d or newer; device=cpu needs none", DRIVER);
   return r ? gr_driver_failed(r, "cuInit") : GR_OK;
 }
 

@@ -46,6 +46,8 @@ static gr_status open_exec(gr_rank *r) {
                        .n_gpu_ids = s->set.ranks.n_gpu_ids,
                        .profile = s->profile,
                        .trace = s->set.outputs.trace_end > 0};
+  if (library && library->one_queue && r->world->ranks > 1 && s->set.comm.overlap)
+    GR_TRY(library->one_queue(r->world, &o.one_queue));
   gr_work work;
   gr_work_begin(&work, gr_run_work_shown(r), "allocating memory",
                 (double)(s->plan->state_bytes + s->plan->arena_bytes));

@@ -31,6 +31,15 @@ typedef struct {  // what device code asks of the engine; `line` names the barri
   void (*yield)(void);
   void (*trap)(const char *why);
   void (*condition)(uint64_t loop, unsigned value);  // cudaGraphSetConditional
+  // With weak memory (weak.c), of addresses of the device: [memory, memory + bytes). 0 bytes: the
+  // kernel that runs has none.
+  const char *memory;
+  size_t bytes;
+  void (*reads)(const void *, size_t);               // before a load, which may be by the L1 cache
+  void (*writes)(const void *, size_t);              // before a store
+  void (*past)(void *to, const void *from, size_t);  // a load past the L1 cache
+  void (*coherent)(const void *, size_t);            // before an atomic operation
+  void (*fence)(void);                               // of a thread of the block
 } standin_engine;
 typedef struct {
   const standin_kernel *kernel;
@@ -38,6 +47,7 @@ typedef struct {
   const standin_thread **self;
   const standin_engine **engine;
   char *shared_begin, *shared_end, *dynamic;
+  int weak;  // its loads and stores of global memory call the engine
 } standin_module_t;
 #ifdef __cplusplus
 }

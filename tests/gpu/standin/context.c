@@ -46,11 +46,11 @@ static int visible(int there) {
 }
 int standin_physical(int device) { return devices[device].physical; }
 // A GPU of few processors, so that blocks need not be many, or one that exists.
-struct sizes sizes = {"Stand-in GPU", 90, 4, 228 << 10, 227 << 10, 50 << 20};
+struct sizes sizes = {"Stand-in GPU", 90, 4, 228 << 10, 227 << 10, 50 << 20, 2048, 32};
 static void choose_sizes(void) {
   static const struct sizes known[] = {
-#define GPU(name, sm, processors, sm_kb, block_kb, cache_mb) \
-  {name, sm, processors, (sm_kb) << 10, (block_kb) << 10, (cache_mb) << 20},
+#define GPU(name, sm, processors, sm_kb, block_kb, cache_mb, threads, blocks) \
+  {name, sm, processors, (sm_kb) << 10, (block_kb) << 10, (cache_mb) << 20, threads, blocks},
 #include "tests/gpu/gpus.def"
   };
   const char *name = getenv("STANDIN_GPU");
@@ -126,8 +126,8 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev) {
     IS(MAX_GRID_DIM_Y, 65535) IS(MAX_GRID_DIM_Z, 65535) IS(WARP_SIZE, 32) IS(
         MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10) IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, sizes.block_smem)
         IS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, sizes.sm_smem) IS(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)
-            IS(MULTIPROCESSOR_COUNT, sizes.processors) IS(MAX_THREADS_PER_MULTIPROCESSOR, 2048)
-                IS(MAX_BLOCKS_PER_MULTIPROCESSOR, 32) IS(MAX_REGISTERS_PER_BLOCK, 65536)
+            IS(MULTIPROCESSOR_COUNT, sizes.processors) IS(MAX_THREADS_PER_MULTIPROCESSOR, sizes.sm_threads)
+                IS(MAX_BLOCKS_PER_MULTIPROCESSOR, sizes.sm_blocks) IS(MAX_REGISTERS_PER_BLOCK, 65536)
                     IS(MAX_REGISTERS_PER_MULTIPROCESSOR, 65536) IS(L2_CACHE_SIZE, sizes.cache)
                         IS(COMPUTE_CAPABILITY_MAJOR, sizes.sm / 10) IS(COMPUTE_CAPABILITY_MINOR, sizes.sm % 10)
                             IS(COOPERATIVE_LAUNCH, 1) IS(UNIFIED_ADDRESSING, 1) IS(
@@ -158,12 +158,16 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
   struct device *d = &devices[dev];
   if (--d->retained) return CUDA_SUCCESS;
   si_drain(d, NULL);
-  int n = 0;
+  int n = 0, pinned = 0, ngraph = 0;
   for (int i = 0; i < nblocks; i++) n += blocks[i].dev == d && blocks[i].live;
-  if (n)
-    standin_say("device %d: context released with %d allocations alive (%zu bytes)", dev, n,
-                d->used);
-  return CUDA_SUCCESS;
+  for (int i = 0; i < nblocks; i++) pinned += !blocks[i].dev && blocks[i].owner == d && blocks[i].live;
+  for (int i = 0; i < ngraphs; i++) ngraph += graphs[i]->origin->dev == d;
+  int left = n + pinned + ngraph + d->nevents + d->nstreams + d->nexecs + d->nmodules;
+  if (!left || d->error) return CUDA_SUCCESS;
+  standin_say("device %d: context released with %d allocations (%zu bytes), %d of pinned memory, "
+              "%d events, %d streams, %d graphs, %d executable graphs and %d modules alive",
+              dev, n, d->used, pinned, d->nevents, d->nstreams, ngraph, d->nexecs, d->nmodules);
+  abort();
 }
 CUresult cuCtxSetCurrent(CUcontext c) {
   if (c) NEED(c, CTX);

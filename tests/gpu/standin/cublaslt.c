@@ -262,9 +262,9 @@ static int unpack(matrix *m, const void *layout, const void *p) {
 static int in_range(const matrix *m, int batch, size_t align, const char *what) {
   if ((uintptr_t)m->p % align)
     return standin_say("cublasLt: %s is not aligned to %zu as the algorithm is", what, align), 0;
-  return !standin_range(
-      m->p, (size_t)(offset_of(m, m->rows - 1, m->cols - 1, batch - 1) + 1) * size_of(m->type),
-      standin_device(), what);
+  size_t bytes = (size_t)(offset_of(m, m->rows - 1, m->cols - 1, batch - 1) + 1) * size_of(m->type);
+  if (standin_range(m->p, bytes, standin_device(), what)) return 0;
+  return standin_uses(m->p, bytes, *what == 'D'), 1;
 }
 static cublasStatus_t prepare(product *p, cublasLtMatmulDesc_t d, const void *la, const void *lb,
                               const void *lc, const void *ld) {
@@ -352,14 +352,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
       !in_range(&p.d, p.batch, align, "D") || (p.beta != 0 && !in_range(&p.c, p.batch, align, "C")))
     return CUBLAS_STATUS_INVALID_VALUE;
   int64_t n_bias = p.epilogue & CUBLASLT_EPILOGUE_BIAS ? p.d.rows : sums_of(&p);
-  if (n_bias &&
-      standin_range(p.bias, (size_t)((p.batch - 1) * p.bias_stride + n_bias) * size_of(p.bias_type),
-                    standin_device(), "bias"))
+  size_t bytes = (size_t)((p.batch - 1) * p.bias_stride + n_bias) * size_of(p.bias_type);
+  if (n_bias && standin_range(p.bias, bytes, standin_device(), "bias"))
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (n_bias) standin_uses(p.bias, bytes, !(p.epilogue & CUBLASLT_EPILOGUE_BIAS));
   if (n_bias && algo && (!algo->data[2] || (uintptr_t)p.bias % algo->data[2]))
     return bad("the algorithm is not for a vector that is aligned like this");
   if (workspace && standin_range(workspace, workspace_size, standin_device(), "workspace"))
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (workspace) standin_uses(workspace, workspace_size, 1);
   if (p.c.p == p.d.p && p.beta != 0 && memcmp(&p.c, &p.d, sizeof p.c))
     return bad("in place, but C and D are laid out differently");
   return standin_enqueue(stream, "cublasLtMatmul", multiply, &p, sizeof p, NULL)

@@ -239,10 +239,12 @@ static int convolve(void *arg) {
   return 1;
 }
 
-static bool in_range(const char *p, long n, int type, const char *what) {
+static bool in_range(const char *p, long n, int type, bool writes, const char *what) {
   if ((uintptr_t)p % ALIGNED)
     return standin_say("cudnn: %s is not aligned to %d bytes", what, ALIGNED), false;
-  return !standin_range(p, (size_t)n * (type == CUDNN_DATA_FLOAT ? 4 : 2), standin_device(), what);
+  size_t bytes = (size_t)n * (type == CUDNN_DATA_FLOAT ? 4 : 2);
+  if (standin_range(p, bytes, standin_device(), what)) return false;
+  return standin_uses(p, bytes, writes), true;
 }
 
 bool si_asked(const char *what) {
@@ -268,12 +270,13 @@ static cudnnStatus_t launch(cudnnHandle_t h, work *k, const void *alpha, const v
   if (k->workspace_size < needs) return bad("the workspace is too small for the algorithm");
   if (needs && standin_range(k->workspace, needs, standin_device(), "workspace"))
     return CUDNN_STATUS_BAD_PARAM;
-  if (!in_range(k->px, count(k->x.dim, k->x.rank), k->x.type, "x") ||
-      !in_range(k->py, count(k->y.dim, k->y.rank), k->x.type, "y") ||
-      !in_range(k->pw, count(k->w.dim, k->w.rank), k->x.type, "w"))
+  if (!in_range(k->px, count(k->x.dim, k->x.rank), k->x.type, k->what == 1, "x") ||
+      !in_range(k->py, count(k->y.dim, k->y.rank), k->x.type, k->what == 0, "y") ||
+      !in_range(k->pw, count(k->w.dim, k->w.rank), k->x.type, k->what == 2, "w"))
     return CUDNN_STATUS_BAD_PARAM;
   if (si_asked("fail")) return CUDNN_STATUS_EXECUTION_FAILED;
   k->alpha = *(const float *)alpha;
+  if (k->workspace) standin_uses(k->workspace, k->workspace_size, 1);
   return standin_enqueue(h->stream, name, convolve, k, sizeof *k, NULL)
              ? CUDNN_STATUS_EXECUTION_FAILED
              : CUDNN_STATUS_SUCCESS;

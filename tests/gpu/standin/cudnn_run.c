@@ -14,6 +14,7 @@ typedef struct {
   char *memory;  // in memory, or NULL
   double host;   // by value
   double *v;     // by the place in memory; NULL: not read, or made, yet
+  bool made;     // by an operation
 } value;
 typedef struct {
   const node *graph;
@@ -219,7 +220,7 @@ static bool add(work *w, const node *t, const node *pack, bool makes) {
   if (!v) {
     if (w->n == VALUES) return si_bad("a graph with too many values"), false;
     v = &w->of[w->n++];
-    *v = (value){.id = id_of(t), .t = t};
+    *v = (value){.id = id_of(t), .t = t, .made = makes};
     if (is_virtual(t) ? !makes : !locate(v, pack))
       return si_bad("a value is read before it is made"), false;
   } else if (makes || si_span(v->t) != si_span(t) || type_of(v->t) != type_of(t)) {
@@ -251,6 +252,14 @@ static bool add_op(work *w, const node *op, const node *pack) {
   return si_bad("what is no operation in a graph"), false;
 }
 
+static void announce(const work *w) {
+  for (int i = 0; i < w->n; i++)
+    if (w->of[i].at)
+      standin_uses(w->of[i].at, (size_t)(si_span(w->of[i].t) * si_size(type_of(w->of[i].t))),
+                   w->of[i].made);
+  if (w->needs) standin_uses(w->workspace, (size_t)w->needs, 1);
+}
+
 cudnnStatus_t si_run_graph(cudnnHandle_t h, const node *graph, const node *pack, int64_t needs) {
   work w = {.graph = graph, .needs = needs};
   const attribute *ops = si_attribute(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
@@ -265,6 +274,7 @@ cudnnStatus_t si_run_graph(cudnnHandle_t h, const node *graph, const node *pack,
   if (standin_range(w.workspace, (size_t)needs, standin_device(), "workspace") ||
       (intptr_t)w.workspace % 256)
     return si_bad("a workspace that is too small, or not aligned");
+  announce(&w);
   return standin_enqueue(h->stream, "cudnnBackendExecute", run_all, &w, sizeof w, NULL)
              ? CUDNN_STATUS_EXECUTION_FAILED
              : CUDNN_STATUS_SUCCESS;

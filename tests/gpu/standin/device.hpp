@@ -99,10 +99,43 @@ static inline T __si_reduce(int line, unsigned mask, T v, F f) {
   return r;
 }
 
+// ---- weak memory: the compiler puts a call before each load and store ----
+#define SI_UNSEEN __attribute__((no_sanitize("thread")))
+SI_UNSEEN static inline bool __si_is_weak(const void *p) {
+  return (size_t)((const char *)p - __si_engine->memory) < __si_engine->bytes;
+}
+#ifdef STANDIN_WEAK
+#define SI_SEEN(name, size, what)                                                             \
+  SI_UNSEEN __attribute__((visibility("hidden"), used)) void name(void *p) {                  \
+    if (__si_is_weak(p)) __si_engine->what(p, size);                                          \
+  }
+#define SI_SEEN_OF(size)                                                                      \
+  SI_SEEN(__tsan_read##size, size, reads) SI_SEEN(__tsan_write##size, size, writes)           \
+  SI_SEEN(__tsan_unaligned_read##size, size, reads)                                           \
+  SI_SEEN(__tsan_unaligned_write##size, size, writes)
+extern "C" {
+SI_SEEN_OF(1) SI_SEEN_OF(2) SI_SEEN_OF(4) SI_SEEN_OF(8) SI_SEEN_OF(16)
+SI_UNSEEN __attribute__((visibility("hidden"), used)) void __tsan_read_range(void *p, size_t n) {
+  if (__si_is_weak(p)) __si_engine->reads(p, n);
+}
+SI_UNSEEN __attribute__((visibility("hidden"), used)) void __tsan_write_range(void *p, size_t n) {
+  if (__si_is_weak(p)) __si_engine->writes(p, n);
+}
+SI_UNSEEN __attribute__((visibility("hidden"), used)) void __tsan_init() {}
+}
+constexpr int si_weak = 1;
+#else
+constexpr int si_weak = 0;
+#endif
+SI_UNSEEN static inline void __si_fence() {
+  if (__si_engine->bytes) __si_engine->fence();
+}
+
 // ---- atomics (each lets other threads run, so that a loop on one ends), fences, time ----
 template <class T, class F>
-static inline T __si_atomic(T *p, F f) {
+SI_UNSEEN static inline T __si_atomic(T *p, F f) {
   __si_engine->yield();
+  if (__si_is_weak(p)) __si_engine->coherent(p, sizeof *p);
   T old = *p;
   *p = f(old);
   return old;
@@ -116,9 +149,9 @@ SI_ATOMIC(atomicInc, o >= v ? 0 : o + 1)
 template <class T> static inline T atomicCAS(T *p, typename si_same<T>::type a, typename si_same<T>::type b) {
   return __si_atomic(p, [=](T o) -> T { return o == a ? b : o; });
 }
-static inline void __threadfence() {}
+static inline void __threadfence() { __si_fence(); }
 static inline void __threadfence_block() {}
-static inline void __threadfence_system() {}
+static inline void __threadfence_system() { __si_fence(); }
 static inline void __nanosleep(unsigned) { __si_engine->yield(); }
 static inline long long clock64() { return 0; }
 static inline int clock() { return 0; }
@@ -127,7 +160,12 @@ extern "C" inline void cudaGraphSetConditional(unsigned long long loop, unsigned
 }
 #define __trap() __si_engine->trap("__trap()")
 template <class T> static inline T __ldg(const T *p) { return *p; }
-template <class T> static inline T __ldcg(const T *p) { return *p; }
+template <class T> SI_UNSEEN static inline T __ldcg(const T *p) {
+  if (!__si_is_weak(p)) return *p;
+  T v;
+  __si_engine->past(&v, p, sizeof v);
+  return v;
+}
 template <class T> static inline T __ldcs(const T *p) { return *p; }
 template <class T> static inline void __stcg(T *p, T v) { *p = v; }
 template <class T> static inline void __stcs(T *p, T v) { *p = v; }

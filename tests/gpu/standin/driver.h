@@ -8,11 +8,16 @@
 #include <string.h>
 #include "tests/gpu/standin/standin.h"
 
-enum { MAX_DEVICES = 16, PAGE = 4096 };
+enum { MAX_DEVICES = 16, PAGE = 4096, LANES = 64 };
+struct use {  // of memory, by a library
+  const void *p;
+  size_t n;
+  int writes;
+};
 struct sizes {  // of each GPU
   const char *name;
   int sm, processors;  // sm: the compute capability
-  int sm_smem, block_smem, cache;
+  int sm_smem, block_smem, cache, sm_threads, sm_blocks;
 };
 extern struct sizes sizes;
 #define ADDRESSES ((size_t)64 << 30)  // of a device; TSan leaves no room for more
@@ -42,6 +47,10 @@ struct CUgraphNode_st {
   size_t bytes;
   const void *chain;
   const char *name;
+  unsigned *clock;  // races.c: of each lane the last piece that precedes this; NULL: not asked for
+  uint32_t epoch;   // its own lane and place there; 0: none yet
+  struct use *uses;
+  int nuses;
   CUgraph body;   // LOOP: repeated
   uint64_t loop;  // while the condition of this number is not 0
 };
@@ -53,6 +62,7 @@ struct CUstream_st {
   int magic, blocking;
   struct device *dev;
   op *last;
+  unsigned *clock;  // of events that were over when the stream was to wait for them
   CUgraph capture;
   op **front;
   int nfront;
@@ -103,12 +113,14 @@ struct device {
   unsigned peers;
   CUresult error;
   size_t used, total;
+  // What it has and has not destroyed: that of an ended program is a leak.
+  int nevents, nstreams, nexecs, nmodules, npinned;
   char *next, *end;
 };
 typedef struct {
   char *p, *page;
   size_t n, mapped;
-  struct device *dev;
+  struct device *dev, *owner;
   int live, id;
 } block;  // dev NULL: pinned host
 
@@ -176,6 +188,21 @@ CUresult si_drain(struct device *d, op *target);
 void si_some(struct device *d, int one_in);
 // The body of a thread that runs work after a long while.
 void *si_background(void *unused);
+// races.c
+int si_races(void);  // whether they are looked for
+// One piece of work has waited for another.
+void si_sees(op *o, const op *before);
+// The host has waited for a piece of work, or with NULL for all of a device.
+void si_host_sees(struct device *d, const op *done);
+// All that is put in line in a stream from now on waits for a piece of work.
+void si_stream_sees(CUstream s, const op *done);
+// Gives a piece its place after all that it has seen; s: the stream that it is put in line in, or
+// NULL.
+void si_place(CUstream s, op *o);
+// Lets a piece have what was announced by standin_uses().
+void si_take_uses(op *o);
+// Before a piece of work runs: it touches what is known of it; a race is an error of the work.
+void si_accesses(op *o);
 // timeline.c
 void si_after(op *o, const op *on);  // it begins when that has ended
 // When it begins, in ns of the device's clock.

@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include "tests/gpu/standin/standin.h"
+#include "tests/gpu/standin/weak.h"
 
 enum { STACK = 64 << 10, MAX_FIBERS = 16384 };
 enum state { READY, AT_BLOCK, AT_WARP, AT_GRID, LEFT };
@@ -36,6 +37,7 @@ static struct {
   uint64_t (*seen)[32];  // by each fiber: the values of its last warp operation
   struct block *block, *loaded;
   int *ready, nblocks, at_grid, total, budget;
+  int ahead;  // warps run as far as they can
   char *stacks, *saved;
   size_t statics;
   void *main_sp;
@@ -77,11 +79,13 @@ static void make_ready(struct fiber *f) {
   struct block *b = f->block;
   *ring_at(b, b->nready++) = (int)(f - b->fiber);
 }
-// Takes fiber `k` of the ready ones; the first ready one takes its place.
+// Takes fiber `k` of the ready ones; the first ready one takes its place, unless it was the last.
 static struct fiber *take_ready(struct block *b, int k) {
   int *taken = ring_at(b, k), i = *taken;
-  *taken = b->ready[b->first];
-  b->first = b->first + 1 < b->n ? b->first + 1 : 0, b->nready--;
+  if (k < --b->nready) {
+    *taken = b->ready[b->first];
+    b->first = b->first + 1 < b->n ? b->first + 1 : 0;
+  }
   return &b->fiber[i];
 }
 static void wait_as(enum state s, int line) { x.cur->state = s, x.cur->line = line; }
@@ -89,7 +93,8 @@ static void wait_as(enum state s, int line) { x.cur->state = s, x.cur->line = li
 static struct fiber *choose_next(struct block *b) {
   if (!b->nready || !x.budget) return NULL;
   x.budget--;
-  x.cur = take_ready(b, (int)standin_random(x.rng, (unsigned)b->nready));
+  int last = x.ahead && standin_random(x.rng, 16);
+  x.cur = take_ready(b, last ? b->nready - 1 : (int)standin_random(x.rng, (unsigned)b->nready));
   *x.l->module->self = &x.cur->t;
   return x.cur;
 }
@@ -171,7 +176,7 @@ static void condition(uint64_t loop, unsigned value) {
   if (!standin_condition(loop, value)) die_here("a condition of no loop that is running is set");
 }
 
-static const standin_engine engine = {block_sync, warp_sync, grid_sync, yield, die_here, condition};
+static standin_engine engine = {block_sync, warp_sync, grid_sync, yield, die_here, condition};
 
 static void enter(void) {
   x.l->kernel->call(x.l->args);
@@ -237,6 +242,7 @@ static void start_block(struct block *b, int slot, unsigned index) {
 static void load(struct block *b) {
   const standin_module_t *m = x.l->module;
   if (x.loaded == b) return;
+  weak_switch((int)(b - x.block));
   if (x.loaded) {
     memcpy(x.loaded->saved, m->shared_begin, x.statics);
     memcpy(x.loaded->saved + x.statics, m->dynamic, x.l->dynamic);
@@ -272,6 +278,7 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
   unsigned blocks = l->grid[0] * l->grid[1] * l->grid[2],
            per = l->block[0] * l->block[1] * l->block[2];
   unsigned slots = l->cooperative ? blocks : 1;
+  x.ahead = (int)standin_random(rng, 2);
   x.l = l, x.rng = rng, x.cur = NULL, x.at_grid = 0, x.total = (int)(slots * per);
   x.statics = (size_t)(l->module->shared_end - l->module->shared_begin);
   if (x.total > MAX_FIBERS)
@@ -285,9 +292,12 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
   x.block = realloc(x.block, slots * sizeof *x.block);
   x.saved = realloc(x.saved, slots * (x.statics + l->dynamic) + 1);
   *l->module->engine = &engine;
+  weak_begin(&engine, l->memory, l->bytes, l->cooperative ? (int)blocks : 0);
+  if (l->watched) races_watch(&engine, l->memory, l->bytes);
   if (l->cooperative) {
     for (unsigned i = 0; i < blocks; i++) start_block(&x.block[i], (int)i, i);
     run_blocks((int)blocks);
+    weak_end();
   } else {  // an order drawn from the seed: index -> (first + index * stride) mod blocks
     unsigned first = standin_random(rng, blocks), stride = 1 + standin_random(rng, blocks), a, b;
     do {

@@ -39,6 +39,7 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *out_g) {
   if (!g) return CUDA_ERROR_ILLEGAL_STATE;
   if (g->origin != s)
     FAIL(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "capture ended on a stream which did not begin it");
+  if (si_fails("cuStreamEndCapture")) g->invalid = 1;
   CUresult e = g->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
   for (int i = 0; i < nstreams; i++) {
     CUstream t = streams[i];
@@ -75,6 +76,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long lo
   API;
   NEED(g, GRAPH);
   (void)flags;
+  if (si_fails("cuGraphInstantiate")) return *x = NULL, CUDA_ERROR_OUT_OF_MEMORY;
   if (g->body) FAIL(CUDA_ERROR_INVALID_VALUE, "the body of a conditional node is instantiated");
   for (int i = 0; i < g->n && g->instances; i++)
     if (g->node[i]->kind == LOOP)
@@ -82,7 +84,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long lo
   g->refs++, g->instances++;
   si_tell_cloned(g);
   *x = calloc(1, sizeof **x);
-  return **x = (struct CUgraphExec_st){EXEC, g, NULL}, CUDA_SUCCESS;
+  **x = (struct CUgraphExec_st){EXEC, g, NULL};
+  return g->origin->dev->nexecs++, CUDA_SUCCESS;
 }
 CUresult cuGraphUpload(CUgraphExec x, CUstream s) {
   NEED(x, EXEC);
@@ -105,11 +108,13 @@ CUresult cuGraphLaunch(CUgraphExec x, CUstream h) {
   memcpy(head->data, &x->graph, sizeof x->graph);
   op **copy_of = calloc((size_t)n + 1, sizeof *copy_of);
   si_depend(head, x->last), si_drop(x->last), x->last = si_hold(tail);
+  si_place(s, head);
   for (int i = 0; i < n; i++) {
     op *source = x->graph->node[i], *o = copy_of[i] = si_copy_op(source);
     o->ready = head->ready;  // all are there at once, however long this takes
     si_depend(o, head);
     for (int j = 0; j < source->ndeps; j++) si_depend(o, copy_of[source->deps[j]->index]);
+    si_place(NULL, o);
     si_depend(tail, o);
   }
   si_hold(head);
@@ -152,6 +157,7 @@ CUresult cuGraphDestroy(CUgraph g) {
 CUresult cuGraphExecDestroy(CUgraphExec x) {
   NEED(x, EXEC);
   CUgraph g = x->graph;
+  g->origin->dev->nexecs--;
   si_drop(x->last), x->magic = DEAD;
   return cuGraphDestroy(g);
 }

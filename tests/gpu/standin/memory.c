@@ -5,7 +5,8 @@
 
 static void record(char *p, char *page, size_t n, size_t mapped, struct device *d) {
   blocks = realloc(blocks, (size_t)(nblocks + 1) * sizeof *blocks);
-  blocks[nblocks] = (block){p, page, n, mapped, d, 1, nblocks};
+  struct device *owner = d ? d : si_current() ? si_current()->dev : NULL;
+  blocks[nblocks] = (block){p, page, n, mapped, d, owner, 1, nblocks};
   nblocks++;
 }
 CUresult cuMemAlloc(CUdeviceptr *out_p, size_t n) {  // ends at a guard page, rounded to 256
@@ -136,6 +137,8 @@ static CUresult copy(const char *fn, void *dst, char dst_kind, const void *src, 
       FAIL(CUDA_ERROR_INVALID_VALUE, "%s is device memory", text);
     else if (s->capture)
       FAIL(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s is not pinned, in a capture", text);
+    else if (!sync)
+      FAIL(CUDA_ERROR_NOT_SUPPORTED, "%s is not pinned: the host would wait for the copy", text);
     else if (side)
       stage = 1;  // the driver copies pageable memory before it returns
     else

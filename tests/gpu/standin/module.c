@@ -21,13 +21,20 @@ CUresult cuModuleLoadData(CUmodule *out_m, const void *image) {
   if (write(m->fd, image, n) != (ssize_t)n || !(m->so = dlopen(path, RTLD_NOW | RTLD_LOCAL)) ||
       !(m->m = dlsym(m->so, "standin_module")))
     FAIL(CUDA_ERROR_INVALID_IMAGE, "cuModuleLoadData: %s", dlerror());
+  if (getenv("STANDIN_MEMORY") && !m->m->weak)
+    FAIL(CUDA_ERROR_INVALID_IMAGE, "STANDIN_MEMORY is set, but was not when this was compiled");
   if (m->m->arch / 10 != sizes.sm / 10 || m->m->arch > sizes.sm)
     FAIL(CUDA_ERROR_NO_BINARY_FOR_GPU, "the module is for sm_%d, the device is sm_%d", m->m->arch,
          sizes.sm);
+  d->nmodules++;
   return *out_m = m, CUDA_SUCCESS;
 }
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_option *o, void **v) {
   return (void)n, (void)o, (void)v, cuModuleLoadData(m, image);
+}
+// Bytes without those that device.hpp has in each module.
+static int statics(CUfunction f) {
+  return (int)(f->module->m->shared_end - f->module->m->shared_begin - 16) / 16 * 16;
 }
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
   API;
@@ -35,7 +42,8 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
   for (int i = 0; i < m->m->nkernel; i++)
     if (!strcmp(m->m->kernel[i].name, name)) {
       *f = calloc(1, sizeof **f);
-      **f = (struct CUfunc_st){FUNC, 48 << 10, m, &m->m->kernel[i]};
+      **f = (struct CUfunc_st){FUNC, 0, m, &m->m->kernel[i]};
+      (*f)->max_dynamic = (48 << 10) - statics(*f);  // more has to be asked for
       m->func = realloc(m->func, (size_t)(m->nfunc + 1) * sizeof *m->func);
       return m->func[m->nfunc++] = *f, CUDA_SUCCESS;
     }
@@ -47,10 +55,8 @@ CUresult cuModuleUnload(CUmodule m) {
   NOT_IN_CAPTURE;
   si_drain(m->dev, NULL);
   for (int i = 0; i < m->nfunc; i++) m->func[i]->magic = DEAD;
+  m->dev->nmodules--;
   return dlclose(m->so), close(m->fd), m->magic = DEAD, CUDA_SUCCESS;
-}
-static int statics(CUfunction f) {
-  return (int)(f->module->m->shared_end - f->module->m->shared_begin) / 16 * 16;
 }
 static int max_threads(CUfunction f) { return f->k->max_threads ? f->k->max_threads : 1024; }
 CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) {
@@ -83,8 +89,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int t
   NEED(f, FUNC);
   int warps = (threads + 31) / 32,
       by_smem = (int)((size_t)sizes.sm_smem / ((size_t)statics(f) + dynamic + 1024));
-  *n = threads < 1 || threads > max_threads(f) ? 0 : 64 / warps;
-  if (*n > 32) *n = 32;
+  *n = threads < 1 || threads > max_threads(f) ? 0 : sizes.sm_threads / 32 / warps;
+  if (*n > sizes.sm_blocks) *n = sizes.sm_blocks;
   if (*n > by_smem) *n = by_smem;
   return CUDA_SUCCESS;
 }
@@ -133,8 +139,13 @@ static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *b, un
     if (v && standin_range(v, 1, d->ordinal, text)) return CUDA_ERROR_INVALID_VALUE;
   }
   op *o = si_new_op(KERNEL, d, name);
-  o->launch = (standin_launch){
-      .module = f->module->m, .kernel = f->k, .dynamic = dynamic, .cooperative = coop};
+  o->launch = (standin_launch){.module = f->module->m,
+                               .kernel = f->k,
+                               .dynamic = dynamic,
+                               .cooperative = coop,
+                               .memory = d->end - ADDRESSES,
+                               .bytes = ADDRESSES,
+                               .watched = si_races()};
   memcpy(o->launch.grid, grid, sizeof o->launch.grid),
       memcpy(o->launch.block, b, sizeof o->launch.block);
   o->data = malloc(bytes + 16), o->bytes = bytes;

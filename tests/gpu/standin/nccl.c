@@ -20,6 +20,7 @@
 
 enum {
   MAX_RANKS = 32,
+  MAX_DEVICES = 16,
   CHUNK = 1 << 20,
   MEMORY = 24 << 20,  // of its device that a communicator takes
   ALL_REDUCE = 0,
@@ -50,6 +51,7 @@ struct ncclComm {
   int finalized;  // ncclCommFinalize was called
   int memory;     // whether it has taken its memory
   long chunks;
+  int ordered;              // it starts with the others of its device in one order on all ranks
   _Atomic int error, busy;  // busy: calls that its thread has not put in line yet
   struct shared *s;
   char text[300], path[128];
@@ -128,6 +130,10 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int n, ncclUniqueId id, int
   ncclComm_t c = calloc(1, sizeof *c);
   c->rank = rank, c->n = n, c->device = standin_device(), c->waiting = 1;
   c->lazy = config && config->blocking == 0;
+  const char *implicit = getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+  int version;
+  ncclGetVersion(&version);
+  c->ordered = version >= 22600 && implicit && atoi(implicit);
   c->s = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *c->s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (c->s == MAP_FAILED) return fail(NULL, ncclInvalidArgument, "unique id: %s", strerror(errno));
   close(fd);
@@ -178,7 +184,10 @@ ncclResult_t ncclCommDestroy(ncclComm_t c) {
 ncclResult_t ncclCommCount(const ncclComm_t c, int *n) { return *n = c->n, ncclSuccess; }
 ncclResult_t ncclCommUserRank(const ncclComm_t c, int *r) { return *r = c->rank, ncclSuccess; }
 ncclResult_t ncclCommCuDevice(const ncclComm_t c, int *d) { return *d = c->device, ncclSuccess; }
-ncclResult_t ncclGetVersion(int *v) { return *v = NCCL_VERSION_CODE, ncclSuccess; }
+ncclResult_t ncclGetVersion(int *v) {
+  const char *e = getenv("STANDIN_NCCL_VERSION");
+  return *v = e && *e ? atoi(e) : NCCL_VERSION_CODE, ncclSuccess;
+}
 const char *ncclGetLastError(ncclComm_t c) { return c && *c->text ? c->text : last_error; }
 const char *ncclGetErrorString(ncclResult_t r) {
   static const char *const names[] = {"no error",
@@ -214,6 +223,13 @@ static int same(const call *a, const call *b) {
   return a->kind == b->kind && a->type == b->type && a->op == b->op && a->root == b->root &&
          a->count == b->count;
 }
+// Whose collective has the processors of a device, which may be too few for a second one: ranks
+// that start two in another order then wait for each other.
+static ncclComm_t running[MAX_DEVICES];
+static int leave(const work *w) {
+  if (running[w->comm->device] == w->comm) running[w->comm->device] = NULL;
+  return 1;
+}
 static int poll_work(void *arg) {
   work *w = arg;
   ncclComm_t c = w->comm;
@@ -221,7 +237,9 @@ static int poll_work(void *arg) {
   call k = w->call;
   size_t size = standin_nccl_size(k.type), pieces = k.kind == REDUCE_SCATTER ? (size_t)c->n : 1;
   if (!w->index) w->index = ++c->calls, w->begun = now();
-  if (c->aborted || c->error) return 1;
+  if (c->aborted || c->error) return leave(w);
+  if (!c->ordered && running[c->device] && running[c->device] != c) return 0;
+  running[c->device] = c;
   const char *f = fault_of(c, w->index);
   if (*f == 'h' || (*f == 'd' && now() - w->begun < 0.2)) return 0;
   if (*f == 'e') _exit(1);
@@ -229,7 +247,7 @@ static int poll_work(void *arg) {
   if (s->failed)
     return fail(c, ncclRemoteError, "rank %d: rank %d failed in call %d", c->rank, s->failed - 1,
                 w->index),
-           1;
+           leave(w);
   for (;;) {
     size_t most = CHUNK / size / pieces, n = k.count - w->off < most ? k.count - w->off : most;
     if (!w->arrived) {
@@ -254,7 +272,7 @@ static int poll_work(void *arg) {
            w->index, c->rank, kinds[k.kind], k.count, k.type, k.op, k.root, r, kinds[o->kind],
            o->count, o->type, o->op, o->root);
       s->slot[c->rank].left = ++c->chunks;
-      return 1;
+      return leave(w);
     }
     char *to = w->recv + w->off * size;
     if (k.kind == ALL_REDUCE || (k.kind == REDUCE && k.root == c->rank)) reduce(c, to, 0, n, &k);
@@ -264,7 +282,7 @@ static int poll_work(void *arg) {
       memcpy(to + (size_t)r * k.count * size, s->data[r], n * size);
     s->slot[c->rank].left = ++c->chunks;
     w->arrived = 0, w->off += n;
-    if (w->off >= k.count) return 1;
+    if (w->off >= k.count) return leave(w);
   }
 }
 
@@ -283,6 +301,8 @@ static ncclResult_t enqueue(work w, cudaStream_t stream) {
       (gets && standin_range(w.recv, w.call.kind == ALL_GATHER ? all : n, c->device, name)))
     return fail(c, ncclInvalidArgument, "nccl%s: buffers", name);
   if (!n) return ncclSuccess;
+  if (sends) standin_uses(w.send, w.call.kind == REDUCE_SCATTER ? all : n, 0);
+  if (gets) standin_uses(w.recv, w.call.kind == ALL_GATHER ? all : n, 1);
   return standin_enqueue(stream, name, poll_work, &w, sizeof w, c) ? ncclUnhandledCudaError
                                                                    : ncclSuccess;
 }

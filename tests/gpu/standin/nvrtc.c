@@ -173,34 +173,44 @@ static int preprocess(nvrtcProgram p, const place *files, const char **arg, int 
   return bad || run(files->log, arg, &p->log);
 }
 
+// Whether calls are put before loads and stores (weak.c): those for the race detector of g++, which
+// device.hpp has.
+static int is_weak(void) {
+  const char *e = getenv("STANDIN_MEMORY");
+  return e && *e;
+}
+
 // The C library is that of the process, so that no library is searched but those of mathematics and
 // of the compiler.
 static int translate(nvrtcProgram p, const place *files) {
-  const char *const cc[] = {"g++",
-                            "-x",
-                            "c++-cpp-output",
-                            "-std=c++17",
-                            "-Og",
-                            "-g1",
-                            "-w",
-                            "-fPIC",
-                            "-shared",
-                            "-nostdlib",
-                            "-fno-weak",
-                            "-fno-exceptions",
-                            "-fno-rtti",
-                            "-fno-strict-aliasing",
-                            "-ffp-contract=off",
-                            "-fsanitize=alignment,bounds",
-                            "-fsanitize-undefined-trap-on-error",
-                            files->cooked,
-                            "-o",
-                            files->out,
-                            "-x",
-                            "none",
-                            "-lm",
-                            "-lgcc",
-                            NULL};
+  const char *cc[] = {"g++",
+                      "-x",
+                      "c++-cpp-output",
+                      "-std=c++17",
+                      "-Og",
+                      "-g1",
+                      "-w",
+                      "-fPIC",
+                      "-shared",
+                      "-nostdlib",
+                      "-fno-weak",
+                      "-fno-exceptions",
+                      "-fno-rtti",
+                      "-fno-strict-aliasing",
+                      "-ffp-contract=off",
+                      "-fsanitize=alignment,bounds",
+                      "-fsanitize-undefined-trap-on-error",
+                      is_weak() ? "-fsanitize=thread" : "-fsanitize=bounds",
+                      "--param",
+                      "tsan-instrument-func-entry-exit=0",
+                      files->cooked,
+                      "-o",
+                      files->out,
+                      "-x",
+                      "none",
+                      "-lm",
+                      "-lgcc",
+                      NULL};
   text in = {0}, code = {0};
   int bad = read_file(files->preprocessed, &in);
   if (!bad) nvrtc_rewrite(in.p, &code);
@@ -252,6 +262,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const
   if (!arch) return NVRTC_ERROR_INVALID_OPTION;
   snprintf(define, sizeof define, "-DSTANDIN_ARCH=%d", arch);
   arg[n++] = define;
+  if (is_weak()) arg[n++] = "-DSTANDIN_WEAK";
   cache_key key = key_of(p, arg, n);
   free(p->code.p), p->code.p = NULL;
   if (cache_read("kernels", &key, &p->code.p, &p->code.n)) return NVRTC_SUCCESS;
@@ -282,7 +293,7 @@ nvrtcResult nvrtcGetProgramLog(nvrtcProgram p, char *to) {
 }
 // The version is a hash of what code depends on here, so that none of an older stand-in is used.
 nvrtcResult nvrtcVersion(int *major, int *minor) {
-  return *major = 13, *minor = (int)(compiler_version() % 1000000), NVRTC_SUCCESS;
+  return *major = 13, *minor = (int)(compiler_version() % 1000000) + is_weak(), NVRTC_SUCCESS;
 }
 static const int archs[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
 nvrtcResult nvrtcGetNumSupportedArchs(int *n) {

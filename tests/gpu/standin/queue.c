@@ -64,6 +64,7 @@ CUresult si_enqueue(CUstream s, op *o) {
       si_depend(o, pool[i]);
       break;
     }
+  si_place(s, o);
   si_drop(s->last), s->last = si_hold(o);
   si_add(&pool, &npool, o);
   si_some(d, eager);
@@ -82,6 +83,7 @@ int standin_enqueue(void *stream, const char *name, int (*poll)(void *), const v
   op *o = si_new_op(EXTERN, d, name);
   o->poll = poll, o->chain = chain, o->bytes = bytes;
   o->data = memcpy(malloc(bytes), arg, bytes);
+  si_take_uses(o);
   return si_enqueue(s, o);
 }
 int standin_device(void) { return si_current() ? si_current()->dev->ordinal : -1; }

@@ -9,7 +9,12 @@ typedef struct {
   unsigned grid[3], block[3], dynamic;
   int cooperative;
   void **args;
+  const char *memory;  // all addresses of its device
+  size_t bytes;
+  int watched;  // by races.c
 } standin_launch;
+// races.c: a kernel's loads and stores of the device's memory are watched.
+void races_watch(standin_engine *e, const char *memory, size_t bytes);
 int standin_condition(uint64_t loop, unsigned value);      // 0: there is no such loop that runs
 void standin_run(const standin_launch *l, uint64_t *rng);  // leaves by standin_die on errors
 void standin_where(char *text, size_t size);               // the device thread that runs now
@@ -30,7 +35,9 @@ int standin_captured(const void *chain);   // nodes of its work in graphs that a
 int standin_take(int device, long bytes);  // of its memory, or < 0: gives back; 0: there is no room
 int standin_range(const void *p, size_t n, int device,
                   const char *what);  // 0: inside an allocation
-int standin_device(void);             // of the current context, or -1
+// What the work that is put in line next reads or writes, for races.c.
+void standin_uses(const void *p, size_t n, int writes);
+int standin_device(void);  // of the current context, or -1
 // The device of a stream; that of the current context for the default stream; -1: it is no stream.
 int standin_stream_device(void *stream);
 int standin_physical(int device);  // its number among the GPUs of the machine

@@ -6,10 +6,14 @@ CUresult cuStreamCreateWithPriority(CUstream *out_s, unsigned flags, int priorit
   API;
   NEED_CTX(d);
   (void)priority;
+  if (!(flags & CU_STREAM_NON_BLOCKING))
+    FAIL(CUDA_ERROR_NOT_SUPPORTED,
+         "a stream that waits for the default stream, and that for it: nothing would overlap");
   CUstream s = calloc(1, sizeof *s);
   *s = (struct CUstream_st){
       .magic = STREAM, .blocking = !(flags & CU_STREAM_NON_BLOCKING), .dev = d};
   streams = realloc(streams, (size_t)(nstreams + 1) * sizeof *streams);
+  d->nstreams++;
   return *out_s = streams[nstreams++] = s, CUDA_SUCCESS;
 }
 CUresult cuStreamCreate(CUstream *s, unsigned flags) {
@@ -23,6 +27,8 @@ CUresult cuStreamDestroy(CUstream s) {
          "cuStreamDestroy of a stream that is being captured");
   for (int i = 0; i < nstreams; i++)
     if (streams[i] == s) streams[i] = streams[--nstreams];
+  s->dev->nstreams--;
+  free(s->clock), s->clock = NULL;
   return si_drop(s->last), s->magic = DEAD, CUDA_SUCCESS;  // its work goes on, as on a GPU
 }
 CUresult cuStreamSynchronize(CUstream h) {
@@ -44,6 +50,7 @@ CUresult cuStreamQuery(CUstream h) {
          "cuStreamQuery of a captured stream");
   round_now++;
   si_some(d, 2);
+  if (s->last && s->last->state == DONE) si_host_sees(d, s->last);
   return d->error                            ? d->error
          : s->last && s->last->state != DONE ? CUDA_ERROR_NOT_READY
                                              : CUDA_SUCCESS;
@@ -56,11 +63,13 @@ CUresult cuEventCreate(CUevent *e, unsigned flags) {
   API;
   NEED_CTX(d);
   *e = calloc(1, sizeof **e);
+  d->nevents++;
   return **e = (struct CUevent_st){.magic = EVENT, .flags = flags, .dev = d}, CUDA_SUCCESS;
 }
 CUresult cuEventDestroy(CUevent e) {
   API;
   NEED(e, EVENT);
+  e->dev->nevents--;
   return si_drop(e->op), e->op = NULL, e->magic = DEAD, CUDA_SUCCESS;
 }
 CUresult cuEventRecord(CUevent e, CUstream h) {
@@ -101,6 +110,7 @@ CUresult cuStreamWaitEvent(CUstream h, CUevent e, unsigned flags) {
     FAIL((s->capture->invalid = 1, CUDA_ERROR_STREAM_CAPTURE_ISOLATION),
          "captured stream waits on an event recorded outside");
   if (!e->op) standin_say("warning: wait on an event that was never recorded: it orders nothing");
+  si_stream_sees(s, e->op);
   if (!e->op || e->op->state == DONE) return CUDA_SUCCESS;
   op *o = si_new_op(MARK, d, "wait");
   si_depend(o, e->op);
@@ -118,6 +128,7 @@ static CUresult event_ready(CUevent e, int wait, const char *fn) {
   if (wait) return si_drain(e->dev, e->op);
   round_now++;
   si_some(d, 2);
+  if (e->op->state == DONE) si_host_sees(e->dev, e->op);
   return e->dev->error ? e->dev->error : e->op->state == DONE ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuEventSynchronize(CUevent e) {

@@ -8,11 +8,13 @@ op *si_new_op(enum kind k, struct device *d, const char *name) {
   op *o = calloc(1, sizeof *o);
   o->kind = k, o->dev = d, o->refs = 1, o->name = name, o->owner = pthread_self();
   o->ready = si_clock();
+  if (si_races()) o->clock = calloc(LANES, sizeof *o->clock);
   return o;
 }
 void si_drop(op *o) {
   if (!o || --o->refs) return;
   if (o->kind != HOST) free(o->data);
+  free(o->clock), free(o->uses);
   si_drop_graph(o->body);
   for (int i = 0; i < o->ndeps; i++) si_drop(o->deps[i]);
   free(o->deps), free(o->launch.args), free(o);
@@ -23,6 +25,7 @@ void si_add(op ***list, int *n, op *o) {
   (*list)[(*n)++] = o;
 }
 void si_depend(op *o, op *on) {
+  si_sees(o, on);
   if (on && on != o && on->state != DONE)
     si_add(&o->deps, &o->ndeps, si_hold(on));
   else
@@ -42,7 +45,10 @@ op *si_copy_op(op *o) {
   op keep = *c;
   *c = *o;
   c->refs = 1, c->owner = keep.owner, c->ready = keep.ready, c->deps = NULL, c->ndeps = 0,
-  c->state = PENDING;
+  c->state = PENDING, c->clock = keep.clock, c->epoch = 0, c->uses = NULL;
+  if (o->uses)
+    c->uses = memcpy(malloc(sizeof *o->uses * (size_t)o->nuses), o->uses,
+                     sizeof *o->uses * (size_t)o->nuses);
   if (o->kind != HOST && o->data) c->data = memcpy(malloc(o->bytes + 1), o->data, o->bytes);
   if (o->kind == KERNEL) si_bind_args(c);
   if (c->body) c->body->refs++;
@@ -60,6 +66,7 @@ int si_canary(const block *b) {  // the rest of the first and of the last page
 
 int si_do_op(op *o) {
   uint64_t *rng = &o->dev->rng;
+  si_accesses(o);
   switch (o->kind) {
     case MARK:
       break;
@@ -188,6 +195,7 @@ CUresult si_drain(struct device *d, op *target) {
       abort();
     }
   }
+  if (!d->error) si_host_sees(d, target);
   si_drop(target);
   return d->error;
 }

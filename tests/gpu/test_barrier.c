@@ -1,0 +1,252 @@
+// test_barrier.c - the barrier of all blocks of a launch (ops/kernels/prelude.cu: gr_grid_arrive
+// and gr_grid_wait) in every order of its instructions, for two blocks of two threads and three of
+// one.
+//
+// The model: what a thread stores is first in a buffer of its block, from where each store goes to
+// the device's memory at any time, in any order, and at the latest at a fence of the block. A load
+// gets what the memory had at any time since the last fence of its block. Atomic operations are of
+// the memory. That is weaker than the hardware, so that a protocol that holds here holds there.
+//
+// Each thread writes its number of the round to a place of its own, meets the others, and reads all
+// their places; places alternate, as those of a loop's carries do.
+#include <stdint.h>
+#include <stdlib.h>
+#include "tests/check.h"
+
+enum { MOST_OPS = 32, MOST_BLOCKS = 3, MOST_THREADS = 4, ROUNDS = 3, PLACES = 2 * MOST_THREADS };
+typedef enum kind { STORE, SYNC, FENCE, ADD, SPIN, LOAD } kind;
+typedef struct instruction {
+  kind kind;
+  bool first;  // of the first thread of a block alone
+} instruction;
+typedef struct protocol {
+  instruction op[MOST_OPS];
+  int n, blocks, threads;  // threads of a block
+} protocol;
+
+typedef struct state {
+  uint8_t at[MOST_THREADS], round[MOST_THREADS];
+  uint8_t waiting[MOST_BLOCKS];  // at __syncthreads: bits of threads
+  uint8_t count;
+  uint8_t memory[PLACES], buffer[PLACES];  // buffer 0: nothing
+  uint8_t seen[MOST_BLOCKS][PLACES];       // the memory at the last fence
+} state;
+
+// ---- The protocol's text ------------------------------------------------------------------------
+
+static const struct statement {
+  const char *text;
+  enum { INSTRUCTION, BEGIN, END } what;
+  kind kind;
+} statements[] = {{"__syncthreads();", INSTRUCTION, SYNC},
+                  {"__threadfence();", INSTRUCTION, FENCE},
+                  {"atomicAdd(count, 1u);", INSTRUCTION, ADD},
+                  {"while (atomicAdd(count, 0u) < goal) __nanosleep(20);", INSTRUCTION, SPIN},
+                  {"if (threadIdx.x == 0) {", BEGIN, SYNC},
+                  {"}", END, SYNC}};
+
+static char *read_source(void) {
+  FILE *f = fopen(PRELUDE, "r");
+  char *text = calloc(1, 1 << 16);
+  CHECK(f && fread(text, 1, (1 << 16) - 1, f) > 0, "%s cannot be read", PRELUDE);
+  if (f) fclose(f);
+  return text;
+}
+
+// Appends the instructions of a function.
+static void parse(const char *source, const char *name, protocol *p) {
+  const char *at = strstr(source, name);
+  bool first = false;
+  CHECK(at, "there is no function %s", name);
+  if (!at) return;
+  at = strchr(at, '{') + 1;
+  for (;;) {
+    size_t k = 0;
+    at += strspn(at, " \n");
+    while (k < sizeof statements / sizeof *statements &&
+           strncmp(at, statements[k].text, strlen(statements[k].text)))
+      k++;
+    CHECK(k < sizeof statements / sizeof *statements, "the model does not know: %.40s", at);
+    if (k == sizeof statements / sizeof *statements) return;
+    at += strlen(statements[k].text);
+    if (statements[k].what == INSTRUCTION)
+      p->op[p->n++] = (instruction){statements[k].kind, first};
+    else if (statements[k].what == END && !first)
+      return;
+    else
+      first = statements[k].what == BEGIN;
+  }
+}
+
+static protocol read_protocol(int blocks, int threads) {
+  char *source = read_source();
+  protocol p = {.blocks = blocks, .threads = threads, .n = 1, .op = {{STORE, false}}};
+  parse(source, "void gr_grid_arrive(unsigned *count)", &p);
+  parse(source, "void gr_grid_wait(unsigned *count, unsigned goal)", &p);
+  p.op[p.n++] = (instruction){LOAD, false};
+  free(source);
+  return p;
+}
+
+// ---- Steps --------------------------------------------------------------------------------------
+
+static int place_of(int thread, int round) { return 2 * thread + round % 2; }
+
+static void drain(state *s, int place) {
+  if (s->buffer[place]) s->memory[place] = s->buffer[place], s->buffer[place] = 0;
+}
+
+// Whether all places have this round's number, whichever of the allowed values a load gets.
+static bool sees_all(const protocol *p, const state *s, int block, int round) {
+  for (int t = 0; t < p->blocks * p->threads; t++) {
+    int at = place_of(t, round), want = round + 1;
+    if (t / p->threads == block && s->buffer[at]) {
+      if (s->buffer[at] != want) return false;
+      continue;
+    }
+    if (s->memory[at] != want) return false;
+    if (t / p->threads != block && s->seen[block][at] != want) return false;
+  }
+  return true;
+}
+
+typedef enum outcome { MOVED, BLOCKED, WRONG } outcome;
+
+static void advance(const protocol *p, state *s, int t) {
+  do {
+    if (++s->at[t] == p->n) s->at[t] = 0, s->round[t]++;
+  } while (p->op[s->at[t]].first && t % p->threads);
+}
+
+static outcome meet(const protocol *p, state *s, int t) {
+  int b = t / p->threads;
+  if (s->waiting[b] >> t % p->threads & 1) return BLOCKED;
+  s->waiting[b] |= (uint8_t)(1 << t % p->threads);
+  if (s->waiting[b] != (1 << p->threads) - 1) return MOVED;
+  s->waiting[b] = 0;
+  for (int i = 0; i < p->threads; i++) advance(p, s, b * p->threads + i);
+  return MOVED;
+}
+
+static outcome step(const protocol *p, state *s, int t) {
+  int b = t / p->threads, round = s->round[t];
+  if (round == ROUNDS) return BLOCKED;
+  switch (p->op[s->at[t]].kind) {
+    case SYNC:
+      return meet(p, s, t);
+    case STORE:
+      drain(s, place_of(t, round));  // stores to one place stay in order
+      s->buffer[place_of(t, round)] = (uint8_t)(round + 1);
+      break;
+    case FENCE:
+      for (int i = 0; i < 2 * p->threads; i++) drain(s, 2 * b * p->threads + i);
+      memcpy(s->seen[b], s->memory, sizeof s->memory);
+      break;
+    case ADD:
+      s->count++;
+      break;
+    case SPIN:
+      if (s->count < (round + 1) * p->blocks) return BLOCKED;
+      break;
+    case LOAD:
+      if (!sees_all(p, s, b, round)) return WRONG;
+      break;
+  }
+  advance(p, s, t);
+  return MOVED;
+}
+
+// ---- All states
+// -----------------------------------------------------------------------------------
+
+typedef struct states {
+  state *of;
+  uint32_t *slot;  // 1 + the number of the state with that hash
+  size_t n, room, slots;
+} states;
+
+static void grow(states *all) {
+  all->room = all->room ? 2 * all->room : 1 << 16;
+  all->slots = 4 * all->room;
+  all->of = realloc(all->of, all->room * sizeof *all->of);
+  free(all->slot);
+  all->slot = calloc(all->slots, sizeof *all->slot);
+}
+
+static size_t slot_of(const states *all, const state *s) {
+  uint64_t h = 14695981039346656037u;
+  for (size_t i = 0; i < sizeof *s; i++) h = (h ^ ((const uint8_t *)s)[i]) * 1099511628211u;
+  size_t k = (h ^ h >> 29) & (all->slots - 1);
+  while (all->slot[k] && memcmp(&all->of[all->slot[k] - 1], s, sizeof *s))
+    k = (k + 1) & (all->slots - 1);
+  return k;
+}
+
+static void reach(states *all, state s) {  // a copy: the states may move
+  if (all->n == all->room) {
+    grow(all);
+    for (size_t i = 0; i < all->n; i++) all->slot[slot_of(all, &all->of[i])] = (uint32_t)i + 1;
+  }
+  size_t k = slot_of(all, &s);
+  if (all->slot[k]) return;
+  all->of[all->n++] = s;
+  all->slot[k] = (uint32_t)all->n;
+}
+
+// What can follow a state; NULL, or what is wrong with it.
+static const char *follow(const protocol *p, states *all, size_t i) {
+  bool over = true, moved = false;
+  for (int t = 0; t < p->blocks * p->threads; t++) {
+    state next = all->of[i];
+    outcome o = step(p, &next, t);
+    over &= next.round[t] == ROUNDS;
+    if (o == WRONG) return "a thread reads what is not of its round";
+    if (o == MOVED) reach(all, next), moved = true;
+  }
+  for (int place = 0; place < 2 * p->blocks * p->threads; place++) {
+    state next = all->of[i];
+    if (!next.buffer[place]) continue;
+    drain(&next, place);
+    reach(all, next);
+  }
+  return moved || over ? NULL : "the threads wait for each other";
+}
+
+static const char *explore(const protocol *p, size_t *n) {
+  states all = {0};
+  const char *wrong = NULL;
+  reach(&all, (state){0});
+  for (size_t i = 0; i < all.n && !wrong; i++) wrong = follow(p, &all, i);
+  *n = all.n;
+  free(all.of), free(all.slot);
+  return wrong;
+}
+
+static void every_order(void) {
+  for (int blocks = 2; blocks <= MOST_BLOCKS; blocks++) {
+    protocol p = read_protocol(blocks, blocks == 2 ? 2 : 1);
+    size_t n;
+    const char *wrong = explore(&p, &n);
+    printf("  %d blocks of %d threads: %zu states\n", blocks, p.threads, n);
+    CHECK(!wrong, "%d blocks: %s", blocks, wrong);
+    CHECK(n > 1000, "%zu states are too few", n);
+  }
+}
+
+// Without one of the instructions, some order is wrong: the model is not too strong, and the
+// protocol has nothing that is not needed.
+static void each_instruction_is_needed(void) {
+  protocol p = read_protocol(2, 2);
+  for (int k = 1; k < p.n - 1; k++) {
+    protocol less = p;
+    size_t n;
+    memmove(less.op + k, less.op + k + 1, sizeof *less.op * (size_t)(p.n - k - 1));
+    less.n--;
+    CHECK(explore(&less, &n), "nothing is wrong without instruction %d of %d", k, p.n);
+  }
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"every_order", every_order},
+             {"each_instruction_is_needed", each_instruction_is_needed});
+}
