@@ -42,7 +42,7 @@ set(costs e2e.stops:300 e2e.watchdog:280 e2e.launchers:270 gpu.nvrtc_configs:250
   gpu.ops.4:120 gpu.attention:80 gpu.nvrtc:60 gpu.train:40 gpu.profile:33 gpu.loops.0:32 gpu.loops.4:32 gpu.ranks:30
   exec.store:30 e2e.surroundings:30 gpu.convolution:25 ops.ops:25 e2e.checkpoints:20 e2e.resume:20 e2e.hooks:20
   e2e.programs:20 e2e.bad_data:20 e2e.evaluation:20 hooks.process:15 gpu.cudnn:15 tools.style:15 gpu.faults:12
-  e2e.bad_input:15 e2e.results:15 compiler.accumulate:12 exec.mpi:12 ops.gemm:10)
+  e2e.whisper_ranks:50 e2e.whisper_stops:45 gpu.whisper:60 e2e.bad_input:15 e2e.results:15 compiler.accumulate:12 exec.mpi:12 ops.gemm:10)
 foreach(pair ${costs})
   string(REPLACE ":" ";" pair ${pair})
   list(GET pair 0 test)
