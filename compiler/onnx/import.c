@@ -108,7 +108,7 @@ static gr_status read_outputs(gr_onnx_reading *r, const gr_onnx_graph *g, gr_onn
       return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s': no node gives the output '%s'", r->file,
                      v->name);
     out[*n].name = gr_onnx_word(r->arena, v->name, "_", "y");
-    out[(*n)++].var = b->var;
+    out[(*n)++].var = b->turned ? b->first : b->var;
   }
   return GR_OK;
 }

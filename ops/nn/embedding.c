@@ -92,28 +92,50 @@ static void read_rows(gr_onnx_reading *r, int table, int ids) {
   }
 }
 
+enum { MOST = 4096 };  // indices that are constants
+
+// Elements of an axis by constant indices: each is one times a row of a matrix.
+static int picked(gr_onnx_reading *r, int x, int axis, int n,
+                  const int64_t (*index)[GR_READ_CHOICES]) {
+  int64_t size = gr_read_type(r, x)->dim[axis];
+  if (!gr_dtypes[gr_read_type(r, x)->dtype].is_float || size * n > 1 << 24)
+    gr_read_refuse(r, "has indices that do not follow each other, of whole numbers or too many");
+  float *matrix = r->err ? NULL : GR_NEW(r->arena, float, (size_t)(size * n));
+  for (int i = 0; i < n && !r->err; i++) {
+    int64_t k = index[i][0];
+    if (k < 0 || k >= size) gr_read_refuse(r, "has the index %lld", (long long)k);
+    if (!r->err) matrix[i * size + k] = 1;
+  }
+  return r->err ? 0 : gr_read_mix(r, x, axis, n, matrix);
+}
+
 // Indices that follow each other are a slice, without its axis if there is no list of them.
 static void read_indices(gr_onnx_reading *r, int x, int ids, int axis) {
-  int64_t index[GR_MAX_ARGS][GR_READ_CHOICES], size[GR_READ_CHOICES];
-  bool keep[GR_MAX_RANK];
-  int n = gr_read_numbers(r, ids, GR_MAX_ARGS, index);
+  int64_t(*index)[GR_READ_CHOICES] = gr_arena_alloc(r->arena, sizeof *index * MOST);
+  int64_t size[GR_READ_CHOICES];
+  bool keep[GR_MAX_RANK], follow = true;
+  int n = gr_read_numbers(r, ids, MOST, index);
   if (n < 1 || gr_read_type(r, ids)->rank > 1)
-    gr_read_refuse(r,
-                   "has indices that are not read: only of rows of a table, and constants that "
-                   "follow each other");
+    gr_read_refuse(r, "has indices that are not read: only of rows of a table, and constants");
   if (r->err) return;
   for (int c = 0; c < GR_READ_CHOICES; c++) {
     size[c] = n;
     for (int i = 0; i < n; i++) {
       if (index[i][c] < 0) index[i][c] += r->vars[x].type[c].dim[axis];
-      if (index[i][c] != index[0][c] + i)
-        gr_read_refuse(r, "has indices that do not follow each other");
+      follow &= index[i][c] == index[0][c] + i;
     }
   }
   bool drops = gr_read_type(r, ids)->rank == 0;
-  x = gr_read_slice(r, x, axis, index[0], size);
+  x = follow ? gr_read_slice(r, x, axis, index[0], size)
+             : picked(r, x, axis, n, (const int64_t(*)[GR_READ_CHOICES])index);
   for (int d = 0; d < GR_MAX_RANK; d++) keep[d] = d != axis;
   gr_read_out(r, 0, drops ? gr_read_squeeze(r, x, keep) : x, false);
+}
+
+// Rows of a table by more indices than one list, or of weights by many.
+static bool is_table(const gr_onnx_reading *r, int x, int ids) {
+  const gr_type *t = gr_read_type(r, ids);
+  return t->rank > 1 || (r->vars[x].weight && gr_type_count(t) > gr_read_type(r, x)->dim[0]);
 }
 
 static void read_gather(gr_onnx_reading *r) {
@@ -121,7 +143,8 @@ static void read_gather(gr_onnx_reading *r) {
   if (r->err) return;
   const gr_type *t = gr_read_type(r, x);
   int axis = gr_read_axis(r, gr_read_int(r, "axis", 0), t->rank);
-  if (gr_read_is_known(r, ids) && !(t->rank == 2 && axis == 0 && gr_read_type(r, ids)->rank > 1))
+  if (gr_read_is_known(r, ids) &&
+      !(t->rank == 2 && axis == 0 && gr_dtypes[t->dtype].is_float && is_table(r, x, ids)))
     read_indices(r, x, ids, axis);
   else if (t->rank != 2 || axis != 0 || !gr_dtypes[t->dtype].is_float)
     gr_read_refuse(r,

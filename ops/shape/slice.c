@@ -138,28 +138,31 @@ static int read_part(gr_onnx_reading *r, int x, int axis, const int64_t *start,
 static void read_slice(gr_onnx_reading *r) {
   int64_t start[GR_MAX_RANK][GR_READ_CHOICES], end[GR_MAX_RANK][GR_READ_CHOICES];
   int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], step[GR_MAX_RANK][GR_READ_CHOICES];
-  int x = gr_read_in(r, 0, true), a = gr_read_in(r, 3, false), s = gr_read_in(r, 4, false);
+  bool last;
+  int x = gr_read_as_is(r, 0, &last), a = gr_read_in(r, 3, false), s = gr_read_in(r, 4, false);
   int n = gr_read_numbers(r, gr_read_in(r, 1, true), GR_MAX_RANK, start);
   if (n < 0 || gr_read_numbers(r, gr_read_in(r, 2, true), GR_MAX_RANK, end) != n ||
       (a && gr_read_numbers(r, a, GR_MAX_RANK, axes) != n) ||
       (s && gr_read_numbers(r, s, GR_MAX_RANK, step) != n))
     gr_read_refuse(r, "has bounds that are no constants");
   for (int i = 0; i < n && !r->err; i++) {
-    int axis = gr_read_axis(r, a ? axes[i][0] : i, gr_read_type(r, x)->rank);
+    int rank = gr_read_type(r, x)->rank, axis = gr_read_axis(r, a ? axes[i][0] : i, rank);
     if (s && step[i][0] != 1) gr_read_refuse(r, "has steps; only steps of 1 are read");
-    x = read_part(r, x, axis, start[i], end[i]);
+    x = read_part(r, x, gr_read_place(axis, rank, last), start[i], end[i]);
   }
-  gr_read_out(r, 0, x, false);
+  gr_read_out(r, 0, x, last);
 }
 
 // The sizes are given, or as equal as they can be.
 static void read_split(gr_onnx_reading *r) {
   enum { MOST = 64 };
   int64_t sizes[MOST][GR_READ_CHOICES], start[GR_READ_CHOICES] = {0};
-  int x = gr_read_in(r, 0, true), s = gr_read_in(r, 1, false), n = r->node->n_out;
+  bool last;
+  int x = gr_read_as_is(r, 0, &last), s = gr_read_in(r, 1, false), n = r->node->n_out;
   gr_read_int(r, "num_outputs", n);
   if (r->err) return;
-  int axis = gr_read_axis(r, gr_read_int(r, "axis", 0), gr_read_type(r, x)->rank);
+  int rank = gr_read_type(r, x)->rank;
+  int axis = gr_read_place(gr_read_axis(r, gr_read_int(r, "axis", 0), rank), rank, last);
   if (n > MOST || (s && gr_read_numbers(r, s, MOST, sizes) != n))
     gr_read_refuse(r, "has parts that are no constants");
   for (int i = 0; i < n && !r->err; i++) {
@@ -169,7 +172,7 @@ static void read_split(gr_onnx_reading *r) {
       size[c] = s ? sizes[i][c] : (whole + n - 1) / n;
       end[c] = start[c] + size[c];
     }
-    gr_read_out(r, i, read_part(r, x, axis, start, end), false);
+    gr_read_out(r, i, read_part(r, x, axis, start, end), last);
     for (int c = 0; c < GR_READ_CHOICES; c++) start[c] = end[c];
   }
 }
@@ -253,26 +256,60 @@ static void pad_onnx(gr_onnx_call *c) {
   c->out[0] = GR_ONNX(c, "Pad", c->in[0], pads, "", gr_onnx_vector(c, 1, &a->axis));
 }
 
+// Which element of an axis stands at position i beyond its ends; -1: none.
+static int64_t beyond(int64_t i, int64_t size, const char *mode) {
+  if (!strcmp(mode, "edge")) return i < 0 ? 0 : i >= size ? size - 1 : i;
+  if (!strcmp(mode, "wrap")) return (i % size + size) % size;
+  i = i < 0 ? -i : i;
+  return i < size ? i : 2 * size - 2 - i;
+}
+
+// Elements of the axis again, of which each is one times a row of a matrix.
+static int pad_again(gr_onnx_reading *r, int x, int axis, const int64_t pads[2], const char *mode) {
+  int64_t size = gr_read_type(r, x)->dim[axis], wide = size + pads[0] + pads[1];
+  if (pads[0] < 0 || pads[1] < 0 || pads[0] > size || pads[1] > size || wide * size > 1 << 24)
+    gr_read_refuse(r, "pads an axis of %lld by %lld and %lld", (long long)size, (long long)pads[0],
+                   (long long)pads[1]);
+  if (r->err) return 0;
+  float *matrix = GR_NEW(r->arena, float, (size_t)(wide * size));
+  for (int64_t i = 0; i < wide; i++) {
+    int64_t k = beyond(i - pads[0], size, mode);
+    if (k >= 0 && k < size) matrix[i * size + k] = 1;
+  }
+  return gr_read_mix(r, x, axis, wide, matrix);
+}
+
+static int pad_zeros(gr_onnx_reading *r, int x, int d, const int64_t *before,
+                     const int64_t *after) {
+  int64_t axis[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES], from[1][GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    axis[0][c] = d, from[0][c] = before[c];
+    size[0][c] = r->vars[x].type[c].dim[d] + before[c] + after[c];
+  }
+  return GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", from),
+                 GR_READ_NUMBER("size", size));
+}
+
 static void read_pad(gr_onnx_reading *r) {
   int64_t pads[2 * GR_MAX_RANK][GR_READ_CHOICES];
-  int x = gr_read_in(r, 0, true), value = gr_read_in(r, 2, false);
+  bool last;
+  int x = gr_read_as_is(r, 0, &last), value = gr_read_in(r, 2, false);
+  const char *mode = gr_read_text(r, "mode", "constant");
   double v = 0;
   if (r->err) return;
   int rank = gr_read_type(r, x)->rank;
   if (gr_read_numbers(r, gr_read_in(r, 1, true), 2 * GR_MAX_RANK, pads) != 2 * rank)
     gr_read_refuse(r, "has widths that are no constants, or not of all axes");
-  if (strcmp(gr_read_text(r, "mode", "constant"), "constant") != 0 ||
-      (value && (!gr_read_scalar(r, value, &v) || v != 0)) || gr_read_in(r, 3, false))
+  bool zeros = !strcmp(mode, "constant");
+  if ((zeros && value && (!gr_read_scalar(r, value, &v) || v != 0)) || gr_read_in(r, 3, false))
     gr_read_refuse(r, "does not pad all axes with zeros");
   for (int d = 0; d < rank && !r->err; d++) {
-    int64_t axis[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES];
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      axis[0][c] = d, size[0][c] = r->vars[x].type[c].dim[d] + pads[d][c] + pads[d + rank][c];
+    int axis = gr_read_place(d, rank, last);
     if (!pads[d][0] && !pads[d + rank][0]) continue;
-    x = GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", &pads[d]),
-                GR_READ_NUMBER("size", size));
+    x = zeros ? pad_zeros(r, x, axis, pads[d], pads[d + rank])
+              : pad_again(r, x, axis, (int64_t[]){pads[d][0], pads[d + rank][0]}, mode);
   }
-  gr_read_out(r, 0, x, false);
+  gr_read_out(r, 0, x, last);
 }
 
 static const gr_attr pad_attrs[] = {
