@@ -92,12 +92,13 @@ static gr_status gpu(gr_gpu_call *g) {
 }
 
 static void read_concat(gr_onnx_reading *r) {
-  int in[GR_MAX_ARGS], all = r->node->n_in, n = 0;
+  enum { MOST = 16 };  // of a node of the graph language
+  int in[MOST], all = r->node->n_in, n = 0;
   gr_read_setting s = {"axis", NULL};
   bool last = all > 0;
   for (int k = 0; k < all && !r->err; k++) last &= gr_read_is_last(r, k);
   for (int k = 0; k < all && !r->err; k++) {
-    if (n == GR_MAX_ARGS) in[0] = gr_read_emit(r, &gr_op_concat, n, in, 1, &s), n = 1;
+    if (n == MOST) in[0] = gr_read_emit(r, &gr_op_concat, n, in, 1, &s), n = 1;
     in[n] = last ? gr_read_in_last(r, k) : gr_read_in(r, k, true);
     if (r->err) return;
     int rank = gr_read_type(r, in[n])->rank;
