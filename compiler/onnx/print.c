@@ -10,8 +10,8 @@ typedef struct printing {
   gr_onnx_items all;
   gr_text constants, nodes;
   gr_map words, kinds;  // names of values; texts of items
-  int *known;           // vars of constants that are there
-  int n_known;
+  int *known, n_known;  // vars of constants that are there
+  int *same;            // by var of a constant: the one that is there in its place, or 0
   gr_onnx_weight *weights;
   int n_weights, cap_weights;
 } printing;
@@ -106,22 +106,23 @@ static bool put_equal(printing *p, const gr_read_var *v, const char *name) {
 }
 
 // A constant that is there already.
-static const char *known_before(const printing *p, const gr_read_var *v) {
+static int known_before(const printing *p, const gr_read_var *v) {
   for (int i = 0; i < p->n_known; i++) {
     const gr_read_var *other = &p->r->vars[p->known[i]];
     if (gr_type_same(&v->type[0], &other->type[0]) && is_fixed(p->r, other) &&
         !memcmp(v->data[0], other->data[0], gr_type_bytes(&v->type[0])))
-      return other->name;
+      return p->known[i];
   }
-  return NULL;
+  return 0;
 }
 
 static gr_status put_constant(printing *p, gr_read_var *v, const char *path, const char *word,
                               const gr_read_line *user) {
+  int var = (int)(v - p->r->vars);
   bool fixed = is_fixed(p->r, v);
-  if (fixed && (v->name = known_before(p, v))) return GR_OK;
+  if (fixed && (p->same[var] = known_before(p, v))) return GR_OK;
   v->name = gr_onnx_free_word(p->r->arena, &p->words, word);
-  p->known[p->n_known++] = (int)(v - p->r->vars);
+  p->known[p->n_known++] = var;
   if (!fixed) return put_open(p, v, v->name) ? GR_OK : no_expression(p->r, user);
   if (put_equal(p, v, v->name)) return GR_OK;
   path = gr_read_free_path(p->r, path);
@@ -181,7 +182,7 @@ static gr_status put_operand(printing *p, const gr_read_line *l, int k, gr_text 
   if (!there) GR_TRY(put_known(p, v, l));
   if (!there) v->line = -1;
   gr_text_printf(t, "%c", GR_ONNX_OPERAND);
-  in[(*n)++] = l->in[k];
+  in[(*n)++] = p->same[l->in[k]] ? p->same[l->in[k]] : l->in[k];
   return GR_OK;
 }
 
@@ -301,6 +302,7 @@ gr_status gr_onnx_print(gr_onnx_reading *r, const gr_onnx_end *inputs, int n_inp
   gr_text text = gr_text_make(a), end = gr_text_make(a);
   gr_onnx_run *runs = NULL;
   p.constants = gr_text_make(a), p.known = GR_NEW(a, int, r->n_vars + 1);
+  p.same = GR_NEW(a, int, r->n_vars + 1);
   GR_TRY(name_ends(&p, inputs, n_inputs, outputs, n_outputs));
   mark(r, outputs, n_outputs);
   gr_text_printf(&text, "doc: \"made from a file of ONNX\"\n");
