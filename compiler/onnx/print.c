@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
 typedef struct printing {
@@ -61,29 +62,42 @@ static bool is_fixed(const gr_onnx_reading *r, const gr_read_var *v) {
   return true;
 }
 
-static const char *shape_text(gr_onnx_reading *r, const gr_type *t) {
-  return gr_read_list(r, t->rank, t->dim);
+static const char *shape_text(gr_onnx_reading *r, const gr_read_var *v) {
+  gr_text t = gr_text_make(r->arena);
+  for (int d = 0; d < v->type[0].rank; d++) {
+    int64_t n[GR_READ_CHOICES];
+    for (int c = 0; c < GR_READ_CHOICES; c++) n[c] = v->type[c].dim[d];
+    const char *each = gr_onnx_expression(r, n);
+    gr_text_printf(&t, "%s%s", d ? ", " : "[", each ? each : "-1");
+  }
+  gr_text_put(&t, v->type[0].rank ? "]" : "[]");
+  return t.chars;
 }
 
-// 0, 1, 2, ... up to an open size, and zeros or ones of an open shape.
-static bool put_open(printing *p, const gr_read_var *v, const char *name) {
+// Numbers that are all equal, in any size, or 0, 1, 2, ... up to one.
+static bool put_pattern(printing *p, const gr_read_var *v, const char *name) {
+  const gr_dtype dtype = v->type[0].dtype;
+  bool counts = dtype == GR_I64, equal = true;
   int64_t n[GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
+  double x = gr_get(v->data[0], dtype, 0);
+  for (int c = 0; c < p->r->n_choices; c++) {
     n[c] = gr_type_count(&v->type[c]);
-    for (int64_t i = 0; i < n[c]; i++)
-      if (v->type[0].dtype != GR_I64 || ((const int64_t *)v->data[c])[i] != i) return false;
+    for (int64_t i = 0; i < n[c]; i++) {
+      double y = gr_get(v->data[c], dtype, i);
+      equal &= y == x, counts &= y == (double)i;
+    }
   }
-  const char *size = gr_onnx_expression(p->r, n);
-  if (!size) return false;
-  gr_text_printf(&p->constants, "  - %s: {arange: [], size: %s, dtype: i32}\n", name, size);
-  if (v->type[0].rank == 1) return true;
-  gr_text_printf(&p->constants, "  - %s: {reshape: %s, shape: [", name, name);
-  for (int d = 0; d < v->type[0].rank; d++) {
-    for (int c = 0; c < GR_READ_CHOICES; c++) n[c] = v->type[c].dim[d];
-    const char *each = gr_onnx_expression(p->r, n);
-    gr_text_printf(&p->constants, "%s%s", d ? ", " : "", each ? each : "-1");
-  }
-  gr_text_put(&p->constants, "]}\n");
+  if (!equal && !counts) return false;
+  const char *i32 = dtype == GR_I64 ? ", dtype: i32" : "", *shape = shape_text(p->r, v);
+  const char *size = equal ? NULL : gr_onnx_expression(p->r, n);
+  if (equal)
+    gr_text_printf(&p->constants, "  - %s: {fill: [], shape: %s, value: %.9g%s}\n", name, shape, x,
+                   i32);
+  else
+    gr_text_printf(&p->constants, "  - %s: {arange: [], size: %s%s}\n", name, size ? size : "-1",
+                   i32);
+  if (!equal && v->type[0].rank != 1)
+    gr_text_printf(&p->constants, "  - %s: {reshape: %s, shape: %s}\n", name, name, shape);
   return true;
 }
 
@@ -92,17 +106,6 @@ static const char *init_of(const gr_read_var *v) {
   return v->type[0].rank < 2    ? ""
          : v->type[0].rank == 2 ? ", init: xavier_uniform"
                                 : ", init: normal, std: 0.02";
-}
-
-static bool put_equal(printing *p, const gr_read_var *v, const char *name) {
-  int64_t n = gr_type_count(&v->type[0]);
-  if (v->type[0].dtype != GR_F32) return false;
-  const float *x = v->data[0];
-  for (int64_t i = 0; i < n; i++)
-    if (x[i] != x[0]) return false;
-  gr_text_printf(&p->constants, "  - %s: {fill: [], shape: %s, value: %.9g}\n", name,
-                 shape_text(p->r, &v->type[0]), (double)x[0]);
-  return true;
 }
 
 // A constant that is there already.
@@ -123,12 +126,11 @@ static gr_status put_constant(printing *p, gr_read_var *v, const char *path, con
   if (fixed && (p->same[var] = known_before(p, v))) return GR_OK;
   v->name = gr_onnx_free_word(p->r->arena, &p->words, word);
   p->known[p->n_known++] = var;
-  if (!fixed) return put_open(p, v, v->name) ? GR_OK : no_expression(p->r, user);
-  if (put_equal(p, v, v->name)) return GR_OK;
+  if (put_pattern(p, v, v->name)) return GR_OK;
+  if (!fixed) return no_expression(p->r, user);
   path = gr_read_free_path(p->r, path);
   gr_text_printf(&p->constants, "  - %s: {param: %s, name: \"%s\"%s, train: false}\n", v->name,
-                 shape_text(p->r, &v->type[0]), path,
-                 v->type[0].dtype == GR_I64 ? ", dtype: i32" : "");
+                 shape_text(p->r, v), path, v->type[0].dtype == GR_I64 ? ", dtype: i32" : "");
   put_weight(p, path, v);
   return GR_OK;
 }
@@ -153,8 +155,8 @@ static gr_status put_known(printing *p, gr_read_var *v, const gr_read_line *user
   const char *path = gr_onnx_word(a, name, "_.-", "constant"), *dot = strrchr(path, '.');
   const char *word = gr_onnx_word(a, dot ? dot + 1 : path, "_", "constant");
   if (!v->weight) return put_constant(p, v, path, word, user);
-  gr_onnx_item *x = add_item(
-      p, gr_arena_printf(a, "{param: %s%s", shape_text(p->r, &v->type[0]), init_of(v)), word);
+  gr_onnx_item *x =
+      add_item(p, gr_arena_printf(a, "{param: %s%s", shape_text(p->r, v), init_of(v)), word);
   x->path = gr_read_free_path(p->r, path), x->out = (int)(v - p->r->vars), x->n_out = 1;
   put_weight(p, x->path, v);
   v->name = NULL;
@@ -305,6 +307,7 @@ gr_status gr_onnx_print(gr_onnx_reading *r, const gr_onnx_end *inputs, int n_inp
   p.same = GR_NEW(a, int, r->n_vars + 1);
   GR_TRY(name_ends(&p, inputs, n_inputs, outputs, n_outputs));
   mark(r, outputs, n_outputs);
+  gr_onnx_split(r, outputs, n_outputs);
   gr_text_printf(&text, "doc: \"made from a file of ONNX\"\n");
   GR_TRY(put_inputs(&p, inputs, n_inputs, &text));
   for (int i = 0; i < r->n_lines; i++)

@@ -8,6 +8,7 @@ typedef struct gr_onnx_end {
   const char *name;
   int var;
 } gr_onnx_end;
+
 // A node of the text that is to be: what it says, but for its operands and its name, which repeated
 // nodes differ in.
 enum { GR_ONNX_OPERAND = '\1' };  // stands for an operand in the text
@@ -22,6 +23,9 @@ typedef struct gr_onnx_items {
   gr_onnx_item *items;
   int n, cap;
 } gr_onnx_items;
+
+// Marks which linear layers tensor parallelism splits (split.c).
+void gr_onnx_split(gr_onnx_reading *, const gr_onnx_end *outputs, int n_outputs);
 
 // ---- Repeats (fold.c)
 // `size` items from `begin` on come `times` times. What one time reads of the one before is, the

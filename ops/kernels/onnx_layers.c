@@ -120,6 +120,14 @@ int gr_read_mix(gr_onnx_reading *r, int x, int axis, int64_t rows, const float *
   return gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])whole);
 }
 
+void gr_read_all(gr_onnx_reading *r, const gr_op *op) {
+  int in[GR_MAX_ARGS], n = r->node->n_in;
+  if (n < 1 || n > GR_MAX_ARGS) gr_read_refuse(r, "has %d operands", n);
+  bool last = !r->err && gr_read_together(r, n, in);
+  for (int k = 1; k < n && !r->err; k++) in[0] = GR_READ_TWO(r, op, in[0], in[k]);
+  gr_read_out(r, 0, r->err ? 0 : in[0], last);
+}
+
 // ---- Windows ----------------------------------------------------------------------------------
 
 bool gr_read_window(gr_onnx_reading *r, int axes, gr_read_windows *w) {

@@ -51,6 +51,8 @@ int gr_read_linear(gr_onnx_reading *, int x, int weight, int bias);
 int gr_read_bias(gr_onnx_reading *, int x, int b);
 // Reads a reduction as that op with `axes` and `keepdim`, between two others, which may be NULL.
 void gr_read_reduce(gr_onnx_reading *, const gr_op *before, const gr_op *, const gr_op *after);
+// Reads a node of any number of operands as that op of two, from the first on.
+void gr_read_all(gr_onnx_reading *, const gr_op *);
 // Reads a node with an `axis` as an op over the last one.
 void gr_read_over_last(gr_onnx_reading *, const gr_op *);
 typedef struct gr_read_windows {

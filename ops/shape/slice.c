@@ -135,6 +135,44 @@ static int read_part(gr_onnx_reading *r, int x, int axis, const int64_t *start,
   return r->err ? 0 : gr_read_slice(r, x, axis, first, size);
 }
 
+// Which indices of an axis those are, from `i` to before `stop` by a step; returns their number.
+static int64_t indices(int64_t i, int64_t stop, int64_t by, int64_t size, int64_t *out) {
+  int64_t n = 0;
+  if (i < 0) i += size;
+  if (i < 0) i = by < 0 ? -1 : 0;
+  if (i >= size) i = by < 0 ? size - 1 : size;
+  if (stop < 0) stop = stop < -size ? -1 : stop + size;
+  for (; by && i >= 0 && i < size && (by < 0 ? i > stop : i < stop); i += by) out[n++] = i;
+  return n;
+}
+
+// Every step-th row of a known value; the step may be below 0.
+static int read_steps(gr_onnx_reading *r, int x, int axis, const int64_t *start, const int64_t *end,
+                      const int64_t *step) {
+  gr_type type[GR_READ_CHOICES];
+  const void *data[GR_READ_CHOICES];
+  if (!gr_read_is_known(r, x) || r->vars[x].weight)
+    gr_read_refuse(r, "has steps; only steps of 1 are read");
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
+    type[c] = r->vars[x].type[c];
+    rows from = rows_of(&type[c], axis), to;
+    int64_t *index = GR_NEW(r->arena, int64_t, (size_t)type[c].dim[axis] + 1);
+    type[c].dim[axis] = indices(start[c], end[c], step[c], type[c].dim[axis], index);
+    if (!type[c].dim[axis]) gr_read_refuse(r, "takes nothing of axis %d", axis);
+    char *copy = gr_arena_alloc(r->arena, gr_type_bytes(&type[c]) + 8);
+    to = rows_of(&type[c], axis);
+    for (int64_t i = 0; i < to.n && !r->err; i++)
+      for (int64_t k = 0; k < type[c].dim[axis]; k++)
+        memcpy(copy + i * to.bytes + k * to.item,
+               (const char *)r->vars[x].data[c] + i * from.bytes + index[k] * from.item,
+               (size_t)to.item);
+    data[c] = copy;
+  }
+  int y = r->err ? 0 : gr_read_var_add(r, type);
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) r->vars[y].data[c] = data[c];
+  return y;
+}
+
 static void read_slice(gr_onnx_reading *r) {
   int64_t start[GR_MAX_RANK][GR_READ_CHOICES], end[GR_MAX_RANK][GR_READ_CHOICES];
   int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], step[GR_MAX_RANK][GR_READ_CHOICES];
@@ -147,8 +185,10 @@ static void read_slice(gr_onnx_reading *r) {
     gr_read_refuse(r, "has bounds that are no constants");
   for (int i = 0; i < n && !r->err; i++) {
     int rank = gr_read_type(r, x)->rank, axis = gr_read_axis(r, a ? axes[i][0] : i, rank);
-    if (s && step[i][0] != 1) gr_read_refuse(r, "has steps; only steps of 1 are read");
-    x = read_part(r, x, gr_read_place(axis, rank, last), start[i], end[i]);
+    if (s && step[i][0] != 1)
+      x = read_steps(r, x, gr_read_place(axis, rank, last), start[i], end[i], step[i]);
+    else
+      x = read_part(r, x, gr_read_place(axis, rank, last), start[i], end[i]);
   }
   gr_read_out(r, 0, x, last);
 }
