@@ -62,10 +62,6 @@ int gr_read_bias(gr_onnx_reading *r, int x, int b) {
 
 // ---- Axes -------------------------------------------------------------------------------------
 
-int gr_read_place(int axis, int rank, bool last) {
-  return !last || !axis ? axis : axis == 1 ? rank - 1 : axis - 1;
-}
-
 void gr_read_reduce(gr_onnx_reading *r, const gr_op *before, const gr_op *op, const gr_op *after) {
   int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], list[GR_MAX_RANK];
   bool last;

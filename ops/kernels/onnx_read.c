@@ -121,6 +121,10 @@ static int reorder(gr_onnx_reading *r, int var, bool to_last) {
               : gr_read_transpose(r, var, perm);
 }
 
+int gr_read_place(int axis, int rank, bool last) {
+  return !last || !axis ? axis : axis == 1 ? rank - 1 : axis - 1;
+}
+
 int gr_read_source(const gr_onnx_reading *r, int var) {
   const gr_read_line *l = line_of(r, var, &gr_op_transpose);
   int rank = r->vars[var].type[0].rank;

@@ -155,7 +155,7 @@ static int read_steps(gr_onnx_reading *r, int x, int axis, const int64_t *start,
     gr_read_refuse(r, "has steps; only steps of 1 are read");
   for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
     type[c] = r->vars[x].type[c];
-    rows from = rows_of(&type[c], axis), to;
+    rows source = rows_of(&type[c], axis), to;
     int64_t *index = GR_NEW(r->arena, int64_t, (size_t)type[c].dim[axis] + 1);
     type[c].dim[axis] = indices(start[c], end[c], step[c], type[c].dim[axis], index);
     if (!type[c].dim[axis]) gr_read_refuse(r, "takes nothing of axis %d", axis);
@@ -164,7 +164,7 @@ static int read_steps(gr_onnx_reading *r, int x, int axis, const int64_t *start,
     for (int64_t i = 0; i < to.n && !r->err; i++)
       for (int64_t k = 0; k < type[c].dim[axis]; k++)
         memcpy(copy + i * to.bytes + k * to.item,
-               (const char *)r->vars[x].data[c] + i * from.bytes + index[k] * from.item,
+               (const char *)r->vars[x].data[c] + i * source.bytes + index[k] * source.item,
                (size_t)to.item);
     data[c] = copy;
   }
@@ -321,12 +321,12 @@ static int pad_again(gr_onnx_reading *r, int x, int axis, const int64_t pads[2],
 
 static int pad_zeros(gr_onnx_reading *r, int x, int d, const int64_t *before,
                      const int64_t *after) {
-  int64_t axis[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES], from[1][GR_READ_CHOICES];
+  int64_t axis[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES], first[1][GR_READ_CHOICES];
   for (int c = 0; c < GR_READ_CHOICES; c++) {
-    axis[0][c] = d, from[0][c] = before[c];
+    axis[0][c] = d, first[0][c] = before[c];
     size[0][c] = r->vars[x].type[c].dim[d] + before[c] + after[c];
   }
-  return GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", from),
+  return GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", first),
                  GR_READ_NUMBER("size", size));
 }
 
