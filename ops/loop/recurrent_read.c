@@ -139,7 +139,9 @@ static void read(gr_onnx_reading *r, layer m) {
   int y[2] = {0};
   uint32_t layers = 0;
   if (!open(r, &m)) return;
-  m.path = gr_read_node_path(r, m.kind->name);
+  const char *name = r->vars[m.part[0]].name, *end = name ? strstr(name, ".weight_ih_l") : NULL;
+  m.path = end ? gr_arena_strndup(r->arena, name, (size_t)(end - name))
+               : gr_read_node_path(r, m.kind->name);
   const char *key = gr_arena_printf(r->arena, "%s (layers)", m.path);
   gr_map_find(&r->paths, key, &layers);
   gr_map_put(&r->paths, key, layers + 1);
