@@ -153,10 +153,13 @@ const char *gr_read_each(gr_onnx_reading *r, int n, const int64_t *items) {
 
 // How many elements behind an axis the last window of ceil_mode reads that no padding counts.
 static int64_t behind(const gr_read_windows *w, int i, int64_t size) {
-  int64_t rest = size + 2 * w->pad[i] - w->kernel[i], step = w->stride[i];
-  if (rest < 0 || step < 1) return 0;  // the op refuses these
+  int64_t pad = w->pad[i], kernel = w->kernel[i], step = w->stride[i];
+  if (pad < 0 || pad > INT32_MAX || kernel < 1 || kernel > size + 2 * pad || step < 1 ||
+      step > INT32_MAX)
+    return 0;  // the op refuses these
+  int64_t rest = size + 2 * pad - kernel;
   int64_t last = (rest + step - 1) / step * step;
-  return last >= size + w->pad[i] || last <= rest ? 0 : last - rest;
+  return last >= size + pad || last <= rest ? 0 : last - rest;
 }
 
 // x with elements behind its axes that are no maximum.

@@ -94,7 +94,8 @@ static bool open(gr_onnx_reading *r, layer *m) {
   if (r->err) return false;
   if (gr_read_type(r, m->x)->rank != 3) gr_read_refuse(r, "is not over sequences");
   int64_t d = m->directions, h = m->hidden, c = gr_read_type(r, m->x)->dim[2];
-  int64_t rows = m->kind->gates * h;
+  if (h < 1 || h > INT32_MAX) gr_read_refuse(r, "has a hidden_size of %lld", (long long)h);
+  int64_t rows = r->err ? 0 : m->kind->gates * h;
   if (!r->err &&
       (!has_shape(r, m->part[0], 3, d, rows, c) || !has_shape(r, m->part[1], 3, d, rows, h) ||
        !has_shape(r, m->part[2], 2, d, 2 * rows, 0)))

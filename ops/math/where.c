@@ -45,6 +45,7 @@ static void read_trilu(gr_onnx_reading *r) {
   bool upper = gr_read_int(r, "upper", 1);
   if (given && gr_read_numbers(r, given, 1, k) != 1)
     gr_read_refuse(r, "has a diagonal that is no constant");
+  if (k[0][0] < -INT32_MAX || k[0][0] > INT32_MAX) gr_read_refuse(r, "has no such diagonal");
   if (r->err) return;
   if (gr_read_type(r, x)->rank < 2) gr_read_refuse(r, "is of a value without two axes");
   if (r->err) return;

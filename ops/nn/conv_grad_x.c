@@ -119,6 +119,10 @@ static void sizes_read(gr_onnx_reading *r, int x, int w, int axes, const gr_read
   int64_t given[GR_MAX_RANK], more[GR_MAX_RANK] = {0};
   int n = gr_read_ints(r, "output_shape", GR_MAX_RANK, given, 0);
   gr_read_ints(r, "output_padding", GR_MAX_RANK, more, 0);
+  for (int i = 0; i < axes; i++)
+    if (more[i] < 0 || more[i] > INT32_MAX || v->stride[i] < 1 || v->stride[i] > INT32_MAX ||
+        v->dilation[i] < 1 || v->dilation[i] > INT32_MAX || v->pad[i] < 0 || v->pad[i] > INT32_MAX)
+      gr_read_refuse(r, "has strides, gaps or padding that no axis has");
   for (int i = 0; i < axes && !r->err; i++)
     for (int c = 0; c < GR_READ_CHOICES; c++)
       out[i][c] = (r->vars[x].type[c].dim[1 + i] - 1) * v->stride[i] - 2 * v->pad[i] + more[i] +

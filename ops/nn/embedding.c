@@ -129,6 +129,9 @@ static void read_indices(gr_onnx_reading *r, int x, int ids, int axis) {
     size[c] = n;
     for (int i = 0; i < n; i++) {
       if (index[i][c] < 0) index[i][c] += r->vars[x].type[c].dim[axis];
+      if (index[i][c] < 0 || index[i][c] > INT32_MAX)
+        gr_read_refuse(r, "has the index %lld", (long long)index[i][c]);
+      if (r->err) return;
       follow &= index[i][c] == index[0][c] + i;
     }
   }

@@ -65,7 +65,7 @@ static int along(gr_onnx_reading *r, const resize *z, int x, int axis, double sc
   bool first = !strcmp(z->place, "asymmetric") && !strcmp(z->nearest, "floor");
   bool middle = !strcmp(z->place, "half_pixel") && !strncmp(z->nearest, "round", 5);
   if (exact && !strcmp(z->mode, "nearest") && (first || middle)) return repeat(r, x, axis, times);
-  if (out < 1 || out > MOST / size)
+  if (out < 1 || size < 1 || out > MOST / size)
     gr_read_refuse(r, "makes %lld of %lld elements", (long long)out, (long long)size);
   float *matrix = r->err ? NULL : GR_NEW(r->arena, float, (size_t)(out * size));
   for (int64_t i = 0; i < out && !r->err; i++)
@@ -97,8 +97,8 @@ static bool open(gr_onnx_reading *r, resize *z) {
 // The factor of ONNX's axis d, from operands 2 or 3.
 static double factor(gr_onnx_reading *r, int scales, const int64_t (*sizes)[GR_READ_CHOICES], int d,
                      int64_t size) {
-  if (sizes) return (double)sizes[d][0] / (double)size;
-  double s = (double)((const float *)r->vars[scales].data[0])[d];
+  double s = sizes ? (double)sizes[d][0] / (double)size
+                   : (double)((const float *)r->vars[scales].data[0])[d];
   if (!(s > 0) || !(s < 1e6)) gr_read_refuse(r, "has the factor %g", s);
   return r->err ? 1 : s;
 }

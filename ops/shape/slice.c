@@ -138,6 +138,7 @@ static int read_part(gr_onnx_reading *r, int x, int axis, const int64_t *start,
 // Which indices of an axis those are, from `i` to before `stop` by a step; returns their number.
 static int64_t indices(int64_t i, int64_t stop, int64_t by, int64_t size, int64_t *out) {
   int64_t n = 0;
+  by = by < -size ? -size : by > size ? size : by;
   if (i < 0) i += size;
   if (i < 0) i = by < 0 ? -1 : 0;
   if (i >= size) i = by < 0 ? size - 1 : size;
@@ -306,11 +307,13 @@ static int64_t beyond(int64_t i, int64_t size, const char *mode) {
 
 // Elements of the axis again, of which each is one times a row of a matrix.
 static int pad_again(gr_onnx_reading *r, int x, int axis, const int64_t pads[2], const char *mode) {
-  int64_t size = gr_read_type(r, x)->dim[axis], wide = size + pads[0] + pads[1];
-  if (pads[0] < 0 || pads[1] < 0 || pads[0] > size || pads[1] > size || wide * size > 1 << 24)
+  enum { MOST = 1 << 12 };  // elements of the axis
+  int64_t size = gr_read_type(r, x)->dim[axis];
+  if (pads[0] < 0 || pads[1] < 0 || pads[0] > size || pads[1] > size || size > MOST)
     gr_read_refuse(r, "pads an axis of %lld by %lld and %lld", (long long)size, (long long)pads[0],
                    (long long)pads[1]);
   if (r->err) return 0;
+  int64_t wide = size + pads[0] + pads[1];
   float *matrix = GR_NEW(r->arena, float, (size_t)(wide * size));
   for (int64_t i = 0; i < wide; i++) {
     int64_t k = beyond(i - pads[0], size, mode);
@@ -346,6 +349,11 @@ static void read_pad(gr_onnx_reading *r) {
   for (int d = 0; d < rank && !r->err; d++) {
     int axis = gr_read_place(d, rank, last);
     if (!pads[d][0] && !pads[d + rank][0]) continue;
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      if (pads[d][c] < -INT32_MAX || pads[d][c] > INT32_MAX || pads[d + rank][c] < -INT32_MAX ||
+          pads[d + rank][c] > INT32_MAX)
+        gr_read_refuse(r, "pads by more than an axis can have");
+    if (r->err) return;
     x = zeros ? pad_zeros(r, x, axis, pads[d], pads[d + rank])
               : pad_again(r, x, axis, (int64_t[]){pads[d][0], pads[d + rank][0]}, mode);
   }
