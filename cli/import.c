@@ -11,9 +11,10 @@ static gr_status usage(const gr_args *args) {
   bool yaml =
       !args->out || (strlen(args->out) > 5 && !strcmp(args->out + strlen(args->out) - 5, ".yaml"));
   if (args->config && gr_is_onnx_path(args->config) && !args->n_words && yaml) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun import FILE.onnx [-o GRAPH.yaml]"),
-                 "with -o the weights are written beside it, as GRAPH.safetensors, which "
-                 "model.init_from takes; without, the graph is printed");
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun import FILE.onnx [-o GRAPH.yaml] [--flat]"),
+      "with -o the weights are written beside it, as GRAPH.safetensors, which "
+      "model.init_from takes; without, the graph is printed");
 }
 
 static gr_status write_weights(gr_arena *a, const gr_onnx_imported *m, const char *path) {
@@ -29,7 +30,7 @@ static gr_status write_weights(gr_arena *a, const gr_onnx_imported *m, const cha
 static gr_status import(gr_arena *a, const gr_args *args) {
   gr_onnx_imported m;
   GR_TRY(usage(args));
-  GR_TRY(gr_onnx_import(a, args->config, &m));
+  GR_TRY(gr_onnx_import(a, args->config, args->flat, &m));
   if (!args->out) {
     gr_print_lines(stdout, m.text);
     return GR_OK;
@@ -49,11 +50,13 @@ static gr_status import_run(int argc, char **argv) {
 
 static const gr_flag out_flags[] = {{"--out", "-o", "FILE", GR_FLAG_TEXT, offsetof(gr_args, out),
                                      "writes the graph to this file, and the weights beside it"},
+                                    {"--flat", NULL, NULL, GR_FLAG_SET, offsetof(gr_args, flat),
+                                     "writes what repeats as often as it is there"},
                                     {0}};
 
 const gr_command gr_command_import = {
     .name = "import",
-    .usage = "FILE.onnx [-o GRAPH.yaml]",
+    .usage = "FILE.onnx [-o GRAPH.yaml] [--flat]",
     .doc = "a model of ONNX in the graph language, and its weights",
     .example = "graphrun import model.onnx -o graph.yaml",
     .keys = "model.graph model.inputs model.loss model.metrics model.init_from",

@@ -214,7 +214,7 @@ static int emit(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int n
     int v = gr_read_var_add(r, type);
     if (!k) out = v;
     r->vars[v].weight = fold && weight;
-    if (fold && weight && n == 1) r->vars[v].name = r->vars[in[0]].name;
+    if (fold && (weight || n == 1) && n) r->vars[v].name = r->vars[in[0]].name;
   }
   fold &= weight || is_small(&call[0]);
   for (int c = 0; c < GR_READ_CHOICES && fold && !r->err; c++)

@@ -66,9 +66,10 @@ typedef struct gr_read_line {
 // What a name of the file stands for.
 typedef struct gr_read_binding {
   int var;
-  bool last;  // the value is channels-last, and axis 1 of ONNX is the last axis
-  bool open;  // of an input: who reads it first decides whether it is
-  int first;  // the var in ONNX's order, where one has been made; 0: none
+  bool last;    // the value is channels-last, and axis 1 of ONNX is the last axis
+  bool open;    // of an input: who reads it first decides whether it is
+  int first;    // the var in ONNX's order, where one has been made; 0: none
+  bool turned;  // first is what a node of the file gives, and var what it is made of
 } gr_read_binding;
 
 struct gr_onnx_reading {

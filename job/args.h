@@ -89,7 +89,7 @@ typedef struct gr_args {
   const char *which, *split;
   const char *out;
   int64_t ranks, steps, tokens;  // 0: not given
-  bool plain, profile, json, no_ema;
+  bool plain, profile, json, no_ema, flat;
 
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
   char **flags;                    // flags and their values as given, for the runs of a sweep

@@ -13,7 +13,7 @@ bool gr_is_onnx_path(const char *path) {
 
 static gr_status read_onnx(gr_arena *a, const char *path, gr_model_file *out) {
   gr_onnx_imported m;
-  GR_TRY(gr_onnx_import(a, path, &m));
+  GR_TRY(gr_onnx_import(a, path, false, &m));
   gr_tensor_slice *t = GR_NEW(a, gr_tensor_slice, m.n_weights + 1);
   for (int i = 0; i < m.n_weights; i++) {
     const gr_onnx_weight *w = &m.weights[i];
@@ -100,18 +100,22 @@ static gr_status add_inputs(adding *x, gr_conf *given) {
   return all;
 }
 
-// Whether a node of the file's list, or an input, has that name.
-static bool is_named(const adding *x, const char *name) {
+// Whether a node of a list, or one that it repeats, has that name.
+static bool names(const gr_conf *nodes, const char *name) {
   size_t n = strlen(name);
-  if (gr_conf_index(x->inputs, name) >= 0) return true;
-  for (int i = 0; i < x->nodes->n; i++) {
-    const gr_conf *node = x->nodes->items[i];
+  for (int i = 0; nodes && nodes->kind == GR_CONF_LIST && i < nodes->n; i++) {
+    const gr_conf *node = nodes->items[i];
     const char *keys = node->kind == GR_CONF_MAP && node->n ? node->keys[0] : "";
     for (const char *p = keys; *p; p += strcspn(p, ", "), p += strspn(p, ", "))
       if (strcspn(p, ", ") == n && !strncmp(p, name, n)) return true;
-    if (!strcmp(keys, "repeat")) return true;  // what it binds is not known here
+    if (!strcmp(keys, "repeat") && names(gr_conf_member((gr_conf *)(uintptr_t)node, "nodes"), name))
+      return true;
   }
   return false;
+}
+
+static bool is_named(const adding *x, const char *name) {
+  return gr_conf_index(x->inputs, name) >= 0 || names(x->nodes, name);
 }
 
 // An operand of the loss that the file does not know is a tensor of the data.

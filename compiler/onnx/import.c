@@ -78,7 +78,7 @@ static void read_weight(gr_onnx_reading *r, const gr_onnx_tensor *t, const gr_ma
   gr_map_find(&r->uses, t->name, &uses);
   gr_map_find(slices, t->name, &parts);
   gr_read_var *var = &r->vars[v];
-  var->name = gr_onnx_word(r->arena, name, "_.", "weight");
+  var->name = gr_onnx_word(r->arena, name, "_.-", "weight");
   var->weight = is_trained(t), var->uses = (int)uses, var->slices = (int)parts;
   gr_read_bind(r, t->name, v, false);
 }
@@ -108,12 +108,13 @@ static gr_status read_outputs(gr_onnx_reading *r, const gr_onnx_graph *g, gr_onn
       return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s': no node gives the output '%s'", r->file,
                      v->name);
     out[*n].name = gr_onnx_word(r->arena, v->name, "_", "y");
-    out[(*n)++].var = b->var;
+    out[(*n)++].var = b->turned ? b->first : b->var;
   }
   return GR_OK;
 }
 
-static gr_status read_graph(gr_onnx_reading *r, const gr_onnx_graph *g, gr_onnx_imported *out) {
+static gr_status read_graph(gr_onnx_reading *r, const gr_onnx_graph *g, bool flat,
+                            gr_onnx_imported *out) {
   gr_onnx_end *inputs = GR_NEW(r->arena, gr_onnx_end, g->n_inputs + 1);
   gr_onnx_end *outputs = GR_NEW(r->arena, gr_onnx_end, g->n_outputs + 1);
   gr_map slices = gr_map_make(r->arena);
@@ -124,15 +125,15 @@ static gr_status read_graph(gr_onnx_reading *r, const gr_onnx_graph *g, gr_onnx_
   for (const gr_onnx_node *node = g->nodes; node; node = node->next) GR_TRY(gr_read_node(r, node));
   GR_TRY(read_outputs(r, g, outputs, &n_outputs));
   out->n_nodes = g->n_nodes;
-  return gr_onnx_print(r, inputs, n, outputs, n_outputs, out);
+  return gr_onnx_print(r, inputs, n, outputs, n_outputs, flat, out);
 }
 
-gr_status gr_onnx_import(gr_arena *a, const char *path, gr_onnx_imported *out) {
+gr_status gr_onnx_import(gr_arena *a, const char *path, bool flat, gr_onnx_imported *out) {
   gr_onnx_graph *g = NULL;
   GR_TRY(gr_onnx_load(a, path, &g));
   gr_onnx_reading r = {.arena = a, .file = path, .n_choices = 2, .letter = {"n"}};
   for (int i = 0; i < GR_READ_LETTERS; i++) set_sizes(&r, i);
   r.names = gr_map_make(a), r.paths = gr_map_make(a), r.uses = gr_map_make(a);
   gr_read_list_readers(&r);
-  return read_graph(&r, g, out);
+  return read_graph(&r, g, flat, out);
 }

@@ -57,7 +57,9 @@ typedef struct gr_onnx_imported {
 } gr_onnx_imported;
 // Reads a file. GR_ERR_CONFIG if it is damaged, GR_ERR_UNSUPPORTED, naming the node, if it has what
 // the graph language has not, GR_ERR_LAUNCH without protobuf-c.
-GR_MUST_USE gr_status gr_onnx_import(gr_arena *, const char *path, gr_onnx_imported *out);
+// flat: nodes that repeat stand as often as they are there.
+GR_MUST_USE gr_status gr_onnx_import(gr_arena *, const char *path, bool flat,
+                                     gr_onnx_imported *out);
 // Its graph as the file has it.
 GR_MUST_USE gr_status gr_onnx_load(gr_arena *, const char *path, gr_onnx_graph **out);
 // Whether a file can be written here: GR_OK, or the error of gr_onnx_file.

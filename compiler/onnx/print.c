@@ -3,74 +3,19 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
 typedef struct printing {
   gr_onnx_reading *r;
-  gr_text nodes;
-  gr_map words;  // names of values
+  gr_onnx_items all;
+  gr_text constants, nodes;
+  gr_map words, kinds;  // names of values; texts of items
+  int *known, n_known;  // vars of constants that are there
+  int *same;            // by var of a constant: the one that is there in its place, or 0
   gr_onnx_weight *weights;
   int n_weights, cap_weights;
 } printing;
-
-// ---- Words and numbers ------------------------------------------------------------------------
-
-const char *gr_onnx_word(gr_arena *a, const char *name, const char *more, const char *otherwise) {
-  gr_text t = gr_text_make(a);
-  for (const char *p = name; *p && t.len < 200; p++) {
-    bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z');
-    bool digit = *p >= '0' && *p <= '9', other = *p && strchr(more, *p);
-    if (letter || (t.len && (digit || other)))
-      gr_text_putn(&t, p, 1);
-    else if (t.len && t.chars[t.len - 1] != '_')
-      gr_text_put(&t, "_");
-    else if (digit)
-      gr_text_printf(&t, "_%c", *p);
-  }
-  while (t.len && t.chars[t.len - 1] == '_') t.chars[--t.len] = 0;
-  return t.len && *t.chars != '_' ? t.chars
-         : t.len                  ? gr_arena_printf(a, "v%s", t.chars)
-                                  : otherwise;
-}
-
-// c + sum of slopes times letters.
-static const char *affine(gr_onnx_reading *r, const int64_t v[GR_READ_CHOICES]) {
-  int64_t rest = v[0];
-  gr_text t = gr_text_make(r->arena);
-  for (int i = 0; i < r->n_choices - 1; i++) {
-    int64_t size = r->letter_size[i][0], step = r->letter_size[i][i + 1] - size;
-    int64_t slope = (v[i + 1] - v[0]) / step;
-    if (slope * step != v[i + 1] - v[0]) return NULL;
-    if (!slope) continue;
-    gr_text_put(&t, t.len ? " + " : "");
-    if (slope != 1) gr_text_printf(&t, "%lld * ", (long long)slope);
-    gr_text_put(&t, r->letter[i]);
-    rest -= slope * size;
-  }
-  if (rest || !t.len)
-    gr_text_printf(&t, "%s%lld", t.len ? rest < 0 ? " - " : " + " : "",
-                   (long long)(t.len && rest < 0 ? -rest : rest));
-  return t.chars;
-}
-
-// A number times some letters.
-static const char *product(gr_onnx_reading *r, const int64_t v[GR_READ_CHOICES]) {
-  int64_t rest = v[0];
-  gr_text t = gr_text_make(r->arena);
-  for (int i = 0; i < r->n_choices - 1; i++) {
-    if (v[i + 1] == v[0]) continue;
-    if (v[i + 1] != 2 * v[0] || rest % r->letter_size[i][0]) return NULL;
-    rest /= r->letter_size[i][0];
-    gr_text_printf(&t, "%s%s", t.len ? " * " : "", r->letter[i]);
-  }
-  return rest == 1 ? t.chars : gr_arena_printf(r->arena, "%lld * %s", (long long)rest, t.chars);
-}
-
-const char *gr_onnx_expression(gr_onnx_reading *r, const int64_t v[GR_READ_CHOICES]) {
-  int open = 0;
-  for (int i = 1; i < r->n_choices; i++) open += v[i] != v[0];
-  return open > 1 ? product(r, v) : affine(r, v);
-}
 
 static gr_status no_expression(const gr_onnx_reading *r, const gr_read_line *l) {
   return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
@@ -106,15 +51,7 @@ static void put_parts(printing *p, const gr_read_line *l) {
                &p->r->vars[l->part[i].var]);
 }
 
-// ---- Names of values --------------------------------------------------------------------------
-
-static const char *free_word(printing *p, const char *word) {
-  const char *name = word;
-  for (int i = 2; gr_map_find(&p->words, name, NULL); i++)
-    name = gr_arena_printf(p->r->arena, "%s_%d", word, i);
-  gr_map_put(&p->words, name, 1);
-  return name;
-}
+// ---- Constants ----------------------------------------------------------------------------------
 
 // A known value that is the same for all sizes.
 static bool is_fixed(const gr_onnx_reading *r, const gr_read_var *v) {
@@ -125,62 +62,104 @@ static bool is_fixed(const gr_onnx_reading *r, const gr_read_var *v) {
   return true;
 }
 
-static const char *shape_text(gr_onnx_reading *r, const gr_type *t) {
-  return gr_read_list(r, t->rank, t->dim);
+static const char *shape_text(gr_onnx_reading *r, const gr_read_var *v) {
+  gr_text t = gr_text_make(r->arena);
+  for (int d = 0; d < v->type[0].rank; d++) {
+    int64_t n[GR_READ_CHOICES];
+    for (int c = 0; c < GR_READ_CHOICES; c++) n[c] = v->type[c].dim[d];
+    const char *each = gr_onnx_expression(r, n);
+    gr_text_printf(&t, "%s%s", d ? ", " : "[", each ? each : "-1");
+  }
+  gr_text_put(&t, v->type[0].rank ? "]" : "[]");
+  return t.chars;
 }
 
-// 0, 1, 2, ... up to an open size, and zeros or ones of an open shape.
-static bool put_open(printing *p, const gr_read_var *v, const char *name) {
+// Numbers that are all equal, in any size, or 0, 1, 2, ... up to one.
+static bool put_pattern(printing *p, const gr_read_var *v, const char *name) {
+  const gr_dtype dtype = v->type[0].dtype;
+  bool counts = dtype == GR_I64, equal = true;
   int64_t n[GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
+  double x = gr_get(v->data[0], dtype, 0);
+  for (int c = 0; c < p->r->n_choices; c++) {
     n[c] = gr_type_count(&v->type[c]);
-    for (int64_t i = 0; i < n[c]; i++)
-      if (v->type[0].dtype != GR_I64 || ((const int64_t *)v->data[c])[i] != i) return false;
+    for (int64_t i = 0; i < n[c]; i++) {
+      double y = gr_get(v->data[c], dtype, i);
+      equal &= y == x, counts &= y == (double)i;
+    }
   }
-  const char *size = gr_onnx_expression(p->r, n);
-  if (!size) return false;
-  gr_text_printf(&p->nodes, "  - %s: {arange: [], size: %s, dtype: i32}\n", name, size);
-  if (v->type[0].rank == 1) return true;
-  gr_text_printf(&p->nodes, "  - %s: {reshape: %s, shape: [", name, name);
-  for (int d = 0; d < v->type[0].rank; d++) {
-    for (int c = 0; c < GR_READ_CHOICES; c++) n[c] = v->type[c].dim[d];
-    const char *each = gr_onnx_expression(p->r, n);
-    gr_text_printf(&p->nodes, "%s%s", d ? ", " : "", each ? each : "-1");
-  }
-  gr_text_put(&p->nodes, "]}\n");
+  if (!equal && !counts) return false;
+  const char *i32 = dtype == GR_I64 ? ", dtype: i32" : "", *shape = shape_text(p->r, v);
+  const char *size = equal ? NULL : gr_onnx_expression(p->r, n);
+  if (equal)
+    gr_text_printf(&p->constants, "  - %s: {fill: [], shape: %s, value: %.9g%s}\n", name, shape, x,
+                   i32);
+  else
+    gr_text_printf(&p->constants, "  - %s: {arange: [], size: %s%s}\n", name, size ? size : "-1",
+                   i32);
+  if (!equal && v->type[0].rank != 1)
+    gr_text_printf(&p->constants, "  - %s: {reshape: %s, shape: %s}\n", name, name, shape);
   return true;
 }
 
 // Weights start as they would in a model without them: the file's values come beside it.
 static const char *init_of(const gr_read_var *v) {
-  if (!v->weight)
-    return v->type[0].dtype == GR_I64 ? ", dtype: i32, train: false" : ", train: false";
   return v->type[0].rank < 2    ? ""
          : v->type[0].rank == 2 ? ", init: xavier_uniform"
                                 : ", init: normal, std: 0.02";
 }
 
-static bool put_equal(printing *p, const gr_read_var *v, const char *name) {
-  int64_t n = gr_type_count(&v->type[0]);
-  if (v->weight || v->type[0].dtype != GR_F32) return false;
-  const float *x = v->data[0];
-  for (int64_t i = 0; i < n; i++)
-    if (x[i] != x[0]) return false;
-  gr_text_printf(&p->nodes, "  - %s: {fill: [], shape: %s, value: %.9g}\n", name,
-                 shape_text(p->r, &v->type[0]), (double)x[0]);
-  return true;
+// A constant that is there already.
+static int known_before(const printing *p, const gr_read_var *v) {
+  for (int i = 0; i < p->n_known; i++) {
+    const gr_read_var *other = &p->r->vars[p->known[i]];
+    if (gr_type_same(&v->type[0], &other->type[0]) && is_fixed(p->r, other) &&
+        !memcmp(v->data[0], other->data[0], gr_type_bytes(&v->type[0])))
+      return p->known[i];
+  }
+  return 0;
 }
 
-static gr_status put_known(printing *p, gr_read_var *v, const gr_read_line *user) {
-  const char *name = v->name ? v->name : user->node->name;
-  const char *path = gr_read_free_path(p->r, gr_onnx_word(p->r->arena, name, "_.", "constant"));
-  const char *dot = strrchr(path, '.');
-  v->name = free_word(p, gr_onnx_word(p->r->arena, dot ? dot + 1 : path, "_", "constant"));
-  if (!is_fixed(p->r, v)) return put_open(p, v, v->name) ? GR_OK : no_expression(p->r, user);
-  if (put_equal(p, v, v->name)) return GR_OK;
-  gr_text_printf(&p->nodes, "  - %s: {param: %s, name: \"%s\"%s}\n", v->name,
-                 shape_text(p->r, &v->type[0]), path, init_of(v));
+static gr_status put_constant(printing *p, gr_read_var *v, const char *path, const char *word,
+                              const gr_read_line *user) {
+  int var = (int)(v - p->r->vars);
+  bool fixed = is_fixed(p->r, v);
+  if (fixed && (p->same[var] = known_before(p, v))) return GR_OK;
+  v->name = gr_onnx_free_word(p->r->arena, &p->words, word);
+  p->known[p->n_known++] = var;
+  if (put_pattern(p, v, v->name)) return GR_OK;
+  if (!fixed) return no_expression(p->r, user);
+  path = gr_read_free_path(p->r, path);
+  gr_text_printf(&p->constants, "  - %s: {param: %s, name: \"%s\"%s, train: false}\n", v->name,
+                 shape_text(p->r, v), path, v->type[0].dtype == GR_I64 ? ", dtype: i32" : "");
   put_weight(p, path, v);
+  return GR_OK;
+}
+
+static gr_onnx_item *add_item(printing *p, const char *text, const char *word) {
+  uint32_t kind = p->kinds.n;
+  if (p->all.n == p->all.cap) {
+    gr_onnx_item *more = GR_NEW(p->r->arena, gr_onnx_item, p->all.cap = 2 * p->all.cap + 64);
+    if (p->all.n) memcpy(more, p->all.items, sizeof *more * (size_t)p->all.n);
+    p->all.items = more;
+  }
+  if (!gr_map_find(&p->kinds, text, &kind)) gr_map_put(&p->kinds, text, kind);
+  gr_onnx_item *x = &p->all.items[p->all.n++];
+  *x = (gr_onnx_item){.text = text, .word = word, .kind = (int)kind};
+  return x;
+}
+
+// Constants are before all nodes, and weights before the node that reads them.
+static gr_status put_known(printing *p, gr_read_var *v, const gr_read_line *user) {
+  gr_arena *a = p->r->arena;
+  const char *name = v->name ? v->name : user->node->name;
+  const char *path = gr_onnx_word(a, name, "_.-", "constant"), *dot = strrchr(path, '.');
+  const char *word = gr_onnx_word(a, dot ? dot + 1 : path, "_", "constant");
+  if (!v->weight) return put_constant(p, v, path, word, user);
+  gr_onnx_item *x =
+      add_item(p, gr_arena_printf(a, "{param: %s%s", shape_text(p->r, v), init_of(v)), word);
+  x->path = gr_read_free_path(p->r, path), x->out = (int)(v - p->r->vars), x->n_out = 1;
+  put_weight(p, x->path, v);
+  v->name = NULL;
   return GR_OK;
 }
 
@@ -191,19 +170,21 @@ static bool takes_numbers(const gr_read_line *l) {
   return op && l->n_in > 1 && op->index_spec && !strncmp(op->index_spec, "...,...", 7);
 }
 
-static gr_status put_operand(printing *p, const gr_read_line *l, int k, const char **out) {
+// The operand is written into the text, or listed.
+static gr_status put_operand(printing *p, const gr_read_line *l, int k, gr_text *t, int *in,
+                             int *n) {
   gr_read_var *v = &p->r->vars[l->in[k]];
+  bool there = !v->data[0] || v->line;
   double x;
-  if (v->data[0] && !v->line && takes_numbers(l) && gr_read_scalar(p->r, l->in[k], &x) &&
+  if (!there && takes_numbers(l) && gr_read_scalar(p->r, l->in[k], &x) &&
       gr_type_count(&v->type[0]) == 1 && v->type[0].rank <= 1 && isfinite(x)) {
-    *out = gr_arena_printf(p->r->arena, "%.9g", x);
+    gr_text_printf(t, "%.9g", x);
     return GR_OK;
   }
-  if (v->data[0] && !v->line) {
-    GR_TRY(put_known(p, v, l));
-    v->line = -1;
-  }
-  *out = v->name;
+  if (!there) GR_TRY(put_known(p, v, l));
+  if (!there) v->line = -1;
+  gr_text_printf(t, "%c", GR_ONNX_OPERAND);
+  in[(*n)++] = p->same[l->in[k]] ? p->same[l->in[k]] : l->in[k];
   return GR_OK;
 }
 
@@ -229,32 +210,19 @@ static const char *word_of(printing *p, const gr_read_line *l) {
   return *last >= '0' && *last <= '9' ? l->op : gr_onnx_word(p->r->arena, last, "_", l->op);
 }
 
-static void put_comment(printing *p, const gr_onnx_node *n) {
-  gr_text_put(&p->nodes, "  # ");
-  for (const char *c = n->name; *c; c++)
-    gr_text_putn(&p->nodes, *c >= ' ' && *c < 127 ? c : "?", 1);
-  gr_text_put(&p->nodes, "\n");
-}
-
-static gr_status put_line(printing *p, gr_read_line *l) {
+static gr_status put_line(printing *p, const gr_read_line *l) {
   gr_text t = gr_text_make(p->r->arena);
-  gr_text_put(&t, l->n_in == 1 ? "" : "[");
+  int *in = GR_NEW(p->r->arena, int, l->n_in + 1), n = 0;
+  gr_text_printf(&t, "{%s: %s", l->op, l->n_in == 1 ? "" : "[");
   for (int k = 0; k < l->n_in; k++) {
-    const char *name = NULL;
-    GR_TRY(put_operand(p, l, k, &name));
-    gr_text_printf(&t, "%s%s", k ? ", " : "", name);
+    gr_text_put(&t, k ? ", " : "");
+    GR_TRY(put_operand(p, l, k, &t, in, &n));
   }
   gr_text_put(&t, l->n_in == 1 ? "" : "]");
   for (int i = 0; i < l->n_settings; i++) GR_TRY(put_setting(p, l, &l->setting[i], &t));
-  if (l->path) gr_text_printf(&t, ", name: \"%s\"", l->path);
-  gr_text_put(&p->nodes, "  - ");
-  for (int k = 0; k < l->n_out; k++) {
-    gr_read_var *v = &p->r->vars[l->out + k];
-    if (!v->name) v->name = free_word(p, word_of(p, l));
-    gr_text_printf(&p->nodes, "%s%s", k ? ", " : "", v->name);
-  }
-  gr_text_printf(&p->nodes, ": {%s: %s}", l->op, t.chars);
-  put_comment(p, l->node);
+  gr_onnx_item *x = add_item(p, t.chars, word_of(p, l));
+  x->in = in, x->n_in = n, x->out = l->out, x->n_out = l->n_out;
+  x->path = l->path, x->comment = l->node->name;
   put_parts(p, l);
   return GR_OK;
 }
@@ -291,10 +259,6 @@ static gr_status put_outputs(printing *p, const gr_onnx_end *outputs, int n, gr_
   gr_text_put(t, "predict: {");
   for (int i = 0; i < n; i++) {
     gr_read_var *v = &p->r->vars[outputs[i].var];
-    if (v->data[0] && !v->line)
-      return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
-                     "'%s': the output '%s' does not depend on the inputs", p->r->file,
-                     outputs[i].name);
     if (strcmp(v->name, outputs[i].name) != 0)
       gr_text_printf(&p->nodes, "  - %s: %s\n", outputs[i].name, v->name);
     gr_text_printf(t, "%s%s: %s", i ? ", " : "", outputs[i].name, outputs[i].name);
@@ -303,26 +267,56 @@ static gr_status put_outputs(printing *p, const gr_onnx_end *outputs, int n, gr_
   return GR_OK;
 }
 
-gr_status gr_onnx_print(gr_onnx_reading *r, const gr_onnx_end *inputs, int n_inputs,
-                        const gr_onnx_end *outputs, int n_outputs, gr_onnx_imported *out) {
+static gr_status name_ends(printing *p, const gr_onnx_end *inputs, int n_inputs,
+                           const gr_onnx_end *outputs, int n_outputs) {
   static const char *const taken[] = {"n",  "weight", "sample_weight", "step",
                                       "lr", "micro",  "loss"};
-  printing p = {r, .words = gr_map_make(r->arena), .nodes = gr_text_make(r->arena)};
-  gr_text text = gr_text_make(r->arena), end = gr_text_make(r->arena);
-  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) gr_map_put(&p.words, taken[i], 1);
-  for (int i = 0; i < r->n_choices - 1; i++) gr_map_put(&p.words, r->letter[i], 1);
-  for (int i = 0; i < n_inputs; i++) gr_map_put(&p.words, inputs[i].name, 1);
+  gr_onnx_reading *r = p->r;
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) gr_map_put(&p->words, taken[i], 1);
+  for (int i = 0; i < r->n_choices - 1; i++) gr_map_put(&p->words, r->letter[i], 1);
+  for (int i = 0; i < n_inputs; i++) gr_map_put(&p->words, inputs[i].name, 1);
   for (int i = 0; i < n_outputs; i++) {
-    gr_map_put(&p.words, outputs[i].name, 1);
-    if (!r->vars[outputs[i].var].name) r->vars[outputs[i].var].name = outputs[i].name;
+    gr_read_var *v = &r->vars[outputs[i].var];
+    if (v->data[0] && !v->line)
+      return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
+                     "'%s': the output '%s' does not depend on the inputs", r->file,
+                     outputs[i].name);
+    gr_map_put(&p->words, outputs[i].name, 1);
+    if (!v->name) v->name = outputs[i].name;
   }
+  return GR_OK;
+}
+
+static int *last_uses(const printing *p, const gr_onnx_end *outputs, int n) {
+  int *last = GR_NEW(p->r->arena, int, p->r->n_vars + 1);
+  for (int v = 0; v <= p->r->n_vars; v++) last[v] = -1;
+  for (int i = 0; i < p->all.n; i++)
+    for (int k = 0; k < p->all.items[i].n_in; k++) last[p->all.items[i].in[k]] = i;
+  for (int i = 0; i < n; i++) last[outputs[i].var] = p->all.n;
+  return last;
+}
+
+gr_status gr_onnx_print(gr_onnx_reading *r, const gr_onnx_end *inputs, int n_inputs,
+                        const gr_onnx_end *outputs, int n_outputs, bool flat,
+                        gr_onnx_imported *out) {
+  gr_arena *a = r->arena;
+  printing p = {r, .words = gr_map_make(a), .kinds = gr_map_make(a), .nodes = gr_text_make(a)};
+  gr_text text = gr_text_make(a), end = gr_text_make(a);
+  gr_onnx_run *runs = NULL;
+  p.constants = gr_text_make(a), p.known = GR_NEW(a, int, r->n_vars + 1);
+  p.same = GR_NEW(a, int, r->n_vars + 1);
+  GR_TRY(name_ends(&p, inputs, n_inputs, outputs, n_outputs));
   mark(r, outputs, n_outputs);
+  gr_onnx_split(r, outputs, n_outputs);
   gr_text_printf(&text, "doc: \"made from a file of ONNX\"\n");
   GR_TRY(put_inputs(&p, inputs, n_inputs, &text));
   for (int i = 0; i < r->n_lines; i++)
     if (r->lines[i].live) GR_TRY(put_line(&p, &r->lines[i]));
+  const int *last = last_uses(&p, outputs, n_outputs);
+  int n = flat ? 0 : gr_onnx_fold(r, &p.all, last, &runs);
+  gr_onnx_lines(r, &p.all, n, runs, last, &p.words, &p.nodes);
   GR_TRY(put_outputs(&p, outputs, n_outputs, &end));
-  gr_text_printf(&text, "nodes:\n%s%s", p.nodes.chars, end.chars);
+  gr_text_printf(&text, "nodes:\n%s%s%s", p.constants.chars, p.nodes.chars, end.chars);
   out->text = text.chars, out->weights = p.weights, out->n_weights = p.n_weights;
   return GR_OK;
 }

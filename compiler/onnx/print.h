@@ -8,11 +8,60 @@ typedef struct gr_onnx_end {
   const char *name;
   int var;
 } gr_onnx_end;
+
+// A node of the text that is to be: what it says, but for its operands and its name, which repeated
+// nodes differ in.
+enum { GR_ONNX_OPERAND = '\1' };  // stands for an operand in the text
+typedef struct gr_onnx_item {
+  const char *text, *word;     // "{linear: \1, out: 8"; what its results are called if that is free
+  const char *path, *comment;  // NULL: none
+  const int *in;               // n_in vars
+  int n_in, out, n_out;
+  int kind;  // the same for equal texts
+} gr_onnx_item;
+typedef struct gr_onnx_items {
+  gr_onnx_item *items;
+  int n, cap;
+} gr_onnx_items;
+
+// Marks which linear layers tensor parallelism splits (split.c).
+void gr_onnx_split(gr_onnx_reading *, const gr_onnx_end *outputs, int n_outputs);
+
+// ---- Repeats (fold.c)
+// `size` items from `begin` on come `times` times. What one time reads of the one before is, the
+// first time, `outside`. Names have a number that counts up from `first`, if there are names.
+enum { GR_ONNX_CARRIED = 8 };
+typedef struct gr_onnx_carried {
+  int outside, result;  // vars; the latter is of the first time
+} gr_onnx_carried;
+typedef struct gr_onnx_run {
+  int begin, size, times, n_carried;
+  int64_t first;
+  bool counts;
+  gr_onnx_carried carried[GR_ONNX_CARRIED];
+} gr_onnx_run;
+// Finds the runs, in order. last_use: by var, the last item that reads it, or the number of items.
+int gr_onnx_fold(gr_onnx_reading *, const gr_onnx_items *, const int *last_use, gr_onnx_run **out);
+// A name with a number: its length before that, the number, and what comes behind it.
+typedef struct gr_onnx_counted {
+  size_t before;
+  int64_t number;
+  const char *after;
+} gr_onnx_counted;
+// Whether name b is name a with the next number in one place.
+bool gr_onnx_count(const char *a, const char *b, gr_onnx_counted *out);
+
+// Writes the items, the runs as repeats.
+void gr_onnx_lines(gr_onnx_reading *, const gr_onnx_items *, int n_runs, const gr_onnx_run *,
+                   const int *last_use, gr_map *words, gr_text *to);
+// The word, or one like it that is not in the map yet, which has it then.
+const char *gr_onnx_free_word(gr_arena *, gr_map *words, const char *word);
 // The sizes by choice as an expression of the open sizes: "16", "7 * n + 1"; NULL: there is none.
 const char *gr_onnx_expression(gr_onnx_reading *, const int64_t sizes[GR_READ_CHOICES]);
 // Letters, digits and `more`; other characters become '_'. `otherwise` if nothing is left.
 const char *gr_onnx_word(gr_arena *, const char *name, const char *more, const char *otherwise);
 // Writes the graph language, and lists the weights that it names. The reading's error is returned.
+// flat: what repeats is not folded.
 GR_MUST_USE gr_status gr_onnx_print(gr_onnx_reading *, const gr_onnx_end *inputs, int n_inputs,
-                                    const gr_onnx_end *outputs, int n_outputs,
+                                    const gr_onnx_end *outputs, int n_outputs, bool flat,
                                     gr_onnx_imported *out);

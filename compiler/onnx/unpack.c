@@ -130,6 +130,20 @@ static gr_status attribute(const unpacking *u, const Onnx__AttributeProto *a, gr
     int64_t *ints = GR_NEW(u->arena, int64_t, a->n_ints + 1);
     for (size_t i = 0; i < a->n_ints; i++) ints[i] = a->ints[i];
     to->kind = GR_ONNX_INTS, to->i = (int64_t)a->n_ints, to->ints = ints;
+  } else if (a->n_strings) {  // one text, of words
+    gr_text t = gr_text_make(u->arena);
+    for (size_t i = 0; i < a->n_strings; i++)
+      gr_text_printf(&t, "%s%.*s", i ? " " : "", (int)a->strings[i].len,
+                     (const char *)a->strings[i].data);
+    to->kind = GR_ONNX_TEXT, to->text = t.chars;
+  } else if (a->n_floats) {
+    float *floats = GR_NEW(u->arena, float, a->n_floats);
+    for (size_t i = 0; i < a->n_floats; i++) floats[i] = a->floats[i];
+    gr_onnx_tensor *t = GR_NEW(u->arena, gr_onnx_tensor, 1);
+    *t = (gr_onnx_tensor){.name = to->name,
+                          .type = {.dtype = GR_F32, .rank = 1, .dim = {(int64_t)a->n_floats}},
+                          .data = floats};
+    to->kind = GR_ONNX_TENSOR, to->tensor = t;
   }
   return GR_OK;
 }

@@ -62,7 +62,7 @@ int gr_read_bias(gr_onnx_reading *r, int x, int b) {
 
 // ---- Axes -------------------------------------------------------------------------------------
 
-void gr_read_reduce(gr_onnx_reading *r, const gr_op *op) {
+void gr_read_reduce(gr_onnx_reading *r, const gr_op *before, const gr_op *op, const gr_op *after) {
   int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], list[GR_MAX_RANK];
   bool last;
   int x = gr_read_as_is(r, 0, &last), given = gr_read_in(r, 1, false);
@@ -78,11 +78,11 @@ void gr_read_reduce(gr_onnx_reading *r, const gr_op *op) {
   n = n ? n : rank;
   // Without an axis between, what is left of channels-last is in ONNX's order.
   if (last && !keep && n < rank - 2) x = gr_read_in(r, 0, true), last = false;
-  for (int i = 0; i < n && last; i++)
-    list[i] = list[i] == 0 ? 0 : list[i] == 1 ? rank - 1 : list[i] - 1;
+  for (int i = 0; i < n; i++) list[i] = gr_read_place((int)list[i], rank, last);
   const char *text = gr_read_list(r, n, list);
+  if (before) x = GR_READ_ONE(r, before, x);
   int y = empty ? x : GR_READ(r, op, x, {"axes", text}, {"keepdim", keep ? "true" : NULL});
-  gr_read_out(r, 0, y, last && (keep || empty));
+  gr_read_out(r, 0, after ? GR_READ_ONE(r, after, y) : y, last && (keep || empty));
 }
 
 // Other axes are moved to the end and back.
@@ -94,6 +94,34 @@ void gr_read_over_last(gr_onnx_reading *r, const gr_op *op) {
   for (int d = 0; d < rank; d++) perm[d] = d == axis ? rank - 1 : d == rank - 1 ? axis : d;
   int y = gr_read_transpose(r, x, perm);
   gr_read_out(r, 0, gr_read_transpose(r, GR_READ_ONE(r, op, y), perm), false);
+}
+
+// x is [before, axis, after] for the product.
+int gr_read_mix(gr_onnx_reading *r, int x, int axis, int64_t rows, const float *matrix) {
+  int64_t flat[3][GR_READ_CHOICES], whole[GR_MAX_RANK][GR_READ_CHOICES];
+  if (r->err || !x) return 0;
+  int rank = gr_read_type(r, x)->rank;
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    flat[0][c] = flat[1][c] = flat[2][c] = 1;
+    for (int d = 0; d < rank; d++) {
+      whole[d][c] = d == axis ? rows : r->vars[x].type[c].dim[d];
+      flat[d < axis ? 0 : d == axis ? 1 : 2][c] *= r->vars[x].type[c].dim[d];
+    }
+    if (flat[1][c] != flat[1][0]) gr_read_refuse(r, "changes an axis whose size is open");
+  }
+  const gr_type type = {.dtype = GR_F32, .rank = 2, .dim = {rows, flat[1][0]}};
+  int m = r->err ? 0 : gr_read_known(r, &type, matrix);
+  x = gr_read_reshape(r, x, 3, (const int64_t(*)[GR_READ_CHOICES])flat);
+  x = GR_READ_TWO(r, &gr_op_matmul, m, x);
+  return gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])whole);
+}
+
+void gr_read_all(gr_onnx_reading *r, const gr_op *op) {
+  int in[GR_MAX_ARGS], n = r->node->n_in;
+  if (n < 1 || n > GR_MAX_ARGS) gr_read_refuse(r, "has %d operands", n);
+  bool last = !r->err && gr_read_together(r, n, in);
+  for (int k = 1; k < n && !r->err; k++) in[0] = GR_READ_TWO(r, op, in[0], in[k]);
+  gr_read_out(r, 0, r->err ? 0 : in[0], last);
 }
 
 // ---- Windows ----------------------------------------------------------------------------------
@@ -123,10 +151,43 @@ const char *gr_read_each(gr_onnx_reading *r, int n, const int64_t *items) {
   return same ? gr_arena_printf(r->arena, "%lld", (long long)items[0]) : gr_read_list(r, n, items);
 }
 
+// How many elements behind an axis the last window of ceil_mode reads that no padding counts.
+static int64_t behind(const gr_read_windows *w, int i, int64_t size) {
+  int64_t pad = w->pad[i], kernel = w->kernel[i], step = w->stride[i];
+  if (pad < 0 || pad > INT32_MAX || kernel < 1 || kernel > size + 2 * pad || step < 1 ||
+      step > INT32_MAX)
+    return 0;  // the op refuses these
+  int64_t rest = size + 2 * pad - kernel;
+  int64_t last = (rest + step - 1) / step * step;
+  return last >= size + pad || last <= rest ? 0 : last - rest;
+}
+
+// x with elements behind its axes that are no maximum.
+static int extended(gr_onnx_reading *r, int x, int axes, const gr_read_windows *w, bool can) {
+  for (int i = 0; i < axes && !r->err; i++) {
+    int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES],
+        more = behind(w, i, gr_read_type(r, x)->dim[1 + i]);
+    for (int c = 0; c < GR_READ_CHOICES; c++) {
+      const gr_type *t = &r->vars[x].type[c];
+      for (int d = 0; d < t->rank; d++) sizes[d][c] = d == 1 + i ? more : t->dim[d];
+      if (behind(w, i, t->dim[1 + i]) != more || (more && !can))
+        gr_read_refuse(r, "has ceil_mode=1, and windows that do not fit");
+    }
+    if (!more || r->err) continue;
+    const gr_read_setting s[] = {
+        {"shape", .sizes = (const int64_t(*)[GR_READ_CHOICES])sizes, .n = axes + 2, .list = true},
+        {"value", "-3.4028235e38"}};
+    int least = gr_read_emit(r, &gr_op_fill, 0, NULL, 2, s);
+    const gr_read_setting axis = {"axis", gr_arena_printf(r->arena, "%d", 1 + i)};
+    x = gr_read_emit(r, &gr_op_concat, 2, (const int[]){x, least}, 1, &axis);
+  }
+  return x;
+}
+
 void gr_read_pool(gr_onnx_reading *r, const gr_op *op, const char *count_include_pad) {
   gr_read_windows w;
   int x = gr_read_in_last(r, 0);
-  gr_read_only(r, "ceil_mode", 0);
+  bool ceil = gr_read_int(r, "ceil_mode", 0);
   gr_read_only(r, "storage_order", 0);
   if (r->err) return;
   int axes = gr_read_type(r, x)->rank - 2;
@@ -134,6 +195,7 @@ void gr_read_pool(gr_onnx_reading *r, const gr_op *op, const char *count_include
   for (int i = 0; i < axes; i++)
     if (w.dilation[i] != 1) gr_read_refuse(r, "has windows with gaps (dilations)");
   if (!w.given) gr_read_refuse(r, "has no attribute 'kernel_shape'");
+  if (ceil && !r->err) x = extended(r, x, axes, &w, !count_include_pad);
   int y = GR_READ(r, op, x, {"kernel", gr_read_each(r, axes, w.kernel)},
                   {"stride", gr_read_each(r, axes, w.stride)},
                   {"pad", gr_read_each(r, axes, w.pad)}, {"count_include_pad", count_include_pad});

@@ -121,6 +121,19 @@ static int reorder(gr_onnx_reading *r, int var, bool to_last) {
               : gr_read_transpose(r, var, perm);
 }
 
+int gr_read_place(int axis, int rank, bool last) {
+  return !last || !axis ? axis : axis == 1 ? rank - 1 : axis - 1;
+}
+
+int gr_read_source(const gr_onnx_reading *r, int var) {
+  const gr_read_line *l = line_of(r, var, &gr_op_transpose);
+  int rank = r->vars[var].type[0].rank;
+  if (!l || rank < 3) return 0;
+  for (int d = 0; d < rank; d++)
+    if (l->setting[0].sizes[d][0] != gr_read_place(d, rank, true)) return 0;
+  return l->in[0];
+}
+
 static int in_order(gr_onnx_reading *r, gr_read_binding *b) {
   b->open = false;
   if (b->last && !b->first) b->first = reorder(r, b->var, false);
@@ -168,7 +181,10 @@ int gr_read_in_last(gr_onnx_reading *r, int k) {
 
 void gr_read_out(gr_onnx_reading *r, int k, int var, bool last) {
   if (r->err || !var || k >= r->node->n_out || !*r->node->out[k]) return;
-  gr_read_bind(r, r->node->out[k], var, last);
+  int source = last ? 0 : gr_read_source(r, var);
+  gr_read_bind(r, r->node->out[k], source ? source : var, last || source);
+  gr_read_binding *b = gr_read_find(r, r->node->out[k]);
+  b->turned = source != 0, b->first = source ? var : 0;
 }
 
 int gr_read_value(gr_onnx_reading *r, const char *name) {

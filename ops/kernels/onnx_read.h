@@ -14,6 +14,8 @@ int gr_read_in(gr_onnx_reading *, int k, bool needed);
 int gr_read_in_last(gr_onnx_reading *, int k);
 // Whether it is so already.
 bool gr_read_is_last(gr_onnx_reading *, int k);
+// What a value is a transpose of, channels-last, where it is the same in ONNX's order; else 0.
+int gr_read_source(const gr_onnx_reading *, int var);
 // Sets the k-th result; last: it is channels-last.
 void gr_read_out(gr_onnx_reading *, int k, int var, bool last);
 
@@ -27,6 +29,8 @@ int gr_read_squeeze(gr_onnx_reading *, int var, const bool *keep);
 int gr_read_slice(gr_onnx_reading *, int var, int axis, const int64_t *start, const int64_t *size);
 // As f32, or as whole numbers.
 int gr_read_cast(gr_onnx_reading *, int var, bool is_float);
+// An axis of ONNX's order in that of a value which is channels-last, if it is.
+int gr_read_place(int axis, int rank, bool last);
 // An axis from the end counted from the start; refuses one that is not there.
 int gr_read_axis(gr_onnx_reading *, int64_t axis, int rank);
 // The first n operands of a pointwise node: all channels-last, if one is and the others fit, which
@@ -45,8 +49,10 @@ int gr_read_linear(gr_onnx_reading *, int x, int weight, int bias);
 // If operand x is the result of a `linear` without bias that only this node reads, and operand b a
 // vector that is one: it gets it, and its result is returned; else 0.
 int gr_read_bias(gr_onnx_reading *, int x, int b);
-// Reads a reduction as that op with `axes` and `keepdim`.
-void gr_read_reduce(gr_onnx_reading *, const gr_op *);
+// Reads a reduction as that op with `axes` and `keepdim`, between two others, which may be NULL.
+void gr_read_reduce(gr_onnx_reading *, const gr_op *before, const gr_op *, const gr_op *after);
+// Reads a node of any number of operands as that op of two, from the first on.
+void gr_read_all(gr_onnx_reading *, const gr_op *);
 // Reads a node with an `axis` as an op over the last one.
 void gr_read_over_last(gr_onnx_reading *, const gr_op *);
 typedef struct gr_read_windows {
@@ -58,3 +64,12 @@ bool gr_read_window(gr_onnx_reading *, int axes, gr_read_windows *);
 const char *gr_read_each(gr_onnx_reading *, int n, const int64_t *);  // "2", or "[2, 1]"
 // Reads pooling as that op; count_include_pad: its attribute of that name, or NULL.
 void gr_read_pool(gr_onnx_reading *, const gr_op *, const char *count_include_pad);
+// Reads a GroupNormalization as the block group_norm.
+void gr_group_norm_read(gr_onnx_reading *);
+// The same of an InstanceNormalization.
+void gr_instance_norm_read(gr_onnx_reading *);
+// Reads a Resize as repetition or a product along each axis.
+void gr_resize_read(gr_onnx_reading *);
+// Along an axis, `rows` elements that are each a sum of x's: those times a row of the matrix
+// [rows, size of the axis], which is constant.
+int gr_read_mix(gr_onnx_reading *, int x, int axis, int64_t rows, const float *matrix);

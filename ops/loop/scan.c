@@ -267,6 +267,6 @@ const gr_op gr_op_scan = {
     .grad = gr_scan_grad,
     .gpu = gr_scan_gpu,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"LSTM", gr_lstm_read}),
+    .from_onnx = GR_FROM_ONNX({"LSTM", gr_lstm_read}, {"GRU", gr_gru_read}, {"RNN", gr_rnn_read}),
     .cases = none,
 };

@@ -102,6 +102,14 @@ static void read_cast(gr_onnx_reading *r) {
   gr_read_out(r, 0, gr_read_cast(r, x, is_float), last);
 }
 
+static void read_cast_like(gr_onnx_reading *r) {
+  bool last;
+  int x = gr_read_as_is(r, 0, &last), like = gr_read_in(r, 1, true);
+  gr_read_only(r, "saturate", 1);
+  if (r->err) return;
+  gr_read_out(r, 0, gr_read_cast(r, x, gr_dtypes[gr_read_type(r, like)->dtype].is_float), last);
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct cast, to, GR_ATTR_DTYPE, NULL, "the new dtype"),
                                 {0}};
 static const gr_case cases[] = {
@@ -138,6 +146,6 @@ const gr_op gr_op_cast = {
     .tile = tile,
     .gpu = gpu,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"Cast", read_cast}),
+    .from_onnx = GR_FROM_ONNX({"Cast", read_cast}, {"CastLike", read_cast_like}),
     .cases = cases,
 };

@@ -1,4 +1,5 @@
 // max.c - elementwise maximum.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
 gr_val gr_max(gr_builder *b, gr_val x, gr_val y) { return GR_EMIT(b, &gr_op_max, NULL, x, y); }
@@ -11,6 +12,8 @@ static void grad(const gr_grad *g) {
   if (g->want[1]) g->dx[1] = gr_max_grad(g->b, g->x[1], g->x[0], g->dy[0]);
 }
 
+static void read_max(gr_onnx_reading *r) { gr_read_all(r, &gr_op_max); }
+
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]"}}, {{"i32[5]", "i32[5]"}, .fill = "ii"}, {{0}}};
 
@@ -22,6 +25,7 @@ const gr_op gr_op_max = {
     .infer = gr_pointwise_infer,
     .grad = grad,
     .onnx = "Max",
+    .from_onnx = GR_FROM_ONNX({"Max", read_max}),
     .cases = cases,
 };
 

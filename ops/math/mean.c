@@ -60,7 +60,7 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceMean"); }
 
-static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_mean); }
+static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, NULL, &gr_op_mean, NULL); }
 
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {

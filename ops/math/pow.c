@@ -35,6 +35,12 @@ static void read_pow(gr_onnx_reading *r) {
   gr_read_out(r, 0, y, last);
 }
 
+static void read_reciprocal(gr_onnx_reading *r) {
+  bool last;
+  int x = gr_read_as_is(r, 0, &last);
+  gr_read_out(r, 0, GR_READ(r, &gr_op_pow, x, {"exponent", "-1"}), last);
+}
+
 static const gr_attr attrs[] = {
     GR_ATTR(struct pow, exponent, GR_ATTR_FLOAT, NULL, "the constant power"), {0}};
 static const gr_case cases[] = {
@@ -56,6 +62,6 @@ const gr_op gr_op_pow = {
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .amp = GR_AMP_WIDE,
-    .from_onnx = GR_FROM_ONNX({"Pow", read_pow}),
+    .from_onnx = GR_FROM_ONNX({"Pow", read_pow}, {"Reciprocal", read_reciprocal}),
     .cases = cases,
 };

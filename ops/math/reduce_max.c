@@ -77,7 +77,7 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceMax"); }
 
-static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_reduce_max); }
+static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, NULL, &gr_op_reduce_max, NULL); }
 
 static void read_pool(gr_onnx_reading *r) {
   int x = gr_read_in_last(r, 0), rank = x ? gr_read_type(r, x)->rank : 2;

@@ -52,7 +52,12 @@ static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
 
 static void to_onnx(gr_onnx_call *c) { gr_reduce_onnx(c, "ReduceSum"); }
 
-static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_sum); }
+static void read_reduce(gr_onnx_reading *r) { gr_read_reduce(r, NULL, &gr_op_sum, NULL); }
+
+static void read_squares(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_square, &gr_op_sum, NULL); }
+static void read_norm(gr_onnx_reading *r) {
+  gr_read_reduce(r, &gr_op_square, &gr_op_sum, &gr_op_sqrt);
+}
 
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
@@ -90,6 +95,7 @@ const gr_op gr_op_sum = {
     .row_of = row_of,
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"ReduceSum", read_reduce}),
+    .from_onnx = GR_FROM_ONNX({"ReduceSum", read_reduce}, {"ReduceSumSquare", read_squares},
+                              {"ReduceL2", read_norm}),
     .cases = cases,
 };

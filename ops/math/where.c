@@ -22,6 +22,42 @@ static void read_where(gr_onnx_reading *r) {
   gr_read_out(r, 0, gr_read_emit(r, &gr_op_where, 3, in, 0, NULL), last);
 }
 
+// 0, 1, 2, ... along the last axis but `back`, plus a number.
+static int count_along(gr_onnx_reading *r, int x, int back, int64_t first) {
+  int64_t sizes[2][GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    const gr_type *t = &r->vars[x].type[c];
+    sizes[1 - back][c] = t->dim[t->rank - 1 - back], sizes[back][c] = 1;
+  }
+  int y =
+      gr_read_emit(r, &gr_op_arange, 0, NULL, 2,
+                   (gr_read_setting[]){GR_READ_NUMBER("size", &sizes[1 - back]), {"dtype", "i64"}});
+  y = gr_read_reshape(r, y, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return first ? GR_READ_TWO(r, &gr_op_add, y,
+                             gr_read_integers(r, &(gr_type){.dtype = GR_I64}, &first))
+               : y;
+}
+
+// The upper or lower triangle: zeros below the diagonal k, or above it.
+static void read_trilu(gr_onnx_reading *r) {
+  int64_t k[1][GR_READ_CHOICES] = {{0}}, zero = 0;
+  int x = gr_read_in(r, 0, true), given = gr_read_in(r, 1, false);
+  bool upper = gr_read_int(r, "upper", 1);
+  if (given && gr_read_numbers(r, given, 1, k) != 1)
+    gr_read_refuse(r, "has a diagonal that is no constant");
+  if (k[0][0] < -INT32_MAX || k[0][0] > INT32_MAX) gr_read_refuse(r, "has no such diagonal");
+  if (r->err) return;
+  if (gr_read_type(r, x)->rank < 2) gr_read_refuse(r, "is of a value without two axes");
+  if (r->err) return;
+  bool is_float = gr_dtypes[gr_read_type(r, x)->dtype].is_float;
+  int none =
+      is_float ? gr_read_number(r, 0) : gr_read_integers(r, &(gr_type){.dtype = GR_I64}, &zero);
+  int row = count_along(r, x, 1, k[0][0]), column = count_along(r, x, 0, 0);
+  int out = GR_READ_TWO(r, &gr_op_less, upper ? column : row, upper ? row : column);
+  const int in[] = {gr_read_cast(r, out, is_float), none, x};
+  gr_read_out(r, 0, gr_read_emit(r, &gr_op_where, 3, in, 0, NULL), false);
+}
+
 static const gr_case cases[] = {{{"f32[4,6]", "f32[4,6]", "f32[4,6]"}, .fill = "mnn"},
                                 {{"i32[4]", "i32[4]", "i32[4]"}, .fill = "mii"},
                                 {{0}}};
@@ -33,7 +69,7 @@ const gr_op gr_op_where = {
     .index_spec = "...,...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
-    .from_onnx = GR_FROM_ONNX({"Where", read_where}),
+    .from_onnx = GR_FROM_ONNX({"Where", read_where}, {"Trilu", read_trilu}),
     .cases = cases,
 };
 

@@ -1,5 +1,7 @@
 // conv_grad_x.c - the gradient of a convolution with respect to x.
 #include "ops/kernels/onednn.h"
+#include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/widen.h"
 #include "ops/nn/conv.h"
 
@@ -26,6 +28,18 @@ static gr_status infer(gr_op_call *s) {
   for (int i = 0; i < axes; i++) x->dim[1 + i] = a->size.items[i];
   if (a->groups > 1) x->dim[x->rank - 1] = s->in[0].dim[1] * a->groups;
   return gr_conv_check(s, axes, attr_of(a), x, &s->in[0], &s->in[1]);
+}
+
+// It is linear in w and in dy: what flows back is the convolution of dz, and its gradient of w.
+static void grad(const gr_grad *g) {
+  const struct gr_conv_grad_attr *a = g->attr;
+  const gr_op *const forward[] = {&gr_op_conv1d, &gr_op_conv2d, &gr_op_conv3d};
+  const gr_type *w = &gr_at(g->b->g, g->x[0])->type;
+  struct gr_conv_grad_attr of_w = *a;
+  of_w.size.n = w->rank - 2;
+  for (int i = 0; i < w->rank - 2; i++) of_w.size.items[i] = w->dim[2 + i];
+  if (g->want[0]) g->dx[0] = GR_EMIT(g->b, &gr_op_conv_grad_w, &of_w, g->dy[0], g->x[1]);
+  if (g->want[1]) g->dx[1] = GR_EMIT(g->b, forward[w->rank - 3], attr_of(a), g->dy[0], g->x[0]);
 }
 
 static gr_conv_sizes sizes(const void *attr, const gr_type *in, const gr_type *out) {
@@ -80,6 +94,65 @@ static size_t scratch(const gr_op_call *s) {
 
 static int64_t flops(const gr_op_call *s) { return gr_conv_flops(&s->in[0], &s->in[1]); }
 
+// ---- ONNX -------------------------------------------------------------------------------------
+
+static int64_t item(const gr_ints *list, int i) { return list->items[list->n == 1 ? 0 : i]; }
+
+static void to_onnx(gr_onnx_call *c) {
+  const struct gr_conv_grad_attr *a = c->call[0]->attr;
+  const gr_type *w = &c->call[0]->in[0], *y = &c->call[0]->in[1];
+  int64_t rest[GR_SPATIAL];
+  int axes = w->rank - 2;
+  for (int i = 0; i < axes; i++)
+    rest[i] = a->size.items[i] - ((y->dim[1 + i] - 1) * item(&a->stride, i) - 2 * item(&a->pad, i) +
+                                  item(&a->dilation, i) * (w->dim[2 + i] - 1) + 1);
+  const char *x =
+      GR_ONNX(c, "ConvTranspose", gr_onnx_channels_first(c, c->in[1], w->rank), c->in[0]);
+  gr_onnx_window(c, "strides", axes, &a->stride);
+  gr_onnx_window(c, "dilations", axes, &a->dilation);
+  gr_onnx_pads(c, axes, &a->pad);
+  gr_onnx_ints(c, "output_padding", axes, rest);
+  gr_onnx_int(c, "group", a->groups);
+  c->out[0] = gr_onnx_channels_last(c, x, w->rank);
+}
+
+// The sizes of the result, by choice.
+static void sizes_read(gr_onnx_reading *r, int x, int w, int axes, const gr_read_windows *v,
+                       int64_t (*out)[GR_READ_CHOICES]) {
+  int64_t given[GR_MAX_RANK], more[GR_MAX_RANK] = {0};
+  int n = gr_read_ints(r, "output_shape", GR_MAX_RANK, given, 0);
+  gr_read_ints(r, "output_padding", GR_MAX_RANK, more, 0);
+  for (int i = 0; i < axes; i++)
+    if (more[i] < 0 || more[i] > INT32_MAX || v->stride[i] < 1 || v->stride[i] > INT32_MAX ||
+        v->dilation[i] < 1 || v->dilation[i] > INT32_MAX || v->pad[i] < 0 || v->pad[i] > INT32_MAX)
+      gr_read_refuse(r, "has strides, gaps or padding that no axis has");
+  for (int i = 0; i < axes && !r->err; i++)
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      out[i][c] = (r->vars[x].type[c].dim[1 + i] - 1) * v->stride[i] - 2 * v->pad[i] + more[i] +
+                  v->dilation[i] * (gr_read_type(r, w)->dim[2 + i] - 1) + 1;
+  if (n) gr_read_refuse(r, "has an attribute 'output_shape', which is not read");
+}
+
+// A transposed convolution.
+static void read(gr_onnx_reading *r) {
+  gr_read_windows v;
+  int64_t size[GR_SPATIAL][GR_READ_CHOICES], groups = gr_read_int(r, "group", 1);
+  int x = gr_read_in_last(r, 0), w = gr_read_in(r, 1, true), b = gr_read_in(r, 2, false);
+  int rank = r->err ? 0 : gr_read_type(r, x)->rank, axes = rank - 2;
+  if (!r->err && (axes < 1 || axes > GR_SPATIAL || gr_read_type(r, w)->rank != rank))
+    gr_read_refuse(r, "has %d axes of space", axes);
+  if (r->err || !gr_read_window(r, axes, &v)) return;
+  sizes_read(r, x, w, axes, &v, size);
+  const gr_read_setting s[] = {
+      {"stride", gr_read_each(r, axes, v.stride)},
+      {"pad", gr_read_each(r, axes, v.pad)},
+      {"dilation", gr_read_each(r, axes, v.dilation)},
+      {"groups", gr_arena_printf(r->arena, "%lld", (long long)groups)},
+      {"size", .sizes = (const int64_t(*)[GR_READ_CHOICES])size, .n = axes, .list = true}};
+  int y = gr_read_emit(r, &gr_op_conv_grad_x, 2, (const int[]){w, x}, 5, s);
+  gr_read_out(r, 0, b ? GR_READ_TWO(r, &gr_op_bias_add, y, b) : y, true);
+}
+
 static const gr_attr attrs[] = {
     GR_CONV_ATTRS(struct gr_conv_grad_attr),
     GR_ATTR(struct gr_conv_grad_attr, size, GR_ATTR_INTS, NULL, "the spatial sizes of x"),
@@ -104,7 +177,9 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_conv_grad_x = {
     .name = "conv_grad_x",
-    .doc = "The gradient of conv1d, conv2d or conv3d with respect to x, from w and dy.",
+    .doc =
+        "The gradient of conv1d, conv2d or conv3d with respect to x, from w and dy: as a layer, a "
+        "transposed convolution of dy.",
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct gr_conv_grad_attr),
@@ -112,9 +187,13 @@ const gr_op gr_op_conv_grad_x = {
     .index_spec_of = letters,
     .infer = infer,
     .flops = flops,
+    .grad = grad,
     .cpu = conv_grad_x_cpu,
     .fast = fast,
     .scratch = scratch,
     .gpu = gr_conv_grad_x_gpu,
+    .amp = GR_AMP_NARROW,
+    .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"ConvTranspose", read}),
     .cases = cases,
 };

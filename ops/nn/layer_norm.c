@@ -109,7 +109,9 @@ const gr_op gr_op_layer_norm = {
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .onnx = "LayerNormalization axis=-1 epsilon=$eps",
-    .from_onnx = GR_FROM_ONNX({"LayerNormalization", read_layer_norm}),
+    .from_onnx = GR_FROM_ONNX({"LayerNormalization", read_layer_norm},
+                              {"GroupNormalization", gr_group_norm_read},
+                              {"InstanceNormalization", gr_instance_norm_read}),
     .cases = cases,
 };
 

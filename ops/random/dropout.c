@@ -140,6 +140,8 @@ static void read_dropout(gr_onnx_reading *r) {
   const gr_read_setting s = {"p", gr_arena_printf(r->arena, "%.8g", p)};
   if (trains != 0 && p > 0)
     x = gr_read_block(r, "dropout", NULL, x, r->vars[x].type, 1, &s, 0, NULL);
+  if (!r->err && trains != 0 && p > 0)  // its random numbers depend on its name
+    r->lines[r->n_lines - 1].path = gr_read_free_path(r, gr_read_node_path(r, "dropout"));
   gr_read_out(r, 0, x, last);
 }
 

@@ -51,6 +51,11 @@ static void read_range(gr_onnx_reading *r) {
     if (gr_read_numbers(r, gr_read_in(r, k, true), 1, &n[k]) != 1 || (k == 2 && !n[2][0]))
       gr_read_refuse(r, "has bounds that are no whole constants");
   if (r->err) return;
+  for (int k = 0; k < 3; k++)
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      if (n[k][c] < -INT32_MAX || n[k][c] > INT32_MAX)
+        gr_read_refuse(r, "has bounds that are too large");
+  if (r->err) return;
   for (int c = 0; c < GR_READ_CHOICES; c++) {
     size[0][c] = (n[1][c] - n[0][c] + n[2][c] - (n[2][c] > 0 ? 1 : -1)) / n[2][c];
     if (n[0][c] != n[0][0] || n[2][c] != n[2][0]) gr_read_refuse(r, "starts at an open number");

@@ -205,6 +205,6 @@ const gr_op gr_op_broadcast = {
     .gpu = gpu,
     .row_of = row_of,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"Expand", read_expand}),
+    .from_onnx = GR_FROM_ONNX({"Expand", read_expand}, {"Resize", gr_resize_read}),
     .cases = cases,
 };

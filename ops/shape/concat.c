@@ -92,22 +92,22 @@ static gr_status gpu(gr_gpu_call *g) {
 }
 
 static void read_concat(gr_onnx_reading *r) {
-  enum { MOST = 16 };
+  enum { MOST = 16 };  // of a node of the graph language
   int in[MOST], all = r->node->n_in, n = 0;
+  gr_read_setting s = {"axis", NULL};
   bool last = all > 0;
-  if (all > MOST || !all) gr_read_refuse(r, "has %d operands; there can be %d", all, MOST);
   for (int k = 0; k < all && !r->err; k++) last &= gr_read_is_last(r, k);
   for (int k = 0; k < all && !r->err; k++) {
+    if (n == MOST) in[0] = gr_read_emit(r, &gr_op_concat, n, in, 1, &s), n = 1;
     in[n] = last ? gr_read_in_last(r, k) : gr_read_in(r, k, true);
+    if (r->err) return;
+    int rank = gr_read_type(r, in[n])->rank;
+    int axis = gr_read_axis(r, gr_read_int(r, "axis", 0), rank ? rank : 1);
+    s.text = gr_arena_printf(r->arena, "%d", gr_read_place(axis, rank, last));
     n += !r->err && gr_type_count(gr_read_type(r, in[n])) > 0;
   }
   if (!n) gr_read_refuse(r, "has no operand with elements");
-  if (r->err) return;
-  int rank = gr_read_type(r, in[0])->rank, axis = gr_read_axis(r, gr_read_int(r, "axis", 0), rank);
-  if (last && axis) axis = axis == 1 ? rank - 1 : axis - 1;
-  const char *text = gr_arena_printf(r->arena, "%d", axis);
-  int y = gr_read_emit(r, &gr_op_concat, n, in, 1, &(gr_read_setting){"axis", text});
-  gr_read_out(r, 0, y, last);
+  gr_read_out(r, 0, gr_read_emit(r, &gr_op_concat, n, in, 1, &s), last);
 }
 
 static const gr_attr attrs[] = {

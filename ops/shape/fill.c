@@ -41,6 +41,7 @@ static void read_constant(gr_onnx_reading *r) {
   double x = gr_read_float(r, "value_float", NAN);
   int64_t items[GR_MAX_ARGS], i = gr_read_int(r, "value_int", INT64_MIN);
   int n = gr_read_ints(r, "value_ints", GR_MAX_ARGS, items, 0);
+  if (!t) t = gr_read_tensor(r, "value_floats");
   if (!t && isnan(x) && i == INT64_MIN && !n) gr_read_refuse(r, "has no value that is read");
   if (r->err) return;
   const gr_type type = {.dtype = GR_I64, .rank = i == INT64_MIN, .dim = {n}};

@@ -125,7 +125,7 @@ static void complete(gr_onnx_reading *r, int x, int n, int64_t (*sizes)[GR_READ_
     int64_t known = 1, count = gr_type_count(t);
     for (int d = 0; d < n; d++) {
       if (!sizes[d][c] && zeros && d < t->rank) sizes[d][c] = t->dim[d];
-      if (sizes[d][c] > 0 && known <= count) known *= sizes[d][c];
+      if (sizes[d][c] > 0) known = sizes[d][c] > count / known ? count + 1 : known * sizes[d][c];
     }
     for (int d = 0; d < n; d++)
       if (sizes[d][c] == -1) sizes[d][c] = count / known;

@@ -124,6 +124,35 @@ static void read_transpose(gr_onnx_reading *r) {
   gr_read_out(r, 0, gr_read_transpose(r, x, perm), false);
 }
 
+// Of channels-last [n, h, w, c]: blocks of channels become blocks of places, or back.
+static void move_blocks(gr_onnx_reading *r, bool back) {
+  static const int64_t usual[] = {0, 1, 3, 2, 4, 5}, channels_first[] = {0, 1, 4, 2, 5, 3};
+  int64_t parts[6][GR_READ_CHOICES], whole[4][GR_READ_CHOICES], b = gr_read_int(r, "blocksize", 0);
+  bool crd = !back && !strcmp(gr_read_text(r, "mode", "DCR"), "CRD");
+  int x = gr_read_in_last(r, 0);
+  if (r->err) return;
+  const gr_type *t = gr_read_type(r, x);
+  if (t->rank != 4 || b < 1 || b > 1 << 15 || t->dim[3] % (back ? 1 : b * b))
+    gr_read_refuse(r, "has blocks of %lld of another number of channels", (long long)b);
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
+    const int64_t *d = r->vars[x].type[c].dim;
+    int64_t channels = back ? d[3] : d[3] / (b * b), h = back ? d[1] / b : d[1];
+    int64_t w = back ? d[2] / b : d[2];
+    const int64_t split[] = {
+        d[0], h, back ? b : w, back ? w : crd ? channels : b, b, back || !crd ? channels : b};
+    if (back && (d[1] % b || d[2] % b)) gr_read_refuse(r, "has blocks that do not fit");
+    for (int k = 0; k < 6; k++) parts[k][c] = split[k];
+    whole[0][c] = d[0], whole[1][c] = back ? h : h * b, whole[2][c] = back ? w : w * b;
+    whole[3][c] = back ? channels * b * b : channels;
+  }
+  x = gr_read_reshape(r, x, 6, (const int64_t(*)[GR_READ_CHOICES])parts);
+  x = gr_read_transpose(r, x, crd ? channels_first : usual);
+  gr_read_out(r, 0, gr_read_reshape(r, x, 4, (const int64_t(*)[GR_READ_CHOICES])whole), true);
+}
+
+static void read_to_space(gr_onnx_reading *r) { move_blocks(r, false); }
+static void read_to_depth(gr_onnx_reading *r) { move_blocks(r, true); }
+
 static const gr_attr attrs[] = {GR_ATTR(struct transpose, perm, GR_ATTR_INTS, NULL,
                                         "for each axis of the result, the corresponding axis of x"),
                                 {0}};
@@ -166,6 +195,7 @@ const gr_op gr_op_transpose = {
     .fast = fast,
     .gpu = gpu,
     .onnx = "Transpose perm=$perm",
-    .from_onnx = GR_FROM_ONNX({"Transpose", read_transpose}),
+    .from_onnx = GR_FROM_ONNX({"Transpose", read_transpose}, {"DepthToSpace", read_to_space},
+                              {"SpaceToDepth", read_to_depth}),
     .cases = cases,
 };

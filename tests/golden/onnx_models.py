@@ -2,9 +2,10 @@
 """Makes tests/golden/onnx/: small models that torch.onnx.export has written, each with a batch, and the loss and
 the gradients of its weights that PyTorch computes for it.
 
-    python3 tests/golden/onnx_models.py     # needs torch, onnx, onnxscript and numpy
+    python3 tests/golden/onnx_models.py [NAME...]     # needs torch, onnx, onnxscript and numpy
 """
 import pathlib
+import sys
 import numpy as np
 import onnx
 import torch
@@ -85,32 +86,202 @@ class Vit(nn.Module):
         return self.head(self.norm(self.enc(x))[:, 0])
 
 
+class Gru(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru, self.fc = nn.GRU(5, 6, 2, batch_first=True, bidirectional=True), nn.Linear(12, 3)
+
+    def forward(self, x):
+        return self.fc(self.gru(x)[0].mean(1))
+
+
+class GruBefore(nn.Module):
+    """A reset gate that multiplies the state: PyTorch has no such layer, and its exporter no such node, so that the
+    node's attribute is changed (strip), and the gradients are those of the formula here."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru, self.fc, self.exporting = nn.GRU(5, 6, 1, batch_first=True), nn.Linear(6, 3), False
+
+    def forward(self, x):
+        if self.exporting:
+            return self.fc(self.gru(x)[0][:, -1])
+        g, h = self.gru, torch.zeros(x.shape[0], 6)
+        for t in range(x.shape[1]):
+            r, z, n = F.linear(x[:, t], g.weight_ih_l0, g.bias_ih_l0).chunk(3, 1)
+            wr, wz, wn = g.weight_hh_l0.chunk(3)
+            br, bz, bn = g.bias_hh_l0.chunk(3)
+            r, z = torch.sigmoid(r + F.linear(h, wr, br)), torch.sigmoid(z + F.linear(h, wz, bz))
+            h = (1 - z) * torch.tanh(n + F.linear(r * h, wn, bn)) + z * h
+        return self.fc(h)
+
+
+class Rnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.fc = nn.RNN(5, 6, nonlinearity="relu", batch_first=True, bidirectional=True), nn.Linear(12, 3)
+
+    def forward(self, x):
+        return self.fc(self.rnn(x)[1].transpose(0, 1).flatten(1))
+
+
+class Unet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.norm1 = nn.Conv2d(3, 6, 3, 1, 1), nn.GroupNorm(2, 6)
+        self.conv2, self.norm2 = nn.Conv2d(6, 8, 3, 2, 1), nn.InstanceNorm2d(8, affine=True)
+        self.conv3, self.norm3 = nn.Conv2d(8, 8, 3, 2, 1, groups=2), nn.InstanceNorm2d(8)
+        self.up1, self.up2 = nn.ConvTranspose2d(8, 6, 3, 2, 1, 1, groups=2), nn.ConvTranspose2d(14, 6, (2, 4), 2, (0, 1))
+        self.conv4, self.fc = nn.Conv2d(12, 4, 1), nn.Linear(4, 3)
+
+    def forward(self, x):
+        a = F.silu(self.norm1(self.conv1(x)))
+        b = F.leaky_relu(self.norm2(self.conv2(a)), 0.1)
+        c = self.norm3(self.conv3(b))
+        y = self.up2(torch.cat([b, self.up1(c)], 1)) + F.interpolate(c, scale_factor=4.0, mode="nearest")[:, :6]
+        y = self.conv4(torch.cat([a, y], 1)) + F.interpolate(c, scale_factor=4.0, mode="bilinear")[:, 2:6]
+        return self.fc(y.mean((2, 3)))
+
+
+class Mobile(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.bn1 = nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8)
+        self.depth, self.bn2 = nn.Conv2d(8, 8, 3, 1, 1, groups=8, bias=False), nn.BatchNorm2d(8)
+        self.down, self.up, self.fc = nn.Conv2d(8, 4, 1), nn.Conv2d(4, 8, 1), nn.Linear(8, 3)
+
+    def forward(self, x):
+        y = F.hardswish(self.bn1(self.conv(x)))
+        z = F.relu6(self.bn2(self.depth(y)))
+        s = F.silu(self.down(F.adaptive_avg_pool2d(z, 1)))
+        y = y + z * F.hardsigmoid(self.up(s))
+        return self.fc(F.max_pool2d(y, 3, 2, ceil_mode=True).flatten(2).mean(2))
+
+
+class NextBlock(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.depth, self.norm = nn.Conv2d(8, 8, 5, 1, 2, groups=8), nn.LayerNorm(8)
+        self.up, self.down, self.scale = nn.Linear(8, 16), nn.Linear(16, 8), nn.Parameter(torch.ones(8, 1, 1) * 0.1)
+
+    def forward(self, x):
+        y = self.norm(self.depth(x).permute(0, 2, 3, 1))
+        return x + self.scale * self.down(F.gelu(self.up(y))).permute(0, 3, 1, 2)
+
+
+class ConvNext(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.blocks = nn.Conv2d(3, 8, 4, 4), nn.Sequential(NextBlock(), NextBlock(), NextBlock())
+        self.norm, self.fc = nn.LayerNorm(8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.fc(self.norm(self.blocks(self.stem(x)).mean((2, 3))))
+
+
+class Series(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.up = nn.Conv1d(5, 8, 3, padding=1), nn.ConvTranspose1d(8, 6, 4, 2, 1)
+        self.again = nn.Conv1d(6, 6, 3, padding=1, padding_mode="reflect")
+        self.norm1, self.norm2 = nn.GroupNorm(4, 8), nn.InstanceNorm1d(6, affine=True)
+        self.fc = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.fc(self.again(self.norm2(self.up(F.mish(self.norm1(self.conv(x)))))).amax(2))
+
+
+class Volume(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv3d(3, 8, 3, padding=1), nn.GroupNorm(2, 8)
+        self.up, self.fc = nn.ConvTranspose3d(8, 4, 2, 2), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.fc(self.up(F.elu(self.norm(self.conv(x)))).mean((2, 3, 4)))
+
+
+class Acts(nn.Module):
+    ALL = [F.elu, F.selu, F.celu, F.mish, F.hardtanh, F.relu6, F.softsign, F.logsigmoid, F.hardswish, F.hardsigmoid,
+           F.leaky_relu, F.softplus, F.silu, F.gelu, lambda v: F.gelu(v, approximate="tanh"), torch.erf,
+           lambda v: v / v.norm(dim=1, keepdim=True)]
+
+    def __init__(self):
+        super().__init__()
+        self.layers, self.act = nn.ModuleList(nn.Linear(5, 5) for _ in self.ALL), nn.PReLU()
+        self.fc = nn.Linear(5, 3)
+
+    def forward(self, x):
+        for layer, f in zip(self.layers, self.ALL):
+            x = x + f(layer(x))
+        return self.fc(self.act(x))
+
+
+class Pixels(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.shuffle, self.fc = nn.Conv2d(3, 8, 3, padding=1), nn.PixelShuffle(2), nn.Linear(2, 3)
+        self.table = nn.Parameter(torch.randn(8, 2) * 0.1)
+
+    def forward(self, x):
+        y = F.pad(self.shuffle(self.conv(x)), (1, 2, 0, 1))
+        y = F.interpolate(y, size=(10, 13), mode="bicubic")
+        return self.fc(y.mean((2, 3)) + self.table[[3, 1, 7, 0, 3, 2, 5, 6, 4, 1]].mean(0))
+
+
+class Causal(Transformer):
+    def forward(self, x):
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return self.fc(self.enc(self.emb(x) + self.pos, mask=mask, is_causal=True).mean(1))
+
+
 MODELS = {
     "mlp": (Mlp, lambda: torch.randn(SAMPLES, 5)),
     "resnet": (ResNet, lambda: torch.randn(SAMPLES, 3, 16, 16)),
     "lstm": (Lstm, lambda: torch.randn(SAMPLES, 7, 5)),
     "transformer": (Transformer, lambda: torch.randint(0, 20, (SAMPLES, 7))),
     "vit": (Vit, lambda: torch.randn(SAMPLES, 3, 8, 8)),
+    "gru": (Gru, lambda: torch.randn(SAMPLES, 7, 5)),
+    "gru_before": (GruBefore, lambda: torch.randn(SAMPLES, 7, 5)),
+    "rnn": (Rnn, lambda: torch.randn(SAMPLES, 7, 5)),
+    "unet": (Unet, lambda: torch.randn(SAMPLES, 3, 12, 12)),
+    "mobile": (Mobile, lambda: torch.randn(SAMPLES, 3, 12, 12)),
+    "convnext": (ConvNext, lambda: torch.randn(SAMPLES, 3, 12, 12)),
+    "series": (Series, lambda: torch.randn(SAMPLES, 5, 9)),
+    "volume": (Volume, lambda: torch.randn(SAMPLES, 3, 4, 5, 6)),
+    "acts": (Acts, lambda: torch.randn(SAMPLES, 5)),
+    "pixels": (Pixels, lambda: torch.randn(SAMPLES, 3, 6, 7)),
+    "causal": (Causal, lambda: torch.randint(0, 20, (SAMPLES, 7))),
 }
+# Exports by the newer exporter: what it normalises, while it trains, needs its graph as it is.
+DYNAMO = {"mlp": True, "transformer": True, "lstm": True, "vit": True, "gru": False, "unet": False, "mobile": False,
+          "series": False, "volume": False, "acts": False, "pixels": False, "causal": False}
+OPSETS = {"acts": 17, "series": 13}  # of the older exporter: before Gelu, and the oldest that is read
 
 
-def export(model, x, path, dynamo):
+def export(name, model, x, path, dynamo):
     """By both exporters of PyTorch: what one folds and renames, the other writes as it is."""
+    model.exporting = True
     if dynamo:
         torch.onnx.export(model, (x,), path, dynamo=True, dynamic_shapes=({0: torch.export.Dim("batch")},),
-                          input_names=["x"], output_names=["logits"], external_data=False, verbose=False)
+                          input_names=["x"], output_names=["logits"], external_data=False, verbose=False,
+                          optimize=DYNAMO[name])
     else:
         torch.onnx.export(model, (x,), path, dynamo=False, dynamic_axes={"x": {0: "batch"}, "logits": {0: "batch"}},
-                          input_names=["x"], output_names=["logits"], opset_version=20,
+                          input_names=["x"], output_names=["logits"], opset_version=OPSETS.get(name, 20),
                           training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
+    model.exporting = False
 
 
-def strip(path):
-    """What is no part of the model: the traces of the program that made it."""
+def strip(path, before):
+    """What is no part of the model: the traces of the program that made it. before: see GruBefore."""
     model = onnx.load(path)
     del model.graph.value_info[:], model.graph.metadata_props[:], model.metadata_props[:]
     for node in model.graph.node:
         del node.metadata_props[:]
+        for a in node.attribute if before else []:
+            if a.name == "linear_before_reset":
+                a.i = 0
         node.doc_string = ""
     onnx.save(model, path)
 
@@ -118,20 +289,22 @@ def strip(path):
 def main():
     OUT.mkdir(exist_ok=True)
     for name, (make, sample) in MODELS.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         torch.manual_seed(1)
         model = make().train()
         with torch.no_grad():  # no two weights are equal, or the exporter merges them
             for p in model.parameters():
                 p.add_(torch.randn_like(p) * 0.05)
         x, y = sample(), torch.arange(SAMPLES) % 3
-        export(model, x, str(OUT / f"{name}.onnx"), dynamo=False)
-        if name != "resnet":  # this exporter writes no normalisation that trains
-            export(model, x, str(OUT / f"{name}_dynamo.onnx"), dynamo=True)
+        export(name, model, x, str(OUT / f"{name}.onnx"), dynamo=False)
+        if name in DYNAMO:
+            export(name, model, x, str(OUT / f"{name}_dynamo.onnx"), dynamo=True)
         for path in OUT.glob(f"{name}*.onnx"):
-            strip(str(path))
+            strip(str(path), name == "gru_before")
         loss = F.cross_entropy(model(x), y)
         loss.backward()
-        last = x.permute(0, 2, 3, 1) if x.dim() == 4 else x
+        last = x.movedim(1, -1).contiguous() if x.dim() > 3 or name == "series" else x
         last = last.int() if last.dtype == torch.int64 else last
         np.savez(OUT / f"{name}_data.npz", x=last.numpy(), y=y.int().numpy())
         grads = {f"{k}": p.grad.numpy() for k, p in model.named_parameters()}

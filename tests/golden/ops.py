@@ -562,5 +562,8 @@ for index in (0, 3, 9):  # the last as far as it fits
     case("write_slice", "axis=1", [normal(2, 6, 3), normal(2, 2, 3), ints(index)], write_slice,
          grads=False)
 case("values", "list=[4,-1,70000]", [], lambda: ints([4, -1, 70000]), grads=False)
+case("erf", "", [3 * normal(2, 3, 19)], torch.erf)
+case("conv_grad_x", "stride=2 pad=1 size=[6]", [normal(4, 3, 3), normal(2, 3, 4)],
+     lambda w, y: F.conv_transpose1d(y.transpose(1, 2), w, stride=2, padding=1, output_padding=1).transpose(1, 2))
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

@@ -1,36 +1,48 @@
-// lstm_read.c - reads an LSTM of ONNX as the blocks lstm_layer, one for each direction. There a
-// sequence is [t, n, c], results have an axis of directions, and gates are in the order i, o, f, c.
+// recurrent_read.c - reads an LSTM, GRU or RNN of ONNX as the blocks lstm_layer, gru_layer or
+// rnn_layer, one for each direction. There a sequence is [t, n, c], results have an axis of
+// directions, and gates are in another order.
 #include <string.h>
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
 
-typedef struct lstm {
+// Which of ONNX's gates are PyTorch's, in its order: i, f, c, o of i, o, f, c; r, z, n of z, r, n.
+typedef struct kind {
+  const char *name, *block;
+  int gates, order[4];
+} kind;
+static const kind lstm = {"lstm", "lstm_layer", 4, {0, 2, 3, 1}};
+static const kind gru = {"gru", "gru_layer", 3, {1, 0, 2}};
+static const kind rnn = {"rnn", "rnn_layer", 1, {0}};
+
+typedef struct layer {
+  const kind *kind;
   int x, part[3];  // [n, t, c]; W, R and B
   int64_t hidden, layer;
   int directions;
   bool reverse, batch_first;
   const char *path;
-} lstm;
+  gr_read_setting more;  // of the block
+} layer;
 
-// Rows of gates of direction d, in the order i, f, c, o. They begin at row `first` of it.
-static int gates(gr_onnx_reading *r, const lstm *m, int part, int d, int64_t first) {
-  static const int order[] = {0, 2, 3, 1};
+// Rows of gates of direction d. They begin at row `first` of it.
+static int gates(gr_onnx_reading *r, const layer *m, int part, int d, int64_t first) {
   const gr_type *t = gr_read_type(r, m->part[part]);
-  gr_type type = {.dtype = GR_F32, .rank = t->rank - 1, .dim = {4 * m->hidden, t->dim[2]}};
+  int n = m->kind->gates;
+  gr_type type = {.dtype = GR_F32, .rank = t->rank - 1, .dim = {n * m->hidden, t->dim[2]}};
   int64_t row = t->rank == 3 ? t->dim[2] : 1, block = m->hidden * row;
   const float *x =
       (const float *)r->vars[m->part[part]].data[0] + d * t->dim[1] * row + first * row;
-  float *y = GR_NEW(r->arena, float, (size_t)(4 * block));
-  for (int k = 0; k < 4; k++)
-    memcpy(y + k * block, x + order[k] * block, sizeof *y * (size_t)block);
+  float *y = GR_NEW(r->arena, float, (size_t)(n * block));
+  for (int k = 0; k < n; k++)
+    memcpy(y + k * block, x + m->kind->order[k] * block, sizeof *y * (size_t)block);
   int v = gr_read_known(r, &type, y);
   r->vars[v].weight = true;
   return v;
 }
 
-static int direction(gr_onnx_reading *r, const lstm *m, int d) {
+static int direction(gr_onnx_reading *r, const layer *m, int d) {
   bool backward = d == 1 || m->reverse;
   const char *end = gr_arena_printf(r->arena, "_l%d%s", (int)m->layer, d ? "_reverse" : "");
   const char *words[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
@@ -38,7 +50,7 @@ static int direction(gr_onnx_reading *r, const lstm *m, int d) {
   for (int k = 0; k < 4; k++) {
     bool bias = k > 1;
     part[k].suffix = gr_arena_printf(r->arena, "%s%s", words[k], end);
-    part[k].var = gates(r, m, bias ? 2 : k, d, k == 3 ? 4 * m->hidden : 0);
+    part[k].var = gates(r, m, bias ? 2 : k, d, k == 3 ? m->kind->gates * m->hidden : 0);
   }
   gr_type type[GR_READ_CHOICES];
   memcpy(type, r->vars[m->x].type, sizeof type);
@@ -47,8 +59,9 @@ static int direction(gr_onnx_reading *r, const lstm *m, int d) {
       {"hidden", gr_arena_printf(r->arena, "%lld", (long long)m->hidden)},
       {"layer", m->layer ? gr_arena_printf(r->arena, "%lld", (long long)m->layer) : NULL},
       {"suffix", d ? "_reverse" : NULL},
-      {"reverse", backward ? "true" : NULL}};
-  int y = gr_read_block(r, "lstm_layer", m->path, m->x, type, 4, s, 4, part);
+      {"reverse", backward ? "true" : NULL},
+      m->more};
+  int y = gr_read_block(r, m->kind->block, m->path, m->x, type, 5, s, 4, part);
   if (y) r->lines[r->n_lines - 1].path = m->path;  // layers of one path differ by their number
   return y;
 }
@@ -69,10 +82,9 @@ static bool has_shape(const gr_onnx_reading *r, int v, int rank, int64_t a, int6
          t->dim[1] == b && (rank == 2 || t->dim[2] == c);
 }
 
-static bool open(gr_onnx_reading *r, lstm *m) {
+static bool open(gr_onnx_reading *r, layer *m) {
   const char *way = gr_read_text(r, "direction", "forward");
   m->hidden = gr_read_int(r, "hidden_size", 0), m->batch_first = gr_read_int(r, "layout", 0);
-  gr_read_only(r, "input_forget", 0);
   m->directions = strcmp(way, "bidirectional") ? 1 : 2, m->reverse = !strcmp(way, "reverse");
   m->x = gr_read_in(r, 0, true);
   for (int k = 0; k < 3; k++) m->part[k] = gr_read_in(r, k + 1, true);
@@ -82,15 +94,17 @@ static bool open(gr_onnx_reading *r, lstm *m) {
   if (r->err) return false;
   if (gr_read_type(r, m->x)->rank != 3) gr_read_refuse(r, "is not over sequences");
   int64_t d = m->directions, h = m->hidden, c = gr_read_type(r, m->x)->dim[2];
+  if (h < 1 || h > INT32_MAX) gr_read_refuse(r, "has a hidden_size of %lld", (long long)h);
+  int64_t rows = r->err ? 0 : m->kind->gates * h;
   if (!r->err &&
-      (!has_shape(r, m->part[0], 3, d, 4 * h, c) || !has_shape(r, m->part[1], 3, d, 4 * h, h) ||
-       !has_shape(r, m->part[2], 2, d, 8 * h, 0)))
+      (!has_shape(r, m->part[0], 3, d, rows, c) || !has_shape(r, m->part[1], 3, d, rows, h) ||
+       !has_shape(r, m->part[2], 2, d, 2 * rows, 0)))
     gr_read_refuse(r, "has weights that are computed, shared, or of another shape");
   return !r->err;
 }
 
 // All directions along axis `axis` of what is made of y, of `rank` axes.
-static int joined(gr_onnx_reading *r, const lstm *m, const int *y, int rank, int axis) {
+static int joined(gr_onnx_reading *r, const layer *m, const int *y, int rank, int axis) {
   int64_t sizes[4][GR_READ_CHOICES];
   int in[2];
   if (r->err) return 0;
@@ -108,7 +122,7 @@ static int joined(gr_onnx_reading *r, const lstm *m, const int *y, int rank, int
   return m->directions == 1 ? in[0] : gr_read_emit(r, &gr_op_concat, 2, in, 1, &s);
 }
 
-static void give_last(gr_onnx_reading *r, const lstm *m, const int *y) {
+static void give_last(gr_onnx_reading *r, const layer *m, const int *y) {
   int end[2];
   for (int d = 0; d < m->directions && !r->err; d++) {
     int64_t start[GR_READ_CHOICES], size[GR_READ_CHOICES];
@@ -122,13 +136,14 @@ static void give_last(gr_onnx_reading *r, const lstm *m, const int *y) {
               false);
 }
 
-void gr_lstm_read(gr_onnx_reading *r) {
-  lstm m = {.x = 0};
+static void read(gr_onnx_reading *r, layer m) {
   int y[2] = {0};
   uint32_t layers = 0;
   if (!open(r, &m)) return;
-  m.path = gr_read_node_path(r, "lstm");
-  const char *key = gr_arena_printf(r->arena, "%s (layers of LSTM)", m.path);
+  const char *name = r->vars[m.part[0]].name, *end = name ? strstr(name, ".weight_ih_l") : NULL;
+  m.path = end ? gr_arena_strndup(r->arena, name, (size_t)(end - name))
+               : gr_read_node_path(r, m.kind->name);
+  const char *key = gr_arena_printf(r->arena, "%s (layers)", m.path);
   gr_map_find(&r->paths, key, &layers);
   gr_map_put(&r->paths, key, layers + 1);
   m.layer = layers;
@@ -138,4 +153,23 @@ void gr_lstm_read(gr_onnx_reading *r) {
   gr_read_out(r, 0, m.batch_first ? all : gr_read_transpose(r, all, (const int64_t[]){1, 2, 0, 3}),
               false);
   if (gr_read_needs(r, 1)) give_last(r, &m, y);
+}
+
+void gr_lstm_read(gr_onnx_reading *r) {
+  gr_read_only(r, "input_forget", 0);
+  read(r, (layer){.kind = &lstm});
+}
+
+void gr_gru_read(gr_onnx_reading *r) {
+  bool before = !gr_read_int(r, "linear_before_reset", 0);
+  read(r, (layer){.kind = &gru, .more = {"reset_after", before ? "false" : NULL}});
+}
+
+// "Tanh" or "Relu", once for each direction.
+void gr_rnn_read(gr_onnx_reading *r) {
+  const char *all = gr_read_text(r, "activations", "Tanh");
+  bool relu = !strcmp(all, "Relu") || !strcmp(all, "Relu Relu");
+  if (!relu && strcmp(all, "Tanh") != 0 && strcmp(all, "Tanh Tanh") != 0)
+    gr_read_refuse(r, "has the activations '%s'", all);
+  read(r, (layer){.kind = &rnn, .more = {"act", relu ? "relu" : NULL}});
 }

@@ -1,0 +1,25 @@
+// erf.c - the error function.
+#include "ops/kernels/pointwise.h"
+
+GR_POINTWISE1(erf, erf(x0))
+
+// 2 / sqrt(pi) exp(-x^2) dy.
+static void grad(const gr_grad *g) {
+  gr_val slope = gr_exp(g->b, gr_neg(g->b, gr_square(g->b, g->x[0])));
+  g->dx[0] = gr_scale(g->b, gr_mul(g->b, g->dy[0], slope), 1.1283791670955126);
+}
+
+static const gr_case cases[] = {
+    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
+
+const gr_op gr_op_erf = {
+    GR_POINTWISE_FIELDS(erf),
+    .doc = "The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
+    .n_in = 1,
+    .index_spec = "...->...",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"Erf"}),
+    .cases = cases,
+};
