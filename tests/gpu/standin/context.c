@@ -160,7 +160,8 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
   si_drain(d, NULL);
   int n = 0, pinned = 0, ngraph = 0;
   for (int i = 0; i < nblocks; i++) n += blocks[i].dev == d && blocks[i].live;
-  for (int i = 0; i < nblocks; i++) pinned += !blocks[i].dev && blocks[i].owner == d && blocks[i].live;
+  for (int i = 0; i < nblocks; i++)
+    pinned += !blocks[i].dev && blocks[i].owner == d && blocks[i].live;
   for (int i = 0; i < ngraphs; i++) ngraph += graphs[i]->origin->dev == d;
   int left = n + pinned + ngraph + d->nevents + d->nstreams + d->nexecs + d->nmodules;
   if (!left || d->error) return CUDA_SUCCESS;

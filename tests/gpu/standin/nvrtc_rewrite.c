@@ -92,10 +92,11 @@ void nvrtc_rewrite(char *in, text *out) {
   put_shared(in, out);
   text_puts(out, "\n# 1 \"table of kernels\"\nstatic const standin_kernel si_table[] = {\n");
   text_puts(out, n ? table.p : "{0, 0, 0, 0, 0}");
-  snprintf(entry, sizeof entry,
-           "};\nextern \"C\" const standin_module_t standin_module = {si_table, %d, si_arch, "
-           "&__si_self, &__si_engine, __start_si_shared, __stop_si_shared, __si_dynamic, si_weak};\n",
-           n);
+  snprintf(
+      entry, sizeof entry,
+      "};\nextern \"C\" const standin_module_t standin_module = {si_table, %d, si_arch, "
+      "&__si_self, &__si_engine, __start_si_shared, __stop_si_shared, __si_dynamic, si_weak};\n",
+      n);
   text_puts(out, entry);
   free(table.p);
 }
