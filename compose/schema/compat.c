@@ -119,7 +119,6 @@ static gr_status set(work *w, const char *key, gr_conf *c) {
 static gr_status copy(work *w, const gr_conf *value) {
   return set(w, w->row->key, gr_conf_copy(w->arena, value));
 }
-
 static gr_status only_false(work *w, const gr_conf *v) {
   return (v->truth ? refuse : nothing)(w, w->row->text);
 }
@@ -150,10 +149,8 @@ static gr_status accumulate(work *w, const gr_conf *value) {
 
 static gr_status eval_batch(work *w, const gr_conf *value) {
   int64_t train = count(w, "per_device_train_batch_size", 8);
-  if (value->integer != train)
-    return refuse(w,
-                  gr_arena_printf(w->arena, "%s, which is %lld", w->row->text, (long long)train));
-  return nothing(w, "it is per_device_train_batch_size");
+  if (value->integer == train) return nothing(w, "it is per_device_train_batch_size");
+  return refuse(w, gr_arena_printf(w->arena, "%s, which is %lld", w->row->text, (long long)train));
 }
 
 static gr_status precision(work *w, const gr_conf *value) {
@@ -161,13 +158,12 @@ static gr_status precision(work *w, const gr_conf *value) {
   return set(w, w->row->key, word(w, value->truth ? w->row->name : off));
 }
 
-static gr_status recompute(work *w, const gr_conf *value) {
-  return value->truth ? set(w, w->row->key, word(w, "repeat")) : nothing(w, "all values are kept");
+static gr_status recompute(work *w, const gr_conf *v) {
+  return v->truth ? set(w, w->row->key, word(w, "repeat")) : nothing(w, "all values are kept");
 }
 
 static gr_status epochs(work *w, const gr_conf *value) {
-  bool overridden = count(w, "max_steps", 0) > 0;
-  if (overridden) return nothing(w, "max_steps overrides it");
+  if (count(w, "max_steps", 0) > 0) return nothing(w, "max_steps overrides it");
   if (gr_conf_number(value) != floor(gr_conf_number(value)))
     return refuse(w, "epochs are whole; max_steps ends a run within one");
   return set(w, w->row->key, integer(w, (int64_t)gr_conf_number(value)));
@@ -175,7 +171,7 @@ static gr_status epochs(work *w, const gr_conf *value) {
 
 static gr_status steps(work *w, const gr_conf *value) {
   if (value->integer <= 0) return set(w, w->row->key, integer(w, 0));
-  GR_TRY(set(w, w->row->key, gr_conf_copy(w->arena, value)));
+  GR_TRY(copy(w, value));
   return set(w, "training.max_epochs", implied(integer(w, MAX_EPOCHS)));
 }
 
@@ -247,9 +243,9 @@ static gr_status evaluation(work *w, const gr_conf *value) {
   if (value->is_default && setting(w, "evaluation_strategy")) return GR_OK;
   GR_TRY(set(w, w->row->key, integer(w, is_word(value, "epoch"))));
   if (!is_word(value, "steps")) return GR_OK;
-  int64_t every = count(w, "eval_steps", count(w, "logging_steps", STEPS));
   GR_TRY(add_script(w, value));
-  return set(w, "hooks_params.eval_steps", integer(w, every));
+  return set(w, "hooks_params.eval_steps",
+             integer(w, count(w, "eval_steps", count(w, "logging_steps", STEPS))));
 }
 
 static bool is_by_steps(const work *w, const char *strategy) {

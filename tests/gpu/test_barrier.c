@@ -13,23 +13,23 @@
 #include <stdlib.h>
 #include "tests/check.h"
 
-enum { MOST_OPS = 32, MOST_BLOCKS = 3, MOST_THREADS = 4, ROUNDS = 3, PLACES = 2 * MOST_THREADS };
+enum { MAX_OPS = 32, MAX_BLOCKS = 3, MAX_THREADS = 4, ROUNDS = 3, PLACES = 2 * MAX_THREADS };
 typedef enum kind { STORE, SYNC, FENCE, ADD, SPIN, LOAD } kind;
 typedef struct instruction {
   kind kind;
   bool first;  // of the first thread of a block alone
 } instruction;
 typedef struct protocol {
-  instruction op[MOST_OPS];
+  instruction op[MAX_OPS];
   int n, blocks, threads;  // threads of a block
 } protocol;
 
 typedef struct state {
-  uint8_t at[MOST_THREADS], round[MOST_THREADS];
-  uint8_t waiting[MOST_BLOCKS];  // at __syncthreads: bits of threads
+  uint8_t next[MAX_THREADS], round[MAX_THREADS];
+  uint8_t waiting[MAX_BLOCKS];  // at __syncthreads: bits of threads
   uint8_t count;
   uint8_t memory[PLACES], buffer[PLACES];  // buffer 0: nothing
-  uint8_t seen[MOST_BLOCKS][PLACES];       // the memory at the last fence
+  uint8_t seen[MAX_BLOCKS][PLACES];        // the memory at the last fence
 } state;
 
 // ---- The protocol's text ------------------------------------------------------------------------
@@ -55,20 +55,20 @@ static char *read_source(void) {
 
 // Appends the instructions of a function.
 static void parse(const char *source, const char *name, protocol *p) {
-  const char *at = strstr(source, name);
+  const char *text = strstr(source, name);
   bool first = false;
-  CHECK(at, "there is no function %s", name);
-  if (!at) return;
-  at = strchr(at, '{') + 1;
+  CHECK(text, "there is no function %s", name);
+  if (!text) return;
+  text = strchr(text, '{') + 1;
   for (;;) {
     size_t k = 0;
-    at += strspn(at, " \n");
+    text += strspn(text, " \n");
     while (k < sizeof statements / sizeof *statements &&
-           strncmp(at, statements[k].text, strlen(statements[k].text)))
+           strncmp(text, statements[k].text, strlen(statements[k].text)))
       k++;
-    CHECK(k < sizeof statements / sizeof *statements, "the model does not know: %.40s", at);
+    CHECK(k < sizeof statements / sizeof *statements, "the model does not know: %.40s", text);
     if (k == sizeof statements / sizeof *statements) return;
-    at += strlen(statements[k].text);
+    text += strlen(statements[k].text);
     if (statements[k].what == INSTRUCTION)
       p->op[p->n++] = (instruction){statements[k].kind, first};
     else if (statements[k].what == END && !first)
@@ -99,13 +99,13 @@ static void drain(state *s, int place) {
 // Whether all places have this round's number, whichever of the allowed values a load gets.
 static bool sees_all(const protocol *p, const state *s, int block, int round) {
   for (int t = 0; t < p->blocks * p->threads; t++) {
-    int at = place_of(t, round), want = round + 1;
-    if (t / p->threads == block && s->buffer[at]) {
-      if (s->buffer[at] != want) return false;
+    int place = place_of(t, round), want = round + 1;
+    if (t / p->threads == block && s->buffer[place]) {
+      if (s->buffer[place] != want) return false;
       continue;
     }
-    if (s->memory[at] != want) return false;
-    if (t / p->threads != block && s->seen[block][at] != want) return false;
+    if (s->memory[place] != want) return false;
+    if (t / p->threads != block && s->seen[block][place] != want) return false;
   }
   return true;
 }
@@ -114,8 +114,8 @@ typedef enum outcome { MOVED, BLOCKED, WRONG } outcome;
 
 static void advance(const protocol *p, state *s, int t) {
   do {
-    if (++s->at[t] == p->n) s->at[t] = 0, s->round[t]++;
-  } while (p->op[s->at[t]].first && t % p->threads);
+    if (++s->next[t] == p->n) s->next[t] = 0, s->round[t]++;
+  } while (p->op[s->next[t]].first && t % p->threads);
 }
 
 static outcome meet(const protocol *p, state *s, int t) {
@@ -131,7 +131,7 @@ static outcome meet(const protocol *p, state *s, int t) {
 static outcome step(const protocol *p, state *s, int t) {
   int b = t / p->threads, round = s->round[t];
   if (round == ROUNDS) return BLOCKED;
-  switch (p->op[s->at[t]].kind) {
+  switch (p->op[s->next[t]].kind) {
     case SYNC:
       return meet(p, s, t);
     case STORE:
@@ -223,7 +223,7 @@ static const char *explore(const protocol *p, size_t *n) {
 }
 
 static void every_order(void) {
-  for (int blocks = 2; blocks <= MOST_BLOCKS; blocks++) {
+  for (int blocks = 2; blocks <= MAX_BLOCKS; blocks++) {
     protocol p = read_protocol(blocks, blocks == 2 ? 2 : 1);
     size_t n;
     const char *wrong = explore(&p, &n);

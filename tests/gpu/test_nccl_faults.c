@@ -40,8 +40,8 @@ static gr_status play_failure(nccl_rank *r) {
 // A captured collective that hangs: the graph that has it keeps NCCL's communicator in use.
 static gr_status issue(void *arg) {
   const nccl_rank *r = arg;
-  float *at = r->block.address;
-  return gr_comm_run(r->comm, GR_ALL_REDUCE, GR_F32, 1000, at, at);
+  float *data = r->block.address;
+  return gr_comm_run(r->comm, GR_ALL_REDUCE, GR_F32, 1000, data, data);
 }
 static gr_status play_captured(nccl_rank *r) {
   enum { TIMEOUT = 3, MOST = 3 };  // seconds: of the communicator; that ending it may take

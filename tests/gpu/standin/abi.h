@@ -37,7 +37,7 @@ typedef struct {  // what device code asks of the engine; `line` names the barri
   size_t bytes;
   void (*reads)(const void *, size_t);               // before a load, which may be by the L1 cache
   void (*writes)(const void *, size_t);              // before a store
-  void (*past)(void *to, const void *from, size_t);  // a load past the L1 cache
+  void (*past)(void *to, const void *source, size_t);  // a load past the L1 cache
   void (*coherent)(const void *, size_t);            // before an atomic operation
   void (*fence)(void);                               // of a thread of the block
 } standin_engine;

@@ -67,8 +67,7 @@ CUresult cuInit(unsigned flags) {
   uint64_t seed = (uint64_t)env("STANDIN_SEED", 0);
   plain = seed == 0;
   choose_sizes();
-  guard_pages = (int)env("STANDIN_GUARD", 1),
-  limit_s = env("STANDIN_TIMEOUT", 0);
+  guard_pages = (int)env("STANDIN_GUARD", 1), limit_s = env("STANDIN_TIMEOUT", 0);
   eager = (int[]){0, 8, 3, 2}[seed % 4];  // how willingly work starts before somebody waits
   ndevices = visible((int)env("STANDIN_GPUS", 2));
   if (ndevices <= 0) return ndevices = 0, CUDA_ERROR_NO_DEVICE;
@@ -123,22 +122,26 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev) {
     IS(MAX_BLOCK_DIM_Y, 1024)
     IS(MAX_BLOCK_DIM_Z, 64)
     IS(MAX_GRID_DIM_X, 2147483647)
-    IS(MAX_GRID_DIM_Y, 65535) IS(MAX_GRID_DIM_Z, 65535) IS(WARP_SIZE, 32) IS(
-        MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10) IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, sizes.block_smem)
-        IS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, sizes.sm_smem) IS(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024)
-            IS(MULTIPROCESSOR_COUNT, sizes.processors) IS(MAX_THREADS_PER_MULTIPROCESSOR, sizes.sm_threads)
-                IS(MAX_BLOCKS_PER_MULTIPROCESSOR, sizes.sm_blocks) IS(MAX_REGISTERS_PER_BLOCK, 65536)
-                    IS(MAX_REGISTERS_PER_MULTIPROCESSOR, 65536) IS(L2_CACHE_SIZE, sizes.cache)
-                        IS(COMPUTE_CAPABILITY_MAJOR, sizes.sm / 10) IS(COMPUTE_CAPABILITY_MINOR, sizes.sm % 10)
-                            IS(COOPERATIVE_LAUNCH, 1) IS(UNIFIED_ADDRESSING, 1) IS(
-                                ASYNC_ENGINE_COUNT, 2) IS(CONCURRENT_KERNELS, 1)
-                                IS(CLOCK_RATE, 1000000) IS(PCI_BUS_ID, dev + 1) IS(PCI_DEVICE_ID, 0)
-                                    IS(PCI_DOMAIN_ID, 0) IS(STREAM_PRIORITIES_SUPPORTED, 1)
-                                        IS(MEMORY_POOLS_SUPPORTED, 0) IS(MANAGED_MEMORY, 0)
-                                            IS(GLOBAL_MEMORY_BUS_WIDTH, 5120) IS(CLUSTER_LAUNCH, 0)
-                                                IS(CAN_MAP_HOST_MEMORY, 1) IS(COMPUTE_MODE, 0)
-                                                    IS(INTEGRATED, 0) IS(TEXTURE_ALIGNMENT, 512)
-                                                        IS(ECC_ENABLED, 1) default
+    IS(MAX_GRID_DIM_Y, 65535)
+    IS(MAX_GRID_DIM_Z, 65535) IS(WARP_SIZE, 32) IS(MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10)
+        IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, sizes.block_smem)
+            IS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, sizes.sm_smem) IS(
+                RESERVED_SHARED_MEMORY_PER_BLOCK, 1024) IS(MULTIPROCESSOR_COUNT, sizes.processors)
+                IS(MAX_THREADS_PER_MULTIPROCESSOR, sizes.sm_threads)
+                    IS(MAX_BLOCKS_PER_MULTIPROCESSOR, sizes.sm_blocks) IS(
+                        MAX_REGISTERS_PER_BLOCK, 65536) IS(MAX_REGISTERS_PER_MULTIPROCESSOR, 65536)
+                        IS(L2_CACHE_SIZE, sizes.cache) IS(COMPUTE_CAPABILITY_MAJOR, sizes.sm / 10)
+                            IS(COMPUTE_CAPABILITY_MINOR, sizes.sm % 10) IS(COOPERATIVE_LAUNCH, 1)
+                                IS(UNIFIED_ADDRESSING, 1) IS(ASYNC_ENGINE_COUNT, 2)
+                                    IS(CONCURRENT_KERNELS, 1) IS(CLOCK_RATE, 1000000)
+                                        IS(PCI_BUS_ID, dev + 1) IS(PCI_DEVICE_ID, 0) IS(
+                                            PCI_DOMAIN_ID, 0) IS(STREAM_PRIORITIES_SUPPORTED, 1)
+                                            IS(MEMORY_POOLS_SUPPORTED, 0) IS(MANAGED_MEMORY, 0)
+                                                IS(GLOBAL_MEMORY_BUS_WIDTH, 5120)
+                                                    IS(CLUSTER_LAUNCH, 0) IS(CAN_MAP_HOST_MEMORY, 1)
+                                                        IS(COMPUTE_MODE, 0) IS(INTEGRATED, 0)
+                                                            IS(TEXTURE_ALIGNMENT, 512)
+                                                                IS(ECC_ENABLED, 1) default
         : FAIL(CUDA_ERROR_INVALID_VALUE, "cuDeviceGetAttribute: attribute %d is not stood in for",
                a);
   }
@@ -165,9 +168,10 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
   for (int i = 0; i < ngraphs; i++) ngraph += graphs[i]->origin->dev == d;
   int left = n + pinned + ngraph + d->nevents + d->nstreams + d->nexecs + d->nmodules;
   if (!left || d->error) return CUDA_SUCCESS;
-  standin_say("device %d: context released with %d allocations (%zu bytes), %d of pinned memory, "
-              "%d events, %d streams, %d graphs, %d executable graphs and %d modules alive",
-              dev, n, d->used, pinned, d->nevents, d->nstreams, ngraph, d->nexecs, d->nmodules);
+  standin_say(
+      "device %d: context released with %d allocations (%zu bytes), %d of pinned memory, "
+      "%d events, %d streams, %d graphs, %d executable graphs and %d modules alive",
+      dev, n, d->used, pinned, d->nevents, d->nstreams, ngraph, d->nexecs, d->nmodules);
   abort();
 }
 CUresult cuCtxSetCurrent(CUcontext c) {
@@ -207,19 +211,20 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   return (void)flags, d->peers |= 1u << peer->dev->ordinal, CUDA_SUCCESS;
 }
 
-#define NAMES(X)                                                                                  \
-  X(SUCCESS)                                                                                      \
-  X(ERROR_INVALID_VALUE)                                                                          \
-  X(ERROR_OUT_OF_MEMORY)                                                                          \
-  X(ERROR_NOT_INITIALIZED)                                                                        \
-  X(ERROR_NO_DEVICE)                                                                              \
-  X(ERROR_INVALID_DEVICE) X(ERROR_INVALID_CONTEXT) X(ERROR_INVALID_HANDLE) X(ERROR_NOT_FOUND)     \
-      X(ERROR_NOT_READY) X(ERROR_ILLEGAL_ADDRESS) X(ERROR_MISALIGNED_ADDRESS)                     \
-          X(ERROR_LAUNCH_OUT_OF_RESOURCES) X(ERROR_LAUNCH_FAILED)                                 \
-              X(ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) X(ERROR_NOT_SUPPORTED) X(ERROR_INVALID_IMAGE) \
-                  X(ERROR_NO_BINARY_FOR_GPU) X(ERROR_STREAM_CAPTURE_UNSUPPORTED)                  \
-                      X(ERROR_STREAM_CAPTURE_INVALIDATED) X(ERROR_STREAM_CAPTURE_UNJOINED)        \
-                          X(ERROR_STREAM_CAPTURE_ISOLATION) X(ERROR_STREAM_CAPTURE_IMPLICIT)
+#define NAMES(X)                                                                              \
+  X(SUCCESS)                                                                                  \
+  X(ERROR_INVALID_VALUE)                                                                      \
+  X(ERROR_OUT_OF_MEMORY)                                                                      \
+  X(ERROR_NOT_INITIALIZED)                                                                    \
+  X(ERROR_NO_DEVICE)                                                                          \
+  X(ERROR_INVALID_DEVICE)                                                                     \
+  X(ERROR_INVALID_CONTEXT) X(ERROR_INVALID_HANDLE) X(ERROR_NOT_FOUND) X(ERROR_NOT_READY)      \
+      X(ERROR_ILLEGAL_ADDRESS) X(ERROR_MISALIGNED_ADDRESS) X(ERROR_LAUNCH_OUT_OF_RESOURCES)   \
+          X(ERROR_LAUNCH_FAILED) X(ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) X(ERROR_NOT_SUPPORTED) \
+              X(ERROR_INVALID_IMAGE) X(ERROR_NO_BINARY_FOR_GPU)                               \
+                  X(ERROR_STREAM_CAPTURE_UNSUPPORTED) X(ERROR_STREAM_CAPTURE_INVALIDATED)     \
+                      X(ERROR_STREAM_CAPTURE_UNJOINED) X(ERROR_STREAM_CAPTURE_ISOLATION)      \
+                          X(ERROR_STREAM_CAPTURE_IMPLICIT)
 CUresult cuGetErrorName(CUresult e, const char **text) {
 #define NAME(n) \
   if (e == CUDA_##n) return *text = "CUDA_" #n, CUDA_SUCCESS;

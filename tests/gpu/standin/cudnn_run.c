@@ -254,8 +254,8 @@ static bool add_op(work *w, const node *op, const node *pack) {
 
 static void announce(const work *w) {
   for (int i = 0; i < w->n; i++)
-    if (w->of[i].at)
-      standin_uses(w->of[i].at, (size_t)(si_span(w->of[i].t) * si_size(type_of(w->of[i].t))),
+    if (w->of[i].memory)
+      standin_uses(w->of[i].memory, (size_t)(si_span(w->of[i].t) * si_size(type_of(w->of[i].t))),
                    w->of[i].made);
   if (w->needs) standin_uses(w->workspace, (size_t)w->needs, 1);
 }

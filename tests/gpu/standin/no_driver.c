@@ -1,13 +1,14 @@
 // no_driver.c - a libcuda.so.1 for NVIDIA's own cuDNN on a machine without a GPU: it has no device,
 // and takes compiled kernels without looking at them. cuDNN plans for a described device with it.
-#define NAMES(F)                                                                         \
-  F(cuLaunchKernel)                                                                      \
-  F(cuLaunchKernelEx)                                                                    \
-  F(cuLaunchCooperativeKernel)                                                           \
-  F(cuStreamGetCtx) F(cuLinkCreate) F(cuLinkAddData) F(cuLinkComplete) F(cuLinkDestroy)  \
-      F(cuLibraryLoadFromFile) F(cuOccupancyMaxPotentialClusterSize) F(cuDeviceGetCount) \
-          F(cuDeviceGet) F(cuCtxPushCurrent) F(cuCtxPopCurrent) F(cuCtxGetLimit)         \
-              F(cuCtxGetCurrent) F(cuGetErrorName) F(cuGetErrorString)
+#define NAMES(F)                                                                                   \
+  F(cuLaunchKernel)                                                                                \
+  F(cuLaunchKernelEx)                                                                              \
+  F(cuLaunchCooperativeKernel)                                                                     \
+  F(cuStreamGetCtx)                                                                                \
+  F(cuLinkCreate) F(cuLinkAddData) F(cuLinkComplete) F(cuLinkDestroy) F(cuLibraryLoadFromFile)     \
+      F(cuOccupancyMaxPotentialClusterSize) F(cuDeviceGetCount) F(cuDeviceGet) F(cuCtxPushCurrent) \
+          F(cuCtxPopCurrent) F(cuCtxGetLimit) F(cuCtxGetCurrent) F(cuGetErrorName)                 \
+              F(cuGetErrorString)
 enum { NO_DEVICE = 100, VERSION = 13000 };
 
 #define NONE(name) \

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include "tests/gpu/standin/driver.h"
 
-enum { NAMES = 1024, TICK_BITS = 26, MOST_USES = 100 };
+enum { NAMES = 1024, TICK_BITS = 26, MAX_USES = 100 };
 typedef struct {
   uint32_t write, read[2];  // lane and tick; 0: none
 } cell;
@@ -31,9 +31,9 @@ int si_races(void) {
   return on;
 }
 
-static void join(unsigned *to, const unsigned *from) {
-  for (int l = 0; from && l < LANES; l++)
-    if (from[l] > to[l]) to[l] = from[l];
+static void join(unsigned *to, const unsigned *source) {
+  for (int l = 0; source && l < LANES; l++)
+    if (source[l] > to[l]) to[l] = source[l];
 }
 void si_sees(op *o, const op *before) {
   if (o->clock && before && before->dev == o->dev) join(o->clock, before->clock);
@@ -88,8 +88,8 @@ static void touch(cell *c, const char *p, int write) {
   *c = (cell){.write = e};
 }
 
-static void access_range(const void *at, size_t n, int write) {
-  const char *p = at, *base;
+static void access_range(const void *address, size_t n, int write) {
+  const char *p = address, *base;
   if (!running || !running->epoch) return;
   base = running->dev->end - ADDRESSES;
   if (p < base || p >= running->dev->end || !n) return;
@@ -115,11 +115,11 @@ void races_watch(standin_engine *e, const char *memory, size_t bytes) {
 
 // ---- Work that is no kernel ---------------------------------------------------------------------
 
-static _Thread_local struct use announced[MOST_USES];
+static _Thread_local struct use announced[MAX_USES];
 static _Thread_local int nannounced;
 void standin_uses(const void *p, size_t n, int writes) {
   if (!si_races()) return;
-  if (nannounced == MOST_USES) abort();
+  if (nannounced == MAX_USES) abort();
   announced[nannounced++] = (struct use){p, n, writes};
 }
 void si_take_uses(op *o) {

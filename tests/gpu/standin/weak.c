@@ -18,10 +18,10 @@
 #include <string.h>
 
 typedef struct {
-  uintptr_t at;  // 0: none
+  uintptr_t address;  // 0: none
   // Of bytes: the block's own, not yet seen by others; what others have stored since its last
   // fence; what it has in the L1 cache.
-  unsigned char own, hidden, stale, bytes[8];
+  unsigned char stored, hidden, stale, bytes[8];
 } word;
 typedef struct {
   word *word;
@@ -36,9 +36,9 @@ static int nviews, runs = -1, caches;
 static size_t place_of(uintptr_t key, size_t room) {
   return (size_t)((key * 0x9e3779b97f4a7c15u) >> 20) & (room - 1);
 }
-static word *look_up(view *v, uintptr_t at) {
-  size_t i = place_of(at, v->room);
-  while (v->word[i].at && v->word[i].at != at) i = (i + 1) & (v->room - 1);
+static word *look_up(view *v, uintptr_t address) {
+  size_t i = place_of(address, v->room);
+  while (v->word[i].address && v->word[i].address != address) i = (i + 1) & (v->room - 1);
   return &v->word[i];
 }
 static void make_room(view *v) {
@@ -47,29 +47,29 @@ static void make_room(view *v) {
   v->room = v->room ? 2 * v->room : 256;
   v->word = calloc(v->room, sizeof *v->word);
   for (size_t i = 0; i < old.room; i++)
-    if (old.word[i].at) *look_up(v, old.word[i].at) = old.word[i];
+    if (old.word[i].address) *look_up(v, old.word[i].address) = old.word[i];
   free(old.word);
 }
-static word *find(view *v, uintptr_t at) {
-  word *w = v->room ? look_up(v, at) : NULL;
-  return w && w->at ? w : NULL;
+static word *find(view *v, uintptr_t address) {
+  word *w = v->room ? look_up(v, address) : NULL;
+  return w && w->address ? w : NULL;
 }
-static word *add(view *v, uintptr_t at) {
+static word *add(view *v, uintptr_t address) {
   make_room(v);
-  word *w = look_up(v, at);
-  if (!w->at) *w = (word){.at = at}, v->n++;
+  word *w = look_up(v, address);
+  if (!w->address) *w = (word){.address = address}, v->n++;
   return w;
 }
 
-static int has_line(view *v, uintptr_t at) {
-  uintptr_t key = at / 128 + 1;
+static int has_line(view *v, uintptr_t address) {
+  uintptr_t key = address / 128 + 1;
   if (!v->room_lines) return 0;
   size_t i = place_of(key, v->room_lines);
   while (v->line[i] && v->line[i] != key) i = (i + 1) & (v->room_lines - 1);
   return v->line[i] == key;
 }
-static void add_line(view *v, uintptr_t at) {
-  if (has_line(v, at)) return;
+static void add_line(view *v, uintptr_t address) {
+  if (has_line(v, address)) return;
   if (2 * v->n_lines >= v->room_lines) {
     view old = *v;
     v->room_lines = old.room_lines ? 2 * old.room_lines : 256, v->n_lines = 0;
@@ -78,81 +78,84 @@ static void add_line(view *v, uintptr_t at) {
       if (old.line[i]) add_line(v, (old.line[i] - 1) * 128);
     free(old.line);
   }
-  size_t i = place_of(at / 128 + 1, v->room_lines);
+  size_t i = place_of(address / 128 + 1, v->room_lines);
   while (v->line[i]) i = (i + 1) & (v->room_lines - 1);
-  v->line[i] = at / 128 + 1, v->n_lines++;
+  v->line[i] = address / 128 + 1, v->n_lines++;
 }
 
-// The bytes of the word at `at` that [p, p + n) has.
-static unsigned char mask_of(uintptr_t at, const void *p, size_t n) {
-  uintptr_t from = (uintptr_t)p, to = from + n;
+// The bytes of the word at `address` that [p, p + n) has.
+static unsigned char mask_of(uintptr_t address, const void *p, size_t n) {
+  uintptr_t source = (uintptr_t)p, to = source + n;
   unsigned char m = 0;
   for (int i = 0; i < 8; i++)
-    m |= (unsigned char)((at + (unsigned)i >= from && at + (unsigned)i < to) << i);
+    m |= (unsigned char)((address + (unsigned)i >= source && address + (unsigned)i < to) << i);
   return m;
 }
-#define EACH_WORD(at, p, n) \
-  for (uintptr_t at = (uintptr_t)(p) & ~(uintptr_t)7; at < (uintptr_t)(p) + (n); at += 8)
-static void take(unsigned char *to, const unsigned char *from, unsigned char mask) {
+#define EACH_WORD(address, p, n)                                                           \
+  for (uintptr_t address = (uintptr_t)(p) & ~(uintptr_t)7; address < (uintptr_t)(p) + (n); \
+       address += 8)
+static void take(unsigned char *to, const unsigned char *source, unsigned char mask) {
   for (int i = 0; i < 8; i++)
-    if (mask >> i & 1) to[i] = from[i];
+    if (mask >> i & 1) to[i] = source[i];
 }
 
 // Lets the memory have a block's view, or, called again, its own content.
 static void exchange(view *v) {
   for (size_t i = 0; i < v->room; i++) {
     word *w = &v->word[i];
-    unsigned char was[8], mask = w->own | w->hidden | w->stale;
-    if (!w->at) continue;
-    memcpy(was, (void *)w->at, 8);
-    take((unsigned char *)w->at, w->bytes, mask);
-    take(w->bytes, was, mask);
+    unsigned char before[8], mask = w->stored | w->hidden | w->stale;
+    if (!w->address) continue;
+    memcpy(before, (void *)w->address, 8);
+    take((unsigned char *)w->address, w->bytes, mask);
+    take(w->bytes, before, mask);
   }
 }
 
 // Bytes of the memory have changed, and were `old`: the other blocks do not see it yet.
-static void hide(uintptr_t at, unsigned char mask, const unsigned char *old) {
+static void hide(uintptr_t address, unsigned char mask, const unsigned char *old) {
   for (int k = 0; k < nviews; k++) {
     if (k == runs) continue;
-    word *w = add(&views[k], at);
-    unsigned char m = mask & (unsigned char)~(w->own | w->hidden | w->stale);
+    word *w = add(&views[k], address);
+    unsigned char m = mask & (unsigned char)~(w->stored | w->hidden | w->stale);
     w->hidden |= m;
     take(w->bytes, old, m);
   }
 }
 
-static void reads(const void *p, size_t n) { EACH_WORD(at, p, n) add_line(&views[runs], at); }
+static void reads(const void *p, size_t n) {
+  EACH_WORD(address, p, n) add_line(&views[runs], address);
+}
 static void ignores(const void *p, size_t n) { (void)p, (void)n; }
 
 static void writes(const void *p, size_t n) {
-  EACH_WORD(at, p, n) {
-    unsigned char mask = mask_of(at, p, n);
-    word *w = add(&views[runs], at);
-    take(w->bytes, (const unsigned char *)at,
-         mask & (unsigned char)~(w->own | w->hidden | w->stale));
-    w->own |= mask, w->hidden &= (unsigned char)~mask, w->stale &= (unsigned char)~mask;
+  EACH_WORD(address, p, n) {
+    unsigned char mask = mask_of(address, p, n);
+    word *w = add(&views[runs], address);
+    take(w->bytes, (const unsigned char *)address,
+         mask & (unsigned char)~(w->stored | w->hidden | w->stale));
+    w->stored |= mask, w->hidden &= (unsigned char)~mask, w->stale &= (unsigned char)~mask;
   }
 }
 
 static void past(void *to, const void *p, size_t n) {
   memcpy(to, p, n);
-  EACH_WORD(at, p, n) {
-    const word *w = find(&views[runs], at);
+  EACH_WORD(address, p, n) {
+    const word *w = find(&views[runs], address);
     for (int i = 0; w && i < 8; i++)
-      if (w->stale >> i & mask_of(at, p, n) >> i & 1)
-        ((unsigned char *)to)[at + (unsigned)i - (uintptr_t)p] = w->bytes[i];
+      if (w->stale >> i & mask_of(address, p, n) >> i & 1)
+        ((unsigned char *)to)[address + (unsigned)i - (uintptr_t)p] = w->bytes[i];
   }
 }
 
 static void coherent(const void *p, size_t n) {
-  EACH_WORD(at, p, n) {
-    unsigned char mask = mask_of(at, p, n), before[8];
-    word *w = find(&views[runs], at);
+  EACH_WORD(address, p, n) {
+    unsigned char mask = mask_of(address, p, n), before[8];
+    word *w = find(&views[runs], address);
     if (!w) continue;
     memcpy(before, w->bytes, 8);
-    hide(at, mask & w->own, before);
-    take((unsigned char *)at, before, mask & (w->hidden | w->stale));
-    w->own &= (unsigned char)~mask, w->hidden &= (unsigned char)~mask,
+    hide(address, mask & w->stored, before);
+    take((unsigned char *)address, before, mask & (w->hidden | w->stale));
+    w->stored &= (unsigned char)~mask, w->hidden &= (unsigned char)~mask,
         w->stale &= (unsigned char)~mask;
   }
 }
@@ -162,15 +165,15 @@ static void fence(void) {
   *v = (view){.line = old.line, .n_lines = old.n_lines, .room_lines = old.room_lines};
   for (size_t i = 0; i < old.room; i++) {
     word *w = &old.word[i];
-    if (!w->at) continue;
-    hide(w->at, w->own, w->bytes);
-    if (caches && has_line(v, w->at))
+    if (!w->address) continue;
+    hide(w->address, w->stored, w->bytes);
+    if (caches && has_line(v, w->address))
       w->stale |= w->hidden;
     else
-      take((unsigned char *)w->at, w->bytes, w->hidden);
+      take((unsigned char *)w->address, w->bytes, w->hidden);
     if (!w->stale) continue;
-    w->own = w->hidden = 0;
-    *add(v, w->at) = *w;
+    w->stored = w->hidden = 0;
+    *add(v, w->address) = *w;
   }
   free(old.word);
 }
@@ -197,7 +200,8 @@ void weak_end(void) {
   weak_switch(-1);
   for (int k = 0; k < nviews; k++) {  // at its end, a kernel has stored everything
     for (size_t i = 0; i < views[k].room; i++)
-      take((unsigned char *)views[k].word[i].at, views[k].word[i].bytes, views[k].word[i].own);
+      take((unsigned char *)views[k].word[i].address, views[k].word[i].bytes,
+           views[k].word[i].stored);
     free(views[k].word), free(views[k].line);
   }
   free(views), views = NULL, nviews = 0;
