@@ -30,6 +30,8 @@ static gr_status no_command(const char *word) {
   snprintf(file, sizeof file, "%s.yaml", word);
   for (; gr_commands[n] && n < MAX_COMMANDS; n++) names[n] = gr_commands[n]->name;
   const char *near = gr_text_nearest(word, names, n);
+  for (int i = 0; i < n && !near; i++)  // evaluate
+    if (!strncmp(word, names[i], strlen(names[i]))) near = names[i];
   gr_status s =
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
   if (gr_is_dir(word)) return gr_hint(s, "it is a folder: give the path of one of its .yaml files");

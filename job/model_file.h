@@ -13,6 +13,8 @@ typedef struct gr_model_file {
 
 bool gr_is_onnx_path(const char *path);  // it ends in .onnx
 // Reads the file at model.graph of a composed configuration, whose paths are found.
+// Whether a file has what only models have.
+bool gr_model_file_is_one(const gr_conf *);
 GR_MUST_USE gr_status gr_model_file_read(gr_arena *, gr_conf *conf, gr_model_file *out);
 // Puts the file's own weights before those of model.init_from.
 void gr_model_file_weights(gr_arena *, const gr_model_file *, gr_conf *conf, gr_model_settings *);
