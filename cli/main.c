@@ -36,6 +36,9 @@ static gr_status no_command(const char *word) {
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
   if (gr_is_dir(word)) return gr_hint(s, "it is a folder: give the path of one of its .yaml files");
   if (gr_is_file(file)) return gr_hint(s, "did you mean 'graphrun %s'?", file);
+  size_t len = strlen(word);
+  if (!strncmp(word, "python", 6) || (len > 3 && !strcmp(word + len - 3, ".py")))
+    return gr_hint(s, "there is no script: graphrun CONFIG.yaml; `graphrun new NAME` makes one");
   return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
               : gr_hint(s, "`graphrun --help` lists the commands");
 }

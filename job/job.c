@@ -83,23 +83,6 @@ static gr_status check_params(gr_job *j) {
   return graph ? gr_model_check_params(graph, given) : GR_OK;
 }
 
-static bool is_model(gr_arena *a, const char *path) {
-  gr_conf *root = NULL;
-  gr_status s = gr_conf_read(a, path, &root);
-  bool is = !s && gr_model_file_is_one(root) && gr_conf_index(root, "model") < 0;
-  gr_status_drop(s);
-  return is;
-}
-
-// The file of a model in the place of a configuration: what its keys are there does not matter.
-static gr_status model_given(gr_status composed, const char *path) {
-  gr_status_drop(composed);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, (gr_loc){path, 1, 1},
-                         "'%s' is the file of a model, not a configuration", path),
-                 "a configuration names it: model: {graph: %s}; `graphrun new NAME` makes one",
-                 path);
-}
-
 static gr_run_kind kind_of(const gr_args *a) {
   return a->command ? a->command->kind : GR_RUN_TRAIN;
 }
@@ -125,8 +108,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                           .n_overrides = args->n_overrides,
                           .known = gr_schema_takes};
   gr_status composed = gr_compose_checked(arena, &r, &j->composed, &j->spec.conf);
-  if (composed && is_model(arena, args->config)) return model_given(composed, args->config);
-  if (composed) return gr_also(composed, check_params(j));
+  if (composed) return gr_model_file_given(arena, gr_also(composed, check_params(j)), args->config);
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)

@@ -184,10 +184,10 @@ static gr_status complete(gr_arena *a, gr_conf *conf, gr_model_file *out) {
 
 bool gr_model_file_is_one(const gr_conf *c) {
   static const char *const sections[] = {"nodes", "inputs", "blocks", "programs"};
-  bool is = false;
+  bool found = false;
   for (size_t i = 0; c->kind == GR_CONF_MAP && i < sizeof sections / sizeof *sections; i++)
-    is |= gr_conf_index(c, sections[i]) >= 0;
-  return is;
+    found |= gr_conf_index(c, sections[i]) >= 0;
+  return found;
 }
 
 static gr_status no_model(const gr_conf *key, const gr_conf *found) {
@@ -197,6 +197,19 @@ static gr_status no_model(const gr_conf *key, const gr_conf *found) {
                          config ? "is a configuration" : "has neither inputs nor nodes"),
                  "a model is a file in the graph language, such as graphs/mlp.yaml "
                  "(docs/graph-language.md), or of ONNX");
+}
+
+gr_status gr_model_file_given(gr_arena *a, gr_status s, const char *path) {
+  gr_conf *root = NULL;
+  gr_status unread = gr_conf_read(a, path, &root);
+  bool model = !unread && gr_model_file_is_one(root) && gr_conf_index(root, "model") < 0;
+  gr_status_drop(unread);
+  if (!model) return s;
+  gr_status_drop(s);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, (gr_loc){path, 1, 1},
+                         "'%s' is the file of a model, not a configuration", path),
+                 "a configuration names it: model: {graph: %s}; `graphrun new NAME` makes one",
+                 path);
 }
 
 // ---- The file -----------------------------------------------------------------------------------

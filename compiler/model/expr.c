@@ -48,9 +48,7 @@ static gr_arg GR_PRINTF(3, 4) bad(reader *r, const char *where, const char *fmt,
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   if (!r->err)
-    r->err = gr_hint(
-        gr_fail(GR_ERR_CONFIG, place(r, where), "%s in the expression '%s'", text, r->text),
-        "numbers, parameters and dimensions between operators: width * 2 (docs/graph-language.md)");
+    r->err = gr_fail(GR_ERR_CONFIG, place(r, where), "%s in the expression '%s'", text, r->text);
   return whole(0);
 }
 
@@ -274,7 +272,10 @@ gr_status gr_model_expr(gr_build_context *a, const char *text, gr_loc loc, gr_ar
   *out = expression(&r, 1);
   skip(&r);
   if (!r.err && *r.next) bad(&r, r.next, "unexpected '%s'", r.next);
-  return r.err;
+  if (!r.err || gr_status_hint(r.err)) return r.err;
+  return gr_hint(
+      r.err,
+      "numbers, parameters and dimensions between operators: width * 2 (docs/graph-language.md)");
 }
 
 // ---- YAML values -------------------------------------------------------------

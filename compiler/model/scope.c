@@ -138,9 +138,14 @@ static gr_status suggest_or_list(gr_status s, const char *word, const char *cons
   char list[512] = "";
   s = gr_model_suggest(s, word, known, n);
   if (!n || gr_status_hint(s)) return s;
-  for (int i = 0; i < n && i < MOST; i++)
-    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", known[i]);
-  return gr_hint(s, "there are: %s%s", list, n > MOST ? ", ..." : "");
+  int shown = 0;
+  for (int i = 0, k; i < n && shown < MOST; i++) {
+    for (k = 0; strcmp(known[k], known[i]) != 0; k++) continue;
+    if (k < i) continue;  // one of an outer frame, which it hides
+    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", shown++ ? ", " : "",
+             known[i]);
+  }
+  return gr_hint(s, "there are: %s%s", list, shown == MOST ? ", ..." : "");
 }
 
 gr_status gr_model_unknown_arg(gr_build_context *a, const char *name, gr_loc loc) {
