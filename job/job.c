@@ -89,6 +89,13 @@ static gr_run_kind kind_of(const gr_args *a) {
 
 static bool starts(const gr_args *a) { return a->command && a->command->starts; }
 
+static gr_status no_config(gr_arena *a, const char *path) {
+  const char *near = gr_paths_nearest(a, path);
+  gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", path);
+  return near ? gr_hint(s, "did you mean '%s'?", near)
+              : gr_hint(s, "the path of a .yaml file, such as configs/multi_gpu.yaml");
+}
+
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){
       .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
@@ -97,10 +104,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                    "graphrun configs/multi_gpu.yaml");
   if (!args->kept && !args->config_dirs.n)
     GR_TRY(gr_samples_given(args->command ? args->command->name : "train", args->config));
-  if (!gr_is_file(args->config) && !args->config_dirs.n)
-    return gr_hint(
-        gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", args->config),
-        "the path of a .yaml file, such as configs/multi_gpu.yaml");
+  if (!gr_is_file(args->config) && !args->config_dirs.n) return no_config(arena, args->config);
   gr_compose_request r = {.path = args->config,
                           .config_dirs = args->config_dirs.list,
                           .n_config_dirs = args->config_dirs.n,

@@ -1,5 +1,7 @@
 // paths.c - resolves the paths in a configuration. See paths.h.
 #include "job/paths.h"
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include "compose/schema/schema.h"
 #include "runtime/data/file_list.h"
@@ -113,6 +115,33 @@ static const char *hint_of(const search *s, const struct named *n, const gr_conf
   return gr_arena_printf(s->arena, "`%s` makes it; %s", s->prepare->text, n->hint);
 }
 
+static const char *nearest_in(gr_arena *a, const char *dir, const char *name) {
+  struct dirent **entry;
+  int n = scandir(dir, &entry, NULL, alphasort);  // sorted, so that the answer is always the same
+  if (n < 0) return NULL;
+  const char **names = GR_NEW(a, const char *, n + 1);
+  for (int i = 0; i < n; i++) names[i] = gr_arena_strdup(a, entry[i]->d_name), free(entry[i]);
+  free(entry);
+  const char *near = gr_text_nearest(name, names, n);
+  if (!near) return NULL;
+  return strcmp(dir, ".") ? gr_arena_printf(a, "%s/%s", dir, near) : near;
+}
+
+const char *gr_paths_nearest(gr_arena *a, const char *path) {
+  const char *slash = strrchr(path, '/');
+  return nearest_in(a, folder_of(a, path), slash ? slash + 1 : path);
+}
+
+// What is spelt nearly so where the path is, or beside the configuration that names it.
+static const char *nearest_to(gr_arena *a, const struct named *n, const gr_conf *c) {
+  const char *near = gr_paths_nearest(a, c->text);
+  if (near && n->accepts(near)) return near;
+  const char *dir = c->loc.file && gr_is_file(c->loc.file) ? folder_of(a, c->loc.file) : ".";
+  if (*c->text == '/' || !strcmp(dir, ".")) return NULL;
+  near = gr_paths_nearest(a, gr_arena_printf(a, "%s/%s", dir, c->text));
+  return near && n->accepts(near) ? near + strlen(dir) + 1 : NULL;
+}
+
 static gr_status find(const search *s, const struct named *n, gr_conf *c) {
   gr_arena *a = s->arena;
   if (!c) return GR_OK;
@@ -134,8 +163,10 @@ static gr_status find(const search *s, const struct named *n, gr_conf *c) {
                     : gr_is_file(c->text)     ? "it is a file"
                     : n->accepts == gr_is_dir ? "there is no such folder"
                                               : "there is no such file";
-  return gr_hint(gr_fail(n->missing, c->loc, "cannot open the %s '%s': %s", n->what, c->text, why),
-                 "%s", hint_of(s, n, c));
+  gr_status e = gr_fail(n->missing, c->loc, "cannot open the %s '%s': %s", n->what, c->text, why);
+  const char *near = kind || gr_is_file(c->text) ? NULL : nearest_to(a, n, c);
+  if (near) e = gr_hint(e, "did you mean '%s'?", near);
+  return gr_hint(e, "%s", hint_of(s, n, c));
 }
 
 static bool is_named(const char *key) {

@@ -110,7 +110,7 @@ a variable of the environment that is not set | 65 | table/c.yaml:21:7: config e
 a default that is not there | 65 | table/c.yaml:6:12: config error: there is no configuration 'base'.*hint: searched: 'table'; add other folders with 'hydra: | config table 's/^model:/defaults: [base]\nmodel:/'
 a configuration in Latin-1 | 65 | table/c.yaml:18:7: config error: invalid trailing UTF-8 octet.*hint: write the file in UTF-8, without control characters | config table 's/^training:/# caf\xe9\ntraining:/'
 an empty configuration | 65 | e.yaml:1:1: config error: 'model.graph' is not given.*hint: path of the model's file, in the graph language, or of | : >e.yaml; gr e.yaml
-a configuration that is not there | 65 | config error: there is no configuration file 'tabel/config.yaml'.*hint: the path of a .yaml file, such as configs/multi_gpu.yaml | gr tabel/config.yaml
+a configuration misspelt | 65 | config error: there is no configuration file 'table/confg.yaml'.*hint: did you mean 'table/config.yaml'. | gr table/confg.yaml
 a folder for a configuration | 2 | usage error: 'table' is neither a command nor a configuration file.*hint: it is a folder: give the path of one of its .yaml files | gr table
 a model for a configuration | 65 | table/graph.yaml:1:1: config error: 'table/graph.yaml' is the file of a model, not a configuration.*hint: a configuration names it: model: .graph: | gr table/graph.yaml
 a configuration named .yml | 65 | config error: cannot find primary config 'c2.yml' in 'table'.*hint: rename 'table/c2.yml': only .yaml files are read | cp table/config.yaml table/c2.yml; gr table/c2.yml output.dir=out $quick
@@ -119,7 +119,7 @@ a longer word for a command | 2 | usage error: 'evaluate' is neither a command n
 a new project in a folder that is there | 2 | usage error: 'table' is there already.*hint: `graphrun new` makes a folder of its own: give it | gr new table
 a kind of project misspelt | 2 | usage error: there is no kind of project 'tabel'.*hint: did you mean 'table'. there are table .rows of numbers | gr new x --data=tabel
 a project for data that are not there | 2 | usage error: --from: there is no 'nothing.csv'.*hint: the path of your data: a file, or a folder with a | gr new x --from=nothing.csv
-data that are not there | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table/dat.csv': there is no such file.*hint: '.' in a path stands for any letters but '/'; searched: | table data.table.path=table/dat.csv
+data misspelt | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table/dat.csv': there is no such file.*hint: did you mean 'table/data.csv'.; '.' in a path stands | table data.table.path=table/dat.csv
 a folder for a table | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table': it is a folder.*hint: only regular files are read | table data.table.path=table
 the label in other capitals | 65 | argument [0-9]+:1:18: config error: 'table/data.csv' has no column 'Fruit'.*hint: did you mean 'fruit'. it has: weight, diameter, sugar, | table data.table.label=Fruit
 a feature misspelt | 65 | argument [0-9]+:1:21: config error: 'table/data.csv' has no column 'weigth'.*hint: did you mean 'weight'. it has: weight, diameter, sugar, | table 'data.table.features=[weigth]'
