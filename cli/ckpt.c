@@ -34,12 +34,12 @@ static gr_status choose(gr_arena *a, const gr_args *args) {
       const char *inner = gr_arena_printf(a, "%s/checkpoints", args->words[0]);  // of a run
       return print(&verbs[i], gr_is_dir(inner) ? inner : args->words[0], args->json);
     }
-  return gr_hint(
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-              known ? "graphrun ckpt list|show|verify DIRECTORY [--json]"
-                    : "graphrun ckpt cannot do '%s': it can list, show and verify",
-              args->config),
-      "graphrun ckpt list DIRECTORY: a run's folder, its checkpoints/, or one checkpoint");
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                         known ? "graphrun ckpt list|show|verify DIRECTORY [--json]"
+                               : "graphrun ckpt cannot do '%s': it can list, show and verify",
+                         args->config),
+                 "graphrun ckpt list|show|verify DIRECTORY: a run's folder, its checkpoints/, or "
+                 "one checkpoint");
 }
 
 static gr_status ckpt_run(int argc, char **argv) {

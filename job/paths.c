@@ -115,16 +115,25 @@ static const char *hint_of(const search *s, const struct named *n, const gr_conf
   return gr_arena_printf(s->arena, "`%s` makes it; %s", s->prepare->text, n->hint);
 }
 
+// Of the names with the same ending, which is not compared: what is before it says what a file is.
 static const char *nearest_in(gr_arena *a, const char *dir, const char *name) {
+  const char *dot = strrchr(name, '.'), *ending = dot && dot > name ? dot : "";
   struct dirent **entry;
-  int n = scandir(dir, &entry, NULL, alphasort);  // sorted, so that the answer is always the same
+  int n = scandir(dir, &entry, NULL, alphasort), n_names = 0;  // sorted: always the same answer
   if (n < 0) return NULL;
   const char **names = GR_NEW(a, const char *, n + 1);
-  for (int i = 0; i < n; i++) names[i] = gr_arena_strdup(a, entry[i]->d_name), free(entry[i]);
+  for (int i = 0; i < n; free(entry[i++])) {
+    size_t most = strlen(entry[i]->d_name), end = strlen(ending),
+           stem = most > end ? most - end : 0;
+    if (stem && !strcmp(entry[i]->d_name + stem, ending))
+      names[n_names++] = gr_arena_strndup(a, entry[i]->d_name, stem);
+  }
   free(entry);
-  const char *near = gr_text_nearest(name, names, n);
-  if (!near) return NULL;
-  return strcmp(dir, ".") ? gr_arena_printf(a, "%s/%s", dir, near) : near;
+  const char *word = gr_arena_strndup(a, name, strlen(name) - strlen(ending));
+  const char *near = gr_text_nearest(word, names, n_names);
+  bool here = !strcmp(dir, ".");
+  return near ? gr_arena_printf(a, "%s%s%s%s", here ? "" : dir, here ? "" : "/", near, ending)
+              : NULL;
 }
 
 const char *gr_paths_nearest(gr_arena *a, const char *path) {

@@ -175,7 +175,7 @@ exporting to .pt | 2 | usage error: cannot export to 'model.pt': the file's endi
 predict with its arguments swapped | 2 | usage error: 'table/data.csv' is a file, not the folder of a run.*hint: the folder comes first: `graphrun predict RUN | gr predict table/data.csv table/run
 predicting rows without a feature | 66 | two.csv:1:1: data error: 'two.csv' has no column 'sugar', a feature of the run.*hint: it has: weight, diameter | cut -d, -f1,2 table/data.csv >two.csv; gr predict table/run two.csv
 a plot as PNG | 2 | usage error: 'x.png' would be a picture of another kind: SVG is written.*hint: name it x.svg, which browsers show | gr plot table/run --out=x.png
-what ckpt cannot do | 2 | usage error: graphrun ckpt cannot do 'lst': it can list, show and verify.*hint: graphrun ckpt list DIRECTORY: a run's folder, its | gr ckpt lst table/run
+what ckpt cannot do | 2 | usage error: graphrun ckpt cannot do 'lst': it can list, show and verify.*hint: graphrun ckpt list.show.verify DIRECTORY: a run's folder, its | gr ckpt lst table/run
 a hook that reads what is not given | 70 | h.lua:1:1: hook error: attempt to perform arithmetic on a nil value .field 'gamma'..*hint: hooks_params.gamma, which this hook reads, is not | hook 'return { lr = function(ctx) return ctx.lr * ctx.params.gamma end }'
 a hook that calls what does not exist | 70 | h.lua:1:1: hook error: there is no global 'foo': hooks have no io, os or require .see docs/hooks.md. | hook 'return { on_step_end = function(ctx) foo(ctx) end }'
 an event misspelt in a hook | 70 | h.lua:1:1: hook error: there is no event 'on_epoch_ends'; did you mean 'on_epoch_end'. | hook 'return { on_epoch_ends = function(ctx) end }'
