@@ -106,6 +106,8 @@ static bool is_prepared(const search *s, const struct named *n, const gr_conf *c
 }
 
 static const char *hint_of(const search *s, const struct named *n, const gr_conf *c) {
+  if (gr_is_dir(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)
+    return "only regular files are read: name one in it";
   if (gr_file_kind(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)
     return "only regular files are read";
   bool one = n->accepts == gr_is_file || (n->accepts == is_manifest && !gr_shards_named(c->text));

@@ -120,7 +120,7 @@ a new project in a folder that is there | 2 | usage error: 'table' is there alre
 a kind of project misspelt | 2 | usage error: there is no kind of project 'tabel'.*hint: did you mean 'table'. there are table .rows of numbers | gr new x --data=tabel
 a project for data that are not there | 2 | usage error: --from: there is no 'nothing.csv'.*hint: the path of your data: a file, or a folder with a | gr new x --from=nothing.csv
 data misspelt | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table/dat.csv': there is no such file.*hint: did you mean 'table/data.csv'.; '.' in a path stands | table data.table.path=table/dat.csv
-a folder for a table | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table': it is a folder.*hint: only regular files are read | table data.table.path=table
+a folder for a table | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table': it is a folder.*hint: only regular files are read: name one in it | table data.table.path=table
 the label in other capitals | 65 | argument [0-9]+:1:18: config error: 'table/data.csv' has no column 'Fruit'.*hint: did you mean 'fruit'. it has: weight, diameter, sugar, | table data.table.label=Fruit
 a feature misspelt | 65 | argument [0-9]+:1:21: config error: 'table/data.csv' has no column 'weigth'.*hint: did you mean 'weight'. it has: weight, diameter, sugar, | table 'data.table.features=[weigth]'
 a row with too many fields | 66 | table/d.csv:7:1: data error: this line has 6 fields, the first has 4.*hint: a field with the delimiter ',' in it is put in quotes | csv '7s/$/,1,2/'
@@ -142,7 +142,7 @@ per cent for a fraction | 65 | argument [0-9]+:1:26: config error: 'data.validat
 an empty folder of images | 66 | argument [0-9]+:1:17: data error: the folder 'empty' has no folders with images.*hint: it has a folder for each class, whose name is the | mkdir -p empty; image data.image.path=empty
 images without folders of classes | 66 | argument [0-9]+:1:17: data error: the folder 'image/images/circle' has images and no folders: their.*hint: it has a folder for each class, whose name is the | image data.image.path=image/images/circle
 text named .jpg | 66 | data error: 'bad/a/00.jpg' is no image that is read.*hint: PNG, JPEG, PPM, PGM and .npy are, whatever a file's | mkdir -p bad/a bad/b; cp image/images/circle/0*.ppm bad/a; cp image/images/square/0*.ppm bad/b; echo hello >bad/a/00.jpg; image data.image.path=bad
-a size as text | 65 | argument [0-9]+:1:17: config error: 'data.image.size' must be a list of 2, each an integer from 1 to.*hint: data.image.size: height and width of every sample, or | image data.image.size=24x24
+a size as text | 65 | argument [0-9]+:1:17: config error: 'data.image.size' must be a list of 2, each an integer from 1 to.*hint: data.image.size: height and width of every sample, such as | image data.image.size=24x24
 a transform misspelt | 65 | argument [0-9]+:1:19: config error: there is no transform 'flipp'.*hint: did you mean 'flip'.; there are flip, crop, rotate, | image 'data.transforms=[{flipp: {p: 0.5}}]'
 a parameter that the transform lacks | 65 | argument [0-9]+:1:26: config error: the transform 'flip' has no parameter 'prob'.*hint: there are p, axis | image 'data.transforms=[{flip: {prob: 0.5}}]'
 an op misspelt | 65 | table/g.yaml:12:13: config error: there is no op or block 'reul'.*hint: did you mean 'relu'.; the first key of a node is its | graph table 's/{relu: x}/{reul: x}/'
