@@ -38,9 +38,10 @@ gr_status gr_file_open(const char *path, gr_code code, int *out_fd) {
   if (kind) return wrong_kind(path, code, kind);
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &st)) {
-    gr_status s = gr_fail(code, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+    int e = errno;
+    gr_status s = gr_fail(code, GR_NOWHERE, "cannot open '%s': %s", path, strerror(e));
     if (fd >= 0) close(fd);
-    return s;
+    return e == ENOENT || e == ENOTDIR ? gr_hint(s, "correct the path") : s;
   }
   kind = gr_file_mode_kind(st.st_mode);
   if (!kind) {

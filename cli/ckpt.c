@@ -28,14 +28,18 @@ static gr_status print(const struct verb *v, const char *path, bool json) {
 }
 
 static gr_status choose(gr_arena *a, const gr_args *args) {
-  for (int i = 0; args->n_words == 1 && i < N_VERBS; i++)
-    if (!strcmp(args->config, verbs[i].name)) {
+  bool known = !args->config;
+  for (int i = 0; !known && i < N_VERBS; i++)
+    if ((known = !strcmp(args->config, verbs[i].name)) && args->n_words == 1) {
       const char *inner = gr_arena_printf(a, "%s/checkpoints", args->words[0]);  // of a run
       return print(&verbs[i], gr_is_dir(inner) ? inner : args->words[0], args->json);
     }
-  return gr_hint(
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun ckpt list|show|verify DIRECTORY [--json]"),
-      "DIRECTORY is a run's folder, its checkpoints/, or one checkpoint");
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                         known ? "graphrun ckpt list|show|verify DIRECTORY [--json]"
+                               : "graphrun ckpt cannot do '%s': it can list, show and verify",
+                         args->config),
+                 "graphrun ckpt list|show|verify DIRECTORY: a run's folder, its checkpoints/, or "
+                 "one checkpoint");
 }
 
 static gr_status ckpt_run(int argc, char **argv) {

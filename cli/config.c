@@ -23,6 +23,16 @@ typedef struct options {
 
 // ---- Showing ---------------------------------------------------------------------
 
+static gr_status no_key(const char *path) {
+  gr_arena *a = gr_arena_create();
+  const char *near = gr_schema_nearest(a, path);
+  gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no key starts with '%s'", path);
+  s = near ? gr_hint(s, "did you mean '%s'?", near)
+           : gr_hint(s, "`graphrun config --help` lists them all");
+  gr_arena_destroy(a);
+  return s;
+}
+
 static gr_status show_help(const options *o, gr_text *t) {
   if (o->markdown) {
     gr_schema_markdown(t);
@@ -33,9 +43,7 @@ static gr_status show_help(const options *o, gr_text *t) {
     gr_schema_help(t, o->request.path);
     gr_optimizer_help(t, o->request.path);
     if (!strcmp(o->request.path, "hooks")) gr_hooks_help(t);
-    if (!t->len)
-      return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no key starts with '%s'", o->request.path),
-                     "`graphrun config --help` lists them all");
+    if (!t->len) return no_key(o->request.path);
     return GR_OK;
   }
   gr_text_put(t, "graphrun config FILE [key=value ...] [options]\n\n");

@@ -30,10 +30,15 @@ static gr_status no_command(const char *word) {
   snprintf(file, sizeof file, "%s.yaml", word);
   for (; gr_commands[n] && n < MAX_COMMANDS; n++) names[n] = gr_commands[n]->name;
   const char *near = gr_text_nearest(word, names, n);
+  for (int i = 0; i < n && !near; i++)  // evaluate
+    if (!strncmp(word, names[i], strlen(names[i]))) near = names[i];
   gr_status s =
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
   if (gr_is_dir(word)) return gr_hint(s, "it is a folder: give the path of one of its .yaml files");
   if (gr_is_file(file)) return gr_hint(s, "did you mean 'graphrun %s'?", file);
+  size_t len = strlen(word);
+  if (!strncmp(word, "python", 6) || (len > 3 && !strcmp(word + len - 3, ".py")))
+    return gr_hint(s, "there is no script: graphrun CONFIG.yaml; `graphrun new NAME` makes one");
   return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
               : gr_hint(s, "`graphrun --help` lists the commands");
 }

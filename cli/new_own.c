@@ -367,7 +367,8 @@ gr_status gr_new_look(gr_arena *a, const char *given, const char *label, gr_new_
                       gr_text *said) {
   char real[PATH_MAX];
   if (!realpath(given, real))
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: there is no '%s'", given);
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: there is no '%s'", given),
+                   "the path of your data: a file, or a folder with a folder for each class");
   const char *path = gr_arena_strdup(a, real);
   if (gr_is_dir(path)) return look_at_folder(a, path, out, said);
   const gr_source_ending *ending;

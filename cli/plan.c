@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "cli/commands.h"
 #include "cli/plan_parts.h"
+#include "cli/show_plot.h"
 #include "compiler/picture/picture.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
@@ -124,6 +125,7 @@ static gr_status check_flags(const gr_plan_flags *f, bool table) {
   if (f->diff && (table || of_one || f->svg))
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--diff compares two plans, and no table"),
                    "graphrun plan --diff A B [key=value ...] [--ranks=N] [--json]");
+  GR_TRY(gr_show_check_path(f->svg));
   if (!table || !of_one) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s is of one plan, and this is a table", of_one),

@@ -85,6 +85,12 @@ static int64_t ranks_of(const side *s) {
   return ranks ? ranks->i : 0;
 }
 
+static gr_status hint_plan(gr_status s) {
+  s = gr_note(s, GR_NOWHERE, "asked for by --diff");
+  return gr_hint(s,
+                 "--diff takes a .json file of `graphrun plan --write`, a run or a configuration");
+}
+
 // Overrides are the second side's. A configuration is planned for the ranks of a plan that is made.
 static gr_status read_sides(comparison *c, const gr_args *args) {
   gr_args plain = *args;
@@ -95,11 +101,11 @@ static gr_status read_sides(comparison *c, const gr_args *args) {
                            "nothing of it",
                            c->b.path),
                    "they are of a configuration behind the plan that it is compared with");
-  if (c->a.file) GR_TRY(read_file(c->arena, &c->a));
+  if (c->a.file) GR_TRY(hint_plan(read_file(c->arena, &c->a)));
   if (c->b.file) GR_TRY(read_file(c->arena, &c->b));
   int64_t a = args->ranks ? args->ranks : ranks_of(&c->b);
   int64_t b = args->ranks ? args->ranks : ranks_of(&c->a);
-  if (!c->a.file) GR_TRY(make(c->arena, &plain, a, &c->a));
+  if (!c->a.file) GR_TRY(hint_plan(make(c->arena, &plain, a, &c->a)));
   return c->b.file ? GR_OK : make(c->arena, args, b, &c->b);
 }
 

@@ -58,7 +58,8 @@ static gr_status read_runs(plotted *p, const gr_args *args) {
   for (int i = 0; i < args->n_words; i++) p->run[p->n_runs++] = args->words[i];
   for (int i = 0; i < p->n_runs; i++) {
     if (!gr_is_dir(p->run[i]))
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder '%s'", p->run[i]);
+      return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder '%s'", p->run[i]),
+                     "the folder that a run printed as its output, such as outputs/DATE/TIME");
     GR_TRY(gr_series_read(p->arena, p->run[i], &p->series[i]));
   }
   label_runs(p);

@@ -40,7 +40,10 @@ static gr_status report(gr_arena *a, const gr_args *args) {
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many",
                    args->n_words ? args->words[0] : args->overrides[0]);
   if (!gr_is_dir(dir))
-    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no folder '%s'", dir),
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           gr_is_file(dir) ? "'%s' is a file, not the folder of a run"
+                                           : "there is no folder '%s'",
+                           dir),
                    "the folder that a run printed as its output, such as outputs/DATE/TIME");
   GR_TRY(write_report(a, args, dir));
   if (args->out)

@@ -1,5 +1,7 @@
 // show_plot.c - see show_plot.h.
 #include "cli/show_plot.h"
+#include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include "base/output.h"
 #include "base/terminal.h"
@@ -24,8 +26,20 @@ const char *gr_show_visible(gr_arena *a, const char *text) {
   return t.chars;
 }
 
+gr_status gr_show_check_path(const char *path) {
+  static const char *const others[] = {".png", ".jpg", ".jpeg", ".pdf", ".gif", ".webp", ".html"};
+  const char *end = path ? strrchr(path, '.') : NULL;
+  for (size_t i = 0; end && i < sizeof others / sizeof *others; i++)
+    if (!strcasecmp(end, others[i]))
+      return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                             "'%s' would be a picture of another kind: SVG is written", path),
+                     "name it %.*s.svg, which browsers show", (int)(end - path), path);
+  return GR_OK;
+}
+
 gr_status gr_show_plot(gr_arena *a, const gr_panel *panels, int n, const char *path) {
   gr_text t = gr_text_make(a);
+  GR_TRY(gr_show_check_path(path));
   if (path) {
     gr_plot_svg(&t, panels, n);
     return gr_output_write(NULL, path, t.chars, t.len);

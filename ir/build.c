@@ -158,6 +158,8 @@ gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const
   gr_op_call call;
   b->err = infer_call(b, op, attr, n_in, in, &call);
   b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->created_by);
+  if (b->err && !gr_status_hint(b->err))
+    b->err = gr_hint(b->err, "`graphrun ops %s` says what it takes", op->name);
   return b->err ? GR_NONE : find_or_append(b, &call, in);
 }
 

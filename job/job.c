@@ -70,7 +70,7 @@ static gr_conf *find_model(gr_job *j, gr_conf *conf) {
   gr_status s = gr_paths_find(j->arena, j->args.kept, false, root);
   const char *path = s ? "" : gr_conf_find(root, "model.graph")->text;
   if (!s && !gr_is_onnx_path(path)) s = gr_conf_read(j->arena, path, &graph);
-  if (s) graph = NULL;
+  if (s || (graph && !gr_model_file_is_one(graph))) graph = NULL;
   gr_status_drop(s);
   return graph;
 }
@@ -89,6 +89,13 @@ static gr_run_kind kind_of(const gr_args *a) {
 
 static bool starts(const gr_args *a) { return a->command && a->command->starts; }
 
+static gr_status no_config(gr_arena *a, const char *path) {
+  const char *near = gr_paths_nearest(a, path);
+  gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", path);
+  return near ? gr_hint(s, "did you mean '%s'?", near)
+              : gr_hint(s, "the path of a .yaml file, such as configs/multi_gpu.yaml");
+}
+
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){
       .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
@@ -97,10 +104,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                    "graphrun configs/multi_gpu.yaml");
   if (!args->kept && !args->config_dirs.n)
     GR_TRY(gr_samples_given(args->command ? args->command->name : "train", args->config));
-  if (!gr_is_file(args->config) && !args->config_dirs.n)
-    return gr_hint(
-        gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", args->config),
-        "the path of a .yaml file, such as configs/multi_gpu.yaml");
+  if (!gr_is_file(args->config) && !args->config_dirs.n) return no_config(arena, args->config);
   gr_compose_request r = {.path = args->config,
                           .config_dirs = args->config_dirs.list,
                           .n_config_dirs = args->config_dirs.n,
@@ -108,7 +112,7 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
                           .n_overrides = args->n_overrides,
                           .known = gr_schema_takes};
   gr_status composed = gr_compose_checked(arena, &r, &j->composed, &j->spec.conf);
-  if (composed) return gr_also(composed, check_params(j));
+  if (composed) return gr_model_file_given(arena, gr_also(composed, check_params(j)), args->config);
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept)

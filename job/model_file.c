@@ -182,6 +182,36 @@ static gr_status complete(gr_arena *a, gr_conf *conf, gr_model_file *out) {
   return GR_OK;
 }
 
+bool gr_model_file_is_one(const gr_conf *c) {
+  static const char *const sections[] = {"nodes", "inputs", "blocks", "programs"};
+  bool found = false;
+  for (size_t i = 0; c->kind == GR_CONF_MAP && i < sizeof sections / sizeof *sections; i++)
+    found |= gr_conf_index(c, sections[i]) >= 0;
+  return found;
+}
+
+static gr_status no_model(const gr_conf *key, const gr_conf *found) {
+  const char *text = key->text;
+  bool config = found->kind == GR_CONF_MAP && gr_conf_index(found, "model") >= 0;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, key->loc, "'%s' is no model: it %s", text,
+                         config ? "is a configuration" : "has neither inputs nor nodes"),
+                 "a model is a file in the graph language, such as graphs/mlp.yaml "
+                 "(docs/graph-language.md), or of ONNX");
+}
+
+gr_status gr_model_file_given(gr_arena *a, gr_status s, const char *path) {
+  gr_conf *root = NULL;
+  gr_status unread = gr_conf_read(a, path, &root);
+  bool model = !unread && gr_model_file_is_one(root) && gr_conf_index(root, "model") < 0;
+  gr_status_drop(unread);
+  if (!model) return s;
+  gr_status_drop(s);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, (gr_loc){path, 1, 1},
+                         "'%s' is the file of a model, not a configuration", path),
+                 "a configuration names it: model: {graph: %s}; `graphrun new NAME` makes one",
+                 path);
+}
+
 // ---- The file -----------------------------------------------------------------------------------
 
 gr_status gr_model_file_read(gr_arena *a, gr_conf *conf, gr_model_file *out) {
@@ -190,6 +220,7 @@ gr_status gr_model_file_read(gr_arena *a, gr_conf *conf, gr_model_file *out) {
   bool onnx = gr_is_onnx_path(key->text);
   gr_status s = onnx ? read_onnx(a, key->text, out) : gr_conf_read(a, key->text, &out->graph);
   GR_TRY(gr_note(s, key->loc, "asked for by model.graph"));
+  if (!gr_model_file_is_one(out->graph)) return no_model(key, out->graph);
   GR_TRY(complete(a, conf, out));
   bool changes = given_at(conf, "model.inputs") || given_at(conf, "model.loss") ||
                  given_at(conf, "model.metrics");

@@ -12,6 +12,10 @@ typedef struct gr_model_file {
 } gr_model_file;
 
 bool gr_is_onnx_path(const char *path);  // it ends in .onnx
+// Whether a file has what only models have.
+bool gr_model_file_is_one(const gr_conf *);
+// The error of composing the file `path`, or another one if that is a model.
+GR_MUST_USE gr_status gr_model_file_given(gr_arena *, gr_status, const char *path);
 // Reads the file at model.graph of a composed configuration, whose paths are found.
 GR_MUST_USE gr_status gr_model_file_read(gr_arena *, gr_conf *conf, gr_model_file *out);
 // Puts the file's own weights before those of model.init_from.

@@ -1,5 +1,7 @@
 // paths.c - resolves the paths in a configuration. See paths.h.
 #include "job/paths.h"
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include "compose/schema/schema.h"
 #include "runtime/data/file_list.h"
@@ -104,6 +106,8 @@ static bool is_prepared(const search *s, const struct named *n, const gr_conf *c
 }
 
 static const char *hint_of(const search *s, const struct named *n, const gr_conf *c) {
+  if (gr_is_dir(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)
+    return "only regular files are read: name one in it";
   if (gr_file_kind(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)
     return "only regular files are read";
   bool one = n->accepts == gr_is_file || (n->accepts == is_manifest && !gr_shards_named(c->text));
@@ -111,6 +115,42 @@ static const char *hint_of(const search *s, const struct named *n, const gr_conf
     return "a path is that of one file, in which '*' and '?' stand for themselves";
   if (!is_prepared(s, n, c)) return n->hint;
   return gr_arena_printf(s->arena, "`%s` makes it; %s", s->prepare->text, n->hint);
+}
+
+// Of the names with the same ending, which is not compared: what is before it says what a file is.
+static const char *nearest_in(gr_arena *a, const char *dir, const char *name) {
+  const char *dot = strrchr(name, '.'), *ending = dot && dot > name ? dot : "";
+  struct dirent **entry;
+  int n = scandir(dir, &entry, NULL, alphasort), n_names = 0;  // sorted: always the same answer
+  if (n < 0) return NULL;
+  const char **names = GR_NEW(a, const char *, n + 1);
+  for (int i = 0; i < n; free(entry[i++])) {
+    size_t most = strlen(entry[i]->d_name), end = strlen(ending),
+           stem = most > end ? most - end : 0;
+    if (stem && !strcmp(entry[i]->d_name + stem, ending))
+      names[n_names++] = gr_arena_strndup(a, entry[i]->d_name, stem);
+  }
+  free(entry);
+  const char *word = gr_arena_strndup(a, name, strlen(name) - strlen(ending));
+  const char *near = gr_text_nearest(word, names, n_names);
+  bool here = !strcmp(dir, ".");
+  return near ? gr_arena_printf(a, "%s%s%s%s", here ? "" : dir, here ? "" : "/", near, ending)
+              : NULL;
+}
+
+const char *gr_paths_nearest(gr_arena *a, const char *path) {
+  const char *slash = strrchr(path, '/');
+  return nearest_in(a, folder_of(a, path), slash ? slash + 1 : path);
+}
+
+// What is spelt nearly so where the path is, or beside the configuration that names it.
+static const char *nearest_to(gr_arena *a, const struct named *n, const gr_conf *c) {
+  const char *near = gr_paths_nearest(a, c->text);
+  if (near && n->accepts(near)) return near;
+  const char *dir = c->loc.file && gr_is_file(c->loc.file) ? folder_of(a, c->loc.file) : ".";
+  if (*c->text == '/' || !strcmp(dir, ".")) return NULL;
+  near = gr_paths_nearest(a, gr_arena_printf(a, "%s/%s", dir, c->text));
+  return near && n->accepts(near) ? near + strlen(dir) + 1 : NULL;
 }
 
 static gr_status find(const search *s, const struct named *n, gr_conf *c) {
@@ -134,8 +174,10 @@ static gr_status find(const search *s, const struct named *n, gr_conf *c) {
                     : gr_is_file(c->text)     ? "it is a file"
                     : n->accepts == gr_is_dir ? "there is no such folder"
                                               : "there is no such file";
-  return gr_hint(gr_fail(n->missing, c->loc, "cannot open the %s '%s': %s", n->what, c->text, why),
-                 "%s", hint_of(s, n, c));
+  gr_status e = gr_fail(n->missing, c->loc, "cannot open the %s '%s': %s", n->what, c->text, why);
+  const char *near = kind || gr_is_file(c->text) ? NULL : nearest_to(a, n, c);
+  if (near) e = gr_hint(e, "did you mean '%s'?", near);
+  return gr_hint(e, "%s", hint_of(s, n, c));
 }
 
 static bool is_named(const char *key) {

@@ -12,3 +12,5 @@
 // ...). kept: the configuration is a run's, whose files are where that run found them; or NULL.
 // planned: data and weights need not be there.
 GR_MUST_USE gr_status gr_paths_find(gr_arena *, const gr_kept_run *kept, bool planned, gr_conf *);
+// A path in the same folder whose last name is spelt nearly so; NULL: none.
+const char *gr_paths_nearest(gr_arena *, const char *path);

@@ -11,7 +11,11 @@ static gr_status read_dtype(const gr_conf *c, gr_dtype *out) {
   for (int i = 0; i < N_DTYPES && c->kind == GR_CONF_TEXT; i++)
     if (!strcmp(c->text, names[i])) return *out = dtypes[i], GR_OK;
   gr_status s = gr_fail(GR_ERR_CONFIG, c->loc,
-                        "the dtype of a rule of training.precision_rules is f32, bf16 or f16");
+                        "the dtype of a rule of training.precision_rules must be f32, bf16 or "
+                        "f16, but is %s%s%s",
+                        c->kind == GR_CONF_TEXT ? "'" : "",
+                        c->kind == GR_CONF_TEXT ? c->text : gr_conf_a_kind(c->kind),
+                        c->kind == GR_CONF_TEXT ? "'" : "");
   const char *near = c->kind == GR_CONF_TEXT ? gr_text_nearest(c->text, names, N_DTYPES) : NULL;
   return near ? gr_hint(s, "did you mean '%s'?", near) : s;
 }

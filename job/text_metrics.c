@@ -75,6 +75,7 @@ static gr_status read_metric(gr_conf *c, gr_text_metric_spec *s) {
     gr_conf_mark(c);
     metric = c->text;
   } else if (c->kind == GR_CONF_MAP) {
+    c->read = true;  // {} has no keys that are
     GR_TRY(gr_conf_text(c, "metric", metric, &metric));
     GR_TRY(gr_conf_text(c, "normalise", normaliser, &normaliser));
     GR_TRY(gr_conf_bool(c, "remove_diacritics", false, &o->remove_diacritics));

@@ -43,8 +43,9 @@ static gr_status read_whole(const gr_conf *v, const char *name, int64_t least, i
                             int64_t *out) {
   if (v->kind != GR_CONF_INT || v->integer < least || v->integer > most)
     return gr_fail(GR_ERR_CONFIG, v->loc,
-                   "hydra.sweeper.%s must be a whole number from %lld to %lld", name,
-                   (long long)least, (long long)most);
+                   "hydra.sweeper.%s must be a whole number from %lld to %lld, but is %s", name,
+                   (long long)least, (long long)most,
+                   v->kind == GR_CONF_INT ? "outside" : gr_conf_a_kind(v->kind));
   *out = v->integer;
   return GR_OK;
 }

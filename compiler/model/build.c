@@ -41,9 +41,10 @@ static gr_status check_kind(gr_build_context *a, const char *name, const gr_conf
   gr_conf_kind kind = kind_of(a, default_value);
   if (kind == given->kind || kind == GR_CONF_MISSING) return GR_OK;
   if (kind == GR_CONF_FLOAT && given->kind == GR_CONF_INT) return GR_OK;
-  return gr_note(gr_fail(GR_ERR_CONFIG, given->loc, "model.params.%s is %s, found %s", name,
-                         gr_model_kind(kind), gr_model_kind(given->kind)),
-                 default_value->key_loc, "its default");
+  gr_status s = gr_fail(GR_ERR_CONFIG, given->loc, "model.params.%s is %s, found %s", name,
+                        gr_model_kind(kind), gr_model_kind(given->kind));
+  return gr_hint(gr_note(s, default_value->key_loc, "its default"), "give %s, as its default is",
+                 gr_model_kind(kind));
 }
 
 static gr_status param(gr_build_context *a, const char *name, const gr_conf *default_value,

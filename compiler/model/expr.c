@@ -272,7 +272,10 @@ gr_status gr_model_expr(gr_build_context *a, const char *text, gr_loc loc, gr_ar
   *out = expression(&r, 1);
   skip(&r);
   if (!r.err && *r.next) bad(&r, r.next, "unexpected '%s'", r.next);
-  return r.err;
+  if (!r.err || gr_status_hint(r.err)) return r.err;
+  return gr_hint(
+      r.err,
+      "numbers, parameters and dimensions between operators: width * 2 (docs/graph-language.md)");
 }
 
 // ---- YAML values -------------------------------------------------------------
@@ -340,6 +343,9 @@ gr_status gr_model_bool(gr_build_context *a, const gr_conf *c, bool *out) {
   return GR_OK;
 }
 
+static const char SIZES[] =
+    "sizes are computed from params: of the file, which model.params of the configuration changes";
+
 gr_status gr_model_shape(gr_build_context *a, const gr_conf *list, gr_type *out) {
   GR_TRY(gr_model_expect(list, GR_CONF_LIST, "a shape"));
   if (list->n > GR_MAX_RANK)
@@ -349,13 +355,15 @@ gr_status gr_model_shape(gr_build_context *a, const gr_conf *list, gr_type *out)
   for (int i = 0; i < list->n; i++) {
     GR_TRY(gr_model_int(a, list->items[i], &out->dim[i]));
     if (out->dim[i] < 1)
-      return gr_fail(GR_ERR_CONFIG, list->items[i]->loc,
-                     "axis %d of a shape is %lld, and must be at least 1", i,
-                     (long long)out->dim[i]);
+      return gr_hint(
+          gr_fail(GR_ERR_CONFIG, list->items[i]->loc,
+                  "axis %d of a shape is %lld, and must be at least 1", i, (long long)out->dim[i]),
+          SIZES);
   }
   char buf[96];
   if (!gr_type_possible(out))
-    return gr_fail(GR_ERR_TYPE, list->loc, "%s is too large for any memory",
-                   gr_type_text(out, buf));
+    return gr_hint(
+        gr_fail(GR_ERR_TYPE, list->loc, "%s is too large for any memory", gr_type_text(out, buf)),
+        SIZES);
   return GR_OK;
 }

@@ -97,7 +97,7 @@ const gr_arg *gr_model_get(const gr_build_context *a, const char *name) {
 // ---- Unknown names ---------------------------------------------------
 
 gr_status gr_model_suggest(gr_status s, const char *word, const char *const *known, int n) {
-  if (strchr(word, ')'))
+  if (strchr(word, ')') && !strchr(word, '('))
     return gr_hint(s, "in { } and [ ] YAML ends a value at a comma: put the expression in quotes");
   const char *near = gr_model_nearest(word, known, n);
   if (!near && strlen(word) > 1) near = gr_text_nearest(word, known, n);
@@ -132,6 +132,22 @@ static bool is_made_later(gr_build_context *a, const char *name) {
   return false;
 }
 
+// The name that is meant, or else those that there are, the innermost first.
+static gr_status suggest_or_list(gr_status s, const char *word, const char *const *known, int n) {
+  enum { MOST = 12 };
+  char list[512] = "";
+  s = gr_model_suggest(s, word, known, n);
+  if (!n || gr_status_hint(s)) return s;
+  int shown = 0;
+  for (int i = 0, k; i < n && shown < MOST; i++) {
+    for (k = 0; strcmp(known[k], known[i]) != 0; k++) continue;
+    if (k < i) continue;  // one of an outer frame, which it hides
+    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", shown++ ? ", " : "",
+             known[i]);
+  }
+  return gr_hint(s, "there are: %s%s", list, shown == MOST ? ", ..." : "");
+}
+
 gr_status gr_model_unknown_arg(gr_build_context *a, const char *name, gr_loc loc) {
   const char *names[MAX_NAMES];
   if (*name == '$')
@@ -141,7 +157,7 @@ gr_status gr_model_unknown_arg(gr_build_context *a, const char *name, gr_loc loc
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is a tensor, not a number", name),
                    "expressions use parameters and dimensions, which are known at compile time");
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no parameter or dimension '%s' here", name);
-  return gr_model_suggest(s, name, names, list_names(a, true, names));
+  return suggest_or_list(s, name, names, list_names(a, true, names));
 }
 
 gr_status gr_model_resolve(gr_build_context *a, const char *name, gr_loc loc,
@@ -156,7 +172,8 @@ gr_status gr_model_resolve(gr_build_context *a, const char *name, gr_loc loc,
         "a carry of a scan");
   const char *names[MAX_NAMES];
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "'%s' is not defined here", name);
-  return gr_model_suggest(s, name, names, list_names(a, false, names));
+  if (strchr(name, '(')) return gr_hint(s, "a node is a mapping of its op: {relu: x}, not relu(x)");
+  return suggest_or_list(s, name, names, list_names(a, false, names));
 }
 
 gr_status gr_model_value(gr_build_context *a, const char *name, gr_loc loc, gr_val *out) {

@@ -278,8 +278,16 @@ static gr_status check_set(gr_arena *a, const gr_conf *c) {
 
 // ---- Checking --------------------------------------------------------------------
 
+// Whether an alias has the value of the key that it names, which is checked under that name.
+static bool is_copy(gr_arena *a, const gr_schema_key *k, gr_conf *c) {
+  gr_conf *root = c;
+  while (root->up) root = root->up;
+  gr_conf *other = k->alias_of ? gr_conf_find(root, k->alias_of) : NULL;
+  return other && gr_conf_same(a, other, c);
+}
+
 static gr_status check_value(gr_arena *a, const gr_schema_key *k, gr_conf *c) {
-  if (c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING) return GR_OK;
+  if (c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING || is_copy(a, k, c)) return GR_OK;
   const gr_schema_type *type = gr_schema_type_read(a, k->type);
   return gr_schema_type_fits(type, c) ? GR_OK : with_source(wrong_value(a, k, type, c), c);
 }
@@ -287,6 +295,9 @@ static gr_status check_value(gr_arena *a, const gr_schema_key *k, gr_conf *c) {
 static gr_status check_map(gr_arena *a, gr_conf *map, const char *section);
 
 static gr_status no_section(const gr_conf *c, const char *path) {
+  if (!*path)  // an argument of "=" alone
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "there is no key before '='"),
+                   "write KEY=VALUE, without spaces around '='");
   gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a mapping, but is %s", path,
                         gr_conf_a_kind(c->kind));
   const char *text = c->kind == GR_CONF_TEXT ? c->text : "";

@@ -17,8 +17,9 @@ gr_val gr_concat(gr_builder *b, int n, const gr_val *x, int axis) {
 static gr_status check_operand(const gr_op_call *s, int k, int axis) {
   const gr_type *t = &s->in[0], *u = &s->in[k];
   if (u->dtype != t->dtype)
-    return gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
-                   gr_dtypes[u->dtype].name, gr_dtypes[t->dtype].name);
+    return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
+                           gr_dtypes[u->dtype].name, gr_dtypes[t->dtype].name),
+                   "the op 'cast' converts one of them to the dtype of the other");
   if (u->rank != t->rank)
     return gr_fail(GR_ERR_TYPE, s->loc, "operand %d has %d axes, but operand 0 has %d", k, u->rank,
                    t->rank);

@@ -243,6 +243,8 @@ GR_MUST_USE gr_status gr_checkpoint_list(gr_arena *, const char *dir, gr_checkpo
 // it and broadcasts the path.
 GR_MUST_USE gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out);
 
+// The error of a folder without a checkpoint.
+GR_MUST_USE gr_status gr_checkpoint_none(const char *path);
 // The checkpoints at `path`: all of a directory, or `path` itself when it is a checkpoint.
 GR_MUST_USE gr_status gr_checkpoint_entries(gr_arena *, const char *path, gr_checkpoint_entry **out,
                                             int *n);

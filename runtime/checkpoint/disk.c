@@ -53,7 +53,10 @@ gr_status gr_disk_open(const char *path, gr_disk_dir *out) {
   strcpy(out->path, path);
   out->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (out->fd >= 0) return GR_OK;
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", path, strerror(errno));
+  int e = errno;
+  gr_status s =
+      gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", path, strerror(e));
+  return e == ENOTDIR ? gr_hint(s, "checkpoint.dir is a folder of its own: name another") : s;
 }
 
 gr_status gr_disk_enter(const gr_disk_dir *d, const char *name, gr_disk_dir *out) {

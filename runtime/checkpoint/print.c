@@ -6,8 +6,17 @@
 
 static const char *const states[] = {"complete", "incomplete", "damaged"};
 
+static const char FOLDER[] =
+    "the folder that a run printed as its output, such as outputs/DATE/TIME, or its checkpoints/";
+
+gr_status gr_checkpoint_none(const char *path) {
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", path),
+                 FOLDER);
+}
+
 gr_status gr_checkpoint_entries(gr_arena *a, const char *path, gr_checkpoint_entry **out, int *n) {
-  if (!gr_is_dir(path)) return gr_fail(GR_ERR_IO, GR_NOWHERE, "there is no directory '%s'", path);
+  if (!gr_is_dir(path))
+    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "there is no directory '%s'", path), FOLDER);
   GR_TRY(gr_checkpoint_list(a, path, out, n));
   if (*n || !gr_is_file(gr_arena_printf(a, "%s/manifest.json", path))) return GR_OK;
   gr_checkpoint *c;
@@ -84,7 +93,7 @@ static gr_status print_show(FILE *f, gr_arena *a, const char *path) {
   int n, i;
   GR_TRY(gr_checkpoint_entries(a, path, &all, &n));
   for (i = n - 1; i >= 0 && all[i].state != GR_CHECKPOINT_OK; i--) continue;
-  if (i < 0) return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", path);
+  if (i < 0) return gr_checkpoint_none(path);
   GR_TRY(gr_checkpoint_open(all[i].path, &c));
   fprintf(f, "%s\nstep %lld, written by %d ranks\n", all[i].path, (long long)gr_checkpoint_step(c),
           gr_checkpoint_ranks(c));
@@ -113,7 +122,7 @@ static gr_status print_verify(FILE *f, gr_arena *a, const char *path) {
   gr_checkpoint_entry *all;
   int n, bad = 0;
   GR_TRY(gr_checkpoint_entries(a, path, &all, &n));
-  if (!n) return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", path);
+  if (!n) return gr_checkpoint_none(path);
   for (int i = 0; i < n; i++) {
     if (all[i].state == GR_CHECKPOINT_INCOMPLETE) {
       fprintf(f, "incomplete %s: %s\n", all[i].path, all[i].why);

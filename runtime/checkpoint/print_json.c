@@ -57,7 +57,7 @@ static void put_checkpoint(gr_text *t, const gr_checkpoint *c) {
 static gr_status show(gr_text *t, const gr_checkpoint_entry *all, int n, const char *path) {
   gr_checkpoint *c;
   while (n && all[n - 1].state != GR_CHECKPOINT_OK) n--;
-  if (!n) return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", path);
+  if (!n) return gr_checkpoint_none(path);
   GR_TRY(gr_checkpoint_open(all[n - 1].path, &c));
   put_checkpoint(t, c);
   gr_checkpoint_close(c);
@@ -83,7 +83,7 @@ static gr_status verify(gr_text *t, const gr_checkpoint_entry *all, int n, const
     gr_status_drop(s);
   }
   gr_text_put(t, "]\n");
-  if (!n) return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", path);
+  if (!n) return gr_checkpoint_none(path);
   if (!bad) return GR_OK;
   return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%d of %d checkpoints in '%s' %s damaged", bad, n,
                  path, bad == 1 ? "is" : "are");

@@ -88,8 +88,10 @@ static gr_status cut_rows(gr_cut *r) {
     if (!skip_empty_line(r)) GR_TRY(cut_row(r));
     if (!(r->n_rows % ROWS_A_STEP)) GR_TRY(gr_work_step(0));
   }
-  return r->n_rows > before ? GR_OK
-                            : gr_fail(GR_ERR_DATA, (gr_loc){r->path, 1, 1}, "the table is empty");
+  return r->n_rows > before
+             ? GR_OK
+             : gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){r->path, 1, 1}, "the table is empty"),
+                       "copy or write the file again, or name another");
 }
 
 // ---- The line of names --------------------------------------------------------------------------

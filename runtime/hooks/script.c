@@ -94,7 +94,11 @@ static int load(lua_State *L) {
   gr_lua_script *s = l->script;
   const char *chunk = lua_pushfstring(L, "@%s", s->name);
   gr_sandbox_open_ctx(L, s, &gr_sandbox_of(L)->in);
-  if (luaL_loadbufferx(L, l->text, l->len, chunk, "t")) return lua_error(L);
+  if (luaL_loadbufferx(L, l->text, l->len, chunk, "t")) {
+    lua_pushliteral(L, "; a hook is a script of Lua (docs/hooks.md)");
+    lua_concat(L, 2);
+    return lua_error(L);
+  }
   gr_sandbox_env(L);
   lua_setupvalue(L, -2, 1);
   lua_call(L, 0, 1);

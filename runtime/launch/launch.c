@@ -138,6 +138,18 @@ static void plan_own(gr_launch_plan *p, int wanted, int devices) {
                              : "mpirun is not in the PATH");
 }
 
+// A rank that is not below their number, such as the last of those counted from 1, would train
+// alone.
+static gr_status check_by_hand(void) {
+  int size = number("WORLD_SIZE");
+  const char *rank = getenv("RANK");
+  if (size < 2 || !rank || (number("RANK") >= 0 && number("RANK") < size)) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "RANK=%s is set, and with WORLD_SIZE=%d ranks are 0 to %d",
+              rank, size, size - 1),
+      "count ranks from 0, or unset WORLD_SIZE and RANK: graphrun starts its own ranks");
+}
+
 gr_status gr_launch_find(int wanted, int devices, gr_launch_plan *out) {
   *out = (gr_launch_plan){.rank = -1};
   const struct starter *s = find_starter(&out->ranks, &out->rank);
@@ -146,6 +158,7 @@ gr_status gr_launch_find(int wanted, int devices, gr_launch_plan *out) {
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mpirun started this rank, but did not set its number"),
         "is the mpirun in the PATH that of the MPI graphrun was built with?");
   if (!s) {
+    GR_TRY(check_by_hand());
     plan_own(out, wanted, devices);
     return GR_OK;
   }

@@ -128,6 +128,9 @@ spoke named 1
 printf '%s\n' 'this rank was started with another configuration than rank 0: training.lr is 0.002 here and 0.001 there' >patterns
 verdict "ranks of a job with a token may differ, and say so" 0
 
+expect "ranks counted from 1" 69 "RANK=2 is set, and with WORLD_SIZE=2 ranks are 0 to 1" "hint: count ranks from 0, .*unset WORLD_SIZE and RANK" -- \
+  env WORLD_SIZE=2 RANK=2 MASTER_ADDR=localhost "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
+  "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/from_one"
 expect "variables without MASTER_ADDR" 69 "WORLD_SIZE=2 and RANK=0 are set, but MASTER_ADDR is not" \
   "hint: .*unset WORLD_SIZE and RANK" -- env WORLD_SIZE=2 RANK=0 "$graphrun" "$source/tests/e2e/tones.yaml" \
   data.manifest=data/tones.jsonl "model.graph=$source/graphs/lmu_asr.yaml" distributed.ranks=auto

@@ -76,7 +76,9 @@ static gr_status parse_line(gr_arena *scratch, gr_loc loc, const char *line, siz
                             const gr_json **out) {
   gr_json_error why;
   if (!gr_json_read(scratch, line, len, out, &why))
-    return gr_fail(GR_ERR_DATA, at_col(loc, why.col), "%s, found %s", why.why, why.found);
+    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, why.col), "%s, found %s", why.why, why.found),
+                   "a line of a manifest is {\"audio_path\": \"a.wav\", \"text\": \"HELLO\", "
+                   "\"duration\": 1.2}");
   if ((*out)->kind == GR_JSON_OBJECT) return GR_OK;
   return gr_fail(GR_ERR_DATA, at_col(loc, (*out)->offset + 1),
                  "expected one JSON object on each line");

@@ -228,8 +228,10 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths, gr_spli
   const gr_table_spec *s = &t->spec;
   int rank;
   int64_t dim[GR_ARRAY_RANK] = {0};
-  GR_TRY(gr_columns_open(t->arena, paths->items, paths->n, &s->csv, split, used_columns(t),
-                         &p->columns));
+  gr_status opened = gr_columns_open(t->arena, paths->items, paths->n, &s->csv, split,
+                                     used_columns(t), &p->columns);
+  GR_TRY(opened && !gr_status_about(opened) ? gr_about(opened, part ? "eval_path" : "path")
+                                            : opened);
   t->n_parts = part + 1;
   if (t->inputs) select_input(t, p);
   GR_TRY(check_some(p));

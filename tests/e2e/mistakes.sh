@@ -1,0 +1,190 @@
+# mistakes.sh - 120 ordinary mistakes of a new user: each is refused with its exit code, and with one message that
+# names the place, what was expected and found, and what to do. A line of the table is
+#
+#   NAME | EXIT CODE | what the lines of its output, joined, match | COMMAND
+. "${0%/*}/lib.sh"
+gr() { timeout -k 5 "$limit" "$graphrun" "$@"; }
+for kind in table image text speech; do
+  gr new $kind --data=$kind >"$log" 2>&1 || fail "the project $kind" "exit code $?"
+  sed -i 's/^hooks.*//' $kind/config.yaml
+done
+quick="distributed.ranks=1 training.max_epochs=1 logging.show_samples=0"
+# KIND [key=value ...]: a run of that project, which is refused.
+# shellcheck disable=SC2086
+project() {
+  kind=$1
+  shift
+  gr "$kind/config.yaml" output.dir=out $quick "$@"
+}
+table() { project table "$@"; }
+image() { project image "$@"; }
+text() { project text "$@"; }
+speech() { project speech "$@"; }
+# changed OLD NEW SED: a file with one mistake.
+changed() { sed "$3" "$1" >"$2" && ! cmp -s "$1" "$2" || echo "the pattern changes nothing: $3"; }
+# config | graph KIND SED [key=value ...]: with a mistake in that file of the project.
+# shellcheck disable=SC2086
+config() {
+  kind=$1
+  changed $kind/config.yaml $kind/c.yaml "$2"
+  shift 2
+  gr $kind/c.yaml output.dir=out $quick "$@"
+}
+graph() {
+  kind=$1
+  changed "$kind/graph.yaml" "$kind/g.yaml" "$2"
+  shift 2
+  project "$kind" "model.graph=$kind/g.yaml" "$@"
+}
+# csv SED: with a mistake in the table; hook TEXT: with that script.
+csv() {
+  changed table/data.csv table/d.csv "$1"
+  table data.table.path=table/d.csv
+}
+hook() {
+  echo "$1" >h.lua
+  table 'hooks=[h.lua]'
+}
+# judge NAME CODE PATTERN COMMAND
+judge() {
+  rm -rf out
+  (eval "$4") >"$log" 2>&1 </dev/null
+  code=$?
+  tr '\n' ' ' <"$log" >joined
+  if [ "$code" != "$2" ]; then
+    fail "$1" "exit code $code instead of $2"
+  elif grep -Eq -e "$3" joined; then
+    ok "$1"
+  else
+    fail "$1" "it does not say /$3/"
+  fi
+}
+
+gr table/config.yaml output.dir=table/run $quick >"$log" 2>&1 || fail "a run" "exit code $?"
+while IFS= read -r line; do
+  name=${line%% | *} line=${line#* | }
+  want=${line%% | *} line=${line#* | }
+  judge "$name" "$want" "${line%% | *}" "${line#* | }"
+done <<'MISTAKES'
+a key misspelt in a file | 65 | table/c.yaml:19:3: config error: unknown key 'batchsize' in training.*hint: did you mean 'training.batch_size'. | config table 's/batch_size/batchsize/'
+a key without its section | 65 | argument [0-9]+:1:1: config error: could not override 'lr': there is no key 'lr'.*hint: did you mean 'training.lr'. | table lr=0.1
+a key in the wrong section | 65 | table/c.yaml:19:3: config error: unknown key 'ranks' in training.*hint: did you mean 'distributed.ranks'. | config table 's/^training:/training:\n  ranks: 2/'
+a word for a number | 65 | argument [0-9]+:1:13: config error: 'training.lr' must be a number of at least 0, but is "fast", a string.*hint: training.lr: learning rate, before warm-up, scaling and | table training.lr=fast
+a number with a unit | 65 | argument [0-9]+:1:21: config error: 'training.batch_size' must be an integer from 1 to 1000000000, but.*hint: training.batch_size: number of samples in one step; see | table training.batch_size=32k
+a letter after a number | 65 | argument [0-9]+:1:13: config error: 'training.lr' must be a number of at least 0, but is "1e-3x", a.*hint: training.lr: learning rate, before warm-up, scaling and | table training.lr=1e-3x
+a comma for the decimal point | 2 | argument [0-9]+:1:13: usage error: 'training.lr' is a sweep, but this command makes a single run.*hint: for a list write training.lr=.0,001.; for a string with | table training.lr=0,001
+no value after = | 65 | argument [0-9]+:1:13: config error: 'training.lr' must be a number of at least 0, but is "", a string.*hint: training.lr: learning rate, before warm-up, scaling and | table training.lr=
+a fraction for a whole number | 65 | argument [0-9]+:1:21: config error: 'training.batch_size' must be an integer from 1 to 1000000000, but.*hint: training.batch_size: number of samples in one step; see | table training.batch_size=16.5
+another word for true | 65 | argument [0-9]+:1:22: config error: 'data.table.normalize' must be true or false, but is "ja", a string.*hint: data.table.normalize: normalizes each component of an | table data.table.normalize=ja
+a key without its value in a file | 65 | table/c.yaml:21:6: config error: 'training.lr' must be a number of at least 0, but is null.*hint: training.lr: learning rate, before warm-up, scaling and | config table 's/lr: 5e-3/lr:/'
+a limit of memory that is no size | 65 | argument [0-9]+:1:17: config error: 'training.memory' must be a size, but is 'lots'.*hint: a number and kB, MB, GB or TB, or KiB, MiB, GiB or TiB: | table training.memory=lots
+less memory than any plan needs | 65 | argument [0-9]+:1:17: config error: training.memory is 1.0 kB, but a rank needs .* kB, and at least.*hint: training.precision=bf16 .* | table training.memory=1KiB
+a key as a flag | 2 | usage error: there is no flag --lr.*hint: keys have no dashes: training.lr=VALUE | table --lr 0.1
+a key with dashes | 2 | usage error: there is no flag --training.lr.*hint: keys have no dashes: training.lr=VALUE | table --training.lr=0.1
++ before a key that is there | 65 | argument [0-9]+:1:2: config error: could not add 'training.lr': it exists already.*hint: to change it, write training.lr=0.1; to add or change | table +training.lr=0.1
+~ before a key that is not there | 65 | argument [0-9]+:1:2: config error: could not delete 'training.warmup': it does not exist.*hint: remove this argument | table ~training.warmup
+++ before a key that does not exist | 65 | argument [0-9]+:1:3: config error: unknown key 'lrr' in training.*hint: did you mean 'training.lr'. | table ++training.lrr=1
+spaces around = | 2 | argument [0-9]+:1:12: usage error: 'training.lr' has no '='.*hint: write KEY=VALUE, .KEY=VALUE to add a key, or ~KEY to | table training.lr = 0.1
+: for = | 2 | argument [0-9]+:1:12: usage error: 'training.lr:0.1' has no '='.*hint: write KEY=VALUE, .KEY=VALUE to add a key, or ~KEY to | table training.lr:0.1
+a script in the place of the configuration | 2 | usage error: 'train.py' is neither a command nor a configuration file.*hint: there is no script: graphrun CONFIG.yaml; `graphrun new | gr train.py --config-name=table
+--config before the configuration | 2 | usage error: there is no flag --config.*hint: a configuration has no flag: graphrun CONFIG.yaml | gr --config table/config.yaml
+the section trainer on the command line | 65 | argument [0-9]+:1:1: config error: could not override 'trainer.max_epochs': there is no key.*hint: did you mean 'training.max_epochs'. | table trainer.max_epochs=3
+the section trainer in a file | 65 | table/c.yaml:18:1: config error: unknown key 'trainer' in the configuration.*hint: did you mean 'training'. | config table 's/^training:/trainer:/'
+learning_rate of Transformers | 65 | argument [0-9]+:1:1: config error: could not override 'training.learning_rate': there is no key.*hint: did you mean 'training.lr'. | table training.learning_rate=1e-3
+num_train_epochs of Transformers | 65 | argument [0-9]+:1:1: config error: could not override 'training.num_train_epochs': there is no key.*hint: did you mean 'training.max_epochs'. | table training.num_train_epochs=3
+fp16 of Transformers | 65 | argument [0-9]+:1:1: config error: could not override 'training.fp16': there is no key 'training.fp16'.*hint: did you mean 'training.precision'. | table training.fp16=true
+a class for an optimizer | 65 | argument [0-9]+:1:20: config error: 'training.optimizer' must be 'sgd', 'adam', 'adamw', 'lion', 'muon'.*hint: training.optimizer: name of the optimizer; its | table training.optimizer=torch.optim.Adam
+a class to be called | 65 | table/c.yaml:19:3: config error: unknown key '_target_' in training.*hint: no code is called: model.graph names the model's file, | config table 's/^training:/training:\n  _target_: torch.optim.Adam/'
+a scheduler as a key | 65 | argument [0-9]+:1:1: config error: could not override 'training.scheduler': there is no key.*hint: a schedule of the learning rate is a hook: | table training.scheduler=cosine
+a parameter that the optimizer lacks | 65 | argument [0-9]+:1:1: config error: adamw has no parameter 'nesterov'.*hint: it has: beta1, beta2, eps, weight_decay | table training.optimizer_params.nesterov=true
+momentum of an optimizer without it | 65 | argument [0-9]+:1:1: config error: adamw does not read training.momentum.*hint: remove it, or set training.optimizer to one that does: | table training.momentum=0.9
+one number for two | 65 | argument [0-9]+:1:16: config error: 'training.betas' must be a list of 2, each a number of at least 0.*hint: training.betas: beta1 and beta2 of optimizers that have | table 'training.betas=0.9'
+a brace that is not closed | 65 | table/c.yaml:10:1: config error: did not find expected ',' or '.'.*hint: close the list or mapping that starts there; a string | config table 's/layers: 2}/layers: 2/'
+a tab in YAML | 65 | table/c.yaml:11:1: config error: found character that cannot start any token.*hint: indent with spaces: this line starts with a tab | config table 's/^  source:/\tsource:/'
+a key given twice | 65 | table/c.yaml:22:3: config error: the key 'lr' is given twice.*hint: remove one of them | config table 's/^training:/training:\n  lr: 1/'
+no space after a colon | 65 | table/c.yaml:21:3: config error: there is no ':' after this key.*hint: check the indentation, and that every key is followed | config table 's/lr: 5e-3/lr:5e-3/'
+a line indented too far | 65 | table/c.yaml:21:6: config error: mapping values are not allowed in this context.*hint: indent this line as its neighbours; a string that | config table 's/^  lr:/   lr:/'
+a quote that is not closed | 65 | table/c.yaml:14:12: config error: this quote is never closed.*hint: close the quote that begins there; inside single quotes | config table 's/label: fruit /label: "fruit/'
+an interpolation of nothing | 65 | table/c.yaml:21:7: config error: 'training.lr' refers to 'training.rate', which does not exist.*hint: paths start at the root; '...x.' is a sibling, '....x.' | config table 's/lr: 5e-3/lr: ${training.rate}/'
+a variable of the environment that is not set | 65 | table/c.yaml:21:7: config error: the environment variable 'LR' is not set.*hint: set it, or give a default: ..oc.env:LR,DEFAULT. | config table 's/lr: 5e-3/lr: ${oc.env:LR}/'
+a default that is not there | 65 | table/c.yaml:6:12: config error: there is no configuration 'base'.*hint: searched: 'table'; add other folders with 'hydra: | config table 's/^model:/defaults: [base]\nmodel:/'
+a configuration in Latin-1 | 65 | table/c.yaml:18:7: config error: invalid trailing UTF-8 octet.*hint: write the file in UTF-8, without control characters | config table 's/^training:/# caf\xe9\ntraining:/'
+an empty configuration | 65 | e.yaml:1:1: config error: 'model.graph' is not given.*hint: path of the model's file, in the graph language, or of | : >e.yaml; gr e.yaml
+a configuration misspelt | 65 | config error: there is no configuration file 'table/confg.yaml'.*hint: did you mean 'table/config.yaml'. | gr table/confg.yaml
+a folder for a configuration | 2 | usage error: 'table' is neither a command nor a configuration file.*hint: it is a folder: give the path of one of its .yaml files | gr table
+a model for a configuration | 65 | table/graph.yaml:1:1: config error: 'table/graph.yaml' is the file of a model, not a configuration.*hint: a configuration names it: model: .graph: | gr table/graph.yaml
+a configuration named .yml | 65 | config error: cannot find primary config 'c2.yml' in 'table'.*hint: rename 'table/c2.yml': only .yaml files are read | cp table/config.yaml table/c2.yml; gr table/c2.yml output.dir=out $quick
+a command misspelt | 2 | usage error: 'tran' is neither a command nor a configuration file.*hint: did you mean 'graphrun train'. | gr tran table/config.yaml
+a longer word for a command | 2 | usage error: 'evaluate' is neither a command nor a configuration file.*hint: did you mean 'graphrun eval'. | gr evaluate table/run
+a new project in a folder that is there | 2 | usage error: 'table' is there already.*hint: `graphrun new` makes a folder of its own: give it | gr new table
+a kind of project misspelt | 2 | usage error: there is no kind of project 'tabel'.*hint: did you mean 'table'. there are table .rows of numbers | gr new x --data=tabel
+a project for data that are not there | 2 | usage error: --from: there is no 'nothing.csv'.*hint: the path of your data: a file, or a folder with a | gr new x --from=nothing.csv
+data misspelt | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table/dat.csv': there is no such file.*hint: did you mean 'table/data.csv'.; '.' in a path stands | table data.table.path=table/dat.csv
+a folder for a table | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table': it is a folder.*hint: only regular files are read: name one in it | table data.table.path=table
+the label in other capitals | 65 | argument [0-9]+:1:18: config error: 'table/data.csv' has no column 'Fruit'.*hint: did you mean 'fruit'. it has: weight, diameter, sugar, | table data.table.label=Fruit
+a feature misspelt | 65 | argument [0-9]+:1:21: config error: 'table/data.csv' has no column 'weigth'.*hint: did you mean 'weight'. it has: weight, diameter, sugar, | table 'data.table.features=[weigth]'
+a row with too many fields | 66 | table/d.csv:7:1: data error: this line has 6 fields, the first has 4.*hint: a field with the delimiter ',' in it is put in quotes | csv '7s/$/,1,2/'
+text in a column of numbers | 66 | table/d.csv:9:1: data error: 'n.a.' in the column 'weight' is no number, as 599 other cells of it.*hint: correct the cell; data.table.on_bad_cell=missing takes | csv '9s/^[^,]*/n.a./'
+an empty table | 66 | table/d.csv:1:1: data error: the table is empty.*hint: copy or write the file again, or name another | csv 'd'
+a table without rows | 66 | table/d.csv:1:1: data error: 'table/d.csv' has no rows, only a line of names.*hint: a row is a sample: write some, or name another file | csv '2,$d'
+a quote in a table that is not closed | 66 | table/d.csv:5:1: data error: a quoted field does not end.*hint: close it with '"'; inside it a quote is written twice | csv '5s/^/"/'
+a table in Latin-1 | 65 | table/config.yaml:14:12: config error: 'table/d.csv' has no column 'fruit'.*hint: it has: weight, diameter, sugar, fr | csv '1s/fruit/fr\xfcit/'
+NaN in a table | 66 | table/d.csv:9:1: data error: the column 'weight' has no value in this line.*hint: fill it in; or take it out, or leave out all such | csv '9s/^[^,]*/nan/'
+CSV named .parquet | 66 | argument [0-9]+:1:17: data error: 'table/c.parquet' is no Parquet file: it does not begin with PAR1.*hint: copy or write the file again | cp table/data.csv table/c.parquet; table data.table.path=table/c.parquet
+a spreadsheet | 66 | argument [0-9]+:1:17: data error: 'table/c.xlsx' does not say what kind of table it is.*hint: its name ends in .csv, .tsv, .parquet, .txt, .jsonl, | cp table/data.csv table/c.xlsx; table data.table.path=table/c.xlsx
+the wrong delimiter | 66 | table/data.csv:1:1: data error: between ';' this line has 1 field; between ',' each of the first 16.*hint: set data.table.delimiter: ",", or put fields with ',' | table "data.table.delimiter=';'"
+a window longer than the table | 66 | table/data.csv:1:1: data error: no series of 'table/data.csv', which has 600 rows, has the 100000.*hint: a smaller data.table.window, or longer series | table data.table.window=100000
+files of other lengths side by side | 66 | argument [0-9]+:1:17: data error: 'extra' in 'ex.csv' has 99 rows, others have 600.*hint: a row is one sample: all columns have as many, fewer | head -n 100 table/data.csv | cut -d, -f1 | sed '1s/.*/extra/' >ex.csv; table "data.table.path=[table/data.csv,ex.csv]"
+validation data with other columns | 66 | ab.csv:1:1: data error: 'ab.csv' has no column 'fruit', the label of 'table/data.csv'.*hint: it has: a, b | printf 'a,b\n1,2\n' >ab.csv; table data.table.eval_path=ab.csv
+a key of another source | 65 | argument [0-9]+:1:17: config error: 'data.image.size' is a key of the source 'image', and data.source is.*hint: remove it, or set data.source=image | table data.image.size=3
+a path without its source | 65 | argument [0-9]+:1:1: config error: could not override 'data.path': there is no key 'data.path'.*hint: did you mean 'data.table.path'. | table data.path=table/data.csv
+per cent for a fraction | 65 | argument [0-9]+:1:26: config error: 'data.validation_fraction' must be a number of at least 0 and below.*hint: data.validation_fraction: fraction of the samples used | table data.validation_fraction=20
+an empty folder of images | 66 | argument [0-9]+:1:17: data error: the folder 'empty' has no folders with images.*hint: it has a folder for each class, whose name is the | mkdir -p empty; image data.image.path=empty
+images without folders of classes | 66 | argument [0-9]+:1:17: data error: the folder 'image/images/circle' has images and no folders: their.*hint: it has a folder for each class, whose name is the | image data.image.path=image/images/circle
+text named .jpg | 66 | data error: 'bad/a/00.jpg' is no image that is read.*hint: PNG, JPEG, PPM, PGM and .npy are, whatever a file's | mkdir -p bad/a bad/b; cp image/images/circle/0*.ppm bad/a; cp image/images/square/0*.ppm bad/b; echo hello >bad/a/00.jpg; image data.image.path=bad
+a size as text | 65 | argument [0-9]+:1:17: config error: 'data.image.size' must be a list of 2, each an integer from 1 to.*hint: data.image.size: height and width of every sample, such as | image data.image.size=24x24
+a transform misspelt | 65 | argument [0-9]+:1:19: config error: there is no transform 'flipp'.*hint: did you mean 'flip'.; there are flip, crop, rotate, | image 'data.transforms=[{flipp: {p: 0.5}}]'
+a parameter that the transform lacks | 65 | argument [0-9]+:1:26: config error: the transform 'flip' has no parameter 'prob'.*hint: there are p, axis | image 'data.transforms=[{flip: {prob: 0.5}}]'
+an op misspelt | 65 | table/g.yaml:12:13: config error: there is no op or block 'reul'.*hint: did you mean 'relu'.; the first key of a node is its | graph table 's/{relu: x}/{reul: x}/'
+a layer of PyTorch | 65 | table/g.yaml:11:13: config error: there is no op or block 'nn.Linear'.*hint: did you mean 'linear'.; the first key of a node is its | graph table 's/{linear: x, out: width}/{nn.Linear: x, out: width}/'
+an attribute of PyTorch | 65 | table/g.yaml:11:24: config error: block 'linear' has no 'out_features'.*hint: did you mean 'out'.; allowed keys: out, bias, init, | graph table 's/out: width/out_features: width/'
+an op written as a call | 65 | table/g.yaml:12:12: config error: 'relu.x.' is not defined here.*hint: a node is a mapping of its op: .relu: x., not relu.x. | graph table 's/{relu: x}/relu(x)/'
+dropout in per cent | 65 | table/g.yaml:13:13: type error: dropout with p 50 is not possible.*hint: p is the probability that an element is dropped, at | graph table 's/dropout: 0.1}/dropout: 50}/'
+a name that is not defined | 65 | table/g.yaml:12:19: config error: 'h' is not defined here.*hint: there are: x, y | graph table 's/{relu: x}/{relu: h}/'
+a parameter misspelt in the model | 65 | table/g.yaml:11:29: config error: there is no parameter or dimension 'widht' here.*hint: did you mean 'width'. | graph table 's/out: width/out: widht/'
+a sum of numbers and classes | 65 | table/g.yaml:12:13: type error: operand 1 is i32, but operand 0 is f32.*hint: the op 'cast' converts one of them to the dtype of the | graph table 's/{relu: x}/{add: [x, y]}/'
+sizes that do not fit | 65 | table/g.yaml:15:14: type error: matmul: x f32.32,32. and w f32.7,3.: sizes 32 and 7 differ.*hint: `graphrun ops matmul` says what it takes | graph table 's/- logits: {linear.*/- w: {param: [7, classes], init: normal, name: w}\n  - logits: {matmul: [x, w]}/'
+a loss without labels | 65 | table/g.yaml:15:12: type error: takes 2 operands, got 1.*hint: `graphrun ops cross_entropy` says what it takes | graph table 's/cross_entropy: \[logits, y\]/cross_entropy: logits/'
+an input that the data do not give | 65 | table/g.yaml:5:3: config error: the data gives no 'features' for this input.*hint: it gives x f32.32,3., y i32.32., class_weight f32.32. | graph table 's/^  x: {shape/  features: {shape/'
+a division by zero | 65 | table/g.yaml:11:35: config error: division by zero in the expression 'width / 0'.*hint: numbers, parameters and dimensions between operators: | graph table 's/out: width/out: width \/ 0/'
+a script for a model | 65 | argument [0-9]+:1:13: config error: 'm.py' is no model: it has neither inputs nor nodes.*hint: a model is a file in the graph language, such as | echo 'import torch' >m.py; table model.graph=m.py
+a configuration for a model | 65 | argument [0-9]+:1:13: config error: 'table/config.yaml' is no model: it is a configuration.*hint: a model is a file in the graph language, such as | table model.graph=table/config.yaml
+a word for a size | 65 | argument [0-9]+:1:20: config error: model.params.width is an integer, found a string.*hint: give an integer, as its default is | table model.params.width=big
+a negative size | 65 | graphs/blocks.yaml:26:24: config error: axis 0 of a shape is -3, and must be at least 1.*hint: sizes are computed from params: of the file, which | table model.params.width=-3
+more ranks than samples | 65 | argument [0-9]+:1:19: config error: 64 ranks cannot share batches of 32: some would have no sample.*hint: fewer ranks, a larger training.batch_size, or | table distributed.ranks=64 training.batch_size=32
+a device that does not exist | 65 | argument [0-9]+:1:8: config error: 'device' must be 'auto', 'gpu', 'cuda', 'cpu' or 'null', but is.*hint: did you mean 'gpu'. | table device=tpu
+a mesh as text | 65 | argument [0-9]+:1:18: config error: distributed.mesh must map axes to sizes, found a string.*hint: as in 'distributed.mesh=.dp:2,tp:2.', in quotes: shells | table distributed.strategy=tp distributed.mesh=2x2
+a pattern of blocks without match | 65 | argument [0-9]+:1:21: config error: 'layers..' matches no block or part of the model.*hint: its blocks are: linear, add_bias; a part is a path such | table 'training.recompute=[layers.*]'
+adapters of no layer | 65 | argument [0-9]+:1:20: config error: '..q' of model.lora matches no linear layer.*hint: did you mean '..0'.; the path of a layer is, for | table 'model.lora={match: "*.q", rank: 4}'
+a group of no weight | 65 | argument [0-9]+:1:26: config error: 'actor..' matches no weight of the model.*hint: a weight's name is, for example, 'body.0.weight' | table 'training.groups=[{match: "actor.*", lr: 1e-3}]'
+weights of other sizes | 78 | argument [0-9]+:1:17: checkpoint error: 5 of the model's 6 weights do not fit 'w.safetensors'.*hint: weights go by name, which `rename:` of model.init_from | gr export table/run w.safetensors >/dev/null; table model.init_from=w.safetensors model.params.width=16
+a pickle of PyTorch | 78 | checkpoint error: 'w.pt' is a pickle of PyTorch, which is not read: reading one runs code of the.*hint: convert it where it is trusted: python3 -c 'import | echo x >w.pt; table model.init_from=w.pt
+resuming another model | 78 | checkpoint error: tensor 'body.0.weight' is f32.16, 3. here and f32.32, 3. in checkpoint.*hint: the model must have the sizes of the run that wrote the | table checkpoint.resume=$(ls -d table/run/checkpoints/step-* | tail -1) model.params.width=16
+a metric misspelt | 65 | argument [0-9]+:1:19: config error: the model has no metric 'acuracy'.*hint: did you mean 'accuracy'. it has: loss, accuracy, | table checkpoint.metric=acuracy
+exporting to .pt | 2 | usage error: cannot export to 'model.pt': the file's ending decides its format, and must be.*hint: PyTorch, JAX and Hugging Face read FILE.safetensors, | gr export table/run model.pt
+predict with its arguments swapped | 2 | usage error: 'table/data.csv' is a file, not the folder of a run.*hint: the folder comes first: `graphrun predict RUN | gr predict table/data.csv table/run
+predicting rows without a feature | 66 | two.csv:1:1: data error: 'two.csv' has no column 'sugar', a feature of the run.*hint: it has: weight, diameter | cut -d, -f1,2 table/data.csv >two.csv; gr predict table/run two.csv
+a plot as PNG | 2 | usage error: 'x.png' would be a picture of another kind: SVG is written.*hint: name it x.svg, which browsers show | gr plot table/run --out=x.png
+what ckpt cannot do | 2 | usage error: graphrun ckpt cannot do 'lst': it can list, show and verify.*hint: graphrun ckpt list.show.verify DIRECTORY: a run's folder, its | gr ckpt lst table/run
+a hook that reads what is not given | 70 | h.lua:1:1: hook error: attempt to perform arithmetic on a nil value .field 'gamma'..*hint: hooks_params.gamma, which this hook reads, is not | hook 'return { lr = function(ctx) return ctx.lr * ctx.params.gamma end }'
+a hook that calls what does not exist | 70 | h.lua:1:1: hook error: there is no global 'foo': hooks have no io, os or require .see docs/hooks.md. | hook 'return { on_step_end = function(ctx) foo(ctx) end }'
+an event misspelt in a hook | 70 | h.lua:1:1: hook error: there is no event 'on_epoch_ends'; did you mean 'on_epoch_end'. | hook 'return { on_epoch_ends = function(ctx) end }'
+a hook in Python | 70 | h.py:1:1: hook error: syntax error near 'f'; a hook is a script of Lua .docs/hooks.md. | echo 'def f(): pass' >h.py; table hooks=[h.py]
+metrics of texts of a classifier | 65 | argument [0-9]+:1:23: config error: training.text_metrics: the model predicts no tokens with lengths.*hint: generation.max_tokens makes a model that generates do | table 'training.text_metrics={wer: {}}'
+a tokenizer that is none | 66 | tok2.json:1:1: data error: the file has no "model".*hint: it should be the tokenizer.json of Hugging Face's | echo '{}' >tok2.json; text data.tokenizer=tok2.json
+a file of ONNX that is none | 65 | config error: 'm.onnx' is no file of ONNX, or damaged.*hint: files of ONNX are protocol buffers, as | echo hello >m.onnx; gr import m.onnx
+a plan that is none | 65 | config error: cannot find primary config 'x.plan' in '.'.*hint: rename './x.plan': only .yaml files are read; --diff | echo x >x.plan; gr plan table/config.yaml --diff=x.plan
+kHz for a sample rate | 65 | argument [0-9]+:1:18: config error: 'data.speech.sample_rate' must be an integer from 1000 to 1000000,.*hint: data.speech.sample_rate: recordings are resampled to | speech data.sample_rate=16kHz
+a table for a manifest | 66 | table/data.csv:1:1: data error: expected a value, found 'w'.*hint: a line of a manifest is ."audio_path": "a.wav", "text": | speech data.manifest=table/data.csv
+MISTAKES
+counts
