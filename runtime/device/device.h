@@ -121,6 +121,13 @@ typedef struct gr_device_timing {
   int64_t start, lasts;
 } gr_device_timing;
 
+// What the driver says of a device, for the user.
+typedef struct gr_device_about {
+  char name[128], driver[64];  // "NVIDIA H100 80GB HBM3", "CUDA 12.8"
+  double bytes;                // of its memory
+  int others, linked;          // other devices, and those whose memory it reaches directly
+} gr_device_about;
+
 // What callers have to know of a kind of device is a field here: none of them asks for its name.
 struct gr_device_ops {
   const char *name, *doc;  // the value of the key `device`; one line
@@ -139,6 +146,8 @@ struct gr_device_ops {
   // The number of devices in this machine; each serves one rank (gr_device_is_per_rank). NULL:
   // ranks share the machine.
   int (*count)(void);
+  // Describes device `i`. Loads the driver. NULL: there is nothing to say.
+  gr_status (*about)(int i, gr_device_about *out);
   gr_status (*open)(const gr_device_options *, gr_device **out);
   void (*close)(gr_device *);  // after its blocks are freed
 

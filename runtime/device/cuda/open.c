@@ -61,6 +61,27 @@ static gr_status read_device(gr_cuda *c) {
       "choose another by distributed.gpu_ids or CUDA_VISIBLE_DEVICES; device=cpu needs none");
 }
 
+static gr_status about(int i, gr_device_about *out) {
+  CUdevice device, other;
+  size_t bytes;
+  int version = 0, reaches = 0;
+  GR_TRY(gr_driver_open());
+  CU_TRY(cuDriverGetVersion(&version));
+  CU_TRY(cuDeviceGetCount(&out->others));
+  CU_TRY(cuDeviceGet(&device, i));
+  CU_TRY(cuDeviceGetName(out->name, sizeof out->name, device));
+  CU_TRY(cuDeviceTotalMem(&bytes, device));
+  snprintf(out->driver, sizeof out->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+  for (int j = 0; j < out->others; j++) {
+    if (j == i) continue;
+    CU_TRY(cuDeviceGet(&other, j));
+    CU_TRY(cuDeviceCanAccessPeer(&reaches, device, other));
+    out->linked += reaches;
+  }
+  out->bytes = (double)bytes, out->others--;
+  return GR_OK;
+}
+
 // What is free, with the working memory that has been allocated.
 static gr_status measure(gr_device *d) {
   size_t total;
@@ -294,5 +315,5 @@ const gr_device_ops gr_cuda_ops = {
 };
 
 extern const gr_cuda_module gr_module;
-const gr_cuda_module gr_module = {open,  stream,  index_of,  use,
-                                  watch, watched, copy_rows, clear_part};
+const gr_cuda_module gr_module = {open,    stream,    index_of,   use,  watch,
+                                  watched, copy_rows, clear_part, about};
