@@ -113,7 +113,9 @@ gr_memory gr_memory_now(void) {
 static void read_sets(gr_machine *m) {
   bool fma = __builtin_cpu_supports("fma"), wide = __builtin_cpu_supports("avx512f");
   bool avx2 = __builtin_cpu_supports("avx2"), bf16 = __builtin_cpu_supports("avx512bf16");
-  m->flops_per_tick = wide ? 64 : avx2 && fma ? 32 : 16;
+  // Before Zen 5, AMD's do those of 512 bits in two halves.
+  bool halves = __builtin_cpu_is("amd") && !__builtin_cpu_supports("avx512vp2intersect");
+  m->flops_per_tick = wide && !halves ? 64 : avx2 && fma ? 32 : 16;
   snprintf(m->sets, sizeof m->sets, "SSE2%s%s%s%s", avx2 ? ", AVX2" : "", fma ? ", FMA" : "",
            wide ? ", AVX-512" : "", bf16 ? ", AVX-512 BF16" : "");
 }

@@ -1,5 +1,4 @@
 // check.c - `graphrun check`: what this machine has, what limits it, and how fast it is.
-#include <math.h>
 #include <string.h>
 #include "base/terminal.h"
 #include "cli/check/findings.h"
@@ -28,8 +27,7 @@ static void print(const gr_findings *f) {
     if (strcmp(section, one->section) != 0) gr_text_printf(&t, "%s\n", one->section);
     section = one->section;
     gr_text_printf(&t, "%c   %-*s", " -!"[one->state], INDENT - 4, one->name);
-    if (strlen(one->name) >= INDENT - 4) gr_text_put(&t, " ");
-    put_wrapped(&t, *one->value ? one->value : "-", columns);
+    put_wrapped(&t, one->value, columns);
     if (!one->hint) continue;
     gr_text_printf(&t, "%*s", INDENT, "");
     put_wrapped(&t, gr_arena_printf(f->arena, "hint: %s", one->hint), columns);
@@ -55,45 +53,39 @@ static void print_json(const gr_findings *f, bool starts) {
     gr_text_put(&t, one == f->list ? "\n  {" : ",\n  {");
     put_member(&t, "section", one->section);
     put_member(&t, "name", one->name);
+    put_member(&t, "state", states[one->state]);
     put_member(&t, "value", one->value);
-    gr_text_put(&t, "\"number\": ");
-    if (isnan(one->number))
-      gr_text_put(&t, "null");
-    else
-      gr_text_json_rounded(&t, one->number, 6);
-    gr_text_put(&t, ", ");
-    put_member(&t, "unit", one->unit);
     put_member(&t, "hint", one->hint);
-    gr_text_printf(&t, "\"state\": \"%s\"}", states[one->state]);
+    put_member(&t, "unit", one->unit);
+    gr_text_put(&t, "\"number\": ");
+    if (one->unit)
+      gr_text_json_rounded(&t, one->number, 6);
+    else
+      gr_text_put(&t, "null");
+    gr_text_put(&t, "}");
   }
   gr_text_put(&t, "]}\n");
   fputs(t.chars, stdout);
 }
 
-static gr_status conclude(const gr_findings *f, bool json) {
+static gr_status check(gr_arena *a, const gr_args *args) {
+  gr_findings *f = GR_NEW(a, gr_findings, 1);
   int fail = 0;
-  const gr_finding *first = NULL;
-  for (int i = 0; i < f->n; i++)
-    if (f->list[i].state == GR_FINDING_FAILS && !fail++) first = &f->list[i];
-  if (json)
+  f->arena = a;
+  gr_check_as_rank();
+  gr_check_machine(f);
+  gr_check_rates(f, args->argv);
+  for (int i = 0; i < f->n; i++) fail += f->list[i].state == GR_FINDING_FAILS;
+  if (args->json)
     print_json(f, !fail);
   else
     print(f);
+  fflush(stdout);  // before the error
   if (!fail) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "training cannot start here: %s, %s%s", first->section,
-              first->name, fail > 1 ? gr_arena_printf(f->arena, " and %d more", fail - 1) : ""),
-      "each finding marked by `!` (in JSON \"fails\") has its hint");
-}
-
-static gr_status check(gr_arena *a, const gr_args *args) {
-  gr_findings f = {.arena = a};
-  if (args->config)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", args->config);
-  if (gr_check_is_rank()) gr_check_as_rank();
-  gr_check_limits(&f, gr_check_machine(&f));
-  gr_check_rates(&f, args->argv);
-  return conclude(&f, args->json);
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                         "training cannot start here: %d finding%s of this machine forbid%s it",
+                         fail, gr_text_s(fail), fail > 1 ? "" : "s"),
+                 "those marked by `!`, in JSON \"fails\", each with a hint");
 }
 
 static gr_status check_run(int argc, char **argv) {

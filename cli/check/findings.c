@@ -1,49 +1,40 @@
 // findings.c - see findings.h.
 #include "cli/check/findings.h"
 #include <math.h>
-#include <string.h>
 
-static const char *format(gr_arena *a, const char *fmt, va_list ap) {
+void gr_found(gr_findings *f, const char *name, gr_finding_state state, const char *hint,
+              const char *fmt, ...) {
   char text[2048];
+  if (f->n == GR_MAX_FINDINGS) return;
+  va_list ap;
+  va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
-  for (char *c = text; (c = strchr(c, '\n'));) *c = ' ';
-  return gr_arena_strdup(a, text);
-}
-
-gr_finding *gr_found(gr_findings *f, const char *name, const char *fmt, ...) {
-  if (f->n == f->room) {
-    gr_finding *before = f->list;
-    f->room = f->room ? 2 * f->room : 64;
-    f->list = GR_NEW(f->arena, gr_finding, f->room);
-    if (before) memcpy(f->list, before, sizeof *before * (size_t)f->n);
-  }
-  gr_finding *one = &f->list[f->n++];
-  va_list ap;
-  va_start(ap, fmt);
-  *one = (gr_finding){.section = f->section, .name = name, .number = NAN};
-  one->value = format(f->arena, fmt, ap);
   va_end(ap);
-  return one;
+  f->list[f->n++] = (gr_finding){.section = f->section,
+                                 .name = name,
+                                 .value = gr_arena_strdup(f->arena, text),
+                                 .number = NAN,
+                                 .state = state,
+                                 .hint = state ? hint : NULL};
 }
 
-gr_finding *gr_found_bytes(gr_findings *f, const char *name, double bytes) {
-  bool small = fabs(bytes) < 1e9;
-  gr_finding *one = gr_found(f, name, "%.1f %s", bytes / (small ? 1e6 : 1e9), small ? "MB" : "GB");
-  one->number = bytes, one->unit = "bytes";
-  return one;
+void gr_found_number(gr_findings *f, const char *name, gr_finding_state state, const char *hint,
+                     double x, const char *unit, const char *more) {
+  int n = f->n;
+  bool giga = fabs(x) >= 1e9;
+  if (isinf(x))
+    gr_found(f, name, state, hint, "unlimited%s", more);
+  else if (!*unit)
+    gr_found(f, name, state, hint, "%.0f%s", x, more);
+  else
+    gr_found(f, name, state, hint, "%.1f %s%s%s", x / (giga ? 1e9 : 1e6), giga ? "G" : "M", unit,
+             more);
+  if (f->n > n) f->list[n].number = x, f->list[n].unit = unit;
 }
 
-void gr_finding_judge(gr_findings *f, gr_finding_state state, const char *fmt, ...) {
-  gr_finding *last = &f->list[f->n - 1];
-  va_list ap;
-  va_start(ap, fmt);
-  last->state = state, last->hint = format(f->arena, fmt, ap);
-  va_end(ap);
-}
-
-void gr_found_error(gr_findings *f, const char *name, gr_finding_state state, gr_status s,
-                    const char *hint) {
-  gr_found(f, name, "%s", gr_status_text(s));
-  gr_finding_judge(f, state, "%s", gr_status_hint(s) ? gr_status_hint(s) : hint);
+void gr_found_error(gr_findings *f, const char *name, const char *hint, gr_status s) {
+  const char *more = gr_status_hint(s);
+  gr_found(f, name, GR_FINDING_FAILS, more ? gr_arena_strdup(f->arena, more) : hint, "%s",
+           gr_status_text(s));
   gr_status_drop(s);
 }

@@ -1,137 +1,81 @@
-// machine.c - processors, memory, GPUs, libraries and network of this machine. See findings.h.
+// machine.c - what this machine has, and what the system allows this process. See findings.h.
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <math.h>
 #include <net/if.h>
 #include <netdb.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 #include "base/port.h"
 #include "base/room.h"
 #include "cli/check/findings.h"
 #include "job/version.h"
 #include "ops/kernels/gemm.h"
 #include "runtime/comm/collectives.h"
+#include "runtime/launch/dir.h"
 
-static const double few_bytes = 1e9;  // of memory
-static const double patience = 2;     // seconds for opening GPUs
-enum { MAX_INTERFACES = 16, MAX_SPEED = 4096 };
-
-static void find_program(gr_findings *f, const gr_machine *m) {
-  f->section = "program";
-  gr_found(f, "graphrun", "%s, commit %s%s", gr_version_number,
-           gr_version_commit ? gr_version_commit : "not known",
-           gr_version_modified ? ", modified" : "");
-  gr_found(f, "machine", "%s, %s", m->host, m->system);
-}
-
-static void find_processors(gr_findings *f, const gr_machine *m) {
-  int n = gr_processors();
-  f->section = "processors";
-  gr_found(f, "model", "%s", *m->processor ? m->processor : "not known");
-  gr_found(f, "number", "%d%s", n, m->twin ? ", of which two share a core" : "")->number = n;
-  if (m->share > 0 && m->share < n)
-    gr_finding_judge(f, GR_FINDING_LIMITS,
-                     "the control group grants the time of %.1f: distributed.threads and "
-                     "data.workers for so many, or in a container a larger --cpus",
-                     m->share);
-  bool amx = gr_gemm_bf16_unit() == GR_BF16_AMX;
-  gr_found(f, "instructions", "%s%s", m->sets, amx ? ", AMX" : "");
-  if (strstr(m->sets, "SSE2") && !strstr(m->sets, "AVX2"))
-    gr_finding_judge(f, GR_FINDING_LIMITS,
-                     "products take several times as long without AVX2: in a virtual machine give "
-                     "it the host's processor");
-}
-
-static void find_memory(gr_findings *f, const gr_machine *m) {
+static void find_processors(gr_findings *f) {
+  gr_machine m;
   gr_room rooms[GR_MAX_ROOMS];
-  int n = gr_room_read("", rooms);
-  f->section = "memory";
-  gr_found_bytes(f, "in all", m->memory);
-  for (const gr_room *r = rooms; r < rooms + n; r++) {
-    gr_found_bytes(f, "free", r->bytes);
-    gr_found(f, "... of", "%s", r->by);  // beside it
-    if (r->bytes < few_bytes)
-      gr_finding_judge(f, GR_FINDING_LIMITS,
-                       "`graphrun plan CONFIG.yaml` says what a run needs; end other programs, or "
-                       "raise this limit");
-  }
+  int n = gr_processors(), n_rooms = gr_room_read("", rooms);
+  bool amx = gr_gemm_bf16_unit() == GR_BF16_AMX;
+  gr_machine_read(&m);
+  f->section = "machine";
+  gr_found(f, "system", GR_FINDING_OK, NULL, "%s, %s", m.host, m.system);
+  gr_found(f, "processor", GR_FINDING_OK, NULL, "%s", *m.processor ? m.processor : "not known");
+  gr_found_number(f, "processors", GR_FINDING_OK, NULL, n, "", m.twin ? ", two of a core" : "");
+  if (m.share > 0)
+    gr_found_number(f, "... granted", gr_limits_if(m.share < n),
+                    "distributed.threads and data.workers for so many; or in a container --cpus",
+                    m.share, "", " by the control group");
+  gr_found(f, "instructions", gr_limits_if(m.flops_per_tick == 16),
+           "without AVX2 products take long: in a virtual machine, give it the host's processor",
+           "%s%s", m.sets, amx ? ", AMX" : "");
+  gr_found_number(f, "memory", GR_FINDING_OK, NULL, m.memory, "B", "");
+  for (const gr_room *r = rooms; r < rooms + n_rooms; r++)
+    gr_found_number(f, "memory free", gr_limits_if(r->bytes < 1e9),
+                    "`graphrun plan CONFIG.yaml` says what a run needs; raise this limit, or end "
+                    "other programs",
+                    r->bytes, "B", gr_arena_printf(f->arena, " of %s", r->by));
 }
 
-// ---- GPUs ---------------------------------------------------------------------------------------
+// ---- GPUs, libraries ----------------------------------------------------------------------------
 
-static void open_device(gr_findings *f, const gr_device_ops *d, int i) {
+static void find_device(gr_findings *f, const gr_device_ops *d, int i) {
+  gr_device_about about = {.others = 0};
   gr_device *device = NULL;
-  gr_device_options o = {.threads = 1, .ranks = 1, .ids = &i, .n_ids = 1};
-  gr_status s = d->open(&o, &device);
+  const char *name = gr_arena_printf(f->arena, "%s %d", d->name, i);
+  gr_status s = d->about ? d->about(i, &about) : GR_OK;
+  s = s ? s
+        : d->open(&(gr_device_options){.threads = 1, .ranks = 1, .ids = &i, .n_ids = 1}, &device);
   if (s) {
-    gr_found_error(f, gr_arena_printf(f->arena, "%d opens", i), GR_FINDING_FAILS, s,
-                   "device=cpu trains without");
+    gr_found_error(f, name, "device=cpu trains without", s);
     return;
   }
-  gr_found_bytes(f, gr_arena_printf(f->arena, "%d free", i), (double)device->limits.bytes);
+  gr_found(f, name, gr_limits_if(about.linked < about.others),
+           "collectives take the host's memory where GPUs have no link: `nvidia-smi topo -m` shows "
+           "them; an IOMMU, or access control of PCIe, may forbid them",
+           "%s, %.1f GB, %.1f free, driver of %s, direct links to %d of %d others", about.name,
+           about.bytes / 1e9, (double)device->limits.bytes / 1e9, about.driver, about.linked,
+           about.others);
   device->ops->close(device);
 }
 
-static void find_device(gr_findings *f, const gr_device_ops *d, int i) {
-  gr_device_about about;
-  gr_status s = d->about ? d->about(i, &about) : GR_OK;
-  const char *name = gr_arena_printf(f->arena, "%d", i);
-  if (s) {
-    gr_found_error(f, name, GR_FINDING_FAILS, s, "device=cpu trains without");
-    return;
-  }
-  if (!d->about) return;
-  gr_found(f, name, "%s, %.1f GB, driver of %s", about.name, about.bytes / 1e9, about.driver);
-  if (!about.others) return;
-  gr_found(f, gr_arena_printf(f->arena, "%d links", i), "reaches %d of %d others directly",
-           about.linked, about.others);
-  if (about.linked < about.others)
-    gr_finding_judge(f, GR_FINDING_LIMITS,
-                     "collectives go through the host's memory: `nvidia-smi topo -m` shows the "
-                     "links; an IOMMU, or access control of PCIe, may forbid them");
-}
-
-// Ranks on several of these devices need the library of their collectives.
-static void find_collectives(gr_findings *f, const gr_device_ops *d) {
-  const gr_collectives *needed = gr_collectives_of(d);
-  gr_found_library l = {.name = NULL};
-  for (int i = 0; needed && gr_version_library(f->arena, i, &l); i++) {
-    if (strcmp(l.name, needed->title) != 0) continue;
-    gr_found(f, "collectives", "%s %s", l.name, l.version ? l.version : l.error);
-    if (l.error)
-      gr_finding_judge(f, GR_FINDING_FAILS, "install %s, or train on one: distributed.ranks=1",
-                       l.name);
-  }
-}
-
-// A kind of devices of which each serves one rank.
-static int find_kind(gr_findings *f, const gr_device_ops *d) {
-  int n = gr_device_count(d);
-  double begun = gr_seconds();
-  gr_finding *found = gr_found(f, d->name, n ? "%d" : "none", n);
-  found->number = n;
-  if (!n && d->seems_there && d->seems_there())
-    gr_finding_judge(f, GR_FINDING_LIMITS,
-                     "the system has one, but its driver finds none: `nvidia-smi` says why; "
-                     "CUDA_VISIBLE_DEVICES may hide it; in a container --gpus=all");
+// A kind of which each device serves one rank. Returns the library that several of them need.
+static const char *find_devices(gr_findings *f, const gr_device_ops *d, int n) {
+  bool lost = !n && d->seems_there && d->seems_there();
+  const gr_collectives *c = n > 1 ? gr_collectives_of(d) : NULL;
+  gr_found(f, d->name, gr_limits_if(lost),
+           "the system has one, but the driver finds none: `nvidia-smi` says why; in a container "
+           "start it with --gpus=all",
+           n ? "%d" : "none", n);
   for (int i = 0; i < n; i++) find_device(f, d, i);
-  for (int i = 0; i < n && gr_seconds() < begun + patience; i++) open_device(f, d, i);
-  if (n > 1) find_collectives(f, d);
-  return n;
+  return c ? c->title : NULL;
 }
 
-static int find_devices(gr_findings *f) {
-  int n = 0;
-  f->section = "GPUs";
-  for (const gr_device_ops *const *d = gr_devices; *d; d++)
-    if ((*d)->count && !(*d)->dry) n += find_kind(f, *d);
-  return n;
-}
-
-// ---- Libraries ----------------------------------------------------------------------------------
-
-static void find_libraries(gr_findings *f, int gpus) {
+static void find_libraries(gr_findings *f, int gpus, const char *needed) {
   gr_found_library l;
   gr_text there = gr_text_make(f->arena);
   f->section = "libraries";
@@ -140,63 +84,107 @@ static void find_libraries(gr_findings *f, int gpus) {
       gr_text_printf(&there, "%s%s %s", there.len ? ", " : "", l.name, l.version);
       continue;
     }
-    gr_found(f, l.name, "%s (for %s)", l.error, l.what);
-    if (!l.late || gpus)
-      gr_finding_judge(f, GR_FINDING_LIMITS, "%s",
-                       l.built ? "install it, or name its folder in LD_LIBRARY_PATH"
-                               : "install its headers and build again: docs/install.md");
+    bool fails = needed && !strcmp(needed, l.name);
+    gr_found(f, l.name, fails ? GR_FINDING_FAILS : gr_limits_if(gpus || !l.late),
+             fails     ? "install it, or train on one: distributed.ranks=1"
+             : l.built ? "install it, or name its folder in LD_LIBRARY_PATH"
+                       : "install its headers and build again: docs/install.md",
+             "%s (for %s)", l.error, l.what);
   }
-  gr_found(f, "found", "%s", there.chars);
+  gr_found(f, "found", GR_FINDING_OK, NULL, "%s", there.chars);
 }
 
-// ---- Network ------------------------------------------------------------------------------------
-
-// "10000" Mbit/s; files of interfaces without a speed cannot be read.
-static double read_speed(gr_findings *f, const char *name) {
-  char *text = NULL;
-  const char *path = gr_arena_printf(f->arena, "/sys/class/net/%.64s/speed", name);
-  gr_status s = gr_file_read(f->arena, path, MAX_SPEED, &text, NULL);
-  gr_status_drop(s);
-  return s ? 0 : 1e6 * atof(text);
+static void find_gpus(gr_findings *f) {
+  int gpus = 0;
+  const char *needed = NULL, *library;
+  f->section = "GPUs";
+  for (const gr_device_ops *const *d = gr_devices; *d; d++) {
+    if (!(*d)->count || (*d)->dry) continue;
+    int n = gr_device_count(*d);
+    library = find_devices(f, *d, n), gpus += n;
+    if (library) needed = library;
+  }
+  find_libraries(f, gpus, needed);
 }
 
-static void find_interface(gr_findings *f, const struct ifaddrs *i) {
-  char host[NI_MAXHOST];
-  bool v6 = i->ifa_addr->sa_family == AF_INET6;
-  socklen_t n = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-  if (getnameinfo(i->ifa_addr, n, host, sizeof host, NULL, 0, NI_NUMERICHOST)) return;
-  const char *name = gr_arena_strdup(f->arena, i->ifa_name);
-  double speed = read_speed(f, name);
-  gr_finding *found = speed > 0 ? gr_found(f, name, "%s, %.0f Gbit/s", host, speed / 1e9)
-                                : gr_found(f, name, "%s", host);
-  if (speed > 0) found->number = speed, found->unit = "bits/s";
+// ---- Limits, folders, network -------------------------------------------------------------------
+
+typedef struct limit {
+  const char *name;
+  __rlimit_resource_t resource;
+  double least;  // below which it shows
+  const char *unit, *hint;
+} limit;
+
+static const limit limits[] = {
+    {"open files", RLIMIT_NOFILE, 1024, "",
+     "`ulimit -n 4096`: ranks, workers and connections take descriptors"},
+    {"locked memory", RLIMIT_MEMLOCK, 1 << 20, "B",
+     "`ulimit -l unlimited`, in a container --ulimit memlock=-1: InfiniBand and NCCL lock memory"},
+    {"stack", RLIMIT_STACK, 1 << 20, "B", "`ulimit -s 8192`: threads get stacks of that size"},
+    {"threads", RLIMIT_NPROC, 256, "", "`ulimit -u unlimited`: they are of all your processes"},
+    {"size of a file", RLIMIT_FSIZE, 1e9, "B",
+     "`ulimit -f unlimited`: checkpoints have files as large as the weights"},
+};
+
+static void find_limits(gr_findings *f) {
+  struct rlimit r;
+  f->section = "limits";
+  for (const limit *l = limits; l < limits + sizeof limits / sizeof *limits; l++) {
+    if (getrlimit(l->resource, &r)) continue;
+    double value = r.rlim_cur == RLIM_INFINITY ? INFINITY : (double)r.rlim_cur;
+    gr_found_number(f, l->name, gr_limits_if(value < l->least), l->hint, value, l->unit, "");
+  }
+}
+
+// least: free bytes, below which it shows. full: what it is where nothing can be written.
+static void find_folder(gr_findings *f, const char *name, const char *path, double least,
+                        gr_finding_state full, const char *hint) {
+  struct statvfs v;
+  bool writes = !statvfs(path, &v) && !access(path, W_OK);
+  double bytes = writes ? (double)v.f_bavail * (double)v.f_frsize : 0;
+  if (writes)
+    gr_found_number(f, name, bytes > 0 ? gr_limits_if(bytes < least) : full, hint, bytes, "B",
+                    " free");
+  else
+    gr_found(f, name, full, hint, "%s cannot be written to", path);
+}
+
+static void find_folders(gr_findings *f) {
+  f->section = "disk";
+  find_folder(
+      f, "current folder", ".", 1e9, GR_FINDING_FAILS,
+      "runs write below it: output.dir=DIR, of sweeps hydra.sweep.dir, on a disk with room");
+  find_folder(f, "temporary files", gr_launch_dir_parent(), 64e6, GR_FINDING_LIMITS,
+              "TMPDIR=DIR with room: ranks that are processes keep about 4 MB each there");
+  find_folder(f, "/dev/shm", "/dev/shm", 64e6, GR_FINDING_LIMITS,
+              "NCCL shares memory there: in a container --shm-size=1g; ranks on CPUs need none");
 }
 
 static void find_network(gr_findings *f) {
   struct ifaddrs *all = NULL;
-  int n = 0;
-  f->section = "network";
+  char host[NI_MAXHOST];
+  gr_text t = gr_text_make(f->arena);
   if (getifaddrs(&all)) all = NULL;
-  for (const struct ifaddrs *i = all; i && n < MAX_INTERFACES; i = i->ifa_next)
-    if (i->ifa_addr && (i->ifa_flags & IFF_UP) &&
-        (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6))
-      find_interface(f, i), n++;
+  for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+    int family = i->ifa_addr && (i->ifa_flags & IFF_UP) ? i->ifa_addr->sa_family : AF_UNSPEC;
+    socklen_t n = family == AF_INET6  ? sizeof(struct sockaddr_in6)
+                  : family == AF_INET ? sizeof(struct sockaddr_in)
+                                      : 0;
+    if (n && !getnameinfo(i->ifa_addr, n, host, sizeof host, NULL, 0, NI_NUMERICHOST))
+      gr_text_printf(&t, "%s%s %s", t.len ? ", " : "", i->ifa_name, host);
+  }
   if (all) freeifaddrs(all);
-  if (n) return;
-  gr_found(f, "interfaces", "none");
-  gr_finding_judge(f, GR_FINDING_LIMITS,
-                   "ranks that are processes find each other by the loopback interface: `ip link "
-                   "set lo up`, or distributed.backend=loopback");
+  f->section = "network";
+  gr_found(f, "interfaces", gr_limits_if(!t.len),
+           "ranks that are processes take the loopback interface: `ip link set lo up`", "%s",
+           t.len ? t.chars : "none");
 }
 
-int gr_check_machine(gr_findings *f) {
-  gr_machine m;
-  gr_machine_read(&m);
-  find_program(f, &m);
-  find_processors(f, &m);
-  find_memory(f, &m);
-  int gpus = find_devices(f);
-  find_libraries(f, gpus);
+void gr_check_machine(gr_findings *f) {
+  find_processors(f);
+  find_gpus(f);
+  find_limits(f);
+  find_folders(f);
   find_network(f);
-  return gpus;
 }
