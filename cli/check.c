@@ -37,10 +37,7 @@ static void print(const gr_findings *f) {
 
 static void put_member(gr_text *t, const char *name, const char *value) {
   gr_text_printf(t, "\"%s\": ", name);
-  if (value)
-    gr_text_json(t, value);
-  else
-    gr_text_put(t, "null");
+  gr_text_json(t, value);
   gr_text_put(t, ", ");
 }
 
@@ -72,6 +69,8 @@ static gr_status check(gr_arena *a, const gr_args *args) {
   gr_findings *f = GR_NEW(a, gr_findings, 1);
   int fail = 0;
   f->arena = a;
+  if (args->config)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", args->config);
   gr_check_as_rank();
   gr_check_machine(f);
   gr_check_rates(f, args->argv);

@@ -119,10 +119,7 @@ void gr_version(gr_text *t) {
 
 static void put_member(gr_text *t, const char *name, const char *value) {
   gr_text_printf(t, "\"%s\": ", name);
-  if (value)
-    gr_text_json(t, value);
-  else
-    gr_text_put(t, "null");
+  gr_text_json(t, value);
 }
 
 void gr_version_json_members(gr_text *t) {

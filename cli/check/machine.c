@@ -44,23 +44,23 @@ static void find_processors(gr_findings *f) {
 // ---- GPUs, libraries ----------------------------------------------------------------------------
 
 static void find_device(gr_findings *f, const gr_device_ops *d, int i) {
-  gr_device_about about = {.others = 0};
+  gr_device_options options = {.threads = 1, .ranks = 1, .ids = &i, .n_ids = 1};
   gr_device *device = NULL;
   const char *name = gr_arena_printf(f->arena, "%s %d", d->name, i);
-  gr_status s = d->about ? d->about(i, &about) : GR_OK;
-  s = s ? s
-        : d->open(&(gr_device_options){.threads = 1, .ranks = 1, .ids = &i, .n_ids = 1}, &device);
-  if (s) {
+  gr_text about = gr_text_make(f->arena);
+  int linked = 0, others = 0;
+  gr_status s = d->open(&options, &device);
+  if (!s && device->ops->links) s = device->ops->links(device, &linked, &others);
+  if (!s && device->ops->report) device->ops->report(device, &about);
+  if (s)
     gr_found_error(f, name, "device=cpu trains without", s);
-    return;
-  }
-  gr_found(f, name, gr_limits_if(about.linked < about.others),
-           "collectives take the host's memory where GPUs have no link: `nvidia-smi topo -m` shows "
-           "them; an IOMMU, or access control of PCIe, may forbid them",
-           "%s, %.1f GB, %.1f free, driver of %s, direct links to %d of %d others", about.name,
-           about.bytes / 1e9, (double)device->limits.bytes / 1e9, about.driver, about.linked,
-           about.others);
-  device->ops->close(device);
+  else
+    gr_found(f, name, gr_limits_if(linked < others),
+             "without a direct link collectives take the host's memory: `nvidia-smi topo -m` shows "
+             "links; an IOMMU, or access control of PCIe, may forbid them",
+             "%.*s, %.1f GB free, direct links to %d of %d others", (int)strcspn(about.chars, ":"),
+             about.chars, (double)device->limits.bytes / 1e9, linked, others);
+  if (device) device->ops->close(device);
 }
 
 // A kind of which each device serves one rank. Returns the library that several of them need.

@@ -2,12 +2,13 @@
 //
 // Each is the best of a part of a second, beside a ceiling that an idle machine comes near to: of
 // products what the cores do at the clock that the system states; of copies, the same in the
-// processors' own caches; of sums the half of a copy, since each of two ranks gets all of it.
+// processors' own caches; of sums a copy of as many bytes.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/stop.h"
 #include "cli/check/findings.h"
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gemm.h"
@@ -109,52 +110,40 @@ static gr_status measure_sum(gr_comm *c, void *out) {
   return GR_OK;
 }
 
-static bool never(void) { return false; }
-
-static gr_status be_rank(int rank) {
+void gr_check_as_rank(void) {
+  int rank = 0;
+  double rate = 0;
   gr_comm *world = NULL;
-  double rate;
-  gr_launch_watch_startup(rank, startup, never);
+  if (!gr_launch_own()) return;
+  gr_launch_started(&rank, NULL);
+  gr_launch_register_rank(rank);
+  gr_launch_watch_startup(rank, startup, gr_stop_due);
   gr_status s = gr_mpi_open(startup, &world);
   gr_launch_startup_done();
   s = s ? s : measure_sum(world, &rate);
   if (!s && rank == 0) printf("%s%.0f\n", mark, rate), fflush(stdout);
   if (s && world) world->ops->abort(world, "the measurement has failed");
   gr_comm_close(world);
-  return s;
+  exit(gr_launch_report_exit(rank, s));
 }
 
-void gr_check_as_rank(void) {
-  int rank = 0;
-  if (!gr_launch_own()) return;
-  gr_launch_started(&rank, NULL);
-  gr_launch_register_rank(rank);
-  exit(gr_launch_report_exit(rank, be_rank(rank)));
-}
-
-// Starts ranks, with what they and their launcher print in the file.
-static gr_status start_ranks(const gr_launch_plan *p, char *const argv[], int file, int *code) {
-  int before[2];
-  fflush(NULL);
-  for (int i = 0; i < 2; i++) before[i] = dup(i + 1), dup2(file, i + 1);
-  gr_status s = gr_launch_run(p, argv, code);
-  fflush(NULL);
-  for (int i = 0; i < 2; i++) dup2(before[i], i + 1), close(before[i]);
-  return s;
-}
-
+// What the ranks and their launcher print goes to a file in memory.
 static gr_status sum_processes(const gr_launch_plan *p, char *const argv[], double *rate) {
   char text[4096] = "";
-  int code = 0, file = memfd_create("graphrun-check", MFD_CLOEXEC);
+  int before[2], code = 0, file = memfd_create("graphrun-check", MFD_CLOEXEC);
   if (file < 0) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for what ranks print");
-  gr_status s = start_ranks(p, argv, file, &code);
+  fflush(NULL);
+  for (int i = 0; i < 2; i++) before[i] = dup(i + 1), dup2(file, i + 1);
+  gr_status s = gr_launch_run(p, argv, &code);
+  fflush(NULL);
+  for (int i = 0; i < 2; i++) dup2(before[i], i + 1), close(before[i]);
   ssize_t n = pread(file, text, sizeof text - 1, 0);
   close(file);
   text[n > 0 ? n : 0] = 0;
   const char *found = strstr(text, mark), *error = strstr(text, "error: ");
   if (found) *rate = atof(found + strlen(mark));
-  if (!error) error = text;
   if (s || (found && !code)) return s;
+  if (!error) error = text;
   return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "ranks end with exit code %d: %.*s", code,
                  (int)strcspn(error, "\n"), error);
 }
@@ -177,7 +166,7 @@ static void find_sum(gr_findings *f, char *const argv[], double copies) {
     gr_found_error(f, "all-reduce", "try `mpirun -n 2 hostname`, or distributed.backend=loopback",
                    s);
   else
-    put_rate(f, "all-reduce", rate, "B/s", copies / RANKS);
+    put_rate(f, "all-reduce", rate, "B/s", copies);
 }
 
 void gr_check_rates(gr_findings *f, char *const argv[]) {

@@ -50,14 +50,10 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
   return module->open(o, out);
 }
 
-static gr_status about(int i, gr_device_about *out) {
-  const gr_cuda_module *module;
-  *out = (gr_device_about){.others = 0};
-  GR_TRY(gr_cuda_module_open(&module));
-  return module->about(i, out);
-}
-
 // The device that `open` returns has the module's table, which is whole.
 const gr_device_ops gr_device_cuda = {
-    GR_CUDA_FIELDS, .seems_there = seems_there, .count = count, .about = about, .open = open,
+    GR_CUDA_FIELDS,
+    .seems_there = seems_there,
+    .count = count,
+    .open = open,
 };

@@ -13,8 +13,8 @@ enum { GR_CUDA_WORKSPACE = 32 << 20, GR_CUDA_RESERVED = GR_CUDA_WORKSPACE };
   .name = "cuda", .alias = "gpu", .doc = "NVIDIA GPUs, one for each rank", .gpu = true, \
   .collectives = "nccl", .reserved = GR_CUDA_RESERVED
 
-// The table of module "cuda" (base/module.h): cuda/open.c. All but `open` and `about` take a device
-// that it opened.
+// The table of module "cuda" (base/module.h): cuda/open.c. All but `open` take a device that it
+// opened.
 typedef struct gr_cuda_module {
   gr_status (*open)(const gr_device_options *, gr_device **out);
   void *(*stream)(gr_device *, gr_queue);  // a CUstream
@@ -28,7 +28,6 @@ typedef struct gr_cuda_module {
   gr_status (*copy_rows)(gr_device *, gr_queue, void *to, size_t to_stride, const void *source,
                          size_t from_stride, size_t width, size_t rows);
   gr_status (*clear)(gr_device *, gr_queue, void *address, size_t bytes);
-  gr_status (*about)(int i, gr_device_about *out);  // of gr_device_ops; takes no opened device
 } gr_cuda_module;
 // The module's table; GR_ERR_LAUNCH if it is not there.
 GR_MUST_USE gr_status gr_cuda_module_open(const gr_cuda_module **out);

@@ -121,13 +121,6 @@ typedef struct gr_device_timing {
   int64_t start, lasts;
 } gr_device_timing;
 
-// What the driver says of a device, for the user.
-typedef struct gr_device_about {
-  char name[128], driver[64];  // "NVIDIA H100 80GB HBM3", "CUDA 12.8"
-  double bytes;                // of its memory
-  int others, linked;          // other devices, and those whose memory it reaches directly
-} gr_device_about;
-
 // What callers have to know of a kind of device is a field here: none of them asks for its name.
 struct gr_device_ops {
   const char *name, *doc;  // the value of the key `device`; one line
@@ -146,8 +139,6 @@ struct gr_device_ops {
   // The number of devices in this machine; each serves one rank (gr_device_is_per_rank). NULL:
   // ranks share the machine.
   int (*count)(void);
-  // Describes device `i`. Loads the driver. NULL: there is nothing to say.
-  gr_status (*about)(int i, gr_device_about *out);
   gr_status (*open)(const gr_device_options *, gr_device **out);
   void (*close)(gr_device *);  // after its blocks are freed
 
@@ -217,7 +208,10 @@ struct gr_device_ops {
   // For profilers of the device, if limits.marks is set: what is enqueued from now on is of this
   // program or node, until it is called with NULL; these nest. The name outlives the device.
   void (*mark)(gr_device *, const char *name);
-  // Appends a sentence for the run's log about what the device has done so far. NULL: no report.
+  // How many of the `others` other devices it reaches without the host. NULL: it is not known.
+  gr_status (*links)(const gr_device *, int *linked, int *others);
+  // Appends a sentence for the run's log about what the device has done so far, which begins with
+  // what it is and a colon. NULL: no report.
   void (*report)(const gr_device *, gr_text *);
 };
 

@@ -61,27 +61,6 @@ static gr_status read_device(gr_cuda *c) {
       "choose another by distributed.gpu_ids or CUDA_VISIBLE_DEVICES; device=cpu needs none");
 }
 
-static gr_status about(int i, gr_device_about *out) {
-  CUdevice device, other;
-  size_t bytes;
-  int version = 0, reaches = 0;
-  GR_TRY(gr_driver_open());
-  CU_TRY(cuDriverGetVersion(&version));
-  CU_TRY(cuDeviceGetCount(&out->others));
-  CU_TRY(cuDeviceGet(&device, i));
-  CU_TRY(cuDeviceGetName(out->name, sizeof out->name, device));
-  CU_TRY(cuDeviceTotalMem(&bytes, device));
-  snprintf(out->driver, sizeof out->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
-  for (int j = 0; j < out->others; j++) {
-    if (j == i) continue;
-    CU_TRY(cuDeviceGet(&other, j));
-    CU_TRY(cuDeviceCanAccessPeer(&reaches, device, other));
-    out->linked += reaches;
-  }
-  out->bytes = (double)bytes, out->others--;
-  return GR_OK;
-}
-
 // What is free, with the working memory that has been allocated.
 static gr_status measure(gr_device *d) {
   size_t total;
@@ -276,6 +255,20 @@ static gr_status clear_part(gr_device *d, gr_queue q, void *memory, size_t bytes
   return GR_OK;
 }
 
+static gr_status links(const gr_device *d, int *linked, int *others) {
+  const gr_cuda *c = (const gr_cuda *)d;
+  int n = 0, reaches = 0;
+  *linked = 0;
+  CU_TRY(cuDeviceGetCount(&n));
+  for (CUdevice other = 0; other < n; other++) {
+    if (other == c->device) continue;
+    CU_TRY(cuDeviceCanAccessPeer(&reaches, c->device, other));
+    *linked += reaches;
+  }
+  *others = n - 1;
+  return GR_OK;
+}
+
 static void report(const gr_device *d, gr_text *t) {
   const gr_cuda *c = (const gr_cuda *)d;
   gr_text_printf(t, "%s, compute capability %d.%d: ", c->name, c->arch / 10, c->arch % 10);
@@ -311,9 +304,10 @@ const gr_device_ops gr_cuda_ops = {
     .mark = gr_nvtx_mark,
     .loop_open = gr_cuda_loop_open,
     .loop = gr_cuda_loop,
+    .links = links,
     .report = report,
 };
 
 extern const gr_cuda_module gr_module;
-const gr_cuda_module gr_module = {open,    stream,    index_of,   use,  watch,
-                                  watched, copy_rows, clear_part, about};
+const gr_cuda_module gr_module = {open,  stream,  index_of,  use,
+                                  watch, watched, copy_rows, clear_part};
