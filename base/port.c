@@ -108,25 +108,21 @@ gr_memory gr_memory_now(void) {
   return m;
 }
 
-#if defined(__x86_64__) || defined(__i386__)
-// AMX is not among them: a process has to ask the system for it (ops/kernels/gemm.h).
+// AMX is not among them: a process has to ask the system for it (ops/kernels/gemm.h). AMD's
+// processors before Zen 5 do products of 512 bits in two halves.
 static void read_sets(gr_machine *m) {
+#if defined(__x86_64__) || defined(__i386__)
   bool fma = __builtin_cpu_supports("fma"), wide = __builtin_cpu_supports("avx512f");
   bool avx2 = __builtin_cpu_supports("avx2"), bf16 = __builtin_cpu_supports("avx512bf16");
-  // Before Zen 5, AMD's do those of 512 bits in two halves.
   bool halves = __builtin_cpu_is("amd") && !__builtin_cpu_supports("avx512vp2intersect");
   m->flops_per_tick = wide && !halves ? 64 : avx2 && fma ? 32 : 16;
   snprintf(m->sets, sizeof m->sets, "SSE2%s%s%s%s", avx2 ? ", AVX2" : "", fma ? ", FMA" : "",
            wide ? ", AVX-512" : "", bf16 ? ", AVX-512 BF16" : "");
-}
 #elif defined(__aarch64__)
-static void read_sets(gr_machine *m) {
   m->flops_per_tick = 32;
   snprintf(m->sets, sizeof m->sets, "NEON");
-}
-#else
-static void read_sets(gr_machine *m) { (void)m; }
 #endif
+}
 
 static bool first_line(const char *path, char *line, int size) {
   FILE *f = fopen(path, "re");

@@ -54,11 +54,8 @@ static void print_json(const gr_findings *f, bool starts) {
     put_member(&t, "value", one->value);
     put_member(&t, "hint", one->hint);
     put_member(&t, "unit", one->unit);
-    gr_text_put(&t, "\"number\": ");
-    if (one->unit)
-      gr_text_json_rounded(&t, one->number, 6);
-    else
-      gr_text_put(&t, "null");
+    gr_text_put(&t, one->unit ? "\"number\": " : "\"number\": null");
+    if (one->unit) gr_text_json_rounded(&t, one->number, 6);
     gr_text_put(&t, "}");
   }
   gr_text_put(&t, "]}\n");

@@ -63,18 +63,6 @@ static void find_device(gr_findings *f, const gr_device_ops *d, int i) {
   if (device) device->ops->close(device);
 }
 
-// A kind of which each device serves one rank. Returns the library that several of them need.
-static const char *find_devices(gr_findings *f, const gr_device_ops *d, int n) {
-  bool lost = !n && d->seems_there && d->seems_there();
-  const gr_collectives *c = n > 1 ? gr_collectives_of(d) : NULL;
-  gr_found(f, d->name, gr_limits_if(lost),
-           "the system has one, but the driver finds none: `nvidia-smi` says why; in a container "
-           "start it with --gpus=all",
-           n ? "%d" : "none", n);
-  for (int i = 0; i < n; i++) find_device(f, d, i);
-  return c ? c->title : NULL;
-}
-
 static void find_libraries(gr_findings *f, int gpus, const char *needed) {
   gr_found_library l;
   gr_text there = gr_text_make(f->arena);
@@ -94,17 +82,24 @@ static void find_libraries(gr_findings *f, int gpus, const char *needed) {
   gr_found(f, "found", GR_FINDING_OK, NULL, "%s", there.chars);
 }
 
+// Of the kinds of which each device serves one rank.
 static void find_gpus(gr_findings *f) {
-  int gpus = 0;
-  const char *needed = NULL, *library;
+  const gr_collectives *needed = NULL;
+  int all = 0;
   f->section = "GPUs";
   for (const gr_device_ops *const *d = gr_devices; *d; d++) {
     if (!(*d)->count || (*d)->dry) continue;
     int n = gr_device_count(*d);
-    library = find_devices(f, *d, n), gpus += n;
-    if (library) needed = library;
+    bool lost = !n && (*d)->seems_there && (*d)->seems_there();
+    gr_found(f, (*d)->name, gr_limits_if(lost),
+             "the system has one, but the driver finds none: `nvidia-smi` says why; in a container "
+             "start it with --gpus=all",
+             n ? "%d" : "none", n);
+    for (int i = 0; i < n; i++) find_device(f, *d, i);
+    if (n > 1) needed = gr_collectives_of(*d);
+    all += n;
   }
-  find_libraries(f, gpus, needed);
+  find_libraries(f, all, needed ? needed->title : NULL);
 }
 
 // ---- Limits, folders, network -------------------------------------------------------------------
@@ -167,11 +162,9 @@ static void find_network(gr_findings *f) {
   gr_text t = gr_text_make(f->arena);
   if (getifaddrs(&all)) all = NULL;
   for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-    int family = i->ifa_addr && (i->ifa_flags & IFF_UP) ? i->ifa_addr->sa_family : AF_UNSPEC;
-    socklen_t n = family == AF_INET6  ? sizeof(struct sockaddr_in6)
-                  : family == AF_INET ? sizeof(struct sockaddr_in)
-                                      : 0;
-    if (n && !getnameinfo(i->ifa_addr, n, host, sizeof host, NULL, 0, NI_NUMERICHOST))
+    bool up = i->ifa_addr && (i->ifa_flags & IFF_UP);
+    if (up && !getnameinfo(i->ifa_addr, sizeof(struct sockaddr_in6), host, sizeof host, NULL, 0,
+                           NI_NUMERICHOST))
       gr_text_printf(&t, "%s%s %s", t.len ? ", " : "", i->ifa_name, host);
   }
   if (all) freeifaddrs(all);

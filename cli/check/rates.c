@@ -20,11 +20,10 @@ enum { SIDE = 1024, MOVED = 64 << 20, CACHED = 64 << 10, RANKS = 2 };
 static const double duration = 0.2, startup = 10;  // seconds
 static const double little = 0.1;                  // of a ceiling, below which a rate shows
 static const char mark[] = "bytes a second: ";     // before the rate that rank 0 prints
-static const char again[] =
-    "other programs may use the processors or the memory: `top` shows them; check again later";
 
 static void put_rate(gr_findings *f, const char *name, double rate, const char *unit,
                      double ceiling) {
+  static const char again[] = "other programs may be at work: `top` shows them; check again later";
   bool known = ceiling > 0;
   gr_found_number(
       f, name, gr_limits_if(known && rate < little * ceiling), again, rate, unit,
@@ -130,10 +129,11 @@ void gr_check_as_rank(void) {
 // What the ranks and their launcher print goes to a file in memory.
 static gr_status sum_processes(const gr_launch_plan *p, char *const argv[], double *rate) {
   char text[4096] = "";
-  int before[2], code = 0, file = memfd_create("graphrun-check", MFD_CLOEXEC);
-  if (file < 0) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for what ranks print");
+  int code = 0, file = memfd_create("graphrun-check", MFD_CLOEXEC), before[] = {dup(1), dup(2)};
+  if (file < 0 || before[0] < 0 || before[1] < 0)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no descriptor for what ranks print");
   fflush(NULL);
-  for (int i = 0; i < 2; i++) before[i] = dup(i + 1), dup2(file, i + 1);
+  dup2(file, 1), dup2(file, 2);
   gr_status s = gr_launch_run(p, argv, &code);
   fflush(NULL);
   for (int i = 0; i < 2; i++) dup2(before[i], i + 1), close(before[i]);
