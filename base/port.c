@@ -108,6 +108,40 @@ gr_memory gr_memory_now(void) {
   return m;
 }
 
+// AMX is not among them: a process has to ask the system for it (ops/kernels/gemm.h). AMD's
+// processors before Zen 5 do products of 512 bits in two halves.
+static void read_sets(gr_machine *m) {
+#if defined(__x86_64__) || defined(__i386__)
+  bool fma = __builtin_cpu_supports("fma"), wide = __builtin_cpu_supports("avx512f");
+  bool avx2 = __builtin_cpu_supports("avx2"), bf16 = __builtin_cpu_supports("avx512bf16");
+  bool halves = __builtin_cpu_is("amd") && !__builtin_cpu_supports("avx512vp2intersect");
+  m->flops_per_tick = wide && !halves ? 64 : avx2 && fma ? 32 : 16;
+  snprintf(m->sets, sizeof m->sets, "SSE2%s%s%s%s", avx2 ? ", AVX2" : "", fma ? ", FMA" : "",
+           wide ? ", AVX-512" : "", bf16 ? ", AVX-512 BF16" : "");
+#elif defined(__aarch64__)
+  m->flops_per_tick = 32;
+  snprintf(m->sets, sizeof m->sets, "NEON");
+#endif
+}
+
+static bool first_line(const char *path, char *line, int size) {
+  FILE *f = fopen(path, "re");
+  bool ok = f && fgets(line, size, f);
+  if (f) fclose(f);
+  return ok;
+}
+
+// How processors are shared: by hyper-threads, and by the control group, which in a container is
+// the root.
+static void read_shares(gr_machine *m) {
+  char line[64];
+  double quota, period;
+  m->twin = first_line("/sys/devices/system/cpu/smt/active", line, sizeof line) && *line == '1';
+  if (first_line("/sys/fs/cgroup/cpu.max", line, sizeof line) &&
+      sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0)
+    m->share = quota / period;
+}
+
 void gr_machine_read(gr_machine *m) {
   struct utsname u;
   char line[256];
@@ -116,10 +150,13 @@ void gr_machine_read(gr_machine *m) {
     snprintf(m->host, sizeof m->host, "%s", u.nodename);
     snprintf(m->system, sizeof m->system, "%s %s %s", u.sysname, u.release, u.machine);
   }
+  read_sets(m);
+  read_shares(m);
   FILE *f = fopen("/proc/cpuinfo", "re");
-  while (f && fgets(line, sizeof line, f) &&
-         sscanf(line, "model name : %127[^\n]", m->processor) != 1)
-    continue;
+  while (f && fgets(line, sizeof line, f) && (!*m->processor || m->hertz == 0)) {
+    sscanf(line, "model name : %127[^\n]", m->processor);
+    if (sscanf(line, "cpu MHz : %lf", &m->hertz) == 1) m->hertz *= 1e6;
+  }
   if (f) fclose(f);
 }
 

@@ -32,6 +32,11 @@ gr_memory gr_memory_now(void);  // reads /proc each time
 typedef struct gr_machine {
   char host[128], system[256], processor[128];
   double memory;
+  double hertz;        // of a processor now; 0: not known
+  char sets[96];       // the sets of instructions of products that it has: "AVX2, FMA"
+  int flops_per_tick;  // f32 operations that a core of such a processor does at most; 0: not known
+  bool twin;           // two of the processors that the system counts share a core
+  double share;        // how many processors the control group grants; 0: no limit is known
 } gr_machine;
 void gr_machine_read(gr_machine *);  // does not fail
 // Creates directories durably: the parent is synced. gr_make_dirs works like `mkdir -p`;

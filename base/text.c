@@ -199,9 +199,12 @@ void gr_visible_end(gr_visible_out *o) {
 }
 
 void gr_text_json(gr_text *t, const char *s) {
-  assert(s);
   static const char *const named[32] = {
       ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
+  if (!s) {
+    gr_text_put(t, "null");
+    return;
+  }
   gr_text_put(t, "\"");
   for (const unsigned char *p = (const unsigned char *)s; *p;) {
     int n = gr_utf8_len((const char *)p);

@@ -57,7 +57,7 @@ typedef struct gr_visible_out {
 FILE *gr_visible_begin(gr_visible_out *);  // not closed by the caller
 void gr_visible_end(gr_visible_out *);     // prints and frees
 
-// Appends s as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD.
+// Appends s as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD. NULL: null.
 void gr_text_json(gr_text *, const char *s);
 // Appends bytes in Base64 (RFC 4648, section 4), without quotes.
 void gr_text_base64(gr_text *, const unsigned char *bytes, size_t n);

@@ -1,7 +1,6 @@
 // start.c - determines the number of ranks of a command that computes, and starts them as processes
 // of mpirun, or, without MPI, as threads. See start.h.
 #include "cli/start.h"
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,51 +103,10 @@ static void prepare_collectives(const gr_job *job, int ranks, bool several, bool
 
 // ---- Ranks as threads -----------------------------------------------------------------------
 
-typedef struct member {
-  gr_job *job;
-  gr_comm *comm;
-  gr_status status;
-  pthread_t thread;
-} member;
-
-static void *run_member(void *arg) {
-  member *m = arg;
-  if (m->job->spec.set.outputs.log_ranks == gr_log_ranks_all)
-    gr_log_as_rank(m->comm->rank, m->comm->ranks);
-  m->status = gr_run_rank(&m->job->spec, m->comm);
-  return NULL;
-}
-
-// The error to report: the first that is not a consequence of another rank's error.
-static gr_status first_cause(member *m, int n) {
-  int best = -1;
-  for (int i = 0; i < n; i++)
-    if (m[i].status && (best < 0 || (gr_status_code(m[best].status) == GR_ERR_RANK &&
-                                     gr_status_code(m[i].status) != GR_ERR_RANK)))
-      best = i;
-  for (int i = 0; i < n; i++)
-    if (i != best) gr_status_drop(m[i].status);
-  return best < 0 ? GR_OK : m[best].status;
-}
-
-static gr_status run_threads(gr_job *job, int ranks) {
-  gr_loopback *world;
-  GR_TRY(gr_loopback_create(ranks, job->spec.set.comm.timeout, &world));
-  member *m = GR_NEW(job->arena, member, ranks);
-  int started = 0, error = 0;
-  for (; started < ranks && !error; started += !error) {
-    m[started] = (member){.job = job, .comm = gr_loopback_comm(world, started)};
-    error = pthread_create(&m[started].thread, NULL, run_member, &m[started]);
-  }
-  if (started < ranks) m[0].comm->ops->abort(m[0].comm, "a thread could not be started");
-  for (int i = 0; i < started; i++) pthread_join(m[i].thread, NULL);
-  gr_loopback_destroy(world);
-  gr_status s = first_cause(m, started);
-  if (!error) return s;
-  gr_status_drop(s);
-  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no thread for rank %d of %d: %s", started,
-                         ranks, strerror(error)),
-                 "fewer distributed.ranks, or more memory or threads (`ulimit -v`, `ulimit -u`)");
+static gr_status run_member(gr_comm *comm, void *job) {
+  const gr_job *j = job;
+  if (j->spec.set.outputs.log_ranks == gr_log_ranks_all) gr_log_as_rank(comm->rank, comm->ranks);
+  return gr_run_rank(&j->spec, comm);
 }
 
 static size_t more_than(size_t before) {
@@ -171,7 +129,7 @@ static gr_status run_here(gr_job *job, int ranks) {
   gr_job_keep_about(job);
   GR_TRY(take(&hashing, job, 0, ranks));
   prepare_collectives(job, ranks, false, true);
-  return run_threads(job, ranks);
+  return gr_loopback_run(ranks, job->spec.set.comm.timeout, run_member, job);
 }
 
 // ---- Ranks as processes ---------------------------------------------------------------------

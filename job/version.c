@@ -72,22 +72,16 @@ static const library libraries[] = {
 };
 enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
 
-// What is there of a library: its version, or why it cannot be used. Texts of an arena.
-typedef struct found {
-  const char *version, *error, *file;  // of which the first or the second is NULL
-} found;
-
 void gr_version_libraries(gr_text *t) {
   const char *comma = "";
   for (int i = 0; i < N_LIBRARIES; i++)
     if (libraries[i].built) gr_text_printf(t, "%s%s", comma, libraries[i].name), comma = ", ";
 }
 
-// What is used of a library is loaded here as a run would load it.
-static found find_library(gr_arena *a, const library *l) {
+static gr_found_library find_library(gr_arena *a, const library *l) {
   const void *table;
-  found f = {0};
-  if (!l->built) return (found){.error = "not in this build"};
+  gr_found_library f = {.name = l->name, .what = l->what, .built = l->built, .late = l->soname};
+  if (!l->built) return f.error = "not in this build", f;
   gr_status s = l->module ? gr_module_open(l->module, &table) : GR_OK;
   void *function = s ? NULL : gr_library_function(l->module, l->soname, l->function, &f.file);
   if (s) {
@@ -103,6 +97,12 @@ static found find_library(gr_arena *a, const library *l) {
   return f;
 }
 
+bool gr_version_library(gr_arena *a, int i, gr_found_library *out) {
+  if (i >= N_LIBRARIES) return false;
+  *out = find_library(a, &libraries[i]);
+  return true;
+}
+
 void gr_version(gr_text *t) {
   gr_text_put(t, "graphrun " GR_VERSION "\n");
   if (gr_version_commit)
@@ -112,19 +112,14 @@ void gr_version(gr_text *t) {
   gr_text_put(t, "compiled by " COMPILER "\nbuilt with ");
   gr_version_libraries(t);
   gr_text_put(t, "\n");
-  for (int i = 0; i < N_LIBRARIES; i++) {
-    found f = find_library(t->arena, &libraries[i]);
-    gr_text_printf(t, "    %-10s  %-38s  %s\n", libraries[i].name, libraries[i].what,
-                   f.version ? f.version : f.error);
-  }
+  gr_found_library f;
+  for (int i = 0; gr_version_library(t->arena, i, &f); i++)
+    gr_text_printf(t, "    %-10s  %-38s  %s\n", f.name, f.what, f.version ? f.version : f.error);
 }
 
 static void put_member(gr_text *t, const char *name, const char *value) {
   gr_text_printf(t, "\"%s\": ", name);
-  if (value)
-    gr_text_json(t, value);
-  else
-    gr_text_put(t, "null");
+  gr_text_json(t, value);
 }
 
 void gr_version_json_members(gr_text *t) {
@@ -139,11 +134,11 @@ void gr_version_json(gr_text *t) {
   gr_text_put(t, "{");
   gr_version_json_members(t);
   gr_text_put(t, ",\n \"libraries\": [");
-  for (int i = 0; i < N_LIBRARIES; i++) {
-    found f = find_library(t->arena, &libraries[i]);
+  gr_found_library f;
+  for (int i = 0; gr_version_library(t->arena, i, &f); i++) {
     gr_text_put(t, i ? ",\n  {" : "\n  {");
-    put_member(t, "name", libraries[i].name);
-    gr_text_printf(t, ", \"built\": %s, ", libraries[i].built ? "true" : "false");
+    put_member(t, "name", f.name);
+    gr_text_printf(t, ", \"built\": %s, ", f.built ? "true" : "false");
     put_member(t, "version", f.version);
     gr_text_put(t, ", ");
     put_member(t, "file", f.file);

@@ -9,6 +9,15 @@ extern const char *const gr_version_number;  // "0.9.0"
 extern const char *const gr_version_commit;
 extern const bool gr_version_modified;
 
+// A third-party library as it is found on this machine, which loads it as a run would.
+typedef struct gr_found_library {
+  const char *name, *what;             // "NCCL", "several GPUs"
+  bool built;                          // this build can use it
+  bool late;                           // it is a GPU's, loaded when a run is the first to use one
+  const char *version, *error, *file;  // of which the first or the second is NULL
+} gr_found_library;
+// Library `i`, from 0; false: there are no more. Texts are the arena's, or live on.
+bool gr_version_library(gr_arena *, int i, gr_found_library *out);
 // Appends the libraries that this build has: "MPI, Lua, zstd".
 void gr_version_libraries(gr_text *);
 // Appends members of a JSON object: version, commit (null: not known), modified, compiler.

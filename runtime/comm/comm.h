@@ -16,6 +16,11 @@ gr_comm *gr_loopback_comm(gr_loopback *, int rank);  // owned by the loopback
 // ranks' threads have been joined. NULL is fine.
 void gr_loopback_destroy(gr_loopback *);
 
+// Runs `rank` on so many threads, each with its rank's communicator, and returns the first error
+// that is not the consequence of another rank's. A rank that fails aborts (gr_comm_vtable.abort).
+GR_MUST_USE gr_status gr_loopback_run(int ranks, double timeout_s,
+                                      gr_status (*rank)(gr_comm *, void *arg), void *arg);
+
 // ---- MPI: ranks are processes; those of one machine share memory --------------
 typedef struct gr_mpi_module {  // the table of module "mpi" (base/module.h): mpi.c
   gr_status (*open)(double timeout_s, int ranks_per_machine, gr_comm **out_world);

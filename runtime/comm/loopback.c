@@ -164,3 +164,52 @@ void gr_loopback_destroy(gr_loopback *l) {
   pthread_mutex_destroy(&l->lock);
   free(l);
 }
+
+// ---- Threads ------------------------------------------------------------------------------------
+
+typedef struct thread {
+  pthread_t id;
+  gr_comm *comm;
+  gr_status (*rank)(gr_comm *, void *arg);
+  void *arg;
+  gr_status status;
+} thread;
+
+static void *run_thread(void *arg) {
+  thread *t = arg;
+  t->status = t->rank(t->comm, t->arg);
+  return NULL;
+}
+
+// The error to report: the first that is not a consequence of another rank's error.
+static gr_status first_cause(const thread *t, int n) {
+  int best = -1;
+  for (int i = 0; i < n; i++)
+    if (t[i].status && (best < 0 || (gr_status_code(t[best].status) == GR_ERR_RANK &&
+                                     gr_status_code(t[i].status) != GR_ERR_RANK)))
+      best = i;
+  for (int i = 0; i < n; i++)
+    if (i != best) gr_status_drop(t[i].status);
+  return best < 0 ? GR_OK : t[best].status;
+}
+
+gr_status gr_loopback_run(int ranks, double timeout_s, gr_status (*rank)(gr_comm *, void *),
+                          void *arg) {
+  gr_loopback *world;
+  GR_TRY(gr_loopback_create(ranks, timeout_s, &world));
+  thread t[ranks];  // at most 1024
+  int started = 0, error = 0;
+  for (; started < ranks && !error; started += !error) {
+    t[started] = (thread){.comm = gr_loopback_comm(world, started), .rank = rank, .arg = arg};
+    error = pthread_create(&t[started].id, NULL, run_thread, &t[started]);
+  }
+  if (started < ranks) t[0].comm->ops->abort(t[0].comm, "a thread could not be started");
+  for (int i = 0; i < started; i++) pthread_join(t[i].id, NULL);
+  gr_loopback_destroy(world);
+  gr_status s = first_cause(t, started);
+  if (!error) return s;
+  gr_status_drop(s);
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no thread for rank %d of %d: %s", started,
+                         ranks, strerror(error)),
+                 "fewer distributed.ranks, or more memory or threads (`ulimit -v`, `ulimit -u`)");
+}

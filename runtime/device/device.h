@@ -208,7 +208,10 @@ struct gr_device_ops {
   // For profilers of the device, if limits.marks is set: what is enqueued from now on is of this
   // program or node, until it is called with NULL; these nest. The name outlives the device.
   void (*mark)(gr_device *, const char *name);
-  // Appends a sentence for the run's log about what the device has done so far. NULL: no report.
+  // How many of the `others` other devices it reaches without the host. NULL: it is not known.
+  gr_status (*links)(const gr_device *, int *linked, int *others);
+  // Appends a sentence for the run's log about what the device has done so far, which begins with
+  // what it is and a colon. NULL: no report.
   void (*report)(const gr_device *, gr_text *);
 };
 

@@ -16,7 +16,7 @@
 static const char prefix[] = "graphrun-";
 enum { NAME = sizeof "graphrun-XXXXXX" - 1, DEPTH = 16, NEW_SECONDS = 60 };
 
-static const char *parent(void) {
+const char *gr_launch_dir_parent(void) {
   const char *tmp = getenv("TMPDIR");
   return tmp && *tmp ? tmp : "/tmp";
 }
@@ -86,7 +86,7 @@ static void clean(int tmp, const char *name) {
 }
 
 void gr_launch_dir_clean(void) {
-  DIR *d = opendir(parent());
+  DIR *d = opendir(gr_launch_dir_parent());
   if (!d) return;
   for (struct dirent *e; (e = readdir(d));)
     if (strlen(e->d_name) == NAME && !strncmp(e->d_name, prefix, sizeof prefix - 1))
@@ -124,7 +124,7 @@ static int create_state_file(const gr_launch_dir *l, size_t bytes) {
 
 gr_status gr_launch_dir_make(size_t bytes, gr_launch_dir *l) {
   *l = (gr_launch_dir){.file = -1};
-  int n = snprintf(l->path, sizeof l->path, "%s/%sXXXXXX", parent(), prefix);
+  int n = snprintf(l->path, sizeof l->path, "%s/%sXXXXXX", gr_launch_dir_parent(), prefix);
   bool fits = n > 0 && n < (int)sizeof l->path;
   if (!fits) errno = ENAMETOOLONG;
   if (fits && mkdtemp(l->path)) {

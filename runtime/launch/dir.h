@@ -13,6 +13,7 @@ typedef struct gr_launch_dir {
   int file;                         // that file, open and locked; -1: none
 } gr_launch_dir;
 
+const char *gr_launch_dir_parent(void);  // TMPDIR, or /tmp
 // Creates the folder and in it the launch state file, locked, with `bytes` zero bytes. Fails with
 // GR_ERR_LAUNCH.
 GR_MUST_USE gr_status gr_launch_dir_make(size_t bytes, gr_launch_dir *out);

@@ -15,10 +15,7 @@ static void key(gr_text *t, const char *name) {
 
 static void put_text(gr_text *t, const char *name, const char *value) {
   key(t, name);
-  if (value)
-    gr_text_json(t, value);
-  else
-    gr_text_put(t, "null");
+  gr_text_json(t, value);
 }
 
 static void put_int(gr_text *t, const char *name, int64_t v) {

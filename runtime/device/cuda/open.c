@@ -255,6 +255,20 @@ static gr_status clear_part(gr_device *d, gr_queue q, void *memory, size_t bytes
   return GR_OK;
 }
 
+static gr_status links(const gr_device *d, int *linked, int *others) {
+  const gr_cuda *c = (const gr_cuda *)d;
+  int n = 0, reaches = 0;
+  *linked = 0;
+  CU_TRY(cuDeviceGetCount(&n));
+  for (CUdevice other = 0; other < n; other++) {
+    if (other == c->device) continue;
+    CU_TRY(cuDeviceCanAccessPeer(&reaches, c->device, other));
+    *linked += reaches;
+  }
+  *others = n - 1;
+  return GR_OK;
+}
+
 static void report(const gr_device *d, gr_text *t) {
   const gr_cuda *c = (const gr_cuda *)d;
   gr_text_printf(t, "%s, compute capability %d.%d: ", c->name, c->arch / 10, c->arch % 10);
@@ -290,6 +304,7 @@ const gr_device_ops gr_cuda_ops = {
     .mark = gr_nvtx_mark,
     .loop_open = gr_cuda_loop_open,
     .loop = gr_cuda_loop,
+    .links = links,
     .report = report,
 };
 

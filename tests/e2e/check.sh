@@ -1,0 +1,122 @@
+# check.sh - `graphrun check`: what it finds of this machine, of limits that are set here, and of stand-ins for GPUs.
+# Rates and sizes are the machine's, and are not looked at.
+. "${0%/*}/lib.sh"
+standin=${graphrun%/*}/standin
+
+# look COMMAND...: the findings as JSON in $log, which has a line for each; the exit code in $code, errors in `errors`.
+look() {
+  timeout -k 5 "$limit" "$@" >"$log" 2>errors </dev/null
+  code=$?
+}
+# finds NAME "SECTION" "FINDING" STATE VALUE HINT: there is such a line; patterns. HINT '': null.
+finds() {
+  finds_hint="\"[^\"]*$6"
+  [ -n "$6" ] || finds_hint=null
+  if grep -Eq "\"section\": \"$2\", \"name\": \"$3\", \"state\": \"$4\", \"value\": \"[^\"]*$5.*\", \"hint\": $finds_hint" "$log"; then
+    ok "$1"
+  else
+    fail "$1" "there is no finding $2, $3, $4, /$5/, /$6/"
+  fi
+}
+# ends NAME CODE: of the last look; starts is true for 0 alone.
+ends() {
+  starts=true
+  [ "$2" = 0 ] || starts=false
+  if [ "$code" = "$2" ] && grep -q "\"starts\": $starts" "$log"; then ok "$1"; else fail "$1" "exit code $code instead of $2"; fi
+}
+# Without mpirun ranks are threads, wherever the test runs, and nothing of a launcher can fail.
+alone="env PATH=/nonexistent"
+mkdir room && cd room || exit 1
+
+# ---- The whole, as text and as JSON
+# shellcheck disable=SC2086
+limited $alone "$graphrun" check
+for section in machine GPUs libraries limits disk network rates; do
+  check "a section $section" grep -qx "$section" "$log"
+done
+check "... of findings in columns" grep -Eq '^[-! ]   matrix product    [0-9.]+ [GM]FLOP/s' "$log"
+check "... of which those with a mark have hints" sh -c \
+  '[ "$(grep -c "^[-!]   " "$1")" = "$(grep -c "^ *hint: " "$1")" ] && grep -q "^-   two ranks " "$1"' sh "$log"
+look "$graphrun" check --json
+case $code in 0 | 69) ok "exit code 0 or 69" ;; *) fail "exit code 0 or 69" "it is $code" ;; esac
+for row in machine:processors machine:instructions machine:memory GPUs:cuda libraries:found limits:stack \
+  "disk:current folder" network:interfaces "rates:matrix product" "rates:memory copy" "rates:two ranks" rates:all-reduce; do
+  check "a finding $row" grep -q "\"section\": \"${row%:*}\", \"name\": \"${row#*:}\"" "$log"
+done
+if command -v python3 >/dev/null 2>&1; then
+  cat >parse.py <<'PY'
+import json, sys
+found = json.load(open(sys.argv[1]), parse_constant=lambda word: 1 / 0)
+for f in found["findings"]:
+    assert f["state"] in ("ok", "limits", "fails") and (f["hint"] is None) == (f["state"] == "ok"), f
+    assert (f["number"] is None) == (f["unit"] is None), f
+assert found["starts"] == all(f["state"] != "fails" for f in found["findings"])
+PY
+  check "it is JSON, with hints for what is not ok" python3 parse.py "$log"
+else
+  skip "it is JSON" "no python3"
+fi
+expect "a word" 2 "'x' is one argument too many" -- "$graphrun" check x
+
+# ---- Limits, and no mpirun
+# shellcheck disable=SC3045
+look sh -c 'ulimit -n 64; ulimit -l 16; ulimit -s 512; PATH=/nonexistent exec "$1" check --json' sh "$graphrun"
+finds "few open files" limits "open files" limits 64 'ulimit -n 4096'
+finds "little locked memory" limits "locked memory" limits '0\.0 MB' 'ulimit -l unlimited'
+finds "a small stack" limits stack limits '0\.5 MB' 'ulimit -s 8192'
+finds "no mpirun" rates "two ranks" limits "as threads of one process; .*" 'threads train as well.*openmpi-bin'
+check "... with a rate" grep -Eq '"name": "all-reduce", "state": "(ok|limits)", "value": "[0-9]' "$log"
+ends "... training starts" 0
+
+# ---- Where a run cannot write
+look env --chdir=/proc PATH=/nonexistent "$graphrun" check --json
+finds "a folder that has no room" disk "current folder" fails '' 'output.dir=DIR'
+ends "... training fails" 69
+
+# ---- Ranks that are processes
+if has_mpi; then
+  mkdir bin && printf '#!/bin/sh\necho "mpirun has no slots" >&2\nexit 3\n' >bin/mpirun && chmod +x bin/mpirun
+  look env "PATH=$PWD/bin:$PATH" "$graphrun" check --json
+  finds "an mpirun that fails" rates all-reduce fails 'mpirun ended with exit code 3' 'mpirun -n 2 hostname'
+  ends "... is code 69" 69
+  check "... and an error" grep -q "launch error: training cannot start here: 1 finding of this machine forbids it" errors
+  look env TMPDIR=/nonexistent "$graphrun" check --json
+  finds "no folder for temporary files" disk "temporary files" limits '/nonexistent cannot be written to' 'TMPDIR=DIR'
+  finds "... without which processes do not start" rates all-reduce fails "cannot create the launcher's folder" 'set TMPDIR'
+  mkdir part && cp "$graphrun" "${graphrun%/*}"/graphrun_onednn.so part 2>/dev/null
+  look "$PWD/part/graphrun" check --json
+  finds "no module for MPI" libraries MPI limits 'not found: .*graphrun_mpi.so' 'install'
+  finds "... ranks are threads" rates "two ranks" limits 'there is no graphrun_mpi.so' 'threads train'
+else
+  skip "ranks that are processes" "this build, or this machine, is without MPI"
+fi
+
+# ---- Small file systems
+if unshare -m true 2>/dev/null; then
+  look unshare -m sh -c 'mount -t tmpfs -o size=1m none /dev/shm && mkdir tmp && mount -t tmpfs -o size=2m none tmp &&
+    TMPDIR=$PWD/tmp PATH=/nonexistent exec "$1" check --json' sh "$graphrun"
+  finds "a small /dev/shm" disk /dev/shm limits '1\.0 MB' '--shm-size'
+  finds "a small folder for temporary files" disk "temporary files" limits '2\.1 MB' 'TMPDIR=DIR'
+else
+  skip "small file systems" "it takes a mount namespace"
+fi
+
+# ---- GPUs
+if [ -f "$standin/libcuda.so.1" ] && ! sanitised; then
+  mkdir lib && ln -s "$standin"/*.so* lib
+  with_gpus="env LD_LIBRARY_PATH=$PWD/lib STANDIN_GPUS=2 STANDIN_TIMEOUT=300 PATH=/nonexistent"
+  # shellcheck disable=SC2086
+  look $with_gpus "$graphrun" check --json
+  finds "two GPUs" GPUs cuda ok 2 ''
+  finds "... with names, memory and links" GPUs "cuda 1" ok 'Stand-in GPU 1, .* GB free, direct links to 1 of 1' ''
+  ends "... training starts" 0
+  rm lib/libnccl.so.2 && echo broken >lib/libnccl.so.2
+  # shellcheck disable=SC2086
+  look $with_gpus STANDIN_DRIVER=12080 "$graphrun" check --json
+  finds "several without NCCL" libraries NCCL fails 'not found' 'distributed.ranks=1'
+  finds "an old driver" GPUs "cuda 0" fails 'the NVIDIA driver is for CUDA 12.8' 'install driver'
+  ends "... training fails" 69
+else
+  skip "GPUs" "the stand-ins are not built"
+fi
+counts
