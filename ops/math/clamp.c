@@ -56,7 +56,7 @@ static const gr_case cases[] = {{{"f32[4,6]"}, .attr = &(struct clamp){-0.5, 0.7
 
 const gr_op gr_op_clamp = {
     GR_POINTWISE_FIELDS(clamp),
-    .doc = "min(max(x, low), high). The gradient is dy where low <= x <= high, else 0.",
+    .doc = "min(max(x, low), high). The gradient is dy where low < x < high, else 0.",
     .n_in = 1,
     .attr_size = sizeof(struct clamp),
     .attrs = attrs,
@@ -68,14 +68,15 @@ const gr_op gr_op_clamp = {
     .cases = cases,
 };
 
-GR_POINTWISE2(clamp_grad, x0 >= low && x0 <= high ? x1 : 0)
+// 0 at the bounds, as in PyTorch, and as the gradient of relu is.
+GR_POINTWISE2(clamp_grad, x0 > low && x0 < high ? x1 : 0)
 
 static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}, .attr = &(struct clamp){-0.5, 0.7}},
                                      {{0}}};
 
 const gr_op gr_op_clamp_grad = {
     GR_POINTWISE_FIELDS(clamp_grad),
-    .doc = "dy where low <= x <= high, else 0.",
+    .doc = "dy where low < x < high, else 0.",
     .n_in = 2,
     .attr_size = sizeof(struct clamp),
     .attrs = attrs,

@@ -217,6 +217,23 @@ class Acts(nn.Module):
         return self.fc(self.act(x))
 
 
+class Kinks(nn.Module):
+    """Activations where their slope jumps: what enters them are whole numbers."""
+    ALL = [F.relu, F.leaky_relu, F.relu6, F.hardtanh, F.hardsigmoid, F.hardswish, F.elu, F.selu, F.celu]
+
+    def __init__(self):
+        super().__init__()
+        self.shifts = nn.ParameterList(nn.Parameter(torch.arange(5) - k % 5.0) for k in range(len(self.ALL)))
+        self.fc = nn.Linear(5, 3)
+
+    def exact(self):
+        for p in self.shifts:
+            p.round_()
+
+    def forward(self, x):
+        return self.fc(sum(f(x + shift) for shift, f in zip(self.shifts, self.ALL)) / 8)
+
+
 class Pixels(nn.Module):
     def __init__(self):
         super().__init__()
@@ -250,12 +267,13 @@ MODELS = {
     "series": (Series, lambda: torch.randn(SAMPLES, 5, 9)),
     "volume": (Volume, lambda: torch.randn(SAMPLES, 3, 4, 5, 6)),
     "acts": (Acts, lambda: torch.randn(SAMPLES, 5)),
+    "kinks": (Kinks, lambda: torch.randint(-3, 7, (SAMPLES, 5)).float()),
     "pixels": (Pixels, lambda: torch.randn(SAMPLES, 3, 6, 7)),
     "causal": (Causal, lambda: torch.randint(0, 20, (SAMPLES, 7))),
 }
 # Exports by the newer exporter: what it normalises, while it trains, needs its graph as it is.
 DYNAMO = {"mlp": True, "transformer": True, "lstm": True, "vit": True, "gru": False, "unet": False, "mobile": False,
-          "series": False, "volume": False, "acts": False, "pixels": False, "causal": False}
+          "series": False, "volume": False, "acts": False, "kinks": False, "pixels": False, "causal": False}
 OPSETS = {"acts": 17, "series": 13}  # of the older exporter: before Gelu, and the oldest that is read
 
 
@@ -296,6 +314,8 @@ def main():
         with torch.no_grad():  # no two weights are equal, or the exporter merges them
             for p in model.parameters():
                 p.add_(torch.randn_like(p) * 0.05)
+            if name == "kinks":
+                model.exact()
         x, y = sample(), torch.arange(SAMPLES) % 3
         export(name, model, x, str(OUT / f"{name}.onnx"), dynamo=False)
         if name in DYNAMO:

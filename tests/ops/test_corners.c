@@ -55,7 +55,9 @@ static void numbers(void) {
   double bounds[] = {-1, 1}, by = 4;
   element("clamp", bounds, 1, (double[3]){NAN}, NAN);
   element("clamp", bounds, 1, (double[3]){-3}, -1);
-  element("clamp_grad", bounds, 2, (double[3]){1, 7}, 7);
+  element("clamp_grad", bounds, 2, (double[3]){1, 7}, 0);
+  element("clamp_grad", bounds, 2, (double[3]){-1, 7}, 0);
+  element("clamp_grad", bounds, 2, (double[3]){0.9, 7}, 7);
   element("ceil_div", &by, 1, (double[3]){8}, 2);
   element("ceil_div", &by, 1, (double[3]){9}, 3);
   element("ceil_div", &by, 1, (double[3]){-9}, -2);

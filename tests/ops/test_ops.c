@@ -344,7 +344,7 @@ static char *explain(const gr_op *op, char *buf, size_t bytes) {
 static void docs(void) {
   static char buf[1 << 16];
   static const char clamp[] =
-      "clamp: min(max(x, low), high). The gradient is dy where low <= x <= high, else 0.\n"
+      "clamp: min(max(x, low), high). The gradient is dy where low < x < high, else 0.\n"
       "  operands   1\n"
       "  notation   ...->...\n"
       "  attributes low (number, default -inf): lower bound\n"
