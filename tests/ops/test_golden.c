@@ -26,6 +26,7 @@ static const char *const elsewhere[][2] = {
     {"minibatch", "own random numbers: test_sample"},
     {"scan", "test_scan, test_scan_random"},
     {"fused", "test_fuse"},
+    {"optimization_barrier", "its operand: test_ops, e2e.recompute"},
     {"finite_check", "test_train"},
     {"increment", "test_train"},
     {"loss_scale", "e2e.precision"},
