@@ -6,8 +6,8 @@ static void add_operand(const gr_fuse *f, gr_fuse_members *m, uint32_t node, int
   gr_val v = gr_fuse_read(f, node, k);
   const gr_value *value = gr_at(f->g, v);
   if (value->role == GR_TEMP && f->group[value->node] == f->group[m->node[0]]) return;
-  for (int k = 0; k < m->n_in; k++)
-    if (m->in[k].id == v.id) return;
+  for (int i = 0; i < m->n_in; i++)
+    if (m->in[i].id == v.id) return;
   m->in[m->n_in++] = v;
 }
 
