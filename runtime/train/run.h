@@ -27,6 +27,11 @@ typedef struct gr_run {
 // ---- loop.c
 // Runs all of one rank's part of the task, from opening files to results. Collective.
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
+// ---- replay.c
+// Runs the step that is replayed, and shows its values (gr_weights_spec). Collective. GR_ERR_USAGE
+// if a pattern matches none, GR_ERR_DIFFERENT if they are compared and differ.
+GR_MUST_USE gr_status gr_run_replay_step(gr_run *, const gr_run_program *, const gr_batch *,
+                                         gr_step_results *);
 // ---- log_start.c
 // Logs what is trained, on which data, and where the run writes to.
 void gr_run_log_start(gr_rank *, const gr_progress *, const char *dir);
