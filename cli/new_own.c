@@ -29,8 +29,12 @@ static const char *set(gr_arena *a, const char *yaml, const char *key, const cha
   const char *line = find_key(yaml, key);
   if (!line) return yaml;
   const char *colon = strchr(line, ':'), *end = line + strcspn(line, "\n#");
-  return gr_arena_printf(a, "%.*s: %s%s%s", (int)(colon - yaml), yaml, value,
-                         *end == '#' ? "   " : "", end);
+  int room = (int)(end - colon - 2 - (ptrdiff_t)strlen(value));  // to where the comment stood
+  return gr_arena_printf(a, "%.*s: %s%*s%s", (int)(colon - yaml), yaml, value,
+                         *end != '#' ? 0
+                         : room > 0  ? room
+                                     : 3,
+                         "", end);
 }
 
 // The same with a line after that of a key, as deep as it.
@@ -334,6 +338,8 @@ static gr_status look_at_manifest(gr_arena *a, const char *path, gr_new_own *out
   begin("speech", out);
   out->config = set(a, out->config, "manifest", quoted(a, path));
   out->config = set(a, out->config, "vocab", quoted(a, vocab.chars));
+  out->config = add(a, out->config, "vocab",
+                    "text: {case: keep, spaces: \"\", drops: \"\"}   # transcripts as they are");
   gr_text_printf(said, "a manifest of recordings; symbols: %s\n", quoted(a, vocab.chars));
   return GR_OK;
 }

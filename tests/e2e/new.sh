@@ -81,6 +81,8 @@ from images made/image/images images "180 images of 3 classes"
 from clips made/video/clips/list.csv "clips of videos" "120 videos"
 from speech made/speech/data/manifest.jsonl recordings 'symbols: "ABCDEF"'
 from text made/text/data.txt text
+tr ABCDEF abcdef <made/speech/data/manifest.jsonl >made/speech/data/small.jsonl
+from small made/speech/data/small.jsonl recordings 'symbols: "abcdef"'
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
 expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/room --from=made/regression/data.csv --label=room
 expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv
