@@ -70,6 +70,8 @@ static gr_status inspect_job(gr_job *j) {
   gr_text t = gr_text_make(j->arena);
   bool audio = ((const options *)j->args.options)->audio;
   GR_TRY(open_data(j, audio));
+  if (!j->spec.set.options.batch.batch_size && !j->args.json)
+    puts("training.batch_size is by bucket, which `graphrun plan` lists; here batches are of 1");
   if (j->args.json)
     gr_dataset_json(j->spec.data, &t), fputs(t.chars, stdout);
   else

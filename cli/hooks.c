@@ -32,17 +32,18 @@ static bool has_loop(const gr_job *j) {
 }
 
 // The steps of an epoch: the batches of the data, or the runs of a pass through the loop that
-// train, which follow from the programs' minibatches and so from the plan.
+// train, which follow from the programs' minibatches and so from the plan, as batches by memory do.
 static gr_status count_steps(schedule *s) {
   gr_job *j = s->job;
-  if (has_loop(j)) {
+  if (has_loop(j) || j->spec.set.options.batch.most_bytes > 0) {
     GR_TRY(gr_job_plan(j, s->ranks));
     s->steps_per_epoch = j->spec.loop.steps;
     return GR_OK;
   }
   GR_TRY(gr_job_open(j, s->ranks));
   s->steps_per_epoch =
-      gr_contract_batches(j->spec.contract, GR_SPLIT_TRAIN, j->spec.set.options.batch.global);
+      gr_contract_batches(j->spec.contract, GR_SPLIT_TRAIN, j->spec.set.options.batch.global,
+                          j->spec.set.options.batch.global_of);
   return GR_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "compiler/picture/picture.h"
 #include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
+#include "compiler/report/parts.h"
 #include "job/fit.h"
 #include "job/memory.h"
 #include "job/narrow_cost.h"
@@ -55,9 +56,20 @@ static bool takes_batches(const gr_plan *p) {
 static void print_head(const gr_job *j, int ranks) {
   const gr_settings *s = &j->spec.set;
   printf("plan of %s for %d rank%s", j->args.config, ranks, ranks > 1 ? "s" : "");
-  if (takes_batches(j->spec.plan)) printf(", global batch %d", s->options.batch.global);
+  bool one = takes_batches(j->spec.plan) && !s->options.batch.global_of;
+  if (one) printf(", global batch %d", s->options.batch.global);
   printf(s->options.batch.micro_batches > 1 ? " in %d micro-steps\n" : "\n",
          s->options.batch.micro_batches);
+}
+
+static void print_buckets(const gr_plan_use *use) {
+  char bytes[32];
+  for (int i = 0; i < use->n_buckets; i++) {
+    const gr_bucket_figures *b = &use->buckets[i];
+    printf("%s  %-10s %10d %12d   %s\n",
+           i ? "" : "batches     samples a step  rows a rank   planned on a rank\n", b->name,
+           b->samples, b->rows, gr_bytes_text(b->bytes, bytes));
+  }
 }
 
 static gr_status plan(gr_job *j) {
@@ -75,6 +87,7 @@ static gr_status plan(gr_job *j) {
   int n = gr_job_differences(j, ranks, j->spec.device->gpu, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   if (j->fitted) printf("note        %s\n", j->fitted);
+  print_buckets(&figures->use);
   if (gr_job_guesses_gpus(j))
     printf(
         "note        distributed.ranks is auto: as many as there are GPUs, here planned for one; "

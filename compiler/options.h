@@ -18,7 +18,18 @@ typedef struct gr_batch_settings {
   int global;         // rows of the batch over all ranks
   int rows;           // of a rank in a micro-batch
   int micro_batches;  // of a step; 0 or 1: the step is one program
+  // Where training.batch_size is by bucket; of all else these are 0 and NULL.
+  double most_bytes;     // its `memory`
+  int64_t most_length;   // its `total_length`
+  const int *global_of;  // by bucket, once the data are known; `global` is then the mean of steps
+  const int *rows_of;    // by bucket; `rows` is then the least
+  const int *micro_of;   // by bucket: rows of a micro-batch over all ranks
 } gr_batch_settings;
+
+// A rank's rows in a micro-batch of a bucket.
+static inline int gr_rows_of(const gr_batch_settings *s, int bucket) {
+  return s->rows_of ? s->rows_of[bucket] : s->rows;
+}
 
 // ---- The update of weights ---------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 #include "compose/override/override.h"
 #include "compose/schema/schema.h"
 #include "job/kept.h"
+#include "job/parts.h"
 
 enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 
@@ -50,9 +51,11 @@ bool gr_job_settle_expect(gr_arena *arena, const gr_args *args, gr_run_spec *spe
 // ---- Opening ------------------------------------------------------------------------------------
 
 // Without samples there is no batch: micro-steps divide minibatches of rows alone.
-void gr_job_follow_data(gr_run_spec *spec) {
+gr_status gr_job_follow_data(gr_arena *arena, gr_run_spec *spec) {
   gr_batch_settings *s = &spec->set.options.batch;
-  if (spec->contract->ops->empty) s->micro_batches = (int)s->accumulate;
+  bool trains = spec->kind == GR_RUN_TRAIN;
+  if (trains && spec->contract->ops->empty) s->micro_batches = (int)s->accumulate;
+  return gr_batch_take(arena, spec);
 }
 
 // A plan alone is made from what is declared, if anything is.
@@ -63,8 +66,7 @@ static gr_status take_expected(gr_arena *arena, gr_run_spec *spec, gr_conf *data
   GR_TRY(gr_source_read(data, &ops));
   GR_TRY(gr_contract_read(arena, expect, ops, c));
   spec->contract = c;
-  gr_job_follow_data(spec);
-  return GR_OK;
+  return gr_job_follow_data(arena, spec);
 }
 
 static gr_status open_trained(gr_arena *arena, const gr_args *args, gr_run_spec *spec,
@@ -76,7 +78,7 @@ static gr_status open_trained(gr_arena *arena, const gr_args *args, gr_run_spec 
   spec->contract = gr_dataset_contract(spec->data);
   gr_dataset_json(spec->data, &record);
   if (expect) GR_TRY(gr_contract_compare(arena, expect, record.chars));
-  gr_job_follow_data(spec);
+  GR_TRY(gr_job_follow_data(arena, spec));
   return gr_dataset_check_splits(spec->data);
 }
 
@@ -92,5 +94,5 @@ gr_status gr_job_open_data(gr_arena *arena, const gr_args *args, gr_run_spec *sp
   if (gr_is_file(path)) GR_TRY(gr_file_read(arena, path, MAX_RECORD, &record, NULL));
   GR_TRY(gr_dataset_open_kept(data, gr_schema_doc, record, inputs, args->n_words, &spec->data));
   spec->contract = gr_dataset_contract(spec->data);
-  return GR_OK;
+  return gr_job_follow_data(arena, spec);
 }

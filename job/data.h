@@ -11,5 +11,6 @@ bool gr_job_is_expected(const gr_args *, const gr_run_spec *);
 // Sets the contract of spec, and unless a plan alone is made of what is expected, its data set,
 // which is compared with that.
 GR_MUST_USE gr_status gr_job_open_data(gr_arena *, const gr_args *, gr_run_spec *);
-// Sets the micro-steps of data without samples.
-void gr_job_follow_data(gr_run_spec *);
+// Sets what of the batch follows from the data: each bucket's, and the micro-steps of data without
+// samples.
+GR_MUST_USE gr_status gr_job_follow_data(gr_arena *, gr_run_spec *);

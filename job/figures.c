@@ -1,16 +1,33 @@
 // figures.c - see figures.h.
 #include "job/figures.h"
 #include <string.h>
+#include "job/parts.h"
 
 // The share of a bucket's batches in an epoch: of one that has none known, as large as the others.
 static double share_of(const gr_job *j, const char *bucket) {
   const gr_contract *c = j->spec.contract;
-  double all = gr_contract_count(c, GR_SPLIT_TRAIN);
+  const int *global_of = j->spec.set.options.batch.global_of;
+  double of = 0, all = 0, alike = 0;
   if (!*bucket || c->n_buckets < 2) return 1;
-  for (int b = 0; b < c->n_buckets; b++)
-    if (!strcmp(gr_contract_bucket_name(j->arena, c, b), bucket))
-      return all > 0 ? c->buckets[b].count[GR_SPLIT_TRAIN] / all : 1.0 / c->n_buckets;
-  return 0;
+  for (int b = 0; b < c->n_buckets; b++) {
+    double batches = (double)c->buckets[b].count[GR_SPLIT_TRAIN] / (global_of ? global_of[b] : 1);
+    bool here = !strcmp(gr_contract_bucket_name(j->arena, c, b), bucket);
+    all += batches;
+    if (here) of = batches, alike = 1.0 / c->n_buckets;
+  }
+  return all > 0 ? of / all : alike;
+}
+
+static void list_buckets(const gr_job *j, gr_plan_use *use) {
+  const gr_batch_settings *s = &j->spec.set.options.batch;
+  const gr_contract *c = j->spec.contract;
+  gr_bucket_figures *list = GR_NEW(j->arena, gr_bucket_figures, c->n_buckets + 1);
+  for (int b = 0; s->global_of && b < c->n_buckets; b++) {
+    const char *name = gr_contract_bucket_name(j->arena, c, b);
+    list[b] = (gr_bucket_figures){name, s->global_of[b], s->rows_of[b], gr_batch_bytes(j, name)};
+    use->n_buckets = b + 1;
+  }
+  use->buckets = list;
 }
 
 // How often a run of a program of the loop runs one of the plan: its micro-steps, and its end.
@@ -44,5 +61,6 @@ const gr_plan_figures *gr_job_count(const gr_job *j, const gr_target *targets, i
                      .samples = j->spec.contract->ops->empty ? 0 : batch,
                      .steps = all > 0 || j->spec.looped ? steps : 0,
                      .in_line = !j->spec.set.comm.overlap};
+  list_buckets(j, &use);
   return gr_plan_count(j->arena, j->spec.plan, &use, targets, n_targets);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "compiler/report/parts.h"
 #include "job/figures.h"
+#include "job/parts.h"
 
 typedef struct fit {
   gr_job *job;
@@ -31,21 +32,20 @@ typedef struct candidate {
 
 // ---- The limit ----------------------------------------------------------------------------------
 
-static gr_status read_limit(const gr_job *j, double *out) {
+gr_status gr_size_read(const gr_conf *c, const char *key, double *out) {
   static const struct unit {
     const char *name;
     double bytes;
   } units[] = {{"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
                {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-  const char *text = j->spec.set.options.memory.limit;
+  const char *text = c->kind == GR_CONF_TEXT ? c->text : "";
   char *end;
-  *out = text ? strtod(text, &end) : 0;
-  if (!text) return GR_OK;
+  *out = strtod(text, &end);
   end += strspn(end, " ");
   for (size_t i = 0; i < sizeof units / sizeof *units && isfinite(*out) && *out > 0; i++)
     if (!strcmp(end, units[i].name)) return *out *= units[i].bytes, GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->spec.conf, "training.memory")->loc,
-                         "'training.memory' must be a size, but is '%s'", text),
+  if (c->kind != GR_CONF_TEXT) text = gr_conf_a_kind(c->kind);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a size, but is '%s'", key, text),
                  "a number and kB, MB, GB or TB, or KiB, MiB, GiB or TiB: 24GiB");
 }
 
@@ -244,7 +244,8 @@ static void describe(const fit *f, const candidate *first, const candidate *best
 static gr_status fit_to_limit(gr_job *j, int ranks) {
   const gr_batch_settings *batch = &j->spec.set.options.batch;
   fit f = {.job = j, .ranks = ranks, .accumulate = batch->accumulate, .most = batch->accumulate};
-  GR_TRY(read_limit(j, &f.limit));
+  const gr_conf *key = gr_conf_find(j->spec.conf, "training.memory");
+  if (key->kind == GR_CONF_TEXT) GR_TRY(gr_size_read(key, "training.memory", &f.limit));
   if (!f.limit || j->spec.kind != GR_RUN_TRAIN) return GR_OK;
   gr_job other;
   candidate first = {.accumulate = f.accumulate};

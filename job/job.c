@@ -17,30 +17,6 @@
 
 // ---- Composing ----------------------------------------------------------------------------
 
-// More ranks than samples in a batch are probably a typo, and each rank costs a process. More
-// micro-steps than a rank has samples are probably a typo too.
-static gr_status check_ranks(const gr_job *j, int64_t ranks) {
-  const gr_batch_settings *s = &j->spec.set.options.batch;
-  bool per_rank = s->batch_is == gr_batch_is_per_rank;
-  int64_t n = per_rank || !ranks ? 1 : ranks;
-  if (n <= s->batch_size && s->accumulate > (s->batch_size + n - 1) / n)
-    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(j->spec.conf, "training.accumulate")->loc,
-                           "a rank has %lld samples of a batch, fewer than %lld micro-steps",
-                           (long long)((s->batch_size + n - 1) / n), (long long)s->accumulate),
-                   "training.batch_size is the size of a whole step, which micro-steps divide");
-  if (n <= s->batch_size) return GR_OK;
-  const gr_conf *key = gr_conf_find(j->spec.conf, "distributed.ranks");
-  const gr_conf *mesh = gr_conf_find(j->spec.conf, "distributed.mesh");
-  if (mesh->kind == GR_CONF_MAP) key = mesh;
-  return gr_hint(
-      gr_fail(GR_ERR_CONFIG,
-              key == mesh || ranks == j->spec.set.ranks.ranks ? key->loc : GR_NOWHERE,
-              "%lld %s cannot share batches of %lld: some would have no sample", (long long)ranks,
-              ranks == j->spec.set.options.sharding.ranks ? "ranks" : "groups of ranks",
-              (long long)s->batch_size),
-      "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
-}
-
 static gr_status read_hydra(gr_job *j) {
   const gr_conf *dir = gr_conf_find(j->composed.hydra, "run.dir");
   gr_hydra_warn(j->arena, j->composed.hydra);
@@ -153,7 +129,7 @@ gr_status gr_job_take(gr_job *j, gr_conf *conf) {
                                                                &j->spec.device));
   const gr_effects e = {.conf = conf, .set = &j->spec.set, .gpu = j->spec.device->gpu};
   if (trains(j)) GR_TRY(gr_effects_check(j->arena, &e));
-  GR_TRY(check_ranks(j, j->spec.set.options.sharding.data_ranks));
+  GR_TRY(gr_batch_check(&j->spec, j->spec.set.options.sharding.data_ranks));
   if (!j->spec.set.model.graph)
     return gr_hint(gr_fail(GR_ERR_CONFIG, j->spec.conf->loc, "model.graph is not given"),
                    "the model's file, such as graphs/lmu_asr.yaml");
@@ -238,7 +214,7 @@ static gr_status bind_inputs(gr_job *j) {
     gr_batch shapes;
     int b = 0;
     while (b < n && strcmp(gr_contract_bucket_name(j->arena, c, b), p->bucket)) b++;
-    if (b < n) gr_contract_shapes(c, b, j->spec.set.options.batch.rows, &shapes);
+    if (b < n) gr_contract_shapes(c, b, gr_rows_of(&j->spec.set.options.batch, b), &shapes);
     GR_TRY(gr_program_inputs_bind(j->arena, p, b < n ? &shapes : NULL, j->spec.adjust,
                                   j->spec.n_adjust, &j->spec.inputs[i]));
   }
@@ -286,7 +262,8 @@ gr_status gr_job_read(gr_job *j, int ranks) {
   gr_options *o = &j->spec.set.options;
   GR_TRY(gr_settings_read(j->arena, j->spec.conf, ranks, &j->spec.set));
   gr_model_file_weights(j->arena, &j->model, j->spec.conf, &j->spec.set.model);
-  GR_TRY(check_ranks(j, o->sharding.data_ranks));
+  if (j->spec.contract) GR_TRY(gr_job_follow_data(j->arena, &j->spec));
+  GR_TRY(gr_batch_check(&j->spec, o->sharding.data_ranks));
   o->gpu = j->spec.device->gpu, o->reserved = j->spec.device->reserved;
   o->debug = (gr_debug_options){.dump = j->args.dump,
                                 .stop_after = j->args.stop_after,
@@ -312,6 +289,8 @@ static gr_status advise(const gr_job *j, gr_status s) {
 gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   gr_conf *params = NULL;
   if (!j->spec.contract) GR_TRY(gr_job_open(j, ranks));
+  GR_TRY(gr_batch_choose(j, ranks));
+  GR_TRY(gr_batch_check(&j->spec, j->spec.set.options.sharding.data_ranks));
   gr_model_teacher *teacher;
   GR_TRY(bind_metadata(j, j->graph, "model.params", &params));
   GR_TRY(gr_generation_bind(j->arena, j->spec.conf, j->graph, j->args.tokens, params));
@@ -320,7 +299,7 @@ gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   const gr_options *o = &j->spec.set.options;
   int n = j->spec.contract->n_buckets, parts = o->sharding.data_ranks;
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
-  for (int i = 0; i < n; i++) bind_bucket(j, i, o->batch.rows * parts, &buckets[i]);
+  for (int i = 0; i < n; i++) bind_bucket(j, i, gr_rows_of(&o->batch, i) * parts, &buckets[i]);
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");
   if (vars) gr_conf_mark(vars);  // used by interpolations, which are already resolved
   const gr_model_program *programs;
@@ -385,10 +364,10 @@ gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int 
   gr_arena *a = gr_arena_create();
   gr_status s = compose_with(a, &j->args, more, n, out);
   out->arena = a, out->compilers = j->compilers;
+  out->spec.data = j->spec.data, out->spec.contract = j->spec.contract;
+  out->spec.batches = j->spec.batches;
   if (!s) s = gr_job_read(out, ranks);
   if (s) return s;
-  out->spec.data = j->spec.data, out->spec.contract = j->spec.contract;
-  gr_job_follow_data(&out->spec);
   gr_conf *data = gr_conf_find(out->spec.conf, "data");
   if (data) gr_conf_mark(data);  // it is open
   return gr_job_plan(out, ranks);

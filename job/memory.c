@@ -55,7 +55,7 @@ static double cache_bytes(const gr_job *j) {
 static double batch_bytes(const gr_job *j) {
   const gr_contract *c = j->spec.contract;
   const gr_batch_settings *set = &j->spec.set.options.batch;
-  double rows = (double)set->rows * (set->micro_batches + 1), bytes = 0;
+  double rows = (double)gr_rows_of(set, c->n_buckets - 1) * (set->micro_batches + 1), bytes = 0;
   gr_batch one;
   if (c->ops->empty || c->n_buckets < 1) return 0;
   gr_contract_shapes(c, c->n_buckets - 1, 1, &one);

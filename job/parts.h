@@ -6,6 +6,8 @@
 #include "compose/tree/conf.h"
 #include "runtime/train/spec.h"
 
+struct gr_job;  // job.h
+
 // ---- optimizer.c: which optimizers exist, and their hyper-parameters, is known from their ops
 // (ops/optim/optim.h)
 
@@ -24,6 +26,28 @@ GR_MUST_USE gr_status gr_optimizer_set(gr_arena *, const gr_op *, const char *na
                                        void *attr, bool *known);
 void gr_optimizer_markdown(gr_text *);                      // for docs/config.md
 void gr_optimizer_help(gr_text *, const char *key_prefix);  // for `graphrun config --help`
+
+// ---- batch.c: training.batch_size
+
+// Reads it where it is a mapping: sets most_bytes or most_length.
+GR_MUST_USE gr_status gr_batch_read(gr_conf *root, gr_settings *);
+// Sets the batch of each bucket then, once the contract is there: what is chosen (spec->batches),
+// what has room in most_length, or for most_bytes, before that is searched, the least.
+GR_MUST_USE gr_status gr_batch_take(gr_arena *, gr_run_spec *);
+// Fails if the smallest batch has fewer samples than there are data-parallel ranks (0: not known),
+// or a rank fewer of it than micro-steps.
+GR_MUST_USE gr_status gr_batch_check(const gr_run_spec *, int64_t ranks);
+// Searches the batches for most_bytes, unless they are chosen: for each bucket the largest whose
+// programs need no more on a rank (of a global batch one that has all of it, so that the choice is
+// the same for any `ranks`). GR_ERR_CONFIG where a bucket's smallest batch is too large.
+GR_MUST_USE gr_status gr_batch_choose(struct gr_job *, int ranks);
+// What a rank allocates for the programs of a bucket, after gr_job_plan.
+double gr_batch_bytes(const struct gr_job *, const char *bucket);
+
+// ---- fit.c: training.memory
+
+// Reads a number of bytes, as in 24GiB. GR_ERR_CONFIG with the name of the key.
+GR_MUST_USE gr_status gr_size_read(const gr_conf *, const char *key, double *out);
 
 // ---- groups.c: training.groups and training.decay_biases_and_norms
 

@@ -247,7 +247,8 @@ static gr_status count_minibatches(const gr_run_spec *spec, const gr_phase *of, 
 
 static gr_status count(gr_run_spec *spec, gr_phase *p) {
   int64_t over = p->over == GR_OVER_DATA ? gr_contract_batches(spec->contract, GR_SPLIT_TRAIN,
-                                                               spec->set.options.batch.global)
+                                                               spec->set.options.batch.global,
+                                                               spec->set.options.batch.global_of)
                                          : 0;
   if (p->over == GR_OVER_MINIBATCHES) GR_TRY(count_minibatches(spec, p, p, &over));
   if (p->over == GR_OVER_DATA && !over && spec->looped)

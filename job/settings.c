@@ -55,10 +55,11 @@ static gr_status read_word(gr_conf *c, const struct row *r, char *base) {
   return GR_OK;
 }
 
-// Words such as auto become 0.
+// Words such as auto and mappings become 0.
 static gr_status read_int(gr_conf *c, const struct row *r, int64_t *out) {
   gr_conf *v = gr_conf_find(c, r->path);
   *out = 0;
+  if (v->kind == GR_CONF_MAP) return GR_OK;
   return v->kind == GR_CONF_TEXT ? GR_OK : gr_conf_int(c, r->path, 0, out);
 }
 
@@ -145,6 +146,7 @@ enum { MAX_ROWS = 1000000000 };  // of a batch over all ranks; rounded up it is 
 // A rank's rows of a batch, in the smallest equal micro-steps; the last may not be full. parts: of
 // a batch.
 static gr_status derive_batch(gr_conf *c, int parts, gr_batch_settings *s) {
+  if (!s->batch_size) return GR_OK;  // a mapping: it follows from the data
   bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t batch = s->batch_size * (per_rank ? parts : 1);
   if (batch > MAX_ROWS)
@@ -215,6 +217,7 @@ static gr_status derive(gr_arena *a, gr_conf *c, gr_settings *s) {
   GR_TRY(read_gpu_ids(a, c, &s->ranks));
   GR_TRY(derive_traced_steps(c, &s->outputs));
   GR_TRY(check_freezable(&optimizer->freezable));
+  GR_TRY(gr_batch_read(c, s));
   GR_TRY(gr_precision_read(a, c, &s->options.precision));
   GR_TRY(gr_other_names_read(a, c, &s->outputs));
   GR_TRY(gr_rungs_read(a, c, &s->loop));

@@ -1,4 +1,4 @@
-foreach(name files audio features vocab manifest data order loader loader_errors loader_stop asterisk table_files table_mapping table_csv table_format table_kinds table table_corners series texts corpus video decoder tokenizer
+foreach(name files audio features vocab manifest data order loader batches loader_errors loader_stop asterisk table_files table_mapping table_csv table_format table_kinds table table_corners series texts corpus video decoder tokenizer
         transform transform_values transform_frames series_transforms
         picture image preview sampler video_compressed market corners parquet shard)
   add_executable(test_data_${name} runtime/data/test_${name}.c runtime/data/fixture.c)

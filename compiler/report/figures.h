@@ -44,11 +44,20 @@ typedef struct gr_kind_figures {
   double bytes;            // on a rank
 } gr_kind_figures;
 
+// The batch of a bucket, where they differ.
+typedef struct gr_bucket_figures {
+  const char *name;
+  int samples, rows;  // of all ranks in a step; of a rank in a micro-step
+  double bytes;       // that a rank allocates for its programs
+} gr_bucket_figures;
+
 // How often programs run, which the plan alone does not say.
 typedef struct gr_plan_use {
-  const double *runs;     // by program, in a step, on average
-  double samples, steps;  // samples of a step, and steps of an epoch; 0: not known
-  bool in_line;           // collectives do not run beside kernels
+  const double *runs;                // by program, in a step, on average
+  double samples, steps;             // samples of a step, and steps of an epoch; 0: not known
+  bool in_line;                      // collectives do not run beside kernels
+  const gr_bucket_figures *buckets;  // n_buckets; 0: all have the same batch
+  int n_buckets;
 } gr_plan_use;
 
 typedef struct gr_plan_figures {

@@ -95,6 +95,17 @@ static void put_memory(gr_text *t, const gr_plan_figures *f) {
                  f->plan->reserved_bytes, f->bytes);
 }
 
+static void put_buckets(gr_text *t, const gr_plan_use *use) {
+  for (int i = 0; i < use->n_buckets; i++) {
+    const gr_bucket_figures *b = &use->buckets[i];
+    gr_text_put(t, i ? ",\n  {\"bucket\": " : ",\n \"batches\": [\n  {\"bucket\": ");
+    gr_text_json(t, b->name);
+    gr_text_printf(t, ", \"samples\": %d, \"rows\": %d, \"bytes\": %.0f}", b->samples, b->rows,
+                   b->bytes);
+  }
+  gr_text_put(t, use->n_buckets ? "]" : "");
+}
+
 // Samples a second are those of a chip's whole step.
 static void put_step(gr_text *t, const gr_plan_figures *f) {
   gr_text_printf(t, ",\n \"step\": {\"samples\": %.0f, ", f->use.samples);
@@ -141,6 +152,7 @@ void gr_plan_json(gr_text *t, const gr_plan_figures *f) {
                  p->state_bytes, p->arena_bytes);
   put_memory(t, f);
   put_step(t, f);
+  put_buckets(t, &f->use);
   gr_text_put(t, ",\n \"programs\": [");
   for (uint32_t i = 0; i < p->n_programs; i++) {
     gr_text_put(t, i ? ",\n  " : "\n  ");

@@ -87,6 +87,9 @@ static void put_one(gr_text *t, const gr_schema_type *type) {
     case GR_SCHEMA_NULL:
       gr_text_put(t, "{\"type\": \"null\"}");
       return;
+    case GR_SCHEMA_MAP:
+      gr_text_put(t, "{\"type\": \"object\"}");
+      return;
     case GR_SCHEMA_WORD:
       gr_text_printf(
           t, strcmp(type->word, "null") ? "{\"const\": \"%s\"}" : "{\"enum\": [\"%s\", null]}",

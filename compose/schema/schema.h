@@ -4,11 +4,11 @@
 #pragma once
 #include "compose/tree/conf.h"
 
-// A type is alternatives joined by '|': int, float, bool, string, path, null, any, a word that is
-// meant literally, or [type] for a list. 'null' in quotes is a word, which YAML's null spells, too,
-// unless it is written as ~ or as nothing. Numbers may have bounds: "int >= 1", "float > 0 < 1";
-// lists a length: "[float; 2]". An integer without a bound has that of 32 bits, since most of them
-// end up in an int: only a row that says otherwise takes more.
+// A type is alternatives joined by '|': int, float, bool, string, path, null, mapping, any, a word
+// that is meant literally, or [type] for a list. 'null' in quotes is a word, which YAML's null
+// spells, too, unless it is written as ~ or as nothing. Numbers may have bounds: "int >= 1", "float
+// > 0 < 1"; lists a length: "[float; 2]". An integer without a bound has that of 32 bits, since
+// most of them end up in an int: only a row that says otherwise takes more.
 typedef struct gr_schema_key {
   const char *path;
   const char *type;
@@ -94,6 +94,7 @@ typedef enum gr_schema_kind {
   GR_SCHEMA_PATH,
   GR_SCHEMA_NULL,
   GR_SCHEMA_ANY,
+  GR_SCHEMA_MAP,
   GR_SCHEMA_WORD,
   GR_SCHEMA_LIST,
 } gr_schema_kind;

@@ -13,7 +13,7 @@ static const struct {
     {"int", "an integer", GR_SCHEMA_INT},      {"float", "a number", GR_SCHEMA_FLOAT},
     {"bool", "true or false", GR_SCHEMA_BOOL}, {"string", "a string", GR_SCHEMA_TEXT},
     {"path", "a path", GR_SCHEMA_PATH},        {"null", "null", GR_SCHEMA_NULL},
-    {"any", "any value", GR_SCHEMA_ANY},
+    {"any", "any value", GR_SCHEMA_ANY},       {"mapping", "a mapping", GR_SCHEMA_MAP},
 };
 enum { N_NAMES = sizeof names / sizeof *names };
 
@@ -119,6 +119,8 @@ static bool fits_one(const gr_schema_type *t, gr_conf *c) {
       return c->kind == GR_CONF_NULL;
     case GR_SCHEMA_WORD:
       return fits_word(t, c);
+    case GR_SCHEMA_MAP:
+      return c->kind == GR_CONF_MAP;
     case GR_SCHEMA_LIST:
       return fits_list(t, c);
     default:

@@ -1,5 +1,6 @@
 // contract.c - see contract.h.
 #include "runtime/data/contract.h"
+#include <assert.h>
 #include <string.h>
 
 // Elements of one sample's field, so that no product with rows overflows.
@@ -29,6 +30,19 @@ void gr_contract_shapes(const gr_contract *c, int bucket, int rows, gr_batch *ou
     for (int k = 0; k < s->rank; k++)
       o->type.dim[k + 1] = size_of(c->buckets + bucket, f, s->dim[k]);
   }
+}
+
+gr_batch gr_batch_slice(const gr_batch *b, int i, int n) {
+  gr_batch out = *b;
+  assert(n > 0 && b->rows % n == 0 && i >= 0 && i < n);
+  out.rows = b->rows / n;
+  out.sample = b->sample + i * out.rows;
+  for (int f = 0; f < b->n_fields; f++) {
+    out.field[f].type.dim[0] /= n;
+    size_t bytes = gr_type_bytes(&out.field[f].type);
+    out.field[f].data = (const char *)b->field[f].data + (size_t)i * bytes;
+  }
+  return out;
 }
 
 uint32_t gr_contract_count(const gr_contract *c, gr_split split) {

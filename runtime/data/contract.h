@@ -57,10 +57,13 @@ void gr_contract_json(const gr_contract *, gr_text *);
 
 // The fields of `rows` rows of a bucket: shapes only, their data is NULL.
 void gr_contract_shapes(const gr_contract *, int bucket, int rows, gr_batch *out);
+// Micro-batch `i` of `n` of a rank's rows, which n divides.
+gr_batch gr_batch_slice(const gr_batch *, int i, int n);
 const char *gr_contract_bucket_name(gr_arena *, const gr_contract *, int bucket);  // "t300", "all"
 uint32_t gr_contract_count(const gr_contract *, gr_split);  // samples of a split
-// Batches of an epoch; in each the same (order.c).
-uint32_t gr_contract_batches(const gr_contract *, gr_split, int batch);
+// Batches of an epoch; in each the same (order.c). of_bucket: the rows of a global batch by bucket;
+// NULL: `batch`.
+uint32_t gr_contract_batches(const gr_contract *, gr_split, int batch, const int *of_bucket);
 // About the bytes that all samples have in batches, if the source loads them before it fills in
 // rows: what a cache of them takes.
 double gr_contract_cached(const gr_contract *);

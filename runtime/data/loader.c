@@ -5,7 +5,6 @@
 // contents of a row depend only on its position, so thread timing does not change them. The caller
 // holds one slot; the other slots hold batches that are prepared ahead.
 #include "runtime/data/loader.h"
-#include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,8 @@ struct gr_loader {
   gr_arena *arena;
   gr_order_spec order_spec;
   gr_order order;
-  int rows, depth;
+  int rows;  // of the batch that was started last
+  int depth;
   slot *slots;
   pthread_mutex_t lock;
   pthread_cond_t work, ready;  // a slot is free or the loader stops; a batch is complete
@@ -44,9 +44,12 @@ struct gr_loader {
   bool order_made;               // for `epoch`
 };
 
-int gr_loader_rows(const gr_loader_spec *s) {
-  int least = s->batch / s->ranks + (s->batch % s->ranks > 0);
-  return s->rows > least ? s->rows : least;
+static int divide_up(int n, int by) { return n / by + (n % by > 0); }
+
+int gr_loader_rows(const gr_loader_spec *s, int bucket) {
+  int micro = s->micro > 0 ? s->micro : 1;
+  int rows = divide_up(s->of_bucket ? s->of_bucket[bucket] : s->batch, s->ranks);
+  return divide_up(rows, micro) * micro;
 }
 
 // Selects this rank's rows of the next batch from the global order. The caller holds the lock.
@@ -55,6 +58,7 @@ static void begin_batch(gr_loader *l) {
   l->order_made = true;
   slot *s = l->slots + l->started % (uint64_t)l->depth;
   const gr_order_batch *g = l->order.batches + l->index;
+  l->rows = gr_loader_rows(&l->spec, g->bucket);
   for (int i = 0; i < l->rows; i++) {
     int64_t row = (int64_t)l->spec.rank * l->rows + i;
     s->samples[i] = row < g->count ? l->order.samples[g->first + row] : GR_NO_SAMPLE;
@@ -168,19 +172,19 @@ static void *work(void *arg) {
     gr_status error = fill_row(l, s, row);
     pthread_mutex_lock(&l->lock);
     note_done(s, row, error);
-    if (s->done == l->rows) pthread_cond_signal(&l->ready);
+    if (s->done == s->batch.rows) pthread_cond_signal(&l->ready);
   }
   pthread_mutex_unlock(&l->lock);
   return NULL;
 }
 
 static gr_status check_spec(const gr_dataset *d, const gr_loader_spec *s) {
-  if (s->batch < 1 || s->ranks < 1 || s->rank < 0 || s->rank >= s->ranks)
+  if ((s->batch < 1 && !s->of_bucket) || s->ranks < 1 || s->rank < 0 || s->rank >= s->ranks)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "a batch of %d for rank %d of %d cannot be", s->batch,
                    s->rank, s->ranks);
   GR_TRY(gr_range("workers", s->workers, 0, MAX_WORKERS));
   GR_TRY(gr_range("prefetch", s->prefetch, 1, MAX_PREFETCH));
-  uint32_t n = gr_contract_batches(&d->contract, s->split, s->batch);
+  uint32_t n = gr_contract_batches(&d->contract, s->split, s->batch, s->of_bucket);
   if (s->first > n)
     return gr_hint(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot go on at batch %u of an epoch of %u", s->first, n),
@@ -188,28 +192,36 @@ static gr_status check_spec(const gr_dataset *d, const gr_loader_spec *s) {
   return GR_OK;
 }
 
-// The memory of each field in the largest bucket; false: the size overflows.
+// Room for a batch of any bucket; false: there is none, or the size of one overflows.
 static bool make_slot(const gr_loader *l, slot *s) {
-  gr_batch largest;
-  gr_contract_shapes(&l->data->contract, l->data->n_buckets - 1, l->rows, &largest);
-  for (int f = 0; f < largest.n_fields; f++) {
-    const gr_type *t = &largest.field[f].type;
-    s->memory[f] = gr_type_possible(t) ? malloc(gr_type_bytes(t)) : NULL;
-    if (!s->memory[f]) return false;
+  size_t most[GR_MAX_FIELDS] = {0};
+  int rows = 0;
+  for (int b = 0; b < l->data->n_buckets; b++) {
+    gr_batch shapes;
+    gr_contract_shapes(&l->data->contract, b, gr_loader_rows(&l->spec, b), &shapes);
+    rows = shapes.rows > rows ? shapes.rows : rows;
+    for (int f = 0; f < shapes.n_fields; f++) {
+      const gr_type *t = &shapes.field[f].type;
+      if (!gr_type_possible(t)) return false;
+      most[f] = gr_type_bytes(t) > most[f] ? gr_type_bytes(t) : most[f];
+    }
   }
-  s->samples = GR_NEW(l->arena, uint32_t, l->rows);
-  s->repeat = GR_NEW(l->arena, uint32_t, l->rows);
+  for (int f = 0; f < l->data->n_fields; f++)
+    if (!(s->memory[f] = malloc(most[f]))) return false;
+  s->samples = GR_NEW(l->arena, uint32_t, rows);
+  s->repeat = GR_NEW(l->arena, uint32_t, rows);
   return true;
 }
 
 static gr_status no_memory(const gr_loader *l) {
   gr_batch largest;
   char type[96];
-  gr_contract_shapes(&l->data->contract, l->data->n_buckets - 1, l->rows, &largest);
+  int bucket = l->data->n_buckets - 1;
+  gr_contract_shapes(&l->data->contract, bucket, gr_loader_rows(&l->spec, bucket), &largest);
   return gr_hint(
       gr_about(
           gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for %d batches of %d rows: %s %s", l->depth,
-                  l->rows, largest.field[0].name, gr_type_text(&largest.field[0].type, type)),
+                  largest.rows, largest.field[0].name, gr_type_text(&largest.field[0].type, type)),
           "prefetch"),
       "fewer data.prefetch, a smaller training.batch_size, or shorter samples");
 }
@@ -264,8 +276,8 @@ static gr_status open_loader(gr_dataset *d, const gr_loader_spec *spec, bool tri
   gr_arena *a = gr_arena_create();
   gr_loader *l = GR_NEW(a, gr_loader, 1);
   l->arena = a, l->data = d, l->spec = *spec, l->bare = bare;
-  l->order_spec = (gr_order_spec){spec->split, spec->batch, spec->seed, spec->shuffle};
-  l->rows = l->next_row = gr_loader_rows(spec);
+  l->order_spec =
+      (gr_order_spec){spec->split, spec->batch, spec->of_bucket, spec->seed, spec->shuffle};
   l->depth = 1 + (spec->workers ? spec->prefetch : 0);
   l->epoch = spec->epoch, l->index = spec->first;
   open_locks(l);
@@ -309,7 +321,7 @@ static bool make_next(gr_loader *l, slot *s) {
   if (!l->spec.workers)
     for (slot *filled; !gr_stop_requested() && take_row(l, &filled, &row);)
       note_done(filled, row, fill_row(l, filled, row));
-  while (l->started <= l->taken || s->done < l->rows) {
+  while (l->started <= l->taken || s->done < s->batch.rows) {
     if (gr_stop_requested()) return false;
     wait_ready(l);
   }
@@ -352,7 +364,8 @@ gr_status gr_loader_next(gr_loader *l, const gr_batch **out) {
 bool gr_loader_ready(gr_loader *l) {
   if (!l) return true;
   pthread_mutex_lock(&l->lock);
-  bool built = l->started > l->taken && l->slots[l->taken % (uint64_t)l->depth].done == l->rows;
+  const slot *s = &l->slots[l->taken % (uint64_t)l->depth];
+  bool built = l->started > l->taken && s->done == s->batch.rows;
   bool ready = built || l->taken >= l->end;
   pthread_mutex_unlock(&l->lock);
   return ready;
@@ -373,17 +386,4 @@ void gr_loader_close(gr_loader *l) {
   pthread_cond_destroy(&l->ready);
   pthread_mutex_destroy(&l->lock);
   gr_arena_destroy(l->arena);
-}
-
-gr_batch gr_batch_slice(const gr_batch *b, int i, int n) {
-  gr_batch out = *b;
-  assert(n > 0 && b->rows % n == 0 && i >= 0 && i < n);
-  out.rows = b->rows / n;
-  out.sample = b->sample + i * out.rows;
-  for (int f = 0; f < b->n_fields; f++) {
-    out.field[f].type.dim[0] /= n;
-    size_t bytes = gr_type_bytes(&out.field[f].type);
-    out.field[f].data = (const char *)b->field[f].data + (size_t)i * bytes;
-  }
-  return out;
 }

@@ -1,18 +1,18 @@
 // loader.h - one rank's batches, prepared by worker threads ahead of the step that uses them.
 //
-// The order of an epoch depends on (seed, epoch, batch size) only, not on ranks, workers or timing.
-// A global batch is `batch` rows of one bucket. Samples that do not fill a batch of their bucket
-// are moved to empty rows of the next bucket's last batch if there are enough. Rows without a
-// sample are padding of weight 0. Rank r has rows [r R, (r + 1) R) of every global batch, with R =
-// ceil(batch / ranks), or more if the loader is opened with more; rows beyond `batch` have weight
-// 0.
+// The order of an epoch depends on (seed, epoch, batch sizes) only, not on ranks, workers or
+// timing. A global batch is `batch` rows of one bucket. Samples that do not fill a batch of their
+// bucket are moved to empty rows of the next bucket's last batch if there are enough. Rows without
+// a sample are padding of weight 0. Rank r has rows [r R, (r + 1) R) of every global batch, with
+// R = ceil(batch / ranks), rounded up to a multiple of `micro`; rows beyond `batch` have weight 0.
 #pragma once
 #include "runtime/data/dataset.h"
 
 typedef struct gr_loader_spec {
   gr_split split;
-  int batch;  // rows of the global batch
-  int rows;   // of each rank, if more than ceil(batch / ranks)
+  int batch;             // rows of the global batch
+  const int *of_bucket;  // the same by bucket, which the loader borrows; NULL: `batch`
+  int micro;             // micro-steps that divide a rank's rows; 0: 1
   int rank, ranks;
   uint64_t seed;
   bool shuffle;  // else bucket by bucket in the order of the samples, in every epoch
@@ -25,7 +25,7 @@ typedef struct gr_loader_spec {
 
 typedef struct gr_loader gr_loader;
 
-int gr_loader_rows(const gr_loader_spec *);  // of each rank
+int gr_loader_rows(const gr_loader_spec *, int bucket);  // of each rank
 // Fails with GR_ERR_CONFIG about a setting (gr_about), or GR_ERR_DATA.
 GR_MUST_USE gr_status gr_loader_open(gr_dataset *, const gr_loader_spec *, gr_loader **out);
 // *out is the next batch, owned by the loader and valid until the next call; NULL after the last.
@@ -41,5 +41,3 @@ GR_MUST_USE gr_status gr_loader_try(gr_dataset *, const gr_loader_spec *, bool f
 // true.
 bool gr_loader_ready(gr_loader *);
 void gr_loader_close(gr_loader *);  // joins the workers; NULL is fine
-// Micro-batch `i` of `n` of a rank's rows, which n divides.
-gr_batch gr_batch_slice(const gr_batch *, int i, int n);

@@ -7,8 +7,15 @@
 typedef struct walk {
   const gr_contract *data;
   gr_split split;
-  uint32_t batch;
+  int batch;
+  const int *of_bucket;
 } walk;
+
+// The rows of a batch.
+static uint32_t rows_of(const walk *w, int bucket) {
+  int rows = w->of_bucket ? w->of_bucket[bucket] : w->batch;
+  return rows > 0 ? (uint32_t)rows : 1;
+}
 
 // The next bucket above b with samples of the split, or -1.
 static int above(const walk *w, int b) {
@@ -17,32 +24,36 @@ static int above(const walk *w, int b) {
   return -1;
 }
 
-static uint32_t batches(const walk *w, uint32_t n) { return n / w->batch + (n % w->batch > 0); }
+static uint32_t batches(const walk *w, int bucket, uint32_t n) {
+  uint32_t rows = rows_of(w, bucket);
+  return n / rows + (n % rows > 0);
+}
 
 // The number of the n samples in bucket b that move to the next bucket: the remainder that does not
 // fill a batch, if the next bucket's last batch has enough empty rows.
 static uint32_t going_up(const walk *w, int b, uint32_t n) {
   int next = above(w, b);
-  uint32_t rest = n % w->batch;
+  uint32_t rest = n % rows_of(w, b);
   if (next < 0 || !rest) return 0;
   uint32_t there = w->data->buckets[next].count[w->split];
-  return batches(w, there + rest) == batches(w, there) ? rest : 0;
+  return batches(w, next, there + rest) == batches(w, next, there) ? rest : 0;
 }
 
-uint32_t gr_contract_batches(const gr_contract *d, gr_split split, int batch) {
-  walk w = {d, split, batch > 0 ? (uint32_t)batch : 1};
+uint32_t gr_contract_batches(const gr_contract *d, gr_split split, int batch,
+                             const int *of_bucket) {
+  walk w = {d, split, batch, of_bucket};
   uint32_t total = 0, carried = 0;
   for (int b = 0; b < d->n_buckets; b++) {
     uint32_t n = carried + d->buckets[b].count[split];
     if (!d->buckets[b].count[split]) continue;
     carried = going_up(&w, b, n);
-    total += batches(&w, n - carried);
+    total += batches(&w, b, n - carried);
   }
   return total;
 }
 
 gr_order gr_order_make(gr_arena *a, const gr_dataset *d, const gr_order_spec *s) {
-  uint32_t n = gr_contract_batches(&d->contract, s->split, s->batch),
+  uint32_t n = gr_contract_batches(&d->contract, s->split, s->batch, s->of_bucket),
            most = d->count > n ? d->count : n;
   return (gr_order){.samples = GR_NEW(a, uint32_t, most),
                     .repeat = GR_NEW(a, uint32_t, most),
@@ -74,9 +85,9 @@ static void count_repeats(gr_order *o, const gr_dataset *d, uint32_t n) {
 // For each bucket, smallest first: shuffles its samples and those carried from the bucket below,
 // and cuts them into batches.
 void gr_order_fill(gr_order *o, const gr_dataset *d, const gr_order_spec *s, uint32_t epoch) {
-  walk w = {&d->contract, s->split, (uint32_t)s->batch};
+  walk w = {&d->contract, s->split, s->batch, s->of_bucket};
   uint32_t first = 0, carried = 0, made = 0;
-  assert(s->batch > 0);
+  assert(s->batch > 0 || s->of_bucket);
   bool drawn = d->sampler && s->shuffle && s->split == GR_SPLIT_TRAIN;  // there is one bucket
   for (int b = 0; b < d->n_buckets; b++) {
     uint32_t members = d->buckets[b].count[s->split], n = carried + members;
@@ -94,7 +105,7 @@ void gr_order_fill(gr_order *o, const gr_dataset *d, const gr_order_spec *s, uin
     carried = going_up(&w, b, n);
     n -= carried;
     for (uint32_t i = 0, of; i < n; i += of) {
-      of = n - i < w.batch ? n - i : w.batch;
+      of = n - i < rows_of(&w, b) ? n - i : rows_of(&w, b);
       o->batches[made++] = (gr_order_batch){b, first + i, of};
     }
     first += n;

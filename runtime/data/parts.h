@@ -96,7 +96,8 @@ typedef struct gr_order {
 } gr_order;
 typedef struct gr_order_spec {
   gr_split split;
-  int batch;  // rows of the global batch
+  int batch;             // rows of the global batch
+  const int *of_bucket;  // the same by bucket; NULL: `batch`
   uint64_t seed;
   bool shuffle;
 } gr_order_spec;

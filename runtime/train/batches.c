@@ -14,7 +14,8 @@ gr_loader_spec gr_run_train_batches(const gr_rank *r, const gr_progress *p) {
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
   return (gr_loader_spec){.split = GR_SPLIT_TRAIN,
                           .batch = s->options.batch.global,
-                          .rows = s->options.batch.rows * s->options.batch.micro_batches,
+                          .of_bucket = s->options.batch.global_of,
+                          .micro = s->options.batch.micro_batches,
                           .rank = r->share,
                           .ranks = r->shares,
                           .seed = (uint64_t)s->loop.seed,
@@ -32,6 +33,7 @@ gr_loader_spec gr_run_eval_batches(const gr_rank *r, gr_split split) {
   return (gr_loader_spec){.split = split,
                           .batch = (s->options.batch.global + s->options.batch.micro_batches - 1) /
                                    s->options.batch.micro_batches,
+                          .of_bucket = s->options.batch.micro_of,
                           .rank = r->share,
                           .ranks = r->shares,
                           .seed = (uint64_t)s->loop.seed,

@@ -9,19 +9,33 @@ static void write_seed(const void *part, gr_scalars_out *out) {
   gr_scalars_put_int(out, "run.seed", ((const gr_rank *)part)->spec->set.loop.seed);
 }
 
+const char *gr_run_batches(const gr_rank *r, gr_arena *a) {
+  const gr_batch_settings *s = &r->spec->set.options.batch;
+  gr_text t = gr_text_make(a);
+  for (int b = 0; s->global_of && b < r->spec->contract->n_buckets; b++)
+    gr_text_printf(&t, b ? ", %d" : "%d", s->global_of[b]);
+  if (!s->global_of) gr_text_printf(&t, "%d", s->global);
+  return t.chars;
+}
+
 static void write_batch(const void *part, gr_scalars_out *out) {
-  gr_scalars_put_int(out, "run.global_batch",
-                     ((const gr_rank *)part)->spec->set.options.batch.global);
+  const gr_batch_settings *s = &((const gr_rank *)part)->spec->set.options.batch;
+  gr_scalars_put_int(out, "run.global_batch", s->global);
+  if (s->global_of) gr_scalars_put_text(out, "run.batches", gr_run_batches(part, out->arena));
 }
 
 static gr_status read_batch(void *part, const gr_scalars_in *in) {
-  const gr_scalar *then = gr_scalars_find(in, "run.global_batch", GR_SCALAR_INT);
-  int now = ((gr_rank *)part)->spec->set.options.batch.global;
-  if (!then || then->i == now) return GR_OK;
+  const gr_scalar *mean = gr_scalars_find(in, "run.global_batch", GR_SCALAR_INT);
+  const gr_scalar *each = gr_scalars_find(in, "run.batches", GR_SCALAR_TEXT);
+  gr_arena *a = ((gr_rank *)part)->arena;
+  const char *now = gr_run_batches(part, a), *then = now;
+  if (mean) then = gr_arena_printf(a, "%lld", (long long)mean->i);
+  if (each) then = each->text;
+  if (!strcmp(then, now)) return GR_OK;
   return gr_hint(
-      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' was made with batches of %lld, this run has %d",
-              gr_checkpoint_path(in->checkpoint), (long long)then->i, now),
-      "resume with the same training.batch_size");
+      gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' was made with batches of %s, this run has %s",
+              gr_checkpoint_path(in->checkpoint), then, now),
+      "resume with the same training.batch_size; of one by memory all else is planned alike, too");
 }
 
 static void write_samples(const void *part, gr_scalars_out *out) {

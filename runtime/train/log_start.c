@@ -18,14 +18,17 @@ static bool takes_data(const gr_rank *r) {
 
 static void log_data(const gr_rank *r, const gr_progress *p, const char *micro) {
   const gr_settings *set = &r->spec->set;
-  gr_log(GR_INFO,
-         "%u training and %u validation samples; global batch %d = %d %s%s x %s%d, "
-         "lr %g, %lld step%s an epoch",
+  char batch[512];
+  if (set->options.batch.global_of)
+    snprintf(batch, sizeof batch, "global batches of %s by bucket", gr_run_batches(r, r->arena));
+  else
+    snprintf(batch, sizeof batch, "global batch %d = %d %s%s x %s%d", set->options.batch.global,
+             r->shares, r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro,
+             set->options.batch.rows);
+  gr_log(GR_INFO, "%u training and %u validation samples; %s, lr %g, %lld step%s an epoch",
          gr_dataset_count(r->spec->data, GR_SPLIT_TRAIN),
-         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), set->options.batch.global, r->shares,
-         r->shares == r->ranks ? "rank" : "rank group", gr_text_s(r->shares), micro,
-         set->options.batch.rows, set->loop.scaled_lr, (long long)p->steps_per_epoch,
-         gr_text_s(p->steps_per_epoch));
+         gr_dataset_count(r->spec->data, GR_SPLIT_VALIDATION), batch, set->loop.scaled_lr,
+         (long long)p->steps_per_epoch, gr_text_s(p->steps_per_epoch));
 }
 
 // Whether the model reads the weights of classes.

@@ -7,7 +7,9 @@
 static double batches_of(const gr_rank *r, gr_split split) {
   if (!gr_run_can_eval(r, split)) return 0;
   gr_loader_spec spec = gr_run_eval_batches(r, split);
-  return r->eval->takes_batch ? gr_contract_batches(r->spec->contract, split, spec.batch) : 1;
+  return r->eval->takes_batch
+             ? gr_contract_batches(r->spec->contract, split, spec.batch, spec.of_bucket)
+             : 1;
 }
 
 // Those at the end of epochs, and one at the end of the run.

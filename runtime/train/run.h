@@ -75,6 +75,8 @@ void gr_run_contents_write(gr_run *, gr_scalars_out *);
 GR_MUST_USE gr_status gr_run_contents_read(gr_run *, gr_checkpoint *);
 // Reads only what using the model takes: its states and the data's statistics.
 GR_MUST_USE gr_status gr_run_weights_read(gr_run *, gr_checkpoint *);
+// The global batch, or "24, 16, 8", that of each bucket.
+const char *gr_run_batches(const gr_rank *, gr_arena *);
 // ---- checkpoints.c
 // Begins a checkpoint. A run that resumes from an exit checkpoint must leave the same files as one
 // that was never stopped, so hooks are not called for it, and the next checkpoint replaces it.

@@ -55,6 +55,7 @@ typedef struct gr_run_spec {
   bool looped;    // it is `loop:` of the configuration, and not epochs of train
   gr_dataset *data;  // NULL: a plan alone is made, from the contract
   const gr_contract *contract;
+  const int *batches;  // by bucket: chosen for training.batch_size.memory, and so counted; or NULL
   gr_conf *conf;     // the configuration, resolved and checked
   gr_conf *written;  // the same as it was composed, with its interpolations
   // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.

@@ -40,7 +40,6 @@ static void open_batch(bench *b) {
   gr_loader_spec of = {.split = GR_SPLIT_TRAIN,
                        .batch = spec->set.options.batch.global,
                        .ranks = 1,
-                       .rows = spec->set.options.batch.rows,
                        .prefetch = 1};
   bench_must(gr_loader_open(spec->data, &of, &b->loader));
   bench_must(gr_loader_next(b->loader, &b->batch));

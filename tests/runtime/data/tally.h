@@ -34,6 +34,12 @@ static inline float weight_of(const gr_batch *b, int i) {
   return ((const float *)fixture_field(b, "weight", &t))[i];
 }
 
+// Whether two rows have the same place and contents.
+static inline bool same_row(const row *x, const row *y) {
+  return x->epoch == y->epoch && x->index == y->index && x->utterance == y->utterance &&
+         x->bucket == y->bucket && x->weight == y->weight && x->hash == y->hash;
+}
+
 // Adds the rows of a batch.
 static inline void note(tally *l, const gr_batch *b) {
   for (int i = 0; i < b->rows && l->n < MAX_ROWS; i++)

@@ -102,7 +102,8 @@ static void the_package(void) {
   uint32_t train = 0;
   for (uint32_t u = 0; u < gr_dataset_samples(d); u++)
     train += gr_dataset_sample(d, u)->split == GR_SPLIT_TRAIN;
-  CHECK(rows == train && batches == gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, 16),
+  CHECK(rows == train &&
+            batches == gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, 16, NULL),
         "%u rows of %u", rows, train);
   for (int r = 0; r < 2; r++) gr_loader_close(l[r]);
   gr_dataset_close(d);

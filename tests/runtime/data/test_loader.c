@@ -14,11 +14,6 @@ static gr_dataset *open_corpus(size_t cache) {
   return d;
 }
 
-static bool same_row(const row *x, const row *y) {
-  return x->epoch == y->epoch && x->index == y->index && x->utterance == y->utterance &&
-         x->bucket == y->bucket && x->weight == y->weight && x->hash == y->hash;
-}
-
 // The rows that are of the batch of BATCH; what is beyond weighs 0.
 static bool same_rows(const tally *a, int per_a, const tally *b, int per_b) {
   if (a->n / per_a != b->n / per_b) return false;
@@ -33,8 +28,8 @@ static void same_on_any_ranks_and_threads(void) {
   gr_dataset *d = open_corpus(1 << 24);
   one.n = 0;
   read_all(d, plain(), 1, &one);
-  CHECK(one.n == (int)gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, BATCH) * BATCH *
-                     EPOCHS,
+  CHECK(one.n == (int)gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, BATCH, NULL) *
+                     BATCH * EPOCHS,
         "%d rows", one.n);
   for (int ranks = 1; ranks <= 3; ranks++)
     for (int workers = 0; workers <= 3; workers++) {
@@ -230,7 +225,7 @@ static void masks_anew_in_each_epoch(void) {
 static void goes_on_from_any_batch(void) {
   static tally all, rest;
   gr_dataset *d = open_corpus(1 << 24);
-  uint32_t n = gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, BATCH);
+  uint32_t n = gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, BATCH, NULL);
   all.n = 0;
   read_all(d, plain(), 1, &all);
   for (uint32_t first = 0; first <= n; first++) {

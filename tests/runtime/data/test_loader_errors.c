@@ -212,7 +212,8 @@ static void products_do_not_wrap(void) {
   fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_DATA, 0, "x f32[67108864,16777216,4096]");
   gr_contract_shapes(gr_dataset_contract(d), 0, 1 << 26, &shapes);
   CHECK(!gr_type_possible(&shapes.field[0].type), "%s", gr_type_text(&shapes.field[0].type, text));
-  CHECK(gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, INT32_MAX) == 1, "one batch");
+  CHECK(gr_contract_batches(gr_dataset_contract(d), GR_SPLIT_TRAIN, INT32_MAX, NULL) == 1,
+        "one batch");
   spec.batch = 2, spec.ranks = 2, spec.workers = 257;
   fixture_fails(gr_loader_open(d, &spec, &l), GR_ERR_CONFIG, 0, "workers must be from 0 to 256");
   gr_dataset_close(d);
