@@ -5,7 +5,7 @@
 // returns.
 //
 // All ranks of a communicator call `run` in the same order with the same kind, counts and dtype,
-// which follows from the plan (compiler/plan/prove.c). Sums are computed in rank order on every
+// which follows from the plan (compiler/plan/prove.c); one thread of a rank at a time. Sums are computed in rank order on every
 // rank, so all ranks get the same bits. Counts are in elements.
 #pragma once
 #include "base/port.h"
@@ -53,6 +53,7 @@ struct gr_comm {
   int rank, ranks;
   int local_rank, local_ranks;  // among the members on this machine
   double seconds;               // that this rank has spent in gr_comm_collect
+  bool own_thread;              // only the thread that opened it may run its collectives
 };
 
 // A collective of n pieces, whose time is counted.

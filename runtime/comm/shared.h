@@ -14,6 +14,7 @@
 //
 // Either way the terms are summed in rank order, so every rank gets the same bits.
 #pragma once
+#include <pthread.h>
 #include <stdatomic.h>
 #include "ops/comm/comm.h"
 
@@ -67,6 +68,9 @@ typedef struct gr_shared {
   // Called every 100 ms while waiting, to record failures that the block cannot show (mpi.c: on
   // other machines). May be NULL.
   void (*poll)(struct gr_shared *);
+  // Of the world, held during collectives between machines, which a thread other than the rank's
+  // may run: the rank's then leaves it to that one to report a failure to other machines.
+  pthread_mutex_t between;
 } gr_shared;
 
 // Size of a block for so many members. The caller allocates it page-aligned and zeroed.

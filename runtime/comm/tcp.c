@@ -19,8 +19,10 @@ static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
                      const gr_comm_piece *piece) {
   gr_tcp *m = (gr_tcp *)c;
   if (m->machines == 1) return gr_shared_run(&m->node.base, kind, d, n, piece);
+  pthread_mutex_lock(&m->node.world->between);
   gr_status s = gr_machines_run(&m->far, kind, d, n, piece);
   if (s) gr_tcp_report_abort(m);
+  pthread_mutex_unlock(&m->node.world->between);
   return s;
 }
 
@@ -36,8 +38,11 @@ gr_status gr_tcp_find_death(gr_comm *c) {
 }
 
 static void abort_all(gr_comm *c, const char *why) {
-  gr_shared_abort(&((gr_tcp *)c)->node.base, why);
+  gr_shared *node = &((gr_tcp *)c)->node;
+  gr_shared_abort(&node->base, why);
+  if (pthread_mutex_trylock(&node->world->between)) return;
   gr_tcp_report_abort((gr_tcp *)c);
+  pthread_mutex_unlock(&node->world->between);
 }
 
 static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {

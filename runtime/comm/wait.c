@@ -55,6 +55,7 @@ void gr_shared_join(gr_shared *s, void *block, int rank, int ranks, int world_ra
                     gr_shared *world, double timeout_s, bool oversubscribed) {
   s->base.rank = s->base.local_rank = rank, s->base.ranks = s->base.local_ranks = ranks;
   s->world = world ? world : s;
+  pthread_mutex_init(&s->between, NULL);
   s->block = block;
   s->buffers = (char *)block + head_bytes(ranks);
   s->timeout_s = timeout_s;
