@@ -40,6 +40,10 @@ typedef struct gr_comm_vtable {
   gr_status (*check)(gr_comm *);  // GR_ERR_RANK if a peer is known to be dead or to have failed
   void (*abort)(gr_comm *, const char *why);  // makes the pending and later calls of all ranks fail
   void (*close)(gr_comm *);
+  // Of the world, called ten times a second by a thread of its own: shows the other ranks that this
+  // process runs. An error: another rank has died, or has not shown that for silence_s seconds
+  // (0: it need not). NULL: ranks are threads of one process.
+  gr_status (*watch)(gr_comm *, double silence_s);
   // For values that the host cannot access: copies `rows` rows of `width` bytes, whose starts are
   // `to_stride` and `from_stride` bytes apart, and sets bytes to zero, in the order of the
   // collectives. NULL: values are in the host's memory.

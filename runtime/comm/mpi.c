@@ -27,6 +27,11 @@ static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
 
 static gr_status check(gr_comm *c) { return gr_shared_check(&((gr_mpi *)c)->node.base); }
 
+// mpirun notices ranks that have died.
+static gr_status watch(gr_comm *c, double silence_s) {
+  return gr_shared_watch(&((gr_mpi *)c)->node, silence_s);
+}
+
 static void abort_all(gr_comm *c, const char *why) {
   gr_shared *node = &((gr_mpi *)c)->node;
   gr_shared_abort(&node->base, why);
@@ -46,7 +51,8 @@ static const gr_comm_vtable vtable = {.backend = "mpi",
                                       .alloc_shared = alloc_shared,
                                       .check = check,
                                       .abort = abort_all,
-                                      .close = release};
+                                      .close = release,
+                                      .watch = watch};
 
 // Sets m->local to the members on this machine. The world decides what a machine is
 // (ranks_per_machine > 0: so many consecutive ranks); a communicator split from it follows.

@@ -1,4 +1,5 @@
 // frame.c - resolves a plan's frame into steps that are ready to launch.
+#include "base/events.h"
 #include "base/work.h"
 #include "ops/ops.h"
 #include "runtime/exec/parts.h"
@@ -57,6 +58,10 @@ static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char 
   if (e->device->limits.marks)
     step->mark = gr_arena_printf(e->arena, "%s%s%s", n->scope ? n->scope : "", n->scope ? " " : "",
                                  n->op->name);
+  if (!body)
+    step->title = gr_arena_printf(e->arena, "%s%s%s, %s:%d:%d", n->op->name, n->scope ? " of " : "",
+                                  n->scope ? n->scope : "", n->loc.file ? n->loc.file : "made",
+                                  n->loc.line, n->loc.col);
   fill_types(e, g, step);
   for (int k = 0; k < n->n_in; k++)
     if (!body || gr_at(g, n->in[k])->role == GR_TEMP)
@@ -174,6 +179,7 @@ gr_status gr_exec_frame_run(gr_exec *e, gr_exec_frame *f) {
   bool more = f->beside || e->device->limits.marks || e->timed;
   gr_work *phase = gr_work_current();  // before a run trains: then a request to stop ends it
   for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step += step->nodes) {
+    if (step->title) gr_event(step->title);
     gr_status s = more ? run_ordered(e, step) : run_step(e, step);
     if (phase && !s) s = gr_work_step(0);
     if (__builtin_expect(s != GR_OK, 0)) return locate(s, e, step);

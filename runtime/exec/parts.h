@@ -14,8 +14,9 @@ typedef struct gr_exec_step {
   void **in, **out;
   gr_exec_loop *loop;  // of a scan
   const gr_node *node;
-  const char *mark;  // its place and op, for profilers of the device; NULL: none
-  gr_queue queue;    // of its work
+  const char *mark;   // its place and op, for profilers of the device; NULL: none
+  const char *title;  // for base/events.h: the same, and its place in the model's file
+  gr_queue queue;     // of its work
   gr_device_event
       event;  // recorded when the work of a step that is not on the compute queue is done
   const gr_device_event *wait;  // n_wait of them: events of earlier steps that it needs

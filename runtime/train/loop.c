@@ -1,5 +1,6 @@
 // loop.c - the training loop. See run.h.
 #include <math.h>
+#include "base/events.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/run.h"
 
@@ -134,6 +135,8 @@ static gr_status save_if_due(gr_run *r, bool asked) {
 // Within the span of a batch that was not ready, the trace shows a span of waiting.
 static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   bool ready = gr_loader_ready(loader);
+  gr_event_step(r->progress.step);
+  gr_event(ready ? "taking a batch" : "waiting for a batch");
   double began = gr_seconds(), start = gr_run_span_begin(&r->me);
   if (!r->control.failure)
     gr_run_set_failure(&r->control, gr_run_next_batch(&r->me, &r->progress, loader, out));
@@ -160,6 +163,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     if (k.finish) GR_TRY(gr_run_save_finish(r));
     GR_TRY(evaluate_if_asked(r));
     GR_TRY(save_if_due(r, k.save));
+    GR_TRY(gr_run_name_straggler(r));
     GR_TRY(gr_run_step(r, gr_run_next_program(&r->me, &r->progress), b));
     if (r->progress.step && r->progress.step == r->me.spec->weights.replay.step) return GR_OK;
   }
