@@ -101,13 +101,17 @@ char *gr_arena_strdup(gr_arena *a, const char *s) {
 
 char *gr_arena_printf(gr_arena *a, const char *fmt, ...) {
   assert(fmt);
+  char text[512];  // most are shorter, and need not be formatted twice
   va_list ap, again;
   va_start(ap, fmt);
   va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
+  int n = vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   char *p = gr_arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1);
-  if (n > 0) vsnprintf(p, (size_t)n + 1, fmt, again);
+  if (n >= (int)sizeof text)
+    vsnprintf(p, (size_t)n + 1, fmt, again);
+  else if (n > 0)
+    memcpy(p, text, (size_t)n);
   va_end(again);
   return p;
 }

@@ -1,5 +1,6 @@
 // work.c - see work.h.
 #include "base/work.h"
+#include "base/events.h"
 #include "base/log.h"
 #include "base/port.h"
 
@@ -41,6 +42,7 @@ static void begin(gr_work *p, gr_work_shown shown, const char *what, double tota
   p->next = shown == GR_WORK_TERMINAL ? TERMINAL : FIRST;
   current = p;
   gr_stop_doing(what);
+  gr_event(what);
   if (shown == GR_WORK_TERMINAL) show(p, 0);
 }
 

@@ -6,7 +6,7 @@
 
 const gr_exit_code gr_exit_codes[] = {
     {0, "done"},
-    {1, "plans differ"},
+    {1, "what is compared differs"},
     {2, "usage"},
     {65, "configuration or model"},
     {66, "data"},

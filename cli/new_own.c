@@ -24,12 +24,17 @@ static const char *find_key(const char *yaml, const char *key) {
   return NULL;
 }
 
-// The configuration with another value of a key. Its comment is about the old one, and goes.
+// The configuration with another value of a key, and its comment, which is about the key.
 static const char *set(gr_arena *a, const char *yaml, const char *key, const char *value) {
   const char *line = find_key(yaml, key);
   if (!line) return yaml;
-  const char *colon = strchr(line, ':'), *end = line + strcspn(line, "\n");
-  return gr_arena_printf(a, "%.*s: %s%s", (int)(colon - yaml), yaml, value, end);
+  const char *colon = strchr(line, ':'), *end = line + strcspn(line, "\n#");
+  int room = (int)(end - colon - 2 - (ptrdiff_t)strlen(value));  // to where the comment stood
+  return gr_arena_printf(a, "%.*s: %s%*s%s", (int)(colon - yaml), yaml, value,
+                         *end != '#' ? 0
+                         : room > 0  ? room
+                                     : 3,
+                         "", end);
 }
 
 // The same with a line after that of a key, as deep as it.
@@ -120,9 +125,11 @@ static double scale_of(const gr_csv *t, int label) {
 static void set_format(gr_arena *a, const gr_csv_format *f, gr_new_own *out) {
   char delimiter[2] = {f->delimiter, 0};
   if (f->delimiter != ',')
+    out->config = add(a, out->config, "path",
+                      gr_arena_printf(a, "delimiter: %s   # between cells", quoted(a, delimiter)));
+  if (!f->header)
     out->config =
-        add(a, out->config, "path", gr_arena_printf(a, "delimiter: %s", quoted(a, delimiter)));
-  if (!f->header) out->config = add(a, out->config, "path", "header: false");
+        add(a, out->config, "path", "header: false   # no line of names: columns are c0, c1, ...");
 }
 
 static void make_table(gr_arena *a, const gr_csv *t, const gr_csv_format *f, int label,
@@ -132,7 +139,7 @@ static void make_table(gr_arena *a, const gr_csv *t, const gr_csv_format *f, int
   begin(value ? "regression" : "table", out);
   out->config = set(a, out->config, "path", quoted(a, t->path));
   out->config = set(a, out->config, "label", quoted(a, t->columns[label].name));
-  if (!value) out->config = add(a, out->config, "label", "label_is: class");
+  if (!value) out->config = add(a, out->config, "label", "label_is: class   # not a number");
   if (value)
     out->config = set(a, out->config, "params",
                       gr_arena_printf(a, "{width: 32, layers: 2, scale: %g}", scale_of(t, label)));
@@ -196,9 +203,10 @@ static void set_validation(gr_arena *a, const char *path, gr_new_own *out) {
   if (train)
     test = gr_arena_printf(a, "%.*s_TEST.%s", (int)(train - path), path, train + strlen(word));
   if (test && gr_is_file(test))
-    out->config = add(a, out->config, "path", gr_arena_printf(a, "eval_path: %s", quoted(a, test)));
+    out->config = add(a, out->config, "path",
+                      gr_arena_printf(a, "eval_path: %s   # validation", quoted(a, test)));
   else
-    out->config = add(a, out->config, "source", "validation_fraction: 0.2");
+    out->config = add(a, out->config, "source", "validation_fraction: 0.2   # of the series");
 }
 
 static void make_series(gr_arena *a, const gr_csv *t, int label, uint32_t window, gr_new_own *out) {
@@ -213,7 +221,7 @@ static void make_series(gr_arena *a, const gr_csv *t, int label, uint32_t window
   } else {
     out->config = drop(a, drop(a, out->config, "series"), "window");
   }
-  out->config = add(a, out->config, "label", "label_is: class");
+  out->config = add(a, out->config, "label", "label_is: class   # not a number");
   set_validation(a, t->path, out);
 }
 
@@ -330,6 +338,8 @@ static gr_status look_at_manifest(gr_arena *a, const char *path, gr_new_own *out
   begin("speech", out);
   out->config = set(a, out->config, "manifest", quoted(a, path));
   out->config = set(a, out->config, "vocab", quoted(a, vocab.chars));
+  out->config = add(a, out->config, "vocab",
+                    "text: {case: keep, spaces: \"\", drops: \"\"}   # transcripts as they are");
   gr_text_printf(said, "a manifest of recordings; symbols: %s\n", quoted(a, vocab.chars));
   return GR_OK;
 }

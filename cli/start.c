@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/work.h"
 #include "cli/commands.h"
+#include "cli/restart.h"
 #include "compose/tree/pack.h"
 #include "job/fit.h"
 #include "job/identity.h"
@@ -220,13 +221,22 @@ static gr_status open_tcp(const gr_job *job, bool composed, double timeout, gr_c
   return gr_tcp_open(o, 0, world);
 }
 
-// Where MPI connects the ranks, mpirun notices deaths.
-static gr_status find_death(void *world) { return gr_tcp_find_death(world); }
+// What a thread of its own watches.
+typedef struct watched {
+  gr_comm *world;
+  double silence_s;
+} watched;
+
+static gr_status find_death(void *of) {
+  const watched *w = of;
+  return w->world->ops->watch(w->world, w->silence_s);
+}
 
 // Without a configuration of its own this rank takes rank 0's, and waits less long for it.
 static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_status composed) {
   gr_comm *world = NULL;
   double timeout = composed ? MAX_TO_BEGIN : job->spec.set.comm.timeout;
+  watched peers = {.silence_s = composed ? 0 : job->spec.set.comm.heartbeat};
   bool tcp = !composed && job->spec.set.comm.backend == gr_backend_tcp;
   bool mpi = launch->mpi && (strcmp(launch->started_by, "srun") || !tcp);
   composed = gr_also(composed, gr_launch_wait_for_debugger(launch->rank, 1, gr_run_signalled));
@@ -234,12 +244,15 @@ static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_statu
   gr_status s =
       mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job, !composed, timeout, &world);
   job->spec.launch_bytes = more_than(before);
-  if (world && !mpi) gr_launch_watch_peers(find_death, world);
+  peers.world = world;
+  if (world) gr_launch_watch_peers(find_death, &peers);
   int ranks = world ? world->ranks : launch->ranks;
   if (world)
     s = run_in(job, world, composed);
   else
     s = gr_also(composed, s);
+  // Ranks show that they run until none needs to know.
+  if (world) gr_status_drop(gr_comm_run(world, GR_BARRIER, GR_I32, 0, NULL, NULL));
   gr_launch_watch_peers(NULL, NULL);
   gr_comm_close(world);
   gr_job_close(job);
@@ -260,9 +273,9 @@ static gr_status start(gr_job *job, gr_status composed) {
   bool threads =
       set->comm.backend == gr_backend_loopback || set->options.sharding.strategy == gr_strategy_dp;
   if (launch.kind == GR_LAUNCH_START && !threads) {
-    int code = 0;
+    int code;
     gr_log(GR_INFO, "%s", launch.why);
-    GR_TRY(gr_launch_run(&launch, job->args.argv, &code));
+    GR_TRY(gr_cli_launch(job, &launch, &code));
     exit(code);
   }
   if (set->outputs.log_ranks == gr_log_ranks_all) gr_log_all_ranks();

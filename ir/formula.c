@@ -25,6 +25,7 @@ static size_t item_length(const char *text) {
 static gr_formula_name read_item(const char *text) {
   gr_formula_name out = {.name = text};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    if (*text != *kinds[i].word) continue;
     size_t n = strlen(kinds[i].word);
     if (strncmp(text, kinds[i].word, n)) continue;
     out.kind = kinds[i].kind, out.name = text + n;
@@ -42,7 +43,8 @@ static gr_formula_name read_item(const char *text) {
 static int read_list(const char *text, gr_formula_name out[GR_FORMULA_NAMES]) {
   int n = 0;
   while (*text == '(' || (*text == ',' && n < GR_FORMULA_NAMES)) {
-    text++, text += strspn(text, " ");
+    do text++;
+    while (*text == ' ');
     out[n++] = read_item(text);
     text += item_length(text);
   }
@@ -95,20 +97,22 @@ int gr_formula_place(const gr_formula *f, int k) {
   return -1;
 }
 
+// Inference asks for it, a hot path of compilation: no printf.
 static int put(char buf[128], int length, const char *before, bool each) {
-  if (length < 128)
-    length += snprintf(buf + length, (size_t)(128 - length), "%s%s", before, each ? "..." : "");
+  for (; *before && length < 127; before++) buf[length++] = *before;
+  for (int i = 0; each && i < 3 && length < 127; i++) buf[length++] = '.';
+  buf[length] = 0;
   return length;
 }
 
 // With a wrong number of operands, that of some number, which inference then asks for.
-void gr_formula_index_spec(const gr_op_call *c, char buf[128]) {
+static void write_index_spec(const gr_op *op, int given, char buf[128]) {
   gr_formula_name name[GR_FORMULA_NAMES];
-  const gr_formula *f = gr_formula_of(c->op, c->n_in);
+  const gr_formula *f = gr_formula_of(op, given);
   int always, params, length = 0;
-  if (!f) f = c->op->formulas[0];
+  if (!f) f = op->formulas[0];
   count(f, &always, &params);
-  int n_in = c->n_in > always ? always + params : always, each = 0;
+  int n_in = given > always ? always + params : always, each = 0;
   gr_formula_list(f, name);
   for (int k = 0; k < n_in; k++) {
     bool repeats = name[k].kind == GR_NAME_EACH;
@@ -117,6 +121,22 @@ void gr_formula_index_spec(const gr_op_call *c, char buf[128]) {
   }
   for (int k = 0, n = gr_formula_results(f, name); k < n; k++)
     length = put(buf, length, k ? "," : "->", each > 0);
+}
+
+// Reading the list takes as long as the rest of inference, and an optimizer's op is inferred for
+// every weight: the notations of a few ops are kept.
+void gr_formula_index_spec(const gr_op_call *c, char buf[128]) {
+  static _Thread_local struct {
+    const gr_op *op;
+    int n_in;
+    char text[128];
+  } known[8], *k;
+  k = &known[((uintptr_t)c->op / sizeof *c->op + (uintptr_t)c->n_in) % 8];
+  if (k->op != c->op || k->n_in != c->n_in) {
+    write_index_spec(c->op, c->n_in, k->text);
+    k->op = c->op, k->n_in = c->n_in;
+  }
+  memcpy(buf, k->text, sizeof k->text);
 }
 
 // ---- Text ---------------------------------------------------------------------------------------

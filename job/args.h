@@ -8,11 +8,6 @@ enum { GR_MAX_RANKS = 1000000 };  // as distributed.ranks
 
 // ---- Flags ------------------------------------------------------------------------------------
 
-typedef struct gr_words {
-  const char **list;
-  int n;
-} gr_words;
-
 typedef enum gr_flag_kind {
   GR_FLAG_SET,     // a bool that it makes true; it takes no value
   GR_FLAG_TEXT,    // a const char *: the value that is given last
@@ -89,6 +84,7 @@ typedef struct gr_args {
   const char *which, *split;
   const char *out;
   int64_t ranks, steps, tokens;  // 0: not given
+  gr_replay_spec replay;
   bool plain, profile, json, no_ema, flat;
 
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept

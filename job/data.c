@@ -89,6 +89,8 @@ gr_status gr_job_open_data(gr_arena *arena, const gr_args *args, gr_run_spec *sp
   const char *const *inputs = spec->kind == GR_RUN_PREDICT ? args->words : NULL;
   const char *path = gr_arena_printf(arena, "%s/data.json", args->config);
   char *record = NULL;
+  gr_conf *expect = find_expect(spec->conf);
+  if (expect) gr_conf_mark(expect);  // of the training data: these may be others
   if (gr_is_file(path)) GR_TRY(gr_file_read(arena, path, MAX_RECORD, &record, NULL));
   GR_TRY(gr_dataset_open_kept(data, gr_schema_doc, record, inputs, args->n_words, &spec->data));
   spec->contract = gr_dataset_contract(spec->data);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "compose/schema/schema.h"
 #include "job/parts.h"
+#include "runtime/launch/launch.h"
 
 // ---- Conditions -----------------------------------------------------------------------------
 
@@ -11,6 +12,21 @@ static bool on_cpus(const gr_effects *e) { return !e->gpu; }
 static bool on_gpus(const gr_effects *e) { return e->gpu; }
 static bool disabled(const gr_effects *e) { return !e->set->ranks.enabled; }
 static bool alone(const gr_effects *e) { return e->ranks == 1; }
+static bool as_threads(const gr_effects *e) {
+  return e->set->comm.backend == gr_backend_loopback ||
+         e->set->options.sharding.strategy == gr_strategy_dp;
+}
+static bool not_launched(const gr_effects *e) {
+  return alone(e) || as_threads(e) || (gr_launch_started(NULL, NULL) > 0 && !gr_launch_own());
+}
+static bool not_restarted(const gr_effects *e) {
+  return !e->set->comm.max_restarts || not_launched(e);
+}
+static bool not_resumed(const gr_effects *e) { return e->set->saving.resume != gr_resume_auto; }
+static bool not_divisible(const gr_effects *e) {
+  const gr_conf *mesh = gr_conf_find(e->conf, "distributed.mesh");
+  return (mesh && !mesh->is_default) || e->set->options.batch.batch_is == gr_batch_is_per_rank;
+}
 static bool not_fsdp(const gr_effects *e) {
   return e->set->options.sharding.strategy != gr_strategy_fsdp;
 }

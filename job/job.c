@@ -91,8 +91,9 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (composed) return gr_model_file_given(arena, gr_also(composed, check_params(j)), args->config);
   j->spec.written = j->composed.job;
   if (j->composed.hydra) GR_TRY(read_hydra(j));
-  if (args->kept)
-    gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, args->no_ema, j->spec.conf);
+  if (args->kept && !args->replay.step)
+    gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, j->spec.conf);
+  if (args->kept) gr_kept_use_files(arena, args->kept, args->no_ema, j->spec.conf);
   j->unexpected = gr_job_settle_expect(arena, &j->args, &j->spec);
   GR_TRY(gr_also(check_params(j), find_paths(j)));
   GR_TRY(gr_job_take(j, j->spec.conf));
@@ -177,11 +178,14 @@ static gr_status read_split(gr_job *j) {
 
 gr_status gr_job_set_kind(gr_job *j) {
   j->spec.kind = kind_of(&j->args);
-  if (trains(j)) return GR_OK;
+  static const char *fuse = "fuse";  // on CPUs without it: the same bits, and all values are stored
+  if (trains(j) && !j->args.replay.step) return GR_OK;
+  if (trains(j) && !j->spec.device->gpu) j->args.without = (gr_words){&fuse, 1};
   j->spec.weights = (gr_weights_spec){.run = j->args.config,
                                       .which = j->args.which ? j->args.which : "best",
                                       .out = j->args.out,
                                       .tokens = j->args.tokens,
+                                      .replay = j->args.replay,
                                       .json = j->args.json};
   return read_split(j);
 }

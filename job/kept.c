@@ -80,7 +80,7 @@ static void remove_data(gr_arena *a, const gr_kept_run *k, gr_conf *conf) {
 // What the file that is kept says itself (job/model_file.h).
 static const char *const in_model[] = {"inputs", "loss", "metrics", NULL};
 
-void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, bool no_ema, gr_conf *conf) {
+void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, gr_conf *conf) {
   if (inputs) remove_data(a, k, conf);
   if (inputs) replace(a, k, gr_conf_member(conf, "training"), "spelling", GR_CONF_NULL);
   replace(a, k, conf, "hooks", GR_CONF_LIST);
@@ -89,6 +89,9 @@ void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, bool no_ema,
   gr_conf *teacher = gr_conf_find(conf, "model.teacher");
   replace(a, k, teacher, "graph", GR_CONF_NULL);
   replace(a, k, teacher, "init_from", GR_CONF_NULL);
+}
+
+void gr_kept_use_files(gr_arena *a, const gr_kept_run *k, bool no_ema, gr_conf *conf) {
   replace(a, k, gr_conf_member(conf, "profile"), "steps", GR_CONF_NULL);
   gr_conf *dir = gr_conf_find(conf, "checkpoint.dir");
   if (dir && dir->kind == GR_CONF_TEXT && *dir->text != '/' && is_kept(k, dir) && k->n_dirs) {

@@ -20,11 +20,13 @@ typedef struct gr_kept_run {
 // the folder of a run. All in the arena.
 GR_MUST_USE gr_status gr_kept_find(gr_arena *, const char *dir, gr_kept_run *out);
 
-// Changes a run's composed configuration into one for using its weights: without hooks, initial
-// weights and traces, unless arguments give them, and with the run's own copies of the model and
-// the tokenizer. inputs: also without the files of samples, because others take their place.
-// no_ema: without averages of the weights, so that the trained ones are used.
-void gr_kept_adjust(gr_arena *, const gr_kept_run *, bool inputs, bool no_ema, gr_conf *conf);
+// Changes a run's composed configuration into one for using its weights: without hooks and initial
+// weights, unless arguments give them. inputs: also without the files of samples, because others
+// take their place.
+void gr_kept_adjust(gr_arena *, const gr_kept_run *, bool inputs, gr_conf *conf);
+// The same into one that traces nothing and has the run's own copies of the model and the
+// tokenizer. no_ema: without averages of the weights, so that the trained ones are used.
+void gr_kept_use_files(gr_arena *, const gr_kept_run *, bool no_ema, gr_conf *conf);
 
 // Opens a checkpoint by what a user names: a run's folder, a folder of checkpoints, or one
 // checkpoint. which: as gr_run_find_checkpoint, NULL: the best. GR_ERR_CHECKPOINT, GR_ERR_CONFIG.

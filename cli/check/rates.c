@@ -129,12 +129,13 @@ void gr_check_as_rank(void) {
 // What the ranks and their launcher print goes to a file in memory.
 static gr_status sum_processes(const gr_launch_plan *p, char *const argv[], double *rate) {
   char text[4096] = "";
-  int code = 0, file = memfd_create("graphrun-check", MFD_CLOEXEC), before[] = {dup(1), dup(2)};
+  gr_launch_end end = {0};
+  int file = memfd_create("graphrun-check", MFD_CLOEXEC), before[] = {dup(1), dup(2)};
   if (file < 0 || before[0] < 0 || before[1] < 0)
     return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no descriptor for what ranks print");
   fflush(NULL);
   dup2(file, 1), dup2(file, 2);
-  gr_status s = gr_launch_run(p, argv, &code);
+  gr_status s = gr_launch_run(p, argv, &end);
   fflush(NULL);
   for (int i = 0; i < 2; i++) dup2(before[i], i + 1), close(before[i]);
   ssize_t n = pread(file, text, sizeof text - 1, 0);
@@ -142,9 +143,9 @@ static gr_status sum_processes(const gr_launch_plan *p, char *const argv[], doub
   text[n > 0 ? n : 0] = 0;
   const char *found = strstr(text, mark), *error = strstr(text, "error: ");
   if (found) *rate = atof(found + strlen(mark));
-  if (s || (found && !code)) return s;
+  if (s || (found && !end.exit)) return s;
   if (!error) error = text;
-  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "ranks end with exit code %d: %.*s", code,
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "ranks end with exit code %d: %.*s", end.exit,
                  (int)strcspn(error, "\n"), error);
 }
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include "cli/new/new.h"
 
-enum { SIDE = 24, KINDS = 3, COUNT = 60 };
+enum { SIDE = 24, KINDS = 3, COUNT = 60, TEST_COUNT = 10 };
 
 static const char *const kinds[KINDS] = {"circle", "square", "triangle"};
 
@@ -49,11 +49,12 @@ static gr_status write_image(gr_arena *a, const char *dir, int kind, uint32_t nu
   return gr_new_write(dir, gr_arena_printf(a, "%02u.ppm", number), t.chars, t.len);
 }
 
-gr_status gr_new_image(gr_arena *a, const char *dir) {
+// A folder for each kind, with n images.
+static gr_status write_images(gr_arena *a, const char *dir, uint32_t first, uint32_t n) {
   for (int kind = 0; kind < KINDS; kind++) {
-    const char *folder = gr_arena_printf(a, "%s/images/%s", dir, kinds[kind]);
+    const char *folder = gr_arena_printf(a, "%s/%s", dir, kinds[kind]);
     GR_TRY(gr_make_dirs(folder));
-    for (uint32_t i = 0; i < COUNT; i++) {
+    for (uint32_t i = first; i < first + n; i++) {
       gr_arena *scratch = gr_arena_create();
       gr_status s = write_image(scratch, folder, kind, i);
       gr_arena_destroy(scratch);
@@ -61,4 +62,9 @@ gr_status gr_new_image(gr_arena *a, const char *dir) {
     }
   }
   return GR_OK;
+}
+
+gr_status gr_new_image(gr_arena *a, const char *dir) {
+  GR_TRY(write_images(a, gr_arena_printf(a, "%s/images", dir), 0, COUNT));
+  return write_images(a, gr_arena_printf(a, "%s/test", dir), COUNT, TEST_COUNT);
 }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include "cli/new/new.h"
 
-enum { RECORDINGS = 60, MOMENTS = 128, KINDS = 3 };
+enum { RECORDINGS = 60, TEST_RECORDINGS = 12, MOMENTS = 128, KINDS = 3 };
 
 static void put_recording(gr_text *t, const gr_rng *all, uint32_t number) {
   static const char *const kinds[KINDS] = {"rest", "swing", "shake"};
@@ -22,10 +22,16 @@ static void put_recording(gr_text *t, const gr_rng *all, uint32_t number) {
   }
 }
 
-gr_status gr_new_series(gr_arena *a, const char *dir) {
+static gr_status write_recordings(gr_arena *a, const char *dir, const char *name, uint32_t first,
+                                  uint32_t n) {
   gr_rng rng = gr_rng_make(1, "motion", 0);
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "acc_x,acc_y,motion,recording,split\n");
-  for (uint32_t i = 0; i < RECORDINGS; i++) put_recording(&t, &rng, i);
-  return gr_new_write(dir, "data.csv", t.chars, t.len);
+  for (uint32_t i = first; i < first + n; i++) put_recording(&t, &rng, i);
+  return gr_new_write(dir, name, t.chars, t.len);
+}
+
+gr_status gr_new_series(gr_arena *a, const char *dir) {
+  GR_TRY(write_recordings(a, dir, "data.csv", 0, RECORDINGS));
+  return write_recordings(a, dir, "test.csv", RECORDINGS, TEST_RECORDINGS);
 }

@@ -3,7 +3,16 @@
 #include <string.h>
 #include "cli/new/new.h"
 
-enum { COUNT = 120, RATE = 8000, LETTERS = 6, TONE = 640, GAP = 160, LEAST = 2, MOST = 6 };
+enum {
+  COUNT = 120,
+  TEST_COUNT = 20,
+  RATE = 8000,
+  LETTERS = 6,
+  TONE = 640,
+  GAP = 160,
+  LEAST = 2,
+  MOST = 6
+};
 
 static void put_number(gr_text *t, uint32_t value, int bytes) {
   for (int i = 0; i < bytes; i++) gr_text_putn(t, &(char){(char)(value >> (8 * i))}, 1);
@@ -47,15 +56,22 @@ static gr_status write_word(gr_arena *a, const char *dir, uint32_t number, gr_te
   return gr_new_write(dir, name, t.chars, t.len);
 }
 
-gr_status gr_new_speech(gr_arena *a, const char *dir) {
-  const char *data = gr_arena_printf(a, "%s/data", dir);
+// n recordings, and the manifest of them.
+static gr_status write_words(gr_arena *a, const char *data, const char *name, uint32_t first,
+                             uint32_t n) {
   gr_text manifest = gr_text_make(a);
-  GR_TRY(gr_make_dirs(data));
-  for (uint32_t i = 0; i < COUNT; i++) {
+  for (uint32_t i = first; i < first + n; i++) {
     gr_arena *scratch = gr_arena_create();
     gr_status s = write_word(scratch, data, i, &manifest);
     gr_arena_destroy(scratch);
     GR_TRY(s);
   }
-  return gr_new_write(data, "manifest.jsonl", manifest.chars, manifest.len);
+  return gr_new_write(data, name, manifest.chars, manifest.len);
+}
+
+gr_status gr_new_speech(gr_arena *a, const char *dir) {
+  const char *data = gr_arena_printf(a, "%s/data", dir);
+  GR_TRY(gr_make_dirs(data));
+  GR_TRY(write_words(a, data, "manifest.jsonl", 0, COUNT));
+  return write_words(a, data, "test.jsonl", COUNT, TEST_COUNT);
 }

@@ -1,7 +1,7 @@
 // video.c - generated clips: a bright square that moves left, right, up or down, in noise.
 #include "cli/new/new.h"
 
-enum { FRAMES = 8, SIDE = 16, KINDS = 4, COUNT = 30, SQUARE = 4, BYTES = FRAMES * SIDE * SIDE };
+enum { FRAMES = 8, SIDE = 16, KINDS = 4, COUNT = 30, TEST_COUNT = 6, SQUARE = 4, BYTES = FRAMES * SIDE * SIDE };
 
 static const char *const kinds[KINDS] = {"left", "right", "up", "down"};
 
@@ -33,15 +33,22 @@ static gr_status write_clip(gr_arena *a, const char *dir, int kind, uint32_t num
   return gr_new_write(dir, gr_arena_printf(a, "%s%02u.npy", kinds[kind], number), t.chars, t.len);
 }
 
-gr_status gr_new_video(gr_arena *a, const char *dir) {
-  const char *folder = gr_arena_printf(a, "%s/clips", dir);
+// n clips of each kind, and the list of them.
+static gr_status write_clips(gr_arena *a, const char *folder, const char *name, uint32_t first,
+                             uint32_t n) {
   gr_text list = gr_text_make(a);
   gr_text_put(&list, "path,label\n");
-  GR_TRY(gr_make_dirs(folder));
-  for (uint32_t i = 0; i < COUNT; i++)
+  for (uint32_t i = first; i < first + n; i++)
     for (int kind = 0; kind < KINDS; kind++) {
       gr_text_printf(&list, "%s%02u.npy,%s\n", kinds[kind], i, kinds[kind]);
       GR_TRY(write_clip(a, folder, kind, i));
     }
-  return gr_new_write(folder, "list.csv", list.chars, list.len);
+  return gr_new_write(folder, name, list.chars, list.len);
+}
+
+gr_status gr_new_video(gr_arena *a, const char *dir) {
+  const char *folder = gr_arena_printf(a, "%s/clips", dir);
+  GR_TRY(gr_make_dirs(folder));
+  GR_TRY(write_clips(a, folder, "list.csv", 0, COUNT));
+  return write_clips(a, folder, "test.csv", COUNT, TEST_COUNT);
 }

@@ -54,7 +54,9 @@ static bool is_visible(const gr_build_context *a, const gr_block *b) {
 
 const gr_block *gr_model_find_block(const gr_build_context *a, const char *name) {
   for (int i = 0; i < a->n_blocks; i++)
-    if (!strcmp(a->blocks[i].name, name) && is_visible(a, &a->blocks[i])) return &a->blocks[i];
+    if (*a->blocks[i].name == *name && !strcmp(a->blocks[i].name, name) &&
+        is_visible(a, &a->blocks[i]))
+      return &a->blocks[i];
   return NULL;
 }
 

@@ -17,9 +17,10 @@
 #include "compiler/passes/units.h"
 #include "ops/comm/collective.h"
 
-// Bytes of a coalesced all_reduce, as in PyTorch's DDP (bucket_cap_mb), and of one that moves
-// slices.
-static const size_t max_sums = 25 << 20, max_slices = 4 << 20;
+// Bytes of a coalesced all_reduce, of the first one of gradients, as in PyTorch's DDP
+// (bucket_cap_mb), and of one that moves slices. The backward pass finds gradients of the last
+// layers first: a small first sum begins while most of it is still to be computed.
+static const size_t max_sums = 25 << 20, max_first_sum = 1 << 20, max_slices = 4 << 20;
 
 // Deferred collectives of one kind, which are emitted as one. n is 0 once they have been.
 typedef struct deferred {
@@ -39,6 +40,7 @@ typedef struct coalescer {
   bool *first_in_group;     // by old node
   bool *done;               // by old node: it was emitted ahead of its place
   uint32_t loss_at;         // the node of the loss: the backward pass comes after it
+  bool summed[GR_MAX_MESH];  // by mesh axis: the first sum of gradients was emitted
 } coalescer;
 
 static const struct gr_coll *attr_of(const gr_node *n) { return n->attr; }
@@ -123,18 +125,22 @@ static void defer(coalescer *j, const gr_node *n) {
 
 static size_t limit_of(const coalescer *j, const gr_node *n) {
   if (j->rw->opt->debug.coalesce_bytes) return j->rw->opt->debug.coalesce_bytes;
-  return n->op == &gr_op_all_reduce ? max_sums : max_slices;
+  if (n->op != &gr_op_all_reduce) return max_slices;
+  bool behind = (uint32_t)(n - j->rw->old->nodes) > j->loss_at;
+  return behind && !j->summed[attr_of(n)->mesh_axis] ? max_first_sum : max_sums;
 }
 
 // Large tensors are not coalesced: joining gains little, and they would flush the others.
 static void defer_or_copy(coalescer *j, const gr_node *n) {
   size_t limit = limit_of(j, n), bytes = bytes_of(j->rw->old, n);
+  bool *summed = &j->summed[attr_of(n)->mesh_axis], sum = limit == max_first_sum;
   if (bytes > limit / 2) {
+    *summed |= sum;
     gr_copy_node(j->rw, n);
     return;
   }
   deferred *b = find(j, n);
-  if (b->n && b->bytes + bytes > limit) emit(j, b);
+  if (b->n && b->bytes + bytes > limit) *summed |= sum, emit(j, b);
   defer(j, n);
 }
 

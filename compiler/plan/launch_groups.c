@@ -85,7 +85,10 @@ static uint32_t apart(const gr_plan_frame *f, const size_t *scratch_bytes, uint3
 void gr_launch_groups_choose(gr_arena *arena, const gr_launch_groups *candidates,
                              const size_t *scratch_bytes, gr_plan_frame *f) {
   gr_arena *work = gr_arena_create();
-  ranges *r = GR_NEW(work, ranges, MOST);
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < f->g->n_nodes; i++)
+    if (candidates->last[i] - i >= most) most = candidates->last[i] - i + 1;
+  ranges *r = most > 1 ? GR_NEW(work, ranges, most) : NULL;
   f->group_size = GR_NEW(arena, uint32_t, f->g->n_nodes + 1);
   for (uint32_t i = 0; i < f->g->n_nodes; i += f->group_size[i]) {
     uint32_t last = candidates->last[i];

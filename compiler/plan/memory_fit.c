@@ -51,23 +51,27 @@ static int by_end(const void *a, const void *b) {
   return x->index < y->index ? -1 : 1;
 }
 
-static bool overlap_in_time(const gr_live_range *a, const gr_live_range *b) {
-  return a->first <= b->last && b->first <= a->last;
-}
+// What is placed already. It is copied from the items, so that a walk over them, which is most of
+// the work of planning a long graph, reads memory in order.
+typedef struct block {
+  size_t begin, end;
+  uint32_t first, last;
+} block;
 
 // Places each item, in order, in the lowest gap; `placed` is sorted by offset.
-static size_t place(item *items, uint32_t n, item **placed) {
+static size_t place(item *items, uint32_t n, block *placed) {
   size_t top = 0;
   for (uint32_t i = 0; i < n; i++) {
-    size_t offset = 0, bytes = items[i].range->bytes;
-    for (uint32_t j = 0; j < i && placed[j]->offset < offset + bytes; j++) {
-      size_t end = placed[j]->offset + placed[j]->range->bytes;
-      if (end > offset && overlap_in_time(placed[j]->range, items[i].range)) offset = end;
-    }
+    const gr_live_range *r = items[i].range;
+    size_t offset = 0, bytes = r->bytes;
+    uint32_t first = r->first, last = r->last, k = i;
+    for (uint32_t j = 0; j < i && placed[j].begin < offset + bytes; j++)
+      if (placed[j].end > offset && placed[j].first <= last && first <= placed[j].last)
+        offset = placed[j].end;
     items[i].offset = offset;
-    uint32_t k = i;
-    for (; k > 0 && placed[k - 1]->offset > offset; k--) placed[k] = placed[k - 1];
-    placed[k] = &items[i];
+    while (k > 0 && placed[k - 1].begin > offset) k--;
+    memmove(placed + k + 1, placed + k, sizeof *placed * (i - k));
+    placed[k] = (block){offset, offset + bytes, first, last};
     if (offset + bytes > top) top = offset + bytes;
   }
   return top;
@@ -117,17 +121,17 @@ static void release(gaps *g, size_t begin, size_t limit) {
 }
 
 // The same as place() for items in order of `first`, in O(n * gaps).
-static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, item **placed) {
+static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, item **ends) {
   gaps g = {.items = GR_NEW(arena, gap, n + 2), .n = 1};
   size_t top = 0;
   uint32_t done = 0;
   g.items[0].end = SIZE_MAX;
-  for (uint32_t i = 0; i < n; i++) placed[i] = &items[i];
-  qsort(placed, n, sizeof *placed, by_end);
+  for (uint32_t i = 0; i < n; i++) ends[i] = &items[i];
+  qsort(ends, n, sizeof *ends, by_end);
   for (uint32_t i = 0; i < n; i++) {
-    for (; placed[done]->range->last < items[i].range->first; done++)
-      if (placed[done]->range->bytes)
-        release(&g, placed[done]->offset, placed[done]->offset + placed[done]->range->bytes);
+    for (; ends[done]->range->last < items[i].range->first; done++)
+      if (ends[done]->range->bytes)
+        release(&g, ends[done]->offset, ends[done]->offset + ends[done]->range->bytes);
     items[i].offset = allocate(&g, items[i].range->bytes);
     size_t end = items[i].offset + items[i].range->bytes;
     if (end > top) top = end;
@@ -176,7 +180,7 @@ static void promote(item *items, uint32_t n) {
 }
 
 // Starts from the best order so far: most of the remaining gain is in a few misplaced items.
-static size_t improve(gr_live_range *ranges, item *items, uint32_t n, item **placed, size_t best,
+static size_t improve(gr_live_range *ranges, item *items, uint32_t n, block *placed, size_t best,
                       size_t enough, int rounds) {
   for (int round = 0; round < rounds && best > enough; round++) {
     promote(items, n);
@@ -191,7 +195,8 @@ static size_t improve(gr_live_range *ranges, item *items, uint32_t n, item **pla
 size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, uint32_t n_nodes,
                           size_t *lower_bound, uint32_t *peak) {
   assert(ranges || !n);
-  item *items = GR_NEW(arena, item, n + 1), **placed = GR_NEW(arena, item *, n + 1);
+  item *items = GR_NEW(arena, item, n + 1), **ends = GR_NEW(arena, item *, n + 1);
+  block *placed = GR_NEW(arena, block, n + 1);
   item *best_items = GR_NEW(arena, item, n + 1);
   size_t best = SIZE_MAX;
   int rounds = n ? (int)fmin(MAX_STEPS / n / n, ROUNDS + 3) : 0;
@@ -201,7 +206,7 @@ size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, ui
     for (uint32_t i = 0; i < n; i++) items[i] = (item){.range = &ranges[i], .index = i};
     qsort(items, n, sizeof *items, orders[o].by);
     size_t top =
-        orders[o].in_time ? place_in_time(arena, items, n, placed) : place(items, n, placed);
+        orders[o].in_time ? place_in_time(arena, items, n, ends) : place(items, n, placed);
     if (top >= best) continue;
     best = top;
     save_offsets(ranges, items, n);

@@ -5,7 +5,7 @@
 // returns.
 //
 // All ranks of a communicator call `run` in the same order with the same kind, counts and dtype,
-// which follows from the plan (compiler/plan/prove.c). Sums are computed in rank order on every
+// which follows from the plan (compiler/plan/prove.c); one thread of a rank at a time. Sums are computed in rank order on every
 // rank, so all ranks get the same bits. Counts are in elements.
 #pragma once
 #include "base/port.h"
@@ -40,6 +40,10 @@ typedef struct gr_comm_vtable {
   gr_status (*check)(gr_comm *);  // GR_ERR_RANK if a peer is known to be dead or to have failed
   void (*abort)(gr_comm *, const char *why);  // makes the pending and later calls of all ranks fail
   void (*close)(gr_comm *);
+  // Of the world, called ten times a second by a thread of its own: shows the other ranks that this
+  // process runs. An error: another rank has died, or has not shown that for silence_s seconds
+  // (0: it need not). NULL: ranks are threads of one process.
+  gr_status (*watch)(gr_comm *, double silence_s);
   // For values that the host cannot access: copies `rows` rows of `width` bytes, whose starts are
   // `to_stride` and `from_stride` bytes apart, and sets bytes to zero, in the order of the
   // collectives. NULL: values are in the host's memory.
@@ -53,6 +57,7 @@ struct gr_comm {
   int rank, ranks;
   int local_rank, local_ranks;  // among the members on this machine
   double seconds;               // that this rank has spent in gr_comm_collect
+  bool own_thread;              // only the thread that opened it may run its collectives
 };
 
 // A collective of n pieces, whose time is counted.

@@ -3,7 +3,7 @@
 // safetensors, export_npz.c writes NumPy's archive, and export_read.c reads the tensors for all.
 #pragma once
 #include <stdio.h>
-#include "base/arena.h"
+#include "base/text.h"
 #include "runtime/checkpoint/checkpoint.h"
 
 typedef struct gr_exporter {
@@ -46,6 +46,8 @@ GR_MUST_USE gr_status gr_exporter_merge(gr_exporter *, const gr_tensor_slice *pa
                                         const char *name);
 // Writes all tensors as an .npz file, each stored as NAME.npy.
 GR_MUST_USE gr_status gr_export_npz(gr_exporter *);
+// The head of NAME.npy, whose data begins at a multiple of 64 bytes in it; bf16 is f32 there.
+gr_text gr_export_npy_head(gr_arena *, const gr_tensor_slice *whole);
 // ---- export_names.c
 // Lists the tensors under the names that the request's patterns lead back to.
 GR_MUST_USE gr_status gr_exporter_rename(gr_exporter *);

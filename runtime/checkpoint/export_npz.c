@@ -68,8 +68,7 @@ static const char *descr(const char *dtype) {
   return "|u1";
 }
 
-// The head of NAME.npy, whose data begins at a multiple of 64 bytes in it.
-static gr_text npy_head(gr_arena *a, const gr_tensor_slice *p) {
+gr_text gr_export_npy_head(gr_arena *a, const gr_tensor_slice *p) {
   gr_text t = gr_text_make(a);
   gr_text_putn(&t, "\x93NUMPY\1\0\0\0", 10);
   gr_text_printf(&t, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr(p->dtype));
@@ -99,7 +98,7 @@ static void put_entry(archive *z, const member *m, bool wide, bool known, int ex
 
 static gr_status put_member(archive *z, int i) {
   const gr_tensor_slice *p = &z->exporter->tensors[i];
-  gr_text head = npy_head(z->exporter->arena, p);
+  gr_text head = gr_export_npy_head(z->exporter->arena, p);
   member *m = z->now = &z->members[i];
   z->widens = !strcmp(p->dtype, "bf16");
   *m =

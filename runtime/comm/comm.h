@@ -1,7 +1,8 @@
 // comm.h - creates communicators. The interface they implement is in ops/comm/comm.h.
 //
-// A communicator is used by one thread at a time. A rank that fails must call `abort` before
-// `close`: closing is collective, so peers of a rank that merely left would wait for it.
+// A communicator is used by one thread at a time, but for `abort`, which may be called while another
+// thread runs a collective. A rank that fails must call it before `close`: closing is collective, so
+// peers of a rank that merely left would wait for it.
 #pragma once
 #include "base/arena.h"
 #include "ops/comm/comm.h"
@@ -41,10 +42,6 @@ typedef struct gr_store_options gr_store_options;
 // gr_store_open, whose options must live as long as the world. gr_comm_close closes it.
 GR_MUST_USE gr_status gr_tcp_open(const gr_store_options *, int ranks_per_machine,
                                   gr_comm **out_world);
-// The death of another rank of this world: its process on this machine has ended without closing
-// the world, or its connection to rank 0 was closed, or that of this rank. GR_OK: none is known.
-// May be called by another thread while the world is open.
-GR_MUST_USE gr_status gr_tcp_find_death(gr_comm *world);
 
 // Closes a world of MPI or TCP. Collective. Calls MPI_Finalize if gr_mpi_open called MPI_Init,
 // unless a rank has failed (it would wait for that rank). NULL is fine.

@@ -18,16 +18,26 @@ static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
                      const gr_comm_piece *piece) {
   gr_mpi *m = (gr_mpi *)c;
   if (m->machines == 1) return gr_shared_run(&m->node.base, kind, d, n, piece);
+  pthread_mutex_lock(&m->node.world->between);
   gr_status s = gr_machines_run(&m->far, kind, d, n, piece);
   if (s) gr_mpi_report_abort(m);
+  pthread_mutex_unlock(&m->node.world->between);
   return s;
 }
 
 static gr_status check(gr_comm *c) { return gr_shared_check(&((gr_mpi *)c)->node.base); }
 
+// mpirun notices ranks that have died.
+static gr_status watch(gr_comm *c, double silence_s) {
+  return gr_shared_watch(&((gr_mpi *)c)->node, silence_s);
+}
+
 static void abort_all(gr_comm *c, const char *why) {
-  gr_shared_abort(&((gr_mpi *)c)->node.base, why);
+  gr_shared *node = &((gr_mpi *)c)->node;
+  gr_shared_abort(&node->base, why);
+  if (pthread_mutex_trylock(&node->world->between)) return;
   gr_mpi_report_abort((gr_mpi *)c);
+  pthread_mutex_unlock(&node->world->between);
 }
 
 // ---- Opening and closing --------------------------------------------------------------
@@ -41,7 +51,8 @@ static const gr_comm_vtable vtable = {.backend = "mpi",
                                       .alloc_shared = alloc_shared,
                                       .check = check,
                                       .abort = abort_all,
-                                      .close = release};
+                                      .close = release,
+                                      .watch = watch};
 
 // Sets m->local to the members on this machine. The world decides what a machine is
 // (ranks_per_machine > 0: so many consecutive ranks); a communicator split from it follows.
@@ -164,6 +175,7 @@ static gr_status create(MPI_Comm all, gr_mpi *world, double timeout_s, int ranks
   m->local = m->leaders = m->wire = MPI_COMM_NULL;
   m->world = world ? world : m;
   m->world_rank = world ? world->world_rank : 0;
+  m->base.own_thread = world && world->base.own_thread;
   gr_status s = open_all(m, timeout_s, ranks_per_machine);
   if (s)
     discard(m);
@@ -210,7 +222,7 @@ static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {
   return gr_allocations_add(&w->allocations, &w->base, &w->node, bytes, out);
 }
 
-static gr_status start(bool *out_here) {
+static gr_status start(bool *out_here, bool *any_thread) {
   int there = 0, gone = 0, level;
   MPI_TRY(MPI_Finalized(&gone));
   if (gone)
@@ -218,21 +230,23 @@ static gr_status start(bool *out_here) {
                    "MPI has been shut down, and can be started only once");
   MPI_TRY(MPI_Initialized(&there));
   *out_here = !there;
-  if (!there) MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
+  if (!there) MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level));
+  MPI_TRY(MPI_Query_thread(&level));
+  *any_thread = level >= MPI_THREAD_SERIALIZED;
   return GR_OK;
 }
 
 static gr_status open_world(double timeout_s, int ranks_per_machine, gr_comm **out) {
-  bool here;
+  bool here = false, any_thread = false;
   MPI_Comm all;
   gr_mpi *m;
   *out = NULL;
-  GR_TRY(start(&here));
+  GR_TRY(start(&here, &any_thread));
   MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &all));
   if (here) GR_TRY(gr_mpi_hide_names());
   GR_TRY(create(all, NULL, timeout_s, ranks_per_machine, &m));
-  m->finalize = here;
+  m->finalize = here, m->base.own_thread = !any_thread;
   *out = &m->base;
   return GR_OK;
 }

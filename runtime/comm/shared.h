@@ -14,8 +14,10 @@
 //
 // Either way the terms are summed in rank order, so every rank gets the same bits.
 #pragma once
+#include <pthread.h>
 #include <stdatomic.h>
 #include "ops/comm/comm.h"
+#include "runtime/comm/silence.h"
 
 // Bytes of a buffer. Small enough that two members' buffers stay in the caches; large enough that a
 // large sum takes few rounds, each of which may have to wait for a processor.
@@ -36,6 +38,8 @@ typedef struct gr_comm_slot {
   _Atomic uint64_t place[2];  // [epoch & 1]: hash of its tensors' offsets; 0: not reachable
   _Atomic int pid;            // GR_COMM_SLOT_LEFT once it has closed; 0: a thread
   int rank;                   // in the world
+  _Atomic uint32_t beats;     // counted up while its process runs (gr_shared_watch)
+  bool debugged;              // a debugger may stop it
 } gr_comm_slot;
 enum { GR_COMM_SLOT_LEFT = -1 };
 
@@ -43,6 +47,7 @@ typedef struct gr_shared_block {
   gr_comm_status status;                 // of the world
   _Alignas(128) _Atomic uint32_t futex;  // waiters sleep on it once spinning has not helped
   _Atomic uint32_t sleepers;
+  _Atomic int silent;   // 1 + the first rank that was found stopped; 0: none
   gr_comm_slot slot[];  // by member
 } gr_shared_block;
 
@@ -64,9 +69,13 @@ typedef struct gr_shared {
   double timeout_s;
   uint64_t epoch, call, place, calls;
   int spins;
+  gr_silence next;  // of the member after this one
   // Called every 100 ms while waiting, to record failures that the block cannot show (mpi.c: on
   // other machines). May be NULL.
   void (*poll)(struct gr_shared *);
+  // Of the world, held during collectives between machines, which a thread other than the rank's
+  // may run: the rank's then leaves it to that one to report a failure to other machines.
+  pthread_mutex_t between;
 } gr_shared;
 
 // Size of a block for so many members. The caller allocates it page-aligned and zeroed.
@@ -80,6 +89,9 @@ void gr_shared_leave(gr_shared *);
 // A member whose process has ended without leaving, as a slot of the block; NULL: there is none.
 // May be called by another thread.
 const gr_comm_slot *gr_shared_find_dead(const gr_shared *);
+// Ten times a second, by a thread of its own: shows the others that this process runs. GR_ERR_HANG,
+// and the world has failed, once a member has not done so for silence_s seconds; 0: all may stop.
+GR_MUST_USE gr_status gr_shared_watch(gr_shared *, double silence_s);
 int gr_shared_rank(const gr_shared *);  // this member's rank in the world
 // Makes a region usable for in-place collectives. All ranks add the same regions in the same order.
 // The region is borrowed until the world closes.

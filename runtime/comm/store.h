@@ -65,5 +65,12 @@ void gr_store_check(gr_store *, gr_store_failure *out);
 // The death of another rank, as the server has noticed it, or of the server, as this rank sees it;
 // GR_OK: none is known. May be called by another thread.
 GR_MUST_USE gr_status gr_store_find_death(gr_store *);
+// Opens a second connection, by which the server and this rank watch each other. Errors as of
+// gr_store_open.
+GR_MUST_USE gr_status gr_store_open_watch(gr_store *);
+// To be called ten times a second by another thread: says by that connection that this process
+// runs. The error of gr_store_find_death, or GR_ERR_HANG where a rank has not said so for silence_s
+// seconds (0: it need not), as the server has noticed it, or the server has not answered.
+GR_MUST_USE gr_status gr_store_watch(gr_store *, double silence_s);
 // Where this process reached the server, which is where other machines reach this process.
 const char *gr_store_own_address(const gr_store *);

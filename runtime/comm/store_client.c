@@ -6,8 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/hash.h"
+#include "runtime/comm/silence.h"
 #include "runtime/comm/store.h"
 #include "runtime/comm/store_wire.h"
+#include "runtime/launch/launch.h"
 
 // Seconds: to connect to one port; for the answer to a hello; that the server is given beyond a
 // request's own time-out; for which a port of another job is tried again, because it may be that of
@@ -23,6 +25,16 @@ struct gr_store {
   gr_store_server *server;  // of rank 0
   char address[GR_NET_ADDRESS];
   char other_job[128];  // the name of one whose rank 0 was found
+  int port;             // where rank 0 was found
+  gr_store *watch;      // the connection of gr_store_open_watch, which has the following
+  struct {
+    gr_store_reply reply;
+    gr_store_failure failure;
+  } answer;
+  size_t got;  // bytes of the answer
+  uint32_t answers;
+  double ask_at;  // when the next request is due; of one that is not answered: 0
+  gr_silence silence;
 };
 
 static gr_net_wait wait_of(const gr_store *s, double seconds) {
@@ -101,6 +113,7 @@ static gr_status try_port(gr_store *s, int port, double seconds, found *out) {
   if (error == ECANCELED) return stopped();
   if (error) return GR_OK;
   gr_status st = say_hello(s, out);
+  if (*out == JOINED && !st) s->port = port;
   if (*out == JOINED && !st) return GR_OK;
   close(s->fd);
   s->fd = -1;
@@ -296,12 +309,53 @@ gr_status gr_store_find_death(gr_store *s) {
   return s->fd >= 0 && !s->server && is_closed(s->fd) ? lost(ECONNRESET, 0) : GR_OK;
 }
 
+// ---- Watching -----------------------------------------------------------------------------------
+
+gr_status gr_store_open_watch(gr_store *s) {
+  found what = NOTHING;
+  gr_store *w = calloc(1, sizeof *w);
+  if (!w) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for the store of the ranks");
+  *w = (gr_store){.opt = s->opt, .fd = -1, .token = s->token};
+  w->opt.rank += w->opt.ranks, s->watch = w;
+  GR_TRY(try_port(w, s->port, at_once_s, &what));
+  return what == JOINED ? GR_OK : lost(ETIMEDOUT, at_once_s);
+}
+
+// Sends a request if one is due, and takes of its answer what is here. Never waits.
+static void exchange(gr_store *w, double silence_s) {
+  double now = gr_seconds(), every = silence_s / 8 < 1 ? silence_s / 8 : 1;
+  gr_store_request r = {.magic = GR_STORE_MAGIC, .call = GR_STORE_CHECK};
+  r.timeout_s = gr_launch_debugged() ? 0 : silence_s;
+  if (w->ask_at > 0 || !w->answers) {
+    if (now < w->ask_at || send(w->fd, &r, sizeof r, MSG_NOSIGNAL) != sizeof r) return;
+    w->ask_at = 0, w->answers += !w->answers;
+  }
+  ssize_t n = recv(w->fd, (char *)&w->answer + w->got, sizeof w->answer - w->got, 0);
+  if (n > 0) w->got += (size_t)n;
+  if (w->got < sizeof w->answer) return;
+  w->got = 0, w->answers++, w->ask_at = now + every;
+}
+
+gr_status gr_store_watch(gr_store *s, double silence_s) {
+  gr_store *w = s->watch;
+  GR_TRY(gr_store_find_death(s));
+  if (!w || silence_s <= 0) return GR_OK;
+  exchange(w, silence_s);
+  const gr_store_failure *f = &w->answer.failure;
+  if (w->answers > 1 && f->code == GR_ERR_HANG)
+    return gr_fail(GR_ERR_HANG, GR_NOWHERE, "%.*s", (int)sizeof f->why - 1, f->why);
+  if (gr_silence_of(&w->silence, w->answers) <= silence_s || w->answer.reply.number) return GR_OK;
+  return gr_fail(GR_ERR_HANG, GR_NOWHERE, GR_RANK_SILENT "it does not answer", 0, silence_s);
+}
+
 const char *gr_store_own_address(const gr_store *s) { return s->address; }
 
 void gr_store_close(gr_store *s) {
   gr_store_reply r;
   char *none;
   if (!s) return;
+  if (s->watch && s->watch->fd >= 0) close(s->watch->fd);
+  free(s->watch);
   if (s->fd >= 0) {
     s->opt.stop = NULL;
     gr_status st = call(s, GR_STORE_LEAVE, "", 0, NULL, 0, &r, &none);

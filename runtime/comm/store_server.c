@@ -1,7 +1,7 @@
 // store_server.c - the server of the store: one thread, which answers all clients. See store.h.
 //
 // A client has at most one request at a time, so its state is one message being read, one request
-// that waits for other ranks, and one answer being sent. No client can make the server wait.
+// that waits for other ranks, and one answer being sent. No client can make it wait.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -12,24 +12,27 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "runtime/comm/silence.h"
 #include "runtime/comm/store_keys.h"
 #include "runtime/comm/store_wire.h"
+#include "runtime/launch/launch.h"
 
 // Connections at a time that have not said who they are, and how long each may take to do so. One
-// more takes the place of the oldest: a rank says who it is at once, so that connections which say
-// nothing keep none out.
+// more takes the place of the oldest, so that connections which say nothing keep no rank out.
 enum { MAX_STRANGERS = 64 };
 static const double hello_s = 10;
 
 typedef struct client {
   int fd;          // -1: none
-  int rank;        // -1: it has not said which
+  int rank;        // -1: it has not said which; from `ranks` on: the one that watches a rank
   bool leaving;    // it is closed once its answer is sent
   double until;    // for its hello, and then for the request that waits
   bool waits;      // for other ranks, with `request`
   char *in, *out;  // a message being read; an answer being sent
   size_t got, room, sent, to_send;
   gr_store_request request;
+  uint32_t requests;
+  gr_silence silence;
 } client;
 
 struct gr_store_server {
@@ -37,7 +40,7 @@ struct gr_store_server {
   int listening;
   uint64_t token, job;
   const char *job_name;
-  int ranks, n_clients;  // n_clients: places, one of each rank and those of strangers
+  int ranks, n_clients;  // n_clients: places, two of each rank and those of strangers
   client *clients;
   bool *joined, *left;  // by rank; left: it has said so, or its connection is closed
   gr_store_key *keys;
@@ -91,25 +94,22 @@ static void list_missing(const gr_store_server *s, const bool *is_here, char *ou
 }
 
 static void answer_late(gr_store_server *s, client *c) {
-  const gr_store_key *e = gr_store_key_find(&s->keys, c->request.key, s->ranks);
+  const gr_store_request *r = &c->request;
+  const gr_store_key *e = gr_store_key_find(&s->keys, r->key, s->ranks);
   char who[128];
-  double seconds = c->request.timeout_s;
-  if (c->request.call != GR_STORE_GATHER || !e) {
-    answer_text(c, GR_STORE_LATE, "no rank has set '%s' within %g s", c->request.key, seconds);
+  if (r->call != GR_STORE_GATHER || !e) {
+    answer_text(c, GR_STORE_LATE, "no rank has set '%s' within %g s", r->key, r->timeout_s);
     return;
   }
   list_missing(s, s->joined, who, sizeof who);
-  if (*who) {
-    answer_text(c, GR_STORE_LATE, "rank%s %s did not join within %g s", strchr(who, ',') ? "s" : "",
-                who, seconds);
-    return;
-  }
-  list_missing(s, e->here, who, sizeof who);
-  answer_text(c, GR_STORE_LATE, "rank%s %s joined, but did not reach '%s' within %g s",
-              strchr(who, ',') ? "s" : "", who, e->key, seconds);
+  bool came = !*who;
+  if (came) list_missing(s, e->here, who, sizeof who);
+  const char *plural = strchr(who, ',') ? "s" : "", *what = came ? e->key : "";
+  answer_text(c, GR_STORE_LATE, "rank%s %s did not %s%s%s within %g s", plural, who,
+              came ? "reach '" : "join", what, came ? "'" : "", r->timeout_s);
 }
 
-// ---- Requests that wait ------------------------------------------------------------------------
+// ---- Requests -----------------------------------------------------------------------------------
 
 // A rank that has left cannot contribute any more.
 static void answer_if_left(const gr_store_server *s, client *c, const gr_store_key *e) {
@@ -137,8 +137,6 @@ static void try_waiting(gr_store_server *s, client *c) {
     answer(c, GR_STORE_DONE, 0, e->value, e->bytes);
 }
 
-// ---- Requests -----------------------------------------------------------------------------------
-
 static void record(gr_store_server *s, const gr_store_failure *f) {
   if (s->failure.code) return;
   s->failure = *f;
@@ -148,6 +146,7 @@ static void record(gr_store_server *s, const gr_store_failure *f) {
 static void serve(gr_store_server *s, client *c, const char *value) {
   const gr_store_request *r = &c->request;
   size_t bytes = r->bytes;
+  c->requests++;
   gr_store_key *e =
       r->call <= GR_STORE_GATHER ? gr_store_key_find(&s->keys, r->key, s->ranks) : NULL;
   bool ok = e || r->call > GR_STORE_GATHER;
@@ -163,7 +162,7 @@ static void serve(gr_store_server *s, client *c, const char *value) {
   else if (r->call == GR_STORE_GET || r->call == GR_STORE_GATHER)
     c->waits = true, c->until = gr_seconds() + r->timeout_s;
   else if (r->call == GR_STORE_CHECK)
-    answer(c, GR_STORE_DONE, 0, &s->failure, sizeof s->failure);
+    answer(c, GR_STORE_DONE, gr_launch_debugged(), &s->failure, sizeof s->failure);
   else
     answer(c, GR_STORE_DONE, e ? e->number : 0, NULL, 0);
 }
@@ -179,21 +178,18 @@ static void join(gr_store_server *s, client *c, const gr_store_hello *h) {
                 GR_STORE_VERSION, h->rank, h->version);
   else if (h->job && s->job && h->job != s->job)
     answer_text(c, GR_STORE_OTHER_JOB, "%s", s->job_name);
-  else if (h->ranks != s->ranks || h->rank < 0 || h->rank >= s->ranks)
+  else if (h->ranks != s->ranks || h->rank < 0 || h->rank >= 2 * s->ranks)
     answer_text(c, GR_STORE_REFUSED, "this is rank %d of %d, but rank 0 was started for %d ranks",
                 h->rank, h->ranks, s->ranks);
   else if (s->joined[h->rank])
     answer_text(c, GR_STORE_REFUSED,
                 "there is a rank %d already: two processes were given this rank", h->rank);
   else {
-    c->leaving = false;
-    c->rank = h->rank;
-    s->joined[h->rank] = true;
+    c->leaving = false, c->rank = h->rank;
+    s->joined[h->rank] = true, s->left[h->rank] = h->rank >= s->ranks;
     answer(c, GR_STORE_DONE, 0, NULL, 0);
   }
 }
-
-// ---- Messages -----------------------------------------------------------------------------------
 
 // How long the message is of which `got` bytes are here; 0: it is not one.
 static size_t length_of(const client *c) {
@@ -250,7 +246,6 @@ static void receive(gr_store_server *s, client *c) {
     if (n <= 0) break;
     c->got += (size_t)n;
     whole = length_of(c);
-    if (!whole) break;
     if (c->got == whole) {
       take_message(s, c);
       return;
@@ -317,6 +312,15 @@ static void check_time(gr_store_server *s, client *c) {
   if (c->rank < 0 && !c->to_send && late) drop(c);
 }
 
+// A rank that is watched has asked before, and says in its requests for how long it may be silent.
+static void check_silence(gr_store_server *s, client *c) {
+  double most = c->request.timeout_s;
+  if (c->rank < s->ranks || gr_silence_of(&c->silence, c->requests) <= most || most <= 0) return;
+  gr_store_failure f = {.code = GR_ERR_HANG, .rank = c->rank - s->ranks};
+  snprintf(f.why, sizeof f.why, GR_RANK_SILENT "it is stopped, or out of reach", f.rank, most);
+  record(s, &f);
+}
+
 static bool all_left(const gr_store_server *s) {
   for (int i = 0; i < s->n_clients; i++)
     if (s->clients[i].rank >= 0) return false;
@@ -338,7 +342,7 @@ static void *run(void *arg) {
     for (int i = 0; i < s->n_clients; i++)
       if (s->clients[i].fd >= 0) attend(s, &s->clients[i], p[i + 1].revents);
     for (int i = 0; i < s->n_clients; i++)
-      if (s->clients[i].fd >= 0) check_time(s, &s->clients[i]);
+      if (s->clients[i].fd >= 0) check_time(s, &s->clients[i]), check_silence(s, &s->clients[i]);
     if (p[0].revents) admit(s);
   }
   free(p);
@@ -366,10 +370,10 @@ gr_status gr_store_server_start(int listening, uint64_t token, const gr_store_op
                          .job = o->job,
                          .job_name = o->job_name ? o->job_name : "one without a name",
                          .ranks = ranks,
-                         .n_clients = ranks + MAX_STRANGERS,
-                         .joined = calloc((size_t)ranks, sizeof *s->joined),
-                         .left = calloc((size_t)ranks, sizeof *s->left),
-                         .clients = calloc((size_t)ranks + MAX_STRANGERS, sizeof *s->clients)};
+                         .n_clients = 2 * ranks + MAX_STRANGERS,
+                         .joined = calloc((size_t)ranks * 2, sizeof *s->joined),
+                         .left = calloc((size_t)ranks * 2, sizeof *s->left),
+                         .clients = calloc((size_t)ranks * 2 + MAX_STRANGERS, sizeof *s->clients)};
   for (int i = 0; s->clients && i < s->n_clients; i++) s->clients[i].fd = s->clients[i].rank = -1;
   bool ok = s->clients && s->joined && s->left;
   sigfillset(&all);

@@ -5,13 +5,13 @@
 #include "runtime/comm/store.h"
 
 // GR_STORE_VERSION changes with everything that ranks send each other.
-enum { GR_STORE_MAGIC = 0x67725374, GR_STORE_VERSION = 2 };
+enum { GR_STORE_MAGIC = 0x67725374, GR_STORE_VERSION = 3 };
 
 typedef struct gr_store_hello {  // the first message of a client
   uint32_t magic, version;
-  uint64_t token;  // gr_hash_text
-  int32_t rank, ranks;
-  uint64_t job;  // from here on it may be another in another version
+  uint64_t token;       // gr_hash_text
+  int32_t rank, ranks;  // rank: more by `ranks` on the connection by which it is watched
+  uint64_t job;         // from here on it may be another in another version
 } gr_store_hello;
 enum { GR_STORE_HELLO = offsetof(gr_store_hello, job) };  // bytes of it in every version
 

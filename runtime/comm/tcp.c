@@ -19,25 +19,34 @@ static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
                      const gr_comm_piece *piece) {
   gr_tcp *m = (gr_tcp *)c;
   if (m->machines == 1) return gr_shared_run(&m->node.base, kind, d, n, piece);
+  pthread_mutex_lock(&m->node.world->between);
   gr_status s = gr_machines_run(&m->far, kind, d, n, piece);
   if (s) gr_tcp_report_abort(m);
+  pthread_mutex_unlock(&m->node.world->between);
   return s;
 }
 
 static gr_status check(gr_comm *c) { return gr_shared_check(&((gr_tcp *)c)->node.base); }
 
-gr_status gr_tcp_find_death(gr_comm *c) {
-  const gr_tcp *m = (const gr_tcp *)c;
+static gr_status watch(gr_comm *c, double silence_s) {
+  gr_tcp *m = (gr_tcp *)c;
   const gr_comm_slot *dead = gr_shared_find_dead(&m->node);
   if (dead)
     return gr_fail(GR_ERR_RANK, GR_NOWHERE, GR_RANK_DIED "its process %d is gone", dead->rank,
                    atomic_load(&dead->pid));
-  return m->store ? gr_store_find_death(m->store) : GR_OK;
+  GR_TRY(gr_shared_watch(&m->node, silence_s));
+  gr_status s = m->store ? gr_store_watch(m->store, silence_s) : GR_OK;
+  if (gr_status_code(s) == GR_ERR_HANG)
+    gr_comm_status_abort(&m->node.block->status, GR_ERR_HANG, 0, "%s", gr_status_text(s));
+  return s;
 }
 
 static void abort_all(gr_comm *c, const char *why) {
-  gr_shared_abort(&((gr_tcp *)c)->node.base, why);
+  gr_shared *node = &((gr_tcp *)c)->node;
+  gr_shared_abort(&node->base, why);
+  if (pthread_mutex_trylock(&node->world->between)) return;
   gr_tcp_report_abort((gr_tcp *)c);
+  pthread_mutex_unlock(&node->world->between);
 }
 
 static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {
@@ -138,7 +147,8 @@ static const gr_comm_vtable vtable = {.backend = "tcp",
                                       .alloc_shared = alloc_shared,
                                       .check = check,
                                       .abort = abort_all,
-                                      .close = release};
+                                      .close = release,
+                                      .watch = watch};
 
 static gr_tcp *create(gr_tcp *world, int rank, int ranks, uint64_t id) {
   gr_tcp *m = calloc(1, sizeof *m);
@@ -299,6 +309,7 @@ static gr_status open_all(gr_arena *a, gr_tcp *m, int ranks_per_machine) {
   GR_TRY(open_places(m, &g));
   GR_TRY(join_block(m, &g, m->opt.timeout_s));
   GR_TRY(gr_store_barrier(m->store, "open"));
+  if (g.machines > 1) GR_TRY(gr_store_open_watch(m->store));
   if (g.machines > 1) return g.local ? GR_OK : gr_tcp_connect(m, g.leader);
   gr_store_close(m->store);
   m->store = NULL;

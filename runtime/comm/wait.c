@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <string.h>
 #include "runtime/comm/shared.h"
+#include "runtime/launch/launch.h"
 
 // A waiter spins for about 50 us (not where ranks share processors), then yields its processor a
 // few times, then sleeps until the last member arrives.
@@ -55,11 +56,13 @@ void gr_shared_join(gr_shared *s, void *block, int rank, int ranks, int world_ra
                     gr_shared *world, double timeout_s, bool oversubscribed) {
   s->base.rank = s->base.local_rank = rank, s->base.ranks = s->base.local_ranks = ranks;
   s->world = world ? world : s;
+  pthread_mutex_init(&s->between, NULL);
   s->block = block;
   s->buffers = (char *)block + head_bytes(ranks);
   s->timeout_s = timeout_s;
   s->spins = oversubscribed ? 0 : SPINS;
   s->block->slot[rank].rank = world_rank;
+  s->block->slot[rank].debugged = gr_launch_debugged();
   atomic_store(&s->block->slot[rank].pid, pid);
 }
 
@@ -211,6 +214,29 @@ gr_status gr_shared_barrier(gr_shared *s) {
     return gr_shared_status(s);
   }
   return GR_OK;
+}
+
+// A process that is gone is another error, and one that a debugger holds none.
+static void report_silence(gr_shared_block *b, const gr_comm_slot *silent, double seconds) {
+  int pid = atomic_load(&silent->pid), none = 0;
+  char state = gr_process_state(pid);
+  if (!state || state == 't') return;
+  gr_comm_status_abort(&b->status, GR_ERR_HANG, silent->rank, GR_RANK_SILENT "its process %d %s",
+                       silent->rank, seconds, pid,
+                       state == 'T' ? "is stopped by a signal" : "does not run");
+  atomic_compare_exchange_strong(&b->silent, &none, 1 + silent->rank);
+}
+
+// Each member looks at the next one alone: whichever of them are stopped, one that runs has a
+// stopped one after it, and what it finds all others see.
+gr_status gr_shared_watch(gr_shared *s, double silence_s) {
+  gr_comm_slot *me = &s->block->slot[s->base.rank];
+  gr_comm_slot *next = &s->block->slot[(s->base.rank + 1) % s->base.ranks];
+  atomic_fetch_add(&me->beats, 1);
+  double silent = gr_silence_of(&s->next, atomic_load(&next->beats));
+  bool watched = silence_s > 0 && next != me && atomic_load(&next->pid) > 0 && !next->debugged;
+  if (watched && silent > silence_s) report_silence(s->block, next, silence_s);
+  return atomic_load(&s->block->silent) ? gr_shared_status(s) : GR_OK;
 }
 
 gr_status gr_shared_check(gr_comm *c) {

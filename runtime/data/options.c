@@ -17,13 +17,14 @@ static gr_conf *find_setting(const gr_dataset *d, const char *name, int n, char 
 
 // An error of the data code names settings. Its location is that of the first of them that the
 // configuration sets, else the section; if it has no hint, the key's documentation becomes its
-// hint.
+// hint. One that names none comes from the files: their key is its place.
 gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
   gr_conf *data = d->conf;
   if (!s || !data || d->n_inputs) return s;
   gr_loc loc = data->loc.file || !data->up ? data->loc : data->up->loc;
   char key[96] = "";
-  for (const char *p = gr_status_about(s); p && *p; p += strspn(p, " ")) {
+  const char *about = gr_status_about(s);
+  for (const char *p = about ? about : "manifest path"; *p; p += strspn(p, " ")) {
     size_t n = strcspn(p, " ");
     gr_conf *c = find_setting(d, p, (int)n, key, sizeof key);
     p += n;
@@ -31,7 +32,7 @@ gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
     loc = c->loc;
     break;
   }
-  const char *doc = *key && !gr_status_hint(s) && d->doc ? d->doc(key) : NULL;
+  const char *doc = about && *key && !gr_status_hint(s) && d->doc ? d->doc(key) : NULL;
   if (doc) s = gr_hint(s, "%s: %s", key, doc);
   return gr_place(s, loc);
 }

@@ -9,7 +9,7 @@
 // GR_QUEUE_COMPUTE, uploads and downloads on GR_QUEUE_TRANSFER, and on devices with limits.beside
 // collectives on two more. A call may return before its work
 // is done. Work on one queue that depends on another waits for an event that was recorded there;
-// the host waits with synchronise. The CPU does all work within the call, so its events are no-ops.
+// the host waits with synchronise. The CPU does all work but collectives within the call.
 //
 // The executor (runtime/exec) is the only caller, from the thread of the device's rank. It
 // allocates two blocks when it opens, and none later. Errors: GR_ERR_LAUNCH if a device or its
@@ -188,11 +188,16 @@ struct gr_device_ops {
   // between nodes. `time` begins or ends that; programs are recorded once more for it. `timed`:
   // whether the next run of this program is measured; if not, the executor may wait for each node.
   // What is enqueued after time_as is of `of`. `timings` waits for all that was enqueued and gives
-  // what was measured since it was called last, in no particular order.
+  // what was measured since it was called last, in no particular order. A device without `time`
+  // measures collectives alone, of which `timings` gives the last run of each.
   gr_status (*time)(gr_device *, bool on);
   gr_device_timed (*timed)(gr_device *, const gr_graph *);
   void (*time_as)(gr_device *, void *of);
   gr_status (*timings)(gr_device *, void (*take)(void *arg, const gr_device_timing *), void *arg);
+
+  // After an error: `of` of the work that it is of, if that was enqueued before the call which
+  // returned it. NULL: it is not known.
+  void *(*failed)(const gr_device *);
 
   // Runs a loop, of which `issue` above enqueues the body once. The first is called for each such
   // loop before `ready`. NULL: the executor enqueues each step.

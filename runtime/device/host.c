@@ -17,15 +17,19 @@ gr_status gr_host_open(const gr_device_ops *ops, const gr_device_options *o, siz
   if (!d) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a device");
   d->base = (gr_device){.ops = ops, .limits = {.host_memory = true}};
   d->plain = o->plain;
+  gr_device_limits *limits = &d->base.limits;
+  limits->beside = limits->one_queue = o->ranks > 1 && !o->in_line;
   gr_status s = gr_cpu_create(threads, threads * o->ranks > gr_processors(), &d->cpu);
+  if (!s && limits->beside) s = gr_comm_thread_start(&d->beside);
   if (s)
-    free(d);
+    gr_host_close(&d->base);
   else
     *out = &d->base;
   return s;
 }
 
 void gr_host_close(gr_device *d) {
+  gr_comm_thread_end(((gr_host_device *)d)->beside);
   gr_cpu_destroy(((gr_host_device *)d)->cpu);
   free(d);
 }
@@ -66,7 +70,7 @@ gr_status gr_host_allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_devic
 }
 
 void gr_host_free(gr_device *d, gr_device_block *b) {
-  (void)d;
+  gr_status_drop(gr_host_synchronise(d, GR_QUEUE_REDUCE));  // after an error one may still run
   if (!b->shared) free(b->address);
   b->address = NULL;
 }
@@ -85,14 +89,38 @@ gr_status gr_host_fill(gr_device *d, void *to, int byte, size_t bytes) {
 
 // ---- Order and kernels ------------------------------------------------------------------------
 
-gr_status gr_host_event(gr_device *d, gr_queue q, gr_device_event e) {
-  (void)d, (void)q, (void)e;
+static bool is_beside(gr_queue q) { return q == GR_QUEUE_GATHER || q == GR_QUEUE_REDUCE; }
+
+gr_status gr_host_record(gr_device *d, gr_queue q, gr_device_event e) {
+  gr_host_device *h = (gr_host_device *)d;
+  h->event[e] = h->beside && is_beside(q) ? gr_comm_thread_count(h->beside) : 0;
   return GR_OK;
 }
 
+gr_status gr_host_wait(gr_device *d, gr_queue q, gr_device_event e) {
+  gr_host_device *h = (gr_host_device *)d;
+  return h->event[e] && !is_beside(q) ? gr_comm_thread_wait(h->beside, h->event[e]) : GR_OK;
+}
+
 gr_status gr_host_synchronise(gr_device *d, gr_queue q) {
-  (void)d, (void)q;
-  return GR_OK;
+  gr_comm_thread *t = ((gr_host_device *)d)->beside;
+  (void)q;
+  return t ? gr_comm_thread_wait(t, gr_comm_thread_count(t)) : GR_OK;
+}
+
+void gr_host_time_as(gr_device *d, void *of) {
+  gr_comm_thread *t = ((gr_host_device *)d)->beside;
+  if (t) gr_comm_thread_time_as(t, of);
+}
+
+gr_status gr_host_timings(gr_device *d, void (*take)(void *, const gr_device_timing *), void *arg) {
+  gr_comm_thread *t = ((gr_host_device *)d)->beside;
+  return t ? gr_comm_thread_timings(t, take, arg) : GR_OK;
+}
+
+void *gr_host_failed(const gr_device *d) {
+  const gr_comm_thread *t = ((const gr_host_device *)d)->beside;
+  return t ? gr_comm_thread_failed(t) : NULL;
 }
 
 gr_status gr_host_kernel(gr_device *d, const gr_op_call *call, const gr_launch *where,
@@ -102,5 +130,7 @@ gr_status gr_host_kernel(gr_device *d, const gr_op_call *call, const gr_launch *
   *out = (gr_device_kernel){.context = h->cpu};
   if (!h->plain && call->op->fast) out->run = call->op->fast(call);
   if (!out->run) out->run = call->op->cpu;
-  return out->run ? GR_OK : gr_device_refuse(d->ops, call);
+  if (!out->run) return gr_device_refuse(d->ops, call);
+  if (!h->beside || !call->op->collective) return GR_OK;
+  return gr_comm_thread_kernel(h->beside, out->run, out);
 }

@@ -80,6 +80,7 @@ void gr_exec_beside_open(gr_exec *e, const gr_plan_frame *p, char *base, gr_exec
   if (!e->device->limits.beside) return;
   int collectives = 0, n = 0, count[GR_QUEUE_COUNT] = {0};
   for (uint32_t i = 0; i < f->n_steps; i++) collectives += f->steps[i].queue != GR_QUEUE_COMPUTE;
+  f->beside = collectives > 0;
   running *all = GR_NEW(e->arena, running, collectives + 1);
   for (uint32_t i = 0; i < f->n_steps; i++) {
     gr_exec_step *step = &f->steps[i];
@@ -101,8 +102,12 @@ gr_status gr_exec_beside_begin(gr_exec *e, const gr_exec_step *step) {
     GR_TRY(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_FORKED));
     GR_TRY(d->ops->wait(d, step->queue, GR_EVENT_FORKED));
   }
+  double began = gr_exec_times_moves(e) ? gr_seconds() : 0;
+  bool waits = false;
   for (uint32_t k = 0; k < step->nodes; k++)  // those that are launched together wait together
-    for (int i = 0; i < step[k].n_wait; i++) GR_TRY(d->ops->wait(d, step->queue, step[k].wait[i]));
+    for (int i = 0; i < step[k].n_wait; i++, waits = true)
+      GR_TRY(d->ops->wait(d, step->queue, step[k].wait[i]));
+  if (waits) gr_exec_times_waited(e, step, began);
   return GR_OK;
 }
 
@@ -112,7 +117,9 @@ gr_status gr_exec_beside_end(gr_exec *e, const gr_exec_step *step) {
 }
 
 gr_status gr_exec_beside_join(gr_exec *e, const gr_exec_frame *f) {
+  double began = f->beside && gr_exec_times_moves(e) ? gr_seconds() : 0;
   for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
     if (f->last[q]) GR_TRY(e->device->ops->wait(e->device, GR_QUEUE_COMPUTE, f->last[q]));
+  if (f->beside) gr_exec_times_waited(e, NULL, began);
   return GR_OK;
 }

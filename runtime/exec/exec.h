@@ -100,12 +100,20 @@ typedef struct gr_exec_origin {
 typedef struct gr_exec_origins {
   gr_exec_origin nan, inf;
 } gr_exec_origins;
+// Is shown each result of each node of a program or a loop's body, g, in host memory that is valid
+// during the call.
+typedef gr_status gr_exec_see(void *self, const gr_graph *g, const gr_node *, int result,
+                              const void *data);
 // Looks at all values of the programs that run from now on, until gr_exec_search_end: each node is
-// waited for. *out must live until then.
-GR_MUST_USE gr_status gr_exec_search_begin(gr_exec *, gr_exec_origins *out);
+// waited for. *out must live until then. see: NULL: nothing.
+GR_MUST_USE gr_status gr_exec_search_begin(gr_exec *, gr_exec_see *see, void *self,
+                                           gr_exec_origins *out);
 void gr_exec_search_end(gr_exec *);  // also after an error
 
 const gr_device *gr_exec_device(const gr_exec *);  // owned by the executor
+// Seconds that kernels have waited for collectives that run beside them, in all; below 0: it is not
+// known, or there are none, so that what communicators count is waited for.
+double gr_exec_waited(const gr_exec *);
 size_t gr_exec_bytes(const gr_exec *);             // of both blocks, as planned
 size_t gr_exec_shared_bytes(const gr_exec *);      // of blocks that other ranks can access
 // Prints the time by op, longest first; what runs later is not measured.

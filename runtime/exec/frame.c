@@ -1,4 +1,5 @@
 // frame.c - resolves a plan's frame into steps that are ready to launch.
+#include "base/events.h"
 #include "base/work.h"
 #include "ops/ops.h"
 #include "runtime/exec/parts.h"
@@ -57,6 +58,10 @@ static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char 
   if (e->device->limits.marks)
     step->mark = gr_arena_printf(e->arena, "%s%s%s", n->scope ? n->scope : "", n->scope ? " " : "",
                                  n->op->name);
+  if (!body)
+    step->title = gr_arena_printf(e->arena, "%s%s%s, %s:%d:%d", n->op->name, n->scope ? " of " : "",
+                                  n->scope ? n->scope : "", n->loc.file ? n->loc.file : "made",
+                                  n->loc.line, n->loc.col);
   fill_types(e, g, step);
   for (int k = 0; k < n->n_in; k++)
     if (!body || gr_at(g, n->in[k])->role == GR_TEMP)
@@ -108,9 +113,12 @@ gr_status gr_exec_frame_open(gr_exec *e, const gr_plan_frame *p, char *base, boo
 
 // ---- Running ------------------------------------------------------------------------
 
-// Adds the location in the user's model to an error.
+// Adds the location in the user's model to an error, which showed at a step and may be that of a
+// collective beside it.
 static gr_status locate(gr_status s, const gr_exec *e, const gr_exec_step *step) {
-  const gr_node *n = step->node;
+  const gr_device *d = e->device;
+  const gr_exec_step *failed = d->ops->failed ? d->ops->failed(d) : NULL;
+  const gr_node *n = (failed ? failed : step)->node;
   char rank[24] = "";
   if (e->plan->mesh.n_axes) snprintf(rank, sizeof rank, ", on rank %d", e->opt.rank);
   return gr_note(s, n->loc, "in op '%s'%s%s%s", n->op->name, n->scope ? " of " : "",
@@ -149,7 +157,7 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
   double before = gr_seconds();
   if (ops->begin) GR_TRY(ops->begin(e->device, f->g));
   for (uint32_t i = 0; i < f->n_steps; i += f->steps[i].nodes) {
-    gr_exec_step *step = &f->steps[i];
+    gr_exec_step *step = &f->steps[i], *outer = gr_exec_times_of(e, step);
     gr_status s = gr_exec_beside_begin(e, step);
     s = s || !ops->node ? s : ops->node(e->device, f->g, i, &step->l);
     double began = e->trace ? gr_trace_now() : 0;
@@ -157,6 +165,7 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
     s = s ? s : gr_exec_beside_end(e, step);
     s = s ? s : gr_exec_times_wait(e, step, began);
     if (s) return locate(s, e, step);
+    gr_exec_times_of(e, outer);
     double now = gr_seconds();
     if (e->counts) step->seconds += now - before, step->runs++;
     before = now;
@@ -167,9 +176,10 @@ static gr_status run_watched(gr_exec *e, gr_exec_frame *f) {
 
 gr_status gr_exec_frame_run(gr_exec *e, gr_exec_frame *f) {
   if (e->watched) return run_watched(e, f);
-  bool more = e->device->limits.beside || e->device->limits.marks || e->timed;
+  bool more = f->beside || e->device->limits.marks || e->timed;
   gr_work *phase = gr_work_current();  // before a run trains: then a request to stop ends it
   for (gr_exec_step *step = f->steps, *end = step + f->n_steps; step < end; step += step->nodes) {
+    if (step->title) gr_event(step->title);
     gr_status s = more ? run_ordered(e, step) : run_step(e, step);
     if (phase && !s) s = gr_work_step(0);
     if (__builtin_expect(s != GR_OK, 0)) return locate(s, e, step);

@@ -11,6 +11,8 @@
 
 struct gr_exec_search {
   gr_exec_origins *out;
+  gr_exec_see *see;  // or NULL
+  void *self;
   gr_arena *arena;  // of texts
   char *staging;    // a copy of a value that the host cannot read; `room` bytes
   size_t room;
@@ -54,13 +56,6 @@ static gr_status view(gr_exec *e, const void *p, const gr_type *t, const void **
   GR_TRY(d->ops->download(d, e->search->staging, p, bytes));
   *out = e->search->staging;
   return d->ops->synchronise(d, GR_QUEUE_TRANSFER);
-}
-
-static gr_status look(gr_exec *e, const void *p, const gr_type *t, range *out) {
-  const void *data;
-  GR_TRY(view(e, p, t, &data));
-  *out = range_of(data, t);
-  return GR_OK;
 }
 
 // ---- Origins ------------------------------------------------------------------------------------
@@ -217,7 +212,10 @@ static gr_status look_at_result(gr_exec *e, const gr_graph *g, const gr_exec_ste
   making m = {.node = step->node, .g = g, .result = k};
   memcpy(m.in, before->in, sizeof *m.in * (size_t)step->l.n_in);
   for (int i = 0; i < step->l.n_in; i++) m.names[i] = gr_at(g, step->node->in[i])->name;
-  GR_TRY(look(e, step->out[k], &step->l.out_type[k], &m.made));
+  const void *data;
+  GR_TRY(view(e, step->out[k], &step->l.out_type[k], &data));
+  m.made = range_of(data, &step->l.out_type[k]);
+  if (e->search->see) GR_TRY(e->search->see(e->search->self, g, step->node, k, data));
   if (before->copy && origin_of(e->search, &m))
     GR_TRY(look_inside(e, g, step, before->copy, m.names));
   note_origin(e, &m);  // unless a part was found
@@ -235,11 +233,11 @@ gr_status gr_exec_search_after(gr_exec *e, const gr_graph *g, const gr_exec_step
 
 // ---- A search -----------------------------------------------------------------------------------
 
-gr_status gr_exec_search_begin(gr_exec *e, gr_exec_origins *out) {
+gr_status gr_exec_search_begin(gr_exec *e, gr_exec_see *see, void *self, gr_exec_origins *out) {
   *out = (gr_exec_origins){0};
   e->search = calloc(1, sizeof *e->search);
   if (!e->search) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to look at values");
-  *e->search = (gr_exec_search){.out = out, .arena = gr_arena_create()};
+  *e->search = (gr_exec_search){.out = out, .see = see, .self = self, .arena = gr_arena_create()};
   return GR_OK;
 }
 

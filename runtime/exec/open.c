@@ -112,17 +112,19 @@ static gr_status check_apart(gr_exec *e, const gr_device_ops *kind) {
 
 static gr_status open_all(gr_exec *e) {
   const gr_plan *p = e->plan;
+  bool in_line = e->opt.in_line;
   for (int a = 0; a < p->mesh.n_axes; a++) {
     e->coord[a] = gr_mesh_coord(&p->mesh, e->opt.rank, a);
     gr_comm *host = e->comm[GR_QUEUE_COMPUTE][a] = e->opt.comm ? e->opt.comm[a] : NULL;
     int there = host ? host->ranks : 1;
+    in_line |= host && host->own_thread;
     if (there != p->mesh.axis[a].size)
       return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mesh axis '%s' is for %d ranks, but there are %d",
                      p->mesh.axis[a].name, p->mesh.axis[a].size, there);
   }
   gr_device_options o = {.threads = e->opt.threads,
                          .plain = e->opt.plain,
-                         .in_line = e->opt.in_line,
+                         .in_line = in_line,
                          .tf32 = p->tf32,
                          .timings = e->opt.profile || e->opt.trace,
                          .rank = e->opt.rank,
@@ -134,7 +136,7 @@ static gr_status open_all(gr_exec *e) {
   if (kind->gpu && !p->gpu)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
   GR_TRY(kind->open(&o, &e->device));
-  e->device->limits.one_queue = e->opt.one_queue;
+  e->device->limits.one_queue |= e->opt.one_queue;
   GR_TRY(check_apart(e, kind));
   GR_TRY(open_comms(e));
   if (e->device->ops->measure) GR_TRY(e->device->ops->measure(e->device));
@@ -302,6 +304,8 @@ gr_status gr_exec_store(gr_exec *e, const gr_exec_tensor *t, const void *source)
 // ---- Queries ---------------------------------------------------------------------------------
 
 const gr_device *gr_exec_device(const gr_exec *e) { return e->device; }
+
+double gr_exec_waited(const gr_exec *e) { return gr_exec_times_moves(e) ? e->waited : -1; }
 
 size_t gr_exec_bytes(const gr_exec *e) { return e->plan->state_bytes + e->plan->arena_bytes; }
 

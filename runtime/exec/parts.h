@@ -14,8 +14,9 @@ typedef struct gr_exec_step {
   void **in, **out;
   gr_exec_loop *loop;  // of a scan
   const gr_node *node;
-  const char *mark;  // its place and op, for profilers of the device; NULL: none
-  gr_queue queue;    // of its work
+  const char *mark;   // its place and op, for profilers of the device; NULL: none
+  const char *title;  // for base/events.h: the same, and its place in the model's file
+  gr_queue queue;     // of its work
   gr_device_event
       event;  // recorded when the work of a step that is not on the compute queue is done
   const gr_device_event *wait;  // n_wait of them: events of earlier steps that it needs
@@ -31,6 +32,7 @@ typedef struct gr_exec_frame {
   gr_exec_step *steps;
   uint32_t n_steps;
   gr_device_event last[GR_QUEUE_COUNT];  // of the last step on a queue; 0: it has none
+  bool beside;                           // it has steps that run beside the compute queue
 } gr_exec_frame;
 
 typedef struct gr_exec_copy {
@@ -65,6 +67,7 @@ struct gr_exec {
   bool watched;              // ..., or nodes are reported to the device (gr_device_ops.node)
   gr_exec_step *running;     // what the device measures is of this step, or of no step
   int untaken;               // runs whose times it still has
+  double waited;             // seconds that kernels have waited for collectives beside them
   bool computed;             // a program ran after the last transfer, which must wait for it
   bool transferred;          // a transfer came after the last program, which must wait for it
   int coord[GR_MAX_MESH];
@@ -104,6 +107,11 @@ GR_MUST_USE gr_status gr_exec_times_taken(gr_exec *);
 GR_MUST_USE gr_status gr_exec_times_end(gr_exec *);
 // What is enqueued from now on is of this step; returns whose it was.
 gr_exec_step *gr_exec_times_of(gr_exec *, gr_exec_step *);
+// Whether the device computes within the call and itself measures the collectives beside that.
+bool gr_exec_times_moves(const gr_exec *);
+// Counts what a step has waited for such collectives, since a time (gr_seconds); NULL: at the end of
+// a program.
+void gr_exec_times_waited(gr_exec *, const gr_exec_step *, double began);
 // After a step: if the host times it, waits until it is done.
 GR_MUST_USE gr_status gr_exec_times_wait(gr_exec *, gr_exec_step *, double began);
 

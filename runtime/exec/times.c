@@ -49,11 +49,26 @@ static void put_args(gr_text *t, const void *what) {
 
 gr_status gr_exec_times_wait(gr_exec *e, gr_exec_step *step, double began) {
   if (!e->waits) return GR_OK;
+  if (step->queue != GR_QUEUE_COMPUTE && gr_exec_times_moves(e) && !e->opt.profile) return GR_OK;
   GR_TRY(e->device->ops->synchronise(e->device, step->queue));
   if (e->trace)
     gr_trace_add(e->trace, step->node->op->collective ? GR_TRACE_COMMUNICATION : GR_TRACE_COMPUTE,
                  step->node->op->name, put_args, step, began);
   return GR_OK;
+}
+
+bool gr_exec_times_moves(const gr_exec *e) {
+  const gr_device_ops *ops = e->device->ops;
+  return e->device->limits.beside && ops->timings && !ops->time;
+}
+
+void gr_exec_times_waited(gr_exec *e, const gr_exec_step *step, double began) {
+  if (!gr_exec_times_moves(e)) return;
+  double lasted = gr_seconds() - began;
+  e->waited += lasted;
+  if (e->trace)
+    gr_trace_add(e->trace, GR_TRACE_COMPUTE, "wait for collectives", step ? put_args : NULL, step,
+                 gr_trace_now() - lasted);
 }
 
 // ---- By the device -----------------------------------------------------------------------------
@@ -66,8 +81,9 @@ static const gr_trace_lane lanes[GR_QUEUE_COUNT] = {
 };
 
 // Uploads and downloads are of no node; so are copies of states at a program's end.
-static gr_trace_lane lane_of(const gr_device_timing *t) {
+static gr_trace_lane lane_of(const gr_device_ops *d, const gr_device_timing *t) {
   const gr_exec_step *step = t->of;
+  if (!d->time) return GR_TRACE_COMMUNICATION;
   bool loads = !strcmp(t->what, "upload") || !strcmp(t->what, "download");
   return lanes[step ? step->queue : loads ? GR_QUEUE_TRANSFER : GR_QUEUE_COMPUTE];
 }
@@ -75,9 +91,9 @@ static gr_trace_lane lane_of(const gr_device_timing *t) {
 static void take_one(void *arg, const gr_device_timing *t) {
   const gr_exec *e = arg;
   gr_exec_step *step = t->of;
-  if (step) step->measured += 1e-9 * (double)t->lasts, step->runs += t->first;
+  if (step && e->timed) step->measured += 1e-9 * (double)t->lasts, step->runs += t->first;
   if (e->trace)
-    gr_trace_put(e->trace, lane_of(t), step ? step->node->op->name : t->what,
+    gr_trace_put(e->trace, lane_of(e->device->ops, t), step ? step->node->op->name : t->what,
                  step ? put_args : NULL, step, t->start, t->lasts);
 }
 
@@ -111,19 +127,21 @@ void gr_exec_times_choose(gr_exec *e, const gr_graph *g) {
 }
 
 gr_status gr_exec_times_taken(gr_exec *e) {
-  return e->timed && ++e->untaken == RUNS ? take(e) : GR_OK;
+  bool moves = e->trace && gr_exec_times_moves(e) && !e->opt.profile;
+  return moves || (e->timed && ++e->untaken == RUNS) ? take(e) : GR_OK;
 }
 
 gr_exec_step *gr_exec_times_of(gr_exec *e, gr_exec_step *step) {
   gr_exec_step *before = e->running;
   e->running = step;
-  if (e->timed) e->device->ops->time_as(e->device, step);
+  if (e->timed || gr_exec_times_moves(e)) e->device->ops->time_as(e->device, step);
   return before;
 }
 
 // ---- Traces ------------------------------------------------------------------------------------
 
 gr_status gr_exec_trace(gr_exec *e, gr_trace *t) {
+  if (t && gr_exec_times_moves(e)) GR_TRY(take(e));  // those of earlier steps, for no trace
   gr_status s = t                ? gr_exec_times_begin(e)
                 : e->opt.profile ? e->timed ? take(e) : GR_OK
                                  : gr_exec_times_end(e);

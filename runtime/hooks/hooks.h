@@ -76,7 +76,7 @@ typedef struct gr_hooks_spec {    // everything it points to is borrowed until c
   const gr_hook_script *scripts;  // called in this order
   int n_scripts;
   uint64_t seed;
-  const char *out_dir;          // for graphrun.append, which fails when this is NULL
+  const char *out_dir;          // for graphrun.append; NULL: what scripts append is dropped
   size_t memory_bytes;          // limit for all scripts together; 0: 64 MiB
   const gr_adjustable *adjust;  // n_adjust values that scripts may set
   int n_adjust;

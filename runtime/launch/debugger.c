@@ -1,5 +1,6 @@
 // debugger.c - a rank that waits until a debugger has attached. See launch.h.
 #define _GNU_SOURCE
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,6 +12,10 @@
 
 #define VARIABLE "GRAPHRUN_WAIT_FOR_DEBUGGER"
 enum { POLL_NS = 50000000 };
+
+static atomic_bool debugged;  // other threads do not read the environment, which may change
+
+bool gr_launch_debugged(void) { return atomic_load(&debugged); }
 
 // *out_rank: the rank that waits; -1: all of them.
 static gr_status parse(const char *text, int *out_rank) {
@@ -26,6 +31,7 @@ gr_status gr_launch_wait_for_debugger(int rank, int ranks, bool (*stop)(void)) {
   const char *text = getenv(VARIABLE);
   int wanted;
   if (!text || !*text) return GR_OK;
+  atomic_store(&debugged, true);
   GR_TRY(parse(text, &wanted));
   if (wanted >= 0 && (wanted < rank || wanted >= rank + ranks)) return GR_OK;
   char host[256] = "";

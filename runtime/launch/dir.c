@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,8 +123,22 @@ static int create_state_file(const gr_launch_dir *l, size_t bytes) {
   return -1;
 }
 
+// Open MPI creates shared files of 4 MiB; under a lower `ulimit -f` it dies without a message.
+static gr_status check_limit(void) {
+  enum { LEAST = 8 << 20 };
+  struct rlimit most;
+  if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur >= LEAST) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "the size of files is limited to %.2f MB here, and ranks that are processes "
+              "share files of 4.2 MB",
+              (double)most.rlim_cur / 1e6),
+      "run `ulimit -f unlimited` first, or set distributed.backend=loopback (ranks as threads)");
+}
+
 gr_status gr_launch_dir_make(size_t bytes, gr_launch_dir *l) {
   *l = (gr_launch_dir){.file = -1};
+  GR_TRY(check_limit());
   int n = snprintf(l->path, sizeof l->path, "%s/%sXXXXXX", gr_launch_dir_parent(), prefix);
   bool fits = n > 0 && n < (int)sizeof l->path;
   if (!fits) errno = ENAMETOOLONG;

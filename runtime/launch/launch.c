@@ -202,6 +202,7 @@ bool gr_launch_register_rank(int rank) {
     return false;
   }
   gr_launch_state_record_signals(me);
+  gr_events_write_to(&me->events);
   atomic_store(&me->pid, (int)getpid());
   atomic_store(&me->state, GR_LAUNCH_RANK_RUNS);
   exhausted = me;

@@ -29,10 +29,15 @@ typedef struct gr_launch_plan {
 // when their number is not the requested one.
 GR_MUST_USE gr_status gr_launch_find(int ranks, int devices, gr_launch_plan *out);
 
-// Starts mpirun with argv as a child and waits for the ranks. *out_exit is the exit code for this
-// process. The returned status is for what happened before the ranks ran; all else has been
-// printed.
-GR_MUST_USE gr_status gr_launch_run(const gr_launch_plan *, char *const argv[], int *out_exit);
+// How ranks that the launcher has started ended.
+typedef struct gr_launch_end {
+  int exit;        // the exit code for this process
+  bool asked;      // the user has asked them to stop
+  char log[1024];  // the run's log file, in the run's folder; "": it had none yet
+} gr_launch_end;
+// Starts mpirun with argv as a child and waits for the ranks. The returned status is the error that
+// no rank could hand over, with out->exit as its exit code; all else has been printed.
+GR_MUST_USE gr_status gr_launch_run(const gr_launch_plan *, char *const argv[], gr_launch_end *out);
 
 // ---- In a rank --------------------------------------------------------------------
 // How many ranks were started together with this one according to the environment; 0: not known.
@@ -46,6 +51,8 @@ bool gr_launch_echo(void);
 // which this process runs, or "all": prints the process number, and returns once a debugger has
 // attached, or `stop` returns true. GR_ERR_LAUNCH: its value is neither.
 GR_MUST_USE gr_status gr_launch_wait_for_debugger(int rank, int ranks, bool (*stop)(void));
+// Whether it has found that variable set: ranks may then be stopped for as long as somebody looks.
+bool gr_launch_debugged(void);
 // Tells the launcher that this rank runs, and records from now on which signal ends it, so that the
 // launcher knows which rank died and why. False: graphrun's launcher did not start this process.
 // In any case it begins to watch the launcher (gr_launch_orphaned).

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,22 +35,10 @@ typedef struct launcher {
   double deadline;    // when all are killed; 0: never
   bool seen_death, seen_failure, seen_end, killing;
   int first_dead;  // 1 + the first rank that was found dead; 0: none
+  double noticed;  // when the first rank was found dead, or had failed; 0: none
 } launcher;
 
 // ---- Starting ---------------------------------------------------------------------------
-
-// Open MPI creates shared files of 4 MiB; under a lower `ulimit -f` it dies without a message.
-static gr_status check_limit(void) {
-  enum { LEAST = 8 << 20 };
-  struct rlimit most;
-  if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur >= LEAST) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-              "the size of files is limited to %.2f MB here, and ranks that are processes "
-              "share files of 4.2 MB",
-              (double)most.rlim_cur / 1e6),
-      "run `ulimit -f unlimited` first, or set distributed.backend=loopback (ranks as threads)");
-}
 
 // Maps the launch state, opened again: a mapping of the locked file would hold its lock in the
 // watchdog, which inherits it.
@@ -67,7 +54,6 @@ static void *map_launch_state(const launcher *l, size_t bytes) {
 
 static gr_status create_launch_state(launcher *l, int ranks) {
   size_t bytes = gr_launch_state_bytes(ranks);
-  GR_TRY(check_limit());
   gr_launch_dir_clean();
   GR_TRY(gr_launch_dir_make(bytes, &l->dir));
   l->launch_state = map_launch_state(l, bytes);
@@ -181,6 +167,7 @@ static void check_ranks(launcher *l) {
     begun |= state != GR_LAUNCH_RANK_ABSENT, here |= state == GR_LAUNCH_RANK_RUNS && !dead;
   }
   bool gone = begun && !here;  // a rank that has not registered would wait for those
+  if ((death || failure) && l->noticed <= 0) l->noticed = gr_seconds();
   if (death && !l->seen_death) limit(l, after_death);
   if (gone && !l->seen_end) limit(l, death ? after_all : after_leaving);
   // Ranks that wait for one that cannot start have nothing to save.
@@ -291,6 +278,15 @@ static void log_end(const launcher *l, gr_status s, const char *text) {
   if (*path && *text) gr_status_drop(append_to_log(path, text));
 }
 
+static void show_events(const launcher *l) {
+  char text[4 * GR_LAUNCH_STATE_TEXT] = "";
+  FILE *to = fmemopen(text, sizeof text - 1, "w");
+  double until = l->noticed > 0 ? l->noticed : gr_seconds();
+  if (to) gr_launch_state_put_events(to, l->launch_state, until), fclose(to);
+  log_end(l, GR_OK, text);
+  fputs(text, stderr);
+}
+
 // How mpirun ended, in words.
 static void mpirun_end(int status, char text[64]) {
   if (WIFSIGNALED(status))
@@ -367,10 +363,10 @@ static int conclude(const launcher *l, int status, gr_status *out) {
   return gr_status_exit(*out);
 }
 
-gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_exit) {
+gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], gr_launch_end *out) {
   launcher l = {0};
   sigset_t before;
-  *out_exit = 0;
+  *out = (gr_launch_end){0};
   GR_TRY(create_launch_state(&l, p->ranks));
   sigemptyset(&l.signals);
   static const int passed[] = {SIGCHLD, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -384,8 +380,12 @@ gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], int *out_ex
   if (!s) {
     int status = wait_for(&l);
     gr_launch_watchdog_end(&l.watchdog);
+    bool death = l.seen_death || read_records(&l).dead >= 0;
     end_left(&l);
-    *out_exit = conclude(&l, status, &s);
+    if (death && !l.stop_requests) show_events(&l);
+    out->exit = conclude(&l, status, &s);
+    out->asked = l.stop_requests > 0;
+    snprintf(out->log, sizeof out->log, "%s", l.launch_state->log);
     if (s) log_end(&l, s, "");
   }
   sigprocmask(SIG_SETMASK, &before, NULL);

@@ -1,7 +1,7 @@
 // state.h - the launch state: a small file that the launcher and its ranks on one machine map to
 // exchange process numbers, phases and errors. Its path is in the ranks' environment.
 #pragma once
-#include <stdatomic.h>
+#include "base/events.h"
 #include "base/status.h"
 
 // Environment variable with the file's path, which is in the launcher's folder (dir.h).
@@ -23,6 +23,7 @@ typedef struct gr_launch_rank_state {
   int code;  // of a failed rank: gr_code
   int exit;
   char text[GR_LAUNCH_STATE_TEXT];  // of a failed rank: the error as it is to be printed
+  gr_events events;
 } gr_launch_rank_state;
 
 typedef struct gr_launch_state {
@@ -50,6 +51,8 @@ void gr_launch_state_watch_parent(const char *variable, int rank);
 void gr_launch_state_set_grace_period(double seconds);
 // The process number of rank r while it is registered as running and its process lives; else 0.
 int gr_launch_state_rank_pid(gr_launch_state *, int r);
+// Appends a line for each rank: what it did last, and for how long, until a time of gr_seconds.
+void gr_launch_state_put_events(FILE *, const gr_launch_state *, double until);
 // Sends SIGKILL to all running ranks except `except` (-1: to all).
 void gr_launch_state_kill_ranks(gr_launch_state *, int except);
 // For a rank without a launcher: kills the other ranks, and mpirun, which would wait a minute.

@@ -2,6 +2,7 @@
 // and saving.h.
 #include <math.h>
 #include <string.h>
+#include "base/events.h"
 #include "runtime/train/run.h"
 
 // ---- Saving -----------------------------------------------------------------------------------
@@ -23,6 +24,7 @@ gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
   GR_TRY(gr_run_save_finish(r));
   if (!exit_checkpoint) gr_saving_pay(&r->saving, &r->progress);
   if (!exit_checkpoint) gr_run_hook(r, GR_HOOK_CHECKPOINT, NULL, NULL);
+  gr_event("saving a checkpoint");
   gr_arena *scratch = gr_arena_create();
   char *hooks = NULL;
   bool all_ok = false;
@@ -51,6 +53,7 @@ gr_status gr_run_save_finite(gr_run *r) {
 
 gr_status gr_run_save_finish(gr_run *r) {
   bool saved;
+  gr_event("completing a checkpoint");
   GR_TRY(gr_saving_finish(&r->saving, &r->progress, &saved));
   if (saved) gr_run_set_resume_hint(&r->outputs, &r->me, true);
   return GR_OK;

@@ -1,6 +1,7 @@
 // eval.c - runs the eval program over a split and reports the results. See run.h.
 #include <math.h>
 #include <string.h>
+#include "base/events.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/run.h"
 
@@ -12,6 +13,7 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
   const gr_batch *b = NULL;
   gr_step_results now;
   for (uint32_t of = 0;;) {
+    gr_event("taking a batch to evaluate");
     if (!r->control.failure) gr_run_set_failure(&r->control, gr_run_take_batch(loader, &b));
     GR_TRY(gr_run_go_on(r));
     of = b ? b->of : of;

@@ -1,6 +1,7 @@
 // hook_calls.c - calls a run's Lua scripts: their parameters, contexts and requests. See run.h.
 #include <math.h>
 #include <string.h>
+#include "base/events.h"
 #include "runtime/train/run.h"
 
 double gr_run_base_lr(const gr_rank *r, const gr_progress *p) {
@@ -73,6 +74,7 @@ bool gr_run_hook(gr_run *r, gr_hook_event event, const gr_metrics *metrics, cons
   ctx.metrics = named, ctx.n_metrics = name_metrics(&r->progress, scratch, metrics, named);
   gr_hook_result result = {0};
   double start = gr_run_span_begin(&r->me);
+  gr_event(gr_arena_printf(scratch, "hook %s", gr_hook_events[event].name));
   gr_status st = gr_hooks_call(r->outputs.hooks, event, &ctx, &result);
   gr_run_span(&r->me, GR_TRACE_HOOKS, gr_hook_events[event].name, start);
   gr_arena_destroy(scratch);

@@ -16,6 +16,9 @@ static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
 static gr_status exit_without_saving(const gr_run *r, gr_status failure, const char *cause) {
   if (failure) return failure;
   if (*cause) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "%s", cause);
+  if (!gr_run_signalled() && r->me.spec->weights.replay.step)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the run was stopped after step %lld, before that: %s",
+                   (long long)r->progress.step, r->control.asked.reason);
   if (!gr_run_is_dry(&r->me)) return gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal");
   return gr_fail(
       GR_ERR_STOPPED, GR_NOWHERE,

@@ -1,5 +1,6 @@
 // loop.c - the training loop. See run.h.
 #include <math.h>
+#include "base/events.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/run.h"
 
@@ -21,11 +22,12 @@ static gr_status open_run(gr_run *r, bool *nothing_left) {
     gr_run_log_start(&r->me, &r->progress, r->outputs.dir);
   if (gr_run_is_dry(&r->me)) return gr_run_open_state(r);
   if (*nothing_left) return GR_OK;
-  GR_TRY(gr_run_open_log(&r->outputs, &r->me));
+  if (gr_run_writes(&r->me)) GR_TRY(gr_run_open_log(&r->outputs, &r->me));
   gr_run_set_failure(&r->control, gr_run_open_hooks(&r->outputs, &r->me));
   GR_TRY(gr_run_check(&r->control, &r->me));
   GR_TRY(gr_run_open_state(r));
-  if (r->me.rank == 0) gr_run_log_start(&r->me, &r->progress, r->outputs.dir);
+  if (r->me.rank == 0 && gr_run_writes(&r->me))
+    gr_run_log_start(&r->me, &r->progress, r->outputs.dir);
   if (r->me.spec->set.outputs.log_ranks == gr_log_ranks_all) gr_run_log_rank(&r->me);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   if (r->saving.resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
@@ -33,7 +35,7 @@ static gr_status open_run(gr_run *r, bool *nothing_left) {
   // From here on the folder's files are this run's: a start that fails has left them alone.
   bool eval_open = !gr_evaluation_is_of(&r->evaluation, &r->progress);
   GR_TRY(gr_run_open_report(&r->outputs, &r->me, &r->progress, eval_open));
-  return gr_run_save_config(&r->me, r->outputs.dir);
+  return gr_run_writes(&r->me) ? gr_run_save_config(&r->me, r->outputs.dir) : GR_OK;
 }
 
 // ---- An epoch's end -----------------------------------------------------------------------------
@@ -133,6 +135,8 @@ static gr_status save_if_due(gr_run *r, bool asked) {
 // Within the span of a batch that was not ready, the trace shows a span of waiting.
 static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   bool ready = gr_loader_ready(loader);
+  gr_event_step(r->progress.step);
+  gr_event(ready ? "taking a batch" : "waiting for a batch");
   double began = gr_seconds(), start = gr_run_span_begin(&r->me);
   if (!r->control.failure)
     gr_run_set_failure(&r->control, gr_run_next_batch(&r->me, &r->progress, loader, out));
@@ -159,7 +163,9 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     if (k.finish) GR_TRY(gr_run_save_finish(r));
     GR_TRY(evaluate_if_asked(r));
     GR_TRY(save_if_due(r, k.save));
+    GR_TRY(gr_run_name_straggler(r));
     GR_TRY(gr_run_step(r, gr_run_next_program(&r->me, &r->progress), b));
+    if (r->progress.step && r->progress.step == r->me.spec->weights.replay.step) return GR_OK;
   }
   gr_control_end(&r->control, "done");
   return GR_OK;
@@ -203,6 +209,7 @@ static gr_status run_training(gr_run *r, gr_status opened) {
   gr_status s = opened ? opened : open_run(r, &nothing_left);
   if (!s && nothing_left) return GR_OK;
   s = s ? s : train(r);
+  if (r->me.spec->weights.replay.step) return gr_also(s, gr_control_take_failure(&r->control));
   s = s || gr_run_is_dry(&r->me) ? s : gr_run_end(r);
   if (s && gr_status_code(s) != GR_ERR_STOPPED) gr_run_hook_exception(r, gr_status_text(s));
   return gr_run_write_final_files(r, gr_also(s, gr_control_take_failure(&r->control)));

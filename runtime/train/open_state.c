@@ -90,7 +90,7 @@ static gr_status set_states(gr_run *r, const char *path) {
 }
 
 gr_status gr_run_open_state(gr_run *r) {
-  bool dry = gr_run_is_dry(&r->me);
+  bool dry = !gr_run_writes(&r->me);  // no files are written
   gr_saving *s = &r->saving;
   GR_TRY(gr_states_open(&s->states, &r->me));
   if (!dry)

@@ -14,6 +14,12 @@
 #include "runtime/train/saving/saving.h"
 #include "runtime/train/waits.h"
 
+typedef struct gr_straggler {  // of straggler.c
+  int64_t looked;              // the step of the last look
+  int found;                   // 1 + the rank that it found; 0: none
+  double told;                 // when a rank was named, of gr_seconds; 0: none was
+} gr_straggler;
+
 typedef struct gr_run {
   gr_rank me;
   gr_progress progress;
@@ -22,11 +28,17 @@ typedef struct gr_run {
   gr_control control;
   gr_outputs outputs;
   gr_waits waits;
+  gr_straggler straggler;
 } gr_run;
 
 // ---- loop.c
 // Runs all of one rank's part of the task, from opening files to results. Collective.
 GR_MUST_USE gr_status gr_run_rank(const gr_run_spec *, gr_comm *world);
+// ---- replay.c
+// Runs the step that is replayed, and shows its values (gr_weights_spec). Collective. GR_ERR_USAGE
+// if a pattern matches none, GR_ERR_DIFFERENT if they are compared and differ.
+GR_MUST_USE gr_status gr_run_replay_step(gr_run *, const gr_run_program *, const gr_batch *,
+                                         gr_step_results *);
 // ---- log_start.c
 // Logs what is trained, on which data, and where the run writes to.
 void gr_run_log_start(gr_rank *, const gr_progress *, const char *dir);
@@ -42,6 +54,12 @@ GR_MUST_USE gr_status gr_run_next_batch(const gr_rank *, const gr_progress *, gr
                                         const gr_batch **);
 // Runs a program on a batch, and writes and reports what follows if that is a step.
 GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_batch *);
+// ---- straggler.c
+// The rank that is slowest without its communication, if it takes a third longer than the median;
+// -1: none. *out_times: how many times that; *out_data: because it waits for data.
+int gr_run_find_straggler(const gr_time_split *ranks, int n, double *out_times, bool *out_data);
+// Every 50 steps: logs such a rank, at most once a minute. Collective.
+GR_MUST_USE gr_status gr_run_name_straggler(gr_run *);
 // ---- remaining.c
 // What interrupts the steps after the one that has just been run, until the end of the run.
 gr_eta_rest gr_run_remaining(const gr_run *);

@@ -16,12 +16,27 @@
 // What the ranks do: train, or use the weights of a run's checkpoint.
 typedef enum gr_run_kind { GR_RUN_TRAIN, GR_RUN_EVAL, GR_RUN_PREDICT } gr_run_kind;
 
-// Of every task but training.
+typedef struct gr_words {
+  const char **list;
+  int n;
+} gr_words;
+
+// A replay is training that runs one step of a run's again, shows its values, and writes nothing to
+// the run's folder.
+typedef struct gr_replay_spec {
+  int64_t step;                // counted from 1; 0: this is no replay
+  gr_words print;              // patterns of names of values; none: all that is not printed
+  const char *save, *against;  // folders of values, .npy: to write, to compare with; or NULL
+  const char *tolerance;       // y and y +- tolerance x (1 + |y|) are the same; NULL: bits
+} gr_replay_spec;
+
+// Of every task but training, and of replays.
 typedef struct gr_weights_spec {
   const char *run;               // the folder of the run
   const char *which;             // its checkpoint: "best", "last" or a step
   const char *out;               // the file of predictions; NULL: standard output
   int64_t tokens;                // that continue each sequence; 0: the model's predictions
+  gr_replay_spec replay;
   bool train, validation, json;  // which splits are evaluated, together; results as JSON
 } gr_weights_spec;
 

@@ -129,6 +129,22 @@ static gr_status check_start(gr_run *r, const char *path, bool *nothing_left) {
   return s;
 }
 
+// What a replay begins from: the newest checkpoint of before its step, or what the run began from.
+static gr_status find_before(gr_run *r, const char *dir, gr_resume *what, const char **path) {
+  int64_t step = r->me.spec->weights.replay.step, all = r->progress.total_steps;
+  gr_checkpoint_entry *list;
+  int n;
+  if (step > all)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "step %lld is past the run's end: it has %lld steps",
+                   (long long)step, (long long)all);
+  GR_TRY(gr_checkpoint_list(r->me.arena, dir, &list, &n));
+  if (*what == gr_resume_auto) *what = gr_resume_none;
+  for (int i = 0; i < n; i++)
+    if (list[i].state == GR_CHECKPOINT_OK && list[i].step < step)
+      *what = gr_resume_text, *path = list[i].path;
+  return GR_OK;
+}
+
 gr_status gr_run_find_start(gr_run *r, bool *nothing_left) {
   gr_rank *me = &r->me;
   const char *dir = me->spec->set.saving.dir;
@@ -137,11 +153,12 @@ gr_status gr_run_find_start(gr_run *r, bool *nothing_left) {
   if (!dir && r->outputs.dir) dir = gr_arena_printf(me->arena, "%s/checkpoints", r->outputs.dir);
   *nothing_left = false;
   gr_resume resume = me->spec->set.saving.resume;
+  const char *given = me->spec->set.saving.resume_text;
   if (gr_run_is_dry(me) && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder
-  GR_TRY(gr_run_choose_checkpoint(me, resume, me->spec->set.saving.resume_text, dir, path,
-                                  sizeof path));
+  if (dir && me->spec->weights.replay.step) GR_TRY(find_before(r, dir, &resume, &given));
+  GR_TRY(gr_run_choose_checkpoint(me, resume, given, dir, path, sizeof path));
   gr_saving_choose(&r->saving, dir, *path ? gr_arena_strdup(me->arena, path) : NULL);
-  if (gr_run_is_dry(me)) return GR_OK;
+  if (!gr_run_writes(me)) return GR_OK;
   gr_status s = me->rank == 0 ? check_start(r, path, nothing_left) : GR_OK;
   gr_status t = gr_run_all_ok(me, !s, &all_ok);
   if (s || t) return gr_also(s, t);

@@ -94,7 +94,9 @@ gr_status gr_run_step(gr_run *r, const gr_run_program *p, const gr_batch *b) {
   double began = gr_seconds(), start = gr_run_span_begin(&r->me);
   double communicated = gr_run_communicated(&r->me);
   gr_step_results now;
-  GR_TRY(gr_run_compute(&r->me, &r->control.values, p, b, &now));
+  bool replayed = p->trains && r->me.spec->weights.replay.step == r->progress.step + 1;
+  GR_TRY(replayed ? gr_run_replay_step(r, p, b, &now)
+                  : gr_run_compute(&r->me, &r->control.values, p, b, &now));
   if (p->trains) gr_run_span_step(&r->me, r->progress.step, start);
   gr_progress_add(&r->progress, &now.metrics, b);
   communicated = gr_run_communicated(&r->me) - communicated;

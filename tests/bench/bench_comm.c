@@ -132,14 +132,15 @@ static int be_rank(gr_collective kind) {
 }
 
 int main(int argc, char **argv) {
-  int first = argc > 1 ? atoi(argv[1]) : 2, last = argc > 1 ? first : 4, code = 0;
+  int first = argc > 1 ? atoi(argv[1]) : 2, last = argc > 1 ? first : 4;
+  gr_launch_end end = {0};
   gr_collective kind = read_kind(argc, argv);
   if (gr_launch_started(NULL, NULL)) return be_rank(kind);
-  for (int ranks = first; ranks <= last && !code; ranks *= 2) {
+  for (int ranks = first; ranks <= last && !end.exit; ranks *= 2) {
     gr_launch_plan plan;
     must(gr_launch_find(ranks, 0, &plan));
     if (plan.kind != GR_LAUNCH_START) fprintf(stderr, "%s\n", plan.why), exit(1);
-    must(gr_launch_run(&plan, argv, &code));
+    must(gr_launch_run(&plan, argv, &end));
   }
-  return code;
+  return end.exit;
 }

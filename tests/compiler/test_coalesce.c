@@ -39,9 +39,10 @@ static const way ways[] = {
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
-static gr_plan *plan_with(const way *w, const char *sizes, size_t joined, bool apart) {
+static gr_plan *plan_of_rows(const way *w, int rows, const char *sizes, size_t joined,
+                             bool apart) {
   static const char *const bucket[] = {"coalesce_collectives"};
-  static const gr_dim dims[] = {{"n", ROWS}, {"c", 8}};
+  const gr_dim dims[] = {{"n", rows}, {"c", 8}};
   static const gr_bucket all[] = {{""}};
   gr_conf *file, *given;
   gr_plan *p;
@@ -70,6 +71,10 @@ static gr_plan *plan_with(const way *w, const char *sizes, size_t joined, bool a
   return p;
 }
 
+static gr_plan *plan_with(const way *w, const char *sizes, size_t joined, bool apart) {
+  return plan_of_rows(w, ROWS, sizes, joined, apart);
+}
+
 static gr_plan *plan_of(const way *w, size_t joined, bool apart) {
   return plan_with(w, params, joined, apart);
 }
@@ -79,6 +84,7 @@ static gr_plan *plan_of(const way *w, size_t joined, bool apart) {
 typedef struct member {
   const gr_plan *plan;
   gr_comm *world;
+  bool in_line;
   uint64_t states;
   double loss;
   gr_status status;
@@ -122,7 +128,7 @@ static gr_status open_and_train(member *m) {
   gr_comm *axes[GR_MAX_MESH] = {0};
   gr_exec *e;
   GR_TRY(gr_comm_mesh(m->world, &m->plan->mesh, axes));
-  gr_exec_options o = {.threads = 1, .comm = axes, .rank = m->world->rank};
+  gr_exec_options o = {.threads = 1, .comm = axes, .rank = m->world->rank, .in_line = m->in_line};
   GR_TRY(gr_exec_open(m->plan, &o, &e));
   gr_status s = train(m, e);
   gr_exec_close(e);
@@ -136,18 +142,20 @@ static void *run_member(void *arg) {
   return NULL;
 }
 
-static void run(const gr_plan *p, member m[RANKS]) {
+static void run_by(const gr_plan *p, bool in_line, member m[RANKS]) {
   int ranks = gr_mesh_ranks(&p->mesh);
   gr_loopback *all;
   MUST(gr_loopback_create(ranks, 60, &all));
   for (int r = 0; r < ranks; r++) {
-    m[r] = (member){.plan = p, .world = gr_loopback_comm(all, r)};
+    m[r] = (member){.plan = p, .world = gr_loopback_comm(all, r), .in_line = in_line};
     if (pthread_create(&m[r].thread, NULL, run_member, &m[r])) abort();
   }
   for (int r = 0; r < ranks; r++) pthread_join(m[r].thread, NULL);
   gr_loopback_destroy(all);
   for (int r = 0; r < ranks; r++) MUST(m[r].status);
 }
+
+static void run(const gr_plan *p, member m[RANKS]) { run_by(p, true, m); }
 
 // ---- Tests ------------------------------------------------------------------------------
 
@@ -180,6 +188,46 @@ static void same_bits(void) {
               joined[k], r, got[r].loss, want[r].loss);
     }
   }
+  gr_arena_destroy(arena);
+}
+
+// Collectives that run beside kernels leave the bits of those that run in line, joined or not.
+static void beside(void) {
+  arena = gr_arena_create();
+  for (int w = 0; w < WAYS; w++)
+    for (int apart = 0; apart < 2; apart++) {
+      gr_plan *p = plan_of(&ways[w], 0, apart);
+      member want[RANKS], got[RANKS];
+      run_by(p, true, want);
+      run_by(p, false, got);
+      for (int r = 0; r < gr_mesh_ranks(&p->mesh); r++)
+        CHECK(got[r].states == want[r].states && !memcmp(&got[r].loss, &want[r].loss, 8),
+              "%s%s: rank %d differs beside kernels, its loss is %.9g, not %.9g", ways[w].name,
+              apart ? ", apart" : "", r, got[r].loss, want[r].loss);
+    }
+  gr_arena_destroy(arena);
+}
+
+// The first sum of gradients is small, so that it begins early, and the others are large. Those of
+// the last layers come first.
+static void first_sum(void) {
+  static const way ddp = {"ddp", {1, {{"dp", 2}}}};
+  arena = gr_arena_create();
+  const gr_plan *p =
+      plan_of_rows(&ddp, 4096, "{dim: 300, layers: 40, classes: 6, dropout: 0.0}", 0, false);
+  const gr_graph *g = gr_plan_find(p, "train", "")->frame.g;
+  size_t mb[8] = {0};
+  int n = 0;
+  uint32_t place[8] = {0};
+  for (uint32_t i = 0; i < g->n_nodes && n < 8; i++) {
+    const gr_node *s = &g->nodes[i];
+    if (s->op != &gr_op_all_reduce) continue;
+    for (int k = 0; k < s->n_in; k++) mb[n] += gr_type_bytes(&gr_at(g, s->in[k])->type);
+    place[n++] = i;
+  }
+  CHECK(n == 2 && mb[0] > 512 << 10 && mb[0] <= 1 << 20 && mb[1] > 12 << 20,
+        "%d sums, of %zu and %zu bytes", n, mb[0], mb[1]);
+  CHECK(place[0] < g->n_nodes / 2, "the first is node %u of %u", place[0], g->n_nodes);
   gr_arena_destroy(arena);
 }
 
@@ -223,5 +271,6 @@ static void updates_together(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"same_bits", same_bits}, {"memory", memory},
-             {"updates_together", updates_together});
+             {"updates_together", updates_together}, {"beside", beside},
+             {"first_sum", first_sum});
 }

@@ -60,6 +60,11 @@ training: {batch_size: 16, max_epochs: 1}
 distributed: {ranks: 2}
 YAML
 expect "a run whose data are as expected" 0 -- "$graphrun" table.yaml output.dir=run
+expect "... is evaluated" 0 "^training set: " -- "$graphrun" eval run --split=train
+expect "... on other data, which are not as expected" 0 "^all samples: " -- "$graphrun" eval run --split=all data.limit=30
+case $("$graphrun" --version) in
+*'built with '*protobuf-c*) expect "... and exported" 0 "inputs   x" -- "$graphrun" export run model.onnx ;;
+esac
 broken() {
   broken_name=$1
   sed "$2" table.yaml >broken.yaml

@@ -1,16 +1,20 @@
 # new.sh - `graphrun new` from an empty folder: make, train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
+# commented FILE: each line with a key has a comment, or follows one.
+commented() { awk '/^ *#/ { said = 1; next } /^ *(- )?[a-z_]+:/ && !/ # / && !said { print; bad = 1 } { said = 0 } END { exit bad }' "$1"; }
 for kind in table regression series speech image video texts text rl; do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done
+  check "... each key of its configuration has a comment" commented config.yaml
+  check "... and its model has a report" grep -q '^report:' graph.yaml
   expect "... its data can be inspected" 0 "^train " -- "$graphrun" data inspect config.yaml
   expect "... it trains" 0 "^validation set: " -- "$graphrun" config.yaml output.dir=run
   case $kind in
   table) input=test.csv metric=f1_macro bound='v > 0.85' ;;
   regression) input=test.csv metric=r2 bound='v > 0.9' ;;
-  series) input=data.csv metric=f1_macro bound='v > 0.85' ;;
+  series) input=test.csv metric=f1_macro bound='v > 0.85' ;;
   video) input=clips/left00.npy metric=f1_macro bound='v > 0.85' ;;
   texts) input='message.txt test.csv' metric=f1_macro bound='v > 0.85' ;;
   rl) input='' metric=balanced bound='v > 150' ;;
@@ -22,8 +26,17 @@ for kind in table regression series speech image video texts text rl; do
   expect "... eval" 0 "^validation set: " -- "$graphrun" eval run
   # shellcheck disable=SC2086
   [ -z "$input" ] || expect "... predict" 0 '^\{"input": ' -- "$graphrun" predict run $input
-  [ "$input" != test.csv ] || expect "... has a test set" 0 "^all samples: loss .*$metric" -- "$graphrun" eval run data.table.path=test.csv --split=all
-  [ $kind != texts ] || expect "... has a test set" 0 "^all samples: loss .*$metric" -- "$graphrun" eval run data.texts.path=test.csv --split=all
+  case $kind in
+  table | regression | series) test=data.table.path=test.csv ;;
+  texts) test=data.texts.path=test.csv ;;
+  image) test=data.image.path=test ;;
+  video) test=data.video.path=clips/test.csv ;;
+  speech) test=data.manifest=data/test.jsonl ;;
+  text) test=data.corpus.path=test.txt ;;
+  rl) test= ;;
+  esac
+  [ -z "$test" ] || expect "... has a test set" 0 "^all samples: loss .*$metric" -- "$graphrun" eval run "$test" --split=all
+  [ -z "$test" ] || check "... which README.md names" grep -q "eval run $test" README.md
   expect "... export" 0 "^model.safetensors: [1-9]" -- "$graphrun" export run model.safetensors
   expect "... hooks" 0 "^[0-9]+ steps: lr" -- "$graphrun" hooks config.yaml
   expect "... plot" 0 "$metric" -- "$graphrun" plot run --key="validation.$metric"
@@ -36,6 +49,7 @@ from() { # NAME DATA KIND SAID...: makes own/NAME of the data, and trains it a l
   from_name=$1 from_data=$2 from_kind=$3
   shift 3
   expect "new --from=$from_data" 0 "^own/$from_name: a project for $from_kind" "$@" -- "$graphrun" new "own/$from_name" --from="$from_data"
+  check "... each key has a comment" commented "own/$from_name/config.yaml"
   check "... has no data of its own" sh -c '! ls "$1" | grep -q data' sh "own/$from_name"
   (cd "own/$from_name" && exec "$graphrun" config.yaml output.dir=run training.max_epochs=1 >"$log" 2>&1)
   check "... which trains" test -s "own/$from_name/run/training_results.json"
@@ -67,6 +81,8 @@ from images made/image/images images "180 images of 3 classes"
 from clips made/video/clips/list.csv "clips of videos" "120 videos"
 from speech made/speech/data/manifest.jsonl recordings 'symbols: "ABCDEF"'
 from text made/text/data.txt text
+tr ABCDEF abcdef <made/speech/data/manifest.jsonl >made/speech/data/small.jsonl
+from small made/speech/data/small.jsonl recordings 'symbols: "abcdef"'
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
 expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/room --from=made/regression/data.csv --label=room
 expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv

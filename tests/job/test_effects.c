@@ -18,7 +18,7 @@ typedef struct surroundings {
 static const surroundings full = {
     "full",
     "{model: {graph: g.yaml}, hooks: [a.lua], training: {precision: fp16}, "
-    "distributed: {strategy: fsdp}}",
+    "distributed: {strategy: fsdp, max_restarts: 1}}",
     true, 2};
 // Where a condition holds.
 static const surroundings holds[] = {
@@ -32,6 +32,11 @@ static const surroundings holds[] = {
     {"not_gathered", "{model: {graph: g.yaml}, distributed: {strategy: zero2}}", true, 2},
     {"not_sharded", "{model: {graph: g.yaml}}", true, 2},
     {"not_fp16", "{model: {graph: g.yaml}, training: {precision: bf16}}", true, 2},
+    {"as_threads", "{model: {graph: g.yaml}, distributed: {backend: loopback}}", false, 2},
+    {"not_launched", "{model: {graph: g.yaml}, distributed: {strategy: dp}}", false, 2},
+    {"not_restarted", "{model: {graph: g.yaml}}", false, 2},
+    {"not_resumed", "{model: {graph: g.yaml}, checkpoint: {resume: none}}", false, 2},
+    {"not_divisible", "{model: {graph: g.yaml}, distributed: {mesh: {dp: 2}}}", false, 2},
     {"without_hooks", "{model: {graph: g.yaml}}", true, 2},
 };
 enum { N_HOLDS = sizeof holds / sizeof *holds };
@@ -43,6 +48,8 @@ static const struct value {
               {"distributed.mesh", "{dp: 2}"},
               {"distributed.fsdp.wrap", "[block]"},
               {"distributed.gpu_ids", "[1, 0]"},
+              {"distributed.max_restarts", "3"},
+              {"distributed.min_ranks", "1"},
               {"distributed.strategy", "zero1"},
               {"training.loss_scale.growth_factor", "4"},
               {"training.loss_scale.growth_interval", "7"},

@@ -2,6 +2,7 @@
 #include "runtime/train/control/control.h"
 #include <assert.h>
 #include <string.h>
+#include "base/events.h"
 #include "base/stop.h"
 
 gr_control gr_control_begin(const gr_run_spec *spec) {
@@ -63,6 +64,7 @@ gr_status gr_run_agree(gr_control *c, gr_rank *r, gr_time_split split, gr_step_c
   double all[OWN + GR_MAX_ADJUSTABLE + SPLITS];
   if (r->rank < c->n_ranks) memcpy(proposal + OWN + n + SPLIT * r->rank, &split, sizeof split);
   for (int i = 0; i < n; i++) proposal[OWN + i] = first ? c->values.set[i] : 0;
+  gr_event("agreeing with the other ranks on what is next");
   GR_TRY(gr_comm_run(r->world, GR_ALL_REDUCE, GR_F64, OWN + n + SPLIT * c->n_ranks, proposal, all));
   memcpy(c->ranks, all + OWN + n, sizeof *c->ranks * (size_t)c->n_ranks);
   for (int i = 0; i < n; i++) c->values.set[i] = all[OWN + i];

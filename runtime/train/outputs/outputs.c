@@ -64,6 +64,8 @@ void gr_run_set_resume_hint(const gr_outputs *o, const gr_rank *r, bool saved) {
 gr_status gr_run_open_dir(gr_outputs *o, gr_rank *r) {
   char dir[1024] = "";
   bool all_ok;
+  o->dir = r->spec->weights.run;  // a replay only reads there
+  if (o->dir) return GR_OK;
   gr_status s = r->rank == 0 ? make_dir(o, r, dir, sizeof dir) : GR_OK;
   gr_status t = gr_run_all_ok(r, !s, &all_ok);
   if (s || t) return gr_also(s, t);
@@ -89,7 +91,7 @@ gr_status gr_run_open_hooks(gr_outputs *o, gr_rank *r) {
   gr_hooks_spec spec = {.scripts = s->hooks.scripts,
                         .n_scripts = s->hooks.paths.n,
                         .seed = (uint64_t)s->loop.seed,
-                        .out_dir = o->dir,
+                        .out_dir = gr_run_writes(r) ? o->dir : NULL,
                         .seconds = s->hooks.hooks_seconds,
                         .adjust = r->spec->adjust,
                         .n_adjust = r->spec->n_adjust,
@@ -100,7 +102,7 @@ gr_status gr_run_open_hooks(gr_outputs *o, gr_rank *r) {
 gr_status gr_run_open_report(gr_outputs *o, gr_rank *r, const gr_progress *p, bool eval_open) {
   int64_t every = r->spec->set.outputs.log_every;
   gr_report_spec spec = {.dir = o->dir,
-                         .rank = r->rank,
+                         .rank = gr_run_writes(r) ? r->rank : 1,  // others than 0 write nothing
                          .ranks = r->ranks,
                          .resume_step = p->step,
                          .resume_epoch = p->epoch,

@@ -27,7 +27,7 @@ static gr_status search(gr_rank *r, const gr_step_values *values, const gr_run_p
                         const gr_batch *b, char *kept, gr_exec_origins *out) {
   gr_step_results now;
   GR_TRY(move_states(r, kept, false));
-  GR_TRY(gr_exec_search_begin(r->exec, out));
+  GR_TRY(gr_exec_search_begin(r->exec, NULL, NULL, out));
   gr_status s = gr_run_compute(r, values, p, b, &now);
   gr_exec_search_end(r->exec);
   return s ? s : move_states(r, kept, true);

@@ -11,7 +11,8 @@ gr_work_shown gr_run_work_shown(const gr_rank *r) {
 }
 
 double gr_run_communicated(const gr_rank *r) {
-  double seconds = r->world->seconds;
+  double seconds = r->world->seconds, waited = gr_exec_waited(r->exec);
+  if (waited >= 0) return seconds + waited;
   for (int a = 0; a < GR_MAX_MESH; a++)
     if (r->axes[a] && r->axes[a] != r->world) seconds += r->axes[a]->seconds;
   return seconds;

@@ -69,7 +69,8 @@ typedef struct gr_rank {
 
 // Whether the run has a folder that it writes to.
 static inline bool gr_run_writes(const gr_rank *r) {
-  return r->spec->kind == GR_RUN_TRAIN && !gr_exec_device(r->exec)->ops->dry;
+  return r->spec->kind == GR_RUN_TRAIN && !gr_exec_device(r->exec)->ops->dry &&
+         !r->spec->weights.replay.step;
 }
 
 // Whether the device computes nothing (device=null), so that no number of the run has a meaning.

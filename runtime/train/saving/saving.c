@@ -74,6 +74,8 @@ void gr_saving_pay(gr_saving *s, const gr_progress *p) { s->owed &= p->skipped >
 
 void gr_saving_start(gr_saving *s, const gr_progress *p, const gr_scalars_out *scalars) {
   assert(!s->saving);
+  if (!s->saver) s->saved_step = p->step;  // a replay does what precedes
+  if (!s->saver) return;
   gr_status begun = gr_saver_begin(s->saver, p->step, scalars->items, scalars->n);
   s->saving = true, s->confirmed = false, s->saved_step = p->step;
   if (begun) gr_log(GR_WARN, "a checkpoint could not be begun: %s", gr_status_text(begun));

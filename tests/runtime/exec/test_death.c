@@ -1,11 +1,13 @@
 // test_death.c - deaths of ranks as another thread sees them, beside collectives: ranks are
 // processes here.
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "runtime/comm/comm.h"
 #include "runtime/comm/net.h"
+#include "runtime/comm/silence.h"
 #include "runtime/comm/store.h"
 #include "tests/check.h"
 
@@ -58,7 +60,11 @@ static gr_code find_death(gr_status (*find)(void *), void *of, int least_ms, cha
 }
 
 static gr_status in_store(void *s) { return gr_store_find_death(s); }
-static gr_status in_world(void *c) { return gr_tcp_find_death(c); }
+static gr_status watch(void *c, double silence_s) {
+  gr_comm *world = c;
+  return world->ops->watch(world, silence_s);
+}
+static gr_status in_world(void *c) { return watch(c, 0); }
 
 // ---- The store ----------------------------------------------------------------------------------
 
@@ -133,7 +139,7 @@ static void of_a_world(void) {
 }
 
 static gr_status none_is_dead(gr_comm *c) {
-  GR_TRY(gr_tcp_find_death(c));
+  GR_TRY(watch(c, 0));
   return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
 }
 
@@ -153,8 +159,63 @@ static void living_ranks_are_not_dead(void) {
   CHECK(waitpid(other, &state, 0) == other && !state, "the other rank: %d", state);
 }
 
+// ---- Stopped ranks ------------------------------------------------------------------------------
+
+static gr_status in_silence(void *c) { return watch(c, 5); }
+
+// The other rank is watched until it is killed.
+static pid_t other_of_world(int port, int rank, int per) {
+  prepare();
+  pid_t pid = fork();
+  if (pid) return pid;
+  gr_store_options o = options(port, rank);
+  gr_comm *c;
+  if (gr_tcp_open(&o, per, &c)) _exit(1);
+  await_opened();
+  while (true) gr_status_drop(watch(c, 5)), poll(NULL, 0, 50);
+}
+
+// On one machine by shared memory, on two by the store: both its server and its clients find it.
+static void a_stopped_rank_is_silent(void) {
+  for (int per = 0; per <= 1; per++)
+    for (int rank = 0; rank < 2; rank++) {
+      int port = free_port();
+      char text[200], want[64];
+      gr_store_options o = options(port, rank);
+      gr_comm *c;
+      pid_t other = other_of_world(port, 1 - rank, per);
+      MUST(gr_tcp_open(&o, per, &c));
+      tell_opened();
+      CHECK(!find_death(in_silence, c, 500, text), "%s", text);
+      kill(other, SIGSTOP);
+      gr_code code = find_death(in_silence, c, 0, text);
+      snprintf(want, sizeof want, "rank %d has shown no sign of life for 5 s: ", 1 - rank);
+      CHECK(code == GR_ERR_HANG && strstr(text, want), "rank %d, %d on each machine: %d: %s", rank,
+            per, (int)code, text);
+      gr_status s = gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+      CHECK(strstr(gr_status_text(s), want), "a collective ends, too: %s", gr_status_text(s));
+      gr_status_drop(s);
+      kill(other, SIGKILL);
+      waitpid(other, NULL, 0);
+      gr_comm_close(c);
+    }
+}
+
+static void silence_is_counted_while_somebody_listens(void) {
+  gr_silence s = {0};
+  CHECK(gr_silence_of(&s, 0) <= 0, "nothing is known at first");
+  s.looked -= 100;
+  CHECK(gr_silence_of(&s, 0) > 0.4 && s.seconds < 0.6, "a pause of one's own: %g s", s.seconds);
+  s.looked -= 0.25;
+  CHECK(gr_silence_of(&s, 0) > 0.7, "it adds up: %g s", s.seconds);
+  CHECK(gr_silence_of(&s, 1) <= 0, "until there is a sign");
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"of_a_store", of_a_store},
-             {"a_rank_that_leaves_has_not_died", a_rank_that_leaves_has_not_died},
-             {"of_a_world", of_a_world}, {"living_ranks_are_not_dead", living_ranks_are_not_dead});
+  return RUN(
+      argc, argv, {"of_a_store", of_a_store},
+      {"a_rank_that_leaves_has_not_died", a_rank_that_leaves_has_not_died},
+      {"of_a_world", of_a_world}, {"living_ranks_are_not_dead", living_ranks_are_not_dead},
+      {"a_stopped_rank_is_silent", a_stopped_rank_is_silent},
+      {"silence_is_counted_while_somebody_listens", silence_is_counted_while_somebody_listens});
 }

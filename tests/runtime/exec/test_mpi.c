@@ -159,15 +159,15 @@ static int be_rank(const struct role *role) {
 
 static int play(char **argv) {
   gr_launch_plan plan;
-  int code = 0;
+  gr_launch_end end = {0};
   gr_status s = gr_launch_find(atoi(argv[3]), 0, &plan);
   if (!s && plan.kind == GR_LAUNCH_RANK)
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
       if (!strcmp(roles[i].name, argv[2])) return be_rank(&roles[i]);
-  if (!s && plan.kind == GR_LAUNCH_START) s = gr_launch_run(&plan, argv, &code);
-  if (!s) return code;
+  if (!s && plan.kind == GR_LAUNCH_START) s = gr_launch_run(&plan, argv, &end);
+  if (!s) return end.exit;
   gr_status_print(stderr, s);
-  code = gr_status_exit(s);
+  int code = gr_status_exit(s);
   gr_status_drop(s);
   return code;
 }

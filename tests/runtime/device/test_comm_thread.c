@@ -1,0 +1,132 @@
+// test_comm_thread.c - the thread that runs collectives: their order, who runs them, and errors.
+#include "runtime/device/comm_thread.h"
+#include <sched.h>
+#include <stdatomic.h>
+#include "tests/check.h"
+
+enum { MANY = 40 };
+
+// Kernels note the number that `attr` points to, in the order in which they run.
+static int ran[MANY * MANY], n_ran;
+static atomic_int begun, gate;  // `held` has begun so often, and waits until the gate is open
+static const int numbers[MANY] = {0, 1, 2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
+                                  14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,
+                                  28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39};
+
+static gr_status noted(const gr_launch *l) {
+  if (l->context) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a collective has the rank's threads");
+  ran[n_ran++] = *(const int *)l->attr;
+  return GR_OK;
+}
+static gr_status held(const gr_launch *l) {
+  atomic_fetch_add(&begun, 1);
+  while (!atomic_load(&gate)) sched_yield();
+  return noted(l);
+}
+static gr_status broken(const gr_launch *l) {
+  (void)noted(l);
+  return gr_fail(GR_ERR_RANK, GR_NOWHERE, "a peer has failed");
+}
+
+static gr_comm_thread *start(void) {
+  gr_comm_thread *t;
+  MUST(gr_comm_thread_start(&t));
+  n_ran = 0;
+  return t;
+}
+
+// A kernel as the executor keeps it, with its launch.
+typedef struct kept {
+  gr_device_kernel kernel;
+  gr_launch launch;
+} kept;
+
+static kept keep(gr_comm_thread *t, gr_kernel run, int number) {
+  kept k = {.launch = {.attr = &numbers[number]}};
+  MUST(gr_comm_thread_kernel(t, run, &k.kernel));
+  k.launch.context = k.kernel.context;
+  return k;
+}
+static void put(kept *k) { MUST(k->kernel.run(&k->launch)); }
+
+// What is put runs in that order, on either thread, and is done when that was waited for.
+static void order(void) {
+  gr_comm_thread *t = start();
+  kept all[MANY];
+  for (int i = 0; i < MANY; i++) all[i] = keep(t, noted, i);
+  for (int step = 0; step < MANY; step++) {
+    for (int i = 0; i < MANY; i++) {
+      put(&all[i]);
+      if (i % (step + 1)) continue;
+      MUST(gr_comm_thread_wait(t, gr_comm_thread_count(t)));
+      CHECK(n_ran == step * MANY + i + 1, "%d have run, not %d", n_ran, step * MANY + i + 1);
+    }
+    MUST(gr_comm_thread_wait(t, gr_comm_thread_count(t)));
+  }
+  for (int i = 0; i < MANY * MANY; i++)
+    CHECK(ran[i] == i % MANY, "the %dth was %d", i, ran[i]);
+  gr_comm_thread_end(t);
+}
+
+// The thread runs what is put without being waited for, and it runs while the caller goes on.
+static void beside(void) {
+  gr_comm_thread *t = start();
+  atomic_store(&gate, 0);
+  kept first = keep(t, held, 1), second = keep(t, noted, 2);
+  put(&first);
+  put(&second);
+  while (!atomic_load(&begun)) sched_yield();  // this thread waits for none of them
+  MUST(gr_comm_thread_wait(t, 0));
+  atomic_store(&gate, 1);
+  gr_comm_thread_end(t);  // waits for both
+  CHECK(n_ran == 2 && ran[0] == 1 && ran[1] == 2, "%d have run", n_ran);
+}
+
+// After the first error nothing else is run; it is returned once, and says of what it is.
+static void errors(void) {
+  gr_comm_thread *t = start();
+  kept good = keep(t, noted, 1), bad = keep(t, broken, 2), never = keep(t, noted, 3);
+  int of_good, of_bad;
+  CHECK(!gr_comm_thread_failed(t), "something failed");
+  gr_comm_thread_time_as(t, &of_good);
+  put(&good);
+  gr_comm_thread_time_as(t, &of_bad);
+  put(&bad);
+  gr_comm_thread_time_as(t, &of_good);
+  put(&never);
+  gr_status s = gr_comm_thread_wait(t, gr_comm_thread_count(t));
+  CHECK(gr_status_code(s) == GR_ERR_RANK, "the error is not returned");
+  gr_status_drop(s);
+  CHECK(gr_comm_thread_failed(t) == &of_bad, "it is of another");
+  put(&never);
+  MUST(gr_comm_thread_wait(t, gr_comm_thread_count(t)));
+  CHECK(n_ran == 2 && ran[1] == 2, "%d have run", n_ran);
+  gr_comm_thread_end(t);
+}
+
+static void take(void *arg, const gr_device_timing *t) {
+  CHECK(t->of == arg && t->start > 0 && t->lasts >= 0, "a time of another");
+  n_ran += 100;
+}
+
+// Each that has run has one time, which is given once.
+static void timings(void) {
+  gr_comm_thread *t = start();
+  kept a = keep(t, noted, 1), b = keep(t, noted, 2);
+  int of;
+  gr_comm_thread_time_as(t, &of);
+  put(&a);
+  put(&b);
+  MUST(gr_comm_thread_timings(t, take, &of));
+  CHECK(n_ran == 202, "%d times of %d", n_ran / 100, n_ran % 100);
+  put(&b);
+  MUST(gr_comm_thread_timings(t, take, &of));
+  CHECK(n_ran == 303, "%d times of %d", n_ran / 100, n_ran % 100);
+  gr_comm_thread_end(t);
+  gr_comm_thread_end(NULL);
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"order", order}, {"beside", beside}, {"errors", errors},
+             {"timings", timings});
+}
