@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "cli/commands.h"
 #include "cli/show_plot.h"
-#include "job/job.h"
+#include "job/fit.h"
 
 typedef struct options {
   bool log;
@@ -36,7 +36,7 @@ static bool has_loop(const gr_job *j) {
 static gr_status count_steps(schedule *s) {
   gr_job *j = s->job;
   if (has_loop(j) || j->spec.set.options.batch.most_bytes > 0) {
-    GR_TRY(gr_job_plan(j, s->ranks));
+    GR_TRY(gr_job_fit(j, s->ranks));
     s->steps_per_epoch = j->spec.loop.steps;
     return GR_OK;
   }

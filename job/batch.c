@@ -1,22 +1,36 @@
 // batch.c - training.batch_size, where it is by bucket. See parts.h.
-//
-// For `memory` each round of the search compiles one plan, in which every bucket has the size that
-// halves what is left for it: a program's memory depends on the batch of its own bucket alone.
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
-#include "base/log.h"
-#include "compiler/report/parts.h"
 #include "job/job.h"
 #include "job/parts.h"
 
 enum { GRAIN = 8, MAX_SAMPLES = 1000000000 };
 static const int64_t MAX_LENGTH = INT64_C(1) << 40;
 
-static gr_status refuse(const gr_run_spec *spec, const char *why, const char *hint) {
+gr_status gr_batch_refuse(const gr_run_spec *spec, const char *why, const char *hint) {
   gr_loc loc = gr_conf_find(spec->conf, "training.batch_size")->loc;
   return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "training.batch_size by bucket %s", why), "%s", hint);
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
+
+gr_status gr_size_read(const gr_conf *c, const char *key, double *out) {
+  static const struct unit {
+    const char *name;
+    double bytes;
+  } units[] = {{"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+               {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  const char *text = c->kind == GR_CONF_TEXT ? c->text : "";
+  char *end;
+  *out = strtod(text, &end);
+  end += strspn(end, " ");
+  for (size_t i = 0; i < sizeof units / sizeof *units && isfinite(*out) && *out > 0; i++)
+    if (!strcmp(end, units[i].name)) return *out *= units[i].bytes, GR_OK;
+  if (c->kind != GR_CONF_TEXT) text = gr_conf_a_kind(c->kind);
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a size, but is '%s'", key, text),
+                 "a number and kB, MB, GB or TB, or KiB, MiB, GiB or TiB: 24GiB");
+}
 
 gr_status gr_batch_read(gr_conf *c, gr_settings *set) {
   gr_conf *map = gr_conf_find(c, "training.batch_size");
@@ -68,9 +82,14 @@ static int64_t enough(const gr_run_spec *spec, int bucket) {
 }
 
 // The samples of a batch with micro-steps of the k-th size, as training.batch_is counts them.
-static int64_t batch_at(const gr_run_spec *spec, int bucket, int64_t k) {
+int64_t gr_batch_at(const gr_run_spec *spec, int bucket, int64_t k) {
   int64_t n = size_at(k), most = enough(spec, bucket);
   return (n < most ? n : most) * spec->set.options.batch.accumulate;
+}
+
+int64_t gr_batch_last(const gr_run_spec *spec, int bucket) {
+  int64_t most = enough(spec, bucket);
+  return within(most > GRAIN ? most + GRAIN - 1 : most);
 }
 
 // The same of what is chosen, or has room in most_length; 0: not one sample has.
@@ -79,7 +98,7 @@ static int64_t size_of(const gr_run_spec *spec, int bucket) {
   if (spec->batches || !s->most_length)
     return spec->batches ? spec->batches[bucket] : s->accumulate;
   int64_t n = s->most_length / spec->contract->buckets[bucket].length / s->accumulate;
-  return n ? batch_at(spec, bucket, within(n)) : 0;
+  return n ? gr_batch_at(spec, bucket, within(n)) : 0;
 }
 
 gr_status gr_batch_take(gr_arena *a, gr_run_spec *spec) {
@@ -91,16 +110,17 @@ gr_status gr_batch_take(gr_arena *a, gr_run_spec *spec) {
   int *global_of = GR_NEW(a, int, n), *micro_of = GR_NEW(a, int, n), *rows_of = GR_NEW(a, int, n);
   if (!(s->most_bytes > 0) && !s->most_length) return GR_OK;
   if (c->ops->empty || (loop && loop->kind != GR_CONF_NULL))
-    return refuse(spec, "is for epochs of data, not for a `loop:`", "a number of samples");
+    return gr_batch_refuse(spec, "is for epochs of data, not for a `loop:`", "a number of samples");
   if (!gr_contract_count(c, GR_SPLIT_TRAIN) && !gr_contract_count(c, GR_SPLIT_VALIDATION))
-    return refuse(spec, "depends on how many samples each has, which data.expect does not say",
-                  "its `train` and `validation`, as `graphrun data inspect` prints them");
+    return gr_batch_refuse(spec,
+                           "depends on how many samples each has, which data.expect does not say",
+                           "its `train` and `validation`, as `graphrun data inspect` prints them");
   s->batch_size = s->rows = MAX_SAMPLES;
   for (int b = 0; b < n; b++) {
     int64_t size = size_of(spec, b), most = MAX_SAMPLES / times;
     if (!size)
-      return refuse(spec, "has no room for a sample of the longest in each micro-step",
-                    "a larger training.batch_size.total_length, or shorter samples");
+      return gr_batch_refuse(spec, "has no room for a sample of the longest in each micro-step",
+                             "a larger training.batch_size.total_length, or shorter samples");
     global_of[b] = (int)((size < most ? size : most) * times);
     micro_of[b] = (int)divide_up(global_of[b], s->accumulate);
     rows_of[b] = (int)divide_up(divide_up(global_of[b], parts), s->accumulate);
@@ -119,7 +139,7 @@ gr_status gr_batch_check(const gr_run_spec *spec, int64_t ranks) {
   const gr_batch_settings *s = &spec->set.options.batch;
   bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t n = per_rank || !ranks ? 1 : ranks;
-  if (!s->batch_size) return GR_OK;  // it is by bucket, and not known yet
+  if (!s->batch_size || (s->most_bytes > 0 && !spec->batches)) return GR_OK;  // not known yet
   if (n <= s->batch_size && s->accumulate > divide_up(s->batch_size, n))
     return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(spec->conf, "training.accumulate")->loc,
                            "a rank has %lld samples of a batch, fewer than %lld micro-steps",
@@ -137,88 +157,10 @@ gr_status gr_batch_check(const gr_run_spec *spec, int64_t ranks) {
       "fewer ranks, a larger training.batch_size, or training.batch_is=per_rank");
 }
 
-// ---- What fits ----------------------------------------------------------------------------------
-
 double gr_batch_bytes(const gr_job *j, const char *bucket) {
   const gr_plan *p = j->spec.plan;
   size_t most = 0;
   for (const gr_program *i = p->programs; i < p->programs + p->n_programs; i++)
     if ((!*i->bucket || !strcmp(i->bucket, bucket)) && i->frame.bytes > most) most = i->frame.bytes;
   return (double)(p->state_bytes + p->reserved_bytes + most);
-}
-
-typedef struct search {
-  const gr_job *job;
-  int ranks, n;                  // of the plans; buckets
-  int64_t low[GR_MAX_BUCKETS];   // by bucket: the largest size that is known to fit
-  int64_t high[GR_MAX_BUCKETS];  // the smallest that is known not to, or is more than enough
-  double bytes[GR_MAX_BUCKETS];  // of the last plan
-} search;
-
-// Plans batches of these sizes.
-static gr_status measure(search *c, const int64_t *k) {
-  int sizes[GR_MAX_BUCKETS];
-  gr_job with = *c->job;
-  with.arena = gr_arena_create();
-  with.args.dump = with.args.stop_after = NULL;
-  for (int b = 0; b < c->n; b++) sizes[b] = (int)batch_at(&with.spec, b, k[b]);
-  with.spec.batches = sizes;
-  gr_level level = gr_log_least(GR_ERROR);
-  gr_status s = gr_job_read(&with, c->ranks);
-  if (!s) s = gr_job_plan(&with, c->ranks);
-  gr_log_least(level);
-  for (int b = 0; b < c->n && !s; b++)
-    c->bytes[b] = gr_batch_bytes(&with, gr_contract_bucket_name(with.arena, with.spec.contract, b));
-  gr_arena_destroy(with.arena);
-  return s;
-}
-
-// A plan that cannot be made, as of arrays that are too large, fits for no bucket.
-static bool halve(search *c, double limit) {
-  int64_t k[GR_MAX_BUCKETS];
-  bool left = false;
-  for (int b = 0; b < c->n; b++) {
-    left |= c->high[b] - c->low[b] > 1;
-    k[b] = (c->low[b] + c->high[b]) / 2;
-  }
-  if (!left) return false;
-  gr_status s = measure(c, k);
-  for (int b = 0; b < c->n; b++)
-    if (c->high[b] - c->low[b] > 1) *(!s && c->bytes[b] <= limit ? &c->low[b] : &c->high[b]) = k[b];
-  gr_status_drop(s);
-  return true;
-}
-
-static gr_status too_large(const search *c, const char *bucket, double bytes) {
-  char why[160], needs[32];
-  snprintf(why, sizeof why, "has no room for a sample of %s in each micro-step, which needs %s",
-           bucket, gr_bytes_text(bytes, needs));
-  return refuse(&c->job->spec, why,
-                "training.recompute=repeat, training.precision=bf16, shorter samples, or "
-                "training.batch_is=per_rank with distributed.strategy=fsdp");
-}
-
-gr_status gr_batch_choose(gr_job *j, int ranks) {
-  const gr_options *o = &j->spec.set.options;
-  bool whole = o->batch.batch_is == gr_batch_is_global;  // one holds all of a batch
-  search c = {.job = j, .n = j->spec.contract->n_buckets, .ranks = ranks};
-  if (!(o->batch.most_bytes > 0) || j->spec.batches) return GR_OK;
-  if (whole) c.ranks = ranks / (int)parts_of(o);
-  gr_status s = measure(&c, c.low);
-  if (s && whole)
-    return gr_hint(s,
-                   "this is of a rank that has a whole batch, as "
-                   "training.batch_is=global counts it");
-  GR_TRY(s);
-  for (int b = 0; b < c.n; b++) {
-    if (c.bytes[b] > o->batch.most_bytes)
-      return too_large(&c, gr_contract_bucket_name(j->arena, j->spec.contract, b), c.bytes[b]);
-    int64_t most = enough(&j->spec, b);
-    c.high[b] = within(most > GRAIN ? most + GRAIN - 1 : most) + 1;
-  }
-  while (halve(&c, o->batch.most_bytes)) continue;
-  int *chosen = GR_NEW(j->arena, int, c.n);
-  for (int b = 0; b < c.n; b++) chosen[b] = (int)batch_at(&j->spec, b, c.low[b]);
-  j->spec.batches = chosen;
-  return gr_batch_take(j->arena, &j->spec);
 }

@@ -5,7 +5,6 @@
 // operation. More of either takes more time, so that the search ends with the first number of
 // micro-steps for which nothing has to be computed again.
 #include "job/fit.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "compiler/report/parts.h"
@@ -29,25 +28,6 @@ typedef struct candidate {
   double bytes, seconds;
   bool there;  // it can be planned
 } candidate;
-
-// ---- The limit ----------------------------------------------------------------------------------
-
-gr_status gr_size_read(const gr_conf *c, const char *key, double *out) {
-  static const struct unit {
-    const char *name;
-    double bytes;
-  } units[] = {{"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
-               {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-  const char *text = c->kind == GR_CONF_TEXT ? c->text : "";
-  char *end;
-  *out = strtod(text, &end);
-  end += strspn(end, " ");
-  for (size_t i = 0; i < sizeof units / sizeof *units && isfinite(*out) && *out > 0; i++)
-    if (!strcmp(end, units[i].name)) return *out *= units[i].bytes, GR_OK;
-  if (c->kind != GR_CONF_TEXT) text = gr_conf_a_kind(c->kind);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a size, but is '%s'", key, text),
-                 "a number and kB, MB, GB or TB, or KiB, MiB, GiB or TiB: 24GiB");
-}
 
 // ---- Candidates ---------------------------------------------------------------------------------
 
@@ -266,6 +246,7 @@ static gr_status fit_to_limit(gr_job *j, int ranks) {
 
 gr_status gr_job_fit(gr_job *j, int ranks) {
   if (!j->spec.contract) GR_TRY(gr_job_open(j, ranks));
+  GR_TRY(gr_batch_choose(j, ranks));
   GR_TRY(fit_to_limit(j, ranks));
   return gr_job_plan(j, ranks);
 }

@@ -289,7 +289,6 @@ static gr_status advise(const gr_job *j, gr_status s) {
 gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   gr_conf *params = NULL;
   if (!j->spec.contract) GR_TRY(gr_job_open(j, ranks));
-  GR_TRY(gr_batch_choose(j, ranks));
   GR_TRY(gr_batch_check(&j->spec, j->spec.set.options.sharding.data_ranks));
   gr_model_teacher *teacher;
   GR_TRY(bind_metadata(j, j->graph, "model.params", &params));

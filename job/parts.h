@@ -37,15 +37,13 @@ GR_MUST_USE gr_status gr_batch_take(gr_arena *, gr_run_spec *);
 // Fails if the smallest batch has fewer samples than there are data-parallel ranks (0: not known),
 // or a rank fewer of it than micro-steps.
 GR_MUST_USE gr_status gr_batch_check(const gr_run_spec *, int64_t ranks);
-// Searches the batches for most_bytes, unless they are chosen: for each bucket the largest whose
-// programs need no more on a rank (of a global batch one that has all of it, so that the choice is
-// the same for any `ranks`). GR_ERR_CONFIG where a bucket's smallest batch is too large.
-GR_MUST_USE gr_status gr_batch_choose(struct gr_job *, int ranks);
+// The samples of a batch with micro-steps of the k-th size, as training.batch_is counts them.
+int64_t gr_batch_at(const gr_run_spec *, int bucket, int64_t k);
+int64_t gr_batch_last(const gr_run_spec *, int bucket);  // the k that has room for all samples
+// GR_ERR_CONFIG at the key: "training.batch_size by bucket WHY".
+GR_MUST_USE gr_status gr_batch_refuse(const gr_run_spec *, const char *why, const char *hint);
 // What a rank allocates for the programs of a bucket, after gr_job_plan.
 double gr_batch_bytes(const struct gr_job *, const char *bucket);
-
-// ---- fit.c: training.memory
-
 // Reads a number of bytes, as in 24GiB. GR_ERR_CONFIG with the name of the key.
 GR_MUST_USE gr_status gr_size_read(const gr_conf *, const char *key, double *out);
 

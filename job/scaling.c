@@ -1,6 +1,7 @@
 // scaling.c - see scaling.h.
 #include "job/scaling.h"
 #include <math.h>
+#include "job/fit.h"
 
 static void take(const gr_job *of, const gr_plan_figures *f, gr_scaled *row) {
   double memory = row->target->cluster.memory, samples = f->use.samples;
@@ -29,6 +30,7 @@ static void plan_row(const gr_job *j, const char *strategy, gr_scaled *row, gr_s
   if (strategy) overrides[n++] = gr_arena_printf(j->arena, "distributed.strategy=%s", strategy);
   gr_job other = {0};
   gr_status s = gr_job_plan_with(j, overrides, n, row->ranks, &other);
+  if (!s && other.spec.set.options.batch.most_bytes > 0) s = gr_job_fit(&other, row->ranks);
   if (!s) {
     row->strategy =
         gr_arena_strdup(j->arena, gr_conf_find(other.spec.conf, "distributed.strategy")->text);
