@@ -103,7 +103,7 @@ a brace that is not closed | 65 | table/c.yaml:10:1: config error: did not find 
 a tab in YAML | 65 | table/c.yaml:11:1: config error: found character that cannot start any token.*hint: indent with spaces: this line starts with a tab | config table 's/^  source:/\tsource:/'
 a key given twice | 65 | table/c.yaml:22:3: config error: the key 'lr' is given twice.*hint: remove one of them | config table 's/^training:/training:\n  lr: 1/'
 no space after a colon | 65 | table/c.yaml:21:3: config error: there is no ':' after this key.*hint: check the indentation, and that every key is followed | config table 's/lr: 5e-3/lr:5e-3/'
-a line indented too far | 65 | table/c.yaml:21:6: config error: mapping values are not allowed in this context.*hint: indent this line as its neighbours; a string that | config table 's/^  lr:/   lr:/'
+a line indented too far | 65 | table/c.yaml:21:4: config error: did not find expected key.*hint: check the indentation | config table 's/^  lr:/   lr:/'
 a quote that is not closed | 65 | table/c.yaml:14:12: config error: this quote is never closed.*hint: close the quote that begins there; inside single quotes | config table 's/label: fruit /label: "fruit/'
 an interpolation of nothing | 65 | table/c.yaml:21:7: config error: 'training.lr' refers to 'training.rate', which does not exist.*hint: paths start at the root; '...x.' is a sibling, '....x.' | config table 's/lr: 5e-3/lr: ${training.rate}/'
 a variable of the environment that is not set | 65 | table/c.yaml:21:7: config error: the environment variable 'LR' is not set.*hint: set it, or give a default: ..oc.env:LR,DEFAULT. | config table 's/lr: 5e-3/lr: ${oc.env:LR}/'
