@@ -49,6 +49,14 @@ static void fill_types(gr_exec *e, const gr_graph *g, gr_exec_step *step) {
                         .comm = e->comm[step->queue]};
 }
 
+// For base/events.h: "all_reduce of encoder, model.yaml:8:3"; what a pass has made has no place.
+static const char *title_of(gr_arena *a, const gr_node *n) {
+  const char *of = n->scope ? " of " : "", *scope = n->scope ? n->scope : "";
+  if (!n->loc.file) return gr_arena_printf(a, "%s%s%s", n->op->name, of, scope);
+  return gr_arena_printf(a, "%s%s%s, %s:%d:%d", n->op->name, of, scope, n->loc.file, n->loc.line,
+                         n->loc.col);
+}
+
 // together: another function chooses its kernel.
 static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char *base, bool body,
                            bool together, gr_exec_step *step) {
@@ -58,10 +66,7 @@ static gr_status open_step(gr_exec *e, const gr_plan_frame *p, uint32_t i, char 
   if (e->device->limits.marks)
     step->mark = gr_arena_printf(e->arena, "%s%s%s", n->scope ? n->scope : "", n->scope ? " " : "",
                                  n->op->name);
-  if (!body)
-    step->title = gr_arena_printf(e->arena, "%s%s%s, %s:%d:%d", n->op->name, n->scope ? " of " : "",
-                                  n->scope ? n->scope : "", n->loc.file ? n->loc.file : "made",
-                                  n->loc.line, n->loc.col);
+  if (!body) step->title = title_of(e->arena, n);
   fill_types(e, g, step);
   for (int k = 0; k < n->n_in; k++)
     if (!body || gr_at(g, n->in[k])->role == GR_TEMP)

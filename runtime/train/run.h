@@ -56,8 +56,10 @@ GR_MUST_USE gr_status gr_run_next_batch(const gr_rank *, const gr_progress *, gr
 GR_MUST_USE gr_status gr_run_step(gr_run *, const gr_run_program *, const gr_batch *);
 // ---- straggler.c
 // The rank that is slowest without its communication, if it takes a third longer than the median;
-// -1: none. *out_times: how many times that; *out_data: because it waits for data.
-int gr_run_find_straggler(const gr_time_split *ranks, int n, double *out_times, bool *out_data);
+// -1: none. *out_times: how many times that; *out_data: because it waits for data. Works in the
+// arena.
+int gr_run_find_straggler(gr_arena *, const gr_time_split *ranks, int n, double *out_times,
+                          bool *out_data);
 // Every 50 steps: logs such a rank, at most once a minute. Collective.
 GR_MUST_USE gr_status gr_run_name_straggler(gr_run *);
 // ---- remaining.c

@@ -12,8 +12,9 @@ static int by_value(const void *a, const void *b) {
 
 // Communication is left out: it is mostly waiting for a slower rank. Of two ranks the faster one is
 // the median.
-int gr_run_find_straggler(const gr_time_split *ranks, int n, double *out_times, bool *out_data) {
-  double busy[n], sorted[n];
+int gr_run_find_straggler(gr_arena *a, const gr_time_split *ranks, int n, double *out_times,
+                          bool *out_data) {
+  double *busy = GR_NEW(a, double, n), *sorted = GR_NEW(a, double, n);
   int slowest = 0;
   for (int i = 0; i < n; i++) {
     busy[i] = sorted[i] = ranks[i].data + ranks[i].compute;
@@ -35,19 +36,27 @@ static void log_straggler(const gr_time_split *x, int rank, double times, bool d
          100 * x->compute / all, 100 * x->communication / all);
 }
 
-gr_status gr_run_name_straggler(gr_run *r) {
-  gr_straggler *s = &r->straggler;
-  int64_t step = r->progress.step;
-  if (r->me.ranks < 2 || !step || step % EVERY || s->looked == step) return GR_OK;
+static gr_status look(gr_run *r, gr_arena *a) {
   enum { PARTS = sizeof(gr_time_split) / sizeof(double) };
-  gr_time_split split = gr_report_split(r->outputs.report), all[r->me.ranks];
+  gr_straggler *s = &r->straggler;
+  gr_time_split split = gr_report_split(r->outputs.report);
+  gr_time_split *all = GR_NEW(a, gr_time_split, r->me.ranks);
   GR_TRY(gr_comm_run(r->me.world, GR_ALL_GATHER, GR_F64, PARTS, &split, all));
   double times, now = gr_seconds();
   bool data, quiet = s->told > 0 && now - s->told < quiet_s;
-  int before = s->found, rank = gr_run_find_straggler(all, r->me.ranks, &times, &data);
-  s->looked = step, s->found = rank + 1;
+  int before = s->found, rank = gr_run_find_straggler(a, all, r->me.ranks, &times, &data);
+  s->looked = r->progress.step, s->found = rank + 1;
   if (r->me.rank || quiet || rank < 0 || s->found != before) return GR_OK;
   s->told = now;
   log_straggler(&all[rank], rank, times, data);
   return GR_OK;
+}
+
+gr_status gr_run_name_straggler(gr_run *r) {
+  int64_t step = r->progress.step;
+  if (r->me.ranks < 2 || !step || step % EVERY || r->straggler.looked == step) return GR_OK;
+  gr_arena *a = gr_arena_create();
+  gr_status s = look(r, a);
+  gr_arena_destroy(a);
+  return s;
 }

@@ -264,7 +264,7 @@ kill -9 "$pid"
 ended
 check "kill -9 of the launcher at once: nothing is left running" gone unborn3
 # shellcheck disable=SC2086
-begin still $long distributed.ranks=2 distributed.timeout=30 distributed.heartbeat=0
+begin still $long distributed.ranks=2 distributed.timeout=30
 wait_steps still 30
 kill -STOP $(process_of_rank still 1)
 kill -9 "$pid"
