@@ -2,12 +2,12 @@
 #pragma once
 #include "job/job.h"
 
-// gr_batch_choose and gr_job_plan; but where that plan needs more than training.memory on a rank, training.recompute
-// and training.accumulate are set so that it fits, at the least predicted time, and job->fitted to
-// a sentence about it. A key that the configuration gives is not changed, and micro-steps are not
-// chosen for models with batch norm, whose statistics would be others. The choice depends on the
-// configuration, the data and the number of ranks alone. GR_ERR_CONFIG if nothing fits, with what
-// else would need less.
+// gr_batch_choose and gr_job_plan; but where that plan needs more than training.memory on a rank,
+// training.recompute and training.accumulate are set so that it fits, at the least predicted time,
+// and job->fitted to a sentence about it. A key that the configuration gives is not changed, and
+// micro-steps are not chosen for models with batch norm, whose statistics would be others. The
+// choice depends on the configuration, the data and the number of ranks alone. GR_ERR_CONFIG if
+// nothing fits, with what else would need less.
 GR_MUST_USE gr_status gr_job_fit(gr_job *, int ranks);
 // Searches the batches for most_bytes, unless they are chosen: for each bucket the largest whose
 // programs need no more on a rank (of a global batch one that has all of it, so that the choice is

@@ -1,7 +1,15 @@
 // video.c - generated clips: a bright square that moves left, right, up or down, in noise.
 #include "cli/new/new.h"
 
-enum { FRAMES = 8, SIDE = 16, KINDS = 4, COUNT = 30, TEST_COUNT = 6, SQUARE = 4, BYTES = FRAMES * SIDE * SIDE };
+enum {
+  FRAMES = 8,
+  SIDE = 16,
+  KINDS = 4,
+  COUNT = 30,
+  TEST_COUNT = 6,
+  SQUARE = 4,
+  BYTES = FRAMES * SIDE * SIDE
+};
 
 static const char *const kinds[KINDS] = {"left", "right", "up", "down"};
 

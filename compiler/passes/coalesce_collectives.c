@@ -36,10 +36,10 @@ typedef struct coalescer {
   uint32_t *deferred_in;  // by old value: 1 + the entry of `all` that will compute it; 0: none
   uint32_t *follower;     // by old value: 1 + the collective that is deferred until it is computed
   uint32_t *leader;       // by old value of a follower's result: the value it is deferred for
-  uint32_t *next_in_group;  // by old node: 1 + the next collective of its group, or 0
-  bool *first_in_group;     // by old node
-  bool *done;               // by old node: it was emitted ahead of its place
-  uint32_t loss_at;         // the node of the loss: the backward pass comes after it
+  uint32_t *next_in_group;   // by old node: 1 + the next collective of its group, or 0
+  bool *first_in_group;      // by old node
+  bool *done;                // by old node: it was emitted ahead of its place
+  uint32_t loss_at;          // the node of the loss: the backward pass comes after it
   bool summed[GR_MAX_MESH];  // by mesh axis: the first sum of gradients was emitted
 } coalescer;
 

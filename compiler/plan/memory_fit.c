@@ -205,8 +205,7 @@ size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, ui
     if (!orders[o].in_time && --rounds < 0) continue;
     for (uint32_t i = 0; i < n; i++) items[i] = (item){.range = &ranges[i], .index = i};
     qsort(items, n, sizeof *items, orders[o].by);
-    size_t top =
-        orders[o].in_time ? place_in_time(arena, items, n, ends) : place(items, n, placed);
+    size_t top = orders[o].in_time ? place_in_time(arena, items, n, ends) : place(items, n, placed);
     if (top >= best) continue;
     best = top;
     save_offsets(ranges, items, n);

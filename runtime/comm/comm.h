@@ -1,8 +1,8 @@
 // comm.h - creates communicators. The interface they implement is in ops/comm/comm.h.
 //
-// A communicator is used by one thread at a time, but for `abort`, which may be called while another
-// thread runs a collective. A rank that fails must call it before `close`: closing is collective, so
-// peers of a rank that merely left would wait for it.
+// A communicator is used by one thread at a time, but for `abort`, which may be called while
+// another thread runs a collective. A rank that fails must call it before `close`: closing is
+// collective, so peers of a rank that merely left would wait for it.
 #pragma once
 #include "base/arena.h"
 #include "ops/comm/comm.h"

@@ -10,22 +10,22 @@ typedef struct job {
   gr_comm_thread *thread;
   gr_kernel run;
   const gr_launch *launch;
-  void *of;                // gr_comm_thread_time_as when it was put
-  int64_t began, lasts;    // of its last run, in nanoseconds
-  bool timed;              // ... which `timings` has not given yet
+  void *of;              // gr_comm_thread_time_as when it was put
+  int64_t began, lasts;  // of its last run, in nanoseconds
+  bool timed;            // ... which `timings` has not given yet
 } job;
 
 struct gr_comm_thread {
-  job *jobs;       // all, newest first
-  void *of;        // of what is put next
-  uint64_t n_put;  // of the rank's thread alone, as those before
+  job *jobs;            // all, newest first
+  void *of;             // of what is put next
+  uint64_t n_put;       // of the rank's thread alone, as those before
   const job *returned;  // the one whose error was returned
   pthread_t thread;
   pthread_mutex_t lock;  // of the following
   pthread_cond_t was_put, was_done;
   job *first, *last;  // the queue of those that are not begun
   uint64_t n_done;
-  bool runs, ends;   // one is being run; the thread is to end
+  bool runs, ends;  // one is being run; the thread is to end
   const job *failed;
   gr_status error;  // of that one, until it is returned
 };
@@ -82,8 +82,8 @@ gr_status gr_comm_thread_start(gr_comm_thread **out) {
   if (!error) return GR_OK;
   free(t);
   *out = NULL;
-  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the communication thread cannot be started: %s",
-                         strerror(error)),
+  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                         "the communication thread cannot be started: %s", strerror(error)),
                  "raise the limit of threads (ulimit -u), or set distributed.overlap=false");
 }
 
@@ -153,8 +153,7 @@ gr_status gr_comm_thread_timings(gr_comm_thread *t, void (*take)(void *, const g
                                  void *arg) {
   GR_TRY(gr_comm_thread_wait(t, t->n_put));
   for (job *j = t->jobs; j; j = j->older) {
-    if (j->timed)
-      take(arg, &(gr_device_timing){j->of, "collective", true, j->began, j->lasts});
+    if (j->timed) take(arg, &(gr_device_timing){j->of, "collective", true, j->began, j->lasts});
     j->timed = false;
   }
   return GR_OK;

@@ -27,5 +27,6 @@ void gr_comm_thread_time_as(gr_comm_thread *, void *of);  // what is put next is
 // Of what the one was whose error was returned; NULL: none was.
 void *gr_comm_thread_failed(const gr_comm_thread *);
 // Waits for what was put, and gives the last run of each that has run since the last call.
-GR_MUST_USE gr_status gr_comm_thread_timings(gr_comm_thread *, void (*take)(void *, const gr_device_timing *),
-                                 void *arg);
+GR_MUST_USE gr_status gr_comm_thread_timings(gr_comm_thread *,
+                                             void (*take)(void *, const gr_device_timing *),
+                                             void *arg);

@@ -9,7 +9,7 @@
 typedef struct gr_host_device {
   gr_device base;
   bool plain;
-  gr_cpu *cpu;  // the rank's threads: the context of its kernels
+  gr_cpu *cpu;                     // the rank's threads: the context of its kernels
   gr_comm_thread *beside;          // NULL: collectives are run within the call
   uint64_t event[GR_EVENT_COUNT];  // the collectives that each covers
 } gr_host_device;

@@ -114,7 +114,7 @@ const gr_device *gr_exec_device(const gr_exec *);  // owned by the executor
 // Seconds that kernels have waited for collectives that run beside them, in all; below 0: it is not
 // known, or there are none, so that what communicators count is waited for.
 double gr_exec_waited(const gr_exec *);
-size_t gr_exec_bytes(const gr_exec *);             // of both blocks, as planned
-size_t gr_exec_shared_bytes(const gr_exec *);      // of blocks that other ranks can access
+size_t gr_exec_bytes(const gr_exec *);         // of both blocks, as planned
+size_t gr_exec_shared_bytes(const gr_exec *);  // of blocks that other ranks can access
 // Prints the time by op, longest first; what runs later is not measured.
 GR_MUST_USE gr_status gr_exec_profile(FILE *, gr_exec *);

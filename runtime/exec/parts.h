@@ -109,8 +109,8 @@ GR_MUST_USE gr_status gr_exec_times_end(gr_exec *);
 gr_exec_step *gr_exec_times_of(gr_exec *, gr_exec_step *);
 // Whether the device computes within the call and itself measures the collectives beside that.
 bool gr_exec_times_moves(const gr_exec *);
-// Counts what a step has waited for such collectives, since a time (gr_seconds); NULL: at the end of
-// a program.
+// Counts what a step has waited for such collectives, since a time (gr_seconds); NULL: at the end
+// of a program.
 void gr_exec_times_waited(gr_exec *, const gr_exec_step *, double began);
 // After a step: if the host times it, waits until it is done.
 GR_MUST_USE gr_status gr_exec_times_wait(gr_exec *, gr_exec_step *, double began);

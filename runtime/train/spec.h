@@ -32,10 +32,10 @@ typedef struct gr_replay_spec {
 
 // Of every task but training, and of replays.
 typedef struct gr_weights_spec {
-  const char *run;               // the folder of the run
-  const char *which;             // its checkpoint: "best", "last" or a step
-  const char *out;               // the file of predictions; NULL: standard output
-  int64_t tokens;                // that continue each sequence; 0: the model's predictions
+  const char *run;    // the folder of the run
+  const char *which;  // its checkpoint: "best", "last" or a step
+  const char *out;    // the file of predictions; NULL: standard output
+  int64_t tokens;     // that continue each sequence; 0: the model's predictions
   gr_replay_spec replay;
   bool train, validation, json;  // which splits are evaluated, together; results as JSON
 } gr_weights_spec;
@@ -51,13 +51,13 @@ typedef struct gr_run_spec {
   int n_adjust;
   const char **programs;  // names of those that the run has: phases refer to these
   int n_programs;
-  gr_phase loop;  // one pass through it is an epoch
-  bool looped;    // it is `loop:` of the configuration, and not epochs of train
+  gr_phase loop;     // one pass through it is an epoch
+  bool looped;       // it is `loop:` of the configuration, and not epochs of train
   gr_dataset *data;  // NULL: a plan alone is made, from the contract
   const gr_contract *contract;
   const int *batches;  // by bucket: chosen for training.batch_size.memory, and so counted; or NULL
-  gr_conf *conf;     // the configuration, resolved and checked
-  gr_conf *written;  // the same as it was composed, with its interpolations
+  gr_conf *conf;       // the configuration, resolved and checked
+  gr_conf *written;    // the same as it was composed, with its interpolations
   // The texts of .hydra/config.yaml, hydra.yaml and overrides.yaml; config_dir NULL: not written.
   const char *config_dir, *config_yaml, *hydra_yaml, *overrides_yaml;
   bool (*is_neutral)(const char *key);  // changes nothing that is computed; set with identity

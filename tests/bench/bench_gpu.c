@@ -37,10 +37,8 @@ typedef struct bench {
 
 static void open_batch(bench *b) {
   const gr_run_spec *spec = &b->job.spec;
-  gr_loader_spec of = {.split = GR_SPLIT_TRAIN,
-                       .batch = spec->set.options.batch.global,
-                       .ranks = 1,
-                       .prefetch = 1};
+  gr_loader_spec of = {
+      .split = GR_SPLIT_TRAIN, .batch = spec->set.options.batch.global, .ranks = 1, .prefetch = 1};
   bench_must(gr_loader_open(spec->data, &of, &b->loader));
   bench_must(gr_loader_next(b->loader, &b->batch));
   b->train = gr_plan_find(spec->plan, "train",

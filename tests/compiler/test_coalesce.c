@@ -39,8 +39,7 @@ static const way ways[] = {
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
-static gr_plan *plan_of_rows(const way *w, int rows, const char *sizes, size_t joined,
-                             bool apart) {
+static gr_plan *plan_of_rows(const way *w, int rows, const char *sizes, size_t joined, bool apart) {
   static const char *const bucket[] = {"coalesce_collectives"};
   const gr_dim dims[] = {{"n", rows}, {"c", 8}};
   static const gr_bucket all[] = {{""}};
@@ -271,6 +270,5 @@ static void updates_together(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"same_bits", same_bits}, {"memory", memory},
-             {"updates_together", updates_together}, {"beside", beside},
-             {"first_sum", first_sum});
+             {"updates_together", updates_together}, {"beside", beside}, {"first_sum", first_sum});
 }

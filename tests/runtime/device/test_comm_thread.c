@@ -1,7 +1,7 @@
 // test_comm_thread.c - the thread that runs collectives: their order, who runs them, and errors.
-#include "runtime/device/comm_thread.h"
 #include <sched.h>
 #include <stdatomic.h>
+#include "runtime/device/comm_thread.h"
 #include "tests/check.h"
 
 enum { MANY = 40 };
@@ -9,7 +9,7 @@ enum { MANY = 40 };
 // Kernels note the number that `attr` points to, in the order in which they run.
 static int ran[MANY * MANY], n_ran;
 static atomic_int begun, gate;  // `held` has begun so often, and waits until the gate is open
-static const int numbers[MANY] = {0, 1, 2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
+static const int numbers[MANY] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
                                   14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,
                                   28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39};
 
@@ -63,8 +63,7 @@ static void order(void) {
     }
     MUST(gr_comm_thread_wait(t, gr_comm_thread_count(t)));
   }
-  for (int i = 0; i < MANY * MANY; i++)
-    CHECK(ran[i] == i % MANY, "the %dth was %d", i, ran[i]);
+  for (int i = 0; i < MANY * MANY; i++) CHECK(ran[i] == i % MANY, "the %dth was %d", i, ran[i]);
   gr_comm_thread_end(t);
 }
 
