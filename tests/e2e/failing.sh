@@ -20,7 +20,7 @@ stopped() {
   # shellcheck disable=SC2086
   begin $2 $long $3
   wait_steps $2 20
-  silent=$(process_of_rank $2 1)
+  silent=$(rank_of $2 1)
   kill -STOP "$silent"
   ended
   printf '%s\n' "rank 0 \(process [0-9]*\), step [0-9]*: .*, for [0-9.]* s; before that: " \
@@ -39,7 +39,7 @@ stopped "without a heartbeat distributed.timeout finds it" late "distributed.hea
 # shellcheck disable=SC2086
 begin waits $long $slow hooks_seconds=100000 distributed.heartbeat=5
 wait_steps waits 5
-hook=$(children "$(process_of_rank waits 0)")
+hook=$(children "$(rank_of waits 0)")
 kill -STOP "$hook"
 sleep 12 # at least: twice what a stopped rank would be given
 kill -CONT "$hook"
@@ -57,17 +57,12 @@ by_hand() {
     "output.dir=$scratch/$1" distributed.heartbeat=5 distributed.timeout=100000 distributed.ranks=auto \
     training.max_steps=1000000 training.eval_every=0 >"hand$2.log" 2>&1 </dev/null &
 }
-rank_by_hand() {
-  for at in $(processes "$1"); do
-    grep -qzx "RANK=$2" "/proc/$at/environ" 2>/dev/null && [ "$(readlink "/proc/$at/exe")" = "$(readlink -f "$graphrun")" ] && echo "$at"
-  done
-}
 by_hand hand 0 $((20000 + $$ % 10000))
 watcher=$!
 by_hand hand 1 $((20000 + $$ % 10000))
 other=$!
 wait_steps hand 20
-silent=$(rank_by_hand hand 1)
+silent=$(rank_of hand 1)
 kill -STOP "$silent"
 ended
 check "without MPI: rank 0 ends with code 72" test "$code" = 72
@@ -80,7 +75,7 @@ check "... which ends too when it continues" grep -q "rank 1 has shown no sign o
 # shellcheck disable=SC2086
 begin killed $long $slow checkpoint.every_steps=10 distributed.max_restarts=2
 await has_newer killed 0
-kill -9 "$(process_of_rank killed 1)"
+kill -9 "$(rank_of killed 1)"
 await said 'restart 1 of 2, on 2 ranks: from the checkpoint of step [0-9]+ in '
 check "kill -9 of a rank: the launcher starts the ranks again" said 'restart 1 of 2, on 2 ranks: from the checkpoint of step'
 check "... and says what happened" said 'rank 1 was killed by SIGKILL'
@@ -106,14 +101,13 @@ check "... in one folder, with one log" test "$(grep -c 'restart 1 of 2' killed/
 # shellcheck disable=SC2086
 begin early $long $slow distributed.max_restarts=1
 wait_steps early 3
-kill -9 "$(process_of_rank early 0)"
+kill -9 "$(rank_of early 0)"
 await said 'restart 1 of 1'
 check "without a checkpoint it starts from the beginning" said 'restart 1 of 1, on 2 ranks: from the beginning, because there is no checkpoint yet'
+began_again() { [ "$(grep -c '^output: ' "$log")" = 2 ]; }
+await began_again # until then the rows are those of the first start
 wait_steps early 3
-second=
-is_back() { second=$(process_of_rank early 1) && [ -n "$second" ]; }
-await is_back
-kill -9 "$second"
+kill -9 "$(rank_of early 1)"
 ended
 check "... and the last failure ends the run" test "$code" = 71
 check "... without another one" test "$(grep -c 'restart [0-9] of' "$log")" = 1
@@ -161,10 +155,10 @@ once "a configuration that does not hold" 65 'checkpoint.resume is not auto' "ch
 
 # ---- A rank that keeps the others waiting: stopped most of the time, it needs several times as long
 # shellcheck disable=SC2086
-begin straggles $long
+begin straggles $long distributed.heartbeat=0
 wait_steps straggles 1
-straggler=$(process_of_rank straggles 1)
-while kill -0 "$watcher" 2>/dev/null && ! said 'rank [0-9] keeps the others waiting'; do
+straggler=$(rank_of straggles 1)
+while kill -0 "$watcher" 2>/dev/null && ! said 'rank 1 keeps the others waiting'; do
   kill -STOP "$straggler"
   sleep 0.2
   kill -CONT "$straggler"

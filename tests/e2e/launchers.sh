@@ -141,12 +141,6 @@ verdict "another number of ranks than configured" 69
 
 # ---- Ranks that die, and stops
 long="training.max_steps=1000000 training.eval_every=0 checkpoint.every_steps=20 hooks=[$source/tests/e2e/slow.lua]"
-of_rank() { # OUT RANK
-  for at in $(processes "$1"); do
-    grep -qzx "RANK=$2" "/proc/$at/environ" 2>/dev/null && [ "$(readlink "/proc/$at/exe")" = "$(readlink -f "$graphrun")" ] &&
-      echo "$at"
-  done
-}
 # long_run OUT [key=value ...]: three ranks that have done 30 steps.
 long_run() {
   out=$1
@@ -161,7 +155,7 @@ long_run() {
 }
 for dead in 0 2; do
   long_run dead$dead
-  kill -9 "$(of_rank dead$dead $dead)"
+  kill -9 "$(rank_of dead$dead $dead)"
   wait
   spoke dead$dead 1
   check "kill -9 of rank $dead: the others end with 71" test "$(codes dead$dead | tr -d ' ' | sed s/137//)" = 7171
@@ -172,13 +166,13 @@ for dead in 0 2; do
   check "... the last checkpoint is intact" "$graphrun" ckpt verify dead$dead/checkpoints
 done
 long_run term
-kill -TERM "$(of_rank term 1)"
+kill -TERM "$(rank_of term 1)"
 wait
 spoke term 0
 check "SIGTERM to one rank: all stop with 75" test "$(codes term)" = "75 75 75 "
 check "... and save" "$graphrun" ckpt verify term/checkpoints
-long_run still distributed.timeout=20
-stopped=$(of_rank still 1)
+long_run still distributed.timeout=20 distributed.heartbeat=0
+stopped=$(rank_of still 1)
 kill -STOP "$stopped"
 while [ ! -s still.0.code ] || [ ! -s still.2.code ]; do sleep 0.1; done
 kill -9 "$stopped"
@@ -238,7 +232,7 @@ kill -9 $watcher
 reached=$(steps_of alone) tries=0
 while [ "$(steps_of alone)" -lt $((reached + 20)) ] && [ $tries -lt 600 ]; do sleep 0.1 && tries=$((tries + 1)); done
 check "ranks started by hand outlive their shell" test "$(steps_of alone)" -ge $((reached + 20))
-kill -TERM $(of_rank alone 1)
+kill -TERM $(rank_of alone 1)
 check "... until they are told to stop" gone alone
 
 cat >endless.lua <<'END'
@@ -251,7 +245,7 @@ for r in 0 1; do
 done
 watcher=$!
 wait_steps busy 20
-kill -9 "$(of_rank busy 1)"
+kill -9 "$(rank_of busy 1)"
 wait
 spoke busy 0
 printf '%s\n' 'rank died error: rank 1 died: its process' >patterns
@@ -310,7 +304,7 @@ if two_machines 2>/dev/null; then
   done
   watcher=$!
   wait_steps lost 10
-  kill -9 "$(of_rank lost 1)"
+  kill -9 "$(rank_of lost 1)"
   wait
   spoke lost 0
   printf '%s\n' 'rank died error: rank 1 died: its connection to rank 0 was closed' >patterns

@@ -140,10 +140,16 @@ processes() {
   done
 }
 
-# The process of a rank that mpirun has started, by what that has left in its environment.
-process_of_rank() {
+# rank_of OUT RANK: the process of a rank, by what its launcher has left in its environment. A rank that starts
+# another program (hooks, say) is two processes of one command line for a moment; the new one is left out.
+rank_of() {
+  ranks=
   for at in $(processes "$1"); do
-    grep -qzxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$2" "/proc/$at/environ" 2>/dev/null && echo "$at"
+    grep -qzxE "(OMPI_COMM_WORLD_RANK|PMI_RANK|RANK)=$2" "/proc/$at/environ" 2>/dev/null &&
+      [ "$(readlink "/proc/$at/exe")" = "$(readlink -f "$graphrun")" ] && ranks="$ranks $at "
+  done
+  for at in $ranks; do
+    case $ranks in *" $(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' "/proc/$at/stat" 2>/dev/null) "*) ;; *) echo "$at" ;; esac
   done
 }
 # Nothing of a run is left.

@@ -199,7 +199,7 @@ if has_mpi; then
   make_data
   begin killed distributed.ranks=2 training.max_epochs=1000000 logging.tensorboard=false
   wait_steps killed 3
-  kill -9 "$(process_of_rank killed 0)"
+  kill -9 "$(rank_of killed 0)"
   ended
   check "rank 0 is killed" test "$code" = 71
   check "... which the log says, for rank 0 could not" grep -q "rank 0 was killed by SIGKILL" killed/run.log

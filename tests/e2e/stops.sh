@@ -20,7 +20,7 @@ stopped() {
   case $whom in
     launcher) kill "-$signal" "$pid" ;;
     all) kill "-$signal" $(all_of "$out") 2>/dev/null ;; # some end with the others
-    *) kill "-$signal" $(process_of_rank "$out" "$whom") ;;
+    *) kill "-$signal" $(rank_of "$out" "$whom") ;;
   esac
   ended
   printf '%s\n' 'stopped by a signal at step' 'checkpoint.resume=auto output.dir=' >patterns
@@ -167,7 +167,7 @@ S
   check "... nothing is left running" none_left unborn
   # shellcheck disable=SC2086
   begin unborn2 $long distributed.ranks=2
-  has_first() { [ -n "$(process_of_rank unborn2 0)" ]; }
+  has_first() { [ -n "$(rank_of unborn2 0)" ]; }
   await has_first
   kill -TERM "$pid"
   ended
@@ -181,7 +181,7 @@ fi
 # shellcheck disable=SC2086
 begin hang $long distributed.ranks=2 distributed.timeout=30 distributed.heartbeat=0
 wait_steps hang 30
-kill -STOP $(process_of_rank hang 1)
+kill -STOP $(rank_of hang 1)
 ended
 printf '%s\n' 'rank 1 did not reach' 'within 30 s' >patterns
 verdict "a rank that stands still" 72
@@ -194,7 +194,7 @@ killed() {
   # shellcheck disable=SC2086
   begin "$2" $long distributed.ranks=3 distributed.timeout=1e6
   wait_steps "$2" 41 # the checkpoint of step 20 is complete when that of step 40 is begun
-  kill -"$4" $(process_of_rank "$2" "$3")
+  kill -"$4" $(rank_of "$2" "$3")
   ended
   printf '%s\n' "^rank died error: rank $3 was killed by SIG$4 " "hint: .*resume=auto output.dir=" >patterns
   verdict "$1" 71
@@ -208,7 +208,7 @@ killed() {
 # shellcheck disable=SC2086
 begin early $long checkpoint.every_steps=0 distributed.ranks=2 distributed.timeout=1e6
 wait_steps early 1
-kill -9 $(process_of_rank early 1)
+kill -9 $(rank_of early 1)
 ended
 printf '%s\n' "^rank died error: rank 1 was killed by SIGKILL " "this run had not written a checkpoint yet: start it again" >patterns
 verdict "kill -9 before the first checkpoint" 71
@@ -269,7 +269,7 @@ check "kill -9 of the launcher at once: nothing is left running" gone unborn3
 # shellcheck disable=SC2086
 begin still $long distributed.ranks=2 distributed.timeout=30
 wait_steps still 30
-kill -STOP $(process_of_rank still 1)
+kill -STOP $(rank_of still 1)
 kill -9 "$pid"
 ended
 check "kill -9 of the launcher while a rank stands still: nothing is left running" gone still

@@ -42,7 +42,7 @@ group_ended() {
 # shellcheck disable=SC2086
 begin still $long
 wait_steps still 30
-kill -STOP $(process_of_rank still 0) $(process_of_rank still 1)
+kill -STOP $(rank_of still 0) $(rank_of still 1)
 kill -9 "$pid"
 ended
 # ... one whose mpirun ignores signals,
@@ -67,9 +67,9 @@ kill -9 "$pid"
 ended
 # ... and one whose rank 0 waits for rank 1: ranks that run are left to end themselves.
 # shellcheck disable=SC2086
-begin waits $long distributed.timeout=300
+begin waits $long distributed.timeout=300 distributed.heartbeat=0
 wait_steps waits 30
-stopped=$(process_of_rank waits 1)
+stopped=$(rank_of waits 1)
 kill -STOP $stopped
 steps=-1
 while [ "$steps" != "$(steps_of waits)" ]; do steps=$(steps_of waits) && sleep 2; done
