@@ -40,7 +40,7 @@ static const char *name_of(const gr_tables *names, int64_t length, int64_t i, ch
 }
 
 static void put_cell(gr_text *t, double v) {
-  gr_text_printf(t, v == floor(v) ? "  %8.0f" : "  %8.4f", v);
+  gr_text_printf(t, v == floor(v) ? "  %8.0f" : "  %8.4f", gr_shown(v));
 }
 
 static int longest_name(const gr_tables *names, int64_t length) {
@@ -105,7 +105,7 @@ static void put_row(gr_text *t, const gr_table *a, int64_t i, double side, doubl
     put_rect(t, x, y, side, part);
     if (side < 30 || v == 0) continue;
     char text[32];
-    snprintf(text, sizeof text, v == floor(v) ? "%.0f" : "%.3g", v);
+    snprintf(text, sizeof text, v == floor(v) ? "%.0f" : "%.3g", gr_shown(v));
     put_label(t, x + side / 2, y + side / 2 + 4,
               part > 0.5 ? " text-anchor=\"middle\" fill=\"white\"" : " text-anchor=\"middle\"",
               text);
