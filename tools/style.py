@@ -3,7 +3,8 @@
 (400), no goto, every header self-contained and guarded, a head line in every file, every public
 prototype with a comment of its own, no function words as identifiers, plain words in comments, messages,
 docs, examples and the files of `graphrun new`, file names that do not repeat
-their folder's, that only base/output.c writes files, that no caller asks which device it has, and that a struct whose header says "Written by
+their folder's, that only base/output.c writes files, that no caller asks which device it has, that NaN is
+printed without a sign, and that a struct whose header says "Written by
 NAME.c alone" is written by no other file. tools/layers.py checks what includes what.
 
     tools/style.py [BUILD]      the build's folder, for the headers that it generates; default: build"""
@@ -80,6 +81,11 @@ MAY_OPEN = {
 DEVICE = re.compile(r"\bgr_device_(?!cpu\b)(?=(?:%s)\b)\w+|(?:[!=]=\s*&gr_device_\w+|&gr_device_\w+\s*[!=]=)|"
                     r"\bstrcmp\([^;{}()]*\bdevice\b|\bGR_HAVE_CUDA\b" %
                     "|".join(re.findall(r"^GR_DEVICE\((\w+)\)", (ROOT / "runtime/device/devices.def").read_text(), re.M)))
+# Numbers of results and of data, which may be NaN. Machines differ in its sign, and printf shows it.
+STATEMENT = re.compile(r'(?:[^;{}"]|"(?:\\.|[^"\\])*")+')
+PRINTS = re.compile(r'"[^"]*%(?!\.17)[-+ #0-9.]*[efg]')  # 17 digits: text for programs
+MAY_BE_NAN = re.compile(r"\b(?:(?:loss|values|said|gr_array_number)\b|(?:metrics|items)\[)")
+SHOWS_RESULTS = re.compile(r"runtime/(?:report|train|page|hooks|data)/|cli/runs")
 MAY_NAME_DEVICES = re.compile(r"runtime/device/|runtime/comm/nccl|tests/|(cli/)?job/version\.c$")
 os.chdir(ROOT)
 
@@ -103,6 +109,13 @@ def asks_for_device(path, text):
     for found in DEVICE.finditer(code) if not MAY_NAME_DEVICES.match(str(path)) else ():
         yield (f"{path}:{code.count(chr(10), 0, found.start()) + 1}: {found[0].split('(')[0]}: ask a field of "
                "gr_device_ops (runtime/device/device.h)")
+
+def unshown(path, text):
+    """Statements that print a number of results or data as it is, not by gr_shown."""
+    for statement in STATEMENT.finditer(text) if SHOWS_RESULTS.match(str(path)) else ():
+        names = re.sub(r'"(?:\\.|[^"\\])*"', "", statement[0])
+        if PRINTS.search(statement[0]) and MAY_BE_NAN.search(names) and not re.search(r"\b(gr_shown|isnan)\(", names):
+            yield f"{path}:{text.count(chr(10), 0, statement.end()) + 1}: give printf gr_shown(x): the sign of NaN differs"
 
 def owned(header, text):
     """(struct, its fields, the files that write them) of a header that says 'Written by NAME.c alone'."""
@@ -219,6 +232,7 @@ def main():
             bad.append(f"{path}: no #pragma once")
         bad += opens(path, text)
         bad += asks_for_device(path, text)
+        bad += unshown(path, text)
         bad += writes(path, text, owners if path.parts[0] != "tests" else [])
         bad += function_words(path, text)
         if path.suffix == ".h":

@@ -272,6 +272,7 @@ gr_status gr_model_expr(gr_build_context *a, const char *text, gr_loc loc, gr_ar
   *out = expression(&r, 1);
   skip(&r);
   if (!r.err && *r.next) bad(&r, r.next, "unexpected '%s'", r.next);
+  if (out->kind == GR_ARG_FLOAT) out->f = gr_shown(out->f);
   if (!r.err || gr_status_hint(r.err)) return r.err;
   return gr_hint(
       r.err,

@@ -113,7 +113,7 @@ void gr_picture_put_moves(gr_picture_page *g, uint32_t row, gr_picture_phase pha
   for (uint32_t i = 0; i < g->p->n_moves; i++) {
     const gr_picture_move *m = &g->p->move[i];
     if (m->phase != phase || (phase != GR_PICTURE_UPDATE && m->row != row)) continue;
-    put_pill(g, m, x, y + n++ * 17, 15);
+    put_pill(g, m, x, y + n++ * GR_PICTURE_PILL, GR_PICTURE_PILL - 2);
   }
 }
 

@@ -33,6 +33,18 @@ static const char *label_in(const gr_picture *p, uint32_t block, const char *aro
   return n && !strncmp(path, around, n) && path[n] == '.' ? path + n + 1 : path;
 }
 
+// A row is as high as its box, or as the collectives beside it.
+static int row_height(const gr_picture *p, uint32_t row) {
+  int n[GR_PICTURE_UPDATE + 1] = {0}, height = GR_PICTURE_ROW;
+  for (uint32_t i = 0; i < p->n_moves; i++) {
+    const gr_picture_move *m = &p->move[i];
+    if (m->row != row || m->phase == GR_PICTURE_UPDATE) continue;
+    int needed = GR_PICTURE_PILL * ++n[m->phase];
+    height = needed > height ? needed : height;
+  }
+  return height;
+}
+
 static void lay_block(pen *n, uint32_t block, const char *around, int depth);
 
 static void lay_children(pen *n, uint32_t block, int depth) {
@@ -46,7 +58,7 @@ static void lay_block(pen *n, uint32_t block, const char *around, int depth) {
   if (!b->expanded) {
     if (n->p->row[b->row].block != block) return;  // it is drawn in the row before it
     n->out->top[b->row] = n->y;
-    n->y += GR_PICTURE_ROW + GR_PICTURE_GAP;
+    n->y += row_height(n->p, b->row) + GR_PICTURE_GAP;
     return;
   }
   uint32_t inner = inner_frame(n->p, block), place = n->out->n_frames++;

@@ -6,6 +6,7 @@
 enum {
   GR_PICTURE_ROW = 34,     // height of a box
   GR_PICTURE_GAP = 8,      // between rows
+  GR_PICTURE_PILL = 17,    // from one collective of a row to the next
   GR_PICTURE_LABEL = 16,   // height of a frame's label
   GR_PICTURE_INDENT = 10,  // of a frame within a frame
   GR_PICTURE_LANES = 6,    // lines side by side, at most, in each phase

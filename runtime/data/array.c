@@ -91,7 +91,7 @@ const char *gr_array_text(gr_arena *arena, const gr_array *a, int64_t i) {
     return gr_arena_strndup(arena, (const char *)p, strnlen((const char *)p, a->size));
   if (gr_array_is_whole(a) && gr_array_integer(a, i, &whole))
     return gr_arena_printf(arena, "%lld", (long long)whole);
-  return gr_arena_printf(arena, "%.9g", gr_array_number(a, i));
+  return gr_arena_printf(arena, "%.9g", gr_shown(gr_array_number(a, i)));
 }
 
 void gr_array_floats(const gr_array *a, int64_t first, int64_t n, float *out) {

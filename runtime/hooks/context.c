@@ -21,10 +21,10 @@ static void put_int(gr_hooks *h, const char *name, int64_t i) {
   gr_wire_put_int(&h->out, i);
 }
 
-// Drops the sign of a NaN, so that it prints the same on all machines.
+// For scripts, which may print it.
 static void put_float(gr_hooks *h, const char *name, double f) {
   gr_wire_put_text(&h->out, name);
-  gr_wire_put_float(&h->out, isnan(f) ? fabs(f) : f);
+  gr_wire_put_float(&h->out, gr_shown(f));
 }
 
 static void put_text(gr_hooks *h, const char *name, const char *text) {

@@ -78,7 +78,8 @@ static void take_lr(lua_State *L, gr_hook_result *r) {
     luaL_error(L, "lr(ctx) must return the learning rate, a number, but returned a %s",
                luaL_typename(L, -1));
   if (!isfinite(lr) || lr < 0)
-    luaL_error(L, "lr(ctx) returned %f; a learning rate must be finite and not negative", lr);
+    luaL_error(L, "lr(ctx) returned %f; a learning rate must be finite and not negative",
+               gr_shown(lr));
   r->lr = lr;
 }
 

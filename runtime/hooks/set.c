@@ -47,7 +47,7 @@ static int no_such(lua_State *L, const char *group, const char *key) {
 static int out_of_range(lua_State *L, const gr_adjustable *a, double v) {
   const char *place = push_place(L, a->group, a->key);
   if (a->fixed) return luaL_error(L, "%s cannot be set: %s", place, a->fixed);
-  if (!isfinite(v)) return luaL_error(L, "%s must be a finite number, not %f", place, v);
+  if (!isfinite(v)) return luaL_error(L, "%s must be a finite number, not %f", place, gr_shown(v));
   lua_pushliteral(L, "");
   if (isfinite(a->lowest)) {
     lua_pushfstring(L, " %s %f", a->above_lowest ? ">" : ">=", a->lowest);

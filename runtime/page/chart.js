@@ -72,7 +72,7 @@ function linearTicks(low, high, wanted, whole) {
   const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)), ticks = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) {
     const at = i * step, large = Math.abs(high) >= 1e5 || decimals > 4;
-    ticks.push([at, i === 0 ? '0' : !large ? at.toFixed(decimals) : step >= 1 && Math.abs(high) < 1e7 ? count(at) : at.toPrecision(3).replace(/\.?0+(e|$)/, '$1').replace('e+', 'e')]);
+    ticks.push([at, i === 0 ? '0' : step >= 1 && Math.abs(high) < 1e7 ? count(at) : !large ? at.toFixed(decimals) : at.toPrecision(3).replace(/\.?0+(e|$)/, '$1').replace('e+', 'e')]);
   }
   return ticks;
 }
@@ -97,8 +97,9 @@ function logTicks(low, high, wanted) {
 function axis(low, high, log, wanted, whole) {
   if (log && !(high > low * 1.001)) low /= 2, high *= 2;
   if (!log && !(high - low > 1e-9 * Math.abs(high))) {
-    const room = whole ? 1 : low ? Math.abs(low) * 0.1 : 1;
-    low -= room, high += room;
+    const room = Math.abs(low) * 0.1;
+    if (whole || !low) low = Math.min(0, 1.25 * low), high = Math.max(0, 1.25 * high) || (low ? 0 : 1);
+    else low -= room, high += room;
   }
   const place = log ? v => Math.log(v / low) / Math.log(high / low) : v => (v - low) / (high - low);
   return {low, high, place, ticks: log ? logTicks(low, high, wanted) : linearTicks(low, high, wanted, whole)};

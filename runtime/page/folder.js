@@ -29,10 +29,12 @@ function coordinates(d) {
   const bests = there.map(r => r.best), low = Math.min(...bests), high = Math.max(...bests);
   const part = r => high > low ? (d.mode === 'max' ? r.best - low : high - r.best) / (high - low) : 1;
   const said = el('p', {class: 'said', 'aria-live': 'polite'}, 'A line is a run, the brighter the better. Point at one to see its values.');
-  const width = Math.max(560, 150 * axes.length, Math.min(1114, innerWidth - 92)), height = 280, top = 34, deep = 220, left = 60;
-  const across = k => left + k * (width - left - 90) / (axes.length - 1), down = p => top + deep * (1 - p);
+  // Axes stand beside each other; on a phone they are below each other, from left to right.
+  const phone = innerWidth < 560, width = phone ? Math.max(240, innerWidth - 54) : Math.max(560, 150 * axes.length, Math.min(1066, innerWidth - 94));
+  const height = phone ? 60 * axes.length : 280, left = 60;
+  const at = (k, part) => phone ? [14 + part * (width - 28), 32 + 60 * k] : [left + k * (width - left - 90) / (axes.length - 1), 34 + 220 * (1 - part)];
   const lines = there.map((r, i) => {
-    const points = axes.map((a, k) => `${across(k).toFixed(1)} ${down(a.place(i)).toFixed(1)}`).join('L');
+    const points = axes.map((a, k) => at(k, a.place(i)).map(v => v.toFixed(1)).join(' ')).join('L');
     const line = svg('path', {class: 'run', d: 'M' + points, style: `stroke:rgb(${shade(0.15 + 0.75 * part(r)).join(',')})`, tabindex: 0}, svg('title', {}, visible(r.label)));
     const enter = () => highlight(d.runs.indexOf(r)), leave = () => highlight(-1);
     const wide = svg('path', {class: 'reach', d: 'M' + points, onpointerenter: enter, onpointerleave: leave});
@@ -44,9 +46,19 @@ function coordinates(d) {
     for (const [of, line] of lines) line.classList.toggle('on', of === r), line.classList.toggle('off', Boolean(r) && of !== r);
     if (r) said.textContent = `${visible(r.label)}: best ${visible(d.metric)} ${decimal(number(r.best))}`;
   });
-  const drawn = axes.map((a, k) => svg('g', {}, svg('line', {class: 'axis', x1: across(k), x2: across(k), y1: top, y2: top + deep}),
-    svg('text', {class: 'name', x: across(k), y: 16, 'text-anchor': k ? 'middle' : 'start', dx: k ? 0 : -40}, visible(a.name)),
-    a.labels.map(([p, label]) => svg('text', {x: across(k) + 7, y: down(p) + 4}, visible(label.length > 14 ? label.slice(0, 13) + '…' : label)))));
+  const drawn = axes.map((a, k) => {
+    const [[x1, y1], [x2, y2]] = [at(k, 0), at(k, 1)], last = k === axes.length - 1;
+    const name = phone ? {x: 2, y: y1 - 10} : last ? {x: width - 2, y: 16, 'text-anchor': 'end'} : {x: Math.max(2, x1 - 40), y: 16, 'text-anchor': k ? 'middle' : 'start', dx: k ? 40 : 0};
+    let free = -Infinity;
+    const labels = [...a.labels].sort((b, c) => b[0] - c[0]).map(([part, label]) => {
+      const [x, y] = at(k, part), text = visible(label.length > 14 ? label.slice(0, 13) + '…' : label), wide = 7 * text.length;
+      const begin = x - wide * part;  // the least value's label begins at its place, that of the most ends there
+      if (phone && begin < free) return null;
+      free = begin + wide + 8;
+      return phone ? svg('text', {x: begin + wide * part, y: y + 15, 'text-anchor': part < 0.1 ? 'start' : part > 0.9 ? 'end' : 'middle'}, text) : svg('text', {x: x + 6, y: y - 4}, text);
+    });
+    return svg('g', {}, svg('line', {class: 'axis', x1, x2, y1, y2}), svg('text', {class: 'name', ...name}, visible(a.name)), labels);
+  });
   return el('section', {}, el('h2', {}, 'What differs, and the best ' + visible(d.metric)),
     el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'parallel coordinates'},
       svg('svg', {class: 'parallel', viewBox: `0 0 ${width} ${height}`, style: `min-width:${width}px`, role: 'img', 'aria-label': `${there.length} runs over ${axes.map(a => a.name).join(', ')}`},

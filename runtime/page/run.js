@@ -67,7 +67,7 @@ const bare = key => key.replace(/^(train|validation)\./, '');
 const figureOf = key => bare(key).split('.')[0];
 
 // Not times, and not what another value says already.
-const isShown = (d, key) => key !== 'seconds' && (key !== 'train_loss' || !seriesOf(d, 'train.loss'));
+const isShown = (d, key) => key !== 'seconds' && (key !== 'train_loss' || !(seriesOf(d, 'train.loss') || seriesOf(d, 'loss')));
 
 function nameOf(key, figure) {
   const whose = key.startsWith('train.') || key === 'loss' ? 'training' : key.startsWith('validation.') ? 'validation' : '';
@@ -221,7 +221,10 @@ function drawSeries(d, input, [length, channels]) {
 // A matrix [rows, columns]; of recordings, [frames, mels], with time to the right and pitch upwards.
 function drawMatrix(d, input, [rows, columns], label) {
   const at = values(input), recording = d.data && d.data.source === 'speech', part = v => (v - input.low) / (input.high - input.low || 1);
-  if (recording) return pixels(rows, columns, (x, y) => shade(part(at(x * columns + columns - 1 - y))), 'spectrogram of ' + label);
+  const same = x => Array.from({length: columns}, (_, c) => at(x * columns + c) === at((rows - 1) * columns + c)).every(Boolean);
+  let used = rows;  // frames after the end of a recording, which are alike, are not drawn
+  while (recording && used > 1 && same(used - 1)) used--;
+  if (recording) return pixels(used, columns, (x, y) => shade(part(at(x * columns + columns - 1 - y))), 'spectrogram of ' + label);
   return pixels(columns, rows, (x, y) => shade(part(at(y * columns + x))), 'picture of ' + label);
 }
 

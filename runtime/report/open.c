@@ -247,7 +247,7 @@ static void show_epoch(gr_report *r, const gr_report_epoch_row *x) {
   r->epoch_shown = now, r->line.len = 0;
   gr_text_printf(&r->line, "epoch %lld  step %lld", (long long)x->epoch, (long long)x->steps);
   for (int i = 0; i < x->n_train; i++)
-    gr_text_printf(&r->line, "  %s %.4f", x->metrics[i].name, x->metrics[i].value);
+    gr_text_printf(&r->line, "  %s %.4f", x->metrics[i].name, gr_shown(x->metrics[i].value));
   gr_log_progress(NULL);
   gr_log(GR_INFO, "%s", r->line.chars);
 }

@@ -28,6 +28,8 @@ typedef struct gr_plot_terminal {
 // Appends one panel as lines of text.
 void gr_plot_text(gr_text *, const gr_panel *, const gr_plot_terminal *);
 
+// The paper under an SVG of class "gr", and its colours where the reader's surroundings are dark.
+extern const char gr_plot_paper[];
 // Appends text with what XML reserves escaped; control characters are left out.
 void gr_plot_escape(gr_text *, const char *);
 

@@ -66,6 +66,19 @@ double gr_axis_place(const gr_axis *a, double v) {
 
 bool gr_axis_shows(const gr_panel *p, double y) { return isfinite(y) && (!p->log || y > 0); }
 
+// Ticks at the points of a curve, which are numbers of ranks, but for those too close to be read.
+static void tick_points(gr_axis *a, const gr_curve *c) {
+  double last = -1;
+  a->n = 0;
+  for (int i = 0; i < c->n && a->n < GR_TICKS; i++) {
+    double place = gr_axis_place(a, c->x[i]);
+    if (place < 0 || place > 1 || place < last + 0.04) continue;
+    last = place;
+    a->tick[a->n] = c->x[i];
+    snprintf(a->label[a->n++], sizeof a->label[0], "%g", c->x[i]);
+  }
+}
+
 bool gr_axis_fit(const gr_panel *p, int x_ticks, int y_ticks, gr_axis *x, gr_axis *y) {
   double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
   for (int c = 0; c < p->n; c++)
@@ -81,6 +94,7 @@ bool gr_axis_fit(const gr_panel *p, int x_ticks, int y_ticks, gr_axis *x, gr_axi
   // steps are counted from 0, so that panels can be compared
   if (low[0] > 0 && !p->log_x) low[0] = 0;
   *x = gr_axis_make(low[0], high[0], p->log_x, x_ticks);
+  if (p->log_x && p->curves[0].n > 1) tick_points(x, &p->curves[0]);
   *y = p->log ? gr_axis_make(low[1] / margin, high[1] * margin, true, y_ticks)
               : gr_axis_make(low[1] - margin, high[1] + margin, false, y_ticks);
   return true;

@@ -9,8 +9,12 @@ enum { FEW = 40 };
 
 // Colours that are told apart with most kinds of colour blindness (Okabe and Ito, 2008).
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                      "#e69f00", "#56b4e9", "#5c4b8a", "#000000"};
+                                      "#e69f00", "#56b4e9", "#5c4b8a", "inherit"};
 enum { COLOURS = sizeof colours / sizeof *colours };
+const char gr_plot_paper[] =
+    "<style>@media (prefers-color-scheme:dark){.gr{color:#e4e7eb}.gr .paper{fill:#14181d}"
+    ".gr [color=\"#0072b2\"]{color:#55aee8}.gr [color=\"#5c4b8a\"]{color:#a998e0}}</style>\n"
+    "<rect width=\"100%\" height=\"100%\" class=\"paper\" fill=\"white\"/>\n";
 static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 3\""};
 
 // A panel as it is drawn: its plot area in pixels, and its axes.
@@ -131,8 +135,8 @@ static void put_legend(const area *a) {
   for (int i = 0; i < a->panel->n; i++) {
     double y = 8 + 18.0 * i;
     gr_text_printf(a->t,
-                   "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\" "
-                   "stroke-width=\"2\"%s/>\n",
+                   "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" "
+                   "stroke=\"currentColor\" color=\"%s\" stroke-width=\"2\"%s/>\n",
                    WIDTH + 16, y, WIDTH + 40, y, colours[i % COLOURS], dashes[i / COLOURS % 3]);
     put_text(a->t, WIDTH + 46, y + 4, "", a->panel->curves[i].name);
   }
@@ -179,8 +183,8 @@ void gr_plot_svg(gr_text *t, const gr_panel *p, int n) {
   gr_text_printf(t,
                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
                  "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\" "
-                 "color=\"black\">\n<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
-                 width, height, width, height, width, height);
+                 "color=\"black\" class=\"gr\">\n%s",
+                 width, height, width, height, gr_plot_paper);
   for (int i = 0, top = TOP; i < n; top += panel_height(&p[i++])) {
     area a = {.t = t, .panel = &p[i], .width = WIDTH, .height = HEIGHT};
     gr_text_printf(t, "<g transform=\"translate(%d %d)\">\n", LEFT, top);

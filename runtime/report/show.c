@@ -61,7 +61,7 @@ static gr_progress_line line_of(const gr_show *s, const gr_report_row *x, double
       gr_progress_line_begin(total > 0 ? (double)done / (double)total : -1,
                              "epoch %lld  step %lld%s", (long long)x->epoch, (long long)done, of);
   gr_progress_line_put(&line, DROP_LOSS, GR_TINT_NONE,
-                       fabs(x->loss) < 1e12 ? "loss %.4f" : "loss %.4g", x->loss);
+                       fabs(x->loss) < 1e12 ? "loss %.4f" : "loss %.4g", gr_shown(x->loss));
   gr_progress_line_put(&line, DROP_LR, GR_TINT_FAINT, "lr %.3g", x->lr);
   double rate = s->seconds > 0 ? s->samples / s->seconds : 0;
   gr_progress_line_put(&line, DROP_RATE, GR_TINT_NONE,

@@ -40,7 +40,7 @@ static const char *name_of(const gr_tables *names, int64_t length, int64_t i, ch
 }
 
 static void put_cell(gr_text *t, double v) {
-  gr_text_printf(t, v == floor(v) ? "  %8.0f" : "  %8.4f", v);
+  gr_text_printf(t, v == floor(v) ? "  %8.0f" : "  %8.4f", gr_shown(v));
 }
 
 static int longest_name(const gr_tables *names, int64_t length) {
@@ -82,12 +82,12 @@ static double row_sum(const gr_table *a, int64_t i) {
   return s;
 }
 
-// White to blue.
+// From the paper's colour to blue.
 static void put_rect(gr_text *t, double x, double y, double side, double part) {
   gr_text_printf(t,
                  "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" "
-                 "fill=\"rgb(%.0f,%.0f,%.0f)\"/>\n",
-                 x, y, side, side, 255 - 247 * part, 255 - 174 * part, 255 - 99 * part);
+                 "fill=\"#08519c\" fill-opacity=\"%.3f\"/>\n",
+                 x, y, side, side, part);
 }
 
 static void put_label(gr_text *t, double x, double y, const char *how, const char *text) {
@@ -105,7 +105,7 @@ static void put_row(gr_text *t, const gr_table *a, int64_t i, double side, doubl
     put_rect(t, x, y, side, part);
     if (side < 30 || v == 0) continue;
     char text[32];
-    snprintf(text, sizeof text, v == floor(v) ? "%.0f" : "%.3g", v);
+    snprintf(text, sizeof text, v == floor(v) ? "%.0f" : "%.3g", gr_shown(v));
     put_label(t, x + side / 2, y + side / 2 + 4,
               part > 0.5 ? " text-anchor=\"middle\" fill=\"white\"" : " text-anchor=\"middle\"",
               text);
@@ -120,11 +120,11 @@ void gr_table_svg(gr_text *t, const gr_table *a, const gr_tables *names) {
   double left = labels ? 7.5 * longest_name(names, n) + 36 : 36, top = left + 24,
          size = side * (double)n;
   char buf[24], how[96];
-  gr_text_printf(t,
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-                 "font-family=\"sans-serif\" font-size=\"12\">\n"
-                 "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-                 left + size + 16, top + size + 16);
+  gr_text_printf(
+      t,
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+      "font-family=\"sans-serif\" font-size=\"12\" fill=\"currentColor\" class=\"gr\">\n%s",
+      left + size + 16, top + size + 16, gr_plot_paper);
   put_label(t, 8, 20, " font-weight=\"bold\"", a->name);
   for (int64_t i = 0; i < n; i++) put_row(t, a, i, side, left, top);
   for (int64_t i = 0; labels && i < n; i++) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What tools/calls.py says of files that call each other, and tools/style.py of code that opens files by
-itself, that asks which device it has, of fields that have one writer, of identifiers that are function
-words, and of prototypes without a comment of their own."""
+itself, that asks which device it has, that prints results as they are, of fields that have one writer, of
+identifiers that are function words, and of prototypes without a comment of their own."""
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -66,6 +66,23 @@ def devices():
         if found("cli/x.c", text):
             yield f"found: {text}"
 
+SHOWS = ['printf("%.4f", x->loss);', 'gr_text_printf(t, "; %s %g",\n name, a->values[i]);']
+SHOWS_NOT = ['printf("%.4f", gr_shown(x->loss));', 'printf("%d", x->loss > 0);', 'printf("loss %.4f", x->rate);',
+             'f(isnan(values[i]) ? "-" : text("%g", values[i]));', 'put(t, "%.17g", values[i]);']
+
+def results():
+    """What is wrong with finding those who print results as they are."""
+    def found(path, text):
+        return list(style.unshown(pathlib.PurePath(path), text))
+    for text in SHOWS:
+        if len(found("runtime/report/x.c", text)) != 1:
+            yield f"not found once: {text}"
+        if found("ops/x.c", text):
+            yield f"found where no results are printed: {text}"
+    for text in SHOWS_NOT:
+        if found("runtime/report/x.c", text):
+            yield f"found: {text}"
+
 def circles():
     """What is wrong with finding files that call each other."""
     edges = {"a": {"b": {"f"}, "c": {"g"}}, "b": {"c": {"h"}}, "c": {"d": {"i"}}, "d": {}, "e": {"a": {"j"}}}
@@ -97,7 +114,7 @@ def names():
         yield f"prototypes without a comment are in lines {found}"
 
 def main():
-    bad = list(circles()) + list(writers()) + list(devices()) + list(names())
+    bad = list(circles()) + list(writers()) + list(devices()) + list(names()) + list(results())
     for text in FOUND:
         if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
             bad.append(f"not found once, in line 2: {text}")

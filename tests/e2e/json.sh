@@ -56,6 +56,7 @@ check "metrics may be infinite" grep -q '"validation.least": "-Infinity"' run/ev
 check "... and not numbers" grep -q '"validation.not_a_number": "NaN"' run/evals.jsonl
 check "no file has a number that JSON lacks" sh -c \
   '! grep -rIlE "[:[ ](-?Infinity|NaN|nan|-?inf)[],} ]" --include=*.json --include=*.jsonl run'
+check "the log shows it without a sign, which machines differ in" sh -c "grep -q 'not_a_number nan' $log && ! grep -q -- -nan $log"
 expect "plot reads them" 0 'loss' -- "$graphrun" plot run --key=loss,grad_norm
 expect "report too" 0 -- "$graphrun" report run
 expect "a run goes on from its checkpoint" 0 -- "$graphrun" run.yaml output.dir=run training.max_epochs=3

@@ -28,13 +28,14 @@ const parts = {data: page.match(/id="data">(.*?)<\/script>/s)[1]};
 global.document = {querySelector: name => name === 'main' ? main : new Element(name), createElement: name => new Element(name),
   createElementNS: (space, name) => new Element(name), getElementById: id => ({textContent: parts[id]})};
 global.ResizeObserver = class { constructor(f) { this.f = f; } observe() { this.f(); } };
-global.innerWidth = 1400;
+global.innerWidth = Number(process.env.PAGE_WIDTH || 1400);
 new Function(page.match(/<script>\n(.*?)<\/script>/s)[1])();
 
 const leaves = ['td', 'th', 'h1', 'h2', 'b', 'small', 'dd', 'dt', 'code', 'pre', 'summary', 'span', 'text', 'title', 'a', 'p'];
 for (const e of main.all()) {
   if (e.attributes['aria-label']) console.log(`${e.name}: ${e.attributes['aria-label']}`);
   if (leaves.includes(e.name) && e.textContent) console.log(`${e.name}${e.attributes.class ? '.' + e.attributes.class : ''}: ${e.textContent}`);
+  if (e.attributes.class === 'parallel') console.log(`parallel: ${e.attributes.viewBox}`);
   if (e.name === 'a') console.log(`href: ${e.attributes.href}`);
   if (e.name === 'path' && /NaN|undefined|Infinity/.test(e.attributes.d)) console.log('WRONG path: ' + e.attributes.d.slice(0, 80));
   if (e.pixels) console.log(`pixels: ${new Set(e.pixels).size > 2 ? 'several shades' : 'one shade'}`);

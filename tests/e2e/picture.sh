@@ -65,6 +65,11 @@ drawn fsdp.svg distributed.strategy=fsdp
 has "fsdp gathers weights" fsdp.svg 'all_gather .*'
 has "... scatters gradients" fsdp.svg 'reduce_scatter .*'
 has "... and splits weights" fsdp.svg 'dp:S0'
+expect "a model with three collectives at a block" 0 -- "$graphrun" plan "$source/configs/whisper/large-v3.yaml" device=cuda --ranks=64 \
+  distributed.strategy=fsdp --svg=many.svg
+# The rectangles of collectives, by column and height: "x y height".
+pills() { sed -n 's/.*<rect x="\([0-9]*\)" y="\([0-9]*\)".* height="\([0-9]*\)" rx=.* class="c[0-9]".*/\1 \2 \3/p' many.svg | sort -n -k1 -k2; }
+check "... draws them below each other" sh -c "$(pills | awk '$1 == x && $2 < end { bad = 1 } { x = $1; end = $2 + $3; n++ } END { print (bad || n < 20 ? "false" : "true") }')"
 drawn one.svg distributed.ranks=1
 lacks "one rank moves nothing" one.svg 'all_reduce.*'
 drawn open.svg '--expand=layers.3'

@@ -3,12 +3,12 @@
 
 static gr_status not_class(const gr_table_part *p, const gr_array *a, int64_t row) {
   char where[GR_COLUMNS_WHERE];
-  return gr_hint(
-      gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
-                       "the label in %s is %.9g, which is no class",
-                       gr_columns_where(&p->columns, row, a->file, where), gr_array_number(a, row)),
-               "label"),
-      "classes are whole numbers or text; data.table.label_is=value takes any number");
+  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_columns_place(&p->columns, row),
+                                  "the label in %s is %.9g, which is no class",
+                                  gr_columns_where(&p->columns, row, a->file, where),
+                                  gr_shown(gr_array_number(a, row))),
+                          "label"),
+                 "classes are whole numbers or text; data.table.label_is=value takes any number");
 }
 
 // Collects the classes of a part, in the order in which they are found.

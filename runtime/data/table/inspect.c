@@ -24,7 +24,7 @@ static void put_values(const gr_table_column *c, gr_text *out) {
     double v = gr_array_number(a, i);
     least = !i || v < least ? v : least, most = !i || v > most ? v : most;
   }
-  if (!gr_array_is_text(a)) gr_text_printf(out, "  %.6g to %.6g", least, most);
+  if (!gr_array_is_text(a)) gr_text_printf(out, "  %.6g to %.6g", gr_shown(least), gr_shown(most));
   const gr_column *csv = c->csv ? &c->csv->columns[c->csv_column] : NULL;
   if (csv && csv->missing)
     gr_text_printf(out, "  %u missing, first in %s %d", csv->missing, gr_csv_unit(c->csv),

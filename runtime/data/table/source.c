@@ -194,7 +194,7 @@ static void table_reference(const void *self, uint32_t sample, gr_text *out) {
     if (p->marks)
       gr_text_put(out, t->targets.names[i]);
     else
-      gr_text_printf(out, "%.6g", (double)y[i]);
+      gr_text_printf(out, "%.6g", gr_shown((double)y[i]));
   }
   gr_arena_destroy(scratch);
 }

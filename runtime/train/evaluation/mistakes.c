@@ -244,8 +244,8 @@ static gr_report_sample sample_of(const gr_mistakes *m, gr_rank *r, gr_arena *a,
   gr_report_sample s = {.name = gr_dataset_sample_name(a, d, x->sample),
                         .more = more_of(m, r, a, x)};
   if (m->kind == VALUE) {
-    s.predicted = gr_arena_printf(a, "%.6g", (double)float_of(x->said[0]));
-    s.reference = gr_arena_printf(a, "%.6g", (double)float_of(x->said[1]));
+    s.predicted = gr_arena_printf(a, "%.6g", gr_shown((double)float_of(x->said[0])));
+    s.reference = gr_arena_printf(a, "%.6g", gr_shown((double)float_of(x->said[1])));
     return s;
   }
   gr_text said = gr_text_make(a);

@@ -55,5 +55,5 @@ int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, g
 void gr_metrics_print(gr_text *t, const gr_metrics *m, const char *separator) {
   for (int i = 0; i < m->n; i++)
     gr_text_printf(t, "%s%s %.4f", separator, m->items[i].name,
-                   m->items[i].sum / m->items[i].weight);
+                   gr_shown(m->items[i].sum / m->items[i].weight));
 }

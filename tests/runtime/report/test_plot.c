@@ -1,5 +1,6 @@
 // test_plot.c - curves as SVG and as text: ticks, ranges, gaps, names, and values of any size.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "runtime/report/plot.h"
 #include "tests/check.h"
@@ -49,6 +50,17 @@ static int count(const char *text, const char *what) {
   int n = 0;
   for (; (text = strstr(text, what)); text++) n++;
   return n;
+}
+
+// Of ranks, whose numbers are read as they are; those that are too close have no room.
+static void ticks_of_ranks(void) {
+  const double x[] = {1, 2, 4, 8, 16, 31, 32}, y[] = {1, 2, 4, 8, 15, 29, 30};
+  const gr_curve c = {.name = "c", .x = x, .y = y, .n = 7};
+  const gr_panel p = {.x_label = "ranks", .curves = &c, .n = 1, .log_x = true};
+  gr_axis across, up;
+  CHECK(gr_axis_fit(&p, 8, 6, &across, &up) && across.n == 6, "%d ticks", across.n);
+  for (int i = 0; i < 6 && i < across.n; i++)
+    CHECK(across.tick[i] == x[i] && atof(across.label[i]) == x[i], "%s", across.label[i]);
 }
 
 static void draws_svg(void) {
@@ -119,6 +131,6 @@ static void draws_text(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"ticks", ticks}, {"logarithmic ticks", log_ticks},
-             {"draws SVG", draws_svg}, {"thins long curves", thins_long_curves},
-             {"draws text", draws_text});
+             {"ticks of ranks", ticks_of_ranks}, {"draws SVG", draws_svg},
+             {"thins long curves", thins_long_curves}, {"draws text", draws_text});
 }

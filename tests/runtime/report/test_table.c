@@ -49,8 +49,8 @@ static void colours(void) {
   gr_table t = matrix(2, 2, v);
   gr_text out = gr_text_make(arena);
   gr_table_svg(&out, &t, &(gr_tables){0});
-  static const char *const fills[] = {"rgb(70,124,181)", "rgb(193,212,230)", "rgb(255,255,255)",
-                                      "rgb(8,81,156)"};
+  static const char *const fills[] = {"opacity=\"0.750\"", "opacity=\"0.250\"", "opacity=\"0.000\"",
+                                      "opacity=\"1.000\""};
   const char *cursor = out.chars;
   for (int i = 0; i < 4; i++) {
     const char *next = strstr(cursor, fills[i]);
