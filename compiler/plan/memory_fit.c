@@ -66,9 +66,10 @@ static blocks make_blocks(gr_arena *a, uint32_t n) {
 
 // Bit k: block j + k is live at some node at which r is. Those that are not placed never are.
 static uint32_t live_with(const blocks *b, uint32_t j, const gr_live_range *r) {
-  uint32_t first = r->first, last = r->last, bits = 0;
+  const uint32_t *first = b->first + j, *last = b->last + j;
+  uint32_t bits = 0;
   for (uint32_t k = 0; k < LANES; k++)
-    bits |= (uint32_t)((b->first[j + k] <= last) & (first <= b->last[j + k])) << k;
+    bits |= (first[k] <= r->last ? 1u << k : 0) & (r->first <= last[k] ? 1u << k : 0);
   return bits;
 }
 
