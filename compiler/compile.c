@@ -77,10 +77,10 @@ static void copy_notes(gr_arena *arena, gr_notes *n) {
 
 static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r,
                                 const gr_program_request *a, gr_compiled *c) {
-  gr_graph *model;
+  gr_graph *model = NULL;
   gr_arena *work = gr_arena_create();
-  gr_status s = gr_program_model(work, r, a, &model);
-  s = s ? s : compile(arena, r, a, model, c);
+  gr_status s = a->model ? GR_OK : gr_program_model(work, r, a, &model);
+  s = s ? s : compile(arena, r, a, a->model ? a->model : model, c);
   if (!s) copy_notes(arena, &c->notes);
   gr_arena_destroy(work);
   if (s || !r->options.debug.stop_after) return s;
@@ -89,34 +89,21 @@ static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r,
 }
 
 // The "init" program: sets all states that the n programs compiled before have.
-static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
-                              uint32_t n) {
-  gr_graph *init;
-  gr_arena *work = gr_arena_create();
-  const gr_program_request a = {.purpose = GR_INIT, .bucket = &r->buckets[0], .bucket_name = ""};
-  gr_status s = gr_program_model(work, r, &a, &init);
-  for (uint32_t k = 0; k < n && !s; k++)
-    s = gr_add_training_states(init, &r->options, c[k].g, c[k].kind);
-  s = s ? s : compile(arena, r, &a, init, &c[n]);
-  if (!s) copy_notes(arena, &c[n].notes);
-  gr_arena_destroy(work);
-  return s;
+static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_graph *init,
+                              gr_compiled *c, uint32_t n) {
+  const gr_program_request a = {.purpose = GR_INIT, .bucket_name = ""};
+  for (uint32_t k = 0; k < n; k++)
+    GR_TRY(gr_add_training_states(init, &r->options, c[k].g, c[k].kind));
+  GR_TRY(compile(arena, r, &a, init, &c[n]));
+  copy_notes(arena, &c[n].notes);
+  return GR_OK;
 }
 
 // What depends on all weights of the model: the same for all programs.
-static gr_status read_units(gr_arena *arena, gr_plan_request *r) {
-  gr_graph *init;
-  gr_scopes scopes = {0};
-  gr_arena *work = gr_arena_create();
-  const gr_program_request a = {.purpose = GR_INIT, .bucket = &r->buckets[0]};
-  r->model.scopes = &scopes;
-  gr_status s = gr_program_model(work, r, &a, &init);
+static gr_status read_units(gr_arena *arena, const gr_program_models *models, gr_plan_request *r) {
   gr_conf *parts = gr_conf_member(r->model.graph, "parts");
-  s = s ? s : gr_units_read(arena, &scopes, parts, init, &r->options);
-  s = s ? s : gr_recomputed_read(arena, &scopes, parts, &r->options);
-  r->model.scopes = NULL;
-  gr_arena_destroy(work);
-  return s;
+  GR_TRY(gr_units_read(arena, &models->scopes, parts, models->init, &r->options));
+  return gr_recomputed_read(arena, &models->scopes, parts, &r->options);
 }
 
 typedef struct compiling {
@@ -132,13 +119,11 @@ static gr_status compile_one(void *arg, int i) {
 }
 
 // Output of passes is buffered and printed in the order of the programs.
-static gr_status compile_all(gr_arena *arena, const gr_plan_request *r, gr_compiled *c,
-                             uint32_t *n) {
-  gr_program_request *list = GR_NEW(arena, gr_program_request, gr_programs_most(r));
-  GR_TRY(gr_programs_list(r, list, n));
-  compiling w = {r, list, c, gr_arenas_within(arena, *n)};
+static gr_status compile_all(gr_arena *arena, const gr_plan_request *r,
+                             const gr_program_request *list, gr_compiled *c, uint32_t n) {
+  compiling w = {r, list, c, gr_arenas_within(arena, n)};
   bool prints = r->options.debug.dump || r->options.debug.stop_after;
-  return gr_tasks_run(prints ? 1 : r->threads, (int)*n, compile_one, &w);
+  return gr_tasks_run(prints ? 1 : r->threads, (int)n, compile_one, &w);
 }
 
 // The files that all programs are made of are only read while they are compiled.
@@ -196,6 +181,19 @@ static gr_mesh real_axes(const gr_mesh *m) {
   return out;
 }
 
+// Compiles all programs, init as the last; `work` has the graphs that they are made from.
+static gr_status compile_programs(gr_arena *arena, gr_arena *work, gr_plan_request *r,
+                                  gr_compiled *c, uint32_t *n) {
+  gr_program_models models;
+  gr_program_request *list = GR_NEW(arena, gr_program_request, gr_programs_most(r));
+  GR_TRY(gr_programs_look(work, r, &models));
+  gr_status s = read_units(arena, &models, r);
+  GR_TRY(gr_also(s, gr_programs_list(r, &models, list, n)));
+  GR_TRY(compile_all(arena, r, list, c, *n));
+  GR_TRY(check_states(arena, c, *n));
+  return compile_init(arena, r, models.init, c, (*n)++);
+}
+
 gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
   gr_plan_request reduced = *request, *r = &reduced;
   reduced.model.mesh = real_axes(&request->model.mesh);
@@ -204,10 +202,9 @@ gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan
   GR_TRY(share_files(arena, &r->model));
   GR_TRY(gr_programs_read(arena, r));
   gr_compiled *c = GR_NEW(arena, gr_compiled, gr_programs_most(r) + 1);
-  GR_TRY(read_units(arena, r));
-  GR_TRY(compile_all(arena, r, c, &n));
-  GR_TRY(check_states(arena, c, n));
-  GR_TRY(compile_init(arena, r, c, n));
-  n++;
+  gr_arena *work = gr_arena_create();
+  gr_status s = compile_programs(arena, work, r, c, &n);
+  gr_arena_destroy(work);
+  GR_TRY(s);
   return gr_plan_link_on(arena, r->threads, c, n, out);
 }

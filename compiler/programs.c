@@ -1,6 +1,8 @@
 // programs.c - see programs.h.
 #include "compiler/programs.h"
 #include <string.h>
+#include "base/tasks.h"
+#include "compiler/link.h"
 
 gr_status gr_program_model(gr_arena *arena, const gr_plan_request *r, const gr_program_request *a,
                            gr_graph **out) {
@@ -32,12 +34,14 @@ gr_status gr_programs_read(gr_arena *arena, gr_plan_request *r) {
 }
 
 // What a program's graph says of it, before it is compiled.
-typedef struct facts {
+typedef struct gr_program_facts {
+  gr_status error;        // the graph could not be built, or does not suit the request
+  const gr_graph *model;  // of the first bucket, in a whole step
   bool reads_batch;
   gr_minibatches minibatches;
   unsigned freezable;  // bit i: the i-th pattern matches a weight that it trains
   bool trains_others;  // it trains weights that no pattern matches
-} facts;
+} gr_program_facts;
 
 static gr_status no_weight(const gr_graph *g, const gr_model_program *program, int i) {
   gr_arena *scratch = g->arena;
@@ -72,7 +76,7 @@ static gr_status check_trained(const gr_graph *g, const gr_model_program *progra
 
 // Of the weights that the loss depends on.
 static void read_freezable(const gr_plan_request *r, const gr_model_program *program,
-                           const gr_graph *g, facts *out) {
+                           const gr_graph *g, gr_program_facts *out) {
   bool *need = GR_NEW(g->arena, bool, g->n_values);
   gr_options o = r->options;
   o.program.trained = program->trained, o.program.n_trained = program->n_trained;
@@ -90,19 +94,50 @@ static gr_purpose purpose_of(const gr_model_program *program) {
   return program->trains ? GR_TRAIN : GR_EVAL;
 }
 
-static gr_status read_facts(const gr_plan_request *r, const gr_model_program *program, facts *out) {
+static gr_status read_facts(gr_arena *arena, const gr_plan_request *r,
+                            const gr_model_program *program, gr_program_facts *out) {
   const gr_program_request a = {
       .purpose = purpose_of(program), .program = program, .bucket = &r->buckets[0]};
-  gr_arena *work = gr_arena_create();
   gr_graph *g;
-  *out = (facts){0};
   gr_plan_request changed = *r;
   changed.model.minibatches = &out->minibatches;
-  gr_status s = gr_program_model(work, &changed, &a, &g);
-  if (!s) s = check_trained(g, program);
-  if (!s) out->reads_batch = gr_reads_batch(g);
-  if (!s && program->trains && r->options.optimizer.freezable.n) read_freezable(r, program, g, out);
-  gr_arena_destroy(work);
+  GR_TRY(gr_program_model(arena, &changed, &a, &g));
+  GR_TRY(check_trained(g, program));
+  out->model = g;
+  out->reads_batch = gr_reads_batch(g);
+  if (program->trains && r->options.optimizer.freezable.n) read_freezable(r, program, g, out);
+  return GR_OK;
+}
+
+static bool is_left_out(const gr_plan_request *r, const char *name) {
+  return (!r->train && !strcmp(name, gr_model_train)) || (!r->eval && !strcmp(name, gr_model_eval));
+}
+
+typedef struct looking {
+  const gr_plan_request *r;
+  gr_program_models *models;
+  gr_arena **arena;  // of init, and by program
+} looking;
+
+// Errors of programs wait for those of the others.
+static gr_status look_at(void *arg, int i) {
+  const looking *w = arg;
+  gr_plan_request changed = *w->r;
+  const gr_program_request init = {.purpose = GR_INIT, .bucket = &w->r->buckets[0]};
+  changed.model.scopes = &w->models->scopes;
+  if (!i) return gr_program_model(w->arena[0], &changed, &init, &w->models->init);
+  const gr_model_program *program = &w->r->programs[i - 1];
+  gr_program_facts *f = &w->models->facts[i - 1];
+  if (!is_left_out(w->r, program->name)) f->error = read_facts(w->arena[i], w->r, program, f);
+  return GR_OK;
+}
+
+gr_status gr_programs_look(gr_arena *arena, const gr_plan_request *r, gr_program_models *out) {
+  int n = r->n_programs + 1;
+  *out = (gr_program_models){.facts = GR_NEW(arena, gr_program_facts, n)};
+  looking w = {r, out, gr_arenas_within(arena, (uint32_t)n)};
+  gr_status s = gr_tasks_run(r->threads, n, look_at, &w);
+  for (int i = 0; s && i < n; i++) gr_status_drop(out->facts[i].error);
   return s;
 }
 
@@ -123,6 +158,7 @@ static void add_program(const gr_plan_request *r, gr_program_request a, bool rea
   bool micro = a.phase == GR_PHASE_MICRO_BATCH;
   for (int i = 0; i < (reads_batch ? r->n_buckets : 1); i++) {
     a.bucket = &r->buckets[i], a.bucket_name = reads_batch ? r->buckets[i].name : "";
+    if (i) a.model = NULL;
     out[(*n)++] = a;
   }
   a.bucket = &r->buckets[0], a.bucket_name = "", a.phase = GR_PHASE_UPDATE;
@@ -132,19 +168,19 @@ static void add_program(const gr_plan_request *r, gr_program_request a, bool rea
 // Adds a program, and again for every set of patterns that may be frozen in it and leave it
 // something to train.
 static gr_status list_program(const gr_plan_request *r, const gr_model_program *program,
-                              gr_program_request *out, uint32_t *n) {
+                              const gr_program_facts *f, gr_program_request *out, uint32_t *n) {
   bool micro = program->trains && r->options.batch.micro_batches > 1;
-  facts f;
-  GR_TRY(read_facts(r, program, &f));
-  if (micro && !f.reads_batch && !f.minibatches.n) return no_micro_batches(r, program);
+  if (f->error) return f->error;
+  if (micro && !f->reads_batch && !f->minibatches.n) return no_micro_batches(r, program);
   gr_program_request a = {.purpose = purpose_of(program),
                           .program = program,
                           .phase = micro ? GR_PHASE_MICRO_BATCH : GR_PHASE_WHOLE_STEP,
-                          .minibatches = f.minibatches};
-  a.freezable = f.freezable;
-  for (a.frozen = 0; a.frozen <= f.freezable; a.frozen++) {
-    bool some = !a.frozen || f.trains_others || (f.freezable & ~a.frozen);
-    if (!(a.frozen & ~f.freezable) && some) add_program(r, a, f.reads_batch, out, n);
+                          .minibatches = f->minibatches,
+                          .model = micro ? NULL : f->model};
+  a.freezable = f->freezable;
+  for (a.frozen = 0; a.frozen <= f->freezable; a.frozen++) {
+    bool some = !a.frozen || f->trains_others || (f->freezable & ~a.frozen);
+    if (!(a.frozen & ~f->freezable) && some) add_program(r, a, f->reads_batch, out, n);
   }
   return GR_OK;
 }
@@ -189,14 +225,15 @@ static bool has_report(const gr_plan_request *r) {
 }
 
 // In the order in which `graphrun plan` lists them.
-gr_status gr_programs_list(const gr_plan_request *r, gr_program_request *out, uint32_t *n) {
+gr_status gr_programs_list(const gr_plan_request *r, const gr_program_models *models,
+                           gr_program_request *out, uint32_t *n) {
   gr_status all = GR_OK;
   bool report = false;
   for (int i = 0; i < r->n_programs; i++) {
     const char *name = r->programs[i].name;
     bool eval = !strcmp(name, gr_model_eval);
-    bool left_out = (!r->train && !strcmp(name, gr_model_train)) || (!r->eval && eval);
-    if (!left_out) all = gr_also(all, list_program(r, &r->programs[i], out, n));
+    bool left_out = is_left_out(r, name);
+    if (!left_out) all = gr_also(all, list_program(r, &r->programs[i], &models->facts[i], out, n));
     report |= eval && !left_out && has_report(r);
   }
   if (report)

@@ -86,8 +86,7 @@ const gr_formula *gr_formula_last(const gr_op *op) {
   return last;
 }
 
-int gr_formula_place(const gr_formula *f, int k) {
-  assert(k >= 0);
+static int find_place(const gr_formula *f, int k) {
   gr_formula_name name[GR_FORMULA_NAMES], result[GR_FORMULA_NAMES];
   int n = gr_formula_list(f, name), n_results = gr_formula_results(f, result);
   for (int i = 0; i < n && k < n_results; i++)
@@ -95,6 +94,18 @@ int gr_formula_place(const gr_formula *f, int k) {
         !strncmp(name[i].name, result[k].name, (size_t)name[i].n_name))
       return i;
   return -1;
+}
+
+// Asked for every weight that an optimizer updates, as the notation is.
+int gr_formula_place(const gr_formula *f, int k) {
+  static _Thread_local struct {
+    const gr_formula *f;
+    int k, place;
+  } known[8], *p;
+  assert(k >= 0);
+  p = &known[((uintptr_t)f / sizeof *f + (uintptr_t)k) % 8];
+  if (p->f != f || p->k != k) p->f = f, p->k = k, p->place = find_place(f, k);
+  return p->place;
 }
 
 // Inference asks for it, a hot path of compilation: no printf.

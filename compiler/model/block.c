@@ -177,9 +177,9 @@ static gr_status check_kind(const gr_arg *default_value, const gr_conf *given, c
               : default_value->kind == GR_ARG_FLOAT ? number
               : default_value->kind == GR_ARG_INT   ? is_whole
                                                     : got->kind == GR_ARG_TEXT;
+  if (fits) return GR_OK;
   char text[48];
   snprintf(text, sizeof text, "%.9g", gr_arg_number(got));
-  if (fits) return GR_OK;
   return gr_fail(GR_ERR_CONFIG, given->loc, "'%s' is %s, found %s, %s", name,
                  gr_arg_kind(default_value), gr_arg_kind(got),
                  got->kind == GR_ARG_TEXT ? got->text : text);

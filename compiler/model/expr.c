@@ -58,8 +58,9 @@ static void skip(reader *r) {
 
 // Consumes `text` if it comes next; a word must be a whole word.
 static bool take(reader *r, const char *text) {
-  size_t n = strlen(text);
   skip(r);
+  if (*r->next != *text) return false;
+  size_t n = strlen(text);
   if (r->err || strncmp(r->next, text, n) ||
       (gr_model_word_length(text) && gr_model_word_length(r->next) > n))
     return false;

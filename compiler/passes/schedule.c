@@ -39,12 +39,13 @@ static void emit_ready_collectives(scheduler *o, uint32_t i) {
   for (uint32_t j = i + 1; j < g->n_nodes && j < i + 64; j++) {
     const gr_node *n = &g->nodes[j];
     bool reads = false;
+    if (!n->op->collective || o->done[j]) continue;
     for (int k = 0; k < n->n_in; k++) {
       const gr_value *v = gr_at(g, n->in[k]);
       bool weight = gr_is(gr_units_state(g, n->in[k]));
       reads |= v->role == GR_TEMP && v->node == i && !weight;
     }
-    if (n->op->collective && reads && !o->done[j] && ready(o, n)) emit(o, j);
+    if (reads && ready(o, n)) emit(o, j);
   }
 }
 

@@ -51,28 +51,67 @@ static int by_end(const void *a, const void *b) {
   return x->index < y->index ? -1 : 1;
 }
 
-// What is placed already. It is copied from the items, so that a walk over them, which is most of
-// the work of planning a long graph, reads memory in order.
-typedef struct block {
-  size_t begin, end;
-  uint32_t first, last;
-} block;
+// What is placed already, by offset: in columns, so that a walk over them, which is most of the
+// work of planning a long graph, compares LANES of them at once.
+typedef struct blocks {
+  size_t *begin, *end;
+  uint32_t *first, *last;
+} blocks;
+enum { LANES = 32 };
 
-// Places each item, in order, in the lowest gap; `placed` is sorted by offset.
-static size_t place(item *items, uint32_t n, block *placed) {
+static blocks make_blocks(gr_arena *a, uint32_t n) {
+  return (blocks){GR_NEW(a, size_t, n + 1), GR_NEW(a, size_t, n + 1),
+                  GR_NEW(a, uint32_t, n + LANES), GR_NEW(a, uint32_t, n + LANES)};
+}
+
+// Bit k: block j + k is live at some node at which r is. Those that are not placed never are.
+static uint32_t live_with(const blocks *b, uint32_t j, const gr_live_range *r) {
+  const uint32_t *first = b->first + j, *last = b->last + j;
+  uint32_t bits = 0;
+  for (uint32_t k = 0; k < LANES; k++)
+    bits |= (first[k] <= r->last ? 1u << k : 0) & (r->first <= last[k] ? 1u << k : 0);
+  return bits;
+}
+
+// The lowest offset at which r overlaps none of n blocks.
+static size_t find_gap(const blocks *b, uint32_t n, const gr_live_range *r) {
+  size_t offset = 0;
+  for (uint32_t j = 0; j < n && b->begin[j] < offset + r->bytes; j += LANES)
+    for (uint32_t bits = live_with(b, j, r); bits; bits &= bits - 1) {
+      uint32_t k = j + (uint32_t)__builtin_ctz(bits);
+      if (b->begin[k] >= offset + r->bytes) return offset;
+      if (b->end[k] > offset) offset = b->end[k];
+    }
+  return offset;
+}
+
+// Inserts a block behind those that begin at its offset or before.
+static void insert(const blocks *b, uint32_t n, size_t offset, const gr_live_range *r) {
+  uint32_t k = 0, end = n;
+  while (k < end) {
+    uint32_t middle = k + (end - k) / 2;
+    if (b->begin[middle] <= offset)
+      k = middle + 1;
+    else
+      end = middle;
+  }
+  memmove(b->begin + k + 1, b->begin + k, sizeof *b->begin * (n - k));
+  memmove(b->end + k + 1, b->end + k, sizeof *b->end * (n - k));
+  memmove(b->first + k + 1, b->first + k, sizeof *b->first * (n - k));
+  memmove(b->last + k + 1, b->last + k, sizeof *b->last * (n - k));
+  b->begin[k] = offset, b->end[k] = offset + r->bytes;
+  b->first[k] = r->first, b->last[k] = r->last;
+}
+
+// Places each item, in order, in the lowest gap.
+static size_t place(item *items, uint32_t n, const blocks *placed) {
   size_t top = 0;
+  memset(placed->first, 0xff, sizeof *placed->first * (n + LANES));
   for (uint32_t i = 0; i < n; i++) {
     const gr_live_range *r = items[i].range;
-    size_t offset = 0, bytes = r->bytes;
-    uint32_t first = r->first, last = r->last, k = i;
-    for (uint32_t j = 0; j < i && placed[j].begin < offset + bytes; j++)
-      if (placed[j].end > offset && placed[j].first <= last && first <= placed[j].last)
-        offset = placed[j].end;
-    items[i].offset = offset;
-    while (k > 0 && placed[k - 1].begin > offset) k--;
-    memmove(placed + k + 1, placed + k, sizeof *placed * (i - k));
-    placed[k] = (block){offset, offset + bytes, first, last};
-    if (offset + bytes > top) top = offset + bytes;
+    size_t offset = items[i].offset = find_gap(placed, i, r);
+    insert(placed, i, offset, r);
+    if (offset + r->bytes > top) top = offset + r->bytes;
   }
   return top;
 }
@@ -180,8 +219,8 @@ static void promote(item *items, uint32_t n) {
 }
 
 // Starts from the best order so far: most of the remaining gain is in a few misplaced items.
-static size_t improve(gr_live_range *ranges, item *items, uint32_t n, block *placed, size_t best,
-                      size_t enough, int rounds) {
+static size_t improve(gr_live_range *ranges, item *items, uint32_t n, const blocks *placed,
+                      size_t best, size_t enough, int rounds) {
   for (int round = 0; round < rounds && best > enough; round++) {
     promote(items, n);
     size_t top = place(items, n, placed);
@@ -196,7 +235,7 @@ size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, ui
                           size_t *lower_bound, uint32_t *peak) {
   assert(ranges || !n);
   item *items = GR_NEW(arena, item, n + 1), **ends = GR_NEW(arena, item *, n + 1);
-  block *placed = GR_NEW(arena, block, n + 1);
+  const blocks placed = make_blocks(arena, n);
   item *best_items = GR_NEW(arena, item, n + 1);
   size_t best = SIZE_MAX;
   int rounds = n ? (int)fmin(MAX_STEPS / n / n, ROUNDS + 3) : 0;
@@ -205,13 +244,14 @@ size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, ui
     if (!orders[o].in_time && --rounds < 0) continue;
     for (uint32_t i = 0; i < n; i++) items[i] = (item){.range = &ranges[i], .index = i};
     qsort(items, n, sizeof *items, orders[o].by);
-    size_t top = orders[o].in_time ? place_in_time(arena, items, n, ends) : place(items, n, placed);
+    size_t top =
+        orders[o].in_time ? place_in_time(arena, items, n, ends) : place(items, n, &placed);
     if (top >= best) continue;
     best = top;
     save_offsets(ranges, items, n);
     memcpy(best_items, items, sizeof *items * n);
   }
   if (n)
-    best = improve(ranges, best_items, n, placed, best, *lower_bound + *lower_bound / 500, rounds);
+    best = improve(ranges, best_items, n, &placed, best, *lower_bound + *lower_bound / 500, rounds);
   return n ? best : 0;
 }

@@ -16,12 +16,13 @@ uint32_t *gr_memory_last_use(gr_arena *arena, const gr_graph *g) {
 
 bool gr_memory_may_reuse(const gr_graph *g, const gr_node *n, int k, int j) {
   int uses = 0;
+  if (gr_op_inplace(n->op, k) != j) return false;
   for (int i = 0; i < n->n_in; i++) uses += n->in[i].id == n->in[j].id;
   const gr_type *result = &gr_at(g, gr_out(n, k))->type, *operand = &gr_at(g, n->in[j])->type;
   // Operands of fused nodes may be read more often than once: vectors, which are added to each row.
   bool fits = n->op->inplace_each ? gr_type_same(result, operand)
                                   : gr_type_bytes(result) == gr_type_bytes(operand);
-  return gr_op_inplace(n->op, k) == j && uses == 1 && fits;
+  return uses == 1 && fits;
 }
 
 bool gr_memory_may_become(const gr_graph *g, const uint32_t *last, uint32_t state) {

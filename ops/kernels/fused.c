@@ -118,7 +118,10 @@ static bool has_formula(const gr_op_call *s) {
 
 // Whether the op's fast kernel runs on a tile of f32, in the scratch memory that there is.
 static bool runs_on_tiles(const gr_op_call *s, const gr_type *space, bool rows) {
-  gr_op_call tile = {.op = s->op, .attr = s->attr, .n_in = s->n_in, .n_out = s->n_out};
+  gr_op_call tile;  // has several kilobytes, which are not cleared
+  tile.op = s->op, tile.attr = s->attr, tile.n_in = s->n_in, tile.n_out = s->n_out;
+  tile.names = NULL, tile.loc = s->loc;
+  gr_op_call_clear_missing(&tile);
   int64_t n = gr_fused_tile_size(space, rows);
   for (int k = 0; k < s->n_in + s->n_out; k++) {
     bool in = k < s->n_in;
