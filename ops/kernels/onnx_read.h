@@ -70,6 +70,13 @@ void gr_group_norm_read(gr_onnx_reading *);
 void gr_instance_norm_read(gr_onnx_reading *);
 // Reads a Resize as repetition or a product along each axis.
 void gr_resize_read(gr_onnx_reading *);
+void gr_slice_read(gr_onnx_reading *);     // reads a Slice
+void gr_split_read(gr_onnx_reading *);     // a Split
+void gr_sequence_read(gr_onnx_reading *);  // a SplitToSequence, whose parts have names of their own
+void gr_sequence_at_read(gr_onnx_reading *);  // a SequenceAt of such parts
+// As many zeros before and after the elements of an axis, by choice.
+int gr_read_pad_zeros(gr_onnx_reading *, int x, int axis, const int64_t *before,
+                      const int64_t *after);
 // Along an axis, `rows` elements that are each a sum of x's: those times a row of the matrix
 // [rows, size of the axis], which is constant.
 int gr_read_mix(gr_onnx_reading *, int x, int axis, int64_t rows, const float *matrix);

@@ -116,108 +116,6 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = gr_onnx_slice(c, c->in[0], axis, first, bound_onnx(c, END));
 }
 
-// Index i of an axis as Slice has it: from the end if it is negative, and within the axis.
-static int64_t clip_index(int64_t i, int64_t size) {
-  i = i < 0 ? i + size : i;
-  return i < 0 ? 0 : i > size ? size : i;
-}
-
-static int read_part(gr_onnx_reading *r, int x, int axis, const int64_t *start,
-                     const int64_t *end) {
-  int64_t first[GR_READ_CHOICES], size[GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
-    int64_t whole = r->vars[x].type[c].dim[axis];
-    first[c] = clip_index(start[c], whole), size[c] = clip_index(end[c], whole) - first[c];
-    if (size[c] < 1 && !gr_read_is_known(r, x)) gr_read_refuse(r, "takes nothing of axis %d", axis);
-  }
-  if (!r->err && size[0] < 1)  // no sizes, which Concat leaves out
-    return gr_read_known(r, &(gr_type){.dtype = GR_I64, .rank = 1}, "");
-  return r->err ? 0 : gr_read_slice(r, x, axis, first, size);
-}
-
-// Which indices of an axis those are, from `i` to before `stop` by a step; returns their number.
-static int64_t indices(int64_t i, int64_t stop, int64_t by, int64_t size, int64_t *out) {
-  int64_t n = 0;
-  by = by < -size ? -size : by > size ? size : by;
-  if (i < 0) i += size;
-  if (i < 0) i = by < 0 ? -1 : 0;
-  if (i >= size) i = by < 0 ? size - 1 : size;
-  if (stop < 0) stop = stop < -size ? -1 : stop + size;
-  for (; by && i >= 0 && i < size && (by < 0 ? i > stop : i < stop); i += by) out[n++] = i;
-  return n;
-}
-
-// Every step-th row of a known value; the step may be below 0.
-static int read_steps(gr_onnx_reading *r, int x, int axis, const int64_t *start, const int64_t *end,
-                      const int64_t *step) {
-  gr_type type[GR_READ_CHOICES];
-  const void *data[GR_READ_CHOICES];
-  if (!gr_read_is_known(r, x) || r->vars[x].weight)
-    gr_read_refuse(r, "has steps; only steps of 1 are read");
-  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
-    type[c] = r->vars[x].type[c];
-    rows source = rows_of(&type[c], axis), to;
-    int64_t *index = GR_NEW(r->arena, int64_t, (size_t)type[c].dim[axis] + 1);
-    type[c].dim[axis] = indices(start[c], end[c], step[c], type[c].dim[axis], index);
-    if (!type[c].dim[axis]) gr_read_refuse(r, "takes nothing of axis %d", axis);
-    char *copy = gr_arena_alloc(r->arena, gr_type_bytes(&type[c]) + 8);
-    to = rows_of(&type[c], axis);
-    for (int64_t i = 0; i < to.n && !r->err; i++)
-      for (int64_t k = 0; k < type[c].dim[axis]; k++)
-        memcpy(copy + i * to.bytes + k * to.item,
-               (const char *)r->vars[x].data[c] + i * source.bytes + index[k] * source.item,
-               (size_t)to.item);
-    data[c] = copy;
-  }
-  int y = r->err ? 0 : gr_read_var_add(r, type);
-  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) r->vars[y].data[c] = data[c];
-  return y;
-}
-
-static void read_slice(gr_onnx_reading *r) {
-  int64_t start[GR_MAX_RANK][GR_READ_CHOICES], end[GR_MAX_RANK][GR_READ_CHOICES];
-  int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], step[GR_MAX_RANK][GR_READ_CHOICES];
-  bool last;
-  int x = gr_read_as_is(r, 0, &last), a = gr_read_in(r, 3, false), s = gr_read_in(r, 4, false);
-  int n = gr_read_numbers(r, gr_read_in(r, 1, true), GR_MAX_RANK, start);
-  if (n < 0 || gr_read_numbers(r, gr_read_in(r, 2, true), GR_MAX_RANK, end) != n ||
-      (a && gr_read_numbers(r, a, GR_MAX_RANK, axes) != n) ||
-      (s && gr_read_numbers(r, s, GR_MAX_RANK, step) != n))
-    gr_read_refuse(r, "has bounds that are no constants");
-  for (int i = 0; i < n && !r->err; i++) {
-    int rank = gr_read_type(r, x)->rank, axis = gr_read_axis(r, a ? axes[i][0] : i, rank);
-    if (s && step[i][0] != 1)
-      x = read_steps(r, x, gr_read_place(axis, rank, last), start[i], end[i], step[i]);
-    else
-      x = read_part(r, x, gr_read_place(axis, rank, last), start[i], end[i]);
-  }
-  gr_read_out(r, 0, x, last);
-}
-
-// The sizes are given, or as equal as they can be.
-static void read_split(gr_onnx_reading *r) {
-  enum { MOST = 64 };
-  int64_t sizes[MOST][GR_READ_CHOICES], start[GR_READ_CHOICES] = {0};
-  bool last;
-  int x = gr_read_as_is(r, 0, &last), s = gr_read_in(r, 1, false), n = r->node->n_out;
-  gr_read_int(r, "num_outputs", n);
-  if (r->err) return;
-  int rank = gr_read_type(r, x)->rank;
-  int axis = gr_read_place(gr_read_axis(r, gr_read_int(r, "axis", 0), rank), rank, last);
-  if (n > MOST || (s && gr_read_numbers(r, s, MOST, sizes) != n))
-    gr_read_refuse(r, "has parts that are no constants");
-  for (int i = 0; i < n && !r->err; i++) {
-    int64_t size[GR_READ_CHOICES], end[GR_READ_CHOICES];
-    for (int c = 0; c < GR_READ_CHOICES; c++) {
-      int64_t whole = r->vars[x].type[c].dim[axis];
-      size[c] = s ? sizes[i][c] : (whole + n - 1) / n;
-      end[c] = start[c] + size[c];
-    }
-    gr_read_out(r, i, read_part(r, x, axis, start, end), last);
-    for (int c = 0; c < GR_READ_CHOICES; c++) start[c] = end[c];
-  }
-}
-
 static const gr_attr attrs[] = {
     GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
     {"from", GR_ATTR_INT, offsetof(struct slice, begin), "0", "first index"},
@@ -250,7 +148,9 @@ const gr_op gr_op_slice = {
     .cpu = slice_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"Slice", read_slice}, {"Split", read_split}),
+    .from_onnx =
+        GR_FROM_ONNX({"Slice", gr_slice_read}, {"Split", gr_split_read},
+                     {"SplitToSequence", gr_sequence_read}, {"SequenceAt", gr_sequence_at_read}),
     .cases = cases,
 };
 
@@ -322,17 +222,6 @@ static int pad_again(gr_onnx_reading *r, int x, int axis, const int64_t pads[2],
   return gr_read_mix(r, x, axis, wide, matrix);
 }
 
-static int pad_zeros(gr_onnx_reading *r, int x, int d, const int64_t *before,
-                     const int64_t *after) {
-  int64_t axis[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES], first[1][GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    axis[0][c] = d, first[0][c] = before[c];
-    size[0][c] = r->vars[x].type[c].dim[d] + before[c] + after[c];
-  }
-  return GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", first),
-                 GR_READ_NUMBER("size", size));
-}
-
 static void read_pad(gr_onnx_reading *r) {
   int64_t pads[2 * GR_MAX_RANK][GR_READ_CHOICES];
   bool last;
@@ -354,7 +243,7 @@ static void read_pad(gr_onnx_reading *r) {
           pads[d + rank][c] > INT32_MAX)
         gr_read_refuse(r, "pads by more than an axis can have");
     if (r->err) return;
-    x = zeros ? pad_zeros(r, x, axis, pads[d], pads[d + rank])
+    x = zeros ? gr_read_pad_zeros(r, x, axis, pads[d], pads[d + rank])
               : pad_again(r, x, axis, (int64_t[]){pads[d][0], pads[d + rank][0]}, mode);
   }
   gr_read_out(r, 0, x, last);

@@ -2,7 +2,7 @@
 """Makes tests/golden/onnx/: small models that torch.onnx.export has written, each with a batch, and the loss and
 the gradients of its weights that PyTorch computes for it.
 
-    python3 tests/golden/onnx_models.py [NAME...]     # needs torch, onnx, onnxscript and numpy
+    python3 tests/golden/onnx_models.py [NAME...]     # needs torch, torchvision, onnx, onnxscript and numpy
 """
 import pathlib
 import sys
@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import torch
 from torch import nn
+from torchvision.models import shufflenetv2, swin_transformer
 from torch.nn import functional as F
 
 OUT = pathlib.Path(__file__).parent / "onnx"
@@ -252,6 +253,24 @@ class Causal(Transformer):
         return self.fc(self.enc(self.emb(x) + self.pos, mask=mask, is_causal=True).mean(1))
 
 
+class Shuffle(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.bn = nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8)
+        self.down, self.block = shufflenetv2.InvertedResidual(8, 12, 2), shufflenetv2.InvertedResidual(12, 12, 1)
+        self.fc = nn.Linear(12, 3)
+
+    def forward(self, x):
+        return self.fc(self.block(self.down(torch.relu(self.bn(self.conv(x))))).mean([2, 3]))
+
+
+class Swin(swin_transformer.SwinTransformer):
+    """Its second block shifts windows, which masks keep apart, and its images are padded to whole windows."""
+
+    def __init__(self):
+        super().__init__([2, 2], 8, [2, 1], [2, 4], [3, 3], 2.0, stochastic_depth_prob=0.0, num_classes=3)
+
+
 MODELS = {
     "mlp": (Mlp, lambda: torch.randn(SAMPLES, 5)),
     "resnet": (ResNet, lambda: torch.randn(SAMPLES, 3, 16, 16)),
@@ -269,11 +288,14 @@ MODELS = {
     "acts": (Acts, lambda: torch.randn(SAMPLES, 5)),
     "kinks": (Kinks, lambda: torch.randint(-3, 7, (SAMPLES, 5)).float()),
     "pixels": (Pixels, lambda: torch.randn(SAMPLES, 3, 6, 7)),
+    "shuffle": (Shuffle, lambda: torch.randn(SAMPLES, 3, 12, 12)),
+    "swin": (Swin, lambda: torch.randn(SAMPLES, 3, 16, 16)),
     "causal": (Causal, lambda: torch.randint(0, 20, (SAMPLES, 7))),
 }
 # Exports by the newer exporter: what it normalises, while it trains, needs its graph as it is.
 DYNAMO = {"mlp": True, "transformer": True, "lstm": True, "vit": True, "gru": False, "unet": False, "mobile": False,
-          "series": False, "volume": False, "acts": False, "kinks": False, "pixels": False, "causal": False}
+          "series": False, "volume": False, "acts": False, "kinks": False, "pixels": False, "shuffle": False,
+          "causal": False}
 OPSETS = {"acts": 17, "series": 13}  # of the older exporter: before Gelu, and the oldest that is read
 
 

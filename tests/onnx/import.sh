@@ -96,6 +96,9 @@ expect 'a file that is text' 65 'is no file of ONNX, or damaged|has no graph' --
 sed "s/LayerNormalization/LayerNormalizatiox/g" "$golden/mlp.onnx" >"$scratch/other.onnx"
 expect 'a node that is not known' 65 "node '/norm/LayerNormalizatio.' is a LayerNormalizatiox, which is not read" -- \
   "$graphrun" import "$scratch/other.onnx"
+cp "$source/tests/fuzz/corpus/onnx/split_bounds" "$scratch/split.onnx"
+expect 'a part that an axis does not have' 65 "node 'split' .Split. has a part of 9223372036854775807 of an axis of 8" -- \
+  "$graphrun" import "$scratch/split.onnx"
 expect 'a loss beside one' 65 'states its loss itself' -- "$graphrun" "$scratch/import.yaml" \
   "model.graph=$source/graphs/mlp.yaml" "data.table.path=$golden/mlp_data.npz"
 counts

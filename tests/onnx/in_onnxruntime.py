@@ -16,14 +16,11 @@ def worst(a, b):
         far = numpy.where((a == b) | (numpy.isnan(a) & numpy.isnan(b)), 0, abs(a - b) / (1 + abs(b)))
     return float(numpy.nan_to_num(far, nan=numpy.inf).max(initial=0))
 
-def check(folder, most):
-    """(the largest difference, or a text that says what is wrong)"""
-    model = onnx.load(folder / "model.onnx")
-    onnx.checker.check_model(model, full_check=True)
-    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+def compare(path, folder):
+    """The largest difference of the model's results on the operands in a folder, or a text that says what is wrong."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     given, want = arrays(folder, "in."), arrays(folder, "out.")
     made = session.run(None, {i.name: given[i.name] for i in session.get_inputs()})
     # What is predicted by the name of an input is called NAME_out.
@@ -34,22 +31,36 @@ def check(folder, most):
     wrong = [f for f in far if isinstance(f, str)]
     return wrong[0] if wrong else max(far)
 
-most, bad, largest, absent = float(sys.argv[1]), 0, 0, []
-for folder in map(pathlib.Path, sys.argv[2:]):
-    try:
-        far = check(folder, most)
-    except Exception as error:
-        # Kernels of onnxruntime's CPU provider that are for fewer dtypes than the operator.
-        if "NOT_IMPLEMENTED" in str(error):
-            absent.append(folder.name)
-            continue
-        far = f"{type(error).__name__}: {error}"
-    if isinstance(far, str) or far > most:
-        bad += 1
-        print(f"{folder.name}: {far}")
-    else:
-        largest = max(largest, far)
-print(f"{len(sys.argv) - 2 - len(absent)} models compared, the largest difference is {largest:.2g}")
-if absent:
-    print(f"onnxruntime has no kernel for the dtypes of {' '.join(absent)}")
-sys.exit(bad > 0)
+def checked(path):
+    model = onnx.load(path)
+    onnx.checker.check_model(model, full_check=True)
+    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    return model
+
+def check(folder):
+    checked(folder / "model.onnx")
+    return compare(folder / "model.onnx", folder)
+
+def main():
+    most, bad, largest, absent = float(sys.argv[1]), 0, 0, []
+    for folder in map(pathlib.Path, sys.argv[2:]):
+        try:
+            far = check(folder)
+        except Exception as error:
+            # Kernels of onnxruntime's CPU provider that are for fewer dtypes than the operator.
+            if "NOT_IMPLEMENTED" in str(error):
+                absent.append(folder.name)
+                continue
+            far = f"{type(error).__name__}: {error}"
+        if isinstance(far, str) or far > most:
+            bad += 1
+            print(f"{folder.name}: {far}")
+        else:
+            largest = max(largest, far)
+    print(f"{len(sys.argv) - 2 - len(absent)} models compared, the largest difference is {largest:.2g}")
+    if absent:
+        print(f"onnxruntime has no kernel for the dtypes of {' '.join(absent)}")
+    sys.exit(bad > 0)
+
+if __name__ == "__main__":
+    main()

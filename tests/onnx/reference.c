@@ -1,6 +1,8 @@
 // reference.c - what a run's model predicts of one batch, by graphrun itself: DIR/in.NAME.npy and
-// DIR/out.NAME.npy, beside which an exported model is put to be compared (in_onnxruntime.py). A
-// program that has inputs of its own gets random ones.   reference RUN DIR PROGRAM [key=value ...]
+// DIR/out.NAME.npy, beside which an exported model is put to be compared (in_onnxruntime.py). The
+// batch has training.batch_size samples; a program that has inputs of its own gets ROWS of random
+// numbers, and of small integers.
+//   reference RUN DIR PROGRAM ROWS [key=value ...]
 #include <stdlib.h>
 #include <string.h>
 #include "cli/commands.h"
@@ -10,7 +12,7 @@
 #include "runtime/exec/exec.h"
 #include "tests/onnx/npy.h"
 
-enum { ROWS = 3 };  // of random inputs
+enum { SMALL = 29 };  // random integers are below that
 
 static void must(gr_status s) {
   if (!s) return;
@@ -27,10 +29,10 @@ typedef struct reference {
   bool given;  // the program's inputs are its own
 } reference;
 
-static void make_plan(reference *r, const char *name) {
+static void make_plan(reference *r, const char *name, int64_t n_rows) {
   gr_plan_request request;
   gr_model_program program;
-  const gr_dim rows = {"n", ROWS};
+  const gr_dim rows = {"n", n_rows};
   const gr_bucket one = {.name = "", .dims = &rows, .n_dims = 1};
   must(gr_job_request(&r->job, 1, &request));
   must(gr_model_program_read(r->arena, r->job.graph, name, &program));
@@ -99,12 +101,15 @@ static const gr_program *give_random(reference *r) {
   const gr_program *p = r->plan->programs;
   const gr_graph *g = p->frame.g;
   for (uint32_t v = 1; v < g->n_values; v++) {
-    if (g->values[v].role != GR_INPUT || g->values[v].type.dtype != GR_F32) continue;
+    const gr_type *t = &g->values[v].type;
+    if (g->values[v].role != GR_INPUT) continue;
     gr_rng rng = gr_rng_make(1, g->values[v].name, 0);
-    float *x = gr_arena_alloc(r->arena, gr_type_bytes(&g->values[v].type));
-    for (int64_t i = 0; i < gr_type_count(&g->values[v].type); i++)
+    float *x = gr_arena_alloc(r->arena, gr_type_bytes(t));
+    for (int64_t i = 0; i < gr_type_count(t) && t->dtype == GR_F32; i++)
       x[i] = (float)gr_rng_normal(&rng, (uint64_t)i);
-    give(r, p, g->values[v].name, &g->values[v].type, x);
+    for (int64_t i = 0; i < gr_type_count(t) && t->dtype == GR_I32; i++)
+      ((int32_t *)x)[i] = (int32_t)gr_rng_below(&rng, (uint64_t)i, SMALL);
+    give(r, p, g->values[v].name, t, x);
   }
   return p;
 }
@@ -122,15 +127,15 @@ static void take_results(reference *r, const gr_program *p) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 4) return 2;
+  if (argc < 5) return 2;
   gr_arena *arena = gr_arena_create();
   gr_args args = {.command = &gr_command_eval,
                   .config = argv[1],
-                  .overrides = (const char **)argv + 4,
-                  .n_overrides = argc - 4};
+                  .overrides = (const char **)argv + 5,
+                  .n_overrides = argc - 5};
   reference r = {.arena = arena, .dir = argv[2]};
   must(gr_job_compose_kept(arena, &args, &r.job));
-  make_plan(&r, argv[3]);
+  make_plan(&r, argv[3], atoll(argv[4]));
   must(gr_exec_open(r.plan, &(gr_exec_options){.threads = 2}, &r.exec));
   load_states(&r, argv[1]);
   const gr_program *p = r.given ? give_random(&r) : give_batch(&r);

@@ -1,55 +1,121 @@
 #!/bin/sh
-# Trains each configuration of configs/ for two steps on the data that its `prepare` makes, exports it, and compares
-# what onnxruntime computes of a batch with graphrun: minutes, and data of other packages, so no test of ctest.
-#   tests/onnx/shipped.sh FOLDER [NAME...]     FOLDER has data/ and gets out/; GR_ONNX_PYTHON names a Python with
-#                                              numpy, onnx and onnxruntime
-# Of data, table-data needs Debian's python3-sklearn (or --from), watch.npy seglearn; docs/examples.md has the commands.
-set -eu
-source=$(cd "$(dirname "$0")/../.." && pwd)
-mkdir -p "$1" && cd "$1"
+# Makes the table of docs/onnx.md: trains each configuration that is a run of its own, and a project of each kind of
+# `graphrun new`, for a few steps, exports it, and prints a row of what onnx, onnxruntime and Netron say of the file
+# (row.py). Minutes, and data and programs that are not in this repository, so no test of ctest.
+#   tests/onnx/shipped.sh FOLDER [NAME...]     FOLDER keeps data/ and gets out/; NAME: of rows, as configs/gpt.yaml or
+#                                              new-table; GR_ONNX_PYTHON: a Python with numpy, onnx, onnxruntime and,
+#                                              for the pictures, netron (and chromium on the PATH);
+#                                              GR_BUILD: a build that is not build/
+# Data of other packages must be in FOLDER before: data/digits.npz and data/wine.csv (tools/table-data), data/watch
+# (tools/watch-data); recordings are those of asterisk-core-sounds-en and -en-wav.
+mkdir -p "$1" || exit
+folder=$(cd "$1" && pwd) root=$(cd "$(dirname "$0")/../.." && pwd)
 shift
 chosen=" $* "
+build=${GR_BUILD:-$root/build}
+set -- "$build/graphrun" "$root" "$build/tests/make_tones"
+. "$root/tests/e2e/lib.sh"
 python=${GR_ONNX_PYTHON:-python3}
-graphrun=$source/build/graphrun
+cd "$folder" || exit
 
-# one NAME CONFIG PROGRAM key=value ...
-one() {
-  name=$1 config=$source/configs/$2 program=$3
-  shift 3
-  [ "$chosen" = "  " ] || case $chosen in *" $name "*) ;; *) return 0 ;; esac
-  rm -rf "out/$name" && mkdir -p "out/$name"
-  "$graphrun" "$config" output.dir="out/$name/run" distributed.ranks=1 training.eval_every=0 "$@" >"out/$name/log" 2>&1 ||
-    { echo "$name: does not train"; tail -5 "out/$name/log"; return 0; }
-  "$graphrun" export "out/$name/run" "out/$name/model.onnx" training.batch_size=3 >"out/$name/exported"
-  "$source/build/tests/onnx_reference" "out/$name/run" "out/$name" "$program" distributed.ranks=1 \
-    training.precision=fp32 training.batch_size=3
-  sed -n '2,$p' "out/$name/exported" | sed "s/^/$name/"
-  "$python" "$source/tests/onnx/in_onnxruntime.py" 1e-5 "out/$name" | sed "s/^/$name  /"
-  rm -rf "out/$name/run/checkpoints"
-}
-two() { one "$@" training.max_steps=2; }
-ppo() { one "$@" training.max_epochs=1 model.params.envs=4 model.params.steps=4 model.params.minibatch=16; }
-
-two digits digits.yaml eval
-two table table.yaml eval
-[ -f data/sequences.npz ] || "$python" -c '
+make_all_data() {
+  mkdir -p data
+  [ -d data/har ] || "$source/tools/har-data"
+  [ -d data/motions ] || "$source/tools/video-data"
+  [ -d data/market ] || "$source/tools/market-data"
+  [ -d data/market18 ] || "$source/tools/market-data" --tickers=18 data/market18
+  [ -d data/market30 ] || "$source/tools/market-data" --tickers=30 data/market30
+  [ -f data/speech.jsonl ] || "$graphrun" data import asterisk data/speech.jsonl
+  [ -d data/tones ] || "$make_tones" data/tones
+  [ -f data/vocab.txt ] || "$python" -c '
+print("<|startoftranscript|>", "<|es|>", "<|transcribe|>", "<|notimestamps|>", "<|endoftext|>", "<space>", *"ABCDEF",
+      *(f"word{i}" for i in range(12, 51864)), sep="\n")' >data/vocab.txt
+  [ -f data/sequences.npz ] || "$python" -c '
 import numpy
 draw = numpy.random.default_rng(1).integers
-numpy.savez("data/sequences.npz", x=draw(0, 20, (200, 24)).astype("i4"), y=draw(0, 3, 200).astype("i4"))'
-two encoder encoder.yaml eval training.batch_size=4
-two gpt gpt.yaml eval training.batch_size=4
-two har_pretrain har/pretrain.yaml eval data.limit=256
-two har_small har/small.yaml eval training.batch_size=4 model.init_from=null model.freeze=[] data.limit=256
-two har_vit har/vit.yaml eval training.batch_size=2 data.limit=256
-two har_dp har/dp.yaml eval training.batch_size=2 data.limit=256
-two watch har/watch.yaml eval
-two watch_plots har/watch_plots.yaml eval
-two motions video/motions.yaml eval
-two cnn3d video/cnn3d.yaml eval data.video.path=data/motions/list.csv data.video.frames=9 training.batch_size=2
-two cnn3d_3m video/cnn3d_3m.yaml eval data.video.path=data/motions/list.csv data.video.frames=9 training.batch_size=2
-two multi_gpu multi_gpu.yaml eval training.batch_size=4
-two single_gpu single_gpu.yaml eval training.batch_size=4 device=cpu
-two lmu_asr_full lmu_asr_full.yaml eval training.batch_size=2
-ppo ppo_paper ppo/paper.yaml actor
-ppo ppo_clstm ppo/clstm.yaml actor
-ppo ppo_market ppo/market.yaml actor
+numpy.savez("data/sequences.npz", x=draw(0, 20, (200, 512)).astype("i4"), y=draw(0, 6, 200).astype("i4"))'
+} >"$folder/data.log" 2>&1
+
+# Two steps, and few samples to evaluate after them; of reinforcement learning, one epoch of a small rollout.
+few="training.max_steps=2 data.limit=24 data.expect=null"
+rollout="training.max_epochs=1 model.params.envs=4 model.params.steps=4 model.params.minibatch=16"
+letters="data.manifest=data/speech.jsonl generation.max_tokens=0 training.batch_size=4 $few"
+# The tones, by the vocabulary's size; SGD, as two moments of a large model have no room on a small machine.
+words="data.manifest=data/tones/tones.jsonl data.vocab=data/vocab.txt hooks=[] generation.max_tokens=0 $few
+  training.batch_size=1 training.batch_is=global training.text_metrics=null training.optimizer=sgd"
+# arguments CONFIG: what it needs beside few steps: smaller batches, and no run that is not there.
+arguments() {
+  case $1 in
+  configs/base_config.yaml | configs/single_gpu.yaml | configs/multi_gpu.yaml | configs/gpt.yaml)
+    echo "$few training.batch_size=4 device=cpu" ;;
+  configs/lmu_asr_full.yaml) echo "$few training.batch_size=2" ;;
+  configs/encoder.yaml) echo "$few training.batch_size=1 training.precision=fp32" ;;
+  configs/har/small.yaml) echo "$few training.batch_size=4 model.init_from=null model.freeze=[]" ;;
+  configs/har/vit.yaml | configs/har/dp.yaml) echo "$few training.batch_size=1 training.batch_is=global training.precision=fp32" ;;
+  configs/video/cnn3d*) echo "$few data.video.path=data/motions/list.csv data.video.frames=9 training.batch_size=2" ;;
+  configs/ppo/*) echo "$rollout" ;;
+  configs/whisper/nano.yaml) echo "$letters" ;;
+  configs/whisper/english.yaml) echo "$letters model.init_from=null" ;;
+  configs/whisper/student.yaml) echo "$letters ~model.teacher" ;;
+  configs/whisper/*) echo "$words" ;;
+  *) echo "$few" ;;
+  esac
+}
+# program CONFIG: the one that is exported.
+program() {
+  case $1 in
+  configs/ppo/*) echo actor ;;
+  configs/whisper/*) echo step ;;
+  new-rl) echo policy ;;
+  *) echo eval ;;
+  esac
+}
+
+# scored NAME OUT: of a model that predicts symbols alone, one that predicts by what they are chosen, too.
+scored() {
+  case $1 in
+  configs/base_config.yaml | configs/single_gpu.yaml | configs/multi_gpu.yaml | configs/lmu_asr_full.yaml) scored_by=logits of=graphs/lmu_asr.yaml ;;
+  configs/gpt.yaml) scored_by=last of=graphs/gpt.yaml ;;
+  new-speech) scored_by=logits of=cli/new/speech/graph.yaml ;;
+  new-text) scored_by=last of=cli/new/text/graph.yaml ;;
+  *) return ;;
+  esac
+  sed "s/^predict: {/&$scored_by: $scored_by, /" "$source/$of" >"$2/graph.yaml"
+  echo "model.graph=$2/graph.yaml"
+}
+
+# row NAME CONFIG key=value ...: trains, exports, computes batches of two and of three samples, and prints the row.
+row() {
+  name=$1 config=$2 out=out/$1
+  shift 2
+  [ "$chosen" = "  " ] || case $chosen in *" $name "*) ;; *) return ;; esac
+  rm -rf "$out" && mkdir -p "$out/2" "$out/3"
+  at=$(program "$name")
+  why=
+  one="distributed.ranks=1 training.precision=fp32"
+  # shellcheck disable=SC2086,SC2046
+  {
+    "$graphrun" "$config" output.dir="$out/run" distributed.ranks=1 training.eval_every=0 logging.progress=false \
+      training.final_train_eval=false $(scored "$name" "$out") "$@" >"$out/trained" 2>&1 || why="is not trained"
+    [ -n "$why" ] || "$graphrun" export "$out/run" "$out/model.onnx" >"$out/exported" 2>&1 || why="is not exported"
+    for rows in 2 3; do
+      [ -n "$why" ] || "$build/tests/onnx_reference" "$out/run" "$out/$rows" "$at" $rows $one \
+        training.batch_size=$rows >"$out/computed" 2>&1 || why="is not computed"
+    done
+  }
+  rm -rf "$out/run/checkpoints"
+  "$python" "$root/tests/onnx/row.py" "$name" "$out" "$why"
+}
+
+make_all_data
+echo '| model | nodes | checker | onnxruntime, batch of 2 | batch of 3 | Netron |'
+echo '|---|---|---|---|---|---|'
+for config in $(shipped); do
+  # shellcheck disable=SC2046
+  row "$config" "$source/$config" $(arguments "$config")
+done
+for kind in $(sed -n 's/^GR_NEW_KIND(\([a-z]*\),.*/\1/p' "$source/cli/new/kinds.def"); do
+  [ -d "new-$kind" ] || "$graphrun" new "new-$kind" --data="$kind" >/dev/null
+  row "new-$kind" "new-$kind/config.yaml" training.max_epochs=1
+done
+counted=1

@@ -81,6 +81,8 @@ MODELS = {
     "EfficientNet-B0": (small(tv.efficientnet_b0, dropout=0.0, stochastic_depth_prob=0.0), image),
     "RegNetY-400MF": (small(tv.regnet_y_400mf), image),
     "DenseNet-121": (small(tv.densenet121), image),
+    "ShuffleNetV2": (small(tv.shufflenet_v2_x1_0), image),
+    "Swin-T": (small(tv.swin_t, stochastic_depth_prob=0.0), image),
     "SqueezeNet": (small(tv.squeezenet1_1, dropout=0.0), image),
     "GoogLeNet": (small(tv.googlenet, aux_logits=False, init_weights=False, dropout=0.0), image),
     "U-Net": (Unet, image),
