@@ -78,7 +78,7 @@ static void take_lr(lua_State *L, gr_hook_result *r) {
     luaL_error(L, "lr(ctx) must return the learning rate, a number, but returned a %s",
                luaL_typename(L, -1));
   if (!isfinite(lr) || lr < 0)
-    luaL_error(L, "lr(ctx) returned %f; a learning rate must be finite and not negative",
+    luaL_error(L, "lr(ctx) returned %f" GR_HOOK_HINT "a learning rate is finite and not negative",
                gr_shown(lr));
   r->lr = lr;
 }
@@ -104,8 +104,8 @@ static const char *push_names(lua_State *L) {
 
 static int unknown_control(lua_State *L, const char *event, const char *key) {
   const char *near = gr_text_nearest(key, gr_hook_control_names, N_CONTROLS);
-  return luaL_error(L, "%s returned '%s'; it may return %s%s%s%s", event, key, push_names(L),
-                    strcmp(key, "lr") ? "" : ", and lr(ctx) sets the learning rate",
+  return luaL_error(L, "%s returned '%s'" GR_HOOK_HINT "it may return %s%s%s%s", event, key,
+                    push_names(L), strcmp(key, "lr") ? "" : ", and lr(ctx) sets the learning rate",
                     near ? "; did you mean " : "", near ? near : "");
 }
 
@@ -114,8 +114,8 @@ static void take_controls(lua_State *L, const gr_lua_script *s, const char *even
   if (lua_isnil(L, -1)) return;
   const char *type = luaL_typename(L, -1);
   if (!lua_istable(L, -1))
-    luaL_error(L, "%s returned a %s; it may return nothing or a table of %s", event, type,
-               push_names(L));
+    luaL_error(L, "%s returned a %s" GR_HOOK_HINT "it may return nothing or a table of %s", event,
+               type, push_names(L));
   int table = lua_gettop(L);
   gr_sandbox_unwrap(L, table);
   gr_sandbox_sorted_keys(L, table);

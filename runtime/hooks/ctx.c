@@ -48,13 +48,14 @@ static int no_field(lua_State *L) {
   while (gr_hook_fields[n]) n++;
   const char *name = luaL_tolstring(L, 2, NULL);
   const char *near = gr_text_nearest(name, gr_hook_fields, n);
-  if (near) return luaL_error(L, "ctx has no field '%s'; did you mean '%s'?", name, near);
+  if (near)
+    return luaL_error(L, "ctx has no field '%s'" GR_HOOK_HINT "did you mean '%s'?", name, near);
   lua_pushliteral(L, "");
   for (int i = 0; i < n; i++) {
     lua_pushfstring(L, "%s%s", i ? ", " : "", gr_hook_fields[i]);
     lua_concat(L, 2);
   }
-  return luaL_error(L, "ctx has no field '%s'; it has %s", name, lua_tostring(L, -1));
+  return luaL_error(L, "ctx has no field '%s'" GR_HOOK_HINT "it has %s", name, lua_tostring(L, -1));
 }
 
 static int get_missing(lua_State *L) {
@@ -69,9 +70,11 @@ static int set_field(lua_State *L) {
   gr_lua_script *s = gr_sandbox_of(L)->running;
   if (!is_field(name)) return no_field(L);
   if (!strcmp(name, "lr"))
-    return luaL_error(L, "ctx.lr cannot be set: the function lr(ctx) returns the learning rate");
+    return luaL_error(
+        L, "ctx.lr cannot be set" GR_HOOK_HINT "the function lr(ctx) returns the learning rate");
   if (strcmp(name, "state"))
-    return luaL_error(L, "ctx.%s cannot be set: keep the script's own values in ctx.state", name);
+    return luaL_error(
+        L, "ctx.%s cannot be set" GR_HOOK_HINT "keep the script's own values in ctx.state", name);
   if (!lua_istable(L, 3))
     return luaL_error(L, "ctx.state cannot be a %s: it must stay a table", luaL_typename(L, 3));
   lua_settop(L, 3);

@@ -94,7 +94,9 @@ static int keep_error(lua_State *L) {
   if (line) w->line = line;
   snprintf(w->message, sizeof w->message, "%s", text);
   luaL_traceback(L, L, NULL, 1);
-  snprintf(w->trace, sizeof w->trace, "%s", lua_tostring(L, -1));
+  const char *trace = lua_tostring(L, -1);
+  bool shows = strcmp(trace, "stack traceback:\n\t[C]: in ?");  // more than that it was called
+  snprintf(w->trace, sizeof w->trace, "%s", shows ? trace : "");
   lua_pushstring(L, text);
   return 1;
 }
@@ -130,6 +132,10 @@ static void describe(gr_sandbox *w, int code) {
   }
   strip_location(w);
   find_hint(w);
+  char *hint = strstr(w->message, GR_HOOK_HINT);
+  if (!hint) return;
+  *hint = 0;
+  snprintf(w->hint, sizeof w->hint, "%s", hint + strlen(GR_HOOK_HINT));
 }
 
 bool gr_sandbox_run(gr_sandbox *w, gr_lua_script *s, int (*f)(lua_State *), void *arg) {

@@ -149,11 +149,16 @@ static int unknown_name(lua_State *L) {
                                       "type",   "rawget", "tonumber", "tostring"};
   const char *name = luaL_tolstring(L, 2, NULL);
   if (!strcmp(name, "ctx"))
-    return luaL_error(L, "there is no global 'ctx': it is the argument of each hook function");
+    return luaL_error(L, "there is no global 'ctx'" GR_HOOK_HINT
+                         "it is the argument of each hook: function(ctx) ... end");
   const char *near = gr_text_nearest(name, there, sizeof there / sizeof *there);
-  if (near) return luaL_error(L, "there is no global '%s'; did you mean '%s'?", name, near);
+  if (near)
+    return luaL_error(L, "there is no global '%s'" GR_HOOK_HINT "did you mean '%s'?", name, near);
   return luaL_error(
-      L, "there is no global '%s': hooks have no io, os or require (see docs/hooks.md)", name);
+      L,
+      "there is no global '%s'" GR_HOOK_HINT
+      "declare it with 'local' before its use; hooks have no io, os or require (docs/hooks.md)",
+      name);
 }
 
 static int new_global(lua_State *L) {
@@ -161,12 +166,13 @@ static int new_global(lua_State *L) {
   for (int i = 0; i < GR_HOOK_EVENTS; i++)
     if (!strcmp(name, gr_hook_events[i].name))
       return luaL_error(L,
-                        "'%s' must be in the table that the script returns: write "
-                        "'return { %s = function(ctx) ... end }'",
+                        "'%s' must be in the table that the script returns" GR_HOOK_HINT
+                        "write 'return { %s = function(ctx) ... end }'",
                         name, name);
   return luaL_error(L,
-                    "'%s' is not declared: write 'local %s = ...' at its first assignment, or keep "
-                    "it in ctx.state if it must survive a resume",
+                    "'%s' is not declared" GR_HOOK_HINT
+                    "write 'local %s = ...' at its first assignment, or keep it in ctx.state if it "
+                    "must survive a resume",
                     name, name);
 }
 

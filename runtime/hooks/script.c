@@ -17,13 +17,15 @@ static int unknown_event(lua_State *L, const char *key) {
   const char *names[GR_HOOK_EVENTS];
   for (int i = 0; i < GR_HOOK_EVENTS; i++) names[i] = gr_hook_events[i].name;
   const char *near = gr_text_nearest(key, names, GR_HOOK_EVENTS);
-  if (near) return luaL_error(L, "there is no event '%s'; did you mean '%s'?", key, near);
+  if (near)
+    return luaL_error(L, "there is no event '%s'" GR_HOOK_HINT "did you mean '%s'?", key, near);
   lua_pushliteral(L, "");
   for (int i = 0; i < GR_HOOK_EVENTS; i++) {
     lua_pushfstring(L, "%s%s", i ? ", " : "", names[i]);
     lua_concat(L, 2);
   }
-  return luaL_error(L, "there is no event '%s'; the events are %s", key, lua_tostring(L, -1));
+  return luaL_error(L, "there is no event '%s'" GR_HOOK_HINT "the events are %s", key,
+                    lua_tostring(L, -1));
 }
 
 // The line of the function on top of the stack, for errors in what it returns.
@@ -41,8 +43,9 @@ static void take_event(lua_State *L, gr_lua_script *s, const char *key) {
   if (!lua_isfunction(L, -1))
     luaL_error(L, "'%s' must be a function, but is a %s", key, luaL_typename(L, -1));
   if (lua_iscfunction(L, -1))
-    luaL_error(L, "'%s' is one of Lua's own functions: write '%s = function(ctx) ... end'", key,
-               key);
+    luaL_error(
+        L, "'%s' is one of Lua's own functions" GR_HOOK_HINT "write '%s = function(ctx) ... end'",
+        key, key);
   s->line[event] = line_defined(L);
   lua_pushvalue(L, -1);
   s->event[event] = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -67,7 +70,8 @@ static void take_table(lua_State *L, gr_lua_script *s) {
   for (lua_Integer i = 1; lua_rawgeti(L, table + 2, i) != LUA_TNIL; i++) {
     const char *key = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     if (!key)
-      luaL_error(L, "the table has a value without a key: write '{ lr = function(ctx) ... end }'");
+      luaL_error(L, "the table has a value without a key" GR_HOOK_HINT
+                    "write '{ lr = function(ctx) ... end }'");
     lua_pushvalue(L, -1);
     lua_rawget(L, table);
     take_event(L, s, key);
@@ -95,7 +99,9 @@ static int load(lua_State *L) {
   const char *chunk = lua_pushfstring(L, "@%s", s->name);
   gr_sandbox_open_ctx(L, s, &gr_sandbox_of(L)->in);
   if (luaL_loadbufferx(L, l->text, l->len, chunk, "t")) {
-    lua_pushliteral(L, "; a hook is a script of Lua (docs/hooks.md)");
+    lua_pushliteral(L, GR_HOOK_HINT
+                    "a hook is a script of Lua that returns its functions (docs/hooks.md): "
+                    "return { lr = function(ctx) return ctx.lr end }");
     lua_concat(L, 2);
     return lua_error(L);
   }

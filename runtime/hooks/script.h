@@ -45,8 +45,11 @@ typedef struct gr_sandbox {
   int memory_line;  // the line at which an allocation was last refused
   int late_line;    // the line at which the time limit was exceeded
   bool late;
-  char message[512], trace[1200], hint[200];
+  char message[512], trace[1200], hint[512];
 } gr_sandbox;
+
+// In an error that scripts raise, between its cause and what to do, which is shown as a hint.
+#define GR_HOOK_HINT "\nhint: "
 
 // ---- tables.c: tables of Lua.
 gr_sandbox *gr_sandbox_of(lua_State *);  // the sandbox that owns a Lua state

@@ -29,19 +29,25 @@ static int no_such(lua_State *L, const char *group, const char *key) {
   const char *names[GR_MAX_ADJUSTABLE];
   int n = 0;
   if (!any_but_frozen(w))
-    luaL_error(L, "'set' needs training.adjustable=true: without it '%s' is a constant of the plan",
+    luaL_error(L,
+               "'set' needs training.adjustable=true: without it '%s' is a constant of the "
+               "plan" GR_HOOK_HINT
+               "training.adjustable=true in the configuration or on the command line",
                key);
   for (int i = 0; i < w->n_adjust; i++)
     if (same(w->adjust[i].group, group)) names[n++] = w->adjust[i].key;
   const char *near = gr_text_nearest(key, names, n), *place = push_place(L, group, key);
-  if (!strcmp(key, "lr")) luaL_error(L, "'set' has no 'lr': lr(ctx) returns the learning rate");
-  if (near) return luaL_error(L, "%s cannot be set; did you mean '%s'?", place, near);
+  if (!strcmp(key, "lr"))
+    luaL_error(L,
+               "'set' has no 'lr'" GR_HOOK_HINT "the function lr(ctx) returns the learning rate");
+  if (near) return luaL_error(L, "%s cannot be set" GR_HOOK_HINT "did you mean '%s'?", place, near);
   lua_pushliteral(L, "");
   for (int i = 0; i < n; i++) {
     lua_pushfstring(L, "%s%s", i ? ", " : "", names[i]);
     lua_concat(L, 2);
   }
-  return luaL_error(L, "%s cannot be set; what can is %s", place, lua_tostring(L, -1));
+  return luaL_error(L, "%s cannot be set" GR_HOOK_HINT "what can is %s", place,
+                    lua_tostring(L, -1));
 }
 
 static int out_of_range(lua_State *L, const gr_adjustable *a, double v) {

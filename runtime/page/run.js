@@ -194,8 +194,9 @@ function largeMatrix(m, sums, say) {
 
 function samples(d) {
   if (!d.samples || !d.samples.length) return null;
-  const rows = d.samples.filter(s => [s.sample, s.reference, s.predicted].every(v => typeof v === 'string'))
-    .map(s => el('tr', {}, cell(s.sample, 'key'), cell(s.reference), cell(s.predicted || '(nothing)', s.predicted === s.reference ? null : 'differs')));
+  const all = d.samples.filter(s => [s.sample, s.reference, s.predicted].every(v => typeof v === 'string'));
+  if (all.some(s => s.input)) return section('Samples', el('div', {class: 'cards'}, all.map(s => card(d, s))));
+  const rows = all.map(s => el('tr', {}, cell(s.sample, 'key'), cell(s.reference), cell(s.predicted || '(nothing)', s.predicted === s.reference ? null : 'differs')));
   return section('Samples', table('samples', head([['', ''], ['reference', ''], ['predicted', '']]), rows));
 }
 
@@ -222,8 +223,8 @@ function drawSeries(d, input, [length, channels]) {
 function drawMatrix(d, input, [rows, columns], label) {
   const at = values(input), recording = d.data && d.data.source === 'speech', part = v => (v - input.low) / (input.high - input.low || 1);
   const same = x => Array.from({length: columns}, (_, c) => at(x * columns + c) === at((rows - 1) * columns + c)).every(Boolean);
-  let used = rows;  // frames after the end of a recording, which are alike, are not drawn
-  while (recording && used > 1 && same(used - 1)) used--;
+  let used = rows;  // of the frames after the end of a recording, which are alike, the first is drawn
+  while (recording && used > 1 && same(used - 2)) used--;
   if (recording) return pixels(used, columns, (x, y) => shade(part(at(x * columns + columns - 1 - y))), 'spectrogram of ' + label);
   return pixels(columns, rows, (x, y) => shade(part(at(y * columns + x))), 'picture of ' + label);
 }
@@ -249,15 +250,20 @@ function drawInput(d, input, label) {
   return drawImage(input, shape.length === 3 ? [1, ...shape] : shape, label);
 }
 
+// A sample: its input, what it is and what is predicted, and further lines.
+function card(d, s, sure, ...more) {
+  const picture = drawInput(d, s.input, visible(s.sample)), differs = s.predicted === s.reference ? null : 'differs';
+  return el('figure', {class: 'card'}, picture && el('div', {class: 'input'}, picture), el('figcaption', {},
+    el('div', {}, el('b', {}, visible(s.reference || '(nothing)'))), el('div', {}, 'predicted ', el('b', {class: differs}, visible(s.predicted || '(nothing)')), sure),
+    more, el('small', {}, visible(s.sample))));
+}
+
 function mistakes(d) {
   if (!d.mistakes || !d.mistakes.length) return null;
   const scores = {loss: v => 'loss ' + decimal(v), edit_rate: v => percent(v) + ' of the characters wrong', error: v => 'off by ' + decimal(v)};
   const cards = d.mistakes.map(m => {
-    const score = Object.keys(scores).find(name => name in m), picture = drawInput(d, m.input, visible(m.sample));
-    const sure = 'probability' in m ? `, ${percent(number(m.probability))} sure` : '';
-    return el('figure', {class: 'card'}, picture && el('div', {class: 'input'}, picture), el('figcaption', {},
-      el('div', {}, el('b', {}, visible(m.reference || '(nothing)'))), el('div', {}, 'predicted ', el('b', {class: 'differs'}, visible(m.predicted || '(nothing)')), sure),
-      el('div', {}, score && scores[score](number(m[score]))), el('small', {}, visible(m.sample))));
+    const score = Object.keys(scores).find(name => name in m);
+    return card(d, m, 'probability' in m ? `, ${percent(number(m.probability))} sure` : '', el('div', {}, score && scores[score](number(m[score]))));
   });
   return section('Worst mistakes', el('p', {class: 'sub'}, 'Samples of the validation set that the last evaluation had most wrong.'), el('div', {class: 'cards'}, cards));
 }

@@ -197,7 +197,7 @@ expect "names that the model has not, with all else that is wrong" 65 "1:1:1: .*
   "did you mean 'width'" "3:1:13: .*'training.lr' must be" -- "$graphrun" $usual model.params.depth=3 model.params.widht=2 training.lr=x
 expect "... and with a file that is not there" 65 "no 'depth'" "2:1:17: .*cannot open the file 'none.csv'" -- \
   "$graphrun" $usual model.params.depth=3 data.table.path=none.csv
-expect "an event that there is not" 70 "event.lua:1:1: .*no event 'on_epoch_stop'; did you mean 'on_epoch_" -- \
+expect "an event that there is not" 70 "event.lua:1:1: .*no event 'on_epoch_stop'$" "hint: did you mean 'on_epoch_" -- \
   "$graphrun" $usual '~hooks_params' "hooks=[event.lua]" output.dir=event
 expect "the last checkpoint where there is none" 78 "there is no checkpoint in 'gain/checkpoints'" "hint: " -- "$graphrun" eval gain --which=last
 

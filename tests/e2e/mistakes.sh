@@ -178,9 +178,9 @@ predicting rows without a feature | 66 | two.csv:1:1: data error: 'two.csv' has 
 a plot as PNG | 2 | usage error: 'x.png' would be a picture of another kind: SVG is written.*hint: name it x.svg, which browsers show | gr plot table/run --out=x.png
 what ckpt cannot do | 2 | usage error: graphrun ckpt cannot do 'lst': it can list, show and verify.*hint: graphrun ckpt list.show.verify DIRECTORY: a run's folder, its | gr ckpt lst table/run
 a hook that reads what is not given | 70 | h.lua:1:1: hook error: attempt to perform arithmetic on a nil value .field 'gamma'..*hint: hooks_params.gamma, which this hook reads, is not | hook 'return { lr = function(ctx) return ctx.lr * ctx.params.gamma end }'
-a hook that calls what does not exist | 70 | h.lua:1:1: hook error: there is no global 'foo': hooks have no io, os or require .see docs/hooks.md. | hook 'return { on_step_end = function(ctx) foo(ctx) end }'
-an event misspelt in a hook | 70 | h.lua:1:1: hook error: there is no event 'on_epoch_ends'; did you mean 'on_epoch_end'. | hook 'return { on_epoch_ends = function(ctx) end }'
-a hook in Python | 70 | h.py:1:1: hook error: syntax error near 'f'; a hook is a script of Lua .docs/hooks.md. | echo 'def f(): pass' >h.py; table hooks=[h.py]
+a hook that calls what does not exist | 70 | h.lua:1:1: hook error: there is no global 'foo'.*hint: declare it with 'local' before its use; hooks have no | hook 'return { on_step_end = function(ctx) foo(ctx) end }'
+an event misspelt in a hook | 70 | h.lua:1:1: hook error: there is no event 'on_epoch_ends'.*hint: did you mean 'on_epoch_end'. | hook 'return { on_epoch_ends = function(ctx) end }'
+a hook in Python | 70 | h.py:1:1: hook error: syntax error near 'f'.*hint: a hook is a script of Lua that returns its functions .docs/hooks.md.: return | echo 'def f(): pass' >h.py; table hooks=[h.py]
 metrics of texts of a classifier | 65 | argument [0-9]+:1:23: config error: training.text_metrics: the model predicts no tokens with lengths.*hint: generation.max_tokens makes a model that generates do | table 'training.text_metrics={wer: {}}'
 a tokenizer that is none | 66 | tok2.json:1:1: data error: the file has no "model".*hint: it should be the tokenizer.json of Hugging Face's | echo '{}' >tok2.json; text data.tokenizer=tok2.json
 a file of ONNX that is none | 65 | config error: 'm.onnx' is no file of ONNX, or damaged.*hint: files of ONNX are protocol buffers, as | echo hello >m.onnx; gr import m.onnx

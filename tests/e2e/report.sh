@@ -98,6 +98,7 @@ fits "... within the width of a phone" run/report.html
 expect "the plan is what plan prints" 0 -- sh -c '"$1" plan table.yaml --json >plan.json' sh "$graphrun"
 check "... but for the output" cmp plan.json run/plan.json
 check "... and the samples that it prints" test "$(wc -l <run/samples.jsonl)" = 3
+check "... with their inputs" test "$(grep -c '"input": {"shape": .2., "values": ' run/samples.jsonl)" = 3
 cat >events.py <<'PY'
 import sys
 try:

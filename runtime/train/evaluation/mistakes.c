@@ -5,6 +5,7 @@
 #include <string.h>
 #include "ops/kernels/cpu.h"
 #include "runtime/text/units.h"
+#include "runtime/train/evaluation/samples.h"
 
 enum { MAX_CHARACTERS = 1000 };  // of a text that is compared
 
@@ -227,15 +228,13 @@ gr_status gr_mistakes_gather(gr_mistakes *m, gr_rank *r) {
 
 // ---- Writing --------------------------------------------------------------------------------
 
-// An input that cannot be read again is left out.
 static const char *more_of(const gr_mistakes *m, gr_rank *r, gr_arena *a, const mistake *x) {
-  gr_text t = gr_text_make(a), input = gr_text_make(a);
+  gr_text t = gr_text_make(a);
   gr_text_printf(&t, ", \"%s\": ", score_names[m->kind]);
   gr_text_json_rounded(&t, (double)x->score, 6);
   if (m->kind == LOGITS) gr_text_put(&t, ", \"probability\": ");
   if (m->kind == LOGITS) gr_text_json_rounded(&t, (double)x->probability, 6);
-  gr_status_drop(gr_dataset_preview(r->spec->data, x->sample, &input));
-  if (input.len) gr_text_put(&t, ", \"input\": "), gr_text_put(&t, input.chars);
+  gr_samples_put_input(&t, r, x->sample);
   return t.chars;
 }
 

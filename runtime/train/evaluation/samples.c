@@ -174,17 +174,24 @@ static int columns(const char *text) {
   return n;
 }
 
+void gr_samples_put_input(gr_text *t, gr_rank *r, uint32_t sample) {
+  gr_text input = gr_text_make(t->arena);
+  gr_status_drop(gr_dataset_preview(r->spec->data, sample, &input));
+  if (input.len) gr_text_put(t, ", \"input\": "), gr_text_put(t, input.chars);
+}
+
 // Samples with their predictions as texts; returns their number. *out is in the arena.
 static int texts_of(gr_rank *r, gr_arena *a, const gr_samples *s, gr_report_sample **out) {
   int n = 0;
   *out = GR_NEW(a, gr_report_sample, s->n + 1);
   for (uint32_t i = 0; i < s->n; i++) {
     if (!s->answers[i].tokens) continue;
-    gr_text said = gr_text_make(a);
+    gr_text said = gr_text_make(a), more = gr_text_make(a);
+    gr_samples_put_input(&more, r, s->items[i]);
     gr_dataset_decode(r->spec->data, s->answers[i].tokens, s->answers[i].n, &said);
-    (*out)[n++] =
-        (gr_report_sample){gr_dataset_sample_name(a, r->spec->data, s->items[i]),
-                           gr_dataset_reference(a, r->spec->data, s->items[i]), said.chars};
+    (*out)[n++] = (gr_report_sample){gr_dataset_sample_name(a, r->spec->data, s->items[i]),
+                                     gr_dataset_reference(a, r->spec->data, s->items[i]),
+                                     said.chars, more.chars};
   }
   return n;
 }

@@ -12,6 +12,8 @@ void gr_samples_close(gr_samples *);
 GR_MUST_USE gr_status gr_samples_take(gr_samples *, gr_rank *, const gr_batch *);
 // Gathers the predictions of all ranks' samples. Collective.
 GR_MUST_USE gr_status gr_samples_gather(gr_samples *, gr_rank *);
+// Appends the input of a sample as a member of its row; nothing if it cannot be read again.
+void gr_samples_put_input(gr_text *, gr_rank *, uint32_t sample);
 // Writes them on rank 0, in the order of the data set; again: as gr_report_samples.
 GR_MUST_USE gr_status gr_samples_write(const gr_samples *, gr_rank *, gr_report *, int64_t step,
                                        bool again);

@@ -69,6 +69,12 @@ static inline gr_status script_call(const char *text, gr_hook_event event, gr_ho
   return e;
 }
 
+// Whether an error says that, or its hint does.
+static inline bool script_says(gr_status e, const char *what) {
+  const char *hint = gr_status_hint(e);
+  return strstr(gr_status_text(e), what) || (hint && strstr(hint, what));
+}
+
 // The hook of that name that graphrun ships, at a step.
 static inline double shipped_lr(gr_hooks *h, gr_hook_context c, int64_t step) {
   gr_hook_result r;

@@ -66,7 +66,7 @@ static void mistakes(void) {
       {"{ weight_decay = -1 }", "'weight_decay' must be >= 0", N},
       {"{ beta1 = 1 }", "'beta1' must be >= 0.0 < 1.0, not 1.0", N},
       {"{ momentum = 0.5 }", "'momentum' cannot be set: there is no state for it", N},
-      {"{ weight_decya = 1 }", "'weight_decya' cannot be set; did you mean 'weight_decay'?", N},
+      {"{ weight_decya = 1 }", "did you mean 'weight_decay'?", N},
       {"{ something = 1 }", "what can is weight_decay, beta1, momentum, clip", N},
       {"{ lr = 1 }", "lr(ctx) returns the learning rate", N},
       {"{ [1] = 1 }", "'set' has a value without a name", N},
@@ -74,8 +74,7 @@ static void mistakes(void) {
       {"{ groups = 5 }", "'groups' must be { name = number }, but is a number", N},
       {"{ groups = { ['tail.*'] = { clip = 1 } } }", "training.groups has no group 'tail.*'", N},
       {"{ groups = { ['head.*'] = { clip = -1 } } }", "'clip' of group 'head.*' must be >= 0", N},
-      {"{ groups = { ['head.*'] = { beta1 = 0 } } }",
-       "'beta1' of group 'head.*' cannot be set; what can is lr_factor, clip", N},
+      {"{ groups = { ['head.*'] = { beta1 = 0 } } }", "'beta1' of group 'head.*' cannot be set", N},
       {"{ weight_decay = 1 }", "'set' needs training.adjustable=true", 0},
       {"{ groups = { ['head.*'] = { clip = 1 } } }", "'set' needs training.adjustable=true", 0},
   };
@@ -86,8 +85,8 @@ static void mistakes(void) {
                         "return { on_step_end = function(ctx)\n return { set = %s } end }",
                         all[i].set),
         all[i].n, NULL, &r);
-    CHECK(gr_status_code(e) == GR_ERR_HOOK && strstr(gr_status_text(e), all[i].says), "%s: %s",
-          all[i].set, gr_status_text(e));
+    CHECK(gr_status_code(e) == GR_ERR_HOOK && script_says(e, all[i].says), "%s: %s", all[i].set,
+          gr_status_text(e));
     CHECK(e && strstr(gr_status_loc(e).file, "a.lua") && gr_status_loc(e).line == 1, "%s: line %d",
           all[i].set, gr_status_loc(e).line);
     for (int k = 0; k < N; k++) CHECK(!r.is_set[k], "%s: %d is set", all[i].set, k);
