@@ -15,7 +15,7 @@ live=no
 if "$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then live=yes; fi
 
 # Every kind of project
-for kind in table regression series image video speech text rl; do
+for kind in table regression series image video speech texts text rl; do
   program=eval
   [ $kind != rl ] || program=policy
   "$graphrun" new $kind --data=$kind >/dev/null 2>&1
@@ -23,7 +23,7 @@ for kind in table regression series image video speech text rl; do
   mkdir models.$kind
   expect "... and is exported" 0 "models.$kind/model.onnx: [0-9]+ nodes" "outputs " -- \
     "$graphrun" export $kind/run models.$kind/model.onnx
-  [ $live = no ] || check "... beside what it predicts" "$tools/onnx_reference" $kind/run models.$kind $program \
+  [ $live = no ] || check "... beside what it predicts" "$tools/onnx_reference" $kind/run models.$kind $program 3 \
     distributed.ranks=1 training.precision=fp32
 done
 expect "the batch is of any size, and so is a series" 0 'inputs   x f32\[n,t,[0-9]+\]' -- "$graphrun" export series/run a.onnx
@@ -31,6 +31,11 @@ expect "the batch is of any size, and so is a series" 0 'inputs   x f32\[n,t,[0-
 check "the same bytes again" cmp a.onnx b.onnx
 expect "a policy is exported by its name, too" 0 "inputs   x f32\[n,4\]" "action i32\[n\]" -- \
   "$graphrun" export rl/run policy.onnx --program=policy
+
+# docs/onnx.md has what tests/onnx/shipped.sh prints of each configuration and kind.
+for model in $(shipped) $(sed -n 's/^GR_NEW_KIND(\([a-z]*\),.*/new-\1/p' "$source/cli/new/kinds.def"); do
+  check "docs/onnx.md has a row of $model" grep -q "^| $model | " "$source/docs/onnx.md"
+done
 
 # One batch differs in its size from what the model was traced with; in onnxruntime all are as in graphrun.
 if [ $live = yes ]; then

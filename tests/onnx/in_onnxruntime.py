@@ -16,6 +16,13 @@ def worst(a, b):
         far = numpy.where((a == b) | (numpy.isnan(a) & numpy.isnan(b)), 0, abs(a - b) / (1 + abs(b)))
     return float(numpy.nan_to_num(far, nan=numpy.inf).max(initial=0))
 
+def ended(y, given):
+    """What is computed of recordings, up to their ends: norms of the padding behind them amplify rounding."""
+    if "lengths" not in given or y.ndim != 3:
+        return y
+    ends = numpy.ceil(given["lengths"] * (y.shape[1] / given["x"].shape[1]))
+    return numpy.where(numpy.arange(y.shape[1])[:, None] < ends[:, None, None], y, 0).astype(y.dtype)
+
 def compare(path, folder):
     """The largest difference of the model's results on the operands in a folder, or a text that says what is wrong."""
     options = onnxruntime.SessionOptions()
@@ -27,7 +34,7 @@ def compare(path, folder):
     got = {o.name if o.name in want else o.name.removesuffix("_out"): y for o, y in zip(session.get_outputs(), made)}
     if set(got) != set(want):
         return f"outputs {sorted(got)}, not {sorted(want)}"
-    far = [worst(got[name], want[name]) for name in want]
+    far = [worst(ended(got[name], given), ended(want[name], given)) for name in want]
     wrong = [f for f in far if isinstance(f, str)]
     return wrong[0] if wrong else max(far)
 
