@@ -18,6 +18,8 @@ gr_loader_spec gr_run_train_batches(const gr_rank *r, const gr_progress *p) {
                           .micro = s->options.batch.micro_batches,
                           .rank = r->share,
                           .ranks = r->shares,
+                          .interleaved = s->options.sharding.shards_each &&
+                                         s->options.sharding.scatter,
                           .seed = (uint64_t)s->loop.seed,
                           .shuffle = true,
                           .augment = true,
