@@ -72,8 +72,9 @@ static void find_accumulators(halves *c) {
   name_accumulator(c, g->loss_denominator, "norm");
   for (uint32_t i = 0, others = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
-    bool sums = n->op == &gr_op_all_reduce && is_deferred(c, gr_at(g, n->out));
-    if (c->virtual_axis < 0 || !sums || c->accumulator[find_term(c, n->out).id]) continue;
+    bool sums = n->op == &gr_op_all_reduce &&
+                ((const struct gr_coll *)n->attr)->mesh_axis == c->virtual_axis;
+    if (!sums || c->accumulator[find_term(c, n->out).id]) continue;
     name_accumulator(c, n->out, gr_arena_printf(g->arena, "sum.%u", others++));
   }
 }

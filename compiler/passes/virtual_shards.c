@@ -17,6 +17,7 @@ typedef struct shards {
   int axis;
   bool *sum;       // by old value: what a program of a micro-batch, or an evaluation, may only return
   bool *complete;  // by old value: a sum over all shards of this rank
+  bool *exact;     // by old value: of sums of integers, whose order does not matter
 } shards;
 
 static gr_status refuse(const gr_node *n, const char *why) {
@@ -33,26 +34,26 @@ static bool is_sum(const gr_op *op) {
 }
 
 static gr_status check_collective(const shards *s, const gr_node *n) {
-  const gr_graph *g = s->rw->old;
   bool here = ((const struct gr_coll *)n->attr)->mesh_axis == s->axis;
   bool update = s->rw->opt->program.phase == GR_PHASE_UPDATE;
   if (here && n->op != &gr_op_all_reduce) return refuse(n, "needs values of other samples");
-  if (here || !update || !is_sum(n->op) || s->complete[n->in[0].id]) return GR_OK;
-  if (!gr_dtypes[gr_at(g, n->in[0])->type.dtype].is_float) return GR_OK;
+  if (here || !update || !is_sum(n->op)) return GR_OK;
+  if (s->complete[n->in[0].id] || s->exact[n->in[0].id]) return GR_OK;
   return refuse(n, "adds up values over the ranks in an order that depends on their number");
 }
 
 // Sets what the results of a node are.
 static gr_status follow(shards *s, const gr_node *n) {
-  bool moves = n->op->collective || n->op == &gr_op_cast, sum = false, complete = n->n_in > 0;
+  bool moves = n->op->collective || n->op == &gr_op_cast, sum = false, complete = moves;
+  bool exact = n->op->collective || n->op == &gr_op_add;
   for (int k = 0; k < n->n_in; k++) {
     sum |= s->sum[n->in[k].id];
     complete &= s->complete[n->in[k].id];
+    exact &= s->exact[n->in[k].id];
   }
-  if (sum && !moves)
-    return refuse(n, "reads a sum over the samples of a batch");
-  for (int k = 0; k < n->n_out && moves; k++)
-    s->sum[gr_out(n, k).id] = sum, s->complete[gr_out(n, k).id] = complete;
+  if (sum && !moves) return refuse(n, "reads a sum over the samples of a batch");
+  s->sum[n->out.id] = sum, s->complete[n->out.id] = complete;
+  s->exact[n->out.id] = exact || n->op == &gr_op_sum_squares_exact;
   return GR_OK;
 }
 
@@ -72,7 +73,8 @@ gr_status gr_pass_virtual_shards(gr_rewrite *rw) {
   shards s = {.rw = rw,
               .axis = gr_mesh_virtual(&old->mesh),
               .sum = GR_NEW(old->arena, bool, old->n_values),
-              .complete = GR_NEW(old->arena, bool, old->n_values)};
+              .complete = GR_NEW(old->arena, bool, old->n_values),
+              .exact = GR_NEW(old->arena, bool, old->n_values)};
   for (uint32_t i = 1; i < old->n_values; i++) {
     const gr_value *v = &old->values[i];
     s.complete[i] = v->kind == GR_KIND_GRAD_ACCUMULATOR && v->role == GR_STATE;
