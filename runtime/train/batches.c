@@ -32,9 +32,13 @@ gr_loader_spec gr_run_train_batches(const gr_rank *r, const gr_progress *p) {
 gr_loader_spec gr_run_eval_batches(const gr_rank *r, gr_split split) {
   const gr_settings *s = &r->spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
+  int micro = s->options.batch.micro_batches, each = s->options.sharding.shards_each;
+  // With virtual shards it is a batch of them, which the ranks compute together, one by one.
   return (gr_loader_spec){.split = split,
-                          .batch = (s->options.batch.global + s->options.batch.micro_batches - 1) /
-                                   s->options.batch.micro_batches,
+                          .batch = each ? s->options.batch.global
+                                        : (s->options.batch.global + micro - 1) / micro,
+                          .micro = each,
+                          .interleaved = each > 0,
                           .of_bucket = s->options.batch.micro_of,
                           .rank = r->share,
                           .ranks = r->shares,
