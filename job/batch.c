@@ -141,8 +141,8 @@ static gr_status check_shards(const gr_run_spec *spec) {
   if (p->numerics != gr_numerics_canonical || !p->shards_each) return GR_OK;
   if (s->accumulate > p->shards_each)
     return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(spec->conf, "training.accumulate")->loc,
-                           "a rank has %d virtual shards of a batch, fewer than %lld micro-steps",
-                           p->shards_each, (long long)s->accumulate),
+                           "a rank has %d virtual shard%s of a batch, fewer than %lld micro-steps",
+                           p->shards_each, gr_text_s(p->shards_each), (long long)s->accumulate),
                    "each shard is a micro-step: training.accumulate=1, or more "
                    "training.virtual_shards");
   if (s->batch_size >= p->virtual_shards) return GR_OK;

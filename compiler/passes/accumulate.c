@@ -86,10 +86,10 @@ static gr_status check_accumulated(const halves *c) {
     const gr_value *v = &g->values[i];
     if (!c->accumulator[i] || v->layout.placement[c->virtual_axis] == GR_PARTIAL) continue;
     return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, v->role == GR_TEMP ? g->nodes[v->node].loc : v->loc,
-                           "'%s' is not a sum over the samples of a batch, which training.numerics="
-                           "canonical computes in virtual shards",
+                           "training.numerics=canonical: '%s' is no sum over the samples of a "
+                           "batch, and each of its virtual shards would add it",
                            c->accumulator[i]),
-                   "training.numerics=native");
+                   "a loss and metrics that depend on the samples; or training.numerics=native");
   }
   return GR_OK;
 }

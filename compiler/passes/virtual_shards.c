@@ -20,13 +20,17 @@ typedef struct shards {
   bool *exact;     // by old value: of sums of integers, whose order does not matter
 } shards;
 
-static gr_status refuse(const gr_node *n, const char *why) {
-  gr_status s = gr_fail(GR_ERR_UNSUPPORTED, n->loc,
-                        "%s%s'%s' %s, and with training.numerics=canonical each virtual shard of a "
-                        "batch is computed by itself",
+static gr_status refuse(const gr_node *n, const char *why, const char *hint) {
+  gr_status s = gr_fail(GR_ERR_UNSUPPORTED, n->loc, "training.numerics=canonical: %s%s'%s' %s",
                         n->scope ? n->scope : "", n->scope ? ": " : "", n->op->name, why);
-  return gr_hint(s, "training.numerics=native; of batch norms also distributed.sync_batchnorm="
-                    "false, for statistics of each shard");
+  return gr_hint(s, "%s; or training.numerics=native", hint);
+}
+
+static gr_status refuse_batch(const gr_node *n) {
+  return refuse(n,
+                "needs all samples of a batch, of which each virtual shard is computed by itself",
+                "distributed.sync_batchnorm=false, if it is a batch norm's: statistics are then "
+                "those of each shard");
 }
 
 static bool is_sum(const gr_op *op) {
@@ -36,10 +40,11 @@ static bool is_sum(const gr_op *op) {
 static gr_status check_collective(const shards *s, const gr_node *n) {
   bool here = ((const struct gr_coll *)n->attr)->mesh_axis == s->axis;
   bool update = s->rw->opt->program.phase == GR_PHASE_UPDATE;
-  if (here && n->op != &gr_op_all_reduce) return refuse(n, "needs values of other samples");
+  if (here && n->op != &gr_op_all_reduce) return refuse_batch(n);
   if (here || !update || !is_sum(n->op)) return GR_OK;
   if (s->complete[n->in[0].id] || s->exact[n->in[0].id]) return GR_OK;
-  return refuse(n, "adds up values over the ranks in an order that depends on their number");
+  return refuse(n, "adds up over the ranks, in an order that depends on how many there are",
+                "distributed.strategy=ddp, or an optimizer that computes each element by itself");
 }
 
 // Sets what the results of a node are.
@@ -51,7 +56,7 @@ static gr_status follow(shards *s, const gr_node *n) {
     complete &= s->complete[n->in[k].id];
     exact &= s->exact[n->in[k].id];
   }
-  if (sum && !moves) return refuse(n, "reads a sum over the samples of a batch");
+  if (sum && !moves) return refuse_batch(n);
   s->sum[n->out.id] = sum, s->complete[n->out.id] = complete;
   s->exact[n->out.id] = exact || n->op == &gr_op_sum_squares_exact;
   return GR_OK;
