@@ -63,8 +63,7 @@ static bool can_shard(const shard *s, const gr_op *op, const gr_type *t, gr_axis
     if (!s->splits_batch[a] || !s->splits_batch[axis]) return false;
     parts *= m->axis[a].size, alone = false;
   }
-  bool may_pad = op->padding == GR_PADDING_PRESERVED || (op->padding == GR_PADDING_ROWS && !lay);
-  return t->dim[lay] % parts == 0 || (alone && may_pad);
+  return t->dim[lay] % parts == 0 || (alone && gr_op_may_pad(op, lay));
 }
 
 static bool leaves_batch(const shard *s, const gr_node *n, int k, int axis,
