@@ -128,7 +128,7 @@ typedef struct gr_sharding_settings {
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which the batch is sharded, up to NULL
   int ranks;                            // product of the axis sizes; 0: not known yet
-  int data_ranks;         // product over the batch axes: the number of parts of a batch; or 0
+  int data_ranks;   // product over the batch axes: the number of parts of a batch; or 0
   int shards_each;  // virtual shards of a rank (training.numerics=canonical); 0: there are none
   const char *zero_axis;  // mesh axis that optimizer states are sharded over, or NULL
   bool scatter;  // gradients are reduce-scattered to that layout in every micro-step (ZeRO-2)

@@ -133,8 +133,8 @@ static void add_program(const gr_plan_request *r, gr_program_request a, bool rea
 // something to train.
 static gr_status list_program(const gr_plan_request *r, const gr_model_program *program,
                               gr_program_request *out, uint32_t *n) {
-  bool micro = program->trains &&
-               (r->options.batch.micro_batches > 1 || r->options.sharding.shards_each);
+  bool micro =
+      program->trains && (r->options.batch.micro_batches > 1 || r->options.sharding.shards_each);
   facts f;
   GR_TRY(read_facts(r, program, &f));
   if (micro && !f.reads_batch && !f.minibatches.n) return no_micro_batches(r, program);

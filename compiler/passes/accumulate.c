@@ -168,8 +168,8 @@ static void emit_tree(halves *c, uint32_t i, gr_val total) {
   gr_val in[34];
   int n = 0;
   for (int k = 0; 2 << k < c->rw->opt->sharding.shards_each; k++)
-    in[n++] = emit_accumulator(
-        c, i, gr_arena_printf(c->rw->old->arena, "%s.%d", c->accumulator[i], k));
+    in[n++] =
+        emit_accumulator(c, i, gr_arena_printf(c->rw->old->arena, "%s.%d", c->accumulator[i], k));
   in[n++] = total, in[n] = c->rw->map[i], in[n + 1] = c->micro;
   gr_val next = gr_emit(b, &gr_op_accumulate_tree, NULL, n + 2, in);
   for (int k = 0; k < n && !b->err; k++) {

@@ -15,7 +15,7 @@
 typedef struct shards {
   gr_rewrite *rw;
   int axis;
-  bool *sum;       // by old value: what a program of a micro-batch, or an evaluation, may only return
+  bool *sum;  // by old value: what a program of a micro-batch, or an evaluation, may only return
   bool *complete;  // by old value: a sum over all shards of this rank
   bool *exact;     // by old value: of sums of integers, whose order does not matter
 } shards;
@@ -84,11 +84,12 @@ gr_status gr_pass_virtual_shards(gr_rewrite *rw) {
     const gr_value *v = &old->values[i];
     s.complete[i] = v->kind == GR_KIND_GRAD_ACCUMULATOR && v->role == GR_STATE;
     if (v->role == GR_STATE && v->layout.placement[s.axis] >= 0)
-      return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, v->loc,
-                             "'%s' has a row for each sample of a batch, of which training.numerics="
-                             "canonical computes a virtual shard at a time",
-                             v->name),
-                     "training.numerics=native");
+      return gr_hint(
+          gr_fail(GR_ERR_UNSUPPORTED, v->loc,
+                  "'%s' has a row for each sample of a batch, of which training.numerics="
+                  "canonical computes a virtual shard at a time",
+                  v->name),
+          "training.numerics=native");
   }
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) GR_TRY(emit(&s, &old->nodes[i]));

@@ -6,7 +6,8 @@
 //
 // All ranks of a communicator call `run` in the same order with the same kind, counts and dtype,
 // which follows from the plan (compiler/plan/prove.c); one thread of a rank at a time. Sums are
-// computed in rank order on every rank, or as a binary tree, so all ranks get the same bits. Counts are in elements.
+// computed in rank order on every rank, or as a binary tree, so all ranks get the same bits. Counts
+// are in elements.
 #pragma once
 #include "base/port.h"
 #include "ir/graph.h"

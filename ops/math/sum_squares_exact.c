@@ -3,8 +3,8 @@
 //
 // The square of an f32 is its mantissa's, of 48 bits, times a power of 4. For each of the 256
 // exponents the squares of mantissas are added up as integers, in three parts of 16 bits, lowest
-// first, which f64 holds exactly for up to 2^37 numbers, so that `add` and all_reduce are exact too.
-// Numbers that are not finite are counted with the exponent 255.
+// first, which f64 holds exactly for up to 2^37 numbers, so that `add` and all_reduce are exact
+// too. Numbers that are not finite are counted with the exponent 255.
 #include <math.h>
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
@@ -36,7 +36,8 @@ static void add_block(const float *x, int64_t n, int64_t *sums) {
   for (int e = 0; e < EXPONENTS; e++) {
     uint64_t sum = 0;
     for (int k = 0; k < LANES; k++) sum += lane[k][e];
-    for (int k = 0; k < LIMBS - 1; k++) sums[e * LIMBS + k] += (int64_t)(sum >> (LIMB_BITS * k) & 0xffff);
+    for (int k = 0; k < LIMBS - 1; k++)
+      sums[e * LIMBS + k] += (int64_t)(sum >> (LIMB_BITS * k) & 0xffff);
     sums[e * LIMBS + LIMBS - 1] += (int64_t)(sum >> (LIMB_BITS * (LIMBS - 1)));
   }
 }
@@ -61,17 +62,19 @@ static gr_status sum_squares_exact_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static size_t scratch(const gr_op_call *s) {
-  return s->n_in ? sizeof(int64_t) * PARTS * N : 0;
-}
+static size_t scratch(const gr_op_call *s) { return s->n_in ? sizeof(int64_t) * PARTS * N : 0; }
 
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[]"}}, {{"f32[33000]"}}, {{"i32[4]"}, .fails = "takes f32, got i32"}, {{0}}};
+static const gr_case cases[] = {{{"f32[4,6]"}},
+                                {{"f32[]"}},
+                                {{"f32[33000]"}},
+                                {{"i32[4]"}, .fails = "takes f32, got i32"},
+                                {{0}}};
 
 const gr_op gr_op_sum_squares_exact = {
     .name = "sum_squares_exact",
-    .doc = "The sum of the squares of all elements of x without rounding, as integers for each "
-           "exponent: [768].",
+    .doc =
+        "The sum of the squares of all elements of x without rounding, as integers for each "
+        "exponent: [768].",
     .n_in = 1,
     .n_out = 1,
     .index_spec = "...->_",
@@ -100,7 +103,8 @@ static gr_status exact_sum_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
-static const gr_case sum_cases[] = {{{"f64[768]"}, .fill = "i"}, {{"f64[3]"}, .fails = "takes"}, {{0}}};
+static const gr_case sum_cases[] = {
+    {{"f64[768]"}, .fill = "i"}, {{"f64[3]"}, .fails = "takes"}, {{0}}};
 
 const gr_op gr_op_exact_sum = {
     .name = "exact_sum",

@@ -38,7 +38,7 @@ static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) 
 // How many of the accumulators this term is added to.
 static int added(const gr_launch *l) {
   int n = accumulators_of(l), k = 0;
-  for (int32_t i = *(const int32_t *)l->in[n + 1]; k < n && i & 1; i >>= 1) k++;
+  for (int32_t i = *(const int32_t *)l->in [n + 1]; k < n && i & 1; i >>= 1) k++;
   return k;
 }
 
@@ -105,8 +105,9 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_accumulate_tree = {
     .name = "accumulate_tree",
-    .doc = "accumulators with the term of micro-batch i added as to a binary counter, so that the "
-           "last one becomes the sum of all 2^n terms as a binary tree.",
+    .doc =
+        "accumulators with the term of micro-batch i added as to a binary counter, so that the "
+        "last one becomes the sum of all 2^n terms as a binary tree.",
     .n_in = GR_ANY,
     .n_out = GR_ANY,
     .padding = GR_PADDING_PRESERVED,

@@ -144,12 +144,13 @@ static gr_status check_tree(const gr_machines *m) {
   bool fits = m->machines * m->most == m->ranks && !(m->most & (m->most - 1));
   for (int i = 0; i < m->ranks && fits; i++) fits = m->rank_of[i] == i;
   if (fits) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                         "training.numerics=canonical adds up over ranks as a binary tree, of which "
-                         "the ranks of each of these %d machines are no part",
-                         m->machines),
-                 "1, 2, 4, ... ranks on each machine, as many on all, numbered machine by machine; "
-                 "or training.numerics=native");
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "training.numerics=canonical adds up over ranks as a binary tree, of which "
+              "the ranks of each of these %d machines are no part",
+              m->machines),
+      "1, 2, 4, ... ranks on each machine, as many on all, numbered machine by machine; "
+      "or training.numerics=native");
 }
 
 gr_status gr_machines_run(gr_machines *m, gr_collective kind, gr_dtype d, int n,
