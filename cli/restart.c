@@ -24,14 +24,22 @@ static int64_t newest_step(gr_arena *a, const char *dir) {
   return step;
 }
 
+// One rank less; with canonical numerics half as many, which divide the virtual shards too. 0: that
+// is fewer than there may be.
+static int fewer_than(const gr_job *job, int ranks) {
+  const gr_settings *set = &job->spec.set;
+  bool halves = set->options.sharding.numerics == gr_numerics_canonical;
+  int next = halves ? ranks / 2 : ranks - 1;
+  return set->comm.min_ranks && next >= set->comm.min_ranks ? next : 0;
+}
+
 // How many ranks the next start has; 0: there is none. stuck: no checkpoint came after a restart.
 static int ranks_after(const gr_job *job, const gr_launch_end *end, int ranks, bool stuck) {
-  const gr_comm_settings *s = &job->spec.set.comm;
-  bool fewer = s->min_ranks && ranks > s->min_ranks;
+  int fewer = fewer_than(job, ranks);
   bool died = end->exit == gr_code_exit(GR_ERR_RANK) || end->exit == gr_code_exit(GR_ERR_HANG);
   if (job->spec.kind != GR_RUN_TRAIN || end->asked) return 0;
-  if (died) return fewer && stuck ? ranks - 1 : ranks;
-  return fewer && end->exit == gr_code_exit(GR_ERR_LAUNCH) ? ranks - 1 : 0;
+  if (died) return fewer && stuck ? fewer : ranks;
+  return end->exit == gr_code_exit(GR_ERR_LAUNCH) ? fewer : 0;
 }
 
 // What a later argument says counts. folder: NULL: there was none yet. ranks: 0: as configured.

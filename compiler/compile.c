@@ -173,11 +173,12 @@ static gr_status check_states(gr_arena *arena, const gr_compiled *c, uint32_t n)
   return GR_OK;
 }
 
-// Mesh axes of size 1 are dropped: nothing is sharded over them, and they need no collectives.
+// Mesh axes of size 1 are dropped: nothing is sharded over them, and they need no collectives. That
+// of virtual shards stays, so that what each of them computes is the same.
 static gr_mesh real_axes(const gr_mesh *m) {
   gr_mesh out = {0};
   for (int a = 0; a < m->n_axes; a++)
-    if (m->axis[a].size > 1) out.axis[out.n_axes++] = m->axis[a];
+    if (m->axis[a].size > 1 || a == gr_mesh_virtual(m)) out.axis[out.n_axes++] = m->axis[a];
   return out;
 }
 

@@ -128,7 +128,8 @@ typedef struct gr_sharding_settings {
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which the batch is sharded, up to NULL
   int ranks;                            // product of the axis sizes; 0: not known yet
-  int data_ranks;         // product over the batch axes: the number of parts of a batch; or 0
+  int data_ranks;   // product over the batch axes: the number of parts of a batch; or 0
+  int shards_each;  // virtual shards of a rank (training.numerics=canonical); 0: there are none
   const char *zero_axis;  // mesh axis that optimizer states are sharded over, or NULL
   bool scatter;  // gradients are reduce-scattered to that layout in every micro-step (ZeRO-2)
   const gr_layout_rule *rules;  // of distributed.layout, then of the strategy
@@ -140,6 +141,11 @@ typedef struct gr_sharding_settings {
   size_t replicate_below;  // bytes; smaller weights are sharded only by rules with a dimension
   const gr_map *units;     // paths of FSDP units; NULL: there are none
 } gr_sharding_settings;
+
+// The parts that a batch is cut into.
+static inline int gr_batch_parts(const gr_sharding_settings *s) {
+  return s->data_ranks * (s->shards_each ? s->shards_each : 1);
+}
 
 // ---- Memory ------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ typedef struct gr_pass {
   bool gpu_only;        // and plans for CPUs without this
   bool ema_only;        // runs only for programs that use averages of weights
   bool recompute_only;  // runs only where training.recompute names parts of the model
+  bool virtual_only;    // runs only with training.numerics=canonical
   gr_pass_fn run;
 } gr_pass;
 extern const gr_pass gr_pipeline[];  // ends with an empty pass

@@ -169,7 +169,8 @@ static void add_program(const gr_plan_request *r, gr_program_request a, bool rea
 // something to train.
 static gr_status list_program(const gr_plan_request *r, const gr_model_program *program,
                               const gr_program_facts *f, gr_program_request *out, uint32_t *n) {
-  bool micro = program->trains && r->options.batch.micro_batches > 1;
+  bool micro =
+      program->trains && (r->options.batch.micro_batches > 1 || r->options.sharding.shards_each);
   if (f->error) return f->error;
   if (micro && !f->reads_batch && !f->minibatches.n) return no_micro_batches(r, program);
   gr_program_request a = {.purpose = purpose_of(program),
@@ -181,6 +182,7 @@ static gr_status list_program(const gr_plan_request *r, const gr_model_program *
   for (a.frozen = 0; a.frozen <= f->freezable; a.frozen++) {
     bool some = !a.frozen || f->trains_others || (f->freezable & ~a.frozen);
     if (!(a.frozen & ~f->freezable) && some) add_program(r, a, f->reads_batch, out, n);
+    a.model = NULL;  // a graph is compiled once: passes allocate in its arena
   }
   return GR_OK;
 }

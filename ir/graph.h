@@ -89,7 +89,11 @@ gr_type gr_type_global(const gr_type *local, const gr_layout *, const gr_mesh *)
 // without padding. The last ranks' slices may be empty (size 0).
 void gr_layout_slice(const gr_type *whole, const gr_layout *, const gr_mesh *, int rank,
                      int64_t offset[], int64_t size[]);
-int gr_mesh_ranks(const gr_mesh *);                      // product of the axis sizes
+// Of canonical numerics: an axis without ranks of its own. Every rank runs a program once for each
+// of its coordinates, one after the other (passes/virtual_shards.c).
+#define GR_VIRTUAL_AXIS "virtual"
+int gr_mesh_virtual(const gr_mesh *);                    // the index of that axis, or -1
+int gr_mesh_ranks(const gr_mesh *);                      // product of the sizes of all other axes
 int gr_mesh_coord(const gr_mesh *, int rank, int axis);  // row-major: the last axis varies fastest
 // The ranks that differ from `rank` at most in their coordinate on `axis`, in the order of that
 // coordinate: n ranks, first, first + stride, ... They share a communicator.

@@ -157,6 +157,7 @@ typedef enum gr_padding {
   GR_PADDING_PRESERVED,  // elementwise, or a sum: zero padding gives zero padding
   GR_PADDING_ROWS,       // likewise, if the padded value is sharded along its first dimension; in
                          // slices of another dimension rows start at other indices than globally
+  GR_PADDING_SUMMED,     // it adds up all elements of its operand: zeros change no result
   GR_PADDING_ADDED,      // it shards a value and pads the last slices with zeros
   GR_PADDING_REMOVED,    // it gathers slices and drops the padding of its mesh axis
 } gr_padding;
@@ -259,6 +260,11 @@ struct gr_op {
 // update. The op's kernels read each of its elements
 // before they write that element; whether the operand is dead is the planner's question.
 int gr_op_inplace(const gr_op *, int k);
+// Whether values that it reads and makes may be sharded unevenly along a dimension.
+static inline bool gr_op_may_pad(const gr_op *op, int dim) {
+  return op->padding == GR_PADDING_PRESERVED || op->padding == GR_PADDING_SUMMED ||
+         (op->padding == GR_PADDING_ROWS && !dim);
+}
 // Checks s->in and sets s->n_out and s->out, by the notation and then by op->infer. GR_ERR_TYPE if
 // operands do not fit; results are possible types (gr_type_possible) without empty axes.
 GR_MUST_USE gr_status gr_op_infer(gr_op_call *);

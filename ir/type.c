@@ -82,23 +82,34 @@ const char *gr_type_text(const gr_type *t, char buf[96]) {
   return buf;
 }
 
+int gr_mesh_virtual(const gr_mesh *m) {
+  for (int a = 0; a < m->n_axes; a++)
+    if (!strcmp(m->axis[a].name, GR_VIRTUAL_AXIS)) return a;
+  return -1;
+}
+
+// The ranks along an axis.
+static int ranks_of(const gr_mesh *m, int axis) {
+  return axis == gr_mesh_virtual(m) ? 1 : m->axis[axis].size;
+}
+
 int gr_mesh_ranks(const gr_mesh *m) {
   int n = 1;
-  for (int a = 0; a < m->n_axes; a++) n *= m->axis[a].size;
+  for (int a = 0; a < m->n_axes; a++) n *= ranks_of(m, a);
   return n;
 }
 
 int gr_mesh_coord(const gr_mesh *m, int rank, int axis) {
   assert(axis >= 0 && axis < m->n_axes && rank >= 0);
-  for (int a = m->n_axes; --a > axis;) rank /= m->axis[a].size;
-  return rank % m->axis[axis].size;
+  for (int a = m->n_axes; --a > axis;) rank /= ranks_of(m, a);
+  return rank % ranks_of(m, axis);
 }
 
 gr_mesh_group gr_mesh_group_of(const gr_mesh *m, int rank, int axis) {
   assert(axis >= 0 && axis < m->n_axes && rank >= 0 && rank < gr_mesh_ranks(m));
   int stride = 1;
-  for (int a = axis + 1; a < m->n_axes; a++) stride *= m->axis[a].size;
-  return (gr_mesh_group){rank - gr_mesh_coord(m, rank, axis) * stride, stride, m->axis[axis].size};
+  for (int a = axis + 1; a < m->n_axes; a++) stride *= ranks_of(m, a);
+  return (gr_mesh_group){rank - gr_mesh_coord(m, rank, axis) * stride, stride, ranks_of(m, axis)};
 }
 
 // ---- Layouts -----------------------------------------------------------------------------

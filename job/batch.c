@@ -133,6 +133,25 @@ gr_status gr_batch_take(gr_arena *a, gr_run_spec *spec) {
   return GR_OK;
 }
 
+// With virtual shards these are the micro-steps of a rank: training.accumulate may ask for at most
+// as many.
+static gr_status check_shards(const gr_run_spec *spec) {
+  const gr_batch_settings *s = &spec->set.options.batch;
+  const gr_sharding_settings *p = &spec->set.options.sharding;
+  if (p->numerics != gr_numerics_canonical || !p->shards_each) return GR_OK;
+  if (s->accumulate > p->shards_each)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(spec->conf, "training.accumulate")->loc,
+                           "a rank has %d virtual shard%s of a batch, fewer than %lld micro-steps",
+                           p->shards_each, gr_text_s(p->shards_each), (long long)s->accumulate),
+                   "each shard is a micro-step: training.accumulate=1, or more "
+                   "training.virtual_shards");
+  if (s->batch_size >= p->virtual_shards) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(spec->conf, "training.virtual_shards")->loc,
+                         "a batch of %lld samples cannot be cut into %lld virtual shards",
+                         (long long)s->batch_size, (long long)p->virtual_shards),
+                 "a larger training.batch_size, or fewer training.virtual_shards");
+}
+
 // More ranks than samples in a batch are probably a typo, and each rank costs a process. More
 // micro-steps than a rank has samples are probably a typo too.
 gr_status gr_batch_check(const gr_run_spec *spec, int64_t ranks) {
@@ -140,6 +159,7 @@ gr_status gr_batch_check(const gr_run_spec *spec, int64_t ranks) {
   bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t n = per_rank || !ranks ? 1 : ranks;
   if (!s->batch_size || (s->most_bytes > 0 && !spec->batches)) return GR_OK;  // not known yet
+  GR_TRY(check_shards(spec));
   if (n <= s->batch_size && s->accumulate > divide_up(s->batch_size, n))
     return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(spec->conf, "training.accumulate")->loc,
                            "a rank has %lld samples of a batch, fewer than %lld micro-steps",

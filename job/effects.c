@@ -23,6 +23,38 @@ static bool not_restarted(const gr_effects *e) {
   return !e->set->comm.max_restarts || not_launched(e);
 }
 static bool not_resumed(const gr_effects *e) { return e->set->saving.resume != gr_resume_auto; }
+static bool is_canonical(const gr_effects *e) {
+  return e->set->options.sharding.numerics == gr_numerics_canonical;
+}
+static bool is_native(const gr_effects *e) { return !is_canonical(e); }
+static bool undivided(const gr_effects *e) { return alone(e) && is_native(e); }
+static bool canonical_by_ranks(const gr_effects *e) {
+  return is_canonical(e) && (e->set->options.batch.batch_is == gr_batch_is_per_rank ||
+                             e->set->loop.lr_scale != gr_lr_scale_none);
+}
+static bool canonical_by_bucket(const gr_effects *e) {
+  return is_canonical(e) && !e->set->options.batch.batch_size;
+}
+static bool canonical_narrow(const gr_effects *e) {
+  return is_canonical(e) && e->set->options.precision.reduce_dtype != gr_reduce_dtype_f32;
+}
+static bool canonical_loop(const gr_effects *e) {
+  const gr_conf *loop = gr_conf_find(e->conf, "loop");
+  return is_canonical(e) && loop && loop->kind != GR_CONF_NULL;
+}
+static bool canonical_on_gpus(const gr_effects *e) { return is_canonical(e) && e->gpu; }
+static bool canonical_memory(const gr_effects *e) {
+  return is_canonical(e) && e->set->options.memory.limit;
+}
+// Whether weights or batches are divided in another way than over ranks that all have others.
+static bool canonical_mesh(const gr_effects *e) {
+  const gr_sharding_settings *s = &e->set->options.sharding;
+  bool other = s->strategy == gr_strategy_tp || s->strategy == gr_strategy_fsdp_tp ||
+               s->strategy == gr_strategy_hsdp || s->n_given;
+  for (int a = 0; a < s->mesh.n_axes; a++)
+    other |= strcmp(s->mesh.axis[a].name, "dp") && a != gr_mesh_virtual(&s->mesh);
+  return is_canonical(e) && other;
+}
 static bool not_divisible(const gr_effects *e) {
   const gr_conf *mesh = gr_conf_find(e->conf, "distributed.mesh");
   return (mesh && !mesh->is_default) || e->set->options.batch.batch_is == gr_batch_is_per_rank;

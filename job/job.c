@@ -296,7 +296,7 @@ gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   GR_TRY(gr_teacher_open(j->arena, j->spec.conf, &j->spec.set, &teacher));
   if (teacher) GR_TRY(bind_metadata(j, teacher->graph, "model.teacher.params", &teacher->params));
   const gr_options *o = &j->spec.set.options;
-  int n = j->spec.contract->n_buckets, parts = o->sharding.data_ranks;
+  int n = j->spec.contract->n_buckets, parts = gr_batch_parts(&o->sharding);
   gr_bucket *buckets = GR_NEW(j->arena, gr_bucket, n + 1);
   for (int i = 0; i < n; i++) bind_bucket(j, i, gr_rows_of(&o->batch, i) * parts, &buckets[i]);
   gr_conf *vars = gr_conf_find(j->spec.conf, "vars");

@@ -55,7 +55,9 @@ static double cache_bytes(const gr_job *j) {
 static double batch_bytes(const gr_job *j) {
   const gr_contract *c = j->spec.contract;
   const gr_batch_settings *set = &j->spec.set.options.batch;
-  double rows = (double)gr_rows_of(set, c->n_buckets - 1) * (set->micro_batches + 1), bytes = 0;
+  int evaluated = j->spec.set.options.sharding.shards_each ? set->micro_batches : 1;
+  double bytes = 0, rows = gr_rows_of(set, c->n_buckets - 1);
+  rows *= set->micro_batches + evaluated;
   gr_batch one;
   if (c->ops->empty || c->n_buckets < 1) return 0;
   gr_contract_shapes(c, c->n_buckets - 1, 1, &one);

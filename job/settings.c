@@ -144,8 +144,8 @@ static gr_status derive_hooks(gr_arena *a, gr_conf *c, gr_hooks_settings *s) {
 enum { MAX_ROWS = 1000000000 };  // of a batch over all ranks; rounded up it is still an int
 
 // A rank's rows of a batch, in the smallest equal micro-steps; the last may not be full. parts: of
-// a batch.
-static gr_status derive_batch(gr_conf *c, int parts, gr_batch_settings *s) {
+// a batch. each: the virtual shards of a rank, or 0.
+static gr_status derive_batch(gr_conf *c, int parts, int each, gr_batch_settings *s) {
   if (!s->batch_size) return GR_OK;  // a mapping: it follows from the data
   bool per_rank = s->batch_is == gr_batch_is_per_rank;
   int64_t batch = s->batch_size * (per_rank ? parts : 1);
@@ -157,9 +157,10 @@ static gr_status derive_batch(gr_conf *c, int parts, gr_batch_settings *s) {
                    "training.batch_is=global divides training.batch_size over the ranks");
   int64_t of_rank = (batch + parts - 1) / parts;
   int64_t steps = s->accumulate < of_rank ? s->accumulate : of_rank;
+  if (each) steps = each;
   s->global = (int)batch;
   s->rows = (int)((of_rank + steps - 1) / steps);
-  s->micro_batches = (int)((of_rank + s->rows - 1) / s->rows);
+  s->micro_batches = each ? each : (int)((of_rank + s->rows - 1) / s->rows);
   return GR_OK;
 }
 
@@ -241,5 +242,5 @@ gr_status gr_settings_read(gr_arena *a, gr_conf *c, int ranks, gr_settings *s) {
   int parts = ranks ? sharding->data_ranks : 1;
   derive_ranks(ranks, &s->ranks);
   derive_lr(parts, &s->loop);
-  return derive_batch(c, parts, &s->options.batch);
+  return derive_batch(c, parts, ranks ? sharding->shards_each : 0, &s->options.batch);
 }

@@ -260,6 +260,31 @@ static void share_batch(const struct strategy *s, gr_sharding_settings *p) {
   }
 }
 
+// Virtual shards as the last axis of the mesh, so that each rank has neighbours, whose sum is a
+// part of the tree; as the first where the ranks' terms are summed first, in each micro-step.
+static gr_status add_virtual_axis(reader *r) {
+  gr_sharding_settings *p = r->out;
+  int64_t n = p->virtual_shards;
+  gr_loc loc = gr_conf_find(r->root, "training.virtual_shards")->loc;
+  if (p->numerics != gr_numerics_canonical || !p->data_ranks) return GR_OK;
+  if (n & (n - 1))
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loc, "%lld virtual shards are no binary tree", (long long)n),
+        "training.virtual_shards is a power of two, such as 8 or 16");
+  if (n % p->data_ranks)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, gr_conf_find(r->root, "training.numerics")->loc,
+                "training.numerics=canonical cannot share %lld virtual shards between %d ranks",
+                (long long)n, p->data_ranks),
+        "distributed.ranks a power of two, at most training.virtual_shards");
+  p->shards_each = (int)(n / p->data_ranks);
+  int place = p->scatter ? 0 : p->mesh.n_axes, last = p->mesh.n_axes++;
+  for (int a = last; a > place; a--) p->mesh.axis[a] = p->mesh.axis[a - 1];
+  p->mesh.axis[place].name = GR_VIRTUAL_AXIS, p->mesh.axis[place].size = p->shards_each;
+  p->batch_axis[last] = GR_VIRTUAL_AXIS;
+  return GR_OK;
+}
+
 gr_status gr_sharding_read(gr_arena *arena, gr_conf *root, bool enabled, int ranks,
                            gr_sharding_settings *out) {
   bool fsdp = out->strategy == gr_strategy_fsdp;
@@ -279,6 +304,7 @@ gr_status gr_sharding_read(gr_arena *arena, gr_conf *root, bool enabled, int ran
   out->zero_axis = r.s->stage >= SHARDS_MOMENTS ? split_axis(r.s) : NULL;
   out->scatter = r.s->stage >= SHARDS_ACCUMULATORS;
   out->prefetch = prefetch_of(out->backward_prefetch);
+  GR_TRY(add_virtual_axis(&r));
   read_wrap(&r);
   return read_rules(&r);
 }

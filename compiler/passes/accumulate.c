@@ -6,9 +6,14 @@
 // clipping, optimizer, and all communication of gradients. Accumulators are Partial where the
 // gradients are, so ranks all_reduce once per step. With options.sharding.scatter gradients are
 // reduce_scattered in every micro-step instead: more communication, a fraction of the memory.
+//
+// With virtual shards (canonical numerics) a micro-batch is a shard of each rank, and all sums over
+// a batch are accumulated as one binary tree over the shards: of a rank's first, which the ranks'
+// sums continue, or the other way round where gradients are scattered in every micro-step.
 #include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
+#include "ops/comm/collective.h"
 
 typedef struct halves {
   gr_rewrite *rw;
@@ -16,6 +21,7 @@ typedef struct halves {
   bool *after_totals;          // by old value: it depends on an accumulated value, or is one
   bool *in_micro, *in_update;  // by old value: the program computes or reads it
   gr_val micro;                // the input with the micro-batch's index
+  int virtual_axis;            // the mesh axis of virtual shards, or -1
 } halves;
 
 // ---- Where to divide -----------------------------------------------------------------------
@@ -29,8 +35,10 @@ static bool is_cast(const gr_graph *g, gr_val v) {
 // micro-batch: its operand is accumulated instead of its result.
 static bool is_deferred(const halves *c, const gr_value *v) {
   if (v->role != GR_TEMP) return false;
-  const gr_op *op = c->rw->old->nodes[v->node].op;
-  return op == &gr_op_all_reduce || (op == &gr_op_reduce_scatter && !c->rw->opt->sharding.scatter);
+  const gr_node *n = &c->rw->old->nodes[v->node];
+  if (n->op != &gr_op_all_reduce && n->op != &gr_op_reduce_scatter) return false;
+  if (((const struct gr_coll *)n->attr)->mesh_axis == c->virtual_axis) return true;
+  return !c->rw->opt->sharding.scatter || (n->op == &gr_op_all_reduce && c->virtual_axis < 0);
 }
 
 // What is accumulated in place of v: the operand of a collective that waits, before it was cast to
@@ -62,6 +70,28 @@ static void find_accumulators(halves *c) {
   }
   name_accumulator(c, g->loss, "loss");
   name_accumulator(c, g->loss_denominator, "norm");
+  for (uint32_t i = 0, others = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    bool sums = n->op == &gr_op_all_reduce &&
+                ((const struct gr_coll *)n->attr)->mesh_axis == c->virtual_axis;
+    if (!sums || c->accumulator[find_term(c, n->out).id]) continue;
+    name_accumulator(c, n->out, gr_arena_printf(g->arena, "sum.%u", others++));
+  }
+}
+
+// Every micro-batch would add to it what is there once.
+static gr_status check_accumulated(const halves *c) {
+  const gr_graph *g = c->rw->old;
+  for (uint32_t i = 1; i < g->n_values && c->virtual_axis >= 0; i++) {
+    const gr_value *v = &g->values[i];
+    if (!c->accumulator[i] || v->layout.placement[c->virtual_axis] == GR_PARTIAL) continue;
+    return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, v->role == GR_TEMP ? g->nodes[v->node].loc : v->loc,
+                           "training.numerics=canonical: '%s' is no sum over the samples of a "
+                           "batch, and each of its virtual shards would add it",
+                           c->accumulator[i]),
+                   "a loss and metrics that depend on the samples; or training.numerics=native");
+  }
+  return GR_OK;
 }
 
 static void find_after_totals(halves *c) {
@@ -72,9 +102,9 @@ static void find_after_totals(halves *c) {
 
 // Whether the update program computes a state's next value. A buffer's is computed by the forward
 // pass, of every micro-batch, and a counter counts steps; any other belongs to the program that
-// knows all it depends on.
+// knows all it depends on. With virtual shards a step sets each state once.
 static bool is_set_by_update(const halves *c, const gr_value *state) {
-  if (state->kind == GR_KIND_COUNTER) return true;
+  if (state->kind == GR_KIND_COUNTER || c->virtual_axis >= 0) return true;
   return state->kind != GR_KIND_BUFFER && c->after_totals[state->next.id];
 }
 
@@ -104,6 +134,7 @@ static gr_status divide(halves *c) {
   c->after_totals = GR_NEW(g->arena, bool, g->n_values);
   find_accumulators(c);
   find_after_totals(c);
+  GR_TRY(check_accumulated(c));
   c->in_micro = find_needs(c, false), c->in_update = find_needs(c, true);
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
@@ -113,7 +144,7 @@ static gr_status divide(halves *c) {
                              "has a part",
                              v->name),
                      "training.accumulate=1");
-    if (v->kind == GR_KIND_BUFFER && gr_is(v->next) && c->in_update[i])
+    if (v->kind == GR_KIND_BUFFER && gr_is(v->next) && c->in_update[i] && c->virtual_axis < 0)
       return gr_hint(
           gr_fail(GR_ERR_UNSUPPORTED, v->loc,
                   "the end of a step needs buffer '%s', which every micro-step changes", v->name),
@@ -124,16 +155,37 @@ static gr_status divide(halves *c) {
 
 // ---- The halves -------------------------------------------------------------------------
 
-static gr_val emit_accumulator(halves *c, uint32_t i) {
+static gr_val emit_accumulator(halves *c, uint32_t i, const char *name) {
   const gr_value *v = &c->rw->old->values[i];
   gr_builder *b = &c->rw->b;
   b->loc = v->role == GR_TEMP ? c->rw->old->nodes[v->node].loc : v->loc;
-  return gr_leaf(b, GR_STATE, GR_KIND_GRAD_ACCUMULATOR, c->accumulator[i], v->type, v->layout);
+  return gr_leaf(b, GR_STATE, GR_KIND_GRAD_ACCUMULATOR, name, v->type, v->layout);
+}
+
+// Adds value i to its accumulators, of which `total` is the last.
+static void emit_tree(halves *c, uint32_t i, gr_val total) {
+  gr_builder *b = &c->rw->b;
+  gr_val in[34];
+  int n = 0;
+  for (int k = 0; 2 << k < c->rw->opt->sharding.shards_each; k++)
+    in[n++] =
+        emit_accumulator(c, i, gr_arena_printf(c->rw->old->arena, "%s.%d", c->accumulator[i], k));
+  in[n++] = total, in[n] = c->rw->map[i], in[n + 1] = c->micro;
+  gr_val next = gr_emit(b, &gr_op_accumulate_tree, NULL, n + 2, in);
+  for (int k = 0; k < n && !b->err; k++) {
+    gr_val of = {next.id + (uint32_t)k};
+    gr_at(b->g, of)->layout = gr_at(b->g, in[k])->layout;
+    gr_at(b->g, in[k])->next = of;
+  }
 }
 
 // Adds value i to its accumulator as soon as it is computed, so that its memory is free early.
 static void emit_accumulate(halves *c, uint32_t i, gr_val total) {
   gr_builder *b = &c->rw->b;
+  if (c->virtual_axis >= 0) {
+    emit_tree(c, i, total);
+    return;
+  }
   gr_val next = GR_EMIT(b, &gr_op_accumulate, NULL, total, c->rw->map[i], c->micro);
   if (b->err) return;
   gr_at(b->g, next)->layout = gr_at(b->g, total)->layout;
@@ -151,14 +203,14 @@ static gr_val find_step(const halves *c) {
 }
 
 // Each micro-step has a step number of its own, so that it draws other random numbers and another
-// part of the step's minibatch.
+// part of the step's minibatch. Virtual shards differ by their place in the batch.
 static void emit_draw_count(halves *c) {
   gr_builder *b = &c->rw->b;
   gr_type scalar = {.dtype = GR_I32};
   b->loc = GR_NOWHERE, b->scope = "micro-steps";
   c->micro = gr_leaf(b, GR_INPUT, GR_KIND_COUNTER, "micro", scalar, gr_layout_replicated);
   gr_val step = find_step(c);
-  if (!gr_is(step)) return;
+  if (!gr_is(step) || c->virtual_axis >= 0) return;
   gr_val parts = gr_fill(b, &scalar, c->rw->opt->batch.micro_batches);
   c->rw->map[step.id] = gr_add(b, gr_mul(b, c->rw->map[step.id], parts), c->micro);
 }
@@ -182,7 +234,7 @@ static void emit_micro_batch(halves *c) {
   gr_val *total = GR_NEW(rw->old->arena, gr_val, rw->old->n_values);
   copy_leaves(c, c->in_micro);
   for (uint32_t i = 1; i < rw->old->n_values; i++)
-    if (c->accumulator[i]) total[i] = emit_accumulator(c, i);
+    if (c->accumulator[i]) total[i] = emit_accumulator(c, i, c->accumulator[i]);
   emit_draw_count(c);
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
@@ -197,7 +249,8 @@ static void emit_update(halves *c) {
   gr_rewrite *rw = c->rw;
   copy_leaves(c, c->in_update);
   for (uint32_t i = 1; i < rw->old->n_values; i++)
-    if (c->accumulator[i] && c->in_update[i]) rw->map[i] = emit_accumulator(c, i);
+    if (c->accumulator[i] && c->in_update[i])
+      rw->map[i] = emit_accumulator(c, i, c->accumulator[i]);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
     if (is_missing(c, &rw->old->nodes[i], c->in_update)) gr_copy_node(rw, &rw->old->nodes[i]);
 }
@@ -221,7 +274,7 @@ static void link_half(halves *c, bool end) {
 }
 
 gr_status gr_pass_accumulate(gr_rewrite *rw) {
-  halves c = {.rw = rw};
+  halves c = {.rw = rw, .virtual_axis = gr_mesh_virtual(&rw->old->mesh)};
   bool end = rw->opt->program.phase == GR_PHASE_UPDATE;
   GR_TRY(divide(&c));
   if (end)

@@ -35,7 +35,7 @@ static bool divides(const gr_value *v, const gr_layout *l, const gr_mesh *m, int
 // Whether the weight's optimizer can update slices along dimension d that the ranks do not divide.
 static bool may_pad(const gr_options *o, const gr_value *v, gr_axis_placement d) {
   const gr_op *op = gr_update_rule_of(&o->optimizer, v->name, v->type.rank).op;
-  return !op || op->padding == GR_PADDING_PRESERVED || (op->padding == GR_PADDING_ROWS && d == 0);
+  return !op || gr_op_may_pad(op, d);
 }
 
 // The dimension that leaves a rank the least, the first of several: one that the ranks divide, if

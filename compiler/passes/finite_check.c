@@ -19,12 +19,18 @@ static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
   return axes;
 }
 
+// The sum of squares of a gradient: with virtual shards exact, because ranks may have slices of it.
+static gr_val emit_square(gr_rewrite *rw, gr_val grad) {
+  bool exact = gr_mesh_virtual(&rw->old->mesh) >= 0;
+  return exact ? gr_sum_squares_exact(&rw->b, grad) : gr_sum_squares(&rw->b, grad);
+}
+
 // Emits the sums of squares of all gradients, so that they follow each other, and GPUs launch them
 // together. What asks for one later gets it (hash-consing).
 static void emit_squares(gr_rewrite *rw) {
   for (uint32_t i = 1; i < rw->old->n_values; i++) {
     const gr_value *v = &rw->old->values[i];
-    if (has_gradient(v)) gr_sum_squares(&rw->b, rw->map[v->grad.id]);
+    if (has_gradient(v)) emit_square(rw, rw->map[v->grad.id]);
   }
 }
 
@@ -42,8 +48,7 @@ static gr_val sum_alike(gr_rewrite *rw, uint32_t like, bool *done) {
     if (!has_gradient(v) || done[i] || clip_group_of(rw, v) != group) continue;
     if (split_axes(rw, i) != split_axes(rw, like)) continue;
     done[i] = true;
-    gr_accumulate_grad(&rw->b, &gr_op_add, &sum,
-                       GR_EMIT(&rw->b, &gr_op_sum_squares, NULL, rw->map[v->grad.id]));
+    gr_accumulate_grad(&rw->b, &gr_op_add, &sum, emit_square(rw, rw->map[v->grad.id]));
   }
   return sum;
 }
@@ -98,6 +103,12 @@ static void emit_checks(gr_rewrite *rw, gr_val all, const gr_val *total, bool se
   }
 }
 
+static void round_all(gr_rewrite *rw, gr_val *total, gr_val *all) {
+  for (int k = 0; k <= rw->opt->optimizer.n_groups; k++)
+    if (gr_is(total[k])) total[k] = gr_exact_sum(&rw->b, total[k]);
+  if (gr_is(*all)) *all = gr_exact_sum(&rw->b, *all);
+}
+
 gr_status gr_pass_finite_check(gr_rewrite *rw) {
   gr_copy_leaves(rw);
   gr_copy_nodes(rw);
@@ -111,6 +122,7 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
     several |= k >= 0 && gr_is(total[1 + k]);
     if (gr_is(total[1 + k])) gr_accumulate_grad(&rw->b, &gr_op_add, &all, total[1 + k]);
   }
+  if (gr_mesh_virtual(&rw->old->mesh) >= 0) round_all(rw, total, &all);
   if (rw->b.err) return GR_OK;
   if (!gr_is(all))
     return gr_hint(

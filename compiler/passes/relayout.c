@@ -49,8 +49,18 @@ static gr_val convert_axis(gr_builder *b, gr_val v, int axis, gr_axis_placement 
 // the last, which is the innermost. A short slice is stored densely, so that its other dimensions
 // can be neither split nor put together: padding is the last to come and the first to go, also
 // where it is to stay, if another axis does either. Sums are scattered before others are made
-// whole: then there is less left to sum.
-enum { GATHER_PADDED, GATHER, SCATTER, SLICE, SCATTER_PADDED, SLICE_PADDED, REDUCE, STAYS };
+// whole: then there is less left to sum. Virtual shards are summed last: they come one by one.
+enum {
+  GATHER_PADDED,
+  GATHER,
+  SCATTER,
+  SLICE,
+  SCATTER_PADDED,
+  SLICE_PADDED,
+  REDUCE,
+  REDUCE_VIRTUAL,
+  STAYS
+};
 
 static bool another_axis_changes(const gr_builder *b, const gr_layout *source,
                                  const gr_layout *target, int axis) {
@@ -73,7 +83,7 @@ static int stage_of(const gr_builder *b, gr_val v, const gr_layout *target, int 
   must_move |= x->layout.pad[axis] && another_axis_changes(b, &x->layout, target, axis);
   if (!must_move || (source < 0 && waits)) return STAYS;
   if (source >= 0) return x->layout.pad[axis] ? GATHER_PADDED : GATHER;
-  if (wanted == GR_REPLICATE) return REDUCE;
+  if (wanted == GR_REPLICATE) return axis == gr_mesh_virtual(&b->g->mesh) ? REDUCE_VIRTUAL : REDUCE;
   bool padded = x->type.dim[wanted] % b->g->mesh.axis[axis].size != 0;
   return (source == GR_PARTIAL ? SCATTER : SLICE) + (padded ? SCATTER_PADDED - SCATTER : 0);
 }

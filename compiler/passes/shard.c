@@ -37,8 +37,7 @@ typedef struct shard {
   gr_rewrite *rw;
   const gr_layout **required;      // by old value: the layout that it must end with; NULL: any
   bool splits_batch[GR_MAX_MESH];  // by mesh axis: the batch is sharded over it
-  bool *may_stay_partial;  // by old value: a gradient that micro-batches accumulate, so that
-                           // the update's program may reduce it
+  bool *may_stay_partial;  // by old value: an accumulated gradient, which the update may reduce
   uint8_t *gathered;  // by old value: a bit for each mesh axis over which it was gathered already
   gr_val *pending;    // by old value: a Partial term that is still to be reduced and added, or none
   uint32_t *uses;     // by old value: the number of nodes and links that read it
@@ -64,8 +63,7 @@ static bool can_shard(const shard *s, const gr_op *op, const gr_type *t, gr_axis
     if (!s->splits_batch[a] || !s->splits_batch[axis]) return false;
     parts *= m->axis[a].size, alone = false;
   }
-  bool may_pad = op->padding == GR_PADDING_PRESERVED || (op->padding == GR_PADDING_ROWS && !lay);
-  return t->dim[lay] % parts == 0 || (alone && may_pad);
+  return t->dim[lay] % parts == 0 || (alone && gr_op_may_pad(op, lay));
 }
 
 static bool leaves_batch(const shard *s, const gr_node *n, int k, int axis,
@@ -142,6 +140,7 @@ static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n
   gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int count, best = -1;
   int64_t least = NEVER - 1;
+  if (axis == gr_mesh_virtual(&s->rw->old->mesh) && !s->splits_batch[axis]) return GR_OK;
   GR_TRY(gr_op_sharding_rules(call, rules, &count));
   for (int i = 0; i < count; i++) {
     int64_t c = rule_cost(s, n, &rules[i], axis, in, out);

@@ -82,6 +82,7 @@ static gr_status prove_op(const gr_graph *g, const gr_node *n) {
     gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
     int count, i = 0;
     if (is_replicated(g, n, a)) continue;  // every op allows replicated operands and results
+    if (a == gr_mesh_virtual(&g->mesh)) continue;  // a run of the program is one slice of it
     global_call_of(g, n, &call);
     GR_TRY(gr_op_sharding_rules(&call, rules, &count));
     while (i < count && !follows(g, n, &rules[i], a)) i++;
@@ -213,7 +214,7 @@ static bool fits_body(const gr_graph *g, const gr_node *n, int axis) {
 static gr_status prove_loop(const gr_graph *g, const gr_node *n) {
   const gr_graph *body = ((const gr_scan *)n->attr)->body;
   for (int a = 0; a < g->mesh.n_axes; a++)
-    if (!fits_body(g, n, a)) return breaks_rules(g, n, a);
+    if (a != gr_mesh_virtual(&g->mesh) && !fits_body(g, n, a)) return breaks_rules(g, n, a);
   return gr_note(prove_nodes(body), n->loc, "in the body of '%s'", n->op->name);
 }
 

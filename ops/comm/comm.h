@@ -6,7 +6,8 @@
 //
 // All ranks of a communicator call `run` in the same order with the same kind, counts and dtype,
 // which follows from the plan (compiler/plan/prove.c); one thread of a rank at a time. Sums are
-// computed in rank order on every rank, so all ranks get the same bits. Counts are in elements.
+// computed in rank order on every rank, or as a binary tree, so all ranks get the same bits. Counts
+// are in elements.
 #pragma once
 #include "base/port.h"
 #include "ir/graph.h"
@@ -58,6 +59,7 @@ struct gr_comm {
   int local_rank, local_ranks;  // among the members on this machine
   double seconds;               // that this rank has spent in gr_comm_collect
   bool own_thread;              // only the thread that opened it may run its collectives
+  bool tree;                    // sums are those of a binary tree over the ranks (gr_comm_sum)
 };
 
 // A collective of n pieces, whose time is counted.

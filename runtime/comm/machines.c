@@ -49,7 +49,7 @@ static gr_status sum_chunk(gr_machines *m, gr_dtype d, int64_t n, const void *in
     size_t bytes = (size_t)n * gr_dtypes[d].size;
     GR_TRY(m->ops->gather(m->link, out, bytes, m->gathered));
     for (int i = 0; i < m->machines; i++) term[i] = m->gathered + (size_t)i * bytes;
-    gr_comm_sum(d, n, m->machines, term, 1, &out);
+    gr_comm_sum(d, m->node->base.tree, n, m->machines, term, 1, &out);
   }
   return run_local(m, GR_BROADCAST, d, n, out, out);
 }
@@ -139,9 +139,24 @@ static gr_status barrier(gr_machines *m) {
 
 // ---- Dispatch -----------------------------------------------------------------------------------
 
+// A machine's ranks must be a subtree of all ranks.
+static gr_status check_tree(const gr_machines *m) {
+  bool fits = m->machines * m->most == m->ranks && !(m->most & (m->most - 1));
+  for (int i = 0; i < m->ranks && fits; i++) fits = m->rank_of[i] == i;
+  if (fits) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+              "training.numerics=canonical adds up over ranks as a binary tree, of which "
+              "the ranks of each of these %d machines are no part",
+              m->machines),
+      "1, 2, 4, ... ranks on each machine, as many on all, numbered machine by machine; "
+      "or training.numerics=native");
+}
+
 gr_status gr_machines_run(gr_machines *m, gr_collective kind, gr_dtype d, int n,
                           const gr_comm_piece *piece) {
   GR_TRY(gr_shared_status(m->node));
+  if (m->node->base.tree && kind != GR_BARRIER) GR_TRY(check_tree(m));
   if (kind == GR_ALL_REDUCE) return all_reduce(m, d, n, piece);
   if (kind == GR_BARRIER) return barrier(m);
   for (int i = 0; i < n; i++) {

@@ -17,6 +17,7 @@
 static gr_status run(gr_comm *c, gr_collective kind, gr_dtype d, int n,
                      const gr_comm_piece *piece) {
   gr_mpi *m = (gr_mpi *)c;
+  m->node.base.tree = c->tree;
   if (m->machines == 1) return gr_shared_run(&m->node.base, kind, d, n, piece);
   pthread_mutex_lock(&m->node.world->between);
   gr_status s = gr_machines_run(&m->far, kind, d, n, piece);

@@ -121,7 +121,7 @@ static void reduce_slice(const gr_shared *s, const job *whole) {
   for (walk w = {&j}; step(&w);) {
     for (int r = 0; r < ranks; r++)
       term[r] = peer_address(s, r, in_at(&j, &w)), out[r] = peer_address(s, r, out_at(&j, &w));
-    gr_comm_sum(j.dtype, w.n, ranks, term, ranks, out);
+    gr_comm_sum(j.dtype, s->base.tree, w.n, ranks, term, ranks, out);
   }
 }
 
@@ -131,7 +131,7 @@ static void reduce_scatter_in_place(const gr_shared *s, const job *j) {
     void *out = w.piece->out;
     for (int r = 0; r < s->base.ranks; r++)
       term[r] = peer_address(s, r, w.piece->in) + bytes(j, s->base.rank * w.n);
-    gr_comm_sum(j->dtype, w.n, s->base.ranks, term, 1, &out);
+    gr_comm_sum(j->dtype, s->base.tree, w.n, s->base.ranks, term, 1, &out);
   }
 }
 
@@ -188,7 +188,7 @@ static void get(const gr_shared *s, const job *round, int r, int64_t lo, int64_t
 static void sum(const gr_shared *s, const job *j, int64_t begin, int64_t n, void *out) {
   const void *term[s->base.ranks];
   for (int r = 0; r < s->base.ranks; r++) term[r] = buffer(s, r, false) + bytes(j, begin);
-  gr_comm_sum(j->dtype, n, s->base.ranks, term, 1, &out);
+  gr_comm_sum(j->dtype, s->base.tree, n, s->base.ranks, term, 1, &out);
 }
 
 // For few ranks or small messages every rank sums everything itself, which saves a barrier.

@@ -40,16 +40,35 @@ static void sum_f16(int64_t begin, int64_t n, int terms, const void *const *term
   sum_narrow(GR_F16, begin, n, terms, term, to);
 }
 
-void gr_comm_sum(gr_dtype d, int64_t n, int terms, const void *const *term, int outs,
+typedef void (*sum_fn)(int64_t begin, int64_t n, int terms, const void *const *term, void *to);
+
+static void sum_tree(sum_fn sum, int64_t begin, int64_t n, int terms, const void *const *term,
+                     void *to) {
+  _Alignas(64) char half[2][BLOCK * sizeof(double)];
+  const void *both[] = {half[0], half[1]};
+  if (terms <= 2) {
+    sum(begin, n, terms, term, to);
+    return;
+  }
+  size_t skip = (size_t)terms / 2;
+  sum_tree(sum, begin, n, terms / 2, term, half[0]);
+  sum_tree(sum, begin, n, terms - terms / 2, term + skip, half[1]);
+  sum(0, n, 2, both, to);
+}
+
+void gr_comm_sum(gr_dtype d, bool tree, int64_t n, int terms, const void *const *term, int outs,
                  void *const *out) {
-  static void (*const sums[])(int64_t, int64_t, int, const void *const *, void *) = {
+  static const sum_fn sums[] = {
       [GR_F32] = sum_f32, [GR_F64] = sum_f64, [GR_BF16] = sum_bf16, [GR_F16] = sum_f16,
       [GR_I32] = sum_i32, [GR_I64] = sum_i64, [GR_U8] = sum_u8};
   _Alignas(64) char sum[BLOCK * sizeof(double)];
   size_t size = gr_dtypes[d].size;
   for (int64_t begin = 0; begin < n; begin += BLOCK) {
     int64_t some = n - begin < BLOCK ? n - begin : BLOCK;
-    sums[d](begin, some, terms, term, sum);
+    if (tree)
+      sum_tree(sums[d], begin, some, terms, term, sum);
+    else
+      sums[d](begin, some, terms, term, sum);
     for (int i = 0; i < outs; i++)
       memcpy((char *)out[i] + (size_t)begin * size, sum, (size_t)some * size);
   }

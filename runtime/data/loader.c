@@ -52,6 +52,13 @@ int gr_loader_rows(const gr_loader_spec *s, int bucket) {
   return divide_up(rows, micro) * micro;
 }
 
+// The row of the global batch that is row i of the rank's.
+static int64_t global_row(const gr_loader_spec *s, int rows, int i) {
+  if (!s->interleaved) return (int64_t)s->rank * rows + i;
+  int each = rows / (s->micro > 0 ? s->micro : 1);
+  return ((int64_t)(i / each) * s->ranks + s->rank) * each + i % each;
+}
+
 // Selects this rank's rows of the next batch from the global order. The caller holds the lock.
 static void begin_batch(gr_loader *l) {
   if (!l->order_made) gr_order_fill(&l->order, l->data, &l->order_spec, l->epoch);
@@ -60,7 +67,7 @@ static void begin_batch(gr_loader *l) {
   const gr_order_batch *g = l->order.batches + l->index;
   l->rows = gr_loader_rows(&l->spec, g->bucket);
   for (int i = 0; i < l->rows; i++) {
-    int64_t row = (int64_t)l->spec.rank * l->rows + i;
+    int64_t row = global_row(&l->spec, l->rows, i);
     s->samples[i] = row < g->count ? l->order.samples[g->first + row] : GR_NO_SAMPLE;
     s->repeat[i] = row < g->count ? l->order.repeat[g->first + row] : 0;
   }

@@ -5,6 +5,7 @@
 // bucket are moved to empty rows of the next bucket's last batch if there are enough. Rows without
 // a sample are padding of weight 0. Rank r has rows [r R, (r + 1) R) of every global batch, with
 // R = ceil(batch / ranks), rounded up to a multiple of `micro`; rows beyond `batch` have weight 0.
+// interleaved: the ranks' rows of the first micro-step come first, then those of the second, ...
 #pragma once
 #include "runtime/data/dataset.h"
 
@@ -14,6 +15,7 @@ typedef struct gr_loader_spec {
   const int *of_bucket;  // the same by bucket, which the loader borrows; NULL: `batch`
   int micro;             // micro-steps that divide a rank's rows; 0: 1
   int rank, ranks;
+  bool interleaved;
   uint64_t seed;
   bool shuffle;  // else bucket by bucket in the order of the samples, in every epoch
   bool augment;

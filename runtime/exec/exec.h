@@ -46,6 +46,9 @@ void gr_exec_close(gr_exec *);  // NULL is fine
 // therefore come from a later call. After an error the communicators are aborted, and states are
 // undefined.
 GR_MUST_USE gr_status gr_exec_run(gr_exec *, const gr_program *);
+// Sets which of the rank's virtual shards the next programs compute, below the size of that axis of
+// the mesh; nothing on a mesh without it.
+void gr_exec_set_shard(gr_exec *, int shard);
 
 // ---- Inputs, results and states ---------------------------------------------------------------
 // A tensor in the device's memory that the host writes or reads between runs of programs. Callers

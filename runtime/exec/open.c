@@ -118,7 +118,7 @@ static gr_status open_all(gr_exec *e) {
     gr_comm *host = e->comm[GR_QUEUE_COMPUTE][a] = e->opt.comm ? e->opt.comm[a] : NULL;
     int there = host ? host->ranks : 1;
     in_line |= host && host->own_thread;
-    if (there != p->mesh.axis[a].size)
+    if (there != gr_mesh_group_of(&p->mesh, e->opt.rank, a).n)
       return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mesh axis '%s' is for %d ranks, but there are %d",
                      p->mesh.axis[a].name, p->mesh.axis[a].size, there);
   }
@@ -152,6 +152,11 @@ static gr_status open_all(gr_exec *e) {
   }
   if (e->device->ops->ready) GR_TRY(e->device->ops->ready(e->device));
   return e->opt.profile ? gr_exec_times_begin(e) : GR_OK;
+}
+
+void gr_exec_set_shard(gr_exec *e, int shard) {
+  int axis = gr_mesh_virtual(&e->plan->mesh);
+  if (axis >= 0) e->coord[axis] = shard;
 }
 
 gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec **out) {

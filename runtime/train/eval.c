@@ -7,11 +7,28 @@
 
 // ---- Evaluation -----------------------------------------------------------------------------
 
+// Runs a batch, with virtual shards one after the other.
+static gr_status eval_batch(gr_run *r, const gr_batch *b, const gr_batch_taker *taker,
+                            gr_metrics *out) {
+  gr_metrics levels[11];  // of up to 2^10 shards
+  gr_step_results now;
+  int each = r->me.spec->set.options.sharding.shards_each, parts = each ? each : 1, top = 0;
+  for (int k = 0; k < parts; k++) {
+    gr_batch part = gr_batch_slice(b, k, parts);
+    GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, &part, &now));
+    gr_metrics_add_tree(levels, k, &now.metrics);
+    GR_TRY(gr_run_add_sums(&r->me, r->evaluation.sums, b->bucket));
+    if (taker) GR_TRY(taker->take(taker->self, &part));
+  }
+  while (1 << top < parts) top++;
+  gr_metrics_add(out, &levels[top]);
+  return GR_OK;
+}
+
 // Before each batch all ranks agree to continue, so that all of them stop at the same batch.
 static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
                               const gr_batch_taker *taker, gr_metrics *out) {
   const gr_batch *b = NULL;
-  gr_step_results now;
   for (uint32_t of = 0;;) {
     gr_event("taking a batch to evaluate");
     if (!r->control.failure) gr_run_set_failure(&r->control, gr_run_take_batch(loader, &b));
@@ -19,10 +36,7 @@ static gr_status eval_batches(gr_run *r, gr_loader *loader, const char *what,
     of = b ? b->of : of;
     if (r->outputs.report) gr_report_evaluating(r->outputs.report, what, b ? b->index : of, of);
     if (!b) return GR_OK;
-    GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, b, &now));
-    gr_metrics_add(out, &now.metrics);
-    GR_TRY(gr_run_add_sums(&r->me, r->evaluation.sums, b->bucket));
-    if (taker) GR_TRY(taker->take(taker->self, b));
+    GR_TRY(eval_batch(r, b, taker, out));
   }
 }
 

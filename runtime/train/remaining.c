@@ -30,7 +30,8 @@ gr_eta_rest gr_run_remaining(const gr_run *r) {
   if (set->loop.final_train_eval)
     rest.units[GR_ETA_EVALUATION] += batches_of(&r->me, GR_SPLIT_TRAIN);
   // A batch of an evaluation is one of a step's micro-batches, and goes forward only: a third.
-  rest.unit_steps[GR_ETA_EVALUATION] = 1 / (3.0 * set->options.batch.micro_batches);
+  bool whole = set->options.sharding.shards_each;
+  rest.unit_steps[GR_ETA_EVALUATION] = 1 / (3.0 * (whole ? 1 : set->options.batch.micro_batches));
   rest.units[GR_ETA_CHECKPOINT] = 1 + (double)(every ? p->total_steps / every - done / every : 0);
   return rest;
 }

@@ -31,6 +31,15 @@ const way steps_ways[STEPS_WAYS] = {{"ddp", NULL, false, false},
                                     {"fsdp", "dp", true, true}};
 static const gr_layout_rule all_split[] = {{"*", "dp", GR_ANY_DIM}};
 
+// The axis of virtual shards: the last, or the first where gradients are scattered.
+static gr_mesh mesh_of(const setup *s) {
+  gr_mesh dp = {.n_axes = 1, .axis = {{"dp", s->ranks}}};
+  if (!s->shards) return dp;
+  return s->way->scatter
+             ? (gr_mesh){.n_axes = 2, .axis = {{GR_VIRTUAL_AXIS, s->parts}, {"dp", s->ranks}}}
+             : (gr_mesh){.n_axes = 2, .axis = {{"dp", s->ranks}, {GR_VIRTUAL_AXIS, s->parts}}};
+}
+
 int steps_rows(const setup *s) {
   int of_rank = (s->batch + s->ranks - 1) / s->ranks;
   return (of_rank + s->parts - 1) / s->parts;
@@ -41,7 +50,7 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
   gr_conf *graph, *params;
   GR_TRY(gr_conf_parse(a, "model.yaml", text, &graph));
   GR_TRY(gr_conf_parse(a, "params.yaml", s->params ? s->params : "{}", &params));
-  gr_dim dims[] = {{"n", steps_rows(s) * s->ranks}};
+  gr_dim dims[] = {{"n", steps_rows(s) * (s->shards ? s->shards : s->ranks)}};
   const char *optimizer = s->optimizer ? s->optimizer : "sgd";
   const void *attr = optim_attr(a, optimizer, s->tuning ? s->tuning : "");
   gr_plan_request r = {
@@ -50,9 +59,11 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                 .dims = dims,
                 .n_dims = 1,
                 .seed = 3,
-                .mesh = {.n_axes = 1, .axis = {{"dp", s->ranks}}},
-                .batch_axis = {"dp"},
-                .norm_groups = s->by_rank_norm ? s->ranks : 1,
+                .mesh = mesh_of(s),
+                .batch_axis = {"dp", s->shards ? GR_VIRTUAL_AXIS : NULL},
+                .norm_groups = !s->by_rank_norm ? 1
+                               : s->shards      ? s->shards
+                                                : s->ranks,
                 .by_rank = s->by_rank},
       .options = {.optimizer.name = optimizer,
                   .optimizer.attr = attr,
@@ -65,6 +76,8 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                   .batch.micro_batches = s->parts,
                   .sharding.zero_axis = s->way->zero,
                   .sharding.scatter = s->way->scatter,
+                  .sharding.shards_each = s->shards ? s->parts : 0,
+                  .debug.coalesce_bytes = s->joined,
                   .sharding.rules = all_split,
                   .sharding.n_rules = s->way->weights},
       .buckets = buckets,
@@ -130,7 +143,11 @@ static void put(gr_exec *e, const gr_program *p, const char *name, int64_t i, do
 static void fill(const member *m, gr_exec *e, const gr_program *p, int step, int part) {
   int rows = steps_rows(m->s);
   for (int i = 0; i < rows; i++) {
-    int sample = (m->world->rank * m->s->parts + part) * rows + i;
+    bool interleaved = m->s->shards && m->s->way->scatter;
+    int sample =
+        (interleaved ? part * m->s->ranks + m->world->rank : m->world->rank * m->s->parts + part) *
+            rows +
+        i;
     int like = m->s->alike ? 0 : m->s->first + sample;
     for (int c = 0; c < C; c++) put(e, p, "x", i * C + c, x_at(step, like, c));
     if (m->s->bad != 0 && step == 1 && sample == 0) put(e, p, "x", i * C, (double)m->s->bad);
@@ -155,13 +172,15 @@ static double mean(gr_exec *e, const gr_program *p, const char *name) {
 }
 
 static gr_status run_steps(member *m, gr_exec *e) {
-  const gr_program *p = gr_plan_find(m->plan, m->s->parts > 1 ? "train.micro" : "train", "");
+  const gr_program *p =
+      gr_plan_find(m->plan, m->s->parts > 1 || m->s->shards ? "train.micro" : "train", "");
   const gr_program *update = gr_plan_find(m->plan, "train.update", ""), *last = update ? update : p;
   GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "init", "")));
   if (m->s->has_ema) GR_TRY(gr_exec_run(e, gr_plan_find(m->plan, "ema", "")));
   for (int step = 0; step < m->s->steps; step++) {
     for (int part = 0; part < m->s->parts; part++) {
       fill(m, e, p, step, part);
+      gr_exec_set_shard(e, part);
       GR_TRY(gr_exec_run(e, p));
     }
     if (update) {

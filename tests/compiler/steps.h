@@ -34,6 +34,8 @@ typedef struct setup {
   bool has_eval;          // ran.eval_loss
   bool has_ema;           // weights have averages
   double ema_decay;
+  int shards;     // virtual shards of a batch; parts is then shards / ranks. 0: none
+  size_t joined;  // bytes of a coalesced collective; 0: as usual
 } setup;
 
 typedef struct ran {

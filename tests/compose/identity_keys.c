@@ -40,6 +40,8 @@ static const char *const counting[] = {
     "training.ema_decay",
     "training.decay_biases_and_norms",
     "training.loss_norm",
+    "training.numerics",
+    "training.virtual_shards",
     "training.precision",
     "training.mixed_precision",
     "training.precision_rules",

@@ -17,7 +17,8 @@ typedef struct surroundings {
 // Every key has an effect here.
 static const surroundings full = {
     "full",
-    "{model: {graph: g.yaml}, hooks: [a.lua], training: {precision: fp16}, "
+    "{model: {graph: g.yaml}, hooks: [a.lua], training: {precision: fp16, "
+    "numerics: canonical}, "
     "distributed: {strategy: fsdp, max_restarts: 1}}",
     true, 2};
 // Where a condition holds.
@@ -37,6 +38,22 @@ static const surroundings holds[] = {
     {"not_restarted", "{model: {graph: g.yaml}}", false, 2},
     {"not_resumed", "{model: {graph: g.yaml}, checkpoint: {resume: none}}", false, 2},
     {"not_divisible", "{model: {graph: g.yaml}, distributed: {mesh: {dp: 2}}}", false, 2},
+    {"is_native", "{model: {graph: g.yaml}}", false, 2},
+    {"undivided", "{model: {graph: g.yaml}}", false, 1},
+    {"canonical_on_gpus", "{model: {graph: g.yaml}}", true, 2},
+    {"canonical_mesh",
+     "{model: {graph: g.yaml}, "
+     "distributed: {strategy: zero1, mesh: {dp: 2, tp: 1}}}",
+     false, 2},
+    {"canonical_by_ranks", "{model: {graph: g.yaml}, training: {lr_scale: sqrt}}", false, 2},
+    {"canonical_by_bucket", "{model: {graph: g.yaml}, training: {batch_size: {total_length: 9}}}",
+     false, 2},
+    {"canonical_narrow",
+     "{model: {graph: g.yaml}, "
+     "distributed: {reduce_dtype: bf16}}",
+     false, 2},
+    {"canonical_loop", "{model: {graph: g.yaml}, loop: [train]}", false, 2},
+    {"canonical_memory", "{model: {graph: g.yaml}, training: {memory: 1GB}}", false, 2},
     {"without_hooks", "{model: {graph: g.yaml}}", true, 2},
 };
 enum { N_HOLDS = sizeof holds / sizeof *holds };
@@ -51,6 +68,7 @@ static const struct value {
               {"distributed.max_restarts", "3"},
               {"distributed.min_ranks", "1"},
               {"distributed.strategy", "zero1"},
+              {"training.virtual_shards", "16"},
               {"training.loss_scale.growth_factor", "4"},
               {"training.loss_scale.growth_interval", "7"},
               {"distributed.fsdp.sharding_strategy", "shard_grad_op"}};

@@ -28,6 +28,16 @@ void gr_metrics_add(gr_metrics *sums, const gr_metrics *now) {
   }
 }
 
+void gr_metrics_add_tree(gr_metrics *levels, int k, const gr_metrics *now) {
+  gr_metrics all = *now;
+  for (; k & 1; k >>= 1, levels++)
+    for (int i = 0; i < all.n; i++) {
+      all.items[i].sum = (double)(float)(levels->items[i].sum + all.items[i].sum);
+      all.items[i].weight = (double)(float)(levels->items[i].weight + all.items[i].weight);
+    }
+  *levels = all;
+}
+
 static const gr_metric *find(const gr_metrics *m, const char *name) {
   for (int i = 0; i < m->n; i++)
     if (!strcmp(m->items[i].name, name)) return &m->items[i];

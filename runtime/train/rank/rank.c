@@ -25,7 +25,7 @@ static int share_of(const gr_run_spec *s, int rank) {
   int share = 0;
   for (int a = 0; a < m->n_axes; a++)
     for (int i = 0; i < GR_MAX_MESH; i++)
-      if (batch_axis[i] && !strcmp(m->axis[a].name, batch_axis[i]))
+      if (batch_axis[i] && !strcmp(m->axis[a].name, batch_axis[i]) && a != gr_mesh_virtual(m))
         share = share * m->axis[a].size + gr_mesh_coord(m, rank, a);
   return share;
 }
