@@ -1,6 +1,7 @@
 // arena.c - see arena.h.
 #include "base/arena.h"
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -22,8 +23,56 @@ enum {
   BLOCK_MIN = 1 << 14,
   BLOCK_MAX = 1 << 20,
   ALIGN = 16,
-  HEADER = (sizeof(struct block) + ALIGN - 1) / ALIGN * ALIGN
+  HEADER = (sizeof(struct block) + ALIGN - 1) / ALIGN * ALIGN,
+  SIZES = 7,  // of blocks that are kept: BLOCK_MIN, twice that, ... BLOCK_MAX
 };
+_Static_assert(BLOCK_MIN << (SIZES - 1) == BLOCK_MAX, "each size of block has a list");
+
+static struct {
+  pthread_mutex_t lock;
+  struct block *list[SIZES];
+  size_t bytes, most;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// The list of a size; SIZES: blocks of it are not kept.
+static int list_of(size_t size) {
+  int i = 0;
+  while (i < SIZES && (size_t)BLOCK_MIN << i != size) i++;
+  return i;
+}
+
+static void give_back(struct block *b) {
+  int i = list_of(b->size);
+  pthread_mutex_lock(&kept.lock);
+  bool keeps = i < SIZES && kept.bytes + b->size <= kept.most;
+  if (keeps) b->next = kept.list[i], kept.list[i] = b, kept.bytes += b->size;
+  pthread_mutex_unlock(&kept.lock);
+  if (!keeps) free(b);
+}
+
+// A block that was kept, cleared; NULL: there is none.
+static struct block *take_kept(size_t size) {
+  int i = list_of(size);
+  if (i == SIZES) return NULL;
+  pthread_mutex_lock(&kept.lock);
+  struct block *b = kept.list[i];
+  if (b) kept.list[i] = b->next, kept.bytes -= size;
+  pthread_mutex_unlock(&kept.lock);
+  if (b) memset((char *)b + HEADER, 0, b->used);
+  return b;
+}
+
+void gr_arena_keep_blocks(size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__  // which finds uses of what was freed
+  bytes = 0;
+#endif
+  pthread_mutex_lock(&kept.lock);
+  kept.most = bytes;
+  for (int i = 0; !bytes && i < SIZES; i++)
+    for (struct block *b; (b = kept.list[i]); kept.bytes -= b->size, free(b))
+      kept.list[i] = b->next;
+  pthread_mutex_unlock(&kept.lock);
+}
 
 static void (*at_end)(const char *message);
 void gr_arena_at_end(void (*f)(const char *)) { at_end = f; }
@@ -60,7 +109,7 @@ gr_arena *gr_arena_within(gr_arena *outer) {
 void gr_arena_destroy(gr_arena *a) {
   if (!a) return;
   for (gr_arena *in = a->inner, *before; in; in = before) before = in->before, gr_arena_destroy(in);
-  for (struct block *b = a->head, *next; b; b = next) next = b->next, free(b);
+  for (struct block *b = a->head, *next; b; b = next) next = b->next, give_back(b);
   free(a);
 }
 
@@ -69,7 +118,8 @@ static void grow(gr_arena *a, size_t bytes) {
   size_t size = a->head ? a->head->size * 2 : BLOCK_MIN;
   if (size > BLOCK_MAX) size = BLOCK_MAX;
   if (size < bytes) size = bytes;
-  struct block *b = must(calloc(1, HEADER + size), HEADER + size);
+  struct block *b = take_kept(size);
+  if (!b) b = must(calloc(1, HEADER + size), HEADER + size);
   *b = (struct block){.next = a->head, .size = size};
   a->head = b;
   a->bytes += HEADER + size;

@@ -195,6 +195,8 @@ static gr_status compile_programs(gr_arena *arena, gr_arena *work, gr_plan_reque
   return compile_init(arena, r, models.init, c, (*n)++);
 }
 
+enum { KEPT_BYTES = 64 << 20 };  // of graphs that are compiled, for the next ones
+
 gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
   gr_plan_request reduced = *request, *r = &reduced;
   reduced.model.mesh = real_axes(&request->model.mesh);
@@ -203,9 +205,11 @@ gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan
   GR_TRY(share_files(arena, &r->model));
   GR_TRY(gr_programs_read(arena, r));
   gr_compiled *c = GR_NEW(arena, gr_compiled, gr_programs_most(r) + 1);
+  gr_arena_keep_blocks(KEPT_BYTES);
   gr_arena *work = gr_arena_create();
   gr_status s = compile_programs(arena, work, r, c, &n);
   gr_arena_destroy(work);
-  GR_TRY(s);
-  return gr_plan_link_on(arena, r->threads, c, n, out);
+  s = s ? s : gr_plan_link_on(arena, r->threads, c, n, out);
+  gr_arena_keep_blocks(0);
+  return s;
 }

@@ -306,6 +306,24 @@ static void finds_the_dead_rank(void) {
   CHECK(gr_status_dead_rank(GR_OK) == -1, "no error");
 }
 
+// What an arena gets is zero, also where another has written before; another thread may take it.
+static void kept_blocks(void) {
+  enum { BYTES = 3 << 20 };
+  gr_arena_keep_blocks(8 << 20);
+  for (int round = 0; round < 3; round++) {
+    gr_arena *a = gr_arena_create();
+    for (size_t done = 0, size = 8; done < BYTES; done += size, size = size * 3 / 2 % 70000 + 8) {
+      char *p = gr_arena_alloc(a, size);
+      for (size_t i = 0; i < size; i++)
+        if (p[i]) CHECK(false, "byte %zu of %zu in round %d", i, size, round);
+      memset(p, 0xa5, size);
+    }
+    gr_arena_destroy(a);
+  }
+  gr_arena_keep_blocks(0);
+  CHECK(true, "-");
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"finds_the_dead_rank", finds_the_dead_rank},
              {"prints_source_line", prints_source_line},
@@ -319,5 +337,5 @@ int main(int argc, char **argv) {
              {"guesses_what_was_meant", guesses_what_was_meant},
              {"map_keeps_order", map_keeps_order}, {"json_text", json_text}, {"floats", floats},
              {"short_decimals", short_decimals}, {"whole_numbers", whole_numbers},
-             {"directories", directories});
+             {"directories", directories}, {"kept_blocks", kept_blocks});
 }
