@@ -50,17 +50,7 @@ static gr_val convert_axis(gr_builder *b, gr_val v, int axis, gr_axis_placement 
 // can be neither split nor put together: padding is the last to come and the first to go, also
 // where it is to stay, if another axis does either. Sums are scattered before others are made
 // whole: then there is less left to sum. Virtual shards are summed last: they come one by one.
-enum {
-  GATHER_PADDED,
-  GATHER,
-  SCATTER,
-  SLICE,
-  SCATTER_PADDED,
-  SLICE_PADDED,
-  REDUCE,
-  REDUCE_VIRTUAL,
-  STAYS
-};
+enum { GATHER_PADDED, GATHER, SCATTER, SLICE, SCATTER_PADDED, SLICE_PADDED, REDUCE, LAST, STAYS };
 
 static bool another_axis_changes(const gr_builder *b, const gr_layout *source,
                                  const gr_layout *target, int axis) {
@@ -83,7 +73,7 @@ static int stage_of(const gr_builder *b, gr_val v, const gr_layout *target, int 
   must_move |= x->layout.pad[axis] && another_axis_changes(b, &x->layout, target, axis);
   if (!must_move || (source < 0 && waits)) return STAYS;
   if (source >= 0) return x->layout.pad[axis] ? GATHER_PADDED : GATHER;
-  if (wanted == GR_REPLICATE) return axis == gr_mesh_virtual(&b->g->mesh) ? REDUCE_VIRTUAL : REDUCE;
+  if (wanted == GR_REPLICATE) return axis == gr_mesh_virtual(&b->g->mesh) ? LAST : REDUCE;
   bool padded = x->type.dim[wanted] % b->g->mesh.axis[axis].size != 0;
   return (source == GR_PARTIAL ? SCATTER : SLICE) + (padded ? SCATTER_PADDED - SCATTER : 0);
 }

@@ -13,7 +13,7 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 static void print_communicators(FILE *f, const gr_mesh *m) {
   int ranks = gr_mesh_ranks(m), n = 0;
   for (int a = 0; a < m->n_axes; a++)
-    if (m->axis[a].size > 1)
+    if (m->axis[a].size > 1 && a != gr_mesh_virtual(m))
       fprintf(f, "%s%d of %d ranks over %s",
               n++ ? ", " : "; communicators: ", ranks / m->axis[a].size, m->axis[a].size,
               m->axis[a].name);
@@ -65,8 +65,9 @@ void gr_plan_certify(FILE *f, const gr_plan_figures *figures) {
 }
 
 static void put_communicators(gr_text *t, const gr_mesh *m) {
-  for (int a = 0; a < m->n_axes; a++) {
-    gr_text_put(t, a ? ", {\"axis\": " : "{\"axis\": ");
+  for (int a = 0, n = 0; a < m->n_axes; a++) {
+    if (a == gr_mesh_virtual(m)) continue;
+    gr_text_put(t, n++ ? ", {\"axis\": " : "{\"axis\": ");
     gr_text_json(t, m->axis[a].name);
     gr_text_printf(t, ", \"ranks\": %d, \"communicators\": %d}", m->axis[a].size,
                    gr_mesh_ranks(m) / m->axis[a].size);

@@ -12,40 +12,39 @@ bool gr_run_takes_data(const gr_rank *r) { return phase_takes_data(r, &r->spec->
 gr_loader_spec gr_run_train_batches(const gr_rank *r, const gr_progress *p) {
   const gr_settings *s = &r->spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
-  return (gr_loader_spec){
-      .split = GR_SPLIT_TRAIN,
-      .batch = s->options.batch.global,
-      .of_bucket = s->options.batch.global_of,
-      .micro = s->options.batch.micro_batches,
-      .rank = r->share,
-      .ranks = r->shares,
-      .interleaved = s->options.sharding.shards_each && s->options.sharding.scatter,
-      .seed = (uint64_t)s->loop.seed,
-      .shuffle = true,
-      .augment = true,
-      .epoch = (uint32_t)(r->spec->looped ? p->data_epoch : p->epoch),
-      .first = (uint32_t)(r->spec->looped ? p->data_batch : p->batch),
-      .workers = o->workers,
-      .prefetch = o->prefetch};
+  const gr_sharding_settings *sharding = &s->options.sharding;
+  return (gr_loader_spec){.split = GR_SPLIT_TRAIN,
+                          .batch = s->options.batch.global,
+                          .of_bucket = s->options.batch.global_of,
+                          .micro = s->options.batch.micro_batches,
+                          .rank = r->share,
+                          .ranks = r->shares,
+                          .interleaved = sharding->shards_each && sharding->scatter,
+                          .seed = (uint64_t)s->loop.seed,
+                          .shuffle = true,
+                          .augment = true,
+                          .epoch = (uint32_t)(r->spec->looped ? p->data_epoch : p->epoch),
+                          .first = (uint32_t)(r->spec->looped ? p->data_batch : p->batch),
+                          .workers = o->workers,
+                          .prefetch = o->prefetch};
 }
 
 gr_loader_spec gr_run_eval_batches(const gr_rank *r, gr_split split) {
   const gr_settings *s = &r->spec->set;
   const gr_dataset_options *o = gr_dataset_settings(r->spec->data);
-  int micro = s->options.batch.micro_batches, each = s->options.sharding.shards_each;
-  // With virtual shards it is a batch of them, which the ranks compute together, one by one.
-  return (gr_loader_spec){
-      .split = split,
-      .batch = each ? s->options.batch.global : (s->options.batch.global + micro - 1) / micro,
-      .micro = each,
-      .interleaved = each > 0,
-      .of_bucket = s->options.batch.micro_of,
-      .rank = r->share,
-      .ranks = r->shares,
-      .seed = (uint64_t)s->loop.seed,
-      .epochs = 1,
-      .workers = o->workers,
-      .prefetch = o->prefetch};
+  int each = s->options.sharding.shards_each;  // which the ranks compute together, one by one
+  int steps = each ? 1 : s->options.batch.micro_batches;
+  return (gr_loader_spec){.split = split,
+                          .batch = (s->options.batch.global + steps - 1) / steps,
+                          .micro = each,
+                          .interleaved = each > 0,
+                          .of_bucket = s->options.batch.micro_of,
+                          .rank = r->share,
+                          .ranks = r->shares,
+                          .seed = (uint64_t)s->loop.seed,
+                          .epochs = 1,
+                          .workers = o->workers,
+                          .prefetch = o->prefetch};
 }
 
 gr_status gr_run_take_batch(gr_loader *loader, const gr_batch **out) {
