@@ -46,10 +46,13 @@ void gr_source_add(const char *file, const char *text) {
   if (i == gr_n_sources_known) gr_n_sources_known++;
 }
 
-// Appends to a fixed buffer and truncates: reporting an error must not need more memory.
+// Appends to a fixed buffer, whose end shows what found no room: reporting an error must not need
+// more memory.
 static void append(char *buf, size_t size, const char *fmt, va_list ap) {
+  static const char cut[] = "...";
   size_t used = strlen(buf);
-  vsnprintf(buf + used, size - used, fmt, ap);
+  int n = vsnprintf(buf + used, size - used, fmt, ap);
+  if (n > 0 && (size_t)n >= size - used) memcpy(buf + size - sizeof cut, cut, sizeof cut);
 }
 
 static void GR_PRINTF(3, 4) appendf(char *buf, size_t size, const char *fmt, ...) {

@@ -10,7 +10,7 @@ struct gr_error {
   char *file;  // owned; NULL: no place
   const char *cfile;
   int cline;
-  char text[1024], notes[2048], hint[512], about[256];
+  char text[2048], notes[4096], hint[2048], about[256];
   struct gr_error *next;
 };
 
