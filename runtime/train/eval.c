@@ -17,7 +17,7 @@ static gr_status eval_batch(gr_run *r, const gr_batch *b, const gr_batch_taker *
     gr_batch part = gr_batch_slice(b, k, parts);
     GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, &part, &now));
     gr_metrics_add_tree(levels, k, &now.metrics);
-    GR_TRY(gr_run_add_sums(&r->me, r->evaluation.sums, b->bucket));
+    GR_TRY(gr_run_add_sums(&r->me, r->evaluation.sums, b->bucket, k, k + 1 == parts));
     if (taker) GR_TRY(taker->take(taker->self, &part));
   }
   while (1 << top < parts) top++;
@@ -45,7 +45,7 @@ static gr_status eval_once(gr_run *r, gr_metrics *out) {
   GR_TRY(gr_run_go_on(r));
   GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, NULL, &now));
   gr_metrics_add(out, &now.metrics);
-  return gr_run_add_sums(&r->me, r->evaluation.sums, 0);
+  return gr_run_add_sums(&r->me, r->evaluation.sums, 0, 0, true);
 }
 
 gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *taker,

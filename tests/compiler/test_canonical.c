@@ -142,9 +142,9 @@ static void tree_over_shards(void) { add_shards(false), add_shards(true); }
 static void exact_squares(void) {
   static const float x[] = {1e-20f, 3e19f, -1.5f, 1e-42f, 7e5f, 0, 1e-20f, 2};
   enum { N = sizeof x / sizeof *x };
-  static double sums[2][768];
+  static double sums[2][512];
   static char scratch[1 << 18];
-  const gr_type in = {GR_F32, 1, {N}}, out = {GR_F64, 1, {768}}, one = {.dtype = GR_F32};
+  const gr_type in = {GR_F32, 1, {N}}, out = {GR_F64, 1, {512}}, one = {.dtype = GR_F32};
   for (int turn = 0; turn < 2; turn++) {
     float y[N], total;
     for (int i = 0; i < N; i++) y[i] = x[turn ? N - 1 - i : i];

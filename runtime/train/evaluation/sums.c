@@ -14,6 +14,7 @@ typedef struct sum {
   gr_exec_tensor results[GR_MAX_BUCKETS];  // by bucket: the result of its program
   gr_exec_tensor to;                       // the report program's input; .at NULL: it reads it not
   float *now;                              // of one batch, and then the input
+  float *levels;                           // [11, n] of virtual shards, or [1, n]
   double *total;
 } sum;
 
@@ -40,6 +41,7 @@ static gr_status open_sum(gr_rank *r, gr_sums *s, const char *result, const gr_t
   *a = (sum){.name = result + 4, .type = *t};
   size_t n = (size_t)gr_type_count(t);
   a->now = GR_NEW(r->arena, float, n), a->total = GR_NEW(r->arena, double, n);
+  a->levels = GR_NEW(r->arena, float, r->spec->set.options.sharding.shards_each ? 11 * n : n);
   for (int i = 0; i < GR_MAX_BUCKETS && r->eval->of_bucket[i]; i++) {
     a->results[i] = gr_exec_result(r->exec, r->eval->of_bucket[i], result);
     if (!a->results[i].address || !gr_type_same(&a->results[i].type, t))
@@ -123,14 +125,21 @@ void gr_run_clear_sums(gr_sums *s) {
     memset(s->items[i].total, 0, (size_t)gr_type_count(&s->items[i].type) * sizeof(double));
 }
 
-gr_status gr_run_add_sums(gr_rank *r, gr_sums *s, int bucket) {
+static void add_sum(sum *a, int k, bool last) {
+  int64_t n = gr_type_count(&a->type);
+  float *level = a->levels;
+  for (; k & 1; k >>= 1, level += n)
+    for (int64_t i = 0; i < n; i++) a->now[i] = level[i] + a->now[i];
+  memcpy(level, a->now, (size_t)n * sizeof *level);
+  for (int64_t i = 0; i < n && last; i++) a->total[i] += (double)a->now[i];
+}
+
+gr_status gr_run_add_sums(gr_rank *r, gr_sums *s, int bucket, int k, bool last) {
   if (!s || !s->n) return GR_OK;
   for (int i = 0; i < s->n; i++)
     GR_TRY(gr_exec_read(r->exec, &s->items[i].results[bucket], s->items[i].now));
   GR_TRY(gr_exec_wait(r->exec));
-  for (int i = 0; i < s->n; i++)
-    for (int64_t k = 0; k < gr_type_count(&s->items[i].type); k++)
-      s->items[i].total[k] += (double)s->items[i].now[k];
+  for (int i = 0; i < s->n; i++) add_sum(&s->items[i], k, last);
   return GR_OK;
 }
 

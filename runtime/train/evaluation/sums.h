@@ -7,8 +7,10 @@ typedef struct gr_sums gr_sums;
 // the model has no `report:`. After the programs.
 GR_MUST_USE gr_status gr_run_open_sums(gr_rank *, gr_sums **out);
 // NULL is fine for all of these.
-void gr_run_clear_sums(gr_sums *);                                        // before an evaluation
-GR_MUST_USE gr_status gr_run_add_sums(gr_rank *, gr_sums *, int bucket);  // after each batch
+void gr_run_clear_sums(gr_sums *);  // before an evaluation
+// After each batch, or after the k-th of 2^n virtual shards of one, of which the last adds all, as
+// gr_metrics_add_tree.
+GR_MUST_USE gr_status gr_run_add_sums(gr_rank *, gr_sums *, int bucket, int k, bool last);
 // After the last one: runs the report program, adds its metrics, and sets its tables.
 GR_MUST_USE gr_status gr_run_report_sums(gr_rank *, gr_sums *, gr_metrics *);
 // The tables of the last evaluation, valid until the next one.
