@@ -167,7 +167,9 @@ gr_status gr_store_open(const gr_store_options *opt, gr_store **out) {
 gr_status gr_store_lost(int error, double seconds) {
   if (error == ECANCELED) return stopped();
   if (error == ETIMEDOUT)
-    return gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank 0 does not answer within %g s", seconds);
+    return gr_hint(
+        gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank 0 does not answer within %g s", seconds),
+        "is its machine, or the network, down? distributed.timeout sets how long to wait");
   return gr_fail(GR_ERR_RANK, GR_NOWHERE, GR_RANK_DIED "the connection to it was closed", 0);
 }
 

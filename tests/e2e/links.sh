@@ -99,6 +99,47 @@ check "... nothing is left running" gone cut
 cable up
 check "... the last checkpoint is intact" "$graphrun" ckpt verify cut/checkpoints
 
+both none distributed.heartbeat=0 distributed.timeout=5
+wait_steps none 10
+cable down
+wait
+for r in 0 1; do
+  spoke none $r
+  printf '%s\n' "hang error: a collective with the machine of rank $((1 - r)) did not complete within 5 s" >patterns
+  verdict "... without a heartbeat distributed.timeout ends rank $r" 72
+done
+cable up
+
+# One direction alone: rank 1 receives nothing, and what it sends arrives.
+both half distributed.heartbeat=5
+wait_steps half 10
+ip netns exec $b iptables -A INPUT -i grb$$ -j DROP
+wait
+spoke half 1
+printf '%s\n' 'hang error: rank 0 has shown no sign of life for 5 s: ' >patterns
+verdict "a cable that is cut in one direction: rank 1 names the other one" 72
+spoke half 0
+check "... so does rank 0" grep -qE 'error: rank 1 (has shown no sign of life|died)' "$log"
+check "... and both end" test "$code" = 71 -o "$code" = 72
+whole
+
+# Two ranks on each machine, of which only the first ones are connected.
+more=WORLD_SIZE=4
+for r in 0 1 2 3; do on $([ $r -lt 2 ] && echo $a || echo $b) $r four distributed.heartbeat=5; done
+watcher=$!
+wait_steps four 10
+cable down
+wait
+check "a cable between two machines of two ranks that is cut: all end" test "$(codes four)" = "72 72 72 72 "
+for r in 0 2; do
+  other=$((2 - r))
+  check "... rank $r, on one of them, names one of the other" \
+    grep -qE "rank ($other|$((other + 1))) has shown no sign of life for 5 s: its process is stopped, or its machine" four.$r.log
+done
+check "... nothing is left running" gone four
+cable up
+more=WORLD_SIZE=2
+
 # ---- Cut for a while: shorter than the heartbeat, which is far longer than the system's own time-outs would be
 steps="$usual training.max_steps=40 checkpoint.every_steps=20 hooks=[$source/tests/e2e/slow.lua]"
 both not-cut
@@ -141,6 +182,6 @@ spoke third 0
 printf '%s\n' 'hang error: ranks? (1, )?2 did not join within 15 s' >patterns
 verdict "a cable that is cut while ranks wait for others: rank 0 names who is missing" 72
 spoke third 1
-printf '%s\n' 'hang error: rank 0 (does not answer|was not found) within [0-9.]* s' >patterns
+printf '%s\n' 'hang error: rank 0 (does not answer|was not found) within [0-9.]* s' 'hint: .*distributed.timeout' >patterns
 verdict "... and rank 1 whom it does not hear" 72
 counts
