@@ -165,7 +165,7 @@ wait
 spoke term 0
 check "SIGTERM to one rank: all stop with 75" test "$(codes term)" = "75 75 75 "
 check "... and save" "$graphrun" ckpt verify term/checkpoints
-long_run still distributed.timeout=20
+long_run still distributed.timeout=20 distributed.heartbeat=0
 stopped=$(of_rank still 1)
 kill -STOP "$stopped"
 while [ ! -s still.0.code ] || [ ! -s still.2.code ]; do sleep 0.1; done
