@@ -42,7 +42,7 @@ gr_slow("^e2e[.]package_root$")
 
 # Tests that take longest begin first: seconds, of processors and of waiting, which need not be exact. ctest replaces
 # them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.
-set(costs e2e.stops:300 e2e.watchdog:280 e2e.launchers:270 gpu.nvrtc_configs:250 gpu.nvrtc_all:190 gpu.ops.0:120
+set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.nvrtc_configs:250 gpu.nvrtc_all:190 gpu.ops.0:120
   gpu.ops.4:120 e2e.new:110 gpu.attention:80 gpu.train:75 gpu.whisper:60 e2e.whisper_ranks:50 e2e.whisper_stops:45 e2e.recompute:50
   gpu.convolution:70 gpu.ranks:65 gpu.nvrtc:60
   gpu.attention_cases.large.4:50 e2e.surroundings:45 gpu.loops.0:42 gpu.loops.4:42 exec.mpi:41 e2e.mp4:40 ops.ops:40

@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 enum { BACKLOG = 1024, SLICE_MS = 100 };  // how often `stop` is asked
+#ifndef TCP_RTO_MAX_MS
+enum { TCP_RTO_MAX_MS = 44 };
+#endif
 
 // ---- Waiting ------------------------------------------------------------------------------------
 
@@ -67,14 +70,25 @@ static struct addrinfo *resolve(const char *host, int port, bool passive) {
   return getaddrinfo(host, service, &want, &found) ? NULL : found;
 }
 
+static void set_options(int fd, const int (*options)[3], size_t n) {
+  for (size_t i = 0; i < n; i++)
+    setsockopt(fd, options[i][0], options[i][1], &options[i][2], sizeof options[i][2]);
+}
+
 void gr_net_prepare(int fd) {
   static const int options[][3] = {{IPPROTO_TCP, TCP_NODELAY, 1},
                                    {SOL_SOCKET, SO_KEEPALIVE, 1},
                                    {IPPROTO_TCP, TCP_KEEPIDLE, 15},
                                    {IPPROTO_TCP, TCP_KEEPINTVL, 5},
-                                   {IPPROTO_TCP, TCP_KEEPCNT, 3}};
-  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-    setsockopt(fd, options[i][0], options[i][1], &options[i][2], sizeof options[i][2]);
+                                   {IPPROTO_TCP, TCP_USER_TIMEOUT, 3600000}};
+  set_options(fd, options, sizeof options / sizeof *options);
+}
+
+// The second option is that of later systems; others refuse it.
+void gr_net_retry_soon(int fd) {
+  static const int options[][3] = {{IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1},
+                                   {IPPROTO_TCP, TCP_RTO_MAX_MS, 1000}};
+  set_options(fd, options, sizeof options / sizeof *options);
 }
 
 static int open_socket(int family) {

@@ -28,8 +28,13 @@ int gr_net_send(int fd, const void *, size_t bytes, gr_net_wait);
 int gr_net_receive(int fd, void *, size_t bytes, gr_net_wait);
 // The address of this end of a connection, as text that gr_net_connect takes.
 void gr_net_own_address(int fd, char out[GR_NET_ADDRESS]);
-// Small messages are sent at once, and a peer whose machine is gone is noticed within 30 s.
+// Small messages are sent at once, and the connection outlives an outage of the network of up to an
+// hour: for how long a peer may be silent is the caller's to say, not the system's. While nothing
+// is sent, something is sent now and then, so that firewalls do not forget the connection.
 void gr_net_prepare(int fd);
+// For a connection of small messages: what was lost is sent again about every second, however long
+// the network has been down.
+void gr_net_retry_soon(int fd);
 // Describes which process listens on a port of this machine: "process 4711 (python3)", or as much
 // of it as this user may see.
 void gr_net_port_owner(int port, char *out, size_t size);

@@ -47,8 +47,9 @@ typedef struct gr_shared_block {
   gr_comm_status status;                 // of the world
   _Alignas(128) _Atomic uint32_t futex;  // waiters sleep on it once spinning has not helped
   _Atomic uint32_t sleepers;
-  _Atomic int silent;   // 1 + the first rank that was found stopped; 0: none
-  gr_comm_slot slot[];  // by member
+  _Atomic uint32_t heard;  // counted up when rank 0's machine has sent something (tcp_link.c)
+  _Atomic int silent;      // 1 + the first rank that was found stopped; 0: none
+  gr_comm_slot slot[];     // by member
 } gr_shared_block;
 
 // One shared allocation: this rank's copy of it, and the addresses at which this rank sees the

@@ -4,6 +4,10 @@
 
 // How a message names a rank, its argument, that has shown none for so many seconds.
 #define GR_RANK_SILENT "rank %d has shown no sign of life for %g s: "
+// Why, for one on another machine.
+#define GR_RANK_OUT_OF_REACH                                                              \
+  "its process is stopped, or its machine or the network between is down; if that comes " \
+  "back by itself, raise distributed.heartbeat"
 // What one process knows of another; zeros at first.
 typedef struct gr_silence {
   uint32_t heard;

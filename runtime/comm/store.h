@@ -60,7 +60,8 @@ typedef struct gr_store_failure {
 // Reports a failure, unless one is recorded already. Errors are ignored: the other ranks then run
 // into their time-outs.
 void gr_store_fail(gr_store *, const gr_store_failure *);
-// Reads the recorded failure. A server that is gone is the death of rank 0.
+// The recorded failure, as far as the server has told: asks it, and does not wait for the answer. A
+// server that is gone is the death of rank 0.
 void gr_store_check(gr_store *, gr_store_failure *out);
 // The death of another rank, as the server has noticed it, or of the server, as this rank sees it;
 // GR_OK: none is known. May be called by another thread.
@@ -70,7 +71,10 @@ GR_MUST_USE gr_status gr_store_find_death(gr_store *);
 GR_MUST_USE gr_status gr_store_open_watch(gr_store *);
 // To be called ten times a second by another thread: says by that connection that this process
 // runs. The error of gr_store_find_death, or GR_ERR_HANG where a rank has not said so for silence_s
-// seconds (0: it need not), as the server has noticed it, or the server has not answered.
-GR_MUST_USE gr_status gr_store_watch(gr_store *, double silence_s);
+// seconds (0: it need not), as the server has noticed it, or the server has not answered. heard:
+// counted up when rank 0's machine has sent something else, which is an answer too.
+GR_MUST_USE gr_status gr_store_watch(gr_store *, double silence_s, uint32_t heard);
+// On rank 0: a rank's machine has sent something else, which says that it runs. Of any thread.
+void gr_store_hear(gr_store *, int rank);
 // Where this process reached the server, which is where other machines reach this process.
 const char *gr_store_own_address(const gr_store *);

@@ -6,36 +6,14 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/hash.h"
-#include "runtime/comm/silence.h"
-#include "runtime/comm/store.h"
-#include "runtime/comm/store_wire.h"
-#include "runtime/launch/launch.h"
+#include "runtime/comm/store_parts.h"
 
-// Seconds: to connect to one port; for the answer to a hello; that the server is given beyond a
-// request's own time-out; for which a port of another job is tried again, because it may be that of
-// a run which is just ending; that rank 0 waits for the others to leave; that requests which are
-// answered at once may take.
+// Seconds: to connect to one port; for the answer to a hello, on one of several ports; that the
+// server is given beyond a request's own time-out; for which a port of another job is tried again,
+// because it may be that of a run which is just ending; that rank 0 waits for the others to leave;
+// that requests which are answered at once may take.
 static const double connect_s = 2, hello_s = 3, grace_s = 5, other_job_s = 5, leave_s = 2,
                     at_once_s = 10;
-
-struct gr_store {
-  gr_store_options opt;
-  uint64_t token;
-  int fd;
-  gr_store_server *server;  // of rank 0
-  char address[GR_NET_ADDRESS];
-  char other_job[128];  // the name of one whose rank 0 was found
-  int port;             // where rank 0 was found
-  gr_store *watch;      // the connection of gr_store_open_watch, which has the following
-  struct {
-    gr_store_reply reply;
-    gr_store_failure failure;
-  } answer;
-  size_t got;  // bytes of the answer
-  uint32_t answers;
-  double ask_at;  // when the next request is due; of one that is not answered: 0
-  gr_silence silence;
-};
 
 static gr_net_wait wait_of(const gr_store *s, double seconds) {
   return (gr_net_wait){gr_seconds() + seconds, s->opt.stop};
@@ -71,8 +49,8 @@ static gr_status start_server(gr_store *s) {
 
 // ---- Joining ------------------------------------------------------------------------------------
 
-// What was found on a port.
-typedef enum found { NOTHING, STRANGER, OTHER_JOB, JOINED } found;
+// What was found on a port. What does not answer may be rank 0 behind a bad network.
+typedef enum found { NOTHING, SILENT, STRANGER, OTHER_JOB, JOINED } found;
 
 static gr_status read_reply(gr_store *s, gr_net_wait w, gr_store_reply *r, char **value,
                             int *error) {
@@ -94,11 +72,16 @@ static gr_status say_hello(gr_store *s, found *out) {
                       s->opt.rank,    s->opt.ranks,     s->opt.job};
   gr_store_reply r = {0};
   gr_net_wait w = wait_of(s, hello_s);
+  if (s->opt.ports == 1) w.until = s->until;
   char *text = NULL;
   int error = gr_net_send(s->fd, &h, sizeof h, w);
   gr_status st = error ? GR_OK : read_reply(s, w, &r, &text, &error);
   if (st) return st;
-  *out = error ? STRANGER : r.answer == GR_STORE_OTHER_JOB ? OTHER_JOB : JOINED;
+  s->error = error;
+  *out = error == ETIMEDOUT               ? SILENT
+         : error                          ? STRANGER
+         : r.answer == GR_STORE_OTHER_JOB ? OTHER_JOB
+                                          : JOINED;
   if (!error && r.answer == GR_STORE_REFUSED)
     st = gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "rank 0 refused this process: %s", text),
                  "start every rank with the same graphrun, and with a rank of its own");
@@ -111,7 +94,9 @@ static gr_status try_port(gr_store *s, int port, double seconds, found *out) {
   *out = NOTHING;
   int error = gr_net_connect(s->opt.host, port, wait_of(s, seconds), &s->fd);
   if (error == ECANCELED) return stopped();
+  s->error = error;
   if (error) return GR_OK;
+  gr_net_retry_soon(s->fd);
   gr_status st = say_hello(s, out);
   if (*out == JOINED && !st) s->port = port;
   if (*out == JOINED && !st) return GR_OK;
@@ -135,16 +120,16 @@ static gr_status cannot_join(const gr_store *s, found best, double seconds) {
                 "what listens on port %d of '%s' is not graphrun's rank 0", o->port, o->host),
         "set %s to a free port", o->setting);
   return gr_hint(gr_fail(GR_ERR_HANG, GR_NOWHERE,
-                         "rank 0 was not found within %g s: nothing listens on port %d of '%s'",
-                         seconds, o->port, o->host),
+                         "rank 0 was not found within %g s: %s on port %d of '%s'%s%s", seconds,
+                         best == SILENT ? "there is no answer" : "nothing listens", o->port,
+                         o->host, s->error ? ": " : "", s->error ? strerror(s->error) : ""),
                  "has rank 0 started, and does a firewall let rank %d through? distributed.timeout "
                  "sets how long to wait",
-                 o->rank);
+                 o->rank % o->ranks);
 }
 
-// Tries the ports again and again until rank 0 is found on one of them.
-static gr_status join(gr_store *s) {
-  double begun = gr_seconds(), until = begun + s->opt.timeout_s;
+gr_status gr_store_join(gr_store *s) {
+  double begun = gr_seconds(), until = s->until = begun + s->opt.timeout_s;
   for (found best = NOTHING;; best = NOTHING) {
     for (int i = 0; i < s->opt.ports; i++) {
       double left = until - gr_seconds();
@@ -154,7 +139,7 @@ static gr_status join(gr_store *s) {
       if (now > best) best = now;
     }
     double now = gr_seconds();
-    bool gone = best != NOTHING && s->opt.ports == 1 && now - begun > other_job_s;
+    bool gone = best > SILENT && s->opt.ports == 1 && now - begun > other_job_s;
     if (now > until || gone) return cannot_join(s, best, now - begun);
     if (s->opt.stop && s->opt.stop()) return stopped();
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
@@ -167,7 +152,7 @@ gr_status gr_store_open(const gr_store_options *opt, gr_store **out) {
   if (!s) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for the store of the ranks");
   *s = (gr_store){.opt = *opt, .fd = -1, .token = gr_hash_text(opt->token)};
   gr_status st = opt->rank ? GR_OK : start_server(s);
-  st = st ? st : join(s);
+  st = st ? st : gr_store_join(s);
   if (!st) gr_net_own_address(s->fd, s->address);
   st = st ? st : gr_store_barrier(s, "joined");
   if (st)
@@ -179,10 +164,12 @@ gr_status gr_store_open(const gr_store_options *opt, gr_store **out) {
 
 // ---- Requests -----------------------------------------------------------------------------------
 
-static gr_status lost(int error, double seconds) {
+gr_status gr_store_lost(int error, double seconds) {
   if (error == ECANCELED) return stopped();
   if (error == ETIMEDOUT)
-    return gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank 0 does not answer within %g s", seconds);
+    return gr_hint(
+        gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank 0 does not answer within %g s", seconds),
+        "is its machine, or the network, down? distributed.timeout sets how long to wait");
   return gr_fail(GR_ERR_RANK, GR_NOWHERE, GR_RANK_DIED "the connection to it was closed", 0);
 }
 
@@ -204,7 +191,18 @@ static gr_status refused(const gr_store_reply *r, const char *text) {
   return gr_fail((gr_code)f.code, GR_NOWHERE, "%s", f.why);
 }
 
-// One request and its answer. The answer's value is the caller's to free.
+// Before another request: the answers to gr_store_ask that are yet to come.
+static int settle(gr_store *s, gr_net_wait w) {
+  int error = atomic_load(&s->given_up) ? ETIMEDOUT : 0;
+  while (!error && s->asked != s->answers) {
+    error = gr_net_receive(s->fd, (char *)&s->answer + s->got, sizeof s->answer - s->got, w);
+    s->got = 0, s->answers++;
+  }
+  return error;
+}
+
+// One request and its answer. The answer's value is the caller's to free. After one that was late
+// nothing else is asked: its answer may still come.
 static gr_status call(gr_store *s, gr_store_call what, const char *key, int64_t number,
                       const void *value, size_t bytes, gr_store_reply *out, char **out_value) {
   gr_store_request r = {.magic = GR_STORE_MAGIC,
@@ -218,10 +216,12 @@ static gr_status call(gr_store *s, gr_store_call what, const char *key, int64_t 
   if (strlen(key) >= sizeof r.key || bytes > GR_STORE_VALUE)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is too long for the store", key);
   snprintf(r.key, sizeof r.key, "%s", key);
-  int error = gr_net_send(s->fd, &r, sizeof r, w);
+  int error = settle(s, w);
+  if (!error) error = gr_net_send(s->fd, &r, sizeof r, w);
   if (!error) error = gr_net_send(s->fd, value, bytes, w);
   if (!error) GR_TRY(read_reply(s, w, out, out_value, &error));
-  if (error) return lost(error, seconds);
+  if (error == ETIMEDOUT) atomic_store(&s->given_up, true);
+  if (error) return gr_store_lost(error, seconds);
   if (out->answer == GR_STORE_DONE) return GR_OK;
   gr_status st = refused(out, *out_value);
   free(*out_value);
@@ -278,74 +278,6 @@ void gr_store_fail(gr_store *s, const gr_store_failure *f) {
   gr_status st = call(s, GR_STORE_FAIL, "", 0, f, sizeof *f, &r, &none);
   free(none);
   gr_status_drop(st);
-}
-
-void gr_store_check(gr_store *s, gr_store_failure *out) {
-  gr_store_reply r;
-  char *value;
-  *out = (gr_store_failure){0};
-  gr_status st = call(s, GR_STORE_CHECK, "", 0, NULL, 0, &r, &value);
-  if (!st && r.bytes == sizeof *out) memcpy(out, value, sizeof *out);
-  free(value);
-  if (st && gr_status_code(st) != GR_ERR_STOPPED) {
-    out->code = (int32_t)gr_status_code(st), out->rank = 0;
-    snprintf(out->why, sizeof out->why, "%s", gr_status_text(st));
-  }
-  gr_status_drop(st);
-}
-
-// A connection that is closed reads as the end of a file, which is seen without reading.
-static bool is_closed(int fd) {
-  char byte;
-  ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-}
-
-gr_status gr_store_find_death(gr_store *s) {
-  int dead = s->server ? gr_store_server_dead(s->server) : -1;
-  if (dead >= 0)
-    return gr_fail(GR_ERR_RANK, GR_NOWHERE, GR_RANK_DIED "its connection to rank 0 was closed",
-                   dead);
-  return s->fd >= 0 && !s->server && is_closed(s->fd) ? lost(ECONNRESET, 0) : GR_OK;
-}
-
-// ---- Watching -----------------------------------------------------------------------------------
-
-gr_status gr_store_open_watch(gr_store *s) {
-  found what = NOTHING;
-  gr_store *w = calloc(1, sizeof *w);
-  if (!w) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for the store of the ranks");
-  *w = (gr_store){.opt = s->opt, .fd = -1, .token = s->token};
-  w->opt.rank += w->opt.ranks, s->watch = w;
-  GR_TRY(try_port(w, s->port, at_once_s, &what));
-  return what == JOINED ? GR_OK : lost(ETIMEDOUT, at_once_s);
-}
-
-// Sends a request if one is due, and takes of its answer what is here. Never waits.
-static void exchange(gr_store *w, double silence_s) {
-  double now = gr_seconds(), every = silence_s / 8 < 1 ? silence_s / 8 : 1;
-  gr_store_request r = {.magic = GR_STORE_MAGIC, .call = GR_STORE_CHECK};
-  r.timeout_s = gr_launch_debugged() ? 0 : silence_s;
-  if (w->ask_at > 0 || !w->answers) {
-    if (now < w->ask_at || send(w->fd, &r, sizeof r, MSG_NOSIGNAL) != sizeof r) return;
-    w->ask_at = 0, w->answers += !w->answers;
-  }
-  ssize_t n = recv(w->fd, (char *)&w->answer + w->got, sizeof w->answer - w->got, 0);
-  if (n > 0) w->got += (size_t)n;
-  if (w->got < sizeof w->answer) return;
-  w->got = 0, w->answers++, w->ask_at = now + every;
-}
-
-gr_status gr_store_watch(gr_store *s, double silence_s) {
-  gr_store *w = s->watch;
-  GR_TRY(gr_store_find_death(s));
-  if (!w || silence_s <= 0) return GR_OK;
-  exchange(w, silence_s);
-  const gr_store_failure *f = &w->answer.failure;
-  if (w->answers > 1 && f->code == GR_ERR_HANG)
-    return gr_fail(GR_ERR_HANG, GR_NOWHERE, "%.*s", (int)sizeof f->why - 1, f->why);
-  if (gr_silence_of(&w->silence, w->answers) <= silence_s || w->answer.reply.number) return GR_OK;
-  return gr_fail(GR_ERR_HANG, GR_NOWHERE, GR_RANK_SILENT "it does not answer", 0, silence_s);
 }
 
 const char *gr_store_own_address(const gr_store *s) { return s->address; }

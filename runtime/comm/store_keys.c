@@ -48,3 +48,15 @@ void gr_store_keys_free(gr_store_key *e) {
     free(e->value), free(e->here), free(e);
   }
 }
+
+void gr_store_list_missing(const bool *here, int ranks, char *out, size_t size) {
+  int n = 0;
+  *out = 0;
+  for (int r = 0; r < ranks; r++) {
+    if (here[r]) continue;
+    size_t used = strlen(out);
+    if (n < 8) snprintf(out + used, size - used, "%s%d", n ? ", " : "", r);
+    if (n == 8) snprintf(out + used, size - used, ", ...");
+    n++;
+  }
+}

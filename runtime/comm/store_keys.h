@@ -21,3 +21,5 @@ bool gr_store_key_set(gr_store_key *, const char *value, size_t bytes);
 bool gr_store_key_contribute(gr_store_key *, int ranks, int rank, const char *value, size_t bytes);
 // Frees the list and the values in it.
 void gr_store_keys_free(gr_store_key *list);
+// Lists up to eight ranks that are not here: "1, 3, 4".
+void gr_store_list_missing(const bool *here, int ranks, char *out, size_t size);

@@ -43,6 +43,7 @@ struct gr_store_server {
   int ranks, n_clients;  // n_clients: places, two of each rank and those of strangers
   client *clients;
   bool *joined, *left;  // by rank; left: it has said so, or its connection is closed
+  atomic_uint *heard;   // by rank: signs of life beside its requests
   gr_store_key *keys;
   gr_store_failure failure;
   atomic_bool ending, leave_all, ended;
@@ -80,19 +81,6 @@ static void GR_PRINTF(3, 4) answer_text(client *c, gr_store_answer what, const c
   answer(c, what, 0, text, strlen(text) + 1);
 }
 
-// Lists up to eight ranks for which `is` is false: "1, 3, 4".
-static void list_missing(const gr_store_server *s, const bool *is_here, char *out, size_t size) {
-  int n = 0;
-  *out = 0;
-  for (int r = 0; r < s->ranks; r++) {
-    if (is_here[r]) continue;
-    size_t used = strlen(out);
-    if (n < 8) snprintf(out + used, size - used, "%s%d", n ? ", " : "", r);
-    if (n == 8) snprintf(out + used, size - used, ", ...");
-    n++;
-  }
-}
-
 static void answer_late(gr_store_server *s, client *c) {
   const gr_store_request *r = &c->request;
   const gr_store_key *e = gr_store_key_find(&s->keys, r->key, s->ranks);
@@ -101,9 +89,9 @@ static void answer_late(gr_store_server *s, client *c) {
     answer_text(c, GR_STORE_LATE, "no rank has set '%s' within %g s", r->key, r->timeout_s);
     return;
   }
-  list_missing(s, s->joined, who, sizeof who);
+  gr_store_list_missing(s->joined, s->ranks, who, sizeof who);
   bool came = !*who;
-  if (came) list_missing(s, e->here, who, sizeof who);
+  if (came) gr_store_list_missing(e->here, s->ranks, who, sizeof who);
   const char *plural = strchr(who, ',') ? "s" : "", *what = came ? e->key : "";
   answer_text(c, GR_STORE_LATE, "rank%s %s did not %s%s%s within %g s", plural, who,
               came ? "reach '" : "join", what, came ? "'" : "", r->timeout_s);
@@ -223,9 +211,12 @@ static bool make_room(client *c, size_t bytes) {
   return true;
 }
 
-// A closed connection of a rank that has not left is its death.
+// A closed connection of a rank that has not left is its death. One that has asked for nothing may
+// not have heard that it has joined, and comes again.
 static void lose(gr_store_server *s, client *c) {
-  if (c->rank >= 0 && !s->left[c->rank]) {
+  if (c->rank >= 0 && !c->requests)
+    s->joined[c->rank] = false;
+  else if (c->rank >= 0 && !s->left[c->rank]) {
     gr_store_failure f = {.code = GR_ERR_RANK, .rank = c->rank};
     snprintf(f.why, sizeof f.why, GR_RANK_DIED "its connection to rank 0 was closed", c->rank);
     record(s, &f);
@@ -285,7 +276,7 @@ static client *make_place(gr_store_server *s) {
 static void admit(gr_store_server *s) {
   int fd = accept4(s->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) return;
-  gr_net_prepare(fd);
+  gr_net_prepare(fd), gr_net_retry_soon(fd);
   *make_place(s) = (client){.fd = fd, .rank = -1, .until = gr_seconds() + hello_s};
 }
 
@@ -315,9 +306,10 @@ static void check_time(gr_store_server *s, client *c) {
 // A rank that is watched has asked before, and says in its requests for how long it may be silent.
 static void check_silence(gr_store_server *s, client *c) {
   double most = c->request.timeout_s;
-  if (c->rank < s->ranks || gr_silence_of(&c->silence, c->requests) <= most || most <= 0) return;
   gr_store_failure f = {.code = GR_ERR_HANG, .rank = c->rank - s->ranks};
-  snprintf(f.why, sizeof f.why, GR_RANK_SILENT "it is stopped, or out of reach", f.rank, most);
+  if (f.rank < 0 || most <= 0) return;
+  if (gr_silence_of(&c->silence, c->requests + atomic_load(&s->heard[f.rank])) <= most) return;
+  snprintf(f.why, sizeof f.why, GR_RANK_SILENT GR_RANK_OUT_OF_REACH, f.rank, most);
   record(s, &f);
 }
 
@@ -354,7 +346,7 @@ static void release(gr_store_server *s) {
   for (int i = 0; i < s->n_clients && s->clients; i++) drop(&s->clients[i]);
   gr_store_keys_free(s->keys);
   if (s->listening >= 0) close(s->listening);
-  free(s->clients), free(s->joined), free(s->left);
+  free(s->clients), free(s->joined), free(s->left), free(s->heard);
   free(s);
 }
 
@@ -372,10 +364,11 @@ gr_status gr_store_server_start(int listening, uint64_t token, const gr_store_op
                          .ranks = ranks,
                          .n_clients = 2 * ranks + MAX_STRANGERS,
                          .joined = calloc((size_t)ranks * 2, sizeof *s->joined),
+                         .heard = calloc((size_t)ranks, sizeof *s->heard),
                          .left = calloc((size_t)ranks * 2, sizeof *s->left),
                          .clients = calloc((size_t)ranks * 2 + MAX_STRANGERS, sizeof *s->clients)};
   for (int i = 0; s->clients && i < s->n_clients; i++) s->clients[i].fd = s->clients[i].rank = -1;
-  bool ok = s->clients && s->joined && s->left;
+  bool ok = s->clients && s->joined && s->left && s->heard;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   ok = ok && !pthread_create(&s->thread, NULL, run, s);
@@ -388,6 +381,8 @@ gr_status gr_store_server_start(int listening, uint64_t token, const gr_store_op
 }
 
 int gr_store_server_dead(const gr_store_server *s) { return atomic_load(&s->dead) - 1; }
+
+void gr_store_server_hear(gr_store_server *s, int rank) { atomic_fetch_add(&s->heard[rank], 1); }
 
 void gr_store_server_end(gr_store_server *s, double seconds) {
   double until = gr_seconds() + seconds;

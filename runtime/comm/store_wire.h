@@ -56,5 +56,7 @@ GR_MUST_USE gr_status gr_store_server_start(int listening, uint64_t token, const
                                             gr_store_server **out);
 // A rank whose connection was closed before it has left; -1: none. Of any thread.
 int gr_store_server_dead(const gr_store_server *);
+// A sign of life of a rank that does not come by the store. Of any thread.
+void gr_store_server_hear(gr_store_server *, int rank);
 // Waits until all clients have left, at most so many seconds, and ends the server.
 void gr_store_server_end(gr_store_server *, double seconds);

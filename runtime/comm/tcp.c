@@ -36,7 +36,8 @@ static gr_status watch(gr_comm *c, double silence_s) {
     return gr_fail(GR_ERR_RANK, GR_NOWHERE, GR_RANK_DIED "its process %d is gone", dead->rank,
                    atomic_load(&dead->pid));
   GR_TRY(gr_shared_watch(&m->node, silence_s));
-  gr_status s = m->store ? gr_store_watch(m->store, silence_s) : GR_OK;
+  gr_status s =
+      m->store ? gr_store_watch(m->store, silence_s, atomic_load(&m->node.block->heard)) : GR_OK;
   if (gr_status_code(s) == GR_ERR_HANG)
     gr_comm_status_abort(&m->node.block->status, GR_ERR_HANG, 0, "%s", gr_status_text(s));
   return s;

@@ -14,8 +14,9 @@
 // the oldest.
 enum { MAX_STRANGERS = 64 };
 static const double check_interval_s = 0.1;
-static const double hello_s = 5;  // for a connection to say which communicator it belongs to
-static const double death_s = 3;  // in which the store hears why a connection was closed
+static const double hello_s = 60;        // for a connection to say which communicator it belongs to
+static const double unreachable_s = 10;  // in which a network that is down may come back
+static const double death_s = 3;         // in which the store hears why a connection was closed
 
 // ---- Failure reports ----------------------------------------------------------------------------
 
@@ -43,8 +44,7 @@ static gr_status lost(gr_tcp *m, int machine) {
   for (double until = gr_seconds() + death_s; gr_seconds() < until; poll(NULL, 0, 50))
     GR_TRY(gr_shared_check(&m->node.base));
   gr_comm_status_abort(&m->world->node.block->status, GR_ERR_RANK, m->world_rank,
-                       "the connection to the machine of rank %d was closed",
-                       m->far.rank_of[machine * m->far.most]);
+                       "the connection to the machine of rank %d was closed", m->leader[machine]);
   return gr_shared_status(&m->node);
 }
 
@@ -82,8 +82,7 @@ static gr_status report_hang(gr_tcp *m, const transfer *t) {
   for (int i = 0; i < m->machines; i++) {
     size_t used = strlen(who);
     if (!is_done(&t[i]))
-      snprintf(who + used, sizeof who - used, "%s%d", n++ ? ", " : "",
-               m->far.rank_of[i * m->far.most]);
+      snprintf(who + used, sizeof who - used, "%s%d", n++ ? ", " : "", m->leader[i]);
   }
   gr_comm_status_abort(&m->world->node.block->status, GR_ERR_HANG, m->world_rank,
                        "a collective with the machine%s of rank%s %s did not complete within %g s",
@@ -100,13 +99,31 @@ static int wait_for(const gr_tcp *m, const transfer *t, struct pollfd *p) {
   return poll(p, (nfds_t)m->machines, (int)(check_interval_s * 1e3));
 }
 
+// What a machine sends says that it is there: on a slow link its ranks' own signs of life may wait
+// behind that.
+static void hear(gr_tcp *m, int machine) {
+  gr_tcp *w = m->world;
+  int sender = w->place[m->leader[machine]].machine;
+  for (int r = 0; r < w->base.ranks; r++)
+    if (w->place[r].machine == sender) gr_store_hear(w->store, r);
+  if (!sender) atomic_fetch_add(&w->node.block->heard, 1);
+}
+
+// False: the connection is closed.
+static bool exchange(gr_tcp *m, int machine, transfer *t) {
+  size_t before = t->got;
+  if (!move(m->peer[machine], t)) return false;
+  if (t->got != before) hear(m, machine);
+  return true;
+}
+
 static gr_status run(gr_tcp *m, transfer *t) {
   struct pollfd p[m->machines];
   double begun = gr_seconds(), checked = begun;
   for (int left = m->machines; left;) {
     left = 0;
     for (int i = 0; i < m->machines; i++) {
-      if (!is_done(&t[i]) && !move(m->peer[i], &t[i])) return lost(m, i);
+      if (!is_done(&t[i]) && !exchange(m, i, &t[i])) return lost(m, i);
       left += !is_done(&t[i]);
     }
     double now = gr_seconds();
@@ -170,7 +187,10 @@ static gr_status connect_to(gr_tcp *m, int machine, int rank) {
   const char *address = rank ? p->address : w->opt.host;
   gr_tcp_hello h = {GR_TCP_MAGIC, m->machine, gr_hash_text(w->opt.token), m->id};
   gr_net_wait wait = wait_until(m, m->node.timeout_s);
+  double until = gr_seconds() + unreachable_s;
   int error = gr_net_connect(address, p->port, wait, &m->peer[machine]);
+  while ((error == EHOSTUNREACH || error == ENETUNREACH) && gr_seconds() < until && !poll(0, 0, 50))
+    error = gr_net_connect(address, p->port, wait, &m->peer[machine]);
   if (!error) error = gr_net_send(m->peer[machine], &h, sizeof h, wait);
   if (!error) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot connect to rank %d at %s, port %d: %s",
@@ -267,18 +287,20 @@ static gr_status accept_from(gr_tcp *m, int machine, int rank) {
 // the peer to be in this function, so leaders do not wait for each other in a circle.
 gr_status gr_tcp_connect(gr_tcp *m, const int *leader) {
   m->peer = malloc((size_t)m->machines * sizeof *m->peer);
-  if (!m->peer) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for connections");
-  for (int i = 0; i < m->machines; i++) m->peer[i] = -1;
+  m->leader = malloc((size_t)m->machines * sizeof *m->leader);
+  if (!m->peer || !m->leader)
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for connections");
+  for (int i = 0; i < m->machines; i++) m->peer[i] = -1, m->leader[i] = leader[i];
   for (int i = 0; i < m->machine; i++) GR_TRY(connect_to(m, i, leader[i]));
   for (int i = m->machine + 1; i < m->machines; i++) GR_TRY(accept_from(m, i, leader[i]));
   return GR_OK;
 }
 
 void gr_tcp_disconnect(gr_tcp *m) {
-  for (int i = 0; i < m->machines && m->peer; i++)
+  for (int i = 0; i < m->machines && m->peer && m->leader; i++)
     if (m->peer[i] >= 0) close(m->peer[i]);
-  free(m->peer);
-  m->peer = NULL;
+  free(m->peer), free(m->leader);
+  m->peer = m->leader = NULL;
   if (m->world != m) return;
   while (m->waiting) drop_waiting(&m->waiting);
   if (m->listening >= 0) close(m->listening);

@@ -44,6 +44,7 @@ struct gr_tcp {
   int machine;      // this member's, counted among the machines of this communicator
   gr_machines far;  // with several machines
   int *peer;        // of a leader: its connection to each machine's leader; -1: its own machine
+  int *leader;      // and their ranks in the world
   int splits;       // communicators split from this one so far
   bool oversubscribed;
   // Of the world:

@@ -102,7 +102,7 @@ static void long_messages_are_cut(void) {
   CHECK(strlen(gr_status_text(s)) < 3000, "%zu", strlen(gr_status_text(s)));
   CHECK(!strcmp(strrchr(gr_status_text(s), 'x'), "x..."), "an end that does not show it");
   gr_status_drop(s);
-  big[1900] = 0;  // a hint that tells of a node, with its file's path
+  big[1900] = 0;  // a hint that names a node, with its file's path
   s = gr_hint(gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "no"), "%s", big), "then this");
   char *shown = printed(s);
   CHECK(strstr(shown, "x; then this"), "%s", shown);

@@ -1,6 +1,7 @@
 # launchers.sh - ranks that no MPI connects: started by torchrun, by srun, or by hand, which all set
 # variables that say where rank 0 is. Here the variables are set by hand.
 . "${0%/*}/lib.sh"
+. "${0%/*}/machines.sh"
 make_data
 steps="training.max_steps=12 checkpoint.every_steps=6 checkpoint.keep_last=0 distributed.ranks=auto"
 
@@ -36,13 +37,6 @@ by_hand() {
   done
   wait
 }
-codes() { cat "$1".*.code | tr '\n' ' '; }
-# spoke OUT RANK: what that rank has said becomes $log, and its exit code $code.
-spoke() {
-  cp "$1.$2.log" "$log"
-  code=$(cat "$1.$2.code")
-}
-
 for n in 2 3; do
   # shellcheck disable=SC2086
   ran "$n ranks as threads" threads$n $steps distributed.ranks=$n distributed.backend=loopback
@@ -252,30 +246,9 @@ printf '%s\n' 'rank died error: rank 1 died: its process' >patterns
 verdict "kill -9 of rank 1 while rank 0 is in a long computation" 71
 check "... nothing is left running" gone busy
 
-# ---- Two machines: network namespaces with names of their own, and a cable between them
-a=gr-a-$$ b=gr-b-$$
-two_machines() {
-  [ "$(id -u)" = 0 ] && command -v ip >/dev/null && command -v unshare >/dev/null && ip netns add $a && ip netns add $b &&
-    ip link add gra$$ netns $a type veth peer name grb$$ netns $b && ip -n $a addr add 10.77.0.1/24 dev gra$$ &&
-    ip -n $b addr add 10.77.0.2/24 dev grb$$ && ip -n $a link set gra$$ up && ip -n $b link set grb$$ up &&
-    ip -n $a link set lo up && ip -n $b link set lo up && ip netns exec $a unshare --uts hostname "$a"
-}
-# on MACHINE RANK OUT [key=value ...]; $more: further variables
-more=WORLD_SIZE=2
-on() {
-  at=$1 r=$2 out=$3
-  shift 3
-  # shellcheck disable=SC2086
-  (
-    ip netns exec "$at" unshare --uts sh -c 'hostname "$1" && shift && exec "$@"' sh "$at" env RANK="$r" $more \
-      MASTER_ADDR=10.77.0.1 MASTER_PORT=29555 timeout -k 5 "$limit" "$graphrun" "$source/tests/e2e/tones.yaml" \
-      "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/$out" \
-      $steps "$@" >"$out.$r.log" 2>&1 </dev/null
-    echo $? >"$out.$r.code"
-  ) &
-}
+# ---- Two machines
 if two_machines 2>/dev/null; then
-  trap 'ip netns del $a; ip netns del $b; rm -rf "$scratch"' EXIT
+  trap 'no_machines; rm -rf "$scratch"' EXIT
   on $a 0 apart
   on $b 1 apart
   wait
@@ -310,8 +283,7 @@ if two_machines 2>/dev/null; then
   printf '%s\n' 'rank died error: rank 1 died: its connection to rank 0 was closed' >patterns
   verdict "kill -9 of a rank on another machine" 71
 else
-  ip netns del $a 2>/dev/null
-  ip netns del $b 2>/dev/null
+  no_machines
   skip "ranks on two machines" "needs root, ip and unshare"
 fi
 counts

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/hash.h"
 #include "runtime/comm/comm.h"
 #include "runtime/comm/net.h"
 #include "runtime/comm/silence.h"
-#include "runtime/comm/store.h"
+#include "runtime/comm/store_wire.h"
 #include "tests/check.h"
 
 enum { DIES, LEAVES };
@@ -109,6 +110,28 @@ static void a_rank_that_leaves_has_not_died(void) {
   waitpid(other, NULL, 0);
   CHECK(!find_death(in_store, s, 200, text), "%s", text);
   gr_store_close(s);
+}
+
+// As where the network has lost the answer to its hello: the rank connects once more.
+static void a_rank_that_heard_nothing_comes_again(void) {
+  int port = free_port(), fd, state = 0;
+  gr_store_options o = options(port, 0), of_other = options(port, 1);
+  gr_store *s;
+  pid_t other = fork();
+  if (!other) {
+    gr_net_wait w = {gr_seconds() + 60, NULL};
+    gr_store_hello h = {GR_STORE_MAGIC, GR_STORE_VERSION, gr_hash_text(o.token), 1, 2};
+    gr_store_reply r;
+    while (gr_net_connect("127.0.0.1", port, w, &fd)) poll(NULL, 0, 10);
+    if (gr_net_send(fd, &h, sizeof h, w) || gr_net_receive(fd, &r, sizeof r, w)) _exit(1);
+    close(fd);
+    if (gr_store_open(&of_other, &s)) _exit(2);
+    gr_store_close(s);
+    _exit(0);
+  }
+  MUST(gr_store_open(&o, &s));
+  gr_store_close(s);
+  CHECK(waitpid(other, &state, 0) == other && !state, "the other rank: %d", state);
 }
 
 // ---- A world ------------------------------------------------------------------------------------
@@ -215,6 +238,7 @@ int main(int argc, char **argv) {
   return RUN(
       argc, argv, {"of_a_store", of_a_store},
       {"a_rank_that_leaves_has_not_died", a_rank_that_leaves_has_not_died},
+      {"a_rank_that_heard_nothing_comes_again", a_rank_that_heard_nothing_comes_again},
       {"of_a_world", of_a_world}, {"living_ranks_are_not_dead", living_ranks_are_not_dead},
       {"a_stopped_rank_is_silent", a_stopped_rank_is_silent},
       {"silence_is_counted_while_somebody_listens", silence_is_counted_while_somebody_listens});
