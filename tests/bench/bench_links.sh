@@ -46,7 +46,7 @@ found=0
 for trial in $(seq "$trials"); do
   starts "still$trial" $((5 + trial))
   rank=$((trial % 2))
-  stopped=$(of_rank "still$trial" $rank)
+  stopped=$(rank_of "still$trial" $rank)
   kill -STOP "$stopped"
   ends "still$trial" $((1 - rank)) ended
   kill -CONT "$stopped"
