@@ -32,9 +32,3 @@ spoke() {
   cp "$1.$2.log" "$log"
   code=$(cat "$1.$2.code")
 }
-of_rank() { # OUT RANK
-  for at in $(processes "$1"); do
-    grep -qzx "RANK=$2" "/proc/$at/environ" 2>/dev/null && [ "$(readlink "/proc/$at/exe")" = "$(readlink -f "$graphrun")" ] &&
-      echo "$at"
-  done
-}
