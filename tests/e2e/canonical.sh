@@ -1,6 +1,6 @@
 # canonical.sh - training.numerics=canonical: after 50 steps checkpoints are the same bytes on 1, 2, 4 and 8 ranks, with
-# every strategy, in micro-steps, with recompute, as threads and as processes, and after a restart on fewer ranks; so are
-# metrics. What cannot be canonical is refused.
+# every strategy, in micro-steps, with recompute, as threads and as processes, and after a restart on fewer ranks. What
+# cannot be canonical is refused.
 . "${0%/*}/lib.sh"
 make_data
 
