@@ -47,7 +47,7 @@ shipped() {
 check() {
   check_name=$1
   shift
-  if "$@" >"$scratch/said" 2>&1; then ok "$check_name"; else fail "$check_name" "not so: $*"; fi
+  if "$@" >"$scratch/said" 2>&1; then ok "$check_name"; else fail "$check_name" "not so: $*$(sed 's/^/; /;4q' "$scratch/said")"; fi
 }
 
 # limited COMMAND...: its output in $log, its exit code in $code.
