@@ -5,7 +5,9 @@
 #include "ops/kernels/cpu.h"
 
 enum { OLDEST = 13 };  // opset, since when axes are operands and Softmax is over one axis
-enum { DOUBLE = 11, FLOAT16 = 10, BFLOAT16 = 16, FLOAT = 1, INT64 = 7, INT32 = 6, UINT8 = 2 };
+// TensorProto.DataType of onnx.proto.
+enum { FLOAT = 1, UINT8 = 2, INT8 = 3, INT32 = 6, INT64 = 7, BOOL = 9, FLOAT16 = 10, DOUBLE = 11 };
+enum { BFLOAT16 = 16 };
 
 typedef struct unpacking {
   gr_arena *arena;
@@ -21,8 +23,8 @@ static const char *copy(const unpacking *u, const char *s) {
 static const struct dtype {
   int number, bytes;
   bool is_float;
-} dtypes[] = {{FLOAT, 4, true},   {UINT8, 1, false}, {3, 1, false},
-              {INT32, 4, false},  {INT64, 8, false}, {9, 1, false},
+} dtypes[] = {{FLOAT, 4, true},   {UINT8, 1, false}, {INT8, 1, false},
+              {INT32, 4, false},  {INT64, 8, false}, {BOOL, 1, false},
               {FLOAT16, 2, true}, {DOUBLE, 8, true}, {BFLOAT16, 2, true}};
 
 static const struct dtype *find_dtype(int number) {
@@ -48,7 +50,7 @@ static int64_t raw_int(const struct dtype *d, const uint8_t *p) {
   int64_t l;
   if (d->bytes == 4) return memcpy(&i, p, sizeof i), i;
   if (d->bytes == 8) return memcpy(&l, p, sizeof l), l;
-  return d->number == 3 ? (int8_t)*p : *p;
+  return d->number == INT8 ? (int8_t)*p : *p;
 }
 
 // Elements that are not raw are in a list of their own kind.
@@ -155,14 +157,17 @@ static const char **names(const unpacking *u, char *const *list, size_t n) {
 }
 
 static gr_status node(const unpacking *u, const Onnx__NodeProto *n, gr_onnx_node *to) {
-  enum { MOST = 100000 };
+  enum { MAX_VALUES = 100000 };
   *to = (gr_onnx_node){.op = copy(u, n->op_type), .name = copy(u, n->name)};
   if (!*to->name && n->n_output) to->name = copy(u, n->output[0]);
   if (n->domain && *n->domain && strcmp(n->domain, "ai.onnx") != 0)
     to->op = gr_arena_printf(u->arena, "%s.%s", n->domain, to->op);
-  if (n->n_attribute > GR_ONNX_ATTRS || n->n_input > MOST || n->n_output > MOST)
-    return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s': the node '%s' has %zu attributes",
-                   u->file, to->name, n->n_attribute);
+  if (n->n_attribute > GR_ONNX_ATTRS || n->n_input > MAX_VALUES || n->n_output > MAX_VALUES)
+    return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
+                   "'%s': the node '%s' has %zu attributes, %zu inputs and %zu outputs; at most %d "
+                   "attributes and %d of each other are read",
+                   u->file, to->name, n->n_attribute, n->n_input, n->n_output, GR_ONNX_ATTRS,
+                   MAX_VALUES);
   to->n_in = (int)n->n_input, to->in = names(u, n->input, n->n_input);
   to->n_out = (int)n->n_output, to->out = names(u, n->output, n->n_output);
   for (size_t i = 0; i < n->n_attribute; i++)

@@ -31,10 +31,11 @@ template <class L> struct gr_loads {
   }
 };
 
-// Adds to sum[p][q] the terms from k to end of element (i + gr_tile_i(p), j + gr_tile_j(q)).
-// memory: 2 * GR_SLAB * GR_TILE_PITCH numbers of shared memory.
+// The row and the column in the tile of a thread's element (p, q).
 __device__ inline int gr_tile_i(int p) { return threadIdx.x / 16 * 4 + p; }
 __device__ inline int gr_tile_j(int q) { return threadIdx.x % 16 * 4 + q; }
+// Adds to sum[p][q] the terms from k to end of element (i + gr_tile_i(p), j + gr_tile_j(q)).
+// memory: 2 * GR_SLAB * GR_TILE_PITCH numbers of shared memory.
 template <class W, class A, class B>
 __device__ void gr_tile(const A &a, const B &b, long long i, long long j, long long k,
                         long long end, W *memory, W (*sum)[4]) {
