@@ -13,7 +13,7 @@
 //   loop_hoist                      index_spec
 //   buffer assignment               inplace (or an update's formula), scratch, multi_tensor
 //   schedule, coalescing            collective
-//   devices                         cpu, fast, gpu, formula, formulas, scratch
+//   devices                         cpu_only, cpu, fast, gpu, formula, formulas, scratch
 //   fuse                            tile, tile_formula, row (or row_of)
 //   the optimizer                   optimizer
 //   export to ONNX                  formula, onnx, to_onnx
@@ -237,6 +237,9 @@ struct gr_op {
   int8_t inplace[GR_MAX_INPLACE];  // by output: 1 + the operand whose memory it may reuse, or 0;
                                    // updates by a formula do without
   bool inplace_each;               // output i may reuse operand i, for every i, if of its type
+
+  // Plans for GPUs do without it: it has no kernel there.
+  bool cpu_only;
 
   // cpu: the reference: plain loops in the order of the formula, any dtype, accumulating
   // in double. fast: returns a faster kernel for this op call, or NULL.

@@ -69,6 +69,7 @@ const gr_op gr_op_sum_squares_exact = {
     .index_spec = "...->_",
     .padding = GR_PADDING_SUMMED,
     .infer = infer,
+    .cpu_only = true,
     .cpu = sum_squares_exact_cpu,
     .scratch = scratch,
     .cases = cases,
@@ -102,6 +103,7 @@ const gr_op gr_op_exact_sum = {
     .n_out = 1,
     .index_spec = "_->",
     .infer = infer_sum,
+    .cpu_only = true,
     .cpu = exact_sum_cpu,
     .cases = sum_cases,
 };

@@ -97,6 +97,7 @@ const gr_op gr_op_pack = {
     .index_spec = "AB->__",
     .infer = infer,
     .flops = no_flops,
+    .cpu_only = true,
     .cpu = pack_run,
     .cases = cases,
 };
@@ -176,6 +177,7 @@ const gr_op gr_op_matmul_packed = {
     .index_spec = "...mA,BA->...m_",
     .infer = packed_infer,
     .flops = packed_flops,
+    .cpu_only = true,
     .cpu = packed_cpu,
     .fast = packed_fast,
     .cases = packed_cases,

@@ -113,6 +113,7 @@ const gr_op gr_op_accumulate_tree = {
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,
     .sharding_rules = rules,
+    .cpu_only = true,
     .cpu = accumulate_tree_cpu,
     .fast = fast,
     .inplace_each = true,

@@ -111,21 +111,12 @@ static bool call_of(const gr_op *op, const gr_case *c, gr_op_call *out) {
   return !s;
 }
 
-// Of plans for CPUs alone: matrices in the order of a processor's vectors, and canonical numerics,
-// which are refused on GPUs.
-static bool is_of_cpus(const gr_op *op) {
-  static const gr_op *const ops[] = {&gr_op_pack, &gr_op_matmul_packed, &gr_op_accumulate_tree,
-                                     &gr_op_sum_squares_exact, &gr_op_exact_sum};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (op == ops[i]) return true;
-  return false;
-}
-
-// Each other op runs on GPUs as its cases are; collectives and loops have no case.
+// Each op that is not of CPUs alone runs on GPUs as its cases are; collectives and loops have no
+// case.
 static void every_op(void) {
   int n = 0;
   for (const gr_op *const *o = gr_ops; *o; o++) {
-    if ((*o)->collective || gr_op_has_body(*o) || is_of_cpus(*o)) continue;
+    if ((*o)->collective || gr_op_has_body(*o) || (*o)->cpu_only) continue;
     for (const gr_case *c = (*o)->cases; c && (c->in[0] || c->attr); c++) {
       gr_op_call call;
       if (c->fails || !call_of(*o, c, &call)) continue;

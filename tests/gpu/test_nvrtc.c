@@ -167,8 +167,7 @@ static void add_ops(void) {
   for (const gr_op *const *op = gr_ops; *op; op++) {
     if ((*op)->collective || gr_op_has_body(*op) || (only && strcmp(only, (*op)->name))) continue;
     bool has = (*op)->gpu || (*op)->formula || (*op)->formulas || (*op)->row || (*op)->row_of;
-    CHECK(has || *op == &gr_op_pack || *op == &gr_op_matmul_packed, "%s has no kernel",
-          (*op)->name);  // those two are in the order of a processor's vectors
+    CHECK(has != (*op)->cpu_only, "%s has %s kernel", (*op)->name, has ? "a" : "no");
     for (const gr_case *c = (*op)->cases; c && (c->in[0] || c->attr); c++)
       if (!c->fails && has) add_case(*op, c);
   }

@@ -30,11 +30,6 @@ static gr_device_block block_of(size_t bytes) {
   return b;
 }
 
-// Their values are in the order of a processor's vectors.
-static bool is_of_processors(const gr_op *op) {
-  return op == &gr_op_pack || op == &gr_op_matmul_packed;
-}
-
 static void choose(trial *t) {
   use *u = &t->u;
   t->where = (gr_launch){.attr = u->call.attr,
@@ -46,7 +41,7 @@ static void choose(trial *t) {
                          .mesh = &u->mesh,
                          .coord = &u->coord};
   gr_status s = device->ops->kernel(device, &u->call, &t->where, &t->kernel);
-  t->refused = gr_status_code(s) == GR_ERR_UNSUPPORTED && is_of_processors(u->call.op);
+  t->refused = gr_status_code(s) == GR_ERR_UNSUPPORTED && u->call.op->cpu_only;
   refused += t->refused;
   if (t->refused)
     gr_status_drop(s);
