@@ -48,6 +48,7 @@ static gr_status write_files(gr_arena *a, const char *dir, const gr_new_own *p) 
     if (p->config && !strcmp(gr_new_names[i], "README.md")) text = gr_new_text_own;
     GR_TRY(gr_new_write(dir, gr_new_names[i], text, strlen(text)));
   }
+  if (p->manifest) GR_TRY(gr_new_write(dir, "manifest.jsonl", p->manifest, strlen(p->manifest)));
   return p->config ? GR_OK : p->kind->generate(a, dir);
 }
 
@@ -98,7 +99,8 @@ static const char kinds[] = "the kind of project, or the first:"
 static const gr_flag own_flags[] = {
     {"--data", NULL, "KIND", GR_FLAG_TEXT, offsetof(options, data), kinds},
     {"--from", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, user_data),
-     "for your own data: a table, a folder of images by class, a list, a text or a manifest"},
+     "for your own data: a table, a folder of images by class or of recordings with texts, a list, "
+     "a text or a manifest"},
     {"--label", NULL, "COLUMN", GR_FLAG_TEXT, offsetof(options, label),
      "of --from with a table: the column to predict"},
     {0}};

@@ -72,6 +72,29 @@ int gr_new_find_text(const gr_csv *t, int label) {
   return best;
 }
 
+// ---- Features -----------------------------------------------------------------------------------
+
+gr_status gr_new_check_features(const gr_csv *t, int label) {
+  for (int c = 0; c < t->n_columns; c++)
+    if (c != label && is_feature(t, c)) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
+              "no column but '%s' is of numbers, to predict it by", t->columns[label].name),
+      "--label=COLUMN predicts another column; texts are taken from a column of "
+      "sentences, beside one of classes");
+}
+
+uint32_t gr_new_incomplete_rows(const gr_csv *t, int label) {
+  uint32_t n = 0;
+  for (uint32_t row = 0; row < t->rows; row++) {
+    bool incomplete = false;
+    for (int c = 0; c < t->n_columns && !incomplete; c++)
+      incomplete = (c == label || is_feature(t, c)) && gr_csv_missing(t, row, c);
+    n += incomplete;
+  }
+  return n;
+}
+
 // ---- Series -------------------------------------------------------------------------------------
 
 uint32_t gr_new_series_rows(const gr_csv *t, int series) {

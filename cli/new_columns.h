@@ -10,6 +10,10 @@ GR_MUST_USE gr_status gr_new_find_label(const gr_csv *, const char *given, int t
 // The column of texts: one with a usual name, or, where no column but `label` (-1: it is not known)
 // is of numbers, the one with the longest texts of several words. -1: there is none.
 int gr_new_find_text(const gr_csv *, int label);
+// GR_ERR_USAGE: no column but `label` is of numbers, of which the network computes.
+GR_MUST_USE gr_status gr_new_check_features(const gr_csv *, int label);
+// How many rows lack a number, or the label: such samples cannot be used.
+uint32_t gr_new_incomplete_rows(const gr_csv *, int label);
 // The mean length of a column of text, in bytes.
 double gr_new_mean_length(const gr_csv *, int column);
 // How many rows each series has, at least, of the columns of a .ts file (runtime/data/csv_kinds.h).

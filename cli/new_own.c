@@ -8,57 +8,10 @@
 #include <strings.h>
 #include "base/json.h"
 #include "cli/new_columns.h"
+#include "cli/new_edit.h"
+#include "cli/new_recordings.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/source.h"
-
-// ---- Editing a configuration ------------------------------------------------------------------
-
-// The line of the first key of that name, at any depth; NULL: there is none.
-static const char *find_key(const char *yaml, const char *key) {
-  size_t n = strlen(key);
-  for (const char *line = yaml; line; line = strchr(line, '\n')) {
-    line += *line == '\n';
-    const char *word = line + strspn(line, " ");
-    if (!strncmp(word, key, n) && word[n] == ':') return line;
-  }
-  return NULL;
-}
-
-// The configuration with another value of a key, and its comment, which is about the key.
-static const char *set(gr_arena *a, const char *yaml, const char *key, const char *value) {
-  const char *line = find_key(yaml, key);
-  if (!line) return yaml;
-  const char *colon = strchr(line, ':'), *end = line + strcspn(line, "\n#");
-  int room = (int)(end - colon - 2 - (ptrdiff_t)strlen(value));  // to where the comment stood
-  return gr_arena_printf(a, "%.*s: %s%*s%s", (int)(colon - yaml), yaml, value,
-                         *end != '#' ? 0
-                         : room > 0  ? room
-                                     : 3,
-                         "", end);
-}
-
-// The same with a line after that of a key, as deep as it.
-static const char *add(gr_arena *a, const char *yaml, const char *after, const char *line) {
-  const char *anchor = find_key(yaml, after);
-  if (!anchor) return yaml;
-  const char *end = anchor + strcspn(anchor, "\n");
-  return gr_arena_printf(a, "%.*s\n%.*s%s%s", (int)(end - yaml), yaml, (int)strspn(anchor, " "),
-                         anchor, line, end);
-}
-
-// The same without the line of a key.
-static const char *drop(gr_arena *a, const char *yaml, const char *key) {
-  const char *line = find_key(yaml, key);
-  if (!line) return yaml;
-  const char *end = line + strcspn(line, "\n");
-  return gr_arena_printf(a, "%.*s%s", (int)(line - yaml), yaml, *end ? end + 1 : end);
-}
-
-static const char *quoted(gr_arena *a, const char *text) {
-  gr_text t = gr_text_make(a);
-  gr_text_json(&t, text);
-  return t.chars;
-}
 
 // ---- Kinds ------------------------------------------------------------------------------------
 
@@ -125,11 +78,12 @@ static double scale_of(const gr_csv *t, int label) {
 static void set_format(gr_arena *a, const gr_csv_format *f, gr_new_own *out) {
   char delimiter[2] = {f->delimiter, 0};
   if (f->delimiter != ',')
-    out->config = add(a, out->config, "path",
-                      gr_arena_printf(a, "delimiter: %s   # between cells", quoted(a, delimiter)));
+    out->config = gr_new_add(
+        a, out->config, "path",
+        gr_arena_printf(a, "delimiter: %s   # between cells", gr_new_quoted(a, delimiter)));
   if (!f->header)
-    out->config =
-        add(a, out->config, "path", "header: false   # no line of names: columns are c0, c1, ...");
+    out->config = gr_new_add(a, out->config, "path",
+                             "header: false   # no line of names: columns are c0, c1, ...");
 }
 
 static void make_table(gr_arena *a, const gr_csv *t, const gr_csv_format *f, int label,
@@ -137,15 +91,21 @@ static void make_table(gr_arena *a, const gr_csv *t, const gr_csv_format *f, int
   uint32_t distinct;
   bool value = is_value(t, label, &distinct);
   begin(value ? "regression" : "table", out);
-  out->config = set(a, out->config, "path", quoted(a, t->path));
-  out->config = set(a, out->config, "label", quoted(a, t->columns[label].name));
-  if (!value) out->config = add(a, out->config, "label", "label_is: class   # not a number");
+  out->config = gr_new_set(a, out->config, "path", gr_new_quoted(a, t->path));
+  out->config = gr_new_set(a, out->config, "label", gr_new_quoted(a, t->columns[label].name));
+  if (!value) out->config = gr_new_add(a, out->config, "label", "label_is: class   # not a number");
   if (value)
-    out->config = set(a, out->config, "params",
-                      gr_arena_printf(a, "{width: 32, layers: 2, scale: %g}", scale_of(t, label)));
+    out->config =
+        gr_new_set(a, out->config, "params",
+                   gr_arena_printf(a, "{width: 32, layers: 2, scale: %g}", scale_of(t, label)));
   set_format(a, f, out);
-  gr_text_printf(said, "%u rows of %d columns; to predict: '%s'", t->rows, t->n_columns,
-                 t->columns[label].name);
+  uint32_t incomplete = gr_new_incomplete_rows(t, label);
+  if (incomplete)
+    out->config = gr_new_add(a, out->config, "source",
+                             "skip_unreadable: true   # leaves out rows that lack a number");
+  gr_text_printf(said, "%u rows of %d columns", t->rows, t->n_columns);
+  if (incomplete) gr_text_printf(said, ", %u without a number left out", incomplete);
+  gr_text_printf(said, "; to predict: '%s'", t->columns[label].name);
   if (value)
     gr_text_put(said, ", a number\n");
   else
@@ -163,11 +123,11 @@ static void make_texts(gr_arena *a, const gr_csv *t, const gr_csv_format *f, int
                        gr_new_own *out, gr_text *said) {
   uint32_t rows, distinct = gr_csv_distinct(t, label, &rows);
   begin("texts", out);
-  out->config = set(a, out->config, "path", quoted(a, t->path));
-  out->config = set(a, out->config, "text", quoted(a, t->columns[text].name));
-  out->config = set(a, out->config, "label", quoted(a, t->columns[label].name));
-  out->config =
-      set(a, out->config, "max_tokens", gr_arena_printf(a, "%lld", (long long)tokens_of(t, text)));
+  out->config = gr_new_set(a, out->config, "path", gr_new_quoted(a, t->path));
+  out->config = gr_new_set(a, out->config, "text", gr_new_quoted(a, t->columns[text].name));
+  out->config = gr_new_set(a, out->config, "label", gr_new_quoted(a, t->columns[label].name));
+  out->config = gr_new_set(a, out->config, "max_tokens",
+                           gr_arena_printf(a, "%lld", (long long)tokens_of(t, text)));
   set_format(a, f, out);
   gr_text_printf(said, "%u texts, in '%s'; to predict: '%s', %u classes\n", t->rows,
                  t->columns[text].name, t->columns[label].name, distinct);
@@ -183,8 +143,8 @@ static bool make_list(gr_arena *a, const gr_csv *t, const gr_csv_format *f, gr_n
   bool image = gr_source_of_file(first, NULL) == &gr_source_image;
   if (!image && !gr_source_reads(&gr_source_video, first)) return false;
   begin(image ? "image" : "video", out);
-  out->config = set(a, out->config, "path", quoted(a, t->path));
-  if (image) out->config = set(a, out->config, "size", "64");
+  out->config = gr_new_set(a, out->config, "path", gr_new_quoted(a, t->path));
+  if (image) out->config = gr_new_set(a, out->config, "size", "64");
   gr_text_printf(said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
   return true;
 }
@@ -203,25 +163,27 @@ static void set_validation(gr_arena *a, const char *path, gr_new_own *out) {
   if (train)
     test = gr_arena_printf(a, "%.*s_TEST.%s", (int)(train - path), path, train + strlen(word));
   if (test && gr_is_file(test))
-    out->config = add(a, out->config, "path",
-                      gr_arena_printf(a, "eval_path: %s   # validation", quoted(a, test)));
+    out->config =
+        gr_new_add(a, out->config, "path",
+                   gr_arena_printf(a, "eval_path: %s   # validation", gr_new_quoted(a, test)));
   else
-    out->config = add(a, out->config, "source", "validation_fraction: 0.2   # of the series");
+    out->config =
+        gr_new_add(a, out->config, "source", "validation_fraction: 0.2   # of the series");
 }
 
 static void make_series(gr_arena *a, const gr_csv *t, int label, uint32_t window, gr_new_own *out) {
   begin("series", out);
-  out->config = set(a, out->config, "path", quoted(a, t->path));
-  out->config = set(a, out->config, "label", quoted(a, t->columns[label].name));
-  out->config = drop(a, drop(a, out->config, "features"), "split");
-  out->config = drop(a, out->config, "stride");
+  out->config = gr_new_set(a, out->config, "path", gr_new_quoted(a, t->path));
+  out->config = gr_new_set(a, out->config, "label", gr_new_quoted(a, t->columns[label].name));
+  out->config = gr_new_drop(a, gr_new_drop(a, out->config, "features"), "split");
+  out->config = gr_new_drop(a, out->config, "stride");
   if (window) {
-    out->config = set(a, out->config, "series", "series");
-    out->config = set(a, out->config, "window", gr_arena_printf(a, "%u", window));
+    out->config = gr_new_set(a, out->config, "series", "series");
+    out->config = gr_new_set(a, out->config, "window", gr_arena_printf(a, "%u", window));
   } else {
-    out->config = drop(a, drop(a, out->config, "series"), "window");
+    out->config = gr_new_drop(a, gr_new_drop(a, out->config, "series"), "window");
   }
-  out->config = add(a, out->config, "label", "label_is: class   # not a number");
+  out->config = gr_new_add(a, out->config, "label", "label_is: class   # not a number");
   set_validation(a, t->path, out);
 }
 
@@ -258,89 +220,52 @@ static gr_status look_at_table(gr_arena *a, const char *path, const char *label,
            !is_value(&t, column, &distinct))
     make_series(a, &t, column, 0, out),
         gr_text_printf(said, "%u series, %u classes\n", t.rows, distinct);
-  else
+  else {
+    GR_TRY(gr_new_check_features(&t, column));
     make_table(a, &t, &format, column, out, said);
-  if (!label) gr_text_put(said, "another column: --label=COLUMN\n");
-  return GR_OK;
-}
-
-// ---- Folders ----------------------------------------------------------------------------------
-
-static uint32_t count_images(const char *dir) {
-  uint32_t n = 0;
-  DIR *d = opendir(dir);
-  for (const struct dirent *e; d && (e = readdir(d));)
-    n += gr_source_of_file(e->d_name, NULL) == &gr_source_image;
-  if (d) closedir(d);
-  return n;
-}
-
-static gr_status look_at_folder(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
-  uint32_t classes = 0, n = 0;
-  DIR *d = opendir(path);
-  for (const struct dirent *e; d && (e = readdir(d));) {
-    const char *inner = gr_arena_printf(a, "%s/%s", path, e->d_name);
-    uint32_t here = *e->d_name != '.' && gr_is_dir(inner) ? count_images(inner) : 0;
-    classes += here > 0, n += here;
   }
-  if (d) closedir(d);
-  if (classes < 2)
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                           "'%s' has no two folders of images, one for each class", path),
-                   "cats/1.png and dogs/1.png; or the path of a table, a text or a manifest");
-  begin("image", out);
-  out->config = set(a, out->config, "path", quoted(a, path));
-  out->config = set(a, out->config, "size", "64");
-  gr_text_printf(said, "%u images of %u classes\n", n, classes);
+  if (!label) gr_text_put(said, "another column: --label=COLUMN\n");
   return GR_OK;
 }
 
 // ---- Texts and manifests ----------------------------------------------------------------------
 
-enum { MAX_SYMBOLS = 512, MAX_MANIFEST = 1 << 28 };
-typedef struct symbols {
-  uint32_t code[MAX_SYMBOLS];
-  int n;
-} symbols;
+enum { MAX_MANIFEST = 1 << 28 };
 
-static void add_symbols(symbols *all, const char *text) {
-  for (int len; *text && (len = gr_utf8_len(text)); text += len) {
-    uint32_t code = gr_utf8_code(text, len);
-    int i = 0;
-    while (i < all->n && all->code[i] < code) i++;
-    if ((i < all->n && all->code[i] == code) || all->n == MAX_SYMBOLS) continue;
-    memmove(&all->code[i + 1], &all->code[i], sizeof *all->code * (size_t)(all->n - i));
-    all->code[i] = code, all->n++;
-  }
-}
-
-// The symbols of all transcripts, in the order of their codes.
-static gr_status read_symbols(gr_arena *a, const char *path, gr_text *out) {
-  char *text;
-  size_t n;
-  symbols all = {.n = 0};
-  GR_TRY(gr_file_read(a, path, MAX_MANIFEST, &text, &n));
-  char *rest = NULL;
-  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-    const gr_json *root;
-    gr_json_error why;
-    if (!gr_json_read(a, line, strlen(line), &root, &why) || root->kind != GR_JSON_OBJECT) continue;
-    const gr_json *said = gr_json_get(root, "text", GR_JSON_TEXT);
-    if (said) add_symbols(&all, said->text);
-  }
-  for (int i = 0; i < all.n; i++) gr_text_put_code(out, all.code[i]);
-  return GR_OK;
+// path: of the manifest, as the configuration names it.
+static void make_speech(gr_arena *a, const char *path, char *manifest, gr_new_own *out,
+                        gr_text *said) {
+  gr_text vocab = gr_text_make(a);
+  gr_new_put_symbols(a, manifest, &vocab);
+  begin("speech", out);
+  out->config = gr_new_set(a, out->config, "manifest", gr_new_quoted(a, path));
+  out->config = gr_new_set(a, out->config, "vocab", gr_new_quoted(a, vocab.chars));
+  out->config =
+      gr_new_add(a, out->config, "vocab",
+                 "text: {case: keep, spaces: \"\", drops: \"\"}   # transcripts as they are");
+  gr_text_printf(said, "; symbols: %s\n", gr_new_quoted(a, vocab.chars));
 }
 
 static gr_status look_at_manifest(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
-  gr_text vocab = gr_text_make(a);
-  GR_TRY(read_symbols(a, path, &vocab));
-  begin("speech", out);
-  out->config = set(a, out->config, "manifest", quoted(a, path));
-  out->config = set(a, out->config, "vocab", quoted(a, vocab.chars));
-  out->config = add(a, out->config, "vocab",
-                    "text: {case: keep, spaces: \"\", drops: \"\"}   # transcripts as they are");
-  gr_text_printf(said, "a manifest of recordings; symbols: %s\n", quoted(a, vocab.chars));
+  char *text;
+  size_t n;
+  GR_TRY(gr_file_read(a, path, MAX_MANIFEST, &text, &n));
+  gr_text_put(said, "a manifest of recordings");
+  make_speech(a, path, text, out, said);
+  return GR_OK;
+}
+
+// *found: whether the folder has recordings with their texts.
+static gr_status look_at_recordings(gr_arena *a, const char *dir, bool *found, gr_new_own *out,
+                                    gr_text *said) {
+  gr_new_recordings r;
+  GR_TRY(gr_new_read_recordings(a, dir, &r));
+  *found = r.n > 0;
+  if (!r.n) return GR_OK;
+  gr_text_printf(said, "%d recordings with their texts", r.n);
+  if (r.without_text) gr_text_printf(said, ", %d without one left out", r.without_text);
+  make_speech(a, "manifest.jsonl", gr_arena_strdup(a, r.manifest), out, said);
+  out->manifest = r.manifest;
   return GR_OK;
 }
 
@@ -368,9 +293,54 @@ static gr_status look_at_lines(gr_arena *a, const char *path, const char *label,
 
 static gr_status look_at_text(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
   begin("text", out);
-  out->config = set(a, out->config, "path", quoted(a, path));
+  out->config = gr_new_set(a, out->config, "path", gr_new_quoted(a, path));
   gr_text_put(said, "a text\n");
   return GR_OK;
+}
+
+// ---- Folders ----------------------------------------------------------------------------------
+
+static uint32_t count_images(const char *dir) {
+  uint32_t n = 0;
+  DIR *d = opendir(dir);
+  for (const struct dirent *e; d && (e = readdir(d));)
+    n += gr_source_of_file(e->d_name, NULL) == &gr_source_image;
+  if (d) closedir(d);
+  return n;
+}
+
+static gr_status look_at_folder(gr_arena *a, const char *path, gr_new_own *out, gr_text *said) {
+  uint32_t classes = 0, n = 0;
+  bool recordings = false;
+  DIR *d = opendir(path);
+  for (const struct dirent *e; d && (e = readdir(d));) {
+    const char *inner = gr_arena_printf(a, "%s/%s", path, e->d_name);
+    uint32_t here = *e->d_name != '.' && gr_is_dir(inner) ? count_images(inner) : 0;
+    classes += here > 0, n += here;
+  }
+  if (d) closedir(d);
+  if (classes < 2) GR_TRY(look_at_recordings(a, path, &recordings, out, said));
+  if (recordings) return GR_OK;
+  if (classes < 2)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                           "'%s' has no two folders of images, one for each class, and no "
+                           "recordings with their texts",
+                           path),
+                   "cats/1.png and dogs/1.png; 1.wav and 1.txt, or metadata.csv with a line "
+                   "NAME|TEXT for each recording; or the path of a table, a text or a manifest");
+  begin("image", out);
+  out->config = gr_new_set(a, out->config, "path", gr_new_quoted(a, path));
+  out->config = gr_new_set(a, out->config, "size", "64");
+  gr_text_printf(said, "%u images of %u classes\n", n, classes);
+  return GR_OK;
+}
+
+// metadata.csv is about the recordings beside it; else a table like others.
+static gr_status look_at_metadata(gr_arena *a, const char *path, bool *found, gr_new_own *out,
+                                  gr_text *said) {
+  const char *name = strrchr(path, '/');
+  if (strcmp(name, "/metadata.csv") != 0) return GR_OK;
+  return look_at_recordings(a, gr_arena_strndup(a, path, (size_t)(name - path)), found, out, said);
 }
 
 gr_status gr_new_look(gr_arena *a, const char *given, const char *label, gr_new_own *out,
@@ -380,7 +350,10 @@ gr_status gr_new_look(gr_arena *a, const char *given, const char *label, gr_new_
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: there is no '%s'", given),
                    "the path of your data: a file, or a folder with a folder for each class");
   const char *path = gr_arena_strdup(a, real);
+  bool found = false;
   if (gr_is_dir(path)) return look_at_folder(a, path, out, said);
+  GR_TRY(look_at_metadata(a, path, &found, out, said));
+  if (found) return GR_OK;
   const gr_source_ending *ending;
   const gr_source_ops *source = gr_source_of_file(path, &ending);
   if (source && !ending->text) source = NULL;

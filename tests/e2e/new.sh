@@ -83,6 +83,25 @@ from speech made/speech/data/manifest.jsonl recordings 'symbols: "ABCDEF"'
 from text made/text/data.txt text
 tr ABCDEF abcdef <made/speech/data/manifest.jsonl >made/speech/data/small.jsonl
 from small made/speech/data/small.jsonl recordings 'symbols: "abcdef"'
+# Recordings: with a list as LJSpeech's, with one as audio folders have, and with texts beside them.
+mkdir -p lj/wavs hub beside
+cp made/speech/data/*.wav lj/wavs && cp made/speech/data/*.wav hub && cp made/speech/data/*.wav beside && rm beside/119.wav
+sed 's/.*"audio_path": "\([0-9]*\).wav", "text": "\([A-F]*\)".*/\1|x|\2/' made/speech/data/manifest.jsonl >lj/metadata.csv
+{ echo file_name,transcription && sed 's/\(.*\)|x|\(.*\)/\1.wav,\2/' lj/metadata.csv; } >hub/metadata.csv
+while IFS='|' read -r name _ said; do echo "$said" >"beside/$name.txt"; done <lj/metadata.csv
+rm beside/000.txt
+from ljspeech lj recordings '120 recordings with their texts; symbols: "ABCDEF"'
+from listed lj/metadata.csv recordings '120 recordings with their texts'
+check "... the same project" cmp own/ljspeech/manifest.jsonl own/listed/manifest.jsonl
+from hub hub recordings '120 recordings with their texts'
+# The test set's recordings have no text either.
+from beside beside recordings '118 recordings with their texts, [0-9]+ without one left out'
+echo '999|A' >>lj/metadata.csv
+expect "new --from a list of a recording that is not there" 66 "metadata.csv:121:1: .*no recording '999'" "wavs" -- "$graphrun" new own/lost --from=lj
+printf 'a,b,c\n1,2,x\n3,,y\n5,6,x\n%s' "$(awk 'BEGIN { for (i = 0; i < 60; i++) print i "," i * i ",x\n" i "," (-i) ",y" }')" >gaps.csv
+from gaps gaps.csv "rows of numbers with a class" "123 rows of 3 columns, 1 without a number left out"
+printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv
+expect "new --from a table without numbers" 2 "words.csv:1:1: .*no column but 'kind' is of numbers" "--label=COLUMN" -- "$graphrun" new own/words --from=words.csv
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
 expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/room --from=made/regression/data.csv --label=room
 expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv
@@ -94,7 +113,7 @@ printf 'a,b\n1,2\n3\n' >broken.csv
 expect "... a broken table" 66 "broken.csv:3" -- "$graphrun" new own/broken --from=broken.csv
 printf 'a\n1\n2\n' >narrow.csv
 expect "... a table of one column" 66 "narrow.csv:1" "a column to predict" -- "$graphrun" new own/narrow --from=narrow.csv
-check "... and makes nothing" sh -c '! ls own | grep -E "^(room|nothing|lua|arrays|flat|both|broken|narrow)$"'
+check "... and makes nothing" sh -c '! ls own | grep -E "^(room|nothing|lua|arrays|flat|both|broken|narrow|lost|words)$"'
 
 expect "new without a kind is a table" 0 -- "$graphrun" new plain
 check "... with the same files" sh -c 'rm -rf made/table/run made/table/model.safetensors && diff -r plain made/table'
