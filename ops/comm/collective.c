@@ -163,7 +163,7 @@ static gr_status gpu_slice(gr_gpu_call *g) {
 static gr_status collective_run(const gr_launch *l, gr_collective what, const gr_type *counted,
                                 const void *const *in, void *const *out) {
   gr_comm *c = comm_of(l);
-  c->tree = gr_mesh_virtual(l->mesh) >= 0;
+  c->tree = l->mesh && gr_mesh_virtual(l->mesh) >= 0;
   gr_comm_piece piece[GR_MAX_ARGS];
   for (int k = 0; k < l->n_in; k++)
     piece[k] = (gr_comm_piece){gr_type_count(&counted[k]), in[k], out[k]};
