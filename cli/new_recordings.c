@@ -50,10 +50,11 @@ static gr_status read_line(reading *r, char *line, gr_loc loc) {
 }
 
 static gr_status read_lines(reading *r, const char *file, char *text) {
-  char *rest = NULL;
-  int number = 0;
-  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-    line[strcspn(line, "\r")] = 0, number++;
+  int number = 1;
+  for (char *line = text, *end; line; line = end, number++) {
+    end = strchr(line, '\n');
+    if (end) *end++ = 0;
+    line[strcspn(line, "\r")] = 0;
     if (*line) GR_TRY(read_line(r, line, (gr_loc){file, number, 1}));
   }
   return GR_OK;
@@ -77,7 +78,7 @@ static gr_status read_columns(reading *r, const char *file) {
   int name = find_column(&t, names), text = find_column(&t, texts);
   for (uint32_t i = 0; i < t.rows && name >= 0 && text >= 0; i++) {
     const char *path;
-    GR_TRY(find_recording(r, t.columns[name].texts[i], (gr_loc){file, 0, 0}, &path));
+    GR_TRY(find_recording(r, t.columns[name].texts[i], gr_csv_place(&t, i), &path));
     put(r, path, t.columns[text].texts[i]);
   }
   return GR_OK;
@@ -124,10 +125,23 @@ static gr_status read_folder(reading *r) {
   return s;
 }
 
+// Whether a folder has recordings, of which its metadata.csv may be.
+static bool has_recordings(const char *dir) {
+  bool found = false;
+  DIR *d = opendir(dir);
+  for (const struct dirent *e; d && !found && (e = readdir(d));) {
+    const gr_source_ending *ending = gr_source_reads(&gr_source_speech, e->d_name);
+    found = ending && ending->in_lists;
+  }
+  if (d) closedir(d);
+  return found;
+}
+
 gr_status gr_new_read_recordings(gr_arena *a, const char *dir, gr_new_recordings *out) {
   reading r = {a, dir, gr_text_make(a), out};
   const char *file = gr_arena_printf(a, "%s/metadata.csv", dir);
   *out = (gr_new_recordings){0};
+  if (!has_recordings(dir) && !has_recordings(gr_arena_printf(a, "%s/wavs", dir))) return GR_OK;
   GR_TRY(gr_is_file(file) ? read_metadata(&r, file) : read_folder(&r));
   out->manifest = r.manifest.chars;
   return GR_OK;

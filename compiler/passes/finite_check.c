@@ -19,10 +19,28 @@ static unsigned split_axes(const gr_rewrite *rw, uint32_t i) {
   return axes;
 }
 
-// The sum of squares of a gradient: with virtual shards exact, because ranks may have slices of it.
+// With virtual shards sums of squares are exact, because ranks may have slices of gradients.
+static bool is_exact(const gr_rewrite *rw) { return gr_mesh_virtual(&rw->old->mesh) >= 0; }
+
 static gr_val emit_square(gr_rewrite *rw, gr_val grad) {
-  bool exact = gr_mesh_virtual(&rw->old->mesh) >= 0;
-  return exact ? gr_sum_squares_exact(&rw->b, grad) : gr_sum_squares(&rw->b, grad);
+  return is_exact(rw) ? gr_sum_squares_exact(&rw->b, grad) : gr_sum_squares(&rw->b, grad);
+}
+
+static gr_status check_exact(const gr_rewrite *rw) {
+  int64_t n = 0;
+  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+    const gr_value *v = &rw->old->values[i];
+    if (!has_gradient(v)) continue;
+    const gr_value *grad = gr_at(rw->old, v->grad);
+    gr_type whole = gr_type_global(&grad->type, &grad->layout, &rw->old->mesh);
+    n += gr_type_count(&whole);
+  }
+  if (n <= GR_EXACT_SQUARES) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
+                         "training.numerics=canonical adds up %d squares of gradients without "
+                         "rounding, and the program trains %lld numbers",
+                         GR_EXACT_SQUARES, (long long)n),
+                 "training.numerics=native, or freeze a part of the model");
 }
 
 // Emits the sums of squares of all gradients, so that they follow each other, and GPUs launch them
@@ -115,6 +133,7 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
   gr_copy_links(rw);
   bool *done = GR_NEW(rw->old->arena, bool, rw->old->n_values), several = false;
   gr_val *total = GR_NEW(rw->old->arena, gr_val, 1 + rw->opt->optimizer.n_groups), all = GR_NONE;
+  if (is_exact(rw)) GR_TRY(check_exact(rw));
   rw->b.loc = GR_NOWHERE, rw->b.scope = "finite_check";
   emit_squares(rw);
   for (int k = -1; k < rw->opt->optimizer.n_groups; k++) {
@@ -122,7 +141,7 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
     several |= k >= 0 && gr_is(total[1 + k]);
     if (gr_is(total[1 + k])) gr_accumulate_grad(&rw->b, &gr_op_add, &all, total[1 + k]);
   }
-  if (gr_mesh_virtual(&rw->old->mesh) >= 0) round_all(rw, total, &all);
+  if (is_exact(rw)) round_all(rw, total, &all);
   if (rw->b.err) return GR_OK;
   if (!gr_is(all))
     return gr_hint(

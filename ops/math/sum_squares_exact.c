@@ -3,7 +3,7 @@
 //
 // The square of an f32 is its mantissa's, of 48 bits, times a power of 4. For each of the 256
 // exponents the lower and the upper 24 bits of these are added up as integers, which f64 holds
-// exactly for up to 2^29 numbers of an exponent, so that `add` and all_reduce are exact too.
+// exactly for up to 2^29 numbers (GR_EXACT_SQUARES), so that `add` and all_reduce are exact too.
 // Numbers that are not finite are counted with the exponent 255.
 #include <math.h>
 #include "ops/kernels/cpu.h"

@@ -6,7 +6,7 @@
 
 // Environment variable with the file's path, which is in the launcher's folder (dir.h).
 #define GR_LAUNCH_STATE_ENV "GRAPHRUN_LAUNCHER"
-enum { GR_LAUNCH_STATE_MAGIC = 0x67726278, GR_LAUNCH_STATE_TEXT = 8192, GR_LAUNCH_STATE_EXIT = -1 };
+enum { GR_LAUNCH_STATE_MAGIC = 0x67726278, GR_LAUNCH_STATE_TEXT = 16384, GR_LAUNCH_STATE_EXIT = -1 };
 
 typedef enum gr_launch_rank_phase {
   GR_LAUNCH_RANK_ABSENT,

@@ -107,6 +107,7 @@ static void long_messages_are_cut(void) {
   char *shown = printed(s);
   CHECK(strstr(shown, "x; then this"), "%s", shown);
   free(shown);
+  gr_status_drop(s);
 }
 
 static void guesses_what_was_meant(void) {

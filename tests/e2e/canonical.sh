@@ -101,4 +101,7 @@ refused 'not training.batch_size by bucket' 'training.batch_size={total_length:8
 refused 'one rank sends nothing' distributed.reduce_dtype=bf16
 refused 'which virtual shards fix' training.memory=1GB
 refused "all_reduce' adds up over the ranks" 'distributed.ranks=2 distributed.strategy=zero1 training.optimizer=adafactor'
+expect "refused: more gradients than are added up without rounding" 65 "adds up 536870912 squares .* trains 15[0-9]* numbers" \
+  "hint: training.numerics=native" -- "$graphrun" plan "$source/configs/whisper/large-v3.yaml" training.numerics=canonical \
+  training.batch_is=global training.lr_scale=none training.batch_size=8 device=cpu
 counts

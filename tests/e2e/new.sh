@@ -96,8 +96,12 @@ check "... the same project" cmp own/ljspeech/manifest.jsonl own/listed/manifest
 from hub hub recordings '120 recordings with their texts'
 # The test set's recordings have no text either.
 from beside beside recordings '118 recordings with their texts, [0-9]+ without one left out'
-echo '999|A' >>lj/metadata.csv
-expect "new --from a list of a recording that is not there" 66 "metadata.csv:121:1: .*no recording '999'" "wavs" -- "$graphrun" new own/lost --from=lj
+printf '\n999|A\n' >>lj/metadata.csv
+expect "new --from a list of a recording that is not there" 66 "metadata.csv:122:1: .*no recording '999'" "wavs" -- "$graphrun" new own/lost --from=lj
+echo 999.wav,A >>hub/metadata.csv
+expect "... with a line of names" 66 "metadata.csv:122:1: .*no recording '999.wav'" -- "$graphrun" new own/lost --from=hub
+mkdir tabular && tr , '|' <made/table/data.csv >tabular/metadata.csv
+from tabular tabular/metadata.csv "rows of numbers with a class"
 printf 'a,b,c\n1,2,x\n3,,y\n5,6,x\n%s' "$(awk 'BEGIN { for (i = 0; i < 60; i++) print i "," i * i ",x\n" i "," (-i) ",y" }')" >gaps.csv
 from gaps gaps.csv "rows of numbers with a class" "123 rows of 3 columns, 1 without a number left out"
 printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv

@@ -14,7 +14,7 @@ typedef struct sum {
   gr_exec_tensor results[GR_MAX_BUCKETS];  // by bucket: the result of its program
   gr_exec_tensor to;                       // the report program's input; .at NULL: it reads it not
   float *now;                              // of one batch, and then the input
-  float *levels;                           // [11, n] of virtual shards, or [1, n]
+  float *levels;                           // [GR_SHARD_LEVELS, n] of virtual shards, or [1, n]
   double *total;
 } sum;
 
@@ -41,7 +41,8 @@ static gr_status open_sum(gr_rank *r, gr_sums *s, const char *result, const gr_t
   *a = (sum){.name = result + 4, .type = *t};
   size_t n = (size_t)gr_type_count(t);
   a->now = GR_NEW(r->arena, float, n), a->total = GR_NEW(r->arena, double, n);
-  a->levels = GR_NEW(r->arena, float, r->spec->set.options.sharding.shards_each ? 11 * n : n);
+  size_t levels = r->spec->set.options.sharding.shards_each ? GR_SHARD_LEVELS : 1;
+  a->levels = GR_NEW(r->arena, float, levels *n);
   for (int i = 0; i < GR_MAX_BUCKETS && r->eval->of_bucket[i]; i++) {
     a->results[i] = gr_exec_result(r->exec, r->eval->of_bucket[i], result);
     if (!a->results[i].address || !gr_type_same(&a->results[i].type, t))

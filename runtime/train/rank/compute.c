@@ -41,7 +41,7 @@ gr_status gr_run_compute(gr_rank *r, const gr_step_values *values, const gr_run_
   for (int i = 0; i < parts; i++) {
     gr_batch part = b ? gr_batch_slice(b, i, parts) : (gr_batch){0};
     double start = gr_run_span_begin(r);
-    gr_exec_set_shard(r->exec, i);
+    if (of->update) gr_exec_set_shard(r->exec, i);
     GR_TRY(gr_run_write_inputs(r, values, p, b ? &part : NULL, i));
     gr_run_span(r, GR_TRACE_COPIES, "inputs", start);
     GR_TRY(gr_exec_run(r->exec, p));

@@ -26,6 +26,8 @@ const char *gr_metric_name(gr_metric_names *, gr_arena *, const char *name);
 const char *gr_run_metric_of(gr_arena *, const char *program, const char *name);
 // Adds sums and weights, by names that gr_metric_name has given.
 void gr_metrics_add(gr_metrics *sums, const gr_metrics *);
+// Of a binary tree over the virtual shards of a rank, of which there are up to 2^10.
+enum { GR_SHARD_LEVELS = 11 };
 // Adds the k-th of 2^n results in f32 as a binary tree: after the last, levels[n] is the sum of all.
 void gr_metrics_add_tree(gr_metrics *levels, int k, const gr_metrics *);
 double gr_metric_value(const gr_metrics *, const char *name);  // sum / weight; NaN: no such metric
