@@ -103,14 +103,17 @@ static void insert(const blocks *b, uint32_t n, size_t offset, const gr_live_ran
   b->first[k] = r->first, b->last[k] = r->last;
 }
 
-// Places each item, in order, in the lowest gap.
-static size_t place(item *items, uint32_t n, const blocks *placed) {
+// Places each item, in order, in the lowest gap. Ends at the first whose end reaches `best`, which
+// another order needs: its index is *n_placed then, and else n.
+static size_t place(item *items, uint32_t n, const blocks *placed, size_t best,
+                    uint32_t *n_placed) {
   size_t top = 0;
   memset(placed->first, 0xff, sizeof *placed->first * (n + LANES));
-  for (uint32_t i = 0; i < n; i++) {
-    const gr_live_range *r = items[i].range;
-    size_t offset = items[i].offset = find_gap(placed, i, r);
-    insert(placed, i, offset, r);
+  for (*n_placed = 0; *n_placed < n; ++*n_placed) {
+    const gr_live_range *r = items[*n_placed].range;
+    size_t offset = items[*n_placed].offset = find_gap(placed, *n_placed, r);
+    if (offset + r->bytes >= best) return offset + r->bytes;
+    insert(placed, *n_placed, offset, r);
     if (offset + r->bytes > top) top = offset + r->bytes;
   }
   return top;
@@ -207,24 +210,30 @@ static void save_offsets(gr_live_range *ranges, const item *items, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) ranges[items[i].index].offset = items[i].offset;
 }
 
-// The item with the highest end goes first in the next round.
-static void promote(item *items, uint32_t n) {
+// The item with the highest end.
+static uint32_t highest(const item *items, uint32_t n) {
   uint32_t worst = 0;
   for (uint32_t i = 1; i < n; i++)
     if (items[i].offset + items[i].range->bytes > items[worst].offset + items[worst].range->bytes)
       worst = i;
+  return worst;
+}
+
+static void move_to_front(item *items, uint32_t worst) {
   item first = items[worst];
   memmove(items + 1, items, sizeof *items * worst);
   items[0] = first;
 }
 
-// Starts from the best order so far: most of the remaining gain is in a few misplaced items.
+// Starts from the best order so far: most of the remaining gain is in a few misplaced items. The
+// one that ends an order as no better than the best goes first in the next.
 static size_t improve(gr_live_range *ranges, item *items, uint32_t n, const blocks *placed,
                       size_t best, size_t enough, int rounds) {
+  uint32_t n_placed = n;
   for (int round = 0; round < rounds && best > enough; round++) {
-    promote(items, n);
-    size_t top = place(items, n, placed);
-    if (top >= best) continue;
+    move_to_front(items, n_placed < n ? n_placed : highest(items, n));
+    size_t top = place(items, n, placed, best, &n_placed);
+    if (n_placed < n) continue;
     best = top;
     save_offsets(ranges, items, n);
   }
@@ -244,8 +253,9 @@ size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, ui
     if (!orders[o].in_time && --rounds < 0) continue;
     for (uint32_t i = 0; i < n; i++) items[i] = (item){.range = &ranges[i], .index = i};
     qsort(items, n, sizeof *items, orders[o].by);
-    size_t top =
-        orders[o].in_time ? place_in_time(arena, items, n, ends) : place(items, n, &placed);
+    uint32_t n_placed;
+    size_t top = orders[o].in_time ? place_in_time(arena, items, n, ends)
+                                   : place(items, n, &placed, best, &n_placed);
     if (top >= best) continue;
     best = top;
     save_offsets(ranges, items, n);

@@ -43,7 +43,9 @@ static void could_not_start(void) {
   gr_status s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "MPI could not start in this process%s%s",
                         *line ? ": " : "", line);
   if (gr_launch_own())
-    s = gr_hint(s, "is there enough memory? else try `mpirun -n 2 hostname`");
+    s = gr_hint(s,
+                "another rank may have ended while it started, or there is not enough memory; if "
+                "neither, try `mpirun -n 2 hostname`");
   else
     s = gr_hint(
         s,
