@@ -112,7 +112,7 @@ static void add_nodes(gr_tally *w, const gr_plan_frame *f, bool gpu, double *sec
       if (n->op->collective)
         add_move(w->out, g, n);
       else
-        (gpu ? gr_predict_gpu : add_on_cpu)(w, g, n, 1);
+        gpu ? gr_predict_gpu(w, f, g, n, 1) : add_on_cpu(w, g, n, 1);
     if (size > 1) gr_predict_group(w, g, i, size);
     for (int k = 0; k < w->n_targets; k++) seconds[k][i + size - 1] = w->seconds[k] - before[k];
   }

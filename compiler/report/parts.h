@@ -21,8 +21,9 @@ typedef struct gr_tally {  // what a program's nodes are added to
   double seconds[GR_MAX_TARGETS];  // of kernels
 } gr_tally;
 // Adds `runs` runs of a node on a GPU, and takes away what launching nodes `first` to first + n - 1
-// together saves.
-void gr_predict_gpu(gr_tally *, const gr_graph *, const gr_node *, double runs);
+// together saves. The frame is that of the graph; NULL: it is a body.
+void gr_predict_gpu(gr_tally *, const gr_plan_frame *, const gr_graph *, const gr_node *,
+                    double runs);
 void gr_predict_group(gr_tally *, const gr_graph *, uint32_t first, uint32_t n);  // after its nodes
 double gr_cpu_seconds(const gr_target *, const gr_op_call *);                     // of one thread
 // ---- peak.c: by pass, the bytes that are live where a program's memory peaks; what is left of the

@@ -31,7 +31,7 @@ typedef struct described {
 static double rate_of(const gr_chip *c, const gr_op_call *call, bool product, bool tf32) {
   gr_dtype d = call->n_in ? call->in[0].dtype : call->out[0].dtype;
   if (d == GR_F64) return c->f64;
-  if (product && gr_op_contracts(call) && gr_is_narrow(d)) return c->narrow;
+  if (product && gr_is_narrow(d)) return c->narrow;
   return product && tf32 && d == GR_F32 ? c->tf32 : c->f32;
 }
 
@@ -41,8 +41,18 @@ static void note_missing(gr_program_figures *p, const char *op) {
   if (p->n_missing < 8) p->missing[p->n_missing++] = op;
 }
 
+// Whether a launch copies an operand to where it is, which is none.
+static bool is_in_place(const gr_plan_frame *f, const gr_node *n, const gr_gpu_launch *l) {
+  if (l->kind != GR_GPU_COPY || l->copy.source.space != GR_GPU_IN) return false;
+  uint32_t source = n->in[l->copy.source.index].id, target = gr_out(n, l->copy.target.index).id;
+  return f->in_states[source] == f->in_states[target] &&
+         f->offset[source] + l->copy.source.offset == f->offset[target] + l->copy.target.offset;
+}
+
 // Describes a call; false: it has no kernel, or is a loop that runs node by node.
-static bool describe(gr_arena *arena, const gr_op_call *call, described *out) {
+// f: the frame that node n is in, or NULL: nothing is known of its memory.
+static bool describe(gr_arena *arena, const gr_op_call *call, const gr_plan_frame *f,
+                     const gr_node *n, described *out) {
   gr_gpu_launch launch[GR_GPU_LAUNCHES];
   gr_gpu_call g = {.call = call, .arena = arena, .launch = launch, .layers = true};
   gr_status s = gr_gpu_describe(&g);
@@ -52,6 +62,7 @@ static bool describe(gr_arena *arena, const gr_op_call *call, described *out) {
     if (kernel) out->barriers += (double)launch[i].kernel.barriers;
     if (kernel) out->reads += (double)launch[i].kernel.reads;
     out->product |= launch[i].kind != GR_GPU_KERNEL && launch[i].kind != GR_GPU_COPY;
+    out->launches -= f && is_in_place(f, n, &launch[i]);
   }
   gr_status_drop(s);
   return !s;
@@ -67,7 +78,7 @@ static void add_parts(gr_tally *w, const gr_graph *body, double runs) {
   described d;
   for (uint32_t i = 0; i < body->n_nodes; i++) {
     gr_op_call_of(body, &body->nodes[i], &call);
-    describe(w->arena, &call, &d);
+    describe(w->arena, &call, NULL, NULL, &d);
     w->out->apart_launches += runs * d.launches, w->out->apart_bytes += runs * bytes_of(&call);
   }
 }
@@ -83,19 +94,21 @@ static void add_seconds(gr_tally *w, const gr_op_call *call, const described *d,
   }
 }
 
-void gr_predict_gpu(gr_tally *w, const gr_graph *g, const gr_node *n, double runs) {
+void gr_predict_gpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, const gr_node *n,
+                    double runs) {
   gr_op_call call;
   described d;
   gr_program_figures *p = w->out;
   gr_op_call_of(g, n, &call);
   const gr_scan *loop = n->op == &gr_op_scan ? n->attr : NULL;
-  bool there = describe(w->arena, &call, &d);
+  bool there = describe(w->arena, &call, f, n, &d);
   if (loop && !there) {
     for (uint32_t i = 0; i < loop->body->n_nodes; i++)
-      gr_predict_gpu(w, loop->body, &loop->body->nodes[i], runs * (double)loop->steps);
+      gr_predict_gpu(w, NULL, loop->body, &loop->body->nodes[i], runs * (double)loop->steps);
     return;
   }
   if (!there) note_missing(p, n->op->name);
+  if (!d.launches) return;
   double bytes = bytes_of(&call);
   if (n->op == &gr_op_fused)
     add_parts(w, ((const gr_fused *)n->attr)->body, runs);
