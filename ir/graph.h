@@ -33,6 +33,8 @@ extern const struct gr_dtype_info {
 } gr_dtypes[GR_DTYPE_COUNT];
 // 16 bits, computed in f32.
 static inline bool gr_is_narrow(gr_dtype d) { return d == GR_BF16 || d == GR_F16; }
+// The dtype that a value is computed in: f32 for a narrow one, else its own.
+static inline gr_dtype gr_widened(gr_dtype d) { return gr_is_narrow(d) ? GR_F32 : d; }
 
 typedef struct gr_type {
   gr_dtype dtype;

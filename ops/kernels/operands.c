@@ -7,13 +7,24 @@ gr_status gr_require_ints(const gr_op_call *s, int k, const char *what) {
                  gr_dtypes[s->in[k].dtype].name);
 }
 
-gr_status gr_require_float(const gr_op_call *s, int k, const char *what) {
+static gr_status require_dtype(const gr_op_call *s, int k, const char *what, gr_dtype expected,
+                               const char *why) {
   if (!gr_dtypes[s->in[k].dtype].is_float)
     return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be a float type, not %s", what,
                    s->op->name, gr_dtypes[s->in[k].dtype].name);
-  if (s->in[k].dtype == s->in[0].dtype) return GR_OK;
-  return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be %s like operand 1, not %s", what,
-                 s->op->name, gr_dtypes[s->in[0].dtype].name, gr_dtypes[s->in[k].dtype].name);
+  if (s->in[k].dtype == expected) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be %s %s, not %s", what, s->op->name,
+                 gr_dtypes[expected].name, why, gr_dtypes[s->in[k].dtype].name);
+}
+
+gr_status gr_require_float(const gr_op_call *s, int k, const char *what) {
+  return require_dtype(s, k, what, s->in[0].dtype, "like operand 1");
+}
+
+gr_status gr_require_wide(const gr_op_call *s, int k, const char *what) {
+  gr_dtype wide = gr_widened(s->in[0].dtype);
+  bool same = wide == s->in[0].dtype;
+  return require_dtype(s, k, what, wide, same ? "like operand 1" : "where operand 1 is narrower");
 }
 
 gr_status gr_require_operands(const gr_op_call *s, int least, int most) {

@@ -20,6 +20,8 @@ static inline const gr_type *gr_whole_rows(const gr_launch *l, int64_t *row) {
 GR_MUST_USE gr_status gr_require_ints(const gr_op_call *, int k, const char *what);
 // Operand k is a float, of the dtype of operand 0:
 GR_MUST_USE gr_status gr_require_float(const gr_op_call *, int k, const char *what);
+// Operand k is a float, of the dtype that operand 0 is computed in: f32 where that is narrow.
+GR_MUST_USE gr_status gr_require_wide(const gr_op_call *, int k, const char *what);
 // There are `least` to `most` operands:
 GR_MUST_USE gr_status gr_require_operands(const gr_op_call *, int least, int most);
 

@@ -18,9 +18,6 @@ void gr_widen_rows(const gr_launch *, gr_dtype, const uint16_t *source, int64_t 
 void gr_narrow_rows(const gr_launch *, gr_dtype, const float *source, int64_t rows, int64_t columns,
                     int64_t ld, uint16_t *target);
 
-// The dtype that a value is computed in: f32 for a narrow one, else its own.
-static inline gr_dtype gr_widened(gr_dtype d) { return gr_is_narrow(d) ? GR_F32 : d; }
-
 // Which operands of a kernel have samples as their first axis, a bit for each; and whether results
 // are sums over samples, of a narrow type, or have them too.
 typedef struct gr_samples {

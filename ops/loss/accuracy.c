@@ -10,7 +10,7 @@ struct accuracy {
 
 static void index_spec_of(const gr_op_call *s, char buf[128]) { gr_score_axes(s, buf, "->n,n"); }
 
-static gr_status infer(gr_op_call *s) { return gr_score_labels(s); }
+static gr_status infer(gr_op_call *s) { return gr_score_infer(s); }
 
 static gr_status accuracy_cpu(const gr_launch *l) {
   const struct accuracy *a = l->attr;
@@ -59,6 +59,6 @@ const gr_op gr_op_accuracy = {
     .infer = infer,
     .cpu = accuracy_cpu,
     .gpu = gpu,
-    .amp = GR_AMP_WIDE,
+    .amp = GR_AMP_FIRST,
     .cases = cases,
 };

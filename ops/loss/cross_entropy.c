@@ -3,6 +3,7 @@
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
+#include "ops/kernels/widen.h"
 #include "ops/loss/score.h"
 #include "ops/ops.h"
 
@@ -21,8 +22,8 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {
 
 static gr_status infer(gr_op_call *s) {
   const struct cross_entropy *a = s->attr;
-  GR_TRY(gr_score_labels(s));
-  if (s->n_in == 3) GR_TRY(gr_require_float(s, 2, "class weights"));
+  GR_TRY(gr_score_infer(s));
+  if (s->n_in == 3) GR_TRY(gr_require_wide(s, 2, "class weights"));
   if (a->smoothing < 0 || a->smoothing > 1)
     return gr_fail(GR_ERR_TYPE, s->loc, "label smoothing must be from 0 to 1, not %g",
                    a->smoothing);
@@ -101,7 +102,16 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
+// Class weights have no samples. Labels are checked here, where their numbers are the batch's.
+static const gr_samples samples = {1u << 0 | 1u << 1, false}, grad_samples = {7, false};
+
+static gr_status run_narrow(const gr_launch *l) {
+  const struct cross_entropy *a = l->attr;
+  GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
+  return gr_run_widened(l, samples, run_f32);
+}
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
+static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, samples, 0); }
 
 static gr_status gpu(gr_gpu_call *g) {
   const struct cross_entropy *a = g->call->attr;
@@ -140,8 +150,9 @@ const gr_op gr_op_cross_entropy = {
     .grad = grad,
     .cpu = cross_entropy_cpu,
     .fast = fast,
+    .scratch = scratch,
     .gpu = gpu,
-    .amp = GR_AMP_WIDE,
+    .amp = GR_AMP_FIRST,
     .cases = cases,
 };
 
@@ -158,7 +169,7 @@ static void grad_index_spec_of(const gr_op_call *s, char buf[128]) {
 
 static gr_status grad_infer(gr_op_call *s) {
   GR_TRY(gr_score_labels(s));
-  return gr_require_float(s, 2, "the gradient");
+  return gr_require_wide(s, 2, "the gradient");
 }
 
 static gr_status grad_cpu(const gr_launch *l) {
@@ -207,7 +218,15 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
+static gr_status grad_run_narrow(const gr_launch *l) {
+  const struct cross_entropy *a = l->attr;
+  GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
+  return gr_run_widened(l, grad_samples, grad_run_f32);
+}
+static gr_kernel grad_fast(const gr_op_call *s) {
+  return gr_by_width(s, grad_run_f32, grad_run_narrow);
+}
+static size_t grad_scratch(const gr_op_call *s) { return gr_widened_scratch(s, grad_samples, 0); }
 
 static gr_status grad_gpu(gr_gpu_call *g) {
   const struct cross_entropy *a = g->call->attr;
@@ -239,6 +258,7 @@ const gr_op gr_op_cross_entropy_grad = {
     .infer = grad_infer,
     .cpu = grad_cpu,
     .fast = grad_fast,
+    .scratch = grad_scratch,
     .gpu = grad_gpu,
     .inplace = {1},
     .cases = grad_cases,

@@ -22,6 +22,12 @@ gr_status gr_score_labels(const gr_op_call *s) {
                  s->op->name, s->in[0].rank);
 }
 
+gr_status gr_score_infer(gr_op_call *s) {
+  GR_TRY(gr_score_labels(s));
+  for (int k = 0; k < s->n_out; k++) s->out[k].dtype = gr_widened(s->out[k].dtype);
+  return GR_OK;
+}
+
 gr_status gr_check_labels(const gr_launch *l, int64_t v, int64_t ignore) {
   const int32_t *label = l->in[1];
   for (int64_t i = 0, n = gr_type_count(l->in_type + 1); i < n; i++) {

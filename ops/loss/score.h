@@ -10,6 +10,8 @@
 void gr_score_axes(const gr_op_call *, char buf[128], const char *rest);
 // Checks that operand 0 is float logits of at least two axes and operand 1 integers: GR_ERR_TYPE.
 GR_MUST_USE gr_status gr_score_labels(const gr_op_call *);
+// gr_score_labels for a score: its results are f32 where logits are narrow.
+GR_MUST_USE gr_status gr_score_infer(gr_op_call *);
 // Checks that every label of operand 1 is in [0, v) or equals `ignore`: GR_ERR_DATA.
 GR_MUST_USE gr_status gr_check_labels(const gr_launch *, int64_t v, int64_t ignore);
 // log(sum(exp(x))) of a row of v elements of operand 0.
