@@ -83,6 +83,12 @@ void gr_gpu_conv_add(gr_gpu_call *g, const gr_gpu_conv *conv) {
   append(g, GR_GPU_CONVOLUTION)->conv = *conv;
 }
 
+int64_t gr_gpu_attention_bytes(const gr_gpu_attention *a, int64_t samples, int64_t heads) {
+  enum { TILE = 64 };
+  int64_t t = (a->t + TILE - 1) / TILE * TILE, s = (a->s + TILE - 1) / TILE * TILE;
+  return a->gradient ? samples * heads * t * s * (int64_t)gr_dtypes[a->dtype].size : 0;
+}
+
 void gr_gpu_attention_add(gr_gpu_call *g, const gr_gpu_attention *attention) {
   append(g, GR_GPU_ATTENTION)->attention = *attention;
 }

@@ -115,11 +115,18 @@ typedef enum gr_gpu_place {
 } gr_gpu_place;
 typedef struct gr_gpu_attention {
   gr_gpu_ref arrays[GR_GPU_PLACES];
+  gr_gpu_ref room;     // working memory for the library; GR_GPU_NOTHING: what the device has for it
+  int64_t room_bytes;  // of that
   gr_dtype dtype;
   bool gradient, causal;
   int64_t n, t, s, heads, d, e;
   double scale;
 } gr_gpu_attention;
+// Working memory that a device has for a call of a library, whatever the plan says.
+enum { GR_GPU_LIBRARY_BYTES = 32 << 20 };
+// What a library keeps at least while it computes so many samples and heads of a call: of gradients
+// those of the scores, in tiles of 64 by 64.
+int64_t gr_gpu_attention_bytes(const gr_gpu_attention *, int64_t samples, int64_t heads);
 
 typedef struct gr_gpu_copy {  // nothing is done if both are one address: a result in place
   gr_gpu_ref target, source;  // source in GR_GPU_NOTHING: the target is set to zeros

@@ -46,17 +46,32 @@ static bool suits(const gr_op_call *s) {
   return all && (!lse || lse->dtype == GR_F32) && a->p == 0 && !end;
 }
 
-// Working memory: of gradients, numbers of rows; with lengths the numbers of rows and of keys.
+// Working memory: of gradients, numbers of rows; with lengths the numbers of rows and of keys; and
+// what the library takes, where the device's own is little for that.
 typedef struct room {
-  size_t delta, counts;  // bytes of the former, and of each of the latter
+  size_t delta, counts, library;  // bytes; counts: of each of the two
 } room;
 static size_t lined(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// The scores' gradients of all samples, but not more than half of what the call reads and writes:
+// the library then computes some samples or heads at a time.
+static size_t library_bytes(const gr_op_call *s) {
+  enum { SLACK = 1 << 20 };
+  const gr_type *q = &s->in[ATTENTION_Q], *k = &s->in[ATTENTION_K];
+  const gr_gpu_attention a = {
+      .dtype = q->dtype, .gradient = s->n_out == 3, .t = q->dim[1], .s = k->dim[1]};
+  size_t all = (size_t)gr_gpu_attention_bytes(&a, q->dim[0], q->dim[2]);
+  size_t half = (gr_types_bytes(s->in, s->n_in) + gr_types_bytes(s->out, s->n_out)) / 2;
+  size_t bytes = all < half ? all : half;
+  return bytes > GR_GPU_LIBRARY_BYTES ? lined(bytes + SLACK) : 0;
+}
 static room room_of(const gr_op_call *s) {
   const gr_type *q = &s->in[ATTENTION_Q];
   room r = {0};
   if (s->n_out == 3) r.delta = lined(gr_gpu_wide(q->dtype) * (size_t)gr_rows(q));
   if (suits(s) && gr_attention_lengths(s) >= 0)
     r.counts = lined(sizeof(int32_t) * (size_t)q->dim[0]);
+  if (suits(s)) r.library = library_bytes(s);
   return r;
 }
 
@@ -94,6 +109,8 @@ static gr_gpu_attention describe(const gr_gpu_call *g, const gr_attention *a, ro
     l.arrays[GR_GPU_Y] = (gr_gpu_ref){GR_GPU_OUT, 0, 0};
     if (g->call->n_out > 1) l.arrays[GR_GPU_LSE] = (gr_gpu_ref){GR_GPU_OUT, 1, 0};
   }
+  l.room_bytes = (int64_t)r.library;
+  if (r.library) l.room = (gr_gpu_ref){GR_GPU_SCRATCH, 0, r.delta + 2 * r.counts};
   if (!r.counts) return l;
   l.arrays[GR_GPU_ROWS] = (gr_gpu_ref){GR_GPU_SCRATCH, 0, r.delta};
   l.arrays[GR_GPU_KEYS] = (gr_gpu_ref){GR_GPU_SCRATCH, 0, r.delta + r.counts};
@@ -163,7 +180,7 @@ gr_status gr_attention_grad_gpu(gr_gpu_call *g) {
   const gr_type *q = &g->call->in[ATTENTION_Q], *v = &g->call->in[ATTENTION_V];
   int64_t rows = gr_rows(q);
   room r = room_of(g->call);
-  g->scratch = r.delta + 2 * r.counts;
+  g->scratch = r.delta + 2 * r.counts + r.library;
   if (g->layers && suits(g->call)) return by_library(g, r);
   gr_gpu_kernel *k =
       add_kernel(g, gr_cu_attention_grad, "attention_delta", (rows + WARPS - 1) / WARPS, 1);

@@ -1,12 +1,13 @@
 // cuda.h - the CUDA device, for what works on its queues: communicators. The device itself is in
 // the module graphrun_cuda.so, which is loaded when it is opened first.
 #pragma once
+#include "ops/kernels/gpu.h"
 #include "runtime/device/device.h"
 
 // All memory of a GPU that the device takes for itself: the working memory of each library, in
 // bytes. What cuBLASLt's fastest algorithms ask for; cuDNN's calls use the same memory, between
 // its.
-enum { GR_CUDA_WORKSPACE = 32 << 20, GR_CUDA_RESERVED = GR_CUDA_WORKSPACE };
+enum { GR_CUDA_WORKSPACE = GR_GPU_LIBRARY_BYTES, GR_CUDA_RESERVED = GR_CUDA_WORKSPACE };
 
 // What the table of gr_device_cuda and that of an opened device have in common.
 #define GR_CUDA_FIELDS                                                                  \

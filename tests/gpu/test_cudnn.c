@@ -59,14 +59,19 @@ static gr_gpu_attention call_of(bool gradient, bool lengths, bool causal, gr_dty
   return a;
 }
 
-static gr_status plan(const gr_gpu_attention *a, gr_dnn_value device, int64_t *workspace) {
+static gr_status plan_part(const gr_gpu_attention *a, int64_t samples, int64_t heads,
+                           gr_dnn_value device, int64_t *workspace) {
   gr_dnn_graph g = {0};
   gr_dnn_plan p;
-  gr_dnn_attention(&g, a, a->n);
+  gr_dnn_attention(&g, a, samples, heads);
   gr_status s = gr_dnn_plan_open(&g, &(gr_dnn_target){.device = device}, GR_CUDA_WORKSPACE, &p);
   *workspace = s ? 0 : p.workspace;
   gr_dnn_graph_close(&g);
   return s;
+}
+
+static gr_status plan(const gr_gpu_attention *a, gr_dnn_value device, int64_t *workspace) {
+  return plan_part(a, a->n, a->heads, device, workspace);
 }
 
 // The gradient of the scores, in tiles of 64, is what makes gradients deterministic.
@@ -123,6 +128,27 @@ static void sizes(void) {
   gr_dnn.cudnnBackendDestroyDescriptor(device);
 }
 
+// Parts of a call: some samples, and some heads of a sample, whose rows are further apart.
+static void parts(void) {
+  static const int64_t each[][2] = {{2, 12}, {1, 12}, {1, 4}, {1, 1}};
+  if (!is_there()) SKIP("cuDNN 9.16 or newer is not on this machine");
+  gr_dnn_value device = describe_chip(&chips[1]);
+  gr_gpu_attention a = call_of(true, true, true, GR_BF16);
+  a.t = a.s = 1024, a.heads = 12;
+  for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+    int64_t workspace, n = each[i][0], heads = each[i][1];
+    int64_t least = gr_gpu_attention_bytes(&a, n, heads), scores = n * heads * 1024 * 1024 * 2;
+    gr_status s = plan_part(&a, n, heads, device, &workspace);
+    CHECK(least == scores, "%lld bytes of scores", (long long)least);
+    CHECK(!s || least > GR_CUDA_WORKSPACE, "%lld samples, %lld heads: %s", (long long)n,
+          (long long)heads, gr_status_text(s));
+    CHECK(s || (workspace >= least && workspace < least + (1 << 20)), "%lld bytes instead of %lld",
+          (long long)workspace, (long long)least);
+    gr_status_drop(s);
+  }
+  gr_dnn.cudnnBackendDestroyDescriptor(device);
+}
+
 // Heads that attention_gpu.c does not offer.
 static void refused(void) {
   int64_t workspace;
@@ -139,7 +165,8 @@ static void refused(void) {
 int main(int argc, char **argv) {
   table = argc > 1 && !strcmp(argv[1], "table");
   if (table) argc--;
-  return RUN(argc, argv, {"plans", plans}, {"sizes", sizes}, {"refused", refused});
+  return RUN(argc, argv, {"plans", plans}, {"sizes", sizes}, {"parts", parts},
+             {"refused", refused});
 }
 #else
 static void plans(void) { SKIP("built without the headers of cuDNN 9.8 or newer"); }

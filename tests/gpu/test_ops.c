@@ -6,6 +6,7 @@
 #include <math.h>
 #include "ir/text.h"
 #include "ops/comm/collective.h"
+#include "ops/kernels/gpu.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
 #include "tests/gpu/cases.h"
@@ -80,6 +81,45 @@ static void try_as(way w) {
 }
 static void in_place(void) { try_as(IN_PLACE); }
 static void sliced(void) { try_as(SLICED); }
+
+// ---- Working memory of libraries
+// ------------------------------------------------------------------
+
+static gr_gpu_call describe_grad(const char *text, const char *lse, bool layers) {
+  static gr_op_call call;
+  static gr_gpu_launch launch[GR_GPU_LAUNCHES];
+  static const void *attr;
+  MUST(gpu_case_attr(arena, &gr_op_attention_grad, "causal=true", &attr));
+  call = (gr_op_call){.op = &gr_op_attention_grad, .attr = attr, .n_in = 6};
+  for (int k = 0; k < call.n_in; k++) MUST(gr_type_parse(k < 5 ? text : lse, &call.in[k]));
+  MUST(gr_op_infer(&call));
+  gr_gpu_call g = {.call = &call, .arena = arena, .launch = launch, .layers = layers};
+  MUST(gr_gpu_describe(&g));
+  return g;
+}
+
+// Room for the scores of a few samples where the device's is not enough for all; whoever computes.
+static void library_rooms(void) {
+  static const struct {
+    const char *value, *lse;
+    int64_t least, most;  // bytes
+  } sizes[] = {{"bf16[4,256,4,64]", "f32[4,4,256]", 0, 0},
+               {"bf16[16,1024,12,64]", "f32[16,12,1024]", 4 * 25165824, 4 * 25165824 + (2 << 20)},
+               {"bf16[2,1500,12,64]", "f32[2,12,1500]", 0, 0},
+               {"bf16[16,1500,12,64]", "f32[16,12,1500]", 2 * 56623104, 150 << 20}};
+  open_device();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    size_t own = describe_grad(sizes[i].value, sizes[i].lse, false).scratch;
+    gr_gpu_call g = describe_grad(sizes[i].value, sizes[i].lse, true);
+    const gr_gpu_attention *a = &g.launch[0].attention;
+    CHECK(g.n == 1 && g.launch[0].kind == GR_GPU_ATTENTION, "%d launches", g.n);
+    CHECK(a->room_bytes >= sizes[i].least && a->room_bytes <= sizes[i].most, "%s: %lld bytes",
+          sizes[i].value, (long long)a->room_bytes);
+    CHECK((a->room.space == GR_GPU_SCRATCH) == (a->room_bytes > 0), "%s: where", sizes[i].value);
+    CHECK(g.scratch == own && g.scratch >= a->room.offset + (size_t)a->room_bytes,
+          "%s: %zu bytes, %zu without a library", sizes[i].value, g.scratch, own);
+  }
+}
 
 // ---- Fused nodes --------------------------------------------------------------------------------
 
@@ -232,5 +272,6 @@ int main(int argc, char **argv) {
                {"sliced", sliced});
   return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
              {"sliced", sliced}, {"parts", parts}, {"slices", slices}, {"wrong", wrong},
-             {"fused", fused}, {"fused_placed", fused_placed}, {"fused_rounds", fused_rounds});
+             {"fused", fused}, {"fused_placed", fused_placed}, {"fused_rounds", fused_rounds},
+             {"library_rooms", library_rooms});
 }

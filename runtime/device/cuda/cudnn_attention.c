@@ -1,7 +1,8 @@
 // cudnn_attention.c - attention by cuDNN. A library that is missing or older, or that has no plan
 // for a call, is no error: the op has kernels of its own.
 //
-// The samples of a call are divided into as few parts as the working memory of a part allows.
+// A call is divided into as few parts as the working memory of a part allows: some samples each, or
+// some heads of one.
 #include <math.h>
 #include "runtime/device/cuda/cudnn_graph.h"
 #include "runtime/device/cuda/parts.h"
@@ -20,22 +21,37 @@ void gr_fused_report(const gr_cuda *c, gr_text *t) { (void)c, (void)t; }
 #else
 
 // Older versions compute some shapes without a mask wrongly, unless one is given.
-enum { LEAST_VERSION = 91600, LEAST_ARCH = 80, MAX_PARTS = 16, ARGUMENTS = GR_GPU_PLACES + 3 };
+enum { LEAST_VERSION = 91600, LEAST_ARCH = 80, MAX_TRIES = 16, ARGUMENTS = GR_GPU_PLACES + 3 };
 
 struct gr_fused {
   gr_fused *next;
   gr_gpu_attention call;
-  int64_t parts;
+  int64_t samples, heads;  // of a part
   gr_dnn_graph graph;
   gr_dnn_plan plan;
   bool runs;
 };
 
-// What cuDNN needs at least for the gradients of n samples: the gradient of the scores, in tiles.
-static int64_t least(const gr_gpu_attention *a, int64_t n) {
-  enum { TILE = 64 };
-  int64_t t = (a->t + TILE - 1) / TILE * TILE, s = (a->s + TILE - 1) / TILE * TILE;
-  return a->gradient ? n * a->heads * t * s * (int64_t)gr_dtypes[a->dtype].size : 0;
+static int64_t room_of(const gr_gpu_attention *a) {
+  return a->room.space ? a->room_bytes : GR_CUDA_WORKSPACE;
+}
+
+static int64_t next_divisor(int64_t n, int64_t divisor) {
+  while (n % --divisor) {
+  }
+  return divisor;
+}
+
+// The next smaller part; false: there is none.
+static bool divide(gr_fused *f) {
+  const gr_gpu_attention *a = &f->call;
+  if (f->samples > 1)
+    f->samples = next_divisor(a->n, f->samples);
+  else if (f->heads > 1)
+    f->heads = next_divisor(a->heads, f->heads);
+  else
+    return false;
+  return true;
 }
 
 static gr_status plan(const gr_cuda *c, gr_fused *f) {
@@ -44,17 +60,19 @@ static gr_status plan(const gr_cuda *c, gr_fused *f) {
   if (gr_dnn.cudnnGetVersion() < LEAST_VERSION || c->arch < LEAST_ARCH)
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
                    "cuDNN 9.16 and a GPU of compute capability 8.0 are needed");
-  for (f->parts = 1; f->parts <= MAX_PARTS; f->parts++) {
-    if (a->n % f->parts || least(a, a->n / f->parts) > GR_CUDA_WORKSPACE) continue;
+  int tries = 0;
+  f->samples = a->n, f->heads = a->heads;
+  do {
+    if (gr_gpu_attention_bytes(a, f->samples, f->heads) > room_of(a)) continue;
     gr_dnn_graph_close(&f->graph);
-    gr_dnn_attention(&f->graph, a, a->n / f->parts);
-    gr_status s = gr_dnn_plan_open(&f->graph, &on, GR_CUDA_WORKSPACE, &f->plan);
-    if (!s || f->parts == MAX_PARTS) return s;
+    gr_dnn_attention(&f->graph, a, f->samples, f->heads);
+    gr_status s = gr_dnn_plan_open(&f->graph, &on, room_of(a), &f->plan);
+    if (!s || ++tries == MAX_TRIES) return s;
     gr_status_drop(s);
-  }
+  } while (divide(f));
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
-                 "cuDNN has no deterministic plan that needs at most %d MB",
-                 GR_CUDA_WORKSPACE >> 20);
+                 "cuDNN has no deterministic plan that needs at most %lld MB",
+                 (long long)(room_of(a) >> 20));
 }
 
 gr_status gr_fused_open(gr_cuda *c, const gr_gpu_attention *a, gr_fused **out) {
@@ -74,6 +92,11 @@ void gr_fused_close(gr_cuda *c) {
   for (gr_fused *f = c->fused; f; f = f->next) gr_dnn_graph_close(&f->graph);
 }
 
+static void *part_of(const gr_gpu_attention *a, gr_gpu_place p, int64_t sample, int64_t head,
+                     const gr_launch *l) {
+  return (char *)gr_ref_address(a->arrays[p], l) + gr_dnn_attention_offset(a, p, sample, head);
+}
+
 gr_status gr_fused_run(gr_cuda *c, gr_fused *f, const gr_launch *l) {
   static const float hidden = -INFINITY, one = 1;
   const gr_gpu_attention *a = &f->call;
@@ -86,13 +109,14 @@ gr_status gr_fused_run(gr_cuda *c, gr_fused *f, const gr_launch *l) {
   if (a->gradient) id[n] = GR_DNN_ONE, address[n++] = (void *)&one;
   int first = n;
   for (int p = 0; p < GR_GPU_PLACES; p++)
-    if (a->arrays[p].space) id[n] = p + 1, address[n++] = (void *)gr_ref_address(a->arrays[p], l);
-  for (int64_t part = 0; part < f->parts; part++) {
-    GR_TRY(gr_dnn_plan_run(c->dnn, &f->plan, n, id, address, (void *)c->workspace));
-    for (int i = first; i < n; i++)
-      address[i] = (char *)address[i] +
-                   a->n / f->parts * gr_dnn_attention_step(a, (gr_gpu_place)(id[i] - 1));
-  }
+    if (a->arrays[p].space) id[n++] = p + 1;
+  void *room = (void *)(a->room.space ? gr_ref_address(a->room, l) : c->workspace);
+  for (int64_t sample = 0; sample < a->n; sample += f->samples)
+    for (int64_t head = 0; head < a->heads; head += f->heads) {
+      for (int i = first; i < n; i++)
+        address[i] = part_of(a, (gr_gpu_place)(id[i] - 1), sample, head, l);
+      GR_TRY(gr_dnn_plan_run(c->dnn, &f->plan, n, id, address, room));
+    }
   return GR_OK;
 }
 

@@ -70,8 +70,9 @@ void gr_dnn_graph_close(gr_dnn_graph *);
 // ---- Attention (cudnn_sdpa.c) -------------------------------------------------------------------
 // The ids are gr_gpu_place + 1, and these of scalars.
 enum { GR_DNN_SCALE = 100, GR_DNN_HIDDEN, GR_DNN_ONE };
-// Builds the graph of `samples` samples of a call.
-void gr_dnn_attention(gr_dnn_graph *, const gr_gpu_attention *, int64_t samples);
-// Bytes from sample to sample of a value of a call.
-int64_t gr_dnn_attention_step(const gr_gpu_attention *, gr_gpu_place);
+// Builds the graph of so many samples and heads of a call.
+void gr_dnn_attention(gr_dnn_graph *, const gr_gpu_attention *, int64_t samples, int64_t heads);
+// Where a sample's head is in a value of a call, in bytes.
+int64_t gr_dnn_attention_offset(const gr_gpu_attention *, gr_gpu_place, int64_t sample,
+                                int64_t head);
 #endif

@@ -10,7 +10,7 @@
 typedef struct attention {
   gr_dnn_graph *g;
   const gr_gpu_attention *a;
-  int64_t n;
+  int64_t n, heads;            // of the graph
   gr_dnn_shape scores, row;    // f32 [n, heads, t, s], [n, heads, t, 1]
   gr_dnn_value rows, keys;     // how many a sample has, or NULL
   gr_dnn_value scale, hidden;  // scalars
@@ -23,21 +23,25 @@ static bool is_there(const gr_gpu_attention *a, gr_gpu_place p) {
   return a->arrays[p].space != GR_GPU_NOTHING;
 }
 
-static gr_dnn_shape shape_of(const gr_gpu_attention *a, int64_t n, gr_gpu_place p) {
-  if (p == GR_GPU_ROWS || p == GR_GPU_KEYS) return gr_dnn_dense(CUDNN_DATA_INT32, n, 1, 1, 1);
+static gr_dnn_shape shape_of(const gr_gpu_attention *a, int64_t n, int64_t heads, gr_gpu_place p) {
+  if (p == GR_GPU_ROWS || p == GR_GPU_KEYS)
+    return (gr_dnn_shape){CUDNN_DATA_INT32, {n, 1, 1, 1}, {1, 1, 1, 1}};
   if (p == GR_GPU_LSE || p == GR_GPU_DELTA)
-    return gr_dnn_dense(CUDNN_DATA_FLOAT, n, a->heads, a->t, 1);
+    return (gr_dnn_shape){CUDNN_DATA_FLOAT, {n, heads, a->t, 1}, {a->heads * a->t, a->t, 1, 1}};
   bool key = p == GR_GPU_K || p == GR_GPU_V || p == GR_GPU_DK || p == GR_GPU_DV;
   bool narrow = p == GR_GPU_Q || p == GR_GPU_K || p == GR_GPU_DQ || p == GR_GPU_DK;
   int64_t rows = key ? a->s : a->t, width = narrow ? a->d : a->e;
   return (gr_dnn_shape){type_of(a->dtype),
-                        {n, a->heads, rows, width},
+                        {n, heads, rows, width},
                         {rows * a->heads * width, width, a->heads * width, 1}};
 }
 
-int64_t gr_dnn_attention_step(const gr_gpu_attention *a, gr_gpu_place p) {
-  gr_dnn_shape s = shape_of(a, 1, p);
-  return s.stride[0] * (s.type == CUDNN_DATA_FLOAT || s.type == CUDNN_DATA_INT32 ? 4 : 2);
+int64_t gr_dnn_attention_offset(const gr_gpu_attention *a, gr_gpu_place p, int64_t sample,
+                                int64_t head) {
+  gr_dnn_shape s = shape_of(a, 1, 1, p);
+  bool counts = s.type == CUDNN_DATA_INT32;
+  int64_t elements = sample * s.stride[0] + (counts ? 0 : head * s.stride[1]);
+  return elements * (counts || s.type == CUDNN_DATA_FLOAT ? 4 : 2);
 }
 
 enum { ALIGNED = 16, ELEMENT = 4 };
@@ -46,11 +50,11 @@ static gr_dnn_value in_memory(const attention *x, gr_gpu_place p, const gr_dnn_s
   return gr_dnn_memory(x->g, p + 1, s, small ? ELEMENT : ALIGNED);
 }
 static gr_dnn_value value(const attention *x, gr_gpu_place p) {
-  const gr_dnn_shape s = shape_of(x->a, x->n, p);
+  const gr_dnn_shape s = shape_of(x->a, x->n, x->heads, p);
   return in_memory(x, p, &s);
 }
 static gr_dnn_value transposed(const attention *x, gr_gpu_place p) {
-  const gr_dnn_shape s = gr_dnn_transposed(shape_of(x->a, x->n, p));
+  const gr_dnn_shape s = gr_dnn_transposed(shape_of(x->a, x->n, x->heads, p));
   return in_memory(x, p, &s);
 }
 
@@ -118,7 +122,7 @@ static void forward(const attention *x) {
 // The sums of y dy of all rows; the product by 1 is a part of the pattern that cuDNN knows.
 static gr_dnn_value delta_of(const attention *x, gr_dnn_value dy) {
   const gr_gpu_attention *a = x->a;
-  const gr_dnn_shape s = gr_dnn_dense(CUDNN_DATA_FLOAT, x->n, a->heads, a->t, a->e);
+  const gr_dnn_shape s = gr_dnn_dense(CUDNN_DATA_FLOAT, x->n, x->heads, a->t, a->e);
   gr_dnn_value v = pointwise(x, CUDNN_POINTWISE_MUL, dy, value(x, GR_GPU_Y), s);
   return gr_dnn_pointwise(x->g, CUDNN_POINTWISE_MUL, CUDNN_DATA_FLOAT,
                           reduce(x, CUDNN_REDUCE_TENSOR_ADD, v), gr_dnn_scalar(x->g, GR_DNN_ONE),
@@ -145,15 +149,15 @@ static void gradients(const attention *x) {
   v = pointwise(x, CUDNN_POINTWISE_MUL, v, weights, x->scores);
   v = pointwise(x, CUDNN_POINTWISE_MUL, v, x->scale, as(x->scores, type_of(x->a->dtype)));
   add_by_rows(x, v, q, GR_GPU_DK);
-  const gr_dnn_shape keys = shape_of(x->a, x->n, GR_GPU_K);
+  const gr_dnn_shape keys = shape_of(x->a, x->n, x->heads, GR_GPU_K);
   k = gr_dnn_reshape(x->g, k, gr_dnn_virtual(x->g, &keys));
   gr_dnn_matmul(x->g, v, k, x->rows, NULL, x->keys, value(x, GR_GPU_DQ));
 }
 
-void gr_dnn_attention(gr_dnn_graph *g, const gr_gpu_attention *a, int64_t samples) {
-  attention x = {.g = g, .a = a, .n = samples};
-  x.scores = gr_dnn_dense(CUDNN_DATA_FLOAT, samples, a->heads, a->t, a->s);
-  x.row = gr_dnn_dense(CUDNN_DATA_FLOAT, samples, a->heads, a->t, 1);
+void gr_dnn_attention(gr_dnn_graph *g, const gr_gpu_attention *a, int64_t samples, int64_t heads) {
+  attention x = {.g = g, .a = a, .n = samples, .heads = heads};
+  x.scores = gr_dnn_dense(CUDNN_DATA_FLOAT, samples, heads, a->t, a->s);
+  x.row = gr_dnn_dense(CUDNN_DATA_FLOAT, samples, heads, a->t, 1);
   x.scale = gr_dnn_scalar(g, GR_DNN_SCALE);
   if (is_there(a, GR_GPU_KEYS)) x.rows = value(&x, GR_GPU_ROWS), x.keys = value(&x, GR_GPU_KEYS);
   if (a->causal || x.keys) x.hidden = gr_dnn_scalar(g, GR_DNN_HIDDEN);

@@ -239,7 +239,7 @@ static int64_t needs_of(const node *graph) {
     const int64_t *c = si_dim(si_node(op, OP(MATMUL_CDESC)));
     needs = c[0] * c[1] * ((c[2] + 63) / 64) * ((c[3] + 63) / 64) * 8192 + 256;
     if (a[3] % 8 || a[3] > 128) needs = -1;
-    if (si_asked("large")) more = c[0] << 24;  // 16 MB for each sample
+    if (si_asked("large")) more = c[0] * c[1] << 24;  // 16 MB for each head
   }
   return needs < 0 ? -1 : more + (gradient ? needs : 256);
 }
