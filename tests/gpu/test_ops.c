@@ -98,7 +98,8 @@ static gr_gpu_call describe_grad(const char *text, const char *lse, bool layers)
   return g;
 }
 
-// Room for the scores of a few samples where the device's is not enough for all; whoever computes.
+// Room for the scores of a few samples where the device's is not enough for all, with and without
+// the library.
 static void library_rooms(void) {
   static const struct {
     const char *value, *lse;
@@ -109,15 +110,15 @@ static void library_rooms(void) {
                {"bf16[16,1500,12,64]", "f32[16,12,1500]", 2 * 56623104, 150 << 20}};
   open_device();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    size_t own = describe_grad(sizes[i].value, sizes[i].lse, false).scratch;
+    size_t unaided = describe_grad(sizes[i].value, sizes[i].lse, false).scratch;
     gr_gpu_call g = describe_grad(sizes[i].value, sizes[i].lse, true);
     const gr_gpu_attention *a = &g.launch[0].attention;
     CHECK(g.n == 1 && g.launch[0].kind == GR_GPU_ATTENTION, "%d launches", g.n);
     CHECK(a->room_bytes >= sizes[i].least && a->room_bytes <= sizes[i].most, "%s: %lld bytes",
           sizes[i].value, (long long)a->room_bytes);
     CHECK((a->room.space == GR_GPU_SCRATCH) == (a->room_bytes > 0), "%s: where", sizes[i].value);
-    CHECK(g.scratch == own && g.scratch >= a->room.offset + (size_t)a->room_bytes,
-          "%s: %zu bytes, %zu without a library", sizes[i].value, g.scratch, own);
+    CHECK(g.scratch == unaided && g.scratch >= a->room.offset + (size_t)a->room_bytes,
+          "%s: %zu bytes, %zu without a library", sizes[i].value, g.scratch, unaided);
   }
 }
 
