@@ -1,24 +1,22 @@
 // book.c - the bytes that a step may send, by textbook algorithms. See cell.h.
 //
 // A ring over n ranks sends (n - 1) / n B of B bytes to gather or to scatter them, and twice that
-// to sum them on all ranks (Patarasuk, Yuan 2009). With P bytes of trained weights and A
-// micro-steps, in units of (n - 1) / n:
+// to sum them on all ranks (Patarasuk, Yuan 2009). With P bytes of trained weights, L bytes of
+// activations and A micro-steps, in units of (n - 1) / n:
 //
-//   ddp, dp       2 P           gradients are summed, once a step
-//   zero1         2 P           the same in halves: gradients scattered, weights gathered
-//   zero2         (A + 1) P     gradients are scattered in each micro-step (Rajbhandari et al.
-//   2020) fsdp          3 A P         weights gathered forward and back, gradients scattered (Zhao
-//   et al.
-//                               2023); matrices are gathered in the 2 bytes of bf16
-//   hsdp          3 A P         over `shard`; over `replicate` 2 P / shard once a step, but for
-//   vectors,
-//                               which are too small to be split: 2 P
-//   tp            2 L           of L bytes of activations: for each pair of layers, split by
-//   columns
-//                               and then by rows, one sum forward and one back (Shoeybi et al.
-//                               2019); and those forward again that recompute needs
+//   ddp, dp   2 P        gradients are summed, once a step
+//   zero1     2 P        the same in halves: gradients scattered, weights gathered
+//   zero2     (A + 1) P  gradients are scattered in each micro-step (Rajbhandari et al. 2020)
+//   fsdp      3 A P      weights gathered forward and back, gradients scattered (Zhao et al.
+//                        2023); matrices are gathered in the 2 bytes of bf16
+//   hsdp      3 A P      over `shard`; over `replicate` 2 P / shard once a step, but 2 P of
+//                        vectors, which are too small to be split
+//   tp        2 L        for each pair of layers, split by columns and then by rows, one sum
+//                        forward and one back (Shoeybi et al. 2019); and those forward again
+//                        that recompute needs
 //
-// and P is of the ranks' part where tp splits weights. An uneven split has slices of one size.
+// Activations have 4 bytes in bf16, too: ranks' terms are added as what they are cast to (shard.c).
+// P is of the ranks' part where tp splits weights. An uneven split has slices of one size.
 // Besides these: scalars, of loss, metrics and norm; and where the ranks share a batch, what batch
 // norm sums over them.
 #include <math.h>
