@@ -28,3 +28,7 @@ list(REMOVE_ITEM e2e_tests loop)
 foreach(test ${e2e_tests})
   set_property(TEST e2e.${test} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 endforeach()
+# A few cases of tools/same-bytes, with one program as both: they train, and runs repeat.
+add_test(NAME tools.same_bytes COMMAND ${CMAKE_SOURCE_DIR}/tools/same-bytes $<TARGET_FILE:graphrun> $<TARGET_FILE:graphrun>
+  "^(series[.]one|zero2[.]3|configs[.](table|video[.]cnn3d_3m|whisper[.]nano)[.])")
+set_tests_properties(tools.same_bytes PROPERTIES PASS_REGULAR_EXPRESSION "^10 equal, 0 different, 0 refused by both")

@@ -6,7 +6,7 @@ foreach(test ${all_tests})
   set(label fast)
   if(test MATCHES "^gpu[.]|^docs[.]optim_devices$")
     set(label gpu)
-  elseif(test MATCHES "^(e2e|docs)[.]|^exec[.](mpi|tcp|death|store)$|^checkpoint[.]kill$|^compose[.]sweep$")
+  elseif(test MATCHES "^(e2e|docs)[.]|^exec[.](mpi|tcp|death|store)$|^checkpoint[.]kill$|^compose[.]sweep$|^tools[.]same_bytes$")
     set(label e2e)
   endif()
   set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
@@ -37,6 +37,8 @@ gr_slow("^gpu[.](profile|test_run)$")
 
 # Whole features, each of which tests of its parts cover too.
 gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|buffers)$")
+# Every cell of the matrix; job.matrix has every pair of values.
+gr_slow("^job[.]matrix_all$")
 # Packages on a minimal Debian, which is downloaded; e2e.package_* use them on this machine.
 gr_slow("^e2e[.]package_root$")
 
@@ -49,7 +51,7 @@ set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.nvr
   e2e.keys:35 gpu.attention_cases.none.4:34 gpu.profile:33 exec.store:32 compiler.accumulate:30 e2e.commands:28
   e2e.generate:27 e2e.verbs:26 e2e.ppo:26 exec.tcp:25 e2e.package_deb:25 e2e.package_wheel:24 model.errors:24
   exec.loopback:23 ops.gemm:22 e2e.checkpoints:21 e2e.resume:21 e2e.hooks:21 e2e.programs:20 e2e.bad_data:20
-  e2e.evaluation:20 e2e.har:20 e2e.package_tar:19 e2e.video:18 e2e.lora:17 hooks.process:17 gpu.cudnn:16
+  e2e.evaluation:20 e2e.har:20 e2e.package_tar:19 e2e.video:18 e2e.lora:17 hooks.process:17 gpu.cudnn:16 job.matrix_all:40
   e2e.bad_input:15 e2e.results:15 e2e.init_from:14 e2e.text:14 e2e.json:13 e2e.device:13 gpu.faults:12 e2e.identity:12
   tools.style:10 compiler.growth:10 compiler.scan_random:8)
 foreach(pair ${costs})

@@ -78,21 +78,22 @@ static int64_t conversion_cost(const shard *s, const gr_node *n, int k, int axis
                                gr_axis_placement target) {
   const gr_rewrite *rw = s->rw;
   gr_axis_placement source = gr_at(rw->b.g, rw->map[n->in[k].id])->layout.placement[axis];
-  const gr_value *old = gr_at(rw->old, n->in[k]);
+  int64_t made = (int64_t)gr_type_bytes(&gr_at(rw->old, n->out)->type);
   if (source >= 0 && target == GR_REPLICATE && s->gathered[n->in[k].id] >> axis & 1)
     return 0;  // the same all_gather was emitted for an earlier reader
-  int64_t bytes = (int64_t)gr_type_bytes(&old->type);
+  int64_t bytes = (int64_t)gr_type_bytes(&gr_at(rw->old, n->in[k])->type);
   // Ranks' terms are added as what they are cast to, rather than rounded first for being smaller.
-  if (n->op == &gr_op_cast && source == GR_PARTIAL)
-    bytes = 1 + 2 * bytes + (int64_t)gr_type_bytes(&gr_at(rw->old, n->out)->type);
+  if (n->op == &gr_op_cast && source == GR_PARTIAL) bytes = 1 + 2 * bytes + made;
+  // Terms that stay are added later, as what the node makes of them: of a broadcast that is more.
+  if (source == GR_PARTIAL && target == source && !s->splits_batch[axis])
+    return made > bytes ? 2 * (made - bytes) : 0;
   int64_t c = gr_relayout_cost(source, target, bytes);
   return c < NEVER && leaves_batch(s, n, k, axis, target) ? c * ACTIVATION_MOVE_PENALTY : c;
 }
 
 // Whether a gradient that may stay Partial does so along an axis. Gradient accumulation adds
 // partial sums without communication, unless options.sharding.scatter is set. The accumulators are
-// shared by the programs of all buckets, so this must not depend on what would be cheaper in one of
-// them.
+// shared by the programs of all buckets: this must not depend on what is cheaper in one of them.
 static bool waits_for_update(const shard *s, gr_axis_placement required) {
   return !s->rw->opt->sharding.scatter || required == GR_REPLICATE;
 }
@@ -185,8 +186,7 @@ static void find_required(shard *s) {
 // ---- Sums ----------------------------------------------------------------------------
 // The gradient of a value that several layers read is a sum: of a residual's gradient, which is
 // replicated, and of each layer's, which tensor parallelism leaves Partial. In such a chain of
-// additions partial sums are added to each other separately from the rest, and then need a single
-// all_reduce.
+// additions partial sums are added up separately from the rest, and need a single all_reduce.
 
 static void count_uses(shard *s) {
   const gr_graph *old = s->rw->old;

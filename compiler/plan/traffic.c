@@ -3,17 +3,18 @@
 #include "ops/comm/collective.h"
 #include "ops/ops.h"
 
-static double sent(const gr_node *n, double bytes, double ranks) {
-  if (n->op == &gr_op_all_gather) return (ranks - 1) * bytes;  // bytes: of one rank's slice
-  double once = (ranks - 1) / ranks * bytes;
-  return n->op == &gr_op_all_reduce ? 2 * once : once;
+// A slice is as large on every rank: where the ranks do not divide a dimension, it is padded.
+static double sent(const gr_node *n, double in, double out, double ranks) {
+  if (n->op == &gr_op_all_reduce) return 2 * (ranks - 1) / ranks * in;
+  return (ranks - 1) * (n->op == &gr_op_all_gather ? in : out);
 }
 
 void gr_traffic_add(gr_traffic *t, const gr_graph *g, const gr_node *n) {
-  double bytes = 0;
-  for (int k = 0; k < n->n_in; k++) bytes += (double)gr_type_bytes(&gr_at(g, n->in[k])->type);
+  double in = 0, out = 0, ranks = (double)((const struct gr_coll *)n->attr)->ranks;
+  for (int k = 0; k < n->n_in; k++) in += (double)gr_type_bytes(&gr_at(g, n->in[k])->type);
+  for (int k = 0; k < n->n_out; k++) out += (double)gr_type_bytes(&gr_at(g, gr_out(n, k))->type);
   t->collectives++, t->values += n->n_in;
-  t->operands += bytes, t->sent += sent(n, bytes, (double)((const struct gr_coll *)n->attr)->ranks);
+  t->operands += in, t->sent += sent(n, in, out, ranks);
 }
 
 void gr_traffic_count(const gr_program *p, gr_traffic by_axis[GR_MAX_MESH]) {

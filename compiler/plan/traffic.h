@@ -8,7 +8,7 @@ typedef struct gr_traffic {
   double sent;              // bytes that each rank sends, by ring algorithms, which send the least
                             // (Patarasuk, Yuan 2009): of B bytes over N ranks an all_reduce sends
                             // 2 (N - 1) / N B; a reduce_scatter of B bytes, and an all_gather to B
-                            // bytes, (N - 1) / N B
+                            // bytes, (N - 1) / N B, where B has the padding of uneven slices
 } gr_traffic;
 
 // Adds a collective.

@@ -26,7 +26,7 @@ canonical() {
     check "$canonical_name" same_checkpoints "$canonical_base" "$canonical_out"
   fi
 }
-metrics() { grep -oE '"(train|validation)[._](loss|cer)": [^,}]*' "$1/training_results.json"; }
+metrics() { grep -oE '"(train|validation)[._](loss|cer|accuracy|f1_macro)": [^,}]*' "$1/training_results.json"; }
 
 # shellcheck disable=SC2086
 ran "one rank" one $usual $threads distributed.ranks=1
@@ -55,6 +55,16 @@ check "... which are other sums than 8" other_checkpoints one sixteen
 # shellcheck disable=SC2086
 ran "native numerics" native $usual $threads distributed.ranks=2 training.numerics=native
 check "... are other sums" other_checkpoints one native
+
+# ---- Metrics of evaluations to the last digit, where a batch has losses in all of its virtual shards
+check "a project of a table" "$graphrun" new table --data=table
+for n in 1 2 4 8; do
+  limited "$graphrun" table/config.yaml "output.dir=$scratch/table$n" $threads distributed.threads=1 distributed.ranks=$n \
+    training.numerics=canonical training.batch_size=29 training.max_steps=6 training.max_epochs=0
+  metrics table$n >table$n.metrics
+  check "metrics of a table on $n ranks" cmp table1.metrics table$n.metrics
+done
+check "... which are six" test "$(grep -c . table1.metrics)" = 6
 
 # ---- Other numbers of ranks on the way
 # shellcheck disable=SC2086

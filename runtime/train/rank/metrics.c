@@ -32,8 +32,10 @@ void gr_metrics_add_tree(gr_metrics *levels, int k, const gr_metrics *now) {
   gr_metrics all = *now;
   for (; k & 1; k >>= 1, levels++)
     for (int i = 0; i < all.n; i++) {
-      all.items[i].sum = (double)(float)(levels->items[i].sum + all.items[i].sum);
-      all.items[i].weight = (double)(float)(levels->items[i].weight + all.items[i].weight);
+      // In float from the start: gcc 12 leaves out the rounding of two sums of doubles side by
+      // side.
+      all.items[i].sum = (double)((float)levels->items[i].sum + (float)all.items[i].sum);
+      all.items[i].weight = (double)((float)levels->items[i].weight + (float)all.items[i].weight);
     }
   *levels = all;
 }

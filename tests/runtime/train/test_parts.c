@@ -36,6 +36,23 @@ static void steps(void) {
   CHECK(!gr_run_is_done(&other, &spec.set.loop) && p.step == 6, "another place changes none");
 }
 
+// Sums over virtual shards are those of floats, however many metrics there are beside each other.
+static void metrics_as_a_tree(void) {
+  static const float x[4] = {2.1278164f, 1.8756345f, 2.4038944f, 2.0168204f};
+  volatile float left = x[0] + x[1], right = x[2] + x[3], want = left + right;
+  for (int n = 1; n <= 9; n++) {
+    gr_metrics levels[GR_SHARD_LEVELS];
+    for (int k = 0; k < 4; k++) {
+      gr_metrics now = {.n = n};
+      for (int i = 0; i < n; i++) now.items[i] = (gr_metric){"loss", (double)x[k], (double)x[k]};
+      gr_metrics_add_tree(levels, k, &now);
+    }
+    for (int i = 0; i < n; i++)
+      CHECK(levels[2].items[i].sum == (double)want && levels[2].items[i].weight == (double)want,
+            "%d of %d metrics: %.17g, not %.17g", i, n, levels[2].items[i].sum, (double)want);
+  }
+}
+
 static void skipped_steps(void) {
   spec.set.loop.max_epochs = 100, spec.set.loop.max_steps = 0;
   gr_progress p = gr_progress_begin(&spec);
@@ -174,6 +191,7 @@ static void scalars(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"steps", steps}, {"skipped_steps", skipped_steps}, {"the_best", the_best},
+  return RUN(argc, argv, {"steps", steps}, {"metrics_as_a_tree", metrics_as_a_tree},
+             {"skipped_steps", skipped_steps}, {"the_best", the_best},
              {"when_to_save", when_to_save}, {"requests", requests}, {"scalars", scalars});
 }
