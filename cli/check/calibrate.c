@@ -17,43 +17,49 @@
 #include "ops/nn/matmul.h"
 #include "ops/ops.h"
 
-enum { ROUNDS = 5, VARIANTS = 3 };
+enum { ROUNDS = 5 };
 static const double round_s = 4e-3;  // of a round, at least
 
-// What a call's time is for: its operations a second in each dtype, by its offset in gr_cpu_rates.
+// One of the calls by whose time together a rate is measured.
 typedef struct timed {
-  size_t of[VARIANTS];  // in f32, bf16, f16
   const char *op;
   gr_case example;
 } timed;
-#define RATE(kind)                                                               \
-  {                                                                              \
-    offsetof(gr_cpu_rates, in_f32[kind]), offsetof(gr_cpu_rates, in_bf16[kind]), \
-        offsetof(gr_cpu_rates, converted[kind])                                  \
-  }
-static const timed products[] = {
-    {RATE(GR_CPU_MATMUL),
-     "matmul",
-     {{"f32[512,256]", "f32[512,256]"}, &(struct matmul){.tb = true}}},
-    {RATE(GR_CPU_MATMUL_PACKED),
-     "matmul_packed",
-     {{"f32[8,512]", "f32[576,512]"}, &(int64_t){512}}},
-    {RATE(GR_CPU_ATTENTION),
-     "attention",
-     {{"f32[8,256,4,32]", "f32[8,256,4,32]", "f32[8,256,4,32]"}, &(struct attention){0}}},
-    {RATE(GR_CPU_OTHER_PRODUCT),
-     "conv2d",
-     {{"f32[8,32,32,64]", "f32[64,64,3,3]"},
-      &(struct gr_conv_attr){{1, {1}}, {1, {1}}, {1, {1}}, 1}}},
+enum { CALLS = 2 };
+
+// Rates by their offsets in gr_cpu_rates, in f32, bf16 and f16; 0: in f32 alone.
+typedef struct rate {
+  size_t of[3];
+  timed call[CALLS];
+} rate;
+#define OFFSET(member) offsetof(gr_cpu_rates, member)
+#define PRODUCT(kind) \
+  { OFFSET(in_f32[kind]), OFFSET(in_bf16[kind]), OFFSET(converted[kind]) }
+#define WINDOW {1, {1}}, {1, {1}}, {1, {1}}, 1
+static const rate rates[] = {
+    {PRODUCT(GR_CPU_MATMUL),
+     {{"matmul", {{"f32[2048,192]", "f32[192,192]"}, &(struct matmul){.tb = true}}},
+      {"matmul", {{"f32[2048,128]", "f32[2048,128]"}, &(struct matmul){.ta = true}}}}},
+    {PRODUCT(GR_CPU_MATMUL_PACKED),
+     {{"matmul_packed", {{"f32[8,512]", "f32[576,512]"}, &(int64_t){512}}}}},
+    {PRODUCT(GR_CPU_ATTENTION),
+     {{"attention",
+       {{"f32[8,256,4,32]", "f32[8,256,4,32]", "f32[8,256,4,32]"},
+        &(struct attention){.causal = true}}}}},
+    {PRODUCT(GR_CPU_OTHER_PRODUCT),
+     {{"conv2d", {{"f32[16,24,24,16]", "f32[16,16,3,3]"}, &(struct gr_conv_attr){WINDOW}}},
+      {"conv_grad_w",
+       {{"f32[16,24,24,16]", "f32[16,24,24,16]"},
+        &(struct gr_conv_grad_attr){WINDOW, {2, {3, 3}}}}}}},
+    {{OFFSET(exponential)}, {{"tanh", {{"f32[256,512]"}}}, {"gelu", {{"f32[256,512]"}}}}},
+    {{OFFSET(other)},
+     {{"add", {{"f32[256,512]", "f32[256,512]"}}},
+      {"transpose", {{"f32[256,512]"}, &(gr_ints){2, {1, 0}}}}}},
+    {{OFFSET(conversion)}, {{"cast", {{"f32[256,512]"}, &(int64_t){GR_BF16}}}}},
 };
-// Of other kinds: two of each, whose mean counts; by the bytes that they move; a call.
-static const timed others[] = {{{0}, "add", {{"f32[256,512]", "f32[256,512]"}}},
-                               {{0}, "transpose", {{"f32[256,512]"}, &(gr_ints){2, {1, 0}}}}},
-                   exponentials[] = {{{0}, "tanh", {{"f32[256,512]"}}},
-                                     {{0}, "gelu", {{"f32[256,512]"}}}},
-                   large = {{0}, "add", {{"f32[4096,4096]", "f32[4096,4096]"}}},
-                   few = {{0}, "add", {{"f32[4]", "f32[4]"}}},
-                   narrow = {{0}, "cast", {{"f32[256,512]"}, &(int64_t){GR_BF16}}};
+#undef OFFSET
+static const timed large = {"add", {{"f32[4096,4096]", "f32[4096,4096]"}}},
+                   few = {"add", {{"f32[4]", "f32[4]"}}};
 
 // ---- One call -----------------------------------------------------------------------------------
 
@@ -99,39 +105,25 @@ static gr_status time_of(gr_arena *a, const timed *t, gr_dtype dtype, gr_op_call
 
 // ---- All ----------------------------------------------------------------------------------------
 
-static gr_status time_products(gr_arena *a, gr_cpu_rates *out) {
-  static const gr_dtype dtypes[VARIANTS] = {GR_F32, GR_BF16, GR_F16};
+static gr_status time_rate(gr_arena *a, const rate *r, int k, gr_cpu_rates *out) {
+  static const gr_dtype dtypes[] = {GR_F32, GR_BF16, GR_F16};
   gr_op_call *c = GR_NEW(a, gr_op_call, 1);
-  for (const timed *t = products; t < products + sizeof products / sizeof *products; t++)
-    for (int k = 0; k < VARIANTS; k++) {
-      double seconds;
-      bool same = k == 2 && t->example.attr == products[1].example.attr;  // there is none of f16
-      GR_TRY(time_of(a, t, same ? GR_F32 : dtypes[k], c, &seconds));
-      *(double *)((char *)out + t->of[k]) = (double)gr_op_flops(c) / seconds;
-    }
-  return GR_OK;
-}
-
-// The operations a second of two calls together.
-static gr_status rate_of(gr_arena *a, const timed t[2], double *out) {
-  gr_op_call *c = GR_NEW(a, gr_op_call, 1);
-  double seconds, all = 0, flops = 0;
-  for (int i = 0; i < 2; i++) {
-    GR_TRY(time_of(a, &t[i], GR_F32, c, &seconds));
-    all += seconds, flops += (double)gr_op_flops(c);
+  bool plain = k == 2 && r->of[k] == offsetof(gr_cpu_rates, converted[GR_CPU_MATMUL_PACKED]);
+  double flops = 0, all = 0, seconds;
+  for (int i = 0; i < CALLS && r->call[i].op; i++) {  // there is no packed f16
+    GR_TRY(time_of(a, &r->call[i], plain ? GR_F32 : dtypes[k], c, &seconds));
+    flops += (double)gr_op_flops(c), all += seconds;
   }
-  *out = flops / all;
+  *(double *)((char *)out + r->of[k]) = flops / all;
   return GR_OK;
 }
 
-static gr_status time_others(gr_arena *a, gr_cpu_rates *out) {
+static gr_status time_all(gr_arena *a, gr_cpu_rates *out) {
   gr_op_call *c = GR_NEW(a, gr_op_call, 1);
   double seconds;
-  GR_TRY(rate_of(a, others, &out->other));
-  GR_TRY(rate_of(a, exponentials, &out->exponential));
+  for (const rate *r = rates; r < rates + sizeof rates / sizeof *rates; r++)
+    for (int k = 0; k < 3 && (!k || r->of[k]); k++) GR_TRY(time_rate(a, r, k, out));
   GR_TRY(time_of(a, &few, GR_F32, c, &out->call_gap));
-  GR_TRY(time_of(a, &narrow, GR_F32, c, &seconds));
-  out->conversion = (double)gr_type_count(c->in) / seconds;
   GR_TRY(time_of(a, &large, GR_F32, c, &seconds));
   out->moved =
       (double)(gr_types_bytes(c->in, c->n_in) + gr_types_bytes(c->out, c->n_out)) / seconds;
@@ -176,8 +168,7 @@ gr_status gr_check_calibrate(gr_findings *f, const char *path) {
   gr_machine m;
   gr_text text = gr_text_make(f->arena);
   gr_machine_read(&m);
-  GR_TRY(time_products(f->arena, &t.cpu));
-  GR_TRY(time_others(f->arena, &t.cpu));
+  GR_TRY(time_all(f->arena, &t.cpu));
   t.cluster.per_node =
       fmax(gr_processors(), f->ranks ? (double)f->ranks->ranks / f->ranks->machines : 1);
   t.cluster.memory = floor(m.memory / t.cluster.per_node);

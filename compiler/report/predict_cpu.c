@@ -37,14 +37,21 @@ static bool is_native(const gr_op_call *c, gr_cpu_product of, gr_bf16_unit unit)
   return gr_gemm_bf16_suits(&p.g);
 }
 
-// Whether an element takes a function that is computed by a polynomial.
+// Whether an element takes a function that is computed by a polynomial, as losses' do.
 static bool is_exponential(const gr_op *op) {
   static const char *const functions[] = {"exp", "erf", "tanh", "log", "pow", "sin", "cos"};
   const char *texts[] = {op->tile_formula, op->formula, op->row};
   for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
     for (size_t t = 0; t < 3; t++)
       if (texts[t] && strstr(texts[t], functions[f])) return true;
-  return false;
+  return op->amp == GR_AMP_WIDE && !op->linear;
+}
+
+// The operations of a call that is no product: at least one for each element that it reads or
+// makes.
+static double operations_of(const gr_op_call *c, double flops) {
+  for (int k = 0; k < c->n_in; k++) flops = fmax(flops, (double)gr_type_count(&c->in[k]));
+  return flops;
 }
 
 // What a call computes, operands in the caches.
@@ -52,7 +59,8 @@ static double computing(const gr_target *t, const gr_op_call *c) {
   const gr_cpu_rates *r = &t->cpu;
   double flops = (double)gr_op_flops(c), seconds = 0;
   gr_cpu_product of = product_of(c, flops);
-  if (of == GR_CPU_NO_PRODUCT) return flops / (is_exponential(c->op) ? r->exponential : r->other);
+  if (of == GR_CPU_NO_PRODUCT)
+    return operations_of(c, flops) / (is_exponential(c->op) ? r->exponential : r->other);
   bool narrow = c->n_in && gr_is_narrow(c->in[0].dtype);
   bool native = narrow && is_native(c, of, t->unit);
   bool packed = of == GR_CPU_MATMUL_PACKED;  // its kernel converts as it multiplies

@@ -107,6 +107,14 @@ predicts --cluster=here.yaml >second.json
 predicts >usual.json
 check "a plan is predicted from it" cmp first.json second.json
 check "... and not from another processor" sh -c '! cmp -s first.json usual.json'
+if command -v python3 >/dev/null 2>&1; then
+  "$graphrun" new made >/dev/null
+  expect "a configuration is measured beside what is predicted" 0 'load [0-9.]+ on' '^config +1( +[0-9.-]+){7}$' \
+    '^config +2( +[0-9.-]+){7}$' -- sh -c 'cd made && GRAPHRUN=$1 "$2/tools/bench-scale" --cluster=../here.yaml --ranks=1,2 --steps=4 --rounds=1 config.yaml' \
+    sh "$graphrun" "$source"
+else
+  skip "a configuration is measured beside what is predicted" "no python3"
+fi
 sed -i 's/^  other: .*/  other: 1/' here.yaml
 check "... each constant counts" sh -c '"$1" plan "$2/configs/digits.yaml" --device=cpu --cluster=here.yaml --json 2>/dev/null | grep -Eq "\"step_s\": [0-9]{4}"' \
   sh "$graphrun" "$source"
