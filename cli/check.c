@@ -1,4 +1,5 @@
 // check.c - `graphrun check`: what this machine has, what limits it, and how fast it is.
+#include <stddef.h>
 #include <string.h>
 #include "base/terminal.h"
 #include "cli/check/findings.h"
@@ -41,6 +42,17 @@ static void put_member(gr_text *t, const char *name, const char *value) {
   gr_text_put(t, ", ");
 }
 
+static void put_pairs(gr_text *t, const gr_found_ranks *r) {
+  for (const gr_found_pair *p = r->pairs; p < r->pairs + r->n_pairs; p++) {
+    gr_text_printf(t, "%s\n  {\"ranks\": [%d, %d], \"hosts\": [", p == r->pairs ? "" : ",", p->a,
+                   p->b);
+    gr_text_json(t, r->host[p->a]), gr_text_put(t, ", "), gr_text_json(t, r->host[p->b]);
+    gr_text_put(t, "], \"seconds\": "), gr_text_json_rounded(t, p->latency, 6);
+    gr_text_put(t, ", \"bytes_per_s\": "), gr_text_json_rounded(t, p->bandwidth, 6);
+    gr_text_put(t, "}");
+  }
+}
+
 static void print_json(const gr_findings *f, bool starts) {
   gr_text t = gr_text_make(f->arena);
   gr_text_put(&t, "{");
@@ -58,19 +70,29 @@ static void print_json(const gr_findings *f, bool starts) {
     if (one->unit) gr_text_json_rounded(&t, one->number, 6);
     gr_text_put(&t, "}");
   }
+  gr_text_put(&t, "],\n \"pairs\": [");
+  if (f->ranks) put_pairs(&t, f->ranks);
   gr_text_put(&t, "]}\n");
   fputs(t.chars, stdout);
 }
 
+typedef struct options {
+  const char *calibrate;
+  int64_t ranks;
+} options;
+
 static gr_status check(gr_arena *a, const gr_args *args) {
   gr_findings *f = GR_NEW(a, gr_findings, 1);
+  const options *flags = args->options;
   int fail = 0;
   f->arena = a;
   if (args->config)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", args->config);
-  gr_check_as_rank();
+  gr_check_as_rank(f, (int)flags->ranks);
   gr_check_machine(f);
-  gr_check_rates(f, args->argv);
+  gr_check_rates(f);
+  gr_check_ranks(f, args->argv, (int)flags->ranks);
+  if (flags->calibrate && !f->rank) GR_TRY(gr_check_calibrate(f, flags->calibrate));
   for (int i = 0; i < f->n; i++) fail += f->list[i].state == GR_FINDING_FAILS;
   if (args->json)
     print_json(f, !fail);
@@ -88,13 +110,22 @@ static gr_status check_run(int argc, char **argv) {
   return gr_command_parsed(&gr_command_check, argc, argv, check);
 }
 
+static const gr_flag own_flags[] = {
+    {"--calibrate", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, calibrate),
+     "measure what predictions of `plan --device=cpu --cluster=FILE` rest on, and write it"},
+    {"--ranks", NULL, "N", GR_FLAG_NUMBER, offsetof(options, ranks),
+     "of which every pair exchanges messages; without it 2, or those of a launcher", .most = 1024},
+    {0}};
+
 const gr_command gr_command_check = {
     .name = "check",
-    .usage = "[--json]",
+    .usage = "[--ranks=N] [--calibrate=FILE] [--json]",
     .doc = "what this machine has for training, what limits it, and how fast it is",
     .example = "graphrun check",
     .keys = "device distributed.ranks distributed.backend",
     .takes = {GR_NO_OPERAND, GR_NO_OPERAND, false},
     .flags = {gr_flags_json},
+    .own_flags = own_flags,
+    .options = sizeof(options),
     .run = check_run,
 };

@@ -94,7 +94,7 @@ static void print_device(const gr_target *t) {
   printf("%s: %d processors, %.0f a machine, %s/s each within and %s/s between machines (%s)\n",
          t->chip->name, t->chip->processors, c->per_node,
          gr_bytes_text(c->within.bandwidth, within), gr_bytes_text(c->between.bandwidth, between),
-         t->chip->source);
+         t->source);
 }
 
 static void print(const gr_job *j, const gr_scaling *asked, const gr_scaled *rows, int n) {

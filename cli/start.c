@@ -194,16 +194,8 @@ static gr_status open_mpi(int rank, double timeout, gr_comm **world) {
   return s;
 }
 
-// Ranks that nothing but a port tells apart from those of another job must have one configuration.
-static void identify(const gr_job *job, bool composed, bool named, gr_store_options *o) {
-  uint64_t hash = composed ? gr_conf_hash(job->spec.conf) : 0;
-  o->job = named ? 0 : hash;
-  o->job_name = gr_arena_printf(job->arena, "'%.80s', configuration %08x",
-                                job->args.config ? job->args.config : "", (unsigned)hash);
-}
-
-static gr_status open_tcp(const gr_job *job, bool composed, double timeout, gr_comm **world) {
-  gr_arena *arena = job->arena;
+static gr_status open_tcp(gr_arena *arena, double timeout, uint64_t job, const char *job_name,
+                          gr_comm **world) {
   gr_rendezvous *r = GR_NEW(arena, gr_rendezvous, 1);
   gr_store_options *o = GR_NEW(arena, gr_store_options, 1);
   GR_TRY(gr_launch_rendezvous(r));
@@ -212,13 +204,29 @@ static gr_status open_tcp(const gr_job *job, bool composed, double timeout, gr_c
                           .ports = r->ports,
                           .local = r->local,
                           .token = r->token,
+                          .job = r->named ? 0 : job,
+                          .job_name = job_name,
                           .rank = r->rank,
                           .ranks = r->ranks,
                           .timeout_s = timeout,
                           .stop = gr_run_signalled,
                           .setting = r->setting};
-  identify(job, composed, r->named, o);
   return gr_tcp_open(o, 0, world);
+}
+
+gr_status gr_cli_open_world(gr_arena *arena, int mpi_rank, double timeout, uint64_t job,
+                            const char *job_name, gr_comm **world) {
+  return mpi_rank >= 0 ? open_mpi(mpi_rank, timeout, world)
+                       : open_tcp(arena, timeout, job, job_name, world);
+}
+
+// Ranks that nothing but a port tells apart from those of another job must have one configuration.
+static gr_status open_world(const gr_job *job, bool composed, int mpi_rank, double timeout,
+                            gr_comm **world) {
+  uint64_t hash = composed ? gr_conf_hash(job->spec.conf) : 0;
+  const char *name = gr_arena_printf(job->arena, "'%.80s', configuration %08x",
+                                     job->args.config ? job->args.config : "", (unsigned)hash);
+  return gr_cli_open_world(job->arena, mpi_rank, timeout, hash, name, world);
 }
 
 // What a thread of its own watches.
@@ -241,8 +249,7 @@ static gr_status run_process(gr_job *job, const gr_launch_plan *launch, gr_statu
   bool mpi = launch->mpi && (strcmp(launch->started_by, "srun") || !tcp);
   composed = gr_also(composed, gr_launch_wait_for_debugger(launch->rank, 1, gr_run_signalled));
   size_t before = gr_memory_now().anonymous;
-  gr_status s =
-      mpi ? open_mpi(launch->rank, timeout, &world) : open_tcp(job, !composed, timeout, &world);
+  gr_status s = open_world(job, !composed, mpi ? launch->rank : -1, timeout, &world);
   job->spec.launch_bytes = more_than(before);
   peers.world = world;
   if (world) gr_launch_watch_peers(find_death, &peers);

@@ -2,18 +2,46 @@
 #include "job/cluster.h"
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
+#define OF(member) offsetof(gr_target, member)
 static const struct {
   const char *path;
-  size_t offset;  // in gr_cluster
-} keys[] = {{"gpus_per_node", offsetof(gr_cluster, per_node)},
-            {"nodes", offsetof(gr_cluster, nodes)},
-            {"memory", offsetof(gr_cluster, memory)},
-            {"within.bandwidth", offsetof(gr_cluster, within.bandwidth)},
-            {"within.latency", offsetof(gr_cluster, within.latency)},
-            {"between.bandwidth", offsetof(gr_cluster, between.bandwidth)},
-            {"between.latency", offsetof(gr_cluster, between.latency)}};
+  size_t offset;  // in gr_target
+  const char *unit;
+} keys[] = {{"gpus_per_node", OF(cluster.per_node), "ranks"},
+            {"nodes", OF(cluster.nodes), "machines"},
+            {"memory", OF(cluster.memory), "B"},
+            {"collective", OF(cluster.gap), "s"},
+            {"within.bandwidth", OF(cluster.within.bandwidth), "B/s"},
+            {"within.latency", OF(cluster.within.latency), "s"},
+            {"between.bandwidth", OF(cluster.between.bandwidth), "B/s"},
+            {"between.latency", OF(cluster.between.latency), "s"},
+            {"cpu.matmul_f32", OF(cpu.in_f32[GR_CPU_MATMUL]), "FLOP/s"},
+            {"cpu.matmul_bf16", OF(cpu.in_bf16[GR_CPU_MATMUL]), "FLOP/s"},
+            {"cpu.matmul_f16", OF(cpu.converted[GR_CPU_MATMUL]), "FLOP/s"},
+            {"cpu.packed_f32", OF(cpu.in_f32[GR_CPU_MATMUL_PACKED]), "FLOP/s"},
+            {"cpu.packed_bf16", OF(cpu.in_bf16[GR_CPU_MATMUL_PACKED]), "FLOP/s"},
+            {"cpu.packed_f16", OF(cpu.converted[GR_CPU_MATMUL_PACKED]), "FLOP/s"},
+            {"cpu.product_f32", OF(cpu.in_f32[GR_CPU_OTHER_PRODUCT]), "FLOP/s"},
+            {"cpu.product_bf16", OF(cpu.in_bf16[GR_CPU_OTHER_PRODUCT]), "FLOP/s"},
+            {"cpu.product_f16", OF(cpu.converted[GR_CPU_OTHER_PRODUCT]), "FLOP/s"},
+            {"cpu.attention_f32", OF(cpu.in_f32[GR_CPU_ATTENTION]), "FLOP/s"},
+            {"cpu.attention_bf16", OF(cpu.in_bf16[GR_CPU_ATTENTION]), "FLOP/s"},
+            {"cpu.attention_f16", OF(cpu.converted[GR_CPU_ATTENTION]), "FLOP/s"},
+            {"cpu.exponential", OF(cpu.exponential), "operations/s"},
+            {"cpu.other", OF(cpu.other), "operations/s"},
+            {"cpu.conversion", OF(cpu.conversion), "elements/s"},
+            {"cpu.copy", OF(cpu.moved), "B/s"},
+            {"cpu.call", OF(cpu.call_gap), "s"}};
 enum { KEYS = sizeof keys / sizeof *keys, COUNTS = 2 };  // the first are whole numbers
+
+bool gr_cluster_constant(const gr_target *t, int i, gr_constant *out) {
+  if (i >= KEYS) return false;
+  *out = (gr_constant){keys[i].path, keys[i].unit,
+                       *(const double *)((const char *)t + keys[i].offset)};
+  return true;
+}
 
 static gr_status read_key(gr_conf *conf, int k, gr_target *t, int n) {
   const gr_conf *c = gr_conf_find(conf, keys[k].path);
@@ -22,7 +50,7 @@ static gr_status read_key(gr_conf *conf, int k, gr_target *t, int n) {
   if (!(value > 0) || !isfinite(value) || (k < COUNTS && floor(value) < value))
     return gr_fail(GR_ERR_CONFIG, c->loc, "%s is a %snumber above 0, found %g", keys[k].path,
                    k < COUNTS ? "whole " : "", value);
-  for (int i = 0; c && i < n; i++) *(double *)((char *)&t[i].cluster + keys[k].offset) = value;
+  for (int i = 0; c && i < n; i++) *(double *)((char *)&t[i] + keys[k].offset) = value;
   return GR_OK;
 }
 
@@ -32,13 +60,33 @@ static gr_status check_map(const gr_conf *c, const char *what) {
 }
 
 gr_status gr_cluster_read(gr_arena *arena, const char *path, gr_target *t, int n) {
+  static const char *const maps[] = {"within", "between", "cpu"};
   gr_conf *conf;
   GR_TRY(gr_conf_read(arena, path, &conf));
   GR_TRY(check_map(conf, "a cluster"));
-  gr_status all = gr_also(check_map(gr_conf_find(conf, "within"), "within"),
-                          check_map(gr_conf_find(conf, "between"), "between"));
+  gr_status all = GR_OK;
+  for (int i = 0; i < 3; i++) all = gr_also(all, check_map(gr_conf_find(conf, maps[i]), maps[i]));
   for (int k = 0; k < KEYS; k++) all = gr_also(all, read_key(conf, k, t, n));
+  for (int i = 0; i < n && gr_conf_find(conf, "cpu"); i++)
+    if (t[i].chip->cpu) t[i].source = gr_arena_printf(arena, "rates by %s", path);
   return gr_hint(gr_also(all, gr_conf_unread(arena, conf)),
-                 "a cluster has gpus_per_node, nodes, memory (bytes), and within and between, each "
-                 "{bandwidth: bytes a second, latency: seconds}");
+                 "a cluster has gpus_per_node, nodes, memory (bytes), collective (seconds), within "
+                 "and between, each {bandwidth: bytes a second, latency: seconds}, and cpu, as "
+                 "`graphrun check --calibrate=FILE` writes it");
+}
+
+void gr_cluster_put(gr_text *t, const gr_target *target) {
+  size_t open = 0;  // the bytes of the mapping that the line before is in
+  const char *before = "";
+  gr_constant c;
+  for (int i = 0; gr_cluster_constant(target, i, &c); i++) {
+    size_t map = strcspn(c.path, ".");
+    const char *name = c.path[map] ? c.path + map + 1 : c.path;
+    if (!(c.value > 0)) continue;
+    if (name == c.path) map = 0;
+    if (map && (map != open || strncmp(before, c.path, map) != 0))
+      gr_text_printf(t, "%.*s:\n", (int)map, c.path);
+    gr_text_printf(t, "%s%s: %.3g  # %s\n", map ? "  " : "", name, c.value, c.unit);
+    before = c.path, open = map;
+  }
 }

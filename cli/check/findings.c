@@ -32,6 +32,12 @@ void gr_found_number(gr_findings *f, const char *name, gr_finding_state state, c
   if (f->n > n) f->list[n].number = x, f->list[n].unit = unit;
 }
 
+void gr_found_constant(gr_findings *f, const char *name, double x, const char *unit) {
+  int n = f->n;
+  gr_found(f, name, GR_FINDING_OK, NULL, "%.3g %s", x, unit);
+  if (f->n > n) f->list[n].number = x, f->list[n].unit = unit;
+}
+
 void gr_found_error(gr_findings *f, const char *name, const char *hint, gr_status s) {
   const char *more = gr_status_hint(s);
   gr_found(f, name, GR_FINDING_FAILS, more ? gr_arena_strdup(f->arena, more) : hint, "%s",

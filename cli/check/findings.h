@@ -16,12 +16,31 @@ typedef struct gr_finding {
   const char *hint;  // in one line what to do; NULL where it is fine
 } gr_finding;
 
+// Two ranks that exchanged messages: seconds of a small one, bytes a second of a large one.
+typedef struct gr_found_pair {
+  int a, b;
+  double latency, bandwidth;
+} gr_found_pair;
+enum { GR_HOST = 64 };  // bytes of a host's name
+typedef struct gr_found_ranks {
+  int ranks, machines, n_pairs;
+  char (*host)[GR_HOST];  // by rank
+  gr_found_pair *pairs;
+  double bytes, sum,
+      small;  // of an all-reduce over all: its bytes and seconds, and those of a small one
+} gr_found_ranks;
+
 enum { GR_MAX_FINDINGS = 256 };  // further ones are left out
 typedef struct gr_findings {
   gr_arena *arena;
   const char *section;  // of those that are added next
   gr_finding list[GR_MAX_FINDINGS];
   int n;
+  double copies;          // bytes a second that memory copies
+  gr_found_ranks *ranks;  // NULL: none could be measured
+  bool joined;            // this process is one of them,
+  int rank;               // of this number
+  gr_status failed;       // what they have failed with
 } gr_findings;
 
 // Adds a finding, its value as printf formats it. Names and hints are kept, not copied.
@@ -30,6 +49,8 @@ void gr_found(gr_findings *, const char *name, gr_finding_state, const char *hin
 // Adds a number ("12.3 GB", "64"; infinite: "unlimited"), and what follows it.
 void gr_found_number(gr_findings *, const char *name, gr_finding_state, const char *hint,
                      double number, const char *unit, const char *more);
+// Adds one of three digits.
+void gr_found_constant(gr_findings *, const char *name, double number, const char *unit);
 // Adds an error, with its own hint if it has one, and drops it.
 void gr_found_error(gr_findings *, const char *name, const char *hint, gr_status);
 // What a finding is that limits if a condition holds.
@@ -39,7 +60,15 @@ static inline gr_finding_state gr_limits_if(bool so) {
 
 // What the machine has, and allows this process (machine.c).
 void gr_check_machine(gr_findings *);
-// How fast it is (rates.c), in less than two seconds. argv: that of this command, with which two
-// ranks are started.
-void gr_check_rates(gr_findings *, char *const argv[]);
-void gr_check_as_rank(void);  // in one of these: measures and ends the process; else does nothing
+// Adds how fast something is, in a state that tells whether it is far below the ceiling; 0: it has
+// none.
+void gr_found_rate(gr_findings *, const char *name, double rate, const char *unit, double ceiling);
+void gr_check_rates(gr_findings *);  // how fast it is (rates.c), in less than two seconds
+// In a rank of a launcher: measures all ranks and every pair of them. Returns on the first rank of
+// each machine of another launcher than graphrun's, and where there is no launcher.
+void gr_check_as_rank(gr_findings *, int wanted);
+// Reports that, or starts so many ranks (0: two) for it. argv: this command's (ranks.c).
+void gr_check_ranks(gr_findings *, char *const argv[], int wanted);
+// What one thread does in a second, and what ranks do, as a description of this machine for
+// `graphrun plan --cluster`; written to a file (calibrate.c).
+GR_MUST_USE gr_status gr_check_calibrate(gr_findings *, const char *path);

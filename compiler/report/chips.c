@@ -5,16 +5,17 @@
 
 // Seconds beyond what the bytes of a collective take, and of a message between two devices of a
 // machine and of two: estimates.
-static const double collective_gap = 15e-6;
+#define GAP 15e-6
 #define WITHIN 1e-6
 #define BETWEEN 5e-6
 
 // One thread of a Zen 4 core (AVX-512, AVX512-BF16), by tests/bench/bench_precision.
-static const gr_cpu_rates zen4 = {.in_f32 = {0, 1 / 110e9, 1 / 110e9, 1 / 95e9},
-                                  .in_bf16 = {0, 1 / 205e9, 1 / 226e9, 1 / 95e9},
-                                  .converted = {0, 1 / 110e9, 1 / 70e9, 1 / 95e9},
-                                  .other = 0.4e-9,
-                                  .conversion = 0.06e-9,
+static const gr_cpu_rates zen4 = {.in_f32 = {0, 110e9, 110e9, 95e9, 95e9},
+                                  .in_bf16 = {0, 205e9, 226e9, 95e9, 95e9},
+                                  .converted = {0, 110e9, 70e9, 95e9, 95e9},
+                                  .exponential = 2.5e9,
+                                  .other = 2.5e9,
+                                  .conversion = 1 / 0.06e-9,
                                   .call_gap = 0.1e-6};
 
 const gr_chip gr_chips[] = {
@@ -30,7 +31,7 @@ const gr_chip gr_chips[] = {
    .f32 = f32_,                                                                             \
    .tf32 = tf32_,                                                                           \
    .narrow = narrow_,                                                                       \
-   .cluster = {8, 0, memory_, {within_, WITHIN}, {between_, BETWEEN}}},
+   .cluster = {8, 0, memory_, {within_, WITHIN}, {between_, BETWEEN}, GAP}},
 #include "compiler/report/chips.def"
 #undef GR_CHIP
     {.name = "CPU",
@@ -39,7 +40,7 @@ const gr_chip gr_chips[] = {
      .source = "one thread of a Zen 4 core a rank, by tests/bench/bench_precision; links estimated",
      .processors = 1,
      .cpu = &zen4,
-     .cluster = {16, 0, 0, {5e9, WITHIN}, {1.25e9, 25e-6}}},
+     .cluster = {16, 0, 0, {5e9, WITHIN}, {1.25e9, 25e-6}, GAP}},
     {0}};
 
 const gr_chip *gr_chip_find(const char *word) {
@@ -48,7 +49,11 @@ const gr_chip *gr_chip_find(const char *word) {
   return NULL;
 }
 
-gr_target gr_target_of(const gr_chip *c) { return (gr_target){c, c->cluster, GR_BF16_AVX512}; }
+gr_target gr_target_of(const gr_chip *c) {
+  gr_target t = {c, c->source, c->cluster, .unit = GR_BF16_AVX512};
+  if (c->cpu) t.cpu = *c->cpu;
+  return t;
+}
 
 // Messages go along a tree (Sanders, Speck, Traff, 2009), within machines and between them; bytes
 // go through the links of all of a machine's devices that take part.
@@ -57,5 +62,5 @@ double gr_link_seconds(const gr_cluster *c, int ranks, int stride, double sent, 
   double nodes = ceil(ranks / inside), bandwidth = c->within.bandwidth;
   if (nodes > 1) bandwidth = fmin(inside > 1 ? bandwidth : INFINITY, inside * c->between.bandwidth);
   double messages = c->within.latency * ceil(log2(inside)) + c->between.latency * ceil(log2(nodes));
-  return collective_gap + sent / bandwidth + passes * messages;
+  return c->gap + sent / bandwidth + passes * messages;
 }

@@ -4,19 +4,21 @@
 #include "base/base.h"
 #include "ops/kernels/gemm.h"
 
-// Seconds that one thread of a CPU takes (predict_cpu.c): for a floating-point operation of
-// products, by kind and type, with operands that are converted to f32, and of other ops; for an
-// element that is converted; for a call.
+// What one thread of a CPU does in a second (predict_cpu.c): floating-point operations of products,
+// by kind and type, with operands that are converted to f32, of ops with an exponential or its
+// likes, and of other ops; elements that are converted; bytes that are moved, 0: not known. And the
+// seconds of a call.
 typedef enum gr_cpu_product {
   GR_CPU_NO_PRODUCT,
   GR_CPU_MATMUL,
   GR_CPU_MATMUL_PACKED,
+  GR_CPU_ATTENTION,
   GR_CPU_OTHER_PRODUCT,
   GR_CPU_PRODUCTS
 } gr_cpu_product;
 typedef struct gr_cpu_rates {
   double in_f32[GR_CPU_PRODUCTS], in_bf16[GR_CPU_PRODUCTS], converted[GR_CPU_PRODUCTS];
-  double other, conversion, call_gap;
+  double exponential, other, conversion, moved, call_gap;
 } gr_cpu_rates;
 
 // One direction of what connects a device to others: bytes a second, and the seconds of a message.
@@ -28,6 +30,7 @@ typedef struct gr_cluster {
   double per_node, nodes;   // devices of a machine, and machines; 0: as many as are asked for
   double memory;            // bytes of a device; 0: not known
   gr_link within, between;  // devices of one machine, and of two
+  double gap;               // seconds of a collective beyond those of its bytes and messages
 } gr_cluster;
 
 typedef struct gr_chip {
@@ -47,8 +50,10 @@ const gr_chip *gr_chip_find(const char *word);  // by its word; NULL: there is n
 // A chip in a cluster, of which a time is predicted.
 typedef struct gr_target {
   const gr_chip *chip;
+  const char *source;  // of its figures
   gr_cluster cluster;
-  gr_bf16_unit unit;  // of a CPU
+  gr_cpu_rates cpu;  // of a CPU, and its unit
+  gr_bf16_unit unit;
 } gr_target;
 gr_target gr_target_of(const gr_chip *);  // in its usual cluster, with AVX512-BF16
 // The seconds of a collective in which each of `ranks` ranks, `stride` apart, sends so many bytes,

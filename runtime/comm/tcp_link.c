@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 // the oldest.
 enum { MAX_STRANGERS = 64 };
 static const double check_interval_s = 0.1;
+static const double spin_s = 50e-6;      // as in shared memory (wait.c)
 static const double hello_s = 60;        // for a connection to say which communicator it belongs to
 static const double unreachable_s = 10;  // in which a network that is down may come back
 static const double death_s = 3;         // in which the store hears why a connection was closed
@@ -90,13 +92,16 @@ static gr_status report_hang(gr_tcp *m, const transfer *t) {
   return gr_shared_status(&m->node);
 }
 
-static int wait_for(const gr_tcp *m, const transfer *t, struct pollfd *p) {
+// begun: when the transfers have. At first their bytes come sooner than a sleeping thread is woken.
+static void wait_for(const gr_tcp *m, const transfer *t, struct pollfd *p, double begun) {
   for (int i = 0; i < m->machines; i++) {
     short events =
         (short)((t[i].sent < t[i].to_send ? POLLOUT : 0) | (t[i].got < t[i].to_get ? POLLIN : 0));
     p[i] = (struct pollfd){.fd = events ? m->peer[i] : -1, .events = events};
   }
-  return poll(p, (nfds_t)m->machines, (int)(check_interval_s * 1e3));
+  while (m->node.spins && gr_seconds() - begun < spin_s)
+    if (sched_yield() || poll(p, (nfds_t)m->machines, 0)) return;
+  poll(p, (nfds_t)m->machines, (int)(check_interval_s * 1e3));
 }
 
 // What a machine sends says that it is there: on a slow link its ranks' own signs of life may wait
@@ -132,7 +137,7 @@ static gr_status run(gr_tcp *m, transfer *t) {
       GR_TRY(gr_shared_check(&m->node.base));
     }
     if (left && now - begun > m->node.timeout_s) return report_hang(m, t);
-    if (left) wait_for(m, t, p);
+    if (left) wait_for(m, t, p, begun);
   }
   return GR_OK;
 }

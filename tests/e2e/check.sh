@@ -91,6 +91,54 @@ else
   skip "ranks that are processes" "this build, or this machine, is without MPI"
 fi
 
+# ---- Constants of this machine, which plans are predicted from
+look $alone "$graphrun" check --ranks=3 --json --calibrate=here.yaml
+check "every pair of three ranks is tried" test "$(grep -Eo '"ranks": \[[01], [12]\], "hosts": \["[^"]+", "[^"]+"\], "seconds": [0-9.e-]+, "bytes_per_s": [0-9.e+]+' "$log" |
+  cut -d: -f2 | cut -d, -f1,2 | sort -u | wc -l)" = 3
+check "the slowest is named" grep -Eq '"name": "slowest pair".*, ranks [01] .[^ ]*. and [12] .[^ ]*.; of 3 pairs"' "$log"
+for row in links:within.bandwidth links:within.latency links:collective "a thread:matmul_f32" "a thread:copy" "a thread:call"; do
+  check "a constant $row" grep -q "\"section\": \"${row%:*}\", \"name\": \"${row#*:}\"" "$log"
+done
+check "... in the file, with its unit" grep -Eq '^  matmul_f32: [0-9.e+]+  # FLOP/s$' here.yaml
+check "... which says where it was written" grep -q "^# By graphrun .* on $(uname -n) (.*) with 3 ranks" here.yaml
+predicts() { "$graphrun" plan "$source/configs/digits.yaml" --ranks=1,2 --device=cpu --json "$@" 2>/dev/null; }
+predicts --cluster=here.yaml >first.json
+predicts --cluster=here.yaml >second.json
+predicts >usual.json
+check "a plan is predicted from it" cmp first.json second.json
+check "... and not from another processor" sh -c '! cmp -s first.json usual.json'
+if command -v python3 >/dev/null 2>&1; then
+  "$graphrun" new made >/dev/null
+  expect "a configuration is measured beside what is predicted" 0 'load [0-9.]+ on' '^config +1( +[0-9.-]+){7}$' \
+    '^config +2( +[0-9.-]+){7}$' -- sh -c 'cd made && GRAPHRUN=$1 "$2/tools/bench-scale" --cluster=../here.yaml --ranks=1,2 --steps=4 --rounds=1 config.yaml' \
+    sh "$graphrun" "$source"
+else
+  skip "a configuration is measured beside what is predicted" "no python3"
+fi
+sed -i 's/^  other: .*/  other: 1/' here.yaml
+check "... each constant counts" sh -c '"$1" plan "$2/configs/digits.yaml" --device=cpu --cluster=here.yaml --json 2>/dev/null | grep -Eq "\"step_s\": [0-9]{4}"' \
+  sh "$graphrun" "$source"
+expect "a word in place of a constant" 65 "here.yaml:[0-9:]+ .*cpu.call" -- \
+  sh -c 'sed -i "s/^  call: .*/  call: fast/" here.yaml; "$1" plan "$2/configs/digits.yaml" --cluster=here.yaml' sh "$graphrun" "$source"
+expect "one that is not known" 65 "calls" -- \
+  sh -c 'sed -i "s/^  call: .*/  calls: 1/" here.yaml; "$1" plan "$2/configs/digits.yaml" --cluster=here.yaml' sh "$graphrun" "$source"
+expect "no place for the file" 74 "none/here.yaml" -- $alone "$graphrun" check --calibrate=none/here.yaml
+
+# ---- Ranks of another launcher
+by_hand="WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29461"
+# shellcheck disable=SC2086
+env RANK=1 $by_hand timeout -k 5 "$limit" "$graphrun" check >other.log 2>&1 </dev/null &
+# shellcheck disable=SC2086
+look env RANK=0 $by_hand "$graphrun" check --json
+wait
+finds "ranks of a launcher" rates "2 ranks" ok 'of a launcher, on 1 machine' ''
+check "... exchange messages" grep -Eq '"ranks": \[0, 1\].*"bytes_per_s": [0-9]' "$log"
+check "... one of a machine reports" test ! -s other.log
+# shellcheck disable=SC2086
+look env RANK=0 $by_hand "$graphrun" check --json
+finds "a rank that does not come" rates all-reduce fails 'rank 0: .*rank 1' '.*'
+ends "... is named within 10 s" 69
+
 # ---- Small file systems
 if unshare -m true 2>/dev/null; then
   look unshare -m sh -c 'mount -t tmpfs -o size=1m none /dev/shm && mkdir tmp && mount -t tmpfs -o size=2m none tmp &&

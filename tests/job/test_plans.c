@@ -220,8 +220,8 @@ static void check_link(const gr_cluster *c, int n, int stride, double sent, int 
 
 // Of 8 devices a machine: within one, over the network of all of them, and over that of one.
 static void links(void) {
-  const gr_cluster c = {8, 0, 0, {400e9, 1e-6}, {25e9, 5e-6}};
-  double gap = 15e-6;
+  const gr_cluster c = {8, 0, 0, {400e9, 1e-6}, {25e9, 5e-6}, 15e-6};
+  double gap = c.gap;
   check_link(&c, 8, 1, 8e9, 2, gap + 8e9 / 400e9 + 2 * 3e-6);
   check_link(&c, 8, 1, 8e9, 1, gap + 8e9 / 400e9 + 3e-6);
   check_link(&c, 32, 1, 8e9, 2, gap + 8e9 / 200e9 + 2 * (3e-6 + 2 * 5e-6));
