@@ -106,6 +106,25 @@ static gr_status read_units(gr_arena *arena, const gr_program_models *models, gr
   return gr_recomputed_read(arena, &models->scopes, parts, &r->options);
 }
 
+// That programs that train have a loop which runs in chunks, if this is asked for.
+static gr_status check_scans(const gr_plan_request *r, const gr_compiled *c, uint32_t n) {
+  const gr_texts *asked = &r->options.memory.recompute;
+  double bytes = 0;
+  bool any = false;
+  for (uint32_t k = 0; k < n && r->options.memory.scans; k++) {
+    const gr_notes *notes = &c[k].notes;
+    any |= notes->n_recomputed > 0;
+    bytes += notes->n_recomputed ? notes->recomputed[notes->n_recomputed - 1].bytes : 0;
+  }
+  int i = 0;
+  if (!any || bytes > 0) return GR_OK;
+  while (i + 1 < asked->n && strcmp(asked->text[i], gr_recompute_scans) != 0) i++;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, asked->loc[i],
+                         "no loop of the model keeps values that its gradient alone reads"),
+                 "scan: of at least 16 steps; patterns of blocks and of paths compute loops again "
+                 "as a whole");
+}
+
 typedef struct compiling {
   const gr_plan_request *r;
   const gr_program_request *requests;
@@ -191,6 +210,7 @@ static gr_status compile_programs(gr_arena *arena, gr_arena *work, gr_plan_reque
   gr_status s = read_units(arena, &models, r);
   GR_TRY(gr_also(s, gr_programs_list(r, &models, list, n)));
   GR_TRY(compile_all(arena, r, list, c, *n));
+  GR_TRY(check_scans(r, c, *n));
   GR_TRY(check_states(arena, c, *n));
   return compile_init(arena, r, models.init, c, (*n)++);
 }

@@ -153,8 +153,10 @@ typedef struct gr_memory_settings {
 #define GR_PART memory
 #include "compose/schema/fields.def"
   // Derived by the compiler, from the model's parts (wrap.h).
-  const gr_map *recomputed;  // paths of parts whose values are computed again; NULL: there are none
+  const gr_map *recomputed;  // paths of parts whose values are computed again; NULL: nothing is
+  bool scans;                // loops are, in chunks; `recomputed` is then not NULL
 } gr_memory_settings;
+extern const char gr_recompute_scans[];  // in training.recompute: loops, in chunks
 
 // ---- A program ---------------------------------------------------------------------------------
 

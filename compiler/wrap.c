@@ -136,6 +136,8 @@ gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_conf 
   return GR_OK;
 }
 
+const char gr_recompute_scans[] = "scan";
+
 gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, const gr_conf *parts,
                              gr_options *o) {
   const gr_texts *list = &o->memory.recompute;
@@ -143,6 +145,10 @@ gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, const gr_
   *paths = gr_map_make(arena);
   for (int i = 0; i < list->n; i++) {
     const gr_wrap w = named(parts, &(gr_wrap){list->text[i], list->loc[i]});
+    if (!strcmp(w.pattern, gr_recompute_scans)) {
+      o->memory.scans = true;
+      continue;
+    }
     bool repeats = !strcmp(w.pattern, "repeat");
     if (repeats && !add_repeats(arena, scopes, paths))
       return gr_hint(gr_fail(GR_ERR_CONFIG, w.loc, "the model has no repeat: to compute again"),
@@ -150,6 +156,6 @@ gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, const gr_
     if (!repeats && !find_parts(arena, scopes, w.pattern, paths))
       return no_match(arena, scopes, parts, &w, "block or part");
   }
-  if (paths->n) o->memory.recomputed = paths;
+  if (paths->n || o->memory.scans) o->memory.recomputed = paths;
   return GR_OK;
 }

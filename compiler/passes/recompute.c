@@ -7,11 +7,14 @@
 // the nodes that made it are emitted again, on the kept values behind an optimization_barrier,
 // which keeps the builder from finding the equal nodes of the forward pass. They are the same ops
 // on the same operands, so the bits are the same; random ops count their numbers by step and
-// element, so these are, too. A loop is computed again as a whole.
+// element, so these are, too. A loop is computed again as a whole, or with `scan` in chunks, beside
+// its gradient (chunk_loops.c); what is read for its sequences alone, such as a product with all of
+// its inputs, is then computed again too.
 //
 // Nothing here depends on layouts, so the collectives of what is computed again, and FSDP's gathers
 // of the weights that it reads, are inserted by the shard pass as for all nodes.
 #include "compiler/pass.h"
+#include "compiler/passes/chunk_loops.h"
 #include "compiler/passes/passes.h"
 
 typedef struct recompute {
@@ -22,9 +25,11 @@ typedef struct recompute {
   bool *varies;      // by value: it is computed from a batch, directly or not
   bool *dropped;     // by value: it is computed again where the backward pass reads it
   gr_val *again;     // by old value: what the backward pass reads in its place, or GR_NONE
-  gr_recomputed *parts;  // as in the notes
-  bool *counted;         // by value: it is counted as not kept
-  uint32_t *unfinished;  // nodes whose results are needed and whose operands may be missing yet
+  gr_recomputed *parts;   // as in the notes
+  uint32_t loops_part;    // 1 + the part of what feeds loops
+  gr_chunk_loops *loops;  // those that run in chunks; or NULL
+  bool *counted;          // by value: it is counted as not kept
+  uint32_t *unfinished;   // nodes whose results are needed and whose operands may be missing yet
 } recompute;
 
 // ---- What is dropped ------------------------------------------------------------------------
@@ -56,13 +61,21 @@ static bool can_repeat(const recompute *r, const gr_node *n) {
 
 static void keep(recompute *r, gr_val v) { r->dropped[v.id] = false; }
 
-// Keeps what a node reads, unless the backward pass or a node of the same part does.
+static bool feeds(const recompute *r, uint32_t node) { return r->loops && r->loops->feeds[node]; }
+
+static gr_chunked_loop *loop_of(const recompute *r, uint32_t node) {
+  return r->loops ? r->loops->of[node] : NULL;
+}
+
+// Keeps what a node reads, unless the backward pass, a node of the same part or a loop in chunks
+// does.
 static void keep_operands(recompute *r, uint32_t i) {
   const gr_graph *g = r->rw->old;
   const gr_node *n = &g->nodes[i];
   for (int k = 0; k < n->n_in && !r->backward[i]; k++) {
     const gr_value *v = gr_at(g, n->in[k]);
-    if (v->role == GR_TEMP && r->part[v->node] != r->part[i]) keep(r, n->in[k]);
+    bool fed = v->role == GR_TEMP && feeds(r, v->node) && loop_of(r, i);
+    if (v->role == GR_TEMP && r->part[v->node] != r->part[i] && !fed) keep(r, n->in[k]);
   }
 }
 
@@ -72,6 +85,7 @@ static void find_dropped(recompute *r) {
   for (uint32_t i = 0; i < r->loss_at; i++) {
     const gr_node *n = &g->nodes[i];
     r->part[i] = gr_part_of(arena, r->rw->opt->memory.recomputed, n->scope);
+    if (!r->part[i] && feeds(r, i)) r->part[i] = r->loops_part;
     bool drops = r->part[i] && can_repeat(r, n);
     for (int k = 0; k < n->n_out; k++) r->dropped[gr_out(n, k).id] = drops;
   }
@@ -79,12 +93,14 @@ static void find_dropped(recompute *r) {
   for (uint32_t i = 0; i < g->n_results; i++) keep(r, g->results[i]);
   for (uint32_t i = 1; i < g->n_values; i++) keep(r, g->values[i].next);
   keep(r, g->loss), keep(r, g->loss_denominator);
+  for (uint32_t i = 1; r->loops && i < g->n_values; i++)
+    if (r->loops->local[i]) keep(r, (gr_val){i});  // there is no such value
 }
 
 // ---- Emitting -------------------------------------------------------------------------------
 
-// Emits a node of the forward pass again; what is dropped of its operands has been.
-static void emit_again(recompute *r, const gr_node *n) {
+// Puts what a node reads behind barriers, unless it has been emitted again.
+static void put_barriers(recompute *r, const gr_node *n) {
   gr_rewrite *rw = r->rw;
   for (int k = 0; k < n->n_in; k++) {
     uint32_t id = n->in[k].id;
@@ -94,9 +110,24 @@ static void emit_again(recompute *r, const gr_node *n) {
       r->again[id] =
           behind ? GR_EMIT(&rw->b, &gr_op_optimization_barrier, NULL, rw->map[id]) : rw->map[id];
   }
+}
+
+static void count_flops(recompute *r, const gr_node *n, uint32_t part) {
   gr_op_call call;
-  gr_op_call_of(rw->old, n, &call);
-  r->parts[r->part[n - rw->old->nodes] - 1].flops += (double)gr_op_flops(&call);
+  gr_op_call_of(r->rw->old, n, &call);
+  r->parts[part - 1].flops += (double)gr_op_flops(&call);
+}
+
+// Emits a node of the forward pass again; what is dropped of its operands has been.
+static void emit_again(recompute *r, const gr_node *n) {
+  gr_rewrite *rw = r->rw;
+  uint32_t i = (uint32_t)(n - rw->old->nodes);
+  put_barriers(r, n);
+  count_flops(r, n, r->part[i]);
+  if (loop_of(r, i)) {
+    gr_chunk_loops_forward(rw, r->loops, loop_of(r, i), 1, r->again);
+    return;
+  }
   gr_node copy = *n;
   copy.created_by = rw->b.created_by;
   gr_emit_copy(&rw->b, rw->old, &copy, r->again);
@@ -149,12 +180,42 @@ static void emit_backward(recompute *r, const gr_node *n) {
   for (int k = n->n_in; k--;) rw->map[n->in[k].id] = kept[k];
 }
 
+// The gradient of a loop, in chunks, behind what feeds the loop and is computed again.
+static void emit_loop_backward(recompute *r, const gr_chunked_loop *loop) {
+  gr_rewrite *rw = r->rw;
+  gr_val *read = GR_NEW(rw->b.g->arena, gr_val, rw->old->n_values);
+  emit_missing(r, loop->forward);
+  put_barriers(r, loop->forward);
+  emit_missing(r, loop->backward);
+  for (uint32_t i = 1; i < rw->old->n_values; i++)
+    read[i] = gr_is(r->again[i]) ? r->again[i] : rw->map[i];
+  count_flops(r, loop->forward, r->loops_part);
+  gr_chunk_loops_backward(rw, r->loops, loop, read);
+}
+
+static void emit_node(recompute *r, uint32_t i) {
+  const gr_node *n = &r->rw->old->nodes[i];
+  gr_chunked_loop *loop = loop_of(r, i);
+  if (loop && r->backward[i])
+    emit_loop_backward(r, loop);
+  else if (loop)
+    gr_chunk_loops_forward(r->rw, r->loops, loop, loop->n, r->rw->map);
+  else if (r->backward[i] && !(r->loops && r->loops->local[n->out.id]))
+    emit_backward(r, n);
+  else if (!r->backward[i])
+    gr_copy_node(r->rw, n);
+}
+
 static void open_notes(recompute *r) {
   const gr_map *paths = r->rw->opt->memory.recomputed;
   gr_notes *notes = r->rw->opt->notes;
-  r->parts = GR_NEW(notes ? notes->arena : r->rw->b.g->arena, gr_recomputed, paths->n + 1);
+  uint32_t n = paths->n + (r->loops != NULL);
+  r->parts = GR_NEW(notes ? notes->arena : r->rw->b.g->arena, gr_recomputed, n + 1);
   for (uint32_t i = 0; i < paths->n; i++) r->parts[i].path = paths->keys[i];
-  if (notes) notes->recomputed = r->parts, notes->n_recomputed = paths->n;
+  if (r->loops)
+    r->parts[paths->n] = (gr_recomputed){.path = gr_recompute_scans, .bytes = r->loops->bytes};
+  r->loops_part = n;
+  if (notes) notes->recomputed = r->parts, notes->n_recomputed = n;
 }
 
 static uint32_t find_loss(const gr_graph *g) {
@@ -174,16 +235,13 @@ gr_status gr_pass_recompute(gr_rewrite *rw) {
                  .again = GR_NEW(arena, gr_val, old->n_values),
                  .counted = GR_NEW(arena, bool, old->n_values),
                  .unfinished = GR_NEW(arena, uint32_t, old->n_nodes + 1)};
-  open_notes(&r);
   find_backward(&r);
   find_varying(&r);
+  if (rw->opt->memory.scans) r.loops = gr_chunk_loops_find(arena, old, r.loss_at, r.backward);
+  open_notes(&r);
   find_dropped(&r);
   gr_copy_leaves(rw);
-  for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++)
-    if (r.backward[i])
-      emit_backward(&r, &old->nodes[i]);
-    else
-      gr_copy_node(rw, &old->nodes[i]);
+  for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) emit_node(&r, i);
   gr_copy_links(rw);
   return GR_OK;
 }

@@ -26,8 +26,8 @@ pair() {
   name=$1 parts=$2
   shift 2
   rm -rf kept again
-  expect "$name" 0 -- "$graphrun" small.yaml output.dir=kept "$@"
-  expect "... computing $parts again" 0 -- "$graphrun" small.yaml output.dir=again "training.recompute=$parts" "$@"
+  expect "$name" 0 -- "$graphrun" "${of:-small}.yaml" output.dir=kept "$@"
+  expect "... computing $parts again" 0 -- "$graphrun" "${of:-small}.yaml" output.dir=again "training.recompute=$parts" "$@"
   check "... the same bits" same kept again
 }
 pair "on one rank" repeat
@@ -50,6 +50,65 @@ pair "fsdp in bf16 and micro-steps" repeat distributed.ranks=2 distributed.strat
   training.accumulate=2
 expect "a run goes on without it" 0 "resumed from again/checkpoints/step-00000006" -- "$graphrun" small.yaml output.dir=again training.max_epochs=3 \
   distributed.ranks=2 distributed.strategy=fsdp training.precision=bf16 training.accumulate=2
+
+# ---- Loops, in chunks of about the square root of their steps: forwards, backwards, with dropout, in and between them.
+# 40 steps are 6 chunks of 6 or 7.
+cat >recurrent.yaml <<'YAML'
+params: {vocab: 256, context: 40, hidden: 16, dropout: 0.2}
+inputs:
+  x: {shape: [n, context], dtype: i32}
+  y: {shape: [n, context], dtype: i32}
+  lengths: {shape: [n], dtype: i32}
+nodes:
+  - h: {embedding: x, vocab: vocab, dim: 12, name: tokens}
+  - h: {lstm: h, hidden: hidden, layers: 2, bidirectional: true, dropout: dropout, name: lstm}
+  - h: {gru: h, hidden: hidden, name: gru}
+  - w: {param: [hidden, hidden], init: xavier_uniform}
+  - start: {fill: [], shape: [n, hidden], value: 0.5}
+  - s:
+      scan:
+        over: {h: t}
+        carry: {s: start}
+        nodes:
+          - a: {dropout: s, p: dropout}
+          - a: {matmul: [a, w]}
+          - a: {add: [a, h]}
+          - b: {sigmoid: a}
+          - a: {tanh: a}
+          - a: {mul: [a, b]}
+          - s: {add: [s, a]}
+          - s: {tanh: s}
+        yields: s
+        last: {end: s}
+  - end: {linear: end, out: hidden, name: end}
+  - end: {broadcast: end, axis: 1, size: context}
+  - s: {add: [s, end]}
+  - logits: {linear: s, out: vocab, name: head}
+  - loss: {cross_entropy: [logits, y]}
+train: loss
+YAML
+sed "s|model: .*|model: {graph: recurrent.yaml}|; s|context: 24}|context: 40}|" small.yaml >loops.yaml
+of=loops
+pair "loops in chunks" scan
+pair "loops in chunks, in parts that are computed again" "[scan,'*']"
+pair "loops in chunks in bf16" scan training.precision=bf16
+pair "loops in chunks, in micro-steps" scan training.accumulate=3
+pair "loops in chunks, on 3 ranks with zero1" scan distributed.ranks=3 distributed.strategy=zero1
+pair "loops in chunks, on 2 ranks with fsdp" scan distributed.ranks=2 distributed.strategy=fsdp
+pair "loops in chunks, on 2 ranks with canonical numerics" scan distributed.ranks=2 training.numerics=canonical \
+  training.virtual_shards=4
+of=small
+sizes="data.corpus.context=200 model.params.context=200 model.params.hidden=64"
+# shellcheck disable=SC2086
+expect "a plan that keeps all steps" 0 -- "$graphrun" plan loops.yaml $sizes
+all=$(arena)
+# shellcheck disable=SC2086
+expect "... and one with chunks" 0 -- "$graphrun" plan loops.yaml $sizes training.recompute=scan
+check "... needs at most 0.6 of its memory" less "$(arena)" "$all" 0.6
+expect "no loop to run in chunks" 65 "argument 1:1:20: config error: no loop of the model keeps values that its gradient alone reads" \
+  "at least 16 steps" -- "$graphrun" plan small.yaml training.recompute=scan
+expect "... where it is named beside others" 65 "argument 1:1:28: config error: no loop of the model" -- \
+  "$graphrun" plan small.yaml 'training.recompute=[repeat,scan]'
 
 expect "a plan that keeps all" 0 -- "$graphrun" plan small.yaml
 all=$(arena)
