@@ -50,6 +50,8 @@ static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
   h = hash_number(h, f->bytes);
   for (uint32_t i = 1; i < f->g->n_values; i++)
     h = hash_number(hash_number(h, f->offset[i]), f->in_states[i]);
+  for (uint32_t i = 1; f->upload && i < f->g->n_values; i++)
+    if (gr_plan_uploads(f, i)) h = hash_number(h, f->upload[i]);
   for (uint32_t i = 1; f->stacked && i < f->g->n_values; i++)
     h = hash_number(h, (uint64_t)f->stacked[i]);
   for (int k = 0; k < f->n_carry; k++) h = hash_number(h, f->carry[k]);
@@ -137,8 +139,11 @@ gr_status gr_plan_link_on(gr_arena *arena, int threads, const gr_compiled *c, ui
   for (uint32_t i = 0; i < n; i++) add_states(p, &by_name, &c[i]);
   linking l = {p, &by_name, c, gr_arenas_within(arena, n)};
   GR_TRY(gr_tasks_run(threads, (int)n, plan_memory, &l));
-  for (uint32_t i = 0; i < n; i++)
-    if (p->programs[i].frame.bytes > p->arena_bytes) p->arena_bytes = p->programs[i].frame.bytes;
+  for (uint32_t i = 0; i < n; i++) {
+    const gr_plan_frame *f = &p->programs[i].frame;
+    if (f->bytes > p->arena_bytes) p->arena_bytes = f->bytes;
+    if (f->upload_bytes > p->upload_bytes) p->upload_bytes = f->upload_bytes;
+  }
   p->hash = hash_plan(p);
   return gr_prove_plan(p, threads);
 }

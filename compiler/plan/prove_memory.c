@@ -202,7 +202,21 @@ static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_fr
   return GR_OK;
 }
 
+// An upload may come at any time, so that no two inputs share a second place.
+static gr_status prove_uploads(const gr_plan *p, const gr_plan_frame *f) {
+  size_t end = 0;
+  for (uint32_t i = 1; i < f->g->n_values; i++) {
+    const gr_value *v = &f->g->values[i];
+    if (!gr_plan_uploads(f, i)) continue;
+    if (f->upload[i] < end || !fits(f->upload[i], gr_type_bytes(&v->type), p->upload_bytes))
+      return gr_fail(GR_ERR_BUG, v->loc, "the second place of input %s is not its own", v->name);
+    end = f->upload[i] + gr_type_bytes(&v->type);
+  }
+  return GR_OK;
+}
+
 gr_status gr_prove_memory(gr_arena *arena, const gr_plan *p, const gr_program *program) {
+  GR_TRY(prove_uploads(p, &program->frame));
   return prove_frame(arena, p, &program->frame, p->arena_bytes, NULL);
 }
 

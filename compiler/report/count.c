@@ -172,7 +172,7 @@ const gr_plan_figures *gr_plan_count(gr_arena *arena, const gr_plan *p, const gr
   gr_plan_figures *f = GR_NEW(arena, gr_plan_figures, 1);
   *f = (gr_plan_figures){.plan = p,
                          .ranks = gr_mesh_ranks(&p->mesh),
-                         .bytes = (double)(p->state_bytes + p->arena_bytes + p->reserved_bytes),
+                         .bytes = (double)(gr_plan_bytes(p) + p->reserved_bytes),
                          .programs = GR_NEW(arena, gr_program_figures, p->n_programs),
                          .targets = targets,
                          .n_targets = n_targets};

@@ -91,8 +91,8 @@ static void put_memory(gr_text *t, const gr_plan_figures *f) {
     padding -= f->kinds[k].bytes;
   }
   gr_text_printf(t, "\"alignment\": %.0f, ", padding);
-  gr_text_printf(t, "\"arena\": %zu, \"libraries\": %zu, \"all\": %.0f}", f->plan->arena_bytes,
-                 f->plan->reserved_bytes, f->bytes);
+  gr_text_printf(t, "\"arena\": %zu, \"uploads\": %zu, \"libraries\": %zu, \"all\": %.0f}",
+                 f->plan->arena_bytes, f->plan->upload_bytes, f->plan->reserved_bytes, f->bytes);
 }
 
 static void put_buckets(gr_text *t, const gr_plan_use *use) {

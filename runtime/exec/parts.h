@@ -56,20 +56,24 @@ struct gr_exec {
   gr_exec_options opt;
   gr_arena *arena;
   gr_device *device;
-  gr_device_block block[2];  // the arena, and the states
-  char *states, *work;       // the addresses of the states and of the arena
-  gr_trace *trace;           // where what runs is recorded, or NULL
-  bool timed;                // the device measures what runs (gr_device_ops.time)
-  bool waits;                // each node of this run is waited for, and timed by the host
-  bool counts;               // and that is added up
-  gr_exec_search *search;    // for the first value that is not finite (nonfinite.c), or NULL
-  int64_t iteration;         // 1 + the step of the innermost loop that runs; 0: none does
-  bool watched;              // ..., or nodes are reported to the device (gr_device_ops.node)
-  gr_exec_step *running;     // what the device measures is of this step, or of no step
-  int untaken;               // runs whose times it still has
-  double waited;             // seconds that kernels have waited for collectives beside them
-  bool computed;             // a program ran after the last transfer, which must wait for it
-  bool transferred;          // a transfer came after the last program, which must wait for it
+  gr_device_block block[3];       // the arena, the states, and the uploads
+  char *states, *work, *uploads;  // the addresses of the states, of the arena and of the uploads
+  gr_trace *trace;                // where what runs is recorded, or NULL
+  bool timed;                     // the device measures what runs (gr_device_ops.time)
+  bool waits;                     // each node of this run is waited for, and timed by the host
+  bool counts;                    // and that is added up
+  gr_exec_search *search;         // for the first value that is not finite (nonfinite.c), or NULL
+  int64_t iteration;              // 1 + the step of the innermost loop that runs; 0: none does
+  bool watched;                   // ..., or nodes are reported to the device (gr_device_ops.node)
+  gr_exec_step *running;          // what the device measures is of this step, or of no step
+  int untaken;                    // runs whose times it still has
+  double waited;                  // seconds that kernels have waited for collectives beside them
+  bool computed;                  // a program ran after the last transfer, which must wait for it
+  bool transferred;               // a transfer came after the last program, which must wait for it
+  uint32_t ahead_of;              // 1 + the program whose inputs are uploaded ahead; 0: none's
+  gr_exec_copy *ahead;            // n_ahead of them: what it copies when it starts
+  uint32_t n_ahead;
+  bool taken;  // and such copies came after the last upload, which must wait for them
   int coord[GR_MAX_MESH];
   gr_comm *comm[GR_QUEUE_COUNT][GR_MAX_MESH];  // those that collectives on a queue take
   bool opened[GR_QUEUE_COUNT][GR_MAX_MESH];    // by opt.open_comm

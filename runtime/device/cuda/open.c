@@ -82,7 +82,8 @@ static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
     CU_TRY(cuStreamCreate(&c->stream[q], CU_STREAM_NON_BLOCKING));
   for (int e = 0; e < GR_EVENT_COUNT; e++)
     CU_TRY(cuEventCreate(&c->event[e], CU_EVENT_DISABLE_TIMING));
-  GR_TRY(gr_staging_open(c));
+  GR_TRY(gr_staging_open(&c->staging, GR_QUEUE_TRANSFER, GR_STAGING_SLOTS, GR_STAGING_BYTES));
+  if (o->ahead) GR_TRY(gr_staging_open(&c->ahead, GR_QUEUE_AHEAD, 2, o->ahead));
   LT_TRY(cublasLtCreate(&c->lt));
   GR_TRY(measure(&c->base));
   CU_TRY(cuMemAlloc(&c->workspace, GR_CUDA_WORKSPACE));
@@ -119,7 +120,8 @@ static void close(gr_device *d) {
   gr_units_close(c);
   if (c->workspace) gr_cu.cuMemFree(c->workspace);
   if (c->lt) gr_lt.cublasLtDestroy(c->lt);
-  gr_staging_close(c);
+  gr_staging_close(&c->staging);
+  gr_staging_close(&c->ahead);
   for (int e = 0; e < GR_EVENT_COUNT; e++)
     if (c->event[e]) gr_cu.cuEventDestroy(c->event[e]);
   for (int q = 0; q < GR_QUEUE_COUNT; q++)
@@ -180,7 +182,13 @@ static void release(gr_device *d, gr_device_block *b) {
 }
 
 static gr_status upload(gr_device *d, void *to, const void *source, size_t bytes) {
-  return gr_staging_upload(gr_cuda_of(d), (CUdeviceptr)to, source, bytes);
+  gr_cuda *c = gr_cuda_of(d);
+  return gr_staging_upload(c, &c->staging, (CUdeviceptr)to, source, bytes);
+}
+
+static gr_status upload_ahead(gr_device *d, void *to, const void *source, size_t bytes) {
+  gr_cuda *c = gr_cuda_of(d);
+  return gr_staging_upload(c, &c->ahead, (CUdeviceptr)to, source, bytes);
 }
 
 static gr_status download(gr_device *d, void *to, const void *source, size_t bytes) {
@@ -205,8 +213,9 @@ static gr_status fill(gr_device *d, void *to, int byte, size_t bytes) {
 // ---- Order --------------------------------------------------------------------------------------
 
 static gr_status record(gr_device *d, gr_queue q, gr_device_event e) {
-  CU_TRY(cuEventRecord(gr_cuda_of(d)->event[e], gr_cuda_of(d)->stream[q]));
-  return GR_OK;
+  gr_cuda *c = gr_cuda_of(d);
+  CU_TRY(cuEventRecord(c->event[e], c->stream[q]));
+  return e == GR_EVENT_AHEAD ? gr_staging_turn(c, &c->ahead) : GR_OK;
 }
 
 static gr_status wait(gr_device *d, gr_queue q, gr_device_event e) {
@@ -286,6 +295,7 @@ const gr_device_ops gr_cuda_ops = {
     .allocate = allocate,
     .free = release,
     .upload = upload,
+    .upload_ahead = upload_ahead,
     .download = download,
     .copy = copy,
     .fill = fill,
