@@ -38,7 +38,7 @@ static double staged_bytes(const gr_plan *p) {
   size_t most = 0;
   for (uint32_t i = 0; i < p->n_states; i++)
     if (p->states[i].bytes > most) most = p->states[i].bytes;
-  return (double)(most + 2 * p->upload_bytes);
+  return (double)(most + 2 * p->upload_bytes + p->host_bytes);
 }
 
 static double setting(const gr_job *j, const char *key) {

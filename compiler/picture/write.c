@@ -111,7 +111,7 @@ static void put_memory(gr_picture_page *g) {
   static const char *const names[GR_KIND_COUNT + 1] = {
       "weights", "buffers", "optimizer", "ema", "counters", "tables", "accumulators", "arena"};
   const gr_plan *plan = g->p->plan;
-  double bytes[GR_KIND_COUNT + 1] = {0}, all = (double)gr_plan_bytes(plan);
+  double bytes[GR_KIND_COUNT + 1] = {0}, all = (double)(gr_plan_bytes(plan) + plan->host_bytes);
   int width = g->width - 2 * MARGIN, x = MARGIN, label = MARGIN;
   char text[32];
   bytes[GR_KIND_COUNT] = (double)(plan->arena_bytes + plan->upload_bytes);

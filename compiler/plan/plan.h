@@ -6,7 +6,9 @@
 // from the start. Inputs, results, temporaries, working memory and the bodies of loops are all in
 // one of the two: nothing is allocated after the plan has been opened. On GPUs there is a third:
 // in `uploads` inputs have a second place, which is written while a program runs, whatever that
-// program does in the arena.
+// program does in the arena. And with training.offload there is `host`, in pinned host memory,
+// which kernels of the GPU read and write over the link: its states are as others, behind them in
+// the numbering of offsets.
 //
 // Every rank has the same plan: offsets, sizes and the order of nodes do not depend on the rank. A
 // plan is immutable, lives in one arena with all it points to, and is proved (prove.h) before it is
@@ -23,8 +25,9 @@ typedef struct gr_plan_state {
   gr_type type;    // of one rank's slice, padding included
   gr_type global;  // of the whole tensor
   gr_layout layout;
-  size_t offset, bytes;  // in the block of states
+  size_t offset, bytes;  // in the block of states; from gr_plan.state_bytes on in that of the host
   bool trained;          // a weight that some program updates
+  bool host;             // it is in host memory (training.offload)
 } gr_plan_state;
 
 enum { GR_PLAN_ALIGN = 64 };  // bytes, a cache line: every offset of a plan is a multiple
@@ -122,13 +125,20 @@ typedef struct gr_plan {
   bool tf32;                        // made for GPUs, which compute products of f32 in TF32
   size_t state_bytes, arena_bytes;  // on one rank; the arena is as large as the largest program's
   size_t upload_bytes;              // of the block of uploads, for the largest program's; 0: none
+  size_t host_bytes;                // of states in host memory; 0: there are none
   size_t reserved_bytes;            // that the device takes for itself, beside these blocks
   uint64_t hash;                    // of all of the above; ranks compare it before step 0
 } gr_plan;
 
-// Bytes of all blocks on one rank.
+// Bytes of all blocks of the device on one rank.
 static inline size_t gr_plan_bytes(const gr_plan *p) {
   return p->state_bytes + p->arena_bytes + p->upload_bytes;
+}
+// Where offsets of states end.
+static inline size_t gr_plan_states_end(const gr_plan *p) { return p->state_bytes + p->host_bytes; }
+// Whether a value is a state, or its next value, in host memory.
+static inline bool gr_plan_in_host(const gr_plan *p, const gr_plan_frame *f, uint32_t v) {
+  return f->in_states[v] && f->offset[v] >= p->state_bytes;
 }
 // Whether a value is an input that has a second place. Single numbers have none: they are known
 // when their program is about to run, and take no time.

@@ -187,7 +187,7 @@ static gr_status prove_body(gr_arena *arena, const gr_plan *p, const gr_plan_fra
 
 static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_frame *f,
                              size_t limit, const gr_node *loop) {
-  walk w = {.f = f, .g = f->g, .limit = limit, .state_limit = p->state_bytes};
+  walk w = {.f = f, .g = f->g, .limit = limit, .state_limit = gr_plan_states_end(p)};
   w.last = GR_NEW(arena, uint32_t, f->g->n_values);
   find_last(&w);
   sort_by_last(arena, &w);
@@ -223,20 +223,21 @@ gr_status gr_prove_memory(gr_arena *arena, const gr_plan *p, const gr_program *p
 // ---- States ---------------------------------------------------------------------------------
 
 gr_status gr_prove_states_disjoint(const gr_plan *p) {
-  size_t end = 0;
+  size_t ends[] = {0, p->state_bytes};
   for (uint32_t i = 0; i < p->n_states; i++) {
     const gr_plan_state *s = &p->states[i];
+    size_t *end = &ends[s->host], limit = s->host ? gr_plan_states_end(p) : p->state_bytes;
     gr_type global = gr_type_global(&s->type, &s->layout, &p->mesh);
-    if (!fits(s->offset, s->bytes, p->state_bytes) || s->bytes != gr_type_bytes(&s->type))
+    if (!fits(s->offset, s->bytes, limit) || s->bytes != gr_type_bytes(&s->type))
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "state %s is outside its block or not aligned",
                      s->name);
     if (!gr_type_same(&global, &s->global))
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the slices of state %s do not cover it exactly",
                      s->name);
-    if (s->offset < end)
+    if (s->offset < *end)
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "states %s and %s share memory", p->states[i - 1].name,
                      s->name);
-    end = s->offset + s->bytes;
+    *end = s->offset + s->bytes;
   }
   return GR_OK;
 }

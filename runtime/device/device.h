@@ -57,6 +57,7 @@ typedef struct gr_device_block {
   void *address;  // 64-byte aligned
   size_t bytes;
   bool shared;  // with other ranks: their communicator owns it, and frees it when it closes
+  bool host;    // of allocate_host
 } gr_device_block;
 
 // A kernel that was chosen for one call of an op. It is launched with gr_launch.context = context.
@@ -154,6 +155,9 @@ struct gr_device_ops {
   // block, so that it may be placed in memory that they share (the call is then collective); or
   // NULL.
   gr_status (*allocate)(gr_device *, size_t bytes, gr_comm *shared, gr_device_block *out);
+  // The same in the host's memory, at an address that kernels use, too: they read and write it over
+  // the link. The host may access it after synchronise. NULL: plans for it have no such states.
+  gr_status (*allocate_host)(gr_device *, size_t bytes, gr_device_block *out);
   void (*free)(gr_device *, gr_device_block *);
 
   // Copies between host and device, on the transfer queue. The host's memory must neither be freed

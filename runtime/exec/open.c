@@ -26,14 +26,14 @@ static bool collectives_use(const gr_plan *p, bool states) {
   return false;
 }
 
-enum { ARENA, STATES, UPLOADS, BLOCKS };
+enum { ARENA, STATES, UPLOADS, HOST, BLOCKS };
 static gr_status allocate(gr_exec *e, size_t bytes, int block, char **out) {
   static const char *const what[] = {"the values of a step", "weights and other states",
-                                     "second places of inputs"};
+                                     "second places of inputs", "states in host memory"};
   gr_device *d = e->device;
   gr_device_block *b = &e->block[block];
   gr_comm *first = e->comm[GR_QUEUE_COMPUTE][0];
-  bool moved = block != UPLOADS && collectives_use(e->plan, block == STATES);
+  bool moved = block < UPLOADS && collectives_use(e->plan, block == STATES);
   gr_status s = gr_note(d->ops->allocate(d, bytes, moved ? first : NULL, b), GR_NOWHERE,
                         "while allocating %s", what[block]);
   *out = b->address;
@@ -73,6 +73,19 @@ static gr_status open_uploads(gr_exec *e) {
       most = e->plan->programs[i].frame.g->n_values;
   e->ahead = GR_NEW(e->arena, gr_exec_copy, most);
   return allocate(e, e->plan->upload_bytes, UPLOADS, &e->uploads);
+}
+
+static gr_status open_host(gr_exec *e) {
+  double mb = (double)e->plan->host_bytes / 1e6;
+  gr_device_block *b = &e->block[HOST];
+  if (!e->device->ops->allocate_host)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has states in host memory");
+  gr_status s = e->device->ops->allocate_host(e->device, e->plan->host_bytes, b);
+  e->host = b->address;
+  if (gr_status_code(s) != GR_ERR_LAUNCH) return s;
+  return gr_hint(
+      gr_note(s, GR_NOWHERE, "while allocating %.1f MB of pinned host memory", mb),
+      "training.offload=none keeps optimizer states on the GPU; `ulimit -l` may limit it");
 }
 
 // ---- Opening -------------------------------------------------------------------------------
@@ -159,6 +172,7 @@ static gr_status open_all(gr_exec *e) {
   GR_TRY(allocate(e, p->state_bytes, STATES, &e->states));
   GR_TRY(allocate(e, p->arena_bytes, ARENA, &e->work));
   if (p->upload_bytes) GR_TRY(open_uploads(e));
+  if (p->host_bytes) GR_TRY(open_host(e));
   e->programs = GR_NEW(e->arena, gr_exec_program, p->n_programs);
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *f = &p->programs[i].frame;
@@ -294,7 +308,8 @@ gr_exec_tensor gr_exec_result(const gr_exec *e, const gr_program *p, const char 
 }
 
 gr_exec_tensor gr_exec_state(const gr_exec *e, const gr_plan_state *s) {
-  return (gr_exec_tensor){e->states + s->offset, s->type, gr_type_bytes(&s->type)};
+  char *address = s->host ? e->host + (s->offset - e->plan->state_bytes) : e->states + s->offset;
+  return (gr_exec_tensor){address, s->type, gr_type_bytes(&s->type)};
 }
 
 static gr_status begin_transfer(gr_exec *e) {
@@ -318,6 +333,11 @@ static gr_status write_ahead(gr_exec *e, const gr_exec_tensor *t, const void *so
 
 gr_status gr_exec_write(gr_exec *e, const gr_exec_tensor *t, const void *source) {
   if (t->upload) return write_ahead(e, t, source);
+  if (gr_exec_in_host(e, t->address)) {
+    GR_TRY(e->device->ops->synchronise(e->device, GR_QUEUE_COMPUTE));
+    memcpy(t->address, source, t->bytes);
+    return GR_OK;
+  }
   GR_TRY(begin_transfer(e));
   return e->device->ops->upload(e->device, t->address, source, t->bytes);
 }
@@ -329,6 +349,11 @@ bool gr_exec_is_ahead(const gr_exec *e, const gr_program *p) {
 }
 
 gr_status gr_exec_read(gr_exec *e, const gr_exec_tensor *t, void *to) {
+  if (gr_exec_in_host(e, t->address)) {
+    GR_TRY(e->device->ops->synchronise(e->device, GR_QUEUE_COMPUTE));
+    memcpy(to, t->address, t->bytes);
+    return GR_OK;
+  }
   GR_TRY(begin_transfer(e));
   return e->device->ops->download(e->device, to, t->address, t->bytes);
 }

@@ -51,6 +51,7 @@ static gr_plan *plan_of(const way *w) {
                                  .mesh = w->mesh,
                                  .batch_axis = {"dp", w->also}},
                        .options = {.gpu = w->gpu,
+                                   .memory.offload = w->gpu ? gr_offload_optimizer : 0,
                                    .optimizer.name = "adam",
                                    .optimizer.grad_clip = 1,
                                    .sharding.zero_axis = w->split,
@@ -254,6 +255,17 @@ static void state_elsewhere(gr_plan *p) {
 static void states_overlap(gr_plan *p) { p->states[1].offset = p->states[0].offset; }
 static void state_resized(gr_plan *p) { p->states[0].bytes += 4; }
 static void states_cut(gr_plan *p) { p->state_bytes -= GR_PLAN_ALIGN; }
+static void host_cut(gr_plan *p) { p->host_bytes -= GR_PLAN_ALIGN; }
+static void host_state_moved(gr_plan *p) {
+  for (uint32_t i = 0; i < p->n_states; i++) p->states[i].host = false;
+}
+static void host_states_overlap(gr_plan *p) {
+  gr_plan_state *last = NULL;
+  for (gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
+    if (s->host && last) s->offset = last->offset;
+    last = s->host ? s : last;
+  }
+}
 
 #include "tests/compiler/prove_memory.def"
 

@@ -175,9 +175,22 @@ static gr_status allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device
   return s;
 }
 
+// With unified addressing, which all devices from compute capability 7.0 on have on 64-bit systems,
+// kernels use the host's address.
+static gr_status allocate_host(gr_device *d, size_t bytes, gr_device_block *out) {
+  (void)d;
+  *out = (gr_device_block){.bytes = bytes, .host = true};
+  CU_TRY(cuMemHostAlloc(&out->address, bytes, CU_MEMHOSTALLOC_DEVICEMAP));
+  memset(out->address, 0, bytes);
+  return GR_OK;
+}
+
 static void release(gr_device *d, gr_device_block *b) {
   (void)d;
-  gr_cu.cuMemFree((CUdeviceptr)b->address);
+  if (b->host)
+    gr_cu.cuMemFreeHost(b->address);
+  else
+    gr_cu.cuMemFree((CUdeviceptr)b->address);
   b->address = NULL;
 }
 
@@ -195,11 +208,11 @@ static gr_status download(gr_device *d, void *to, const void *source, size_t byt
   return gr_staging_download(gr_cuda_of(d), to, (CUdeviceptr)source, bytes);
 }
 
+// Also to and from states in host memory.
 static gr_status copy(gr_device *d, void *to, const void *source, size_t bytes) {
   gr_cuda *c = gr_cuda_of(d);
   c->launches++;
-  CU_TRY(
-      cuMemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)source, bytes, c->stream[GR_QUEUE_COMPUTE]));
+  CU_TRY(cuMemcpyAsync((CUdeviceptr)to, (CUdeviceptr)source, bytes, c->stream[GR_QUEUE_COMPUTE]));
   return GR_OK;
 }
 
@@ -293,6 +306,7 @@ const gr_device_ops gr_cuda_ops = {
     .close = close,
     .measure = measure,
     .allocate = allocate,
+    .allocate_host = allocate_host,
     .free = release,
     .upload = upload,
     .upload_ahead = upload_ahead,
