@@ -22,16 +22,62 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool in_tr
                       .type = v->type,
                       .global = gr_type_global(&v->type, &v->layout, &p->mesh),
                       .layout = v->layout,
-                      .offset = p->state_bytes,
                       .bytes = gr_type_bytes(&v->type),
                       .trained = in_training && is_updated(v)};
-  p->state_bytes += (gr_type_bytes(&v->type) + GR_PLAN_ALIGN - 1) / GR_PLAN_ALIGN * GR_PLAN_ALIGN;
 }
 
 static void add_states(gr_plan *p, gr_map *by_name, const gr_compiled *c) {
   for (uint32_t i = 1; i < c->g->n_values; i++)
     if (c->g->values[i].role == GR_STATE)
       add_state(p, by_name, &c->g->values[i], strcmp(c->kind, "init") != 0);
+}
+
+// Whether a graph reads a state in one node alone, which reads and writes each element once and in
+// place (optimizers): others would go over the link more often, and copies need it in the device's
+// memory.
+static bool streams(const gr_graph *g, uint32_t v) {
+  const gr_node *reader = NULL;
+  int reads = 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (int k = 0; k < g->nodes[i].n_in; k++)
+      if (g->nodes[i].in[k].id == v) reader = &g->nodes[i], reads++;
+  gr_val next = g->values[v].next;
+  bool written = gr_is(next) && next.id != v;
+  if (written && gr_at(g, next)->role != GR_TEMP) return false;
+  if (!reads) return true;
+  return reads == 1 && reader->op->formulas &&
+         (!written || &g->nodes[gr_at(g, next)->node] == reader);
+}
+
+static bool is_offloaded(const gr_plan_state *s, const gr_compiled *c, uint32_t n) {
+  bool ok = c->offload && s->kind == GR_KIND_MOMENT && s->type.rank;
+  for (uint32_t i = 0; i < n && ok; i++) {
+    gr_val v = gr_graph_leaf(c[i].g, GR_STATE, s->name);
+    ok = !gr_is(v) || streams(c[i].g, v.id);
+  }
+  return ok;
+}
+
+// States of the device's memory, and behind them those of the host's.
+static void place_states(gr_plan *p, const gr_compiled *c, uint32_t n) {
+  size_t *end = &p->state_bytes;
+  for (uint32_t i = 0; i < p->n_states; i++) p->states[i].host = is_offloaded(&p->states[i], c, n);
+  for (int host = 0; host < 2; host++, end = &p->host_bytes)
+    for (gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
+      if (s->host != host) continue;
+      s->offset = gr_plan_states_end(p);
+      *end += (s->bytes + GR_PLAN_ALIGN - 1) / GR_PLAN_ALIGN * GR_PLAN_ALIGN;
+    }
+}
+
+static gr_status check_offload(const gr_plan *p, const gr_compiled *c, uint32_t n) {
+  bool trains = false;
+  for (uint32_t i = 0; i < n; i++) trains |= c[i].trains;
+  if (!c->offload || !trains || p->host_bytes) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                         "training.offload is optimizer, but this optimizer has no states of the "
+                         "weights' sizes that it reads once in a step"),
+                 "training.offload=none; adam, adamw, lion, muon and sgd with momentum have such");
 }
 
 uint32_t gr_count_states(const gr_compiled *c, uint32_t n) {
@@ -50,6 +96,8 @@ static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
   h = hash_number(h, f->bytes);
   for (uint32_t i = 1; i < f->g->n_values; i++)
     h = hash_number(hash_number(h, f->offset[i]), f->in_states[i]);
+  for (uint32_t i = 1; f->upload && i < f->g->n_values; i++)
+    if (gr_plan_uploads(f, i)) h = hash_number(h, f->upload[i]);
   for (uint32_t i = 1; f->stacked && i < f->g->n_values; i++)
     h = hash_number(h, (uint64_t)f->stacked[i]);
   for (int k = 0; k < f->n_carry; k++) h = hash_number(h, f->carry[k]);
@@ -135,10 +183,15 @@ gr_status gr_plan_link_on(gr_arena *arena, int threads, const gr_compiled *c, ui
   p->n_programs = n;
   gr_map by_name = gr_map_make(arena);  // index into states
   for (uint32_t i = 0; i < n; i++) add_states(p, &by_name, &c[i]);
+  place_states(p, c, n);
+  GR_TRY(check_offload(p, c, n));
   linking l = {p, &by_name, c, gr_arenas_within(arena, n)};
   GR_TRY(gr_tasks_run(threads, (int)n, plan_memory, &l));
-  for (uint32_t i = 0; i < n; i++)
-    if (p->programs[i].frame.bytes > p->arena_bytes) p->arena_bytes = p->programs[i].frame.bytes;
+  for (uint32_t i = 0; i < n; i++) {
+    const gr_plan_frame *f = &p->programs[i].frame;
+    if (f->bytes > p->arena_bytes) p->arena_bytes = f->bytes;
+    if (f->upload_bytes > p->upload_bytes) p->upload_bytes = f->upload_bytes;
+  }
   p->hash = hash_plan(p);
   return gr_prove_plan(p, threads);
 }

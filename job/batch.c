@@ -182,5 +182,5 @@ double gr_batch_bytes(const gr_job *j, const char *bucket) {
   size_t most = 0;
   for (const gr_program *i = p->programs; i < p->programs + p->n_programs; i++)
     if ((!*i->bucket || !strcmp(i->bucket, bucket)) && i->frame.bytes > most) most = i->frame.bytes;
-  return (double)(p->state_bytes + p->reserved_bytes + most);
+  return (double)(p->state_bytes + p->upload_bytes + p->reserved_bytes + most);
 }

@@ -33,12 +33,12 @@ static double saved_bytes(const gr_plan *p, int rank) {
   return bytes;
 }
 
-// States that the host cannot access are copied one by one.
+// States that the host cannot access are copied one by one; inputs are uploaded from two places.
 static double staged_bytes(const gr_plan *p) {
   size_t most = 0;
   for (uint32_t i = 0; i < p->n_states; i++)
     if (p->states[i].bytes > most) most = p->states[i].bytes;
-  return (double)most;
+  return (double)(most + 2 * p->upload_bytes + p->host_bytes);
 }
 
 static double setting(const gr_job *j, const char *key) {
@@ -73,7 +73,7 @@ static needs needs_of(const gr_job *j, int local, bool threads, bool running) {
   gr_memory now = gr_memory_now();
   bool train = j->spec.kind == GR_RUN_TRAIN;
   for (int r = 0; train && r < local && r < all; r++) n.saving += saved_bytes(p, r);
-  n.plan = local * (p->gpu ? staged_bytes(p) : (double)(p->state_bytes + p->arena_bytes));
+  n.plan = local * (p->gpu ? staged_bytes(p) : (double)gr_plan_bytes(p));
   n.batches = local * batch_bytes(j);
   n.cache = (threads ? 1 : local) * cache_bytes(j);
   if (!running) n.programs = local * (double)(now.anonymous + now.files);

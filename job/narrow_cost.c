@@ -19,7 +19,7 @@ static const char *unit_text(gr_bf16_unit unit) {
                                 : "which has no instructions for bf16 (AMX or AVX512-BF16)";
 }
 
-static double bytes_of(const gr_plan *p) { return (double)(p->state_bytes + p->arena_bytes); }
+static double bytes_of(const gr_plan *p) { return (double)gr_plan_bytes(p); }
 
 static void put_memory(gr_text *t, const gr_plan *narrow, const gr_plan *wide) {
   char a[32], b[32];

@@ -106,15 +106,15 @@ static void put_turn(gr_picture_page *g) {
                       "gradient of the loss");
 }
 
-// One bar: states by kind, then the arena.
+// One bar: states by kind, then the arena, with inputs' second places.
 static void put_memory(gr_picture_page *g) {
   static const char *const names[GR_KIND_COUNT + 1] = {
       "weights", "buffers", "optimizer", "ema", "counters", "tables", "accumulators", "arena"};
   const gr_plan *plan = g->p->plan;
-  double bytes[GR_KIND_COUNT + 1] = {0}, all = (double)(plan->state_bytes + plan->arena_bytes);
+  double bytes[GR_KIND_COUNT + 1] = {0}, all = (double)(gr_plan_bytes(plan) + plan->host_bytes);
   int width = g->width - 2 * MARGIN, x = MARGIN, label = MARGIN;
   char text[32];
-  bytes[GR_KIND_COUNT] = (double)plan->arena_bytes;
+  bytes[GR_KIND_COUNT] = (double)(plan->arena_bytes + plan->upload_bytes);
   for (uint32_t i = 0; i < plan->n_states; i++)
     bytes[plan->states[i].kind] += (double)plan->states[i].bytes;
   gr_picture_put_textf(g->t, MARGIN, 66, "class=\"b\"", "memory of a rank: %s",

@@ -3,6 +3,8 @@
 // A result reuses the memory of an operand that nothing reads later, if the op allows it. The next
 // value of a state is written in the state's own memory if nothing reads the state after that, so
 // that nothing is copied when the step ends. The remaining live ranges are packed (memory_fit.c).
+// On GPUs inputs have a second place, which is reserved at all times: the next ones are uploaded to
+// it while the program runs, and are copied from it when the program starts again.
 #include "compiler/plan/memory.h"
 #include <string.h>
 #include "compiler/plan/launch_groups.h"
@@ -111,6 +113,15 @@ static void pack(planner *p) {
     if (p->alias_root[i] != i) p->f->offset[i] = p->f->offset[p->alias_root[i]];
 }
 
+static void place_uploads(planner *p) {
+  p->f->upload = GR_NEW(p->arena, size_t, p->g->n_values);
+  for (uint32_t i = 1; i < p->g->n_values; i++) {
+    if (!gr_plan_uploads(p->f, i)) continue;
+    p->f->upload[i] = p->f->upload_bytes;
+    p->f->upload_bytes += rounded(gr_type_bytes(&p->g->values[i].type));
+  }
+}
+
 // ---- Frames -------------------------------------------------------------------------
 
 static void plan(gr_arena *, const gr_graph *, gr_plan_frame *);
@@ -156,6 +167,7 @@ static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
   if (!is_body(&p)) write_nexts_in_states(&p);
   for (uint32_t i = 0; i < g->n_nodes; i++) reuse_operands(&p, i);
   pack(&p);
+  if (!is_body(&p) && f->gpu) place_uploads(&p);
   if (!is_body(&p)) gr_launch_groups_choose(arena, &p.groups, p.scratch_bytes, f);
 }
 

@@ -4,7 +4,11 @@
 // A rank has two blocks of memory. `states` holds the states, which persist from step to step and
 // have the same offset in every program. `arena` holds everything else, and every program reuses it
 // from the start. Inputs, results, temporaries, working memory and the bodies of loops are all in
-// one of the two: nothing is allocated after the plan has been opened.
+// one of the two: nothing is allocated after the plan has been opened. On GPUs there is a third:
+// in `uploads` inputs have a second place, which is written while a program runs, whatever that
+// program does in the arena. And with training.offload there is `host`, in pinned host memory,
+// which kernels of the GPU read and write over the link: its states are as others, behind them in
+// the numbering of offsets.
 //
 // Every rank has the same plan: offsets, sizes and the order of nodes do not depend on the rank. A
 // plan is immutable, lives in one arena with all it points to, and is proved (prove.h) before it is
@@ -21,8 +25,9 @@ typedef struct gr_plan_state {
   gr_type type;    // of one rank's slice, padding included
   gr_type global;  // of the whole tensor
   gr_layout layout;
-  size_t offset, bytes;  // in the block of states
+  size_t offset, bytes;  // in the block of states; from gr_plan.state_bytes on in that of the host
   bool trained;          // a weight that some program updates
+  bool host;             // it is in host memory (training.offload)
 } gr_plan_state;
 
 enum { GR_PLAN_ALIGN = 64 };  // bytes, a cache line: every offset of a plan is a multiple
@@ -62,6 +67,8 @@ struct gr_plan_frame {
   int n_carry;             // of a body
   gr_carry_update *carry;  // n_carry of them
   uint32_t *state_of;      // by value: 1 + index into plan.states, or 0
+  size_t *upload;          // by value: offset of an input (gr_plan_uploads) in the block of uploads
+  size_t upload_bytes;     // of all of them
   size_t bytes;            // size of the arena or of the body's block
   size_t lower_bound;      // bytes live at the worst node: no assignment can need less
   uint32_t peak_node;      // that node
@@ -117,10 +124,27 @@ typedef struct gr_plan {
   bool gpu;                         // made for GPUs: only the working memory of calls differs
   bool tf32;                        // made for GPUs, which compute products of f32 in TF32
   size_t state_bytes, arena_bytes;  // on one rank; the arena is as large as the largest program's
-  size_t reserved_bytes;            // that the device takes for itself, beside these two blocks
+  size_t upload_bytes;              // of the block of uploads, for the largest program's; 0: none
+  size_t host_bytes;                // of states in host memory; 0: there are none
+  size_t reserved_bytes;            // that the device takes for itself, beside these blocks
   uint64_t hash;                    // of all of the above; ranks compare it before step 0
 } gr_plan;
 
+// Bytes of all blocks of the device on one rank.
+static inline size_t gr_plan_bytes(const gr_plan *p) {
+  return p->state_bytes + p->arena_bytes + p->upload_bytes;
+}
+// Where offsets of states end.
+static inline size_t gr_plan_states_end(const gr_plan *p) { return p->state_bytes + p->host_bytes; }
+// Whether a value is a state, or its next value, in host memory.
+static inline bool gr_plan_in_host(const gr_plan *p, const gr_plan_frame *f, uint32_t v) {
+  return f->in_states[v] && f->offset[v] >= p->state_bytes;
+}
+// Whether a value is an input that has a second place. Single numbers have none: they are known
+// when their program is about to run, and take no time.
+static inline bool gr_plan_uploads(const gr_plan_frame *f, uint32_t v) {
+  return f->upload && f->g->values[v].role == GR_INPUT && f->g->values[v].type.rank;
+}
 // The program of a kind ("train", "eval") for a bucket; NULL: the plan has none.
 const gr_program *gr_plan_find(const gr_plan *, const char *kind, const char *bucket);
 // The kind of a program that trains, with what is frozen in it: "train.frozen(encoder.*)".

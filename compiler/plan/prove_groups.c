@@ -11,7 +11,7 @@ typedef struct accesses {
 } accesses;
 
 static gr_span span_of(const gr_plan *p, const gr_plan_frame *f, gr_val v) {
-  size_t begin = f->in_states[v.id] ? f->offset[v.id] : p->state_bytes + f->offset[v.id];
+  size_t begin = f->in_states[v.id] ? f->offset[v.id] : gr_plan_states_end(p) + f->offset[v.id];
   return (gr_span){begin, begin + gr_type_bytes(&gr_at(f->g, v)->type)};
 }
 
@@ -19,7 +19,7 @@ static void find_accesses(const gr_plan *p, const gr_plan_frame *f, uint32_t i, 
   const gr_node *n = &f->g->nodes[i];
   gr_op_call call;
   gr_op_call_of(f->g, n, &call);
-  size_t scratch = p->state_bytes + f->scratch[i], bytes = gr_call_scratch(&call, f->gpu);
+  size_t scratch = gr_plan_states_end(p) + f->scratch[i], bytes = gr_call_scratch(&call, f->gpu);
   a->n = 0;
   for (int k = 0; k < n->n_out; k++) a->span[a->n++] = span_of(p, f, gr_out(n, k));
   if (bytes) a->span[a->n++] = (gr_span){scratch, scratch + bytes};

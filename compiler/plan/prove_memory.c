@@ -187,7 +187,7 @@ static gr_status prove_body(gr_arena *arena, const gr_plan *p, const gr_plan_fra
 
 static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_frame *f,
                              size_t limit, const gr_node *loop) {
-  walk w = {.f = f, .g = f->g, .limit = limit, .state_limit = p->state_bytes};
+  walk w = {.f = f, .g = f->g, .limit = limit, .state_limit = gr_plan_states_end(p)};
   w.last = GR_NEW(arena, uint32_t, f->g->n_values);
   find_last(&w);
   sort_by_last(arena, &w);
@@ -202,27 +202,42 @@ static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_fr
   return GR_OK;
 }
 
+// An upload may come at any time, so that no two inputs share a second place.
+static gr_status prove_uploads(const gr_plan *p, const gr_plan_frame *f) {
+  size_t end = 0;
+  for (uint32_t i = 1; i < f->g->n_values; i++) {
+    const gr_value *v = &f->g->values[i];
+    if (!gr_plan_uploads(f, i)) continue;
+    if (f->upload[i] < end || !fits(f->upload[i], gr_type_bytes(&v->type), p->upload_bytes))
+      return gr_fail(GR_ERR_BUG, v->loc, "the second place of input %s is not its own", v->name);
+    end = f->upload[i] + gr_type_bytes(&v->type);
+  }
+  return GR_OK;
+}
+
 gr_status gr_prove_memory(gr_arena *arena, const gr_plan *p, const gr_program *program) {
+  GR_TRY(prove_uploads(p, &program->frame));
   return prove_frame(arena, p, &program->frame, p->arena_bytes, NULL);
 }
 
 // ---- States ---------------------------------------------------------------------------------
 
 gr_status gr_prove_states_disjoint(const gr_plan *p) {
-  size_t end = 0;
+  size_t ends[] = {0, p->state_bytes};
   for (uint32_t i = 0; i < p->n_states; i++) {
     const gr_plan_state *s = &p->states[i];
+    size_t *end = &ends[s->host], limit = s->host ? gr_plan_states_end(p) : p->state_bytes;
     gr_type global = gr_type_global(&s->type, &s->layout, &p->mesh);
-    if (!fits(s->offset, s->bytes, p->state_bytes) || s->bytes != gr_type_bytes(&s->type))
+    if (!fits(s->offset, s->bytes, limit) || s->bytes != gr_type_bytes(&s->type))
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "state %s is outside its block or not aligned",
                      s->name);
     if (!gr_type_same(&global, &s->global))
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the slices of state %s do not cover it exactly",
                      s->name);
-    if (s->offset < end)
+    if (s->offset < *end)
       return gr_fail(GR_ERR_BUG, GR_NOWHERE, "states %s and %s share memory", p->states[i - 1].name,
                      s->name);
-    end = s->offset + s->bytes;
+    *end = s->offset + s->bytes;
   }
   return GR_OK;
 }

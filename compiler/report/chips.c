@@ -19,18 +19,19 @@ static const gr_cpu_rates zen4 = {.in_f32 = {0, 110e9, 110e9, 95e9, 95e9},
                                   .call_gap = 0.1e-6};
 
 const gr_chip gr_chips[] = {
-#define GR_CHIP(name_, word_, memory_, processors_, bandwidth_, f64_, f32_, tf32_, narrow_, \
-                within_, between_, source_)                                                 \
-  {.name = name_,                                                                           \
-   .word = word_,                                                                           \
-   .device = "cuda",                                                                        \
-   .source = source_,                                                                       \
-   .processors = processors_,                                                               \
-   .bandwidth = bandwidth_,                                                                 \
-   .f64 = f64_,                                                                             \
-   .f32 = f32_,                                                                             \
-   .tf32 = tf32_,                                                                           \
-   .narrow = narrow_,                                                                       \
+#define GR_CHIP(name_, word_, memory_, processors_, bandwidth_, f64_, f32_, tf32_, narrow_, host_, \
+                within_, between_, source_)                                                        \
+  {.name = name_,                                                                                  \
+   .word = word_,                                                                                  \
+   .device = "cuda",                                                                               \
+   .source = source_,                                                                              \
+   .processors = processors_,                                                                      \
+   .bandwidth = bandwidth_,                                                                        \
+   .f64 = f64_,                                                                                    \
+   .f32 = f32_,                                                                                    \
+   .tf32 = tf32_,                                                                                  \
+   .narrow = narrow_,                                                                              \
+   .host = host_,                                                                                  \
    .cluster = {8, 0, memory_, {within_, WITHIN}, {between_, BETWEEN}, GAP}},
 #include "compiler/report/chips.def"
 #undef GR_CHIP

@@ -40,6 +40,7 @@ typedef struct gr_chip {
   int processors;                 // streaming multiprocessors of a GPU
   double bandwidth;               // bytes a second of its memory
   double f64, f32, tf32, narrow;  // operations a second: f32 is outside the tensor cores
+  double host;                    // bytes a second of the link to host memory, in one direction
   const gr_cpu_rates *cpu;        // of one thread, in place of these rates; NULL: it is a GPU
   gr_cluster cluster;             // that it is usually in
 } gr_chip;

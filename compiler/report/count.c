@@ -101,18 +101,30 @@ static gr_predicted run_program(gr_arena *arena, const gr_graph *g, const gr_tar
 
 // ---- A program ----------------------------------------------------------------------------------
 
+// Both directions of the link work at once, and what is read there is written.
+static double linked_bytes(const gr_plan *p, const gr_plan_frame *f, const gr_node *n) {
+  double bytes = 0;
+  for (int k = 0; k < n->n_in; k++)
+    if (gr_plan_in_host(p, f, n->in[k].id))
+      bytes += (double)gr_type_bytes(&gr_at(f->g, n->in[k])->type);
+  return bytes;
+}
+
 // The time of nodes that are launched together is that of the last of them.
-static void add_nodes(gr_tally *w, const gr_plan_frame *f, bool gpu, double *seconds[]) {
+static void add_nodes(gr_tally *w, const gr_plan *p, const gr_plan_frame *f, double *seconds[]) {
   const gr_graph *g = f->g;
+  bool gpu = p->gpu;
   for (uint32_t i = 0, size; i < g->n_nodes; i += size) {
     double before[GR_MAX_TARGETS];
     size = gpu ? f->group_size[i] : 1;
     memcpy(before, w->seconds, sizeof before);
-    for (const gr_node *n = &g->nodes[i]; n < &g->nodes[i + size]; n++)
+    for (const gr_node *n = &g->nodes[i]; n < &g->nodes[i + size]; n++) {
+      w->linked = linked_bytes(p, f, n);
       if (n->op->collective)
         add_move(w->out, g, n);
       else
         gpu ? gr_predict_gpu(w, f, g, n, 1) : add_on_cpu(w, g, n, 1);
+    }
     if (size > 1) gr_predict_group(w, g, i, size);
     for (int k = 0; k < w->n_targets; k++) seconds[k][i + size - 1] = w->seconds[k] - before[k];
   }
@@ -129,7 +141,7 @@ static void count_program(gr_arena *arena, const gr_plan_figures *all, gr_progra
   double *seconds[GR_MAX_TARGETS];
   for (int i = 0; i < w.n_targets; i++) seconds[i] = GR_NEW(scratch, double, f->g->n_nodes + 1);
   out->flops = (double)gr_graph_flops(f->g);
-  add_nodes(&w, f, all->plan->gpu, seconds);
+  add_nodes(&w, all->plan, f, seconds);
   for (int i = 0; i < w.n_targets; i++)
     out->seconds[i] = run_program(scratch, f->g, &w.targets[i], seconds[i], all->use.in_line);
   out->n_makers = gr_peak_makers(arena, out->program, &out->makers);
@@ -172,7 +184,7 @@ const gr_plan_figures *gr_plan_count(gr_arena *arena, const gr_plan *p, const gr
   gr_plan_figures *f = GR_NEW(arena, gr_plan_figures, 1);
   *f = (gr_plan_figures){.plan = p,
                          .ranks = gr_mesh_ranks(&p->mesh),
-                         .bytes = (double)(p->state_bytes + p->arena_bytes + p->reserved_bytes),
+                         .bytes = (double)(gr_plan_bytes(p) + p->reserved_bytes),
                          .programs = GR_NEW(arena, gr_program_figures, p->n_programs),
                          .targets = targets,
                          .n_targets = n_targets};

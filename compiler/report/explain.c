@@ -11,9 +11,12 @@ static void explain_memory(FILE *f, const gr_plan_figures *figures) {
   char s[32], a[32], all[32];
   fprintf(f, "memory      %s on each rank: states %s, arena %s", gr_bytes_text(figures->bytes, all),
           gr_bytes_text((double)p->state_bytes, s), gr_bytes_text((double)p->arena_bytes, a));
+  if (p->upload_bytes) fprintf(f, ", uploads %s", gr_bytes_text((double)p->upload_bytes, s));
   if (p->reserved_bytes)
     fprintf(f, ", working memory of the device's libraries %s",
             gr_bytes_text((double)p->reserved_bytes, s));
+  if (p->host_bytes)
+    fprintf(f, "; in host memory %s of states", gr_bytes_text((double)p->host_bytes, s));
   fputs("; nothing else is allocated\n", f);
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *m = &p->programs[i].frame;

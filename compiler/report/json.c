@@ -85,14 +85,16 @@ static void put_program(gr_text *t, const gr_plan_figures *f, const gr_program_f
 
 static void put_memory(gr_text *t, const gr_plan_figures *f) {
   gr_text_put(t, ",\n \"memory\": {");
-  double padding = (double)f->plan->state_bytes;
+  double padding = (double)gr_plan_states_end(f->plan);
   for (int k = 0; k < GR_KIND_COUNT; k++) {
     gr_text_printf(t, "\"%s\": %.0f, ", gr_kind_names[k], f->kinds[k].bytes);
     padding -= f->kinds[k].bytes;
   }
   gr_text_printf(t, "\"alignment\": %.0f, ", padding);
-  gr_text_printf(t, "\"arena\": %zu, \"libraries\": %zu, \"all\": %.0f}", f->plan->arena_bytes,
-                 f->plan->reserved_bytes, f->bytes);
+  gr_text_printf(
+      t, "\"arena\": %zu, \"uploads\": %zu, \"libraries\": %zu, \"host\": %zu, \"all\": %.0f}",
+      f->plan->arena_bytes, f->plan->upload_bytes, f->plan->reserved_bytes, f->plan->host_bytes,
+      f->bytes);
 }
 
 static void put_buckets(gr_text *t, const gr_plan_use *use) {

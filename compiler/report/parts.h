@@ -18,6 +18,7 @@ typedef struct gr_tally {  // what a program's nodes are added to
   int n_targets;
   bool tf32;  // products of vendor libraries are in TF32
   gr_program_figures *out;
+  double linked;                   // bytes that the node reads, or writes, in host memory
   double seconds[GR_MAX_TARGETS];  // of kernels
 } gr_tally;
 // Adds `runs` runs of a node on a GPU, and takes away what launching nodes `first` to first + n - 1

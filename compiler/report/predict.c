@@ -87,7 +87,7 @@ static void add_seconds(gr_tally *w, const gr_op_call *call, const described *d,
   double bytes = bytes_of(call), flops = (double)gr_op_flops(call);
   for (int i = 0; i < w->n_targets; i++) {
     const gr_chip *chip = w->targets[i].chip;
-    double moving = bytes / chip->bandwidth;
+    double moving = fmax((bytes - 2 * w->linked) / chip->bandwidth, w->linked / chip->host);
     double computing = flops / rate_of(chip, call, d->product, w->tf32);
     w->seconds[i] += runs * (launch_gap * d->launches + barrier_gap * d->barriers +
                              fmax(fmax(moving, computing), d->reads / shared_rate));

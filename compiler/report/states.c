@@ -36,7 +36,8 @@ static void explain_teacher(FILE *f, const gr_plan *p) {
     if (s->kind == GR_KIND_WEIGHT) numbers += gr_type_count(&s->global);
   }
   fprintf(f, "  the teacher's: %s numbers, frozen, %s on each rank, %.1f %% of all states\n",
-          grouped(numbers, n), gr_bytes_text(bytes, b), 100 * bytes / (double)p->state_bytes);
+          grouped(numbers, n), gr_bytes_text(bytes, b),
+          100 * bytes / (double)gr_plan_states_end(p));
 }
 
 static void explain_kind(FILE *f, const gr_kind_figures *k, const char *name) {

@@ -29,17 +29,14 @@ struct gr_loader {
   gr_arena *arena;
   gr_order_spec order_spec;
   gr_order order;
-  int rows;  // of the batch that was started last
-  int depth;
+  int depth, rows, next_row;  // rows, next_row: of the batch that was started last
   slot *slots;
   pthread_mutex_t lock;
   pthread_cond_t work, ready;  // a slot is free or the loader stops; a batch is complete
   pthread_t threads[MAX_WORKERS];
   int n_threads;
-  bool stop, holds;              // holds: the caller has batch `taken` - 1
-  bool bare;                     // without transforms
+  bool stop, holds, bare;  // holds: the caller has batch `taken` - 1; bare: without transforms
   uint64_t started, taken, end;  // batches started, given to the caller; one past the last
-  int next_row;                  // of the batch that was started last
   uint32_t epoch, index;         // of the next batch to start
   bool order_made;               // for `epoch`
 };
@@ -368,12 +365,19 @@ gr_status gr_loader_next(gr_loader *l, const gr_batch **out) {
   return error;
 }
 
+void gr_loader_peek(gr_loader *l, const gr_batch **out) {
+  pthread_mutex_lock(&l->lock);
+  slot *s = l->slots + l->taken % (uint64_t)l->depth;
+  bool made = l->spec.workers && l->taken < l->end && make_next(l, s);
+  *out = made && !s->error ? &s->batch : NULL;
+  pthread_mutex_unlock(&l->lock);
+}
+
 bool gr_loader_ready(gr_loader *l) {
   if (!l) return true;
   pthread_mutex_lock(&l->lock);
   const slot *s = &l->slots[l->taken % (uint64_t)l->depth];
-  bool built = l->started > l->taken && s->done == s->batch.rows;
-  bool ready = built || l->taken >= l->end;
+  bool ready = l->taken >= l->end || (l->started > l->taken && s->done == s->batch.rows);
   pthread_mutex_unlock(&l->lock);
   return ready;
 }

@@ -39,6 +39,10 @@ GR_MUST_USE gr_status gr_loader_next(gr_loader *, const gr_batch **out);
 // `fit`: with the statistics of the training samples that transforms have, which are then computed;
 // otherwise, if they are not known yet, without transforms.
 GR_MUST_USE gr_status gr_loader_try(gr_dataset *, const gr_loader_spec *, bool fit);
+// *out is what gr_loader_next will return, while the batch before it stays valid; waits for it.
+// NULL: the loader has no threads or no further batch, or an error, which gr_loader_next will
+// return.
+void gr_loader_peek(gr_loader *, const gr_batch **out);
 // Whether gr_loader_next would return without waiting for workers or loading samples itself. NULL:
 // true.
 bool gr_loader_ready(gr_loader *);

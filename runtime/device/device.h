@@ -6,14 +6,15 @@
 // unless limits.host_memory is set.
 //
 // Work is enqueued on queues, and each queue runs in order: kernels, copies and fills on
-// GR_QUEUE_COMPUTE, uploads and downloads on GR_QUEUE_TRANSFER, and on devices with limits.beside
-// collectives on two more. A call may return before its work
-// is done. Work on one queue that depends on another waits for an event that was recorded there;
-// the host waits with synchronise. The CPU does all work but collectives within the call.
+// GR_QUEUE_COMPUTE, uploads and downloads on GR_QUEUE_TRANSFER, uploads beside a program on
+// GR_QUEUE_AHEAD, and on devices with limits.beside collectives on two more. A call may return
+// before its work is done. Work on one queue that depends on another waits for an event that was
+// recorded there; the host waits with synchronise. The CPU does all work but collectives within the
+// call.
 //
 // The executor (runtime/exec) is the only caller, from the thread of the device's rank. It
-// allocates two blocks when it opens, and none later. Errors: GR_ERR_LAUNCH if a device or its
-// memory is not available, GR_ERR_UNSUPPORTED for an op that the device cannot run.
+// allocates the plan's blocks when it opens, and none later. Errors: GR_ERR_LAUNCH if a device or
+// its memory is not available, GR_ERR_UNSUPPORTED for an op that the device cannot run.
 #pragma once
 #include "ir/op.h"
 #include "ops/comm/comm.h"
@@ -49,12 +50,14 @@ typedef struct gr_device_options {
   int local_rank;  // among the ranks of this machine: that of several devices which this rank takes
   const int *ids;  // n_ids numbers of devices, by local rank; none: device i is local rank i's
   int n_ids;
+  size_t ahead;  // the most bytes that are uploaded ahead of one program (gr_plan.upload_bytes)
 } gr_device_options;
 
 typedef struct gr_device_block {
   void *address;  // 64-byte aligned
   size_t bytes;
   bool shared;  // with other ranks: their communicator owns it, and frees it when it closes
+  bool host;    // of allocate_host
 } gr_device_block;
 
 // A kernel that was chosen for one call of an op. It is launched with gr_launch.context = context.
@@ -69,6 +72,7 @@ typedef enum gr_queue {
   GR_QUEUE_TRANSFER,
   GR_QUEUE_GATHER,  // collectives that gather
   GR_QUEUE_REDUCE,  // collectives that sum
+  GR_QUEUE_AHEAD,   // inputs of the next program; the host does not wait for it
   GR_QUEUE_COUNT
 } gr_queue;
 
@@ -78,6 +82,8 @@ typedef enum gr_device_event {
   GR_EVENT_TRANSFERRED,  // earlier uploads and downloads are done: a program may run
   GR_EVENT_COMPUTED,     // the program is done: results may be read and inputs written
   GR_EVENT_FORKED,       // the kernels ahead of a collective are done
+  GR_EVENT_AHEAD,        // the inputs of the next program are there
+  GR_EVENT_TAKEN,        // and that program has copied them
   GR_EVENT_GATHERED,     // GR_BESIDE events of collectives of GR_QUEUE_GATHER that are done
   GR_EVENT_REDUCED = GR_EVENT_GATHERED + GR_BESIDE,  // the same of GR_QUEUE_REDUCE
   GR_EVENT_COUNT = GR_EVENT_REDUCED + GR_BESIDE,
@@ -149,12 +155,19 @@ struct gr_device_ops {
   // block, so that it may be placed in memory that they share (the call is then collective); or
   // NULL.
   gr_status (*allocate)(gr_device *, size_t bytes, gr_comm *shared, gr_device_block *out);
+  // The same in the host's memory, at an address that kernels use, too: they read and write it over
+  // the link. The host may access it after synchronise. NULL: plans for it have no such states.
+  gr_status (*allocate_host)(gr_device *, size_t bytes, gr_device_block *out);
   void (*free)(gr_device *, gr_device_block *);
 
   // Copies between host and device, on the transfer queue. The host's memory must neither be freed
   // nor changed before synchronise.
   gr_status (*upload)(gr_device *, void *to, const void *from_host, size_t bytes);
   gr_status (*download)(gr_device *, void *to_host, const void *source, size_t bytes);
+  // The same on GR_QUEUE_AHEAD; the host's memory may change when it returns. Up to GR_EVENT_AHEAD
+  // it is called for at most gr_device_options.ahead bytes. NULL: plans for it have no second
+  // places of inputs.
+  gr_status (*upload_ahead)(gr_device *, void *to, const void *from_host, size_t bytes);
   // Within the device, on the compute queue. The two ranges do not overlap.
   gr_status (*copy)(gr_device *, void *to, const void *source, size_t bytes);
   gr_status (*fill)(gr_device *, void *to, int byte, size_t bytes);

@@ -34,7 +34,8 @@ struct gr_shadow {
   bool recorded[GR_EVENT_COUNT];
 };
 
-static const char *const queue_names[GR_QUEUE_COUNT] = {"compute", "transfer", "gather", "reduce"};
+static const char *const queue_names[GR_QUEUE_COUNT] = {"compute", "transfer", "gather", "reduce",
+                                                        "ahead"};
 
 static const char *event_name(gr_device_event e) {
   static const char *const names[] = {"transferred", "computed", "forked"};

@@ -35,7 +35,7 @@ typedef struct gr_exec_options {
   bool trace;    // gr_exec_trace will be called
 } gr_exec_options;
 
-// Opens the device, allocates the plan's two blocks on it, and chooses a kernel for every node. All
+// Opens the device, allocates the plan's blocks on it, and chooses a kernel for every node. All
 // states and values are zero. GR_ERR_LAUNCH if the memory does not suffice, GR_ERR_UNSUPPORTED,
 // with the line of the model, if the device has no kernel for a node. Collective if ranks share
 // memory.
@@ -57,6 +57,8 @@ typedef struct gr_exec_tensor {
   void *address;  // an address of the device; NULL: there is no tensor of that name
   gr_type type;   // of this rank's part
   size_t bytes;
+  void *upload;      // of an input: its second place; NULL: it has none
+  uint32_t program;  // and 1 + the index of its program in the plan
 } gr_exec_tensor;
 // An input of a program, by its name.
 gr_exec_tensor gr_exec_input(const gr_exec *, const gr_program *, const char *name);
@@ -66,8 +68,13 @@ gr_exec_tensor gr_exec_result(const gr_exec *, const gr_program *, const char *n
 gr_exec_tensor gr_exec_state(const gr_exec *, const gr_plan_state *);
 
 // Enqueues a copy of the host's `source` to a tensor, after the programs that ran before and ahead
-// of those that run later. `source` must not change until gr_exec_wait returns.
+// of those that run later. `source` must not change until gr_exec_wait returns. An input that has a
+// second place gets it when its program is run next, unless one of another program is written
+// first; the copy to that place runs beside programs, and no wait includes it.
 GR_MUST_USE gr_status gr_exec_write(gr_exec *, const gr_exec_tensor *, const void *source);
+bool gr_exec_uploads_ahead(const gr_exec *);  // whether inputs have a second place
+// Whether such inputs of a program were written, and it has not run since.
+bool gr_exec_is_ahead(const gr_exec *, const gr_program *);
 // Enqueues a copy of a tensor to the host's memory `to`, which is undefined until gr_exec_wait
 // returns.
 GR_MUST_USE gr_status gr_exec_read(gr_exec *, const gr_exec_tensor *, void *to);
@@ -117,7 +124,7 @@ const gr_device *gr_exec_device(const gr_exec *);  // owned by the executor
 // Seconds that kernels have waited for collectives that run beside them, in all; below 0: it is not
 // known, or there are none, so that what communicators count is waited for.
 double gr_exec_waited(const gr_exec *);
-size_t gr_exec_bytes(const gr_exec *);         // of both blocks, as planned
+size_t gr_exec_bytes(const gr_exec *);         // of all blocks, as planned
 size_t gr_exec_shared_bytes(const gr_exec *);  // of blocks that other ranks can access
 // Prints the time by op, longest first; what runs later is not measured.
 GR_MUST_USE gr_status gr_exec_profile(FILE *, gr_exec *);

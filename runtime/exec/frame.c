@@ -6,6 +6,8 @@
 
 void *gr_exec_address(const gr_exec *e, const gr_plan_frame *p, char *base, uint32_t v) {
   if (!v) return NULL;
+  if (p->in_states && gr_plan_in_host(e->plan, p, v))
+    return e->host + (p->offset[v] - e->plan->state_bytes);
   return (p->in_states && p->in_states[v] ? e->states : base) + p->offset[v];
 }
 

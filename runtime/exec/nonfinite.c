@@ -52,6 +52,7 @@ static gr_status view(gr_exec *e, const void *p, const gr_type *t, const void **
   size_t bytes = gr_type_bytes(t);
   *out = p;
   if (!p || d->limits.host_memory) return GR_OK;
+  if (gr_exec_in_host(e, p)) return d->ops->synchronise(d, GR_QUEUE_COMPUTE);
   GR_TRY(make_room(e->search, bytes));
   GR_TRY(d->ops->download(d, e->search->staging, p, bytes));
   *out = e->search->staging;

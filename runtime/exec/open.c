@@ -2,7 +2,9 @@
 //
 // Transfers and programs are ordered by the device's two events: a program waits for the transfers
 // before it, and a transfer for the programs before it. `computed` and `transferred` tell whether
-// there is anything to wait for, so that a sequence of transfers waits once.
+// there is anything to wait for, so that a sequence of transfers waits once. Two more order uploads
+// of inputs that have a second place: they wait until a program has copied the last ones from
+// there, which it does first, and run beside the rest of it.
 #include <stdlib.h>
 #include <string.h>
 #include "ops/comm/collective.h"
@@ -24,13 +26,16 @@ static bool collectives_use(const gr_plan *p, bool states) {
   return false;
 }
 
-static gr_status allocate(gr_exec *e, size_t bytes, bool states, char **out) {
+enum { ARENA, STATES, UPLOADS, HOST, BLOCKS };
+static gr_status allocate(gr_exec *e, size_t bytes, int block, char **out) {
+  static const char *const what[] = {"the values of a step", "weights and other states",
+                                     "second places of inputs", "states in host memory"};
   gr_device *d = e->device;
-  gr_device_block *b = &e->block[states];
+  gr_device_block *b = &e->block[block];
   gr_comm *first = e->comm[GR_QUEUE_COMPUTE][0];
-  gr_comm *shared = first && collectives_use(e->plan, states) ? first : NULL;
-  gr_status s = gr_note(d->ops->allocate(d, bytes, shared, b), GR_NOWHERE, "while allocating %s",
-                        states ? "weights and other states" : "the values of a step");
+  bool moved = block < UPLOADS && collectives_use(e->plan, block == STATES);
+  gr_status s = gr_note(d->ops->allocate(d, bytes, moved ? first : NULL, b), GR_NOWHERE,
+                        "while allocating %s", what[block]);
   *out = b->address;
   if (gr_status_code(s) != GR_ERR_LAUNCH) return s;
   return gr_hint(s, "`graphrun plan` says what needs it; use a smaller batch, or more ranks");
@@ -59,6 +64,28 @@ static void open_next(gr_exec *e, const gr_plan_frame *p, gr_exec_program *out) 
                       .bytes = gr_type_bytes(&g->values[v].type)};
     if (c.to != c.source) out->next[out->n_next++] = c;
   }
+}
+
+static gr_status open_uploads(gr_exec *e) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < e->plan->n_programs; i++)
+    if (e->plan->programs[i].frame.g->n_values > most)
+      most = e->plan->programs[i].frame.g->n_values;
+  e->ahead = GR_NEW(e->arena, gr_exec_copy, most);
+  return allocate(e, e->plan->upload_bytes, UPLOADS, &e->uploads);
+}
+
+static gr_status open_host(gr_exec *e) {
+  double mb = (double)e->plan->host_bytes / 1e6;
+  gr_device_block *b = &e->block[HOST];
+  if (!e->device->ops->allocate_host)
+    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has states in host memory");
+  gr_status s = e->device->ops->allocate_host(e->device, e->plan->host_bytes, b);
+  e->host = b->address;
+  if (gr_status_code(s) != GR_ERR_LAUNCH) return s;
+  return gr_hint(
+      gr_note(s, GR_NOWHERE, "while allocating %.1f MB of pinned host memory", mb),
+      "training.offload=none keeps optimizer states on the GPU; `ulimit -l` may limit it");
 }
 
 // ---- Opening -------------------------------------------------------------------------------
@@ -131,7 +158,8 @@ static gr_status open_all(gr_exec *e) {
                          .ranks = gr_mesh_ranks(&p->mesh),
                          .local_rank = e->opt.local_rank,
                          .ids = e->opt.gpu_ids,
-                         .n_ids = e->opt.n_gpu_ids};
+                         .n_ids = e->opt.n_gpu_ids,
+                         .ahead = p->upload_bytes};
   const gr_device_ops *kind = e->opt.device ? e->opt.device : &gr_device_cpu;
   if (kind->gpu && !p->gpu)
     return gr_fail(GR_ERR_BUG, GR_NOWHERE, "the plan has no working memory for GPUs");
@@ -141,8 +169,10 @@ static gr_status open_all(gr_exec *e) {
   GR_TRY(open_comms(e));
   if (e->device->ops->measure) GR_TRY(e->device->ops->measure(e->device));
   GR_TRY(check_room(e));
-  GR_TRY(allocate(e, p->state_bytes, true, &e->states));
-  GR_TRY(allocate(e, p->arena_bytes, false, &e->work));
+  GR_TRY(allocate(e, p->state_bytes, STATES, &e->states));
+  GR_TRY(allocate(e, p->arena_bytes, ARENA, &e->work));
+  if (p->upload_bytes) GR_TRY(open_uploads(e));
+  if (p->host_bytes) GR_TRY(open_host(e));
   e->programs = GR_NEW(e->arena, gr_exec_program, p->n_programs);
   for (uint32_t i = 0; i < p->n_programs; i++) {
     const gr_plan_frame *f = &p->programs[i].frame;
@@ -183,7 +213,7 @@ void gr_exec_close(gr_exec *e) {
   for (int a = 0; a < GR_MAX_MESH; a++)
     for (gr_queue q = 0; q < GR_QUEUE_COUNT; q++)
       if (e->opened[q][a]) e->comm[q][a]->ops->close(e->comm[q][a]);
-  for (int i = 0; e->device && i < 2; i++)
+  for (int i = 0; e->device && i < BLOCKS; i++)
     if (e->block[i].address) e->device->ops->free(e->device, &e->block[i]);
   if (e->device) e->device->ops->close(e->device);
   gr_arena_destroy(e->arena);
@@ -206,6 +236,18 @@ static gr_status issue(void *arg) {
   return GR_OK;
 }
 
+// Not within what is recorded: an upload waits for these copies alone, not for the program.
+static gr_status take_ahead(gr_exec *e, const gr_exec_program *p) {
+  gr_device *d = e->device;
+  if (!gr_exec_is_ahead(e, e->plan->programs + (p - e->programs))) return GR_OK;
+  GR_TRY(d->ops->record(d, GR_QUEUE_AHEAD, GR_EVENT_AHEAD));
+  GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_AHEAD));
+  for (const gr_exec_copy *c = e->ahead; c < e->ahead + e->n_ahead; c++)
+    GR_TRY(d->ops->copy(d, c->to, c->source, c->bytes));
+  e->ahead_of = e->n_ahead = 0, e->taken = true;
+  return d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_TAKEN);
+}
+
 static gr_status run(gr_exec *e, gr_exec_program *p) {
   gr_device *d = e->device;
   issuing all = {e, p};
@@ -214,6 +256,7 @@ static gr_status run(gr_exec *e, gr_exec_program *p) {
     GR_TRY(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
     e->transferred = false;
   }
+  GR_TRY(take_ahead(e, p));
   gr_exec_times_choose(e, p->frame.g);
   bool direct = !d->ops->run || e->search || (e->waits && !e->timed);
   GR_TRY(direct ? issue(&all) : d->ops->run(d, p->frame.g, issue, &all));
@@ -250,8 +293,14 @@ static gr_exec_tensor find(const gr_exec *e, const gr_program *p, gr_val v) {
   return (gr_exec_tensor){gr_exec_address(e, &p->frame, e->work, v.id), type, gr_type_bytes(&type)};
 }
 
+// Where the device has no such queue, inputs are written in their own place.
 gr_exec_tensor gr_exec_input(const gr_exec *e, const gr_program *p, const char *name) {
-  return find(e, p, gr_graph_leaf(p->frame.g, GR_INPUT, name));
+  gr_val v = gr_graph_leaf(p->frame.g, GR_INPUT, name);
+  gr_exec_tensor t = find(e, p, v);
+  if (!gr_exec_uploads_ahead(e) || !t.address || !gr_plan_uploads(&p->frame, v.id)) return t;
+  t.upload = e->uploads + p->frame.upload[v.id];
+  t.program = (uint32_t)(p - e->plan->programs) + 1;
+  return t;
 }
 
 gr_exec_tensor gr_exec_result(const gr_exec *e, const gr_program *p, const char *name) {
@@ -259,7 +308,8 @@ gr_exec_tensor gr_exec_result(const gr_exec *e, const gr_program *p, const char 
 }
 
 gr_exec_tensor gr_exec_state(const gr_exec *e, const gr_plan_state *s) {
-  return (gr_exec_tensor){e->states + s->offset, s->type, gr_type_bytes(&s->type)};
+  char *address = s->host ? e->host + (s->offset - e->plan->state_bytes) : e->states + s->offset;
+  return (gr_exec_tensor){address, s->type, gr_type_bytes(&s->type)};
 }
 
 static gr_status begin_transfer(gr_exec *e) {
@@ -269,12 +319,41 @@ static gr_status begin_transfer(gr_exec *e) {
   return GR_OK;
 }
 
+static gr_status write_ahead(gr_exec *e, const gr_exec_tensor *t, const void *source) {
+  gr_device *d = e->device;
+  uint32_t i = 0;
+  if (e->ahead_of != t->program) e->n_ahead = 0;
+  if (e->taken) GR_TRY(d->ops->wait(d, GR_QUEUE_AHEAD, GR_EVENT_TAKEN));
+  e->ahead_of = t->program, e->taken = false;
+  while (i < e->n_ahead && e->ahead[i].to != t->address) i++;
+  e->ahead[i] = (gr_exec_copy){t->address, t->upload, t->bytes};
+  e->n_ahead += i == e->n_ahead;
+  return d->ops->upload_ahead(d, t->upload, source, t->bytes);
+}
+
 gr_status gr_exec_write(gr_exec *e, const gr_exec_tensor *t, const void *source) {
+  if (t->upload) return write_ahead(e, t, source);
+  if (gr_exec_in_host(e, t->address)) {
+    GR_TRY(e->device->ops->synchronise(e->device, GR_QUEUE_COMPUTE));
+    memcpy(t->address, source, t->bytes);
+    return GR_OK;
+  }
   GR_TRY(begin_transfer(e));
   return e->device->ops->upload(e->device, t->address, source, t->bytes);
 }
 
+bool gr_exec_uploads_ahead(const gr_exec *e) { return e->uploads && e->device->ops->upload_ahead; }
+
+bool gr_exec_is_ahead(const gr_exec *e, const gr_program *p) {
+  return e->ahead_of == p - e->plan->programs + 1;
+}
+
 gr_status gr_exec_read(gr_exec *e, const gr_exec_tensor *t, void *to) {
+  if (gr_exec_in_host(e, t->address)) {
+    GR_TRY(e->device->ops->synchronise(e->device, GR_QUEUE_COMPUTE));
+    memcpy(to, t->address, t->bytes);
+    return GR_OK;
+  }
   GR_TRY(begin_transfer(e));
   return e->device->ops->download(e->device, to, t->address, t->bytes);
 }
@@ -312,7 +391,7 @@ const gr_device *gr_exec_device(const gr_exec *e) { return e->device; }
 
 double gr_exec_waited(const gr_exec *e) { return gr_exec_times_moves(e) ? e->waited : -1; }
 
-size_t gr_exec_bytes(const gr_exec *e) { return e->plan->state_bytes + e->plan->arena_bytes; }
+size_t gr_exec_bytes(const gr_exec *e) { return gr_plan_bytes(e->plan); }
 
 size_t gr_exec_shared_bytes(const gr_exec *e) {
   return (e->block[1].shared ? e->plan->state_bytes : 0) +

@@ -56,20 +56,24 @@ struct gr_exec {
   gr_exec_options opt;
   gr_arena *arena;
   gr_device *device;
-  gr_device_block block[2];  // the arena, and the states
-  char *states, *work;       // the addresses of the states and of the arena
-  gr_trace *trace;           // where what runs is recorded, or NULL
-  bool timed;                // the device measures what runs (gr_device_ops.time)
-  bool waits;                // each node of this run is waited for, and timed by the host
-  bool counts;               // and that is added up
-  gr_exec_search *search;    // for the first value that is not finite (nonfinite.c), or NULL
-  int64_t iteration;         // 1 + the step of the innermost loop that runs; 0: none does
-  bool watched;              // ..., or nodes are reported to the device (gr_device_ops.node)
-  gr_exec_step *running;     // what the device measures is of this step, or of no step
-  int untaken;               // runs whose times it still has
-  double waited;             // seconds that kernels have waited for collectives beside them
-  bool computed;             // a program ran after the last transfer, which must wait for it
-  bool transferred;          // a transfer came after the last program, which must wait for it
+  gr_device_block block[4];  // the arena, the states, the uploads, and states in host memory
+  char *states, *work, *uploads, *host;  // their addresses
+  gr_trace *trace;                       // where what runs is recorded, or NULL
+  bool timed;                            // the device measures what runs (gr_device_ops.time)
+  bool waits;              // each node of this run is waited for, and timed by the host
+  bool counts;             // and that is added up
+  gr_exec_search *search;  // for the first value that is not finite (nonfinite.c), or NULL
+  int64_t iteration;       // 1 + the step of the innermost loop that runs; 0: none does
+  bool watched;            // ..., or nodes are reported to the device (gr_device_ops.node)
+  gr_exec_step *running;   // what the device measures is of this step, or of no step
+  int untaken;             // runs whose times it still has
+  double waited;           // seconds that kernels have waited for collectives beside them
+  bool computed;           // a program ran after the last transfer, which must wait for it
+  bool transferred;        // a transfer came after the last program, which must wait for it
+  uint32_t ahead_of;       // 1 + the program whose inputs are uploaded ahead; 0: none's
+  gr_exec_copy *ahead;     // n_ahead of them: what it copies when it starts
+  uint32_t n_ahead;
+  bool taken;  // and such copies came after the last upload, which must wait for them
   int coord[GR_MAX_MESH];
   gr_comm *comm[GR_QUEUE_COUNT][GR_MAX_MESH];  // those that collectives on a queue take
   bool opened[GR_QUEUE_COUNT][GR_MAX_MESH];    // by opt.open_comm
@@ -83,6 +87,11 @@ GR_MUST_USE gr_status gr_exec_frame_open(gr_exec *, const gr_plan_frame *, char 
 // Where a value is: in the states, or in the block of temporaries that begins at `base`. NULL for
 // value 0, which is none.
 void *gr_exec_address(const gr_exec *, const gr_plan_frame *, char *base, uint32_t value);
+// Whether an address is that of a state in host memory.
+static inline bool gr_exec_in_host(const gr_exec *e, const void *address) {
+  uintptr_t offset = (uintptr_t)address - (uintptr_t)e->host;
+  return e->host && offset < e->plan->host_bytes;
+}
 // Launches all steps of a frame in order; an error gets the place in the model of the node at which
 // it showed. Ends early with an error when the rank is asked to stop before training.
 GR_MUST_USE gr_status gr_exec_frame_run(gr_exec *, gr_exec_frame *);

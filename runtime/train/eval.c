@@ -59,7 +59,9 @@ gr_status gr_run_eval_each(gr_run *r, gr_split split, const gr_batch_taker *take
     GR_TRY(eval_once(r, &sums));
   } else if (gr_run_can_eval(&r->me, split)) {
     GR_TRY(gr_loader_open(r->me.spec->data, &spec, &loader));
+    gr_run_follow(&r->me, loader, r->me.eval);
     gr_status st = eval_batches(r, loader, what, taker, &sums);
+    gr_run_follow(&r->me, NULL, NULL);
     gr_loader_close(loader);
     if (st) return st;
   }

@@ -66,7 +66,7 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
   char of[40] = "";
   if (trained < all) snprintf(of, sizeof of, " of %lld", (long long)all);
   gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
-         (long long)trained, of, p->n_programs, (double)(p->state_bytes + p->arena_bytes) / 1e6,
+         (long long)trained, of, p->n_programs, (double)gr_plan_bytes(p) / 1e6,
          (unsigned long long)p->hash);
   if (gr_plan_find(p, "ema", ""))
     gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",

@@ -140,7 +140,8 @@ static void take_batch(gr_run *r, gr_loader *loader, const gr_batch **out) {
   double began = gr_seconds(), start = gr_run_span_begin(&r->me);
   if (!r->control.failure)
     gr_run_set_failure(&r->control, gr_run_next_batch(&r->me, &r->progress, loader, out));
-  if (*out) gr_waits_add(&r->waits, ready ? 0 : gr_seconds() - began);
+  if (*out) gr_waits_add(&r->waits, r->me.waited + (ready ? 0 : gr_seconds() - began));
+  r->me.waited = 0;
   if (!ready && *out) gr_run_span(&r->me, GR_TRACE_DATA, "not ready", start);
   gr_run_span(&r->me, GR_TRACE_DATA, "next batch", start);
 }
@@ -164,6 +165,7 @@ static gr_status loop(gr_run *r, gr_loader *loader) {
     GR_TRY(evaluate_if_asked(r));
     GR_TRY(save_if_due(r, k.save));
     GR_TRY(gr_run_name_straggler(r));
+    gr_run_follow(&r->me, loader, gr_run_program_after(&r->me, &r->progress));
     GR_TRY(gr_run_step(r, gr_run_next_program(&r->me, &r->progress), b));
     if (r->progress.step && r->progress.step == r->me.spec->weights.replay.step) return GR_OK;
   }

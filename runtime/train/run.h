@@ -49,6 +49,8 @@ void gr_run_log_data(gr_rank *, void (*put)(const gr_dataset *, gr_text *));
 // ---- step.c
 // The program that runs next.
 const gr_run_program *gr_run_next_program(const gr_rank *, const gr_progress *);
+// The one after that; NULL: something else comes first, or nothing.
+const gr_run_program *gr_run_program_after(const gr_rank *, const gr_progress *);
 // Its batch, until the loader's next one; NULL: it takes none, or this process is asked to stop.
 GR_MUST_USE gr_status gr_run_next_batch(const gr_rank *, const gr_progress *, gr_loader *,
                                         const gr_batch **);

@@ -90,17 +90,25 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   return gr_progress_is_lost(&r->progress) ? gr_run_give_up(r) : GR_OK;
 }
 
+const gr_run_program *gr_run_program_after(const gr_rank *r, const gr_progress *p) {
+  const gr_loop_settings *s = &r->spec->set.loop;
+  const gr_run_program *now = gr_run_next_program(r, p);
+  bool ends = p->batch + 1 == p->runs_per_epoch;
+  ends |= s->max_steps && p->step + now->trains >= s->max_steps;
+  return ends ? NULL : &r->programs[gr_phase_at(&r->spec->loop, p->batch + 1)];
+}
+
 gr_status gr_run_step(gr_run *r, const gr_run_program *p, const gr_batch *b) {
   double began = gr_seconds(), start = gr_run_span_begin(&r->me);
-  double communicated = gr_run_communicated(&r->me);
+  double communicated = gr_run_communicated(&r->me), waited = r->me.waited;
   gr_step_results now;
   bool replayed = p->trains && r->me.spec->weights.replay.step == r->progress.step + 1;
   GR_TRY(replayed ? gr_run_replay_step(r, p, b, &now)
                   : gr_run_compute(&r->me, &r->control.values, p, b, &now));
   if (p->trains) gr_run_span_step(&r->me, r->progress.step, start);
   gr_progress_add(&r->progress, &now.metrics, b);
-  communicated = gr_run_communicated(&r->me) - communicated;
-  if (p->trains) return end_step(r, p, b, &now, gr_seconds() - began, communicated);
+  communicated = gr_run_communicated(&r->me) - communicated, waited = r->me.waited - waited;
+  if (p->trains) return end_step(r, p, b, &now, gr_seconds() - began - waited, communicated);
   gr_progress_advance(&r->progress, false);
   return GR_OK;
 }

@@ -23,6 +23,7 @@ typedef struct way {
   gr_mesh mesh;
   const char *split;
   const char *also;  // a second axis over which the batch is sharded, or NULL
+  bool gpu;
 } way;
 static const way ddp2 = {"dp2", {1, {{"dp", 2}}}, NULL, NULL};
 static const way fsdp3 = {"fsdp3", {1, {{"dp", 3}}}, "dp", NULL};
@@ -30,6 +31,7 @@ static const way fsdp12 = {"fsdp12", {1, {{"dp", 12}}}, "dp", NULL};
 static const way dp2_tp2 = {"dp2 x tp2", {2, {{"dp", 2}, {"tp", 2}}}, "tp", NULL};
 static const way hsdp2_2 = {"hsdp 2 x 2", {2, {{"dp", 2}, {"shard", 2}}}, "shard", "shard"};
 static const way one = {"1", {0}, NULL, NULL};
+static const way gpu = {"1 GPU", {0}, NULL, NULL, true};
 
 // The plan of prove.yaml for a mesh, proved, in `arena`.
 static gr_plan *plan_of(const way *w) {
@@ -48,7 +50,9 @@ static gr_plan *plan_of(const way *w) {
                                  .seed = 3,
                                  .mesh = w->mesh,
                                  .batch_axis = {"dp", w->also}},
-                       .options = {.optimizer.name = "adam",
+                       .options = {.gpu = w->gpu,
+                                   .memory.offload = w->gpu ? gr_offload_optimizer : 0,
+                                   .optimizer.name = "adam",
                                    .optimizer.grad_clip = 1,
                                    .sharding.zero_axis = w->split,
                                    .sharding.rules = rules,
@@ -62,7 +66,7 @@ static gr_plan *plan_of(const way *w) {
 }
 
 static void real_plans(void) {
-  static const way *const ways[] = {&ddp2, &fsdp3, &fsdp12, &dp2_tp2, &hsdp2_2, &one};
+  static const way *const ways[] = {&ddp2, &fsdp3, &fsdp12, &dp2_tp2, &hsdp2_2, &one, &gpu};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     arena = gr_arena_create();
     MUST(gr_plan_prove(plan_of(ways[i])));
@@ -251,6 +255,17 @@ static void state_elsewhere(gr_plan *p) {
 static void states_overlap(gr_plan *p) { p->states[1].offset = p->states[0].offset; }
 static void state_resized(gr_plan *p) { p->states[0].bytes += 4; }
 static void states_cut(gr_plan *p) { p->state_bytes -= GR_PLAN_ALIGN; }
+static void host_cut(gr_plan *p) { p->host_bytes -= GR_PLAN_ALIGN; }
+static void host_state_moved(gr_plan *p) {
+  for (uint32_t i = 0; i < p->n_states; i++) p->states[i].host = false;
+}
+static void host_states_overlap(gr_plan *p) {
+  gr_plan_state *last = NULL;
+  for (gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
+    if (s->host && last) s->offset = last->offset;
+    last = s->host ? s : last;
+  }
+}
 
 #include "tests/compiler/prove_memory.def"
 

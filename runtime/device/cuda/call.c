@@ -220,7 +220,7 @@ static gr_status run_copy(gr_cuda *c, const gr_gpu_copy *copy, const gr_launch *
   if (copy->source.space == GR_GPU_NOTHING)
     CU_TRY(cuMemsetD8Async(to, 0, copy->bytes, stream));
   else if (to != source)
-    CU_TRY(cuMemcpyDtoDAsync(to, source, copy->bytes, stream));
+    CU_TRY(cuMemcpyAsync(to, source, copy->bytes, stream));
   return GR_OK;
 }
 

@@ -36,7 +36,7 @@ static gr_status upload(gr_cuda *c, const uint64_t *words, size_t n, CUdeviceptr
   c->tables = t;
   CU_TRY(cuMemAlloc(&t->memory, n * sizeof *words));
   *out = t->memory;
-  return gr_staging_upload(c, t->memory, (const char *)words, n * sizeof *words);
+  return gr_staging_upload(c, &c->staging, t->memory, (const char *)words, n * sizeof *words);
 }
 
 // ---- Opening ------------------------------------------------------------------------------------

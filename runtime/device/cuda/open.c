@@ -82,7 +82,8 @@ static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
     CU_TRY(cuStreamCreate(&c->stream[q], CU_STREAM_NON_BLOCKING));
   for (int e = 0; e < GR_EVENT_COUNT; e++)
     CU_TRY(cuEventCreate(&c->event[e], CU_EVENT_DISABLE_TIMING));
-  GR_TRY(gr_staging_open(c));
+  GR_TRY(gr_staging_open(&c->staging, GR_QUEUE_TRANSFER, GR_STAGING_SLOTS, GR_STAGING_BYTES));
+  if (o->ahead) GR_TRY(gr_staging_open(&c->ahead, GR_QUEUE_AHEAD, 2, o->ahead));
   LT_TRY(cublasLtCreate(&c->lt));
   GR_TRY(measure(&c->base));
   CU_TRY(cuMemAlloc(&c->workspace, GR_CUDA_WORKSPACE));
@@ -119,7 +120,8 @@ static void close(gr_device *d) {
   gr_units_close(c);
   if (c->workspace) gr_cu.cuMemFree(c->workspace);
   if (c->lt) gr_lt.cublasLtDestroy(c->lt);
-  gr_staging_close(c);
+  gr_staging_close(&c->staging);
+  gr_staging_close(&c->ahead);
   for (int e = 0; e < GR_EVENT_COUNT; e++)
     if (c->event[e]) gr_cu.cuEventDestroy(c->event[e]);
   for (int q = 0; q < GR_QUEUE_COUNT; q++)
@@ -173,25 +175,44 @@ static gr_status allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device
   return s;
 }
 
+// With unified addressing, which all devices from compute capability 7.0 on have on 64-bit systems,
+// kernels use the host's address.
+static gr_status allocate_host(gr_device *d, size_t bytes, gr_device_block *out) {
+  (void)d;
+  *out = (gr_device_block){.bytes = bytes, .host = true};
+  CU_TRY(cuMemHostAlloc(&out->address, bytes, CU_MEMHOSTALLOC_DEVICEMAP));
+  memset(out->address, 0, bytes);
+  return GR_OK;
+}
+
 static void release(gr_device *d, gr_device_block *b) {
   (void)d;
-  gr_cu.cuMemFree((CUdeviceptr)b->address);
+  if (b->host)
+    gr_cu.cuMemFreeHost(b->address);
+  else
+    gr_cu.cuMemFree((CUdeviceptr)b->address);
   b->address = NULL;
 }
 
 static gr_status upload(gr_device *d, void *to, const void *source, size_t bytes) {
-  return gr_staging_upload(gr_cuda_of(d), (CUdeviceptr)to, source, bytes);
+  gr_cuda *c = gr_cuda_of(d);
+  return gr_staging_upload(c, &c->staging, (CUdeviceptr)to, source, bytes);
+}
+
+static gr_status upload_ahead(gr_device *d, void *to, const void *source, size_t bytes) {
+  gr_cuda *c = gr_cuda_of(d);
+  return gr_staging_upload(c, &c->ahead, (CUdeviceptr)to, source, bytes);
 }
 
 static gr_status download(gr_device *d, void *to, const void *source, size_t bytes) {
   return gr_staging_download(gr_cuda_of(d), to, (CUdeviceptr)source, bytes);
 }
 
+// Also to and from states in host memory.
 static gr_status copy(gr_device *d, void *to, const void *source, size_t bytes) {
   gr_cuda *c = gr_cuda_of(d);
   c->launches++;
-  CU_TRY(
-      cuMemcpyDtoDAsync((CUdeviceptr)to, (CUdeviceptr)source, bytes, c->stream[GR_QUEUE_COMPUTE]));
+  CU_TRY(cuMemcpyAsync((CUdeviceptr)to, (CUdeviceptr)source, bytes, c->stream[GR_QUEUE_COMPUTE]));
   return GR_OK;
 }
 
@@ -205,8 +226,9 @@ static gr_status fill(gr_device *d, void *to, int byte, size_t bytes) {
 // ---- Order --------------------------------------------------------------------------------------
 
 static gr_status record(gr_device *d, gr_queue q, gr_device_event e) {
-  CU_TRY(cuEventRecord(gr_cuda_of(d)->event[e], gr_cuda_of(d)->stream[q]));
-  return GR_OK;
+  gr_cuda *c = gr_cuda_of(d);
+  CU_TRY(cuEventRecord(c->event[e], c->stream[q]));
+  return e == GR_EVENT_AHEAD ? gr_staging_turn(c, &c->ahead) : GR_OK;
 }
 
 static gr_status wait(gr_device *d, gr_queue q, gr_device_event e) {
@@ -284,8 +306,10 @@ const gr_device_ops gr_cuda_ops = {
     .close = close,
     .measure = measure,
     .allocate = allocate,
+    .allocate_host = allocate_host,
     .free = release,
     .upload = upload,
+    .upload_ahead = upload_ahead,
     .download = download,
     .copy = copy,
     .fill = fill,

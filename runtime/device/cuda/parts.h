@@ -9,7 +9,8 @@ typedef struct gr_cuda gr_cuda;
 
 // ---- Pinned memory through which uploads and downloads pass (staging.c) ----------------------
 // A ring of slots. A slot is filled piece by piece, and used again when what was put in line with
-// it is done.
+// it is done. Uploads ahead of a program have a ring of their own, of two slots that each have room
+// for all of its inputs, so that the host waits for none that the program before it does not need.
 enum { GR_STAGING_SLOTS = 4, GR_STAGING_BYTES = 8 << 20, GR_STAGING_LANDINGS = 64 };
 typedef struct gr_landing {  // a downloaded piece that the host's memory has not got yet
   void *to;
@@ -26,16 +27,20 @@ typedef struct gr_slot {
 } gr_slot;
 typedef struct gr_staging {
   gr_slot slot[GR_STAGING_SLOTS];
-  int now;
+  int n_slots, now;
+  size_t bytes;  // of a slot
+  gr_queue queue;
 } gr_staging;
-// Allocates the slots. GR_ERR_LAUNCH.
-GR_MUST_USE gr_status gr_staging_open(gr_cuda *);
+// Allocates n slots of `bytes` for a queue's copies. GR_ERR_LAUNCH.
+GR_MUST_USE gr_status gr_staging_open(gr_staging *, gr_queue, int n, size_t bytes);
 // Frees the slots, also those of a ring that could not be opened. The queue is idle.
-void gr_staging_close(gr_cuda *);
-// Enqueues copies of `source`, which may change when it returns, on the transfer queue; waits where
+void gr_staging_close(gr_staging *);
+// Enqueues copies of `source`, which may change when it returns, on the ring's queue; waits where
 // no slot is free.
-GR_MUST_USE gr_status gr_staging_upload(gr_cuda *, CUdeviceptr to, const char *source,
+GR_MUST_USE gr_status gr_staging_upload(gr_cuda *, gr_staging *, CUdeviceptr to, const char *source,
                                         size_t bytes);
+// What is put in line from now on is in the next slot.
+GR_MUST_USE gr_status gr_staging_turn(gr_cuda *, gr_staging *);
 // Enqueues copies to slots; `to` gets the bytes by gr_staging_land, or before, where a slot is used
 // again.
 GR_MUST_USE gr_status gr_staging_download(gr_cuda *, char *to, CUdeviceptr source, size_t bytes);
@@ -268,7 +273,7 @@ struct gr_cuda {
   int shared;       // bytes of shared memory that a block can have
   CUstream stream[GR_QUEUE_COUNT];
   CUevent event[GR_EVENT_COUNT];
-  gr_staging staging;
+  gr_staging staging, ahead;
   gr_arena *arena;
   gr_unit *units;
   gr_step *pending;  // kernels whose unit is not loaded yet

@@ -5,20 +5,21 @@
 
 enum { LINE = 64 };
 
-gr_status gr_staging_open(gr_cuda *c) {
-  for (int i = 0; i < GR_STAGING_SLOTS; i++) {
-    gr_slot *s = &c->staging.slot[i];
+gr_status gr_staging_open(gr_staging *g, gr_queue queue, int n, size_t bytes) {
+  *g = (gr_staging){.n_slots = n, .bytes = bytes, .queue = queue};
+  for (int i = 0; i < n; i++) {
+    gr_slot *s = &g->slot[i];
     void *memory = NULL;
-    CU_TRY(cuMemHostAlloc(&memory, GR_STAGING_BYTES, 0));
+    CU_TRY(cuMemHostAlloc(&memory, bytes, 0));
     s->memory = memory;
     CU_TRY(cuEventCreate(&s->done, CU_EVENT_DISABLE_TIMING));
   }
   return GR_OK;
 }
 
-void gr_staging_close(gr_cuda *c) {
-  for (int i = 0; i < GR_STAGING_SLOTS; i++) {
-    gr_slot *s = &c->staging.slot[i];
+void gr_staging_close(gr_staging *g) {
+  for (int i = 0; i < g->n_slots; i++) {
+    gr_slot *s = &g->slot[i];
     if (s->done) gr_cu.cuEventDestroy(s->done);
     if (s->memory) gr_cu.cuMemFreeHost(s->memory);
   }
@@ -31,16 +32,15 @@ static void land(gr_slot *s) {
 }
 
 void gr_staging_land(gr_cuda *c) {
-  for (int i = 0; i < GR_STAGING_SLOTS; i++) land(&c->staging.slot[i]);
+  for (int i = 0; i < c->staging.n_slots; i++) land(&c->staging.slot[i]);
 }
 
 // Goes on to the next slot, once the GPU has done with it.
-static gr_status turn(gr_cuda *c) {
-  gr_staging *g = &c->staging;
+gr_status gr_staging_turn(gr_cuda *c, gr_staging *g) {
   gr_slot *s = &g->slot[g->now];
-  CU_TRY(cuEventRecord(s->done, c->stream[GR_QUEUE_TRANSFER]));
+  CU_TRY(cuEventRecord(s->done, c->stream[g->queue]));
   s->busy = true;
-  g->now = (g->now + 1) % GR_STAGING_SLOTS;
+  g->now = (g->now + 1) % g->n_slots;
   s = &g->slot[g->now];
   if (s->busy) GR_TRY(gr_cuda_wait(c, s->done));
   land(s);
@@ -48,25 +48,27 @@ static gr_status turn(gr_cuda *c) {
 }
 
 // Room for at least one byte of `bytes`, and *out_bytes of it.
-static gr_status take(gr_cuda *c, size_t bytes, gr_slot **out, char **pinned, size_t *out_bytes) {
-  gr_slot *s = &c->staging.slot[c->staging.now];
-  if (s->used >= GR_STAGING_BYTES || s->n_landings == GR_STAGING_LANDINGS) {
-    GR_TRY(turn(c));
-    s = &c->staging.slot[c->staging.now];
+static gr_status take(gr_cuda *c, gr_staging *g, size_t bytes, gr_slot **out, char **pinned,
+                      size_t *out_bytes) {
+  gr_slot *s = &g->slot[g->now];
+  if (s->used >= g->bytes || s->n_landings == GR_STAGING_LANDINGS) {
+    GR_TRY(gr_staging_turn(c, g));
+    s = &g->slot[g->now];
   }
   *out = s, *pinned = s->memory + s->used;
-  *out_bytes = bytes < GR_STAGING_BYTES - s->used ? bytes : GR_STAGING_BYTES - s->used;
+  *out_bytes = bytes < g->bytes - s->used ? bytes : g->bytes - s->used;
   s->used += (*out_bytes + LINE - 1) / LINE * LINE;
   return GR_OK;
 }
 
-gr_status gr_staging_upload(gr_cuda *c, CUdeviceptr to, const char *source, size_t bytes) {
+gr_status gr_staging_upload(gr_cuda *c, gr_staging *g, CUdeviceptr to, const char *source,
+                            size_t bytes) {
   gr_slot *s;
   char *pinned;
   for (size_t piece; bytes; to += piece, source += piece, bytes -= piece) {
-    GR_TRY(take(c, bytes, &s, &pinned, &piece));
+    GR_TRY(take(c, g, bytes, &s, &pinned, &piece));
     memcpy(pinned, source, piece);
-    CU_TRY(cuMemcpyHtoDAsync(to, pinned, piece, c->stream[GR_QUEUE_TRANSFER]));
+    CU_TRY(cuMemcpyHtoDAsync(to, pinned, piece, c->stream[g->queue]));
   }
   return GR_OK;
 }
@@ -75,7 +77,7 @@ gr_status gr_staging_download(gr_cuda *c, char *to, CUdeviceptr source, size_t b
   gr_slot *s;
   char *pinned;
   for (size_t piece; bytes; to += piece, source += piece, bytes -= piece) {
-    GR_TRY(take(c, bytes, &s, &pinned, &piece));
+    GR_TRY(take(c, &c->staging, bytes, &s, &pinned, &piece));
     CU_TRY(cuMemcpyDtoHAsync(pinned, source, piece, c->stream[GR_QUEUE_TRANSFER]));
     s->landing[s->n_landings++] = (gr_landing){to, pinned, piece};
   }

@@ -129,7 +129,8 @@ static gr_status run_again(generation *g) {
   for (int64_t row = 0; row < g->rows; row++)
     if (is_complete(g, row)) g->lengths[row] = (int32_t)g->context;
   GR_TRY(count_step(g->r));
-  GR_TRY(gr_run_write_inputs(g->r, g->values, g->p, &g->batch, 0));
+  GR_TRY(gr_run_write_batch(g->r, g->p, &g->batch));
+  GR_TRY(gr_run_write_values(g->r, g->values, g->p, 0));
   return gr_exec_run(g->r->exec, g->p);
 }
 

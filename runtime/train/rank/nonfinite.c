@@ -66,7 +66,7 @@ static gr_status choose(gr_rank *r, const gr_exec_origins *o, gr_text *out) {
 
 gr_status gr_run_find_nonfinite(gr_rank *r, const gr_step_values *values, const gr_run_program *p,
                                 const gr_batch *b, gr_text *out) {
-  char *kept = malloc(r->spec->plan->state_bytes + 1);
+  char *kept = malloc(gr_plan_states_end(r->spec->plan) + 1);
   gr_exec_origins origins = {0};
   bool all;
   gr_status s = gr_run_all_ok(r, kept != NULL, &all);

@@ -50,8 +50,7 @@ static gr_status open_exec(gr_rank *r) {
   if (library && library->one_queue && r->world->ranks > 1 && s->set.comm.overlap)
     GR_TRY(library->one_queue(r->world, &o.one_queue));
   gr_work work;
-  gr_work_begin(&work, gr_run_work_shown(r), "allocating memory",
-                (double)(s->plan->state_bytes + s->plan->arena_bytes));
+  gr_work_begin(&work, gr_run_work_shown(r), "allocating memory", (double)gr_plan_bytes(s->plan));
   gr_status opened = gr_exec_open(s->plan, &o, &r->exec);
   gr_work_end(&work);
   return opened;

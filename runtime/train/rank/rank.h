@@ -60,6 +60,13 @@ typedef struct gr_rank {
   gr_run_program *programs;    // as in the spec
   const gr_run_program *eval;  // one of them; NULL: there is none
   gr_metric_names names;
+  // What follows the program that runs (gr_run_follow), and the batch whose first inputs are
+  // uploaded beside it already. NULL: none.
+  gr_loader *next_from;
+  const gr_run_program *next;
+  const gr_batch *ahead;
+  const gr_program *ahead_of;
+  double waited;  // seconds for which such a batch was not ready
   char *staging;  // host memory for one state, if the host cannot access the device's; else NULL
   size_t staging_bytes;
   double started, began;  // seconds since 1970; seconds of a monotonic clock
@@ -95,10 +102,12 @@ GR_MUST_USE gr_status gr_run_find_programs(gr_rank *);  // sets rank->programs a
 // ---- transfer.c
 // Looks up inputs and results of all programs once. Called after the executor is open.
 GR_MUST_USE gr_status gr_run_open_transfers(gr_rank *);
-// Writes a program's inputs: a rank's rows of a batch, values, the micro-batch's index. The batch
-// must not change before the results are read.
-GR_MUST_USE gr_status gr_run_write_inputs(gr_rank *, const gr_step_values *, const gr_program *,
-                                          const gr_batch *, int micro);
+// Writes the inputs of a program that are a rank's rows of a batch, which must not change before
+// the results are read.
+GR_MUST_USE gr_status gr_run_write_batch(gr_rank *, const gr_program *, const gr_batch *);
+// The others: values, the micro-batch's index.
+GR_MUST_USE gr_status gr_run_write_values(gr_rank *, const gr_step_values *, const gr_program *,
+                                          int micro);
 // Waits for what ran, and reads a program's metrics, norms, loss scale and whether the step was
 // taken; what it has no result for is 0, and such a step counts as taken. Norms are valid until the
 // next call.
@@ -107,6 +116,10 @@ GR_MUST_USE gr_status gr_run_read_results(gr_rank *, const gr_program *, gr_step
 // Runs a program on a batch, NULL if it takes none, and reads its results.
 GR_MUST_USE gr_status gr_run_compute(gr_rank *, const gr_step_values *, const gr_run_program *,
                                      const gr_batch *, gr_step_results *);
+// From now on the batches of gr_run_compute are the loader's, each with its next one in the program
+// `next`: where the device can, its inputs are uploaded while the one before it is computed. NULL:
+// nothing is known of the batch after the next call's.
+void gr_run_follow(gr_rank *, gr_loader *, const gr_run_program *next);
 // Whether there is something to evaluate: a program that takes batches needs samples, one that
 // takes none runs once for the validation split.
 bool gr_run_can_eval(const gr_rank *, gr_split);

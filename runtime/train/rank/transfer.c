@@ -115,22 +115,30 @@ static gr_program_io *io_of(const gr_rank *r, const gr_program *p) {
 
 // ---- Before a program runs ----------------------------------------------------------------------
 
-gr_status gr_run_write_inputs(gr_rank *r, const gr_step_values *values, const gr_program *p,
-                              const gr_batch *b, int micro) {
+gr_status gr_run_write_batch(gr_rank *r, const gr_program *p, const gr_batch *b) {
+  const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
+  for (int i = 0; i < inputs->n; i++) {
+    const gr_program_input *in = &inputs->items[i];
+    if (in->field < 0) continue;
+    const gr_field *field = &b->field[in->field];
+    if (!gr_type_same(&in->type, &field->type))
+      return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is of another shape in this batch", in->name);
+    GR_TRY(gr_exec_write(r->exec, &io_of(r, p)->inputs[i], field->data));
+  }
+  return GR_OK;
+}
+
+gr_status gr_run_write_values(gr_rank *r, const gr_step_values *values, const gr_program *p,
+                              int micro) {
   const gr_program_inputs *inputs = &r->spec->inputs[p - r->spec->plan->programs];
   gr_program_io *io = io_of(r, p);
   for (int i = 0; i < inputs->n; i++) {
     const gr_program_input *in = &inputs->items[i];
+    if (in->field >= 0) continue;
     const void *source = in->field == GR_INPUT_MICRO ? &io->values[micro] : &io->numbers[i];
     if (in->field == GR_INPUT_LR) gr_put(&io->numbers[i], in->type.dtype, 0, values->lr);
     if (in->field <= GR_INPUT_SET)
       gr_put(&io->numbers[i], in->type.dtype, 0, values->set[GR_INPUT_SET - in->field]);
-    if (in->field >= 0) {
-      const gr_field *field = &b->field[in->field];
-      if (!gr_type_same(&in->type, &field->type))
-        return gr_fail(GR_ERR_BUG, GR_NOWHERE, "'%s' is of another shape in this batch", in->name);
-      source = field->data;
-    }
     GR_TRY(gr_exec_write(r->exec, &io->inputs[i], source));
   }
   return GR_OK;

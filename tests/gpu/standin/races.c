@@ -49,12 +49,24 @@ void si_stream_sees(CUstream s, const op *done) {
   join(s->clock, done->clock);
 }
 
+// A line for each upload that comes before some work that was put in line earlier: "BYTES".
+static void note_beside(const struct lanes *all, const op *o) {
+  const char *path = getenv("STANDIN_BESIDE");
+  const block *to = o->kind == COPY && path ? si_find(o->dst) : NULL, *source = si_find(o->src);
+  if (!to || !to->dev || (source && source->dev)) return;
+  int after = 1;
+  for (unsigned l = 0; l < LANES; l++) after &= o->clock[l] >= all->tip[l];
+  FILE *f = after ? NULL : fopen(path, "a");
+  if (f) fprintf(f, "%zu\n", o->n), fclose(f);
+}
+
 void si_place(CUstream s, op *o) {
   if (!si_races() || o->epoch) return;
   if (!lanes) lanes = calloc(MAX_DEVICES, sizeof *lanes);
   struct lanes *all = &lanes[o->dev->ordinal];
   if (s) si_sees(o, s->last), join(o->clock, s->clock);
   join(o->clock, all->seen_by_host);
+  note_beside(all, o);
   unsigned l = 0;
   while (l < LANES && o->clock[l] < all->tip[l]) l++;
   if (l == LANES) standin_say("more than %d pieces of work beside each other", LANES), abort();
