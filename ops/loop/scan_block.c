@@ -33,8 +33,8 @@ static bool refuse(gr_block_writer *w, const char *why, const gr_op *op) {
 
 static double bytes_of(const gr_type *t) { return (double)gr_type_bytes(t); }
 
-// What the threads of the block read for a node. Of what is the same in all steps, such as a table,
-// not more than the results have.
+// What the threads of the block read for a node: of a product its right side, for each four rows.
+// Of what is the same in all steps, such as a table, not more than the results have.
 static double reads_of(const gr_block_frame *f, uint32_t i) {
   const gr_node *n = &f->g->nodes[i];
   const gr_gpu_call *d = &f->call[i];
@@ -42,7 +42,7 @@ static double reads_of(const gr_block_frame *f, uint32_t i) {
   for (int k = 0; k < d->n; k++) {
     const gr_gpu_gemm *p = &d->launch[k].gemm;
     if (d->launch[k].kind != GR_GPU_GEMM) continue;
-    return (double)(p->batch * p->m * p->n * p->k) / 4 * (double)gr_gpu_wide(p->in);
+    return (double)(p->batch * ((p->m + 3) / 4) * p->n * p->k) * (double)gr_gpu_wide(p->in);
   }
   for (int k = 0; k < n->n_out; k++) out += bytes_of(&gr_at(f->g, gr_out(n, k))->type);
   for (int k = 0; k < n->n_in; k++) {

@@ -54,6 +54,7 @@ __device__ inline void loop_product(loop_at left, loop_at right, loop_at to, loo
     const long long top = gr_div(tile, n) * ROWS, column = gr_mod(tile, n);
     const IN *x = a + which * sa, *y = b + which * sb;
     W sum[ROWS] = {};
+#pragma unroll 4
     for (long long l = 0; l < k; l++) {
       const W w = gr_get(y, TB ? column * ldb + l : l * ldb + column);
 #pragma unroll
