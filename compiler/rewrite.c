@@ -54,18 +54,24 @@ void gr_map_loop(const gr_loop *l, const gr_graph *old, const gr_node *n, const 
   }
 }
 
-void gr_rewrite_loop(gr_rewrite *rw, const gr_node *n, gr_write_body write) {
+void gr_emit_loop(gr_builder *b, const gr_graph *of, const gr_node *n, gr_write_body write,
+                  gr_val *map) {
   const gr_scan *s = n->attr;
-  gr_val in[GR_MAX_ARGS], *map = GR_NEW(rw->b.g->arena, gr_val, s->body->n_values);
+  gr_val in[GR_MAX_ARGS], *inside = GR_NEW(b->g->arena, gr_val, s->body->n_values);
   gr_loop l;
-  rw->b.loc = n->loc, rw->b.scope = n->scope;
-  for (int k = 0; k < n->n_in; k++) in[k] = rw->map[n->in[k].id];
-  gr_loop_leaves(&l, &rw->b, s, in, map);
-  write(&l, s, in, map);
-  gr_loop_nexts(&l, s, map);
-  for (uint32_t j = 0; j < s->body->n_results; j++) gr_loop_yield(&l, map[s->body->results[j].id]);
+  b->loc = n->loc, b->scope = n->scope;
+  for (int k = 0; k < n->n_in; k++) in[k] = map[n->in[k].id];
+  gr_loop_leaves(&l, b, s, in, inside);
+  write(&l, s, in, inside);
+  gr_loop_nexts(&l, s, inside);
+  for (uint32_t j = 0; j < s->body->n_results; j++)
+    gr_loop_yield(&l, inside[s->body->results[j].id]);
   gr_loop_close(&l);
-  gr_map_loop(&l, rw->old, n, map, rw->map);
+  gr_map_loop(&l, of, n, inside, map);
+}
+
+void gr_rewrite_loop(gr_rewrite *rw, const gr_node *n, gr_write_body write) {
+  gr_emit_loop(&rw->b, rw->old, n, write, rw->map);
 }
 
 int gr_freezable_of(const gr_optimizer_settings *o, const char *weight) {

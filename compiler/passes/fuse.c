@@ -286,8 +286,14 @@ static void fuse_nodes(gr_fuse *f) {
 
 // ---- Loops --------------------------------------------------------------------------------------
 
+static void write_body(gr_loop *, const gr_scan *, const gr_val *operands, gr_val *map);
+
 static void copy_in_body(void *context, const gr_node *n) {
   gr_fuse *f = context;
+  if (n->op == &gr_op_scan) {
+    gr_emit_loop(f->b, f->g, n, write_body, f->map);
+    return;
+  }
   gr_val out = gr_emit_copy(f->b, f->g, n, f->map);
   for (int k = 0; gr_is(out) && k < n->n_out; k++)
     gr_at(f->b->g, f->map[gr_out(n, k).id])->layout = gr_at(f->g, gr_out(n, k))->layout;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "compiler/report/parts.h"
+#include "ops/kernels/gpu.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
 
@@ -72,7 +73,16 @@ static void explain_carries(FILE *f, const gr_plan_frame *body) {
   fputs(body->n_carry ? "), " : ", ", f);
 }
 
-static void explain_loops(FILE *f, const gr_plan_frame *frame) {
+// Why a GPU runs the loop's nodes one by one, if it does.
+static void explain_launches(FILE *f, const gr_graph *g, const gr_node *loop) {
+  gr_op_call call;
+  gr_op_call_of(g, loop, &call);
+  gr_status s = gr_gpu_check(&call);
+  if (s) fprintf(f, "%26s%s\n", "", gr_status_text(s));
+  gr_status_drop(s);
+}
+
+static void explain_loops(FILE *f, const gr_plan_frame *frame, bool gpu) {
   bool any = false;
   for (uint32_t i = 0; i < frame->g->n_nodes; i++) {
     const gr_node *n = &frame->g->nodes[i];
@@ -91,6 +101,7 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame) {
             (long long)s->steps, s->reverse ? " back" : "", s->body->n_nodes, products);
     explain_carries(f, frame->body[i]);
     fprintf(f, "%s of its own\n", gr_bytes_text((double)frame->body[i]->bytes, b));
+    if (gpu) explain_launches(f, frame->g, n);
   }
 }
 
@@ -124,7 +135,7 @@ static void explain_precision(FILE *f, const gr_graph *g) {
             n.nodes, n.all, n.in_loops, n.casts, gr_bytes_text(n.bytes, b));
 }
 
-static void explain_program(FILE *f, gr_arena *arena, const gr_program_figures *figures) {
+static void explain_program(FILE *f, gr_arena *arena, const gr_program_figures *figures, bool gpu) {
   if (!figures) return;
   const gr_program *p = figures->program;
   fprintf(f, "program %s\n", p->name);
@@ -134,7 +145,7 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program_figures *
     explain_confined(f, &p->notes);
   }
   explain_precision(f, p->frame.g);
-  explain_loops(f, &p->frame);
+  explain_loops(f, &p->frame, gpu);
   gr_explain_peak(f, arena, figures);
   gr_explain_moves(f, arena, figures);
 }
@@ -148,6 +159,6 @@ void gr_plan_explain(FILE *f, const gr_plan_figures *figures) {
   fprintf(f, "plan        %016" PRIx64 "\n", p->hash);
   const char *kind;
   for (int i = 0; (kind = gr_plan_kind(p, i)); i++)
-    explain_program(f, arena, gr_figures_largest(figures, kind));
+    explain_program(f, arena, gr_figures_largest(figures, kind), figures->plan->gpu);
   gr_arena_destroy(arena);
 }

@@ -16,6 +16,9 @@
 // captured graph to the start of one that waits for it; for all blocks of a kernel to wait for each
 // other.
 static const double launch_gap = 1.5e-6, barrier_gap = 1.2e-6;
+// From the threads of one block waiting for each other to their doing so again: a few reads of
+// shared memory, one after the other, and little arithmetic, some 280 clocks.
+static const double wait_gap = 0.2e-6;
 // Bytes a second that a block reads from its shared memory: 128 a clock, at the slowest of the
 // chips' rates, 1.4 GHz. It is what the products of a loop's kernel wait for.
 static const double shared_rate = 128 * 1.4e9;
@@ -23,8 +26,8 @@ static const double shared_rate = 128 * 1.4e9;
 // What a call is on a GPU, as far as predictions go.
 typedef struct described {
   int launches;
-  double barriers, reads;  // of kernels whose blocks wait for each other
-  bool product;            // a vendor's library computes it
+  double barriers, waits, reads;  // of kernels whose blocks, or threads, wait for each other
+  bool product;                   // a vendor's library computes it
 } described;
 
 // product: a vendor's library computes it; kernels of our own have no tensor cores.
@@ -60,6 +63,7 @@ static bool describe(gr_arena *arena, const gr_op_call *call, const gr_plan_fram
   for (int i = 0; i < g.n && !s; i++) {
     bool kernel = launch[i].kind == GR_GPU_KERNEL;
     if (kernel) out->barriers += (double)launch[i].kernel.barriers;
+    if (kernel) out->waits += (double)launch[i].kernel.waits;
     if (kernel) out->reads += (double)launch[i].kernel.reads;
     out->product |= launch[i].kind != GR_GPU_KERNEL && launch[i].kind != GR_GPU_COPY;
     out->launches -= f && is_in_place(f, n, &launch[i]);
@@ -89,8 +93,9 @@ static void add_seconds(gr_tally *w, const gr_op_call *call, const described *d,
     const gr_chip *chip = w->targets[i].chip;
     double moving = fmax((bytes - 2 * w->linked) / chip->bandwidth, w->linked / chip->host);
     double computing = flops / rate_of(chip, call, d->product, w->tf32);
-    w->seconds[i] += runs * (launch_gap * d->launches + barrier_gap * d->barriers +
-                             fmax(fmax(moving, computing), d->reads / shared_rate));
+    w->seconds[i] +=
+        runs * (launch_gap * d->launches + barrier_gap * d->barriers + wait_gap * d->waits +
+                fmax(fmax(moving, computing), d->reads / shared_rate));
   }
 }
 

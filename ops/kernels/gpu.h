@@ -48,6 +48,9 @@ typedef struct gr_gpu_kernel {
   bool cooperative;     // all blocks run at once, so that they may wait for each other,
   int64_t barriers;     // so often in one run: for predictions; and the bytes that a block
   int64_t reads;        // reads from its shared memory meanwhile
+  int64_t waits;        // how often in one run the threads of its only block do, as a loop's
+  bool warps;           // no warp waits for another
+  size_t declared;      // bytes of shared memory that the text declares; 0: it is not known
   int n_numbers;
   gr_gpu_number number[GR_GPU_NUMBERS];
 } gr_gpu_kernel;
@@ -224,6 +227,8 @@ GR_MUST_USE gr_status gr_gpu_check(const gr_op_call *);
 size_t gr_call_scratch(const gr_op_call *, bool gpu);
 // Appends all the text that is compiled for a kernel of the call.
 void gr_gpu_source(const gr_gpu_call *, const gr_gpu_kernel *, gr_text *out);
+// Appends what of it follows the prelude.
+void gr_gpu_own_source(const gr_gpu_call *, const gr_gpu_kernel *, gr_text *out);
 
 // Threads of a block, and of a launch whose threads loop over elements: as many as keep any GPU
 // busy.

@@ -86,19 +86,22 @@ int gr_gpu_row_words(const gr_gpu_call *g, const gr_gpu_kernel *k) {
 
 static const struct {
   const char *word, *instead;
-} words[] = {{"__global__", "__device__"},
+} words[] = {{"__global__", "gr_member"},
              {"__launch_bounds__", "GR_UNBOUNDED"},
              {"blockIdx", "gr_member_block"},
+             {"blockDim", "gr_member_dim"},
              {"gridDim", "gr_member_grid"}};
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 // Appends text with words replaced: what a launch says of itself is what its row says, and kernels
 // are functions.
-static void put_replaced(gr_text *out, const char *text) {
+void gr_gpu_put_functions(gr_text *out, const char *text) {
+  static const char linkage[] = "extern \"C\" ";
   size_t n;
   for (const char *p = text; *p; p += n) {
     const char *instead = NULL;
+    if (!strncmp(p, linkage, n = sizeof linkage - 1)) continue;
     for (n = 0; is_word(p[n]) == is_word(*p) && p[n]; n++) continue;
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
       if (n == strlen(words[w].word) && !strncmp(p, words[w].word, n)) instead = words[w].instead;
@@ -106,10 +109,14 @@ static void put_replaced(gr_text *out, const char *text) {
   }
 }
 
-static const char before[] =
+const char gr_gpu_member_text[] =
     "#define GR_UNBOUNDED(...)\n"
+    "#define gr_member __device__\n"
+    "#define gr_member_dim blockDim\n"
     "struct gr_member_index { unsigned x; };\n"
-    "__shared__ gr_member_index gr_member_block, gr_member_grid;\n\n"
+    "__shared__ gr_member_index gr_member_block, gr_member_grid;\n\n";
+
+static const char parameter[] =
     "struct gr_parameter {  // of a row\n"
     "  unsigned long long bits;\n"
     "  template <class T> __device__ operator T *() const { return (T *)bits; }\n"
@@ -137,8 +144,9 @@ void gr_gpu_joined_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text 
   gr_arena *work = gr_arena_create();
   gr_text text = gr_text_make(work);
   gr_gpu_source(g, k, &text);
-  gr_text_put(out, before);
-  put_replaced(out, text.chars);
+  gr_text_put(out, gr_gpu_member_text);
+  gr_text_put(out, parameter);
+  gr_gpu_put_functions(out, text.chars);
   gr_arena_destroy(work);
   int n = gr_gpu_row_words(g, k);
   gr_text_printf(out, "\n#define WORDS %d\n", n);

@@ -28,5 +28,10 @@ int gr_gpu_join(gr_arena *, const gr_gpu_call *calls, int n, gr_gpu_joined **out
 // Appends the text of a joined kernel, "joined", with the parameters `table` and the number of
 // members.
 void gr_gpu_joined_source(const gr_gpu_call *, const gr_gpu_kernel *, gr_text *out);
+// Appends the text of kernels as that of device functions, whose block is gr_member_block of
+// gr_member_grid, with gr_member_dim threads, and which are gr_member: gr_gpu_member_text defines
+// these.
+void gr_gpu_put_functions(gr_text *out, const char *text);
+extern const char gr_gpu_member_text[];
 // The number of words of a row.
 int gr_gpu_row_words(const gr_gpu_call *, const gr_gpu_kernel *);

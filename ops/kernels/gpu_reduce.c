@@ -59,6 +59,8 @@ static void fold_pieces(folding *f, gr_block b, int64_t piece, int64_t end, doub
                       : warps ? "fold_rows_by_warps"
                               : "fold_rows_by_blocks";
   gr_gpu_kernel *k = gr_gpu_kernel_add(f->g, gr_cu_reduce, entry, threads, 256);
+  gr_dtype x = f->g->call->in[f->in].dtype;
+  k->declared = 16 / (size_t)gr_dtypes[x].size * 256 * gr_gpu_wide(x);
   define_pointers(f, k);
   gr_gpu_define(f->g, k, "FOLD", "%s", f->fold);
   gr_gpu_define(f->g, k, "TERM(v)", "%s", f->term);

@@ -48,15 +48,19 @@ gr_status gr_gpu_check(const gr_op_call *call) {
   return library ? generated : GR_OK;
 }
 
-void gr_gpu_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {
+void gr_gpu_own_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {
   const gr_op_call *call = g->call;
-  gr_text_put(out, gr_cu_prelude);
   for (int i = 0; i < call->n_in; i++)
     gr_text_printf(out, "#define IN%d %s\n", i, gr_gpu_type(call->in[i].dtype));
   for (int i = 0; i < call->n_out; i++)
     gr_text_printf(out, "#define OUT%d %s\n", i, gr_gpu_type(call->out[i].dtype));
   if (k->defines) gr_text_put(out, k->defines);
   gr_text_put(out, k->source);
+}
+
+void gr_gpu_source(const gr_gpu_call *g, const gr_gpu_kernel *k, gr_text *out) {
+  gr_text_put(out, gr_cu_prelude);
+  gr_gpu_own_source(g, k, out);
 }
 
 // ---- Formulas -------------------------------------------------------------------------------

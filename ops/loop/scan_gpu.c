@@ -24,6 +24,7 @@
 // f32, f64, bf16 and f16 values, products of matrices and elementwise nodes are taken; other loops
 // run node by node.
 #include "ops/loop/scan_gpu.h"
+#include "ops/loop/scan_block.h"
 
 enum { LEAST_STEPS = 4, MAX_VALUES = 512, MAX_COUNT = 1 << 30 };
 // While a plan is made, no GPU is known: an A100 has 108 processors with 163 kB of shared memory,
@@ -107,7 +108,7 @@ gr_status gr_scan_gpu(gr_gpu_call *c) {
   const gr_scan *s = w->s;
   size_t repeated = gr_scan_repeat_bytes(s);
   c->scratch = repeated;
-  if (!takes(w)) return gr_gpu_refuse(c->call);
+  if (!takes(w)) return gr_scan_block(c);
   // A plan is for any GPU, some of which may have no room for the kernel.
   size_t most = gr_scan_most_scratch(w);
   if (!c->processors && most > repeated) c->scratch = most;

@@ -67,6 +67,7 @@ static gr_status gpu(gr_gpu_call *g) {
   const char *unit = unit_of(table->dim[1] * gr_dtypes[table->dtype].size, &units);
   gr_gpu_kernel *k =
       gr_gpu_kernel_add(g, gr_cu_embedding, "embedding", gr_gpu_items(n * 32), GR_GPU_BLOCK);
+  k->declared = 32 * sizeof(int32_t);
   gr_gpu_define(g, k, "UNIT", "%s", unit);
   gr_gpu_int(k, n), gr_gpu_int(k, table->dim[0]), gr_gpu_int(k, units);
   return GR_OK;

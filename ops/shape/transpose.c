@@ -71,14 +71,18 @@ static gr_kernel fast(const gr_op_call *s) {
 
 // ---- On a GPU: tiles of the matrices, or element after element if an axis is short --------------
 
+static int64_t tile_of(const gr_op_call *c) { return gr_dtypes[c->in[0].dtype].size < 4 ? 64 : 32; }
+
 static void define_axes(gr_gpu_call *g, gr_gpu_kernel *k, int n) {
+  int64_t tile = tile_of(g->call);
+  k->declared = (size_t)(tile * (tile + 1) * gr_dtypes[g->call->in[0].dtype].size);
   gr_gpu_define(g, k, "AXES", "%d", n);
   gr_gpu_define_list(g, k, "EACH_AXIS", n);
 }
 
 static void add_tiles(gr_gpu_call *g, const gr_permutation *p) {
   int last = p->rank - 1, n = 0;
-  int64_t tile = gr_dtypes[g->call->in[0].dtype].size < 4 ? 64 : 32;
+  int64_t tile = tile_of(g->call);
   int64_t a = p->size[last], b = p->size[p->row];  // of x [a, b]
   int64_t tiles = ((a + tile - 1) / tile) * ((b + tile - 1) / tile);
   int64_t size[GR_MAX_RANK] = {1}, source[GR_MAX_RANK] = {0}, target[GR_MAX_RANK] = {0};

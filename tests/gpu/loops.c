@@ -72,7 +72,9 @@ gr_status loops_long(gr_arena *arena, const loops_body *o, gr_graph **out) {
   gr_val c1 = gr_loop_zero(&l, square, "z");
   gr_val c2 = gr_loop_carry(&l, leaf(b, GR_INPUT, "c", 1, square), "c");
   gr_val turned = gr_transpose(&l.b, c0, (gr_ints){2, {1, 0}});
-  gr_val product = gr_scale(&l.b, gr_matmul(&l.b, turned, w, false, true), 0.3);
+  gr_val twice[] = {gr_broadcast(&l.b, turned, 0, 2), gr_broadcast(&l.b, w, 0, 2)};
+  struct matmul summed = {.tb = true, .sum = true};  // has shared memory of its own
+  gr_val product = gr_scale(&l.b, gr_emit(&l.b, &gr_op_matmul, &summed, 2, twice), 0.15);
   gr_val next = gr_tanh(&l.b, gr_add(&l.b, product, x));
   gr_val sum = gr_add(&l.b, gr_scale(&l.b, c1, 0.5), below(&seed, 2) ? c0 : next);
   gr_val mixed = gr_mul(&l.b, gr_add(&l.b, c2, sum), x);

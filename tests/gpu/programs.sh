@@ -17,6 +17,16 @@ run() {
   shift
   limited "$graphrun" run.yaml "output.dir=$scratch/$run_out" "$@"
 }
+# Agents that trade: the steps of an environment, and its evaluation, are each one kernel (ops/loop/scan_block.c).
+"$source/tools/market-data" --days=700 prices >/dev/null
+value() { sed -n "s/.*\"$2\": \([^,}]*\).*/\1/p" "$1" | tail -1; } # of the last row
+market() { # OUT [key=value ...]
+  run_out=$1
+  shift
+  limited "$graphrun" "$source/configs/ppo/market.yaml" data.market.path=prices "output.dir=$scratch/$run_out" distributed.ranks=1 \
+    model.params.envs=8 model.params.steps=8 model.params.episode=30 model.params.minibatch=32 training.max_epochs=2 training.eval_every=1 \
+    checkpoint.every_steps=9 'loop=[rollout,advantage,{repeat: 2, over: minibatches, do: update}]' "$@"
+}
 newest() { ls -d "$1"/checkpoints/step-* | tail -1; }
 
 run cpu device=cpu
@@ -29,11 +39,22 @@ run half device=cuda training.max_steps=11
 run half device=cuda
 check "a run that was stopped inside a phase is the run" same_metrics cuda half
 check "... to the same bytes" same_files "$(newest cuda)" "$(newest half)"
+market trade_cpu device=cpu
+market trade_cuda device=cuda
+ended_well "8 steps of an agent that trades"
+check "... follow the CPU's" follows trade_cuda trade_cpu 8
+check "... and so does what it is worth" near "$(value trade_cuda/evals.jsonl validation.return)" \
+  "$(value trade_cpu/evals.jsonl validation.return)" 1e-3
+nodes=$(sed -n 's/.* 4 programs captured, of \([0-9]*\) nodes.*/\1/p' "$log")
+check "... by four programs of few nodes, not of one for each node of 700 days" test "${nodes:-9999}" -lt 400
 if real || [ -e "$standin/libnccl.so.2" ]; then
   use_gpus 2
   run two device=cuda distributed.ranks=2
   ended_well "on two GPUs"
   check "... as well" follows two cpu 24
+  market trade_two device=cuda distributed.ranks=2
+  ended_well "an agent that trades on two GPUs"
+  check "... as well" follows trade_two trade_cpu 8
 else
   skip "two GPUs" "there is no stand-in for NCCL: its headers were not found"
 fi

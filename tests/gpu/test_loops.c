@@ -243,6 +243,9 @@ static void planned_memory_is_enough(void) {
       loops_body o = {31 * seed, 4 + seed % 300, 2 + seed * 7 % 150, kinds[i].dtype};
       MUST(kinds[i].make(arena, &o, &g));
       check_needs(arena, g, &differ);
+      if (!i)
+        MUST(loops_steps(arena, &(loops_body){seed, 4 + seed % 9, 1 + 37 * seed, GR_F32}, 1, &g));
+      check_needs(arena, g, &differ);
       gr_arena_destroy(arena);
     }
   CHECK(differ > 20, "GPUs need other memory in %d cases only", differ);
@@ -273,6 +276,40 @@ static void repeated_bodies(void) {
     }
 }
 
+// ---- Bodies of other nodes: a kernel of one block
+// ------------------------------------------------------
+
+static void check_steps(const loops_body *o, double tolerance) {
+  static double want[MOST], got[MOST], apart[MOST];
+  gr_arena *arena = gr_arena_create();
+  gr_graph *whole, *parts;
+  seen all = {0}, none = {0};
+  memset(want, 0, sizeof want), memset(got, 0, sizeof got), memset(apart, 0, sizeof apart);
+  MUST(loops_steps(arena, o, 1, &whole));
+  MUST(loops_steps(arena, o, 2, &parts));  // of so few steps that they are launched node by node
+  look(arena, whole, &all), look(arena, parts, &none);
+  CHECK(all.kernels == 1 && !none.kernels, "%d kernels, and %d of parts", all.kernels,
+        none.kernels);
+  run(whole, arena, &gr_device_cpu, 1, want);
+  run(whole, arena, device, 2, got);
+  run(parts, arena, device, 1, apart);
+  double off = worst_of(got, want, MOST);
+  CHECK(off <= tolerance, "seed %u: off by %g", o->seed, off);
+  CHECK(!memcmp(got, apart, sizeof got), "seed %u: launches make other bits: %g", o->seed,
+        worst_of(got, apart, MOST));
+  gr_arena_destroy(arena);
+}
+
+static void steps_of_environments(void) {
+  MUST(gr_device_find("cuda", GR_NOWHERE, &device));
+  if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
+  for (uint32_t seed = first; seed <= (last ? last : 4); seed++) {
+    check_steps(&(loops_body){seed, 6, 3 + 17 * (seed % 3), GR_F32}, 2e-5);
+    check_steps(&(loops_body){seed, 4, 5, GR_F64}, 1e-10);
+  }
+  check_steps(&(loops_body){2, 6, 300, GR_F32}, 2e-5);  // kernels of several blocks
+}
+
 int main(int argc, char **argv) {
   if (argc > 1 && atoi(argv[1]) > 0) {
     first = last = (uint32_t)atoi(argv[1]);
@@ -280,5 +317,6 @@ int main(int argc, char **argv) {
   }
   return RUN(argc, argv, {"random_bodies", random_bodies},
              {"much_shared_memory", much_shared_memory}, {"repeated_bodies", repeated_bodies},
+             {"steps_of_environments", steps_of_environments},
              {"planned_memory_is_enough", planned_memory_is_enough});
 }

@@ -198,6 +198,14 @@ static void add_fused(void) {
 
 // So are those of loops; the device has one around the bodies of others.
 GR_CU(repeat);
+static void add_scans(const gr_graph *g) {
+  gr_op_call call;
+  for (uint32_t n = 0; n < g->n_nodes; n++) {
+    gr_op_call_of(g, &g->nodes[n], &call);
+    if (call.op == &gr_op_scan) add_call(&call);
+  }
+}
+
 static void add_loops(void) {
   const gr_op_call repeated = {.op = &gr_op_scan};
   add_source(&repeated, &(gr_gpu_kernel){.threads = 256}, gr_cu_repeat);
@@ -205,16 +213,16 @@ static void add_loops(void) {
   static gr_status (*const make[])(gr_arena *, const loops_body *, gr_graph **) = {
       loops_square, loops_batch, loops_train};
   static const gr_dtype dtypes[] = {GR_F32, GR_BF16, GR_F16, GR_F64};
-  gr_op_call call;
+  gr_graph *g;
+  for (uint32_t seed = 1; seed <= 2; seed++) {
+    MUST(loops_steps(arena, &(loops_body){seed, 8, 32, seed % 2 ? GR_F32 : GR_F64}, 1, &g));
+    add_scans(g);
+  }
   for (uint32_t i = 0; i < SEEDS * 3 * 4; i++) {
-    gr_graph *g;
     loops_body o = {.seed = 1 + i / 12, .steps = 8, .rows = 32, .dtype = dtypes[i / 3 % 4]};
     if (o.dtype == GR_F64 && make[i % 3] == loops_train) continue;
     MUST(make[i % 3](arena, &o, &g));
-    for (uint32_t n = 0; n < g->n_nodes; n++) {
-      gr_op_call_of(g, &g->nodes[n], &call);
-      if (call.op == &gr_op_scan) add_call(&call);
-    }
+    add_scans(g);
   }
 }
 

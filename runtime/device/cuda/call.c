@@ -167,9 +167,9 @@ gr_status gr_cuda_kernel(gr_device *d, const gr_op_call *call, const gr_launch *
 }
 
 static gr_status resolve(const gr_step *step, CUfunction *f) {
-  enum { USUAL = 48 << 10 };  // bytes of dynamic shared memory that need not be asked for
+  // More than 48 kB of shared memory must be asked for, with what the text declares.
   CU_TRY(cuModuleGetFunction(f, step->kernel.unit->module, step->kernel.entry));
-  if (step->kernel.shared > USUAL)
+  if (step->kernel.shared)
     CU_TRY(cuFuncSetAttribute(*f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                               (int)step->kernel.shared));
   return GR_OK;

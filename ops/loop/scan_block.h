@@ -1,0 +1,59 @@
+// scan_block.h - what the files share that write the kernel of a loop in one block: scan_block.c
+// describes the body and decides, scan_block_text.c writes the text.
+#pragma once
+#include "base/text.h"
+#include "ops/kernels/gpu.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+enum { GR_BLOCK_THREADS = 256 };
+
+// A loop of the kernel: the op's own, or one in the body of another.
+typedef struct gr_block_frame gr_block_frame;
+struct gr_block_frame {
+  const gr_scan *s;
+  const gr_graph *g;    // its body
+  int depth;            // of loops around it; of which number its variables are
+  gr_op_call *node;     // by node of the body
+  gr_gpu_call *call;    // by node: described; nothing is launched for a loop
+  gr_block_frame **in;  // by node: the loop that it is, or NULL
+  int *level;           // by node: of its first launch; of one level are those that need not wait
+  int levels;
+  const char **address;  // by value: the C text of its address in a step
+  const char **scratch;  // by node: that of its working memory
+  const char **place;    // by value: its own place, or of a carry's next value two of them; or NULL
+  const char **in_at, **out_at;  // by operand and result: the address of all steps
+  bool *read;                    // by value: something reads it
+};
+
+// The functions that kernels of the body have become, each in a namespace.
+typedef struct gr_block_function {
+  const char *text;
+  int threads;
+  int called;  // the number of the level, over all, in which it was called last
+} gr_block_function;
+enum { GR_BLOCK_FUNCTIONS = 256 };
+
+typedef struct gr_block_writer {
+  gr_gpu_call *c;
+  gr_arena *arena;
+  gr_block_frame *frame;
+  gr_text functions, text;
+  gr_block_function function[GR_BLOCK_FUNCTIONS];
+  int n_functions, level;  // level: the number of levels that are written
+  // Bytes: of shared memory for values, used and at most, and what kernels declare beside it; of
+  // working memory; of the zeros with which carries begin.
+  size_t shared, most_shared, declared, scratch, zeros;
+  const char *zeros_at;
+  // Of all steps: launches that there would be, waits of the block's threads, and bytes that they
+  // read.
+  double launches, waits, reads;
+  int calls;        // in the text
+  const char *why;  // it is no kernel
+} gr_block_writer;
+
+// Describes a loop as a kernel of one block, with the loop's working memory in `scratch` so far:
+// GR_ERR_UNSUPPORTED with the reason if it is none.
+GR_MUST_USE gr_status gr_scan_block(gr_gpu_call *);
+// Writes the kernel, "loop", from the described frames.
+void gr_block_write_kernel(gr_block_writer *);
