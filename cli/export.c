@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/export_onnx.h"
 #include "job/kept.h"
+#include "job/model_file.h"
 #include "job/name_map.h"
 #include "runtime/launch/launch.h"
 
@@ -18,7 +19,7 @@ enum { SHARD_MB = 5000 };  // the most of a file in a folder
 
 static gr_status usage(const gr_args *args) {
   const options *flags = args->options;
-  bool onnx = args->n_words == 1 && gr_is_onnx_file(args->words[0]);
+  bool onnx = args->n_words == 1 && gr_is_onnx_path(args->words[0]);
   if (args->n_words != 1 || (args->n_overrides && !onnx))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE,
@@ -165,7 +166,7 @@ static gr_status export_weights(gr_arena *arena, const gr_args *args) {
 static gr_status export(gr_arena *arena, const gr_args *args) {
   const options *flags = args->options;
   GR_TRY(usage(args));
-  return gr_is_onnx_file(args->words[0]) ? gr_export_onnx(arena, args, &flags->onnx)
+  return gr_is_onnx_path(args->words[0]) ? gr_export_onnx(arena, args, &flags->onnx)
                                          : export_weights(arena, args);
 }
 

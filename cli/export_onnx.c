@@ -10,11 +10,6 @@
 
 enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 
-bool gr_is_onnx_file(const char *path) {
-  size_t n = strlen(path);
-  return n >= 5 && !strcmp(path + n - 5, ".onnx");
-}
-
 // ---- States -------------------------------------------------------------------------------------
 
 typedef struct source {

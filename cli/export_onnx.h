@@ -2,7 +2,6 @@
 #pragma once
 #include "job/args.h"
 
-bool gr_is_onnx_file(const char *path);  // by its ending
 typedef struct gr_onnx_export {
   const char *program;  // NULL: eval, or without predictions there the first with inputs of its own
   bool beside;          // weights go to FILE.onnx.data, as they do where one file has no room

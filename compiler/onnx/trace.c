@@ -1,6 +1,7 @@
 // trace.c - writes the graph of what a model predicts, node by node, as a graph of ONNX. See
 // onnx.h.
 #include <string.h>
+#include "base/grow.h"
 #include "compiler/onnx/sizes.h"
 
 // A size that may change, and the value that has it.
@@ -46,11 +47,7 @@ static void learn(tracer *t, const level *l, uint32_t v) {
   for (int d = 0; d < l->graph[0]->values[v].type.rank; d++) {
     const int64_t *size = sizes_of(t, l, v, d);
     if (is_fixed(t, size)) continue;
-    if (t->n_known == t->cap_known) {
-      known_size *more = GR_NEW(t->arena, known_size, t->cap_known = 2 * t->cap_known + 64);
-      if (t->n_known) memcpy(more, t->known, sizeof *more * (size_t)t->n_known);
-      t->known = more;
-    }
+    GR_GROW(t->arena, t->known, t->n_known, t->cap_known);
     t->known[t->n_known++] = (known_size){l->to, l->name[v], d, size, NULL};
   }
 }
