@@ -15,3 +15,11 @@ const char *gr_file_mode_kind(unsigned mode);  // by the mode of its status
 GR_MUST_USE gr_status gr_file_open(const char *path, gr_code code, int *out_fd);
 // The same as a stream, for fclose.
 GR_MUST_USE gr_status gr_file_stream(const char *path, gr_code code, FILE **out);
+
+// Replaces an open folder by one in it, of the first `len` characters of the name; "" is itself.
+// false: errno says why, ELOOP that it is a symbolic link. The folder is then as before.
+bool gr_file_enter(int *dir, const char *name, size_t len);
+// Opens a regular file that another file, which is not trusted, says is in the folder `dir`, by a
+// path that may name folders there, but neither ".." nor a symbolic link.
+GR_MUST_USE gr_status gr_file_open_below(const char *dir, const char *path, gr_code code,
+                                         int *out_fd);

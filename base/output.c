@@ -94,25 +94,6 @@ bool gr_output_put(int fd, const void *data, size_t bytes) {
 
 // ---- Folders ----------------------------------------------------------------------------------
 
-// Replaces the folder by one in it; false: errno says why, ELOOP that it is a link.
-static bool step_into(int *dir, const char *name, size_t len) {
-  char part[NAME_MAX + 1];
-  struct stat st;
-  int below = -1;
-  if (!len) return true;
-  snprintf(part, sizeof part, "%.*s", len > NAME_MAX ? 0 : (int)len, name);
-  if (len > NAME_MAX)
-    errno = ENAMETOOLONG;
-  else if (!fstatat(*dir, part, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode))
-    errno = ELOOP;
-  else
-    below = openat(*dir, part, FOLDER | O_NOFOLLOW);
-  if (below < 0) return false;
-  close(*dir);
-  *dir = below;
-  return true;
-}
-
 // Opens the folder of DIR/NAME, without following links below `dir`, and copies the rest of `name`.
 static gr_status enter(const char *dir, const char *name, const char *path, int *out_dir,
                        char out_name[PATH_MAX]) {
@@ -120,7 +101,7 @@ static gr_status enter(const char *dir, const char *name, const char *path, int 
   int fd = open(*dir ? dir : "/", FOLDER);
   bool ok = fd >= 0;
   while (ok && (slash = strchr(name, '/'))) {
-    ok = step_into(&fd, name, (size_t)(slash - name));
+    ok = gr_file_enter(&fd, name, (size_t)(slash - name));
     if (ok) name = slash + 1;
   }
   *out_dir = ok ? fd : -1;
@@ -318,28 +299,46 @@ static bool close_file(gr_output *o) {
   return ok;
 }
 
+// All of a file but its name is done, and what can fail of writing has.
+static gr_status prepare(gr_output *o, gr_status s) {
+  if (!o) return s;
+  if (o->stream && fclose(o->stream) && !o->why) o->why = errno ? errno : EIO;
+  if (s) return s;
+  if (o->why) return gr_output_failed(o->path, o->why);
+  bool ok = o->dir < 0 || (passes("fsync", o->path) && sync_all(o->fd) && give_name(o));
+  return ok && close_file(o) ? GR_OK : gr_output_failed(o->path, errno);
+}
+
 static bool publish(gr_output *o) {
-  bool ok = passes("fsync", o->path) && sync_all(o->fd) && give_name(o) && close_file(o) &&
-            passes("rename", o->path) && !renameat(o->dir, o->temporary, o->dir, o->name);
+  bool ok = passes("rename", o->path) && !renameat(o->dir, o->temporary, o->dir, o->name);
   if (ok) *o->temporary = 0;
   return ok && passes("durable", o->path) && sync_all(o->dir);
 }
 
-static gr_status complete(gr_output *o) {
-  if (o->why) return gr_output_failed(o->path, o->why);
-  return (o->dir < 0 ? close_file(o) : publish(o)) ? GR_OK : gr_output_failed(o->path, errno);
-}
-
-gr_status gr_output_close(gr_output *o, gr_status s) {
+static gr_status finish(gr_output *o, gr_status s) {
   if (!o) return s;
-  if (o->stream && fclose(o->stream) && !o->why) o->why = errno ? errno : EIO;
-  if (!s) s = complete(o);
+  if (!s && o->dir >= 0 && !publish(o)) s = gr_output_failed(o->path, errno);
   if (o->fd >= 0) close(o->fd);
   if (*o->temporary) unlinkat(o->dir, o->temporary, 0);
   if (o->dir >= 0) close(o->dir);
   free(o);
   return s;
 }
+
+// Removes the target.
+static bool take_away(const gr_output *o) {
+  return o->dir < 0 || (passes("remove", o->path) &&
+                        (!unlinkat(o->dir, o->name, 0) || errno == ENOENT) && sync_all(o->dir));
+}
+
+gr_status gr_output_close_both(gr_output *part, gr_output *whole, gr_status s) {
+  s = prepare(whole, prepare(part, s));
+  if (!s && part && whole && !take_away(whole)) s = gr_output_failed(whole->path, errno);
+  s = finish(part, s);
+  return finish(whole, s);
+}
+
+gr_status gr_output_close(gr_output *o, gr_status s) { return gr_output_close_both(NULL, o, s); }
 
 gr_status gr_output_write(const char *dir, const char *name, const void *data, size_t bytes) {
   assert(name && (data || !bytes));

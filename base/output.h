@@ -28,6 +28,10 @@ int gr_output_fd(gr_output *);  // for another process to write to, not together
 // Completes the file if `s` is GR_OK and nothing failed, and otherwise leaves the target unchanged.
 // Returns `s`, or the first error of writing. Frees the output; NULL is fine.
 GR_MUST_USE gr_status gr_output_close(gr_output *, gr_status s);
+// The same of two files, `whole` of which says what is where in `part`; either may be NULL. A new
+// one is never beside an old one of the other: the old `whole` goes before both get their names, so
+// that a process that is killed there leaves no `whole`.
+GR_MUST_USE gr_status gr_output_close_both(gr_output *part, gr_output *whole, gr_status s);
 // Open, write and close in one.
 GR_MUST_USE gr_status gr_output_write(const char *dir, const char *name, const void *,
                                       size_t bytes);
@@ -59,5 +63,5 @@ int gr_output_new_at(int dir, const char *name);
 int gr_output_update_at(int dir, const char *name);  // read and written in place
 
 // Fault injection; NULL except in tests. Called before an operation ("unnamed", "create", "write",
-// "fsync", "name", "close", "rename", "durable"); returns 0 or the errno to fail it with.
+// "fsync", "name", "close", "remove", "rename", "durable"); returns 0 or the errno to fail it with.
 extern int (*gr_output_fault)(const char *op, const char *path);

@@ -1,6 +1,7 @@
 // text.c - string builder, edit distance, UTF-8 and escaping (text.h).
 #include "base/text.h"
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -319,6 +320,11 @@ void gr_text_json_rounded(gr_text *t, double x, int digits) {
 
 enum { LONG = 1 << 20 };  // bytes: shorter files are read whatever comes
 
+bool gr_ends_in(const char *s, const char *end) {
+  size_t n = strlen(s), m = strlen(end);
+  return n >= m && !strcmp(s + n - m, end);
+}
+
 gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, size_t *out_len) {
   FILE *f;
   GR_TRY(gr_file_stream(path, GR_ERR_IO, &f));
@@ -339,4 +345,21 @@ gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, s
   *out = t.chars;
   if (out_len) *out_len = t.len;
   return GR_OK;
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+const char **gr_list_dir(gr_arena *a, const char *path, int *out_n) {
+  struct dirent **found;
+  int n = scandir(path, &found, NULL, by_bytes);
+  *out_n = 0;
+  if (n < 0) return NULL;
+  const char **names = GR_NEW(a, const char *, n + 1);
+  for (int i = 0; i < n; free(found[i++]))
+    if (strcmp(found[i]->d_name, ".") && strcmp(found[i]->d_name, ".."))
+      names[(*out_n)++] = gr_arena_strdup(a, found[i]->d_name);
+  free(found);
+  return names;
 }

@@ -74,7 +74,12 @@ double gr_shown(double x);
 void gr_text_json_float(gr_text *, double);
 void gr_text_json_rounded(gr_text *, double, int digits);  // of `digits` significant digits
 
+bool gr_ends_in(const char *s, const char *end);  // its last characters are those
+
 // Reads a whole regular file (base/file.h) into the arena, NUL-terminated; out_len may be NULL.
 // Fails with GR_ERR_IO if it cannot be read or has more than `most` bytes.
 GR_MUST_USE gr_status gr_file_read(gr_arena *, const char *path, size_t most, char **out,
                                    size_t *out_len);
+// The names in a folder but "." and "..", in the order of their bytes, and how many; NULL and 0:
+// errno says why it cannot be read.
+const char **gr_list_dir(gr_arena *, const char *path, int *n);

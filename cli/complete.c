@@ -1,7 +1,6 @@
 // complete.c - see complete.h. The candidates depend on the command and on the words before the
 // cursor: a flag that takes a value, or whether a configuration has been given.
 #include "cli/complete.h"
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/commands.h"
@@ -70,9 +69,7 @@ static void offer(line *l, const char *before, const char *text, const char *end
 typedef enum file_kind { CONFIGS, FILES, FOLDERS } file_kind;
 
 static bool wanted(const char *name, bool folder, file_kind kind) {
-  size_t n = strlen(name);
-  return folder || kind == FILES ||
-         (kind == CONFIGS && n > 5 && !strcmp(name + n - strlen(".yaml"), ".yaml"));
+  return folder || kind == FILES || (kind == CONFIGS && gr_ends_in(name, ".yaml"));
 }
 
 // Offers files whose path begins with the part of the word after the prefix `before`.
@@ -80,16 +77,14 @@ static void offer_files(line *l, const char *before, file_kind kind) {
   const char *typed = l->word + strlen(before), *slash = strrchr(typed, '/');
   const char *dir = slash ? gr_arena_strndup(l->arena, typed, (size_t)(slash - typed) + 1) : "";
   bool hidden = (slash ? slash[1] : *typed) == '.';
-  struct dirent **found;
-  int n = scandir(*dir ? dir : ".", &found, NULL, alphasort);
+  int n;
+  const char **names = gr_list_dir(l->arena, *dir ? dir : ".", &n);
   for (int i = 0; i < n; i++) {
-    const char *name = found[i]->d_name, *path = gr_arena_printf(l->arena, "%s%s", dir, name);
-    bool self = !strcmp(name, ".") || !strcmp(name, ".."), folder = gr_is_dir(path);
-    if (!self && (hidden || *name != '.') && wanted(name, folder, kind))
+    const char *path = gr_arena_printf(l->arena, "%s%s", dir, names[i]);
+    bool folder = gr_is_dir(path);
+    if ((hidden || *names[i] != '.') && wanted(names[i], folder, kind))
       offer(l, before, path, folder ? "/" : "");
-    free(found[i]);
   }
-  if (n >= 0) free(found);
 }
 
 // ---- Flags -----------------------------------------------------------------------

@@ -130,9 +130,8 @@ static int words(gr_arena *a, const char **out, int most) {
 // A configuration without a verb is probably to be inspected.
 static gr_status unknown_verb(const char *verb) {
   const char *near = gr_text_nearest(verb, verbs, N_VERBS);
-  size_t n = strlen(verb);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun data cannot do '%s'", verb);
-  if (n > 5 && !strcmp(verb + n - 5, ".yaml")) return gr_hint(s, "graphrun data inspect %s", verb);
+  if (gr_ends_in(verb, ".yaml")) return gr_hint(s, "graphrun data inspect %s", verb);
   return near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "%s", usage);
 }
 

@@ -4,12 +4,14 @@
 #include "cli/commands.h"
 #include "cli/export_onnx.h"
 #include "job/kept.h"
+#include "job/model_file.h"
 #include "job/name_map.h"
 #include "runtime/launch/launch.h"
 
 typedef struct options {
   bool optimizer, lora, merge;
-  const char *program, *names;
+  const char *names;
+  gr_onnx_export onnx;
   int64_t shard_mb;
 } options;
 
@@ -17,7 +19,7 @@ enum { SHARD_MB = 5000 };  // the most of a file in a folder
 
 static gr_status usage(const gr_args *args) {
   const options *flags = args->options;
-  bool onnx = args->n_words == 1 && gr_is_onnx_file(args->words[0]);
+  bool onnx = args->n_words == 1 && gr_is_onnx_path(args->words[0]);
   if (args->n_words != 1 || (args->n_overrides && !onnx))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE,
@@ -30,8 +32,10 @@ static gr_status usage(const gr_args *args) {
   if (onnx && flags->merge)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                    "--merge-lora: a file of ONNX has the adapters as layers of their own");
-  if (!onnx && flags->program)
+  if (!onnx && flags->onnx.program)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--program: only a FILE.onnx has a program");
+  if (!onnx && flags->onnx.beside)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--external-data: only a FILE.onnx has such");
   if (flags->lora && (onnx || flags->optimizer || flags->merge))
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                    "--lora writes a folder for each adapter, and nothing else of the checkpoint");
@@ -162,7 +166,7 @@ static gr_status export_weights(gr_arena *arena, const gr_args *args) {
 static gr_status export(gr_arena *arena, const gr_args *args) {
   const options *flags = args->options;
   GR_TRY(usage(args));
-  return gr_is_onnx_file(args->words[0]) ? gr_export_onnx(arena, args, flags->program)
+  return gr_is_onnx_path(args->words[0]) ? gr_export_onnx(arena, args, &flags->onnx)
                                          : export_weights(arena, args);
 }
 
@@ -181,15 +185,17 @@ static const gr_flag own_flags[] = {
      "writes a folder as Hugging Face's libraries do, under the names of this file"},
     {"--shard-mb", NULL, "N", GR_FLAG_NUMBER, offsetof(options, shard_mb),
      "of such a folder: the most megabytes of a file (5000)"},
-    {"--program", NULL, "NAME", GR_FLAG_TEXT, offsetof(options, program),
+    {"--program", NULL, "NAME", GR_FLAG_TEXT, offsetof(options, onnx.program),
      "of a FILE.onnx: a program of the model that has inputs: of its own"},
+    {"--external-data", NULL, NULL, GR_FLAG_SET, offsetof(options, onnx.beside),
+     "of a FILE.onnx: writes the weights to FILE.onnx.data, as it does beyond 2 GiB"},
     {0}};
 
 const gr_command gr_command_export = {
     .name = "export",
     .usage =
         "RUN FILE.safetensors|FILE.npz|FILE.onnx|FOLDER [--which=best|last|STEP] [--optimizer] "
-        "[--lora] [--merge-lora] [--names=FILE] [--shard-mb=N] [--program=NAME]",
+        "[--lora] [--merge-lora] [--names=FILE] [--shard-mb=N] [--program=NAME] [--external-data]",
     .doc = "writes the weights of a checkpoint, or the model with them, for other programs",
     .example = "graphrun export outputs/2026-01-01/10-00-00 model.safetensors",
     .keys = "",

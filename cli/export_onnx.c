@@ -10,11 +10,6 @@
 
 enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 
-bool gr_is_onnx_file(const char *path) {
-  size_t n = strlen(path);
-  return n >= 5 && !strcmp(path + n - 5, ".onnx");
-}
-
 // ---- States -------------------------------------------------------------------------------------
 
 typedef struct source {
@@ -84,14 +79,26 @@ static gr_status trace(gr_job *j, const char *name, source *origin, gr_onnx_grap
   if (!gr_model_program_inputs(j->graph, program.name))
     m.batch = last->batch, m.n_batch = last->n_batch;
   origin->data = j->spec.data;
-  const gr_onnx_states states = {read_state, origin};
-  return gr_onnx_trace(j->arena, &m, &states, out);
+  return gr_onnx_trace(j->arena, &m, out);
 }
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-static gr_status write_file(gr_job *j, const char *path, const source *origin,
-                            const gr_onnx_graph *g) {
+// The model's file, and the one beside it for the weights, or NULL.
+static gr_status write_files(gr_onnx_model *m, const char *path, const char *beside) {
+  gr_output *model = NULL, *weights = NULL;
+  gr_status s = beside ? gr_output_open(NULL, beside, &weights) : GR_OK;
+  if (!s) s = gr_output_open(NULL, path, &model);
+  if (!s && beside) {
+    const char *slash = strrchr(beside, '/');
+    m->beside = gr_output_stream(weights), m->beside_name = slash ? slash + 1 : beside;
+  }
+  if (!s) s = gr_onnx_file(m, gr_output_stream(model));
+  return gr_output_close_both(weights, model, s);
+}
+
+static gr_status write_model(gr_job *j, const char *path, const char *beside, source *origin,
+                             const gr_onnx_graph *g) {
   gr_text config = gr_text_make(j->arena);
   char *record = NULL;
   const char *data = gr_arena_printf(j->arena, "%s/data.json", j->args.config);
@@ -103,10 +110,13 @@ static gr_status write_file(gr_job *j, const char *path, const source *origin,
        gr_arena_printf(j->arena, "%lld", (long long)gr_checkpoint_step(origin->checkpoint))},
       {"graphrun.config", config.chars},
       {"graphrun.data", record}};
-  const gr_onnx_model m = {g, gr_version_number, all, 3 + (record != NULL)};
-  gr_output *out;
-  GR_TRY(gr_output_open(NULL, path, &out));
-  return gr_output_close(out, gr_onnx_file(&m, gr_output_stream(out)));
+  gr_onnx_model m = {.graph = g,
+                     .version = gr_version_number,
+                     .properties = all,
+                     .n_properties = 3 + (record != NULL),
+                     .read = read_state,
+                     .ctx = origin};
+  return write_files(&m, path, beside);
 }
 
 // "x f32[n,t,80], lengths i32[n]"
@@ -126,8 +136,9 @@ static void print_values(gr_arena *a, const char *what, const gr_onnx_value *v) 
   printf("  %-7s  %s\n", what, t.len ? t.chars : "none");
 }
 
-static gr_status export(gr_job *j, const gr_args *args, const char *program, source *origin) {
+static gr_status export(gr_job *j, const gr_args *args, const gr_onnx_export *e, source *origin) {
   gr_onnx_graph *g = NULL;
+  const char *path = args->words[0], *beside = NULL;
   bool averages = !args->no_ema && j->spec.set.options.optimizer.ema_decay.given;
   GR_TRY(gr_kept_checkpoint(j->arena, args->config, args->which, &origin->checkpoint));
   origin->arena = j->arena;
@@ -135,25 +146,27 @@ static gr_status export(gr_job *j, const gr_args *args, const char *program, sou
       averages ? gr_checkpoint_emas(j->arena, origin->checkpoint) : gr_map_make(j->arena);
   gr_work work;
   gr_work_begin(&work, gr_launch_work_shown(), "writing the model", 0);
-  gr_status s = trace(j, program, origin, &g);
-  s = s ? s : write_file(j, args->words[0], origin, g);
+  gr_status s = trace(j, e->program, origin, &g);
+  if (!s && (e->beside || !gr_onnx_fits(g))) beside = gr_arena_printf(j->arena, "%s.data", path);
+  s = s ? s : write_model(j, path, beside, origin, g);
   gr_work_end(&work);
   if (s) return s;
-  printf("%s: %d nodes of ONNX's operator set %d, %d tensors, of %s\n", args->words[0], g->n_nodes,
+  printf("%s: %d nodes of ONNX's operator set %d, %d tensors, of %s\n", path, g->n_nodes,
          GR_ONNX_OPSET, origin->n, gr_checkpoint_path(origin->checkpoint));
   print_values(j->arena, "inputs", g->inputs);
   print_values(j->arena, "outputs", g->outputs);
+  if (beside) printf("  weights  %s\n", beside);
   return GR_OK;
 }
 
-gr_status gr_export_onnx(gr_arena *arena, const gr_args *args, const char *program) {
+gr_status gr_export_onnx(gr_arena *arena, const gr_args *args, const gr_onnx_export *e) {
   gr_args of_job = *args;
   of_job.n_words = 0;  // the file is none of the data's
   gr_job j = {.arena = arena, .args = of_job};
   source origin = {0};
   GR_TRY(gr_onnx_available());
   gr_status s = gr_job_compose_kept(arena, &of_job, &j);
-  if (!s) s = export(&j, args, program, &origin);
+  if (!s) s = export(&j, args, e, &origin);
   gr_checkpoint_close(origin.checkpoint);
   gr_job_close(&j);
   return s;

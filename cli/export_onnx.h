@@ -2,8 +2,9 @@
 #pragma once
 #include "job/args.h"
 
-bool gr_is_onnx_file(const char *path);  // by its ending
-// Writes args->words[0]. program: the one that is exported; NULL: eval, or without predictions
-// there the first that has inputs of its own. GR_ERR_UNSUPPORTED for an op that ONNX has nothing
-// for.
-GR_MUST_USE gr_status gr_export_onnx(gr_arena *, const gr_args *, const char *program);
+typedef struct gr_onnx_export {
+  const char *program;  // NULL: eval, or without predictions there the first with inputs of its own
+  bool beside;          // weights go to FILE.onnx.data, as they do where one file has no room
+} gr_onnx_export;
+// Writes args->words[0]. GR_ERR_UNSUPPORTED for an op that ONNX has nothing for.
+GR_MUST_USE gr_status gr_export_onnx(gr_arena *, const gr_args *, const gr_onnx_export *);

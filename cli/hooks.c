@@ -1,6 +1,5 @@
 // hooks.c - `graphrun hooks CONFIG.yaml --steps=N`: runs the learning-rate schedules of a
 // configuration without training, and draws or lists the learning rate.
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,13 +120,9 @@ static gr_status run_steps(schedule *s) {
 }
 
 static void remove_dir(gr_arena *a, const char *dir) {
-  struct dirent **found;
-  int n = scandir(dir, &found, NULL, alphasort);
-  for (int i = 0; i < n; i++) {
-    unlink(gr_arena_printf(a, "%s/%s", dir, found[i]->d_name));
-    free(found[i]);
-  }
-  if (n >= 0) free(found);
+  int n;
+  const char **names = gr_list_dir(a, dir, &n);
+  for (int i = 0; i < n; i++) unlink(gr_arena_printf(a, "%s/%s", dir, names[i]));
   rmdir(dir);
 }
 

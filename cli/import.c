@@ -8,23 +8,12 @@
 #include "runtime/checkpoint/safetensors.h"
 
 static gr_status usage(const gr_args *args) {
-  bool yaml =
-      !args->out || (strlen(args->out) > 5 && !strcmp(args->out + strlen(args->out) - 5, ".yaml"));
+  bool yaml = !args->out || gr_ends_in(args->out, ".yaml");
   if (args->config && gr_is_onnx_path(args->config) && !args->n_words && yaml) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun import FILE.onnx [-o GRAPH.yaml] [--flat]"),
       "with -o the weights are written beside it, as GRAPH.safetensors, which "
       "model.init_from takes; without, the graph is printed");
-}
-
-static gr_status write_weights(gr_arena *a, const gr_onnx_imported *m, const char *path) {
-  gr_tensor_slice *t = GR_NEW(a, gr_tensor_slice, m->n_weights + 1);
-  for (int i = 0; i < m->n_weights; i++) {
-    const gr_onnx_weight *w = &m->weights[i];
-    t[i] = gr_tensor_slice_whole(w->name, gr_dtypes[w->type.dtype].name, w->type.rank, w->type.dim,
-                                 (void *)(uintptr_t)w->data);
-  }
-  return gr_safetensors_write(path, t, m->n_weights);
 }
 
 static gr_status import(gr_arena *a, const gr_args *args) {
@@ -37,7 +26,7 @@ static gr_status import(gr_arena *a, const gr_args *args) {
   }
   const char *weights =
       gr_arena_printf(a, "%.*s.safetensors", (int)strlen(args->out) - 5, args->out);
-  GR_TRY(write_weights(a, &m, weights));
+  GR_TRY(gr_safetensors_write(weights, gr_onnx_slices(a, &m), m.n_weights));
   GR_TRY(gr_output_write(NULL, args->out, m.text, strlen(m.text)));
   printf("%s: the model of %s, %d nodes there\n%s: its %d weights, for model.init_from\n",
          args->out, args->config, m.n_nodes, weights, m.n_weights);

@@ -18,9 +18,7 @@
 enum { MAX_COMMANDS = 64 };
 
 static bool is_config(const char *arg) {
-  size_t n = strlen(arg);
-  return (n > 5 && !strcmp(arg + n - 5, ".yaml")) || (n > 4 && !strcmp(arg + n - 4, ".yml")) ||
-         gr_is_file(arg);
+  return gr_ends_in(arg, ".yaml") || gr_ends_in(arg, ".yml") || gr_is_file(arg);
 }
 
 static gr_status no_command(const char *word) {

@@ -2,6 +2,7 @@
 #include "cli/new/new.h"
 #include <stddef.h>
 #include <string.h>
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/new_own.h"
 
@@ -46,9 +47,9 @@ static gr_status write_files(gr_arena *a, const char *dir, const gr_new_own *p) 
     const char *text = p->kind->texts[i];
     if (p->config && !strcmp(gr_new_names[i], "config.yaml")) text = p->config;
     if (p->config && !strcmp(gr_new_names[i], "README.md")) text = gr_new_text_own;
-    GR_TRY(gr_new_write(dir, gr_new_names[i], text, strlen(text)));
+    GR_TRY(gr_output_write(dir, gr_new_names[i], text, strlen(text)));
   }
-  if (p->manifest) GR_TRY(gr_new_write(dir, "manifest.jsonl", p->manifest, strlen(p->manifest)));
+  if (p->manifest) GR_TRY(gr_output_write(dir, "manifest.jsonl", p->manifest, strlen(p->manifest)));
   return p->config ? GR_OK : p->kind->generate(a, dir);
 }
 
@@ -68,21 +69,20 @@ static gr_status check(const gr_args *args) {
 
 static gr_status make(gr_arena *a, const gr_args *args) {
   const options *flags = args->options;
-  gr_new_own p = {0};
-  gr_text t = gr_text_make(a);
+  gr_new_own p = {.arena = a, .label = flags->label, .said = gr_text_make(a)};
   GR_TRY(check(args));
-  GR_TRY(flags->user_data ? gr_new_look(a, flags->user_data, flags->label, &p, &t)
+  GR_TRY(flags->user_data ? gr_new_look(&p, flags->user_data)
                           : find_kind(flags->data ? flags->data : gr_new_kinds[0].name, &p.kind));
   size_t n = strlen(args->config);
   while (n > 1 && args->config[n - 1] == '/') n--;
   const char *dir = gr_arena_strndup(a, args->config, n);
   GR_TRY(make_folder(a, dir));
   GR_TRY(write_files(a, dir, &p));
-  gr_text_printf(&t,
+  gr_text_printf(&p.said,
                  "%s: a project for %s. README.md says what is in it. To train:\n"
                  "  cd %s && graphrun config.yaml output.dir=run\n",
                  dir, p.kind->doc, dir);
-  gr_print_lines(stdout, t.chars);
+  gr_print_lines(stdout, p.said.chars);
   return GR_OK;
 }
 

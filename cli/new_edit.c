@@ -13,35 +13,40 @@ static const char *find_key(const char *yaml, const char *key) {
   return NULL;
 }
 
-const char *gr_new_set(gr_arena *a, const char *yaml, const char *key, const char *value) {
-  const char *line = find_key(yaml, key);
-  if (!line) return yaml;
+void gr_new_set(gr_new_own *o, const char *key, const char *value) {
+  const char *line = find_key(o->config, key);
+  if (!line) return;
   const char *colon = strchr(line, ':'), *end = line + strcspn(line, "\n#");
   int room = (int)(end - colon - 2 - (ptrdiff_t)strlen(value));  // to where the comment stood
-  return gr_arena_printf(a, "%.*s: %s%*s%s", (int)(colon - yaml), yaml, value,
-                         *end != '#' ? 0
-                         : room > 0  ? room
-                                     : 3,
-                         "", end);
+  o->config = gr_arena_printf(o->arena, "%.*s: %s%*s%s", (int)(colon - o->config), o->config, value,
+                              *end != '#' ? 0
+                              : room > 0  ? room
+                                          : 3,
+                              "", end);
 }
 
-const char *gr_new_add(gr_arena *a, const char *yaml, const char *after, const char *line) {
-  const char *anchor = find_key(yaml, after);
-  if (!anchor) return yaml;
+void gr_new_add(gr_new_own *o, const char *after, const char *line) {
+  const char *anchor = find_key(o->config, after);
+  if (!anchor) return;
   const char *end = anchor + strcspn(anchor, "\n");
-  return gr_arena_printf(a, "%.*s\n%.*s%s%s", (int)(end - yaml), yaml, (int)strspn(anchor, " "),
-                         anchor, line, end);
+  o->config = gr_arena_printf(o->arena, "%.*s\n%.*s%s%s", (int)(end - o->config), o->config,
+                              (int)strspn(anchor, " "), anchor, line, end);
 }
 
-const char *gr_new_drop(gr_arena *a, const char *yaml, const char *key) {
-  const char *line = find_key(yaml, key);
-  if (!line) return yaml;
+void gr_new_drop(gr_new_own *o, const char *key) {
+  const char *line = find_key(o->config, key);
+  if (!line) return;
   const char *end = line + strcspn(line, "\n");
-  return gr_arena_printf(a, "%.*s%s", (int)(line - yaml), yaml, *end ? end + 1 : end);
+  o->config =
+      gr_arena_printf(o->arena, "%.*s%s", (int)(line - o->config), o->config, *end ? end + 1 : end);
 }
 
-const char *gr_new_quoted(gr_arena *a, const char *text) {
-  gr_text t = gr_text_make(a);
+const char *gr_new_quoted(gr_new_own *o, const char *text) {
+  gr_text t = gr_text_make(o->arena);
   gr_text_json(&t, text);
   return t.chars;
+}
+
+void gr_new_name(gr_new_own *o, const char *key, const char *text) {
+  gr_new_set(o, key, gr_new_quoted(o, text));
 }

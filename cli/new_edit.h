@@ -1,13 +1,21 @@
 // new_edit.h - changes lines of a configuration's text that `graphrun new` writes, and keeps their
 // comments. A key is the first of its name, at any depth; without it the text stays as it is.
 #pragma once
-#include "base/base.h"
+#include "cli/new/new.h"
 
-// The configuration with another value of a key, and its comment, which is about the key.
-const char *gr_new_set(gr_arena *, const char *yaml, const char *key, const char *value);
-// The same with a line after that of a key, as deep as it.
-const char *gr_new_add(gr_arena *, const char *yaml, const char *after, const char *line);
-// The same without the line of a key.
-const char *gr_new_drop(gr_arena *, const char *yaml, const char *key);
-// A text in double quotes, with escapes.
-const char *gr_new_quoted(gr_arena *, const char *text);
+// What a project for the data is made of; all in the arena.
+typedef struct gr_new_own {
+  gr_arena *arena;
+  const char *label;  // the column to predict of a table; NULL: one with a usual name, or the last
+  gr_text said;       // what was found
+  const gr_new_kind *kind;
+  const char *config;    // the kind's config.yaml with the data's path, columns and format
+  const char *manifest;  // of recordings, which becomes the project's; NULL: there is none
+} gr_new_own;
+
+void gr_new_set(gr_new_own *, const char *key, const char *value);   // in YAML
+void gr_new_name(gr_new_own *, const char *key, const char *value);  // a text, in double quotes
+const char *gr_new_quoted(gr_new_own *, const char *text);           // it, with escapes
+// Adds a line after that of a key, as deep as it.
+void gr_new_add(gr_new_own *, const char *after, const char *line);
+void gr_new_drop(gr_new_own *, const char *key);  // the line of a key

@@ -1,8 +1,5 @@
 // new_recordings.c - see new_recordings.h.
-#define _GNU_SOURCE
 #include "cli/new_recordings.h"
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
 #include "runtime/data/csv.h"
@@ -94,14 +91,14 @@ static gr_status read_metadata(reading *r, const char *file) {
 
 // ---- Texts beside recordings ------------------------------------------------------------------
 
-static int by_bytes(const struct dirent **x, const struct dirent **y) {
-  return strcmp((*x)->d_name, (*y)->d_name);
+static bool is_recording(const char *name) {
+  const gr_source_ending *ending = gr_source_reads(&gr_source_speech, name);
+  return ending && ending->in_lists;
 }
 
 static gr_status read_beside(reading *r, const char *name) {
   const char *dot = strrchr(name, '.'), *path = gr_arena_printf(r->arena, "%s/%s", r->dir, name);
-  const gr_source_ending *ending = gr_source_reads(&gr_source_speech, name);
-  if (!dot || !ending || !ending->in_lists) return GR_OK;
+  if (!is_recording(name)) return GR_OK;
   const char *beside = gr_arena_printf(r->arena, "%s/%.*s.txt", r->dir, (int)(dot - name), name);
   char *text;
   size_t n;
@@ -114,34 +111,27 @@ static gr_status read_beside(reading *r, const char *name) {
 }
 
 static gr_status read_folder(reading *r) {
-  struct dirent **list = NULL;
-  gr_status s = GR_OK;
-  int n = scandir(r->dir, &list, NULL, by_bytes);
-  for (int i = 0; i < n; i++) {
-    if (!s) s = read_beside(r, list[i]->d_name);
-    free(list[i]);
-  }
-  free(list);
-  return s;
+  int n;
+  const char **names = gr_list_dir(r->arena, r->dir, &n);
+  for (int i = 0; i < n; i++) GR_TRY(read_beside(r, names[i]));
+  return GR_OK;
 }
 
 // Whether a folder has recordings, of which its metadata.csv may be.
-static bool has_recordings(const char *dir) {
-  bool found = false;
-  DIR *d = opendir(dir);
-  for (const struct dirent *e; d && !found && (e = readdir(d));) {
-    const gr_source_ending *ending = gr_source_reads(&gr_source_speech, e->d_name);
-    found = ending && ending->in_lists;
-  }
-  if (d) closedir(d);
-  return found;
+static bool has_recordings(gr_arena *a, const char *dir) {
+  int n;
+  const char **names = gr_list_dir(a, dir, &n);
+  for (int i = 0; i < n; i++)
+    if (is_recording(names[i])) return true;
+  return false;
 }
 
 gr_status gr_new_read_recordings(gr_arena *a, const char *dir, gr_new_recordings *out) {
   reading r = {a, dir, gr_text_make(a), out};
   const char *file = gr_arena_printf(a, "%s/metadata.csv", dir);
   *out = (gr_new_recordings){0};
-  if (!has_recordings(dir) && !has_recordings(gr_arena_printf(a, "%s/wavs", dir))) return GR_OK;
+  if (!has_recordings(a, dir) && !has_recordings(a, gr_arena_printf(a, "%s/wavs", dir)))
+    return GR_OK;
   GR_TRY(gr_is_file(file) ? read_metadata(&r, file) : read_folder(&r));
   out->manifest = r.manifest.chars;
   return GR_OK;

@@ -53,9 +53,8 @@ static gr_status parse(gr_arena *a, const char *path, const char *text, size_t l
 
 // A plan file, or that of a run's folder; NULL: a configuration.
 static const char *file_of(gr_arena *a, const char *path) {
-  size_t n = strlen(path);
   const char *kept = gr_arena_printf(a, "%s/plan.json", path);
-  if (n > 5 && !strcmp(path + n - 5, ".json")) return path;
+  if (gr_ends_in(path, ".json")) return path;
   return gr_is_file(kept) ? kept : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 #include "runtime/page/folder.h"
 #include "runtime/report/series.h"
 
@@ -12,11 +13,7 @@ enum { MAX_DEPTH = 6 };
 // ---- Reading a run --------------------------------------------------------------------------
 
 static gr_status add_run(gr_runs_table *t, const char *path) {
-  if (t->n == t->room) {
-    gr_ranked_run *more = GR_NEW(t->arena, gr_ranked_run, 32 + 2 * t->room);
-    if (t->n) memcpy(more, t->runs, sizeof *more * (size_t)t->n);
-    t->runs = more, t->room = 32 + 2 * t->room;
-  }
+  GR_GROW(t->arena, t->runs, t->n, t->room);
   gr_ranked_run *r = &t->runs[t->n++];
   *r = (gr_ranked_run){.path = path, .best = NAN, .last = NAN, .speed = NAN};
   r->status = gr_folder_status(t->arena, path, &r->ranks);

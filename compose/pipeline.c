@@ -8,11 +8,6 @@
 
 enum { MAX_VALUES = 200000 };  // of all files together
 
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), m = strlen(end);
-  return n >= m && !strcmp(s + n - m, end);
-}
-
 // Splits "configs/run.yaml" into folder "configs" and config "run". "configs/run" means the same,
 // even if a folder of that name exists.
 static gr_status split_path(gr_composer *c, const char *path) {
@@ -25,7 +20,7 @@ static gr_status split_path(gr_composer *c, const char *path) {
   if (!*name || is_dir)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a folder, not a configuration", path),
                    "give the path of one of its .yaml files");
-  c->primary = gr_arena_strndup(c->arena, name, strlen(name) - (ends_with(name, ".yaml") ? 5 : 0));
+  c->primary = gr_arena_strndup(c->arena, name, strlen(name) - (gr_ends_in(name, ".yaml") ? 5 : 0));
   if (!*c->primary) c->primary = name;
   gr_sources_add(&c->sources, dir);
   if (gr_is_dir(dir)) return GR_OK;

@@ -37,6 +37,7 @@ typedef struct gr_onnx_tensor {
   const char *name;
   gr_type type;
   const void *data;
+  const gr_value *state;  // of a model that is written: whose elements it has; `data` is NULL then
   struct gr_onnx_tensor *next;
 } gr_onnx_tensor;
 typedef struct gr_onnx_attr {

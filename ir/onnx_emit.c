@@ -2,6 +2,7 @@
 // See onnx_read.h.
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 #include "ir/onnx_read.h"
 
 enum { MAX_KNOWN = 1 << 20 };  // elements of a value that is computed while reading
@@ -140,12 +141,7 @@ static bool is_small(const gr_op_call *call) {
 // ---- Lines ------------------------------------------------------------------------------------
 
 static gr_read_line *add_line(gr_onnx_reading *r) {
-  if (r->n_lines == r->cap_lines) {
-    r->cap_lines = 2 * r->cap_lines + 64;
-    gr_read_line *more = GR_NEW(r->arena, gr_read_line, r->cap_lines);
-    if (r->n_lines) memcpy(more, r->lines, sizeof *more * (size_t)r->n_lines);
-    r->lines = more;
-  }
+  GR_GROW(r->arena, r->lines, r->n_lines, r->cap_lines);
   r->lines[r->n_lines] = (gr_read_line){.node = r->node};
   return &r->lines[r->n_lines++];
 }

@@ -126,62 +126,46 @@ static term unary(parser *p) {
 
 // ---- Operators, by how strongly they bind -------------------------------------------------------
 
-static term product(parser *p) {
-  term a = unary(p);
-  for (;;)
-    if (take(p, "*"))
-      a = two(p, "Mul", a, unary(p));
-    else if (take(p, "/"))
-      a = two(p, "Div", a, unary(p));
-    else
-      return a;
-}
-
-static term sum(parser *p) {
-  term a = product(p);
-  for (;;)
-    if (take(p, "+"))
-      a = two(p, "Add", a, product(p));
-    else if (take(p, "-"))
-      a = two(p, "Sub", a, product(p));
-    else
-      return a;
-}
+enum { TRUTHS = 1, COMPARISONS, NUMBERS, HIGHEST };  // levels of binding: || and && are below
+static term operators(parser *p, int level);
 
 static term comparison(parser *p) {
   static const struct {
     const char *token, *op;
   } all[] = {{"<=", "LessOrEqual"}, {">=", "GreaterOrEqual"}, {"==", "Equal"}, {"!=", "Equal"},
              {"<", "Less"},         {">", "Greater"}};
-  term a = sum(p);
+  term a = operators(p, NUMBERS);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (!take(p, all[i].token)) continue;
-    a = compared(p, all[i].op, a, sum(p));
+    a = compared(p, all[i].op, a, operators(p, NUMBERS));
     return *all[i].token == '!' ? of_truth(GR_ONNX(p->c, "Not", a.name)) : a;
   }
   return a;
 }
 
-static term conjunction(parser *p) {
-  term a = comparison(p);
-  while (take(p, "&&")) {
-    const char *x = truth(p, a);
-    a = of_truth(GR_ONNX(p->c, "And", x, truth(p, comparison(p))));
-  }
-  return a;
-}
-
-static term disjunction(parser *p) {
-  term a = conjunction(p);
-  while (take(p, "||")) {
-    const char *x = truth(p, a);
-    a = of_truth(GR_ONNX(p->c, "Or", x, truth(p, conjunction(p))));
+// Those of a level, from the left.
+static term operators(parser *p, int level) {
+  static const struct {
+    int level;
+    const char *token, *op;
+  } all[] = {{0, "||", "Or"},       {TRUTHS, "&&", "And"}, {NUMBERS, "+", "Add"},
+             {NUMBERS, "-", "Sub"}, {HIGHEST, "*", "Mul"}, {HIGHEST, "/", "Div"}};
+  if (level == COMPARISONS) return comparison(p);
+  if (level > HIGHEST) return unary(p);
+  term a = operators(p, level + 1);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (all[i].level != level || !take(p, all[i].token)) continue;
+    bool truths = level <= TRUTHS;
+    const char *x = truths ? truth(p, a) : NULL;
+    term b = operators(p, level + 1);
+    a = truths ? of_truth(GR_ONNX(p->c, all[i].op, x, truth(p, b))) : two(p, all[i].op, a, b);
+    i = (size_t)-1;  // from the first one again
   }
   return a;
 }
 
 static term ternary(parser *p) {
-  term a = disjunction(p);
+  term a = operators(p, 0);
   if (!take(p, "?")) return a;
   const char *x = truth(p, a);
   term b = ternary(p);

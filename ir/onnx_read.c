@@ -3,17 +3,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 
 // ---- Values -----------------------------------------------------------------------------------
 
 int gr_read_var_add(gr_onnx_reading *r, const gr_type type[GR_READ_CHOICES]) {
-  if (r->n_vars == r->cap_vars) {
-    r->cap_vars = 2 * r->cap_vars + 64;
-    gr_read_var *more = GR_NEW(r->arena, gr_read_var, r->cap_vars);
-    if (r->n_vars) memcpy(more, r->vars, sizeof *more * (size_t)r->n_vars);
-    r->vars = more;
-    if (!r->n_vars) r->n_vars = 1;  // 0 is none
-  }
+  GR_GROW(r->arena, r->vars, r->n_vars, r->cap_vars);
   gr_read_var *v = &r->vars[r->n_vars];
   *v = (gr_read_var){.name = NULL};
   memcpy(v->type, type, sizeof v->type);
@@ -48,11 +43,7 @@ int gr_read_vector(gr_onnx_reading *r, int n, int64_t (*items)[GR_READ_CHOICES])
 void gr_read_bind(gr_onnx_reading *r, const char *name, int var, bool last) {
   uint32_t i = r->names.n;
   if (!gr_map_find(&r->names, name, &i)) gr_map_put(&r->names, name, i);
-  if ((int)i >= r->cap_bound) {
-    gr_read_binding *more = GR_NEW(r->arena, gr_read_binding, r->cap_bound = 2 * (int)i + 64);
-    if (i) memcpy(more, r->bound, sizeof *more * i);
-    r->bound = more;
-  }
+  GR_GROW(r->arena, r->bound, (int)i, r->cap_bound);
   r->bound[i] = (gr_read_binding){.var = var, .last = last};
   uint32_t uses;
   gr_read_var *v = &r->vars[var];

@@ -184,9 +184,7 @@ static gr_status take_name(gr_arena *a, const char *dir, const char *name, bool 
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                            "two configurations: '%s', and --config-name %s", *config, name),
                    "a command takes one");
-  size_t n = strlen(name);
-  bool whole = n > 5 && !strcmp(name + n - 5, ".yaml");
-  const char *file = gr_arena_printf(a, "%s%s", name, whole ? "" : ".yaml");
+  const char *file = gr_arena_printf(a, "%s%s", name, gr_ends_in(name, ".yaml") ? "" : ".yaml");
   const char *usual = gr_arena_printf(a, "%s/%s", dir ? dir : "configs", file);
   *config = dir || (!searched && !gr_is_file(file) && gr_is_file(usual)) ? usual : file;
   return GR_OK;
@@ -203,8 +201,7 @@ static void find_config(gr_arena *arena, gr_args *a) {
 // A second configuration or run would else be an override without its '='.
 static gr_status check_second(const gr_args *a, const char *arg) {
   bool run = a->command->takes.first == GR_FOLDER;
-  size_t len = strlen(arg);
-  bool named = len > 5 && !strcmp(arg + len - 5, ".yaml");
+  bool named = gr_ends_in(arg, ".yaml");
   if (!a->config || strchr(arg, '=') || !(named || gr_is_file(arg) || (run && gr_is_dir(arg))))
     return GR_OK;
   char key[GR_SAMPLES_KEY];

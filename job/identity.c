@@ -1,6 +1,5 @@
 // identity.c - see identity.h.
 #include "job/identity.h"
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -75,29 +74,13 @@ static uint64_t hash_file(gr_arena *a, const char *path, uint64_t hash, int64_t 
   return hash;
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 // Of a folder: the names of its files and what they contain. Folders in it are not entered: their
 // files are samples, which are compared by themselves.
 static uint64_t hash_folder(gr_arena *a, const char *path, uint64_t hash, int64_t *budget) {
-  DIR *d = opendir(path);
-  const char **names = NULL;
-  size_t n = 0, room = 0;
-  for (struct dirent *e; d && (e = readdir(d));) {
-    if (*e->d_name == '.') continue;
-    if (n == room) {
-      room = 2 * room + 64;
-      const char **more = GR_NEW(a, const char *, room);
-      if (n) memcpy(more, names, n * sizeof *more);
-      names = more;
-    }
-    names[n++] = gr_arena_strdup(a, e->d_name);
-  }
-  if (d) closedir(d);
-  if (n) qsort(names, n, sizeof *names, by_name);
-  for (size_t i = 0; i < n; i++) {
+  int n;
+  const char **names = gr_list_dir(a, path, &n);
+  for (int i = 0; i < n; i++) {
+    if (*names[i] == '.') continue;
     const char *file = gr_arena_printf(a, "%s/%s", path, names[i]);
     hash = gr_hash_bytes(hash, names[i], strlen(names[i]) + 1);
     if (gr_is_file(file)) hash = hash_file(a, file, hash, budget);

@@ -1,26 +1,26 @@
 // model_file.c - see model_file.h.
 #include "job/model_file.h"
 #include <string.h>
-#include "compiler/onnx/onnx.h"
 #include "runtime/checkpoint/checkpoint.h"
 
-bool gr_is_onnx_path(const char *path) {
-  size_t n = strlen(path);
-  return n >= 5 && !strcmp(path + n - 5, ".onnx");
-}
+bool gr_is_onnx_path(const char *path) { return gr_ends_in(path, ".onnx"); }
 
 // ---- ONNX ---------------------------------------------------------------------------------------
+
+gr_tensor_slice *gr_onnx_slices(gr_arena *a, const gr_onnx_imported *m) {
+  gr_tensor_slice *t = GR_NEW(a, gr_tensor_slice, m->n_weights + 1);
+  for (int i = 0; i < m->n_weights; i++) {
+    const gr_onnx_weight *w = &m->weights[i];
+    t[i] = gr_tensor_slice_whole(w->name, gr_dtypes[w->type.dtype].name, w->type.rank, w->type.dim,
+                                 (void *)(uintptr_t)w->data);
+  }
+  return t;
+}
 
 static gr_status read_onnx(gr_arena *a, const char *path, gr_model_file *out) {
   gr_onnx_imported m;
   GR_TRY(gr_onnx_import(a, path, false, &m));
-  gr_tensor_slice *t = GR_NEW(a, gr_tensor_slice, m.n_weights + 1);
-  for (int i = 0; i < m.n_weights; i++) {
-    const gr_onnx_weight *w = &m.weights[i];
-    t[i] = gr_tensor_slice_whole(w->name, gr_dtypes[w->type.dtype].name, w->type.rank, w->type.dim,
-                                 (void *)(uintptr_t)w->data);
-  }
-  out->weights = t, out->n_weights = m.n_weights;
+  out->weights = gr_onnx_slices(a, &m), out->n_weights = m.n_weights;
   const char *name = gr_arena_printf(a, "%s, as `graphrun import` writes it", path);
   return gr_conf_parse(a, name, gr_arena_strdup(a, m.text), &out->graph);
 }

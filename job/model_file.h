@@ -1,6 +1,7 @@
 // model_file.h - the model's file, in the graph language or of ONNX, with what the configuration
 // says of it: model.inputs, model.loss and model.metrics.
 #pragma once
+#include "compiler/onnx/onnx.h"
 #include "compose/tree/conf.h"
 #include "runtime/train/settings.h"
 
@@ -12,6 +13,8 @@ typedef struct gr_model_file {
 } gr_model_file;
 
 bool gr_is_onnx_path(const char *path);  // it ends in .onnx
+// The weights of a model that was imported, which has their elements.
+struct gr_tensor_slice *gr_onnx_slices(gr_arena *, const gr_onnx_imported *);
 // Whether a file has what only models have.
 bool gr_model_file_is_one(const gr_conf *);
 // The error of composing the file `path`, or another one if that is a model.

@@ -1,6 +1,5 @@
 // paths.c - resolves the paths in a configuration. See paths.h.
 #include "job/paths.h"
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include "compose/schema/schema.h"
@@ -120,17 +119,13 @@ static const char *hint_of(const search *s, const struct named *n, const gr_conf
 // Of the names with the same ending, which is not compared: what is before it says what a file is.
 static const char *nearest_in(gr_arena *a, const char *dir, const char *name) {
   const char *dot = strrchr(name, '.'), *ending = dot && dot > name ? dot : "";
-  struct dirent **entry;
-  int n = scandir(dir, &entry, NULL, alphasort), n_names = 0;  // sorted: always the same answer
-  if (n < 0) return NULL;
-  const char **names = GR_NEW(a, const char *, n + 1);
-  for (int i = 0; i < n; free(entry[i++])) {
-    size_t most = strlen(entry[i]->d_name), end = strlen(ending),
-           stem = most > end ? most - end : 0;
-    if (stem && !strcmp(entry[i]->d_name + stem, ending))
-      names[n_names++] = gr_arena_strndup(a, entry[i]->d_name, stem);
+  int n, n_names = 0;
+  const char **names = gr_list_dir(a, dir, &n);
+  for (int i = 0; i < n; i++) {
+    size_t most = strlen(names[i]), end = strlen(ending), stem = most > end ? most - end : 0;
+    if (stem && !strcmp(names[i] + stem, ending))
+      names[n_names++] = gr_arena_strndup(a, names[i], stem);
   }
-  free(entry);
   const char *word = gr_arena_strndup(a, name, strlen(name) - strlen(ending));
   const char *near = gr_text_nearest(word, names, n_names);
   bool here = !strcmp(dir, ".");

@@ -1,6 +1,5 @@
 // samples_given.c - see samples_given.h.
 #include "job/samples_given.h"
-#include <dirent.h>
 #include <string.h>
 #include "base/port.h"
 #include "runtime/data/source.h"
@@ -20,12 +19,11 @@ static gr_status hint_new(gr_status s, const gr_source_ops *source) {
 
 static bool has_yaml(const char *path) {
   bool has = false;
-  DIR *d = opendir(path);
-  for (const struct dirent *e; d && !has && (e = readdir(d));) {
-    size_t n = strlen(e->d_name);
-    has = n > 5 && !strcmp(e->d_name + n - 5, ".yaml");
-  }
-  if (d) closedir(d);
+  int n;
+  gr_arena *a = gr_arena_create();
+  const char **names = gr_list_dir(a, path, &n);
+  for (int i = 0; i < n; i++) has |= gr_ends_in(names[i], ".yaml");
+  gr_arena_destroy(a);
   return has;
 }
 

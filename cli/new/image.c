@@ -1,5 +1,6 @@
 // image.c - generated images: circles, squares and triangles of any colour, size and place.
 #include <math.h>
+#include "base/output.h"
 #include "cli/new/new.h"
 
 enum { SIDE = 24, KINDS = 3, COUNT = 60, TEST_COUNT = 10 };
@@ -46,7 +47,7 @@ static gr_status write_image(gr_arena *a, const char *dir, int kind, uint32_t nu
       gr_text_putn(&t, &(char){(char)(unsigned char)fmax(0, fmin(255, v))}, 1);
     }
   }
-  return gr_new_write(dir, gr_arena_printf(a, "%02u.ppm", number), t.chars, t.len);
+  return gr_output_write(dir, gr_arena_printf(a, "%02u.ppm", number), t.chars, t.len);
 }
 
 // A folder for each kind, with n images.

@@ -19,12 +19,12 @@ extern const char gr_new_text_own[];  // README.md of a project for the user's o
 #include "cli/new/kinds.def"
 #undef GR_NEW_KIND
 
-// Writes a file of the project. GR_ERR_IO.
-GR_MUST_USE gr_status gr_new_write(const char *dir, const char *name, const void *data,
-                                   size_t bytes);
-// Writes data.csv and test.csv, of 600 and 100 rows below a line of names; `put` appends a row, by
-// its number, with the random numbers of that stream.
-typedef void gr_new_row(gr_text *, const gr_rng *, uint64_t row);
-// `stream` seeds the numbers, `head` is the line of names. GR_ERR_IO.
-GR_MUST_USE gr_status gr_new_write_tables(gr_arena *, const char *dir, const char *stream,
-                                          const char *head, gr_new_row *put);
+// Data in rows: in data and test, with that ending, n and n_test of them below `head`; `put`
+// appends one, by its number, with the random numbers of `stream`.
+typedef struct gr_new_rows {
+  const char *ending, *stream, *head;
+  void (*put)(gr_text *, const gr_rng *, uint64_t row);
+  uint64_t n, n_test;
+} gr_new_rows;
+// Writes both files. GR_ERR_IO.
+GR_MUST_USE gr_status gr_new_write_rows(gr_arena *, const char *dir, const gr_new_rows *);

@@ -14,5 +14,7 @@ static void put_row(gr_text *t, const gr_rng *rng, uint64_t row) {
 }
 
 gr_status gr_new_regression(gr_arena *a, const char *dir) {
-  return gr_new_write_tables(a, dir, "flats", "area,rooms,distance,age,price", put_row);
+  static const gr_new_rows rows = {".csv",  "flats", "area,rooms,distance,age,price\n",
+                                   put_row, 600,     100};
+  return gr_new_write_rows(a, dir, &rows);
 }

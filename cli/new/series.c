@@ -5,10 +5,10 @@
 
 enum { RECORDINGS = 60, TEST_RECORDINGS = 12, MOMENTS = 128, KINDS = 3 };
 
-static void put_recording(gr_text *t, const gr_rng *all, uint32_t number) {
+static void put_recording(gr_text *t, const gr_rng *all, uint64_t number) {
   static const char *const kinds[KINDS] = {"rest", "swing", "shake"};
   static const double rate[KINDS] = {0, 0.06, 0.21}, size[KINDS] = {0, 1, 0.6};
-  uint32_t kind = number % KINDS;
+  uint64_t kind = number % KINDS;
   gr_rng rng = *all;
   rng.step = number;
   double phase = 2 * M_PI * gr_rng_uniform(&rng, 0), tilt = gr_rng_normal(&rng, 2);
@@ -18,20 +18,13 @@ static void put_recording(gr_text *t, const gr_rng *all, uint32_t number) {
     double angle = phase + 2 * M_PI * f * (double)i;
     double a = tilt + size[kind] * sin(angle) + 0.3 * gr_rng_normal(&rng, 8 + 4 * i);
     double b = size[kind] * cos(angle) + 0.3 * gr_rng_normal(&rng, 10 + 4 * i);
-    gr_text_printf(t, "%.3f,%.3f,%s,%u,%s\n", a, b, kinds[kind], number, split);
+    gr_text_printf(t, "%.3f,%.3f,%s,%d,%s\n", a, b, kinds[kind], (int)number, split);
   }
 }
 
-static gr_status write_recordings(gr_arena *a, const char *dir, const char *name, uint32_t first,
-                                  uint32_t n) {
-  gr_rng rng = gr_rng_make(1, "motion", 0);
-  gr_text t = gr_text_make(a);
-  gr_text_put(&t, "acc_x,acc_y,motion,recording,split\n");
-  for (uint32_t i = first; i < first + n; i++) put_recording(&t, &rng, i);
-  return gr_new_write(dir, name, t.chars, t.len);
-}
-
 gr_status gr_new_series(gr_arena *a, const char *dir) {
-  GR_TRY(write_recordings(a, dir, "data.csv", 0, RECORDINGS));
-  return write_recordings(a, dir, "test.csv", RECORDINGS, TEST_RECORDINGS);
+  static const gr_new_rows rows = {
+      ".csv",        "motion",   "acc_x,acc_y,motion,recording,split\n",
+      put_recording, RECORDINGS, TEST_RECORDINGS};
+  return gr_new_write_rows(a, dir, &rows);
 }

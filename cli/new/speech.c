@@ -1,6 +1,7 @@
 // speech.c - generated recordings: words in which each letter sounds as two tones.
 #include <math.h>
 #include <string.h>
+#include "base/output.h"
 #include "cli/new/new.h"
 
 enum {
@@ -53,7 +54,7 @@ static gr_status write_word(gr_arena *a, const char *dir, uint32_t number, gr_te
   const char *name = gr_arena_printf(a, "%03u.wav", number);
   gr_text_printf(manifest, "{\"audio_path\": \"%s\", \"text\": \"%s\", \"duration\": %.3f}\n", name,
                  word, (double)samples / RATE);
-  return gr_new_write(dir, name, t.chars, t.len);
+  return gr_output_write(dir, name, t.chars, t.len);
 }
 
 // n recordings, and the manifest of them.
@@ -66,7 +67,7 @@ static gr_status write_words(gr_arena *a, const char *data, const char *name, ui
     gr_arena_destroy(scratch);
     GR_TRY(s);
   }
-  return gr_new_write(data, name, manifest.chars, manifest.len);
+  return gr_output_write(data, name, manifest.chars, manifest.len);
 }
 
 gr_status gr_new_speech(gr_arena *a, const char *dir) {

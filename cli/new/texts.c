@@ -1,5 +1,6 @@
 // texts.c - generated messages to a shop: sentences of small grammars, one for each topic, which
 // have words in common.
+#include "base/output.h"
 #include "cli/new/new.h"
 
 enum { TOPICS = 3, PARTS = 4, CHOICES = 4 };
@@ -37,6 +38,7 @@ gr_status gr_new_texts(gr_arena *a, const char *dir) {
   gr_rng rng = gr_rng_make(1, "letters", 0);
   gr_text t = gr_text_make(a);
   (void)put_message(&t, &rng, 1000);
-  GR_TRY(gr_new_write(dir, "message.txt", t.chars, t.len));
-  return gr_new_write_tables(a, dir, "messages", "message,topic", put_row);
+  GR_TRY(gr_output_write(dir, "message.txt", t.chars, t.len));
+  static const gr_new_rows rows = {".csv", "messages", "message,topic\n", put_row, 600, 100};
+  return gr_new_write_rows(a, dir, &rows);
 }

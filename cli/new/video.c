@@ -1,4 +1,5 @@
 // video.c - generated clips: a bright square that moves left, right, up or down, in noise.
+#include "base/output.h"
 #include "cli/new/new.h"
 
 enum {
@@ -38,7 +39,8 @@ static gr_status write_clip(gr_arena *a, const char *dir, int kind, uint32_t num
                       FRAMES, SIDE, SIDE));
   draw(&rng, kind, pixels);
   gr_text_putn(&t, pixels, sizeof pixels);
-  return gr_new_write(dir, gr_arena_printf(a, "%s%02u.npy", kinds[kind], number), t.chars, t.len);
+  return gr_output_write(dir, gr_arena_printf(a, "%s%02u.npy", kinds[kind], number), t.chars,
+                         t.len);
 }
 
 // n clips of each kind, and the list of them.
@@ -51,7 +53,7 @@ static gr_status write_clips(gr_arena *a, const char *folder, const char *name, 
       gr_text_printf(&list, "%s%02u.npy,%s\n", kinds[kind], i, kinds[kind]);
       GR_TRY(write_clip(a, folder, kind, i));
     }
-  return gr_new_write(folder, name, list.chars, list.len);
+  return gr_output_write(folder, name, list.chars, list.len);
 }
 
 gr_status gr_new_video(gr_arena *a, const char *dir) {

@@ -2,23 +2,16 @@
 #include "base/output.h"
 #include "cli/new/new.h"
 
-gr_status gr_new_write(const char *dir, const char *name, const void *data, size_t bytes) {
-  return gr_output_write(dir, name, data, bytes);
-}
-
-enum { ROWS = 600, TEST_ROWS = 100 };
-
-static gr_status write_rows(gr_arena *a, const gr_rng *rng, const char *dir, const char *name,
-                            const char *head, gr_new_row *put, uint64_t first, uint64_t n) {
+static gr_status write_rows(gr_arena *a, const gr_new_rows *r, const char *dir, const char *name,
+                            uint64_t first, uint64_t n) {
+  gr_rng rng = gr_rng_make(1, r->stream, 0);
   gr_text t = gr_text_make(a);
-  gr_text_printf(&t, "%s\n", head);
-  for (uint64_t row = first; row < first + n; row++) put(&t, rng, row);
-  return gr_new_write(dir, name, t.chars, t.len);
+  gr_text_put(&t, r->head);
+  for (uint64_t row = first; row < first + n; row++) r->put(&t, &rng, row);
+  return gr_output_write(dir, gr_arena_printf(a, "%s%s", name, r->ending), t.chars, t.len);
 }
 
-gr_status gr_new_write_tables(gr_arena *a, const char *dir, const char *stream, const char *head,
-                              gr_new_row *put) {
-  gr_rng rng = gr_rng_make(1, stream, 0);
-  GR_TRY(write_rows(a, &rng, dir, "data.csv", head, put, 0, ROWS));
-  return write_rows(a, &rng, dir, "test.csv", head, put, ROWS, TEST_ROWS);
+gr_status gr_new_write_rows(gr_arena *a, const char *dir, const gr_new_rows *r) {
+  GR_TRY(write_rows(a, r, dir, "data", 0, r->n));
+  return write_rows(a, r, dir, "test", r->n, r->n_test);
 }

@@ -1,6 +1,7 @@
 // param.c - {param: [out, in], init: ..., train: ...}: a tensor that persists from step to step.
 // Checkpoints, freeze: and share: refer to it by its path ("encoder.0.weight").
 #include <string.h>
+#include "base/grow.h"
 #include "compiler/model/parts.h"
 
 static const char *const keys[] = {"init",  "train", "layout", "dtype", "name",
@@ -104,11 +105,7 @@ static gr_status add(gr_build_context *a, gr_model_param *p, gr_binding *out) {
                 a->params[i].loc, "the other one"),
         "give one of the layers a 'name:', or 'share:' to use the same weights twice");
   GR_TRY(check_name(a, p));
-  if (i == a->cap_params) {
-    gr_model_param *more = GR_NEW(a->arena, gr_model_param, a->cap_params = 2 * a->cap_params + 16);
-    if (i) memcpy(more, a->params, sizeof *more * i);
-    a->params = more;
-  }
+  GR_GROW(a->arena, a->params, i, a->cap_params);
   gr_loc loc = a->root.loc;
   a->root.loc = p->loc;
   p->v = p->now = gr_leaf(&a->root, GR_STATE, p->kind, p->path, p->type, p->layout);

@@ -1,6 +1,7 @@
 // scope.c - scopes, the names in them, and the errors about unknown names.
 #include <ctype.h>
 #include <string.h>
+#include "base/grow.h"
 #include "compiler/model/parts.h"
 
 gr_builder *gr_model_builder(gr_build_context *a) {
@@ -44,11 +45,7 @@ void gr_model_bind(gr_build_context *a, const char *name, gr_loc loc, const gr_b
   gr_frame *f = a->frame;
   uint32_t i = f->names.n;
   if (!gr_map_find(&f->names, name, &i)) {
-    if (i == f->cap_bound) {
-      gr_binding *more = GR_NEW(a->arena, gr_binding, f->cap_bound = 2 * f->cap_bound + 8);
-      if (i) memcpy(more, f->bound, sizeof *more * i);
-      f->bound = more;
-    }
+    GR_GROW(a->arena, f->bound, i, f->cap_bound);
     gr_map_put(&f->names, name, i);
   }
   f->bound[i] = *what;
@@ -69,11 +66,7 @@ void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {
   gr_frame *f = a->frame;
   uint32_t i = f->args.n;
   if (!gr_map_find(&f->args, name, &i)) {
-    if (i == f->cap_arg) {
-      gr_arg *more = GR_NEW(a->arena, gr_arg, f->cap_arg = 2 * f->cap_arg + 8);
-      if (i) memcpy(more, f->arg, sizeof *more * i);
-      f->arg = more;
-    }
+    GR_GROW(a->arena, f->arg, i, f->cap_arg);
     gr_map_put(&f->args, name, i);
   }
   f->arg[i] = arg;
@@ -229,11 +222,7 @@ const char *gr_model_join(gr_build_context *a, const char *path, const char *nam
 void gr_model_scope(gr_build_context *a, const char *block) {
   gr_scopes *s = a->request->scopes;
   if (!s || !*a->path) return;
-  if (s->n == s->cap) {
-    gr_scope *more = GR_NEW(a->arena, gr_scope, s->cap = 2 * s->cap + 16);
-    if (s->n) memcpy(more, s->items, sizeof *more * s->n);
-    s->items = more;
-  }
+  GR_GROW(a->arena, s->items, s->n, s->cap);
   s->items[s->n++] = (gr_scope){a->path, block};
 }
 

@@ -83,41 +83,74 @@ static Onnx__ValueInfoProto **values(gr_arena *a, const gr_onnx_value *v, int n)
   return to;
 }
 
-// Data are in the machine's byte order, which is ONNX's on all that graphrun runs on.
-static Onnx__TensorProto *tensor(gr_arena *a, const gr_onnx_tensor *x) {
-  Onnx__TensorProto *to = MESSAGE(a, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
-  to->name = text(x->name);
-  to->n_dims = (size_t)x->type.rank, to->dims = (int64_t *)x->type.dim;
-  to->has_data_type = 1, to->data_type = gr_onnx_dtype(x->type.dtype);
-  to->has_raw_data = 1;
-  to->raw_data = (ProtobufCBinaryData){gr_type_bytes(&x->type), (uint8_t *)(uintptr_t)x->data};
-  return to;
-}
-
 // ---- Graphs -------------------------------------------------------------------------------------
 
 static Onnx__GraphProto *graph(gr_arena *a, const gr_onnx_graph *g) {
   Onnx__GraphProto *to = MESSAGE(a, Onnx__GraphProto, ONNX__GRAPH_PROTO__INIT);
   to->name = text(g->name);
   to->node = GR_NEW(a, Onnx__NodeProto *, g->n_nodes + 1);
-  to->initializer = GR_NEW(a, Onnx__TensorProto *, g->n_tensors + 1);
   for (const gr_onnx_node *n = g->nodes; n; n = n->next) to->node[to->n_node++] = node(a, n);
-  for (const gr_onnx_tensor *x = g->tensors; x; x = x->next)
-    to->initializer[to->n_initializer++] = tensor(a, x);
   to->n_input = (size_t)g->n_inputs, to->input = values(a, g->inputs, g->n_inputs);
   to->n_output = (size_t)g->n_outputs, to->output = values(a, g->outputs, g->n_outputs);
   return to;
 }
 
-static Onnx__StringStringEntryProto **properties(gr_arena *a, const gr_onnx_model *m) {
-  Onnx__StringStringEntryProto **to =
-      GR_NEW(a, Onnx__StringStringEntryProto *, m->n_properties + 1);
-  for (int i = 0; i < m->n_properties; i++) {
+// ---- Constants ----------------------------------------------------------------------------------
+
+static Onnx__StringStringEntryProto **texts(gr_arena *a, const gr_onnx_property *p, int n) {
+  Onnx__StringStringEntryProto **to = GR_NEW(a, Onnx__StringStringEntryProto *, n + 1);
+  for (int i = 0; i < n; i++) {
     to[i] = MESSAGE(a, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
-    to[i]->key = text(m->properties[i].key), to[i]->value = text(m->properties[i].value);
+    to[i]->key = text(p[i].key), to[i]->value = text(p[i].value);
   }
   return to;
 }
+
+// Data are in the machine's byte order, which is ONNX's on all that graphrun runs on.
+static gr_status inside(gr_arena *a, const gr_onnx_model *m, const gr_onnx_tensor *x,
+                        Onnx__TensorProto *to) {
+  size_t bytes = gr_type_bytes(&x->type);
+  void *data = x->state ? gr_arena_alloc(a, bytes + 1) : (void *)(uintptr_t)x->data;
+  to->has_raw_data = 1, to->raw_data = (ProtobufCBinaryData){bytes, data};
+  return x->state ? m->read(m->ctx, x->state, data) : GR_OK;
+}
+
+// Writes a weight to the file beside, where the last one ends at *end, so that it can be mapped.
+static gr_status outside(gr_arena *a, const gr_onnx_model *m, const gr_onnx_tensor *x, size_t *end,
+                         Onnx__TensorProto *to) {
+  enum { PAGE = 4096 };
+  static const char zeros[PAGE];
+  size_t bytes = gr_type_bytes(&x->type), gap = (PAGE - *end % PAGE) % PAGE;
+  const gr_onnx_property place[] = {{"location", m->beside_name},
+                                    {"offset", gr_arena_printf(a, "%zu", *end + gap)},
+                                    {"length", gr_arena_printf(a, "%zu", bytes)}};
+  gr_arena *work = gr_arena_create();  // of this weight alone: no two are in memory at a time
+  void *data = gr_arena_alloc(work, bytes);
+  gr_status s = m->read(m->ctx, x->state, data);
+  if (!s) fwrite(zeros, 1, gap, m->beside), fwrite(data, 1, bytes, m->beside);
+  gr_arena_destroy(work);
+  *end += gap + bytes;
+  to->n_external_data = 3, to->external_data = texts(a, place, 3);
+  to->has_data_location = 1, to->data_location = GR_ONNX_EXTERNAL;
+  return s;
+}
+
+// Only weights are outside: readers infer shapes from other constants.
+static gr_status tensors(gr_arena *a, const gr_onnx_model *m, Onnx__GraphProto *g) {
+  size_t end = 0;
+  g->initializer = GR_NEW(a, Onnx__TensorProto *, m->graph->n_tensors + 1);
+  for (const gr_onnx_tensor *x = m->graph->tensors; x; x = x->next) {
+    Onnx__TensorProto *to = MESSAGE(a, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
+    to->name = text(x->name);
+    to->n_dims = (size_t)x->type.rank, to->dims = (int64_t *)x->type.dim;
+    to->has_data_type = 1, to->data_type = gr_onnx_dtype(x->type.dtype);
+    GR_TRY(m->beside && x->state ? outside(a, m, x, &end, to) : inside(a, m, x, to));
+    g->initializer[g->n_initializer++] = to;
+  }
+  return GR_OK;
+}
+
+// ---- Files --------------------------------------------------------------------------------------
 
 // A buffer of protobuf-c that is a stream.
 typedef struct stream {
@@ -129,7 +162,7 @@ static void append(ProtobufCBuffer *b, size_t n, const uint8_t *data) {
   fwrite(data, 1, n, ((stream *)b)->to);
 }
 
-static void write(gr_arena *a, const gr_onnx_model *m, FILE *to) {
+static gr_status write(gr_arena *a, const gr_onnx_model *m, FILE *to) {
   Onnx__ModelProto *model = MESSAGE(a, Onnx__ModelProto, ONNX__MODEL_PROTO__INIT);
   Onnx__OperatorSetIdProto *ops =
       MESSAGE(a, Onnx__OperatorSetIdProto, ONNX__OPERATOR_SET_ID_PROTO__INIT);
@@ -139,9 +172,11 @@ static void write(gr_arena *a, const gr_onnx_model *m, FILE *to) {
   ops->domain = text(""), ops->has_version = 1, ops->version = GR_ONNX_OPSET;
   model->n_opset_import = 1, model->opset_import = &ops;
   model->n_metadata_props = (size_t)m->n_properties;
-  model->metadata_props = properties(a, m);
+  model->metadata_props = texts(a, m->properties, m->n_properties);
   model->graph = graph(a, m->graph);
+  GR_TRY(tensors(a, m, model->graph));
   onnx__model_proto__pack_to_buffer(model, &out.base);
+  return GR_OK;
 }
 
 const gr_onnx_module gr_module = {write, gr_onnx_unpack};

@@ -133,6 +133,7 @@ gr_status gr_onnx_import(gr_arena *a, const char *path, bool flat, gr_onnx_impor
   GR_TRY(gr_onnx_load(a, path, &g));
   gr_onnx_reading r = {.arena = a, .file = path, .n_choices = 2, .letter = {"n"}};
   for (int i = 0; i < GR_READ_LETTERS; i++) set_sizes(&r, i);
+  r.vars = GR_NEW(a, gr_read_var, 1), r.n_vars = r.cap_vars = 1;  // the one that is none
   r.names = gr_map_make(a), r.paths = gr_map_make(a), r.uses = gr_map_make(a);
   gr_read_list_readers(&r);
   return read_graph(&r, g, flat, out);

@@ -20,18 +20,13 @@
 // that keep its meaning: no layouts, casts or fused nodes. Its results are "predict.NAME".
 GR_MUST_USE gr_status gr_inference_graph(gr_arena *, const gr_model_request *, gr_graph **out);
 
-// Where the values of states come from: fills `to`, memory for all of the state.
-typedef struct gr_onnx_states {
-  gr_status (*read)(void *ctx, const gr_value *, void *to);
-  void *ctx;
-} gr_onnx_states;
-// Builds the graph of ONNX. Sizes of the request that the model's inputs name by letters may change
-// where the graph is the same without them; "n" must. GR_ERR_UNSUPPORTED, at the line of the model,
-// for an op that cannot be written; GR_ERR_CONFIG without anything predicted.
-GR_MUST_USE gr_status gr_onnx_trace(gr_arena *, const gr_model_request *, const gr_onnx_states *,
-                                    gr_onnx_graph **out);
+// Builds the graph of ONNX, whose weights are states of the model that are yet to be read. Sizes of
+// the request that the model's inputs name by letters may change where the graph is the same
+// without them; "n" must. GR_ERR_UNSUPPORTED, at the line of the model, for an op that cannot be
+// written; GR_ERR_CONFIG without anything predicted.
+GR_MUST_USE gr_status gr_onnx_trace(gr_arena *, const gr_model_request *, gr_onnx_graph **out);
 
-// A file: the graph, and texts by name (metadata_props).
+// A file: the graph, what its states hold, and texts by name (metadata_props).
 typedef struct gr_onnx_property {
   const char *key, *value;
 } gr_onnx_property;
@@ -40,9 +35,16 @@ typedef struct gr_onnx_model {
   const char *version;  // of graphrun
   const gr_onnx_property *properties;
   int n_properties;
+  gr_status (*read)(void *ctx, const gr_value *, void *to);  // fills `to`, memory for all of it
+  void *ctx;
+  // Where weights are written to, and that file's name beside the model's; NULL: the model's file.
+  FILE *beside;
+  const char *beside_name;
 } gr_onnx_model;
 // Appends the bytes; GR_ERR_LAUNCH without protobuf-c. Errors of writing show in the stream.
 GR_MUST_USE gr_status gr_onnx_file(const gr_onnx_model *, FILE *);
+// Whether one file has room for the graph and its weights. Protocol buffers have at most 2 GiB.
+bool gr_onnx_fits(const gr_onnx_graph *);
 // A weight that a model is read with, by the name that it has in the graph language.
 typedef struct gr_onnx_weight {
   const char *name;
@@ -66,6 +68,6 @@ GR_MUST_USE gr_status gr_onnx_load(gr_arena *, const char *path, gr_onnx_graph *
 GR_MUST_USE gr_status gr_onnx_available(void);
 // The module's table.
 typedef struct gr_onnx_module {
-  void (*write)(gr_arena *, const gr_onnx_model *, FILE *);
+  gr_status (*write)(gr_arena *, const gr_onnx_model *, FILE *);
   gr_status (*read)(gr_arena *, const char *file, const void *bytes, size_t n, gr_onnx_graph **);
 } gr_onnx_module;

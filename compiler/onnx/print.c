@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
 
@@ -28,12 +29,7 @@ static gr_status no_expression(const gr_onnx_reading *r, const gr_read_line *l) 
 // ---- Weights ----------------------------------------------------------------------------------
 
 static void put_weight(printing *p, const char *name, const gr_read_var *v) {
-  if (p->n_weights == p->cap_weights) {
-    p->cap_weights = 2 * p->cap_weights + 64;
-    gr_onnx_weight *more = GR_NEW(p->r->arena, gr_onnx_weight, p->cap_weights);
-    if (p->n_weights) memcpy(more, p->weights, sizeof *more * (size_t)p->n_weights);
-    p->weights = more;
-  }
+  GR_GROW(p->r->arena, p->weights, p->n_weights, p->cap_weights);
   gr_type t = v->type[0];
   const void *data = v->data[0];
   if (t.dtype == GR_I64) {
@@ -137,11 +133,7 @@ static gr_status put_constant(printing *p, gr_read_var *v, const char *path, con
 
 static gr_onnx_item *add_item(printing *p, const char *text, const char *word) {
   uint32_t kind = p->kinds.n;
-  if (p->all.n == p->all.cap) {
-    gr_onnx_item *more = GR_NEW(p->r->arena, gr_onnx_item, p->all.cap = 2 * p->all.cap + 64);
-    if (p->all.n) memcpy(more, p->all.items, sizeof *more * (size_t)p->all.n);
-    p->all.items = more;
-  }
+  GR_GROW(p->r->arena, p->all.items, p->all.n, p->all.cap);
   if (!gr_map_find(&p->kinds, text, &kind)) gr_map_put(&p->kinds, text, kind);
   gr_onnx_item *x = &p->all.items[p->all.n++];
   *x = (gr_onnx_item){.text = text, .word = word, .kind = (int)kind};
@@ -239,23 +231,17 @@ static void mark(gr_onnx_reading *r, const gr_onnx_end *outputs, int n) {
     }
 }
 
-static gr_status put_inputs(printing *p, const gr_onnx_end *inputs, int n, gr_text *t) {
+static void put_inputs(printing *p, const gr_onnx_end *inputs, int n, gr_text *t) {
   gr_text_put(t, "inputs:\n");
   for (int i = 0; i < n; i++) {
     const gr_read_var *v = &p->r->vars[inputs[i].var];
-    gr_text_printf(t, "  %s: {shape: [", inputs[i].name);
-    for (int d = 0; d < v->type[0].rank; d++) {
-      int64_t sizes[GR_READ_CHOICES];
-      for (int c = 0; c < GR_READ_CHOICES; c++) sizes[c] = v->type[c].dim[d];
-      gr_text_printf(t, "%s%s", d ? ", " : "", gr_onnx_expression(p->r, sizes));
-    }
-    gr_text_printf(t, "]%s}\n", v->type[0].dtype == GR_I32 ? ", dtype: i32" : "");
+    gr_text_printf(t, "  %s: {shape: %s%s}\n", inputs[i].name, shape_text(p->r, v),
+                   v->type[0].dtype == GR_I32 ? ", dtype: i32" : "");
   }
-  return GR_OK;
 }
 
 // An output that has a name of its own already, as an input or another output, gets a second one.
-static gr_status put_outputs(printing *p, const gr_onnx_end *outputs, int n, gr_text *t) {
+static void put_outputs(printing *p, const gr_onnx_end *outputs, int n, gr_text *t) {
   gr_text_put(t, "predict: {");
   for (int i = 0; i < n; i++) {
     gr_read_var *v = &p->r->vars[outputs[i].var];
@@ -264,7 +250,6 @@ static gr_status put_outputs(printing *p, const gr_onnx_end *outputs, int n, gr_
     gr_text_printf(t, "%s%s: %s", i ? ", " : "", outputs[i].name, outputs[i].name);
   }
   gr_text_put(t, "}\n");
-  return GR_OK;
 }
 
 static gr_status name_ends(printing *p, const gr_onnx_end *inputs, int n_inputs,
@@ -309,13 +294,13 @@ gr_status gr_onnx_print(gr_onnx_reading *r, const gr_onnx_end *inputs, int n_inp
   mark(r, outputs, n_outputs);
   gr_onnx_split(r, outputs, n_outputs);
   gr_text_printf(&text, "doc: \"made from a file of ONNX\"\n");
-  GR_TRY(put_inputs(&p, inputs, n_inputs, &text));
+  put_inputs(&p, inputs, n_inputs, &text);
   for (int i = 0; i < r->n_lines; i++)
     if (r->lines[i].live) GR_TRY(put_line(&p, &r->lines[i]));
   const int *last = last_uses(&p, outputs, n_outputs);
   int n = flat ? 0 : gr_onnx_fold(r, &p.all, last, &runs);
   gr_onnx_lines(r, &p.all, n, runs, last, &p.words, &p.nodes);
-  GR_TRY(put_outputs(&p, outputs, n_outputs, &end));
+  put_outputs(&p, outputs, n_outputs, &end);
   gr_text_printf(&text, "nodes:\n%s%s%s", p.constants.chars, p.nodes.chars, end.chars);
   out->text = text.chars, out->weights = p.weights, out->n_weights = p.n_weights;
   return GR_OK;

@@ -1,6 +1,7 @@
 // trace.c - writes the graph of what a model predicts, node by node, as a graph of ONNX. See
 // onnx.h.
 #include <string.h>
+#include "base/grow.h"
 #include "compiler/onnx/sizes.h"
 
 // A size that may change, and the value that has it.
@@ -16,11 +17,9 @@ typedef struct tracer {
   gr_onnx_writer writer;  // the first, so that a writer is its tracer
   gr_arena *arena;
   const gr_onnx_choices *choices;
-  const gr_onnx_states *states;
   gr_onnx_graph *main;
   known_size *known;
   int n_known, cap_known;
-  int64_t bytes;  // of states
 } tracer;
 
 // A graph that is written: the model's, or the body of one of its loops.
@@ -29,8 +28,6 @@ typedef struct level {
   gr_onnx_graph *to;
   const char **name;  // by value
 } level;
-
-enum { MAX_BYTES = INT32_MAX - (1 << 20) };  // protocol buffers have at most 2 GiB
 
 // ---- Sizes --------------------------------------------------------------------------------------
 
@@ -50,11 +47,7 @@ static void learn(tracer *t, const level *l, uint32_t v) {
   for (int d = 0; d < l->graph[0]->values[v].type.rank; d++) {
     const int64_t *size = sizes_of(t, l, v, d);
     if (is_fixed(t, size)) continue;
-    if (t->n_known == t->cap_known) {
-      known_size *more = GR_NEW(t->arena, known_size, t->cap_known = 2 * t->cap_known + 64);
-      if (t->n_known) memcpy(more, t->known, sizeof *more * (size_t)t->n_known);
-      t->known = more;
-    }
+    GR_GROW(t->arena, t->known, t->n_known, t->cap_known);
     t->known[t->n_known++] = (known_size){l->to, l->name[v], d, size, NULL};
   }
 }
@@ -169,31 +162,21 @@ static void name_sizes(const tracer *t, const level *l, uint32_t v, gr_onnx_valu
   }
 }
 
-static gr_status write_state(tracer *t, const gr_value *v) {
-  t->bytes += (int64_t)gr_type_bytes(&v->type);
-  if (t->bytes > MAX_BYTES)
-    return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, v->loc,
-                           "the weights are more than the 2 GiB that "
-                           "a file of ONNX has room for"),
-                   "export to .safetensors");
-  void *data = gr_arena_alloc(t->arena, gr_type_bytes(&v->type) + 1);
-  gr_onnx_tensor_add(t->main, v->name, &v->type, data);
-  return t->states->read(t->states->ctx, v, data);
-}
-
-static gr_status write_leaves(tracer *t, level *l) {
+static void write_leaves(tracer *t, level *l) {
   const gr_graph *g = l->graph[0];
   const bool *live = gr_graph_live(g);
   for (uint32_t v = 1; v < g->n_values; v++) {
     const gr_value *value = &g->values[v];
     if (value->role == GR_TEMP || !live[v]) continue;
     l->name[v] = value->name;
-    if (value->role == GR_STATE) GR_TRY(write_state(t, value));
-    if (value->role == GR_STATE) continue;
+    if (value->role == GR_STATE) {
+      gr_onnx_tensor_add(t->main, value->name, &value->type, NULL);
+      t->main->last_tensor->state = value;
+      continue;
+    }
     name_sizes(t, l, v, gr_onnx_input(t->main, value->name, &value->type));
     learn(t, l, v);
   }
-  return GR_OK;
 }
 
 static bool is_taken(const gr_onnx_graph *g, const char *name) {
@@ -219,18 +202,16 @@ static gr_status write_results(tracer *t, level *l) {
   return c.err;
 }
 
-gr_status gr_onnx_trace(gr_arena *arena, const gr_model_request *request,
-                        const gr_onnx_states *states, gr_onnx_graph **out) {
+gr_status gr_onnx_trace(gr_arena *arena, const gr_model_request *request, gr_onnx_graph **out) {
   gr_onnx_choices choices;
   GR_TRY(gr_onnx_choose(arena, request, &choices));
   tracer t = {.writer = {find_size, write_body},
               .arena = arena,
               .choices = &choices,
-              .states = states,
               .main = gr_onnx_graph_create(arena, NULL, "graphrun")};
   level l = {.to = t.main, .name = GR_NEW(arena, const char *, choices.graph[0]->n_values)};
   memcpy(l.graph, choices.graph, sizeof l.graph);
-  GR_TRY(write_leaves(&t, &l));
+  write_leaves(&t, &l);
   GR_TRY(write_nodes(&t, &l));
   GR_TRY(write_results(&t, &l));
   *out = t.main;

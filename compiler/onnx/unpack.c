@@ -2,6 +2,7 @@
 #include "compiler/onnx/unpack.h"
 #include <onnx.pb-c.h>
 #include <string.h>
+#include "compiler/onnx/external.h"
 #include "ops/kernels/cpu.h"
 
 enum { OLDEST = 13 };  // opset, since when axes are operands and Softmax is over one axis
@@ -12,6 +13,7 @@ enum { BFLOAT16 = 16 };
 typedef struct unpacking {
   gr_arena *arena;
   const char *file;
+  gr_onnx_files *files;  // of tensors outside of it
 } unpacking;
 
 static const char *copy(const unpacking *u, const char *s) {
@@ -67,10 +69,11 @@ static double listed_float(const Onnx__TensorProto *t, const struct dtype *d, si
   return (double)(d->number == FLOAT16 ? gr_float_of_f16(half) : gr_float_of_bf16(half));
 }
 
-static void elements(const Onnx__TensorProto *t, const struct dtype *d, size_t n, void *to) {
-  const uint8_t *raw = t->raw_data.data;
+// raw: the elements; NULL: they are in a list.
+static void elements(const Onnx__TensorProto *t, const struct dtype *d, const uint8_t *raw,
+                     size_t n, void *to) {
   for (size_t i = 0; i < n; i++) {
-    const uint8_t *p = t->has_raw_data ? raw + i * (size_t)d->bytes : NULL;
+    const uint8_t *p = raw ? raw + i * (size_t)d->bytes : NULL;
     if (d->is_float)
       ((float *)to)[i] = (float)(p ? raw_float(d, p) : listed_float(t, d, i));
     else
@@ -80,33 +83,54 @@ static void elements(const Onnx__TensorProto *t, const struct dtype *d, size_t n
   }
 }
 
+// The tensor's type, if it may have one.
+static bool find_type(const Onnx__TensorProto *t, const struct dtype *d, gr_type *out) {
+  *out = (gr_type){.dtype = d->is_float ? GR_F32 : GR_I64, .rank = (int)t->n_dims};
+  if (t->n_dims > GR_MAX_RANK) return false;
+  for (size_t i = 0; i < t->n_dims; i++) {
+    if (t->dims[i] < 0 || t->dims[i] > INT32_MAX) return false;
+    out->dim[i] = t->dims[i];
+  }
+  return gr_type_possible(out);
+}
+
+static gr_status damaged(const unpacking *u, const char *name, size_t has) {
+  return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                 "'%s': the tensor '%s' is damaged: it has %zu elements, and its shape another "
+                 "number, or more than %d axes",
+                 u->file, name, has, GR_MAX_RANK);
+}
+
+static gr_status read_elements(const unpacking *u, const Onnx__TensorProto *t,
+                               const struct dtype *d, const gr_type *type, const char *name,
+                               void **out) {
+  size_t n = (size_t)gr_type_count(type), size = (size_t)d->bytes;
+  bool outside = t->data_location == GR_ONNX_EXTERNAL;
+  size_t has = outside ? n : t->has_raw_data ? t->raw_data.len / size : listed(t, d);
+  if (has != n || (!outside && t->has_raw_data && t->raw_data.len % size))
+    return damaged(u, name, has);
+  const uint8_t *raw = t->has_raw_data ? t->raw_data.data : NULL;
+  gr_arena *work = gr_arena_create();
+  gr_status s = outside ? gr_onnx_external(u->files, t, n * size, work, &raw) : GR_OK;
+  if (!s) {
+    *out = gr_arena_alloc(u->arena, n * (d->is_float ? sizeof(float) : sizeof(int64_t)) + 8);
+    elements(t, d, raw, n, *out);
+  }
+  gr_arena_destroy(work);
+  return s;
+}
+
 static gr_status tensor(const unpacking *u, const Onnx__TensorProto *t, gr_onnx_tensor **out) {
   const char *name = copy(u, t->name);
   const struct dtype *d = find_dtype(t->data_type);
+  gr_type type;
+  void *data = NULL;
   if (!d)
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
                    "'%s': the tensor '%s' has the dtype %d, which is not read", u->file, name,
                    (int)t->data_type);
-  if (t->n_external_data || t->data_location)
-    return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
-                           "'%s': the tensor '%s' is in another file", u->file, name),
-                   "write the model as one file: torch.onnx.export(..., external_data=False)");
-  gr_type type = {.dtype = d->is_float ? GR_F32 : GR_I64, .rank = (int)t->n_dims};
-  bool fits = t->n_dims <= GR_MAX_RANK;
-  for (size_t i = 0; fits && i < t->n_dims; i++) {
-    fits = t->dims[i] >= 0 && t->dims[i] <= INT32_MAX;
-    type.dim[i] = t->dims[i];
-  }
-  fits = fits && gr_type_possible(&type);
-  size_t n = fits ? (size_t)gr_type_count(&type) : 0;
-  size_t has = t->has_raw_data ? t->raw_data.len / (size_t)d->bytes : fits ? listed(t, d) : 0;
-  if (!fits || has != n || (t->has_raw_data && t->raw_data.len % (size_t)d->bytes))
-    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                   "'%s': the tensor '%s' is damaged: it has %zu elements, and its shape another "
-                   "number, or more than %d axes",
-                   u->file, name, has, GR_MAX_RANK);
-  void *data = gr_arena_alloc(u->arena, n * (d->is_float ? sizeof(float) : sizeof(int64_t)) + 8);
-  elements(t, d, n, data);
+  if (!find_type(t, d, &type)) return damaged(u, name, t->has_raw_data ? t->raw_data.len : 0);
+  GR_TRY(read_elements(u, t, d, &type, name, &data));
   gr_onnx_tensor *x = GR_NEW(u->arena, gr_onnx_tensor, 1);
   *x = (gr_onnx_tensor){.name = name, .type = type, .data = data};
   *out = x;
@@ -280,7 +304,8 @@ static bool is_deep(const uint8_t *p, const uint8_t *end, int level) {
 
 gr_status gr_onnx_unpack(gr_arena *a, const char *file, const void *bytes, size_t n,
                          gr_onnx_graph **out) {
-  const unpacking u = {a, file};
+  gr_onnx_files files = {a, file, gr_map_make(a)};
+  const unpacking u = {a, file, &files};
   const uint8_t *start = bytes;
   if (is_deep(start, start + n, 0))
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s' has graphs in graphs, too deep to be read",
@@ -290,6 +315,7 @@ gr_status gr_onnx_unpack(gr_arena *a, const char *file, const void *bytes, size_
     return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' is no file of ONNX, or damaged", file),
                    "files of ONNX are protocol buffers, as torch.onnx.export writes them");
   gr_status s = model(&u, m, out);
+  gr_onnx_files_close(&files);
   onnx__model_proto__free_unpacked(m, NULL);
   return s;
 }

@@ -2,6 +2,8 @@
 #pragma once
 #include "compiler/onnx/onnx.h"
 
+enum { GR_ONNX_EXTERNAL = 1 };  // TensorProto.DataLocation: the elements are in another file
+
 // Parses the bytes of a file into a graph in the arena. Floats become f32, and integers and bools
 // i64. GR_ERR_CONFIG: it is no file of ONNX, or damaged; GR_ERR_UNSUPPORTED: it has what is not
 // read, such as tensors of strings. file: for errors.

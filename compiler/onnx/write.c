@@ -24,12 +24,19 @@ gr_status gr_onnx_file(const gr_onnx_model *m, FILE *to) {
   const gr_onnx_module *module;
   GR_TRY(open(&module));
   gr_arena *a = gr_arena_create();
-  module->write(a, m, to);
+  gr_status s = module->write(a, m, to);
   gr_arena_destroy(a);
-  return GR_OK;
+  return s;
 }
 
-enum { MAX_FILE = 2147483647 };  // bytes, of any message of protocol buffers
+enum { MAX_FILE = INT32_MAX };  // bytes, of any message of protocol buffers
+
+bool gr_onnx_fits(const gr_onnx_graph *g) {
+  enum { NODES = 1 << 25 };  // what is left for them, names and texts
+  size_t bytes = NODES;
+  for (const gr_onnx_tensor *x = g->tensors; x; x = x->next) bytes += gr_type_bytes(&x->type);
+  return bytes <= MAX_FILE;
+}
 
 gr_status gr_onnx_load(gr_arena *a, const char *path, gr_onnx_graph **out) {
   const gr_onnx_module *module;

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
+#include "base/grow.h"
 #include "base/hash.h"
 #include "compiler/picture/parts.h"
 #include "ops/comm/collective.h"
@@ -17,23 +18,13 @@ typedef struct tree {
 } tree;
 
 static uint32_t add_block(gr_picture *p, uint32_t parent, const char *path, const char *name) {
-  if (p->n_blocks == p->cap_blocks) {
-    p->cap_blocks = 2 * p->cap_blocks + 64;
-    gr_picture_block *grown = GR_NEW(p->arena, gr_picture_block, p->cap_blocks);
-    if (p->n_blocks) memcpy(grown, p->block, p->n_blocks * sizeof *grown);
-    p->block = grown;
-  }
+  GR_GROW(p->arena, p->block, p->n_blocks, p->cap_blocks);
   uint32_t added = p->n_blocks++;
   p->block[added] = (gr_picture_block){
       .path = path, .name = name, .parent = parent, .shown_as = added, .repetitions = 1};
   gr_picture_block *up = &p->block[parent];
   if (added == parent) return added;
-  if (up->n_child == up->room) {
-    up->room = 2 * up->room + 4;
-    uint32_t *grown = GR_NEW(p->arena, uint32_t, up->room);
-    if (up->n_child) memcpy(grown, up->child, up->n_child * sizeof *grown);
-    up->child = grown;
-  }
+  GR_GROW(p->arena, up->child, up->n_child, up->room);
   up->child[up->n_child++] = added;
   return added;
 }

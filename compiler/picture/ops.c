@@ -2,6 +2,7 @@
 // that pass between them. Fused nodes are taken apart again.
 #include "ops/ops.h"
 #include <string.h>
+#include "base/grow.h"
 #include "compiler/picture/parts.h"
 #include "ops/kernels/fused.h"
 
@@ -83,12 +84,7 @@ typedef struct reader {
 static void add_edge(reader *r, uint32_t maker, uint32_t target, const gr_type *type) {
   gr_picture_ops *ops = &r->p->ops;
   if (!maker) return;
-  if (ops->n_edges == r->cap_edges) {
-    r->cap_edges = 2 * r->cap_edges + 64;
-    gr_picture_edge *grown = GR_NEW(r->p->arena, gr_picture_edge, r->cap_edges);
-    if (ops->n_edges) memcpy(grown, ops->edge, ops->n_edges * sizeof *grown);
-    ops->edge = grown;
-  }
+  GR_GROW(r->p->arena, ops->edge, ops->n_edges, r->cap_edges);
   bool narrows = !gr_dtypes[type->dtype].is_float || type->rank == 0;
   ops->edge[ops->n_edges++] =
       (gr_picture_edge){maker - 1, target, (double)gr_type_bytes(type), narrows};

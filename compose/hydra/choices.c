@@ -1,6 +1,7 @@
 // choices.c - choices of groups and their errors. See choices.h.
 #include "compose/hydra/choices.h"
 #include <string.h>
+#include "base/grow.h"
 #include "compose/interp/interp.h"
 
 enum { MAX_NAMES = 512 };
@@ -14,12 +15,7 @@ static gr_choice *choices_find(gr_choices *c, const char *key) {
 static gr_choice *add(gr_arena *a, gr_choices *c, const char *key) {
   gr_choice *old = choices_find(c, key);
   if (old) return old;
-  if (c->n == c->cap) {
-    c->cap = c->cap ? c->cap * 2 : 8;
-    gr_choice *more = GR_NEW(a, gr_choice, c->cap);
-    if (c->n) memcpy(more, c->items, sizeof *more * (size_t)c->n);
-    c->items = more;
-  }
+  GR_GROW(a, c->items, c->n, c->cap);
   c->items[c->n].key = key;
   return &c->items[c->n++];
 }

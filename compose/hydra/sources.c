@@ -1,8 +1,8 @@
 // sources.c - see sources.h. The first folder of the search path that has a file wins.
 #include "compose/hydra/sources.h"
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 #include "compose/hydra/builtin.h"
 
 enum { MAX_BYTES = 1 << 20, HEADER_BYTES = 512, MAX_GROUP_DEPTH = 16 };
@@ -20,17 +20,12 @@ void gr_sources_add(gr_sources *s, const char *dir) {
   s->dirs = dirs;
 }
 
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), m = strlen(end);
-  return n >= m && !strcmp(s + n - m, end);
-}
-
 static const char *join(gr_arena *a, const char *dir, const char *path) {
   return !strcmp(dir, ".") ? path : gr_arena_printf(a, "%s/%s", dir, path);
 }
 
 static const char *file_of(const gr_sources *s, const char *dir, const char *path) {
-  const char *end = ends_with(path, ".yaml") ? "" : ".yaml";
+  const char *end = gr_ends_in(path, ".yaml") ? "" : ".yaml";
   return join(s->arena, dir, gr_arena_printf(s->arena, "%s%s", path, end));
 }
 
@@ -157,12 +152,7 @@ gr_status gr_sources_load(gr_sources *s, const char *path, gr_config **out) {
   }
   path = gr_arena_strdup(s->arena, path);
   gr_status errors = load_new(s, path, out);
-  if (s->n_configs == s->cap) {
-    s->cap = s->cap ? s->cap * 2 : 16;
-    gr_config **more = GR_NEW(s->arena, gr_config *, s->cap);
-    if (s->n_configs) memcpy(more, s->configs, sizeof *more * (size_t)s->n_configs);
-    s->configs = more;
-  }
+  GR_GROW(s->arena, s->configs, s->n_configs, s->cap);
   gr_map_put(&s->known, path, (uint32_t)s->n_configs);
   s->configs[s->n_configs++] = *out;
   return errors;
@@ -187,12 +177,7 @@ typedef struct names {
 static void add_name(names *l, const char *name) {
   for (int i = 0; i < l->n; i++)
     if (!strcmp(l->items[i], name)) return;
-  if (l->n == l->cap) {
-    l->cap = l->cap ? l->cap * 2 : 16;
-    const char **more = GR_NEW(l->arena, const char *, l->cap);
-    if (l->n) memcpy(more, l->items, sizeof *more * (size_t)l->n);
-    l->items = more;
-  }
+  GR_GROW(l->arena, l->items, l->n, l->cap);
   l->items[l->n++] = gr_arena_strdup(l->arena, name);
 }
 
@@ -204,15 +189,14 @@ static void add_entry(names *l, const char *dir, const char *name, bool groups) 
   if (*name == '.' || !strcmp(name, "__pycache__")) return;
   bool is_group = gr_is_dir(join(l->arena, dir, name));
   if (groups && is_group) add_name(l, name);
-  if (!groups && !is_group && ends_with(name, ".yaml"))
+  if (!groups && !is_group && gr_ends_in(name, ".yaml"))
     add_name(l, gr_arena_strndup(l->arena, name, strlen(name) - strlen(".yaml")));
 }
 
 static void list_dir(names *l, const char *dir, bool groups) {
-  DIR *d = opendir(dir);
-  if (!d) return;
-  for (const struct dirent *e = readdir(d); e; e = readdir(d)) add_entry(l, dir, e->d_name, groups);
-  closedir(d);
+  int n;
+  const char **found = gr_list_dir(l->arena, dir, &n);
+  for (int i = 0; i < n; i++) add_entry(l, dir, found[i], groups);
 }
 
 static void list_builtin(names *l, const char *group, bool groups) {

@@ -2,6 +2,7 @@
 // defaults.h. The order is Hydra's: entries are visited last to first, so that a choice applies to
 // earlier entries; interpolated entries are visited after all others.
 #include <string.h>
+#include "base/grow.h"
 #include "compose/hydra/choices.h"
 #include "compose/hydra/defaults.h"
 #include "compose/interp/interp.h"
@@ -250,12 +251,7 @@ static gr_status add_part(gr_defaults *d, const gr_default_node *leaf) {
   const gr_default_node *up = e->is_self ? leaf->up->up : leaf->up;
   bool missing = gr_entry_missing(d->arena, owner), none = owner->is_group && !owner->value;
   if (e->deleted || missing || none) return GR_OK;
-  if (d->n_parts == d->cap_parts) {
-    d->cap_parts = d->cap_parts ? d->cap_parts * 2 : 16;
-    gr_default_part *more = GR_NEW(d->arena, gr_default_part, d->cap_parts);
-    if (d->n_parts) memcpy(more, d->parts, sizeof *more * (size_t)d->n_parts);
-    d->parts = more;
-  }
+  GR_GROW(d->arena, d->parts, d->n_parts, d->cap_parts);
   gr_default_part *p = &d->parts[d->n_parts++];
   *p = (gr_default_part){.package = gr_entry_package(d->arena, owner, true),
                          .is_self = e->is_self,

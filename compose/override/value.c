@@ -3,6 +3,7 @@
 // The text is split into tokens, always the longest that matches, and parsed by recursive descent.
 // Every token has its location, for error messages with a caret.
 #include <string.h>
+#include "base/grow.h"
 #include "compose/override/override.h"
 #include "compose/tree/lexis.h"
 
@@ -271,11 +272,7 @@ static gr_status read_function(parser *p, gr_override_value *out) {
   advance(p);
   advance(p);
   while (p->now.kind != T_CLOSE) {
-    if (n == cap) {
-      gr_argument *more = GR_NEW(p->arena, gr_argument, cap = cap ? cap * 2 : 8);
-      if (n) memcpy(more, args, sizeof *args * (size_t)n);
-      args = more;
-    }
+    GR_GROW(p->arena, args, n, cap);
     if (n == MAX_ARGUMENTS) return gr_fail(GR_ERR_USAGE, here(p), "more than %d arguments", n);
     GR_TRY(read_argument(p, n && args[n - 1].name, &args[n]));
     n++;

@@ -116,11 +116,9 @@ static const struct format {
 } formats[] = {{".safetensors", write_safetensors}, {".npz", gr_export_npz}};
 
 static gr_status find_format(const char *path, const struct format **out) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-    size_t n = strlen(formats[i].ending), len = strlen(name);
     *out = &formats[i];
-    if (len >= n && !strcmp(name + len - n, formats[i].ending)) return GR_OK;
+    if (gr_ends_in(path, formats[i].ending)) return GR_OK;
   }
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                          "cannot export to '%s': the file's ending decides its format, and must be "

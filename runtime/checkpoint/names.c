@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/grow.h"
 #include "runtime/checkpoint/dir.h"
 
 void gr_checkpoint_name(const char *prefix, int64_t step, char out[GR_CHECKPOINT_NAME_SIZE]) {
@@ -21,11 +22,7 @@ int64_t gr_checkpoint_name_step(const char *name, const char *prefix) {
 }
 
 static void add_name(gr_arena *a, gr_names *all, const char *name) {
-  if (all->n == all->cap) {
-    const char **more = GR_NEW(a, const char *, 64 + 2 * all->cap);
-    if (all->n) memcpy(more, all->names, sizeof *more * (size_t)all->n);
-    all->names = more, all->cap = 64 + 2 * all->cap;
-  }
+  GR_GROW(a, all->names, all->n, all->cap);
   all->names[all->n++] = gr_arena_strdup(a, name);
 }
 

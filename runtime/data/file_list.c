@@ -1,6 +1,5 @@
 // file_list.c - see file_list.h.
 #include "runtime/data/file_list.h"
-#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -106,30 +105,21 @@ gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,
 // ---- Folders ------------------------------------------------------------------------------------
 
 // Hidden files, and what macOS and Windows add to folders and archives, are no images.
-static int is_shown(const struct dirent *e) {
+static bool is_shown(const char *name) {
   static const char *const added[] = {"__MACOSX", "Thumbs.db", "desktop.ini"};
   for (size_t i = 0; i < sizeof added / sizeof *added; i++)
-    if (!strcasecmp(e->d_name, added[i])) return 0;
-  return *e->d_name != '.';
-}
-
-static int by_bytes(const struct dirent **a, const struct dirent **b) {
-  return strcmp((*a)->d_name, (*b)->d_name);
+    if (!strcasecmp(name, added[i])) return false;
+  return *name != '.';
 }
 
 gr_status gr_file_list_folder(gr_arena *a, const char *path, gr_names *out) {
-  struct dirent **list;
-  int n = scandir(path, &list, is_shown, by_bytes);
-  *out = (gr_names){0};
-  if (n < 0)
+  int n;
+  *out = (gr_names){.items = gr_list_dir(a, path, &n)};
+  if (!out->items)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read the folder '%s': %s", path,
                    strerror(errno));
-  out->items = GR_NEW(a, const char *, n + 1);
-  for (int i = 0; i < n; i++) {
-    out->items[out->n++] = gr_arena_strdup(a, list[i]->d_name);
-    free(list[i]);
-  }
-  free(list);
+  for (int i = 0; i < n; i++)
+    if (is_shown(out->items[i])) out->items[out->n++] = out->items[i];
   return GR_OK;
 }
 

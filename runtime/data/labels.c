@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/grow.h"
 #include "runtime/data/bar.h"
 
 gr_names gr_names_read(gr_arena *a, gr_conf *conf, const char *key) {
@@ -36,12 +37,7 @@ gr_status gr_classes_add(gr_classes *c, gr_arena *a, const char *name, gr_loc lo
     if (i == GR_CLASSES)
       return gr_about(gr_fail(GR_ERR_DATA, loc, "there are more than %d classes", GR_CLASSES),
                       "label");
-    if (i == c->room) {
-      c->room = 2 * c->room + 16;
-      gr_loc *more = GR_NEW(a, gr_loc, c->room);
-      if (i) memcpy(more, c->first, i * sizeof *more);
-      c->first = more;
-    }
+    GR_GROW(a, c->first, i, c->room);
     c->first[i] = loc;
     gr_map_put(&c->found, gr_arena_strdup(a, name), i);
   }

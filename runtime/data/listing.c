@@ -2,6 +2,7 @@
 #include "runtime/data/listing.h"
 #include <assert.h>
 #include <string.h>
+#include "base/grow.h"
 #include "base/work.h"
 
 enum { MAX_FILES = 1 << 30 };
@@ -15,14 +16,9 @@ gr_listing gr_listing_make(const gr_source_request *r, const char *what) {
 
 gr_status gr_listing_add(gr_listing *l, const gr_listed *file) {
   GR_TRY(gr_work_step(0));
-  if (l->count == l->room) {
-    if (l->count >= MAX_FILES)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are more than 2^30 %s", l->what);
-    l->room = 2 * l->room + 256;
-    gr_listed *more = GR_NEW(l->arena, gr_listed, l->room);
-    if (l->count) memcpy(more, l->file, l->count * sizeof *more);
-    l->file = more;
-  }
+  if (l->count >= MAX_FILES)
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are more than 2^30 %s", l->what);
+  GR_GROW(l->arena, l->file, l->count, l->room);
   l->file[l->count] = *file;
   l->file[l->count].info.key = gr_hash_text(file->name);
   l->file[l->count++].info.length = 1;

@@ -1,6 +1,7 @@
 // open.c - opens a source as a data set: its list of samples, split and buckets. See dataset.h.
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/port.h"
 #include "runtime/data/file_list.h"
@@ -243,11 +244,7 @@ typedef struct list {
 } list;
 
 static void add_input(list *l, const char *path) {
-  if (l->names.n == l->room) {
-    const char **more = GR_NEW(l->arena, const char *, l->room = 2 * l->room + 16);
-    if (l->names.n) memcpy(more, l->names.items, (size_t)l->names.n * sizeof *more);
-    l->names.items = more;
-  }
+  GR_GROW(l->arena, l->names.items, l->names.n, l->room);
   l->names.items[l->names.n++] = path;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <wctype.h>
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/port.h"
 #include "base/stop.h"
 #include "runtime/data/encoding.h"
@@ -19,12 +20,7 @@ typedef struct list {
 } list;
 
 static void put(list *l, const char *symbol) {
-  if (l->n == l->cap) {
-    l->cap = l->cap ? 2 * l->cap : 64;
-    const char **more = GR_NEW(l->arena, const char *, l->cap);
-    if (l->n) memcpy(more, l->items, l->n * sizeof *more);
-    l->items = more;
-  }
+  GR_GROW(l->arena, l->items, l->n, l->cap);
   l->items[l->n++] = symbol;
 }
 

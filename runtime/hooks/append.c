@@ -21,7 +21,7 @@ static bool is_allowed_name(const char *s, size_t len) {
       !strcmp(s, "run.log"))
     return false;
   for (int i = 0; i < 4; i++)
-    if (len > 4 && !strcmp(s + len - 4, endings[i])) return true;
+    if (gr_ends_in(s, endings[i])) return true;
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/port.h"
 
@@ -26,11 +27,7 @@ static gr_series *series_of(reader *r, const char *key) {
   gr_series_list *l = r->out;
   for (int i = 0; i < l->n; i++)
     if (!strcmp(l->items[i].key, key)) return i < r->before ? NULL : &l->items[i];
-  if (l->n == l->room) {
-    gr_series *more = GR_NEW(r->arena, gr_series, 16 + 2 * l->room);
-    if (l->n) memcpy(more, l->items, sizeof *more * (size_t)l->n);
-    l->items = more, l->room = 16 + 2 * l->room;
-  }
+  GR_GROW(r->arena, l->items, l->n, l->room);
   l->items[l->n] = (gr_series){.key = gr_arena_strdup(r->arena, key)};
   return &l->items[l->n++];
 }

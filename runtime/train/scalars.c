@@ -3,15 +3,12 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 
 // ---- Writing -----------------------------------------------------------------------------------
 
 static gr_scalar *add(gr_scalars_out *out, const char *name, gr_scalar_kind kind) {
-  if (out->n == out->most) {
-    gr_scalar *more = GR_NEW(out->arena, gr_scalar, 64 + 2 * out->most);
-    if (out->n) memcpy(more, out->items, sizeof *more * (size_t)out->n);
-    out->items = more, out->most = 64 + 2 * out->most;
-  }
+  GR_GROW(out->arena, out->items, out->n, out->most);
   gr_scalar *s = &out->items[out->n++];
   *s = (gr_scalar){.name = name, .kind = kind};
   return s;

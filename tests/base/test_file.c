@@ -106,9 +106,52 @@ static void an_error_in_a_fifo_is_printed(void) {
   end();
 }
 
+// ---- Files below a folder -----------------------------------------------------------------------
+
+static void below(const char *name, const char *why) {
+  int fd;
+  alarm(30);
+  gr_status s = gr_file_open_below(folder, name, GR_ERR_DATA, &fd);
+  alarm(0);
+  if (!why) {
+    CHECK(!s && fd >= 0, "'%s': %s", name, gr_status_text(s));
+    if (!s) close(fd);
+  } else {
+    CHECK(s && fd == -1 && strstr(gr_status_text(s), why), "'%s' without '%s'", gr_status_text(s),
+          why);
+  }
+  gr_status_drop(s);
+}
+
+// Neither a path nor a link leads out of the folder, and nothing but a file is opened.
+static void files_below_a_folder(void) {
+  begin();
+  CHECK(!mkdir(path, 0700) && !chdir(path), "a folder");
+  FILE *f = fopen("inner", "w");
+  CHECK(f && !fclose(f) && !mkfifo("fifo", 0600), "files");
+  CHECK(!symlink("inner", "link") && !symlink("/etc", "out") && !symlink("..", "up"), "links");
+  below("file/inner", NULL), below("file//inner", NULL), below("./file/inner", NULL);
+  below("file/..inner", "No such file"), below("file/none", "No such file");
+  below("none/inner", "No such file"), below("file/inner/x", "Not a directory");
+  static const char *const outside[] = {"",         "/etc/passwd", "..",           "../x",
+                                        "file/..",  "file/../x",   "file/../../x", "//etc/passwd",
+                                        "./../x/y", "file/./../y"};
+  for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+    below(outside[i], "not below that folder");
+  below("file/link", "symbolic link"), below("file/out/passwd", "symbolic link");
+  below("file/up/file/inner", "symbolic link");
+  below("file", "not a regular file"), below("file/", "");
+  below("file/fifo", "not a regular file");
+  static const char *const names[] = {"inner", "fifo", "link", "out", "up"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) CHECK(!unlink(names[i]), "removed");
+  CHECK(!chdir("/"), "back");
+  end();
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"regular_files_are_read", regular_files_are_read},
              {"a_fifo_is_not_waited_for", a_fifo_is_not_waited_for},
              {"other_things_are_named", other_things_are_named},
-             {"an_error_in_a_fifo_is_printed", an_error_in_a_fifo_is_printed});
+             {"an_error_in_a_fifo_is_printed", an_error_in_a_fifo_is_printed},
+             {"files_below_a_folder", files_below_a_folder});
 }

@@ -23,8 +23,12 @@ for kind in table regression series image video speech texts text rl; do
   mkdir models.$kind
   expect "... and is exported" 0 "models.$kind/model.onnx: [0-9]+ nodes" "outputs " -- \
     "$graphrun" export $kind/run models.$kind/model.onnx
+  mkdir beside.$kind
+  expect "... and with its weights beside it" 0 "weights  beside.$kind/model.onnx.data" -- \
+    "$graphrun" export $kind/run beside.$kind/model.onnx --external-data
   [ $live = no ] || check "... beside what it predicts" "$tools/onnx_reference" $kind/run models.$kind $program 3 \
     distributed.ranks=1 training.precision=fp32
+  cp models.$kind/*.npy beside.$kind 2>/dev/null
 done
 expect "the batch is of any size, and so is a series" 0 'inputs   x f32\[n,t,[0-9]+\]' -- "$graphrun" export series/run a.onnx
 "$graphrun" export series/run b.onnx >/dev/null
@@ -40,6 +44,7 @@ done
 # One batch differs in its size from what the model was traced with; in onnxruntime all are as in graphrun.
 if [ $live = yes ]; then
   check "onnxruntime computes the same, within 1e-5" "$python" "$source/tests/onnx/in_onnxruntime.py" 1e-5 models.*
+  check "... with weights in another file, too" "$python" "$source/tests/onnx/in_onnxruntime.py" 1e-5 beside.*
   mkdir ops
   check "each case of each op is written" "$tools/onnx_op_cases" ops
   check "... and computes what the reference kernel does" "$python" "$source/tests/onnx/in_onnxruntime.py" 1e-5 ops/*

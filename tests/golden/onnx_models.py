@@ -344,6 +344,12 @@ def main():
             export(name, model, x, str(OUT / f"{name}_dynamo.onnx"), dynamo=True)
         for path in OUT.glob(f"{name}*.onnx"):
             strip(str(path), name == "gru_before")
+        if name == "mlp":
+            outside = OUT / "external"
+            outside.mkdir(exist_ok=True)
+            (outside / "mlp.data").unlink(missing_ok=True)
+            onnx.save(onnx.load(OUT / "mlp_dynamo.onnx"), outside / "mlp.onnx", save_as_external_data=True,
+                      location="mlp.data", size_threshold=0)
         loss = F.cross_entropy(model(x), y)
         loss.backward()
         last = x.movedim(1, -1).contiguous() if x.dim() > 3 or name == "series" else x

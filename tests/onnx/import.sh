@@ -89,6 +89,40 @@ verdict 'an input that the file has not' 65
 sed 's/loss: .*metrics/metrics/' "$scratch/import.yaml" >"$scratch/no_loss.yaml"
 expect 'no loss is stated' 65 'but not its loss' 'model.loss=' -- \
   "$graphrun" "$scratch/no_loss.yaml" "model.graph=$golden/mlp.onnx" "data.table.path=$golden/mlp_data.npz"
+# Weights beside the model, as onnx.save writes them, and as export does: the same model.
+mkdir outside && cp "$golden/external/"* outside
+step beside outside/mlp.onnx mlp distributed.ranks=1
+same 'weights in another file' beside "$scratch/mlp_dynamo.safetensors" mlp
+expect 'a run is exported with them beside' 0 'weights  outside/back.onnx.data' -- \
+  "$graphrun" export beside outside/back.onnx --external-data
+expect '... in a file of ONNX alone' 2 'only a FILE.onnx has such' -- \
+  "$graphrun" export beside outside/back.npz --external-data
+limited "$graphrun" export beside inside.onnx
+for kind in outside/back inside; do limited "$graphrun" import $kind.onnx -o $kind.yaml; done
+check '... and read again' cmp outside/back.yaml inside.yaml
+check '... bit for bit' cmp outside/back.safetensors inside.safetensors
+check 'weights in another folder are found' sh -c "cd / && '$graphrun' import '$scratch/outside/mlp.onnx'"
+# places NAME WHY SED: where body.weight is, or all are, changed by text of the same length.
+places() {
+  LC_ALL=C sed "$3" "$golden/external/mlp.onnx" >outside/moved.onnx
+  expect "$1" 65 "$2" "in 'outside/moved.onnx', at the tensor '[a-z.]+'" 'copy the files' -- \
+    "$graphrun" import outside/moved.onnx
+}
+cp outside/mlp.data secretly && mkdir outside/in && cp outside/mlp.data outside/in/w
+ln -s ../secretly outside/a.linked && ln -s in outside/l && mkfifo outside/fifo.one
+head -c 700 outside/mlp.data >outside/cut.data
+places 'a path to the folder above' "cannot read '../mlp.d' in 'outside/': it is not below" 's|mlp.data|../mlp.d|'
+places 'a path by a folder to the one above' "cannot read 'in/../..' .* it is not below" 's|mlp.data|in/../..|'
+places 'a path from the root' "cannot read '/dev/mem' .* it is not below" 's|mlp.data|/dev/mem|'
+places 'a link' "cannot read 'a.linked' .* it is a symbolic link" 's|mlp.data|a.linked|'
+places 'a link to a folder' "cannot read 'l/.///.w' .* it is a symbolic link" 's|mlp.data|l/.///.w|'
+places 'a FIFO' "cannot read 'fifo.one' .* it is not a regular file" 's|mlp.data|fifo.one|'
+places 'a folder' "cannot read 'in/././.' .* it is not a regular file" 's|mlp.data|in/././.|'
+places 'no file' "cannot read 'mlp.none' .* No such file" 's|mlp.data|mlp.none|'
+places 'a file that is cut' "'cut.data' has 700 bytes, and the tensor there 192 from byte 512 on" 's|mlp.data|cut.data|'
+places 'a length that the shape has not' "has 321 bytes there, and its shape 320" 's|length\x12\x03320|length\x12\x03321|'
+places 'an offset that is no number' "its offset is '-', which is not a number" 's|offset\x12\x010|offset\x12\x01-|'
+places 'a tensor without a place' 'it has no location' 's|location|locatiom|'
 head -c 900 "$golden/mlp.onnx" >"$scratch/cut.onnx"
 expect 'a file that is cut' 65 'is no file of ONNX, or damaged' -- "$graphrun" import "$scratch/cut.onnx"
 echo text >"$scratch/text.onnx"

@@ -39,8 +39,9 @@ def compare(path, folder):
     return wrong[0] if wrong else max(far)
 
 def checked(path):
-    model = onnx.load(path)
-    onnx.checker.check_model(model, full_check=True)
+    """The model, without weights that are beside it, which are looked for; of any size."""
+    onnx.checker.check_model(str(path), full_check=True)
+    model = onnx.load(path, load_external_data=False)
     onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     return model
 

@@ -7,8 +7,8 @@
 
 typedef struct exported {
   gr_arena *arena;
-  char *bytes;
-  size_t n;
+  char *bytes, *beside;
+  size_t n, n_beside;
   gr_status status;
   Onnx__ModelProto *model;
   Onnx__GraphProto *graph;
@@ -21,8 +21,8 @@ static gr_status fill(void *ctx, const gr_value *v, void *to) {
   return GR_OK;
 }
 
-// Exports a model for batches of x [4, 6, 3], lengths [4] and y [4].
-static exported export_model(const char *yaml) {
+// Exports a model for batches of x [4, 6, 3], lengths [4] and y [4]; name: of a file of weights.
+static exported export_beside(const char *yaml, const char *name) {
   static const gr_batch_tensor batch[] = {
       {"x", {GR_F32, 3, {4, 6, 3}}}, {"lengths", {GR_I32, 1, {4}}}, {"y", {GR_I32, 1, {4}}}};
   static const gr_onnx_property properties[] = {{"graphrun.version", "1"}, {"classes", "a b"}};
@@ -33,11 +33,13 @@ static exported export_model(const char *yaml) {
   MUST(gr_conf_parse(e.arena, "model.yaml", yaml, &r.graph));
   MUST(gr_model_program_read(e.arena, r.graph, gr_model_eval, &eval));
   r.program = &eval;
-  e.status = gr_onnx_trace(e.arena, &r, &(gr_onnx_states){fill, NULL}, &g);
+  e.status = gr_onnx_trace(e.arena, &r, &g);
   if (e.status) return e;
   FILE *to = open_memstream(&e.bytes, &e.n);
-  MUST(gr_onnx_file(&(gr_onnx_model){g, "1", properties, 2}, to));
+  FILE *beside = name ? open_memstream(&e.beside, &e.n_beside) : NULL;
+  MUST(gr_onnx_file(&(gr_onnx_model){g, "1", properties, 2, fill, NULL, beside, name}, to));
   fclose(to);
+  if (beside) fclose(beside);
   e.model = onnx__model_proto__unpack(NULL, e.n, (const uint8_t *)e.bytes);
   CHECK(e.model, "protobuf-c does not read the file");
   if (!e.model) longjmp(check_out, 1);
@@ -45,10 +47,12 @@ static exported export_model(const char *yaml) {
   return e;
 }
 
+static exported export_model(const char *yaml) { return export_beside(yaml, NULL); }
+
 static void release(exported *e) {
   gr_status_drop(e->status);
   if (e->model) onnx__model_proto__free_unpacked(e->model, NULL);
-  free(e->bytes);
+  free(e->bytes), free(e->beside);
   gr_arena_destroy(e->arena);
 }
 
@@ -148,6 +152,48 @@ static void weights(void) {
             (double)numbers[i]);
   }
   release(&e);
+}
+
+// The text of a weight's place.
+static const char *place(const Onnx__TensorProto *x, const char *key) {
+  for (size_t i = 0; i < x->n_external_data; i++)
+    if (!strcmp(x->external_data[i]->key, key)) return x->external_data[i]->value;
+  return "";
+}
+
+// Weights go to the other file, one after the other, each at the begin of a page.
+static void weights_beside(void) {
+  static const int64_t count[] = {3000, 1000, 2000, 2}, offset[] = {0, 12288, 16384, 24576};
+  exported e = export_beside(
+      "inputs:\n  x: {shape: [n, t, c]}\nnodes:\n"
+      "  - h: {linear: x, out: 1000, name: body}\n  - y: {linear: h, out: 2, name: head}\n"
+      "predict: {y: y}\n",
+      "m.onnx.data");
+  MUST(e.status);
+  CHECK(e.graph->n_initializer >= 4, "%zu initializers", e.graph->n_initializer);
+  for (size_t k = 0; k < 4 && k < e.graph->n_initializer; k++) {
+    const Onnx__TensorProto *x = e.graph->initializer[k];
+    CHECK(x->data_location == 1 && !x->has_raw_data, "%s is inside", x->name);
+    CHECK(!strcmp(place(x, "location"), "m.onnx.data"), "'%s'", place(x, "location"));
+    CHECK(atoll(place(x, "offset")) == offset[k], "%s is at %s", x->name, place(x, "offset"));
+    CHECK(atoll(place(x, "length")) == 4 * count[k], "of %s bytes", place(x, "length"));
+    CHECK((int64_t)e.n_beside >= offset[k] + 4 * count[k], "%zu bytes", e.n_beside);
+    for (int64_t i = 0; i < count[k] && (int64_t)e.n_beside >= offset[k] + 4 * count[k]; i++)
+      CHECK(((float *)(void *)(e.beside + offset[k]))[i] == (float)(i + 1), "%s", x->name);
+  }
+  CHECK(e.n_beside == 24576 + 8 && e.n < 2000, "%zu and %zu bytes", e.n_beside, e.n);
+  release(&e);
+}
+
+// One file has room for as much as protocol buffers have.
+static void room(void) {
+  gr_onnx_tensor half = {.type = {GR_F32, 2, {1 << 16, (1 << 12) - (1 << 8)}}}, whole = half;
+  gr_onnx_graph g = {.tensors = &half};
+  CHECK(gr_onnx_fits(&g), "1 GiB");
+  half.next = &whole;
+  CHECK(gr_onnx_fits(&g), "less than 2 GiB");
+  half.type.dim[1] = whole.type.dim[1] = 1 << 12;
+  CHECK(!gr_onnx_fits(&g), "2 GiB");
 }
 
 static void same_bytes(void) {
@@ -260,7 +306,7 @@ static void all_ops(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"head", head}, {"values", values}, {"weights", weights},
-             {"same_bytes", same_bytes}, {"fixed_size", fixed_size},
-             {"changing_sizes", changing_sizes}, {"loops", loops}, {"errors", errors},
-             {"all_ops", all_ops});
+             {"weights_beside", weights_beside}, {"room", room}, {"same_bytes", same_bytes},
+             {"fixed_size", fixed_size}, {"changing_sizes", changing_sizes}, {"loops", loops},
+             {"errors", errors}, {"all_ops", all_ops});
 }

@@ -26,16 +26,11 @@ static gr_status no_column(const gr_parquet *p, const char *what, const char *hi
   return s;
 }
 
-static bool ends_in(const char *name, const char *ending) {
-  size_t n = strlen(name), m = strlen(ending);
-  return n > m && !strcmp(name + n - m, ending);
-}
-
 // The only column NAME.bytes, and NAME.path beside it, or -1.
 static gr_status find_audio(const gr_parquet *p, int *bytes, int *path) {
   *bytes = *path = -1;
   for (int i = 0; i < p->n_columns; i++) {
-    if (!ends_in(p->columns[i].name, ".bytes")) continue;
+    if (!gr_ends_in(p->columns[i].name, ".bytes")) continue;
     if (*bytes >= 0)
       return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has two columns of recordings, '%s' and '%s'",
                      p->path, p->columns[*bytes].name, p->columns[i].name);

@@ -1,6 +1,7 @@
 // list.c - lists the rows of tables, and files of text, as texts; see texts.h.
 #include <string.h>
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/work.h"
@@ -28,13 +29,9 @@ typedef struct listing {
 // ---- Tokens -------------------------------------------------------------------------------------
 
 static gr_status add_item(gr_texts *t, gr_arena *a, const gr_texts_item *item) {
-  if (t->count == t->room) {
-    if (t->room > UINT32_MAX / 4)
-      return gr_fail(GR_ERR_DATA, item->info.loc, "there are too many texts");
-    gr_texts_item *more = GR_NEW(a, gr_texts_item, t->room = 2 * t->room + 256);
-    if (t->count) memcpy(more, t->item, t->count * sizeof *more);
-    t->item = more;
-  }
+  if (t->count > UINT32_MAX / 4)
+    return gr_fail(GR_ERR_DATA, item->info.loc, "there are too many texts");
+  GR_GROW(a, t->item, t->count, t->room);
   t->item[t->count++] = *item;
   return GR_OK;
 }

@@ -1,14 +1,10 @@
 // tokenizer.c - see tokenizer.h.
 #include "runtime/data/tokenizer/tokenizer.h"
 #include <string.h>
+#include "base/grow.h"
 
 void gr_tokens_put(gr_tokens *t, int32_t id) {
-  if (t->n == t->cap) {
-    t->cap = t->cap ? 2 * t->cap : 64;
-    int32_t *more = GR_NEW(t->arena, int32_t, t->cap);
-    if (t->n) memcpy(more, t->id, (size_t)t->n * sizeof *more);
-    t->id = more;
-  }
+  GR_GROW(t->arena, t->id, t->n, t->cap);
   t->id[t->n++] = id;
 }
 

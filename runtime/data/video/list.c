@@ -1,5 +1,6 @@
 // list.c - lists clips from the rows of a CSV file, or from files to predict; see video.h.
 #include <string.h>
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/work.h"
 #include "runtime/data/files.h"
@@ -32,15 +33,10 @@ static gr_status find_frames(rows *r, const gr_file_list *list) {
 // ---- Clips --------------------------------------------------------------------------------------
 
 static gr_status add_clip(gr_video *v, gr_video_clip clip) {
-  if (v->count == v->room) {
-    if (v->room > UINT32_MAX / 4)
-      return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are more than 2^30 clips"),
-                     "a larger data.video.stride");
-    v->room = 2 * v->room + 256;
-    gr_video_clip *more = GR_NEW(v->list.arena, gr_video_clip, v->room);
-    if (v->count) memcpy(more, v->clip, v->count * sizeof *more);
-    v->clip = more;
-  }
+  if (v->count > UINT32_MAX / 4)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are more than 2^30 clips"),
+                   "a larger data.video.stride");
+  GR_GROW(v->list.arena, v->clip, v->count, v->room);
   v->clip[v->count++] = clip;
   return GR_OK;
 }

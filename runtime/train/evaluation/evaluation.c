@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/grow.h"
 
 static void check(const gr_evaluation *e) {
   assert(e->eval_step >= -1 && e->pass_step >= -1);
@@ -75,11 +76,7 @@ static bool take(gr_evaluation *e, gr_rank *r, double value) {
   int place = e->n_bests;
   while (place && better(s, value, e->bests[place - 1])) place--;
   if (place >= s->keep_best) return false;
-  if (e->n_bests == e->max_bests) {
-    double *more = GR_NEW(r->arena, double, 8 + 2 * e->max_bests);
-    if (e->n_bests) memcpy(more, e->bests, sizeof *more * (size_t)e->n_bests);
-    e->bests = more, e->max_bests = 8 + 2 * e->max_bests;
-  }
+  GR_GROW(r->arena, e->bests, e->n_bests, e->max_bests);
   memmove(e->bests + place + 1, e->bests + place, sizeof *e->bests * (size_t)(e->n_bests - place));
   e->bests[place] = value;
   if (++e->n_bests > s->keep_best) e->n_bests--;

@@ -237,16 +237,12 @@ static gr_status refuse_pickle(gr_tensor_source *s) {
 
 // ---- All kinds ----------------------------------------------------------------------------------
 
-static bool ends_in(const char *path, const char *end) {
-  size_t n = strlen(path), m = strlen(end);
-  return n > m && !strcmp(path + n - m, end);
-}
-static bool is_index(const char *path) { return ends_in(path, ".index.json"); }
-static bool is_npz(const char *path) { return ends_in(path, ".npz"); }
+static bool is_index(const char *path) { return gr_ends_in(path, ".index.json"); }
+static bool is_npz(const char *path) { return gr_ends_in(path, ".npz"); }
 static bool is_pickle(const char *path) {
   static const char *const endings[] = {".pt", ".pth", ".bin", ".ckpt"};
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-    if (ends_in(path, endings[i])) return true;
+    if (gr_ends_in(path, endings[i])) return true;
   return false;
 }
 static bool is_any(const char *path) { return path != NULL; }
