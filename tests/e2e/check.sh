@@ -139,6 +139,32 @@ look env RANK=0 $by_hand "$graphrun" check --json
 finds "a rank that does not come" rates all-reduce fails 'rank 0: .*rank 1' '.*'
 ends "... is named within 10 s" 69
 
+# ---- Ranks on two machines, which a firewall keeps apart once both have joined
+. "${0%/*}/machines.sh"
+checks() { # MACHINE RANK COMMAND...
+  at=$1 r=$2
+  shift 2
+  ip netns exec "$at" unshare --uts sh -c 'hostname "$1" && shift && exec "$@"' sh "$at" env RANK="$r" WORLD_SIZE=2 \
+    MASTER_ADDR=10.77.0.1 MASTER_PORT=29555 timeout -k 5 "$limit" "$graphrun" check --json "$@"
+}
+if two_machines 2>/dev/null && command -v iptables >/dev/null && ip netns exec $a iptables -L >/dev/null 2>&1; then
+  checks $b 1 >other.log 2>&1 </dev/null &
+  checks $a 0 --calibrate=two.yaml >"$log" 2>&1 </dev/null
+  wait
+  check "ranks of two machines exchange messages" grep -q "\"ranks\": \[0, 1\], \"hosts\": \[\"$a\", \"$b\"\]" "$log"
+  check "... each machine has its findings" grep -q "\"value\": \"$b, Linux" other.log
+  check "... the file has what is between them" sh -c 'grep -q "^nodes: 2 " two.yaml && sed -n "/^between:/,/^cpu:/p" two.yaml | grep -Eq "^  bandwidth: [0-9]"'
+  ip netns exec $a iptables -A INPUT -p tcp --syn ! --dport 29555 -j DROP
+  checks $b 1 >other.log 2>&1 </dev/null &
+  checks $a 0 >"$log" 2>&1 </dev/null
+  wait
+  finds "a machine that cannot connect is named" rates all-reduce fails 'rank 0: rank 1 did not connect within 10 s' 'firewall'
+  check "... by the other one, too" grep -q 'rank 1: cannot connect to rank 0 at 10.77.0.1' other.log
+else
+  skip "ranks on two machines" "needs root, ip, unshare and iptables"
+fi
+no_machines
+
 # ---- Small file systems
 if unshare -m true 2>/dev/null; then
   look unshare -m sh -c 'mount -t tmpfs -o size=1m none /dev/shm && mkdir tmp && mount -t tmpfs -o size=2m none tmp &&
