@@ -257,6 +257,7 @@ static gr_status run(gr_exec *e, gr_exec_program *p) {
     e->transferred = false;
   }
   GR_TRY(take_ahead(e, p));
+  if (e->search) GR_TRY(d->ops->synchronise(d, GR_QUEUE_COMPUTE));  // it downloads inputs first
   gr_exec_times_choose(e, p->frame.g);
   bool direct = !d->ops->run || e->search || (e->waits && !e->timed);
   GR_TRY(direct ? issue(&all) : d->ops->run(d, p->frame.g, issue, &all));

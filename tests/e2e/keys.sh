@@ -206,8 +206,8 @@ check "... which is said" grep -q "^training.deterministic=true: no effect, beca
 for of in distributed.backend=loopback distributed.backend=auto; do
   ran "values without effect, $of" other training.max_steps=1 $of distributed.ranks=2 distributed.sampler=batch \
     distributed.find_unused_parameters=true distributed.fsdp.offload_params=true training.loss_scale.min=2 \
-    training.loss_scale.init=4 training.mixed_precision=false distributed.fsdp.backward_prefetch=none checkpoint.resume=none
-  check "... a line each" test "$(grep -c ': no effect, because ' "$log")" = 4
+    training.loss_scale.init=4 training.offload=optimizer training.mixed_precision=false distributed.fsdp.backward_prefetch=none checkpoint.resume=none
+  check "... a line each" test "$(grep -c ': no effect, because ' "$log")" = 5
   check "... keys with one reason together" grep -q \
     "^training.loss_scale.init=4, training.loss_scale.min=2: no effect, because nothing is computed in fp16" "$log"
 done

@@ -36,6 +36,9 @@ ended_well "with micro-steps"
 check "... without a message of the stand-ins" sh -c "! grep 'stand-in GPU' '$log'"
 gpu 4 sgd training.offload=optimizer training.optimizer=sgd
 check "an optimizer without states is refused" sh -c "[ $code = 65 ] && grep 'this optimizer has no states' '$log'"
+gpu 4 lost training.offload=optimizer training.lr=1e30
+check "a gradient that is not finite is not the inputs' fault" \
+  sh -c "[ $code = 76 ] && grep 'its gradient is not finite: the first' '$log' && ! grep 'first NaN is of the input' '$log'"
 if [ -e "$standin/libnccl.so.2" ]; then
   gpus=2
   gpu 1 zero distributed.strategy=zero1 distributed.ranks=2 distributed.backend=loopback
