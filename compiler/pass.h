@@ -79,8 +79,8 @@ typedef void (*gr_write_body)(gr_loop *, const gr_scan *, const gr_val *operands
 // Emits a scan again, on mapped operands, with a body whose nodes `write` emits. Layouts of the
 // scan's results are kept.
 void gr_rewrite_loop(gr_rewrite *, const gr_node *scan, gr_write_body write);
-// The same of a scan of another graph `of` that is emitted by a builder, such as a body's; map: from
-// values of that graph to those of the builder's.
+// The same of a scan of another graph `of` that is emitted by a builder, such as a body's; map:
+// from values of that graph to those of the builder's.
 void gr_emit_loop(gr_builder *, const gr_graph *of, const gr_node *scan, gr_write_body write,
                   gr_val *map);
 // Sets map[] for the results of an old scan whose body a closed loop has written again, yield for

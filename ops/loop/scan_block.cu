@@ -28,7 +28,7 @@ __device__ inline void loop_block(unsigned b, unsigned n) {
 }
 
 // Copies bytes, or sets them to 0.
-__device__ inline void loop_copy(const void *to, const void *from, long long bytes) {
+gr_member void loop_copy(const void *to, const void *from, long long bytes) {
   const bool wide = ((unsigned long long)to | (unsigned long long)from) % 16 == 0;
   const long long whole = wide ? bytes / 16 : 0;
   for (long long i = GR_FIRST; i < whole; i += blockDim.x)
@@ -40,26 +40,23 @@ __device__ inline void loop_copy(const void *to, const void *from, long long byt
 // One of `batch` products; see gr_gpu_gemm. A thread has a column of ROWS rows, whose sums are in
 // the order of k. `bias` may be NULL.
 template <class IN, class OUT, class W, bool TA, bool TB, bool RELU>
-__device__ inline void loop_product(loop_at left, loop_at right, loop_at to, loop_at added,
-                                    long long m, long long n, long long k, long long batch,
-                                    long long lda, long long ldb, long long ldc, long long sa,
-                                    long long sb, long long sc) {
+gr_member void loop_product(loop_at left, loop_at right, loop_at to, loop_at added, int m, int n,
+                            int k, int batch, int lda, int ldb, int ldc, int sa, int sb, int sc) {
   constexpr int ROWS = 4;
   const IN *a = left, *b = right;
   const OUT *bias = added;
   OUT *c = to;
-  const long long tiles = (m + ROWS - 1) / ROWS * n;
-  for (long long i = GR_FIRST; i < tiles * batch; i += blockDim.x) {
-    const long long which = gr_div(i, tiles), tile = i - which * tiles;
-    const long long top = gr_div(tile, n) * ROWS, column = gr_mod(tile, n);
+  const int tiles = (m + ROWS - 1) / ROWS * n;
+  for (int i = (int)GR_FIRST; i < tiles * batch; i += blockDim.x) {
+    const int which = i / tiles, tile = i % tiles, top = tile / n * ROWS, column = tile % n;
     const IN *x = a + which * sa, *y = b + which * sb;
     W sum[ROWS] = {};
 #pragma unroll 4
-    for (long long l = 0; l < k; l++) {
+    for (int l = 0; l < k; l++) {
       const W w = gr_get(y, TB ? column * ldb + l : l * ldb + column);
 #pragma unroll
       for (int r = 0; r < ROWS; r++) {
-        const long long row = top + r < m ? top + r : m - 1;
+        const int row = top + r < m ? top + r : m - 1;
         sum[r] += (W)gr_get(x, TA ? l * lda + row : row * lda + l) * w;
       }
     }

@@ -1,9 +1,8 @@
 // scan_block_text.c - the text of the kernel of a loop in one block: see scan_block.c. In it
 //
-//   at       the addresses of the loop's operands and results: in shared memory, for there are more
-//   of
-//            them than the compiler finds registers for
-//   sD       the step of the loop in so many others, from 0 on
+//   at   the addresses of the loop's operands, results and memory, in shared memory: there are more
+//        than the compiler finds registers for
+//   sD   the step of the loop in so many others, from 0 on
 #include <string.h>
 #include "ops/kernels/gpu_join.h"
 #include "ops/loop/scan_block.h"
@@ -20,10 +19,10 @@ static const char *reserve(gr_block_writer *w, size_t bytes) {
   size_t in_shared = (bytes + 15) / 16 * 16, in_memory = (bytes + 255) / 256 * 256;
   if (in_shared <= w->most_shared / 8 && w->shared + in_shared <= w->most_shared) {
     w->shared += in_shared;
-    return FORMAT("(shared + %zu)", w->shared - in_shared);
+    return FORMAT("(at[SHARED] + %zu)", w->shared - in_shared);
   }
   w->scratch += in_memory;
-  return FORMAT("(memory + %zu)", w->scratch - in_memory);
+  return FORMAT("(at[MEMORY] + %zu)", w->scratch - in_memory);
 }
 
 // ---- Addresses ----------------------------------------------------------------------------------
@@ -276,7 +275,8 @@ static void put_operands(gr_block_writer *w) {
   gr_block_frame *f = w->frame;
   f->in_at = GR_NEW(w->arena, const char *, call->n_in + 1);
   f->out_at = GR_NEW(w->arena, const char *, call->n_out + 1);
-  PUT("__shared__ const char *at[%d];\nif (threadIdx.x == 0) {\n", call->n_in + call->n_out);
+  PUT("enum { SHARED = %d, MEMORY };\n", call->n_in + call->n_out);
+  PUT("__shared__ const char *at[MEMORY + 1];\nif (threadIdx.x == 0) {\nat[SHARED] = shared;\n");
   for (int k = 0; k < call->n_in; k++) {
     f->in_at[k] = FORMAT("at[%d]", k);
     PUT("at[%d] = (const char *)in%d;\n", k, k);
@@ -285,7 +285,7 @@ static void put_operands(gr_block_writer *w) {
     f->out_at[k] = FORMAT("at[%d]", call->n_in + k);
     PUT("at[%d] = (const char *)out%d;\n", call->n_in + k, k);
   }
-  PUT("}\n");
+  PUT("at[MEMORY] = (const char *)scratch;\n}\n");
 }
 
 void gr_block_write_kernel(gr_block_writer *w) {
@@ -308,7 +308,7 @@ void gr_block_write_kernel(gr_block_writer *w) {
   for (int k = 0; k < call->n_in; k++) PUT("%sconst void *in%d", k ? ", " : "", k);
   for (int k = 0; k < call->n_out; k++) PUT("%svoid *out%d", k || call->n_in ? ", " : "", k);
   if (w->scratch) PUT(", void *scratch");
-  PUT(") {\n%s", w->scratch ? "char *const memory = (char *)scratch;\n" : "");
+  PUT(") {\n%s", w->scratch ? "" : "const char *const scratch = 0;\n");
   gr_text_put(&w->text, body);
   PUT("}\n");
 }
