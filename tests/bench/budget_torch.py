@@ -6,8 +6,9 @@ budget_torch.py [GRAPHRUN] [--steps=N] [--backend=aot_eager_decomp_partition]   
 
 PyTorch's partitioner (min-cut rematerialization, with a budget below 1 a knapsack over what costs more) decides what
 the backward pass reads; that is counted: bytes of the storages that are saved for it, without parameters and inputs.
-Times are those of forward and backward pass, medians of ratios to the eager step that ran just before. For graphrun the same budget is a limit of
-what is left for the arena beside what states take; its figures are those of the plan, on as many rows.
+Times are those of the processor for forward and backward pass, medians of ratios to the eager step that ran just
+before. For graphrun the same budget is a limit of what is left for the arena beside what states take; its figures are
+those of the plan, on as many rows.
 """
 import json
 import os
@@ -74,10 +75,10 @@ def saved_bytes(step, model, given):
 
 
 def seconds(step, model, given):
-    begin = time.perf_counter()
+    begin = time.process_time()
     step(*given).backward()
     model.zero_grad(set_to_none=True)
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def of_torch(steps, backend):
