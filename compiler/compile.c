@@ -107,23 +107,31 @@ static gr_status read_units(gr_arena *arena, const gr_program_models *models, gr
   return gr_recomputed_read(arena, &models->scopes, parts, &r->options);
 }
 
-// That programs that train have a loop which runs in chunks, if this is asked for.
-static gr_status check_scans(const gr_plan_request *r, const gr_compiled *c, uint32_t n) {
-  const gr_texts *asked = &r->options.memory.recompute;
-  double bytes = 0;
+// That a word of training.recompute finds something in the programs that train.
+static gr_status check_word(const char *word, gr_loc loc, const gr_compiled *c, uint32_t n) {
   bool any = false;
-  for (uint32_t k = 0; k < n && r->options.memory.scans; k++) {
-    const gr_notes *notes = &c[k].notes;
-    any |= notes->n_recomputed > 0;
-    bytes += notes->n_recomputed ? notes->recomputed[notes->n_recomputed - 1].bytes : 0;
-  }
-  int i = 0;
+  double bytes = 0;
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 0; i < c[k].notes.n_recomputed; i++) {
+      const gr_recomputed *of = &c[k].notes.recomputed[i];
+      if (strcmp(of->path, word) != 0) continue;
+      any = true, bytes += of->bytes;
+    }
   if (!any || bytes > 0) return GR_OK;
-  while (i + 1 < asked->n && strcmp(asked->text[i], gr_recompute_scans) != 0) i++;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, asked->loc[i],
-                         "no loop of the model keeps values that its gradient alone reads"),
-                 "scan: of at least 16 steps; patterns of blocks and of paths compute loops again "
-                 "as a whole");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' finds nothing to compute again", word),
+                 "scan: loops of at least 16 steps that keep values which their gradient alone "
+                 "reads; elementwise: values that few operations make of others that are kept");
+}
+
+// What is elementwise may be in other parts already.
+static gr_status check_words(const gr_plan_request *r, const gr_compiled *c, uint32_t n) {
+  const gr_memory_settings *s = &r->options.memory;
+  if (s->given[GR_RECOMPUTE_ELEMENTWISE] && s->recompute.n == 1)
+    GR_TRY(check_word(s->recompute.text[0], s->recompute.loc[0], c, n));
+  for (int i = 0; i < s->recompute.n; i++)
+    if (!strcmp(s->recompute.text[i], gr_recompute_words[GR_RECOMPUTE_SCAN]))
+      GR_TRY(check_word(s->recompute.text[i], s->recompute.loc[i], c, n));
+  return GR_OK;
 }
 
 typedef struct compiling {
@@ -211,7 +219,7 @@ static gr_status compile_programs(gr_arena *arena, gr_arena *work, gr_plan_reque
   gr_status s = read_units(arena, &models, r);
   GR_TRY(gr_also(s, gr_programs_list(r, &models, list, n)));
   GR_TRY(compile_all(arena, r, list, c, *n));
-  GR_TRY(check_scans(r, c, *n));
+  GR_TRY(check_words(r, c, *n));
   GR_TRY(check_states(arena, c, *n));
   return compile_init(arena, r, models.init, c, (*n)++);
 }

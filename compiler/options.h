@@ -149,14 +149,17 @@ static inline int gr_batch_parts(const gr_sharding_settings *s) {
 
 // ---- Memory ------------------------------------------------------------------------------------
 
+// Words in training.recompute that are no patterns.
+enum { GR_RECOMPUTE_ELEMENTWISE, GR_RECOMPUTE_SCAN, GR_RECOMPUTE_WORDS };
+extern const char *const gr_recompute_words[GR_RECOMPUTE_WORDS];
+
 typedef struct gr_memory_settings {
 #define GR_PART memory
 #include "compose/schema/fields.def"
   // Derived by the compiler, from the model's parts (wrap.h).
   const gr_map *recomputed;  // paths of parts whose values are computed again; NULL: nothing is
-  bool scans;                // loops are, in chunks; `recomputed` is then not NULL
+  bool given[GR_RECOMPUTE_WORDS];  // in training.recompute; `recomputed` is then not NULL
 } gr_memory_settings;
-extern const char gr_recompute_scans[];  // in training.recompute: loops, in chunks
 
 // ---- A program ---------------------------------------------------------------------------------
 

@@ -136,7 +136,14 @@ gr_status gr_units_read(gr_arena *arena, const gr_scopes *scopes, const gr_conf 
   return GR_OK;
 }
 
-const char gr_recompute_scans[] = "scan";
+const char *const gr_recompute_words[] = {
+    [GR_RECOMPUTE_ELEMENTWISE] = "elementwise", [GR_RECOMPUTE_SCAN] = "scan"};
+
+static bool is_word(gr_memory_settings *s, const char *text) {
+  for (int k = 0; k < GR_RECOMPUTE_WORDS; k++)
+    if (!strcmp(text, gr_recompute_words[k])) return s->given[k] = true;
+  return false;
+}
 
 gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, const gr_conf *parts,
                              gr_options *o) {
@@ -145,10 +152,7 @@ gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, const gr_
   *paths = gr_map_make(arena);
   for (int i = 0; i < list->n; i++) {
     const gr_wrap w = named(parts, &(gr_wrap){list->text[i], list->loc[i]});
-    if (!strcmp(w.pattern, gr_recompute_scans)) {
-      o->memory.scans = true;
-      continue;
-    }
+    if (is_word(&o->memory, w.pattern)) continue;
     bool repeats = !strcmp(w.pattern, "repeat");
     if (repeats && !add_repeats(arena, scopes, paths))
       return gr_hint(gr_fail(GR_ERR_CONFIG, w.loc, "the model has no repeat: to compute again"),
@@ -156,6 +160,6 @@ gr_status gr_recomputed_read(gr_arena *arena, const gr_scopes *scopes, const gr_
     if (!repeats && !find_parts(arena, scopes, w.pattern, paths))
       return no_match(arena, scopes, parts, &w, "block or part");
   }
-  if (paths->n || o->memory.scans) o->memory.recomputed = paths;
+  o->memory.recomputed = list->n ? paths : NULL;
   return GR_OK;
 }

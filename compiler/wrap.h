@@ -9,6 +9,6 @@
 // nothing.
 GR_MUST_USE gr_status gr_units_read(gr_arena *, const gr_scopes *, const gr_conf *parts,
                                     const gr_graph *init, gr_options *);
-// Sets options.memory.recomputed and .scans from options.memory.recompute, likewise.
+// Sets options.memory.recomputed and .given from options.memory.recompute, likewise.
 GR_MUST_USE gr_status gr_recomputed_read(gr_arena *, const gr_scopes *, const gr_conf *parts,
                                          gr_options *);

@@ -1,9 +1,9 @@
 // fit.c - see fit.h.
 //
-// Candidates are compiled: without micro-steps and with 2, 4, 8, ... of them, and for each the
-// fewest parts of the model computed again that fit, those first that free the most bytes for an
-// operation. More of either takes more time, so that the search ends with the first number of
-// micro-steps for which nothing has to be computed again.
+// Candidates are compiled: without micro-steps and with 2, 4, 8, ... of them, and for each, of
+// every way to divide the model into parts, the fewest parts computed again that fit, those first
+// that free the most bytes for an operation. More of either takes more time, so that the search
+// ends with the first number of micro-steps for which nothing has to be computed again.
 #include "job/fit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +11,28 @@
 #include "job/figures.h"
 #include "job/parts.h"
 
+// Parts of the model that can be computed again, none within another, the best first.
+typedef struct part_set {
+  gr_recomputed *parts;
+  int n;
+} part_set;
+
+enum { MAX_SETS = GR_RECOMPUTE_WORDS + 1 };
+
 typedef struct fit {
   gr_job *job;
   int ranks;
-  double limit;          // bytes of a rank
-  gr_recomputed *parts;  // n_parts that can be computed again, the best first
-  int n_parts;
+  double limit;  // bytes of a rank
+  part_set sets[MAX_SETS];
+  int n_sets;
   int64_t accumulate;  // micro-steps of the configuration
   int64_t most;        // micro-steps that can be chosen
 } fit;
 
 // A way to make the plan, and what that needs.
 typedef struct candidate {
-  int parts;  // the first of them are computed again
+  const part_set *set;
+  int parts;  // the first of the set are computed again
   int64_t accumulate;
   double bytes, seconds;
   bool there;  // it can be planned
@@ -31,9 +40,10 @@ typedef struct candidate {
 
 // ---- Candidates ---------------------------------------------------------------------------------
 
-static const char *list_parts(const fit *f, gr_arena *a, int n) {
+static const char *list_parts(const candidate *c, gr_arena *a) {
   gr_text t = gr_text_make(a);
-  for (int i = 0; i < n; i++) gr_text_printf(&t, "%s\"%s\"", i ? "," : "", f->parts[i].path);
+  for (int i = 0; i < c->parts; i++)
+    gr_text_printf(&t, "%s\"%s\"", i ? "," : "", c->set->parts[i].path);
   return t.chars;
 }
 
@@ -65,12 +75,12 @@ static bool plan_with(const fit *f, const char *parts, int64_t accumulate, gr_jo
   return c->there;
 }
 
-static candidate try(const fit *f, int parts, int64_t accumulate) {
-  candidate c = {.parts = parts, .accumulate = accumulate};
+static candidate try(const fit *f, const part_set *set, int parts, int64_t accumulate) {
+  candidate c = {.set = set, .parts = parts, .accumulate = accumulate};
   gr_arena *a = gr_arena_create();
   gr_job other;
-  plan_with(f, parts ? gr_arena_printf(a, "[%s]", list_parts(f, a, parts)) : NULL, accumulate,
-            &other, &c);
+  plan_with(f, parts ? gr_arena_printf(a, "[%s]", list_parts(&c, a)) : NULL, accumulate, &other,
+            &c);
   gr_arena_destroy(other.arena);
   gr_arena_destroy(a);
   return c;
@@ -78,13 +88,16 @@ static candidate try(const fit *f, int parts, int64_t accumulate) {
 
 static bool fits(const fit *f, const candidate *c) { return c->there && c->bytes <= f->limit; }
 
-// The fewest parts that fit with so many micro-steps; none does: the last candidate.
-static candidate fewest_parts(const fit *f, int64_t accumulate) {
-  candidate none = try(f, 0, accumulate), all = none;
-  if (fits(f, &none) || !f->n_parts) return none;
-  all = try(f, f->n_parts, accumulate);
-  for (int low = 0, high = f->n_parts; fits(f, &all) && high - low > 1;) {
-    candidate middle = try(f, (low + high) / 2, accumulate);
+static bool is_better(const fit *f, const candidate *c, const candidate *than) {
+  if (fits(f, c)) return !fits(f, than) || c->seconds < than->seconds;
+  return !fits(f, than) && c->there && (!than->there || c->bytes < than->bytes);
+}
+
+// The fewest parts of a set that fit with so many micro-steps; none does: all of them.
+static candidate fewest_parts(const fit *f, const part_set *set, int64_t accumulate) {
+  candidate all = try(f, set, set->n, accumulate);
+  for (int low = 0, high = set->n; fits(f, &all) && high - low > 1;) {
+    candidate middle = try(f, set, (low + high) / 2, accumulate);
     if (fits(f, &middle))
       all = middle, high = middle.parts;
     else
@@ -93,14 +106,23 @@ static candidate fewest_parts(const fit *f, int64_t accumulate) {
   return all;
 }
 
-// The candidate that fits and takes the least time; if none fits, the one that needs least.
+// The candidate with so many micro-steps that fits and takes the least time; if none fits, the one
+// that needs least.
+static candidate search_parts(const fit *f, int64_t accumulate) {
+  candidate none = try(f, NULL, 0, accumulate), best = none;
+  for (int i = 0; i < f->n_sets && !fits(f, &none); i++) {
+    candidate c = fewest_parts(f, &f->sets[i], accumulate);
+    if (is_better(f, &c, &best)) best = c;
+  }
+  return best;
+}
+
+// The same with any number of them.
 static candidate search(const fit *f) {
-  candidate best = fewest_parts(f, f->accumulate);
+  candidate best = search_parts(f, f->accumulate);
   for (int64_t n = 2 * f->accumulate; n <= f->most && (best.parts || !fits(f, &best)); n *= 2) {
-    candidate c = fewest_parts(f, n);
-    bool better = fits(f, &c) ? !fits(f, &best) || c.seconds < best.seconds
-                              : !fits(f, &best) && c.there && c.bytes < best.bytes;
-    if (better) best = c;
+    candidate c = search_parts(f, n);
+    if (is_better(f, &c, &best)) best = c;
     if (fits(f, &c) && !c.parts) break;
   }
   return best;
@@ -114,24 +136,34 @@ static int by_worth(const void *a, const void *b) {
   return p == q ? strcmp(x->path, y->path) : p < q ? 1 : -1;
 }
 
-// Iterations of repeat:, or the model's outermost parts.
-static void find_parts(fit *f) {
-  static const char *const patterns[] = {"repeat", "[\"*\"]"};
-  for (int i = 0; i < 2 && !f->n_parts; i++) {
-    gr_job other;
-    candidate c;
-    if (plan_with(f, patterns[i], f->accumulate, &other, &c)) {
-      const gr_notes *n = &largest(other.spec.plan)->notes;
-      f->parts = GR_NEW(f->job->arena, gr_recomputed, n->n_recomputed + 1);
-      for (uint32_t k = 0; k < n->n_recomputed; k++)
-        if (n->recomputed[k].bytes > 0) {
-          f->parts[f->n_parts] = n->recomputed[k];
-          f->parts[f->n_parts++].path = gr_arena_strdup(f->job->arena, n->recomputed[k].path);
-        }
-    }
-    gr_arena_destroy(other.arena);
+// What this pattern finds.
+static bool find_set(fit *f, const char *pattern) {
+  part_set *s = &f->sets[f->n_sets];
+  gr_job other;
+  candidate c;
+  *s = (part_set){0};
+  if (plan_with(f, pattern, f->accumulate, &other, &c)) {
+    const gr_notes *n = &largest(other.spec.plan)->notes;
+    s->parts = GR_NEW(f->job->arena, gr_recomputed, n->n_recomputed + MAX_SETS);
+    for (uint32_t k = 0; k < n->n_recomputed; k++)
+      if (n->recomputed[k].bytes > 0) {
+        s->parts[s->n] = n->recomputed[k];
+        s->parts[s->n++].path = gr_arena_strdup(f->job->arena, n->recomputed[k].path);
+      }
   }
-  qsort(f->parts, (size_t)f->n_parts, sizeof *f->parts, by_worth);
+  gr_arena_destroy(other.arena);
+  return s->n > 0;
+}
+
+// What each word of training.recompute finds; and these beside iterations of repeat:, or the
+// model's outermost parts.
+static void find_sets(fit *f) {
+  for (int k = 0; k < GR_RECOMPUTE_WORDS; k++) f->n_sets += find_set(f, gr_recompute_words[k]);
+  if (!find_set(f, "repeat") && !find_set(f, "[\"*\"]")) return;
+  part_set *s = &f->sets[f->n_sets];
+  for (int k = 0; k < f->n_sets; k++) s->parts[s->n++] = f->sets[k].parts[0];
+  qsort(s->parts, (size_t)s->n, sizeof *s->parts, by_worth);
+  f->n_sets++;
 }
 
 static bool has_batch_norm(const gr_plan *p) {
@@ -198,7 +230,7 @@ static gr_status apply(const fit *f, const candidate *c) {
   number->integer = c->accumulate;
   for (int i = 0; i < c->parts; i++) {
     gr_conf *path = gr_conf_make(j->arena, GR_CONF_TEXT, loc);
-    path->text = f->parts[i].path;
+    path->text = c->set->parts[i].path;
     gr_conf_append(j->arena, list, path);
   }
   if (c->parts) GR_TRY(set(j, "training.recompute", list));
@@ -210,8 +242,8 @@ static void describe(const fit *f, const candidate *first, const candidate *best
   gr_text t = gr_text_make(f->job->arena);
   gr_text_printf(&t, "training.memory %s: ", gr_bytes_text(f->limit, a));
   if (best->parts)
-    gr_text_printf(&t, "training.recompute=[%s] (%d of %d parts)",
-                   list_parts(f, f->job->arena, best->parts), best->parts, f->n_parts);
+    gr_text_printf(&t, "training.recompute=[%s] (%d of %d parts)", list_parts(best, f->job->arena),
+                   best->parts, best->set->n);
   if (best->accumulate != f->accumulate)
     gr_text_printf(&t, "%straining.accumulate=%lld", best->parts ? ", " : "",
                    (long long)best->accumulate);
@@ -236,7 +268,7 @@ static gr_status fit_to_limit(gr_job *j, int ranks) {
   if (!there || fits(&f, &first)) return GR_OK;
   if (!is_given(j, "training.accumulate") && !norm)
     f.most = (int64_t)batch->rows * batch->micro_batches;
-  if (!is_given(j, "training.recompute")) find_parts(&f);
+  if (!is_given(j, "training.recompute")) find_sets(&f);
   candidate best = search(&f);
   if (!fits(&f, &best)) return refuse(&f, &first, &best);
   describe(&f, &first, &best);

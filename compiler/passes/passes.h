@@ -34,8 +34,8 @@ gr_status gr_pass_ema(gr_rewrite *);
 // and the batch's inputs where nothing reads any of them.
 gr_status gr_pass_dce(gr_rewrite *);
 // Emits what the backward pass reads of the parts of options.memory.recomputed again, before its
-// first reader there; the forward pass does not keep it. With options.memory.scans loops run in
-// chunks, each again before its gradient.
+// first reader there; the forward pass does not keep it. options.memory.given: also what
+// few operations make of kept values; and loops run in chunks, each again before its gradient.
 gr_status gr_pass_recompute(gr_rewrite *);
 // Chooses a layout for every value, makes its type that of one rank's slice, and emits the
 // collectives between layouts.

@@ -25,11 +25,12 @@ typedef struct recompute {
   bool *varies;      // by value: it is computed from a batch, directly or not
   bool *dropped;     // by value: it is computed again where the backward pass reads it
   gr_val *again;     // by old value: what the backward pass reads in its place, or GR_NONE
-  gr_recomputed *parts;   // as in the notes
-  uint32_t loops_part;    // 1 + the part of what feeds loops
-  gr_chunk_loops *loops;  // those that run in chunks; or NULL
-  bool *counted;          // by value: it is counted as not kept
-  uint32_t *unfinished;   // nodes whose results are needed and whose operands may be missing yet
+  gr_recomputed *parts;                    // as in the notes
+  uint32_t word_part[GR_RECOMPUTE_WORDS];  // 1 + that of what it finds; 0: it is not given
+  bool *saved;                             // by value: the backward pass reads it
+  gr_chunk_loops *loops;                   // those that run in chunks; or NULL
+  bool *counted;                           // by value: it is counted as not kept
+  uint32_t *unfinished;  // nodes whose results are needed and whose operands may be missing yet
 } recompute;
 
 // ---- What is dropped ------------------------------------------------------------------------
@@ -41,7 +42,8 @@ static void find_backward(recompute *r) {
   live[0] = false;
   gr_mark_live(g, live, NULL);
   for (uint32_t i = r->loss_at + 1; i < g->n_nodes; i++)
-    r->backward[i] = gr_any_out(&g->nodes[i], live);
+    if ((r->backward[i] = gr_any_out(&g->nodes[i], live)))
+      for (int k = 0; k < g->nodes[i].n_in; k++) r->saved[g->nodes[i].in[k].id] = true;
 }
 
 static void find_varying(recompute *r) {
@@ -59,23 +61,39 @@ static bool can_repeat(const recompute *r, const gr_node *n) {
   return any && !n->op->collective;
 }
 
-static void keep(recompute *r, gr_val v) { r->dropped[v.id] = false; }
+// Whether a node makes its result of values that are kept anyway, or made so, by few operations for
+// each element, such as a norm, or the activation behind a product.
+static bool is_light(const recompute *r, const gr_node *n) {
+  enum { FEW = 16 };
+  gr_op_call call;
+  gr_op_call_of(r->rw->old, n, &call);
+  bool light = n->op != &gr_op_scan && !gr_op_contracts(&call) &&
+               gr_op_flops(&call) <= FEW * gr_type_count(&call.out[0]);
+  for (int k = 0; k < n->n_in; k++) {
+    const gr_value *v = gr_at(r->rw->old, n->in[k]);
+    light &= v->role != GR_TEMP || !r->varies[n->in[k].id] || r->saved[n->in[k].id] ||
+             r->part[v->node] == r->word_part[GR_RECOMPUTE_ELEMENTWISE];
+  }
+  return light;
+}
 
-static bool feeds(const recompute *r, uint32_t node) { return r->loops && r->loops->feeds[node]; }
+static void keep(recompute *r, gr_val v) { r->dropped[v.id] = false; }
 
 static gr_chunked_loop *loop_of(const recompute *r, uint32_t node) {
   return r->loops ? r->loops->of[node] : NULL;
 }
 
 // Keeps what a node reads, unless the backward pass, a node of the same part or a loop in chunks
-// does.
+// does, or it is light.
 static void keep_operands(recompute *r, uint32_t i) {
   const gr_graph *g = r->rw->old;
   const gr_node *n = &g->nodes[i];
   for (int k = 0; k < n->n_in && !r->backward[i]; k++) {
     const gr_value *v = gr_at(g, n->in[k]);
-    bool fed = v->role == GR_TEMP && feeds(r, v->node) && loop_of(r, i);
-    if (v->role == GR_TEMP && r->part[v->node] != r->part[i] && !fed) keep(r, n->in[k]);
+    uint32_t part = v->role == GR_TEMP ? r->part[v->node] : r->part[i];
+    bool fed = part == r->word_part[GR_RECOMPUTE_SCAN] && loop_of(r, i);
+    if (part != r->part[i] && part != r->word_part[GR_RECOMPUTE_ELEMENTWISE] && !fed)
+      keep(r, n->in[k]);
   }
 }
 
@@ -85,7 +103,9 @@ static void find_dropped(recompute *r) {
   for (uint32_t i = 0; i < r->loss_at; i++) {
     const gr_node *n = &g->nodes[i];
     r->part[i] = gr_part_of(arena, r->rw->opt->memory.recomputed, n->scope);
-    if (!r->part[i] && feeds(r, i)) r->part[i] = r->loops_part;
+    if (!r->part[i] && r->loops && r->loops->feeds[i]) r->part[i] = r->word_part[GR_RECOMPUTE_SCAN];
+    if (!r->part[i] && r->word_part[GR_RECOMPUTE_ELEMENTWISE] && is_light(r, n))
+      r->part[i] = r->word_part[GR_RECOMPUTE_ELEMENTWISE];
     bool drops = r->part[i] && can_repeat(r, n);
     for (int k = 0; k < n->n_out; k++) r->dropped[gr_out(n, k).id] = drops;
   }
@@ -189,7 +209,7 @@ static void emit_loop_backward(recompute *r, const gr_chunked_loop *loop) {
   emit_missing(r, loop->backward);
   for (uint32_t i = 1; i < rw->old->n_values; i++)
     read[i] = gr_is(r->again[i]) ? r->again[i] : rw->map[i];
-  count_flops(r, loop->forward, r->loops_part);
+  count_flops(r, loop->forward, r->word_part[GR_RECOMPUTE_SCAN]);
   gr_chunk_loops_backward(rw, r->loops, loop, read);
 }
 
@@ -209,12 +229,16 @@ static void emit_node(recompute *r, uint32_t i) {
 static void open_notes(recompute *r) {
   const gr_map *paths = r->rw->opt->memory.recomputed;
   gr_notes *notes = r->rw->opt->notes;
-  uint32_t n = paths->n + (r->loops != NULL);
-  r->parts = GR_NEW(notes ? notes->arena : r->rw->b.g->arena, gr_recomputed, n + 1);
-  for (uint32_t i = 0; i < paths->n; i++) r->parts[i].path = paths->keys[i];
-  if (r->loops)
-    r->parts[paths->n] = (gr_recomputed){.path = gr_recompute_scans, .bytes = r->loops->bytes};
-  r->loops_part = n;
+  uint32_t n = paths->n;
+  r->parts =
+      GR_NEW(notes ? notes->arena : r->rw->b.g->arena, gr_recomputed, n + GR_RECOMPUTE_WORDS);
+  for (uint32_t i = 0; i < n; i++) r->parts[i].path = paths->keys[i];
+  for (int k = 0; k < GR_RECOMPUTE_WORDS; k++) {
+    if (!r->rw->opt->memory.given[k]) continue;
+    r->parts[n++].path = gr_recompute_words[k];
+    r->word_part[k] = n;
+  }
+  if (r->loops) r->parts[n - 1].bytes = r->loops->bytes;
   if (notes) notes->recomputed = r->parts, notes->n_recomputed = n;
 }
 
@@ -234,10 +258,12 @@ gr_status gr_pass_recompute(gr_rewrite *rw) {
                  .dropped = GR_NEW(arena, bool, old->n_values),
                  .again = GR_NEW(arena, gr_val, old->n_values),
                  .counted = GR_NEW(arena, bool, old->n_values),
-                 .unfinished = GR_NEW(arena, uint32_t, old->n_nodes + 1)};
+                 .unfinished = GR_NEW(arena, uint32_t, old->n_nodes + 1),
+                 .saved = GR_NEW(arena, bool, old->n_values)};
   find_backward(&r);
   find_varying(&r);
-  if (rw->opt->memory.scans) r.loops = gr_chunk_loops_find(arena, old, r.loss_at, r.backward);
+  if (rw->opt->memory.given[GR_RECOMPUTE_SCAN])
+    r.loops = gr_chunk_loops_find(arena, old, r.loss_at, r.backward);
   open_notes(&r);
   find_dropped(&r);
   gr_copy_leaves(rw);

@@ -68,7 +68,9 @@ static void option(gr_arena *a, request *r, const char *word) {
     gr_map_put(&r->units, value, r->units.n), r->o.sharding.units = &r->units;
   if (!strncmp(word, "part=", 5))
     gr_map_put(&r->parts, value, r->parts.n), r->o.memory.recomputed = &r->parts;
-  if (!strcmp(word, "scan=true")) r->o.memory.scans = true, r->o.memory.recomputed = &r->parts;
+  for (int k = 0; k < GR_RECOMPUTE_WORDS; k++)
+    if (!strncmp(word, "again=", 6) && !strcmp(value, gr_recompute_words[k]))
+      r->o.memory.given[k] = true, r->o.memory.recomputed = &r->parts;
   if (!strncmp(word, "scope=", 6)) gr_map_put(&r->scopes, value, (uint32_t)atoi(value));
   if (!strcmp(word, "prefetch=pre")) r->o.sharding.prefetch = GR_PREFETCH_PRE;
   if (!strcmp(word, "prefetch=post")) r->o.sharding.prefetch = GR_PREFETCH_POST;

@@ -35,6 +35,10 @@ check "... also of the loss of every step" sh -c 'grep -o "\"loss\": [^,]*" kept
 pair "all of the model" "'*'"
 pair "by paths" "[body.layers.0,'body.layers.2.*']"
 pair "by the name of a block" "[self_attention]"
+pair "what is elementwise" elementwise
+pair "what is elementwise, beside a part" "[body.layers.1,elementwise]"
+pair "what is elementwise in bf16, on 2 ranks with fsdp" elementwise training.precision=bf16 distributed.ranks=2 \
+  distributed.strategy=fsdp
 pair "in bf16" repeat training.precision=bf16
 pair "in fp16" repeat training.precision=fp16
 pair "in micro-steps" repeat training.accumulate=3
@@ -91,6 +95,7 @@ sed "s|model: .*|model: {graph: recurrent.yaml}|; s|context: 24}|context: 40}|" 
 of=loops
 pair "loops in chunks" scan
 pair "loops in chunks, in parts that are computed again" "[scan,'*']"
+pair "loops in chunks, and what is elementwise" "[scan,elementwise]"
 pair "loops in chunks in bf16" scan training.precision=bf16
 pair "loops in chunks, in micro-steps" scan training.accumulate=3
 pair "loops in chunks, on 3 ranks with zero1" scan distributed.ranks=3 distributed.strategy=zero1
@@ -105,15 +110,17 @@ all=$(arena)
 # shellcheck disable=SC2086
 expect "... and one with chunks" 0 -- "$graphrun" plan loops.yaml $sizes training.recompute=scan
 check "... needs at most 0.6 of its memory" less "$(arena)" "$all" 0.6
-expect "no loop to run in chunks" 65 "argument 1:1:20: config error: no loop of the model keeps values that its gradient alone reads" \
+expect "no loop to run in chunks" 65 "argument 1:1:20: config error: 'scan' finds nothing to compute again" \
   "at least 16 steps" -- "$graphrun" plan small.yaml training.recompute=scan
-expect "... where it is named beside others" 65 "argument 1:1:28: config error: no loop of the model" -- \
+expect "... where it is named beside others" 65 "argument 1:1:28: config error: 'scan' finds nothing" -- \
   "$graphrun" plan small.yaml 'training.recompute=[repeat,scan]'
 
 expect "a plan that keeps all" 0 -- "$graphrun" plan small.yaml
 all=$(arena)
 expect "... and one that does not" 0 'recompute ' -- "$graphrun" plan small.yaml training.recompute=repeat
 check "... needs at most 0.6 of its memory" less "$(arena)" "$all" 0.6
+expect "... and one that does not keep what is elementwise" 0 'recompute ' -- "$graphrun" plan small.yaml training.recompute=elementwise
+check "... needs at most 0.9 of its memory" less "$(arena)" "$all" 0.9
 expect "Hugging Face's name for it" 0 'gradient_checkpointing true -> training.recompute repeat' -- env -C "$source" "$graphrun" plan "$scratch/small.yaml" \
   compat.huggingface.gradient_checkpointing=true
 check "... plans the same" less "$(arena)" "$all" 0.6
