@@ -95,11 +95,6 @@ row() {
   shift 2
   [ "$chosen" = "  " ] || case $chosen in *" $name "*) ;; *) return ;; esac
   rm -rf "$out" && mkdir -p "$out/2" "$out/3"
-  case $name in
-  configs/whisper/medium.yaml | configs/whisper/large-v3.yaml) # 764 and 1,543 million weights, of 4 bytes
-    echo "| $name | not exported: its weights are more than the 2 GiB that a file of ONNX has room for | | | | |"
-    return ;;
-  esac
   at=$(program "$name")
   why=
   # shellcheck disable=SC2086,SC2046
