@@ -9,7 +9,7 @@ import json, pathlib, re, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHIPS = ["A100", "H100", "B200"]
-ASIDE = {"eval", "init", "begin"}  # kinds of programs that are no part of a training step
+ASIDE = {"eval", "init", "begin", "report"}  # kinds of programs that are no part of a training step
 # GPT-2 small as llm.c trains it: 524,288 tokens a step on 8 GPUs, bf16, ZeRO-1.
 GPT2 = """
 model:
