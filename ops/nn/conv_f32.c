@@ -37,25 +37,49 @@ size_t gr_conv_scratch(const gr_conv_sizes *v, bool grad_w) {
   return bytes > library ? bytes : library;
 }
 
-// The taps along the last axis of one window, of which the others are at sample row `line`, or
-// outside (line < 0). Without groups and dilation those inside follow each other in x.
-static void gather_line(const job *j, const float *line, int64_t s, float *p) {
-  const gr_windows *w = &j->v->w;
-  int64_t cg = gr_conv_c(j->v), c = j->v->c, first = gr_window_at(w, 2, s, 0), taps = w->size[2];
-  if (line && c == cg && w->dilation[2] == 1) {
-    int64_t begin = gr_min_i64(taps, gr_max_i64(0, -first));
-    int64_t end = gr_max_i64(begin, gr_min_i64(taps, w->in[2] - first));
-    memset(p, 0, sizeof *p * (size_t)(begin * c));
-    memcpy(p + begin * c, line + (first + begin) * c, sizeof *p * (size_t)((end - begin) * c));
-    memset(p + end * c, 0, sizeof *p * (size_t)((taps - end) * c));
+// Most lines are short: a call of memcpy takes longer than what it does.
+static inline void copy_line(float *to, const float *source, int64_t n) {
+  if (n >= 8) {
+    memcpy(to, source, sizeof *to * (size_t)n);
     return;
   }
-  for (int64_t k = 0; k < taps; k++, p += cg) {
+  if (n & 4) memcpy(to, source, 4 * sizeof *to), to += 4, source += 4;
+  if (n & 2) memcpy(to, source, 2 * sizeof *to), to += 2, source += 2;
+  if (n & 1) *to = *source;
+}
+
+// What lines of taps are read from: x of c channels, cg of them in the group. dense: those inside
+// follow each other in x.
+typedef struct lines {
+  const gr_windows *w;
+  int64_t c, cg, patch;  // patch: numbers from window to window
+  bool dense;
+} lines;
+
+static lines lines_of(const gr_conv_sizes *v) {
+  int64_t cg = gr_conv_c(v);
+  return (lines){&v->w, v->c, cg, patch_of(v), cg == v->c && v->w.dilation[2] == 1};
+}
+
+// The taps along the last axis of one window, of which the others are at sample row `line`, or
+// outside (NULL).
+static void gather_line(const lines *g, const float *line, int64_t s, float *p) {
+  const gr_windows *w = g->w;
+  int64_t c = g->c, first = gr_window_at(w, 2, s, 0), taps = w->size[2];
+  if (line && g->dense) {
+    int64_t begin = gr_min_i64(taps, gr_max_i64(0, -first));
+    int64_t end = gr_max_i64(begin, gr_min_i64(taps, w->in[2] - first));
+    if (begin) memset(p, 0, sizeof *p * (size_t)(begin * c));
+    copy_line(p + begin * c, line + (first + begin) * c, (end - begin) * c);
+    if (end < taps) memset(p + end * c, 0, sizeof *p * (size_t)((taps - end) * c));
+    return;
+  }
+  for (int64_t k = 0; k < taps; k++, p += g->cg) {
     int64_t column = gr_window_at(w, 2, s, k);
     if (line && gr_window_inside(w, 2, column))
-      memcpy(p, line + column * c, sizeof *p * (size_t)cg);
+      copy_line(p, line + column * c, g->cg);
     else
-      memset(p, 0, sizeof *p * (size_t)cg);
+      memset(p, 0, sizeof *p * (size_t)g->cg);
   }
 }
 
@@ -66,18 +90,23 @@ static int64_t line_of(const gr_windows *w, const int64_t s[GR_SPATIAL], int64_t
   return inside ? (a * w->in[1] + b) * w->in[2] : -1;
 }
 
+// Windows that follow each other along the last axis have the others in common.
 static void gather(void *arg, int64_t begin, int64_t end) {
   const job *j = arg;
   const gr_conv_sizes *v = j->v;
-  int64_t windows = gr_conv_windows(v), step = v->w.size[2] * gr_conv_c(v), s[GR_SPATIAL];
-  for (int64_t r = begin; r < end; r++) {
-    const float *sample = j->source + r / windows * gr_conv_in(v) * v->c + j->group * gr_conv_c(v);
-    float *p = j->target + r * patch_of(v);
-    gr_unravel(r % windows, v->w.out, s);
-    for (int64_t k = 0; k < v->w.size[0] * v->w.size[1]; k++, p += step) {
-      int64_t line = line_of(&v->w, s, k / v->w.size[1], k % v->w.size[1]);
-      gather_line(j, line < 0 ? NULL : sample + line * v->c, s[2], p);
-    }
+  const lines g = lines_of(v);
+  int64_t windows = gr_conv_windows(v), sample = gr_conv_in(v) * g.c, s[GR_SPATIAL];
+  for (int64_t r = begin, n; r < end; r += n) {
+    const float *x = j->source + r / windows * sample + j->group * g.cg;
+    float *p = j->target + r * g.patch;
+    gr_unravel(r % windows, g.w->out, s);
+    n = gr_min_i64(end - r, g.w->out[2] - s[2]);
+    for (int64_t k0 = 0; k0 < g.w->size[0]; k0++)
+      for (int64_t k1 = 0; k1 < g.w->size[1]; k1++, p += g.w->size[2] * g.cg) {
+        int64_t line = line_of(g.w, s, k0, k1);
+        for (int64_t i = 0; i < n; i++)
+          gather_line(&g, line < 0 ? NULL : x + line * g.c, s[2] + i, p + i * g.patch);
+      }
   }
 }
 
