@@ -37,14 +37,16 @@ static bool is_native(const gr_op_call *c, gr_cpu_product of, gr_bf16_unit unit)
   return gr_gemm_bf16_suits(&p.g);
 }
 
-// Whether an element takes a function that is computed by a polynomial, as losses' do.
+// Whether an element takes a function that is computed by a polynomial, as losses' do, of which
+// these have no formula that says so.
 static bool is_exponential(const gr_op *op) {
   static const char *const functions[] = {"exp", "erf", "tanh", "log", "pow", "sin", "cos"};
   const char *texts[] = {op->tile_formula, op->formula, op->row};
   for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
     for (size_t t = 0; t < 3; t++)
       if (texts[t] && strstr(texts[t], functions[f])) return true;
-  return op->amp == GR_AMP_WIDE && !op->linear;
+  bool loss = op == &gr_op_cross_entropy || op == &gr_op_cross_entropy_grad;
+  return loss || (op->amp == GR_AMP_WIDE && !op->linear);
 }
 
 // The operations of a call that is no product: at least one for each element that it reads or

@@ -38,7 +38,8 @@ static const char *const queue_names[GR_QUEUE_COUNT] = {"compute", "transfer", "
                                                         "ahead"};
 
 static const char *event_name(gr_device_event e) {
-  static const char *const names[] = {"transferred", "computed", "forked"};
+  static const char *const names[GR_EVENT_GATHERED] = {"transferred", "computed", "forked", "ahead",
+                                                       "taken"};
   if (e < GR_EVENT_GATHERED) return names[e];
   return e < GR_EVENT_REDUCED ? "gathered" : "reduced";
 }
