@@ -72,6 +72,14 @@ static void print_buckets(const gr_plan_use *use) {
   }
 }
 
+// Of weights that are gathered: which passes gather the next unit's beside the current unit.
+static void print_prefetch(const gr_sharding_settings *o) {
+  static const char *const beside[] = {"none: weights are gathered where they are used", "forward",
+                                       "backward", "forward and backward"};
+  if (o->ranks == 1 || o->n_rules == o->n_given) return;
+  printf("prefetch    %s\n", beside[o->forward_prefetch + 2 * (o->prefetch != GR_PREFETCH_NONE)]);
+}
+
 static gr_status plan(gr_job *j) {
   const char *lines[GR_JOB_DIFFERENCES];
   int ranks = gr_job_usual_ranks(j);
@@ -87,6 +95,7 @@ static gr_status plan(gr_job *j) {
   int n = gr_job_differences(j, ranks, j->spec.device->gpu, lines);
   for (int i = 0; i < n; i++) printf("note        %s\n", lines[i]);
   if (j->fitted) printf("note        %s\n", j->fitted);
+  print_prefetch(&j->spec.set.options.sharding);
   print_buckets(&figures->use);
   if (gr_job_guesses_gpus(j))
     printf(

@@ -244,7 +244,8 @@ static void read_wrap(const reader *r) {
 }
 
 static gr_prefetch prefetch_of(gr_backward_prefetch key) {
-  if (key == gr_backward_prefetch_backward_pre) return GR_PREFETCH_PRE;
+  if (key == gr_backward_prefetch_auto || key == gr_backward_prefetch_backward_pre)
+    return GR_PREFETCH_PRE;
   return key == gr_backward_prefetch_backward_post ? GR_PREFETCH_POST : GR_PREFETCH_NONE;
 }
 

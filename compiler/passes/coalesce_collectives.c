@@ -211,7 +211,9 @@ static void gather_next(coalescer *j, uint32_t after) {
 
 static void visit_grouped(coalescer *j, uint32_t i) {
   const gr_node *n = &j->rw->old->nodes[i];
-  gr_prefetch prefetch = i > j->loss_at ? j->rw->opt->sharding.prefetch : GR_PREFETCH_NONE;
+  const gr_sharding_settings *o = &j->rw->opt->sharding;
+  gr_prefetch forward = o->forward_prefetch ? GR_PREFETCH_PRE : GR_PREFETCH_NONE;
+  gr_prefetch prefetch = i > j->loss_at ? o->prefetch : forward;
   if (is_gather(j, i)) {
     if (!j->done[i]) gather(j, i);
     if (j->first_in_group[i] && prefetch == GR_PREFETCH_PRE) gather_next(j, i);

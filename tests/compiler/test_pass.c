@@ -73,6 +73,7 @@ static void option(gr_arena *a, request *r, const char *word) {
       r->o.memory.given[k] = true, r->o.memory.recomputed = &r->parts;
   if (!strncmp(word, "scope=", 6)) gr_map_put(&r->scopes, value, (uint32_t)atoi(value));
   if (!strcmp(word, "prefetch=pre")) r->o.sharding.prefetch = GR_PREFETCH_PRE;
+  if (!strcmp(word, "prefetch=forward")) r->o.sharding.forward_prefetch = true;
   if (!strcmp(word, "prefetch=post")) r->o.sharding.prefetch = GR_PREFETCH_POST;
   if (!strncmp(word, "micro_batches=", 14)) r->o.batch.micro_batches = atoi(value);
   if (!strcmp(word, "phase=micro_batch")) r->o.program.phase = GR_PHASE_MICRO_BATCH;

@@ -133,7 +133,8 @@ static const becomes cases[] = {
     {"fsdp_config: {activation_checkpointing: true}", "", "training.recompute=repeat"},
     {"fsdp_config: {fsdp_activation_checkpointing: true}", "", "training.recompute=repeat"},
     {"fsdp_config: {forward_prefetch: false, fsdp_forward_prefetch: false}", "",
-     "training.accumulate=1"},
+     "distributed.fsdp.forward_prefetch=false"},
+    {"fsdp_config: {fsdp_forward_prefetch: true}", "", "distributed.fsdp.forward_prefetch=true"},
     {"fsdp_config: {sync_module_states: true, fsdp_sync_module_states: true}", "",
      "training.accumulate=1"},
     {"fsdp_config: {use_orig_params: true, fsdp_use_orig_params: true}", "",
@@ -158,7 +159,6 @@ static const becomes cases[] = {
 };
 
 static const becomes bad[] = {
-    {"fsdp_config: {fsdp_forward_prefetch: true}", "", "fsdp_forward_prefetch cannot be honoured"},
     {"fsdp_config: {sync_module_states: false}", "",
      "sync_module_states cannot be honoured: all ranks start"},
     {"fsdp_config: {use_orig_params: false}", "", "use_orig_params cannot be honoured"},

@@ -82,8 +82,8 @@ refused() { # NAME PATTERN key=value ...
   printf '%s\n' "$pattern" >patterns
   verdict "$name" 65
 }
-refused "what is not there yet" 'argument [0-9]+:1:49: .*forward_prefetch cannot be honoured: the weights of a block' \
-  compat.huggingface.fsdp_config.forward_prefetch=true
+refused "what cannot be honoured" 'argument [0-9]+:1:48: .*use_orig_params cannot be honoured: weights keep' \
+  compat.huggingface.fsdp_config.use_orig_params=false
 refused "a key with another value" 'training_arguments.yaml:9:16: .*learning_rate asks for training.lr=5e-05, but it is 0.001' training.lr=1e-3
 refused "a class that the model does not have" "'T5Block' matches no block, part or weight" distributed.ranks=2 \
   'compat.huggingface.fsdp_config.fsdp_transformer_layer_cls_to_wrap=[T5Block]'

@@ -77,9 +77,13 @@ for way in 'wrap=atend/did you mean .attend' 'wrap=WhisperEncoderLayer/matches n
   check "${way%%/*} is refused" test "$code" = 65
   check "... and why" grep -q "${way#*/}" "$log"
 done
+none="$(hash_of distributed.strategy=fsdp distributed.fsdp.backward_prefetch=none)"
+late="$(hash_of distributed.strategy=fsdp distributed.fsdp.forward_prefetch=false)"
 pre="$(hash_of distributed.strategy=fsdp distributed.fsdp.backward_prefetch=BACKWARD_PRE)"
 post="$(hash_of distributed.strategy=fsdp distributed.fsdp.backward_prefetch=backward_post)"
-check "prefetches are other plans" test -n "$pre" -a "$pre" != "$post" -a "$pre" != "$same" -a "$post" != "$same"
+check "prefetches are other plans" test -n "$pre" -a "$pre" != "$post" -a "$pre" != "$none" -a "$post" != "$none"
+check "... in the forward pass as well" test -n "$late" -a "$late" != "$pre" -a "$late" != "$none"
+check "weights are gathered ahead by default" test "$pre" = "$(hash_of distributed.strategy=fsdp)"
 seed="$(hash_of training.distributed_strategy=fsdp training.ddp_backend=mpi training.ddp_find_unused_parameters=false \
   training.fsdp_config.fsdp_backward_prefetch=backward_pre training.fsdp_config.fsdp_offload_params=false \
   training.fsdp_config.fsdp_state_dict_type=full_state_dict training.fsdp_config.fsdp_sharding_strategy=FULL_SHARD)"
