@@ -43,6 +43,9 @@ static bool canonical_loop(const gr_effects *e) {
   return is_canonical(e) && loop && loop->kind != GR_CONF_NULL;
 }
 static bool canonical_on_gpus(const gr_effects *e) { return is_canonical(e) && e->gpu; }
+static bool deterministic_on_gpus(const gr_effects *e) {
+  return e->gpu && e->set->comm.deterministic;
+}
 static bool canonical_memory(const gr_effects *e) {
   return is_canonical(e) && e->set->options.memory.limit;
 }

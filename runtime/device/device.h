@@ -187,6 +187,10 @@ struct gr_device_ops {
                        gr_device_kernel *out);
   // Called once all calls of a plan have their kernels: compiles and loads them. NULL: nothing.
   gr_status (*ready)(gr_device *);
+  // Then, if it is asked for: measures what may run a call, and chooses by that. Rank 0's choice is
+  // every rank's, so that they compute the same bits. Collective over `world`; NULL: there is one
+  // rank. NULL: there is nothing to choose.
+  gr_status (*tune)(gr_device *, gr_comm *world);
 
   // Runs a program: `issue` enqueues its kernels, copies and fills, in the same order and with the
   // same addresses each time, so that the device may record them and replay the record instead of

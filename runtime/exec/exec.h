@@ -31,8 +31,9 @@ typedef struct gr_exec_options {
   int local_rank;      // among the ranks of this machine
   const int *gpu_ids;  // n_gpu_ids devices, by local rank (gr_device_options.ids)
   int n_gpu_ids;
-  bool profile;  // measure the time of every node
-  bool trace;    // gr_exec_trace will be called
+  bool autotune;  // gr_device_ops.tune
+  bool profile;   // measure the time of every node
+  bool trace;     // gr_exec_trace will be called
 } gr_exec_options;
 
 // Opens the device, allocates the plan's blocks on it, and chooses a kernel for every node. All

@@ -181,6 +181,8 @@ static gr_status open_all(gr_exec *e) {
     open_next(e, f, &e->programs[i]);
   }
   if (e->device->ops->ready) GR_TRY(e->device->ops->ready(e->device));
+  if (e->opt.autotune && e->device->ops->tune)
+    GR_TRY(e->device->ops->tune(e->device, e->opt.world));
   return e->opt.profile ? gr_exec_times_begin(e) : GR_OK;
 }
 
@@ -199,10 +201,8 @@ gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec 
                  .opt = *opt,
                  .arena = gr_arena_create()};
   gr_status s = open_all(e);
-  if (s)
-    gr_exec_close(e);
-  else
-    *out = e;
+  *out = s ? NULL : e;
+  if (s) gr_exec_close(e);
   return s;
 }
 

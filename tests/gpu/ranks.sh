@@ -51,6 +51,22 @@ check "... the same bytes" same_files fsdp/checkpoints old/checkpoints
 gpus 2 line distributed.strategy=fsdp distributed.ranks=2 distributed.backend=loopback distributed.overlap=false
 check "distributed.overlap=false: the same bytes" same_files fsdp/checkpoints line/checkpoints
 
+# ---- Algorithms by their time: rank 0's choice, which a later run finds
+tuned="distributed.strategy=dp distributed.ranks=2 training.autotune=true"
+# shellcheck disable=SC2086
+STANDIN_ALGORITHM=fast:2 gpus 2 tuned $tuned
+ended_well "training.autotune=true"
+check "... follows the CPU" follows tuned cpu 4
+check "... says how many products were timed" grep -q 'products by algorithms that were timed, [1-9][0-9]* now and 0 before' "$log"
+if ! real; then check "... and computes other bits" sh -c '! cmp -s dp/metrics.jsonl tuned/metrics.jsonl'; fi
+# shellcheck disable=SC2086
+STANDIN_ALGORITHM=fast:1 gpus 2 retuned $tuned
+check "a later run times nothing" grep -q 'products by algorithms that were timed, 0 now and [1-9]' "$log"
+check "... and computes the same bits" same_files tuned/checkpoints retuned/checkpoints
+gpus 2 fixed distributed.strategy=dp distributed.ranks=2 training.autotune=true training.deterministic=true
+printf '%s\n' 'config error: training.autotune is true, but training.deterministic is true' 'hint: training.autotune=false' >patterns
+verdict "training.autotune with training.deterministic" 65
+
 # ---- Processes
 if has_mpi; then
   gpus 2 mpi distributed.ranks=2 distributed.backend=nccl

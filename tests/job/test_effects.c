@@ -40,6 +40,7 @@ static const surroundings holds[] = {
     {"not_divisible", "{model: {graph: g.yaml}, distributed: {mesh: {dp: 2}}}", false, 2},
     {"is_native", "{model: {graph: g.yaml}}", false, 2},
     {"undivided", "{model: {graph: g.yaml}}", false, 1},
+    {"deterministic_on_gpus", "{model: {graph: g.yaml}, training: {deterministic: true}}", true, 1},
     {"canonical_on_gpus", "{model: {graph: g.yaml}}", true, 2},
     {"canonical_mesh",
      "{model: {graph: g.yaml}, "

@@ -1,6 +1,6 @@
-// cache.c - compiled kernels on disk: a file for each, named by its key, which a rename puts there
-// whole. Whatever does not verify is compiled again, and a folder that cannot be written is done
-// without.
+// cache.c - compiled kernels, and choices of algorithms (tune.c), on disk: a file for each, named
+// by its key, which a rename puts there whole. Whatever does not verify is made again, and a folder
+// that cannot be written is done without.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/output.h"
 #include "base/port.h"
 #include "runtime/device/cuda/parts.h"
@@ -79,6 +80,7 @@ bool gr_kernel_cache_read(const uint64_t key[2], char **out, size_t *out_bytes) 
   if (fd < 0) return false;
   bool good = read_file(fd, key, out, out_bytes);
   close(fd);
+  if (!good) gr_log(GR_WARN, "'%s' is damaged, and is made again", path);
   return good;
 }
 

@@ -5,18 +5,7 @@
 #include <string.h>
 #include "runtime/device/cuda/parts.h"
 
-// An algorithm is chosen for the alignment that the addresses have. Those of a plan are 64-byte
-// aligned; slices in a loop are aligned as their size is.
-enum { ALIGNED = 16, CLASSES = 2 };
-
-struct gr_product {
-  gr_product *next;
-  gr_gpu_gemm gemm;
-  cublasLtMatmulDesc_t desc;
-  cublasLtMatrixLayout_t a, b, c;  // as cuBLASLt names them: a is gemm.b
-  cublasLtMatmulHeuristicResult_t chosen[CLASSES];
-  bool known[CLASSES];
-};
+enum { ALIGNED = 16 };
 
 static const struct {
   bool there;
@@ -90,16 +79,27 @@ static gr_status set_bias(const gr_product *p, uintptr_t address) {
   return GR_OK;
 }
 
-static gr_status ask(gr_cuda *c, gr_product *p, cublasLtMatmulPreference_t pref, int class) {
+// Of what the library proposes, it may be unable to run some.
+static int usable(cublasLtMatmulHeuristicResult_t *list, int n) {
+  int good = 0;
+  for (int i = 0; i < n; i++)
+    if (list[i].state == CUBLAS_STATUS_SUCCESS) list[good++] = list[i];
+  return good;
+}
+
+static gr_status ask(gr_cuda *c, gr_product *p, cublasLtMatmulPreference_t pref, int class,
+                     cublasLtMatmulHeuristicResult_t *out, int *n) {
   size_t most = GR_CUDA_WORKSPACE;
-  int found = 0;
+  int want = *n;
+  *n = 0;
   GR_TRY(set_alignment(pref, class ? gr_dtypes[p->gemm.in].size : ALIGNED));
   GR_TRY(set_bias(p, class ? gr_dtypes[p->gemm.out].size : ALIGNED));
   LT_TRY(cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
                                               sizeof most));
   cublasStatus_t s = gr_lt.cublasLtMatmulAlgoGetHeuristic(c->lt, p->desc, p->a, p->b, p->c, p->c,
-                                                          pref, 1, &p->chosen[class], &found);
-  if (!s && found) return GR_OK;
+                                                          pref, want, out, n);
+  *n = s ? 0 : usable(out, *n);
+  if (*n) return GR_OK;
   const gr_gpu_gemm *g = &p->gemm;
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
                  "cuBLASLt has no algorithm for %lld products of %lld x %lld by %lld x %lld (%s)",
@@ -107,13 +107,21 @@ static gr_status ask(gr_cuda *c, gr_product *p, cublasLtMatmulPreference_t pref,
                  (long long)g->n, gr_dtypes[g->in].name);
 }
 
-static gr_status choose(gr_cuda *c, gr_product *p, int class) {
+gr_status gr_product_algorithms(gr_cuda *c, gr_product *p, int class,
+                                cublasLtMatmulHeuristicResult_t *out, int *n) {
   cublasLtMatmulPreference_t pref;
   LT_TRY(cublasLtMatmulPreferenceCreate(&pref));
-  gr_status s = ask(c, p, pref, class);
+  gr_status s = ask(c, p, pref, class, out, n);
   gr_lt.cublasLtMatmulPreferenceDestroy(pref);
-  p->known[class] = !s;
   return s;
+}
+
+static gr_status choose(gr_cuda *c, gr_product *p, int class) {
+  cublasLtMatmulHeuristicResult_t list[GR_PRODUCT_ALGORITHMS];
+  int n = GR_PRODUCT_ALGORITHMS;
+  GR_TRY(gr_product_algorithms(c, p, class, list, &n));
+  p->chosen[class] = list[0], p->known[class] = true;
+  return GR_OK;
 }
 
 // The first algorithm that cuBLASLt proposes for a product.
@@ -197,20 +205,26 @@ void gr_products_close(gr_cuda *c) {
   for (gr_product *p = c->products; p; p = p->next) close_product(p);
 }
 
-gr_status gr_product_run(gr_cuda *c, gr_product *p, const gr_launch *l) {
+gr_status gr_product_multiply(gr_cuda *c, const gr_product *p, const gr_operands *o,
+                              const cublasLtMatmulHeuristicResult_t *h) {
   static const float one = 1, zero = 0;
   static const double wide_one = 1, wide_zero = 0;
   bool wide = p->gemm.in == GR_F64;
-  CUdeviceptr a = gr_ref_address(p->gemm.b, l), b = gr_ref_address(p->gemm.a, l);
-  CUdeviceptr out = gr_ref_address(p->gemm.c, l), bias = 0;
-  if (p->gemm.epilogue != GR_GPU_PLAIN) bias = gr_ref_address(p->gemm.bias, l);
-  int class = (a | b | out | bias) % ALIGNED != 0;
-  if (!p->known[class]) GR_TRY(choose(c, p, class));
-  GR_TRY(set_bias(p, bias));
-  const cublasLtMatmulHeuristicResult_t *h = &p->chosen[class];
-  LT_TRY(cublasLtMatmul(c->lt, p->desc, wide ? (const void *)&wide_one : &one, (const void *)a,
-                        p->a, (const void *)b, p->b, wide ? (const void *)&wide_zero : &zero,
-                        (const void *)out, p->c, (void *)out, p->c, &h->algo, (void *)c->workspace,
-                        h->workspaceSize, (cudaStream_t)c->stream[GR_QUEUE_COMPUTE]));
+  GR_TRY(set_bias(p, o->bias));
+  LT_TRY(cublasLtMatmul(c->lt, p->desc, wide ? (const void *)&wide_one : &one, (const void *)o->b,
+                        p->a, (const void *)o->a, p->b, wide ? (const void *)&wide_zero : &zero,
+                        (const void *)o->c, p->c, (void *)o->c, p->c, &h->algo,
+                        (void *)c->workspace, h->workspaceSize,
+                        (cudaStream_t)c->stream[GR_QUEUE_COMPUTE]));
   return GR_OK;
+}
+
+gr_status gr_product_run(gr_cuda *c, gr_product *p, const gr_launch *l) {
+  gr_operands o = {.a = gr_ref_address(p->gemm.a, l),
+                   .b = gr_ref_address(p->gemm.b, l),
+                   .c = gr_ref_address(p->gemm.c, l)};
+  if (p->gemm.epilogue != GR_GPU_PLAIN) o.bias = gr_ref_address(p->gemm.bias, l);
+  int class = (o.a | o.b | o.c | o.bias) % ALIGNED != 0;
+  if (!p->known[class]) GR_TRY(choose(c, p, class));
+  return gr_product_multiply(c, p, &o, &p->chosen[class]);
 }

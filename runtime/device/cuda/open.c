@@ -295,6 +295,7 @@ static void report(const gr_device *d, gr_text *t) {
   const gr_cuda *c = (const gr_cuda *)d;
   gr_text_printf(t, "%s, compute capability %d.%d: ", c->name, c->arch / 10, c->arch % 10);
   gr_units_report(c, t);
+  gr_products_report(c, t);
   gr_convolutions_report(c, t);
   gr_fused_report(c, t);
   gr_captured_report(c, t);
@@ -319,6 +320,7 @@ const gr_device_ops gr_cuda_ops = {
     .kernel = gr_cuda_kernel,
     .kernels = gr_cuda_kernels,
     .ready = gr_cuda_ready,
+    .tune = gr_products_tune,
     .run = gr_cuda_run,
     .forget = forget,
     .time = gr_cuda_time,

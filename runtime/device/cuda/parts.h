@@ -76,14 +76,30 @@ void gr_units_report(const gr_cuda *, gr_text *);
 GR_MUST_USE gr_status gr_unit_add(gr_cuda *, const char *text, const gr_op_call *, gr_unit **out);
 // Compiles and loads all units that are not loaded yet, several at a time.
 GR_MUST_USE gr_status gr_units_build(gr_cuda *);
-// Reads code of that key from the disk, into memory of malloc; false: it is not there, or damaged.
+// Reads code of that key from the disk, into memory of malloc; false: it is not there, or damaged,
+// which is logged.
 bool gr_kernel_cache_read(const uint64_t key[2], char **out, size_t *out_bytes);
 // Writes code of that key to the disk. Best effort: errors are dropped, and of ranks that write the
 // same file at once the last one stays.
 void gr_kernel_cache_write(const uint64_t key[2], const char *code, size_t bytes);
 
 // ---- Matrix products (gemm.c) -------------------------------------------------------------------
+// An algorithm is chosen for the alignment that the addresses have. Those of a plan are 64-byte
+// aligned; slices in a loop are aligned as their size is.
+enum { GR_PRODUCT_ALIGNED, GR_PRODUCT_UNALIGNED, GR_PRODUCT_CLASSES };
+enum { GR_PRODUCT_ALGORITHMS = 8 };  // that the library is asked for
 typedef struct gr_product gr_product;
+struct gr_product {
+  gr_product *next;
+  gr_gpu_gemm gemm;
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t a, b, c;  // as cuBLASLt names them: a is gemm.b
+  cublasLtMatmulHeuristicResult_t chosen[GR_PRODUCT_CLASSES];
+  bool known[GR_PRODUCT_CLASSES];
+};
+typedef struct gr_operands {
+  CUdeviceptr a, b, c, bias;  // of a gr_gpu_gemm
+} gr_operands;
 // Frees the descriptions of all products.
 void gr_products_close(gr_cuda *);
 // Finds out what the library does; called once.
@@ -95,6 +111,19 @@ bool gr_product_takes(void *, const gr_gpu_gemm *);
 GR_MUST_USE gr_status gr_product_open(gr_cuda *, const gr_gpu_gemm *, gr_product **out);
 // Puts the product in line; addresses are those of the call.
 GR_MUST_USE gr_status gr_product_run(gr_cuda *, gr_product *, const gr_launch *);
+// The algorithms, at most *n, that the library has for operands of a class, in its own order.
+// GR_ERR_UNSUPPORTED: there is none.
+GR_MUST_USE gr_status gr_product_algorithms(gr_cuda *, gr_product *, int class,
+                                            cublasLtMatmulHeuristicResult_t *out, int *n);
+// Puts a product of such operands in line, by that algorithm.
+GR_MUST_USE gr_status gr_product_multiply(gr_cuda *, const gr_product *, const gr_operands *,
+                                          const cublasLtMatmulHeuristicResult_t *);
+
+// ---- Algorithms by their time (tune.c) ----------------------------------------------------------
+// gr_device_ops.tune: the fastest of the library's algorithms for aligned operands of each product.
+GR_MUST_USE gr_status gr_products_tune(gr_device *, gr_comm *world);
+// Appends how many products have an algorithm that was timed; nothing, if none does.
+void gr_products_report(const gr_cuda *, gr_text *);
 
 // ---- Convolutions by cuDNN (cudnn.c) ------------------------------------------------------------
 typedef struct gr_convolution gr_convolution;
@@ -283,6 +312,11 @@ struct gr_cuda {
   bool virtual;        // compile to PTX
   uint64_t toolchain;  // hash of the compiler's version and options
   gr_product *products;
+  struct {
+    // Choices of this rank that were timed now, or before; its products that have one, that have an
+    // algorithm other than the library's own choice, and that have no choice.
+    int timed, cached, products, other, untaken;
+  } tuned;
   bool relu_keeps_nan;  // in an epilogue
   bool tf32;            // products of f32 are computed in TF32
   cublasLtHandle_t lt;

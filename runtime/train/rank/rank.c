@@ -45,6 +45,7 @@ static gr_status open_exec(gr_rank *r) {
                        .local_rank = r->world->local_rank,
                        .gpu_ids = s->set.ranks.gpu_ids,
                        .n_gpu_ids = s->set.ranks.n_gpu_ids,
+                       .autotune = s->set.ranks.autotune,
                        .profile = s->profile,
                        .trace = s->set.outputs.trace_end > 0};
   if (library && library->one_queue && r->world->ranks > 1 && s->set.comm.overlap)

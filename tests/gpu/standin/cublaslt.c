@@ -1,12 +1,10 @@
-// cublaslt.c - libcublasLt.so.13 without a GPU: matrix products by plain loops, arguments checked
-// strictly.
-#include <math.h>
+// cublaslt.c - libcublasLt.so.13 without a GPU: descriptors, algorithms, and arguments that are
+// checked strictly. cublaslt_product.c multiplies.
+#include "tests/gpu/standin/cublaslt.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cublasLt.h>
 
 #include "tests/gpu/standin/standin.h"
 
@@ -133,120 +131,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return set_attr(p, PREFERENCE, a, v, n);
 }
 
-// ---- the product ----
-
-typedef struct {
-  char *p;
-  int type, row_major;
-  int64_t rows, cols, ld, stride;
-} matrix;
-typedef struct {
-  matrix a, b, c, d;
-  int ta, tb, batch, epilogue, bias_type, tf32, wide;
-  double alpha, beta;
-  char *bias, *workspace;
-  int64_t bias_stride, workspace_size;
-} product;
-
-static size_t size_of(int type) {
-  return type == CUDA_R_64F                          ? 8
-         : type == CUDA_R_32F                        ? 4
-         : type == CUDA_R_16F || type == CUDA_R_16BF ? 2
-                                                     : 0;
-}
-static double load(const char *p, int64_t i, int type) {
-  return type == CUDA_R_64F   ? ((const double *)p)[i]
-         : type == CUDA_R_32F ? ((const float *)p)[i]
-         : type == CUDA_R_16F ? standin_f16(((const uint16_t *)p)[i])
-                              : standin_bf16(((const uint16_t *)p)[i]);
-}
-static void store(char *p, int64_t i, int type, double v) {
-  if (type == CUDA_R_64F)
-    ((double *)p)[i] = v;
-  else if (type == CUDA_R_32F)
-    ((float *)p)[i] = (float)v;
-  else
-    ((uint16_t *)p)[i] = type == CUDA_R_16F ? standin_to_f16((float)v) : standin_to_bf16((float)v);
-}
-static int64_t offset_of(const matrix *m, int64_t r, int64_t c, int batch) {
-  return batch * m->stride + (m->row_major ? r * m->ld + c : r + c * m->ld);
-}
-static double rounded(const product *p, double v, int type) {
-  union {
-    float f;
-    uint32_t u;
-  } narrow = {.f = (float)v};
-  if (!p->tf32 || type != CUDA_R_32F) return v;
-  narrow.u = (narrow.u + 0x1000) & ~0x1fffu;  // 10 bits of mantissa
-  return narrow.f;
-}
-
-// op(X): `across` rows of `along` values each
-static double *pack(const product *p, const matrix *m, int swap, int64_t across, int64_t along,
-                    int batch) {
-  double *f = malloc((size_t)(across * along) * sizeof *f);
-  for (int64_t i = 0; i < across; i++)
-    for (int64_t l = 0; l < along; l++)
-      f[i * along + l] = rounded(
-          p, load(m->p, swap ? offset_of(m, l, i, batch) : offset_of(m, i, l, batch), m->type),
-          m->type);
-  return f;
-}
-
-static double dot(const product *p, const double *a, const double *b, int64_t k) {
-  double wide = 0;
-  float narrow = 0;
-  for (int64_t l = 0; l < k && p->wide; l++) wide += a[l] * b[l];
-  for (int64_t l = 0; l < k && !p->wide; l++) narrow += (float)a[l] * (float)b[l];
-  return p->wide ? wide : narrow;
-}
-
-// STANDIN_RELU=max: relu of NaN is 0, as max(0, x) may be.
-static bool drops_nan(void) {
-  const char *relu = getenv("STANDIN_RELU");
-  return relu && !strcmp(relu, "max");
-}
-
-static double finished(const product *p, double v, int64_t i, int batch) {
-  if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
-    v += load(p->bias, batch * p->bias_stride + i, p->bias_type);
-  if (p->epilogue & CUBLASLT_EPILOGUE_RELU) v = v < 0 || (isnan(v) && drops_nan()) ? 0 : v;
-  if (p->epilogue & CUBLASLT_EPILOGUE_GELU)
-    v = 0.5 * v * (1 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
-  return v;
-}
-
-// How many sums over k an epilogue writes: of the rows of op(A), or of the columns of op(B).
-static int64_t sums_of(const product *p) {
-  return p->epilogue == CUBLASLT_EPILOGUE_BGRADA   ? p->d.rows
-         : p->epilogue == CUBLASLT_EPILOGUE_BGRADB ? p->d.cols
-                                                   : 0;
-}
-
-static void multiply_one(const product *p, int n) {
-  int64_t k = p->ta ? p->a.rows : p->a.cols;
-  double *a = pack(p, &p->a, p->ta, p->d.rows, k, n), *b = pack(p, &p->b, !p->tb, p->d.cols, k, n);
-  for (int64_t j = 0; j < p->d.cols; j++)
-    for (int64_t i = 0; i < p->d.rows; i++) {
-      double v = p->alpha * dot(p, a + i * k, b + j * k, k);
-      if (p->beta != 0) v += p->beta * load(p->c.p, offset_of(&p->c, i, j, n), p->c.type);
-      store(p->d.p, offset_of(&p->d, i, j, n), p->d.type, finished(p, v, i, n));
-    }
-  const double *summed = p->epilogue == CUBLASLT_EPILOGUE_BGRADA ? a : b;
-  for (int64_t j = 0; j < sums_of(p); j++) {
-    double sum = 0;
-    for (int64_t l = 0; l < k; l++) sum += summed[j * k + l];
-    store(p->bias, n * p->bias_stride + j, p->bias_type, sum);
-  }
-  free(a), free(b);
-}
-
-static int multiply(void *arg) {
-  const product *p = arg;
-  if (p->workspace) memset(p->workspace, 0xee, (size_t)p->workspace_size);
-  for (int n = 0; n < p->batch; n++) multiply_one(p, n);
-  return 1;
-}
+// ---- what a product is ----
 
 static int unpack(matrix *m, const void *layout, const void *p) {
   *m = (matrix){(char *)p,
@@ -256,13 +141,15 @@ static int unpack(matrix *m, const void *layout, const void *p) {
                 (int64_t)get(layout, CUBLASLT_MATRIX_LAYOUT_COLS),
                 (int64_t)get(layout, CUBLASLT_MATRIX_LAYOUT_LD),
                 (int64_t)get(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)};
-  return size_of(m->type) && get(layout, CUBLASLT_MATRIX_LAYOUT_ORDER) <= CUBLASLT_ORDER_ROW &&
-         m->rows > 0 && m->cols > 0 && m->ld >= (m->row_major ? m->cols : m->rows);
+  return product_size_of(m->type) &&
+         get(layout, CUBLASLT_MATRIX_LAYOUT_ORDER) <= CUBLASLT_ORDER_ROW && m->rows > 0 &&
+         m->cols > 0 && m->ld >= (m->row_major ? m->cols : m->rows);
 }
 static int in_range(const matrix *m, int batch, size_t align, const char *what) {
   if ((uintptr_t)m->p % align)
     return standin_say("cublasLt: %s is not aligned to %zu as the algorithm is", what, align), 0;
-  size_t bytes = (size_t)(offset_of(m, m->rows - 1, m->cols - 1, batch - 1) + 1) * size_of(m->type);
+  size_t bytes = (size_t)(product_offset_of(m, m->rows - 1, m->cols - 1, batch - 1) + 1) *
+                 product_size_of(m->type);
   if (standin_range(m->p, bytes, standin_device(), what)) return 0;
   return standin_uses(m->p, bytes, *what == 'D'), 1;
 }
@@ -311,6 +198,43 @@ static cublasStatus_t prepare(product *p, cublasLtMatmulDesc_t d, const void *la
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// ---- its algorithms ----
+
+enum { ALGORITHMS = 3 };
+// STANDIN_ALGORITHM=WHAT:I: whether the I-th is so.
+static bool is_algorithm(const char *what, uint64_t i) {
+  const char *e = getenv("STANDIN_ALGORITHM");
+  size_t n = strlen(what);
+  return e && !strncmp(e, what, n) && e[n] == ':' && strtoul(e + n + 1, NULL, 10) == i;
+}
+// In ns of the device's clock: by far more than a slow host takes to put it in line.
+static int64_t lasts(uint64_t i) {
+  return !getenv("STANDIN_ALGORITHM") ? 50000
+         : is_algorithm("fast", i)    ? 10000000000
+                                      : 100000000000;
+}
+static uint64_t shape_of(const product *p) {
+  return (uint64_t)((p->d.rows * 8191 + p->d.cols) * 8191 + (p->ta ? p->a.rows : p->a.cols)) * 2 +
+         (uint64_t)p->tf32;
+}
+static cublasStatus_t check_algorithm(const product *p, const cublasLtMatmulAlgo_t *algo) {
+  if (algo->data[0] != DESC || algo->data[3] >= ALGORITHMS)
+    return bad("algorithm not from the heuristic");
+  return algo->data[4] == shape_of(p) ? CUBLAS_STATUS_SUCCESS : bad("algorithm of another product");
+}
+static size_t workspace_of(uint64_t algorithm) { return (size_t)(algorithm + 1) << 16; }
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t dd,
+                                       const cublasLtMatmulAlgo_t *algo,
+                                       cublasLtMatmulHeuristicResult_t *r) {
+  product p = {0};
+  cublasStatus_t s = !h || !algo || !r ? bad("algorithm") : prepare(&p, d, a, b, c, dd);
+  if (!s) s = check_algorithm(&p, algo);
+  *r = (cublasLtMatmulHeuristicResult_t){
+      .workspaceSize = s ? 0 : workspace_of(algo->data[3]), .state = s, .wavesCount = 1};
+  return s;
+}
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t dd,
@@ -321,12 +245,16 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
   cublasStatus_t s = !h || !pref || want < 1 ? bad("heuristic") : prepare(&p, d, a, b, c, dd);
   if (s) return s;
   uint64_t most = get(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
-  memset(r, 0, sizeof *r);
-  r->algo.data[0] = DESC;
-  r->algo.data[1] = get(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
-  r->algo.data[2] = (uintptr_t)p.bias & -(uintptr_t)p.bias;  // a vector's alignment; of NULL, any
-  r->workspaceSize = most < 65536 ? (size_t)most : 65536, r->wavesCount = 1;
-  return *found = 1, CUBLAS_STATUS_SUCCESS;
+  for (uint64_t i = 0; i < ALGORITHMS && *found < want && workspace_of(i) <= most; i++) {
+    uint64_t align = get(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+    uint64_t vector = (uintptr_t)p.bias & -(uintptr_t)p.bias;  // its alignment; of NULL, any
+    r[(*found)++] = (cublasLtMatmulHeuristicResult_t){
+        .algo.data = {DESC, align, vector, i, shape_of(&p)},
+        .workspaceSize = workspace_of(i),
+        .state = is_algorithm("unusable", i) ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS,
+        .wavesCount = 1};
+  }
+  return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *alpha,
                               const void *A, cublasLtMatrixLayout_t la, const void *B,
@@ -344,15 +272,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
   if (s) return s;
   if (get(d, CUBLASLT_MATMUL_DESC_POINTER_MODE) != CUBLASLT_POINTER_MODE_HOST)
     return bad("only host scalars are stood in for"), CUBLAS_STATUS_NOT_SUPPORTED;
-  if (algo && algo->data[0] != DESC) return bad("algorithm not from the heuristic");
+  if (algo && (s = check_algorithm(&p, algo))) return s;
+  p.order = algo ? algo->data[3] : 0;
+  if (is_algorithm("unusable", p.order)) return bad("algorithm that is not usable");
+  if (is_algorithm("fail", p.order)) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (algo && workspace_size < workspace_of(p.order)) return bad("too little workspace");
   p.alpha = p.wide ? *(const double *)alpha : *(const float *)alpha;
   p.beta = p.wide ? *(const double *)beta : *(const float *)beta;
   size_t align = algo ? (size_t)algo->data[1] : 16;
   if (!in_range(&p.a, p.batch, align, "A") || !in_range(&p.b, p.batch, align, "B") ||
       !in_range(&p.d, p.batch, align, "D") || (p.beta != 0 && !in_range(&p.c, p.batch, align, "C")))
     return CUBLAS_STATUS_INVALID_VALUE;
-  int64_t n_bias = p.epilogue & CUBLASLT_EPILOGUE_BIAS ? p.d.rows : sums_of(&p);
-  size_t bytes = (size_t)((p.batch - 1) * p.bias_stride + n_bias) * size_of(p.bias_type);
+  int64_t n_bias = p.epilogue & CUBLASLT_EPILOGUE_BIAS ? p.d.rows : product_sums_of(&p);
+  size_t bytes = (size_t)((p.batch - 1) * p.bias_stride + n_bias) * product_size_of(p.bias_type);
   if (n_bias && standin_range(p.bias, bytes, standin_device(), "bias"))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (n_bias) standin_uses(p.bias, bytes, !(p.epilogue & CUBLASLT_EPILOGUE_BIAS));
@@ -363,7 +295,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
   if (workspace) standin_uses(workspace, workspace_size, 1);
   if (p.c.p == p.d.p && p.beta != 0 && memcmp(&p.c, &p.d, sizeof p.c))
     return bad("in place, but C and D are laid out differently");
-  return standin_enqueue(stream, "cublasLtMatmul", multiply, &p, sizeof p, NULL)
+  standin_lasts(lasts(p.order));
+  return standin_enqueue(stream, "cublasLtMatmul", product_multiply, &p, sizeof p, NULL)
              ? CUBLAS_STATUS_EXECUTION_FAILED
              : CUBLAS_STATUS_SUCCESS;
 }

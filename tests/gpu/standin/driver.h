@@ -37,6 +37,7 @@ struct CUgraphNode_st {
   int64_t ready, time;  // ns of the device's clock: when it may begin, and when it ended
   uint64_t id, clone;   // of a node: its own number, and that of its copy in an executable graph
   int hidden;           // no work of its own
+  int64_t lasts;        // EXTERN: ns
   char *dst, *src;
   size_t n;
   unsigned value, width;

@@ -34,7 +34,7 @@ int64_t si_lasts(const op *o) {
     case KERNEL:
       return 2000 + (int64_t)1000 * g[0] * g[1] * g[2];
     case EXTERN:
-      return o->hidden ? 0 : 50000;
+      return o->hidden ? 0 : o->lasts;
     default:
       return 0;
   }
