@@ -21,7 +21,7 @@ typedef struct outcome {
 typedef struct task {
   const gr_op *op;
   const gr_case *of;
-  bool tuned;
+  bool tuned, full;       // full: the GPU has no memory left when it is tuned
   int gpu;                // of the first rank
   const char *algorithm;  // STANDIN_ALGORITHM once the device is open; NULL: it is set already
   outcome out[RANKS];
@@ -50,6 +50,7 @@ static gr_status compute(gr_device *d, gr_comm *world, const task *t, use *u, ou
                  .out = address + call->n_in};
   for (int i = 0; i < 2; i++) GR_TRY(d->ops->kernel(d, call, &l, &kernel[i]));
   GR_TRY(d->ops->ready(d));
+  if (t->full) setenv("STANDIN_FAULT", "cuMemAlloc:1", 1);
   if (t->tuned) GR_TRY(d->ops->tune(d, world));
   for (int k = 0; k < n; k++) {
     value there = {.type = call->out[k < call->n_in ? 0 : k - call->n_in]};
@@ -79,7 +80,7 @@ static gr_status run_rank(gr_comm *world, void *arg) {
   GR_TRY(gr_device_cuda.open(&options, &d));
   if (t->algorithm) setenv("STANDIN_ALGORITHM", t->algorithm, 1);
   GR_TRY(use_of_case(&u, t->op, t->of, 7));
-  GR_TRY(compute(d, world, t, &u, o));
+  gr_status s = compute(d, world, t, &u, o);
   gr_arena *a = gr_arena_create();
   gr_text text = gr_text_make(a);
   d->ops->report(d, &text);
@@ -87,7 +88,7 @@ static gr_status run_rank(gr_comm *world, void *arg) {
   gr_arena_destroy(a);
   use_free(&u);
   d->ops->close(d);
-  return GR_OK;
+  return s;
 }
 
 // ---- Runs of the stand-in ----------------------------------------------------------------------
@@ -189,6 +190,18 @@ static void refused_ones_are_left_out(void) {
   CHECK(same(&second, &unusable), "the next one is not taken");
 }
 
+static void without_memory_it_says_how_to_do_without(void) {
+  static task t;
+  if (!gr_device_count(&gr_device_cuda)) SKIP("there is no GPU, and no stand-in");
+  clear();
+  t = (task){.op = &gr_op_matmul, .of = &product, .tuned = true, .full = true};
+  gr_status s = run_rank(NULL, &t);
+  unsetenv("STANDIN_FAULT");
+  CHECK(gr_status_code(s) == GR_ERR_LAUNCH && strstr(gr_status_hint(s), "training.autotune=false"),
+        "%s", gr_status_text(s));
+  gr_status_drop(s);
+}
+
 // Rank 0 takes what it finds on disk; rank 1 finds nothing there of its GPU, and by time would take
 // another one.
 static void all_ranks_take_the_choice_of_rank_0(void) {
@@ -232,11 +245,13 @@ static void every_kind(void) {
 
 int main(int argc, char **argv) {
   if (!mkdtemp(folder) || setenv("GRAPHRUN_CACHE", folder, 1)) return 1;
-  int code = RUN(argc, argv, {"fastest", fastest}, {"kept_for_later_runs", kept_for_later_runs},
-                 {"a_damaged_choice_is_made_again", a_damaged_choice_is_made_again},
-                 {"refused_ones_are_left_out", refused_ones_are_left_out},
-                 {"all_ranks_take_the_choice_of_rank_0", all_ranks_take_the_choice_of_rank_0},
-                 {"every_kind", every_kind});
+  int code =
+      RUN(argc, argv, {"fastest", fastest}, {"kept_for_later_runs", kept_for_later_runs},
+          {"a_damaged_choice_is_made_again", a_damaged_choice_is_made_again},
+          {"refused_ones_are_left_out", refused_ones_are_left_out},
+          {"without_memory_it_says_how_to_do_without", without_memory_it_says_how_to_do_without},
+          {"all_ranks_take_the_choice_of_rank_0", all_ranks_take_the_choice_of_rank_0},
+          {"every_kind", every_kind});
   clear();
   rmdir(folder);
   return code;

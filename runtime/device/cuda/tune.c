@@ -86,14 +86,25 @@ static gr_status measure(const tuner *t, const gr_product *p, const gr_operands 
   return GR_OK;
 }
 
+// Numbers that are small in each type: zeros would take less power, and so less time.
+static gr_status open_tuner(tuner *t, const gr_gpu_gemm *g, gr_operands *o) {
+  size_t bytes = lay_out(g, 0, o);
+  CU_TRY(cuMemAlloc(&t->memory, bytes));
+  CU_TRY(cuMemsetD8Async(t->memory, 0x3c, bytes, t->c->stream[GR_QUEUE_COMPUTE]));
+  CU_TRY(cuEventCreate(&t->begin, CU_EVENT_DEFAULT));
+  CU_TRY(cuEventCreate(&t->end, CU_EVENT_DEFAULT));
+  lay_out(g, t->memory, o);
+  return GR_OK;
+}
+
 // An algorithm that the library refuses after all is left out.
-static gr_status find_fastest(const tuner *t, gr_product *p, cublasLtMatmulAlgo_t *out) {
+static gr_status find_fastest(tuner *t, gr_product *p, cublasLtMatmulAlgo_t *out) {
   cublasLtMatmulHeuristicResult_t list[GR_PRODUCT_ALGORITHMS];
   int n = GR_PRODUCT_ALGORITHMS;
   float best = INFINITY;
   gr_operands o;
   GR_TRY(gr_product_algorithms(t->c, p, GR_PRODUCT_ALIGNED, list, &n));
-  lay_out(&p->gemm, t->memory, &o);
+  GR_TRY(open_tuner(t, &p->gemm, &o));
   *out = list[0].algo;
   for (int i = 0; i < n; i++) {
     float ms = INFINITY;
@@ -106,15 +117,6 @@ static gr_status find_fastest(const tuner *t, gr_product *p, cublasLtMatmulAlgo_
   return GR_OK;
 }
 
-// Numbers that are small in each type: zeros would take less power, and so less time.
-static gr_status open_tuner(tuner *t, size_t bytes) {
-  CU_TRY(cuMemAlloc(&t->memory, bytes));
-  CU_TRY(cuMemsetD8Async(t->memory, 0x3c, bytes, t->c->stream[GR_QUEUE_COMPUTE]));
-  CU_TRY(cuEventCreate(&t->begin, CU_EVENT_DEFAULT));
-  CU_TRY(cuEventCreate(&t->end, CU_EVENT_DEFAULT));
-  return GR_OK;
-}
-
 static void close_tuner(const tuner *t) {
   if (t->begin) gr_cu.cuEventDestroy(t->begin);
   if (t->end) gr_cu.cuEventDestroy(t->end);
@@ -123,10 +125,9 @@ static void close_tuner(const tuner *t) {
 
 // ---- Choosing -----------------------------------------------------------------------------------
 
-// The choices of all products that differ. Of rank 0: a product of each that has to be timed.
+// The choices of all products that differ.
 typedef struct choices {
   choice *list;
-  gr_product **untimed;
   int64_t n;
 } choices;
 
@@ -145,58 +146,41 @@ static bool check(const gr_cuda *c, const gr_product *p, const cublasLtMatmulAlg
   return !s && !r->state && r->workspaceSize <= GR_CUDA_WORKSPACE;
 }
 
-static bool load(const gr_cuda *c, const gr_product *p, choice *out) {
+static bool load(const gr_cuda *c, const gr_product *p, const uint64_t name[2],
+                 cublasLtMatmulAlgo_t *out) {
   cublasLtMatmulHeuristicResult_t r;
-  uint64_t name[2];
   char *bytes = NULL;
   size_t n = 0;
-  name_choice(c, out->key, name);
-  bool found = gr_kernel_cache_read(name, &bytes, &n) && n == sizeof out->algo;
-  if (found) memcpy(&out->algo, bytes, n);
+  bool found = gr_kernel_cache_read(name, &bytes, &n) && n == sizeof *out;
+  if (found) memcpy(out, bytes, n);
   free(bytes);
-  return found && check(c, p, &out->algo, &r);
+  return found && check(c, p, out, &r);
 }
 
-// Those that are on disk; the number of the others.
-static int list_choices(gr_cuda *c, choices *all) {
-  int untimed = 0;
+static gr_status choose(gr_cuda *c, gr_product *p, choice *o) {
+  tuner t = {.c = c};
+  uint64_t name[2];
+  name_choice(c, o->key, name);
+  bool cached = load(c, p, name, &o->algo);
+  c->tuned.cached += cached, c->tuned.timed += !cached;
+  if (cached) return GR_OK;
+  gr_status s = find_fastest(&t, p, &o->algo);
+  close_tuner(&t);
+  if (!s) gr_kernel_cache_write(name, (const char *)&o->algo, sizeof o->algo);
+  if (!s) return GR_OK;
+  return gr_hint(gr_note(s, GR_NOWHERE, "while timing products"),
+                 "training.autotune=false takes cuBLASLt's own choices, and needs no memory");
+}
+
+static gr_status choose_all(gr_cuda *c, choices *all) {
   for (gr_product *p = c->products; p; p = p->next) {
     choice *o = &all->list[all->n];
-    uint64_t key = key_of(c, &p->gemm);
-    if (!p->known[GR_PRODUCT_ALIGNED] || find(all, key)) continue;
-    o->key = key;
-    bool found = load(c, p, o);
-    all->untimed[all->n++] = found ? NULL : p;
-    untimed += !found, c->tuned.cached += found;
-  }
-  return untimed;
-}
-
-static gr_status time_all(gr_cuda *c, tuner *t, const choices *all) {
-  size_t most = 0;
-  gr_operands o;
-  for (int64_t i = 0; i < all->n; i++) {
-    size_t bytes = all->untimed[i] ? lay_out(&all->untimed[i]->gemm, 0, &o) : 0;
-    if (bytes > most) most = bytes;
-  }
-  GR_TRY(open_tuner(t, most));
-  for (int64_t i = 0; i < all->n; i++) {
-    uint64_t name[2];
-    if (!all->untimed[i]) continue;
-    GR_TRY(find_fastest(t, all->untimed[i], &all->list[i].algo));
-    name_choice(c, all->list[i].key, name);
-    gr_kernel_cache_write(name, (const char *)&all->list[i].algo, sizeof all->list[i].algo);
-    c->tuned.timed++;
+    o->key = key_of(c, &p->gemm);
+    if (!p->known[GR_PRODUCT_ALIGNED] || find(all, o->key)) continue;
+    GR_TRY(choose(c, p, o));
+    all->n++;
   }
   return GR_OK;
-}
-
-static gr_status choose(gr_cuda *c, choices *all) {
-  tuner t = {.c = c};
-  if (!list_choices(c, all)) return GR_OK;
-  gr_status s = time_all(c, &t, all);
-  close_tuner(&t);
-  return gr_note(s, GR_NOWHERE, "while timing products (training.autotune)");
 }
 
 static gr_status tell(gr_cuda *c, gr_comm *world, choices *all) {
@@ -225,8 +209,8 @@ gr_status gr_products_tune(gr_device *d, gr_comm *world) {
   choices all = {0};
   int n = 1;
   for (gr_product *p = c->products; p; p = p->next) n++;
-  all.list = GR_NEW(c->arena, choice, n), all.untimed = GR_NEW(c->arena, gr_product *, n);
-  if (!world || world->rank == 0) GR_TRY(choose(c, &all));
+  all.list = GR_NEW(c->arena, choice, n);
+  if (!world || world->rank == 0) GR_TRY(choose_all(c, &all));
   if (world && world->ranks > 1) GR_TRY(tell(c, world, &all));
   for (gr_product *p = c->products; p; p = p->next)
     if (p->known[GR_PRODUCT_ALIGNED]) take(c, p, &all);

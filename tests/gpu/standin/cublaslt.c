@@ -193,6 +193,7 @@ static cublasStatus_t prepare(product *p, cublasLtMatmulDesc_t d, const void *la
   const char *some = getenv("STANDIN_EPILOGUES");
   for (int i = 0; i < (some && !strcmp(some, "0") ? 1 : n_known); i++)
     ok |= p->epilogue == known[i];
+  if (p->wide && p->epilogue != CUBLASLT_EPILOGUE_DEFAULT) ok = 0;  // as documented
   if (!ok || (p->d.row_major && p->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   return CUBLAS_STATUS_SUCCESS;
@@ -290,6 +291,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
   if (n_bias) standin_uses(p.bias, bytes, !(p.epilogue & CUBLASLT_EPILOGUE_BIAS));
   if (n_bias && algo && (!algo->data[2] || (uintptr_t)p.bias % algo->data[2]))
     return bad("the algorithm is not for a vector that is aligned like this");
+  if ((uintptr_t)workspace % 16) return bad("workspace that is not 16-byte aligned");
   if (workspace && standin_range(workspace, workspace_size, standin_device(), "workspace"))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (workspace) standin_uses(workspace, workspace_size, 1);
