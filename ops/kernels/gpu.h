@@ -132,7 +132,7 @@ typedef struct gr_gpu_attention {
   gr_dtype dtype;
   bool gradient, causal;
   int64_t n, t, s, heads, d, e;
-  double scale, keep;  // keep: what weights are multiplied by that are not dropped
+  double scale, keep;  // keep: what weights are multiplied by that are not dropped; 1 without mask
 } gr_gpu_attention;
 // Working memory that a device has for a call of a library, whatever the plan says.
 enum { GR_GPU_LIBRARY_BYTES = 32 << 20 };

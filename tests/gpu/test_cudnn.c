@@ -53,7 +53,7 @@ static gr_gpu_attention call_of(bool gradient, bool lengths, bool causal, bool d
                         .d = 64,
                         .e = 64,
                         .scale = 0.125,
-                        .keep = 1.25};
+                        .keep = drops ? 1.25 : 1};
   for (int p = GR_GPU_Q; p <= GR_GPU_LSE; p++) a.arrays[p] = there;
   for (int p = GR_GPU_DY; p <= GR_GPU_DV && gradient; p++) a.arrays[p] = there;
   if (gradient) a.arrays[GR_GPU_DELTA] = there;

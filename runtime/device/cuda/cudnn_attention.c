@@ -116,12 +116,11 @@ static void add_host(arguments *to, int64_t id, float *value) {
 }
 
 static void collect(const gr_gpu_attention *a, arguments *to) {
-  bool drops = a->arrays[GR_GPU_MASK].space;
   to->scale = (float)a->scale, to->hidden = -INFINITY;
-  to->keep = (float)a->keep, to->unkeep = drops ? (float)(1 / a->keep) : 1;
+  to->keep = (float)a->keep, to->unkeep = (float)(1 / a->keep);
   add_host(to, GR_DNN_SCALE, &to->scale);
   if (a->causal || a->arrays[GR_GPU_KEYS].space) add_host(to, GR_DNN_HIDDEN, &to->hidden);
-  if (drops) add_host(to, GR_DNN_KEEP, &to->keep);
+  if (a->arrays[GR_GPU_MASK].space) add_host(to, GR_DNN_KEEP, &to->keep);
   if (a->gradient) add_host(to, GR_DNN_UNKEEP, &to->unkeep);
   for (int p = 0; p < GR_GPU_PLACES; p++)
     if (a->arrays[p].space) to->id[to->n++] = p + 1;
