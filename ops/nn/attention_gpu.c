@@ -67,7 +67,10 @@ static size_t library_bytes(const gr_op_call *s) {
   if (drops) a.arrays[GR_GPU_MASK].space = GR_GPU_SCRATCH;
   int64_t all = gr_gpu_attention_bytes(&a, q->dim[0], q->dim[2]);
   size_t half = (gr_types_bytes(s->in, s->n_in) + gr_types_bytes(s->out, s->n_out)) / 2;
-  int64_t bytes = gr_min_i64(all, gr_max_i64((int64_t)half, GR_GPU_LIBRARY_BYTES));
+  int64_t most = gr_max_i64((int64_t)half, GR_GPU_LIBRARY_BYTES);
+  if (drops)
+    most = gr_min_i64(most, INT32_MAX);  // a library may count a mask's elements in 32 bits
+  int64_t bytes = gr_min_i64(all, most);
   return drops || bytes > GR_GPU_LIBRARY_BYTES ? lined((size_t)bytes + SLACK) : 0;
 }
 static room room_of(const gr_op_call *s) {
