@@ -168,7 +168,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_MEMORY=weak")
   # Every case of attention by the kernels of cuDNN is in gpu.ops; here without a message of the stand-ins, in parts, and
   # by the other kernels. KIND.SEED: what cuDNN has, and the order of the GPU's work.
-  foreach(run library.1 large.0 large.4 none.1 none.4)
+  foreach(run library.1 large.0 large.4 tight.4 none.1 none.4)
     string(REPLACE "." ";" run_parts ${run})
     list(GET run_parts 0 kind)
     list(GET run_parts 1 seed)

@@ -26,6 +26,7 @@ static const double shared_rate = 128 * 1.4e9;
 // What a call is on a GPU, as far as predictions go.
 typedef struct described {
   int launches;
+  double bytes;                   // read and written
   double barriers, waits, reads;  // of kernels whose blocks, or threads, wait for each other
   bool product;                   // a vendor's library computes it
 } described;
@@ -52,6 +53,17 @@ static bool is_in_place(const gr_plan_frame *f, const gr_node *n, const gr_gpu_l
          f->offset[source] + l->copy.source.offset == f->offset[target] + l->copy.target.offset;
 }
 
+// A mask of a library's attention is written, and read.
+static double bytes_of(const gr_op_call *call, const gr_gpu_call *g) {
+  size_t bytes = gr_types_bytes(call->in, call->n_in) + gr_types_bytes(call->out, call->n_out);
+  for (int i = 0; i < g->n; i++) {
+    const gr_gpu_attention *a = &g->launch[i].attention;
+    if (g->launch[i].kind == GR_GPU_ATTENTION)
+      bytes += 2 * (size_t)gr_gpu_mask_bytes(a, a->n, a->heads);
+  }
+  return (double)bytes;
+}
+
 // Describes a call; false: it has no kernel, or is a loop that runs node by node.
 // f: the frame that node n is in, or NULL: nothing is known of its memory.
 static bool describe(gr_arena *arena, const gr_op_call *call, const gr_plan_frame *f,
@@ -59,8 +71,9 @@ static bool describe(gr_arena *arena, const gr_op_call *call, const gr_plan_fram
   gr_gpu_launch launch[GR_GPU_LAUNCHES];
   gr_gpu_call g = {.call = call, .arena = arena, .launch = launch, .layers = true};
   gr_status s = gr_gpu_describe(&g);
-  *out = (described){.launches = s ? 1 : g.n};
-  for (int i = 0; i < g.n && !s; i++) {
+  if (s) g.n = 0;
+  *out = (described){.launches = s ? 1 : g.n, .bytes = bytes_of(call, &g)};
+  for (int i = 0; i < g.n; i++) {
     bool kernel = launch[i].kind == GR_GPU_KERNEL;
     if (kernel) out->barriers += (double)launch[i].kernel.barriers;
     if (kernel) out->waits += (double)launch[i].kernel.waits;
@@ -72,10 +85,6 @@ static bool describe(gr_arena *arena, const gr_op_call *call, const gr_plan_fram
   return !s;
 }
 
-static double bytes_of(const gr_op_call *call) {
-  return (double)(gr_types_bytes(call->in, call->n_in) + gr_types_bytes(call->out, call->n_out));
-}
-
 // Adds what the parts of a fused node would be by themselves.
 static void add_parts(gr_tally *w, const gr_graph *body, double runs) {
   gr_op_call call;
@@ -83,15 +92,15 @@ static void add_parts(gr_tally *w, const gr_graph *body, double runs) {
   for (uint32_t i = 0; i < body->n_nodes; i++) {
     gr_op_call_of(body, &body->nodes[i], &call);
     describe(w->arena, &call, NULL, NULL, &d);
-    w->out->apart_launches += runs * d.launches, w->out->apart_bytes += runs * bytes_of(&call);
+    w->out->apart_launches += runs * d.launches, w->out->apart_bytes += runs * d.bytes;
   }
 }
 
 static void add_seconds(gr_tally *w, const gr_op_call *call, const described *d, double runs) {
-  double bytes = bytes_of(call), flops = (double)gr_op_flops(call);
+  double flops = (double)gr_op_flops(call);
   for (int i = 0; i < w->n_targets; i++) {
     const gr_chip *chip = w->targets[i].chip;
-    double moving = fmax((bytes - 2 * w->linked) / chip->bandwidth, w->linked / chip->host);
+    double moving = fmax((d->bytes - 2 * w->linked) / chip->bandwidth, w->linked / chip->host);
     double computing = flops / rate_of(chip, call, d->product, w->tf32);
     w->seconds[i] +=
         runs * (launch_gap * d->launches + barrier_gap * d->barriers + wait_gap * d->waits +
@@ -114,12 +123,11 @@ void gr_predict_gpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, cons
   }
   if (!there) note_missing(p, n->op->name);
   if (!d.launches) return;
-  double bytes = bytes_of(&call);
   if (n->op == &gr_op_fused)
     add_parts(w, ((const gr_fused *)n->attr)->body, runs);
   else
-    p->apart_launches += runs * d.launches, p->apart_bytes += runs * bytes;
-  p->launches += runs * d.launches, p->barriers += runs * d.barriers, p->bytes += runs * bytes;
+    p->apart_launches += runs * d.launches, p->apart_bytes += runs * d.bytes;
+  p->launches += runs * d.launches, p->barriers += runs * d.barriers, p->bytes += runs * d.bytes;
   add_seconds(w, &call, &d, runs);
 }
 

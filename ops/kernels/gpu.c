@@ -83,10 +83,25 @@ void gr_gpu_conv_add(gr_gpu_call *g, const gr_gpu_conv *conv) {
   append(g, GR_GPU_CONVOLUTION)->conv = *conv;
 }
 
+static int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+int64_t gr_gpu_mask_pitch(int64_t s) {
+  enum { ROW = 8 };  // rows begin at multiples of 16 bytes
+  return rounded_up(s, ROW);
+}
+
+int64_t gr_gpu_mask_bytes(const gr_gpu_attention *a, int64_t samples, int64_t heads) {
+  enum { LINE = 256 };
+  int64_t size = (int64_t)gr_dtypes[a->dtype].size;
+  if (!a->arrays[GR_GPU_MASK].space) return 0;
+  return rounded_up(samples * heads * a->t * gr_gpu_mask_pitch(a->s) * size, LINE);
+}
+
 int64_t gr_gpu_attention_bytes(const gr_gpu_attention *a, int64_t samples, int64_t heads) {
   enum { TILE = 64 };
-  int64_t t = (a->t + TILE - 1) / TILE * TILE, s = (a->s + TILE - 1) / TILE * TILE;
-  return a->gradient ? samples * heads * t * s * (int64_t)gr_dtypes[a->dtype].size : 0;
+  int64_t scores = rounded_up(a->t, TILE) * rounded_up(a->s, TILE);
+  int64_t size = a->gradient ? (int64_t)gr_dtypes[a->dtype].size : 0;
+  return gr_gpu_mask_bytes(a, samples, heads) + samples * heads * scores * size;
 }
 
 void gr_gpu_attention_add(gr_gpu_call *g, const gr_gpu_attention *attention) {

@@ -50,6 +50,8 @@ typedef struct gr_gpu_kernel {
   int64_t reads;        // reads from its shared memory meanwhile
   int64_t waits;        // how often in one run the threads of its only block do, as a loop's
   bool warps;           // no warp waits for another
+  bool of_part;         // launched before each part of the attention that follows it in the call:
+                        // its last four numbers are a gr_gpu_attention_part, which the device sets
   size_t declared;      // bytes of shared memory that the text declares; 0: it is not known
   int n_numbers;
   gr_gpu_number number[GR_GPU_NUMBERS];
@@ -99,8 +101,11 @@ typedef struct gr_gpu_conv {
 // A call of attention, or the gradients of its q, k and v: q [n, t, heads, d], k [n, s, heads, d],
 // v [n, s, heads, e], y [n, t, heads, e], in f16 or bf16; d and e are multiples of 8, at most 128.
 // lse, f32 [n, heads, t], may be absent. keys, i32 [n]: how many keys of each sample count, one or
-// more; rows, i32 [n]: t for each sample. Gradients of the keys that do not count are undefined. A
-// device without a library for attention asks for other launches, as with convolutions.
+// more; rows, i32 [n]: t for each sample. Gradients of the keys that do not count are undefined.
+// mask, as q, where weights are dropped: 1 for those that are kept, else 0. The device computes the
+// call in parts, some samples or heads of one, and `mask` is of the part at hand: a kernel writes
+// it before (gr_gpu_kernel.of_part). A device without a library for attention asks for other
+// launches, as with convolutions.
 typedef enum gr_gpu_place {
   GR_GPU_Q,
   GR_GPU_K,
@@ -114,8 +119,12 @@ typedef enum gr_gpu_place {
   GR_GPU_ROWS,  // GR_GPU_NOTHING, as is GR_GPU_KEYS then: all keys of each sample count
   GR_GPU_KEYS,
   GR_GPU_DELTA,  // of gradients: working memory, f32 [n, heads, t]
+  GR_GPU_MASK,   // GR_GPU_NOTHING, or where `room` begins
   GR_GPU_PLACES
 } gr_gpu_place;
+typedef struct gr_gpu_attention_part {
+  int64_t sample, head, samples, heads;  // the first ones, and how many
+} gr_gpu_attention_part;
 typedef struct gr_gpu_attention {
   gr_gpu_ref arrays[GR_GPU_PLACES];
   gr_gpu_ref room;     // working memory for the library; GR_GPU_NOTHING: what the device has for it
@@ -123,12 +132,16 @@ typedef struct gr_gpu_attention {
   gr_dtype dtype;
   bool gradient, causal;
   int64_t n, t, s, heads, d, e;
-  double scale;
+  double scale, keep;  // keep: what weights are multiplied by that are not dropped; 1 without mask
 } gr_gpu_attention;
 // Working memory that a device has for a call of a library, whatever the plan says.
 enum { GR_GPU_LIBRARY_BYTES = 32 << 20 };
-// What a library keeps at least while it computes so many samples and heads of a call: of gradients
-// those of the scores, in tiles of 64 by 64.
+// Elements from row to row of a mask of s keys.
+int64_t gr_gpu_mask_pitch(int64_t s);
+// Bytes of the mask of so many samples and heads of a call, in multiples of 256; 0: it has none.
+int64_t gr_gpu_mask_bytes(const gr_gpu_attention *, int64_t samples, int64_t heads);
+// What is kept at least while a library computes so many samples and heads of a call: the mask, and
+// of gradients those of the scores, in tiles of 64 by 64.
 int64_t gr_gpu_attention_bytes(const gr_gpu_attention *, int64_t samples, int64_t heads);
 
 typedef struct gr_gpu_copy {  // nothing is done if both are one address: a result in place

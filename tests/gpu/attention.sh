@@ -44,9 +44,27 @@ if [ -e "$standin/libcudnn.so.9" ]; then
   STANDIN_CUDNN=fail-graph train fails
   printf '%s\n' 'cuDNN fails: cudnnBackendExecute returns' "in op 'attention" >patterns
   verdict "attention that fails ends the run" 69
+  # Dropout: cuDNN multiplies by a mask of graphrun's own random numbers.
+  # shellcheck disable=SC2086
+  tones cpu.dropout device=cpu $steps model.params.dropout=0.3
+  for seed in 0 1 4; do
+    use_gpus 1 $seed
+    train dropout.$seed model.params.dropout=0.3
+    ended_well "a run with dropout, seed $seed"
+    check "... follows the CPU's" follows dropout.$seed cpu.dropout 4
+    check "... by cuDNN" by_library 6
+  done
+  check "... which drops" other_metrics dropout.4 library.4
+  check "the order of a GPU's work changes nothing" same_metrics dropout.0 dropout.4
+  STANDIN_CUDNN=tight train dropout.tight model.params.dropout=0.3
+  check "a mask for each part of the heads" by_library 6
+  check "... is the same" same_metrics dropout.tight dropout.4
+  train dropout.again model.params.dropout=0.3 training.recompute="'*'"
+  check "attention that is computed again drops the same" same_metrics dropout.again dropout.4
+  STANDIN_CUDNN=large train dropout.own model.params.dropout=0.3
+  check "what cuDNN needs more memory for than planned" says_once 'some c[a-z ]*'
+  check "... is graphrun's own, and drops the same" follows dropout.own cpu.dropout 4
   # What cuDNN is not asked for.
-  train dropout model.params.dropout=0.1 training.max_steps=2
-  check "attention with dropout is graphrun's own; evaluation has none" by_library 2
   train narrow model.params.heads=8 training.max_steps=2
   check "heads of 4 columns are graphrun's own" not_by_library
   train single training.precision=fp32 training.max_steps=2

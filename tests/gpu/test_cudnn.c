@@ -41,7 +41,8 @@ static gr_dnn_value describe_chip(const struct chip *c) {
 }
 
 static const gr_gpu_ref there = {.space = GR_GPU_IN};
-static gr_gpu_attention call_of(bool gradient, bool lengths, bool causal, gr_dtype dtype) {
+static gr_gpu_attention call_of(bool gradient, bool lengths, bool causal, bool drops,
+                                gr_dtype dtype) {
   gr_gpu_attention a = {.dtype = dtype,
                         .gradient = gradient,
                         .causal = causal,
@@ -51,10 +52,12 @@ static gr_gpu_attention call_of(bool gradient, bool lengths, bool causal, gr_dty
                         .heads = 8,
                         .d = 64,
                         .e = 64,
-                        .scale = 0.125};
+                        .scale = 0.125,
+                        .keep = drops ? 1.25 : 1};
   for (int p = GR_GPU_Q; p <= GR_GPU_LSE; p++) a.arrays[p] = there;
   for (int p = GR_GPU_DY; p <= GR_GPU_DV && gradient; p++) a.arrays[p] = there;
   if (gradient) a.arrays[GR_GPU_DELTA] = there;
+  if (drops) a.arrays[GR_GPU_MASK] = there;
   if (lengths) a.arrays[GR_GPU_ROWS] = a.arrays[GR_GPU_KEYS] = there;
   return a;
 }
@@ -79,18 +82,19 @@ static void must_plan(const gr_gpu_attention *a, const struct chip *c, gr_dnn_va
   int64_t workspace,
       scores = a->n * a->heads * ((a->t + 63) / 64) * ((a->s + 63) / 64) * 64 * 64 * 2;
   gr_status s = plan(a, device, &workspace);
-  CHECK(!s, "compute capability %d.%d%s%s%s, %s, %lld x %lld, %lld and %lld columns: %s",
+  CHECK(!s, "compute capability %d.%d%s%s%s%s, %s, %lld x %lld, %lld and %lld columns: %s",
         c->arch / 100, c->arch / 10 % 10, a->gradient ? ", gradients" : "",
         a->causal ? ", causal" : "", a->arrays[GR_GPU_KEYS].space ? ", lengths" : "",
-        gr_dtypes[a->dtype].name, (long long)a->t, (long long)a->s, (long long)a->d,
-        (long long)a->e, gr_status_text(s));
+        a->arrays[GR_GPU_MASK].space ? ", dropout" : "", gr_dtypes[a->dtype].name, (long long)a->t,
+        (long long)a->s, (long long)a->d, (long long)a->e, gr_status_text(s));
   if (a->gradient)
     CHECK(workspace >= scores && workspace < scores + (1 << 20), "%lld bytes instead of %lld",
           (long long)workspace, (long long)scores);
   if (table)
-    printf("%d %s%s%s %s: %lld bytes\n", c->arch, a->gradient ? "gradients" : "forward",
+    printf("%d %s%s%s%s %s: %lld bytes\n", c->arch, a->gradient ? "gradients" : "forward",
            a->causal ? ", causal" : "", a->arrays[GR_GPU_KEYS].space ? ", lengths" : "",
-           gr_dtypes[a->dtype].name, (long long)workspace);
+           a->arrays[GR_GPU_MASK].space ? ", dropout" : "", gr_dtypes[a->dtype].name,
+           (long long)workspace);
 }
 
 static bool is_there(void) {
@@ -105,9 +109,9 @@ static void plans(void) {
   for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
     gr_dnn_value device = describe_chip(&chips[i]);
     bool every = chips[i].arch == 900;
-    for (int k = every ? 0 : 6; k < 8; k++) {
-      const gr_gpu_attention a = call_of(k & 1, k & 2, k & 4, k & 2 ? GR_BF16 : GR_F16);
-      must_plan(&a, &chips[i], device);
+    for (int k = every ? 0 : 6; k < 16; k++) {
+      const gr_gpu_attention a = call_of(k & 1, k & 2, k & 4, k & 8, k & 2 ? GR_BF16 : GR_F16);
+      if (every || k % 8 >= 6) must_plan(&a, &chips[i], device);
     }
     gr_dnn.cudnnBackendDestroyDescriptor(device);
   }
@@ -119,10 +123,10 @@ static void sizes(void) {
   if (!is_there()) SKIP("cuDNN 9.16 or newer is not on this machine");
   gr_dnn_value device = describe_chip(&chips[1]);
   for (size_t i = 0; i < sizeof each / sizeof *each; i++)
-    for (int k = 0; k < 2; k++) {
-      gr_gpu_attention a = call_of(k, i != 1, false, GR_BF16);
+    for (int k = 0; k < 4; k++) {
+      gr_gpu_attention a = call_of(k & 1, i != 1, false, k & 2, GR_BF16);
       a.t = each[i][0], a.s = each[i][1], a.d = each[i][2], a.e = each[i][3];
-      if (!k && i == 2) a.arrays[GR_GPU_LSE] = (gr_gpu_ref){0};
+      if (!(k & 1) && i == 2) a.arrays[GR_GPU_LSE] = (gr_gpu_ref){0};
       must_plan(&a, &chips[1], device);
     }
   gr_dnn.cudnnBackendDestroyDescriptor(device);
@@ -133,7 +137,7 @@ static void parts(void) {
   static const int64_t each[][2] = {{2, 12}, {1, 12}, {1, 4}, {1, 1}};
   if (!is_there()) SKIP("cuDNN 9.16 or newer is not on this machine");
   gr_dnn_value device = describe_chip(&chips[1]);
-  gr_gpu_attention a = call_of(true, true, true, GR_BF16);
+  gr_gpu_attention a = call_of(true, true, true, false, GR_BF16);
   a.t = a.s = 1024, a.heads = 12;
   for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
     int64_t workspace, n = each[i][0], heads = each[i][1];
@@ -149,12 +153,33 @@ static void parts(void) {
   gr_dnn.cudnnBackendDestroyDescriptor(device);
 }
 
+// The masks of dropout, of parts whose heads follow each other there; they are beside what cuDNN
+// needs.
+static void masks(void) {
+  static const int64_t each[][2] = {{4, 12}, {1, 12}, {1, 1}};
+  if (!is_there()) SKIP("cuDNN 9.16 or newer is not on this machine");
+  gr_dnn_value device = describe_chip(&chips[1]);
+  for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+    for (int k = 0; k < 2; k++) {
+      gr_gpu_attention a = call_of(k, true, true, true, GR_BF16);
+      a.t = 130, a.s = 201, a.heads = 12;
+      int64_t workspace, n = each[i][0], heads = each[i][1], mask = gr_gpu_mask_bytes(&a, n, heads);
+      gr_status s = plan_part(&a, n, heads, device, &workspace);
+      CHECK(mask >= n * heads * 130 * 208 * 2, "%lld bytes of a mask", (long long)mask);
+      CHECK(!s, "%lld samples, %lld heads: %s", (long long)n, (long long)heads, gr_status_text(s));
+      CHECK(workspace < gr_gpu_attention_bytes(&a, n, heads) - mask + (1 << 20), "%lld bytes",
+            (long long)workspace);
+      gr_status_drop(s);
+    }
+  gr_dnn.cudnnBackendDestroyDescriptor(device);
+}
+
 // Heads that attention_gpu.c does not offer.
 static void refused(void) {
   int64_t workspace;
   if (!is_there()) SKIP("cuDNN 9.16 or newer is not on this machine");
   gr_dnn_value device = describe_chip(&chips[1]);
-  gr_gpu_attention a = call_of(false, false, false, GR_BF16);
+  gr_gpu_attention a = call_of(false, false, false, false, GR_BF16);
   a.d = a.e = 60;
   gr_status s = plan(&a, device, &workspace);
   CHECK(s, "heads of 60 columns are planned");
@@ -165,7 +190,7 @@ static void refused(void) {
 int main(int argc, char **argv) {
   table = argc > 1 && !strcmp(argv[1], "table");
   if (table) argc--;
-  return RUN(argc, argv, {"plans", plans}, {"sizes", sizes}, {"parts", parts},
+  return RUN(argc, argv, {"plans", plans}, {"sizes", sizes}, {"parts", parts}, {"masks", masks},
              {"refused", refused});
 }
 #else

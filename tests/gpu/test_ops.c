@@ -85,13 +85,16 @@ static void sliced(void) { try_as(SLICED); }
 // ---- Working memory of libraries
 // ------------------------------------------------------------------
 
-static gr_gpu_call describe_grad(const char *text, const char *lse, bool layers) {
+static gr_gpu_call describe_attention(const gr_op *op, const char *attrs, const char *text,
+                                      const char *lse, bool layers) {
   static gr_op_call call;
   static gr_gpu_launch launch[GR_GPU_LAUNCHES];
   static const void *attr;
-  MUST(gpu_case_attr(arena, &gr_op_attention_grad, "causal=true", &attr));
-  call = (gr_op_call){.op = &gr_op_attention_grad, .attr = attr, .n_in = 6};
-  for (int k = 0; k < call.n_in; k++) MUST(gr_type_parse(k < 5 ? text : lse, &call.in[k]));
+  int values = op == &gr_op_attention ? 3 : 5, n = values == 3 ? 3 : 6;
+  MUST(gpu_case_attr(arena, op, attrs, &attr));
+  call = (gr_op_call){.op = op, .attr = attr, .n_in = n + !!strstr(attrs, "p=")};
+  for (int k = 0; k < call.n_in; k++)
+    MUST(gr_type_parse(k < values ? text : k < n ? lse : "i32[]", &call.in[k]));
   MUST(gr_op_infer(&call));
   gr_gpu_call g = {.call = &call, .arena = arena, .launch = launch, .layers = layers};
   MUST(gr_gpu_describe(&g));
@@ -110,8 +113,11 @@ static void library_rooms(void) {
                {"bf16[16,1500,12,64]", "f32[16,12,1500]", 2 * 56623104, 150 << 20}};
   open_device();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    size_t unaided = describe_grad(sizes[i].value, sizes[i].lse, false).scratch;
-    gr_gpu_call g = describe_grad(sizes[i].value, sizes[i].lse, true);
+    size_t unaided = describe_attention(&gr_op_attention_grad, "causal=true", sizes[i].value,
+                                        sizes[i].lse, false)
+                         .scratch;
+    gr_gpu_call g = describe_attention(&gr_op_attention_grad, "causal=true", sizes[i].value,
+                                       sizes[i].lse, true);
     const gr_gpu_attention *a = &g.launch[0].attention;
     CHECK(g.n == 1 && g.launch[0].kind == GR_GPU_ATTENTION, "%d launches", g.n);
     CHECK(a->room_bytes >= sizes[i].least && a->room_bytes <= sizes[i].most, "%s: %lld bytes",
@@ -120,6 +126,103 @@ static void library_rooms(void) {
     CHECK(g.scratch == unaided && g.scratch >= a->room.offset + (size_t)a->room_bytes,
           "%s: %zu bytes, %zu without a library", sizes[i].value, g.scratch, unaided);
   }
+}
+
+// Room for the masks of a few samples, and of gradients for their scores too, of 2 bytes each.
+static void mask_rooms(void) {
+  static const struct {
+    const gr_op *op;
+    const char *value, *lse;
+    int64_t least;  // bytes
+  } sizes[] = {{&gr_op_attention, "bf16[4,100,4,64]", "", 4 * 4 * 100 * 104 * 2},
+               {&gr_op_attention, "bf16[16,1024,12,64]", "", 2 * 25165824},
+               {&gr_op_attention_grad, "f16[2,64,4,8]", "f32[2,4,64]", 2 * 4 * 64 * 64 * 4},
+               {&gr_op_attention_grad, "bf16[16,1024,12,64]", "f32[16,12,1024]", 4 * 25165824}};
+  open_device();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    size_t unaided =
+        describe_attention(sizes[i].op, "p=0.1", sizes[i].value, sizes[i].lse, false).scratch;
+    gr_gpu_call g = describe_attention(sizes[i].op, "p=0.1", sizes[i].value, sizes[i].lse, true);
+    const gr_gpu_attention *a = &g.launch[1].attention;
+    CHECK(g.n == 2 && g.launch[0].kind == GR_GPU_KERNEL && g.launch[0].kernel.of_part &&
+              g.launch[1].kind == GR_GPU_ATTENTION,
+          "%d launches", g.n);
+    CHECK(a->room_bytes >= sizes[i].least && a->room_bytes <= sizes[i].least + (2 << 20),
+          "%s: %lld bytes", sizes[i].value, (long long)a->room_bytes);
+    CHECK(g.scratch == unaided && g.scratch >= a->room.offset + (size_t)a->room_bytes,
+          "%s: %zu bytes, %zu without a library", sizes[i].value, g.scratch, unaided);
+  }
+}
+
+// Head by head the identity: key (or row) j has 1 in column j.
+static void set_identity(value *v) {
+  const int64_t *dim = v->type.dim, row = dim[2] * dim[3];
+  for (int64_t i = 0; i < value_count(v); i++) value_put(v, i, i / row % dim[1] == i % dim[3]);
+}
+
+// Result k has zeros where that of the CPU has: of values, or gradients of results, that are the
+// identity, it is the weights.
+static void check_dropped(trial *t, int k) {
+  use *u = &t->u;
+  value got = value_make(u->call.out[k]);
+  int64_t dropped = 0, other = 0, n = value_count(&got);
+  MUST(use_run(u, u->call.op->cpu, NULL));
+  MUST(device->ops->download(device, got.data, t->made[k], gr_type_bytes(&got.type)));
+  MUST(device->ops->synchronise(device, GR_QUEUE_TRANSFER));
+  for (int64_t i = 0; i < n; i++) {
+    bool zero = value_get(&got, i) == 0;
+    dropped += zero, other += zero != (value_get(&u->out[k], i) == 0);
+  }
+  CHECK(!other && dropped > n / 5 && dropped < n * 4 / 5,
+        "%s drops %lld of %lld weights, %lld other", u->call.op->name, (long long)dropped,
+        (long long)n, (long long)other);
+  value_free(&got);
+}
+
+// A library's attention drops the very weights that the CPU drops, in rows that are padded and not.
+static void mask_bits(void) {
+  static const gr_case forward[] = {
+      {{"bf16[3,33,2,8]", "bf16[3,16,2,8]", "bf16[3,16,2,16]", "i32[]"}, .fill = "nnni"},
+      {{"bf16[2,9,4,8]", "bf16[2,13,4,8]", "bf16[2,13,4,16]", "i32[]"}, .fill = "nnni"}};
+  static const gr_case back = {{"bf16[2,16,2,8]", "bf16[2,43,2,8]", "bf16[2,43,2,16]",
+                                "bf16[2,16,2,16]", "bf16[2,16,2,16]", "f32[2,2,16]", "i32[]"},
+                               .fill = "nnnnnpi"};
+  open_device();
+  for (int i = 0; i < 3; i++) {
+    gr_case c = i < 2 ? forward[i] : back;
+    const gr_op *op = i < 2 ? &gr_op_attention : &gr_op_attention_grad;
+    MUST(gpu_case_attr(arena, op, "p=0.5 seed=9 stream=3 scale=0.1", &c.attr));
+    set_identity(&add(op, &c, i)->u.in[i < 2 ? 2 : 4]);
+  }
+  begin();
+  for (int i = 0; i < n_trials; i++) {
+    run(&trials[i]);
+    check_dropped(&trials[i], i < 2 ? 0 : 2);
+    release(&trials[i]);
+  }
+  end();
+}
+
+// Attention with dropout of the second of two ranks, which divide samples or heads.
+static void mask_parts(void) {
+  open_device();
+  for (const gpu_case *c = gpu_cases; c->op; c++) {
+    gr_case call = c->call, narrow;
+    const gr_op *op = gr_op_find(c->op);
+    if (!strstr(c->attr, "p=") || strncmp(c->op, "attention", 9)) continue;
+    MUST(gpu_case_attr(arena, op, c->attr, &call.attr));
+    if (!strncmp(call.in[0], "f32", 3) && gpu_case_retyped(arena, &call, "bf16", &narrow))
+      call = narrow;
+    for (int d = 0; d <= 2; d += 2) {
+      trial *t = add(op, &call, (int)(c - gpu_cases));
+      if (!t) continue;
+      t->u.mesh = (gr_mesh){1, {{"ranks", 2}}}, t->u.coord = 1;
+      t->u.layout[0].placement[0] = (gr_axis_placement)d;
+      set_words = c->set, set(t);
+    }
+  }
+  CHECK(n_trials >= 12, "%d trials", n_trials);
+  run_all();
 }
 
 // ---- Fused nodes --------------------------------------------------------------------------------
@@ -274,5 +377,6 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
              {"sliced", sliced}, {"parts", parts}, {"slices", slices}, {"wrong", wrong},
              {"fused", fused}, {"fused_placed", fused_placed}, {"fused_rounds", fused_rounds},
-             {"library_rooms", library_rooms});
+             {"library_rooms", library_rooms}, {"mask_rooms", mask_rooms}, {"mask_bits", mask_bits},
+             {"mask_parts", mask_parts});
 }

@@ -13,17 +13,22 @@ struct gr_step {
       gr_unit *unit;
       char *entry;
       unsigned blocks, threads, shared;
-      bool cooperative;
+      bool cooperative, of_part;
       int n_numbers;
       gr_gpu_number *number;
       gr_step *next_pending;
     } kernel;
     gr_product *product;
     gr_convolution *convolution;
-    gr_fused *attention;
+    struct {
+      gr_fused *fused;
+      gr_step *mask;  // the step that is run before each part, or NULL
+    } attention;
     gr_gpu_copy copy;
   };
 };
+
+static bool is_of_part(const gr_step *s) { return s->kind == GR_GPU_KERNEL && s->kernel.of_part; }
 
 // What runs a call: the context of its launches.
 typedef struct gr_cuda_call {
@@ -41,6 +46,7 @@ static gr_status open_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_kern
   out->kernel.entry = gr_arena_strdup(c->arena, k->entry);
   out->kernel.blocks = (unsigned)k->blocks, out->kernel.threads = (unsigned)k->threads;
   out->kernel.shared = (unsigned)k->shared, out->kernel.cooperative = k->cooperative;
+  out->kernel.of_part = k->of_part;
   out->kernel.n_numbers = k->n_numbers;
   out->kernel.number = GR_NEW(c->arena, gr_gpu_number, k->n_numbers + 1);
   memcpy(out->kernel.number, k->number, sizeof *k->number * (size_t)k->n_numbers);
@@ -139,7 +145,9 @@ static gr_status open_call(gr_cuda *c, gr_gpu_call *g, gr_device_kernel *out) {
     gr_step *step = &made->step[i];
     GR_TRY(open_step(c, g, &g->launch[i], step));
     if (step->kind == GR_GPU_CONVOLUTION) step->convolution = library.convolution;
-    if (step->kind == GR_GPU_ATTENTION) step->attention = library.attention;
+    if (step->kind != GR_GPU_ATTENTION) continue;
+    step->attention.fused = library.attention;
+    if (i && is_of_part(step - 1)) step->attention.mask = step - 1;
   }
   *out = (gr_device_kernel){run, made};
   return GR_OK;
@@ -224,6 +232,25 @@ static gr_status run_copy(gr_cuda *c, const gr_gpu_copy *copy, const gr_launch *
   return GR_OK;
 }
 
+// Runs the kernel of a part (gr_gpu_kernel.of_part).
+static gr_status run_mask(gr_cuda *c, gr_step *s, const gr_gpu_attention_part *p,
+                          const gr_launch *l) {
+  const int64_t of[] = {p->sample, p->head, p->samples, p->heads};
+  enum { N = sizeof of / sizeof *of };
+  for (int i = 0; i < N; i++) s->kernel.number[s->kernel.n_numbers - N + i].i = of[i];
+  c->launches++;
+  return run_kernel(c, s, l, true);
+}
+
+static gr_status run_attention(gr_cuda *c, gr_step *s, const gr_launch *l) {
+  gr_gpu_attention_part part = {0};
+  while (gr_fused_next(s->attention.fused, &part)) {
+    if (s->attention.mask) GR_TRY(run_mask(c, s->attention.mask, &part, l));
+    GR_TRY(gr_fused_run(c, s->attention.fused, &part, l));
+  }
+  return GR_OK;
+}
+
 gr_status gr_step_run(gr_cuda *c, gr_step *s, const gr_launch *l, bool scratch) {
   c->launches++;
   switch (s->kind) {
@@ -234,7 +261,7 @@ gr_status gr_step_run(gr_cuda *c, gr_step *s, const gr_launch *l, bool scratch) 
     case GR_GPU_CONVOLUTION:
       return gr_convolution_run(c, s->convolution, l);
     case GR_GPU_ATTENTION:
-      return gr_fused_run(c, s->attention, l);
+      return run_attention(c, s, l);
     case GR_GPU_COPY:
       return run_copy(c, &s->copy, l);
   }
@@ -244,6 +271,7 @@ gr_status gr_step_run(gr_cuda *c, gr_step *s, const gr_launch *l, bool scratch) 
 static gr_status run(const gr_launch *l) {
   const gr_cuda_call *call = l->context;
   for (int i = 0; i < call->n; i++)
-    GR_TRY(gr_step_run(call->device, &call->step[i], l, call->scratch));
+    if (!is_of_part(&call->step[i]))
+      GR_TRY(gr_step_run(call->device, &call->step[i], l, call->scratch));
   return GR_OK;
 }

@@ -12,8 +12,13 @@ gr_status gr_fused_open(gr_cuda *c, const gr_gpu_attention *a, gr_fused **out) {
   (void)c, (void)a, (void)out;
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "graphrun was built without cuDNN's headers");
 }
-gr_status gr_fused_run(gr_cuda *c, gr_fused *f, const gr_launch *l) {
-  (void)c, (void)f, (void)l;
+bool gr_fused_next(const gr_fused *f, gr_gpu_attention_part *part) {
+  (void)f, (void)part;
+  return false;
+}
+gr_status gr_fused_run(gr_cuda *c, gr_fused *f, const gr_gpu_attention_part *part,
+                       const gr_launch *l) {
+  (void)c, (void)f, (void)part, (void)l;
   return GR_OK;
 }
 void gr_fused_close(gr_cuda *c) { (void)c; }
@@ -21,7 +26,7 @@ void gr_fused_report(const gr_cuda *c, gr_text *t) { (void)c, (void)t; }
 #else
 
 // Older versions compute some shapes without a mask wrongly, unless one is given.
-enum { LEAST_VERSION = 91600, LEAST_ARCH = 80, MAX_TRIES = 16, ARGUMENTS = GR_GPU_PLACES + 3 };
+enum { LEAST_VERSION = 91600, LEAST_ARCH = 80, MAX_TRIES = 16, ARGUMENTS = GR_GPU_PLACES + 4 };
 
 struct gr_fused {
   gr_fused *next;
@@ -66,7 +71,8 @@ static gr_status plan(const gr_cuda *c, gr_fused *f) {
     if (gr_gpu_attention_bytes(a, f->samples, f->heads) > room_of(a)) continue;
     gr_dnn_graph_close(&f->graph);
     gr_dnn_attention(&f->graph, a, f->samples, f->heads);
-    gr_status s = gr_dnn_plan_open(&f->graph, &on, room_of(a), &f->plan);
+    int64_t room = room_of(a) - gr_gpu_mask_bytes(a, f->samples, f->heads);
+    gr_status s = gr_dnn_plan_open(&f->graph, &on, room, &f->plan);
     if (!s || ++tries == MAX_TRIES) return s;
     gr_status_drop(s);
   } while (divide(f));
@@ -97,27 +103,47 @@ static void *part_of(const gr_gpu_attention *a, gr_gpu_place p, int64_t sample, 
   return (char *)gr_ref_address(a->arrays[p], l) + gr_dnn_attention_offset(a, p, sample, head);
 }
 
-gr_status gr_fused_run(gr_cuda *c, gr_fused *f, const gr_launch *l) {
-  static const float hidden = -INFINITY, one = 1;
-  const gr_gpu_attention *a = &f->call;
-  const float scale = (float)a->scale;
-  int64_t id[ARGUMENTS] = {GR_DNN_SCALE};
-  void *address[ARGUMENTS] = {(void *)&scale};
-  int n = 1;
-  if (a->causal || a->arrays[GR_GPU_KEYS].space)
-    id[n] = GR_DNN_HIDDEN, address[n++] = (void *)&hidden;
-  if (a->gradient) id[n] = GR_DNN_ONE, address[n++] = (void *)&one;
-  int first = n;
+// The values of a call that cuDNN is given by id; the first `hosts` are in the host's memory.
+typedef struct arguments {
+  float scale, hidden, keep, unkeep;
+  int n, hosts;
+  int64_t id[ARGUMENTS];
+  void *address[ARGUMENTS];
+} arguments;
+
+static void add_host(arguments *to, int64_t id, float *value) {
+  to->id[to->n] = id, to->address[to->n++] = value, to->hosts = to->n;
+}
+
+static void collect(const gr_gpu_attention *a, arguments *to) {
+  to->scale = (float)a->scale, to->hidden = -INFINITY;
+  to->keep = (float)a->keep, to->unkeep = (float)(1 / a->keep);
+  add_host(to, GR_DNN_SCALE, &to->scale);
+  if (a->causal || a->arrays[GR_GPU_KEYS].space) add_host(to, GR_DNN_HIDDEN, &to->hidden);
+  if (a->arrays[GR_GPU_MASK].space) add_host(to, GR_DNN_KEEP, &to->keep);
+  if (a->gradient) add_host(to, GR_DNN_UNKEEP, &to->unkeep);
   for (int p = 0; p < GR_GPU_PLACES; p++)
-    if (a->arrays[p].space) id[n++] = p + 1;
-  void *room = (void *)(a->room.space ? gr_ref_address(a->room, l) : c->workspace);
-  for (int64_t sample = 0; sample < a->n; sample += f->samples)
-    for (int64_t head = 0; head < a->heads; head += f->heads) {
-      for (int i = first; i < n; i++)
-        address[i] = part_of(a, (gr_gpu_place)(id[i] - 1), sample, head, l);
-      GR_TRY(gr_dnn_plan_run(c->dnn, &f->plan, n, id, address, room));
-    }
-  return GR_OK;
+    if (a->arrays[p].space) to->id[to->n++] = p + 1;
+}
+
+bool gr_fused_next(const gr_fused *f, gr_gpu_attention_part *part) {
+  if (!part->samples)
+    *part = (gr_gpu_attention_part){.samples = f->samples, .heads = f->heads};
+  else if ((part->head += f->heads) == f->call.heads)
+    part->head = 0, part->sample += f->samples;
+  return part->sample < f->call.n;
+}
+
+gr_status gr_fused_run(gr_cuda *c, gr_fused *f, const gr_gpu_attention_part *part,
+                       const gr_launch *l) {
+  const gr_gpu_attention *a = &f->call;
+  arguments with = {0};
+  collect(a, &with);
+  for (int i = with.hosts; i < with.n; i++)
+    with.address[i] = part_of(a, (gr_gpu_place)(with.id[i] - 1), part->sample, part->head, l);
+  char *room = (char *)(a->room.space ? gr_ref_address(a->room, l) : c->workspace);
+  room += gr_gpu_mask_bytes(a, part->samples, part->heads);
+  return gr_dnn_plan_run(c->dnn, &f->plan, with.n, with.id, with.address, room);
 }
 
 void gr_fused_report(const gr_cuda *c, gr_text *t) {

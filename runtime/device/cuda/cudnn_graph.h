@@ -7,7 +7,7 @@
 #include "runtime/device/cuda/library.h"
 
 typedef cudnnBackendDescriptor_t gr_dnn_value;
-enum { GR_DNN_RANK = 4, GR_DNN_MADE = 192, GR_DNN_OPS = 32 };
+enum { GR_DNN_RANK = 4, GR_DNN_MADE = 192, GR_DNN_OPS = 40 };
 
 typedef struct gr_dnn_graph {
   gr_dnn_value made[GR_DNN_MADE], op[GR_DNN_OPS];  // all descriptors; those that are operations
@@ -68,8 +68,8 @@ GR_MUST_USE gr_status gr_dnn_plan_run(cudnnHandle_t, const gr_dnn_plan *, int n,
 void gr_dnn_graph_close(gr_dnn_graph *);
 
 // ---- Attention (cudnn_sdpa.c) -------------------------------------------------------------------
-// The ids are gr_gpu_place + 1, and these of scalars.
-enum { GR_DNN_SCALE = 100, GR_DNN_HIDDEN, GR_DNN_ONE };
+// The ids are gr_gpu_place + 1, and these of scalars: UNKEEP is 1 / KEEP, and 1 without dropout.
+enum { GR_DNN_SCALE = 100, GR_DNN_HIDDEN, GR_DNN_KEEP, GR_DNN_UNKEEP };
 // Builds the graph of so many samples and heads of a call.
 void gr_dnn_attention(gr_dnn_graph *, const gr_gpu_attention *, int64_t samples, int64_t heads);
 // Where a sample's head is in a value of a call, in bytes.

@@ -14,6 +14,7 @@ typedef struct attention {
   gr_dnn_shape scores, row;    // f32 [n, heads, t, s], [n, heads, t, 1]
   gr_dnn_value rows, keys;     // how many a sample has, or NULL
   gr_dnn_value scale, hidden;  // scalars
+  gr_dnn_value mask, keep;     // of dropout, or NULL; a scalar
 } attention;
 
 static cudnnDataType_t type_of(gr_dtype d) {
@@ -28,6 +29,10 @@ static gr_dnn_shape shape_of(const gr_gpu_attention *a, int64_t n, int64_t heads
     return (gr_dnn_shape){CUDNN_DATA_INT32, {n, 1, 1, 1}, {1, 1, 1, 1}};
   if (p == GR_GPU_LSE || p == GR_GPU_DELTA)
     return (gr_dnn_shape){CUDNN_DATA_FLOAT, {n, heads, a->t, 1}, {a->heads * a->t, a->t, 1, 1}};
+  if (p == GR_GPU_MASK) {
+    gr_dnn_shape s = gr_dnn_dense(type_of(a->dtype), n, heads, a->t, gr_gpu_mask_pitch(a->s));
+    return s.dim[3] = a->s, s;
+  }
   bool key = p == GR_GPU_K || p == GR_GPU_V || p == GR_GPU_DK || p == GR_GPU_DV;
   bool narrow = p == GR_GPU_Q || p == GR_GPU_K || p == GR_GPU_DQ || p == GR_GPU_DK;
   int64_t rows = key ? a->s : a->t, width = narrow ? a->d : a->e;
@@ -38,6 +43,7 @@ static gr_dnn_shape shape_of(const gr_gpu_attention *a, int64_t n, int64_t heads
 
 int64_t gr_dnn_attention_offset(const gr_gpu_attention *a, gr_gpu_place p, int64_t sample,
                                 int64_t head) {
+  if (p == GR_GPU_MASK) return 0;
   gr_dnn_shape s = shape_of(a, 1, 1, p);
   bool counts = s.type == CUDNN_DATA_INT32;
   int64_t elements = sample * s.stride[0] + (counts ? 0 : head * s.stride[1]);
@@ -95,6 +101,14 @@ static gr_dnn_value mask_causal(const attention *x, gr_dnn_value scores) {
   return hide(x, scores, compare(x, CUDNN_POINTWISE_CMP_GE, i, j));
 }
 
+// v of the weights that are kept, and 0 of those that are dropped.
+static gr_dnn_value drop(const attention *x, gr_dnn_value v, gr_dnn_shape s) {
+  return x->mask ? pointwise(x, CUDNN_POINTWISE_MUL, v, x->mask, s) : v;
+}
+static gr_dnn_value keep(const attention *x, gr_dnn_value v) {
+  return x->mask ? pointwise(x, CUDNN_POINTWISE_MUL, v, x->keep, x->scores) : v;
+}
+
 // scale q k', with what a sample does not have masked; k is transposed.
 static gr_dnn_value scores_of(const attention *x, gr_dnn_value q, gr_dnn_value k) {
   gr_dnn_value v =
@@ -115,17 +129,20 @@ static void forward(const attention *x) {
   gr_dnn_pointwise(x->g, CUDNN_POINTWISE_ADD, CUDNN_DATA_FLOAT, top,
                    pointwise(x, CUDNN_POINTWISE_LOG, sum, NULL, x->row), NULL,
                    kept ? value(x, GR_GPU_LSE) : gr_dnn_virtual(x->g, &x->row));
-  v = pointwise(x, CUDNN_POINTWISE_DIV, v, sum, as(x->scores, type_of(x->a->dtype)));
+  const gr_dnn_shape narrow = as(x->scores, type_of(x->a->dtype));
+  v = pointwise(x, CUDNN_POINTWISE_DIV, v, sum, x->mask ? x->scores : narrow);
+  v = drop(x, keep(x, v), narrow);
   gr_dnn_matmul(x->g, v, value(x, GR_GPU_V), x->rows, NULL, x->keys, value(x, GR_GPU_Y));
 }
 
-// The sums of y dy of all rows; the product by 1 is a part of the pattern that cuDNN knows.
+// The sums of y dy of all rows, without what weights that are kept are multiplied by; a product by
+// 1 is a part of the pattern that cuDNN knows, too.
 static gr_dnn_value delta_of(const attention *x, gr_dnn_value dy) {
   const gr_gpu_attention *a = x->a;
   const gr_dnn_shape s = gr_dnn_dense(CUDNN_DATA_FLOAT, x->n, x->heads, a->t, a->e);
   gr_dnn_value v = pointwise(x, CUDNN_POINTWISE_MUL, dy, value(x, GR_GPU_Y), s);
   return gr_dnn_pointwise(x->g, CUDNN_POINTWISE_MUL, CUDNN_DATA_FLOAT,
-                          reduce(x, CUDNN_REDUCE_TENSOR_ADD, v), gr_dnn_scalar(x->g, GR_DNN_ONE),
+                          reduce(x, CUDNN_REDUCE_TENSOR_ADD, v), gr_dnn_scalar(x->g, GR_DNN_UNKEEP),
                           NULL, value(x, GR_GPU_DELTA));
 }
 
@@ -142,11 +159,11 @@ static void gradients(const attention *x) {
   gr_dnn_value v = scores_of(x, q, k);
   v = pointwise(x, CUDNN_POINTWISE_SUB, v, value(x, GR_GPU_LSE), x->scores);
   gr_dnn_value weights = pointwise(x, CUDNN_POINTWISE_EXP, mask_causal(x, v), NULL, x->scores);
-  add_by_rows(x, weights, dy, GR_GPU_DV);
+  add_by_rows(x, keep(x, drop(x, weights, x->scores)), dy, GR_GPU_DV);
   v = gr_dnn_matmul(x->g, dy, transposed(x, GR_GPU_V), x->rows, x->keys, NULL,
                     gr_dnn_virtual(x->g, &x->scores));
-  v = pointwise(x, CUDNN_POINTWISE_SUB, v, delta, x->scores);
-  v = pointwise(x, CUDNN_POINTWISE_MUL, v, weights, x->scores);
+  v = pointwise(x, CUDNN_POINTWISE_SUB, drop(x, v, x->scores), delta, x->scores);
+  v = keep(x, pointwise(x, CUDNN_POINTWISE_MUL, v, weights, x->scores));
   v = pointwise(x, CUDNN_POINTWISE_MUL, v, x->scale, as(x->scores, type_of(x->a->dtype)));
   add_by_rows(x, v, q, GR_GPU_DK);
   const gr_dnn_shape keys = shape_of(x->a, x->n, x->heads, GR_GPU_K);
@@ -160,6 +177,8 @@ void gr_dnn_attention(gr_dnn_graph *g, const gr_gpu_attention *a, int64_t sample
   x.row = gr_dnn_dense(CUDNN_DATA_FLOAT, samples, heads, a->t, 1);
   x.scale = gr_dnn_scalar(g, GR_DNN_SCALE);
   if (is_there(a, GR_GPU_KEYS)) x.rows = value(&x, GR_GPU_ROWS), x.keys = value(&x, GR_GPU_KEYS);
+  if (is_there(a, GR_GPU_MASK))
+    x.mask = value(&x, GR_GPU_MASK), x.keep = gr_dnn_scalar(g, GR_DNN_KEEP);
   if (a->causal || x.keys) x.hidden = gr_dnn_scalar(g, GR_DNN_HIDDEN);
   if (a->gradient)
     gradients(&x);

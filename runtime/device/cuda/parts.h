@@ -140,8 +140,12 @@ void gr_convolutions_report(const gr_cuda *, gr_text *);
 typedef struct gr_fused gr_fused;
 // As of convolutions. They are closed before cuDNN's handle, which gr_convolutions_close closes.
 GR_MUST_USE gr_status gr_fused_open(gr_cuda *, const gr_gpu_attention *, gr_fused **out);
-// Puts the call in line, in as many parts as its working memory needs.
-GR_MUST_USE gr_status gr_fused_run(gr_cuda *, gr_fused *, const gr_launch *);
+// The part that follows a part of the call, or for one of zeros the first; false: it was the last.
+// Working memory has room for one.
+bool gr_fused_next(const gr_fused *, gr_gpu_attention_part *);
+// Puts a part of the call in line, after its mask if it has one.
+GR_MUST_USE gr_status gr_fused_run(gr_cuda *, gr_fused *, const gr_gpu_attention_part *,
+                                   const gr_launch *);
 // Frees the graphs and plans of all calls.
 void gr_fused_close(gr_cuda *);
 // Appends how many calls of attention run by cuDNN; nothing, if none does.

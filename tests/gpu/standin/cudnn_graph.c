@@ -240,6 +240,7 @@ static int64_t needs_of(const node *graph) {
     needs = c[0] * c[1] * ((c[2] + 63) / 64) * ((c[3] + 63) / 64) * 8192 + 256;
     if (a[3] % 8 || a[3] > 128) needs = -1;
     if (si_asked("large")) more = c[0] * c[1] << 24;  // 16 MB for each head
+    if (si_asked("tight")) more = c[0] * c[1] << 19;  // 0.5 MB
   }
   return needs < 0 ? -1 : more + (gradient ? needs : 256);
 }
