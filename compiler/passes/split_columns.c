@@ -127,16 +127,35 @@ static int parts_of(const split *p, gr_val v, part *to) {
   return n == n_found && end == type_of(p, v)->dim[1] ? n : 0;
 }
 
+// What a value is, or what it is a cast of.
+static gr_val uncast(const split *p, gr_val v) {
+  const gr_node *n = maker(p, v);
+  return n && n->op == &gr_op_cast ? n->in[0] : v;
+}
+
+// Sums of products are not rounded between them.
+static bool multiplies_parts(const split *p, const gr_node *n, part *to) {
+  return columns_of(p, n) >= 0 && !gr_is_narrow(type_of(p, n->out)->dtype) &&
+         parts_of(p, uncast(p, n->in[0]), to);
+}
+
 static void find_multiplied(split *p) {
   const gr_graph *g = p->g;
   part parts[PARTS];
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (columns_of(p, &g->nodes[i]) >= 0 && parts_of(p, g->nodes[i].in[0], parts))
-      p->multiplied[g->nodes[i].in[0].id] = true;
-  for (uint32_t i = 0; i < g->n_nodes; i++)
-    for (int k = 0; k < g->nodes[i].n_in; k++)
-      if (k || columns_of(p, &g->nodes[i]) < 0) p->multiplied[g->nodes[i].in[k].id] = false;
-  for (uint32_t i = 1; i < g->n_values; i++) p->multiplied[g->values[i].next.id] = false;
+    if (multiplies_parts(p, &g->nodes[i], parts))
+      p->multiplied[uncast(p, g->nodes[i].in[0]).id] = true;
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    bool fits = n->op == &gr_op_cast || multiplies_parts(p, n, parts);
+    for (int k = 0; k < n->n_in; k++)
+      if (k || !fits) p->multiplied[uncast(p, n->in[k]).id] = p->multiplied[n->in[k].id] = false;
+  }
+  for (uint32_t i = 1; i < g->n_values; i++)
+    p->multiplied[uncast(p, g->values[i].next).id] = p->multiplied[g->values[i].next.id] = false;
+  for (uint32_t j = 0; j < g->n_results; j++)
+    if (uncast(p, g->results[j]).id != g->results[j].id)
+      p->multiplied[uncast(p, g->results[j]).id] = false;
 }
 
 // ---- Emitting -----------------------------------------------------------------------------------
@@ -189,12 +208,13 @@ static gr_val columns(split *p, part of) {
 
 static gr_val multiply_parts(split *p, const gr_node *n) {
   part parts[PARTS];
-  int n_parts = parts_of(p, n->in[0], parts), axis = 1 - columns_of(p, n);
+  int n_parts = parts_of(p, uncast(p, n->in[0]), parts), axis = 1 - columns_of(p, n);
+  gr_dtype dtype = type_of(p, n->in[0])->dtype;
   gr_builder *b = &p->loop->b;
   gr_val sum = GR_NONE;
   for (int i = 0; i < n_parts; i++) {
-    gr_val z =
-        GR_EMIT(b, n->op, n->attr, p->map[parts[i].v.id], take_leaf(p, n->in[1], axis, &parts[i]));
+    gr_val z = GR_EMIT(b, n->op, n->attr, gr_cast(b, p->map[parts[i].v.id], dtype),
+                       take_leaf(p, n->in[1], axis, &parts[i]));
     sum = i ? gr_add(b, sum, z) : z;
   }
   return sum;
@@ -212,7 +232,7 @@ static void write_node(split *p, const gr_node *n) {
   b->loc = n->loc, b->scope = n->scope;
   if (is_slice(p, n) && p->apart[n->in[0].id])
     out = columns(p, (part){n->in[0], gr_slice_begin(n, 1), type_of(p, n->out)->dim[1]});
-  else if (columns_of(p, n) >= 0 && p->multiplied[n->in[0].id])
+  else if (columns_of(p, n) >= 0 && p->multiplied[uncast(p, n->in[0]).id])
     out = multiply_parts(p, n);
   b->loc = saved.loc, b->scope = saved.scope;
   if (gr_is(out))

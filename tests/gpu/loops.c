@@ -259,7 +259,7 @@ static gr_val gates_nested(gr_builder *b, const loops_body *o, gr_val x, const g
 
 gr_status loops_gates(gr_arena *arena, const loops_body *o, bool nested, bool gpu, gr_graph **out) {
   gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "model"};
-  gr_options options = {.optimizer.name = "sgd", .gpu = gpu};
+  gr_options options = {.optimizer.name = "sgd", .gpu = gpu, .precision.dtype = o->dtype};
   const gr_type weight[] = {{GR_F32, 2, {COLUMNS, HIDDEN}},
                             {GR_F32, 2, {HIDDEN, COLUMNS}},
                             {GR_F32, 2, {COLUMNS, HIDDEN}},

@@ -183,6 +183,7 @@ static void random_bodies(void) {
 // ---- Columns that steps take apart, and put together in gradients: split_columns ---------------
 
 static void check_gates(const loops_body *o, bool nested) {
+  bool narrow = o->dtype == GR_BF16;
   static double want[MOST], got[MOST];
   gr_arena *arena = gr_arena_create();
   gr_graph *whole, *split;
@@ -193,11 +194,13 @@ static void check_gates(const loops_body *o, bool nested) {
   look(arena, split, true, &all);
   CHECK(all.kernels == 2 && all.loops == (nested ? 4 : 2), "%d kernels of %d loops", all.kernels,
         all.loops);
-  CHECK(all.most == 1, "seed %u: blocks wait %lld times a step", o->seed, (long long)all.most);
+  CHECK(all.most <= 1 + narrow, "seed %u: blocks wait %lld times a step", o->seed,
+        (long long)all.most);
   run(whole, arena, &gr_device_cpu, 1, want);
   run(split, arena, device, nested ? 2 : 1, got);
   double off = worst_of(got, want, MOST);
-  CHECK(off <= 2e-5, "seed %u%s: off by %g", o->seed, nested ? ", nested" : "", off);
+  CHECK(off <= (narrow ? 0.02 : 2e-5), "%s, seed %u%s: off by %g", gr_dtypes[o->dtype].name,
+        o->seed, nested ? ", nested" : "", off);
   gr_arena_destroy(arena);
 }
 
@@ -205,8 +208,10 @@ static void gates(void) {
   MUST(gr_device_find("cuda", GR_NOWHERE, &device));
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   for (uint32_t seed = first; seed <= (last ? last : 6); seed++)
-    for (int nested = 0; nested < 2; nested++)
+    for (int nested = 0; nested < 2; nested++) {
       check_gates(&(loops_body){seed, 4 + seed % 4, 1 + 3 * (seed % 7), GR_F32}, nested);
+      if (seed < 3) check_gates(&(loops_body){seed, 4, 5, GR_BF16}, nested);
+    }
 }
 
 // Matrices for which a kernel has to ask for more shared memory than any may have, on 4 processors.
