@@ -22,7 +22,7 @@
 
 // LEAST: elements of a matrix. Loops of smaller ones are kernels of one block, which has all
 // columns.
-enum { PARTS = 16, PIECES = 64, LEAST = 8192 };
+enum { PARTS = 16, PIECES = 64, LEAST = 8192, MAX_LEAVES = GR_MAX_ARGS - 1 };
 
 typedef struct part {  // columns of a value of the body, or such as it is put together from
   gr_val v;
@@ -39,7 +39,6 @@ struct split {
   gr_loop *loop;
   const gr_scan *s;
   const gr_graph *g;
-  const gr_val *operands;
   gr_val *map;
   bool *whole;  // by value: something reads it that is neither a slice nor can be of its columns
   bool *apart;  // by value: its columns are made for themselves
@@ -142,7 +141,8 @@ static bool multiplies_parts(const split *p, const gr_node *n, part *to) {
 static void find_multiplied(split *p) {
   const gr_graph *g = p->g;
   part parts[PARTS];
-  for (uint32_t i = 0; i < g->n_nodes; i++)
+  bool room = PARTS * (p->s->n_carry + g->n_results) <= GR_MAX_ARGS;  // for parts as yields
+  for (uint32_t i = 0; i < g->n_nodes && room; i++)
     if (multiplies_parts(p, &g->nodes[i], parts))
       p->multiplied[uncast(p, g->nodes[i].in[0]).id] = true;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -160,23 +160,17 @@ static void find_multiplied(split *p) {
 
 // ---- Emitting -----------------------------------------------------------------------------------
 
-// Indices of an axis of a value of the graph around a loop.
-static gr_val take(split *around, gr_builder *b, gr_val v, int axis, const part *of) {
-  for (int i = 0; around && i < around->loop->n_leaves; i++) {
-    const gr_loop_leaf *f = &around->loop->leaves[i];
-    if (f->leaf.id == v.id && f->kind == GR_LOOP_CONST)
-      return gr_loop_const(around->loop,
-                           take(around->around, around->loop->outside, f->operand, axis, of));
+// Indices of an axis of a value of a body, or, without `p`, of the graph around all loops: taken
+// outside of the loops that it is an operand of, while they have room for more operands.
+static gr_val take(split *p, gr_builder *b, gr_val v, int axis, const part *of) {
+  for (int i = 0; p && i < p->loop->n_leaves && p->loop->n_leaves < MAX_LEAVES; i++) {
+    const gr_loop_leaf *f = &p->loop->leaves[i];
+    bool seq = f->kind == GR_LOOP_SEQ;
+    if (f->leaf.id != v.id || f->kind == GR_LOOP_CARRY) continue;
+    gr_val outside = take(p->around, p->loop->outside, f->operand, axis + seq, of);
+    return seq ? gr_loop_seq(p->loop, outside) : gr_loop_const(p->loop, outside);
   }
   return gr_slice(b, v, axis, of->begin, of->size);
-}
-
-// The same of an axis of a leaf of the body that is no carry.
-static gr_val take_leaf(split *p, gr_val leaf, int axis, const part *of) {
-  bool seq = gr_scan_is_seq(p->s, leaf.id);
-  gr_val v = p->operands[gr_scan_operand(p->s, leaf.id)];
-  v = take(p->around, p->loop->outside, v, axis + seq, of);
-  return seq ? gr_loop_seq(p->loop, v) : gr_loop_const(p->loop, v);
 }
 
 static gr_val columns(split *p, part of);
@@ -185,12 +179,10 @@ static gr_val make_columns(split *p, part of) {
   const gr_node *n = maker(p, of.v);
   gr_builder *b = &p->loop->b;
   gr_val in[GR_MAX_ARGS];
-  if (gr_at(p->g, of.v)->role == GR_INPUT)
-    return take_leaf(p, of.v, type_of(p, of.v)->rank - 1, &of);
-  if (!p->apart[of.v.id]) return gr_slice(b, p->map[of.v.id], 1, of.begin, of.size);
+  if (!p->apart[of.v.id]) return take(p, b, p->map[of.v.id], type_of(p, of.v)->rank - 1, &of);
   if (columns_of(p, n) >= 0)
     return GR_EMIT(b, n->op, n->attr, p->map[n->in[0].id],
-                   take_leaf(p, n->in[1], columns_of(p, n), &of));
+                   take(p, b, p->map[n->in[1].id], columns_of(p, n), &of));
   for (int k = 0; k < n->n_in; k++) in[k] = columns(p, (part){n->in[k], of.begin, of.size});
   return gr_emit(b, n->op, n->attr, n->n_in, in);
 }
@@ -214,7 +206,7 @@ static gr_val multiply_parts(split *p, const gr_node *n) {
   gr_val sum = GR_NONE;
   for (int i = 0; i < n_parts; i++) {
     gr_val z = GR_EMIT(b, n->op, n->attr, gr_cast(b, p->map[parts[i].v.id], dtype),
-                       take_leaf(p, n->in[1], axis, &parts[i]));
+                       take(p, b, p->map[n->in[1].id], axis, &parts[i]));
     sum = i ? gr_add(b, sum, z) : z;
   }
   return sum;
@@ -269,7 +261,7 @@ static void split_loop(split *around, gr_builder *b, const gr_node *n, gr_val *m
   gr_loop l;
   gr_val in[GR_MAX_ARGS], *inside = GR_NEW(a, gr_val, s->body->n_values);
   int *yield = GR_NEW(a, int, s->body->n_results + 1);
-  split p = {.around = around, .loop = &l, .s = s, .g = s->body, .operands = in, .map = inside};
+  split p = {.around = around, .loop = &l, .s = s, .g = s->body, .map = inside};
   p.whole = GR_NEW(a, bool, s->body->n_values), p.apart = GR_NEW(a, bool, s->body->n_values);
   p.multiplied = GR_NEW(a, bool, s->body->n_values);
   b->loc = n->loc, b->scope = n->scope;
