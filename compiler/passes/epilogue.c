@@ -120,47 +120,75 @@ static void find_joined(found *f) {
 }
 
 // An added vector: where the last node stands, all operands are.
-static void emit_added(gr_rewrite *rw, const joined *j) {
+static void emit_added(gr_builder *b, const gr_graph *g, const joined *j, gr_val *map) {
   const gr_node *n = j->product;
-  gr_val out = gr_matmul_bias(&rw->b, n, rw->map[n->in[0].id], rw->map[n->in[1].id],
-                              rw->map[j->add->in[1].id], j->last != j->add);
-  rw->map[j->last->out.id] = out;
-  if (gr_is(out)) gr_at(rw->b.g, out)->layout = gr_at(rw->old, j->last->out)->layout;
+  gr_val out = gr_matmul_bias(b, n, map[n->in[0].id], map[n->in[1].id], map[j->add->in[1].id],
+                              j->last != j->add);
+  map[j->last->out.id] = out;
+  if (gr_is(out)) gr_at(b->g, out)->layout = gr_at(g, j->last->out)->layout;
 }
 
-static void emit_sums(gr_rewrite *rw, const joined *j) {
+static void emit_sums(gr_builder *b, const gr_graph *g, const joined *j, gr_val *map) {
   const gr_node *n = j->product, *last = j->wide ? j->wide : j->sums;
-  int summed = gr_matmul_sums(rw->old, n, j->sums->in[0]);
-  gr_val out = gr_matmul_bias_grad(&rw->b, n, rw->map[n->in[0].id], rw->map[n->in[1].id], summed);
+  int summed = gr_matmul_sums(g, n, j->sums->in[0]);
+  gr_val out = gr_matmul_bias_grad(b, n, map[n->in[0].id], map[n->in[1].id], summed);
   if (!gr_is(out)) return;
   const gr_val outs[] = {n->out, last->out};
   for (uint32_t k = 0; k < 2; k++) {
-    gr_val v = rw->map[outs[k].id] = (gr_val){out.id + k};
-    gr_at(rw->b.g, v)->layout = gr_at(rw->old, outs[k])->layout;
+    gr_val v = map[outs[k].id] = (gr_val){out.id + k};
+    gr_at(b->g, v)->layout = gr_at(g, outs[k])->layout;
   }
 }
 
-static void emit(gr_rewrite *rw, const joined *j) {
-  rw->b.loc = j->product->loc, rw->b.scope = j->product->scope;
+static void emit_joined(gr_builder *b, const gr_graph *g, const joined *j, gr_val *map) {
+  b->loc = j->product->loc, b->scope = j->product->scope;
   if (j->add)
-    emit_added(rw, j);
+    emit_added(b, g, j, map);
   else
-    emit_sums(rw, j);
+    emit_sums(b, g, j, map);
+}
+
+static bool has_loop(const gr_graph *g) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op == &gr_op_scan) return true;
+  return false;
+}
+
+static void emit_nodes(gr_builder *, const gr_graph *, gr_val *map);
+
+static void write_body(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
+  (void)operands;
+  emit_nodes(&l->b, s->body, map);
+}
+
+// A loop with others in it is no kernel of all blocks, whose products have nothing beside them.
+static void emit_node(gr_builder *b, const gr_graph *g, const gr_node *n, gr_val *map) {
+  if (n->op == &gr_op_scan && has_loop(((const gr_scan *)n->attr)->body)) {
+    gr_emit_loop(b, g, n, write_body, map);
+    return;
+  }
+  gr_val out = gr_emit_copy(b, g, n, map);
+  for (int k = 0; gr_is(out) && k < n->n_out; k++)
+    gr_at(b->g, map[gr_out(n, k).id])->layout = gr_at(g, gr_out(n, k))->layout;
+}
+
+static void emit_nodes(gr_builder *b, const gr_graph *g, gr_val *map) {
+  uses u = {g, GR_NEW(b->g->arena, uint32_t, g->n_values)};
+  found f = {&u, GR_NEW(b->g->arena, joined, g->n_nodes + 1),
+             GR_NEW(b->g->arena, bool, g->n_nodes + 1)};
+  find_readers(&u);
+  find_joined(&f);
+  for (uint32_t i = 0; i < g->n_nodes && !b->err; i++) {
+    if (f.by_node[i].product)
+      emit_joined(b, g, &f.by_node[i], map);
+    else if (!f.inside[i])
+      emit_node(b, g, &g->nodes[i], map);
+  }
 }
 
 gr_status gr_pass_epilogue(gr_rewrite *rw) {
-  const gr_graph *g = rw->old;
-  uses u = {g, GR_NEW(g->arena, uint32_t, g->n_values)};
-  found f = {&u, GR_NEW(g->arena, joined, g->n_nodes + 1), GR_NEW(g->arena, bool, g->n_nodes + 1)};
-  find_readers(&u);
-  find_joined(&f);
   gr_copy_leaves(rw);
-  for (uint32_t i = 0; i < g->n_nodes && !rw->b.err; i++) {
-    if (f.by_node[i].product)
-      emit(rw, &f.by_node[i]);
-    else if (!f.inside[i])
-      gr_copy_node(rw, &g->nodes[i]);
-  }
+  emit_nodes(&rw->b, rw->old, rw->map);
   gr_copy_links(rw);
   return GR_OK;
 }

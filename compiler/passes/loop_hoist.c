@@ -23,7 +23,8 @@
 typedef enum place { LOOP, BEFORE, AFTER } place;
 
 typedef struct hoist {
-  gr_rewrite *rw;
+  gr_builder *b;        // of the graph around the new loop
+  gr_val *map;          // from values of the graph around the old one to those of that
   const gr_node *node;  // the scan, and its attributes and body
   const gr_scan *s;
   const gr_graph *g;
@@ -156,9 +157,11 @@ static void choose_after(hoist *h) {
 
 // ---- Emitting -------------------------------------------------------------------
 
+static void write_node(gr_builder *, const gr_graph *of, const gr_node *, gr_val *map);
+
 static void emit_outside(hoist *h, place where) {
   for (uint32_t i = 0; i < h->g->n_nodes; i++)
-    if (h->place[i] == where) gr_emit_copy(&h->rw->b, h->g, &h->g->nodes[i], h->outside);
+    if (h->place[i] == where) write_node(h->b, h->g, &h->g->nodes[i], h->outside);
 }
 
 static void write_leaves(hoist *h) {
@@ -166,14 +169,14 @@ static void write_leaves(hoist *h) {
   for (uint32_t i = 1; i <= gr_graph_leaves(g); i++) {
     const gr_value *v = &g->values[i];
     int k = gr_scan_operand(h->s, i);
-    gr_val operand = k < 0 ? GR_NONE : h->rw->map[h->node->in[k].id];
+    gr_val operand = k < 0 ? GR_NONE : h->map[h->node->in[k].id];
     if (!gr_scan_is_carry(h->s, i))
       h->outside[i] = operand;
     else if (!h->becomes_sum[gr_scan_carry_of(h->s, i)])
       h->inside[i] = k < 0 ? gr_loop_zero(&h->loop, v->type, v->name)
                            : gr_loop_carry(&h->loop, operand, v->name);
     else if (h->uses[i] > 1)
-      h->rw->b.err = gr_fail(GR_ERR_BUG, h->node->loc, "a carry in use was taken out");
+      h->b->err = gr_fail(GR_ERR_BUG, h->node->loc, "a carry in use was taken out");
   }
 }
 
@@ -186,7 +189,7 @@ static void write_body(hoist *h) {
       h->inside[i] = h->varies[i] ? gr_loop_seq(&h->loop, h->outside[i])
                                   : gr_loop_const(&h->loop, h->outside[i]);
     else if (n && n->out.id == i && gr_any_out(n, h->needed) && h->place[n - g->nodes] == LOOP)
-      gr_emit_copy(&h->loop.b, g, n, h->inside);
+      write_node(&h->loop.b, g, n, h->inside);
   }
   for (int k = 0; k < h->s->n_carry; k++) {
     gr_val c = gr_scan_carry(h->s, k);
@@ -244,7 +247,7 @@ static void write_yields(hoist *h) {
 // The sum of v over all steps: the same matmuls, on the stacks of their operands.
 static gr_val emit_sum(hoist *h, gr_val v) {
   const gr_node *n = defining_node(h, v);
-  gr_builder *b = &h->rw->b;
+  gr_builder *b = h->b;
   if (n->op == &gr_op_add) return gr_add(b, emit_sum(h, n->in[0]), emit_sum(h, n->in[1]));
   gr_val in[GR_MAX_ARGS];
   for (int k = 0; k < n->n_in; k++) in[k] = h->outside[n->in[k].id];
@@ -252,13 +255,13 @@ static gr_val emit_sum(hoist *h, gr_val v) {
 }
 
 static void map_results(hoist *h) {
-  gr_val *map = h->rw->map;
+  gr_val *map = h->map;
   for (int k = 0; k < h->s->n_carry; k++) {
     gr_val c = gr_scan_carry(h->s, k), *to = &map[gr_out(h->node, k).id];
     int given = gr_scan_operand(h->s, c.id);
     if (h->becomes_sum[k]) {
       *to = emit_sum(h, added_each_step(h, k));
-      if (given >= 0) *to = gr_add(&h->rw->b, map[h->node->in[given].id], *to);
+      if (given >= 0) *to = gr_add(h->b, map[h->node->in[given].id], *to);
     } else {
       *to = gr_loop_last(&h->loop, h->inside[c.id]);
     }
@@ -271,7 +274,7 @@ static void map_results(hoist *h) {
 }
 
 static void emit(hoist *h) {
-  gr_loop_open(&h->loop, &h->rw->b, h->s->steps, h->s->reverse);
+  gr_loop_open(&h->loop, h->b, h->s->steps, h->s->reverse);
   write_leaves(h);
   if (h->s->until) h->loop.until = h->inside[gr_scan_carry(h->s, (int)h->s->until - 1).id];
   emit_outside(h, BEFORE);
@@ -284,18 +287,24 @@ static void emit(hoist *h) {
     if (h->yield[i] && h->varies[i]) h->outside[i] = gr_loop_stack(&h->loop, h->yield[i] - 1);
   for (uint32_t i = 1; i < h->g->n_values; i++) {
     gr_val wide = gr_is(h->outside[i]) ? GR_NONE : wide_of(h, (gr_val){i});
-    if (gr_is(wide))
-      h->outside[i] = gr_cast(&h->rw->b, h->outside[wide.id], h->g->values[i].type.dtype);
+    if (gr_is(wide)) h->outside[i] = gr_cast(h->b, h->outside[wide.id], h->g->values[i].type.dtype);
   }
   emit_outside(h, AFTER);
   map_results(h);
 }
 
-static void hoist_scan(gr_rewrite *rw, const gr_node *n) {
+static void write_body_again(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
+  (void)operands;
+  for (uint32_t i = 0; i < s->body->n_nodes; i++)
+    write_node(&l->b, s->body, &s->body->nodes[i], map);
+}
+
+static void hoist_scan(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
   const gr_scan *s = n->attr;
-  gr_arena *arena = rw->b.g->arena;
+  gr_arena *arena = b->g->arena;
   uint32_t values = s->body->n_values;
-  hoist h = {.rw = rw,
+  hoist h = {.b = b,
+             .map = map,
              .node = n,
              .s = s,
              .g = s->body,
@@ -308,21 +317,29 @@ static void hoist_scan(gr_rewrite *rw, const gr_node *n) {
              .outside = GR_NEW(arena, gr_val, values),
              .inside = GR_NEW(arena, gr_val, values),
              .yield = GR_NEW(arena, int, values)};
-  rw->b.loc = n->loc, rw->b.scope = n->scope;
+  b->loc = n->loc, b->scope = n->scope;
   choose_before(&h);
   choose_sums(&h);
   choose_after(&h);
   if (h.changed)
     emit(&h);
   else
-    gr_copy_node(rw, n);
+    gr_emit_loop(b, of, n, write_body_again, map);
+}
+
+// Copies a node of a graph, or hoists from the loop that it is, and from those in its body.
+static void write_node(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
+  if (n->op == &gr_op_scan)
+    hoist_scan(b, of, n, map);
+  else
+    gr_emit_copy(b, of, n, map);
 }
 
 gr_status gr_pass_loop_hoist(gr_rewrite *rw) {
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
     if (rw->old->nodes[i].op == &gr_op_scan)
-      hoist_scan(rw, &rw->old->nodes[i]);
+      write_node(&rw->b, rw->old, &rw->old->nodes[i], rw->map);
     else
       gr_copy_node(rw, &rw->old->nodes[i]);
   gr_copy_links(rw);

@@ -24,6 +24,9 @@ gr_status gr_pass_finite_check(gr_rewrite *);
 // Moves what every step of a scan can do at once before or behind the scan, as one node for all
 // steps; a sum over the steps too.
 gr_status gr_pass_loop_hoist(gr_rewrite *);
+// Replaces products in scans by products of parts of their columns, or of their terms, where the
+// body takes the columns apart by slices, or has put them together by pads.
+gr_status gr_pass_split_columns(gr_rewrite *);
 // Adds the optimizer's states and the update of every weight that has a gradient, and counts steps
 // that were taken. GR_ERR_CONFIG if there is no such optimizer.
 gr_status gr_pass_optimize(gr_rewrite *);

@@ -12,6 +12,12 @@ typedef struct matmul_bias_grad {
 
 static const struct matmul product = {.ta = true, .sum = true};
 
+int gr_matmul_columns(const gr_graph *g, const gr_node *n) {
+  const struct matmul *a = n->attr;
+  bool plain = n->op == &gr_op_matmul && !a->ta && !a->sum && gr_at(g, n->in[0])->type.rank == 2;
+  return plain && gr_at(g, n->in[1])->type.rank == 2 ? !a->tb : -1;
+}
+
 int gr_matmul_sums(const gr_graph *g, const gr_node *n, gr_val summed) {
   const struct matmul *a = n->attr;
   if (n->op != &gr_op_matmul || !a->ta || a->tb) return -1;

@@ -17,6 +17,11 @@ gr_val gr_pad(gr_builder *b, gr_val x, int axis, int64_t begin, int64_t size) {
   return GR_EMIT(b, &gr_op_pad, (&(struct slice){axis, begin, size}), x);
 }
 
+int64_t gr_slice_begin(const gr_node *n, int axis) {
+  const struct slice *a = n->attr;
+  return (n->op == &gr_op_slice || n->op == &gr_op_pad) && a->axis == axis ? a->begin : -1;
+}
+
 static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "a_c->a_c"
   const struct slice *a = s->attr;
   char *p = buf;

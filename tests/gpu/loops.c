@@ -210,3 +210,67 @@ gr_status loops_train(gr_arena *arena, const loops_body *o, gr_graph **out) {
   if (b.err) return b.err;
   return gr_compile(arena, b.g, GR_TRAIN, &options, out);
 }
+
+// ---- Gates -------------------------------------------------------------------------------------
+
+enum { GATES = 3, HIDDEN = 64, COLUMNS = GATES * HIDDEN };
+
+// A value's columns, in any order of the gates.
+static gr_val gate(gr_builder *b, gr_val all, uint32_t turn, int i) {
+  return gr_slice(b, all, 1, (int64_t)((turn + (uint32_t)i) % GATES) * HIDDEN, HIDDEN);
+}
+
+// h and s of all steps, from x [steps, rows, HIDDEN] and the weights w.
+static gr_val gates_loop(gr_builder *b, const loops_body *o, gr_val x, const gr_val *w,
+                         gr_val init) {
+  gr_loop l;
+  uint32_t seed = o->seed, turn = below(&seed, GATES), tb = below(&seed, 2),
+           twice = below(&seed, 2);
+  gr_loop_open(&l, b, o->steps, below(&seed, 2));
+  gr_val h = gr_loop_carry(&l, init, "h"), s = gr_loop_zero(&l, gr_at(b->g, init)->type, "s");
+  gr_val gx = gr_matmul(&l.b, gr_loop_seq(&l, x), gr_loop_const(&l, w[0]), false, true);
+  gr_val gh = gr_matmul(&l.b, h, gr_loop_const(&l, w[1 + tb]), false, tb);
+  gr_val all = gr_bias_add(&l.b, gr_add(&l.b, gx, gh), gr_loop_const(&l, w[3])), g[GATES];
+  for (int i = 0; i < GATES; i++) g[i] = gate(&l.b, all, turn, i);
+  // As in a GRU, a gate may be of one product alone.
+  if (twice) g[2] = gr_mul(&l.b, g[2], gate(&l.b, gh, turn, 2));
+  gr_val kept = gr_mul(&l.b, gr_sigmoid(&l.b, g[0]), s);
+  gr_val next = gr_add(&l.b, kept, gr_mul(&l.b, gr_sigmoid(&l.b, g[1]), gr_tanh(&l.b, g[2])));
+  gr_loop_next(&l, s, next);
+  gr_loop_next(&l, h, gr_tanh(&l.b, next));
+  int yield = gr_loop_yield(&l, gr_at(l.b.g, h)->next);
+  gr_loop_close(&l);
+  return gr_loop_stack(&l, yield);
+}
+
+static gr_val gates_nested(gr_builder *b, const loops_body *o, gr_val x, const gr_val *w,
+                           gr_val init) {
+  gr_loop l;
+  gr_val inside[4];
+  gr_loop_open(&l, b, 2, false);
+  gr_val more = gr_loop_seq(&l, x), h = gr_loop_carry(&l, init, "outer");
+  for (int i = 0; i < 4; i++) inside[i] = gr_loop_const(&l, w[i]);
+  gr_val all = gates_loop(&l.b, o, more, inside, h);
+  gr_loop_next(&l, h, gr_select(&l.b, all, o->steps - 1));
+  int yield = gr_loop_yield(&l, all);
+  gr_loop_close(&l);
+  return gr_loop_stack(&l, yield);
+}
+
+gr_status loops_gates(gr_arena *arena, const loops_body *o, bool nested, bool gpu, gr_graph **out) {
+  gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "model"};
+  gr_options options = {.optimizer.name = "sgd", .gpu = gpu, .precision.dtype = o->dtype};
+  const gr_type weight[] = {{GR_F32, 2, {COLUMNS, HIDDEN}},
+                            {GR_F32, 2, {HIDDEN, COLUMNS}},
+                            {GR_F32, 2, {COLUMNS, HIDDEN}},
+                            {GR_F32, 1, {COLUMNS}}};
+  gr_type x = {GR_F32, 3, {o->steps, o->rows, HIDDEN}},
+          xs = {GR_F32, 4, {2, o->steps, o->rows, HIDDEN}};
+  gr_val w[4], data = leaf(&b, GR_INPUT, "x", 0, nested ? xs : x);
+  gr_val init = leaf(&b, GR_INPUT, "c", 0, (gr_type){GR_F32, 2, {o->rows, HIDDEN}});
+  for (int i = 0; i < 4; i++) w[i] = leaf(&b, GR_STATE, "w", i, weight[i]);
+  gr_val all = (nested ? gates_nested : gates_loop)(&b, o, data, w, init);
+  b.g->loss = mean(&b, gr_mul(&b, all, all));
+  if (b.err) return b.err;
+  return gr_compile(arena, b.g, GR_TRAIN, &options, out);
+}

@@ -21,5 +21,9 @@ GR_MUST_USE gr_status loops_long(gr_arena *, const loops_body *, gr_graph **out)
 // The steps of an environment, of ops that are neither products nor elementwise, with a loop in the
 // body: a kernel of one block. In two parts they are two loops, one after the other.
 GR_MUST_USE gr_status loops_steps(gr_arena *, const loops_body *, int parts, gr_graph **out);
+// The program of a training step, for a device, of a loop whose steps take the columns of a product
+// apart, as an LSTM's do; `nested`: in a loop of two steps. Products are of the dtype.
+GR_MUST_USE gr_status loops_gates(gr_arena *, const loops_body *, bool nested, bool gpu,
+                                  gr_graph **out);
 // The program of a training step of loops_batch, whose products are of the dtype.
 GR_MUST_USE gr_status loops_train(gr_arena *, const loops_body *, gr_graph **out);

@@ -47,6 +47,23 @@ check "... and so does what it is worth" near "$(value trade_cuda/evals.jsonl va
   "$(value trade_cpu/evals.jsonl validation.return)" 1e-3
 nodes=$(sed -n 's/.* 4 programs captured, of \([0-9]*\) nodes.*/\1/p' "$log")
 check "... by four programs of few nodes, not of one for each node of 700 days" test "${nodes:-9999}" -lt 400
+# LSTMs and attention, in the loop of the environment: each LSTM is a kernel of all blocks (split_columns).
+lstms() { # OUT [key=value ...]
+  run_out=$1
+  shift
+  limited "$graphrun" "$source/configs/ppo/clstm.yaml" data.market.path=prices18 "output.dir=$scratch/$run_out" distributed.ranks=1 \
+    model.params.envs=3 model.params.steps=4 model.params.window=6 model.params.episode=30 model.params.hidden=64 \
+    model.params.layers=2 model.params.heads=2 model.params.minibatch=6 training.max_epochs=1 training.eval_every=1 \
+    'loop=[rollout,advantage,{repeat: 2, over: minibatches, do: update}]' "$@"
+}
+"$source/tools/market-data" --tickers=18 --days=160 prices18 >/dev/null
+lstms lstms_cpu device=cpu
+lstms lstms_cuda device=cuda
+ended_well "4 steps of an agent of LSTMs"
+check "... follow the CPU's" follows lstms_cuda lstms_cpu 4
+# The loop has nearly as many operands as one may have, and no room for all gates' matrices.
+limited "$graphrun" plan "$source/configs/ppo/clstm.yaml" device=cuda --ranks=1 model.params.layers=7
+check "an agent of seven layers is planned" test "$code" = 0
 if real || [ -e "$standin/libnccl.so.2" ]; then
   use_gpus 2
   run two device=cuda distributed.ranks=2

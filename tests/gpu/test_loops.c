@@ -8,6 +8,7 @@
 #include "compiler/compile.h"
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu.h"
+#include "ops/loop/scan.h"
 #include "ops/ops.h"
 #include "runtime/exec/exec.h"
 #include "tests/check.h"
@@ -94,11 +95,13 @@ static int run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, int 
 
 // Numbers of the kernels of a graph's loops.
 typedef struct seen {
-  int loops, kernels, groups, waits;
+  int loops, kernels, waits;
+  int64_t most;   // times that the blocks of one wait for each other in a step
   size_t shared;  // the most bytes of shared memory
 } seen;
 
-static void look(gr_arena *arena, const gr_graph *g, seen *out) {
+// inside: also of the loops in the body of one that is no kernel.
+static void look(gr_arena *arena, const gr_graph *g, bool inside, seen *out) {
   gr_gpu_launch launch[GR_GPU_LAUNCHES];
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     gr_op_call call;
@@ -109,9 +112,12 @@ static void look(gr_arena *arena, const gr_graph *g, seen *out) {
     out->loops++, out->kernels += !s;
     for (int k = 0; !s && k < d.n; k++) {
       if (launch[k].kind != GR_GPU_KERNEL) continue;
+      int64_t waits = launch[k].kernel.barriers / ((const gr_scan *)call.attr)->steps;
+      if (waits > out->most) out->most = waits;
       out->waits += launch[k].kernel.barriers > 1;
       if (launch[k].kernel.shared > out->shared) out->shared = launch[k].kernel.shared;
     }
+    if (s && inside) look(arena, ((const gr_scan *)call.attr)->body, inside, out);
     gr_status_drop(s);
   }
 }
@@ -152,7 +158,7 @@ static void one(const kind *k, uint32_t seed, seen *out) {
   MUST(k->make(arena, &o, &g));
   if (k->make != loops_train && seed % 2)
     MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer.name = "sgd"}, &g));
-  look(arena, g, out);
+  look(arena, g, false, out);
   run(g, arena, &gr_device_cpu, 1, want);
   run(g, arena, device, 1, got);
   double off = worst_of(got, want, MOST);
@@ -174,6 +180,40 @@ static void random_bodies(void) {
   CHECK(last || all.waits > all.loops / 3, "the bodies are too tame");
 }
 
+// ---- Columns that steps take apart, and put together in gradients: split_columns ---------------
+
+static void check_gates(const loops_body *o, bool nested) {
+  bool narrow = o->dtype == GR_BF16;
+  static double want[MOST], got[MOST];
+  gr_arena *arena = gr_arena_create();
+  gr_graph *whole, *split;
+  seen all = {0};
+  memset(want, 0, sizeof want), memset(got, 0, sizeof got);
+  MUST(loops_gates(arena, o, nested, false, &whole));
+  MUST(loops_gates(arena, o, nested, true, &split));
+  look(arena, split, true, &all);
+  CHECK(all.kernels == 2 && all.loops == (nested ? 4 : 2), "%d kernels of %d loops", all.kernels,
+        all.loops);
+  CHECK(all.most <= 1 + narrow, "seed %u: blocks wait %lld times a step", o->seed,
+        (long long)all.most);
+  run(whole, arena, &gr_device_cpu, 1, want);
+  run(split, arena, device, nested ? 2 : 1, got);
+  double off = worst_of(got, want, MOST);
+  CHECK(off <= (narrow ? 0.02 : 2e-5), "%s, seed %u%s: off by %g", gr_dtypes[o->dtype].name,
+        o->seed, nested ? ", nested" : "", off);
+  gr_arena_destroy(arena);
+}
+
+static void gates(void) {
+  MUST(gr_device_find("cuda", GR_NOWHERE, &device));
+  if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
+  for (uint32_t seed = first; seed <= (last ? last : 6); seed++)
+    for (int nested = 0; nested < 2; nested++) {
+      check_gates(&(loops_body){seed, 4 + seed % 4, 1 + 3 * (seed % 7), GR_F32}, nested);
+      if (seed < 3) check_gates(&(loops_body){seed, 4, 5, GR_BF16}, nested);
+    }
+}
+
 // Matrices for which a kernel has to ask for more shared memory than any may have, on 4 processors.
 static void much_shared_memory(void) {
   enum { USUAL = 48 << 10 };
@@ -184,7 +224,7 @@ static void much_shared_memory(void) {
   gr_graph *g;
   seen all = {0};
   MUST(loops_square(arena, &(loops_body){3, 4, 140, GR_F32}, &g));
-  look(arena, g, &all);
+  look(arena, g, false, &all);
   CHECK(all.shared > USUAL, "%zu bytes of shared memory are too few", all.shared);
   run(g, arena, &gr_device_cpu, 1, want);
   run(g, arena, device, 1, got);
@@ -287,7 +327,7 @@ static void check_steps(const loops_body *o, double tolerance) {
   memset(want, 0, sizeof want), memset(got, 0, sizeof got), memset(apart, 0, sizeof apart);
   MUST(loops_steps(arena, o, 1, &whole));
   MUST(loops_steps(arena, o, 2, &parts));  // of so few steps that they are launched node by node
-  look(arena, whole, &all), look(arena, parts, &none);
+  look(arena, whole, false, &all), look(arena, parts, false, &none);
   CHECK(all.kernels == 1 && !none.kernels, "%d kernels, and %d of parts", all.kernels,
         none.kernels);
   run(whole, arena, &gr_device_cpu, 1, want);
@@ -315,7 +355,7 @@ int main(int argc, char **argv) {
     first = last = (uint32_t)atoi(argv[1]);
     argc--, argv++;
   }
-  return RUN(argc, argv, {"random_bodies", random_bodies},
+  return RUN(argc, argv, {"random_bodies", random_bodies}, {"gates", gates},
              {"much_shared_memory", much_shared_memory}, {"repeated_bodies", repeated_bodies},
              {"steps_of_environments", steps_of_environments},
              {"planned_memory_is_enough", planned_memory_is_enough});
