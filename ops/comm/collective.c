@@ -248,6 +248,7 @@ const gr_op gr_op_shard_slice = {
     .infer = infer_slices,
     .cpu = run_slice,
     .gpu = gpu_slice,
+    .multi_tensor = true,
     .cases = none,
 };
 

@@ -210,6 +210,7 @@ GR_MUST_USE gr_status gr_gpu_formula(gr_gpu_call *, const char *formula);
 // Appends the kernel that is generated from the op's statements (ops/kernels/formula.h), if it has
 // a formula for so many operands: GR_ERR_UNSUPPORTED otherwise.
 GR_MUST_USE gr_status gr_gpu_statements(gr_gpu_call *);
+size_t gr_gpu_statements_scratch(const gr_op_call *);  // the working memory that this asks for
 // The type of elements in the text of a kernel: float, bf16, long long, ...
 const char *gr_gpu_type(gr_dtype);
 // Appends the attributes that a formula can name, as constants of the type W.

@@ -44,8 +44,9 @@ gr_gpu_kernel *gr_gpu_elements(gr_gpu_call *g, const char *source, const char *e
 
 void gr_gpu_copy_box(gr_gpu_call *g, const gr_gpu_box *b) {
   int64_t n = gr_type_count(&g->call->out[0]);
+  bool joins = g->call->op->multi_tensor;               // as copies do not
   bool one = b->rows == 1 || b->x_width == b->columns;  // run of elements in x
-  if (one && b->y_width == b->columns && b->rows * b->columns == n) {
+  if (one && b->y_width == b->columns && b->rows * b->columns == n && !joins) {
     size_t bytes = gr_type_bytes(&g->call->out[0]);
     gr_gpu_copy_add(g, gr_gpu_out(g, 0, 0), gr_gpu_in(g, 0, b->x_from), bytes);
     return;

@@ -21,7 +21,7 @@ gr_status gr_gpu_describe(gr_gpu_call *g) {
 // Describes a call for what that says of it: its error, and its working memory.
 static gr_status inspect(const gr_op_call *call, bool layers, size_t *scratch) {
   bool formula = call->op->formula || gr_formula_of(call->op, call->n_in);
-  *scratch = 0;
+  *scratch = formula && !call->op->gpu ? gr_gpu_statements_scratch(call) : 0;
   if (formula && !call->op->gpu) return GR_OK;  // the text need not be written to know
   gr_arena *work = gr_arena_create();
   gr_gpu_call g = {.call = call, .layers = layers, .arena = work};

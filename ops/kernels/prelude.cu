@@ -168,21 +168,27 @@ GR_REDUCTION(double, sum, 0, a + b)
 GR_REDUCTION(float, max, -GR_INFINITY, a > b || a != a ? a : b)
 GR_REDUCTION(double, max, -GR_INFINITY, a > b || a != a ? a : b)
 
+// Adds 1. Who acquires the sum sees what this thread did before, and what others of its block had
+// done when they met it (PTX ISA, "Memory Consistency Model": release and acquire patterns).
+__device__ inline void gr_release_one(unsigned *p) {
+  asm volatile("red.release.gpu.add.u32 [%0], %1;" ::"l"(p), "r"(1u) : "memory");
+}
+__device__ inline unsigned gr_acquire(const unsigned *p) {
+  unsigned x;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+  return x;
+}
+
 // Blocks of a cooperative launch wait for each other, and then read, past the L1 cache, what the
 // others wrote before. `count` is in global memory, and 0 when the launch begins. A block says that
 // it has come, and then waits until `goal` blocks have.
 __device__ inline void gr_grid_arrive(unsigned *count) {
   __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(count, 1u);
-  }
+  if (threadIdx.x == 0) gr_release_one(count);
 }
-__device__ inline void gr_grid_wait(unsigned *count, unsigned goal) {
-  if (threadIdx.x == 0) {
-    while (atomicAdd(count, 0u) < goal) __nanosleep(20);
-    __threadfence();
-  }
+__device__ inline void gr_grid_wait(const unsigned *count, unsigned goal) {
+  if (threadIdx.x == 0)
+    while (gr_acquire(count) < goal) __nanosleep(20);
   __syncthreads();
 }
 // All blocks; `goal` is a variable of each thread that starts at 0.

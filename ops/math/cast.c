@@ -145,6 +145,7 @@ const gr_op gr_op_cast = {
     .tile_formula = "x0",
     .tile = tile,
     .gpu = gpu,
+    .multi_tensor = true,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"Cast", read_cast}, {"CastLike", read_cast_like}),
     .cases = cases,

@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
               void *scratch,
 #endif
               NUMBERS, long long tiles, long long parts) {
-  __shared__ W memory[MEMORY];
+  alignas(16) __shared__ W memory[MEMORY];
   const long long part = gr_mod(blockIdx.x, parts), tile = gr_div(blockIdx.x, parts);
   const long long first = gr_mod(tile, tiles) * GR_TILE, column = part * COLS * GR_TILE;
   const head h = HEAD(gr_div(tile, tiles));

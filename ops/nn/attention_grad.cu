@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
     attention_rows(const IN0 *q, const IN1 *k, const IN2 *v, const IN3 *y, const IN4 *dy,
                    const IN5 *lse, LENGTHS_OPERAND STEP_OPERAND OUT0 *dq, OUT1 *dk, OUT2 *dv,
                    void *scratch, NUMBERS, long long tiles, long long parts) {
-  __shared__ W memory[MEMORY];
+  alignas(16) __shared__ W memory[MEMORY];
   const long long part = gr_mod(blockIdx.x, parts), tile = gr_div(blockIdx.x, parts);
   const long long first = gr_mod(tile, tiles) * GR_TILE, column = part * COLS * GR_TILE;
   const head h = HEAD(gr_div(tile, tiles));
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
     attention_keys(const IN0 *q, const IN1 *k, const IN2 *v, const IN3 *y, const IN4 *dy,
                    const IN5 *lse, LENGTHS_OPERAND STEP_OPERAND OUT0 *dq, OUT1 *dk, OUT2 *dv,
                    void *scratch, NUMBERS, long long tiles, long long parts) {
-  __shared__ W memory[MEMORY];
+  alignas(16) __shared__ W memory[MEMORY];
   const long long part = gr_mod(blockIdx.x, parts), tile = gr_div(blockIdx.x, parts);
   const long long first = gr_mod(tile, tiles) * GR_TILE, column = part * COLS * GR_TILE;
   const head h = HEAD(gr_div(tile, tiles));

@@ -97,12 +97,26 @@ __device__ inline W across_max(W a) {
   return a;
 }
 
+// Where row j of a transposed tile has its numbers i to i + 3, for i a multiple of 4. The eight
+// threads that store 16 bytes at once have rows j, j + 4, ..., j + 28: in the same place of each row
+// they would be 68 * 4 * 4 bytes apart, in two groups of banks. The place changes with j / 4, so that
+// they are in all eight; all that a warp reads at once is of one row.
+__device__ inline int tile_place(int j, int i) {
+  return j * GR_TILE_PITCH + (i ^ j / 4 % 8 * 4);
+}
+
 // Puts this thread's part of a tile into shared memory, transposed.
 __device__ inline void put_tile(W *weights, const W (*x)[4]) {
+  constexpr int N = 16 / sizeof(W);
 #pragma unroll
-  for (int p = 0; p < 4; p++)
+  for (int q = 0; q < 4; q++)
 #pragma unroll
-    for (int q = 0; q < 4; q++) weights[gr_tile_j(q) * GR_TILE_PITCH + gr_tile_i(p)] = x[p][q];
+    for (int p = 0; p < 4; p += N) {
+      gr_pack<W, N> some;
+#pragma unroll
+      for (int e = 0; e < N; e++) some.at[e] = x[p + e][q];
+      gr_store(weights, tile_place(gr_tile_j(q), gr_tile_i(0)) + p, some);
+    }
 }
 
 // sum[c][p][q] += over k of weights[k][row p] x[first + k][column q of the c-th 64 from `column`].
@@ -123,13 +137,14 @@ __device__ void add_product(W *memory, const reader<T> &x, long long first, long
             at < width ? x.get(x.at(first + k + row), at) : (W)0;
       }
       __syncthreads();
-      for (int i = 0; i < GR_SLAB; i++)
+      for (int i = 0; i < GR_SLAB; i++) {
+        const W *row = weights + tile_place(k + i, gr_tile_i(0));
 #pragma unroll
         for (int p = 0; p < 4; p++)
 #pragma unroll
           for (int q = 0; q < 4; q++)
-            sum[c][p][q] += weights[(k + i) * GR_TILE_PITCH + gr_tile_i(p)] *
-                            slab[i * GR_TILE_PITCH + gr_tile_j(q)];
+            sum[c][p][q] += row[p] * slab[i * GR_TILE_PITCH + gr_tile_j(q)];
+      }
       __syncthreads();
     }
 }

@@ -45,7 +45,7 @@ const gpu_case gpu_cases[] = {
     {"embedding_grad", {{"f32[2500,130]", "i32[2500]"}, .fill = "nl"}, "rows=600"},
     {"embedding_grad", {{"f32[70,5,3]", "i32[70,5]"}, .fill = "ni"}, "rows=4"},
     // loops of a grid over more elements than it has threads
-    {"accumulate", {{"f32[600001]", "f32[600001]", "i32[]"}, .fill = "nn1"}, ""},
+    {"accumulate", {{"f64[1060001]", "f64[1060001]", "i32[]"}, .fill = "nn1"}, ""},
     {"dropout", {{"f32[13,37,6]", "i32[]"}, .fill = "ni"}, "p=0.3 seed=5 stream=7"},
     {"minibatch", {{"f32[1000,3,100]", "i32[]"}, .fill = "nl"}, "of=8 seed=5 stream=7"},
     {"minibatch", {{"i32[900]", "i32[]"}, .fill = "il"}, "of=300 seed=5 stream=7"},
@@ -275,6 +275,17 @@ const gpu_case gpu_cases[] = {
     {"transpose", {{"f32[2,5,6,16]"}}, "perm=[0,2,1,3]"},
     {"transpose", {{"f32[9,3,4,33]"}}, "perm=[3,1,0,2]"},
     {"transpose", {{"f32[3,1000]"}}, "perm=[1,0]"},
+    // packs of 16 bytes and what is left; powers before the kernel, and by its blocks
+    {"adamw",
+     {{"f32[262147]", "f32[262147]", "f32[262147]", "f32[262147]", "f32[]", "i32[]", "f32[]",
+       "f32[]"},
+      .fill = "nnnpsis1"},
+     "weight_decay=0.01"},
+    {"adam",
+     {{"f32[11,51]", "f32[11,51]", "f32[11,51]", "f32[11,51]", "f32[]", "i32[]", "f32[]", "f32[]"},
+      .fill = "nnnpsis1"},
+     ""},
+    {"ema", {{"bf16[2005]", "bf16[2005]", "f64[]", "f32[]"}, .fill = "nns1"}, ""},
     {0},
 };
 

@@ -3,9 +3,9 @@
 // one.
 //
 // The model: what a thread stores is first in a buffer of its block, from where each store goes to
-// the device's memory at any time, in any order, and at the latest at a fence of the block. A load
-// gets what the memory had at any time since the last fence of its block. Atomic operations are of
-// the memory. That is weaker than the hardware, so that a protocol that holds here holds there.
+// the device's memory at any time, in any order, and at the latest when the block releases. A load
+// gets what the memory had at any time since the block last acquired. Atomic operations are of the
+// memory. That is weaker than the hardware, so that a protocol that holds here holds there.
 //
 // Each thread writes its number of the round to a place of its own, meets the others, and reads all
 // their places; places alternate, as those of a loop's carries do.
@@ -14,10 +14,11 @@
 #include "tests/check.h"
 
 enum { MAX_OPS = 32, MAX_BLOCKS = 3, MAX_THREADS = 4, ROUNDS = 3, PLACES = 2 * MAX_THREADS };
-typedef enum kind { STORE, SYNC, FENCE, ADD, SPIN, LOAD } kind;
+typedef enum kind { STORE, SYNC, ADD, SPIN, LOAD } kind;
 typedef struct instruction {
   kind kind;
-  bool first;  // of the first thread of a block alone
+  bool first;   // of the first thread of a block alone
+  bool orders;  // an addition releases, a wait acquires
 } instruction;
 typedef struct protocol {
   instruction op[MAX_OPS];
@@ -29,21 +30,22 @@ typedef struct state {
   uint8_t waiting[MAX_BLOCKS];  // at __syncthreads: bits of threads
   uint8_t count;
   uint8_t memory[PLACES], buffer[PLACES];  // buffer 0: nothing
-  uint8_t seen[MAX_BLOCKS][PLACES];        // the memory at the last fence
+  uint8_t seen[MAX_BLOCKS][PLACES];        // the memory when it last acquired
 } state;
 
 // ---- The protocol's text ------------------------------------------------------------------------
 
+// asm: the PTX that must be in the source for an instruction to order others.
 static const struct statement {
-  const char *text;
-  enum { INSTRUCTION, BEGIN, END } what;
+  const char *text, *asm_text;
+  enum { INSTRUCTION, FIRST, END } what;
   kind kind;
-} statements[] = {{"__syncthreads();", INSTRUCTION, SYNC},
-                  {"__threadfence();", INSTRUCTION, FENCE},
-                  {"atomicAdd(count, 1u);", INSTRUCTION, ADD},
-                  {"while (atomicAdd(count, 0u) < goal) __nanosleep(20);", INSTRUCTION, SPIN},
-                  {"if (threadIdx.x == 0) {", BEGIN, SYNC},
-                  {"}", END, SYNC}};
+} statements[] = {{"__syncthreads();", NULL, INSTRUCTION, SYNC},
+                  {"gr_release_one(count);", "red.release.gpu.add.u32 [%0], %1;", INSTRUCTION, ADD},
+                  {"while (gr_acquire(count) < goal) __nanosleep(20);",
+                   "ld.acquire.gpu.u32 %0, [%1];", INSTRUCTION, SPIN},
+                  {"if (threadIdx.x == 0)", NULL, FIRST, SYNC},
+                  {"}", NULL, END, SYNC}};
 
 static char *read_source(void) {
   FILE *f = fopen(PRELUDE, "r");
@@ -69,21 +71,21 @@ static void parse(const char *source, const char *name, protocol *p) {
     CHECK(k < sizeof statements / sizeof *statements, "the model does not know: %.40s", text);
     if (k == sizeof statements / sizeof *statements) return;
     text += strlen(statements[k].text);
+    const char *orders = statements[k].asm_text;
+    if (statements[k].what == END) return;
     if (statements[k].what == INSTRUCTION)
-      p->op[p->n++] = (instruction){statements[k].kind, first};
-    else if (statements[k].what == END && !first)
-      return;
-    else
-      first = statements[k].what == BEGIN;
+      p->op[p->n++] =
+          (instruction){statements[k].kind, first, orders && strstr(source, orders) != NULL};
+    first = statements[k].what == FIRST;
   }
 }
 
 static protocol read_protocol(int blocks, int threads) {
   char *source = read_source();
-  protocol p = {.blocks = blocks, .threads = threads, .n = 1, .op = {{STORE, false}}};
+  protocol p = {.blocks = blocks, .threads = threads, .n = 1, .op = {{.kind = STORE}}};
   parse(source, "void gr_grid_arrive(unsigned *count)", &p);
-  parse(source, "void gr_grid_wait(unsigned *count, unsigned goal)", &p);
-  p.op[p.n++] = (instruction){LOAD, false};
+  parse(source, "void gr_grid_wait(const unsigned *count, unsigned goal)", &p);
+  p.op[p.n++] = (instruction){.kind = LOAD};
   free(source);
   return p;
 }
@@ -131,6 +133,7 @@ static outcome meet(const protocol *p, state *s, int t) {
 static outcome step(const protocol *p, state *s, int t) {
   int b = t / p->threads, round = s->round[t];
   if (round == ROUNDS) return BLOCKED;
+  bool orders = p->op[s->next[t]].orders;
   switch (p->op[s->next[t]].kind) {
     case SYNC:
       return meet(p, s, t);
@@ -138,15 +141,13 @@ static outcome step(const protocol *p, state *s, int t) {
       drain(s, place_of(t, round));  // stores to one place stay in order
       s->buffer[place_of(t, round)] = (uint8_t)(round + 1);
       break;
-    case FENCE:
-      for (int i = 0; i < 2 * p->threads; i++) drain(s, 2 * b * p->threads + i);
-      memcpy(s->seen[b], s->memory, sizeof s->memory);
-      break;
     case ADD:
+      for (int i = 0; orders && i < 2 * p->threads; i++) drain(s, 2 * b * p->threads + i);
       s->count++;
       break;
     case SPIN:
       if (s->count < (round + 1) * p->blocks) return BLOCKED;
+      if (orders) memcpy(s->seen[b], s->memory, sizeof s->memory);
       break;
     case LOAD:
       if (!sees_all(p, s, b, round)) return WRONG;
@@ -233,8 +234,8 @@ static void every_order(void) {
   }
 }
 
-// Without one of the instructions, some order is wrong: the model is not too strong, and the
-// protocol has nothing that is not needed.
+// Without one of the instructions, or its order, something is wrong: the model is not too strong,
+// and the protocol has nothing that is not needed.
 static void each_instruction_is_needed(void) {
   protocol p = read_protocol(2, 2);
   for (int k = 1; k < p.n - 1; k++) {
@@ -243,6 +244,8 @@ static void each_instruction_is_needed(void) {
     memmove(less.op + k, less.op + k + 1, sizeof *less.op * (size_t)(p.n - k - 1));
     less.n--;
     CHECK(explore(&less, &n), "nothing is wrong without instruction %d of %d", k, p.n);
+    less = p, less.op[k].orders = false;
+    CHECK(!p.op[k].orders || explore(&less, &n), "instruction %d of %d need not order", k, p.n);
   }
 }
 

@@ -165,6 +165,20 @@ static void updates(void) {
   device->ops->close(device);
 }
 
+// Powers of the step are computed by a launch before that of large updates, once for each of them.
+static void powers(void) {
+  static const char *const of[] = {"f32[262147]", "f32[3]", "f32[512,512]"};
+  open_device();
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    gr_case c = gr_op_adamw.cases[0];
+    for (int k = 0; k < 4; k++) c.in[k] = of[i];
+    add(&gr_op_adamw, &c);
+  }
+  compare(&gr_op_adamw, 5, 3);
+  release();
+  device->ops->close(device);
+}
+
 // Rows of a warp, of a block, and those that are divided: these take a second launch, for which
 // each has working memory of its own.
 static void norms(void) {
@@ -193,5 +207,6 @@ static void types(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"updates", updates}, {"norms", norms}, {"types", types});
+  return RUN(argc, argv, {"updates", updates}, {"powers", powers}, {"norms", norms},
+             {"types", types});
 }

@@ -169,6 +169,29 @@ static void statement_case(gr_arena *work, const gr_op_call *c, const gr_formula
   }
 }
 
+static int count(const char *text, const char *word) {
+  int n = 0;
+  for (const char *p = strstr(text, word); p; p = strstr(p + 1, word)) n++;
+  return n;
+}
+
+// An element of the kernel for GPUs is read once of each operand and written once of each result,
+// 16 bytes of them at once: no kernel could move less.
+static void moves_least(gr_arena *work, const gr_op_call *c, const gr_formula *f) {
+  gr_formula_name name[GR_FORMULA_NAMES];
+  gr_gpu_call g = {.call = c, .arena = work, .launch = GR_NEW(work, gr_gpu_launch, 8)};
+  int each = 0;
+  MUST(gr_gpu_describe(&g));
+  const char *text = g.launch[g.n - 1].kernel.source;
+  for (int k = 0, n = gr_formula_list(f, name); k < n; k++) each += name[k].kind == GR_NAME_EACH;
+  int writes = each ? c->n_out : 0;
+  CHECK(count(text, "= gr_load<") == each && count(text, "gr_store(") == writes,
+        "%s loads %d packs of %d operands and stores %d of %d results", c->op->name,
+        count(text, "= gr_load<"), each, count(text, "gr_store("), writes);
+  CHECK(count(text, ".at, gr_e)") == each && count(text, ", i)") == 2 * each,
+        "%s reads elements elsewhere:\n%s", c->op->name, text);
+}
+
 static void statements(void) {
   gr_arena *work = gr_arena_create();
   int n = 0;
@@ -180,7 +203,7 @@ static void statements(void) {
       MUST(use_of_case(&u, *o, c, 1));
       const gr_formula *f = gr_formula_of(*o, u.call.n_in);
       CHECK(f, "%s has no formula for %d operands", (*o)->name, u.call.n_in);
-      if (f) statement_case(work, &u.call, f), n++;
+      if (f) statement_case(work, &u.call, f), moves_least(work, &u.call, f), n++;
       use_free(&u);
     }
   }

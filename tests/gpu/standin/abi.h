@@ -39,7 +39,7 @@ typedef struct {  // what device code asks of the engine; `line` names the barri
   void (*writes)(const void *, size_t);              // before a store
   void (*past)(void *to, const void *source, size_t);  // a load past the L1 cache
   void (*coherent)(const void *, size_t);            // before an atomic operation
-  void (*fence)(void);                               // of a thread of the block
+  void (*order)(int releases, int acquires);         // of a thread of the block; a fence is both
 } standin_engine;
 typedef struct {
   const standin_kernel *kernel;

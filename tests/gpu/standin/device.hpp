@@ -127,8 +127,8 @@ constexpr int si_weak = 1;
 #else
 constexpr int si_weak = 0;
 #endif
-SI_UNSEEN static inline void __si_fence() {
-  if (__si_engine->bytes) __si_engine->fence();
+SI_UNSEEN static inline void __si_order(int releases, int acquires) {
+  if (__si_engine->bytes) __si_engine->order(releases, acquires);
 }
 
 // ---- atomics (each lets other threads run, so that a loop on one ends), fences, time ----
@@ -149,9 +149,23 @@ SI_ATOMIC(atomicInc, o >= v ? 0 : o + 1)
 template <class T> static inline T atomicCAS(T *p, typename si_same<T>::type a, typename si_same<T>::type b) {
   return __si_atomic(p, [=](T o) -> T { return o == a ? b : o; });
 }
-static inline void __threadfence() { __si_fence(); }
+// PTX in asm statements, which nvrtc_rewrite.c makes calls of: those that kernels have, and weaker
+// ones in their place.
+#define SI_RED(order, releases)                                                   \
+  SI_UNSEEN static inline void __si_red_##order##_add_u32(unsigned *p, unsigned v) { \
+    __si_order(releases, 0);                                                      \
+    atomicAdd(p, v);                                                              \
+  }
+#define SI_LD(order, acquires)                                                          \
+  SI_UNSEEN static inline void __si_ld_##order##_u32(unsigned &v, const unsigned *p) {  \
+    v = atomicAdd((unsigned *)p, 0u);                                                   \
+    __si_order(0, acquires);                                                            \
+  }
+SI_RED(release_gpu, 1) SI_RED(release_cta, 0) SI_RED(relaxed_gpu, 0)
+SI_LD(acquire_gpu, 1) SI_LD(acquire_cta, 0) SI_LD(relaxed_gpu, 0)
+static inline void __threadfence() { __si_order(1, 1); }
 static inline void __threadfence_block() {}
-static inline void __threadfence_system() { __si_fence(); }
+static inline void __threadfence_system() { __si_order(1, 1); }
 static inline void __nanosleep(unsigned) { __si_engine->yield(); }
 static inline long long clock64() { return 0; }
 static inline int clock() { return 0; }

@@ -1,4 +1,5 @@
 // nvrtc_rewrite.c - see nvrtc.h.
+#define _GNU_SOURCE  // memmem
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,8 +86,45 @@ static void put_shared(char *in, text *out) {
   text_puts(out, in);
 }
 
-void nvrtc_rewrite(char *in, text *out) {
-  text table = {0};
+// What is behind the parenthesis that closes the one at s.
+static char *behind(char *s) {
+  int depth = 0;
+  do depth += (*s == '(') - (*s == ')');
+  while (s++, depth);
+  return s;
+}
+
+// asm volatile("red.release.gpu.add.u32 [%0], %1;" :: "l"(p), "r"(1u) : "memory");  becomes the
+// call
+// __si_red_release_gpu_add_u32((p), (1u));  of device.hpp. It has to be volatile, of memory, and of
+// one instruction; another one is no function there, and does not compile.
+static char *put_asm(char *s, text *out) {
+  char *begin = strchr(s, '('), *end = behind(begin), *name = strchr(s, '"') + 1;
+  size_t n = (size_t)(end - s), length = strcspn(name, " ");
+  const char *separator = "(";
+  if (strncmp(s, "asm volatile", 12) || !memmem(s, n, "\"memory\"", 8))
+    text_puts(out, "not_strict");
+  text_puts(out, "__si_");
+  for (size_t i = 0; i < length; i++) text_put(out, name[i] == '.' ? "_" : &name[i], 1);
+  char *operand = strchr(strchr(name, '"'), '(');
+  for (; operand && operand < end; operand = strchr(behind(operand), '('), separator = ",") {
+    text_puts(out, separator);
+    text_put(out, operand, (size_t)(behind(operand) - operand));
+  }
+  text_puts(out, ")");
+  return end;
+}
+
+static void put_statements(char *in, text *out) {
+  for (char *s; (s = find_word(in, "asm")); in = put_asm(s, out))
+    text_put(out, in, (size_t)(s - in));
+  text_puts(out, in);
+}
+
+void nvrtc_rewrite(char *source, text *out) {
+  text table = {0}, plain = {0};
+  put_statements(source, &plain);
+  char *in = plain.p;
   char entry[300];
   int n = put_kernels(in, &table);
   put_shared(in, out);
@@ -98,5 +136,5 @@ void nvrtc_rewrite(char *in, text *out) {
       "&__si_self, &__si_engine, __start_si_shared, __stop_si_shared, __si_dynamic, si_weak};\n",
       n);
   text_puts(out, entry);
-  free(table.p);
+  free(table.p), free(plain.p);
 }

@@ -118,11 +118,11 @@ static void past(void *to, const void *p, size_t n) {
   access_range(p, n, 0);
   memcpy(to, p, n);
 }
-static void fence(void) {}
+static void order(int releases, int acquires) { (void)releases, (void)acquires; }
 
 void races_watch(standin_engine *e, const char *memory, size_t bytes) {
   e->memory = memory, e->bytes = bytes;
-  e->reads = reads, e->writes = writes, e->past = past, e->coherent = writes, e->fence = fence;
+  e->reads = reads, e->writes = writes, e->past = past, e->coherent = writes, e->order = order;
 }
 
 // ---- Work that is no kernel ---------------------------------------------------------------------

@@ -1,14 +1,13 @@
 // weak.c - the memory of a GPU as the blocks of one cooperative launch see it, where STANDIN_MEMORY
 // asks for it. The kernel's loads and stores call this (device.hpp); blocks run one at a time.
 //
-// weak    What a block stores is seen by others after a fence of the block, and only by a block
-// that
-//         has executed a fence since: neither sooner than they must. Atomic operations are of the
-//         device's memory. A program without data races has no other result than with memory that
-//         is the same for all.
+// weak    What a block stores is seen by others after a fence or release of the block, and only by
+// a
+//         block that has executed a fence or acquire since: neither sooner than they must. Atomic
+//         operations are of the device's memory. A program without data races has no other result
+//         than with memory that is the same for all.
 // cached  Also, a line that a block has loaded stays in its L1 cache, whatever fences it executes,
-// as
-//         that of GPUs before compute capability 7.0: __ldcg reads past it.
+//         as that of GPUs before compute capability 7.0: __ldcg reads past it.
 //
 // A block's view is kept as what differs from the device's memory, in words of 8 bytes with masks
 // of bytes. While a block runs, the memory has its view, and the words have what the memory would
@@ -160,20 +159,24 @@ static void coherent(const void *p, size_t n) {
   }
 }
 
-static void fence(void) {
+// The block sees what others have let be seen.
+static void uncover(view *v, word *w) {
+  if (caches && has_line(v, w->address))
+    w->stale |= w->hidden;
+  else
+    take((unsigned char *)w->address, w->bytes, w->hidden);
+  w->hidden = 0;
+}
+
+static void order(int releases, int acquires) {
   view *v = &views[runs], old = *v;
   *v = (view){.line = old.line, .n_lines = old.n_lines, .room_lines = old.room_lines};
   for (size_t i = 0; i < old.room; i++) {
     word *w = &old.word[i];
     if (!w->address) continue;
-    hide(w->address, w->stored, w->bytes);
-    if (caches && has_line(v, w->address))
-      w->stale |= w->hidden;
-    else
-      take((unsigned char *)w->address, w->bytes, w->hidden);
-    if (!w->stale) continue;
-    w->stored = w->hidden = 0;
-    *add(v, w->address) = *w;
+    if (releases) hide(w->address, w->stored, w->bytes), w->stored = 0;
+    if (acquires) uncover(v, w);
+    if (w->stored | w->hidden | w->stale) *add(v, w->address) = *w;
   }
   free(old.word);
 }
@@ -192,7 +195,7 @@ void weak_begin(standin_engine *e, const char *memory, size_t bytes, int blocks)
   caches = !strcmp(kind, "cached");
   e->memory = memory, e->bytes = bytes;
   e->reads = caches ? reads : ignores, e->writes = writes, e->past = past;
-  e->coherent = coherent, e->fence = fence;
+  e->coherent = coherent, e->order = order;
   views = calloc((size_t)blocks, sizeof *views), nviews = blocks, runs = -1;
 }
 
