@@ -51,6 +51,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
                      .gpu = r->options.gpu,
                      .tf32 = r->options.precision.tf32,
                      .offload = r->options.gpu && r->options.memory.offload == gr_offload_optimizer,
+                     .fetches = r->options.gpu && r->options.sharding.offload_params,
                      .reserved = r->options.reserved};
   gr_options o = options_of(arena, r, a, &c->notes);
   gr_graph *g = NULL;

@@ -4,6 +4,7 @@
 #include "compiler/plan/memory.h"
 #include "compiler/plan/prove.h"
 #include "ir/text.h"
+#include "ops/ops.h"
 
 // ---- States -----------------------------------------------------------------------------
 
@@ -33,14 +34,19 @@ static void add_states(gr_plan *p, gr_map *by_name, const gr_compiled *c) {
 }
 
 // Whether a graph reads a state in one node alone, which reads and writes each element once and in
-// place (optimizers): others would go over the link more often, and copies need it in the device's
-// memory.
-static bool streams(const gr_graph *g, uint32_t v) {
+// place (optimizers), but for nodes that copy it (*fetched): others would go over the link more
+// often, and copies between states need it in the device's memory.
+static bool streams(const gr_graph *g, uint32_t v, bool *fetched) {
   const gr_node *reader = NULL;
   int reads = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    for (int k = 0; k < g->nodes[i].n_in; k++)
-      if (g->nodes[i].in[k].id == v) reader = &g->nodes[i], reads++;
+    for (int k = 0; k < g->nodes[i].n_in; k++) {
+      if (g->nodes[i].in[k].id != v) continue;
+      if (g->nodes[i].op == &gr_op_fetch)
+        *fetched = true;
+      else
+        reader = &g->nodes[i], reads++;
+    }
   gr_val next = g->values[v].next;
   bool written = gr_is(next) && next.id != v;
   if (written && gr_at(g, next)->role != GR_TEMP) return false;
@@ -50,12 +56,13 @@ static bool streams(const gr_graph *g, uint32_t v) {
 }
 
 static bool is_offloaded(const gr_plan_state *s, const gr_compiled *c, uint32_t n) {
-  bool ok = c->offload && s->kind == GR_KIND_MOMENT && s->type.rank;
+  bool moment = c->offload && s->kind == GR_KIND_MOMENT && s->type.rank, fetched = moment;
+  bool ok = moment || (c->fetches && s->kind == GR_KIND_WEIGHT);
   for (uint32_t i = 0; i < n && ok; i++) {
     gr_val v = gr_graph_leaf(c[i].g, GR_STATE, s->name);
-    ok = !gr_is(v) || streams(c[i].g, v.id);
+    ok = !gr_is(v) || streams(c[i].g, v.id, &fetched);
   }
-  return ok;
+  return ok && fetched;
 }
 
 // States of the device's memory, and behind them those of the host's.
@@ -71,9 +78,11 @@ static void place_states(gr_plan *p, const gr_compiled *c, uint32_t n) {
 }
 
 static gr_status check_offload(const gr_plan *p, const gr_compiled *c, uint32_t n) {
-  bool trains = false;
+  bool trains = false, moments = false;
   for (uint32_t i = 0; i < n; i++) trains |= c[i].trains;
-  if (!c->offload || !trains || p->host_bytes) return GR_OK;
+  for (uint32_t i = 0; i < p->n_states; i++)
+    moments |= p->states[i].host && p->states[i].kind == GR_KIND_MOMENT;
+  if (!c->offload || !trains || moments) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                          "training.offload is optimizer, but this optimizer has no states of the "
                          "weights' sizes that it reads once in a step"),

@@ -11,6 +11,7 @@ typedef struct gr_compiled {
   const gr_graph *g;  // of one rank
   bool gpu, tf32;     // gr_plan.gpu and .tf32; the same for all programs, as is what follows
   bool offload;       // moments go to gr_plan.host_bytes
+  bool fetches;       // and weights that programs read copies of
   size_t reserved;    // gr_plan.reserved_bytes
   gr_notes notes;
 } gr_compiled;

@@ -36,6 +36,7 @@ typedef struct gr_pass {
   const char *name, *doc;
   unsigned needs, forbids, gives;
   bool train_only;      // skipped for eval and init programs
+  bool offload_only;    // runs only where weights are in host memory
   bool phases_only;     // runs only for the two programs of a step with micro-batches
   bool cpu_only;        // plans for GPUs do without it
   bool gpu_only;        // and plans for CPUs without this

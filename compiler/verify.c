@@ -68,13 +68,14 @@ static gr_val value_of(const gr_node *n, int k) {
 }
 
 // GR_PADDING_PRESERVED: all values that are not scalars are padded alike. A collective moves each
-// of its values separately.
+// of its values separately, as copies from host memory do.
 static gr_status verify_kept(const gr_graph *g, const gr_node *n, int i) {
   const gr_value *v = gr_at(g, value_of(n, i));
+  bool each = n->op->collective || n->op == &gr_op_fetch;
   for (int k = 0; k < n->n_in + n->n_out; k++) {
     const gr_value *w = gr_at(g, value_of(n, k));
     bool alike = !memcmp(v->layout.pad, w->layout.pad, sizeof v->layout.pad);
-    bool meets = n->op->collective ? k % n->n_in == i % n->n_in : w->type.rank > 0;
+    bool meets = each ? k % n->n_in == i % n->n_in : w->type.rank > 0;
     if (meets && !alike) return disturbs(n, "has values of different padding");
   }
   return GR_OK;

@@ -9,7 +9,6 @@
 
 static bool always(const gr_effects *e) { return e != NULL; }
 static bool on_cpus(const gr_effects *e) { return !e->gpu; }
-static bool on_gpus(const gr_effects *e) { return e->gpu; }
 static bool disabled(const gr_effects *e) { return !e->set->ranks.enabled; }
 static bool alone(const gr_effects *e) { return e->ranks == 1; }
 static bool as_threads(const gr_effects *e) {

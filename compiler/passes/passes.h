@@ -46,13 +46,15 @@ gr_status gr_pass_shard(gr_rewrite *);
 // Keeps the half of a step that options.program.phase names: what a micro-batch adds to the
 // accumulators, or the update that starts from them.
 gr_status gr_pass_accumulate(gr_rewrite *);
-// Drops sums over the mesh axis of virtual shards. GR_ERR_UNSUPPORTED at a node that needs more than
-// one of them, or whose result would depend on the number of ranks.
+// Drops sums over the mesh axis of virtual shards. GR_ERR_UNSUPPORTED at a node that needs more
+// than one of them, or whose result would depend on the number of ranks.
 gr_status gr_pass_virtual_shards(gr_rewrite *);
 // Packs matrices that matmuls in a scan multiply by in each of its steps, once before the scan.
 gr_status gr_pass_prepack_weights(gr_rewrite *);
 // Defers collectives, and joins those of one kind, group and mesh axis, up to limits in bytes.
 gr_status gr_pass_coalesce_collectives(gr_rewrite *);
+// Emits copies of the sharded weights that are in host memory, ahead of the gathers that read them.
+gr_status gr_pass_offload(gr_rewrite *);
 // Joins a product with the vector that is added to its rows and with relu, and a weight's gradient
 // with its vector's, as one node each.
 gr_status gr_pass_epilogue(gr_rewrite *);

@@ -91,6 +91,14 @@ static gr_status prove_op(const gr_graph *g, const gr_node *n) {
   return GR_OK;
 }
 
+// Copies are of values one by one, each of its own layout.
+static gr_status prove_copies(const gr_graph *g, const gr_node *n) {
+  for (int a = 0; a < g->mesh.n_axes; a++)
+    for (int k = 0; k < n->n_in; k++)
+      if (placement(g, n->in[k], a) != placement(g, gr_out(n, k), a)) return breaks_rules(g, n, a);
+  return GR_OK;
+}
+
 // ---- Moves between layouts --------------------------------------------------------------------
 
 static bool is_move(const gr_op *op, gr_axis_placement before, gr_axis_placement after) {
@@ -225,6 +233,8 @@ static gr_status prove_nodes(const gr_graph *g) {
     const gr_node *n = &g->nodes[i];
     if (n->op->collective || n->op == &gr_op_shard_slice)
       GR_TRY(prove_move(g, n));
+    else if (n->op == &gr_op_fetch)
+      GR_TRY(prove_copies(g, n));
     else
       GR_TRY(n->op == &gr_op_scan ? prove_loop(g, n) : prove_op(g, n));
   }

@@ -58,10 +58,10 @@ static double collective_seconds(const gr_target *t, const gr_graph *g, const gr
 
 // ---- When they run ------------------------------------------------------------------------------
 
-// When the queues of a GPU are done (runtime/exec/beside.c), and by value the collective that makes
-// it.
+// When the queues of a GPU are done (runtime/exec/beside.c), and by value what makes it beside
+// kernels.
 typedef struct timeline {
-  double kernels, gathers, sums;
+  double kernels, gathers, sums, copies;
   double *ready;
 } timeline;
 
@@ -71,14 +71,17 @@ static double ready_inputs(const timeline *t, const gr_node *n) {
   return when;
 }
 
-// A collective begins behind the kernels that are ahead of it, and a kernel waits for the
-// collectives whose results it reads.
+// What runs beside kernels begins behind those that are ahead of it, and a kernel waits for it
+// where it reads its results.
 static void run_node(timeline *t, const gr_node *n, double seconds, bool in_line) {
-  double *queue = !n->op->collective || in_line ? &t->kernels
-                  : n->op == &gr_op_all_gather  ? &t->gathers
-                                                : &t->sums;
+  double *queue = n->op == &gr_op_fetch        ? &t->copies
+                  : !n->op->collective         ? &t->kernels
+                  : n->op == &gr_op_all_gather ? &t->gathers
+                                               : &t->sums;
+  bool beside = queue != &t->kernels;
+  if (in_line) queue = &t->kernels;
   *queue = fmax(fmax(*queue, t->kernels), ready_inputs(t, n)) + seconds;
-  for (int k = 0; k < n->n_out && n->op->collective; k++) t->ready[gr_out(n, k).id] = *queue;
+  for (int k = 0; k < n->n_out && beside; k++) t->ready[gr_out(n, k).id] = *queue;
 }
 
 // seconds: of the kernels of each node.
@@ -90,11 +93,11 @@ static gr_predicted run_program(gr_arena *arena, const gr_graph *g, const gr_tar
     const gr_node *n = &g->nodes[i];
     bool moves = n->op->collective;
     double lasts = moves ? collective_seconds(target, g, n) : seconds[i];
-    *(moves ? &out.collectives : &out.kernels) += lasts;
+    *(moves ? &out.collectives : n->op == &gr_op_fetch ? &out.copies : &out.kernels) += lasts;
     run_node(&t, n, lasts, in_line || target->chip->cpu);
   }
-  out.all = fmax(t.kernels, fmax(t.gathers, t.sums));
-  out.hidden = out.kernels + out.collectives - out.all;
+  out.all = fmax(fmax(t.kernels, t.copies), fmax(t.gathers, t.sums));
+  out.hidden = out.kernels + out.collectives + out.copies - out.all;
   if (out.hidden < 1e-9 * out.all) out.hidden = 0;  // rounding
   return out;
 }
@@ -120,6 +123,7 @@ static void add_nodes(gr_tally *w, const gr_plan *p, const gr_plan_frame *f, dou
     memcpy(before, w->seconds, sizeof before);
     for (const gr_node *n = &g->nodes[i]; n < &g->nodes[i + size]; n++) {
       w->linked = linked_bytes(p, f, n);
+      w->out->linked += w->linked;
       if (n->op->collective)
         add_move(w->out, g, n);
       else
@@ -168,6 +172,7 @@ static void count_step(gr_plan_figures *f) {
       gr_predicted *step = &f->step[k], *once = &p->seconds[k];
       step->kernels += p->runs * once->kernels, step->collectives += p->runs * once->collectives;
       step->hidden += p->runs * once->hidden, step->all += p->runs * once->all;
+      step->copies += p->runs * once->copies;
     }
   }
 }

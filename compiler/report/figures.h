@@ -7,10 +7,11 @@
 
 enum { GR_MAX_TARGETS = 8, GR_MAX_MOVES = 8 };
 
-// The predicted seconds of a program or a step. Collectives run beside kernels on GPUs: `hidden` is
-// the part of theirs in which kernels run, and `all` what is left from the first to the last.
+// The predicted seconds of a program or a step. Collectives, and copies of weights in host memory,
+// run beside kernels on GPUs: `hidden` is the part of theirs in which something else runs, and
+// `all` what is left from the first to the last.
 typedef struct gr_predicted {
-  double kernels, collectives, hidden, all;
+  double kernels, collectives, copies, hidden, all;
 } gr_predicted;
 
 typedef struct gr_move {  // the collectives of an op
@@ -26,6 +27,7 @@ typedef struct gr_bytes_of {
 typedef struct gr_program_figures {
   const gr_program *program;
   double launches, bytes, flops;       // of kernels, and what they read and write
+  double linked;                       // and what they read in host memory, over the link
   double barriers;                     // waits of all blocks of a kernel for each other
   double apart_launches, apart_bytes;  // of GPUs, if parts of fused nodes were nodes
   const char *missing[8];              // n_missing ops without a kernel for GPUs

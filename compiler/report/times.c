@@ -8,6 +8,12 @@ static void print_seconds(FILE *f, const gr_plan_figures *all, const gr_program_
     fprintf(f, "%s %.2f ms on %s", i ? "," : "", 1e3 * p->seconds[i].all,
             all->targets[i].chip->name);
   fputc('\n', f);
+  if (p->seconds[0].copies > 0) {
+    fputs("    of which copies of weights from host memory", f);
+    for (int i = 0; i < all->n_targets; i++)
+      fprintf(f, "%s %.2f", i ? "," : "", 1e3 * p->seconds[i].copies);
+    fputc('\n', f);
+  }
   if (!p->all.collectives) return;
   fputs("    of which collectives", f);
   for (int i = 0; i < all->n_targets; i++)
@@ -26,6 +32,7 @@ static void print_program(FILE *f, const gr_plan_figures *all, const gr_program_
   if (p->all.collectives)
     fprintf(f, ", %d collectives that send %s", p->all.collectives,
             gr_bytes_text(p->all.sent, bytes));
+  if (p->linked > 0) fprintf(f, ", %s read in host memory", gr_bytes_text(p->linked, bytes));
   print_seconds(f, all, p);
   if (p->apart_launches > p->launches)
     fprintf(f, "    without fused nodes %.0f launches, %s read and written\n", p->apart_launches,

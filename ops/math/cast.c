@@ -10,8 +10,11 @@ struct cast {
 };
 
 gr_val gr_cast_from(const gr_graph *g, gr_val v) {
-  while (gr_at(g, v)->role == GR_TEMP && g->nodes[gr_at(g, v)->node].op == &gr_op_cast)
-    v = g->nodes[gr_at(g, v)->node].in[0];
+  while (gr_at(g, v)->role == GR_TEMP) {
+    const gr_node *n = &g->nodes[gr_at(g, v)->node];
+    if (n->op != &gr_op_cast && n->op != &gr_op_fetch) break;
+    v = n->in[0];
+  }
   return v;
 }
 

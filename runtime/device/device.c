@@ -16,6 +16,7 @@ const gr_device_ops *const gr_devices[] = {
 int gr_device_count(const gr_device_ops *d) { return d->count ? d->count() : 0; }
 
 gr_queue gr_device_queue(const gr_device *d, const gr_op *op) {
+  if (d->limits.beside && op == &gr_op_fetch) return GR_QUEUE_FETCH;
   if (!d->limits.beside || !op->collective) return GR_QUEUE_COMPUTE;
   return op == &gr_op_all_gather && !d->limits.one_queue ? GR_QUEUE_GATHER : GR_QUEUE_REDUCE;
 }

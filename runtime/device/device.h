@@ -7,10 +7,10 @@
 //
 // Work is enqueued on queues, and each queue runs in order: kernels, copies and fills on
 // GR_QUEUE_COMPUTE, uploads and downloads on GR_QUEUE_TRANSFER, uploads beside a program on
-// GR_QUEUE_AHEAD, and on devices with limits.beside collectives on two more. A call may return
-// before its work is done. Work on one queue that depends on another waits for an event that was
-// recorded there; the host waits with synchronise. The CPU does all work but collectives within the
-// call.
+// GR_QUEUE_AHEAD, and on devices with limits.beside collectives and copies of states in host memory
+// on three more. A call may return before its work is done. Work on one queue that depends on
+// another waits for an event that was recorded there; the host waits with synchronise. The CPU does
+// all work but collectives within the call.
 //
 // The executor (runtime/exec) is the only caller, from the thread of the device's rank. It
 // allocates the plan's blocks when it opens, and none later. Errors: GR_ERR_LAUNCH if a device or
@@ -72,11 +72,12 @@ typedef enum gr_queue {
   GR_QUEUE_TRANSFER,
   GR_QUEUE_GATHER,  // collectives that gather
   GR_QUEUE_REDUCE,  // collectives that sum
+  GR_QUEUE_FETCH,   // copies of states in host memory (the op fetch)
   GR_QUEUE_AHEAD,   // inputs of the next program; the host does not wait for it
   GR_QUEUE_COUNT
 } gr_queue;
 
-enum { GR_BESIDE = 16 };  // one queue's collectives that the other queues can tell apart
+enum { GR_BESIDE = 16 };  // steps of one queue beside kernels that the others can tell apart
 // A device has these events; each may be recorded any number of times.
 typedef enum gr_device_event {
   GR_EVENT_TRANSFERRED,  // earlier uploads and downloads are done: a program may run
@@ -86,7 +87,8 @@ typedef enum gr_device_event {
   GR_EVENT_TAKEN,        // and that program has copied them
   GR_EVENT_GATHERED,     // GR_BESIDE events of collectives of GR_QUEUE_GATHER that are done
   GR_EVENT_REDUCED = GR_EVENT_GATHERED + GR_BESIDE,  // the same of GR_QUEUE_REDUCE
-  GR_EVENT_COUNT = GR_EVENT_REDUCED + GR_BESIDE,
+  GR_EVENT_FETCHED = GR_EVENT_REDUCED + GR_BESIDE,   // and of copies on GR_QUEUE_FETCH
+  GR_EVENT_COUNT = GR_EVENT_FETCHED + GR_BESIDE,
 } gr_device_event;
 
 // A copy in each step of a loop: the addresses are those of the first step, and the strides the

@@ -34,14 +34,14 @@ struct gr_shadow {
   bool recorded[GR_EVENT_COUNT];
 };
 
-static const char *const queue_names[GR_QUEUE_COUNT] = {"compute", "transfer", "gather", "reduce",
-                                                        "ahead"};
+static const char *const queue_names[GR_QUEUE_COUNT] = {"compute", "transfer", "gather",
+                                                        "reduce",  "fetch",    "ahead"};
 
 static const char *event_name(gr_device_event e) {
   static const char *const names[GR_EVENT_GATHERED] = {"transferred", "computed", "forked", "ahead",
                                                        "taken"};
   if (e < GR_EVENT_GATHERED) return names[e];
-  return e < GR_EVENT_REDUCED ? "gathered" : "reduced";
+  return e < GR_EVENT_REDUCED ? "gathered" : e < GR_EVENT_FETCHED ? "reduced" : "fetched";
 }
 
 gr_status gr_shadow_create(gr_shadow **out) {

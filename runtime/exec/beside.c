@@ -1,5 +1,5 @@
-// beside.c - steps that run beside the compute queue: collectives, on devices that have queues for
-// them.
+// beside.c - steps that run beside the compute queue: collectives, and copies of states in host
+// memory, on devices that have queues for them; of both this file says collectives.
 //
 // A collective begins when the compute queue has done what precedes it in the plan. What follows it
 // there waits for it only if the two use the same memory and one of them writes it. The plan gives
@@ -90,7 +90,9 @@ void gr_exec_beside_open(gr_exec *e, const gr_plan_frame *p, char *base, gr_exec
     find_spans(p, i, base, step, &s);
     find_waits(e, step, &s, all, &n);
     if (q == GR_QUEUE_COMPUTE) continue;
-    gr_device_event first = q == GR_QUEUE_GATHER ? GR_EVENT_GATHERED : GR_EVENT_REDUCED;
+    gr_device_event first = q == GR_QUEUE_GATHER  ? GR_EVENT_GATHERED
+                            : q == GR_QUEUE_FETCH ? GR_EVENT_FETCHED
+                                                  : GR_EVENT_REDUCED;
     f->last[q] = step->event = first + (gr_device_event)(count[q]++ % GR_BESIDE);
     all[n++] = (running){step, s};
   }

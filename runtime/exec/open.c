@@ -83,9 +83,9 @@ static gr_status open_host(gr_exec *e) {
   gr_status s = e->device->ops->allocate_host(e->device, e->plan->host_bytes, b);
   e->host = b->address;
   if (gr_status_code(s) != GR_ERR_LAUNCH) return s;
-  return gr_hint(
-      gr_note(s, GR_NOWHERE, "while allocating %.1f MB of pinned host memory", mb),
-      "training.offload=none keeps optimizer states on the GPU; `ulimit -l` may limit it");
+  return gr_hint(gr_note(s, GR_NOWHERE, "while allocating %.1f MB of pinned host memory", mb),
+                 "training.offload=none distributed.fsdp.offload_params=false needs none; or raise "
+                 "`ulimit -l`");
 }
 
 // ---- Opening -------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ void gr_exec_times_waited(gr_exec *e, const gr_exec_step *step, double began) {
 static const gr_trace_lane lanes[GR_QUEUE_COUNT] = {
     [GR_QUEUE_COMPUTE] = GR_TRACE_GPU,        [GR_QUEUE_TRANSFER] = GR_TRACE_GPU_COPIES,
     [GR_QUEUE_GATHER] = GR_TRACE_GPU_GATHERS, [GR_QUEUE_REDUCE] = GR_TRACE_GPU_SUMS,
-    [GR_QUEUE_AHEAD] = GR_TRACE_GPU_COPIES,
+    [GR_QUEUE_FETCH] = GR_TRACE_GPU_COPIES,   [GR_QUEUE_AHEAD] = GR_TRACE_GPU_COPIES,
 };
 
 // Uploads and downloads are of no node; so are copies of states at a program's end.

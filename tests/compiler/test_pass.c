@@ -78,6 +78,7 @@ static void option(gr_arena *a, request *r, const char *word) {
   if (!strncmp(word, "micro_batches=", 14)) r->o.batch.micro_batches = atoi(value);
   if (!strcmp(word, "phase=micro_batch")) r->o.program.phase = GR_PHASE_MICRO_BATCH;
   if (!strcmp(word, "phase=update")) r->o.program.phase = GR_PHASE_UPDATE;
+  if (!strcmp(word, "offload_params=true")) r->o.sharding.offload_params = true;
   if (!strcmp(word, "scatter=true")) r->o.sharding.scatter = true;
   if (!strncmp(word, "rule=", 5)) add_rule(a, r, value);
   if (!strncmp(word, "precision=", 10)) r->o.precision.dtype = dtype_of(value);

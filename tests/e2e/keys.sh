@@ -170,7 +170,7 @@ check "fsdp.sharding_strategy=hybrid_shard is hsdp" test \
 tones none distributed.ranks=2 distributed.strategy=fsdp distributed.fsdp.sharding_strategy=hybrid_shard
 verdict_of "... and needs a mesh" 65 "argument [0-9]+:1:36: .*hybrid_shard"
 ran "fsdp with its presets" asis training.max_steps=1 distributed.strategy=fsdp distributed.fsdp.offload_params=true \
-  distributed.fsdp.backward_prefetch=none distributed.fsdp.wrap=null
+  distributed.fsdp.backward_prefetch=auto distributed.fsdp.wrap=null
 fsdp="distributed.ranks=2 distributed.backend=loopback distributed.strategy=fsdp training.max_steps=3"
 for type in sharded local full; do
   # shellcheck disable=SC2086
@@ -206,7 +206,7 @@ check "... which is said" grep -q "^training.deterministic=true: no effect, beca
 for of in distributed.backend=loopback distributed.backend=auto; do
   ran "values without effect, $of" other training.max_steps=1 $of distributed.ranks=2 distributed.sampler=batch \
     distributed.find_unused_parameters=true distributed.fsdp.offload_params=true training.loss_scale.min=2 \
-    training.loss_scale.init=4 training.offload=optimizer training.mixed_precision=false distributed.fsdp.backward_prefetch=none checkpoint.resume=none
+    training.loss_scale.init=4 training.offload=optimizer training.mixed_precision=false distributed.fsdp.backward_prefetch=auto checkpoint.resume=none
   check "... a line each" test "$(grep -c ': no effect, because ' "$log")" = 5
   check "... keys with one reason together" grep -q \
     "^training.loss_scale.init=4, training.loss_scale.min=2: no effect, because nothing is computed in fp16" "$log"
@@ -214,8 +214,8 @@ done
 expect "... which plan says too" 0 "^note +distributed.sampler=batch: no effect" -- "$graphrun" plan \
   "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
   "data.manifest=$scratch/data/tones.jsonl" distributed.sampler=batch
-expect "offload_params on GPUs" 65 "argument [0-9]+:1:[0-9]+: .*offload_params is true, but weights of GPU ranks stay" \
-  "hint: false, which is the default" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+expect "offload_params of one rank" 0 "offload_params=true: no effect, because there is one rank, which gathers no weights" -- \
+  "$graphrun" plan "$source/tests/e2e/tones.yaml" \
   "model.graph=$source/graphs/lmu_asr.yaml" "data.manifest=$scratch/data/tones.jsonl" device=cuda \
   training.fsdp_config.fsdp_offload_params=true
 
