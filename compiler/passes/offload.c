@@ -48,7 +48,7 @@ static bool gathers_copies(const offloader *o, uint32_t i) {
 // ---- Copies -------------------------------------------------------------------------------------
 
 static gr_val emit(offloader *o, int n, const gr_val *weights) {
-  gr_val in[GR_MAX_FETCHED], out;
+  gr_val in[GR_MAX_FETCHED] = {GR_NONE}, out;
   for (int k = 0; k < n; k++) in[k] = o->rw->map[weights[k].id];
   out = gr_fetch(&o->rw->b, n, in, ++o->fetches);
   for (int k = 0; gr_is(out) && k < n; k++)

@@ -119,9 +119,6 @@ static gr_status set(work *w, const char *key, gr_conf *c) {
 static gr_status copy(work *w, const gr_conf *value) {
   return set(w, w->row->key, gr_conf_copy(w->arena, value));
 }
-static gr_status only_false(work *w, const gr_conf *v) {
-  return (v->truth ? refuse : nothing)(w, w->row->text);
-}
 static gr_status only_true(work *w, const gr_conf *v) {
   return (v->truth ? nothing : refuse)(w, w->row->text);
 }
