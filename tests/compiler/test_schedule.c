@@ -92,12 +92,12 @@ static void sliced_updates(void) {
 static void initial_slices(void) {
   static const char text[] =
       "mesh dp=2\n"
-      "%1 = weight w : f32[4] dp:S0 next=%4\n"
-      "%2 = weight v : f32[4] dp:S0 next=%6\n"
-      "%3 = fill {shape=[8], value=1.0, dtype=f32} : f32[8]\n"
-      "%4 = shard_slice %3 {mesh_axis=0, ranks=2, group=0, dim=[0], size=[]} : f32[4] dp:S0\n"
-      "%5 = fill {shape=[8], value=2.0, dtype=f32} : f32[8]\n"
-      "%6 = shard_slice %5 {mesh_axis=0, ranks=2, group=0, dim=[0], size=[]} : f32[4] dp:S0\n";
+      "%1 = weight w : f32[100000] dp:S0 next=%4\n"
+      "%2 = weight v : f32[100000] dp:S0 next=%6\n"
+      "%3 = fill {shape=[200000], value=1.0, dtype=f32} : f32[200000]\n"
+      "%4 = shard_slice %3 {mesh_axis=0, ranks=2, group=0, dim=[0], size=[]} : f32[100000] dp:S0\n"
+      "%5 = fill {shape=[200000], value=2.0, dtype=f32} : f32[200000]\n"
+      "%6 = shard_slice %5 {mesh_axis=0, ranks=2, group=0, dim=[0], size=[]} : f32[100000] dp:S0\n";
   check_order(text, &on_gpu, "4 5 6 7");
 }
 

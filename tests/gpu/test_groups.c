@@ -19,6 +19,7 @@ typedef struct trial {
 static gr_device *device;
 static trial trials[MOST];
 static int n_trials;
+static int shifted = -1;  // the operand, or operands and result, that begins 4 bytes later
 
 static gr_device_block block_of(size_t bytes) {
   gr_device_block b;
@@ -33,11 +34,15 @@ static void add(const gr_op *op, const gr_case *c) {
   const gr_op_call *call = &t->u.call;
   for (int k = 0; k < call->n_in; k++) {
     size_t bytes = gr_type_bytes(&call->in[k]);
-    t->in[k] = block_of(bytes), t->operand[k] = t->in[k].address;
-    MUST(device->ops->upload(device, t->in[k].address, t->u.in[k].data, bytes));
+    t->in[k] = block_of(bytes + 4);
+    void *address = (char *)t->in[k].address + (k == shifted ? 4 : 0);
+    t->operand[k] = address;
+    MUST(device->ops->upload(device, address, t->u.in[k].data, bytes));
   }
-  for (int k = 0; k < call->n_out; k++)
-    t->out[k] = block_of(gr_type_bytes(&call->out[k])), t->to[k] = t->out[k].address;
+  for (int k = 0; k < call->n_out; k++) {
+    t->out[k] = block_of(gr_type_bytes(&call->out[k]) + 4);
+    t->to[k] = (char *)t->out[k].address + (call->n_in + k == shifted ? 4 : 0);
+  }
   t->scratch = block_of(gr_call_scratch(call, true));
   t->launch = (gr_launch){.attr = call->attr,
                           .n_in = call->n_in,
@@ -165,6 +170,28 @@ static void updates(void) {
   device->ops->close(device);
 }
 
+// One operand or result between multiples of 16 bytes: no packs, and the same bits.
+static void addresses(void) {
+  enum { OPERANDS = 8, TENSORS = 4, RESULTS = 3 };
+  value want[RESULTS] = {0}, got[RESULTS] = {0};
+  gr_case c = gr_op_adam.cases[0];
+  for (int k = 0; k < TENSORS; k++) c.in[k] = "f32[1001]";
+  open_device();
+  for (shifted = -1; shifted < OPERANDS + RESULTS; shifted++) {
+    if (shifted >= TENSORS && shifted < OPERANDS) continue;
+    add(&gr_op_adam, &c);
+    run_alone(shifted < 0 ? want : got);
+    for (int k = 0; k < RESULTS && shifted >= 0; k++)
+      CHECK(!memcmp(want[k].data, got[k].data, gr_type_bytes(&want[k].type)), "value %d is shifted",
+            shifted);
+    release();
+    values_free(got, RESULTS);
+  }
+  shifted = -1;
+  values_free(want, RESULTS);
+  device->ops->close(device);
+}
+
 // Powers of the step are computed by a launch before that of large updates, once for each of them.
 static void powers(void) {
   static const char *const of[] = {"f32[262147]", "f32[3]", "f32[512,512]"};
@@ -207,6 +234,6 @@ static void types(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"updates", updates}, {"powers", powers}, {"norms", norms},
-             {"types", types});
+  return RUN(argc, argv, {"updates", updates}, {"addresses", addresses}, {"powers", powers},
+             {"norms", norms}, {"types", types});
 }
