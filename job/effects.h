@@ -11,7 +11,7 @@ typedef struct gr_effects {
   int ranks;
 } gr_effects;
 
-enum { GR_MAX_EFFECTS = 40 };
+enum { GR_MAX_EFFECTS = 48 };
 // Lists the keys whose values differ from their defaults and have no effect, one line for each
 // reason, in the arena; returns the number of lines.
 int gr_effects_list(gr_arena *, const gr_effects *, const char *out[GR_MAX_EFFECTS]);
