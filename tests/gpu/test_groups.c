@@ -192,6 +192,20 @@ static void addresses(void) {
   device->ops->close(device);
 }
 
+// A grid that has fewer threads than packs goes over them with the threads of its member alone.
+static void grids(void) {
+  static const char *const of[] = {"f64[1060001]", "f64[3]"};
+  open_device();
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    gr_case c = gr_op_accumulate.cases[1];
+    c.in[0] = c.in[1] = of[i];
+    add(&gr_op_accumulate, &c);
+  }
+  compare(&gr_op_accumulate, 2, 1);
+  release();
+  device->ops->close(device);
+}
+
 // Powers of the step are computed by a launch before that of large updates, once for each of them.
 static void powers(void) {
   static const char *const of[] = {"f32[262147]", "f32[3]", "f32[512,512]"};
@@ -234,6 +248,6 @@ static void types(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"updates", updates}, {"addresses", addresses}, {"powers", powers},
-             {"norms", norms}, {"types", types});
+  return RUN(argc, argv, {"updates", updates}, {"addresses", addresses}, {"grids", grids},
+             {"powers", powers}, {"norms", norms}, {"types", types});
 }
