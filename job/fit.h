@@ -4,7 +4,8 @@
 
 // gr_batch_choose and gr_job_plan; but where that plan needs more than training.memory on a rank,
 // training.recompute and training.accumulate are set so that it fits, at the least predicted time,
-// and job->fitted to a sentence about it. A key that the configuration gives is not changed, and
+// with FSDP's prefetches, and on GPUs training.offload and distributed.fsdp.offload_params; and
+// job->fitted to a sentence about it. A key that the configuration gives is not changed, and
 // micro-steps are not chosen for models with batch norm, whose statistics would be others. The
 // choice depends on the configuration, the data and the number of ranks alone. GR_ERR_CONFIG if
 // nothing fits, with what else would need less.

@@ -157,6 +157,25 @@ expect "keys that are given stay" 65 "training.memory is .*, but a rank needs" -
   training.batch_size=96 training.memory=${limit_kb}kB training.recompute=[] training.accumulate=1
 expect "no micro-steps under batch norm" 65 "but a rank needs" -- "$graphrun" plan "$source/configs/video/motions.yaml" \
   training.memory=20MB
+# On GPUs, of which no plan needs one: less than what is needed by 1 kB, where only the last keys are left to choose.
+one="device=cuda training.recompute=[] training.accumulate=1"
+two="$one distributed.ranks=2 distributed.strategy=fsdp"
+at_most() { # at_most NAME CHOSEN [key=value ...]
+  name=$1 chosen=$2
+  shift 2
+  "$graphrun" plan small.yaml --json "$@" >needed.json 2>needed.log
+  limit_kb=$(($(sed -n 's/.*"all": \([0-9]*\)}.*/\1/p' needed.json | head -1) / 1000 - 1))
+  expect "$name" 0 "training.memory [0-9.]* MB: $chosen: .* of the predicted time; alone would save .* by $chosen" -- \
+    "$graphrun" plan small.yaml "$@" training.memory=${limit_kb}kB
+}
+# shellcheck disable=SC2086
+at_most "moments in host memory" training.offload=optimizer $one
+# shellcheck disable=SC2086
+at_most "... and weights" distributed.fsdp.offload_params=true $two training.offload=none distributed.fsdp.forward_prefetch=true \
+  distributed.fsdp.backward_prefetch=backward_pre
+# shellcheck disable=SC2086
+at_most "gathers where weights are used" distributed.fsdp.forward_prefetch=false $two training.offload=none \
+  distributed.fsdp.offload_params=false distributed.fsdp.backward_prefetch=none
 expect "no size" 65 "argument 1:1:17: .*'training.memory' must be a size, but is '12X'" "24GiB" -- "$graphrun" plan small.yaml \
   training.memory=12X
 counts
