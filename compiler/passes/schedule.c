@@ -6,7 +6,8 @@
 //
 // On GPUs nodes of one op that may be launched together (gr_op.multi_tensor) follow each other:
 //
-//   casts of states          first; each is read until the backward pass, so memory grows little
+//   casts of states          first, if the backward pass reads them, so that memory grows little,
+//                            or if they are small
 //   updates                  with those behind them whose operands are there or are made of states
 //                            alone, but no more of them than a gather of their results can wait for
 //   small updates that no    last: kept gradients are few bytes, and a launch would take longer
@@ -15,14 +16,15 @@
 #include "compiler/passes/passes.h"
 #include "compiler/passes/units.h"
 
-enum { SMALL_UPDATE = 256 << 10, MAX_UPDATES = 8 << 20 };  // bytes of results
-enum { AHEAD = 512 };                                      // nodes that are looked at for a launch
+enum { SMALL = 256 << 10, MAX_UPDATES = 8 << 20 };  // bytes of results
+enum { AHEAD = 512 };                               // nodes that are looked at for a launch
 
 typedef struct scheduler {
   gr_rewrite *rw;
   bool *done;    // by node
   bool *update;  // by node, on GPUs: of a state, and may be launched with others
   bool *read;    // by value: a node reads it
+  bool *late;    // by value: a node behind the loss reads it
 } scheduler;
 
 static void emit(scheduler *o, uint32_t i) {
@@ -70,6 +72,17 @@ static bool reads(const gr_node *n, uint32_t v) {
   return found;
 }
 
+static void find_readers(scheduler *o) {
+  const gr_graph *g = o->rw->old;
+  uint32_t loss =
+      gr_is(g->loss) && gr_at(g, g->loss)->role == GR_TEMP ? gr_at(g, g->loss)->node : UINT32_MAX;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (int k = 0; k < g->nodes[i].n_in; k++) {
+      uint32_t v = g->nodes[i].in[k].id;
+      o->read[v] = true, o->late[v] |= i > loss;
+    }
+}
+
 static void find_updates(scheduler *o) {
   const gr_graph *g = o->rw->old;
   for (uint32_t i = 1; i < g->n_values && o->rw->opt->gpu; i++) {
@@ -80,7 +93,6 @@ static void find_updates(scheduler *o) {
   }
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
-    for (int k = 0; k < n->n_in; k++) o->read[n->in[k].id] = true;
     o->update[i] |= o->rw->opt->gpu && n->op->optimizer;
     o->update[i] &= n->op->multi_tensor;
   }
@@ -92,25 +104,26 @@ static bool reads_leaves(const gr_graph *g, const gr_node *n) {
   return true;
 }
 
+static size_t bytes_of(const gr_graph *g, const gr_node *n) {
+  return gr_type_bytes(&gr_at(g, n->out)->type);
+}
+
 // Where values are computed again to save memory, casts are too.
 static void emit_casts(scheduler *o) {
   const gr_graph *g = o->rw->old;
   if (!o->rw->opt->gpu || o->rw->opt->memory.recomputed) return;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
-    if (n->op == &gr_op_cast && gr_at(g, n->in[0])->role == GR_STATE) emit(o, i);
+    bool of_state = n->op == &gr_op_cast && gr_at(g, n->in[0])->role == GR_STATE;
+    if (of_state && (o->late[n->out.id] || bytes_of(g, n) <= SMALL)) emit(o, i);
   }
-}
-
-static size_t bytes_of(const gr_graph *g, const gr_node *n) {
-  return gr_type_bytes(&gr_at(g, n->out)->type);
 }
 
 static bool waits_until_end(const scheduler *o, uint32_t i) {
   const gr_node *n = &o->rw->old->nodes[i];
   bool read = false;
   for (int k = 0; k < n->n_out; k++) read |= o->read[gr_out(n, k).id];
-  return o->update[i] && !read && bytes_of(o->rw->old, n) <= SMALL_UPDATE;
+  return o->update[i] && !read && bytes_of(o->rw->old, n) <= SMALL;
 }
 
 // Whether an update's operands are there, or are made of leaves alone.
@@ -147,8 +160,10 @@ gr_status gr_pass_schedule(gr_rewrite *rw) {
   scheduler o = {.rw = rw,
                  .done = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1),
                  .update = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1),
-                 .read = GR_NEW(rw->b.g->arena, bool, rw->old->n_values)};
+                 .read = GR_NEW(rw->b.g->arena, bool, rw->old->n_values),
+                 .late = GR_NEW(rw->b.g->arena, bool, rw->old->n_values)};
   gr_copy_leaves(rw);
+  find_readers(&o);
   find_updates(&o);
   emit_casts(&o);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) {

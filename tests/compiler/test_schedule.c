@@ -41,6 +41,25 @@ static void casts(void) {
   check_order(text, &again, "4 5 6 7 8");
 }
 
+// A large cast comes first only where the backward pass, behind the loss, keeps it anyway.
+static void large_casts(void) {
+  static const char text[] =
+      "%1 = input x : bf16[200000]\n"
+      "%2 = weight w : f32[200000]\n"
+      "%3 = weight v : f32[200000]\n"
+      "%4 = relu %1 : bf16[200000]\n"
+      "%5 = cast %2 {to=bf16} : bf16[200000]\n"
+      "%6 = mul %4 %5 : bf16[200000]\n"
+      "%7 = cast %3 {to=bf16} : bf16[200000]\n"
+      "%8 = mul %6 %7 : bf16[200000]\n"
+      "%9 = sum %8 {axes=[0]} : bf16[]\n"
+      "%10 = mul %7 %7 : bf16[200000]\n"
+      "loss %9 / %9\n"
+      "result y %10\n";
+  check_order(text, &on_cpu, "4 5 6 7 8 9 10");
+  check_order(text, &on_gpu, "7 4 5 6 8 9 10");
+}
+
 // Small updates that nothing reads come last, so that they follow each other. The total of 300 kB
 // does not keep its term for so long.
 static void small_updates(void) {
@@ -104,6 +123,7 @@ static void initial_slices(void) {
 static void orders(void) {
   arena = gr_arena_create();
   casts();
+  large_casts();
   small_updates();
   sliced_updates();
   initial_slices();
