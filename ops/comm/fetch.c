@@ -35,8 +35,10 @@ static gr_status gpu(gr_gpu_call *g) {
 static const gr_attr attrs[] = {
     GR_ATTR(struct fetch, nth, GR_ATTR_INT, "0", "keeps copies apart that live at different times"),
     {0}};
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[3]", "bf16[2,5]", "i32[7]"}, .fill = "nni"}, {{0}}};
+static const struct fetch first = {0};
+static const gr_case cases[] = {{{"f32[4,6]"}, .attr = &first},
+                                {{"f32[3]", "bf16[2,5]", "i32[7]"}, .attr = &first, .fill = "nni"},
+                                {{0}}};
 
 const gr_op gr_op_fetch = {
     .name = "fetch",
