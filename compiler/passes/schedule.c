@@ -6,9 +6,9 @@
 //
 // On GPUs nodes of one op that may be launched together (gr_op.multi_tensor) follow each other:
 //
-//   casts of states          first, if the backward pass reads them, so that memory grows little,
-//                            or if they are small
-//   updates                  with those behind them whose operands are there or are made of states
+//   casts of states          first, if the backward pass reads them all, so that memory grows
+//   little updates                  with those behind them whose operands are there or are made of
+//   states
 //                            alone, but no more of them than a gather of their results can wait for
 //   small updates that no    last: kept gradients are few bytes, and a launch would take longer
 //   node waits for           than what it computes
@@ -108,15 +108,19 @@ static size_t bytes_of(const gr_graph *g, const gr_node *n) {
   return gr_type_bytes(&gr_at(g, n->out)->type);
 }
 
-// Where values are computed again to save memory, casts are too.
+static bool casts_state(const gr_graph *g, const gr_node *n) {
+  return n->op == &gr_op_cast && gr_at(g, n->in[0])->role == GR_STATE;
+}
+
+// Where values are computed again to save memory, casts are too. If some are read by the forward
+// pass alone, as in evaluation and of frozen layers, memory may be scarcest before the loss.
 static void emit_casts(scheduler *o) {
   const gr_graph *g = o->rw->old;
-  if (!o->rw->opt->gpu || o->rw->opt->memory.recomputed) return;
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const gr_node *n = &g->nodes[i];
-    bool of_state = n->op == &gr_op_cast && gr_at(g, n->in[0])->role == GR_STATE;
-    if (of_state && (o->late[n->out.id] || bytes_of(g, n) <= SMALL)) emit(o, i);
-  }
+  bool all = o->rw->opt->gpu && !o->rw->opt->memory.recomputed;
+  for (uint32_t i = 0; i < g->n_nodes && all; i++)
+    all = !casts_state(g, &g->nodes[i]) || o->late[g->nodes[i].out.id];
+  for (uint32_t i = 0; i < g->n_nodes && all; i++)
+    if (casts_state(g, &g->nodes[i])) emit(o, i);
 }
 
 static bool waits_until_end(const scheduler *o, uint32_t i) {
