@@ -21,10 +21,9 @@ enum { AHEAD = 512 };                               // nodes that are looked at 
 
 typedef struct scheduler {
   gr_rewrite *rw;
-  bool *done;    // by node
-  bool *update;  // by node, on GPUs: of a state, and may be launched with others
-  bool *read;    // by value: a node reads it
-  bool *late;    // by value: a node behind the loss reads it
+  bool *done;         // by node
+  bool *update;       // by node, on GPUs: of a state, and may be launched with others
+  uint32_t *readers;  // by value: how often nodes read it
 } scheduler;
 
 static void emit(scheduler *o, uint32_t i) {
@@ -72,15 +71,10 @@ static bool reads(const gr_node *n, uint32_t v) {
   return found;
 }
 
-static void find_readers(scheduler *o) {
+static void count_readers(scheduler *o) {
   const gr_graph *g = o->rw->old;
-  uint32_t loss =
-      gr_is(g->loss) && gr_at(g, g->loss)->role == GR_TEMP ? gr_at(g, g->loss)->node : UINT32_MAX;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    for (int k = 0; k < g->nodes[i].n_in; k++) {
-      uint32_t v = g->nodes[i].in[k].id;
-      o->read[v] = true, o->late[v] |= i > loss;
-    }
+    for (int k = 0; k < g->nodes[i].n_in; k++) o->readers[g->nodes[i].in[k].id]++;
 }
 
 static void find_updates(scheduler *o) {
@@ -112,21 +106,23 @@ static bool casts_state(const gr_graph *g, const gr_node *n) {
   return n->op == &gr_op_cast && gr_at(g, n->in[0])->role == GR_STATE;
 }
 
-// Where values are computed again to save memory, casts are too. If some are read by the forward
-// pass alone, as in evaluation and of frozen layers, memory may be scarcest before the loss.
+// Where values are computed again to save memory, casts are too. And where most are read once, by
+// the forward pass alone, as in evaluation or of frozen layers, each is needed for a short time.
 static void emit_casts(scheduler *o) {
   const gr_graph *g = o->rw->old;
-  bool all = o->rw->opt->gpu && !o->rw->opt->memory.recomputed;
-  for (uint32_t i = 0; i < g->n_nodes && all; i++)
-    all = !casts_state(g, &g->nodes[i]) || o->late[g->nodes[i].out.id];
-  for (uint32_t i = 0; i < g->n_nodes && all; i++)
+  size_t once = 0, again = 0;
+  if (!o->rw->opt->gpu || o->rw->opt->memory.recomputed) return;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (casts_state(g, &g->nodes[i]))
+      *(o->readers[g->nodes[i].out.id] > 1 ? &again : &once) += bytes_of(g, &g->nodes[i]);
+  for (uint32_t i = 0; i < g->n_nodes && once < again; i++)
     if (casts_state(g, &g->nodes[i])) emit(o, i);
 }
 
 static bool waits_until_end(const scheduler *o, uint32_t i) {
   const gr_node *n = &o->rw->old->nodes[i];
   bool read = false;
-  for (int k = 0; k < n->n_out; k++) read |= o->read[gr_out(n, k).id];
+  for (int k = 0; k < n->n_out; k++) read |= o->readers[gr_out(n, k).id] > 0;
   return o->update[i] && !read && bytes_of(o->rw->old, n) <= SMALL;
 }
 
@@ -164,10 +160,9 @@ gr_status gr_pass_schedule(gr_rewrite *rw) {
   scheduler o = {.rw = rw,
                  .done = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1),
                  .update = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1),
-                 .read = GR_NEW(rw->b.g->arena, bool, rw->old->n_values),
-                 .late = GR_NEW(rw->b.g->arena, bool, rw->old->n_values)};
+                 .readers = GR_NEW(rw->b.g->arena, uint32_t, rw->old->n_values)};
   gr_copy_leaves(rw);
-  find_readers(&o);
+  count_readers(&o);
   find_updates(&o);
   emit_casts(&o);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) {
