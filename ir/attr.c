@@ -17,7 +17,8 @@ static bool parse_float(const char *p, double *out) {
   static const struct {
     const char *text;
     double value;
-  } named[] = {{".inf", INFINITY}, {"-.inf", -INFINITY}, {"inf", INFINITY}, {"-inf", -INFINITY}};
+  } named[] = {{".inf", INFINITY},  {"-.inf", -INFINITY},   {"inf", INFINITY},
+               {"-inf", -INFINITY}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
   for (size_t i = 0; i < sizeof named / sizeof *named; i++)
     if (!strcmp(p, named[i].text)) return *out = named[i].value, true;
   char *end;

@@ -86,9 +86,10 @@ static bool put_pattern(printing *p, const gr_read_var *v, const char *name) {
   if (!equal && !counts) return false;
   const char *i32 = dtype == GR_I64 ? ", dtype: i32" : "", *shape = shape_text(p->r, v);
   const char *size = equal ? NULL : gr_onnx_expression(p->r, n);
+  const char *inf = !isinf(x) ? NULL : x < 0 ? "-.inf" : ".inf";
   if (equal)
-    gr_text_printf(&p->constants, "  - %s: {fill: [], shape: %s, value: %.9g%s}\n", name, shape, x,
-                   i32);
+    gr_text_printf(&p->constants, "  - %s: {fill: [], shape: %s, value: %s%s}\n", name, shape,
+                   inf ? inf : gr_arena_printf(p->r->arena, "%.9g", x), i32);
   else
     gr_text_printf(&p->constants, "  - %s: {arange: [], size: %s%s}\n", name, size ? size : "-1",
                    i32);
@@ -115,6 +116,68 @@ static int known_before(const printing *p, const gr_read_var *v) {
   return 0;
 }
 
+// Whether the values at index i of an axis are those at index 0.
+static bool is_same_along(const gr_type *t, const char *data, int axis) {
+  size_t row = (size_t)gr_dtypes[t->dtype].size;
+  for (int d = axis + 1; d < t->rank; d++) row *= (size_t)t->dim[d];
+  int64_t n = (int64_t)(gr_type_bytes(t) / row), size = t->dim[axis];
+  for (int64_t i = 0; i < n; i++)
+    if (memcmp(data + row * (size_t)i, data + row * (size_t)(i - i % size), row) != 0) return false;
+  return true;
+}
+
+// The axis of an open size along which the values are the same; -1: there is none.
+static int repeated_axis(const gr_onnx_reading *r, const gr_read_var *v) {
+  for (int d = 0; d < v->type[0].rank; d++) {
+    bool open = false, same = true;
+    for (int c = 0; c < r->n_choices; c++) {
+      open |= v->type[c].dim[d] != v->type[0].dim[d];
+      same &= is_same_along(&v->type[c], v->data[c], d);
+    }
+    if (open && same) return d;
+  }
+  return -1;
+}
+
+// The values at index 0 of an axis, without it.
+static gr_read_var *without_axis(gr_onnx_reading *r, const gr_read_var *v, int axis) {
+  gr_read_var *y = GR_NEW(r->arena, gr_read_var, 1);
+  *y = *v;
+  for (int c = 0; c < r->n_choices; c++) {
+    const gr_type *t = &v->type[c];
+    size_t row = (size_t)gr_dtypes[t->dtype].size;
+    for (int d = axis + 1; d < t->rank; d++) row *= (size_t)t->dim[d];
+    size_t n = gr_type_bytes(t) / row / (size_t)t->dim[axis];
+    char *to = gr_arena_alloc(r->arena, row * n + 8);
+    for (size_t i = 0; i < n; i++)
+      memcpy(to + row * i, (const char *)v->data[c] + row * i * (size_t)t->dim[axis], row);
+    y->data[c] = to, y->type[c].rank--;
+    for (int d = axis; d < y->type[c].rank; d++) y->type[c].dim[d] = t->dim[d + 1];
+  }
+  return y;
+}
+
+static gr_status put_values(printing *p, const gr_read_var *v, const char *name, const char *path,
+                            const gr_read_line *user) {
+  if (put_pattern(p, v, name)) return GR_OK;
+  if (is_fixed(p->r, v)) {
+    path = gr_read_free_path(p->r, path);
+    gr_text_printf(&p->constants, "  - %s: {param: %s, name: \"%s\"%s, train: false}\n", name,
+                   shape_text(p->r, v), path, v->type[0].dtype == GR_I64 ? ", dtype: i32" : "");
+    put_weight(p, path, v);
+    return GR_OK;
+  }
+  int axis = repeated_axis(p->r, v);
+  int64_t size[GR_READ_CHOICES] = {0};
+  for (int c = 0; axis >= 0 && c < GR_READ_CHOICES; c++) size[c] = v->type[c].dim[axis];
+  const char *text = axis < 0 ? NULL : gr_onnx_expression(p->r, size);
+  if (!text) return no_expression(p->r, user);
+  GR_TRY(put_values(p, without_axis(p->r, v, axis), name, path, user));
+  gr_text_printf(&p->constants, "  - %s: {broadcast: %s, axis: %d, size: %s}\n", name, name, axis,
+                 text);
+  return GR_OK;
+}
+
 static gr_status put_constant(printing *p, gr_read_var *v, const char *path, const char *word,
                               const gr_read_line *user) {
   int var = (int)(v - p->r->vars);
@@ -122,13 +185,7 @@ static gr_status put_constant(printing *p, gr_read_var *v, const char *path, con
   if (fixed && (p->same[var] = known_before(p, v))) return GR_OK;
   v->name = gr_onnx_free_word(p->r->arena, &p->words, word);
   p->known[p->n_known++] = var;
-  if (put_pattern(p, v, v->name)) return GR_OK;
-  if (!fixed) return no_expression(p->r, user);
-  path = gr_read_free_path(p->r, path);
-  gr_text_printf(&p->constants, "  - %s: {param: %s, name: \"%s\"%s, train: false}\n", v->name,
-                 shape_text(p->r, v), path, v->type[0].dtype == GR_I64 ? ", dtype: i32" : "");
-  put_weight(p, path, v);
-  return GR_OK;
+  return put_values(p, v, v->name, path, user);
 }
 
 static gr_onnx_item *add_item(printing *p, const char *text, const char *word) {
@@ -168,8 +225,10 @@ static gr_status put_operand(printing *p, const gr_read_line *l, int k, gr_text 
   gr_read_var *v = &p->r->vars[l->in[k]];
   bool there = !v->data[0] || v->line;
   double x;
-  if (!there && takes_numbers(l) && gr_read_scalar(p->r, l->in[k], &x) &&
-      gr_type_count(&v->type[0]) == 1 && v->type[0].rank <= 1 && isfinite(x)) {
+  // Numbers in the text are floats: a product with one is a `scale`.
+  if (!there && takes_numbers(l) && v->type[0].dtype != GR_I64 &&
+      gr_read_scalar(p->r, l->in[k], &x) && gr_type_count(&v->type[0]) == 1 &&
+      v->type[0].rank <= 1 && isfinite(x)) {
     gr_text_printf(t, "%.9g", x);
     return GR_OK;
   }

@@ -27,23 +27,34 @@ static int unflattened(gr_onnx_reading *r, int x) {
   return gr_read_reshape(r, source, k + 1, (const int64_t(*)[GR_READ_CHOICES])sizes);
 }
 
+// y, which is of `wide`, as rows again where x was.
+static int flattened(gr_onnx_reading *r, int x, int wide, int y, int64_t n) {
+  int64_t sizes[2][GR_READ_CHOICES];
+  if (r->err || wide == x) return y;
+  for (int c = 0; c < GR_READ_CHOICES; c++)
+    sizes[0][c] = r->vars[x].type[c].dim[0], sizes[1][c] = n;
+  return gr_read_reshape(r, y, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+}
+
+int gr_read_product(gr_onnx_reading *r, int x, int w) {
+  if (r->err) return 0;
+  int wide = unflattened(r, x);
+  return flattened(r, x, wide, GR_READ_TWO(r, &gr_op_matmul, wide, w), gr_read_type(r, w)->dim[1]);
+}
+
 int gr_read_linear(gr_onnx_reading *r, int x, int w, int b) {
   if (r->err || !gr_read_is_own(r, w) || gr_read_type(r, w)->rank != 2) return 0;
   int64_t n = gr_read_type(r, w)->dim[0];
   if ((b && !is_vector_of(r, b, n)) || gr_read_type(r, x)->rank < 2) return 0;
   int wide = unflattened(r, x);
-  gr_type type[GR_READ_CHOICES], flat[GR_READ_CHOICES];
+  gr_type type[GR_READ_CHOICES];
   memcpy(type, r->vars[wide].type, sizeof type);
-  memcpy(flat, r->vars[x].type, sizeof flat);
-  for (int c = 0; c < GR_READ_CHOICES; c++)
-    type[c].dim[type[c].rank - 1] = flat[c].dim[flat[c].rank - 1] = n;
+  for (int c = 0; c < GR_READ_CHOICES; c++) type[c].dim[type[c].rank - 1] = n;
   const gr_read_setting s[] = {{"out", gr_arena_printf(r->arena, "%lld", (long long)n)},
                                {"bias", b ? NULL : "false"}};
   const gr_read_part parts[] = {{"weight", w}, {"bias", b}};
   int y = gr_read_block(r, "linear", gr_read_path(r, w, "weight"), wide, type, 2, s, 2, parts);
-  int64_t sizes[2][GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) sizes[0][c] = flat[c].dim[0], sizes[1][c] = n;
-  return wide == x ? y : gr_read_reshape(r, y, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return flattened(r, x, wide, y, n);
 }
 
 int gr_read_bias(gr_onnx_reading *r, int x, int b) {
@@ -85,15 +96,20 @@ void gr_read_reduce(gr_onnx_reading *r, const gr_op *before, const gr_op *op, co
   gr_read_out(r, 0, after ? GR_READ_ONE(r, after, y) : y, last && (keep || empty));
 }
 
+int gr_read_swap_last(gr_onnx_reading *r, int x, int axis) {
+  int64_t perm[GR_MAX_RANK];
+  int rank = r->err || !x ? 0 : gr_read_type(r, x)->rank;
+  for (int d = 0; d < rank; d++) perm[d] = d == axis ? rank - 1 : d == rank - 1 ? axis : d;
+  return gr_read_transpose(r, x, perm);
+}
+
 // Other axes are moved to the end and back.
 void gr_read_over_last(gr_onnx_reading *r, const gr_op *op) {
-  int64_t perm[GR_MAX_RANK];
   int x = gr_read_in(r, 0, true);
   if (r->err) return;
-  int rank = gr_read_type(r, x)->rank, axis = gr_read_axis(r, gr_read_int(r, "axis", -1), rank);
-  for (int d = 0; d < rank; d++) perm[d] = d == axis ? rank - 1 : d == rank - 1 ? axis : d;
-  int y = gr_read_transpose(r, x, perm);
-  gr_read_out(r, 0, gr_read_transpose(r, GR_READ_ONE(r, op, y), perm), false);
+  int axis = gr_read_axis(r, gr_read_int(r, "axis", -1), gr_read_type(r, x)->rank);
+  int y = gr_read_swap_last(r, x, axis);
+  gr_read_out(r, 0, gr_read_swap_last(r, GR_READ_ONE(r, op, y), axis), false);
 }
 
 // x is [before, axis, after] for the product.
@@ -122,6 +138,25 @@ void gr_read_all(gr_onnx_reading *r, const gr_op *op) {
   bool last = !r->err && gr_read_together(r, n, in);
   for (int k = 1; k < n && !r->err; k++) in[0] = GR_READ_TWO(r, op, in[0], in[k]);
   gr_read_out(r, 0, r->err ? 0 : in[0], last);
+}
+
+bool gr_read_truths(gr_onnx_reading *r, int in[2]) {
+  bool last = gr_read_together(r, 2, in);
+  for (int k = 0; k < 2 && !r->err; k++) {
+    bool known = gr_read_is_known(r, in[k]);
+    in[k] = gr_read_cast(r, in[k], !known && gr_dtypes[gr_read_type(r, in[k])->dtype].is_float);
+  }
+  bool is_float = false;
+  for (int k = 0; k < 2 && !r->err; k++)
+    is_float |= gr_dtypes[gr_read_type(r, in[k])->dtype].is_float;
+  for (int k = 0; k < 2 && !r->err; k++) in[k] = gr_read_cast(r, in[k], is_float);
+  return last;
+}
+
+void gr_read_logic(gr_onnx_reading *r, const gr_op *op) {
+  int in[2] = {0};
+  bool last = gr_read_truths(r, in);
+  gr_read_out(r, 0, GR_READ_TWO(r, op, in[0], in[1]), last);
 }
 
 // ---- Windows ----------------------------------------------------------------------------------

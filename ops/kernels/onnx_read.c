@@ -52,6 +52,11 @@ int gr_read_reshape(gr_onnx_reading *r, int var, int rank,
   return GR_READ(r, &gr_op_reshape, var, {"shape", .sizes = sizes, .n = rank, .list = true});
 }
 
+int gr_read_unshaped(const gr_onnx_reading *r, int var) {
+  const gr_read_line *l = line_of(r, var, &gr_op_reshape);
+  return l ? l->in[0] : var;
+}
+
 int gr_read_squeeze(gr_onnx_reading *r, int var, const bool *keep) {
   int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
   int n = 0;
@@ -78,6 +83,13 @@ int gr_read_slice(gr_onnx_reading *r, int var, int axis, const int64_t *start,
                  {"axis", .sizes = (const int64_t(*)[GR_READ_CHOICES])which, .n = 1},
                  {"from", .sizes = (const int64_t(*)[GR_READ_CHOICES])first, .n = 1},
                  {"size", .sizes = (const int64_t(*)[GR_READ_CHOICES])count, .n = 1});
+}
+
+int gr_read_repeat(gr_onnx_reading *r, int var, int axis, const int64_t *size) {
+  int64_t which[GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES; c++) which[c] = axis;
+  return GR_READ(r, &gr_op_broadcast, var, GR_READ_NUMBER("axis", &which),
+                 GR_READ_NUMBER("size", (const int64_t(*)[GR_READ_CHOICES])size));
 }
 
 // A known value is computed in i64, others are i32.

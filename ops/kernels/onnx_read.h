@@ -23,10 +23,14 @@ void gr_read_out(gr_onnx_reading *, int k, int var, bool last);
 int gr_read_transpose(gr_onnx_reading *, int var, const int64_t *perm);
 int gr_read_reshape(gr_onnx_reading *, int var, int rank,
                     const int64_t (*sizes)[GR_READ_CHOICES]);  // of those sizes, by choice
+// What a value is a reshape of; itself if it is none.
+int gr_read_unshaped(const gr_onnx_reading *, int var);
 // Reshapes to the var's own sizes without (keep[d] 0) axes of size 1.
 int gr_read_squeeze(gr_onnx_reading *, int var, const bool *keep);
 // Elements of one axis, from an index on, by choice.
 int gr_read_slice(gr_onnx_reading *, int var, int axis, const int64_t *start, const int64_t *size);
+// Repeats the value along a new axis of those sizes, by choice.
+int gr_read_repeat(gr_onnx_reading *, int var, int axis, const int64_t *size);
 // As f32, or as whole numbers.
 int gr_read_cast(gr_onnx_reading *, int var, bool is_float);
 // An axis of ONNX's order in that of a value which is channels-last, if it is.
@@ -46,6 +50,8 @@ int gr_read_sizes(gr_onnx_reading *, int k, int64_t (*out)[GR_READ_CHOICES]);
 int gr_read_as_is(gr_onnx_reading *, int k, bool *last);
 // A `linear` of x with weight [out, in] and bias (or 0), if no other node reads these; else 0.
 int gr_read_linear(gr_onnx_reading *, int x, int weight, int bias);
+// x times a matrix [in, out], along the last axis of what x was before its axes became rows.
+int gr_read_product(gr_onnx_reading *, int x, int w);
 // If operand x is the result of a `linear` without bias that only this node reads, and operand b a
 // vector that is one: it gets it, and its result is returned; else 0.
 int gr_read_bias(gr_onnx_reading *, int x, int b);
@@ -53,6 +59,11 @@ int gr_read_bias(gr_onnx_reading *, int x, int b);
 void gr_read_reduce(gr_onnx_reading *, const gr_op *before, const gr_op *, const gr_op *after);
 // Reads a node of any number of operands as that op of two, from the first on.
 void gr_read_all(gr_onnx_reading *, const gr_op *);
+// Exchanges an axis and the last one.
+int gr_read_swap_last(gr_onnx_reading *, int x, int axis);
+// Two operands that are 0 or 1, in one dtype; and a node of two such ones as that op.
+bool gr_read_truths(gr_onnx_reading *, int in[2]);
+void gr_read_logic(gr_onnx_reading *, const gr_op *);
 // Reads a node with an `axis` as an op over the last one.
 void gr_read_over_last(gr_onnx_reading *, const gr_op *);
 typedef struct gr_read_windows {
@@ -68,6 +79,15 @@ void gr_read_pool(gr_onnx_reading *, const gr_op *, const char *count_include_pa
 void gr_group_norm_read(gr_onnx_reading *);
 // The same of an InstanceNormalization.
 void gr_instance_norm_read(gr_onnx_reading *);
+// Reads a Gather, a GatherND and a GatherElements; and, as a layer if it is one, rows of a table.
+void gr_gather_read(gr_onnx_reading *);
+void gr_gather_nd_read(gr_onnx_reading *);
+void gr_gather_elements_read(gr_onnx_reading *);
+// n[c] elements of an axis at those indices, by choice: those that follow each other are a slice,
+// others rows of a product, which must be the same in all sizes.
+int gr_read_elements(gr_onnx_reading *, int x, int axis, const int64_t *n,
+                     const int64_t *const *index);
+void gr_embedding_read(gr_onnx_reading *, int table, int ids);
 // Reads a Resize as repetition or a product along each axis.
 void gr_resize_read(gr_onnx_reading *);
 void gr_slice_read(gr_onnx_reading *);     // reads a Slice

@@ -1,6 +1,7 @@
 // cumsum.c - running sums along an axis.
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -72,6 +73,22 @@ static void to_onnx(gr_onnx_call *c) {
   gr_onnx_int(c, "reverse", a->reverse);
 }
 
+// Whole numbers are summed as f32, which has those below 2^24.
+static void read_cumsum(gr_onnx_reading *r) {
+  int64_t axis[1][GR_READ_CHOICES] = {{0}};
+  int x = gr_read_in(r, 0, true);
+  bool reverse = gr_read_int(r, "reverse", 0) != 0, exclusive = gr_read_int(r, "exclusive", 0) != 0;
+  if (gr_read_numbers(r, gr_read_in(r, 1, true), 1, axis) != 1)
+    gr_read_refuse(r, "has an axis that is no constant");
+  if (r->err) return;
+  bool is_float = gr_dtypes[gr_read_type(r, x)->dtype].is_float;
+  int d = gr_read_axis(r, axis[0][0], gr_read_type(r, x)->rank), f = gr_read_cast(r, x, true);
+  int y = GR_READ(r, &gr_op_cumsum, f, {"axis", gr_arena_printf(r->arena, "%d", d)},
+                  {"reverse", reverse ? "true" : "false"});
+  if (exclusive) y = GR_READ_TWO(r, &gr_op_sub, y, f);
+  gr_read_out(r, 0, gr_read_cast(r, y, is_float), false);
+}
+
 static const gr_attr attrs[] = {
     GR_AXIS(struct cumsum, axis, GR_ATTR_INT, NULL, "the axis to sum along"),
     GR_ATTR(struct cumsum, reverse, GR_ATTR_BOOL, "false", "from the last element to the first"),
@@ -101,5 +118,6 @@ const gr_op gr_op_cumsum = {
     .inplace = {1},
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"CumSum", read_cumsum}),
     .cases = cases,
 };

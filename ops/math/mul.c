@@ -1,4 +1,5 @@
 // mul.c - elementwise product.
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
 gr_val gr_mul(gr_builder *b, gr_val x, gr_val y) { return GR_EMIT(b, &gr_op_mul, NULL, x, y); }
@@ -9,6 +10,8 @@ static void grad(const gr_grad *g) {
   if (g->want[0]) g->dx[0] = gr_mul(g->b, g->dy[0], g->x[1]);
   if (g->want[1]) g->dx[1] = gr_mul(g->b, g->dy[0], g->x[0]);
 }
+
+static void read_and(gr_onnx_reading *r) { gr_read_logic(r, &gr_op_mul); }
 
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]"}},
@@ -24,6 +27,6 @@ const gr_op gr_op_mul = {
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
-    .from_onnx = GR_FROM_ONNX({"Mul"}),
+    .from_onnx = GR_FROM_ONNX({"Mul"}, {"And", read_and}),
     .cases = cases,
 };

@@ -74,7 +74,7 @@ static gr_status gpu(gr_gpu_call *g) {
 }
 
 // A table with a name of its own, which is no layer's weight, stays a parameter of that name.
-static void read_rows(gr_onnx_reading *r, int table, int ids) {
+void gr_embedding_read(gr_onnx_reading *r, int table, int ids) {
   const char *path = gr_read_path(r, table, "weight"), *name = r->vars[table].name;
   bool unnamed = !name || !strncmp(name, "Gather_", 7);
   if (gr_read_type(r, ids)->rank == GR_MAX_RANK) gr_read_refuse(r, "gives too many axes");
@@ -98,85 +98,6 @@ static void read_rows(gr_onnx_reading *r, int table, int ids) {
     gr_read_out(r, 0, GR_READ_TWO(r, &gr_op_embedding, table, ids), false);
     if (r->n_lines > n) r->lines[n].in = in;
   }
-}
-
-enum { MOST = 4096 };  // indices that are constants
-
-// Elements of an axis by constant indices: each is one times a row of a matrix.
-static int picked(gr_onnx_reading *r, int x, int axis, int n,
-                  const int64_t (*index)[GR_READ_CHOICES]) {
-  int64_t size = gr_read_type(r, x)->dim[axis];
-  if (!gr_dtypes[gr_read_type(r, x)->dtype].is_float || size * n > 1 << 24)
-    gr_read_refuse(r, "has indices that do not follow each other, of whole numbers or too many");
-  float *matrix = r->err ? NULL : GR_NEW(r->arena, float, (size_t)(size * n));
-  for (int i = 0; i < n && !r->err; i++) {
-    int64_t k = index[i][0];
-    if (k < 0 || k >= size) gr_read_refuse(r, "has the index %lld", (long long)k);
-    if (!r->err) matrix[i * size + k] = 1;
-  }
-  return r->err ? 0 : gr_read_mix(r, x, axis, n, matrix);
-}
-
-// Indices that follow each other are a slice, without its axis if there is no list of them.
-static void read_indices(gr_onnx_reading *r, int x, int ids, int axis) {
-  int64_t(*index)[GR_READ_CHOICES] = gr_arena_alloc(r->arena, sizeof *index * MOST);
-  int64_t size[GR_READ_CHOICES];
-  bool keep[GR_MAX_RANK], follow = true;
-  int n = gr_read_numbers(r, ids, MOST, index);
-  if (n < 1 || gr_read_type(r, ids)->rank > 1)
-    gr_read_refuse(r, "has indices that are not read: only of rows of a table, and constants");
-  if (r->err) return;
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    size[c] = n;
-    for (int i = 0; i < n; i++) {
-      if (index[i][c] < 0) index[i][c] += r->vars[x].type[c].dim[axis];
-      if (index[i][c] < 0 || index[i][c] > INT32_MAX)
-        gr_read_refuse(r, "has the index %lld", (long long)index[i][c]);
-      if (r->err) return;
-      follow &= index[i][c] == index[0][c] + i;
-    }
-  }
-  bool drops = gr_read_type(r, ids)->rank == 0;
-  x = follow ? gr_read_slice(r, x, axis, index[0], size)
-             : picked(r, x, axis, n, (const int64_t(*)[GR_READ_CHOICES])index);
-  for (int d = 0; d < GR_MAX_RANK; d++) keep[d] = d != axis;
-  gr_read_out(r, 0, drops ? gr_read_squeeze(r, x, keep) : x, false);
-}
-
-// Rows of a table by more indices than one list, or of weights by many.
-static bool is_table(const gr_onnx_reading *r, int x, int ids) {
-  const gr_type *t = gr_read_type(r, ids);
-  return t->rank > 1 || (r->vars[x].weight && gr_type_count(t) > gr_read_type(r, x)->dim[0]);
-}
-
-static void gather(gr_onnx_reading *r, int x, int ids, int64_t of) {
-  if (r->err) return;
-  const gr_type *t = gr_read_type(r, x);
-  int axis = gr_read_axis(r, of, t->rank);
-  if (gr_read_is_known(r, ids) &&
-      !(t->rank == 2 && axis == 0 && gr_dtypes[t->dtype].is_float && is_table(r, x, ids)))
-    read_indices(r, x, ids, axis);
-  else if (t->rank != 2 || axis != 0 || !gr_dtypes[t->dtype].is_float)
-    gr_read_refuse(r,
-                   "takes elements by indices that are computed; only rows of a table are read so");
-  else
-    read_rows(r, x, ids);
-}
-
-static void read_gather(gr_onnx_reading *r) {
-  gather(r, gr_read_in(r, 0, true), gr_read_in(r, 1, true), gr_read_int(r, "axis", 0));
-}
-
-// Indices of the first axis, in a list of their own each.
-static void read_gather_nd(gr_onnx_reading *r) {
-  bool keep[GR_MAX_RANK];
-  int x = gr_read_in(r, 0, true), ids = gr_read_in(r, 1, true);
-  gr_read_only(r, "batch_dims", 0);
-  if (r->err) return;
-  const gr_type *t = gr_read_type(r, ids);
-  if (t->rank < 1 || t->dim[t->rank - 1] != 1) gr_read_refuse(r, "has indices of several axes");
-  for (int d = 0; d < GR_MAX_RANK; d++) keep[d] = d < t->rank - 1;
-  gather(r, x, gr_read_squeeze(r, ids, keep), 0);
 }
 
 static const gr_case cases[] = {
@@ -204,7 +125,7 @@ const gr_op gr_op_embedding = {
     .cpu = embedding_cpu,
     .gpu = gpu,
     .onnx = "Gather axis=0",
-    .from_onnx = GR_FROM_ONNX({"Gather", read_gather}, {"GatherND", read_gather_nd}),
+    .from_onnx = GR_FROM_ONNX({"Gather", gr_gather_read}, {"GatherND", gr_gather_nd_read}),
     .cases = cases,
 };
 

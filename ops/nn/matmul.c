@@ -185,6 +185,12 @@ static int read_linear(gr_onnx_reading *r, int x, int w, int b) {
   return b ? GR_READ_TWO(r, &gr_op_add, y, b) : y;
 }
 
+// A weight [in, out] with a layer's name, which no exporter has turned: its state dict has it so.
+static bool is_in_out(gr_onnx_reading *r, int w) {
+  return !r->err && gr_read_is_own(r, w) && gr_read_type(r, w)->rank == 2 && !r->vars[w].turned &&
+         gr_read_path(r, w, "weight");
+}
+
 static int read_turned(gr_onnx_reading *r, int x) {
   int rank = r->err || !x ? 0 : gr_read_type(r, x)->rank;
   int64_t perm[GR_MAX_RANK];
@@ -196,10 +202,12 @@ static int read_turned(gr_onnx_reading *r, int x) {
 static void read_gemm(gr_onnx_reading *r) {
   int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true), b = gr_read_in(r, 2, false);
   if (gr_read_int(r, "transA", 0)) x = read_turned(r, x);
-  if (!gr_read_int(r, "transB", 0)) w = read_turned(r, w);
+  bool turns = !gr_read_int(r, "transB", 0), keeps = turns && is_in_out(r, w);
+  if (turns && !keeps) w = read_turned(r, w);
   if (gr_read_float(r, "alpha", 1) != 1 || (gr_read_float(r, "beta", 1) != 1 && b))
     gr_read_refuse(r, "has an alpha or a beta that is not 1");
-  gr_read_out(r, 0, read_linear(r, x, w, b), false);
+  int y = keeps ? gr_read_product(r, x, w) : read_linear(r, x, w, b);
+  gr_read_out(r, 0, keeps && b ? GR_READ_TWO(r, &gr_op_add, y, b) : y, false);
 }
 
 // W may have been turned before: [in, out] that nothing but this reads is kept as [out, in].
@@ -209,7 +217,8 @@ static void read_matmul(gr_onnx_reading *r) {
   if (gr_read_type(r, x)->rank < 2 || gr_read_type(r, w)->rank < 2)
     gr_read_refuse(r, "has an operand that is a vector");
   bool layer = !r->err && gr_read_type(r, w)->rank == 2 && gr_read_is_own(r, w);
-  int y = layer ? read_linear(r, x, read_turned(r, w), 0) : GR_READ_TWO(r, &gr_op_matmul, x, w);
+  int y = layer && !is_in_out(r, w) ? read_linear(r, x, read_turned(r, w), 0)
+                                    : GR_READ_TWO(r, &gr_op_matmul, x, w);
   gr_read_out(r, 0, y, false);
 }
 

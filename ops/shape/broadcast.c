@@ -165,11 +165,38 @@ static void read_expand(gr_onnx_reading *r) {
       if (gr_read_type(r, x)->dim[d] != 1) gr_read_refuse(r, "repeats an axis that is not 1");
       x = gr_read_squeeze(r, x, keep);
     }
-    int64_t axis[1][GR_READ_CHOICES] = {{0}};
-    for (int c = 0; c < GR_READ_CHOICES; c++) axis[0][c] = d;
-    x = GR_READ(r, &gr_op_broadcast, x, GR_READ_NUMBER("axis", axis),
-                GR_READ_NUMBER("size", (const int64_t(*)[GR_READ_CHOICES])want));
+    x = gr_read_repeat(r, x, d, want);
     if (r->err) return;
+  }
+  gr_read_out(r, 0, x, false);
+}
+
+// An axis several times, one behind the other.
+static int tiled(gr_onnx_reading *r, int x, int axis, const int64_t *times) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  int rank = gr_read_type(r, x)->rank;
+  if (rank == GR_MAX_RANK) gr_read_refuse(r, "is of a value of too many axes");
+  if (r->err) return 0;
+  for (int d = 0; d < rank; d++)
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      sizes[d][c] = r->vars[x].type[c].dim[d] * (d == axis ? times[c] : 1);
+  x = gr_read_repeat(r, x, axis, times);
+  return gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+}
+
+static void read_tile(gr_onnx_reading *r) {
+  int64_t times[GR_MAX_RANK][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true),
+      n = gr_read_numbers(r, gr_read_in(r, 1, true), GR_MAX_RANK, times);
+  if (!r->err && n != gr_read_type(r, x)->rank)
+    gr_read_refuse(r, "has repeats that are no constants, or not one for each axis");
+  for (int d = 0; d < n && !r->err; d++) {
+    bool once = true;
+    for (int c = 0; c < GR_READ_CHOICES; c++) {
+      once &= times[d][c] == 1;
+      if (times[d][c] < 1) gr_read_refuse(r, "repeats an axis %lld times", (long long)times[d][c]);
+    }
+    if (!once && !r->err) x = tiled(r, x, d, times[d]);
   }
   gr_read_out(r, 0, x, false);
 }
@@ -205,6 +232,7 @@ const gr_op gr_op_broadcast = {
     .gpu = gpu,
     .row_of = row_of,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"Expand", read_expand}, {"Resize", gr_resize_read}),
+    .from_onnx =
+        GR_FROM_ONNX({"Expand", read_expand}, {"Tile", read_tile}, {"Resize", gr_resize_read}),
     .cases = cases,
 };

@@ -1,5 +1,6 @@
 // gather.c - elements of the last axis by their index, and the gradient, which adds to them.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -71,6 +72,7 @@ const gr_op gr_op_gather = {
     .cpu = gather_cpu,
     .gpu = gpu,
     .onnx = "GatherElements axis=-1",
+    .from_onnx = GR_FROM_ONNX({"GatherElements", gr_gather_elements_read}),
     .cases = cases,
 };
 

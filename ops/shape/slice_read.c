@@ -100,8 +100,22 @@ static int first_of_groups(gr_onnx_reading *r, int x, int axis, const int64_t *s
   return gr_read_squeeze(r, gr_read_slice(r, x, axis + 1, none, one), keep);
 }
 
+// Rows from the end on.
+static int backwards(gr_onnx_reading *r, int x, int axis, const int64_t *start, const int64_t *end,
+                     const int64_t *step) {
+  int64_t n[GR_READ_CHOICES];
+  const int64_t *index[GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
+    int64_t size = r->vars[x].type[c].dim[axis], *to = GR_NEW(r->arena, int64_t, (size_t)size + 1);
+    n[c] = indices(start[c], end[c], step[c], size, to), index[c] = to;
+    if (!n[c]) gr_read_refuse(r, "takes nothing of axis %d", axis);
+  }
+  return r->err ? 0 : gr_read_elements(r, x, axis, n, index);
+}
+
 static int read_steps(gr_onnx_reading *r, int x, int axis, const int64_t *start, const int64_t *end,
                       const int64_t *step) {
+  if (step[0] < 0 && !gr_read_is_known(r, x)) return backwards(r, x, axis, start, end, step);
   return gr_read_is_known(r, x) && !r->vars[x].weight
              ? known_steps(r, x, axis, start, end, step)
              : first_of_groups(r, x, axis, start, end, step[0]);

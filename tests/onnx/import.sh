@@ -20,7 +20,7 @@ step() {
   step_out=$1 step_model=$2 step_data=$3
   shift 3
   dtype=f32
-  case $step_data in transformer | causal) dtype=i32 ;; esac
+  case $step_data in transformer | causal | bert | roberta | gpt2 | llama) dtype=i32 ;; esac
   limited "$graphrun" "$scratch/import.yaml" "model.graph=$step_model" "data.table.path=$golden/${step_data}_data.npz" \
     "data.table.dtype=$dtype" "output.dir=$scratch/$step_out" "$@"
 }
