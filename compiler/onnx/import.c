@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/log.h"
 #include "compiler/onnx/print.h"
 #include "ops/kernels/onnx_read.h"
 
@@ -100,6 +101,28 @@ static void count_uses(gr_onnx_reading *r, const gr_onnx_graph *g, gr_map *slice
   for (const gr_onnx_value *v = g->outputs; v; v = v->next) count(&r->uses, v->name);
 }
 
+// Exporters write weights that are equal once: the zeros and ones that biases and norms start with.
+static void warn_of_merged(gr_onnx_reading *r, const gr_onnx_graph *g) {
+  const char *name = NULL;
+  uint32_t nodes = 0;
+  for (const gr_onnx_tensor *t = g->tensors; t; t = t->next) {
+    int64_t n = gr_type_count(&t->type), i = 1;
+    uint32_t uses = 0;
+    if (t->type.dtype != GR_F32 || t->type.rank != 1 || n < 2) continue;
+    const float *x = t->data;
+    while (i < n && x[i] == x[0]) i++;
+    bool merged = i == n && gr_map_find(&r->uses, t->name, &uses) && uses > 1;
+    if (merged && uses > nodes) name = t->name, nodes = uses;
+  }
+  if (name && !gr_log_rank())
+    gr_log(GR_WARN,
+           "'%s': the weight '%s' is all one number, and %u nodes read it, so that they train one "
+           "weight: exporters write equal weights once, as those that a new model starts with; "
+           "export a model with other numbers, or by torch.onnx.export(..., dynamo=True, "
+           "optimize=False)",
+           r->file, name, nodes);
+}
+
 static gr_status read_outputs(gr_onnx_reading *r, const gr_onnx_graph *g, gr_onnx_end *out,
                               int *n) {
   for (const gr_onnx_value *v = g->outputs; v; v = v->next) {
@@ -120,6 +143,7 @@ static gr_status read_graph(gr_onnx_reading *r, const gr_onnx_graph *g, bool fla
   gr_map slices = gr_map_make(r->arena);
   int n = 0, n_outputs = 0;
   count_uses(r, g, &slices);
+  warn_of_merged(r, g);
   for (const gr_onnx_tensor *t = g->tensors; t; t = t->next) read_weight(r, t, &slices);
   for (const gr_onnx_value *v = g->inputs; v; v = v->next) GR_TRY(read_input(r, v, &inputs[n++]));
   for (const gr_onnx_node *node = g->nodes; node; node = node->next) GR_TRY(gr_read_node(r, node));

@@ -71,6 +71,35 @@ int gr_read_bias(gr_onnx_reading *r, int x, int b) {
   return y;
 }
 
+// ---- Embeddings --------------------------------------------------------------------------------
+
+// A table with a name of its own, which is no layer's weight, stays a parameter of that name.
+void gr_read_embedding(gr_onnx_reading *r, int table, int ids) {
+  const char *path = gr_read_path(r, table, "weight"), *name = r->vars[table].name;
+  bool unnamed = !name || !strncmp(name, "Gather_", 7);
+  if (gr_read_type(r, ids)->rank == GR_MAX_RANK) gr_read_refuse(r, "gives too many axes");
+  if (r->err) return;
+  if (gr_read_is_own(r, table) && (path || unnamed)) {
+    gr_type t[GR_READ_CHOICES];
+    const gr_type *w = gr_read_type(r, table);
+    for (int c = 0; c < GR_READ_CHOICES; c++) {
+      t[c] = r->vars[ids].type[c], t[c].dtype = GR_F32;
+      t[c].dim[t[c].rank++] = w->dim[1];
+    }
+    const gr_read_setting s[] = {{"vocab", gr_arena_printf(r->arena, "%lld", (long long)w->dim[0])},
+                                 {"dim", gr_arena_printf(r->arena, "%lld", (long long)w->dim[1])}};
+    gr_read_out(
+        r, 0,
+        gr_read_block(r, "embedding", path, ids, t, 2, s, 1, &(gr_read_part){"weight", table}),
+        false);
+  } else {
+    int n = r->n_lines, *in = GR_NEW(r->arena, int, 2);
+    in[0] = ids, in[1] = table;  // the block of that name takes them so
+    gr_read_out(r, 0, GR_READ_TWO(r, &gr_op_embedding, table, ids), false);
+    if (r->n_lines > n) r->lines[n].in = in;
+  }
+}
+
 // ---- Axes -------------------------------------------------------------------------------------
 
 void gr_read_reduce(gr_onnx_reading *r, const gr_op *before, const gr_op *op, const gr_op *after) {

@@ -52,6 +52,8 @@ int gr_read_as_is(gr_onnx_reading *, int k, bool *last);
 int gr_read_linear(gr_onnx_reading *, int x, int weight, int bias);
 // x times a matrix [in, out], along the last axis of what x was before its axes became rows.
 int gr_read_product(gr_onnx_reading *, int x, int w);
+// Reads a node as rows of a table: a layer, if nothing else reads the table.
+void gr_read_embedding(gr_onnx_reading *, int table, int ids);
 // If operand x is the result of a `linear` without bias that only this node reads, and operand b a
 // vector that is one: it gets it, and its result is returned; else 0.
 int gr_read_bias(gr_onnx_reading *, int x, int b);
@@ -79,15 +81,13 @@ void gr_read_pool(gr_onnx_reading *, const gr_op *, const char *count_include_pa
 void gr_group_norm_read(gr_onnx_reading *);
 // The same of an InstanceNormalization.
 void gr_instance_norm_read(gr_onnx_reading *);
-// Reads a Gather, a GatherND and a GatherElements; and, as a layer if it is one, rows of a table.
-void gr_gather_read(gr_onnx_reading *);
-void gr_gather_nd_read(gr_onnx_reading *);
-void gr_gather_elements_read(gr_onnx_reading *);
+void gr_gather_read(gr_onnx_reading *);           // reads a Gather
+void gr_gather_nd_read(gr_onnx_reading *);        // a GatherND
+void gr_gather_elements_read(gr_onnx_reading *);  // a GatherElements
 // n[c] elements of an axis at those indices, by choice: those that follow each other are a slice,
 // others rows of a product, which must be the same in all sizes.
 int gr_read_elements(gr_onnx_reading *, int x, int axis, const int64_t *n,
                      const int64_t *const *index);
-void gr_embedding_read(gr_onnx_reading *, int table, int ids);
 // Reads a Resize as repetition or a product along each axis.
 void gr_resize_read(gr_onnx_reading *);
 void gr_slice_read(gr_onnx_reading *);     // reads a Slice

@@ -197,8 +197,8 @@ static int axis_of(const gr_onnx_reading *r, const numbers *of) {
   return axis;
 }
 
-// The elements of axis `at` of x at indices that change along one axis of them at most.
-static int along(gr_onnx_reading *r, int x, int at, const numbers *of, int axis) {
+// The elements of an axis of x at indices that change along one axis of them at most.
+static int along(gr_onnx_reading *r, int x, int axis_of_x, const numbers *of, int axis) {
   int64_t n[GR_READ_CHOICES];
   const int64_t *index[GR_READ_CHOICES];
   for (int c = 0; c < GR_READ_CHOICES; c++) {
@@ -210,7 +210,7 @@ static int along(gr_onnx_reading *r, int x, int at, const numbers *of, int axis)
     for (int64_t i = 0; i < n[c]; i++) to[i] = id[of->j + i * stride];
     index[c] = to;
   }
-  return gr_read_elements(r, x, at, n, index);
+  return gr_read_elements(r, x, axis_of_x, n, index);
 }
 
 // The elements of x by the indices of each of its first k axes; sets which axes of the indices x
@@ -307,7 +307,7 @@ static void gather(gr_onnx_reading *r, int x, int ids, int64_t of) {
   int axis = gr_read_axis(r, of, t->rank);
   bool rows = !axis && t->rank == 2 && gr_dtypes[t->dtype].is_float;
   if (rows && (!gr_read_is_known(r, ids) || is_table(r, x, ids)))
-    gr_embedding_read(r, x, ids);
+    gr_read_embedding(r, x, ids);
   else if (!gr_read_is_known(r, ids))
     gr_read_refuse(r,
                    "takes elements by indices that are computed; only rows of a table are read so");

@@ -78,6 +78,13 @@ expect 'a run of a file that is gone is evaluated' 0 'training set: loss' -- "$g
 expect 'and exported' 0 'outputs  logits' -- "$graphrun" export "$scratch/kept" "$scratch/back.onnx"
 expect 'what was exported is read' 0 'logits: .linear' -- "$graphrun" import "$scratch/back.onnx"
 
+# Weights that the exporter has merged, as they were equal, are said; those of a model that has trained are not.
+expect 'equal weights that are written once' 0 \
+  "warning: .*fresh.onnx': the weight '[^']*' is all one number, and 2 nodes read it, so that they train one" -- \
+  "$graphrun" import "$golden/merged/fresh.onnx"
+limited "$graphrun" import "$golden/vit.onnx" -o "$scratch/quiet.yaml"
+check 'others are no warning' sh -c "! grep -q warning '$log'"
+
 # Inputs by other names, and what is wrong.
 step renamed "$golden/mlp.onnx" mlp distributed.ranks=1 'model.inputs={x: samples}'
 : >"$scratch/patterns"
