@@ -63,8 +63,9 @@ void gr_read_reduce(gr_onnx_reading *, const gr_op *before, const gr_op *, const
 void gr_read_all(gr_onnx_reading *, const gr_op *);
 // Exchanges an axis and the last one.
 int gr_read_swap_last(gr_onnx_reading *, int x, int axis);
-// Two operands that are 0 or 1, in one dtype; and a node of two such ones as that op.
+// The first two operands, which are 0 or 1, in one dtype; as gr_read_together.
 bool gr_read_truths(gr_onnx_reading *, int in[2]);
+// Reads a node of two such operands as that op.
 void gr_read_logic(gr_onnx_reading *, const gr_op *);
 // Reads a node with an `axis` as an op over the last one.
 void gr_read_over_last(gr_onnx_reading *, const gr_op *);
