@@ -39,7 +39,7 @@ struct CUgraphNode_st {
   int hidden;           // no work of its own
   int64_t lasts;        // EXTERN: ns
   char *dst, *src;
-  size_t n;
+  size_t n, rows, dst_pitch, src_pitch;  // COPY: rows of n bytes each
   unsigned value, width;
   standin_launch launch;
   CUhostFn fn;
@@ -171,6 +171,8 @@ op *si_new_op(enum kind k, struct device *d, const char *name);
 void si_drop(op *o);
 // Takes a reference to it.
 op *si_hold(op *o);
+// How many bytes a copy or a fill writes; 0: it is none.
+size_t si_bytes(const op *o);
 int si_do_op(op *o);  // 1: done, 0: ask again, < 0: minus the CUresult
 // Appends it to a list, which takes the reference.
 void si_add(op ***list, int *n, op *o);
