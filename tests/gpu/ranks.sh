@@ -36,6 +36,7 @@ check "... follow the CPU" follows three cpu 4
 check "... variables of the user are left" sh -c "! grep -q 'NCCL_DEBUG=WARN' '$log' && grep -q 'NCCL_ALGO=Ring' '$log'"
 gpus 2 fsdp distributed.strategy=fsdp distributed.ranks=2 distributed.backend=loopback
 ended_well "fsdp on 2 GPUs"
+if ! real; then check "... says what NCCL keeps of a GPU's memory" grep -Eq 'are not in the plan: .*NCCL (25[.]2|50[.]3)' "$log"; fi
 check "... and each communicator closes" sh -c "! grep -q 'did not close' '$log'"
 check "... follows the CPU" follows fsdp cpu 4
 # States in slices of which the last ones are shorter, along either dimension: rows that are one copy each time.

@@ -8,6 +8,8 @@
 #include <string.h>
 #include "tests/gpu/standin/standin.h"
 
+// Of a device's memory: what a module takes, and a node of an executable graph.
+enum { MODULE_BYTES = 8192, NODE_BYTES = 1024 };
 enum { MAX_DEVICES = 16, PAGE = 4096, LANES = 64 };
 struct use {  // of memory, by a library
   const void *p;
