@@ -13,10 +13,31 @@
 #include <string.h>
 #include "compiler/pass.h"
 #include "ops/comm/collective.h"
+#include "ops/ops.h"
 
 static gr_status prove_nodes(gr_arena *arena, const gr_plan *p, const gr_program *program) {
   (void)arena, (void)p;
   return gr_graph_verify(program->frame.g, GR_FACT_LOCAL);
+}
+
+// A state in host memory is read over the link: by what copies it, and besides by one node that
+// reads each element once. If it becomes another value, that node makes it, where the state is.
+static gr_status prove_host(const gr_plan_frame *f, uint32_t state) {
+  const gr_value *v = &f->g->values[state], *next = gr_at(f->g, v->next);
+  const gr_node *reader = NULL;
+  for (const gr_node *n = f->g->nodes; n < f->g->nodes + f->g->n_nodes; n++)
+    for (int k = 0; k < n->n_in; k++) {
+      if (n->in[k].id != state || n->op == &gr_op_fetch) continue;
+      if (reader || !n->op->formulas)
+        return gr_fail(GR_ERR_BUG, n->loc, "'%s' reads state %s in host memory, not a copy",
+                       n->op->name, v->name);
+      reader = n;
+    }
+  if (!reader || !gr_is(v->next) || v->next.id == state) return GR_OK;
+  bool made = next->role == GR_TEMP && &f->g->nodes[next->node] == reader;
+  if (made && f->in_states[v->next.id] && f->offset[v->next.id] == f->offset[state]) return GR_OK;
+  return gr_fail(GR_ERR_BUG, reader->loc, "'%s' does not write state %s, which is in host memory",
+                 reader->op->name, v->name);
 }
 
 // That all are disjoint is proved once for the plan.
@@ -33,6 +54,7 @@ static gr_status prove_states(gr_arena *arena, const gr_plan *p, const gr_progra
     if (strcmp(s->name, v->name) || !gr_type_same(&s->type, &v->type) || s->kind != v->kind ||
         !gr_layout_same(&s->layout, &v->layout) || program->frame.offset[i] != s->offset)
       return gr_fail(GR_ERR_BUG, v->loc, "state %s differs in program %s", v->name, program->name);
+    if (s->host) GR_TRY(prove_host(&program->frame, i));
   }
   return GR_OK;
 }

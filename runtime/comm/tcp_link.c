@@ -18,7 +18,7 @@ static const double check_interval_s = 0.1;
 static const double spin_s = 50e-6;      // as in shared memory (wait.c)
 static const double hello_s = 60;        // for a connection to say which communicator it belongs to
 static const double unreachable_s = 10;  // in which a network that is down may come back
-static const double death_s = 3;         // in which the store hears why a connection was closed
+static const double death_s = 3;         // in which the store hears why there is no connection
 
 // ---- Failure reports ----------------------------------------------------------------------------
 
@@ -276,8 +276,9 @@ static bool take_waiting(gr_tcp *m, int machine) {
   return false;
 }
 
+// One that cannot connect gives up at about the same time, and says what failed: it is heard first.
 static gr_status accept_from(gr_tcp *m, int machine, int rank) {
-  double until = gr_seconds() + m->node.timeout_s;
+  double until = gr_seconds() + m->node.timeout_s + death_s;
   while (!take_waiting(m, machine)) {
     if (!wait_for_some(m->world)) GR_TRY(gr_shared_check(&m->node.base));
     if (gr_seconds() > until)

@@ -179,7 +179,8 @@ struct gr_device_ops {
   gr_status (*synchronise)(gr_device *, gr_queue);            // blocks the host; reports errors
 
   // Chooses the kernel of a call. Called when a program is opened, never while it runs. `where` has
-  // the layouts of the results and this rank's coordinates; its addresses are not set yet.
+  // the layouts of the results and this rank's coordinates, and NULL for addresses that are not
+  // known yet; what is at the others may be overwritten.
   gr_status (*kernel)(gr_device *, const gr_op_call *, const gr_launch *where,
                       gr_device_kernel *out);
   // Chooses one kernel for n calls that may run at once (gr_plan_frame.group_size); it is launched

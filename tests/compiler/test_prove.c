@@ -32,6 +32,8 @@ static const way dp2_tp2 = {"dp2 x tp2", {2, {{"dp", 2}, {"tp", 2}}}, "tp", NULL
 static const way hsdp2_2 = {"hsdp 2 x 2", {2, {{"dp", 2}, {"shard", 2}}}, "shard", "shard"};
 static const way one = {"1", {0}, NULL, NULL};
 static const way gpu = {"1 GPU", {0}, NULL, NULL, true};
+static const way gpus = {"fsdp3, GPUs", {1, {{"dp", 3}}}, "dp", NULL, true};  // weights on the host
+static const way gpus2 = {"fsdp2, GPUs", {1, {{"dp", 2}}}, "dp", NULL, true};
 
 // The plan of prove.yaml for a mesh, proved, in `arena`.
 static gr_plan *plan_of(const way *w) {
@@ -51,7 +53,8 @@ static gr_plan *plan_of(const way *w) {
                                  .mesh = w->mesh,
                                  .batch_axis = {"dp", w->also}},
                        .options = {.gpu = w->gpu,
-                                   .memory.offload = w->gpu ? gr_offload_optimizer : 0,
+                                   .memory.offload = w->gpu && !w->split ? gr_offload_optimizer : 0,
+                                   .sharding.offload_params = w->gpu && w->split,
                                    .optimizer.name = "adam",
                                    .optimizer.grad_clip = 1,
                                    .sharding.zero_axis = w->split,
@@ -66,7 +69,8 @@ static gr_plan *plan_of(const way *w) {
 }
 
 static void real_plans(void) {
-  static const way *const ways[] = {&ddp2, &fsdp3, &fsdp12, &dp2_tp2, &hsdp2_2, &one, &gpu};
+  static const way *const ways[] = {&ddp2, &fsdp3, &fsdp12, &dp2_tp2, &hsdp2_2,
+                                    &one,  &gpu,   &gpus,   &gpus2};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     arena = gr_arena_create();
     MUST(gr_plan_prove(plan_of(ways[i])));
@@ -267,6 +271,7 @@ static void host_states_overlap(gr_plan *p) {
   }
 }
 
+#include "tests/compiler/prove_fetch.def"
 #include "tests/compiler/prove_memory.def"
 
 typedef struct mutation {

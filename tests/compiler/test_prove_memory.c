@@ -50,6 +50,22 @@ static void what_outlives_the_graph(void) {
   gr_arena_destroy(arena);
 }
 
+// A copy of a state is of what it was before the step: a fetch that comes after the state's next
+// value is made keeps that from being made in its place.
+static void copies_come_before_updates(void) {
+  open_plan(
+      "%1 = input g : f32[64]\n%2 = input i : i32[]\n%3 = buffer s : f32[64] next=%4\n"
+      "%4 = accumulate %3 %1 %2 : f32[64]\n%5 = fetch %3 {nth=1} : f32[64]\n"
+      "%6 = tanh %5 : f32[64]\nresult a %6\n");
+  CHECK(!frame->in_states[4], "the next value is made in the state, which is copied later");
+  size_t original = frame->offset[4];
+  frame->offset[4] = frame->offset[3], frame->in_states[4] = true;
+  refuses("which is still read", "the next value on a state that is copied later", 4, 3);
+  frame->offset[4] = original, frame->in_states[4] = false;
+  MUST(gr_plan_prove(plan));
+  gr_arena_destroy(arena);
+}
+
 // A state keeps its value where nothing becomes it, though nothing reads it any more; and only what
 // becomes a state may be made in it.
 static void states_keep_their_values(void) {
@@ -203,6 +219,7 @@ static void groups_that_share(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"what_outlives_the_graph", what_outlives_the_graph},
+             {"copies_come_before_updates", copies_come_before_updates},
              {"states_keep_their_values", states_keep_their_values},
              {"working_memory_lies_apart", working_memory_lies_apart},
              {"bodies_lie_apart", bodies_lie_apart}, {"fused_nodes_in_place", fused_nodes_in_place},

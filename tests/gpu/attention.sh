@@ -41,9 +41,18 @@ if [ -e "$standin/libcudnn.so.9" ]; then
     check "... and follows the CPU's" follows $kind cpu 4
   done
   check "... which differs from cuDNN's in the last digits" other_metrics none library.4
-  STANDIN_CUDNN=fail-graph train fails
+  STANDIN_CUDNN=fail-graph-first train second
+  ended_well "a run whose attention fails by the first configuration"
+  check "... is the same by the next" same_metrics second library.4
+  check "... by cuDNN" by_library 6
+  STANDIN_CUDNN=fail-graph train own
+  ended_well "a run whose attention fails by every configuration"
+  check "... says so once" says_once 'some c[a-z ]*.*cuDNN fails: cudnnBackendExecute returns'
+  check "... and computes it by graphrun's kernels" not_by_library
+  check "... which follow the CPU's" follows own cpu 4
+  STANDIN_CUDNN=fail-graph-later train fails
   printf '%s\n' 'cuDNN fails: cudnnBackendExecute returns' "in op 'attention" >patterns
-  verdict "attention that fails ends the run" 69
+  verdict "attention that fails later ends the run" 69
   # Dropout: cuDNN multiplies by a mask of graphrun's own random numbers.
   # shellcheck disable=SC2086
   tones cpu.dropout device=cpu $steps model.params.dropout=0.3

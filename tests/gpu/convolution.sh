@@ -26,15 +26,25 @@ if [ -e "$standin/libcudnn.so.9" ]; then
   ended_well "a run with cuDNN"
   check "... follows the CPU's" follows library cpu 4
   check "... and reports its convolutions" grep -q '[1-9][0-9]* convolutions by cuDNN' "$log"
+  check "... and what libraries keep of the GPU's memory beside the plan" \
+    grep -Eq '; [0-9.]+ MB of its memory are not in the plan: cuDNN 2[.]0, kernels 0[.][0-9], captured programs 0[.][0-9]$' "$log"
   check "... of which none is graphrun's own" sh -c "! grep -q \"$own\" '$log'"
   STANDIN_CUDNN=none train none
   ended_well "a run whose convolutions cuDNN does not have"
   check "... says so once" says_once 'some convolutions'
   check "... and computes what a run without cuDNN does" same_metrics none missing
   check "... which differs from cuDNN's in the last digits" other_metrics none library
-  STANDIN_CUDNN=fail train fails
+  STANDIN_CUDNN=fail-first train second
+  ended_well "a run whose convolutions fail by the first algorithms"
+  check "... takes the next, and says nothing" sh -c "! grep -q \"$own\" '$log' && grep -q '[1-9][0-9]* convolutions by cuDNN' '$log'"
+  check "... follows the CPU's" follows second cpu 4
+  STANDIN_CUDNN=fail train own
+  ended_well "a run whose convolutions fail by every algorithm"
+  check "... says so once" says_once 'some convolutions.*cuDNN fails: cudnnConvolutionForward returns'
+  check "... and computes what a run without cuDNN does" same_metrics own missing
+  STANDIN_CUDNN=fail-later train fails
   printf '%s\n' 'cuDNN fails: cudnnConvolutionForward returns' "in op 'conv1d'" >patterns
-  verdict "a convolution that fails ends the run" 69
+  verdict "a convolution that fails later ends the run" 69
 else
   skip "convolutions by cuDNN" "there is no stand-in: cuDNN's headers were not found, or GPUs are real"
 fi

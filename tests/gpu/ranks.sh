@@ -36,9 +36,20 @@ check "... follow the CPU" follows three cpu 4
 check "... variables of the user are left" sh -c "! grep -q 'NCCL_DEBUG=WARN' '$log' && grep -q 'NCCL_ALGO=Ring' '$log'"
 gpus 2 fsdp distributed.strategy=fsdp distributed.ranks=2 distributed.backend=loopback
 ended_well "fsdp on 2 GPUs"
+if ! real; then check "... says what NCCL keeps of a GPU's memory" grep -Eq 'are not in the plan: .*NCCL (25[.]2|50[.]3)' "$log"; fi
 check "... and each communicator closes" sh -c "! grep -q 'did not close' '$log'"
 check "... follows the CPU" follows fsdp cpu 4
+# States in slices of which the last ones are shorter, along either dimension: rows that are one copy each time.
 seed=4
+for strategy in zero1 fsdp; do
+  STANDIN_MEMORY=races gpus $most uneven.$strategy distributed.strategy=$strategy distributed.ranks=$most distributed.backend=loopback
+  ended_well "$strategy on $most GPUs"
+  check "... follows the CPU" follows uneven.$strategy cpu 4
+  check "... without a message of the stand-ins" sh -c "! grep 'stand-in GPU' '$log'"
+  nodes=$(sed -n 's/.* captured, of \([0-9]*\) nodes in all.*/\1/p' "$log")
+  check "... in few pieces of work, $nodes" test "$nodes" -lt 2000
+done
+check "... the same losses" same_metrics uneven.zero1 uneven.fsdp
 gpus 2 order distributed.strategy=dp distributed.ranks=2
 check "another order of work changes no bit" same_files dp/checkpoints order/checkpoints
 gpus 2 fsdp.order distributed.strategy=fsdp distributed.ranks=2 distributed.backend=loopback

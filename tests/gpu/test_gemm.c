@@ -25,7 +25,7 @@ static gr_device_block block_of(size_t bytes) {
 // operand begins so many bytes after a multiple of 256.
 static void run_shifted(use *u, value *got, size_t shift) {
   gr_device_block in[GR_MAX_ARGS], out[GR_MAX_ARGS];
-  void *operand[GR_MAX_ARGS], *result[GR_MAX_ARGS];
+  void *operand[GR_MAX_ARGS] = {NULL}, *result[GR_MAX_ARGS] = {NULL};
   gr_launch l = {.attr = u->call.attr,
                  .n_in = u->call.n_in,
                  .n_out = u->call.n_out,

@@ -108,8 +108,10 @@ typedef struct layer {
 static gr_status open_layer(gr_cuda *c, const gr_gpu_call *g, layer *out) {
   for (int i = 0; i < g->n; i++) {
     const gr_gpu_launch *l = &g->launch[i];
-    if (l->kind == GR_GPU_CONVOLUTION) return gr_convolution_open(c, &l->conv, &out->convolution);
-    if (l->kind == GR_GPU_ATTENTION) return gr_fused_open(c, &l->attention, &out->attention);
+    if (l->kind == GR_GPU_CONVOLUTION)
+      return gr_convolution_open(c, &l->conv, g->where, &out->convolution);
+    if (l->kind == GR_GPU_ATTENTION)
+      return gr_fused_open(c, &l->attention, g->where, &out->attention);
   }
   return GR_OK;
 }
@@ -208,7 +210,7 @@ gr_status gr_cuda_ready(gr_device *d) {
     GR_TRY(gr_note(resolve(c->pending, &c->pending->kernel.function), u->loc,
                    "in kernel '%s' of op '%s'", c->pending->kernel.entry, u->op->name));
   }
-  return GR_OK;
+  return gr_cuda_taken(c, GR_TAKER_KERNELS);
 }
 
 // ---- Running ------------------------------------------------------------------------------------

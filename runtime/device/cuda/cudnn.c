@@ -2,15 +2,16 @@
 // NHWC, and the kernel is [out, taps..., c]. A library that is missing, or that has no algorithm
 // for a convolution, is no error: the op has a kernel of its own.
 //
-// An algorithm is what cuDNN's heuristics put first of those that are deterministic and that the
-// device's working memory suffices for. They measure nothing, so that all ranks choose the same
-// one.
+// An algorithm is what cuDNN's heuristics put first of those that are deterministic, that the
+// device's working memory suffices for, and that run. They measure nothing, so that all ranks
+// choose the same one.
 #include "base/log.h"
 #include "runtime/device/cuda/parts.h"
 
 #if !GR_HAVE_CUDNN
-gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, gr_convolution **out) {
-  (void)c, (void)v, (void)out;
+gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, const gr_launch *where,
+                              gr_convolution **out) {
+  (void)c, (void)v, (void)where, (void)out;
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "graphrun was built without cuDNN's headers");
 }
 gr_status gr_convolution_run(gr_cuda *c, gr_convolution *v, const gr_launch *l) {
@@ -36,7 +37,9 @@ struct gr_convolution {
 
 static gr_status begin(gr_cuda *c) {
   GR_TRY(gr_cudnn_open());
+  GR_TRY(gr_cuda_taken(c, GR_TAKER_KERNELS));
   DNN_TRY(cudnnCreate(&c->dnn));
+  GR_TRY(gr_cuda_taken(c, GR_TAKER_CUDNN));
   DNN_TRY(cudnnSetStream(c->dnn, (cudaStream_t)c->stream[GR_QUEUE_COMPUTE]));
   return GR_OK;
 }
@@ -143,30 +146,47 @@ static bool suits(const gr_cuda *c, const gr_gpu_conv *v, const candidate *a) {
          a->memory <= GR_CUDA_WORKSPACE && (v->dtype != GR_F32 || exact);
 }
 
-static gr_status choose(const gr_cuda *c, gr_convolution *p) {
+// Runs it once, for it may fail although it was proposed. In the body of a loop, where addresses
+// are not known before, it is believed.
+static gr_status try_algorithm(gr_cuda *c, gr_convolution *p, const candidate *a,
+                               const gr_launch *where) {
+  const gr_gpu_conv *v = &p->conv;
+  p->algorithm = (int)a->algo, p->workspace = a->memory;
+  DNN_TRY(cudnnSetConvolutionMathType(p->desc, a->mathType));
+  if (!gr_ref_address(v->x, where) || !gr_ref_address(v->w, where) || !gr_ref_address(v->y, where))
+    return GR_OK;
+  GR_TRY(gr_convolution_run(c, p, where));
+  GR_TRY(gr_cuda_wait_queue(c, GR_QUEUE_COMPUTE));
+  return gr_cuda_taken(c, GR_TAKER_CUDNN);  // its kernels
+}
+
+static gr_status choose(gr_cuda *c, gr_convolution *p, const gr_launch *where) {
   candidate all[MAX_ALGORITHMS];
   int n = 0;
+  gr_status failed = GR_OK;
   cudnnStatus_t s = ask(c, p, &n, all);
   if (s) return gr_cudnn_failed(s, "cudnnGetConvolutionAlgorithm(");
   for (int i = 0; i < n; i++) {
     if (!suits(c, &p->conv, &all[i])) continue;
-    p->algorithm = (int)all[i].algo, p->workspace = all[i].memory;
-    DNN_TRY(cudnnSetConvolutionMathType(p->desc, all[i].mathType));
-    return GR_OK;
+    gr_status_drop(failed);
+    failed = try_algorithm(c, p, &all[i], where);
+    if (!failed) return GR_OK;
   }
+  if (failed) return failed;
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
                  "cuDNN has no deterministic algorithm that needs at most %d MB",
                  GR_CUDA_WORKSPACE >> 20);
 }
 
-gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, gr_convolution **out) {
+gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, const gr_launch *where,
+                              gr_convolution **out) {
   if (!gr_cudnn_is_there(c, "convolutions"))
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "there is no cuDNN");
   gr_convolution *p = *out = GR_NEW(c->arena, gr_convolution, 1);
   p->conv = *v;
   p->next = c->convolutions, c->convolutions = p;
   gr_status s = describe(c, p);
-  s = s ? s : choose(c, p);
+  s = s ? s : choose(c, p, where);
   p->runs = !s;
   if (!s) return GR_OK;
   gr_cudnn_own_kernels(c, "some convolutions", s);

@@ -8,8 +8,9 @@
 #include "runtime/device/cuda/parts.h"
 
 #if !GR_HAVE_CUDNN
-gr_status gr_fused_open(gr_cuda *c, const gr_gpu_attention *a, gr_fused **out) {
-  (void)c, (void)a, (void)out;
+gr_status gr_fused_open(gr_cuda *c, const gr_gpu_attention *a, const gr_launch *where,
+                        gr_fused **out) {
+  (void)c, (void)a, (void)where, (void)out;
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "graphrun was built without cuDNN's headers");
 }
 bool gr_fused_next(const gr_fused *f, gr_gpu_attention_part *part) {
@@ -59,12 +60,34 @@ static bool divide(gr_fused *f) {
   return true;
 }
 
-static gr_status plan(const gr_cuda *c, gr_fused *f) {
+typedef struct attempt {
+  gr_cuda *device;
+  gr_fused *of;
+  const gr_launch *where;
+} attempt;
+
+// As of convolutions: the first part, where all addresses are known.
+static gr_status run_once(void *arg, const gr_dnn_plan *unused) {
+  const attempt *t = arg;
+  const gr_gpu_attention *a = &t->of->call;
+  gr_gpu_attention_part part = {0};
+  bool known = !a->room.space || gr_ref_address(a->room, t->where);
+  for (int p = 0; p < GR_GPU_PLACES; p++)
+    known &= !a->arrays[p].space || gr_ref_address(a->arrays[p], t->where);
+  (void)unused;  // it is t->of->plan
+  if (!known || !gr_fused_next(t->of, &part)) return GR_OK;
+  GR_TRY(gr_fused_run(t->device, t->of, &part, t->where));
+  GR_TRY(gr_cuda_wait_queue(t->device, GR_QUEUE_COMPUTE));
+  return gr_cuda_taken(t->device, GR_TAKER_CUDNN);
+}
+
+static gr_status plan(gr_cuda *c, gr_fused *f, const gr_launch *where) {
   const gr_gpu_attention *a = &f->call;
-  const gr_dnn_target on = {.handle = c->dnn};
+  const gr_dnn_target on = {c->dnn, .run_once = run_once, .arg = &(attempt){c, f, where}};
   if (gr_dnn.cudnnGetVersion() < LEAST_VERSION || c->arch < LEAST_ARCH)
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
                    "cuDNN 9.16 and a GPU of compute capability 8.0 are needed");
+  gr_status s = GR_OK;
   int tries = 0;
   f->samples = a->n, f->heads = a->heads;
   do {
@@ -72,22 +95,25 @@ static gr_status plan(const gr_cuda *c, gr_fused *f) {
     gr_dnn_graph_close(&f->graph);
     gr_dnn_attention(&f->graph, a, f->samples, f->heads);
     int64_t room = room_of(a) - gr_gpu_mask_bytes(a, f->samples, f->heads);
-    gr_status s = gr_dnn_plan_open(&f->graph, &on, room, &f->plan);
-    if (!s || ++tries == MAX_TRIES) return s;
     gr_status_drop(s);
+    s = gr_dnn_plan_open(&f->graph, &on, room, &f->plan);
+    if (!s || ++tries == MAX_TRIES) return s;
   } while (divide(f));
+  if (gr_status_code(s) == GR_ERR_LAUNCH) return s;  // none of what it has runs
+  gr_status_drop(s);
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
                  "cuDNN has no deterministic plan that needs at most %lld MB",
                  (long long)(room_of(a) >> 20));
 }
 
-gr_status gr_fused_open(gr_cuda *c, const gr_gpu_attention *a, gr_fused **out) {
+gr_status gr_fused_open(gr_cuda *c, const gr_gpu_attention *a, const gr_launch *where,
+                        gr_fused **out) {
   if (!gr_cudnn_is_there(c, "attention"))
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "there is no cuDNN");
   gr_fused *f = *out = GR_NEW(c->arena, gr_fused, 1);
   f->call = *a;
   f->next = c->fused, c->fused = f;
-  gr_status s = plan(c, f);
+  gr_status s = plan(c, f, where);
   f->runs = !s;
   if (!s) return GR_OK;
   gr_cudnn_own_kernels(c, "some calls of attention", s);

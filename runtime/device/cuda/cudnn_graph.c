@@ -239,6 +239,7 @@ gr_status gr_dnn_plan_open(gr_dnn_graph *g, const gr_dnn_target *on, int64_t mos
   for (int64_t i = 0; i < n; i++) {
     gr_status_drop(s);
     s = open_config(g, on, config[i], most, out);
+    if (!s && on->run_once) s = on->run_once(on->arg, out);
     if (!s) return GR_OK;
   }
   return s ? s : gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "cuDNN has no plan for it");

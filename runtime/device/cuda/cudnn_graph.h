@@ -49,16 +49,18 @@ gr_dnn_value gr_dnn_matmul(gr_dnn_graph *, gr_dnn_value a, gr_dnn_value b, gr_dn
                            gr_dnn_value n, gr_dnn_value k, gr_dnn_value c);
 
 // Who runs a graph: a handle, or the description of a device that need not be there.
-typedef struct gr_dnn_target {
-  cudnnHandle_t handle;
-  gr_dnn_value device;
-} gr_dnn_target;
 typedef struct gr_dnn_plan {
   gr_dnn_value plan;
   int64_t workspace;  // bytes
 } gr_dnn_plan;
-// The first plan that cuDNN's heuristics propose for the target and that needs at most `most`
-// bytes; of the graph, which stays. Nothing is measured. GR_ERR_UNSUPPORTED: there is none.
+typedef struct gr_dnn_target {
+  cudnnHandle_t handle;
+  gr_dnn_value device;
+  gr_status (*run_once)(void *, const gr_dnn_plan *);  // NULL: what is planned is believed to run
+  void *arg;
+} gr_dnn_target;
+// The first plan that cuDNN's heuristics propose for the target, that needs at most `most` bytes
+// and that runs; of the graph, which stays. Nothing is measured. GR_ERR_UNSUPPORTED: there is none.
 GR_MUST_USE gr_status gr_dnn_plan_open(gr_dnn_graph *, const gr_dnn_target *, int64_t most,
                                        gr_dnn_plan *out);
 // Runs it with n values in memory or of the host's, by id.

@@ -27,7 +27,7 @@ static gr_status instantiate(gr_cuda *c, gr_captured *p, CUgraph graph, CUgraphE
   CU_TRY(cuGraphGetNodes(graph, NULL, &p->nodes));
   CU_TRY(cuGraphInstantiateWithFlags(out, graph, 0));
   CU_TRY(cuGraphUpload(*out, c->stream[GR_QUEUE_COMPUTE]));
-  return GR_OK;
+  return gr_cuda_taken(c, GR_TAKER_PROGRAMS);
 }
 
 // *refused: the program has no error of its own, but the driver does not capture it.

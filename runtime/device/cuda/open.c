@@ -61,11 +61,12 @@ static gr_status read_device(gr_cuda *c) {
       "choose another by distributed.gpu_ids or CUDA_VISIBLE_DEVICES; device=cpu needs none");
 }
 
-// What is free, with the working memory that has been allocated.
+// What is free, with the working memory that has been allocated: before there is any, and again
+// when communicators are open.
 static gr_status measure(gr_device *d) {
-  size_t total;
-  CU_TRY(cuMemGetInfo(&d->limits.bytes, &total));
-  if (gr_cuda_of(d)->workspace) d->limits.bytes += GR_CUDA_WORKSPACE;
+  gr_cuda *c = gr_cuda_of(d);
+  GR_TRY(gr_cuda_taken(c, c->workspace ? GR_TAKER_NCCL : GR_TAKER_CUBLASLT));
+  d->limits.bytes = c->left + (c->workspace ? GR_CUDA_WORKSPACE : 0);
   return GR_OK;
 }
 
@@ -84,12 +85,14 @@ static gr_status open_all(gr_cuda *c, const gr_device_options *o) {
     CU_TRY(cuEventCreate(&c->event[e], CU_EVENT_DISABLE_TIMING));
   GR_TRY(gr_staging_open(&c->staging, GR_QUEUE_TRANSFER, GR_STAGING_SLOTS, GR_STAGING_BYTES));
   if (o->ahead) GR_TRY(gr_staging_open(&c->ahead, GR_QUEUE_AHEAD, 2, o->ahead));
+  GR_TRY(gr_cuda_taken(c, GR_TAKER_PLAN));
   LT_TRY(cublasLtCreate(&c->lt));
   GR_TRY(measure(&c->base));
   CU_TRY(cuMemAlloc(&c->workspace, GR_CUDA_WORKSPACE));
+  GR_TRY(gr_cuda_taken(c, GR_TAKER_PLAN));
   GR_TRY(gr_units_open(c));
   GR_TRY(gr_products_probe(c));
-  return GR_OK;
+  return gr_cuda_taken(c, GR_TAKER_CUBLASLT);
 }
 
 // Waits until all work is done. False: a collective whose peers are gone cannot be ended.
@@ -166,8 +169,10 @@ static gr_status allocate(gr_device *d, size_t bytes, gr_comm *shared, gr_device
   size_t lines = bytes / LINE + 1;
   CUdeviceptr memory = 0;
   *out = (gr_device_block){.bytes = bytes};
+  GR_TRY(gr_cuda_taken(gr_cuda_of(d), GR_TAKER_KERNELS));
   CU_TRY(cuMemAlloc(&memory, lines * LINE));
-  gr_status s = clear(gr_cuda_of(d), memory, lines * LINE);
+  gr_status s = gr_cuda_taken(gr_cuda_of(d), GR_TAKER_PLAN);
+  s = s ? s : clear(gr_cuda_of(d), memory, lines * LINE);
   if (s)
     gr_cu.cuMemFree(memory);
   else
@@ -299,6 +304,7 @@ static void report(const gr_device *d, gr_text *t) {
   gr_convolutions_report(c, t);
   gr_fused_report(c, t);
   gr_captured_report(c, t);
+  gr_cuda_taken_report(c, t);
 }
 
 const gr_device_ops gr_cuda_ops = {

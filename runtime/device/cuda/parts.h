@@ -128,7 +128,9 @@ void gr_products_report(const gr_cuda *, gr_text *);
 // ---- Convolutions by cuDNN (cudnn.c) ------------------------------------------------------------
 typedef struct gr_convolution gr_convolution;
 // GR_ERR_UNSUPPORTED: there is no cuDNN, or no algorithm for it, and the op's own kernel is to run.
-GR_MUST_USE gr_status gr_convolution_open(gr_cuda *, const gr_gpu_conv *, gr_convolution **out);
+// Where the addresses of the call are known, an algorithm has run once, or another is taken.
+GR_MUST_USE gr_status gr_convolution_open(gr_cuda *, const gr_gpu_conv *, const gr_launch *where,
+                                          gr_convolution **out);
 // Puts the convolution in line; addresses are those of the call.
 GR_MUST_USE gr_status gr_convolution_run(gr_cuda *, gr_convolution *, const gr_launch *);
 // Frees the descriptions of all convolutions, and cuDNN's handle.
@@ -139,7 +141,8 @@ void gr_convolutions_report(const gr_cuda *, gr_text *);
 // ---- Attention by cuDNN (cudnn_attention.c) -----------------------------------------------------
 typedef struct gr_fused gr_fused;
 // As of convolutions. They are closed before cuDNN's handle, which gr_convolutions_close closes.
-GR_MUST_USE gr_status gr_fused_open(gr_cuda *, const gr_gpu_attention *, gr_fused **out);
+GR_MUST_USE gr_status gr_fused_open(gr_cuda *, const gr_gpu_attention *, const gr_launch *where,
+                                    gr_fused **out);
 // The part that follows a part of the call, or for one of zeros the first; false: it was the last.
 // Working memory has room for one.
 bool gr_fused_next(const gr_fused *, gr_gpu_attention_part *);
@@ -174,12 +177,12 @@ GR_MUST_USE gr_status gr_step_open_kernel(gr_cuda *, const gr_gpu_call *, const 
                                           const char *text, gr_step **out);
 // Puts such a kernel in line with its parameters, in the order of the text.
 GR_MUST_USE gr_status gr_step_launch(gr_cuda *, const gr_step *, void **args);
-// The address of a part of a call's memory.
+// The address of a part of a call's memory; 0: it is not known yet.
 static inline CUdeviceptr gr_ref_address(gr_gpu_ref r, const gr_launch *l) {
-  const void *base = r.space == GR_GPU_IN        ? l->in[r.index]
-                     : r.space == GR_GPU_OUT     ? l->out[r.index]
-                     : r.space == GR_GPU_SCRATCH ? l->scratch
-                                                 : NULL;
+  const void *base = r.space == GR_GPU_IN && l->in     ? l->in[r.index]
+                     : r.space == GR_GPU_OUT && l->out ? l->out[r.index]
+                     : r.space == GR_GPU_SCRATCH       ? l->scratch
+                                                       : NULL;
   return base ? (CUdeviceptr)base + r.offset : 0;
 }
 
@@ -296,8 +299,24 @@ typedef struct gr_cuda_loops {
   int depth;                       // of the body that is being captured
 } gr_cuda_loops;
 
+// Who takes memory of the device: what the plan has, working memory included, and the others.
+typedef enum gr_taker {
+  GR_TAKER_PLAN,
+  GR_TAKER_CUBLASLT,
+  GR_TAKER_CUDNN,
+  GR_TAKER_NCCL,
+  GR_TAKER_KERNELS,
+  GR_TAKER_PROGRAMS,
+  GR_TAKERS
+} gr_taker;
+// What is gone of its free memory since the last call is that one's; other processes' count, too.
+GR_MUST_USE gr_status gr_cuda_taken(gr_cuda *, gr_taker);
+// Appends what the plan does not have, library by library.
+void gr_cuda_taken_report(const gr_cuda *, gr_text *);
+
 struct gr_cuda {
   gr_device base;
+  size_t taken[GR_TAKERS], left;  // bytes
   CUdevice device;
   CUcontext context;
   char name[128];

@@ -1,12 +1,11 @@
 // cudnn.c - libcudnn.so.9 without a GPU: convolutions by plain loops, arguments checked strictly.
 // Graphs of operations are in cudnn_graph.c.
-//
 // The heuristics put first what a caller must not take: an algorithm that is not deterministic, and
 // one that needs more working memory than there is. STANDIN_CUDNN=none: they know none; =fail:
-// every convolution fails.
+// every convolution fails; =fail-first: those by the first algorithm that a caller may take.
 #include "tests/gpu/standin/cudnn.h"
 
-enum { AXES = 3, RANK = 2 + AXES, ALIGNED = 16 };
+enum { AXES = 3, RANK = 2 + AXES, ALIGNED = 16, HANDLE_BYTES = 2000000 };
 static const size_t huge = (size_t)1 << 40, usual = 65536;
 static const cudnnMathType_t converting = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
 
@@ -35,12 +34,14 @@ const char *cudnnGetErrorString(cudnnStatus_t s) {
 cudnnStatus_t cudnnCreate(cudnnHandle_t *h) {
   if (standin_device() < 0)
     return bad("cudnnCreate without a context"), CUDNN_STATUS_NOT_INITIALIZED;
+  if (!standin_take(standin_device(), HANDLE_BYTES)) return CUDNN_STATUS_ALLOC_FAILED;
   *h = calloc(1, sizeof **h);
   **h = (struct cudnnContext){HANDLE, standin_device(), NULL};
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroy(cudnnHandle_t h) {
   NEED(h, HANDLE);
+  standin_take(h->device, -HANDLE_BYTES);
   return h->magic = GONE, CUDNN_STATUS_SUCCESS;  // kept, to notice its use
 }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s) {
@@ -247,11 +248,6 @@ static bool in_range(const char *p, long n, int type, bool writes, const char *w
   return standin_uses(p, bytes, writes), true;
 }
 
-bool si_asked(const char *what) {
-  const char *setting = getenv("STANDIN_CUDNN");
-  return setting && !strcmp(setting, what);
-}
-
 bool si_ready(const struct cudnnContext *h) {
   const char *what = !h || h->magic != HANDLE        ? "bad, or destroyed, HANDLE"
                      : h->device != standin_device() ? "the handle is of another device"
@@ -261,7 +257,7 @@ bool si_ready(const struct cudnnContext *h) {
 }
 
 static cudnnStatus_t launch(cudnnHandle_t h, work *k, const void *alpha, const void *beta,
-                            bool deterministic, size_t needs, const char *name) {
+                            bool deterministic, bool first, size_t needs, const char *name) {
   if (!si_ready(h)) return CUDNN_STATUS_BAD_PARAM;
   if (*(const float *)beta != 0) return bad("beta is not stood in for");
   if (k->x.type == CUDNN_DATA_FLOAT && k->c.math == (int)converting)
@@ -274,7 +270,7 @@ static cudnnStatus_t launch(cudnnHandle_t h, work *k, const void *alpha, const v
       !in_range(k->py, count(k->y.dim, k->y.rank), k->x.type, k->what == 0, "y") ||
       !in_range(k->pw, count(k->w.dim, k->w.rank), k->x.type, k->what == 2, "w"))
     return CUDNN_STATUS_BAD_PARAM;
-  if (si_asked("fail")) return CUDNN_STATUS_EXECUTION_FAILED;
+  if (si_execution_fails("fail", first, 20)) return CUDNN_STATUS_EXECUTION_FAILED;
   k->alpha = *(const float *)alpha;
   if (k->workspace) standin_uses(k->workspace, k->workspace_size, 1);
   return standin_enqueue(h->stream, name, convolve, k, sizeof *k, NULL)
@@ -290,7 +286,7 @@ static candidate offer(int algo, size_t memory, cudnnDeterminism_t d, cudnnMathT
   return (candidate){
       (cudnnConvolutionFwdAlgo_t)algo, CUDNN_STATUS_SUCCESS, 1, memory, d, math, {0}};
 }
-static cudnnStatus_t advise(cudnnHandle_t h, const work *k, const int algo[3], int most, int *found,
+static cudnnStatus_t advise(cudnnHandle_t h, const work *k, const int algo[4], int most, int *found,
                             candidate *out) {
   NEED(h, HANDLE);
   *found = 0;
@@ -299,8 +295,9 @@ static cudnnStatus_t advise(cudnnHandle_t h, const work *k, const int algo[3], i
   const candidate all[] = {offer(algo[0], 0, CUDNN_NON_DETERMINISTIC, math),
                            offer(algo[1], huge, CUDNN_DETERMINISTIC, math),
                            offer(algo[2], usual, CUDNN_DETERMINISTIC, converting),
-                           offer(algo[2], usual, CUDNN_DETERMINISTIC, math)};
-  for (; *found < most && *found < 4; ++*found) out[*found] = all[*found];
+                           offer(algo[2], usual, CUDNN_DETERMINISTIC, math),
+                           offer(algo[3], usual, CUDNN_DETERMINISTIC, math)};
+  for (; *found < most && *found < 5; ++*found) out[*found] = all[*found];
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -311,7 +308,8 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, cudnnTenso
                                                      int *found,
                                                      cudnnConvolutionFwdAlgoPerf_t *out) {
   static const int algo[] = {CUDNN_CONVOLUTION_FWD_ALGO_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_FFT,
-                             CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM};
+                             CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+                             CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM};
   work k = {0};
   cudnnStatus_t s = prepare(&k, x, w, c, y);
   return s ? s : advise(h, &k, algo, most, found, out);
@@ -321,7 +319,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     cudnnConvolutionDescriptor_t c, cudnnTensorDescriptor_t x, int most, int *found,
     cudnnConvolutionBwdDataAlgoPerf_t *out) {
   static const int algo[] = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT,
-                             CUDNN_CONVOLUTION_BWD_DATA_ALGO_1};
+                             CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
+                             CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD};
   work k = {0};
   cudnnStatus_t s = prepare(&k, x, w, c, y);
   return s ? s : advise(h, &k, algo, most, found, (candidate *)(void *)out);
@@ -330,9 +329,9 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     cudnnHandle_t h, cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t y,
     cudnnConvolutionDescriptor_t c, cudnnFilterDescriptor_t w, int most, int *found,
     cudnnConvolutionBwdFilterAlgoPerf_t *out) {
-  static const int algo[] = {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0,
-                             CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT,
-                             CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1};
+  static const int algo[] = {
+      CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT,
+      CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED};
   work k = {0};
   cudnnStatus_t s = prepare(&k, x, w, c, y);
   return s ? s : advise(h, &k, algo, most, found, (candidate *)(void *)out);
@@ -354,6 +353,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha, cudnnT
   cudnnStatus_t s = prepare(&k, x, w, c, y);
   if (s) return s;
   return launch(h, &k, alpha, beta, algo != CUDNN_CONVOLUTION_FWD_ALGO_GEMM,
+                algo == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
                 algo == CUDNN_CONVOLUTION_FWD_ALGO_FFT ? huge : usual, "cudnnConvolutionForward");
 }
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
@@ -372,6 +372,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha,
   cudnnStatus_t s = prepare(&k, x, w, c, y);
   if (s) return s;
   return launch(h, &k, alpha, beta, algo != CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
+                algo == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
                 algo == CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT ? huge : usual,
                 "cudnnConvolutionBackwardData");
 }
@@ -393,6 +394,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
   return launch(
       h, &k, alpha, beta,
       algo != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 && algo != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3,
+      algo == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
       algo == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT ? huge : usual,
       "cudnnConvolutionBackwardFilter");
 }

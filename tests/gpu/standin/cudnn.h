@@ -2,6 +2,7 @@
 #pragma once
 #include <cudnn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +13,10 @@ struct cudnnContext {
   int magic, device;
   void *stream;
 };
-cudnnStatus_t si_bad(const char *what);      // says what, and is CUDNN_STATUS_BAD_PARAM
-bool si_asked(const char *what);             // STANDIN_CUDNN is that
+cudnnStatus_t si_bad(const char *what);  // says what, and is CUDNN_STATUS_BAD_PARAM
+bool si_asked(const char *what);         // STANDIN_CUDNN is that
+bool si_execution_fails(const char *which, bool first,
+                        int most);           // it is WHICH, WHICH-first or WHICH-later
 bool si_ready(const struct cudnnContext *);  // a handle of the current device, with a stream
 
 // ---- Graphs of operations (cudnn_graph.c), and how they run (cudnn_run.c)

@@ -8,6 +8,8 @@
 #include <string.h>
 #include "tests/gpu/standin/standin.h"
 
+// Of a device's memory: what a module takes, and a node of an executable graph.
+enum { MODULE_BYTES = 8192, NODE_BYTES = 1024 };
 enum { MAX_DEVICES = 16, PAGE = 4096, LANES = 64 };
 struct use {  // of memory, by a library
   const void *p;
@@ -39,7 +41,7 @@ struct CUgraphNode_st {
   int hidden;           // no work of its own
   int64_t lasts;        // EXTERN: ns
   char *dst, *src;
-  size_t n;
+  size_t n, rows, dst_pitch, src_pitch;  // COPY: rows of n bytes each
   unsigned value, width;
   standin_launch launch;
   CUhostFn fn;
@@ -171,6 +173,8 @@ op *si_new_op(enum kind k, struct device *d, const char *name);
 void si_drop(op *o);
 // Takes a reference to it.
 op *si_hold(op *o);
+// How many bytes a copy or a fill writes; 0: it is none.
+size_t si_bytes(const op *o);
 int si_do_op(op *o);  // 1: done, 0: ask again, < 0: minus the CUresult
 // Appends it to a list, which takes the reference.
 void si_add(op ***list, int *n, op *o);

@@ -85,6 +85,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long lo
   si_tell_cloned(g);
   *x = calloc(1, sizeof **x);
   **x = (struct CUgraphExec_st){EXEC, g, NULL};
+  g->origin->dev->used += (size_t)g->n * NODE_BYTES;
   return g->origin->dev->nexecs++, CUDA_SUCCESS;
 }
 CUresult cuGraphUpload(CUgraphExec x, CUstream s) {
@@ -157,7 +158,7 @@ CUresult cuGraphDestroy(CUgraph g) {
 CUresult cuGraphExecDestroy(CUgraphExec x) {
   NEED(x, EXEC);
   CUgraph g = x->graph;
-  g->origin->dev->nexecs--;
+  g->origin->dev->nexecs--, g->origin->dev->used -= (size_t)g->n * NODE_BYTES;
   si_drop(x->last), x->magic = DEAD;
   return cuGraphDestroy(g);
 }

@@ -106,20 +106,24 @@ int standin_range(const void *p, size_t n, int device, const char *what) {
        (devices[device].peers >> b->dev->ordinal & 1)))
     return 0;
   standin_say("%s: %zu bytes at %s%s", what, n, si_describe(p, text, sizeof text),
-              b && b->dev && b->dev->ordinal != device ? " of another device" : "");
+              b && b->dev && device >= 0 && b->dev->ordinal != device ? " of another device" : "");
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+// Rows of n bytes each, which begin so many bytes after each other: one piece of work.
+struct rows {
+  size_t n, rows, dst_pitch, src_pitch;
+};
 // side: 'd' device, 'h' host, '?' told by the address
-static CUresult copy(const char *fn, void *dst, char dst_kind, const void *src, char src_kind,
-                     size_t n, CUstream h, int sync) {
+static CUresult copy_rows(const char *fn, void *dst, char dst_kind, const void *src, char src_kind,
+                          struct rows r, CUstream h, int sync) {
   NEED_CTX(d);
   if (sync) {
     CUresult bad = si_illegal(fn);
     if (bad) return bad;
   }
   STREAM_OF(h, s);
-  if (!n) return CUDA_SUCCESS;
+  if (!r.n || !r.rows) return CUDA_SUCCESS;
   block *bd = si_find(dst), *bs = si_find(src);
   int stage = 0, wait = sync;
   if (dst_kind == '?') dst_kind = bd && bd->dev ? 'd' : 'h';
@@ -128,6 +132,7 @@ static CUresult copy(const char *fn, void *dst, char dst_kind, const void *src, 
   for (int side = 0; side < 2; side++) {
     block *b = side ? bs : bd;
     const void *p = side ? src : dst;
+    size_t n = (r.rows - 1) * (side ? r.src_pitch : r.dst_pitch) + r.n;  // all in one allocation
     snprintf(text, sizeof text, "%s: %s", fn, side ? "source" : "destination");
     if ((side ? src_kind : dst_kind) == 'd' || (b && !b->dev)) {
       if (standin_range(p, n, -1, text)) return CUDA_ERROR_INVALID_VALUE;
@@ -145,13 +150,18 @@ static CUresult copy(const char *fn, void *dst, char dst_kind, const void *src, 
       wait = 1;
   }
   op *o = si_new_op(COPY, d, fn);
-  o->dst = dst, o->src = (char *)src, o->n = n;
-  if (stage) o->data = memcpy(malloc(n), src, n), o->bytes = n;
+  o->dst = dst, o->src = (char *)src;
+  o->n = r.n, o->rows = r.rows, o->dst_pitch = r.dst_pitch, o->src_pitch = r.src_pitch;
+  if (stage) o->data = memcpy(malloc(r.n), src, r.n), o->bytes = r.n;
   si_hold(o);
   CUresult e = si_enqueue(s, o);
   if (!e && wait) e = si_drain(d, o);
   si_drop(o);
   return e;
+}
+static CUresult copy(const char *fn, void *dst, char dst_kind, const void *src, char src_kind,
+                     size_t n, CUstream h, int sync) {
+  return copy_rows(fn, dst, dst_kind, src, src_kind, (struct rows){n, 1, n, n}, h, sync);
 }
 #define COPY_FN(name, D, dk, S, sk)                                            \
   CUresult name(D dst, S src, size_t n) {                                      \
@@ -172,7 +182,7 @@ COPY_ASYNC_FN(cuMemcpyDtoHAsync, void *, 'h', CUdeviceptr, 'd')
 COPY_ASYNC_FN(cuMemcpyDtoDAsync, CUdeviceptr, 'd', CUdeviceptr, 'd')
 COPY_ASYNC_FN(cuMemcpyAsync, CUdeviceptr, '?', CUdeviceptr, '?')
 
-// Rows within devices alone: one piece of work each.
+// Rows within devices alone.
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *c, CUstream s) {
   API;
   if (c->srcMemoryType != CU_MEMORYTYPE_DEVICE || c->dstMemoryType != CU_MEMORYTYPE_DEVICE ||
@@ -180,11 +190,8 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *c, CUstream s) {
     FAIL(CUDA_ERROR_NOT_SUPPORTED, "cuMemcpy2DAsync: only rows within devices");
   if (c->Height > 1 && (c->srcPitch < c->WidthInBytes || c->dstPitch < c->WidthInBytes))
     FAIL(CUDA_ERROR_INVALID_VALUE, "cuMemcpy2DAsync: rows of %zu bytes overlap", c->WidthInBytes);
-  CUresult e = CUDA_SUCCESS;
-  for (size_t i = 0; i < c->Height && !e; i++)
-    e = copy(__func__, (void *)(c->dstDevice + i * c->dstPitch), 'd',
-             (const void *)(c->srcDevice + i * c->srcPitch), 'd', c->WidthInBytes, s, 0);
-  return e;
+  struct rows r = {c->WidthInBytes, c->Height, c->dstPitch, c->srcPitch};
+  return copy_rows(__func__, (void *)c->dstDevice, 'd', (const void *)c->srcDevice, 'd', r, s, 0);
 }
 
 static CUresult set(CUdeviceptr dst, unsigned value, unsigned width, size_t n, CUstream h,

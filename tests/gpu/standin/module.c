@@ -26,7 +26,8 @@ CUresult cuModuleLoadData(CUmodule *out_m, const void *image) {
   if (m->m->arch / 10 != sizes.sm / 10 || m->m->arch > sizes.sm)
     FAIL(CUDA_ERROR_NO_BINARY_FOR_GPU, "the module is for sm_%d, the device is sm_%d", m->m->arch,
          sizes.sm);
-  d->nmodules++;
+  if (d->used + MODULE_BYTES > d->total) return CUDA_ERROR_OUT_OF_MEMORY;
+  d->nmodules++, d->used += MODULE_BYTES;
   return *out_m = m, CUDA_SUCCESS;
 }
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_option *o, void **v) {
@@ -55,7 +56,7 @@ CUresult cuModuleUnload(CUmodule m) {
   NOT_IN_CAPTURE;
   si_drain(m->dev, NULL);
   for (int i = 0; i < m->nfunc; i++) m->func[i]->magic = DEAD;
-  m->dev->nmodules--;
+  m->dev->nmodules--, m->dev->used -= MODULE_BYTES;
   return dlclose(m->so), close(m->fd), m->magic = DEAD, CUDA_SUCCESS;
 }
 static int max_threads(CUfunction f) { return f->k->max_threads ? f->k->max_threads : 1024; }

@@ -147,11 +147,16 @@ static void access_uses(const op *o) {
     if (o->uses[i].writes) access_range(o->uses[i].p, o->uses[i].n, 1);
 }
 
+// What lies between the rows of a copy is not touched.
+static void access_rows(const char *p, const op *o, size_t pitch, int write) {
+  for (size_t i = 0; i < o->rows; i++) access_range(p + i * pitch, o->n, write);
+}
+
 void si_accesses(op *o) {
   if (!si_races()) return;
   if (o->epoch) running = o;  // not so the nodes of a loop's body: they are the loop's
-  if (o->kind == COPY && !o->data) access_range(o->src, o->n, 0);
-  if (o->kind == COPY) access_range(o->dst, o->n, 1);
+  if (o->kind == COPY && !o->data) access_rows(o->src, o, o->src_pitch, 0);
+  if (o->kind == COPY) access_rows(o->dst, o, o->dst_pitch, 1);
   if (o->kind == SET) access_range(o->dst, o->n * o->width, 1);
   if (o->kind == EXTERN) access_uses(o);
 }

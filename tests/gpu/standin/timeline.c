@@ -28,9 +28,8 @@ int64_t si_lasts(const op *o) {
   const unsigned *g = o->launch.grid;
   switch (o->kind) {
     case COPY:
-      return 1000 + (int64_t)o->n;
     case SET:
-      return 1000 + (int64_t)(o->n * o->width);
+      return 1000 + (int64_t)si_bytes(o);
     case KERNEL:
       return 2000 + (int64_t)1000 * g[0] * g[1] * g[2];
     case EXTERN:
@@ -79,6 +78,6 @@ void si_tell_done(const op *o, int64_t start) {
                                  .device = (unsigned)o->dev->ordinal,
                                  .start = start,
                                  .end = o->time,
-                                 .bytes = o->n,
+                                 .bytes = si_bytes(o),
                                  .name = o->name});
 }

@@ -64,6 +64,10 @@ int si_canary(const block *b) {  // the rest of the first and of the last page
   return 1;
 }
 
+size_t si_bytes(const op *o) {
+  return o->kind == COPY ? o->n * o->rows : o->kind == SET ? o->n * o->width : 0;
+}
+
 int si_do_op(op *o) {
   uint64_t *rng = &o->dev->rng;
   si_accesses(o);
@@ -71,7 +75,9 @@ int si_do_op(op *o) {
     case MARK:
       break;
     case COPY:
-      memmove(o->dst, o->data ? o->data : o->src, o->n);
+      for (size_t i = 0; i < o->rows; i++)
+        memmove(o->dst + i * o->dst_pitch, (o->data ? (char *)o->data : o->src) + i * o->src_pitch,
+                o->n);
       break;
     case SET:
       for (size_t i = 0; i < o->n; i++) memcpy(o->dst + i * o->width, &o->value, o->width);
