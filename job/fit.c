@@ -1,12 +1,14 @@
 // fit.c - see fit.h.
 //
-// Candidates are compiled: without micro-steps and with 2, 4, 8, ... of them, and for each, of
-// every way to divide the model into parts, the fewest parts computed again that fit, those first
-// that free the most bytes for an operation. More of either takes more time, so that the search
-// ends with the first number of micro-steps for which nothing has to be computed again. The same
-// with keys changed that leave the bits as they are: gathers where weights are used, and states in
-// host memory; but for those which alone take more time than the best so far.
+// Candidates are compiled: without micro-steps and with 2, 4, 8, ... of them, up to the first
+// number for which nothing has to be computed again; then for each, the largest first, of every way
+// to divide the model into parts, the fewest parts computed again that fit, those first that free
+// the most bytes for an operation. The same with keys changed that leave the bits as they are. More
+// of anything takes more time and less memory: what takes as long as the best so far is left out,
+// with all that has more of it. Micro-steps take less time than parts, so that the first best is a
+// good one.
 #include "job/fit.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "compiler/report/parts.h"
@@ -24,13 +26,23 @@ typedef struct part_set {
 typedef struct change {
   const char *key, *value;
 } change;
-enum { MAX_CHANGES = 4, MAX_WAYS = 5 };
+enum { MAX_CHANGES = 4, MAX_WAYS = 5, MAX_DOUBLED = 64, MAX_SETS = GR_RECOMPUTE_WORDS + 1 };
 typedef struct way {
   change changes[MAX_CHANGES];
   int n;
 } way;
 
-enum { MAX_SETS = GR_RECOMPUTE_WORDS + 1 };
+// A way to make the plan, and what that needs.
+typedef struct candidate {
+  const struct candidate *before;  // that was planned
+  const char *list;                // training.recompute; empty: as configured
+  const way *way;
+  const part_set *set;
+  int parts;  // the first of the set are computed again
+  int64_t accumulate;
+  double bytes, seconds;
+  bool there;  // it can be planned
+} candidate;
 
 typedef struct fit {
   gr_job *job;
@@ -40,28 +52,20 @@ typedef struct fit {
   int n_sets;
   way ways[MAX_WAYS];  // n_ways; the first changes nothing
   int n_ways;
-  gr_text *saved;      // what one of them alone saves, for the sentence
-  int64_t accumulate;  // micro-steps of the configuration
-  int64_t most;        // micro-steps that can be chosen
+  const candidate *last;  // that was planned: sets have parts in common
+  gr_text *saved;         // what one of them alone saves, for the sentence
+  int64_t accumulate;     // micro-steps of the configuration
+  int64_t most;           // micro-steps that can be chosen
 } fit;
-
-// A way to make the plan, and what that needs.
-typedef struct candidate {
-  const way *way;
-  const part_set *set;
-  int parts;  // the first of the set are computed again
-  int64_t accumulate;
-  double bytes, seconds;
-  bool there;  // it can be planned
-} candidate;
 
 // ---- Candidates ---------------------------------------------------------------------------------
 
 static const char *list_parts(const candidate *c, gr_arena *a) {
   gr_text t = gr_text_make(a);
   for (int i = 0; i < c->parts; i++)
-    gr_text_printf(&t, "%s\"%s\"", i ? "," : "", c->set->parts[i].path);
-  return t.chars;
+    gr_text_printf(&t, "%s\"%s\"", i ? "," : "[", c->set->parts[i].path);
+  if (c->parts) gr_text_put(&t, "]");
+  return c->parts ? t.chars : "";
 }
 
 static const gr_program *largest(const gr_plan *p) {
@@ -73,13 +77,13 @@ static const gr_program *largest(const gr_plan *p) {
 }
 
 // Plans with these overrides. What is made is in out->arena, which the caller destroys.
-static bool plan_with(const fit *f, const char *parts, gr_job *out, candidate *c) {
+static bool plan_with(const fit *f, gr_job *out, candidate *c) {
   gr_arena *a = gr_arena_create();
   const char *overrides[3 + MAX_CHANGES] = {
       "training.memory=null",
       gr_arena_printf(a, "training.accumulate=%lld", (long long)c->accumulate)};
   int n = 2;
-  if (parts) overrides[n++] = gr_arena_printf(a, "training.recompute=%s", parts);
+  if (*c->list) overrides[n++] = gr_arena_printf(a, "training.recompute=%s", c->list);
   for (int k = 0; c->way && k < c->way->n; k++)
     overrides[n++] = gr_arena_printf(a, "%s=%s", c->way->changes[k].key, c->way->changes[k].value);
   *out = (gr_job){0};
@@ -95,14 +99,24 @@ static bool plan_with(const fit *f, const char *parts, gr_job *out, candidate *c
   return c->there;
 }
 
-static candidate try(const fit *f, const way *w, const part_set *set, int parts,
-                     int64_t accumulate) {
+static void remember(fit *f, const candidate *c) {
+  candidate *copy = GR_NEW(f->job->arena, candidate, 1);
+  *copy = *c;
+  copy->before = f->last, f->last = copy;
+}
+
+static candidate try(fit *f, const way *w, const part_set *set, int parts, int64_t accumulate) {
   candidate c = {.way = w, .set = set, .parts = parts, .accumulate = accumulate};
-  gr_arena *a = gr_arena_create();
+  c.list = list_parts(&c, f->job->arena);
+  for (const candidate *t = f->last; t; t = t->before)
+    if (t->way == w && t->accumulate == accumulate && !strcmp(t->list, c.list)) {
+      c.bytes = t->bytes, c.seconds = t->seconds, c.there = t->there;
+      return c;
+    }
   gr_job other;
-  plan_with(f, parts ? gr_arena_printf(a, "[%s]", list_parts(&c, a)) : NULL, &other, &c);
+  plan_with(f, &other, &c);
   gr_arena_destroy(other.arena);
-  gr_arena_destroy(a);
+  remember(f, &c);
   return c;
 }
 
@@ -121,7 +135,7 @@ static void put_changes(gr_text *t, const way *w, const char *between) {
 // Notes what a candidate saves, of which one thing alone is changed.
 static void note_saved(const fit *f, const candidate *first, const candidate *c) {
   char b[32];
-  if (!c->there || c->bytes >= first->bytes || (c->parts && !c->set->pattern)) return;
+  if (!c->there || c->bytes >= first->bytes) return;
   gr_text_printf(f->saved, "%s%s by ", f->saved->len ? ", " : "",
                  gr_bytes_text(first->bytes - c->bytes, b));
   if (c->parts)
@@ -132,55 +146,69 @@ static void note_saved(const fit *f, const candidate *first, const candidate *c)
     gr_text_printf(f->saved, "training.accumulate=%lld", (long long)c->accumulate);
 }
 
-// The fewest parts of a set that fit with so many micro-steps; none does: all of them.
-static candidate fewest_parts(const fit *f, const candidate *none, const part_set *set) {
-  candidate all = try(f, none->way, set, set->n, none->accumulate);
-  if (!none->way->n && none->accumulate == f->accumulate) note_saved(f, none, &all);
-  for (int low = 0, high = set->n; fits(f, &all) && high - low > 1;) {
-    candidate middle = try(f, none->way, set, (low + high) / 2, none->accumulate);
-    if (fits(f, &middle))
-      all = middle, high = middle.parts;
-    else
-      low = (low + high) / 2;
-  }
-  return all;
+// How many parts to try after `last`, between those that do not fit and those that do: as if each
+// saved as much as the others, then beside that, and then the middle.
+static int next_parts(const fit *f, const candidate *low, const candidate *high,
+                      const candidate *last, int *guesses) {
+  if (!low->there || !high->there || *guesses > 1) return (low->parts + high->parts) / 2;
+  if (++*guesses > 1) return fits(f, last) ? last->parts - 1 : last->parts + 1;
+  double share = (low->bytes - f->limit) / (low->bytes - high->bytes);
+  int n = low->parts + (int)ceil(share * (high->parts - low->parts));
+  return n < high->parts ? n : high->parts - 1;
 }
 
-// The candidate with so many micro-steps that fits and takes the least time; if none fits, the one
-// that needs least. none: that with nothing computed again.
-static candidate search_parts(const fit *f, const candidate *none) {
-  candidate best = *none;
-  for (int i = 0; i < f->n_sets && !fits(f, none); i++) {
-    candidate c = fewest_parts(f, none, &f->sets[i]);
-    if (is_better(f, &c, &best)) best = c;
-  }
-  return best;
+// The fewest parts of a set that fit with so many micro-steps, if they may take less time than the
+// best; none does: all of them.
+static candidate fewest_parts(fit *f, const candidate *none, const part_set *set,
+                              const candidate *best) {
+  candidate low = *none, high = {.parts = set->n + 1}, c;
+  int guesses = 0, n = fits(f, best) ? 1 : set->n;
+  do {
+    c = try(f, none->way, set, n, none->accumulate);
+    *(fits(f, &c) ? &high : &low) = c;
+    if (!fits(f, &c) && fits(f, best) && c.seconds >= best->seconds) break;
+    n = next_parts(f, &low, &high, &c, &guesses);
+  } while (high.parts - low.parts > 1);
+  return high.there ? high : low;
 }
 
-// The same with any number of them, up to that which alone takes more time than `other`.
-static candidate search_way(const fit *f, const candidate *first, const candidate *other) {
-  candidate best = search_parts(f, first);
-  for (int64_t n = 2 * f->accumulate; n <= f->most && (best.parts || !fits(f, &best)); n *= 2) {
-    candidate none = try(f, first->way, NULL, 0, n);
-    if (fits(f, other) && none.seconds >= other->seconds) break;
-    candidate c = search_parts(f, &none);
-    if (n == 2 * f->accumulate && !first->way->n) note_saved(f, first, &none);
-    if (is_better(f, &c, &best)) best = c;
-    if (fits(f, &c) && !c.parts) break;
+// Takes the candidate with so many micro-steps that fits and takes the least time, or if none fits
+// the one that needs least, if it is better. none: that with nothing computed again.
+static void search_parts(fit *f, const candidate *none, candidate *best) {
+  if (is_better(f, none, best)) *best = *none;
+  if (fits(f, best) && none->seconds >= best->seconds) return;
+  for (int i = 0; i < f->n_sets; i++) {
+    candidate c = fewest_parts(f, none, &f->sets[i], best);
+    if (is_better(f, &c, best)) *best = c;
   }
-  return best;
+}
+
+// The same with any number of them, up to that which alone takes more time than the best.
+static void search_way(fit *f, const candidate *first, candidate *best) {
+  candidate none[MAX_DOUBLED] = {*first};
+  int n = 1;
+  for (int64_t k = 2 * f->accumulate; k <= f->most && !fits(f, &none[n - 1]); k *= 2, n++) {
+    none[n] = try(f, first->way, NULL, 0, k);
+    if (n == 1 && !first->way->n) note_saved(f, first, &none[n]);
+    if (fits(f, best) && none[n].seconds >= best->seconds) break;
+  }
+  while (n-- > 0) search_parts(f, &none[n], best);
 }
 
 // And with any of the ways. More of one takes no less time, so that a way which alone takes more
 // than the best is not the best with others.
-static candidate search(const fit *f, const candidate *first) {
-  candidate best = search_way(f, first, first);
+static candidate search(fit *f, const candidate *first) {
+  candidate best = *first;
+  for (const part_set *s = f->sets; s < f->sets + f->n_sets && s->pattern; s++) {
+    candidate all = try(f, f->ways, s, s->n, f->accumulate);
+    note_saved(f, first, &all);
+  }
+  search_way(f, first, &best);
   for (int i = 1; i < f->n_ways; i++) {
     candidate alone = try(f, &f->ways[i], NULL, 0, f->accumulate);
     if (f->ways[i].n <= 2) note_saved(f, first, &alone);  // not two at once
     if (!alone.there || (fits(f, &best) && alone.seconds >= best.seconds)) continue;
-    candidate c = search_way(f, &alone, &best);
-    if (is_better(f, &c, &best)) best = c;
+    search_way(f, &alone, &best);
   }
   return best;
 }
@@ -197,9 +225,9 @@ static int by_worth(const void *a, const void *b) {
 static bool find_set(fit *f, const char *pattern) {
   part_set *s = &f->sets[f->n_sets];
   gr_job other;
-  candidate c = {.accumulate = f->accumulate};
+  candidate c = {.way = f->ways, .accumulate = f->accumulate, .list = pattern};
   *s = (part_set){.pattern = pattern};
-  if (plan_with(f, pattern, &other, &c)) {
+  if (plan_with(f, &other, &c)) {
     const gr_notes *n = &largest(other.spec.plan)->notes;
     s->parts = GR_NEW(f->job->arena, gr_recomputed, n->n_recomputed + MAX_SETS);
     for (uint32_t k = 0; k < n->n_recomputed; k++)
@@ -207,6 +235,8 @@ static bool find_set(fit *f, const char *pattern) {
         s->parts[s->n] = n->recomputed[k];
         s->parts[s->n++].path = gr_arena_strdup(f->job->arena, n->recomputed[k].path);
       }
+    c.set = s, c.parts = 1, c.list = s->n ? list_parts(&c, f->job->arena) : "";
+    if (s->n == 1 && !strcmp(s->parts->path, pattern)) remember(f, &c);
   }
   gr_arena_destroy(other.arena);
   return s->n > 0;
@@ -214,8 +244,9 @@ static bool find_set(fit *f, const char *pattern) {
 
 // What each word of training.recompute finds; and these beside iterations of repeat:, or the
 // model's outermost parts.
-static void find_sets(fit *f) {
-  for (int k = 0; k < GR_RECOMPUTE_WORDS; k++) f->n_sets += find_set(f, gr_recompute_words[k]);
+static void find_sets(fit *f, bool loops) {
+  for (int k = 0; k < GR_RECOMPUTE_WORDS; k++)
+    if (k != GR_RECOMPUTE_SCAN || loops) f->n_sets += find_set(f, gr_recompute_words[k]);
   if (!find_set(f, "repeat") && !find_set(f, "[\"*\"]")) return;
   part_set *s = &f->sets[f->n_sets];
   for (int k = 0; k < f->n_sets; k++) s->parts[s->n++] = f->sets[k].parts[0];
@@ -224,10 +255,12 @@ static void find_sets(fit *f) {
   f->n_sets++;
 }
 
-static bool has_batch_norm(const gr_plan *p) {
-  const gr_graph *g = largest(p)->frame.g;
-  for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (!strncmp(g->nodes[i].op->name, "batch_norm", 10)) return true;
+static bool has_op(const gr_plan *p, const char *begins) {
+  for (uint32_t k = 0; k < p->n_programs; k++) {
+    const gr_graph *g = p->programs[k].frame.g;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+      if (!strncmp(g->nodes[i].op->name, begins, strlen(begins))) return true;
+  }
   return false;
 }
 
@@ -298,35 +331,21 @@ static gr_status refuse(const fit *f, const candidate *first, const candidate *b
                  t.len ? "; or " : "");
 }
 
-static gr_status set(gr_job *j, const char *key, gr_conf *value) {
+static gr_status set(gr_job *j, const char *key, const char *text) {
+  gr_conf *value = NULL;
+  GR_TRY(gr_conf_parse(j->arena, "training.memory", text, &value));
+  value->loc = gr_conf_find(j->spec.conf, "training.memory")->loc;
   value->is_default = true;  // it is not the user's
   return gr_conf_put_at(j->arena, j->spec.conf, key, value);
 }
 
-static gr_status apply_change(gr_job *j, const change *c, gr_loc loc) {
-  bool truth = !strcmp(c->value, "true"), word = !truth && strcmp(c->value, "false") != 0;
-  gr_conf *value = gr_conf_make(j->arena, word ? GR_CONF_TEXT : GR_CONF_BOOL, loc);
-  if (word)
-    value->text = c->value;
-  else
-    value->truth = truth;
-  return set(j, c->key, value);
-}
-
 static gr_status apply(const fit *f, const candidate *c) {
   gr_job *j = f->job;
-  gr_loc loc = gr_conf_find(j->spec.conf, "training.memory")->loc;
-  gr_conf *list = gr_conf_make(j->arena, GR_CONF_LIST, loc);
-  gr_conf *number = gr_conf_make(j->arena, GR_CONF_INT, loc);
-  number->integer = c->accumulate;
-  for (int i = 0; i < c->parts; i++) {
-    gr_conf *path = gr_conf_make(j->arena, GR_CONF_TEXT, loc);
-    path->text = c->set->parts[i].path;
-    gr_conf_append(j->arena, list, path);
-  }
-  for (int i = 0; i < c->way->n; i++) GR_TRY(apply_change(j, &c->way->changes[i], loc));
-  if (c->parts) GR_TRY(set(j, "training.recompute", list));
-  return c->accumulate != f->accumulate ? set(j, "training.accumulate", number) : GR_OK;
+  const char *steps = gr_arena_printf(j->arena, "%lld", (long long)c->accumulate);
+  for (const change *k = c->way->changes; k < c->way->changes + c->way->n; k++)
+    GR_TRY(set(j, k->key, k->value));
+  if (c->parts) GR_TRY(set(j, "training.recompute", c->list));
+  return c->accumulate != f->accumulate ? set(j, "training.accumulate", steps) : GR_OK;
 }
 
 static void describe(const fit *f, const candidate *first, const candidate *best) {
@@ -335,8 +354,8 @@ static void describe(const fit *f, const candidate *first, const candidate *best
   gr_text_printf(&t, "training.memory %s: ", gr_bytes_text(f->limit, a));
   put_changes(&t, best->way, ", ");
   if (best->parts)
-    gr_text_printf(&t, "%straining.recompute=[%s] (%d of %d parts)", best->way->n ? ", " : "",
-                   list_parts(best, f->job->arena), best->parts, best->set->n);
+    gr_text_printf(&t, "%straining.recompute=%s (%d of %d parts)", best->way->n ? ", " : "",
+                   best->list, best->parts, best->set->n);
   if (best->accumulate != f->accumulate)
     gr_text_printf(&t, "%straining.accumulate=%lld", best->way->n || best->parts ? ", " : "",
                    (long long)best->accumulate);
@@ -356,14 +375,15 @@ static gr_status fit_to_limit(gr_job *j, int ranks) {
   gr_job other;
   gr_text saved = gr_text_make(j->arena);
   f.saved = &saved;
-  candidate first = {.way = f.ways, .accumulate = f.accumulate};
-  bool there = plan_with(&f, NULL, &other, &first);  // its errors are those of the plan
-  bool norm = there && has_batch_norm(other.spec.plan);
+  candidate first = {.list = "", .way = f.ways, .accumulate = f.accumulate};
+  bool there = plan_with(&f, &other, &first);  // its errors are those of the plan
+  bool norm = there && has_op(other.spec.plan, "batch_norm");
+  bool loops = there && has_op(other.spec.plan, "scan");
   gr_arena_destroy(other.arena);
   if (!there || fits(&f, &first)) return GR_OK;
   if (!is_given(j, "training.accumulate") && !norm)
     f.most = (int64_t)batch->rows * batch->micro_batches;
-  if (!is_given(j, "training.recompute")) find_sets(&f);
+  if (!is_given(j, "training.recompute")) find_sets(&f, loops);
   find_ways(&f);
   candidate best = search(&f, &first);
   if (!fits(&f, &best)) return refuse(&f, &first, &best);
