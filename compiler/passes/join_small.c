@@ -16,8 +16,7 @@
 #include "ops/loop/scan_block.h"
 
 // A node is small if the block reads so many bytes for it: an eighth of what it could in the time
-// of a launch, because it waits for the memory, and has few threads. And so many nodes are looked
-// at.
+// of a launch, because it waits for the memory, and has few threads. And the most nodes of a run.
 enum { MAX_SMALL = 32 << 10, MAX_NODES = 96 };
 
 typedef struct joiner {
@@ -143,10 +142,10 @@ static void emit_run(joiner *j, uint32_t first, uint32_t n) {
   const uint32_t *nodes = j->nodes + first;
   int launches = 0;
   for (uint32_t i = 0; i < n; i++) launches += j->launches[first + i];
-  if (launches < 2)
-    for (uint32_t i = 0; i < n; i++) emit_copy(j->b, j->g, &j->g->nodes[nodes[i]], j->map);
-  else if (is_kernel(j, nodes, n))
+  if (launches > 1 && is_kernel(j, nodes, n))
     emit_loop(j, j->b, nodes, n, j->map);
+  else if (launches < 2 || n < 2)
+    for (uint32_t i = 0; i < n; i++) emit_copy(j->b, j->g, &j->g->nodes[nodes[i]], j->map);
   else
     emit_run(j, first, n / 2), emit_run(j, first + n / 2, n - n / 2);
 }

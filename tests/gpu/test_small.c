@@ -49,6 +49,28 @@ static void small_nodes(void) {
   check_small(&(loops_body){2, 6, 300, GR_F32}, 1);  // kernels of several blocks; some are large
 }
 
+// A loop of one step that has more than such a run: carries that are yields, stay as they are, or
+// are read, and a loop in its body.
+static void loops_of_one_step(void) {
+  static double want[MOST], got[MOST];
+  MUST(gr_device_find("cuda", GR_NOWHERE, &device));
+  if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
+  for (uint32_t seed = first; seed <= (last ? last : 4); seed++) {
+    gr_arena *arena = gr_arena_create();
+    gr_graph *apart, *steps;
+    loops_seen none = {0}, all = {0};
+    memset(want, 0, sizeof want), memset(got, 0, sizeof got);
+    MUST(loops_steps(arena, &(loops_body){seed, 2, 5, GR_F32}, 1, &apart));
+    MUST(loops_steps(arena, &(loops_body){seed, 2, 5, GR_F32}, 2, &steps));
+    loops_look(arena, apart, false, &none), loops_look(arena, steps, false, &all);
+    CHECK(!none.kernels && all.small == 2, "%d kernels, and %d", none.kernels, all.small);
+    loops_run(apart, arena, device, 2, want), loops_run(steps, arena, device, 2, got);
+    CHECK(!memcmp(want, got, sizeof got), "seed %u: launches make other bits: %g", seed,
+          loops_worst(got, want, MOST));
+    gr_arena_destroy(arena);
+  }
+}
+
 // What a small node reads of a state is not overwritten because the node was put off, and the
 // state's next value is written in its place none the less.
 static void small_nodes_and_states(void) {
@@ -86,6 +108,6 @@ int main(int argc, char **argv) {
     first = last = (uint32_t)atoi(argv[1]);
     argc--, argv++;
   }
-  return RUN(argc, argv, {"small_nodes", small_nodes},
+  return RUN(argc, argv, {"small_nodes", small_nodes}, {"loops_of_one_step", loops_of_one_step},
              {"small_nodes_and_states", small_nodes_and_states});
 }
