@@ -64,3 +64,6 @@ gr_status gr_pass_fuse(gr_rewrite *);
 // Orders the nodes: collectives as early, and nodes without inputs as late as their edges allow.
 // The order is the same on all ranks.
 gr_status gr_pass_schedule(gr_rewrite *);
+// Joins runs of small nodes as loops of one step, which a GPU runs as a kernel of one block, also
+// within scans that are no kernel. The results are the same bits.
+gr_status gr_pass_join_small(gr_rewrite *);

@@ -97,6 +97,11 @@ static void explain_loops(FILE *f, const gr_plan_frame *frame, bool gpu) {
     }
     if (!any) fprintf(f, "  loops\n");
     any = true;
+    if (s->steps == 1 && !strcmp(n->created_by, "join_small")) {
+      fprintf(f, "    %-20s %5u small nodes in one kernel\n", n->scope ? n->scope : "",
+              s->body->n_nodes);
+      continue;
+    }
     fprintf(f, "    %-20s %5lld steps%s of %u nodes (%d products), ", n->scope ? n->scope : "",
             (long long)s->steps, s->reverse ? " back" : "", s->body->n_nodes, products);
     explain_carries(f, frame->body[i]);

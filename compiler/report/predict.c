@@ -49,6 +49,10 @@ static void note_missing(gr_program_figures *p, const char *op) {
 static bool is_in_place(const gr_plan_frame *f, const gr_node *n, const gr_gpu_launch *l) {
   if (l->kind != GR_GPU_COPY || l->copy.source.space != GR_GPU_IN) return false;
   uint32_t source = n->in[l->copy.source.index].id, target = gr_out(n, l->copy.target.index).id;
+  // A body's values outside of the arena have no place that the plan knows.
+  if (f->stacked &&
+      (gr_at(f->g, (gr_val){source})->role != GR_TEMP || f->stacked[source] || f->stacked[target]))
+    return false;
   return f->in_states[source] == f->in_states[target] &&
          f->offset[source] + l->copy.source.offset == f->offset[target] + l->copy.target.offset;
 }
@@ -118,7 +122,8 @@ void gr_predict_gpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, cons
   bool there = describe(w->arena, &call, f, n, &d);
   if (loop && !there) {
     for (uint32_t i = 0; i < loop->body->n_nodes; i++)
-      gr_predict_gpu(w, NULL, loop->body, &loop->body->nodes[i], runs * (double)loop->steps);
+      gr_predict_gpu(w, f ? f->body[n - g->nodes] : NULL, loop->body, &loop->body->nodes[i],
+                     runs * (double)loop->steps);
     return;
   }
   if (!there) note_missing(p, n->op->name);

@@ -11,6 +11,8 @@
 // A carry is read where its next value was written in the step before: in the stack of a yield, or
 // in one of two places that alternate. So carries are not copied from step to step.
 //
+// A loop of one step is a run of small nodes that the pass join_small has put together.
+//
 // Left to be launched node by node are bodies with kernels whose blocks wait for each other, or
 // that need more shared memory or other blocks than this one has, layers of libraries, and bodies
 // of so much work that one block takes longer than launches of many.
@@ -33,23 +35,28 @@ static bool refuse(gr_block_writer *w, const char *why, const gr_op *op) {
 
 static double bytes_of(const gr_type *t) { return (double)gr_type_bytes(t); }
 
+// Whether a node reads no more of an operand than its results have: of what is the same in all
+// steps the block's caches have the rest, and in a loop of one step it is the node that picks a
+// part.
+static bool reads_part(const gr_scan *s, const gr_graph *g, const gr_node *n, gr_val v) {
+  if (s->steps == 1)
+    return n->op == &gr_op_embedding || n->op == &gr_op_gather || n->op == &gr_op_slice;
+  return gr_at(g, v)->role == GR_INPUT && !gr_scan_is_seq(s, v.id);
+}
+
 // What the threads of the block read for a node: of a product its right side, for each four rows.
-// Of what is the same in all steps, such as a table, not more than the results have.
-static double reads_of(const gr_block_frame *f, uint32_t i) {
-  const gr_node *n = &f->g->nodes[i];
-  const gr_gpu_call *d = &f->call[i];
+static double reads_of(const gr_scan *s, const gr_graph *g, const gr_node *n,
+                       const gr_gpu_call *d) {
   double in = 0, out = 0;
   for (int k = 0; k < d->n; k++) {
     const gr_gpu_gemm *p = &d->launch[k].gemm;
     if (d->launch[k].kind != GR_GPU_GEMM) continue;
     return (double)(p->batch * ((p->m + 3) / 4) * p->n * p->k) * (double)gr_gpu_wide(p->in);
   }
-  for (int k = 0; k < n->n_out; k++) out += bytes_of(&gr_at(f->g, gr_out(n, k))->type);
+  for (int k = 0; k < n->n_out; k++) out += bytes_of(&gr_at(g, gr_out(n, k))->type);
   for (int k = 0; k < n->n_in; k++) {
-    const gr_value *v = gr_at(f->g, n->in[k]);
-    bool constant = v->role == GR_INPUT && !gr_scan_is_seq(f->s, n->in[k].id);
-    double bytes = bytes_of(&v->type);
-    in += constant && bytes > out ? out : bytes;
+    double bytes = bytes_of(&gr_at(g, n->in[k])->type);
+    in += bytes > out && reads_part(s, g, n, n->in[k]) ? out : bytes;
   }
   return in + out;
 }
@@ -83,13 +90,11 @@ static const gr_launch *where_of(const gr_block_writer *w, const gr_graph *g, co
 
 static gr_block_frame *describe_frame(gr_block_writer *w, const gr_scan *s, int depth, double runs);
 
-static bool describe_node(gr_block_writer *w, gr_block_frame *f, uint32_t i, double runs) {
-  const gr_node *n = &f->g->nodes[i];
-  gr_gpu_call *d = &f->call[i];
-  gr_op_call_of(f->g, n, &f->node[i]);
-  *d = (gr_gpu_call){.call = &f->node[i], .where = where_of(w, f->g, n), .arena = w->arena};
-  if (n->op == &gr_op_scan)
-    return (f->in[i] = describe_frame(w, n->attr, f->depth + 1, runs)) != NULL;
+// Describes the launches of a node that is no loop.
+static bool describe_call(gr_block_writer *w, const gr_graph *g, const gr_node *n, gr_op_call *call,
+                          gr_gpu_call *d) {
+  gr_op_call_of(g, n, call);
+  *d = (gr_gpu_call){.call = call, .where = where_of(w, g, n), .arena = w->arena};
   if (n->op->collective) return refuse(w, "a library does it", n->op);
   d->processors = w->c->processors, d->shared = w->c->shared;
   d->launch = GR_NEW(w->arena, gr_gpu_launch, GR_GPU_LAUNCHES);
@@ -98,8 +103,28 @@ static bool describe_node(gr_block_writer *w, gr_block_frame *f, uint32_t i, dou
   if (s) return refuse(w, "it has no kernel", n->op);
   for (int k = 0; k < d->n; k++)
     if (!takes_launch(w, n->op, &d->launch[k])) return false;
-  w->launches += runs * d->n, w->reads += runs * reads_of(f, i), w->calls += d->n;
   return true;
+}
+
+static bool describe_node(gr_block_writer *w, gr_block_frame *f, uint32_t i, double runs) {
+  const gr_node *n = &f->g->nodes[i];
+  gr_gpu_call *d = &f->call[i];
+  if (n->op == &gr_op_scan)
+    return (f->in[i] = describe_frame(w, n->attr, f->depth + 1, runs)) != NULL;
+  if (!describe_call(w, f->g, n, &f->node[i], d)) return false;
+  w->launches += runs * d->n, w->reads += runs * reads_of(f->s, f->g, n, d), w->calls += d->n;
+  return true;
+}
+
+double gr_scan_block_reads(gr_arena *arena, const gr_graph *g, const gr_node *n, int *launches) {
+  gr_op_call call;
+  gr_gpu_call d, around = {.arena = arena};
+  gr_block_writer *w = GR_NEW(arena, gr_block_writer, 1);
+  w->c = &around, w->arena = arena;
+  *launches = 0;
+  if (n->op == &gr_op_scan || !describe_call(w, g, n, &call, &d)) return -1;
+  for (int k = 0; k < d.n; k++) *launches += d.launch[k].kind != GR_GPU_COPY;
+  return reads_of(&(gr_scan){.body = g, .steps = 1}, g, n, &d);
 }
 
 // Launches of a node follow each other.
@@ -141,8 +166,9 @@ static gr_block_frame *describe_frame(gr_block_writer *w, const gr_scan *s, int 
   find_levels(f), find_read(f);
   w->waits += runs * f->levels;
   for (int c = 0; c < s->n_carry; c++) {
-    size_t bytes = gr_type_bytes(&gr_at(g, gr_scan_carry(s, c))->type);
-    if (gr_scan_operand(s, gr_scan_carry(s, c).id) < 0 && bytes > w->zeros) w->zeros = bytes;
+    uint32_t leaf = gr_scan_carry(s, c).id;
+    size_t bytes = gr_type_bytes(&g->values[leaf].type);
+    if (gr_scan_operand(s, leaf) < 0 && f->read[leaf] && bytes > w->zeros) w->zeros = bytes;
   }
   return f;
 }
@@ -164,7 +190,7 @@ gr_status gr_scan_block(gr_gpu_call *c) {
   w->text = gr_text_make(c->arena), w->functions = gr_text_make(c->arena);
   // While a plan is made, the GPU may be one on which nothing fits into shared memory.
   w->most_shared = c->shared > DECLARED ? c->shared - DECLARED : 0;
-  if (s->steps < LEAST_STEPS || !s->body->n_nodes)
+  if ((s->steps > 1 && s->steps < LEAST_STEPS) || !s->body->n_nodes)
     refuse(w, "it is short", &gr_op_scan);
   else
     w->frame = describe_frame(w, s, 0, 1);

@@ -55,5 +55,8 @@ typedef struct gr_block_writer {
 // Describes a loop as a kernel of one block, with the loop's working memory in `scratch` so far:
 // GR_ERR_UNSUPPORTED with the reason if it is none.
 GR_MUST_USE gr_status gr_scan_block(gr_gpu_call *);
+// The bytes that the threads of one block would read to run a node of a graph; less than 0: they
+// cannot. launches: how many it has by itself that are no copies.
+double gr_scan_block_reads(gr_arena *, const gr_graph *, const gr_node *, int *launches);
 // Writes the kernel, "loop", from the described frames.
 void gr_block_write_kernel(gr_block_writer *);

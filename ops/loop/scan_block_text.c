@@ -51,6 +51,14 @@ static bool is_next(const gr_block_frame *f, gr_val v) {
   return next;
 }
 
+// The carry to whose last value a loop of one step writes its next one; -1: it has a place.
+static int written_at_once(const gr_block_frame *f, gr_val v) {
+  bool made = f->s->steps == 1 && gr_at(f->g, v)->role == GR_TEMP;
+  for (int c = 0; made && c < f->s->n_carry; c++)
+    if (gr_at(f->g, gr_scan_carry(f->s, c))->next.id == v.id) return f->out_at[c] ? c : -1;
+  return -1;
+}
+
 // The address of a value that is no carry, in a step.
 static const char *value_at(gr_block_writer *w, const gr_block_frame *f, gr_val v,
                             const char *step) {
@@ -60,6 +68,8 @@ static const char *value_at(gr_block_writer *w, const gr_block_frame *f, gr_val 
   }
   int yield = yield_of(f, v);
   if (yield >= 0) return slice_at(w, f, f->out_at[f->s->n_carry + yield], v, step);
+  int last = written_at_once(f, v);
+  if (last >= 0) return f->out_at[last];
   if (is_next(f, v))
     return FORMAT("(%s + (%s & 1) * %lldLL)", f->place[v.id], step, bytes_of(f, v));
   return f->place[v.id];
@@ -83,7 +93,7 @@ static void find_addresses(gr_block_writer *w, gr_block_frame *f) {
   f->address[0] = "(const char *)0";
   for (uint32_t id = gr_graph_leaves(f->g) + 1; id < f->g->n_values; id++) {
     size_t bytes = (size_t)bytes_of(f, (gr_val){id});
-    if (yield_of(f, (gr_val){id}) < 0)
+    if (yield_of(f, (gr_val){id}) < 0 && written_at_once(f, (gr_val){id}) < 0)
       f->place[id] = reserve(w, is_next(f, (gr_val){id}) ? 2 * ((bytes + 15) / 16 * 16) : bytes);
   }
   for (uint32_t id = 1; id < f->g->n_values; id++)
@@ -264,7 +274,8 @@ static void put_frame(gr_block_writer *w, gr_block_frame *f) {
   put_wait(w);
   PUT("}\n");
   for (int c = 0; c < f->s->n_carry; c++) {
-    gr_val leaf = gr_scan_carry(f->s, c);
+    gr_val leaf = gr_scan_carry(f->s, c), next = gr_at(f->g, leaf)->next;
+    if (yield_of(f, next) < 0 && written_at_once(f, next) == c) continue;
     if (f->out_at[c]) put_copy(w, f->out_at[c], f->address[leaf.id], (size_t)bytes_of(f, leaf));
   }
   PUT("}\n");
@@ -292,9 +303,9 @@ void gr_block_write_kernel(gr_block_writer *w) {
   const gr_op_call *call = w->c->call;
   PUT("extern __shared__ __align__(16) char shared[];\n");
   put_operands(w);
-  w->zeros_at = reserve(w, w->zeros);
+  w->zeros_at = w->zeros ? reserve(w, w->zeros) : NULL;
   PUT("loop_block(0, 1);\n");
-  put_copy(w, w->zeros_at, "(const char *)0", w->zeros);
+  if (w->zeros) put_copy(w, w->zeros_at, "(const char *)0", w->zeros);
   put_wait(w);
   put_frame(w, w->frame);
   const char *body = w->text.chars;

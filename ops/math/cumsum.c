@@ -62,6 +62,7 @@ GR_CU(cumsum);
 static gr_status gpu(gr_gpu_call *g) {
   lines x = lines_of(g->call);
   gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_cumsum, "cumsum", gr_gpu_items(x.count), 128);
+  k->warps = true;
   gr_gpu_int(k, x.count), gr_gpu_int(k, x.n), gr_gpu_int(k, x.inner);
   gr_gpu_int(k, ((const struct cumsum *)g->call->attr)->reverse);
   return GR_OK;

@@ -51,7 +51,7 @@ refused "a plan that is larger with the memory of libraries" 'the plan needs .* 
 refused "a plan that is larger with the memory of NCCL" 'the plan needs .* and the device .cuda. has .* left' 'smaller batch' \
   -- STANDIN_MEM_MB=250 STANDIN_GPUS=2 -- model.params.hidden=1024 distributed.strategy=dp distributed.ranks=2
 refused "a launch fails" 'cuLaunchKernel returns CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES' "in op '" -- STANDIN_FAULT=cuLaunchKernel:30 --
-refused "a kernel fails" 'CUDA_ERROR_ILLEGAL_ADDRESS' 'resume from the newest checkpoint' -- STANDIN_FAULT=kernel:300 --
+refused "a kernel fails" 'CUDA_ERROR_ILLEGAL_ADDRESS' 'resume from the newest checkpoint' -- STANDIN_FAULT=kernel:200 --
 
 # The cache of compiled kernels: written once, used, and not believed.
 run() {

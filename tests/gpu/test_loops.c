@@ -3,133 +3,21 @@
 // in all dtypes, alone and in training steps with their gradients.
 //
 //   test_gpu_loops [SEED]    one body of each kind
-#include <math.h>
 #include <stdlib.h>
 #include "compiler/compile.h"
-#include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
-#include "runtime/exec/exec.h"
 #include "tests/check.h"
 #include "tests/gpu/loops.h"
+#include "tests/gpu/loops_run.h"
 #include "tests/nodes.h"
 
-enum { MOST = 1 << 21 };
+enum { MOST = LOOPS_MOST };
 static const gr_device_ops *device;
 static uint32_t first = 1, last = 0;  // seeds, if they are given
 
-// ---- Running -----------------------------------------------------------------------------------
-
-static void fill(gr_exec *e, const gr_exec_tensor *t, const char *name) {
-  static char data[MOST];
-  uint32_t seed = (uint32_t)name[0] * 31 + (uint32_t)name[1];
-  int64_t n = gr_type_count(&t->type);
-  double scale = name[0] == 'w' ? 0.4 : 1;
-  CHECK(t->bytes <= MOST, "%s has %zu bytes", name, t->bytes);
-  for (int64_t k = 0; k < n; k++)
-    gr_put(data, t->type.dtype, k,
-           !strcmp(name, "lr")     ? 0.5
-           : !strcmp(name, "step") ? 0
-                                   : scale * ((double)below(&seed, 1 << 15) / (1 << 14) - 1));
-  MUST(gr_exec_write(e, t, data));
-  MUST(gr_exec_wait(e));
-}
-
-static double *take(gr_exec *e, const gr_exec_tensor *t, double *out) {
-  static char data[MOST];
-  int64_t n = gr_type_count(&t->type);
-  CHECK(t->bytes <= MOST, "a value has %zu bytes", t->bytes);
-  MUST(gr_exec_read(e, t, data));
-  MUST(gr_exec_wait(e));
-  for (int64_t k = 0; k < n; k++) *out++ = gr_get(data, t->type.dtype, k);
-  return out;
-}
-
-// The nodes of the programs that a device has captured.
-static int count_captured(gr_exec *e, gr_arena *arena) {
-  gr_text t = gr_text_make(arena);
-  const gr_device *d = gr_exec_device(e);
-  int n = 0;
-  if (!d->ops->report) return 0;
-  d->ops->report(d, &t);
-  const char *found = strstr(t.chars, "captured, of ");
-  if (!found || sscanf(found, "captured, of %d nodes", &n) != 1) return 0;
-  return n;
-}
-
-// Runs a graph on a device so often, at last with values and before of zeros, so that what an
-// earlier run left is not right; reads its results and states, one after the other. Returns the
-// nodes that were captured.
-static int run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, int runs, double *out) {
-  gr_plan *plan;
-  gr_exec *e;
-  gr_compiled c = {.kind = "train", .bucket = "", .g = g, .gpu = on->gpu};
-  MUST(gr_plan_link(arena, &c, 1, &plan));
-  gr_exec_options o = {.device = on, .threads = 1};
-  MUST(gr_exec_open(plan, &o, &e));
-  while (runs-- > 1) MUST(gr_exec_run(e, plan->programs));
-  for (uint32_t i = 1; i < g->n_values; i++) {
-    gr_exec_tensor t = gr_exec_input(e, plan->programs, g->values[i].name ? g->values[i].name : "");
-    if (g->values[i].role == GR_INPUT && t.address) fill(e, &t, g->values[i].name);
-  }
-  for (uint32_t i = 0; i < plan->n_states; i++) {
-    gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
-    fill(e, &t, plan->states[i].name);
-  }
-  MUST(gr_exec_run(e, plan->programs));
-  for (uint32_t k = 0; k < g->n_results; k++) {
-    gr_exec_tensor t = gr_exec_result(e, plan->programs, g->result_names[k]);
-    out = take(e, &t, out);
-  }
-  for (uint32_t i = 0; i < plan->n_states; i++) {
-    gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
-    out = take(e, &t, out);
-  }
-  int captured = count_captured(e, arena);
-  gr_exec_close(e);
-  return captured;
-}
-
-// ---- Comparing ---------------------------------------------------------------------------------
-
-// Numbers of the kernels of a graph's loops.
-typedef struct seen {
-  int loops, kernels, waits;
-  int64_t most;   // times that the blocks of one wait for each other in a step
-  size_t shared;  // the most bytes of shared memory
-} seen;
-
-// inside: also of the loops in the body of one that is no kernel.
-static void look(gr_arena *arena, const gr_graph *g, bool inside, seen *out) {
-  gr_gpu_launch launch[GR_GPU_LAUNCHES];
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    gr_op_call call;
-    gr_op_call_of(g, &g->nodes[i], &call);
-    gr_gpu_call d = {.call = &call, .arena = arena, .launch = launch, .processors = 4};
-    if (call.op != &gr_op_scan) continue;
-    gr_status s = gr_gpu_describe(&d);
-    out->loops++, out->kernels += !s;
-    for (int k = 0; !s && k < d.n; k++) {
-      if (launch[k].kind != GR_GPU_KERNEL) continue;
-      int64_t waits = launch[k].kernel.barriers / ((const gr_scan *)call.attr)->steps;
-      if (waits > out->most) out->most = waits;
-      out->waits += launch[k].kernel.barriers > 1;
-      if (launch[k].kernel.shared > out->shared) out->shared = launch[k].kernel.shared;
-    }
-    if (s && inside) look(arena, ((const gr_scan *)call.attr)->body, inside, out);
-    gr_status_drop(s);
-  }
-}
-
-static double worst_of(const double *x, const double *y, int64_t n) {
-  double off = 0, most = 1;
-  for (int64_t i = 0; i < n; i++) {
-    if (fabs(y[i]) > most) most = fabs(y[i]);
-    if (!(fabs(x[i] - y[i]) <= off)) off = fabs(x[i] - y[i]);
-  }
-  return off / most;
-}
+// ---- Bodies ------------------------------------------------------------------------------------
 
 typedef struct kind {
   const char *name;
@@ -147,7 +35,7 @@ static const kind kinds[] = {
     {"train", loops_train, 4, GR_F16, 0.02},
 };
 
-static void one(const kind *k, uint32_t seed, seen *out) {
+static void one(const kind *k, uint32_t seed, loops_seen *out) {
   static double want[MOST], got[MOST];
   bool square = k->make == loops_square;
   loops_body o = {97 * seed + k->dtype, 4 + seed % 3, seed % 4 ? 3 + seed % 15 : 37, k->dtype};
@@ -158,17 +46,17 @@ static void one(const kind *k, uint32_t seed, seen *out) {
   MUST(k->make(arena, &o, &g));
   if (k->make != loops_train && seed % 2)
     MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer.name = "sgd"}, &g));
-  look(arena, g, false, out);
-  run(g, arena, &gr_device_cpu, 1, want);
-  run(g, arena, device, 1, got);
-  double off = worst_of(got, want, MOST);
+  loops_look(arena, g, false, out);
+  loops_run(g, arena, &gr_device_cpu, 1, want);
+  loops_run(g, arena, device, 1, got);
+  double off = loops_worst(got, want, MOST);
   CHECK(off <= k->tolerance, "%s of %s, seed %u: off by %g", k->name, gr_dtypes[k->dtype].name,
         seed, off);
   gr_arena_destroy(arena);
 }
 
 static void random_bodies(void) {
-  seen all = {0};
+  loops_seen all = {0};
   MUST(gr_device_find("cuda", GR_NOWHERE, &device));
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -187,18 +75,18 @@ static void check_gates(const loops_body *o, bool nested) {
   static double want[MOST], got[MOST];
   gr_arena *arena = gr_arena_create();
   gr_graph *whole, *split;
-  seen all = {0};
+  loops_seen all = {0};
   memset(want, 0, sizeof want), memset(got, 0, sizeof got);
   MUST(loops_gates(arena, o, nested, false, &whole));
   MUST(loops_gates(arena, o, nested, true, &split));
-  look(arena, split, true, &all);
+  loops_look(arena, split, true, &all);
   CHECK(all.kernels == 2 && all.loops == (nested ? 4 : 2), "%d kernels of %d loops", all.kernels,
         all.loops);
   CHECK(all.most <= 1 + narrow, "seed %u: blocks wait %lld times a step", o->seed,
         (long long)all.most);
-  run(whole, arena, &gr_device_cpu, 1, want);
-  run(split, arena, device, nested ? 2 : 1, got);
-  double off = worst_of(got, want, MOST);
+  loops_run(whole, arena, &gr_device_cpu, 1, want);
+  loops_run(split, arena, device, nested ? 2 : 1, got);
+  double off = loops_worst(got, want, MOST);
   CHECK(off <= (narrow ? 0.02 : 2e-5), "%s, seed %u%s: off by %g", gr_dtypes[o->dtype].name,
         o->seed, nested ? ", nested" : "", off);
   gr_arena_destroy(arena);
@@ -222,13 +110,13 @@ static void much_shared_memory(void) {
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   gr_arena *arena = gr_arena_create();
   gr_graph *g;
-  seen all = {0};
+  loops_seen all = {0};
   MUST(loops_square(arena, &(loops_body){3, 4, 140, GR_F32}, &g));
-  look(arena, g, false, &all);
+  loops_look(arena, g, false, &all);
   CHECK(all.shared > USUAL, "%zu bytes of shared memory are too few", all.shared);
-  run(g, arena, &gr_device_cpu, 1, want);
-  run(g, arena, device, 1, got);
-  double off = worst_of(got, want, MOST);
+  loops_run(g, arena, &gr_device_cpu, 1, want);
+  loops_run(g, arena, device, 1, got);
+  double off = loops_worst(got, want, MOST);
   CHECK(off <= 2e-4, "off by %g", off);
   gr_arena_destroy(arena);
 }
@@ -307,9 +195,9 @@ static void repeated_bodies(void) {
       loops_body o = {seed, 300, seed == 2 ? 37 : 5, GR_F32};
       memset(want, 0, sizeof want), memset(got, 0, sizeof got);
       MUST(loops_long(arena, &o, &g));
-      run(g, arena, &gr_device_cpu, 1, want);
-      int nodes = run(g, arena, device, runs, got);
-      double off = worst_of(got, want, MOST);
+      loops_run(g, arena, &gr_device_cpu, 1, want);
+      int nodes = loops_run(g, arena, device, runs, got);
+      double off = loops_worst(got, want, MOST);
       CHECK(off <= 2e-5, "seed %u, %d runs: off by %g", seed, runs, off);
       CHECK(runs == 1 || (nodes > 0 && nodes < 20), "%d nodes are captured", nodes);
       gr_arena_destroy(arena);
@@ -323,20 +211,20 @@ static void check_steps(const loops_body *o, double tolerance) {
   static double want[MOST], got[MOST], apart[MOST];
   gr_arena *arena = gr_arena_create();
   gr_graph *whole, *parts;
-  seen all = {0}, none = {0};
+  loops_seen all = {0}, none = {0};
   memset(want, 0, sizeof want), memset(got, 0, sizeof got), memset(apart, 0, sizeof apart);
   MUST(loops_steps(arena, o, 1, &whole));
   MUST(loops_steps(arena, o, 2, &parts));  // of so few steps that they are launched node by node
-  look(arena, whole, false, &all), look(arena, parts, false, &none);
+  loops_look(arena, whole, false, &all), loops_look(arena, parts, false, &none);
   CHECK(all.kernels == 1 && !none.kernels, "%d kernels, and %d of parts", all.kernels,
         none.kernels);
-  run(whole, arena, &gr_device_cpu, 1, want);
-  run(whole, arena, device, 2, got);
-  run(parts, arena, device, 1, apart);
-  double off = worst_of(got, want, MOST);
+  loops_run(whole, arena, &gr_device_cpu, 1, want);
+  loops_run(whole, arena, device, 2, got);
+  loops_run(parts, arena, device, 1, apart);
+  double off = loops_worst(got, want, MOST);
   CHECK(off <= tolerance, "seed %u: off by %g", o->seed, off);
   CHECK(!memcmp(got, apart, sizeof got), "seed %u: launches make other bits: %g", o->seed,
-        worst_of(got, apart, MOST));
+        loops_worst(got, apart, MOST));
   gr_arena_destroy(arena);
 }
 
