@@ -24,8 +24,9 @@ void nccl_rank_close(nccl_rank *);
 // returns.
 GR_MUST_USE gr_status nccl_rank_upload(const nccl_rank *, void *target, const void *source,
                                        size_t bytes);
-// Collectives between the two are a part of what the compute queue does, which may be captured.
+// The collectives that follow wait for the compute queue.
 GR_MUST_USE gr_status nccl_rank_fork(const nccl_rank *);
+// The compute queue waits for the collectives so far: what lies between the two can be captured.
 GR_MUST_USE gr_status nccl_rank_join(const nccl_rank *);
 // Copies bytes from the device to the host, and waits for them.
 GR_MUST_USE gr_status nccl_rank_download(const nccl_rank *, void *target, const void *source,
