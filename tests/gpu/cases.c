@@ -37,6 +37,7 @@ const gpu_case gpu_cases[] = {
     {"matmul", {{"f32[5,300,70]", "f32[5,90,300]"}}, "ta=true tb=true sum=true"},
     {"matmul", {{"f32[5,70,300]", "f32[5,300,90]"}}, "sum=true"},
     {"matmul", {{"f32[5,300,70]", "f32[5,300,90]"}}, "ta=true sum=true"},
+    {"matmul", {{"f32[3,5,401]", "f32[3,7,401]"}}, "tb=true sum=true"},
     {"matmul", {{"f32[33,20]", "f32[4,20,17]"}}, ""},
     {"matmul", {{"f32[4,20,33]", "f32[4,17,20]"}}, "ta=true tb=true"},
     // ids of many rows, in ranges of several; more ids than a block has threads
@@ -269,6 +270,9 @@ const gpu_case gpu_cases[] = {
     {"concat", {{"f32[5,16]", "f32[5,32]", "f32[5,8]"}}, "axis=1"},
     {"slice", {{"f32[2,7,16]"}}, "axis=1 from=2 size=3"},
     {"pad", {{"f32[3,16]"}}, "axis=0 from=1 size=6"},
+    // rows of whole packs, from an element in the middle of one
+    {"slice", {{"f32[5,32]"}}, "axis=1 from=3 size=16"},
+    {"pad", {{"f32[5,16]"}}, "axis=1 from=3 size=32"},
     // tiles, several each way; rows in packs; a short axis
     {"transpose", {{"f32[70,130]"}}, "perm=[1,0]"},
     {"transpose", {{"f32[40,5,70]"}}, "perm=[2,0,1]"},

@@ -4,6 +4,8 @@
 #include "runtime/device/device.h"
 
 enum { NCCL_RANK_MOST = 150000 };  // elements of each rank
+// Where the communicator works: beside the compute queue, as in a plan.
+static const gr_queue NCCL_RANK_QUEUE = GR_QUEUE_REDUCE;
 
 typedef struct nccl_rank {
   gr_comm *host, *comm;
@@ -22,6 +24,10 @@ void nccl_rank_close(nccl_rank *);
 // returns.
 GR_MUST_USE gr_status nccl_rank_upload(const nccl_rank *, void *target, const void *source,
                                        size_t bytes);
+// The collectives that follow wait for the compute queue.
+GR_MUST_USE gr_status nccl_rank_fork(const nccl_rank *);
+// The compute queue waits for the collectives so far: what lies between the two can be captured.
+GR_MUST_USE gr_status nccl_rank_join(const nccl_rank *);
 // Copies bytes from the device to the host, and waits for them.
 GR_MUST_USE gr_status nccl_rank_download(const nccl_rank *, void *target, const void *source,
                                          size_t bytes);

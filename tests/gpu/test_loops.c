@@ -204,6 +204,35 @@ static void repeated_bodies(void) {
     }
 }
 
+// The device counts steps in memory that something else has had; a slice lies between packs.
+static gr_status no_body(void *unused) { return (void)unused, GR_OK; }
+static void counters_are_cleared(void) {
+  enum { STEPS = 3, BYTES = 4096, FIRST = 516 };
+  static char got[BYTES];
+  gr_device *d;
+  gr_device_block b;
+  MUST(gr_device_find("cuda", GR_NOWHERE, &device));
+  if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
+  MUST(device->open(&(gr_device_options){.threads = 1, .ranks = 1}, &d));
+  if (!d->ops->loop) SKIP("the device repeats no loops");
+  MUST(d->ops->allocate(d, BYTES, NULL, &b));
+  char *memory = b.address;
+  gr_device_slice slice = {memory + FIRST, memory + 256, 16, 16, 0};
+  gr_device_loop l = {.steps = STEPS, .counter = memory, .body = no_body};
+  l.slice[GR_LOOP_AFTER] = &slice, l.n[GR_LOOP_AFTER] = 1;
+  MUST(d->ops->fill(d, memory, 0xff, 512));
+  MUST(d->ops->loop_open(d, &(gr_op_call){.op = &gr_op_scan}));
+  MUST(d->ops->ready(d));
+  MUST(d->ops->loop(d, &l));
+  MUST(d->ops->synchronise(d, GR_QUEUE_COMPUTE));
+  MUST(d->ops->download(d, got, memory, BYTES));
+  MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
+  for (int i = 512; i < BYTES; i++)
+    CHECK((got[i] != 0) == (i >= FIRST && i < FIRST + 16 * STEPS), "byte %d is %d", i, got[i]);
+  d->ops->free(d, &b);
+  d->ops->close(d);
+}
+
 // ---- Bodies of other nodes: a kernel of one block
 // ------------------------------------------------------
 
@@ -245,6 +274,7 @@ int main(int argc, char **argv) {
   }
   return RUN(argc, argv, {"random_bodies", random_bodies}, {"gates", gates},
              {"much_shared_memory", much_shared_memory}, {"repeated_bodies", repeated_bodies},
+             {"counters_are_cleared", counters_are_cleared},
              {"steps_of_environments", steps_of_environments},
              {"planned_memory_is_enough", planned_memory_is_enough});
 }

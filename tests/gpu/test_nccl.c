@@ -124,7 +124,9 @@ static gr_status issue(void *arg) {
   nccl_rank *r = arg;
   float *data = r->block.address;
   const gr_comm_piece two[] = {{1000, data, data}, {24, data + 1000, data + 1000}};
-  return r->comm->ops->run(r->comm, GR_ALL_REDUCE, GR_F32, 2, two);
+  GR_TRY(nccl_rank_fork(r));
+  GR_TRY(r->comm->ops->run(r->comm, GR_ALL_REDUCE, GR_F32, 2, two));
+  return nccl_rank_join(r);
 }
 
 static gr_status check_capture(nccl_rank *r) {
@@ -203,6 +205,37 @@ static void captured_work_is_gone_before_it_closes(void) {
   fclose(log);
 }
 
+// ---- Beside transfers --------------------------------------------------------------------------
+
+// More than the pinned buffers hold, which a device with communicators waits for in its own way.
+static gr_status check_transfers(nccl_rank *r) {
+  enum { BYTES = 50 << 20 };
+  gr_device *d = r->device;
+  gr_device_block b;
+  uint32_t *sent = malloc(BYTES), *got = calloc(1, BYTES);
+  for (int64_t i = 0; i < BYTES / 4; i++) sent[i] = mix(1, r->comm->rank, i);
+  gr_status s = d->ops->allocate(d, BYTES, NULL, &b);
+  s = s ? s : nccl_rank_upload(r, b.address, sent, BYTES);
+  s = s ? s : nccl_rank_download(r, got, b.address, BYTES);
+  if (!s && memcmp(sent, got, BYTES))
+    s = gr_fail(GR_ERR_BUG, GR_NOWHERE, "%d bytes came back otherwise", BYTES);
+  if (b.address) d->ops->free(d, &b);
+  free(sent), free(got);
+  return s;
+}
+static void large_transfers(void) { each_number_of_ranks(1, check_transfers); }
+
+// ---- Closed ------------------------------------------------------------------------------------
+
+// The device goes on without a communicator that is closed, which it asks no more.
+static gr_status check_closed(nccl_rank *r) {
+  GR_TRY(nccl_rank_download(r, r->got, r->block.address, 64));
+  r->comm->ops->close(r->comm);
+  r->comm = NULL;
+  return nccl_rank_download(r, r->got, r->block.address, 64);
+}
+static void closed_communicators_are_left_alone(void) { each_number_of_ranks(1, check_closed); }
+
 // ---- Variables ---------------------------------------------------------------------------------
 
 static void variables_of_the_user_win(void) {
@@ -224,7 +257,8 @@ static void variables_of_the_user_win(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"collectives", collectives}, {"staged_slices", staged_slices},
-             {"captured", captured},
+             {"captured", captured}, {"large_transfers", large_transfers},
+             {"closed_communicators_are_left_alone", closed_communicators_are_left_alone},
              {"captured_work_is_gone_before_it_closes", captured_work_is_gone_before_it_closes},
              {"variables_of_the_user_win", variables_of_the_user_win});
 }

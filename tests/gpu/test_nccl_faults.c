@@ -41,7 +41,9 @@ static gr_status play_failure(nccl_rank *r) {
 static gr_status issue(void *arg) {
   const nccl_rank *r = arg;
   float *data = r->block.address;
-  return gr_comm_run(r->comm, GR_ALL_REDUCE, GR_F32, 1000, data, data);
+  GR_TRY(nccl_rank_fork(r));
+  GR_TRY(gr_comm_run(r->comm, GR_ALL_REDUCE, GR_F32, 1000, data, data));
+  return nccl_rank_join(r);
 }
 static gr_status play_captured(nccl_rank *r) {
   enum { TIMEOUT = 3, MOST = 3 };  // seconds: of the communicator; that ending it may take
@@ -192,6 +194,27 @@ static void an_absent_rank_is_noticed(void) {
        "did not complete");
 }
 
+// NCCL counts a thread's groups: an open one would keep all that follows from beginning.
+static void failed_groups_are_closed(void) {
+  for (int good = 0; good < 2; good++) {
+    nccl_rank r;
+    gr_loopback *world;
+    if (good)
+      unsetenv("STANDIN_NCCL_FAULT");
+    else
+      setenv("STANDIN_NCCL_FAULT", "0:2:refuse", 1);
+    MUST(gr_loopback_create(1, 60, &world));
+    MUST(nccl_rank_open(&r, gr_loopback_comm(world, 0), 60));
+    float *data = r.block.address;
+    const gr_comm_piece two[] = {{1000, data, data}, {24, data + 1000, data + 1000}};
+    gr_status s = r.comm->ops->run(r.comm, GR_ALL_REDUCE, GR_F32, 2, two);
+    CHECK((s == GR_OK) == good, "%s", s ? gr_status_text(s) : "a refused call is no error");
+    gr_status_drop(s);
+    nccl_rank_close(&r);
+    gr_loopback_destroy(world);
+  }
+}
+
 int main(int argc, char **argv) {
   if (argc == 6 && !strcmp(argv[1], "--play")) return play(argv);
   return RUN(argc, argv, {"processes", processes}, {"a_dead_rank_is_named", a_dead_rank_is_named},
@@ -199,5 +222,6 @@ int main(int argc, char **argv) {
              {"other_collectives_are_an_error", other_collectives_are_an_error},
              {"a_hang_is_noticed", a_hang_is_noticed},
              {"a_captured_hang_is_noticed", a_captured_hang_is_noticed},
-             {"an_absent_rank_is_noticed", an_absent_rank_is_noticed});
+             {"an_absent_rank_is_noticed", an_absent_rank_is_noticed},
+             {"failed_groups_are_closed", failed_groups_are_closed});
 }

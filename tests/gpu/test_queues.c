@@ -3,13 +3,34 @@
 #include "runtime/device/device.h"
 #include "tests/check.h"
 
-static gr_device *open_device(void) {
-  gr_device *d;
+static const gr_device_ops *find_kind(void) {
   const gr_device_ops *kind;
   MUST(gr_device_find("cuda", GR_NOWHERE, &kind));
   if (!gr_device_count(kind)) SKIP("there is no GPU, and no stand-in");
-  MUST(kind->open(&(gr_device_options){.threads = 1, .ranks = 1}, &d));
+  return kind;
+}
+
+static gr_device *open_device(void) {
+  gr_device *d;
+  MUST(find_kind()->open(&(gr_device_options){.threads = 1, .ranks = 1}, &d));
   return d;
+}
+
+// Ranks of two machines have the same GPUs of their machines.
+static void ranks_of_machines(void) {
+  const gr_device_ops *kind = find_kind();
+  int n = gr_device_count(kind);
+  unsigned char first[GR_DEVICE_ID];
+  for (int rank = 0; rank < 2 * n; rank++) {
+    gr_device *d;
+    MUST(kind->open(
+        &(gr_device_options){.threads = 1, .rank = rank, .ranks = 2 * n, .local_rank = rank % n},
+        &d));
+    if (!rank) memcpy(first, d->id, sizeof first);
+    bool same = !memcmp(first, d->id, sizeof first);
+    CHECK(same == !(rank % n), "rank %d has %s GPU as rank 0", rank, same ? "the same" : "another");
+    d->ops->close(d);
+  }
 }
 
 static char *noise(size_t bytes, uint64_t seed) {
@@ -46,9 +67,10 @@ static void memory_is_zero(void) {
   d->ops->close(d);
 }
 
-// More than the pinned buffers hold at once, and more pieces than they have room for.
+// More than the pinned buffers hold at once, more than the rest of one, and more pieces than they
+// have room for.
 static void transfers_of_any_size(void) {
-  const size_t sizes[] = {70000001, 1, 0, 8 << 20, (8 << 20) + 1};
+  const size_t sizes[] = {70000001, 1, 0, 8 << 20, (8 << 20) + 1, 5 << 20};
   gr_device *d = open_device();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     gr_device_block b;
@@ -107,7 +129,9 @@ static void queues_are_ordered(void) {
   d->ops->close(d);
 }
 
-// A program: what it is called with is run again without a call.
+// A program, from block 0 to 1: what it is called with is run again without a call. Around it,
+// outside of what is captured, blocks are copied on the same queue: 2 to 0, and 1 to 3.
+enum { BLOCKS = 4 };
 typedef struct program {
   gr_device *d;
   gr_device_block *b;
@@ -127,13 +151,15 @@ static void run_once(program *p, const char *sent) {
   static char received[BYTES];
   int64_t wrong = 0;
   gr_device *d = p->d;
-  MUST(d->ops->upload(d, p->b[0].address, sent, BYTES));
+  MUST(d->ops->upload(d, p->b[2].address, sent, BYTES));
   MUST(d->ops->record(d, GR_QUEUE_TRANSFER, GR_EVENT_TRANSFERRED));
   MUST(d->ops->wait(d, GR_QUEUE_COMPUTE, GR_EVENT_TRANSFERRED));
+  MUST(d->ops->copy(d, p->b[0].address, p->b[2].address, BYTES));
   MUST(d->ops->run(d, (const gr_graph *)p, issue, p));
+  MUST(d->ops->copy(d, p->b[3].address, p->b[1].address, BYTES));
   MUST(d->ops->record(d, GR_QUEUE_COMPUTE, GR_EVENT_COMPUTED));
   MUST(d->ops->wait(d, GR_QUEUE_TRANSFER, GR_EVENT_COMPUTED));
-  MUST(d->ops->download(d, received, p->b[1].address, BYTES));
+  MUST(d->ops->download(d, received, p->b[3].address, BYTES));
   MUST(d->ops->synchronise(d, GR_QUEUE_TRANSFER));
   for (int i = 0; i < BYTES; i++) {
     bool filled = i >= BYTES / 2 && i < BYTES / 2 + BYTES / 4;
@@ -144,10 +170,10 @@ static void run_once(program *p, const char *sent) {
 
 static void programs_are_captured(void) {
   enum { RUNS = 5 };
-  gr_device_block b[2];
+  gr_device_block b[BLOCKS];
   program p = {.d = open_device(), .b = b}, other = p;
   char *sent = noise((size_t)RUNS * BYTES, 7);
-  for (int i = 0; i < 2; i++) MUST(p.d->ops->allocate(p.d, BYTES, NULL, &b[i]));
+  for (int i = 0; i < BLOCKS; i++) MUST(p.d->ops->allocate(p.d, BYTES, NULL, &b[i]));
   for (size_t i = 0; i < RUNS; i++) run_once(&p, sent + i * BYTES);
   CHECK(p.calls == 2, "five runs called it %d times", p.calls);
   run_once(&other, sent);  // an error while it is captured leaves the device usable
@@ -156,7 +182,7 @@ static void programs_are_captured(void) {
   CHECK(s && strstr(gr_status_text(s), "as a test asks"), "%s", gr_status_text(s));
   gr_status_drop(s);
   run_once(&p, sent + BYTES);
-  for (int i = 0; i < 2; i++) p.d->ops->free(p.d, &b[i]);
+  for (int i = 0; i < BLOCKS; i++) p.d->ops->free(p.d, &b[i]);
   free(sent);
   p.d->ops->close(p.d);
 }
@@ -181,19 +207,19 @@ static gr_status issue_beside(void *arg) {
   return issue(arg);
 }
 static void other_threads_go_on_in_a_capture(void) {
-  gr_device_block b[2];
+  gr_device_block b[BLOCKS];
   program p = {.d = open_device(), .b = b};
-  for (int i = 0; i < 2; i++) MUST(p.d->ops->allocate(p.d, BYTES, NULL, &b[i]));
+  for (int i = 0; i < BLOCKS; i++) MUST(p.d->ops->allocate(p.d, BYTES, NULL, &b[i]));
   for (int i = 0; i < 3; i++) MUST(p.d->ops->run(p.d, (const gr_graph *)&p, issue_beside, &p));
   CHECK(p.calls == 2, "three runs called it %d times", p.calls);
-  for (int i = 0; i < 2; i++) p.d->ops->free(p.d, &b[i]);
+  for (int i = 0; i < BLOCKS; i++) p.d->ops->free(p.d, &b[i]);
   p.d->ops->close(p.d);
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"memory_is_zero", memory_is_zero},
-             {"transfers_of_any_size", transfers_of_any_size}, {"many_transfers", many_transfers},
-             {"queues_are_ordered", queues_are_ordered},
+  return RUN(argc, argv, {"ranks_of_machines", ranks_of_machines},
+             {"memory_is_zero", memory_is_zero}, {"transfers_of_any_size", transfers_of_any_size},
+             {"many_transfers", many_transfers}, {"queues_are_ordered", queues_are_ordered},
              {"programs_are_captured", programs_are_captured},
              {"other_threads_go_on_in_a_capture", other_threads_go_on_in_a_capture});
 }

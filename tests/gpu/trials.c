@@ -156,9 +156,11 @@ void release(trial *t) {
 // places.
 static double near_of(const use *u) {
   bool narrow = u->call.op == &gr_op_fused;
+  bool single = u->call.out[0].dtype != GR_F64;
   for (int k = 0; k < u->call.n_out; k++) narrow |= gr_dtypes[u->call.out[k].dtype].size == 2;
   for (int k = 0; k < u->call.n_in; k++) narrow |= gr_dtypes[u->call.in[k].dtype].size == 2;
-  return narrow ? 4e-2 : 1e-4;
+  for (int k = 0; k < u->call.n_in; k++) single |= u->call.in[k].dtype == GR_F32;
+  return narrow ? 4e-2 : single ? 1e-4 : 1e-9;
 }
 
 // Checks that the slices beside those of the results are what they were.

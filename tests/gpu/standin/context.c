@@ -123,7 +123,8 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev) {
     IS(MAX_BLOCK_DIM_Z, 64)
     IS(MAX_GRID_DIM_X, 2147483647)
     IS(MAX_GRID_DIM_Y, 65535)
-    IS(MAX_GRID_DIM_Z, 65535) IS(WARP_SIZE, 32) IS(MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10)
+    IS(MAX_GRID_DIM_Z, 65535)
+    IS(WARP_SIZE, 32) IS(MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10)
         IS(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, sizes.block_smem)
             IS(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, sizes.sm_smem) IS(
                 RESERVED_SHARED_MEMORY_PER_BLOCK, 1024) IS(MULTIPROCESSOR_COUNT, sizes.processors)
@@ -162,16 +163,20 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
   if (--d->retained) return CUDA_SUCCESS;
   si_drain(d, NULL);
   int n = 0, pinned = 0, ngraph = 0;
-  for (int i = 0; i < nblocks; i++) n += blocks[i].dev == d && blocks[i].live;
+  size_t bytes = 0;
+  for (int i = 0; i < nblocks; i++)
+    if (blocks[i].dev == d && blocks[i].live) n++, bytes += blocks[i].n;
   for (int i = 0; i < nblocks; i++)
     pinned += !blocks[i].dev && blocks[i].owner == d && blocks[i].live;
   for (int i = 0; i < ngraphs; i++) ngraph += graphs[i]->origin->dev == d;
   int left = n + pinned + ngraph + d->nevents + d->nstreams + d->nexecs + d->nmodules;
-  if (!left || d->error) return CUDA_SUCCESS;
+  if ((!left && d->used == bytes) || d->error) return CUDA_SUCCESS;
   standin_say(
-      "device %d: context released with %d allocations (%zu bytes), %d of pinned memory, "
+      "device %d: context released with %d allocations (%zu bytes), %zu bytes of communicators, "
+      "%d of pinned memory, "
       "%d events, %d streams, %d graphs, %d executable graphs and %d modules alive",
-      dev, n, d->used, pinned, d->nevents, d->nstreams, ngraph, d->nexecs, d->nmodules);
+      dev, n, bytes, d->used - bytes, pinned, d->nevents, d->nstreams, ngraph, d->nexecs,
+      d->nmodules);
   abort();
 }
 CUresult cuCtxSetCurrent(CUcontext c) {
@@ -218,13 +223,13 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   X(ERROR_NOT_INITIALIZED)                                                                    \
   X(ERROR_NO_DEVICE)                                                                          \
   X(ERROR_INVALID_DEVICE)                                                                     \
-  X(ERROR_INVALID_CONTEXT) X(ERROR_INVALID_HANDLE) X(ERROR_NOT_FOUND) X(ERROR_NOT_READY)      \
-      X(ERROR_ILLEGAL_ADDRESS) X(ERROR_MISALIGNED_ADDRESS) X(ERROR_LAUNCH_OUT_OF_RESOURCES)   \
-          X(ERROR_LAUNCH_FAILED) X(ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) X(ERROR_NOT_SUPPORTED) \
-              X(ERROR_INVALID_IMAGE) X(ERROR_NO_BINARY_FOR_GPU)                               \
-                  X(ERROR_STREAM_CAPTURE_UNSUPPORTED) X(ERROR_STREAM_CAPTURE_INVALIDATED)     \
-                      X(ERROR_STREAM_CAPTURE_UNJOINED) X(ERROR_STREAM_CAPTURE_ISOLATION)      \
-                          X(ERROR_STREAM_CAPTURE_IMPLICIT)
+  X(ERROR_INVALID_CONTEXT)                                                                    \
+  X(ERROR_INVALID_HANDLE) X(ERROR_NOT_FOUND) X(ERROR_NOT_READY) X(ERROR_ILLEGAL_ADDRESS)      \
+      X(ERROR_MISALIGNED_ADDRESS) X(ERROR_LAUNCH_OUT_OF_RESOURCES) X(ERROR_LAUNCH_FAILED)     \
+          X(ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) X(ERROR_NOT_SUPPORTED) X(ERROR_INVALID_IMAGE) \
+              X(ERROR_NO_BINARY_FOR_GPU) X(ERROR_STREAM_CAPTURE_UNSUPPORTED)                  \
+                  X(ERROR_STREAM_CAPTURE_INVALIDATED) X(ERROR_STREAM_CAPTURE_UNJOINED)        \
+                      X(ERROR_STREAM_CAPTURE_ISOLATION) X(ERROR_STREAM_CAPTURE_IMPLICIT)
 CUresult cuGetErrorName(CUresult e, const char **text) {
 #define NAME(n) \
   if (e == CUDA_##n) return *text = "CUDA_" #n, CUDA_SUCCESS;

@@ -223,7 +223,11 @@ static cublasStatus_t check_algorithm(const product *p, const cublasLtMatmulAlgo
     return bad("algorithm not from the heuristic");
   return algo->data[4] == shape_of(p) ? CUBLAS_STATUS_SUCCESS : bad("algorithm of another product");
 }
-static size_t workspace_of(uint64_t algorithm) { return (size_t)(algorithm + 1) << 16; }
+// The first one takes all that it may have, as split sums do where there is much to sum; data[5].
+static size_t workspace_of(uint64_t algorithm, uint64_t most) {
+  size_t least = (size_t)(algorithm + 1) << 16;
+  return algorithm || most < least ? least : (size_t)most;
+}
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                        cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t dd,
@@ -233,7 +237,9 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t 
   cublasStatus_t s = !h || !algo || !r ? bad("algorithm") : prepare(&p, d, a, b, c, dd);
   if (!s) s = check_algorithm(&p, algo);
   *r = (cublasLtMatmulHeuristicResult_t){
-      .workspaceSize = s ? 0 : workspace_of(algo->data[3]), .state = s, .wavesCount = 1};
+      .workspaceSize = s ? 0 : workspace_of(algo->data[3], algo->data[5]),
+      .state = s,
+      .wavesCount = 1};
   return s;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
@@ -246,12 +252,12 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
   cublasStatus_t s = !h || !pref || want < 1 ? bad("heuristic") : prepare(&p, d, a, b, c, dd);
   if (s) return s;
   uint64_t most = get(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
-  for (uint64_t i = 0; i < ALGORITHMS && *found < want && workspace_of(i) <= most; i++) {
+  for (uint64_t i = 0; i < ALGORITHMS && *found < want && workspace_of(i, 0) <= most; i++) {
     uint64_t align = get(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
     uint64_t vector = (uintptr_t)p.bias & -(uintptr_t)p.bias;  // its alignment; of NULL, any
     r[(*found)++] = (cublasLtMatmulHeuristicResult_t){
-        .algo.data = {DESC, align, vector, i, shape_of(&p)},
-        .workspaceSize = workspace_of(i),
+        .algo.data = {DESC, align, vector, i, shape_of(&p), most},
+        .workspaceSize = workspace_of(i, most),
         .state = is_algorithm("unusable", i) ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS,
         .wavesCount = 1};
   }
@@ -277,7 +283,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
   p.order = algo ? algo->data[3] : 0;
   if (is_algorithm("unusable", p.order)) return bad("algorithm that is not usable");
   if (is_algorithm("fail", p.order)) return CUBLAS_STATUS_EXECUTION_FAILED;
-  if (algo && workspace_size < workspace_of(p.order)) return bad("too little workspace");
+  if (algo && workspace_size < workspace_of(p.order, algo->data[5]))
+    return bad("too little workspace");
   p.alpha = p.wide ? *(const double *)alpha : *(const float *)alpha;
   p.beta = p.wide ? *(const double *)beta : *(const float *)beta;
   size_t align = algo ? (size_t)algo->data[1] : 16;
@@ -294,7 +301,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
   if ((uintptr_t)workspace % 16) return bad("workspace that is not 16-byte aligned");
   if (workspace && standin_range(workspace, workspace_size, standin_device(), "workspace"))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (workspace) standin_uses(workspace, workspace_size, 1);
+  if (workspace) standin_uses(workspace, product_used_of(&p), 1);
   if (p.c.p == p.d.p && p.beta != 0 && memcmp(&p.c, &p.d, sizeof p.c))
     return bad("in place, but C and D are laid out differently");
   standin_lasts(lasts(p.order));

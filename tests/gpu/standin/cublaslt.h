@@ -23,4 +23,5 @@ size_t product_size_of(int type);  // bytes of an element; 0: the type is not st
 int64_t product_offset_of(const matrix *m, int64_t r, int64_t c, int batch);
 // How many sums over k an epilogue writes: of the rows of op(A), or of the columns of op(B).
 int64_t product_sums_of(const product *p);
-int product_multiply(void *arg);  // computes it, for standin_enqueue
+size_t product_used_of(const product *p);  // bytes of the working memory that it writes
+int product_multiply(void *arg);           // computes it, for standin_enqueue

@@ -263,6 +263,8 @@ static cudnnStatus_t launch(cudnnHandle_t h, work *k, const void *alpha, const v
   if (k->x.type == CUDNN_DATA_FLOAT && k->c.math == (int)converting)
     return bad("f32 would be computed in f16");
   if (!deterministic) return bad("the algorithm is not deterministic");
+  if (k->x.type != CUDNN_DATA_FLOAT && k->c.math == CUDNN_TENSOR_OP_MATH)
+    return bad("the algorithm was proposed for other arithmetic");
   if (k->workspace_size < needs) return bad("the workspace is too small for the algorithm");
   if (needs && standin_range(k->workspace, needs, standin_device(), "workspace"))
     return CUDNN_STATUS_BAD_PARAM;
@@ -291,7 +293,7 @@ static cudnnStatus_t advise(cudnnHandle_t h, const work *k, const int algo[4], i
   NEED(h, HANDLE);
   *found = 0;
   if (si_asked("none")) return CUDNN_STATUS_NOT_SUPPORTED;
-  cudnnMathType_t math = (cudnnMathType_t)k->c.math;
+  cudnnMathType_t math = k->x.type == CUDNN_DATA_FLOAT ? k->c.math : CUDNN_FMA_MATH;
   const candidate all[] = {offer(algo[0], 0, CUDNN_NON_DETERMINISTIC, math),
                            offer(algo[1], huge, CUDNN_DETERMINISTIC, math),
                            offer(algo[2], usual, CUDNN_DETERMINISTIC, converting),

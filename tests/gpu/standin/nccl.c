@@ -46,10 +46,10 @@ struct shared {
   char data[MAX_RANKS][CHUNK];  // sparse: pages exist once touched
 };
 struct ncclComm {
-  int rank, n, device, aborted, calls, waiting;
-  int lazy;       // it was opened without blocking: a thread of its own does what it is asked to
-  int finalized;  // ncclCommFinalize was called
-  int memory;     // whether it has taken its memory
+  int rank, n, device, aborted, asked, calls, waiting;
+  int lazy;  // it was opened without blocking: a thread of its own does what it is asked to
+  int finalized, destroyed;
+  int memory;  // whether it has taken its memory
   long chunks;
   int ordered;              // it starts with the others of its device in one order on all ranks
   _Atomic int error, busy;  // busy: calls that its thread has not put in line yet
@@ -145,9 +145,6 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int n, ncclUniqueId id, int
   if (c->lazy) return ncclInProgress;
   return wait_joined(c);
 }
-ncclResult_t ncclCommInitRank(ncclComm_t *c, int n, ncclUniqueId id, int rank) {
-  return ncclCommInitRankConfig(c, n, id, rank, NULL);
-}
 // The library keeps a communicator until its work is done and the graphs that have captured its
 // collectives, and their instances, are destroyed (NCCL's src/init.cc, commDestroySync).
 static int in_use(ncclComm_t c) { return c->busy || standin_pending(c) || standin_captured(c); }
@@ -155,7 +152,15 @@ static void give_back(ncclComm_t c) {
   if (c->memory) standin_take(c->device, -(long)MEMORY);
   c->memory = 0;
 }
+// What a group has is not begun before its end; what was destroyed is not asked.
+static ncclResult_t check_alive(ncclComm_t c, const char *name) {
+  if (in_group) return fail(c, ncclInvalidUsage, "%s within a group", name);
+  if (c->destroyed) return fail(c, ncclInvalidArgument, "%s of a destroyed communicator", name);
+  return ncclSuccess;
+}
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *e) {
+  ncclResult_t r = check_alive(c, __func__);
+  if (r) return r;
   if (c->waiting && !c->error) {
     if (c->s->joined < c->n) return *e = ncclInProgress, ncclSuccess;
     wait_joined(c);
@@ -170,6 +175,8 @@ ncclResult_t ncclCommAbort(ncclComm_t c) {
   return give_back(c), ncclSuccess;
 }
 ncclResult_t ncclCommFinalize(ncclComm_t c) {
+  ncclResult_t r = check_alive(c, __func__);
+  if (r) return r;
   if (c->finalized || c->aborted)
     return fail(c, ncclInvalidArgument, "ncclCommFinalize of a communicator that was closed");
   c->finalized = 1;
@@ -178,12 +185,11 @@ ncclResult_t ncclCommFinalize(ncclComm_t c) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t c) {
+  ncclResult_t r = check_alive(c, __func__);
+  if (r) return r;
   while (in_use(c)) usleep(500);
-  return give_back(c), c->aborted = 2, ncclSuccess;
+  return give_back(c), c->aborted = c->destroyed = 1, ncclSuccess;
 }
-ncclResult_t ncclCommCount(const ncclComm_t c, int *n) { return *n = c->n, ncclSuccess; }
-ncclResult_t ncclCommUserRank(const ncclComm_t c, int *r) { return *r = c->rank, ncclSuccess; }
-ncclResult_t ncclCommCuDevice(const ncclComm_t c, int *d) { return *d = c->device, ncclSuccess; }
 ncclResult_t ncclGetVersion(int *v) {
   const char *e = getenv("STANDIN_NCCL_VERSION");
   return *v = e && *e ? atoi(e) : NCCL_VERSION_CODE, ncclSuccess;
@@ -209,8 +215,8 @@ static void reduce(ncclComm_t c, void *to, size_t first, size_t n, const call *k
 
 // ---- one collective, called again and again until all ranks have come ----
 
-// STANDIN_NCCL_FAULT=rank:call:delay|fail|hang|exit -- the call-th collective that this rank
-// carries out
+// STANDIN_NCCL_FAULT=rank:call:delay|fail|hang|exit|refuse -- the call-th collective that this rank
+// carries out, or (refuse) is asked for
 static const char *fault_of(ncclComm_t c, int index) {
   const char *e = getenv("STANDIN_NCCL_FAULT");
   int rank, number, n = 0;
@@ -345,6 +351,7 @@ static ncclResult_t submit(work w, cudaStream_t stream) {
   if (c->error) return (ncclResult_t)c->error;
   if (c->busy)
     return fail(c, ncclInvalidArgument, "nccl%s while its last call is in progress", name);
+  if (*fault_of(c, ++c->asked) == 'r') return fail(c, ncclInvalidArgument, "nccl%s: refused", name);
   item one = {w, stream};
   if (in_group) {
     if (nqueued == MAX_ITEMS) return fail(c, ncclInternalError, "too many calls in a group");
