@@ -1,8 +1,8 @@
-// cudnn.c - libcudnn.so.9 without a GPU: convolutions by plain loops, arguments checked strictly.
-// Graphs of operations are in cudnn_graph.c.
-// The heuristics put first what a caller must not take: an algorithm that is not deterministic, and
-// one that needs more working memory than there is. STANDIN_CUDNN=none: they know none; =fail:
-// every convolution fails; =fail-first: those by the first algorithm that a caller may take.
+// cudnn.c - libcudnn.so.9 without a GPU: convolutions by plain loops, arguments checked strictly;
+// cudnn_graph.c has graphs of operations. The heuristics put first what a caller must not take: an
+// algorithm that is not deterministic, and one that needs more working memory than there is.
+// STANDIN_CUDNN=none: they know none; =fail: every convolution fails; =fail-first: those by the
+// first algorithm that a caller may take.
 #include "tests/gpu/standin/cudnn.h"
 
 enum { AXES = 3, RANK = 2 + AXES, ALIGNED = 16, HANDLE_BYTES = 2000000 };
@@ -28,9 +28,7 @@ cudnnStatus_t si_bad(const char *what) {
   if (!(h) || (h)->magic != (kind)) return bad("bad, or destroyed, " #kind)
 
 size_t cudnnGetVersion(void) { return si_asked("old") ? 90100 : CUDNN_VERSION; }
-const char *cudnnGetErrorString(cudnnStatus_t s) {
-  return s ? "an error of the stand-in" : "CUDNN_STATUS_SUCCESS";
-}
+const char *cudnnGetErrorString(cudnnStatus_t s) { return s ? "an error" : "CUDNN_STATUS_SUCCESS"; }
 cudnnStatus_t cudnnCreate(cudnnHandle_t *h) {
   if (standin_device() < 0)
     return bad("cudnnCreate without a context"), CUDNN_STATUS_NOT_INITIALIZED;
