@@ -2,6 +2,7 @@
 // of axes where the indices are constants, and of known values as known ones.
 #include <string.h>
 #include "ops/kernels/onnx_read.h"
+#include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
 enum { MAX_INDICES = 4096 };   // that do not follow each other
@@ -118,99 +119,47 @@ static int known_at(gr_onnx_reading *r, int x, int ids) {
   return r->err ? 0 : add_known(r, type, data);
 }
 
-// The indices of one axis of x: of known values, of which each index of the list is one along some
-// axes, repeated along the others.
-typedef struct numbers {
-  int var, k, j;            // the j-th of each k of the values
-  int axes;                 // of the indices
-  int source[GR_MAX_RANK];  // by axis of the indices: that of the values, or -1
-} numbers;
-
-// What value v without its broadcasts and its axes of 1 is, by the line that gives it; 0: neither.
-static int before_line(const gr_onnx_reading *r, int v, int *axis_before) {
-  const gr_read_line *l = r->vars[v].line > 0 ? &r->lines[r->vars[v].line - 1] : NULL;
-  const gr_type *y = gr_read_type(r, v), *x = l && l->n_in == 1 ? gr_read_type(r, l->in[0]) : NULL;
-  if (!x) return 0;
-  if (!strcmp(l->op, "broadcast")) {
-    int axis = (int)l->setting[0].sizes[0][0];
-    for (int d = 0; d < y->rank; d++) axis_before[d] = d == axis ? -1 : d - (d > axis);
-    return l->in[0];
-  }
-  int k = 0;
-  for (int d = 0; d < y->rank; d++) {
-    while (k < x->rank && x->dim[k] == 1 && y->dim[d] != 1) k++;
-    bool same = k < x->rank && x->dim[k] == y->dim[d];
-    for (int c = 0; same && c < GR_READ_CHOICES; c++)
-      same = r->vars[l->in[0]].type[c].dim[k] == r->vars[v].type[c].dim[d];
-    if (!same && y->dim[d] != 1) return 0;
-    axis_before[d] = same ? k++ : -1;
-  }
-  for (; k < x->rank; k++)
-    if (x->dim[k] != 1) return 0;
-  return strcmp(l->op, "reshape") ? 0 : l->in[0];
-}
-
-// The j-th of the indices [..., k], which are known, or joined of lists that are repeated.
-static bool find_numbers(gr_onnx_reading *r, int ids, int j, numbers *to) {
-  const gr_type *t = gr_read_type(r, ids);
-  *to = (numbers){ids, (int)t->dim[t->rank - 1], j, t->rank - 1, {0}};
-  for (int d = 0; d < t->rank; d++) to->source[d] = d;
-  if (!is_constant(r, ids)) {
-    const gr_read_line *l = r->vars[ids].line > 0 ? &r->lines[r->vars[ids].line - 1] : NULL;
-    if (!l || strcmp(l->op, "concat") || l->n_in != to->k) return false;
-    to->var = l->in[j], to->k = 1, to->j = 0;
-    if (gr_read_type(r, to->var)->dim[t->rank - 1] != 1) return false;
-  }
-  while (!is_constant(r, to->var)) {
-    int axis_before[GR_MAX_RANK];
-    to->var = before_line(r, to->var, axis_before);
-    if (!to->var) return false;
-    for (int d = 0; d < t->rank; d++)
-      if (to->source[d] >= 0) to->source[d] = axis_before[to->source[d]];
-  }
-  return gr_read_type(r, to->var)->dtype == GR_I64;
-}
-
-// How many of the values one step along an axis of them passes.
-static int64_t stride_of(const gr_type *t, int axis) {
+// How many indices one step along an axis of them passes.
+static int64_t stride_of(const gr_type *ids, int axis) {
   int64_t n = 1;
-  for (int d = axis + 1; d < t->rank; d++) n *= t->dim[d];
+  for (int d = axis + 1; d < ids->rank; d++) n *= ids->dim[d];
   return n;
 }
 
-static bool changes_along(const gr_onnx_reading *r, const numbers *of, int axis) {
+// Whether the j-th of the indices [..., k] change along an axis of them.
+static bool changes_along(const gr_onnx_reading *r, int ids, int j, int axis) {
   for (int c = 0; c < GR_READ_CHOICES; c++) {
-    const gr_type *t = &r->vars[of->var].type[c];
-    const int64_t *id = r->vars[of->var].data[c];
+    const gr_type *t = &r->vars[ids].type[c];
+    const int64_t *id = r->vars[ids].data[c];
     int64_t n = gr_type_count(t), stride = stride_of(t, axis);
-    for (int64_t i = of->j; i < n; i += of->k)
+    for (int64_t i = j; i < n; i += gr_last(t))
       if (id[i] != id[i - i / stride % t->dim[axis] * stride]) return true;
   }
   return false;
 }
 
-// The axis of the indices along which they change; -1: none; -2: they change along more.
-static int axis_of(const gr_onnx_reading *r, const numbers *of) {
+// The axis of the indices along which the j-th change; -1: none; -2: they change along more.
+static int axis_of(const gr_onnx_reading *r, int ids, int j) {
   int axis = -1;
-  for (int d = 0; d < of->axes; d++)
-    if (of->source[d] >= 0 && changes_along(r, of, of->source[d])) axis = axis == -1 ? d : -2;
+  for (int d = 0; d < gr_read_type(r, ids)->rank - 1; d++)
+    if (changes_along(r, ids, j, d)) axis = axis == -1 ? d : -2;
   return axis;
 }
 
-// The elements of an axis of x at indices that change along one axis of them at most.
-static int along(gr_onnx_reading *r, int x, int axis_of_x, const numbers *of, int axis) {
+// The elements of axis j of x at the j-th indices, which change along one axis of them at most.
+static int along(gr_onnx_reading *r, int x, int ids, int j, int axis) {
   int64_t n[GR_READ_CHOICES];
   const int64_t *index[GR_READ_CHOICES];
   for (int c = 0; c < GR_READ_CHOICES; c++) {
-    const gr_type *t = &r->vars[of->var].type[c];
-    const int64_t *id = r->vars[of->var].data[c];
-    n[c] = axis < 0 ? 1 : t->dim[of->source[axis]];
+    const gr_type *t = &r->vars[ids].type[c];
+    int64_t stride = axis < 0 ? 0 : stride_of(t, axis);
+    n[c] = axis < 0 ? 1 : t->dim[axis];
     int64_t *to = GR_NEW(r->arena, int64_t, (size_t)n[c] + 1);
-    int64_t stride = axis < 0 ? 0 : stride_of(t, of->source[axis]);
-    for (int64_t i = 0; i < n[c]; i++) to[i] = id[of->j + i * stride];
+    for (int64_t i = 0; i < n[c]; i++)
+      to[i] = ((const int64_t *)r->vars[ids].data[c])[j + i * stride];
     index[c] = to;
   }
-  return gr_read_elements(r, x, axis_of_x, n, index);
+  return gr_read_elements(r, x, j, n, index);
 }
 
 // The elements of x by the indices of each of its first k axes; sets which axes of the indices x
@@ -218,12 +167,11 @@ static int along(gr_onnx_reading *r, int x, int axis_of_x, const numbers *of, in
 static int take_grid(gr_onnx_reading *r, int x, int ids, int k, bool *has) {
   int last = -1;
   for (int j = 0; j < k && !r->err; j++) {
-    numbers of;
-    int axis = find_numbers(r, ids, j, &of) ? axis_of(r, &of) : -2;
+    int axis = axis_of(r, ids, j);
     if (axis == -2 || (axis >= 0 && axis <= last))
-      gr_read_refuse(r, "has indices of several axes that are computed, or no grid in their order");
+      gr_read_refuse(r, "has indices of several axes that are no grid in their order");
     if (axis >= 0) has[last = axis] = true;
-    x = r->err ? 0 : along(r, x, j, &of, axis);
+    x = r->err ? 0 : along(r, x, ids, j, axis);
   }
   return x;
 }
@@ -332,8 +280,11 @@ void gr_gather_nd_read(gr_onnx_reading *r) {
   if (k < 1 || k > of->rank || t->rank - 1 + of->rank - k > GR_MAX_RANK)
     gr_read_refuse(r, "has indices of %lld axes, of a value of %d", (long long)k, of->rank);
   if (!r->err && gr_type_count(t) < 1) gr_read_refuse(r, "has no indices");
+  bool known = !r->err && is_constant(r, ids) && t->dtype == GR_I64;
+  if (!r->err && k > 1 && !known)
+    gr_read_refuse(r, "has indices of several axes that are computed");
   if (r->err) return;
-  if (is_constant(r, ids) && is_constant(r, x) && t->dtype == GR_I64)
+  if (known && is_constant(r, x))
     gr_read_out(r, 0, known_at(r, x, ids), false);
   else if (k > 1)
     gr_read_out(r, 0, grid(r, x, ids), false);
