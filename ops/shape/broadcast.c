@@ -194,7 +194,8 @@ static void read_tile(gr_onnx_reading *r) {
     bool once = true;
     for (int c = 0; c < GR_READ_CHOICES; c++) {
       once &= times[d][c] == 1;
-      if (times[d][c] < 1) gr_read_refuse(r, "repeats an axis %lld times", (long long)times[d][c]);
+      if (times[d][c] < 1 || times[d][c] > INT32_MAX)
+        gr_read_refuse(r, "repeats an axis %lld times", (long long)times[d][c]);
     }
     if (!once && !r->err) x = tiled(r, x, d, times[d]);
   }
