@@ -1,10 +1,18 @@
 // operands.c - see operands.h.
 #include "ops/kernels/operands.h"
+#include <math.h>
 
 gr_status gr_require_ints(const gr_op_call *s, int k, const char *what) {
   if (s->in[k].dtype == GR_I32) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be i32, not %s", what, s->op->name,
                  gr_dtypes[s->in[k].dtype].name);
+}
+
+gr_status gr_require_number(const gr_op_call *s, gr_dtype dtype, double x) {
+  if (gr_dtypes[dtype].is_float || (x == trunc(x) && x >= -0x1p31 && x < 0x1p31)) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_TYPE, s->loc, "%g is no number of the dtype %s", x, gr_dtypes[dtype].name),
+      "write a whole number, or cast the operand to f32 first");
 }
 
 static gr_status require_dtype(const gr_op_call *s, int k, const char *what, gr_dtype expected,

@@ -22,6 +22,8 @@ GR_MUST_USE gr_status gr_require_ints(const gr_op_call *, int k, const char *wha
 GR_MUST_USE gr_status gr_require_float(const gr_op_call *, int k, const char *what);
 // Operand k is a float, of the dtype that operand 0 is computed in: f32 where that is narrow.
 GR_MUST_USE gr_status gr_require_wide(const gr_op_call *, int k, const char *what);
+// A constant is a number of that dtype: whole, and within i32, where that is not a float.
+GR_MUST_USE gr_status gr_require_number(const gr_op_call *, gr_dtype, double);
 // There are `least` to `most` operands:
 GR_MUST_USE gr_status gr_require_operands(const gr_op_call *, int least, int most);
 

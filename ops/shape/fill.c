@@ -2,6 +2,7 @@
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
+#include "ops/kernels/operands.h"
 #include "ops/kernels/source.h"
 #include "ops/ops.h"
 
@@ -19,6 +20,7 @@ gr_val gr_fill(gr_builder *b, const gr_type *t, double value) {
 
 static gr_status infer(gr_op_call *s) {
   const struct fill *a = s->attr;
+  GR_TRY(gr_require_number(s, (gr_dtype)a->dtype, a->value));
   return gr_source_shape(s, &a->shape, (gr_dtype)a->dtype);
 }
 
@@ -76,6 +78,9 @@ static const gr_case cases[] = {
     {{0}, .attr = &(struct fill){{2, {4, 6}}, 0.5, GR_F32}},
     {{0}, .attr = &(struct fill){{0, {0}}, 3, GR_I32}},
     {{0}, .attr = &(struct fill){{1, {0}}, 3, GR_I32}, .fails = "empty"},
+    {{0},
+     .attr = &(struct fill){{0, {0}}, 3.5, GR_I32},
+     .fails = "3.5 is no number of the dtype i32"},
     {{0}},
 };
 
