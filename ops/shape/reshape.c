@@ -218,17 +218,6 @@ static void read_shape(gr_onnx_reading *r) {
   if (!r->err) gr_read_out(r, 0, gr_read_vector(r, (int)(end - start), sizes), false);
 }
 
-// How many elements there are: a number.
-static void read_size(gr_onnx_reading *r) {
-  int64_t all[GR_MAX_RANK][GR_READ_CHOICES], product[1][GR_READ_CHOICES];
-  int rank = gr_read_sizes(r, 0, all);
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    product[0][c] = 1;
-    for (int d = 0; d < rank; d++) product[0][c] *= all[d][c];
-  }
-  if (!r->err) gr_read_out(r, 0, gr_read_reshape(r, gr_read_vector(r, 1, product), 0, NULL), false);
-}
-
 static const gr_attr attrs[] = {GR_ATTR(struct reshape, shape, GR_ATTR_INTS, NULL,
                                         "the new shape; one size may be -1 and is inferred"),
                                 {0}};
@@ -269,6 +258,6 @@ const gr_op gr_op_reshape = {
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"Reshape", read_reshape}, {"Flatten", read_flatten},
                               {"Squeeze", read_squeeze}, {"Unsqueeze", read_unsqueeze},
-                              {"Shape", read_shape}, {"Size", read_size}),
+                              {"Shape", read_shape}),
     .cases = cases,
 };

@@ -78,6 +78,14 @@ expect 'a run of a file that is gone is evaluated' 0 'training set: loss' -- "$g
 expect 'and exported' 0 'outputs  logits' -- "$graphrun" export "$scratch/kept" "$scratch/back.onnx"
 expect 'what was exported is read' 0 'logits: .linear' -- "$graphrun" import "$scratch/back.onnx"
 
+# A Sum of two values is an Add of them.
+LC_ALL=C sed 's/\x22\x03Add/\x22\x03Sum/g' "$golden/resnet.onnx" >"$scratch/sum.onnx"
+check 'a file with Sum' sh -c "! cmp -s '$golden/resnet.onnx' '$scratch/sum.onnx'"
+for model in "$golden/resnet" "$scratch/sum"; do
+  limited "$graphrun" import "$model.onnx" -o "$scratch/$(basename "$model")-as.yaml"
+done
+check 'a Sum is read as an Add' cmp "$scratch/resnet-as.yaml" "$scratch/sum-as.yaml"
+
 # Weights that the exporter has merged, as they were equal, are said; those of a model that has trained are not.
 expect 'equal weights that are written once' 0 \
   "warning: .*fresh.onnx': the weight '[^']*' is all one number, and 2 nodes read it, so that they train one" -- \
