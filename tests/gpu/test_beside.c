@@ -1,0 +1,261 @@
+// test_beside.c - random programs of two ranks with a GPU each, in which collectives run beside
+// kernels and beside each other: the numbers of the CPU, where nothing runs beside anything, and,
+// with STANDIN_MEMORY=races, no two pieces of work on the same memory without an order.
+//
+//   test_gpu_beside [SEED]    the programs of one seed
+#include <math.h>
+#include <stdlib.h>
+#include "compiler/compile.h"
+#include "compiler/pass.h"
+#include "ops/comm/collective.h"
+#include "ops/kernels/cpu.h"
+#include "ops/ops.h"
+#include "runtime/comm/comm.h"
+#include "runtime/comm/nccl.h"
+#include "runtime/exec/exec.h"
+#include "tests/check.h"
+#include "tests/nodes.h"
+
+enum { RANKS = 2, PROGRAMS = 12, RUNS = 3, SEEDS = 2, RESULTS = 4, LEAVES = 7, MOST = 300 };
+static const gr_mesh two = {1, {{"data", RANKS}}};
+// Of the leaves; the last one is a state.
+static const int placements[LEAVES] = {GR_REPLICATE, GR_REPLICATE, GR_PARTIAL, GR_PARTIAL, 0, 1,
+                                       GR_REPLICATE};
+
+// ---- Programs ----------------------------------------------------------------------------------
+
+typedef struct random_graph {
+  gr_builder b;
+  gr_val v[MOST], squares;  // all that was made; sums of squares, of which one is a result
+  uint32_t n, seed;
+} random_graph;
+
+static gr_layout layout_of(int placement) {
+  gr_layout l = gr_layout_replicated;
+  l.placement[0] = (gr_axis_placement)placement;
+  return l;
+}
+static int placed(const random_graph *r, gr_val v) { return gr_at(r->b.g, v)->layout.placement[0]; }
+
+// Gives v the layout of x.
+static gr_val as(random_graph *r, gr_val v, gr_val x) {
+  if (!r->b.err) gr_at(r->b.g, v)->layout = gr_at(r->b.g, x)->layout;
+  return v;
+}
+
+// A value of that placement; there is one, as leaves have all of them.
+static gr_val draw(random_graph *r, int placement) {
+  uint32_t i = below(&r->seed, r->n);
+  while (placed(r, r->v[i]) != placement) i = (i + 1) % r->n;
+  return r->v[i];
+}
+
+// Sums of squares, or casts and casts back, that a GPU launches together.
+static void put_together(random_graph *r) {
+  gr_val in[4], narrow[4];
+  uint32_t n = 2 + below(&r->seed, 3), squares = below(&r->seed, 2);
+  for (uint32_t i = 0; i < n; i++) in[i] = draw(r, GR_REPLICATE);
+  for (uint32_t i = 0; i < n; i++)
+    narrow[i] = squares ? gr_sum_squares(&r->b, in[i]) : gr_cast(&r->b, in[i], GR_BF16);
+  for (uint32_t i = 0; i < n && !squares; i++) r->v[r->n++] = gr_cast(&r->b, narrow[i], GR_F32);
+  for (uint32_t i = 0; i < n && squares; i++)
+    r->squares = gr_is(r->squares) ? gr_add(&r->b, r->squares, narrow[i]) : narrow[i];
+}
+
+// Two sums as one collective, or the conversion of a value from one layout to another.
+static void put_collective(random_graph *r) {
+  static const int some[] = {GR_PARTIAL, GR_PARTIAL, GR_REPLICATE, 0, 1};
+  gr_val v = draw(r, some[below(&r->seed, 5)]);
+  if (placed(r, v) == GR_PARTIAL && below(&r->seed, 4) == 0) {
+    gr_val in[] = {v, draw(r, GR_PARTIAL)};
+    struct gr_coll attr = {.ranks = RANKS};
+    gr_val sum = gr_emit(&r->b, &gr_op_all_reduce, &attr, 2, in);
+    r->v[r->n++] = sum;
+    if (!r->b.err) r->v[r->n++] = (gr_val){sum.id + 1};
+    return;
+  }
+  int to = placed(r, v) >= 0 ? GR_REPLICATE : (int)below(&r->seed, 2);
+  if (placed(r, v) == GR_PARTIAL && below(&r->seed, 2)) to = GR_REPLICATE;
+  r->v[r->n++] = gr_relayout(&r->b, v, layout_of(to));
+}
+
+// The CPU and a GPU compute the same bits of these.
+static void put_kernel(random_graph *r) {
+  gr_val x = r->v[below(&r->seed, r->n)], y = draw(r, placed(r, x)), made;
+  uint32_t kind = below(&r->seed, placed(r, x) == GR_PARTIAL ? 2 : 4);
+  made = kind == 0   ? gr_scale(&r->b, x, 0.5)
+         : kind == 1 ? gr_scale(&r->b, as(r, gr_add(&r->b, x, y), x), 0.5)
+         : kind == 2 ? gr_max(&r->b, x, y)
+                     : gr_relu(&r->b, x);
+  r->v[r->n++] = as(r, made, x);
+}
+
+static void put_leaves(random_graph *r, const char *prefix) {
+  int64_t rows = 2 + 2 * below(&r->seed, 3), columns = 4 * (1 + below(&r->seed, 20));
+  for (int i = 0; i < LEAVES; i++) {
+    int to = placements[i];
+    gr_type t = {GR_F32, 2, {to == 0 ? rows / RANKS : rows, to == 1 ? columns / RANKS : columns}};
+    bool state = i == LEAVES - 1;
+    r->v[r->n++] = gr_leaf(&r->b, state ? GR_STATE : GR_INPUT, GR_KIND_BUFFER,
+                           gr_arena_printf(r->b.g->arena, "%s%d", prefix, i), t, layout_of(to));
+  }
+}
+
+static gr_status make(gr_arena *arena, uint32_t seed, gr_graph **out) {
+  random_graph r = {.b = {.g = gr_graph_create(arena, &two), .created_by = "test"}, .seed = seed};
+  const gr_builder *b = &r.b;
+  put_leaves(&r, gr_arena_printf(arena, "p%u.", seed));
+  for (uint32_t nodes = 10 + below(&r.seed, 50); nodes-- && !b->err;) {
+    uint32_t kind = below(&r.seed, 8);
+    if (kind < 3)
+      put_collective(&r);
+    else if (kind == 3)
+      put_together(&r);
+    else
+      put_kernel(&r);
+  }
+  for (int k = 0; k < RESULTS && !b->err; k++) {
+    gr_val v = r.v[LEAVES + below(&r.seed, r.n - LEAVES)];
+    if (placed(&r, v) == GR_PARTIAL) v = draw(&r, GR_REPLICATE);
+    gr_result(&r.b, gr_arena_printf(arena, "r%d", k), v);
+  }
+  if (!b->err && gr_is(r.squares)) gr_result(&r.b, "squares", r.squares);
+  if (!b->err) gr_at(b->g, r.v[LEAVES - 1])->next = draw(&r, GR_REPLICATE);
+  *out = b->g;
+  return b->err;
+}
+
+// ---- Running -----------------------------------------------------------------------------------
+
+enum { NUMBERS = 6 * 80 };
+typedef struct values {  // of a rank
+  float in[RUNS][PROGRAMS][LEAVES][NUMBERS], out[RUNS][PROGRAMS][RESULTS + 1][NUMBERS];
+} values;
+typedef struct job {
+  const gr_device_ops *device;
+  const gr_plan *plan;
+  values *of[RANKS];
+} job;
+
+// Enqueues a run of a program; its results are there after the next gr_exec_wait.
+static gr_status run_one(gr_exec *e, const gr_program *p, values *x, int run, int program) {
+  const gr_graph *g = p->frame.g;
+  int leaf = 0;
+  for (uint32_t v = 1; v < g->n_values; v++) {
+    if (g->values[v].role != GR_INPUT) continue;
+    gr_exec_tensor t = gr_exec_input(e, p, g->values[v].name);
+    if (t.address) GR_TRY(gr_exec_write(e, &t, x->in[run][program][leaf]));
+    leaf++;
+  }
+  GR_TRY(gr_exec_run(e, p));
+  for (uint32_t k = 0; k < g->n_results; k++) {
+    gr_exec_tensor t = gr_exec_result(e, p, g->result_names[k]);
+    GR_TRY(gr_exec_read(e, &t, x->out[run][program][k]));
+  }
+  return GR_OK;
+}
+
+// All runs, between which the host waits for nothing.
+static gr_status run_all(gr_exec *e, const gr_plan *plan, values *x) {
+  for (uint32_t i = 0; i < plan->n_states; i++) {
+    gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
+    GR_TRY(gr_exec_write(e, &t, x->in[0][i % PROGRAMS][LEAVES - 1]));
+  }
+  for (int run = 0; run < RUNS; run++)
+    for (int k = 0; k < PROGRAMS; k++) GR_TRY(run_one(e, &plan->programs[k], x, run, k));
+  return gr_exec_wait(e);
+}
+
+static gr_status run_rank(gr_comm *world, void *arg) {
+  const job *j = arg;
+  gr_comm *axes[GR_MAX_MESH] = {0};
+  gr_exec *e = NULL;
+  GR_TRY(gr_comm_mesh(world, &j->plan->mesh, axes));
+  gr_exec_options o = {.device = j->device, .threads = 1, .world = world, .comm = axes};
+  o.open_comm = j->device->gpu ? gr_collectives_nccl.open : NULL;
+  o.timeout_s = 60, o.rank = world->rank, o.local_rank = world->local_rank;
+  gr_status s = gr_exec_open(j->plan, &o, &e);
+  s = s ? s : run_all(e, j->plan, j->of[world->rank]);
+  if (s) world->ops->abort(world, gr_status_text(s));
+  gr_exec_close(e);
+  gr_comm_mesh_close(axes, &j->plan->mesh);
+  return s;
+}
+
+static void fill(values *x, int rank) {
+  uint32_t seed = 7 + (uint32_t)rank;
+  float *all = &x->in[0][0][0][0];
+  for (size_t i = 0; i < sizeof x->in / sizeof *all; i++)
+    all[i] = (float)below(&seed, 1 << 15) / (1 << 14) - 1;
+}
+
+static void run_on(const gr_device_ops *device, const gr_plan *plan, values *const *of) {
+  job j = {.device = device, .plan = plan};
+  for (int rank = 0; rank < RANKS; rank++) {
+    memset(of[rank], 0, sizeof *of[rank]);
+    fill(of[rank], rank);
+    for (int run = 0; run < RUNS; run++)
+      for (int k = 0; k < PROGRAMS; k++)
+        for (int leaf = 0; leaf < LEAVES; leaf++)
+          if (placements[leaf] == GR_REPLICATE)
+            memcpy(of[rank]->in[run][k][leaf], of[0]->in[run][k][leaf], sizeof of[0]->in[0][0][0]);
+    j.of[rank] = of[rank];
+  }
+  MUST(gr_loopback_run(RANKS, 60, run_rank, &j));
+}
+
+static void compare(const values *got, const values *want, int rank, uint32_t seed) {
+  const float *g = &got->out[0][0][0][0], *w = &want->out[0][0][0][0];
+  int64_t wrong = 0, first = -1, n = (int64_t)(sizeof got->out / sizeof *g);
+  for (int64_t i = 0; i < n; i++) {
+    if (fabsf(g[i] - w[i]) <= 1e-5f * (1 + fabsf(w[i]))) continue;
+    wrong++;
+    if (first < 0) first = i;
+  }
+  CHECK(!wrong,
+        "seed %u, rank %d: %lld numbers are wrong, the first in run %lld, program %lld: %g, not %g",
+        seed, rank, (long long)wrong, (long long)(first / (n / RUNS)),
+        (long long)(first / (n / RUNS / PROGRAMS) % PROGRAMS), (double)g[first < 0 ? 0 : first],
+        (double)w[first < 0 ? 0 : first]);
+}
+
+static uint32_t first_seed = 1, last_seed = SEEDS;
+
+static gr_plan *plan_of(gr_arena *arena, uint32_t seed, bool gpu) {
+  gr_compiled c[PROGRAMS];
+  gr_plan *plan;
+  for (uint32_t k = 0; k < PROGRAMS; k++) {
+    gr_graph *g;
+    MUST(make(arena, PROGRAMS * seed + k, &g));
+    c[k] = (gr_compiled){
+        .kind = gr_arena_printf(arena, "program%u", k), .bucket = "", .g = g, .gpu = gpu};
+  }
+  MUST(gr_plan_link(arena, c, PROGRAMS, &plan));
+  return plan;
+}
+
+static void random_programs(void) {
+  const gr_device_ops *cuda;
+  gr_collectives_setting set[GR_COLLECTIVES_SETTINGS];
+  MUST(gr_device_find("cuda", GR_NOWHERE, &cuda));
+  if (gr_device_count(cuda) < RANKS) SKIP("there are fewer than two GPUs");
+  gr_collectives_nccl.set_environment(false, true, set);
+  values *x[2 * RANKS];
+  for (int i = 0; i < 2 * RANKS; i++) x[i] = malloc(sizeof *x[i]);
+  for (uint32_t seed = first_seed; seed <= last_seed; seed++) {
+    gr_arena *arena = gr_arena_create();
+    run_on(&gr_device_cpu, plan_of(arena, seed, false), x);
+    run_on(cuda, plan_of(arena, seed, true), x + RANKS);
+    for (int rank = 0; rank < RANKS; rank++) compare(x[RANKS + rank], x[rank], rank, seed);
+    gr_arena_destroy(arena);
+  }
+  for (int i = 0; i < 2 * RANKS; i++) free(x[i]);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1 && atoi(argv[1]) > 0) {
+    first_seed = last_seed = (uint32_t)atoi(argv[1]);
+    argc--, argv++;
+  }
+  return RUN(argc, argv, {"random_programs", random_programs});
+}
