@@ -247,7 +247,19 @@ static void types(void) {
   device->ops->close(device);
 }
 
+// Sums and maxima of the same sizes have the same text, and differ in what is defined before it.
+static void constants(void) {
+  open_device();
+  for (int i = 0; i < 4; i++) {
+    const gr_op *op = i % 2 ? &gr_op_reduce_max : &gr_op_sum;
+    add(op, &op->cases[0]);
+  }
+  compare(&gr_op_sum, 4, 2);
+  release();
+  device->ops->close(device);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"updates", updates}, {"addresses", addresses}, {"grids", grids},
-             {"powers", powers}, {"norms", norms}, {"types", types});
+             {"powers", powers}, {"norms", norms}, {"types", types}, {"constants", constants});
 }

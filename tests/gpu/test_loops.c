@@ -121,6 +121,52 @@ static void much_shared_memory(void) {
   gr_arena_destroy(arena);
 }
 
+// A loop of one product, whose matrix takes more than a block's shared memory, and no more than
+// that of a processor, where four blocks divide it: h' = tanh(h + x w).
+static gr_status last_kilobyte(gr_arena *arena, gr_graph **out) {
+  enum { STEPS = 4, K = 481, N = 480 };
+  gr_builder builder = {.g = gr_graph_create(arena, NULL), .created_by = "test"}, *b = &builder;
+  gr_type stack = {GR_F32, 3, {STEPS, 1, K}}, matrix = {GR_F32, 2, {K, N}},
+          row = {GR_F32, 2, {1, N}};
+  gr_loop l;
+  gr_loop_open(&l, b, STEPS, false);
+  gr_val x =
+      gr_loop_seq(&l, gr_leaf(b, GR_INPUT, GR_KIND_BUFFER, "x0", stack, gr_layout_replicated));
+  gr_val w =
+      gr_loop_const(&l, gr_leaf(b, GR_INPUT, GR_KIND_BUFFER, "w0", matrix, gr_layout_replicated));
+  gr_val h = gr_loop_zero(&l, row, "h");
+  gr_val sum = gr_add(&l.b, gr_scale(&l.b, gr_matmul(&l.b, x, w, false, false), 0.1), h);
+  gr_loop_next(&l, h, gr_tanh(&l.b, sum));
+  gr_loop_close(&l);
+  gr_result(b, "last", gr_loop_last(&l, h));
+  *out = b->g;
+  return b->err;
+}
+
+// What a block cannot have is left where it is, although the processor has it.
+static void memory_of_a_block(void) {
+  enum { BLOCK = 227 << 10, PROCESSOR = 228 << 10, BLOCKS = 4 };
+  static double want[MOST], got[MOST];
+  gr_arena *arena = gr_arena_create();
+  gr_graph *g;
+  gr_op_call call;
+  gr_gpu_launch launch[GR_GPU_LAUNCHES];
+  gr_gpu_call d = {.call = &call, .arena = arena, .launch = launch, .processors = BLOCKS};
+  MUST(gr_device_find("cuda", GR_NOWHERE, &device));
+  if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
+  MUST(last_kilobyte(arena, &g));
+  gr_op_call_of(g, &g->nodes[0], &call);
+  d.shared = PROCESSOR;
+  MUST(gr_gpu_describe(&d));
+  size_t bytes = launch[d.n - 1].kernel.shared;
+  CHECK(bytes > BLOCK && bytes <= PROCESSOR, "%zu bytes are not those of the last kB", bytes);
+  loops_run(g, arena, &gr_device_cpu, 1, want);
+  loops_run(g, arena, device, 1, got);
+  double off = loops_worst(got, want, MOST);
+  CHECK(off <= 2e-5, "off by %g", off);
+  gr_arena_destroy(arena);
+}
+
 // ---- Memory ------------------------------------------------------------------------------------
 
 typedef struct gpu {
@@ -273,8 +319,8 @@ int main(int argc, char **argv) {
     argc--, argv++;
   }
   return RUN(argc, argv, {"random_bodies", random_bodies}, {"gates", gates},
-             {"much_shared_memory", much_shared_memory}, {"repeated_bodies", repeated_bodies},
-             {"counters_are_cleared", counters_are_cleared},
+             {"much_shared_memory", much_shared_memory}, {"memory_of_a_block", memory_of_a_block},
+             {"repeated_bodies", repeated_bodies}, {"counters_are_cleared", counters_are_cleared},
              {"steps_of_environments", steps_of_environments},
              {"planned_memory_is_enough", planned_memory_is_enough});
 }

@@ -81,6 +81,14 @@ static void try_as(way w) {
 }
 static void in_place(void) { try_as(IN_PLACE); }
 static void sliced(void) { try_as(SLICED); }
+// Operands begin at multiples of 16 bytes here, which those of `sliced` do where results do.
+static void yielded(void) {
+  open_device();
+  tried = YIELDED;
+  add_all(NULL);
+  tried = APART;
+  run_all();
+}
 
 // ---- Working memory of libraries
 // ------------------------------------------------------------------
@@ -260,7 +268,9 @@ static void try_fused(way w, bool part) {
   run_all();
 }
 static void fused(void) { try_fused(APART, false), try_fused(APART, true); }
-static void fused_placed(void) { try_fused(IN_PLACE, false), try_fused(SLICED, false); }
+static void fused_placed(void) {
+  try_fused(IN_PLACE, false), try_fused(SLICED, false), try_fused(YIELDED, false);
+}
 
 // What is stored as bf16 in between is rounded there: x + 256 - 256 is a whole number.
 static void fused_rounds(void) {
@@ -375,8 +385,8 @@ int main(int argc, char **argv) {
     return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
                {"sliced", sliced});
   return RUN(argc, argv, {"cases", cases}, {"sizes", sizes}, {"in_place", in_place},
-             {"sliced", sliced}, {"parts", parts}, {"slices", slices}, {"wrong", wrong},
-             {"fused", fused}, {"fused_placed", fused_placed}, {"fused_rounds", fused_rounds},
-             {"library_rooms", library_rooms}, {"mask_rooms", mask_rooms}, {"mask_bits", mask_bits},
-             {"mask_parts", mask_parts});
+             {"sliced", sliced}, {"yielded", yielded}, {"parts", parts}, {"slices", slices},
+             {"wrong", wrong}, {"fused", fused}, {"fused_placed", fused_placed},
+             {"fused_rounds", fused_rounds}, {"library_rooms", library_rooms},
+             {"mask_rooms", mask_rooms}, {"mask_bits", mask_bits}, {"mask_parts", mask_parts});
 }

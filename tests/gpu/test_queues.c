@@ -1,5 +1,7 @@
 // test_queues.c - memory, transfers, order and captured programs of the device cuda.
 #include <pthread.h>
+#include <stdlib.h>
+#include "ops/ops.h"
 #include "runtime/device/device.h"
 #include "tests/check.h"
 
@@ -216,10 +218,38 @@ static void other_threads_go_on_in_a_capture(void) {
   p.d->ops->close(p.d);
 }
 
+// A kernel that fails is an error where the host waits for it, before anything else is called.
+static void errors_show_where_the_host_waits(void) {
+  gr_device *d = open_device();
+  gr_device_block b;
+  gr_type type = {GR_F32, 1, {BYTES / 4}};
+  gr_op_call call = {.op = &gr_op_relu, .n_in = 1, .in = {type}};
+  gr_device_kernel kernel;
+  if (!getenv("STANDIN_SEED")) SKIP("no kernel fails when it is asked to");
+  MUST(gr_op_infer(&call));
+  MUST(d->ops->allocate(d, BYTES, NULL, &b));
+  const void *in[] = {b.address};
+  void *out[] = {b.address};
+  gr_launch l = {.n_in = 1, .n_out = 1, .in_type = call.in, .out_type = call.out};
+  l.in = in, l.out = out;
+  MUST(d->ops->kernel(d, &call, &l, &kernel));
+  MUST(d->ops->ready(d));
+  l.context = kernel.context;
+  setenv("STANDIN_FAULT", "kernel:1", 1);
+  gr_status s = kernel.run(&l), waited = d->ops->synchronise(d, GR_QUEUE_COMPUTE);
+  unsetenv("STANDIN_FAULT");
+  CHECK(!s, "it fails before it runs: %s", gr_status_text(s));
+  CHECK(waited && strstr(gr_status_text(waited), "CUDA_ERROR_ILLEGAL_ADDRESS"), "%s",
+        waited ? gr_status_text(waited) : "the host is told nothing");
+  gr_status_drop(s), gr_status_drop(waited);
+  d->ops->close(d);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"ranks_of_machines", ranks_of_machines},
              {"memory_is_zero", memory_is_zero}, {"transfers_of_any_size", transfers_of_any_size},
              {"many_transfers", many_transfers}, {"queues_are_ordered", queues_are_ordered},
              {"programs_are_captured", programs_are_captured},
-             {"other_threads_go_on_in_a_capture", other_threads_go_on_in_a_capture});
+             {"other_threads_go_on_in_a_capture", other_threads_go_on_in_a_capture},
+             {"errors_show_where_the_host_waits", errors_show_where_the_host_waits});
 }

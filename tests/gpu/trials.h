@@ -6,8 +6,9 @@
 #include "tests/ops/bench.h"
 
 // Where values are: in memory of their own; or results in operands, if the op allows that; or each
-// in the second slice of a stack, which may begin between multiples of 16 bytes.
-typedef enum way { APART, IN_PLACE, SLICED } way;
+// in the second slice of a stack, which may begin between multiples of 16 bytes; or results alone
+// are, as what a loop yields is.
+typedef enum way { APART, IN_PLACE, SLICED, YIELDED } way;
 
 // A case, with a block of the device's memory for each operand and result: what a kernel touches
 // beside them is found.
