@@ -121,6 +121,10 @@ static void much_shared_memory(void) {
   gr_arena_destroy(arena);
 }
 
+static gr_val leaf(gr_builder *b, const char *name, gr_type t) {
+  return gr_leaf(b, GR_INPUT, GR_KIND_BUFFER, name, t, gr_layout_replicated);
+}
+
 // A loop of one product, whose matrix takes more than a block's shared memory, and no more than
 // that of a processor, where four blocks divide it: h' = tanh(h + x w).
 static gr_status last_kilobyte(gr_arena *arena, gr_graph **out) {
@@ -130,10 +134,7 @@ static gr_status last_kilobyte(gr_arena *arena, gr_graph **out) {
           row = {GR_F32, 2, {1, N}};
   gr_loop l;
   gr_loop_open(&l, b, STEPS, false);
-  gr_val x =
-      gr_loop_seq(&l, gr_leaf(b, GR_INPUT, GR_KIND_BUFFER, "x0", stack, gr_layout_replicated));
-  gr_val w =
-      gr_loop_const(&l, gr_leaf(b, GR_INPUT, GR_KIND_BUFFER, "w0", matrix, gr_layout_replicated));
+  gr_val x = gr_loop_seq(&l, leaf(b, "x0", stack)), w = gr_loop_const(&l, leaf(b, "w0", matrix));
   gr_val h = gr_loop_zero(&l, row, "h");
   gr_val sum = gr_add(&l.b, gr_scale(&l.b, gr_matmul(&l.b, x, w, false, false), 0.1), h);
   gr_loop_next(&l, h, gr_tanh(&l.b, sum));
@@ -160,6 +161,42 @@ static void memory_of_a_block(void) {
   MUST(gr_gpu_describe(&d));
   size_t bytes = launch[d.n - 1].kernel.shared;
   CHECK(bytes > BLOCK && bytes <= PROCESSOR, "%zu bytes are not those of the last kB", bytes);
+  loops_run(g, arena, &gr_device_cpu, 1, want);
+  loops_run(g, arena, device, 1, got);
+  double off = loops_worst(got, want, MOST);
+  CHECK(off <= 2e-5, "off by %g", off);
+  gr_arena_destroy(arena);
+}
+
+// What other blocks have written is read at the end of a step: no block waits for another after
+// that, and the threads of each do before they take the product's elements apart in another way.
+static gr_status ends_without_wait(gr_arena *arena, gr_graph **out) {
+  enum { STEPS = 5, N = 40 };
+  gr_builder builder = {.g = gr_graph_create(arena, NULL), .created_by = "test"}, *b = &builder;
+  gr_type stack = {GR_F32, 3, {STEPS, N, N}}, square = {GR_F32, 2, {N, N}};
+  gr_loop l;
+  gr_loop_open(&l, b, STEPS, false);
+  gr_val x = gr_loop_seq(&l, leaf(b, "x0", stack)), w = gr_loop_const(&l, leaf(b, "w0", square));
+  gr_val a = gr_tanh(&l.b, gr_matmul(&l.b, x, w, false, false));
+  gr_val p = gr_scale(&l.b, gr_matmul(&l.b, x, a, false, false), 0.1);
+  int of_a = gr_loop_yield(&l, a), of_p = gr_loop_yield(&l, gr_tanh(&l.b, p));
+  gr_loop_close(&l);
+  gr_result(b, "a", gr_loop_stack(&l, of_a)), gr_result(b, "p", gr_loop_stack(&l, of_p));
+  *out = b->g;
+  return b->err;
+}
+
+static void threads_wait_where_blocks_do_not(void) {
+  static double want[MOST], got[MOST];
+  gr_arena *arena = gr_arena_create();
+  gr_graph *g;
+  loops_seen all = {0};
+  MUST(gr_device_find("cuda", GR_NOWHERE, &device));
+  if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
+  MUST(ends_without_wait(arena, &g));
+  loops_look(arena, g, false, &all);
+  CHECK(all.kernels == 1 && all.most == 1, "%d kernels, which wait %lld times a step", all.kernels,
+        (long long)all.most);
   loops_run(g, arena, &gr_device_cpu, 1, want);
   loops_run(g, arena, device, 1, got);
   double off = loops_worst(got, want, MOST);
@@ -320,6 +357,7 @@ int main(int argc, char **argv) {
   }
   return RUN(argc, argv, {"random_bodies", random_bodies}, {"gates", gates},
              {"much_shared_memory", much_shared_memory}, {"memory_of_a_block", memory_of_a_block},
+             {"threads_wait_where_blocks_do_not", threads_wait_where_blocks_do_not},
              {"repeated_bodies", repeated_bodies}, {"counters_are_cleared", counters_are_cleared},
              {"steps_of_environments", steps_of_environments},
              {"planned_memory_is_enough", planned_memory_is_enough});
