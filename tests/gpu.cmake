@@ -70,7 +70,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(at gpu/standin)
   standin(cuda libcuda.so.1 "cu*; standin_*;" ${at}/core.c ${at}/fault.c ${at}/work.c ${at}/queue.c
     ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/timeline.c ${at}/graph.c ${at}/loop.c ${at}/module.c ${at}/exec.c
-    ${at}/weak.c ${at}/races.c)
+    ${at}/weak.c ${at}/races.c ${at}/threads.c)
   standin(nvrtc libnvrtc.so.13 "nvrtc*;" ${at}/nvrtc.c ${at}/nvrtc_rewrite.c cache.c ../base/hash.c)
   execute_process(COMMAND ${GR_GXX} -dumpfullversion OUTPUT_VARIABLE gxx OUTPUT_STRIP_TRAILING_WHITESPACE)
   target_compile_definitions(standin_nvrtc PRIVATE STANDIN_GXX="${gxx}")
@@ -103,7 +103,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   endforeach()
   # The stand-in keeps what is destroyed, to notice its use: that is no leak.
   set(environment LD_LIBRARY_PATH=${standin} GRAPHRUN_CACHE= STANDIN_TIMEOUT=300 ASAN_OPTIONS=detect_leaks=0)
-  add_executable(test_gpu_ops gpu/test_ops.c gpu/trials.c)
+  add_executable(test_gpu_ops gpu/test_ops.c gpu/fused.c gpu/trials.c)
   target_link_libraries(test_gpu_ops test_gpu_cases test_ops_bench test_world gr_exec)
   add_dependencies(test_gpu_ops standin_nvrtc standin_cublaslt ${cudnn})
   add_executable(test_gpu_gemm gpu/test_gemm.c)
@@ -177,6 +177,10 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   add_test(NAME gpu.ops.weak COMMAND test_gpu_ops sizes lmu_memory)
   set_tests_properties(gpu.ops.weak PROPERTIES TIMEOUT ${limit}
     ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_MEMORY=weak")
+  # Threads of fused kernels that touch the same memory without a barrier between them (standin/threads.c).
+  add_test(NAME gpu.ops.threads COMMAND test_gpu_ops fused)
+  set_tests_properties(gpu.ops.threads PROPERTIES TIMEOUT ${limit}
+    ENVIRONMENT "${environment};STANDIN_SEED=4;STANDIN_MEMORY=threads")
   # Every case of attention by the kernels of cuDNN is in gpu.ops; here without a message of the stand-ins, in parts, and
   # by the other kernels. KIND.SEED: what cuDNN has, and the order of the GPU's work.
   foreach(run library.1 large.0 large.4 tight.4 none.1 none.4)

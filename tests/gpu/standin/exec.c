@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include "tests/gpu/standin/standin.h"
+#include "tests/gpu/standin/threads.h"
 #include "tests/gpu/standin/weak.h"
 
 enum { STACK = 64 << 10, MAX_FIBERS = 16384 };
@@ -115,6 +116,7 @@ static int block_sync(int line, int value) {
       if (b->fiber[i].line != line)
         die_here("threads of the block wait at different __syncthreads");
       make_ready(&b->fiber[i]);
+      threads_pass((int)(&b->fiber[i] - x.fiber));
     }
     b->result = b->sum, b->sum = b->arrived = 0;
   }
@@ -133,11 +135,12 @@ static int warp_waits(const struct fiber *warp, int lanes, unsigned mask) {
 }
 
 // Shows each lane the values of all; they are its own, for another operation may begin before it
-// reads them.
+// reads them. Where these are all 0, it may be __syncwarp.
 static void end_warp_operation(struct fiber *warp, unsigned mask) {
-  uint64_t values[32] = {0};
+  uint64_t values[32] = {0}, any = 0;
   for (unsigned left = mask; left; left &= left - 1)
-    values[__builtin_ctz(left)] = warp[__builtin_ctz(left)].value;
+    any |= values[__builtin_ctz(left)] = warp[__builtin_ctz(left)].value;
+  if (!any) threads_meet((int)(warp - x.fiber), mask);
   for (unsigned left = mask; left; left &= left - 1) {
     struct fiber *f = &warp[__builtin_ctz(left)];
     memcpy(x.seen[f - x.fiber], values, sizeof values);
@@ -155,6 +158,8 @@ static const uint64_t *warp_sync(int line, unsigned mask, uint64_t value) {
   to_scheduler();
   return x.seen[x.cur - x.fiber];
 }
+
+int standin_fiber(void) { return (int)(x.cur - x.fiber); }
 
 static void grid_sync(int line) {
   if (!x.l->cooperative) die_here("a grid barrier in a launch that is not cooperative");
@@ -236,6 +241,7 @@ static void start_block(struct block *b, int slot, unsigned index) {
     top[6] = (uint64_t)(uintptr_t)enter;  // seen by `ret` with the stack aligned as after a call
     f->sp = top;
     make_ready(f);
+    threads_start((int)(f - x.fiber), index, u);
   }
 }
 
@@ -294,6 +300,7 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
   *l->module->engine = &engine;
   weak_begin(&engine, l->memory, l->bytes, l->cooperative ? (int)blocks : 0);
   if (l->watched) races_watch(&engine, l->memory, l->bytes);
+  threads_begin(&engine, l);
   if (l->cooperative) {
     for (unsigned i = 0; i < blocks; i++) start_block(&x.block[i], (int)i, i);
     run_blocks((int)blocks);

@@ -191,7 +191,7 @@ void weak_switch(int block) {
 void weak_begin(standin_engine *e, const char *memory, size_t bytes, int blocks) {
   const char *kind = getenv("STANDIN_MEMORY");
   e->bytes = 0;
-  if (!kind || !*kind || !strcmp(kind, "races") || !blocks) return;
+  if (!kind || (strcmp(kind, "weak") && strcmp(kind, "cached")) || !blocks) return;
   caches = !strcmp(kind, "cached");
   e->memory = memory, e->bytes = bytes;
   e->reads = caches ? reads : ignores, e->writes = writes, e->past = past;
