@@ -2,6 +2,7 @@
 #include "tests/gpu/loops.h"
 #include "compiler/compile.h"
 #include "ops/loop/scan.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "tests/nodes.h"
 
@@ -86,6 +87,25 @@ gr_status loops_long(gr_arena *arena, const loops_body *o, gr_graph **out) {
   for (int i = 0; i < YIELDS; i++) gr_loop_yield(&l, yields[below(&seed, 8)]);
   gr_loop_close(&l);
   gr_result(b, "after", gr_relu(b, gr_scale(b, gr_loop_last(&l, c0), 2)));  // work behind the loop
+  return results(b, &l, out);
+}
+
+gr_status loops_layers(gr_arena *arena, const loops_body *o, gr_graph **out) {
+  enum { TIME = 5, CHANNELS = 4, TAPS = 3 };
+  gr_builder builder = {.g = gr_graph_create(arena, NULL), .created_by = "test"}, *b = &builder;
+  gr_type batch = {GR_F32, 3, {o->rows, TIME, CHANNELS}},
+          stack = {GR_F32, 4, {o->steps, o->rows, TIME, CHANNELS}},
+          taps = {GR_F32, 3, {CHANNELS, CHANNELS, TAPS}};
+  struct gr_conv_attr attr = {{1, {1}}, {1, {TAPS / 2}}, {1, {1}}, 1};
+  gr_loop l;
+  gr_loop_open(&l, b, o->steps, o->seed % 2);
+  gr_val x = gr_loop_seq(&l, leaf(b, GR_INPUT, "x", 0, stack));
+  gr_val w = gr_loop_const(&l, leaf(b, GR_INPUT, "w", 0, taps));
+  gr_val h = gr_loop_carry(&l, leaf(b, GR_INPUT, "c", 0, batch), "h");
+  gr_val y = gr_scale(&l.b, GR_EMIT(&l.b, &gr_op_conv1d, &attr, h, w), 0.3);
+  gr_loop_next(&l, h, gr_tanh(&l.b, gr_add(&l.b, y, x)));
+  gr_loop_yield(&l, y);
+  gr_loop_close(&l);
   return results(b, &l, out);
 }
 

@@ -18,6 +18,8 @@ GR_MUST_USE gr_status loops_batch(gr_arena *, const loops_body *, gr_graph **out
 // One with a node that is no part of such a kernel, and so many steps that a captured program
 // repeats the body. rows: at least 2; f32.
 GR_MUST_USE gr_status loops_long(gr_arena *, const loops_body *, gr_graph **out);
+// The same of a convolution, which cuDNN may compute.
+GR_MUST_USE gr_status loops_layers(gr_arena *, const loops_body *, gr_graph **out);
 // The steps of an environment, of ops that are neither products nor elementwise, with a loop in the
 // body: a kernel of one block. In two parts they are two loops, one after the other.
 GR_MUST_USE gr_status loops_steps(gr_arena *, const loops_body *, int parts, gr_graph **out);

@@ -267,24 +267,28 @@ static void planned_memory_is_enough(void) {
 
 // Bodies that are no kernel: the first run of a program enqueues each step, the second captures the
 // body once, the third replays that. The second seed's slices, of 5 kB, are copied by two blocks.
-static void repeated_bodies(void) {
+static void repeat(gr_status (*make)(gr_arena *, const loops_body *, gr_graph **),
+                   const loops_body *o, int runs) {
   static double want[MOST], got[MOST];
+  gr_arena *arena = gr_arena_create();
+  gr_graph *g;
+  memset(want, 0, sizeof want), memset(got, 0, sizeof got);
+  MUST(make(arena, o, &g));
+  loops_run(g, arena, &gr_device_cpu, 1, want);
+  int nodes = loops_run(g, arena, device, runs, got);
+  double off = loops_worst(got, want, MOST);
+  CHECK(off <= 2e-5, "seed %u, %d runs: off by %g", o->seed, runs, off);
+  CHECK(runs == 1 || (nodes > 0 && nodes < 20), "%d nodes are captured", nodes);
+  gr_arena_destroy(arena);
+}
+
+static void repeated_bodies(void) {
   MUST(gr_device_find("cuda", GR_NOWHERE, &device));
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   for (uint32_t seed = first; seed <= (last ? last : 3); seed++)
-    for (int runs = 1; runs <= 3; runs += 2) {
-      gr_arena *arena = gr_arena_create();
-      gr_graph *g;
-      loops_body o = {seed, 300, seed == 2 ? 37 : 5, GR_F32};
-      memset(want, 0, sizeof want), memset(got, 0, sizeof got);
-      MUST(loops_long(arena, &o, &g));
-      loops_run(g, arena, &gr_device_cpu, 1, want);
-      int nodes = loops_run(g, arena, device, runs, got);
-      double off = loops_worst(got, want, MOST);
-      CHECK(off <= 2e-5, "seed %u, %d runs: off by %g", seed, runs, off);
-      CHECK(runs == 1 || (nodes > 0 && nodes < 20), "%d nodes are captured", nodes);
-      gr_arena_destroy(arena);
-    }
+    for (int runs = 1; runs <= 3; runs += 2)
+      repeat(loops_long, &(loops_body){seed, 300, seed == 2 ? 37 : 5, GR_F32}, runs);
+  repeat(loops_layers, &(loops_body){first, 520, 1, GR_F32}, 3);
 }
 
 // The device counts steps in memory that something else has had; a slice lies between packs.
