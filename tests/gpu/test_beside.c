@@ -16,9 +16,9 @@
 #include "tests/check.h"
 #include "tests/nodes.h"
 
-enum { RANKS = 2, PROGRAMS = 12, RUNS = 3, SEEDS = 2, RESULTS = 4, LEAVES = 7, MOST = 300 };
+enum { RANKS = 2, PROGRAMS = 12, RUNS = 3, SEEDS = 2, RESULTS = 4, STATES = 4, MOST = 300 };
+enum { NARROW = 6, LEAVES };  // inputs: the last one is bf16
 static const gr_mesh two = {1, {{"data", RANKS}}};
-// Of the leaves; the last one is a state.
 static const int placements[LEAVES] = {GR_REPLICATE, GR_REPLICATE, GR_PARTIAL, GR_PARTIAL, 0, 1,
                                        GR_REPLICATE};
 
@@ -90,21 +90,49 @@ static void put_kernel(random_graph *r) {
   r->v[r->n++] = as(r, made, x);
 }
 
-static void put_leaves(random_graph *r, const char *prefix) {
+static gr_val leaf(random_graph *r, gr_role role, gr_kind kind, const char *prefix, int i,
+                   gr_type t) {
+  const char *name = gr_arena_printf(r->b.g->arena, "%s%d", prefix, i);
+  int to = role == GR_INPUT ? placements[i] : GR_REPLICATE;
+  if (to >= 0) t.dim[to] /= RANKS;
+  return gr_leaf(&r->b, role, kind, name, t, layout_of(to));
+}
+
+// Inputs, and states: one that any value replaces, one that an input does, and a weight with its
+// moment, which is in host memory.
+static void put_leaves(random_graph *r, const char *prefix, gr_val state[STATES], gr_val *narrow) {
   int64_t rows = 2 + 2 * below(&r->seed, 3), columns = 4 * (1 + below(&r->seed, 20));
-  for (int i = 0; i < LEAVES; i++) {
-    int to = placements[i];
-    gr_type t = {GR_F32, 2, {to == 0 ? rows / RANKS : rows, to == 1 ? columns / RANKS : columns}};
-    bool state = i == LEAVES - 1;
-    r->v[r->n++] = gr_leaf(&r->b, state ? GR_STATE : GR_INPUT, GR_KIND_BUFFER,
-                           gr_arena_printf(r->b.g->arena, "%s%d", prefix, i), t, layout_of(to));
-  }
+  gr_type wide = {GR_F32, 2, {rows, columns}}, half = {GR_BF16, 2, {rows, columns}};
+  static const gr_kind kinds[STATES] = {GR_KIND_BUFFER, GR_KIND_BUFFER, GR_KIND_WEIGHT,
+                                        GR_KIND_MOMENT};
+  for (int i = 0; i < NARROW; i++)
+    r->v[r->n++] = leaf(r, GR_INPUT, GR_KIND_BUFFER, prefix, i, wide);
+  *narrow = leaf(r, GR_INPUT, GR_KIND_BUFFER, prefix, NARROW, half);
+  for (int i = 0; i < STATES; i++)
+    state[i] = leaf(r, GR_STATE, kinds[i], prefix, LEAVES + i, i == 1 ? half : wide);
+  r->v[r->n++] = state[0];
+  r->v[r->n++] = gr_cast(&r->b, state[1], GR_F32);
+}
+
+static void put_update(random_graph *r, gr_val w, gr_val m) {
+  const double attr[] = {0.9, 0.01};  // momentum and weight_decay
+  gr_type one = {.dtype = GR_F32};
+  gr_val in[] = {w,
+                 draw(r, GR_REPLICATE),
+                 gr_fill(&r->b, &one, 0.1),
+                 gr_fill(&r->b, &one, 0.5),
+                 gr_fill(&r->b, &one, 1),
+                 m};
+  gr_val next = gr_emit(&r->b, &gr_op_sgd, (const void *)attr, 6, in);
+  if (r->b.err) return;
+  gr_at(r->b.g, w)->next = next, gr_at(r->b.g, m)->next = (gr_val){next.id + 1};
 }
 
 static gr_status make(gr_arena *arena, uint32_t seed, gr_graph **out) {
   random_graph r = {.b = {.g = gr_graph_create(arena, &two), .created_by = "test"}, .seed = seed};
   const gr_builder *b = &r.b;
-  put_leaves(&r, gr_arena_printf(arena, "p%u.", seed));
+  gr_val state[STATES], narrow;
+  put_leaves(&r, gr_arena_printf(arena, "p%u.", seed), state, &narrow);
   for (uint32_t nodes = 10 + below(&r.seed, 50); nodes-- && !b->err;) {
     uint32_t kind = below(&r.seed, 8);
     if (kind < 3)
@@ -115,12 +143,14 @@ static gr_status make(gr_arena *arena, uint32_t seed, gr_graph **out) {
       put_kernel(&r);
   }
   for (int k = 0; k < RESULTS && !b->err; k++) {
-    gr_val v = r.v[LEAVES + below(&r.seed, r.n - LEAVES)];
+    gr_val v = r.v[NARROW + below(&r.seed, r.n - NARROW)];
     if (placed(&r, v) == GR_PARTIAL) v = draw(&r, GR_REPLICATE);
     gr_result(&r.b, gr_arena_printf(arena, "r%d", k), v);
   }
   if (!b->err && gr_is(r.squares)) gr_result(&r.b, "squares", r.squares);
-  if (!b->err) gr_at(b->g, r.v[LEAVES - 1])->next = draw(&r, GR_REPLICATE);
+  if (!b->err) put_update(&r, state[2], state[3]);
+  if (!b->err) gr_at(b->g, state[0])->next = draw(&r, GR_REPLICATE);
+  if (!b->err) gr_at(b->g, state[1])->next = narrow;
   *out = b->g;
   return b->err;
 }
@@ -130,6 +160,7 @@ static gr_status make(gr_arena *arena, uint32_t seed, gr_graph **out) {
 enum { NUMBERS = 6 * 80 };
 typedef struct values {  // of a rank
   float in[RUNS][PROGRAMS][LEAVES][NUMBERS], out[RUNS][PROGRAMS][RESULTS + 1][NUMBERS];
+  float states[STATES * PROGRAMS][NUMBERS];  // of both types, as their bytes
 } values;
 typedef struct job {
   const gr_device_ops *device;
@@ -155,14 +186,23 @@ static gr_status run_one(gr_exec *e, const gr_program *p, values *x, int run, in
   return GR_OK;
 }
 
-// All runs, between which the host waits for nothing.
+static gr_status write_state(gr_exec *e, const gr_plan_state *state, const values *x, int run) {
+  gr_exec_tensor t = gr_exec_state(e, state);
+  return gr_exec_write(e, &t, x->in[run][0][state->type.dtype == GR_BF16 ? NARROW : 0]);
+}
+
+// All runs, between which the host waits for nothing but moments: these are written once more.
 static gr_status run_all(gr_exec *e, const gr_plan *plan, values *x) {
-  for (uint32_t i = 0; i < plan->n_states; i++) {
-    gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
-    GR_TRY(gr_exec_write(e, &t, x->in[0][i % PROGRAMS][LEAVES - 1]));
-  }
-  for (int run = 0; run < RUNS; run++)
+  for (uint32_t i = 0; i < plan->n_states; i++) GR_TRY(write_state(e, &plan->states[i], x, 0));
+  for (int run = 0; run < RUNS; run++) {
     for (int k = 0; k < PROGRAMS; k++) GR_TRY(run_one(e, &plan->programs[k], x, run, k));
+    for (uint32_t i = 0; i < plan->n_states && run == 1; i++)
+      if (plan->states[i].kind == GR_KIND_MOMENT) GR_TRY(write_state(e, &plan->states[i], x, run));
+  }
+  for (uint32_t i = 0; i < plan->n_states; i++) {
+    gr_exec_tensor t = gr_exec_state(e, &plan->states[plan->n_states - 1 - i]);
+    GR_TRY(gr_exec_read(e, &t, x->states[i]));
+  }
   return gr_exec_wait(e);
 }
 
@@ -187,6 +227,9 @@ static void fill(values *x, int rank) {
   float *all = &x->in[0][0][0][0];
   for (size_t i = 0; i < sizeof x->in / sizeof *all; i++)
     all[i] = (float)below(&seed, 1 << 15) / (1 << 14) - 1;
+  for (int i = 0; i < RUNS * PROGRAMS; i++)
+    for (int k = 0; k < NUMBERS; k++)
+      gr_put(x->in[i / PROGRAMS][i % PROGRAMS][NARROW], GR_BF16, k, (double)all[k]);
 }
 
 static void run_on(const gr_device_ops *device, const gr_plan *plan, values *const *of) {
@@ -204,19 +247,18 @@ static void run_on(const gr_device_ops *device, const gr_plan *plan, values *con
   MUST(gr_loopback_run(RANKS, 60, run_rank, &j));
 }
 
-static void compare(const values *got, const values *want, int rank, uint32_t seed) {
-  const float *g = &got->out[0][0][0][0], *w = &want->out[0][0][0][0];
-  int64_t wrong = 0, first = -1, n = (int64_t)(sizeof got->out / sizeof *g);
-  for (int64_t i = 0; i < n; i++) {
-    if (fabsf(g[i] - w[i]) <= 1e-5f * (1 + fabsf(w[i]))) continue;
-    wrong++;
-    if (first < 0) first = i;
+static void compare(const char *what, const float *got, const float *want, size_t bytes, int rank,
+                    uint32_t seed) {
+  int64_t wrong = 0, first = 0, n = (int64_t)(bytes / sizeof *got);
+  for (int64_t i = n; i-- > 0;) {
+    bool same = !memcmp(&got[i], &want[i], sizeof *got);
+    if (same || fabsf(got[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i]))) continue;
+    wrong++, first = i;
   }
   CHECK(!wrong,
-        "seed %u, rank %d: %lld numbers are wrong, the first in run %lld, program %lld: %g, not %g",
-        seed, rank, (long long)wrong, (long long)(first / (n / RUNS)),
-        (long long)(first / (n / RUNS / PROGRAMS) % PROGRAMS), (double)g[first < 0 ? 0 : first],
-        (double)w[first < 0 ? 0 : first]);
+        "seed %u, rank %d: %lld of %lld numbers of %s are wrong, first number %lld: %g, not %g",
+        seed, rank, (long long)wrong, (long long)n, what, (long long)first, (double)got[first],
+        (double)want[first]);
 }
 
 static uint32_t first_seed = 1, last_seed = SEEDS;
@@ -227,8 +269,11 @@ static gr_plan *plan_of(gr_arena *arena, uint32_t seed, bool gpu) {
   for (uint32_t k = 0; k < PROGRAMS; k++) {
     gr_graph *g;
     MUST(make(arena, PROGRAMS * seed + k, &g));
-    c[k] = (gr_compiled){
-        .kind = gr_arena_printf(arena, "program%u", k), .bucket = "", .g = g, .gpu = gpu};
+    c[k] = (gr_compiled){.kind = gr_arena_printf(arena, "program%u", k),
+                         .bucket = "",
+                         .g = g,
+                         .gpu = gpu,
+                         .offload = gpu};
   }
   MUST(gr_plan_link(arena, c, PROGRAMS, &plan));
   return plan;
@@ -246,7 +291,11 @@ static void random_programs(void) {
     gr_arena *arena = gr_arena_create();
     run_on(&gr_device_cpu, plan_of(arena, seed, false), x);
     run_on(cuda, plan_of(arena, seed, true), x + RANKS);
-    for (int rank = 0; rank < RANKS; rank++) compare(x[RANKS + rank], x[rank], rank, seed);
+    for (int rank = 0; rank < RANKS; rank++) {
+      const values *got = x[RANKS + rank], *want = x[rank];
+      compare("results", got->out[0][0][0], want->out[0][0][0], sizeof got->out, rank, seed);
+      compare("states", got->states[0], want->states[0], sizeof got->states, rank, seed);
+    }
     gr_arena_destroy(arena);
   }
   for (int i = 0; i < 2 * RANKS; i++) free(x[i]);

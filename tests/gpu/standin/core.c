@@ -67,12 +67,19 @@ void si_unlock(int *unused) {
   pthread_mutex_unlock(&big);
 }
 
+static int failed;  // calls and pieces of work that a test wanted to
+
 CUcontext si_current(void) { return depth < 0 ? NULL : stack[depth]; }
 
 // STANDIN_FAULT=WHAT:N fails the N-th time of WHAT, with the error that a GPU would give.
 int si_fails(const char *what) {
   static int count;
+  static char asked[64];  // what is counted
   const char *e = getenv("STANDIN_FAULT");
   size_t n = strlen(what);
-  return e && !strncmp(e, what, n) && e[n] == ':' && ++count == atoi(e + n + 1);
+  if (!e || strncmp(e, what, n) || e[n] != ':') return 0;
+  if (strcmp(asked, e)) count = 0, snprintf(asked, sizeof asked, "%s", e);
+  if (++count != atoi(e + n + 1)) return 0;
+  return failed++, 1;
 }
+int standin_failed(void) { return failed; }

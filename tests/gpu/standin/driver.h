@@ -234,11 +234,17 @@ CUresult si_enqueue(CUstream s, op *o);
 
 #define FAIL(code, ...) return standin_say(__VA_ARGS__), (code)
 #define API __attribute__((cleanup(si_unlock), unused)) int locked = si_lock()
-#define NEED_CTX(d)                                                                              \
+#define NEED_CURRENT(d)                                                                          \
   if (!inited) FAIL(CUDA_ERROR_NOT_INITIALIZED, "%s before cuInit", __func__);                   \
   if (!si_current()) FAIL(CUDA_ERROR_INVALID_CONTEXT, "%s without a current context", __func__); \
   struct device *d = si_current()->dev;                                                          \
   if (d->error) return d->error
+// A test may ask for a failure of each call that it counts.
+#define MAY_FAIL \
+  if (si_fails("call")) return CUDA_ERROR_UNKNOWN
+#define NEED_CTX(d) \
+  NEED_CURRENT(d);  \
+  MAY_FAIL
 #define NEED(h, m)                                           \
   if (!(h) || (h)->magic != (m))                             \
   FAIL(CUDA_ERROR_INVALID_HANDLE, "%s: %s handle", __func__, \

@@ -68,6 +68,7 @@ CUresult cuStreamIsCapturing(CUstream h, CUstreamCaptureStatus *st) {
          CUDA_SUCCESS;
 }
 CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n) {
+  MAY_FAIL;
   NEED(g, GRAPH);
   for (size_t i = 0; nodes && i < *n && i < (size_t)g->n; i++) nodes[i] = g->node[i];
   return *n = (size_t)g->n, CUDA_SUCCESS;
@@ -76,6 +77,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long lo
   API;
   NEED(g, GRAPH);
   (void)flags;
+  MAY_FAIL;
   if (si_fails("cuGraphInstantiate")) return *x = NULL, CUDA_ERROR_OUT_OF_MEMORY;
   if (g->body) FAIL(CUDA_ERROR_INVALID_VALUE, "the body of a conditional node is instantiated");
   for (int i = 0; i < g->n && g->instances; i++)
@@ -89,6 +91,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *x, CUgraph g, unsigned long lo
   return g->origin->dev->nexecs++, CUDA_SUCCESS;
 }
 CUresult cuGraphUpload(CUgraphExec x, CUstream s) {
+  MAY_FAIL;
   NEED(x, EXEC);
   return (void)s, CUDA_SUCCESS;
 }

@@ -28,7 +28,7 @@ CUresult cuMemAlloc(CUdeviceptr *out_p, size_t n) {  // ends at a guard page, ro
 }
 CUresult cuMemFree(CUdeviceptr p) {
   API;
-  NEED_CTX(d);
+  NEED_CURRENT(d);
   NOT_IN_CAPTURE;
   if (!p) return CUDA_SUCCESS;
   block *b = si_find((void *)p);

@@ -39,6 +39,7 @@ static int statics(CUfunction f) {
 }
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
   API;
+  MAY_FAIL;
   NEED(m, MODULE);
   for (int i = 0; i < m->m->nkernel; i++)
     if (!strcmp(m->m->kernel[i].name, name)) {
@@ -79,6 +80,7 @@ CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) {
   }
 }
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
+  MAY_FAIL;
   NEED(f, FUNC);
   if (a != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_SUCCESS;
   if (v < 0 || v + statics(f) > sizes.block_smem)

@@ -38,6 +38,7 @@ int standin_range(const void *p, size_t n, int device,
 // What the work that is put in line next reads or writes, for races.c.
 void standin_uses(const void *p, size_t n, int writes);
 void standin_lasts(int64_t ns);  // how long the work that is put in line next takes
+int standin_failed(void);        // how often something has failed because a test wanted it to
 int standin_device(void);        // of the current context, or -1
 // The device of a stream; that of the current context for the default stream; -1: it is no stream.
 int standin_stream_device(void *stream);
