@@ -27,7 +27,7 @@ endfunction()
 # Every kernel of the shipped configurations, and all kernels for one architecture.
 gr_slow("^gpu[.]nvrtc_(all|configs)$")
 # The other orders of work: what a seed shows, seed 4 shows, but for mistakes that only a few orders have.
-gr_slow("^gpu[.](ops|loops|groups|nccl|nccl_faults)[.][0-3]$")
+gr_slow("^gpu[.](ops|loops|groups|nccl|nccl_faults|beside)[.][0-3]$")
 # Kernels of other sizes: their memory is checked by gpu.loops.4 too.
 gr_slow("^gpu[.]loops[.](t4|rtx3060|a100-1g)$")
 # Attention in another order, or in parts and by graphrun's kernels in the order that gpu.attention has.
