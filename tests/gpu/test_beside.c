@@ -79,6 +79,15 @@ static void put_collective(random_graph *r) {
   r->v[r->n++] = gr_relayout(&r->b, v, layout_of(to));
 }
 
+// Copies on a queue of their own, of both types.
+static void put_fetch(random_graph *r) {
+  gr_val in[] = {draw(r, GR_REPLICATE), gr_cast(&r->b, draw(r, GR_REPLICATE), GR_BF16)};
+  gr_val copies = gr_fetch(&r->b, 2, in, 0);
+  if (r->b.err) return;
+  r->v[r->n++] = copies;
+  r->v[r->n++] = gr_cast(&r->b, (gr_val){copies.id + 1}, GR_F32);
+}
+
 // The CPU and a GPU compute the same bits of these.
 static void put_kernel(random_graph *r) {
   gr_val x = r->v[below(&r->seed, r->n)], y = draw(r, placed(r, x)), made;
@@ -134,11 +143,13 @@ static gr_status make(gr_arena *arena, uint32_t seed, gr_graph **out) {
   gr_val state[STATES], narrow;
   put_leaves(&r, gr_arena_printf(arena, "p%u.", seed), state, &narrow);
   for (uint32_t nodes = 10 + below(&r.seed, 50); nodes-- && !b->err;) {
-    uint32_t kind = below(&r.seed, 8);
+    uint32_t kind = below(&r.seed, 9);
     if (kind < 3)
       put_collective(&r);
     else if (kind == 3)
       put_together(&r);
+    else if (kind == 4)
+      put_fetch(&r);
     else
       put_kernel(&r);
   }
