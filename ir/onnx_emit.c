@@ -31,13 +31,21 @@ static gr_dtype dtype_of(const gr_type *t, bool folds) {
   return t->dtype == GR_I64 && !folds ? GR_I32 : t->dtype;
 }
 
+static gr_status misfit(gr_onnx_reading *r, const gr_op_call *call, int choice, const int *in) {
+  gr_text t = gr_text_make(r->arena);
+  char buf[96];
+  for (int k = 0; k < call->n_in; k++)
+    gr_text_printf(&t, "%s%s", k ? " and " : "", gr_type_text(&r->vars[in[k]].type[choice], buf));
+  return gr_fail(GR_ERR_TYPE, GR_NOWHERE, "the shapes of its operands do not fit: %s", t.chars);
+}
+
 static gr_status infer(gr_onnx_reading *r, gr_op_call *call, int choice, const int *in,
                        bool folds) {
   gr_type all = {.rank = 0};
   for (int k = 0; k < call->n_in; k++) {
     call->in[k] = r->vars[in[k]].type[choice];
     if (is_pointwise(call->op) && !join_shape(&all, &call->in[k]))
-      return gr_fail(GR_ERR_TYPE, GR_NOWHERE, "operands of shapes that do not fit");
+      return misfit(r, call, choice, in);
   }
   for (int k = 0; k < call->n_in; k++) {
     gr_dtype dtype = dtype_of(&call->in[k], folds);
@@ -167,7 +175,10 @@ static void put_line(gr_onnx_reading *r, const char *op, int n, const int *in, i
   for (int k = 0; k < n; k++) copy[k] = in[k];
   l->op = op, l->n_in = n, l->in = copy, l->out = out, l->n_out = n_out;
   copy_settings(r, n_settings, setting, l);
-  for (int k = 0; k < n_out; k++) r->vars[out + k].line = r->n_lines, r->vars[out + k].result = k;
+  for (int k = 0; k < n_out; k++) {
+    gr_read_var *v = &r->vars[out + k];
+    v->result = k, *(v->data[0] ? &v->made : &v->line) = r->n_lines;
+  }
 }
 
 // ---- Ops --------------------------------------------------------------------------------------
@@ -215,7 +226,7 @@ static int emit(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int n
   fold &= weight || is_small(&call[0]);
   for (int c = 0; c < GR_READ_CHOICES && fold && !r->err; c++)
     r->err = compute(r, &call[c], c, in, out);
-  if (!fold) put_line(r, op->name, n, in, out, call[0].n_out, n_settings, setting);
+  if (!fold || !weight) put_line(r, op->name, n, in, out, call[0].n_out, n_settings, setting);
   return out;
 }
 

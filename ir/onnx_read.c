@@ -145,6 +145,12 @@ int64_t gr_read_int(gr_onnx_reading *r, const char *name, int64_t otherwise) {
   return a ? a->i : otherwise;
 }
 
+const gr_onnx_graph *gr_read_graph(gr_onnx_reading *r, const char *name) {
+  const gr_onnx_attr *a = find_attr(r, name, GR_ONNX_GRAPH, "a graph without inputs");
+  if (!a) gr_read_refuse(r, "has no attribute '%s'", name);
+  return a ? a->graph : NULL;
+}
+
 double gr_read_float(gr_onnx_reading *r, const char *name, double otherwise) {
   const gr_onnx_attr *a = find_attr(r, name, GR_ONNX_FLOAT, "a number");
   return a ? a->f : otherwise;

@@ -31,6 +31,7 @@ typedef struct gr_read_var {
   int uses, slices;  // of a weight of the file: how many nodes read it, and how many a part of it
   const char *name;  // of a weight, or what a result is called; NULL: none yet
   int line;          // 1 + index of the line that gives it; 0: none does yet
+  int made;          // of a known one: that of the line that would compute it in the model; 0: none
   int result;        // which of its results it is
   int turned;        // the matrix of the file that it is the transpose of, or 0
 } gr_read_var;
@@ -72,11 +73,19 @@ typedef struct gr_read_binding {
   bool turned;  // first is what a node of the file gives, and var what it is made of
 } gr_read_binding;
 
+// A known number that a reader went by: the model has checks that it is the same for its sizes.
+typedef struct gr_read_check {
+  int var;
+  bool truth;
+  const gr_onnx_node *node;
+} gr_read_check;
+
 struct gr_onnx_reading {
   gr_arena *arena;
   gr_read_var *vars;
   gr_read_line *lines;
-  int n_vars, cap_vars, n_lines, cap_lines;
+  gr_read_check *checks;
+  int n_vars, cap_vars, n_lines, cap_lines, n_checks, cap_checks;
   gr_map names;  // of the file's values, to bindings
   gr_read_binding *bound;
   int cap_bound;
@@ -114,6 +123,7 @@ bool gr_read_needs(gr_onnx_reading *, int k);
 // Attributes of the node, which are checked for their kind; `otherwise` where it has none.
 int64_t gr_read_int(gr_onnx_reading *, const char *name, int64_t otherwise);
 const gr_onnx_tensor *gr_read_tensor(gr_onnx_reading *, const char *name);             // NULL: none
+const gr_onnx_graph *gr_read_graph(gr_onnx_reading *, const char *name);               // or fails
 double gr_read_float(gr_onnx_reading *, const char *name, double otherwise);           // a number
 const char *gr_read_text(gr_onnx_reading *, const char *name, const char *otherwise);  // a string
 // A list of integers: its length, at most `most`; `otherwise` -1: it must be there.

@@ -60,6 +60,54 @@ const char *gr_onnx_expression(gr_onnx_reading *r, const int64_t v[GR_READ_CHOIC
   return open > 1 ? product(r, v) : affine(r, v);
 }
 
+// What op is between two operands, and nothing where it passes one on; NULL: it has no expression.
+static const char *infix_of(const char *op) {
+  static const char *const all[][2] = {{"less", "<"}, {"add", "+"}, {"sub", "-"},   {"mul", "*"},
+                                       {"max", "or"}, {"cast", ""}, {"reshape", ""}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!strcmp(op, all[i][0])) return all[i][1];
+  return NULL;
+}
+
+// A known number as it is computed from sizes; sets whether it is from open ones. NULL: it is not
+// known how.
+static const char *computed(gr_onnx_reading *r, int var, bool *open) {
+  const gr_read_var *v = &r->vars[var];
+  const gr_read_line *l = v->made ? &r->lines[v->made - 1] : NULL;
+  const char *infix = l ? infix_of(l->op) : NULL;
+  int64_t n[1][GR_READ_CHOICES];
+  double x;
+  if (infix && !*infix) return computed(r, l->in[0], open);
+  if (infix) {
+    const char *a = computed(r, l->in[0], open), *b = computed(r, l->in[1], open);
+    return a && b ? gr_arena_printf(r->arena, "(%s %s %s)", a, infix, b) : NULL;
+  }
+  if (gr_read_scalar(r, var, &x)) return gr_arena_printf(r->arena, "%.17g", x);
+  *open = true;
+  return gr_read_numbers(r, var, 1, n) == 1 ? gr_onnx_expression(r, n[0]) : NULL;
+}
+
+gr_status gr_onnx_put_checks(gr_onnx_reading *r, gr_text *to) {
+  gr_map there = gr_map_make(r->arena);
+  for (int i = 0; i < r->n_checks; i++) {
+    const gr_read_check *c = &r->checks[i];
+    bool open = false;
+    const char *text = computed(r, c->var, &open);
+    r->node = c->node;
+    if (!text) gr_read_refuse(r, "has a condition of open sizes that is no sum and no product");
+    if (r->err) return r->err;
+    if (!c->truth) text = gr_arena_printf(r->arena, "not %s", text);
+    if (!open || gr_map_find(&there, text, NULL)) continue;
+    gr_text_printf(to,
+                   "%s  \"%s\": \"another branch of the node %s (%s) is for such "
+                   "sizes, and was left out\"\n",
+                   there.n ? "" : "checks:\n", text,
+                   gr_onnx_word(r->arena, c->node->name, "_./", "If"), c->node->op);
+    gr_map_put(&there, text, 1);
+  }
+  return GR_OK;
+}
+
 const char *gr_onnx_free_word(gr_arena *a, gr_map *words, const char *word) {
   const char *name = word;
   for (int i = 2; gr_map_find(words, name, NULL); i++) name = gr_arena_printf(a, "%s_%d", word, i);

@@ -6,13 +6,16 @@
 #include "compiler/onnx/print.h"
 #include "ops/kernels/onnx_read.h"
 
-enum { SIZE = 64 };  // of an open axis in the first choice, and twice that in its own
+// What an open size is in the first choice; it is twice that in its own. A model is read with the
+// first of these that it can be: tables of positions limit sizes, and windows need some.
+static const int64_t tried[] = {64, 16, 4, 1024};
+enum { N_TRIED = sizeof tried / sizeof *tried };
 
 // ---- Open sizes -------------------------------------------------------------------------------
 
-static void set_sizes(gr_onnx_reading *r, int letter) {
+static void set_sizes(gr_onnx_reading *r, int letter, int64_t size) {
   for (int c = 0; c < GR_READ_CHOICES; c++)
-    r->letter_size[letter][c] = c == letter + 1 ? 2 * SIZE : SIZE;
+    r->letter_size[letter][c] = c == letter + 1 ? 2 * size : size;
 }
 
 // The index of an open size: that of the batch is the first one.
@@ -63,9 +66,18 @@ static gr_status read_input(gr_onnx_reading *r, const gr_onnx_value *v, gr_onnx_
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// Numbers of more than one element that a run can train. A mask has infinities.
+// Whether a name is a parameter's, and none that exporters give to constants.
+static bool is_named(const char *name) {
+  const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
+  return *name != '/' && !strchr(name, ':') && strncmp(last, "val_", 4) != 0 &&
+         strncmp(last, "lifted_tensor", 13) != 0;
+}
+
+// Numbers that a run can train: one alone if it is a parameter, as the bias of one output. A mask
+// has infinities.
 static bool is_trained(const gr_onnx_tensor *t) {
-  if (t->type.dtype != GR_F32 || gr_type_count(&t->type) < 2) return false;
+  if (t->type.dtype != GR_F32 || !gr_type_count(&t->type)) return false;
+  if (gr_type_count(&t->type) == 1 && (!t->type.rank || !is_named(t->name))) return false;
   for (int64_t i = 0, n = gr_type_count(&t->type); i < n; i++)
     if (!isfinite(((const float *)t->data)[i]) || fabsf(((const float *)t->data)[i]) > 1e9f)
       return false;
@@ -93,11 +105,14 @@ static void count(gr_map *map, const char *name) {
 }
 
 static void count_uses(gr_onnx_reading *r, const gr_onnx_graph *g, gr_map *slices) {
-  for (const gr_onnx_node *n = g->nodes; n; n = n->next)
+  for (const gr_onnx_node *n = g->nodes; n; n = n->next) {
     for (int k = 0; k < n->n_in; k++) {
       count(&r->uses, n->in[k]);
       if (!k && (!strcmp(n->op, "Slice") || !strcmp(n->op, "Split"))) count(slices, n->in[k]);
     }
+    for (int k = 0; k < n->n_attrs; k++)
+      if (n->attr[k].kind == GR_ONNX_GRAPH) count_uses(r, n->attr[k].graph, slices);
+  }
   for (const gr_onnx_value *v = g->outputs; v; v = v->next) count(&r->uses, v->name);
 }
 
@@ -143,7 +158,6 @@ static gr_status read_graph(gr_onnx_reading *r, const gr_onnx_graph *g, bool fla
   gr_map slices = gr_map_make(r->arena);
   int n = 0, n_outputs = 0;
   count_uses(r, g, &slices);
-  warn_of_merged(r, g);
   for (const gr_onnx_tensor *t = g->tensors; t; t = t->next) read_weight(r, t, &slices);
   for (const gr_onnx_value *v = g->inputs; v; v = v->next) GR_TRY(read_input(r, v, &inputs[n++]));
   for (const gr_onnx_node *node = g->nodes; node; node = node->next) GR_TRY(gr_read_node(r, node));
@@ -152,13 +166,36 @@ static gr_status read_graph(gr_onnx_reading *r, const gr_onnx_graph *g, bool fla
   return gr_onnx_print(r, inputs, n, outputs, n_outputs, flat, out);
 }
 
-gr_status gr_onnx_import(gr_arena *a, const char *path, bool flat, gr_onnx_imported *out) {
-  gr_onnx_graph *g = NULL;
-  GR_TRY(gr_onnx_load(a, path, &g));
+static gr_status read_with(gr_arena *a, const char *path, const gr_onnx_graph *g, int64_t size,
+                           bool flat, int *n_open, gr_onnx_imported *out) {
   gr_onnx_reading r = {.arena = a, .file = path, .n_choices = 2, .letter = {"n"}};
-  for (int i = 0; i < GR_READ_LETTERS; i++) set_sizes(&r, i);
+  for (int i = 0; i < GR_READ_LETTERS; i++) set_sizes(&r, i, i ? size : *tried);
   r.vars = GR_NEW(a, gr_read_var, 1), r.n_vars = r.cap_vars = 1;  // the one that is none
   r.names = gr_map_make(a), r.paths = gr_map_make(a), r.uses = gr_map_make(a);
   gr_read_list_readers(&r);
-  return read_graph(&r, g, flat, out);
+  gr_status s = read_graph(&r, g, flat, out);
+  *n_open = r.n_choices - 2;
+  if (!s) warn_of_merged(&r, g);
+  return s;
+}
+
+// The error is that of the sizes that are tried first, as those are like the data's.
+gr_status gr_onnx_import(gr_arena *a, const char *path, bool flat, gr_onnx_imported *out) {
+  gr_onnx_graph *g = NULL;
+  int n_open = 0;
+  GR_TRY(gr_onnx_load(a, path, &g));
+  gr_status first = read_with(a, path, g, tried[0], flat, &n_open, out);
+  bool differ = false;
+  for (int i = 1; first && n_open && i < N_TRIED; i++) {
+    gr_status s = read_with(a, path, g, tried[i], flat, &n_open, out);
+    differ |= s && strcmp(gr_status_text(s), gr_status_text(first)) != 0;
+    gr_status_drop(s ? s : first);
+    if (!s) return GR_OK;
+  }
+  if (!differ) return first;
+  first =
+      gr_note(first, GR_NOWHERE,
+              "with 64 or 128 in place of each open size; other sizes from 4 to 2048 fail, too");
+  return gr_status_hint(first) ? first
+                               : gr_hint(first, "export it with the batch's size open alone");
 }

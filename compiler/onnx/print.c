@@ -70,20 +70,29 @@ static const char *shape_text(gr_onnx_reading *r, const gr_read_var *v) {
   return t.chars;
 }
 
-// Numbers that are all equal, in any size, or 0, 1, 2, ... up to one.
-static bool put_pattern(printing *p, const gr_read_var *v, const char *name) {
+// Whether numbers are all equal, in any size, or 0, 1, 2, ... up to one; sets how many, by choice.
+static bool has_pattern(const gr_onnx_reading *r, const gr_read_var *v, bool *equal,
+                        int64_t n[GR_READ_CHOICES]) {
   const gr_dtype dtype = v->type[0].dtype;
-  bool counts = dtype == GR_I64, equal = true;
-  int64_t n[GR_READ_CHOICES];
+  bool counts = dtype == GR_I64;
   double x = gr_get(v->data[0], dtype, 0);
-  for (int c = 0; c < p->r->n_choices; c++) {
+  *equal = true;
+  for (int c = 0; c < r->n_choices; c++) {
     n[c] = gr_type_count(&v->type[c]);
     for (int64_t i = 0; i < n[c]; i++) {
       double y = gr_get(v->data[c], dtype, i);
-      equal &= y == x, counts &= y == (double)i;
+      *equal &= y == x, counts &= y == (double)i;
     }
   }
-  if (!equal && !counts) return false;
+  return *equal || counts;
+}
+
+static bool put_pattern(printing *p, const gr_read_var *v, const char *name) {
+  const gr_dtype dtype = v->type[0].dtype;
+  bool equal;
+  int64_t n[GR_READ_CHOICES];
+  if (!has_pattern(p->r, v, &equal, n)) return false;
+  double x = gr_get(v->data[0], dtype, 0);
   const char *i32 = dtype == GR_I64 ? ", dtype: i32" : "", *shape = shape_text(p->r, v);
   const char *size = equal ? NULL : gr_onnx_expression(p->r, n);
   const char *inf = !isinf(x) ? NULL : x < 0 ? "-.inf" : ".inf";
@@ -157,6 +166,15 @@ static gr_read_var *without_axis(gr_onnx_reading *r, const gr_read_var *v, int a
   return y;
 }
 
+// Whether put_values can write it.
+static bool is_constant(gr_onnx_reading *r, const gr_read_var *v) {
+  int64_t n[GR_READ_CHOICES];
+  bool equal;
+  if (is_fixed(r, v) || has_pattern(r, v, &equal, n)) return true;
+  int axis = repeated_axis(r, v);
+  return axis >= 0 && is_constant(r, without_axis(r, v, axis));
+}
+
 static gr_status put_values(printing *p, const gr_read_var *v, const char *name, const char *path,
                             const gr_read_line *user) {
   if (put_pattern(p, v, name)) return GR_OK;
@@ -225,7 +243,7 @@ static gr_status put_operand(printing *p, const gr_read_line *l, int k, gr_text 
   gr_read_var *v = &p->r->vars[l->in[k]];
   bool there = !v->data[0] || v->line;
   double x;
-  // Numbers in the text are floats: a product with one is a `scale`.
+  // Not of whole numbers: dividing by one in the text is multiplying by a fraction.
   if (!there && takes_numbers(l) && v->type[0].dtype != GR_I64 &&
       gr_read_scalar(p->r, l->in[k], &x) && gr_type_count(&v->type[0]) == 1 &&
       v->type[0].rank <= 1 && isfinite(x)) {
@@ -280,14 +298,17 @@ static gr_status put_line(printing *p, const gr_read_line *l) {
 
 // ---- The whole --------------------------------------------------------------------------------
 
+// A known value that no constant can have, as it changes with sizes, is computed in the model.
+static void mark_var(gr_onnx_reading *r, gr_read_var *v) {
+  if (v->data[0] && !v->line && v->made && !v->weight && !is_constant(r, v)) v->line = v->made;
+  if (v->line > 0) r->lines[v->line - 1].live = true;
+}
+
 static void mark(gr_onnx_reading *r, const gr_onnx_end *outputs, int n) {
-  for (int i = 0; i < n; i++)
-    if (r->vars[outputs[i].var].line > 0) r->lines[r->vars[outputs[i].var].line - 1].live = true;
+  for (int i = 0; i < n; i++) mark_var(r, &r->vars[outputs[i].var]);
   for (int i = r->n_lines; i-- > 0;)
-    for (int k = 0; r->lines[i].live && k < r->lines[i].n_in; k++) {
-      int line = r->vars[r->lines[i].in[k]].line;
-      if (line > 0) r->lines[line - 1].live = true;
-    }
+    for (int k = 0; r->lines[i].live && k < r->lines[i].n_in; k++)
+      mark_var(r, &r->vars[r->lines[i].in[k]]);
 }
 
 static void put_inputs(printing *p, const gr_onnx_end *inputs, int n, gr_text *t) {
@@ -354,6 +375,7 @@ gr_status gr_onnx_print(gr_onnx_reading *r, const gr_onnx_end *inputs, int n_inp
   gr_onnx_split(r, outputs, n_outputs);
   gr_text_printf(&text, "doc: \"made from a file of ONNX\"\n");
   put_inputs(&p, inputs, n_inputs, &text);
+  GR_TRY(gr_onnx_put_checks(r, &text));
   for (int i = 0; i < r->n_lines; i++)
     if (r->lines[i].live) GR_TRY(put_line(&p, &r->lines[i]));
   const int *last = last_uses(&p, outputs, n_outputs);

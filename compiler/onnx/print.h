@@ -58,6 +58,8 @@ void gr_onnx_lines(gr_onnx_reading *, const gr_onnx_items *, int n_runs, const g
 const char *gr_onnx_free_word(gr_arena *, gr_map *words, const char *word);
 // The sizes by choice as an expression of the open sizes: "16", "7 * n + 1"; NULL: there is none.
 const char *gr_onnx_expression(gr_onnx_reading *, const int64_t sizes[GR_READ_CHOICES]);
+// Writes `checks:` that what readers went by is so.
+GR_MUST_USE gr_status gr_onnx_put_checks(gr_onnx_reading *, gr_text *);
 // Letters, digits and `more`; other characters become '_'. `otherwise` if nothing is left.
 const char *gr_onnx_word(gr_arena *, const char *name, const char *more, const char *otherwise);
 // Writes the graph language, and lists the weights that it names. The reading's error is returned.

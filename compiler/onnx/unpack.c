@@ -139,8 +139,18 @@ static gr_status tensor(const unpacking *u, const Onnx__TensorProto *t, gr_onnx_
 
 // ---- Nodes ------------------------------------------------------------------------------------
 
+static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_graph *to);
+
+// A graph in a node: the branch of an If. Loops have inputs, and are not read.
+static gr_status branch(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_attr *to) {
+  if (g->n_input) return GR_OK;
+  to->kind = GR_ONNX_GRAPH, to->graph = gr_onnx_graph_create(u->arena, NULL, copy(u, g->name));
+  return graph(u, g, to->graph);
+}
+
 static gr_status attribute(const unpacking *u, const Onnx__AttributeProto *a, gr_onnx_attr *to) {
   *to = (gr_onnx_attr){.name = copy(u, a->name), .kind = GR_ONNX_OTHER};
+  if (a->g) return branch(u, a->g, to);
   if (a->t) {
     gr_onnx_tensor *t = NULL;
     GR_TRY(tensor(u, a->t, &t));

@@ -207,7 +207,7 @@ int gr_read_value(gr_onnx_reading *r, const char *name) {
 // ---- Pointwise nodes --------------------------------------------------------------------------
 
 // An operand of a pointwise node of others that are channels-last, in `rank` axes: as it is, in one
-// element, or a number for each channel; 0: it does not fit.
+// element, or a number for each channel or sample; 0: it does not fit.
 static int beside_last(gr_onnx_reading *r, int k, int rank) {
   const gr_read_binding *b = operand(r, k);
   if (!b) return 0;
@@ -215,7 +215,9 @@ static int beside_last(gr_onnx_reading *r, int k, int rank) {
   if (b->last) return t->rank == rank ? b->var : 0;
   if (gr_type_count(t) == 1) return t->rank <= 1 ? b->var : 0;
   int channel = t->rank - (rank - 1);
-  bool keep[GR_MAX_RANK] = {false};
+  bool keep[GR_MAX_RANK] = {false}, of_samples = t->rank == rank;
+  for (int d = 1; d < t->rank; d++) of_samples &= t->dim[d] == 1;
+  if (of_samples) return b->var;
   if (channel < 0) return 0;
   for (int d = 0; d < t->rank; d++) {
     keep[d] = d == channel;

@@ -61,6 +61,9 @@ int gr_read_bias(gr_onnx_reading *, int x, int b);
 void gr_read_reduce(gr_onnx_reading *, const gr_op *before, const gr_op *, const gr_op *after);
 // Reads a node of any number of operands as that op of two, from the first on.
 void gr_read_all(gr_onnx_reading *, const gr_op *);
+// 1 with the probability q, else 0, where x is a RandomUniformLike and q a known number from 0 to
+// 1; 0 if they are not. A program that does not train has q.
+int gr_read_chance(gr_onnx_reading *, int x, int q);
 // Exchanges an axis and the last one.
 int gr_read_swap_last(gr_onnx_reading *, int x, int axis);
 // The first two operands, which are 0 or 1, in one dtype; as gr_read_together.

@@ -1,6 +1,9 @@
 // sample.c - see sample.h.
 #include "ops/kernels/sample.h"
+#include <string.h>
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
+#include "ops/ops.h"
 
 const gr_attr gr_sample_attrs[] = {
     GR_ATTR(gr_sample, seed, GR_ATTR_INT, "0", "seed of the random numbers"),
@@ -10,6 +13,21 @@ const gr_attr gr_sample_attrs[] = {
 gr_status gr_sample_infer(gr_op_call *s) {
   GR_TRY(gr_require_float(s, 0, "the operand"));
   return gr_require_ints(s, 1, "steps");
+}
+
+void gr_sample_read(gr_onnx_reading *r, double offset, double width) {
+  gr_type type[GR_READ_CHOICES];
+  int x = gr_read_cast(r, gr_read_in(r, 0, true), true);
+  gr_read_only(r, "dtype", 1);
+  gr_read_float(r, "seed", 0);
+  if (r->err) return;
+  memcpy(type, r->vars[x].type, sizeof type);
+  int y = gr_read_block(r, r->op->name, NULL, x, type, 0, NULL, 0, NULL);
+  r->lines[r->n_lines - 1].path = gr_read_free_path(r, gr_read_node_path(r, "sample"));
+  if (width != 1) y = GR_READ(r, &gr_op_scale, y, {"by", gr_arena_printf(r->arena, "%.9g", width)});
+  if (offset != 0)
+    y = GR_READ(r, &gr_op_add_scalar, y, {"by", gr_arena_printf(r->arena, "%.9g", offset)});
+  gr_read_out(r, 0, y, false);
 }
 
 gr_rng gr_sample_rng(const gr_launch *l) {

@@ -2,6 +2,7 @@
 // they are, and the number of the step; a number depends on seed, stream, step and its index in the
 // global value.
 #pragma once
+#include "ir/onnx_read.h"
 #include "ops/kernels/source.h"
 
 typedef struct gr_sample {
@@ -11,6 +12,9 @@ typedef struct gr_sample {
 extern const gr_attr gr_sample_attrs[];
 
 gr_status gr_sample_infer(gr_op_call *);  // GR_ERR_TYPE: no floats, or no number of a step
+// Reads a node of the shape of its operand: that op's numbers times a width, plus what they are
+// from.
+void gr_sample_read(gr_onnx_reading *, double offset, double width);
 // The generator of a launch, for the step that operand 1 holds; numbers are drawn from it by their
 // index in the global value.
 gr_rng gr_sample_rng(const gr_launch *);

@@ -88,8 +88,14 @@ static bool open(gr_onnx_reading *r, layer *m) {
   m->directions = strcmp(way, "bidirectional") ? 1 : 2, m->reverse = !strcmp(way, "reverse");
   m->x = gr_read_in(r, 0, true);
   for (int k = 0; k < 3; k++) m->part[k] = gr_read_in(r, k + 1, true);
-  if (gr_read_in(r, 4, false) || gr_read_in(r, 7, false) || !is_zero(r, 5) || !is_zero(r, 6))
-    gr_read_refuse(r, "has lengths, peepholes or a first state that is not zero");
+  if (gr_read_in(r, 4, false)) {
+    gr_read_refuse(r, "has a length for each sample; it is read with as many steps for all");
+    r->err = gr_hint(r->err,
+                     "export the model without pack_padded_sequence, and leave the steps of "
+                     "padding out behind the layer, as by a mask");
+  }
+  if (gr_read_in(r, 7, false) || !is_zero(r, 5) || !is_zero(r, 6))
+    gr_read_refuse(r, "has peepholes or a first state that is not zero");
   if (gr_read_needs(r, 2)) gr_read_refuse(r, "gives its last cell state");
   if (r->err) return false;
   if (gr_read_type(r, m->x)->rank != 3) gr_read_refuse(r, "is not over sequences");

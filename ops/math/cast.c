@@ -99,9 +99,11 @@ static void read_cast(gr_onnx_reading *r) {
   gr_read_only(r, "saturate", 1);
   if (!is_float && !(to >= 2 && to <= 7) && to != GR_ONNX_BOOL && to != 12 && to != 13)
     gr_read_refuse(r, "casts to the dtype %d, which there is not", to);
-  if (to == GR_ONNX_BOOL && !r->err && gr_dtypes[gr_read_type(r, x)->dtype].is_float &&
-      !gr_read_is_known(r, x))
-    gr_read_refuse(r, "casts numbers to bool");
+  if (to == GR_ONNX_BOOL && !r->err && gr_dtypes[gr_read_type(r, x)->dtype].is_float) {
+    int zero = gr_read_number(r, 0);
+    x = GR_READ_TWO(r, &gr_op_add, GR_READ_TWO(r, &gr_op_less, zero, x),
+                    GR_READ_TWO(r, &gr_op_less, x, zero));
+  }
   gr_read_out(r, 0, gr_read_cast(r, x, is_float), last);
 }
 
@@ -111,6 +113,29 @@ static void read_cast_like(gr_onnx_reading *r) {
   gr_read_only(r, "saturate", 1);
   if (r->err) return;
   gr_read_out(r, 0, gr_read_cast(r, x, gr_dtypes[gr_read_type(r, like)->dtype].is_float), last);
+}
+
+// Toward zero, and one less or more where that is above x, or below.
+static void rounded(gr_onnx_reading *r, bool up) {
+  bool last;
+  int x = gr_read_as_is(r, 0, &last);
+  int whole = gr_read_cast(r, gr_read_cast(r, x, false), true);
+  int y = GR_READ_TWO(r, &gr_op_less, up ? whole : x, up ? x : whole);
+  gr_read_out(r, 0, GR_READ_TWO(r, up ? &gr_op_add : &gr_op_sub, whole, y), last);
+}
+
+static void read_ceil(gr_onnx_reading *r) { rounded(r, true); }
+
+// A path is left out at random by the floor of a random number plus a known one, too.
+static void read_floor(gr_onnx_reading *r) {
+  int x = gr_read_in(r, 0, true), line = r->vars[x].line, y = 0;
+  const gr_read_line *l = line ? &r->lines[line - 1] : NULL;
+  for (int k = 0; l && !y && k < 2 && !strcmp(l->op, "add"); k++)
+    y = gr_read_chance(r, l->in[k], l->in[1 - k]);
+  if (y)
+    gr_read_out(r, 0, y, false);
+  else
+    rounded(r, false);
 }
 
 static const gr_attr attrs[] = {GR_ATTR(struct cast, to, GR_ATTR_DTYPE, NULL, "the new dtype"),
@@ -150,6 +175,7 @@ const gr_op gr_op_cast = {
     .gpu = gpu,
     .multi_tensor = true,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"Cast", read_cast}, {"CastLike", read_cast_like}),
+    .from_onnx = GR_FROM_ONNX({"Cast", read_cast}, {"CastLike", read_cast_like},
+                              {"Ceil", read_ceil}, {"Floor", read_floor}),
     .cases = cases,
 };

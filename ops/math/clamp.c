@@ -27,6 +27,12 @@ static const char *bound_read(gr_onnx_reading *r, int k) {
 static void read_clip(gr_onnx_reading *r) {
   bool last;
   int x = gr_read_as_is(r, 0, &last);
+  if (!r->err && !gr_dtypes[gr_read_type(r, x)->dtype].is_float) {
+    int low = gr_read_in(r, 1, false), high = gr_read_in(r, 2, false);
+    if (low) x = GR_READ_TWO(r, &gr_op_max, x, low);
+    gr_read_out(r, 0, high ? GR_READ_TWO(r, &gr_op_min, x, high) : x, last);
+    return;
+  }
   const char *low = bound_read(r, 1), *high = bound_read(r, 2);
   gr_read_out(r, 0, GR_READ(r, &gr_op_clamp, x, {"low", low}, {"high", high}), last);
 }

@@ -21,7 +21,8 @@ static int opposite(gr_onnx_reading *r, int x) {
 static void compare(gr_onnx_reading *r, int a, bool is_not) {
   int in[2] = {0};
   bool last = gr_read_together(r, 2, in);
-  int y = GR_READ_TWO(r, &gr_op_less, in[a], in[1 - a]);
+  int y = is_not ? 0 : gr_read_chance(r, in[a], in[1 - a]);
+  if (!y) y = GR_READ_TWO(r, &gr_op_less, in[a], in[1 - a]);
   gr_read_out(r, 0, is_not ? opposite(r, y) : y, last);
 }
 
@@ -36,6 +37,18 @@ static void read_equal(gr_onnx_reading *r) {
   int below = GR_READ_TWO(r, &gr_op_less, in[0], in[1]),
       above = GR_READ_TWO(r, &gr_op_less, in[1], in[0]);
   gr_read_out(r, 0, opposite(r, GR_READ_TWO(r, &gr_op_add, below, above)), last);
+}
+
+static void read_sign(gr_onnx_reading *r) {
+  bool last;
+  int x = gr_read_as_is(r, 0, &last);
+  if (r->err) return;
+  bool is_float = gr_dtypes[gr_read_type(r, x)->dtype].is_float;
+  int zero = is_float ? gr_read_number(r, 0)
+                      : gr_read_integers(r, &(gr_type){.dtype = GR_I64}, &(int64_t){0});
+  int y = GR_READ_TWO(r, &gr_op_sub, GR_READ_TWO(r, &gr_op_less, zero, x),
+                      GR_READ_TWO(r, &gr_op_less, x, zero));
+  gr_read_out(r, 0, y, last);
 }
 
 static void read_xor(gr_onnx_reading *r) {
@@ -72,9 +85,9 @@ const gr_op gr_op_less = {
     .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = gr_grad_zero,
-    .from_onnx = GR_FROM_ONNX({"Less", read_less}, {"Greater", read_greater},
-                              {"LessOrEqual", read_less_or_equal},
-                              {"GreaterOrEqual", read_greater_or_equal}, {"Equal", read_equal},
-                              {"Not", read_not}, {"Xor", read_xor}, {"IsNaN", read_is_nan}),
+    .from_onnx = GR_FROM_ONNX(
+        {"Less", read_less}, {"Greater", read_greater}, {"LessOrEqual", read_less_or_equal},
+        {"GreaterOrEqual", read_greater_or_equal}, {"Equal", read_equal}, {"Not", read_not},
+        {"Xor", read_xor}, {"IsNaN", read_is_nan}, {"Sign", read_sign}),
     .cases = cases,
 };

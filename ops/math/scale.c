@@ -1,4 +1,5 @@
 // scale.c - multiplies every element by a constant.
+#include "ops/kernels/operands.h"
 #include "ops/kernels/pointwise.h"
 
 struct scale {
@@ -13,6 +14,11 @@ gr_val gr_scale(gr_builder *b, gr_val x, double by) {
 #define GR_LOCALS(T, attr) const T by = (T)((const struct scale *)(attr))->by;
 GR_POINTWISE1(scale, (x0 * by))
 
+static gr_status infer(gr_op_call *s) {
+  GR_TRY(gr_require_number(s, s->in[0].dtype, ((const struct scale *)s->attr)->by));
+  return gr_pointwise_infer(s);
+}
+
 static void grad(const gr_grad *g) {
   g->dx[0] = gr_scale(g->b, g->dy[0], ((const struct scale *)g->attr)->by);
 }
@@ -22,7 +28,8 @@ static const gr_attr attrs[] = {GR_ATTR(struct scale, by, GR_ATTR_FLOAT, NULL, "
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct scale){0.5}},
     {{"f32[3]"}, .attr = &(struct scale){-1.3}},
-    {{"i32[4]"}, .attr = &(struct scale){2}, .fails = "takes floats, got i32"},
+    {{"i32[4]"}, .attr = &(struct scale){-3}, .fill = "i"},
+    {{"i32[4]"}, .attr = &(struct scale){0.5}, .fails = "0.5 is no number of the dtype i32"},
     {{0}},
 };
 
@@ -34,7 +41,7 @@ const gr_op gr_op_scale = {
     .attrs = attrs,
     .index_spec = "...->...",
     .linear = true,
-    .infer = gr_pointwise_infer_float,
+    .infer = infer,
     .grad = grad,
     .cases = cases,
 };

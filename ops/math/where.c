@@ -1,4 +1,5 @@
 // where.c - elementwise choice between two values.
+#include "base/grow.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
@@ -20,6 +21,47 @@ static void read_where(gr_onnx_reading *r) {
   if (r->err) return;
   in[0] = gr_read_cast(r, in[0], gr_dtypes[gr_read_type(r, in[1])->dtype].is_float);
   gr_read_out(r, 0, gr_read_emit(r, &gr_op_where, 3, in, 0, NULL), last);
+}
+
+// Reads the nodes of a graph in the node, and gives the node's results.
+static void read_inner(gr_onnx_reading *r, const gr_onnx_graph *g) {
+  const gr_onnx_node *node = r->node;
+  uint64_t asked = r->asked;
+  for (const gr_onnx_tensor *t = g->tensors; t; t = t->next)
+    gr_read_bind(r, t->name, gr_read_known(r, &t->type, t->data), false);
+  for (const gr_onnx_node *n = g->nodes; n && !r->err; n = n->next) r->err = gr_read_node(r, n);
+  if (r->err) return;
+  r->node = node, r->op = &gr_op_where, r->asked = asked;
+  const gr_onnx_value *v = g->outputs;
+  for (int k = 0; k < node->n_out; k++, v = v->next) {
+    if (!v || !gr_read_find(r, v->name)) {
+      gr_read_refuse(r, "has a branch that does not give its result %d", k + 1);
+      return;
+    }
+    gr_read_bind(r, node->out[k], 0, false);
+    *gr_read_find(r, node->out[k]) = *gr_read_find(r, v->name);
+  }
+}
+
+// The branch that is taken, which must be the same for all sizes.
+static void read_if(gr_onnx_reading *r) {
+  const gr_onnx_graph *yes = gr_read_graph(r, "then_branch"), *no = gr_read_graph(r, "else_branch");
+  int on = gr_read_in(r, 0, true);
+  double truth = 0;
+  if (r->err) return;
+  if (gr_read_scalar(r, on, &truth)) {
+    GR_GROW(r->arena, r->checks, r->n_checks, r->cap_checks);
+    r->checks[r->n_checks++] = (gr_read_check){on, truth != 0, r->node};
+    read_inner(r, truth != 0 ? yes : no);
+    return;
+  }
+  bool known = gr_read_is_known(r, on);
+  gr_read_refuse(r, "has a condition that %s, and here one branch is taken always",
+                 known ? "open sizes decide" : "the data decide");
+  r->err = gr_hint(
+      r->err, known
+                  ? "export the model with that size closed"
+                  : "in the model, write torch.where in place of the `if` of a tensor's elements");
 }
 
 // 0, 1, 2, ... along the last axis but `back`, plus a number.
@@ -69,7 +111,7 @@ const gr_op gr_op_where = {
     .index_spec = "...,...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
-    .from_onnx = GR_FROM_ONNX({"Where", read_where}, {"Trilu", read_trilu}),
+    .from_onnx = GR_FROM_ONNX({"Where", read_where}, {"Trilu", read_trilu}, {"If", read_if}),
     .cases = cases,
 };
 

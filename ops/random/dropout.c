@@ -126,6 +126,36 @@ static void read_identity(gr_onnx_reading *r) {
   gr_read_out(r, 0, x, last);
 }
 
+static int dropped(gr_onnx_reading *r, int x, double p) {
+  const gr_read_setting s = {"p", gr_arena_printf(r->arena, "%.8g", p)};
+  x = gr_read_block(r, "dropout", NULL, x, r->vars[x].type, 1, &s, 0, NULL);
+  if (!r->err)  // its random numbers depend on its name
+    r->lines[r->n_lines - 1].path = gr_read_free_path(r, gr_read_node_path(r, "dropout"));
+  return x;
+}
+
+static int ones_like(gr_onnx_reading *r, int x) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  int rank = gr_read_type(r, x)->rank;
+  for (int d = 0; d < rank; d++)
+    for (int c = 0; c < GR_READ_CHOICES; c++) sizes[d][c] = r->vars[x].type[c].dim[d];
+  const gr_read_setting s[] = {
+      {"shape", .sizes = (const int64_t(*)[GR_READ_CHOICES])sizes, .n = rank, .list = true},
+      {"value", "1"}};
+  return gr_read_emit(r, &gr_op_fill, 0, NULL, 2, s);
+}
+
+// Paths that are left out at random are multiplied by it, and divided by q: an evaluation, which
+// draws nothing, has q.
+int gr_read_chance(gr_onnx_reading *r, int x, int below) {
+  int line = r->vars[x].line;
+  double q;
+  if (r->err || !line || strcmp(r->lines[line - 1].op, "sample_uniform") != 0) return 0;
+  if (!gr_read_scalar(r, below, &q) || !(q > 0 && q <= 1)) return 0;
+  return GR_READ(r, &gr_op_scale, dropped(r, ones_like(r, x), 1 - q),
+                 {"by", gr_arena_printf(r->arena, "%.9g", q)});
+}
+
 // What was exported as it trains drops here, too, while it trains.
 static void read_dropout(gr_onnx_reading *r) {
   double p = 0.5, trains = 0;
@@ -137,12 +167,7 @@ static void read_dropout(gr_onnx_reading *r) {
     gr_read_refuse(r, "has a ratio or a mode that is no constant");
   if (gr_read_needs(r, 1)) gr_read_refuse(r, "gives its mask");
   if (r->err) return;
-  const gr_read_setting s = {"p", gr_arena_printf(r->arena, "%.8g", p)};
-  if (trains != 0 && p > 0)
-    x = gr_read_block(r, "dropout", NULL, x, r->vars[x].type, 1, &s, 0, NULL);
-  if (!r->err && trains != 0 && p > 0)  // its random numbers depend on its name
-    r->lines[r->n_lines - 1].path = gr_read_free_path(r, gr_read_node_path(r, "dropout"));
-  gr_read_out(r, 0, x, last);
+  gr_read_out(r, 0, trains != 0 && p > 0 ? dropped(r, x, p) : x, last);
 }
 
 static const gr_attr attrs[] = {

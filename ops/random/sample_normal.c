@@ -18,6 +18,11 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void read(gr_onnx_reading *r) {
+  double mean = gr_read_float(r, "mean", 0);
+  gr_sample_read(r, mean, gr_read_float(r, "scale", 1));
+}
+
 static const gr_case cases[] = {
     {{"f32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
     {{"f32[6,37,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
@@ -42,5 +47,6 @@ const gr_op gr_op_sample_normal = {
     .cpu = sample_normal_cpu,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"RandomNormalLike", read}),
     .cases = cases,
 };

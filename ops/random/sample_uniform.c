@@ -18,6 +18,11 @@ static gr_status gpu(gr_gpu_call *g) {
   return GR_OK;
 }
 
+static void read(gr_onnx_reading *r) {
+  double low = gr_read_float(r, "low", 0);
+  gr_sample_read(r, low, gr_read_float(r, "high", 1) - low);
+}
+
 static const gr_case cases[] = {
     {{"f32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
     {{"f32[6,37,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
@@ -41,5 +46,6 @@ const gr_op gr_op_sample_uniform = {
     .cpu = sample_uniform_cpu,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"RandomUniformLike", read}),
     .cases = cases,
 };

@@ -42,13 +42,14 @@ static void read_constant(gr_onnx_reading *r) {
   const gr_onnx_tensor *t = gr_read_tensor(r, "value");
   double x = gr_read_float(r, "value_float", NAN);
   int64_t items[GR_MAX_ARGS], i = gr_read_int(r, "value_int", INT64_MIN);
-  int n = gr_read_ints(r, "value_ints", GR_MAX_ARGS, items, 0);
+  int n = gr_read_ints(r, "value_ints", GR_MAX_ARGS, items, GR_MAX_ARGS + 1);
+  bool list = n <= GR_MAX_ARGS;
   if (!t) t = gr_read_tensor(r, "value_floats");
-  if (!t && isnan(x) && i == INT64_MIN && !n) gr_read_refuse(r, "has no value that is read");
+  if (!t && isnan(x) && i == INT64_MIN && !list) gr_read_refuse(r, "has no value that is read");
   if (r->err) return;
-  const gr_type type = {.dtype = GR_I64, .rank = i == INT64_MIN, .dim = {n}};
+  const gr_type type = {.dtype = GR_I64, .rank = list, .dim = {n}};
   int v = t          ? gr_read_known(r, &t->type, t->data)
-          : isnan(x) ? gr_read_integers(r, &type, n ? items : &i)
+          : isnan(x) ? gr_read_integers(r, &type, list ? items : &i)
                      : gr_read_number(r, x);
   gr_read_out(r, 0, v, false);
 }

@@ -11,7 +11,8 @@ import onnx
 import torch
 import transformers
 from torch import nn
-from torchvision.models import shufflenetv2, swin_transformer
+from torchvision.models import efficientnet, shufflenetv2, swin_transformer
+from torchvision.ops import StochasticDepth
 from torch.nn import functional as F
 
 OUT = pathlib.Path(__file__).parent / "onnx"
@@ -273,7 +274,7 @@ class Swin(swin_transformer.SwinTransformer):
 
 
 class Logic(nn.Module):
-    """Masks by logical ops, running sums, repeats, and elements by indices."""
+    """Masks by logical ops, running sums, repeats, whole numbers, and elements by indices."""
 
     def __init__(self):
         super().__init__()
@@ -286,7 +287,8 @@ class Logic(nn.Module):
         either, odd = (a > 0) | (b > 0.2), (a > 0) ^ (b > 0)
         a = torch.where(torch.isnan(a / odd.float() - a / odd.float()), a, 0.5 * a)
         y = torch.where(either & ~odd, a, b * b) + a.cumsum(1) * odd + b.amin(1, keepdim=True)
-        y = y + b.tile(1, 3)[:, 4:10] + a.gather(1, self.ids.expand(x.shape[0], -1))
+        y = y + b.tile(1, 3)[:, 4:10] + a.gather(1, self.ids.clamp(1, 4).expand(x.shape[0], -1))
+        y = y + torch.sign(a) * b + 0.1 * torch.floor(2 * a) * b + 0.1 * torch.ceil(b) * a
         rows = self.table[torch.arange(3)[:, None], torch.tensor([1, 4])[None]].sum(0)
         return self.fc(y * rows.tile(3)[None] + torch.flip(torch.flip(a, [1]).cumsum(1), [1]))
 
@@ -344,6 +346,170 @@ class Llama(nn.Module):
         return self.llama(x, use_cache=False).logits[:, -1, :3]
 
 
+class Qwen2(nn.Module):
+    """Biases of queries, keys and values; the length is open, so that the mask of the future is computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.qwen = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(
+            vocab_size=20, hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=4,
+            num_key_value_heads=2, max_position_embeddings=40))
+
+    def forward(self, x):
+        return self.qwen(x, use_cache=False).logits[:, -1, :3]
+
+
+class Gemma2(nn.Module):
+    """Scores of attention and logits that tanh limits, and every other layer looks back four tokens alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.gemma = transformers.Gemma2ForCausalLM(transformers.Gemma2Config(
+            vocab_size=20, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, head_dim=4,
+            num_key_value_heads=2, max_position_embeddings=40, sliding_window=4, attn_implementation="eager"))
+
+    def forward(self, x):
+        return self.gemma(x, use_cache=False).logits[:, -1, :3]
+
+
+class DistilBert(nn.Module):
+    """The length is open, and at most 40."""
+
+    def __init__(self):
+        super().__init__()
+        self.distil = transformers.DistilBertForSequenceClassification(transformers.DistilBertConfig(
+            vocab_size=20, dim=16, n_layers=1, n_heads=4, hidden_dim=24, max_position_embeddings=40, num_labels=3,
+            dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0))
+
+    def forward(self, x):
+        return self.distil(x, attention_mask=(x > 4).long()).logits
+
+
+class HfConvNext(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.next = transformers.ConvNextForImageClassification(transformers.ConvNextConfig(
+            num_stages=3, hidden_sizes=[8, 12, 16], depths=[1, 2, 1], num_labels=3))
+
+    def forward(self, x):
+        return self.next(x).logits
+
+
+class Wav2Vec2(nn.Module):
+    """Positions are a convolution whose weight is a direction and a length."""
+
+    def __init__(self):
+        super().__init__()
+        self.wav = transformers.Wav2Vec2ForCTC(transformers.Wav2Vec2Config(
+            vocab_size=12, hidden_size=16, num_hidden_layers=1, num_attention_heads=4, intermediate_size=24,
+            conv_dim=(8, 8, 8), conv_stride=(5, 2, 2), conv_kernel=(10, 3, 3), num_feat_extract_layers=3,
+            num_conv_pos_embeddings=6, num_conv_pos_embedding_groups=2, hidden_dropout=0.0, attention_dropout=0.0,
+            activation_dropout=0.0, feat_proj_dropout=0.0, final_dropout=0.0, layerdrop=0.0, apply_spec_augment=False))
+
+    def forward(self, x):
+        return self.wav(x).logits.mean(1)[:, :3]
+
+
+class T5(nn.Module):
+    """An encoder and a decoder, whose positions are a bias of scores by distance; the length is open."""
+
+    def __init__(self):
+        super().__init__()
+        self.t5 = transformers.T5ForConditionalGeneration(transformers.T5Config(
+            vocab_size=20, d_model=16, d_kv=4, d_ff=24, num_layers=1, num_heads=4, dropout_rate=0.0,
+            relative_attention_num_buckets=8, relative_attention_max_distance=16, decoder_start_token_id=0))
+
+    def forward(self, x):
+        return self.t5(input_ids=x, decoder_input_ids=x, use_cache=False).logits[:, -1, :3]
+
+
+class Whisper(nn.Module):
+    """Its text is the same for all samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.whisper = transformers.WhisperForConditionalGeneration(transformers.WhisperConfig(
+            vocab_size=20, num_mel_bins=8, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4,
+            decoder_attention_heads=4, encoder_ffn_dim=24, decoder_ffn_dim=24, max_source_positions=20,
+            max_target_positions=30, dropout=0.0, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+            decoder_start_token_id=1))
+        self.register_buffer("text", torch.tensor([[1, 7, 9, 6, 12]]))
+
+    def forward(self, x):
+        text = self.text.expand(x.shape[0], -1)
+        return self.whisper(input_features=x, decoder_input_ids=text, use_cache=False).logits[:, -1, :3]
+
+
+class HfVit(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.vit = transformers.ViTForImageClassification(transformers.ViTConfig(
+            hidden_size=16, num_hidden_layers=1, num_attention_heads=4, intermediate_size=24, image_size=8, patch_size=4,
+            num_labels=3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
+
+    def forward(self, x):
+        return self.vit(x).logits
+
+
+class Efficient(efficientnet.EfficientNet):
+    """Squeeze and excitation of silu."""
+
+    def __init__(self):
+        config = [efficientnet.MBConvConfig(*k, 1, 1) for k in ((2, 3, 1, 8, 8, 2), (2, 5, 2, 8, 8, 1))]
+        super().__init__(config, 0.0, stochastic_depth_prob=0.0, num_classes=3, last_channel=16)
+
+
+class Branches(nn.Module):
+    """The exporter writes an If for each: squeeze of sizes that it does not know, and a condition on one."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.fc, self.one = nn.Linear(5, 6), nn.Linear(5, 6), nn.Linear(6, 3), nn.Linear(6, 1)
+
+    def forward(self, x):
+        y = longer(x, self.a(x), self.b(x)).squeeze(1).mean(1)
+        return self.fc(y) * self.one(y)
+
+
+@torch.jit.script
+def longer(x, a, b):
+    if x.size(1) > 3:
+        a = a * 2.0
+    else:
+        a = b
+    return a + b
+
+
+class DataBranch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(5, 3)
+
+    def forward(self, x):
+        return larger(self.fc(x))
+
+
+@torch.jit.script
+def larger(x):
+    if bool(x.max() > 0.0):
+        x = x * 2.0
+    return x
+
+
+class Depth(nn.Module):
+    """Paths that are left out at random, as torchvision and as transformers have it: no loss can be compared."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.fc, self.depth = nn.Conv2d(3, 4, 3), nn.Linear(4, 3), StochasticDepth(0.25, "row")
+
+    def forward(self, x):
+        y = self.conv(x)
+        y = y + self.depth(torch.tanh(y))
+        keep = (0.5 + torch.rand(x.shape[0], 1, 1, 1)).floor()
+        return self.fc((y + y.exp() / 0.5 * keep).mean((2, 3))) + 0.1 * torch.randn_like(x[:, :, 0, 0])
+
+
 MODELS = {
     "mlp": (Mlp, lambda: torch.randn(SAMPLES, 5)),
     "resnet": (ResNet, lambda: torch.randn(SAMPLES, 3, 16, 16)),
@@ -369,24 +535,40 @@ MODELS = {
     "roberta": (Roberta, lambda: torch.randint(0, 20, (SAMPLES, 7))),
     "gpt2": (Gpt2, lambda: torch.randint(0, 20, (SAMPLES, 140))),
     "llama": (Llama, lambda: torch.randint(0, 20, (SAMPLES, 7))),
+    "qwen2": (Qwen2, lambda: torch.randint(0, 20, (SAMPLES, 7))),
+    "gemma2": (Gemma2, lambda: torch.randint(0, 20, (SAMPLES, 7))),
+    "distilbert": (DistilBert, lambda: torch.randint(0, 20, (SAMPLES, 7))),
+    "hf_convnext": (HfConvNext, lambda: torch.randn(SAMPLES, 3, 16, 16)),
+    "wav2vec2": (Wav2Vec2, lambda: torch.randn(SAMPLES, 200)),
+    "t5": (T5, lambda: torch.randint(0, 20, (SAMPLES, 7))),
+    "whisper": (Whisper, lambda: torch.randn(SAMPLES, 8, 40)),
+    "hf_vit": (HfVit, lambda: torch.randn(SAMPLES, 3, 8, 8)),
+    "efficient": (Efficient, lambda: torch.randn(SAMPLES, 3, 16, 16)),
+    "branches": (Branches, lambda: torch.randn(SAMPLES, 7, 5)),
 }
 # Exports by the newer exporter: what it normalises, while it trains, needs its graph as it is.
 DYNAMO = {"mlp": True, "transformer": True, "lstm": True, "vit": True, "gru": False, "unet": False, "mobile": False,
           "series": False, "volume": False, "acts": False, "kinks": False, "pixels": False, "shuffle": False,
-          "causal": False, "logic": True, "bert": False, "gpt2": False, "llama": False}
-NEWER = ("gpt2", "llama", "logic")  # which the older exporter does not write
+          "causal": False, "logic": True, "bert": False, "gpt2": False, "llama": False, "qwen2": False,
+          "gemma2": False, "distilbert": False, "hf_convnext": False, "wav2vec2": False, "whisper": False,
+          "hf_vit": False, "efficient": False}
+# By the newer exporter alone: the older one does not write most of these.
+NEWER = ("gpt2", "llama", "logic", "qwen2", "gemma2", "whisper", "hf_vit")
+OPEN = {"qwen2": {1: "time"}, "distilbert": {1: "time"}, "t5": {1: "time"}, "branches": {1: "time"}}  # beside the batch
 OPSETS = {"acts": 17, "series": 13}  # of the older exporter: before Gelu, and the oldest that is read
 
 
 def export(name, model, x, path, dynamo):
     """By both exporters of PyTorch: what one folds and renames, the other writes as it is."""
     model.exporting = True
+    axes = {0: "batch"} | OPEN.get(name, {})
     if dynamo:
-        torch.onnx.export(model, (x,), path, dynamo=True, dynamic_shapes=({0: torch.export.Dim("batch")},),
+        torch.onnx.export(model, (x,), path, dynamo=True,
+                          dynamic_shapes=({k: torch.export.Dim(v) for k, v in axes.items()},),
                           input_names=["x"], output_names=["logits"], external_data=False, verbose=False,
                           optimize=DYNAMO[name])
     else:
-        torch.onnx.export(model, (x,), path, dynamo=False, dynamic_axes={"x": {0: "batch"}, "logits": {0: "batch"}},
+        torch.onnx.export(model, (x,), path, dynamo=False, dynamic_axes={"x": axes, "logits": {0: "batch"}},
                           input_names=["x"], output_names=["logits"], opset_version=OPSETS.get(name, 20),
                           training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
     model.exporting = False
@@ -414,10 +596,20 @@ def merged():
     strip(str(path), False)
 
 
+def random():
+    for dynamo, path in (False, OUT / "random" / "depth.onnx"), (True, OUT / "random" / "depth_dynamo.onnx"):
+        export("hf_vit", Depth().train(), torch.randn(SAMPLES, 3, 8, 8), str(path), dynamo)
+        strip(str(path), False)
+    model = DataBranch().train()
+    export("logic", model, torch.randn(SAMPLES, 5), str(OUT / "random" / "data_branch.onnx"), False)
+    strip(str(OUT / "random" / "data_branch.onnx"), False)
+
+
 def main():
-    OUT.mkdir(exist_ok=True)
-    if not sys.argv[1:] or "merged" in sys.argv[1:]:
-        merged()
+    (OUT / "random").mkdir(parents=True, exist_ok=True)
+    for extra in merged, random:
+        if not sys.argv[1:] or extra.__name__ in sys.argv[1:]:
+            extra()
     for name, (make, sample) in MODELS.items():
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
@@ -443,9 +635,11 @@ def main():
                       location="mlp.data", size_threshold=0)
         loss = F.cross_entropy(model(x), y)
         loss.backward()
-        last = x.movedim(1, -1).contiguous() if x.dim() > 3 or name == "series" else x
+        last = x.movedim(1, -1).contiguous() if x.dim() > 3 or name in ("series", "whisper") else x
         last = last.int() if last.dtype == torch.int64 else last
         np.savez(OUT / f"{name}_data.npz", x=last.numpy(), y=y.int().numpy())
+        if name == "branches":
+            np.savez(OUT / "random" / "short.npz", x=last[:, :3].numpy(), y=y.int().numpy())
         files = [onnx.load(path) for path in OUT.glob(f"{name}*.onnx")]
         there = {i.name for file in files for i in file.graph.initializer}
         named = {}  # of a weight with two names, that which a file has

@@ -20,7 +20,9 @@ step() {
   step_out=$1 step_model=$2 step_data=$3
   shift 3
   dtype=f32
-  case $step_data in transformer | causal | bert | roberta | gpt2 | llama) dtype=i32 ;; esac
+  case $step_data in
+    transformer | causal | bert | roberta | gpt2 | llama | qwen2 | gemma2 | distilbert | t5) dtype=i32 ;;
+  esac
   limited "$graphrun" "$scratch/import.yaml" "model.graph=$step_model" "data.table.path=$golden/${step_data}_data.npz" \
     "data.table.dtype=$dtype" "output.dir=$scratch/$step_out" "$@"
 }
@@ -85,6 +87,30 @@ for model in "$golden/resnet" "$scratch/sum"; do
   limited "$graphrun" import "$model.onnx" -o "$scratch/$(basename "$model")-as.yaml"
 done
 check 'a Sum is read as an Add' cmp "$scratch/resnet-as.yaml" "$scratch/sum-as.yaml"
+
+# Sizes that the exporters left open are letters, also of a model with fewer positions than the sizes tried first; what
+# depends on them, as a mask of the future, is computed. Other lengths than the export's train.
+printf 'y,a,b,c,d\n0,5,6,7,8\n1,6,7,8,9\n2,8,7,6,5\n0,9,9,9,9\n1,5,5,5,5\n2,5,9,5,9\n' >"$scratch/four.csv"
+for model in distilbert distilbert_dynamo qwen2_dynamo t5; do
+  check "$model: its length is open" grep -q 'x: {shape: .n, time\]' "$scratch/$model.yaml"
+  expect "$model: trains with another length" 0 'loss' -- "$graphrun" "$scratch/import.yaml" \
+    "model.graph=$golden/$model.onnx" "data.table.path=$scratch/four.csv" data.table.dtype=i32 \
+    "output.dir=$scratch/four-$model" distributed.ranks=1
+done
+# Of an If the branch that is taken with those sizes is read; other sizes are refused.
+expect 'sizes with another branch' 65 'another branch of the node If_17 .If. is for such sizes' \
+  '.3 < time. is not true: time is 3' -- "$graphrun" plan "$scratch/import.yaml" "model.graph=$golden/branches.onnx" \
+  "data.table.path=$golden/random/short.npz"
+expect 'a branch that the data decide' 65 "node '[^']*' .If. has a condition that the data decide" 'torch.where' -- \
+  "$graphrun" import "$golden/random/data_branch.onnx"
+# Paths that are left out at random are dropouts of a factor, and noise is drawn.
+for model in depth depth_dynamo; do
+  limited "$graphrun" import "$golden/random/$model.onnx" -o "$scratch/$model.yaml"
+  for part in 'dropout: .*, p: 0.25' 'dropout: .*, p: 0.5' 'sample_normal: '; do
+    check "$model: $part" grep -q "$part" "$scratch/$model.yaml"
+  done
+  check "$model: no floor is left" sh -c "! grep -q 'cast\|sample_uniform' '$scratch/$model.yaml'"
+done
 
 # Weights that the exporter has merged, as they were equal, are said; those of a model that has trained are not.
 expect 'equal weights that are written once' 0 \

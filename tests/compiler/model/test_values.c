@@ -10,6 +10,7 @@ static gr_graph *one_node(const char *node, gr_purpose purpose) {
                                INPUTS "nodes:\n"
                                       "  - v: {param: [c]}\n"
                                       "  - col: {sum: s, axes: [1, 2], keepdim: true}\n"
+                                      "  - ids: {argmax: s}\n"
                                       "  - y: {%s}\n"
                                       "predict: {y: y}\n",
                                node),
@@ -37,6 +38,8 @@ static void broadcasting(void) {
       {"max: [x, 0]", "add_scalar", 1, "f32[4,3]"},
       {"where: [x, 1, v]", "where", 1, "f32[4,3]"},
       {"mul: [x, x]", "broadcast", 0, "f32[4,3]"},
+      {"mul: [2, ids]", "scale", 1, "i32[4,20]"},
+      {"sub: [1, ids]", "scale", 1, "i32[4,20]"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gr_graph *g = one_node(cases[i].node, GR_EVAL);
