@@ -45,13 +45,17 @@ static void grow(gr_map *m) {
   for (uint32_t i = 0; i < m->n; i++) m->slots[slot_of(m, keys[i], hashes[i])] = i + 1;
 }
 
-void gr_map_put(gr_map *m, const char *key, uint32_t value) {
+static void put(gr_map *m, const char *key, uint32_t value, bool again) {
   assert(m->arena && key);
   if (m->n == m->cap) grow(m);
   uint32_t hash = hash_of(key), slot = slot_of(m, key, hash);
-  if (!m->slots[slot]) {
+  bool there = m->slots[slot] != 0;
+  if (!there) {
     m->keys[m->n] = key, m->hashes[m->n] = hash;
     m->slots[slot] = ++m->n;
   }
-  m->values[m->slots[slot] - 1] = value;
+  if (!there || again) m->values[m->slots[slot] - 1] = value;
 }
+
+void gr_map_put(gr_map *m, const char *key, uint32_t value) { put(m, key, value, true); }
+void gr_map_add(gr_map *m, const char *key, uint32_t value) { put(m, key, value, false); }

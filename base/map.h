@@ -17,3 +17,5 @@ gr_map gr_map_make(gr_arena *);  // empty; grows in the arena
 bool gr_map_find(const gr_map *, const char *key, uint32_t *out);
 // Inserts or overwrites. The key is borrowed and must live as long as the map.
 void gr_map_put(gr_map *, const char *key, uint32_t value);
+// Inserts a key that is not there; one that is keeps its value.
+void gr_map_add(gr_map *, const char *key, uint32_t value);

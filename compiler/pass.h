@@ -18,6 +18,7 @@ typedef struct gr_rewrite {
   gr_builder b;
   gr_val *map;  // by old value id
   const gr_options *opt;
+  bool kept;  // the new graph is the old one: gr_keep
 } gr_rewrite;
 
 typedef gr_status (*gr_pass_fn)(gr_rewrite *);
@@ -65,6 +66,17 @@ GR_MUST_USE gr_status gr_pass_run(gr_arena *, const char *name, const gr_graph *
 bool gr_reads_batch(const gr_graph *);
 // Checks the invariants of every graph and those of the facts; GR_ERR_BUG, with the pass at fault.
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
+// The last nodes whose types were inferred, and are as stated, and whose bodies hold.
+enum { GR_VERIFIED = 512 };
+typedef struct gr_verified {
+  struct {
+    const gr_graph *g;
+    const gr_node *node;
+  } like[GR_VERIFIED];
+} gr_verified;
+// The same of one graph after another, which must live as long: layers, and the graphs of passes,
+// repeat their calls, and inference is most of the work.
+GR_MUST_USE gr_status gr_graph_verify_next(const gr_graph *, unsigned facts, gr_verified *);
 
 // ---- For passes ---------------------------------------------------------------
 // These copy parts of the old graph to the new one and set map[]. A pass copies leaves first, then
@@ -74,6 +86,8 @@ gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);  // 
 void gr_copy_nodes(gr_rewrite *);                                            // all nodes
 gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // one, on its mapped inputs
 void gr_copy_links(gr_rewrite *);  // loss, denominator, results, and grad and next of leaves
+// Instead of all of these: nothing changes, so the new graph is the old one, at no cost.
+gr_status gr_keep(gr_rewrite *);
 // Emits the nodes of a scan's body, and sets map[] for the values of the old body and the layouts
 // of the new ones.
 typedef void (*gr_write_body)(gr_loop *, const gr_scan *, const gr_val *operands, gr_val *map);

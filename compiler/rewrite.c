@@ -5,6 +5,7 @@
 
 gr_val gr_copy_leaf(gr_rewrite *rw, uint32_t id, const gr_type *type, gr_layout layout) {
   const gr_value *v = &rw->old->values[id];
+  if (rw->b.g->n_values == 1) gr_graph_reserve(rw->b.g, rw->old->n_values, rw->old->n_nodes);
   rw->b.loc = v->loc;
   return rw->map[id] = gr_leaf(&rw->b, v->role, v->kind, v->name, *type, layout);
 }
@@ -14,6 +15,11 @@ void gr_copy_leaves(gr_rewrite *rw) {
     const gr_value *v = &rw->old->values[i];
     if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, v->layout);
   }
+}
+
+gr_status gr_keep(gr_rewrite *rw) {
+  rw->kept = true;
+  return GR_OK;
 }
 
 gr_val gr_copy_node(gr_rewrite *rw, const gr_node *n) {

@@ -5,8 +5,8 @@
 
 // No collectives in loops: their order would not be part of the schedule that all ranks share, and
 // thousands of small ones are never intended.
-static gr_status verify_body(const gr_node *n, const gr_graph *body) {
-  GR_TRY(gr_note(gr_graph_verify(body, 0), n->loc, "in the body of '%s'", n->op->name));
+static gr_status verify_body(const gr_node *n, const gr_graph *body, gr_verified *known) {
+  GR_TRY(gr_note(gr_graph_verify_next(body, 0, known), n->loc, "in the body of '%s'", n->op->name));
   for (uint32_t i = 0; i < body->n_nodes; i++)
     if (body->nodes[i].op->collective)
       return gr_fail(GR_ERR_BUG, n->loc, "the body of '%s' holds a collective, '%s'", n->op->name,
@@ -19,28 +19,23 @@ static const gr_type *type_of(const gr_graph *g, const gr_node *n, int k) {
 }
 
 // Whether what is true of the types of one node is so of the other's.
-static bool same_call(const gr_graph *g, const gr_node *n, const gr_node *m) {
+static bool same_call(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m) {
   if (n->op != m->op || n->n_in != m->n_in || n->n_out != m->n_out) return false;
   for (int k = 0; k < n->n_in + n->n_out; k++)
-    if (!gr_type_same(type_of(g, n, k), type_of(g, m, k))) return false;
-  return gr_attr_same(n->op, n->attr, m->attr);
+    if (!gr_type_same(type_of(g, n, k), type_of(h, m, k))) return false;
+  return n->attr == m->attr || gr_attr_same(n->op, n->attr, m->attr);
 }
 
-// The last nodes whose types were inferred and are as stated: layers repeat their calls, and
-// inference is most of the work.
-enum { SEEN = 64 };
-static const gr_node **seen_like(const gr_graph *g, const gr_node *n, const gr_node *seen[SEEN]) {
-  size_t hash = (uintptr_t)n->op / sizeof *n->op;
+static uint32_t hash_like(const gr_graph *g, const gr_node *n) {
+  uint64_t hash = (uintptr_t)n->op / sizeof *n->op + n->attr_hash;
   for (int k = 0; k < n->n_in; k++)
     for (int d = 0; d < type_of(g, n, k)->rank; d++)
-      hash = 31 * hash + (size_t)type_of(g, n, k)->dim[d];
-  return &seen[(hash ^ hash >> 6 ^ hash >> 12) % SEEN];
+      hash = 31 * hash + (uint64_t)type_of(g, n, k)->dim[d];
+  return (hash ^ hash >> 9 ^ hash >> 18) % GR_VERIFIED;
 }
 
-static gr_status verify_types(const gr_graph *g, const gr_node *n, const gr_node *seen[SEEN]) {
-  const gr_node **like = seen_like(g, n, seen);
+static gr_status verify_types(const gr_graph *g, const gr_node *n) {
   gr_op_call s;
-  if (*like && same_call(g, n, *like)) return GR_OK;
   gr_op_call_of(g, n, &s);
   GR_TRY(gr_op_infer(&s));
   for (int k = 0; k < n->n_out; k++) {
@@ -50,7 +45,17 @@ static gr_status verify_types(const gr_graph *g, const gr_node *n, const gr_node
       return gr_fail(GR_ERR_BUG, n->loc, "result %d of '%s' is %s, its op makes %s", k, n->op->name,
                      gr_type_text(stated, got), gr_type_text(&s.out[k], want));
   }
-  *like = n;
+  return GR_OK;
+}
+
+// Types, and bodies.
+static gr_status verify_call(const gr_graph *g, const gr_node *n, gr_verified *known) {
+  uint32_t i = hash_like(g, n);
+  if (known->like[i].node && same_call(g, n, known->like[i].g, known->like[i].node)) return GR_OK;
+  for (const gr_attr *a = n->op->attrs; a && a->name; a++)
+    if (a->kind == GR_ATTR_GRAPH) GR_TRY(verify_body(n, gr_attr_graph(n->attr, a), known));
+  GR_TRY(verify_types(g, n));
+  known->like[i].g = g, known->like[i].node = n;
   return GR_OK;
 }
 
@@ -138,7 +143,7 @@ static gr_status verify_ends(const gr_graph *g) {
 
 // ---- Nodes ----------------------------------------------------------------------------
 
-static gr_status verify_node(const gr_graph *g, uint32_t i, const gr_node *seen[SEEN]) {
+static gr_status verify_node(const gr_graph *g, uint32_t i, gr_verified *known) {
   const gr_node *n = &g->nodes[i];
   for (int k = 0; k < n->n_in; k++) {
     const gr_value *v = gr_at(g, n->in[k]);
@@ -146,9 +151,7 @@ static gr_status verify_node(const gr_graph *g, uint32_t i, const gr_node *seen[
       return gr_fail(GR_ERR_BUG, n->loc, "'%s' uses %%%u before it is made", n->op->name,
                      n->in[k].id);
   }
-  for (const gr_attr *a = n->op->attrs; a && a->name; a++)
-    if (a->kind == GR_ATTR_GRAPH) GR_TRY(verify_body(n, gr_attr_graph(n->attr, a)));
-  return verify_types(g, n, seen);
+  return verify_call(g, n, known);
 }
 
 static gr_status verify_state(const gr_graph *g, const gr_value *v, unsigned facts) {
@@ -177,7 +180,20 @@ static gr_status same_name(const gr_value *v, const gr_value *other) {
                  "WEIGHT.total: choose another 'name:'");
 }
 
-static gr_status check_names(gr_arena *arena, const gr_graph *g) {
+// Whether each name is that of one leaf, by the graph's own maps: the usual case, without a new
+// one.
+static bool names_differ(const gr_graph *g) {
+  uint32_t other;
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    if (v->role == GR_TEMP || !v->name) continue;
+    if (!gr_map_find(&g->leaves[v->role], v->name, &other) || other != i) return false;
+    if (v->role == GR_INPUT && gr_map_find(&g->leaves[GR_STATE], v->name, NULL)) return false;
+  }
+  return true;
+}
+
+static gr_status check_leaf_names(gr_arena *arena, const gr_graph *g) {
   gr_map names = gr_map_make(arena);
   uint32_t other;
   for (uint32_t i = 1; i < g->n_values; i++) {
@@ -186,7 +202,11 @@ static gr_status check_names(gr_arena *arena, const gr_graph *g) {
     if (gr_map_find(&names, v->name, &other)) return same_name(v, &g->values[other]);
     gr_map_put(&names, v->name, i);
   }
-  names = gr_map_make(arena);
+  return GR_OK;
+}
+
+static gr_status check_result_names(gr_arena *arena, const gr_graph *g) {
+  gr_map names = gr_map_make(arena);
   for (uint32_t i = 0; g->result_names && i < g->n_results; i++) {
     if (gr_map_find(&names, g->result_names[i], NULL))
       return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "two results are named '%s'", g->result_names[i]);
@@ -197,15 +217,20 @@ static gr_status check_names(gr_arena *arena, const gr_graph *g) {
 
 static gr_status verify_names(const gr_graph *g) {
   gr_arena *arena = gr_arena_create();
-  gr_status s = check_names(arena, g);
+  gr_status s = names_differ(g) ? GR_OK : check_leaf_names(arena, g);
+  s = s ? s : check_result_names(arena, g);
   gr_arena_destroy(arena);
   return s;
 }
 
 gr_status gr_graph_verify(const gr_graph *g, unsigned facts) {
-  const gr_node *seen[SEEN] = {NULL};
+  gr_verified known = {0};
+  return gr_graph_verify_next(g, facts, &known);
+}
+
+gr_status gr_graph_verify_next(const gr_graph *g, unsigned facts, gr_verified *known) {
   for (uint32_t i = 0; i < g->n_nodes; i++) {
-    GR_TRY(verify_node(g, i, seen));
+    GR_TRY(verify_node(g, i, known));
     if (facts & GR_FACT_LOCAL) GR_TRY(verify_padding(g, &g->nodes[i]));
   }
   if (facts & GR_FACT_LOCAL) GR_TRY(verify_ends(g));

@@ -1,6 +1,6 @@
 // build.c - building graphs (graph.h) with hash-consing: the same op with the same attributes on
 // the same inputs is the same node. The hash table is open-addressed; a slot holds 1 + a node
-// index.
+// index, and above it 32 bits of the hash: nodes of other hashes are not looked at.
 #include <assert.h>
 #include <string.h>
 #include "base/work.h"
@@ -15,7 +15,7 @@ gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
   g->n_hash_slots = 64;
   g->values = GR_NEW(a, gr_value, g->cap_values);
   g->nodes = GR_NEW(a, gr_node, g->cap_nodes);
-  g->hash_slots = GR_NEW(a, uint32_t, g->n_hash_slots);
+  g->hash_slots = GR_NEW(a, uint64_t, g->n_hash_slots);
   g->n_values = 1;
   return g;
 }
@@ -51,7 +51,8 @@ gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_t
 // ---- Hash-consing ---------------------------------------------------------------------
 
 // Of a body only the sizes are hashed; gr_attr_same compares bodies of equal hash.
-static uint64_t hash_attr(uint64_t h, const gr_op *op, const void *attr) {
+static uint32_t hash_attr(const gr_op *op, const void *attr) {
+  uint64_t h = GR_HASH_START;
   const char *p = attr;
   size_t offset = 0;
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
@@ -62,31 +63,43 @@ static uint64_t hash_attr(uint64_t h, const gr_op *op, const void *attr) {
     h = gr_hash_quick(h, p + offset, f->offset - offset);
     offset = f->offset + sizeof(gr_graph *);
   }
-  return op->attr_size > offset ? gr_hash_quick(h, p + offset, op->attr_size - offset) : h;
+  if (op->attr_size > offset) h = gr_hash_quick(h, p + offset, op->attr_size - offset);
+  return (uint32_t)h;
 }
 
-static uint32_t *bucket(const gr_graph *g, const gr_op *op, const void *attr, int n_in,
-                        const gr_val *in) {
-  uint64_t h = gr_hash_quick(GR_HASH_START, &op, sizeof op);  // slots decide no order
-  h = gr_hash_quick(h, in, sizeof(gr_val) * (size_t)n_in);
-  h = hash_attr(h, op, attr);
-  for (uint64_t i = h;; i++) {
-    uint32_t *slot = &g->hash_slots[i & (g->n_hash_slots - 1)];
-    if (!*slot) return slot;
-    const gr_node *n = &g->nodes[*slot - 1];
-    if (n->op == op && n->n_in == n_in &&
-        (!n_in || !memcmp(n->in, in, sizeof(gr_val) * (size_t)n_in)) &&
-        gr_attr_same(op, n->attr, attr))
+// Of a call whose attributes have that hash. Slots decide no order.
+static uint32_t hash_call(const gr_op *op, uint32_t attr_hash, int n_in, const gr_val *in) {
+  uint64_t h = gr_hash_quick(GR_HASH_START ^ attr_hash, &op, sizeof op);
+  return (uint32_t)gr_hash_quick(h, in, sizeof(gr_val) * (size_t)n_in);
+}
+
+// The node in a slot.
+static uint32_t node_of(uint64_t slot) { return (uint32_t)slot - 1; }
+
+static bool is_call(const gr_node *n, const gr_op_call *call, const gr_val *in) {
+  return n->op == call->op && n->n_in == call->n_in &&
+         (!n->n_in || !memcmp(n->in, in, sizeof(gr_val) * (size_t)n->n_in)) &&
+         (n->attr == call->attr || gr_attr_same(n->op, n->attr, call->attr));
+}
+
+static uint64_t *find_slot(const gr_graph *g, const gr_op_call *call, const gr_val *in,
+                           uint32_t hash) {
+  for (uint32_t i = hash;; i++) {
+    uint64_t *slot = &g->hash_slots[i & (g->n_hash_slots - 1)];
+    if (!*slot || (*slot >> 32 == hash && is_call(&g->nodes[node_of(*slot)], call, in)))
       return slot;
   }
 }
 
-static void grow_buckets(gr_graph *g, uint32_t slots) {
+static void grow_slots(gr_graph *g, uint32_t slots) {
+  const uint64_t *old = g->hash_slots;
+  uint32_t n_old = g->n_hash_slots;
   g->n_hash_slots = slots;
-  g->hash_slots = GR_NEW(g->arena, uint32_t, g->n_hash_slots);
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const gr_node *n = &g->nodes[i];
-    *bucket(g, n->op, n->attr, n->n_in, n->in) = i + 1;
+  g->hash_slots = GR_NEW(g->arena, uint64_t, slots);
+  for (uint32_t i = 0; i < n_old; i++) {
+    uint32_t k = (uint32_t)(old[i] >> 32) & (slots - 1);
+    while (old[i] && g->hash_slots[k]) k = (k + 1) & (slots - 1);
+    if (old[i]) g->hash_slots[k] = old[i];
   }
 }
 
@@ -95,7 +108,7 @@ void gr_graph_reserve(gr_graph *g, uint32_t values, uint32_t nodes) {
   if (values > g->cap_values) grow_values(g, values);
   if (nodes > g->cap_nodes) grow_nodes(g, nodes);
   while (slots / 2 < nodes) slots *= 2;
-  if (slots > g->n_hash_slots) grow_buckets(g, slots);
+  if (slots > g->n_hash_slots) grow_slots(g, slots);
 }
 
 // ---- Emitting ---------------------------------------------------------------------------
@@ -116,14 +129,18 @@ static gr_status infer_call(const gr_builder *b, const gr_op *op, const void *at
   return gr_op_infer(s);
 }
 
-static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in) {
+// A new node; `borrows`: the attributes live as long as the graph.
+static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in, uint32_t attr_hash,
+                     bool borrows) {
   gr_graph *g = b->g;
   if (g->n_nodes == g->cap_nodes) grow_nodes(g, 2 * g->cap_nodes);
   gr_node *n = &g->nodes[g->n_nodes];
-  *n = (gr_node){.op = s->op, .n_in = s->n_in, .n_out = s->n_out};
+  *n = (gr_node){.op = s->op, .n_in = s->n_in, .n_out = s->n_out, .attr_hash = attr_hash};
   n->loc = b->loc, n->scope = b->scope, n->created_by = b->created_by;
   if (s->op->attr_size)
-    n->attr = memcpy(gr_arena_alloc(g->arena, s->op->attr_size), s->attr, s->op->attr_size);
+    n->attr = borrows
+                  ? s->attr
+                  : memcpy(gr_arena_alloc(g->arena, s->op->attr_size), s->attr, s->op->attr_size);
   gr_val *args = GR_NEW(g->arena, gr_val, s->n_in + 1);
   for (int i = 0; i < s->n_in; i++) args[i] = in[i];
   n->in = args;
@@ -137,12 +154,15 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in) {
 }
 
 // The node of this call: an equal one, or a new one.
-static gr_val find_or_append(gr_builder *b, const gr_op_call *call, const gr_val *in) {
-  uint32_t *slot = bucket(b->g, call->op, call->attr, call->n_in, in);
-  if (*slot) return b->g->nodes[*slot - 1].out;
-  *slot = b->g->n_nodes + 1;
-  gr_val out = append(b, call, in);
-  if (b->g->n_nodes > b->g->n_hash_slots / 2) grow_buckets(b->g, 4 * b->g->n_hash_slots);
+static gr_val find_or_append(gr_builder *b, const gr_op_call *call, const gr_val *in,
+                             uint32_t attr_hash, bool borrows) {
+  gr_graph *g = b->g;
+  uint32_t hash = hash_call(call->op, attr_hash, call->n_in, in);
+  uint64_t *slot = find_slot(g, call, in, hash);
+  if (*slot) return g->nodes[node_of(*slot)].out;
+  *slot = (uint64_t)hash << 32 | (g->n_nodes + 1);
+  gr_val out = append(b, call, in, attr_hash, borrows);
+  if (g->n_nodes > g->n_hash_slots / 2) grow_slots(g, 4 * g->n_hash_slots);
   return out;
 }
 
@@ -160,7 +180,7 @@ gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const
   b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->created_by);
   if (b->err && !gr_status_hint(b->err))
     b->err = gr_hint(b->err, "`graphrun ops %s` says what it takes", op->name);
-  return b->err ? GR_NONE : find_or_append(b, &call, in);
+  return b->err ? GR_NONE : find_or_append(b, &call, in, hash_attr(op, attr), false);
 }
 
 // Whether the values `in` have the types of the inputs of a node of another graph.
@@ -172,12 +192,13 @@ static bool same_inputs(const gr_graph *g, const gr_val *in, const gr_graph *of,
   return true;
 }
 
-// gr_emit of a node that has been inferred on inputs of the same types.
+// gr_emit of a node that has been inferred on inputs of the same types. Graphs in one arena share
+// attributes.
 static gr_val emit_again(gr_builder *b, const gr_graph *of, const gr_node *n, const gr_val *in) {
   gr_op_call call;
   call.op = n->op, call.attr = n->attr, call.n_in = n->n_in, call.n_out = n->n_out;
   for (int k = 0; k < n->n_out; k++) call.out[k] = gr_at(of, gr_out(n, k))->type;
-  return find_or_append(b, &call, in);
+  return find_or_append(b, &call, in, n->attr_hash, of->arena == b->g->arena);
 }
 
 gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {

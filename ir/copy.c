@@ -75,7 +75,7 @@ static gr_graph *copy_graph(copier *c, const gr_graph *g) {
   copy_nodes(c, g, out);
   copy_values(c, g, out);
   copy_results(c, g, out);
-  out->hash_slots = GR_NEW(c->arena, uint32_t, g->n_hash_slots);
+  out->hash_slots = GR_NEW(c->arena, uint64_t, g->n_hash_slots);
   memcpy(out->hash_slots, g->hash_slots, sizeof *g->hash_slots * g->n_hash_slots);
   return out;
 }

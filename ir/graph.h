@@ -148,6 +148,7 @@ typedef struct gr_node {
   int n_in, n_out;
   const gr_val *in;
   gr_val out;              // first of n_out consecutive values
+  uint32_t attr_hash;      // by which equal nodes are found (build.c)
   gr_loc loc;              // the YAML line it stems from; every pass preserves it
   const char *scope;       // path in the model, "encoder.2.attention", or NULL
   const char *created_by;  // the pass that created it
@@ -166,8 +167,9 @@ typedef struct gr_graph {
   gr_val *results;          // further outputs of the graph; of a scan's body: its yields
   const char **result_names;  // n_results of them; of a body: NULL
   uint32_t n_results;
-  uint32_t *hash_slots, n_hash_slots;  // hash-consing of nodes (build.c)
-  gr_map leaves[GR_STATE + 1];         // by role: ids of leaves by name (gr_graph_index_leaf)
+  uint64_t *hash_slots;  // hash-consing of nodes (build.c)
+  uint32_t n_hash_slots;
+  gr_map leaves[GR_STATE + 1];  // by role: ids of leaves by name (gr_graph_index_leaf)
 } gr_graph;
 
 // An empty graph, allocated in the arena like everything emitted into it. A NULL mesh has no axes.

@@ -1,5 +1,6 @@
 // text.c - prints graphs in the IR's text format (text.h); parse.c reads it.
 #include "ir/text.h"
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -29,9 +30,12 @@ typedef struct writer {
 
 // Plan hashes are hashes of this text, so printing is a hot path: no printf.
 static void put_ref(const writer *w, const char *before, gr_val v) {
-  gr_text_put(w->t, before);
-  gr_text_put(w->t, "%");
-  gr_text_put_int(w->t, v.id);
+  char text[16 + GR_DIGITS];
+  size_t n = strlen(before);
+  assert(n < 15);
+  memcpy(text, before, n);
+  text[n] = '%';
+  gr_text_putn(w->t, text, (size_t)(gr_put_int(text + n + 1, v.id) - text));
 }
 
 static void put_indent(const writer *w) {

@@ -30,8 +30,9 @@ size_t gr_types_bytes(const gr_type *t, int n) {
 }
 
 bool gr_type_same(const gr_type *a, const gr_type *b) {
-  return a->dtype == b->dtype && a->rank == b->rank &&
-         !memcmp(a->dim, b->dim, sizeof(int64_t) * (size_t)a->rank);
+  bool same = a->dtype == b->dtype && a->rank == b->rank;
+  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
+  return same;
 }
 
 bool gr_type_possible(const gr_type *t) {

@@ -246,6 +246,8 @@ static gr_arg prefix(reader *r) {
 }
 
 static const struct binary *next_binary(reader *r, int level) {
+  skip(r);
+  if (!*r->next || *r->next == ')' || *r->next == ',') return NULL;  // mostly
   for (int i = 0; i < N_BINARIES; i++)
     if (binaries[i].level >= level &&
         !(*binaries[i].text == '/' && !binaries[i].text[1] && r->next[0] == '/' &&
@@ -268,12 +270,17 @@ static gr_arg expression(reader *r, int level) {
   return x;
 }
 
+static gr_arg shown(gr_arg x) {
+  if (x.kind == GR_ARG_FLOAT) x.f = gr_shown(x.f);
+  return x;
+}
+
 gr_status gr_model_expr(gr_build_context *a, const char *text, gr_loc loc, gr_arg *out) {
   reader r = {.a = a, .text = text, .next = text, .loc = loc};
   *out = expression(&r, 1);
   skip(&r);
   if (!r.err && *r.next) bad(&r, r.next, "unexpected '%s'", r.next);
-  if (out->kind == GR_ARG_FLOAT) out->f = gr_shown(out->f);
+  *out = shown(*out);
   if (!r.err || gr_status_hint(r.err)) return r.err;
   return gr_hint(
       r.err,
@@ -281,6 +288,10 @@ gr_status gr_model_expr(gr_build_context *a, const char *text, gr_loc loc, gr_ar
 }
 
 // ---- YAML values -------------------------------------------------------------
+
+static bool is_own_word(const char *text) {
+  return !strcmp(text, "true") || !strcmp(text, "false") || !strcmp(text, "not");
+}
 
 gr_status gr_model_arg(gr_build_context *a, const gr_conf *c, bool words, gr_arg *out) {
   switch (c->kind) {
@@ -303,12 +314,15 @@ gr_status gr_model_arg(gr_build_context *a, const gr_conf *c, bool words, gr_arg
                      "expected a number, a string or an expression, found %s",
                      gr_model_kind(c->kind));
   }
-  bool word = gr_model_is_word(c->text) && *c->text != '$' && !gr_model_get(a, c->text);
-  if (words && (word || !*c->text)) {
+  bool name = gr_model_is_word(c->text) && *c->text != '$';
+  const gr_arg *known = name ? gr_model_get(a, c->text) : NULL;
+  if (words && ((name && !known) || !*c->text)) {
     *out = (gr_arg){.kind = GR_ARG_TEXT, .text = c->text};
     return GR_OK;
   }
-  return gr_model_expr(a, c->text, c->loc, out);
+  if (!known || is_own_word(c->text)) return gr_model_expr(a, c->text, c->loc, out);
+  *out = shown(*known);  // what the expression would be, most of which are a name
+  return GR_OK;
 }
 
 gr_status gr_model_number(gr_build_context *a, const gr_conf *c, double *out) {

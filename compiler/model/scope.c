@@ -266,7 +266,7 @@ gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const 
   gr_status all = GR_OK;
   for (int i = 0; i < map->n; i++) {
     bool found = false;
-    for (int k = 0; k < n; k++) found |= !strcmp(map->keys[i], known[k]);
+    for (int k = 0; k < n && !found; k++) found = !strcmp(map->keys[i], known[k]);
     if (found) continue;
     gr_status s =
         gr_fail(GR_ERR_CONFIG, map->items[i]->key_loc, "%s has no '%s'", what, map->keys[i]);

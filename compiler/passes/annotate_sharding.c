@@ -159,15 +159,26 @@ static void note_confined(const gr_rewrite *rw) {
   }
 }
 
+static bool is_weight(const gr_value *v) {
+  return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
+}
+
 gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
+  const gr_graph *old = rw->old;
+  gr_layout *weight = GR_NEW(rw->b.g->arena, gr_layout, old->n_values);
+  bool changes = false;
   note_confined(rw);
-  for (uint32_t i = 1; i < rw->old->n_values; i++) {
-    const gr_value *v = &rw->old->values[i];
-    bool weight = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
-    if (weight || (v->role == GR_STATE && v->kind == GR_KIND_BUFFER))
-      GR_TRY(check_requested(rw, v));
-    gr_layout l = weight ? gr_weight_layout(&rw->old->mesh, v, rw->opt) : v->layout;
-    if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, l);
+  for (uint32_t i = 1; i < old->n_values; i++) {
+    const gr_value *v = &old->values[i];
+    if (v->role != GR_STATE || (!is_weight(v) && v->kind != GR_KIND_BUFFER)) continue;
+    GR_TRY(check_requested(rw, v));
+    if (is_weight(v)) weight[i] = gr_weight_layout(&old->mesh, v, rw->opt);
+    changes |= is_weight(v) && !gr_layout_same(&weight[i], &v->layout);
+  }
+  if (!changes) return gr_keep(rw);
+  for (uint32_t i = 1; i < old->n_values; i++) {
+    const gr_value *v = &old->values[i];
+    if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, is_weight(v) ? weight[i] : v->layout);
   }
   gr_copy_nodes(rw);
   gr_copy_links(rw);

@@ -288,8 +288,15 @@ static uint32_t *find_order(const gr_graph *g) {
   return order;
 }
 
+static bool has_collective(const gr_graph *g) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op->collective) return true;
+  return false;
+}
+
 gr_status gr_pass_coalesce_collectives(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
+  if (!has_collective(old)) return gr_keep(rw);
   const uint32_t *order = find_order(old);
   const gr_value *loss = gr_at(old, old->loss);
   coalescer j = {.rw = rw, .all = GR_NEW(old->arena, deferred, old->n_nodes + 1)};

@@ -30,17 +30,28 @@ static bool is_of_batch(const gr_value *v) {
   return v->role == GR_INPUT && v->kind == GR_KIND_BUFFER;
 }
 
-bool gr_reads_batch(const gr_graph *g) {
-  const bool *live = gr_graph_live(g);
+static bool reads_batch(const gr_graph *g, const bool *live) {
   for (uint32_t i = 1; i < g->n_values; i++)
     if (live[i] && is_of_batch(&g->values[i])) return true;
   return false;
 }
 
+bool gr_reads_batch(const gr_graph *g) { return reads_batch(g, gr_graph_live(g)); }
+
+// Whether each result of a node is live, and each leaf may stay.
+static bool keeps_all(const gr_graph *g, const bool *live, bool batch) {
+  for (uint32_t i = 1; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    if (v->role == GR_TEMP ? !live[i] : !batch && is_of_batch(v)) return false;
+  }
+  return true;
+}
+
 gr_status gr_pass_dce(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   const bool *live = gr_graph_live(old);
-  bool batch = gr_reads_batch(old);
+  bool batch = reads_batch(old, live);
+  if (keeps_all(old, live, batch)) return gr_keep(rw);
   for (uint32_t i = 1; i < old->n_values; i++) {
     const gr_value *v = &old->values[i];
     if (v->role != GR_TEMP && (batch || !is_of_batch(v))) gr_copy_leaf(rw, i, &v->type, v->layout);

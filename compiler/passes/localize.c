@@ -38,7 +38,7 @@ static const gr_graph *local_body(gr_rewrite *outer, const gr_scan *s, const boo
   rw.b = (gr_builder){.g = gr_graph_create(outer->b.g->arena, mesh)};
   gr_val *map = GR_NEW(rw.b.g->arena, gr_val, g->n_values);
   const gr_layout *lay = body_layouts(rw.b.g->arena, s, mesh, split);
-  for (uint32_t i = 1; i <= gr_graph_leaves(g) && !rw.b.err; i++) {
+  for (uint32_t i = 1, n = gr_graph_leaves(g); i <= n && !rw.b.err; i++) {
     const gr_value *v = &g->values[i];
     map[i] =
         gr_leaf(&rw.b, v->role, v->kind, v->name, gr_type_local(&v->type, &lay[i], mesh), lay[i]);

@@ -176,13 +176,9 @@ static void restore_links(level *l) {
 }
 
 gr_status gr_pass_precision(gr_rewrite *rw) {
-  gr_copy_leaves(rw);
   const gr_precision_settings *p = &rw->opt->precision;
-  if (p->dtype == GR_F32 && p->teacher_dtype == GR_F32 && !p->n_rules) {
-    gr_copy_nodes(rw);
-    gr_copy_links(rw);
-    return GR_OK;
-  }
+  if (p->dtype == GR_F32 && p->teacher_dtype == GR_F32 && !p->n_rules) return gr_keep(rw);
+  gr_copy_leaves(rw);
   const gr_graph *g = rw->old;
   level l = {.o = rw->opt,
              .g = g,

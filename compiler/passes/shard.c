@@ -313,7 +313,7 @@ static gr_status emit(shard *s, uint32_t i) {
   gr_op_call call;
   gr_op_call_of(rw->old, n, &call);
   gr_layout in[GR_MAX_ARGS], out[GR_MAX_ARGS];
-  for (int k = 0; k < GR_MAX_ARGS; k++) in[k] = out[k] = gr_layout_replicated;
+  for (int k = 0; k < n->n_in || k < n->n_out; k++) in[k] = out[k] = gr_layout_replicated;
   rw->b.loc = n->loc, rw->b.scope = n->scope;
   if (n->op == &gr_op_add && !s->required[n->out.id] && add_separately(s, n)) return GR_OK;
   for (int k = 0; k < n->n_in; k++) add_pending(s, n->in[k].id);

@@ -52,68 +52,133 @@ static int by_end(const void *a, const void *b) {
 }
 
 // What is placed already, by offset: in columns, so that a walk over them, which is most of the
-// work of planning a long graph, compares LANES of them at once.
+// work of planning a long graph, compares LANES of them at once; and in parts, so that one more
+// moves few of them.
+enum { LANES = 32, PART = 4 * LANES };
+typedef struct part {
+  size_t begin[PART], end[PART];
+  uint32_t first[PART], last[PART];
+  uint32_t n;
+} part;
 typedef struct blocks {
-  size_t *begin, *end;
-  uint32_t *first, *last;
+  part *parts, **in_order;  // n of them
+  uint32_t n;
 } blocks;
-enum { LANES = 32 };
 
 static blocks make_blocks(gr_arena *a, uint32_t n) {
-  return (blocks){GR_NEW(a, size_t, n + 1), GR_NEW(a, size_t, n + 1),
-                  GR_NEW(a, uint32_t, n + LANES), GR_NEW(a, uint32_t, n + LANES)};
+  uint32_t most = n / (PART / 2) + 2;  // one that is full is halved
+  return (blocks){.parts = GR_NEW(a, part, most), .in_order = GR_NEW(a, part *, most)};
 }
 
-// Bit k: block j + k is live at some node at which r is. Those that are not placed never are.
-static uint32_t live_with(const blocks *b, uint32_t j, const gr_live_range *r) {
-  const uint32_t *first = b->first + j, *last = b->last + j;
+// Those that are not placed are live at no node.
+static part *add_part(blocks *b) {
+  part *p = &b->parts[b->n++];
+  memset(p->first, 0xff, sizeof p->first);
+  p->n = 0;
+  return p;
+}
+
+// Bit k: block j + k is live at some node at which r is.
+static uint32_t live_with(const part *p, uint32_t j, const gr_live_range *r) {
+  const uint32_t *first = p->first + j, *last = p->last + j;
   uint32_t bits = 0;
   for (uint32_t k = 0; k < LANES; k++)
     bits |= (first[k] <= r->last ? 1u << k : 0) & (r->first <= last[k] ? 1u << k : 0);
   return bits;
 }
 
-// The lowest offset at which r overlaps none of n blocks.
-static size_t find_gap(const blocks *b, uint32_t n, const gr_live_range *r) {
-  size_t offset = 0;
-  for (uint32_t j = 0; j < n && b->begin[j] < offset + r->bytes; j += LANES)
-    for (uint32_t bits = live_with(b, j, r); bits; bits &= bits - 1) {
+// The same in one part; whether the gap is below the part's end.
+static bool find_in_part(const part *p, const gr_live_range *r, size_t *offset) {
+  for (uint32_t j = 0; j < p->n; j += LANES) {
+    if (p->begin[j] >= *offset + r->bytes) return true;
+    for (uint32_t bits = live_with(p, j, r); bits; bits &= bits - 1) {
       uint32_t k = j + (uint32_t)__builtin_ctz(bits);
-      if (b->begin[k] >= offset + r->bytes) return offset;
-      if (b->end[k] > offset) offset = b->end[k];
+      if (p->begin[k] >= *offset + r->bytes) return true;
+      if (p->end[k] > *offset) *offset = p->end[k];
     }
+  }
+  return false;
+}
+
+// The lowest offset at which r overlaps none of the blocks.
+static size_t find_gap(const blocks *b, const gr_live_range *r) {
+  size_t offset = 0;
+  for (uint32_t i = 0; i < b->n; i++)
+    if (find_in_part(b->in_order[i], r, &offset)) break;
   return offset;
 }
 
-// Inserts a block behind those that begin at its offset or before.
-static void insert(const blocks *b, uint32_t n, size_t offset, const gr_live_range *r) {
-  uint32_t k = 0, end = n;
+// Moves block k and those behind it of one part to place `to` of another, or of the same.
+static void move_blocks(const part *p, uint32_t k, part *q, uint32_t to) {
+  uint32_t n = p->n - k;
+  memmove(q->begin + to, p->begin + k, sizeof *q->begin * n);
+  memmove(q->end + to, p->end + k, sizeof *q->end * n);
+  memmove(q->first + to, p->first + k, sizeof *q->first * n);
+  memmove(q->last + to, p->last + k, sizeof *q->last * n);
+}
+
+// Halves the part in place i.
+static void halve(blocks *b, uint32_t i) {
+  part *p = b->in_order[i];
+  memmove(b->in_order + i + 2, b->in_order + i + 1, sizeof *b->in_order * (b->n - i - 1));
+  part *q = b->in_order[i + 1] = add_part(b);
+  move_blocks(p, PART / 2, q, 0);
+  memset(p->first + PART / 2, 0xff, sizeof *p->first * (PART / 2));
+  p->n = q->n = PART / 2;
+}
+
+// The last part that begins at the offset or before; the first, if none does.
+static uint32_t part_of(const blocks *b, size_t offset) {
+  uint32_t i = 0, end = b->n;
+  while (end - i > 1) {
+    uint32_t middle = i + (end - i) / 2;
+    if (b->in_order[middle]->begin[0] <= offset)
+      i = middle;
+    else
+      end = middle;
+  }
+  return i;
+}
+
+// How many blocks of a part begin at the offset or before.
+static uint32_t count_until(const part *p, size_t offset) {
+  uint32_t k = 0, end = p->n;
   while (k < end) {
     uint32_t middle = k + (end - k) / 2;
-    if (b->begin[middle] <= offset)
+    if (p->begin[middle] <= offset)
       k = middle + 1;
     else
       end = middle;
   }
-  memmove(b->begin + k + 1, b->begin + k, sizeof *b->begin * (n - k));
-  memmove(b->end + k + 1, b->end + k, sizeof *b->end * (n - k));
-  memmove(b->first + k + 1, b->first + k, sizeof *b->first * (n - k));
-  memmove(b->last + k + 1, b->last + k, sizeof *b->last * (n - k));
-  b->begin[k] = offset, b->end[k] = offset + r->bytes;
-  b->first[k] = r->first, b->last[k] = r->last;
+  return k;
+}
+
+// Inserts a block behind those that begin at its offset or before.
+static void insert(blocks *b, size_t offset, const gr_live_range *r) {
+  uint32_t i = part_of(b, offset);
+  if (b->in_order[i]->n == PART) {
+    halve(b, i);
+    i += b->in_order[i + 1]->begin[0] <= offset;
+  }
+  part *p = b->in_order[i];
+  uint32_t k = count_until(p, offset);
+  move_blocks(p, k, p, k + 1);
+  p->begin[k] = offset, p->end[k] = offset + r->bytes;
+  p->first[k] = r->first, p->last[k] = r->last;
+  p->n++;
 }
 
 // Places each item, in order, in the lowest gap. Ends at the first whose end reaches `best`, which
 // another order needs: its index is *n_placed then, and else n.
-static size_t place(item *items, uint32_t n, const blocks *placed, size_t best,
-                    uint32_t *n_placed) {
+static size_t place(item *items, uint32_t n, blocks *placed, size_t best, uint32_t *n_placed) {
   size_t top = 0;
-  memset(placed->first, 0xff, sizeof *placed->first * (n + LANES));
+  placed->n = 0;
+  placed->in_order[0] = add_part(placed);
   for (*n_placed = 0; *n_placed < n; ++*n_placed) {
     const gr_live_range *r = items[*n_placed].range;
-    size_t offset = items[*n_placed].offset = find_gap(placed, *n_placed, r);
+    size_t offset = items[*n_placed].offset = find_gap(placed, r);
     if (offset + r->bytes >= best) return offset + r->bytes;
-    insert(placed, *n_placed, offset, r);
+    insert(placed, offset, r);
     if (offset + r->bytes > top) top = offset + r->bytes;
   }
   return top;
@@ -227,8 +292,8 @@ static void move_to_front(item *items, uint32_t worst) {
 
 // Starts from the best order so far: most of the remaining gain is in a few misplaced items. The
 // one that ends an order as no better than the best goes first in the next.
-static size_t improve(gr_live_range *ranges, item *items, uint32_t n, const blocks *placed,
-                      size_t best, size_t enough, int rounds) {
+static size_t improve(gr_live_range *ranges, item *items, uint32_t n, blocks *placed, size_t best,
+                      size_t enough, int rounds) {
   uint32_t n_placed = n;
   for (int round = 0; round < rounds && best > enough; round++) {
     move_to_front(items, n_placed < n ? n_placed : highest(items, n));
@@ -244,7 +309,7 @@ size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, ui
                           size_t *lower_bound, uint32_t *peak) {
   assert(ranges || !n);
   item *items = GR_NEW(arena, item, n + 1), **ends = GR_NEW(arena, item *, n + 1);
-  const blocks placed = make_blocks(arena, n);
+  blocks placed = make_blocks(arena, n);
   item *best_items = GR_NEW(arena, item, n + 1);
   size_t best = SIZE_MAX;
   int rounds = n ? (int)fmin(MAX_STEPS / n / n, ROUNDS + 3) : 0;

@@ -127,8 +127,10 @@ static void guesses_what_was_meant(void) {
 static void map_keeps_order(void) {
   gr_arena *a = gr_arena_create();
   gr_map m = gr_map_make(a);
-  for (uint32_t i = 0; i < 1000; i++) gr_map_put(&m, gr_arena_printf(a, "key%u", i), i);
+  for (uint32_t i = 0; i < 1000; i++)
+    (i % 2 ? gr_map_put : gr_map_add)(&m, gr_arena_printf(a, "key%u", i), i);
   gr_map_put(&m, "key7", 70);
+  gr_map_add(&m, "key7", 71);
   uint32_t v = 0;
   CHECK(m.n == 1000, "%u keys", m.n);
   CHECK(gr_map_find(&m, "key7", &v) && v == 70, "key7 is %u", v);

@@ -256,7 +256,50 @@ static void padding(void) {
   gr_arena_destroy(arena);
 }
 
+// Two leaves of one name, whether the graph's map of names knows of it or not.
+static void names(void) {
+  arena = gr_arena_create();
+  gr_graph *g = NULL;
+  const char *two = "two inputs or states are called";
+  MUST(gr_graph_parse(arena, gr_op_find, "names.gr",
+                      "%1 = weight v : f32[2]\n%2 = weight v : f32[2]\n", &g));
+  refused(gr_graph_verify(g, GR_FACT_LOCAL), two);
+  MUST(gr_graph_parse(arena, gr_op_find, "names.gr",
+                      "%1 = weight v : f32[2]\n%2 = input v : f32[2]\n", &g));
+  refused(gr_graph_verify(g, GR_FACT_LOCAL), two);
+  MUST(gr_graph_parse(arena, gr_op_find, "names.gr",
+                      "%1 = weight v : f32[2]\n%2 = weight w : f32[2]\n", &g));
+  MUST(gr_graph_verify(g, GR_FACT_LOCAL));
+  gr_at(g, (gr_val){2})->name = "v";
+  refused(gr_graph_verify(g, GR_FACT_LOCAL), two);
+  gr_arena_destroy(arena);
+}
+
+// ---- Passes that change nothing -----------------------------------------------------------
+
+static bool keeps(const char *pass, gr_graph *g) {
+  gr_graph *out = NULL;
+  MUST(gr_pass_run(arena, pass, g, &(gr_options){.optimizer.name = "sgd"}, &out));
+  return out == g;
+}
+
+static void kept(void) {
+  arena = gr_arena_create();
+  gr_graph *live = NULL, *dead = NULL;
+  const char *text = "%1 = weight w : f32[2,4]\n%2 = exp %1 : f32[2,4]\nresult y %2\n";
+  static const char *const passes[] = {"annotate_sharding", "precision",
+                                       "loop_hoist",        "dce",
+                                       "prepack_weights",   "coalesce_collectives"};
+  MUST(gr_graph_parse(arena, gr_op_find, "kept.gr", text, &live));
+  for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+    CHECK(keeps(passes[i], live), "%s makes a new graph that is the same", passes[i]);
+  text = "%1 = weight w : f32[2,4]\n%2 = exp %1 : f32[2,4]\n%3 = relu %1 : f32[2,4]\nresult y %2\n";
+  MUST(gr_graph_parse(arena, gr_op_find, "kept.gr", text, &dead));
+  CHECK(!keeps("dce", dead), "a dead node is dropped");
+  gr_arena_destroy(arena);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"bytes", bytes}, {"odd", odd}, {"counts", counts}, {"freed", freed},
-             {"patterns", patterns}, {"padding", padding});
+             {"patterns", patterns}, {"padding", padding}, {"names", names}, {"kept", kept});
 }
