@@ -9,15 +9,15 @@ gpus=2
 if real && [ "${GPUS:-1}" -lt 2 ]; then gpus=1; fi
 
 # ---- Training, with an evaluation that writes
-few="model.params.dropout=0 training.max_steps=6 training.eval_every=2 generation.max_tokens=6 checkpoint.metric=cer"
+few="model.params.dropout=0 training.batch_size=4 training.max_steps=4 training.eval_every=2 generation.max_tokens=6 checkpoint.metric=cer"
 pairs limited cpu $few device=cpu distributed.ranks=1
-ended_well "6 steps on the CPU"
+ended_well "4 steps on the CPU"
 for precision in fp32 bf16; do
   for n in $(seq 1 $gpus); do
     use_gpus "$n"
     pairs limited $precision$n $few device=cuda distributed.ranks="$n" training.precision=$precision
-    ended_well "6 steps in $precision on GPUs: $n"
-    check "... the losses follow the CPU's" follows $precision$n cpu 6
+    ended_well "4 steps in $precision on GPUs: $n"
+    check "... the losses follow the CPU's" follows $precision$n cpu 4
     check "... whose evaluation writes" grep -q '"validation.cer": [0-9]' $precision$n/evals.jsonl
   done
 done
@@ -26,14 +26,14 @@ check "bf16 is not fp32" other_metrics fp321 bf161
 # ---- What one that has learned writes
 pairs limited learned model.params.dropout=0 training.max_steps=250 training.lr=5e-3 device=cpu distributed.ranks=1
 ended_well "one that has learned"
-head -n 12 data/tones.jsonl >data/few.jsonl
+head -n 6 data/tones.jsonl >data/few.jsonl
 said() { "$graphrun" predict learned data/few.jsonl generation.max_tokens=8 "$@" 2>"$log"; }
 for beams in 1 3; do
   for precision in fp32 bf16; do
     keys="generation.beams=$beams training.precision=$precision"
     use_gpus 1
     said $keys device=cuda distributed.ranks=1 >one
-    check "written in $precision on a GPU, beams: $beams" sh -c 'test "$(sed "s/.*text//" one | sort -u | grep -c .)" -gt 5'
+    check "written in $precision on a GPU, beams: $beams" sh -c 'test "$(sed "s/.*text//" one | sort -u | grep -c .)" -gt 2'
     if [ $precision = fp32 ]; then
       said $keys device=cpu distributed.ranks=1 >cpu.text
       check "... is what the CPU writes" cmp cpu.text one

@@ -1,6 +1,7 @@
 // cache.c - compiled kernels, and choices of algorithms (tune.c), on disk: a file for each, named
 // by its key, which a rename puts there whole. Whatever does not verify is made again, and a folder
 // that cannot be written is done without.
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,6 +83,34 @@ bool gr_kernel_cache_read(const uint64_t key[2], char **out, size_t *out_bytes) 
   close(fd);
   if (!good) gr_log(GR_WARN, "'%s' is damaged, and is made again", path);
   return good;
+}
+
+static struct flock byte_of(const uint64_t key[2], short type) {
+  return (struct flock){
+      .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(key[0] >> 2), .l_len = 1};
+}
+
+// A byte of the folder's file `lock` belongs to each key (fcntl(2), open file description locks),
+// so that threads exclude each other as processes do, and what a killed process has locked is free.
+bool gr_kernel_cache_claim(const uint64_t key[2], double seconds, int *claim) {
+  char path[PATH];
+  struct flock byte = byte_of(key, F_WRLCK);
+  *claim = -1;
+  if (!folder(path)) return true;
+  gr_status_drop(gr_make_dirs(path));
+  strcat(path, "/lock");
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  double end = gr_seconds() + seconds;
+  bool busy = fd >= 0 && fcntl(fd, F_OFD_SETLK, &byte) && (errno == EAGAIN || errno == EACCES);
+  while (busy && gr_seconds() < end) {
+    usleep(10000);
+    busy = fcntl(fd, F_OFD_SETLK, &byte) && (errno == EAGAIN || errno == EACCES);
+  }
+  *claim = fd;
+  return !busy;
+}
+void gr_kernel_cache_release(int claim) {
+  if (claim >= 0) close(claim);
 }
 
 // Ranks may write the same file at once; the last one stays.

@@ -1,5 +1,7 @@
 // compile.c - sources to loaded modules. A source is compiled once in a process, whatever number of
 // kernels and devices needs it, and once on a machine: compiled code is kept on disk (cache.c).
+// Ranks that need a source at the same time share the work: the first one compiles it, while the
+// others go on with what nobody has begun, and wait for it at the end.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,31 +9,46 @@
 #include "base/tasks.h"
 #include "runtime/device/cuda/parts.h"
 
-// Code of this process, by key: ranks that are threads compile for each other.
+// Code of this process, by key, for its life: ranks that are threads compile for each other.
 typedef struct made {
   struct made *next;
   uint64_t key[2];
-  const char *code;
+  const char *code;  // NULL: not yet, or not any more once nobody compiles it
   size_t bytes;
+  bool begun;  // one thread compiles it
 } made;
 static made *all_made;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 
-static const made *find_made(const uint64_t key[2]) {
-  pthread_mutex_lock(&lock);
-  const made *m = all_made;
+// The entry of a key, which is made where there is none; NULL: no memory. Under the lock.
+static made *entry_of(const uint64_t key[2]) {
+  made *m = all_made;
   while (m && memcmp(m->key, key, sizeof m->key)) m = m->next;
-  pthread_mutex_unlock(&lock);
-  return m;
+  if (m || !(m = calloc(1, sizeof *m))) return m;
+  memcpy(m->key, key, sizeof m->key);
+  m->next = all_made;
+  return all_made = m;
 }
 
-// Takes the unit's code over for the life of the process.
-static void keep(gr_unit *u) {
-  made *m = malloc(sizeof *m);
-  if (!m) return;
-  *m = (made){.key = {u->key[0], u->key[1]}, .code = u->code, .bytes = u->bytes};
+// Takes the code of a unit, if there is some; else *mine: the caller compiles it, and says so by
+// `end`. Neither: another thread does, which it waits for if it is `last`.
+static void take(gr_unit *u, bool last, bool *mine) {
   pthread_mutex_lock(&lock);
-  m->next = all_made, all_made = m;
+  made *m = entry_of(u->key);
+  while (m && m->begun && last) pthread_cond_wait(&ended, &lock);
+  if (m && m->code) u->code = (char *)m->code, u->bytes = m->bytes, u->cached = true;
+  *mine = !u->code && !(m && m->begun);
+  if (*mine && m) m->begun = true;
+  pthread_mutex_unlock(&lock);
+}
+
+// Keeps the unit's code for the other threads; where it has none, the next one tries.
+static void end(const gr_unit *u) {
+  pthread_mutex_lock(&lock);
+  made *m = entry_of(u->key);
+  if (m) m->code = u->code, m->bytes = u->bytes, m->begun = false;
+  pthread_cond_broadcast(&ended);
   pthread_mutex_unlock(&lock);
 }
 
@@ -139,23 +156,34 @@ static gr_status compile(const gr_cuda *c, gr_unit *u) {
 typedef struct building {
   const gr_cuda *device;
   gr_unit **unit;
+  bool last;  // what others compile is waited for
 } building;
+static const double patience = 60;  // seconds, for a process that may have been stopped
+
+// Without code: another process makes it.
+static gr_status read_or_compile(const building *b, gr_unit *u) {
+  int claim;
+  gr_status s = GR_OK;
+  bool free = gr_kernel_cache_claim(u->key, b->last ? patience : 0, &claim);
+  u->cached = gr_kernel_cache_read(u->key, &u->code, &u->bytes);
+  if (!u->cached && (free || b->last)) {
+    s = compile(b->device, u);
+    if (!s) gr_kernel_cache_write(u->key, u->code, u->bytes);
+  }
+  gr_kernel_cache_release(claim);
+  return s;
+}
 
 static gr_status build(void *arg, int i) {
   const building *b = arg;
   gr_unit *u = b->unit[i];
-  const made *m = find_made(u->key);
-  if (m) {
-    u->code = (char *)m->code, u->bytes = m->bytes, u->cached = true;
-    return GR_OK;
-  }
-  u->cached = gr_kernel_cache_read(u->key, &u->code, &u->bytes);
-  if (!u->cached) {
-    GR_TRY(compile(b->device, u));
-    gr_kernel_cache_write(u->key, u->code, u->bytes);
-  }
-  keep(u);
-  return GR_OK;
+  bool mine;
+  if (u->code) return GR_OK;
+  take(u, b->last, &mine);
+  if (!mine) return GR_OK;
+  gr_status s = read_or_compile(b, u);
+  end(u);
+  return s;
 }
 
 static gr_status load(gr_unit *u) {
@@ -171,6 +199,8 @@ gr_status gr_units_build(gr_cuda *c) {
   n = 0;
   for (gr_unit *u = c->units; u; u = u->next)
     if (!u->module) b.unit[n++] = u;
+  GR_TRY(gr_tasks_run(0, n, build, &b));
+  b.last = true;
   GR_TRY(gr_tasks_run(0, n, build, &b));
   for (int i = 0; i < n; i++)
     GR_TRY(gr_note(load(b.unit[i]), b.unit[i]->loc, "while loading the kernel of op '%s'",

@@ -151,6 +151,9 @@ int64_t si_clock(void);  // ns, monotonic
 double si_now(void);     // the same in s
 // Opens the memory of a device to the host, or closes it, if pages are guarded.
 void si_protect(struct device *d, int open);
+// Closes the memory of all GPUs to the program, and to the kernels of `kept` but for itself and the
+// peers that it sees (bits).
+void si_close_all(const struct device *kept, unsigned peers);
 // Takes the lock of the driver, for API.
 int si_lock(void);
 // Gives it back; called when API's variable goes.

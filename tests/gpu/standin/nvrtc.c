@@ -187,7 +187,7 @@ static int translate(nvrtcProgram p, const place *files) {
                       "-x",
                       "c++-cpp-output",
                       "-std=c++17",
-                      "-Og",
+                      "-O1",
                       "-g1",
                       "-w",
                       "-fPIC",

@@ -131,13 +131,16 @@ static void run(op *o) {
   activity++;
   o->state = RUNNING;
   if (o->kind == HOST) {
-    for (int i = 0; i < ndevices; i++) si_protect(&devices[i], 0);
+    si_close_all(NULL, 0);
     si_do_op(o), finish(o);
     return;
   }
-  if (o->kind != MARK)
-    for (int i = 0; i < ndevices; i++)  // a copy may cross devices; kernels only see enabled peers
-      si_protect(&devices[i], &devices[i] == o->dev || o->kind == COPY || (o->dev->peers >> i & 1));
+  if (o->kind != MARK) {  // a copy may cross devices; kernels only see enabled peers
+    unsigned seen = o->kind == COPY ? ~0u : (unsigned)o->dev->peers;
+    for (int i = 0; i < ndevices; i++)
+      if (&devices[i] == o->dev || seen >> i & 1) si_protect(&devices[i], 1);
+    si_close_all(o->dev, seen);
+  }
   int code, r = si_guarded(o, &code);
   if (r == 0 && !code) o->state = PENDING, o->round = round_now;
   if (code) {  // the context is broken: its work is dropped
