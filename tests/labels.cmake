@@ -30,8 +30,10 @@ gr_slow("^gpu[.]nvrtc_(all|configs)$")
 gr_slow("^gpu[.](ops|loops|groups|nccl|nccl_faults|beside)[.][0-3]$")
 # Kernels of other sizes: their memory is checked by gpu.loops.4 too.
 gr_slow("^gpu[.]loops[.](t4|rtx3060|a100-1g)$")
-# Attention in another order, or in parts and by graphrun's kernels in the order that gpu.attention has.
-gr_slow("^gpu[.]attention_cases[.](library[.]1|large[.]0|none[.]1)$")
+# Attention in another order, in parts, or by graphrun's kernels in the order that gpu.attention has.
+gr_slow("^gpu[.]attention_cases[.](library[.]1|large[.][04]|tight[.]4|none[.]1)$")
+# Weights in host memory: a minute and a half, under the race finder; gpu.offload, gpu.copies and gpu.beside have its parts.
+gr_slow("^gpu[.]offload_params$")
 # Profiles of whole runs, and the script that tests on hardware.
 gr_slow("^gpu[.](profile|test_run)$")
 
@@ -46,7 +48,7 @@ gr_slow("^e2e[.]package_root$")
 # them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.
 set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.nvrtc_configs:250 gpu.nvrtc_all:190 gpu.ops.0:120
   gpu.ops.4:120 e2e.new:110 gpu.attention:80 gpu.train:75 gpu.whisper:60 e2e.whisper_ranks:50 e2e.whisper_stops:45 e2e.recompute:50
-  gpu.convolution:70 gpu.ranks:65 gpu.nvrtc:60
+  gpu.convolution:70 gpu.ranks:65 gpu.nvrtc:60 e2e.package_root:560 gpu.offload_params:160
   gpu.attention_cases.large.4:50 e2e.surroundings:45 gpu.loops.0:42 gpu.loops.4:42 exec.mpi:41 e2e.mp4:40 ops.ops:40
   e2e.keys:35 gpu.attention_cases.none.4:34 gpu.profile:33 exec.store:32 compiler.accumulate:30 e2e.commands:28
   e2e.generate:27 e2e.verbs:26 e2e.ppo:26 exec.tcp:25 e2e.package_deb:25 e2e.package_wheel:24 model.errors:24

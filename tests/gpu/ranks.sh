@@ -118,6 +118,17 @@ pair() {
   wait
   cp "$pair_out.0.log" "$log" && code=$(cat "$pair_out.0.code")
 }
+# Ranks of a machine need the same kernels at the same time.
+for backend in loopback mpi; do
+  if real || { [ $backend = mpi ] && ! has_mpi; }; then continue; fi
+  export GRAPHRUN_CACHE="$scratch/once.$backend" STANDIN_COMPILED="$scratch/compiled.$backend"
+  gpus 2 once distributed.ranks=2 distributed.backend=$backend
+  ended_well "2 ranks, $backend, that find no kernel"
+  check "... compile each once" test "$(wc -c <"$STANDIN_COMPILED")" = "$(ls "$GRAPHRUN_CACHE"/*.kernel | wc -l)"
+  rm -rf once
+done
+export GRAPHRUN_CACHE="$scratch/cache"
+unset STANDIN_COMPILED
 pair tcp "" ""
 check "2 ranks started by hand" test "$(codes tcp)" = "0 0 "
 check "... leave what threads do" same_files dp/checkpoints tcp/checkpoints

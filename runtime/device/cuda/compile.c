@@ -1,7 +1,7 @@
 // compile.c - sources to loaded modules. A source is compiled once in a process, whatever number of
 // kernels and devices needs it, and once on a machine: compiled code is kept on disk (cache.c).
 // Ranks that need a source at the same time share the work: the first one compiles it, while the
-// others go on with what nobody has begun, and wait for it at the end.
+// others go on with what none has begun, and wait for it at the end.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 typedef struct made {
   struct made *next;
   uint64_t key[2];
-  const char *code;  // NULL: not yet, or not any more once nobody compiles it
+  const char *code;  // NULL: no thread has compiled it
   size_t bytes;
   bool begun;  // one thread compiles it
 } made;
@@ -31,15 +31,15 @@ static made *entry_of(const uint64_t key[2]) {
   return all_made = m;
 }
 
-// Takes the code of a unit, if there is some; else *mine: the caller compiles it, and says so by
+// Takes the code of a unit, if there is some; else *claimed: the caller compiles it, and says so by
 // `end`. Neither: another thread does, which it waits for if it is `last`.
-static void take(gr_unit *u, bool last, bool *mine) {
+static void take(gr_unit *u, bool last, bool *claimed) {
   pthread_mutex_lock(&lock);
   made *m = entry_of(u->key);
   while (m && m->begun && last) pthread_cond_wait(&ended, &lock);
   if (m && m->code) u->code = (char *)m->code, u->bytes = m->bytes, u->cached = true;
-  *mine = !u->code && !(m && m->begun);
-  if (*mine && m) m->begun = true;
+  *claimed = !u->code && !(m && m->begun);
+  if (*claimed && m) m->begun = true;
   pthread_mutex_unlock(&lock);
 }
 
@@ -177,10 +177,10 @@ static gr_status read_or_compile(const building *b, gr_unit *u) {
 static gr_status build(void *arg, int i) {
   const building *b = arg;
   gr_unit *u = b->unit[i];
-  bool mine;
+  bool claimed;
   if (u->code) return GR_OK;
-  take(u, b->last, &mine);
-  if (!mine) return GR_OK;
+  take(u, b->last, &claimed);
+  if (!claimed) return GR_OK;
   gr_status s = read_or_compile(b, u);
   end(u);
   return s;

@@ -83,7 +83,7 @@ bool gr_kernel_cache_read(const uint64_t key[2], char **out, size_t *out_bytes);
 // makes its code; waits for it so long at most. False: another one has it still. True as well where
 // the folder or its file system has no locks: then each makes it. *claim: to be released, even so.
 bool gr_kernel_cache_claim(const uint64_t key[2], double seconds, int *claim);
-void gr_kernel_cache_release(int claim);
+void gr_kernel_cache_release(int claim);  // ends what gr_kernel_cache_claim has begun; -1: nothing
 // Writes code of that key to the disk. Best effort: errors are dropped, and of ranks that write the
 // same file at once the last one stays.
 void gr_kernel_cache_write(const uint64_t key[2], const char *code, size_t bytes);
