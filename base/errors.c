@@ -73,16 +73,21 @@ static void set_place(struct gr_error *e, gr_loc loc) {
   e->loc = file ? (gr_loc){file, loc.line, loc.col} : GR_NOWHERE;
 }
 
-gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc loc, const char *fmt, ...) {
+static gr_status fail(const char *cfile, int cline, gr_code code, const char *fmt, va_list ap) {
   assert(code && fmt);
   gr_status s = calloc(1, sizeof *s);
   if (!s) return &no_memory;
   s->code = code, s->cfile = cfile, s->cline = cline;
-  set_place(s, loc);
+  append(s->text, sizeof s->text, fmt, ap);
+  return s;
+}
+
+gr_status gr_fail_(const char *cfile, int cline, gr_code code, gr_loc loc, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  append(s->text, sizeof s->text, fmt, ap);
+  gr_status s = fail(cfile, cline, code, fmt, ap);
   va_end(ap);
+  if (s != &no_memory) set_place(s, loc);
   return s;
 }
 
@@ -110,7 +115,7 @@ gr_status gr_hint(gr_status s, const char *fmt, ...) {
   return s;
 }
 
-static const char *errno_hint(int e) {
+static const char *errno_hint(int e, bool writes) {
   switch (e) {
     case ENOSPC:
       return "free space on that file system";
@@ -119,15 +124,19 @@ static const char *errno_hint(int e) {
     case EFBIG:
       return "raise the limit of the size of files (ulimit -f)";
     case EMFILE:
+    case ENFILE:
       return "raise the limit of open files (ulimit -n)";
+    case ENOMEM:
+    case EAGAIN:
+      return "free memory, or raise the limits of memory and of processes (ulimit -v, ulimit -u)";
     case EROFS:
       return "that file system can only be read";
     case EACCES:
     case EPERM:
-      return "this user may not write there";
+      return writes ? "this user may not write there" : "this user may not read it";
     case ENOENT:
     case ENOTDIR:
-      return "its folder must exist";
+      return writes ? "its folder must exist" : "correct the path";
     case ENAMETOOLONG:
       return "a shorter name";
     default:
@@ -135,7 +144,19 @@ static const char *errno_hint(int e) {
   }
 }
 
-gr_status gr_hint_errno(gr_status s, int error) { return gr_hint(s, "%s", errno_hint(error)); }
+gr_status gr_hint_errno(gr_status s, int error) {
+  return gr_hint(s, "%s", errno_hint(error, true));
+}
+
+gr_status gr_fail_errno_(const char *cfile, int cline, gr_code code, int error, const char *fmt,
+                         ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  gr_status s = fail(cfile, cline, code, fmt, ap);
+  va_end(ap);
+  if (s != &no_memory) appendf(s->text, sizeof s->text, ": %s", strerror(error));
+  return gr_hint(s, "%s", errno_hint(error, false));
+}
 
 gr_status gr_about(gr_status s, const char *settings) {
   if (s && s != &no_memory) snprintf(s->about, sizeof s->about, "%s", settings ? settings : "");

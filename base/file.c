@@ -41,9 +41,8 @@ gr_status gr_file_open(const char *path, gr_code code, int *out_fd) {
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &st)) {
     int e = errno;
-    gr_status s = gr_fail(code, GR_NOWHERE, "cannot open '%s': %s", path, strerror(e));
     if (fd >= 0) close(fd);
-    return e == ENOENT || e == ENOTDIR ? gr_hint(s, "correct the path") : s;
+    return gr_fail_errno(code, e, "cannot open '%s'", path);
   }
   kind = gr_file_mode_kind(st.st_mode);
   if (!kind) {
@@ -119,7 +118,7 @@ gr_status gr_file_stream(const char *path, gr_code code, FILE **out) {
   GR_TRY(gr_file_open(path, code, &fd));
   *out = fdopen(fd, "rb");
   if (*out) return GR_OK;
-  gr_status s = gr_fail(code, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  gr_status s = gr_fail_errno(code, errno, "cannot open '%s'", path);
   close(fd);
   return s;
 }

@@ -24,8 +24,7 @@ static gr_status module_find(const char *name, char out[PATH_MAX + 64]) {
   static const char *const places[] = {"", "/..", "/../lib/graphrun"};
   char self[PATH_MAX];
   if (!find_own_folder(self))
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot find the path of the executable: %s",
-                   strerror(errno));
+    return gr_fail_errno(GR_ERR_LAUNCH, errno, "cannot find the path of the executable");
   for (int i = 0; i < 3; i++) {
     snprintf(out, PATH_MAX + 64, "%s%s/graphrun_%s.so", self, places[i], name);
     if (gr_is_file(out)) return GR_OK;

@@ -51,6 +51,12 @@ GR_MUST_USE gr_status gr_fail_(const char *cfile, int cline, gr_code, gr_loc, co
     GR_PRINTF(5, 6);
 #define gr_fail(code, loc, ...) gr_fail_(__FILE__, __LINE__, code, loc, __VA_ARGS__)
 
+// gr_fail, nowhere in the user's files, for a call of the system that has failed for the reason
+// `error`, an errno: its text follows the message, and a hint says what to do about it.
+GR_MUST_USE gr_status gr_fail_errno_(const char *cfile, int cline, gr_code, int error,
+                                     const char *fmt, ...) GR_PRINTF(5, 6);
+#define gr_fail_errno(code, error, ...) gr_fail_errno_(__FILE__, __LINE__, code, error, __VA_ARGS__)
+
 // The functions below return the status they are given, changed, and pass GR_OK through.
 //
 // Adds one line of context ("while sharding 'h.3.fc'").

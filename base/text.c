@@ -339,7 +339,7 @@ gr_status gr_file_read(gr_arena *a, const char *path, size_t most, char **out, s
   int bad = ferror(f) ? errno : 0;
   fclose(f);
   if (stopped) return stopped;
-  if (bad) return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", path, strerror(bad));
+  if (bad) return gr_fail_errno(GR_ERR_IO, bad, "cannot read '%s'", path);
   if (t.len > most)
     return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is larger than %zu bytes", path, most);
   *out = t.chars;

@@ -218,8 +218,7 @@ static gr_status start_job(runs *w, int j) {
   if (recorded) return GR_OK;
   pid_t child = fork();
   if (!child) sigprocmask(SIG_UNBLOCK, &w->signals, NULL);
-  if (child < 0)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start run %d: %s", j, strerror(errno));
+  if (child < 0) return gr_fail_errno(GR_ERR_LAUNCH, errno, "cannot start run %d", j);
   if (!child) run_job(w, j);
   w->running[j] = child;
   return GR_OK;
@@ -251,7 +250,7 @@ static gr_status wait_for_one(runs *w) {
   }
   if (child < 0) {
     for (int j = 0; j < w->next; j++) w->running[j] = 0;  // no process is left to wait for
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot wait for a run: %s", strerror(errno));
+    return gr_fail_errno(GR_ERR_LAUNCH, errno, "cannot wait for a run");
   }
   int code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
   for (int j = 0; j < w->jobs.n; j++)

@@ -104,6 +104,15 @@ def opens(path, text):
         if allowed is not None and name not in allowed and not path.parts[0] == "tests":
             yield f"{path}:{code.count(chr(10), 0, call.start()) + 1}: {name}: use base/output.h or base/file.h"
 
+# An error of the system's that says nothing of what to do: a bare gr_fail with the text of errno.
+BARE = re.compile(r"(?:\breturn|=|\?|:)\s*gr_fail\([^;]*?\bstrerror\(")
+
+def bare_errors(path, text):
+    """Errors of the system's without a hint."""
+    code = code_of(text)
+    for found in BARE.finditer(code) if not path.parts[0] == "tests" else ():
+        yield f"{path}:{code.count(chr(10), 0, found.start()) + 1}: gr_fail_errno or gr_hint says what to do about it"
+
 def asks_for_device(path, text):
     """Places that ask which device they have."""
     code = code_of(text)
@@ -233,6 +242,7 @@ def main():
             bad.append(f"{path}: no #pragma once")
         bad += opens(path, text)
         bad += asks_for_device(path, text)
+        bad += bare_errors(path, text)
         bad += unshown(path, text)
         bad += writes(path, text, owners if path.parts[0] != "tests" else [])
         bad += function_words(path, text)

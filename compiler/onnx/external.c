@@ -60,8 +60,7 @@ static gr_status enter(gr_onnx_files *f, const char *location) {
       slash ? gr_arena_strndup(f->arena, f->model, (size_t)(slash - f->model) + 1) : ".";
   GR_TRY(gr_file_open_below(dir, location, GR_ERR_CONFIG, &f->fd));
   f->location = gr_arena_strdup(f->arena, location);
-  if (fstat(f->fd, &st))
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", location, strerror(errno));
+  if (fstat(f->fd, &st)) return gr_fail_errno(GR_ERR_IO, errno, "cannot read '%s'", location);
   f->size = (uint64_t)st.st_size;
   if (!gr_map_find(&f->seen, location, NULL)) f->room += SHARED * f->size;
   gr_map_put(&f->seen, f->location, 1);
@@ -72,9 +71,9 @@ static gr_status read_at(const gr_onnx_files *f, uint64_t offset, size_t bytes, 
   for (size_t done = 0; done < bytes;) {
     ssize_t n = pread(f->fd, to + done, bytes - done, (off_t)(offset + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0)
-      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", f->location,
-                     n ? strerror(errno) : "it has become shorter");
+    if (n < 0) return gr_fail_errno(GR_ERR_IO, errno, "cannot read '%s'", f->location);
+    if (!n)
+      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': it has become shorter", f->location);
     done += (size_t)n;
   }
   return GR_OK;

@@ -38,10 +38,13 @@ static gr_status failed(const char *what, const gr_disk_dir *d, const char *name
   if (!full || fstatvfs(d->fd, &fs))
     return gr_hint_errno(
         gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s", what, where.path, strerror(e)), e);
-  gr_status s = gr_fail(
-      GR_ERR_IO, GR_NOWHERE, "cannot %s '%s': %s (it needs up to %lld bytes, %llu are free)", what,
-      where.path, strerror(e), (long long)need, (unsigned long long)fs.f_bavail * fs.f_frsize);
-  return gr_hint(gr_hint_errno(s, e), "checkpoint.keep_last keeps fewer of them");
+  unsigned long long free_bytes = (unsigned long long)fs.f_bavail * fs.f_frsize;
+  return gr_hint(
+      gr_hint_errno(gr_fail(GR_ERR_IO, GR_NOWHERE,
+                            "cannot %s '%s': %s (it needs up to %lld bytes, %llu are free)", what,
+                            where.path, strerror(e), (long long)need, free_bytes),
+                    e),
+      "checkpoint.keep_last keeps fewer of them");
 }
 
 // -- Directories -------------------------------------------------------------------------
@@ -54,8 +57,7 @@ gr_status gr_disk_open(const char *path, gr_disk_dir *out) {
   out->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (out->fd >= 0) return GR_OK;
   int e = errno;
-  gr_status s =
-      gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", path, strerror(e));
+  gr_status s = gr_fail_errno(GR_ERR_IO, e, "cannot open the folder '%s'", path);
   return e == ENOTDIR ? gr_hint(s, "checkpoint.dir is a folder of its own: name another") : s;
 }
 
@@ -69,7 +71,7 @@ gr_status gr_disk_enter(const gr_disk_dir *d, const char *name, gr_disk_dir *out
   if (!fstatat(d->fd, name, &s, AT_SYMLINK_NOFOLLOW) && S_ISLNK(s.st_mode))
     return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' is a symbolic link", where.path),
                    "graphrun does not follow symbolic links here: remove it");
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open the folder '%s': %s", where.path, strerror(e));
+  return gr_fail_errno(GR_ERR_IO, e, "cannot open the folder '%s'", where.path);
 }
 
 void gr_disk_leave(gr_disk_dir *d) {

@@ -42,7 +42,7 @@ gr_status gr_frame_open(const gr_checkpoint *c, const gr_rank_file *f, gr_frame_
   out->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC |
                            O_NOFOLLOW);  // O_NONBLOCK: opening a FIFO must not block
   if (out->fd >= 0) return GR_OK;
-  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+  return gr_fail_errno(GR_ERR_CHECKPOINT, errno, "cannot open '%s'", path);
 }
 
 static gr_status read_packed(gr_frame_cursor *r, int64_t bytes) {
@@ -50,8 +50,7 @@ static gr_status read_packed(gr_frame_cursor *r, int64_t bytes) {
     ssize_t n = pread(r->fd, r->buffers->packed + done, (size_t)(bytes - done), r->offset + done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0)
-      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s/%s': %s", r->c->path, r->file->name,
-                     strerror(errno));
+      return gr_fail_errno(GR_ERR_IO, errno, "cannot read '%s/%s'", r->c->path, r->file->name);
     if (!n) return gr_frame_damaged(r, "the file ends early");
     done += n;
   }

@@ -40,8 +40,7 @@ gr_status gr_checkpoint_names(gr_arena *a, const gr_disk_dir *dir, gr_names *out
     if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) add_name(a, out, e->d_name);
   int failed = errno;
   if (d) closedir(d);
-  if (failed)
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot list '%s': %s", dir->path, strerror(failed));
+  if (failed) return gr_fail_errno(GR_ERR_IO, failed, "cannot list '%s'", dir->path);
   if (out->n) qsort(out->names, (size_t)out->n, sizeof *out->names, by_name);
   return GR_OK;
 }

@@ -13,8 +13,7 @@ static gr_status check_files(gr_checkpoint *c) {
   for (const gr_rank_file *f = c->index.files; f < c->index.files + c->index.n_files; f++) {
     char *path = gr_arena_printf(c->arena, "%s/%s", c->path, f->name);
     struct stat s;
-    if (lstat(path, &s))
-      return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", path, strerror(errno));
+    if (lstat(path, &s)) return gr_fail_errno(GR_ERR_CHECKPOINT, errno, "cannot open '%s'", path);
     if (!S_ISREG(s.st_mode) || s.st_size != f->bytes)
       return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                      "'%s' is damaged: it has %lld bytes, and by the manifest %lld", path,
@@ -27,8 +26,8 @@ static gr_status open_index(gr_checkpoint *c) {
   char *path = gr_arena_printf(c->arena, "%s/manifest.json", c->path);
   struct stat s;
   if (lstat(path, &s))
-    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' is not a checkpoint: %s: %s", c->path,
-                   "manifest.json", strerror(errno));
+    return gr_fail_errno(GR_ERR_CHECKPOINT, errno, "'%s' is not a checkpoint: %s", c->path,
+                         "manifest.json");
   GR_TRY(gr_index_read(c->arena, path, &c->index));
   GR_TRY(gr_note(gr_index_covers(&c->index), GR_NOWHERE, "in '%s'", path));
   return check_files(c);

@@ -36,8 +36,7 @@ static gr_status read_at(const gr_safetensors *s, int64_t offset, void *to, int6
     size_t most = (size_t)(left < gr_chunks.read ? left : gr_chunks.read);
     ssize_t n = pread(s->fd, (char *)to + done, most, offset + done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot read '%s': %s", s->path, strerror(errno));
+    if (n < 0) return gr_fail_errno(GR_ERR_IO, errno, "cannot read '%s'", s->path);
     if (!n) return damaged(s, "it ends early");
     GR_TRY(gr_work_step(n));
     done += n;
@@ -112,7 +111,7 @@ static gr_status open_file(gr_safetensors *s) {
   struct stat st;
   GR_TRY(gr_file_open(s->path, GR_ERR_CHECKPOINT, &s->fd));
   if (fstat(s->fd, &st))
-    return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "cannot open '%s': %s", s->path, strerror(errno));
+    return gr_fail_errno(GR_ERR_CHECKPOINT, errno, "cannot open '%s'", s->path);
   s->bytes = st.st_size;
   return read_header(s);
 }

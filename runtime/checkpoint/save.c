@@ -157,8 +157,7 @@ gr_status gr_saver_begin(gr_saver *s, int64_t step, const gr_scalar *scalars, in
   s->threaded = !e;
   if (e) {
     atomic_store(&s->busy, false);
-    s->failed = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot start a thread to write a checkpoint: %s",
-                        strerror(e));
+    s->failed = gr_fail_errno(GR_ERR_IO, e, "cannot start a thread to write a checkpoint");
   }
   return GR_OK;
 }
@@ -254,6 +253,7 @@ static gr_status not_saved(gr_saver *s, gr_status e) {
                    "another rank could not write the checkpoint of step %lld", (long long)s->step);
   if (gr_status_code(e) == GR_ERR_IO) return e;
   gr_status same = gr_fail(GR_ERR_IO, GR_NOWHERE, "%s", gr_status_text(e));
+  if (gr_status_hint(e)) same = gr_hint(same, "%s", gr_status_hint(e));
   gr_status_drop(e);
   return same;
 }

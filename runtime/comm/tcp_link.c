@@ -176,8 +176,11 @@ gr_status gr_tcp_listen(gr_tcp *w, gr_tcp_place *out) {
   const char *address = w->base.rank || w->opt.local ? out->address : NULL;
   int error = gr_net_listen(address, 0, &w->listening, &port);
   if (error)
-    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot listen for other machines at '%s': %s",
-                   out->address, strerror(error));
+    return gr_hint(
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot listen for other machines at '%s': %s",
+                out->address, strerror(error)),
+        "it is the address by which this machine reached rank 0: graphrun check lists its "
+        "interfaces");
   out->port = port;
   return GR_OK;
 }

@@ -115,9 +115,7 @@ static bool is_shown(const char *name) {
 gr_status gr_file_list_folder(gr_arena *a, const char *path, gr_names *out) {
   int n;
   *out = (gr_names){.items = gr_list_dir(a, path, &n)};
-  if (!out->items)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read the folder '%s': %s", path,
-                   strerror(errno));
+  if (!out->items) return gr_fail_errno(GR_ERR_DATA, errno, "cannot read the folder '%s'", path);
   for (int i = 0; i < n; i++)
     if (is_shown(out->items[i])) out->items[out->n++] = out->items[i];
   return GR_OK;

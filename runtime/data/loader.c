@@ -245,8 +245,8 @@ static gr_status start_threads(gr_loader *l) {
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (!code) return GR_OK;
-  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start data worker %d of %d: %s",
-                 l->n_threads + 1, l->spec.workers, strerror(code));
+  return gr_fail_errno(GR_ERR_LAUNCH, code, "cannot start data worker %d of %d", l->n_threads + 1,
+                       l->spec.workers);
 }
 
 static gr_status loader_set_up(gr_loader *l, bool trial) {

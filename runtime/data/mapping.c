@@ -85,16 +85,13 @@ static range *add_range(uintptr_t first, size_t bytes) {
 
 static gr_status map(const char *path, int fd, gr_mapping *out) {
   struct stat st;
-  if (fstat(fd, &st))
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read '%s': %s", path, strerror(errno));
+  if (fstat(fd, &st)) return gr_fail_errno(GR_ERR_DATA, errno, "cannot read '%s'", path);
   if (!st.st_size) return GR_OK;
   size_t bytes = (size_t)st.st_size;
   void *mapped = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
   range *r = mapped == MAP_FAILED ? NULL : add_range((uintptr_t)mapped, bytes);
   if (!r && mapped != MAP_FAILED) munmap(mapped, bytes), errno = ENOMEM;
-  if (!r)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot map '%s' into memory: %s", path,
-                   strerror(errno));
+  if (!r) return gr_fail_errno(GR_ERR_DATA, errno, "cannot map '%s' into memory", path);
   *out = (gr_mapping){mapped, bytes, path, fd, r};
   return GR_OK;
 }

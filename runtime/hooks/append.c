@@ -44,12 +44,15 @@ static gr_hook_file *add(gr_hooks *h, const char *name, int64_t bytes) {
   return *last = f;
 }
 
+static const char *path_of(gr_hooks *h, const char *name) {
+  return gr_arena_printf(h->arena, "%s/%s", h->spec.out_dir, name);
+}
+
 // A file of a run that has been before is overwritten if it is `fresh`.
 static gr_status open_file(gr_hooks *h, const char *name, bool fresh, int *out_fd) {
   GR_TRY(gr_output_append(h->spec.out_dir, name, out_fd));
   if (!fresh || !ftruncate(*out_fd, 0)) return GR_OK;
-  gr_status s = gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot truncate '%s/%s': %s", h->spec.out_dir, name,
-                        strerror(errno));
+  gr_status s = gr_output_failed(path_of(h, name), errno);
   close(*out_fd);
   *out_fd = -1;
   return s;
@@ -117,9 +120,7 @@ gr_status gr_hooks_continue_file(gr_hooks *h, const char *name, int64_t bytes) {
     gr_log(GR_WARN, "'%s/%s' has lost lines: it has %lld bytes, and had %lld at the checkpoint",
            h->spec.out_dir, name, (long long)s.st_size, (long long)bytes);
   ok = ok && (s.st_size <= bytes || !ftruncate(fd, bytes));
-  gr_status e = ok ? GR_OK
-                   : gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot continue '%s/%s': %s", h->spec.out_dir,
-                             name, strerror(errno));
+  gr_status e = ok ? GR_OK : gr_output_failed(path_of(h, name), errno);
   close(fd);
   return e;
 }

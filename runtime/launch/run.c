@@ -58,8 +58,8 @@ static gr_status create_launch_state(launcher *l, int ranks) {
   GR_TRY(gr_launch_dir_make(bytes, &l->dir));
   l->launch_state = map_launch_state(l, bytes);
   if (l->launch_state == MAP_FAILED) {
-    gr_status s = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot use the file '%s': %s",
-                          l->dir.state_path, strerror(errno));
+    gr_status s =
+        gr_fail_errno(GR_ERR_LAUNCH, errno, "cannot use the file '%s'", l->dir.state_path);
     gr_launch_dir_remove(&l->dir);
     return s;
   }
@@ -95,7 +95,7 @@ static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const 
 }
 
 static gr_status cannot_start(void) {
-  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot start mpirun: %s", strerror(errno));
+  return gr_fail_errno(GR_ERR_LAUNCH, errno, "cannot start mpirun");
 }
 
 // Starts mpirun in a process group of its own, because Ctrl-C is to reach only the launcher, which

@@ -35,7 +35,7 @@ gr_status gr_report_open_log(const char *dir, FILE **out) {
   *out = fdopen(fd, "a");
   if (!*out) {
     close(fd);
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot open '%s/run.log': %s", dir, strerror(errno));
+    return gr_fail_errno(GR_ERR_IO, errno, "cannot open '%s/run.log'", dir);
   }
   gr_log_copy_to(*out);
   return GR_OK;

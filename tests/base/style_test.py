@@ -66,6 +66,17 @@ def devices():
         if found("cli/x.c", text):
             yield f"found: {text}"
 
+BARE = ['return gr_fail(GR_ERR_IO, GR_NOWHERE, "%s", strerror(e));', 's = gr_fail(GR_ERR_IO, l,\n "%s", f(strerror(errno)));']
+BARE_NOT = ['return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "%s", strerror(e)), "free");', 's = gr_fail_errno(c, e, "x");',
+            's = gr_fail(c, l, "x"); puts(strerror(e));']
+
+def bare():
+    """What is wrong with finding errors of the system's without a hint."""
+    def found(text):
+        return list(style.bare_errors(pathlib.PurePath("cli/x.c"), text))
+    yield from (f"not found once: {text}" for text in BARE if len(found(text)) != 1)
+    yield from (f"found: {text}" for text in BARE_NOT if found(text))
+
 SHOWS = ['printf("%.4f", x->loss);', 'gr_text_printf(t, "; %s %g",\n name, a->values[i]);']
 SHOWS_NOT = ['printf("%.4f", gr_shown(x->loss));', 'printf("%d", x->loss > 0);', 'printf("loss %.4f", x->rate);',
              'f(isnan(values[i]) ? "-" : text("%g", values[i]));', 'put(t, "%.17g", values[i]);']
@@ -114,7 +125,7 @@ def names():
         yield f"prototypes without a comment are in lines {found}"
 
 def main():
-    bad = list(circles()) + list(writers()) + list(devices()) + list(names()) + list(results())
+    bad = list(circles()) + list(writers()) + list(bare()) + list(devices()) + list(names()) + list(results())
     for text in FOUND:
         if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
             bad.append(f"not found once, in line 2: {text}")

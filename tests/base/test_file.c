@@ -1,5 +1,6 @@
 // test_file.c - only regular files are opened, and nothing is waited for.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -38,6 +39,7 @@ static void refused(const char *target, const char *what) {
     CHECK(strstr(gr_status_text(all[i]), target), "'%s' without its path", gr_status_text(all[i]));
     CHECK(gr_status_code(all[i]) == (i < 2 ? GR_ERR_DATA : GR_ERR_IO), "code %d",
           gr_status_code(all[i]));
+    CHECK(gr_status_hint(all[i]), "'%s' without a hint", gr_status_text(all[i]));
     gr_status_drop(all[i]);
   }
   gr_arena_destroy(a);
@@ -86,6 +88,21 @@ static void other_things_are_named(void) {
   close(s);
   refused("/dev/zero", "it is a character device");
   refused("/", "it is a folder");
+}
+
+// Whatever the system says, a hint says what to do.
+static void every_errno_has_a_hint(void) {
+  for (int e = 1; e < 134; e++) {
+    gr_status s = gr_fail_errno(GR_ERR_IO, e, "cannot read '%s'", "x");
+    CHECK(gr_status_hint(s) && *gr_status_hint(s), "%d without a hint", e);
+    CHECK(strstr(gr_status_text(s), strerror(e)), "'%s' without its reason", gr_status_text(s));
+    gr_status_drop(s);
+  }
+  gr_status s = gr_fail_errno(GR_ERR_DATA, EMFILE, "cannot read '%s'", "x");
+  CHECK(!strcmp(gr_status_text(s), "cannot read 'x': Too many open files"), "'%s'",
+        gr_status_text(s));
+  CHECK(strstr(gr_status_hint(s), "ulimit -n"), "'%s'", gr_status_hint(s));
+  gr_status_drop(s);
 }
 
 // A caret under a line of a FIFO would have to be read from it.
@@ -152,6 +169,7 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"regular_files_are_read", regular_files_are_read},
              {"a_fifo_is_not_waited_for", a_fifo_is_not_waited_for},
              {"other_things_are_named", other_things_are_named},
+             {"every_errno_has_a_hint", every_errno_has_a_hint},
              {"an_error_in_a_fifo_is_printed", an_error_in_a_fifo_is_printed},
              {"files_below_a_folder", files_below_a_folder});
 }

@@ -17,14 +17,15 @@ trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 log=$scratch/log
 
-# ok NAME | fail NAME WHY | skip NAME WHY
+# ok NAME | fail NAME WHY | skip NAME WHY. The line of a failure ends with the last thing that was printed: it may be all
+# that is known of a run elsewhere.
 ok() {
   passed=$((passed + 1))
   echo "ok $1"
 }
 fail() {
   failed=$((failed + 1))
-  echo "FAIL $1: $2"
+  echo "FAIL $1: $2$(tail -n 2 "$log" 2>/dev/null | tr '\n' ' ' | cut -c1-300 | sed 's/^/; it closed with: /')"
   if [ -s "$log" ]; then sed 's/^/    | /;30q' "$log"; fi
 }
 skip() {

@@ -14,8 +14,7 @@ static gr_status open_bytes(const gr_recording *r, FILE **out) {
   // It is only read: the cast is safe.
   *out = fmemopen((void *)(uintptr_t)r->bytes, r->n, "rb");
   if (*out) return GR_OK;
-  return gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read recording '%s': %s", r->path,
-                 strerror(errno));
+  return gr_fail_errno(GR_ERR_DATA, errno, "cannot read recording '%s'", r->path);
 }
 
 // Opens a recording at its first byte; it is a regular file, whichever library reads it next.
@@ -27,7 +26,7 @@ static gr_status open_recording(const gr_recording *r, FILE **out) {
     return gr_file_kind(path) ? s : gr_hint(s, "audio_path is relative to the manifest's folder");
   int first = fgetc(*out), bad = ferror(*out) ? errno : 0;
   if (bad)
-    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot read recording '%s': %s", path, strerror(bad));
+    s = gr_fail_errno(GR_ERR_DATA, bad, "cannot read recording '%s'", path);
   else if (first == EOF)
     s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' is an empty file", path);
   if (s)

@@ -188,8 +188,7 @@ gr_status gr_import_asterisk_run(const gr_import_asterisk *spec, const char *out
   gr_status s = check_there(language, sounds, transcripts);
   // Relative paths in a manifest start from its folder, and the package's folder is a link.
   char *whole = s ? NULL : realpath(sounds, NULL);
-  if (!s && !whole)
-    s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "cannot find '%s': %s", sounds, strerror(errno));
+  if (!s && !whole) s = gr_fail_errno(GR_ERR_DATA, errno, "cannot find '%s'", sounds);
   importer im = {spec, whole, a, NULL, counts, gr_map_make(a)};
   s = s ? s : import_lines(&im, transcripts);
   s = s ? s : gr_manifest_write(out_path, im.items, counts->written);
