@@ -33,8 +33,9 @@ set_target_properties(no_driver PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME libcu
 add_dependencies(test_cudnn no_driver)
 find_path(GR_CUDNN_LIBRARIES libcudnn_graph.so.9 HINTS ${GR_CUDA_INCLUDE}/.. ${GR_CUDNN_INCLUDE}/.. $ENV{CUDNN_HOME}
   PATH_SUFFIXES lib lib64)
-add_test(NAME gpu.cudnn COMMAND test_cudnn)
-set_tests_properties(gpu.cudnn PROPERTIES TIMEOUT ${limit}
+add_test(NAME gpu.cudnn COMMAND test_cudnn some)
+add_test(NAME gpu.cudnn_plans COMMAND test_cudnn all)
+set_tests_properties(gpu.cudnn gpu.cudnn_plans PROPERTIES TIMEOUT ${limit}
   ENVIRONMENT "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/no_driver:${GR_CUDNN_LIBRARIES};ASAN_OPTIONS=detect_leaks=0")
 
 # Products as plans have them, asked of the real cuBLASLt where it is.

@@ -31,18 +31,25 @@ gr_slow("^gpu[.](ops|loops|groups|nccl|nccl_faults|beside)[.][0-3]$")
 # Kernels of other sizes: their memory is checked by gpu.loops.4 too.
 gr_slow("^gpu[.]loops[.](t4|rtx3060|a100-1g)$")
 # Attention in another order, in parts, or by graphrun's kernels in the order that gpu.attention has.
-gr_slow("^gpu[.]attention_cases[.](library[.]1|large[.][04]|tight[.]4|none[.]1)$")
+gr_slow("^gpu[.]attention_cases[.](library[.]1|large[.][04]|tight[.]4|none[.][14])$")
+# Every shape of attention asked of the real cuDNN.
+gr_slow("^gpu[.]cudnn_plans$")
+# Whole runs: gpu.train and gpu.programs have those of other models, and gpu.ops, gpu.loops and gpu.beside their parts.
+gr_slow("^gpu[.](whisper|small[.]1)$")
 # Weights in host memory: a minute and a half, under the race finder; gpu.offload, gpu.copies and gpu.beside have its parts.
 gr_slow("^gpu[.]offload_params$")
 # Profiles of whole runs, and the script that tests on hardware.
 gr_slow("^gpu[.](profile|test_run)$")
 
 # Whole features, each of which tests of its parts cover too.
-gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|buffers)$")
+gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|buffers|canonical|replay|generate|narrow|recompute|teacher|new_kinds)$")
+gr_slow("^e2e[.](precision|optimizers|mesh|sharding|overlap|failing|whisper_ranks|whisper_stops)$")
+# Whole pages: what they quote is printed again, and their examples run.
+gr_slow("^docs[.](quotes|configs|coming_from|small_whisper|gdb)$|^tools[.](same_bytes|watch_data)$")
 # Every cell of the matrix; job.matrix has every pair of values.
 gr_slow("^job[.]matrix_all$")
-# Packages on a minimal Debian, which is downloaded; e2e.package_* use them on this machine.
-gr_slow("^e2e[.]package_root$")
+# Packages: made, and used on this machine and on a minimal Debian, which is downloaded; e2e.install has what is in them.
+gr_slow("^e2e[.]package_(root|deb|tar|wheel)$")
 
 # Tests that take longest begin first: seconds, of processors and of waiting, which need not be exact. ctest replaces
 # them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.

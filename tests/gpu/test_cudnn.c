@@ -190,10 +190,10 @@ static void refused(void) {
 int main(int argc, char **argv) {
   table = argc > 1 && !strcmp(argv[1], "table");
   if (table) argc--;
-  return RUN(argc, argv, {"plans", plans}, {"sizes", sizes}, {"parts", parts}, {"masks", masks},
-             {"refused", refused});
+  return RUN(argc, argv, {"all_plans", plans}, {"all_sizes", sizes}, {"some_parts", parts},
+             {"some_masks", masks}, {"some_refused", refused});
 }
 #else
 static void plans(void) { SKIP("built without the headers of cuDNN 9.8 or newer"); }
-int main(int argc, char **argv) { return RUN(argc, argv, {"plans", plans}); }
+int main(int argc, char **argv) { return RUN(argc, argv, {"all_and_some", plans}); }
 #endif

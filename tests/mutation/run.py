@@ -3,6 +3,7 @@
 
     tests/mutation/run.py [-j N] [--work DIR] [--no-check] [--short] [--sample N] [--only TEXT] [FILE ...]
     tests/mutation/run.py --applies [FILE ...]
+    tests/mutation/run.py --lost [FILE ...]
 
 Each FILE (by default tests/mutation/*.txt) lists mutants, separated by blank lines:
 
@@ -19,9 +20,12 @@ mutant survives, does not apply or does not compile. Not a part of CI: it takes 
 With --short only those tests are asked that `tools/test` runs without --full; a mutant none of whose tests
 is among them survives. With --sample N, N of the mutants are tried, always the same ones.
 
+With --lost nothing is built or changed: it prints the mutants that name no test of the short run, and for each test of
+that run how many mutants name it, and how many name it alone: what it costs to move it to the slow ones.
+
 With --applies nothing is built: every mutant must change one place of the tree as it is, and nothing
 else is asked (the test tools.mutation)."""
-import argparse, hashlib, pathlib, re, shutil, subprocess, sys, tempfile, threading
+import argparse, hashlib, json, pathlib, re, shutil, subprocess, sys, tempfile, threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -162,6 +166,28 @@ def check_applies(queue):
     return 1 if failed or not queue else 0
 
 
+def print_lost(queue):
+    """What the short run loses, and what each of its tests is alone for, by the tests that mutants name."""
+    shown = subprocess.run(["ctest", "--test-dir", "build", "--show-only=json-v1"], cwd=ROOT, capture_output=True,
+                           text=True, check=True).stdout
+    slow = {t["name"]: any(p["name"] == "LABELS" and "slow" in p["value"] for p in t.get("properties", []))
+            for t in json.loads(shown)["tests"]}
+    named, alone, lost = dict.fromkeys(slow, 0), dict.fromkeys(slow, 0), []
+    for m in queue:
+        tests = [name for name in slow if not slow[name] and re.search(m.tests, name)]
+        for name in tests:
+            named[name] += 1
+            alone[name] += len(tests) == 1
+        if not tests:
+            lost.append(m)
+    for name in sorted((n for n in slow if not slow[n]), key=lambda n: (alone[n], named[n], n)):
+        print(f"named by {named[name]:4}, alone by {alone[name]:4}  {name}")
+    for m in lost:
+        print(f"lost: {m.path}: {m.what} ({m.origin})")
+    print(f"{len(lost)} of {len(queue)} mutants name slow tests only, {100 * len(lost) / max(1, len(queue)):.1f} %")
+    return 0
+
+
 def failed_test(out):
     failed = re.search(r"^\s*\d+ - (\S+) \(", out, re.M)
     return failed.group(1) if failed else "ctest"
@@ -203,6 +229,7 @@ def main():
     p.add_argument("--work", type=pathlib.Path)
     p.add_argument("--no-check", action="store_true", help="the tests are known to pass unchanged")
     p.add_argument("--applies", action="store_true", help="only check that every mutant applies")
+    p.add_argument("--lost", action="store_true", help="only print what the short run loses")
     p.add_argument("--short", action="store_true", help="without the tests that are slow")
     p.add_argument("--sample", type=int, help="so many of the mutants, always the same ones")
     p.add_argument("--only", default="", help="only mutants whose text, path or tests contain it")
@@ -213,6 +240,8 @@ def main():
         queue = sorted(queue, key=lambda m: hashlib.sha256((m.path + m.what).encode()).digest())[:a.sample]
     if a.applies:
         return check_applies(queue)
+    if a.lost:
+        return print_lost(queue)
     base = a.work or pathlib.Path(tempfile.mkdtemp(prefix="graphrun-mutation-"))
     lock, results, threads = threading.Lock(), [], []
     for i in range(a.j):
