@@ -21,15 +21,27 @@ static bool is_saved(const gr_plan_state *s) {
   return s->kind != GR_KIND_GRAD_ACCUMULATOR && s->kind != GR_KIND_TABLE;
 }
 
-// A checkpoint is written from a copy of the states; of ranks that hold the same slice one has it.
-static double saved_bytes(const gr_plan *p, int rank) {
-  double bytes = 0;
+// What this rank copies of its states to write a checkpoint: all at once, or one by one. Of ranks
+// that hold the same slice one has it.
+static double copied_bytes(const gr_plan *p, int rank, bool at_once) {
+  double bytes = 0, most = 0;
   for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
     bool writes = is_saved(s);
     for (int a = 0; a < p->mesh.n_axes; a++)
       if (s->layout.placement[a] < 0 && gr_mesh_coord(&p->mesh, rank, a)) writes = false;
-    bytes += writes ? (double)s->bytes : 0;
+    double own = writes ? (double)s->bytes : 0;
+    bytes += own, most = own > most ? own : most;
   }
+  return at_once ? bytes : most;
+}
+
+// Of all ranks of this machine.
+static double saving_bytes(const gr_job *j, int local, bool at_once) {
+  int all = gr_mesh_ranks(&j->spec.plan->mesh);
+  double bytes = 0;
+  bool train = j->spec.kind == GR_RUN_TRAIN;
+  for (int r = 0; train && r < local && r < all; r++)
+    bytes += copied_bytes(j->spec.plan, r, at_once);
   return bytes;
 }
 
@@ -69,10 +81,8 @@ static double batch_bytes(const gr_job *j) {
 static needs needs_of(const gr_job *j, int local, bool threads, bool running) {
   const gr_plan *p = j->spec.plan;
   needs n = {0};
-  int all = gr_mesh_ranks(&p->mesh);
   gr_memory now = gr_memory_now();
-  bool train = j->spec.kind == GR_RUN_TRAIN;
-  for (int r = 0; train && r < local && r < all; r++) n.saving += saved_bytes(p, r);
+  n.saving = saving_bytes(j, local, j->spec.set.saving.async);
   n.plan = local * (p->gpu ? staged_bytes(p) : (double)gr_plan_bytes(p));
   n.batches = local * batch_bytes(j);
   n.cache = (threads ? 1 : local) * cache_bytes(j);
@@ -214,7 +224,10 @@ static void put_alternatives(alternatives *c, const needs *n, const shortage *s)
   c->each = s->by.per_process && !c->threads;
   c->all = c->each ? n->all / c->local : n->all, c->missing = s->missing;
   try_plans(c);
-  double cache = c->each ? n->cache / c->local : n->cache;
+  int share = c->each ? c->local : 1;
+  double cache = n->cache / share;
+  double saving = (n->saving - saving_bytes(c->job, c->local, false)) / share;
+  if (is_worth(c, saving)) put_alternative(c, "checkpoint.async=false", saving);
   if (is_worth(c, cache)) put_alternative(c, "data.cache_mb=0", cache);
   gr_text_printf(c->out, "%sa smaller training.batch_size, or more machines",
                  c->found ? "; or " : "");

@@ -82,7 +82,7 @@ typedef struct gr_saver_spec {
   // Name of a scalar that marks a checkpoint made on exit: it is kept until there is a newer one.
   const char *exit_checkpoint;
   // Copies a tensor to host memory, called from begin, where `data` is not a host address; NULL: it
-  // is. Not with in_place.
+  // is.
   gr_status (*fetch)(void *ctx, const gr_tensor_slice *, void *to);
   // Logical AND over all ranks, called from the calling thread; NULL on one rank. When it fails (a
   // rank died), so does the function that called it.
@@ -90,7 +90,9 @@ typedef struct gr_saver_spec {
   void *ctx;
   int level;  // of zstd: -7 (fastest) to 22; 0: zstd's default, 3. Up to 3, frames are stored where
               // packing saves less than an eighth
-  bool in_place;  // write inside begin, from the tensors: no staging memory, no thread
+  // Write inside begin, tensor by tensor: no thread, and no copy, or with fetch one of the largest
+  // tensor.
+  bool in_place;
 } gr_saver_spec;
 
 typedef struct gr_saver gr_saver;

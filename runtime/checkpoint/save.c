@@ -16,6 +16,7 @@
 // Larger elements come first, as in safetensors' own writer, so that each tensor is aligned.
 static gr_status order_pieces(gr_saver *s) {
   gr_stored *flat = GR_NEW(s->arena, gr_stored, s->spec.n_pieces);
+  size_t largest = 0;
   for (int i = 0; i < s->spec.n_pieces; i++) flat[i].piece = s->spec.pieces[i];
   GR_TRY(gr_index_group(s->arena, &s->plan, flat, s->spec.n_pieces));
   s->file.pieces = GR_NEW(s->arena, gr_stored *, s->plan.n_pieces);
@@ -26,8 +27,11 @@ static gr_status order_pieces(gr_saver *s) {
       s->file.pieces[s->file.n_pieces++] = p;
       p->n_frames = gr_frames(gr_tensor_slice_bytes(&p->piece));
       p->frames = GR_NEW(s->arena, gr_frame, p->n_frames);
-      s->staging_bytes += (size_t)gr_tensor_slice_bytes(&p->piece);
+      size_t piece_bytes = (size_t)gr_tensor_slice_bytes(&p->piece);
+      s->bytes += (int64_t)piece_bytes;
+      largest = piece_bytes > largest ? piece_bytes : largest;
     }
+  s->staging_bytes = !s->spec.in_place ? (size_t)s->bytes : s->spec.fetch ? largest : 0;
   return GR_OK;
 }
 
@@ -37,7 +41,7 @@ static gr_status get_memory(gr_saver *s) {
   bool ok = s->zstd && s->packed && ZSTD_compressBound(GR_FRAME_BYTES) <= GR_MAX_PACKED;
   ok = ok && !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, s->spec.level));
   ok = ok && !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1));
-  if (ok && !s->spec.in_place && s->staging_bytes) {
+  if (ok && s->staging_bytes) {
     s->staging = gr_large_alloc(s->staging_bytes);
     ok = s->staging != NULL;
     // Pre-fault the pages so that out-of-memory shows at start-up and not at a save. Without
@@ -51,8 +55,7 @@ static gr_status get_memory(gr_saver *s) {
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a snapshot of %zu bytes", s->staging_bytes);
   return gr_hint(e,
                  "the snapshot lets training continue while a checkpoint is written; it needs as "
-                 "much memory as the "
-                 "saved tensors");
+                 "much memory as the saved tensors. checkpoint.async=false does without");
 }
 
 // *all: whether `ok` is true on all ranks.
@@ -78,8 +81,6 @@ static gr_status open_rank(gr_saver *s) {
   gr_tensor_slice *pieces = GR_NEW(s->arena, gr_tensor_slice, s->spec.n_pieces + 1);
   if (s->spec.n_pieces) memcpy(pieces, s->spec.pieces, sizeof *pieces * (size_t)s->spec.n_pieces);
   s->spec.pieces = pieces;
-  if (s->spec.fetch && s->spec.in_place)
-    return gr_fail(GR_ERR_BUG, GR_NOWHERE, "a saver that fetches tensors cannot write in place");
   GR_TRY(order_pieces(s));
   GR_TRY(gr_saver_check_plan(s));
   GR_TRY(get_memory(s));
@@ -107,7 +108,7 @@ gr_status gr_saver_open(const gr_saver_spec *spec, gr_saver **out) {
 }
 
 size_t gr_saver_bytes(const gr_saver *s) {
-  return (s->staging ? s->staging_bytes : 0) + GR_MAX_PACKED + ZSTD_sizeof_CCtx(s->zstd);
+  return s->staging_bytes + GR_MAX_PACKED + ZSTD_sizeof_CCtx(s->zstd);
 }
 
 const char *gr_saver_last(const gr_saver *s) { return s->last; }
@@ -125,14 +126,13 @@ static void *write_thread(void *arg) {
 
 static gr_status snapshot(gr_saver *s) {
   char *to = s->staging;
-  for (int i = 0; to && i < s->file.n_pieces; i++) {
-    size_t bytes = (size_t)gr_tensor_slice_bytes(&s->file.pieces[i]->piece);
+  for (int i = 0; i < s->file.n_pieces; i++) {
     const gr_tensor_slice *piece = &s->file.pieces[i]->piece;
     if (s->spec.fetch)
       GR_TRY(s->spec.fetch(s->spec.ctx, piece, to));
     else
-      memcpy(to, piece->data, bytes);
-    to += bytes;
+      memcpy(to, piece->data, (size_t)gr_tensor_slice_bytes(piece));
+    to += gr_tensor_slice_bytes(piece);
   }
   return GR_OK;
 }
@@ -146,7 +146,7 @@ gr_status gr_saver_begin(gr_saver *s, int64_t step, const gr_scalar *scalars, in
   gr_checkpoint_name(".tmp-", step, s->tmp);
   s->failed = gr_saver_copy_scalars(s, scalars, n);
   if (s->failed) return GR_OK;  // finish reports it, on all ranks
-  s->failed = snapshot(s);
+  if (!s->spec.in_place) s->failed = snapshot(s);
   if (s->failed) return GR_OK;
   atomic_store(&s->busy, true);
   if (s->spec.in_place) {

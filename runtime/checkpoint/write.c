@@ -124,17 +124,27 @@ static gr_status put_frames(gr_saver *s, gr_disk_file *f, const char *data, int6
   return GR_OK;
 }
 
+// *data: the bytes of a piece; *staged: of the snapshot, if there is one.
+static gr_status find_data(gr_saver *s, const gr_tensor_slice *piece, const char **staged,
+                           const char **data) {
+  *data = !s->spec.in_place ? *staged : s->spec.fetch ? s->staging : piece->data;
+  if (!s->spec.in_place) *staged += gr_tensor_slice_bytes(piece);
+  return s->spec.in_place && s->spec.fetch ? s->spec.fetch(s->spec.ctx, piece, s->staging) : GR_OK;
+}
+
+static gr_status put_piece(gr_saver *s, gr_disk_file *f, gr_stored *p, const char **staged,
+                           int64_t *offset) {
+  const char *data;
+  p->offset = *offset;
+  GR_TRY(find_data(s, &p->piece, staged, &data));
+  return put_frames(s, f, data, gr_tensor_slice_bytes(&p->piece), p->frames, offset, &p->hash);
+}
+
 static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *offset) {
   const char *staged = s->staging;
-  for (int i = 0; i < s->file.n_pieces; i++) {
-    gr_stored *p = s->file.pieces[i];
-    int64_t bytes = gr_tensor_slice_bytes(&p->piece);
-    const char *data = staged ? staged : p->piece.data;
-    p->offset = *offset;
-    GR_TRY(gr_note(put_frames(s, f, data, bytes, p->frames, offset, &p->hash), GR_NOWHERE,
-                   "at tensor '%s'", p->piece.name));
-    if (staged) staged += bytes;
-  }
+  for (int i = 0; i < s->file.n_pieces; i++)
+    GR_TRY(gr_note(put_piece(s, f, s->file.pieces[i], &staged, offset), GR_NOWHERE,
+                   "at tensor '%s'", s->file.pieces[i]->piece.name));
   return GR_OK;
 }
 
@@ -143,7 +153,7 @@ static gr_status put_file(gr_saver *s, const gr_disk_dir *dir, gr_rank_file *fil
   char *head = gr_safetensors_head(s->save, s->file.pieces, s->file.n_pieces, &len);
   gr_disk_file f;
   GR_TRY(
-      gr_disk_create(dir, file->name, (int64_t)(len + ZSTD_compressBound(s->staging_bytes)), &f));
+      gr_disk_create(dir, file->name, (int64_t)(len + ZSTD_compressBound((size_t)s->bytes)), &f));
   file->header_bytes = (int64_t)len;
   file->n_header = gr_frames(file->header_bytes);
   file->header = GR_NEW(s->save, gr_frame, file->n_header);

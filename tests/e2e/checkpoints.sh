@@ -34,6 +34,14 @@ tones again training.max_steps=44 training.eval_every=0 checkpoint.resume=auto
 check "... from which a run without it continues" test "$code" = 0
 check "... at the newest" grep -q "resumed from .*step-00000040" "$log"
 
+# Written while the run goes on, or while it waits.
+for each in 1 2; do
+  tones apart$each training.max_steps=6 checkpoint.every_steps=3 distributed.ranks=$each distributed.strategy=zero1
+  tones within$each training.max_steps=6 checkpoint.every_steps=3 distributed.ranks=$each distributed.strategy=zero1 checkpoint.async=false
+  check "checkpoint.async=false, $each ranks" test "$code" = 0
+  check "... the same checkpoints" same_files apart$each/checkpoints within$each/checkpoints
+done
+
 # The checkpoint of the ruined weights themselves was due: it is not kept, and older ones are not
 # pruned for it.
 # shellcheck disable=SC2086

@@ -26,8 +26,8 @@ check "... the same bits, in checkpoints as well" same_run plain host
 check "... less of the GPU's memory, by as many bytes as there are in host memory" moved plain host
 gpu 1 other training.offload=optimizer
 check "another order of the GPU's work changes no bit" same_run host other
-gpu 4 on training.offload=optimizer "checkpoint.resume=$(ls -d plain/checkpoints/step-*02)"
-ended_well "a run goes on from a checkpoint without"
+gpu 4 on training.offload=optimizer checkpoint.async=false "checkpoint.resume=$(ls -d plain/checkpoints/step-*02)"
+ended_well "a run goes on from a checkpoint without, and writes its own tensor by tensor"
 check "... to the same bytes" same_files plain/checkpoints/step-00000004 on/checkpoints/step-00000004
 gpu 4 back "checkpoint.resume=$(ls -d host/checkpoints/step-*02)"
 check "and one without from a checkpoint with" same_files plain/checkpoints/step-00000004 back/checkpoints/step-00000004

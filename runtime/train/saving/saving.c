@@ -38,6 +38,7 @@ gr_status gr_saving_open(gr_saving *s, const char *run_dir, double patience,
                         .metric_max = set->mode == gr_mode_max,
                         .exit_checkpoint = GR_RUN_EXIT_CHECKPOINT,
                         .fetch = gr_run_fetch,
+                        .in_place = !set->async,
                         .agree = all_ok,
                         .ctx = &s->states};
   return gr_saver_open(&spec, &s->saver);

@@ -80,14 +80,24 @@ static int number(const char *name) {
   return t;
 }
 
+typedef enum writing { APART, FETCHED, WITHIN, FETCHED_WITHIN, WAYS } writing;
+
 typedef struct job {
   const char *dir;
   int rank, ranks, dim;
   uint64_t seed;
   int64_t step;
   scratch_vote *vote;
+  writing how;
   gr_status failed;
 } job;
+
+// As a device would, whose memory the host does not see.
+static gr_status fetch(void *vote, const gr_tensor_slice *s, void *to) {
+  (void)vote;
+  memcpy(to, s->data, (size_t)gr_tensor_slice_bytes(s));
+  return GR_OK;
+}
 
 static gr_status save_rank(job *j, gr_tensor_slice *pieces) {
   int n = layout(j->rank, j->ranks, j->dim, pieces, false);
@@ -97,6 +107,8 @@ static gr_status save_rank(job *j, gr_tensor_slice *pieces) {
                         .pieces = pieces,
                         .n_pieces = n,
                         .keep_last = 3,
+                        .fetch = j->how == FETCHED || j->how == FETCHED_WITHIN ? fetch : NULL,
+                        .in_place = j->how >= WITHIN,
                         .agree = scratch_agree,
                         .ctx = j->vote};
   gr_saver *s;
@@ -127,17 +139,21 @@ static void *save_thread(void *arg) {
   return NULL;
 }
 
-static void save(const char *dir, int ranks, int dim, uint64_t seed, int64_t step) {
+static void save_by(writing how, const char *dir, int ranks, int dim, uint64_t seed, int64_t step) {
   scratch_vote vote;
   pthread_t threads[MAX_RANKS];
   job jobs[MAX_RANKS];
   scratch_vote_open(&vote, (unsigned)ranks);
   for (int r = 0; r < ranks; r++) {
-    jobs[r] = (job){dir, r, ranks, dim, seed, step, &vote, GR_OK};
+    jobs[r] = (job){dir, r, ranks, dim, seed, step, &vote, how, GR_OK};
     pthread_create(&threads[r], NULL, save_thread, &jobs[r]);
   }
   for (int r = 0; r < ranks; r++) pthread_join(threads[r], NULL);
   for (int r = 0; r < ranks; r++) MUST(jobs[r].failed);
+}
+
+static void save(const char *dir, int ranks, int dim, uint64_t seed, int64_t step) {
+  save_by(APART, dir, ranks, dim, seed, step);
 }
 
 // Reads as `ranks` ranks split along dim would, and compares.
@@ -192,14 +208,15 @@ static void scalars(void) {
   scratch_remove(dir);
 }
 
+// The same command leaves the same bytes, whichever way they are written.
 static void same_bytes(void) {
   const char *dir = scratch_dir("bytes");
-  char *text[2][3];
-  size_t len[2][3];
+  char *text[WAYS + 1][3];
+  size_t len[WAYS + 1][3];
   static const char *const names[] = {"manifest.json", "rank-00000.safetensors.zst",
                                       "rank-00001.safetensors.zst"};
-  for (int run = 0; run < 2; run++) {
-    save(dir, 2, 0, 3, 40);
+  for (int run = 0; run <= WAYS; run++) {
+    save_by((writing)(run % WAYS), dir, 2, 0, 3, 40);
     for (int i = 0; i < 3; i++) {
       char path[512];
       snprintf(path, sizeof path, "%s/step-00000040/%s", dir, names[i]);
@@ -207,11 +224,40 @@ static void same_bytes(void) {
     }
   }
   for (int i = 0; i < 3; i++) {
-    CHECK(len[0][i] && len[0][i] == len[1][i] && !memcmp(text[0][i], text[1][i], len[0][i]),
-          "%s differs", names[i]);
+    for (int run = 1; run <= WAYS; run++) {
+      CHECK(len[0][i] && len[0][i] == len[run][i] && !memcmp(text[0][i], text[run][i], len[0][i]),
+            "%s differs, run %d", names[i], run);
+      free(text[run][i]);
+    }
     // RFC 8878, 3.1.1.1.1: bit 2 of the byte behind the magic number is Content_Checksum_flag.
     CHECK(!i || (len[0][i] > 4 && text[0][i][4] & 4), "%s has no checksums", names[i]);
-    free(text[0][i]), free(text[1][i]);
+    free(text[0][i]);
+  }
+  scratch_remove(dir);
+}
+
+// What a saver holds: a copy of all tensors, of the largest one, or none.
+static void copies(void) {
+  const char *dir = scratch_dir("copies");
+  static float w[3000];
+  const gr_tensor_slice pieces[] = {
+      gr_tensor_slice_whole("v", "f32", 1, (int64_t[]){1000}, w),
+      gr_tensor_slice_whole("w", "f32", 1, (int64_t[]){2000}, w + 1000)};
+  static const size_t copied[WAYS] = {12000, 12000, 0, 8000};
+  size_t bytes[WAYS];
+  for (int how = 0; how < WAYS; how++) {
+    gr_saver_spec spec = {.dir = dir,
+                          .ranks = 1,
+                          .pieces = pieces,
+                          .n_pieces = 2,
+                          .keep_last = 1,
+                          .fetch = how == FETCHED || how == FETCHED_WITHIN ? fetch : NULL,
+                          .in_place = how >= WITHIN};
+    gr_saver *s;
+    MUST(gr_saver_open(&spec, &s));
+    bytes[how] = gr_saver_bytes(s);
+    gr_saver_close(s);
+    CHECK(bytes[how] - copied[how] == bytes[0] - copied[0], "way %d: %zu bytes", how, bytes[how]);
   }
   scratch_remove(dir);
 }
@@ -280,5 +326,5 @@ static void slices_outside(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"layouts", layouts}, {"scalars", scalars}, {"same_bytes", same_bytes},
-             {"not_fitting", not_fitting}, {"slices_outside", slices_outside});
+             {"copies", copies}, {"not_fitting", not_fitting}, {"slices_outside", slices_outside});
 }
