@@ -36,6 +36,9 @@ add_executable(test_identity_keys compose/identity_keys.c)
 target_link_libraries(test_identity_keys PRIVATE gr_compose)
 add_test(NAME compose.identity_keys COMMAND test_identity_keys)
 
+# Replays a corpus, and mutants of it, without libFuzzer.
+add_library(fuzz_replay OBJECT fuzz/replay.c fuzz/meter.c)
+target_link_libraries(fuzz_replay PRIVATE gr_compose)
 # Fuzz targets: with -DGR_FUZZ=ON and clang they search, otherwise they replay their corpora.
 foreach(target yaml override interp compose plan)
   if(GR_FUZZ)
@@ -43,7 +46,7 @@ foreach(target yaml override interp compose plan)
     target_compile_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
     target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
   else()
-    add_executable(fuzz_${target} fuzz/fuzz_${target}.c fuzz/replay.c fuzz/meter.c)
+    add_executable(fuzz_${target} fuzz/fuzz_${target}.c $<TARGET_OBJECTS:fuzz_replay>)
     add_test(NAME compose.fuzz_${target}
              COMMAND fuzz_${target} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${target})
   endif()
