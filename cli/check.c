@@ -28,7 +28,12 @@ static void print(const gr_findings *f) {
     if (strcmp(section, one->section) != 0) gr_text_printf(&t, "%s\n", one->section);
     section = one->section;
     gr_text_printf(&t, "%c   %-*s", " -!"[one->state], INDENT - 4, one->name);
-    put_wrapped(&t, one->value, columns);
+    bool several = one->ranks && strpbrk(one->ranks, "-,");
+    put_wrapped(&t,
+                one->ranks ? gr_arena_printf(f->arena, "rank%s %s: %s", several ? "s" : "",
+                                             one->ranks, one->value)
+                           : one->value,
+                columns);
     if (!one->hint) continue;
     gr_text_printf(&t, "%*s", INDENT, "");
     put_wrapped(&t, gr_arena_printf(f->arena, "hint: %s", one->hint), columns);
@@ -66,6 +71,7 @@ static void print_json(const gr_findings *f, bool starts) {
     put_member(&t, "value", one->value);
     put_member(&t, "hint", one->hint);
     put_member(&t, "unit", one->unit);
+    put_member(&t, "ranks", one->ranks);
     gr_text_put(&t, one->unit ? "\"number\": " : "\"number\": null");
     if (one->unit) gr_text_json_rounded(&t, one->number, 6);
     gr_text_put(&t, "}");
@@ -90,7 +96,8 @@ static gr_status check(gr_arena *a, const gr_args *args) {
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", args->config);
   gr_check_as_rank(f, (int)flags->ranks);
   gr_check_machine(f);
-  gr_check_rates(f);
+  if (!f->follows) gr_check_rates(f);
+  gr_check_gather_ranks(f);
   gr_check_ranks(f, args->argv, (int)flags->ranks);
   if (flags->calibrate && !f->rank) GR_TRY(gr_check_calibrate(f, flags->calibrate));
   for (int i = 0; i < f->n; i++) fail += f->list[i].state == GR_FINDING_FAILS;
@@ -100,10 +107,10 @@ static gr_status check(gr_arena *a, const gr_args *args) {
     print(f);
   fflush(stdout);  // before the error
   if (!fail) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                         "training cannot start here: %d finding%s of this machine forbid%s it",
-                         fail, gr_text_s(fail), fail > 1 ? "" : "s"),
-                 "those marked by `!`, in JSON \"fails\", each with a hint");
+  return gr_hint(
+      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "training cannot start here: %d finding%s forbid%s it",
+              fail, gr_text_s(fail), fail > 1 ? "" : "s"),
+      "those marked by `!`, in JSON \"fails\", each with a hint");
 }
 
 static gr_status check_run(int argc, char **argv) {

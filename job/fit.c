@@ -87,12 +87,11 @@ static bool plan_with(const fit *f, gr_job *out, candidate *c) {
   for (int k = 0; c->way && k < c->way->n; k++)
     overrides[n++] = gr_arena_printf(a, "%s=%s", c->way->changes[k].key, c->way->changes[k].value);
   *out = (gr_job){0};
+  f->job->n_fitted++;
   gr_status s = gr_job_plan_with(f->job, overrides, n, f->ranks, out);
-  c->there = !s;
-  if (!s) {
+  if ((c->there = !s)) {
     const gr_plan_figures *figures = gr_job_count(out, NULL, 0);
-    c->bytes = figures->bytes;
-    c->seconds = figures->step[0].all;
+    c->bytes = figures->bytes, c->seconds = figures->step[0].all;
   }
   gr_status_drop(s);
   gr_arena_destroy(a);

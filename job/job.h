@@ -22,6 +22,7 @@ typedef struct gr_job {
   gr_model_file model;   // and what else it has
   int compilers;         // number of threads that compile; 0: one for each processor
   const char *fitted;    // what was chosen for training.memory, as a sentence; NULL: nothing
+  int n_fitted;          // plans that were compiled to choose it
   bool unexpected;       // arguments name other data than data.expect, which is not used
   gr_run_spec spec;      // the result
 } gr_job;

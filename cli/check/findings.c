@@ -1,11 +1,18 @@
 // findings.c - see findings.h.
 #include "cli/check/findings.h"
 #include <math.h>
+#include <string.h>
+
+void gr_findings_set(gr_findings *f, const gr_finding *list, int n) {
+  f->most = n + 64;
+  f->list = GR_NEW(f->arena, gr_finding, f->most), f->n = n;
+  if (n) memcpy(f->list, list, sizeof *list * (size_t)n);
+}
 
 void gr_found(gr_findings *f, const char *name, gr_finding_state state, const char *hint,
               const char *fmt, ...) {
   char text[2048];
-  if (f->n == GR_MAX_FINDINGS) return;
+  if (f->n == f->most) gr_findings_set(f, f->list, f->n);
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
@@ -29,13 +36,13 @@ void gr_found_number(gr_findings *f, const char *name, gr_finding_state state, c
   else
     gr_found(f, name, state, hint, "%.1f %s%s%s", x / (giga ? 1e9 : 1e6), giga ? "G" : "M", unit,
              more);
-  if (f->n > n) f->list[n].number = x, f->list[n].unit = unit;
+  f->list[n].number = x, f->list[n].unit = unit;
 }
 
 void gr_found_constant(gr_findings *f, const char *name, double x, const char *unit) {
   int n = f->n;
   gr_found(f, name, GR_FINDING_OK, NULL, "%.3g %s", x, unit);
-  if (f->n > n) f->list[n].number = x, f->list[n].unit = unit;
+  f->list[n].number = x, f->list[n].unit = unit;
 }
 
 void gr_found_error(gr_findings *f, const char *name, const char *hint, gr_status s) {

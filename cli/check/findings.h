@@ -13,7 +13,8 @@ typedef struct gr_finding {
   double number;     // the value, where it is one; NaN: it is none
   const char *unit;  // of the number: "B/s"; "": a count
   gr_finding_state state;
-  const char *hint;  // in one line what to do; NULL where it is fine
+  const char *hint;   // in one line what to do; NULL where it is fine
+  const char *ranks;  // that have it, as "0-3,7"; NULL: it is of this process, or of all together
 } gr_finding;
 
 // Two ranks that exchanged messages: seconds of a small one, bytes a second of a large one.
@@ -30,19 +31,21 @@ typedef struct gr_found_ranks {
       small;  // of an all-reduce over all: its bytes and seconds, and those of a small one
 } gr_found_ranks;
 
-enum { GR_MAX_FINDINGS = 256 };  // further ones are left out
 typedef struct gr_findings {
   gr_arena *arena;
   const char *section;  // of those that are added next
-  gr_finding list[GR_MAX_FINDINGS];
-  int n;
+  gr_finding *list;
+  int n, most;
   double copies;          // bytes a second that memory copies
   gr_found_ranks *ranks;  // NULL: none could be measured
-  bool joined;            // this process is one of them,
-  int rank;               // of this number
+  struct gr_comm *world;  // of a launcher, which this process is in; NULL: it is in none
+  bool joined;            // this process is or was in one,
+  int rank;               // of this number,
+  bool follows;           // and another rank of its machine measures what that does
   gr_status failed;       // what they have failed with
 } gr_findings;
 
+void gr_findings_set(gr_findings *, const gr_finding *list, int n);  // in place of what it has
 // Adds a finding, its value as printf formats it. Names and hints are kept, not copied.
 void gr_found(gr_findings *, const char *name, gr_finding_state, const char *hint, const char *fmt,
               ...) GR_PRINTF(5, 6);
@@ -64,9 +67,15 @@ void gr_check_machine(gr_findings *);
 // none.
 void gr_found_rate(gr_findings *, const char *name, double rate, const char *unit, double ceiling);
 void gr_check_rates(gr_findings *);  // how fast it is (rates.c), in less than two seconds
-// In a rank of a launcher: measures all ranks and every pair of them. Returns on the first rank of
-// each machine of another launcher than graphrun's, and where there is no launcher.
+// In a rank of a launcher: measures all ranks and every pair of them. Returns in ranks of another
+// launcher than graphrun's, unless they failed and this is not the first of its machine, and where
+// there is no launcher.
 void gr_check_as_rank(gr_findings *, int wanted);
+// Collective: the findings become those of all ranks, those that are equal as one (gather.c).
+GR_MUST_USE gr_status gr_check_gather(struct gr_comm *world, gr_findings *);
+// The same in the ranks of gr_check_as_rank, which then leave. Returns on rank 0; where they fail,
+// on the first of each machine.
+void gr_check_gather_ranks(gr_findings *);
 // Reports that, or starts so many ranks (0: two) for it. argv: this command's (ranks.c).
 void gr_check_ranks(gr_findings *, char *const argv[], int wanted);
 // What one thread does in a second, and what ranks do, as a description of this machine for

@@ -95,7 +95,7 @@ static void find_gpus(gr_findings *f) {
              "the system has one, but the driver finds none: `nvidia-smi` says why; in a container "
              "start it with --gpus=all",
              n ? "%d" : "none", n);
-    for (int i = 0; i < n; i++) find_device(f, *d, i);
+    for (int i = 0; i < n && !f->follows; i++) find_device(f, *d, i);
     if (n > 1) needed = gr_collectives_of(*d);
     all += n;
   }

@@ -178,11 +178,20 @@ void gr_check_as_rank(gr_findings *f, int wanted) {
   gr_status s = gr_launch_find(gr_launch_own() ? 0 : wanted, 0, &launch);
   s = s ? s : become_rank(f, &launch, &world);
   s = world ? s : named(s, gr_arena_printf(f->arena, "rank %d", rank));
-  bool first = rank == 0 || (world && world->local_rank == 0);
+  f->follows = rank && !(world && world->local_rank == 0);
   if (!s && !rank && gr_launch_own()) print_lines(f->ranks), fflush(stdout);
-  gr_comm_close(world);
-  if (!first || gr_launch_own()) exit(gr_launch_report_exit(rank, s));
-  f->joined = true, f->rank = rank, f->failed = s;
+  if (s || gr_launch_own()) gr_comm_close(world), world = NULL;
+  if (gr_launch_own() || (s && f->follows)) exit(gr_launch_report_exit(rank, s));
+  f->joined = true, f->rank = rank, f->failed = s, f->world = world;
+}
+
+void gr_check_gather_ranks(gr_findings *f) {
+  if (!f->world) return;
+  gr_status s = gr_check_gather(f->world, f);
+  if (s) f->world->ops->abort(f->world, gr_status_text(s));
+  gr_comm_close(f->world);
+  if (f->rank && (!s || f->follows)) exit(gr_launch_report_exit(f->rank, s));
+  f->failed = s;
 }
 
 // What the ranks and their launcher print goes to a file in memory.

@@ -79,7 +79,7 @@ if has_mpi; then
   look env "PATH=$PWD/bin:$PATH" "$graphrun" check --json
   finds "an mpirun that fails" rates all-reduce fails 'mpirun ended with exit code 3' 'mpirun -n 2 hostname'
   ends "... is code 69" 69
-  check "... and an error" grep -q "launch error: training cannot start here: 1 finding of this machine forbids it" errors
+  check "... and an error" grep -q "launch error: training cannot start here: 1 finding forbids it" errors
   look env TMPDIR=/nonexistent "$graphrun" check --json
   finds "no folder for temporary files" disk "temporary files" limits '/nonexistent cannot be written to' 'TMPDIR=DIR'
   finds "... without which processes do not start" rates all-reduce fails "cannot create the launcher's folder" 'set TMPDIR'
@@ -133,7 +133,26 @@ look env RANK=0 $by_hand "$graphrun" check --json
 wait
 finds "ranks of a launcher" rates "2 ranks" ok 'of a launcher, on 1 machine' ''
 check "... exchange messages" grep -Eq '"ranks": \[0, 1\].*"bytes_per_s": [0-9]' "$log"
-check "... one of a machine reports" test ! -s other.log
+check "... rank 0 reports" test ! -s other.log
+check "... what they agree on is said once" test "$(grep -c '"name": "stack"' "$log")" = 1
+check "... with the ranks that have it" grep -Eq '"name": "stack", .*"ranks": "0-1", ' "$log"
+# shellcheck disable=SC2086,SC3045
+env RANK=1 $by_hand timeout -k 5 "$limit" sh -c 'ulimit -n 64; cd /proc && exec "$1" check' sh "$graphrun" >other.log 2>&1 </dev/null &
+# shellcheck disable=SC2086
+look env RANK=0 $by_hand "$graphrun" check --json
+wait
+finds "a limit of another rank" limits "open files" limits 64 'ulimit -n 4096'
+check "... is of that rank" grep -Eq '"name": "open files", "state": "limits", .*"ranks": "1", ' "$log"
+finds "... which cannot write" disk "current folder" fails '' 'output.dir=DIR'
+ends "... training fails" 69
+check "... as one rank says" sh -c 'test ! -s other.log && grep -q "1 finding forbids it" errors'
+# shellcheck disable=SC2086
+env RANK=1 $by_hand timeout -k 5 "$limit" sh -c 'ulimit -n 64; exec "$1" check' sh "$graphrun" >other.log 2>&1 </dev/null &
+# shellcheck disable=SC2086
+limited env RANK=0 $by_hand "$graphrun" check
+wait
+check "as text ranks are said before a value" sh -c \
+  'grep -Eq "^-   open files +rank 1: 64$" "$1" && grep -Eq "^    size of a file +ranks 0-1: " "$1"' sh "$log"
 # shellcheck disable=SC2086
 look env RANK=0 $by_hand "$graphrun" check --json
 finds "a rank that does not come" rates all-reduce fails 'rank 0: .*rank 1' '.*'
@@ -152,7 +171,7 @@ if two_machines 2>/dev/null && command -v iptables >/dev/null && ip netns exec $
   checks $a 0 --calibrate=two.yaml >"$log" 2>&1 </dev/null
   wait
   check "ranks of two machines exchange messages" grep -q "\"ranks\": \[0, 1\], \"hosts\": \[\"$a\", \"$b\"\]" "$log"
-  check "... each machine has its findings" grep -q "\"value\": \"$b, Linux" other.log
+  check "... each machine has its findings" grep -Eq "\"value\": \"$b, Linux.*\"ranks\": \"1\"" "$log"
   check "... the file has what is between them" sh -c 'grep -q "^nodes: 2 " two.yaml && sed -n "/^between:/,/^cpu:/p" two.yaml | grep -Eq "^  bandwidth: [0-9]"'
   ip netns exec $a iptables -A INPUT -p tcp --syn ! --dport 29555 -j DROP
   checks $b 1 >other.log 2>&1 </dev/null &
