@@ -4,14 +4,14 @@
 //   test_nvrtc [sm_80 | sm_90 | sm_100 | all | turn] [table] [OP] [FILE.gr ...]
 //
 // Without an architecture it is sm_90; several may be given. `turn` compiles the first text of each
-// op, and of the others a sixth, each for one architecture: a hash of the text chooses both. `all`
-// adds f64 to f32 and bf16; `table` prints registers and shared memory. Of files, which `graphrun
+// op, and of the others a sixth, each for one architecture: a hash of the text chooses both. Of
+// texts that differ in sizes alone, one is compiled. `all` compiles each, and adds f64 to f32 and
+// bf16; `table` prints registers and shared memory. Of files, which `graphrun
 // plan --dump=schedule` writes, it compiles the kernels of all graphs, instead of those of cases
 // (nvrtc_configs.sh). What NVRTC said of a text that compiles is kept (tests/cache.h): a text that
 // has not changed is judged by that.
 #include <dlfcn.h>
 #include "base/arena.h"
-#include "base/hash.h"
 #include "base/tasks.h"
 #include "base/text.h"
 #include "ir/text.h"
@@ -23,6 +23,7 @@
 #include "tests/compiler/elementwise.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/loops.h"
+#include "tests/gpu/nvrtc_sources.h"
 
 // ---- The library ------------------------------------------------------------------------------
 
@@ -53,72 +54,27 @@ static bool library_open(void) {
          nvrtc.version;
 }
 
-// ---- Sources: each text once, for one architecture ----------------------------------------------
+// ---- What there is to compile -------------------------------------------------------------------
 
-static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
-enum { ARCHS = 3, MOST = 8192 };
-static bool wanted[ARCHS], turn, doubles, table;
+static nvrtc_wanted wanted;
+static bool doubles, table;
 static const char *only;    // an op, or NULL
 static char *const *files;  // the last arguments
-static int n_files;
-
-typedef struct job {
-  const char *text, *op, *arch;
-  char types[64];
-  int threads;  // the most that a launch has
-  int failed;
-  bool cached;
-  char *log;
-} job;
-static job jobs[MOST];
-static int n_jobs, n_calls;
+static int n_files, n_calls;
 static gr_arena *arena;
-
-// The architecture whose turn it is with a text; -1: none.
-static int arch_in_turn(const gr_op *op, const char *text) {
-  static const gr_op *previous;  // ops come one after the other
-  uint64_t hash = gr_hash_text(text);
-  bool first = op != previous;
-  previous = op;
-  return turn && (first || hash % 6 == 0) ? (int)(hash / 6 % ARCHS) : -1;
-}
-
-static void add_source(const gr_op_call *call, const gr_gpu_kernel *k, const char *text) {
-  int chosen = arch_in_turn(call->op, text);
-  for (int a = 0; a < ARCHS; a++) {
-    int i = 0;
-    if (!wanted[a] && a != chosen) continue;
-    while (i < n_jobs && (jobs[i].arch != archs[a] || strcmp(jobs[i].text, text))) i++;
-    CHECK(i < MOST, "there are more than %d sources", MOST);
-    if (i == MOST) continue;
-    job *j = &jobs[i];
-    if (i == n_jobs) {
-      *j = (job){.text = text, .op = call->op->name, .arch = archs[a]};
-      for (int o = 0, length = 0; o < call->n_in + call->n_out && length < 50; o++)
-        length += snprintf(
-            j->types + length, sizeof j->types - (size_t)length, "%s%s",
-            o == call->n_in ? " -> "
-            : o             ? " "
-                            : "",
-            gr_dtypes[(o < call->n_in ? call->in[o] : call->out[o - call->n_in]).dtype].name);
-      n_jobs++;
-    }
-    if (k->threads > j->threads) j->threads = k->threads;
-  }
-}
 
 static void add_kernel(const gr_gpu_call *g, const gr_gpu_kernel *k) {
   const char *op = g->call->op->name;
-  gr_text text = gr_text_make(arena);
+  gr_text text = gr_text_make(g->arena);
   CHECK(k->blocks >= 1 && k->blocks <= INT32_MAX, "%s: %lld blocks", op, (long long)k->blocks);
   CHECK(k->threads % 32 == 0 && k->threads >= 32 && k->threads <= 1024, "%s: %d threads", op,
         k->threads);
   gr_gpu_source(g, k, &text);
-  add_source(g->call, k, text.chars);
+  nvrtc_add(arena, &wanted, g->call, text.chars, k->threads);
   if (!g->call->op->multi_tensor) return;
-  text = gr_text_make(arena);
+  text = gr_text_make(g->arena);
   gr_gpu_joined_source(g, k, &text);
-  add_source(g->call, k, text.chars);
+  nvrtc_add(arena, &wanted, g->call, text.chars, k->threads);
 }
 
 static bool refuses(void *device, const gr_gpu_gemm *g) { return (void)device, (void)g, false; }
@@ -127,7 +83,7 @@ static bool refuses(void *device, const gr_gpu_gemm *g) { return (void)device, (
 static void add_call_as(const gr_op_call *call, bool libraries) {
   static gr_gpu_launch launch[GR_GPU_LAUNCHES];
   gr_gpu_call g = {.call = call,
-                   .arena = arena,
+                   .arena = gr_arena_create(),
                    .launch = launch,
                    .layers = libraries,
                    .takes = libraries ? NULL : refuses};
@@ -136,6 +92,7 @@ static void add_call_as(const gr_op_call *call, bool libraries) {
   CHECK(g.scratch % 256 == 0, "%s: %zu bytes of working memory", call->op->name, g.scratch);
   for (int i = 0; i < g.n; i++)
     if (launch[i].kind == GR_GPU_KERNEL) add_kernel(&g, &launch[i].kernel);
+  gr_arena_destroy(g.arena);
 }
 
 static void add_call(const gr_op_call *call) {
@@ -203,7 +160,7 @@ static void add_fused(void) {
 GR_CU(repeat);
 static void add_loops(void) {
   const gr_op_call repeated = {.op = &gr_op_scan};
-  add_source(&repeated, &(gr_gpu_kernel){.threads = 256}, gr_cu_repeat);
+  nvrtc_add(arena, &wanted, &repeated, gr_cu_repeat, 256);
   enum { SEEDS = 4 };
   static gr_status (*const make[])(gr_arena *, const loops_body *, gr_graph **) = {
       loops_square, loops_batch, loops_train};
@@ -224,11 +181,14 @@ static void add_loops(void) {
 // Of a loop that is no kernel, the device repeats the nodes of the body.
 static bool is_repeated(const gr_op_call *call) {
   static gr_gpu_launch launch[GR_GPU_LAUNCHES];
-  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch};
+  gr_gpu_call g = {.call = call, .launch = launch};
   if (call->op != &gr_op_scan) return false;
+  g.arena = gr_arena_create();
   gr_status s = gr_gpu_describe(&g);
+  bool repeated = s;
   gr_status_drop(s);
-  return s;
+  gr_arena_destroy(g.arena);
+  return repeated;
 }
 
 static void add_graph(const gr_graph *g) {
@@ -246,20 +206,22 @@ static void add_graph(const gr_graph *g) {
 static void add_file(const char *path) {
   enum { MAX_BYTES = 1 << 26 };
   char *text, *next;
-  MUST(gr_file_read(arena, path, MAX_BYTES, &text, NULL));
+  gr_arena *a = gr_arena_create();
+  MUST(gr_file_read(a, path, MAX_BYTES, &text, NULL));
   char *end = strstr(text, "\nplan of ");
   if (end) end[1] = '\0';
   for (text = strstr(text, "# after "); text; text = next) {
     gr_graph *g;
     if ((next = strstr(text + 1, "# after "))) next[-1] = '\0';
-    MUST(gr_graph_parse(arena, gr_op_find, path, text, &g));
+    MUST(gr_graph_parse(a, gr_op_find, path, text, &g));
     add_graph(g);
   }
+  gr_arena_destroy(a);
 }
 
 // ---- What the compiler says ---------------------------------------------------------------------
 
-static cache_key key_of(const job *j) {
+static cache_key key_of(const nvrtc_source *j) {
   int version[2] = {0, 0};
   cache_key key = cache_key_start();
   nvrtc.version(&version[0], &version[1]);
@@ -270,7 +232,7 @@ static cache_key key_of(const job *j) {
   return key;
 }
 
-static void compile(job *j) {
+static void compile(nvrtc_source *j) {
   void *program = NULL;
   char arch[32];
   size_t n = 0;
@@ -283,9 +245,8 @@ static void compile(job *j) {
   if (program) nvrtc.destroy(&program);
 }
 
-static gr_status ask(void *arg, int i) {
-  (void)arg;
-  job *j = &jobs[i];
+static gr_status ask(void *order, int i) {
+  nvrtc_source *j = ((nvrtc_source **)order)[i];
   const cache_key key = key_of(j);
   size_t n = 0;
   j->cached = cache_read("nvrtc", &key, &j->log, &n);
@@ -293,6 +254,20 @@ static gr_status ask(void *arg, int i) {
   compile(j);
   if (!j->failed && j->log) cache_write("nvrtc", &key, j->log, strlen(j->log));
   return GR_OK;
+}
+
+static int by_length(const void *x, const void *y) {
+  const nvrtc_source *const *a = x, *const *b = y;
+  size_t of_a = strlen((*a)->text), of_b = strlen((*b)->text);
+  return of_a > of_b ? -1 : of_a < of_b;
+}
+
+// The longest begin first, so that no thread has one when the others have nothing left.
+static void ask_all(nvrtc_source *sources, int n) {
+  nvrtc_source **order = GR_NEW(arena, nvrtc_source *, n + 1);
+  for (int i = 0; i < n; i++) order[i] = &sources[i];
+  qsort(order, (size_t)n, sizeof *order, by_length);
+  MUST(gr_tasks_run(0, n, ask, order));
 }
 
 // The number before some words of a line; 0: the line does not have them.
@@ -306,17 +281,18 @@ typedef struct arch_sum {
   const char *arch;
   int kernels, registers, shared, spills;  // of registers and static shared memory, the most
 } arch_sum;
-static arch_sum sums[ARCHS + 1];
+static arch_sum sums[NVRTC_ARCHS + 1];
 
 // CUDA's own sin and cos of f64 reduce large angles in an array on the stack. Shipped
 // configurations compute them for initial values alone, once in a run.
-static bool needs_stack(const job *j) {
+static bool needs_stack(const nvrtc_source *j) {
   bool f64 = strstr(j->types, "f64") && (!strcmp(j->op, "sin") || !strcmp(j->op, "cos"));
   return f64 || !strcmp(j->op, "init_sinusoids");
 }
 
 // Judges one kernel by its two lines: "0 bytes stack frame, ..." and "Used 14 registers, ...".
-static void judge_kernel(const job *j, const char *entry, const char *frame, const char *used) {
+static void judge_kernel(const nvrtc_source *j, const char *entry, const char *frame,
+                         const char *used) {
   int stack = number_before(frame, " bytes stack frame");
   int spills =
       number_before(frame, " bytes spill stores") + number_before(frame, " bytes spill loads");
@@ -337,7 +313,7 @@ static void judge_kernel(const job *j, const char *entry, const char *frame, con
            shared, spills);
 }
 
-static void judge(job *j) {
+static void judge(nvrtc_source *j) {
   char entry[64] = "?", *frame = NULL;
   int kernels = 0;
   CHECK(!j->failed, "%s (%s) for %s: %s", j->op, j->types, j->arch, j->log ? j->log : "no log");
@@ -363,20 +339,20 @@ static void kernels(void) {
   for (int i = 0; i < n_files; i++) add_file(files[i]);
   if (!n_files) add_cases();
   if (!library_open()) SKIP("libnvrtc.so.13 is not on this machine");
-  MUST(gr_tasks_run(0, n_jobs, ask, NULL));
+  int n, cached = 0;
+  nvrtc_source *sources = nvrtc_added(&n);
+  ask_all(sources, n);
   if (table)
     printf(
         "| op | types | kernel | for | registers | shared | spills "
         "|\n|---|---|---|---|---|---|---|\n");
-  for (int i = 0; i < n_jobs; i++) judge(&jobs[i]);
+  for (int i = 0; i < n; i++) judge(&sources[i]), cached += sources[i].cached;
   for (const arch_sum *s = sums; s->arch; s++)
     printf(
         "     %s: %d kernels, at most %d registers, %d bytes of static shared memory, "
         "%d bytes of stack and spills\n",
         s->arch, s->kernels, s->registers, s->shared, s->spills);
-  int cached = 0;
-  for (int i = 0; i < n_jobs; i++) cached += jobs[i].cached;
-  printf("     %d calls, %d sources, %d of them compiled before\n", n_calls, n_jobs, cached);
+  printf("     %d calls, %d sources, %d of them compiled before\n", n_calls, n, cached);
   gr_arena_destroy(arena);
 }
 
@@ -384,9 +360,9 @@ int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i < argc; i++) {
     bool all = !strcmp(argv[i], "all"), arch = all || !strcmp(argv[i], "turn");
-    doubles |= all, turn |= arch && !all;
-    for (int a = 0; a < ARCHS; a++)
-      if (all || !strcmp(argv[i], archs[a])) wanted[a] = arch = any = true;
+    doubles |= all, wanted.sizes |= all, wanted.turn |= arch && !all;
+    for (int a = 0; a < NVRTC_ARCHS; a++)
+      if (all || !strcmp(argv[i], nvrtc_archs[a])) wanted.arch[a] = arch = any = true;
     if (!strcmp(argv[i], "table"))
       table = true;
     else if (strstr(argv[i], ".gr"))
@@ -394,6 +370,6 @@ int main(int argc, char **argv) {
     else if (!arch)
       only = argv[i];
   }
-  if (!any && !turn) wanted[1] = true;
+  if (!any && !wanted.turn) wanted.arch[1] = true;
   return RUN(1, argv, {"kernels", kernels});
 }

@@ -43,7 +43,7 @@ typedef struct {  // what device code asks of the engine; `line` names the barri
 } standin_engine;
 typedef struct {
   const standin_kernel *kernel;
-  int nkernel, arch;
+  int nkernel;
   const standin_thread **self;
   const standin_engine **engine;
   char *shared_begin, *shared_end, *dynamic;

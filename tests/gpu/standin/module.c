@@ -14,6 +14,8 @@ CUresult cuModuleLoadData(CUmodule *out_m, const void *image) {
   if (memcmp(e->e_ident, ELFMAG, SELFMAG))
     FAIL(CUDA_ERROR_INVALID_IMAGE, "cuModuleLoadData: not from the stand-in's compiler");
   size_t n = e->e_shoff + (size_t)e->e_shnum * e->e_shentsize;
+  int arch;  // stands behind the shared object (nvrtc.c)
+  memcpy(&arch, (const char *)image + n, sizeof arch);
   CUmodule m = calloc(1, sizeof *m);
   m->magic = MODULE, m->dev = d, m->fd = memfd_create("standin-module", MFD_CLOEXEC);
   char path[64];  // one descriptor for each load: each gets its own variables
@@ -23,8 +25,8 @@ CUresult cuModuleLoadData(CUmodule *out_m, const void *image) {
     FAIL(CUDA_ERROR_INVALID_IMAGE, "cuModuleLoadData: %s", dlerror());
   if (getenv("STANDIN_MEMORY") && !m->m->weak)
     FAIL(CUDA_ERROR_INVALID_IMAGE, "STANDIN_MEMORY is set, but was not when this was compiled");
-  if (m->m->arch / 10 != sizes.sm / 10 || m->m->arch > sizes.sm)
-    FAIL(CUDA_ERROR_NO_BINARY_FOR_GPU, "the module is for sm_%d, the device is sm_%d", m->m->arch,
+  if (arch / 10 != sizes.sm / 10 || arch > sizes.sm)
+    FAIL(CUDA_ERROR_NO_BINARY_FOR_GPU, "the module is for sm_%d, the device is sm_%d", arch,
          sizes.sm);
   if (d->used + MODULE_BYTES > d->total) return CUDA_ERROR_OUT_OF_MEMORY;
   d->nmodules++, d->used += MODULE_BYTES;

@@ -1,6 +1,7 @@
 // nvrtc.c - the stand-in compiler: CUDA C goes through g++ with device.hpp in front: preprocessed,
-// its markers rewritten, compiled. A "cubin" is a shared object, and is kept between processes, by
-// all that it depends on.
+// its markers rewritten, compiled. A "cubin" is a shared object, with the architecture that it is
+// for behind it. The shared object is kept between processes, by all that it depends on: on the
+// architecture only where the text asks for that.
 #define _GNU_SOURCE
 #include "tests/gpu/standin/nvrtc.h"
 #include <dlfcn.h>
@@ -257,20 +258,9 @@ static void count_compilation(void) {
   if (fd >= 0 && (write(fd, "x", 1) != 1 || close(fd))) abort();
 }
 
-nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const *options) {
-  const char *arg[MAX_OPTIONS + 20] = {"g++", "-E", "-x", "c++", "-std=c++17", "-nostdinc"};
-  char define[40];
-  int n = 6;
+// The shared object: what is kept, or else made and kept.
+static nvrtcResult make_object(nvrtcProgram p, const char **arg, int n) {
   place files;
-  p->log.n = p->code.n = 0;
-  nvrtcResult r = ask_real(p, n_options, options);
-  if (r) return r;
-  int arch = read_options(p, n_options, options, arg, &n);
-  if (!arch) return NVRTC_ERROR_INVALID_OPTION;
-  count_compilation();
-  snprintf(define, sizeof define, "-DSTANDIN_ARCH=%d", arch);
-  arg[n++] = define;
-  if (is_weak()) arg[n++] = "-DSTANDIN_WEAK";
   cache_key key = key_of(p, arg, n);
   free(p->code.p), p->code.p = NULL;
   if (cache_read("kernels", &key, &p->code.p, &p->code.n)) return NVRTC_SUCCESS;
@@ -279,6 +269,24 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const
   remove_place(&files);
   if (!bad) cache_write("kernels", &key, p->code.p, p->code.n);
   return bad ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const *options) {
+  const char *arg[MAX_OPTIONS + 20] = {"g++", "-E", "-x", "c++", "-std=c++17", "-nostdinc"};
+  char define[40];
+  int n = 6;
+  p->log.n = p->code.n = 0;
+  nvrtcResult r = ask_real(p, n_options, options);
+  if (r) return r;
+  int arch = read_options(p, n_options, options, arg, &n);
+  if (!arch) return NVRTC_ERROR_INVALID_OPTION;
+  count_compilation();
+  snprintf(define, sizeof define, "-DSTANDIN_ARCH=%d", arch);
+  if (strstr(p->source, "__CUDA_ARCH__")) arg[n++] = define;
+  if (is_weak()) arg[n++] = "-DSTANDIN_WEAK";
+  if ((r = make_object(p, arg, n))) return r;
+  text_put(&p->code, (const char *)&arch, sizeof arch);
+  return NVRTC_SUCCESS;
 }
 
 // ---- Results -----------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ void nvrtc_rewrite(char *source, text *out) {
   text_puts(out, n ? table.p : "{0, 0, 0, 0, 0}");
   snprintf(
       entry, sizeof entry,
-      "};\nextern \"C\" const standin_module_t standin_module = {si_table, %d, si_arch, "
+      "};\nextern \"C\" const standin_module_t standin_module = {si_table, %d, "
       "&__si_self, &__si_engine, __start_si_shared, __stop_si_shared, __si_dynamic, si_weak};\n",
       n);
   text_puts(out, entry);

@@ -1,0 +1,29 @@
+// nvrtc_sources.h - the texts that test_nvrtc.c compiles, each once, for one architecture.
+#pragma once
+#include <stdbool.h>
+#include "ops/kernels/gpu.h"
+
+enum { NVRTC_ARCHS = 3 };
+extern const char *const nvrtc_archs[NVRTC_ARCHS];
+
+typedef struct nvrtc_source {
+  const char *text, *op, *arch;
+  char types[64];
+  int threads;    // the most that a launch has
+  uint64_t code;  // a hash of the text without its sizes
+  int failed;     // what NVRTC returned
+  bool cached;    // ... in an earlier run
+  char *log;      // the caller's to free
+} nvrtc_source;
+
+typedef struct nvrtc_wanted {
+  bool arch[NVRTC_ARCHS];
+  bool turn;   // the first text of each op and a sixth of the others, for one architecture each
+  bool sizes;  // also texts that differ from another one only in sizes
+} nvrtc_wanted;
+
+// Adds the text of a call's kernel for each wanted architecture, unless it is there. Texts are kept
+// in the arena.
+void nvrtc_add(gr_arena *, const nvrtc_wanted *, const gr_op_call *, const char *text, int threads);
+// What has been added, in that order.
+nvrtc_source *nvrtc_added(int *n);
