@@ -29,8 +29,8 @@ static double copied_bytes(const gr_plan *p, int rank, bool at_once) {
     bool writes = is_saved(s);
     for (int a = 0; a < p->mesh.n_axes; a++)
       if (s->layout.placement[a] < 0 && gr_mesh_coord(&p->mesh, rank, a)) writes = false;
-    double own = writes ? (double)s->bytes : 0;
-    bytes += own, most = own > most ? own : most;
+    double now = writes ? (double)s->bytes : 0;
+    bytes += now, most = now > most ? now : most;
   }
   return at_once ? bytes : most;
 }
