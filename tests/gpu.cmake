@@ -15,6 +15,10 @@ set_tests_properties(gpu.nvrtc gpu.nvrtc_all gpu.nvrtc_configs PROPERTIES TIMEOU
 set_tests_properties(gpu.nvrtc_all PROPERTIES DEPENDS gpu.nvrtc)
 set_tests_properties(gpu.nvrtc_configs PROPERTIES DEPENDS gpu.nvrtc_all)
 
+add_executable(test_gpu_loops_memory gpu/test_loops_memory.c gpu/loops.c gpu/steps.c)
+target_link_libraries(test_gpu_loops_memory gr_compiler)
+add_test(NAME gpu.loops_memory COMMAND test_gpu_loops_memory)
+
 add_executable(test_gpu_barrier gpu/test_barrier.c)
 target_link_libraries(test_gpu_barrier gr_base)
 target_compile_definitions(test_gpu_barrier PRIVATE PRELUDE="${CMAKE_SOURCE_DIR}/ops/kernels/prelude.cu")
@@ -170,9 +174,11 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     add_test(NAME gpu.tune.${seed} COMMAND test_gpu_tune)
     set_tests_properties(gpu.loops.${seed} gpu.small.${seed} gpu.gemm.${seed} gpu.tune.${seed} gpu.groups.${seed} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
   endforeach()
-  # GPUs of other sizes: kernels of more blocks, with less shared memory.
+  # GPUs of other sizes: kernels of more blocks, with less shared memory. Each has a third of the bodies.
+  set(part 0)
   foreach(gpu t4 rtx3060 a100-1g)
-    add_test(NAME gpu.loops.${gpu} COMMAND test_gpu_loops)
+    add_test(NAME gpu.loops.${gpu} COMMAND test_gpu_loops ${part}/3)
+    math(EXPR part "${part} + 1")
     set_tests_properties(gpu.loops.${gpu} PROPERTIES TIMEOUT ${limit} DEPENDS gpu.loops.0
       ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_GPU=${gpu}")
   endforeach()

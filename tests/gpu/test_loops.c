@@ -3,6 +3,9 @@
 // in all dtypes, alone and in training steps with their gradients.
 //
 //   test_gpu_loops [SEED]    one body of each kind
+//   test_gpu_loops I/N       every N-th body, from the I-th, and what a GPU has room for: for GPUs
+//   of
+//                            other sizes, whose kernels of loops are other kernels
 #include <stdlib.h>
 #include "compiler/compile.h"
 #include "ops/kernels/gpu.h"
@@ -16,6 +19,9 @@
 enum { MOST = LOOPS_MOST };
 static const gr_device_ops *device;
 static uint32_t first = 1, last = 0;  // seeds, if they are given
+static uint32_t share, shares = 1, bodies;
+// Whether the next body is one of those that are asked for.
+static bool is_in_share(void) { return bodies++ % shares == share; }
 
 // ---- Bodies ------------------------------------------------------------------------------------
 
@@ -61,7 +67,7 @@ static void random_bodies(void) {
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (uint32_t seed = first; seed <= (last ? last : kinds[i].bodies); seed++)
-      one(&kinds[i], seed, &all);
+      if (is_in_share()) one(&kinds[i], seed, &all);
   printf("  %d loops, %d of them one kernel, in %d of which blocks wait for each other in a step\n",
          all.loops, all.kernels, all.waits);
   CHECK(all.kernels == all.loops, "%d loops run node by node", all.loops - all.kernels);
@@ -97,8 +103,9 @@ static void gates(void) {
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   for (uint32_t seed = first; seed <= (last ? last : 6); seed++)
     for (int nested = 0; nested < 2; nested++) {
-      check_gates(&(loops_body){seed, 4 + seed % 4, 1 + 3 * (seed % 7), GR_F32}, nested);
-      if (seed < 3) check_gates(&(loops_body){seed, 4, 5, GR_BF16}, nested);
+      if (is_in_share())
+        check_gates(&(loops_body){seed, 4 + seed % 4, 1 + 3 * (seed % 7), GR_F32}, nested);
+      if (seed < 3 && is_in_share()) check_gates(&(loops_body){seed, 4, 5, GR_BF16}, nested);
     }
 }
 
@@ -204,64 +211,6 @@ static void threads_wait_where_blocks_do_not(void) {
   gr_arena_destroy(arena);
 }
 
-// ---- Memory ------------------------------------------------------------------------------------
-
-typedef struct gpu {
-  const char *name;
-  int arch, processors;
-  size_t all_shared, shared, cache;
-} gpu;
-static const gpu gpus[] = {
-#define GPU(name, arch, processors, all_shared, shared, cache, threads, blocks) \
-  {name, arch, processors, (all_shared) << 10, (shared) << 10, (size_t)(cache) << 20},
-#include "tests/gpu/gpus.def"
-    {"one processor", 70, 1, 96 << 10, 96 << 10, 6 << 20}};
-
-// What the kernel of a loop needs on a GPU, or else its captured body.
-static size_t need_on(gr_arena *arena, const gr_op_call *call, const gpu *on) {
-  gr_gpu_launch launch[GR_GPU_LAUNCHES];
-  gr_gpu_call d = {.call = call, .arena = arena, .launch = launch};
-  d.processors = on->processors, d.shared = on->shared;
-  gr_status s = gr_gpu_describe(&d);
-  for (int k = 0; !s && k < d.n; k++)
-    CHECK(launch[k].kind != GR_GPU_KERNEL || launch[k].kernel.shared <= on->shared,
-          "%zu bytes of shared memory on %s", launch[k].kernel.shared, on->name);
-  gr_status_drop(s);
-  return d.scratch;
-}
-
-static void check_needs(gr_arena *arena, const gr_graph *g, int *differ) {
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    gr_op_call call;
-    gr_op_call_of(g, &g->nodes[i], &call);
-    if (call.op != &gr_op_scan) continue;
-    size_t planned = gr_call_scratch(&call, true), before = need_on(arena, &call, &gpus[0]);
-    for (size_t k = 0; k < sizeof gpus / sizeof *gpus; k++) {
-      size_t bytes = need_on(arena, &call, &gpus[k]);
-      *differ += bytes != before;
-      CHECK(bytes <= planned, "%zu bytes on %s, %zu planned", bytes, gpus[k].name, planned);
-    }
-  }
-}
-
-// The plan's working memory is enough on each GPU.
-static void planned_memory_is_enough(void) {
-  int differ = 0;
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    for (uint32_t seed = 1; seed <= 40; seed++) {
-      gr_arena *arena = gr_arena_create();
-      gr_graph *g;
-      loops_body o = {31 * seed, 4 + seed % 300, 2 + seed * 7 % 150, kinds[i].dtype};
-      MUST(kinds[i].make(arena, &o, &g));
-      check_needs(arena, g, &differ);
-      if (!i)
-        MUST(loops_steps(arena, &(loops_body){seed, 4 + seed % 9, 1 + 37 * seed, GR_F32}, 1, &g));
-      check_needs(arena, g, &differ);
-      gr_arena_destroy(arena);
-    }
-  CHECK(differ > 20, "GPUs need other memory in %d cases only", differ);
-}
-
 // ---- Bodies that are captured
 // --------------------------------------------------------------------
 
@@ -348,21 +297,32 @@ static void steps_of_environments(void) {
   MUST(gr_device_find("cuda", GR_NOWHERE, &device));
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   for (uint32_t seed = first; seed <= (last ? last : 4); seed++) {
+    if (!is_in_share()) continue;
     check_steps(&(loops_body){seed, 6, 3 + 17 * (seed % 3), GR_F32}, 2e-5);
     check_steps(&(loops_body){seed, 4, 5, GR_F64}, 1e-10);
   }
   check_steps(&(loops_body){2, 6, 300, GR_F32}, 2e-5);  // kernels of several blocks
 }
 
-int main(int argc, char **argv) {
-  if (argc > 1 && atoi(argv[1]) > 0) {
-    first = last = (uint32_t)atoi(argv[1]);
-    argc--, argv++;
-  }
+static int run(int argc, char **argv) {
+  if (shares == 1)
+    return RUN(argc, argv, {"random_bodies", random_bodies}, {"gates", gates},
+               {"much_shared_memory", much_shared_memory}, {"memory_of_a_block", memory_of_a_block},
+               {"threads_wait_where_blocks_do_not", threads_wait_where_blocks_do_not},
+               {"repeated_bodies", repeated_bodies}, {"counters_are_cleared", counters_are_cleared},
+               {"steps_of_environments", steps_of_environments});
   return RUN(argc, argv, {"random_bodies", random_bodies}, {"gates", gates},
              {"much_shared_memory", much_shared_memory}, {"memory_of_a_block", memory_of_a_block},
-             {"threads_wait_where_blocks_do_not", threads_wait_where_blocks_do_not},
-             {"repeated_bodies", repeated_bodies}, {"counters_are_cleared", counters_are_cleared},
-             {"steps_of_environments", steps_of_environments},
-             {"planned_memory_is_enough", planned_memory_is_enough});
+             {"steps_of_environments", steps_of_environments});
+}
+
+int main(int argc, char **argv) {
+  int number = argc > 1 ? atoi(argv[1]) : 0;
+  const char *slash = argc > 1 ? strchr(argv[1], '/') : NULL;
+  if (slash && atoi(slash + 1) > number)
+    share = (uint32_t)number, shares = (uint32_t)atoi(slash + 1);
+  else if (number > 0)
+    first = last = (uint32_t)number;
+  if (shares > 1 || last) argc--, argv++;
+  return run(argc, argv);
 }
