@@ -3,9 +3,8 @@
 // in all dtypes, alone and in training steps with their gradients.
 //
 //   test_gpu_loops [SEED]    one body of each kind
-//   test_gpu_loops I/N       every N-th body, from the I-th, and what a GPU has room for: for GPUs
-//   of
-//                            other sizes, whose kernels of loops are other kernels
+//   test_gpu_loops I/N       every N-th body, from the I-th, and what a GPU has room for: for other
+//                            sizes of GPUs, whose kernels of loops are other kernels
 #include <stdlib.h>
 #include "compiler/compile.h"
 #include "ops/kernels/gpu.h"
@@ -211,8 +210,7 @@ static void threads_wait_where_blocks_do_not(void) {
   gr_arena_destroy(arena);
 }
 
-// ---- Bodies that are captured
-// --------------------------------------------------------------------
+// ---- Bodies that are captured ------------------------------------------------------------------
 
 // Bodies that are no kernel: the first run of a program enqueues each step, the second captures the
 // body once, the third replays that. The second seed's slices, of 5 kB, are copied by two blocks.
