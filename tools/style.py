@@ -252,6 +252,10 @@ def main():
             bad.append(f"{path}: the folder says '{path.parent.name}' already")
         if path.suffix == ".h" and not header_alone(path):
             bad.append(f"{path}: does not compile on its own")
+    for path in sorted((ROOT / "tests").rglob("*.sh")):
+        bad += [f"{path.relative_to(ROOT)}:{number}: >\"$(new_log)\" (tests/e2e/lib.sh): what is left of an earlier "
+                "command writes to the same file" for number, line in enumerate(path.read_text().splitlines(), 1)
+                if re.search(r'(?<!>)>"\$log"', line)]
     pages = [f.relative_to(ROOT) for g in ("*.md", "docs/**/*", "graphs/**/*", "configs/**/*", "hooks/**/*", "cli/new/**/*")
              for f in sorted(ROOT.glob(g)) if f.suffix in (".md", ".yaml", ".lua", ".txt", ".def")]
     for path in sources + pages:

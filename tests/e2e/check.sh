@@ -5,7 +5,7 @@ standin=${graphrun%/*}/standin
 
 # look COMMAND...: the findings as JSON in $log, which has a line for each; the exit code in $code, errors in `errors`.
 look() {
-  timeout -k 5 "$limit" "$@" >"$log" 2>errors </dev/null
+  timeout -k 5 "$limit" "$@" >"$(new_log)" 2>errors </dev/null
   code=$?
 }
 # finds NAME "SECTION" "FINDING" STATE VALUE HINT: there is such a line; patterns. HINT '': null.
@@ -168,14 +168,14 @@ checks() { # MACHINE RANK COMMAND...
 }
 if two_machines 2>/dev/null && command -v iptables >/dev/null && ip netns exec $a iptables -L >/dev/null 2>&1; then
   checks $b 1 >other.log 2>&1 </dev/null &
-  checks $a 0 --calibrate=two.yaml >"$log" 2>&1 </dev/null
+  checks $a 0 --calibrate=two.yaml >"$(new_log)" 2>&1 </dev/null
   wait
   check "ranks of two machines exchange messages" grep -q "\"ranks\": \[0, 1\], \"hosts\": \[\"$a\", \"$b\"\]" "$log"
   check "... each machine has its findings" grep -Eq "\"value\": \"$b, Linux.*\"ranks\": \"1\"" "$log"
   check "... the file has what is between them" sh -c 'grep -q "^nodes: 2 " two.yaml && sed -n "/^between:/,/^cpu:/p" two.yaml | grep -Eq "^  bandwidth: [0-9]"'
   ip netns exec $a iptables -A INPUT -p tcp --syn ! --dport 29555 -j DROP
   checks $b 1 >other.log 2>&1 </dev/null &
-  checks $a 0 >"$log" 2>&1 </dev/null
+  checks $a 0 >"$(new_log)" 2>&1 </dev/null
   wait
   # Rank 0 hears that from rank 1, unless a busy machine keeps rank 1 from saying it.
   finds "a machine that cannot connect is named" rates all-reduce fails \

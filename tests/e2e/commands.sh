@@ -41,7 +41,7 @@ expect "ops of what passes make" 0 "made by +compiler passes" -- "$graphrun" ops
 expect "a block misspelt" 2 "no op or block 'liner'" "did you mean 'linear'" -- "$graphrun" ops liner
 expect "a block's beginning" 2 "did you mean 'linear'" -- "$graphrun" ops lin
 for name in $("$graphrun" ops | grep -o '^[a-z][a-z0-9_]*' | sort -u); do
-  "$graphrun" ops "$name" >"$log" 2>&1 || fail "ops $name" "it is listed and not known"
+  "$graphrun" ops "$name" >"$(new_log)" 2>&1 || fail "ops $name" "it is listed and not known"
 done
 for config in "$source"/configs/*.yaml; do
   name=configs/${config##*/}

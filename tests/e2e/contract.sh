@@ -19,7 +19,7 @@ same() {
     "$graphrun" plan "$@" data.expect=record.json --ranks=2 >without.txt 2>>"$log" && [ -s with.txt ]
   check "$same_name" cmp with.txt without.txt
 }
-: >"$log"
+: >"$(new_log)"
 make_data
 cp "$source/tests/e2e/tones.yaml" tones.yaml
 same "recordings, in buckets" tones.yaml "model.graph=$source/graphs/lmu_asr.yaml" "data.manifest=$scratch/data/tones.jsonl" data.buckets=3

@@ -127,12 +127,12 @@ expect "adapters that are added" 0 '^merged: 80 tensors, 3744256 bytes' -- "$gra
 # ---- Failures in the middle ---------------------------------------------------------------------
 
 shard() { timeout "$limit" "$graphrun" export one whole "--names=$names" --shard-mb=1 "$@"; }
-(ulimit -f 1000 && shard >"$log" 2>&1)
+(ulimit -f 1000 && shard >"$(new_log)" 2>&1)
 code=$?
 echo "i/o error: cannot write '.tmp-whole/model-0000[0-9]-of-00005.safetensors': File too large" >patterns
 verdict "a file that cannot be written" 74
 check "... leaves nothing" sh -c '[ ! -e whole ] && [ ! -e .tmp-whole ]'
-(ulimit -f 8 && "$graphrun" export tuned whole --lora >"$log" 2>&1)
+(ulimit -f 8 && "$graphrun" export tuned whole --lora >"$(new_log)" 2>&1)
 check "... nor of an adapter" sh -c '[ ! -e whole ] && [ ! -e .tmp-whole ]'
 cut=0
 for file in '' /model-00001-of-00005.safetensors /model-00003-of-00005.safetensors; do
@@ -145,7 +145,7 @@ for file in '' /model-00001-of-00005.safetensors /model-00003-of-00005.safetenso
   rm -rf whole
 done
 mkdir -p .tmp-whole/below && echo rest >.tmp-whole/below/rest && ln -s "$scratch/data" .tmp-whole/link
-shard >"$log" 2>&1
+shard >"$(new_log)" 2>&1
 code=$?
 check "what a killed export has left is removed" test "$code/$(ls -d whole .tmp-whole* 2>/dev/null)" = 0/whole
 check "... and is in no folder" test "$(ls whole | wc -l)" = 7

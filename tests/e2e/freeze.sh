@@ -98,7 +98,7 @@ expect "the plan has a program for each combination" 0 "^program train.frozen\(s
   "model.graph=$source/graphs/lmu_asr.yaml" "training.freezable=[subsample.0.*,subsample.1.*]"
 
 "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
-  "model.graph=$source/graphs/lmu_asr.yaml" "$may" --ranks=2 --json >plan.json 2>"$log"
+  "model.graph=$source/graphs/lmu_asr.yaml" "$may" --ranks=2 --json >plan.json 2>"$(new_log)"
 of() { grep -F "\"kind\": \"$1\"" plan.json | head -1 | sed "s/.*\"$2\": \([0-9]*\).*/\1/"; }
 less() { test "$(of "train.frozen(subsample.*)" "$1")" -lt "$(of train "$1")"; }
 check "frozen weights have no backward pass" less flops

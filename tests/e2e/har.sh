@@ -30,7 +30,7 @@ check "a frozen encoder drops as it trains" test "$(dropouts)" = 6
 check "... unless its dropout is 0" test "$(dropouts model.params.encoder_dropout=0.0)" = 0
 
 # ---- Windows, plots, a pretrained encoder: the path of the README, smaller
-"$source/tools/har-data" --windows 30 data/har >"$log" 2>&1 || fail "windows are made" "tools/har-data"
+"$source/tools/har-data" --windows 30 data/har >"$(new_log)" 2>&1 || fail "windows are made" "tools/har-data"
 # The configurations declare what the tool makes by default.
 small="data.expect=null model.params.dim=16 model.params.layers=1 model.params.heads=2 model.params.mlp=32 model.params.head=16
   training.batch_is=global training.batch_size=20 training.max_epochs=2 training.eval_every=1 distributed.backend=loopback
@@ -148,7 +148,7 @@ ran_har "a run without a stop" pretrain straight distributed.ranks=2 "$slow" "$a
 for at in 3 9; do
   # shellcheck disable=SC2086
   "$graphrun" "$source/configs/har/pretrain.yaml" "output.dir=$scratch/killed" $small distributed.ranks=2 "$slow" "$augmented" \
-    checkpoint.resume=auto >"$log" 2>&1 </dev/null &
+    checkpoint.resume=auto >"$(new_log)" 2>&1 </dev/null &
   watcher=$!
   wait_steps killed $at
   kill -9 $watcher 2>/dev/null

@@ -72,7 +72,7 @@ both() {
   code=$?
   wait "$machine1"
   code=$code/$?
-  cat 0.log 1.log >"$log"
+  cat 0.log 1.log >"$(new_log)"
 }
 machines pods
 both

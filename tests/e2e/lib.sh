@@ -16,6 +16,12 @@ trap 'status=$?; rm -rf "$scratch"; [ -n "$counted" ] || status=1; exit $status'
 trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 log=$scratch/log
+# new_log: a new file for what is printed next. What an earlier command has left behind may still write to the file that
+# it has, over the lines of another one.
+new_log() {
+  rm -f "$log"
+  echo "$log"
+}
 
 # ok NAME | fail NAME WHY | skip NAME WHY. The line of a failure ends with the last thing that was printed: it may be all
 # that is known of a run elsewhere.
@@ -53,7 +59,7 @@ check() {
 
 # limited COMMAND...: its output in $log, its exit code in $code.
 limited() {
-  timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null
+  timeout -k 5 "$limit" "$@" >"$(new_log)" 2>&1 </dev/null
   code=$?
 }
 
@@ -101,7 +107,7 @@ ran() {
 
 # behind COMMAND...: in the background; $pid is its process.
 behind() {
-  timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null &
+  timeout -k 5 "$limit" "$@" >"$(new_log)" 2>&1 </dev/null &
   watcher=$!
   pid=
   while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done

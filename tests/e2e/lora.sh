@@ -104,7 +104,7 @@ if "$python" -c 'import torch, peft, safetensors.torch' 2>/dev/null; then
   expect "... trains" 0 -- "$graphrun" config.yaml output.dir=run training.max_epochs=2
   expect "... and an adapter of it" 0 -- "$graphrun" config.yaml output.dir=tuned training.max_epochs=4 model.init_from=run \
     "model.lora={match:'*',rank:3,alpha:5}" training.lr=0.02
-  "$graphrun" export run base.safetensors --which=best >"$log" 2>&1
+  "$graphrun" export run base.safetensors --which=best >"$(new_log)" 2>&1
   "$graphrun" export tuned adapter --lora >>"$log" 2>&1
   "$graphrun" export tuned merged.safetensors --merge-lora >>"$log" 2>&1
   head -21 data.csv >rows.csv

@@ -5,7 +5,7 @@
 . "${0%/*}/lib.sh"
 gr() { timeout -k 5 "$limit" "$graphrun" "$@"; }
 for kind in table image text speech; do
-  gr new $kind --data=$kind >"$log" 2>&1 || fail "the project $kind" "exit code $?"
+  gr new $kind --data=$kind >"$(new_log)" 2>&1 || fail "the project $kind" "exit code $?"
   sed -i 's/^hooks.*//' $kind/config.yaml
 done
 quick="distributed.ranks=1 training.max_epochs=1 logging.show_samples=0"
@@ -48,7 +48,7 @@ hook() {
 # judge NAME CODE PATTERN COMMAND
 judge() {
   rm -rf out
-  (eval "$4") >"$log" 2>&1 </dev/null
+  (eval "$4") >"$(new_log)" 2>&1 </dev/null
   code=$?
   tr '\n' ' ' <"$log" >joined
   if [ "$code" != "$2" ]; then
@@ -60,7 +60,7 @@ judge() {
   fi
 }
 
-gr table/config.yaml output.dir=table/run $quick >"$log" 2>&1 || fail "a run" "exit code $?"
+gr table/config.yaml output.dir=table/run $quick >"$(new_log)" 2>&1 || fail "a run" "exit code $?"
 while IFS= read -r line; do
   name=${line%% | *} line=${line#* | }
   want=${line%% | *} line=${line#* | }

@@ -3,7 +3,7 @@
 . "${0%/*}/lib.sh"
 make_mp4=$5
 mkdir clips
-"$make_mp4" clips/probe.mp4 12 16 0 0 1 2>"$log"
+"$make_mp4" clips/probe.mp4 12 16 0 0 1 2>"$(new_log)"
 if [ $? = 77 ]; then
   skip "MP4" "$(cat "$log")"
   counts

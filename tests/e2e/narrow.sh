@@ -8,7 +8,7 @@ bytes() {
   "$graphrun" plan "$config" "$@" distributed.ranks=1 --json 2>>"$log" | grep -oE '"(state|arena)_bytes": [0-9]+' | head -n 2 |
     awk '{sum += $2} END {print NR == 2 ? sprintf("%.0f", sum) : "no"}'
 }
-: >"$log"
+: >"$(new_log)"
 for config in $(shipped); do
   [ "$config" = configs/whisper/guide.yaml ] && continue # that of tiny.yaml, in the precision that a setting of Transformers says
   for device in cpu cuda; do

@@ -20,7 +20,7 @@ from() { # NAME DATA KIND SAID...: makes own/NAME of the data, and trains it a l
   expect "new --from=$from_data" 0 "^own/$from_name: a project for $from_kind" "$@" -- "$graphrun" new "own/$from_name" --from="$from_data"
   check "... each key has a comment" commented "own/$from_name/config.yaml"
   check "... has no data of its own" sh -c '! ls "$1" | grep -q data' sh "own/$from_name"
-  (cd "own/$from_name" && exec "$graphrun" config.yaml output.dir=run training.max_epochs=1 >"$log" 2>&1)
+  (cd "own/$from_name" && exec "$graphrun" config.yaml output.dir=run training.max_epochs=1 >"$(new_log)" 2>&1)
   check "... which trains" test -s "own/$from_name/run/training_results.json"
 }
 from semicolons semicolons.csv "rows of numbers with a class" "to predict: 'fruit', 3 classes"

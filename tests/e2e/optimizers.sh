@@ -58,7 +58,7 @@ plan() {
 set_to() {
   set_name=$1 set_text=$2
   shift 2
-  plan "$@" >"$log" 2>&1
+  plan "$@" >"$(new_log)" 2>&1
   check "$set_name" grep -qE "= $set_text" "$log"
 }
 set_to "a parameter by name" "adamw .*weight_decay=0.03" training.optimizer=adamw training.optimizer_params.weight_decay=0.03
@@ -127,7 +127,7 @@ printf '%s\n' "inputs: {x: $wide, lengths: {shape: [n], dtype: i32}, targets: {s
   "  {loss: {ctc_loss: [y, targets, lengths, target_lengths]}}]" "train: loss" >wide.yaml
 confined() {
   "$graphrun" plan "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" model.graph=wide.yaml \
-    '~model.params' checkpoint.metric=loss data.features.mels=30 distributed.ranks=7 distributed.strategy=fsdp distributed.fsdp.wrap='["*"]' "$@" >"$log" 2>&1
+    '~model.params' checkpoint.metric=loss data.features.mels=30 distributed.ranks=7 distributed.strategy=fsdp distributed.fsdp.wrap='["*"]' "$@" >"$(new_log)" 2>&1
 }
 confined training.optimizer=adafactor
 check "a weight that adafactor confines is named" grep -qA1 "cannot update uneven slices of columns" "$log"

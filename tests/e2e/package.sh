@@ -27,7 +27,7 @@ tar)
   mv first/graphrun-* "another place" && prefix="$scratch/another place"
   ;;
 wheel)
-  python3 -m venv venv >"$log" 2>&1 && venv/bin/python -m pip --version >>"$log" 2>&1 || none "python3 -m venv makes none with pip"
+  python3 -m venv venv >"$(new_log)" 2>&1 && venv/bin/python -m pip --version >>"$log" 2>&1 || none "python3 -m venv makes none with pip"
   expect "pip installs it" 0 -- venv/bin/python -m pip install --no-index --disable-pip-version-check "$file"
   prefix=$scratch/venv
   ;;

@@ -11,7 +11,7 @@ for tool in debootstrap apt-get unshare chroot cpack zip; do command -v "$tool" 
 suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 mirror=$(apt-get indextargets --format '$(SITE)' "Created-By: Packages" 2>/dev/null | grep -v security | head -n 1)
 root=$scratch/root
-debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$log" 2>&1 || none "debootstrap: $(grep -E '^[EW]: ' "$log" | head -n 1)"
+debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$(new_log)" 2>&1 || none "debootstrap: $(grep -E '^[EW]: ' "$log" | head -n 1)"
 # $inside [-n] COMMAND...: in the root, with -n without network. Its mounts end with it.
 cat >inside.sh <<'END'
 root=${0%/*}/root network=

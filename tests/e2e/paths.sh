@@ -2,7 +2,7 @@
 # runs: every command takes them where it takes a path.
 . "${0%/*}/lib.sh"
 
-"$graphrun" new made --data=table >"$log" 2>&1 || { fail "a project" "graphrun new failed" && counts; exit 1; }
+"$graphrun" new made --data=table >"$(new_log)" 2>&1 || { fail "a project" "graphrun new failed" && counts; exit 1; }
 mkdir 'conf=1' && cp made/* 'conf=1'
 config=conf=1/config.yaml run=multirun/training.lr=0.1,training.seed=3
 

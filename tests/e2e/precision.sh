@@ -49,15 +49,15 @@ for strategy in ddp zero2 fsdp; do
   check "... the 12th loss is one rank's to 1e-2" near "$(loss fp32 11)" "$(loss parts-sent 11)" 1e-2
 done
 "$graphrun" plan "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
-  "data.manifest=$scratch/data/tones.jsonl" training.precision=bf16 >"$log" 2>&1
+  "data.manifest=$scratch/data/tones.jsonl" training.precision=bf16 >"$(new_log)" 2>&1
 check "plan says what is narrow" grep -Eq "precision +[0-9]+ of [0-9]+ nodes read bf16" "$log"
 "$graphrun" plan "$source/configs/gpt.yaml" "data.corpus.path=$source/docs/decisions.md" training.precision=bf16 \
-  distributed.strategy=fsdp >"$log"
+  distributed.strategy=fsdp >"$(new_log)"
 check "FSDP gathers weights as what they are cast to" grep -q "feed_forward.up.weight is split, .* needs it whole, as bf16" "$log"
 check "... and moves no activation" sh -c '! grep -q "needs all of it" "$1"' - "$log"
 narrow() { # what a plan of training.mixed_precision says, with more words
   "$graphrun" plan "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
-    "data.manifest=$scratch/data/tones.jsonl" training.mixed_precision=true "$@" >"$log" 2>&1 && grep -Eo "nodes read bf16|on CPUs that is fp32" "$log" | sort -u
+    "data.manifest=$scratch/data/tones.jsonl" training.mixed_precision=true "$@" >"$(new_log)" 2>&1 && grep -Eo "nodes read bf16|on CPUs that is fp32" "$log" | sort -u
 }
 check "training.mixed_precision is bf16 on GPUs" test "$(narrow device=cuda)" = "nodes read bf16"
 check "... fp32 on CPUs, and says so" test "$(narrow device=cpu)" = "on CPUs that is fp32"

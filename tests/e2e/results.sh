@@ -126,7 +126,7 @@ has "... or to that" secret/training_results.json '"whole": "..vars.longer."'
 # ---- A run that goes on says what is other than before, and not where it is
 mkdir before
 (cd before && "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=../data/tones.jsonl \
-  "model.graph=$source/graphs/lmu_asr.yaml" training.max_steps=2 >"$log" 2>&1)
+  "model.graph=$source/graphs/lmu_asr.yaml" training.max_steps=2 >"$(new_log)" 2>&1)
 mv before/outputs/*/* before/run
 tones before/run training.max_steps=4 checkpoint.resume=auto +vars.a=1
 has "what is other is told" "$log" '^  training.max_steps: 4, was 2'
@@ -205,7 +205,7 @@ if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>
     shift
     TERM=xterm timeout -k 5 "$limit" script -qec "'$graphrun' '$source/tests/e2e/tones.yaml' data.manifest='$scratch/data/tones.jsonl' \
       model.graph='$source/graphs/lmu_asr.yaml' output.dir='$scratch/$terminal_out' logging.progress=true $*" \
-      /dev/null >"$log" 2>&1 </dev/null
+      /dev/null >"$(new_log)" 2>&1 </dev/null
     code=$?
   }
   esc=$(printf '\033') cr=$(printf '\r')

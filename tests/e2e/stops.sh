@@ -59,7 +59,7 @@ stopped "SIGTERM to ranks as threads" threads TERM launcher distributed.ranks=2 
 mkdir sweep && cd sweep || exit 1
 timeout -k 5 "$limit" "$graphrun" -m "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
   "model.graph=$source/graphs/lmu_asr.yaml" training.lr=1e-3,2e-3,3e-3 training.max_steps=1000000 hydra.sweep.dir=swept \
-  "hooks=[$source/tests/e2e/slow.lua]" >"$log" 2>&1 </dev/null &
+  "hooks=[$source/tests/e2e/slow.lua]" >"$(new_log)" 2>&1 </dev/null &
 watcher=$!
 pid=
 while [ -z "$pid" ] && kill -0 "$watcher"; do pid=$(children "$watcher"); done
@@ -81,7 +81,7 @@ for jobs in 1 2 3; do
   # shellcheck disable=SC2086
   timeout -k 5 "$limit" "$graphrun" -m "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
     "model.graph=$source/graphs/lmu_asr.yaml" training.lr=1e-3,2e-3,3e-3,4e-3 hydra.sweep.dir=at_once$jobs $given \
-    "hooks=[endless.lua]" hooks_seconds=1000 >"$log" 2>&1 </dev/null &
+    "hooks=[endless.lua]" hooks_seconds=1000 >"$(new_log)" 2>&1 </dev/null &
   watcher=$!
   pid=
   while [ -z "$pid" ] && kill -0 "$watcher"; do pid=$(children "$watcher"); done

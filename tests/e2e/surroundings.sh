@@ -84,7 +84,7 @@ limit_files() { # BLOCKS of 512 bytes, [key=value ...]
   shift
   # shellcheck disable=SC2086
   # What is printed goes through a pipe: the limit is not for the log of this test.
-  (ulimit -f "$blocks" && run "$@" 2>&1; echo $? >&3) 3>code | cat >"$log"
+  (ulimit -f "$blocks" && run "$@" 2>&1; echo $? >&3) 3>code | cat >"$(new_log)"
   code=$(cat code)
 }
 limit_files 8 small
@@ -103,12 +103,12 @@ else
   limit_memory() {
     ranks=$1
     shift
-    until (ulimit -v "$most" && run "fits$most" "distributed.ranks=$ranks" "$@") >"$log" 2>&1 || [ "$most" -gt 30000000 ]; do
+    until (ulimit -v "$most" && run "fits$most" "distributed.ranks=$ranks" "$@") >"$(new_log)" 2>&1 || [ "$most" -gt 30000000 ]; do
       most=$((most + most / 5))
     done
     check "one layer fits into $most kB" test "$most" -le 30000000
     # shellcheck disable=SC2086
-    (ulimit -v "$most" && run memory model.params.layers=400 "distributed.ranks=$ranks" "$@" >"$log" 2>&1)
+    (ulimit -v "$most" && run memory model.params.layers=400 "distributed.ranks=$ranks" "$@" >"$(new_log)" 2>&1)
     code=$?
     printf '%s\n' 'launch error: no memory for .* MB more: .*ulimit -v' 'hint: a smaller model' >patterns
   }
@@ -133,11 +133,11 @@ whole() {
   "$graphrun" ckpt verify "$1" && ! grep -v '^{' "$1"/*.jsonl && [ -s "$1/training_results.json" ] &&
     same_metrics plain "$1"
 }
-: >"$log"
-run plain >"$log" 2>&1
+: >"$(new_log)"
+run plain >"$(new_log)" 2>&1
 for closed in "0<&-" "1>&-" "2>&-" "0<&- 1>&- 2>&-"; do
   name=closed$(printf %s "$closed" | tr -cd 012)
-  eval "run $name $closed" >"$log" 2>"$log"
+  eval "run $name $closed" >"$(new_log)" 2>&1
   code=$?
   check "started with closed files ($closed)" test $code = 0
   check "... and nothing printed into others" whole "$name"
@@ -152,7 +152,7 @@ fi
 ) | head -n 1 >/dev/null
 check "a reader that goes ends no run" test "$(cat code)" = 0
 check "... and takes nothing along" whole reader
-run disk >/dev/full 2>"$log"
+run disk >/dev/full 2>"$(new_log)"
 check "standard output that is full is told" test $? = 74
 check "... and takes nothing along" whole disk
 limited env -u HOME -i "$graphrun" "$source/tests/e2e/tones.yaml" data.manifest=data/tones.jsonl \
@@ -210,7 +210,7 @@ ended
 if sanitised; then
   skip "a wall clock that jumps" "a sanitiser has to come first"
 else
-  LD_PRELOAD=$jump run jumps >"$log" 2>&1
+  LD_PRELOAD=$jump run jumps >"$(new_log)" 2>&1
   check "a wall clock that goes back by days" test $? = 0
   check "... changes nothing" whole jumps
   check "... and no time is negative" \

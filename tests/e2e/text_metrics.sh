@@ -20,7 +20,7 @@ evaluate() { # evaluate OUT [key=value ...]
   evaluate_out=$1
   shift
   evaluated=$scratch/evaluated
-  "$graphrun" eval "$scratch/$evaluate_out" --which=last --json "$@" >"$evaluated" 2>"$log"
+  "$graphrun" eval "$scratch/$evaluate_out" --which=last --json "$@" >"$evaluated" 2>"$(new_log)"
 }
 between() { awk -v v="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(v + 0 > low && v + 0 < high) }'; }
 

@@ -382,13 +382,13 @@ expect "hooks of no configuration" 2 "no configuration is given" -- "$graphrun" 
 json() {
   json_name=$1 json_code=$2 json_pattern=$3
   shift 3
-  timeout -k 5 "$limit" "$graphrun" "$@" >printed.json 2>"$log" </dev/null
+  timeout -k 5 "$limit" "$graphrun" "$@" >printed.json 2>"$(new_log)" </dev/null
   code=$?
   if [ "$code" != "$json_code" ]; then
     fail "$json_name --json" "exit code $code"
   elif ! grep -q -e "$json_pattern" printed.json; then
     fail "$json_name --json" "it does not say /$json_pattern/"
-  elif command -v python3 >/dev/null 2>&1 && ! python3 -c 'import json; json.load(open("printed.json"))' 2>"$log"; then
+  elif command -v python3 >/dev/null 2>&1 && ! python3 -c 'import json; json.load(open("printed.json"))' 2>"$(new_log)"; then
     fail "$json_name --json" "it is no JSON"
   else
     ok "$json_name --json"

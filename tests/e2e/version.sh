@@ -20,7 +20,7 @@ program=$("$graphrun" --version --json | sed -n '1s/.*\("version".*"compiler": "
 check "about.json names the same program" grep -qF "$program" run/about.json
 
 # ---- The commit that a build writes (tools/cmake/gr_commit.cmake)
-commit() { cmake "-DROOT=$scratch/tree" "-DOUT=$scratch/commit.c" -P "$source/tools/cmake/gr_commit.cmake" >"$log" 2>&1 && cat commit.c; }
+commit() { cmake "-DROOT=$scratch/tree" "-DOUT=$scratch/commit.c" -P "$source/tools/cmake/gr_commit.cmake" >"$(new_log)" 2>&1 && cat commit.c; }
 says() { commit | grep -qF "$1"; }
 if command -v cmake >/dev/null 2>&1 && command -v git >/dev/null 2>&1; then
   git init -q . # that of another tree, around this one

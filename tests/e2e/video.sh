@@ -68,7 +68,7 @@ check "the weights of classes are recorded" \
 value() { sed -n 's/.*"validation.loss": \([^,}]*\).*/\1/p' "$1/training_results.json" | head -1; }
 validation=$(sed -n 's/\([^,]*\),.*,validation/clips\/\1/p' clips/list.csv)
 # shellcheck disable=SC2086
-"$graphrun" predict on3 $validation >predicted 2>"$log"
+"$graphrun" predict on3 $validation >predicted 2>"$(new_log)"
 check "a line for each clip" grep -q '^{"input": "clips/right1.npy\[4\]", "class": ' predicted
 weighted=$(awk -F'"' 'BEGIN { w["down"] = 1 / 4; w["rest"] = 1 / 18; w["right"] = 1 / 9 }
   { label = $4; sub(/^clips\//, "", label); sub(/[0-9].*/, "", label)
@@ -94,7 +94,7 @@ check "the rate restarts after two epochs" awk -F'"lr": ' '{ split($2, a, ","); 
   END { exit !(lr[0] == 0.001 && lr[5] > 0.0005 && lr[5] < 0.000501 && lr[10] == 0.001 && lr[15] < lr[10]) }' straight/metrics.jsonl
 for at in 8 16; do
   # shellcheck disable=SC2086
-  "$graphrun" $restarts "$hooks" output.dir=killed checkpoint.resume=auto >"$log" 2>&1 </dev/null &
+  "$graphrun" $restarts "$hooks" output.dir=killed checkpoint.resume=auto >"$(new_log)" 2>&1 </dev/null &
   watcher=$!
   wait_steps killed $at
   kill -9 $watcher 2>/dev/null

@@ -34,7 +34,7 @@ expect "... and not of a word" 65 'model.params.decoder_layers is an integer, fo
   model.params.decoder_layers=few --ranks=1
 
 # Without data, of what the configuration declares: 30 seconds, and transcripts as long as the decoder takes.
-large() { "$graphrun" plan "$source/configs/whisper/large-v3.yaml" device=cuda distributed.strategy=fsdp "$@" >"$log" 2>&1; }
+large() { "$graphrun" plan "$source/configs/whisper/large-v3.yaml" device=cuda distributed.strategy=fsdp "$@" >"$(new_log)" 2>&1; }
 memory() { sed -n 's/^memory  *\([0-9.]*\) GB on each rank.*/\1/p' "$log"; }
 for n in 4 8; do
   check "large-v3 on $n GPUs" large --ranks=$n

@@ -70,7 +70,7 @@ check "TF32: the losses follow the CPU's" follows tf32 cpu 6
 check "... and are not those of fp32" other_metrics tf32 cuda.0
 check "... which nothing says is fp32" sh -c "! grep -q 'fp32 on CPUs' '$log'"
 "$graphrun" plan "$source/tests/e2e/tones.yaml" "model.graph=$source/graphs/lmu_asr.yaml" \
-  "data.manifest=$scratch/data/tones.jsonl" device=cuda training.precision=tf32 >"$log" 2>&1
+  "data.manifest=$scratch/data/tones.jsonl" device=cuda training.precision=tf32 >"$(new_log)" 2>&1
 check "... and the plan says it" sh -c "grep -q 'are in TF32' '$log' && ! grep -q 'fp32 on CPUs' '$log'"
 
 # A profiler is told the names of the model.

@@ -27,7 +27,7 @@ check "bf16 is not fp32" other_metrics fp321 bf161
 pairs limited learned model.params.dropout=0 training.max_steps=250 training.lr=5e-3 device=cpu distributed.ranks=1
 ended_well "one that has learned"
 head -n 6 data/tones.jsonl >data/few.jsonl
-said() { "$graphrun" predict learned data/few.jsonl generation.max_tokens=8 "$@" 2>"$log"; }
+said() { "$graphrun" predict learned data/few.jsonl generation.max_tokens=8 "$@" 2>"$(new_log)"; }
 for beams in 1 3; do
   for precision in fp32 bf16; do
     keys="generation.beams=$beams training.precision=$precision"
