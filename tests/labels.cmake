@@ -28,7 +28,7 @@ endfunction()
 gr_slow("^gpu[.]nvrtc_(all|configs)$")
 # The other orders of work: what a seed shows, seed 4 shows, but for mistakes that only a few orders have.
 gr_slow("^gpu[.](ops|loops|groups|nccl|nccl_faults|beside)[.][0-3]$")
-# Kernels of other sizes: their memory is checked by gpu.loops.4 too.
+# Kernels for other sizes of GPUs: their memory is checked by gpu.loops_memory.
 gr_slow("^gpu[.]loops[.](t4|rtx3060|a100-1g)$")
 # Attention in another order, in parts, or by graphrun's kernels in the order that gpu.attention has.
 gr_slow("^gpu[.]attention_cases[.](library[.]1|large[.][04]|tight[.]4|none[.][14])$")
@@ -54,13 +54,13 @@ gr_slow("^e2e[.]package_(root|deb|tar|wheel)$")
 # Tests that take longest begin first: seconds, of processors and of waiting, which need not be exact. ctest replaces
 # them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.
 set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.nvrtc_configs:250 gpu.nvrtc_all:190 gpu.ops.0:120
-  gpu.ops.4:120 e2e.new:110 gpu.attention:80 gpu.train:75 gpu.whisper:60 e2e.whisper_ranks:50 e2e.whisper_stops:45 e2e.recompute:50
+  gpu.ops.4:120 e2e.new:40 e2e.new_kinds:70 gpu.attention:80 gpu.train:75 gpu.whisper:60 e2e.whisper_ranks:50 e2e.whisper_stops:45 e2e.recompute:50
   gpu.convolution:70 gpu.ranks:65 gpu.nvrtc:60 e2e.package_root:560 gpu.offload_params:160
   gpu.attention_cases.large.4:50 e2e.surroundings:45 gpu.loops.0:42 gpu.loops.4:42 exec.mpi:41 e2e.mp4:40 ops.ops:40
   e2e.keys:35 gpu.attention_cases.none.4:34 gpu.profile:33 exec.store:32 compiler.accumulate:30 e2e.commands:28
   e2e.generate:27 e2e.verbs:26 e2e.ppo:26 exec.tcp:25 e2e.package_deb:25 e2e.package_wheel:24 model.errors:24
   exec.loopback:23 ops.gemm:22 e2e.checkpoints:21 e2e.resume:21 e2e.hooks:21 e2e.programs:20 e2e.bad_data:20
-  e2e.evaluation:20 e2e.har:20 e2e.package_tar:19 e2e.video:18 e2e.lora:17 hooks.process:17 gpu.cudnn:16 job.matrix_all:40
+  e2e.evaluation:20 e2e.har:20 e2e.package_tar:19 e2e.video:18 e2e.lora:17 hooks.process:17 gpu.cudnn:10 gpu.cudnn_plans:40 e2e.canonical:60 job.matrix_all:40
   e2e.bad_input:15 e2e.results:15 e2e.init_from:14 e2e.text:14 e2e.json:13 e2e.device:13 gpu.faults:12 e2e.identity:12
   tools.style:10 compiler.growth:10 compiler.scan_random:8)
 foreach(pair ${costs})
