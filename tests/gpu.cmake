@@ -7,9 +7,9 @@ target_link_libraries(test_gpu_cases gr_ops)
 add_executable(test_nvrtc gpu/test_nvrtc.c gpu/nvrtc_sources.c gpu/loops.c gpu/steps.c cache.c)
 target_link_libraries(test_nvrtc test_gpu_cases test_world ${CMAKE_DL_LIBS})
 add_test(NAME gpu.nvrtc COMMAND test_nvrtc turn)
-add_test(NAME gpu.nvrtc_all COMMAND test_nvrtc sm_90 turn)
+add_test(NAME gpu.nvrtc_all COMMAND test_nvrtc each)
 add_test(NAME gpu.nvrtc_configs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/gpu/nvrtc_configs.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR}
-  $<TARGET_FILE:test_nvrtc>)
+  $<TARGET_FILE:test_nvrtc> each)
 set_tests_properties(gpu.nvrtc gpu.nvrtc_all gpu.nvrtc_configs PROPERTIES TIMEOUT ${limit})
 # Each finds in the cache what the one before it has compiled, and this order makes ctest begin with them.
 set_tests_properties(gpu.nvrtc_all PROPERTIES DEPENDS gpu.nvrtc)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # nvrtc_configs.sh - every kernel of the programs of configs/ as they are planned for GPUs, in fp32 and bf16, and their
 # loops in fp16, compiled by NVRTC, where it is installed; with `all` every kernel in fp16 too.
-#   nvrtc_configs.sh GRAPHRUN SOURCE TEST_NVRTC [sm_80 | sm_90 | sm_100 | all] [table]
+#   nvrtc_configs.sh GRAPHRUN SOURCE TEST_NVRTC [sm_80 | sm_90 | sm_100 | each | all] [table]
 graphrun=$1 source=$2 test_nvrtc=$3
 shift 3
 dumps=$(mktemp -d "${TMPDIR:-/tmp}/graphrun-nvrtc-XXXXXX") || exit 1

@@ -54,13 +54,14 @@ static uint64_t hash_code(const char *text) {
 
 // ---- Adding ------------------------------------------------------------------------------------
 
-// The architecture whose turn it is with a text; -1: none.
-static int arch_in_turn(const gr_op *op, const char *text) {
+// The architecture whose turn it is with a text; -1: none. All texts of the same code have the
+// same.
+static int arch_in_turn(const nvrtc_wanted *wanted, const gr_op *op, uint64_t code) {
   static const gr_op *previous;  // ops come one after the other
-  uint64_t hash = gr_hash_text(text);
   bool first = op != previous;
   previous = op;
-  return first || hash % 6 == 0 ? (int)(hash / 6 % NVRTC_ARCHS) : -1;
+  bool is_in = wanted->each || (wanted->turn && (first || code % 6 == 0));
+  return is_in ? (int)(code / 6 % NVRTC_ARCHS) : -1;
 }
 
 static void put_types(const gr_op_call *call, nvrtc_source *s) {
@@ -109,8 +110,8 @@ static bool is_repeated(const gr_op *op, const char *text, int threads) {
 void nvrtc_add(gr_arena *a, const nvrtc_wanted *wanted, const gr_op_call *call, const char *text,
                int threads) {
   if (is_repeated(call->op, text, threads)) return;
-  int turn = wanted->turn ? arch_in_turn(call->op, text) : -1;
   uint64_t code = hash_code(text);
+  int turn = arch_in_turn(wanted, call->op, code);
   for (int i = 0; i < NVRTC_ARCHS; i++) {
     if (!wanted->arch[i] && i != turn) continue;
     nvrtc_source new = {.text = text,

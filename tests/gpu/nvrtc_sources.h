@@ -18,7 +18,8 @@ typedef struct nvrtc_source {
 
 typedef struct nvrtc_wanted {
   bool arch[NVRTC_ARCHS];
-  bool turn;   // the first text of each op and a sixth of the others, for one architecture each
+  bool each;   // each text for one architecture, chosen by a hash
+  bool turn;   // of these the first text of each op, and a sixth of the others
   bool sizes;  // also texts that differ from another one only in sizes
 } nvrtc_wanted;
 

@@ -1,15 +1,15 @@
 // test_nvrtc.c - every kernel of every op, compiled by NVRTC as a device does it: no error, no
 // registers that spill to local memory, and few enough of them for the launch. It needs no GPU.
 //
-//   test_nvrtc [sm_80 | sm_90 | sm_100 | all | turn] [table] [OP] [FILE.gr ...]
+//   test_nvrtc [sm_80 | sm_90 | sm_100 | all | each | turn] [table] [OP] [FILE.gr ...]
 //
-// Without an architecture it is sm_90; several may be given. `turn` compiles the first text of each
-// op, and of the others a sixth, each for one architecture: a hash of the text chooses both. Of
-// texts that differ in sizes alone, one is compiled. `all` compiles each, and adds f64 to f32 and
-// bf16; `table` prints registers and shared memory. Of files, which `graphrun
-// plan --dump=schedule` writes, it compiles the kernels of all graphs, instead of those of cases
-// (nvrtc_configs.sh). What NVRTC said of a text that compiles is kept (tests/cache.h): a text that
-// has not changed is judged by that.
+// Without an architecture it is sm_90; several may be given. `each` compiles each text for one
+// architecture, which a hash of it chooses, and `turn` of these the first text of each op and a
+// sixth of the others. Of texts that differ in sizes alone, one is compiled. `all` compiles each
+// for every architecture, and adds f64 to f32 and bf16; `table` prints registers and shared memory.
+// Of files, which `graphrun plan --dump=schedule` writes, it compiles the kernels of all graphs,
+// instead of those of cases (nvrtc_configs.sh). What NVRTC said of a text that compiles is kept
+// (tests/cache.h): a text that has not changed is judged by that.
 #include <dlfcn.h>
 #include "base/arena.h"
 #include "base/tasks.h"
@@ -359,8 +359,9 @@ static void kernels(void) {
 int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i < argc; i++) {
-    bool all = !strcmp(argv[i], "all"), arch = all || !strcmp(argv[i], "turn");
-    doubles |= all, wanted.sizes |= all, wanted.turn |= arch && !all;
+    bool all = !strcmp(argv[i], "all"), each = !strcmp(argv[i], "each");
+    bool turn = !strcmp(argv[i], "turn"), arch = all || each || turn;
+    doubles |= all, wanted.sizes |= all, wanted.each |= each, wanted.turn |= turn;
     for (int a = 0; a < NVRTC_ARCHS; a++)
       if (all || !strcmp(argv[i], nvrtc_archs[a])) wanted.arch[a] = arch = any = true;
     if (!strcmp(argv[i], "table"))
@@ -370,6 +371,6 @@ int main(int argc, char **argv) {
     else if (!arch)
       only = argv[i];
   }
-  if (!any && !wanted.turn) wanted.arch[1] = true;
+  if (!any && !wanted.turn && !wanted.each) wanted.arch[1] = true;
   return RUN(1, argv, {"kernels", kernels});
 }
