@@ -107,7 +107,8 @@ gr_status gr_file_open_below(const char *dir, const char *path, gr_code code, in
   const char *why = !below       ? "it is not below that folder"
                     : e == ENXIO ? "it is not a regular file"
                     : e == ELOOP ? "it is a symbolic link, or behind one"
-                                 : strerror(e);
+                                 : NULL;
+  if (!why) return gr_fail_errno(code, e, "cannot read '%s' in '%s'", path, dir);
   return gr_fail(code, GR_NOWHERE, "cannot read '%s' in '%s': %s", path, dir, why);
 }
 
