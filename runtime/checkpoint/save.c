@@ -126,7 +126,7 @@ static void *write_thread(void *arg) {
 
 static gr_status snapshot(gr_saver *s) {
   char *to = s->staging;
-  for (int i = 0; i < s->file.n_pieces; i++) {
+  for (int i = 0; to && i < s->file.n_pieces; i++) {
     const gr_tensor_slice *piece = &s->file.pieces[i]->piece;
     if (s->spec.fetch)
       GR_TRY(s->spec.fetch(s->spec.ctx, piece, to));

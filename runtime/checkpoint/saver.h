@@ -13,7 +13,7 @@ struct gr_saver {
   gr_index plan;      // what this rank writes, in file order; offsets are not known yet
   gr_rank_file file;  // only .pieces is set, in that order
   int64_t bytes;      // of all pieces
-  char *staging;      // copy of the tensors; with spec.in_place of one at a time, or NULL
+  char *staging;      // copy of the tensors; with spec.in_place of one that is fetched; or NULL
   size_t staging_bytes;
   char *packed;  // [GR_MAX_PACKED]
   struct ZSTD_CCtx_s *zstd;

@@ -124,12 +124,13 @@ static gr_status put_frames(gr_saver *s, gr_disk_file *f, const char *data, int6
   return GR_OK;
 }
 
-// *data: the bytes of a piece; *staged: of the snapshot, if there is one.
+// *data: the bytes of a piece; *staged: of the snapshot, NULL: there is none.
 static gr_status find_data(gr_saver *s, const gr_tensor_slice *piece, const char **staged,
                            const char **data) {
-  *data = !s->spec.in_place ? *staged : s->spec.fetch ? s->staging : piece->data;
-  if (!s->spec.in_place) *staged += gr_tensor_slice_bytes(piece);
-  return s->spec.in_place && s->spec.fetch ? s->spec.fetch(s->spec.ctx, piece, s->staging) : GR_OK;
+  bool fetches = s->spec.in_place && s->staging;
+  *data = fetches ? s->staging : *staged ? *staged : piece->data;
+  if (*staged) *staged += gr_tensor_slice_bytes(piece);
+  return fetches ? s->spec.fetch(s->spec.ctx, piece, s->staging) : GR_OK;
 }
 
 static gr_status put_piece(gr_saver *s, gr_disk_file *f, gr_stored *p, const char **staged,
@@ -141,7 +142,7 @@ static gr_status put_piece(gr_saver *s, gr_disk_file *f, gr_stored *p, const cha
 }
 
 static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *offset) {
-  const char *staged = s->staging;
+  const char *staged = s->spec.in_place ? NULL : s->staging;
   for (int i = 0; i < s->file.n_pieces; i++)
     GR_TRY(gr_note(put_piece(s, f, s->file.pieces[i], &staged, offset), GR_NOWHERE,
                    "at tensor '%s'", s->file.pieces[i]->piece.name));

@@ -112,7 +112,8 @@ goes_on() {
 
 for at in 2 3 4 5 6 7 9 10 12 13; do
   mkdir -p "cut$at"
-  timeout -k 5 "$limit" "$graphrun" run.yaml "output.dir=$scratch/cut$at" "hooks_params={hold: $at}" >"$(new_log)" 2>&1 </dev/null &
+  new_log >/dev/null
+  timeout -k 5 "$limit" "$graphrun" run.yaml "output.dir=$scratch/cut$at" "hooks_params={hold: $at}" >>"$log" 2>&1 </dev/null &
   watcher=$! pid=
   while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done
   wait_steps "cut$at" "$at"

@@ -178,8 +178,9 @@ mkdir large
 } >large/list.csv
 for ranks in 1 2; do
   backend=loopback
+  new_log >/dev/null
   timeout -k 5 "$limit" "$graphrun" image.yaml data.image.path=large/list.csv data.cache_mb=0 training.batch_size=4000 \
-    output.dir="$scratch/large/out" distributed.ranks=$ranks distributed.backend=$backend >"$(new_log)" 2>&1 </dev/null &
+    output.dir="$scratch/large/out" distributed.ranks=$ranks distributed.backend=$backend >>"$log" 2>&1 </dev/null &
   watcher=$!
   pid=
   while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done

@@ -146,9 +146,10 @@ slow="hooks=[$source/tests/e2e/slow.lua,$source/hooks/cosine.lua,$source/hooks/e
 augmented="data.transforms=[{jitter:0.02},{scaling:0.1},{time_warp:0.2},{lineplot:64}]"
 ran_har "a run without a stop" pretrain straight distributed.ranks=2 "$slow" "$augmented"
 for at in 3 9; do
+  new_log >/dev/null
   # shellcheck disable=SC2086
   "$graphrun" "$source/configs/har/pretrain.yaml" "output.dir=$scratch/killed" $small distributed.ranks=2 "$slow" "$augmented" \
-    checkpoint.resume=auto >"$(new_log)" 2>&1 </dev/null &
+    checkpoint.resume=auto >>"$log" 2>&1 </dev/null &
   watcher=$!
   wait_steps killed $at
   kill -9 $watcher 2>/dev/null

@@ -17,7 +17,7 @@ trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 log=$scratch/log
 # new_log: a new file for what is printed next. What an earlier command has left behind may still write to the file that
-# it has, over the lines of another one.
+# it has, over the lines of another one. In the background it is called before, so that the command is the first child.
 new_log() {
   rm -f "$log"
   echo "$log"
@@ -107,7 +107,8 @@ ran() {
 
 # behind COMMAND...: in the background; $pid is its process.
 behind() {
-  timeout -k 5 "$limit" "$@" >"$(new_log)" 2>&1 </dev/null &
+  new_log >/dev/null
+  timeout -k 5 "$limit" "$@" >>"$log" 2>&1 </dev/null &
   watcher=$!
   pid=
   while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done

@@ -146,8 +146,9 @@ check "... its last checkpoint has the same bytes" same_files "$(newest one)" "$
 # In the evaluation after a pass: all of its runs are done, and its end is not.
 echo 'return { on_eval_start = function(ctx) while ctx.params.wait do end end }' >waits.lua
 mkdir -p ending
+new_log >/dev/null
 timeout -k 5 "$limit" "$graphrun" run.yaml output.dir="$scratch/ending" 'hooks=[waits.lua]' 'hooks_params={wait: true}' \
-  hooks_seconds=100000 >"$(new_log)" 2>&1 </dev/null &
+  hooks_seconds=100000 >>"$log" 2>&1 </dev/null &
 watcher=$! pid=
 while [ -z "$pid" ] && kill -0 "$watcher" 2>/dev/null; do pid=$(children "$watcher"); done
 wait_steps ending 20
@@ -162,9 +163,10 @@ for ranks in 1 2; do
   # shellcheck disable=SC2086
   run "whole$ranks" $long distributed.ranks=$ranks
   mkdir -p "killed$ranks"
+  new_log >/dev/null
   # shellcheck disable=SC2086
   timeout -k 5 "$limit" "$graphrun" run.yaml output.dir="$scratch/killed$ranks" $long distributed.ranks=$ranks \
-    distributed.backend=loopback 'hooks_params={hold: 25}' hooks_seconds=100000 >"$(new_log)" 2>&1 </dev/null &
+    distributed.backend=loopback 'hooks_params={hold: 25}' hooks_seconds=100000 >>"$log" 2>&1 </dev/null &
   watcher=$!
   wait_steps "killed$ranks" 20
   for at in $(processes "killed$ranks"); do kill -9 "$at" 2>/dev/null; done

@@ -241,8 +241,9 @@ expect "runs of a sweep" 0 '^sweep/1 +done' -- "$graphrun" runs sweep
 expect "a sweep of which a run fails" 69 '^half/0 +done' "run 1 .half/1. ended with code 66" '1 of 2 runs failed, the first with code 66' -- \
   "$graphrun" -m table.yaml "data.table.path=$scratch/data/kinds.csv,gone.csv" hydra.sweep.dir=half training.max_epochs=1
 check "... has the page of the others" grep -q '<a href="./0/report.html">' half/report.html
+new_log >/dev/null
 timeout -k 5 "$limit" "$graphrun" -m table.yaml training.lr=1e-3 training.max_epochs=1000000 training.eval_every=0 distributed.ranks=1 \
-  hydra.sweep.dir=killed >"$(new_log)" 2>&1 </dev/null &
+  hydra.sweep.dir=killed >>"$log" 2>&1 </dev/null &
 watcher=$! sweep='' one=''
 while [ -z "$sweep" ] && kill -0 "$watcher" 2>/dev/null; do sweep=$(children "$watcher"); done
 while [ -z "$one" ] && kill -0 "$watcher" 2>/dev/null; do one=$(children "$sweep"); done

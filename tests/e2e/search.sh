@@ -67,7 +67,8 @@ searched "more trials" 0 "^search: tpe, 8 trials" "^importance" "^  training.lr 
 head -6 again/trials.jsonl >first
 check "... follow those that have ended" cmp tpe/trials.jsonl first
 check "... and are recorded" test "$(trials again)" = 8
-"$graphrun" -m search.yaml hydra.sweep.dir=stopped $tpe >"$(new_log)" 2>&1 &
+new_log >/dev/null
+"$graphrun" -m search.yaml hydra.sweep.dir=stopped $tpe >>"$log" 2>&1 &
 sweep=$!
 while kill -0 $sweep 2>/dev/null && [ ! -s stopped/trials.jsonl ]; do sleep 0.05; done
 kill $sweep 2>/dev/null

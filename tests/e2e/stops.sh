@@ -57,9 +57,10 @@ stopped "SIGTERM to ranks as threads" threads TERM launcher distributed.ranks=2 
   distributed.backend=loopback
 # A sweep: the run under way saves, and no other begins.
 mkdir sweep && cd sweep || exit 1
+new_log >/dev/null
 timeout -k 5 "$limit" "$graphrun" -m "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
   "model.graph=$source/graphs/lmu_asr.yaml" training.lr=1e-3,2e-3,3e-3 training.max_steps=1000000 hydra.sweep.dir=swept \
-  "hooks=[$source/tests/e2e/slow.lua]" >"$(new_log)" 2>&1 </dev/null &
+  "hooks=[$source/tests/e2e/slow.lua]" >>"$log" 2>&1 </dev/null &
 watcher=$!
 pid=
 while [ -z "$pid" ] && kill -0 "$watcher"; do pid=$(children "$watcher"); done
@@ -78,10 +79,11 @@ return { lr = function(ctx) while ctx.step == 3 do end return ctx.lr end }
 END
 for jobs in 1 2 3; do
   [ $jobs = 2 ] && given=--jobs=2 || given="--jobs $jobs"
+  new_log >/dev/null
   # shellcheck disable=SC2086
   timeout -k 5 "$limit" "$graphrun" -m "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
     "model.graph=$source/graphs/lmu_asr.yaml" training.lr=1e-3,2e-3,3e-3,4e-3 hydra.sweep.dir=at_once$jobs $given \
-    "hooks=[endless.lua]" hooks_seconds=1000 >"$(new_log)" 2>&1 </dev/null &
+    "hooks=[endless.lua]" hooks_seconds=1000 >>"$log" 2>&1 </dev/null &
   watcher=$!
   pid=
   while [ -z "$pid" ] && kill -0 "$watcher"; do pid=$(children "$watcher"); done

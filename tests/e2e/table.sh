@@ -145,8 +145,9 @@ fi
 { npy '60000,' && head -c 30000 /dev/zero && head -c 30000 /dev/zero | tr '\0' '\1'; } >labels.npy
 for ranks in 1 2; do
   cp long.npy cut.npy
+  new_log >/dev/null
   timeout -k 5 "$limit" "$graphrun" table.yaml 'data.table.path=[cut.npy,labels.npy]' data.table.label=labels output.dir=cut$ranks \
-    distributed.ranks=$ranks training.max_epochs=1000 training.batch_size=8 >"$(new_log)" 2>&1 </dev/null &
+    distributed.ranks=$ranks training.max_epochs=1000 training.batch_size=8 >>"$log" 2>&1 </dev/null &
   watcher=$!
   wait_steps cut$ranks 20
   head -c 4096 long.npy | dd of=cut.npy conv=notrunc 2>/dev/null

@@ -93,8 +93,9 @@ expect "the classes' weights and the best by F1" 0 "^classes \(3\) +train valida
 check "the rate restarts after two epochs" awk -F'"lr": ' '{ split($2, a, ","); lr[NR - 1] = a[1] }
   END { exit !(lr[0] == 0.001 && lr[5] > 0.0005 && lr[5] < 0.000501 && lr[10] == 0.001 && lr[15] < lr[10]) }' straight/metrics.jsonl
 for at in 8 16; do
+  new_log >/dev/null
   # shellcheck disable=SC2086
-  "$graphrun" $restarts "$hooks" output.dir=killed checkpoint.resume=auto >"$(new_log)" 2>&1 </dev/null &
+  "$graphrun" $restarts "$hooks" output.dir=killed checkpoint.resume=auto >>"$log" 2>&1 </dev/null &
   watcher=$!
   wait_steps killed $at
   kill -9 $watcher 2>/dev/null
