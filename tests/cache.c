@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/hash.h"
@@ -98,4 +99,18 @@ void cache_write(const char *kind, const cache_key *k, const void *data, size_t 
   memcpy(h.magic, magic, sizeof magic);
   bool written = fwrite(&h, sizeof h, 1, f) == 1 && fwrite(data, 1, bytes, f) == bytes;
   if (fclose(f) || !written || rename(unfinished, path)) unlink(unfinished);
+}
+
+int cache_lock(const char *kind, const cache_key *k) {
+  char path[PATH];
+  if (!find_folder(kind, path) || !make_folders(path)) return -1;
+  snprintf(path + strlen(path), NAME, "/lock.%02x", (unsigned)(k->half[0] >> 56));
+  int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  while (lock >= 0 && flock(lock, LOCK_EX))
+    if (errno != EINTR) close(lock), lock = -1;
+  return lock;
+}
+
+void cache_unlock(int lock) {
+  if (lock >= 0) close(lock);
 }

@@ -1,5 +1,6 @@
 // test_cache.c - what tests keep between runs (tests/cache.h): whole entries, or none.
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -95,11 +96,36 @@ static void at_once(void) {
   CHECK(count_files("at_once") == 1, "%d files: unfinished ones are left", count_files("at_once"));
 }
 
+// Of processes that find no entry at once, one makes it.
+static void made_once(void) {
+  enum { PROCESSES = 4 };
+  const cache_key k = key_of("made once", "");
+  char made[sizeof folder + 10];
+  snprintf(made, sizeof made, "%s/made", folder);
+  for (int p = 0; p < PROCESSES; p++) {
+    if (fork()) continue;
+    int lock = cache_lock("locked", &k), other = open(made, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    bool there = finds("locked", &k, "text");
+    if (!there && write(other, "x", 1) != 1) _exit(1);
+    usleep(20000);  // so that without a lock each of them finds none
+    if (!there) cache_write("locked", &k, "text", 4);
+    cache_unlock(lock);
+    _exit(lock < 0);
+  }
+  for (int p = 0, status; p < PROCESSES; p++) {
+    wait(&status);
+    CHECK(status == 0, "a process got no lock");
+  }
+  struct stat is;
+  CHECK(!stat(made, &is) && is.st_size == 1, "it was made %lld times", (long long)is.st_size);
+}
+
 static void none(void) {
   const cache_key k = key_of("none", "");
   setenv("GRAPHRUN_TEST_CACHE", "", 1);
   cache_write("kind", &k, "text", 4);
   CHECK(!finds("kind", &k, "text"), "an empty GRAPHRUN_TEST_CACHE is a cache");
+  CHECK(cache_lock("kind", &k) < 0, "without a cache there is a lock");
   setenv("GRAPHRUN_TEST_CACHE", "/proc/none", 1);
   cache_write("kind", &k, "text", 4);
   CHECK(!finds("kind", &k, "text"), "/proc/none is a cache");
@@ -111,7 +137,7 @@ int main(int argc, char **argv) {
   snprintf(into, sizeof into, "%s/new/folders", folder);
   setenv("GRAPHRUN_TEST_CACHE", into, 1);
   int code = RUN(argc, argv, {"entries", entries}, {"damaged", damaged}, {"at_once", at_once},
-                 {"none", none});
+                 {"made_once", made_once}, {"none", none});
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   return system(command) || code;
 }

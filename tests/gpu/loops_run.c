@@ -30,14 +30,14 @@ static void fill(gr_exec *e, const gr_exec_tensor *t, const char *name) {
   MUST(gr_exec_wait(e));
 }
 
-static double *take(gr_exec *e, const gr_exec_tensor *t, double *out) {
+static void take(gr_exec *e, const gr_exec_tensor *t, loops_numbers *out) {
   static char data[MOST];
   int64_t n = gr_type_count(&t->type);
   CHECK(t->bytes <= MOST, "a value has %zu bytes", t->bytes);
+  CHECK(out->n + n <= MOST, "a graph has more than %d numbers", MOST);
   MUST(gr_exec_read(e, t, data));
   MUST(gr_exec_wait(e));
-  for (int64_t k = 0; k < n; k++) *out++ = gr_get(data, t->type.dtype, k);
-  return out;
+  for (int64_t k = 0; k < n; k++) out->value[out->n++] = gr_get(data, t->type.dtype, k);
 }
 
 // The nodes of the programs that a device has captured.
@@ -52,7 +52,8 @@ static int count_captured(gr_exec *e, gr_arena *arena) {
   return n;
 }
 
-int loops_run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, int runs, double *out) {
+int loops_run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, int runs,
+              loops_numbers *out) {
   gr_plan *plan;
   gr_exec *e;
   gr_compiled c = {.kind = "train", .bucket = "", .g = g, .gpu = on->gpu};
@@ -69,13 +70,14 @@ int loops_run(const gr_graph *g, gr_arena *arena, const gr_device_ops *on, int r
     fill(e, &t, plan->states[i].name);
   }
   MUST(gr_exec_run(e, plan->programs));
+  out->n = 0;
   for (uint32_t k = 0; k < g->n_results; k++) {
     gr_exec_tensor t = gr_exec_result(e, plan->programs, g->result_names[k]);
-    out = take(e, &t, out);
+    take(e, &t, out);
   }
   for (uint32_t i = 0; i < plan->n_states; i++) {
     gr_exec_tensor t = gr_exec_state(e, &plan->states[i]);
-    out = take(e, &t, out);
+    take(e, &t, out);
   }
   int captured = count_captured(e, arena);
   gr_exec_close(e);
@@ -106,11 +108,17 @@ void loops_look(gr_arena *arena, const gr_graph *g, bool inside, loops_seen *out
   }
 }
 
-double loops_worst(const double *x, const double *y, int64_t n) {
+double loops_worst(const loops_numbers *x, const loops_numbers *y) {
   double off = 0, most = 1;
-  for (int64_t i = 0; i < n; i++) {
-    if (fabs(y[i]) > most) most = fabs(y[i]);
-    if (!(fabs(x[i] - y[i]) <= off)) off = fabs(x[i] - y[i]);
+  if (x->n != y->n) return INFINITY;
+  for (int64_t i = 0; i < x->n; i++) {
+    if (fabs(y->value[i]) > most) most = fabs(y->value[i]);
+    double difference = fabs(x->value[i] - y->value[i]);
+    if (!(difference <= off)) off = difference;
   }
   return off / most;
+}
+
+bool loops_same(const loops_numbers *x, const loops_numbers *y) {
+  return x->n == y->n && !memcmp(x->value, y->value, (size_t)x->n * sizeof *x->value);
 }

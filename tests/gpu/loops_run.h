@@ -5,12 +5,20 @@
 
 enum { LOOPS_MOST = 1 << 21 };  // of all numbers of a graph, and bytes of a value
 
+// All numbers of the results and states of a graph, one after the other.
+typedef struct loops_numbers {
+  int64_t n;
+  double value[LOOPS_MOST];
+} loops_numbers;
+
 // Runs a graph on a device so often, at last with values and before of zeros, so that what an
-// earlier run left is not right; reads its results and states, one after the other. Returns the
+// earlier run left is not right; reads its results and states. Returns the
 // nodes that were captured.
-int loops_run(const gr_graph *, gr_arena *, const gr_device_ops *, int runs, double *out);
-// The largest difference of n numbers, of the largest number or 1.
-double loops_worst(const double *x, const double *y, int64_t n);
+int loops_run(const gr_graph *, gr_arena *, const gr_device_ops *, int runs, loops_numbers *out);
+// The largest difference of the numbers, of the largest number or 1; infinite where one has more.
+double loops_worst(const loops_numbers *x, const loops_numbers *y);
+// Whether they have the same bits.
+bool loops_same(const loops_numbers *x, const loops_numbers *y);
 
 // Numbers of the kernels of a graph's loops.
 typedef struct loops_seen {

@@ -15,7 +15,6 @@
 #include "tests/gpu/loops_run.h"
 #include "tests/nodes.h"
 
-enum { MOST = LOOPS_MOST };
 static const gr_device_ops *device;
 static uint32_t first = 1, last = 0;  // seeds, if they are given
 static uint32_t share, shares = 1, bodies;
@@ -41,20 +40,19 @@ static const kind kinds[] = {
 };
 
 static void one(const kind *k, uint32_t seed, loops_seen *out) {
-  static double want[MOST], got[MOST];
+  static loops_numbers want, got;
   bool square = k->make == loops_square;
   loops_body o = {97 * seed + k->dtype, 4 + seed % 3, seed % 4 ? 3 + seed % 15 : 37, k->dtype};
   if (!square) o.rows = 1 + seed * 5 % 23;
   gr_arena *arena = gr_arena_create();
   gr_graph *g;
-  memset(want, 0, sizeof want), memset(got, 0, sizeof got);
   MUST(k->make(arena, &o, &g));
   if (k->make != loops_train && seed % 2)
     MUST(gr_pass_run(arena, "fuse", g, &(gr_options){.optimizer.name = "sgd"}, &g));
   loops_look(arena, g, false, out);
-  loops_run(g, arena, &gr_device_cpu, 1, want);
-  loops_run(g, arena, device, 1, got);
-  double off = loops_worst(got, want, MOST);
+  loops_run(g, arena, &gr_device_cpu, 1, &want);
+  loops_run(g, arena, device, 1, &got);
+  double off = loops_worst(&got, &want);
   CHECK(off <= k->tolerance, "%s of %s, seed %u: off by %g", k->name, gr_dtypes[k->dtype].name,
         seed, off);
   gr_arena_destroy(arena);
@@ -77,11 +75,10 @@ static void random_bodies(void) {
 
 static void check_gates(const loops_body *o, bool nested) {
   bool narrow = o->dtype == GR_BF16;
-  static double want[MOST], got[MOST];
+  static loops_numbers want, got;
   gr_arena *arena = gr_arena_create();
   gr_graph *whole, *split;
   loops_seen all = {0};
-  memset(want, 0, sizeof want), memset(got, 0, sizeof got);
   MUST(loops_gates(arena, o, nested, false, &whole));
   MUST(loops_gates(arena, o, nested, true, &split));
   loops_look(arena, split, true, &all);
@@ -89,9 +86,9 @@ static void check_gates(const loops_body *o, bool nested) {
         all.loops);
   CHECK(all.most <= 1 + narrow, "seed %u: blocks wait %lld times a step", o->seed,
         (long long)all.most);
-  loops_run(whole, arena, &gr_device_cpu, 1, want);
-  loops_run(split, arena, device, nested ? 2 : 1, got);
-  double off = loops_worst(got, want, MOST);
+  loops_run(whole, arena, &gr_device_cpu, 1, &want);
+  loops_run(split, arena, device, nested ? 2 : 1, &got);
+  double off = loops_worst(&got, &want);
   CHECK(off <= (narrow ? 0.02 : 2e-5), "%s, seed %u%s: off by %g", gr_dtypes[o->dtype].name,
         o->seed, nested ? ", nested" : "", off);
   gr_arena_destroy(arena);
@@ -111,7 +108,7 @@ static void gates(void) {
 // Matrices for which a kernel has to ask for more shared memory than any may have, on 4 processors.
 static void much_shared_memory(void) {
   enum { USUAL = 48 << 10 };
-  static double want[MOST], got[MOST];
+  static loops_numbers want, got;
   MUST(gr_device_find("cuda", GR_NOWHERE, &device));
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   gr_arena *arena = gr_arena_create();
@@ -120,9 +117,9 @@ static void much_shared_memory(void) {
   MUST(loops_square(arena, &(loops_body){3, 4, 140, GR_F32}, &g));
   loops_look(arena, g, false, &all);
   CHECK(all.shared > USUAL, "%zu bytes of shared memory are too few", all.shared);
-  loops_run(g, arena, &gr_device_cpu, 1, want);
-  loops_run(g, arena, device, 1, got);
-  double off = loops_worst(got, want, MOST);
+  loops_run(g, arena, &gr_device_cpu, 1, &want);
+  loops_run(g, arena, device, 1, &got);
+  double off = loops_worst(&got, &want);
   CHECK(off <= 2e-4, "off by %g", off);
   gr_arena_destroy(arena);
 }
@@ -153,7 +150,7 @@ static gr_status last_kilobyte(gr_arena *arena, gr_graph **out) {
 // What a block cannot have is left where it is, although the processor has it.
 static void memory_of_a_block(void) {
   enum { BLOCK = 227 << 10, PROCESSOR = 228 << 10, BLOCKS = 4 };
-  static double want[MOST], got[MOST];
+  static loops_numbers want, got;
   gr_arena *arena = gr_arena_create();
   gr_graph *g;
   gr_op_call call;
@@ -167,9 +164,9 @@ static void memory_of_a_block(void) {
   MUST(gr_gpu_describe(&d));
   size_t bytes = launch[d.n - 1].kernel.shared;
   CHECK(bytes > BLOCK && bytes <= PROCESSOR, "%zu bytes are not those of the last kB", bytes);
-  loops_run(g, arena, &gr_device_cpu, 1, want);
-  loops_run(g, arena, device, 1, got);
-  double off = loops_worst(got, want, MOST);
+  loops_run(g, arena, &gr_device_cpu, 1, &want);
+  loops_run(g, arena, device, 1, &got);
+  double off = loops_worst(&got, &want);
   CHECK(off <= 2e-5, "off by %g", off);
   gr_arena_destroy(arena);
 }
@@ -193,7 +190,7 @@ static gr_status ends_without_wait(gr_arena *arena, gr_graph **out) {
 }
 
 static void threads_wait_where_blocks_do_not(void) {
-  static double want[MOST], got[MOST];
+  static loops_numbers want, got;
   gr_arena *arena = gr_arena_create();
   gr_graph *g;
   loops_seen all = {0};
@@ -203,9 +200,9 @@ static void threads_wait_where_blocks_do_not(void) {
   loops_look(arena, g, false, &all);
   CHECK(all.kernels == 1 && all.most == 1, "%d kernels, which wait %lld times a step", all.kernels,
         (long long)all.most);
-  loops_run(g, arena, &gr_device_cpu, 1, want);
-  loops_run(g, arena, device, 1, got);
-  double off = loops_worst(got, want, MOST);
+  loops_run(g, arena, &gr_device_cpu, 1, &want);
+  loops_run(g, arena, device, 1, &got);
+  double off = loops_worst(&got, &want);
   CHECK(off <= 2e-5, "off by %g", off);
   gr_arena_destroy(arena);
 }
@@ -216,14 +213,13 @@ static void threads_wait_where_blocks_do_not(void) {
 // body once, the third replays that. The second seed's slices, of 5 kB, are copied by two blocks.
 static void repeat(gr_status (*make)(gr_arena *, const loops_body *, gr_graph **),
                    const loops_body *o, int runs) {
-  static double want[MOST], got[MOST];
+  static loops_numbers want, got;
   gr_arena *arena = gr_arena_create();
   gr_graph *g;
-  memset(want, 0, sizeof want), memset(got, 0, sizeof got);
   MUST(make(arena, o, &g));
-  loops_run(g, arena, &gr_device_cpu, 1, want);
-  int nodes = loops_run(g, arena, device, runs, got);
-  double off = loops_worst(got, want, MOST);
+  loops_run(g, arena, &gr_device_cpu, 1, &want);
+  int nodes = loops_run(g, arena, device, runs, &got);
+  double off = loops_worst(&got, &want);
   CHECK(off <= 2e-5, "seed %u, %d runs: off by %g", o->seed, runs, off);
   CHECK(runs == 1 || (nodes > 0 && nodes < 20), "%d nodes are captured", nodes);
   gr_arena_destroy(arena);
@@ -271,23 +267,22 @@ static void counters_are_cleared(void) {
 // ------------------------------------------------------
 
 static void check_steps(const loops_body *o, double tolerance) {
-  static double want[MOST], got[MOST], apart[MOST];
+  static loops_numbers want, got, apart;
   gr_arena *arena = gr_arena_create();
   gr_graph *whole, *parts;
   loops_seen all = {0}, none = {0};
-  memset(want, 0, sizeof want), memset(got, 0, sizeof got), memset(apart, 0, sizeof apart);
   MUST(loops_steps(arena, o, 1, &whole));
   MUST(loops_steps(arena, o, 2, &parts));  // of so few steps that they are launched node by node
   loops_look(arena, whole, false, &all), loops_look(arena, parts, false, &none);
   CHECK(all.kernels == 1 && !none.kernels, "%d kernels, and %d of parts", all.kernels,
         none.kernels);
-  loops_run(whole, arena, &gr_device_cpu, 1, want);
-  loops_run(whole, arena, device, 2, got);
-  loops_run(parts, arena, device, 1, apart);
-  double off = loops_worst(got, want, MOST);
+  loops_run(whole, arena, &gr_device_cpu, 1, &want);
+  loops_run(whole, arena, device, 2, &got);
+  loops_run(parts, arena, device, 1, &apart);
+  double off = loops_worst(&got, &want);
   CHECK(off <= tolerance, "seed %u: off by %g", o->seed, off);
-  CHECK(!memcmp(got, apart, sizeof got), "seed %u: launches make other bits: %g", o->seed,
-        loops_worst(got, apart, MOST));
+  CHECK(loops_same(&got, &apart), "seed %u: launches make other bits: %g", o->seed,
+        loops_worst(&got, &apart));
   gr_arena_destroy(arena);
 }
 

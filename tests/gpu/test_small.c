@@ -10,7 +10,6 @@
 #include "tests/gpu/loops.h"
 #include "tests/gpu/loops_run.h"
 
-enum { MOST = LOOPS_MOST };
 static const gr_device_ops *device;
 static uint32_t first = 1, last = 0;  // seeds, if they are given
 
@@ -22,20 +21,19 @@ static gr_graph *join_small(gr_arena *arena, const gr_graph *g) {
 }
 
 static void check_small(const loops_body *o, int fewer) {
-  static double apart[MOST], joined[MOST];
+  static loops_numbers apart, joined;
   gr_arena *arena = gr_arena_create();
   gr_graph *g;
   loops_seen all = {0};
-  memset(apart, 0, sizeof apart), memset(joined, 0, sizeof joined);
   MUST(loops_steps(arena, o, 2, &g));
   const gr_graph *less = join_small(arena, g);
   loops_look(arena, less, true, &all);
   CHECK(all.small >= 4, "only %d kernels", all.small);
-  int before = loops_run(g, arena, device, 2, apart),
-      after = loops_run(less, arena, device, 2, joined);
+  int before = loops_run(g, arena, device, 2, &apart),
+      after = loops_run(less, arena, device, 2, &joined);
   CHECK(after < before / fewer, "%d captured nodes, of %d", after, before);
-  CHECK(!memcmp(apart, joined, sizeof apart), "seed %u: launches make other bits: %g", o->seed,
-        loops_worst(joined, apart, MOST));
+  CHECK(loops_same(&apart, &joined), "seed %u: launches make other bits: %g", o->seed,
+        loops_worst(&joined, &apart));
   gr_arena_destroy(arena);
 }
 
@@ -52,21 +50,20 @@ static void small_nodes(void) {
 // A loop of one step that has more than such a run: carries that are yields, stay as they are, or
 // are read, and a loop in its body.
 static void loops_of_one_step(void) {
-  static double want[MOST], got[MOST];
+  static loops_numbers want, got;
   MUST(gr_device_find("cuda", GR_NOWHERE, &device));
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
   for (uint32_t seed = first; seed <= (last ? last : 4); seed++) {
     gr_arena *arena = gr_arena_create();
     gr_graph *apart, *steps;
     loops_seen none = {0}, all = {0};
-    memset(want, 0, sizeof want), memset(got, 0, sizeof got);
     MUST(loops_steps(arena, &(loops_body){seed, 2, 5, GR_F32}, 1, &apart));
     MUST(loops_steps(arena, &(loops_body){seed, 2, 5, GR_F32}, 2, &steps));
     loops_look(arena, apart, false, &none), loops_look(arena, steps, false, &all);
     CHECK(!none.kernels && all.small == 2, "%d kernels, and %d", none.kernels, all.small);
-    loops_run(apart, arena, device, 2, want), loops_run(steps, arena, device, 2, got);
-    CHECK(!memcmp(want, got, sizeof got), "seed %u: launches make other bits: %g", seed,
-          loops_worst(got, want, MOST));
+    loops_run(apart, arena, device, 2, &want), loops_run(steps, arena, device, 2, &got);
+    CHECK(loops_same(&want, &got), "seed %u: launches make other bits: %g", seed,
+          loops_worst(&got, &want));
     gr_arena_destroy(arena);
   }
 }
@@ -77,7 +74,7 @@ static void small_nodes_and_states(void) {
   enum { N = 6, LARGE = 1 << 14 };
   MUST(gr_device_find("cuda", GR_NOWHERE, &device));
   if (!gr_device_count(device)) SKIP("there is no GPU, and no stand-in");
-  static double apart[MOST], joined[MOST];
+  static loops_numbers apart, joined;
   gr_arena *arena = gr_arena_create();
   gr_builder builder = {.g = gr_graph_create(arena, NULL), .created_by = "test"}, *b = &builder;
   gr_type small = {GR_F32, 1, {N}}, large = {GR_F32, 1, {LARGE}};
@@ -98,8 +95,8 @@ static void small_nodes_and_states(void) {
   const gr_plan_frame *f = &plan->programs->frame;
   for (uint32_t i = 1; i <= 2; i++)
     CHECK(f->in_states[less->values[i].next.id], "state %u is copied", i);
-  loops_run(b->g, arena, device, 3, apart), loops_run(less, arena, device, 3, joined);
-  CHECK(!memcmp(apart, joined, sizeof apart), "off by %g", loops_worst(joined, apart, MOST));
+  loops_run(b->g, arena, device, 3, &apart), loops_run(less, arena, device, 3, &joined);
+  CHECK(loops_same(&apart, &joined), "off by %g", loops_worst(&joined, &apart));
   gr_arena_destroy(arena);
 }
 

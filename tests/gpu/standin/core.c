@@ -38,7 +38,7 @@ void standin_say(const char *fmt, ...) {
 unsigned standin_random(uint64_t *rng, unsigned n) {
   if (plain || n < 2) return 0;
   *rng ^= *rng << 13, *rng ^= *rng >> 7, *rng ^= *rng << 17;
-  return (unsigned)((*rng >> 32) % n);
+  return (unsigned)((*rng >> 32) * n >> 32);
 }
 
 int64_t si_clock(void) {

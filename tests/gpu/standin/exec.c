@@ -17,12 +17,14 @@ enum state { READY, AT_BLOCK, AT_WARP, AT_GRID, LEFT };
 
 struct fiber {
   void *sp;
+  int stack;  // -1: it has not begun
   standin_thread t;
   struct block *block;
   enum state state;
   int line;
-  unsigned mask;
+  unsigned mask, waiting;  // waiting: the lanes of its warp at warp operations, if it is the first
   uint64_t value;
+  const uint64_t *seen;  // the values of its last warp operation
 };
 struct block {
   struct fiber *fiber;
@@ -35,11 +37,14 @@ static struct {
   const standin_launch *l;
   uint64_t *rng;
   struct fiber *fiber, *cur;
-  uint64_t (*seen)[32];  // by each fiber: the values of its last warp operation
+  // The values of the last operation of all lanes of a warp, by its first fiber, and of those of
+  // some of its lanes, by each fiber.
+  uint64_t (*whole)[32], (*seen)[32];
   struct block *block, *loaded;
   int *ready, nblocks, at_grid, total, budget;
   int ahead;  // warps run as far as they can
   char *stacks, *saved;
+  int nstacks, nspare, spare[MAX_FIBERS];  // stacks that have been used, and are not in use now
   size_t statics;
   void *main_sp;
 } x;
@@ -100,11 +105,27 @@ static struct fiber *choose_next(struct block *b) {
   return x.cur;
 }
 
+static void enter(void);
+// Goes on with a thread, or with run_blocks. A thread gets its stack when it begins.
+static void switch_to(void **save, struct fiber *next) {
+  if (next && next->stack < 0) {
+    next->stack = x.nspare ? x.spare[--x.nspare] : x.nstacks++;
+    // Tops of stacks at different offsets: at the same one they would share a few sets of the
+    // cache.
+    char *end = x.stacks + (size_t)(next->stack + 1) * STACK - next->stack % 16 * 256;
+    uint64_t *top = (uint64_t *)end - 8;
+    memset(top, 0, 64);
+    top[6] = (uint64_t)(uintptr_t)enter;  // seen by `ret` with the stack aligned as after a call
+    next->sp = top;
+  }
+  standin_switch(save, next ? next->sp : x.main_sp);
+}
+
 // Lets other threads run until this one is ready and chosen: one of its block, or else run_blocks
 // goes on.
 static void to_scheduler(void) {
   struct fiber *self = x.cur, *next = choose_next(self->block);
-  if (next != self) standin_switch(&self->sp, next ? next->sp : x.main_sp);
+  if (next != self) switch_to(&self->sp, next);
 }
 
 static int block_sync(int line, int value) {
@@ -125,25 +146,27 @@ static int block_sync(int line, int value) {
 }
 
 // Whether all lanes of the mask wait at a warp operation with this mask.
-static int warp_waits(const struct fiber *warp, int lanes, unsigned mask) {
-  if (lanes < 32 && mask >> lanes) return 0;
-  for (unsigned left = mask; left; left &= left - 1) {
-    const struct fiber *f = &warp[__builtin_ctz(left)];
-    if (f->state != AT_WARP || f->mask != mask) return 0;
-  }
+static int warp_waits(const struct fiber *warp, unsigned mask) {
+  if ((warp->waiting & mask) != mask) return 0;
+  for (unsigned left = mask; left; left &= left - 1)
+    if (warp[__builtin_ctz(left)].mask != mask) return 0;
   return 1;
 }
 
-// Shows each lane the values of all; they are its own, for another operation may begin before it
-// reads them. Where these are all 0, it may be __syncwarp.
-static void end_warp_operation(struct fiber *warp, unsigned mask) {
+// Shows each lane the values of all. All lanes share them: the next operation of all ends when each
+// has read them. Some have their own, for another operation of others may end before. Where these
+// are all 0, it may be __syncwarp.
+static void end_warp_operation(struct fiber *warp, int lanes, unsigned mask) {
+  int first = (int)(warp - x.fiber), whole = mask == ~0u >> (lanes < 32 ? 32 - lanes : 0);
   uint64_t values[32] = {0}, any = 0;
   for (unsigned left = mask; left; left &= left - 1)
     any |= values[__builtin_ctz(left)] = warp[__builtin_ctz(left)].value;
-  if (!any) threads_meet((int)(warp - x.fiber), mask);
+  if (!any) threads_meet(first, mask);
+  warp->waiting &= ~mask;
+  if (whole) memcpy(x.whole[first], values, sizeof values);
   for (unsigned left = mask; left; left &= left - 1) {
     struct fiber *f = &warp[__builtin_ctz(left)];
-    memcpy(x.seen[f - x.fiber], values, sizeof values);
+    f->seen = whole ? x.whole[first] : memcpy(x.seen[f - x.fiber], values, sizeof values);
     make_ready(f);
   }
 }
@@ -154,9 +177,11 @@ static const uint64_t *warp_sync(int line, unsigned mask, uint64_t value) {
   if (!(mask >> (self & 31) & 1)) die_here("the mask of a warp operation lacks the calling lane");
   wait_as(AT_WARP, line);
   x.cur->mask = mask, x.cur->value = value;
-  if (warp_waits(b->fiber + first, b->n - first, mask)) end_warp_operation(b->fiber + first, mask);
+  int lanes = b->n - first;
+  b->fiber[first].waiting |= 1u << (self & 31);
+  if (warp_waits(b->fiber + first, mask)) end_warp_operation(b->fiber + first, lanes, mask);
   to_scheduler();
-  return x.seen[x.cur - x.fiber];
+  return x.cur->seen;
 }
 
 int standin_fiber(void) { return (int)(x.cur - x.fiber); }
@@ -183,11 +208,22 @@ static void condition(uint64_t loop, unsigned value) {
 
 static standin_engine engine = {block_sync, warp_sync, grid_sync, yield, die_here, condition};
 
+// The threads of one stack: when one leaves, another that has not begun goes on with it, without a
+// switch.
 static void enter(void) {
-  x.l->kernel->call(x.l->args);
-  x.cur->state = LEFT;
-  x.cur->block->left++;
-  to_scheduler();
+  for (;;) {
+    x.l->kernel->call(x.l->args);
+    struct fiber *left = x.cur, *next;
+    left->state = LEFT;
+    left->block->left++;
+    next = choose_next(left->block);
+    if (next && next->stack < 0) {
+      next->stack = left->stack;
+      continue;
+    }
+    x.spare[x.nspare++] = left->stack;
+    switch_to(&left->sp, next);
+  }
 }
 
 // No thread can run but not all have left: say which threads wait where.
@@ -228,18 +264,12 @@ static void start_block(struct block *b, int slot, unsigned index) {
   for (int i = 0; i < n; i++) {
     struct fiber *f = &b->fiber[i];
     unsigned u = (unsigned)i, bx = l->block[0], by = l->block[1], gx = l->grid[0], gy = l->grid[1];
-    *f = (struct fiber){.block = b,
+    *f = (struct fiber){.stack = -1,
+                        .block = b,
                         .t = {.tid = {u % bx, u / bx % by, u / bx / by},
                               .bid = {index % gx, index / gx % gy, index / gx / gy}}};
     memcpy(f->t.bdim, l->block, sizeof l->block);
     memcpy(f->t.gdim, l->grid, sizeof l->grid);
-    // Tops of stacks at different offsets: at the same one they would share a few sets of the
-    // cache.
-    char *end = x.stacks + (size_t)(slot * n + i + 1) * STACK - i % 16 * 256;
-    uint64_t *top = (uint64_t *)end - 8;
-    memset(top, 0, 64);
-    top[6] = (uint64_t)(uintptr_t)enter;  // seen by `ret` with the stack aligned as after a call
-    f->sp = top;
     make_ready(f);
     threads_start((int)(f - x.fiber), index, u);
   }
@@ -275,7 +305,7 @@ static void run_blocks(int n) {
     load(b);
     // A fiber that yields is ready again: leave the block after a while so that others get on.
     x.budget = 4 * b->n;
-    for (struct fiber *f; (f = choose_next(b));) standin_switch(&x.main_sp, f->sp);
+    for (struct fiber *f; (f = choose_next(b));) switch_to(&x.main_sp, f);
     x.cur = NULL;
   }
 }
@@ -285,7 +315,8 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
            per = l->block[0] * l->block[1] * l->block[2];
   unsigned slots = l->cooperative ? blocks : 1;
   x.ahead = (int)standin_random(rng, 2);
-  x.l = l, x.rng = rng, x.cur = NULL, x.at_grid = 0, x.total = (int)(slots * per);
+  x.l = l, x.rng = rng, x.cur = NULL, x.nstacks = x.nspare = x.at_grid = 0,
+  x.total = (int)(slots * per);
   x.statics = (size_t)(l->module->shared_end - l->module->shared_begin);
   if (x.total > MAX_FIBERS)
     standin_die(CUDA_ERROR_NOT_SUPPORTED, "more than %d device threads at once", MAX_FIBERS);
@@ -294,6 +325,7 @@ void standin_run(const standin_launch *l, uint64_t *rng) {
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   x.fiber = realloc(x.fiber, (size_t)x.total * sizeof *x.fiber);
   x.seen = realloc(x.seen, (size_t)x.total * sizeof *x.seen);
+  x.whole = realloc(x.whole, (size_t)x.total * sizeof *x.whole);
   x.ready = realloc(x.ready, (size_t)x.total * sizeof *x.ready);
   x.block = realloc(x.block, slots * sizeof *x.block);
   x.saved = realloc(x.saved, slots * (x.statics + l->dynamic) + 1);

@@ -258,17 +258,28 @@ static void count_compilation(void) {
   if (fd >= 0 && (write(fd, "x", 1) != 1 || close(fd))) abort();
 }
 
-// The shared object: what is kept, or else made and kept.
-static nvrtcResult make_object(nvrtcProgram p, const char **arg, int n) {
+static nvrtcResult compile(nvrtcProgram p, const char **arg, int n) {
   place files;
-  cache_key key = key_of(p, arg, n);
-  free(p->code.p), p->code.p = NULL;
-  if (cache_read("kernels", &key, &p->code.p, &p->code.n)) return NVRTC_SUCCESS;
   if (make_place(&files)) return NVRTC_ERROR_INTERNAL_ERROR;
   int bad = preprocess(p, &files, arg, n) || translate(p, &files);
   remove_place(&files);
-  if (!bad) cache_write("kernels", &key, p->code.p, p->code.n);
   return bad ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
+}
+
+// The shared object: what is kept, or else made and kept. Tests that run at once need the same
+// ones.
+static nvrtcResult make_object(nvrtcProgram p, const char **arg, int n) {
+  cache_key key = key_of(p, arg, n);
+  nvrtcResult r = NVRTC_SUCCESS;
+  free(p->code.p), p->code.p = NULL;
+  if (cache_read("kernels", &key, &p->code.p, &p->code.n)) return r;
+  int lock = cache_lock("kernels", &key);
+  if (!cache_read("kernels", &key, &p->code.p, &p->code.n)) {
+    r = compile(p, arg, n);
+    if (!r) cache_write("kernels", &key, p->code.p, p->code.n);
+  }
+  cache_unlock(lock);
+  return r;
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n_options, const char *const *options) {
