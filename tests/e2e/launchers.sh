@@ -134,7 +134,8 @@ printf '%s\n' 'asks for 3 ranks, but RANK and WORLD_SIZE started 2' >patterns
 verdict "another number of ranks than configured" 69
 
 # ---- Ranks that die, and stops
-long="training.max_steps=1000000 training.eval_every=0 checkpoint.every_steps=20 hooks=[$source/tests/e2e/slow.lua]"
+long="training.max_steps=1000000 training.eval_every=0 checkpoint.every_steps=20 hooks=[$source/tests/e2e/slow.lua]
+  hooks_params={spin:100000}"
 # long_run OUT [key=value ...]: three ranks that have done 30 steps.
 long_run() {
   out=$1

@@ -10,7 +10,8 @@ end=checkpoints/step-00000120
 kill_all() { kill -9 $(processes "$1") 2>/dev/null; }
 
 same_csv() { cmp -s "$1/log.csv" "$2/log.csv" && cmp -s "$1/busy.csv" "$2/busy.csv"; }
-# killed OUT RANKS-KEYS: is killed once after each number of steps in $moments, resumed each
+quick="+hooks_params.spin=1"
+# killed OUT RANKS-KEYS: is killed once after each number of steps in $moments, where it holds, resumed each
 # time, and in the end let through.
 moments="3 17 38 61 80"
 killed() {
@@ -19,7 +20,8 @@ killed() {
   kills=0
   for at in $moments; do
     # shellcheck disable=SC2086
-    begin "$killed_out" $long checkpoint.resume=auto "$@"
+    begin "$killed_out" $long $quick "+hooks_params.hold=$((at == 38 ? 58 : at + 2))" hooks_seconds=100000 \
+      checkpoint.resume=auto "$@"
     wait_steps "$killed_out" "$at"
     [ "$at" = 38 ] && wait_unfinished "$killed_out"
     kill_all "$killed_out"
@@ -27,7 +29,7 @@ killed() {
     [ "$code" != 0 ] && kills=$((kills + 1))
   done
   # shellcheck disable=SC2086
-  tones "$killed_out" $long checkpoint.resume=auto "$@"
+  tones "$killed_out" $long $quick checkpoint.resume=auto "$@"
 }
 # A checkpoint is being written now, or none was seen being written for 15 steps.
 wait_unfinished() {
@@ -37,7 +39,7 @@ wait_unfinished() {
 }
 
 # shellcheck disable=SC2086
-ran "120 steps on one rank" straight $long
+ran "120 steps on one rank" straight $long $quick
 killed kill1
 check "killed five times, resumed five times: ends well" test "$code/$kills" = 0/5
 check "... the last run began where a checkpoint was" grep -q "resumed from .*step-00000" "$log"
@@ -53,14 +55,14 @@ asked() {
   stops=0
   for at in 3 61 97; do
     # shellcheck disable=SC2086
-    begin "$asked_out" $long checkpoint.resume=auto "$@"
+    begin "$asked_out" $long $quick +hooks_params.hold=$at checkpoint.resume=auto "$@"
     wait_steps "$asked_out" "$at"
     kill -TERM "$pid"
     ended
     [ "$code" = 75 ] && stops=$((stops + 1))
   done
   # shellcheck disable=SC2086
-  tones "$asked_out" $long checkpoint.resume=auto "$@"
+  tones "$asked_out" $long $quick checkpoint.resume=auto "$@"
 }
 asked asked1
 check "stopped three times, resumed three times: ends well" test "$code/$stops" = 0/3
@@ -70,7 +72,7 @@ check "... and the same checkpoints are kept" same_files straight/checkpoints as
 
 if has_mpi; then
   # shellcheck disable=SC2086
-  ran "120 steps on two ranks" straight2 $long distributed.ranks=2
+  ran "120 steps on two ranks" straight2 $long $quick distributed.ranks=2
   moments="12 57"
   killed kill2 distributed.ranks=2
   check "two ranks killed twice, resumed twice: ends well" test "$code/$kills" = 0/2

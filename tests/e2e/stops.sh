@@ -5,7 +5,7 @@ make_data
 mkdir tmp && export TMPDIR="$scratch/tmp"
 nothing_left() { [ -z "$(ls -A tmp)" ]; }
 long="training.max_steps=1000000 training.eval_every=0 checkpoint.every_steps=20
-  hooks=[$source/tests/e2e/slow.lua] hooks_params={spin:300000}"
+  hooks=[$source/tests/e2e/slow.lua] hooks_params={spin:50000}"
 
 # All of a run but the watcher, which would end, too.
 all_of() { processes "$1" | grep -vx "$watcher"; }
