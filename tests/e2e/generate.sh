@@ -47,6 +47,16 @@ done
 predict generation.max_tokens=12 >by_key
 predict --tokens=12 >by_flag
 check "generation.max_tokens is --tokens" cmp by_key by_flag
+# A second of processor time is many times what comes before the first token.
+generates() { [ "$(cut -d ' ' -f 14 "/proc/$pid/stat")" -ge 100 ]; }
+for ranks in 1 2; do
+  behind "$graphrun" predict run a.txt --tokens=1000000 distributed.ranks=$ranks distributed.backend=loopback
+  await generates
+  kill -TERM "$pid"
+  ended
+  printf '%s\n' '^stopped error: stopped by a signal' >patterns
+  verdict "SIGTERM between the tokens of a text, on $ranks ranks" 75
+done
 # shellcheck disable=SC2016
 check "the loop holds no collective, and a rank makes the rows that it has" sh -c '
   "$0" plan "$1/small.yaml" --ranks=2 generation.max_tokens=5 | sed -n "/^program eval/,/^program init/p" |

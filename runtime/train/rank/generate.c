@@ -152,6 +152,9 @@ gr_status gr_run_generate(gr_rank *r, const gr_step_values *values, gr_arena *a,
   GR_TRY(most_of_ranks(r, a, &left));
   for (int64_t k = 0; k < left; k++) {
     const void *next;
+    bool goes_on;
+    GR_TRY(gr_run_all_ok(r, !gr_run_signalled(), &goes_on));
+    if (!goes_on) break;  // what comes next asks, too, and ends the run
     if (k || g.made.address) GR_TRY(run_again(&g));
     GR_TRY(gr_exec_view(r->exec, &g.next, g.staging, &next));
     for (int64_t row = 0; row < g.rows; row++)
