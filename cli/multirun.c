@@ -327,7 +327,7 @@ static gr_status run_all(runs *w) {
   if (!w->failed) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d of %d runs failed, the first with code %d",
                          w->failed, w->jobs.n, w->first_code),
-                 "the message of each run is above and in its folder");
+                 "the message of each run is above, and in its folder if it has begun");
 }
 
 // Of a search, the trials that need no other one's value.
