@@ -41,7 +41,9 @@ static gr_status module_find(const char *name, char out[PATH_MAX + 64]) {
 bool gr_installed_path(const char *relative, char *out, size_t size) {
   char self[PATH_MAX];
   if (!find_own_folder(self)) return false;
-  int n = snprintf(out, size, "%s/../share/graphrun/%s", self, relative);
+  int n = snprintf(out, size, "%s/CMakeCache.txt", self);
+  bool built = n > 0 && (size_t)n < size && gr_is_file(out);
+  n = snprintf(out, size, "%s/../%s%s", self, built ? "" : "share/graphrun/", relative);
   return n > 0 && (size_t)n < size && gr_is_file(out);
 }
 

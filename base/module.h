@@ -27,6 +27,7 @@ bool gr_library_found(const char *soname);
 // the path of the library that has the function, or NULL; the string is the dynamic linker's.
 void *gr_library_function(const char *module, const char *soname, const char *function,
                           const char **out_file);
-// Files that are installed with the program (graphs/, configs/, hooks/) are in ../share/graphrun.
-// Writes the path of one to `out`; false: the program is not installed, or has no such file.
+// Files that are installed with the program (graphs/, configs/, hooks/) are in ../share/graphrun;
+// of one in a build folder, in the sources around that.
+// Writes the path of one to `out`; false: there is no such file.
 bool gr_installed_path(const char *relative, char *out, size_t size);

@@ -44,6 +44,10 @@ gr_status gr_output_failed(const char *path, int e) {
   return gr_hint_errno(cannot(path, strerror(e)), e);
 }
 
+gr_status gr_output_lost(int e) {
+  return gr_hint_errno(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output"), e);
+}
+
 static gr_status wrong_kind(const char *path, const char *kind) {
   char why[64];
   snprintf(why, sizeof why, "it is %s", kind);

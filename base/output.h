@@ -56,6 +56,8 @@ bool gr_output_put(int fd, const void *, size_t bytes);
 // The error of a file that could not be written, with the hint for an errno (not 0). A caller that
 // knows which setting names the folder adds its hint.
 GR_MUST_USE gr_status gr_output_failed(const char *path, int error);
+// The same of standard output.
+GR_MUST_USE gr_status gr_output_lost(int error);
 
 // For code that keeps an open folder. A descriptor, or -1 with errno: a new file, which fails if
 // the name exists; a regular file to read and to write in place, created if missing.

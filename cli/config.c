@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/complete.h"
 #include "compose/hydra/multirun.h"
@@ -217,8 +218,7 @@ gr_status gr_cli_config(int argc, char **argv, int first) {
   if (!s) s = take_cfg(o);
   if (!s) s = show(a, o, &t);
   fputs(t.chars, stdout);
-  if (fflush(stdout) && !s)
-    s = gr_hint_errno(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output"), errno);
+  if (fflush(stdout) && !s) s = gr_output_lost(errno);
   gr_arena_destroy(a);
   return s;
 }

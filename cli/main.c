@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/man.h"
@@ -104,7 +105,7 @@ static gr_status check_output(void) {
   bool lost = fflush(stdout) || ferror(stdout);
   int why = errno ? errno : EIO;
   if (!lost || (poll(&out, 1, 0) > 0 && (out.revents & POLLERR))) return GR_OK;
-  return gr_hint_errno(gr_fail(GR_ERR_IO, GR_NOWHERE, "cannot write to standard output"), why);
+  return gr_output_lost(why);
 }
 
 // Ranks that mpirun has started meet the same error at the same time. The others wait, so that rank

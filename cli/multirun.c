@@ -86,12 +86,21 @@ static void make_room(runs *w) {
   w->running = GR_NEW(w->arena, pid_t, w->jobs.n + 1);
 }
 
+// Each run of a sweep has a folder of its own in that of the sweep.
+static void warn_of_dir(const gr_conf *dir) {
+  if (dir && dir->kind != GR_CONF_NULL)
+    gr_log(GR_WARN, "%s:%d:%d: 'output.dir' has no effect in a sweep: hydra.sweep.dir has its runs",
+           dir->loc.file, dir->loc.line, dir->loc.col);
+}
+
 // Composes and checks a configuration, and finds the folder of the sweep.
 static gr_status compose(runs *w, const char **overrides, gr_composed *c, gr_conf **conf) {
   gr_compose_request q = w->request;
   q.overrides = overrides, q.n_overrides = gr_multirun_width(&w->axes);
   GR_TRY(gr_compose_checked(w->arena, &q, c, conf));
-  return c->hydra && !w->dir ? gr_hydra_sweep_dir(w->arena, c->hydra, &w->dir) : GR_OK;
+  if (!c->hydra || w->dir) return GR_OK;
+  warn_of_dir(gr_conf_find(*conf, "output.dir"));
+  return gr_hydra_sweep_dir(w->arena, c->hydra, &w->dir);
 }
 
 static gr_status prepare_job(runs *w, int j) {
@@ -318,7 +327,7 @@ static gr_status run_all(runs *w) {
   if (!w->failed) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%d of %d runs failed, the first with code %d",
                          w->failed, w->jobs.n, w->first_code),
-                 "the message of each run is above and in its folder");
+                 "the message of each run is above, and in its folder if it has begun");
 }
 
 // Of a search, the trials that need no other one's value.

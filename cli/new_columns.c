@@ -26,7 +26,9 @@ gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *o
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has no column '%s'", t->path, given);
   for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
     if (c != text && has_few(t, c)) *out = c;
-  if (*out < 0) *out = t->n_columns - 1 - (t->n_columns > 1 && text == t->n_columns - 1);
+  for (int c = t->n_columns - 1; *out < 0 && c >= 0; c--)
+    if (c != text && t->columns[c].missing < t->rows) *out = c;
+  if (*out < 0) *out = t->n_columns - 1;
   return GR_OK;
 }
 
@@ -77,6 +79,12 @@ int gr_new_find_text(const gr_csv *t, int label) {
 gr_status gr_new_check_features(const gr_csv *t, int label) {
   for (int c = 0; c < t->n_columns; c++)
     if (c != label && is_feature(t, c)) return GR_OK;
+  for (int c = 0; c < t->n_columns; c++)
+    if (c != label && gr_csv_mostly_numbers(t, c))
+      return gr_hint(
+          gr_fail(GR_ERR_DATA, gr_csv_first_text(t, c),
+                  "the column '%s' is of numbers, and this cell is none", t->columns[c].name),
+          "a number has a point, and no commas: 1234.5");
   return gr_hint(
       gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
               "no column but '%s' is of numbers, to predict it by", t->columns[label].name),

@@ -21,29 +21,15 @@ static void begin(gr_new_own *o, const char *kind, const char *key, const char *
 
 // ---- Tables -----------------------------------------------------------------------------------
 
-// The format that the file can be read in, with most columns; the error of the usual one, else.
-static gr_status read_table(gr_arena *a, const char *path, gr_csv_format *format, gr_csv *out) {
-  gr_status first = GR_OK;
-  bool found = false;
-  for (const char *c = ",;\t|"; *c; c++)
-    for (int header = 1; header >= 0; header--) {
-      gr_csv_format f = {*c, header, "data.table"};
-      gr_csv t;
-      gr_status s = gr_csv_read(a, path, &f, &t);
-      bool better = !s && t.n_columns > (found ? out->n_columns : 1);
-      if (better) *out = t, *format = f, found = true;
-      if (s && !first)
-        first = s;
-      else
-        gr_status_drop(s);
-      if (!s) break;  // without names it could be read, too
-    }
-  if (!found && !first)
-    first = gr_fail(GR_ERR_DATA, ((gr_loc){path, 1, 1}),
-                    "a table has a column to predict and others, between ',', ';', '|' or tabs");
-  if (!found) return first;
-  gr_status_drop(first);
-  return GR_OK;
+// As training reads it.
+static gr_status read_table(gr_arena *a, const char *path, gr_csv *out) {
+  gr_csv_format format = gr_csv_any;
+  format.section = "data.table";
+  GR_TRY(gr_csv_read(a, path, &format, out));
+  return out->n_columns > 1 ? GR_OK
+                            : gr_fail(GR_ERR_DATA, ((gr_loc){path, 1, 1}),
+                                      "a table has a column to predict and others, between ',', "
+                                      "';', '|' or tabs");
 }
 
 // Numbers are classes where there are few of them, and whole.
@@ -55,22 +41,24 @@ static bool is_value(const gr_csv *t, int label, uint32_t *distinct) {
   return type == GR_COLUMN_FLOAT || (type == GR_COLUMN_INT && *distinct > MAX_CLASSES);
 }
 
-// About how large the values are: the network computes numbers around 1.
-static double scale_of(const gr_csv *t, int label) {
+// The mean of the values and their deviation, as the model's params: the network computes numbers
+// around 0 and 1.
+static const char *scale_of(gr_arena *a, const gr_csv *t, int label) {
   const gr_column *c = &t->columns[label];
-  double sum = 0;
-  uint32_t n = 0;
+  double mean = 0, square = 0, n = 0;
   for (uint32_t i = 0; i < t->rows; i++) {
-    if (gr_csv_missing(t, i, label)) continue;
-    sum += fabs(c->type == GR_COLUMN_INT ? (double)c->ints[i] : c->floats[i]), n++;
+    double y = c->type == GR_COLUMN_INT ? (double)c->ints[i] : c->floats[i], away = y - mean;
+    if (gr_csv_missing(t, i, label) || !isfinite(y)) continue;
+    mean += away / ++n, square += away * (y - mean);
   }
-  double mean = n ? sum / n : 0;
-  return mean > 0 && isfinite(mean) ? pow(10, round(log10(mean))) : 1;
+  double deviation = n > 0 && square > 0 ? sqrt(square / n) : 1;
+  return gr_arena_printf(a, "{width: 32, layers: 2, center: %.7g, scale: %.4g}", mean, deviation);
 }
 
 static const char is_class[] = "label_is: class   # not a number";
 
-static void set_format(gr_new_own *o, const gr_csv_format *f) {
+static void set_format(gr_new_own *o, const gr_csv *t) {
+  const gr_csv_format *f = &t->format;
   char delimiter[2] = {f->delimiter, 0};
   if (f->delimiter != ',')
     gr_new_add(
@@ -80,21 +68,22 @@ static void set_format(gr_new_own *o, const gr_csv_format *f) {
     gr_new_add(o, "path", "header: false   # no line of names: columns are c0, c1, ...");
 }
 
-static void make_table(gr_new_own *o, const gr_csv *t, const gr_csv_format *f, int label) {
+static void make_table(gr_new_own *o, const gr_csv *t, int label) {
   uint32_t distinct, incomplete = gr_new_incomplete_rows(t, label);
   bool value = is_value(t, label, &distinct);
   begin(o, value ? "regression" : "table", "path", t->path);
   gr_new_name(o, "label", t->columns[label].name);
   if (value)
-    gr_new_set(o, "params",
-               gr_arena_printf(o->arena, "{width: 32, layers: 2, scale: %g}", scale_of(t, label)));
+    gr_new_set(o, "params", scale_of(o->arena, t, label));
   else
     gr_new_add(o, "label", is_class);
-  set_format(o, f);
+  set_format(o, t);
   if (incomplete)
-    gr_new_add(o, "source", "skip_unreadable: true   # leaves out rows that lack a number");
+    gr_new_add(o, "source",
+               "skip_unreadable: true   # leaves out rows that lack a number or their class");
   gr_text_printf(&o->said, "%u rows of %d columns", t->rows, t->n_columns);
-  if (incomplete) gr_text_printf(&o->said, ", %u without a number left out", incomplete);
+  if (incomplete)
+    gr_text_printf(&o->said, ", %u without a number or their class left out", incomplete);
   gr_text_printf(&o->said, "; to predict: '%s'", t->columns[label].name);
   if (value)
     gr_text_put(&o->said, ", a number\n");
@@ -109,13 +98,12 @@ static int tokens_of(const gr_csv *t, int text) {
   return n < MOST ? (int)n : MOST;
 }
 
-static void make_texts(gr_new_own *o, const gr_csv *t, const gr_csv_format *f, int text, int label,
-                       uint32_t classes) {
+static void make_texts(gr_new_own *o, const gr_csv *t, int text, int label, uint32_t classes) {
   begin(o, "texts", "path", t->path);
   gr_new_name(o, "text", t->columns[text].name);
   gr_new_name(o, "label", t->columns[label].name);
   gr_new_set(o, "max_tokens", gr_arena_printf(o->arena, "%d", tokens_of(t, text)));
-  set_format(o, f);
+  set_format(o, t);
   gr_text_printf(&o->said, "%u texts, in '%s'; to predict: '%s', %u classes\n", t->rows,
                  t->columns[text].name, t->columns[label].name, classes);
 }
@@ -126,9 +114,10 @@ static void make_images(gr_new_own *o, const char *path) {
 }
 
 // A list of files: the column path says of which kind.
-static bool make_list(gr_new_own *o, const gr_csv *t, const gr_csv_format *f) {
+static bool make_list(gr_new_own *o, const gr_csv *t) {
   int path = gr_csv_find(t, "path");
-  if (path < 0 || gr_csv_find(t, "label") < 0 || !t->rows || f->delimiter != ',') return false;
+  if (path < 0 || gr_csv_find(t, "label") < 0 || !t->rows || t->format.delimiter != ',')
+    return false;
   if (t->columns[path].type != GR_COLUMN_TEXT) return false;
   const char *first = t->columns[path].texts[0];
   bool image = gr_source_of_file(first, NULL) == &gr_source_image;
@@ -194,23 +183,28 @@ static gr_status look_at_series(gr_new_own *o, const char *path) {
 }
 
 static gr_status look_at_table(gr_new_own *o, const char *path) {
-  gr_csv_format format = {0};
   gr_csv t = {0};
   int label, text;
   uint32_t classes;
-  GR_TRY(read_table(o->arena, path, &format, &t));
-  if (!o->label && make_list(o, &t, &format)) return GR_OK;
+  GR_TRY(read_table(o->arena, path, &t));
+  if (!o->label && make_list(o, &t)) return GR_OK;
   text = gr_new_find_text(&t, o->label ? gr_csv_find(&t, o->label) : -1);
   GR_TRY(gr_new_find_label(&t, o->label, text, &label));
   bool value = is_value(&t, label, &classes);
+  if (!value && classes < 2)
+    return gr_hint(gr_fail(GR_ERR_USAGE, gr_csv_place(&t, 0),
+                           "the rows are of %s in '%s': there is nothing to tell apart",
+                           classes ? "one class" : "no class", t.columns[label].name),
+                   "--label=COLUMN predicts another column; cells that are empty, NA or null have "
+                   "no class");
   if (text >= 0 && text != label && !value) {
-    make_texts(o, &t, &format, text, label, classes);
+    make_texts(o, &t, text, label, classes);
   } else if (is_of(path, ".arff") && gr_new_is_series(&t, label) && !value) {
     make_series(o, &t, label, 0);
     gr_text_printf(&o->said, "%u series, %u classes\n", t.rows, classes);
   } else {
     GR_TRY(gr_new_check_features(&t, label));
-    make_table(o, &t, &format, label);
+    make_table(o, &t, label);
   }
   if (!o->label) gr_text_put(&o->said, "another column: --label=COLUMN\n");
   return GR_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/grow.h"
+#include "job/effects.h"
 #include "runtime/page/folder.h"
 #include "runtime/report/series.h"
 
@@ -46,8 +47,6 @@ static const char *text_at(gr_conf *conf, const char *path, const char *missing)
 
 // By --by=METRIC[:min|max], else by what the first run keeps its best checkpoints.
 static gr_status choose_metric(gr_runs_table *t, const char *by) {
-  static const char *const rising[] = {"accuracy", "bleu",   "chrf", "f1",     "auc",   "precision",
-                                       "recall",   "return", "win",  "sharpe", "reward"};
   gr_conf *conf = t->runs[0].conf;
   const char *monitored = text_at(conf, "checkpoint.metric", "loss");
   const char *colon = by ? strrchr(by, ':') : NULL;
@@ -56,8 +55,7 @@ static gr_status choose_metric(gr_runs_table *t, const char *by) {
   if (colon && strcmp(colon, ":min") && strcmp(colon, ":max"))
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                    "--by is METRIC, METRIC:min or METRIC:max, but is '%s'", by);
-  for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
-    t->max |= strstr(t->metric, rising[i]) != NULL;
+  t->max = gr_effects_rises(t->metric);
   if (!strcmp(t->metric, monitored))
     t->max = !strcmp(text_at(conf, "checkpoint.mode", "min"), "max");
   if (colon) t->max = !strcmp(colon, ":max");

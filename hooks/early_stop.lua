@@ -5,6 +5,8 @@
 -- params.patience    evaluations without an improvement before stopping; default 5
 -- params.min_delta   smallest change that counts as an improvement; default 0
 
+local signs = { min = 1, max = -1 }
+
 return {
   on_eval_end = function(ctx)
     local p = ctx.params
@@ -16,7 +18,8 @@ return {
       for k in pairs(ctx.metrics) do known[#known + 1] = k end
       error("there is no metric '" .. name .. "'; there are: " .. table.concat(known, ", "))
     end
-    local sign = (p.mode or "min") == "max" and -1 or 1
+    local sign = signs[p.mode or "min"]
+    if not sign then error("mode must be min or max, not " .. tostring(p.mode)) end
     local first = not state.best or state.best ~= state.best
     if first or sign * value < sign * state.best - (p.min_delta or 0) then
       state.best, state.waited = value, 0

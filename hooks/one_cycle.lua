@@ -29,7 +29,9 @@ local function value(ctx, low, high, last)
   end
   local total = p.total_steps or ctx.total_steps
   if not total then error("the run has no end: set params.total_steps") end
-  local rise, path = (p.pct_start or 0.3) * total - 1, nil
+  local part = p.pct_start or 0.3
+  if part < 0 or part > 1 then error("pct_start must be from 0 to 1, not " .. part) end
+  local rise, path = part * total - 1, nil
   if p.three_phase then
     path = { { rise, low, high }, { 2 * rise, high, low }, { total - 1, low, last } }
   else

@@ -42,6 +42,7 @@ return {
     local value = ctx.metrics[name]
     if not value then error("there is no metric '" .. name .. "'") end
     if not better[mode] then error("mode must be min or max, and threshold_mode rel or abs") end
+    if (p.factor or 0.1) >= 1 then error("factor must be below 1, not " .. p.factor) end
     if not state.best or better[mode](value, state.best, p.threshold or 1e-4) then
       state.best, state.bad = value, 0
     else

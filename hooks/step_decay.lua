@@ -12,7 +12,9 @@ return {
   lr = function(ctx)
     local p = ctx.params
     local warmup, lr = p.warmup_steps or 1000, p.max_lr or ctx.lr
+    local every = p.decay_steps or 10000
+    if every <= 0 then error("decay_steps must be above 0, not " .. every) end
     if ctx.step < warmup then return lr * (ctx.step + 1) / warmup end
-    return lr * (p.decay or 0.96) ^ ((ctx.step - warmup) // (p.decay_steps or 10000))
+    return lr * (p.decay or 0.96) ^ ((ctx.step - warmup) // every)
   end,
 }

@@ -91,6 +91,20 @@ static bool mixed_on_cpus(const gr_effects *e) {
   const gr_precision_settings *p = &e->set->options.precision;
   return !e->gpu && p->mixed_precision && p->precision == gr_precision_fp32;
 }
+bool gr_effects_rises(const char *metric) {
+  static const char *const names[] = {"accuracy", "bleu",   "chrf",   "f1",  "auc",    "precision",
+                                      "recall",   "return", "reward", "win", "sharpe", "r2"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strstr(metric, names[i])) return true;
+  return false;
+}
+static bool lowest_is_best(const gr_effects *e) {
+  const gr_conf *metric = gr_conf_find(e->conf, "checkpoint.metric");
+  return gr_conf_find(e->conf, "checkpoint.mode")->is_default && gr_effects_rises(metric->text);
+}
+static bool without_workers(const gr_effects *e) {
+  return !gr_conf_find(e->conf, "data.workers")->integer;
+}
 static bool tf32_on_cpus(const gr_effects *e) {
   return !e->gpu && e->set->options.precision.precision == gr_precision_tf32;
 }

@@ -16,7 +16,7 @@ enum { GR_MAX_EFFECTS = 48 };
 // reason, in the arena; returns the number of lines.
 int gr_effects_list(gr_arena *, const gr_effects *, const char *out[GR_MAX_EFFECTS]);
 
-enum { GR_MAX_DIFFERENCES = 4 };
+enum { GR_MAX_DIFFERENCES = 5 };
 // Lists what such a run does otherwise than asked, one line each, which are constants or the
 // settings'; returns their number.
 int gr_effects_differences(const gr_effects *, const char *out[GR_MAX_DIFFERENCES]);
@@ -24,3 +24,6 @@ int gr_effects_differences(const gr_effects *, const char *out[GR_MAX_DIFFERENCE
 // GR_ERR_CONFIG at each value that asks for what such a run cannot do. Only conf, set and gpu are
 // read.
 GR_MUST_USE gr_status gr_effects_check(gr_arena *, const gr_effects *);
+
+// Whether more of a metric of this name is better, as of accuracy.
+bool gr_effects_rises(const char *metric);

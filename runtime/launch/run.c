@@ -15,6 +15,7 @@
 #include "base/terminal.h"
 #include "runtime/launch/dir.h"
 #include "runtime/launch/launch.h"
+#include "runtime/launch/relay.h"
 #include "runtime/launch/state.h"
 #include "runtime/launch/watchdog.h"
 
@@ -30,6 +31,7 @@ typedef struct launcher {
   sigset_t signals;  // signals to wait for and forward
   pid_t mpirun;
   gr_launch_watchdog watchdog;
+  gr_launch_relay relay;
   int stop_requests;  // how often the user has asked to stop
   int notified;       // ranks that were sent the signal; one is enough, ranks agree on stopping
   double deadline;    // when all are killed; 0: never
@@ -90,6 +92,7 @@ static void exec_mpirun(const launcher *l, const gr_launch_plan *p, char *const 
   sigprocmask(SIG_UNBLOCK, &l->signals, NULL);
   int null = open("/dev/null", O_RDONLY);  // otherwise mpirun would consume the user's input
   if (null >= 0) dup2(null, STDIN_FILENO);
+  gr_launch_relay_use(&l->relay);
   execv(p->mpirun, (char *const *)args);
   _exit(127);
 }
@@ -102,14 +105,14 @@ static gr_status cannot_start(void) {
 // forwards it. mpirun waits at `go` until its watchdog is there, so that it never runs without.
 static gr_status start(launcher *l, const gr_launch_plan *p, char *const argv[]) {
   int go[2];
-  if (pipe2(go, O_CLOEXEC)) return cannot_start();
+  if (pipe2(go, O_CLOEXEC) || !gr_launch_relay_open(&l->relay)) return cannot_start();
   l->mpirun = fork();
   if (l->mpirun == 0) {
     close(go[1]);
     exec_mpirun(l, p, argv, go[0]);
   }
   gr_status s = GR_OK;
-  if (l->mpirun < 0 || setpgid(l->mpirun, l->mpirun) ||
+  if (l->mpirun < 0 || setpgid(l->mpirun, l->mpirun) || !gr_launch_relay_start(&l->relay) ||
       !gr_launch_watchdog_start(&l->watchdog, l->launch_state, l->dir.file, l->mpirun, go[1]))
     s = cannot_start();
   close(go[0]), close(go[1]);
@@ -391,5 +394,5 @@ gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], gr_launch_e
   sigprocmask(SIG_SETMASK, &before, NULL);
   munmap(l.launch_state, gr_launch_state_bytes(p->ranks));
   gr_launch_dir_remove(&l.dir);
-  return s;
+  return gr_launch_relay_end(&l.relay, s, &out->exit);  // Ctrl-C ends it again, as any program
 }

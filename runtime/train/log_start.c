@@ -40,11 +40,17 @@ static bool weighs_classes(const gr_rank *r) {
   return any;
 }
 
-void gr_run_log_data(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
+static void log_lines(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
   gr_text t = gr_text_make(r->arena);
   put(r->spec->data, &t);
   char *rest = NULL, *line = t.len ? strtok_r(t.chars, "\n", &rest) : NULL;
   for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
+}
+
+void gr_run_log_data(gr_rank *r) {
+  gr_text skipped = gr_text_make(r->arena);
+  if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.chars);
+  log_lines(r, gr_dataset_notes);
 }
 
 void gr_run_log_rank(const gr_rank *r) {
@@ -58,7 +64,6 @@ void gr_run_log_rank(const gr_rank *r) {
 void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) {
   const gr_plan *p = r->spec->plan;
   const gr_settings *set = &r->spec->set;
-  gr_text skipped = gr_text_make(r->arena);
   char micro[40] = "";
   if (set->options.batch.micro_batches > 1)
     snprintf(micro, sizeof micro, "%d micro-steps x ", set->options.batch.micro_batches);
@@ -73,9 +78,8 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
            set->options.optimizer.ema_decay.value);
   if (r->spec->looped) log_loop(progress);
   if (takes_data(r)) log_data(r, progress, micro);
-  if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.chars);
-  gr_run_log_data(r, gr_dataset_notes);
-  if (weighs_classes(r)) gr_run_log_data(r, gr_dataset_classes);
+  gr_run_log_data(r);
+  if (weighs_classes(r)) log_lines(r, gr_dataset_classes);
   if (!gr_run_is_dry(r))
     gr_log(GR_INFO, "output: %s", dir);
   else

@@ -44,8 +44,8 @@ GR_MUST_USE gr_status gr_run_replay_step(gr_run *, const gr_run_program *, const
 void gr_run_log_start(gr_rank *, const gr_progress *, const char *dir);
 // Logs where this rank runs, with logging.ranks=all.
 void gr_run_log_rank(const gr_rank *);
-// Logs the lines that a function appends of the data set.
-void gr_run_log_data(gr_rank *, void (*put)(const gr_dataset *, gr_text *));
+// Logs how many samples are left out, and what else there is to say of the data.
+void gr_run_log_data(gr_rank *);
 // ---- step.c
 // The program that runs next.
 const gr_run_program *gr_run_next_program(const gr_rank *, const gr_progress *);

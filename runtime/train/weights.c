@@ -216,7 +216,7 @@ gr_status gr_run_use_weights(gr_run *r) {
     gr_log(GR_INFO, "%sweights of %s",
            r->me.spec->set.options.optimizer.ema_decay.given ? "averages of the " : "",
            gr_checkpoint_path(c));
-    gr_run_log_data(&r->me, gr_dataset_notes);
+    gr_run_log_data(&r->me);
   }
   bool predicts = r->me.spec->kind == GR_RUN_PREDICT;
   if (!s) gr_control_open(&r->control);

@@ -166,6 +166,8 @@ fi
 
 # ---- Checkpoints
 run "a run" 0 -- output.dir=good training.max_steps=20 checkpoint.every_steps=10
+expect "standard output of ranks that is full" 74 "cannot write to standard output" -- \
+  sh -c "'$graphrun' eval good distributed.ranks=2 >/dev/full"
 # flip FILE PART: turns one byte over, at a 32nd of the file
 flip() {
   size=$(wc -c <"$1")

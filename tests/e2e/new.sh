@@ -72,7 +72,7 @@ expect "... with a line of names" 66 "metadata.csv:122:1: .*no recording '999.wa
 mkdir tabular && tr , '|' <made/table/data.csv >tabular/metadata.csv
 from tabular tabular/metadata.csv "rows of numbers with a class"
 printf 'a,b,c\n1,2,x\n3,,y\n5,6,x\n%s' "$(awk 'BEGIN { for (i = 0; i < 60; i++) print i "," i * i ",x\n" i "," (-i) ",y" }')" >gaps.csv
-from gaps gaps.csv "rows of numbers with a class" "123 rows of 3 columns, 1 without a number left out"
+from gaps gaps.csv "rows of numbers with a class" "123 rows of 3 columns, 1 without a number or their class left out"
 printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv
 expect "new --from a table without numbers" 2 "words.csv:1:1: .*no column but 'kind' is of numbers" "--label=COLUMN" -- "$graphrun" new own/words --from=words.csv
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
@@ -86,7 +86,25 @@ printf 'a,b\n1,2\n3\n' >broken.csv
 expect "... a broken table" 66 "broken.csv:3" -- "$graphrun" new own/broken --from=broken.csv
 printf 'a\n1\n2\n' >narrow.csv
 expect "... a table of one column" 66 "narrow.csv:1" "a column to predict" -- "$graphrun" new own/narrow --from=narrow.csv
-check "... and makes nothing" sh -c '! ls own | grep -E "^(room|nothing|lua|arrays|flat|both|broken|narrow|lost|words)$"'
+sed 's/$/,/' made/table/data.csv >trailing.csv
+from trailing trailing.csv "rows of numbers with a class" "600 rows of 5 columns; to predict: 'fruit', 3 classes"
+if printf x | iconv -f UTF-8 -t UTF-16 >wide.csv 2>/dev/null; then
+  iconv -f UTF-8 -t UTF-16 made/table/data.csv >wide.csv
+  from wide wide.csv "rows of numbers with a class" "to predict: 'fruit', 3 classes"
+else
+  skip "a table in UTF-16" "no iconv"
+fi
+awk -F, -v OFS=, 'NR > 1 { $5 = sprintf("%.4f", $5 / 100 + 1e5) } 1' made/regression/data.csv >far.csv
+expect "values that are far from 0 and near each other" 0 "to predict: 'price', a number" -- "$graphrun" new own/far --from=far.csv
+limited "$graphrun" own/far/config.yaml output.dir=own/far/run distributed.ranks=1
+check "... are learnt as others" awk -v r2="$(sed -n 's/.*"validation.r2": \([0-9.e-]*\).*/\1/p' own/far/run/evals.jsonl | tail -n 1)" 'BEGIN { exit !(r2 > 0.9 && r2 <= 1) }'
+sed 's/fruit/weight/' made/table/data.csv >twice.csv
+expect "new --from a table with a name twice" 66 "twice.csv:1:1: .*two columns are called 'weight'" -- "$graphrun" new own/twice --from=twice.csv
+sed 's/pear\|plum/apple/' made/table/data.csv >apples.csv
+expect "new --from a table of one class" 2 "apples.csv:2:1: .*one class in 'fruit'" "--label=COLUMN" -- "$graphrun" new own/apples --from=apples.csv
+sed 's/\./,/g; s/,\([a-z]*\)$/;\1/' made/table/data.csv | sed '1s/,/;/g; 1!s/\([0-9]*,[0-9]*\),/\1;/g' >decimal.csv
+expect "new --from a table with commas in its numbers" 66 "decimal.csv:2:.*'weight' is of numbers" "hint: .*a point" -- "$graphrun" new own/decimal --from=decimal.csv
+check "... and makes nothing" sh -c '! ls own | grep -E "^(twice|apples|decimal|room|nothing|lua|arrays|flat|both|broken|narrow|lost|words)$"'
 
 expect "new without a kind is a table" 0 -- "$graphrun" new plain
 check "... with the same files" sh -c 'diff -r plain made/table'

@@ -35,6 +35,9 @@ expect "predicts a text" 0 '"input": "one.txt:1", "class": "poor", "probabilitie
 expect "... and lines" 0 '"input": "few.jsonl:1", "class": "fine"' '"input": "few.jsonl:2", "class": "poor"' -- sh -c \
   'printf "{\"words\": \"sunny and warm\"}\n{\"words\": \"rainy, dark\"}\n" >few.jsonl; exec "$@"' sh "$graphrun" predict one few.jsonl
 
+expect "... and says which it leaves out" 0 '"input": "gap.jsonl:1"' "skipped 1 of 2 texts: 1 " -- sh -c \
+  'printf "{\"words\": \"sunny\"}\n{\"words\": \"\"}\n" >gap.jsonl; exec "$@"' sh "$graphrun" predict one gap.jsonl
+
 wrong() { # NAME LINE MESSAGE TEXT: evaluating such lines is an error
   printf '%b' "$4" >wrong.jsonl
   expect "$1" 66 "wrong.jsonl:$2:.*$3" -- "$graphrun" eval one data.texts.path=wrong.jsonl --split=all

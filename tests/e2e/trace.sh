@@ -31,6 +31,8 @@ for bad in 5 5:5 7:3 -1:2 a:b 1:2:3; do
     "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
     "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/bad" "profile.steps=\"$bad\""
 done
+ran "a run that ends before the first traced step says so" none training.max_steps=3 distributed.ranks=1 profile.steps=9:10
+check "..." grep -q "profile.steps=9:10: no trace" "$log"
 ran "a run without workers" own data.workers=0 distributed.ranks=1 training.max_steps=4 profile.steps=2:4
 check "... is not ready for any step" test "$(shown own/trace.0.json 'not ready')" = 2
 check "... and says that all waited" grep -Eq "steps waited [0-9.]+ ms for data, for 4 of 4 batches$" "$log"

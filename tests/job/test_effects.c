@@ -55,6 +55,7 @@ static const surroundings holds[] = {
      false, 2},
     {"canonical_loop", "{model: {graph: g.yaml}, loop: [train]}", false, 2},
     {"canonical_memory", "{model: {graph: g.yaml}, training: {memory: 1GB}}", false, 2},
+    {"without_workers", "{model: {graph: g.yaml}, data: {workers: 0}}", false, 1},
     {"without_hooks", "{model: {graph: g.yaml}}", true, 2},
 };
 enum { N_HOLDS = sizeof holds / sizeof *holds };
@@ -63,6 +64,7 @@ enum { N_HOLDS = sizeof holds / sizeof *holds };
 static const struct value {
   const char *key, *text;
 } values[] = {{"distributed.ranks", "3"},
+              {"data.prefetch", "5"},
               {"distributed.mesh", "{dp: 2}"},
               {"distributed.fsdp.wrap", "[block]"},
               {"distributed.gpu_ids", "[1, 0]"},
@@ -190,7 +192,29 @@ static void no_lines(void) {
   }
 }
 
+// The best by accuracy is not the lowest, unless that is asked for.
+static void best(void) {
+  static const struct {
+    const char *saving;
+    int lines;
+  } cases[] = {{"{metric: accuracy}", 1},
+               {"{metric: accuracy, mode: min}", 0},
+               {"{metric: accuracy, mode: max}", 0},
+               {"{metric: loss}", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_arena *a = gr_arena_create();
+    const char *lines[GR_MAX_DIFFERENCES];
+    gr_effects e;
+    make(a, find("on_gpus"), "checkpoint", cases[i].saving, &e);
+    int n = gr_effects_differences(&e, lines);
+    CHECK(n == cases[i].lines && (!n || strstr(lines[0], "checkpoint.mode=max")), "%s has %d lines",
+          cases[i].saving, n);
+    gr_arena_destroy(a);
+  }
+}
+
 int main(int argc, char **argv) {
   gr_settings_register();
-  return RUN(argc, argv, {"rows", rows}, {"refusals", refusals}, {"no_lines", no_lines});
+  return RUN(argc, argv, {"rows", rows}, {"refusals", refusals}, {"no_lines", no_lines},
+             {"best", best});
 }

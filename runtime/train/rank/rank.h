@@ -71,6 +71,7 @@ typedef struct gr_rank {
   size_t staging_bytes;
   double started, began;  // seconds since 1970; seconds of a monotonic clock
   gr_trace *trace;        // of the steps of profile.steps, while they run; else NULL
+  bool traced;            // there has been one
   gr_arena *arena;
 } gr_rank;
 

@@ -25,6 +25,9 @@ static const char *name_of(gr_rank *r) {
 
 gr_status gr_run_trace_end(gr_rank *r, const char *dir) {
   gr_trace *t = r->trace;
+  const char *steps = r->spec->set.outputs.profile_steps;
+  if (!t && steps && !r->traced && r->rank == 0)
+    gr_log(GR_WARN, "profile.steps=%s: no trace, because none of these steps has been run", steps);
   if (!t) return GR_OK;
   r->trace = NULL;
   gr_status s = gr_exec_trace(r->exec, NULL);
@@ -40,5 +43,6 @@ gr_status gr_run_trace(gr_rank *r, int64_t step, const char *dir) {
   if (r->trace && step >= s->trace_end) return gr_run_trace_end(r, dir);
   if (r->trace || step < s->trace_first || step >= s->trace_end) return GR_OK;
   GR_TRY(gr_trace_open(dir, name_of(r), r->rank, &r->trace));
+  r->traced = true;
   return gr_exec_trace(r->exec, r->trace);
 }

@@ -176,6 +176,13 @@ static void mistakes(void) {
           "'set' needs training.adjustable=true");
   refuses("reduce_on_plateau", &mode, 1, "mode must be min or max");
   refuses("reduce_on_plateau", &metric, 1, "there is no metric 'gain'");
+  gr_param factor = {"factor", GR_PARAM_INT, .i = 2}, every = {"decay_steps", GR_PARAM_INT, .i = 0},
+           stop = {"mode", GR_PARAM_TEXT, .text = "most"},
+           part[] = {{"pct_start", GR_PARAM_FLOAT, .f = 7}, {"total_steps", GR_PARAM_INT, .i = 9}};
+  refuses("reduce_on_plateau", &factor, 1, "factor must be below 1, not 2");
+  refuses("step_decay", &every, 1, "decay_steps must be above 0, not 0");
+  refuses("early_stop", &stop, 1, "mode must be min or max, not most");
+  refuses("one_cycle", part, 2, "pct_start must be from 0 to 1, not 7");
   refuses("cosine_restarts", &t0, 1, "T_0 and T_mult must be at least 1");
 }
 
