@@ -24,9 +24,9 @@ enum {
   BLOCK_MAX = 1 << 20,
   ALIGN = 16,
   HEADER = (sizeof(struct block) + ALIGN - 1) / ALIGN * ALIGN,
-  SIZES = 7,  // of blocks that are kept: BLOCK_MIN, twice that, ... BLOCK_MAX
+  SIZES = 12,  // of blocks that are kept: BLOCK_MIN, twice that, ... the last for one large object
 };
-_Static_assert(BLOCK_MIN << (SIZES - 1) == BLOCK_MAX, "each size of block has a list");
+_Static_assert(BLOCK_MIN << (SIZES - 1) >= BLOCK_MAX, "each size of block has a list");
 
 static struct {
   pthread_mutex_t lock;
@@ -34,10 +34,10 @@ static struct {
   size_t bytes, most;
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-// The list of a size; SIZES: blocks of it are not kept.
-static int list_of(size_t size) {
+// The list of the blocks that hold so many bytes; SIZES: such are not kept.
+static int list_of(size_t bytes) {
   int i = 0;
-  while (i < SIZES && (size_t)BLOCK_MIN << i != size) i++;
+  while (i < SIZES && (size_t)BLOCK_MIN << i < bytes) i++;
   return i;
 }
 
@@ -50,13 +50,11 @@ static void give_back(struct block *b) {
   if (!keeps) free(b);
 }
 
-// A block that was kept, cleared; NULL: there is none.
-static struct block *take_kept(size_t size) {
-  int i = list_of(size);
-  if (i == SIZES) return NULL;
+// A block of that list that was kept, cleared; NULL: there is none.
+static struct block *take_kept(int i) {
   pthread_mutex_lock(&kept.lock);
   struct block *b = kept.list[i];
-  if (b) kept.list[i] = b->next, kept.bytes -= size;
+  if (b) kept.list[i] = b->next, kept.bytes -= b->size;
   pthread_mutex_unlock(&kept.lock);
   if (b) memset((char *)b + HEADER, 0, b->used);
   return b;
@@ -118,7 +116,9 @@ static void grow(gr_arena *a, size_t bytes) {
   size_t size = a->head ? a->head->size * 2 : BLOCK_MIN;
   if (size > BLOCK_MAX) size = BLOCK_MAX;
   if (size < bytes) size = bytes;
-  struct block *b = take_kept(size);
+  int i = list_of(size);
+  if (i < SIZES) size = (size_t)BLOCK_MIN << i;
+  struct block *b = i < SIZES ? take_kept(i) : NULL;
   if (!b) b = must(calloc(1, HEADER + size), HEADER + size);
   *b = (struct block){.next = a->head, .size = size};
   a->head = b;

@@ -225,7 +225,7 @@ static gr_status compile_programs(gr_arena *arena, gr_arena *work, gr_plan_reque
   return compile_init(arena, r, models.init, c, (*n)++);
 }
 
-enum { KEPT_BYTES = 64 << 20 };  // of graphs that are compiled, for the next ones
+enum { KEPT_BYTES = 256 << 20 };  // of graphs that are compiled, for the next ones
 
 gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
   gr_plan_request reduced = *request, *r = &reduced;

@@ -73,6 +73,7 @@ typedef struct gr_verified {
     const gr_graph *g;
     const gr_node *node;
   } like[GR_VERIFIED];
+  const gr_graph *named;  // the last whose leaves' names differ
 } gr_verified;
 // The same of one graph after another, which must live as long: layers, and the graphs of passes,
 // repeat their calls, and inference is most of the work.

@@ -29,9 +29,24 @@ gr_val gr_copy_node(gr_rewrite *rw, const gr_node *n) {
   return out;
 }
 
+// Whether the new graph has the leaves of the old one so far, under the same ids.
+static bool has_leaves(const gr_rewrite *rw) {
+  uint32_t n = rw->b.g->n_values;
+  for (uint32_t i = 1; i < n && i < rw->old->n_values; i++)
+    if (rw->map[i].id != i || !gr_type_same(&rw->b.g->values[i].type, &rw->old->values[i].type))
+      return false;
+  return !rw->b.err;
+}
+
 void gr_copy_nodes(gr_rewrite *rw) {
+  if (has_leaves(rw) && gr_graph_take_nodes(rw->b.g, rw->old)) {
+    for (uint32_t i = 1; i < rw->old->n_values; i++) rw->map[i] = (gr_val){i};
+    return;
+  }
+  rw->b.distinct = !rw->b.g->n_nodes;
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
     gr_copy_node(rw, &rw->old->nodes[i]);
+  rw->b.distinct = false;
 }
 
 void gr_copy_links(gr_rewrite *rw) {
@@ -63,7 +78,7 @@ void gr_map_loop(const gr_loop *l, const gr_graph *old, const gr_node *n, const 
 void gr_emit_loop(gr_builder *b, const gr_graph *of, const gr_node *n, gr_write_body write,
                   gr_val *map) {
   const gr_scan *s = n->attr;
-  gr_val in[GR_MAX_ARGS], *inside = GR_NEW(b->g->arena, gr_val, s->body->n_values);
+  gr_val in[GR_MAX_ARGS], *inside = GR_NEW(b->g->tables, gr_val, s->body->n_values);
   gr_loop l;
   b->loc = n->loc, b->scope = n->scope;
   for (int k = 0; k < n->n_in; k++) in[k] = map[n->in[k].id];

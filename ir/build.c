@@ -7,26 +7,28 @@
 #include "ir/op.h"
 
 gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
-  assert(a && (!mesh || mesh->n_axes <= GR_MAX_MESH));
-  gr_graph *g = GR_NEW(a, gr_graph, 1);
-  g->arena = a;
+  return gr_graph_create_in(a, a, mesh);
+}
+
+gr_graph *gr_graph_create_in(gr_arena *tables, gr_arena *a, const gr_mesh *mesh) {
+  assert(tables && a && (!mesh || mesh->n_axes <= GR_MAX_MESH));
+  gr_graph *g = GR_NEW(tables, gr_graph, 1);
+  g->tables = tables, g->arena = a;
   if (mesh) g->mesh = *mesh;
   g->cap_values = g->cap_nodes = 16;  // loop bodies are many and small
-  g->n_hash_slots = 64;
-  g->values = GR_NEW(a, gr_value, g->cap_values);
-  g->nodes = GR_NEW(a, gr_node, g->cap_nodes);
-  g->hash_slots = GR_NEW(a, uint64_t, g->n_hash_slots);
+  g->values = GR_NEW(tables, gr_value, g->cap_values);
+  g->nodes = GR_NEW(tables, gr_node, g->cap_nodes);
   g->n_values = 1;
   return g;
 }
 
 static void grow_values(gr_graph *g, uint32_t cap) {
-  gr_value *more = GR_NEW(g->arena, gr_value, g->cap_values = cap);
+  gr_value *more = GR_NEW(g->tables, gr_value, g->cap_values = cap);
   g->values = memcpy(more, g->values, sizeof(gr_value) * g->n_values);
 }
 
 static void grow_nodes(gr_graph *g, uint32_t cap) {
-  gr_node *more = GR_NEW(g->arena, gr_node, g->cap_nodes = cap);
+  gr_node *more = GR_NEW(g->tables, gr_node, g->cap_nodes = cap);
   g->nodes = memcpy(more, g->nodes, sizeof(gr_node) * g->n_nodes);
 }
 
@@ -40,12 +42,10 @@ gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_t
                gr_layout layout) {
   assert(role != GR_TEMP);
   if (b->err) return GR_NONE;
-  gr_val v = new_value(
+  return new_value(
       b->g,
       (gr_value){
           .type = type, .layout = layout, .role = role, .kind = kind, .name = name, .loc = b->loc});
-  gr_graph_index_leaf(b->g, v);
-  return v;
 }
 
 // ---- Hash-consing ---------------------------------------------------------------------
@@ -73,6 +73,8 @@ static uint32_t hash_call(const gr_op *op, uint32_t attr_hash, int n_in, const g
   return (uint32_t)gr_hash_quick(h, in, sizeof(gr_val) * (size_t)n_in);
 }
 
+enum { MIN_SLOTS = 32 };
+
 // The node in a slot.
 static uint32_t node_of(uint64_t slot) { return (uint32_t)slot - 1; }
 
@@ -91,24 +93,35 @@ static uint64_t *find_slot(const gr_graph *g, const gr_op_call *call, const gr_v
   }
 }
 
+static void put_slot(gr_graph *g, uint64_t slot) {
+  uint32_t mask = g->n_hash_slots - 1, k = (uint32_t)(slot >> 32) & mask;
+  while (g->hash_slots[k]) k = (k + 1) & mask;
+  g->hash_slots[k] = slot;
+}
+
+// A graph that is complete, such as a body, has none, until more is emitted into it.
 static void grow_slots(gr_graph *g, uint32_t slots) {
   const uint64_t *old = g->hash_slots;
   uint32_t n_old = g->n_hash_slots;
   g->n_hash_slots = slots;
-  g->hash_slots = GR_NEW(g->arena, uint64_t, slots);
-  for (uint32_t i = 0; i < n_old; i++) {
-    uint32_t k = (uint32_t)(old[i] >> 32) & (slots - 1);
-    while (old[i] && g->hash_slots[k]) k = (k + 1) & (slots - 1);
-    if (old[i]) g->hash_slots[k] = old[i];
+  g->hash_slots = GR_NEW(g->tables, uint64_t, slots);
+  for (uint32_t i = 0; i < n_old; i++)
+    if (old[i]) put_slot(g, old[i]);
+  for (uint32_t i = 0; !n_old && i < g->n_nodes; i++) {
+    const gr_node *n = &g->nodes[i];
+    put_slot(g, (uint64_t)hash_call(n->op, n->attr_hash, n->n_in, n->in) << 32 | (i + 1));
   }
 }
 
+static void reserve_slots(gr_graph *g, uint32_t nodes) {
+  uint32_t slots = MIN_SLOTS;
+  while (slots / 2 < nodes) slots *= 2;
+  grow_slots(g, slots);
+}
+
 void gr_graph_reserve(gr_graph *g, uint32_t values, uint32_t nodes) {
-  uint32_t slots = g->n_hash_slots;
   if (values > g->cap_values) grow_values(g, values);
   if (nodes > g->cap_nodes) grow_nodes(g, nodes);
-  while (slots / 2 < nodes) slots *= 2;
-  if (slots > g->n_hash_slots) grow_slots(g, slots);
 }
 
 // ---- Emitting ---------------------------------------------------------------------------
@@ -129,6 +142,16 @@ static gr_status infer_call(const gr_builder *b, const gr_op *op, const void *at
   return gr_op_infer(s);
 }
 
+static const void *copy_attr(const gr_graph *g, const gr_op *op, const void *attr) {
+  char *copy = memcpy(gr_arena_alloc(g->arena, op->attr_size), attr, op->attr_size);
+  for (const gr_attr *f = op->attrs; f && f->name; f++) {
+    if (f->kind != GR_ATTR_GRAPH) continue;
+    const gr_graph *body = gr_graph_settled(gr_attr_graph(attr, f));
+    memcpy(copy + f->offset, &body, sizeof(const gr_graph *));
+  }
+  return copy;
+}
+
 // A new node; `borrows`: the attributes live as long as the graph.
 static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in, uint32_t attr_hash,
                      bool borrows) {
@@ -137,11 +160,8 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in, uint3
   gr_node *n = &g->nodes[g->n_nodes];
   *n = (gr_node){.op = s->op, .n_in = s->n_in, .n_out = s->n_out, .attr_hash = attr_hash};
   n->loc = b->loc, n->scope = b->scope, n->created_by = b->created_by;
-  if (s->op->attr_size)
-    n->attr = borrows
-                  ? s->attr
-                  : memcpy(gr_arena_alloc(g->arena, s->op->attr_size), s->attr, s->op->attr_size);
-  gr_val *args = GR_NEW(g->arena, gr_val, s->n_in + 1);
+  if (s->op->attr_size) n->attr = borrows ? s->attr : copy_attr(g, s->op, s->attr);
+  gr_val *args = GR_NEW(g->tables, gr_val, s->n_in + 1);
   for (int i = 0; i < s->n_in; i++) args[i] = in[i];
   n->in = args;
   for (int i = 0; i < s->n_out; i++) {
@@ -157,13 +177,15 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in, uint3
 static gr_val find_or_append(gr_builder *b, const gr_op_call *call, const gr_val *in,
                              uint32_t attr_hash, bool borrows) {
   gr_graph *g = b->g;
+  assert(!b->distinct || !g->n_hash_slots);
+  if (b->distinct) return append(b, call, in, attr_hash, borrows);
   uint32_t hash = hash_call(call->op, attr_hash, call->n_in, in);
+  if (g->n_nodes >= g->n_hash_slots / 2)
+    reserve_slots(g, g->n_hash_slots ? 2 * g->n_nodes : g->cap_nodes);
   uint64_t *slot = find_slot(g, call, in, hash);
   if (*slot) return g->nodes[node_of(*slot)].out;
   *slot = (uint64_t)hash << 32 | (g->n_nodes + 1);
-  gr_val out = append(b, call, in, attr_hash, borrows);
-  if (g->n_nodes > g->n_hash_slots / 2) grow_slots(g, 4 * g->n_hash_slots);
-  return out;
+  return append(b, call, in, attr_hash, borrows);
 }
 
 // Compiling is long work as well (base/stop.h).
@@ -227,8 +249,8 @@ void gr_result(gr_builder *b, const char *name, gr_val v) {
   }
   uint32_t n = g->n_results;
   if (!(n & (n - 1))) {
-    gr_val *more = GR_NEW(g->arena, gr_val, 2 * n + 1);
-    const char **names = GR_NEW(g->arena, const char *, 2 * n + 1);
+    gr_val *more = GR_NEW(g->tables, gr_val, 2 * n + 1);
+    const char **names = GR_NEW(g->tables, const char *, 2 * n + 1);
     if (n) memcpy(more, g->results, sizeof *more * n);
     if (n && g->result_names) memcpy(names, g->result_names, sizeof *names * n);
     g->results = more;

@@ -155,7 +155,8 @@ typedef struct gr_node {
 } gr_node;
 
 typedef struct gr_graph {
-  gr_arena *arena;
+  gr_arena *arena;   // of attributes, names, bodies: what graphs made from this one share with it
+  gr_arena *tables;  // of nodes, values and indices: what each graph has for itself
   gr_mesh mesh;
   gr_node *nodes;
   uint32_t n_nodes, cap_nodes;
@@ -169,16 +170,22 @@ typedef struct gr_graph {
   uint32_t n_results;
   uint64_t *hash_slots;  // hash-consing of nodes (build.c)
   uint32_t n_hash_slots;
-  gr_map leaves[GR_STATE + 1];  // by role: ids of leaves by name (gr_graph_index_leaf)
+  gr_map leaves[GR_STATE + 1];  // by role: ids of leaves by name
+  uint32_t n_indexed;           // the values before this one are in these maps, if leaves
 } gr_graph;
 
 // An empty graph, allocated in the arena like everything emitted into it. A NULL mesh has no axes.
 gr_graph *gr_graph_create(gr_arena *, const gr_mesh *);
+// The same with its tables, and the graph itself, in an arena that may end before the other.
+gr_graph *gr_graph_create_in(gr_arena *tables, gr_arena *, const gr_mesh *);
 // Allocates room for that many values and nodes, so that a graph of known size does not regrow.
 void gr_graph_reserve(gr_graph *, uint32_t values, uint32_t nodes);
 // A deep copy in another arena; shares only ops and the names of passes and files, which are
 // constants or outlive every arena.
 gr_graph *gr_graph_copy(gr_arena *, const gr_graph *);
+// The graph with its tables in the arena that it shares with others, so that they live as long; it
+// need not be copied if they are there. A node's attributes hold such bodies.
+const gr_graph *gr_graph_settled(const gr_graph *);
 // The value with an id; and a node's output i.
 static inline gr_value *gr_at(const gr_graph *g, gr_val v) {
   assert(v.id < g->n_values);
@@ -199,14 +206,14 @@ static inline bool gr_any_out(const gr_node *n, const bool *set) {
 bool gr_graph_same(const gr_graph *, const gr_graph *);
 // Number of leading leaves: values 1 to this are leaves. In a scan's body these are all its leaves.
 uint32_t gr_graph_leaves(const gr_graph *);
-// The first of that name; GR_NONE: not found. Leaves are looked up in a map, results, of which
-// there are few, one by one.
+// The first of that name; GR_NONE: not found. Leaves are looked up in a map, which is made when it
+// is first needed, unless they are few; results, which are few, one by one.
 gr_val gr_graph_leaf(const gr_graph *, gr_role, const char *name);
 gr_val gr_graph_result(const gr_graph *, const char *name);  // GR_NONE: there is none
 // Whether a result's name begins so: "predict." or "sum.", say. In a body no result has a name.
 bool gr_result_begins(const gr_graph *, uint32_t result, const char *prefix);
-// Adds a leaf to that map: whatever makes a value that is one does so once its name is known.
-void gr_graph_index_leaf(gr_graph *, gr_val);
+// Makes that map now, so that threads may look up leaves of one graph.
+void gr_graph_index_leaves(gr_graph *);
 
 // ---- Building ---------------------------------------------------------------
 // The first error is kept in the builder and later calls do nothing and return GR_NONE, so rules
@@ -215,7 +222,8 @@ void gr_graph_index_leaf(gr_graph *, gr_val);
 typedef struct gr_builder {
   gr_graph *g;
   gr_status err;
-  gr_loc loc;  // given, like scope and created_by, to every emitted node
+  bool distinct;  // no two nodes that it emits are equal, as when those of a graph change places
+  gr_loc loc;     // given, like scope and created_by, to every emitted node
   const char *scope;
   const char *created_by;
   const char *const *names;  // the user's names of the next op's operands, for errors, or NULL
@@ -231,6 +239,10 @@ gr_val gr_emit(gr_builder *, const gr_op *, const void *attr, int n_in, const gr
 // sets map[] of its outputs. `map` is indexed by the other graph's value ids. Types are inferred
 // again only if those of the inputs differ.
 gr_val gr_emit_copy(gr_builder *, const gr_graph *of, const gr_node *, gr_val *map);
+// Copies all nodes of another graph to one that has only its leaves, under the same ids, if leaves
+// come first there, and the graph has room (gr_graph_reserve) and shares its arena; else does
+// nothing and returns false.
+bool gr_graph_take_nodes(gr_graph *, const gr_graph *of);
 // Appends a value to the graph's results; name is NULL in a body (a yield).
 void gr_result(gr_builder *, const char *name, gr_val);
 // gr_emit with the operands as arguments.

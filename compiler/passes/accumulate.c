@@ -113,7 +113,7 @@ static bool is_set_by_update(const halves *c, const gr_value *state) {
 // values from their states, so it needs nothing that they depend on.
 static bool *find_needs(const halves *c, bool end) {
   const gr_graph *g = c->rw->old;
-  bool *need = GR_NEW(g->arena, bool, g->n_values), *given = GR_NEW(g->arena, bool, g->n_values);
+  bool *need = GR_NEW(g->tables, bool, g->n_values), *given = GR_NEW(g->tables, bool, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
     given[i] = end && c->accumulator[i];
     gr_val next = g->values[i].next;
@@ -130,8 +130,8 @@ static bool *find_needs(const halves *c, bool end) {
 
 static gr_status divide(halves *c) {
   const gr_graph *g = c->rw->old;
-  c->accumulator = GR_NEW(g->arena, const char *, g->n_values);
-  c->after_totals = GR_NEW(g->arena, bool, g->n_values);
+  c->accumulator = GR_NEW(g->tables, const char *, g->n_values);
+  c->after_totals = GR_NEW(g->tables, bool, g->n_values);
   find_accumulators(c);
   find_after_totals(c);
   GR_TRY(check_accumulated(c));
@@ -231,7 +231,7 @@ static bool is_missing(const halves *c, const gr_node *n, const bool *need) {
 
 static void emit_micro_batch(halves *c) {
   gr_rewrite *rw = c->rw;
-  gr_val *total = GR_NEW(rw->old->arena, gr_val, rw->old->n_values);
+  gr_val *total = GR_NEW(rw->old->tables, gr_val, rw->old->n_values);
   copy_leaves(c, c->in_micro);
   for (uint32_t i = 1; i < rw->old->n_values; i++)
     if (c->accumulator[i]) total[i] = emit_accumulator(c, i, c->accumulator[i]);

@@ -165,7 +165,7 @@ static bool is_weight(const gr_value *v) {
 
 gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
-  gr_layout *weight = GR_NEW(rw->b.g->arena, gr_layout, old->n_values);
+  gr_layout *weight = GR_NEW(rw->b.g->tables, gr_layout, old->n_values);
   bool changes = false;
   note_confined(rw);
   for (uint32_t i = 1; i < old->n_values; i++) {

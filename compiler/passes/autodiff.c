@@ -5,7 +5,7 @@
 
 // The values that need a gradient: those that depend on a trained weight.
 static bool *wanted(const gr_graph *g, const gr_options *o) {
-  bool *want = GR_NEW(g->arena, bool, g->n_values);
+  bool *want = GR_NEW(g->tables, bool, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
     want[i] = gr_is_trained(o, &g->values[i]);
   }
@@ -35,8 +35,8 @@ gr_status gr_pass_autodiff(gr_rewrite *rw) {
   copy_forward(rw);
   if (rw->b.err) return GR_OK;
   const gr_graph forward = *rw->b.g;  // as it is now: the backward part goes behind it
-  gr_val *here = GR_NEW(forward.arena, gr_val, forward.n_values);
-  gr_val *grads = GR_NEW(forward.arena, gr_val, forward.n_values);
+  gr_val *here = GR_NEW(forward.tables, gr_val, forward.n_values);
+  gr_val *grads = GR_NEW(forward.tables, gr_val, forward.n_values);
   const bool *want = wanted(&forward, rw->opt);
   for (uint32_t i = 1; i < forward.n_values; i++) here[i] = (gr_val){i};
 

@@ -161,7 +161,7 @@ static void link_groups(coalescer *j) {
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (is_grouped(&g->nodes[i]) && attr_of(&g->nodes[i])->group > most)
       most = attr_of(&g->nodes[i])->group;
-  uint32_t *last = GR_NEW(g->arena, uint32_t, most + 1);  // by group: 1 + the node, or 0
+  uint32_t *last = GR_NEW(g->tables, uint32_t, most + 1);  // by group: 1 + the node, or 0
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     if (!is_grouped(&g->nodes[i])) continue;
     uint32_t *latest = &last[attr_of(&g->nodes[i])->group];
@@ -278,34 +278,36 @@ static uint32_t find_depths(const gr_graph *g, uint32_t first, uint32_t *depth) 
 // nothing could be joined. So the updates of all weights are visited side by side, by what they
 // wait for. Other optimizers wait for nothing, and the order stays as it is.
 static uint32_t *find_order(const gr_graph *g) {
-  uint32_t *order = GR_NEW(g->arena, uint32_t, g->n_nodes + 1), n = 0, first = 0;
+  uint32_t *order = GR_NEW(g->tables, uint32_t, g->n_nodes + 1), n = 0, first = 0;
   while (first < g->n_nodes && g->nodes[first].op != &gr_op_finite_check) first++;
   for (uint32_t i = 0; i < first; i++) order[n++] = i;
-  uint32_t *depth = GR_NEW(g->arena, uint32_t, g->n_nodes + 1), most = find_depths(g, first, depth);
+  uint32_t *depth = GR_NEW(g->tables, uint32_t, g->n_nodes + 1),
+           most = find_depths(g, first, depth);
   for (uint32_t d = 0; d <= most; d++)
     for (uint32_t i = first; i < g->n_nodes; i++)
       if (depth[i] == d) order[n++] = i;
   return order;
 }
 
-static bool has_collective(const gr_graph *g) {
-  for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (g->nodes[i].op->collective) return true;
-  return false;
+static uint32_t count_collectives(const gr_graph *g) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++) n += g->nodes[i].op->collective;
+  return n;
 }
 
 gr_status gr_pass_coalesce_collectives(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
-  if (!has_collective(old)) return gr_keep(rw);
+  uint32_t n = count_collectives(old);
+  if (!n) return gr_keep(rw);
   const uint32_t *order = find_order(old);
   const gr_value *loss = gr_at(old, old->loss);
-  coalescer j = {.rw = rw, .all = GR_NEW(old->arena, deferred, old->n_nodes + 1)};
-  j.deferred_in = GR_NEW(old->arena, uint32_t, old->n_values);
-  j.follower = GR_NEW(old->arena, uint32_t, old->n_values);
-  j.leader = GR_NEW(old->arena, uint32_t, old->n_values);
-  j.next_in_group = GR_NEW(old->arena, uint32_t, old->n_nodes + 1);
-  j.first_in_group = GR_NEW(old->arena, bool, old->n_nodes + 1);
-  j.done = GR_NEW(old->arena, bool, old->n_nodes + 1);
+  coalescer j = {.rw = rw, .all = GR_NEW(old->tables, deferred, n)};
+  j.deferred_in = GR_NEW(old->tables, uint32_t, old->n_values);
+  j.follower = GR_NEW(old->tables, uint32_t, old->n_values);
+  j.leader = GR_NEW(old->tables, uint32_t, old->n_values);
+  j.next_in_group = GR_NEW(old->tables, uint32_t, old->n_nodes + 1);
+  j.first_in_group = GR_NEW(old->tables, bool, old->n_nodes + 1);
+  j.done = GR_NEW(old->tables, bool, old->n_nodes + 1);
   j.loss_at = gr_is(old->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
   gr_copy_leaves(rw);
   link_groups(&j);

@@ -7,7 +7,7 @@
 // Emits a scan without its unused yields.
 static void copy_scan(gr_rewrite *rw, const gr_node *n, const bool *live) {
   const gr_scan *s = n->attr;
-  gr_val in[GR_MAX_ARGS], *map = GR_NEW(rw->b.g->arena, gr_val, s->body->n_values);
+  gr_val in[GR_MAX_ARGS], *map = GR_NEW(rw->b.g->tables, gr_val, s->body->n_values);
   gr_loop l;
   rw->b.loc = n->loc, rw->b.scope = n->scope, rw->b.created_by = n->created_by;
   for (int k = 0; k < n->n_in; k++) in[k] = rw->map[n->in[k].id];
@@ -47,6 +47,15 @@ static bool keeps_all(const gr_graph *g, const bool *live, bool batch) {
   return true;
 }
 
+// Whether some results of a loop are live and some are not. Without the others, two that differ may
+// be equal.
+static bool any_partly_live(const gr_graph *g, const bool *live) {
+  for (const gr_node *n = g->nodes; n < g->nodes + g->n_nodes; n++)
+    for (int k = 1; k < n->n_out; k++)
+      if (live[gr_out(n, k).id] != live[n->out.id]) return true;
+  return false;
+}
+
 gr_status gr_pass_dce(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   const bool *live = gr_graph_live(old);
@@ -56,6 +65,7 @@ gr_status gr_pass_dce(gr_rewrite *rw) {
     const gr_value *v = &old->values[i];
     if (v->role != GR_TEMP && (batch || !is_of_batch(v))) gr_copy_leaf(rw, i, &v->type, v->layout);
   }
+  rw->b.distinct = !any_partly_live(old, live);
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) {
     const gr_node *n = &old->nodes[i];
     bool any = false, all = true;

@@ -108,7 +108,7 @@ static void find_summed(found *f, const gr_node *product, const gr_node *sums) {
 
 static void find_joined(found *f) {
   const gr_graph *g = f->u->g;
-  const gr_node **sums = GR_NEW(g->arena, const gr_node *, g->n_values);  // of a value's rows
+  const gr_node **sums = GR_NEW(g->tables, const gr_node *, g->n_values);  // of a value's rows
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
     if (n->op == &gr_op_bias_add_grad && !sums[n->in[0].id]) sums[n->in[0].id] = n;
@@ -173,9 +173,9 @@ static void emit_node(gr_builder *b, const gr_graph *g, const gr_node *n, gr_val
 }
 
 static void emit_nodes(gr_builder *b, const gr_graph *g, gr_val *map) {
-  uses u = {g, GR_NEW(b->g->arena, uint32_t, g->n_values)};
-  found f = {&u, GR_NEW(b->g->arena, joined, g->n_nodes + 1),
-             GR_NEW(b->g->arena, bool, g->n_nodes + 1)};
+  uses u = {g, GR_NEW(b->g->tables, uint32_t, g->n_values)};
+  found f = {&u, GR_NEW(b->g->tables, joined, g->n_nodes + 1),
+             GR_NEW(b->g->tables, bool, g->n_nodes + 1)};
   find_readers(&u);
   find_joined(&f);
   for (uint32_t i = 0; i < g->n_nodes && !b->err; i++) {

@@ -131,8 +131,8 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
   gr_copy_leaves(rw);
   gr_copy_nodes(rw);
   gr_copy_links(rw);
-  bool *done = GR_NEW(rw->old->arena, bool, rw->old->n_values), several = false;
-  gr_val *total = GR_NEW(rw->old->arena, gr_val, 1 + rw->opt->optimizer.n_groups), all = GR_NONE;
+  bool *done = GR_NEW(rw->old->tables, bool, rw->old->n_values), several = false;
+  gr_val *total = GR_NEW(rw->old->tables, gr_val, 1 + rw->opt->optimizer.n_groups), all = GR_NONE;
   if (is_exact(rw)) GR_TRY(check_exact(rw));
   rw->b.loc = GR_NOWHERE, rw->b.scope = "finite_check";
   emit_squares(rw);

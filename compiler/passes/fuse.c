@@ -304,7 +304,7 @@ static void write_body(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_
   gr_fuse f = {.g = s->body,
                .b = &l->b,
                .map = map,
-               .arena = l->b.g->arena,
+               .arena = l->b.g->tables,
                .in_loop = true,
                .copy = copy_in_body};
   f.context = &f;

@@ -82,7 +82,8 @@ void gr_fuse_find_members(const gr_fuse *f, uint32_t i, gr_fuse_members *m) {
 }
 
 static const gr_graph *body_of(gr_fuse *f, const gr_fuse_members *m) {
-  gr_builder b = {.g = gr_graph_create(f->b->g->arena, NULL), .created_by = f->b->created_by};
+  gr_builder b = {.g = gr_graph_create_in(f->b->g->tables, f->b->g->arena, NULL),
+                  .created_by = f->b->created_by};
   for (int k = 0; k < m->n_in; k++) {
     const gr_value *v = gr_at(f->g, m->in[k]);
     f->inside[m->in[k].id] =

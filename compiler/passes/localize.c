@@ -35,9 +35,9 @@ static const gr_graph *local_body(gr_rewrite *outer, const gr_scan *s, const boo
   const gr_graph *g = s->body;
   const gr_mesh *mesh = &outer->old->mesh;
   gr_rewrite rw = {.old = outer->old, .opt = outer->opt};
-  rw.b = (gr_builder){.g = gr_graph_create(outer->b.g->arena, mesh)};
-  gr_val *map = GR_NEW(rw.b.g->arena, gr_val, g->n_values);
-  const gr_layout *lay = body_layouts(rw.b.g->arena, s, mesh, split);
+  rw.b = (gr_builder){.g = gr_graph_create_in(outer->b.g->tables, outer->b.g->arena, mesh)};
+  gr_val *map = GR_NEW(rw.b.g->tables, gr_val, g->n_values);
+  const gr_layout *lay = body_layouts(rw.b.g->tables, s, mesh, split);
   for (uint32_t i = 1, n = gr_graph_leaves(g); i <= n && !rw.b.err; i++) {
     const gr_value *v = &g->values[i];
     map[i] =
@@ -55,7 +55,7 @@ gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const
                      const gr_layout *out) {
   if (rw->b.err) return GR_NONE;
   if (n->op->localize) {
-    void *attr = gr_arena_alloc(rw->b.g->arena, n->op->attr_size);
+    void *attr = gr_arena_alloc(rw->b.g->tables, n->op->attr_size);
     memcpy(attr, n->attr, n->op->attr_size);
     n->op->localize(attr, out, &rw->old->mesh);
     return gr_emit(&rw->b, n->op, attr, n->n_in, args);

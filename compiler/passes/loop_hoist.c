@@ -72,7 +72,7 @@ static place *place_of(const hoist *h, gr_val v) {
 // matmul, and then what these read.
 static void choose_before(hoist *h) {
   const gr_graph *g = h->g;
-  bool *can_move = GR_NEW(g->arena, bool, g->n_values);  // by value: depends on no carry
+  bool *can_move = GR_NEW(g->tables, bool, g->n_values);  // by value: depends on no carry
   for (uint32_t i = 1; i <= gr_graph_leaves(g); i++) can_move[i] = !gr_scan_is_carry(h->s, i);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const gr_node *n = &g->nodes[i];
@@ -301,7 +301,7 @@ static void write_body_again(gr_loop *l, const gr_scan *s, const gr_val *operand
 
 static void hoist_scan(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
   const gr_scan *s = n->attr;
-  gr_arena *arena = b->g->arena;
+  gr_arena *arena = b->g->tables;
   uint32_t values = s->body->n_values;
   hoist h = {.b = b,
              .map = map,

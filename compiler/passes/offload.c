@@ -63,7 +63,7 @@ static void fetch(offloader *o, uint32_t i) {
   gr_val of[GR_MAX_FETCHED];
   int place[GR_MAX_FETCHED], many = 0;
   if (o->copies[i]) return;
-  o->copies[i] = GR_NEW(o->rw->old->arena, gr_val, n->n_in + 1);
+  o->copies[i] = GR_NEW(o->rw->old->tables, gr_val, n->n_in + 1);
   o->rw->b.loc = n->loc, o->rw->b.scope = n->scope;
   for (int k = 0; k < n->n_in; k++) {
     gr_val v = fetched(o, n, k);
@@ -140,8 +140,8 @@ gr_status gr_pass_offload(gr_rewrite *rw) {
   for (int a = 0; a < old->mesh.n_axes && axis; a++)
     if (!strcmp(old->mesh.axis[a].name, axis)) o.axis = a;
   gr_copy_leaves(rw);
-  o.copies = GR_NEW(old->arena, gr_val *, old->n_nodes + 1);
-  o.only_moved = GR_NEW(old->arena, bool, old->n_nodes + 1);
+  o.copies = GR_NEW(old->tables, gr_val *, old->n_nodes + 1);
+  o.only_moved = GR_NEW(old->tables, bool, old->n_nodes + 1);
   if (o.axis >= 0) find_moved(&o);
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++)
     if (o.axis >= 0)

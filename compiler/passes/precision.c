@@ -139,7 +139,7 @@ static void emit_body(level *outer, const gr_scan *s, const gr_node *n, gr_loop 
 
 static void emit_scan(level *l, const gr_node *n) {
   const gr_scan *s = n->attr;
-  gr_arena *arena = l->b->g->arena;
+  gr_arena *arena = l->b->g->tables;
   gr_loop loop;
   level body = {.o = l->o,
                 .g = s->body,
@@ -184,7 +184,7 @@ gr_status gr_pass_precision(gr_rewrite *rw) {
              .g = g,
              .b = &rw->b,
              .map = rw->map,
-             .weight = GR_NEW(rw->b.g->arena, const char *, g->n_values)};
+             .weight = GR_NEW(rw->b.g->tables, const char *, g->n_values)};
   for (uint32_t i = 1; i < g->n_values; i++)
     if (g->values[i].role == GR_STATE) l.weight[i] = g->values[i].name;
   emit_nodes(&l);

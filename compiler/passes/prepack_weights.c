@@ -46,7 +46,7 @@ static void write_nodes(gr_loop *l, const gr_scan *s, const gr_val *operands, gr
 }
 
 gr_status gr_pass_prepack_weights(gr_rewrite *rw) {
-  bool *again = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1), any = false;
+  bool *again = GR_NEW(rw->b.g->tables, bool, rw->old->n_nodes + 1), any = false;
   for (uint32_t i = 0; i < rw->old->n_nodes; i++) {
     const gr_node *n = &rw->old->nodes[i];
     any |= again[i] = n->op == &gr_op_scan && any_packs(n->attr);

@@ -158,9 +158,10 @@ static void emit_updates(scheduler *o, uint32_t i) {
 
 gr_status gr_pass_schedule(gr_rewrite *rw) {
   scheduler o = {.rw = rw,
-                 .done = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1),
-                 .update = GR_NEW(rw->b.g->arena, bool, rw->old->n_nodes + 1),
-                 .readers = GR_NEW(rw->b.g->arena, uint32_t, rw->old->n_values)};
+                 .done = GR_NEW(rw->b.g->tables, bool, rw->old->n_nodes + 1),
+                 .update = GR_NEW(rw->b.g->tables, bool, rw->old->n_nodes + 1),
+                 .readers = GR_NEW(rw->b.g->tables, uint32_t, rw->old->n_values)};
+  rw->b.distinct = true;
   gr_copy_leaves(rw);
   count_readers(&o);
   find_updates(&o);

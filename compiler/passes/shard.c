@@ -158,7 +158,7 @@ static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n
 // ---- Destinations --------------------------------------------------------------------
 
 static const gr_layout *save_layout(const shard *s, gr_layout l) {
-  gr_layout *k = GR_NEW(s->rw->b.g->arena, gr_layout, 1);
+  gr_layout *k = GR_NEW(s->rw->b.g->tables, gr_layout, 1);
   *k = l;
   return k;
 }
@@ -379,7 +379,7 @@ static void copy_leaves(shard *s) {
 
 gr_status gr_pass_shard(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
-  gr_arena *arena = rw->b.g->arena;
+  gr_arena *arena = rw->b.g->tables;
   shard s = {.rw = rw,
              .required = GR_NEW(arena, const gr_layout *, old->n_values),
              .may_stay_partial = GR_NEW(arena, bool, old->n_values),

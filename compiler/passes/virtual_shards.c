@@ -77,9 +77,9 @@ gr_status gr_pass_virtual_shards(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   shards s = {.rw = rw,
               .axis = gr_mesh_virtual(&old->mesh),
-              .sum = GR_NEW(old->arena, bool, old->n_values),
-              .complete = GR_NEW(old->arena, bool, old->n_values),
-              .exact = GR_NEW(old->arena, bool, old->n_values)};
+              .sum = GR_NEW(old->tables, bool, old->n_values),
+              .complete = GR_NEW(old->tables, bool, old->n_values),
+              .exact = GR_NEW(old->tables, bool, old->n_values)};
   for (uint32_t i = 1; i < old->n_values; i++) {
     const gr_value *v = &old->values[i];
     s.complete[i] = v->kind == GR_KIND_GRAD_ACCUMULATOR && v->role == GR_STATE;

@@ -4,15 +4,15 @@
 #include "ops/ops.h"
 
 void gr_loop_open(gr_loop *l, gr_builder *outside, int64_t steps, bool reverse) {
-  gr_arena *arena = outside->g->arena;
+  gr_arena *scratch = outside->g->tables;
   *l = (gr_loop){.outside = outside,
-                 .b = {.g = gr_graph_create(arena, &outside->g->mesh),
+                 .b = {.g = gr_graph_create_in(scratch, outside->g->arena, &outside->g->mesh),
                        .loc = outside->loc,
                        .scope = outside->scope,
                        .created_by = outside->created_by,
                        .err = outside->err},
                  .scan = {.steps = steps, .reverse = reverse},
-                 .leaves = GR_NEW(arena, gr_loop_leaf, 16),
+                 .leaves = GR_NEW(scratch, gr_loop_leaf, 16),
                  .cap_leaves = 16};
 }
 
@@ -21,7 +21,7 @@ static gr_val leaf(gr_loop *l, int kind, gr_val operand, gr_type type, const cha
     if (l->leaves[i].operand.id == operand.id && (int)l->leaves[i].kind == kind)
       return l->leaves[i].leaf;
   if (l->n_leaves == l->cap_leaves) {
-    gr_loop_leaf *more = GR_NEW(l->b.g->arena, gr_loop_leaf, l->cap_leaves *= 2);
+    gr_loop_leaf *more = GR_NEW(l->b.g->tables, gr_loop_leaf, l->cap_leaves *= 2);
     l->leaves = memcpy(more, l->leaves, sizeof *more * (size_t)l->n_leaves);
   }
   gr_role role = kind == GR_LOOP_CARRY ? GR_STATE : GR_INPUT;
@@ -124,11 +124,13 @@ void gr_loop_close(gr_loop *l) {
     return;
   }
   gr_graph *g = l->b.g;
-  gr_builder to = {.g = gr_graph_create(g->arena, &g->mesh),
+  gr_builder to = {.g = gr_graph_create_in(g->tables, g->arena, &g->mesh),
                    .loc = l->b.loc,
                    .scope = l->b.scope,
                    .created_by = l->b.created_by};
-  gr_val *map = GR_NEW(g->arena, gr_val, g->n_values), *in = GR_NEW(g->arena, gr_val, l->n_leaves);
+  gr_val *map = GR_NEW(g->tables, gr_val, g->n_values),
+         *in = GR_NEW(g->tables, gr_val, l->n_leaves);
+  gr_graph_reserve(to.g, g->n_values, g->n_nodes);
   bool *live = gr_graph_live(g);
   int n_in = 0;
   put_leaves(l, &to, map, live, GR_LOOP_SEQ, true, in, &n_in);

@@ -47,8 +47,8 @@ static bool *wanted(gr_arena *arena, const gr_scan *s, const bool *want) {
 // Maps forward values into the backward body. Values that depend only on constants are recomputed.
 static gr_val *map_forward_values(back *k) {
   const gr_graph *g = k->s->body;
-  gr_val *here = GR_NEW(g->arena, gr_val, g->n_values);
-  const bool *varies = gr_scan_varies(g->arena, k->s);
+  gr_val *here = GR_NEW(k->loop.b.g->tables, gr_val, g->n_values);
+  const bool *varies = gr_scan_varies(k->loop.b.g->tables, k->s);
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     if (!varies[i] && v->role == GR_TEMP) {
@@ -98,7 +98,7 @@ static void write_outputs(back *k) {
 }
 
 static void build_backward(back *k, gr_builder *b, const gr_val *dy) {
-  k->grads = GR_NEW(b->g->arena, gr_val, k->s->body->n_values);
+  k->grads = GR_NEW(b->g->tables, gr_val, k->s->body->n_values);
   gr_loop_open(&k->loop, b, k->s->steps, !k->s->reverse);
   const gr_val *here = map_forward_values(k);
   write_inputs(k, dy);
@@ -112,13 +112,13 @@ static void build_backward(back *k, gr_builder *b, const gr_val *dy) {
 // kept[v] if it uses body value v.
 static void dry_run(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
   const gr_graph *g = s->body;
-  gr_builder t = {.g = gr_graph_create(g->arena, NULL),
+  gr_builder t = {.g = gr_graph_create_in(b->g->tables, g->arena, NULL),
                   .loc = b->loc,
                   .scope = b->scope,
                   .created_by = b->created_by};
-  back *k = GR_NEW(g->arena, back, 1);
-  *k = (back){.s = s, .want = want, .stack = GR_NEW(g->arena, gr_val, g->n_values)};
-  const bool *varies = gr_scan_varies(g->arena, s);
+  back *k = GR_NEW(b->g->tables, back, 1);
+  *k = (back){.s = s, .want = want, .stack = GR_NEW(b->g->tables, gr_val, g->n_values)};
+  const bool *varies = gr_scan_varies(b->g->tables, s);
   for (uint32_t i = 1; i < g->n_values; i++) {
     gr_type type = g->values[i].type;
     if (varies[i]) type = gr_type_stack(&type, s->steps);
@@ -142,9 +142,9 @@ static void dry_run(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
 // The new scan may take fewer operands, because equal operands are merged; in and want are updated.
 static const gr_scan *save_in_nested(gr_builder *b, const gr_scan *s, gr_val *in, bool *want,
                                      int n_in) {
-  gr_val *map = GR_NEW(b->g->arena, gr_val, s->body->n_values);
+  gr_val *map = GR_NEW(b->g->tables, gr_val, s->body->n_values);
   gr_loop l;
-  gr_loop_clone(&l, b, s, in, wanted(b->g->arena, s, want), map);
+  gr_loop_clone(&l, b, s, in, wanted(b->g->tables, s, want), map);
   for (uint32_t j = 0; j < s->body->n_results; j++) gr_loop_yield(&l, map[s->body->results[j].id]);
   gr_loop_close(&l);
   if (b->err) return s;
@@ -181,7 +181,7 @@ static void save_nexts(const gr_scan *s, const bool *varies, bool *kept) {
 
 // Derives the stacks of carries from the stacks of their next values.
 static void delay_nexts(gr_builder *b, const gr_scan *s, const gr_val *operands, gr_val *stack) {
-  const bool *varies = gr_scan_varies(s->body->arena, s);
+  const bool *varies = gr_scan_varies(b->g->tables, s);
   for (int k = 0; k < s->n_carry; k++) {
     gr_val c = gr_scan_carry(s, k), in[2] = {stack[gr_at(s->body, c)->next.id]};
     int init = gr_scan_operand(s, c.id);
@@ -206,10 +206,10 @@ gr_val gr_scan_save_for_backward(gr_builder *b, const gr_node *n, const gr_val *
   const gr_scan *s =
       has_nested_scan(n->attr) ? save_in_nested(b, n->attr, in, want, n->n_in) : n->attr;
   const gr_graph *g = s->body;
-  const bool *varies = gr_scan_varies(g->arena, s);
-  bool *kept = GR_NEW(g->arena, bool, g->n_values);
-  gr_val *map = GR_NEW(g->arena, gr_val, g->n_values);
-  dry_run(b, s, wanted(g->arena, s, want), kept);
+  const bool *varies = gr_scan_varies(b->g->tables, s);
+  bool *kept = GR_NEW(b->g->tables, bool, g->n_values);
+  gr_val *map = GR_NEW(b->g->tables, gr_val, g->n_values);
+  dry_run(b, s, wanted(b->g->tables, s, want), kept);
   save_nexts(s, varies, kept);
   gr_loop l;
   gr_loop_clone(&l, b, s, in, NULL, map);
@@ -226,9 +226,10 @@ gr_val gr_scan_save_for_backward(gr_builder *b, const gr_node *n, const gr_val *
 void gr_scan_grad(const gr_grad *r) {
   const gr_scan *s = r->attr;
   const gr_graph *g = s->body;
-  back *k = GR_NEW(g->arena, back, 1);
+  gr_arena *scratch = r->b->g->tables;
+  back *k = GR_NEW(scratch, back, 1);
   *k = (back){
-      .s = s, .want = wanted(g->arena, s, r->want), .stack = GR_NEW(g->arena, gr_val, g->n_values)};
+      .s = s, .want = wanted(scratch, s, r->want), .stack = GR_NEW(scratch, gr_val, g->n_values)};
   uint32_t leaves = gr_graph_leaves(g);
   for (uint32_t j = 0; j < g->n_results; j++) k->stack[g->results[j].id] = r->y[s->n_carry + j];
   for (uint32_t i = 1; i <= leaves; i++)

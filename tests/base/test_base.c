@@ -312,7 +312,7 @@ static void kept_blocks(void) {
   gr_arena_keep_blocks(8 << 20);
   for (int round = 0; round < 3; round++) {
     gr_arena *a = gr_arena_create();
-    for (size_t done = 0, size = 8; done < BYTES; done += size, size = size * 3 / 2 % 70000 + 8) {
+    for (size_t done = 0, size = 8; done < BYTES; done += size, size = size * 3 / 2 % 2500000 + 8) {
       char *p = gr_arena_alloc(a, size);
       for (size_t i = 0; i < size; i++)
         if (p[i]) CHECK(false, "byte %zu of %zu in round %d", i, size, round);

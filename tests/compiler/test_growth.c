@@ -5,6 +5,7 @@
 #include "compiler/plan/memory_fit.h"
 #include "compiler/plan/span_set.h"
 #include "ir/text.h"
+#include "ops/loop/scan.h"
 #include "ops/ops.h"
 #include "tests/check.h"
 #include "tests/compiler/work.h"
@@ -189,7 +190,55 @@ static void copies(void) {
   gr_arena_destroy(second);
 }
 
+// The graph of a pass takes the nodes of the one before it, whose tables then end: attributes, and
+// the bodies in them, stay.
+static void taken_nodes(void) {
+  gr_arena *arena = gr_arena_create(), *first = gr_arena_create(), *second = gr_arena_create();
+  gr_graph *old = gr_graph_create_in(first, arena, NULL);
+  gr_graph *g = gr_graph_create_in(second, arena, NULL);
+  gr_builder b = {.g = old, .created_by = "test"}, to = {.g = g, .created_by = "test"};
+  gr_type t = {GR_F32, 2, {5, 3}};
+  gr_val x = gr_leaf(&b, GR_INPUT, 0, "x", t, gr_layout_replicated);
+  gr_loop l;
+  gr_loop_open(&l, &b, 5, false);
+  gr_loop_yield(&l, gr_relu(&l.b, gr_loop_seq(&l, x)));
+  gr_loop_close(&l);
+  gr_relu(&b, gr_loop_stack(&l, 0));
+  MUST(b.err);
+  CHECK(!gr_graph_take_nodes(g, old), "not without the leaves");
+  gr_leaf(&to, GR_INPUT, 0, "x", t, gr_layout_replicated);
+  CHECK(gr_graph_take_nodes(g, old), "with them");
+  CHECK(gr_graph_same(g, old) && gr_graph_hash(g) == gr_graph_hash(old), "all is the same");
+  uint64_t hash = gr_graph_hash(old);
+  gr_arena_destroy(first);
+  CHECK(gr_graph_hash(g) == hash && gr_graph_leaf(g, GR_INPUT, "x").id == 1, "and stays");
+  gr_relu(&to, (gr_val){2});
+  CHECK(!to.err && g->n_nodes == 2, "what it has is found: %u", g->n_nodes);
+  gr_arena_destroy(second);
+  gr_arena_destroy(arena);
+}
+
+// A graph with many leaves finds them in a map that is made later; one with few has none.
+static void names(void) {
+  for (int n = 1; n <= 100; n += 33) {
+    gr_arena *arena = gr_arena_create();
+    gr_builder b = {.g = gr_graph_create(arena, NULL), .created_by = "test"};
+    for (int i = 0; i < n; i++) {
+      gr_leaf(&b, i % 2 ? GR_STATE : GR_INPUT, 0, gr_arena_printf(arena, "v%d", i / 2),
+              (gr_type){GR_F32}, gr_layout_replicated);
+      for (int k = 0; k <= i; k += 7)
+        CHECK((int)gr_graph_leaf(b.g, k % 2 ? GR_STATE : GR_INPUT,
+                                 gr_arena_printf(arena, "v%d", k / 2))
+                      .id == k + 1,
+              "leaf %d of %d", k, i);
+    }
+    CHECK(!gr_is(gr_graph_leaf(b.g, GR_STATE, "v50")), "there is no other");
+    gr_arena_destroy(arena);
+  }
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"one_rank", one_rank}, {"shards", shards}, {"adjustable", adjustable},
-             {"spans", spans}, {"lives", lives}, {"copies", copies});
+             {"spans", spans}, {"lives", lives}, {"copies", copies}, {"taken_nodes", taken_nodes},
+             {"names", names});
 }
