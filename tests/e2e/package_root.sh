@@ -21,7 +21,9 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=nonint
 END
 inside="sh $scratch/inside.sh"
 build=$scratch/build
-expect "the preset is built" 0 -- sh -c 'cd "$1" && cmake --preset package -B "$2" && cmake --build "$2" -j "$(nproc)" --target graphrun pages' \
+# With less optimisation, which nothing here depends on and which takes two thirds of the time.
+expect "the preset is built" 0 -- sh -c 'cd "$1" && cmake --preset package -B "$2" -DCMAKE_BUILD_TYPE=Quick \
+  -DCMAKE_C_FLAGS_QUICK="-O1 -DNDEBUG" && cmake --build "$2" -j "$(nproc)" --target graphrun pages' \
   sh "$source" "$build"
 for kind in tar wheel deb; do expect "tools/package $kind" 0 "^/" -- "$source/tools/package" $kind "--build=$build" "--out=$root/root"; done
 if command -v lintian >/dev/null 2>&1; then
