@@ -23,6 +23,6 @@ void cache_write(const char *kind, const cache_key *, const void *, size_t bytes
 
 // Waits until no other process or thread makes an entry with this key, or one of a few others:
 // whoever has found none reads again then, since it may be there now. The result is for
-// cache_unlock; < 0: nothing is kept, and nobody waits.
+// cache_unlock; < 0: nothing is kept, and none waits.
 int cache_lock(const char *kind, const cache_key *);
 void cache_unlock(int lock);
