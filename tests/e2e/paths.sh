@@ -17,6 +17,12 @@ for command in plan config hooks "data inspect"; do
   expect "$command of a configuration's path" 0 -- "$graphrun" $command $config training.lr=0.1
 done
 
+if [ -f "${graphrun%/*}/../hooks/cosine.lua" ] || [ -f "${graphrun%/*}/../share/graphrun/hooks/cosine.lua" ]; then
+  expect "a hook of those that come with it" 0 -- "$graphrun" hooks $config 'hooks=[hooks/cosine.lua]' '~hooks_params'
+else
+  skip "a hook of those that come with it" "the build folder is not in the clone"
+fi
+
 # The folder of a run: from above it, from within its parent folder, with a slash at its end.
 for path in $run $run/ "$scratch/$run"; do
   expect "eval $path" 0 'validation set: loss' -- "$graphrun" eval "$path" distributed.ranks=1

@@ -127,6 +127,7 @@ check "... and no others" sh -c "! grep -q '^body' '$log'"
 again "a step that was skipped" 0 "^log  rank 0 .*yaml:7:9  .*  not_finite [1-9]" "the first [a-zN]* is of 'log'" -- skips --step=1 --print=log
 again "as JSON" 0 '^\{"name": "head.bias.grad", "rank": 0, "type": "f32\[3\]", "place": ".*yaml:9:14", "min": .*, "not_finite": 0, "first": \[.*\]\}$' \
   -- one --step=4 --print=head.bias.grad --json
+again "a step of which nothing is asked" 2 "nothing is asked of the step" "hint: --print" -- one --step=4
 check "files that NumPy reads" test "$(head -c 6 early/rank0/body.weight.npy | tail -c 5)" = NUMPY
 
 # ---- Two runs: the first line is that of the first node that differs
@@ -183,16 +184,16 @@ check "nothing is left of what was compared" sh -c '! ls -d "${TMPDIR:-/tmp}"/.t
 
 # ---- What cannot be
 again "no step" 2 "which step is not given: --step=N" -- one
-again "a step past the end" 2 "step 16 is past the run's end: it has 15 steps" -- one --step=16
-again "a step that a hook has prevented" 2 "the run was stopped after step 4, before that: enough" -- stopped --step=9
+again "a step past the end" 2 "step 16 is past the run's end: it has 15 steps" -- one --step=16 --print=lr
+again "a step that a hook has prevented" 2 "the run was stopped after step 4, before that: enough" -- stopped --step=9 --print=lr
 again "a name that nothing has" 2 "no value is named 'haed.weight'" "did you mean 'head.weight'" -- one --step=2 --print=haed.weight
 again "a pattern that nothing has" 2 "no value is named 'zz\*'" "print='\*' prints all" -- one --step=2 '--print=zz*'
 again "a tolerance that is none" 2 "tolerance is no number from 0: 'x'" -- one --step=2 --against=one --tolerance=x
 again "no run at all" 2 "no run is given" -- --step=2 --against=one
 again "both to write and to compare with a run" 2 "takes a folder of another --save" -- one --step=2 --against=one --save=x
-again "a device that computes nothing" 0 "nothing was computed" -- one --step=2 device=null
-again "no run" 65 "there is no folder 'nothing'" -- nothing --step=2
+again "a device that computes nothing" 0 "nothing was computed" -- one --step=2 --print=lr device=null
+again "no run" 65 "there is no folder 'nothing'" -- nothing --step=2 --print=lr
 again "against no run" 65 "there is no folder 'nothing'" -- one --step=2 --against=nothing
-again "without a GPU" 69 "cuda" -- one --step=2 device=cuda
+again "without a GPU" 69 "cuda" -- one --step=2 --print=lr device=cuda
 again "help" 0 "^graphrun replay RUN --step=N" "--against RUN" -- --help
 counts
