@@ -11,6 +11,7 @@
 struct block {
   struct block *next;
   size_t used, size;
+  size_t dirty;  // so many bytes from the start on may not be zero
 };
 struct gr_arena {
   struct block *head;
@@ -45,18 +46,18 @@ static void give_back(struct block *b) {
   int i = list_of(b->size);
   pthread_mutex_lock(&kept.lock);
   bool keeps = i < SIZES && kept.bytes + b->size <= kept.most;
+  if (b->used > b->dirty) b->dirty = b->used;
   if (keeps) b->next = kept.list[i], kept.list[i] = b, kept.bytes += b->size;
   pthread_mutex_unlock(&kept.lock);
   if (!keeps) free(b);
 }
 
-// A block of that list that was kept, cleared; NULL: there is none.
+// A block of that list that was kept; NULL: there is none.
 static struct block *take_kept(int i) {
   pthread_mutex_lock(&kept.lock);
   struct block *b = kept.list[i];
   if (b) kept.list[i] = b->next, kept.bytes -= b->size;
   pthread_mutex_unlock(&kept.lock);
-  if (b) memset((char *)b + HEADER, 0, b->used);
   return b;
 }
 
@@ -120,7 +121,7 @@ static void grow(gr_arena *a, size_t bytes) {
   if (i < SIZES) size = (size_t)BLOCK_MIN << i;
   struct block *b = i < SIZES ? take_kept(i) : NULL;
   if (!b) b = must(calloc(1, HEADER + size), HEADER + size);
-  *b = (struct block){.next = a->head, .size = size};
+  *b = (struct block){.next = a->head, .size = size, .dirty = b->dirty};
   a->head = b;
   a->bytes += HEADER + size;
 }
@@ -130,12 +131,20 @@ size_t gr_arena_bytes(const gr_arena *a) {
   return a->bytes;
 }
 
-void *gr_arena_alloc(gr_arena *a, size_t bytes) {
+void *gr_arena_take(gr_arena *a, size_t bytes) {
   assert(a);
   bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
   if (!a->head || a->head->size - a->head->used < bytes) grow(a, bytes);
   void *p = (char *)a->head + HEADER + a->head->used;
   a->head->used += bytes;
+  return p;
+}
+
+void *gr_arena_alloc(gr_arena *a, size_t bytes) {
+  char *p = gr_arena_take(a, bytes);
+  size_t from = (size_t)(p - (char *)a->head) - HEADER;
+  if (from < a->head->dirty)
+    memset(p, 0, a->head->dirty < a->head->used ? a->head->dirty - from : a->head->used - from);
   return p;
 }
 

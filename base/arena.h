@@ -19,11 +19,13 @@ void gr_arena_destroy(gr_arena *);
 gr_arena *gr_arena_within(gr_arena *outer);
 size_t gr_arena_bytes(const gr_arena *);  // allocated from the system, without arenas within it
 void *gr_arena_alloc(gr_arena *, size_t bytes);  // zeroed, 16-byte aligned
+void *gr_arena_take(gr_arena *, size_t bytes);   // not zeroed: for what is written as a whole
 // Copies of text, NUL-terminated; strndup copies exactly `len` bytes.
 char *gr_arena_printf(gr_arena *, const char *fmt, ...) GR_PRINTF(2, 3);
 char *gr_arena_strdup(gr_arena *, const char *);               // the whole text
 char *gr_arena_strndup(gr_arena *, const char *, size_t len);  // `len` bytes of it and a NUL
 #define GR_NEW(arena, type, n) ((type *)gr_arena_alloc(arena, sizeof(type) * (size_t)(n)))
+#define GR_TAKE(arena, type, n) ((type *)gr_arena_take(arena, sizeof(type) * (size_t)(n)))
 // From now on blocks of arenas that end are kept for the next ones, up to so many bytes of all
 // threads together; 0: none, and those that were kept are given back. Fresh pages cost several
 // times what clearing them again does.

@@ -13,7 +13,10 @@ uint64_t gr_hash_bytes(uint64_t h, const void *p, size_t bytes) {
 
 uint64_t gr_hash_text(const char *s) {
   assert(s);
-  uint64_t h = gr_hash_bytes(GR_HASH_START, s, strlen(s));
+  return gr_hash_mixed(gr_hash_bytes(GR_HASH_START, s, strlen(s)));
+}
+
+uint64_t gr_hash_mixed(uint64_t h) {
   h = (h ^ (h >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
   return h ^ (h >> 31);

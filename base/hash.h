@@ -15,3 +15,4 @@ uint64_t gr_hash_data(const void *, size_t bytes);
 uint64_t gr_hash_quick(uint64_t seed, const void *, size_t bytes);
 // Hash of a string, finalised with a mixer so that the low bits are uniform too.
 uint64_t gr_hash_text(const char *);
+uint64_t gr_hash_mixed(uint64_t);  // that mixer, for the gr_hash_bytes of a text in parts

@@ -172,7 +172,10 @@ int gr_text_visible(const char *s, char out[GR_VISIBLE]) {
 void gr_print_line(FILE *f, const char *s, size_t len) {
   assert(s || !len);
   char out[GR_VISIBLE];
-  for (size_t i = 0; i < len;) {
+  for (size_t i = 0, plain = 0; i < len; plain = 0) {
+    while (i + plain < len && s[i + plain] >= ' ' && s[i + plain] < 127) plain++;
+    fwrite(s + i, 1, plain, f);
+    if ((i += plain) == len) break;
     i += (size_t)gr_text_visible(s + i, out);
     fputs(out, f);
   }

@@ -16,19 +16,20 @@ gr_graph *gr_graph_create_in(gr_arena *tables, gr_arena *a, const gr_mesh *mesh)
   g->tables = tables, g->arena = a;
   if (mesh) g->mesh = *mesh;
   g->cap_values = g->cap_nodes = 16;  // loop bodies are many and small
-  g->values = GR_NEW(tables, gr_value, g->cap_values);
-  g->nodes = GR_NEW(tables, gr_node, g->cap_nodes);
+  g->values = GR_TAKE(tables, gr_value, g->cap_values);
+  g->nodes = GR_TAKE(tables, gr_node, g->cap_nodes);
+  g->values[0] = (gr_value){0};
   g->n_values = 1;
   return g;
 }
 
 static void grow_values(gr_graph *g, uint32_t cap) {
-  gr_value *more = GR_NEW(g->tables, gr_value, g->cap_values = cap);
+  gr_value *more = GR_TAKE(g->tables, gr_value, g->cap_values = cap);
   g->values = memcpy(more, g->values, sizeof(gr_value) * g->n_values);
 }
 
 static void grow_nodes(gr_graph *g, uint32_t cap) {
-  gr_node *more = GR_NEW(g->tables, gr_node, g->cap_nodes = cap);
+  gr_node *more = GR_TAKE(g->tables, gr_node, g->cap_nodes = cap);
   g->nodes = memcpy(more, g->nodes, sizeof(gr_node) * g->n_nodes);
 }
 
@@ -143,7 +144,7 @@ static gr_status infer_call(const gr_builder *b, const gr_op *op, const void *at
 }
 
 static const void *copy_attr(const gr_graph *g, const gr_op *op, const void *attr) {
-  char *copy = memcpy(gr_arena_alloc(g->arena, op->attr_size), attr, op->attr_size);
+  char *copy = memcpy(gr_arena_take(g->arena, op->attr_size), attr, op->attr_size);
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
     if (f->kind != GR_ATTR_GRAPH) continue;
     const gr_graph *body = gr_graph_settled(gr_attr_graph(attr, f));
@@ -161,7 +162,7 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in, uint3
   *n = (gr_node){.op = s->op, .n_in = s->n_in, .n_out = s->n_out, .attr_hash = attr_hash};
   n->loc = b->loc, n->scope = b->scope, n->created_by = b->created_by;
   if (s->op->attr_size) n->attr = borrows ? s->attr : copy_attr(g, s->op, s->attr);
-  gr_val *args = GR_NEW(g->tables, gr_val, s->n_in + 1);
+  gr_val *args = GR_TAKE(g->tables, gr_val, s->n_in);
   for (int i = 0; i < s->n_in; i++) args[i] = in[i];
   n->in = args;
   for (int i = 0; i < s->n_out; i++) {

@@ -25,7 +25,7 @@ static gr_graph *copy_graph(copier *c, const gr_graph *g);
 
 static const void *copy_attr(copier *c, const gr_op *op, const void *attr) {
   if (!op->attr_size || !c->deep) return attr;
-  char *copy = memcpy(gr_arena_alloc(c->arena, op->attr_size), attr, op->attr_size);
+  char *copy = memcpy(gr_arena_take(c->arena, op->attr_size), attr, op->attr_size);
   for (const gr_attr *f = op->attrs; f && f->name; f++)
     if (f->kind == GR_ATTR_GRAPH) {
       const gr_graph *body = copy_graph(c, gr_attr_graph(attr, f));
@@ -38,7 +38,7 @@ static const void *copy_attr(copier *c, const gr_op *op, const void *attr) {
 static void copy_nodes(copier *c, const gr_graph *g, gr_graph *out) {
   size_t n_in = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++) n_in += (size_t)g->nodes[i].n_in;
-  gr_val *in = GR_NEW(c->arena, gr_val, n_in + 1);
+  gr_val *in = GR_TAKE(c->arena, gr_val, n_in + 1);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     gr_node *n = &out->nodes[i];
     *n = g->nodes[i];
@@ -50,7 +50,7 @@ static void copy_nodes(copier *c, const gr_graph *g, gr_graph *out) {
 }
 
 static void copy_values(copier *c, const gr_graph *g, gr_graph *out) {
-  out->values = GR_NEW(c->arena, gr_value, g->n_values);
+  out->values = GR_TAKE(c->arena, gr_value, g->n_values);
   out->cap_values = g->n_values;
   memcpy(out->values, g->values, sizeof *g->values * g->n_values);
   memset(out->leaves, 0, sizeof out->leaves);
@@ -74,7 +74,7 @@ static gr_graph *copy_graph(copier *c, const gr_graph *g) {
   gr_graph *out = GR_NEW(c->arena, gr_graph, 1);
   *out = *g;
   out->arena = out->tables = c->arena;
-  out->nodes = GR_NEW(c->arena, gr_node, g->n_nodes + 1);
+  out->nodes = GR_TAKE(c->arena, gr_node, g->n_nodes + 1);
   out->cap_nodes = g->n_nodes;
   copy_nodes(c, g, out);
   copy_values(c, g, out);

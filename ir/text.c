@@ -26,6 +26,7 @@ typedef struct writer {
   const gr_graph *g;
   bool notes;
   int indent;
+  uint64_t *hash;  // of the text, which is not kept then; or NULL
 } writer;
 
 // Plan hashes are hashes of this text, so printing is a hot path: no printf.
@@ -153,6 +154,12 @@ static void put_ends(const writer *w) {
   }
 }
 
+static void hash_line(const writer *w) {
+  if (!w->hash) return;
+  *w->hash = gr_hash_bytes(*w->hash, w->t->chars, w->t->len);
+  w->t->len = 0;
+}
+
 static void put_graph(const writer *w) {
   const gr_graph *g = w->g;
   put_mesh(w);
@@ -164,12 +171,14 @@ static void put_graph(const writer *w) {
       put_leaf(w, i);
     else if (first)
       put_node(w, &g->nodes[v->node]);
+    hash_line(w);
   }
   put_ends(w);
+  hash_line(w);
 }
 
 void gr_graph_text(gr_text *t, const gr_graph *g, bool notes) {
-  put_graph(&(writer){t, g, notes, 0});
+  put_graph(&(writer){t, g, notes, 0, NULL});
 }
 
 void gr_graph_print(FILE *f, const gr_graph *g) {
@@ -183,8 +192,8 @@ void gr_graph_print(FILE *f, const gr_graph *g) {
 uint64_t gr_graph_hash(const gr_graph *g) {
   gr_arena *arena = gr_arena_create();
   gr_text t = gr_text_make(arena);
-  gr_graph_text(&t, g, false);
-  uint64_t h = gr_hash_text(t.chars);
+  uint64_t h = GR_HASH_START;
+  put_graph(&(writer){&t, g, false, 0, &h});
   gr_arena_destroy(arena);
-  return h;
+  return gr_hash_mixed(h);
 }

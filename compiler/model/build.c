@@ -230,6 +230,7 @@ static gr_status forward(gr_build_context *a) {
 static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask) {
   return (gr_build_context){
       .arena = arena,
+      .scratch = ask->scratch ? ask->scratch : arena,
       .adapting = gr_model_adapting(arena, ask),
       .build_nodes = gr_model_nodes,
       .request = ask,
@@ -326,11 +327,19 @@ static gr_status report(gr_arena *arena, const gr_model_request *ask, gr_graph *
   return gr_model_report(&a, ask->graph, eval.root.g);
 }
 
-gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
+static gr_status build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
   if (ask->purpose == GR_REPORT) return report(arena, ask, out);
   if (ask->purpose == GR_INIT) return build_initial(arena, ask, out);
   gr_build_context a = context_of(arena, ask);
   GR_TRY(forward(&a));
   *out = a.root.g;
   return GR_OK;
+}
+
+gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
+  gr_model_request request = *ask;
+  request.scratch = gr_arena_create();
+  gr_status s = build(arena, &request, out);
+  gr_arena_destroy(request.scratch);
+  return s;
 }

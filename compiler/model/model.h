@@ -90,6 +90,7 @@ typedef struct gr_model_request {
   gr_minibatches *minibatches;          // set to those of the program; or NULL
   int micro_batches;           // of a step, which divide the program's minibatches; 0 or 1: one
   gr_scopes *scopes;           // collects the parts of the model, outer ones first; or NULL
+  gr_arena *scratch;           // for what the graph does not refer to; set by gr_model_build
   const gr_adapter *adapters;  // n_adapters, which linear layers get whose paths match
   int n_adapters;
   const gr_model_teacher *teacher;  // or NULL

@@ -95,6 +95,7 @@ typedef struct gr_adapting {
 typedef struct gr_build_context gr_build_context;
 struct gr_build_context {
   gr_arena *arena;
+  gr_arena *scratch;  // of frames, which the graph does not refer to
   // The point where the builder recurs: gr_model_nodes, for the lists of nodes in blocks and scans.
   gr_status (*build_nodes)(gr_build_context *, gr_conf *list, gr_binding *last);
   const gr_model_request *request;

@@ -21,12 +21,12 @@ const gr_type *gr_model_type(gr_build_context *a, gr_val v) {
 
 gr_frame *gr_model_frame(gr_build_context *a, gr_frame *up, gr_frame *caller,
                          const gr_block *block) {
-  gr_frame *f = GR_NEW(a->arena, gr_frame, 1);
+  gr_frame *f = GR_NEW(a->scratch, gr_frame, 1);
   *f = (gr_frame){.up = up,
                   .caller = caller,
                   .block = block,
-                  .names = gr_map_make(a->arena),
-                  .args = gr_map_make(a->arena)};
+                  .names = gr_map_make(a->scratch),
+                  .args = gr_map_make(a->scratch)};
   return f;
 }
 
@@ -45,7 +45,7 @@ void gr_model_bind(gr_build_context *a, const char *name, gr_loc loc, const gr_b
   gr_frame *f = a->frame;
   uint32_t i = f->names.n;
   if (!gr_map_find(&f->names, name, &i)) {
-    GR_GROW(a->arena, f->bound, i, f->cap_bound);
+    GR_GROW(a->scratch, f->bound, i, f->cap_bound);
     gr_map_put(&f->names, name, i);
   }
   f->bound[i] = *what;
@@ -66,7 +66,7 @@ void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {
   gr_frame *f = a->frame;
   uint32_t i = f->args.n;
   if (!gr_map_find(&f->args, name, &i)) {
-    GR_GROW(a->arena, f->arg, i, f->cap_arg);
+    GR_GROW(a->scratch, f->arg, i, f->cap_arg);
     gr_map_put(&f->args, name, i);
   }
   f->arg[i] = arg;
