@@ -21,8 +21,9 @@ bool cache_read(const char *kind, const cache_key *, char **out, size_t *bytes);
 // Keeps an entry; where that fails, it is not kept.
 void cache_write(const char *kind, const cache_key *, const void *, size_t bytes);
 
-// Waits until no other process or thread makes an entry with this key, or one of a few others:
-// whoever has found none reads again then, since it may be there now. The result is for
+// Waits until no other process or thread makes an entry with this key, or one of a few others: a
+// caller that has found none reads again then, since it may be there now. The result is for
 // cache_unlock; < 0: nothing is kept, and none waits.
 int cache_lock(const char *kind, const cache_key *);
+// Lets the next one make entries with these keys.
 void cache_unlock(int lock);

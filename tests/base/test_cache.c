@@ -116,8 +116,8 @@ static void made_once(void) {
     wait(&status);
     CHECK(status == 0, "a process got no lock");
   }
-  struct stat is;
-  CHECK(!stat(made, &is) && is.st_size == 1, "it was made %lld times", (long long)is.st_size);
+  struct stat info;
+  CHECK(!stat(made, &info) && info.st_size == 1, "it was made %lld times", (long long)info.st_size);
 }
 
 static void none(void) {
