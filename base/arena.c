@@ -142,9 +142,9 @@ void *gr_arena_take(gr_arena *a, size_t bytes) {
 
 void *gr_arena_alloc(gr_arena *a, size_t bytes) {
   char *p = gr_arena_take(a, bytes);
-  size_t from = (size_t)(p - (char *)a->head) - HEADER;
-  if (from < a->head->dirty)
-    memset(p, 0, a->head->dirty < a->head->used ? a->head->dirty - from : a->head->used - from);
+  size_t offset = (size_t)(p - (char *)a->head) - HEADER;
+  if (offset < a->head->dirty)
+    memset(p, 0, a->head->dirty < a->head->used ? a->head->dirty - offset : a->head->used - offset);
   return p;
 }
 

@@ -3,7 +3,8 @@
 // A pass never changes its input. It walks the old graph front to back and emits the new one;
 // map[] maps old values to new ones. A pass that replaces a node need not delete the old one: dce
 // drops what is unused. Most passes first decide, in walks that only read the old graph and write
-// arrays indexed by its ids, and then emit in one more walk.
+// arrays indexed by its ids, and then emit in one more walk. Such arrays are in `tables` of the new
+// graph, which end with it; names, attributes and bodies are in its `arena`.
 //
 // After every pass the pipeline verifies the graph (verify.c), so a pass may assume the invariants
 // of ir/graph.h and the facts that it needs, and may not leave anything to be repaired later.
