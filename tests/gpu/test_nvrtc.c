@@ -4,12 +4,13 @@
 //   test_nvrtc [sm_80 | sm_90 | sm_100 | all | each | turn] [table] [OP] [FILE.gr ...]
 //
 // Without an architecture it is sm_90; several may be given. `each` compiles each text for one
-// architecture, which a hash of it chooses, and `turn` of these the first text of each op and a
-// sixth of the others. Of texts that differ in sizes alone, one is compiled. `all` compiles each
-// for every architecture, and adds f64 to f32 and bf16; `table` prints registers and shared memory.
-// Of files, which `graphrun plan --dump=schedule` writes, it compiles the kernels of all graphs,
-// instead of those of cases (nvrtc_configs.sh). What NVRTC said of a text that compiles is kept
-// (tests/cache.h): a text that has not changed is judged by that.
+// architecture, which a hash of it chooses, and of each case beside f32 bf16 or f16, in turn, and
+// `turn` of these the first text of each op and a sixth of the others. Of texts that differ in
+// sizes alone, one is compiled. `all` compiles each for every architecture, and adds f64 to f32 and
+// bf16; `table` prints registers and shared memory. Of files, which `graphrun plan --dump=schedule`
+// writes, it compiles the kernels of all graphs, instead of those of cases (nvrtc_configs.sh). What
+// NVRTC said of a text that compiles is kept (tests/cache.h): a text that has not changed is judged
+// by that.
 #include <dlfcn.h>
 #include "base/arena.h"
 #include "base/tasks.h"
@@ -116,7 +117,10 @@ static void add_case(const gr_op *op, const gr_case *c) {
   gr_op_call call;
   CHECK(call_of(op, c, &call), "%s: inference fails", op->name);
   add_call(&call);
-  for (int d = 0; d < (doubles ? 3 : 2); d++)
+  static int n_cases;
+  bool one = wanted.each || wanted.turn;
+  int first = one ? n_cases++ % 2 : 0, end = one ? first + 1 : doubles ? 3 : 2;
+  for (int d = first; d < end; d++)
     if (gpu_case_retyped(arena, c, types[d], &as) && call_of(op, &as, &call)) add_call(&call);
 }
 
