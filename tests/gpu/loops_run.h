@@ -12,8 +12,8 @@ typedef struct loops_numbers {
 } loops_numbers;
 
 // Runs a graph on a device so often, at last with values and before of zeros, so that what an
-// earlier run left is not right; reads its results and states. Returns the
-// nodes that were captured.
+// earlier run left is not right; reads its results and states. Returns the nodes that were
+// captured.
 int loops_run(const gr_graph *, gr_arena *, const gr_device_ops *, int runs, loops_numbers *out);
 // The largest difference of the numbers, of the largest number or 1; infinite where one has more.
 double loops_worst(const loops_numbers *x, const loops_numbers *y);

@@ -4,7 +4,8 @@
 //
 //   test_gpu_loops [SEED]    one body of each kind
 //   test_gpu_loops I/N       every N-th body, from the I-th, and what a GPU has room for: for other
-//                            sizes of GPUs, whose kernels of loops are other kernels
+//                            sizes of GPUs, whose kernels of loops are other kernels, and for other
+//                            orders of the work
 #include <stdlib.h>
 #include "compiler/compile.h"
 #include "ops/kernels/gpu.h"

@@ -44,7 +44,7 @@ static struct {
   int *ready, nblocks, at_grid, total, budget;
   int ahead;  // warps run as far as they can
   char *stacks, *saved;
-  int nstacks, nspare, spare[MAX_FIBERS];  // stacks that have been used, and are not in use now
+  int nstacks, nspare, spare[MAX_FIBERS];  // stacks used so far; of these, those that are free
   size_t statics;
   void *main_sp;
 } x;
