@@ -292,8 +292,6 @@ void gr_text_put_float(gr_text *t, double x) {
     gr_text_printf(t, "%.*f", n - exponent < 2 ? 1 : n - 1 - exponent, x);
 }
 
-double gr_shown(double x) { return isnan(x) ? fabs(x) : x; }
-
 void gr_text_json_float(gr_text *t, double x) {
   const char *quote = isnan(x) || isinf(x) ? "\"" : "";
   gr_text_put(t, quote);

@@ -65,9 +65,6 @@ void gr_text_base64(gr_text *, const unsigned char *bytes, size_t n);
 // ("1.0", "1e-05", "NaN", "Infinity"): the format of Python's json module. Not for JSON, which has
 // no such words.
 void gr_text_put_float(gr_text *, double);
-// x, without the sign that machines differ in if it is NaN: what printf is given of results and
-// data.
-double gr_shown(double x);
 // Appends a number of JSON, in that format. All JSON is written with it: one that is not finite is
 // the string "NaN", "Infinity" or "-Infinity", as in the JSON of protocol buffers, which
 // gr_json_get takes for a number.

@@ -30,17 +30,6 @@ static gr_status find_kind(const char *name, const gr_new_kind **out) {
   return s;
 }
 
-// Nothing that is there is changed.
-static gr_status make_folder(gr_arena *a, const char *dir) {
-  bool made = false;
-  const char *slash = strrchr(dir, '/');
-  if (slash && slash != dir) GR_TRY(gr_make_dirs(gr_arena_strndup(a, dir, (size_t)(slash - dir))));
-  GR_TRY(gr_make_dir(dir, &made));
-  if (made) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is there already", dir),
-                 "`graphrun new` makes a folder of its own: give it another name");
-}
-
 // The project's files; those of a kind with generated data, or for the user's own.
 static gr_status write_files(gr_arena *a, const char *dir, const gr_new_own *p) {
   for (int i = 0; i < GR_NEW_FILES; i++) {
@@ -76,8 +65,10 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   size_t n = strlen(args->config);
   while (n > 1 && args->config[n - 1] == '/') n--;
   const char *dir = gr_arena_strndup(a, args->config, n);
-  GR_TRY(make_folder(a, dir));
-  GR_TRY(write_files(a, dir, &p));
+  gr_output_folder *folder;  // whole, or not there at all
+  GR_TRY(gr_output_folder_open(dir, &folder));
+  gr_status s = write_files(a, gr_output_folder_path(folder), &p);
+  GR_TRY(gr_output_folder_close(folder, s));
   gr_text_printf(&p.said,
                  "%s: a project for %s. README.md says what is in it. To train:\n"
                  "  cd %s && graphrun config.yaml output.dir=run\n",

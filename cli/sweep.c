@@ -85,17 +85,28 @@ static gr_status is_its_run(const gr_sweep_of_runs *w, int j, bool *out) {
   return GR_OK;
 }
 
-gr_status gr_sweep_end(const gr_sweep_of_runs *w) {
-  gr_runs_table t = {.arena = w->arena};
+// Finds the runs; *absent lists the jobs that have none, as they ended before they began.
+static gr_status find_runs(const gr_sweep_of_runs *w, gr_runs_table *t, gr_text *absent) {
   for (int j = 0; j < w->jobs->n; j++) {
     bool its = false;
     GR_TRY(is_its_run(w, j, &its));
-    if (its) GR_TRY(gr_runs_find(&t, w->output[j]));
+    if (its)
+      GR_TRY(gr_runs_find(t, w->output[j]));
+    else
+      gr_text_printf(absent, " #%d", j);
   }
+  return GR_OK;
+}
+
+gr_status gr_sweep_end(const gr_sweep_of_runs *w) {
+  gr_runs_table t = {.arena = w->arena};
+  gr_text absent = gr_text_make(w->arena);
+  GR_TRY(find_runs(w, &t, &absent));
   if (!t.n) return GR_OK;  // none has begun
   GR_TRY(gr_runs_rank(&t, NULL));
   printf("\n");
   gr_runs_print(&t);
+  if (absent.len) printf("without a run, as they ended before it began:%s\n", absent.chars);
   if (!w->dir) return GR_OK;
   int job = job_of(w, &t.runs[0]);
   if (job >= 0 && isfinite(t.runs[0].best)) GR_TRY(write_best(w, &t.runs[0], job));

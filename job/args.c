@@ -90,6 +90,9 @@ static const gr_flag *flag_of(const gr_command *c, const char *arg, size_t len) 
 
 // The flag is that of another command, or of none.
 static gr_status wrong_flag(gr_arena *a, const gr_args *args, const char *arg, size_t len) {
+  if (!strcmp(arg, "-"))
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'-': standard input is not read"),
+                   "write it to a file, and give its path");
   const gr_flag *f = NULL;
   const gr_command *other = NULL;
   for (int i = 0; args->commands[i] && !f; i++) f = flag_of(other = args->commands[i], arg, len);

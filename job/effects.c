@@ -102,6 +102,18 @@ static bool lowest_is_best(const gr_effects *e) {
   const gr_conf *metric = gr_conf_find(e->conf, "checkpoint.metric");
   return gr_conf_find(e->conf, "checkpoint.mode")->is_default && gr_effects_rises(metric->text);
 }
+static bool validates_on_training(const gr_effects *e) {
+  const gr_conf *source = gr_conf_find(e->conf, "data.source");
+  const gr_conf *data = gr_conf_find(e->conf, "data");
+  const gr_conf *section = source && source->text ? gr_conf_member(data, source->text) : NULL;
+  const gr_conf *train = section ? gr_conf_member(section, "path") : NULL;
+  const gr_conf *eval = section ? gr_conf_member(section, "eval_path") : NULL;
+  if (!train || !eval || eval->kind == GR_CONF_NULL) return false;
+  gr_arena *a = gr_arena_create();
+  bool same = gr_conf_same(a, train, eval);
+  gr_arena_destroy(a);
+  return same;
+}
 static bool without_workers(const gr_effects *e) {
   return !gr_conf_find(e->conf, "data.workers")->integer;
 }

@@ -17,10 +17,21 @@
 
 // ---- Composing ----------------------------------------------------------------------------
 
+// A sweep and a restart give their runs a folder by an argument that begins with this.
+static bool is_given_folder(const gr_args *args) {
+  for (int i = 0; i < args->argc; i++)
+    if (!strncmp(args->argv[i], "++output.dir=", 13)) return true;
+  return false;
+}
+
 static gr_status read_hydra(gr_job *j) {
   const gr_conf *dir = gr_conf_find(j->composed.hydra, "run.dir");
+  const gr_conf *output = gr_conf_find(j->spec.conf, "output.dir");
   gr_hydra_warn(j->arena, j->composed.hydra);
   if (!dir || gr_hydra_builtin(dir)) return GR_OK;
+  if (output && output->kind != GR_CONF_NULL && !is_given_folder(&j->args))
+    gr_log(GR_WARN, "%s:%d:%d: 'hydra.run.dir' has no effect: output.dir is set", dir->loc.file,
+           dir->loc.line, dir->loc.col);
   return gr_hydra_run_dir(j->arena, j->composed.hydra, &j->spec.run_dir);
 }
 

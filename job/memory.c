@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/port.h"
 #include "base/room.h"
+#include "base/shown.h"
 #include "runtime/data/loader.h"
 
 // At most so many halvings of a rank's rows are compiled to find out what would need less;
@@ -92,10 +93,8 @@ static needs needs_of(const gr_job *j, int local, bool threads, bool running) {
 }
 
 static void put_bytes(gr_text *t, double bytes) {
-  if (bytes < 999.5e6)
-    gr_text_printf(t, "%.1f MB", bytes / 1e6);
-  else
-    gr_text_printf(t, "%.1f GB", bytes / 1e9);
+  char size[GR_QUANTITY];
+  gr_text_put(t, gr_bytes_text(bytes, size));
 }
 
 static void put_part(gr_text *t, double bytes, const char *of) {

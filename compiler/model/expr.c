@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/shown.h"
 #include "compiler/model/parts.h"
 
 typedef enum what { OR, AND, EQ, NE, LE, GE, LT, GT, ADD, SUB, FLOOR, MUL, DIV, MOD } what;

@@ -3,22 +3,6 @@
 #include <string.h>
 #include "compiler/report/parts.h"
 
-const char *gr_bytes_text(double bytes, char buf[32]) {
-  static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-  int u = 0;
-  for (; bytes >= 1000 && u < 4; u++) bytes /= 1000;
-  snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
-  return buf;
-}
-
-const char *gr_flops_text(double flops, char buf[32]) {
-  static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
-  int u = 0;
-  for (; flops >= 1000 && u < 5; u++) flops /= 1000;
-  snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", flops, units[u]);
-  return buf;
-}
-
 static bool is_of_kind(const gr_program *p, const char *kind) { return !strcmp(p->kind, kind); }
 
 const char *gr_plan_kind(const gr_plan *p, int i) {

@@ -1,12 +1,9 @@
 // parts.h - sections of the plan report (explain.h).
 #pragma once
-#include "base/text.h"
+#include "base/shown.h"
 #include "compiler/report/figures.h"
 
 // ---- common.c
-// Human-readable quantities, written to buf, which is returned.
-const char *gr_bytes_text(double bytes, char buf[32]);  // "12.3 MB"
-const char *gr_flops_text(double flops, char buf[32]);  // "12.3 MFLOP"
 // Programs differ by bucket: the one of a kind that needs the most memory; NULL: there is none.
 const gr_program *gr_plan_largest(const gr_plan *, const char *kind);
 // The i-th of the kinds that reports are about, all but init; NULL: there are no more.

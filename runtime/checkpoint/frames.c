@@ -29,9 +29,14 @@ void gr_frame_buffers_close(gr_frame_buffers *b) {
 }
 
 gr_status gr_frame_damaged(const gr_frame_cursor *r, const char *what) {
-  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s/%s' is damaged at %s%s%s: %s", r->c->path,
-                 r->file->name, r->tensor ? "tensor '" : "its header", r->tensor ? r->tensor : "",
-                 r->tensor ? "'" : "", what);
+  const char *path = r->c->path, *name = strrchr(path, '/');
+  gr_status s = gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s/%s' is damaged at %s%s%s: %s", path,
+                        r->file->name, r->tensor ? "tensor '" : "its header",
+                        r->tensor ? r->tensor : "", r->tensor ? "'" : "", what);
+  return gr_hint(s,
+                 "`graphrun ckpt verify %.*s` shows which are whole; predict, eval and export read "
+                 "another one by --which=last or --which=STEP",
+                 name ? (int)(name - path) : 1, name ? path : ".");
 }
 
 gr_status gr_frame_open(const gr_checkpoint *c, const gr_rank_file *f, gr_frame_buffers *b,

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+#include "base/shown.h"
 #include "base/text.h"
 
 bool gr_array_is_text(const gr_array *a) { return a->element >= GR_ELEMENT_BYTES; }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/grow.h"
+#include "base/shown.h"
 #include "runtime/data/bar.h"
 
 gr_names gr_names_read(gr_arena *a, gr_conf *conf, const char *key) {
@@ -151,8 +152,9 @@ void gr_classes_put(const gr_classes *c, const gr_sample *all, uint32_t n, gr_te
     most = count[i].of[0] + count[i].of[1] > most ? count[i].of[0] + count[i].of[1] : most;
   gr_text_printf(out, "classes (%d)%26s train validation   share   weight\n", c->n, "");
   for (int i = 0; i < c->n; i++) {
-    gr_text_printf(out, "  %5d %-28.60s %8llu %10llu %6.2f%% %8.4f ", i, c->names[i],
-                   (unsigned long long)count[i].of[0], (unsigned long long)count[i].of[1],
+    gr_text_printf(out, "  %5d %-28.60s %8llu %10llu %6.2f%% %8.4f ", i,
+                   gr_name_shown(out->arena, c->names[i]), (unsigned long long)count[i].of[0],
+                   (unsigned long long)count[i].of[1],
                    train ? 100.0 * (double)count[i].of[0] / (double)train : 0,
                    c->weight ? (double)c->weight[i] : 1);
     gr_text_bar(out, count[i].of[0] + count[i].of[1], most);

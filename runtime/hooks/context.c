@@ -2,6 +2,7 @@
 // process.h.
 #include <math.h>
 #include <string.h>
+#include "base/shown.h"
 #include "runtime/hooks/process.h"
 
 // The smaller of max_steps and max_epochs * steps_per_epoch; 0: not known.

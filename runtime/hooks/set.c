@@ -3,6 +3,7 @@
 #include <lauxlib.h>
 #include <math.h>
 #include <string.h>
+#include "base/shown.h"
 #include "base/text.h"
 #include "runtime/hooks/script.h"
 

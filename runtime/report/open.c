@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "base/port.h"
+#include "base/shown.h"
 #include "runtime/report/parts.h"
 #include "runtime/report/report.h"
 #include "runtime/report/show.h"
@@ -242,12 +243,14 @@ gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_na
 // A line with the metrics of training, as often as those of steps.
 static void show_epoch(gr_report *r, const gr_report_epoch_row *x) {
   double now = r->spec.clock();
+  char value[GR_QUANTITY];
   bool edge = !r->epoch_shown || x->last;
   if (!x->shown || r->spec.quiet || (!edge && now - r->epoch_shown < EPOCH_SECONDS)) return;
   r->epoch_shown = now, r->line.len = 0;
   gr_text_printf(&r->line, "epoch %lld  step %lld", (long long)x->epoch, (long long)x->steps);
   for (int i = 0; i < x->n_train; i++)
-    gr_text_printf(&r->line, "  %s %.4f", x->metrics[i].name, gr_shown(x->metrics[i].value));
+    gr_text_printf(&r->line, "  %s %s", x->metrics[i].name,
+                   gr_result_text(x->metrics[i].value, value));
   gr_log_progress(NULL);
   gr_log(GR_INFO, "%s", r->line.chars);
 }

@@ -2,6 +2,7 @@
 #include "runtime/report/show.h"
 #include <math.h>
 #include "base/log.h"
+#include "base/shown.h"
 
 // Which fields of a line are left out first where not all fit, after the bar (progress_line.c).
 enum {
@@ -55,13 +56,12 @@ static void put_splits(const gr_show *s, gr_progress_line *line, const gr_report
 // The line shows completed steps, so that the last one is 100/100.
 static gr_progress_line line_of(const gr_show *s, const gr_report_row *x, double now) {
   int64_t done = x->step + 1, total = s->spec->total_steps;
-  char of[32] = "";
+  char of[32] = "", loss[GR_QUANTITY];
   if (total > 0) snprintf(of, sizeof of, "/%lld", (long long)total);
   gr_progress_line line =
       gr_progress_line_begin(total > 0 ? (double)done / (double)total : -1,
                              "epoch %lld  step %lld%s", (long long)x->epoch, (long long)done, of);
-  gr_progress_line_put(&line, DROP_LOSS, GR_TINT_NONE,
-                       fabs(x->loss) < 1e12 ? "loss %.4f" : "loss %.4g", gr_shown(x->loss));
+  gr_progress_line_put(&line, DROP_LOSS, GR_TINT_NONE, "loss %s", gr_result_text(x->loss, loss));
   gr_progress_line_put(&line, DROP_LR, GR_TINT_FAINT, "lr %.3g", x->lr);
   double rate = s->seconds > 0 ? s->samples / s->seconds : 0;
   gr_progress_line_put(&line, DROP_RATE, GR_TINT_NONE,

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+#include "base/shown.h"
 #include "runtime/report/plot.h"
 
 enum { MAX_DRAWN = 512, MAX_PRINTED = 24, MAX_LABELLED = 48 };  // rows

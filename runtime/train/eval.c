@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/events.h"
+#include "base/shown.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/run.h"
 
@@ -161,6 +162,7 @@ void gr_run_log_validation(const gr_run *r) {
   const gr_progress *p = &r->progress;
   const gr_evaluation *e = &r->evaluation;
   if (r->me.rank || !gr_evaluation_is_of(e, p)) return;
+  char metric[GR_QUANTITY];
   gr_text t = gr_text_make(r->me.arena);
   bool due =
       gr_run_save_due(&r->saving, p, false) || p->step == p->total_steps;  // always due at the end
@@ -170,8 +172,8 @@ void gr_run_log_validation(const gr_run *r) {
                  (long long)p->step);
   gr_metrics_print(&t, &e->validation, "  ");
   if (best && saved)
-    gr_text_printf(&t, "  saved best model: step-%08lld (%s: %.4f)", (long long)p->step,
-                   r->me.spec->set.saving.metric, e->best);
+    gr_text_printf(&t, "  saved best model: step-%08lld (%s: %s)", (long long)p->step,
+                   r->me.spec->set.saving.metric, gr_result_text(e->best, metric));
   else if (best)
     gr_text_printf(&t, "  best %s", r->me.spec->set.saving.metric);
   else if (saved)

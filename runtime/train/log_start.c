@@ -1,6 +1,7 @@
 // log_start.c - what a run logs when it starts. See run.h.
 #include <string.h>
 #include <unistd.h>
+#include "base/shown.h"
 #include "runtime/train/run.h"
 
 static void log_loop(const gr_progress *p) {
@@ -68,10 +69,10 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
   if (set->options.batch.micro_batches > 1)
     snprintf(micro, sizeof micro, "%d micro-steps x ", set->options.batch.micro_batches);
   int64_t trained, all = gr_plan_parameters(p, &trained);
-  char of[40] = "";
+  char of[40] = "", size[GR_QUANTITY];
   if (trained < all) snprintf(of, sizeof of, " of %lld", (long long)all);
-  gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %.1f MB of memory a rank, plan %016llx",
-         (long long)trained, of, p->n_programs, (double)gr_plan_bytes(p) / 1e6,
+  gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %s of memory a rank, plan %016llx",
+         (long long)trained, of, p->n_programs, gr_bytes_text((double)gr_plan_bytes(p), size),
          (unsigned long long)p->hash);
   if (gr_plan_find(p, "ema", ""))
     gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",

@@ -22,7 +22,7 @@ check "... has a folder for each run" test -s s/b_opt=cold/metrics.jsonl -a -s s
 check "... with its choice" grep -q "lr: 0.01" s/b_opt=hot/.hydra/config.yaml
 check "... and its arguments" grep -qx -- "- opt=hot" s/b_opt=hot/.hydra/overrides.yaml
 check "... and its number" grep -q "num: 1" s/b_opt=hot/.hydra/hydra.yaml
-expect "a sweep with a run that fails" 69 "1 of 2 runs failed" -- \
+expect "a sweep with a run that fails" 69 "1 of 2 runs failed" "without a run, as they ended before it began: #1" -- \
   "$graphrun" -m run.yaml model.graph="$source/graphs/lmu_asr.yaml,nothing.yaml" hydra.sweep.dir=t
 expect "a sweep of a wrong value" 65 "'training.lr' must be a number" "in run 1 of the sweep" -- \
   "$graphrun" -m run.yaml training.lr=1,x hydra.sweep.dir=u
@@ -33,6 +33,8 @@ expect "--jobs of nothing" 2 "from 1 to 1024" -- "$graphrun" -m run.yaml --jobs=
 expect "--config-dir DIR with -m" 65 "no configuration 'opt/warm'" -- "$graphrun" -m --config-dir opt run.yaml opt=warm
 
 expect "hydra.run.dir" 0 "output: r1" -- "$graphrun" run.yaml hydra.run.dir=r1
+expect "... beside output.dir" 0 "'hydra.run.dir' has no effect: output.dir is set" "output: r0" -- \
+  "$graphrun" run.yaml hydra.run.dir=r1 output.dir=r0
 check "... holds the run" test -s r1/training_results.json -a -s r1/.hydra/config.yaml
 expect "hydra.runtime.output_dir" 0 "folder: .*/r2$" -- \
   "$graphrun" config run.yaml hydra.run.dir=r2 --resolve --package vars

@@ -117,7 +117,7 @@ a model for a configuration | 65 | table/graph.yaml:1:1: config error: 'table/gr
 a configuration named .yml | 65 | config error: cannot find primary config 'c2.yml' in 'table'.*hint: rename 'table/c2.yml': only .yaml files are read | cp table/config.yaml table/c2.yml; gr table/c2.yml output.dir=out $quick
 a command misspelt | 2 | usage error: 'tran' is neither a command nor a configuration file.*hint: did you mean 'graphrun train'. | gr tran table/config.yaml
 a longer word for a command | 2 | usage error: 'evaluate' is neither a command nor a configuration file.*hint: did you mean 'graphrun eval'. | gr evaluate table/run
-a new project in a folder that is there | 2 | usage error: 'table' is there already.*hint: `graphrun new` makes a folder of its own: give it | gr new table
+a new project in a folder that is there | 2 | usage error: 'table' is there already.*hint: the folder is written as a new one: give it | gr new table
 a kind of project misspelt | 2 | usage error: there is no kind of project 'tabel'.*hint: did you mean 'table'. there are table .rows of numbers | gr new x --data=tabel
 a project for data that are not there | 2 | usage error: --from: there is no 'nothing.csv'.*hint: the path of your data: a file, or a folder with a | gr new x --from=nothing.csv
 data misspelt | 66 | argument [0-9]+:1:17: data error: cannot open the file 'table/dat.csv': there is no such file.*hint: did you mean 'table/data.csv'.; '.' in a path stands | table data.table.path=table/dat.csv

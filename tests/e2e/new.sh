@@ -113,6 +113,10 @@ check "... changes nothing" diff -r plain made/table
 expect "new of a kind that is none" 2 "no kind of project 'tabel'" "did you mean 'table'" -- "$graphrun" new x --data=tabel
 check "... makes nothing" test ! -e x
 expect "new of nothing" 2 "graphrun new NAME" -- "$graphrun" new
+(ulimit -f 8 && "$graphrun" new cut >"$(new_log)" 2>&1)
+code=$?
+check "new with no room for all files" test "$code" = 74
+check "... leaves none" sh -c '! ls -a | grep -E "^(cut|.tmp-cut)$"'
 expect "new in a file" 74 "plain/config.yaml" -- "$graphrun" new plain/config.yaml/x
 check "completion of kinds" sh -c '"$1" config --complete "graphrun new x --data=s" | grep -qx -- --data=speech' sh "$graphrun"
 counts

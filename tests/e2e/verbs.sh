@@ -86,6 +86,7 @@ expect "eval on a device that computes nothing" 65 "the device 'null' computes n
 # ---- predict: rows of CSV, without a label and in another order of columns; arrays; recordings
 head -5 ../project/data/kinds.csv | awk -F, -v OFS=, '{ print $3, $1, $2 }' >new.csv
 head -5 ../project/data/kinds.csv | tail -4 | sed 's/.*,//' >kinds
+expect "predict of standard input" 2 "'-': standard input is not read" "hint: write it to a file" -- "$graphrun" predict "$run" -
 expect "predict rows of CSV" 0 \
   '^\{"input": "new.csv:2", "class": "(red|blu|egr)", "probabilities": \{"blu": [0-9.e-]+, "egr": [0-9.e-]+, "red": [0-9.e-]+\}\}$' -- \
   "$graphrun" predict "$run" new.csv

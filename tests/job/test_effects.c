@@ -213,8 +213,30 @@ static void best(void) {
   }
 }
 
+// Validation data that are the training data.
+static void same_data(void) {
+  static const struct {
+    const char *data;
+    int lines;
+  } cases[] = {{"{source: table, table: {path: a.csv, eval_path: a.csv}}", 1},
+               {"{source: table, table: {path: [a.csv, b.csv], eval_path: [a.csv, b.csv]}}", 1},
+               {"{source: table, table: {path: [a.csv, b.csv], eval_path: b.csv}}", 0},
+               {"{source: table, table: {path: a.csv}}", 0},
+               {"{source: speech, table: {path: a.csv, eval_path: a.csv}}", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_arena *a = gr_arena_create();
+    const char *lines[GR_MAX_DIFFERENCES];
+    gr_effects e;
+    make(a, find("on_gpus"), "data", cases[i].data, &e);
+    int n = gr_effects_differences(&e, lines);
+    CHECK(n == cases[i].lines && (!n || strstr(lines[0], "eval_path")), "%s has %d lines",
+          cases[i].data, n);
+    gr_arena_destroy(a);
+  }
+}
+
 int main(int argc, char **argv) {
   gr_settings_register();
   return RUN(argc, argv, {"rows", rows}, {"refusals", refusals}, {"no_lines", no_lines},
-             {"best", best});
+             {"best", best}, {"same_data", same_data});
 }

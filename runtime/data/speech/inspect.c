@@ -1,5 +1,6 @@
 // inspect.c - prints a summary of speech data: hours and symbols. See speech.h.
 #include <string.h>
+#include "base/shown.h"
 #include "runtime/data/bar.h"
 #include "runtime/data/speech/speech.h"
 
@@ -40,9 +41,9 @@ void gr_speech_inspect(const void *self, const gr_sample *all, uint32_t count, g
   gr_text_printf(out, "symbols (%d, blank %d)\n", v->n, v->blank);
   for (int32_t i = 0; i < v->n; i++) {
     if (i == v->blank) continue;
-    gr_text_printf(out, "  %4d '%s'%*s %8llu ", i, v->symbols[i],
-                   (int)(strlen(v->symbols[i]) < 8 ? 8 - strlen(v->symbols[i]) : 0), "",
-                   (unsigned long long)n[i]);
+    const char *shown = gr_name_shown(out->arena, v->symbols[i]);
+    gr_text_printf(out, "  %4d '%s'%*s %8llu ", i, shown,
+                   (int)(strlen(shown) < 8 ? 8 - strlen(shown) : 0), "", (unsigned long long)n[i]);
     gr_text_bar(out, n[i], most);
   }
 }

@@ -1,4 +1,5 @@
 // classes.c - labels that are classes: collects the classes of columns. See table.h.
+#include "base/shown.h"
 #include "runtime/data/table/table.h"
 
 static gr_status not_class(const gr_table_part *p, const gr_array *a, int64_t row) {

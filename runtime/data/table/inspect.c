@@ -1,5 +1,6 @@
 // inspect.c - prints a summary of a table, as text and as JSON. See table.h.
 #include <string.h>
+#include "base/shown.h"
 #include "runtime/data/bar.h"
 #include "runtime/data/table/table.h"
 
@@ -36,8 +37,8 @@ static void put_columns(const gr_table *t, const gr_table_part *p, gr_text *out)
   for (int i = 0; i < p->columns.n; i++) {
     const gr_table_column *c = &p->columns.items[i];
     bool read = c->values.file != NULL;
-    gr_text_printf(out, "  %-24s %-5s %-15s", c->name, read ? gr_array_type(&c->values) : "",
-                   role_of(t, p, i));
+    gr_text_printf(out, "  %-24s %-5s %-15s", gr_name_shown(out->arena, c->name),
+                   read ? gr_array_type(&c->values) : "", role_of(t, p, i));
     if (read) put_values(c, out);
     gr_text_put(out, "\n");
   }

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+#include "base/shown.h"
 #include "ops/kernels/cpu.h"
 #include "runtime/text/units.h"
 #include "runtime/train/evaluation/samples.h"

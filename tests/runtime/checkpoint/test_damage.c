@@ -85,6 +85,7 @@ static void tensor_is_named(void) {
   gr_status e = verify(dir);
   CHECK(e && strstr(gr_status_text(e), "rank-00000.safetensors.zst' is damaged at tensor 'a'"),
         "%s", gr_status_text(e));
+  CHECK(strstr(gr_status_hint(e), "--which=last"), "%s", gr_status_hint(e));
   gr_status_drop(e);
   free(text);
   scratch_remove(dir);
