@@ -5,6 +5,7 @@
 // that caused the end. Ranks hand their errors to the launcher instead of printing them, so that
 // the cause is printed once and last.
 #pragma once
+#include <limits.h>
 #include "base/work.h"
 
 typedef enum gr_launch_kind {
@@ -31,9 +32,9 @@ GR_MUST_USE gr_status gr_launch_find(int ranks, int devices, gr_launch_plan *out
 
 // How ranks that the launcher has started ended.
 typedef struct gr_launch_end {
-  int exit;        // the exit code for this process
-  bool asked;      // the user has asked them to stop
-  char log[1024];  // the run's log file, in the run's folder; "": it had none yet
+  int exit;            // the exit code for this process
+  bool asked;          // the user has asked them to stop
+  char log[PATH_MAX];  // the run's log file, in the run's folder; "": it had none yet
 } gr_launch_end;
 // Starts mpirun with argv as a child and waits for the ranks. The returned status is the error that
 // no rank could hand over, with out->exit as its exit code; all else has been printed.

@@ -1,12 +1,17 @@
 // state.h - the launch state: a small file that the launcher and its ranks on one machine map to
 // exchange process numbers, phases and errors. Its path is in the ranks' environment.
 #pragma once
+#include <limits.h>
 #include "base/events.h"
 #include "base/status.h"
 
 // Environment variable with the file's path, which is in the launcher's folder (dir.h).
 #define GR_LAUNCH_STATE_ENV "GRAPHRUN_LAUNCHER"
-enum { GR_LAUNCH_STATE_MAGIC = 0x67726278, GR_LAUNCH_STATE_TEXT = 16384, GR_LAUNCH_STATE_EXIT = -1 };
+enum {
+  GR_LAUNCH_STATE_MAGIC = 0x67726278,
+  GR_LAUNCH_STATE_TEXT = 16384,
+  GR_LAUNCH_STATE_EXIT = -1
+};
 
 typedef enum gr_launch_rank_phase {
   GR_LAUNCH_RANK_ABSENT,
@@ -32,8 +37,8 @@ typedef struct gr_launch_state {
   _Atomic int mpirun;          // process number of the ranks' parent; 0: not started yet
   int locked;                  // the launcher holds a lock on this file while it lives (dir.h)
   char host[64];               // the launcher's machine
-  char resume_hint[512];       // how to continue when a rank has died
-  char log[1024];              // the run's log file, for what no rank could write to it; or ""
+  char resume_hint[PATH_MAX + 128];  // how to continue when a rank has died
+  char log[PATH_MAX];  // the run's log file, for what no rank could write to it; or ""
   gr_launch_rank_state rank[];
 } gr_launch_state;
 

@@ -40,11 +40,11 @@ static gr_status choose_weights(gr_rank *r, const gr_init_entry *entry, const ch
   bool many =
       gr_is_dir(folder) && !gr_is_file(gr_arena_printf(r->arena, "%s/manifest.json", folder));
   if (many && gr_is_dir(inner)) folder = inner;
-  char path[2048];
+  const char *path;
   gr_resume what = many ? gr_resume_auto : gr_resume_text;
-  GR_TRY(gr_note(gr_run_choose_checkpoint(r, what, folder, folder, path, sizeof path), entry->loc,
+  GR_TRY(gr_note(gr_run_choose_checkpoint(r, what, folder, folder, &path), entry->loc,
                  "asked for by model.init_from"));
-  *out = *path ? gr_arena_strdup(r->arena, path) : find_in_folder(r->arena, folder);
+  *out = *path ? path : find_in_folder(r->arena, folder);
   if (*out) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CHECKPOINT, entry->loc, "there is no checkpoint in the folder '%s'", folder),

@@ -82,9 +82,9 @@ GR_MUST_USE gr_status gr_run_open_state(gr_run *);
 // longer: nothing is to be computed or written. Writes nothing. Collective.
 GR_MUST_USE gr_status gr_run_find_start(gr_run *, bool *nothing_left);
 // The checkpoint to read, which rank 0 finds: the newest in dir, if there is one, or `given`.
-// Empty: none. Collective.
+// Empty: none. In the run's arena. Collective.
 GR_MUST_USE gr_status gr_run_choose_checkpoint(gr_rank *, gr_resume what, const char *given,
-                                               const char *dir, char *path, size_t size);
+                                               const char *dir, const char **path);
 // ---- contents.c: the table of what a checkpoint holds
 // Lists all scalars of a checkpoint of this state.
 void gr_run_contents_write(gr_run *, gr_scalars_out *);

@@ -9,25 +9,25 @@
 enum { MAX_RESULTS = 1 << 30 };
 
 gr_status gr_run_choose_checkpoint(gr_rank *r, gr_resume what, const char *given, const char *dir,
-                                   char *path, size_t size) {
+                                   const char **path) {
+  const char *found = "";
   gr_status s = GR_OK;
-  *path = 0;
   if (r->rank == 0 && what == gr_resume_auto) {
     gr_checkpoint *c = NULL;
     gr_work work;
     gr_work_begin(&work, gr_run_work_shown(r), "verifying the newest checkpoint", 0);
     s = gr_checkpoint_newest(dir, &c);
     gr_work_end(&work);
-    if (c) snprintf(path, size, "%s", gr_checkpoint_path(c));
+    if (c) found = gr_arena_strdup(r->arena, gr_checkpoint_path(c));
     gr_checkpoint_close(c);
   } else if (r->rank == 0 && what == gr_resume_text) {
-    snprintf(path, size, "%s", given);
+    found = given;
   }
   bool all_ok;
   gr_status t = gr_run_all_ok(r, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not look for a checkpoint");
-  return gr_run_broadcast_text(r, path, size);
+  return gr_run_broadcast_text(r, found, path);
 }
 
 // ---- Whether a run is finished ------------------------------------------------------------------
@@ -147,8 +147,7 @@ static gr_status find_before(gr_run *r, const char *dir, gr_resume *what, const 
 
 gr_status gr_run_find_start(gr_run *r, bool *nothing_left) {
   gr_rank *me = &r->me;
-  const char *dir = me->spec->set.saving.dir;
-  char path[2048];
+  const char *dir = me->spec->set.saving.dir, *path;
   bool all_ok;
   if (!dir && r->outputs.dir) dir = gr_arena_printf(me->arena, "%s/checkpoints", r->outputs.dir);
   *nothing_left = false;
@@ -156,8 +155,8 @@ gr_status gr_run_find_start(gr_run *r, bool *nothing_left) {
   const char *given = me->spec->set.saving.resume_text;
   if (gr_run_is_dry(me) && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder
   if (dir && me->spec->weights.replay.step) GR_TRY(find_before(r, dir, &resume, &given));
-  GR_TRY(gr_run_choose_checkpoint(me, resume, given, dir, path, sizeof path));
-  gr_saving_choose(&r->saving, dir, *path ? gr_arena_strdup(me->arena, path) : NULL);
+  GR_TRY(gr_run_choose_checkpoint(me, resume, given, dir, &path));
+  gr_saving_choose(&r->saving, dir, *path ? path : NULL);
   if (!gr_run_writes(me)) return GR_OK;
   gr_status s = me->rank == 0 ? check_start(r, path, nothing_left) : GR_OK;
   gr_status t = gr_run_all_ok(me, !s, &all_ok);

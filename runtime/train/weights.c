@@ -102,17 +102,15 @@ gr_status gr_run_find_checkpoint(gr_arena *a, const char *run, const char *dir, 
 
 static gr_status load(gr_run *r, gr_checkpoint **out) {
   const gr_weights_spec *w = &r->me.spec->weights;
-  const char *dir = r->me.spec->set.saving.dir, *found = NULL;
-  char path[2048] = "";
+  const char *dir = r->me.spec->set.saving.dir, *found = NULL, *path;
   bool all_ok;
   if (!dir) dir = gr_arena_printf(r->me.arena, "%s/checkpoints", w->run);
   gr_status s =
       r->me.rank ? GR_OK : gr_run_find_checkpoint(r->me.arena, w->run, dir, w->which, &found);
-  if (found) snprintf(path, sizeof path, "%s", found);
   gr_status t = gr_run_all_ok(&r->me, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not find the checkpoint");
-  GR_TRY(gr_run_broadcast_text(&r->me, path, sizeof path));
+  GR_TRY(gr_run_broadcast_text(&r->me, found, &path));
   gr_run_list_pieces(&r->saving.states, &r->me);
   s = gr_checkpoint_open(path, out);
   if (!s && r->me.spec->set.options.optimizer.ema_decay.given &&

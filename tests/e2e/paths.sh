@@ -23,6 +23,18 @@ else
   skip "a hook of those that come with it" "the build folder is not in the clone"
 fi
 
+# A path of more than 1,200 bytes, from 6 names of 200.
+long=$(printf '%0200d' 0)
+long=$long/$long/$long/$long/$long/$long
+expect "a long path" 0 "^output: $long/run$" "report: $long/run/report.html" -- \
+  "$graphrun" $config "output.dir='$long/run'" training.max_epochs=1 distributed.ranks=2
+check "... has the run" test -s "$long/run/training_results.json" -a -d "$long/run/checkpoints"
+expect "... which goes on" 0 "resum" -- \
+  "$graphrun" $config "output.dir='$long/run'" training.max_epochs=2 checkpoint.resume=auto distributed.ranks=2
+expect "... and predicts" 0 -- "$graphrun" eval "$long/run" distributed.ranks=2
+expect "... and begins another one" 0 -- \
+  "$graphrun" $config output.dir=tuned training.max_epochs=1 "model.init_from='$long/run'" distributed.ranks=2
+
 # The folder of a run: from above it, from within its parent folder, with a slash at its end.
 for path in $run $run/ "$scratch/$run"; do
   expect "eval $path" 0 'validation set: loss' -- "$graphrun" eval "$path" distributed.ranks=1

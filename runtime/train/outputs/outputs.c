@@ -1,6 +1,7 @@
 // outputs.c - see outputs.h.
 #include "runtime/train/outputs/outputs.h"
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 #include "base/output.h"
@@ -16,29 +17,29 @@ double gr_run_patience(const gr_rank *r) {
 
 // outputs/DATE/TIME if neither output.dir nor hydra.run.dir is set. A number is appended to a name
 // that exists already, so that every run has its own folder.
-static gr_status make_new(char *dir, size_t size) {
+static gr_status make_new(gr_arena *a, const char **dir) {
   char stamp[64];
   time_t now = (time_t)gr_wall_seconds();
   struct tm local;
   strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d", localtime_r(&now, &local));
   GR_TRY(gr_make_dirs(stamp));
   strftime(stamp, sizeof stamp, "outputs/%Y-%m-%d/%H-%M-%S", &local);
-  snprintf(dir, size, "%s", stamp);
+  *dir = gr_arena_strdup(a, stamp);
   bool made = false;
-  GR_TRY(gr_make_dir(dir, &made));
+  GR_TRY(gr_make_dir(*dir, &made));
   for (int i = 2; !made; i++) {
-    snprintf(dir, size, "%s-%d", stamp, i);
-    GR_TRY(gr_make_dir(dir, &made));
+    *dir = gr_arena_printf(a, "%s-%d", stamp, i);
+    GR_TRY(gr_make_dir(*dir, &made));
   }
   return GR_OK;
 }
 
-static gr_status make_dir(gr_outputs *o, gr_rank *r, char *dir, size_t size) {
+static gr_status make_dir(gr_outputs *o, gr_rank *r, const char **dir) {
   const char *given = r->spec->set.outputs.dir ? r->spec->set.outputs.dir : r->spec->run_dir;
-  if (given) snprintf(dir, size, "%s", given);
-  GR_TRY(gr_hint(given ? gr_make_dirs(dir) : make_new(dir, size),
+  if (given) *dir = given;
+  GR_TRY(gr_hint(given ? gr_make_dirs(given) : make_new(r->arena, dir),
                  "output.dir=FOLDER is where a run puts its files"));
-  gr_lock_spec lock = {.dir = dir, .file = ".run.lock", .seconds = gr_run_patience(r)};
+  gr_lock_spec lock = {.dir = *dir, .file = ".run.lock", .seconds = gr_run_patience(r)};
   return gr_hint(gr_lock_take(&lock, &o->lock),
                  "wait for its end or stop it, or give this run another output.dir");
 }
@@ -53,7 +54,7 @@ static gr_status check_seen(const char *dir) {
 }
 
 void gr_run_set_resume_hint(const gr_outputs *o, const gr_rank *r, bool saved) {
-  char hint[2048] = "this run had not written a checkpoint yet: start it again";
+  char hint[PATH_MAX + 128] = "this run had not written a checkpoint yet: start it again";
   if (r->rank || !o->dir) return;
   if (saved)
     snprintf(hint, sizeof hint,
@@ -62,17 +63,17 @@ void gr_run_set_resume_hint(const gr_outputs *o, const gr_rank *r, bool saved) {
 }
 
 gr_status gr_run_open_dir(gr_outputs *o, gr_rank *r) {
-  char dir[1024] = "";
+  const char *dir = "";
   bool all_ok;
   o->dir = r->spec->weights.run;  // a replay only reads there
   if (o->dir) return GR_OK;
-  gr_status s = r->rank == 0 ? make_dir(o, r, dir, sizeof dir) : GR_OK;
+  gr_status s = r->rank == 0 ? make_dir(o, r, &dir) : GR_OK;
   gr_status t = gr_run_all_ok(r, !s, &all_ok);
   if (s || t) return gr_also(s, t);
   if (!all_ok) return gr_fail(GR_ERR_RANK, GR_NOWHERE, "rank 0 could not make its folder");
-  GR_TRY(gr_run_broadcast_text(r, dir, sizeof dir));
+  GR_TRY(gr_run_broadcast_text(r, dir, &dir));
   GR_TRY(gr_comm_all_ok(r->world, check_seen(dir)));
-  o->dir = gr_arena_strdup(r->arena, dir);
+  o->dir = dir;
   return GR_OK;
 }
 

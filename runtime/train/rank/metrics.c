@@ -2,6 +2,7 @@
 #include "runtime/train/rank/metrics.h"
 #include <math.h>
 #include <string.h>
+#include "base/shown.h"
 
 const char *gr_metric_name(gr_metric_names *names, gr_arena *a, const char *name) {
   for (int i = 0; i < names->n; i++)
@@ -65,7 +66,8 @@ int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, g
 }
 
 void gr_metrics_print(gr_text *t, const gr_metrics *m, const char *separator) {
+  char value[GR_QUANTITY];
   for (int i = 0; i < m->n; i++)
-    gr_text_printf(t, "%s%s %.4f", separator, m->items[i].name,
-                   gr_shown(m->items[i].sum / m->items[i].weight));
+    gr_text_printf(t, "%s%s %s", separator, m->items[i].name,
+                   gr_result_text(m->items[i].sum / m->items[i].weight, value));
 }

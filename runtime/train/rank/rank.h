@@ -154,9 +154,9 @@ void gr_run_span_step(gr_rank *, int64_t step, double start);  // of the step th
 // ---- sync.c
 // Whether `ok` holds on all ranks. Collective.
 GR_MUST_USE gr_status gr_run_all_ok(gr_rank *, bool ok, bool *all_ok);
-// Broadcasts rank 0's text to a buffer of `size` bytes, of which at most 4096 are used; what is
-// longer is cut off. Collective.
-GR_MUST_USE gr_status gr_run_broadcast_text(gr_rank *, char *text, size_t size);
+// *out: rank 0's text, of any length, in the run's arena; what other ranks give is not read.
+// Collective.
+GR_MUST_USE gr_status gr_run_broadcast_text(gr_rank *, const char *text, const char **out);
 // The message of the first rank that has failed, "rank 3: TEXT", the same on all ranks. Collective.
 GR_MUST_USE gr_status gr_run_cause(gr_rank *, gr_status status, char *text, size_t size);
 // GR_ERR_LAUNCH, on every rank, with the first rank whose hash differs from rank 0's; of_what: "the

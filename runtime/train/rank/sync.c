@@ -35,13 +35,14 @@ gr_status gr_run_all_ok(gr_rank *r, bool ok, bool *all_ok) {
   return GR_OK;
 }
 
-gr_status gr_run_broadcast_text(gr_rank *r, char *text, size_t size) {
-  int32_t words[1024] = {0}, got[1024];
-  if (size > sizeof words) size = sizeof words;
-  if (r->rank == 0) memcpy(words, text, strnlen(text, size - 1));
-  GR_TRY(gr_comm_run(r->world, GR_BROADCAST, GR_I32, (int64_t)(size / 4), words, got));
-  memcpy(text, got, size / 4 * 4);
-  text[size - 1] = 0;
+gr_status gr_run_broadcast_text(gr_rank *r, const char *text, const char **out) {
+  int32_t len = r->rank ? 0 : (int32_t)strlen(text), all = 0;
+  GR_TRY(gr_comm_run(r->world, GR_BROADCAST, GR_I32, 1, &len, &all));
+  int32_t n = all / 4 + 1;  // words, with the NUL
+  int32_t *words = GR_NEW(r->arena, int32_t, n), *got = GR_NEW(r->arena, int32_t, n);
+  if (!r->rank) memcpy(words, text, (size_t)len);
+  GR_TRY(gr_comm_run(r->world, GR_BROADCAST, GR_I32, n, words, got));
+  *out = (const char *)got;
   return GR_OK;
 }
 
