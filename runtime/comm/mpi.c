@@ -223,6 +223,11 @@ static gr_status alloc_shared(gr_comm *c, size_t bytes, void **out) {
   return gr_allocations_add(&w->allocations, &w->base, &w->node, bytes, out);
 }
 
+// Open MPI spins in MPI_Init where there are as many processors as ranks, though other programs may
+// have them. What takes long, ranks of a machine do by memory of their own, and others by tests of
+// requests between which they yield: nothing waits in MPI. The user's own setting wins.
+static void yield_while_starting(void) { setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); }
+
 static gr_status start(bool *out_here, bool *any_thread) {
   int there = 0, gone = 0, level;
   MPI_TRY(MPI_Finalized(&gone));
@@ -231,6 +236,7 @@ static gr_status start(bool *out_here, bool *any_thread) {
                    "MPI has been shut down, and can be started only once");
   MPI_TRY(MPI_Initialized(&there));
   *out_here = !there;
+  if (!there) yield_while_starting();
   if (!there) MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level));
   MPI_TRY(MPI_Query_thread(&level));
   *any_thread = level >= MPI_THREAD_SERIALIZED;

@@ -17,7 +17,6 @@ static const char *const always[][2] = {
     {"OMPI_MCA_odls_base_sigkill_timeout", "60"},  // the default of 1 s is too short to save
     {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},  // not allowed in many containers
     {"OMPI_MCA_shmem_mmap_enable_nfs_warning", "0"},       // of the files below
-    {"OMPI_MCA_mpi_yield_when_idle", "1"},  // while ranks wait for each other to start
 };
 
 // Session files and shared-memory files go to the launcher's folder, where the next launcher finds
@@ -35,6 +34,7 @@ static const char *const local[][2] = {
     {"PRTE_MCA_prte_if_include", "lo"},
     {"OMPI_MCA_btl", "self,vader"},  // ranks share memory
     {"OMPI_MCA_pml", "ob1"},         // others look for networks in each rank
+    {"PMIX_MCA_gds", "hash"},  // what ranks know of the job: messages, not files that are mapped
 };
 
 // Variables by which batch systems or users name other machines to mpirun.
