@@ -155,12 +155,14 @@ static gr_status compile_all(gr_arena *arena, const gr_plan_request *r,
   return gr_tasks_run(prints ? 1 : r->threads, (int)n, compile_one, &w);
 }
 
-// The files that all programs are made of are only read while they are compiled.
+// All trees that programs are made of: threads look up values in them, and a lookup writes a mark
+// where there is none.
 static gr_status share_files(gr_arena *arena, gr_model_request *m) {
+  const gr_model_teacher none = {NULL}, *t = m->teacher ? m->teacher : &none;
   if (!m->blocks) GR_TRY(gr_model_blocks(arena, &m->blocks));
-  gr_conf_mark(m->blocks);
-  gr_conf_mark(m->graph);
-  if (m->params) gr_conf_mark(m->params);
+  gr_conf *const trees[] = {m->blocks, m->graph, m->params, t->graph, t->params, t->match};
+  for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
+    if (trees[i]) gr_conf_mark(trees[i]);
   return GR_OK;
 }
 

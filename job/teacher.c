@@ -69,8 +69,6 @@ gr_status gr_teacher_open(gr_arena *a, gr_conf *root, const gr_settings *s,
                           .temperature = m->teacher_temperature,
                           .weight = m->teacher_weight,
                           .loc = gr_conf_find(root, "model.teacher.graph")->loc};
-  GR_TRY(gr_note(gr_conf_read(a, m->teacher_graph, &t->graph), t->loc,
-                 "asked for by model.teacher.graph"));
-  gr_conf_mark(t->graph);
-  return GR_OK;
+  return gr_note(gr_conf_read(a, m->teacher_graph, &t->graph), t->loc,
+                 "asked for by model.teacher.graph");
 }

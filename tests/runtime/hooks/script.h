@@ -5,9 +5,12 @@
 #include "runtime/hooks/hooks.h"
 #include "tests/runtime/checkpoint/scratch.h"
 
-static const char *script_dir;      // of the test that runs
-static gr_arena *script_arena;      // of paths
-static double script_seconds = 20;  // more than any needs, with sanitizers on a busy machine
+static const char *script_dir;  // of the test that runs
+static gr_arena *script_arena;  // of paths
+// Of processor time: more than any needs. ThreadSanitizer looks at every byte of a
+// string.rep.
+#define SCRIPT_AMPLE 200.0
+static double script_seconds = SCRIPT_AMPLE;
 // Whether a run stops while hooks work (gr_hooks_spec.stop); NULL: it does not.
 static bool (*script_stop)(void);
 static const gr_adjustable *script_adjust;  // of hooks that are opened from now on

@@ -50,7 +50,7 @@ static void ends_slow(void) {
     CHECK(gr_thread_seconds() - began < 1, "the run waits by turning");
     gr_status_drop(e);
   }
-  script_seconds = 20;
+  script_seconds = SCRIPT_AMPLE;
 }
 
 // A metamethod that is refused cannot be slipped in while it is looked for.
@@ -72,10 +72,8 @@ static void late_metamethods(void) {
 // A long call within its limit ends normally.
 static void lets_long_end(void) {
   gr_hook_result r;
-  script_seconds = 100;
   MUST(script_call(IN("local s = 0 for i = 1, 2e7 do s = s + i end ctx.state.s = s"), GR_HOOK_LR,
                    &r));
-  script_seconds = 20;
 }
 
 // -- Stopping ----------------------------------------------------------------------------
@@ -107,7 +105,7 @@ static void stop_cuts_off(void) {
                   "end }",
                   GR_HOOK_LR, &r));
   CHECK(r.lr == 1e5, "%g", r.lr);
-  stop_at = 0, script_stop = NULL, script_seconds = 20;
+  stop_at = 0, script_stop = NULL, script_seconds = SCRIPT_AMPLE;
 }
 
 // -- The process -------------------------------------------------------------------------

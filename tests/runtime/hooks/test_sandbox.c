@@ -27,7 +27,7 @@ static void endless(void) {
   };
   script_seconds = 0.2;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) expect(all[i], "longer than 0.2 s");
-  script_seconds = 20;
+  script_seconds = SCRIPT_AMPLE;
 }
 
 // What would keep C busy without end is refused before it begins, so that the script's line is
@@ -60,7 +60,7 @@ static void endless_in_c(void) {
   };
   script_seconds = 2;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) expect(all[i].script, all[i].says);
-  script_seconds = 20;
+  script_seconds = SCRIPT_AMPLE;
 }
 
 static void memory(void) {
@@ -93,7 +93,7 @@ static void goes_on(void) {
     gr_status_drop(e);
   }
   gr_hooks_close(h);
-  script_seconds = 20;
+  script_seconds = SCRIPT_AMPLE;
 }
 
 static void names(void) {

@@ -216,7 +216,7 @@ static void reverts(void) {
     gr_hook_result r;
     script_seconds = 0.5;
     MUST(script_open_all(paths, 2, NULL, 0, &h));
-    script_seconds = 20;
+    script_seconds = SCRIPT_AMPLE;
     for (int s = 0; s < 5; s++) {
       gr_hook_context c = script_context(s);
       if (s == 2) MUST(gr_hooks_save(h, a, &before));

@@ -169,7 +169,8 @@ static gr_status tasks(void) { return gr_tasks_run(1, 50, task, NULL); }
 
 static struct {
   gr_work work;
-  int64_t steps, stop_at, done;
+  _Atomic int64_t steps, done;  // all threads of a device count steps
+  int64_t stop_at;
   double now;
 } test;
 
