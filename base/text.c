@@ -52,13 +52,13 @@ void gr_text_printf(gr_text *t, const char *fmt, ...) {
 
 char *gr_put_int(char out[GR_DIGITS], int64_t n) {
   uint64_t rest = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+  char digits[GR_DIGITS], *p = digits + sizeof digits;
   if (n < 0) *out++ = '-';
-  for (uint64_t r = rest; r >= 10; r /= 10) out++;
-  char *end = out + 1, *p = end;
-  *p = 0;
   do *--p = (char)('0' + rest % 10);
   while (rest /= 10);
-  return end;
+  while (p < digits + sizeof digits) *out++ = *p++;
+  *out = 0;
+  return out;
 }
 
 void gr_text_put_int(gr_text *t, int64_t n) {

@@ -163,6 +163,7 @@ static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
   bool table = gr_plan_is_table(flags, n);
   GR_TRY(check_flags(flags, table));
   one.ranks = n == 1 ? ranks[0] : 0;
+  one.counts = !one.json && !table;
   if (flags->diff) return gr_plan_compare(arena, &one, flags->diff);
   gr_status s = gr_job_compose_either(arena, &one, &job);
   if (!s) s = table ? gr_plan_table(&job, flags, ranks, n) : plan(&job);

@@ -195,6 +195,7 @@ typedef struct gr_debug_options {
   const char *const *without;  // n_without passes to leave out
   int n_without;
   size_t coalesce_bytes;  // limit of a coalesced collective; 0: the pass's default
+  bool counts;            // gr_notes.passes are filled
 } gr_debug_options;
 
 typedef struct gr_options {

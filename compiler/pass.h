@@ -67,14 +67,15 @@ GR_MUST_USE gr_status gr_pass_run(gr_arena *, const char *name, const gr_graph *
 bool gr_reads_batch(const gr_graph *);
 // Checks the invariants of every graph and those of the facts; GR_ERR_BUG, with the pass at fault.
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
-// The last nodes whose types were inferred, and are as stated, and whose bodies hold.
+// The last nodes whose types were inferred, and are as stated, and whose bodies hold, by a hash.
 enum { GR_VERIFIED = 512 };
+typedef struct gr_verified_node {
+  const gr_graph *g;
+  const gr_node *node;
+} gr_verified_node;
 typedef struct gr_verified {
-  struct {
-    const gr_graph *g;
-    const gr_node *node;
-  } like[GR_VERIFIED];
-  const gr_graph *named;  // the last whose leaves' names differ
+  gr_verified_node like[GR_VERIFIED][2];  // the one that was found last, and the newest
+  const gr_graph *named;                  // the last whose leaves' names differ
 } gr_verified;
 // The same of one graph after another, which must live as long: layers, and the graphs of passes,
 // repeat their calls, and inference is most of the work.
@@ -84,6 +85,9 @@ GR_MUST_USE gr_status gr_graph_verify_next(const gr_graph *, unsigned facts, gr_
 // These copy parts of the old graph to the new one and set map[]. A pass copies leaves first, then
 // nodes, and links last, since a link may refer to any value.
 void gr_copy_leaves(gr_rewrite *);  // all inputs and states
+// Allocates room for the old graph's values and nodes, an eighth more, and so many besides. A pass
+// that adds many calls it first.
+void gr_reserve(gr_rewrite *, uint32_t values, uint32_t nodes);
 gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);  // one, with a new type
 void gr_copy_nodes(gr_rewrite *);                                            // all nodes
 gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // one, on its mapped inputs

@@ -3,9 +3,16 @@
 #include <string.h>
 #include "compiler/pass.h"
 
+// Most passes add few nodes, and room that is not used costs nothing, where growing costs a copy.
+void gr_reserve(gr_rewrite *rw, uint32_t values, uint32_t nodes) {
+  const gr_graph *old = rw->old;
+  gr_graph_reserve(rw->b.g, old->n_values + old->n_values / 8 + values,
+                   old->n_nodes + old->n_nodes / 8 + nodes);
+}
+
 gr_val gr_copy_leaf(gr_rewrite *rw, uint32_t id, const gr_type *type, gr_layout layout) {
   const gr_value *v = &rw->old->values[id];
-  if (rw->b.g->n_values == 1) gr_graph_reserve(rw->b.g, rw->old->n_values, rw->old->n_nodes);
+  if (rw->b.g->n_values == 1) gr_reserve(rw, 0, 0);
   rw->b.loc = v->loc;
   return rw->map[id] = gr_leaf(&rw->b, v->role, v->kind, v->name, *type, layout);
 }

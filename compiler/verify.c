@@ -14,24 +14,43 @@ static gr_status verify_body(const gr_node *n, const gr_graph *body, gr_verified
   return GR_OK;
 }
 
-static const gr_type *type_of(const gr_graph *g, const gr_node *n, int k) {
-  return &gr_at(g, k < n->n_in ? n->in[k] : gr_out(n, k - n->n_in))->type;
+// gr_type_same, of every value of every graph: inlined.
+static inline bool same_type(const gr_type *a, const gr_type *b) {
+  bool same = a->dtype == b->dtype && a->rank == b->rank;
+  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
+  return same;
 }
 
 // Whether what is true of the types of one node is so of the other's.
 static bool same_call(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m) {
   if (n->op != m->op || n->n_in != m->n_in || n->n_out != m->n_out) return false;
-  for (int k = 0; k < n->n_in + n->n_out; k++)
-    if (!gr_type_same(type_of(g, n, k), type_of(h, m, k))) return false;
+  for (int k = 0; k < n->n_in; k++)
+    if (!same_type(&gr_at(g, n->in[k])->type, &gr_at(h, m->in[k])->type)) return false;
+  for (int k = 0; k < n->n_out; k++)
+    if (!same_type(&gr_at(g, gr_out(n, k))->type, &gr_at(h, gr_out(m, k))->type)) return false;
   return n->attr == m->attr || gr_attr_same(n->op, n->attr, m->attr);
 }
 
 static uint32_t hash_like(const gr_graph *g, const gr_node *n) {
   uint64_t hash = (uintptr_t)n->op / sizeof *n->op + n->attr_hash;
-  for (int k = 0; k < n->n_in; k++)
-    for (int d = 0; d < type_of(g, n, k)->rank; d++)
-      hash = 31 * hash + (uint64_t)type_of(g, n, k)->dim[d];
+  for (int k = 0; k < n->n_in; k++) {
+    const gr_type *t = &gr_at(g, n->in[k])->type;
+    for (int d = 0; d < t->rank; d++) hash = 31 * hash + (uint64_t)t->dim[d];
+  }
   return (hash ^ hash >> 9 ^ hash >> 18) % GR_VERIFIED;
+}
+
+// Whether such a call is known. It is then the first of its pair, where those that are looked for
+// once, such as dropout's with streams of their own, do not replace it.
+static bool is_known(gr_verified *known, uint32_t i, const gr_graph *g, const gr_node *n) {
+  for (int k = 0; k < 2; k++) {
+    gr_verified_node *like = &known->like[i][k];
+    if (!like->node || !same_call(g, n, like->g, like->node)) continue;
+    if (k) *like = known->like[i][0];
+    known->like[i][0] = (gr_verified_node){g, n};
+    return true;
+  }
+  return false;
 }
 
 static gr_status verify_types(const gr_graph *g, const gr_node *n) {
@@ -51,11 +70,11 @@ static gr_status verify_types(const gr_graph *g, const gr_node *n) {
 // Types, and bodies.
 static gr_status verify_call(const gr_graph *g, const gr_node *n, gr_verified *known) {
   uint32_t i = hash_like(g, n);
-  if (known->like[i].node && same_call(g, n, known->like[i].g, known->like[i].node)) return GR_OK;
+  if (is_known(known, i, g, n)) return GR_OK;
   for (const gr_attr *a = n->op->attrs; a && a->name; a++)
     if (a->kind == GR_ATTR_GRAPH) GR_TRY(verify_body(n, gr_attr_graph(n->attr, a), known));
   GR_TRY(verify_types(g, n));
-  known->like[i].g = g, known->like[i].node = n;
+  known->like[i][1] = (gr_verified_node){g, n};
   return GR_OK;
 }
 
@@ -115,10 +134,17 @@ static gr_status verify_moved(const gr_graph *g, const gr_node *n, gr_val whole,
   return disturbs(n, "has slices of another padding than it declares");
 }
 
+// Most are not: gr_layout_is_padded, inlined.
+static inline bool is_padded(const gr_graph *g, gr_val v) {
+  const int32_t *pad = gr_at(g, v)->layout.pad;
+  _Static_assert(GR_MAX_MESH == 3, "all axes are looked at");
+  return pad[0] | pad[1] | pad[2];
+}
+
 static gr_status verify_padding(const gr_graph *g, const gr_node *n) {
   gr_padding does = n->op->padding;
   for (int k = 0; k < n->n_in + n->n_out; k++) {
-    if (!gr_layout_is_padded(&gr_at(g, value_of(n, k))->layout)) continue;
+    if (!is_padded(g, value_of(n, k))) continue;
     if (does == GR_PADDING_REFUSED) return disturbs(n, "would take padding for numbers");
     if (does == GR_PADDING_PRESERVED) GR_TRY(verify_kept(g, n, k));
     if (does == GR_PADDING_ROWS) GR_TRY(verify_rows(g, n, k));

@@ -6,6 +6,8 @@
 #include "base/work.h"
 #include "ir/op.h"
 
+enum { LARGE = 1 << 12 };  // values or nodes
+
 gr_graph *gr_graph_create(gr_arena *a, const gr_mesh *mesh) {
   return gr_graph_create_in(a, a, mesh);
 }
@@ -33,8 +35,11 @@ static void grow_nodes(gr_graph *g, uint32_t cap) {
   g->nodes = memcpy(more, g->nodes, sizeof(gr_node) * g->n_nodes);
 }
 
+// The tables before stay where they are: of large graphs that is most of the memory.
+static uint32_t more_than(uint32_t cap) { return cap < LARGE ? 2 * cap : cap + cap / 2; }
+
 static gr_val new_value(gr_graph *g, gr_value v) {
-  if (g->n_values == g->cap_values) grow_values(g, 2 * g->cap_values);
+  if (g->n_values == g->cap_values) grow_values(g, more_than(g->cap_values));
   g->values[g->n_values] = v;
   return (gr_val){g->n_values++};
 }
@@ -157,7 +162,7 @@ static const void *copy_attr(const gr_graph *g, const gr_op *op, const void *att
 static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in, uint32_t attr_hash,
                      bool borrows) {
   gr_graph *g = b->g;
-  if (g->n_nodes == g->cap_nodes) grow_nodes(g, 2 * g->cap_nodes);
+  if (g->n_nodes == g->cap_nodes) grow_nodes(g, more_than(g->cap_nodes));
   gr_node *n = &g->nodes[g->n_nodes];
   *n = (gr_node){.op = s->op, .n_in = s->n_in, .n_out = s->n_out, .attr_hash = attr_hash};
   n->loc = b->loc, n->scope = b->scope, n->created_by = b->created_by;

@@ -51,8 +51,16 @@ static int read_list(const char *text, gr_formula_name out[GR_FORMULA_NAMES]) {
   return n;
 }
 
+// Asked for every weight that an optimizer updates: the last answer is kept.
 int gr_formula_list(const gr_formula *f, gr_formula_name out[GR_FORMULA_NAMES]) {
-  return read_list(f->list, out);
+  static _Thread_local struct {
+    const char *list;
+    int n;
+    gr_formula_name name[GR_FORMULA_NAMES];
+  } known;
+  if (known.list != f->list) known.n = read_list(f->list, known.name), known.list = f->list;
+  memcpy(out, known.name, sizeof *out * (size_t)known.n);
+  return known.n;
 }
 
 int gr_formula_results(const gr_formula *f, gr_formula_name out[GR_FORMULA_NAMES]) {

@@ -29,18 +29,28 @@ typedef struct writer {
   uint64_t *hash;  // of the text, which is not kept then; or NULL
 } writer;
 
-// Plan hashes are hashes of this text, so printing is a hot path: no printf.
-static void put_ref(const writer *w, const char *before, gr_val v) {
-  char text[16 + GR_DIGITS];
-  size_t n = strlen(before);
-  assert(n < 15);
-  memcpy(text, before, n);
-  text[n] = '%';
-  gr_text_putn(w->t, text, (size_t)(gr_put_int(text + n + 1, v.id) - text));
+// Plan hashes are hashes of this text, so printing is a hot path: no printf, and no call where
+// there is room.
+static inline void putn(const writer *w, const char *s, size_t n) {
+  gr_text *t = w->t;
+  if (t->len + n >= t->cap) {
+    gr_text_putn(t, s, n);
+    return;
+  }
+  memcpy(t->chars + t->len, s, n);
+  t->chars[t->len += n] = 0;
+}
+
+static inline void put(const writer *w, const char *s) { putn(w, s, strlen(s)); }
+
+static inline void put_ref(const writer *w, const char *before, gr_val v) {
+  char digits[GR_DIGITS];
+  put(w, before), put(w, "%");
+  putn(w, digits, (size_t)(gr_put_int(digits, v.id) - digits));
 }
 
 static void put_indent(const writer *w) {
-  for (int i = 0; i < w->indent; i++) gr_text_put(w->t, " ");
+  for (int i = 0; i < w->indent; i++) put(w, " ");
 }
 
 // A plain name as it is, any other as a JSON string.
@@ -49,22 +59,21 @@ static void put_name(const writer *w, const char *name) {
   for (const char *p = name; *p; p++)
     plain &= isalnum((unsigned char)*p) || strchr("_.-/$", *p) != NULL;
   if (plain)
-    gr_text_put(w->t, name);
+    put(w, name);
   else
     gr_text_json(w->t, name);
 }
 
 static void put_type(const writer *w, const gr_value *v) {
   char buf[96];
-  gr_text_put(w->t, gr_type_text(&v->type, buf));
+  put(w, gr_type_text(&v->type, buf));
   for (int a = 0; a < w->g->mesh.n_axes; a++) {
     gr_axis_placement placement = v->layout.placement[a];
     if (placement == GR_REPLICATE) continue;
-    gr_text_put(w->t, " "), gr_text_put(w->t, w->g->mesh.axis[a].name);
-    gr_text_put(w->t, placement == GR_PARTIAL ? ":P" : ":S");
+    put(w, " "), put(w, w->g->mesh.axis[a].name);
+    put(w, placement == GR_PARTIAL ? ":P" : ":S");
     if (placement >= 0) gr_text_put_int(w->t, placement);
-    if (placement >= 0 && v->layout.pad[a])
-      gr_text_put(w->t, "-"), gr_text_put_int(w->t, v->layout.pad[a]);
+    if (placement >= 0 && v->layout.pad[a]) put(w, "-"), gr_text_put_int(w->t, v->layout.pad[a]);
   }
 }
 
@@ -75,25 +84,25 @@ static void put_place(const writer *w, const gr_loc *loc) {
 static void put_leaf(const writer *w, uint32_t id) {
   const gr_value *v = &w->g->values[id];
   put_ref(w, "", (gr_val){id});
-  gr_text_put(w->t, " = "), gr_text_put(w->t, gr_leaf_word(v));
-  if (v->name) gr_text_put(w->t, " "), put_name(w, v->name);
-  gr_text_put(w->t, " : ");
+  put(w, " = "), put(w, gr_leaf_word(v));
+  if (v->name) put(w, " "), put_name(w, v->name);
+  put(w, " : ");
   put_type(w, v);
   if (gr_is(v->next)) put_ref(w, " next=", v->next);
   if (gr_is(v->grad)) put_ref(w, " grad=", v->grad);
-  if (w->notes && v->loc.file) gr_text_put(w->t, "  #"), put_place(w, &v->loc);
-  gr_text_put(w->t, "\n");
+  if (w->notes && v->loc.file) put(w, "  #"), put_place(w, &v->loc);
+  put(w, "\n");
 }
 
 static void put_attrs(const writer *w, const gr_node *n) {
   const char *before = " {";
   for (const gr_attr *a = n->op->attrs; a && a->name; a++) {
     if (a->kind == GR_ATTR_GRAPH) continue;
-    gr_text_put(w->t, before), gr_text_put(w->t, a->name), gr_text_put(w->t, "=");
+    put(w, before), put(w, a->name), put(w, "=");
     gr_attr_text(w->t, a, n->attr);
     before = ", ";
   }
-  if (*before == ',') gr_text_put(w->t, "}");
+  if (*before == ',') put(w, "}");
 }
 
 static void put_graph(const writer *w);
@@ -103,37 +112,37 @@ static void put_bodies(const writer *w, const gr_node *n) {
     if (a->kind != GR_ATTR_GRAPH) continue;
     writer in = {w->t, gr_attr_graph(n->attr, a), w->notes, w->indent + 2};
     put_indent(w);
-    gr_text_put(w->t, a->name), gr_text_put(w->t, " {\n");
+    put(w, a->name), put(w, " {\n");
     put_graph(&in);
     put_indent(w);
-    gr_text_put(w->t, "}\n");
+    put(w, "}\n");
   }
 }
 
 static void put_node(const writer *w, const gr_node *n) {
   gr_text *t = w->t;
   for (int k = 0; k < n->n_out; k++) put_ref(w, k ? " " : "", gr_out(n, k));
-  gr_text_put(t, " = "), gr_text_put(t, n->op->name);
+  put(w, " = "), put(w, n->op->name);
   for (int k = 0; k < n->n_in; k++) put_ref(w, " ", n->in[k]);
   put_attrs(w, n);
   for (int k = 0; k < n->n_out; k++)
-    gr_text_put(t, k ? ", " : " : "), put_type(w, gr_at(w->g, gr_out(n, k)));
+    put(w, k ? ", " : " : "), put_type(w, gr_at(w->g, gr_out(n, k)));
   if (w->notes) {
     gr_text_printf(t, "  # %s", n->created_by ? n->created_by : "");
     if (n->scope) gr_text_printf(t, " %s", n->scope);
     put_place(w, &n->loc);
   }
-  gr_text_put(t, "\n");
+  put(w, "\n");
   put_bodies(w, n);
 }
 
 static void put_mesh(const writer *w) {
   if (!w->g->mesh.n_axes) return;
   put_indent(w);
-  gr_text_put(w->t, "mesh");
+  put(w, "mesh");
   for (int a = 0; a < w->g->mesh.n_axes; a++)
     gr_text_printf(w->t, " %s=%d", w->g->mesh.axis[a].name, w->g->mesh.axis[a].size);
-  gr_text_put(w->t, "\n");
+  put(w, "\n");
 }
 
 static void put_ends(const writer *w) {
@@ -142,15 +151,14 @@ static void put_ends(const writer *w) {
     put_indent(w);
     put_ref(w, "loss ", g->loss);
     if (gr_is(g->loss_denominator)) put_ref(w, " / ", g->loss_denominator);
-    gr_text_put(w->t, "\n");
+    put(w, "\n");
   }
   for (uint32_t i = 0; i < g->n_results; i++) {
     put_indent(w);
-    gr_text_put(w->t, "result ");
-    if (g->result_names && g->result_names[i])
-      put_name(w, g->result_names[i]), gr_text_put(w->t, " ");
+    put(w, "result ");
+    if (g->result_names && g->result_names[i]) put_name(w, g->result_names[i]), put(w, " ");
     put_ref(w, "", g->results[i]);
-    gr_text_put(w->t, "\n");
+    put(w, "\n");
   }
 }
 

@@ -86,6 +86,7 @@ typedef struct gr_args {
   int64_t ranks, steps, tokens;  // 0: not given
   gr_replay_spec replay;
   bool plain, profile, json, no_ema, flat;
+  bool counts;  // what each pass makes is printed
 
   const struct gr_kept_run *kept;  // (kept.h) set by gr_job_compose_kept
   char **flags;                    // flags and their values as given, for the runs of a sweep

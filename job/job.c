@@ -280,7 +280,8 @@ gr_status gr_job_read(gr_job *j, int ranks) {
                                 .stop_after = j->args.stop_after,
                                 .dump_to = stdout,
                                 .without = j->args.without.list,
-                                .n_without = j->args.without.n};
+                                .n_without = j->args.without.n,
+                                .counts = j->args.counts};
   gr_precision_derive(j->arena, j->spec.conf, o->gpu, &o->precision);
   return gr_list_adjustable(j->arena, &o->optimizer, &j->spec.adjust, &j->spec.n_adjust);
 }

@@ -16,7 +16,7 @@ const char *gr_arg_text(gr_arena *arena, const gr_arg *a) {
   if (a->kind == GR_ARG_TEXT) return a->text;
   if (a->kind == GR_ARG_BOOL) return a->i ? "true" : "false";
   if (a->kind == GR_ARG_INT)
-    gr_text_printf(&t, "%lld", (long long)a->i);
+    gr_text_put_int(&t, a->i);
   else
     gr_text_put_float(&t, a->f);
   return t.chars;

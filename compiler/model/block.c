@@ -52,12 +52,20 @@ static bool is_visible(const gr_build_context *a, const gr_block *b) {
          (b->builtin > in->builtin);
 }
 
-const gr_block *gr_model_find_block(const gr_build_context *a, const char *name) {
+static const gr_block *look_up(const gr_build_context *a, const char *name) {
   for (int i = 0; i < a->n_blocks; i++)
     if (*a->blocks[i].name == *name && !strcmp(a->blocks[i].name, name) &&
         is_visible(a, &a->blocks[i]))
       return &a->blocks[i];
   return NULL;
+}
+
+// The nodes of a block are built again for every use, with the same words of the file.
+const gr_block *gr_model_find_block(gr_build_context *a, const char *name) {
+  const gr_block *in = gr_model_current_block(a);
+  gr_found_block *f = &a->found[((uintptr_t)name / 8 + (uintptr_t)name / 512) % GR_MODEL_FOUND];
+  if (f->name != name || f->in != in) *f = (gr_found_block){name, in, look_up(a, name)};
+  return f->found;
 }
 
 static int most_inputs(const gr_block *b) {
@@ -213,7 +221,17 @@ static gr_status bind_params(gr_build_context *a, const gr_block *b, gr_conf *us
   return GR_OK;
 }
 
+// Whether all keys but the first are parameters of the block or reserved: the usual case.
+static bool has_params(const gr_block *b, const gr_conf *use) {
+  const gr_conf *params = gr_conf_member(b->conf, "params");
+  for (int i = 1; i < use->n; i++)
+    if (!(params && gr_conf_index(params, use->keys[i]) >= 0) && !gr_model_reserved(use->keys[i]))
+      return false;
+  return true;
+}
+
 static gr_status check_use(gr_build_context *a, const gr_block *b, const gr_conf *use) {
+  if (has_params(b, use)) return GR_OK;
   gr_conf *params = gr_conf_member(b->conf, "params");
   int n = 0, n_params = params ? params->n : 0;
   const char **known = GR_NEW(a->arena, const char *, n_params + 3);

@@ -250,7 +250,7 @@ static const struct binary *next_binary(reader *r, int level) {
   skip(r);
   if (!*r->next || *r->next == ')' || *r->next == ',') return NULL;  // mostly
   for (int i = 0; i < N_BINARIES; i++)
-    if (binaries[i].level >= level &&
+    if (*binaries[i].text == *r->next && binaries[i].level >= level &&
         !(*binaries[i].text == '/' && !binaries[i].text[1] && r->next[0] == '/' &&
           r->next[1] == '/') &&
         take(r, binaries[i].text))

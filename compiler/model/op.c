@@ -85,13 +85,13 @@ static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf 
       if (f->kind == GR_ATTR_LIST && c->kind != GR_CONF_LIST) return word_text(a, c, out);
       for (int k = 0; k < (c->kind == GR_CONF_LIST ? c->n : 1); k++) {
         GR_TRY(gr_model_int(a, c->kind == GR_CONF_LIST ? c->items[k] : c, &i));
-        gr_text_printf(&t, "%s%lld", k ? "," : "[", (long long)i);
+        gr_text_put(&t, k ? "," : "["), gr_text_put_int(&t, i);
       }
       gr_text_put(&t, t.len ? "]" : "[]");
       break;
     case GR_ATTR_INT:
       GR_TRY(gr_model_int(a, c, &i));
-      gr_text_printf(&t, "%lld", (long long)i);
+      gr_text_put_int(&t, i);
       break;
     case GR_ATTR_FLOAT:
       GR_TRY(gr_model_number(a, c, &x));

@@ -16,7 +16,7 @@
 #include "compiler/model/model.h"
 #include "ops/loop/scan.h"
 
-enum { GR_MODEL_RESULTS = 8, GR_MODEL_LOOPS = 8, GR_MODEL_NEST = 64 };
+enum { GR_MODEL_RESULTS = 8, GR_MODEL_LOOPS = 8, GR_MODEL_NEST = 64, GR_MODEL_FOUND = 128 };
 
 // ---- Values of expressions ------------------------------------------------------
 // The value of a parameter, dimension or expression. UNSET: the name has no value any more, such as
@@ -46,6 +46,12 @@ typedef struct gr_block {
   gr_conf *conf;
   bool builtin;
 } gr_block;
+
+// What gr_model_find_block has found for a word of the file, in the nodes of a block.
+typedef struct gr_found_block {
+  const char *name;
+  const gr_block *in, *found;
+} gr_found_block;
 
 typedef struct gr_frame gr_frame;
 struct gr_frame {
@@ -116,7 +122,8 @@ struct gr_build_context {
   const char *path;           // prefix of parameters created here, that one at the top
   const char *share;          // the path of the weights to use instead, or NULL
   const gr_block *blocks;
-  int n_blocks;  // the file's, then the built-in ones
+  int n_blocks;                          // the file's, then the built-in ones
+  gr_found_block found[GR_MODEL_FOUND];  // by a hash
   gr_model_param *params;
   uint32_t cap_params;
   gr_map by_path;  // to params
@@ -306,7 +313,7 @@ GR_MUST_USE gr_status gr_model_open_minibatch(gr_build_context *, gr_conf *file)
 // Collects the file's blocks and the built-in ones.
 GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);
 // The block of a name that is visible in the current frame; NULL: none.
-const gr_block *gr_model_find_block(const gr_build_context *, const char *name);
+const gr_block *gr_model_find_block(gr_build_context *, const char *name);
 // Whether a use of a built-in block has more operands than the block takes, and an op has its name:
 // then the op is meant, with weights of one's own.
 bool gr_model_means_op(const gr_block *, gr_conf *use);

@@ -216,7 +216,11 @@ gr_status gr_model_interpolate(gr_build_context *a, const gr_conf *c, const char
 
 const char *gr_model_join(gr_build_context *a, const char *path, const char *name) {
   if (!*path) return name;
-  return *name ? gr_arena_printf(a->arena, "%s.%s", path, name) : path;
+  if (!*name) return path;
+  size_t n = strlen(path), m = strlen(name);
+  char *joined = gr_arena_take(a->arena, n + m + 2);
+  memcpy(joined, path, n), joined[n] = '.';
+  return memcpy(joined + n + 1, name, m + 1), joined;
 }
 
 void gr_model_scope(gr_build_context *a, const char *block) {

@@ -16,6 +16,7 @@ static bool *wanted(const gr_graph *g, const gr_options *o) {
 // Copies the forward graph; ops save residuals for their gradients.
 static void copy_forward(gr_rewrite *rw) {
   const bool *want = wanted(rw->old, rw->opt);
+  gr_reserve(rw, rw->old->n_values, 2 * rw->old->n_nodes);  // for the backward pass
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
     gr_emit_with_residuals(&rw->b, rw->old, &rw->old->nodes[i], rw->map, want);

@@ -310,6 +310,7 @@ gr_status gr_pass_coalesce_collectives(gr_rewrite *rw) {
   j.done = GR_NEW(old->tables, bool, old->n_nodes + 1);
   j.loss_at = gr_is(old->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
   gr_copy_leaves(rw);
+  rw->b.distinct = true;  // what differs stays different: no two values become one
   link_groups(&j);
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) visit(&j, order[i]);
   for (bool more = true; more && !rw->b.err;) {  // emitting may defer followers

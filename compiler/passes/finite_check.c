@@ -127,7 +127,15 @@ static void round_all(gr_rewrite *rw, gr_val *total, gr_val *all) {
   if (gr_is(*all)) *all = gr_exact_sum(&rw->b, *all);
 }
 
+// Each gradient adds a square and a sum.
+static void reserve(gr_rewrite *rw) {
+  uint32_t n = 0;
+  for (uint32_t i = 1; i < rw->old->n_values; i++) n += has_gradient(&rw->old->values[i]);
+  gr_reserve(rw, 2 * n, 2 * n);
+}
+
 gr_status gr_pass_finite_check(gr_rewrite *rw) {
+  reserve(rw);
   gr_copy_leaves(rw);
   gr_copy_nodes(rw);
   gr_copy_links(rw);

@@ -81,8 +81,9 @@ void gr_fuse_find_members(const gr_fuse *f, uint32_t i, gr_fuse_members *m) {
   pair(f, m);
 }
 
-static const gr_graph *body_of(gr_fuse *f, const gr_fuse_members *m) {
-  gr_builder b = {.g = gr_graph_create_in(f->b->g->tables, f->b->g->arena, NULL),
+// Its tables are in `work`.
+static const gr_graph *body_of(gr_fuse *f, const gr_fuse_members *m, gr_arena *work) {
+  gr_builder b = {.g = gr_graph_create_in(work, f->b->g->arena, NULL),
                   .created_by = f->b->created_by};
   for (int k = 0; k < m->n_in; k++) {
     const gr_value *v = gr_at(f->g, m->in[k]);
@@ -104,11 +105,13 @@ static const gr_graph *body_of(gr_fuse *f, const gr_fuse_members *m) {
 void gr_fuse_emit(gr_fuse *f, const gr_fuse_members *m) {
   const gr_node *last = &f->g->nodes[m->node[m->n - 1]];
   gr_val in[GR_FUSED_VALUES];
-  gr_fused attr = {body_of(f, m)};
+  gr_arena *work = gr_arena_create();
+  gr_fused attr = {body_of(f, m, work)};
   for (int k = 0; k < m->n_in; k++) in[k] = f->map[m->in[k].id];
   gr_builder saved = *f->b;
   f->b->loc = last->loc, f->b->scope = last->scope;
   gr_val out = gr_emit(f->b, &gr_op_fused, &attr, m->n_in, in);
+  gr_arena_destroy(work);
   f->b->loc = saved.loc, f->b->scope = saved.scope;
   for (int k = 0; gr_is(out) && k < m->n_out; k++) {
     gr_val made = f->map[m->out[k].id] = (gr_val){out.id + (uint32_t)k};

@@ -31,11 +31,14 @@ static void place_node(gr_rewrite *rw, const gr_node *n, const gr_layout *lay, g
   }
 }
 
-static const gr_graph *local_body(gr_rewrite *outer, const gr_scan *s, const bool *split) {
+// Its tables are in `work`.
+static const gr_graph *local_body(gr_rewrite *outer, const gr_scan *s, const bool *split,
+                                  gr_arena *work) {
   const gr_graph *g = s->body;
   const gr_mesh *mesh = &outer->old->mesh;
   gr_rewrite rw = {.old = outer->old, .opt = outer->opt};
-  rw.b = (gr_builder){.g = gr_graph_create_in(outer->b.g->tables, outer->b.g->arena, mesh)};
+  rw.b = (gr_builder){.g = gr_graph_create_in(work, outer->b.g->arena, mesh)};
+  gr_graph_reserve(rw.b.g, g->n_values, g->n_nodes);
   gr_val *map = GR_NEW(rw.b.g->tables, gr_val, g->n_values);
   const gr_layout *lay = body_layouts(rw.b.g->tables, s, mesh, split);
   for (uint32_t i = 1, n = gr_graph_leaves(g); i <= n && !rw.b.err; i++) {
@@ -67,8 +70,11 @@ gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const
     for (int k = 0; k < n->n_in; k++) split[a] |= in[k].placement[a] != GR_REPLICATE;
     for (int k = 0; k < n->n_out; k++) split[a] |= out[k].placement[a] != GR_REPLICATE;
   }
-  s.body = local_body(rw, &s, split);
-  return gr_emit(&rw->b, n->op, &s, n->n_in, args);
+  gr_arena *work = gr_arena_create();
+  s.body = local_body(rw, &s, split, work);
+  gr_val made = gr_emit(&rw->b, n->op, &s, n->n_in, args);
+  gr_arena_destroy(work);
+  return made;
 }
 
 gr_val gr_cast_local(gr_builder *b, gr_val v, gr_dtype to) {

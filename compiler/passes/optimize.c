@@ -128,8 +128,16 @@ static void update_loss_scale(gr_rewrite *rw, gr_val ok) {
   gr_result(b, GR_LOSS_SCALE, next);
 }
 
+// Each weight adds an update, and most optimizers two states and their next values.
+static void reserve(gr_rewrite *rw) {
+  uint32_t n = 0;
+  for (uint32_t i = 1; i < rw->old->n_values; i++) n += gr_is(rw->old->values[i].grad);
+  gr_reserve(rw, 5 * n, n);
+}
+
 gr_status gr_pass_optimize(gr_rewrite *rw) {
   gr_optim_update u = {.b = &rw->b, .products = rw->opt->precision.dtype};
+  reserve(rw);
   gr_copy_leaves(rw);
   gr_copy_nodes(rw);
   gr_copy_links(rw);

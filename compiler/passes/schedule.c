@@ -21,9 +21,10 @@ enum { AHEAD = 512 };                               // nodes that are looked at 
 
 typedef struct scheduler {
   gr_rewrite *rw;
-  bool *done;         // by node
-  bool *update;       // by node, on GPUs: of a state, and may be launched with others
-  uint32_t *readers;  // by value: how often nodes read it
+  bool *done;            // by node
+  uint32_t *collective;  // by node: the first collective from it on, or the number of nodes
+  bool *update;          // by node, on GPUs: of a state, and may be launched with others
+  uint32_t *readers;     // by value: how often nodes read it
 } scheduler;
 
 static void emit(scheduler *o, uint32_t i) {
@@ -50,10 +51,10 @@ static bool ready(const scheduler *o, const gr_node *n) {
 // results are first needed: earlier would occupy memory for longer.
 static void emit_ready_collectives(scheduler *o, uint32_t i) {
   const gr_graph *g = o->rw->old;
-  for (uint32_t j = i + 1; j < g->n_nodes && j < i + 64; j++) {
+  for (uint32_t j = i; (j = o->collective[j + 1]) < g->n_nodes && j < i + 64;) {
     const gr_node *n = &g->nodes[j];
     bool reads = false;
-    if (!n->op->collective || o->done[j]) continue;
+    if (o->done[j]) continue;
     for (int k = 0; k < n->n_in; k++) {
       const gr_value *v = gr_at(g, n->in[k]);
       bool weight = gr_is(gr_units_state(g, n->in[k]));
@@ -61,6 +62,13 @@ static void emit_ready_collectives(scheduler *o, uint32_t i) {
     }
     if (reads && ready(o, n)) emit(o, j);
   }
+}
+
+static void find_collectives(scheduler *o) {
+  const gr_graph *g = o->rw->old;
+  o->collective[g->n_nodes] = g->n_nodes;
+  for (uint32_t i = g->n_nodes; i--;)
+    o->collective[i] = g->nodes[i].op->collective ? i : o->collective[i + 1];
 }
 
 // ---- Launched together --------------------------------------------------------------------------
@@ -159,10 +167,12 @@ static void emit_updates(scheduler *o, uint32_t i) {
 gr_status gr_pass_schedule(gr_rewrite *rw) {
   scheduler o = {.rw = rw,
                  .done = GR_NEW(rw->b.g->tables, bool, rw->old->n_nodes + 1),
+                 .collective = GR_NEW(rw->b.g->tables, uint32_t, rw->old->n_nodes + 1),
                  .update = GR_NEW(rw->b.g->tables, bool, rw->old->n_nodes + 1),
                  .readers = GR_NEW(rw->b.g->tables, uint32_t, rw->old->n_values)};
   rw->b.distinct = true;
   gr_copy_leaves(rw);
+  find_collectives(&o);
   count_readers(&o);
   find_updates(&o);
   emit_casts(&o);

@@ -45,10 +45,28 @@ static int by_start(const void *a, const void *b) {
   return by_key(x->range->bytes, y->range->bytes, x, y);
 }
 
-static int by_end(const void *a, const void *b) {
-  const item *x = *(item *const *)a, *y = *(item *const *)b;
-  if (x->range->last != y->range->last) return x->range->last < y->range->last ? -1 : 1;
-  return x->index < y->index ? -1 : 1;
+// Sorts items that are in the order of the list: a step of time has few.
+static void sort_by_start(gr_arena *arena, item *items, uint32_t n, uint32_t n_nodes) {
+  uint32_t *end = GR_NEW(arena, uint32_t, n_nodes + 2);  // by step
+  item *sorted = GR_TAKE(arena, item, n);
+  for (uint32_t i = 0; i < n; i++) end[items[i].range->first + 1]++;
+  for (uint32_t t = 1; t <= n_nodes + 1; t++) end[t] += end[t - 1];
+  for (uint32_t i = 0; i < n; i++) sorted[end[items[i].range->first]++] = items[i];
+  if (n) memcpy(items, sorted, sizeof *items * n);
+  for (uint32_t i = 0, k; i < n; i = k) {
+    for (k = i + 1; k < n && items[k].range->first == items[i].range->first;) k++;
+    if (k > i + 1) qsort(items + i, k - i, sizeof *items, by_start);
+  }
+}
+
+// Lists the items by the step of time that they end with, and in the order of the list.
+static void sort_by_end(gr_arena *arena, item *items, uint32_t n, uint32_t n_nodes, item **out) {
+  uint32_t *end = GR_NEW(arena, uint32_t, n_nodes + 2);
+  item **listed = GR_TAKE(arena, item *, n);
+  for (uint32_t i = 0; i < n; i++) listed[items[i].index] = &items[i];
+  for (uint32_t i = 0; i < n; i++) end[items[i].range->last + 1]++;
+  for (uint32_t t = 1; t <= n_nodes + 1; t++) end[t] += end[t - 1];
+  for (uint32_t i = 0; i < n; i++) out[end[listed[i]->range->last]++] = listed[i];
 }
 
 // What is placed already, by offset: in columns, so that a walk over them, which is most of the
@@ -228,13 +246,13 @@ static void release(gaps *g, size_t begin, size_t limit) {
 }
 
 // The same as place() for items in order of `first`, in O(n * gaps).
-static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, item **ends) {
+static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, uint32_t n_nodes) {
+  item **ends = GR_TAKE(arena, item *, n);
   gaps g = {.items = GR_NEW(arena, gap, n + 2), .n = 1};
   size_t top = 0;
   uint32_t done = 0;
   g.items[0].end = SIZE_MAX;
-  for (uint32_t i = 0; i < n; i++) ends[i] = &items[i];
-  qsort(ends, n, sizeof *ends, by_end);
+  sort_by_end(arena, items, n, n_nodes, ends);
   for (uint32_t i = 0; i < n; i++) {
     for (; ends[done]->range->last < items[i].range->first; done++)
       if (ends[done]->range->bytes)
@@ -308,7 +326,7 @@ static size_t improve(gr_live_range *ranges, item *items, uint32_t n, blocks *pl
 size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, uint32_t n_nodes,
                           size_t *lower_bound, uint32_t *peak) {
   assert(ranges || !n);
-  item *items = GR_NEW(arena, item, n + 1), **ends = GR_NEW(arena, item *, n + 1);
+  item *items = GR_NEW(arena, item, n + 1);
   blocks placed = make_blocks(arena, n);
   item *best_items = GR_NEW(arena, item, n + 1);
   size_t best = SIZE_MAX;
@@ -317,9 +335,12 @@ size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, ui
   for (size_t o = 0; o < sizeof orders / sizeof *orders && best > *lower_bound; o++) {
     if (!orders[o].in_time && --rounds < 0) continue;
     for (uint32_t i = 0; i < n; i++) items[i] = (item){.range = &ranges[i], .index = i};
-    qsort(items, n, sizeof *items, orders[o].by);
+    if (orders[o].in_time)
+      sort_by_start(arena, items, n, n_nodes);
+    else
+      qsort(items, n, sizeof *items, orders[o].by);
     uint32_t n_placed;
-    size_t top = orders[o].in_time ? place_in_time(arena, items, n, ends)
+    size_t top = orders[o].in_time ? place_in_time(arena, items, n, n_nodes)
                                    : place(items, n, &placed, best, &n_placed);
     if (top >= best) continue;
     best = top;

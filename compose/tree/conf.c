@@ -68,7 +68,7 @@ int gr_conf_index(const gr_conf *m, const char *key) {
   if (m->kind != GR_CONF_MAP) return -1;
   if (m->index) return (int)m->index[slot_of(m, key)] - 1;
   for (int i = 0; i < m->n; i++)
-    if (!strcmp(m->keys[i], key)) return i;
+    if (*m->keys[i] == *key && !strcmp(m->keys[i], key)) return i;
   return -1;
 }
 

@@ -124,12 +124,12 @@ void gr_loop_close(gr_loop *l) {
     return;
   }
   gr_graph *g = l->b.g;
-  gr_builder to = {.g = gr_graph_create_in(g->tables, g->arena, &g->mesh),
+  gr_arena *work = gr_arena_create();  // of the body, which is copied where the scan is new
+  gr_builder to = {.g = gr_graph_create_in(work, g->arena, &g->mesh),
                    .loc = l->b.loc,
                    .scope = l->b.scope,
                    .created_by = l->b.created_by};
-  gr_val *map = GR_NEW(g->tables, gr_val, g->n_values),
-         *in = GR_NEW(g->tables, gr_val, l->n_leaves);
+  gr_val *map = GR_NEW(work, gr_val, g->n_values), *in = GR_NEW(work, gr_val, l->n_leaves);
   gr_graph_reserve(to.g, g->n_values, g->n_nodes);
   bool *live = gr_graph_live(g);
   int n_in = 0;
@@ -142,6 +142,9 @@ void gr_loop_close(gr_loop *l) {
   out->err = l->b.err ? l->b.err : to.err;
   l->scan.body = to.g;
   l->made = gr_emit(out, &gr_op_scan, &l->scan, n_in, in);
+  const gr_node *made = gr_is(l->made) ? &out->g->nodes[gr_at(out->g, l->made)->node] : NULL;
+  l->scan.body = made ? ((const gr_scan *)made->attr)->body : NULL;
+  gr_arena_destroy(work);
 }
 
 gr_val gr_loop_last(const gr_loop *l, gr_val carry) {
@@ -160,7 +163,9 @@ void gr_loop_leaves(gr_loop *l, gr_builder *outside, const gr_scan *s, const gr_
                     gr_val *map) {
   const gr_graph *g = s->body;
   gr_loop_open(l, outside, s->steps, s->reverse);
-  for (uint32_t i = 1; i <= gr_graph_leaves(g); i++) {
+  gr_graph_reserve(l->b.g, g->n_values + g->n_values / 4, g->n_nodes + g->n_nodes / 4);
+  uint32_t leaves = gr_graph_leaves(g);
+  for (uint32_t i = 1; i <= leaves; i++) {
     int k = gr_scan_operand(s, i);
     const gr_value *v = &g->values[i];
     map[i] = k < 0                  ? gr_loop_zero(l, v->type, v->name)

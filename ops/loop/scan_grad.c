@@ -112,7 +112,8 @@ static void build_backward(back *k, gr_builder *b, const gr_val *dy) {
 // kept[v] if it uses body value v.
 static void dry_run(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
   const gr_graph *g = s->body;
-  gr_builder t = {.g = gr_graph_create_in(b->g->tables, g->arena, NULL),
+  gr_arena *work = gr_arena_create();
+  gr_builder t = {.g = gr_graph_create(work, NULL),
                   .loc = b->loc,
                   .scope = b->scope,
                   .created_by = b->created_by};
@@ -132,10 +133,10 @@ static void dry_run(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
   }
   build_backward(k, &t, dy);
   b->err = t.err;
-  if (b->err) return;
-  const gr_node *made = &t.g->nodes[gr_at(t.g, k->loop.made)->node];
-  for (int i = 0; i < made->n_in; i++)
+  const gr_node *made = b->err ? NULL : &t.g->nodes[gr_at(t.g, k->loop.made)->node];
+  for (int i = 0; made && i < made->n_in; i++)
     if (made->in[i].id < g->n_values) kept[made->in[i].id] = true;
+  gr_arena_destroy(work);
 }
 
 // Rebuilds the scan so that the scans nested in its body save values for their own backward pass.
