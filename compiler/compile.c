@@ -3,6 +3,7 @@
 #include <string.h>
 #include "compiler/initial.h"
 #include "compiler/kernels.h"
+#include "compiler/plan/names.h"
 #include "compiler/programs.h"
 #include "compiler/wrap.h"
 #include "ir/text.h"
@@ -94,8 +95,9 @@ static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r,
 static gr_status compile_init(gr_arena *arena, const gr_plan_request *r, gr_graph *init,
                               gr_compiled *c, uint32_t n) {
   const gr_program_request a = {.purpose = GR_INIT, .bucket_name = ""};
+  gr_map known = gr_initial_states(init);
   for (uint32_t k = 0; k < n; k++)
-    GR_TRY(gr_add_training_states(init, &r->options, c[k].g, c[k].kind));
+    GR_TRY(gr_add_training_states(init, &known, &r->options, c[k].g, c[k].kind));
   GR_TRY(compile(arena, r, &a, init, &c[n]));
   copy_notes(arena, &c[n].notes);
   return GR_OK;
@@ -169,6 +171,7 @@ static gr_status share_files(gr_arena *arena, gr_model_request *m) {
 // The first program's that has it, by name.
 typedef struct states {
   gr_map index;
+  uint32_t next;  // gr_find_next
   const gr_value **v;
   const gr_compiled **in;
 } states;
@@ -176,9 +179,9 @@ typedef struct states {
 // States are shared by all programs, so their shapes must not depend on the bucket.
 static gr_status check_state(states *known, const gr_compiled *in, const gr_value *v) {
   char here[96], there[96];
-  uint32_t i = known->index.n;
-  if (!gr_map_find(&known->index, v->name, &i)) {
-    gr_map_put(&known->index, v->name, i);
+  uint32_t i;
+  if (!gr_find_next(&known->index, v->name, &known->next, &i)) {
+    gr_map_put(&known->index, v->name, i = known->index.n);
     known->v[i] = v, known->in[i] = in;
     return GR_OK;
   }
@@ -195,9 +198,10 @@ static gr_status check_state(states *known, const gr_compiled *in, const gr_valu
 
 static gr_status check_states(gr_arena *arena, const gr_compiled *c, uint32_t n) {
   uint32_t most = gr_count_states(c, n) + 1;
-  states known = {gr_map_make(arena), GR_NEW(arena, const gr_value *, most),
-                  GR_NEW(arena, const gr_compiled *, most)};
-  for (uint32_t k = 0; k < n; k++)
+  states known = {.index = gr_map_make(arena),
+                  .v = GR_NEW(arena, const gr_value *, most),
+                  .in = GR_NEW(arena, const gr_compiled *, most)};
+  for (uint32_t k = 0; k < n; k++, known.next = 0)
     for (uint32_t i = 1; i < c[k].g->n_values; i++)
       if (c[k].g->values[i].role == GR_STATE)
         GR_TRY(check_state(&known, &c[k], &c[k].g->values[i]));

@@ -1,6 +1,7 @@
 // initial.c - see initial.h.
 #include "compiler/initial.h"
 #include <string.h>
+#include "compiler/plan/names.h"
 #include "ops/optim/optim.h"
 
 // As layouts of whole values are.
@@ -24,16 +25,21 @@ static double initial_value(gr_arena *arena, const gr_options *o, const gr_value
   return gr_optim_initial(rule.op, rule.attr ? rule.attr : defaults, state + 1);
 }
 
-gr_status gr_add_training_states(gr_graph *init, const gr_options *o, const gr_graph *program,
-                                 const char *kind) {
-  gr_builder b = {.g = init, .created_by = "init"};
+gr_map gr_initial_states(const gr_graph *init) {
   gr_map known = gr_map_make(init->arena);
   for (uint32_t i = 1; i < init->n_values; i++)
-    if (init->values[i].role == GR_STATE) gr_map_put(&known, init->values[i].name, i);
+    if (init->values[i].role == GR_STATE) gr_map_put(&known, init->values[i].name, known.n);
+  return known;
+}
+
+gr_status gr_add_training_states(gr_graph *init, gr_map *known, const gr_options *o,
+                                 const gr_graph *program, const char *kind) {
+  gr_builder b = {.g = init, .created_by = "init"};
+  uint32_t next = 0, place;
   for (uint32_t i = 1; i < program->n_values && !b.err; i++) {
     const gr_value *v = &program->values[i];
     if (v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR ||
-        gr_map_find(&known, v->name, NULL))
+        gr_find_next(known, v->name, &next, &place))
       continue;
     if (v->kind == GR_KIND_WEIGHT || v->kind == GR_KIND_BUFFER)
       return gr_hint(
@@ -44,7 +50,7 @@ gr_status gr_add_training_states(gr_graph *init, const gr_options *o, const gr_g
     gr_layout l = without_padding(v->layout);
     gr_val first = gr_fill(&b, &t, initial_value(init->arena, o, v));
     gr_val s = gr_leaf(&b, GR_STATE, v->kind, v->name, t, l);
-    gr_map_put(&known, v->name, s.id);
+    gr_map_put(known, v->name, known->n);
     if (!b.err) gr_at(init, s)->next = first;
   }
   return b.err;

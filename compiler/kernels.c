@@ -14,8 +14,9 @@ static gr_status check_cpu(const gr_op_call *call) {
 
 static gr_status check_node(const gr_graph *g, const gr_node *n, bool gpu) {
   gr_op_call call;
+  if (n->op->collective) return GR_OK;                           // the communicator's
+  if (!gpu && n->op->cpu && n->op != &gr_op_scan) return GR_OK;  // the reference, for any call
   gr_op_call_of(g, n, &call);
-  if (call.op->collective) return GR_OK;  // the communicator's
   gr_status s = gpu ? gr_gpu_check(&call) : check_cpu(&call);
   bool repeated = n->op == &gr_op_scan && (!gpu || gr_status_code(s) == GR_ERR_UNSUPPORTED);
   if (!repeated) return s;

@@ -2,6 +2,7 @@
 #include "compiler/link.h"
 #include <string.h>
 #include "compiler/plan/memory.h"
+#include "compiler/plan/names.h"
 #include "compiler/plan/prove.h"
 #include "ir/text.h"
 #include "ops/ops.h"
@@ -10,9 +11,10 @@
 
 static bool is_updated(const gr_value *v) { return v->kind == GR_KIND_WEIGHT && gr_is(v->next); }
 
-static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool in_training) {
+static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool in_training,
+                      uint32_t *next) {
   uint32_t i;
-  if (gr_map_find(by_name, v->name, &i)) {
+  if (gr_find_next(by_name, v->name, next, &i)) {
     p->states[i].trained |= in_training && is_updated(v);
     return;  // the proof checks that both are alike
   }
@@ -28,9 +30,10 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool in_tr
 }
 
 static void add_states(gr_plan *p, gr_map *by_name, const gr_compiled *c) {
+  uint32_t next = 0;
   for (uint32_t i = 1; i < c->g->n_values; i++)
     if (c->g->values[i].role == GR_STATE)
-      add_state(p, by_name, &c->g->values[i], strcmp(c->kind, "init") != 0);
+      add_state(p, by_name, &c->g->values[i], strcmp(c->kind, "init") != 0, &next);
 }
 
 // Whether a graph reads a state in one node alone, which reads and writes each element once and in

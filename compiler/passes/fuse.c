@@ -324,6 +324,7 @@ gr_status gr_pass_fuse(gr_rewrite *rw) {
   gr_fuse f = {.g = rw->old, .b = &rw->b, .map = rw->map, .arena = arena, .copy = copy_or_enter};
   f.context = rw;
   gr_copy_leaves(rw);
+  rw->b.distinct = true;  // what differs stays different: each value is still made once
   fuse_nodes(&f);
   gr_copy_links(rw);
   gr_arena_destroy(arena);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "compiler/plan/launch_groups.h"
 #include "compiler/plan/memory_fit.h"
+#include "compiler/plan/names.h"
 #include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 
@@ -92,9 +93,12 @@ static void add_scratch_ranges(planner *p) {
     const gr_node *n = &p->g->nodes[i];
     if (p->f->body[i] && p->f->body[i]->bytes)
       add_live_range(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
-    gr_op_call call;
-    gr_op_call_of(p->g, n, &call);
-    size_t bytes = p->scratch_bytes[i] = gr_call_scratch(&call, p->f->gpu);
+    size_t bytes = 0;
+    if (p->f->gpu || n->op->scratch) {
+      gr_op_call call;
+      gr_op_call_of(p->g, n, &call);
+      bytes = p->scratch_bytes[i] = gr_call_scratch(&call, p->f->gpu);
+    }
     uint32_t first = p->groups.first[i], last = p->groups.last[i];
     if (bytes) add_live_range(p, first, last, bytes, &p->f->scratch[i]);
   }
@@ -177,9 +181,9 @@ void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, const gr_map *
   out->offset = GR_NEW(arena, size_t, g->n_values);
   out->in_states = GR_NEW(arena, bool, g->n_values);
   out->state_of = GR_NEW(arena, uint32_t, g->n_values);
-  for (uint32_t i = 1; i < g->n_values; i++) {
-    uint32_t s;
-    if (g->values[i].role != GR_STATE || !gr_map_find(by_name, g->values[i].name, &s)) continue;
+  for (uint32_t i = 1, next = 0, s; i < g->n_values; i++) {
+    const gr_value *v = &g->values[i];
+    if (v->role != GR_STATE || !gr_find_next(by_name, v->name, &next, &s)) continue;
     out->offset[i] = states[s].offset;
     out->in_states[i] = true;
     out->state_of[i] = s + 1;

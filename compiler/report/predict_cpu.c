@@ -39,7 +39,7 @@ static bool is_native(const gr_op_call *c, gr_cpu_product of, gr_bf16_unit unit)
 
 // Whether an element takes a function that is computed by a polynomial, as losses' do, of which
 // these have no formula that says so.
-static bool is_exponential(const gr_op *op) {
+static bool read_exponential(const gr_op *op) {
   static const char *const functions[] = {"exp", "erf", "tanh", "log", "pow", "sin", "cos"};
   const char *texts[] = {op->tile_formula, op->formula, op->row};
   for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
@@ -47,6 +47,18 @@ static bool is_exponential(const gr_op *op) {
       if (texts[t] && strstr(texts[t], functions[f])) return true;
   bool loss = op == &gr_op_cross_entropy || op == &gr_op_cross_entropy_grad;
   return loss || (op->amp == GR_AMP_WIDE && !op->linear);
+}
+
+// The same, which is asked for every node; the last answers are kept.
+static bool is_exponential(const gr_op *op) {
+  enum { KNOWN = 64 };
+  static _Thread_local struct {
+    const gr_op *op;
+    bool exponential;
+  } known[KNOWN], *k;
+  k = &known[(uintptr_t)op / sizeof *op % KNOWN];
+  if (k->op != op) k->op = op, k->exponential = read_exponential(op);
+  return k->exponential;
 }
 
 // The operations of a call that is no product: at least one for each element that it reads or
