@@ -14,20 +14,13 @@ static gr_status verify_body(const gr_node *n, const gr_graph *body, gr_verified
   return GR_OK;
 }
 
-// gr_type_same, of every value of every graph: inlined.
-static inline bool same_type(const gr_type *a, const gr_type *b) {
-  bool same = a->dtype == b->dtype && a->rank == b->rank;
-  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-  return same;
-}
-
 // Whether what is true of the types of one node is so of the other's.
 static bool same_call(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m) {
   if (n->op != m->op || n->n_in != m->n_in || n->n_out != m->n_out) return false;
   for (int k = 0; k < n->n_in; k++)
-    if (!same_type(&gr_at(g, n->in[k])->type, &gr_at(h, m->in[k])->type)) return false;
+    if (!gr_type_same(&gr_at(g, n->in[k])->type, &gr_at(h, m->in[k])->type)) return false;
   for (int k = 0; k < n->n_out; k++)
-    if (!same_type(&gr_at(g, gr_out(n, k))->type, &gr_at(h, gr_out(m, k))->type)) return false;
+    if (!gr_type_same(&gr_at(g, gr_out(n, k))->type, &gr_at(h, gr_out(m, k))->type)) return false;
   return n->attr == m->attr || gr_attr_same(n->op, n->attr, m->attr);
 }
 
@@ -134,17 +127,10 @@ static gr_status verify_moved(const gr_graph *g, const gr_node *n, gr_val whole,
   return disturbs(n, "has slices of another padding than it declares");
 }
 
-// Most are not: gr_layout_is_padded, inlined.
-static inline bool is_padded(const gr_graph *g, gr_val v) {
-  const int32_t *pad = gr_at(g, v)->layout.pad;
-  _Static_assert(GR_MAX_MESH == 3, "all axes are looked at");
-  return pad[0] | pad[1] | pad[2];
-}
-
 static gr_status verify_padding(const gr_graph *g, const gr_node *n) {
   gr_padding does = n->op->padding;
   for (int k = 0; k < n->n_in + n->n_out; k++) {
-    if (!is_padded(g, value_of(n, k))) continue;
+    if (!gr_layout_is_padded(&gr_at(g, value_of(n, k))->layout)) continue;
     if (does == GR_PADDING_REFUSED) return disturbs(n, "would take padding for numbers");
     if (does == GR_PADDING_PRESERVED) GR_TRY(verify_kept(g, n, k));
     if (does == GR_PADDING_ROWS) GR_TRY(verify_rows(g, n, k));

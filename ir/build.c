@@ -211,18 +211,11 @@ gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const
   return b->err ? GR_NONE : find_or_append(b, &call, in, hash_attr(op, attr), false);
 }
 
-// gr_type_same, of every operand of every node that is copied: inlined.
-static inline bool same_type(const gr_type *a, const gr_type *b) {
-  bool same = a->dtype == b->dtype && a->rank == b->rank;
-  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-  return same;
-}
-
 // Whether the values `in` have the types of the inputs of a node of another graph.
 static bool same_inputs(const gr_graph *g, const gr_val *in, const gr_graph *of, const gr_node *n) {
   for (int i = 0; i < n->n_in; i++)
     if (!gr_is(in[i]) || in[i].id >= g->n_values ||
-        !same_type(&gr_at(g, in[i])->type, &gr_at(of, n->in[i])->type))
+        !gr_type_same(&gr_at(g, in[i])->type, &gr_at(of, n->in[i])->type))
       return false;
   return true;
 }

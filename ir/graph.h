@@ -45,10 +45,15 @@ typedef struct gr_type {
 // Whether the type has at most 2^40 elements, so that neither its size nor the sum over all values
 // of a graph overflows. gr_type_count (elements) and gr_type_bytes require such a type.
 bool gr_type_possible(const gr_type *);
-int64_t gr_type_count(const gr_type *);               // elements; 1 for a scalar
-size_t gr_type_bytes(const gr_type *);                // of all elements
-size_t gr_types_bytes(const gr_type *, int n);        // of n types together
-bool gr_type_same(const gr_type *, const gr_type *);  // dtype, rank and sizes
+int64_t gr_type_count(const gr_type *);         // elements; 1 for a scalar
+size_t gr_type_bytes(const gr_type *);          // of all elements
+size_t gr_types_bytes(const gr_type *, int n);  // of n types together
+// The same dtype and dimensions. Asked of every value of every graph: inlined.
+static inline bool gr_type_same(const gr_type *a, const gr_type *b) {
+  bool same = a->dtype == b->dtype && a->rank == b->rank;
+  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
+  return same;
+}
 // Text such as "f32[4,7]"; sizes are at least 1. Parsing fails with GR_ERR_TYPE; gr_type_text
 // writes to buf and returns it.
 GR_MUST_USE gr_status gr_type_parse(const char *text, gr_type *out);
@@ -81,7 +86,11 @@ typedef struct gr_mesh {
 } gr_mesh;
 extern const gr_layout gr_layout_replicated;                // Replicate on every axis
 bool gr_layout_same(const gr_layout *, const gr_layout *);  // on every axis, padding included
-bool gr_layout_is_padded(const gr_layout *);                // on some axis
+// Padded on some axis. Most are not, and it is asked of every value: inlined.
+static inline bool gr_layout_is_padded(const gr_layout *l) {
+  _Static_assert(GR_MAX_MESH == 3, "all axes are looked at");
+  return l->pad[0] | l->pad[1] | l->pad[2];
+}
 // The layout l with `pad` set for a value of global type `whole`.
 gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *);
 // Converts between a value's global type and that of one rank's part, padding included.

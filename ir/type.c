@@ -29,12 +29,6 @@ size_t gr_types_bytes(const gr_type *t, int n) {
   return bytes;
 }
 
-bool gr_type_same(const gr_type *a, const gr_type *b) {
-  bool same = a->dtype == b->dtype && a->rank == b->rank;
-  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-  return same;
-}
-
 bool gr_type_possible(const gr_type *t) {
   const int64_t most = INT64_C(1) << 40;
   int64_t n = 1;
@@ -119,12 +113,6 @@ bool gr_layout_same(const gr_layout *a, const gr_layout *b) {
   for (int i = 0; i < GR_MAX_MESH; i++)
     if (a->placement[i] != b->placement[i] || a->pad[i] != b->pad[i]) return false;
   return true;
-}
-
-bool gr_layout_is_padded(const gr_layout *l) {
-  for (int i = 0; i < GR_MAX_MESH; i++)
-    if (l->pad[i]) return true;
-  return false;
 }
 
 static int64_t slice_size(int64_t size, int ranks) { return (size + ranks - 1) / ranks; }
