@@ -11,7 +11,7 @@ typedef struct png {
 
 // Appends bytes.
 static inline void png_put(png *p, const void *bytes, size_t n) {
-  memcpy(p->data + p->n, bytes, n);
+  if (n) memcpy(p->data + p->n, bytes, n);
   p->n += n;
 }
 // Appends a number, the highest byte first.

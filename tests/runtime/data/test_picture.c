@@ -373,8 +373,7 @@ static void scales(void) {
 
 static void fits_one(gr_picture_resize how, int64_t height, int64_t width, const char *want) {
   unsigned char out[64];
-  gr_picture p = {3, 4, 1,
-                  (unsigned char[]){'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'}};
+  gr_picture p = {3, 4, 1, (unsigned char[12 + GR_PICTURE_SPARE]){"abcdefghijkl"}};
   MUST(gr_picture_fit(&p, how, height, width, out));
   CHECK(!memcmp(out, want, (size_t)(height * width)), "[%lld, %lld] is %.*s, not %s",
         (long long)height, (long long)width, (int)(height * width), (char *)out, want);
