@@ -1,6 +1,8 @@
 # The program from outside: whole runs, stops, resumes and bad input, on data made by make_tones.
 add_executable(make_tones e2e/make_tones.c)
 target_link_libraries(make_tones m)
+add_executable(wait_lines e2e/wait_lines.c)
+add_dependencies(make_tones wait_lines)  # lib.sh finds it beside that
 add_executable(make_mp4 e2e/make_mp4.c)
 target_link_libraries(make_mp4 mp4)
 add_library(jump MODULE e2e/jump.c)

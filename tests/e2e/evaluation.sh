@@ -2,11 +2,11 @@
 # run that goes on ends with the files of one that was never stopped.
 . "${0%/*}/lib.sh"
 make_data
-for i in $(seq 100); do
+for i in $(seq 60); do
   awk -v i="$i" '{ sub(/}$/, ", \"name\": \"" i "." NR "\"}"); print }' data/tones.jsonl
 done >data/many.jsonl
 echo 'return { on_eval_start = function(ctx) graphrun.append("begun.txt", ctx.step .. " ") end }' >begun.lua
-# 5 steps an epoch; evaluations after steps 5 and 10, each of 500 batches.
+# 5 steps an epoch; evaluations after steps 5 and 10, each of 300 batches.
 many="data.eval_manifest=$scratch/data/many.jsonl training.max_steps=10 training.eval_every=1
   training.final_train_eval=false checkpoint.every_steps=4 checkpoint.keep_last=2 checkpoint.metric=loss
   checkpoint.resume=auto hooks=[$source/tests/e2e/busy.lua,$scratch/begun.lua] logging.show_samples=100000"
@@ -24,11 +24,10 @@ same_run() {
   left_by "$1" >left && left_by "$2" >right && diff left right && diff -r "$1/checkpoints" "$2/checkpoints"
 }
 rows_of() { if [ -f "$1" ]; then wc -l <"$1"; else echo 0; fi; }
-has_steps() { [ "$(steps_of "$1")" -ge "$2" ]; }
 ended_as() { grep -q "^ \"ended\": \"$2" "$1/training_results.json"; }
-# stopped NAME OUT ROWS AWAITED [key=value ...]: TERM when the command AWAITED has come true, which
-# is behind the last step before an evaluation. When that was over before the signal came, on a
-# machine with much else to do, the same is done again from the same files.
+# stopped NAME OUT ROWS AWAIT [key=value ...]: TERM when the command AWAIT has ended, which waits for the last step before
+# an evaluation. When that was over before the signal came, on a machine with much else to do, the same is done again
+# from the same files.
 stopped() {
   stopped_name=$1 out=$2 rows=$3 awaited=$4
   shift 4
@@ -37,7 +36,7 @@ stopped() {
   for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     begin "$out" "$@"
     # shellcheck disable=SC2086
-    await $awaited
+    $awaited
     kill -TERM "$pid" 2>/dev/null
     ended
     [ "$code/$(rows_of "$out/evals.jsonl")" = "75/$rows" ] && break
@@ -59,15 +58,15 @@ through() {
   through=$1
   shift
   # shellcheck disable=SC2086
-  stopped "TERM in the first evaluation" "$through" 0 "has_steps $through 5" $many "$@"
+  stopped "TERM in the first evaluation" "$through" 0 "wait_steps $through 5" $many "$@"
   # shellcheck disable=SC2086
-  stopped "TERM in the one after the last step" "$through" 1 "has_steps $through 10" $many "$@"
+  stopped "TERM in the one after the last step" "$through" 1 "wait_steps $through 10" $many "$@"
   # shellcheck disable=SC2086
   tones "$through" $many "$@"
   check "the run goes on to its end" test "$code" = 0
   rm "$through/training_results.json"
   # shellcheck disable=SC2086
-  stopped "TERM in the evaluation of a run at its end" "$through" 2 has_begun $many "$@"
+  stopped "TERM in the evaluation of a run at its end" "$through" 2 "await has_begun" $many "$@"
   # shellcheck disable=SC2086
   tones "$through" $many "$@"
   check "... which ends again" test "$code" = 0
@@ -89,7 +88,7 @@ check "... and leaves what one leaves that was never stopped" same_run straight2
 
 # Killed after the evaluation that a stop had put off: its rows are there and must not come twice.
 # shellcheck disable=SC2086
-stopped "TERM in the first evaluation, again" late 0 "has_steps late 5" $many
+stopped "TERM in the first evaluation, again" late 0 "wait_steps late 5" $many
 # shellcheck disable=SC2086
 begin late $many
 await test -s late/epochs.jsonl

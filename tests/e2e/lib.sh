@@ -174,11 +174,13 @@ within() {
 }
 # gone OUT: waits until nothing of it is left.
 gone() { within none_left "$1"; }
-# await COMMAND...: until it succeeds, or the run that `begin` has begun has ended.
+# await COMMAND...: until it succeeds, or the run that `begin` has begun has ended. At first it looks often.
 await() {
+  await_tries=0
   while ! "$@" 2>/dev/null; do
     kill -0 "$watcher" 2>/dev/null || return
-    sleep 0.02
+    if [ $await_tries -lt 50 ]; then sleep 0.02; else sleep 0.05; fi
+    await_tries=$((await_tries + 1))
   done
 }
 
@@ -192,14 +194,8 @@ children() {
   done
 }
 
-# Waits until a run has done so many steps, or has ended.
-wait_steps() {
-  while kill -0 "$watcher" 2>/dev/null; do
-    [ "$(steps_of "$1")" -ge "$2" ] && return 0
-    sleep 0.02
-  done
-  return 1
-}
+# wait_steps OUT STEPS: waits until a run has done so many steps; false: it has ended before.
+wait_steps() { "${make_tones%/*}/wait_lines" "$1/metrics.jsonl" "$2" "$watcher"; }
 steps_of() {
   if [ -f "$1/metrics.jsonl" ]; then wc -l <"$1/metrics.jsonl"; else echo 0; fi
 }

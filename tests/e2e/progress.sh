@@ -19,24 +19,25 @@ shown() {
     data.manifest='$scratch/data/tones.jsonl' model.graph='$source/graphs/lmu_asr.yaml' output.dir='$scratch/out' \
     logging.progress=true logging.show_samples=0 $keys" /dev/null
   tr '\r' '\n' <"$log" >all
-  sed -E "s/$esc\[[0-9]+m//g" all | grep "$esc\[K\$" | sed "s/$esc\[K//" >live
-  sed -E "s/$esc\[[0-9]*[mK]//g" all | grep -v "$esc" >kept
+  sed 's/━/#/g;s/─/-/g' all >plain # in any locale, where a pattern may be of bytes
+  sed -E "s/$esc\[[0-9]+m//g" plain | grep "$esc\[K\$" | sed "s/$esc\[K//" >live
+  sed -E "s/$esc\[[0-9]*[mK]//g" plain | grep -v "$esc" >kept
 }
 # The columns of a file's longest line; awk may count bytes.
-widest() { sed 's/━/#/g;s/─/-/g' "$1" | awk '{ n = length($0); if (n > most) most = n } END { print most + 0 }'; }
+widest() { awk '{ n = length($0); if (n > most) most = n } END { print most + 0 }' "$1"; }
 
 if ! command -v script >/dev/null 2>&1 || ! script -qec true /dev/null >/dev/null 2>&1; then
   skip "what a terminal shows" "no script program"
 else
   shown 100
   check "on a terminal a run ends well" test "$code" = 0
-  check "... a bar of heavy and light lines" grep -q '^epoch 0  step 1/10  ━*─*  10 %  loss' live
-  check "... in colours" grep -q "$esc\[32m━*$esc\[0m$esc\[2m─" all
+  check "... a bar of heavy and light lines" grep -q '^epoch 0  step 1/10  ##*--*  10 %  loss' live
+  check "... in colours" grep -q "$esc\[32m##*$esc\[0m$esc\[2m-" plain
   check "... where the time goes" grep -q '  data [0-9]* % compute [0-9]* %$' live
   check "... which is not on the line that stays" grep -q 'step 10/10  loss .* samples/s$' kept
   check "... within its columns" test "$(widest live)" -lt 100
   shown 80
-  check "80 columns have a bar, too" grep -q '^epoch 0  step 1/10  ━*─*  10 %  loss [0-9.]*  [0-9.]* samples/s$' live
+  check "80 columns have a bar, too" grep -q '^epoch 0  step 1/10  ##*--*  10 %  loss [0-9.]*  [0-9.]* samples/s$' live
   check "... and no word is cut" test "$(widest live)" -lt 80
   check "... nor in what stays" grep -q '^peak resident memory' kept
   # A path can be longer than a line.
