@@ -38,12 +38,17 @@ gr_slow("^gpu[.]cudnn_plans$")
 gr_slow("^gpu[.](whisper|small[.]1)$")
 # Weights in host memory: a minute and a half, under the race finder; gpu.offload, gpu.copies and gpu.beside have its parts.
 gr_slow("^gpu[.]offload_params$")
+# Whole runs on several GPUs, and of programs: gpu.train has one on one GPU, and gpu.queues, .nccl, .groups and .beside
+# what several do. What the short run loses by them, tests/mutation/run.py --lost lists: 21 of 1,025 mutants by these
+# and the e2e tests below that take as long, 27 by all others that are slow.
+gr_slow("^gpu[.](ranks|programs|convolution|small[.]4|loops[.](weak|cached)|cudnn)$")
 # Profiles of whole runs, and the script that tests on hardware.
 gr_slow("^gpu[.](profile|test_run)$")
 
 # Whole features, each of which tests of its parts cover too.
 gr_slow("^e2e[.](mp4|freeze|ema|damaged|har|ppo|buffers|canonical|replay|generate|narrow|recompute|teacher|new_kinds)$")
 gr_slow("^e2e[.](precision|optimizers|mesh|sharding|overlap|failing|whisper_ranks|whisper_stops)$")
+gr_slow("^e2e[.](bad_data|bad_input|evaluation|results|hooks|contract)$|^onnx[.]import$|^compiler[.]accumulate$")
 # Whole pages: what they quote is printed again, and their examples run.
 gr_slow("^docs[.](quotes|configs|coming_from|small_whisper|gdb)$|^tools[.](same_bytes|watch_data)$")
 # Every cell of the matrix; job.matrix has every pair of values.
