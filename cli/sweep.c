@@ -85,7 +85,7 @@ static gr_status is_its_run(const gr_sweep_of_runs *w, int j, bool *out) {
   return GR_OK;
 }
 
-// Finds the runs; *absent lists the jobs that have none, as they ended before they began.
+// Finds the runs; *absent lists the jobs that have not begun one.
 static gr_status find_runs(const gr_sweep_of_runs *w, gr_runs_table *t, gr_text *absent) {
   for (int j = 0; j < w->jobs->n; j++) {
     bool its = false;
@@ -106,7 +106,7 @@ gr_status gr_sweep_end(const gr_sweep_of_runs *w) {
   GR_TRY(gr_runs_rank(&t, NULL));
   printf("\n");
   gr_runs_print(&t);
-  if (absent.len) printf("without a run, as they ended before it began:%s\n", absent.chars);
+  if (absent.len) printf("jobs that have not begun a run:%s\n", absent.chars);
   if (!w->dir) return GR_OK;
   int job = job_of(w, &t.runs[0]);
   if (job >= 0 && isfinite(t.runs[0].best)) GR_TRY(write_best(w, &t.runs[0], job));
