@@ -34,14 +34,12 @@ gr_slow("^gpu[.]loops[.](t4|rtx3060|a100-1g)$")
 gr_slow("^gpu[.]attention_cases[.](library[.]1|large[.][04]|tight[.]4|none[.][14])$")
 # Every shape of attention asked of the real cuDNN.
 gr_slow("^gpu[.]cudnn_plans$")
-# Whole runs: gpu.train and gpu.programs have those of other models, and gpu.ops, gpu.loops and gpu.beside their parts.
-gr_slow("^gpu[.](whisper|small[.]1)$")
 # Weights in host memory: a minute and a half, under the race finder; gpu.offload, gpu.copies and gpu.beside have its parts.
 gr_slow("^gpu[.]offload_params$")
-# Whole runs on several GPUs, and of programs: gpu.train has one on one GPU, and gpu.queues, .nccl, .groups and .beside
-# what several do. What the short run loses by them, tests/mutation/run.py --lost lists: 21 of 1,025 mutants by these
+# Whole runs: gpu.train has one on one GPU, gpu.queues, .nccl, .groups and .beside what several GPUs do, and gpu.ops and
+# gpu.loops the parts. What the short run loses by them, tests/mutation/run.py --lost lists: 21 of 1,025 mutants by these
 # and the e2e tests below that take as long, 27 by all others that are slow.
-gr_slow("^gpu[.](ranks|programs|convolution|small[.]4|loops[.](weak|cached)|cudnn)$")
+gr_slow("^gpu[.](whisper|ranks|programs|convolution|small[.][14]|loops[.](weak|cached)|cudnn)$")
 # Profiles of whole runs, and the script that tests on hardware.
 gr_slow("^gpu[.](profile|test_run)$")
 

@@ -88,17 +88,20 @@ static void add_value_ranges(planner *p) {
   }
 }
 
+// Most kernels of CPUs need none: no call is described for them.
+size_t gr_node_scratch(const gr_graph *g, const gr_node *n, bool gpu) {
+  gr_op_call call;
+  if (!gpu && !n->op->scratch) return 0;
+  gr_op_call_of(g, n, &call);
+  return gr_call_scratch(&call, gpu);
+}
+
 static void add_scratch_ranges(planner *p) {
   for (uint32_t i = 0; i < p->g->n_nodes; i++) {
     const gr_node *n = &p->g->nodes[i];
     if (p->f->body[i] && p->f->body[i]->bytes)
       add_live_range(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
-    size_t bytes = 0;
-    if (p->f->gpu || n->op->scratch) {
-      gr_op_call call;
-      gr_op_call_of(p->g, n, &call);
-      bytes = p->scratch_bytes[i] = gr_call_scratch(&call, p->f->gpu);
-    }
+    size_t bytes = p->scratch_bytes[i] = gr_node_scratch(p->g, n, p->f->gpu);
     uint32_t first = p->groups.first[i], last = p->groups.last[i];
     if (bytes) add_live_range(p, first, last, bytes, &p->f->scratch[i]);
   }

@@ -138,12 +138,7 @@ static gr_status check_scratch(const walk *w, uint32_t i) {
   const gr_node *n = &w->g->nodes[i];
   const gr_plan_frame *body = w->f->body[i];
   size_t scratch = w->f->scratch[i], piece = w->f->body_at[i];
-  size_t body_bytes = body ? body->bytes : 0, bytes = 0;
-  if (w->f->gpu || n->op->scratch) {
-    gr_op_call call;
-    gr_op_call_of(w->g, n, &call);
-    bytes = gr_call_scratch(&call, w->f->gpu);
-  }
+  size_t body_bytes = body ? body->bytes : 0, bytes = gr_node_scratch(w->g, n, w->f->gpu);
   GR_TRY(check_apart(w, n, scratch, bytes, "the working memory"));
   GR_TRY(check_apart(w, n, piece, body_bytes, "the body"));
   if (bytes && overlap(span_at(w, false, scratch, bytes), span_at(w, false, piece, body_bytes)))

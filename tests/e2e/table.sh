@@ -61,6 +61,10 @@ mv whole.csv kinds.csv
 
 expect "data inspect shows columns and classes" 0 'width +f64 +feature' 'id +text +not used' \
   'kind +text +label: classes' 'classes \(3\)' -- "$graphrun" data inspect table.yaml
+sed '1s/weight/"wei\nght"/' kinds.csv >lines.csv
+expect "... a name with a line end as a part of its line" 0 '^  wei.x0aght +f64 +feature' -- "$graphrun" data inspect table.yaml \
+  data.table.path="$scratch/lines.csv"
+expect "a small plan's memory" 0 '[0-9.]+ kB of memory a rank' -- "$graphrun" table.yaml output.dir=small training.max_epochs=1
 expect "the other name of the source" 0 'classes \(3\)' -- \
   "$graphrun" data inspect table.yaml '~data.source' +data.kind=table
 expect "an unknown source" 65 "'data.source' must be 'speech', 'table'" "did you mean 'table'" -- \

@@ -1,5 +1,5 @@
 // wait_lines.c - waits for a run to have done so many steps, which is a line each: a script that
-// looks again and again starts three processes each time, which takes a quarter of a processor.
+// looks again and again starts three processes each time.
 // `wait_lines FILE LINES PID` ends with 0 when FILE, which may be missing at first, has LINES
 // lines, and with 1 when process PID has ended before.
 #define _POSIX_C_SOURCE 200809L
