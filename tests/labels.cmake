@@ -24,8 +24,8 @@ function(gr_slow regex)
     set_property(TEST ${tests} APPEND PROPERTY LABELS slow)
   endif()
 endfunction()
-# Every kernel of the shipped configurations, and all kernels for one architecture.
-gr_slow("^gpu[.]nvrtc_(all|configs)$")
+# Every kernel of the shipped configurations.
+gr_slow("^gpu[.]nvrtc_configs$")
 # The other orders of work: what a seed shows, seed 4 shows, but for mistakes that only a few orders have.
 gr_slow("^gpu[.](ops|loops|groups|nccl|nccl_faults|beside)[.][0-3]$")
 # Kernels for other sizes of GPUs: their memory is checked by gpu.loops_memory.
@@ -56,9 +56,9 @@ gr_slow("^e2e[.]package_(root|deb|tar|wheel)$")
 
 # Tests that take longest begin first: seconds, of processors and of waiting, which need not be exact. ctest replaces
 # them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.
-set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.nvrtc_configs:250 gpu.nvrtc_all:190 gpu.ops.0:120
+set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.ops.0:120
   gpu.ops.4:120 e2e.new:40 e2e.new_kinds:70 gpu.attention:80 gpu.train:75 gpu.whisper:60 e2e.whisper_ranks:50 e2e.whisper_stops:45 e2e.recompute:50
-  gpu.convolution:70 gpu.ranks:65 gpu.nvrtc:60 e2e.package_root:560 gpu.offload_params:160
+  gpu.convolution:70 gpu.ranks:65 e2e.package_root:560 gpu.offload_params:160
   gpu.attention_cases.large.4:50 e2e.surroundings:45 gpu.loops.0:42 gpu.loops.4:42 exec.mpi:41 e2e.mp4:40 ops.ops:40
   e2e.keys:35 gpu.attention_cases.none.4:34 gpu.profile:33 exec.store:32 compiler.accumulate:30 e2e.commands:28
   e2e.generate:27 e2e.verbs:26 e2e.ppo:26 exec.tcp:25 e2e.package_deb:25 e2e.package_wheel:24 model.errors:24
@@ -75,7 +75,7 @@ foreach(pair ${costs})
   endif()
 endforeach()
 # These keep two processors busy for most of their time.
-foreach(test gpu.nvrtc gpu.nvrtc_all gpu.nvrtc_configs gpu.ops.0 gpu.ops.4)
+foreach(test gpu.ops.0 gpu.ops.4)
   if(test IN_LIST all_tests)
     set_tests_properties(${test} PROPERTIES PROCESSORS 2)
   endif()

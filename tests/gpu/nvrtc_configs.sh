@@ -15,13 +15,14 @@ cat >"$dumps/plan" <<END
 # The model of tiny.yaml, whose precision is a setting of Transformers.
 case "\$*" in *whisper/guide.yaml*) exit 0 ;; esac
 precisions="fp32 bf16 fp16"
+echo >>"$dumps/planned"
+number=\$(wc -l <"$dumps/planned")
 if [ -z "$all" ]; then
-  echo >>"$dumps/planned"
-  [ \$((\$(wc -l <"$dumps/planned") % 2)) = 0 ] && precisions=bf16 || precisions="fp32 fp16"
+  [ \$((number % 2)) = 0 ] && precisions=bf16 || precisions="fp32 fp16"
 fi
 for precision in \$precisions; do
-  file=\$(mktemp "$dumps/\$precision-XXXXXX.gr") || exit 1
-  "$graphrun" "\$@" device=cuda training.precision=\$precision --dump=schedule >"\$file" || exit 1
+  "$graphrun" "\$@" device=cuda training.precision=\$precision --dump=schedule \
+    >"$dumps/\$precision-\$((1000 + number)).gr" || exit 1
 done
 END
 chmod +x "$dumps/plan"

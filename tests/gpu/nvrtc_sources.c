@@ -54,16 +54,6 @@ static uint64_t hash_code(const char *text) {
 
 // ---- Adding ------------------------------------------------------------------------------------
 
-// The architecture whose turn it is with a text; -1: none. All texts of the same code have the
-// same.
-static int arch_in_turn(const nvrtc_wanted *wanted, const gr_op *op, uint64_t code) {
-  static const gr_op *previous;  // ops come one after the other
-  bool first = op != previous;
-  previous = op;
-  bool is_in = wanted->each || (wanted->turn && (first || code % 6 == 0));
-  return is_in ? (int)(code / 6 % NVRTC_ARCHS) : -1;
-}
-
 static void put_types(const gr_op_call *call, nvrtc_source *s) {
   for (int o = 0, length = 0; o < call->n_in + call->n_out && length < 50; o++)
     length +=
@@ -111,13 +101,14 @@ void nvrtc_add(gr_arena *a, const nvrtc_wanted *wanted, const gr_op_call *call, 
                int threads) {
   if (is_repeated(call->op, text, threads)) return;
   uint64_t code = hash_code(text);
-  int turn = arch_in_turn(wanted, call->op, code);
+  int turn = wanted->each ? (int)(code / 6 % NVRTC_ARCHS) : -1;  // the same of all with this code
   for (int i = 0; i < NVRTC_ARCHS; i++) {
     if (!wanted->arch[i] && i != turn) continue;
     nvrtc_source new = {.text = text,
                         .op = call->op->name,
                         .arch = nvrtc_archs[i],
                         .code = code,
+                        .kernels = "",
                         .threads = threads};
     add_for(a, &new, wanted->sizes, call);
   }

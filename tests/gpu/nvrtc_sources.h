@@ -2,24 +2,27 @@
 #pragma once
 #include <stdbool.h>
 #include "ops/kernels/gpu.h"
+#include "tests/cache.h"
 
 enum { NVRTC_ARCHS = 3 };
 extern const char *const nvrtc_archs[NVRTC_ARCHS];
 
+typedef enum nvrtc_how { NVRTC_COMPILED, NVRTC_CACHED, NVRTC_KNOWN } nvrtc_how;
 typedef struct nvrtc_source {
   const char *text, *op, *arch;
   char types[64];
   int threads;    // the most that a launch has
   uint64_t code;  // a hash of the text without its sizes
+  cache_key key;  // of the text, its architecture and NVRTC's version
   int failed;     // what NVRTC returned
-  bool cached;    // ... in an earlier run
-  char *log;      // the caller's to free
+  nvrtc_how how;
+  char *log;            // what it printed; it is not freed
+  const char *kernels;  // what it made of the text, as nvrtc_known.h has it; "" if it failed
 } nvrtc_source;
 
 typedef struct nvrtc_wanted {
   bool arch[NVRTC_ARCHS];
   bool each;   // each text for one architecture, chosen by a hash
-  bool turn;   // of these the first text of each op, and a sixth of the others
   bool sizes;  // also texts that differ from another one only in sizes
 } nvrtc_wanted;
 

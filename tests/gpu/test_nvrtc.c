@@ -1,64 +1,36 @@
 // test_nvrtc.c - every kernel of every op, compiled by NVRTC as a device does it: no error, no
 // registers that spill to local memory, and few enough of them for the launch. It needs no GPU.
 //
-//   test_nvrtc [sm_80 | sm_90 | sm_100 | all | each | turn] [table] [OP] [FILE.gr ...]
+//   test_nvrtc [sm_80 | sm_90 | sm_100 | all | each] [known=FILE] [again] [table | lines] [OP]
+//   [FILE.gr ...]
 //
 // Without an architecture it is sm_90; several may be given. `each` compiles each text for one
-// architecture, which a hash of it chooses, and of each case beside f32 bf16 or f16, in turn, and
-// `turn` of these the first text of each op and a sixth of the others. Of texts that differ in
-// sizes alone, one is compiled. `all` compiles each for every architecture, and adds f64 to f32 and
-// bf16; `table` prints registers and shared memory. Of files, which `graphrun plan --dump=schedule`
-// writes, it compiles the kernels of all graphs, instead of those of cases (nvrtc_configs.sh). What
-// NVRTC said of a text that compiles is kept (tests/cache.h): a text that has not changed is judged
-// by that.
-#include <dlfcn.h>
+// architecture, which a hash of it chooses, and of each case beside f32 bf16 or f16, in turn. Of
+// texts that differ in sizes alone, one is compiled. `all` compiles each for every architecture,
+// and adds f64 to f32 and bf16. What NVRTC said of a text that compiles is kept (tests/cache.h),
+// and what it has said before may be known (nvrtc_known.h): a text that has not changed is judged
+// by that; `again` compiles one in twelve of the texts that are known too, and compares. `table`
+// prints registers and shared memory, `lines` what is known now. Of files, which `graphrun plan
+// --dump=schedule` writes, the kernels of all graphs are compiled instead of those of cases
+// (nvrtc_configs.sh).
 #include "base/arena.h"
-#include "base/tasks.h"
 #include "base/text.h"
 #include "ir/text.h"
 #include "ops/kernels/gpu_join.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
-#include "tests/cache.h"
 #include "tests/check.h"
 #include "tests/compiler/elementwise.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/loops.h"
-#include "tests/gpu/nvrtc_sources.h"
-
-// ---- The library ------------------------------------------------------------------------------
-
-static struct nvrtc {  // as nvrtc.h declares it; 0 is success
-  int (*create)(void **program, const char *source, const char *name, int, const char *const *,
-                const char *const *);
-  int (*compile)(void *program, int n, const char *const *options);
-  int (*log_size)(void *program, size_t *out);
-  int (*log)(void *program, char *out);
-  int (*destroy)(void **program);
-  int (*version)(int *major, int *minor);
-} nvrtc;
-
-static bool library_open(void) {
-  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12",
-                                      "/usr/local/cuda/lib64/libnvrtc.so.13",
-                                      "/usr/local/cuda/lib64/libnvrtc.so.12"};
-  void *so = NULL;
-  for (size_t i = 0; !so && i < sizeof names / sizeof *names; i++) so = dlopen(names[i], RTLD_NOW);
-  if (!so) return false;
-  *(void **)&nvrtc.create = dlsym(so, "nvrtcCreateProgram");
-  *(void **)&nvrtc.compile = dlsym(so, "nvrtcCompileProgram");
-  *(void **)&nvrtc.log_size = dlsym(so, "nvrtcGetProgramLogSize");
-  *(void **)&nvrtc.log = dlsym(so, "nvrtcGetProgramLog");
-  *(void **)&nvrtc.destroy = dlsym(so, "nvrtcDestroyProgram");
-  *(void **)&nvrtc.version = dlsym(so, "nvrtcVersion");
-  return nvrtc.create && nvrtc.compile && nvrtc.log_size && nvrtc.log && nvrtc.destroy &&
-         nvrtc.version;
-}
+#include "tests/gpu/nvrtc_ask.h"
+#include "tests/gpu/nvrtc_known.h"
 
 // ---- What there is to compile -------------------------------------------------------------------
 
 static nvrtc_wanted wanted;
-static bool doubles, table;
+static bool doubles, again, table, lines;
+static const char *known_file;
 static const char *only;    // an op, or NULL
 static char *const *files;  // the last arguments
 static int n_files, n_calls;
@@ -118,7 +90,7 @@ static void add_case(const gr_op *op, const gr_case *c) {
   CHECK(call_of(op, c, &call), "%s: inference fails", op->name);
   add_call(&call);
   static int n_cases;
-  bool one = wanted.each || wanted.turn;
+  bool one = wanted.each;
   int first = one ? n_cases++ % 2 : 0, end = one ? first + 1 : doubles ? 3 : 2;
   for (int d = first; d < end; d++)
     if (gpu_case_retyped(arena, c, types[d], &as) && call_of(op, &as, &call)) add_call(&call);
@@ -225,62 +197,6 @@ static void add_file(const char *path) {
 
 // ---- What the compiler says ---------------------------------------------------------------------
 
-static cache_key key_of(const nvrtc_source *j) {
-  int version[2] = {0, 0};
-  cache_key key = cache_key_start();
-  nvrtc.version(&version[0], &version[1]);
-  cache_key_add(&key, version, sizeof version);
-  cache_key_add(&key, j->op, strlen(j->op));
-  cache_key_add(&key, j->arch, strlen(j->arch));
-  cache_key_add(&key, j->text, strlen(j->text));
-  return key;
-}
-
-static void compile(nvrtc_source *j) {
-  void *program = NULL;
-  char arch[32];
-  size_t n = 0;
-  snprintf(arch, sizeof arch, "-arch=%s", j->arch);
-  const char *options[] = {arch, "--ptxas-options=-v"};
-  j->failed = nvrtc.create(&program, j->text, j->op, 0, NULL, NULL);
-  if (!j->failed) j->failed = nvrtc.compile(program, 2, options);
-  if (program && !nvrtc.log_size(program, &n) && (j->log = calloc(n + 1, 1)))
-    nvrtc.log(program, j->log);
-  if (program) nvrtc.destroy(&program);
-}
-
-static gr_status ask(void *order, int i) {
-  nvrtc_source *j = ((nvrtc_source **)order)[i];
-  const cache_key key = key_of(j);
-  size_t n = 0;
-  j->cached = cache_read("nvrtc", &key, &j->log, &n);
-  if (j->cached) return GR_OK;
-  compile(j);
-  if (!j->failed && j->log) cache_write("nvrtc", &key, j->log, strlen(j->log));
-  return GR_OK;
-}
-
-static int by_length(const void *x, const void *y) {
-  const nvrtc_source *const *a = x, *const *b = y;
-  size_t of_a = strlen((*a)->text), of_b = strlen((*b)->text);
-  return of_a > of_b ? -1 : of_a < of_b;
-}
-
-// The longest begin first, so that no thread has one when the others have nothing left.
-static void ask_all(nvrtc_source *sources, int n) {
-  nvrtc_source **order = GR_NEW(arena, nvrtc_source *, n + 1);
-  for (int i = 0; i < n; i++) order[i] = &sources[i];
-  qsort(order, (size_t)n, sizeof *order, by_length);
-  MUST(gr_tasks_run(0, n, ask, order));
-}
-
-// The number before some words of a line; 0: the line does not have them.
-static int number_before(const char *line, const char *words) {
-  const char *digits = strstr(line, words);
-  while (digits && digits > line && digits[-1] >= '0' && digits[-1] <= '9') digits--;
-  return digits ? atoi(digits) : 0;
-}
-
 typedef struct arch_sum {
   const char *arch;
   int kernels, registers, shared, spills;  // of registers and static shared memory, the most
@@ -294,42 +210,39 @@ static bool needs_stack(const nvrtc_source *j) {
   return f64 || !strcmp(j->op, "init_sinusoids");
 }
 
-// Judges one kernel by its two lines: "0 bytes stack frame, ..." and "Used 14 registers, ...".
-static void judge_kernel(const nvrtc_source *j, const char *entry, const char *frame,
-                         const char *used) {
-  int stack = number_before(frame, " bytes stack frame");
-  int spills =
-      number_before(frame, " bytes spill stores") + number_before(frame, " bytes spill loads");
-  int registers = number_before(used, " registers"), shared = number_before(used, " bytes smem");
-  CHECK(!spills && (!stack || needs_stack(j)),
-        "%s (%s) for %s: %s has %d bytes of stack, %d of spills", j->op, j->types, j->arch, entry,
-        stack, spills);
-  CHECK(registers > 0 && (registers + 7) / 8 * 8 * j->threads <= 65536,
-        "%s (%s) for %s: %s needs %d registers in each of %d threads", j->op, j->types, j->arch,
-        entry, registers, j->threads);
+static arch_sum *sum_of(const char *arch) {
   arch_sum *sum = &sums[0];
-  while (sum->arch && sum->arch != j->arch) sum++;
-  sum->arch = j->arch, sum->kernels++, sum->spills += stack + spills;
-  if (registers > sum->registers) sum->registers = registers;
-  if (shared > sum->shared) sum->shared = shared;
+  while (sum->arch && sum->arch != arch) sum++;
+  sum->arch = arch;
+  return sum;
+}
+
+static void judge_kernel(const nvrtc_source *j, const nvrtc_kernel *k) {
+  CHECK(!k->spills && (!k->stack || needs_stack(j)),
+        "%s (%s) for %s: %s has %d bytes of stack, %d of spills", j->op, j->types, j->arch, k->name,
+        k->stack, k->spills);
+  CHECK(k->registers > 0 && (k->registers + 7) / 8 * 8 * j->threads <= 65536,
+        "%s (%s) for %s: %s needs %d registers in each of %d threads", j->op, j->types, j->arch,
+        k->name, k->registers, j->threads);
+  arch_sum *sum = sum_of(j->arch);
+  sum->kernels++, sum->spills += k->stack + k->spills;
+  if (k->registers > sum->registers) sum->registers = k->registers;
+  if (k->shared > sum->shared) sum->shared = k->shared;
   if (table)
-    printf("| %s | %s | %s | %s | %d | %d | %d |\n", j->op, j->types, entry, j->arch, registers,
-           shared, spills);
+    printf("| %s | %s | %s | %s | %d | %d | %d |\n", j->op, j->types, k->name, j->arch,
+           k->registers, k->shared, k->spills);
 }
 
 static void judge(nvrtc_source *j) {
-  char entry[64] = "?", *frame = NULL;
-  int kernels = 0;
   CHECK(!j->failed, "%s (%s) for %s: %s", j->op, j->types, j->arch, j->log ? j->log : "no log");
-  for (char *line = strtok(j->log, "\n"); line && !j->failed; line = strtok(NULL, "\n")) {
-    const char *name = strstr(line, "entry function '");
-    if (name) sscanf(name + 16, "%63[^']", entry);
-    if (strstr(line, "bytes stack frame")) frame = line;
-    if (frame && strstr(line, "Used "))
-      judge_kernel(j, entry, frame, line), kernels++, frame = NULL;
-  }
-  CHECK(j->failed || kernels > 0, "%s for %s: no kernel in the log", j->op, j->arch);
-  free(j->log);
+  CHECK(j->failed || *j->kernels, "%s for %s: no kernel in the log", j->op, j->arch);
+  const char *known = nvrtc_known_kernels(&j->key);
+  CHECK(j->failed || !known || !strcmp(known, j->kernels),
+        "%s (%s) for %s: NVRTC says %s, nvrtc_known.tsv %s: make it again (nvrtc_known.sh)", j->op,
+        j->types, j->arch, j->kernels, known);
+  nvrtc_kernel k;
+  for (const char *next = j->kernels; nvrtc_next_kernel(&next, &k);) judge_kernel(j, &k);
+  if (lines && !j->failed) nvrtc_print_line(j);
 }
 
 static void add_cases(void) {
@@ -342,21 +255,26 @@ static void kernels(void) {
   arena = gr_arena_create();
   for (int i = 0; i < n_files; i++) add_file(files[i]);
   if (!n_files) add_cases();
-  if (!library_open()) SKIP("libnvrtc.so.13 is not on this machine");
-  int n, cached = 0;
+  if (!nvrtc_open()) SKIP("libnvrtc.so.13 is not on this machine");
+  int n, cached = 0, n_known = 0;
   nvrtc_source *sources = nvrtc_added(&n);
-  ask_all(sources, n);
+  if (known_file) MUST(nvrtc_known_read(arena, known_file));
+  nvrtc_ask_all(arena, sources, n, again);
   if (table)
     printf(
         "| op | types | kernel | for | registers | shared | spills "
         "|\n|---|---|---|---|---|---|---|\n");
-  for (int i = 0; i < n; i++) judge(&sources[i]), cached += sources[i].cached;
+  for (int i = 0; i < n; i++) {
+    judge(&sources[i]);
+    cached += sources[i].how == NVRTC_CACHED, n_known += sources[i].how == NVRTC_KNOWN;
+  }
   for (const arch_sum *s = sums; s->arch; s++)
     printf(
         "     %s: %d kernels, at most %d registers, %d bytes of static shared memory, "
         "%d bytes of stack and spills\n",
         s->arch, s->kernels, s->registers, s->shared, s->spills);
-  printf("     %d calls, %d sources, %d of them compiled before\n", n_calls, n, cached);
+  printf("     %d calls, %d sources; compiled before: %d by nvrtc_known.tsv, %d by the cache\n",
+         n_calls, n, n_known, cached);
   gr_arena_destroy(arena);
 }
 
@@ -364,17 +282,23 @@ int main(int argc, char **argv) {
   bool any = false;
   for (int i = 1; i < argc; i++) {
     bool all = !strcmp(argv[i], "all"), each = !strcmp(argv[i], "each");
-    bool turn = !strcmp(argv[i], "turn"), arch = all || each || turn;
-    doubles |= all, wanted.sizes |= all, wanted.each |= each, wanted.turn |= turn;
+    bool arch = all || each;
+    doubles |= all, wanted.sizes |= all, wanted.each |= each;
     for (int a = 0; a < NVRTC_ARCHS; a++)
       if (all || !strcmp(argv[i], nvrtc_archs[a])) wanted.arch[a] = arch = any = true;
     if (!strcmp(argv[i], "table"))
       table = true;
+    else if (!strcmp(argv[i], "again"))
+      again = true;
+    else if (!strcmp(argv[i], "lines"))
+      lines = true;
+    else if (!strncmp(argv[i], "known=", 6))
+      known_file = argv[i] + 6;
     else if (strstr(argv[i], ".gr"))
       files = argv + i, n_files = argc - i, i = argc;
     else if (!arch)
       only = argv[i];
   }
-  if (!any && !wanted.turn && !wanted.each) wanted.arch[1] = true;
+  if (!any && !wanted.each) wanted.arch[1] = true;
   return RUN(1, argv, {"kernels", kernels});
 }
