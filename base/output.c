@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/output_kind.h"
 #include "base/port.h"
 
 enum { MAX_TRIES = 100, FOLDER = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
@@ -24,6 +25,8 @@ struct gr_output {
   int fd;
   int dir;              // the target's folder; -1: the target is written through
   int why;              // errno of the first write that failed
+  bool named;           // by the user
+  bool begun, other;    // written to; in the place of something else
   char path[PATH_MAX];  // for messages
   char name[PATH_MAX];  // the target's, in `dir`
   char temporary[40];   // "": the temporary file has no name
@@ -52,6 +55,11 @@ static gr_status wrong_kind(const char *path, const char *kind) {
   char why[64];
   snprintf(why, sizeof why, "it is %s", kind);
   return gr_hint(cannot(path, why), "remove it, or name another file");
+}
+
+static gr_status is_other(const char *path) {
+  return gr_hint(cannot(path, "it is there, and is no file that this command writes"),
+                 "name another file, or remove it");
 }
 
 static gr_status is_link(const char *path, const char *name) {
@@ -250,8 +258,18 @@ static gr_status open_own_file(gr_output *o, const char *dir, const char *name) 
 
 // ---- The stream -------------------------------------------------------------------------------
 
+// A run's report over the user's table would be a loss. What a command has written before it may
+// write again.
+static void begin(gr_output *o, const char *data, size_t bytes) {
+  if (o->begun || !bytes) return;
+  o->begun = true;
+  o->other = o->named && o->dir >= 0 && gr_output_is_other_kind(o->dir, o->name, data, bytes);
+  if (o->other) o->why = EEXIST;
+}
+
 static ssize_t put(void *self, const char *data, size_t bytes) {
   gr_output *o = self;
+  begin(o, data, bytes);
   if (!o->why && (!passes("write", o->path) || !gr_output_put(o->fd, data, bytes))) o->why = errno;
   return o->why ? 0 : (ssize_t)bytes;  // 0: the stream has an error
 }
@@ -267,6 +285,7 @@ gr_status gr_output_open(const char *dir, const char *name, gr_output **out) {
   *out = NULL;
   if (!o) return cannot(name, "no memory");
   o->fd = o->dir = -1;
+  o->named = !dir;
   path_of(dir, name, o->path);
   gr_status s = dir ? open_own_file(o, dir, name) : open_user_file(o, name);
   if (!s) s = open_buffer(o);
@@ -308,6 +327,7 @@ static gr_status prepare(gr_output *o, gr_status s) {
   if (!o) return s;
   if (o->stream && fclose(o->stream) && !o->why) o->why = errno ? errno : EIO;
   if (s) return s;
+  if (o->other) return is_other(o->path);
   if (o->why) return gr_output_failed(o->path, o->why);
   bool ok = o->dir < 0 || (passes("fsync", o->path) && sync_all(o->fd) && give_name(o));
   return ok && close_file(o) ? GR_OK : gr_output_failed(o->path, errno);

@@ -22,13 +22,18 @@ static gr_status usage(const gr_args *args) {
   bool onnx = args->n_words == 1 && gr_is_onnx_path(args->words[0]);
   if (args->n_words != 1 || (args->n_overrides && !onnx))
     return gr_hint(
-        gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                "graphrun export RUN FILE.safetensors|FILE.npz|FILE.onnx, or RUN FOLDER --lora or "
-                "--names=FILE"),
-        "RUN is a run's folder, its checkpoints/, or one checkpoint; of .onnx a run's folder, and "
-        "key=value change its configuration");
+        args->n_overrides ? gr_fail(GR_ERR_USAGE, GR_NOWHERE, "key=value is only for a FILE.onnx")
+                          : gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                                    args->n_words ? "%d files are given to write, not one"
+                                                  : "no file is given to write",
+                                    args->n_words),
+        "graphrun export RUN FILE.safetensors|FILE.npz|FILE.onnx, or RUN FOLDER --lora or "
+        "--names=FILE; RUN is a run's folder, its checkpoints/, or one checkpoint; of .onnx a "
+        "run's folder");
   if (onnx && flags->optimizer)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--optimizer: a file of ONNX has no such states");
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--optimizer: a file of ONNX has no such states"),
+        "without it, or FILE.safetensors or FILE.npz");
   if (onnx && flags->merge)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                    "--merge-lora: a file of ONNX has the adapters as layers of their own");

@@ -105,6 +105,8 @@ static void note_step(schedule *s, int64_t step, double lr) {
 
 static gr_status run_steps(schedule *s) {
   const gr_settings *set = &s->job->spec.set;
+  if (!s->hooks)
+    gr_log(GR_INFO, "the configuration has no hooks: the learning rate is as configured");
   double lr = gr_base_lr(&set->loop, 0);
   for (int k = 0; k < s->job->spec.n_adjust; k++) s->now[k] = s->job->spec.adjust[k].initial;
   GR_TRY(call(s, GR_HOOK_START, 0, &lr));

@@ -10,10 +10,15 @@
 static gr_status usage(const gr_args *args) {
   bool yaml = !args->out || gr_ends_in(args->out, ".yaml");
   if (args->config && gr_is_onnx_path(args->config) && !args->n_words && yaml) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "graphrun import FILE.onnx [-o GRAPH.yaml] [--flat]"),
-      "with -o the weights are written beside it, as GRAPH.safetensors, which "
-      "model.init_from takes; without, the graph is printed");
+  gr_status s = !args->config ? gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no file is given to import")
+                : !yaml ? gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' does not end in .yaml", args->out)
+                : args->n_words
+                    ? gr_fail(GR_ERR_USAGE, GR_NOWHERE, "one file is imported at a time")
+                    : gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' does not end in .onnx", args->config);
+  return gr_hint(s,
+                 "graphrun import FILE.onnx [-o GRAPH.yaml] [--flat]; with -o the weights are "
+                 "written beside it, as GRAPH.safetensors, which model.init_from takes; "
+                 "without, the graph is printed");
 }
 
 static gr_status import(gr_arena *a, const gr_args *args) {
@@ -26,8 +31,8 @@ static gr_status import(gr_arena *a, const gr_args *args) {
   }
   const char *weights =
       gr_arena_printf(a, "%.*s.safetensors", (int)strlen(args->out) - 5, args->out);
+  GR_TRY(gr_output_write(NULL, args->out, m.text, strlen(m.text)));  // not over the user's graph
   GR_TRY(gr_safetensors_write(weights, gr_onnx_slices(a, &m), m.n_weights));
-  GR_TRY(gr_output_write(NULL, args->out, m.text, strlen(m.text)));
   printf("%s: the model of %s, %d nodes there\n%s: its %d weights, for model.init_from\n",
          args->out, args->config, m.n_nodes, weights, m.n_weights);
   return GR_OK;

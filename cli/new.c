@@ -46,8 +46,9 @@ static gr_status check(const gr_args *args) {
   const options *flags = args->options;
   if (!args->config || args->n_overrides)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                           "graphrun new NAME [--data=KIND | --from=DATA [--label=COLUMN]]"),
-                   "NAME is the folder to make, without spaces around or '='");
+                           args->config ? "a project takes no key=value" : "no name is given"),
+                   "graphrun new NAME [--data=KIND | --from=DATA [--label=COLUMN]]: NAME is the "
+                   "folder to make, without spaces around or '='");
   if (flags->user_data && flags->data)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--data and --from are two projects"),
                    "--from=DATA finds the kind; without it data is generated");

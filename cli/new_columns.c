@@ -18,12 +18,22 @@ static bool has_few(const gr_csv *t, int column) {
   return distinct > 1 && distinct <= MOST && 2 * (uint64_t)rows > t->rows;
 }
 
+static gr_status no_column(const gr_csv *t, const char *name) {
+  char list[512] = "";
+  for (int c = 0; c < t->n_columns; c++) {
+    size_t n = strlen(list);
+    snprintf(list + n, sizeof list - n, "%s%s", c ? ", " : "", t->columns[c].name);
+  }
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--label: '%s' has no column '%s'", t->path, name),
+      "it has: %s", list);
+}
+
 gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *out) {
   static const char *const usual[] = {"label",    "class",   "target",    "y",
                                       "category", "outcome", "sentiment", NULL};
   *out = given ? gr_csv_find(t, given) : find_usual(t, usual);
-  if (given && *out < 0)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has no column '%s'", t->path, given);
+  if (given && *out < 0) return no_column(t, given);
   for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
     if (c != text && has_few(t, c)) *out = c;
   for (int c = t->n_columns - 1; *out < 0 && c >= 0; c--)

@@ -66,7 +66,8 @@ enum { MAX_NAMES = 64 };  // flags of a command that are listed
 static gr_status unknown_flag(gr_arena *a, const gr_command *c, const char *arg, size_t len) {
   const char *names[MAX_NAMES], *word = gr_arena_strndup(a, arg, len);
   int n = 0;
-  for (const gr_flag *f; n < MAX_NAMES && (f = gr_command_flag(c, n));) names[n++] = f->name;
+  for (const gr_flag *f; n < MAX_NAMES - 2 && (f = gr_command_flag(c, n));) names[n++] = f->name;
+  names[n++] = "--help", names[n++] = "--version";
   const char *near = gr_text_nearest(word, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no flag %s", word);
   const gr_foreign *foreign = gr_schema_foreign(word);
@@ -76,7 +77,7 @@ static gr_status unknown_flag(gr_arena *a, const gr_command *c, const char *arg,
   if (near) return gr_hint(s, "did you mean %s?", near);
   gr_text list = gr_text_make(a);
   for (int i = 0; i < n; i++) gr_text_printf(&list, "%s%s", i ? " " : "", names[i]);
-  return n ? gr_hint(s, "the flags are: %s", list.chars) : s;
+  return gr_hint(s, "the flags are: %s", list.chars);
 }
 
 static const gr_flag *flag_of(const gr_command *c, const char *arg, size_t len) {

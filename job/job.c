@@ -86,11 +86,11 @@ static gr_status no_config(gr_arena *a, const char *path) {
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){
       .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
+  const char *name = args->command ? args->command->name : "train";
   if (!args->config)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
-                   "graphrun configs/multi_gpu.yaml");
-  if (!args->kept && !args->config_dirs.n)
-    GR_TRY(gr_samples_given(args->command ? args->command->name : "train", args->config));
+                   "%s; `graphrun new NAME` makes a project with one", gr_samples_call(name));
+  if (!args->kept && !args->config_dirs.n) GR_TRY(gr_samples_given(name, args->config));
   if (!gr_is_file(args->config) && !args->config_dirs.n) return no_config(arena, args->config);
   gr_compose_request r = {.path = args->config,
                           .config_dirs = args->config_dirs.list,

@@ -36,6 +36,10 @@ gr_status gr_kept_find(gr_arena *a, const char *dir, gr_kept_run *out) {
   char key[GR_SAMPLES_KEY];
   *out = (gr_kept_run){.dir = dir};
   if (!dir) return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given"), hint);
+  if (gr_is_file(dir) && gr_ends_in(dir, ".yaml"))
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a configuration, not the folder of a run", dir),
+        "`graphrun %s` trains it, and prints that folder as its output", dir);
   if (gr_is_file(dir))
     return gr_hint(
         gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a file, not the folder of a run", dir),

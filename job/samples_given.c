@@ -4,8 +4,7 @@
 #include "base/port.h"
 #include "runtime/data/source.h"
 
-// How the command is called with a configuration.
-static const char *call_of(const char *command) {
+const char *gr_samples_call(const char *command) {
   if (!strcmp(command, "data")) return "graphrun data inspect CONFIG.yaml";
   if (!strcmp(command, "plan")) return "graphrun plan CONFIG.yaml";
   if (!strcmp(command, "config")) return "graphrun config CONFIG.yaml";
@@ -35,7 +34,7 @@ static gr_status is_folder(const char *command, const char *path) {
   if (has_yaml(path)) return gr_hint(s, "give the path of one of its .yaml files");
   s = gr_hint(
       s, "%s data.source=image data.image.path=%s, if it has a folder of images for each class",
-      call_of(command), path);
+      gr_samples_call(command), path);
   return hint_new(s, &gr_source_image);
 }
 
@@ -56,8 +55,8 @@ gr_status gr_samples_given(const char *command, const char *path) {
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is %s, not a configuration%s", path,
                         ending->what, there ? "" : ", and does not exist");
   s = gr_samples_key(path, key)
-          ? gr_hint(s, "%s data.source=%s %s=%s", call_of(command), source->name, key, path)
-          : gr_hint(s, "%s data.source=%s, with a file that lists such files", call_of(command),
-                    source->name);
+          ? gr_hint(s, "%s data.source=%s %s=%s", gr_samples_call(command), source->name, key, path)
+          : gr_hint(s, "%s data.source=%s, with a file that lists such files",
+                    gr_samples_call(command), source->name);
   return hint_new(s, source);
 }

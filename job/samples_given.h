@@ -6,6 +6,8 @@
 // says how a configuration names it. `command` is that of the command line ("train", "data").
 // GR_OK: the path may be that of a configuration.
 GR_MUST_USE gr_status gr_samples_given(const char *command, const char *path);
+// How the command is called with a configuration: "graphrun plan CONFIG.yaml".
+const char *gr_samples_call(const char *command);
 enum { GR_SAMPLES_KEY = 64 };
 // The key that names such a file ("data.table.path"). False: it is no file of samples by its
 // ending, or one that a list names.

@@ -110,6 +110,10 @@ static gr_status read_row(gr_arena *a, gr_conf *c, const struct row *r, char *ba
 static gr_status read_params(gr_arena *a, gr_conf *c, gr_param **out, int *n) {
   gr_conf *map = gr_conf_find(c, "hooks_params");
   *n = 0;
+  if (map && map->kind != GR_CONF_MAP && map->kind != GR_CONF_NULL)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, map->loc, "hooks_params must be a mapping, but is a %s",
+                           gr_conf_kind_name(map->kind)),
+                   "hooks_params.NAME=VALUE sets what hooks read as ctx.params.NAME");
   if (!map || map->kind != GR_CONF_MAP) return GR_OK;
   *out = GR_NEW(a, gr_param, map->n + 1);
   for (int i = 0; i < map->n; i++) {

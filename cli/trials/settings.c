@@ -39,13 +39,18 @@ static gr_status wrong(const gr_conf *v, const char *name, const char *expected)
   return gr_fail(GR_ERR_CONFIG, v->loc, "hydra.sweeper.%s must be %s", name, expected);
 }
 
+static const char *value_text(const gr_conf *v, char text[32]) {
+  snprintf(text, 32, "%lld", (long long)v->integer);
+  return v->kind == GR_CONF_INT ? text : gr_conf_a_kind(v->kind);
+}
+
 static gr_status read_whole(const gr_conf *v, const char *name, int64_t least, int64_t most,
                             int64_t *out) {
+  char text[32];
   if (v->kind != GR_CONF_INT || v->integer < least || v->integer > most)
     return gr_fail(GR_ERR_CONFIG, v->loc,
                    "hydra.sweeper.%s must be a whole number from %lld to %lld, but is %s", name,
-                   (long long)least, (long long)most,
-                   v->kind == GR_CONF_INT ? "outside" : gr_conf_a_kind(v->kind));
+                   (long long)least, (long long)most, value_text(v, text));
   *out = v->integer;
   return GR_OK;
 }

@@ -121,8 +121,10 @@ static gr_status bind_shape(gr_build_context *a, const gr_conf *shape, const cha
       shape->n && shape->items[0]->kind == GR_CONF_TEXT && !strcmp(shape->items[0]->text, "...");
   int letters = shape->n - lead;
   if (lead ? t.rank < letters : t.rank != letters)
-    return gr_fail(GR_ERR_TYPE, gr_model_builder(a)->loc, "'%s' has %s%d axes here, found %s", name,
-                   lead ? "at least " : "", letters, gr_type_text(&t, buf));
+    return gr_hint(
+        gr_fail(GR_ERR_TYPE, gr_model_builder(a)->loc, "'%s' has %s%d axes here, found %s", name,
+                lead ? "at least " : "", letters, gr_type_text(&t, buf)),
+        "the op 'reshape' gives a value other axes");
   for (int i = 0; i < letters; i++) {
     const gr_conf *c = shape->items[lead + i];
     int64_t size = t.dim[t.rank - letters + i];

@@ -94,7 +94,9 @@ static gr_status read_dtype(const gr_conf *dtype, gr_type *t) {
       t->dtype = (gr_dtype)d;
       return GR_OK;
     }
-  return gr_hint(gr_fail(GR_ERR_CONFIG, dtype->loc, "this is not a dtype"), "f32, i32, i64 or u8");
+  return gr_hint(gr_fail(GR_ERR_CONFIG, dtype->loc, "'%s' is not a dtype",
+                         dtype->kind == GR_CONF_TEXT ? dtype->text : gr_model_kind(dtype->kind)),
+                 "f32, i32, i64 or u8");
 }
 
 static gr_layout batch_layout(const gr_build_context *a) {

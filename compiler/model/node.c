@@ -111,8 +111,9 @@ static gr_status bind(gr_build_context *a, const char *key, gr_loc loc, const gr
   if (n == 1) gr_model_bind(a, names[0], loc, got);
   if (n == 1) return GR_OK;
   if (n != got->n)
-    return gr_fail(GR_ERR_CONFIG, loc, "%d names for %d result%s", n, got->n,
-                   got->n == 1 ? "" : "s");
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loc, "%d names for %d result%s", n, got->n, got->n == 1 ? "" : "s"),
+        "one name for each result, or one for all of them");
   for (int i = 0; i < n; i++)
     gr_model_bind(a, names[i], loc, &(gr_binding){.depth = got->depth, .n = 1, .v = {got->v[i]}});
   return GR_OK;

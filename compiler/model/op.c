@@ -117,6 +117,8 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
   gr_status s = gr_fail(GR_ERR_CONFIG, use->items[i]->key_loc, "op '%s' has no attribute '%s'",
                         op->name, use->keys[i]);
   s = gr_model_suggest(s, use->keys[i], known, n);
+  if (gr_op_find(use->keys[i]))
+    s = gr_hint(s, "'%s' is an op: give it a node of its own", use->keys[i]);
   return gr_hint(s, "'graphrun ops %s' lists its attributes", op->name);
 }
 

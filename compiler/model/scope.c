@@ -277,7 +277,8 @@ gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const 
     char list[256] = "";
     for (int k = 0; k < n; k++)
       snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "", known[k]);
-    s = gr_hint(gr_model_suggest(s, map->keys[i], known, n), "allowed keys: %s", list);
+    s = n ? gr_hint(gr_model_suggest(s, map->keys[i], known, n), "allowed keys: %s", list)
+          : gr_hint(s, "remove it: nothing is allowed here");
     all = gr_also(all, s);
   }
   return all;

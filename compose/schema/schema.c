@@ -202,6 +202,9 @@ static bool takes_kind(const gr_schema_type *t, const gr_conf *c) {
   return false;
 }
 
+// A text in a file that reads as a number has some; on the command line .inf and 0x14 are texts.
+static bool has_quotes(const gr_conf *c) { return c->quote || !gr_override_is_place(c->loc); }
+
 // What to write instead.
 static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
                               const gr_schema_type *type, gr_conf *c) {
@@ -213,7 +216,8 @@ static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
   if (c->raw) return gr_hint(s, "it is the value of '%s': change what that refers to", c->raw);
   if (like) return gr_hint(s, "did you mean '%s'?", like);
   if (text && gr_scalar_resolve(text, true) > GR_SCALAR_BOOL)
-    return gr_hint(s, "take the quotes away");
+    return has_quotes(c) ? gr_hint(s, "take the quotes away")
+                         : gr_hint(s, "numbers are written as 20, 1e-3 or inf on the command line");
   if (text && text[0] == '$')
     return gr_hint(s, "an environment variable is ${oc.env:NAME}, another key is ${key}");
   if (c->kind == GR_CONF_FLOAT && c->number >= -1e15 && c->number <= 1e15)

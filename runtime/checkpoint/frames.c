@@ -19,7 +19,7 @@ gr_status gr_frame_buffers_open(const gr_checkpoint *c, gr_frame_buffers **out) 
   if (b && b->zstd && b->packed && b->data) return GR_OK;
   gr_frame_buffers_close(b);
   *out = NULL;
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to read '%s'", c->path);
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to read '%s'", c->path);
 }
 
 void gr_frame_buffers_close(gr_frame_buffers *b) {

@@ -121,7 +121,7 @@ static gr_status wait_for(gr_lock *k, double seconds) {
 gr_status gr_lock_take(const gr_lock_spec *spec, gr_lock **out) {
   *out = NULL;
   gr_lock *k = calloc(1, sizeof *k);
-  if (!k) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a lock");
+  if (!k) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a lock");
   k->fd = -1;
   snprintf(k->name, sizeof k->name, "%s", spec->file);
   gr_status s = gr_disk_open(spec->dir, &k->dir);

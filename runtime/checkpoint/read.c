@@ -36,7 +36,7 @@ static gr_status open_index(gr_checkpoint *c) {
 gr_status gr_checkpoint_open(const char *path, gr_checkpoint **out) {
   *out = NULL;
   gr_checkpoint *c = calloc(1, sizeof *c);
-  if (!c) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to open a checkpoint");
+  if (!c) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to open a checkpoint");
   c->arena = gr_arena_create();
   c->path = gr_arena_strdup(c->arena, path);
   gr_status e = open_index(c);

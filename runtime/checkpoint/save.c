@@ -90,7 +90,7 @@ static gr_status open_rank(gr_saver *s) {
 gr_status gr_saver_open(const gr_saver_spec *spec, gr_saver **out) {
   *out = NULL;
   gr_saver *s = calloc(1, sizeof *s);
-  if (!s) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a saver");
+  if (!s) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a saver");
   s->spec = *spec, s->arena = gr_arena_create();
   atomic_init(&s->busy, false);
   bool all = true;

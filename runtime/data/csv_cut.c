@@ -120,11 +120,30 @@ static gr_status find_names(gr_cut *r, size_t first, size_t first_cell) {
 
 // ---- Files --------------------------------------------------------------------------------------
 
+// What to do with a file that is no text, by its first bytes; r->cursor is at its start.
+static const char *advice(const char *begin, size_t n) {
+  static const struct {
+    const char *begin, *advice;
+  } kinds[] = {{"\x1f\x8b", "it is packed by gzip: gunzip unpacks it"},
+               {"\x28\xb5\x2f\xfd", "it is packed by zstd: unzstd unpacks it"},
+               {"BZh", "it is packed by bzip2: bunzip2 unpacks it"},
+               {"PK", "it is a ZIP file or a spreadsheet: unpack it, or save the sheet as CSV"},
+               {"PAR1", "it is a Parquet file: name it .parquet"},
+               {"SQLite", "it is a database: export the table as CSV"}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (n >= strlen(kinds[i].begin) && !memcmp(begin, kinds[i].begin, strlen(kinds[i].begin)))
+      return kinds[i].advice;
+  return "a text in UTF-16 without a byte order mark takes data.table.encoding=utf-16; else write "
+         "the file again";
+}
+
 static gr_status check_nul(gr_cut *r) {
   char *nul = memchr(r->cursor, 0, (size_t)(r->end - r->cursor));
   for (char *c = r->cursor; nul && c < nul; c++)
     if (*c == '\n') r->number++, r->line_start = c + 1;
-  return nul ? gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text") : GR_OK;
+  if (!nul) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, here(r, nul), "there is a NUL byte: this is no text"), "%s",
+                 advice(r->cursor, (size_t)(r->end - r->cursor)));
 }
 
 static gr_status cut_csv(gr_cut *r) {

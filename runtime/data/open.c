@@ -252,10 +252,12 @@ static void add_input(list *l, const char *path) {
 static gr_status add_folder(list *l, const gr_source_ops *ops, const char *folder) {
   gr_names found;
   int before = l->names.n;
+  size_t n = strlen(folder);
+  while (n > 1 && folder[n - 1] == '/') n--;
   GR_TRY(gr_file_list_folder(l->arena, folder, &found));
   for (int i = 0; i < found.n; i++)
     if (is_input(ops, found.items[i]))
-      add_input(l, gr_arena_printf(l->arena, "%s/%s", folder, found.items[i]));
+      add_input(l, gr_arena_printf(l->arena, "%.*s/%s", (int)n, folder, found.items[i]));
   return l->names.n > before ? GR_OK : no_input(ops, folder);
 }
 

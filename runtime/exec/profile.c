@@ -54,7 +54,7 @@ gr_status gr_exec_profile(FILE *f, gr_exec *e) {
   int ops = 0;
   while (gr_ops[ops]) ops++;
   table t = {.lines = calloc((size_t)ops + 1, sizeof *t.lines)};
-  if (!t.lines) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a profile");
+  if (!t.lines) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a profile");
   gr_status s = gr_exec_times_end(e);
   for (uint32_t i = 0; i < e->plan->n_programs; i++) add_up(&t, &e->programs[i].frame);
   qsort(t.lines, (size_t)t.n, sizeof *t.lines, worst_first);

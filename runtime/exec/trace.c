@@ -50,7 +50,7 @@ gr_status gr_trace_open(const char *dir, const char *name, int rank, gr_trace **
   if (*out && (*out)->dir && (*out)->name) return GR_OK;
   release(*out);
   *out = NULL;
-  return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a trace");
+  return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a trace");
 }
 
 double gr_trace_now(void) { return gr_wall_seconds(); }

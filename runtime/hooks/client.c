@@ -105,7 +105,7 @@ static gr_status open_all(gr_hooks *h) {
 gr_status gr_hooks_open(const gr_hooks_spec *spec, gr_hooks **out) {
   *out = NULL;
   gr_hooks *h = calloc(1, sizeof *h);
-  if (!h) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for hooks");
+  if (!h) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for hooks");
   h->arena = gr_arena_create();
   h->spec = *spec;
   if (!h->spec.memory_bytes) h->spec.memory_bytes = (size_t)64 << 20;

@@ -99,7 +99,7 @@ static gr_status open_files(gr_report *r) {
 gr_status gr_report_open(const gr_report_spec *spec, gr_report **out) {
   *out = NULL;
   gr_report *r = calloc(1, sizeof *r);
-  if (!r) return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory for a report");
+  if (!r) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a report");
   r->arena = gr_arena_create();
   r->spec = *spec;
   r->spec.dir = gr_arena_strdup(r->arena, spec->dir);

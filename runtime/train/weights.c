@@ -53,18 +53,24 @@ static gr_status no_step(const kept *k, gr_status s) {
   for (int i = 0; i < k->n; i++)
     if (k->items[i].state == GR_CHECKPOINT_OK)
       gr_text_printf(&t, "%s%lld", t.len ? ", " : "", (long long)k->items[i].step);
+  if (!t.len)
+    return gr_hint(s, "none that is there can be read: `graphrun ckpt verify %s` says why", k->dir);
   return gr_hint(s, "there are the steps %s; --which=last takes the newest", t.chars);
 }
 
 static gr_status of_step(const kept *k, int64_t step, bool best, const char **out) {
+  const gr_checkpoint_entry *found = NULL;
   for (int i = 0; i < k->n; i++)
-    if (k->items[i].step == step && k->items[i].state == GR_CHECKPOINT_OK) {
-      *out = k->items[i].path;
-      return GR_OK;
-    }
-  return no_step(
-      k, gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%s checkpoint, of step %lld, is not in '%s'",
-                 best ? "the best" : "that", (long long)step, k->dir));
+    if (k->items[i].step == step && (!found || found->state != GR_CHECKPOINT_OK))
+      found = &k->items[i];
+  if (found && found->state == GR_CHECKPOINT_OK) return *out = found->path, GR_OK;
+  const char *which = best ? "the best" : "that";
+  return no_step(k, found ? gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                                    "%s checkpoint, of step %lld, cannot be read: %s", which,
+                                    (long long)step, found->why)
+                          : gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                                    "%s checkpoint, of step %lld, is not in '%s'", which,
+                                    (long long)step, k->dir));
 }
 
 static gr_status newest(const kept *k, const char **out) {

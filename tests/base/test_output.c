@@ -76,11 +76,11 @@ static void files_are_replaced(void) {
   holds(path, "one");
   CHECK((mode_of(path) & 0777) == 0640, "mode %o", mode_of(path));
   CHECK(!chmod(path, 0604), "mode");
-  MUST(write_text(NULL, path, "two"));
-  holds(path, "two");
+  MUST(write_text(NULL, path, "one more"));
+  holds(path, "one more");
   CHECK((mode_of(path) & 0777) == 0604, "mode %o", mode_of(path));
   CHECK(!chdir(folder), "relative to a folder");
-  MUST(write_text(NULL, "file", "three"));
+  MUST(write_text(NULL, "file", "one of three"));
   MUST(write_text(".", "file", "three"));
   CHECK(!chdir("/"), "back");
   holds(path, "three");
@@ -212,7 +212,7 @@ static void folders_that_are_links_are_refused(void) {
 
 static void a_link_that_the_user_names_is_followed(void) {
   begin();
-  put(other, "old");
+  put(other, "new and old");
   CHECK(!symlink("other", path), "a link");
   MUST(write_text(NULL, path, "new"));
   CHECK(S_ISLNK(mode_of(path)), "the link stays");

@@ -58,22 +58,22 @@ static void two_files_are_replaced_together(void) {
   for (failing_call = 1; failed; failing_call++) {
     char whole[10];
     begin();
-    MUST(write_both("old", GR_OK));
+    MUST(write_both("the old", GR_OK));
     asked = 0, gr_output_fault = fail_call;
-    gr_status s = write_both("new", GR_OK);
+    gr_status s = write_both("the new", GR_OK);
     gr_output_fault = NULL;
     failed = s != NULL;
     are_of_one_age();
     first_word(path, whole);
-    CHECK(failed ? gr_status_code(s) == GR_ERR_IO : !strcmp(whole, "new"), "'%s'", whole);
+    CHECK(failed ? gr_status_code(s) == GR_ERR_IO : !strcmp(whole, "the new"), "'%s'", whole);
     gr_status_drop(s);
-    old += !strcmp(whole, "old");
+    old += !strcmp(whole, "the old");
     end();
   }
   // Nothing of the old ones is lost before both are written and durable but for their names.
   CHECK(old >= 9, "%d failures leave the old files", old);
   begin();
-  gr_status s = write_both("new", gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the caller's"));
+  gr_status s = write_both("the new", gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the caller's"));
   CHECK(gr_status_code(s) == GR_ERR_CONFIG, "%s", gr_status_text(s));
   gr_status_drop(s);
   CHECK(access(path, F_OK) && access(other, F_OK), "something is written");

@@ -1,4 +1,4 @@
-# mistakes.sh - 120 ordinary mistakes of a new user: each is refused with its exit code, and with one message that
+# mistakes.sh - 146 ordinary mistakes of a new user: each is refused with its exit code, and with one message that
 # names the place, what was expected and found, and what to do. A line of the table is
 #
 #   NAME | EXIT CODE | what the lines of its output, joined, match | COMMAND
@@ -187,5 +187,30 @@ a file of ONNX that is none | 65 | config error: 'm.onnx' is no file of ONNX, or
 a plan that is none | 65 | config error: cannot find primary config 'x.plan' in '.'.*hint: rename './x.plan': only .yaml files are read; --diff | echo x >x.plan; gr plan table/config.yaml --diff=x.plan
 kHz for a sample rate | 65 | argument [0-9]+:1:18: config error: 'data.speech.sample_rate' must be an integer from 1000 to 1000000,.*hint: data.speech.sample_rate: recordings are resampled to | speech data.sample_rate=16kHz
 a table for a manifest | 66 | table/data.csv:1:1: data error: expected a value, found 'w'.*hint: a line of a manifest is ."audio_path": "a.wav", "text": | speech data.manifest=table/data.csv
+predicting onto the table | 74 | i/o error: cannot write 'in.csv': it is there, and is no file that this command writes.*hint: name another file, or remove it | cp table/data.csv in.csv; gr predict table/run in.csv --out=in.csv || { code=$?; cmp table/data.csv in.csv && exit $code; }
+the report onto a table | 74 | i/o error: cannot write 'in.csv': it is there, and is no file that this command writes.*hint: name another file, or remove it | gr report table/run --out=in.csv
+a plot onto a configuration | 74 | i/o error: cannot write 'k.yaml': it is there, and is no file that this command writes.*hint: name another file, or remove it | cp table/config.yaml k.yaml; gr plot table/run --out=k.yaml
+importing onto a graph | 74 | i/o error: cannot write 'g.yaml': it is there, and is no file that this command writes.*hint: name another file, or remove it | cp table/graph.yaml g.yaml; gr export table/run q.onnx; gr import q.onnx -o g.yaml
+infinity as YAML has it | 65 | argument [0-9]+:1:13: config error: 'training.lr' must be a number of at least 0, but is ".inf", a string.*hint: numbers are written as 20, 1e-3 or inf on the command | table training.lr=.inf
+a hexadecimal number | 65 | argument [0-9]+:1:21: config error: 'training.batch_size' must be an integer from 1.*hint: numbers are written as 20, 1e-3 or inf on the command | table training.batch_size=0x20
+exporting without a file | 2 | usage error: no file is given to write.*hint: graphrun export RUN FILE.safetensors.FILE.npz.FILE.onnx | gr export table/run
+looking at no data | 2 | usage error: no configuration is given.*hint: graphrun data inspect CONFIG.yaml; .graphrun new NAME. makes a project | gr data inspect
+a new project without a name | 2 | usage error: no name is given.*hint: graphrun new NAME | gr new
+a label that the data lack | 2 | usage error: --label: '.*table/data.csv' has no column 'Fruits'.*hint: it has: weight, diameter, sugar, fruit | gr new x --from=table/data.csv --label=Fruits
+--version misspelt | 2 | usage error: there is no flag --verison.*hint: did you mean --version. | gr --verison
+evaluating a configuration | 2 | usage error: 'table/config.yaml' is a configuration, not the folder of a run.*hint: .graphrun table/config.yaml. trains it | gr eval table/config.yaml
+exporting a program that is not there | 2 | usage error: the model has no program 'actor'.*hint: it has: train, eval | gr export table/run m.onnx --program=actor
+importing a pickle | 2 | usage error: 'w.pt' does not end in .onnx.*hint: graphrun import FILE.onnx | gr import w.pt
+params of a model of ONNX | 65 | table/config.yaml:8:12: config error: the model has no 'width'.*hint: remove it: nothing is allowed here | table model.graph=q.onnx 'model.loss={cross_entropy: [logits, y]}'
+a search without trials | 65 | argument [0-9]+:1:24: config error: hydra.sweeper.n_trials must be a whole number from 1 to 10000, but is 0 | gr -m table/config.yaml hydra/sweeper=optuna hydra.sweeper.n_trials=0 'training.lr=interval(0.001,1)'
+a metric for the loss | 65 | table/g.yaml:16:11: unsupported error: op 'accuracy' has no gradient.*hint: .train:. names a loss that does not depend on it, such as cross_entropy | graph table 's/^train: loss/train: acc/'
+a dtype of PyTorch | 65 | table/g.yaml:5:29: config error: 'float32' is not a dtype.*hint: f32, i32, i64 or u8 | graph table 's/dtype: f32}/dtype: float32}/'
+two ops in a node | 65 | table/g.yaml:12:22: config error: op 'relu' has no attribute 'tanh'.*hint: 'tanh' is an op: give it a node of its own | graph table 's/{relu: x}/{relu: x, tanh: x}/'
+images that are not read | 66 | argument [0-9]+:1:17: data error: the folder 'gif' has no images that are read: 'gif/a/1.gif' is none, by its name.*hint: PNG, JPEG, PPM, PGM and .npy are | mkdir -p gif/a gif/b; echo GIF >gif/a/1.gif; echo GIF >gif/b/1.gif; image data.image.path=gif
+a table that is packed | 66 | z.csv:1:[0-9]+: data error: there is a NUL byte: this is no text.*hint: it is packed by gzip: gunzip unpacks it | gzip -c table/data.csv >z.csv; table data.table.path=z.csv
+a text that is a number | 66 | m.jsonl:1:29: data error: expected text in double quotes as the value of "text".*hint: a line of a manifest is ."audio_path": "a.wav", "text": | echo '{"audio_path": "a", "text": 5}' >m.jsonl; speech data.manifest=m.jsonl
+a manifest without texts | 66 | m.jsonl:1:1: data error: the key "text" is missing.*hint: a line of a manifest is ."audio_path": "a.wav", "text": | echo '{"audio_path": "a", "transcript": "A"}' >m.jsonl; speech data.manifest=m.jsonl
+a number for the params of hooks | 65 | argument [0-9]+:1:14: config error: hooks_params must be a mapping, but is a float.*hint: hooks_params.NAME=VALUE sets | table hooks_params=0.9
+a run whose checkpoint is cut short | 78 | checkpoint error: the best checkpoint, of step [0-9]+, cannot be read: .*is damaged.*hint: none that is there can be read: .graphrun ckpt verify | cp -r table/run cut; truncate -s 50 cut/checkpoints/step*/*; gr eval cut
 MISTAKES
 counts

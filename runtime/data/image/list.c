@@ -15,6 +15,7 @@ typedef struct folder {
   gr_split split;       // of all images; GR_SPLIT_BY_KEY: a hash of its name says which
   uint32_t class_from;  // the number of the first image of the class
   int32_t class_place;  // of the class, in the order of additions
+  const char *other;    // the first file that is no image, by its name
 } folder;
 
 static gr_status add_image(folder *f, const char *path) {
@@ -27,7 +28,10 @@ static gr_status add_image(folder *f, const char *path) {
                         &(gr_listed){name, path, {.split = split, .label = 1 + f->class_place}});
 }
 
-static void skip_file(const folder *f) { f->request->skipped[GR_IMAGE_OTHER]++; }
+static void skip_file(folder *f, const char *path) {
+  if (!f->other) f->other = path;
+  f->request->skipped[GR_IMAGE_OTHER]++;
+}
 
 // Images of a class may be in folders within its own.
 static gr_status add_folder(folder *f, const char *path, int depth) {
@@ -44,12 +48,17 @@ static gr_status add_folder(folder *f, const char *path, int depth) {
     else if (gr_source_reads(&gr_source_image, names.items[i]))
       GR_TRY(add_image(f, inner));
     else
-      skip_file(f);
+      skip_file(f, inner);
   }
   return GR_OK;
 }
 
-static gr_status no_classes(const char *path, bool images) {
+static gr_status no_classes(const char *path, bool images, const char *other) {
+  if (!images && other)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "the folder '%s' has no images that are read: '%s' is none, by its name",
+                           path, other),
+                   "PNG, JPEG, PPM, PGM and .npy are: convert the others");
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE,
               images ? "the folder '%s' has images and no folders: their classes are not known"
@@ -70,14 +79,14 @@ static gr_status list_classes(folder *f) {
     const char *path = gr_arena_printf(l->arena, "%s/%s", f->root, names.items[i]);
     images |= gr_source_reads(&gr_source_image, names.items[i]) != NULL;
     if (!gr_is_dir(path)) {
-      skip_file(f);
+      skip_file(f, path);
       continue;
     }
     f->class_from = l->count;
     GR_TRY(gr_classes_add(&l->classes, l->arena, names.items[i], GR_NOWHERE, &f->class_place));
     GR_TRY(add_folder(f, path, 1));
   }
-  return l->count == before ? no_classes(f->root, images) : GR_OK;
+  return l->count == before ? no_classes(f->root, images, f->other) : GR_OK;
 }
 
 // ---- Lists --------------------------------------------------------------------------------------

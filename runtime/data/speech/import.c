@@ -31,7 +31,7 @@ static gr_status unpack(gr_arena *a, const char *path, char **out, size_t *len) 
   gzFile f = gzdopen(fd, "rb");
   if (!f) {
     close(fd);
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "no memory to unpack '%s'", path);
+    return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory to unpack '%s'", path);
   }
   while ((n = gzread(f, buf, sizeof buf)) > 0 && t.len < MAX_BYTES)
     gr_text_putn(&t, buf, (size_t)n);

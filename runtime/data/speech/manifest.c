@@ -34,6 +34,9 @@ typedef struct member {
   int col;  // of the value, 1-based; 0: absent
 } member;
 
+static const char example[] =
+    "a line of a manifest is {\"audio_path\": \"a.wav\", \"text\": \"HELLO\", \"duration\": 1.2}";
+
 static gr_loc at_col(gr_loc line, int col) { return (gr_loc){line.file, line.line, col ? col : 1}; }
 
 static gr_status find_member(gr_arena *a, gr_loc loc, const gr_json *line, member *m) {
@@ -43,8 +46,9 @@ static gr_status find_member(gr_arena *a, gr_loc loc, const gr_json *line, membe
     if (v->kind == GR_JSON_NULL) return GR_OK;
     bool text = m->kind == GR_JSON_TEXT;
     if (text ? v->kind != GR_JSON_TEXT : v->kind != GR_JSON_INT && v->kind != GR_JSON_FLOAT)
-      return gr_fail(GR_ERR_DATA, at_col(loc, m->col), "expected %s as the value of \"%s\"",
-                     text ? "text in double quotes" : "a number", m->key);
+      return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m->col), "expected %s as the value of \"%s\"",
+                             text ? "text in double quotes" : "a number", m->key),
+                     example);
     if (!text && !isfinite(v->f))
       return gr_fail(GR_ERR_DATA, at_col(loc, m->col),
                      "expected a number that a double can hold as the value of \"%s\"", m->key);
@@ -58,9 +62,10 @@ static gr_status check_members(const member *m, gr_loc loc) {
   if (!m[AUDIO].text || !*m[AUDIO].text)
     return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[AUDIO].col),
                            "the key \"audio_path\" is missing or empty"),
-                   "a line is {\"audio_path\": \"a.wav\", \"text\": \"hello\", \"duration\": 1.2}");
+                   example);
   if (!m[TEXT].text)
-    return gr_fail(GR_ERR_DATA, at_col(loc, m[TEXT].col), "the key \"text\" is missing");
+    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[TEXT].col), "the key \"text\" is missing"),
+                   example);
   if (m[DURATION].number < 0)
     return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[DURATION].col),
                            "a duration of %g seconds cannot be", m[DURATION].number),
@@ -77,11 +82,11 @@ static gr_status parse_line(gr_arena *scratch, gr_loc loc, const char *line, siz
   gr_json_error why;
   if (!gr_json_read(scratch, line, len, out, &why))
     return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, why.col), "%s, found %s", why.why, why.found),
-                   "a line of a manifest is {\"audio_path\": \"a.wav\", \"text\": \"HELLO\", "
-                   "\"duration\": 1.2}");
+                   example);
   if ((*out)->kind == GR_JSON_OBJECT) return GR_OK;
-  return gr_fail(GR_ERR_DATA, at_col(loc, (*out)->offset + 1),
-                 "expected one JSON object on each line");
+  return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, (*out)->offset + 1),
+                         "expected one JSON object on each line"),
+                 example);
 }
 
 static gr_status read_members(gr_arena *a, gr_loc loc, const char *line, size_t len, member *m) {
