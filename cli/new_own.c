@@ -182,12 +182,39 @@ static gr_status look_at_series(gr_new_own *o, const char *path) {
   return GR_OK;
 }
 
+// ---- Recordings ---------------------------------------------------------------------------------
+
+enum { MAX_MANIFEST = 1 << 28 };
+
+// path: of the manifest, as the configuration names it; its text is changed.
+static void make_speech(gr_new_own *o, const char *path, char *manifest) {
+  gr_text vocab = gr_text_make(o->arena);
+  gr_new_put_symbols(o->arena, manifest, &vocab);
+  begin(o, "speech", "manifest", path);
+  gr_new_name(o, "vocab", vocab.chars);
+  gr_new_add(o, "vocab",
+             "text: {case: keep, spaces: \"\", drops: \"\"}   # transcripts as they are");
+  gr_text_printf(&o->said, "; symbols: %s\n", gr_new_quoted(o, vocab.chars));
+}
+
+static void make_recordings(gr_new_own *o, const gr_new_recordings *r) {
+  gr_text_printf(&o->said, "%d recordings with their texts", r->n);
+  if (r->without_text) gr_text_printf(&o->said, ", %d without one left out", r->without_text);
+  make_speech(o, "manifest.jsonl", gr_arena_strdup(o->arena, r->manifest));
+  o->manifest = r->manifest;
+}
+
+// ---- Tables, of what they list ----------------------------------------------------------------
+
 static gr_status look_at_table(gr_new_own *o, const char *path) {
   gr_csv t = {0};
+  gr_new_recordings recordings = {0};
   int label, text;
   uint32_t classes;
   GR_TRY(read_table(o->arena, path, &t));
   if (!o->label && make_list(o, &t)) return GR_OK;
+  if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));
+  if (recordings.n) return make_recordings(o, &recordings), GR_OK;
   text = gr_new_find_text(&t, o->label ? gr_csv_find(&t, o->label) : -1);
   GR_TRY(gr_new_find_label(&t, o->label, text, &label));
   bool value = is_value(&t, label, &classes);
@@ -210,31 +237,14 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   return GR_OK;
 }
 
-// ---- Texts and manifests ----------------------------------------------------------------------
-
-enum { MAX_MANIFEST = 1 << 28 };
-
-// path: of the manifest, as the configuration names it; its text is changed.
-static void make_speech(gr_new_own *o, const char *path, char *manifest) {
-  gr_text vocab = gr_text_make(o->arena);
-  gr_new_put_symbols(o->arena, manifest, &vocab);
-  begin(o, "speech", "manifest", path);
-  gr_new_name(o, "vocab", vocab.chars);
-  gr_new_add(o, "vocab",
-             "text: {case: keep, spaces: \"\", drops: \"\"}   # transcripts as they are");
-  gr_text_printf(&o->said, "; symbols: %s\n", gr_new_quoted(o, vocab.chars));
-}
+// ---- Manifests and folders of recordings ------------------------------------------------------
 
 // *found: whether the folder has recordings with their texts.
 static gr_status look_at_recordings(gr_new_own *o, const char *dir, bool *found) {
   gr_new_recordings r;
   GR_TRY(gr_new_read_recordings(o->arena, dir, &r));
   *found = r.n > 0;
-  if (!r.n) return GR_OK;
-  gr_text_printf(&o->said, "%d recordings with their texts", r.n);
-  if (r.without_text) gr_text_printf(&o->said, ", %d without one left out", r.without_text);
-  make_speech(o, "manifest.jsonl", gr_arena_strdup(o->arena, r.manifest));
-  o->manifest = r.manifest;
+  if (r.n) make_recordings(o, &r);
   return GR_OK;
 }
 
@@ -279,12 +289,13 @@ static gr_status look_at_folder(gr_new_own *o, const char *path) {
   if (classes < 2) GR_TRY(look_at_recordings(o, path, &recordings));
   if (recordings) return GR_OK;
   if (classes < 2)
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                           "'%s' has no two folders of images, one for each class, and no "
-                           "recordings with their texts",
-                           path),
-                   "cats/1.png and dogs/1.png; 1.wav and 1.txt, or metadata.csv with a line "
-                   "NAME|TEXT for each recording; or the path of a table, a text or a manifest");
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                "'%s' has no two folders of images, one for each class, and no "
+                "recordings with their texts",
+                path),
+        "cats/1.png and dogs/1.png; 1.wav and 1.txt, or a table (.csv) with a column of "
+        "recordings and one of their texts; or the path of a table, a text or a manifest");
   make_images(o, path);
   gr_text_printf(&o->said, "%d images of %d classes\n", images, classes);
   return GR_OK;
@@ -321,6 +332,7 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
                  "a table (.csv, .tsv, .jsonl, .arff), series (.ts), a folder with a folder of "
                  "images for each class, a list of "
-                 "images or videos (.csv with path and label), a text (.txt, .md) or a manifest of "
+                 "images or videos (.csv with path and label) or of recordings (with their texts), "
+                 "a text (.txt, .md) or a manifest of "
                  "recordings (.jsonl)");
 }

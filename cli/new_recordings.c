@@ -1,8 +1,8 @@
 // new_recordings.c - see new_recordings.h.
 #include "cli/new_recordings.h"
 #include <string.h>
+#include <strings.h>
 #include "base/json.h"
-#include "runtime/data/csv.h"
 #include "runtime/data/source.h"
 
 enum { MAX_TEXT = 1 << 16, MAX_METADATA = 1 << 28 };
@@ -20,18 +20,19 @@ static void put(reading *r, const char *path, const char *text) {
   r->out->n++;
 }
 
-// ---- metadata.csv -----------------------------------------------------------------------------
+// ---- Lists ------------------------------------------------------------------------------------
 
-// LJSpeech has its recordings in wavs, and names them without an ending.
+// LJSpeech has its recordings in wavs, and names them without an ending; Common Voice has clips.
 static gr_status find_recording(const reading *r, const char *name, gr_loc loc, const char **out) {
-  static const char *const folders[] = {"", "wavs/"}, *const endings[] = {"", ".wav", ".flac"};
-  for (int i = 0; i < 2; i++)
+  static const char *const folders[] = {"", "wavs/", "clips/"}, *const endings[] = {"", ".wav",
+                                                                                    ".flac"};
+  for (int i = 0; i < 3; i++)
     for (int k = 0; k < 3; k++) {
       *out = gr_arena_printf(r->arena, "%s/%s%s%s", r->dir, folders[i], name, endings[k]);
       if (gr_source_reads(&gr_source_speech, *out) && gr_is_file(*out)) return GR_OK;
     }
   return gr_hint(gr_fail(GR_ERR_DATA, loc, "there is no recording '%s', nor '%s.wav'", name, name),
-                 "recordings are in the folder of metadata.csv, or in its folder wavs");
+                 "recordings are in the folder of their list, or in its folder wavs or clips");
 }
 
 static gr_status read_line(reading *r, char *line, gr_loc loc) {
@@ -57,26 +58,94 @@ static gr_status read_lines(reading *r, const char *file, char *text) {
   return GR_OK;
 }
 
-static int find_column(const gr_csv *t, const char *const *names) {
-  for (; *names; names++) {
-    int k = gr_csv_find(t, *names);
-    if (k >= 0 && t->columns[k].type == GR_COLUMN_TEXT) return k;
-  }
+static bool is_recording(const char *name) {
+  const gr_source_ending *ending = gr_source_reads(&gr_source_speech, name);
+  return ending && ending->in_lists;
+}
+
+static bool is_text(const gr_csv *t, int column) {
+  return t->columns[column].type == GR_COLUMN_TEXT;
+}
+
+// The column whose first cell names a recording; -1: none does.
+static int find_names(const gr_csv *t) {
+  for (int c = 0; c < t->n_columns && t->rows; c++)
+    if (is_text(t, c) && is_recording(t->columns[c].texts[0])) return c;
   return -1;
 }
 
-static gr_status read_columns(reading *r, const char *file) {
-  static const char *const names[] = {"file_name", "path", NULL}, *const texts[] = {"transcription",
-                                                                                    "sentence",
-                                                                                    "text", NULL};
-  gr_csv t = {0};
-  gr_csv_format format = {',', true, "data.table"};
-  GR_TRY(gr_csv_read(r->arena, file, &format, &t));
-  int name = find_column(&t, names), text = find_column(&t, texts);
-  for (uint32_t i = 0; i < t.rows && name >= 0 && text >= 0; i++) {
+// The column of the texts: one with a usual name, or the only other of text; -1: it is not known.
+static int find_texts(const gr_csv *t, int names) {
+  static const char *const usual[] = {"transcription", "sentence", "text", "transcript", NULL};
+  int found = -1, n = 0;
+  for (const char *const *word = usual; *word; word++)
+    for (int c = 0; c < t->n_columns; c++)
+      if (c != names && is_text(t, c) && !strcasecmp(t->columns[c].name, *word)) return c;
+  for (int c = 0; c < t->n_columns; c++)
+    if (c != names && is_text(t, c)) found = c, n++;
+  return n == 1 ? found : -1;
+}
+
+static gr_status read_rows(reading *r, const gr_csv *t, int name) {
+  int text = find_texts(t, name);
+  if (text < 0)
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){t->path, 1, 1},
+                           "the column '%s' names recordings, and it is not clear which one has "
+                           "their texts",
+                           t->columns[name].name),
+                   "call that one text");
+  for (uint32_t i = 0; i < t->rows; i++) {
     const char *path;
-    GR_TRY(find_recording(r, t.columns[name].texts[i], gr_csv_place(&t, i), &path));
-    put(r, path, t.columns[text].texts[i]);
+    GR_TRY(find_recording(r, t->columns[name].texts[i], gr_csv_place(t, i), &path));
+    put(r, path, t->columns[text].texts[i]);
+  }
+  return GR_OK;
+}
+
+static gr_status read_table(gr_arena *a, const char *file, gr_csv *out) {
+  gr_csv_format format = gr_csv_any;
+  format.section = "data.table";
+  *out = (gr_csv){0};
+  return gr_csv_read(a, file, &format, out);
+}
+
+// Names without an ending are in a column that is called so.
+static gr_status read_columns(reading *r, const char *file) {
+  gr_csv t;
+  GR_TRY(read_table(r->arena, file, &t));
+  int name = find_names(&t);
+  if (name < 0 && (name = gr_csv_find(&t, "file_name")) < 0) name = gr_csv_find(&t, "path");
+  return name >= 0 && is_text(&t, name) ? read_rows(r, &t, name) : GR_OK;
+}
+
+gr_status gr_new_read_list(gr_arena *a, const gr_csv *t, gr_new_recordings *out) {
+  int name = find_names(t);
+  const char *slash = strrchr(t->path, '/');
+  const char *dir = slash ? gr_arena_strndup(a, t->path, (size_t)(slash - t->path)) : ".";
+  reading r = {a, dir, gr_text_make(a), out};
+  *out = (gr_new_recordings){0};
+  if (name >= 0) GR_TRY(read_rows(&r, t, name));
+  out->manifest = r.manifest.chars;
+  return GR_OK;
+}
+
+// *out: the table in the folder that names recordings; NULL: none does.
+static gr_status find_list(gr_arena *a, const char *dir, const char **out) {
+  int n;
+  const char **names = gr_list_dir(a, dir, &n);
+  *out = NULL;
+  for (int i = 0; i < n; i++) {
+    gr_csv t;
+    const char *path = gr_arena_printf(a, "%s/%s", dir, names[i]);
+    if (!gr_ends_in(path, ".csv") && !gr_ends_in(path, ".tsv")) continue;
+    gr_status s = read_table(a, path, &t);
+    bool lists = !s && find_names(&t) >= 0;
+    gr_status_drop(s);
+    if (lists && *out)
+      return gr_hint(
+          gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' and '%s' both name recordings", *out, path),
+          "give one of them: --from=%s", *out);
+    if (lists) *out = path;
   }
   return GR_OK;
 }
@@ -90,11 +159,6 @@ static gr_status read_metadata(reading *r, const char *file) {
 }
 
 // ---- Texts beside recordings ------------------------------------------------------------------
-
-static bool is_recording(const char *name) {
-  const gr_source_ending *ending = gr_source_reads(&gr_source_speech, name);
-  return ending && ending->in_lists;
-}
 
 static gr_status read_beside(reading *r, const char *name) {
   const char *dot = strrchr(name, '.'), *path = gr_arena_printf(r->arena, "%s/%s", r->dir, name);
@@ -117,7 +181,7 @@ static gr_status read_folder(reading *r) {
   return GR_OK;
 }
 
-// Whether a folder has recordings, of which its metadata.csv may be.
+// Whether a folder has recordings, which its metadata.csv may be about.
 static bool has_recordings(gr_arena *a, const char *dir) {
   int n;
   const char **names = gr_list_dir(a, dir, &n);
@@ -128,11 +192,15 @@ static bool has_recordings(gr_arena *a, const char *dir) {
 
 gr_status gr_new_read_recordings(gr_arena *a, const char *dir, gr_new_recordings *out) {
   reading r = {a, dir, gr_text_make(a), out};
-  const char *file = gr_arena_printf(a, "%s/metadata.csv", dir);
+  const char *file = gr_arena_printf(a, "%s/metadata.csv", dir), *list = NULL;
+  bool here = has_recordings(a, dir) || has_recordings(a, gr_arena_printf(a, "%s/wavs", dir));
   *out = (gr_new_recordings){0};
-  if (!has_recordings(a, dir) && !has_recordings(a, gr_arena_printf(a, "%s/wavs", dir)))
-    return GR_OK;
-  GR_TRY(gr_is_file(file) ? read_metadata(&r, file) : read_folder(&r));
+  if (here && gr_is_file(file))
+    GR_TRY(read_metadata(&r, file));
+  else
+    GR_TRY(find_list(a, dir, &list));
+  if (list) GR_TRY(read_columns(&r, list));
+  if (here && !out->n) GR_TRY(read_folder(&r));
   out->manifest = r.manifest.chars;
   return GR_OK;
 }

@@ -63,6 +63,17 @@ from ljspeech lj recordings '120 recordings with their texts; symbols: "ABCDEF"'
 from listed lj/metadata.csv recordings '120 recordings with their texts'
 check "... the same project" cmp own/ljspeech/manifest.jsonl own/listed/manifest.jsonl
 from hub hub recordings '120 recordings with their texts'
+# In tables: whatever their columns are called, in a folder of their own, and given as the table.
+mkdir -p shelf/clips && cp hub/*.wav shelf/clips
+{ printf 'number;clip;said\n' && sed 's/\(.*\)|x|\(.*\)/\1;clips\/\1.wav;\2/' lj/metadata.csv; } >shelf/list.csv
+from shelf shelf recordings '120 recordings with their texts; symbols: "ABCDEF"'
+from sheet shelf/list.csv recordings '120 recordings with their texts; symbols: "ABCDEF"'
+check "... the same manifest" cmp own/shelf/manifest.jsonl own/sheet/manifest.jsonl
+sed 's/said/said;by/; 2,$s/$/;someone/' shelf/list.csv >shelf/spoken.csv
+expect "new --from=a table of recordings and two texts" 66 "spoken.csv:1:1: .*'clip' names recordings, and it is not clear which one has their texts" \
+  "hint: call that one text" -- "$graphrun" new own/spoken --from=shelf/spoken.csv
+expect "new --from=a folder with two lists of recordings" 2 "'.*/shelf/list.csv' and '.*/shelf/spoken.csv' both name recordings" "hint: .*--from=.*list.csv" -- \
+  "$graphrun" new own/shelves --from=shelf
 # The test set's recordings have no text either.
 from beside beside recordings '118 recordings with their texts, [0-9]+ without one left out'
 printf '\n999|A\n' >>lj/metadata.csv
