@@ -186,11 +186,23 @@ static gr_status look_at_series(gr_new_own *o, const char *path) {
 
 enum { MAX_MANIFEST = 1 << 28 };
 
+// By CTC a recogniser says nothing for some hundred steps, however few recordings an epoch has.
+static void set_epochs(gr_new_own *o, const char *manifest) {
+  enum { BATCH = 16, EPOCHS = 40, STEPS = 800, EVALUATIONS = 8 };
+  int n = 0;
+  for (const char *c = manifest; (c = strchr(c, '\n')); c++) n++;
+  int steps = (n * 4 / 5 + BATCH - 1) / BATCH, epochs = STEPS / (steps ? steps : 1);
+  if (epochs <= EPOCHS) return;
+  gr_new_set(o, "max_epochs", gr_arena_printf(o->arena, "%d", epochs));
+  gr_new_set(o, "eval_every", gr_arena_printf(o->arena, "%d", epochs / EVALUATIONS));
+}
+
 // path: of the manifest, as the configuration names it; its text is changed.
 static void make_speech(gr_new_own *o, const char *path, char *manifest) {
   gr_text vocab = gr_text_make(o->arena);
-  gr_new_put_symbols(o->arena, manifest, &vocab);
   begin(o, "speech", "manifest", path);
+  set_epochs(o, manifest);
+  gr_new_put_symbols(o->arena, manifest, &vocab);
   gr_new_name(o, "vocab", vocab.chars);
   gr_new_add(o, "vocab",
              "text: {case: keep, spaces: \"\", drops: \"\"}   # transcripts as they are");

@@ -190,9 +190,12 @@ static gr_status check_kind(const gr_arg *default_value, const gr_conf *given, c
   if (fits) return GR_OK;
   char text[48];
   snprintf(text, sizeof text, "%.9g", gr_arg_number(got));
-  return gr_fail(GR_ERR_CONFIG, given->loc, "'%s' is %s, found %s, %s", name,
-                 gr_arg_kind(default_value), gr_arg_kind(got),
-                 got->kind == GR_ARG_TEXT ? got->text : text);
+  gr_status s = gr_fail(GR_ERR_CONFIG, given->loc, "'%s' is %s, found %s, %s", name,
+                        gr_arg_kind(default_value), gr_arg_kind(got),
+                        got->kind == GR_ARG_TEXT ? got->text : text);
+  return number && default_value->kind == GR_ARG_INT
+             ? gr_hint(s, "floor(x) rounds down, and // divides and rounds down")
+             : s;
 }
 
 // Arguments are evaluated in the caller's scope, defaults in the block's.

@@ -173,6 +173,10 @@ static gr_status with_missing_param(const gr_hooks *h, gr_loc loc, gr_status e,
                      "hooks_params.%s, which this hook reads, is not given: hooks_params.%s=VALUE",
                      key, key);
   }
+  if (strstr(message, "a nil value (field '"))
+    return gr_hint(e,
+                   "there is no such field: ctx.metrics has loss and the model's metrics, by the "
+                   "names that a run prints");
   return e;
 }
 

@@ -1,4 +1,4 @@
-# mistakes.sh - 146 ordinary mistakes of a new user: each is refused with its exit code, and with one message that
+# mistakes.sh - 149 ordinary mistakes of a new user: each is refused with its exit code, and with one message that
 # names the place, what was expected and found, and what to do. A line of the table is
 #
 #   NAME | EXIT CODE | what the lines of its output, joined, match | COMMAND
@@ -212,5 +212,8 @@ a text that is a number | 66 | m.jsonl:1:29: data error: expected text in double
 a manifest without texts | 66 | m.jsonl:1:1: data error: the key "text" is missing.*hint: a line of a manifest is ."audio_path": "a.wav", "text": | echo '{"audio_path": "a", "transcript": "A"}' >m.jsonl; speech data.manifest=m.jsonl
 a number for the params of hooks | 65 | argument [0-9]+:1:14: config error: hooks_params must be a mapping, but is a float.*hint: hooks_params.NAME=VALUE sets | table hooks_params=0.9
 a run whose checkpoint is cut short | 78 | checkpoint error: the best checkpoint, of step [0-9]+, cannot be read: .*is damaged.*hint: none that is there can be read: .graphrun ckpt verify | cp -r table/run cut; truncate -s 50 cut/checkpoints/step*/*; gr eval cut
+images in a folder within the folder | 66 | argument [0-9]+:1:17: data error: all [0-9]+ images are of one class, 'images'.*hint: if the folders in it are the classes, name it: data.image.path=nest/images | mkdir -p nest; cp -r image/images nest; image data.image.path=nest
+a size with a fraction | 65 | table/g.yaml:11:29: config error: 'out' is an integer, found a float, 41.6.*hint: floor.x. rounds down | graph table 's/out: width}/out: width * 1.3}/'
+a metric misspelt in a hook | 70 | h.lua:1:1: hook error: attempt to perform arithmetic on a nil value .field 'acc'..*hint: there is no such field: ctx.metrics has loss and the | hook 'return { on_eval_end = function(ctx) print(ctx.metrics.acc + 1) end }'
 MISTAKES
 counts

@@ -68,6 +68,7 @@ mkdir -p shelf/clips && cp hub/*.wav shelf/clips
 { printf 'number;clip;said\n' && sed 's/\(.*\)|x|\(.*\)/\1;clips\/\1.wav;\2/' lj/metadata.csv; } >shelf/list.csv
 from shelf shelf recordings '120 recordings with their texts; symbols: "ABCDEF"'
 from sheet shelf/list.csv recordings '120 recordings with their texts; symbols: "ABCDEF"'
+check "... with epochs for 800 steps" grep -q '^  max_epochs: 133 ' own/shelf/config.yaml
 check "... the same manifest" cmp own/shelf/manifest.jsonl own/sheet/manifest.jsonl
 sed 's/said/said;by/; 2,$s/$/;someone/' shelf/list.csv >shelf/spoken.csv
 expect "new --from=a table of recordings and two texts" 66 "spoken.csv:1:1: .*'clip' names recordings, and it is not clear which one has their texts" \

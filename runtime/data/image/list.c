@@ -121,12 +121,24 @@ static gr_status list_path(gr_listing *l, const gr_source_request *r, const char
       .list = l, .request = r, .root = gr_arena_strndup(l->arena, path, n), .split = split});
 }
 
-static gr_status check_several(const gr_listing *l) {
+static bool has_folders(gr_arena *a, const char *path) {
+  int n, folders = 0;
+  const char **names = gr_is_dir(path) ? gr_list_dir(a, path, &n) : (n = 0, NULL);
+  for (int i = 0; i < n; i++) folders += gr_is_dir(gr_arena_printf(a, "%s/%s", path, names[i]));
+  return folders > 1;
+}
+
+// An archive that is unpacked has often one folder, in which those of the classes are.
+static gr_status check_several(const gr_listing *l, const char *path) {
   if (l->classes.n > 1) return GR_OK;
-  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "all %u images are of one class, '%s'",
-                                  l->count, l->classes.n ? l->classes.names[0] : ""),
-                          "path"),
-                 "a classifier needs images of at least two");
+  const char *name = l->classes.n ? l->classes.names[0] : "";
+  const char *inner = gr_arena_printf(l->arena, "%s/%s", path, name);
+  gr_status s = gr_about(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE, "all %u images are of one class, '%s'", l->count, name),
+      "path");
+  if (has_folders(l->arena, inner))
+    s = gr_hint(s, "if the folders in it are the classes, name it: data.image.path=%s", inner);
+  return gr_hint(s, "a classifier needs images of at least two");
 }
 
 gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
@@ -137,5 +149,5 @@ gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   if (eval_path)
     GR_TRY(gr_about(list_path(&m->list, r, eval_path, GR_SPLIT_VALIDATION), "eval_path"));
   GR_TRY(gr_listing_number(&m->list, r->record));
-  return check_several(&m->list);
+  return check_several(&m->list, m->spec.path);
 }
