@@ -182,9 +182,11 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set_tests_properties(gpu.loops.${gpu} PROPERTIES TIMEOUT ${limit}
       ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_GPU=${gpu}")
   endforeach()
-  # Blocks that see each other's stores no sooner than they must (standin/weak.c).
+  # Blocks that see each other's stores no sooner than they must (standin/weak.c). Each way has half of the bodies.
+  set(part 0)
   foreach(memory weak cached)
-    add_test(NAME gpu.loops.${memory} COMMAND test_gpu_loops random_bodies)
+    add_test(NAME gpu.loops.${memory} COMMAND test_gpu_loops ${part}/2 random_bodies)
+    math(EXPR part "${part} + 1")
     set_tests_properties(gpu.loops.${memory} PROPERTIES TIMEOUT ${limit}
       ENVIRONMENT "${environment};STANDIN_SEED=1;STANDIN_MEMORY=${memory}")
   endforeach()
@@ -205,13 +207,14 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set_tests_properties(gpu.attention_cases.${run} PROPERTIES TIMEOUT ${limit}
       ENVIRONMENT "${environment};STANDIN_GPUS=1;STANDIN_ABORT=1;STANDIN_CUDNN=${kind};STANDIN_SEED=${seed}")
   endforeach()
-  # The first compiles all kernels, which the other finds in the cache.
+  # The first compiles the kernels in f32, which the other finds in the cache.
   foreach(seed 0 4)
     add_test(NAME gpu.ops.${seed} COMMAND test_gpu_ops)
     set_tests_properties(gpu.ops.${seed} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment};STANDIN_SEED=${seed}")
   endforeach()
-  # The other, which is not slow, leaves out f64 and f16.
+  # The other is not slow.
   set_property(TEST gpu.ops.4 APPEND PROPERTY ENVIRONMENT TRIAL_TYPES=bf16)
+  set_property(TEST gpu.ops.0 APPEND PROPERTY ENVIRONMENT TRIAL_TYPES=f64/f16)
   set_tests_properties(gpu.ops.4 PROPERTIES DEPENDS gpu.ops.0)
   if(nccl)
     foreach(test ranks offload_params)

@@ -59,14 +59,23 @@ trial *add(const gr_op *op, const gr_case *c, int at_case) {
   return &trials[n_trials++];
 }
 
+// Whether a word of TRIAL_TYPES has the type: of "f64/f16" each case has one, in turn.
+static bool has_type(const char *word, size_t bytes, const char *dtype, int turn) {
+  int types = 1;
+  for (size_t i = 0; i < bytes; i++) types += word[i] == '/';
+  for (int skip = turn % types; skip; skip--) word += strcspn(word, "/") + 1;
+  size_t n = strcspn(word, "/ ");
+  return n == strlen(dtype) && !strncmp(word, dtype, n);
+}
+
 // Whether TRIAL_TYPES, words with spaces between them, has the type; without it, all types beside
 // f32 are tried. What is yielded is f32, as each kernel looks at addresses alike in all types.
-static bool is_tried(const char *dtype) {
+static bool is_tried(const char *dtype, int turn) {
   if (tried == YIELDED) return false;
   const char *types = getenv("TRIAL_TYPES");
   for (const char *word = types; word && *word; word += strspn(word, " ")) {
     size_t n = strcspn(word, " ");
-    if (n == strlen(dtype) && !strncmp(word, dtype, n)) return true;
+    if (has_type(word, n, dtype, turn)) return true;
     word += n;
   }
   return !types;
@@ -74,12 +83,14 @@ static bool is_tried(const char *dtype) {
 
 void add_case(const gr_op *op, const gr_case *c, int at_case, void (*then)(trial *)) {
   static const char *const dtypes[] = {"f64", "bf16", "f16"};
+  static int n_cases;
+  int turn = n_cases++;
   gr_case other;
   trial *t = add(op, c, at_case);
   CHECK(t, "%s case %d: inference fails", op->name, at_case);
   if (t && then) then(t);
   for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
-    if (!is_tried(dtypes[d])) continue;
+    if (!is_tried(dtypes[d], turn)) continue;
     if (!gpu_case_retyped(arena, c, dtypes[d], &other)) continue;
     t = add(op, &other, at_case);
     if (t && then) then(t);
