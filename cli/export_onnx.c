@@ -1,6 +1,7 @@
 // export_onnx.c - see export_onnx.h.
 #include "cli/export_onnx.h"
 #include <string.h>
+#include "base/json.h"
 #include "base/output.h"
 #include "compiler/onnx/onnx.h"
 #include "job/job.h"
@@ -99,13 +100,25 @@ static gr_status write_files(gr_onnx_model *m, const char *path, const char *bes
   return gr_output_close_both(weights, model, s);
 }
 
-static gr_status write_model(gr_job *j, const char *path, const char *beside, source *origin,
-                             const gr_onnx_graph *g) {
-  gr_text config = gr_text_make(j->arena);
-  char *record = NULL;
+// *out: the run's data.json; NULL: it has none.
+static gr_status read_record(gr_job *j, char **out) {
   const char *data = gr_arena_printf(j->arena, "%s/data.json", j->args.config);
+  *out = NULL;
+  return gr_is_file(data) ? gr_file_read(j->arena, data, MAX_RECORD, out, NULL) : GR_OK;
+}
+
+// Whether the data are normalized before they reach the model.
+static bool is_normalized(gr_arena *a, const char *record) {
+  const gr_json *root;
+  gr_json_error why;
+  if (!record || !gr_json_read(a, record, strlen(record), &root, &why)) return false;
+  return root->kind == GR_JSON_OBJECT && gr_json_get(root, "mean", GR_JSON_ARRAY);
+}
+
+static gr_status write_model(gr_job *j, const char *path, const char *beside, source *origin,
+                             const gr_onnx_graph *g, const char *record) {
+  gr_text config = gr_text_make(j->arena);
   gr_conf_json_written(&config, j->spec.conf, 0);
-  if (gr_is_file(data)) GR_TRY(gr_file_read(j->arena, data, MAX_RECORD, &record, NULL));
   const gr_onnx_property all[] = {
       {"graphrun.version", gr_version_number},
       {"graphrun.step",
@@ -140,6 +153,7 @@ static void print_values(gr_arena *a, const char *what, const gr_onnx_value *v) 
 
 static gr_status export(gr_job *j, const gr_args *args, const gr_onnx_export *e, source *origin) {
   gr_onnx_graph *g = NULL;
+  char *record = NULL;
   const char *path = args->words[0], *beside = NULL;
   bool averages = !args->no_ema && j->spec.set.options.optimizer.ema_decay.given;
   GR_TRY(gr_kept_checkpoint(j->arena, args->config, args->which, &origin->checkpoint));
@@ -150,13 +164,18 @@ static gr_status export(gr_job *j, const gr_args *args, const gr_onnx_export *e,
   gr_work_begin(&work, gr_launch_work_shown(), "writing the model", 0);
   gr_status s = trace(j, e->program, origin, &g);
   if (!s && (e->beside || !gr_onnx_fits(g))) beside = gr_arena_printf(j->arena, "%s.data", path);
-  s = s ? s : write_model(j, path, beside, origin, g);
+  if (!s) s = read_record(j, &record);
+  s = s ? s : write_model(j, path, beside, origin, g, record);
   gr_work_end(&work);
   if (s) return s;
   printf("%s: %d nodes of ONNX's operator set %d, %d tensors, of %s\n", path, g->n_nodes,
          GR_ONNX_OPSET, origin->n, gr_checkpoint_path(origin->checkpoint));
   print_values(j->arena, "inputs", g->inputs);
   print_values(j->arena, "outputs", g->outputs);
+  if (is_normalized(j->arena, record))
+    printf(
+        "  x        is normalized before, which the file does not do: (x - mean) * scale of its "
+        "metadata graphrun.data\n");
   if (beside) printf("  weights  %s\n", beside);
   return GR_OK;
 }

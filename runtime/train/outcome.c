@@ -97,8 +97,10 @@ gr_status gr_run_write_final_files(gr_run *r, gr_status s) {
          : gr_arena_printf(r->me.arena, "%s%s", failed ? "failed: " : "", gr_status_text(s));
   gr_status written = write(r, ended, gr_status_exit(s));
   bool page = r->me.spec->set.outputs.report;
+  // Twice: it quotes the log, which names it only if it can be written.
   gr_status paged = page ? gr_page_write(r->outputs.dir, NULL, true) : GR_OK;
   if (page && !paged) gr_log(GR_INFO, "report: %s/" GR_PAGE_NAME, r->outputs.dir);
   if (!written) gr_log(GR_INFO, "results: %s/training_results.json", r->outputs.dir);
+  if (page && !paged) paged = gr_page_write(r->outputs.dir, NULL, true);
   return gr_also(s, gr_also(written, paged));
 }

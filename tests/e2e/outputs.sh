@@ -124,18 +124,27 @@ for i in 1 2 3; do
 done
 check "... leave no temporary file" sh -c '! ls -A | grep "^\.[0-9a-f]*\.tmp"'
 
+# What was not written is not named as written.
+mkdir -p unpaged/report.html
+run unpaged
+has "a page that cannot be written" "$log" "^i/o error: cannot write '.*unpaged/report.html': it is a folder"
+has "... beside the results" unpaged/run.log "^results: .*unpaged/training_results.json"
+check "... is not named" sh -c '! grep -q "^report: " unpaged/run.log'
+has "... as others are" plain/run.log "^report: .*plain/report.html"
+
 # A disk that is full leaves the old file.
 if [ "$(id -u)" = 0 ] && mkdir full && mount -t tmpfs -o size=16k none full 2>/dev/null; then
   trap 'umount full; cd /; rm -rf "$scratch"' EXIT
   for command in "report $run --out=full/it" "export $run full/it.safetensors"; do
     old=full/it
-    [ "${command%% *}" = report ] || old=full/it.safetensors
-    echo old >"$old"
+    printf '<!doctype old' >before
+    [ "${command%% *}" = report ] || { old=full/it.safetensors && printf '\0old' >before; }
+    cp before "$old"
     # shellcheck disable=SC2086
     limited "$graphrun" $command
     check "${command%% *} on a full disk" test "$code" = 74
     has "... says why" "$log" "cannot write '$old': No space left on device"
-    check "... the old file is unchanged" grep -qx old "$old"
+    check "... the old file is unchanged" cmp before "$old"
     check "... and nothing else is left" test "$(find full -type f | wc -l)" = 1
     rm "$old"
   done
