@@ -27,23 +27,26 @@ const gr_code_row gr_codes[GR_CODE_COUNT] = {
     [GR_ERR_BUG] = {"internal", 1},
 };
 
-gr_source gr_sources_known[GR_MAX_SOURCES];
-int gr_n_sources_known;
+// Sources registered with gr_source_add; errors quote these instead of a file.
+enum { MAX_SOURCES = 64 };
+static struct {
+  char *file, *text;  // owned
+} sources[MAX_SOURCES];
+static int n_sources;
 
 // Without memory the source is not registered, and errors about it do not quote its lines.
 void gr_source_add(const char *file, const char *text) {
   assert(file && text);
   int i = 0;
-  while (i < gr_n_sources_known && strcmp(gr_sources_known[i].file, file)) i++;
+  while (i < n_sources && strcmp(sources[i].file, file)) i++;
   char *name = strdup(file), *copy = strdup(text);
-  if (i == GR_MAX_SOURCES || !name || !copy) {
+  if (i == MAX_SOURCES || !name || !copy) {
     free(name), free(copy);
     return;
   }
-  gr_source *s = &gr_sources_known[i];
-  free(s->file), free(s->text);
-  *s = (gr_source){name, copy};
-  if (i == gr_n_sources_known) gr_n_sources_known++;
+  free(sources[i].file), free(sources[i].text);
+  sources[i].file = name, sources[i].text = copy;
+  if (i == n_sources) n_sources++;
 }
 
 // Appends to a fixed buffer, whose end shows what found no room: reporting an error must not need
@@ -65,11 +68,19 @@ static void GR_PRINTF(3, 4) appendf(char *buf, size_t size, const char *fmt, ...
 static struct gr_error no_memory = {.code = GR_ERR_LAUNCH,
                                     .text = "no memory left, not even to report an error"};
 
+// The text that is registered for a file, which another one may replace before the error is
+// printed: each run of a sweep has an argument 1 of its own.
+static char *copy_source(const char *file) {
+  for (int i = 0; file && i < n_sources; i++)
+    if (!strcmp(sources[i].file, file)) return strdup(sources[i].text);
+  return NULL;
+}
+
 // Without memory for the file's name the error has no place.
 static void set_place(struct gr_error *e, gr_loc loc) {
   char *file = loc.file ? strdup(loc.file) : NULL;
-  free(e->file);
-  e->file = file;
+  free(e->file), free(e->quote);
+  e->file = file, e->quote = copy_source(file);
   e->loc = file ? (gr_loc){file, loc.line, loc.col} : GR_NOWHERE;
 }
 
@@ -215,7 +226,7 @@ void gr_status_drop(gr_status s) {
   for (gr_status next; s; s = next) {
     next = s->next;
     if (s == &no_memory) continue;
-    free(s->file);
+    free(s->file), free(s->quote);
     free(s);
   }
 }

@@ -74,13 +74,11 @@ static void print_from_file(FILE *f, gr_loc loc) {
   fclose(in);
 }
 
-static void print_source(FILE *f, gr_loc loc) {
-  for (int i = 0; i < gr_n_sources_known; i++)
-    if (!strcmp(gr_sources_known[i].file, loc.file)) {
-      print_from_text(f, gr_sources_known[i].text, loc);
-      return;
-    }
-  print_from_file(f, loc);
+static void print_source(FILE *f, gr_status s) {
+  if (s->quote)
+    print_from_text(f, s->quote, s->loc);
+  else
+    print_from_file(f, s->loc);
 }
 
 void gr_status_print(FILE *f, gr_status s) {
@@ -92,7 +90,7 @@ void gr_status_print(FILE *f, gr_status s) {
     if (*gr_codes[s->code].name) fprintf(f, "%s error: ", gr_codes[s->code].name);
     gr_print_line(f, s->text, strlen(s->text));
     fputc('\n', f);
-    if (s->loc.file && s->loc.line) print_source(f, s->loc);
+    if (s->loc.file && s->loc.line) print_source(f, s);
     gr_print_lines(f, s->notes);
     if (*s->hint) fputs("  hint: ", f), gr_print_line(f, s->hint, strlen(s->hint)), fputc('\n', f);
     if (s->code == GR_ERR_BUG)

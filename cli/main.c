@@ -72,6 +72,10 @@ static bool is_help(int argc, char **argv) {
   return argc > 1 && !strcmp(argv[1], "help") && !gr_is_file("help");
 }
 
+static bool is_help_of_nothing(int argc, char **argv) {
+  return is_help(argc, argv) && argc > 2 && !gr_command_find(argv[2]) && !is_config(argv[2]);
+}
+
 // Whether a command's help is requested. `config` is excepted, because it has help of its own.
 static bool wants_help(int argc, char **argv) {
   if (is_help(argc, argv)) return true;
@@ -141,10 +145,10 @@ int main(int argc, char **argv) {
   open_standard_files();
   setvbuf(stderr, NULL, _IOLBF, BUFSIZ);  // a line is one write: launchers mix those of ranks
   signal(SIGXFSZ, SIG_IGN);               // makes writes beyond `ulimit -f` fail, as on a full disk
-  bool help = wants_help(argc, argv);
+  bool nothing = is_help_of_nothing(argc, argv), help = !nothing && wants_help(argc, argv);
   if (argc < 2) return gr_help_all(stderr), 2;
   if (help) print_help(argc, argv);
-  gr_status s = help ? GR_OK : main_run(argc, argv);
+  gr_status s = nothing ? no_command(argv[2]) : help ? GR_OK : main_run(argc, argv);
   if (!s) s = check_output();
   int code = gr_status_exit(s);
   if (s) yield_to_rank_0(), gr_status_print(stderr, s);

@@ -26,8 +26,9 @@ struct gr_safetensors {
 };
 
 static gr_status damaged(const gr_safetensors *s, const char *what) {
-  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "'%s' is damaged or not a safetensors file: %s",
-                 s->path, what);
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                         "'%s' is damaged or not a safetensors file: %s", s->path, what),
+                 "copy or export it again");
 }
 
 static gr_status read_at(const gr_safetensors *s, int64_t offset, void *to, int64_t bytes) {

@@ -119,6 +119,11 @@ static gr_status cannot_join(const gr_store *s, found best, double seconds) {
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                 "what listens on port %d of '%s' is not graphrun's rank 0", o->port, o->host),
         "set %s to a free port", o->setting);
+  if (s->error == ENOENT)
+    return gr_hint(gr_fail(GR_ERR_HANG, GR_NOWHERE,
+                           "rank 0 was not found within %g s: no machine is called '%s' here",
+                           seconds, o->host),
+                   "correct the name, or give the machine's address");
   return gr_hint(gr_fail(GR_ERR_HANG, GR_NOWHERE,
                          "rank 0 was not found within %g s: %s on port %d of '%s'%s%s", seconds,
                          best == SILENT ? "there is no answer" : "nothing listens", o->port,

@@ -6,6 +6,8 @@
 static gr_status restore(gr_run *r, const char *path) {
   gr_checkpoint *c;
   gr_status opened = gr_checkpoint_open(path, &c);
+  if (opened && gr_is_dir(gr_arena_printf(r->me.arena, "%s/checkpoints", path)))
+    return gr_hint(opened, "it is the folder of a run, which output.dir=%s goes on with", path);
   if (opened)
     return gr_hint(opened,
                    "checkpoint.resume is auto, none, or the folder of one step, such as "

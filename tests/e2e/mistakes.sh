@@ -1,4 +1,4 @@
-# mistakes.sh - 149 ordinary mistakes of a new user: each is refused with its exit code, and with one message that
+# mistakes.sh - 154 ordinary mistakes of a new user: each is refused with its exit code, and with one message that
 # names the place, what was expected and found, and what to do. A line of the table is
 #
 #   NAME | EXIT CODE | what the lines of its output, joined, match | COMMAND
@@ -215,5 +215,10 @@ a run whose checkpoint is cut short | 78 | checkpoint error: the best checkpoint
 images in a folder within the folder | 66 | argument [0-9]+:1:17: data error: all [0-9]+ images are of one class, 'images'.*hint: if the folders in it are the classes, name it: data.image.path=nest/images | mkdir -p nest; cp -r image/images nest; image data.image.path=nest
 a size with a fraction | 65 | table/g.yaml:11:29: config error: 'out' is an integer, found a float, 41.6.*hint: floor.x. rounds down | graph table 's/out: width}/out: width * 1.3}/'
 a metric misspelt in a hook | 70 | h.lua:1:1: hook error: attempt to perform arithmetic on a nil value .field 'acc'..*hint: there is no such field: ctx.metrics has loss and the | hook 'return { on_eval_end = function(ctx) print(ctx.metrics.acc + 1) end }'
+help for what is no command | 2 | usage error: 'trian' is neither a command nor a configuration file.*hint: did you mean 'graphrun train'. | gr help trian
+a run's folder to resume from | 78 | checkpoint error: 'table/run' is not a checkpoint.*hint: correct the path; it is the folder of a run, which output.dir=table/run goes on with | table checkpoint.resume=table/run
+NumPy's weights named safetensors | 78 | checkpoint error: 'n.safetensors' is damaged or not a safetensors file.*hint: copy or export it again | gr export table/run n.npz; cp n.npz n.safetensors; table model.init_from=n.safetensors
+no batch in a run of a sweep | 65 | training.batch_size=0 .*in run 0 of the sweep | gr -m table/config.yaml 'training.batch_size=range(0,3)' $quick
+a host of no machine | 72 | hang error: rank 0 was not found within [0-9.]+ s: no machine is called 'no.such.invalid' here.*hint: correct the name | export RANK=0 WORLD_SIZE=2 MASTER_ADDR=no.such.invalid MASTER_PORT=29500; gr table/config.yaml distributed.timeout=1 output.dir=out
 MISTAKES
 counts
