@@ -31,8 +31,8 @@ function coordinates(d) {
   const said = el('p', {class: 'said', 'aria-live': 'polite'}, 'A line is a run, the brighter the better. Point at one to see its values.');
   // Axes stand beside each other; on a phone they are below each other, from left to right.
   const phone = innerWidth < 560, width = phone ? Math.max(240, innerWidth - 54) : Math.max(560, 150 * axes.length, Math.min(1066, innerWidth - 94));
-  const height = phone ? 60 * axes.length : 280, left = 60;
-  const at = (k, part) => phone ? [14 + part * (width - 28), 32 + 60 * k] : [left + k * (width - left - 90) / (axes.length - 1), 34 + 220 * (1 - part)];
+  const gap = 84, height = phone ? gap * (axes.length - 1) + 60 : 280, left = 60;  // gap: for a name, values and lines between
+  const at = (k, part) => phone ? [14 + part * (width - 28), 32 + gap * k] : [left + k * (width - left - 90) / (axes.length - 1), 34 + 220 * (1 - part)];
   const lines = there.map((r, i) => {
     const points = axes.map((a, k) => at(k, a.place(i)).map(v => v.toFixed(1)).join(' ')).join('L');
     const line = svg('path', {class: 'run', d: 'M' + points, style: `stroke:rgb(${shade(0.15 + 0.75 * part(r)).join(',')})`, tabindex: 0}, svg('title', {}, visible(r.label)));

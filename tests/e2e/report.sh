@@ -232,7 +232,7 @@ drawn "... whose scripts draw it" first.html '^h2: What differs, and the best ac
   '^title: lr=0.02$' '^b: validation.accuracy$' '^href: ./1/report.html$' '^hover: step [0-9]+ \| lr=0.02[0-9.]+ \| lr=1e-4|^hover: step .*lr='
 fits "... within the width of a phone" first.html
 drawn "... whose parallel coordinates are as wide as a screen" first.html '^parallel: 0 0 1066 280$'
-PAGE_WIDTH=400 drawn "... and as a phone" first.html '^parallel: 0 0 346 120$'
+PAGE_WIDTH=400 drawn "... and as a phone" first.html '^parallel: 0 0 346 144$'
 expect "the JSON of a page" 0 '"kind": "run"' '"key": "validation.accuracy"' '"status": "done"' -- "$graphrun" report run --json
 expect "... of a folder" 0 '"kind": "runs"' '"differs": .*"training.lr": "0.02"' -- "$graphrun" report sweep --json
 expect "a sweep over ranks" 0 -- "$graphrun" -m table.yaml distributed.ranks=1,2 hydra.sweep.dir=scaled training.max_epochs=2
