@@ -24,6 +24,8 @@ GR_MUST_USE gr_status gr_kept_find(gr_arena *, const char *dir, gr_kept_run *out
 // weights, unless arguments give them. inputs: also without the files of samples, because others
 // take their place.
 void gr_kept_adjust(gr_arena *, const gr_kept_run *, bool inputs, gr_conf *conf);
+// Warns of arguments that say how a model is trained, where nothing is.
+void gr_kept_warn(const gr_kept_run *, gr_conf *conf);
 // The same into one that traces nothing and has the run's own copies of the model and the
 // tokenizer. no_ema: without averages of the weights, so that the trained ones are used.
 void gr_kept_use_files(gr_arena *, const gr_kept_run *, bool no_ema, gr_conf *conf);
