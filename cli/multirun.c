@@ -133,6 +133,8 @@ static gr_status check_probes(runs *w, gr_conf **out) {
     gr_conf *conf = NULL;
     const char **lines = gr_trials_probe(w->arena, &w->axes, i);
     gr_status s = compose(w, gr_multirun_job(w->arena, &w->axes, lines, 0), &c, &conf);
+    if (s && strstr(gr_status_text(s), "must be an integer"))
+      s = gr_hint(s, "whole numbers are searched by int(interval(8, 64)) or range(8, 65)");
     all = gr_also(all, gr_note(s, GR_NOWHERE, "in a trial with the %s of a parameter",
                                i ? "last values" : "first values"));
     if (!i) *out = conf;

@@ -1,4 +1,4 @@
-# mistakes.sh - 156 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 157 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -223,5 +223,6 @@ no batch in a run of a sweep | 65 | training.batch_size=0 .*in run 0 of the swee
 a host of no machine | 72 | hang error: rank 0 was not found within [0-9.]+ s: no machine is called 'no.such.invalid' here.*hint: correct the name | export RANK=0 WORLD_SIZE=2 MASTER_ADDR=no.such.invalid MASTER_PORT=29500; gr table/config.yaml distributed.timeout=1 output.dir=out
 a learning rate for an evaluation | 0 | warning: argument [0-9]+:1:13: 'training.lr' has no effect: nothing is trained | gr eval table/run training.lr=0.1
 epochs for an export | 0 | warning: argument [0-9]+:1:21: 'training.max_epochs' has no effect: nothing is trained | gr export table/run q.onnx training.max_epochs=3
+a search between fractions for a whole number | 65 | argument [0-9]+:1:21: config error: 'training.batch_size' must be an integer.* but is 8.0 .*training.batch_size=8.0.*in a trial with the first values.*whole numbers are searched by int | gr -m table/config.yaml hydra/sweeper=optuna hydra.sweeper.n_trials=2 'training.batch_size=interval(8,64)' $quick
 MISTAKES
 counts
