@@ -22,6 +22,7 @@ const gr_command gr_command_eval = {
         "data.source data.validation_fraction training.batch_size distributed.ranks device "
         "logging.show_samples",
     .takes = {GR_FOLDER, GR_NO_OPERAND, true},
+    .uses_weights = true,
     .starts = true,
     .kind = GR_RUN_EVAL,
     .flags = {gr_flags_plain, gr_flags_kept, job_flags, gr_flags_json},

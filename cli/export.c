@@ -205,6 +205,7 @@ const gr_command gr_command_export = {
     .example = "graphrun export outputs/2026-01-01/10-00-00 model.safetensors",
     .keys = "",
     .takes = {GR_FOLDER, GR_ANY_FILE, true, .operands = 2},
+    .uses_weights = true,
     .kind = GR_RUN_EVAL,
     .flags = {gr_flags_kept},
     .own_flags = own_flags,

@@ -21,6 +21,7 @@ const gr_command gr_command_predict = {
         "training.batch_size distributed.ranks device data.skip_unreadable data.table.delimiter "
         "data.table.header data.table.encoding",
     .takes = {GR_FOLDER, GR_ANY_FILE, true},
+    .uses_weights = true,
     .starts = true,
     .kind = GR_RUN_PREDICT,
     .flags = {gr_flags_plain, gr_flags_kept, job_flags, gr_flags_out},

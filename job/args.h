@@ -52,6 +52,7 @@ typedef struct gr_command {
   const char *keys;  // paths of the keys that its help shows, separated by spaces
   gr_operands takes;
   bool plans;                            // it only plans, for which data need not be there
+  bool uses_weights;                     // of a run, and trains nothing
   bool starts;                           // it starts ranks,
   gr_run_kind kind;                      // which do this
   const gr_flag *flags[GR_FLAG_TABLES];  // tables with offsets in gr_args

@@ -83,14 +83,6 @@ static gr_status no_config(gr_arena *a, const char *path) {
               : gr_hint(s, "the path of a .yaml file, such as configs/multi_gpu.yaml");
 }
 
-// Whether the command computes with a run's weights, and trains nothing.
-static bool uses_weights(const gr_args *args) {
-  static const char *const commands[] = {"eval", "predict", "export"};
-  for (size_t i = 0; args->command && i < sizeof commands / sizeof *commands; i++)
-    if (!strcmp(args->command->name, commands[i])) return true;
-  return false;
-}
-
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   *j = (gr_job){
       .arena = arena, .args = *args, .spec = {.plain = args->plain, .profile = args->profile}};
@@ -112,7 +104,8 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (j->composed.hydra) GR_TRY(read_hydra(j));
   if (args->kept && !args->replay.step)
     gr_kept_adjust(arena, args->kept, kind_of(args) == GR_RUN_PREDICT, j->spec.conf);
-  if (args->kept && uses_weights(args)) gr_kept_warn(args->kept, j->spec.conf);
+  if (args->kept && args->command && args->command->uses_weights)
+    gr_kept_warn(args->kept, j->spec.conf);
   if (args->kept) gr_kept_use_files(arena, args->kept, args->no_ema, j->spec.conf);
   j->unexpected = gr_job_settle_expect(arena, &j->args, &j->spec);
   GR_TRY(gr_also(check_params(j), find_paths(j)));

@@ -96,29 +96,12 @@ void gr_kept_adjust(gr_arena *a, const gr_kept_run *k, bool inputs, gr_conf *con
 }
 
 void gr_kept_warn(const gr_kept_run *k, gr_conf *conf) {
-  static const char *const keys[] = {"training.lr",
-                                     "training.lr_scale",
-                                     "training.warmup_steps",
-                                     "training.optimizer",
-                                     "training.weight_decay",
-                                     "training.betas",
-                                     "training.eps",
-                                     "training.momentum",
-                                     "training.grad_clip",
-                                     "training.accumulate",
-                                     "training.max_epochs",
-                                     "training.max_steps",
-                                     "training.eval_every",
-                                     "checkpoint.keep_last",
-                                     "checkpoint.keep_best",
-                                     "checkpoint.every_steps",
-                                     "checkpoint.every_epochs",
-                                     "checkpoint.resume"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    const gr_conf *c = gr_conf_find(conf, keys[i]);
+  for (int i = 0; i < gr_schema_count; i++) {
+    const char *path = gr_schema_keys[i].path;
+    const gr_conf *c = gr_schema_is_for_training(path) ? gr_conf_find(conf, path) : NULL;
     if (c && !c->is_default && !is_kept(k, c))
       gr_log(GR_WARN, "%s:%d:%d: '%s' has no effect: nothing is trained", c->loc.file, c->loc.line,
-             c->loc.col, keys[i]);
+             c->loc.col, path);
   }
 }
 

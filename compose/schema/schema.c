@@ -24,17 +24,29 @@ static const char *const neutral[] = {
 #define GR_NEUTRAL(...) __VA_ARGS__,
 #include "compose/schema/schema.def"
 };
+static const char *const for_training[] = {
+#define GR_FOR_TRAINING(...) __VA_ARGS__,
+#include "compose/schema/schema.def"
+};
 
 // Every entry is a key, which may have keys of its own below it, or ends in a point and is a
 // section.
-bool gr_schema_is_neutral(const char *path) {
-  for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++) {
-    size_t n = strlen(neutral[i]);
-    bool section = neutral[i][n - 1] == '.';
-    if (strncmp(path, neutral[i], n)) continue;
+static bool is_listed(const char *const *list, size_t entries, const char *path) {
+  for (size_t i = 0; i < entries; i++) {
+    size_t n = strlen(list[i]);
+    bool section = list[i][n - 1] == '.';
+    if (strncmp(path, list[i], n)) continue;
     if (section || !path[n] || path[n] == '.') return true;
   }
   return false;
+}
+
+bool gr_schema_is_neutral(const char *path) {
+  return is_listed(neutral, sizeof neutral / sizeof *neutral, path);
+}
+
+bool gr_schema_is_for_training(const char *path) {
+  return is_listed(for_training, sizeof for_training / sizeof *for_training, path);
 }
 
 static gr_schema_key *find_key(const char *path) {

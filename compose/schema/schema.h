@@ -54,6 +54,9 @@ GR_MUST_USE gr_status gr_schema_check(gr_arena *, gr_conf *job, bool whole);
 // Whether another value of the key leaves what a run computes as it is: how long and where it runs,
 // and what it writes (GR_NEUTRAL). Keys that hold paths of input files are not neutral.
 bool gr_schema_is_neutral(const char *path);
+// Whether the key says how a model is trained, and nothing where a run's weights are only used, as
+// by `predict` (GR_FOR_TRAINING).
+bool gr_schema_is_for_training(const char *path);
 
 const gr_schema_key *gr_schema_find(const char *path);        // NULL: no such key
 const char *gr_schema_doc(const char *path);                  // its line of doc; NULL: no such key
