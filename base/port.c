@@ -131,6 +131,15 @@ static bool first_line(const char *path, char *line, int size) {
   return ok;
 }
 
+// sysconf has the caches of a whole machine where this is a virtual one.
+static double read_cache(void) {
+  double kilobytes = 0;
+  FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
+  if (f && fscanf(f, "%lfK", &kilobytes) != 1) kilobytes = 0;
+  if (f) fclose(f);
+  return 1024 * kilobytes;
+}
+
 // How processors are shared: by hyper-threads, and by the control group, which in a container is
 // the root.
 static void read_shares(gr_machine *m) {
@@ -151,6 +160,7 @@ void gr_machine_read(gr_machine *m) {
     snprintf(m->system, sizeof m->system, "%s %s %s", u.sysname, u.release, u.machine);
   }
   read_sets(m);
+  m->cache = read_cache();
   read_shares(m);
   FILE *f = fopen("/proc/cpuinfo", "re");
   while (f && fgets(line, sizeof line, f) && (!*m->processor || m->hertz == 0)) {

@@ -32,6 +32,7 @@ gr_memory gr_memory_now(void);  // reads /proc each time
 typedef struct gr_machine {
   char host[128], system[256], processor[128];
   double memory;
+  double cache;        // the last cache of a processor, in bytes; 0: not known
   double hertz;        // of a processor now; 0: not known
   char sets[96];       // the sets of instructions of products that it has: "AVX2, FMA"
   int flops_per_tick;  // f32 operations that a core of such a processor does at most; 0: not known

@@ -16,6 +16,7 @@
 //   devices                         cpu_only, cpu, fast, gpu, formula, formulas, scratch
 //   fuse                            tile, tile_formula, row (or row_of)
 //   the optimizer                   optimizer
+//   predictions for CPUs            effort, efforts, flops, formula, row
 //   export to ONNX                  formula, onnx, to_onnx
 //   import from ONNX                from_onnx, onnx
 //   tests                           cases: kernels, gradient, every sharding, padding, in place
@@ -171,6 +172,29 @@ typedef enum gr_amp {
   GR_AMP_FIRST,   // operand 0 as it is, the others f32: kernels read it narrow and compute in f32
 } gr_amp;
 
+// What a call on a CPU does (effort.def), for predictions of its time; products come first.
+// UNKNOWN: what its formula says.
+typedef enum gr_effort {
+  GR_EFFORT_UNKNOWN,
+#define GR_PRODUCT(id, name) GR_EFFORT_##id,
+#define GR_EFFORT(id, name)
+#include "ir/effort.def"
+#undef GR_PRODUCT
+#undef GR_EFFORT
+  GR_PRODUCTS,
+  GR_EFFORT_LAST_PRODUCT = GR_PRODUCTS - 1,
+#define GR_PRODUCT(id, name)
+#define GR_EFFORT(id, name) GR_EFFORT_##id,
+#include "ir/effort.def"
+#undef GR_PRODUCT
+#undef GR_EFFORT
+  GR_EFFORTS
+} gr_effort;
+// How much of each, and the bytes that it reads and writes in memory.
+typedef struct gr_efforts {
+  double of[GR_EFFORTS], bytes;
+} gr_efforts;
+
 enum { GR_ROW_TEXT = 256 };   // bytes of a row's formula
 enum { GR_MAX_INPLACE = 4 };  // outputs of one op that may be made in operands
 typedef struct gr_sharding_rule gr_sharding_rule;
@@ -201,6 +225,11 @@ struct gr_op {
   gr_status (*sharding_rules)(const gr_op_call *, gr_sharding_rule *,
                               int *out_n);  // replaces those of the notation
   int64_t (*flops)(const gr_op_call *);     // if the notation overcounts: gathers, windows, loops
+  // What a call does on a CPU: operations of a product, otherwise elements of its largest operand
+  // or result. `efforts` adds something else to zeros, and may change the bytes, which are those of
+  // all operands and results.
+  gr_effort effort;
+  void (*efforts)(const gr_op_call *, gr_efforts *);
   // Converts attributes that hold sizes of the global value to those of one rank's slice; out is
   // the layout of result 0. NULL: no attribute holds a size.
   void (*localize)(void *attr, const gr_layout *out, const gr_mesh *);

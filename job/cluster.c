@@ -17,23 +17,19 @@ static const struct {
             {"within.latency", OF(cluster.within.latency), "s"},
             {"between.bandwidth", OF(cluster.between.bandwidth), "B/s"},
             {"between.latency", OF(cluster.between.latency), "s"},
-            {"cpu.matmul_f32", OF(cpu.in_f32[GR_CPU_MATMUL]), "FLOP/s"},
-            {"cpu.matmul_bf16", OF(cpu.in_bf16[GR_CPU_MATMUL]), "FLOP/s"},
-            {"cpu.matmul_f16", OF(cpu.converted[GR_CPU_MATMUL]), "FLOP/s"},
-            {"cpu.packed_f32", OF(cpu.in_f32[GR_CPU_MATMUL_PACKED]), "FLOP/s"},
-            {"cpu.packed_bf16", OF(cpu.in_bf16[GR_CPU_MATMUL_PACKED]), "FLOP/s"},
-            {"cpu.packed_f16", OF(cpu.converted[GR_CPU_MATMUL_PACKED]), "FLOP/s"},
-            {"cpu.product_f32", OF(cpu.in_f32[GR_CPU_OTHER_PRODUCT]), "FLOP/s"},
-            {"cpu.product_bf16", OF(cpu.in_bf16[GR_CPU_OTHER_PRODUCT]), "FLOP/s"},
-            {"cpu.product_f16", OF(cpu.converted[GR_CPU_OTHER_PRODUCT]), "FLOP/s"},
-            {"cpu.attention_f32", OF(cpu.in_f32[GR_CPU_ATTENTION]), "FLOP/s"},
-            {"cpu.attention_bf16", OF(cpu.in_bf16[GR_CPU_ATTENTION]), "FLOP/s"},
-            {"cpu.attention_f16", OF(cpu.converted[GR_CPU_ATTENTION]), "FLOP/s"},
-            {"cpu.exponential", OF(cpu.exponential), "operations/s"},
-            {"cpu.other", OF(cpu.other), "operations/s"},
+#define GR_PRODUCT(id, name)                                            \
+  {"cpu." name "_f32", OF(cpu.of[GR_EFFORT_##id]), "FLOP/s"},           \
+      {"cpu." name "_bf16", OF(cpu.in_bf16[GR_EFFORT_##id]), "FLOP/s"}, \
+      {"cpu." name "_f16", OF(cpu.converted[GR_EFFORT_##id]), "FLOP/s"},
+#define GR_EFFORT(id, name) {"cpu." name, OF(cpu.of[GR_EFFORT_##id]), "elements/s"},
+#include "ir/effort.def"
+#undef GR_PRODUCT
+#undef GR_EFFORT
             {"cpu.conversion", OF(cpu.conversion), "elements/s"},
             {"cpu.copy", OF(cpu.moved), "B/s"},
-            {"cpu.call", OF(cpu.call_gap), "s"}};
+            {"cpu.cache", OF(cpu.cache), "B"},
+            {"cpu.call", OF(cpu.call_gap), "s"},
+            {"cpu.step", OF(cpu.step_gap), "s"}};
 enum { KEYS = sizeof keys / sizeof *keys, COUNTS = 2 };  // the first are whole numbers
 
 bool gr_cluster_constant(const gr_target *t, int i, gr_constant *out) {

@@ -7,7 +7,7 @@
 //   collective: 15e-6                               # seconds that each takes besides
 //   within: {bandwidth: 450e9, latency: 1e-6}       # one direction, bytes a second; seconds
 //   between: {bandwidth: 50e9, latency: 5e-6}       # of each GPU
-//   cpu: {matmul_f32: 110e9, other: 2.5e9, ...}     # of one thread: gr_cpu_rates
+//   cpu: {matmul_f32: 110e9, row: 1.1e9, ...}     # of one thread: gr_cpu_rates
 #pragma once
 #include "base/text.h"
 #include "compiler/report/chips.h"

@@ -4,6 +4,7 @@
 // Rates are those of one thread, by the time that it has had a processor, so that other programs
 // change them little. Each is the best of some rounds, over calls of usual sizes.
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/output.h"
@@ -12,118 +13,198 @@
 #include "job/cluster.h"
 #include "job/version.h"
 #include "ops/kernels/cpu.h"
-#include "ops/nn/attention.h"
-#include "ops/nn/conv.h"
-#include "ops/nn/matmul.h"
 #include "ops/ops.h"
 
-enum { ROUNDS = 5 };
-static const double round_s = 4e-3;  // of a round, at least
+enum { ROUNDS = 9 };
+static const double round_s = 2e-3;  // of a round, at least
 
-// One of the calls by whose time together a rate is measured.
+// One of the calls by whose time together a rate is measured: its attributes as text, those that
+// have no default, and its operands, of which those in f32 are of the dtype that is measured.
 typedef struct timed {
-  const char *op;
-  gr_case example;
+  const char *op, *attrs, *in[GR_CASE_ARGS];
 } timed;
 enum { CALLS = 2 };
 
-// Rates by their offsets in gr_cpu_rates, in f32, bf16 and f16; 0: in f32 alone.
-typedef struct rate {
-  size_t of[3];
-  timed call[CALLS];
-} rate;
-#define OFFSET(member) offsetof(gr_cpu_rates, member)
-#define PRODUCT(kind) \
-  { OFFSET(in_f32[kind]), OFFSET(in_bf16[kind]), OFFSET(converted[kind]) }
-#define WINDOW {1, {1}}, {1, {1}}, {1, {1}}, 1
-static const rate rates[] = {
-    {PRODUCT(GR_CPU_MATMUL),
-     {{"matmul", {{"f32[2048,192]", "f32[192,192]"}, &(struct matmul){.tb = true}}},
-      {"matmul", {{"f32[2048,128]", "f32[2048,128]"}, &(struct matmul){.ta = true}}}}},
-    {PRODUCT(GR_CPU_MATMUL_PACKED),
-     {{"matmul_packed", {{"f32[8,512]", "f32[576,512]"}, &(int64_t){512}}}}},
-    {PRODUCT(GR_CPU_ATTENTION),
-     {{"attention",
-       {{"f32[8,256,4,32]", "f32[8,256,4,32]", "f32[8,256,4,32]"},
-        &(struct attention){.causal = true}}}}},
-    {PRODUCT(GR_CPU_OTHER_PRODUCT),
-     {{"conv2d", {{"f32[16,24,24,16]", "f32[16,16,3,3]"}, &(struct gr_conv_attr){WINDOW}}},
-      {"conv_grad_w",
-       {{"f32[16,24,24,16]", "f32[16,24,24,16]"},
-        &(struct gr_conv_grad_attr){WINDOW, {2, {3, 3}}}}}}},
-    {{OFFSET(exponential)}, {{"tanh", {{"f32[256,512]"}}}, {"gelu", {{"f32[256,512]"}}}}},
-    {{OFFSET(other)},
-     {{"add", {{"f32[256,512]", "f32[256,512]"}}},
-      {"transpose", {{"f32[256,512]"}, &(gr_ints){2, {1, 0}}}}}},
-    {{OFFSET(conversion)}, {{"cast", {{"f32[256,512]"}, &(int64_t){GR_BF16}}}}},
+#define BLOCK "f32[1024,128]"  // in the caches, as what the call before it has made
+#define HEADS "f32[4,256,4,64]"
+static const timed calls[GR_EFFORTS][CALLS] = {
+    [GR_EFFORT_MATMUL] = {{"matmul", "tb=true", {"f32[2048,192]", "f32[192,192]"}},
+                          {"matmul", "ta=true", {"f32[2048,128]", "f32[2048,128]"}}},
+    [GR_EFFORT_PACKED] = {{"matmul_packed", "columns=512", {"f32[8,512]", "f32[576,512]"}}},
+    [GR_EFFORT_ATTENTION] = {{"attention", "", {HEADS, HEADS, HEADS}}},
+    [GR_EFFORT_CONV] = {{"conv2d", "pad=[1]", {"f32[16,24,24,16]", "f32[16,16,3,3]"}},
+                        {"conv_grad_w",
+                         "pad=[1] size=[3,3]",
+                         {"f32[16,24,24,16]", "f32[16,24,24,16]"}}},
+    [GR_EFFORT_CONV3] = {{"conv3d", "pad=[1]", {"f32[16,8,16,16,4]", "f32[8,4,3,3,3]"}},
+                         {"conv_grad_x",
+                          "pad=[1] size=[4,8,8]",
+                          {"f32[16,8,3,3,3]", "f32[16,4,8,8,16]"}}},
+    [GR_EFFORT_ELEMENT] = {{"add", "", {BLOCK, BLOCK}}, {"relu", "", {BLOCK}}},
+    [GR_EFFORT_MOVE] = {{"reshape", "shape=[131072]", {BLOCK}}},
+    [GR_EFFORT_PERMUTE] = {{"transpose", "perm=[1,0]", {BLOCK}}},
+    [GR_EFFORT_CHANNEL] = {{"max_pool_grad",
+                            "kernel=[2]",
+                            {"f32[16,24,24,16]", "f32[16,12,12,16]", "f32[16,12,12,16]"}},
+                           {"channel_sums", "groups=1", {"f32[16,24,24,16]", "f32[16]"}}},
+    [GR_EFFORT_ROW] = {{"layer_norm", "", {BLOCK, "f32[128]", "f32[128]"}},
+                       {"layer_norm_grad", "", {BLOCK, "f32[128]", BLOCK}}},
+    [GR_EFFORT_FUNCTION] = {{"tanh", "", {BLOCK}}, {"exp", "", {BLOCK}}},
+    [GR_EFFORT_LONG_FUNCTION] = {{"gelu", "", {BLOCK}}, {"gelu_grad", "", {BLOCK, BLOCK}}},
+    [GR_EFFORT_RANDOM] = {{"dropout", "p=0.1", {BLOCK, "i32[]"}}},
+    [GR_EFFORT_UPDATE] = {{"adamw",
+                           "",
+                           {BLOCK, BLOCK, BLOCK, BLOCK, "f32[]", "i32[]", "f32[]", "f32[]"}}},
+    [GR_EFFORT_SERIAL] = {{"accuracy", "", {BLOCK, "i32[1024]"}}},
+    [GR_EFFORT_DROPPED] = {{"attention", "p=0.1", {HEADS, HEADS, HEADS, "i32[]"}}},
 };
-#undef OFFSET
-static const timed large = {"add", {{"f32[4096,4096]", "f32[4096,4096]"}}},
-                   few = {"add", {{"f32[4]", "f32[4]"}}};
+static const timed conversion = {"cast", "to=bf16", {BLOCK}},
+                   large = {"add", "", {"f32[4096,4096]", "f32[4096,4096]"}};
 
 // ---- One call -----------------------------------------------------------------------------------
 
-static gr_status describe(const timed *t, gr_dtype dtype, gr_op_call *c) {
-  *c = (gr_op_call){.op = gr_op_find(t->op), .attr = t->example.attr};
-  for (; c->n_in < GR_CASE_ARGS && t->example.in[c->n_in]; c->n_in++) {
-    GR_TRY(gr_type_parse(t->example.in[c->n_in], &c->in[c->n_in]));
-    c->in[c->n_in].dtype = dtype;
+// Sets `name=value`, which ends at a space.
+static gr_status set_attr(const gr_op *op, const char *text, size_t n, void *attr) {
+  char word[64];
+  snprintf(word, sizeof word, "%.*s", (int)n, text);
+  char *value = strchr(word, '=');
+  *value++ = 0;
+  const gr_attr *a = op->attrs;
+  while (strcmp(a->name, word) != 0) a++;
+  return gr_attr_parse(op, a, value, GR_NOWHERE, attr);
+}
+
+static gr_status describe(gr_arena *arena, const timed *t, gr_dtype dtype, gr_op_call *c) {
+  *c = (gr_op_call){.op = gr_op_find(t->op)};
+  void *attr = gr_arena_alloc(arena, c->op->attr_size + 1);
+  gr_attr_defaults(c->op, attr);
+  for (const char *word = t->attrs; *word; word += strspn(word, " ")) {
+    size_t n = strcspn(word, " ");
+    GR_TRY(set_attr(c->op, word, n, attr));
+    word += n;
+  }
+  c->attr = attr;
+  for (; c->n_in < GR_CASE_ARGS && t->in[c->n_in]; c->n_in++) {
+    gr_type *type = &c->in[c->n_in];
+    GR_TRY(gr_type_parse(t->in[c->n_in], type));
+    if (type->dtype == GR_F32) type->dtype = dtype;
   }
   return gr_op_infer(c);
 }
 
-static double round_of(gr_kernel kernel, const gr_launch *l) {
-  double start = gr_thread_seconds(), took = 0;
-  int64_t n = 0;
-  for (; took < round_s; took = gr_thread_seconds() - start)
-    for (int64_t many = n + 1; many; many--, n++) gr_status_drop(kernel(l));
-  return took / (double)n;
-}
+// A call that is ready to run.
+typedef struct ready {
+  gr_op_call call;
+  gr_kernel kernel;
+  gr_launch launch;
+  gr_layout layout[GR_MAX_ARGS];
+  gr_mesh mesh;
+  const void *in[GR_MAX_ARGS];
+  void *out[GR_MAX_ARGS];
+} ready;
 
 // Zeros for a value, as kernels need them aligned.
 static void *room(gr_arena *a, size_t bytes) {
   return (void *)(((uintptr_t)gr_arena_alloc(a, bytes + 128) + 63) / 64 * 64);
 }
 
-// Seconds of a call on this thread.
+static ready *prepare(gr_arena *a, const gr_op_call *c) {
+  ready *r = GR_NEW(a, ready, 1);
+  r->call = *c, c = &r->call;
+  r->kernel = c->op->fast ? c->op->fast(c) : NULL;
+  if (!r->kernel) r->kernel = c->op->cpu;
+  gr_launch *l = &r->launch;
+  l->attr = c->attr, l->n_in = c->n_in, l->n_out = c->n_out, l->in_type = c->in;
+  l->out_type = c->out, l->out_layout = r->layout, l->mesh = &r->mesh, l->in = r->in;
+  l->out = r->out, l->scratch = room(a, c->op->scratch ? c->op->scratch(c) : 0);
+  for (int k = 0; k < c->n_in; k++) r->in[k] = room(a, gr_type_bytes(&c->in[k]));
+  for (int k = 0; k < c->n_out; k++) r->out[k] = room(a, gr_type_bytes(&c->out[k]));
+  return r;
+}
+
+// Seconds of a call on this thread: of n that follow each other, their mean.
+static double time_ready(ready *const *r, int n) {
+  double best = INFINITY;
+  for (int i = 0; i < ROUNDS; i++) {
+    double start = gr_thread_seconds(), took = 0;
+    int64_t done = 0;
+    for (; took < round_s; took = gr_thread_seconds() - start)
+      for (int64_t many = done + 1; many; many--, done++)
+        for (int k = 0; k < n; k++) gr_status_drop(r[k]->kernel(&r[k]->launch));
+    best = fmin(best, took / (double)(done * n));
+  }
+  return best;
+}
+
 static gr_status time_of(gr_arena *a, const timed *t, gr_dtype dtype, gr_op_call *c, double *out) {
-  GR_TRY(describe(t, dtype, c));
-  gr_kernel kernel = c->op->fast ? c->op->fast(c) : NULL;
-  const void *in[GR_MAX_ARGS];
-  void *made[GR_MAX_ARGS];
-  gr_layout layout[GR_MAX_ARGS] = {0};
-  gr_mesh mesh = {0};
-  gr_launch l = {.attr = c->attr, .n_in = c->n_in, .n_out = c->n_out, .in_type = c->in};
-  l.out_type = c->out, l.out_layout = layout, l.mesh = &mesh, l.in = in, l.out = made;
-  l.scratch = room(a, c->op->scratch ? c->op->scratch(c) : 0);
-  for (int k = 0; k < c->n_in; k++) in[k] = room(a, gr_type_bytes(&c->in[k]));
-  for (int k = 0; k < c->n_out; k++) made[k] = room(a, gr_type_bytes(&c->out[k]));
-  *out = INFINITY;
-  for (int i = 0; i < ROUNDS; i++) *out = fmin(*out, round_of(kernel ? kernel : c->op->cpu, &l));
+  GR_TRY(describe(a, t, dtype, c));
+  ready *r = prepare(a, c);
+  *out = time_ready(&r, 1);
+  return GR_OK;
+}
+
+// What small calls of many ops take beside their work, one after the other: the first examples of
+// those above.
+static gr_status time_small(gr_arena *a, const gr_cpu_rates *known, double *out) {
+  ready *all[GR_EFFORTS * CALLS];
+  gr_op_call *c = GR_NEW(a, gr_op_call, 1);
+  int n = 0;
+  double work = 0;
+  for (const timed *t = calls[GR_PRODUCTS]; t < calls[GR_EFFORT_DROPPED]; t++) {
+    if (!t->op) continue;
+    const gr_op *op = gr_op_find(t->op);
+    *c = (gr_op_call){.op = op, .attr = op->cases[0].attr};
+    for (; c->n_in < GR_CASE_ARGS && op->cases[0].in[c->n_in]; c->n_in++)
+      GR_TRY(gr_type_parse(op->cases[0].in[c->n_in], &c->in[c->n_in]));
+    GR_TRY(gr_op_infer(c));
+    gr_efforts done = gr_cpu_efforts(c);
+    for (int k = GR_PRODUCTS; k < GR_EFFORTS; k++) work += done.of[k] / known->of[k];
+    all[n++] = prepare(a, c);
+  }
+  *out = fmax(time_ready(all, n) - work / n, 1e-9);
   return GR_OK;
 }
 
 // ---- All ----------------------------------------------------------------------------------------
 
-static gr_status time_rate(gr_arena *a, const rate *r, int k, gr_cpu_rates *out) {
-  static const gr_dtype dtypes[] = {GR_F32, GR_BF16, GR_F16};
+// How much of a kind of work is done in a second, without what is known of the other kinds that the
+// calls do.
+static gr_status time_rate(gr_arena *a, const gr_cpu_rates *known, gr_effort of, gr_dtype dtype,
+                           double *out) {
   gr_op_call *c = GR_NEW(a, gr_op_call, 1);
-  bool plain = k == 2 && r->of[k] == offsetof(gr_cpu_rates, converted[GR_CPU_MATMUL_PACKED]);
-  double flops = 0, all = 0, seconds;
-  for (int i = 0; i < CALLS && r->call[i].op; i++) {  // there is no packed f16
-    GR_TRY(time_of(a, &r->call[i], plain ? GR_F32 : dtypes[k], c, &seconds));
-    flops += (double)gr_op_flops(c), all += seconds;
+  double amount = 0, all = 0, seconds;
+  for (int i = 0; i < CALLS && calls[of][i].op; i++) {
+    GR_TRY(time_of(a, &calls[of][i], dtype, c, &seconds));
+    gr_efforts done = gr_cpu_efforts(c);
+    amount += done.of[of], all += seconds;
+    for (int k = 0; k < GR_EFFORTS; k++)
+      if (k != (int)of && done.of[k] > 0) all -= done.of[k] / known->of[k];
   }
-  *(double *)((char *)out + r->of[k]) = flops / all;
+  *out = amount / all;
+  return GR_OK;
+}
+
+static gr_status time_products(gr_arena *a, gr_cpu_rates *out) {
+  for (int k = GR_EFFORT_UNKNOWN + 1; k < GR_PRODUCTS; k++) {
+    gr_effort of = (gr_effort)k;
+    gr_dtype half = of == GR_EFFORT_PACKED ? GR_F32 : GR_F16;  // there is no packed f16
+    GR_TRY(time_rate(a, out, of, GR_F32, &out->of[of]));
+    GR_TRY(time_rate(a, out, of, GR_BF16, &out->in_bf16[of]));
+    GR_TRY(time_rate(a, out, of, half, &out->converted[of]));
+  }
   return GR_OK;
 }
 
 static gr_status time_all(gr_arena *a, gr_cpu_rates *out) {
   gr_op_call *c = GR_NEW(a, gr_op_call, 1);
   double seconds;
-  for (const rate *r = rates; r < rates + sizeof rates / sizeof *rates; r++)
-    for (int k = 0; k < 3 && (!k || r->of[k]); k++) GR_TRY(time_rate(a, r, k, out));
-  GR_TRY(time_of(a, &few, GR_F32, c, &out->call_gap));
+  for (int k = GR_PRODUCTS; k < GR_EFFORT_DROPPED; k++)
+    GR_TRY(time_rate(a, out, (gr_effort)k, GR_F32, &out->of[k]));
+  GR_TRY(time_products(a, out));  // attention takes exponentials, and drops some of its weights
+  GR_TRY(time_rate(a, out, GR_EFFORT_DROPPED, GR_F32, &out->of[GR_EFFORT_DROPPED]));
+  GR_TRY(time_of(a, &conversion, GR_F32, c, &seconds));
+  out->conversion = (double)gr_type_count(c->in) / seconds;
+  GR_TRY(time_small(a, out, &out->call_gap));
   GR_TRY(time_of(a, &large, GR_F32, c, &seconds));
   out->moved =
       (double)(gr_types_bytes(c->in, c->n_in) + gr_types_bytes(c->out, c->n_out)) / seconds;
@@ -169,6 +250,8 @@ gr_status gr_check_calibrate(gr_findings *f, const char *path) {
   gr_text text = gr_text_make(f->arena);
   gr_machine_read(&m);
   GR_TRY(time_all(f->arena, &t.cpu));
+  t.cpu.cache = m.cache / gr_processors();
+  t.cpu.step_gap = gr_check_step(f->arena);
   t.cluster.per_node =
       fmax(gr_processors(), f->ranks ? (double)f->ranks->ranks / f->ranks->machines : 1);
   t.cluster.memory = floor(m.memory / t.cluster.per_node);

@@ -78,6 +78,8 @@ GR_MUST_USE gr_status gr_check_gather(struct gr_comm *world, gr_findings *);
 void gr_check_gather_ranks(gr_findings *);
 // Reports that, or starts so many ranks (0: two) for it. argv: this command's (ranks.c).
 void gr_check_ranks(gr_findings *, char *const argv[], int wanted);
+// What a step takes beside its calls, by short runs of a new project; 0: they failed (step.c).
+double gr_check_step(gr_arena *);
 // What one thread does in a second, and what ranks do, as a description of this machine for
 // `graphrun plan --cluster`; written to a file (calibrate.c).
 GR_MUST_USE gr_status gr_check_calibrate(gr_findings *, const char *path);

@@ -9,14 +9,29 @@
 #define WITHIN 1e-6
 #define BETWEEN 5e-6
 
-// One thread of a Zen 4 core (AVX-512, AVX512-BF16), by tests/bench/bench_precision.
-static const gr_cpu_rates zen4 = {.in_f32 = {0, 110e9, 110e9, 95e9, 95e9},
-                                  .in_bf16 = {0, 205e9, 226e9, 95e9, 95e9},
-                                  .converted = {0, 110e9, 70e9, 95e9, 95e9},
-                                  .exponential = 2.5e9,
-                                  .other = 2.5e9,
+// One thread of a Zen 4 core (AVX-512, AVX512-BF16): products, conversions and functions by
+// tests/bench/bench_precision, the rest by `graphrun check --calibrate` on a Zen core with AVX2.
+static const gr_cpu_rates zen4 = {.of = {[GR_EFFORT_MATMUL] = 110e9,
+                                         [GR_EFFORT_PACKED] = 110e9,
+                                         [GR_EFFORT_ATTENTION] = 95e9,
+                                         [GR_EFFORT_CONV] = 95e9,
+                                         [GR_EFFORT_CONV3] = 95e9,
+                                         [GR_EFFORT_ELEMENT] = 7e9,
+                                         [GR_EFFORT_MOVE] = 8e9,
+                                         [GR_EFFORT_PERMUTE] = 1.6e9,
+                                         [GR_EFFORT_CHANNEL] = 3.3e9,
+                                         [GR_EFFORT_ROW] = 1.1e9,
+                                         [GR_EFFORT_FUNCTION] = 1.2e9,
+                                         [GR_EFFORT_LONG_FUNCTION] = 0.5e9,
+                                         [GR_EFFORT_RANDOM] = 0.8e9,
+                                         [GR_EFFORT_UPDATE] = 1.5e9,
+                                         [GR_EFFORT_SERIAL] = 0.25e9,
+                                         [GR_EFFORT_DROPPED] = 0.4e9},
+                                  .in_bf16 = {0, 205e9, 226e9, 95e9, 95e9, 95e9},
+                                  .converted = {0, 110e9, 70e9, 95e9, 95e9, 95e9},
                                   .conversion = 1 / 0.06e-9,
-                                  .call_gap = 0.1e-6};
+                                  .call_gap = 0.1e-6,
+                                  .step_gap = 30e-6};
 
 const gr_chip gr_chips[] = {
 #define GR_CHIP(name_, word_, memory_, processors_, bandwidth_, f64_, f32_, tf32_, narrow_, host_, \
@@ -38,7 +53,7 @@ const gr_chip gr_chips[] = {
     {.name = "CPU",
      .word = "cpu",
      .device = "cpu",
-     .source = "one thread of a Zen 4 core a rank, by tests/bench/bench_precision; links estimated",
+     .source = "one thread of a Zen core a rank, by tests/bench/bench_precision; links estimated",
      .processors = 1,
      .cpu = &zen4,
      .cluster = {16, 0, 0, {5e9, WITHIN}, {1.25e9, 25e-6}, GAP}},

@@ -2,23 +2,17 @@
 // chips.def each, whose links a description of a cluster may replace.
 #pragma once
 #include "base/base.h"
+#include "ir/op.h"
 #include "ops/kernels/gemm.h"
 
-// What one thread of a CPU does in a second (predict_cpu.c): floating-point operations of products,
-// by kind and type, with operands that are converted to f32, of ops with an exponential or its
-// likes, and of other ops; elements that are converted; bytes that are moved, 0: not known. And the
-// seconds of a call.
-typedef enum gr_cpu_product {
-  GR_CPU_NO_PRODUCT,
-  GR_CPU_MATMUL,
-  GR_CPU_MATMUL_PACKED,
-  GR_CPU_ATTENTION,
-  GR_CPU_OTHER_PRODUCT,
-  GR_CPU_PRODUCTS
-} gr_cpu_product;
+// What one thread of a CPU does in a second (predict_cpu.c), by work: operations of products, whose
+// operands are f32, bf16, or f16, which is converted, and elements of everything else; elements
+// that are converted; bytes that are moved, 0: not known, and the bytes of a call from which on
+// that limits it, of the last cache. And the seconds of a call, and those of a step beside its
+// calls.
 typedef struct gr_cpu_rates {
-  double in_f32[GR_CPU_PRODUCTS], in_bf16[GR_CPU_PRODUCTS], converted[GR_CPU_PRODUCTS];
-  double exponential, other, conversion, moved, call_gap;
+  double of[GR_EFFORTS], in_bf16[GR_PRODUCTS], converted[GR_PRODUCTS];
+  double conversion, moved, cache, call_gap, step_gap;
 } gr_cpu_rates;
 
 // One direction of what connects a device to others: bytes a second, and the seconds of a message.
@@ -60,3 +54,5 @@ gr_target gr_target_of(const gr_chip *);  // in its usual cluster, with AVX512-B
 // The seconds of a collective in which each of `ranks` ranks, `stride` apart, sends so many bytes,
 // to all of them in so many passes: 2 of an all_reduce, else 1.
 double gr_link_seconds(const gr_cluster *, int ranks, int stride, double sent, int passes);
+// What a call does on a CPU (predict_cpu.c).
+gr_efforts gr_cpu_efforts(const gr_op_call *);

@@ -23,3 +23,13 @@ const gr_program *gr_plan_largest(const gr_plan *p, const char *kind) {
       most = &p->programs[i];
   return most;
 }
+
+// A body's values outside of the arena have no place that the plan knows.
+bool gr_plan_is_copied_in_place(const gr_plan_frame *f, uint32_t source, size_t source_byte,
+                                uint32_t target, size_t target_byte) {
+  if (f->stacked &&
+      (gr_at(f->g, (gr_val){source})->role != GR_TEMP || f->stacked[source] || f->stacked[target]))
+    return false;
+  return f->in_states[source] == f->in_states[target] &&
+         f->offset[source] + source_byte == f->offset[target] + target_byte;
+}

@@ -20,19 +20,23 @@ const char *const gr_kind_names[GR_KIND_COUNT] = {
 
 // ---- Kernels ------------------------------------------------------------------------------------
 
-// On a CPU loops run node by node.
-static void add_on_cpu(gr_tally *w, const gr_graph *g, const gr_node *n, double runs) {
+// On a CPU loops run node by node. f: the frame of the graph, or NULL.
+static void add_on_cpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, const gr_node *n,
+                       double runs) {
   const gr_scan *loop = n->op == &gr_op_scan ? n->attr : NULL;
+  const gr_plan_frame *body = loop && f && f->body ? f->body[n - g->nodes] : NULL;
   gr_op_call call;
   for (uint32_t i = 0; loop && i < loop->body->n_nodes; i++)
-    add_on_cpu(w, loop->body, &loop->body->nodes[i], runs * (double)loop->steps);
+    add_on_cpu(w, body, loop->body, &loop->body->nodes[i], runs * (double)loop->steps);
   if (loop) return;
   gr_op_call_of(g, n, &call);
   w->out->launches += runs;
   w->out->bytes +=
       runs * (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
+  bool in_place =
+      f && n->n_in && n->n_out && gr_plan_is_copied_in_place(f, n->in[0].id, 0, gr_out(n, 0).id, 0);
   for (int i = 0; i < w->n_targets; i++)
-    w->seconds[i] += runs * gr_cpu_seconds(&w->targets[i], &call);
+    w->seconds[i] += runs * gr_cpu_seconds(&w->targets[i], &call, in_place);
 }
 
 // ---- Collectives --------------------------------------------------------------------------------
@@ -127,7 +131,7 @@ static void add_nodes(gr_tally *w, const gr_plan *p, const gr_plan_frame *f, dou
       if (n->op->collective)
         add_move(w->out, g, n);
       else
-        gpu ? gr_predict_gpu(w, f, g, n, 1) : add_on_cpu(w, g, n, 1);
+        gpu ? gr_predict_gpu(w, f, g, n, 1) : add_on_cpu(w, f, g, n, 1);
     }
     if (size > 1) gr_predict_group(w, g, i, size);
     for (int k = 0; k < w->n_targets; k++) seconds[k][i + size - 1] = w->seconds[k] - before[k];
@@ -174,6 +178,10 @@ static void count_step(gr_plan_figures *f) {
       step->hidden += p->runs * once->hidden, step->all += p->runs * once->all;
       step->copies += p->runs * once->copies;
     }
+  }
+  for (int k = 0; k < f->n_targets; k++) {
+    f->step[k].besides = f->targets[k].cpu.step_gap;
+    f->step[k].all += f->step[k].besides;
   }
 }
 

@@ -12,6 +12,7 @@ enum { GR_MAX_TARGETS = 8, GR_MAX_MOVES = 8 };
 // `all` what is left from the first to the last.
 typedef struct gr_predicted {
   double kernels, collectives, copies, hidden, all;
+  double besides;  // of a step on a CPU: what it does beside its programs
 } gr_predicted;
 
 typedef struct gr_move {  // the collectives of an op

@@ -51,7 +51,8 @@ static void put_times(gr_text *t, const gr_plan_figures *f, const gr_predicted *
     put_number(t, "all", 1e3 * of[i].all), gr_text_put(t, ", ");
     put_number(t, "kernels", 1e3 * of[i].kernels), gr_text_put(t, ", ");
     put_number(t, "collectives", 1e3 * of[i].collectives), gr_text_put(t, ", ");
-    put_number(t, "hidden", 1e3 * of[i].hidden);
+    put_number(t, "hidden", 1e3 * of[i].hidden), gr_text_put(t, ", ");
+    put_number(t, "besides", 1e3 * of[i].besides);
     gr_text_put(t, "}");
   }
   gr_text_put(t, "}");

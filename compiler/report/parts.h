@@ -8,6 +8,9 @@
 const gr_program *gr_plan_largest(const gr_plan *, const char *kind);
 // The i-th of the kinds that reports are about, all but init; NULL: there are no more.
 const char *gr_plan_kind(const gr_plan *, int i);
+// Whether the byte `source_byte` of a value and the byte `target_byte` of another have one place.
+bool gr_plan_is_copied_in_place(const gr_plan_frame *, uint32_t source, size_t source_byte,
+                                uint32_t target, size_t target_byte);
 // ---- predict.c, predict_cpu.c
 typedef struct gr_tally {  // what a program's nodes are added to
   gr_arena *arena;
@@ -23,7 +26,8 @@ typedef struct gr_tally {  // what a program's nodes are added to
 void gr_predict_gpu(gr_tally *, const gr_plan_frame *, const gr_graph *, const gr_node *,
                     double runs);
 void gr_predict_group(gr_tally *, const gr_graph *, uint32_t first, uint32_t n);  // after its nodes
-double gr_cpu_seconds(const gr_target *, const gr_op_call *);                     // of one thread
+// Of one thread of a CPU; in_place: its result has the place of its first operand.
+double gr_cpu_seconds(const gr_target *, const gr_op_call *, bool in_place);
 // ---- peak.c: by pass, the bytes that are live where a program's memory peaks; what is left of the
 // arena is the last. Returns their number.
 int gr_peak_makers(gr_arena *, const gr_program *, const gr_bytes_of **out);

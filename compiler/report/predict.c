@@ -49,12 +49,8 @@ static void note_missing(gr_program_figures *p, const char *op) {
 static bool is_in_place(const gr_plan_frame *f, const gr_node *n, const gr_gpu_launch *l) {
   if (l->kind != GR_GPU_COPY || l->copy.source.space != GR_GPU_IN) return false;
   uint32_t source = n->in[l->copy.source.index].id, target = gr_out(n, l->copy.target.index).id;
-  // A body's values outside of the arena have no place that the plan knows.
-  if (f->stacked &&
-      (gr_at(f->g, (gr_val){source})->role != GR_TEMP || f->stacked[source] || f->stacked[target]))
-    return false;
-  return f->in_states[source] == f->in_states[target] &&
-         f->offset[source] + l->copy.source.offset == f->offset[target] + l->copy.target.offset;
+  return gr_plan_is_copied_in_place(f, source, l->copy.source.offset, target,
+                                    l->copy.target.offset);
 }
 
 // A mask of a library's attention is written, and read.

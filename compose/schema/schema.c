@@ -41,13 +41,9 @@ static bool is_listed(const char *const *list, size_t entries, const char *path)
   return false;
 }
 
-bool gr_schema_is_neutral(const char *path) {
-  return is_listed(neutral, sizeof neutral / sizeof *neutral, path);
-}
-
-bool gr_schema_is_for_training(const char *path) {
-  return is_listed(for_training, sizeof for_training / sizeof *for_training, path);
-}
+#define IS_LISTED(list, path) is_listed(list, sizeof list / sizeof *list, path)
+bool gr_schema_is_neutral(const char *path) { return IS_LISTED(neutral, path); }
+bool gr_schema_is_for_training(const char *path) { return IS_LISTED(for_training, path); }
 
 static gr_schema_key *find_key(const char *path) {
   for (int i = 0; i < N_KEYS; i++)

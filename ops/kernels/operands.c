@@ -2,6 +2,20 @@
 #include "ops/kernels/operands.h"
 #include <math.h>
 
+void gr_moves_result(const gr_op_call *s, gr_efforts *w) {
+  w->of[GR_EFFORT_MOVE] = (double)gr_type_count(s->out);
+  w->bytes = 2 * (double)gr_type_bytes(s->out);
+}
+
+void gr_softmax_efforts(const gr_op_call *s, gr_efforts *w) {
+  w->of[GR_EFFORT_ROW] = w->of[GR_EFFORT_FUNCTION] = (double)gr_type_count(s->in);
+}
+
+void gr_count_runs(double elements, double run, gr_efforts *w) {
+  w->of[GR_EFFORT_MOVE] += elements;
+  w->of[GR_EFFORT_SERIAL] += elements / run;
+}
+
 gr_status gr_require_ints(const gr_op_call *s, int k, const char *what) {
   if (s->in[k].dtype == GR_I32) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "%s of '%s' must be i32, not %s", what, s->op->name,

@@ -15,6 +15,14 @@ static inline const gr_type *gr_whole_rows(const gr_launch *l, int64_t *row) {
   return t;
 }
 
+// gr_op.efforts of ops that copy what they make, whatever else their operands have.
+void gr_moves_result(const gr_op_call *, gr_efforts *);
+
+// The same of ops that take the softmax of each row of operand 0.
+void gr_softmax_efforts(const gr_op_call *, gr_efforts *);
+// Adds those of elements that are copied in runs of `run` elements.
+void gr_count_runs(double elements, double run, gr_efforts *);
+
 // Checks for infer functions; the error is GR_ERR_TYPE, and `what` names the operand in it.
 // Operand k is i32:
 GR_MUST_USE gr_status gr_require_ints(const gr_op_call *, int k, const char *what);

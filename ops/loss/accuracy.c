@@ -51,6 +51,7 @@ const gr_op gr_op_accuracy = {
     .doc =
         "Per sample, the number of labels whose logit is the largest (the first, if several are "
         "equal), and the number of labels.",
+    .effort = GR_EFFORT_SERIAL,
     .n_in = 2,
     .n_out = 2,
     .attr_size = sizeof(struct accuracy),

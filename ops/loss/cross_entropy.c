@@ -141,6 +141,7 @@ const gr_op gr_op_cross_entropy = {
     .doc =
         "Per sample, the sum of -log softmax(logits)[label], each times the weight of its label, "
         "and the sum of these weights. The optional third operand gives the class weights, else 1.",
+    .efforts = gr_softmax_efforts,
     .n_in = GR_ANY,
     .n_out = 2,
     .attr_size = sizeof(struct cross_entropy),
@@ -250,6 +251,7 @@ const gr_op gr_op_cross_entropy_grad = {
     .doc =
         "The gradient of cross_entropy with respect to the logits, from logits, labels, dy and "
         "optional class weights.",
+    .efforts = gr_softmax_efforts,
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(struct cross_entropy),

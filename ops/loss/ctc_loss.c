@@ -266,6 +266,13 @@ static int64_t flops(const gr_op_call *s) {
   return frames * (s->in[0].dim[2] + 6 * (2 * s->in[1].dim[1] + 1));
 }
 
+// The softmax, and two recursions, in which each frame follows from the one before it.
+static void efforts(const gr_op_call *s, gr_efforts *w) {
+  int64_t frames = s->in[0].dim[0] * s->in[0].dim[1], states = 2 * s->in[1].dim[1] + 1;
+  w->of[GR_EFFORT_FUNCTION] = (double)(frames * s->in[0].dim[2]);
+  w->of[GR_EFFORT_SERIAL] = (double)(2 * frames * states);
+}
+
 #define OPERANDS \
   { "f32[6,12,20]", "i32[6,4]", "i32[6]", "i32[6]" }
 static const gr_case cases[] = {
@@ -281,6 +288,7 @@ const gr_op gr_op_ctc_loss = {
     .doc =
         "Per sample, -log of the probability that logits [n,t,v] of lengths [n] emit targets [n,u] "
         "of target lengths [n] (Graves et al., 2006); and 1.",
+    .efforts = efforts,
     .n_in = 4,
     .n_out = 2,
     .attr_size = sizeof(struct ctc_loss),
@@ -303,6 +311,7 @@ static const gr_case kept_cases[] = {{OPERANDS, .attr = &usual, .fill = "nill"},
 const gr_op gr_op_ctc_loss_with_residuals = {
     .name = "ctc_loss_with_residuals",
     .doc = "ctc_loss, and the gradient of its first result with respect to the logits.",
+    .efforts = efforts,
     .n_in = 4,
     .n_out = 3,
     .attr_size = sizeof(struct ctc_loss),
@@ -359,6 +368,7 @@ static const gr_case grad_cases[] = {{{"f32[6,3,20]", "f32[6]"}}, {{0}}};
 const gr_op gr_op_ctc_loss_grad = {
     .name = "ctc_loss_grad",
     .doc = "Each sample of x times its element of dy.",
+    .effort = GR_EFFORT_ELEMENT,
     .n_in = 2,
     .n_out = 1,
     .index_spec = "ntv,n->ntv",

@@ -78,6 +78,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_argmax = {
     .name = "argmax",
     .doc = "The index of the largest element of the last axis, the first if several are equal.",
+    .effort = GR_EFFORT_SERIAL,
     .n_in = 1,
     .n_out = 1,
     .index_spec = "...V->...",

@@ -140,6 +140,7 @@ const gr_op gr_op_adaptive_avg_pool = {
     .doc =
         "The mean over windows that divide the spatial axes of x [n,t,c], [n,h,w,c] or "
         "[n,d,h,w,c] into `size` parts; of size 1: over whole axes.",
+    .effort = GR_EFFORT_CHANNEL,
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct adaptive),
@@ -170,6 +171,7 @@ static const gr_case grad_cases[] = {
 const gr_op gr_op_adaptive_avg_pool_grad = {
     .name = "adaptive_avg_pool_grad",
     .doc = "The gradient of adaptive_avg_pool, from dy.",
+    .effort = GR_EFFORT_CHANNEL,
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct adaptive),

@@ -155,6 +155,7 @@ const gr_op gr_op_attention = {
         "softmax(scale q k') v, without the weights in memory. Keys at or beyond the sample's "
         "length, the optional fourth operand, are not seen; a sample of length 0 weighs all keys "
         "alike. In training weights are dropped with probability p, and the rest divided by 1 - p.",
+    .efforts = gr_attention_efforts,
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(struct attention),
@@ -192,6 +193,7 @@ static const gr_case kept_cases[] = {
 const gr_op gr_op_attention_with_residuals = {
     .name = "attention_with_residuals",
     .doc = "attention, and the log of each row's sum of exponentials, [n,h,t].",
+    .efforts = gr_attention_efforts,
     .n_in = GR_ANY,
     .n_out = 2,
     .attr_size = sizeof(struct attention),

@@ -17,6 +17,8 @@ struct attention {
 };
 enum { ATTENTION_START, ATTENTION_END };
 extern const gr_attr gr_attention_attrs[];
+// gr_op.efforts of all three ops: products, and of each weight an exponential and a random number.
+void gr_attention_efforts(const gr_op_call *, gr_efforts *);
 
 // Operands of the forward ops and of the gradient. Lengths and the step number follow them.
 enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_IN };

@@ -145,3 +145,12 @@ int64_t gr_attention_pairs(const gr_op_call *s) {
   }
   return q->dim[0] * q->dim[2] * seen;
 }
+
+// Narrow heads take as long as those of WIDE elements.
+void gr_attention_efforts(const gr_op_call *s, gr_efforts *w) {
+  enum { WIDE = 64 };
+  double pairs = (double)gr_attention_pairs(s), d = (double)s->in[ATTENTION_Q].dim[3];
+  w->of[GR_EFFORT_ATTENTION] = (double)gr_op_flops(s) * fmax(1, WIDE / d);
+  w->of[GR_EFFORT_FUNCTION] = pairs;
+  w->of[GR_EFFORT_DROPPED] = drops(s) ? pairs : 0;
+}

@@ -115,6 +115,7 @@ const gr_op gr_op_attention_grad = {
     .doc =
         "The gradients of attention with respect to q, k and v, from them, y, dy, the log of sums, "
         "the lengths and the step.",
+    .efforts = gr_attention_efforts,
     .n_in = GR_ANY,
     .n_out = 3,
     .attr_size = sizeof(struct attention),

@@ -168,6 +168,7 @@ const gr_op gr_op_batch_norm = {
     .doc =
         "(x - mean) / sqrt(var + eps) * scale + bias for each channel of x [n, ..., c], with "
         "statistics [groups, c]: constants, or with weights [n] and counts [groups, 1] those of x.",
+    .effort = GR_EFFORT_CHANNEL,
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(gr_batch_norm),
@@ -260,6 +261,7 @@ const gr_op gr_op_batch_norm_sums = {
     .doc =
         "The sums over the rows of each group of dy and of dy z, [groups, c] each, with z the "
         "normalised x: from x, dy, mean and var.",
+    .effort = GR_EFFORT_CHANNEL,
     .n_in = 4,
     .n_out = 2,
     .attr_size = sizeof(gr_batch_norm),
@@ -381,6 +383,7 @@ const gr_op gr_op_batch_norm_grad = {
     .doc =
         "The gradient of batch_norm with respect to x, from x, dy, mean, var and scale, and, if "
         "the statistics are those of x, weights, counts and the sums of dy and dy z.",
+    .effort = GR_EFFORT_CHANNEL,
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(gr_batch_norm),

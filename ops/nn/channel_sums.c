@@ -106,6 +106,7 @@ const gr_op gr_op_channel_sums = {
     .doc =
         "For each of `groups` parts of the batch: the sums of w x over the rows of x [n, ..., c], "
         "[groups, c], and of w, [groups, 1].",
+    .effort = GR_EFFORT_CHANNEL,
     .n_in = 2,
     .n_out = 2,
     .attr_size = sizeof(channel_sums),
@@ -182,6 +183,7 @@ const gr_op gr_op_channel_squares = {
     .doc =
         "For each of `groups` parts of the batch: the sum of w (x - mean)^2 over the rows of x [n, "
         "..., c], [groups, c].",
+    .effort = GR_EFFORT_CHANNEL,
     .n_in = 3,
     .n_out = 1,
     .attr_size = sizeof(channel_sums),

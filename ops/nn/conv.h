@@ -66,6 +66,11 @@ GR_MUST_USE gr_status gr_conv_check(const gr_op_call *, int axes, const struct g
 // Floating-point operations of y = conv(x, w), and equally of either gradient.
 int64_t gr_conv_flops(const gr_type *w, const gr_type *y);
 
+// Adds to what a CPU does for a convolution, or for its gradient with respect to x or w. By oneDNN
+// vectors are filled with channels of the result, in blocks of which the last may be partly empty;
+// by products patches of x are gathered, in runs along the last axis.
+void gr_conv_count(const gr_conv_sizes *, int64_t channels, bool products, gr_efforts *);
+
 // ---- f32 (conv_f32.c): by oneDNN where it can, else by matrix products --------------------------
 // Bytes of scratch memory that either way needs.
 size_t gr_conv_scratch(const gr_conv_sizes *, bool grad_w);
@@ -132,8 +137,8 @@ gr_status gr_conv_grad_w_gpu(gr_gpu_call *);
 #define GR_CONV_OP(axes)                                                                          \
   .name = "conv" #axes "d", .n_in = GR_ANY, .n_out = 1, .attr_size = sizeof(struct gr_conv_attr), \
   .attrs = gr_conv_attrs, .index_spec_of = gr_conv##axes##d_letters,                              \
-  .infer = gr_conv##axes##d_infer, .flops = gr_conv_op_flops, .grad = gr_conv_grad,               \
-  .cpu = gr_conv_cpu, .fast = gr_conv_fast, .scratch = gr_conv_op_scratch,                        \
+  .infer = gr_conv##axes##d_infer, .flops = gr_conv_op_flops, .efforts = gr_conv_efforts,         \
+  .grad = gr_conv_grad, .cpu = gr_conv_cpu, .fast = gr_conv_fast, .scratch = gr_conv_op_scratch,  \
   .gpu = gr_conv_forward_gpu, .amp = GR_AMP_NARROW, .to_onnx = gr_conv_onnx
 // Reads a Conv, of any number of axes (gr_op.from_onnx of conv2d).
 void gr_conv_read(gr_onnx_reading *);
@@ -152,6 +157,8 @@ gr_status gr_conv2d_infer(gr_op_call *);
 gr_status gr_conv3d_infer(gr_op_call *);
 // gr_op.flops of a call.
 int64_t gr_conv_op_flops(const gr_op_call *);
+// gr_op.efforts of a call.
+void gr_conv_efforts(const gr_op_call *, gr_efforts *);
 // gr_op.grad: emits the gradients of x, w and the bias that are wanted.
 void gr_conv_grad(const gr_grad *);
 // gr_op.cpu: the reference kernel, in double.

@@ -77,6 +77,12 @@ static size_t scratch(const gr_op_call *s) {
 
 static int64_t flops(const gr_op_call *s) { return gr_conv_flops(s->out, &s->in[1]); }
 
+// oneDNN has no kernel for three axes where channels come last, but with AVX-512.
+static void efforts(const gr_op_call *s, gr_efforts *w) {
+  gr_conv_sizes v = sizes(s->attr, s->in, s->out);
+  gr_conv_count(&v, v.out, v.w.axes == GR_SPATIAL || (v.w.axes == 1 && v.groups == 1), w);
+}
+
 static const gr_attr attrs[] = {
     GR_CONV_ATTRS(struct gr_conv_grad_attr),
     GR_ATTR(struct gr_conv_grad_attr, size, GR_ATTR_INTS, NULL, "the taps of w along each axis"),
@@ -99,6 +105,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_conv_grad_w = {
     .name = "conv_grad_w",
     .doc = "The gradient of conv1d, conv2d or conv3d with respect to w, from x and dy.",
+    .efforts = efforts,
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct gr_conv_grad_attr),

@@ -94,6 +94,11 @@ static size_t scratch(const gr_op_call *s) {
 
 static int64_t flops(const gr_op_call *s) { return gr_conv_flops(&s->in[0], &s->in[1]); }
 
+static void efforts(const gr_op_call *s, gr_efforts *w) {
+  gr_conv_sizes v = sizes(s->attr, s->in, s->out);
+  gr_conv_count(&v, v.c, v.w.axes == 1 && v.groups == 1, w);
+}
+
 // ---- ONNX -------------------------------------------------------------------------------------
 
 static int64_t item(const gr_ints *list, int i) { return list->items[list->n == 1 ? 0 : i]; }
@@ -180,6 +185,7 @@ const gr_op gr_op_conv_grad_x = {
     .doc =
         "The gradient of conv1d, conv2d or conv3d with respect to x, from w and dy: as a layer, a "
         "transposed convolution of dy.",
+    .efforts = efforts,
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct gr_conv_grad_attr),

@@ -89,6 +89,7 @@ static int64_t flops(const gr_op_call *s) {  // rows are only copied
 const gr_op gr_op_embedding = {
     .name = "embedding",
     .doc = "The row of the table for each id.",
+    .efforts = gr_moves_result,
     .n_in = 2,
     .n_out = 1,
     .index_spec = "Vc,...->...c",

@@ -261,6 +261,7 @@ const gr_op gr_op_matmul = {
     .doc =
         "z = x y over the last two axes. Leading axes are batch axes; one operand may have none "
         "(weights).",
+    .effort = GR_EFFORT_MATMUL,
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct matmul),

@@ -97,6 +97,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_matmul_bias = {
     .name = "matmul_bias",
     .doc = "z = x y + v for each row of the product, then relu if asked for.",
+    .effort = GR_EFFORT_MATMUL,
     .n_in = 3,
     .n_out = 1,
     .attr_size = sizeof(matmul_bias),

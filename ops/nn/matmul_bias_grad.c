@@ -115,6 +115,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_matmul_bias_grad = {
     .name = "matmul_bias_grad",
     .doc = "x' y, and the sum of the rows of y or of x: leading axes are more rows.",
+    .effort = GR_EFFORT_MATMUL,
     .n_in = 2,
     .n_out = 2,
     .attr_size = sizeof(matmul_bias_grad),

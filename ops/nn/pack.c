@@ -90,6 +90,7 @@ const gr_op gr_op_pack = {
     .doc =
         "A matrix [k, columns] in the order that matmul_packed reads; columns are rounded up to a "
         "multiple of 96.",
+    .effort = GR_EFFORT_PERMUTE,
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct pack),
@@ -170,6 +171,7 @@ static int64_t packed_flops(const gr_op_call *s) {
 const gr_op gr_op_matmul_packed = {
     .name = "matmul_packed",
     .doc = "z = x y in f32, with y prepacked by pack.",
+    .effort = GR_EFFORT_PACKED,
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct packed),

@@ -151,6 +151,7 @@ const gr_op gr_op_minibatch = {
     .doc =
         "A minibatch of `of` rows of x: row b is one of block b of x's rows, another one in "
         "each run, until all were taken.",
+    .efforts = gr_moves_result,
     .n_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct minibatch),

@@ -2,6 +2,7 @@
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx_read.h"
+#include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
 GR_CU(concat);
@@ -41,6 +42,14 @@ static gr_status infer(gr_op_call *s) {
     s->out[0].dim[axis] += s->in[k].dim[axis];
   }
   return GR_OK;
+}
+
+// Rows of each operand are copied apart.
+static void efforts(const gr_op_call *s, gr_efforts *w) {
+  double outer = 1;
+  for (int d = 0; d < ((const struct concat *)s->attr)->axis; d++) outer *= (double)s->out->dim[d];
+  gr_count_runs((double)gr_type_count(s->out), (double)gr_type_count(s->out) / (outer * s->n_in),
+                w);
 }
 
 // Index notation cannot express a variable number of operands; every axis but the concatenated one
@@ -128,6 +137,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_concat = {
     .name = "concat",
     .doc = "The operands, concatenated along one axis.",
+    .efforts = efforts,
     .n_in = GR_ANY,
     .n_out = 1,
     .attr_size = sizeof(struct concat),

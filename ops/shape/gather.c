@@ -64,6 +64,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_gather = {
     .name = "gather",
     .doc = "y[..., j] = x[..., indices[..., j]]: elements of the last axis by their index.",
+    .efforts = gr_moves_result,
     .n_in = 2,
     .n_out = 1,
     .index_spec = "...V,...k->...k",

@@ -243,6 +243,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_reshape = {
     .name = "reshape",
     .doc = "The elements of x in the same order, with another shape.",
+    .effort = GR_EFFORT_MOVE,
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct reshape),

@@ -2,6 +2,7 @@
 #include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
 struct select {
@@ -67,6 +68,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_select = {
     .name = "select",
     .doc = "One index of the first axis of x; the axis is removed.",
+    .efforts = gr_moves_result,
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct select),

@@ -47,6 +47,15 @@ static gr_status check_axis(const gr_op_call *s) {
   return GR_OK;
 }
 
+// What it makes, or pads, is copied in rows.
+static void efforts(const gr_op_call *s, gr_efforts *w) {
+  const gr_type *less = gr_type_count(s->in) < gr_type_count(s->out) ? s->in : s->out;
+  double outer = 1;
+  for (int d = 0; d < ((const struct slice *)s->attr)->axis; d++) outer *= (double)s->out->dim[d];
+  gr_count_runs((double)gr_type_count(s->out), (double)gr_type_count(s->out) / outer, w);
+  w->bytes = (double)(gr_type_bytes(less) + gr_type_bytes(s->out));
+}
+
 static gr_status infer(gr_op_call *s) {
   const struct slice *a = s->attr;
   GR_TRY(check_axis(s));
@@ -142,6 +151,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_slice = {
     .name = "slice",
     .doc = "The indices from `from` to `from + size - 1` of one axis.",
+    .efforts = efforts,
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct slice),
@@ -271,6 +281,7 @@ static const gr_case pad_cases[] = {
 const gr_op gr_op_pad = {
     .name = "pad",
     .doc = "x padded with zeros before and after, along one axis: the gradient of slice.",
+    .efforts = efforts,
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct slice),

@@ -187,6 +187,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_transpose = {
     .name = "transpose",
     .doc = "x with its axes permuted.",
+    .effort = GR_EFFORT_PERMUTE,
     .n_in = 1,
     .n_out = 1,
     .attr_size = sizeof(struct transpose),

@@ -115,7 +115,11 @@ if command -v python3 >/dev/null 2>&1; then
 else
   skip "a configuration is measured beside what is predicted" "no python3"
 fi
-sed -i 's/^  other: .*/  other: 1/' here.yaml
+for name in $(sed -n 's/^GR_EFFORT([A-Z_]*, "\(.*\)").*/\1/p' "$source/ir/effort.def") \
+  $(sed -n 's/^GR_PRODUCT([A-Z_0-9]*, "\(.*\)").*/\1_f32 \1_bf16 \1_f16/p' "$source/ir/effort.def") conversion copy call step; do
+  check "the rate of $name" grep -Eq "^  $name: [1-9][0-9.e+-]*  # " here.yaml
+done
+sed -i 's/^  element: .*/  element: 1/' here.yaml
 check "... each constant counts" sh -c '"$1" plan "$2/configs/digits.yaml" --device=cpu --cluster=here.yaml --json 2>/dev/null | grep -Eq "\"step_s\": [0-9]{4}"' \
   sh "$graphrun" "$source"
 expect "a word in place of a constant" 65 "here.yaml:[0-9:]+ .*cpu.call" -- \

@@ -8,9 +8,13 @@
 #include <math.h>
 #include <unistd.h>
 #include "base/output.h"
+#include "compiler/report/parts.h"
 #include "compose/tree/conf.h"
+#include "job/cluster.h"
 #include "job/figures.h"
 #include "job/settings.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
 #include "tests/check.h"
 
 static const char table[] = GR_SOURCE_DIR "/tests/job/plans.tsv";
@@ -68,9 +72,38 @@ static int by_name(const void *a, const void *b) {
 
 // ---- Planning -----------------------------------------------------------------------------------
 
+// Each kind of work that a node of a loop or of the graph does has a rate.
+static void check_rates(const char *config, const gr_graph *g, const gr_cpu_rates *rates) {
+  gr_op_call call;
+  for (const gr_node *n = g->nodes; n < g->nodes + g->n_nodes; n++) {
+    if (n->op == &gr_op_scan) check_rates(config, ((const gr_scan *)n->attr)->body, rates);
+    if (n->op == &gr_op_scan || n->op->collective) continue;
+    gr_op_call_of(g, n, &call);
+    gr_efforts e = gr_cpu_efforts(&call);
+    double all = 0;
+    for (int k = 0; k < GR_EFFORTS; all += e.of[k++])
+      CHECK(e.of[k] >= 0 && (!(e.of[k] > 0) || rates->of[k] > 0), "%s: '%s' does work %d of %g",
+            config, n->op->name, k, e.of[k]);
+    CHECK(all > 0, "%s: '%s' does nothing", config, n->op->name);
+  }
+}
+
+// The step is its programs, and on a CPU what it does beside them.
+static void check_step(const char *config, const gr_plan_figures *f) {
+  const gr_predicted *step = &f->step[0];
+  double all = step->besides;
+  for (uint32_t i = 0; i < f->plan->n_programs; i++)
+    all += f->programs[i].runs * f->programs[i].seconds[0].all;
+  CHECK(fabs(all - step->all) <= 1e-9 * all, "%s: %g s of %g s", config, all, step->all);
+  CHECK((step->besides > 0) == !f->plan->gpu, "%s: %g s besides", config, step->besides);
+  for (uint32_t i = 0; i < f->plan->n_programs && !f->plan->gpu; i++)
+    check_rates(config, f->programs[i].program->frame.g, &f->targets[0].cpu);
+}
+
 // What must hold of the figures of any plan.
 static void check_sums(const char *config, const gr_plan_figures *f) {
   double states = 0, launches = 0;
+  check_step(config, f);
   for (int k = 0; k < GR_KIND_COUNT; k++) states += f->kinds[k].bytes;
   CHECK(states <= (double)f->plan->state_bytes, "%s: kinds have more bytes than states", config);
   for (uint32_t i = 0; i < f->plan->n_programs; i++) {
@@ -209,6 +242,50 @@ static void every_plan_is_as_the_table_says(void) {
             table);
 }
 
+// ---- Rates --------------------------------------------------------------------------------------
+
+// A CPU has all rates without a measurement, but those of its memory.
+static void a_cpu_has_all_rates(void) {
+  gr_target t = gr_target_of(gr_chip_find("cpu"));
+  gr_constant c;
+  int n = 0;
+  for (int i = 0; gr_cluster_constant(&t, i, &c); i++) {
+    bool memory = !strcmp(c.path, "cpu.copy") || !strcmp(c.path, "cpu.cache");
+    if (strncmp(c.path, "cpu.", 4) != 0) continue;
+    CHECK(memory || c.value > 0, "%s is not known", c.path);
+    n++;
+  }
+  CHECK(n >= GR_EFFORTS, "%d constants", n);
+}
+
+static double seconds_of(const char *op, const void *attr, const char *x, const char *y) {
+  gr_target t = gr_target_of(gr_chip_find("cpu"));
+  gr_op_call c = {.op = gr_op_find(op), .attr = attr, .n_in = 1 + (y != NULL)};
+  _Alignas(16) char usual[1024];
+  if (!attr) gr_attr_defaults(c.op, usual), c.attr = usual;
+  MUST(gr_type_parse(x, &c.in[0]));
+  if (y) MUST(gr_type_parse(y, &c.in[1]));
+  MUST(gr_op_infer(&c));
+  return gr_cpu_seconds(&t, &c, false) - t.cpu.call_gap;
+}
+
+static bool is_about(double a, double b) { return fabs(a - b) < 1e-9 * b; }
+
+// Vectors that channels do not fill take as long as full ones; what an op reads of an operand
+// counts, and not how large that is; short runs take longer.
+static void sizes_count(void) {
+  double few = seconds_of("conv2d", NULL, "f32[2,8,8,8]", "f32[4,8,3,3]");
+  double full = seconds_of("conv2d", NULL, "f32[2,8,8,8]", "f32[16,8,3,3]");
+  double twice = seconds_of("conv2d", NULL, "f32[2,8,8,8]", "f32[32,8,3,3]");
+  CHECK(is_about(few, full) && is_about(twice, 2 * full), "%g, %g, %g s", few, full, twice);
+  double row = seconds_of("embedding", NULL, "f32[10,64]", "i32[4]");
+  CHECK(is_about(row, seconds_of("embedding", NULL, "f32[90,64]", "i32[4]")), "a larger table");
+  const struct slice { int64_t axis, begin, size; } first = {0, 0, 2}, last = {1, 0, 2};
+  double runs = seconds_of("slice", &last, "f32[64,64]", NULL);
+  double whole = seconds_of("slice", &first, "f32[64,64]", NULL);
+  CHECK(runs > 4 * whole, "64 runs of 2 take %g s, 1 of 128 %g s", runs, whole);
+}
+
 // ---- Links --------------------------------------------------------------------------------------
 
 static void check_link(const gr_cluster *c, int n, int stride, double sent, int passes,
@@ -243,7 +320,8 @@ int main(int argc, char **argv) {
     gr_status_print(stderr, s);
     return gr_status_exit(s);
   }
-  int failed = RUN(argc, argv, {"links", links},
+  int failed = RUN(argc, argv, {"links", links}, {"a_cpu_has_all_rates", a_cpu_has_all_rates},
+                   {"sizes_count", sizes_count},
                    {"every plan is as the table says", every_plan_is_as_the_table_says});
   gr_arena_destroy(arena);
   return failed;
