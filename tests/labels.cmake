@@ -56,10 +56,10 @@ gr_slow("^e2e[.]package_(root|deb|tar|wheel)$")
 
 # Tests that take longest begin first: seconds, of processors and of waiting, which need not be exact. ctest replaces
 # them by what it measures. Those that wait for time-outs come before those that compute, which fill the gaps.
-set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.ops.0:120
-  gpu.ops.4:120 e2e.new:40 e2e.new_kinds:70 gpu.attention:80 gpu.train:75 gpu.whisper:60 e2e.whisper_ranks:50 e2e.whisper_stops:45 e2e.recompute:50
-  gpu.convolution:70 gpu.ranks:65 e2e.package_root:560 gpu.offload_params:160
-  gpu.attention_cases.large.4:50 e2e.surroundings:45 gpu.loops.0:42 gpu.loops.4:42 exec.mpi:41 e2e.mp4:40 ops.ops:40
+set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.ops.0:180
+  gpu.ops.4:90 e2e.new:40 e2e.new_kinds:70 gpu.attention:80 gpu.train:75 gpu.whisper:130 e2e.whisper_ranks:50 e2e.whisper_stops:45 e2e.recompute:50
+  gpu.convolution:70 gpu.ranks:130 e2e.package_root:560 gpu.offload_params:160
+  gpu.attention_cases.large.4:50 e2e.surroundings:45 gpu.loops.0:100 gpu.loops.4:100 exec.mpi:41 e2e.mp4:40 ops.ops:40
   e2e.keys:35 gpu.attention_cases.none.4:34 gpu.profile:33 exec.store:32 compiler.accumulate:30 e2e.commands:28
   e2e.generate:27 e2e.verbs:26 e2e.ppo:26 exec.tcp:25 e2e.package_deb:25 e2e.package_wheel:24 model.errors:24
   exec.loopback:23 ops.gemm:22 e2e.checkpoints:21 e2e.resume:21 e2e.hooks:21 e2e.programs:20 e2e.bad_data:20
@@ -72,11 +72,5 @@ foreach(pair ${costs})
   list(GET pair 1 seconds)
   if(test IN_LIST all_tests)
     set_tests_properties(${test} PROPERTIES COST ${seconds})
-  endif()
-endforeach()
-# These keep two processors busy for most of their time.
-foreach(test gpu.ops.0 gpu.ops.4)
-  if(test IN_LIST all_tests)
-    set_tests_properties(${test} PROPERTIES PROCESSORS 2)
   endif()
 endforeach()

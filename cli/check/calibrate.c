@@ -16,7 +16,8 @@
 #include "ops/ops.h"
 
 enum { ROUNDS = 9 };
-static const double round_s = 2e-3;  // of a round, at least
+static const double round_s = 2e-3;     // of a round, at least
+static const double least_share = 0.1;  // of calls' time, of the work that is measured by them
 
 // One of the calls by whose time together a rate is measured: its attributes as text, those that
 // have no default, and its operands, of which those in f32 are of the dtype that is measured.
@@ -168,19 +169,19 @@ static gr_status time_small(gr_arena *a, const gr_cpu_rates *known, double *out)
 // ---- All ----------------------------------------------------------------------------------------
 
 // How much of a kind of work is done in a second, without what is known of the other kinds that the
-// calls do.
+// calls do: on a busy machine that may come to more than they took, so some of it is counted.
 static gr_status time_rate(gr_arena *a, const gr_cpu_rates *known, gr_effort of, gr_dtype dtype,
                            double *out) {
   gr_op_call *c = GR_NEW(a, gr_op_call, 1);
-  double amount = 0, all = 0, seconds;
+  double amount = 0, all = 0, others = 0, seconds;
   for (int i = 0; i < CALLS && calls[of][i].op; i++) {
     GR_TRY(time_of(a, &calls[of][i], dtype, c, &seconds));
     gr_efforts done = gr_cpu_efforts(c);
     amount += done.of[of], all += seconds;
     for (int k = 0; k < GR_EFFORTS; k++)
-      if (k != (int)of && done.of[k] > 0) all -= done.of[k] / known->of[k];
+      if (k != (int)of && done.of[k] > 0) others += done.of[k] / known->of[k];
   }
-  *out = amount / all;
+  *out = amount / fmax(all - others, least_share * all);
   return GR_OK;
 }
 

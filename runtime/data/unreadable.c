@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/log.h"
 
-enum { MAX_WARNINGS = 20 };
+enum { MAX_WARNINGS = 5 };
 
 void gr_unreadable_open(gr_unreadable *u) { pthread_mutex_init(&u->lock, NULL); }
 
