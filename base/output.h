@@ -13,10 +13,10 @@
 //
 // Where `dir` is NULL the user names the file itself. Then a FIFO, a terminal, a device such as
 // /dev/null, /dev/stdout and /dev/fd/N are written through. A file that is there and begins unlike
-// what is written (output_kind.h) is the user's: it is kept, and that is an error when the output is
-// closed. A symbolic link is followed to the
-// file that it names, but in a folder where everyone may write only if it belongs to this user or
-// to the folder's owner. Opening never waits: a FIFO that no process reads is refused.
+// what is written (output_kind.h) is the user's: it is kept, and that is an error when the output
+// is closed. A symbolic link is followed to the file that it names, but in a folder where everyone
+// may write only if it belongs to this user or to the folder's owner. Opening never waits: a FIFO
+// that no process reads is refused.
 //
 // All functions fail with GR_ERR_IO.
 #pragma once

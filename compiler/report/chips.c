@@ -53,7 +53,8 @@ const gr_chip gr_chips[] = {
     {.name = "CPU",
      .word = "cpu",
      .device = "cpu",
-     .source = "one thread of a Zen core a rank, by tests/bench/bench_precision; links estimated",
+     .source = "one thread of a Zen core a rank, by tests/bench/bench_precision and "
+               "check --calibrate; links estimated",
      .processors = 1,
      .cpu = &zen4,
      .cluster = {16, 0, 0, {5e9, WITHIN}, {1.25e9, 25e-6}, GAP}},
