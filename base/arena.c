@@ -33,6 +33,7 @@ static struct {
   pthread_mutex_t lock;
   struct block *list[SIZES];
   size_t bytes, most;
+  int keepers;  // calls that have not been taken back
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 // The list of the blocks that hold so many bytes; SIZES: such are not kept.
@@ -62,12 +63,14 @@ static struct block *take_kept(int i) {
 }
 
 void gr_arena_keep_blocks(size_t bytes) {
+  int more = bytes ? 1 : -1;
 #ifdef __SANITIZE_ADDRESS__  // which finds uses of what was freed
   bytes = 0;
 #endif
   pthread_mutex_lock(&kept.lock);
-  kept.most = bytes;
-  for (int i = 0; !bytes && i < SIZES; i++)
+  kept.keepers += more;
+  if (bytes > kept.most || !kept.keepers) kept.most = bytes;
+  for (int i = 0; !kept.keepers && i < SIZES; i++)
     for (struct block *b; (b = kept.list[i]); kept.bytes -= b->size, free(b))
       kept.list[i] = b->next;
   pthread_mutex_unlock(&kept.lock);

@@ -27,8 +27,8 @@ char *gr_arena_strndup(gr_arena *, const char *, size_t len);  // `len` bytes of
 #define GR_NEW(arena, type, n) ((type *)gr_arena_alloc(arena, sizeof(type) * (size_t)(n)))
 #define GR_TAKE(arena, type, n) ((type *)gr_arena_take(arena, sizeof(type) * (size_t)(n)))
 // From now on blocks of arenas that end are kept for the next ones, up to so many bytes of all
-// threads together; 0: none, and those that were kept are given back. Fresh pages cost several
-// times what clearing them again does.
+// threads together; 0 takes back one such call, and with the first of them all blocks that were
+// kept are given back. Fresh pages cost several times what clearing them again does.
 void gr_arena_keep_blocks(size_t bytes);
 // Sets the handler that is called with the complete message when memory is exhausted. It must not
 // return and must not allocate. NULL: the message goes to standard error.

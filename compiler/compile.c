@@ -4,6 +4,7 @@
 #include "compiler/initial.h"
 #include "compiler/kernels.h"
 #include "compiler/plan/names.h"
+#include "compiler/plan/prove.h"
 #include "compiler/programs.h"
 #include "compiler/wrap.h"
 #include "ir/text.h"
@@ -231,8 +232,6 @@ static gr_status compile_programs(gr_arena *arena, gr_arena *work, gr_plan_reque
   return compile_init(arena, r, models.init, c, (*n)++);
 }
 
-enum { KEPT_BYTES = 256 << 20 };  // of graphs that are compiled, for the next ones
-
 gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan **out) {
   gr_plan_request reduced = *request, *r = &reduced;
   reduced.model.mesh = real_axes(&request->model.mesh);
@@ -241,11 +240,12 @@ gr_status gr_plan_build(gr_arena *arena, const gr_plan_request *request, gr_plan
   GR_TRY(share_files(arena, &r->model));
   GR_TRY(gr_programs_read(arena, r));
   gr_compiled *c = GR_NEW(arena, gr_compiled, gr_programs_most(r) + 1);
-  gr_arena_keep_blocks(KEPT_BYTES);
+  gr_arena_keep_blocks(GR_PLAN_KEPT_BYTES);
   gr_arena *work = gr_arena_create();
   gr_status s = compile_programs(arena, work, r, c, &n);
   gr_arena_destroy(work);
-  s = s ? s : gr_plan_link_on(arena, r->threads, c, n, out);
+  s = s ? s : gr_plan_link_on(arena, r->threads, r->draft, c, n, out);
+  s = s || r->draft ? s : gr_prove_plan(*out, r->threads);
   gr_arena_keep_blocks(0);
   return s;
 }

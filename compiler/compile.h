@@ -13,6 +13,8 @@
 #include "compiler/link.h"
 #include "compiler/request.h"
 
+enum { GR_PLAN_KEPT_BYTES = 256 << 20 };  // of graphs that are compiled, for the next ones
+
 // Builds, compiles and verifies every program, plans memory, and proves the plan. All programs
 // share one layout of states. Programs are compiled on several threads; the plan and the errors do
 // not depend on their number. The plan is in the arena.

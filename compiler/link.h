@@ -15,10 +15,11 @@ typedef struct gr_compiled {
   size_t reserved;    // gr_plan.reserved_bytes
   gr_notes notes;
 } gr_compiled;
-// The last part of gr_plan_build: links n programs into a plan (states, memory, hash, proof).
+// Links n programs into a plan (states, memory, hash), and proves it.
 GR_MUST_USE gr_status gr_plan_link(gr_arena *, const gr_compiled *, uint32_t n, gr_plan **out);
-// The same on several threads; 0: one for each processor.
-GR_MUST_USE gr_status gr_plan_link_on(gr_arena *, int threads, const gr_compiled *, uint32_t n,
-                                      gr_plan **out);
+// The same on several threads (0: one for each processor), without the proof, and of a draft
+// without the hash.
+GR_MUST_USE gr_status gr_plan_link_on(gr_arena *, int threads, bool draft, const gr_compiled *,
+                                      uint32_t n, gr_plan **out);
 uint32_t gr_count_states(const gr_compiled *, uint32_t n);  // of n programs, each one's
 gr_arena **gr_arenas_within(gr_arena *, uint32_t n);  // one for each program: threads share none

@@ -22,4 +22,5 @@ typedef struct gr_plan_request {
   int n_programs;
   bool train, eval;
   int threads;  // to compile on; 0: one for each processor
+  bool draft;   // its figures are compared with another plan's: it is not proved, and has no hash
 } gr_plan_request;

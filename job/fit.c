@@ -14,6 +14,7 @@
 #include "compiler/report/parts.h"
 #include "job/figures.h"
 #include "job/parts.h"
+#include "job/variants.h"
 
 // Parts of the model that can be computed again, none within another, the best first.
 typedef struct part_set {

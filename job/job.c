@@ -318,8 +318,11 @@ gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   const gr_model_program *programs;
   GR_TRY(gr_phases_read(j->arena, j->graph, &j->spec, &programs));
   GR_TRY(check_unread(j));
+  if (!j->blocks) GR_TRY(gr_model_blocks(j->arena, &j->blocks));
+  gr_conf_mark(j->blocks);
   *out = (gr_plan_request){.model = {.graph = j->graph,
                                      .params = params,
+                                     .blocks = j->blocks,
                                      .seed = (uint64_t)j->spec.set.loop.seed,
                                      .mesh = o->sharding.mesh,
                                      .adapters = o->optimizer.adapters,
@@ -339,51 +342,18 @@ gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   return GR_OK;
 }
 
-gr_status gr_job_plan(gr_job *j, int ranks) {
-  gr_plan_request r;
-  GR_TRY(gr_job_request(j, ranks, &r));
-  GR_TRY(advise(j, gr_plan_build(j->arena, &r, &j->spec.plan)));
+gr_status gr_job_take_plan(gr_job *j, gr_status built) {
+  GR_TRY(advise(j, built));
   GR_TRY(bind_inputs(j));
   GR_TRY(gr_tables_check(j->spec.plan, j->spec.contract));
   GR_TRY(gr_phases_count(&j->spec));
   return gr_check_plan(j->arena, &j->spec);
 }
 
-// Composes, with all that is printed or drawn on the way left out.
-static gr_status compose_with(gr_arena *a, const gr_args *of, const char *const *more, int n,
-                              gr_job *out) {
-  gr_args args = *of;
-  const char **all = GR_NEW(a, const char *, args.n_overrides + n);
-  for (int i = 0; i < args.n_overrides; i++) all[i] = args.overrides[i];
-  for (int i = 0; i < n; i++) all[args.n_overrides++] = more[i];
-  args.overrides = all;
-  args.dump = args.stop_after = NULL;
-  gr_level level = gr_log_least(GR_ERROR);
-  gr_status s = gr_job_compose(a, &args, out);
-  gr_log_least(level);
-  return s;
-}
-
-bool gr_job_plans_again(const gr_job *j) {
-  enum { MOST = 20000 };
-  const gr_plan *p = j->spec.plan;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < p->n_programs; i++) n += p->programs[i].frame.g->n_nodes;
-  return n <= MOST;
-}
-
-gr_status gr_job_plan_with(const gr_job *j, const char *const *more, int n, int ranks,
-                           gr_job *out) {
-  gr_arena *a = gr_arena_create();
-  gr_status s = compose_with(a, &j->args, more, n, out);
-  out->arena = a, out->compilers = j->compilers;
-  out->spec.data = j->spec.data, out->spec.contract = j->spec.contract;
-  out->spec.batches = j->spec.batches;
-  if (!s) s = gr_job_read(out, ranks);
-  if (s) return s;
-  gr_conf *data = gr_conf_find(out->spec.conf, "data");
-  if (data) gr_conf_mark(data);  // it is open
-  return gr_job_plan(out, ranks);
+gr_status gr_job_plan(gr_job *j, int ranks) {
+  gr_plan_request r;
+  GR_TRY(gr_job_request(j, ranks, &r));
+  return gr_job_take_plan(j, gr_plan_build(j->arena, &r, &j->spec.plan));
 }
 
 void gr_job_close(gr_job *j) {

@@ -20,6 +20,7 @@ typedef struct gr_job {
   gr_composed composed;  // unresolved, for the run's folder
   gr_conf *graph;        // the model's file
   gr_model_file model;   // and what else it has
+  gr_conf *blocks;       // the built-in ones, once for all plans of the job; NULL: not yet read
   int compilers;         // number of threads that compile; 0: one for each processor
   const char *fitted;    // what was chosen for training.memory, as a sentence; NULL: nothing
   int n_fitted;          // plans that were compiled to choose it
@@ -57,12 +58,9 @@ GR_MUST_USE gr_status gr_job_request(gr_job *, int ranks, gr_plan_request *out);
 // Compiles and proves the plan; calls gr_job_open first if that has not been called. Fails for keys
 // of the configuration that nothing has read.
 GR_MUST_USE gr_status gr_job_plan(gr_job *, int ranks);
-// Whether a job's plan has so few nodes that others are compiled to be compared with it.
-bool gr_job_plans_again(const gr_job *);
-// The same job with n overrides more, on the data that is open: its plan is in out->spec.plan. What
-// is made is in out->arena, which the caller destroys, also after an error.
-GR_MUST_USE gr_status gr_job_plan_with(const gr_job *, const char *const *overrides, int n,
-                                       int ranks, gr_job *out);
+// The rest of gr_job_plan, once gr_plan_build has returned `built`, and if that is no error has
+// made spec.plan from gr_job_request.
+GR_MUST_USE gr_status gr_job_take_plan(gr_job *, gr_status built);
 // Stores the texts of .hydra/config.yaml and the other saved files in spec. Afterwards the
 // configuration trees may not be read any more.
 void gr_job_keep_config(gr_job *);

@@ -1,15 +1,17 @@
 // memory.c - see memory.h.
 #include "job/memory.h"
+#include <math.h>
 #include <string.h>
 #include "base/log.h"
 #include "base/port.h"
 #include "base/room.h"
 #include "base/shown.h"
+#include "job/variants.h"
 #include "runtime/data/loader.h"
 
 // At most so many halvings of a rank's rows are compiled to find out what would need less;
 // alternatives that save less than 1 / WORTH of all are not named.
-enum { MAX_HALVINGS = 6, WORTH = 50 };
+enum { MAX_HALVINGS = 6, WORTH = 50, MAX_ALTERNATIVES = 6 };
 
 // Bytes of ranks on one machine.
 typedef struct needs {
@@ -22,27 +24,34 @@ static bool is_saved(const gr_plan_state *s) {
   return s->kind != GR_KIND_GRAD_ACCUMULATOR && s->kind != GR_KIND_TABLE;
 }
 
-// What this rank copies of its states to write a checkpoint: all at once, or one by one. Of ranks
-// that hold the same slice one has it.
-static double copied_bytes(const gr_plan *p, int rank, bool at_once) {
-  double bytes = 0, most = 0;
-  for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
-    bool writes = is_saved(s);
-    for (int a = 0; a < p->mesh.n_axes; a++)
-      if (s->layout.placement[a] < 0 && gr_mesh_coord(&p->mesh, rank, a)) writes = false;
-    double now = writes ? (double)s->bytes : 0;
-    bytes += now, most = now > most ? now : most;
-  }
-  return at_once ? bytes : most;
+enum { AXES = 1 << GR_MAX_MESH };  // sets of axes of the mesh
+
+// The axes on which ranks hold the same slice, of which that with coordinate 0 writes it.
+static int copied_over(const gr_plan *p, const gr_plan_state *s) {
+  int axes = 0;
+  for (int a = 0; a < p->mesh.n_axes; a++) axes |= (s->layout.placement[a] < 0) << a;
+  return axes;
 }
 
-// Of all ranks of this machine.
+// What the first `local` ranks, those of this machine, copy of their states to write a checkpoint:
+// all at once, or one by one.
 static double saving_bytes(const gr_job *j, int local, bool at_once) {
-  int all = gr_mesh_ranks(&j->spec.plan->mesh);
-  double bytes = 0;
-  bool train = j->spec.kind == GR_RUN_TRAIN;
-  for (int r = 0; train && r < local && r < all; r++)
-    bytes += copied_bytes(j->spec.plan, r, at_once);
+  const gr_plan *p = j->spec.plan;
+  int all = gr_mesh_ranks(&p->mesh);
+  double bytes = 0, by_axes[AXES] = {0};
+  if (j->spec.kind != GR_RUN_TRAIN) return 0;
+  for (const gr_plan_state *s = p->states; s < p->states + p->n_states; s++) {
+    double *of = &by_axes[copied_over(p, s)], more = is_saved(s) ? (double)s->bytes : 0;
+    *of = at_once ? *of + more : fmax(*of, more);
+  }
+  for (int r = 0; r < local && r < all; r++) {
+    int away = 0;  // axes on which its coordinate is not 0
+    double now = 0;
+    for (int a = 0; a < p->mesh.n_axes; a++) away |= (gr_mesh_coord(&p->mesh, r, a) != 0) << a;
+    for (int k = 0; k < AXES; k++)
+      if (!(k & away)) now = at_once ? now + by_axes[k] : fmax(now, by_axes[k]);
+    bytes += now;
+  }
   return bytes;
 }
 
@@ -78,16 +87,19 @@ static double batch_bytes(const gr_job *j) {
   return bytes * rows * (1 + (setting(j, "workers") > 0 ? setting(j, "prefetch") : 0));
 }
 
-// running: the ranks run already, so that what their programs take is not free any more.
-static needs needs_of(const gr_job *j, int local, bool threads, bool running) {
-  const gr_plan *p = j->spec.plan;
-  needs n = {0};
+// What a rank's programs and libraries take; 0 where the ranks run already, so that it is not free.
+static double program_bytes(bool running) {
   gr_memory now = gr_memory_now();
+  return running ? 0 : (double)(now.anonymous + now.files);
+}
+
+static needs needs_of(const gr_job *j, int local, bool threads, double programs) {
+  const gr_plan *p = j->spec.plan;
+  needs n = {.programs = local * programs};
   n.saving = saving_bytes(j, local, j->spec.set.saving.async);
   n.plan = local * (p->gpu ? staged_bytes(p) : (double)gr_plan_bytes(p));
   n.batches = local * batch_bytes(j);
   n.cache = (threads ? 1 : local) * cache_bytes(j);
-  if (!running) n.programs = local * (double)(now.anonymous + now.files);
   n.all = n.plan + n.saving + n.batches + n.cache + n.programs;
   return n;
 }
@@ -150,72 +162,123 @@ static void put_free(gr_text *t, const shortage *s) {
 typedef struct alternatives {
   const gr_job *job;
   int ranks, local;
-  bool threads, running, found;
-  bool each;  // the limit is one process's: what one rank needs is compared
+  bool threads, found;
+  double programs;  // bytes of a rank's
+  bool each;        // the limit is one process's: what one rank needs is compared
   double all, missing;
   gr_text *out;
 } alternatives;
 
+// A plan with one override more, and what it saves; 0: it cannot be compiled, or saves nothing.
+typedef struct alternative {
+  char override[64];
+  int ranks, local;
+  double saved;
+} alternative;
+
+static double saved_by(const alternatives *c, const alternative *a, const gr_variant *v) {
+  if (v->error) return 0;
+  double all = needs_of(&v->job, a->local, c->threads, c->programs).all;
+  return c->all - (c->each ? all / a->local : all);
+}
+
+static void compile(const alternatives *c, alternative *list, int n) {
+  gr_variant variants[MAX_ALTERNATIVES];
+  const char *more[MAX_ALTERNATIVES];
+  for (int i = 0; i < n; i++) {
+    more[i] = list[i].override;
+    variants[i] = (gr_variant){.more = &more[i], .n = 1, .ranks = list[i].ranks};
+  }
+  gr_job_plan_variants(c->job, variants, n);
+  for (int i = 0; i < n; i++) {
+    list[i].saved = saved_by(c, &list[i], &variants[i]);
+    gr_status_drop(variants[i].error);
+    gr_arena_destroy(variants[i].job.arena);
+  }
+}
+
+static bool is_worth(const alternatives *c, double saved) { return saved * WORTH > c->all; }
+
 static void put_alternative(alternatives *c, const char *what, double saved) {
+  if (!is_worth(c, saved)) return;
   gr_text_printf(c->out, "%s%s needs ", c->found ? "; " : "", what);
   put_bytes(c->out, saved);
   gr_text_printf(c->out, " less%s", saved >= c->missing ? " and fits" : "");
   c->found = true;
 }
 
-// Compiles the plan with one override more: what it saves; 0: it cannot be compiled, or saves
-// nothing.
-static double saved_by(const alternatives *c, const char *override, int ranks, int local) {
-  gr_job other;
-  gr_status s = gr_job_plan_with(c->job, &override, 1, ranks, &other);
-  double saved = 0;
-  if (!s) {
-    double all = needs_of(&other, local, c->threads, c->running).all;
-    saved = c->all - (c->each ? all / local : all);
-  }
-  gr_status_drop(s);
-  gr_arena_destroy(other.arena);
-  return saved;
+static alternative *add(const alternatives *c, alternative *list, int *n, const char *override) {
+  alternative *a = &list[(*n)++];
+  *a = (alternative){.ranks = c->ranks, .local = c->local};
+  snprintf(a->override, sizeof a->override, "%s", override);
+  return a;
 }
 
-static bool is_worth(const alternatives *c, double saved) { return saved * WORTH > c->all; }
-
-static void try_override(alternatives *c, const char *override) {
-  double saved = saved_by(c, override, c->ranks, c->local);
-  if (is_worth(c, saved)) put_alternative(c, override, saved);
+static void set_micro_steps(const alternatives *c, alternative *a, int doubled) {
+  int64_t n = c->job->spec.set.options.batch.accumulate << doubled;
+  snprintf(a->override, sizeof a->override, "training.accumulate=%lld", (long long)n);
 }
 
-// The smallest number of micro-steps that fits, or the largest that there is.
-static void try_accumulate(alternatives *c) {
+// How often the number of micro-steps can be doubled.
+static int most_doubled(const alternatives *c) {
   const gr_batch_settings *set = &c->job->spec.set.options.batch;
-  int64_t rows = (int64_t)set->rows * set->micro_batches, n = set->accumulate;
-  char text[64], best[64] = "";
-  double saved = 0;
-  for (int i = 0; i < MAX_HALVINGS && 2 * n <= rows && saved < c->missing; i++) {
-    snprintf(text, sizeof text, "training.accumulate=%lld", (long long)(n *= 2));
-    double now = saved_by(c, text, c->ranks, c->local);
-    if (now > saved) saved = now, memcpy(best, text, sizeof best);
+  int64_t rows = (int64_t)set->rows * set->micro_batches;
+  int n = 0;
+  while (n < MAX_HALVINGS && set->accumulate << (n + 1) <= rows) n++;
+  return n;
+}
+
+// The smallest number of micro-steps that fits, or the largest that there is; that is known at
+// first, and if it fits those below it are halved.
+static void find_micro_steps(const alternatives *c, alternative *largest) {
+  alternative one = *largest;
+  int most = most_doubled(c), low = 0, high = most;
+  while (largest->saved <= 0 && --most > 0) {  // it does not divide the batch, for example
+    set_micro_steps(c, largest, high = most);
+    compile(c, largest, 1);
   }
-  if (is_worth(c, saved)) put_alternative(c, best, saved);
+  while (largest->saved >= c->missing && high - low > 1) {
+    int middle = (low + high) / 2;
+    set_micro_steps(c, &one, middle);
+    compile(c, &one, 1);
+    bool fits = one.saved >= c->missing;
+    *(fits ? &high : &low) = middle;
+    if (fits) *largest = one;
+  }
+}
+
+// What may be changed, in the order in which it is said.
+static int list_overrides(const alternatives *c, alternative *list, int *micro_steps) {
+  const gr_options *o = &c->job->spec.set.options;
+  bool mesh = c->job->spec.plan->mesh.n_axes > 1;
+  int n = 0;
+  *micro_steps = -1;
+  if (!o->memory.recompute.n) add(c, list, &n, "training.recompute=repeat");
+  if (most_doubled(c)) {
+    *micro_steps = n;
+    set_micro_steps(c, add(c, list, &n, ""), most_doubled(c));
+  }
+  if (c->ranks > 1 && !mesh && o->sharding.strategy == gr_strategy_ddp) {
+    add(c, list, &n, "distributed.strategy=zero1");
+    add(c, list, &n, "distributed.strategy=fsdp");
+  }
+  if (o->precision.precision == gr_precision_fp32 && o->precision.dtype == GR_F32)
+    add(c, list, &n, "training.precision=bf16");
+  if (c->each || c->local < 2 || c->local < c->ranks || mesh) return n;
+  alternative *fewer = add(c, list, &n, "");
+  fewer->ranks = fewer->local = c->local / 2;
+  snprintf(fewer->override, sizeof fewer->override, "distributed.ranks=%d", fewer->ranks);
+  return n;
 }
 
 static void try_plans(alternatives *c) {
-  const gr_options *o = &c->job->spec.set.options;
-  char text[64];
-  bool train = c->job->spec.kind == GR_RUN_TRAIN, mesh = c->job->spec.plan->mesh.n_axes > 1;
-  if (!train || !gr_job_plans_again(c->job)) return;
-  if (!o->memory.recompute.n) try_override(c, "training.recompute=repeat");
-  try_accumulate(c);
-  if (c->ranks > 1 && !mesh && o->sharding.strategy == gr_strategy_ddp) {
-    try_override(c, "distributed.strategy=zero1");
-    try_override(c, "distributed.strategy=fsdp");
-  }
-  if (o->precision.precision == gr_precision_fp32 && o->precision.dtype == GR_F32)
-    try_override(c, "training.precision=bf16");
-  if (c->each || c->local < 2 || c->local < c->ranks || mesh) return;
-  snprintf(text, sizeof text, "distributed.ranks=%d", c->local / 2);
-  double saved = saved_by(c, text, c->local / 2, c->local / 2);
-  if (is_worth(c, saved)) put_alternative(c, text, saved);
+  alternative list[MAX_ALTERNATIVES];
+  int micro_steps;
+  if (c->job->spec.kind != GR_RUN_TRAIN || !gr_job_plans_again(c->job)) return;
+  int n = list_overrides(c, list, &micro_steps);
+  compile(c, list, n);
+  if (micro_steps >= 0) find_micro_steps(c, &list[micro_steps]);
+  for (int i = 0; i < n; i++) put_alternative(c, list[i].override, list[i].saved);
 }
 
 static void put_alternatives(alternatives *c, const needs *n, const shortage *s) {
@@ -226,8 +289,8 @@ static void put_alternatives(alternatives *c, const needs *n, const shortage *s)
   int share = c->each ? c->local : 1;
   double cache = n->cache / share;
   double saving = (n->saving - saving_bytes(c->job, c->local, false)) / share;
-  if (is_worth(c, saving)) put_alternative(c, "checkpoint.async=false", saving);
-  if (is_worth(c, cache)) put_alternative(c, "data.cache_mb=0", cache);
+  put_alternative(c, "checkpoint.async=false", saving);
+  put_alternative(c, "data.cache_mb=0", cache);
   gr_text_printf(c->out, "%sa smaller training.batch_size, or more machines",
                  c->found ? "; or " : "");
 }
@@ -250,7 +313,7 @@ static void put_shortage(gr_text *t, const needs *n, const shortage *s, int loca
 
 // A device that computes nothing has no memory either.
 gr_status gr_job_check_memory(const gr_job *j, int local, bool threads, bool first) {
-  needs n = needs_of(j, local, threads, true);
+  needs n = needs_of(j, local, threads, program_bytes(true));
   shortage s = find_shortage(&n, local, threads);
   bool warns = j->spec.set.ranks.memory_check == gr_memory_check_warn;
   if (!s.known || s.missing <= 0 || j->spec.device->dry) return GR_OK;
@@ -258,7 +321,7 @@ gr_status gr_job_check_memory(const gr_job *j, int local, bool threads, bool fir
   put_shortage(&what, &n, &s, local, threads);
   if (warns && first) gr_log(GR_WARN, "%s", what.chars);
   if (warns) return GR_OK;
-  alternatives c = {.job = j, .local = local, .threads = threads, .running = true, .out = &less};
+  alternatives c = {.job = j, .local = local, .threads = threads, .out = &less};
   gr_status e = gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "%s", what.chars);
   if (first) put_alternatives(&c, &n, &s), e = gr_hint(e, "%s", less.chars);
   return gr_hint(e, "memory.check=warn begins the run all the same");
@@ -266,7 +329,8 @@ gr_status gr_job_check_memory(const gr_job *j, int local, bool threads, bool fir
 
 void gr_job_print_memory(FILE *f, const gr_job *j, int ranks) {
   if (j->spec.plan->gpu) return;
-  needs n = needs_of(j, ranks, false, false);
+  double programs = program_bytes(false);
+  needs n = needs_of(j, ranks, false, programs);
   shortage s = find_shortage(&n, ranks, false);
   gr_text t = gr_text_make(j->arena);
   if (s.known)
@@ -277,7 +341,8 @@ void gr_job_print_memory(FILE *f, const gr_job *j, int ranks) {
     gr_text_put(&t, ": it does not fit by ");
     put_bytes(&t, s.missing);
     gr_text_put(&t, "; ");
-    put_alternatives(&(alternatives){.job = j, .local = ranks, .out = &t}, &n, &s);
+    put_alternatives(&(alternatives){.job = j, .local = ranks, .programs = programs, .out = &t}, &n,
+                     &s);
   }
   fprintf(f, "memory here %s\n", t.chars);
 }

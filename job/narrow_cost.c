@@ -3,6 +3,7 @@
 #include <string.h>
 #include "compiler/report/parts.h"
 #include "job/figures.h"
+#include "job/variants.h"
 
 // The dtype that products are computed in, or "mixed precision", by rules alone; NULL: fp32.
 static const char *asked_for(const gr_settings *s) {

@@ -2,6 +2,7 @@
 #include "job/scaling.h"
 #include <math.h>
 #include "job/fit.h"
+#include "job/variants.h"
 
 static void take(const gr_job *of, const gr_plan_figures *f, gr_scaled *row) {
   double memory = row->target->cluster.memory, samples = f->use.samples;

@@ -137,7 +137,7 @@ gr_status gr_conf_text(gr_conf *c, const char *path, const char *default_value, 
 }
 
 void gr_conf_mark(gr_conf *c) {
-  c->read = true;
+  mark(c);
   for (int i = 0; i < c->n && c->items; i++) gr_conf_mark(c->items[i]);
 }
 
