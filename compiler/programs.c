@@ -1,6 +1,7 @@
 // programs.c - see programs.h.
 #include "compiler/programs.h"
 #include <string.h>
+#include "base/grow.h"
 #include "base/tasks.h"
 #include "compiler/link.h"
 
@@ -37,6 +38,8 @@ gr_status gr_programs_read(gr_arena *arena, gr_plan_request *r) {
 typedef struct gr_program_facts {
   gr_status error;        // the graph could not be built, or does not suit the request
   const gr_graph *model;  // of the first bucket, in a whole step
+  const gr_build_context *built;
+  gr_scopes scopes;  // of a program that trains
   bool reads_batch;
   gr_minibatches minibatches;
   unsigned freezable;  // bit i: the i-th pattern matches a weight that it trains
@@ -100,7 +103,8 @@ static gr_status read_facts(gr_arena *arena, const gr_plan_request *r,
       .purpose = purpose_of(program), .program = program, .bucket = &r->buckets[0]};
   gr_graph *g;
   gr_plan_request changed = *r;
-  changed.model.minibatches = &out->minibatches;
+  changed.model.minibatches = &out->minibatches, changed.model.built = &out->built;
+  if (program->trains) changed.model.scopes = &out->scopes;
   GR_TRY(gr_program_model(arena, &changed, &a, &g));
   GR_TRY(check_trained(g, program));
   out->model = g;
@@ -113,6 +117,20 @@ static bool is_left_out(const gr_plan_request *r, const char *name) {
   return (!r->train && !strcmp(name, gr_model_train)) || (!r->eval && !strcmp(name, gr_model_eval));
 }
 
+// Whether all programs are built that initial values are of, and need not be built again for them.
+static bool builds_all(const gr_plan_request *r) {
+  bool all = !r->model.n_adapters;
+  for (int i = 0; i < r->n_programs; i++) all &= !is_left_out(r, r->programs[i].name);
+  return all;
+}
+
+static gr_status build_init(gr_arena *arena, const gr_plan_request *r, gr_program_models *out) {
+  const gr_program_request init = {.purpose = GR_INIT, .bucket = &r->buckets[0]};
+  gr_plan_request changed = *r;
+  changed.model.scopes = &out->scopes;
+  return gr_program_model(arena, &changed, &init, &out->init);
+}
+
 typedef struct looking {
   const gr_plan_request *r;
   gr_program_models *models;
@@ -122,14 +140,28 @@ typedef struct looking {
 // Errors of programs wait for those of the others.
 static gr_status look_at(void *arg, int i) {
   const looking *w = arg;
-  gr_plan_request changed = *w->r;
-  const gr_program_request init = {.purpose = GR_INIT, .bucket = &w->r->buckets[0]};
-  changed.model.scopes = &w->models->scopes;
-  if (!i) return gr_program_model(w->arena[0], &changed, &init, &w->models->init);
+  if (!i) return builds_all(w->r) ? GR_OK : build_init(w->arena[0], w->r, w->models);
   const gr_model_program *program = &w->r->programs[i - 1];
   gr_program_facts *f = &w->models->facts[i - 1];
   if (!is_left_out(w->r, program->name)) f->error = read_facts(w->arena[i], w->r, program, f);
   return GR_OK;
+}
+
+static void add_scopes(gr_arena *arena, const gr_scopes *more, gr_scopes *all) {
+  for (uint32_t i = 0; i < more->n; i++) {
+    GR_GROW(arena, all->items, all->n, all->cap);
+    all->items[all->n++] = more->items[i];
+  }
+}
+
+// Initial values from the programs that have been built. Of errors those count that are found by
+// building for initial values alone, which come first.
+static gr_status read_init(gr_arena *arena, const gr_plan_request *r, gr_program_models *out) {
+  const gr_build_context **built = GR_NEW(arena, const gr_build_context *, r->n_programs);
+  for (int i = 0; i < r->n_programs; i++)
+    if (!(built[i] = out->facts[i].built)) return build_init(arena, r, out);
+  for (int i = 0; i < r->n_programs; i++) add_scopes(arena, &out->facts[i].scopes, &out->scopes);
+  return gr_model_initial(arena, &r->model, built, r->n_programs, &out->init);
 }
 
 gr_status gr_programs_look(gr_arena *arena, const gr_plan_request *r, gr_program_models *out) {
@@ -137,6 +169,7 @@ gr_status gr_programs_look(gr_arena *arena, const gr_plan_request *r, gr_program
   *out = (gr_program_models){.facts = GR_NEW(arena, gr_program_facts, n)};
   looking w = {r, out, gr_arenas_within(arena, (uint32_t)n)};
   gr_status s = gr_tasks_run(r->threads, n, look_at, &w);
+  if (!s && builds_all(r)) s = read_init(w.arena[0], r, out);
   for (int i = 0; s && i < n; i++) gr_status_drop(out->facts[i].error);
   return s;
 }

@@ -272,7 +272,7 @@ gr_status gr_model_params(gr_arena *arena, gr_conf *file, gr_conf *given, gr_con
 }
 
 // The initial values of what a program creates and no earlier one has.
-static void set_initial(gr_build_context *a, gr_builder *b, gr_map *known) {
+static void set_initial(const gr_build_context *a, gr_builder *b, gr_map *known) {
   for (uint32_t i = 0; i < a->by_path.n; i++) {
     if (gr_map_find(known, a->params[i].path, NULL)) continue;
     gr_model_init(a, b, &a->params[i]);
@@ -280,30 +280,43 @@ static void set_initial(gr_build_context *a, gr_builder *b, gr_map *known) {
   }
 }
 
-// The initial values of what the programs create: of a state, what the first that has it says.
-static gr_status initial(gr_arena *arena, const gr_model_request *ask,
-                         const gr_model_program *programs, int n, gr_graph **out) {
+// Of a state, what the first program that has it says.
+gr_status gr_model_initial(gr_arena *arena, const gr_model_request *ask,
+                           const gr_build_context *const *built, int n, gr_graph **out) {
   gr_builder b = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"};
   gr_map known = gr_map_make(arena);
   bool taught = false;
-  gr_adapting *adapting = gr_model_adapting(arena, ask);
   for (int k = 0; k < n; k++) {
-    gr_model_request request = *ask;
-    request.program = &programs[k];
-    if (!programs[k].trains) request.scopes = NULL;
-    gr_build_context a = context_of(arena, &request);
-    a.adapting = adapting;
-    GR_TRY(forward(&a));
-    set_initial(&a, &b, &known);
-    if (a.teacher) set_initial(a.teacher, &b, &known);
-    taught |= a.teacher != NULL;
+    set_initial(built[k], &b, &known);
+    if (built[k]->teacher) set_initial(built[k]->teacher, &b, &known);
+    taught |= built[k]->teacher != NULL;
   }
   *out = b.g;
   if (ask->teacher && !taught)
     return gr_fail(
         GR_ERR_CONFIG, ask->teacher->loc,
         "the model has no program 'train' with a loss that a teacher could be a part of");
-  return b.err ? b.err : gr_model_check_adapters(arena, ask, adapting);
+  return b.err;
+}
+
+// The initial values of what the programs create.
+static gr_status initial(gr_arena *arena, const gr_model_request *ask,
+                         const gr_model_program *programs, int n, gr_graph **out) {
+  gr_adapting *adapting = gr_model_adapting(arena, ask);
+  gr_model_request *requests = GR_NEW(arena, gr_model_request, n);
+  gr_build_context *contexts = GR_NEW(arena, gr_build_context, n);
+  const gr_build_context **built = GR_NEW(arena, const gr_build_context *, n);
+  for (int k = 0; k < n; k++) {
+    requests[k] = *ask;
+    requests[k].program = &programs[k];
+    if (!programs[k].trains) requests[k].scopes = NULL;
+    contexts[k] = context_of(arena, &requests[k]);
+    contexts[k].adapting = adapting;
+    GR_TRY(forward(&contexts[k]));
+    built[k] = &contexts[k];
+  }
+  GR_TRY(gr_model_initial(arena, ask, built, n, out));
+  return gr_model_check_adapters(arena, ask, adapting);
 }
 
 // Without a list of programs they are train and eval.
@@ -330,16 +343,20 @@ static gr_status report(gr_arena *arena, const gr_model_request *ask, gr_graph *
 static gr_status build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
   if (ask->purpose == GR_REPORT) return report(arena, ask, out);
   if (ask->purpose == GR_INIT) return build_initial(arena, ask, out);
-  gr_build_context a = context_of(arena, ask);
-  GR_TRY(forward(&a));
-  *out = a.root.g;
+  gr_build_context *a = GR_NEW(arena, gr_build_context, 1);
+  *a = context_of(arena, ask);
+  GR_TRY(forward(a));
+  *out = a->root.g;
+  if (ask->built) *ask->built = a;
   return GR_OK;
 }
 
 gr_status gr_model_build(gr_arena *arena, const gr_model_request *ask, gr_graph **out) {
-  gr_model_request request = *ask;
-  request.scratch = gr_arena_create();
-  gr_status s = build(arena, &request, out);
-  gr_arena_destroy(request.scratch);
+  gr_model_request *request = GR_NEW(arena, gr_model_request, 1);
+  *request = *ask;
+  request->scratch = gr_arena_create();
+  gr_status s = build(arena, request, out);
+  gr_arena_destroy(request->scratch);
+  request->scratch = NULL;
   return s;
 }

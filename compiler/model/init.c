@@ -167,7 +167,7 @@ static double deviation(const gr_model_param *p) {  // or the limit
   return p->arg[GR_INIT_GAIN] * sqrt(p->init->spread / (p->init->fan == FAN_IN ? in : in + out));
 }
 
-static gr_val draw(gr_build_context *a, gr_builder *b, const gr_model_param *p) {
+static gr_val draw(const gr_build_context *a, gr_builder *b, const gr_model_param *p) {
   const gr_init_rule *r = p->init;
   gr_arena *arena = a->arena;
   bool uniform = !strcmp(r->op, "init_uniform"), fan = r->fan != FAN_NONE;
@@ -204,7 +204,7 @@ static gr_val join_values(gr_builder *b, const gr_model_param *p) {
   return gr_reshape(b, gr_concat(b, n, each, 0), shape);
 }
 
-void gr_model_init(gr_build_context *a, gr_builder *b, const gr_model_param *p) {
+void gr_model_init(const gr_build_context *a, gr_builder *b, const gr_model_param *p) {
   gr_val v;
   b->loc = p->loc, b->scope = p->path;
   if (p->values)

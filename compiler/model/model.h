@@ -69,6 +69,9 @@ typedef struct gr_model_teacher {
   gr_loc loc;  // of model.teacher.graph
 } gr_model_teacher;
 
+// What the building of a program has found, its parameters among it; in the arena of its graph.
+typedef struct gr_build_context gr_build_context;
+
 typedef struct gr_model_request {
   gr_conf *graph;      // the file, as read
   gr_conf *params;     // model.params of the configuration, or NULL; overrides the file's
@@ -88,10 +91,11 @@ typedef struct gr_model_request {
   gr_mesh mesh;
   const char *batch_axis[GR_MAX_MESH];  // mesh axes over which "n" is sharded, up to NULL
   gr_minibatches *minibatches;          // set to those of the program; or NULL
-  int micro_batches;           // of a step, which divide the program's minibatches; 0 or 1: one
-  gr_scopes *scopes;           // collects the parts of the model, outer ones first; or NULL
-  gr_arena *scratch;           // for what the graph does not refer to; set by gr_model_build
-  const gr_adapter *adapters;  // n_adapters, which linear layers get whose paths match
+  int micro_batches;               // of a step, which divide the program's minibatches; 0 or 1: one
+  const gr_build_context **built;  // set for gr_model_initial; or NULL
+  gr_scopes *scopes;               // collects the parts of the model, outer ones first; or NULL
+  gr_arena *scratch;               // for what the graph does not refer to; set by gr_model_build
+  const gr_adapter *adapters;      // n_adapters, which linear layers get whose paths match
   int n_adapters;
   const gr_model_teacher *teacher;  // or NULL
   int norm_groups;  // equal parts of the batch that batch norm normalises each; 0: 1, the whole
@@ -119,3 +123,7 @@ GR_MUST_USE gr_status gr_model_params(gr_arena *, gr_conf *file, gr_conf *given,
 // For GR_REPORT: inputs are the sums and the metrics, all replicated, by name; results are
 //   "report.NAME", "result.NAME"             scalars and tensors in f32.
 GR_MUST_USE gr_status gr_model_build(gr_arena *, const gr_model_request *, gr_graph **out);
+// The graph of GR_INIT, of a request for all its n programs, which have been built in its order,
+// for the same sizes. The request has no adapters: what they match is judged over all programs.
+GR_MUST_USE gr_status gr_model_initial(gr_arena *, const gr_model_request *,
+                                       const gr_build_context *const *built, int n, gr_graph **out);

@@ -98,7 +98,6 @@ typedef struct gr_adapting {
 } gr_adapting;
 
 // ---- The build context ----------------------------------------------------------
-typedef struct gr_build_context gr_build_context;
 struct gr_build_context {
   gr_arena *arena;
   gr_arena *scratch;  // of frames, which the graph does not refer to
@@ -347,7 +346,7 @@ GR_MUST_USE gr_status gr_model_init_rule(gr_build_context *, gr_conf *use, gr_mo
 // Whether a key is an argument of `init:`.
 bool gr_model_init_key(const char *key);
 // Emits the initial value of a parameter as its `next`, for the init program.
-void gr_model_init(gr_build_context *, gr_builder *, const gr_model_param *);
+void gr_model_init(const gr_build_context *, gr_builder *, const gr_model_param *);
 
 // ---- out.c ----------------------------------------------------------------
 // Builds the loss, metrics and predictions of the program.
