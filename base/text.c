@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/stop.h"
 
 gr_text gr_text_make(gr_arena *a) {
@@ -271,12 +272,7 @@ static void put_decimal(gr_text *t, int64_t n, int k) {
   gr_text_put(t, k ? digits + whole : "0");
 }
 
-// As Python's repr: the shortest digits, with an exponent below 1e-4 and from 1e16 on.
-void gr_text_put_float(gr_text *t, double x) {
-  if (isnan(x) || isinf(x)) {
-    gr_text_put(t, isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
-    return;
-  }
+static void put_finite(gr_text *t, double x) {
   int64_t whole;
   int k = decimals_of(fabs(x), &whole);
   if (k >= 0) {
@@ -290,6 +286,29 @@ void gr_text_put_float(gr_text *t, double x) {
     gr_text_put(t, digits);
   else
     gr_text_printf(t, "%.*f", n - exponent < 2 ? 1 : n - 1 - exponent, x);
+}
+
+// As Python's repr: the shortest digits, with an exponent below 1e-4 and from 1e16 on. Numbers
+// recur, as those of an optimizer do for every weight: the texts of the last ones are kept.
+void gr_text_put_float(gr_text *t, double x) {
+  enum { KNOWN = 64 };
+  static _Thread_local struct {
+    double x;
+    char text[40];
+  } known[KNOWN], *k;
+  if (isnan(x) || isinf(x)) {
+    gr_text_put(t, isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
+    return;
+  }
+  k = &known[gr_hash_quick(GR_HASH_START, &x, sizeof x) % KNOWN];
+  if (!*k->text || memcmp(&k->x, &x, sizeof x) != 0) {
+    size_t before = t->len;
+    put_finite(t, x);
+    if (t->len - before >= sizeof k->text) return;
+    k->x = x, memcpy(k->text, t->chars + before, t->len - before + 1);
+    return;
+  }
+  gr_text_put(t, k->text);
 }
 
 void gr_text_json_float(gr_text *t, double x) {

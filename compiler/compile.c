@@ -162,7 +162,7 @@ static gr_status compile_all(gr_arena *arena, const gr_plan_request *r,
 // where there is none.
 static gr_status share_files(gr_arena *arena, gr_model_request *m) {
   const gr_model_teacher none = {NULL}, *t = m->teacher ? m->teacher : &none;
-  if (!m->blocks) GR_TRY(gr_model_blocks(arena, &m->blocks));
+  if (!m->blocks) GR_TRY(gr_model_blocks(arena, m->graph, m->teacher, &m->blocks));
   gr_conf *const trees[] = {m->blocks, m->graph, m->params, t->graph, t->params, t->match};
   for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
     if (trees[i]) gr_conf_mark(trees[i]);

@@ -318,7 +318,7 @@ gr_status gr_job_request(gr_job *j, int ranks, gr_plan_request *out) {
   const gr_model_program *programs;
   GR_TRY(gr_phases_read(j->arena, j->graph, &j->spec, &programs));
   GR_TRY(check_unread(j));
-  if (!j->blocks) GR_TRY(gr_model_blocks(j->arena, &j->blocks));
+  if (!j->blocks) GR_TRY(gr_model_blocks(j->arena, j->graph, teacher, &j->blocks));
   gr_conf_mark(j->blocks);
   *out = (gr_plan_request){.model = {.graph = j->graph,
                                      .params = params,

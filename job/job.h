@@ -20,7 +20,7 @@ typedef struct gr_job {
   gr_composed composed;  // unresolved, for the run's folder
   gr_conf *graph;        // the model's file
   gr_model_file model;   // and what else it has
-  gr_conf *blocks;       // the built-in ones, once for all plans of the job; NULL: not yet read
+  gr_conf *blocks;       // gr_model_blocks, once for all plans of the job; NULL: not yet read
   int compilers;         // number of threads that compile; 0: one for each processor
   const char *fitted;    // what was chosen for training.memory, as a sentence; NULL: nothing
   int n_fitted;          // plans that were compiled to choose it

@@ -79,12 +79,6 @@ static gr_conf *use_of_block(gr_build_context *a, const gr_adapter *p, const cha
   return use;
 }
 
-static const gr_block *find_lora(const gr_build_context *a) {
-  int i = 0;
-  while (!a->blocks[i].builtin || strcmp(a->blocks[i].name, "lora")) i++;
-  return &a->blocks[i];
-}
-
 // Splits one of the adapter's weights along `axis` where the layer's is split along `dim`.
 static void split(gr_build_context *a, const gr_layout *layer, int dim, const char *name,
                   int axis) {
@@ -108,8 +102,10 @@ static gr_status add(gr_build_context *a, const gr_adapter *p, const gr_model_pa
   a->share = gr_map_find(&a->by_path, first, NULL) ? a->path : NULL;
   b->scope = *a->path ? a->path : NULL;
   gr_model_bind(a, layer_output, p->loc, out);
-  GR_TRY(gr_note(gr_model_block(a, find_lora(a), use_of_block(a, p, x), out), p->loc,
-                 "an adapter of '%s'", layer));
+  const gr_block *lora;
+  GR_TRY(gr_model_builtin(a, "lora", &lora));
+  GR_TRY(gr_note(gr_model_block(a, lora, use_of_block(a, p, x), out), p->loc, "an adapter of '%s'",
+                 layer));
   split(a, &layout, 1, first, 1);
   split(a, &layout, 0, second, 0);
   a->path = path, a->share = share, b->scope = scope;

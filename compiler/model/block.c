@@ -7,8 +7,6 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-static const char builtin_file[] = "graphs/blocks.yaml";
-
 // ---- Lookup ------------------------------------------------------------
 
 static const char *const block_keys[] = {"doc",   "in",    "params", "checks", "buffers",
@@ -25,25 +23,19 @@ static gr_status check_block(gr_conf *c) {
 
 static gr_status add_blocks(gr_block *list, int *n, gr_conf *map, bool builtin) {
   for (int i = 0; map && i < map->n; i++) {
-    GR_TRY(check_block(map->items[i]));
+    if (!builtin || map->items[i]->kind != GR_CONF_TEXT) GR_TRY(check_block(map->items[i]));
     list[(*n)++] = (gr_block){.name = map->keys[i], .conf = map->items[i], .builtin = builtin};
   }
   return GR_OK;
 }
 
-gr_status gr_model_blocks(gr_arena *arena, gr_conf **out) {
-  gr_source_add(builtin_file, gr_model_blocks_yaml);
-  return gr_conf_parse(arena, builtin_file, gr_model_blocks_yaml, out);
-}
-
 gr_status gr_model_open_blocks(gr_build_context *a, gr_conf *file) {
   gr_conf *of_file = gr_conf_member(file, "blocks"), *builtin = a->request->blocks;
   if (of_file) GR_TRY(gr_model_expect(of_file, GR_CONF_MAP, "blocks:"));
-  if (!builtin) GR_TRY(gr_model_blocks(a->arena, &builtin));
-  gr_block *list = GR_NEW(a->arena, gr_block, builtin->n + (of_file ? of_file->n : 0));
-  a->blocks = list;
-  GR_TRY(add_blocks(list, &a->n_blocks, of_file, false));
-  return add_blocks(list, &a->n_blocks, builtin, true);
+  if (!builtin) GR_TRY(gr_model_blocks(a->arena, file, NULL, &builtin));
+  a->blocks = GR_NEW(a->arena, gr_block, builtin->n + (of_file ? of_file->n : 0));
+  GR_TRY(add_blocks(a->blocks, &a->n_blocks, of_file, false));
+  return add_blocks(a->blocks, &a->n_blocks, builtin, true);
 }
 
 static bool is_visible(const gr_build_context *a, const gr_block *b) {
@@ -52,7 +44,7 @@ static bool is_visible(const gr_build_context *a, const gr_block *b) {
          (b->builtin > in->builtin);
 }
 
-static const gr_block *look_up(const gr_build_context *a, const char *name) {
+static gr_block *look_up(const gr_build_context *a, const char *name) {
   for (int i = 0; i < a->n_blocks; i++)
     if (*a->blocks[i].name == *name && !strcmp(a->blocks[i].name, name) &&
         is_visible(a, &a->blocks[i]))
@@ -60,12 +52,27 @@ static const gr_block *look_up(const gr_build_context *a, const char *name) {
   return NULL;
 }
 
+// Parses a built-in block that is used although no key of the file has its name.
+static gr_status read_block(gr_build_context *a, gr_block *b) {
+  if (!b || !b->builtin || b->conf->kind != GR_CONF_TEXT) return GR_OK;
+  GR_TRY(gr_model_read_block(a->arena, b->conf, &b->conf));
+  return check_block(b->conf);
+}
+
 // The nodes of a block are built again for every use, with the same words of the file.
-const gr_block *gr_model_find_block(gr_build_context *a, const char *name) {
+gr_status gr_model_find_block(gr_build_context *a, const char *name, const gr_block **out) {
   const gr_block *in = gr_model_current_block(a);
   gr_found_block *f = &a->found[((uintptr_t)name / 8 + (uintptr_t)name / 512) % GR_MODEL_FOUND];
   if (f->name != name || f->in != in) *f = (gr_found_block){name, in, look_up(a, name)};
-  return f->found;
+  *out = f->found;
+  return read_block(a, f->found);
+}
+
+gr_status gr_model_builtin(gr_build_context *a, const char *name, const gr_block **out) {
+  gr_block *b = a->blocks;
+  while (!b->builtin || strcmp(b->name, name)) b++;
+  *out = b;
+  return read_block(a, b);
 }
 
 static int most_inputs(const gr_block *b) {

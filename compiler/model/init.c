@@ -141,19 +141,10 @@ gr_status gr_model_init_rule(gr_build_context *a, gr_conf *use, gr_model_param *
 
 // ---- Initial value ------------------------------------------------------------
 
-static const char *shape_text(gr_arena *arena, const gr_type *t) {
-  gr_text s = gr_text_make(arena);
-  gr_text_put(&s, "[");
-  for (int i = 0; i < t->rank; i++)
-    gr_text_printf(&s, "%s%lld", i ? "," : "", (long long)t->dim[i]);
-  gr_text_put(&s, "]");
-  return s.chars;
-}
-
-static const char *number_text(gr_arena *arena, double x) {
-  gr_text s = gr_text_make(arena);
-  gr_text_put_float(&s, x);
-  return s.chars;
+static gr_ints shape_of(const gr_type *t) {
+  gr_ints shape = {.n = t->rank};
+  memcpy(shape.items, t->dim, sizeof *shape.items * (size_t)t->rank);
+  return shape;
 }
 
 // The deviation of a normal distribution that is cut at two deviations:
@@ -176,50 +167,50 @@ static gr_val draw(const gr_build_context *a, gr_builder *b, const gr_model_para
   if (fan) y = deviation(p), x = uniform ? -y : 0;
   if (!strcmp(r->name, TRUNC_NORMAL)) y /= TRUNCATED;
   const char *stream = gr_arena_printf(arena, "init:%s", p->path);
+  gr_ints shape = shape_of(&p->type);
+  int64_t seed = (int64_t)a->request->seed;
   return gr_model_make(
       b, r->op, 0, NULL,
       (gr_setting[]){
-          {"shape", shape_text(arena, &p->type)},
-          {uniform ? "low" : "mean", number_text(arena, x)},
-          {uniform ? "high" : "std", number_text(arena, y)},
-          {"seed", gr_arena_printf(arena, "%lld", (long long)a->request->seed)},
+          {"shape", .value = &shape},
+          {uniform ? "low" : "mean", .value = &x},
+          {uniform ? "high" : "std", .value = &y},
+          {"seed", .value = &seed},
           {"stream", gr_arena_printf(arena, "%llu", (unsigned long long)gr_hash_text(stream))},
           {0}});
 }
 
-static gr_val fill(gr_builder *b, const char *shape, double value, gr_dtype dtype) {
+static gr_val fill(gr_builder *b, gr_ints shape, double value, gr_dtype dtype) {
   return gr_model_make(b, "fill", 0, NULL,
-                       (gr_setting[]){{"shape", shape},
-                                      {"value", number_text(b->g->arena, value)},
+                       (gr_setting[]){{"shape", .value = &shape},
+                                      {"value", .value = &value},
                                       {"dtype", gr_dtypes[dtype].name},
                                       {0}});
 }
 
 static gr_val join_values(gr_builder *b, const gr_model_param *p) {
   int n = (int)gr_type_count(&p->type);
+  const gr_ints one = {.n = 1, .items = {1}};
   gr_val *each = GR_NEW(b->g->arena, gr_val, (size_t)n);
-  for (int i = 0; i < n; i++) each[i] = fill(b, "[1]", p->values[i], p->type.dtype);
-  gr_ints shape = {.n = p->type.rank};
-  memcpy(shape.items, p->type.dim, sizeof *shape.items * (size_t)shape.n);
-  return gr_reshape(b, gr_concat(b, n, each, 0), shape);
+  for (int i = 0; i < n; i++) each[i] = fill(b, one, p->values[i], p->type.dtype);
+  return gr_reshape(b, gr_concat(b, n, each, 0), shape_of(&p->type));
 }
 
 void gr_model_init(const gr_build_context *a, gr_builder *b, const gr_model_param *p) {
   gr_val v;
+  gr_ints shape = shape_of(&p->type);
   b->loc = p->loc, b->scope = p->path;
   if (p->values)
     v = join_values(b, p);
   else if (!strcmp(p->init->op, "fill"))
-    v = fill(b, shape_text(a->arena, &p->type), p->arg[GR_INIT_VALUE], p->type.dtype);
+    v = fill(b, shape, p->arg[GR_INIT_VALUE], p->type.dtype);
   else if (!strcmp(p->init->op, "init_sinusoids"))
-    v = gr_model_make(b, p->init->op, 0, NULL,
-                      (gr_setting[]){{"shape", shape_text(a->arena, &p->type)}, {0}});
+    v = gr_model_make(b, p->init->op, 0, NULL, (gr_setting[]){{"shape", .value = &shape}, {0}});
   else if (!strcmp(p->init->op, "lmu_memory"))
     v = gr_model_make(
         b, p->init->op, 0, NULL,
-        (gr_setting[]){{"order", gr_arena_printf(a->arena, "%lld", (long long)p->type.dim[0])},
-                       {"theta", number_text(a->arena, p->arg[GR_INIT_THETA])},
-                       {0}});
+        (gr_setting[]){
+            {"order", .value = &p->type.dim[0]}, {"theta", .value = &p->arg[GR_INIT_THETA]}, {0}});
   else
     v = draw(a, b, p);
   gr_val leaf = gr_leaf(b, GR_STATE, p->kind, p->path, p->type, p->layout);

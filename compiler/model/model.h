@@ -102,8 +102,10 @@ typedef struct gr_model_request {
   bool by_rank;     // trains on the mean of the ranks' means, not of all samples
 } gr_model_request;
 
-// Parses the built-in blocks (graphs/blocks.yaml) into the arena.
-GR_MUST_USE gr_status gr_model_blocks(gr_arena *, gr_conf **out);
+// The built-in blocks (graphs/blocks.yaml) by name, in the arena: those that a model's file may
+// use, and its teacher's, if there is one, are parsed; others are text.
+GR_MUST_USE gr_status gr_model_blocks(gr_arena *, const gr_conf *graph, const gr_model_teacher *,
+                                      gr_conf **out);
 
 // An error for each of the values (model.params of a configuration) that the model's file, as
 // parsed, has no parameter for.

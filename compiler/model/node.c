@@ -22,7 +22,8 @@ static gr_status dispatch(gr_build_context *a, gr_conf *use, gr_binding *out) {
   const char *what = use->keys[0];
   if (!strcmp(what, "scan")) return gr_model_scan(a, use, out);
   if (!strcmp(what, "param")) return gr_model_make_param(a, use, out);
-  const gr_block *block = gr_model_find_block(a, what);
+  const gr_block *block;
+  GR_TRY(gr_model_find_block(a, what, &block));
   if (block && !gr_model_means_op(block, use)) return gr_model_block(a, block, use, out);
   const gr_op *op = gr_op_find(what);
   if (op && !gr_op_is_internal(op) && !gr_op_has_body(op)) {

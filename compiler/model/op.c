@@ -1,4 +1,5 @@
 // op.c - builds a node that is an op of ops.def: operands, attributes, number of results.
+#include <math.h>
 #include <string.h>
 #include "base/hash.h"
 #include "compiler/model/parts.h"
@@ -11,6 +12,20 @@ static const gr_attr *find_attr(const gr_op *op, const char *name) {
   return NULL;
 }
 
+static bool is_nan(const gr_attr *f, const void *value) {
+  return f->kind == GR_ATTR_FLOAT && isnan(*(const double *)value);
+}
+
+static gr_status set(const gr_op *op, const gr_setting *s, gr_loc loc, void *attr) {
+  const gr_attr *f = find_attr(op, s->name);
+  if (!f) return gr_fail(GR_ERR_BUG, loc, "op '%s' has no '%s'", op->name, s->name);
+  if (!s->value || is_nan(f, s->value))
+    return gr_attr_parse(op, f, s->value ? "NaN" : s->text, loc, attr);
+  size_t bytes = f->kind == GR_ATTR_INTS ? sizeof(gr_ints) : sizeof(int64_t);
+  memcpy((char *)attr + f->offset, s->value, bytes);
+  return GR_OK;
+}
+
 gr_val gr_model_make(gr_builder *b, const char *name, int n_in, const gr_val *in,
                      const gr_setting *settings) {
   const gr_op *op = gr_op_find(name);
@@ -21,11 +36,8 @@ gr_val gr_model_make(gr_builder *b, const char *name, int n_in, const gr_val *in
   }
   void *attr = gr_arena_alloc(b->g->arena, op->attr_size + 8);
   gr_attr_defaults(op, attr);
-  for (const gr_setting *s = settings; s && s->name && !b->err; s++) {
-    const gr_attr *f = find_attr(op, s->name);
-    b->err = f ? gr_attr_parse(op, f, s->text, b->loc, attr)
-               : gr_fail(GR_ERR_BUG, b->loc, "op '%s' has no '%s'", name, s->name);
-  }
+  for (const gr_setting *s = settings; s && s->name && !b->err; s++)
+    b->err = set(op, s, b->loc, attr);
   return gr_emit(b, op, attr, n_in, in);
 }
 

@@ -50,7 +50,8 @@ typedef struct gr_block {
 // What gr_model_find_block has found for a word of the file, in the nodes of a block.
 typedef struct gr_found_block {
   const char *name;
-  const gr_block *in, *found;
+  const gr_block *in;
+  gr_block *found;
 } gr_found_block;
 
 typedef struct gr_frame gr_frame;
@@ -120,7 +121,7 @@ struct gr_build_context {
   gr_build_context *teacher;  // that the program has; or NULL
   const char *path;           // prefix of parameters created here, that one at the top
   const char *share;          // the path of the weights to use instead, or NULL
-  const gr_block *blocks;
+  gr_block *blocks;
   int n_blocks;                          // the file's, then the built-in ones
   gr_found_block found[GR_MODEL_FOUND];  // by a hash
   gr_model_param *params;
@@ -309,10 +310,16 @@ GR_MUST_USE gr_status gr_model_distill(gr_build_context *, gr_loc, gr_binding *s
 GR_MUST_USE gr_status gr_model_open_minibatch(gr_build_context *, gr_conf *file);
 
 // ---- block.c --------------------------------------------------------------
+// Parses a built-in block that is text; its keys have their places in graphs/blocks.yaml
+// (library.c).
+GR_MUST_USE gr_status gr_model_read_block(gr_arena *, const gr_conf *text, gr_conf **out);
+// A built-in block, whatever block the file has of that name.
+GR_MUST_USE gr_status gr_model_builtin(gr_build_context *, const char *name, const gr_block **out);
 // Collects the file's blocks and the built-in ones.
 GR_MUST_USE gr_status gr_model_open_blocks(gr_build_context *, gr_conf *file);
-// The block of a name that is visible in the current frame; NULL: none.
-const gr_block *gr_model_find_block(gr_build_context *, const char *name);
+// The block of a name that is visible in the current frame; *out NULL: none.
+GR_MUST_USE gr_status gr_model_find_block(gr_build_context *, const char *name,
+                                          const gr_block **out);
 // Whether a use of a built-in block has more operands than the block takes, and an op has its name:
 // then the op is meant, with weights of one's own.
 bool gr_model_means_op(const gr_block *, gr_conf *use);
@@ -332,9 +339,10 @@ typedef struct gr_operand {
 GR_MUST_USE gr_status gr_model_fit(gr_build_context *, const gr_op *, gr_operand *, int n,
                                    gr_val *made);
 
-// An attribute as text, for gr_model_make, which emits an op by name; an empty one ends the list.
+// An attribute, for gr_model_make, which emits an op by name; an empty one ends the list.
 typedef struct gr_setting {
   const char *name, *text;
+  const void *value;  // in place of text: what the attribute holds, a number or a gr_ints
 } gr_setting;
 // Emits an op of ops.def by its name, with default attributes except for the settings, which may be
 // NULL. Returns the first result; GR_NONE, and the builder's error, if it fails.

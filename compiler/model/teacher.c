@@ -35,12 +35,6 @@ gr_status gr_model_ask_teacher(const gr_build_context *a, gr_model_request *out)
 
 // ---- The loss -----------------------------------------------------------------------------------
 
-static const gr_block *find_distillation(const gr_build_context *a) {
-  int i = 0;
-  while (!a->blocks[i].builtin || strcmp(a->blocks[i].name, "distillation")) i++;
-  return &a->blocks[i];
-}
-
 static const char *const operand_names[] = {"$model", "$teacher"};  // that no file can have
 
 static gr_conf *use_of_block(gr_build_context *a, const gr_model_teacher *t) {
@@ -107,7 +101,9 @@ static gr_status divergence(gr_build_context *a, const char *model, gr_conf *c, 
   for (int i = 0; i < 2; i++)
     gr_model_bind(a, operand_names[i], loc, &(gr_binding){.n = 1, .v = {v[i]}});
   b->loc = loc, b->scope = "distillation";
-  GR_TRY(gr_model_block(a, find_distillation(a), use_of_block(a, t), &d));
+  const gr_block *distillation;
+  GR_TRY(gr_model_builtin(a, "distillation", &distillation));
+  GR_TRY(gr_model_block(a, distillation, use_of_block(a, t), &d));
   GR_TRY(read_mask(a, t, gr_model_type(a, d.v[0]), &mask));
   gr_val each = gr_model_type(a, d.v[0])->dtype == GR_F32 ? d.v[0] : gr_cast(b, d.v[0], GR_F32);
   gr_val total = gr_model_make(b, "sample_sum", 1, (gr_val[]){gr_mul(b, each, mask)}, NULL);

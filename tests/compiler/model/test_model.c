@@ -1,5 +1,6 @@
 // test_model.c - the graph language: what the graphs in graphs/ come to, and what blocks, repeat,
 // share and scan make.
+#include "compiler/model/parts.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
 #include "tests/compiler/model/build.h"
@@ -237,11 +238,49 @@ static void lstm(void) {
   CHECK(!strcmp(result(g, "predict.y"), "f32[4,20,6]"), "%s", result(g, "predict.y"));
 }
 
+// ---- Built-in blocks ------------------------------------------------------------
+
+static bool same_places(const gr_conf *a, const gr_conf *b) {
+  bool same = a->n == b->n && a->loc.line == b->loc.line && a->loc.col == b->loc.col &&
+              a->key_loc.line == b->key_loc.line && a->key_loc.col == b->key_loc.col;
+  for (int i = 0; same && i < a->n && a->items; i++) same = same_places(a->items[i], b->items[i]);
+  return same;
+}
+
+// A block that is parsed alone is what it is in the file, at the same places.
+static void built_in_blocks(void) {
+  gr_conf *whole, *none = gr_conf_make(arena, GR_CONF_MAP, GR_NOWHERE), *blocks;
+  MUST(gr_conf_parse(arena, "graphs/blocks.yaml", gr_model_blocks_yaml, &whole));
+  MUST(gr_model_blocks(arena, none, NULL, &blocks));
+  CHECK(blocks->n == whole->n && blocks->n > 50, "%d blocks, and not %d", blocks->n, whole->n);
+  for (int i = 0; i < blocks->n; i++) {
+    gr_conf *block = blocks->items[i];
+    CHECK(block->kind == GR_CONF_TEXT, "'%s' is parsed, and nothing uses it", blocks->keys[i]);
+    MUST(gr_model_read_block(arena, block, &block));
+    CHECK(!strcmp(blocks->keys[i], whole->keys[i]) && gr_conf_same(arena, block, whole->items[i]),
+          "'%s'", blocks->keys[i]);
+    CHECK(same_places(block, whole->items[i]), "places in '%s'", blocks->keys[i]);
+  }
+}
+
+// Those that a file uses are parsed, and those that these use, and no others.
+static void blocks_in_use(void) {
+  gr_conf *file, *blocks;
+  MUST(gr_conf_parse(arena, "f.yaml", "nodes: [y: {linear: x, out: 4}]", &file));
+  MUST(gr_model_blocks(arena, file, NULL, &blocks));
+  int parsed = 0;
+  for (int i = 0; i < blocks->n; i++) parsed += blocks->items[i]->kind == GR_CONF_MAP;
+  CHECK(parsed == 2 && gr_conf_member(blocks, "linear")->kind == GR_CONF_MAP &&
+            gr_conf_member(blocks, "add_bias")->kind == GR_CONF_MAP,
+        "%d blocks are parsed", parsed);
+}
+
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   return RUN(argc, argv, {"mlp", mlp}, {"lmu_asr", lmu_asr}, {"lmu_asr_small", lmu_asr_small},
              {"paths", paths}, {"sharing", sharing}, {"sharing_buffers", sharing_buffers},
              {"block_of_an_ops_name", block_of_an_ops_name},
              {"results_of_blocks", results_of_blocks}, {"scans", scans},
-             {"scan_in_scan", scan_in_scan}, {"lstm", lstm});
+             {"scan_in_scan", scan_in_scan}, {"lstm", lstm}, {"built_in_blocks", built_in_blocks},
+             {"blocks_in_use", blocks_in_use});
 }
