@@ -229,6 +229,12 @@ static gr_val emit_again(gr_builder *b, const gr_graph *of, const gr_node *n, co
   return find_or_append(b, &call, in, n->attr_hash, of->arena == b->g->arena);
 }
 
+gr_val gr_emit_same(gr_builder *b, const gr_graph *of, const gr_node *n, const gr_val *in) {
+  if (is_over(b)) return GR_NONE;
+  return same_inputs(b->g, in, of, n) ? emit_again(b, of, n, in)
+                                      : gr_emit(b, n->op, n->attr, n->n_in, in);
+}
+
 gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
   assert(of && n && map);
   if (is_over(b)) return GR_NONE;
@@ -236,8 +242,7 @@ gr_val gr_emit_copy(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val 
   for (int i = 0; i < n->n_in; i++) in[i] = map[n->in[i].id];
   gr_builder saved = *b;
   b->loc = n->loc, b->scope = n->scope, b->created_by = n->created_by;
-  gr_val out = same_inputs(b->g, in, of, n) ? emit_again(b, of, n, in)
-                                            : gr_emit(b, n->op, n->attr, n->n_in, in);
+  gr_val out = gr_emit_same(b, of, n, in);
   b->loc = saved.loc, b->scope = saved.scope, b->created_by = saved.created_by;
   for (int i = 0; gr_is(out) && i < n->n_out; i++)
     map[gr_out(n, i).id] = (gr_val){out.id + (uint32_t)i};

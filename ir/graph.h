@@ -248,6 +248,9 @@ gr_val gr_emit(gr_builder *, const gr_op *, const void *attr, int n_in, const gr
 // sets map[] of its outputs. `map` is indexed by the other graph's value ids. Types are inferred
 // again only if those of the inputs differ.
 gr_val gr_emit_copy(gr_builder *, const gr_graph *of, const gr_node *, gr_val *map);
+// Emits the op of a node of another graph on the inputs `in`. Types are inferred again only if
+// theirs differ from those of the node's inputs.
+gr_val gr_emit_same(gr_builder *, const gr_graph *of, const gr_node *, const gr_val *in);
 // Copies all nodes of another graph to one that has only its leaves, under the same ids, if leaves
 // come first there, and the graph has room (gr_graph_reserve) and shares its arena; else does
 // nothing and returns false.

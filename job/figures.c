@@ -60,7 +60,8 @@ const gr_plan_figures *gr_job_count(const gr_job *j, const gr_target *targets, i
   gr_plan_use use = {.runs = runs,
                      .samples = j->spec.contract->ops->empty ? 0 : batch,
                      .steps = all > 0 || j->spec.looped ? steps : 0,
-                     .in_line = !j->spec.set.comm.overlap};
+                     .in_line = !j->spec.set.comm.overlap,
+                     .threads = j->compilers};
   list_buckets(j, &use);
   return gr_plan_count(j->arena, j->spec.plan, &use, targets, n_targets);
 }

@@ -19,12 +19,13 @@ static gr_layout *body_layouts(gr_arena *arena, const gr_scan *s, const gr_mesh 
 }
 
 // A node of a body on the values of map[]; loops in it are split too.
-static void place_node(gr_rewrite *rw, const gr_node *n, const gr_layout *lay, gr_val *map) {
+static void place_node(gr_rewrite *rw, const gr_graph *body, const gr_node *n, const gr_layout *lay,
+                       gr_val *map) {
   gr_val args[GR_MAX_ARGS];
   gr_layout in[GR_MAX_ARGS];
   for (int k = 0; k < n->n_in; k++) args[k] = map[n->in[k].id], in[k] = lay[n->in[k].id];
   rw->b.loc = n->loc, rw->b.scope = n->scope, rw->b.created_by = n->created_by;
-  gr_val v = gr_emit_local(rw, n, args, in, &lay[n->out.id]);
+  gr_val v = gr_emit_local(rw, body, n, args, in, &lay[n->out.id]);
   for (int k = 0; k < n->n_out && !rw->b.err; k++) {
     map[gr_out(n, k).id] = (gr_val){v.id + (uint32_t)k};
     gr_at(rw->b.g, map[gr_out(n, k).id])->layout = lay[gr_out(n, k).id];
@@ -46,7 +47,7 @@ static const gr_graph *local_body(gr_rewrite *outer, const gr_scan *s, const boo
     map[i] =
         gr_leaf(&rw.b, v->role, v->kind, v->name, gr_type_local(&v->type, &lay[i], mesh), lay[i]);
   }
-  for (uint32_t i = 0; i < g->n_nodes && !rw.b.err; i++) place_node(&rw, &g->nodes[i], lay, map);
+  for (uint32_t i = 0; i < g->n_nodes && !rw.b.err; i++) place_node(&rw, g, &g->nodes[i], lay, map);
   for (uint32_t i = 1; i < g->n_values && !rw.b.err; i++)
     if (gr_is(g->values[i].next)) gr_at(rw.b.g, map[i])->next = map[g->values[i].next.id];
   for (uint32_t i = 0; i < g->n_results; i++) gr_result(&rw.b, NULL, map[g->results[i].id]);
@@ -54,8 +55,8 @@ static const gr_graph *local_body(gr_rewrite *outer, const gr_scan *s, const boo
   return rw.b.g;
 }
 
-gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const gr_layout *in,
-                     const gr_layout *out) {
+gr_val gr_emit_local(gr_rewrite *rw, const gr_graph *of, const gr_node *n, const gr_val *args,
+                     const gr_layout *in, const gr_layout *out) {
   if (rw->b.err) return GR_NONE;
   if (n->op->localize) {
     void *attr = gr_arena_alloc(rw->b.g->tables, n->op->attr_size);
@@ -63,7 +64,7 @@ gr_val gr_emit_local(gr_rewrite *rw, const gr_node *n, const gr_val *args, const
     n->op->localize(attr, out, &rw->old->mesh);
     return gr_emit(&rw->b, n->op, attr, n->n_in, args);
   }
-  if (n->op != &gr_op_scan) return gr_emit(&rw->b, n->op, n->attr, n->n_in, args);
+  if (n->op != &gr_op_scan) return gr_emit_same(&rw->b, of, n, args);
   gr_scan s = *(const gr_scan *)n->attr;
   bool split[GR_MAX_MESH] = {0};
   for (int a = 0; a < rw->old->mesh.n_axes; a++) {

@@ -323,7 +323,7 @@ static gr_status emit(shard *s, uint32_t i) {
   for (int k = 0; k < n->n_in; k++) args[k] = convert_operand(s, i, k, in[k]);
   const char *self = rw->b.created_by;
   rw->b.created_by = n->created_by;
-  gr_val made = gr_emit_local(rw, n, args, in, out);
+  gr_val made = gr_emit_local(rw, rw->old, n, args, in, out);
   rw->b.created_by = self;
   for (int k = 0; gr_is(made) && k < n->n_out; k++) {
     gr_val v = {made.id + (uint32_t)k};

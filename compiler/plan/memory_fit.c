@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "compiler/plan/sort.h"
 
 enum { ROUNDS = 40 };
 static const double MAX_STEPS = 2e8;  // limit on placing in arbitrary orders, per graph
@@ -22,22 +23,26 @@ typedef struct item {
 
 static size_t length(const gr_live_range *l) { return (size_t)(l->last - l->first) + 1; }
 
+static size_t bytes_of(const gr_live_range *l) { return l->bytes; }
+static size_t area_of(const gr_live_range *l) { return l->bytes * length(l); }
+
 // Larger keys first; on ties the first in the list, so that the order is deterministic.
 static int by_key(size_t x, size_t y, const item *a, const item *b) {
   if (x != y) return x < y ? 1 : -1;
   return a->index < b->index ? -1 : 1;
 }
-static int by_bytes(const void *a, const void *b) {
-  const item *x = a, *y = b;
-  return by_key(x->range->bytes, y->range->bytes, x, y);
-}
-static int by_area(const void *a, const void *b) {
-  const item *x = a, *y = b;
-  return by_key(x->range->bytes * length(x->range), y->range->bytes * length(y->range), x, y);
-}
-static int by_length(const void *a, const void *b) {
-  const item *x = a, *y = b;
-  return by_key(length(x->range), length(y->range), x, y);
+static void sort_by_key(gr_arena *arena, item *items, uint32_t n, const gr_live_range *ranges,
+                        size_t (*key)(const gr_live_range *)) {
+  gr_sort_key *keys = GR_TAKE(arena, gr_sort_key, n);
+  size_t most = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    keys[i] = (gr_sort_key){key(&ranges[i]), i};
+    if (keys[i].key > most) most = keys[i].key;
+  }
+  for (uint32_t i = 0; i < n; i++) keys[i].key = most - keys[i].key;
+  keys = gr_sort_keys(arena, keys, n);
+  for (uint32_t i = 0; i < n; i++)
+    items[i] = (item){.range = &ranges[keys[i].id], .index = keys[i].id};
 }
 static int by_start(const void *a, const void *b) {
   const item *x = a, *y = b;
@@ -45,14 +50,14 @@ static int by_start(const void *a, const void *b) {
   return by_key(x->range->bytes, y->range->bytes, x, y);
 }
 
-// Sorts items that are in the order of the list: a step of time has few.
-static void sort_by_start(gr_arena *arena, item *items, uint32_t n, uint32_t n_nodes) {
+// Counts: a step of time has few.
+static void sort_by_start(gr_arena *arena, item *items, uint32_t n, const gr_live_range *ranges,
+                          uint32_t n_nodes) {
   uint32_t *end = GR_NEW(arena, uint32_t, n_nodes + 2);  // by step
-  item *sorted = GR_TAKE(arena, item, n);
-  for (uint32_t i = 0; i < n; i++) end[items[i].range->first + 1]++;
+  for (uint32_t i = 0; i < n; i++) end[ranges[i].first + 1]++;
   for (uint32_t t = 1; t <= n_nodes + 1; t++) end[t] += end[t - 1];
-  for (uint32_t i = 0; i < n; i++) sorted[end[items[i].range->first]++] = items[i];
-  if (n) memcpy(items, sorted, sizeof *items * n);
+  for (uint32_t i = 0; i < n; i++)
+    items[end[ranges[i].first]++] = (item){.range = &ranges[i], .index = i};
   for (uint32_t i = 0, k; i < n; i = k) {
     for (k = i + 1; k < n && items[k].range->first == items[i].range->first;) k++;
     if (k > i + 1) qsort(items + i, k - i, sizeof *items, by_start);
@@ -266,12 +271,8 @@ static size_t place_in_time(gr_arena *arena, item *items, uint32_t n, uint32_t n
 
 // ---- All orders ---------------------------------------------------------------------
 
-typedef struct order {
-  int (*by)(const void *, const void *);
-  bool in_time;
-} order;
-static const order orders[] = {
-    {by_bytes, false}, {by_area, false}, {by_length, false}, {by_start, true}};
+// By a key; NULL: in time.
+static size_t (*const orders[])(const gr_live_range *) = {bytes_of, area_of, length, NULL};
 
 static size_t max_live_bytes(gr_arena *arena, const gr_live_range *ranges, uint32_t n,
                              uint32_t n_nodes, uint32_t *peak) {
@@ -333,15 +334,14 @@ size_t gr_live_range_pack(gr_arena *arena, gr_live_range *ranges, uint32_t n, ui
   int rounds = n ? (int)fmin(MAX_STEPS / n / n, ROUNDS + 3) : 0;
   *lower_bound = max_live_bytes(arena, ranges, n, n_nodes, peak);
   for (size_t o = 0; o < sizeof orders / sizeof *orders && best > *lower_bound; o++) {
-    if (!orders[o].in_time && --rounds < 0) continue;
-    for (uint32_t i = 0; i < n; i++) items[i] = (item){.range = &ranges[i], .index = i};
-    if (orders[o].in_time)
-      sort_by_start(arena, items, n, n_nodes);
+    if (orders[o] && --rounds < 0) continue;
+    if (orders[o])
+      sort_by_key(arena, items, n, ranges, orders[o]);
     else
-      qsort(items, n, sizeof *items, orders[o].by);
+      sort_by_start(arena, items, n, ranges, n_nodes);
     uint32_t n_placed;
-    size_t top = orders[o].in_time ? place_in_time(arena, items, n, n_nodes)
-                                   : place(items, n, &placed, best, &n_placed);
+    size_t top = orders[o] ? place(items, n, &placed, best, &n_placed)
+                           : place_in_time(arena, items, n, n_nodes);
     if (top >= best) continue;
     best = top;
     save_offsets(ranges, items, n);

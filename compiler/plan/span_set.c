@@ -2,53 +2,19 @@
 // largest end of each subtree; an absent span ends at 0.
 #include "compiler/plan/span_set.h"
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
-
-typedef struct key {
-  size_t begin;
-  uint32_t id;
-} key;
-
-static int by_address(const void *a, const void *b) {
-  const key *x = a, *y = b;
-  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
-  return x->id < y->id ? -1 : x->id > y->id;
-}
-
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, MANY = 512 };
-
-// Sorts keys whose ids ascend: digit by digit from the last, where they are many.
-static key *sort_by_address(gr_arena *arena, key *keys, uint32_t n) {
-  if (n < MANY) {
-    qsort(keys, n, sizeof *keys, by_address);
-    return keys;
-  }
-  key *source = keys, *target = GR_TAKE(arena, key, n);
-  size_t all = 0;
-  for (uint32_t i = 0; i < n; i++) all |= keys[i].begin;
-  for (unsigned shift = 0; shift < 8 * sizeof all && all >> shift; shift += DIGIT_BITS) {
-    uint32_t start[DIGITS + 1] = {0};
-    for (uint32_t i = 0; i < n; i++) start[(source[i].begin >> shift) % DIGITS + 1]++;
-    for (int d = 1; d < DIGITS; d++) start[d] += start[d - 1];
-    for (uint32_t i = 0; i < n; i++)
-      target[start[(source[i].begin >> shift) % DIGITS]++] = source[i];
-    key *sorted = target;
-    target = source, source = sorted;
-  }
-  return source;
-}
+#include "compiler/plan/sort.h"
 
 gr_span_set gr_span_set_make(gr_arena *arena, const gr_span *spans, uint32_t n) {
   assert(spans || !n);
   gr_span_set s = {.spans = spans, .n = n, .n_leaves = 1};
-  key *keys = GR_NEW(arena, key, n + 1);
+  gr_sort_key *keys = GR_NEW(arena, gr_sort_key, n + 1);
   while (s.n_leaves < n) s.n_leaves *= 2;
   s.id_at = GR_NEW(arena, uint32_t, n + 1);
   s.rank_of = GR_NEW(arena, uint32_t, n + 1);
   s.end = GR_NEW(arena, size_t, 2 * s.n_leaves);
-  for (uint32_t i = 0; i < n; i++) keys[i] = (key){spans[i].begin, i};
-  keys = sort_by_address(arena, keys, n);
+  for (uint32_t i = 0; i < n; i++) keys[i] = (gr_sort_key){spans[i].begin, i};
+  keys = gr_sort_keys(arena, keys, n);
   for (uint32_t i = 0; i < n; i++) s.id_at[i] = keys[i].id, s.rank_of[keys[i].id] = i;
   return s;
 }

@@ -2,6 +2,7 @@
 // and the predicted time. See figures.h.
 #include <math.h>
 #include <string.h>
+#include "base/tasks.h"
 #include "compiler/report/figures.h"
 #include "compiler/report/parts.h"
 #include "ops/comm/collective.h"
@@ -156,6 +157,32 @@ static void count_program(gr_arena *arena, const gr_plan_figures *all, gr_progra
   gr_arena_destroy(scratch);
 }
 
+typedef struct counting {
+  const gr_plan_figures *all;
+  gr_arena **arena;  // by program
+  bool *counted;
+} counting;
+
+static gr_status count_one(void *arg, int i) {
+  const counting *w = arg;
+  count_program(w->arena[i], w->all, &w->all->programs[i]);
+  w->counted[i] = true;
+  return GR_OK;
+}
+
+// A request to stop ends the threads' work: the caller counts what is left.
+static void count_programs(gr_arena *arena, gr_plan_figures *f) {
+  uint32_t n = f->plan->n_programs;
+  counting w = {f, GR_NEW(arena, gr_arena *, n + 1), GR_NEW(arena, bool, n + 1)};
+  for (uint32_t i = 0; i < n; i++) {
+    f->programs[i].program = &f->plan->programs[i];
+    w.arena[i] = gr_arena_within(arena);
+  }
+  gr_status_drop(gr_tasks_run(f->use.threads, (int)n, count_one, &w));
+  for (uint32_t i = 0; i < n; i++)
+    if (!w.counted[i]) count_program(w.arena[i], f, &f->programs[i]);
+}
+
 // ---- A plan -------------------------------------------------------------------------------------
 
 static void count_states(gr_plan_figures *f) {
@@ -205,10 +232,7 @@ const gr_plan_figures *gr_plan_count(gr_arena *arena, const gr_plan *p, const gr
   if (!targets) take_chips(arena, f);
   f->parameters = gr_plan_parameters(p, &f->trained);
   count_states(f);
-  for (uint32_t i = 0; i < p->n_programs; i++) {
-    f->programs[i].program = &p->programs[i];
-    count_program(arena, f, &f->programs[i]);
-  }
+  count_programs(arena, f);
   count_step(f);
   return f;
 }

@@ -61,6 +61,7 @@ typedef struct gr_plan_use {
   bool in_line;                      // collectives do not run beside kernels
   const gr_bucket_figures *buckets;  // n_buckets; 0: all have the same batch
   int n_buckets;
+  int threads;  // to count on; 0: one for each processor
 } gr_plan_use;
 
 typedef struct gr_plan_figures {
