@@ -1,7 +1,6 @@
 // export_onnx.c - see export_onnx.h.
 #include "cli/export_onnx.h"
 #include <string.h>
-#include "base/json.h"
 #include "base/output.h"
 #include "compiler/onnx/onnx.h"
 #include "job/job.h"
@@ -107,28 +106,41 @@ static gr_status read_record(gr_job *j, char **out) {
   return gr_is_file(data) ? gr_file_read(j->arena, data, MAX_RECORD, out, NULL) : GR_OK;
 }
 
-// Whether the data are normalized before they reach the model.
-static bool is_normalized(gr_arena *a, const char *record) {
-  const gr_json *root;
-  gr_json_error why;
-  if (!record || !gr_json_read(a, record, strlen(record), &root, &why)) return false;
-  return root->kind == GR_JSON_OBJECT && gr_json_get(root, "mean", GR_JSON_ARRAY);
+// *out: how the input x is made of a file, with the statistics of the checkpoint; NULL: the model
+// reads no x, or as it is.
+static gr_status read_preprocessing(gr_job *j, const source *origin, const gr_onnx_graph *g,
+                                    char **out) {
+  const gr_onnx_value *x = g->inputs;
+  gr_text text = gr_text_make(j->arena);
+  int n;
+  const gr_scalar *all = gr_checkpoint_scalars(origin->checkpoint, &n);
+  *out = NULL;
+  while (x && strcmp(x->name, "x") != 0) x = x->next;
+  if (!x || !j->spec.data) return GR_OK;
+  for (int i = 0; i < n; i++)
+    if (!strcmp(all[i].name, "run.data") && all[i].kind == GR_SCALAR_TEXT)
+      GR_TRY(gr_dataset_restore(j->spec.data, all[i].text));
+  gr_dataset_preprocessing(j->spec.data, &text);
+  if (text.len) *out = text.chars;
+  return GR_OK;
 }
 
 static gr_status write_model(gr_job *j, const char *path, const char *beside, source *origin,
-                             const gr_onnx_graph *g, const char *record) {
+                             const gr_onnx_graph *g, const char *record, const char *x) {
   gr_text config = gr_text_make(j->arena);
   gr_conf_json_written(&config, j->spec.conf, 0);
-  const gr_onnx_property all[] = {
+  gr_onnx_property all[5] = {
       {"graphrun.version", gr_version_number},
       {"graphrun.step",
        gr_arena_printf(j->arena, "%lld", (long long)gr_checkpoint_step(origin->checkpoint))},
-      {"graphrun.config", config.chars},
-      {"graphrun.data", record}};
+      {"graphrun.config", config.chars}};
+  int n = 3;
+  if (record) all[n++] = (gr_onnx_property){"graphrun.data", record};
+  if (x) all[n++] = (gr_onnx_property){"graphrun.preprocessing", x};
   gr_onnx_model m = {.graph = g,
                      .version = gr_version_number,
                      .properties = all,
-                     .n_properties = 3 + (record != NULL),
+                     .n_properties = n,
                      .read = read_state,
                      .ctx = origin};
   return write_files(&m, path, beside);
@@ -153,7 +165,7 @@ static void print_values(gr_arena *a, const char *what, const gr_onnx_value *v) 
 
 static gr_status export(gr_job *j, const gr_args *args, const gr_onnx_export *e, source *origin) {
   gr_onnx_graph *g = NULL;
-  char *record = NULL;
+  char *record = NULL, *before = NULL;
   const char *path = args->words[0], *beside = NULL;
   bool averages = !args->no_ema && j->spec.set.options.optimizer.ema_decay.given;
   GR_TRY(gr_kept_checkpoint(j->arena, args->config, args->which, &origin->checkpoint));
@@ -165,17 +177,15 @@ static gr_status export(gr_job *j, const gr_args *args, const gr_onnx_export *e,
   gr_status s = trace(j, e->program, origin, &g);
   if (!s && (e->beside || !gr_onnx_fits(g))) beside = gr_arena_printf(j->arena, "%s.data", path);
   if (!s) s = read_record(j, &record);
-  s = s ? s : write_model(j, path, beside, origin, g, record);
+  if (!s) s = read_preprocessing(j, origin, g, &before);
+  s = s ? s : write_model(j, path, beside, origin, g, record, before);
   gr_work_end(&work);
   if (s) return s;
   printf("%s: %d nodes of ONNX's operator set %d, %d tensors, of %s\n", path, g->n_nodes,
          GR_ONNX_OPSET, origin->n, gr_checkpoint_path(origin->checkpoint));
   print_values(j->arena, "inputs", g->inputs);
   print_values(j->arena, "outputs", g->outputs);
-  if (is_normalized(j->arena, record))
-    printf(
-        "  x        is normalized before, which the file does not do: (x - mean) * scale of its "
-        "metadata graphrun.data\n");
+  if (before) printf("  x        is made before, which the file does not do: %s\n", before);
   if (beside) printf("  weights  %s\n", beside);
   return GR_OK;
 }

@@ -96,6 +96,9 @@ void gr_dataset_notes(const gr_dataset *, gr_text *);
 // Which keys to change if a model's input of that name is not given, or of another dtype; NULL:
 // none.
 const char *gr_dataset_advice(const gr_dataset *, const char *field);
+// Appends how x is made of a file, with the transforms that apply to every sample, on one line;
+// nothing where x is what the file has.
+void gr_dataset_preprocessing(const gr_dataset *, gr_text *);
 // Appends its table of classes, with their weights: nothing if there are none.
 void gr_dataset_classes(const gr_dataset *, gr_text *);
 void gr_dataset_json(const gr_dataset *, gr_text *);  // data.json of a run's folder

@@ -173,6 +173,11 @@ void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_te
   for (int64_t i = 0; i < n; i++) gr_text_printf(out, "%s%d", i ? " " : "", ids[i]);
 }
 
+void gr_dataset_preprocessing(const gr_dataset *d, gr_text *out) {
+  if (d->ops->preprocessing) d->ops->preprocessing(d->self, out);
+  gr_transforms_preprocessing(d->transforms, out);
+}
+
 const char *gr_dataset_tokenizer_hash(gr_arena *a, const gr_dataset *d) {
   const gr_tokenizer *t = d->tokenizer;
   return gr_arena_printf(a, "%016llx", (unsigned long long)gr_hash_data(t->bytes, t->n_bytes));

@@ -213,6 +213,9 @@ typedef struct gr_source_ops {
   // Which keys to change if a model's input of that name is not given, or of another dtype; NULL:
   // none. Optional.
   const char *(*advice)(const void *self, const char *field);
+  // Appends how x is made of a file, for who makes it in another program: what an exported model
+  // does not do. Nothing: x is what the file has. Optional.
+  void (*preprocessing)(const void *self, gr_text *);
   // Members of data.json, each after a comma. NULL: those of its classes.
   void (*record)(const void *self, gr_text *json);
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/shown.h"
 #include "runtime/data/statistics.h"
 
 #define GR_TRANSFORM(name) extern const gr_transform_ops gr_transform_##name;
@@ -26,7 +27,7 @@ gr_status gr_transform_needs_floats(const gr_type *x, const char *transform) {
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-enum { MAX_NAMES = 64 };
+enum { MAX_NAMES = 64, MAX_SHOWN = 16 };
 
 static gr_status unknown(const char *what, const char *name, gr_loc loc, const char *const *names,
                          int n) {
@@ -237,6 +238,23 @@ void gr_transforms_end(const gr_transforms *t, const gr_draw *draw, gr_transform
   const gr_type *x = apply_until(t, t->n, draw, r);
   memcpy(r->x, r->room[0], gr_type_bytes(x));
   gr_transforms_drop(r);
+}
+
+static void put_statistics(const gr_transform *t, gr_text *out) {
+  int n = 0;
+  const double *values = t->ops->statistics ? t->ops->statistics(t->self, &n) : NULL;
+  for (int k = 0; k < n && n <= MAX_SHOWN; k++)
+    gr_text_printf(out, "%s%.9g", k ? ", " : " by the statistics ", gr_shown(values[k]));
+}
+
+void gr_transforms_preprocessing(const gr_transforms *t, gr_text *out) {
+  int named = 0;
+  for (int i = 0; t && i < t->n; i++) {
+    if (!t->items[i].always) continue;
+    gr_text_put(out, named++ ? ", " : out->len ? "; then data.transforms: " : "data.transforms: ");
+    gr_text_put(out, t->items[i].ops->name);
+    put_statistics(&t->items[i], out);
+  }
 }
 
 // ---- Metadata -----------------------------------------------------------------------------------

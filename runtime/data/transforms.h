@@ -35,6 +35,10 @@ GR_MUST_USE gr_status gr_transforms_begin(const gr_transforms *, gr_row *, gr_tr
 // Writes what becomes of it to the row. draw->augment says whether the sample is trained on.
 void gr_transforms_end(const gr_transforms *, const gr_draw *, gr_transform_row *);
 
+// Appends those that apply to every sample: "; then data.transforms: normalize, lineplot". NULL is
+// fine.
+void gr_transforms_preprocessing(const gr_transforms *, gr_text *out);
+
 // Adds what the last transform makes known of x: height, width, channels and frames.
 int gr_transforms_metadata(const gr_transforms *, gr_metadata out[GR_MAX_METADATA], int n);
 

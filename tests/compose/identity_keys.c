@@ -150,6 +150,7 @@ static const char *const counting[] = {
     "data.image.size",
     "data.image.resize",
     "data.image.color",
+    "data.image.decode",
     "data.video.path",
     "data.video.size",
     "data.video.color",

@@ -32,9 +32,13 @@ for kind in table regression series image video speech texts text rl; do
 done
 expect "the batch is of any size, and so is a series" 0 'inputs   x f32\[n,t,[0-9]+\]' -- "$graphrun" export series/run a.onnx
 "$graphrun" export series/run b.onnx >/dev/null
-expect "columns that are normalized before are named" 0 "x +is normalized before" -- "$graphrun" export table/run columns.onnx
-expect "... and images, which are not, are not" 0 "inputs   x u8" -- "$graphrun" export image/run columns.onnx
-check "... no line says so" sh -c '! grep -q "is normalized" "$1"' sh "$log"
+made="x +is made before, which the file does not do:"
+expect "columns that are normalized before are named" 0 "$made normalized: \(x - mean\)" -- "$graphrun" export table/run columns.onnx
+expect "... and how images are read" 0 "$made bytes.*resize\(\(24, 24\), Image.BILINEAR\)" -- "$graphrun" export image/run columns.onnx
+expect "... and features of recordings" 0 "$made features of recordings, \[frames, 16\]" -- "$graphrun" export speech/run columns.onnx
+check "... also in the file" grep -q "graphrun.preprocessing" columns.onnx
+expect "a policy's x is made by no data" 0 "inputs   x f32" -- "$graphrun" export rl/run columns.onnx --program=policy
+check "... no line says so" sh -c '! grep -q "is made before" "$1"' sh "$log"
 check "the same bytes again" cmp a.onnx b.onnx
 expect "a policy is exported by its name, too" 0 "inputs   x f32\[n,4\]" "action i32\[n\]" -- \
   "$graphrun" export rl/run policy.onnx --program=policy

@@ -12,6 +12,7 @@ typedef struct gr_image_spec {
   int64_t height, width;         // 0: not given
   gr_picture_resize resize;
   int channels;  // 1, 3 or 4
+  bool reduced;  // a large JPEG may be decoded at a fraction of its size (gr_picture_use)
 } gr_image_spec;
 
 typedef enum gr_image_skip { GR_IMAGE_OTHER } gr_image_skip;  // of gr_source_ops.skips

@@ -7,17 +7,19 @@
 // ---- Opening ------------------------------------------------------------------------------------
 
 static gr_status image_read_spec(gr_conf *section, gr_image_spec *s) {
-  const char *resize, *color;
+  const char *resize, *color, *decode;
   *s = (gr_image_spec){0};
   GR_TRY(gr_conf_text(section, "path", NULL, &s->path));
   GR_TRY(gr_conf_text(section, "eval_path", NULL, &s->eval_path));
   GR_TRY(gr_conf_text(section, "resize", NULL, &resize));
   GR_TRY(gr_conf_text(section, "color", NULL, &color));
+  GR_TRY(gr_conf_text(section, "decode", NULL, &decode));
   GR_TRY(gr_source_read_size(section, "size", &s->height, &s->width));
   s->resize = !strcmp(resize, "cover")  ? GR_PICTURE_COVER
               : !strcmp(resize, "crop") ? GR_PICTURE_CROP
                                         : GR_PICTURE_STRETCH;
   s->channels = !strcmp(color, "gray") ? 1 : !strcmp(color, "rgb") ? 3 : 4;
+  s->reduced = !strcmp(decode, "reduced");
   return GR_OK;
 }
 
@@ -58,10 +60,11 @@ static int image_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
 
 // ---- A sample -----------------------------------------------------------------------------------
 
-// What is cropped is not scaled.
+// A mean of means is another value than the mean, so only who asks for it gets it. What is cropped
+// is not scaled.
 static gr_picture_use use_of(const gr_image_spec *s) {
-  return s->resize == GR_PICTURE_CROP ? (gr_picture_use){0, 0}
-                                      : (gr_picture_use){s->height, s->width};
+  bool fraction = s->reduced && s->resize != GR_PICTURE_CROP;
+  return fraction ? (gr_picture_use){s->height, s->width} : (gr_picture_use){0, 0};
 }
 
 static gr_status read_image(const gr_image_spec *s, const char *path, unsigned char *out) {
@@ -103,6 +106,24 @@ static void image_inspect(const void *self, const gr_sample *all, uint32_t n, gr
                  (long long)m->spec.width, m->spec.channels);
 }
 
+// As PIL does it, whose resize() scales the same way. It multiplies colours by alpha first, and
+// convert() drops alpha without blending, so that pictures with alpha differ.
+static void image_preprocessing(const void *self, gr_text *out) {
+  const gr_image_spec *s = &((const gr_image *)self)->spec;
+  const char *mode = s->channels == 1 ? "L" : s->channels == 3 ? "RGB" : "RGBA";
+  int w = (int)s->width, h = (int)s->height;
+  gr_text_printf(out, "bytes 0 to 255 of an image; with PIL ");
+  if (s->resize == GR_PICTURE_STRETCH)
+    gr_text_printf(out, "Image.open(FILE).convert('%s').resize((%d, %d), Image.BILINEAR)", mode, w,
+                   h);
+  else if (s->resize == GR_PICTURE_COVER)
+    gr_text_printf(out, "ImageOps.fit(Image.open(FILE).convert('%s'), (%d, %d), Image.BILINEAR)",
+                   mode, w, h);
+  else
+    gr_text_printf(out, "the middle %d x %d of Image.open(FILE).convert('%s'), zeros around it", w,
+                   h, mode);
+}
+
 const gr_source_ops gr_source_image = {
     .name = "image",
     .sample = "image",
@@ -128,4 +149,5 @@ const gr_source_ops gr_source_image = {
     .probe = image_probe,
     .metadata = image_metadata,
     .name_of = gr_listing_name_of,
-    .inspect = image_inspect};
+    .inspect = image_inspect,
+    .preprocessing = image_preprocessing};

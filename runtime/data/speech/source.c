@@ -264,6 +264,14 @@ static void speech_describe(const void *self, uint32_t sample, gr_text *out) {
   gr_text_json(out, item->text);
 }
 
+static void speech_preprocessing(const void *self, gr_text *out) {
+  const gr_speech *s = self;
+  gr_text_printf(out,
+                 "features of recordings, [frames, %d], as data.speech.features of its metadata "
+                 "graphrun.config says",
+                 s->spec.features.mels);
+}
+
 const gr_source_ops gr_source_speech = {
     .name = "speech",
     .sample = "utterance",
@@ -299,6 +307,7 @@ const gr_source_ops gr_source_speech = {
     .probe = speech_probe,
     .keep = speech_keep,
     .notes = speech_notes,
+    .preprocessing = speech_preprocessing,
     .fill = speech_fill,
     .metadata = speech_metadata,
     .name_of = speech_name_of,

@@ -206,6 +206,12 @@ static void table_decode(const void *self, const int32_t *ids, int64_t n, gr_tex
   gr_classes_decode(t->classes.n ? &t->classes : &t->targets, ids, n, out);
 }
 
+static void table_preprocessing(const void *self, gr_text *out) {
+  const gr_table *t = self;
+  if (t->n_statistics)
+    gr_text_put(out, "normalized: (x - mean) * scale of its metadata graphrun.data");
+}
+
 const gr_source_ops gr_source_table = {
     .name = "table",
     .sample = "sample",
@@ -242,4 +248,5 @@ const gr_source_ops gr_source_table = {
     .inspect = gr_table_inspect,
     .notes = gr_table_notes,
     .advice = table_advice,
+    .preprocessing = table_preprocessing,
     .record = gr_table_record};

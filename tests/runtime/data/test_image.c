@@ -229,7 +229,61 @@ static void bad_images(void) {
   gr_dataset_close(d);
 }
 
+#if defined GR_HAVE_JPEG && defined GR_HAVE_PNG
+static int hex_of(const char *digits, unsigned char *out) {
+  int n = 0;
+  for (unsigned v; sscanf(digits + 2 * (size_t)n, "%2x", &v) == 1; n++) out[n] = (unsigned char)v;
+  return n;
+}
+
+// The largest difference of an image's values from those.
+static int differs(const images *m, const unsigned char *want) {
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  int most = 0;
+  MUST(open_images(m, &d));
+  first_batch(d, GR_SPLIT_TRAIN, &l, &b);
+  const unsigned char *x = fixture_field(b, "x", &t);
+  for (int i = 0; i < m->spec.height * m->spec.width * m->spec.channels; i++)
+    if (abs(x[i] - want[i]) > most) most = abs(x[i] - want[i]);
+  gr_loader_close(l);
+  gr_dataset_close(d);
+  return most;
+}
+
+// The same bytes as Pillow's, unless a part of a JPEG is asked for.
+static void as_pillow(void) {
+  static char file[1 << 15], result[1 << 15];
+  static unsigned char bytes[1 << 14], want[1 << 14];
+  char how[16], color[16];
+  int height, width, cases = 0, reduced = 0;
+  images m = of_list("path,label\npicture,a\npicture,b\n");
+  FILE *f = fopen(GR_GOLDEN "/pictures.txt", "r");
+  CHECK(f, "cannot open %s", GR_GOLDEN "/pictures.txt");
+  CHECK(fscanf(f, "%*[^\n]") == 0, "the first line");
+  for (;
+       fscanf(f, "%15s %15s %d %d %32767s %32767s", how, color, &height, &width, file, result) == 6;
+       cases++) {
+    m.spec.resize = !strcmp(how, "cover") ? GR_PICTURE_COVER : GR_PICTURE_STRETCH;
+    m.spec.channels = !strcmp(color, "gray") ? 1 : 3;
+    m.spec.height = height, m.spec.width = width, m.spec.reduced = false;
+    fixture_bytes(fixture_path("picture"), bytes, (size_t)hex_of(file, bytes));
+    CHECK(hex_of(result, want) == height * width * m.spec.channels, "case %d", cases);
+    CHECK(!differs(&m, want), "case %d differs by up to %d", cases, differs(&m, want));
+    m.spec.reduced = true;
+    reduced += differs(&m, want) > 0;
+  }
+  CHECK(cases == 7 && reduced == 5, "%d cases, of which %d may be reduced", cases, reduced);
+  fclose(f);
+}
+#else
+static void as_pillow(void) { SKIP("built without libjpeg-turbo or libpng"); }
+#endif
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"folders", folders}, {"lists", lists}, {"same_on_ranks", same_on_ranks},
-             {"bad_lists", bad_lists}, {"bad_folders", bad_folders}, {"bad_images", bad_images});
+             {"bad_lists", bad_lists}, {"bad_folders", bad_folders}, {"bad_images", bad_images},
+             {"as_pillow", as_pillow});
 }
