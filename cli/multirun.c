@@ -36,6 +36,7 @@ typedef struct runs {
   const char **identity;  // of its configuration (identity.h)
   pid_t *running;         // process of each job; 0: not started, or ended
   sigset_t signals;       // signals to wait for: SIGCHLD, and those that request a stop
+  gr_map said;            // the errors of configurations so far
   bool stopped;
   int failed;
   int first_code;
@@ -93,11 +94,13 @@ static void warn_of_dir(const gr_conf *dir) {
            dir->loc.file, dir->loc.line, dir->loc.col);
 }
 
-// Composes and checks a configuration, and finds the folder of the sweep.
+// Composes and checks a configuration, and finds the folder of the sweep. What its run would refuse
+// before it begins is said here, once for all runs that share it.
 static gr_status compose(runs *w, const char **overrides, gr_composed *c, gr_conf **conf) {
   gr_compose_request q = w->request;
   q.overrides = overrides, q.n_overrides = gr_multirun_width(&w->axes);
   GR_TRY(gr_compose_checked(w->arena, &q, c, conf));
+  if (!w->options->dry_run) GR_TRY(gr_job_check(w->arena, &w->args, *conf));
   if (!c->hydra || w->dir) return GR_OK;
   warn_of_dir(gr_conf_find(*conf, "output.dir"));
   return gr_hydra_sweep_dir(w->arena, c->hydra, &w->dir);
@@ -113,12 +116,27 @@ static gr_status prepare_job(runs *w, int j) {
   return gr_note(s, GR_NOWHERE, "in run %d of the sweep", j);
 }
 
+// Adds an error, unless one with these words is there: what the runs share is an error of the
+// first.
+static gr_status also_once(runs *w, gr_status all, gr_status s) {
+  uint32_t ignored;
+  const char *hint = s ? gr_status_hint(s) : NULL;
+  const char *words = gr_arena_printf(w->arena, "%d %s %s", gr_status_count(s), gr_status_text(s),
+                                      hint ? hint : "");
+  if (s && gr_map_find(&w->said, words, &ignored)) {
+    gr_status_drop(s);
+    return all;
+  }
+  if (s) gr_map_put(&w->said, words, 0);
+  return gr_also(all, s);
+}
+
 // Composes and checks the configuration of every job before the first one starts.
 static gr_status prepare_all(runs *w) {
   gr_status all = GR_OK;
   GR_TRY(gr_multirun_all(w->arena, &w->axes, &w->jobs));
   make_room(w);
-  for (int j = 0; j < w->jobs.n; j++) all = gr_also(all, prepare_job(w, j));
+  for (int j = 0; j < w->jobs.n; j++) all = also_once(w, all, prepare_job(w, j));
   return all;
 }
 
@@ -135,8 +153,9 @@ static gr_status check_probes(runs *w, gr_conf **out) {
     gr_status s = compose(w, gr_multirun_job(w->arena, &w->axes, lines, 0), &c, &conf);
     if (s && strstr(gr_status_text(s), "must be an integer"))
       s = gr_hint(s, "whole numbers are searched by int(interval(8, 64)) or range(8, 65)");
-    all = gr_also(all, gr_note(s, GR_NOWHERE, "in a trial with the %s of a parameter",
-                               i ? "last values" : "first values"));
+    s = gr_note(s, GR_NOWHERE, "in a trial with the %s of a parameter",
+                i ? "last values" : "first values");
+    all = also_once(w, all, s);
     if (!i) *out = conf;
   }
   return all;
@@ -189,6 +208,7 @@ static gr_status end_trial(runs *w, int j, int code) {
 }
 
 static gr_status prepare(runs *w) {
+  w->said = gr_map_make(w->arena);
   GR_TRY(gr_multirun_axes(w->arena, &w->request, &w->axes));
   w->at_once = w->options->jobs ? (long)w->options->jobs : 1;
   bool searches = w->axes.base.hydra && gr_hydra_searches(w->axes.base.hydra);

@@ -6,8 +6,10 @@
 
 // ---- checkpoint.metric ----------------------------------------------------------------------
 
+enum { MAX_METRICS = 64 };
+
 typedef struct metrics {
-  const char *names[64];
+  const char *names[MAX_METRICS];
   int n;
 } metrics;
 
@@ -15,7 +17,7 @@ typedef struct metrics {
 static void list_metrics(gr_arena *a, const gr_program *p, metrics *out) {
   const gr_graph *g = p->frame.g;
   bool report = !strcmp(p->kind, "report");
-  for (uint32_t k = 0; k < g->n_results && out->n < 64; k++) {
+  for (uint32_t k = 0; k < g->n_results && out->n < MAX_METRICS; k++) {
     const char *name = g->result_names[k], *end = strrchr(name, '.');
     if (report ? strncmp(name, "report.", 7) : strncmp(name, "metric.", 7) || strcmp(end, ".sum"))
       continue;
@@ -39,6 +41,13 @@ static void find_metrics(gr_arena *a, const gr_run_spec *spec, metrics *out) {
   }
 }
 
+static gr_status unknown_metric(const gr_conf *key, const metrics *m, const char *list) {
+  gr_status s = gr_fail(GR_ERR_CONFIG, key->loc, "the model has no metric '%s'", key->text);
+  const char *near = gr_text_nearest(key->text, m->names, m->n);
+  return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list)
+              : gr_hint(s, "it has: %s", list);
+}
+
 // With a metric that no program computes, no best checkpoint would be kept, silently.
 static gr_status check_metric(gr_arena *a, const gr_run_spec *spec) {
   const gr_conf *key = gr_conf_find(spec->conf, "checkpoint.metric");
@@ -51,10 +60,45 @@ static gr_status check_metric(gr_arena *a, const gr_run_spec *spec) {
     gr_text_printf(&list, "%s%s", i ? ", " : "", m.names[i]);
   }
   if (!m.n || !key || key->is_default) return GR_OK;
-  gr_status s = gr_fail(GR_ERR_CONFIG, key->loc, "the model has no metric '%s'", metric);
-  const char *near = gr_text_nearest(metric, m.names, m.n);
-  return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.chars)
-              : gr_hint(s, "it has: %s", list.chars);
+  return unknown_metric(key, &m, list.chars);
+}
+
+// The names that a map `metrics:` gives; one that ends in '?' need not be there.
+static void add_named(gr_arena *a, const char *program, const gr_conf *map, metrics *out) {
+  for (int i = 0; map && map->kind == GR_CONF_MAP && i < map->n && out->n < MAX_METRICS; i++) {
+    const char *name = gr_arena_strndup(a, map->keys[i], strcspn(map->keys[i], "?"));
+    out->names[out->n++] = gr_run_metric_of(a, program, name);
+  }
+}
+
+static void add_programs(gr_arena *a, gr_conf *programs, metrics *out) {
+  for (int i = 0; programs && programs->kind == GR_CONF_MAP && i < programs->n; i++) {
+    gr_conf *p = programs->items[i];
+    if (p->kind != GR_CONF_MAP) continue;
+    add_named(a, programs->keys[i], gr_conf_member(p, "metrics"), out);
+    if (out->n < MAX_METRICS) out->names[out->n++] = gr_run_metric_of(a, programs->keys[i], "loss");
+  }
+}
+
+gr_status gr_check_metric_named(gr_arena *a, gr_conf *conf, gr_conf *graph,
+                                const gr_settings *set) {
+  const gr_conf *key = gr_conf_find(conf, "checkpoint.metric");
+  gr_conf *report = gr_conf_member(graph, "report");
+  gr_text list = gr_text_make(a);
+  metrics m = {.n = 0};
+  if (!key || key->is_default || key->kind != GR_CONF_TEXT) return GR_OK;
+  m.names[m.n++] = "loss";
+  add_named(a, "eval", gr_conf_member(graph, "metrics"), &m);
+  if (report && report->kind == GR_CONF_MAP)
+    add_named(a, "eval", gr_conf_member(report, "metrics"), &m);
+  for (int i = 0; i < set->loop.n_text_metrics && m.n < MAX_METRICS; i++)
+    m.names[m.n++] = set->loop.text_metrics[i].name;
+  add_programs(a, gr_conf_member(graph, "programs"), &m);
+  for (int i = 0; i < m.n; i++) {
+    if (!strcmp(m.names[i], key->text) || m.n == MAX_METRICS) return GR_OK;
+    gr_text_printf(&list, "%s%s", i ? ", " : "", m.names[i]);
+  }
+  return unknown_metric(key, &m, list.chars);
 }
 
 // ---- training.text_metrics --------------------------------------------------------------------

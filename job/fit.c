@@ -14,6 +14,7 @@
 #include "compiler/report/parts.h"
 #include "job/figures.h"
 #include "job/parts.h"
+#include "job/smaller.h"
 #include "job/variants.h"
 
 // Parts of the model that can be computed again, none within another, the best first.
@@ -48,7 +49,8 @@ typedef struct candidate {
 typedef struct fit {
   gr_job *job;
   int ranks;
-  double limit;  // bytes of a rank
+  double limit;   // bytes of a rank
+  double states;  // of it, as configured
   part_set sets[MAX_SETS];
   int n_sets;
   way ways[MAX_WAYS];  // n_ways; the first changes nothing
@@ -293,42 +295,15 @@ static void find_ways(fit *f) {
 
 // ---- The choice ---------------------------------------------------------------------------------
 
-static void put_other(const fit *f, const char *override, double bytes, gr_text *t) {
-  char b[32];
-  gr_job other;
-  const char *overrides[] = {"training.memory=null", override};
-  gr_status s = gr_job_plan_with(f->job, overrides, 2, f->ranks, &other);
-  double now = s ? bytes : gr_job_count(&other, NULL, 0)->bytes;
-  if (now < bytes)
-    gr_text_printf(t, "%s%s alone needs %s less", t->len ? "; " : "", override,
-                   gr_bytes_text(bytes - now, b));
-  gr_status_drop(s);
-  gr_arena_destroy(other.arena);
-}
-
-// What is not chosen, because it changes what is computed or where.
-static void put_others(const fit *f, double bytes, gr_text *t) {
-  const gr_options *o = &f->job->spec.set.options;
-  if (o->precision.precision == gr_precision_fp32)
-    put_other(f, "training.precision=bf16", bytes, t);
-  if (f->ranks > 1 && o->sharding.strategy == gr_strategy_ddp) {
-    put_other(f, "distributed.strategy=zero1", bytes, t);
-    put_other(f, "distributed.strategy=fsdp", bytes, t);
-  }
-}
-
 static gr_status refuse(const fit *f, const candidate *first, const candidate *best) {
   char a[32], b[32], c[32];
-  gr_text t = gr_text_make(f->job->arena);
   gr_status s = gr_fail(GR_ERR_CONFIG, gr_conf_find(f->job->spec.conf, "training.memory")->loc,
                         "training.memory is %s, but a rank needs %s, and at least %s with values "
                         "computed again and micro-steps%s",
                         gr_bytes_text(f->limit, a), gr_bytes_text(first->bytes, b),
                         gr_bytes_text(best->bytes, c),
                         f->job->spec.device->gpu ? ", and states in host memory" : "");
-  put_others(f, first->bytes, &t);
-  return gr_hint(s, "%s%sa smaller training.batch_size, or more ranks", t.chars,
-                 t.len ? "; or " : "");
+  return gr_hint_memory(s, f->job, f->ranks, f->states, first->bytes, f->limit);
 }
 
 static gr_status set(gr_job *j, const char *key, const char *text) {
@@ -379,6 +354,7 @@ static gr_status fit_to_limit(gr_job *j, int ranks) {
   bool there = plan_with(&f, &other, &first);  // its errors are those of the plan
   bool norm = there && has_op(other.spec.plan, "batch_norm");
   bool loops = there && has_op(other.spec.plan, "scan");
+  if (there) f.states = (double)other.spec.plan->state_bytes;
   gr_arena_destroy(other.arena);
   if (!there || fits(&f, &first)) return GR_OK;
   if (!is_given(j, "training.accumulate") && !norm)

@@ -76,11 +76,12 @@ static gr_run_kind kind_of(const gr_args *a) {
 
 static bool starts(const gr_args *a) { return a->command && a->command->starts; }
 
-static gr_status no_config(gr_arena *a, const char *path) {
-  const char *near = gr_paths_nearest(a, path);
-  gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", path);
-  return near ? gr_hint(s, "did you mean '%s'?", near)
-              : gr_hint(s, "the path of a .yaml file, such as configs/multi_gpu.yaml");
+static gr_status take_composed(gr_job *j) {
+  const gr_hooks_settings *h = &j->spec.set.hooks;
+  j->unexpected = gr_job_settle_expect(j->arena, &j->args, &j->spec);
+  GR_TRY(gr_also(check_params(j), find_paths(j)));
+  GR_TRY(gr_job_take(j, j->spec.conf));
+  return gr_hooks_check_params(h->scripts, h->paths.n, h->params, h->n_params);
 }
 
 gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
@@ -91,7 +92,8 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no configuration is given"),
                    "%s; `graphrun new NAME` makes a project with one", gr_samples_call(name));
   if (!args->kept && !args->config_dirs.n) GR_TRY(gr_samples_given(name, args->config));
-  if (!gr_is_file(args->config) && !args->config_dirs.n) return no_config(arena, args->config);
+  if (!gr_is_file(args->config) && !args->config_dirs.n)
+    return gr_paths_no_config(arena, args->config);
   gr_compose_request r = {.path = args->config,
                           .config_dirs = args->config_dirs.list,
                           .n_config_dirs = args->config_dirs.n,
@@ -107,11 +109,15 @@ gr_status gr_job_compose(gr_arena *arena, const gr_args *args, gr_job *j) {
   if (args->kept && args->command && args->command->uses_weights)
     gr_kept_warn(args->kept, j->spec.conf);
   if (args->kept) gr_kept_use_files(arena, args->kept, args->no_ema, j->spec.conf);
-  j->unexpected = gr_job_settle_expect(arena, &j->args, &j->spec);
-  GR_TRY(gr_also(check_params(j), find_paths(j)));
-  GR_TRY(gr_job_take(j, j->spec.conf));
-  return gr_hooks_check_params(j->spec.set.hooks.scripts, j->spec.set.hooks.paths.n,
-                               j->spec.set.hooks.params, j->spec.set.hooks.n_params);
+  return take_composed(j);
+}
+
+gr_status gr_job_check(gr_arena *arena, const gr_args *args, const gr_conf *conf) {
+  gr_job j = {.arena = arena, .args = *args};
+  j.args.command = NULL;  // no device is opened
+  j.spec.conf = gr_conf_copy(arena, conf);
+  GR_TRY(take_composed(&j));
+  return gr_check_metric_named(arena, j.spec.conf, j.graph, &j.spec.set);
 }
 
 gr_status gr_job_compose_kept(gr_arena *arena, const gr_args *args, gr_job *j) {

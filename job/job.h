@@ -30,6 +30,9 @@ typedef struct gr_job {
 
 // Composes and checks the configuration, and reads the settings and the model's file.
 GR_MUST_USE gr_status gr_job_compose(gr_arena *, const gr_args *, gr_job *out);
+// What gr_job_compose refuses of a configuration that is composed and checked already, and a metric
+// that the model's file has not: for runs that are started later, as other processes.
+GR_MUST_USE gr_status gr_job_check(gr_arena *, const gr_args *, const gr_conf *);
 // The same for the configuration that is kept in the run's folder args->config, to use its weights.
 GR_MUST_USE gr_status gr_job_compose_kept(gr_arena *, const gr_args *, gr_job *out);
 // The same of either: a configuration, or a run's folder.

@@ -6,6 +6,7 @@
 #include "base/port.h"
 #include "base/room.h"
 #include "base/shown.h"
+#include "job/smaller.h"
 #include "job/variants.h"
 #include "runtime/data/loader.h"
 
@@ -281,6 +282,27 @@ static void try_plans(alternatives *c) {
   for (int i = 0; i < n; i++) put_alternative(c, list[i].override, list[i].saved);
 }
 
+static double all_with(const void *ctx, const char *override) {
+  const alternatives *c = ctx;
+  alternative one;
+  int n = 0;
+  add(c, &one, &n, override);
+  compile(c, &one, n);
+  return c->all - one.saved;
+}
+
+// Of a GPU's plan the host has little, whatever its batch.
+static void put_smaller(const alternatives *c) {
+  const gr_plan *p = c->job->spec.plan;
+  bool again = gr_job_plans_again(c->job);
+  double states = (double)p->state_bytes * (c->each ? 1 : c->local);
+  gr_smaller s = {c->job, states, c->all, c->all - c->missing, again ? all_with : NULL, c};
+  if (p->gpu || c->job->spec.kind != GR_RUN_TRAIN)
+    gr_text_put(c->out, "a smaller training.batch_size");
+  else
+    gr_put_smaller(c->out, &s);
+}
+
 static void put_alternatives(alternatives *c, const needs *n, const shortage *s) {
   c->ranks = gr_mesh_ranks(&c->job->spec.plan->mesh);
   c->each = s->by.per_process && !c->threads;
@@ -291,8 +313,9 @@ static void put_alternatives(alternatives *c, const needs *n, const shortage *s)
   double saving = (n->saving - saving_bytes(c->job, c->local, false)) / share;
   put_alternative(c, "checkpoint.async=false", saving);
   put_alternative(c, "data.cache_mb=0", cache);
-  gr_text_printf(c->out, "%sa smaller training.batch_size, or more machines",
-                 c->found ? "; or " : "");
+  gr_text_put(c->out, c->found ? "; or " : "");
+  put_smaller(c);
+  gr_text_put(c->out, "; or more machines");
 }
 
 // ---- Comparing ----------------------------------------------------------------------------------

@@ -202,3 +202,10 @@ gr_status gr_paths_find(gr_arena *a, const gr_kept_run *kept, bool planned, gr_c
   if (path) vocab->text = path;
   return GR_OK;
 }
+
+gr_status gr_paths_no_config(gr_arena *a, const char *path) {
+  const char *near = gr_paths_nearest(a, path);
+  gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", path);
+  return near ? gr_hint(s, "did you mean '%s'?", near)
+              : gr_hint(s, "the path of a .yaml file, such as configs/multi_gpu.yaml");
+}

@@ -14,3 +14,5 @@
 GR_MUST_USE gr_status gr_paths_find(gr_arena *, const gr_kept_run *kept, bool planned, gr_conf *);
 // A path in the same folder whose last name is spelt nearly so; NULL: none.
 const char *gr_paths_nearest(gr_arena *, const char *path);
+// GR_ERR_CONFIG: there is no such file, with the nearest name there is.
+GR_MUST_USE gr_status gr_paths_no_config(gr_arena *, const char *path);

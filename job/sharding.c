@@ -179,7 +179,9 @@ static gr_status read_rule(reader *r, const char *pattern, const char *axis, con
   if (!is_axis(axis)) return unknown_axis(r->arena, axis, c->key_loc);
   if (!split && strcmp(text, "R"))
     return gr_hint(
-        gr_fail(GR_ERR_CONFIG, c->loc, "this is not a layout on the mesh axis '%s'", axis),
+        gr_fail(GR_ERR_CONFIG, c->loc,
+                "distributed.layout: %s%s%s is no layout on the mesh axis '%s'", *text ? "'" : "",
+                *text ? text : gr_conf_a_kind(c->kind), *text ? "'" : "", axis),
         "R: replicated on every rank; S0, S1, ...: sharded along that axis of the weight");
   r->rules[r->out->n_rules++] =
       (gr_layout_rule){.pattern = pattern,
@@ -192,12 +194,13 @@ static gr_status read_rule(reader *r, const char *pattern, const char *axis, con
 
 static gr_status read_item(reader *r, gr_conf *item) {
   gr_conf *match = item->kind == GR_CONF_MAP ? gr_conf_member(item, "match") : NULL;
+  const char *lacks = item->kind != GR_CONF_MAP ? "is no mapping"
+                      : !match                  ? "has no 'match', the pattern of weights' names"
+                      : match->kind != GR_CONF_TEXT ? "has a 'match' that is no pattern of names"
+                                                    : "has no axis of the mesh with its layout";
   if (!match || match->kind != GR_CONF_TEXT || item->n < 2)
-    return gr_hint(
-        gr_fail(GR_ERR_CONFIG, item->loc,
-                "a rule of distributed.layout needs a pattern of weight names, 'match', and "
-                "a layout for an axis of the mesh"),
-        "{match: \"*.q.weight\", tp: S0}");
+    return gr_hint(gr_fail(GR_ERR_CONFIG, item->loc, "a rule of distributed.layout %s", lacks),
+                   "as in {match: \"*.q.weight\", tp: S0}");
   for (int i = 0; i < item->n; i++)
     if (item->items[i] != match) GR_TRY(read_rule(r, match->text, item->keys[i], item->items[i]));
   return GR_OK;

@@ -138,19 +138,19 @@ bool gr_choices_deleted(gr_defaults *d, const gr_default *e) {
   return c->used = true;
 }
 
-gr_status gr_choices_record(gr_defaults *d, const gr_default *e) {
+gr_status gr_choices_record(gr_defaults *d, const gr_default *e, bool there) {
   if (!e->is_group) return GR_OK;
   const char *key = gr_entry_key(d->arena, e);
   const gr_choice *old = choices_find(&d->known, key);
   if (!old) {
     gr_choice *c = add(d->arena, &d->known, key);
     c->group = gr_entry_group(d->arena, e), c->value = value_of(d->arena, e), c->loc = e->loc;
-    c->append = e->append;
+    c->append = e->append, c->absent = !there;
     return GR_OK;
   }
   const char *now = e->value ? e->value : "null";
   const char *before = is_text(old->value) ? old->value->text : "null";
-  if (!strcmp(now, before)) return GR_OK;
+  if (!strcmp(now, before) || old->absent || !there) return GR_OK;
   gr_status s = gr_note(
       gr_fail(GR_ERR_CONFIG, e->loc, "multiple values for %s: '%s' and '%s'", key, now, before),
       old->loc, "it is '%s' here", before);

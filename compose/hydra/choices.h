@@ -12,7 +12,7 @@ void gr_choices_override(gr_defaults *, const char *config, const gr_default *);
 void gr_choices_apply(gr_defaults *, gr_default *);
 bool gr_choices_deleted(gr_defaults *, const gr_default *);  // whether ~group deletes the entry
 // Records the entry's option; an error when the group has a different one already.
-GR_MUST_USE gr_status gr_choices_record(gr_defaults *, const gr_default *);
+GR_MUST_USE gr_status gr_choices_record(gr_defaults *, const gr_default *, bool there);
 
 // The choices that interpolations in a defaults list may refer to, as a map; gr_choices_resolve
 // replaces the interpolation in an entry by its value.

@@ -35,6 +35,7 @@ typedef struct gr_choice {
   gr_loc loc;
   const gr_override *line;
   bool used, append;  // append: by +group=option
+  bool absent;        // there is no such configuration, which is an error of its own
 } gr_choice;
 
 typedef struct gr_choices {

@@ -241,8 +241,14 @@ static gr_status add(gr_resolver *r, gr_conf *root, const gr_override *o) {
   if (!now || collection(o->value.one)) return set(r, root, o, true);
   gr_status s =
       gr_fail(GR_ERR_CONFIG, key_place(o), "could not add '%s': it exists already", o->key);
-  return gr_hint(gr_note(s, now->loc, "it is set here"),
-                 "to change it, write %s; to add or change it, write +%s", o->line + 1, o->line);
+  s = gr_note(s, now->loc, "it is set here");
+  if (now->kind == GR_CONF_MAP)
+    return gr_hint(
+        s,
+        "it is a section, whose keys are %s.KEY=VALUE; and no folder that is searched has "
+        "a folder '%s' of configurations to choose from",
+        o->key, o->key);
+  return gr_hint(s, "to change it, write %s; to add or change it, write +%s", o->line + 1, o->line);
 }
 
 static double number(const gr_conf *c) {

@@ -216,10 +216,10 @@ static gr_status load_list(gr_defaults *d, gr_default_node *node, const gr_confi
 // Checks an entry before its own defaults list is expanded.
 static gr_status check_entry(gr_defaults *d, gr_default_node *node, const gr_config *c) {
   gr_default *item = node->item;
-  GR_TRY(gr_choices_record(d, item));
-  if (item->is_group && !item->value) return GR_OK;
-  if (gr_entry_missing(d->arena, item))
-    return d->skip_missing ? GR_OK : gr_choices_missing(d, node);
+  bool missing = gr_entry_missing(d->arena, item), null = item->is_group && !item->value;
+  GR_TRY(gr_choices_record(d, item, c || missing || null || item->optional));
+  if (null) return GR_OK;
+  if (missing) return d->skip_missing ? GR_OK : gr_choices_missing(d, node);
   if (!c) return item->optional ? GR_OK : gr_choices_not_found(d, node);
   GR_TRY(check_ends(d, node));
   if (++d->depth > MAX_FILES)

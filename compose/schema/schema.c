@@ -316,7 +316,9 @@ static gr_status no_section(const gr_conf *c, const char *path) {
   if (c->kind == GR_CONF_NULL) return gr_hint(s, "indent its keys, on the lines below it");
   if (strchr(text, ':')) return gr_hint(s, "write 'key: value', with a blank after ':'");
   if (strchr(text, '=')) return gr_hint(s, "write 'key: value', with ':' and not '='");
-  return gr_hint(s, "its keys are listed by `graphrun config --help %s`", path);
+  s = gr_hint(s, "its keys are listed by `graphrun config --help %s`", path);
+  if (!*text || strpbrk(text, " ./\\") || strchr(path, '.')) return s;
+  return gr_hint(s, "'defaults: [{%s: %s}]' takes %s/%s.yaml", path, text, path, text);
 }
 
 static gr_status check_member(gr_arena *a, gr_conf *map, int i, const char *section) {

@@ -22,8 +22,15 @@ check "... has a folder for each run" test -s s/b_opt=cold/metrics.jsonl -a -s s
 check "... with its choice" grep -q "lr: 0.01" s/b_opt=hot/.hydra/config.yaml
 check "... and its arguments" grep -qx -- "- opt=hot" s/b_opt=hot/.hydra/overrides.yaml
 check "... and its number" grep -q "num: 1" s/b_opt=hot/.hydra/hydra.yaml
+sed 's/^nodes:/nodes:\n  - bad: {no_such_op: x}/' "$source/graphs/lmu_asr.yaml" >bad.yaml
 expect "a sweep with a run that fails" 69 "1 of 2 runs failed" "jobs that have not begun a run: #1" -- \
-  "$graphrun" -m run.yaml model.graph="$source/graphs/lmu_asr.yaml,nothing.yaml" hydra.sweep.dir=t
+  "$graphrun" -m run.yaml model.graph="$source/graphs/lmu_asr.yaml,bad.yaml" hydra.sweep.dir=t
+expect "a sweep of a file that is not there" 65 "cannot open the model 'nothing.yaml'" "in run 1 of the sweep" -- \
+  "$graphrun" -m run.yaml model.graph="$source/graphs/lmu_asr.yaml,nothing.yaml" hydra.sweep.dir=w
+check "... runs nothing" test ! -e w
+expect "what all runs share is one error" 65 "cannot open the model 'nothing.yaml'" "in run 0 of the sweep" -- \
+  "$graphrun" -m run.yaml training.lr=1e-3,2e-3 model.graph=nothing.yaml
+check "... and not one for each" sh -c '[ "$(grep -c "cannot open" "$1")" = 1 ]' sh "$log"
 expect "a sweep of a wrong value" 65 "'training.lr' must be a number" "in run 1 of the sweep" -- \
   "$graphrun" -m run.yaml training.lr=1,x hydra.sweep.dir=u
 check "... runs nothing" test ! -e u

@@ -1,4 +1,4 @@
-# mistakes.sh - 157 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 166 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -224,5 +224,14 @@ a host of no machine | 72 | hang error: rank 0 was not found within [0-9.]+ s: n
 a learning rate for an evaluation | 0 | warning: argument [0-9]+:1:13: 'training.lr' has no effect: nothing is trained | gr eval table/run training.lr=0.1
 epochs for an export | 0 | warning: argument [0-9]+:1:21: 'training.max_epochs' has no effect: nothing is trained | gr export table/run q.onnx training.max_epochs=3
 a search between fractions for a whole number | 65 | argument [0-9]+:1:21: config error: 'training.batch_size' must be an integer.* but is 8.0 .*training.batch_size=8.0.*in a trial with the first values.*whole numbers are searched by int | gr -m table/config.yaml hydra/sweeper=optuna hydra.sweeper.n_trials=2 'training.batch_size=interval(8,64)' $quick
+a group of configurations that is not there | 65 | argument [0-9]+:1:2: config error: could not add 'model': it exists already.*hint: it is a section, whose keys are model.KEY=VALUE; and no folder that is searched has a folder 'model' of | table +model=resnet
+a configuration for a section | 65 | argument [0-9]+:1:7: config error: 'model' must be a mapping, but is a string.*hint: its keys are listed by .graphrun config --help model.; 'defaults: ..model: resnet..' takes model/resnet.yaml | table model=resnet
+an option that a group has not | 65 | ^argument [0-9]+:1:8: config error: there is no configuration 'model/resnet'.*the options of 'model' are: mlp *$ | mkdir -p table/model; echo 'graph: graph.yaml' >table/model/mlp.yaml; sed '1i defaults: [{model: mlp}, _self_]' table/config.yaml >table/c.yaml; gr table/c.yaml +model=resnet
+a layout that is none | 65 | argument [0-9]+:1:42: config error: distributed.layout: 'Q' is no layout on the mesh axis 'dp'.*hint: R: replicated on every rank; S0, S1 | table 'distributed.layout=[{match: "body*", dp: Q}]'
+a layout without match | 65 | table/c.yaml:[0-9]+:24: config error: a rule of distributed.layout has no 'match'.*hint: as in .match: | config table 's/^distributed:.*/distributed: {layout: [{mtch: "body*", dp: S0}]}/' 
+a metric misspelt in a search | 65 | ^argument [0-9]+:1:19: config error: the model has no metric 'acuracy'.*in a trial with the first values.*hint: did you mean 'accuracy'. it has: loss, accuracy, f1_macro *$ | gr -m table/config.yaml hydra/sweeper=optuna hydra.sweeper.n_trials=2 'training.lr=interval(0.001,1)' checkpoint.metric=acuracy $quick
+a metric misspelt in a sweep | 65 | ^argument [0-9]+:1:19: config error: the model has no metric 'acuracy'.*in run 0 of the sweep.*f1_macro *$ | gr -m table/config.yaml training.lr=1e-3,1e-2 checkpoint.metric=acuracy $quick
+less memory than the weights | 65 | argument [0-9]+:1:17: config error: training.memory is 1.0 kB.*hint: .*a smaller model .model.params.width is 32, model.params.layers is 2.: weights and the optimizer's states alone need | table training.memory=1KiB
+less memory than the batch | 65 | argument [0-9]+:1:17: config error: training.memory is 25.6 kB.*hint: .*training.batch_size=[0-9] fits, and is 512 here | table training.memory=25KiB training.batch_size=512 training.accumulate=1 'training.recompute=[]'
 MISTAKES
 counts

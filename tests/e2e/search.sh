@@ -94,11 +94,12 @@ searched "grid" 0 "^search: grid, 4 trials" "^#3: grid/3: training.lr=0.01 model
 searched "the first trials of a grid" 0 "^search: grid, 3 trials" "^#2: grid3/2: .*dim=16 model.params.layers=1" -- grid3 \
   hydra/sweeper/sampler=grid training.lr=1e-3 hydra.sweeper.n_trials=3 'model.params.layers=int(interval(1,2))' \
   model.params.dim=8,16 --dry-run
+sed 's/^nodes:/nodes:\n  - bad: {no_such_op: x}/' "$source/graphs/mlp.yaml" >bad.yaml
 searched "a trial that fails" 69 "runs failed" "^fail/. +done" -- fail hydra/sweeper/sampler=random \
-  model.graph="choice($source/graphs/mlp.yaml,nothing.yaml)"
+  model.graph="choice($source/graphs/mlp.yaml,bad.yaml)"
 check "... is recorded" grep -q '"value": null' fail/trials.jsonl
 searched "... and is not made again" 0 "^fail/. +done" -- fail hydra/sweeper/sampler=random \
-  model.graph="choice($source/graphs/mlp.yaml,nothing.yaml)"
+  model.graph="choice($source/graphs/mlp.yaml,bad.yaml)"
 searched "a dry run" 0 "^#1: dry/1: training.lr" "^4 more depend on the values of these" -- dry $tpe --dry-run
 check "... makes nothing" test ! -e dry
 
