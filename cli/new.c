@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "cli/commands.h"
 #include "cli/new_own.h"
+#include "job/job.h"
 
 typedef struct options {
   const char *data, *user_data, *label;
@@ -57,6 +58,16 @@ static gr_status check(const gr_args *args) {
   return GR_OK;
 }
 
+// Opens the data as training does: what that would refuse is no project.
+static gr_status open_data(gr_arena *a, const char *dir) {
+  const gr_args args = {.config = gr_arena_printf(a, "%s/config.yaml", dir)};
+  gr_job j;
+  GR_TRY(gr_job_compose(a, &args, &j));
+  gr_status s = gr_job_open(&j, 1);
+  gr_job_close(&j);
+  return s;
+}
+
 static gr_status make(gr_arena *a, const gr_args *args) {
   const options *flags = args->options;
   gr_new_own p = {.arena = a, .label = flags->label, .said = gr_text_make(a)};
@@ -69,6 +80,7 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   gr_output_folder *folder;  // whole, or not there at all
   GR_TRY(gr_output_folder_open(dir, &folder));
   gr_status s = write_files(a, gr_output_folder_path(folder), &p);
+  if (!s && flags->user_data) s = open_data(a, gr_output_folder_path(folder));
   GR_TRY(gr_output_folder_close(folder, s));
   gr_text_printf(&p.said,
                  "%s: a project for %s. README.md says what is in it. To train:\n"

@@ -162,6 +162,22 @@ static gr_status too_long(const gr_hooks *h, gr_loc loc, const char *trace) {
       e, "hooks run between steps and should be short; hooks_seconds sets the limit of one call");
 }
 
+// What is nil in a message of Lua about a value that has no field's name, or is no table.
+static gr_status with_value(gr_status e, const char *message) {
+  const char *nil = strstr(message, "a nil value ("), *name = nil ? strchr(nil, '\'') : NULL;
+  const char *end = name ? strchr(name + 1, '\'') : NULL;
+  bool compares = strstr(message, "attempt to compare") && strstr(message, "nil");
+  if (strstr(message, "attempt to index a number value"))
+    return gr_hint(e, "a number has no fields: remove what follows it after the '.'");
+  if (!end && !compares && !strstr(message, "a nil value")) return e;
+  if (end) e = gr_hint(e, "%.*s is nil here", (int)(end - name + 1), name);
+  return gr_hint(e,
+                 "%snil is a local before it has a value, an argument that is not given, or a "
+                 "field that is not there: of ctx.metrics and ctx.params (docs/hooks.md lists "
+                 "ctx's), or of a table; `x = x or 0` gives it a first value",
+                 compares ? "one side is nil; " : "");
+}
+
 // A script that computes with a value of hooks_params which is not given fails with a nil value.
 static gr_status with_missing_param(const gr_hooks *h, gr_loc loc, gr_status e,
                                     const char *message) {
@@ -177,7 +193,7 @@ static gr_status with_missing_param(const gr_hooks *h, gr_loc loc, gr_status e,
     return gr_hint(e,
                    "there is no such field: ctx.metrics has loss and the model's metrics, by the "
                    "names that a run prints");
-  return e;
+  return with_value(e, message);
 }
 
 // The error of a FAILED answer: code, line, message, traceback, hint.

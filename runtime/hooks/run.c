@@ -81,7 +81,8 @@ static void find_hint(gr_sandbox *w) {
       {"(field 'total_steps')", "ctx.total_steps is nil when the run has no limit"},
   };
   for (size_t i = 0; i < sizeof nil / sizeof *nil; i++)
-    if (strstr(w->message, nil[i].field)) snprintf(w->hint, sizeof w->hint, "%s", nil[i].hint);
+    if (strstr(w->message, "a nil value") && strstr(w->message, nil[i].field))
+      snprintf(w->hint, sizeof w->hint, "%s", nil[i].hint);
 }
 
 // Message handler of lua_pcall: records message, line and traceback. Lua may call it more than once

@@ -1,4 +1,4 @@
-# mistakes.sh - 166 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 172 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -233,5 +233,11 @@ a metric misspelt in a search | 65 | ^argument [0-9]+:1:19: config error: the mo
 a metric misspelt in a sweep | 65 | ^argument [0-9]+:1:19: config error: the model has no metric 'acuracy'.*in run 0 of the sweep.*f1_macro *$ | gr -m table/config.yaml training.lr=1e-3,1e-2 checkpoint.metric=acuracy $quick
 less memory than the weights | 65 | argument [0-9]+:1:17: config error: training.memory is 1.0 kB.*hint: .*a smaller model .model.params.width is 32, model.params.layers is 2.: weights and the optimizer's states alone need | table training.memory=1KiB
 less memory than the batch | 65 | argument [0-9]+:1:17: config error: training.memory is 25.6 kB.*hint: .*training.batch_size=[0-9] fits, and is 512 here | table training.memory=25KiB training.batch_size=512 training.accumulate=1 'training.recompute=[]'
+a symbol that the vocabulary lacks | 0 | skipped 62 of 120 utterances.*recordings are skipped for 'F' .62.: add what is spoken to data.speech.vocab | speech data.vocab=ABCDE
+an unknown symbol that may not be | 66 | speech/data/manifest.jsonl:[0-9]+:35: data error: the symbol 'F' of .*hint: add it to data.speech.vocab, let data.speech.text.drops or .spaces remove it | speech data.vocab=ABCDE data.speech.text.unknown=fail
+a new project of series with a word among numbers | 66 | x.ts:7:1: data error: 'x' in the column 'dim_0' is no number.*hint: correct the cell | printf '@problemName p\n@timeStamps false\n@univariate true\n@classLabel true a b\n@data\n1,2,3:a\n2,x,4:b\n' >x.ts; gr new series2 --from=x.ts || { code=$?; test ! -e series2 && exit $code; }
+a field of what is nil in a hook | 70 | h.lua:1:1: hook error: attempt to index a nil value .local 'm'.*hint: 'm' is nil here; nil is a local before it has a value | hook 'return { on_step_end = function(ctx) local m = ctx.metrics.foo; print(m.x) end }'
+a comparison with nil in a hook | 70 | h.lua:1:1: hook error: attempt to compare .*hint: one side is nil; nil is a local | hook 'local best; return { on_eval_end = function(ctx) return ctx.metrics.loss < best end }'
+a field of a number in a hook | 70 | h.lua:1:1: hook error: attempt to index a number value.*hint: a number has no fields | hook 'return { on_step_end = function(ctx) print(ctx.lr.x) end }'
 MISTAKES
 counts

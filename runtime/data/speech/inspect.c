@@ -47,3 +47,31 @@ void gr_speech_inspect(const void *self, const gr_sample *all, uint32_t count, g
     gr_text_bar(out, n[i], most);
   }
 }
+
+enum { MAX_UNKNOWN = 8 };
+
+// The symbol of most recordings, of those with fewer than `below`, or as many and a later place
+// than `last`; UINT32_MAX: there is none.
+static uint32_t next_unknown(const gr_map *m, uint32_t below, uint32_t last) {
+  uint32_t found = UINT32_MAX;
+  for (uint32_t i = 0; i < m->n; i++) {
+    bool left = m->values[i] < below || (m->values[i] == below && i > last);
+    if (left && (found == UINT32_MAX || m->values[i] > m->values[found])) found = i;
+  }
+  return found;
+}
+
+void gr_speech_unknown(const gr_speech *d, gr_text *out) {
+  const gr_map *m = &d->unknown;
+  uint32_t i = next_unknown(m, UINT32_MAX, 0), shown = 0;
+  if (!m->n) return;
+  gr_text_put(out, out->len ? "\nrecordings are skipped for " : "recordings are skipped for ");
+  for (; i != UINT32_MAX && shown < MAX_UNKNOWN; i = next_unknown(m, m->values[i], i)) {
+    gr_text_printf(out, "%s'%s' (%u)", shown ? ", " : "", m->keys[i], m->values[i]);
+    shown++;
+  }
+  if (m->n > shown) gr_text_printf(out, " and %u more symbols", m->n - shown);
+  gr_text_put(out,
+              ": add what is spoken to data.speech.vocab, and what is not to "
+              "data.speech.text.drops or .spaces");
+}

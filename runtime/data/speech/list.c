@@ -90,8 +90,28 @@ static gr_status unknown_symbol(const gr_speech *d, const gr_utterance *u, const
   return gr_hint(
       gr_fail(GR_ERR_DATA, (gr_loc){u->file, u->line, u->col},
               "the symbol '%.*s' of \"%.200s\" is not %s", n ? n : 1, bad, text, d->tokens.lacks),
-      "add it to the vocabulary, let the text rules drop it, or leave out utterances "
-      "with unknown symbols");
+      "add it to data.speech.vocab, let data.speech.text.drops or .spaces remove it, or leave out "
+      "such recordings: data.speech.text.unknown=skip");
+}
+
+// Counts the symbols of a transcript that have no token, each once.
+static gr_status count_unknown(gr_speech *d, const char *text, const char *bad) {
+  const gr_encode_options how = {.around = false};
+  gr_arena *scratch = gr_arena_create();
+  gr_status s = GR_OK;
+  while (!s && bad) {
+    int n = gr_utf8_len(bad);
+    const char *symbol = gr_arena_strndup(d->arena, bad, n ? (size_t)n : 1);
+    uint32_t before = 0;
+    if (strstr(text, symbol) == bad) {
+      gr_map_find(&d->unknown, symbol, &before);
+      gr_map_put(&d->unknown, symbol, before + 1);
+    }
+    gr_tokens ignored = {.arena = scratch};
+    s = gr_tokenizer_encode(&d->tokens, bad + (n ? n : 1), &how, &ignored, &bad);
+  }
+  gr_arena_destroy(scratch);
+  return s;
 }
 
 // Computes the text and the targets; *keep is false if the rules skip the utterance.
@@ -112,6 +132,7 @@ static gr_status make_targets(gr_speech *d, gr_speech_item *item, bool *keep) {
                            *u->text ? " after the text rules" : ""),
                    "take the line out, or leave out utterances with unknown symbols");
   if (bad) d->skipped[GR_SPEECH_UNKNOWN]++;
+  if (bad) GR_TRY(count_unknown(d, item->text, bad));
   if (!bad && !item->n_targets) d->skipped[GR_SPEECH_EMPTY]++;
   return GR_OK;
 }

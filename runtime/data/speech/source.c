@@ -51,6 +51,7 @@ static void set_limits(gr_speech *d, gr_source_request *r) {
 
 static gr_status speech_open(gr_source_request *r, void **out) {
   gr_speech *d = *out = GR_NEW(r->arena, gr_speech, 1);
+  d->unknown = gr_map_make(r->arena);
   d->arena = r->arena, d->unreadable = r->unreadable, d->skipped = r->skipped;
   if (r->conf)
     GR_TRY(gr_speech_read_spec(r->arena, r->conf, r->tokenizer, &d->spec));
@@ -79,6 +80,7 @@ static void speech_close(void *self) {
 static void speech_notes(const void *self, gr_text *out) {
   const gr_speech *d = self;
   for (int i = 0; i < d->n_manifests; i++) gr_shards_notes(&d->manifests[i], d->cache_bytes, out);
+  gr_speech_unknown(d, out);
 }
 
 static void speech_keep(const void *self, size_t bytes) {

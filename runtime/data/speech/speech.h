@@ -70,6 +70,7 @@ typedef struct gr_speech {
   size_t cache_bytes;   // see gr_source_request
   gr_unreadable *unreadable;
   uint64_t *skipped;  // see gr_source_request
+  gr_map unknown;     // symbols that are not in the vocabulary: of how many skipped recordings
 } gr_speech;
 
 // Reads the spec of the section data.speech, with the vocabulary where the tokenizer is NULL.
@@ -84,6 +85,8 @@ GR_MUST_USE gr_status gr_speech_list_inputs(gr_speech *, const char *const *path
 // duration in the manifest gives: it is probably another recording.
 GR_MUST_USE gr_status gr_speech_check_length(const gr_utterance *, const gr_feature_spec *,
                                              int64_t expected, int64_t hops);
+// Appends a line with the symbols for which recordings are skipped, and the keys to change, if any.
+void gr_speech_unknown(const gr_speech *, gr_text *);
 // Appends hours and symbols of a split to its line of `data inspect`.
 void gr_speech_summary(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
 // Appends a table of the symbols and how often the samples have them.

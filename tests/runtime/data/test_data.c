@@ -34,6 +34,26 @@ static gr_status open_one(const char *text, gr_unknown unknown, gr_dataset **d) 
   return fixture_open(&spec, d);
 }
 
+// Each symbol once for a transcript, those of most recordings first.
+static void names_unknown_symbols(void) {
+  gr_dataset *d;
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  fixture_wav(fixture_path("one.wav"), 8000, 1, 900, 1);
+  fixture_text(fixture_path("some.jsonl"),
+               "{\"audio_path\": \"one.wav\", \"text\": \"abc\", \"name\": \"1\"}\n"
+               "{\"audio_path\": \"one.wav\", \"text\": \"+a*b*\", \"name\": \"2\"}\n"
+               "{\"audio_path\": \"one.wav\", \"text\": \"\u00e9*\", \"name\": \"3\"}\n");
+  fixture_data spec = fixture_spec(fixture_path("some.jsonl"));
+  spec.speech.text = (gr_text_rules){GR_LETTERS_LOWER, "-", "!", GR_UNKNOWN_SKIP};
+  MUST(fixture_open(&spec, &d));
+  gr_dataset_notes(d, &t);
+  const char *said = "recordings are skipped for '*' (2), '+' (1), '\u00e9' (1): add";
+  CHECK(t.len && strstr(t.chars, said), "%s", t.chars);
+  gr_dataset_close(d);
+  gr_arena_destroy(a);
+}
+
 static void unknown_symbols(void) {
   gr_dataset *d;
   fixture_fails(open_one("a*b", GR_UNKNOWN_FAIL, &d), GR_ERR_DATA, 2, "the symbol '*' of \"a*b\"");
@@ -281,7 +301,7 @@ static void roots(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"makes_targets", makes_targets}, {"unknown_symbols", unknown_symbols},
-             {"splits_by_name", splits_by_name},
+             {"names_unknown_symbols", names_unknown_symbols}, {"splits_by_name", splits_by_name},
              {"takes_a_second_manifest", takes_a_second_manifest},
              {"keeps_to_given_bounds", keeps_to_given_bounds},
              {"chooses_the_best_bounds", chooses_the_best_bounds},
