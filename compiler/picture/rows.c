@@ -236,8 +236,8 @@ void gr_picture_summary(gr_text *t, const gr_picture *p, uint32_t row, gr_pictur
     char name[64];
     int len = snprintf(name, sizeof name, "%s%s", i ? ", " : "", tallies[i].name);
     if (tallies[i].steps)
-      len += snprintf(name + len, sizeof name - (size_t)len, " of %lld steps",
-                      (long long)tallies[i].steps);
+      len += snprintf(name + len, sizeof name - (size_t)len, " of %lld step%s",
+                      (long long)tallies[i].steps, gr_text_s(tallies[i].steps));
     if (tallies[i].n > 1)
       snprintf(name + len, sizeof name - (size_t)len, " \u00d7%u", tallies[i].n);
     if (t->len - start + strlen(name) > most) {

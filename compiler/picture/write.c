@@ -18,12 +18,13 @@ static const char style[] =
     ".ml{fill:#7b8794}\n"
     ".gp .c0{fill:#8e5cc2}.gp .c1{fill:#c2417c}.gp .c2{fill:#0f8b8d}.gp .c3{fill:#8a6d1a}.gp "
     ".w{fill:#fff}\n"
+    ".gp .h{paint-order:stroke;stroke:#fff;stroke-width:3px}\n"
     ".gp .x{fill:#0f8b8d}.gp .a0{fill:#3b7dd8}.gp .a1{fill:#7b8794}.gp .a2{fill:#3a9d5d}.gp "
     ".a3{fill:#8e5cc2}\n"
     ".gp .a4{fill:#0f8b8d}.gp .a5{fill:#8a6d1a}.gp .a6{fill:#c2417c}.gp .a7{fill:#d9822b}.gp "
     ".p{stroke:#c81e1e}\n"
     "@media (prefers-color-scheme:dark){.gp text{fill:#e4e7eb}.gp .s{fill:#9aa5b1}.gp "
-    ".bg{fill:#14181d}\n"
+    ".bg{fill:#14181d}.gp .h{stroke:#14181d}\n"
     ".gp .f{fill:#1b2b40}.gp .k{fill:#3a2a19}.gp .u{fill:#1a3324}.gp .i{fill:#22282f}.gp "
     ".w{fill:#fff}}\n"
     "</style>\n";
@@ -52,20 +53,28 @@ static void set_columns(gr_picture_page *g) {
 }
 
 static void put_frames(gr_picture_page *g) {
+  for (uint32_t i = 0; i < g->lay.n_frames; i++) {
+    const gr_picture_frame *f = &g->lay.frame[i];
+    int inset = (g->lay.depth - f->depth) * GR_PICTURE_INDENT;
+    int right = (g->trains ? g->backward + BACKWARD_WIDTH : g->forward + FORWARD_WIDTH) + inset;
+    gr_picture_put_box(g->t, g->forward - inset, f->top, right - g->forward + inset,
+                       f->bottom - f->top, "g");
+  }
+}
+
+// Over the lines that pass beside the frames' boxes.
+static void put_labels(gr_picture_page *g) {
   char numbers[32];
   for (uint32_t i = 0; i < g->lay.n_frames; i++) {
     const gr_picture_frame *f = &g->lay.frame[i];
     const gr_picture_block *b = &g->p->block[f->block];
     int inset = (g->lay.depth - f->depth) * GR_PICTURE_INDENT;
-    int right = (g->trains ? g->backward + BACKWARD_WIDTH : g->forward + FORWARD_WIDTH) + inset;
     gr_text label = gr_text_make(g->p->arena);
     gr_picture_put_label(&label, f->label, b);
     if (b->weights > 0)
       gr_text_printf(&label, "   %s",
                      gr_picture_count_text(b->weights * gr_picture_times(g->p, f->block), numbers));
-    gr_picture_put_box(g->t, g->forward - inset, f->top, right - g->forward + inset,
-                       f->bottom - f->top, "g");
-    gr_picture_put_text(g->t, g->forward - inset + 6, f->top + 12, "class=\"s\"", label.chars);
+    gr_picture_put_text(g->t, g->forward - inset + 6, f->top + 12, "class=\"s h\"", label.chars);
   }
 }
 
@@ -207,6 +216,7 @@ void gr_picture_write(gr_text *t, const gr_picture *p) {
   gr_picture_put_lines(&g);
   put_ends(&g);
   for (uint32_t r = 0; r < p->n_rows; r++) gr_picture_put_row(&g, r);
+  put_labels(&g);
   put_turn(&g);
   put_foot(&g);
   gr_text_put(t, "</svg>\n");

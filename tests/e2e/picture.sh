@@ -50,6 +50,8 @@ lacks() {
 drawn ddp.svg
 check "a plan is drawn" test "$code" = 0
 has "repeated blocks are drawn once, with their number and all their weights" ddp.svg 'layers\.0–4  ×5   83\.5 k'
+check "... over the lines that pass by" awk '/gp-lf\)/ && /<path d/ { last = NR } /class="s h"/ && !first { first = NR }
+  END { exit !(first > last && last) }' ddp.svg
 has "a layer is drawn by its parts" ddp.svg 'up'
 lacks "... of the first alone" ddp.svg 'layers\.1.*'
 has "a part has its ops" ddp.svg 'matmul, bias_add, gelu'
