@@ -104,8 +104,8 @@ static bool lowest_is_best(const gr_effects *e) {
 }
 static bool validates_on_training(const gr_effects *e) {
   const gr_conf *source = gr_conf_find(e->conf, "data.source");
-  const gr_conf *data = gr_conf_find(e->conf, "data");
-  const gr_conf *section = source && source->text ? gr_conf_member(data, source->text) : NULL;
+  gr_conf *data = gr_conf_find(e->conf, "data");
+  gr_conf *section = source && source->text ? gr_conf_member(data, source->text) : NULL;
   const gr_conf *train = section ? gr_conf_member(section, "path") : NULL;
   const gr_conf *eval = section ? gr_conf_member(section, "eval_path") : NULL;
   if (!train || !eval || eval->kind == GR_CONF_NULL) return false;

@@ -68,6 +68,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
       LIBRARY_OUTPUT_DIRECTORY ${standin})
     target_link_libraries(standin_${name} PRIVATE gr_dep_CUDA Threads::Threads m)
     target_compile_definitions(standin_${name} PRIVATE STANDIN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/gpu/standin")
+    target_compile_options(standin_${name} PRIVATE -O3)
     target_link_options(standin_${name} PRIVATE -Wl,-soname,${soname} -Wl,--version-script=${standin}/${soname}.map)
   endfunction()
   set(at gpu/standin)
@@ -198,14 +199,20 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set_tests_properties(gpu.ops.threads PROPERTIES TIMEOUT ${limit}
     ENVIRONMENT "${environment};STANDIN_SEED=4;STANDIN_MEMORY=threads")
   # Every case of attention by the kernels of cuDNN is in gpu.ops; here without a message of the stand-ins, in parts, and
-  # by the other kernels. KIND.SEED: what cuDNN has, and the order of the GPU's work.
+  # by the other kernels. KIND.SEED: what cuDNN has, and the order of the GPU's work. Seeds share the types.
   foreach(run library.1 large.0 large.4 tight.4 none.1 none.4)
     string(REPLACE "." ";" run_parts ${run})
     list(GET run_parts 0 kind)
     list(GET run_parts 1 seed)
+    set(types bf16/f16)
+    if(run STREQUAL library.1)
+      set(types "bf16 f16")
+    elseif(seed EQUAL 4)
+      set(types f16/bf16)
+    endif()
     add_test(NAME gpu.attention_cases.${run} COMMAND test_gpu_ops "" attention,attention_with_residuals,attention_grad)
     set_tests_properties(gpu.attention_cases.${run} PROPERTIES TIMEOUT ${limit}
-      ENVIRONMENT "${environment};STANDIN_GPUS=1;STANDIN_ABORT=1;STANDIN_CUDNN=${kind};STANDIN_SEED=${seed}")
+      ENVIRONMENT "${environment};STANDIN_GPUS=1;STANDIN_ABORT=1;STANDIN_CUDNN=${kind};STANDIN_SEED=${seed};TRIAL_TYPES=${types}")
   endforeach()
   # The first compiles the kernels in f32, which the other finds in the cache.
   foreach(seed 0 4)

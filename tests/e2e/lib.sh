@@ -95,7 +95,7 @@ tones() {
   tones_out=$1
   shift
   limited "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
-    "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/$tones_out" "$@"
+    "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/$tones_out" ${tones_keys-} "$@"
 }
 # ran NAME OUT [key=value ...]: a run that must end well.
 ran() {

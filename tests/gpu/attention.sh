@@ -6,7 +6,7 @@ standin=$4 limit=400
 make_data
 use_gpus 1
 
-steps="training.max_steps=4 training.eval_every=0 training.precision=bf16 model.params.dropout=0.0"
+steps="training.max_steps=3 training.eval_every=0 training.precision=bf16 model.params.dropout=0.0"
 train() { # train OUT [key=value ...]
   train_out=$1
   shift
@@ -25,7 +25,7 @@ if [ -e "$standin/libcudnn.so.9" ]; then
     use_gpus 1 $seed
     train library.$seed
     ended_well "a run with cuDNN, seed $seed"
-    check "... follows the CPU's" follows library.$seed cpu 4
+    check "... follows the CPU's" follows library.$seed cpu 3
     check "... and reports its calls of attention" by_library 6
   done
   check "... of which none is graphrun's own" sh -c "! grep -q \"$own\" '$log'"
@@ -38,7 +38,7 @@ if [ -e "$standin/libcudnn.so.9" ]; then
     STANDIN_CUDNN=$kind train $kind
     ended_well "a run whose attention cuDNN does not have ($kind)"
     check "... says so once" says_once 'some c[a-z ]*'
-    check "... and follows the CPU's" follows $kind cpu 4
+    check "... and follows the CPU's" follows $kind cpu 3
   done
   check "... which differs from cuDNN's in the last digits" other_metrics none library.4
   STANDIN_CUDNN=fail-graph-first train second
@@ -49,7 +49,7 @@ if [ -e "$standin/libcudnn.so.9" ]; then
   ended_well "a run whose attention fails by every configuration"
   check "... says so once" says_once 'some c[a-z ]*.*cuDNN fails: cudnnBackendExecute returns'
   check "... and computes it by graphrun's kernels" not_by_library
-  check "... which follow the CPU's" follows own cpu 4
+  check "... which follow the CPU's" follows own cpu 3
   STANDIN_CUDNN=fail-graph-later train fails
   printf '%s\n' 'cuDNN fails: cudnnBackendExecute returns' "in op 'attention" >patterns
   verdict "attention that fails later ends the run" 69
@@ -60,7 +60,7 @@ if [ -e "$standin/libcudnn.so.9" ]; then
     use_gpus 1 $seed
     train dropout.$seed model.params.dropout=0.3
     ended_well "a run with dropout, seed $seed"
-    check "... follows the CPU's" follows dropout.$seed cpu.dropout 4
+    check "... follows the CPU's" follows dropout.$seed cpu.dropout 3
     check "... by cuDNN" by_library 6
   done
   check "... which drops" other_metrics dropout.4 library.4
@@ -72,7 +72,7 @@ if [ -e "$standin/libcudnn.so.9" ]; then
   check "attention that is computed again drops the same" same_metrics dropout.again dropout.4
   STANDIN_CUDNN=large train dropout.own model.params.dropout=0.3
   check "what cuDNN needs more memory for than planned" says_once 'some c[a-z ]*'
-  check "... is graphrun's own, and drops the same" follows dropout.own cpu.dropout 4
+  check "... is graphrun's own, and drops the same" follows dropout.own cpu.dropout 3
   # What cuDNN is not asked for.
   train narrow model.params.heads=8 training.max_steps=2
   check "heads of 4 columns are graphrun's own" not_by_library

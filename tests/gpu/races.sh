@@ -20,13 +20,13 @@ quiet() {
   check "... without a message of the stand-ins" sh -c "! grep 'stand-in GPU' '$log'"
 }
 # beside N: so many uploads of features, the largest input, come before the end of a program that was launched earlier.
-beside() { [ -e "$scratch/beside" ] && [ "$(awk '$1 > 8000' "$scratch/beside" | wc -l)" -ge "$1" ]; }
+beside() { [ -e "$scratch/beside" ] && [ "$(awk '$1 > 4000' "$scratch/beside" | wc -l)" -ge "$1" ]; }
 gpus 1 one
 quiet "one GPU"
 check "... the inputs of a step are uploaded beside the step before" beside 3
 gpus 1 alone data.workers=0
 quiet "... with batches that are made when their step is due"
-check "... and whose inputs come after it, but for those after the initial values" test "$(cat "$scratch/beside" 2>/dev/null | awk '$1 > 8000' | wc -l)" -le 1
+check "... and whose inputs come after it, but for those after the initial values" test "$(cat "$scratch/beside" 2>/dev/null | awk '$1 > 4000' | wc -l)" -le 1
 check "... has the same metrics" same_metrics one alone
 check "... and the same checkpoints" same_files one/checkpoints alone/checkpoints
 gpus 1 many training.accumulate=2 training.grad_clip=1.0

@@ -4,7 +4,7 @@
 standin=$4 limit=400
 . "${0%/gpu/*}/gpu/lib.sh"
 make_data
-few="training.max_steps=4 training.eval_every=0 checkpoint.every_steps=2 checkpoint.keep_last=0
+few="training.max_steps=3 training.eval_every=0 checkpoint.every_steps=2 checkpoint.keep_last=0
   training.final_train_eval=false logging.show_samples=0"
 gpus() { # GPUS OUT [key=value ...]
   use_gpus "$1" "${seed-1}"
@@ -25,26 +25,26 @@ ended_well "the CPU"
 gpus 2 dp distributed.strategy=dp distributed.ranks=auto
 ended_well "dp: a thread for each of 2 GPUs"
 check "... in one process" grep -q "2 ranks as threads of this process" "$log"
-check "... follows the CPU" follows dp cpu 4
+check "... follows the CPU" follows dp cpu 3
 check "... and NCCL closes" sh -c "! grep -q 'did not close' '$log'"
 check "... and says what it has set for NCCL" grep -q "environment for NCCL, where it was not set: CUDA_DEVICE_MAX_CONNECTIONS=1" "$log"
 most=3
 if real && [ "$GPUS" = 2 ]; then most=2; fi
 NCCL_DEBUG=INFO gpus $most three distributed.strategy=dp distributed.ranks=auto training.deterministic=true
 ended_well "$most GPUs"
-check "... follow the CPU" follows three cpu 4
+check "... follow the CPU" follows three cpu 3
 check "... variables of the user are left" sh -c "! grep -q 'NCCL_DEBUG=WARN' '$log' && grep -q 'NCCL_ALGO=Ring' '$log'"
 gpus 2 fsdp distributed.strategy=fsdp distributed.ranks=2 distributed.backend=loopback
 ended_well "fsdp on 2 GPUs"
 if ! real; then check "... says what NCCL keeps of a GPU's memory" grep -Eq 'are not in the plan: .*NCCL (25[.]2|50[.]3)' "$log"; fi
 check "... and each communicator closes" sh -c "! grep -q 'did not close' '$log'"
-check "... follows the CPU" follows fsdp cpu 4
+check "... follows the CPU" follows fsdp cpu 3
 # States in slices of which the last ones are shorter, along either dimension: rows that are one copy each time.
 seed=4
 for strategy in zero1 fsdp; do
   STANDIN_MEMORY=races gpus $most uneven.$strategy distributed.strategy=$strategy distributed.ranks=$most distributed.backend=loopback
   ended_well "$strategy on $most GPUs"
-  check "... follows the CPU" follows uneven.$strategy cpu 4
+  check "... follows the CPU" follows uneven.$strategy cpu 3
   check "... without a message of the stand-ins" sh -c "! grep 'stand-in GPU' '$log'"
   nodes=$(sed -n 's/.* captured, of \([0-9]*\) nodes in all.*/\1/p' "$log")
   check "... in few pieces of work, $nodes" test "$nodes" -lt 2000
@@ -67,7 +67,7 @@ tuned="distributed.strategy=dp distributed.ranks=2 training.autotune=true"
 # shellcheck disable=SC2086
 STANDIN_ALGORITHM=fast:2 gpus 2 tuned $tuned
 ended_well "training.autotune=true"
-check "... follows the CPU" follows tuned cpu 4
+check "... follows the CPU" follows tuned cpu 3
 check "... says how many products were timed" grep -q 'products by algorithms that were timed, [1-9][0-9]* now and 0 before' "$log"
 if ! real; then check "... and computes other bits" sh -c '! cmp -s dp/metrics.jsonl tuned/metrics.jsonl'; fi
 # shellcheck disable=SC2086

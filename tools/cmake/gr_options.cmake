@@ -2,6 +2,14 @@
 add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)  # the program is the same, whichever folder it is built in
 add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
                     -Wno-missing-field-initializers -fno-common)
+option(GR_WERROR "warnings are errors, but for those that depend on what a processor lets the compiler do" OFF)
+if(GR_WERROR)
+  add_compile_options(-Werror)
+  foreach(warning array-bounds dangling-pointer format-overflow format-truncation free-nonheap-object maybe-uninitialized
+          nonnull restrict stringop-overflow stringop-overread stringop-truncation use-after-free)
+    add_compile_options(-Wno-error=${warning})
+  endforeach()
+endif()
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" OR CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-O3 -fno-math-errno -fno-trapping-math)
 endif()

@@ -182,7 +182,8 @@ static double count_steps(void) {
 static gr_status go(gr_status (*work)(void), int64_t stop_at) {
   gr_stop_clear();
   gr_work_begin(&test.work, GR_WORK_LINES, "testing", 0);
-  test.work.clock = count_steps, test.steps = 0, test.stop_at = stop_at;
+  test.work.clock = count_steps, test.stop_at = stop_at;
+  test.steps = 0;
   gr_status s = work();
   gr_work_end(&test.work);
   gr_stop_clear();
@@ -253,7 +254,8 @@ static void on_threads(void) {
   gr_device_block b;
   MUST(gr_device_cpu.open(&(gr_device_options){.threads = 4, .ranks = 1}, &d));
   gr_work_begin(&test.work, GR_WORK_LINES, "testing", 0);
-  test.work.clock = count_steps, test.steps = 0, test.stop_at = 3;
+  test.work.clock = count_steps, test.stop_at = 3;
+  test.steps = 0;
   gr_status s = d->ops->allocate(d, 64 << 20, NULL, &b);
   gr_work_end(&test.work);
   gr_stop_clear();
