@@ -14,8 +14,7 @@ static gr_status verify_body(const gr_node *n, const gr_graph *body, gr_verified
   return GR_OK;
 }
 
-// Whether what is true of the types of one node is so of the other's.
-static bool same_call(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m) {
+bool gr_call_same(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m) {
   if (n->op != m->op || n->n_in != m->n_in || n->n_out != m->n_out) return false;
   for (int k = 0; k < n->n_in; k++)
     if (!gr_type_same(&gr_at(g, n->in[k])->type, &gr_at(h, m->in[k])->type)) return false;
@@ -24,13 +23,13 @@ static bool same_call(const gr_graph *g, const gr_node *n, const gr_graph *h, co
   return n->attr == m->attr || gr_attr_same(n->op, n->attr, m->attr);
 }
 
-static uint32_t hash_like(const gr_graph *g, const gr_node *n) {
+uint32_t gr_call_hash(const gr_graph *g, const gr_node *n) {
   uint64_t hash = (uintptr_t)n->op / sizeof *n->op + n->attr_hash;
   for (int k = 0; k < n->n_in; k++) {
     const gr_type *t = &gr_at(g, n->in[k])->type;
     for (int d = 0; d < t->rank; d++) hash = 31 * hash + (uint64_t)t->dim[d];
   }
-  return (hash ^ hash >> 9 ^ hash >> 18) % GR_VERIFIED;
+  return (uint32_t)(hash ^ hash >> 9 ^ hash >> 18);
 }
 
 // Whether such a call is known. It is then the first of its pair, where those that are looked for
@@ -38,7 +37,7 @@ static uint32_t hash_like(const gr_graph *g, const gr_node *n) {
 static bool is_known(gr_verified *known, uint32_t i, const gr_graph *g, const gr_node *n) {
   for (int k = 0; k < 2; k++) {
     gr_verified_node *like = &known->like[i][k];
-    if (!like->node || !same_call(g, n, like->g, like->node)) continue;
+    if (!like->node || !gr_call_same(g, n, like->g, like->node)) continue;
     if (k) *like = known->like[i][0];
     known->like[i][0] = (gr_verified_node){g, n};
     return true;
@@ -62,7 +61,7 @@ static gr_status verify_types(const gr_graph *g, const gr_node *n) {
 
 // Types, and bodies.
 static gr_status verify_call(const gr_graph *g, const gr_node *n, gr_verified *known) {
-  uint32_t i = hash_like(g, n);
+  uint32_t i = gr_call_hash(g, n) % GR_VERIFIED;
   if (is_known(known, i, g, n)) return GR_OK;
   for (const gr_attr *a = n->op->attrs; a && a->name; a++)
     if (a->kind == GR_ATTR_GRAPH) GR_TRY(verify_body(n, gr_attr_graph(n->attr, a), known));
