@@ -22,6 +22,29 @@ static bool is_config(const char *arg) {
   return gr_ends_in(arg, ".yaml") || gr_ends_in(arg, ".yml") || gr_is_file(arg);
 }
 
+// What other programs call it. NULL: none does.
+static const char *called(const char *word) {
+  static const char *const others[][2] = {{"completion", "config --completion=bash"},
+                                          {"test", "eval RUN"},
+                                          {"validate", "eval RUN"},
+                                          {"fit", "train CONFIG.yaml"},
+                                          {"infer", "predict RUN INPUT"},
+                                          {"inference", "predict RUN INPUT"},
+                                          {"sweep", "-m CONFIG.yaml KEY=A,B"},
+                                          {"tune", "-m CONFIG.yaml KEY=A,B"},
+                                          {"init", "new NAME"},
+                                          {"create", "new NAME"},
+                                          {"inspect", "data inspect CONFIG.yaml"},
+                                          {"ls", "runs"},
+                                          {"list", "runs"},
+                                          {"resume", "CONFIG.yaml output.dir=RUN"},
+                                          {"convert", "export RUN FILE"},
+                                          {"version", "--version"}};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (!strcmp(word, others[i][0])) return others[i][1];
+  return NULL;
+}
+
 static gr_status no_command(const char *word) {
   const char *names[MAX_COMMANDS];
   int n = 0;
@@ -38,6 +61,7 @@ static gr_status no_command(const char *word) {
   size_t len = strlen(word);
   if (!strncmp(word, "python", 6) || (len > 3 && !strcmp(word + len - 3, ".py")))
     return gr_hint(s, "there is no script: graphrun CONFIG.yaml; `graphrun new NAME` makes one");
+  if (called(word)) near = called(word);
   return near ? gr_hint(s, "did you mean 'graphrun %s'?", near)
               : gr_hint(s, "`graphrun --help` lists the commands");
 }
@@ -59,12 +83,19 @@ static gr_status print_version(int argc, char **argv) {
                  "graphrun --version [--json]");
 }
 
+// An error of a call that says no more shows how the command is called.
+static gr_status with_usage(const gr_command *c, gr_status s) {
+  bool bare = gr_status_code(s) == GR_ERR_USAGE && !gr_status_hint(s) && !gr_status_loc(s).file;
+  return bare ? gr_hint(s, "graphrun %s %s", c->name, c->usage) : s;
+}
+
 static gr_status main_run(int argc, char **argv) {
   if (!strcmp(argv[1], "--version")) return print_version(argc, argv);
   if (!strcmp(argv[1], "--man")) return print_text(gr_man);
   const gr_command *c = gr_command_find(argv[1]);
   if (!c && argv[1][0] != '-' && !is_config(argv[1])) return no_command(argv[1]);
-  return (c ? c : gr_commands[0])->run(argc, argv);
+  if (!c) c = gr_commands[0];
+  return with_usage(c, c->run(argc, argv));
 }
 
 // `graphrun help [COMMAND]` is `graphrun [COMMAND] --help`.

@@ -112,6 +112,8 @@ static gr_status prepare_job(runs *w, int j) {
   gr_status s = compose(w, w->jobs.overrides[j], &c, &conf);
   if (!s && c.hydra) s = gr_hydra_run_dir(w->arena, c.hydra, &w->output[j]);
   if (!w->output[j]) w->output[j] = gr_arena_printf(w->arena, "multirun/%d", j);
+  if (s && strstr(gr_status_text(s), "but is a list"))
+    s = gr_hint(s, "the values of a sweep have no brackets: KEY=1,2,3");
   if (!s) s = identify(w, j, conf);
   return gr_note(s, GR_NOWHERE, "in run %d of the sweep", j);
 }

@@ -1,10 +1,32 @@
 // predict.c - `graphrun predict RUN INPUT ...`: writes what a run's model predicts of files.
 #include <stddef.h>
+#include <string.h>
+#include <strings.h>
 #include "cli/commands.h"
 #include "cli/start.h"
 
+// A file whose name says that it is a table or an array would be read as one.
+static gr_status check_out(const char *path) {
+  static const char *const others[] = {".csv",  ".tsv", ".xls", ".xlsx", ".parquet",
+                                       ".arff", ".npz", ".npy", ".html", ".yaml"};
+  const char *end = path ? strrchr(path, '.') : NULL;
+  for (size_t i = 0; end && i < sizeof others / sizeof *others; i++)
+    if (!strcasecmp(end, others[i]))
+      return gr_hint(
+          gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                  "'%s' would be a file of another kind: predictions are JSON lines", path),
+          "name it %.*s.jsonl, which pandas.read_json(FILE, lines=True) reads", (int)(end - path),
+          path);
+  return GR_OK;
+}
+
+static gr_status compose(gr_arena *a, const gr_args *args, gr_job *j) {
+  GR_TRY(check_out(args->out));
+  return gr_job_compose_kept(a, args, j);
+}
+
 static gr_status predict_run(int argc, char **argv) {
-  return gr_cli_start(&gr_command_predict, argc, argv, gr_job_compose_kept);
+  return gr_cli_start(&gr_command_predict, argc, argv, compose);
 }
 
 static const gr_flag job_flags[] = {

@@ -30,6 +30,29 @@ static const char *find_tokenizer(gr_arena *a, const char *dir) {
   return gr_is_file(json) ? json : gr_is_file(ranks) ? ranks : NULL;
 }
 
+static bool is_run(gr_arena *a, const char *dir) {
+  return gr_is_file(gr_arena_printf(a, "%s/.hydra/config.yaml", dir));
+}
+
+// A run's folder near one that is none: within it, the last by name, or up to two above.
+static const char *run_near(gr_arena *a, const char *dir) {
+  int n;
+  const char **names = gr_list_dir(a, dir, &n);
+  while (n-- > 0) {
+    const char *within = gr_arena_printf(a, "%s/%s", dir, names[n]);
+    if (is_run(a, within)) return within;
+  }
+  for (int up = 0; up < 2; up++) {
+    const char *end = dir + strlen(dir);
+    while (end > dir && end[-1] == '/') end--;
+    while (end > dir && end[-1] != '/') end--;
+    if (end == dir) return NULL;
+    dir = gr_arena_strndup(a, dir, (size_t)(end - dir - 1));
+    if (is_run(a, dir)) return dir;
+  }
+  return NULL;
+}
+
 gr_status gr_kept_find(gr_arena *a, const char *dir, gr_kept_run *out) {
   static const char hint[] =
       "the folder that a run printed as its output, such as outputs/DATE/TIME";
@@ -48,10 +71,12 @@ gr_status gr_kept_find(gr_arena *a, const char *dir, gr_kept_run *out) {
   if (!gr_is_dir(dir))
     return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no folder '%s'", dir), hint);
   out->config = gr_arena_printf(a, "%s/.hydra/config.yaml", dir);
-  if (!gr_is_file(out->config))
-    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                           "'%s' is not the folder of a run: it has no .hydra/config.yaml", dir),
-                   hint);
+  if (!is_run(a, dir)) {
+    const char *near = run_near(a, dir);
+    gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                          "'%s' is not the folder of a run: it has no .hydra/config.yaml", dir);
+    return near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, hint);
+  }
   const char *model = gr_arena_printf(a, "%s/model.yaml", dir);
   if (gr_is_file(model)) out->model = model;
   out->tokenizer = find_tokenizer(a, dir);

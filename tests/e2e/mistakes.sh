@@ -1,4 +1,4 @@
-# mistakes.sh - 172 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 180 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -188,8 +188,8 @@ a file of ONNX that is none | 65 | config error: 'm.onnx' is no file of ONNX, or
 a plan that is none | 65 | config error: cannot find primary config 'x.plan' in '.'.*hint: rename './x.plan': only .yaml files are read; --diff | echo x >x.plan; gr plan table/config.yaml --diff=x.plan
 kHz for a sample rate | 65 | argument [0-9]+:1:18: config error: 'data.speech.sample_rate' must be an integer from 1000 to 1000000,.*hint: data.speech.sample_rate: recordings are resampled to | speech data.sample_rate=16kHz
 a table for a manifest | 66 | table/data.csv:1:1: data error: expected a value, found 'w'.*hint: a line of a manifest is ."audio_path": "a.wav", "text": | speech data.manifest=table/data.csv
-predicting onto the table | 74 | i/o error: cannot write 'in.csv': it is there, and is no file that this command writes.*hint: name another file, or remove it | cp table/data.csv in.csv; gr predict table/run in.csv --out=in.csv || { code=$?; cmp table/data.csv in.csv && exit $code; }
-the report onto a table | 74 | i/o error: cannot write 'in.csv': it is there, and is no file that this command writes.*hint: name another file, or remove it | gr report table/run --out=in.csv
+predicting onto the table | 74 | i/o error: cannot write 'in.txt': it is there, and is no file that this command writes.*hint: name another file, or remove it | cp table/data.csv in.txt; gr predict table/run in.txt --out=in.txt || { code=$?; cmp table/data.csv in.txt && exit $code; }
+the report onto a table | 74 | i/o error: cannot write 'in.csv': it is there, and is no file that this command writes.*hint: name another file, or remove it | cp table/data.csv in.csv; gr report table/run --out=in.csv
 a plot onto a configuration | 74 | i/o error: cannot write 'k.yaml': it is there, and is no file that this command writes.*hint: name another file, or remove it | cp table/config.yaml k.yaml; gr plot table/run --out=k.yaml
 importing onto a graph | 74 | i/o error: cannot write 'g.yaml': it is there, and is no file that this command writes.*hint: name another file, or remove it | cp table/graph.yaml g.yaml; gr export table/run q.onnx; gr import q.onnx -o g.yaml
 infinity as YAML has it | 65 | argument [0-9]+:1:13: config error: 'training.lr' must be a number of at least 0, but is ".inf", a string.*hint: numbers are written as 20, 1e-3 or inf on the command | table training.lr=.inf
@@ -239,5 +239,13 @@ a new project of series with a word among numbers | 66 | x.ts:7:1: data error: '
 a field of what is nil in a hook | 70 | h.lua:1:1: hook error: attempt to index a nil value .local 'm'.*hint: 'm' is nil here; nil is a local before it has a value | hook 'return { on_step_end = function(ctx) local m = ctx.metrics.foo; print(m.x) end }'
 a comparison with nil in a hook | 70 | h.lua:1:1: hook error: attempt to compare .*hint: one side is nil; nil is a local | hook 'local best; return { on_eval_end = function(ctx) return ctx.metrics.loss < best end }'
 a field of a number in a hook | 70 | h.lua:1:1: hook error: attempt to index a number value.*hint: a number has no fields | hook 'return { on_step_end = function(ctx) print(ctx.lr.x) end }'
+predictions as a table | 2 | usage error: 'p.csv' would be a file of another kind: predictions are JSON lines.*hint: name it p.jsonl | gr predict table/run table/data.csv --out=p.csv
+predicting by a project | 65 | config error: 'table' is not the folder of a run.*hint: did you mean 'table/run'. | gr predict table table/data.csv
+exporting a folder of checkpoints to ONNX | 65 | config error: 'table/run/checkpoints' is not the folder of a run.*hint: did you mean 'table/run'. | gr export table/run/checkpoints m.onnx
+a command of other programs | 2 | usage error: 'completion' is neither a command nor.*hint: did you mean 'graphrun config --completion=bash'. | gr completion bash
+replaying no step | 2 | usage error: which step is not given: --step=N.*hint: graphrun replay RUN --step=N | gr replay table/run
+an argument too many | 2 | usage error: 'table' is one argument too many.*hint: graphrun check .--ranks=N. | gr check table
+a flag without its value | 2 | usage error: --diff needs a value: PLAN.*hint: graphrun plan CONFIG.yaml | gr plan table/config.yaml --diff
+a list for the values of a sweep | 65 | argument [0-9]+:1:13: config error: 'training.lr' must be a number.*but is a list of 2.*hint: .*the values of a sweep have no brackets: KEY=1,2,3 | gr -m table/config.yaml 'training.lr=[1e-3,1e-2]' $quick
 MISTAKES
 counts

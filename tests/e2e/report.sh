@@ -238,8 +238,9 @@ expect "... of a folder" 0 '"kind": "runs"' '"differs": .*"training.lr": "0.02"'
 expect "a sweep over ranks" 0 -- "$graphrun" -m table.yaml distributed.ranks=1,2 hydra.sweep.dir=scaled training.max_epochs=2
 drawn "... has how speed grows with them" scaled/report.html '^b: Samples per second by ranks$' '^h2: Scaling$' '^td.n: 2.00$'
 expect "runs of a sweep" 0 '^sweep/1 +done' -- "$graphrun" runs sweep
+printf 'a,b,kind\n1,\0,red\n' >bad.csv
 expect "a sweep of which a run fails" 69 '^half/0 +done' "run 1 .half/1. ended with code 66" '1 of 2 runs failed, the first with code 66' -- \
-  "$graphrun" -m table.yaml "data.table.path=$scratch/data/kinds.csv,gone.csv" hydra.sweep.dir=half training.max_epochs=1
+  "$graphrun" -m table.yaml "data.table.path=$scratch/data/kinds.csv,bad.csv" hydra.sweep.dir=half training.max_epochs=1
 check "... has the page of the others" grep -q '<a href="./0/report.html">' half/report.html
 new_log >/dev/null
 timeout -k 5 "$limit" "$graphrun" -m table.yaml training.lr=1e-3 training.max_epochs=1000000 training.eval_every=0 distributed.ranks=1 \
