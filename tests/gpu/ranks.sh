@@ -101,7 +101,7 @@ rank() {
     use_gpus 2
     env $given RANK=$r WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout -k 5 "$limit" "$graphrun" \
       "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \
-      "output.dir=$scratch/$rank_out" distributed.ranks=auto device=cuda $few "$@" >"$rank_out.$r.log" 2>&1 </dev/null
+      "output.dir=$scratch/$rank_out" distributed.ranks=auto device=cuda $few ${tones_keys-} "$@" >"$rank_out.$r.log" 2>&1 </dev/null
     echo $? >"$rank_out.$r.code"
   ) &
 }
