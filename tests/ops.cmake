@@ -5,6 +5,12 @@ foreach(test ops formula padding gradients fastmath narrow sources corners sampl
   target_link_libraries(test_${test} test_ops_bench)
   add_test(NAME ops.${test} COMMAND test_${test})
 endforeach()
+# The vectorised functions as kernels have them, and as they are where the processor fuses no product with a sum.
+add_executable(test_fastmath_unfused ops/test_fastmath.c)
+target_link_libraries(test_fastmath_unfused test_ops_bench)
+target_compile_options(test_fastmath PRIVATE -O3)
+target_compile_options(test_fastmath_unfused PRIVATE -O3 -ffp-contract=off)
+add_test(NAME ops.fastmath_unfused COMMAND test_fastmath_unfused)
 add_executable(test_golden ops/test_golden.c)
 target_link_libraries(test_golden test_ops_bench)
 add_test(NAME ops.golden COMMAND test_golden ${CMAKE_CURRENT_SOURCE_DIR}/golden/ops.txt)

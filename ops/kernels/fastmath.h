@@ -119,14 +119,15 @@ static inline float gr_erf_f32(float x) {
 }
 
 // sin(x + quarters pi / 2): x is reduced in double to |r| <= pi / 4, with pi / 2 as the sum of two
-// numbers, and the series of sine (to r^9) or cosine (to r^8) is taken. Adding 1.5 * 2^52 rounds to
-// an integer. Infinity gives NaN.
+// numbers, and the series of sine (to r^9) or cosine (to r^8) is taken. The first number has 33
+// bits, so that its product with k < 2^20 is exact, whether or not it is fused with the difference
+// (Cody, Waite, 1980). Adding 1.5 * 2^52 rounds to an integer. Infinity gives NaN.
 static inline float gr_sine_f32(float x, uint64_t quarters) {
   const double magic = 6755399441055744.0;
   double t = (double)x * 0.63661977236758134 + magic, k = t - magic;
   uint64_t bits;
   memcpy(&bits, &t, sizeof bits);
-  float r = (float)(((double)x - k * 1.5707963267948966) - k * 6.123233995736766e-17), z = r * r;
+  float r = (float)(((double)x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a626331p-34), z = r * r;
   float s = 1.0f / 362880, c = 1.0f / 40320;
   s = s * z - 1.0f / 5040;
   s = s * z + 1.0f / 120;
