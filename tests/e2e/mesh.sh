@@ -160,7 +160,7 @@ wrong "a rule that does not divide" 1:54 "'ctc_projection.bias' is f32\[8\]: its
   "distributed.layout=[{match: ctc_projection.bias, tp: S0}]"
 wrong "an axis for two" 1:66 "axis 0 of weight 'input_projection.weight' is to be split over both" 'one axis of the mesh' -- \
   $auto 'distributed.mesh={dp: 2, tp: 2}' "distributed.layout=[{match: input_projection.weight, tp: S0, dp: S0}]"
-wrong "no layout" 1:47 "not a layout on the mesh axis 'tp'" 'S0, S1' -- $tp2 "distributed.layout=[{match: '*.q.weight', tp: 0}]"
-wrong "a rule for no axis" 1:21 "needs a pattern of weight names" 'match' -- $tp2 "distributed.layout=[{match: '*.q.weight'}]"
+wrong "no layout" 1:47 "an integer is no layout on the mesh axis 'tp'" 'S0, S1' -- $tp2 "distributed.layout=[{match: '*.q.weight', tp: 0}]"
+wrong "a rule for no axis" 1:21 "a rule of distributed.layout has no axis of the mesh with its layout" 'match' -- $tp2 "distributed.layout=[{match: '*.q.weight'}]"
 wrong "rules that are no list" 1:20 'must be a list of rules' 'as in' -- $tp2 "distributed.layout={match: a, tp: S0}"
 counts
