@@ -1,4 +1,5 @@
 // op.c - builds a node that is an op of ops.def: operands, attributes, number of results.
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 #include "base/hash.h"
@@ -16,11 +17,13 @@ static bool is_nan(const gr_attr *f, const void *value) {
   return f->kind == GR_ATTR_FLOAT && isnan(*(const double *)value);
 }
 
+// What is no number is left to the parser, which judges it as in a file.
 static gr_status set(const gr_op *op, const gr_setting *s, gr_loc loc, void *attr) {
   const gr_attr *f = find_attr(op, s->name);
   if (!f) return gr_fail(GR_ERR_BUG, loc, "op '%s' has no '%s'", op->name, s->name);
   if (!s->value || is_nan(f, s->value))
     return gr_attr_parse(op, f, s->value ? "NaN" : s->text, loc, attr);
+  assert(f->kind == GR_ATTR_INT || f->kind == GR_ATTR_FLOAT || f->kind == GR_ATTR_INTS);
   size_t bytes = f->kind == GR_ATTR_INTS ? sizeof(gr_ints) : sizeof(int64_t);
   memcpy((char *)attr + f->offset, s->value, bytes);
   return GR_OK;
