@@ -162,6 +162,36 @@ static void mask_rooms(void) {
   }
 }
 
+// The bytes of a call's room that its masks and scores do not take if all of it is one part.
+static int64_t left_in_room(const gr_op_call *call) {
+  static gr_gpu_launch launch[GR_GPU_LAUNCHES];
+  gr_gpu_call g = {.call = call, .arena = arena, .launch = launch, .layers = true};
+  MUST(gr_gpu_describe(&g));
+  const gr_gpu_attention *a = &launch[1].attention;
+  return a->room_bytes - gr_gpu_attention_bytes(a, a->n, a->heads);
+}
+
+// So many short heads that their masks and scores need more than the device's own memory for
+// libraries. Those of the second fill the room, in which a library needs some bytes more.
+static void full_room(void) {
+  static const gr_case each[] = {{{"f16[9,7,462,8]", "f16[9,8,462,8]", "f16[9,8,462,8]",
+                                   "f16[9,7,462,8]", "f16[9,7,462,8]", "f32[9,462,7]", "i32[]"},
+                                  .fill = "nnnnnpi"},
+                                 {{"f16[9,7,463,8]", "f16[9,8,463,8]", "f16[9,8,463,8]",
+                                   "f16[9,7,463,8]", "f16[9,7,463,8]", "f32[9,463,7]", "i32[]"},
+                                  .fill = "nnnnnpi"}};
+  static const int64_t left[] = {74752, 0};
+  open_device();
+  for (int i = 0; i < 2; i++) {
+    gr_case c = each[i];
+    MUST(gpu_case_attr(arena, &gr_op_attention_grad, "p=0.3 seed=5 stream=7 scale=0.1", &c.attr));
+    int64_t got = left_in_room(&add(&gr_op_attention_grad, &c, i)->u.call);
+    CHECK(got == left[i], "%lld bytes are left instead of %lld", (long long)got,
+          (long long)left[i]);
+  }
+  run_all();
+}
+
 // Head by head the identity: key (or row) j has 1 in column j.
 static void set_identity(value *v) {
   const int64_t *dim = v->type.dim, row = dim[2] * dim[3];
@@ -333,6 +363,6 @@ int main(int argc, char **argv) {
              {"sliced", sliced}, {"yielded", yielded}, {"parts", parts}, {"slices", slices},
              {"wrong", wrong}, {"fused", fused_nodes}, {"fused_placed", fused_placed},
              {"fused_rounds", fused_rounds}, {"fused_leads", fused_leads},
-             {"library_rooms", library_rooms}, {"mask_rooms", mask_rooms}, {"mask_bits", mask_bits},
-             {"mask_parts", mask_parts});
+             {"library_rooms", library_rooms}, {"mask_rooms", mask_rooms}, {"full_room", full_room},
+             {"mask_bits", mask_bits}, {"mask_parts", mask_parts});
 }

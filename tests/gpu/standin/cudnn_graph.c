@@ -256,7 +256,7 @@ static int64_t needs_of(const node *graph) {
     if (op->kind != KIND(OPERATION_MATMUL)) continue;
     const int64_t *a = si_dim(si_node(op, OP(MATMUL_ADESC)));
     const int64_t *c = si_dim(si_node(op, OP(MATMUL_CDESC)));
-    needs = c[0] * c[1] * ((c[2] + 63) / 64) * ((c[3] + 63) / 64) * 8192 + 256;
+    needs = c[0] * c[1] * ((c[2] + 63) / 64) * ((c[3] + 63) / 64) * 8192 + 1024;
     if (a[3] % 8 || a[3] > 128) needs = -1;
     if (si_asked("large")) more = c[0] * c[1] << 24;  // 16 MB for each head
     if (si_asked("tight")) more = c[0] * c[1] << 19;  // 0.5 MB

@@ -36,14 +36,27 @@ static value *find(work *w, int64_t id) {
 
 // ---- Elements -----------------------------------------------------------------------------------
 
-static int64_t place(const node *t, const int64_t index[RANKS]) {
+// Read once for all elements, since a descriptor's attributes are searched for.
+typedef struct {
+  int64_t dim[RANKS], step[RANKS];  // step: 0 where the dimension is 1, which broadcasts
+  int type;
+} layout;
+static layout layout_of(const node *t) {
+  layout l = {.type = type_of(t)};
+  for (int k = 0; k < RANKS; k++) {
+    l.dim[k] = si_dim(t)[k];
+    l.step[k] = l.dim[k] == 1 ? 0 : si_stride(t)[k];
+  }
+  return l;
+}
+static int64_t place(const layout *l, const int64_t index[RANKS]) {
   int64_t i = 0;
-  for (int k = 0; k < RANKS; k++) i += si_dim(t)[k] == 1 ? 0 : index[k] * si_stride(t)[k];
+  for (int k = 0; k < RANKS; k++) i += index[k] * l->step[k];
   return i;
 }
-static bool next(const node *t, int64_t index[RANKS]) {
+static bool next(const layout *l, int64_t index[RANKS]) {
   for (int k = RANKS; k--; index[k] = 0)
-    if (++index[k] < si_dim(t)[k]) return true;
+    if (++index[k] < l->dim[k]) return true;
   return false;
 }
 static double load(int type, const char *values, int64_t i) {
@@ -71,23 +84,23 @@ static const double *read(work *w, const node *t) {
   value *v = find(w, id_of(t));
   if (is_host(t)) return &v->host;
   if (v->v) return v->v;
+  layout l = layout_of(t);
   int64_t index[RANKS] = {0};
   v->v = calloc((size_t)si_span(t), sizeof *v->v);
   do {
-    int64_t i = place(t, index);
-    v->v[i] = load(type_of(t), v->memory, i);
-  } while (next(t, index));
+    int64_t i = place(&l, index);
+    v->v[i] = load(l.type, v->memory, i);
+  } while (next(&l, index));
   return v->v;
 }
-static double *result(work *w, const node *t) {
+static value *result(work *w, const node *t) {
   value *v = find(w, id_of(t));
   if (!v->v) v->v = calloc((size_t)si_span(t), sizeof *v->v);
-  return v->v;
+  return v;
 }
-static void put(work *w, const node *t, int64_t i, double v) {
-  value *to = find(w, id_of(t));
-  result(w, t)[i] = rounded(type_of(t), v);
-  if (to->memory) store(type_of(t), to->memory, i, v);
+static void put(value *to, int type, int64_t i, double v) {
+  to->v[i] = rounded(type, v);
+  if (to->memory) store(type, to->memory, i, v);
 }
 
 // ---- Operations ---------------------------------------------------------------------------------
@@ -126,16 +139,18 @@ static void run_pointwise(work *w, const node *d) {
   int mode = (int)si_number(how, CUDNN_ATTR_POINTWISE_MODE, 0);
   int64_t index[RANKS] = {0}, axis = si_number(how, CUDNN_ATTR_POINTWISE_AXIS, 0);
   const double *operand[3] = {0};
+  layout in[3], out = layout_of(y);
   for (int i = 0; i < 3 && mode != CUDNN_POINTWISE_GEN_INDEX; i++)
-    if (of[i]) operand[i] = read(w, of[i]);
+    if (of[i]) operand[i] = read(w, of[i]), in[i] = layout_of(of[i]);
+  value *to = result(w, y);
   do {
     double v[3] = {0};
     for (int i = 0; i < 3; i++)
-      if (operand[i]) v[i] = operand[i][place(of[i], index)];
-    put(w, y, place(y, index),
+      if (operand[i]) v[i] = operand[i][place(&in[i], index)];
+    put(to, out.type, place(&out, index),
         mode == CUDNN_POINTWISE_GEN_INDEX ? (double)index[axis]
                                           : pointwise(mode, v[0], v[1], v[2]));
-  } while (next(y, index));
+  } while (next(&out, index));
 }
 
 static void run_reduction(work *w, const node *d) {
@@ -143,20 +158,22 @@ static void run_reduction(work *w, const node *d) {
   bool top = si_number(si_node(d, OP(REDUCTION_DESC)), CUDNN_ATTR_REDUCTION_OPERATOR, 0) ==
              CUDNN_REDUCE_TENSOR_MAX;
   const double *operand = read(w, x);
-  double *sum = result(w, y);
+  double *sum = result(w, y)->v;
+  layout in = layout_of(x), out = layout_of(y);
   int64_t index[RANKS] = {0}, n = si_span(y);
   for (int64_t i = 0; i < n; i++) sum[i] = top ? -INFINITY : 0;
   do {
-    double v = operand[place(x, index)], *to = &sum[place(y, index)];
+    double v = operand[place(&in, index)], *to = &sum[place(&out, index)];
     *to = top ? fmax(*to, v) : *to + v;
-  } while (next(x, index));
+  } while (next(&in, index));
 }
 
 static void run_reshape(work *w, const node *d) {
   const node *x = si_node(d, OP(RESHAPE_XDESC)), *y = si_node(d, OP(RESHAPE_YDESC));
   const double *operand = read(w, x);
+  double *to = result(w, y)->v;
   int64_t n = si_span(x);
-  for (int64_t i = 0; i < n; i++) result(w, y)[i] = rounded(type_of(y), operand[i]);
+  for (int64_t i = 0; i < n; i++) to[i] = rounded(type_of(y), operand[i]);
 }
 
 static int64_t count(work *w, const node *d, int name, int64_t sample, int64_t all) {
@@ -167,17 +184,21 @@ static void run_matmul(work *w, const node *d) {
   const node *a = si_node(d, OP(MATMUL_ADESC)), *b = si_node(d, OP(MATMUL_BDESC));
   const node *c = si_node(d, OP(MATMUL_CDESC));
   const double *x = read(w, a), *y = read(w, b);
-  int64_t index[RANKS] = {0};
+  layout left = layout_of(a), right = layout_of(b), out = layout_of(c);
+  value *to = result(w, c);
+  int64_t index[RANKS] = {0}, m = 0, n = 0, k = 0;
   do {
-    int64_t m = count(w, d, OP(MATMUL_GEMM_M_OVERRIDE_DESC), index[0], si_dim(c)[2]);
-    int64_t n = count(w, d, OP(MATMUL_GEMM_N_OVERRIDE_DESC), index[0], si_dim(c)[3]);
-    int64_t k = count(w, d, OP(MATMUL_GEMM_K_OVERRIDE_DESC), index[0], si_dim(a)[3]);
+    if (!index[1] && !index[2] && !index[3]) {  // of a sample
+      m = count(w, d, OP(MATMUL_GEMM_M_OVERRIDE_DESC), index[0], out.dim[2]);
+      n = count(w, d, OP(MATMUL_GEMM_N_OVERRIDE_DESC), index[0], out.dim[3]);
+      k = count(w, d, OP(MATMUL_GEMM_K_OVERRIDE_DESC), index[0], left.dim[3]);
+    }
     double sum = index[2] < m && index[3] < n ? 0 : NAN;
-    for (int64_t i = 0; i < k && i < si_dim(a)[3]; i++)
-      sum += x[place(a, (int64_t[]){index[0], index[1], index[2], i})] *
-             y[place(b, (int64_t[]){index[0], index[1], i, index[3]})];
-    put(w, c, place(c, index), sum);
-  } while (next(c, index));
+    for (int64_t i = 0; i < k && i < left.dim[3]; i++)
+      sum += x[place(&left, (int64_t[]){index[0], index[1], index[2], i})] *
+             y[place(&right, (int64_t[]){index[0], index[1], i, index[3]})];
+    put(to, out.type, place(&out, index), sum);
+  } while (next(&out, index));
 }
 
 static int run_all(void *arg) {
