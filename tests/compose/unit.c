@@ -170,6 +170,20 @@ static void schema_table(void) {
   gr_arena_destroy(a);
 }
 
+// The rows of a section follow each other: the JSON Schema has one object for it, and lists of keys
+// one part.
+static void schema_sections(void) {
+  for (int i = 0; i < gr_schema_count; i++) {
+    const char *path = gr_schema_keys[i].path;
+    for (const char *dot = strchr(path, '.'); dot; dot = strchr(dot + 1, '.')) {
+      size_t n = (size_t)(dot - path) + 1;
+      int before = i;
+      while (before && strncmp(gr_schema_keys[before - 1].path, path, n)) before--;
+      CHECK(!before || before == i, "%s follows %s", path, gr_schema_keys[i - 1].path);
+    }
+  }
+}
+
 // No integer is cut where it is used: what a row takes fits in 32 bits unless the row says more,
 // and such rows are few and known.
 static void schema_ranges(void) {
@@ -304,8 +318,9 @@ int main(int argc, char **argv) {
   int status = RUN(1, argv, {"types", types}, {"access", accessors}, {"unread", unread},
                    {"large maps", large_maps}, {"written", written}, {"resolved", resolved},
                    {"hostile", hostile}, {"schema", schema}, {"schema table", schema_table},
-                   {"schema ranges", schema_ranges}, {"composed", composed}, {"origins", origins},
-                   {"completion", completion}, {"sweeps", sweeps});
+                   {"schema sections", schema_sections}, {"schema ranges", schema_ranges},
+                   {"composed", composed}, {"origins", origins}, {"completion", completion},
+                   {"sweeps", sweeps});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());
   return system(line) ? 1 : status;
