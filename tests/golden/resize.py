@@ -3,7 +3,7 @@
     python3 tests/golden/resize.py >tests/golden/resize.txt"""
 import torch
 
-CASES = [(5, 7, 1, 3, 3), (9, 4, 3, 4, 2), (3, 3, 1, 7, 5), (4, 6, 4, 4, 3), (16, 16, 1, 5, 16), (23, 31, 3, 4, 5),
+CASES = [(5, 7, 1, 3, 3), (9, 4, 3, 4, 2), (3, 3, 1, 7, 5), (4, 6, 3, 4, 3), (16, 16, 1, 5, 16), (23, 31, 3, 4, 5),
          (1, 1, 3, 2, 2), (2, 9, 1, 1, 1), (8, 5, 1, 13, 2)]
 print("# height width channels, those of the result, then its values; made by resize.py with torch", torch.__version__)
 for h, w, c, height, width in CASES:

@@ -7,21 +7,15 @@
 
 // ---- Channels -----------------------------------------------------------------------------------
 
-// a b / 255, rounded.
-static int blend(int a, int b) { return (a * b + 127) / 255; }
-
 static void put_pixel(const unsigned char *source, int channels, unsigned char *target,
                       int wanted) {
-  bool alpha = channels % 2 == 0;
   int r = source[0], g = channels > 2 ? source[1] : r, b = channels > 2 ? source[2] : r;
-  int a = alpha ? source[channels - 1] : 255;
-  if (alpha && wanted < 4) r = blend(r, a), g = blend(g, a), b = blend(b, a);
   if (wanted == 1) {  // 0.299, 0.587 and 0.114, in 65536ths
     target[0] = (unsigned char)((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
     return;
   }
   target[0] = (unsigned char)r, target[1] = (unsigned char)g, target[2] = (unsigned char)b;
-  if (wanted == 4) target[3] = (unsigned char)a;
+  if (wanted == 4) target[3] = channels % 2 ? 255 : source[channels - 1];
 }
 
 gr_status gr_picture_convert(const char *path, gr_picture *p, int channels) {
@@ -128,13 +122,25 @@ static void scale_columns(const unsigned char *x, int64_t n, const taps *t, int6
   }
 }
 
+// What is transparent has no part in the colour of a mean: colours are multiplied by alpha before
+// they are scaled, and divided by it afterwards.
+static void multiply_by_alpha(unsigned char *x, int64_t n) {
+  for (; n--; x += 4)
+    for (int c = 0; c < 3; c++) x[c] = (unsigned char)((x[c] * x[3] + 127) / 255);
+}
+
+static void divide_by_alpha(unsigned char *x, int64_t n) {
+  for (; n--; x += 4)
+    for (int c = 0; c < 3 && x[3]; c++)
+      x[c] = (unsigned char)(x[c] < x[3] ? 255 * x[c] / x[3] : 255);
+}
+
 // The part of the image that becomes the result.
 typedef struct box {
   double top, bottom, left, right;
 } box;
 
-static gr_status scale(const gr_picture *p, box b, int64_t height, int64_t width,
-                       unsigned char *out) {
+static gr_status scale(gr_picture *p, box b, int64_t height, int64_t width, unsigned char *out) {
   size_t bytes = (size_t)(p->height * width) * (size_t)p->channels;
   unsigned char *narrow = malloc(bytes);
   if (!narrow)
@@ -142,9 +148,11 @@ static gr_status scale(const gr_picture *p, box b, int64_t height, int64_t width
   gr_arena *a = gr_arena_create();
   taps h = make_taps(a, p->width, b.left, b.right, width);
   taps v = make_taps(a, p->height, b.top, b.bottom, height);
+  if (p->channels == 4) multiply_by_alpha(p->pixels, p->height * p->width);
   scale_rows(p, &h, width, narrow);
   int64_t n = width * p->channels;
   scale_columns(narrow, n, &v, height, GR_NEW(a, int32_t, n), out);
+  if (p->channels == 4) divide_by_alpha(out, height * width);
   gr_arena_destroy(a);
   free(narrow);
   return GR_OK;
@@ -171,7 +179,7 @@ static void crop(const gr_picture *p, int64_t height, int64_t width, unsigned ch
              (size_t)n * (size_t)p->channels);
 }
 
-gr_status gr_picture_fit(const gr_picture *p, gr_picture_resize how, int64_t height, int64_t width,
+gr_status gr_picture_fit(gr_picture *p, gr_picture_resize how, int64_t height, int64_t width,
                          unsigned char *out) {
   if (how == GR_PICTURE_CROP || (p->height == height && p->width == width)) {
     crop(p, height, width, out);

@@ -77,14 +77,16 @@ static void choose_scale(job *j) {
 
 static gr_status check_colours(job *j) {
   bool gray = j->jpeg.jpeg_color_space == JCS_GRAYSCALE;
-  if (j->jpeg.jpeg_color_space == JCS_CMYK || j->jpeg.jpeg_color_space == JCS_YCCK)
-    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                           "the JPEG image '%s' has the colours of print, CMYK", j->path),
-                   "convert it to RGB");
-  j->jpeg.out_color_space = gray ? JCS_GRAYSCALE : JCS_RGB;
+  j->jpeg.out_color_space = gray ? JCS_GRAYSCALE : j->jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
   choose_scale(j);
   return gr_picture_alloc(j->path, j->jpeg.output_height, j->jpeg.output_width, gray ? 1 : 3,
                           j->out);
+}
+
+// CMYK as nearly all files hold it, and as PIL reads all of them: 255 is no ink.
+static void put_ink(const unsigned char *ink, int64_t n, unsigned char *rgb) {
+  for (; n--; ink += 4, rgb += 3)
+    for (int c = 0; c < 3; c++) rgb[c] = (unsigned char)((ink[c] * ink[3] + 127) / 255);
 }
 
 static void read_rows(job *j) {
@@ -94,9 +96,13 @@ static void read_rows(job *j) {
   if (j->status || !j->out) return;
   jpeg_start_decompress(&j->jpeg);
   size_t row = (size_t)j->out->width * (size_t)j->out->channels;
+  JSAMPARRAY ink =
+      j->jpeg.mem->alloc_sarray((j_common_ptr)&j->jpeg, JPOOL_IMAGE, 4 * j->jpeg.output_width, 1);
+  bool print = j->jpeg.out_color_space == JCS_CMYK;
   while (j->jpeg.output_scanline < j->jpeg.output_height) {
     JSAMPROW line = j->out->pixels + j->jpeg.output_scanline * row;
-    jpeg_read_scanlines(&j->jpeg, &line, 1);
+    jpeg_read_scanlines(&j->jpeg, print ? ink : &line, 1);
+    if (print) put_ink(*ink, j->out->width, line);
   }
 }
 

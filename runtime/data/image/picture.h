@@ -53,10 +53,11 @@ enum {
 GR_MUST_USE gr_status gr_picture_check_bytes(const char *path, int64_t height, int64_t width,
                                              int64_t packed, int factor, size_t n);
 
-// Converts in place to `channels` (1, 3 or 4): gray is the luma of ITU-R BT.601; without alpha in
-// the result, colours are blended with black by it; without alpha in the file it is 255.
+// Converts in place to `channels` (1, 3 or 4): gray is the luma of ITU-R BT.601; alpha that is not
+// in the result is dropped, and one that is not in the file is 255.
 GR_MUST_USE gr_status gr_picture_convert(const char *path, gr_picture *, int channels);
 // Writes the image as [height, width, channels of the image]. Scaling is bilinear with
-// antialiasing: each value is the mean, weighted by a triangle, of those that it covers.
-GR_MUST_USE gr_status gr_picture_fit(const gr_picture *, gr_picture_resize, int64_t height,
-                                     int64_t width, unsigned char *out);
+// antialiasing: each value is the mean, weighted by a triangle, of those that it covers. Of RGB and
+// alpha, what is scaled are colours multiplied by alpha: those of the image are changed in place.
+GR_MUST_USE gr_status gr_picture_fit(gr_picture *, gr_picture_resize, int64_t height, int64_t width,
+                                     unsigned char *out);
