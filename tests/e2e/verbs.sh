@@ -422,4 +422,40 @@ check "... of inputs" offers "graphrun predict $run new" "new.csv"
 check "... of a second run" offers "graphrun plot $run beg" "begun/"
 check "... of logged values" offers "graphrun plot $run --key=gr" "--key=grad_norm"
 check "... of keys" offers "graphrun eval $run data.valid" "data.validation_fraction="
+# ---- data.image.decode: of a JPEG of 61 x 83 pixels, the first of the golden ones
+printf 'P6\n2 1\n255\nabcdef' >first.ppm && printf 'P6\n2 1\n255\nfedcba' >second.ppm
+printf 'path,label\nfirst.ppm,a\nsecond.ppm,b\n' >list.csv
+cat >means.yaml <<'YAML'
+inputs: {x: {shape: [n, h, w, c], dtype: u8}, y: {shape: [n], dtype: i32}}
+nodes:
+  - x: {cast: x, to: f32}
+  - means: {mean: x, axes: [1, 2]}
+  - logits: {linear: means, out: classes, name: head}
+  - loss: {cross_entropy: [logits, y]}
+params: {classes: 2}
+train: loss
+predict: {means: means}
+YAML
+cat >means_run.yaml <<'YAML'
+model: {graph: means.yaml}
+data: {source: image, image: {path: list.csv, size: [7, 9]}, validation_fraction: 0}
+training: {batch_size: 2, max_epochs: 1}
+distributed: {ranks: 1}
+YAML
+expect "a run of images" 0 -- "$graphrun" means_run.yaml output.dir=means
+if has_module jpeg; then
+  bytes=$(awk 'NR == 2 { for (i = 1; i < length($5); i += 2)
+    printf "\\%03o", (index("0123456789abcdef", substr($5, i, 1)) - 1) * 16 + index("0123456789abcdef", substr($5, i + 1, 1)) - 1 }' \
+    "$source/tests/golden/pictures.txt")
+  # shellcheck disable=SC2059
+  printf "$bytes" >large.jpg
+  for decode in '' data.image.decode=whole data.image.decode=reduced; do
+    # shellcheck disable=SC2086
+    expect "predict of a large JPEG with ${decode:-no key}" 0 '^weights of ' -- "$graphrun" predict means large.jpg $decode --out="m$decode.jsonl"
+  done
+  check "a JPEG is decoded whole" cmp m.jsonl mdata.image.decode=whole.jsonl
+  check "... unless it may be reduced" sh -c 'cmp -s m.jsonl mdata.image.decode=reduced.jsonl; test $? = 1'
+else
+  skip "a large JPEG" "no libjpeg-turbo"
+fi
 counts
