@@ -58,14 +58,30 @@ static gr_status check(const gr_args *args) {
   return GR_OK;
 }
 
-// Opens the data as training does: what that would refuse is no project.
-static gr_status open_data(gr_arena *a, const char *dir) {
-  const gr_args args = {.config = gr_arena_printf(a, "%s/config.yaml", dir)};
+// An error is of the data where its place is in the project, which will not be there.
+static gr_status of_data(gr_status s, const char *dir, const char *data) {
+  const char *file = gr_status_loc(s).file, *hint = gr_status_hint(s);
+  if (!file || strncmp(file, dir, strlen(dir)) != 0) return s;
+  gr_status e = gr_fail(gr_status_code(s), GR_NOWHERE, "%s: %s", data, gr_status_text(s));
+  if (gr_status_code(s) == GR_ERR_TYPE)
+    e = gr_hint(e, "the samples are too small for this kind of project: longer or larger ones");
+  else if (hint)
+    e = gr_hint(e, "%s", hint);
+  gr_status_drop(s);
+  return e;
+}
+
+// Opens the data and plans as training does: what that would refuse is no project.
+static gr_status try_training(gr_new_own *p, const char *dir, const char *data) {
+  const gr_args args = {.config = gr_arena_printf(p->arena, "%s/config.yaml", dir)};
+  gr_text notes = gr_text_make(p->arena);
   gr_job j;
-  GR_TRY(gr_job_compose(a, &args, &j));
-  gr_status s = gr_job_open(&j, 1);
+  GR_TRY(gr_job_compose(p->arena, &args, &j));
+  gr_status s = gr_job_plan(&j, 1);
+  if (!s) gr_dataset_notes(j.spec.data, &notes);
+  if (notes.len) gr_text_printf(&p->said, "%s\n", notes.chars);
   gr_job_close(&j);
-  return s;
+  return of_data(s, dir, data);
 }
 
 static gr_status make(gr_arena *a, const gr_args *args) {
@@ -80,7 +96,7 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   gr_output_folder *folder;  // whole, or not there at all
   GR_TRY(gr_output_folder_open(dir, &folder));
   gr_status s = write_files(a, gr_output_folder_path(folder), &p);
-  if (!s && flags->user_data) s = open_data(a, gr_output_folder_path(folder));
+  if (!s && flags->user_data) s = try_training(&p, gr_output_folder_path(folder), flags->user_data);
   GR_TRY(gr_output_folder_close(folder, s));
   gr_text_printf(&p.said,
                  "%s: a project for %s. README.md says what is in it. To train:\n"

@@ -44,6 +44,11 @@ check "... with the other file for validation" grep -q 'eval_path: .*motion_TEST
 from rows motion.arff "recordings of sensors" "60 series, 3 classes"
 printf '@relation r\n@attribute a real\n@attribute kind {u,v}\n@data\n%s' "$(awk 'BEGIN { for (i = 0; i < 60; i++) print i % 2 + i / 100 (i % 2 ? ",v" : ",u") }')" >flowers.arff
 from flowers flowers.arff "rows of numbers with a class" "to predict: 'kind', 2 classes"
+# Series of one moment, and a text with nothing left for validation.
+printf '@univariate true\n@classLabel true a b\n@data\n%s' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print i % 2 + i / 100 (i % 2 ? ":b" : ":a") }')" >short.ts
+from short short.ts "recordings of sensors" "40 series of 1 channel, 2 classes"
+printf '%100s' text >few.txt
+from few few.txt text "none of 1 samples is for validation: .*a larger data.validation_fraction than 0.1"
 printf '@targetLabel true\n@data\n1,2:3\n' >values.ts
 expect "new --from series with values to predict" 2 "values.ts:1.* no classes" -- "$graphrun" new own/values --from=values.ts
 from images made/image/images images "180 images of 3 classes"
