@@ -1,4 +1,4 @@
-# mistakes.sh - 180 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 182 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -240,7 +240,7 @@ a new project of videos smaller than its network takes | 65 | ^type error: dots.
 a new project of images that leave one class for training | 66 | ^data error: pair: all training samples are of one class, .* and the first of another is for validation.*hint: samples of at least two classes | mkdir -p pair/a pair/b; cp image/images/circle/00.ppm pair/a/0.ppm; cp image/images/circle/00.ppm pair/b/0.ppm; gr new pairs --from=pair
 a field of what is nil in a hook | 70 | h.lua:1:1: hook error: attempt to index a nil value .local 'm'.*hint: 'm' is nil here; nil is a local before it has a value | hook 'return { on_step_end = function(ctx) local m = ctx.metrics.foo; print(m.x) end }'
 a comparison with nil in a hook | 70 | h.lua:1:1: hook error: attempt to compare .*hint: one side is nil; nil is a local | hook 'local best; return { on_eval_end = function(ctx) return ctx.metrics.loss < best end }'
-a field of a number in a hook | 70 | h.lua:1:1: hook error: attempt to index a number value.*hint: a number has no fields | hook 'return { on_step_end = function(ctx) print(ctx.lr.x) end }'
+a field of a number in a hook | 70 | h.lua:1:1: hook error: attempt to index a number value.*hint: a number has no fields | hook 'return { on_step_end = function(ctx) print(ctx.loss.x) end }'
 predictions as a table | 2 | usage error: 'p.csv' would be a file of another kind: predictions are JSON lines.*hint: name it p.jsonl | gr predict table/run table/data.csv --out=p.csv
 predicting by a project | 65 | config error: 'table' is not the folder of a run.*hint: did you mean 'table/run'. | gr predict table table/data.csv
 exporting a folder of checkpoints to ONNX | 65 | config error: 'table/run/checkpoints' is not the folder of a run.*hint: did you mean 'table/run'. | gr export table/run/checkpoints m.onnx
