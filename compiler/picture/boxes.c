@@ -68,8 +68,7 @@ static void put_backward(gr_picture_page *g, uint32_t row) {
   int y = g->lay.top[row], middle = y + GR_PICTURE_ROW / 2;
   char bytes[32];
   gr_text ops = gr_text_make(g->p->arena);
-  bool has_box = r->n_ops[GR_PICTURE_BACKWARD] > 0;
-  if (r->kept > 0 && has_box)
+  if (r->kept > 0)
     gr_text_printf(g->t, "<path d=\"M%d %dH%d\" class=\"l ll\" marker-end=\"url(#gp-ll)\"/>\n",
                    g->forward + FORWARD_WIDTH, middle, g->backward - 3);
   if (r->kept >= SLIGHT)

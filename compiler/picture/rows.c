@@ -123,7 +123,8 @@ static void sum_rows(gr_picture *p) {
   }
 }
 
-// Sums the values that a row's forward pass makes and a backward pass reads, each once.
+// Sums the values that a row's forward pass makes and a backward pass reads, each once: at that
+// row, or where it has no backward pass, at the first that reads them.
 static void sum_kept(gr_picture *p) {
   const gr_graph *g = p->program->frame.g;
   gr_picture_phase *phase = GR_NEW(p->arena, gr_picture_phase, g->n_nodes + 1);
@@ -139,7 +140,8 @@ static void sum_kept(gr_picture *p) {
       if (v->role != GR_TEMP || phase[v->node] != GR_PICTURE_FORWARD) continue;
       if (counted[g->nodes[i].in[k].id]) continue;
       counted[g->nodes[i].in[k].id] = true;
-      p->row[row[v->node]].kept += (double)gr_type_bytes(&v->type);
+      bool has = p->row[row[v->node]].n_ops[GR_PICTURE_BACKWARD];
+      p->row[row[has ? v->node : i]].kept += (double)gr_type_bytes(&v->type);
     }
 }
 

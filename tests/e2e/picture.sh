@@ -56,6 +56,11 @@ has "a layer is drawn by its parts" ddp.svg 'up'
 lacks "... of the first alone" ddp.svg 'layers\.1.*'
 has "a part has its ops" ddp.svg 'matmul, bias_add, gelu'
 has "... and beside them what their gradients are computed by" ddp.svg 'gelu_grad, bias_add_grad, matmul ×2'
+# The mean over a frozen encoder is read by the gradient of the layer after it, and has none itself.
+limited "$graphrun" plan "$source/configs/har/vit.yaml" --svg=vit.svg
+check "... what is kept has an arrow to the box of what reads it" awk 'text && !/^<g>/ { bad = 1 }
+  { text = /text-anchor="middle">[0-9.]+ [kMG]?B</; n += text; if (text && !arrow) bad = 1; arrow = /class="l ll"/ }
+  END { exit bad || !n }' vit.svg
 has "gradients are reduced" ddp.svg 'all_reduce .*'
 has "the update is drawn" ddp.svg 'update: .*'
 has "inputs are drawn" ddp.svg 'x f32\[8,2\], y i32\[8\].*'
