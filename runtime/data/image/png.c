@@ -50,22 +50,14 @@ static void limit_chunks(job *j) {
   png_set_keep_unknown_chunks(j->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
 }
 
-// PIL's convert() makes 255 of every value above that, other programs take the upper byte.
-static void refuse_gray16(job *j) {
-  bool gray = png_get_color_type(j->png, j->info) == PNG_COLOR_TYPE_GRAY;
-  if (j->status || !gray || png_get_bit_depth(j->png, j->info) < 16) return;
-  j->status = gr_hint(
-      gr_fail(GR_ERR_DATA, GR_NOWHERE, "the PNG image '%s' is gray of 16 bits a pixel", j->path),
-      "programs make different 8 bits of them: save it with 8, or as .npy of u8");
-}
-
 // Values of 8 bits: palettes are looked up, the upper byte of 16 bits is taken, and transparent
-// colours become alpha.
+// colours become alpha. PIL does the same, but for gray of 16 bits, of which its convert() makes 255
+// of all that is above: images of microscopes and X-rays would be white.
 static void read_header(job *j) {
   png_set_read_fn(j->png, j, read_bytes);
   limit_chunks(j);
   png_read_info(j->png, j->info);
-  check_pixels(j), refuse_gray16(j);
+  check_pixels(j);
   png_set_expand(j->png);
   png_set_strip_16(j->png);
 }
