@@ -161,6 +161,16 @@ char *gr_arena_strdup(gr_arena *a, const char *s) {
   return gr_arena_strndup(a, s, strlen(s));
 }
 
+char *gr_arena_join(gr_arena *a, const char *const *texts, int n) {
+  assert(texts || !n);
+  size_t len = 0;
+  for (int i = 0; i < n; i++) len += strlen(texts[i]);
+  char *joined = gr_arena_take(a, len + 1), *end = joined;
+  for (int i = 0; i < n; i++) end = stpcpy(end, texts[i]);
+  *end = 0;
+  return joined;
+}
+
 char *gr_arena_printf(gr_arena *a, const char *fmt, ...) {
   assert(fmt);
   char text[512];  // most are shorter, and need not be formatted twice

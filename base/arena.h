@@ -22,7 +22,9 @@ void *gr_arena_alloc(gr_arena *, size_t bytes);  // zeroed, 16-byte aligned
 void *gr_arena_take(gr_arena *, size_t bytes);   // not zeroed: for what is written as a whole
 // Copies of text, NUL-terminated; strndup copies exactly `len` bytes.
 char *gr_arena_printf(gr_arena *, const char *fmt, ...) GR_PRINTF(2, 3);
-char *gr_arena_strdup(gr_arena *, const char *);               // the whole text
+char *gr_arena_strdup(gr_arena *, const char *);  // the whole text
+// n texts, one after the other: for long ones, which printf copies letter by letter.
+char *gr_arena_join(gr_arena *, const char *const *texts, int n);
 char *gr_arena_strndup(gr_arena *, const char *, size_t len);  // `len` bytes of it and a NUL
 #define GR_NEW(arena, type, n) ((type *)gr_arena_alloc(arena, sizeof(type) * (size_t)(n)))
 #define GR_TAKE(arena, type, n) ((type *)gr_arena_take(arena, sizeof(type) * (size_t)(n)))

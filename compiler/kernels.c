@@ -1,6 +1,6 @@
 // kernels.c - see kernels.h.
 #include "compiler/kernels.h"
-#include "compiler/pass.h"
+#include "compiler/plan/calls.h"
 #include "ops/kernels/gpu.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
@@ -25,15 +25,15 @@ static gr_status check_node(const gr_graph *g, const gr_node *n, bool gpu) {
   return gr_kernels_check(((const gr_scan *)n->attr)->body, gpu);
 }
 
-// Kernels of GPUs are written to be checked: of calls that are alike, those of layers, once.
+// Kernels of GPUs are written to be checked: each call's once.
 gr_status gr_kernels_check(const gr_graph *g, bool gpu) {
-  enum { KNOWN = 256 };
-  const gr_node *known[KNOWN] = {NULL}, **like;
-  for (const gr_node *n = g->nodes; n < g->nodes + g->n_nodes; n++) {
-    like = &known[gpu ? gr_call_hash(g, n) % KNOWN : 0];
-    if (*like && gr_call_same(g, n, g, *like)) continue;
-    GR_TRY(check_node(g, n, gpu));
-    if (gpu) *like = n;
+  gr_arena *work = gr_arena_create();
+  gr_calls known = gr_calls_make(work);
+  gr_status s = GR_OK;
+  for (const gr_node *n = g->nodes; n < g->nodes + g->n_nodes && !s; n++) {
+    uint32_t before = known.n;
+    if (!gpu || gr_calls_index(&known, g, n) == before) s = check_node(g, n, gpu);
   }
-  return GR_OK;
+  gr_arena_destroy(work);
+  return s;
 }

@@ -23,10 +23,12 @@ typedef struct joiner {
   gr_builder *b;
   const gr_graph *g;
   gr_val *map;
-  bool program;   // not a body
-  uint32_t *of;   // by value: the state or carry whose next value it is, or 0
-  bool *kept;     // by value: the graph's links name it
-  bool *put_off;  // by node: it is one of
+  bool program;            // not a body
+  uint32_t *of;            // by value: the state or carry whose next value it is, or 0
+  bool *kept;              // by value: the graph's links name it
+  bool *put_off;           // by node: it is one of
+  uint32_t *reads;         // by value: how many operands it is
+  gr_val *inside, *carry;  // by value: in the loop that is emitted; none between two loops
   uint32_t nodes[MAX_NODES], n;
   int launches[MAX_NODES];
 } joiner;
@@ -68,14 +70,12 @@ static void emit_copy(gr_builder *b, const gr_graph *g, const gr_node *n, gr_val
 
 // Whether anything but the n nodes reads a value that one of them makes.
 static bool is_read_outside(const joiner *j, const uint32_t *nodes, uint32_t n, gr_val v) {
+  uint32_t reads = 0;
   if (j->kept[v.id]) return true;
-  for (uint32_t i = nodes[0] + 1, next = 0; i < j->g->n_nodes; i++) {
-    while (next < n && nodes[next] < i) next++;
-    bool inside = next < n && nodes[next] == i;
-    for (int k = 0; !inside && k < j->g->nodes[i].n_in; k++)
-      if (j->g->nodes[i].in[k].id == v.id) return true;
-  }
-  return false;
+  for (uint32_t i = 0; i < n; i++)
+    for (int k = 0; k < j->g->nodes[nodes[i]].n_in; k++)
+      reads += j->g->nodes[nodes[i]].in[k].id == v.id;
+  return reads < j->reads[v.id];
 }
 
 // Emits a node in the loop, with leaves for what it reads that is not made there.
@@ -90,30 +90,46 @@ static void emit_inside(const joiner *j, gr_loop *l, const gr_node *n, const gr_
   emit_copy(&l->b, j->g, n, inside);
 }
 
+// What others read of the n nodes leaves the loop.
+static void emit_carries(const joiner *j, gr_loop *l, const uint32_t *nodes, uint32_t n) {
+  for (uint32_t i = 0; i < n && !l->b.err; i++)
+    for (int k = 0; k < j->g->nodes[nodes[i]].n_out; k++) {
+      gr_val v = gr_out(&j->g->nodes[nodes[i]], k);
+      if (!is_read_outside(j, nodes, n, v)) continue;
+      j->carry[v.id] = gr_loop_zero(l, gr_at(j->g, v)->type, "made");
+      gr_at(l->b.g, j->carry[v.id])->layout = gr_at(j->g, v)->layout;
+      gr_loop_next(l, j->carry[v.id], j->inside[v.id]);
+    }
+}
+
+static void take_carries(const joiner *j, gr_builder *b, gr_loop *l, const gr_node *n,
+                         gr_val *map) {
+  for (int k = 0; k < n->n_out && !b->err; k++) {
+    gr_val v = gr_out(n, k);
+    if (!gr_is(j->carry[v.id])) continue;
+    map[v.id] = gr_loop_last(l, j->carry[v.id]);
+    gr_at(b->g, map[v.id])->layout = gr_at(j->g, v)->layout;
+  }
+}
+
+static void forget(const joiner *j, const gr_node *n) {
+  for (int k = 0; k < n->n_in; k++) j->inside[n->in[k].id] = GR_NONE;
+  for (int k = 0; k < n->n_out; k++)
+    j->inside[gr_out(n, k).id] = j->carry[gr_out(n, k).id] = GR_NONE;
+}
+
 // Emits n nodes as a loop of one step, on the values that `map` has for those of the graph.
 static void emit_loop(const joiner *j, gr_builder *b, const uint32_t *nodes, uint32_t n,
                       gr_val *map) {
   const gr_graph *g = j->g;
-  gr_val *inside = GR_NEW(b->g->arena, gr_val, g->n_values);
-  gr_val *carry = GR_NEW(b->g->arena, gr_val, g->n_values);
   gr_loop l;
   b->loc = g->nodes[nodes[0]].loc, b->scope = g->nodes[nodes[0]].scope;
   gr_loop_open(&l, b, 1, false);
-  for (uint32_t i = 0; i < n; i++) emit_inside(j, &l, &g->nodes[nodes[i]], map, inside);
-  for (uint32_t i = 0; i < n && !l.b.err; i++)
-    for (int k = 0; k < g->nodes[nodes[i]].n_out; k++) {
-      gr_val v = gr_out(&g->nodes[nodes[i]], k);
-      if (!is_read_outside(j, nodes, n, v)) continue;
-      carry[v.id] = gr_loop_zero(&l, gr_at(g, v)->type, "made");
-      gr_at(l.b.g, carry[v.id])->layout = gr_at(g, v)->layout;
-      gr_loop_next(&l, carry[v.id], inside[v.id]);
-    }
+  for (uint32_t i = 0; i < n; i++) emit_inside(j, &l, &g->nodes[nodes[i]], map, j->inside);
+  emit_carries(j, &l, nodes, n);
   gr_loop_close(&l);
-  for (uint32_t v = 1; v < g->n_values && !b->err; v++) {
-    if (!gr_is(carry[v])) continue;
-    map[v] = gr_loop_last(&l, carry[v]);
-    gr_at(b->g, map[v])->layout = g->values[v].layout;
-  }
+  for (uint32_t i = 0; i < n; i++) take_carries(j, b, &l, &g->nodes[nodes[i]], map);
+  for (uint32_t i = 0; i < n; i++) forget(j, &g->nodes[nodes[i]]);
 }
 
 // Whether the loop of these nodes is one kernel.
@@ -198,6 +214,8 @@ static void emit_large(joiner *j, const gr_node *n) {
 
 static void find_links(joiner *j) {
   const gr_graph *g = j->g;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (int k = 0; k < g->nodes[i].n_in; k++) j->reads[g->nodes[i].in[k].id]++;
   j->kept[g->loss.id] = j->kept[g->loss_denominator.id] = true;
   for (uint32_t i = 0; i < g->n_results; i++) j->kept[g->results[i].id] = true;
   for (uint32_t i = 1; i < g->n_values; i++) {
@@ -211,7 +229,8 @@ static void emit_nodes(gr_builder *b, const gr_graph *g, bool program, gr_val *m
   joiner *j = GR_NEW(a, joiner, 1);
   *j = (joiner){.b = b, .g = g, .map = map, .program = program};
   j->of = GR_NEW(a, uint32_t, g->n_values), j->kept = GR_NEW(a, bool, g->n_values);
-  j->put_off = GR_NEW(a, bool, g->n_nodes + 1);
+  j->put_off = GR_NEW(a, bool, g->n_nodes + 1), j->reads = GR_NEW(a, uint32_t, g->n_values);
+  j->inside = GR_NEW(a, gr_val, g->n_values), j->carry = GR_NEW(a, gr_val, g->n_values);
   find_links(j);
   j->of[0] = 0;
   for (uint32_t i = 0; i < g->n_nodes && !b->err; i++) {

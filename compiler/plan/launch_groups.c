@@ -6,9 +6,10 @@
 // for as long as the group. What still shares memory afterwards, such as a result in the place of
 // an operand that another node of the group reads, divides the group.
 #include "compiler/plan/launch_groups.h"
-#include "base/arena.h"
+#include <string.h>
+#include "base/grow.h"
 
-enum { MOST = 512 };  // nodes of a group: pairs of them are compared
+enum { MOST = 512 };  // nodes of a group
 
 static bool reads_from(const gr_graph *g, uint32_t i, uint32_t first) {
   const gr_node *n = &g->nodes[i];
@@ -34,50 +35,97 @@ void gr_launch_groups_find(gr_arena *arena, const gr_graph *g, bool gpu, gr_laun
   out->first[g->n_nodes] = out->last[g->n_nodes] = g->n_nodes;
 }
 
-// ---- What a node accesses -----------------------------------------------------------------------
+// ---- What nodes access --------------------------------------------------------------------------
 
+// Addresses in order; those that touch are joined, so there are few.
+typedef struct span {
+  size_t begin, end;
+} span;
+typedef struct spans {
+  span *items;
+  uint32_t n, cap;
+} spans;
+// By whether it is the block of states.
+typedef struct accesses {
+  spans read[2], written[2];
+} accesses;
+
+// The first that ends at `begin` or after.
+static uint32_t first_from(const spans *s, size_t begin) {
+  uint32_t i = 0, end = s->n;
+  while (i < end) {
+    uint32_t middle = i + (end - i) / 2;
+    if (s->items[middle].end < begin)
+      i = middle + 1;
+    else
+      end = middle;
+  }
+  return i;
+}
+
+static bool overlaps(const spans *s, span x) {
+  uint32_t i = first_from(s, x.begin + 1);
+  return i < s->n && s->items[i].begin < x.end;
+}
+
+static void add(gr_arena *arena, spans *s, span x) {
+  uint32_t i = first_from(s, x.begin), end = i;
+  for (; end < s->n && s->items[end].begin <= x.end; end++) {
+    if (s->items[end].begin < x.begin) x.begin = s->items[end].begin;
+    if (s->items[end].end > x.end) x.end = s->items[end].end;
+  }
+  if (end == i) GR_GROW(arena, s->items, s->n, s->cap);
+  memmove(s->items + i + 1, s->items + end, sizeof *s->items * (s->n - end));
+  s->n = s->n + 1 - (end - i);
+  s->items[i] = x;
+}
+
+// What one node accesses.
 typedef struct range {
   bool in_states, written;
-  size_t begin, bytes;
+  span of;
 } range;
 typedef struct ranges {
   range items[2 * GR_MAX_ARGS + 1];
   int n;
 } ranges;
 
-static void add(ranges *r, const gr_plan_frame *f, gr_val v, bool written) {
-  size_t bytes = gr_type_bytes(&gr_at(f->g, v)->type);
-  r->items[r->n++] = (range){f->in_states[v.id], written, f->offset[v.id], bytes};
+static void add_range(ranges *r, bool in_states, bool written, size_t begin, size_t bytes) {
+  if (bytes) r->items[r->n++] = (range){in_states, written, {begin, begin + bytes}};
+}
+
+static void add_value(ranges *r, const gr_plan_frame *f, gr_val v, bool written) {
+  add_range(r, f->in_states[v.id], written, f->offset[v.id], gr_type_bytes(&gr_at(f->g, v)->type));
 }
 
 static void find_ranges(const gr_plan_frame *f, const size_t *scratch_bytes, uint32_t i,
                         ranges *r) {
   const gr_node *n = &f->g->nodes[i];
   r->n = 0;
-  for (int k = 0; k < n->n_in; k++) add(r, f, n->in[k], false);
-  for (int k = 0; k < n->n_out; k++) add(r, f, gr_out(n, k), true);
-  r->items[r->n++] = (range){false, true, f->scratch[i], scratch_bytes[i]};
+  for (int k = 0; k < n->n_in; k++) add_value(r, f, n->in[k], false);
+  for (int k = 0; k < n->n_out; k++) add_value(r, f, gr_out(n, k), true);
+  add_range(r, false, true, f->scratch[i], scratch_bytes[i]);
 }
 
-static bool conflict(const ranges *a, const ranges *b) {
-  for (int i = 0; i < a->n; i++)
-    for (int k = 0; k < b->n; k++) {
-      const range *x = &a->items[i], *y = &b->items[k];
-      if ((x->written || y->written) && x->in_states == y->in_states && x->bytes && y->bytes &&
-          x->begin < y->begin + y->bytes && y->begin < x->begin + x->bytes)
-        return true;
-    }
+static bool conflict(const accesses *a, const ranges *r) {
+  for (const range *x = r->items; x < r->items + r->n; x++)
+    if (overlaps(&a->written[x->in_states], x->of) ||
+        (x->written && overlaps(&a->read[x->in_states], x->of)))
+      return true;
   return false;
 }
 
 // How many nodes, from `first` to at most `last`, access no memory that another of them writes.
-static uint32_t apart(const gr_plan_frame *f, const size_t *scratch_bytes, uint32_t first,
-                      uint32_t last, ranges *r) {
+static uint32_t apart(gr_arena *arena, const gr_plan_frame *f, const size_t *scratch_bytes,
+                      uint32_t first, uint32_t last, accesses *a) {
   uint32_t n = 0;
+  ranges r;
+  for (int k = 0; k < 2; k++) a->read[k].n = a->written[k].n = 0;
   for (uint32_t i = first; i <= last; i++, n++) {
-    find_ranges(f, scratch_bytes, i, &r[n]);
-    for (uint32_t k = 0; k < n; k++)
-      if (conflict(&r[k], &r[n])) return n;
+    find_ranges(f, scratch_bytes, i, &r);
+    if (conflict(a, &r)) return n;
+    for (const range *x = r.items; x < r.items + r.n; x++)
+      add(arena, &(x->written ? a->written : a->read)[x->in_states], x->of);
   }
   return n;
 }
@@ -85,14 +133,11 @@ static uint32_t apart(const gr_plan_frame *f, const size_t *scratch_bytes, uint3
 void gr_launch_groups_choose(gr_arena *arena, const gr_launch_groups *candidates,
                              const size_t *scratch_bytes, gr_plan_frame *f) {
   gr_arena *work = gr_arena_create();
-  uint32_t most = 1;
-  for (uint32_t i = 0; i < f->g->n_nodes; i++)
-    if (candidates->last[i] - i >= most) most = candidates->last[i] - i + 1;
-  ranges *r = most > 1 ? GR_NEW(work, ranges, most) : NULL;
+  accesses a = {0};
   f->group_size = GR_NEW(arena, uint32_t, f->g->n_nodes + 1);
   for (uint32_t i = 0; i < f->g->n_nodes; i += f->group_size[i]) {
     uint32_t last = candidates->last[i];
-    f->group_size[i] = i == last ? 1 : apart(f, scratch_bytes, i, last, r);
+    f->group_size[i] = i == last ? 1 : apart(work, f, scratch_bytes, i, last, &a);
   }
   gr_arena_destroy(work);
 }

@@ -7,14 +7,16 @@
 // it while the program runs, and are copied from it when the program starts again.
 #include "compiler/plan/memory.h"
 #include <string.h>
+#include "compiler/plan/calls.h"
 #include "compiler/plan/launch_groups.h"
 #include "compiler/plan/memory_fit.h"
 #include "compiler/plan/names.h"
-#include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 
 typedef struct planner {
-  gr_arena *arena;
+  gr_arena *arena;  // of the frames
+  gr_arena *work;   // of what ends with the plan of the program's memory
+  gr_scratch_sizes *scratch_sizes;
   const gr_graph *g;
   gr_plan_frame *f;
   const uint32_t *last;        // by value
@@ -37,7 +39,7 @@ static bool is_body(const planner *p) { return p->f->stacked != NULL; }
 // ---- Memory reuse --------------------------------------------------------------------
 
 static void write_nexts_in_states(planner *p) {
-  bool *claimed = GR_NEW(p->arena, bool, p->g->n_values);
+  bool *claimed = GR_NEW(p->work, bool, p->g->n_values);
   for (uint32_t i = 1; i < p->g->n_values; i++) {
     uint32_t next = p->g->values[i].next.id;
     if (p->g->values[i].role != GR_STATE || claimed[next]) continue;
@@ -75,7 +77,7 @@ static gr_live_range *add_live_range(planner *p, uint32_t first, uint32_t last, 
 
 static void add_value_ranges(planner *p) {
   const gr_graph *g = p->g;
-  gr_live_range **of = GR_NEW(p->arena, gr_live_range *, g->n_values);
+  gr_live_range **of = GR_NEW(p->work, gr_live_range *, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     bool input = v->role == GR_INPUT && !is_body(p);
@@ -88,20 +90,12 @@ static void add_value_ranges(planner *p) {
   }
 }
 
-// Most kernels of CPUs need none: no call is described for them.
-size_t gr_node_scratch(const gr_graph *g, const gr_node *n, bool gpu) {
-  gr_op_call call;
-  if (!gpu && !n->op->scratch) return 0;
-  gr_op_call_of(g, n, &call);
-  return gr_call_scratch(&call, gpu);
-}
-
 static void add_scratch_ranges(planner *p) {
   for (uint32_t i = 0; i < p->g->n_nodes; i++) {
     const gr_node *n = &p->g->nodes[i];
     if (p->f->body[i] && p->f->body[i]->bytes)
       add_live_range(p, i, i, p->f->body[i]->bytes, &p->f->body_at[i]);
-    size_t bytes = p->scratch_bytes[i] = gr_node_scratch(p->g, n, p->f->gpu);
+    size_t bytes = p->scratch_bytes[i] = gr_node_scratch(p->scratch_sizes, p->g, n);
     uint32_t first = p->groups.first[i], last = p->groups.last[i];
     if (bytes) add_live_range(p, first, last, bytes, &p->f->scratch[i]);
   }
@@ -109,11 +103,11 @@ static void add_scratch_ranges(planner *p) {
 
 static void pack(planner *p) {
   uint32_t most = p->g->n_values + 2 * p->g->n_nodes;
-  p->live_ranges = GR_NEW(p->arena, gr_live_range, most);
-  p->out_offsets = GR_NEW(p->arena, size_t *, most);
+  p->live_ranges = GR_NEW(p->work, gr_live_range, most);
+  p->out_offsets = GR_NEW(p->work, size_t *, most);
   add_value_ranges(p);
   add_scratch_ranges(p);
-  p->f->bytes = gr_live_range_pack(p->arena, p->live_ranges, p->n_live_ranges, p->g->n_nodes,
+  p->f->bytes = gr_live_range_pack(p->work, p->live_ranges, p->n_live_ranges, p->g->n_nodes,
                                    &p->f->lower_bound, &p->f->peak_node);
   for (uint32_t i = 0; i < p->n_live_ranges; i++) *p->out_offsets[i] = p->live_ranges[i].offset;
   for (uint32_t i = 1; i < p->g->n_values; i++)
@@ -131,7 +125,7 @@ static void place_uploads(planner *p) {
 
 // ---- Frames -------------------------------------------------------------------------
 
-static void plan(gr_arena *, const gr_graph *, gr_plan_frame *);
+static void plan(const planner *outer, const gr_graph *, gr_plan_frame *);
 
 static void plan_bodies(planner *p) {
   for (uint32_t i = 0; i < p->g->n_nodes; i++) {
@@ -144,7 +138,7 @@ static void plan_bodies(planner *p) {
     for (uint32_t j = body->n_results; j--;)  // the first of several wins, the others are copied
       if (gr_at(body, body->results[j])->role == GR_TEMP)
         b->stacked[body->results[j].id] = (int)j + 1;
-    plan(p->arena, body, b);
+    plan(p, body, b);
     gr_memory_choose_carries(p->arena, s, b);
   }
 }
@@ -159,13 +153,20 @@ static void make_frame(gr_arena *a, const gr_graph *g, gr_plan_frame *f) {
   f->body = GR_NEW(a, gr_plan_frame *, g->n_nodes + 1);
 }
 
-static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
-  make_frame(arena, g, f);
-  planner p = {.arena = arena, .g = g, .f = f, .last = gr_memory_last_use(arena, g)};
-  p.alias_root = GR_NEW(arena, uint32_t, g->n_values);
-  p.double_buffered = GR_NEW(arena, bool, g->n_values);
-  p.scratch_bytes = GR_NEW(arena, size_t, g->n_nodes + 1);
-  gr_launch_groups_find(arena, g, f->gpu && !is_body(&p), &p.groups);
+// outer: of the graph that g is a body in; or with arenas and tables alone.
+static void plan(const planner *outer, const gr_graph *g, gr_plan_frame *f) {
+  gr_arena *work = outer->work;
+  make_frame(outer->arena, g, f);
+  planner p = {.arena = outer->arena,
+               .work = work,
+               .scratch_sizes = outer->scratch_sizes,
+               .g = g,
+               .f = f,
+               .last = gr_memory_last_use(work, g)};
+  p.alias_root = GR_NEW(work, uint32_t, g->n_values);
+  p.double_buffered = GR_NEW(work, bool, g->n_values);
+  p.scratch_bytes = GR_NEW(work, size_t, g->n_nodes + 1);
+  gr_launch_groups_find(work, g, f->gpu && !is_body(&p), &p.groups);
   for (uint32_t i = 1; i < g->n_values; i++) {
     p.alias_root[i] = i;
     p.double_buffered[g->values[i].next.id] = is_body(&p);
@@ -175,7 +176,7 @@ static void plan(gr_arena *arena, const gr_graph *g, gr_plan_frame *f) {
   for (uint32_t i = 0; i < g->n_nodes; i++) reuse_operands(&p, i);
   pack(&p);
   if (!is_body(&p) && f->gpu) place_uploads(&p);
-  if (!is_body(&p)) gr_launch_groups_choose(arena, &p.groups, p.scratch_bytes, f);
+  if (!is_body(&p)) gr_launch_groups_choose(p.arena, &p.groups, p.scratch_bytes, f);
 }
 
 void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, const gr_map *by_name,
@@ -191,5 +192,8 @@ void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, const gr_map *
     out->in_states[i] = true;
     out->state_of[i] = s + 1;
   }
-  plan(arena, g, out);
+  gr_arena *work = gr_arena_create();
+  gr_scratch_sizes sizes = gr_scratch_sizes_make(work, gpu);
+  plan(&(planner){.arena = arena, .work = work, .scratch_sizes = &sizes}, g, out);
+  gr_arena_destroy(work);
 }

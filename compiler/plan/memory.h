@@ -5,9 +5,6 @@
 #include "compiler/plan/plan.h"
 #include "ops/loop/scan.h"
 
-// Bytes of working memory that a node's kernel needs (gr_call_scratch).
-size_t gr_node_scratch(const gr_graph *, const gr_node *, bool gpu);
-
 // Plans the memory of a program's graph. `states` have their offsets already; by_name maps their
 // names to indices. gpu: the working memory of calls is what GPUs need. Offsets are multiples of
 // GR_PLAN_ALIGN. *out and what it points to are in the arena.

@@ -1,8 +1,7 @@
 // prove_groups.c - proves that nodes that are launched together (gr_plan_frame.group_size) may run
 // in any order, or at once: none reads or overwrites what another of them writes.
-#include "base/arena.h"
+#include "compiler/plan/calls.h"
 #include "compiler/plan/prove.h"
-#include "ops/kernels/gpu.h"
 
 // What a node accesses: its results and working memory first, which it writes, then its operands.
 typedef struct accesses {
@@ -15,11 +14,10 @@ static gr_span span_of(const gr_plan *p, const gr_plan_frame *f, gr_val v) {
   return (gr_span){begin, begin + gr_type_bytes(&gr_at(f->g, v)->type)};
 }
 
-static void find_accesses(const gr_plan *p, const gr_plan_frame *f, uint32_t i, accesses *a) {
+static void find_accesses(const gr_plan *p, const gr_plan_frame *f, gr_scratch_sizes *sizes,
+                          uint32_t i, accesses *a) {
   const gr_node *n = &f->g->nodes[i];
-  gr_op_call call;
-  gr_op_call_of(f->g, n, &call);
-  size_t scratch = gr_plan_states_end(p) + f->scratch[i], bytes = gr_call_scratch(&call, f->gpu);
+  size_t scratch = gr_plan_states_end(p) + f->scratch[i], bytes = gr_node_scratch(sizes, f->g, n);
   a->n = 0;
   for (int k = 0; k < n->n_out; k++) a->span[a->n++] = span_of(p, f, gr_out(n, k));
   if (bytes) a->span[a->n++] = (gr_span){scratch, scratch + bytes};
@@ -35,36 +33,81 @@ static bool disturbs(const accesses *a, const accesses *b) {
   return false;
 }
 
-static gr_status prove_group(const gr_plan *p, const gr_plan_frame *f, uint32_t first, uint32_t n,
-                             accesses *a) {
-  for (uint32_t i = 0; i < n; i++) {
-    const gr_node *node = &f->g->nodes[first + i];
-    find_accesses(p, f, first + i, &a[i]);
-    if (f->body[first + i] || node->op->collective || (i && f->group_size[first + i]))
-      return gr_fail(GR_ERR_BUG, node->loc, "'%s' (%%%u) cannot be launched with others",
-                     node->op->name, node->out.id);
+static gr_status disturb(const gr_node *a, const gr_node *b) {
+  return gr_fail(GR_ERR_BUG, b->loc,
+                 "'%s' (%%%u) and '%s' (%%%u) are launched together, but one writes what the other "
+                 "accesses",
+                 a->op->name, a->out.id, b->op->name, b->out.id);
+}
+
+// The spans of all nodes of a group, and which of them those before a node read or write.
+typedef struct group {
+  accesses *nodes;
+  gr_span *spans;
+  uint32_t n_spans;
+  gr_span_set all, written;
+} group;
+
+static bool is_met(const gr_span_set *s, gr_span x) {
+  uint32_t cursor = 0, id;
+  return gr_span_set_next(s, x, &cursor, &id);
+}
+
+// Adds what a node accesses, whose spans are from `id` on; whether one before it is disturbed, or
+// disturbs it.
+static bool add_node(group *w, const accesses *a, uint32_t id) {
+  bool met = false;
+  for (int k = 0; k < a->n; k++)
+    met |= is_met(&w->written, a->span[k]) || (k < a->written && is_met(&w->all, a->span[k]));
+  for (int k = 0; k < a->n; k++) {
+    gr_span_set_add(&w->all, id + (uint32_t)k);
+    if (k < a->written) gr_span_set_add(&w->written, id + (uint32_t)k);
+  }
+  return met;
+}
+
+static gr_status prove_apart(gr_arena *arena, const gr_node *nodes, uint32_t n, group *w) {
+  w->all = gr_span_set_make(arena, w->spans, w->n_spans);
+  w->written = gr_span_set_make(arena, w->spans, w->n_spans);
+  for (uint32_t i = 0, id = 0; i < n; id += (uint32_t)w->nodes[i++].n) {
+    if (!add_node(w, &w->nodes[i], id)) continue;
     for (uint32_t k = 0; k < i; k++)
-      if (disturbs(&a[k], &a[i]) || disturbs(&a[i], &a[k]))
-        return gr_fail(GR_ERR_BUG, node->loc,
-                       "'%s' (%%%u) and '%s' (%%%u) are launched together, but one writes what the "
-                       "other accesses",
-                       f->g->nodes[first + k].op->name, f->g->nodes[first + k].out.id,
-                       node->op->name, node->out.id);
+      if (disturbs(&w->nodes[k], &w->nodes[i]) || disturbs(&w->nodes[i], &w->nodes[k]))
+        return disturb(&nodes[k], &nodes[i]);
   }
   return GR_OK;
 }
 
+static gr_status prove_group(const gr_plan *p, const gr_plan_frame *f, gr_scratch_sizes *sizes,
+                             uint32_t first, uint32_t n) {
+  gr_arena *work = gr_arena_create();
+  const gr_node *nodes = &f->g->nodes[first];
+  group w = {.nodes = GR_TAKE(work, accesses, n),
+             .spans = GR_TAKE(work, gr_span, n * (2 * GR_MAX_ARGS + 1))};
+  gr_status s = GR_OK;
+  uint32_t alone = n;  // one that cannot be launched with others
+  for (uint32_t i = 0; i < n && alone == n; i++) {
+    if (f->body[first + i] || nodes[i].op->collective || (i && f->group_size[first + i])) alone = i;
+    find_accesses(p, f, sizes, first + i, &w.nodes[i]);
+    for (int k = 0; k < w.nodes[i].n; k++) w.spans[w.n_spans++] = w.nodes[i].span[k];
+  }
+  s = prove_apart(work, nodes, alone, &w);
+  if (!s && alone < n)
+    s = gr_fail(GR_ERR_BUG, nodes[alone].loc, "'%s' (%%%u) cannot be launched with others",
+                nodes[alone].op->name, nodes[alone].out.id);
+  gr_arena_destroy(work);
+  return s;
+}
+
 gr_status gr_prove_groups(gr_arena *arena, const gr_plan *p, const gr_program *program) {
   const gr_plan_frame *f = &program->frame;
-  accesses *a = NULL;
-  uint32_t most = 0;
+  gr_scratch_sizes sizes = gr_scratch_sizes_make(arena, f->gpu);
   for (uint32_t i = 0, n; i < f->g->n_nodes; i += n) {
     n = f->group_size[i];
     if (!n || n > f->g->n_nodes - i)
       return gr_fail(GR_ERR_BUG, f->g->nodes[i].loc, "the plan has no group for '%s' (%%%u)",
                      f->g->nodes[i].op->name, f->g->nodes[i].out.id);
-    if (n > most) most = n, a = GR_NEW(arena, accesses, n);
-    if (n > 1) GR_TRY(prove_group(p, f, i, n, a));
+    if (n > 1) GR_TRY(prove_group(p, f, &sizes, i, n));
   }
   return GR_OK;
 }

@@ -2,9 +2,9 @@
 // the planner: the results and working memory of each node are compared with all values that are
 // live at that node. The same holds for one step of a scan's body: prove_carry.c derives the
 // addresses of carries and covers the transition between steps.
+#include "compiler/plan/calls.h"
 #include "compiler/plan/memory.h"
 #include "compiler/plan/prove.h"
-#include "ops/kernels/gpu.h"
 #include "ops/ops.h"
 
 // Addresses of the block of states come first, then those of the arena (or of the body's block),
@@ -20,6 +20,7 @@ typedef struct walk {
   bool *held;         // by value of a body: its memory is reserved for the whole step
   gr_span *spans;     // by value
   gr_span_set live;   // of values
+  gr_scratch_sizes *scratch_sizes;
 } walk;
 
 static bool overlap(gr_span a, gr_span b) { return a.begin < b.end && b.begin < a.end; }
@@ -138,7 +139,7 @@ static gr_status check_scratch(const walk *w, uint32_t i) {
   const gr_node *n = &w->g->nodes[i];
   const gr_plan_frame *body = w->f->body[i];
   size_t scratch = w->f->scratch[i], piece = w->f->body_at[i];
-  size_t body_bytes = body ? body->bytes : 0, bytes = gr_node_scratch(w->g, n, w->f->gpu);
+  size_t body_bytes = body ? body->bytes : 0, bytes = gr_node_scratch(w->scratch_sizes, w->g, n);
   GR_TRY(check_apart(w, n, scratch, bytes, "the working memory"));
   GR_TRY(check_apart(w, n, piece, body_bytes, "the body"));
   if (bytes && overlap(span_at(w, false, scratch, bytes), span_at(w, false, piece, body_bytes)))
@@ -169,22 +170,24 @@ static gr_status add_leaves(walk *w) {
   return GR_OK;
 }
 
-static gr_status prove_frame(gr_arena *, const gr_plan *, const gr_plan_frame *, size_t limit,
-                             const gr_node *loop);
+static gr_status prove_frame(gr_arena *, gr_scratch_sizes *, const gr_plan_frame *,
+                             size_t state_limit, size_t limit, const gr_node *loop);
 
-static gr_status prove_body(gr_arena *arena, const gr_plan *p, const gr_plan_frame *f, uint32_t i) {
+static gr_status prove_body(gr_arena *arena, const walk *w, uint32_t i) {
+  const gr_plan_frame *f = w->f;
   const gr_node *n = &f->g->nodes[i];
   if ((n->op == &gr_op_scan) != (f->body[i] != NULL))
     return gr_fail(GR_ERR_BUG, n->loc, "the plan has %s for '%s'",
                    f->body[i] ? "the memory of a body" : "no memory for the body", n->op->name);
   if (!f->body[i]) return GR_OK;
-  return gr_note(prove_frame(arena, p, f->body[i], f->body[i]->bytes, n), n->loc,
-                 "in the body of '%s'", n->op->name);
+  return gr_note(
+      prove_frame(arena, w->scratch_sizes, f->body[i], w->state_limit, f->body[i]->bytes, n),
+      n->loc, "in the body of '%s'", n->op->name);
 }
 
-static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_frame *f,
-                             size_t limit, const gr_node *loop) {
-  walk w = {.f = f, .g = f->g, .limit = limit, .state_limit = gr_plan_states_end(p)};
+static gr_status prove_frame(gr_arena *arena, gr_scratch_sizes *sizes, const gr_plan_frame *f,
+                             size_t state_limit, size_t limit, const gr_node *loop) {
+  walk w = {.f = f, .g = f->g, .limit = limit, .state_limit = state_limit, .scratch_sizes = sizes};
   w.last = GR_NEW(arena, uint32_t, f->g->n_values);
   find_last(&w);
   sort_by_last(arena, &w);
@@ -194,7 +197,7 @@ static gr_status prove_frame(gr_arena *arena, const gr_plan *p, const gr_plan_fr
     drop_dead(&w, i);
     GR_TRY(check_results(&w, i));
     GR_TRY(check_scratch(&w, i));
-    GR_TRY(prove_body(arena, p, f, i));
+    GR_TRY(prove_body(arena, &w, i));
   }
   return GR_OK;
 }
@@ -213,8 +216,10 @@ static gr_status prove_uploads(const gr_plan *p, const gr_plan_frame *f) {
 }
 
 gr_status gr_prove_memory(gr_arena *arena, const gr_plan *p, const gr_program *program) {
-  GR_TRY(prove_uploads(p, &program->frame));
-  return prove_frame(arena, p, &program->frame, p->arena_bytes, NULL);
+  const gr_plan_frame *f = &program->frame;
+  gr_scratch_sizes sizes = gr_scratch_sizes_make(arena, f->gpu);
+  GR_TRY(prove_uploads(p, f));
+  return prove_frame(arena, &sizes, f, gr_plan_states_end(p), p->arena_bytes, NULL);
 }
 
 // ---- States ---------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *g, const char *source, const char *entry
                            int64_t teams, int64_t n, int most) {
   team t = team_of(widest, n, most);
   int threads = t.threads == 32 ? 128 : t.threads;
-  source = gr_arena_printf(g->arena, "%s%s", gr_cu_rows, source);
+  source = gr_arena_join(g->arena, (const char *[]){gr_cu_rows, source}, 2);
   gr_gpu_kernel *k = gr_gpu_kernel_add(g, source, entry, teams * t.threads, threads);
   k->warps = t.threads == 32, k->declared = 8 * 32 * sizeof(double);
   gr_gpu_define(g, k, "TEAM", "%d", t.threads);

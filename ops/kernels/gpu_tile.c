@@ -17,6 +17,6 @@ gr_gpu_kernel *gr_gpu_tile_add(gr_gpu_call *g, const char *source, const char *e
                                int64_t n, int64_t parts) {
   enum { TILE = 64, THREADS = 256 };  // GR_TILE and GR_TILE_THREADS of tile.cu
   int64_t tiles = (m + TILE - 1) / TILE * ((n + TILE - 1) / TILE);
-  const char *text = gr_arena_printf(g->arena, "%s%s", gr_cu_tile, source);
+  const char *text = gr_arena_join(g->arena, (const char *[]){gr_cu_tile, source}, 2);
   return gr_gpu_kernel_add(g, text, entry, tiles * parts * THREADS, THREADS);
 }

@@ -122,7 +122,7 @@ static gr_gpu_attention describe(const gr_gpu_call *g, const gr_attention *a, ro
 static gr_gpu_kernel *add_kernel(gr_gpu_call *g, const char *text, const char *entry, int64_t items,
                                  int64_t cols) {
   gr_attention a = sizes_of(g);
-  text = gr_arena_printf(g->arena, "%s%s%s", gr_cu_tile, gr_cu_attention_tile, text);
+  text = gr_arena_join(g->arena, (const char *[]){gr_cu_tile, gr_cu_attention_tile, text}, 3);
   gr_gpu_kernel *k = gr_gpu_kernel_add(g, text, entry, items, GR_GPU_BLOCK);
   gr_gpu_define(g, k, "LENGTHS", "%d", gr_attention_lengths(g->call) >= 0);
   gr_gpu_define(g, k, "DROPS", "%d", a.drops);
