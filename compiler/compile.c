@@ -29,7 +29,7 @@ static gr_options options_of(gr_arena *arena, const gr_plan_request *r, const gr
                              gr_notes *notes) {
   gr_options o = r->options;
   notes->arena = arena;
-  o.notes = notes, o.program.phase = a->phase;
+  o.notes = notes, o.program.phase = a->phase, o.debug.draft = r->draft;
   if (o.debug.stop_after && !o.debug.dump) o.debug.dump = o.debug.stop_after;
   if (!a->program) o.precision.dtype = o.precision.teacher_dtype = GR_F32, o.precision.n_rules = 0;
   o.program.ema = gr_programs_ema(arena, r, a, &o);

@@ -196,6 +196,7 @@ typedef struct gr_debug_options {
   int n_without;
   size_t coalesce_bytes;  // limit of a coalesced collective; 0: the pass's default
   bool counts;            // gr_notes.passes are filled
+  bool draft;             // gr_plan_request.draft
 } gr_debug_options;
 
 typedef struct gr_options {

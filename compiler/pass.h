@@ -85,6 +85,8 @@ typedef struct gr_verified {
 // The same of one graph after another, which must live as long: layers, and the graphs of passes,
 // repeat their calls, and inference is most of the work.
 GR_MUST_USE gr_status gr_graph_verify_next(const gr_graph *, unsigned facts, gr_verified *);
+// Of that the part that a model may break, and not passes alone: next values, and names.
+GR_MUST_USE gr_status gr_graph_verify_leaves(const gr_graph *, unsigned facts, gr_verified *);
 
 // ---- For passes ---------------------------------------------------------------
 // These copy parts of the old graph to the new one and set map[]. A pass copies leaves first, then

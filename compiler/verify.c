@@ -260,6 +260,10 @@ gr_status gr_graph_verify_next(const gr_graph *g, unsigned facts, gr_verified *k
     if (facts & GR_FACT_LOCAL) GR_TRY(verify_padding(g, &g->nodes[i]));
   }
   if (facts & GR_FACT_LOCAL) GR_TRY(verify_ends(g));
+  return gr_graph_verify_leaves(g, facts, known);
+}
+
+gr_status gr_graph_verify_leaves(const gr_graph *g, unsigned facts, gr_verified *known) {
   for (uint32_t i = 1; i < g->n_values; i++)
     if (g->values[i].role == GR_STATE) GR_TRY(verify_state(g, &g->values[i], facts));
   return facts ? verify_names(g, known) : GR_OK;

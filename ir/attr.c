@@ -126,13 +126,32 @@ gr_status gr_attr_parse(const gr_op *op, const gr_attr *a, const char *text, gr_
   return gr_hint(s, "%s: %s", a->name, a->doc);
 }
 
-void gr_attr_defaults(const gr_op *op, void *attr) {
-  if (op->attr_size) memset(attr, 0, op->attr_size);
+static void read_defaults(const gr_op *op, void *attr) {
+  memset(attr, 0, op->attr_size);
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
     gr_status bad =
         a->default_value ? gr_attr_parse(op, a, a->default_value, GR_NOWHERE, attr) : GR_OK;
     if (bad) gr_status_print(stderr, bad), abort();  // a wrong descriptor: every test run fails
   }
+}
+
+// Asked for with every node of a model and every state; the last answers are kept.
+void gr_attr_defaults(const gr_op *op, void *attr) {
+  enum { KNOWN = 16, MOST = 512 };
+  static _Thread_local struct {
+    const gr_op *op;
+    const gr_attr *attrs;
+    _Alignas(16) char attr[MOST];
+  } known[KNOWN], *k;
+  if (!op->attr_size) return;
+  if (op->attr_size > MOST) {
+    read_defaults(op, attr);
+    return;
+  }
+  k = &known[(uintptr_t)op / sizeof *op % KNOWN];
+  if (k->op != op || k->attrs != op->attrs)
+    k->op = op, k->attrs = op->attrs, read_defaults(op, k->attr);
+  memcpy(attr, k->attr, op->attr_size);
 }
 
 static void put_choice(gr_text *t, const char *choices, int64_t index) {
