@@ -61,8 +61,8 @@ static bool has_words(const gr_csv *t, int column) {
   return 2 * (uint64_t)n > t->rows;
 }
 
-// Whether a column could be a feature of a network over numbers: it does not name the rows.
-static bool is_feature(const gr_csv *t, int column) {
+// Whether a column is a number beside texts: it does not name the rows.
+static bool is_beside_text(const gr_csv *t, int column) {
   uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
   gr_column_type type = t->columns[column].type;
   return type == GR_COLUMN_FLOAT || (type == GR_COLUMN_INT && distinct < rows);
@@ -77,7 +77,7 @@ int gr_new_find_text(const gr_csv *t, int label) {
   best = -1;
   for (int c = 0; c < t->n_columns; c++) {
     if (c == label) continue;
-    if (is_feature(t, c)) return -1;
+    if (is_beside_text(t, c)) return -1;
     double length = has_words(t, c) ? gr_new_mean_length(t, c) : 0;
     if (length > most) best = c, most = length;
   }
@@ -85,6 +85,12 @@ int gr_new_find_text(const gr_csv *t, int label) {
 }
 
 // ---- Features -----------------------------------------------------------------------------------
+
+// As training without data.table.features chooses them.
+static bool is_feature(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  return c->type != GR_COLUMN_TEXT && c->missing < t->rows && !gr_csv_counts_rows(t, column);
+}
 
 gr_status gr_new_check_features(const gr_csv *t, int label) {
   for (int c = 0; c < t->n_columns; c++)

@@ -176,6 +176,22 @@ uint32_t gr_csv_distinct(const gr_csv *t, int column, uint32_t *rows) {
   return n;
 }
 
+enum { MIN_COUNTED = 16 };  // rows: what counts or names fewer may be anything
+
+bool gr_csv_names_rows(uint32_t different, uint32_t rows) {
+  return rows >= MIN_COUNTED && 10 * (uint64_t)different > 9 * (uint64_t)rows;
+}
+
+bool gr_csv_counts_rows(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  if (c->type != GR_COLUMN_INT || t->rows < MIN_COUNTED || c->missing) return false;
+  bool counts = true;
+  for (uint32_t i = 1; i < t->rows && counts; i++) counts = c->ints[i] == c->ints[i - 1] + 1;
+  if (counts || !c->unnamed) return counts;
+  uint32_t rows, different = gr_csv_distinct(t, column, &rows);
+  return gr_csv_names_rows(different, rows);
+}
+
 gr_loc gr_csv_first_text(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
   assert(c->type == GR_COLUMN_TEXT);

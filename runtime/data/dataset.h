@@ -78,6 +78,7 @@ const void *gr_dataset_source(const gr_dataset *);  // the source's `self`
 // Appends "skipped 31 of 568 utterances: 27 longer than 1000 frames, 4 ...". False: none are.
 bool gr_dataset_skipped(gr_dataset *, gr_text *);
 uint64_t gr_dataset_unreadable(gr_dataset *);  // samples that this process could not read so far
+uint64_t gr_dataset_weightless(gr_dataset *);  // of these, those in batches, where they weigh 0
 // Location and reason of one of them; after gr_dataset_open_all in the order of the samples.
 const char *gr_dataset_unreadable_line(gr_dataset *, uint64_t i);
 // Appends what `graphrun data inspect` prints: counts, skipped samples, lengths, padding of

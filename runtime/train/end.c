@@ -84,7 +84,7 @@ static gr_status check_finite(gr_run *r) {
 
 // Each process reports what it has read; ranks that are threads share one data set.
 static void log_unreadable(gr_rank *r) {
-  uint64_t n = gr_dataset_unreadable(r->spec->data);
+  uint64_t n = gr_dataset_weightless(r->spec->data);
   if (n && r->rank == gr_log_rank())
     gr_log(GR_WARN, "%llu sample%s could not be used and weighed 0", (unsigned long long)n,
            n > 1 ? "s" : "");

@@ -80,7 +80,7 @@ static gr_status check_few(const gr_table *t, bool text) {
   uint64_t rows = 0;
   for (int i = 0; i < t->n_parts; i++) rows += (uint64_t)t->part[i].columns.rows;
   uint32_t n = (uint32_t)t->classes.n, most = rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
-  if (!gr_table_names_rows(n, most)) return GR_OK;
+  if (!gr_csv_names_rows(n, most)) return GR_OK;
   return gr_hint(
       gr_about(gr_fail(GR_ERR_DATA, gr_columns_names(&t->part[0].columns),
                        "the label '%s' has %u classes in %u rows: too few of each to learn",

@@ -1,4 +1,5 @@
 // inspect.c - prints a summary of a table, as text and as JSON. See table.h.
+#include <math.h>
 #include <string.h>
 #include "base/shown.h"
 #include "runtime/data/bar.h"
@@ -14,18 +15,19 @@ static const char *role_of(const gr_table *t, const gr_table_part *p, int column
   return "not used";
 }
 
-// Prints the shape of an array, and the range of its numbers.
+// Prints the shape of an array, and the range of its numbers, without cells that are missing.
 static void put_values(const gr_table_column *c, gr_text *out) {
   const gr_array *a = &c->values;
-  double least = 0, most = 0;
+  double least = INFINITY, most = -INFINITY;
   for (int i = 0; i < a->rank; i++)
     gr_text_printf(out, "%s%lld", i ? "," : "[", (long long)a->dim[i]);
   gr_text_put(out, "]");
   for (int64_t i = 0; i < a->count && !gr_array_is_text(a); i++) {
+    if (c->csv && gr_csv_missing(c->csv, (uint32_t)i, c->csv_column)) continue;
     double v = gr_array_number(a, i);
-    least = !i || v < least ? v : least, most = !i || v > most ? v : most;
+    least = v < least ? v : least, most = v > most ? v : most;
   }
-  if (!gr_array_is_text(a)) gr_text_printf(out, "  %.6g to %.6g", gr_shown(least), gr_shown(most));
+  if (least <= most) gr_text_printf(out, "  %.6g to %.6g", gr_shown(least), gr_shown(most));
   const gr_column *csv = c->csv ? &c->csv->columns[c->csv_column] : NULL;
   if (csv && csv->missing)
     gr_text_printf(out, "  %u missing, first in %s %d", csv->missing, gr_csv_unit(c->csv),

@@ -1,29 +1,9 @@
-// kinds.c - what a column of CSV holds: numbers, text with numbers among it, text, or the number of
-// its row. See table.h.
+// kinds.c - what a column of CSV holds: numbers, text with numbers among it, or text. See table.h.
 #include <string.h>
 #include "runtime/data/table/table.h"
 
-enum { MIN_COUNTED = 16 };  // rows: what counts or names fewer may be anything
-
-bool gr_table_names_rows(uint32_t different, uint32_t rows) {
-  return rows >= MIN_COUNTED && 10 * (uint64_t)different > 9 * (uint64_t)rows;
-}
-
 bool gr_table_is_empty(const gr_table_column *c) {
   return c->csv && c->csv->columns[c->csv_column].missing == c->csv->rows;
-}
-
-// Each row of whole numbers has one more than the row before; or without a name, as an index is
-// written, nearly every row has another.
-bool gr_table_counts_rows(const gr_table_column *c) {
-  const gr_column *column = c->csv ? &c->csv->columns[c->csv_column] : NULL;
-  int64_t n = c->values.count;
-  if (!column || column->type != GR_COLUMN_INT || n < MIN_COUNTED || column->missing) return false;
-  bool counts = true;
-  for (int64_t i = 1; i < n && counts; i++) counts = column->ints[i] == column->ints[i - 1] + 1;
-  if (counts || !column->unnamed) return counts;
-  uint32_t rows, different = gr_csv_distinct(c->csv, c->csv_column, &rows);
-  return gr_table_names_rows(different, rows);
 }
 
 // ---- Cells that are no numbers ------------------------------------------------------------------
@@ -76,7 +56,7 @@ static gr_status text_feature(const gr_table_column *c) {
               "the column '%s' of '%s' is text, not numbers: '%.40s' in %s %d", c->name,
               c->csv->path, column->texts[column->first_text], gr_csv_unit(c->csv), first.line),
       "features");
-  if (gr_table_names_rows(different, rows))
+  if (gr_csv_names_rows(different, rows))
     return gr_hint(s, "it has %u values in %u rows, as a name has: leave it out of the features",
                    different, rows);
   return gr_hint(s,

@@ -5,8 +5,9 @@
 enum { MAX_LISTED = 20 };
 
 static void list_name(gr_text *out, int *n, const char *name, const char *why) {
+  const char *quote = strchr(name, ',') ? "'" : "";
   if (*n < MAX_LISTED)
-    gr_text_printf(out, "%s%s%s", *n ? ", " : "", name, why);
+    gr_text_printf(out, "%s%s%s%s%s", *n ? ", " : "", quote, name, quote, why);
   else if (*n == MAX_LISTED)
     gr_text_put(out, ", ...");
   ++*n;
@@ -29,7 +30,7 @@ static const char *why_left_out(gr_arena *a, const gr_table_column *c) {
   if (column->numbers)
     return gr_arena_printf(a, " (text, %u of %u cells are numbers)", column->numbers,
                            c->csv->rows - column->missing);
-  if (gr_table_names_rows(different, rows)) return " (text, names the rows)";
+  if (gr_csv_names_rows(different, rows)) return " (text, names the rows)";
   return gr_arena_printf(a, " (text, %u value%s)", different, gr_text_s(different));
 }
 

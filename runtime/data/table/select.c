@@ -80,7 +80,7 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
     for (int i = 0; i < p->columns.n; i++) {
       gr_table_column *c = &p->columns.items[i];
       if (c->refused || has_role(t, p, i) || gr_table_is_empty(c) ||
-          gr_table_counts_rows(c) != (counted == 1))
+          (c->csv && gr_csv_counts_rows(c->csv, c->csv_column)) != (counted == 1))
         continue;
       if (c->csv && gr_csv_mostly_numbers(c->csv, c->csv_column))
         GR_TRY(gr_table_need_numbers(t, c));

@@ -104,11 +104,7 @@ GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request 
 GR_MUST_USE gr_status gr_table_need_numbers(const gr_table *, gr_table_column *);
 // The same for a label whose cells are mostly numbers.
 GR_MUST_USE gr_status gr_table_need_label(const gr_table *, gr_table_column *);
-// Whether a column numbers the rows, and is no feature unless it is named.
-bool gr_table_counts_rows(const gr_table_column *);
 bool gr_table_is_empty(const gr_table_column *);  // of CSV, and no cell has a value
-// Whether so many of the rows are different that a column is a name of each.
-bool gr_table_names_rows(uint32_t different, uint32_t rows);
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
 // Labels that are values (targets.c). Finds the number and the names of the targets, of lists of
