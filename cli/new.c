@@ -78,6 +78,7 @@ static gr_status try_training(gr_new_own *p, const char *dir, const char *data) 
   gr_job j;
   GR_TRY(gr_job_compose(p->arena, &args, &j));
   gr_status s = gr_job_plan(&j, 1);
+  s = s ? s : gr_dataset_check_files(j.spec.data, 0, 1);
   if (!s) gr_dataset_notes(j.spec.data, &notes);
   if (notes.len) gr_text_printf(&p->said, "%s\n", notes.chars);
   gr_job_close(&j);
