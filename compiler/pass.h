@@ -10,6 +10,7 @@
 // of ir/graph.h and the facts that it needs, and may not leave anything to be repaired later.
 #pragma once
 #include "compiler/options.h"
+#include "compiler/plan/calls.h"
 #include "compiler/plan/plan.h"
 #include "ops/loop/scan.h"
 #include "ops/ops.h"
@@ -67,11 +68,6 @@ GR_MUST_USE gr_status gr_pass_run(gr_arena *, const char *name, const gr_graph *
 bool gr_reads_batch(const gr_graph *);
 // Checks the invariants of every graph and those of the facts; GR_ERR_BUG, with the pass at fault.
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
-// Whether node n of g calls what node m of h calls: what is true of the types of one is so of the
-// other's.
-bool gr_call_same(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m);
-// A hash of what a node calls, which is that of all nodes that call the same.
-uint32_t gr_call_hash(const gr_graph *, const gr_node *);
 // The last nodes whose types were inferred, and are as stated, and whose bodies hold, by a hash.
 enum { GR_VERIFIED = 512 };
 typedef struct gr_verified_node {

@@ -14,24 +14,6 @@ static gr_status verify_body(const gr_node *n, const gr_graph *body, gr_verified
   return GR_OK;
 }
 
-bool gr_call_same(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m) {
-  if (n->op != m->op || n->n_in != m->n_in || n->n_out != m->n_out) return false;
-  for (int k = 0; k < n->n_in; k++)
-    if (!gr_type_same(&gr_at(g, n->in[k])->type, &gr_at(h, m->in[k])->type)) return false;
-  for (int k = 0; k < n->n_out; k++)
-    if (!gr_type_same(&gr_at(g, gr_out(n, k))->type, &gr_at(h, gr_out(m, k))->type)) return false;
-  return n->attr == m->attr || gr_attr_same(n->op, n->attr, m->attr);
-}
-
-uint32_t gr_call_hash(const gr_graph *g, const gr_node *n) {
-  uint64_t hash = (uintptr_t)n->op / sizeof *n->op + n->attr_hash;
-  for (int k = 0; k < n->n_in; k++) {
-    const gr_type *t = &gr_at(g, n->in[k])->type;
-    for (int d = 0; d < t->rank; d++) hash = 31 * hash + (uint64_t)t->dim[d];
-  }
-  return (uint32_t)(hash ^ hash >> 9 ^ hash >> 18);
-}
-
 // Whether such a call is known. It is then the first of its pair, where those that are looked for
 // once, such as dropout's with streams of their own, do not replace it.
 static bool is_known(gr_verified *known, uint32_t i, const gr_graph *g, const gr_node *n) {

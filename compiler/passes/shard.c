@@ -44,6 +44,7 @@ typedef struct shard {
   uint32_t *reader;   // by old value: the last node that reads it
   uint32_t *owner;    // by old value: the state whose gradient or next value it is, or 0
   gr_units *units;
+  gr_rule_lists *rules;
   uint32_t loss_at;  // the node of the loss: the backward pass comes after it
 } shard;
 
@@ -136,13 +137,13 @@ static int64_t rule_cost(const shard *s, const gr_node *n, const gr_sharding_rul
 }
 
 // Chooses the sharding rule of old node n on one mesh axis; sets in[i] and out[i].placement[axis].
-static gr_status choose(const shard *s, const gr_op_call *call, const gr_node *n, int axis,
-                        gr_layout in[], gr_layout out[]) {
-  gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
+static gr_status choose(const shard *s, const gr_node *n, int axis, gr_layout in[],
+                        gr_layout out[]) {
+  const gr_sharding_rule *rules;
   int count, best = -1;
   int64_t least = NEVER - 1;
   if (axis == gr_mesh_virtual(&s->rw->old->mesh) && !s->splits_batch[axis]) return GR_OK;
-  GR_TRY(gr_op_sharding_rules(call, rules, &count));
+  GR_TRY(gr_sharding_rules_of(s->rules, s->rw->old, n, &rules, &count));
   for (int i = 0; i < count; i++) {
     int64_t c = rule_cost(s, n, &rules[i], axis, in, out);
     if (c <= least) least = c, best = i;  // on ties, prefer sharding over replication
@@ -310,14 +311,12 @@ static gr_val convert_result(shard *s, uint32_t id, gr_val v) {
 static gr_status emit(shard *s, uint32_t i) {
   const gr_node *n = &s->rw->old->nodes[i];
   gr_rewrite *rw = s->rw;
-  gr_op_call call;
-  gr_op_call_of(rw->old, n, &call);
   gr_layout in[GR_MAX_ARGS], out[GR_MAX_ARGS];
   for (int k = 0; k < n->n_in || k < n->n_out; k++) in[k] = out[k] = gr_layout_replicated;
   rw->b.loc = n->loc, rw->b.scope = n->scope;
   if (n->op == &gr_op_add && !s->required[n->out.id] && add_separately(s, n)) return GR_OK;
   for (int k = 0; k < n->n_in; k++) add_pending(s, n->in[k].id);
-  for (int a = 0; a < rw->old->mesh.n_axes; a++) GR_TRY(choose(s, &call, n, a, in, out));
+  for (int a = 0; a < rw->old->mesh.n_axes; a++) GR_TRY(choose(s, n, a, in, out));
 
   gr_val args[GR_MAX_ARGS];
   for (int k = 0; k < n->n_in; k++) args[k] = convert_operand(s, i, k, in[k]);
@@ -389,6 +388,7 @@ gr_status gr_pass_shard(gr_rewrite *rw) {
              .reader = GR_NEW(arena, uint32_t, old->n_values),
              .owner = GR_NEW(arena, uint32_t, old->n_values),
              .units = gr_units_open(arena, old, rw->opt),
+             .rules = &(gr_rule_lists){.calls = gr_calls_make(arena)},
              .loss_at = gr_units_loss(old)};
   copy_leaves(&s);
   find_required(&s);

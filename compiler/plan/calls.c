@@ -1,6 +1,6 @@
 // calls.c - see calls.h.
 #include "compiler/plan/calls.h"
-#include "compiler/pass.h"
+#include <string.h>
 #include "ops/kernels/gpu.h"
 
 struct gr_known_call {
@@ -8,6 +8,24 @@ struct gr_known_call {
   const gr_node *node;
   uint32_t hash;
 };
+
+bool gr_call_same(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m) {
+  if (n->op != m->op || n->n_in != m->n_in || n->n_out != m->n_out) return false;
+  for (int k = 0; k < n->n_in; k++)
+    if (!gr_type_same(&gr_at(g, n->in[k])->type, &gr_at(h, m->in[k])->type)) return false;
+  for (int k = 0; k < n->n_out; k++)
+    if (!gr_type_same(&gr_at(g, gr_out(n, k))->type, &gr_at(h, gr_out(m, k))->type)) return false;
+  return n->attr == m->attr || gr_attr_same(n->op, n->attr, m->attr);
+}
+
+uint32_t gr_call_hash(const gr_graph *g, const gr_node *n) {
+  uint64_t hash = (uintptr_t)n->op / sizeof *n->op + n->attr_hash;
+  for (int k = 0; k < n->n_in; k++) {
+    const gr_type *t = &gr_at(g, n->in[k])->type;
+    for (int d = 0; d < t->rank; d++) hash = 31 * hash + (uint64_t)t->dim[d];
+  }
+  return (uint32_t)(hash ^ hash >> 9 ^ hash >> 18);
+}
 
 enum { MIN_SLOTS = 64, MAX_PROBES = 16 };
 
@@ -65,4 +83,26 @@ size_t gr_node_scratch(gr_scratch_sizes *s, const gr_graph *g, const gr_node *n)
   if (i < s->n) return s->bytes[i];
   GR_GROW(s->calls.arena, s->bytes, s->n, s->cap);
   return s->bytes[s->n++] = scratch_of(g, n, true);
+}
+
+struct gr_rule_list {
+  const gr_sharding_rule *rules;
+  int n;
+};
+
+gr_status gr_sharding_rules_of(gr_rule_lists *l, const gr_graph *g, const gr_node *n,
+                               const gr_sharding_rule **rules, int *count) {
+  gr_sharding_rule found[GR_MAX_SHARDING_RULES];
+  uint32_t i = gr_calls_index(&l->calls, g, n);
+  if (i == l->n) {
+    gr_op_call call;
+    gr_op_call_of(g, n, &call);
+    GR_TRY(gr_op_sharding_rules(&call, found, count));
+    size_t bytes = sizeof *found * (size_t)*count;
+    GR_GROW(l->calls.arena, l->lists, l->n, l->cap);
+    l->lists[l->n++] =
+        (struct gr_rule_list){memcpy(gr_arena_take(l->calls.arena, bytes), found, bytes), *count};
+  }
+  *rules = l->lists[i].rules, *count = l->lists[i].n;
+  return GR_OK;
 }

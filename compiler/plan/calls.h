@@ -4,6 +4,12 @@
 #include "base/grow.h"
 #include "ir/op.h"
 
+// Whether node n of g calls what node m of h calls: what is true of the types of one is so of the
+// other's.
+bool gr_call_same(const gr_graph *g, const gr_node *n, const gr_graph *h, const gr_node *m);
+// A hash of what a node calls, which is that of all nodes that call the same.
+uint32_t gr_call_hash(const gr_graph *, const gr_node *);
+
 typedef struct gr_calls {
   gr_arena *arena;
   const struct gr_known_call *known;  // n of them, by index
@@ -27,3 +33,13 @@ typedef struct gr_scratch_sizes {
 gr_scratch_sizes gr_scratch_sizes_make(gr_arena *, bool gpu);  // empty, for such a device
 // Bytes of working memory that a node's kernel needs (gr_call_scratch).
 size_t gr_node_scratch(gr_scratch_sizes *, const gr_graph *, const gr_node *);
+
+// The sharding rules of calls, by index.
+typedef struct gr_rule_lists {
+  gr_calls calls;
+  struct gr_rule_list *lists;
+  uint32_t n, cap;
+} gr_rule_lists;
+// gr_op_sharding_rules of a node's call; they stay where they are. Its errors are of the node.
+GR_MUST_USE gr_status gr_sharding_rules_of(gr_rule_lists *, const gr_graph *, const gr_node *,
+                                           const gr_sharding_rule **rules, int *n);

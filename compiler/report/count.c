@@ -29,19 +29,15 @@ static void add_on_cpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, c
   for (uint32_t i = 0; loop && i < loop->body->n_nodes; i++)
     add_on_cpu(w, body, loop->body, &loop->body->nodes[i], runs * (double)loop->steps);
   if (loop) return;
-  const gr_call_figures *c = gr_call_figures_of(w, g, n);
+  gr_op_call call;
+  gr_op_call_of(g, n, &call);
   w->out->launches += runs;
-  w->out->bytes += runs * c->bytes;
+  w->out->bytes +=
+      runs * (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
   bool in_place =
       f && n->n_in && n->n_out && gr_plan_is_copied_in_place(f, n->in[0].id, 0, gr_out(n, 0).id, 0);
-  for (int i = 0; i < w->n_targets; i++) w->seconds[i] += runs * c->cpu[in_place][i];
-}
-
-static int64_t count_flops(gr_tally *w, const gr_graph *g) {
-  int64_t sum = 0;
-  for (const gr_node *n = g->nodes; n < g->nodes + g->n_nodes; n++)
-    if (!n->op->collective) sum += gr_call_figures_of(w, g, n)->flops;
-  return sum;
+  for (int i = 0; i < w->n_targets; i++)
+    w->seconds[i] += runs * gr_cpu_seconds(&w->targets[i], &call, in_place);
 }
 
 // ---- Collectives --------------------------------------------------------------------------------
@@ -150,12 +146,11 @@ static void count_program(gr_arena *arena, const gr_plan_figures *all, gr_progra
                 .calls = gr_calls_make(scratch),
                 .targets = all->targets,
                 .n_targets = all->n_targets,
-                .gpu = all->plan->gpu,
                 .tf32 = all->plan->tf32,
                 .out = out};
   double *seconds[GR_MAX_TARGETS];
   for (int i = 0; i < w.n_targets; i++) seconds[i] = GR_NEW(scratch, double, f->g->n_nodes + 1);
-  out->flops = (double)count_flops(&w, f->g);
+  out->flops = (double)gr_graph_flops(f->g);
   add_nodes(&w, all->plan, f, seconds);
   for (int i = 0; i < w.n_targets; i++)
     out->seconds[i] = run_program(scratch, f->g, &w.targets[i], seconds[i], all->use.in_line);

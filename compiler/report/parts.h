@@ -13,11 +13,9 @@ const char *gr_plan_kind(const gr_plan *, int i);
 bool gr_plan_is_copied_in_place(const gr_plan_frame *, uint32_t source, size_t source_byte,
                                 uint32_t target, size_t target_byte);
 // ---- predict.c, predict_cpu.c
-// What is counted of a call, whichever node makes it.
+// What is counted of a call on a GPU, whichever node makes it.
 typedef struct gr_call_figures {
   int64_t flops;
-  double bytes;                            // of operands and results
-  double cpu[2][GR_MAX_TARGETS];           // seconds, by whether its result is in place
   const struct gr_described *gpu, *parts;  // NULL: not described yet; parts: of a fused node, all
 } gr_call_figures;
 typedef struct gr_tally {  // what a program's nodes are added to
@@ -27,14 +25,11 @@ typedef struct gr_tally {  // what a program's nodes are added to
   uint32_t n, cap;
   const gr_target *targets;
   int n_targets;
-  bool gpu;
   bool tf32;  // products of vendor libraries are in TF32
   gr_program_figures *out;
   double linked;                   // bytes that the node reads, or writes, in host memory
   double seconds[GR_MAX_TARGETS];  // of kernels
 } gr_tally;
-// Those of a node's call, which stay where they are.
-gr_call_figures *gr_call_figures_of(gr_tally *, const gr_graph *, const gr_node *);
 // Adds `runs` runs of a node on a GPU, and takes away what launching nodes `first` to first + n - 1
 // together saves. The frame is that of the graph; NULL: it is a body.
 void gr_predict_gpu(gr_tally *, const gr_plan_frame *, const gr_graph *, const gr_node *,

@@ -11,9 +11,7 @@
 #include <string.h>
 #include "compiler/report/parts.h"
 #include "ops/kernels/fused.h"
-#include "ops/loop/scan.h"
 #include "ops/nn/matmul.h"
-#include "ops/ops.h"
 
 static double elements_of(const gr_type *t, int n) {
   double count = 0;
@@ -129,23 +127,4 @@ double gr_cpu_seconds(const gr_target *t, const gr_op_call *c, bool in_place) {
   bool cold = c->op->optimizer || w.bytes > t->cpu.cache;
   if (t->cpu.moved > 0 && cold) seconds = fmax(seconds, w.bytes / t->cpu.moved);
   return t->cpu.call_gap + seconds;
-}
-
-// ---- What is counted of a call -----------------------------------------------------------------
-
-// Loops run node by node.
-gr_call_figures *gr_call_figures_of(gr_tally *w, const gr_graph *g, const gr_node *n) {
-  uint32_t i = gr_calls_index(&w->calls, g, n);
-  if (i < w->n) return w->of[i];
-  GR_GROW(w->arena, w->of, w->n, w->cap);
-  gr_call_figures *c = w->of[w->n++] = GR_NEW(w->arena, gr_call_figures, 1);
-  gr_op_call call;
-  gr_op_call_of(g, n, &call);
-  c->flops = gr_op_flops(&call);
-  c->bytes = (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
-  bool timed = !w->gpu && n->op != &gr_op_scan;
-  for (int t = 0; timed && t < w->n_targets; t++)
-    for (int in_place = 0; in_place < 2; in_place++)
-      c->cpu[in_place][t] = gr_cpu_seconds(&w->targets[t], &call, in_place);
-  return c;
 }
