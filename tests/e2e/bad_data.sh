@@ -67,7 +67,8 @@ bad() {
   run "$bad_name" 66 "data/bad.jsonl:41:[0-9]+: data error: " "skip_unreadable=true" "$@" -- \
     data.manifest=data/bad.jsonl
   run "... left out" 0 "warning: skipped: data/bad.jsonl:41:[0-9]+: " "$@" \
-    "warning: 1 sample could not be used" -- data.manifest=data/bad.jsonl data.skip_unreadable=true
+    "^skipped 1 of 41 utterances: 1 unreadable|warning: 1 sample could not be used" -- data.manifest=data/bad.jsonl \
+    data.skip_unreadable=true
   expect "... found by inspect --audio" 66 "samples that cannot be used: 1$" "^data/bad.jsonl:41:[0-9]+: " "$@" \
     "hint: repair them" -- "$graphrun" data inspect base.yaml data.manifest=data/bad.jsonl --audio
 }
