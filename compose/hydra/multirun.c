@@ -17,6 +17,9 @@ static gr_status read_values(gr_composer *c, const gr_override *o, gr_sweep_axis
               ? gr_sources_options(&c->sources, o->key, false, &options)
               : 0;
   GR_TRY(gr_sweep_list(c->arena, o->value.many, o->value_loc, options, n, &values));
+  if (!values->n)
+    return gr_hint(gr_fail(GR_ERR_USAGE, o->value_loc, "there is no value to sweep over"),
+                   "range(A,B) ends before B");
   out->values = values;
   out->lines = GR_NEW(c->arena, const char *, values->n + 1);
   for (int i = 0; i < values->n; i++)

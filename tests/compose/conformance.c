@@ -185,12 +185,23 @@ static gr_status choices(gr_arena *a, const char *base, gr_conf *kase, gr_conf *
   return GR_OK;
 }
 
+// Of a sweep that Hydra takes for one of no runs, and that is an error here.
+static bool has_no_runs(gr_status s) {
+  return s && (!strcmp(gr_status_text(s), "there is no value to sweep over") ||
+               !strcmp(gr_status_text(s), "no option of the group matches the pattern"));
+}
+
 // The tree of each run of a sweep.
 static gr_status sweep(gr_arena *a, const char *base, gr_conf *kase, gr_conf **out) {
   gr_job_list jobs;
   gr_compose_request q = request(a, base, kase);
-  GR_TRY(gr_multirun_list(a, &q, &jobs));
+  gr_status s = gr_multirun_list(a, &q, &jobs);
   *out = gr_conf_make(a, GR_CONF_LIST, GR_NOWHERE);
+  if (has_no_runs(s)) {
+    gr_status_drop(s);
+    return GR_OK;
+  }
+  GR_TRY(s);
   for (int j = 0; j < jobs.n; j++) {
     gr_composed composed;
     q.overrides = jobs.overrides[j], q.n_overrides = jobs.n_all;

@@ -220,6 +220,7 @@ help for what is no command | 2 | usage error: 'trian' is neither a command nor 
 a run's folder to resume from | 78 | checkpoint error: 'table/run' is not a checkpoint.*hint: correct the path; it is the folder of a run, which output.dir=table/run goes on with | table checkpoint.resume=table/run
 NumPy's weights named safetensors | 78 | checkpoint error: 'n.safetensors' is damaged or not a safetensors file.*hint: copy or export it again | gr export table/run n.npz; cp n.npz n.safetensors; table model.init_from=n.safetensors
 no batch in a run of a sweep | 65 | training.batch_size=0 .*in run 0 of the sweep | gr -m table/config.yaml 'training.batch_size=range(0,3)' $quick
+a sweep over no value | 2 | no value to sweep over.*hint: range.A,B. ends before B | gr -m table/config.yaml 'training.seed=range(3,3)' $quick
 a host of no machine | 72 | hang error: rank 0 was not found within [0-9.]+ s: no machine is called 'no.such.invalid' here.*hint: correct the name | export RANK=0 WORLD_SIZE=2 MASTER_ADDR=no.such.invalid MASTER_PORT=29500; gr table/config.yaml distributed.timeout=1 output.dir=out
 a learning rate for an evaluation | 0 | warning: argument [0-9]+:1:13: 'training.lr' has no effect: nothing is trained | gr eval table/run training.lr=0.1
 epochs for an export | 0 | warning: argument [0-9]+:1:21: 'training.max_epochs' has no effect: nothing is trained | gr export table/run q.onnx training.max_epochs=3
