@@ -204,7 +204,7 @@ __device__ inline void gr_grid_barrier(unsigned *count, unsigned *goal) {
 // for arguments beyond 10^5.
 __device__ inline float gr_sine(float x, int quarters) {
   const double k = rint(x * 0.63661977236758134);
-  const float r = (float)((x - k * 1.5707963267948966) - k * 6.123233995736766e-17), z = r * r;
+  const float r = (float)((x - k * 1.5707963267341256) - k * 6.077100506506192e-11), z = r * r;
   const long long quadrant = (long long)k + quarters;
   const float s = (((z * (1.0f / 362880) - 1.0f / 5040) * z + 1.0f / 120) * z - 1.0f / 6) * z * r + r;
   const float c = (((z * (1.0f / 40320) - 1.0f / 720) * z + 1.0f / 24) * z - 0.5f) * z + 1;

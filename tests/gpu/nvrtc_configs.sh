@@ -2,7 +2,7 @@
 # nvrtc_configs.sh - every kernel of the programs of configs/ as they are planned for GPUs, compiled by NVRTC, where it is
 # installed: of every other configuration in bf16, and of those between in fp32, with their loops in fp16; with `all`
 # every kernel in each.
-#   nvrtc_configs.sh GRAPHRUN SOURCE TEST_NVRTC [sm_80 | sm_90 | sm_100 | each | all] [table]
+#   nvrtc_configs.sh GRAPHRUN SOURCE TEST_NVRTC [sm_75 ... sm_120 | each | all] [table]
 graphrun=$1 source=$2 test_nvrtc=$3
 shift 3
 dumps=$(mktemp -d "${TMPDIR:-/tmp}/graphrun-nvrtc-XXXXXX") || exit 1

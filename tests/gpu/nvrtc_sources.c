@@ -9,7 +9,8 @@
 #include "tests/check.h"
 
 enum { MAX_SOURCES = 8192, SLOTS = 4 * MAX_SOURCES };
-const char *const nvrtc_archs[NVRTC_ARCHS] = {"sm_80", "sm_90", "sm_100"};
+const char *const nvrtc_archs[NVRTC_ARCHS] = {"sm_75", "sm_80",  "sm_86", "sm_89",
+                                              "sm_90", "sm_100", "sm_120"};
 static nvrtc_source sources[MAX_SOURCES];
 static int n_sources, slots[SLOTS];  // by `code`: 1 + the index of a source; 0: none
 

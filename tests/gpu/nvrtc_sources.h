@@ -4,7 +4,8 @@
 #include "ops/kernels/gpu.h"
 #include "tests/cache.h"
 
-enum { NVRTC_ARCHS = 3 };
+// From T4 to the GPUs of Blackwell that are not for data centres.
+enum { NVRTC_ARCHS = 7 };
 extern const char *const nvrtc_archs[NVRTC_ARCHS];
 
 typedef enum nvrtc_how { NVRTC_COMPILED, NVRTC_CACHED, NVRTC_KNOWN } nvrtc_how;

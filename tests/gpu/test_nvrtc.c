@@ -1,7 +1,7 @@
 // test_nvrtc.c - every kernel of every op, compiled by NVRTC as a device does it: no error, no
 // registers that spill to local memory, and few enough of them for the launch. It needs no GPU.
 //
-//   test_nvrtc [sm_80 | sm_90 | sm_100 | all | each] [known=FILE] [again] [table | lines] [OP]
+//   test_nvrtc [sm_75 ... sm_120 | all | each] [known=FILE] [again] [table | lines] [OP]
 //   [FILE.gr ...]
 //
 // Without an architecture it is sm_90; several may be given. `each` compiles each text for one
@@ -299,6 +299,7 @@ int main(int argc, char **argv) {
     else if (!arch)
       only = argv[i];
   }
-  if (!any && !wanted.each) wanted.arch[1] = true;
+  for (int a = 0; a < NVRTC_ARCHS && !any && !wanted.each; a++)
+    wanted.arch[a] = !strcmp(nvrtc_archs[a], "sm_90");
   return RUN(1, argv, {"kernels", kernels});
 }
