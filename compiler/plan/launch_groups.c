@@ -8,6 +8,7 @@
 #include "compiler/plan/launch_groups.h"
 #include <string.h>
 #include "base/grow.h"
+#include "compiler/plan/span_set.h"
 
 enum { MOST = 512 };  // nodes of a group
 
@@ -38,11 +39,8 @@ void gr_launch_groups_find(gr_arena *arena, const gr_graph *g, bool gpu, gr_laun
 // ---- What nodes access --------------------------------------------------------------------------
 
 // Addresses in order; those that touch are joined, so there are few.
-typedef struct span {
-  size_t begin, end;
-} span;
 typedef struct spans {
-  span *items;
+  gr_span *items;
   uint32_t n, cap;
 } spans;
 // By whether it is the block of states.
@@ -63,12 +61,12 @@ static uint32_t first_from(const spans *s, size_t begin) {
   return i;
 }
 
-static bool overlaps(const spans *s, span x) {
+static bool overlaps(const spans *s, gr_span x) {
   uint32_t i = first_from(s, x.begin + 1);
   return i < s->n && s->items[i].begin < x.end;
 }
 
-static void add(gr_arena *arena, spans *s, span x) {
+static void add(gr_arena *arena, spans *s, gr_span x) {
   uint32_t i = first_from(s, x.begin), end = i;
   for (; end < s->n && s->items[end].begin <= x.end; end++) {
     if (s->items[end].begin < x.begin) x.begin = s->items[end].begin;
@@ -83,7 +81,7 @@ static void add(gr_arena *arena, spans *s, span x) {
 // What one node accesses.
 typedef struct range {
   bool in_states, written;
-  span of;
+  gr_span of;
 } range;
 typedef struct ranges {
   range items[2 * GR_MAX_ARGS + 1];
