@@ -72,9 +72,9 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     target_link_options(standin_${name} PRIVATE -Wl,-soname,${soname} -Wl,--version-script=${standin}/${soname}.map)
   endfunction()
   set(at gpu/standin)
-  standin(cuda libcuda.so.1 "cu*; standin_*;" ${at}/core.c ${at}/fault.c ${at}/work.c ${at}/queue.c
-    ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/timeline.c ${at}/graph.c ${at}/loop.c ${at}/module.c ${at}/exec.c
-    ${at}/weak.c ${at}/races.c ${at}/threads.c)
+  standin(cuda libcuda.so.1 "cu*; standin_*;" ${at}/core.c ${at}/guard.c ${at}/fault.c ${at}/work.c
+    ${at}/queue.c ${at}/context.c ${at}/memory.c ${at}/stream.c ${at}/timeline.c ${at}/graph.c ${at}/loop.c
+    ${at}/module.c ${at}/exec.c ${at}/weak.c ${at}/races.c ${at}/threads.c)
   standin(nvrtc libnvrtc.so.13 "nvrtc*;" ${at}/nvrtc.c ${at}/nvrtc_rewrite.c cache.c ../base/hash.c)
   execute_process(COMMAND ${GR_GXX} -dumpfullversion OUTPUT_VARIABLE gxx OUTPUT_STRIP_TRAILING_WHITESPACE)
   target_compile_definitions(standin_nvrtc PRIVATE STANDIN_GXX="${gxx}")
@@ -154,6 +154,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set_tests_properties(gpu.copies.${seed} PROPERTIES TIMEOUT ${limit}
       ENVIRONMENT "${environment};STANDIN_SEED=${seed};STANDIN_GPUS=4;STANDIN_MEMORY=races")
   endforeach()
+  set_property(TEST gpu.copies.1 APPEND PROPERTY ENVIRONMENT STANDIN_GUARD=2)
   add_executable(test_gpu_timings gpu/test_timings.c)
   target_link_libraries(test_gpu_timings gr_device)
   add_dependencies(test_gpu_timings standin_nvrtc standin_cublaslt ${cudnn} ${cupti})
@@ -238,7 +239,7 @@ if(cuda AND GR_GXX AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     foreach(seed 1 4)
       add_test(NAME gpu.beside.${seed} COMMAND test_gpu_beside)
       set_tests_properties(gpu.beside.${seed} PROPERTIES TIMEOUT ${limit}
-        ENVIRONMENT "${environment};STANDIN_SEED=${seed};STANDIN_MEMORY=races;STANDIN_ABORT=1;STANDIN_GUARD=0")
+        ENVIRONMENT "${environment};STANDIN_SEED=${seed};STANDIN_MEMORY=races;STANDIN_ABORT=1")
     endforeach()
     foreach(test nccl nccl_faults)
       add_executable(test_${test} gpu/test_${test}.c gpu/nccl_rank.c)

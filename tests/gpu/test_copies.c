@@ -1,9 +1,13 @@
 // test_copies.c - copies of rows by the stand-in driver: each is one piece of work, stays within
 // its allocations, and touches its rows alone, also for what looks for races
-// (STANDIN_MEMORY=races).
+// (STANDIN_MEMORY=races). The memory is closed to the program, by keys and by pages.
 #include "tests/check.h"
 #if GR_HAVE_CUDA
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "runtime/device/cuda/library.h"
 #include "tests/gpu/standin/standin.h"
 
@@ -135,9 +139,33 @@ static void a_row_that_is_read_is_found(void) {
   CHECK(both(&g) == CUDA_ERROR_LAUNCH_FAILED, "a row that is read beside a write is not found");
 }
 
+// The signal that ends a process which reads the first byte; 0: it may read it.
+static int reading_is_ended_by(CUdeviceptr first) {
+  pid_t reader = fork();
+  if (!reader) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    _exit(*(const volatile char *)first == 77);
+  }
+  int status = 0;
+  CHECK(reader > 0 && waitpid(reader, &status, 0) == reader, "there is no process");
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+// By pages, memory is closed only after some calls, where there are several GPUs.
+static void memory_is_closed_to_the_program(void) {
+  gpu g = open_gpu(0);
+  CHECK(!copy(&g, 0, 0, 0, HALF, ROWS), "no copy");
+  for (int i = 0; i < 7; i++) CHECK(!both(&g), "the copy fails");
+  CHECK(reading_is_ended_by(g.memory[0]) == SIGSEGV, "memory that was read is open");
+  CHECK(reading_is_ended_by(g.memory[1]) == SIGSEGV, "memory that was written is open");
+  CHECK(!copy(&g, 0, 0, 0, HALF, ROWS) && !both(&g), "it is closed to work too");
+  close_gpu(&g);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"rows_are_one_copy", rows_are_one_copy},
-             {"rows_stay_inside", rows_stay_inside}, {"columns_are_apart", columns_are_apart},
+             {"rows_stay_inside", rows_stay_inside},
+             {"memory_is_closed_to_the_program", memory_is_closed_to_the_program},
+             {"columns_are_apart", columns_are_apart},
              {"shared_columns_are_found", shared_columns_are_found},
              {"a_last_row_is_found", a_last_row_is_found},
              {"a_row_that_is_read_is_found", a_row_that_is_read_is_found});

@@ -67,7 +67,7 @@ CUresult cuInit(unsigned flags) {
   uint64_t seed = (uint64_t)env("STANDIN_SEED", 0);
   plain = seed == 0;
   choose_sizes();
-  guard_pages = (int)env("STANDIN_GUARD", 1), limit_s = env("STANDIN_TIMEOUT", 0);
+  limit_s = env("STANDIN_TIMEOUT", 0);
   eager = (int[]){0, 8, 3, 2}[seed % 4];  // how willingly work starts before somebody waits
   ndevices = visible((int)env("STANDIN_GPUS", 2));
   if (ndevices <= 0) return ndevices = 0, CUDA_ERROR_NO_DEVICE;
@@ -83,6 +83,7 @@ CUresult cuInit(unsigned flags) {
       FAIL(CUDA_ERROR_OUT_OF_MEMORY, "no address range: %s", strerror(errno));
     madvise(d->next, ADDRESSES, MADV_HUGEPAGE);  // each is opened and closed by one entry, not 512
   }
+  si_guard((int)env("STANDIN_GUARD", 1));
   si_catch_faults();
   pthread_t t;
   if (!pthread_create(&t, NULL, si_background, NULL)) pthread_detach(t);

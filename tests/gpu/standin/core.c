@@ -1,12 +1,11 @@
 // core.c - the stand-in driver: its state, messages, lock and random numbers.
 #define _GNU_SOURCE
 #include <stdarg.h>
-#include <sys/mman.h>
 #include <time.h>
 #include "tests/gpu/standin/driver.h"
 
 struct device devices[MAX_DEVICES];
-int ndevices, plain = 1, guard_pages = 1, eager, inited;
+int ndevices, plain = 1, eager, inited;
 double limit_s;
 block *blocks;
 int nblocks;
@@ -48,22 +47,6 @@ int64_t si_clock(void) {
 }
 double si_now(void) { return 1e-9 * (double)si_clock(); }
 
-void si_protect(struct device *d, int open) {
-  if (d->open == open) return;
-  d->open = open;
-  for (int i = 0; i < nblocks && guard_pages; i++)
-    if (blocks[i].dev == d && blocks[i].live)
-      mprotect(blocks[i].page, blocks[i].mapped, open ? PROT_READ | PROT_WRITE : PROT_NONE);
-}
-// One GPU is closed each time; of several only every seventh time, since that takes half of the
-// time of their tests: what the program does wrong it does in every step. Odd, as calls and work
-// alternate.
-void si_close_all(const struct device *kept, unsigned peers) {
-  static unsigned times;
-  if (ndevices > 1 && ++times % 7) return;
-  for (int i = 0; i < ndevices; i++)
-    if (&devices[i] != kept && !(kept && peers >> i & 1)) si_protect(&devices[i], 0);
-}
 int si_lock(void) {
   if (in_callback)
     standin_say("a CUDA call from inside a host function: the real driver may deadlock"), abort();

@@ -110,7 +110,8 @@ struct CUfunc_st {
 struct device {
   struct CUctx_st ctx;
   struct CUstream_st legacy;
-  int ordinal, retained, open;
+  int ordinal, retained;
+  int key, open;  // key: protects its memory; 0: none does, and its pages are open or closed
   int physical;  // its number among those of the machine
   uint64_t rng;
   unsigned peers;
@@ -128,7 +129,7 @@ typedef struct {
 } block;  // dev NULL: pinned host
 
 extern struct device devices[MAX_DEVICES];
-extern int ndevices, plain, guard_pages, eager, inited;
+extern int ndevices, plain, eager, inited;
 extern double limit_s;
 extern block *blocks;
 extern int nblocks;
@@ -149,11 +150,6 @@ extern _Thread_local CUstreamCaptureMode thread_mode;
 // core.c
 int64_t si_clock(void);  // ns, monotonic
 double si_now(void);     // the same in s
-// Opens the memory of a device to the host, or closes it, if pages are guarded.
-void si_protect(struct device *d, int open);
-// Closes the memory of all GPUs to the program, and to the kernels of `kept` but for itself and the
-// peers that it sees (bits).
-void si_close_all(const struct device *kept, unsigned peers);
 // Takes the lock of the driver, for API.
 int si_lock(void);
 // Gives it back; called when API's variable goes.
@@ -161,6 +157,20 @@ void si_unlock(int *unused);
 // The current context of this thread, or NULL.
 CUcontext si_current(void);
 int si_fails(const char *what);  // whether a test wants this call to fail
+// guard.c
+// Chooses how memory is closed to the program, when the devices are known: STANDIN_GUARD.
+void si_guard(int how);
+// Pages of a device can be used from now on, by this thread at once. 0, or -1: there is no memory.
+int si_map(struct device *d, char *page, size_t mapped);
+// The new pages of si_map are as those of their device.
+void si_mapped(struct device *d, char *page, size_t mapped);
+// Nobody can use pages any more, and their contents are gone.
+void si_unmap(char *page, size_t mapped);
+// Opens the memory of a device to this thread (by pages: to all), or closes it, if it is guarded.
+void si_protect(struct device *d, int open);
+// Closes the memory of all GPUs to the program, and to the kernels of `kept` but for itself and the
+// peers that it sees (bits).
+void si_close_all(const struct device *kept, unsigned peers);
 // fault.c
 int si_guarded(op *o, int *code);  // what si_do_op returned; *code: of the fault that ended it
 // The allocation that has an address, or whose guard page has it, also one that is freed; NULL:

@@ -1,5 +1,6 @@
 // memory.c - the stand-in driver: memory and copies.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <sys/mman.h>
 #include "tests/gpu/standin/driver.h"
 
@@ -20,9 +21,10 @@ CUresult cuMemAlloc(CUdeviceptr *out_p, size_t n) {  // ends at a guard page, ro
   size_t mapped = (n + PAGE - 1) / PAGE * PAGE;
   char *page = d->next + PAGE, *p = page + mapped - (n + 255) / 256 * 256;
   d->next = page + mapped, d->used += n;  // addresses are never used again
-  mprotect(page, mapped, PROT_READ | PROT_WRITE);
+  if (si_map(d, page, mapped))
+    FAIL(CUDA_ERROR_OUT_OF_MEMORY, "no memory for device %d: %s", d->ordinal, strerror(errno));
   memset(page, 0xc5, mapped), memset(p, 0xff, n);
-  if (guard_pages && !d->open) mprotect(page, mapped, PROT_NONE);
+  si_mapped(d, page, mapped);
   record(p, page, n, mapped, d);
   return *out_p = (CUdeviceptr)p, CUDA_SUCCESS;
 }
@@ -36,11 +38,11 @@ CUresult cuMemFree(CUdeviceptr p) {
     FAIL(CUDA_ERROR_INVALID_VALUE, "cuMemFree of %s",
          b && !b->live ? "memory freed before" : "what is no allocation");
   CUresult e = si_drain(b->dev, NULL);
-  mprotect(b->page, b->mapped, PROT_READ | PROT_WRITE);
+  si_map(b->dev, b->page, b->mapped);
   if (!si_canary(b))
     standin_say("device allocation %d of %zu bytes was written out of bounds", b->id, b->n),
         e = CUDA_ERROR_ILLEGAL_ADDRESS;
-  madvise(b->page, b->mapped, MADV_DONTNEED), mprotect(b->page, b->mapped, PROT_NONE);
+  si_unmap(b->page, b->mapped);
   b->live = 0, b->dev->used -= b->n;
   return e;
 }
