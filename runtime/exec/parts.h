@@ -1,5 +1,6 @@
-// parts.h - the executor's structures, private to this folder: open.c opens a plan, frame.c runs a
-// graph, loop.c a scan, times.c measures what runs, and profile.c prints times.
+// parts.h - the executor's structures, private to this folder: open.c opens a plan, tensors.c moves
+// what the host writes and reads, frame.c runs a graph, loop.c a scan, times.c measures what runs,
+// and profile.c prints times.
 #pragma once
 #include "ops/loop/scan.h"
 #include "runtime/exec/exec.h"
