@@ -173,7 +173,7 @@ static gr_status run_in(gr_job *job, gr_comm *world, gr_status composed) {
   if (s && world->rank && gr_status_code(s) != GR_ERR_RANK)
     s = gr_note(s, GR_NOWHERE, "on rank %d of %d", world->rank, world->ranks);
   if (s) return s;
-  prepare_collectives(job, world->ranks, world->local_ranks < world->ranks, world->rank == 0);
+  prepare_collectives(job, world->ranks, !gr_comm_is_local(world), world->rank == 0);
   return gr_run_rank(&job->spec, world);
 }
 

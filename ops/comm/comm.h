@@ -62,6 +62,9 @@ struct gr_comm {
   bool tree;                    // sums are those of a binary tree over the ranks (gr_comm_sum)
 };
 
+// Whether all members are on this machine; NULL: there is one.
+static inline bool gr_comm_is_local(const gr_comm *c) { return !c || c->local_ranks == c->ranks; }
+
 // A collective of n pieces, whose time is counted.
 GR_MUST_USE static inline gr_status gr_comm_collect(gr_comm *c, gr_collective kind, gr_dtype d,
                                                     int n, const gr_comm_piece *pieces) {

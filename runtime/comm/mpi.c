@@ -139,7 +139,6 @@ static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
   MPI_TRY(MPI_Comm_rank(m->all, &m->base.rank));
   MPI_TRY(MPI_Comm_size(m->all, &m->base.ranks));
   GR_TRY(open_local(m, ranks_per_machine, &rank, &ranks));
-  m->base.local_rank = rank, m->base.local_ranks = ranks;
   m->oversubscribed = m->world->oversubscribed;
   if (m->world == m) {
     m->world_rank = m->base.rank;
@@ -153,6 +152,7 @@ static gr_status open_all(gr_mpi *m, double timeout_s, int ranks_per_machine) {
     GR_TRY(open_block(m, rank, ranks, &shared));
   }
   if (!shared) return gr_pages_refused();
+  m->base.local_rank = rank, m->base.local_ranks = ranks;
   GR_TRY(open_leaders(m, rank));
   gr_shared_join(&m->node, m->block, rank, ranks, m->world_rank, (int)getpid(),
                  m->world == m ? NULL : &m->world->node, timeout_s, m->oversubscribed);

@@ -10,6 +10,7 @@ typedef struct job {
   gr_comm_thread *thread;
   gr_kernel run;
   const gr_launch *launch;
+  size_t bytes;          // of its operands, or of its results if they are larger
   void *of;              // gr_comm_thread_time_as when it was put
   int64_t began, lasts;  // of its last run, in nanoseconds
   bool timed;            // ... which `timings` has not given yet
@@ -19,12 +20,15 @@ struct gr_comm_thread {
   job *jobs;            // all, newest first
   void *of;             // of what is put next
   uint64_t n_put;       // of the rank's thread alone, as those before
+  size_t worth;         // bytes in the queue for which the thread is woken
   const job *returned;  // the one whose error was returned
   pthread_t thread;
   pthread_mutex_t lock;  // of the following
   pthread_cond_t was_put, was_done;
   job *first, *last;  // the queue of those that are not begun
+  size_t bytes;       // of these
   uint64_t n_done;
+  bool woken;       // the thread is to run what is in the queue
   bool runs, ends;  // one is being run; the thread is to end
   const job *failed;
   gr_status error;  // of that one, until it is returned
@@ -45,7 +49,8 @@ static gr_status run_job(job *j) {
 // Takes the first of the queue and runs it, without the lock meanwhile.
 static void run_first(gr_comm_thread *t) {
   job *j = t->first;
-  t->first = j->next, t->runs = true;
+  t->first = j->next, t->bytes -= j->bytes, t->runs = true;
+  t->woken &= t->first != NULL;
   bool run = !t->failed;
   pthread_mutex_unlock(&t->lock);
   gr_status s = run ? run_job(j) : GR_OK;
@@ -55,11 +60,16 @@ static void run_first(gr_comm_thread *t) {
   pthread_cond_signal(&t->was_done);
 }
 
+static void wake(gr_comm_thread *t) {
+  t->woken |= t->first && t->bytes >= t->worth;
+  if (t->woken && !t->runs) pthread_cond_signal(&t->was_put);
+}
+
 static void *work(void *arg) {
   gr_comm_thread *t = arg;
   pthread_mutex_lock(&t->lock);
   while (true) {
-    if (t->first && !t->runs)
+    if (t->woken && !t->runs)
       run_first(t);
     else if (t->ends)
       break;
@@ -72,9 +82,10 @@ static void *work(void *arg) {
 
 // ---- Starting and ending ------------------------------------------------------------------------
 
-gr_status gr_comm_thread_start(gr_comm_thread **out) {
+gr_status gr_comm_thread_start(size_t worth, gr_comm_thread **out) {
   gr_comm_thread *t = *out = calloc(1, sizeof *t);
   if (!t) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for a thread");
+  t->worth = worth;
   pthread_mutex_init(&t->lock, NULL);
   pthread_cond_init(&t->was_put, NULL);
   pthread_cond_init(&t->was_done, NULL);
@@ -108,10 +119,12 @@ static gr_status put(const gr_launch *l) {
   job *j = l->context;
   gr_comm_thread *t = j->thread;
   j->launch = l, j->of = t->of, j->next = NULL, t->n_put++;
+  size_t given = gr_types_bytes(l->in_type, l->n_in), made = gr_types_bytes(l->out_type, l->n_out);
+  j->bytes = given > made ? given : made;
   pthread_mutex_lock(&t->lock);
   *(t->first ? &t->last->next : &t->first) = j;
-  t->last = j;
-  pthread_cond_signal(&t->was_put);
+  t->last = j, t->bytes += j->bytes;
+  wake(t);
   pthread_mutex_unlock(&t->lock);
   return GR_OK;
 }
@@ -136,7 +149,7 @@ gr_status gr_comm_thread_wait(gr_comm_thread *t, uint64_t n) {
       run_first(t);
   gr_status s = t->error;
   if (s) t->returned = t->failed, t->error = GR_OK;
-  if (t->first && !t->runs) pthread_cond_signal(&t->was_put);
+  wake(t);
   pthread_mutex_unlock(&t->lock);
   return s;
 }

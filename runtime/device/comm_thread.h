@@ -10,8 +10,9 @@
 
 typedef struct gr_comm_thread gr_comm_thread;
 
-// Starts the thread. GR_ERR_LAUNCH if that cannot be done.
-GR_MUST_USE gr_status gr_comm_thread_start(gr_comm_thread **out);
+// Starts the thread, which is woken when `worth` bytes are in the queue, for which two changes of
+// threads pay, and then runs all of them. GR_ERR_LAUNCH if that cannot be done.
+GR_MUST_USE gr_status gr_comm_thread_start(size_t worth, gr_comm_thread **out);
 // Waits for what was put, ends the thread and frees it and its kernels. NULL is fine.
 void gr_comm_thread_end(gr_comm_thread *);
 

@@ -47,6 +47,7 @@ typedef struct gr_device_options {
   bool tf32;     // products of f32 may be computed in TF32
   bool timings;  // `time` will be called, if the device can: limits.timings says whether
   int rank, ranks;
+  bool one_machine;  // all ranks are on it
   int local_rank;  // among the ranks of this machine: that of several devices which this rank takes
   const int *ids;  // n_ids numbers of devices, by local rank; none: device i is local rank i's
   int n_ids;

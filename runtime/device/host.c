@@ -6,7 +6,8 @@
 #include "ops/kernels/gemm.h"
 #include "runtime/device/threads.h"
 
-enum { LINE = 64, GRAIN = 2 << 20 };  // bytes
+// WORTH_WAKING: memory moves fewer bytes between ranks sooner than threads change twice.
+enum { LINE = 64, GRAIN = 2 << 20, WORTH_WAKING = 256 << 10 };  // bytes
 
 gr_status gr_host_open(const gr_device_ops *ops, const gr_device_options *o, size_t bytes,
                        gr_device **out) {
@@ -20,7 +21,7 @@ gr_status gr_host_open(const gr_device_ops *ops, const gr_device_options *o, siz
   gr_device_limits *limits = &d->base.limits;
   limits->beside = limits->one_queue = o->ranks > 1 && !o->in_line;
   gr_status s = gr_cpu_create(threads, threads * o->ranks > gr_processors(), &d->cpu);
-  if (!s && limits->beside) s = gr_comm_thread_start(&d->beside);
+  if (!s && limits->beside) s = gr_comm_thread_start(o->one_machine ? WORTH_WAKING : 0, &d->beside);
   if (s)
     gr_host_close(&d->base);
   else

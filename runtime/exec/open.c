@@ -155,6 +155,7 @@ static gr_status open_all(gr_exec *e) {
                          .timings = e->opt.profile || e->opt.trace,
                          .rank = e->opt.rank,
                          .ranks = gr_mesh_ranks(&p->mesh),
+                         .one_machine = gr_comm_is_local(e->opt.world),
                          .local_rank = e->opt.local_rank,
                          .ids = e->opt.gpu_ids,
                          .n_ids = e->opt.n_gpu_ids,

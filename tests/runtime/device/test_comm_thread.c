@@ -1,10 +1,12 @@
 // test_comm_thread.c - the thread that runs collectives: their order, who runs them, and errors.
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include "runtime/device/comm_thread.h"
 #include "tests/check.h"
 
 enum { MANY = 40 };
+static const gr_type small = {GR_F32, 1, {64}}, large = {GR_F32, 1, {64 * MANY}};
 
 // Kernels note the number that `attr` points to, in the order in which they run.
 static int ran[MANY * MANY], n_ran;
@@ -28,12 +30,14 @@ static gr_status broken(const gr_launch *l) {
   return gr_fail(GR_ERR_RANK, GR_NOWHERE, "a peer has failed");
 }
 
-static gr_comm_thread *start(void) {
+static gr_comm_thread *start_for(size_t worth) {
   gr_comm_thread *t;
-  MUST(gr_comm_thread_start(&t));
+  MUST(gr_comm_thread_start(worth, &t));
   n_ran = 0;
   return t;
 }
+
+static gr_comm_thread *start(void) { return start_for(gr_type_bytes(&large)); }
 
 // A kernel as the executor keeps it, with its launch.
 typedef struct kept {
@@ -41,8 +45,8 @@ typedef struct kept {
   gr_launch launch;
 } kept;
 
-static kept keep(gr_comm_thread *t, gr_kernel run, int number) {
-  kept k = {.launch = {.attr = &numbers[number]}};
+static kept keep(gr_comm_thread *t, gr_kernel run, int number, const gr_type *type) {
+  kept k = {.launch = {.attr = &numbers[number], .n_in = 1, .in_type = type}};
   MUST(gr_comm_thread_kernel(t, run, &k.kernel));
   k.launch.context = k.kernel.context;
   return k;
@@ -50,10 +54,10 @@ static kept keep(gr_comm_thread *t, gr_kernel run, int number) {
 static void put(kept *k) { MUST(k->kernel.run(&k->launch)); }
 
 // What is put runs in that order, on either thread, and is done when that was waited for.
-static void order(void) {
-  gr_comm_thread *t = start();
+static void keep_order(size_t worth) {
+  gr_comm_thread *t = start_for(worth);
   kept all[MANY];
-  for (int i = 0; i < MANY; i++) all[i] = keep(t, noted, i);
+  for (int i = 0; i < MANY; i++) all[i] = keep(t, noted, i, i % 3 ? &small : &large);
   for (int step = 0; step < MANY; step++) {
     for (int i = 0; i < MANY; i++) {
       put(&all[i]);
@@ -67,11 +71,16 @@ static void order(void) {
   gr_comm_thread_end(t);
 }
 
+static void order(void) {
+  keep_order(gr_type_bytes(&large));
+  keep_order(0);
+}
+
 // The thread runs what is put without being waited for, and it runs while the caller goes on.
 static void beside(void) {
   gr_comm_thread *t = start();
   atomic_store(&gate, 0);
-  kept first = keep(t, held, 1), second = keep(t, noted, 2);
+  kept first = keep(t, held, 1, &large), second = keep(t, noted, 2, &small);
   put(&first);
   put(&second);
   while (!atomic_load(&begun)) sched_yield();  // this thread waits for none of them
@@ -81,10 +90,40 @@ static void beside(void) {
   CHECK(n_ran == 2 && ran[0] == 1 && ran[1] == 2, "%d have run", n_ran);
 }
 
+static pthread_t runner;
+static gr_status by(const gr_launch *l) {
+  runner = pthread_self();
+  return noted(l);
+}
+
+// Small ones run in the thread that waits for them, whatever the other had time for; many of them,
+// or a large one behind them, wake that one.
+static void small_ones(void) {
+  gr_comm_thread *t = start();
+  atomic_store(&gate, 1);
+  kept one = keep(t, by, 1, &small), big = keep(t, held, 2, &large), many[MANY];
+  for (int i = 0; i < 3; i++) {
+    put(&one);
+    for (int turn = 0; turn < 100; turn++) sched_yield();
+    MUST(gr_comm_thread_wait(t, gr_comm_thread_count(t)));
+    CHECK(n_ran == i + 1 && pthread_equal(runner, pthread_self()), "the other thread ran it");
+  }
+  atomic_store(&begun, 0);
+  put(&one), put(&big);
+  while (!atomic_load(&begun)) sched_yield();
+  MUST(gr_comm_thread_wait(t, gr_comm_thread_count(t)));
+  CHECK(n_ran == 5 && !pthread_equal(runner, pthread_self()), "this thread ran it");
+  atomic_store(&begun, 0);
+  for (int i = 0; i < MANY; i++) many[i] = keep(t, held, 3, &small), put(&many[i]);
+  while (!atomic_load(&begun)) sched_yield();
+  gr_comm_thread_end(t);
+}
+
 // After the first error nothing else is run; it is returned once, and says of what it is.
 static void errors(void) {
   gr_comm_thread *t = start();
-  kept good = keep(t, noted, 1), bad = keep(t, broken, 2), never = keep(t, noted, 3);
+  kept good = keep(t, noted, 1, &large), bad = keep(t, broken, 2, &small),
+       never = keep(t, noted, 3, &small);
   int of_good, of_bad;
   CHECK(!gr_comm_thread_failed(t), "something failed");
   gr_comm_thread_time_as(t, &of_good);
@@ -111,7 +150,7 @@ static void take(void *arg, const gr_device_timing *t) {
 // Each that has run has one time, which is given once.
 static void timings(void) {
   gr_comm_thread *t = start();
-  kept a = keep(t, noted, 1), b = keep(t, noted, 2);
+  kept a = keep(t, noted, 1, &large), b = keep(t, noted, 2, &small);
   int of;
   gr_comm_thread_time_as(t, &of);
   put(&a);
@@ -126,6 +165,6 @@ static void timings(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"order", order}, {"beside", beside}, {"errors", errors},
-             {"timings", timings});
+  return RUN(argc, argv, {"order", order}, {"beside", beside}, {"small_ones", small_ones},
+             {"errors", errors}, {"timings", timings});
 }
