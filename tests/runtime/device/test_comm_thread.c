@@ -102,7 +102,7 @@ static void small_ones(void) {
   gr_comm_thread *t = start();
   atomic_store(&gate, 1);
   kept one = keep(t, by, 1, &small), big = keep(t, held, 2, &large), many[MANY];
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 2 * MANY; i++) {
     put(&one);
     for (int turn = 0; turn < 100; turn++) sched_yield();
     MUST(gr_comm_thread_wait(t, gr_comm_thread_count(t)));
@@ -112,7 +112,7 @@ static void small_ones(void) {
   put(&one), put(&big);
   while (!atomic_load(&begun)) sched_yield();
   MUST(gr_comm_thread_wait(t, gr_comm_thread_count(t)));
-  CHECK(n_ran == 5 && !pthread_equal(runner, pthread_self()), "this thread ran it");
+  CHECK(n_ran == 2 * MANY + 2 && !pthread_equal(runner, pthread_self()), "this thread ran it");
   atomic_store(&begun, 0);
   for (int i = 0; i < MANY; i++) many[i] = keep(t, held, 3, &small), put(&many[i]);
   while (!atomic_load(&begun)) sched_yield();
