@@ -70,6 +70,10 @@ static gr_status inspect_job(gr_job *j) {
   gr_text t = gr_text_make(j->arena);
   bool audio = ((const options *)j->args.options)->audio;
   GR_TRY(open_data(j, audio));
+  if (!audio || j->args.json)  // else all are printed below
+    gr_dataset_log_skipped(j->spec.data);
+  else if (gr_dataset_skipped(j->spec.data, &t))
+    gr_text_put(&t, "\n");
   if (!j->spec.set.options.batch.batch_size && !j->args.json)
     puts("training.batch_size is by bucket, which `graphrun plan` lists; here batches are of 1");
   if (j->args.json)

@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "cli/commands.h"
 #include "cli/new_own.h"
+#include "compose/schema/schema.h"
 #include "job/job.h"
 
 typedef struct options {
@@ -58,15 +59,48 @@ static gr_status check(const gr_args *args) {
   return GR_OK;
 }
 
-// An error is of the data where its place is in the project, which will not be there.
-static gr_status of_data(gr_status s, const char *dir, const char *data) {
-  const char *file = gr_status_loc(s).file, *hint = gr_status_hint(s);
-  if (!file || strncmp(file, dir, strlen(dir)) != 0) return s;
-  gr_status e = gr_fail(gr_status_code(s), GR_NOWHERE, "%s: %s", data, gr_status_text(s));
-  if (gr_status_code(s) == GR_ERR_TYPE)
+// ---- Errors ------------------------------------------------------------------------------------
+
+static bool names_key(gr_arena *a, const char *clause) {
+  static const char word[] = "abcdefghijklmnopqrstuvwxyz_.0123456789";
+  for (const char *c = clause; *c; c += *c != 0) {
+    size_t n = strspn(c, word), dots = n;
+    while (dots && c[dots - 1] == '.') dots--;
+    if (dots && gr_schema_doc(gr_arena_strndup(a, c, dots))) return true;
+    c += n;
+  }
+  return strstr(clause, "CONFIG.yaml") != NULL;
+}
+
+// Of what an error advises, what can be done without the configuration, which will not be there.
+static gr_status advise(gr_arena *a, gr_status s, const char *hint) {
+  gr_text kept = gr_text_make(a);
+  if (!names_key(a, hint)) return gr_hint(s, "%s", hint);
+  for (const char *c = hint, *end; *c; c = end + strspn(end, ";, ")) {
+    const char *other = strstr(c, ", or "), *more = strstr(c, "; ");
+    end = more && (!other || more < other) ? more : other ? other : c + strlen(c);
+    const char *clause = gr_arena_strndup(a, c, (size_t)(end - c));
+    const char *label = strstr(clause, "data.table.label");
+    if (label && label[strlen("data.table.label")] != '_')
+      clause = "--label=COLUMN predicts another column";
+    if (!names_key(a, clause)) gr_text_printf(&kept, "%s%s", kept.len ? "; " : "", clause);
+  }
+  if (!kept.len) gr_text_put(&kept, "correct the data, or write a configuration for them");
+  return gr_hint(s, "%s", kept.chars);
+}
+
+// The place is the data where it is in the project, which will not be there.
+static gr_status of_data(gr_arena *a, gr_status s, const char *dir, const char *data) {
+  gr_loc loc = gr_status_loc(s);
+  const char *hint = gr_status_hint(s);
+  bool within = loc.file && !strncmp(loc.file, dir, strlen(dir));
+  if (!s || (!within && !(hint && names_key(a, hint)))) return s;
+  gr_status e = gr_fail(gr_status_code(s), within ? GR_NOWHERE : loc, "%s%s%s", within ? data : "",
+                        within ? ": " : "", gr_status_text(s));
+  if (within && gr_status_code(s) == GR_ERR_TYPE)
     e = gr_hint(e, "the samples are too small for this kind of project: longer or larger ones");
   else if (hint)
-    e = gr_hint(e, "%s", hint);
+    e = advise(a, e, hint);
   gr_status_drop(s);
   return e;
 }
@@ -82,14 +116,14 @@ static gr_status try_training(gr_new_own *p, const char *dir, const char *data) 
   if (!s) gr_dataset_notes(j.spec.data, &notes);
   if (notes.len) gr_text_printf(&p->said, "%s\n", notes.chars);
   gr_job_close(&j);
-  return of_data(s, dir, data);
+  return of_data(p->arena, s, dir, data);
 }
 
 static gr_status make(gr_arena *a, const gr_args *args) {
   const options *flags = args->options;
   gr_new_own p = {.arena = a, .label = flags->label, .said = gr_text_make(a)};
   GR_TRY(check(args));
-  GR_TRY(flags->user_data ? gr_new_look(&p, flags->user_data)
+  GR_TRY(flags->user_data ? of_data(a, gr_new_look(&p, flags->user_data), "//", flags->user_data)
                           : find_kind(flags->data ? flags->data : gr_new_kinds[0].name, &p.kind));
   size_t n = strlen(args->config);
   while (n > 1 && args->config[n - 1] == '/') n--;

@@ -11,11 +11,19 @@ static int find_usual(const gr_csv *t, const char *const *words) {
   return -1;
 }
 
+enum { FEW = 20, ROWS_EACH = 10 };
+
 // Whether a column could be a class of texts.
 static bool has_few(const gr_csv *t, int column) {
-  enum { MOST = 20 };
   uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
-  return distinct > 1 && distinct <= MOST && 2 * (uint64_t)rows > t->rows;
+  return distinct > 1 && distinct <= FEW && 2 * (uint64_t)rows > t->rows;
+}
+
+// Whether a column names things: texts, more than a few, with few rows for each.
+static bool has_names(const gr_csv *t, int column) {
+  uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
+  return t->columns[column].type == GR_COLUMN_TEXT && distinct > FEW &&
+         (uint64_t)ROWS_EACH * distinct > rows;
 }
 
 static gr_status no_column(const gr_csv *t, const char *name) {
@@ -37,7 +45,7 @@ gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *o
   for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
     if (c != text && has_few(t, c)) *out = c;
   for (int c = t->n_columns - 1; *out < 0 && c >= 0; c--)
-    if (c != text && t->columns[c].missing < t->rows) *out = c;
+    if (c != text && t->columns[c].missing < t->rows && !has_names(t, c)) *out = c;
   if (*out < 0) *out = t->n_columns - 1;
   return GR_OK;
 }

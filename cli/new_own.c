@@ -10,7 +10,9 @@
 #include "cli/new_edit.h"
 #include "cli/new_recordings.h"
 #include "runtime/data/csv.h"
+#include "runtime/data/dataset.h"
 #include "runtime/data/source.h"
+#include "runtime/data/video/video.h"
 
 // Begins the project with the data's path as the value of a key.
 static void begin(gr_new_own *o, const char *kind, const char *key, const char *path) {
@@ -82,8 +84,6 @@ static void make_table(gr_new_own *o, const gr_csv *t, int label) {
     gr_new_add(o, "source",
                "skip_unreadable: true   # leaves out rows that lack a number or their class");
   gr_text_printf(&o->said, "%u rows of %d columns", t->rows, t->n_columns);
-  if (incomplete)
-    gr_text_printf(&o->said, ", %u without a number or their class left out", incomplete);
   gr_text_printf(&o->said, "; to predict: '%s'", t->columns[label].name);
   if (value)
     gr_text_put(&o->said, ", a number\n");
@@ -108,34 +108,54 @@ static void make_texts(gr_new_own *o, const gr_csv *t, int text, int label, uint
                  t->columns[text].name, t->columns[label].name, classes);
 }
 
+static bool is_of(const char *path, const char *ending) {
+  const char *dot = strrchr(path, '.');
+  return dot && !strcasecmp(dot, ending);
+}
+
 static void make_images(gr_new_own *o, const char *path) {
   begin(o, "image", "path", path);
   gr_new_set(o, "size", "64");
 }
 
+// Clips are as long as the shortest video, where that is shorter than they would be.
+static gr_status make_videos(gr_new_own *o, const char *list, bool compressed) {
+  enum { FRAMES = 8, SIDE = 64 };  // the first as cli/new/video/config.yaml
+  const gr_video_spec one = {
+      .path = list, .frames = 1, .stride = INT32_MAX, .height = SIDE, .width = SIDE};
+  int64_t least = FRAMES;
+  gr_dataset *d;
+  begin(o, "video", "path", list);
+  if (compressed)
+    gr_new_add(o, "path",
+               gr_arena_printf(o->arena, "size: %d   # pixels, to which frames are scaled", SIDE));
+  GR_TRY(gr_dataset_create(&gr_source_video, &one, &(gr_dataset_options){.n_buckets = 1}, &d));
+  const gr_video *v = gr_dataset_source(d);
+  for (uint32_t i = 0; i < v->n_files; i++)
+    if (v->file[i].frames < least) least = v->file[i].frames;
+  gr_dataset_close(d);
+  if (least == FRAMES) return GR_OK;
+  if (least < 2) least = 2;  // the network takes no fewer: the error names the video
+  gr_new_set(o, "frames", gr_arena_printf(o->arena, "%lld", (long long)least));
+  gr_text_printf(&o->said, "clips of %lld frames, as the shortest video has\n", (long long)least);
+  return GR_OK;
+}
+
 // A list of files: the column path says of which kind.
-static bool make_list(gr_new_own *o, const gr_csv *t) {
+static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
   int path = gr_csv_find(t, "path");
   if (path < 0 || gr_csv_find(t, "label") < 0 || !t->rows || t->format.delimiter != ',')
-    return false;
-  if (t->columns[path].type != GR_COLUMN_TEXT) return false;
+    return GR_OK;
+  if (t->columns[path].type != GR_COLUMN_TEXT) return GR_OK;
   const char *first = t->columns[path].texts[0];
   bool image = gr_source_of_file(first, NULL) == &gr_source_image;
-  if (!image && !gr_source_reads(&gr_source_video, first)) return false;
-  if (image)
-    make_images(o, t->path);
-  else
-    begin(o, "video", "path", t->path);
+  *found = image || gr_source_reads(&gr_source_video, first);
+  if (!*found) return GR_OK;
   gr_text_printf(&o->said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
-  return true;
+  return image ? make_images(o, t->path), GR_OK : make_videos(o, t->path, !is_of(first, ".npy"));
 }
 
 // ---- Series -----------------------------------------------------------------------------------
-
-static bool is_of(const char *path, const char *ending) {
-  const char *dot = strrchr(path, '.');
-  return dot && !strcasecmp(dot, ending);
-}
 
 // Archives have a file of each split: X_TRAIN.ts and X_TEST.ts. Else a share is for validation.
 static void set_validation(gr_new_own *o, const char *path) {
@@ -223,8 +243,10 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   gr_new_recordings recordings = {0};
   int label, text;
   uint32_t classes;
+  bool listed = false;
   GR_TRY(read_table(o->arena, path, &t));
-  if (!o->label && make_list(o, &t)) return GR_OK;
+  if (!o->label) GR_TRY(make_list(o, &t, &listed));
+  if (listed) return GR_OK;
   if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));
   if (recordings.n) return make_recordings(o, &recordings), GR_OK;
   text = gr_new_find_text(&t, o->label ? gr_csv_find(&t, o->label) : -1);

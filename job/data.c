@@ -82,7 +82,7 @@ static gr_status open_trained(gr_arena *arena, const gr_args *args, gr_run_spec 
   return gr_dataset_check_splits(spec->data);
 }
 
-gr_status gr_job_open_data(gr_arena *arena, const gr_args *args, gr_run_spec *spec) {
+static gr_status open_any(gr_arena *arena, const gr_args *args, gr_run_spec *spec) {
   gr_conf *data = gr_conf_find(spec->conf, "data");
   if (!data) data = gr_conf_make(arena, GR_CONF_MAP, spec->conf->loc);
   if (spec->kind == GR_RUN_TRAIN) return open_trained(arena, args, spec, data);
@@ -95,4 +95,12 @@ gr_status gr_job_open_data(gr_arena *arena, const gr_args *args, gr_run_spec *sp
   GR_TRY(gr_dataset_open_kept(data, gr_schema_doc, record, inputs, args->n_words, &spec->data));
   spec->contract = gr_dataset_contract(spec->data);
   return gr_job_follow_data(arena, spec);
+}
+
+// Ranks log what is skipped themselves, in the run's log.
+gr_status gr_job_open_data(gr_arena *arena, const gr_args *args, gr_run_spec *spec) {
+  gr_status s = open_any(arena, args, spec);
+  bool starts = args->command && args->command->starts;
+  if (spec->data && (s || !starts)) gr_dataset_log_skipped(spec->data);
+  return s;
 }

@@ -90,14 +90,7 @@ gr_status gr_cache_get(gr_dataset *d, uint32_t sample, gr_loaded *out, bool *kep
     return GR_OK;
   }
   if (none) return none_left(d, s);
-  return gr_unreadable_add(&d->unreadable, gr_dataset_place(d, sample), true, s);
-}
-
-uint64_t gr_dataset_weightless(gr_dataset *d) {
-  pthread_mutex_lock(&d->cache.lock);
-  uint64_t n = d->cache.n_unreadable;
-  pthread_mutex_unlock(&d->cache.lock);
-  return n;
+  return gr_unreadable_add(&d->unreadable, gr_dataset_place(d, sample), s);
 }
 
 size_t gr_dataset_cached(gr_dataset *d) {

@@ -9,7 +9,7 @@
 static gr_status probe(void *self, uint32_t sample) {
   gr_dataset *d = self;
   gr_status s = d->ops->probe(d->self, d->samples[sample].index);
-  return gr_unreadable_add(&d->unreadable, gr_dataset_place(d, sample), true, s);
+  return gr_unreadable_add(&d->unreadable, gr_dataset_place(d, sample), s);
 }
 
 gr_status gr_dataset_check_files(gr_dataset *d, int part, int parts) {
@@ -50,7 +50,7 @@ gr_status gr_dataset_load_all(gr_dataset *d) {
                                               .look = read_one,
                                               .self = &r});
   for (uint32_t i = 0; i < d->count; i++) {
-    gr_status s = gr_unreadable_add(&d->unreadable, gr_dataset_place(d, i), false, r.errors[i]);
+    gr_status s = gr_unreadable_add(&d->unreadable, gr_dataset_place(d, i), r.errors[i]);
     if (first)
       gr_status_drop(s);
     else

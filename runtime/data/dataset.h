@@ -78,7 +78,10 @@ const void *gr_dataset_source(const gr_dataset *);  // the source's `self`
 // Appends "skipped 31 of 568 utterances: 27 longer than 1000 frames, 4 ...". False: none are.
 bool gr_dataset_skipped(gr_dataset *, gr_text *);
 uint64_t gr_dataset_unreadable(gr_dataset *);  // samples that this process could not read so far
-uint64_t gr_dataset_weightless(gr_dataset *);  // of these, those in batches, where they weigh 0
+// Logs them: what is skipped and, of samples that cannot be read, the first with their reasons;
+// from then on also those that batches need, as this process finds them.
+void gr_dataset_log_skipped(gr_dataset *);
+void gr_dataset_log_weightless(gr_dataset *);  // logs how many of these weighed 0 in batches
 // Location and reason of one of them; after gr_dataset_open_all in the order of the samples.
 const char *gr_dataset_unreadable_line(gr_dataset *, uint64_t i);
 // Appends what `graphrun data inspect` prints: counts, skipped samples, lengths, padding of

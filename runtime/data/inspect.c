@@ -79,7 +79,6 @@ void gr_dataset_classes(const gr_dataset *d, gr_text *out) {
 
 void gr_dataset_inspect(gr_dataset *d, int batch, gr_text *out) {
   put_splits(d, out);
-  if (gr_dataset_skipped(d, out)) gr_text_put(out, "\n");
   gr_text lacking = gr_text_make(out->arena);
   gr_dataset_put_lacking(d, &lacking);
   if (lacking.len) gr_text_printf(out, "%s\n", lacking.chars);

@@ -147,7 +147,9 @@ static gr_dataset *dataset_make(const gr_source_ops *ops, gr_arena *a) {
 static gr_status dataset_finish(gr_dataset *d, const void *spec, gr_dataset **out) {
   d->unreadable.skip = d->options.skip_unreadable;
   gr_status s = gr_dataset_place_error(d, dataset_set_up(d, spec));
+  d->unreadable.said = gr_log_rank() > 0;  // all ranks list the same
   if (s) {
+    gr_unreadable_say(&d->unreadable);
     free_dataset(d);
     return s;
   }

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/log.h"
 #include "base/port.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/parts.h"
@@ -79,6 +80,23 @@ bool gr_dataset_skipped(gr_dataset *d, gr_text *out) {
     put_reason(out, &comma, d->skipped[i], d->ops->skips[i].why);
   put_reason(out, &comma, unreadable, "unreadable");
   return true;
+}
+
+void gr_dataset_log_skipped(gr_dataset *d) {
+  gr_arena *a = gr_arena_create();
+  gr_text t = gr_text_make(a);
+  gr_unreadable_say(&d->unreadable);
+  if (gr_dataset_skipped(d, &t)) gr_log(GR_INFO, "%s", t.chars);
+  gr_arena_destroy(a);
+}
+
+void gr_dataset_log_weightless(gr_dataset *d) {
+  pthread_mutex_lock(&d->cache.lock);
+  uint64_t n = d->cache.n_unreadable;
+  pthread_mutex_unlock(&d->cache.lock);
+  if (n)
+    gr_log(GR_WARN, "%llu sample%s could not be used and weighed 0", (unsigned long long)n,
+           n > 1 ? "s" : "");
 }
 
 // ---- Identity -------------------------------------------------------------------

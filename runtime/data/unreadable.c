@@ -33,15 +33,6 @@ static bool make_room(gr_unreadable *u, uint64_t n) {
   return true;
 }
 
-// Counts a sample and stores its line; returns its number.
-static uint64_t list_line(gr_unreadable *u, const char *line) {
-  pthread_mutex_lock(&u->lock);
-  uint64_t n = u->n++;
-  if (make_room(u, n)) u->lines[n] = strdup(line);
-  pthread_mutex_unlock(&u->lock);
-  return n;
-}
-
 static void warn(const gr_unreadable *u, uint64_t n, const char *line) {
   if (n < MAX_WARNINGS) gr_log(GR_WARN, "skipped: %s", line);
   if (n == MAX_WARNINGS)
@@ -49,7 +40,21 @@ static void warn(const gr_unreadable *u, uint64_t n, const char *line) {
            u->finds ? u->finds : "");
 }
 
-gr_status gr_unreadable_add(gr_unreadable *u, gr_loc loc, bool log, gr_status s) {
+// Counts a sample and stores its line.
+static void list_line(gr_unreadable *u, const char *line) {
+  pthread_mutex_lock(&u->lock);
+  uint64_t n = u->n++;
+  if (make_room(u, n)) u->lines[n] = strdup(line);
+  if (u->said) warn(u, n, line);
+  pthread_mutex_unlock(&u->lock);
+}
+
+static const char *line_of(const gr_unreadable *u, uint64_t i) {
+  if (i >= u->n) return NULL;
+  return i < u->room && u->lines[i] ? u->lines[i] : "(no memory to say which)";
+}
+
+gr_status gr_unreadable_add(gr_unreadable *u, gr_loc loc, gr_status s) {
   assert(u->samples);
   if (gr_status_code(s) != GR_ERR_DATA) return s;  // not the sample's fault
   if (loc.col < 1) loc.col = 1;
@@ -64,17 +69,20 @@ gr_status gr_unreadable_add(gr_unreadable *u, gr_loc loc, bool log, gr_status s)
   else
     snprintf(line, sizeof line, "%s", gr_status_text(s));
   gr_status_drop(s);
-  uint64_t n = list_line(u, line);
-  if (log) warn(u, n, line);
+  list_line(u, line);
   return GR_OK;
+}
+
+void gr_unreadable_say(gr_unreadable *u) {
+  pthread_mutex_lock(&u->lock);
+  for (uint64_t i = 0; i < u->n && !u->said; i++) warn(u, i, line_of(u, i));
+  u->said = true;
+  pthread_mutex_unlock(&u->lock);
 }
 
 const char *gr_unreadable_line(gr_unreadable *u, uint64_t i) {
   pthread_mutex_lock(&u->lock);
-  bool there = i < u->n;
-  const char *line = !there                       ? NULL
-                     : i < u->room && u->lines[i] ? u->lines[i]
-                                                  : "(no memory to say which)";
+  const char *line = line_of(u, i);
   pthread_mutex_unlock(&u->lock);
   return line;
 }

@@ -83,11 +83,8 @@ static gr_status check_finite(gr_run *r) {
 }
 
 // Each process reports what it has read; ranks that are threads share one data set.
-static void log_unreadable(gr_rank *r) {
-  uint64_t n = gr_dataset_weightless(r->spec->data);
-  if (n && r->rank == gr_log_rank())
-    gr_log(GR_WARN, "%llu sample%s could not be used and weighed 0", (unsigned long long)n,
-           n > 1 ? "s" : "");
+void gr_run_log_weightless(const gr_rank *r) {
+  if (r->rank == gr_log_rank()) gr_dataset_log_weightless(r->spec->data);
 }
 
 static void report_device(const gr_rank *r) {
@@ -103,7 +100,7 @@ static gr_status finish(gr_run *r) {
   GR_TRY(gr_run_go_on(r));
   GR_TRY(final_eval(r));
   gr_run_prune_last(r);
-  log_unreadable(&r->me);
+  gr_run_log_weightless(&r->me);
   gr_run_hook(r, GR_HOOK_STOP, &r->evaluation.validation, r->control.ended);
   GR_TRY(gr_run_check(&r->control, &r->me));
   if (!r->me.rank || r->me.spec->set.outputs.log_ranks == gr_log_ranks_all) gr_waits_log(&r->waits);

@@ -49,8 +49,7 @@ static void log_lines(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
 }
 
 void gr_run_log_data(gr_rank *r) {
-  gr_text skipped = gr_text_make(r->arena);
-  if (gr_dataset_skipped(r->spec->data, &skipped)) gr_log(GR_INFO, "%s", skipped.chars);
+  gr_dataset_log_skipped(r->spec->data);
   log_lines(r, gr_dataset_notes);
 }
 

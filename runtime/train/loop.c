@@ -28,6 +28,8 @@ static gr_status open_run(gr_run *r, bool *nothing_left) {
   GR_TRY(gr_run_open_state(r));
   if (r->me.rank == 0 && gr_run_writes(&r->me))
     gr_run_log_start(&r->me, &r->progress, r->outputs.dir);
+  else if (r->me.rank == 0)
+    gr_dataset_log_skipped(r->me.spec->data);
   if (r->me.spec->set.outputs.log_ranks == gr_log_ranks_all) gr_run_log_rank(&r->me);
   gr_run_hook(r, GR_HOOK_START, NULL, NULL);
   if (r->saving.resumed_from) gr_run_hook(r, GR_HOOK_RESUME, NULL, NULL);
@@ -211,6 +213,7 @@ static gr_status run_training(gr_run *r, gr_status opened) {
   gr_status s = opened ? opened : open_run(r, &nothing_left);
   if (!s && nothing_left) return GR_OK;
   s = s ? s : train(r);
+  if (!s && r->me.spec->weights.replay.step) gr_run_log_weightless(&r->me);
   if (r->me.spec->weights.replay.step) return gr_also(s, gr_control_take_failure(&r->control));
   s = s || gr_run_is_dry(&r->me) ? s : gr_run_end(r);
   if (s && gr_status_code(s) != GR_ERR_STOPPED) gr_run_hook_exception(r, gr_status_text(s));
@@ -219,7 +222,9 @@ static gr_status run_training(gr_run *r, gr_status opened) {
 
 static gr_status run_weights(gr_run *r, gr_status opened) {
   gr_status s = opened ? opened : gr_run_try_batches(&r->me, &r->progress);
-  return gr_also(s ? s : gr_run_use_weights(r), gr_control_take_failure(&r->control));
+  s = s ? s : gr_run_use_weights(r);
+  if (!s) gr_run_log_weightless(&r->me);
+  return gr_also(s, gr_control_take_failure(&r->control));
 }
 
 gr_status gr_run_rank(const gr_run_spec *spec, gr_comm *world) {

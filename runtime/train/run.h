@@ -130,6 +130,8 @@ GR_MUST_USE gr_status gr_run_exit_early(gr_run *, const gr_step_controls *);
 // gr_run_exit_early. Long phases after the first step call it between their parts, and end a part
 // early when gr_run_signalled. Collective.
 GR_MUST_USE gr_status gr_run_go_on(gr_run *);
+// Logs how many samples weighed 0 because they could not be read.
+void gr_run_log_weightless(const gr_rank *);
 GR_MUST_USE gr_status gr_run_end(gr_run *);  // the final evaluation, checkpoint and comparison
 // Writes the final files, however the run ended: on rank 0 the error in run.log, and the results.
 // Returns the status, joined with errors of this function.

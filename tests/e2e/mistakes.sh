@@ -1,4 +1,4 @@
-# mistakes.sh - 186 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 187 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -242,6 +242,7 @@ a new project of images that leave one class for training | 66 | ^data error: pa
 cells that are missing in a column with a comma in its name | 0 | skipped 3 of 60 samples: 3 unreadable 2 features: 'age, in years', size; 1 left out: | awk 'BEGIN { print "\"age, in years\",size,who,kind"; for (i = 0; i < 60; i++) print (i % 20 ? 20 + i : "NA") "," i * i % 7 ",w" i ",k" i % 2 }' >ages.csv; gr new ages --from=ages.csv && rm -rf ages/run && gr ages/config.yaml output.dir=ages/run training.max_epochs=1 >ages.log 2>&1 && ! grep -E 'weighed 0' ages.log && grep -vE 'skipped: |samples; global|parameters' ages.log
 the range of a column with missing cells | 0 | age, in years +i64 +feature +.60. +21 to 79 +3 missing, first in line 2 | gr data inspect ages/config.yaml
 a new project of images one of which is cut short | 66 | ^data error: the image '.*/short/square/00.ppm' is cut short.*hint: copy or save it again | cp -r image/images short; truncate -s 90 short/square/00.ppm; gr new shorts --from=short || { code=$?; test ! -e shorts && exit $code; }
+a new project whose label names the rows | 66 | named.csv:1:1: data error: the label 'name' has 40 classes in 40 rows.*hint: --label=COLUMN predicts another column *$ | { echo a,b,name; for i in $(seq 40); do echo $i.5,$((i * i)),n$i; done; } >named.csv; gr new named --from=named.csv || { code=$?; test ! -e named && exit $code; }
 a field of what is nil in a hook | 70 | h.lua:1:1: hook error: attempt to index a nil value .local 'm'.*hint: 'm' is nil here; nil is a local before it has a value | hook 'return { on_step_end = function(ctx) local m = ctx.metrics.foo; print(m.x) end }'
 a comparison with nil in a hook | 70 | h.lua:1:1: hook error: attempt to compare .*hint: one side is nil; nil is a local | hook 'local best; return { on_eval_end = function(ctx) return ctx.metrics.loss < best end }'
 a field of a number in a hook | 70 | h.lua:1:1: hook error: attempt to index a number value.*hint: a number has no fields | hook 'return { on_step_end = function(ctx) print(ctx.loss.x) end }'

@@ -50,6 +50,12 @@ expect "eval" 0 "^validation set: loss .* accuracy (1\.0000|0\.9)" "right" -- "$
 expect "predict: a video of the size of those that were trained on" 0 \
   '^\{"input": "new.mp4\[4\]", "class": "right", ' -- "$graphrun" predict on2 new.mp4
 
+# Of other sizes, in a new project: scaled, and cut as the shortest is.
+"$make_mp4" clips/wide.mp4 5 48 1 0 3
+{ sed 's/,[a-z]*$//' clips/list.csv && echo wide.mp4,right; } >clips/sizes.csv
+expect "a new project of videos of several sizes" 0 "a list of 31 videos" "clips of 5 frames" -- "$graphrun" new sizes --from=clips/sizes.csv
+expect "... trains" 0 "^validation set: loss" -- "$graphrun" sizes/config.yaml output.dir=sizes/run training.max_epochs=1
+
 # What cannot be used: one error each, at its line of the list.
 one_error() { [ "$(grep -c '^[^ ].*error: ' "$log")" = 1 ] && grep -q 'hint: ' "$log"; }
 refused() { # NAME FILE PATTERN

@@ -53,6 +53,20 @@ printf '@targetLabel true\n@data\n1,2:3\n' >values.ts
 expect "new --from series with values to predict" 2 "values.ts:1.* no classes" -- "$graphrun" new own/values --from=values.ts
 from images made/image/images images "180 images of 3 classes"
 from clips made/video/clips/list.csv "clips of videos" "120 videos"
+# short FRAMES: a list of 24 videos of that many frames and more
+short() {
+  echo path,label >"short$1.csv"
+  for i in $(seq 24); do
+    frames=$(($1 + i % 3))
+    printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': ($frames, 16, 16), }" >"short$1-$i.npy"
+    head -c $((frames * 256)) /dev/zero | tr '\0' "$([ $((i % 2)) = 0 ] && echo d || echo Z)" >>"short$1-$i.npy"
+    echo "short$1-$i.npy,c$((i % 2))" >>"short$1.csv"
+  done
+}
+short 5 && short 2 && short 1
+from short5 short5.csv "clips of videos" "clips of 5 frames, as the shortest video has"
+from short2 short2.csv "clips of videos" "clips of 2 frames, as the shortest video has"
+expect "new --from videos of one frame" 66 "short1.csv:4:1: .*has 1 frame, a clip has 2" "hint: longer videos; or take it out$" -- "$graphrun" new own/stills --from=short1.csv
 from speech made/speech/data/manifest.jsonl recordings 'symbols: "ABCDEF"'
 from text made/text/data.txt text
 tr ABCDEF abcdef <made/speech/data/manifest.jsonl >made/speech/data/small.jsonl
@@ -90,7 +104,18 @@ expect "... with a line of names" 66 "metadata.csv:122:1: .*no recording '999.wa
 mkdir tabular && tr , '|' <made/table/data.csv >tabular/metadata.csv
 from tabular tabular/metadata.csv "rows of numbers with a class"
 printf 'a,b,c\n1,2,x\n3,,y\n5,6,x\n%s' "$(awk 'BEGIN { for (i = 0; i < 60; i++) print i "," i * i ",x\n" i "," (-i) ",y" }')" >gaps.csv
-from gaps gaps.csv "rows of numbers with a class" "123 rows of 3 columns, 1 without a number or their class left out"
+from gaps gaps.csv "rows of numbers with a class" "gaps.csv:3:1: the column .b. has no value" "^skipped 1 of 123 samples: 1 unreadable$" "123 rows of 3 columns;"
+# Every command that opens the data says once, in the same words, what it leaves out.
+check "... and so does the run's log" sh -c 'test "$(grep -cE "^warning: skipped: .*gaps.csv:3:1: |^.rank 0. warning: skipped: .*gaps.csv:3:1: |^skipped 1 of 123 samples: 1 unreadable$" own/gaps/run/run.log)" = 2'
+for verb in "eval own/gaps/run" "eval own/gaps/run --json" "predict own/gaps/run gaps.csv" "export own/gaps/run gaps.onnx" \
+  "replay own/gaps/run --step=1 --print=loss.sum" "plan own/gaps/config.yaml" "hooks own/gaps/config.yaml" \
+  "data inspect own/gaps/config.yaml" "data inspect own/gaps/config.yaml --json"; do
+  # shellcheck disable=SC2086
+  limited "$graphrun" $verb
+  check "$verb says what is skipped, once" sh -c 'test "$1" = 0 && test "$(grep -c "warning: skipped: .*gaps.csv:3:1: " "$2")" = 1 && test "$(grep -c "^skipped 1 of 123 samples: 1 unreadable$" "$2")" = 1' sh "$code" "$log"
+done
+printf 'a,b,kind,client\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 90; i++) print i ".5," i * i % 7 ",k" i % 3 ",id" (i % 4 ? i : 0) }')" >clients.csv
+expect "new --from a table whose last column names clients, some often" 0 "to predict: 'kind', 3 classes" "1 left out: client" -- "$graphrun" new own/clients --from=clients.csv
 printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv
 expect "new --from a table without numbers" 2 "words.csv:1:1: .*no column but 'kind' is of numbers" "--label=COLUMN" -- "$graphrun" new own/words --from=words.csv
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms

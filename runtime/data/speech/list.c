@@ -1,7 +1,6 @@
 // list.c - builds the list of utterances and their targets from manifests; see speech.h.
 #include <math.h>
 #include <string.h>
-#include "base/log.h"
 #include "base/port.h"
 #include "base/work.h"
 #include "runtime/data/files.h"
@@ -160,14 +159,13 @@ static gr_status add_item(gr_speech *d, const gr_utterance *u, head *h, bool val
   gr_speech_item item = {.utterance = u, .manifest = u->file, .validation = validation};
   GR_TRY(make_targets(d, &item, &keep));
   if (!keep) return GR_OK;
-  bool log = gr_log_rank() == 0;  // all ranks read the same manifests
   int col = u->seconds > 0 ? u->seconds_col : u->audio_col;
   gr_status s = find_frames(d, u, h, &item);
   item.headed = h->read, item.bytes = h->bytes;
-  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){u->file, u->line, col}, log, s);
+  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){u->file, u->line, col}, s);
   bool dense = !fits(d, &item);
   s = dense || is_too_long(d, item.hops) ? GR_OK : check_text(&item);
-  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){u->file, u->line, u->col}, log, s);
+  if (s) return gr_unreadable_add(d->unreadable, (gr_loc){u->file, u->line, u->col}, s);
   if (dense)
     d->skipped[GR_SPEECH_DENSE]++;
   else
@@ -269,7 +267,7 @@ static gr_status add_input(gr_speech *d, const gr_utterance *u, head *h) {
   gr_loc loc = u->file ? (gr_loc){u->file, u->line, u->audio_col} : GR_NOWHERE;
   item->headed = h->read, item->bytes = h->bytes;
   d->count += !s;
-  return gr_unreadable_add(d->unreadable, loc, gr_log_rank() == 0, s);
+  return gr_unreadable_add(d->unreadable, loc, s);
 }
 
 static gr_status add_inputs(gr_speech *d, const gr_manifest *m) {

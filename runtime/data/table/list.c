@@ -2,7 +2,6 @@
 // table.h.
 #include <math.h>
 #include <string.h>
-#include "base/log.h"
 #include "base/work.h"
 #include "runtime/data/table/table.h"
 
@@ -60,7 +59,7 @@ static gr_status check_row(rows *r, int64_t row, gr_unreadable *u) {
   gr_status s = check_features(r, row);
   s = s ? s : gr_table_check_label(r->table, r->part, row);
   r->state[row] = s ? BAD : GOOD;
-  return gr_unreadable_add(u, gr_columns_place(&r->part->columns, row), gr_log_rank() == 0, s);
+  return gr_unreadable_add(u, gr_columns_place(&r->part->columns, row), s);
 }
 
 // ---- The split ----------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/work.h"
 #include "runtime/data/csv_shape.h"
 #include "runtime/data/encoding.h"
@@ -145,7 +144,7 @@ static gr_status add_row(listing *l, gr_arena *scratch, uint32_t row) {
   GR_TRY(read_split(l, scratch, row, &item.info));
   gr_status s = read_label(l, scratch, row, &item.info);
   s = s ? s : add_text(l->texts, l->request, scratch, text, &item);
-  return gr_unreadable_add(l->request->unreadable, item.info.loc, gr_log_rank() == 0, s);
+  return gr_unreadable_add(l->request->unreadable, item.info.loc, s);
 }
 
 static gr_status add_rows(listing *l) {
@@ -193,7 +192,7 @@ static gr_status list_file(gr_texts *t, gr_source_request *r, const char *path) 
   s = s ? s : gr_csv_check_text(path, text, n);
   s = s ? s : add_text(t, r, scratch, text + mark, &item);
   gr_arena_destroy(scratch);
-  return gr_unreadable_add(r->unreadable, item.info.loc, gr_log_rank() == 0, s);
+  return gr_unreadable_add(r->unreadable, item.info.loc, s);
 }
 
 static gr_status list_inputs(gr_texts *t, gr_source_request *r) {

@@ -37,7 +37,8 @@ static gr_status check_size(gr_video *v, const gr_array *a) {
               "frames of the video '%s' are [%lld, %lld, %lld], those of others [%lld, %lld, %lld]",
               a->file, (long long)a->dim[1], (long long)a->dim[2], (long long)channels,
               (long long)v->height, (long long)v->width, (long long)v->channels),
-      "all videos have the same height, width and channels");
+      "all videos have the same height, width and channels; data.video.size scales those that are "
+      "compressed");
 }
 
 // ---- Compressed ---------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 // list.c - lists clips from the rows of a CSV file, or from files to predict; see video.h.
 #include <string.h>
 #include "base/grow.h"
-#include "base/log.h"
 #include "base/work.h"
 #include "runtime/data/files.h"
 #include "runtime/data/video/video.h"
@@ -60,7 +59,7 @@ static gr_status add_around(const rows *r, gr_video_clip clip) {
   bool whole = gr_array_integer(&r->frame, clip.row, &frame);
   if (!whole || frame < 0 || frame >= f->frames)
     return gr_unreadable_add(
-        r->request->unreadable, v->list.file[clip.row].info.loc, gr_log_rank() == 0,
+        r->request->unreadable, v->list.file[clip.row].info.loc,
         gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "frame %lld is not in '%s', which has %lld",
                         (long long)frame, f->name, (long long)f->frames),
                 "the first frame is 0"));
@@ -90,7 +89,7 @@ static uint32_t find_video(rows *r, uint32_t row) {
 // What is wrong with a video is reported once, where the first row names it.
 static gr_status report(const rows *r, const gr_video_file *f, gr_status s) {
   if (!f->loc.file) return s;
-  return gr_unreadable_add(r->request->unreadable, f->loc, gr_log_rank() == 0, s);
+  return gr_unreadable_add(r->request->unreadable, f->loc, s);
 }
 
 static gr_status probe_video(void *self, uint32_t i) {
