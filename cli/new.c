@@ -46,6 +46,10 @@ static gr_status write_files(gr_arena *a, const char *dir, const gr_new_own *p) 
 
 static gr_status check(const gr_args *args) {
   const options *flags = args->options;
+  const char *more = args->n_overrides ? args->overrides[0] : "";
+  if (gr_is_file(more) || gr_is_dir(more))
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", more),
+                   "did you mean --from=%s?", more);
   if (!args->config || args->n_overrides)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                            args->config ? "a project takes no key=value" : "no name is given"),
@@ -133,10 +137,11 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   gr_status s = write_files(a, gr_output_folder_path(folder), &p);
   if (!s && flags->user_data) s = try_training(&p, gr_output_folder_path(folder), flags->user_data);
   GR_TRY(gr_output_folder_close(folder, s));
+  const char *quote = dir[strcspn(dir, " $&;()<>*?\"")] ? "'" : "";  // for a shell
   gr_text_printf(&p.said,
                  "%s: a project for %s. README.md says what is in it. To train:\n"
-                 "  cd %s && graphrun config.yaml output.dir=run\n",
-                 dir, p.kind->doc, dir);
+                 "  cd %s%s%s && graphrun config.yaml output.dir=run\n",
+                 dir, p.kind->doc, quote, dir, quote);
   gr_print_lines(stdout, p.said.chars);
   return GR_OK;
 }

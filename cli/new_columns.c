@@ -45,7 +45,9 @@ gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *o
   for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
     if (c != text && has_few(t, c)) *out = c;
   for (int c = t->n_columns - 1; *out < 0 && c >= 0; c--)
-    if (c != text && t->columns[c].missing < t->rows && !has_names(t, c)) *out = c;
+    if (c != text && t->columns[c].missing < t->rows && !has_names(t, c) &&
+        !gr_csv_counts_rows(t, c))
+      *out = c;
   if (*out < 0) *out = t->n_columns - 1;
   return GR_OK;
 }
@@ -102,18 +104,13 @@ static bool is_feature(const gr_csv *t, int column) {
 
 gr_status gr_new_check_features(const gr_csv *t, int label) {
   for (int c = 0; c < t->n_columns; c++)
-    if (c != label && is_feature(t, c)) return GR_OK;
-  for (int c = 0; c < t->n_columns; c++)
-    if (c != label && gr_csv_mostly_numbers(t, c))
-      return gr_hint(
-          gr_fail(GR_ERR_DATA, gr_csv_first_text(t, c),
-                  "the column '%s' is of numbers, and this cell is none", t->columns[c].name),
-          "a number has a point, and no commas: 1234.5");
+    if (c != label && (is_feature(t, c) || gr_csv_mostly_numbers(t, c)))
+      return GR_OK;  // training says which cells are no numbers
   return gr_hint(
       gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
               "no column but '%s' is of numbers, to predict it by", t->columns[label].name),
       "--label=COLUMN predicts another column; texts are taken from a column of "
-      "sentences, beside one of classes");
+      "sentences, beside one of classes; numbers have no units: 12.5, not $12.50 or 12.5 %%");
 }
 
 uint32_t gr_new_incomplete_rows(const gr_csv *t, int label) {

@@ -5,8 +5,8 @@
 
 // The column to predict: the one given by its name, else one with a usual name, else beside texts
 // the last with few values, else the last with values but `text`, which may be -1, and but those
-// of names: of more than 20 texts with fewer than 10 rows for each. GR_ERR_USAGE: there is no
-// column of that name.
+// of names: of more than 20 texts with fewer than 10 rows for each, or of the numbers of rows.
+// GR_ERR_USAGE: there is no column of that name.
 GR_MUST_USE gr_status gr_new_find_label(const gr_csv *, const char *given, int text, int *out);
 // The column of texts: one with a usual name, or, where no column but `label` (-1: it is not known)
 // is of numbers, the one with the longest texts of several words. -1: there is none.

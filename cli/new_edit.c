@@ -50,3 +50,9 @@ const char *gr_new_quoted(gr_new_own *o, const char *text) {
 void gr_new_name(gr_new_own *o, const char *key, const char *text) {
   gr_new_set(o, key, gr_new_quoted(o, text));
 }
+
+void gr_new_begin(gr_new_own *o, const char *kind, const char *key, const char *path) {
+  for (o->kind = gr_new_kinds; strcmp(o->kind->name, kind) != 0;) o->kind++;
+  o->config = o->kind->texts[0];  // as gr_new_names
+  gr_new_name(o, key, path);
+}

@@ -13,6 +13,8 @@ typedef struct gr_new_own {
   const char *manifest;  // of recordings, which becomes the project's; NULL: there is none
 } gr_new_own;
 
+// Begins the project of a kind, with the data's path as the value of a key.
+void gr_new_begin(gr_new_own *, const char *kind, const char *key, const char *path);
 void gr_new_set(gr_new_own *, const char *key, const char *value);   // in YAML
 void gr_new_name(gr_new_own *, const char *key, const char *value);  // a text, in double quotes
 const char *gr_new_quoted(gr_new_own *, const char *text);           // it, with escapes

@@ -8,30 +8,32 @@
 #include "base/json.h"
 #include "cli/new_columns.h"
 #include "cli/new_edit.h"
+#include "cli/new_images.h"
 #include "cli/new_recordings.h"
+#include "job/paths.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source.h"
+#include "runtime/data/table/columns.h"
 #include "runtime/data/video/video.h"
-
-// Begins the project with the data's path as the value of a key.
-static void begin(gr_new_own *o, const char *kind, const char *key, const char *path) {
-  for (o->kind = gr_new_kinds; strcmp(o->kind->name, kind) != 0;) o->kind++;
-  o->config = o->kind->texts[0];  // as gr_new_names
-  gr_new_name(o, key, path);
-}
 
 // ---- Tables -----------------------------------------------------------------------------------
 
 // As training reads it.
 static gr_status read_table(gr_arena *a, const char *path, gr_csv *out) {
   gr_csv_format format = gr_csv_any;
+  gr_columns columns;
   format.section = "data.table";
-  GR_TRY(gr_csv_read(a, path, &format, out));
-  return out->n_columns > 1 ? GR_OK
-                            : gr_fail(GR_ERR_DATA, ((gr_loc){path, 1, 1}),
-                                      "a table has a column to predict and others, between ',', "
-                                      "';', '|' or tabs");
+  GR_TRY(gr_columns_open(a, &path, 1, &format, GR_SPLIT_BY_KEY, NULL, &columns));
+  *out = *columns.items[0].csv;  // in the arena
+  gr_columns_close(&columns);
+  const gr_loc names = {path, 1, 1};
+  if (!out->rows)
+    return gr_hint(gr_fail(GR_ERR_DATA, names, "there are no rows, only a line of names"),
+                   "write the rows below it");
+  if (out->n_columns > 1) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, names, "there is one column, '%s'", out->columns[0].name),
+                 "a table has a column to predict and others, between ',', ';', '|' or tabs");
 }
 
 // Numbers are classes where there are few of them, and whole.
@@ -39,8 +41,11 @@ enum { MAX_CLASSES = 20 };
 static bool is_value(const gr_csv *t, int label, uint32_t *distinct) {
   uint32_t rows;
   *distinct = gr_csv_distinct(t, label, &rows);
-  gr_column_type type = t->columns[label].type;
-  return type == GR_COLUMN_FLOAT || (type == GR_COLUMN_INT && *distinct > MAX_CLASSES);
+  const gr_column *c = &t->columns[label];
+  bool whole = true;  // 1.0 is
+  for (uint32_t i = 0; i < t->rows && c->type == GR_COLUMN_FLOAT; i++)
+    whole &= gr_csv_missing(t, i, label) || floor(c->floats[i]) == c->floats[i];
+  return c->type != GR_COLUMN_TEXT && (!whole || *distinct > MAX_CLASSES);
 }
 
 // The mean of the values and their deviation, as the model's params: the network computes numbers
@@ -62,6 +67,7 @@ static const char is_class[] = "label_is: class   # not a number";
 static void set_format(gr_new_own *o, const gr_csv *t) {
   const gr_csv_format *f = &t->format;
   char delimiter[2] = {f->delimiter, 0};
+  if (t->typed) return;
   if (f->delimiter != ',')
     gr_new_add(
         o, "path",
@@ -73,7 +79,7 @@ static void set_format(gr_new_own *o, const gr_csv *t) {
 static void make_table(gr_new_own *o, const gr_csv *t, int label) {
   uint32_t distinct, incomplete = gr_new_incomplete_rows(t, label);
   bool value = is_value(t, label, &distinct);
-  begin(o, value ? "regression" : "table", "path", t->path);
+  gr_new_begin(o, value ? "regression" : "table", "path", t->path);
   gr_new_name(o, "label", t->columns[label].name);
   if (value)
     gr_new_set(o, "params", scale_of(o->arena, t, label));
@@ -99,11 +105,12 @@ static int tokens_of(const gr_csv *t, int text) {
 }
 
 static void make_texts(gr_new_own *o, const gr_csv *t, int text, int label, uint32_t classes) {
-  begin(o, "texts", "path", t->path);
+  gr_new_begin(o, "texts", "path", t->path);
   gr_new_name(o, "text", t->columns[text].name);
   gr_new_name(o, "label", t->columns[label].name);
   gr_new_set(o, "max_tokens", gr_arena_printf(o->arena, "%d", tokens_of(t, text)));
   set_format(o, t);
+  if (t->format.encoding) gr_new_add(o, "path", "encoding: auto   # as its bytes say");
   gr_text_printf(&o->said, "%u texts, in '%s'; to predict: '%s', %u classes\n", t->rows,
                  t->columns[text].name, t->columns[label].name, classes);
 }
@@ -113,11 +120,6 @@ static bool is_of(const char *path, const char *ending) {
   return dot && !strcasecmp(dot, ending);
 }
 
-static void make_images(gr_new_own *o, const char *path) {
-  begin(o, "image", "path", path);
-  gr_new_set(o, "size", "64");
-}
-
 // Clips are as long as the shortest video, where that is shorter than they would be.
 static gr_status make_videos(gr_new_own *o, const char *list, bool compressed) {
   enum { FRAMES = 8, SIDE = 64 };  // the first as cli/new/video/config.yaml
@@ -125,7 +127,7 @@ static gr_status make_videos(gr_new_own *o, const char *list, bool compressed) {
       .path = list, .frames = 1, .stride = INT32_MAX, .height = SIDE, .width = SIDE};
   int64_t least = FRAMES;
   gr_dataset *d;
-  begin(o, "video", "path", list);
+  gr_new_begin(o, "video", "path", list);
   if (compressed)
     gr_new_add(o, "path",
                gr_arena_printf(o->arena, "size: %d   # pixels, to which frames are scaled", SIDE));
@@ -141,18 +143,30 @@ static gr_status make_videos(gr_new_own *o, const char *list, bool compressed) {
   return GR_OK;
 }
 
+static bool is_listed(const char *name, bool *image) {
+  *image = gr_source_of_file(name, NULL) == &gr_source_image;
+  return *image || gr_source_reads(&gr_source_video, name);
+}
+
 // A list of files: the column path says of which kind.
 static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
-  int path = gr_csv_find(t, "path");
-  if (path < 0 || gr_csv_find(t, "label") < 0 || !t->rows || t->format.delimiter != ',')
-    return GR_OK;
-  if (t->columns[path].type != GR_COLUMN_TEXT) return GR_OK;
-  const char *first = t->columns[path].texts[0];
-  bool image = gr_source_of_file(first, NULL) == &gr_source_image;
-  *found = image || gr_source_reads(&gr_source_video, first);
+  bool image = false;
+  int path = 0;
+  while (path < t->n_columns &&
+         !(t->columns[path].type == GR_COLUMN_TEXT && is_listed(t->columns[path].texts[0], &image)))
+    path++;
+  *found = path < t->n_columns;
   if (!*found) return GR_OK;
+  if (strcmp(t->columns[path].name, "path") != 0 || gr_csv_find(t, "label") < 0 ||
+      t->format.delimiter != ',')
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
+                "the column '%s' names files, and this is no list of them", t->columns[path].name),
+        "a list has the columns path and label, with commas between them; "
+        "--label=COLUMN takes it for a table of numbers");
   gr_text_printf(&o->said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
-  return image ? make_images(o, t->path), GR_OK : make_videos(o, t->path, !is_of(first, ".npy"));
+  return image ? gr_new_images(o, t->path),
+         GR_OK : make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy"));
 }
 
 // ---- Series -----------------------------------------------------------------------------------
@@ -173,7 +187,7 @@ static void set_validation(gr_new_own *o, const char *path) {
 
 // window: 0: a row is a series.
 static void make_series(gr_new_own *o, const gr_csv *t, int label, uint32_t window) {
-  begin(o, "series", "path", t->path);
+  gr_new_begin(o, "series", "path", t->path);
   gr_new_name(o, "label", t->columns[label].name);
   gr_new_drop(o, "features"), gr_new_drop(o, "split"), gr_new_drop(o, "stride");
   if (window)
@@ -220,7 +234,7 @@ static void set_epochs(gr_new_own *o, const char *manifest) {
 // path: of the manifest, as the configuration names it; its text is changed.
 static void make_speech(gr_new_own *o, const char *path, char *manifest) {
   gr_text vocab = gr_text_make(o->arena);
-  begin(o, "speech", "manifest", path);
+  gr_new_begin(o, "speech", "manifest", path);
   set_epochs(o, manifest);
   gr_new_put_symbols(o->arena, manifest, &vocab);
   gr_new_name(o, "vocab", vocab.chars);
@@ -252,12 +266,13 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   text = gr_new_find_text(&t, o->label ? gr_csv_find(&t, o->label) : -1);
   GR_TRY(gr_new_find_label(&t, o->label, text, &label));
   bool value = is_value(&t, label, &classes);
-  if (!value && classes < 2)
-    return gr_hint(gr_fail(GR_ERR_USAGE, gr_csv_place(&t, 0),
-                           "the rows are of %s in '%s': there is nothing to tell apart",
-                           classes ? "one class" : "no class", t.columns[label].name),
-                   "--label=COLUMN predicts another column; cells that are empty, NA or null have "
-                   "no class");
+  if (classes < 2)
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, gr_csv_place(&t, 0),
+                "the rows are of %s %s in '%s': there is nothing to tell apart",
+                classes ? "one" : "no", value ? "value" : "class", t.columns[label].name),
+        "--label=COLUMN predicts another column; cells that are empty, NA or null have "
+        "no class");
   if (text >= 0 && text != label && !value) {
     make_texts(o, &t, text, label, classes);
   } else if (is_of(path, ".arff") && gr_new_is_series(&t, label) && !value) {
@@ -305,34 +320,18 @@ static gr_status look_at_lines(gr_new_own *o, const char *path) {
 
 // ---- Folders ----------------------------------------------------------------------------------
 
-static int count_images(gr_arena *a, const char *dir) {
-  int n, images = 0;
-  const char **names = gr_list_dir(a, dir, &n);
-  for (int i = 0; i < n; i++) images += gr_source_of_file(names[i], NULL) == &gr_source_image;
-  return images;
-}
-
 static gr_status look_at_folder(gr_new_own *o, const char *path) {
-  int n, images = 0, classes = 0;
   bool recordings = false;
-  const char **names = gr_list_dir(o->arena, path, &n);
-  for (int i = 0; i < n; i++) {
-    int here = count_images(o->arena, gr_arena_printf(o->arena, "%s/%s", path, names[i]));
-    classes += here > 0, images += here;
-  }
-  if (classes < 2) GR_TRY(look_at_recordings(o, path, &recordings));
+  if (gr_new_find_images(o, path)) return GR_OK;
+  GR_TRY(look_at_recordings(o, path, &recordings));
   if (recordings) return GR_OK;
-  if (classes < 2)
-    return gr_hint(
-        gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-                "'%s' has no two folders of images, one for each class, and no "
-                "recordings with their texts",
-                path),
-        "cats/1.png and dogs/1.png; 1.wav and 1.txt, or a table (.csv) with a column of "
-        "recordings and one of their texts; or the path of a table, a text or a manifest");
-  make_images(o, path);
-  gr_text_printf(&o->said, "%d images of %d classes\n", images, classes);
-  return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+              "'%s' has no two folders of images, one for each class, and no recordings with "
+              "their texts",
+              path),
+      "cats/1.png and dogs/1.png; 1.wav (or .flac) and 1.txt, or a table (.csv) with a column of "
+      "recordings and one of their texts; or the path of a table, a text or a manifest");
 }
 
 // metadata.csv is about the recordings beside it; else a table like others.
@@ -342,11 +341,26 @@ static gr_status look_at_metadata(gr_new_own *o, const char *path, bool *found) 
   return look_at_recordings(o, gr_arena_strndup(o->arena, path, (size_t)(name - path)), found);
 }
 
+// Whether the lines of a text have fields, the same number each.
+static bool is_table(gr_arena *a, const char *path) {
+  enum { LEAST = 16 };
+  gr_csv t;
+  if (!is_of(path, ".txt")) return false;
+  gr_status s = gr_csv_read(a, path, &gr_csv_any, &t);
+  bool good = !s && t.n_columns > 1 && t.rows >= LEAST && t.format.delimiter != ' ';
+  gr_status_drop(s);
+  return good;
+}
+
 gr_status gr_new_look(gr_new_own *o, const char *given) {
   char real[PATH_MAX];
-  if (!realpath(given, real))
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: there is no '%s'", given),
-                   "the path of your data: a file, or a folder with a folder for each class");
+  if (!realpath(given, real)) {
+    const char *near = gr_paths_nearest(o->arena, given);
+    gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: there is no '%s'", given);
+    return near ? gr_hint(s, "did you mean '%s'?", near)
+                : gr_hint(
+                      s, "the path of your data: a file, or a folder with a folder for each class");
+  }
   const char *path = gr_arena_strdup(o->arena, real);
   bool found = false;
   if (gr_is_dir(path)) return look_at_folder(o, path);
@@ -354,19 +368,20 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
   if (found) return GR_OK;
   const gr_source_ending *ending;
   const gr_source_ops *source = gr_source_of_file(path, &ending);
-  if (source && !ending->text) source = NULL;
+  if (source && !ending->text && !is_of(path, ".parquet")) source = NULL;
   if (is_of(path, ".ts")) return look_at_series(o, path);
   if (source == &gr_source_table) return look_at_table(o, path);
   if (source == &gr_source_speech) return look_at_lines(o, path);
+  if (source == &gr_source_corpus && is_table(o->arena, path)) return look_at_table(o, path);
   if (source == &gr_source_corpus) {
-    begin(o, "text", "path", path);
+    gr_new_begin(o, "text", "path", path);
     gr_text_put(&o->said, "a text\n");
     return GR_OK;
   }
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
-                 "a table (.csv, .tsv, .jsonl, .arff), series (.ts), a folder with a folder of "
-                 "images for each class, a list of "
-                 "images or videos (.csv with path and label) or of recordings (with their texts), "
-                 "a text (.txt, .md) or a manifest of "
-                 "recordings (.jsonl)");
+                 "its name says so, once it is unpacked: a table (.csv, .tsv, .jsonl, .arff, "
+                 ".parquet; of a spreadsheet "
+                 "its CSV), series (.ts), a folder with a folder of images for each class, a list "
+                 "of images or videos (.csv with path and label) or of recordings (with their "
+                 "texts), a text (.txt, .md) or a manifest of recordings (.jsonl)");
 }

@@ -9,14 +9,14 @@ typedef struct gr_new_recordings {
 } gr_new_recordings;
 
 // Makes a manifest of the recordings of a folder whose texts are in metadata.csv, as
-// NAME|TEXT|... without a head (LJSpeech; the last field counts), in a table of which a column names
-// recordings and another has the texts (gr_new_read_list), or else in NAME.txt beside each. n: 0:
-// the folder has none. GR_ERR_DATA where a file is damaged, or a recording that a list names is not
-// there; GR_ERR_USAGE where two tables name recordings.
+// NAME|TEXT|... without a head (LJSpeech; the last field counts), in a table of which a column
+// names recordings and another has the texts (gr_new_read_list), or else in NAME.txt beside each.
+// n: 0: the folder has none. GR_ERR_DATA where a file is damaged, or a recording that a list names
+// is not there; GR_ERR_USAGE where two tables name recordings.
 GR_MUST_USE gr_status gr_new_read_recordings(gr_arena *, const char *dir, gr_new_recordings *out);
-// The same of a table with a column whose cells are paths of recordings, relative to its folder, and
-// one with their texts: transcription, sentence, text, transcript, or the only other of text. n: 0:
-// no column names recordings.
+// The same of a table with a column whose cells are paths of recordings, relative to its folder,
+// and one with their texts: transcription, sentence, text, transcript, or the only other of text.
+// n: 0: no column names recordings.
 GR_MUST_USE gr_status gr_new_read_list(gr_arena *, const gr_csv *, gr_new_recordings *out);
 // Appends the symbols of all transcripts of a manifest's text, which it changes, in the order of
 // their codes.

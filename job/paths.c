@@ -204,7 +204,10 @@ gr_status gr_paths_find(gr_arena *a, const gr_kept_run *kept, bool planned, gr_c
 }
 
 gr_status gr_paths_no_config(gr_arena *a, const char *path) {
-  const char *near = gr_paths_nearest(a, path);
+  const char *near = gr_paths_nearest(a, path), *dot = strrchr(path, '.');
+  const char *yaml =
+      gr_arena_printf(a, "%.*s.yaml", (int)(dot ? dot - path : (ptrdiff_t)strlen(path)), path);
+  if (!near && gr_is_file(yaml)) near = yaml;
   gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no configuration file '%s'", path);
   return near ? gr_hint(s, "did you mean '%s'?", near)
               : gr_hint(s, "the path of a .yaml file, such as configs/multi_gpu.yaml");

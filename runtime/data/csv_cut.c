@@ -133,8 +133,9 @@ static const char *advice(const char *begin, size_t n) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (n >= strlen(kinds[i].begin) && !memcmp(begin, kinds[i].begin, strlen(kinds[i].begin)))
       return kinds[i].advice;
-  return "a text in UTF-16 without a byte order mark takes data.table.encoding=utf-16; else write "
-         "the file again";
+  return "write the file again as UTF-8; data.table.encoding=utf-16 reads a text in UTF-16 without "
+         "a byte "
+         "order mark";
 }
 
 static gr_status check_nul(gr_cut *r) {

@@ -28,7 +28,8 @@ static gr_status read_line(gr_cut *r, gr_arena *a, const gr_json **out) {
   if (strspn(line, " \t\r") >= (size_t)(end - line)) return GR_OK;
   if (!gr_json_read(a, line, (size_t)(end - line), out, &why)) {
     loc.col = why.col;
-    return gr_fail(GR_ERR_DATA, loc, "%s, found %s", why.why, why.found);
+    return gr_hint(gr_fail(GR_ERR_DATA, loc, "%s, found %s", why.why, why.found),
+                   "each line is an object of JSON: complete the line, or remove it");
   }
   loc.col += (*out)->offset;
   if ((*out)->kind == GR_JSON_OBJECT) return GR_OK;

@@ -1,5 +1,6 @@
 // splits.c - what a split lacks: lines that a run prints when it begins, and an error where
 // training has one class alone. See dataset.h.
+#include <ctype.h>
 #include <string.h>
 #include "runtime/data/parts.h"
 
@@ -59,9 +60,29 @@ static void put_lacking(const gr_dataset *d, int64_t classes, gr_text *out) {
                    n - MAX_LACKING == 1 ? " has" : "es have");
 }
 
+// Names of classes that are probably one, written in two ways.
+static void put_alike(const gr_dataset *d, int64_t classes, gr_text *out) {
+  gr_map seen = gr_map_make(out->arena);
+  for (int32_t c = 1, n = 0; c <= classes && n < MAX_LACKING; c++) {
+    const char *name = name_of(out->arena, d, c);
+    char *plain = gr_arena_strdup(out->arena, name + strspn(name, " \t"));
+    for (char *p = plain; *p; p++) *p = (char)tolower((unsigned char)*p);
+    for (size_t k = strlen(plain); k && strchr(" \t", plain[k - 1]);) plain[--k] = 0;
+    uint32_t other;
+    if (!gr_map_find(&seen, plain, &other)) {
+      gr_map_put(&seen, plain, (uint32_t)c);
+      continue;
+    }
+    put_line(out), n++;
+    gr_text_printf(out, "the classes '%s' and '%s' differ in blanks or capitals alone",
+                   name_of(out->arena, d, (int32_t)other), name);
+  }
+}
+
 void gr_dataset_put_lacking(const gr_dataset *d, gr_text *out) {
   bool none = d->count && !gr_dataset_count(d, GR_SPLIT_VALIDATION);
   put_lacking(d, classes_of(d), out);
+  put_alike(d, classes_of(d), out);
   if (!none || !(d->options.validation_fraction > 0)) return;
   put_line(out);
   gr_text_printf(out,

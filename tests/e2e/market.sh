@@ -85,6 +85,8 @@ sed '9s/^[^,]*/2009-01-01/' prices/T01.csv >bad/B.csv
 expect "days that do not ascend" 66 "bad/B.csv:9:1: .*2009-01-01 does not come after" -- "$graphrun" market.yaml data.market.path=bad
 sed '5s/,[0-9.]*,/,nan,/' prices/T01.csv >bad/B.csv
 expect "a price that is none" 66 "bad/B.csv:5:1: .*the open of .* is missing" -- "$graphrun" market.yaml data.market.path=bad
+sed '5d;7d' prices/T01.csv >bad/B.csv
+expect "days that one ticker lacks" 0 "^days that others lack are left out: A 2$" -- "$graphrun" market.yaml data.market.path=bad output.dir=fewer training.max_epochs=1
 sed 's/^20/30/' prices/T01.csv >bad/B.csv
 expect "no day in common" 66 "have 0 days in common" -- "$graphrun" market.yaml data.market.path=bad
 sed 's/close: {shape: \[days, tickers\]/close: {shape: [days + 1, tickers]/' model.yaml >odd.yaml

@@ -1,4 +1,4 @@
-# mistakes.sh - 187 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 193 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -196,6 +196,9 @@ infinity as YAML has it | 65 | argument [0-9]+:1:13: config error: 'training.lr'
 a hexadecimal number | 65 | argument [0-9]+:1:21: config error: 'training.batch_size' must be an integer from 1.*hint: numbers are written as 20, 1e-3 or inf on the command | table training.batch_size=0x20
 exporting without a file | 2 | usage error: no file is given to write.*hint: graphrun export RUN FILE.safetensors.FILE.npz.FILE.onnx | gr export table/run
 looking at no data | 2 | usage error: no configuration is given.*hint: graphrun data inspect CONFIG.yaml; .graphrun new NAME. makes a project | gr data inspect
+a new project without --from | 2 | usage error: 'table/data.csv' is one argument too many.*hint: did you mean --from=table/data.csv. *$ | gr new unnamed table/data.csv
+a new project of a file whose name is misspelt | 2 | usage error: --from: there is no 'table/dta.csv'.*hint: did you mean 'table/data.csv'. *$ | gr new misspelt --from=table/dta.csv
+a new project with a blank in its name | 0 | to train: *cd 'of blanks' && graphrun config.yaml | gr new 'of blanks' --from=table/data.csv | tr T t
 a new project without a name | 2 | usage error: no name is given.*hint: graphrun new NAME | gr new
 a label that the data lack | 2 | usage error: --label: '.*table/data.csv' has no column 'Fruits'.*hint: it has: weight, diameter, sugar, fruit | gr new x --from=table/data.csv --label=Fruits
 --version misspelt | 2 | usage error: there is no flag --verison.*hint: did you mean --version. | gr --verison
@@ -242,7 +245,10 @@ a new project of images that leave one class for training | 66 | ^data error: pa
 cells that are missing in a column with a comma in its name | 0 | skipped 3 of 60 samples: 3 unreadable 2 features: 'age, in years', size; 1 left out: | awk 'BEGIN { print "\"age, in years\",size,who,kind"; for (i = 0; i < 60; i++) print (i % 20 ? 20 + i : "NA") "," i * i % 7 ",w" i ",k" i % 2 }' >ages.csv; gr new ages --from=ages.csv && rm -rf ages/run && gr ages/config.yaml output.dir=ages/run training.max_epochs=1 >ages.log 2>&1 && ! grep -E 'weighed 0' ages.log && grep -vE 'skipped: |samples; global|parameters' ages.log
 the range of a column with missing cells | 0 | age, in years +i64 +feature +.60. +21 to 79 +3 missing, first in line 2 | gr data inspect ages/config.yaml
 a new project of images one of which is cut short | 66 | ^data error: the image '.*/short/square/00.ppm' is cut short.*hint: copy or save it again | cp -r image/images short; truncate -s 90 short/square/00.ppm; gr new shorts --from=short || { code=$?; test ! -e shorts && exit $code; }
-a new project whose label names the rows | 66 | named.csv:1:1: data error: the label 'name' has 40 classes in 40 rows.*hint: --label=COLUMN predicts another column *$ | { echo a,b,name; for i in $(seq 40); do echo $i.5,$((i * i)),n$i; done; } >named.csv; gr new named --from=named.csv || { code=$?; test ! -e named && exit $code; }
+a new project whose label names the rows | 66 | named.csv:1:1: data error: the label 'class' has 40 classes in 40 rows.*hint: --label=COLUMN predicts another column *$ | { echo a,b,class; for i in $(seq 40); do echo $i.5,$((i * i)),n$i; done; } >named.csv; gr new named --from=named.csv || { code=$?; test ! -e named && exit $code; }
+a configuration with another ending | 65 | config error: there is no configuration file 'table/config.yml'.*hint: did you mean 'table/config.yaml'. | gr table/config.yml
+numbers with units in a new project | 2 | priced.csv:1:1: usage error: no column but 'kind' is of numbers.*hint: .*numbers have no units: 12.5, not | { echo price,share,kind; for i in $(seq 40); do echo "\$$i.50,$i%,k$((i % 2))"; done; } >priced.csv; gr new priced --from=priced.csv
+rows to predict without a line of names | 66 | bare.csv:1:1: data error: 'bare.csv' has no column '.*', a feature of the run.*hint: .*if its first line is a row, put the line of names before it | sed 1d table/data.csv | cut -d, -f1-4 >bare.csv; gr predict table/run bare.csv
 a field of what is nil in a hook | 70 | h.lua:1:1: hook error: attempt to index a nil value .local 'm'.*hint: 'm' is nil here; nil is a local before it has a value | hook 'return { on_step_end = function(ctx) local m = ctx.metrics.foo; print(m.x) end }'
 a comparison with nil in a hook | 70 | h.lua:1:1: hook error: attempt to compare .*hint: one side is nil; nil is a local | hook 'local best; return { on_eval_end = function(ctx) return ctx.metrics.loss < best end }'
 a field of a number in a hook | 70 | h.lua:1:1: hook error: attempt to index a number value.*hint: a number has no fields | hook 'return { on_step_end = function(ctx) print(ctx.loss.x) end }'

@@ -11,6 +11,8 @@ for kind in table regression series speech image video texts text rl; do
   check "... and its model has a report" grep -q '^report:' graph.yaml
   cd ../..
 done
+awk -F, 'NR == 1 || $4 != 1 || n++ < 20' made/series/data.csv >cut.csv
+expect "a recording of fewer moments than a window" 0 "^skipped 1 of [0-9]* samples: 1 series of fewer rows than a window$" -- "$graphrun" data inspect made/series/config.yaml data.table.path=cut.csv
 # ---- The user's own data
 tr , ';' <made/table/data.csv >semicolons.csv
 sed 1d made/regression/data.csv >headless.csv
@@ -52,6 +54,13 @@ from few few.txt text "none of 1 samples is for validation: .*a larger data.vali
 printf '@targetLabel true\n@data\n1,2:3\n' >values.ts
 expect "new --from series with values to predict" 2 "values.ts:1.* no classes" -- "$graphrun" new own/values --from=values.ts
 from images made/image/images images "180 images of 3 classes"
+mkdir -p deep/all/circle/old deep/all/square && cp made/image/images/circle/0* deep/all/circle/old && cp made/image/images/square/0* deep/all/square
+from deep deep images "20 images of 2 classes"
+mkdir -p parts/train parts/val parts/test && cp -r deep/all/* parts/train && cp -r deep/all/* parts/val && cp -r deep/all/* parts/test
+from parts parts images "^20 images to train on, 20 of '.*/parts/val' for validation" "^not used: '.*/parts/test'"
+check "... from the folders of the splits" grep -q 'eval_path: .*parts/val"' own/parts/config.yaml
+printf 'file,kind\ndeep/all/square/00.ppm,a\n' >files.csv
+expect "new --from a list of images with other columns" 66 "files.csv:1:1: .*'file' names files, and this is no list" "hint: a list has the columns path and label" -- "$graphrun" new own/files --from=files.csv
 from clips made/video/clips/list.csv "clips of videos" "120 videos"
 # short FRAMES: a list of 24 videos of that many frames and more
 short() {
@@ -116,6 +125,22 @@ for verb in "eval own/gaps/run" "eval own/gaps/run --json" "predict own/gaps/run
 done
 printf 'a,b,kind,client\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 90; i++) print i ".5," i * i % 7 ",k" i % 3 ",id" (i % 4 ? i : 0) }')" >clients.csv
 expect "new --from a table whose last column names clients, some often" 0 "to predict: 'kind', 3 classes" "1 left out: client" -- "$graphrun" new own/clients --from=clients.csv
+printf 'a,b,kind,number\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 90; i++) print i ".5," i * i % 7 "," (i % 3 ? "k" : "K ") "," i }')" >counted.csv
+expect "... whose last column counts the rows, with a class written in two ways" 0 "to predict: 'kind', 2 classes" \
+  "^the classes 'K ' and 'k' differ in blanks or capitals alone$" -- "$graphrun" new own/counted --from=counted.csv
+sed 's/,[^,]*$//; 2,$s/,K *$/,0.0/; 2,$s/,k$/,1.0/' counted.csv >floats.csv
+from floats floats.csv "rows of numbers with a class" "to predict: 'kind', 2 classes"
+{ echo text,label && awk 'BEGIN { for (i = 0; i < 60; i++) print (i % 2 ? "good caf\351 and more,a" : "poor caf\351 and less,b") }'; } >latin.csv
+from latin latin.csv "texts with a class" "60 texts, in 'text'; to predict: 'label', 2 classes"
+printf '{"a": 1, "x": \n' >cut.jsonl
+expect "... of a line of JSON that is cut" 66 "cut.jsonl:1:15: .*expected a value" "hint: each line is an object of JSON" -- "$graphrun" new own/cut --from=cut.jsonl
+sed 's/,[^,]*$/,5.5/; 1s/,5.5/,target/' counted.csv >level.csv
+expect "... of one number to predict" 2 "level.csv:2:1: .*of one value in 'target'" "--label=COLUMN" -- "$graphrun" new own/level --from=level.csv
+sed 1q counted.csv >names.csv
+expect "... without rows" 66 "names.csv:1:1: .*no rows, only a line of names" "hint: " -- "$graphrun" new own/names --from=names.csv
+tr , '|' <made/table/data.csv >fields.txt
+from fields fields.txt "rows of numbers with a class" "600 rows of 4 columns"
+from parquet "$source/tests/golden/parquet_samples/kinds-0.parquet" "rows of numbers with a class" "100 rows of 5 columns; to predict: 'kind', 3 classes"
 printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv
 expect "new --from a table without numbers" 2 "words.csv:1:1: .*no column but 'kind' is of numbers" "--label=COLUMN" -- "$graphrun" new own/words --from=words.csv
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
@@ -146,7 +171,7 @@ expect "new --from a table with a name twice" 66 "twice.csv:1:1: .*two columns a
 sed 's/pear\|plum/apple/' made/table/data.csv >apples.csv
 expect "new --from a table of one class" 2 "apples.csv:2:1: .*one class in 'fruit'" "--label=COLUMN" -- "$graphrun" new own/apples --from=apples.csv
 sed 's/\./,/g; s/,\([a-z]*\)$/;\1/' made/table/data.csv | sed '1s/,/;/g; 1!s/\([0-9]*,[0-9]*\),/\1;/g' >decimal.csv
-expect "new --from a table with commas in its numbers" 66 "decimal.csv:2:.*'weight' is of numbers" "hint: .*a point" -- "$graphrun" new own/decimal --from=decimal.csv
+expect "new --from a table with commas in its numbers" 66 "decimal.csv:2:.*in the column 'weight' is no number" "hint: .*a point.*tr , . <.*decimal.csv >NEW.csv" -- "$graphrun" new own/decimal --from=decimal.csv
 check "... and makes nothing" sh -c '! ls own | grep -E "^(twice|apples|decimal|room|nothing|lua|arrays|flat|both|broken|narrow|lost|words)$"'
 
 expect "new without a kind is a table" 0 -- "$graphrun" new plain

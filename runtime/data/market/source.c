@@ -220,6 +220,15 @@ static void market_name_of(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, ((const gr_market *)self)->dates[sample]);
 }
 
+static void market_notes(const void *self, gr_text *out) {
+  const gr_market *m = self;
+  for (int k = 0; k < m->n_tickers; k++)
+    if (m->ticker[k].rows > m->days)
+      gr_text_printf(out, "%s%s %d",
+                     out->len ? ", " : "days that others lack are left out: ", m->ticker[k].name,
+                     m->ticker[k].rows - m->days);
+}
+
 static void market_inspect(const void *self, const gr_sample *samples, uint32_t n, gr_text *out) {
   const gr_market *m = self;
   int left = 0;
@@ -263,6 +272,7 @@ const gr_source_ops gr_source_market = {.name = "market",
                                         .save = market_save,
                                         .restore = market_restore,
                                         .name_of = market_name_of,
+                                        .notes = market_notes,
                                         .inspect = market_inspect,
                                         .record = market_record,
                                         .fingerprint = market_fingerprint};

@@ -21,7 +21,7 @@ static int u16(const unsigned char *p) { return p[0] | p[1] << 8; }
 
 static gr_status cut_short(const wav *w, const char *what) {
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' is cut short: %s", w->path, what),
-                 "copy or record it again, or take it out of the manifest");
+                 "copy or record it again");
 }
 
 static gr_status read_format(wav *w, uint32_t size) {
@@ -65,7 +65,7 @@ static gr_status check_format(const wav *w, gr_audio_info *info) {
                            "recording '%s' is cut short: it declares %lld bytes of samples and has "
                            "%lld",
                            w->path, (long long)bytes, (long long)w->left),
-                   "copy or record it again, or take it out of the manifest");
+                   "copy or record it again");
   *info = (gr_audio_info){w->rate, w->channels, (uint64_t)(bytes / frame)};
   if (!info->samples)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "recording '%s' has no samples", w->path);

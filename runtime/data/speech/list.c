@@ -147,10 +147,11 @@ static bool fits(const gr_speech *d, const gr_speech_item *item) {
 // Every batch has room for the longest transcript, so an implausibly long one is refused.
 static gr_status check_text(const gr_speech_item *item) {
   if (item->n_targets <= item->frames) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                         "the transcript has %d symbols, and recording '%s' no more than %d frames",
-                         item->n_targets, item->utterance->audio, item->frames),
-                 "correct its transcript, or use a smaller data.speech.features.hop");
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE,
+              "the transcript has %d symbols, and recording '%s' no more than %d frame%s",
+              item->n_targets, item->utterance->audio, item->frames, gr_text_s(item->frames)),
+      "correct its transcript, or use a smaller data.speech.features.hop");
 }
 
 static gr_status add_item(gr_speech *d, const gr_utterance *u, head *h, bool validation) {

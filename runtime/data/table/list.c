@@ -28,8 +28,8 @@ static gr_status wrong_value(const rows *r, int feature, int64_t row) {
   char where[GR_COLUMNS_WHERE];
   (void)gr_columns_where(&r->part->columns, row, a->file, where);
   if (r->table->spec.dtype == GR_F32)
-    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in %s that is not finite",
-                           a->name, where),
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                           "'%s' has a value in %s that is not finite as f32", a->name, where),
                    "correct it");
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has a value in %s that %s does not hold",
                          a->name, where, dtype),
@@ -191,6 +191,7 @@ static gr_status list_part(rows *r, const gr_source_request *q) {
   for (int64_t first = 0, end; first < c->rows; first = end) {
     end = r->part->series_end ? r->part->series_end[first] : c->rows;
     begin_series(r, first);
+    q->skipped[GR_TABLE_SHORT] += end - first < n;
     for (int64_t row = first; row + n <= end; row += stride) {
       if (q->limit && r->table->count - before >= q->limit) return GR_OK;
       r->tried++;

@@ -70,7 +70,10 @@ typedef struct gr_table_sample {
   uint64_t key;
 } gr_table_sample;
 
-typedef enum gr_table_skip { GR_TABLE_ACROSS } gr_table_skip;  // of gr_source_ops.skips
+typedef enum gr_table_skip {
+  GR_TABLE_ACROSS,
+  GR_TABLE_SHORT
+} gr_table_skip;  // of gr_source_ops.skips
 
 typedef struct gr_table {
   gr_arena *arena;

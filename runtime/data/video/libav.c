@@ -28,7 +28,7 @@ static gr_status broken(const job *j, const char *what, int error) {
   if (error) av_strerror(error, why, sizeof why);
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the video '%s' cannot be read: %s%s%s", j->path,
                          what, error ? ": " : "", why),
-                 "copy or encode it again, or take it out of the list");
+                 "copy or encode it again");
 }
 
 // Only files that contain a video themselves: a playlist could name others, also in the network.

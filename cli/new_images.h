@@ -1,0 +1,9 @@
+// new_images.h - folders of images, for `graphrun new NAME --from=FOLDER`.
+#pragma once
+#include "cli/new_edit.h"
+
+// Begins a project of images: of a folder with a folder for each class, or of a list.
+void gr_new_images(gr_new_own *, const char *path);
+// Begins one where a folder has folders with images, or a single folder that has, or folders of
+// splits (train, val, test) that have, and says what was found. False: it has none.
+bool gr_new_find_images(gr_new_own *, const char *path);
