@@ -99,8 +99,10 @@ static const char *hint_of(gr_dataset *d) {
 static gr_status check_some(gr_dataset *d) {
   if (d->ops->empty) return GR_OK;
   if (d->n_inputs && !d->count)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no %s in '%s'%s", d->unreadable.samples,
-                   d->inputs[0], d->n_inputs > 1 ? " and the other files" : "");
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "there are no %s in '%s'%s", d->unreadable.samples,
+                d->inputs[0], d->n_inputs > 1 ? " and the other files" : ""),
+        "copy or write the file again, or name another");
   uint32_t train = 0;
   for (uint32_t i = 0; i < d->count; i++) train += d->samples[i].split == GR_SPLIT_TRAIN;
   if (train || (d->kept && d->count)) return GR_OK;

@@ -253,14 +253,19 @@ static void add_input(list *l, const char *path) {
 // A folder stands for the files in it that the source takes, in the order of their names.
 static gr_status add_folder(list *l, const gr_source_ops *ops, const char *folder) {
   gr_names found;
-  int before = l->names.n;
+  int before = l->names.n, others;
   size_t n = strlen(folder);
   while (n > 1 && folder[n - 1] == '/') n--;
   GR_TRY(gr_file_list_folder(l->arena, folder, &found));
   for (int i = 0; i < found.n; i++)
     if (is_input(ops, found.items[i]))
       add_input(l, gr_arena_printf(l->arena, "%.*s/%s", (int)n, folder, found.items[i]));
-  return l->names.n > before ? GR_OK : no_input(ops, folder);
+  others = before + found.n - l->names.n;
+  if (l->names.n == before) return no_input(ops, folder);
+  if (others)
+    gr_log(GR_INFO, "%d other%s in the folder '%s' %s not predicted", others, gr_text_s(others),
+           folder, others == 1 ? "is" : "are");
+  return GR_OK;
 }
 
 static gr_status list_inputs(gr_dataset *d, const request *q) {

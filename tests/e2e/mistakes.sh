@@ -1,4 +1,4 @@
-# mistakes.sh - 193 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 195 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -253,6 +253,8 @@ a field of what is nil in a hook | 70 | h.lua:1:1: hook error: attempt to index 
 a comparison with nil in a hook | 70 | h.lua:1:1: hook error: attempt to compare .*hint: one side is nil; nil is a local | hook 'local best; return { on_eval_end = function(ctx) return ctx.metrics.loss < best end }'
 a field of a number in a hook | 70 | h.lua:1:1: hook error: attempt to index a number value.*hint: a number has no fields | hook 'return { on_step_end = function(ctx) print(ctx.loss.x) end }'
 predictions as a table | 2 | usage error: 'p.csv' would be a file of another kind: predictions are JSON lines.*hint: name it p.jsonl | gr predict table/run table/data.csv --out=p.csv
+predicting a text instead of its file | 66 | data error: there is no text 'well done'.*hint: correct the path | gr new texts --data=texts >said && gr texts/config.yaml output.dir=texts/run $quick >said 2>&1; gr predict texts/run 'well done'
+predicting a folder with other files | 0 | ^1 other in the folder 'table/more' is not predicted *$ | mkdir table/more; cp table/data.csv table/more; echo text >table/more/notes.md; gr predict table/run table/more distributed.ranks=1 2>&1 >said | grep -v 'weights of'
 predicting by a project | 65 | config error: 'table' is not the folder of a run.*hint: did you mean 'table/run'. | gr predict table table/data.csv
 exporting a folder of checkpoints to ONNX | 65 | config error: 'table/run/checkpoints' is not the folder of a run.*hint: did you mean 'table/run'. | gr export table/run/checkpoints m.onnx
 a command of other programs | 2 | usage error: 'completion' is neither a command nor.*hint: did you mean 'graphrun config --completion=bash'. | gr completion bash

@@ -185,14 +185,17 @@ static gr_status list_file(gr_texts *t, gr_source_request *r, const char *path) 
   gr_arena *scratch = gr_arena_create();
   char *text;
   size_t n, mark = 0;
-  gr_status s = gr_file_read(scratch, path, MAX_TEXT, &text, &n);
+  bool there = gr_file_kind(path) || gr_is_file(path);
+  gr_status s = there ? gr_file_read(scratch, path, MAX_TEXT, &text, &n)
+                      : gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no text '%s'", path),
+                                "correct the path");
   s = s ? s : gr_encoding_check(path, text, n, &mark);
   if (!s && memchr(text, 0, n))
     s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' holds a zero byte: it is no text", path);
   s = s ? s : gr_csv_check_text(path, text, n);
   s = s ? s : add_text(t, r, scratch, text + mark, &item);
   gr_arena_destroy(scratch);
-  return gr_unreadable_add(r->unreadable, item.info.loc, s);
+  return gr_unreadable_add(r->unreadable, there ? item.info.loc : GR_NOWHERE, s);
 }
 
 static gr_status list_inputs(gr_texts *t, gr_source_request *r) {
