@@ -331,7 +331,8 @@ static gr_status look_at_folder(gr_new_own *o, const char *path) {
               "their texts",
               path),
       "cats/1.png and dogs/1.png; 1.wav (or .flac) and 1.txt, or a table (.csv) with a column of "
-      "recordings and one of their texts; or the path of a table, a text or a manifest");
+      "recordings and one of their texts; of videos a list (.csv) with path and label; or the path "
+      "of a table, a text or a manifest");
 }
 
 // metadata.csv is about the recordings beside it; else a table like others.

@@ -1,8 +1,10 @@
 // csv.c - see csv.h.
 #include "runtime/data/csv.h"
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "base/map.h"
 #include "base/text.h"
 #include "runtime/data/csv_cell.h"
@@ -182,12 +184,20 @@ bool gr_csv_names_rows(uint32_t different, uint32_t rows) {
   return rows >= MIN_COUNTED && 10 * (uint64_t)different > 9 * (uint64_t)rows;
 }
 
+// id, client_id, clientId, and pandas' Unnamed: 0.
+static bool is_id(const char *name) {
+  size_t n = strlen(name);
+  const char *tail = n < 2 ? "" : name + n - 2;
+  if (strcasecmp(tail, "id") != 0) return !strncmp(name, "Unnamed: ", 9);
+  return n == 2 || strchr("_ ", tail[-1]) || (*tail == 'I' && islower((unsigned char)tail[-1]));
+}
+
 bool gr_csv_counts_rows(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
   if (c->type != GR_COLUMN_INT || t->rows < MIN_COUNTED || c->missing) return false;
   bool counts = true;
   for (uint32_t i = 1; i < t->rows && counts; i++) counts = c->ints[i] == c->ints[i - 1] + 1;
-  if (counts || !c->unnamed) return counts;
+  if (counts || (!c->unnamed && !is_id(c->name))) return counts;
   uint32_t rows, different = gr_csv_distinct(t, column, &rows);
   return gr_csv_names_rows(different, rows);
 }

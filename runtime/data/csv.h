@@ -68,8 +68,8 @@ enum { GR_CSV_COMPARED = 1 << 16 };
 // Whether so many of the rows are different that a column is a name of each.
 bool gr_csv_names_rows(uint32_t different, uint32_t rows);
 // Whether a column numbers the rows, and is no feature unless it is named: each row of whole
-// numbers has one more than the row before; or without a name, as an index is written, nearly every
-// row has another.
+// numbers has one more than the row before; or without a name, as an index is written, or called an
+// id, nearly every row has another.
 bool gr_csv_counts_rows(const gr_csv *, int column);
 gr_loc gr_csv_first_text(const gr_csv *, int column);  // of a column of text
 // Makes a column of text one of numbers, integers if all are, whose other cells are missing.

@@ -246,6 +246,12 @@ says "... unless there is no other" '^1 feature: number$' data.table.path=only.c
 awk -F, -v OFS=, '{ print NR == 1 ? "" : NR * 37 % 61, $0 }' good.csv >index.csv
 says "an index without a name is left out in any order" '^2 features: width, weight; 1 left out: c0 \(counts the rows\)$' data.table.path=index.csv
 sed '1s/^/place/' index.csv >place.csv
+for id in id client_id ClientID 'Unnamed: 0'; do
+  sed "1s/^/$id/" index.csv >id.csv
+  says "... called $id, too" "^2 features: width, weight; 1 left out: $id \(counts the rows\)\$" data.table.path=id.csv
+done
+sed '1s/^/grid/' index.csv >grid.csv
+says "... called grid it is a column" '^3 features: grid, width, weight$' data.table.path=grid.csv
 says "... with a name it is a column" '^3 features: place, width, weight$' data.table.path=place.csv
 
 sed 's/$/,/' good.csv >trailing.csv
