@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/stop.h"
@@ -90,7 +91,7 @@ int gr_text_distance(const char *a, const char *b, int most) {
 
 // Edits after which a word of that length still counts as a misspelling. Few for short words: one
 // or two edits turn them into other words.
-static int most_edits(size_t len) { return len < 6 ? 1 : len < 9 ? 2 : 3; }
+static int most_edits(size_t len) { return len < 2 ? 0 : len < 6 ? 1 : len < 9 ? 2 : 3; }
 
 // Length of the common prefix of whole sections ("training.").
 static size_t common_sections(const char *a, const char *b) {
@@ -107,7 +108,8 @@ const char *gr_text_nearest(const char *word, const char *const *names, int n) {
     size_t skip = common_sections(word, names[i]);
     bool begins_alike = !strncmp(word + skip, names[i] + skip, 3);
     int most = most_edits(strlen(word + skip)) + begins_alike;
-    int d = gr_text_distance(word + skip, names[i] + skip, most);
+    bool same = !strcasecmp(word + skip, names[i] + skip);
+    int d = same ? 0 : gr_text_distance(word + skip, names[i] + skip, most);
     if (d <= most && d < best) best = d, found = names[i];
   }
   return found;

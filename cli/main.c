@@ -11,6 +11,7 @@
 #include "cli/help.h"
 #include "cli/man.h"
 #include "job/parts.h"
+#include "job/samples_given.h"
 #include "job/settings.h"
 #include "job/version.h"
 #include "runtime/hooks/hooks.h"
@@ -49,6 +50,7 @@ static gr_status no_command(const char *word) {
   const char *names[MAX_COMMANDS];
   int n = 0;
   char file[4096];
+  if (gr_is_dir(word)) return gr_samples_given("train", word);
   snprintf(file, sizeof file, "%s.yaml", word);
   for (; gr_commands[n] && n < MAX_COMMANDS; n++) names[n] = gr_commands[n]->name;
   const char *near = gr_text_nearest(word, names, n);
@@ -56,7 +58,6 @@ static gr_status no_command(const char *word) {
     if (!strncmp(word, names[i], strlen(names[i]))) near = names[i];
   gr_status s =
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is neither a command nor a configuration file", word);
-  if (gr_is_dir(word)) return gr_hint(s, "it is a folder: give the path of one of its .yaml files");
   if (gr_is_file(file)) return gr_hint(s, "did you mean 'graphrun %s'?", file);
   size_t len = strlen(word);
   if (!strncmp(word, "python", 6) || (len > 3 && !strcmp(word + len - 3, ".py")))

@@ -2,6 +2,7 @@
 #include "job/paths.h"
 #include <stdlib.h>
 #include <string.h>
+#include "compose/override/override.h"
 #include "compose/schema/schema.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/speech/shard.h"
@@ -109,6 +110,8 @@ static const char *hint_of(const search *s, const struct named *n, const gr_conf
     return "only regular files are read: name one in it";
   if (gr_file_kind(c->text) && n->accepts != gr_is_dir && n->accepts != is_there)
     return "only regular files are read";
+  if (s->kept && n->missing == GR_ERR_DATA && !gr_override_is_place(c->loc))
+    return gr_arena_printf(s->arena, "if it has moved: %s=PATH", n->key);
   bool one = n->accepts == gr_is_file || (n->accepts == is_manifest && !gr_shards_named(c->text));
   if (strpbrk(c->text, "*?") && one)
     return "a path is that of one file, in which '*' and '?' stand for themselves";

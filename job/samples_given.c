@@ -11,8 +11,10 @@ const char *gr_samples_call(const char *command) {
   return "graphrun CONFIG.yaml";
 }
 
-static gr_status hint_new(gr_status s, const gr_source_ops *source) {
+// data: data that a project can be made for; NULL: they are not there, or a file of many.
+static gr_status hint_new(gr_status s, const gr_source_ops *source, const char *data) {
   if (!source->project) return s;
+  if (data) return gr_hint(s, "`graphrun new NAME --from=%s` makes a project for it", data);
   return gr_hint(s, "`graphrun new NAME --data=%s` makes such a project", source->project);
 }
 
@@ -35,7 +37,7 @@ static gr_status is_folder(const char *command, const char *path) {
   s = gr_hint(
       s, "%s data.source=image data.image.path=%s, if it has a folder of images for each class",
       gr_samples_call(command), path);
-  return hint_new(s, &gr_source_image);
+  return hint_new(s, &gr_source_image, path);
 }
 
 bool gr_samples_key(const char *path, char key[GR_SAMPLES_KEY]) {
@@ -54,9 +56,11 @@ gr_status gr_samples_given(const char *command, const char *path) {
   bool there = gr_is_file(path);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is %s, not a configuration%s", path,
                         ending->what, there ? "" : ", and does not exist");
-  s = gr_samples_key(path, key)
+  bool whole = gr_samples_key(path, key);
+  s = whole
           ? gr_hint(s, "%s data.source=%s %s=%s", gr_samples_call(command), source->name, key, path)
           : gr_hint(s, "%s data.source=%s, with a file that lists such files",
                     gr_samples_call(command), source->name);
-  return hint_new(s, source);
+  return hint_new(s, source,
+                  whole && there && (ending->text || gr_ends_in(path, ".parquet")) ? path : NULL);
 }

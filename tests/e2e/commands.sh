@@ -27,7 +27,7 @@ expect "a flag with a number that is cut" 2 "from 1 to 1000000, but is '42949672
   "$graphrun" plan x.yaml --ranks=4294967297
 expect "an op misspelt" 2 "did you mean 'ctc_loss'" -- "$graphrun" ops ctc_los
 expect "a command without what it needs" 2 "no configuration" "hint: graphrun" -- "$graphrun" plan
-expect "a folder for a configuration" 2 "hint: it is a folder" -- "$graphrun" "$source/configs"
+expect "a folder for a configuration" 2 "hint: give the path of one of its .yaml files" -- "$graphrun" "$source/configs"
 
 # ---- ops, config
 expect "ops" 0 "^ctc_loss " "^relu " "^scan " "^linear " "^ +out: in, bias: true" "^ +low: -inf, high: inf" -- \

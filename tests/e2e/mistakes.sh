@@ -1,4 +1,4 @@
-# mistakes.sh - 195 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 198 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -113,7 +113,7 @@ a default that is not there | 65 | table/c.yaml:6:12: config error: there is no 
 a configuration in Latin-1 | 65 | table/c.yaml:18:7: config error: invalid trailing UTF-8 octet.*hint: write the file in UTF-8, without control characters | config table 's/^training:/# caf\xe9\ntraining:/'
 an empty configuration | 65 | e.yaml:1:1: config error: 'model.graph' is not given.*hint: path of the model's file, in the graph language, or of | : >e.yaml; gr e.yaml
 a configuration misspelt | 65 | config error: there is no configuration file 'table/confg.yaml'.*hint: did you mean 'table/config.yaml'. | gr table/confg.yaml
-a folder for a configuration | 2 | usage error: 'table' is neither a command nor a configuration file.*hint: it is a folder: give the path of one of its .yaml files | gr table
+a folder for a configuration | 2 | usage error: 'table' is a folder, not a configuration.*hint: give the path of one of its .yaml files | gr table
 a model for a configuration | 65 | table/graph.yaml:1:1: config error: 'table/graph.yaml' is the file of a model, not a configuration.*hint: a configuration names it: model: .graph: | gr table/graph.yaml
 a configuration named .yml | 65 | config error: cannot find primary config 'c2.yml' in 'table'.*hint: rename 'table/c2.yml': only .yaml files are read | cp table/config.yaml table/c2.yml; gr table/c2.yml output.dir=out $quick
 a command misspelt | 2 | usage error: 'tran' is neither a command nor a configuration file.*hint: did you mean 'graphrun train'. | gr tran table/config.yaml
@@ -167,7 +167,7 @@ more ranks than samples | 65 | argument [0-9]+:1:19: config error: 64 ranks cann
 a device that does not exist | 65 | argument [0-9]+:1:8: config error: 'device' must be 'auto', 'gpu', 'cuda', 'cpu' or 'null', but is.*hint: did you mean 'gpu'. | table device=tpu
 a mesh as text | 65 | argument [0-9]+:1:18: config error: distributed.mesh must map axes to sizes, found a string.*hint: as in 'distributed.mesh=.dp:2,tp:2.', in quotes: shells | table distributed.strategy=tp distributed.mesh=2x2
 a pattern of blocks without match | 65 | argument [0-9]+:1:21: config error: 'layers..' matches no block or part of the model.*hint: its blocks are: linear, add_bias; a part is a path such | table 'training.recompute=[layers.*]'
-adapters of no layer | 65 | argument [0-9]+:1:20: config error: '..q' of model.lora matches no linear layer.*hint: did you mean '..0'.; the path of a layer is, for | table 'model.lora={match: "*.q", rank: 4}'
+adapters of no layer | 65 | argument [0-9]+:1:20: config error: '..q' of model.lora matches no linear layer.*hint: the path of a layer is, for | table 'model.lora={match: "*.q", rank: 4}'
 a group of no weight | 65 | argument [0-9]+:1:26: config error: 'actor..' matches no weight of the model.*hint: a weight's name is, for example, 'body.0.weight' | table 'training.groups=[{match: "actor.*", lr: 1e-3}]'
 weights of other sizes | 78 | argument [0-9]+:1:17: checkpoint error: 5 of the model's 6 weights do not fit 'w.safetensors'.*hint: weights go by name, which `rename:` of model.init_from | gr export table/run w.safetensors >/dev/null; table model.init_from=w.safetensors model.params.width=16
 a pickle of PyTorch | 78 | checkpoint error: 'w.pt' is a pickle of PyTorch, which is not read: reading one runs code of the.*hint: convert it where it is trusted: python3 -c 'import | echo x >w.pt; table model.init_from=w.pt
@@ -253,6 +253,9 @@ a field of what is nil in a hook | 70 | h.lua:1:1: hook error: attempt to index 
 a comparison with nil in a hook | 70 | h.lua:1:1: hook error: attempt to compare .*hint: one side is nil; nil is a local | hook 'local best; return { on_eval_end = function(ctx) return ctx.metrics.loss < best end }'
 a field of a number in a hook | 70 | h.lua:1:1: hook error: attempt to index a number value.*hint: a number has no fields | hook 'return { on_step_end = function(ctx) print(ctx.loss.x) end }'
 predictions as a table | 2 | usage error: 'p.csv' would be a file of another kind: predictions are JSON lines.*hint: name it p.jsonl | gr predict table/run table/data.csv --out=p.csv
+images for a configuration | 2 | usage error: 'image/images' is a folder, not a configuration.*hint: .*`graphrun new NAME --from=image/images` makes a project for it *$ | gr image/images
+a table for a configuration | 2 | usage error: 'table/data.csv' is a table, not a configuration.*hint: .*`graphrun new NAME --from=table/data.csv` makes a project for it *$ | gr table/data.csv
+data that have moved since the run | 66 | moved/.hydra/config.yaml:[0-9]+:[0-9]+: data error: cannot open the file 'old.csv': there is no such file.*hint: if it has moved: data.table.path=PATH *$ | cp table/data.csv old.csv; gr table/config.yaml data.table.path=old.csv output.dir=moved $quick >said 2>&1; rm old.csv; gr eval moved
 predicting a text instead of its file | 66 | data error: there is no text 'well done'.*hint: correct the path | gr new texts --data=texts >said && gr texts/config.yaml output.dir=texts/run $quick >said 2>&1; gr predict texts/run 'well done'
 predicting a folder with other files | 0 | ^1 other in the folder 'table/more' is not predicted *$ | mkdir table/more; cp table/data.csv table/more; echo text >table/more/notes.md; gr predict table/run table/more distributed.ranks=1 2>&1 >said | grep -v 'weights of'
 predicting by a project | 65 | config error: 'table' is not the folder of a run.*hint: did you mean 'table/run'. | gr predict table table/data.csv

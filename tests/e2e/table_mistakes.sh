@@ -385,7 +385,7 @@ verdict "a list without rows" 66
 
 # ---- A table in the place of a configuration
 expect "data inspect of a table" 2 "usage error: 'good.csv' is a table, not a configuration" \
-  "hint: graphrun data inspect CONFIG.yaml data.source=table data.table.path=good.csv; .graphrun new NAME --data=table" -- "$graphrun" data inspect good.csv
+  "hint: graphrun data inspect CONFIG.yaml data.source=table data.table.path=good.csv; .graphrun new NAME --from=good.csv" -- "$graphrun" data inspect good.csv
 expect "... that is not there" 2 "'none.csv' is a table, not a configuration, and does not exist" -- "$graphrun" data inspect none.csv
 expect "... of a video" 2 "'clip.mp4' is a video, not a configuration, and does not exist" \
   "hint: .*data.source=video, with a file that lists such files; .graphrun new NAME --data=video. makes" -- "$graphrun" data inspect clip.mp4
