@@ -110,7 +110,8 @@ gr_status gr_new_check_features(const gr_csv *t, int label) {
       gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
               "no column but '%s' is of numbers, to predict it by", t->columns[label].name),
       "--label=COLUMN predicts another column; texts are taken from a column of "
-      "sentences, beside one of classes; numbers have no units: 12.5, not $12.50 or 12.5 %%");
+      "sentences, beside one of classes; numbers have no units: 12.5, not $12.50 or 12.5 %%; "
+      "columns of few texts become some of 0 and 1, by pandas.get_dummies");
 }
 
 uint32_t gr_new_incomplete_rows(const gr_csv *t, int label) {

@@ -80,7 +80,17 @@ static bool skip_empty_line(gr_cut *r) {
 
 enum { ROWS_A_STEP = 1024 };
 
+// A first line that tells a spreadsheet the delimiter: sep=;
+static void skip_separator(gr_cut *r) {
+  const char *c = r->cursor;
+  if (strncmp(c, "sep=", 4) != 0 || !c[4] || !c[5] || !strchr("\r\n", c[5])) return;
+  if (!r->found.delimiter) r->found.delimiter = c[4];
+  r->cursor += 5;
+  skip_empty_line(r);
+}
+
 static gr_status cut_rows(gr_cut *r) {
+  skip_separator(r);
   size_t n = (size_t)(r->end - r->cursor), before = r->n_rows;
   if (!r->found.delimiter) r->found.delimiter = gr_csv_find_delimiter(r->cursor, n);
   GR_TRY(gr_csv_check_delimiter(r->path, r->cursor, n, &r->found));

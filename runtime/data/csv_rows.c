@@ -35,7 +35,10 @@ static gr_status other_width(const gr_cut *r, int line, int n) {
                    ALIKE);
   gr_status s = gr_fail(GR_ERR_DATA, loc, "this line has %d field%s, the first has %d", n,
                         gr_text_s(n), r->width);
-  if (n < r->width) return gr_hint(s, "a field with nothing in it has its '%c', too", delimiter);
+  if (n < r->width)
+    return gr_hint(
+        s, "a field with nothing in it has its '%c', too; a line that is no row is to be removed",
+        delimiter);
   if (r->width == 1 && (r->format->header || r->format->any_header))
     s = gr_hint(s, "the first line names all columns: remove lines before it");
   return gr_hint(s, "a field with the delimiter '%c' in it is put in quotes", delimiter);

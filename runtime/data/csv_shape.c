@@ -129,6 +129,7 @@ static char find_other(const char *text, size_t n, char given, shape *given_shap
   if (!given_shape->odd_line && given_shape->fields != 1) return 0;
   // Blanks and commas are in texts, too: only where the first line has no other fields.
   for (const char *c = given_shape->fields == 1 ? ";\t|, " : ";\t|"; *c; c++) {
+    if (*c == ' ' && found) break;
     const shape s = *c == given ? (shape){0} : shape_of(text, n, *c);
     if (s.fields > 1 && !s.odd_line && s.fields > best->fields) *best = s, found = *c;
   }
@@ -182,10 +183,21 @@ static bool is_value(const char *text, char *const *cells, size_t rows, int widt
   return numbers;
 }
 
+// Whether a text of the first row stands below it again, more than once, as a class does.
+static bool is_repeated(char *const *cells, size_t rows, int width, int column) {
+  const char *cell = cells[column];
+  double any;
+  int n = 0;
+  if (gr_cell_missing(cell) || gr_cell_float(cell, &any)) return false;
+  for (size_t row = 1; row < rows && row < LINES; row++)
+    n += !strcmp(cells[row * (size_t)width + (size_t)column], cell);
+  return n > 1;
+}
+
 bool gr_csv_has_names(const char *text, char *const *cells, size_t rows, int width) {
   if (are_numbers(text, cells, width)) return false;
   for (int c = 0; c < width; c++)
-    if (is_value(text, cells, rows, width, c)) return false;
+    if (is_value(text, cells, rows, width, c) || is_repeated(cells, rows, width, c)) return false;
   return true;
 }
 

@@ -138,6 +138,10 @@ sed 's/,[^,]*$/,5.5/; 1s/,5.5/,target/' counted.csv >level.csv
 expect "... of one number to predict" 2 "level.csv:2:1: .*of one value in 'target'" "--label=COLUMN" -- "$graphrun" new own/level --from=level.csv
 sed 1q counted.csv >names.csv
 expect "... without rows" 66 "names.csv:1:1: .*no rows, only a line of names" "hint: " -- "$graphrun" new own/names --from=names.csv
+{ echo 'sep=;' && cat semicolons.csv; } >excel.csv
+from excel excel.csv "rows of numbers with a class" "600 rows of 4 columns; to predict: 'fruit', 3 classes"
+sed 's/,[^,]*$//' counted.csv | awk -F, 'NR > 1 { print ($3 == "k" ? "spam\tfree prize, call now this number " : "ham\twill you come home for lunch ") NR }' >bare.tsv
+from bare bare.tsv "texts with a class" "90 texts, in 'c1'; to predict: 'c0', 2 classes"
 tr , '|' <made/table/data.csv >fields.txt
 from fields fields.txt "rows of numbers with a class" "600 rows of 4 columns"
 from parquet "$source/tests/golden/parquet_samples/kinds-0.parquet" "rows of numbers with a class" "100 rows of 5 columns; to predict: 'kind', 3 classes"

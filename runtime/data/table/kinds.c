@@ -23,8 +23,9 @@ static gr_status hint_cell(gr_status s, const gr_table_column *c, const char *ot
     s = gr_hint(s, "if the first line names the columns, data.table.header=true");
   bool commas = column->commas > 0;
   s = commas ? hint_commas(s, t, column->texts[column->first_text])
-             : gr_hint(
-                   s, "correct the cell; data.table.on_bad_cell=missing takes it for an empty one");
+             : gr_hint(s,
+                       "correct the cell; data.table.on_bad_cell=missing takes it for an empty "
+                       "one; without a value a cell is empty or NA");
   return gr_hint(s, "%s", otherwise);
 }
 
