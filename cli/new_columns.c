@@ -2,6 +2,23 @@
 #include "cli/new_columns.h"
 #include <string.h>
 #include <strings.h>
+#include "runtime/data/table/columns.h"
+
+gr_status gr_new_read_table(gr_arena *a, const char *path, gr_csv *out) {
+  gr_csv_format format = gr_csv_any;
+  gr_columns columns;
+  format.section = "data.table";
+  GR_TRY(gr_columns_open(a, &path, 1, &format, GR_SPLIT_BY_KEY, NULL, &columns));
+  *out = *columns.items[0].csv;  // in the arena
+  gr_columns_close(&columns);
+  const gr_loc names = {path, 1, 1};
+  if (!out->rows)
+    return gr_hint(gr_fail(GR_ERR_DATA, names, "there are no rows, only a line of names"),
+                   "write the rows below it");
+  if (out->n_columns > 1) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, names, "there is one column, '%s'", out->columns[0].name),
+                 "a table has a column to predict and others, between ',', ';', '|' or tabs");
+}
 
 // A column whose name is one of the words, up to NULL; -1: none is.
 static int find_usual(const gr_csv *t, const char *const *words) {

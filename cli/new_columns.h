@@ -3,6 +3,9 @@
 #pragma once
 #include "runtime/data/csv.h"
 
+// Reads a table as training does: CSV, JSON lines, .arff or Parquet. GR_ERR_DATA also where it has
+// no rows, or one column.
+GR_MUST_USE gr_status gr_new_read_table(gr_arena *, const char *path, gr_csv *out);
 // The column to predict: the one given by its name, else one with a usual name, else beside texts
 // the last with few values, else the last with values but `text`, which may be -1, and but those
 // of names: of more than 20 texts with fewer than 10 rows for each, or of the numbers of rows.

@@ -14,27 +14,9 @@
 #include "runtime/data/csv.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source.h"
-#include "runtime/data/table/columns.h"
 #include "runtime/data/video/video.h"
 
 // ---- Tables -----------------------------------------------------------------------------------
-
-// As training reads it.
-static gr_status read_table(gr_arena *a, const char *path, gr_csv *out) {
-  gr_csv_format format = gr_csv_any;
-  gr_columns columns;
-  format.section = "data.table";
-  GR_TRY(gr_columns_open(a, &path, 1, &format, GR_SPLIT_BY_KEY, NULL, &columns));
-  *out = *columns.items[0].csv;  // in the arena
-  gr_columns_close(&columns);
-  const gr_loc names = {path, 1, 1};
-  if (!out->rows)
-    return gr_hint(gr_fail(GR_ERR_DATA, names, "there are no rows, only a line of names"),
-                   "write the rows below it");
-  if (out->n_columns > 1) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, names, "there is one column, '%s'", out->columns[0].name),
-                 "a table has a column to predict and others, between ',', ';', '|' or tabs");
-}
 
 // Numbers are classes where there are few of them, and whole.
 enum { MAX_CLASSES = 20 };
@@ -258,7 +240,7 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   int label, text;
   uint32_t classes;
   bool listed = false;
-  GR_TRY(read_table(o->arena, path, &t));
+  GR_TRY(gr_new_read_table(o->arena, path, &t));
   if (!o->label) GR_TRY(make_list(o, &t, &listed));
   if (listed) return GR_OK;
   if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));

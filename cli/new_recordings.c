@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/json.h"
+#include "cli/new_columns.h"
 #include "runtime/data/source.h"
 
 enum { MAX_TEXT = 1 << 16, MAX_METADATA = 1 << 28 };
@@ -102,17 +103,10 @@ static gr_status read_rows(reading *r, const gr_csv *t, int name) {
   return GR_OK;
 }
 
-static gr_status read_table(gr_arena *a, const char *file, gr_csv *out) {
-  gr_csv_format format = gr_csv_any;
-  format.section = "data.table";
-  *out = (gr_csv){0};
-  return gr_csv_read(a, file, &format, out);
-}
-
 // Names without an ending are in a column that is called so.
 static gr_status read_columns(reading *r, const char *file) {
   gr_csv t;
-  GR_TRY(read_table(r->arena, file, &t));
+  GR_TRY(gr_new_read_table(r->arena, file, &t));
   int name = find_names(&t);
   if (name < 0 && (name = gr_csv_find(&t, "file_name")) < 0) name = gr_csv_find(&t, "path");
   return name >= 0 && is_text(&t, name) ? read_rows(r, &t, name) : GR_OK;
@@ -138,7 +132,7 @@ static gr_status find_list(gr_arena *a, const char *dir, const char **out) {
     gr_csv t;
     const char *path = gr_arena_printf(a, "%s/%s", dir, names[i]);
     if (!gr_ends_in(path, ".csv") && !gr_ends_in(path, ".tsv")) continue;
-    gr_status s = read_table(a, path, &t);
+    gr_status s = gr_new_read_table(a, path, &t);
     bool lists = !s && find_names(&t) >= 0;
     gr_status_drop(s);
     if (lists && *out)
