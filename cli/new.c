@@ -113,9 +113,9 @@ static gr_status of_data(gr_arena *a, gr_status s, const char *dir, const char *
 static gr_status try_training(gr_new_own *p, const char *dir, const char *data) {
   const gr_args args = {.config = gr_arena_printf(p->arena, "%s/config.yaml", dir)};
   gr_text notes = gr_text_make(p->arena);
-  gr_job j;
-  GR_TRY(gr_job_compose(p->arena, &args, &j));
-  gr_status s = gr_job_plan(&j, 1);
+  gr_job j = {0};
+  gr_status s = gr_job_compose(p->arena, &args, &j);
+  s = s ? s : gr_job_plan(&j, 1);
   s = s ? s : gr_dataset_check_files(j.spec.data, 0, 1);
   if (!s) gr_dataset_notes(j.spec.data, &notes);
   if (notes.len) gr_text_printf(&p->said, "%s\n", notes.chars);

@@ -10,6 +10,7 @@ gr_status gr_new_read_table(gr_arena *a, const char *path, gr_csv *out) {
   format.section = "data.table";
   GR_TRY(gr_columns_open(a, &path, 1, &format, GR_SPLIT_BY_KEY, NULL, &columns));
   *out = *columns.items[0].csv;  // in the arena
+  out->path = path;              // also of a pattern
   gr_columns_close(&columns);
   const gr_loc names = {path, 1, 1};
   if (!out->rows)

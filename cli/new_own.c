@@ -13,6 +13,7 @@
 #include "job/paths.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/file_list.h"
 #include "runtime/data/source.h"
 #include "runtime/data/video/video.h"
 
@@ -335,16 +336,25 @@ static bool is_table(gr_arena *a, const char *path) {
   return good;
 }
 
-gr_status gr_new_look(gr_new_own *o, const char *given) {
+// Of a pattern its folder's; NULL: nothing is there.
+static const char *real_path(gr_arena *a, const char *given) {
   char real[PATH_MAX];
-  if (!realpath(given, real)) {
+  const char *slash = strrchr(given, '/'), *name = slash ? slash + 1 : given;
+  if (realpath(given, real)) return gr_arena_strdup(a, real);
+  const char *dir = slash ? gr_arena_strndup(a, given, (size_t)(name - given)) : ".";
+  if (!gr_file_list_matches(given) || !realpath(dir, real)) return NULL;
+  return gr_arena_printf(a, "%s/%s", real, name);
+}
+
+gr_status gr_new_look(gr_new_own *o, const char *given) {
+  const char *path = real_path(o->arena, given);
+  if (!path) {
     const char *near = gr_paths_nearest(o->arena, given);
     gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: there is no '%s'", given);
     return near ? gr_hint(s, "did you mean '%s'?", near)
                 : gr_hint(
                       s, "the path of your data: a file, or a folder with a folder for each class");
   }
-  const char *path = gr_arena_strdup(o->arena, real);
   bool found = false;
   if (gr_is_dir(path)) return look_at_folder(o, path);
   GR_TRY(look_at_metadata(o, path, &found));
@@ -353,7 +363,8 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
   const gr_source_ops *source = gr_source_of_file(path, &ending);
   if (source && !ending->text && !is_of(path, ".parquet")) source = NULL;
   if (is_of(path, ".ts")) return look_at_series(o, path);
-  if (source == &gr_source_table) return look_at_table(o, path);
+  if (source == &gr_source_table || (source == &gr_source_speech && !gr_is_file(path)))
+    return look_at_table(o, path);
   if (source == &gr_source_speech) return look_at_lines(o, path);
   if (source == &gr_source_corpus && is_table(o->arena, path)) return look_at_table(o, path);
   if (source == &gr_source_corpus) {

@@ -118,6 +118,10 @@ gr_status gr_new_read_list(gr_arena *a, const gr_csv *t, gr_new_recordings *out)
   const char *dir = slash ? gr_arena_strndup(a, t->path, (size_t)(slash - t->path)) : ".";
   reading r = {a, dir, gr_text_make(a), out};
   *out = (gr_new_recordings){0};
+  if (name >= 0 && t->typed)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has recordings in it", t->path),
+                   "`graphrun new NAME --data=speech` makes a project, whose config.yaml takes the "
+                   "file as its manifest");
   if (name >= 0) GR_TRY(read_rows(&r, t, name));
   out->manifest = r.manifest.chars;
   return GR_OK;

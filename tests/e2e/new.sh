@@ -142,9 +142,14 @@ expect "... without rows" 66 "names.csv:1:1: .*no rows, only a line of names" "h
 from excel excel.csv "rows of numbers with a class" "600 rows of 4 columns; to predict: 'fruit', 3 classes"
 sed 's/,[^,]*$//' counted.csv | awk -F, 'NR > 1 { print ($3 == "k" ? "spam\tfree prize, call now this number " : "ham\twill you come home for lunch ") NR }' >bare.tsv
 from bare bare.tsv "texts with a class" "90 texts, in 'c1'; to predict: 'c0', 2 classes"
+mkdir years && { sed -n 1p counted.csv && sed -n 2,40p counted.csv; } >years/a.csv && { sed -n 1p counted.csv && sed -n '41,$p' counted.csv; } >years/b.csv
+from years 'years/*.csv' "rows of numbers with a class" "90 rows of 4 columns; to predict: 'kind', 2 classes"
+expect "new --from a pattern of texts" 66 "^data error: years/.*.csv.txt: cannot open" "hint: .*a path is that of one file" -- \
+  sh -c 'cp years/a.csv years/a.csv.txt && exec "$1" new own/books --from="years/*.csv.txt"' sh "$graphrun"
 tr , '|' <made/table/data.csv >fields.txt
 from fields fields.txt "rows of numbers with a class" "600 rows of 4 columns"
 from parquet "$source/tests/golden/parquet_samples/kinds-0.parquet" "rows of numbers with a class" "100 rows of 5 columns; to predict: 'kind', 3 classes"
+expect "... of Parquet with recordings" 2 "speech-0.parquet' has recordings in it" "hint: .*--data=speech" -- "$graphrun" new own/heard --from="$source/tests/golden/parquet_samples/speech-0.parquet"
 printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv
 expect "new --from a table without numbers" 2 "words.csv:1:1: .*no column but 'kind' is of numbers" "--label=COLUMN" -- "$graphrun" new own/words --from=words.csv
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
