@@ -148,8 +148,9 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
         "a list has the columns path and label, with commas between them; "
         "--label=COLUMN takes it for a table of numbers");
   gr_text_printf(&o->said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
-  return image ? gr_new_images(o, t->path),
-         GR_OK : make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy"));
+  if (!image) return make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy"));
+  gr_new_images(o, t->path);
+  return GR_OK;
 }
 
 // ---- Series -----------------------------------------------------------------------------------

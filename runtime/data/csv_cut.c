@@ -144,8 +144,7 @@ static const char *advice(const char *begin, size_t n) {
     if (n >= strlen(kinds[i].begin) && !memcmp(begin, kinds[i].begin, strlen(kinds[i].begin)))
       return kinds[i].advice;
   return "write the file again as UTF-8; data.table.encoding=utf-16 reads a text in UTF-16 without "
-         "a byte "
-         "order mark";
+         "a byte order mark";
 }
 
 static gr_status check_nul(gr_cut *r) {
