@@ -117,6 +117,7 @@ int gr_new_find_text(const gr_csv *t, int label) {
 // As training without data.table.features chooses them.
 static bool is_feature(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
+  if (gr_csv_is_flags(t, column)) return true;
   return c->type != GR_COLUMN_TEXT && c->missing < t->rows && !gr_csv_counts_rows(t, column);
 }
 

@@ -210,6 +210,15 @@ gr_loc gr_csv_first_text(const gr_csv *t, int column) {
   return loc;
 }
 
+bool gr_csv_is_flags(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  bool flags = c->type == GR_COLUMN_TEXT && c->missing < t->rows;
+  for (uint32_t row = 0; row < t->rows && flags; row++)
+    flags = gr_csv_missing(t, row, column) || !strcasecmp(c->texts[row], "true") ||
+            !strcasecmp(c->texts[row], "false");
+  return flags;
+}
+
 // Makes cells that are no numbers missing. Whether those that are left are all integers.
 static bool drop_texts(gr_csv *t, int column) {
   gr_column *c = &t->columns[column];
@@ -230,12 +239,15 @@ static bool drop_texts(gr_csv *t, int column) {
 void gr_csv_make_numbers(gr_arena *a, gr_csv *t, int column) {
   gr_column *c = &t->columns[column];
   if (c->type != GR_COLUMN_TEXT) return;
-  c->type = drop_texts(t, column) ? GR_COLUMN_INT : GR_COLUMN_FLOAT;
+  bool flags = gr_csv_is_flags(t, column);
+  c->type = flags || drop_texts(t, column) ? GR_COLUMN_INT : GR_COLUMN_FLOAT;
   int64_t *ints = GR_NEW(a, int64_t, t->rows);
   double *floats = GR_NEW(a, double, t->rows);
   for (uint32_t row = 0; row < t->rows; row++) {
     if (gr_csv_missing(t, row, column)) continue;
-    if (c->type == GR_COLUMN_INT)
+    if (flags)
+      ints[row] = tolower((unsigned char)*c->texts[row]) == 't';
+    else if (c->type == GR_COLUMN_INT)
       (void)gr_cell_int(c->texts[row], ints + row);
     else
       (void)gr_cell_float(c->texts[row], floats + row);

@@ -72,6 +72,9 @@ bool gr_csv_names_rows(uint32_t different, uint32_t rows);
 // id, nearly every row has another.
 bool gr_csv_counts_rows(const gr_csv *, int column);
 gr_loc gr_csv_first_text(const gr_csv *, int column);  // of a column of text
-// Makes a column of text one of numbers, integers if all are, whose other cells are missing.
+// Whether all cells of a column of text that are not missing say true or false, in any letters.
+bool gr_csv_is_flags(const gr_csv *, int column);
+// Makes a column of text one of numbers: of true and false 1 and 0; else of those that it has,
+// integers if all are, and its other cells are missing.
 void gr_csv_make_numbers(gr_arena *, gr_csv *, int column);
 gr_array gr_csv_array(const gr_csv *, int column);  // a view of a column

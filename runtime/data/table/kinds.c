@@ -76,8 +76,9 @@ gr_status gr_table_need_numbers(const gr_table *t, gr_table_column *c) {
                             "features"),
                    "leave it out of the features");
   const gr_column *column = &c->csv->columns[c->csv_column];
-  if (!column->numbers && !column->commas) return text_feature(c);
-  if (!t->spec.bad_is_missing || column->commas) return bad_cell(c, "features", others);
+  bool flags = gr_csv_is_flags(c->csv, c->csv_column);
+  if (!flags && !column->numbers && !column->commas) return text_feature(c);
+  if (!flags && (!t->spec.bad_is_missing || column->commas)) return bad_cell(c, "features", others);
   make_numbers(t, c);
   return GR_OK;
 }

@@ -66,8 +66,9 @@ static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
   return gr_table_is_label(t, p, column) || column == p->split || column == p->series;
 }
 
-// Without data.table.features: all columns of numbers of a CSV file that have values, no other
-// role, and do not count the rows; of arrays `x`, or the only array that has no other role.
+// Without data.table.features: all columns of numbers, or of true and false, of a CSV file that
+// have values, no other role, and do not count the rows; of arrays `x`, or the only array that has
+// no other role.
 static gr_status choose_features(gr_table *t, gr_table_part *p) {
   gr_names *names = &t->spec.features;
   names->items = GR_NEW(t->arena, const char *, p->columns.n + 1);
@@ -82,7 +83,8 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
       if (c->refused || has_role(t, p, i) || gr_table_is_empty(c) ||
           (c->csv && gr_csv_counts_rows(c->csv, c->csv_column)) != (counted == 1))
         continue;
-      if (c->csv && gr_csv_mostly_numbers(c->csv, c->csv_column))
+      if (c->csv &&
+          (gr_csv_mostly_numbers(c->csv, c->csv_column) || gr_csv_is_flags(c->csv, c->csv_column)))
         GR_TRY(gr_table_need_numbers(t, c));
       if (c->csv && gr_array_is_text(&c->values)) continue;
       csv |= c->csv != NULL;

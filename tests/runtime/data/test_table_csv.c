@@ -184,6 +184,20 @@ static void counts_numbers_among_text(void) {
   gr_arena_destroy(arena);
 }
 
+static void knows_true_and_false(void) {
+  gr_arena *arena = gr_arena_create();
+  gr_csv t;
+  MUST(read_csv(arena, "a,b,c,d\nTrue,true,true,NA\nNA,FALSE,no,NA\nfalse,1,false,NA\n", &t));
+  CHECK(gr_csv_is_flags(&t, 0), "true, missing, false");
+  for (int c = 1; c < t.n_columns; c++) CHECK(!gr_csv_is_flags(&t, c), "column %d", c);
+  gr_csv_make_numbers(arena, &t, 0);
+  const gr_column *a = t.columns;
+  CHECK(a->type == GR_COLUMN_INT && a->ints[0] == 1 && a->ints[2] == 0, "1 and 0");
+  CHECK(a->missing == 1 && gr_csv_missing(&t, 1, 0), "what is missing stays so");
+  CHECK(!gr_csv_is_flags(&t, 0), "it is no text any more");
+  gr_arena_destroy(arena);
+}
+
 // Every text of up to five of the characters that mean something: an error with a place, or rows
 // that all have as many fields.
 static void survives_any_text(void) {
@@ -212,5 +226,6 @@ int main(int argc, char **argv) {
              {"refuses_what_is_no_text", refuses_what_is_no_text},
              {"finds_rows_for_names", finds_rows_for_names},
              {"counts_numbers_among_text", counts_numbers_among_text},
+             {"knows_true_and_false", knows_true_and_false},
              {"survives_any_text", survives_any_text}, {"refuses_bad_tables", refuses_bad_tables});
 }
