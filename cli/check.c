@@ -87,19 +87,27 @@ typedef struct options {
   int64_t ranks;
 } options;
 
+static gr_status open_constants(const gr_findings *f, const options *flags, gr_output **out) {
+  if (!flags->calibrate || f->rank || *out) return GR_OK;
+  return gr_output_open(NULL, flags->calibrate, out);
+}
+
 static gr_status check(gr_arena *a, const gr_args *args) {
   gr_findings *f = GR_NEW(a, gr_findings, 1);
   const options *flags = args->options;
+  gr_output *constants = NULL;
   int fail = 0;
   f->arena = a;
   if (args->config)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", args->config);
   gr_check_as_rank(f, (int)flags->ranks);
+  if (!f->world) GR_TRY(open_constants(f, flags, &constants));  // no other rank waits for this one
   gr_check_machine(f);
   if (!f->follows) gr_check_rates(f);
   gr_check_gather_ranks(f);
   gr_check_ranks(f, args->argv, (int)flags->ranks);
-  if (flags->calibrate && !f->rank) GR_TRY(gr_check_calibrate(f, flags->calibrate));
+  GR_TRY(open_constants(f, flags, &constants));
+  if (constants) GR_TRY(gr_check_calibrate(f, constants));
   for (int i = 0; i < f->n; i++) fail += f->list[i].state == GR_FINDING_FAILS;
   if (args->json)
     print_json(f, !fail);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/output.h"
 #include "base/port.h"
 #include "cli/check/findings.h"
 #include "job/cluster.h"
@@ -245,24 +244,31 @@ static void report(gr_findings *f, const gr_target *t) {
   }
 }
 
-gr_status gr_check_calibrate(gr_findings *f, const char *path) {
+static void put_target(gr_text *text, const gr_findings *f, const gr_machine *m,
+                       const gr_target *t) {
+  gr_text_printf(text,
+                 "# By graphrun %s on %s (%s) with %d ranks, for `graphrun plan CONFIG.yaml "
+                 "--device=cpu --cluster=FILE`.\n",
+                 gr_version_number, m->host, m->processor, f->ranks ? f->ranks->ranks : 1);
+  gr_cluster_put(text, t);
+}
+
+gr_status gr_check_calibrate(gr_findings *f, gr_output *out) {
   gr_target t = {0};
   gr_machine m;
   gr_text text = gr_text_make(f->arena);
   gr_machine_read(&m);
-  GR_TRY(time_all(f->arena, &t.cpu));
+  gr_status s = time_all(f->arena, &t.cpu);
+  if (s) return gr_output_close(out, s);
   t.cpu.cache = m.cache / gr_processors();
   t.cpu.step_gap = gr_check_step(f->arena);
   t.cluster.per_node =
       fmax(gr_processors(), f->ranks ? (double)f->ranks->ranks / f->ranks->machines : 1);
   t.cluster.memory = floor(m.memory / t.cluster.per_node);
   if (f->ranks) describe_links(f->ranks, &t.cluster);
-  gr_text_printf(&text,
-                 "# By graphrun %s on %s (%s) with %d ranks, for `graphrun plan CONFIG.yaml "
-                 "--device=cpu --cluster=FILE`.\n",
-                 gr_version_number, m.host, m.processor, f->ranks ? f->ranks->ranks : 1);
-  gr_cluster_put(&text, &t);
-  GR_TRY(gr_output_write(NULL, path, text.chars, text.len));
+  put_target(&text, f, &m, &t);
+  fputs(text.chars, gr_output_stream(out));
+  GR_TRY(gr_output_close(out, GR_OK));
   report(f, &t);
   return GR_OK;
 }

@@ -1,5 +1,6 @@
 // findings.h - what `graphrun check` finds of this machine.
 #pragma once
+#include "base/output.h"
 #include "base/text.h"
 
 typedef enum gr_finding_state {
@@ -81,5 +82,5 @@ void gr_check_ranks(gr_findings *, char *const argv[], int wanted);
 // What a step takes beside its calls, by short runs of a new project; 0: they failed (step.c).
 double gr_check_step(gr_arena *);
 // What one thread does in a second, and what ranks do, as a description of this machine for
-// `graphrun plan --cluster`; written to a file (calibrate.c).
-GR_MUST_USE gr_status gr_check_calibrate(gr_findings *, const char *path);
+// `graphrun plan --cluster`; written to a file, which is closed in any case (calibrate.c).
+GR_MUST_USE gr_status gr_check_calibrate(gr_findings *, gr_output *);

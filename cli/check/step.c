@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "base/output.h"
 #include "cli/check/findings.h"
 
 enum { FEW = 500, MANY = 4500, TURNS = 3 };

@@ -75,10 +75,13 @@ ends "... training fails" 69
 
 # ---- Ranks that are processes
 if has_mpi; then
-  mkdir bin && printf '#!/bin/sh\necho "mpirun has no slots" >&2\nexit 3\n' >bin/mpirun && chmod +x bin/mpirun
+  mkdir bin && printf '#!/bin/sh\necho "mpirun has no slots" >&2\n: >started\nexit 3\n' >bin/mpirun && chmod +x bin/mpirun
+  expect "no place for the constants" 74 "none/here.yaml" -- env "PATH=$PWD/bin:$PATH" "$graphrun" check --calibrate=none/here.yaml
+  check "... is found before ranks are started" test ! -e started
   look env "PATH=$PWD/bin:$PATH" "$graphrun" check --json
   finds "an mpirun that fails" rates all-reduce fails 'mpirun ended with exit code 3' 'mpirun -n 2 hostname'
   ends "... is code 69" 69
+  check "... which it was asked for" test -e started
   check "... and an error" grep -q "launch error: training cannot start here: 1 finding forbids it" errors
   look env TMPDIR=/nonexistent "$graphrun" check --json
   finds "no folder for temporary files" disk "temporary files" limits '/nonexistent cannot be written to' 'TMPDIR=DIR'
