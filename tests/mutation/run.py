@@ -232,10 +232,12 @@ def main():
     p.add_argument("--lost", action="store_true", help="only print what the short run loses")
     p.add_argument("--short", action="store_true", help="without the tests that are slow")
     p.add_argument("--sample", type=int, help="so many of the mutants, always the same ones")
-    p.add_argument("--only", default="", help="only mutants whose text, path or tests contain it")
+    p.add_argument("--only", default="", help="only mutants whose name, path or tests contain it")
     a = p.parse_args()
     files = a.files or sorted((ROOT / "tests/mutation").glob("*.txt"))
     queue = [m for f in files for m in read(f) if a.only in m.what + m.path + m.tests]
+    if not queue:
+        sys.exit(f"no mutant's name, path or tests contain {a.only!r}")
     if a.sample:
         queue = sorted(queue, key=lambda m: hashlib.sha256((m.path + m.what).encode()).digest())[:a.sample]
     if a.applies:
