@@ -37,7 +37,7 @@ void si_unmap(char *page, size_t mapped) {
 }
 
 void si_protect(struct device *d, int open) {
-  if (d->key) pkey_set(d->key, open || !is_guarded ? 0 : PKEY_DISABLE_ACCESS);
+  if (d->key) pkey_set(d->key, open ? 0 : PKEY_DISABLE_ACCESS);
   if (d->key || d->open == open) return;
   d->open = open;
   for (int i = 0; i < nblocks && is_guarded; i++)

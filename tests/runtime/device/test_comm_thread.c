@@ -119,6 +119,30 @@ static void small_ones(void) {
   gr_comm_thread_end(t);
 }
 
+// Small ones of a device wake the thread only where ranks are on several machines.
+static void machines(void) {
+  static const gr_op any = {.name = "any", .collective = true, .cpu = held};
+  const gr_op_call call = {.op = &any};
+  atomic_store(&gate, 1);
+  for (int one = 0; one < 2; one++) {
+    gr_device *d;
+    kept k = {.launch = {.attr = &numbers[1], .n_in = 1, .in_type = &small}};
+    const gr_device_options o = {.threads = 1, .plain = true, .ranks = 2, .one_machine = one};
+    n_ran = 0;
+    MUST(gr_device_cpu.open(&o, &d));
+    MUST(d->ops->kernel(d, &call, &k.launch, &k.kernel));
+    k.launch.context = k.kernel.context;
+    atomic_store(&begun, 0);
+    put(&k);
+    while (!one && !atomic_load(&begun)) sched_yield();
+    for (int turn = 0; turn < 100; turn++) sched_yield();
+    CHECK(!one == !!atomic_load(&begun), "one machine: %d, begun: %d", one, atomic_load(&begun));
+    MUST(d->ops->synchronise(d, GR_QUEUE_COMPUTE));
+    CHECK(n_ran == 1, "%d have run", n_ran);
+    d->ops->close(d);
+  }
+}
+
 // After the first error nothing else is run; it is returned once, and says of what it is.
 static void errors(void) {
   gr_comm_thread *t = start();
@@ -166,5 +190,5 @@ static void timings(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"order", order}, {"beside", beside}, {"small_ones", small_ones},
-             {"errors", errors}, {"timings", timings});
+             {"machines", machines}, {"errors", errors}, {"timings", timings});
 }
