@@ -6,6 +6,7 @@
 //
 // An argument picks the tests whose names contain it. SKIP says why and counts as skipped.
 #pragma once
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,6 +57,12 @@ CHECK_SHARED jmp_buf check_out;
     fputc('\n', stderr);                  \
     longjmp(check_out, 1);                \
   } while (0)
+
+// The worse of two deviations. What is no number is as far as can be: fmax and > pass over NaN.
+static inline double check_worse(double worst, double deviation) {
+  if (isnan(worst) || isnan(deviation)) return INFINITY;
+  return deviation > worst ? deviation : worst;
+}
 
 // Runs the tests whose names contain argv[1], or all, and prints a line for each and the counts. The
 // exit code of the program: not 0 where one failed or none ran.

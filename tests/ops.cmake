@@ -1,4 +1,5 @@
 add_library(test_ops_bench ops/bench.c)
+target_compile_options(test_ops_bench PRIVATE -O2)  # makes and compares all numbers of all ops
 target_link_libraries(test_ops_bench gr_ops)
 foreach(test ops formula padding gradients fastmath narrow sources corners sample tails)
   add_executable(test_${test} ops/test_${test}.c)
@@ -21,6 +22,7 @@ add_executable(test_conv ops/test_conv.c)
 target_link_libraries(test_conv test_ops_bench)
 add_test(NAME ops.conv COMMAND test_conv)
 add_executable(test_gemm ops/test_gemm.c)
+target_compile_options(test_gemm PRIVATE -O2)  # sums of products in double
 target_link_libraries(test_gemm test_ops_bench gr_exec)
 add_test(NAME ops.gemm COMMAND test_gemm)
 add_executable(test_amx ops/test_amx.c)

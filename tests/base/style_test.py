@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What tools/calls.py says of files that call each other, and tools/style.py of code that opens files by
 itself, that asks which device it has, that prints results as they are, of fields that have one writer, of
-identifiers that are function words, and of prototypes without a comment of their own."""
+deviations that may be NaN, of identifiers that are function words, and of prototypes without a comment of their own."""
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -94,6 +94,20 @@ def results():
         if found("runtime/report/x.c", text):
             yield f"found: {text}"
 
+PASSES_NAN = ["worst = fmax(worst, fabs(x - y));", "far = fmaxf(far, fabsf((float)a[i]\n - b->c[i]) / 2);"]
+PASSES_NAN_NOT = ["worst = check_worse(worst, fabs(x - y));", "largest = fmax(largest, fabs(a->x));"]
+
+def deviations():
+    """What is wrong with finding tests that take NaN for no deviation."""
+    def found(path, text):
+        return list(style.passes_nan(pathlib.PurePath(path), text))
+    for text in PASSES_NAN:
+        if len(found("tests/x.c", text)) != 1:
+            yield f"not found once: {text}"
+    for path, text in [("ops/x.c", PASSES_NAN[0])] + [("tests/x.c", text) for text in PASSES_NAN_NOT]:
+        if found(path, text):
+            yield f"found: {text}"
+
 def circles():
     """What is wrong with finding files that call each other."""
     edges = {"a": {"b": {"f"}, "c": {"g"}}, "b": {"c": {"h"}}, "c": {"d": {"i"}}, "d": {}, "e": {"a": {"j"}}}
@@ -125,7 +139,7 @@ def names():
         yield f"prototypes without a comment are in lines {found}"
 
 def main():
-    bad = list(circles()) + list(writers()) + list(bare()) + list(devices()) + list(names()) + list(results())
+    bad = list(circles()) + list(writers()) + list(bare()) + list(devices()) + list(names()) + list(results()) + list(deviations())
     for text in FOUND:
         if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
             bad.append(f"not found once, in line 2: {text}")

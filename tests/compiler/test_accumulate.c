@@ -33,7 +33,7 @@ static void compare(const setup *s, const ran *want, double most) {
   CHECK(got.n == want->n && got.n == 30 + 6 + 24 + 4, "%d numbers", got.n);
   for (int i = 0; i < got.n; i++) {
     largest = fmax(largest, fabs((double)want->weights[i]));
-    worst = fmax(worst, fabs((double)want->weights[i] - (double)got.weights[i]));
+    worst = check_worse(worst, fabs((double)want->weights[i] - (double)got.weights[i]));
   }
   near(s, "loss", want->loss, got.loss, most);
   near(s, "grad_norm", want->norm, got.norm, most);

@@ -110,7 +110,7 @@ static void run(int ranks, bool fused, result *r) {
 
 static double apart(const float *a, const float *b, int n) {
   double worst = 0;
-  for (int i = 0; i < n; i++) worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+  for (int i = 0; i < n; i++) worst = check_worse(worst, fabs((double)a[i] - (double)b[i]));
   return isnan(worst) ? INFINITY : worst;
 }
 

@@ -221,7 +221,7 @@ static void losses(void) {
   for (int i = 0; i < WAYS; i++) {
     double worst = 0;
     run_all(&ways[i], got);
-    for (int k = 0; k < STEPS; k++) worst = fmax(worst, fabs(got[k] - want[k]) / want[k]);
+    for (int k = 0; k < STEPS; k++) worst = check_worse(worst, fabs(got[k] - want[k]) / want[k]);
     CHECK(worst < 2e-4, "%s: losses off by %g", ways[i].name, worst);
   }
 }

@@ -219,7 +219,7 @@ static void near(const char *what, const char *name, const double *want, const d
     if (!strcmp(tolerance[i].what, what)) most = tolerance[i].most;
   for (int64_t k = 0; k < n; k++) {
     largest = fmax(largest, fabs(want[k]));
-    worst = fmax(worst, isfinite(got[k]) ? fabs(want[k] - got[k]) : INFINITY);
+    worst = check_worse(worst, isfinite(got[k]) ? fabs(want[k] - got[k]) : INFINITY);
   }
   CHECK(worst <= most * fmax(largest, 1e-3), "%s %s differs by %.3g, largest %.3g", what, name,
         worst, largest);

@@ -40,8 +40,8 @@ static void starts_as_told(void) {
   ran slow = run(&s);
   double moved = 0, crept = 0;
   for (int i = 0; i < plain.n; i++) {
-    moved = fmax(moved, fabs((double)(plain.weights[i] - before.weights[i])));
-    crept = fmax(crept, fabs((double)(slow.weights[i] - before.weights[i])));
+    moved = check_worse(moved, fabs((double)(plain.weights[i] - before.weights[i])));
+    crept = check_worse(crept, fabs((double)(slow.weights[i] - before.weights[i])));
   }
   CHECK(moved > 0.09, "without a start the first step is the learning rate, not %g", moved);
   CHECK(crept < 1e-3, "steps of %g after a start of 1e8", crept);

@@ -52,9 +52,10 @@ values() { # OUT: all numbers of its last checkpoint
   tail -c +$((9 + $(od -An -tu8 -N8 values.safetensors | tr -d ' '))) values.safetensors | od -An -v -w4 -tf4
 }
 same_values() { # A B RELATIVE: to the largest
-  values "$1" >left && values "$2" >right && paste left right | awk -v r="$3" '
-    { d = $1 - $2; d = d < 0 ? -d : d; m = $1 < 0 ? -$1 : $1; if (d > worst) worst = d; if (m > most) most = m }
-    END { print worst, most; exit !(NR > 1000 && worst <= r * most) }'
+  values "$1" >left && values "$2" >right && paste left right | awk -v r="$3" "$distance"'
+    !number($1) || !number($2) { exit bad = 1 }
+    { d = size($1 - $2); m = size($1); if (d > worst) worst = d; if (m > most) most = m }
+    END { print worst, most; exit !(!bad && NR > 1000 && worst <= r * most) }'
 }
 norm() { sed -n 's/.*"grad_norm": \([^,]*\),.*/\1/p' "$1/metrics.jsonl" | head -1; }
 plain="training.max_steps=1 training.optimizer=sgd training.lr=1 training.warmup_steps=0 training.grad_clip=0

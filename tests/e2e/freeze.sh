@@ -51,11 +51,8 @@ ran "gradient descent on all samples" sgd $all "$may" "$hook" checkpoint.every_s
 ran "... on frozen weights" sgd_frozen $all "model.freeze=[$front]" training.max_steps=5
 # shellcheck disable=SC2086
 ran "... and then on all of them" sgd_after $all "model.init_from=$scratch/sgd_frozen" training.max_steps=5
-near() {
-  losses sgd 6,10p >a.losses && losses sgd_after 1,5p | paste a.losses - |
-    awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-4 * $1) bad = 1 } END { exit bad || NR != 5 }'
-}
-check "... gives the losses of the run that unfreezes" near
+unfrozen() { losses sgd 6,10p >a.losses && losses sgd_after 1,5p | paste a.losses - | pairs_within 1e-4 5; }
+check "... gives the losses of the run that unfreezes" unfrozen
 
 # ---- Checkpoints ------------------------------------------------------------------------------------
 

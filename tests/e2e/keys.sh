@@ -33,7 +33,7 @@ for strategy in ddp fsdp; do
   half=$(memory distributed.ranks=2 distributed.strategy=$strategy training.accumulate=2)
   eighth=$(memory distributed.ranks=2 distributed.strategy=$strategy training.accumulate=8)
   check "$strategy: memory falls, from $all to $half to $eighth" \
-    awk -v a="$all" -v b="$half" -v c="$eighth" 'BEGIN {exit !(b < 0.7 * a && c < 0.4 * a)}'
+    compare "$all" "$half" "$eighth" 'b < 0.7 * a && c < 0.4 * a'
 done
 # shellcheck disable=SC2086
 tones micro1-2-ddp $quick checkpoint.resume=auto training.max_steps=6

@@ -227,11 +227,22 @@ same_tensors() {
 loss() {
   sed -n "$(($2 + 1))s/.*\"loss\": \([^,]*\),.*/\1/p" "$1/metrics.jsonl"
 }
-# near A B RELATIVE
-near() {
-  awk -v a="$1" -v b="$2" -v r="$3" 'BEGIN {
-    d = a > b ? a - b : b - a; m = a > 0 ? a : -a
-    exit !(a != "" && b != "" && d <= r * m) }'
+
+# Comparisons, which hold of numbers alone: for awk a word is 0, nothing is less than all, and NaN may be equal.
+#   near A B RELATIVE    within A B MOST: |A - B|    below A B [MARGIN]: A < B - MARGIN
+#   pairs_within MOST LEAST: at least LEAST lines are two such numbers each, and no line is anything else
+distance='function number(x) { return x ~ /^[-+]?[0-9]+[.]?[0-9]*([eE][-+]?[0-9]+)?$/ }
+  function size(x) { return x < 0 ? -x : x }'
+compare() { # A B C CONDITION
+  awk -v a="$1" -v b="$2" -v c="$3" "$distance BEGIN { exit !(number(a) && number(b) && number(c) && $4) }"
+}
+near() { compare "$1" "$2" "$3" 'size(a - b) <= c * size(a)'; }
+within() { compare "$1" "$2" "$3" 'size(a - b) <= c'; }
+below() { compare "$1" "$2" "${3:-0}" 'a < b - c'; }
+pairs_within() {
+  awk -v most="$1" -v least="$2" "$distance"'
+    NF != 2 || !number($1) || !number($2) || size($1 - $2) > most { bad = 1 }
+    END { exit bad || NR < least }'
 }
 
 # full_disk DIR [key=value ...]: a run of `tones` in DIR/run whose second checkpoint finds no room. The

@@ -65,9 +65,9 @@ numbers() {
 golden_is() { # NAME JSON
   got=$(numbers "$1" "$2")
   want=$(sed -n "s/^$1 //p" "$golden/metrics.txt")
-  awk -v got="$got" -v want="$want" 'BEGIN {
+  awk -v got="$got" -v want="$want" "$distance"'BEGIN {
     n = split(got, a, " "); if (!n || n != split(want, b, " ")) exit 1
-    for (i = 1; i <= n; i++) { d = a[i] - b[i]; if (d < 0) d = -d; if (d > 2e-6 * (1 + (b[i] < 0 ? -b[i] : b[i]))) exit 1 }
+    for (i = 1; i <= n; i++) if (!number(a[i]) || size(a[i] - b[i]) > 2e-6 * (1 + size(b[i]))) exit 1
   }'
 }
 

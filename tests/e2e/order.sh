@@ -45,8 +45,8 @@ for ranks in 1 2; do
 done
 check "evaluations are the same in each epoch" \
   test "$(sed -n 's/.*"validation.loss": \([^,}]*\).*/\1/p' plain1.evals | sort -u | wc -l)" = 1
-for epoch in 0 1 2; do check "one order on any number of ranks, epoch $epoch" sh -c "
-  paste plain1.$epoch plain2.$epoch | awk '{ d = \$1 - \$2; if (d < 0) d = -d; if (d > 1e-5) exit 1; n++ } END { exit !n }'"; done
+same_order() { paste "plain1.$1" "plain2.$1" | pairs_within 1e-5 1; }
+for epoch in 0 1 2; do check "one order on any number of ranks, epoch $epoch" same_order $epoch; done
 # Resumed in the second epoch, a run gives its steps what they would have been given.
 # shellcheck disable=SC2086
 ran "stopped in the second epoch" cut $still data.augment.freq_masks=0 training.max_epochs=0 training.max_steps=6

@@ -19,7 +19,7 @@ same() {
 }
 arena() { sed -n 's/^  train[^ ]* .*arena *\([0-9.]* [kMG]*B\),.*/\1/p' "$log" | head -1; }
 bytes() { echo "$1" | awk '{ u["B"] = 1; u["kB"] = 1e3; u["MB"] = 1e6; u["GB"] = 1e9; printf "%d\n", $1 * u[$2] }'; }
-less() { test "$(bytes "$2")" -gt 0 && awk -v a="$(bytes "$1")" -v b="$(bytes "$2")" -v most="$3" 'BEGIN { exit !(a < most * b) }'; }
+less() { compare "$(bytes "$1")" "$(bytes "$2")" "$3" 'b > 0 && a < c * b'; }
 
 # pair NAME PARTS ARGUMENTS...: trains with and without, and compares.
 pair() {

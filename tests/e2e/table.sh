@@ -11,7 +11,7 @@ table() {
 # accurate NAME LEAST: the last run's accuracy on validation samples.
 accurate() {
   got=$(sed -n 's/^validation set: .*accuracy //p' "$log")
-  if [ "$code" = 0 ] && awk -v a="$got" -v b="$2" 'BEGIN { exit !(a != "" && a >= b) }'; then
+  if [ "$code" = 0 ] && compare "$got" "$2" 0 'a >= b'; then
     ok "$1"
   else
     fail "$1" "exit code $code, accuracy '$got'"

@@ -22,7 +22,7 @@ evaluate() { # evaluate OUT [key=value ...]
   evaluated=$scratch/evaluated
   "$graphrun" eval "$scratch/$evaluate_out" --which=last --json "$@" >"$evaluated" 2>"$(new_log)"
 }
-between() { awk -v v="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(v + 0 > low && v + 0 < high) }'; }
+between() { compare "$1" "$2" "$3" 'b < a && a < c'; }
 
 # ---- Wherever metrics are
 spaced "a run" run

@@ -32,7 +32,7 @@ done
 # ---- Transcripts of one that has learned to write
 # shellcheck disable=SC2086
 pairs limited learned $shape distributed.ranks=1 training.max_steps=250 model.params.dropout=0 training.lr=5e-3
-check "one that has learned" awk -v loss="$(loss learned 249)" 'BEGIN {exit !(loss < 1)}'
+check "one that has learned" below "$(loss learned 249)" 1
 # said [key=value ...]: what it writes of all tones; wrong [key=value ...]: what is wrong with those of validation
 said() { "$graphrun" predict learned data/tones.jsonl generation.max_tokens=12 "$@" 2>predict.log; }
 wrong() { "$graphrun" eval learned --json generation.max_tokens=12 "$@" 2>eval.log; }

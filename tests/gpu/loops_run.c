@@ -114,7 +114,7 @@ double loops_worst(const loops_numbers *x, const loops_numbers *y) {
   for (int64_t i = 0; i < x->n; i++) {
     if (fabs(y->value[i]) > most) most = fabs(y->value[i]);
     double difference = fabs(x->value[i] - y->value[i]);
-    if (!(difference <= off)) off = difference;
+    off = check_worse(off, difference);
   }
   return off / most;
 }

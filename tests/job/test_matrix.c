@@ -66,7 +66,7 @@ typedef struct counts {
 
 static void check_losses(const char *name, const cell_run *r, const double *want, double most) {
   double worst = 0;
-  for (int i = 0; i < CELL_STEPS; i++) worst = fmax(worst, fabs(r->loss[i] / want[i] - 1));
+  for (int i = 0; i < CELL_STEPS; i++) worst = check_worse(worst, fabs(r->loss[i] / want[i] - 1));
   CHECK(worst <= most, "%s: losses differ by %g, more than %g", name, worst, most);
   CHECK(r->alike, "%s: ranks have other losses", name);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/train/saving/source.h"
+#include "tests/check.h"
 
 static const double TOLERANCE = 1e-5;
 
@@ -40,7 +41,7 @@ static int compare(gr_arena *a, gr_tensor_source *before, gr_tensor_source *afte
   const float *x = read_tensor(a, before, there, &m), *y = read_tensor(a, after, there, &k);
   if (!x || !y || n != m || n != k) return fprintf(stderr, "'%s' is not there\n", there), 1;
   double worst = 0;
-  for (int64_t i = 0; i < n; i++) worst = fmax(worst, fabs((double)x[i] - y[i] - g[i]));
+  for (int64_t i = 0; i < n; i++) worst = check_worse(worst, fabs((double)x[i] - y[i] - g[i]));
   if (worst <= TOLERANCE) return 0;
   return fprintf(stderr, "the gradient of '%s' differs by %g\n", there, worst), 1;
 }

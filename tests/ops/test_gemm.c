@@ -22,65 +22,93 @@ static double element(const value *v, bool t, int64_t i, int64_t j) {
   return (double)x[t ? j * v->type.dim[1] + i : i * v->type.dim[1] + j];
 }
 
-// c holds `before` first; columns beyond g->n are another's and must stay.
-static void check_product(const gr_gemm *g, const value *a, const value *b, const value *before,
-                          const value *c, const char *who) {
+// What a product must be: columns beyond g->n are another's and stay. `before` is what c holds first.
+static double *reference(const gr_gemm *g, const value *a, const value *b, const value *before) {
+  double *want = malloc(sizeof *want * (size_t)(g->m * g->ldc));
+  if (!want) abort();
+  for (int64_t i = 0; i < g->m; i++)
+    for (int64_t j = 0; j < g->ldc; j++) {
+      double sum = g->add || j >= g->n ? element(before, false, i, j) : 0;
+      for (int64_t p = 0; j < g->n && p < g->k; p++)
+        sum += element(a, g->ta, i, p) * element(b, g->tb, p, j);
+      want[i * g->ldc + j] = sum;
+    }
+  return want;
+}
+
+static void check_against(const gr_gemm *g, const double *want, const value *c, const char *who) {
   double far = 0;
   bool stays = true;
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->ldc; j++) {
-      double old = element(before, false, i, j), got = element(c, false, i, j),
-             sum = g->add ? old : 0;
-      for (int64_t p = 0; j < g->n && p < g->k; p++)
-        sum += element(a, g->ta, i, p) * element(b, g->tb, p, j);
-      if (j < g->n) far = fmax(far, fabs(got - sum) / (1 + sqrt((double)g->k)));
-      stays &= j < g->n || old == got;
+      double off = fabs(element(c, false, i, j) - want[i * g->ldc + j]);
+      if (j < g->n) far = check_worse(far, off / (1 + sqrt((double)g->k)));
+      stays &= j < g->n || off == 0;
     }
   CHECK(far < 6e-6 && stays, "%s: %d%d %lld x %lld x %lld%s: off by %g%s", who, g->ta, g->tb,
         (long long)g->m, (long long)g->n, (long long)g->k, g->add ? " added" : "", far,
         stays ? "" : ", and wrote beyond its columns");
 }
 
-static void try_shape(gr_gemm_kernel kernel, const char *who, int64_t m, int64_t n, int64_t k) {
+static void check_product(const gr_gemm *g, const value *a, const value *b, const value *before,
+                          const value *c, const char *who) {
+  double *want = reference(g, a, b, before);
+  check_against(g, want, c, who);
+  free(want);
+}
+
+typedef struct kernel {
+  const char *name;
+  gr_gemm_kernel run;
+} kernel;
+
+// The same product by each of n kernels.
+static void try_shape(const kernel *kernels, int n_kernels, int64_t m, int64_t n, int64_t k) {
   for (int how = 0; how < 8; how++) {
     bool ta = how & 1, tb = how & 2;
     value a = filled(ta ? k : m, (ta ? m : k) + 3, 1), b = filled(tb ? n : k, (tb ? k : n) + 5, 2);
-    value before = filled(m, n + 2, 3), c = value_copy(&before);
+    value before = filled(m, n + 2, 3);
     gr_gemm g = gr_gemm_dense(ta, tb, m, n, k);
     g.lda = a.type.dim[1], g.ldb = b.type.dim[1], g.ldc = n + 2, g.add = how & 4;
-    kernel(&g, a.data, b.data, c.data);
-    check_product(&g, &a, &b, &before, &c, who);
-    value_free(&a), value_free(&b), value_free(&before), value_free(&c);
+    double *want = reference(&g, &a, &b, &before);
+    for (int i = 0; i < n_kernels; i++) {
+      value c = value_copy(&before);
+      kernels[i].run(&g, a.data, b.data, c.data);
+      check_against(&g, want, &c, kernels[i].name);
+      value_free(&c);
+    }
+    free(want);
+    value_free(&a), value_free(&b), value_free(&before);
   }
 }
 
-static void edges(gr_gemm_kernel kernel, const char *who) {
+// Sizes that meet every edge of the tiles, by all kernels: their operands and sums are made once.
+static void edges(void) {
   static const int64_t sizes[] = {1, 2, 5, 8, 15, 16, 17, 33, 50};
+  MUST(gr_gemm_open());
+  const kernel all[] = {{"plain", gr_gemm_plain},
+                        {"packed", gr_gemm_packed},
+                        {"chosen", gr_gemm_one},
+                        {"oneDNN", gr_gemm_onednn()}};
+  const int n = gr_gemm_onednn() ? 4 : 3;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++)
       for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        try_shape(kernel, who, sizes[i], sizes[j], sizes[k]);
-  try_shape(kernel, who, 9, 49, 1030);
+        try_shape(all, n, sizes[i], sizes[j], sizes[k]);
+  try_shape(all, n, 9, 49, 1030);
 }
 
-static void plain(void) { edges(gr_gemm_plain, "plain"); }
-
-static void packed(void) {
-  edges(gr_gemm_packed, "packed");
-  try_shape(gr_gemm_packed, "packed", 200, 70, 600);
-  try_shape(gr_gemm_packed, "packed", 20, 1100, 33);
+static void blocks(void) {
+  static const kernel packed = {"packed", gr_gemm_packed}, chosen = {"chosen", gr_gemm_one};
+  MUST(gr_gemm_open());
+  try_shape(&packed, 1, 200, 70, 600);
+  try_shape(&packed, 1, 20, 1100, 33);
+  try_shape(&chosen, 1, 130, 70, 65);
 }
 
 static void onednn(void) {
   MUST(gr_gemm_open());
-  if (!gr_gemm_onednn()) SKIP("built without oneDNN");
-  edges(gr_gemm_onednn(), "oneDNN");
-}
-
-static void chosen(void) {
-  MUST(gr_gemm_open());
-  edges(gr_gemm_one, "chosen");
-  try_shape(gr_gemm_one, "chosen", 130, 70, 65);
+  if (!gr_gemm_onednn()) SKIP("built without oneDNN: `edges` has the other kernels");
 }
 
 // The right operand packed first, as stored and transposed.
@@ -180,7 +208,6 @@ static void shared(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"plain", plain}, {"packed", packed}, {"onednn", onednn},
-             {"chosen", chosen}, {"by_packed", by_packed}, {"threads", threads},
-             {"shared", shared});
+  return RUN(argc, argv, {"edges", edges}, {"blocks", blocks}, {"onednn", onednn},
+             {"by_packed", by_packed}, {"threads", threads}, {"shared", shared});
 }

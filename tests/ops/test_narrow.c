@@ -88,7 +88,7 @@ static void packed_by(bool plain) {
             double sum = 0;
             for (int k = 0; k < K; k++)
               sum += number(a, i * K + k) * number(b, tb ? j * K + k : k * n + j);
-            worst = fmax(worst, fabs(sum - (double)c[i * n + j]));
+            worst = check_worse(worst, fabs(sum - (double)c[i * n + j]));
           }
         CHECK(worst < 1e-4, "%d x %d, transposed %d: off by %g", m, n, tb, worst);
       }

@@ -27,14 +27,13 @@ static int64_t count(int t) {
 
 // The bytes of a whole tensor: noise for some, so that frames do not shrink, runs for others.
 static unsigned char *make(int t, uint64_t seed) {
-  size_t n = (size_t)(count(t) * tensors[t].bytes);
-  unsigned char *p = malloc(n + 8);
+  int64_t blocks = (count(t) * tensors[t].bytes + 15) / 16;  // of four words
+  uint32_t *words = malloc((size_t)blocks * 16 + 16);
   gr_rng rng = gr_rng_make(seed, tensors[t].name, 0);
-  for (size_t i = 0; i < n; i += 4) {
-    uint32_t word = t == 4 ? (uint32_t)(i / 3000) : gr_rng_u32(&rng, i);
-    memcpy(p + i, &word, n - i < 4 ? n - i : 4);
-  }
-  return p;
+  if (!words) abort();
+  gr_rng_blocks(&rng, 0, blocks, words);
+  for (int64_t i = 0; t == 4 && i < 4 * blocks; i++) words[i] = (uint32_t)(i / 750);
+  return (unsigned char *)words;
 }
 
 // Rank r's share of dimension d: the first ranks have one more where it does not divide.
@@ -45,16 +44,16 @@ static void share(int64_t n, int r, int ranks, int64_t *offset, int64_t *size) {
 
 // Copies the slice out of (or, if back, into) the whole.
 static void slice(const gr_tensor_slice *p, int bytes, unsigned char *whole, bool back) {
-  int64_t index[3] = {0}, n = 1, s[3] = {1, 1, 1}, d3[3] = {1, 1, 1}, o[3] = {0};
+  int64_t s[3] = {1, 1, 1}, d3[3] = {1, 1, 1}, o[3] = {0};
   for (int d = 0; d < p->rank; d++) {
     int k = 3 - p->rank + d;
-    s[k] = p->size[d], d3[k] = p->dims[d], o[k] = p->offset[d], n *= p->size[d];
+    s[k] = p->size[d], d3[k] = p->dims[d], o[k] = p->offset[d];
   }
-  for (int64_t i = 0; i < n; i++) {
-    index[2] = i % s[2], index[1] = i / s[2] % s[1], index[0] = i / s[2] / s[1];
-    int64_t w = ((index[0] + o[0]) * d3[1] + index[1] + o[1]) * d3[2] + index[2] + o[2];
-    unsigned char *in = (unsigned char *)p->data + i * bytes, *out = whole + w * bytes;
-    memcpy(back ? out : in, back ? in : out, (size_t)bytes);
+  unsigned char *in = p->data;
+  for (int64_t i = 0; i < s[0] * s[1]; i++, in += s[2] * bytes) {
+    int64_t w = ((i / s[1] + o[0]) * d3[1] + i % s[1] + o[1]) * d3[2] + o[2];
+    unsigned char *out = whole + w * bytes;
+    memcpy(back ? out : in, back ? in : out, (size_t)(s[2] * bytes));
   }
 }
 

@@ -17,6 +17,9 @@ static const bool sanitised = false;
 
 #define IN(body) "return { lr = function(ctx)\n" body "\nreturn ctx.lr end }"
 #define LONG(c) "local a = string.rep(" c ", 1 << 23) local x, y = a .. 'x', a .. 'y'\n"
+// Strings of 1 MiB and of 100 bytes less, made in few steps.
+#define MEBI "(('x'):rep(1 << 10)):rep(1 << 10)"
+#define LESS "(('x'):rep(12)):rep(87373)"
 #define SORT "local t = {} for i = 1, 1e5 do t[i] = i % 2 == 0 and x or y end\ntable.sort(t)"
 
 // -- Functions of C that take long -------------------------------------------------------
@@ -205,17 +208,16 @@ static void memory(void) {
     const char *script;
     bool fits;
   } all[] = {
-      {IN("for i = 1, 400 do local s = ('x'):rep(1 << 20) .. i end"), true},
+      {IN("for i = 1, 400 do local s = " MEBI " .. i end"), true},
       {IN("for i = 1, 200 do local t = {} for k = 1, 10000 do t[k] = k end end"), true},
       {IN("for i = 1, 50 do local t = {} for k = 1, 1000 do t[k] = { k } end end"), true},
-      {IN("local t = {} for i = 1, 40 do t[i] = ('x'):rep((1 << 20) - 100) .. i end"), true},
-      {IN("local t = {} for i = 1, 64 do t[i] = ('x'):rep((1 << 20) - 100) .. i end"), false},
+      {IN("local t = {} for i = 1, 40 do t[i] = " LESS " .. i end"), true},
+      {IN("local t = {} for i = 1, 64 do t[i] = " LESS " .. i end"), false},
       {IN("for i = 1, 2e6 do local f = function() return i end end\n"
-          "local t = {} for i = 1, 70 do t[i] = ('x'):rep((1 << 20) - 100) .. i end"),
+          "local t = {} for i = 1, 70 do t[i] = " LESS " .. i end"),
        false},
-      {IN("local t = {} for i = 1, 64 do\nlocal ok = pcall(function() t[i] = ('x'):rep(1 << 20) .. "
-          "i "
-          "end) t[i] = ok or nil end\nlocal s = ('x'):rep(1 << 20)"),
+      {IN("local t = {} for i = 1, 64 do\nlocal ok = pcall(function() t[i] = " MEBI " .. i end)\n"
+          "t[i] = ok or nil end\nlocal s = " MEBI),
        true},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
