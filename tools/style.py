@@ -222,6 +222,7 @@ def header_alone(path, cc="gcc"):
                           "-include", str(path), "-x", "c", "/dev/null"], capture_output=True, text=True)
     return run.returncode == 0
 
+SHELL_FUNCTION = re.compile(r"^ *(\w+)\(\) *[{(]", re.M)
 UNWANTED = re.compile(r"\b(?:goto|TODO|FIXME|XXX)\b")
 
 def main():
@@ -260,11 +261,15 @@ def main():
             bad.append(f"{path}: the folder says '{path.parent.name}' already")
         if path.suffix == ".h" and not header_alone(path):
             bad.append(f"{path}: does not compile on its own")
+    shared = set(SHELL_FUNCTION.findall((ROOT / "tests/e2e/lib.sh").read_text()))
     for path in sorted((ROOT / "tests").rglob("*.sh")):
+        if "/lib.sh" in path.read_text():
+            bad += [f"{path.relative_to(ROOT)}: {name}() is another function in tests/e2e/lib.sh"
+                    for name in SHELL_FUNCTION.findall(path.read_text()) if name in shared]
         bad += [f"{path.relative_to(ROOT)}:{number}: >\"$(new_log)\" (tests/e2e/lib.sh): what is left of an earlier "
                 "command writes to the same file" for number, line in enumerate(path.read_text().splitlines(), 1)
                 if re.search(r'(?<!>)>"\$log"', line)]
-        bad += [f"{path.relative_to(ROOT)}:{number}: near, within or pairs_within (tests/e2e/lib.sh): for awk a word is 0"
+        bad += [f"{path.relative_to(ROOT)}:{number}: near, close_to or pairs_within (tests/e2e/lib.sh): for awk a word is 0"
                 for number, line in enumerate(path.read_text().splitlines(), 1) if re.search(r"\bd = -d\b|\? -d : d\b", line)]
     pages = [f.relative_to(ROOT) for g in ("*.md", "docs/**/*", "graphs/**/*", "configs/**/*", "hooks/**/*", "cli/new/**/*")
              for f in sorted(ROOT.glob(g)) if f.suffix in (".md", ".yaml", ".lua", ".txt", ".def")]

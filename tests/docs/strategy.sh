@@ -23,6 +23,5 @@ check "... over the axis shard alone" sh -c 'case $1 in *\"shard\":\ \"S0\"*) tr
 check "... and every weight whole" test "$(layouts weight)" = '"replicate": "R", "shard": "R";'
 expect "it trains" 0 '^validation set: loss' -- "$graphrun" run.yaml distributed.strategy=hzero1 "$mesh" output.dir=hzero1
 expect "... and so does ddp" 0 '^validation set: loss' -- "$graphrun" run.yaml distributed.strategy=ddp output.dir=ddp
-loss() { sed -n 's/.*"validation.loss": \([0-9.]*\).*/\1/p' "$1/epochs.jsonl" | tail -1; }
-check "... to the same loss" near "$(loss hzero1)" "$(loss ddp)" 1e-4
+check "... to the same loss" near "$(valid_loss hzero1)" "$(valid_loss ddp)" 1e-4
 counts

@@ -132,7 +132,8 @@ expect "one that is not known" 65 "calls" -- \
 expect "no place for the file" 74 "none/here.yaml" -- $alone "$graphrun" check --calibrate=none/here.yaml
 
 # ---- Ranks of another launcher
-by_hand="WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29461"
+new_port
+by_hand="WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port"
 # shellcheck disable=SC2086
 env RANK=1 $by_hand timeout -k 5 "$limit" "$graphrun" check >other.log 2>&1 </dev/null &
 # shellcheck disable=SC2086

@@ -50,16 +50,17 @@ kill "$pid"
 ended
 check "... and stops as usual" test "$code" = 75
 
-# by_hand OUT RANK PORT: a rank without a launcher.
+# by_hand OUT RANK: a rank without a launcher.
 by_hand() {
-  RANK=$2 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$3 timeout -k 5 "$limit" "$graphrun" \
+  RANK=$2 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout -k 5 "$limit" "$graphrun" \
     "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \
     "output.dir=$scratch/$1" distributed.heartbeat=5 distributed.timeout=100000 distributed.ranks=auto \
     training.max_steps=1000000 training.eval_every=0 >"hand$2.log" 2>&1 </dev/null &
 }
-by_hand hand 0 $((20000 + $$ % 10000))
+new_port
+by_hand hand 0
 watcher=$!
-by_hand hand 1 $((20000 + $$ % 10000))
+by_hand hand 1
 other=$!
 wait_steps hand 20
 silent=$(rank_of hand 1)

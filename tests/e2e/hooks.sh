@@ -174,7 +174,7 @@ family() {
   echo "$1"
   for of in $(children "$1"); do family "$of"; done
 }
-gone() {
+ended_all() {
   for at in $1; do
     case $(cat "/proc/$at/stat" 2>/dev/null) in *') Z '*) ;; ?*) return 1 ;; esac
   done
@@ -209,7 +209,7 @@ kill -TERM "$pid"
 ended
 printf '%s\n' "spins.lua:[67]: hook 'lr' was cut off" 'stopped by a signal at step 3' >patterns
 verdict "SIGTERM while a hook does not end" 75
-check "... nothing is left running" gone "$all"
+check "... nothing is left running" ended_all "$all"
 # shellcheck disable=SC2086
 tones spins $two training.max_steps=6 checkpoint.resume=auto "hooks=[$scratch/spins.lua]" \
   hooks_params={spin:false}
@@ -227,7 +227,7 @@ all=$(family "$pid")
 check "a run and its hooks are two processes" test "$(echo "$all" | wc -l)" -ge 2
 kill -9 "$pid"
 ended
-check "kill -9 of the run: no process is left" within gone "$all"
+check "kill -9 of the run: no process is left" within ended_all "$all"
 
 # ---- ctx and hooks_params
 

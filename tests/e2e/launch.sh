@@ -11,7 +11,6 @@ for script in slurm ranks; do
     skip "... and has no warnings" "no shellcheck"
   fi
 done
-port=$((20000 + $$ % 9000))
 tones="$source/tests/e2e/tones.yaml data.manifest=$scratch/data/tones.jsonl model.graph=$source/graphs/lmu_asr.yaml training.max_steps=4"
 
 # ---- Slurm: a stand-in for srun starts two tasks of what it is asked to, and scontrol notes what it is asked.
@@ -35,6 +34,7 @@ slurm() {
   slurm_env=
   while [ "$1" != -- ]; do slurm_env="$slurm_env $1" && shift; done
   shift
+  new_port
   # shellcheck disable=SC2086
   limited env PATH="$scratch/bin:$PATH" GRAPHRUN="$graphrun" SLURM_JOB_ID=$port OUTPUT="$scratch/slurm" $slurm_env \
     sh "$launch/slurm.sh" $tones "$@"
@@ -59,7 +59,7 @@ expect "without a configuration" 64 'usage: sbatch' -- sh "$launch/slurm.sh"
 machines() {
   out=$1
   shift
-  port=$((port + 29))
+  new_port
   for node in 0 1; do
     # shellcheck disable=SC2086
     RANKS_PER_NODE=1 NODES=2 JOB_COMPLETION_INDEX=$node MASTER_ADDR=127.0.0.1 MASTER_PORT=$port GRAPHRUN="$graphrun" \

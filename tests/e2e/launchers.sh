@@ -5,15 +5,6 @@
 make_data
 steps="training.max_steps=12 checkpoint.every_steps=6 checkpoint.keep_last=0 distributed.ranks=auto"
 
-# A port that nothing listens on: ports below the range that the system gives out by itself.
-port=$((20000 + $$ % 9000))
-new_port() {
-  port=$((port + 17))
-  while grep -qi ": *[0-9A-F]*:$(printf %04X $port) " /proc/net/tcp /proc/net/tcp6 2>/dev/null; do
-    port=$((port + 17))
-  done
-}
-
 # rank R OUT VARIABLES -- [key=value ...]: in the background; its output is in OUT.R.log, and its exit
 # code in OUT.R.code.
 rank() {

@@ -223,13 +223,26 @@ same_tensors() {
   [ -n "$(ls -A "$1")" ] && diff -r -x manifest.json "$1" "$2" >"$scratch/diff" 2>&1
 }
 
+# new_port: sets $port, to one that nothing listens on, below the range that the system gives out by itself.
+port=$((20000 + $$ % 9000))
+new_port() {
+  port=$((port + 17))
+  while grep -qi ": *[0-9A-F]*:$(printf %04X $port) " /proc/net/tcp /proc/net/tcp6 2>/dev/null; do
+    port=$((port + 17))
+  done
+}
+
 # loss OUT STEP: of that row.
 loss() {
   sed -n "$(($2 + 1))s/.*\"loss\": \([^,]*\),.*/\1/p" "$1/metrics.jsonl"
 }
+# valid_loss OUT: of its validation set, at the end.
+valid_loss() {
+  sed -n 's/.*"validation.loss": \([^,}]*\).*/\1/p' "$1/training_results.json" | head -1
+}
 
 # Comparisons, which hold of numbers alone: for awk a word is 0, nothing is less than all, and NaN may be equal.
-#   near A B RELATIVE    within A B MOST: |A - B|    below A B [MARGIN]: A < B - MARGIN
+#   near A B RELATIVE    close_to A B MOST: |A - B|    below A B [MARGIN]: A < B - MARGIN
 #   pairs_within MOST LEAST: at least LEAST lines are two such numbers each, and no line is anything else
 distance='function number(x) { return x ~ /^[-+]?[0-9]+[.]?[0-9]*([eE][-+]?[0-9]+)?$/ }
   function size(x) { return x < 0 ? -x : x }'
@@ -237,7 +250,7 @@ compare() { # A B C CONDITION
   awk -v a="$1" -v b="$2" -v c="$3" "$distance BEGIN { exit !(number(a) && number(b) && number(c) && $4) }"
 }
 near() { compare "$1" "$2" "$3" 'size(a - b) <= c * size(a)'; }
-within() { compare "$1" "$2" "$3" 'size(a - b) <= c'; }
+close_to() { compare "$1" "$2" "$3" 'size(a - b) <= c'; }
 below() { compare "$1" "$2" "${3:-0}" 'a < b - c'; }
 pairs_within() {
   awk -v most="$1" -v least="$2" "$distance"'

@@ -15,8 +15,7 @@ checkpoint: {every_steps: 1, keep_last: 20}
 distributed: {ranks: 1, backend: loopback}
 YAML
 lora="model.lora={match:'*.{q,k,v,o}',rank:4,alpha:8,dropout:0.1}"
-loss() { sed -n 's/.*"validation.loss": \([^,}]*\).*/\1/p' "$1/training_results.json" | head -1; }
-close() { within "$1" "$2" "${3:-1e-5}"; }
+close() { close_to "$1" "$2" "${3:-1e-5}"; }
 same() { test -n "$(weight "$1" last "$3")" && test "$(weight "$1" last "$3")" = "$(weight "$2" last "$3")"; }
 
 stays() { test -n "$(weight "$1" 1 "$2")" && test "$(weight "$1" 1 "$2")" = "$(weight "$1" last "$2")"; }
@@ -31,7 +30,7 @@ expect "the plan says what is trained" 0 "^parameters  1,024 trained numbers of 
 q=body.layers.0.attention.q
 expect "adapters on one rank" 0 "tensors are those of base" "8 are missing and keep their initial values: .*lora_A" -- \
   "$graphrun" small.yaml "$lora" output.dir=one model.init_from=base
-check "... learn" below "$(loss one)" "$(loss base)" 0.01
+check "... learn" below "$(valid_loss one)" "$(valid_loss base)" 0.01
 check "... and change no other weight" same one base $q.weight
 check "... nor the embedding" same one base tokens.weight
 check "... the adapters change" changed one $q.lora_A.weight
@@ -39,13 +38,13 @@ for how in "2 ddp" "3 ddp" "2 zero1" "3 zero2" "2 fsdp" "3 fsdp" "2 tp"; do
   n=${how% *} strategy=${how#* }
   expect "on $n ranks with $strategy" 0 -- "$graphrun" small.yaml "$lora" output.dir="$strategy$n" model.init_from=base \
     distributed.ranks="$n" distributed.strategy="$strategy"
-  check "... the loss of one" close "$(loss one)" "$(loss "$strategy$n")"
+  check "... the loss of one" close "$(valid_loss one)" "$(valid_loss "$strategy$n")"
 done
 check "tp splits the adapters as their layers" sh -c \
   "'$graphrun' plan small.yaml \"$lora\" --ranks=2 distributed.strategy=tp --dump=lint |
    grep -q 'weight $q.lora_B.weight : f32\[32,4\] tp:S0'"
 expect "in bf16" 0 -- "$graphrun" small.yaml "$lora" output.dir=bf16 model.init_from=base training.precision=bf16
-check "... nearly the same" close "$(loss one)" "$(loss bf16)" 0.05
+check "... nearly the same" close "$(valid_loss one)" "$(valid_loss bf16)" 0.05
 
 # ---- Merged, and taken up again ---------------------------------------------------------------------
 
@@ -54,7 +53,7 @@ still="training.max_steps=1 training.lr=0"
 # shellcheck disable=SC2086
 expect "a model without adapters takes them" 0 "20 tensors are those of merged.safetensors" -- \
   "$graphrun" small.yaml output.dir=merged model.init_from=merged.safetensors $still
-check "... with the loss of the adapters" close "$(loss one)" "$(loss merged)"
+check "... with the loss of the adapters" close "$(valid_loss one)" "$(valid_loss merged)"
 expect "export --lora" 0 "^out: 8 tensors, 4096 bytes" -- "$graphrun" export one out --which=last --lora
 check "... PEFT's settings" grep -q '"r": 4,' out/adapter_config.json
 cat >again.yaml <<YAML
@@ -68,7 +67,7 @@ YAML
 # shellcheck disable=SC2086
 expect "base and adapter of two files" 0 "8 tensors are those of out/adapter_model.safetensors, 8 of them renamed" -- \
   "$graphrun" again.yaml output.dir=again $still
-check "... with the loss of the adapters" close "$(loss one)" "$(loss again)"
+check "... with the loss of the adapters" close "$(valid_loss one)" "$(valid_loss again)"
 
 # ---- Several ----------------------------------------------------------------------------------------
 

@@ -2,9 +2,6 @@
 . "${0%/*}/lib.sh"
 make_data
 tones="$source/tests/e2e/tones.yaml model.graph=$source/graphs/lmu_asr.yaml data.manifest=$scratch/data/tones.jsonl"
-has_module() {
-  [ -f "${graphrun%/*}/graphrun_$1.so" ]
-}
 # loads COMMAND...: runs it; the names of all that the loader brought in are in the file `loaded`.
 loads() {
   rm -f loader.*

@@ -16,7 +16,7 @@ expect "a recording of fewer moments than a window" 0 "^skipped 1 of [0-9]* samp
 # ---- The user's own data
 tr , ';' <made/table/data.csv >semicolons.csv
 sed 1d made/regression/data.csv >headless.csv
-from() { # NAME DATA KIND SAID...: makes own/NAME of the data, and trains it a little
+made_from() { # NAME DATA KIND SAID...: makes own/NAME of the data, and trains it a little
   from_name=$1 from_data=$2 from_kind=$3
   shift 3
   expect "new --from=$from_data" 0 "^own/$from_name: a project for $from_kind" "$@" -- "$graphrun" new "own/$from_name" --from="$from_data"
@@ -25,8 +25,8 @@ from() { # NAME DATA KIND SAID...: makes own/NAME of the data, and trains it a l
   (cd "own/$from_name" && exec "$graphrun" config.yaml output.dir=run training.max_epochs=1 >"$(new_log)" 2>&1)
   check "... which trains" test -s "own/$from_name/run/training_results.json"
 }
-from semicolons semicolons.csv "rows of numbers with a class" "to predict: 'fruit', 3 classes"
-from headless headless.csv "rows of numbers with a value" "to predict: 'c4', a number"
+made_from semicolons semicolons.csv "rows of numbers with a class" "to predict: 'fruit', 3 classes"
+made_from headless headless.csv "rows of numbers with a value" "to predict: 'c4', a number"
 # Texts as JSON lines, series, and rows of series.
 sed -n 's/^\(.*\),\([a-z]*\)$/{"id": 1, "topic": "\2", "message": "\1"}/p' made/texts/data.csv | sed 1d >letters.jsonl
 {
@@ -40,28 +40,28 @@ cp motion_TRAIN.ts motion_TEST.ts
   printf '@attribute kind {rest,swing,shake}\n@data\n'
   sed -n 's/:.*:/,/p' motion_TRAIN.ts | grep -v '^@'
 } >motion.arff
-from letters letters.jsonl "texts with a class" "texts, in 'message'; to predict: 'topic', 3 classes"
-from motion motion_TRAIN.ts "recordings of sensors" "60 series of 2 channels, 3 classes"
+made_from letters letters.jsonl "texts with a class" "texts, in 'message'; to predict: 'topic', 3 classes"
+made_from motion motion_TRAIN.ts "recordings of sensors" "60 series of 2 channels, 3 classes"
 check "... with the other file for validation" grep -q 'eval_path: .*motion_TEST.ts' own/motion/config.yaml
-from rows motion.arff "recordings of sensors" "60 series, 3 classes"
+made_from rows motion.arff "recordings of sensors" "60 series, 3 classes"
 printf '@relation r\n@attribute a real\n@attribute kind {u,v}\n@data\n%s' "$(awk 'BEGIN { for (i = 0; i < 60; i++) print i % 2 + i / 100 (i % 2 ? ",v" : ",u") }')" >flowers.arff
-from flowers flowers.arff "rows of numbers with a class" "to predict: 'kind', 2 classes"
+made_from flowers flowers.arff "rows of numbers with a class" "to predict: 'kind', 2 classes"
 # Series of one moment, and a text with nothing left for validation.
 printf '@univariate true\n@classLabel true a b\n@data\n%s' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print i % 2 + i / 100 (i % 2 ? ":b" : ":a") }')" >short.ts
-from short short.ts "recordings of sensors" "40 series of 1 channel, 2 classes"
+made_from short short.ts "recordings of sensors" "40 series of 1 channel, 2 classes"
 printf '%100s' text >few.txt
-from few few.txt text "none of 1 samples is for validation: .*a larger data.validation_fraction than 0.1"
+made_from few few.txt text "none of 1 samples is for validation: .*a larger data.validation_fraction than 0.1"
 printf '@targetLabel true\n@data\n1,2:3\n' >values.ts
 expect "new --from series with values to predict" 2 "values.ts:1.* no classes" -- "$graphrun" new own/values --from=values.ts
-from images made/image/images images "180 images of 3 classes"
+made_from images made/image/images images "180 images of 3 classes"
 mkdir -p deep/all/circle/old deep/all/square && cp made/image/images/circle/0* deep/all/circle/old && cp made/image/images/square/0* deep/all/square
-from deep deep images "20 images of 2 classes"
+made_from deep deep images "20 images of 2 classes"
 mkdir -p parts/train parts/val parts/test && cp -r deep/all/* parts/train && cp -r deep/all/* parts/val && cp -r deep/all/* parts/test
-from parts parts images "^20 images to train on, 20 of '.*/parts/val' for validation" "^not used: '.*/parts/test'"
+made_from parts parts images "^20 images to train on, 20 of '.*/parts/val' for validation" "^not used: '.*/parts/test'"
 check "... from the folders of the splits" grep -q 'eval_path: .*parts/val"' own/parts/config.yaml
 printf 'file,kind\ndeep/all/square/00.ppm,a\n' >files.csv
 expect "new --from a list of images with other columns" 66 "files.csv:1:1: .*'file' names files, and this is no list" "hint: a list has the columns path and label" -- "$graphrun" new own/files --from=files.csv
-from clips made/video/clips/list.csv "clips of videos" "120 videos"
+made_from clips made/video/clips/list.csv "clips of videos" "120 videos"
 # short FRAMES: a list of 24 videos of that many frames and more
 short() {
   echo path,label >"short$1.csv"
@@ -73,13 +73,13 @@ short() {
   done
 }
 short 5 && short 2 && short 1
-from short5 short5.csv "clips of videos" "clips of 5 frames, as the shortest video has"
-from short2 short2.csv "clips of videos" "clips of 2 frames, as the shortest video has"
+made_from short5 short5.csv "clips of videos" "clips of 5 frames, as the shortest video has"
+made_from short2 short2.csv "clips of videos" "clips of 2 frames, as the shortest video has"
 expect "new --from videos of one frame" 66 "short1.csv:4:1: .*has 1 frame, a clip has 2" "hint: longer videos; or take it out$" -- "$graphrun" new own/stills --from=short1.csv
-from speech made/speech/data/manifest.jsonl recordings 'symbols: "ABCDEF"'
-from text made/text/data.txt text
+made_from speech made/speech/data/manifest.jsonl recordings 'symbols: "ABCDEF"'
+made_from text made/text/data.txt text
 tr ABCDEF abcdef <made/speech/data/manifest.jsonl >made/speech/data/small.jsonl
-from small made/speech/data/small.jsonl recordings 'symbols: "abcdef"'
+made_from small made/speech/data/small.jsonl recordings 'symbols: "abcdef"'
 # Recordings: with a list as LJSpeech's, with one as audio folders have, and with texts beside them.
 mkdir -p lj/wavs hub beside
 cp made/speech/data/*.wav lj/wavs && cp made/speech/data/*.wav hub && cp made/speech/data/*.wav beside && rm beside/119.wav
@@ -87,16 +87,16 @@ sed 's/.*"audio_path": "\([0-9]*\).wav", "text": "\([A-F]*\)".*/\1|x|\2/' made/s
 { echo file_name,transcription && sed 's/\(.*\)|x|\(.*\)/\1.wav,\2/' lj/metadata.csv; } >hub/metadata.csv
 while IFS='|' read -r name _ said; do echo "$said" >"beside/$name.txt"; done <lj/metadata.csv
 rm beside/000.txt
-from ljspeech lj recordings '120 recordings with their texts; symbols: "ABCDEF"'
-from listed lj/metadata.csv recordings '120 recordings with their texts'
+made_from ljspeech lj recordings '120 recordings with their texts; symbols: "ABCDEF"'
+made_from listed lj/metadata.csv recordings '120 recordings with their texts'
 check "... the same project" cmp own/ljspeech/manifest.jsonl own/listed/manifest.jsonl
-from hub hub recordings '120 recordings with their texts'
+made_from hub hub recordings '120 recordings with their texts'
 expect "predict of a folder that holds none" 66 "hint: it takes recordings \(.wav, .flac\), and lists of them" -- "$graphrun" predict own/hub/run own
 # In tables: whatever their columns are called, in a folder of their own, and given as the table.
 mkdir -p shelf/clips && cp hub/*.wav shelf/clips
 { printf 'number;clip;said\n' && sed 's/\(.*\)|x|\(.*\)/\1;clips\/\1.wav;\2/' lj/metadata.csv; } >shelf/list.csv
-from shelf shelf recordings '120 recordings with their texts; symbols: "ABCDEF"'
-from sheet shelf/list.csv recordings '120 recordings with their texts; symbols: "ABCDEF"'
+made_from shelf shelf recordings '120 recordings with their texts; symbols: "ABCDEF"'
+made_from sheet shelf/list.csv recordings '120 recordings with their texts; symbols: "ABCDEF"'
 check "... with epochs for 800 steps" grep -q '^  max_epochs: 133 ' own/shelf/config.yaml
 check "... the same manifest" cmp own/shelf/manifest.jsonl own/sheet/manifest.jsonl
 sed 's/said/said;by/; 2,$s/$/;someone/' shelf/list.csv >shelf/spoken.csv
@@ -105,15 +105,15 @@ expect "new --from=a table of recordings and two texts" 66 "spoken.csv:1:1: .*'c
 expect "new --from=a folder with two lists of recordings" 2 "'.*/shelf/list.csv' and '.*/shelf/spoken.csv' both name recordings" "hint: .*--from=.*list.csv" -- \
   "$graphrun" new own/shelves --from=shelf
 # The test set's recordings have no text either.
-from beside beside recordings '118 recordings with their texts, [0-9]+ without one left out'
+made_from beside beside recordings '118 recordings with their texts, [0-9]+ without one left out'
 printf '\n999|A\n' >>lj/metadata.csv
 expect "new --from a list of a recording that is not there" 66 "metadata.csv:122:1: .*no recording '999'" "wavs" -- "$graphrun" new own/lost --from=lj
 echo 999.wav,A >>hub/metadata.csv
 expect "... with a line of names" 66 "metadata.csv:122:1: .*no recording '999.wav'" -- "$graphrun" new own/lost --from=hub
 mkdir tabular && tr , '|' <made/table/data.csv >tabular/metadata.csv
-from tabular tabular/metadata.csv "rows of numbers with a class"
+made_from tabular tabular/metadata.csv "rows of numbers with a class"
 printf 'a,b,c\n1,2,x\n3,,y\n5,6,x\n%s' "$(awk 'BEGIN { for (i = 0; i < 60; i++) print i "," i * i ",x\n" i "," (-i) ",y" }')" >gaps.csv
-from gaps gaps.csv "rows of numbers with a class" "gaps.csv:3:1: the column .b. has no value" "^skipped 1 of 123 samples: 1 unreadable$" "123 rows of 3 columns;"
+made_from gaps gaps.csv "rows of numbers with a class" "gaps.csv:3:1: the column .b. has no value" "^skipped 1 of 123 samples: 1 unreadable$" "123 rows of 3 columns;"
 # Every command that opens the data says once, in the same words, what it leaves out.
 check "... and so does the run's log" sh -c 'test "$(grep -cE "^warning: skipped: .*gaps.csv:3:1: |^.rank 0. warning: skipped: .*gaps.csv:3:1: |^skipped 1 of 123 samples: 1 unreadable$" own/gaps/run/run.log)" = 2'
 for verb in "eval own/gaps/run" "eval own/gaps/run --json" "predict own/gaps/run gaps.csv" "export own/gaps/run gaps.onnx" \
@@ -129,9 +129,9 @@ printf 'a,b,kind,number\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 90; i++) print i 
 expect "... whose last column counts the rows, with a class written in two ways" 0 "to predict: 'kind', 2 classes" \
   "^the classes 'K ' and 'k' differ in blanks or capitals alone$" -- "$graphrun" new own/counted --from=counted.csv
 sed 's/,[^,]*$//; 2,$s/,K *$/,0.0/; 2,$s/,k$/,1.0/' counted.csv >floats.csv
-from floats floats.csv "rows of numbers with a class" "to predict: 'kind', 2 classes"
+made_from floats floats.csv "rows of numbers with a class" "to predict: 'kind', 2 classes"
 { echo text,label && awk 'BEGIN { for (i = 0; i < 60; i++) print (i % 2 ? "good caf\351 and more,a" : "poor caf\351 and less,b") }'; } >latin.csv
-from latin latin.csv "texts with a class" "60 texts, in 'text'; to predict: 'label', 2 classes"
+made_from latin latin.csv "texts with a class" "60 texts, in 'text'; to predict: 'label', 2 classes"
 printf '{"a": 1, "x": \n' >cut.jsonl
 expect "... of a line of JSON that is cut" 66 "cut.jsonl:1:15: .*expected a value" "hint: each line is an object of JSON" -- "$graphrun" new own/cut --from=cut.jsonl
 sed 's/,[^,]*$/,5.5/; 1s/,5.5/,target/' counted.csv >level.csv
@@ -139,16 +139,16 @@ expect "... of one number to predict" 2 "level.csv:2:1: .*of one value in 'targe
 sed 1q counted.csv >names.csv
 expect "... without rows" 66 "names.csv:1:1: .*no rows, only a line of names" "hint: " -- "$graphrun" new own/names --from=names.csv
 { echo 'sep=;' && cat semicolons.csv; } >excel.csv
-from excel excel.csv "rows of numbers with a class" "600 rows of 4 columns; to predict: 'fruit', 3 classes"
+made_from excel excel.csv "rows of numbers with a class" "600 rows of 4 columns; to predict: 'fruit', 3 classes"
 sed 's/,[^,]*$//' counted.csv | awk -F, 'NR > 1 { print ($3 == "k" ? "spam\tfree prize, call now this number " : "ham\twill you come home for lunch ") NR }' >bare.tsv
-from bare bare.tsv "texts with a class" "90 texts, in 'c1'; to predict: 'c0', 2 classes"
+made_from bare bare.tsv "texts with a class" "90 texts, in 'c1'; to predict: 'c0', 2 classes"
 mkdir years && { sed -n 1p counted.csv && sed -n 2,40p counted.csv; } >years/a.csv && { sed -n 1p counted.csv && sed -n '41,$p' counted.csv; } >years/b.csv
-from years 'years/*.csv' "rows of numbers with a class" "90 rows of 4 columns; to predict: 'kind', 2 classes"
+made_from years 'years/*.csv' "rows of numbers with a class" "90 rows of 4 columns; to predict: 'kind', 2 classes"
 expect "new --from a pattern of texts" 66 "^data error: years/.*.csv.txt: cannot open" "hint: .*a path is that of one file" -- \
   sh -c 'cp years/a.csv years/a.csv.txt && exec "$1" new own/books --from="years/*.csv.txt"' sh "$graphrun"
 tr , '|' <made/table/data.csv >fields.txt
-from fields fields.txt "rows of numbers with a class" "600 rows of 4 columns"
-from parquet "$source/tests/golden/parquet_samples/kinds-0.parquet" "rows of numbers with a class" "100 rows of 5 columns; to predict: 'kind', 3 classes"
+made_from fields fields.txt "rows of numbers with a class" "600 rows of 4 columns"
+made_from parquet "$source/tests/golden/parquet_samples/kinds-0.parquet" "rows of numbers with a class" "100 rows of 5 columns; to predict: 'kind', 3 classes"
 expect "... of Parquet with recordings" 2 "speech-0.parquet' has recordings in it" "hint: .*--data=speech" -- "$graphrun" new own/heard --from="$source/tests/golden/parquet_samples/speech-0.parquet"
 printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv
 expect "new --from a table without numbers" 2 "words.csv:1:1: .*no column but 'kind' is of numbers" "--label=COLUMN" -- "$graphrun" new own/words --from=words.csv
@@ -164,10 +164,10 @@ expect "... a broken table" 66 "broken.csv:3" -- "$graphrun" new own/broken --fr
 printf 'a\n1\n2\n' >narrow.csv
 expect "... a table of one column" 66 "narrow.csv:1" "a column to predict" -- "$graphrun" new own/narrow --from=narrow.csv
 sed 's/$/,/' made/table/data.csv >trailing.csv
-from trailing trailing.csv "rows of numbers with a class" "600 rows of 5 columns; to predict: 'fruit', 3 classes"
+made_from trailing trailing.csv "rows of numbers with a class" "600 rows of 5 columns; to predict: 'fruit', 3 classes"
 if printf x | iconv -f UTF-8 -t UTF-16 >wide.csv 2>/dev/null; then
   iconv -f UTF-8 -t UTF-16 made/table/data.csv >wide.csv
-  from wide wide.csv "rows of numbers with a class" "to predict: 'fruit', 3 classes"
+  made_from wide wide.csv "rows of numbers with a class" "to predict: 'fruit', 3 classes"
 else
   skip "a table in UTF-16" "no iconv"
 fi

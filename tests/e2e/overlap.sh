@@ -24,13 +24,11 @@ compared tp '{dp: 2, tp: 2}'
 
 # Where the size of files is limited ranks share no memory, as on machines of their own.
 few_files='ulimit -f 3000; exec "$@"'
-port=$((20000 + $$ % 9000))
 # tcp OUT [key=value ...]: two ranks apart, connected by TCP; codes in OUT.0 and OUT.1.
 tcp() {
   tcp_out=$1
   shift
-  port=$((port + 17))
-  while grep -qi ": *[0-9A-F]*:$(printf %04X $port) " /proc/net/tcp /proc/net/tcp6 2>/dev/null; do port=$((port + 17)); done
+  new_port
   for r in 1 0; do
     # shellcheck disable=SC2086
     (

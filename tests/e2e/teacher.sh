@@ -13,9 +13,8 @@ training: {batch_size: 8, optimizer: adamw, lr: 1e-2, max_epochs: 2, eval_every:
 checkpoint: {every_steps: 1, keep_last: 20}
 distributed: {ranks: 1, backend: loopback}
 YAML
-loss() { sed -n 's/.*"validation.loss": \([^,}]*\).*/\1/p' "$1/training_results.json" | head -1; }
 last_loss() { sed -n '$s/.*"loss": \([^,]*\),.*/\1/p' "$1/metrics.jsonl"; }
-close() { within "$1" "$2" "${3:-1e-5}"; }
+close() { close_to "$1" "$2" "${3:-1e-5}"; }
 same() { test -n "$(weight "$1" last "$3")" && test "$(weight "$1" last "$3")" = "$(weight "$2" last "$3")"; }
 
 teacher="model.teacher.graph=$source/graphs/gpt.yaml model.teacher.params={dim:32,layers:2,heads:2,dropout:0.1} \
@@ -24,21 +23,21 @@ expect "a teacher" 0 -- "$graphrun" small.yaml output.dir=big model.params.dim=3
 expect "the model alone" 0 -- "$graphrun" small.yaml output.dir=alone
 # shellcheck disable=SC2086
 expect "with a teacher" 0 "tensors are those of big" -- "$graphrun" small.yaml $teacher output.dir=one
-check "... it learns something else" sh -c "test '$(loss one)' != '$(loss alone)'"
+check "... it learns something else" sh -c "test '$(valid_loss one)' != '$(valid_loss alone)'"
 check "... checkpoints hold the teacher" grep -qar teacher.tokens.weight one/checkpoints/step-00000010
 # shellcheck disable=SC2086
 expect "a weight of 0 is the model's own loss" 0 -- "$graphrun" small.yaml $teacher model.teacher.weight=0 output.dir=zero
-check "... the loss of the model alone" close "$(loss alone)" "$(loss zero)"
+check "... the loss of the model alone" close "$(valid_loss alone)" "$(valid_loss zero)"
 for how in "2 ddp" "2 zero1" "2 fsdp" "3 fsdp" "2 tp"; do
   n=${how% *} strategy=${how#* }
   # shellcheck disable=SC2086
   expect "on $n ranks with $strategy" 0 -- "$graphrun" small.yaml $teacher output.dir="$strategy$n" \
     distributed.ranks="$n" distributed.strategy="$strategy"
-  check "... the loss of one" close "$(loss one)" "$(loss "$strategy$n")"
+  check "... the loss of one" close "$(valid_loss one)" "$(valid_loss "$strategy$n")"
 done
 # shellcheck disable=SC2086
 expect "in four micro-steps" 0 -- "$graphrun" small.yaml $teacher output.dir=micro training.accumulate=4
-check "... the loss of one" close "$(loss one)" "$(loss micro)"
+check "... the loss of one" close "$(valid_loss one)" "$(valid_loss micro)"
 check "every row says what its loss is mixed of" awk -F'[:,] *' "$distance"'{
     for (i = 1; i < NF; i++) { if ($i ~ /"loss"/) a = $(i + 1); if ($i ~ /hard_loss"/) h = $(i + 1); if ($i ~ /kl"/) k = $(i + 1) }
     bad = bad || !number(a) || !number(h) || !number(k) || size(a - 0.3 * h - 0.7 * 4 * k) > 1e-5 || k <= 0 || NF < 12 }
@@ -52,12 +51,12 @@ for way in "fp32 bf16" "fp32 fp16" "bf16 fp32"; do
   # shellcheck disable=SC2086
   expect "${way% *}, and the teacher in ${way#* }" 0 -- "$graphrun" small.yaml $teacher output.dir="${way% *}${way#* }" \
     training.precision="${way% *}" model.teacher.precision="${way#* }"
-  check "... nearly the same" close "$(loss one)" "$(loss "${way% *}${way#* }")" 0.1
-  check "... and not quite" sh -c "test '$(loss one)' != '$(loss "${way% *}${way#* }")'"
+  check "... nearly the same" close "$(valid_loss one)" "$(valid_loss "${way% *}${way#* }")" 0.1
+  check "... and not quite" sh -c "test '$(valid_loss one)' != '$(valid_loss "${way% *}${way#* }")'"
 done
 # shellcheck disable=SC2086
 expect "in bf16" 0 -- "$graphrun" small.yaml $teacher output.dir=bf16 training.precision=bf16
-check "... nearly the same" close "$(loss one)" "$(loss bf16)" 0.1
+check "... nearly the same" close "$(valid_loss one)" "$(valid_loss bf16)" 0.1
 # shellcheck disable=SC2086
 expect "half of a run" 0 -- "$graphrun" small.yaml $teacher output.dir=half training.max_steps=3
 # shellcheck disable=SC2086

@@ -85,7 +85,6 @@ if has_mpi; then
   check "... leave what threads do" same_files dp/checkpoints mpi/checkpoints
   check "... and distributed.backend=nccl is meant" sh -c "! grep -q 'there is no GPU' '$log'"
 fi
-port=$((21000 + $$ % 9000))
 # rank R OUT [VARIABLE=value ...] -- [key=value ...]: one of two, in the background
 rank() {
   r=$1 rank_out=$2
@@ -110,7 +109,7 @@ codes() { cat "$1".*.code | tr '\n' ' '; }
 pair() {
   pair_out=$1 of_0=$2 of_1=$3
   shift 3
-  port=$((port + 1))
+  new_port
   # shellcheck disable=SC2086
   rank 0 "$pair_out" $of_0 -- "$@"
   # shellcheck disable=SC2086
@@ -155,7 +154,7 @@ cat hangs.0.log hangs.1.log >"$(new_log)"
 code=$(cat hangs.0.code hangs.1.code | sort | tail -n 1)
 printf '%s\n' 'hang error: .* did not complete within 10 s' 'hint: .*NCCL_DEBUG=INFO' >patterns
 verdict "a rank that hangs in a collective" 72
-port=$((port + 1))
+new_port
 LD_LIBRARY_PATH= # the stand-ins without NCCL
 mkdir without && cp "$standin"/libcuda.so.1 "$standin"/libnvrtc.so.13 "$standin"/libcublasLt.so.13 without/
 printf 'no library' >without/libnccl.so.2
