@@ -34,8 +34,8 @@ gr_slow("^gpu[.]loops[.](t4|rtx3060|a100-1g)$")
 gr_slow("^gpu[.]attention_cases[.](library[.]1|large[.][04]|tight[.]4|none[.][14])$")
 # Every shape of attention asked of the real cuDNN.
 gr_slow("^gpu[.]cudnn_plans$")
-# Weights in host memory: a minute and a half, under the race finder; gpu.offload, gpu.copies and gpu.beside have its parts.
-gr_slow("^gpu[.]offload_params$")
+# Weights and states in host memory, whole runs under the race finder; gpu.copies and gpu.beside have their parts.
+gr_slow("^gpu[.](offload|offload_params)$")
 # Whole runs: gpu.train has one on one GPU, gpu.queues, .nccl, .groups and .beside what several GPUs do, and gpu.ops and
 # gpu.loops the parts. What the short run loses by them, tests/mutation/run.py --lost lists: 21 of 1,025 mutants by these
 # and the e2e tests below that take as long, 27 by all others that are slow.
@@ -49,6 +49,10 @@ gr_slow("^e2e[.](precision|optimizers|mesh|sharding|overlap|failing|whisper_rank
 gr_slow("^e2e[.](bad_data|bad_input|evaluation|results|hooks|contract)$|^onnx[.]import$|^compiler[.]accumulate$")
 # Whole pages: what they quote is printed again, and their examples run.
 gr_slow("^docs[.](quotes|configs|coming_from|small_whisper|gdb)$|^tools[.](same_bytes|watch_data)$")
+# What others cover as well: ranks of MPI (e2e.ranks), the export of each kind (onnx.file), Lua that no hook of Lua's ends
+# (hooks.errors, hooks.sandbox), all optimizers by a pass of their own, what `graphrun check` finds (cli.gather), links
+# between two machines, and functions of kernels where the processor fuses no product with a sum.
+gr_slow("^exec[.]mpi$|^e2e[.](onnx|whisper|check|links)$|^hooks[.]process$|^docs[.]optim_devices$|^ops[.]fastmath_unfused$")
 # Every cell of the matrix; job.matrix has every pair of values.
 gr_slow("^job[.]matrix_all$")
 # Packages: made, and used on this machine and on a minimal Debian, which is downloaded; e2e.install has what is in them.
