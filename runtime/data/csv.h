@@ -40,7 +40,7 @@ typedef struct gr_csv {
 
 // Reads a file of at most GR_CSV_BYTES; what is read is in the arena. Lines end in LF or CRLF; a
 // field in quotes may hold them, the delimiter, and quotes, doubled. Empty lines are skipped. A
-// field that is empty, or says NA, N/A, NaN or null, is missing. `path` is borrowed. Fails with
+// field that is empty, or says NA, N/A, NaN, null or ?, is missing. `path` is borrowed. Fails with
 // GR_ERR_DATA and the line and column of the file, also where the format is probably another.
 GR_MUST_USE gr_status gr_csv_read(gr_arena *, const char *path, const gr_csv_format *, gr_csv *out);
 // The same of n files, at least one, whose rows follow each other: GR_ERR_DATA at the first line of

@@ -8,10 +8,12 @@
 static const char *after_blanks(const char *s) { return s + strspn(s, " \t"); }
 
 bool gr_cell_missing(const char *cell) {
-  static const char *const words[] = {"", "NA", "N/A", "NaN", "null"};
+  static const char *const words[] = {"", "NA", "N/A", "#N/A", "<NA>", "NaN", "null", "?"};
   cell = after_blanks(cell);
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (!strcasecmp(cell, words[i])) return true;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    size_t n = strlen(words[i]);
+    if (!strncasecmp(cell, words[i], n) && !*after_blanks(cell + n)) return true;
+  }
   return false;
 }
 

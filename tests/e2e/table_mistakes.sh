@@ -225,14 +225,14 @@ refused "whole numbers that are no classes" "price.csv:1:1: data error: the labe
 refused "a label of numbers with a text among them" "price.csv:5:[0-9]+: data error: 'none' in the column 'id' is no number, as 59 other" \
   "hint: .*data.table.label_is=class takes every text for a class" -- data.table.path=price.csv data.table.label=id \
   "data.table.path=$(sed '5s/[^,]*$/none/' price.csv >price.none && mv price.none price.csv && echo price.csv)"
-sed '5s/[^,]*$/?/' whole.csv >unknown.csv
-refused "a class of numbers that is not known" "unknown.csv:5:[0-9]+: data error: '\?' in the column 'kind' is no number" \
+sed '5s/[^,]*$/-/' whole.csv >unknown.csv
+refused "a class of numbers that is not known" "unknown.csv:5:[0-9]+: data error: '-' in the column 'kind' is no number" \
   "hint: correct the cell; data.table.on_bad_cell=missing" -- data.table.path=unknown.csv
 says "... as a missing cell leaves its row out, and classes stay classes" '^skipped 1 of 60 samples: 1 unreadable$' data.table.path=unknown.csv \
   data.table.on_bad_cell=missing data.skip_unreadable=true
 check "... with the names of numbers" grep -q '"class_names": \["0", "1"\]' said.run/data.json
 says "... as a class is one" '^the class|^2 features' data.table.path=unknown.csv data.table.label_is=class
-check "... of three" grep -q '"class_names": \["0", "1", "?"\]' said.run/data.json
+check "... of three" grep -q '"class_names": \["-", "0", "1"\]' said.run/data.json
 column color '(i % 2 ? "green" : "grey")' >color.csv
 says "text of few values is left out" 'left out: color \(text, 2 values\)$' data.table.path=color.csv
 refused "... as a feature it is an error" "the column 'color' of 'color.csv' is text" \

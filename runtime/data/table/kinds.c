@@ -25,7 +25,7 @@ static gr_status hint_cell(gr_status s, const gr_table_column *c, const char *ot
   s = commas ? hint_commas(s, t, column->texts[column->first_text])
              : gr_hint(s,
                        "correct the cell; data.table.on_bad_cell=missing takes it for an empty "
-                       "one; without a value a cell is empty or NA");
+                       "one; without a value a cell is empty, NA or ?");
   return gr_hint(s, "%s", otherwise);
 }
 

@@ -1,5 +1,6 @@
 // test_table_csv.c - tables as text: what the reader gives, and what it refuses.
 #include "runtime/data/csv.h"
+#include "runtime/data/csv_cell.h"
 #include "tests/runtime/data/fixture.h"
 
 static const gr_csv_format named = {',', true, "data.table"}, unnamed = {',', false, "data.table"};
@@ -184,6 +185,16 @@ static void counts_numbers_among_text(void) {
   gr_arena_destroy(arena);
 }
 
+static void knows_missing_cells(void) {
+  static const char *const words[] = {"NA",   "n/a", "#N/A", "<NA>", "nan",
+                                      "NULL", "?",   "",     " ?",   "NA \t"};
+  static const char *const values[] = {"-", "??", "NAN1", "NA 1", "none", "nullify"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    CHECK(gr_cell_missing(words[i]), "'%s' is a value", words[i]);
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    CHECK(!gr_cell_missing(values[i]), "'%s' is none", values[i]);
+}
+
 static void knows_true_and_false(void) {
   gr_arena *arena = gr_arena_create();
   gr_csv t;
@@ -220,12 +231,12 @@ static void survives_any_text(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"reads_columns", reads_columns},
-             {"reads_without_header", reads_without_header},
-             {"finds_wrong_delimiters", finds_wrong_delimiters},
-             {"refuses_what_is_no_text", refuses_what_is_no_text},
-             {"finds_rows_for_names", finds_rows_for_names},
-             {"counts_numbers_among_text", counts_numbers_among_text},
-             {"knows_true_and_false", knows_true_and_false},
-             {"survives_any_text", survives_any_text}, {"refuses_bad_tables", refuses_bad_tables});
+  return RUN(
+      argc, argv, {"reads_columns", reads_columns}, {"reads_without_header", reads_without_header},
+      {"finds_wrong_delimiters", finds_wrong_delimiters},
+      {"refuses_what_is_no_text", refuses_what_is_no_text},
+      {"finds_rows_for_names", finds_rows_for_names},
+      {"counts_numbers_among_text", counts_numbers_among_text},
+      {"knows_missing_cells", knows_missing_cells}, {"knows_true_and_false", knows_true_and_false},
+      {"survives_any_text", survives_any_text}, {"refuses_bad_tables", refuses_bad_tables});
 }
