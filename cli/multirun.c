@@ -37,6 +37,7 @@ typedef struct runs {
   pid_t *running;         // process of each job; 0: not started, or ended
   sigset_t signals;       // signals to wait for: SIGCHLD, and those that request a stop
   gr_map said;            // the errors of configurations so far
+  gr_map folders;         // of the jobs that have been composed
   bool stopped;
   int failed;
   int first_code;
@@ -112,6 +113,7 @@ static gr_status prepare_job(runs *w, int j) {
   gr_status s = compose(w, w->jobs.overrides[j], &c, &conf);
   if (!s && c.hydra) s = gr_hydra_run_dir(w->arena, c.hydra, &w->output[j]);
   if (!w->output[j]) w->output[j] = gr_arena_printf(w->arena, "multirun/%d", j);
+  if (!s) s = gr_sweep_folder(&w->folders, w->output[j], j);
   if (s && strstr(gr_status_text(s), "but is a list"))
     s = gr_hint(s, "the values of a sweep have no brackets: KEY=1,2,3");
   if (!s) s = identify(w, j, conf);
@@ -166,7 +168,6 @@ static gr_status check_probes(runs *w, gr_conf **out) {
 static gr_status prepare_search(runs *w) {
   gr_conf *conf = NULL;
   gr_trials *t = w->trials = GR_NEW(w->arena, gr_trials, 1);
-  gr_hydra_warn(w->arena, w->axes.base.hydra);
   GR_TRY(check_probes(w, &conf));
   // Again, because errors quote arguments by their numbers: these are the user's.
   GR_TRY(gr_multirun_axes(w->arena, &w->request, &w->axes));
@@ -210,9 +211,10 @@ static gr_status end_trial(runs *w, int j, int code) {
 }
 
 static gr_status prepare(runs *w) {
-  w->said = gr_map_make(w->arena);
+  w->said = gr_map_make(w->arena), w->folders = gr_map_make(w->arena);
   GR_TRY(gr_multirun_axes(w->arena, &w->request, &w->axes));
   w->at_once = w->options->jobs ? (long)w->options->jobs : 1;
+  GR_TRY(gr_hydra_check(w->arena, w->axes.base.hydra, true));
   bool searches = w->axes.base.hydra && gr_hydra_searches(w->axes.base.hydra);
   return searches ? prepare_search(w) : prepare_all(w);
 }

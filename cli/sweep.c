@@ -14,6 +14,15 @@ static gr_status write_yaml(const gr_sweep_of_runs *w, const char *name, const g
                  "hydra.sweep.dir=FOLDER chooses the folder");
 }
 
+gr_status gr_sweep_folder(gr_map *folders, const char *dir, int j) {
+  uint32_t other = (uint32_t)j;
+  if (!gr_map_find(folders, dir, &other)) gr_map_put(folders, dir, other);
+  if (other == (uint32_t)j) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "its folder '%s' is that of run %u", dir, other),
+      "hydra.sweep.subdir gives each its own: ${hydra.job.num}, or ${hydra.job.override_dirname}");
+}
+
 static gr_conf *text(gr_arena *a, const char *value) {
   gr_conf *c = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
   c->text = value;

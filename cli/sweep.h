@@ -1,5 +1,6 @@
 // sweep.h - what a sweep leaves besides its runs.
 #pragma once
+#include "base/map.h"
 #include "compose/hydra/multirun.h"
 
 typedef struct gr_sweep_of_runs {
@@ -11,6 +12,8 @@ typedef struct gr_sweep_of_runs {
       *identity;  // of its configuration; what another one has left there is not listed
 } gr_sweep_of_runs;
 
+// Gives job j its folder, among those of the jobs before it; GR_ERR_CONFIG where one of these has it.
+GR_MUST_USE gr_status gr_sweep_folder(gr_map *folders, const char *dir, int j);
 // Writes multirun.yaml, as Hydra does: the configuration without what is swept.
 GR_MUST_USE gr_status gr_sweep_begin(const gr_sweep_of_runs *);
 // Prints the runs that have begun, best first, and writes their page and optimization_results.yaml,

@@ -27,7 +27,7 @@ static bool is_given_folder(const gr_args *args) {
 static gr_status read_hydra(gr_job *j) {
   const gr_conf *dir = gr_conf_find(j->composed.hydra, "run.dir");
   const gr_conf *output = gr_conf_find(j->spec.conf, "output.dir");
-  gr_hydra_warn(j->arena, j->composed.hydra);
+  GR_TRY(gr_hydra_check(j->arena, j->composed.hydra, false));
   if (!dir || gr_hydra_builtin(dir)) return GR_OK;
   if (output && output->kind != GR_CONF_NULL && !is_given_folder(&j->args))
     gr_log(GR_WARN, "%s:%d:%d: 'hydra.run.dir' has no effect: output.dir is set", dir->loc.file,

@@ -179,29 +179,6 @@ void gr_hydra_fill(gr_composer *c, gr_conf *hydra) {
   if (runtime) fill_output_dir(c, hydra, runtime);
 }
 
-// ---- Ignored keys ----------------------------------------------------------------
-
-static bool begins_with_one(const char *path, const char *const *known) {
-  for (int i = 0; known[i]; i++)
-    if (!strncmp(path, known[i], strlen(known[i]))) return true;
-  return false;
-}
-
-static bool has_effect(const char *path, bool searches) {
-  static const char *const known[] = {
-      "hydra.run.",          "hydra.sweep.",   "hydra.sweeper.params", "hydra.searchpath",
-      "hydra.output_subdir", "hydra.mode",     "hydra.job.name",       "hydra.job.num",
-      "hydra.job.config.",   "hydra.runtime.", "hydra.overrides.",     NULL};
-  static const char *const of_search[] = {"hydra.sweeper._target_",
-                                          "hydra.sweeper.sampler",
-                                          "hydra.sweeper.direction",
-                                          "hydra.sweeper.n_trials",
-                                          "hydra.sweeper.n_jobs",
-                                          "hydra.sweeper.pruner",
-                                          NULL};
-  return begins_with_one(path, known) || (searches && begins_with_one(path, of_search));
-}
-
 bool gr_hydra_builtin(const gr_conf *c) {
   return !c->loc.file || !strncmp(c->loc.file, "built-in", 8);
 }
@@ -212,17 +189,3 @@ bool gr_hydra_searches(gr_conf *hydra) {
   size_t n = strlen(target), m = sizeof name - 1;
   return n >= m && !strcmp(target + n - m, name);
 }
-
-static void warn(gr_arena *a, const gr_conf *c, bool searches) {
-  for (int i = 0; i < c->n && c->items; i++) {
-    const gr_conf *item = c->items[i];
-    const char *path = gr_conf_path(a, item);
-    if (item->items && item->n)
-      warn(a, item, searches);
-    else if (!gr_hydra_builtin(item) && !has_effect(path, searches))
-      gr_log(GR_WARN, "%s:%d:%d: '%s' has no effect here", item->loc.file, item->loc.line,
-             item->loc.col, path);
-  }
-}
-
-void gr_hydra_warn(gr_arena *a, gr_conf *hydra) { warn(a, hydra, gr_hydra_searches(hydra)); }

@@ -23,5 +23,7 @@ bool gr_hydra_searches(gr_conf *hydra);
 // Whether a value is a built-in default that no file or argument has set.
 bool gr_hydra_builtin(const gr_conf *);
 
-// Warns of values that files or arguments have set and that graphrun ignores.
-void gr_hydra_warn(gr_arena *, gr_conf *hydra);
+// Fails with GR_ERR_CONFIG at a value that graphrun reads and that is not of its type, or at a mode that
+// takes a sweep where this is none, and warns of values that files or arguments have set and that
+// graphrun ignores. hydra may be NULL.
+GR_MUST_USE gr_status gr_hydra_check(gr_arena *, gr_conf *hydra, bool sweep);

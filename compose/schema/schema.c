@@ -298,7 +298,7 @@ static bool is_copy(gr_arena *a, const gr_schema_key *k, gr_conf *c) {
   return other && gr_conf_same(a, other, c);
 }
 
-static gr_status check_value(gr_arena *a, const gr_schema_key *k, gr_conf *c) {
+gr_status gr_schema_check_value(gr_arena *a, const gr_schema_key *k, gr_conf *c) {
   if (c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING || is_copy(a, k, c)) return GR_OK;
   const gr_schema_type *type = gr_schema_type_read(a, k->type);
   return gr_schema_type_fits(type, c) ? GR_OK : with_source(wrong_value(a, k, type, c), c);
@@ -325,7 +325,7 @@ static gr_status check_member(gr_arena *a, gr_conf *map, int i, const char *sect
   gr_conf *c = map->items[i];
   const char *path = gr_arena_printf(a, "%s%s%s", section, *section ? "." : "", map->keys[i]);
   const gr_schema_key *k = gr_schema_find(path);
-  if (k) return check_value(a, k, c);
+  if (k) return gr_schema_check_value(a, k, c);
   if (!gr_schema_section(path)) return unknown_key(a, c, section, map->keys[i]);
   if (c->kind == GR_CONF_MAP) return check_map(a, c, path);
   return c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING ? GR_OK : no_section(c, path);

@@ -50,6 +50,22 @@ check "... null keeps no configuration" test ! -e r3/.hydra
 expect "what has no effect is said once" 0 "warning: argument 2:1:17: 'hydra.job.chdir' has no effect" -- \
   "$graphrun" run.yaml hydra.run.dir=r4 hydra.job.chdir=true distributed.ranks=2
 check "... by one process" test "$(grep -c chdir "$log")" = 1
+# Keys that are read are of their types, whoever starts the run.
+for wrong in "run=a|a mapping" "sweep=a|a mapping" "sweep.dir=[a]|a string, .* or null" "sweep.subdir=true|a string" \
+  "output_subdir={a: 1}|a string" "sweeper=optuna|a mapping" "launcher=joblib|a mapping" "job=a|a mapping" "job.name=[a]|a string" \
+  "mode=SWEEP|'RUN', 'MULTIRUN' or null"; do
+  expect "hydra.$wrong" 65 "argument 1:1:.*'hydra.[a-z_.]*' must be ${wrong#*|}.*, but is " "hint: hydra" -- \
+    "$graphrun" run.yaml "hydra.${wrong%|*}"
+  expect "... of a sweep" 65 "argument 2:1:.*'hydra.[a-z_.]*' must be " -- \
+    "$graphrun" -m run.yaml opt=cold,hot "hydra.${wrong%|*}"
+done
+expect "a key of a sweeper that is not chosen" 65 "no key 'hydra.sweeper.n_trials'" "with hydra/sweeper=optuna" -- \
+  "$graphrun" -m run.yaml opt=cold,hot hydra.sweeper.n_trials=3
+expect "a mode that -m makes" 65 "'hydra.mode' is MULTIRUN, and this is no sweep" "hint: -m makes one" -- \
+  "$graphrun" run.yaml hydra.mode=MULTIRUN
+expect "runs that would have one folder" 65 "its folder 'v/x' is that of run 0" "in run 1 of the sweep" "hydra.job.num" -- \
+  "$graphrun" -m run.yaml opt=cold,hot hydra.sweep.dir=v hydra.sweep.subdir=x
+check "... are found before any begins" test ! -e v
 expect "a saved configuration runs" 0 "output: r5" -- "$graphrun" r1/.hydra/config.yaml output.dir=r5
 expect "... also from a folder with '='" 0 "^training:" -- "$graphrun" config s/b_opt=hot/.hydra/config.yaml
 counts

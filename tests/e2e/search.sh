@@ -158,6 +158,8 @@ wrong "an interval without a sampler" 2 "no list of values" "hydra/sweeper=optun
 wrong "a logarithm of 0" 2 "begins at 0, which has no logarithm" -- wrong 'training.lr=tag(log,interval(0,1))'
 wrong "a logarithm of choices" 2 "have no logarithm" -- wrong 'training.lr=tag(log,choice(1,2))'
 wrong "a choice that is wrong in itself" 65 "'training.optimizer' must be" -- wrong training.optimizer=adam,nix
+wrong "a sampler in place of its group" 65 "argument [0-9]+:1:23: .*'hydra.sweeper.sampler' must be a mapping" "hydra/sweeper/sampler=NAME" -- \
+  wrong hydra.sweeper.sampler=tpe
 wrong "a sweeper's key without effect" 0 "warning: .*'hydra.sweeper.storage' has no effect here" -- wrong \
   hydra.sweeper.storage=sqlite:///x.db --dry-run
 check "... run nothing" test ! -e wrong
