@@ -90,10 +90,14 @@ static gr_status inspect_job(gr_job *j) {
     putchar('\n');
   }
   if (!n) return GR_OK;
+  const gr_conf *skip = gr_conf_find(j->spec.conf, "data.skip_unreadable");
+  bool excluded = skip && skip->kind == GR_CONF_BOOL && skip->truth;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "%llu sample%s cannot be used",
                          (unsigned long long)n, n > 1 ? "s" : ""),
-                 "repair them, remove their lines, or exclude them from training with "
-                 "data.skip_unreadable=true");
+                 excluded ? "repair them or remove their lines; training leaves them out, since "
+                            "data.skip_unreadable is true"
+                          : "repair them, remove their lines, or exclude them from training with "
+                            "data.skip_unreadable=true");
 }
 
 static gr_status inspect(int argc, char **argv) {

@@ -97,6 +97,8 @@ expect "inspect --audio names all" 66 "cannot be used: 30$" "many.jsonl:41:16: .
   "$graphrun" data inspect base.yaml data.manifest=data/many.jsonl --audio
 grep '^data/many' "$log" | cut -d: -f2 >found
 check "... in order, each once" sh -c 'seq 41 70 | cmp - found'
+expect "... also those that training leaves out" 66 "cannot be used: 30$" "hint: .*training leaves them out, since data.skip_unreadable is true" -- \
+  "$graphrun" data inspect base.yaml data.manifest=data/many.jsonl --audio data.skip_unreadable=true
 expect "... and nothing where all is well" 0 "cannot be used: 0$" -- "$graphrun" data inspect base.yaml --audio
 run "a run names 5" 0 "more utterances are skipped" "30 samples could not be used" -- \
   data.manifest=data/many.jsonl data.skip_unreadable=true
