@@ -5,6 +5,7 @@
 // else (configuration, data, a script, a loss that is not finite) would be the same once more.
 #include "cli/restart.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "runtime/checkpoint/checkpoint.h"
 
@@ -69,6 +70,8 @@ gr_status gr_cli_launch(gr_job *job, gr_launch_plan *p, int *out_exit) {
   int64_t before = -1;
   int wanted = p->ranks;
   char **argv = job->args.argv;
+  // Somebody who debugs a rank may stop others.
+  p->heartbeat_s = getenv("GRAPHRUN_WAIT_FOR_DEBUGGER") ? 0 : set->comm.heartbeat;
   for (int restart = 1;; restart++) {
     gr_launch_end end;
     gr_status s = gr_launch_run(p, argv, &end);

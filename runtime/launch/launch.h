@@ -23,6 +23,7 @@ typedef struct gr_launch_plan {
   const char *started_by;  // what started the ranks: "mpirun", "srun", "torchrun"; NULL: nothing
   char why[256];           // one line for the user: why so many ranks, and what is missing
   char mpirun[512];        // path of mpirun; "": not found
+  double heartbeat_s;      // how long a signal may stop a rank of several; 0: no limit
 } gr_launch_plan;
 
 // ranks: requested number, or 0 for auto: one per device; with 0 devices, on CPUs, 2 on more than

@@ -38,6 +38,7 @@ typedef struct launcher {
   bool seen_death, seen_failure, seen_end, killing;
   int first_dead;  // 1 + the first rank that was found dead; 0: none
   double noticed;  // when the first rank was found dead, or had failed; 0: none
+  gr_launch_stopped stopped;
 } launcher;
 
 // ---- Starting ---------------------------------------------------------------------------
@@ -188,7 +189,7 @@ static void forward(launcher *l, int signal) {
 }
 
 // Waits until mpirun ends, forwarding signals. Returns its status as waitpid gives it.
-static int wait_for(launcher *l) {
+static int wait_for(launcher *l, double heartbeat_s) {
   struct timespec tick = {.tv_nsec = 100000000};
   int status = 0;
   while (true) {
@@ -196,6 +197,7 @@ static int wait_for(launcher *l) {
     pid_t gone = waitpid(l->mpirun, &status, WNOHANG);
     if (gone == l->mpirun || (gone < 0 && errno == ECHILD)) return status;
     if (signal > 0 && signal != SIGCHLD) forward(l, signal);
+    gr_launch_state_end_stopped(l->launch_state, &l->stopped, heartbeat_s);
     check_ranks(l);
   }
 }
@@ -381,7 +383,7 @@ gr_status gr_launch_run(const gr_launch_plan *p, char *const argv[], gr_launch_e
   fflush(NULL);
   gr_status s = start(&l, p, argv);
   if (!s) {
-    int status = wait_for(&l);
+    int status = wait_for(&l, p->heartbeat_s > 0 ? p->heartbeat_s + after_death : 0);
     gr_launch_watchdog_end(&l.watchdog);
     bool death = l.seen_death || read_records(&l).dead >= 0;
     end_left(&l);

@@ -58,6 +58,15 @@ void gr_launch_state_set_grace_period(double seconds);
 int gr_launch_state_rank_pid(gr_launch_state *, int r);
 // Appends a line for each rank: what it did last, and for how long, until a time of gr_seconds.
 void gr_launch_state_put_events(FILE *, const gr_launch_state *, double until);
+// The rank that the launcher sees stopped by a signal, for how long so far; zeros at first.
+typedef struct gr_launch_stopped {
+  int pid;
+  double looked, seconds;
+} gr_launch_stopped;
+// To be called several times a second. Ends a rank that a signal has stopped for so many seconds
+// (0: never) while another one of this machine runs or has ended: its record is then an error of
+// GR_ERR_HANG. Time in which this process did not run itself does not count.
+void gr_launch_state_end_stopped(gr_launch_state *, gr_launch_stopped *, double seconds);
 // Sends SIGKILL to all running ranks except `except` (-1: to all).
 void gr_launch_state_kill_ranks(gr_launch_state *, int except);
 // For a rank without a launcher: kills the other ranks, and mpirun, which would wait a minute.

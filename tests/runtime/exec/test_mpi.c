@@ -65,6 +65,12 @@ static gr_status play_victim(gr_comm *c, int signal) {
 static gr_status play_killed(gr_comm *c) { return play_victim(c, SIGKILL); }
 static gr_status play_stopped(gr_comm *c) { return play_victim(c, SIGSTOP); }
 
+// When no other rank looks at it any more.
+static gr_status play_stopped_last(gr_comm *c) {
+  GR_TRY(before_it(c));
+  return c->rank == 1 && kill(getpid(), SIGSTOP) ? gr_fail(GR_ERR_BUG, GR_NOWHERE, "kill") : GR_OK;
+}
+
 // Somewhere in a sum that ranks make in each other's memory.
 static void die(int signal) {
   (void)signal;
@@ -129,6 +135,7 @@ static const struct role {
     {"killed-at-work", play_killed_at_work, 60, 0},
     {"stopped", play_stopped, 1, 0},
     {"stopped-far", play_stopped, 1, 1},
+    {"stopped-last", play_stopped_last, 60, 0},
     {"exit", play_exit, 60, 0},
     {"fault", play_fault, 60, 0},
     {"abort", play_abort, 60, 0},
@@ -161,6 +168,7 @@ static int play(char **argv) {
   gr_launch_plan plan;
   gr_launch_end end = {0};
   gr_status s = gr_launch_find(atoi(argv[3]), 0, &plan);
+  plan.heartbeat_s = strcmp(argv[2], "stopped-last") ? 0 : 0.5;
   if (!s && plan.kind == GR_LAUNCH_RANK)
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
       if (!strcmp(roles[i].name, argv[2])) return be_rank(&roles[i]);
@@ -272,6 +280,7 @@ static void a_dead_rank_is_named(void) {
 static void a_stopped_rank_is_named(void) {
   ends("stopped", 72, "rank 1 did not reach");
   ends("stopped-far", 72, "did not complete within 1 s");
+  ends("stopped-last", 72, "its process");
 }
 static void the_cause_is_the_last_word(void) {
   ends("failure", 66, "seven recordings are missing");
