@@ -41,8 +41,6 @@ static gr_status write_files(const gr_job *j, const gr_plan_figures *figures) {
     GR_TRY(gr_output_write(NULL, flags->write, t.chars, t.len));
   }
   if (flags->dot) GR_TRY(write_dot(j->spec.plan, flags->dot));
-  if (flags->expand && !flags->svg)
-    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--expand is of the picture that --svg=FILE draws");
   if (flags->svg) GR_TRY(write_svg(j, flags));
   return GR_OK;
 }
@@ -126,12 +124,13 @@ static gr_status read_ranks(gr_arena *a, const char *text, int **out, int *n) {
   int *list = *out = GR_NEW(a, int, MAX_DOUBLED *(strlen(text) + 1));
   for (const char *next = text; text; text = next) {
     char *end;
+    const char *word = text;
     long first = strtol(text, &end, 10), last = first;
     if (end > text && !strncmp(end, "..", 2)) last = strtol(text = end + 2, &end, 10);
-    if (end == text || (*end && *end != ',') || first < 1 || last < 1 || last > GR_MAX_RANKS)
+    if (end == text || (*end && *end != ',') || first < 1 || last < first || last > GR_MAX_RANKS)
       return gr_hint(
           gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--ranks must be a number from 1 to %d, but is '%.*s'",
-                  GR_MAX_RANKS, (int)strcspn(text, ","), text),
+                  GR_MAX_RANKS, (int)strcspn(word, ","), word),
           "or several, for a table: --ranks=1,2,4 or --ranks=1..1024, which doubles");
     for (; first <= last; first *= 2) list[(*n)++] = (int)first;
     next = *end ? end + 1 : NULL;
@@ -142,16 +141,24 @@ static gr_status read_ranks(gr_arena *a, const char *text, int **out, int *n) {
 
 // ---- The command --------------------------------------------------------------------------------
 
-static gr_status check_flags(const gr_plan_flags *f, bool table) {
-  const char *of_one = f->write ? "--write" : f->dot ? "--dot" : f->expand ? "--expand" : NULL;
+static gr_status check_flags(const gr_args *args, bool table) {
+  const gr_plan_flags *f = args->options;
+  const char *graphs = args->dump ? "--dump" : args->stop_after ? "--stop-after" : NULL;
+  const char *of_one = f->write ? "--write" : f->dot ? "--dot" : f->expand ? "--expand" : graphs;
   if (f->diff && (table || of_one || f->svg))
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--diff compares two plans, and no table"),
                    "graphrun plan --diff A B [key=value ...] [--ranks=N] [--json]");
   GR_TRY(gr_show_check_path(f->svg));
-  if (!table || !of_one) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s is of one plan, and this is a table", of_one),
-      "without --device, --strategy and --cluster, and with one number of ranks");
+  if (table && of_one)
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s is of one plan, and this is a table", of_one),
+        "without --device, --strategy and --cluster, and with one number of ranks");
+  if (graphs && args->json)
+    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s prints graphs, which are no JSON", graphs),
+                   "without --json; or --write=FILE for the plan's JSON");
+  if (f->expand && !f->svg)
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--expand is of the picture that --svg=FILE draws");
+  return GR_OK;
 }
 
 static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
@@ -161,7 +168,7 @@ static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
   int *ranks = NULL, n = 0;
   if (flags->ranks) GR_TRY(read_ranks(arena, flags->ranks, &ranks, &n));
   bool table = gr_plan_is_table(flags, n);
-  GR_TRY(check_flags(flags, table));
+  GR_TRY(check_flags(args, table));
   one.ranks = n == 1 ? ranks[0] : 0;
   one.counts = !one.json && !table;
   if (flags->diff) return gr_plan_compare(arena, &one, flags->diff);

@@ -10,6 +10,7 @@
 #include "compiler/report/parts.h"
 #include "job/fit.h"
 
+#define PLAN_FILES "`graphrun plan CONFIG --write=FILE` writes one"
 enum { MAX_FILE = 1 << 30, SHOWN_STATES = 20 };
 
 typedef struct side {
@@ -43,12 +44,18 @@ static gr_status parse(gr_arena *a, const char *path, const char *text, size_t l
   if (!version)
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' is no plan file: it has no version", path),
-        "`graphrun plan CONFIG --write=FILE` writes one");
-  if (version->i == GR_PLAN_FILE_VERSION) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                         "'%s' has format version %lld; this graphrun reads version %d", path,
-                         (long long)version->i, GR_PLAN_FILE_VERSION),
-                 "use the graphrun that wrote it, or a newer one");
+        PLAN_FILES);
+  if (version->i != GR_PLAN_FILE_VERSION)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                           "'%s' has format version %lld; this graphrun reads version %d", path,
+                           (long long)version->i, GR_PLAN_FILE_VERSION),
+                   "use the graphrun that wrote it, or a newer one");
+  const gr_json *ranks = gr_json_get(*out, "ranks", GR_JSON_INT);
+  if (ranks && ranks->i > 0 && ranks->i <= GR_MAX_RANKS) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+              "'%s' is no plan file: its ranks are no number from 1 to %d", path, GR_MAX_RANKS),
+      PLAN_FILES);
 }
 
 // A plan file, or that of a run's folder; NULL: a configuration.

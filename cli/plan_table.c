@@ -3,10 +3,12 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 #include "cli/plan_parts.h"
 #include "cli/runs_table.h"
 #include "cli/show_plot.h"
 #include "compiler/report/parts.h"
+#include "compose/schema/schema.h"
 #include "job/cluster.h"
 #include "job/scaling.h"
 
@@ -24,6 +26,22 @@ static gr_status split(gr_arena *a, const char *flag, const char *list, const ch
     if (*n == MAX_WORDS)
       return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "%s has more than %d words", flag, MAX_WORDS);
     out[(*n)++] = gr_arena_strndup(a, list, len);
+  }
+  return GR_OK;
+}
+
+static gr_status read_strategies(gr_arena *a, const char *list, const char **out, int *n) {
+  const char *known[MAX_WORDS];
+  int n_known = gr_schema_choices(a, gr_schema_find("distributed.strategy"), known, MAX_WORDS);
+  gr_text all = gr_text_make(a);
+  for (int k = 0; k < n_known; k++) gr_text_printf(&all, "%s%s", k ? ", " : "", known[k]);
+  GR_TRY(split(a, "--strategy", list, out, n));
+  for (int i = 0; i < *n; i++) {
+    int k = 0;
+    while (k < n_known && strcasecmp(out[i], known[k]) != 0) k++;
+    if (k == n_known)
+      return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--strategy has no '%s'", out[i]),
+                     "there are: %s", all.chars);
   }
   return GR_OK;
 }
@@ -191,8 +209,7 @@ gr_status gr_plan_table(gr_job *j, const gr_plan_flags *f, const int *ranks, int
   asked.ranks = n_ranks ? ranks : &usual, asked.n_ranks = n_ranks ? n_ranks : 1;
   GR_TRY(read_targets(j, f->device, targets, &asked.n_targets));
   if (f->cluster) GR_TRY(gr_cluster_read(j->arena, f->cluster, targets, asked.n_targets));
-  if (f->strategy)
-    GR_TRY(split(j->arena, "--strategy", f->strategy, strategies, &asked.n_strategies));
+  if (f->strategy) GR_TRY(read_strategies(j->arena, f->strategy, strategies, &asked.n_strategies));
   GR_TRY(gr_job_scale(j, &asked, &rows, &n));
   if (j->args.json)
     print_json(j->arena, rows, n);

@@ -47,6 +47,10 @@ expect "a newer file" 65 "'newer.json' has format version 2; this graphrun reads
   "$graphrun" plan --diff newer.json $digits
 printf '[]' >list.json
 expect "another file" 65 "'list.json' is no plan file: it has no version" 'hint: .*--write=FILE' -- "$graphrun" plan --diff list.json $digits
+for ranks in -5 0 5000000000 null; do
+  sed "s/\"ranks\": 2/\"ranks\": $ranks/" two.json >edited.json
+  expect "a file for $ranks ranks" 65 "'edited.json' is no plan file: its ranks are no number from 1 to" -- "$graphrun" plan --diff edited.json $digits
+done
 expect "a file that is not there" 74 "gone.json" -- "$graphrun" plan --diff gone.json $digits
 expect "one plan" 2 "--diff compares two plans" 'hint: ' -- "$graphrun" plan --diff two.json
 expect "ranks of files" 2 "'two.json' is a plan that is made already" -- "$graphrun" plan --diff one.json two.json --ranks=4
@@ -102,8 +106,17 @@ wrong "a list" '[1, 2]\n' "wrong.yaml:1:1: config error: a cluster is a mapping,
 expect "a cluster that is not there" 65 "gone.yaml" -- "$graphrun" plan $digits --cluster=gone.yaml
 expect "a device that is not known" 2 "--device has no 'h300'" "hint: there are: a100, h100" -- "$graphrun" plan $digits --device=h300
 expect "no device" 2 "--device has no ''" -- "$graphrun" plan $digits --device=
-expect "a strategy that is not known" 65 "ddq" -- "$graphrun" plan $digits --ranks=2 --device=h100 --strategy=ddq
+expect "a strategy that is not known" 2 "--strategy has no 'ddq'" 'hint: there are: ddp, ' -- \
+  "$graphrun" plan $digits --ranks=2 --device=h100 --strategy=DDP,ddq
+expect "a range that ends below its begin" 2 "--ranks must be a number from 1 to 1000000, but is '4..2'" -- "$graphrun" plan $digits --ranks=1,4..2
 expect "no number of ranks" 2 "--ranks must be a number from 1 to 1000000, but is 'x'" -- "$graphrun" plan $digits --ranks=1,x
 expect "... or none at all" 2 "--ranks must be a number from 1 to 1000000, but is ''" -- "$graphrun" plan $digits --ranks=1,
+for graphs in --dump --stop-after; do
+  expect "graphs of a table: $graphs" 2 "$graphs is of one plan" -- "$graphrun" plan $digits --ranks=1,2 $graphs=fuse
+  expect "graphs beside JSON: $graphs" 2 "$graphs prints graphs, which are no JSON" -- "$graphrun" plan $digits --json $graphs=fuse
+  expect "graphs of a comparison: $graphs" 2 "--diff compares two plans" -- "$graphrun" plan --diff two.json $digits $graphs=fuse
+done
+expect "--expand without --svg" 2 "--expand is of the picture" -- "$graphrun" plan $digits --expand='*'
+check "... is said before the plan" sh -c '! grep -q "^plan of" "$1"' sh "$log"
 expect "a file of a table" 2 "--write is of one plan" 'hint: ' -- "$graphrun" plan $digits --ranks=1,2 --write=x.json
 counts
