@@ -58,6 +58,7 @@ static gr_status exchange(gr_comm *pair, char *memory, double seconds[2]) {
 static gr_status named(gr_status s, const char *who) {
   if (!s || gr_status_code(s) == GR_ERR_RANK) return s;
   gr_status out = gr_fail(gr_status_code(s), GR_NOWHERE, "%s: %s", who, gr_status_text(s));
+  if (gr_status_hint(s)) out = gr_hint(out, "%s", gr_status_hint(s));
   gr_status_drop(s);
   return out;
 }

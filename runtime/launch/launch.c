@@ -138,16 +138,24 @@ static void plan_own(gr_launch_plan *p, int wanted, int devices) {
                              : "mpirun is not in the PATH");
 }
 
-// A rank that is not below their number, such as the last of those counted from 1, would train
-// alone.
-static gr_status check_by_hand(void) {
-  int size = number("WORLD_SIZE");
-  const char *rank = getenv("RANK");
-  if (size < 2 || !rank || (number("RANK") >= 0 && number("RANK") < size)) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "RANK=%s is set, and with WORLD_SIZE=%d ranks are 0 to %d",
-              rank, size, size - 1),
-      "count ranks from 0, or unset WORLD_SIZE and RANK: graphrun starts its own ranks");
+// A rank whose variables do not fit, such as the last of those counted from 1, would train alone.
+static gr_status check_variables(void) {
+  for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+    const struct starter *s = &starters[i];
+    const char *ranks = getenv(s->size), *rank = getenv(s->rank);
+    int size = number(s->size);
+    bool here = ranks && *ranks && rank && (!s->only_with || getenv(s->only_with));
+    if (!here || (size == 1 && !s->alone) || (number(s->rank) >= 0 && number(s->rank) < size))
+      continue;
+    gr_status e = size < 1 ? gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                                     "%s=%s is set, which is no number of ranks", s->size, ranks)
+                           : gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                                     "%s=%s is set, and with %s=%d ranks are 0 to %d", s->rank,
+                                     rank, s->size, size, size - 1);
+    return gr_hint(e, "count ranks from 0, or unset %s and %s: graphrun starts its own ranks",
+                   s->size, s->rank);
+  }
+  return GR_OK;
 }
 
 gr_status gr_launch_find(int wanted, int devices, gr_launch_plan *out) {
@@ -158,7 +166,7 @@ gr_status gr_launch_find(int wanted, int devices, gr_launch_plan *out) {
         gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "mpirun started this rank, but did not set its number"),
         "is the mpirun in the PATH that of the MPI graphrun was built with?");
   if (!s) {
-    GR_TRY(check_by_hand());
+    GR_TRY(check_variables());
     plan_own(out, wanted, devices);
     return GR_OK;
   }

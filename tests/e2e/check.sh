@@ -161,6 +161,9 @@ limited env RANK=0 $by_hand "$graphrun" check
 wait
 check "as text ranks are said before a value" sh -c \
   'grep -Eq "^-   open files +rank 1: 64$" "$1" && grep -Eq "^    size of a file +ranks 0-1: " "$1"' sh "$log"
+look env WORLD_SIZE=2 RANK=0 "$graphrun" check --json
+finds "variables without an address keep their hint" rates all-reduce fails 'rank 0: .*MASTER_ADDR is not' 'torchrun sets them; .*unset WORLD_SIZE and RANK'
+ends "... training fails" 69
 # shellcheck disable=SC2086
 look env RANK=0 $by_hand "$graphrun" check --json
 finds "a rank that does not come" rates all-reduce fails 'rank 0: .*rank 1' '.*'

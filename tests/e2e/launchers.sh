@@ -116,6 +116,17 @@ verdict "ranks of a job with a token may differ, and say so" 0
 expect "ranks counted from 1" 69 "RANK=2 is set, and with WORLD_SIZE=2 ranks are 0 to 1" "hint: count ranks from 0, .*unset WORLD_SIZE and RANK" -- \
   env WORLD_SIZE=2 RANK=2 MASTER_ADDR=localhost "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" \
   "model.graph=$source/graphs/lmu_asr.yaml" "output.dir=$scratch/from_one"
+unfit() {
+  wanted=$1 hint=$2
+  shift 2
+  expect "variables that do not fit: $*" 69 "launch error: $wanted" "hint: count ranks from 0, or unset $hint: graphrun starts its own ranks" -- \
+    env "$@" "$graphrun" "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "output.dir=$scratch/unfit"
+}
+unfit "WORLD_SIZE=two is set, which is no number of ranks" "WORLD_SIZE and RANK" WORLD_SIZE=two RANK=0
+unfit "WORLD_SIZE=0 is set, which is no number" "WORLD_SIZE and RANK" WORLD_SIZE=0 RANK=0
+unfit "RANK=1 is set, and with WORLD_SIZE=1 ranks are 0 to 0" "WORLD_SIZE and RANK" TORCHELASTIC_RUN_ID=none WORLD_SIZE=1 RANK=1
+unfit "SLURM_PROCID=3 is set, and with SLURM_STEP_NUM_TASKS=2 ranks are 0 to 1" "SLURM_STEP_NUM_TASKS and SLURM_PROCID" SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=2
+unfit "PMI_RANK=-1 is set, and with PMI_SIZE=2 ranks are 0 to 1" "PMI_SIZE and PMI_RANK" PMI_SIZE=2 PMI_RANK=-1
 expect "variables without MASTER_ADDR" 69 "WORLD_SIZE=2 and RANK=0 are set, but MASTER_ADDR is not" \
   "hint: .*unset WORLD_SIZE and RANK" -- env WORLD_SIZE=2 RANK=0 "$graphrun" "$source/tests/e2e/tones.yaml" \
   data.manifest=data/tones.jsonl "model.graph=$source/graphs/lmu_asr.yaml" distributed.ranks=auto
