@@ -97,7 +97,7 @@ gr_status gr_saver_open(const gr_saver_spec *spec, gr_saver **out) {
   gr_status e = open_rank(s);
   gr_status lost = agree(s, !e, &all);
   if (!e && !lost && !all)
-    e = gr_fail(GR_ERR_IO, GR_NOWHERE, "another rank could not prepare checkpoints in '%s'",
+    e = gr_fail(GR_ERR_RANK, GR_NOWHERE, "another rank could not prepare checkpoints in '%s'",
                 spec->dir);
   if (!e && !lost) {
     *out = s;

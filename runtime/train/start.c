@@ -83,12 +83,16 @@ static bool goes_on(const gr_loop_settings *s, const gr_progress *p, gr_checkpoi
   return !stopped && (!gr_run_is_done(&then, s) || gr_run_epoch_open(&then));
 }
 
-static void log_nothing_left(const char *dir, gr_checkpoint *c) {
+static void log_nothing_left(const gr_loop_settings *s, const char *dir, gr_checkpoint *c) {
+  bool by_steps = s->max_steps && s->max_steps <= gr_checkpoint_step(c);
+  bool by_epochs = !by_steps || s->max_epochs <= number_of(c, "run.epoch");
   const gr_scalar *stop = gr_checkpoint_scalar(c, "run.stop");
   gr_log(GR_INFO, "nothing left to do: '%s' has this run, finished after %lld steps%s%s", dir,
          (long long)gr_checkpoint_step(c), stop ? ", stopped: " : "",
          stop && stop->kind == GR_SCALAR_TEXT ? stop->text : "");
-  gr_log(GR_INFO, "results: %s/" GR_RESULTS_NAME "; a larger training.max_epochs goes on", dir);
+  gr_log(GR_INFO, "results: %s/" GR_RESULTS_NAME "; a larger %s%s%s goes on", dir,
+         by_steps ? "training.max_steps" : "", by_steps && by_epochs ? " and " : "",
+         by_epochs ? "training.max_epochs" : "");
 }
 
 // The identity that the checkpoint holds; NULL: it is of a version without identities.
@@ -124,7 +128,7 @@ static gr_status check_start(gr_run *r, const char *path, bool *nothing_left) {
   else if (recorded)
     s = gr_identity_check(r->outputs.dir, path, recorded, current, GR_IDENTITY_DATA);
   *nothing_left = !s && !more && is_finished(&before, c, recorded);
-  if (*nothing_left) log_nothing_left(r->outputs.dir, c);
+  if (*nothing_left) log_nothing_left(&r->me.spec->set.loop, r->outputs.dir, c);
   gr_checkpoint_close(c);
   return s;
 }

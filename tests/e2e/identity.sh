@@ -56,6 +56,11 @@ check "a run leaves its identity" test -s run/identity.json
 check "... in the results, too" grep -Eq '^ "identity": "[0-9a-f]{16}"' run/training_results.json
 nothing "the same again has nothing left to do" run
 nothing "... nor on two ranks, without a report, with fewer epochs" run distributed.ranks=2 logging.report=false training.max_epochs=1
+check "... what goes on are more epochs" grep -q '; a larger training.max_epochs goes on' "$log"
+nothing "... with fewer steps" run training.max_epochs=9 training.max_steps=3
+check "... what goes on are more of them" grep -q '; a larger training.max_steps goes on' "$log"
+nothing "... with fewer of both" run training.max_epochs=1 training.max_steps=3
+check "... what goes on are more of both" grep -q '; a larger training.max_steps and training.max_epochs goes on' "$log"
 refused "another learning rate is refused, and named" run 'training.lr is 9, was 0.01' training.lr=9
 refused "another parameter of the model is refused" run 'model.params is .*"dim": 9' model.params.dim=9
 check "the results are those of the run that trained" grep -q '"lr": 0.01' run/training_results.json

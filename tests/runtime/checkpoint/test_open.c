@@ -171,6 +171,19 @@ static void rank_fails(void) {
   scratch_remove(dir);
 }
 
+// The error of the other rank is the cause, whatever it is, such as that a signal has stopped it.
+static void rank_cannot_open(void) {
+  const char *dir = scratch_dir("cannot");
+  int agrees = 1;
+  gr_saver *s;
+  gr_saver_spec spec = {
+      .dir = dir, .ranks = 1, .keep_last = 1, .agree = other_fails, .ctx = &agrees};
+  gr_status e = gr_saver_open(&spec, &s);
+  CHECK(gr_status_code(e) == GR_ERR_RANK, "%s", gr_status_text(e));
+  gr_status_drop(e);
+  scratch_remove(dir);
+}
+
 static void misuse(void) {
   const char *dir = scratch_dir("misuse");
   gr_saver *s;
@@ -203,5 +216,6 @@ static void misuse(void) {
 int main(int argc, char **argv) {
   gr_log_open(GR_ERROR, 0, 1);
   return RUN(argc, argv, {"commands", commands}, {"safetensors", safetensors},
-             {"rank_dies", rank_dies}, {"rank_fails", rank_fails}, {"misuse", misuse});
+             {"rank_dies", rank_dies}, {"rank_fails", rank_fails},
+             {"rank_cannot_open", rank_cannot_open}, {"misuse", misuse});
 }
