@@ -19,6 +19,8 @@ static gr_status compose(gr_arena *a, const gr_args *args, gr_job *job) {
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "which step is not given: --step=N, from 1");
   if (*end || !(tolerance >= 0 && tolerance < INFINITY))
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--tolerance is no number from 0: '%s'", r->tolerance);
+  if (r->tolerance && !r->against && !r->save)  // with --save also of the one that is compared
+    return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--tolerance is of what --against compares");
   if (!r->print.n && !r->save && !r->against)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "nothing is asked of the step"),
                    "--print='*.grad' prints values, --save=FOLDER writes them, --against=RUN "

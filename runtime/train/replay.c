@@ -211,7 +211,22 @@ static gr_status report_differences(replay *p) {
   if (!p->r->rank)
     gr_log_result(p->json ? "{\"values\": %lld%s}" : text, (long long)(all[0] + all[1]),
                   p->out.chars);
+  if (!all[SAME] && !all[DIFFERS])
+    return gr_fail(GR_ERR_DIFFERENT, GR_NOWHERE, "no value is compared: '%s' has others",
+                   p->spec->against);
   return all[DIFFERS] ? gr_fail(GR_ERR_DIFFERENT, GR_NOWHERE, "the steps differ") : GR_OK;
+}
+
+// What is left of another replay would be taken for values of this one.
+static gr_status check_new(const replay *p) {
+  glob_t there = {0};
+  bool any =
+      p->spec->save && !glob(gr_arena_printf(p->arena, "%s/rank*", p->spec->save), 0, NULL, &there);
+  globfree(&there);
+  if (!any) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has the values of another replay", p->spec->save),
+      "remove it, or name a new folder");
 }
 
 gr_status gr_run_replay_step(gr_run *r, const gr_run_program *of, const gr_batch *b,
@@ -225,7 +240,8 @@ gr_status gr_run_replay_step(gr_run *r, const gr_run_program *of, const gr_batch
   p.times = gr_map_make(a), p.out = gr_text_make(a);
   if (!r->me.rank && !r->saving.start)
     gr_log(GR_INFO, "from the initial states: there is no checkpoint from before the step");
-  gr_status s = take(&p, "lr", GR_NOWHERE, &(gr_type){GR_F64}, &r->control.values.lr);
+  gr_status s = gr_comm_all_ok(r->me.world, r->me.rank ? GR_OK : check_new(&p));
+  s = s ? s : take(&p, "lr", GR_NOWHERE, &(gr_type){GR_F64}, &r->control.values.lr);
   for (const gr_field *f = b ? b->field : NULL; b && f < b->field + b->n_fields && !s; f++)
     s = take(&p, f->name, GR_NOWHERE, &f->type, f->data);
   s = s ? s : take_states(&p, "");

@@ -178,6 +178,9 @@ again "another strategy has the same values" 1 "^of .* only_there [1-9]" -- one 
 expect "values of fast kernels" 0 -- "$graphrun" replay one --step=5 --save=fast
 again "... and of reference kernels" 0 "^no difference in 1[0-9][0-9] " -- one --step=5 --against=fast --plain --tolerance=1e-5
 again "a folder of values" 1 "^head.weight  rank 0" "^of " -- two --step=2 --against=early
+again "a folder that has values already" 2 "'early' has the values of another replay" "hint: remove it" -- one --step=3 --save=early
+mkdir -p others/rank0
+again "a folder that has no value of the step" 1 "^no difference in 0 values:.* only_here" "no value is compared: 'others' has others" -- one --step=3 --against=others
 first "as JSON" '^\{"name": "lr", .*"differ": 1, "of": 1, "most": 0.01, .*\}$' -- one --step=1 --against=rate --json
 check "... with what there is in all" sh -c 'tail -1 lines | grep -Eq "^\{\"values\": [0-9]+, \"same\": [0-9]+, \"differ\": [0-9]+, .*\}$"'
 check "nothing is left of what was compared" sh -c '! ls -d "${TMPDIR:-/tmp}"/.tmp-graphrun-replay-* 2>/dev/null'
@@ -189,6 +192,7 @@ again "a step that a hook has prevented" 2 "the run was stopped after step 4, be
 again "a name that nothing has" 2 "no value is named 'haed.weight'" "did you mean 'head.weight'" -- one --step=2 --print=haed.weight
 again "a pattern that nothing has" 2 "no value is named 'zz\*'" "print='\*' prints all" -- one --step=2 '--print=zz*'
 again "a tolerance that is none" 2 "tolerance is no number from 0: 'x'" -- one --step=2 --against=one --tolerance=x
+again "a tolerance of nothing" 2 "tolerance is of what --against compares" -- one --step=2 --print=lr --tolerance=1
 again "no run at all" 2 "no run is given" -- --step=2 --against=one
 again "both to write and to compare with a run" 2 "takes a folder of another --save" -- one --step=2 --against=one --save=x
 again "a device that computes nothing" 0 "nothing was computed" -- one --step=2 --print=lr device=null
