@@ -15,18 +15,34 @@ static bool as_threads(const gr_effects *e) {
   return e->set->comm.backend == gr_backend_loopback ||
          e->set->options.sharding.strategy == gr_strategy_dp;
 }
+static bool dp_threads(const gr_effects *e) {
+  return e->set->options.sharding.strategy == gr_strategy_dp && !gr_launch_started(NULL, NULL);
+}
 static bool not_launched(const gr_effects *e) {
   return alone(e) || as_threads(e) || (gr_launch_started(NULL, NULL) > 0 && !gr_launch_own());
 }
 static bool not_restarted(const gr_effects *e) {
   return !e->set->comm.max_restarts || not_launched(e);
 }
-static bool not_resumed(const gr_effects *e) { return e->set->saving.resume != gr_resume_auto; }
 static bool is_canonical(const gr_effects *e) {
   return e->set->options.sharding.numerics == gr_numerics_canonical;
 }
+// A restart has one rank fewer, or with canonical numerics half as many (cli/restart.c).
+static bool never_fewer(const gr_effects *e) {
+  int next = is_canonical(e) ? e->ranks / 2 : e->ranks - 1;
+  return next < e->set->comm.min_ranks;
+}
+static bool not_resumed(const gr_effects *e) { return e->set->saving.resume != gr_resume_auto; }
 static bool is_native(const gr_effects *e) { return !is_canonical(e); }
 static bool undivided(const gr_effects *e) { return alone(e) && is_native(e); }
+// Ranks of tensor parallelism have the same samples.
+static bool same_batch(const gr_effects *e) {
+  const gr_mesh *m = &e->set->options.sharding.mesh;
+  int parts = 1;
+  for (int a = 0; a < m->n_axes; a++)
+    if (strcmp(m->axis[a].name, "tp") != 0) parts *= m->axis[a].size;
+  return parts == 1;
+}
 static bool canonical_by_ranks(const gr_effects *e) {
   return is_canonical(e) && (e->set->options.batch.batch_is == gr_batch_is_per_rank ||
                              e->set->loop.lr_scale != gr_lr_scale_none);

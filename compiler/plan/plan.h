@@ -153,6 +153,9 @@ const char *gr_frozen_kind(gr_arena *, const char *name, const char *const *free
 // The number of parameters (elements of weights) of the whole model; *trained: of those that
 // training updates.
 int64_t gr_plan_parameters(const gr_plan *, int64_t *trained);
+// The name of an axis of several ranks that no program has a collective over: these ranks do the
+// same work, because nothing is split over them. NULL: there is none.
+const char *gr_plan_idle_axis(const gr_plan *);
 
 // In a model with a teacher: whether the name of a state, of a place in the model or of a metric is
 // the teacher's: "teacher.PATH", or "teacher" (compiler/model/teacher.c).

@@ -25,3 +25,16 @@ void gr_traffic_count(const gr_program *p, gr_traffic by_axis[GR_MAX_MESH]) {
       gr_traffic_add(&by_axis[((const struct gr_coll *)g->nodes[i].attr)->mesh_axis], g,
                      &g->nodes[i]);
 }
+
+const char *gr_plan_idle_axis(const gr_plan *p) {
+  int used[GR_MAX_MESH] = {0};
+  for (uint32_t i = 0; i < p->n_programs; i++) {
+    gr_traffic by_axis[GR_MAX_MESH];
+    gr_traffic_count(&p->programs[i], by_axis);
+    for (int a = 0; a < GR_MAX_MESH; a++) used[a] += by_axis[a].collectives;
+  }
+  for (int a = 0; a < p->mesh.n_axes; a++)
+    if (p->mesh.axis[a].size > 1 && !used[a] && a != gr_mesh_virtual(&p->mesh))
+      return p->mesh.axis[a].name;
+  return NULL;
+}

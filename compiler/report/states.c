@@ -104,6 +104,8 @@ static void explain_split(FILE *f, const gr_plan *p) {
   if (padded)
     fprintf(f, "; %u in uneven slices, with %s of padding on each rank", padded,
             gr_bytes_text(padding, b));
+  if (gr_plan_idle_axis(p))
+    fprintf(f, "; nothing is split over %s: its ranks do the same work", gr_plan_idle_axis(p));
   fputc('\n', f);
 }
 

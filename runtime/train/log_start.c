@@ -73,6 +73,12 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
   gr_log(GR_INFO, "%lld%s trained parameters, %u programs, %s of memory a rank, plan %016llx",
          (long long)trained, of, p->n_programs, gr_bytes_text((double)gr_plan_bytes(p), size),
          (unsigned long long)p->hash);
+  const char *idle = gr_plan_idle_axis(p);
+  if (idle)
+    gr_log(GR_WARN,
+           "nothing is split over the axis %s of the mesh: its ranks do the same work; the model's "
+           "layers or distributed.layout split weights over it",
+           idle);
   if (gr_plan_find(p, "ema", ""))
     gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",
            set->options.optimizer.ema_decay.value);

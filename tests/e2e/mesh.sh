@@ -147,6 +147,17 @@ wrong "a mesh that must be given" 1:22 "fsdp_tp needs a mesh axis 'tp', and the 
   distributed.strategy=fsdp_tp distributed.ranks=4
 wrong "a batch smaller than its groups" 1:18 '16 groups of ranks cannot share batches of 8' 'batch_size' -- \
   distributed.ranks=32 'distributed.mesh={dp: 16, tp: 2}'
+"$graphrun" new rows >/dev/null
+idle="$auto distributed.strategy=tp distributed.mesh={tp:2} training.max_steps=2"
+# shellcheck disable=SC2086
+expect "a mesh over which the model splits nothing" 0 '^ranks +2 \(tp=2\); nothing is split over tp: its ranks do the same work$' -- \
+  "$graphrun" plan rows/config.yaml $idle
+# shellcheck disable=SC2086
+expect "... the run says so, too" 0 'warning: nothing is split over the axis tp of the mesh: its ranks do the same work' -- \
+  "$graphrun" rows/config.yaml $idle output.dir=rows/idle
+# shellcheck disable=SC2086
+expect "... and not where a rule splits a weight" 0 '^ranks +2 \(tp=2\), [0-9]+ of [0-9]+ states split over them$' -- \
+  "$graphrun" plan rows/config.yaml $idle "distributed.layout=[{match: 'body.0.*', tp: S0}]"
 tp2="$auto distributed.strategy=tp distributed.mesh={tp:2}"
 expect "heads that do not divide" 65 "the mesh axis tp must divide heads" -- "$graphrun" plan \
   "$source/tests/e2e/tones.yaml" "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" \

@@ -20,7 +20,7 @@ static const surroundings full = {
     "{model: {graph: g.yaml}, hooks: [a.lua], training: {precision: fp16, "
     "numerics: canonical}, "
     "distributed: {strategy: fsdp, max_restarts: 1}}",
-    true, 2};
+    true, 4};
 // Where a condition holds.
 static const surroundings holds[] = {
     {"always", "{model: {graph: g.yaml}}", true, 2},
@@ -36,6 +36,9 @@ static const surroundings holds[] = {
     {"as_threads", "{model: {graph: g.yaml}, distributed: {backend: loopback}}", false, 2},
     {"not_launched", "{model: {graph: g.yaml}, distributed: {strategy: dp}}", false, 2},
     {"not_restarted", "{model: {graph: g.yaml}}", false, 2},
+    {"never_fewer", "{model: {graph: g.yaml}, distributed: {max_restarts: 1}}", false, 2},
+    {"dp_threads", "{model: {graph: g.yaml}, distributed: {strategy: dp}}", false, 2},
+    {"same_batch", "{model: {graph: g.yaml}, distributed: {strategy: tp}}", false, 2},
     {"not_resumed", "{model: {graph: g.yaml}, checkpoint: {resume: none}}", false, 2},
     {"not_divisible", "{model: {graph: g.yaml}, distributed: {mesh: {dp: 2}}}", false, 2},
     {"is_native", "{model: {graph: g.yaml}}", false, 2},
@@ -65,11 +68,11 @@ static const struct value {
   const char *key, *text;
 } values[] = {{"distributed.ranks", "3"},
               {"data.prefetch", "5"},
-              {"distributed.mesh", "{dp: 2}"},
+              {"distributed.mesh", "{dp: 4}"},
               {"distributed.fsdp.wrap", "[block]"},
               {"distributed.gpu_ids", "[1, 0]"},
               {"distributed.max_restarts", "3"},
-              {"distributed.min_ranks", "1"},
+              {"distributed.min_ranks", "2"},
               {"distributed.strategy", "zero1"},
               {"training.virtual_shards", "16"},
               {"training.loss_scale.growth_factor", "4"},
