@@ -59,6 +59,7 @@ typedef struct fit {
   gr_text *saved;         // what one of them alone saves, for the sentence
   int64_t accumulate;     // micro-steps of the configuration
   int64_t most;           // micro-steps that can be chosen
+  bool halves;  // where all parts of a set do not fit, half of them are tried, a quarter, ...
 } fit;
 
 // ---- Candidates ---------------------------------------------------------------------------------
@@ -171,6 +172,10 @@ static candidate fewest_parts(fit *f, const candidate *none, const part_set *set
     if (!fits(f, &c) && fits(f, best) && c.seconds >= best->seconds) break;
     n = next_parts(f, &low, &high, &c, &guesses);
   } while (high.parts - low.parts > 1);
+  for (n = high.there ? 0 : f->halves * set->n / 2; n > 0 && !fits(f, &low); n /= 2) {
+    c = try(f, none->way, set, n, none->accumulate);
+    if (is_better(f, &c, &low)) low = c;
+  }
   return high.there ? high : low;
 }
 
@@ -362,6 +367,10 @@ static gr_status fit_to_limit(gr_job *j, int ranks) {
   if (!is_given(j, "training.recompute")) find_sets(&f, loops);
   find_ways(&f);
   candidate best = search(&f, &first);
+  if (!fits(&f, &best)) {  // all parts may need more than some of them
+    saved = gr_text_make(j->arena), f.halves = true;
+    best = search(&f, &first);
+  }
   if (!fits(&f, &best)) return refuse(&f, &first, &best);
   describe(&f, &first, &best);
   GR_TRY(apply(&f, &best));

@@ -151,6 +151,17 @@ expect "... and one with what was chosen" 0 -- "$graphrun" small.yaml output.dir
 check "... the same bits" same limited given
 expect "... goes on" 0 "resumed from" -- "$graphrun" small.yaml output.dir=limited \
   training.batch_size=96 training.memory=${limit_kb}kB distributed.ranks=2 training.max_epochs=3
+# Here all parts need more than one of them.
+"$graphrun" new waves --data=series >/dev/null
+waves="distributed.ranks=4 distributed.strategy=fsdp_tp distributed.mesh={dp:2,tp:2} training.batch_size=24"
+# shellcheck disable=SC2086
+needs() { "$graphrun" plan waves/config.yaml $waves --json "$@" 2>/dev/null | sed -n 's/^ "memory": .*"all": \([0-9]*\).*/\1/p'; }
+all=$(needs)
+some=$(needs training.memory=$((all * 95 / 100000))kB)
+check "a limit is kept by some parts" test "$some" -lt "$all"
+# shellcheck disable=SC2086
+expect "... and one of just what they need, too" 0 'training.memory [0-9.]* kB: training.recompute=' -- \
+  "$graphrun" plan waves/config.yaml $waves training.memory=$((some / 1000 + 1))kB
 expect "a limit that nothing keeps" 65 "training.memory is 50.0 kB, but a rank needs .*, and at least" \
   "training.precision=bf16 alone needs .* less" -- "$graphrun" plan small.yaml training.memory=50kB
 expect "keys that are given stay" 65 "training.memory is .*, but a rank needs" -- "$graphrun" plan small.yaml \
