@@ -27,9 +27,11 @@ gr_status gr_size_read(const gr_conf *c, const char *key, double *out) {
   end += strspn(end, " ");
   for (size_t i = 0; i < sizeof units / sizeof *units && isfinite(*out) && *out > 0; i++)
     if (!strcmp(end, units[i].name)) return *out *= units[i].bytes, GR_OK;
-  if (c->kind != GR_CONF_TEXT) text = gr_conf_a_kind(c->kind);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a size, but is '%s'", key, text),
-                 "a number and kB, MB, GB or TB, or KiB, MiB, GiB or TiB: 24GiB");
+  const char *quote = c->kind == GR_CONF_TEXT ? "'" : "";
+  if (!*quote) text = gr_conf_a_kind(c->kind);
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a size, but is %s%s%s", key, quote, text, quote),
+      "a number and kB, MB, GB or TB, or KiB, MiB, GiB or TiB: 24GiB");
 }
 
 gr_status gr_batch_read(gr_conf *c, gr_settings *set) {
@@ -133,6 +135,12 @@ gr_status gr_batch_take(gr_arena *a, gr_run_spec *spec) {
   return GR_OK;
 }
 
+// Where a key is given, or else the batch that it divides.
+static gr_loc place_of(const gr_run_spec *spec, const char *key) {
+  gr_loc loc = gr_conf_find(spec->conf, key)->loc;
+  return loc.file ? loc : gr_conf_find(spec->conf, "training.batch_size")->loc;
+}
+
 // With virtual shards these are the micro-steps of a rank: training.accumulate may ask for at most
 // as many.
 static gr_status check_shards(const gr_run_spec *spec) {
@@ -146,7 +154,7 @@ static gr_status check_shards(const gr_run_spec *spec) {
                    "each shard is a micro-step: training.accumulate=1, or more "
                    "training.virtual_shards");
   if (s->batch_size >= p->virtual_shards) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(spec->conf, "training.virtual_shards")->loc,
+  return gr_hint(gr_fail(GR_ERR_CONFIG, place_of(spec, "training.virtual_shards"),
                          "a batch of %lld samples cannot be cut into %lld virtual shards",
                          (long long)s->batch_size, (long long)p->virtual_shards),
                  "a larger training.batch_size, or fewer training.virtual_shards");
@@ -166,11 +174,11 @@ gr_status gr_batch_check(const gr_run_spec *spec, int64_t ranks) {
                            (long long)divide_up(s->batch_size, n), (long long)s->accumulate),
                    "training.batch_size is the size of a whole step, which micro-steps divide");
   if (n <= s->batch_size) return GR_OK;
-  const gr_conf *key = gr_conf_find(spec->conf, "distributed.ranks");
-  const gr_conf *mesh = gr_conf_find(spec->conf, "distributed.mesh");
-  if (mesh->kind == GR_CONF_MAP) key = mesh;
+  bool mesh = gr_conf_find(spec->conf, "distributed.mesh")->kind == GR_CONF_MAP;
+  bool given = mesh || ranks == spec->set.ranks.ranks;  // and not by --ranks or the machine
+  const char *key = mesh ? "distributed.mesh" : given ? "distributed.ranks" : "training.batch_size";
   return gr_hint(
-      gr_fail(GR_ERR_CONFIG, key == mesh || ranks == spec->set.ranks.ranks ? key->loc : GR_NOWHERE,
+      gr_fail(GR_ERR_CONFIG, place_of(spec, key),
               "%lld %s cannot share batches of %lld: some would have no sample", (long long)ranks,
               ranks == spec->set.options.sharding.ranks ? "ranks" : "groups of ranks",
               (long long)s->batch_size),

@@ -130,7 +130,8 @@ static void micro_steps(void) {
 static void refused(void) {
   static const char *const wrong[][2] = {
       {"training.batch_size={memory: 1kB}", "has no room for a sample of t8"},
-      {"training.batch_size={memory: 1}", "must be a size"},
+      {"training.batch_size={memory: 1}", "must be a size, but is an integer"},
+      {"training.batch_size=5 training.numerics=canonical", "cannot be cut into 8 virtual shards"},
       {"training.batch_size={memory: 1kB, total_length: 3}", "either 'memory' or 'total_length'"},
       {"training.batch_size={}", "either 'memory' or 'total_length'"},
       {"training.batch_size={rows: 3}", "either 'memory' or 'total_length'"},
