@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/base.h"
-#include "base/output.h"
 #include "base/terminal.h"
 #include "runtime/launch/dir.h"
 #include "runtime/launch/launch.h"
@@ -36,8 +35,9 @@ typedef struct launcher {
   int notified;       // ranks that were sent the signal; one is enough, ranks agree on stopping
   double deadline;    // when all are killed; 0: never
   bool seen_death, seen_failure, seen_end, killing;
-  int first_dead;  // 1 + the first rank that was found dead; 0: none
-  double noticed;  // when the first rank was found dead, or had failed; 0: none
+  bool died_first;  // a rank was dead before any had failed
+  int first_dead;   // 1 + the first rank that was found dead; 0: none
+  double noticed;   // when the first rank was found dead, or had failed; 0: none
   gr_launch_stopped stopped;
 } launcher;
 
@@ -164,7 +164,7 @@ static void check_ranks(launcher *l) {
     const gr_launch_rank_state *b = &l->launch_state->rank[r];
     int state = atomic_load(&b->state);
     bool dead = is_dead(l, r);
-    if (dead && !l->first_dead) l->first_dead = r + 1;
+    if (dead && !l->first_dead) l->first_dead = r + 1, l->died_first = !l->seen_failure;
     failure |= state == GR_LAUNCH_RANK_FAILED && b->code != GR_ERR_STOPPED;
     unstarted |= state == GR_LAUNCH_RANK_FAILED && b->code == GR_ERR_LAUNCH;
     death |= dead || (state == GR_LAUNCH_RANK_FAILED && b->code == GR_ERR_HANG);
@@ -251,27 +251,6 @@ static gr_status report_death(const launcher *l, int rank) {
   return with_resume_hint(l, s);
 }
 
-// Whether the log ends with this error already; only its first line is compared.
-static bool is_logged(FILE *log, const char *text) {
-  static char end[2 * GR_LAUNCH_STATE_TEXT];
-  char line[512];
-  snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
-  if (fseek(log, -(long)(sizeof end - 1), SEEK_END)) rewind(log);
-  end[fread(end, 1, sizeof end - 1, log)] = 0;
-  return strstr(end, line) != NULL;
-}
-
-static gr_status append_to_log(const char *path, const char *text) {
-  FILE *log;
-  int fd = -1;
-  GR_TRY(gr_file_stream(path, GR_ERR_IO, &log));
-  bool logged = is_logged(log, text);
-  fclose(log);
-  if (!logged) GR_TRY(gr_output_append(NULL, path, &fd));
-  if (!logged) gr_output_put(fd, text, strlen(text)), close(fd);
-  return GR_OK;
-}
-
 // Rank 0 writes its log as long as it can. A rank that was killed, or whose memory was exhausted,
 // cannot. A log that cannot be written is left as it is: the error is printed.
 static void log_end(const launcher *l, gr_status s, const char *text) {
@@ -280,7 +259,7 @@ static void log_end(const launcher *l, gr_status s, const char *text) {
   FILE *to = s ? fmemopen(rank_text, sizeof rank_text - 1, "w") : NULL;
   if (to) gr_status_print(to, s), fclose(to);
   if (s) text = rank_text;
-  if (*path && *text) gr_status_drop(append_to_log(path, text));
+  if (*path && *text) gr_status_drop(gr_launch_state_append_log(path, text));
 }
 
 static void show_events(const launcher *l) {
@@ -335,6 +314,9 @@ static records read_records(const launcher *l) {
     if (state == GR_LAUNCH_RANK_ABSENT) r.missing = i;
   }
   if (r.dead >= 0 && l->first_dead) r.dead = l->first_dead - 1;  // later ones died because of it
+  // What a rank cannot connect to is then the dead one.
+  if (l->died_first && r.cause >= 0 && l->launch_state->rank[r.cause].code == GR_ERR_LAUNCH)
+    r.cause = -1;
   return r;
 }
 

@@ -58,6 +58,8 @@ void gr_launch_state_set_grace_period(double seconds);
 int gr_launch_state_rank_pid(gr_launch_state *, int r);
 // Appends a line for each rank: what it did last, and for how long, until a time of gr_seconds.
 void gr_launch_state_put_events(FILE *, const gr_launch_state *, double until);
+// Appends a text to the run's log, unless the log has its first line near its end already.
+GR_MUST_USE gr_status gr_launch_state_append_log(const char *path, const char *text);
 // The rank that the launcher sees stopped by a signal, for how long so far; zeros at first.
 typedef struct gr_launch_stopped {
   int pid;

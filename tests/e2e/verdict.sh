@@ -67,6 +67,24 @@ for own in 0 1 2 3 64 65 71 75 76 126 127 143 255; do
 done
 lies "... or is killed" "none kill-9" 71 "mpirun was killed by SIGKILL" --
 
+# A rank is killed while the ranks find each other: what another one meets then is not the cause.
+mkdir killed
+cat >killed/mpirun <<S
+#!/bin/sh
+shift 2
+OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 GRAPHRUN_WAIT_FOR_DEBUGGER=1 "\$@" 2>"$scratch/said" &
+while ! grep -q 'waits for a debugger' "$scratch/said"; do sleep 0.1; done
+kill -9 \$!
+wait \$!
+OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "\$@"
+S
+chmod +x killed/mpirun
+usual=$PATH PATH=$scratch/killed:$PATH
+tones killed training.max_steps=2 distributed.ranks=2
+printf '%s\n' 'rank died error: rank 1 was killed by SIGKILL' >patterns
+verdict "a rank that is killed while the others look for it is the cause" 71
+PATH=$usual
+
 # One of two has a record.
 for own in 0 1 5 71 255; do
   lies "a rank without a record, mpirun ends with $own" "one $own" 71 \
