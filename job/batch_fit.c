@@ -2,6 +2,7 @@
 //
 // Each round compiles one plan, in which every bucket has the size that halves what is left for it:
 // a program's memory depends on the batch of its own bucket alone.
+#include <string.h>
 #include "base/log.h"
 #include "compiler/report/parts.h"
 #include "job/fit.h"
@@ -13,7 +14,23 @@ typedef struct search {
   int64_t low[GR_MAX_BUCKETS];   // by bucket: the largest size that is known to fit
   int64_t high[GR_MAX_BUCKETS];  // the smallest that is known not to, or is more than enough
   double bytes[GR_MAX_BUCKETS];  // of the last plan
+  gr_conf *mesh;                 // of the plans; NULL: the configuration's
 } search;
+
+// A mesh of the ranks that have one batch, in which each other axis has one rank; NULL: none is
+// given.
+static gr_status mesh_of_batch(const gr_job *j, gr_conf **out) {
+  const gr_mesh *m = &j->spec.set.options.sharding.mesh;
+  gr_text t = gr_text_make(j->arena);
+  *out = NULL;
+  if (gr_conf_find(j->spec.conf, "distributed.mesh")->kind != GR_CONF_MAP) return GR_OK;
+  for (int a = 0; a < m->n_axes; a++)
+    if (a != gr_mesh_virtual(m))
+      gr_text_printf(&t, "%s%s: %d", t.len ? ", " : "{", m->axis[a].name,
+                     strcmp(m->axis[a].name, "tp") ? 1 : m->axis[a].size);
+  gr_text_put(&t, "}");
+  return gr_conf_parse(j->arena, "distributed.mesh", t.chars, out);
+}
 
 // Plans batches of these sizes.
 static gr_status measure(search *c, const int64_t *k) {
@@ -24,7 +41,10 @@ static gr_status measure(search *c, const int64_t *k) {
   for (int b = 0; b < c->n; b++) sizes[b] = (int)gr_batch_at(&with.spec, b, k[b]);
   with.spec.batches = sizes;
   gr_level level = gr_log_least(GR_ERROR);
-  gr_status s = gr_job_read(&with, c->ranks);
+  with.spec.conf = gr_conf_copy(with.arena, with.spec.conf);
+  gr_status s =
+      c->mesh ? gr_conf_put_at(with.arena, with.spec.conf, "distributed.mesh", c->mesh) : GR_OK;
+  if (!s) s = gr_job_read(&with, c->ranks);
   if (!s) s = gr_job_plan(&with, c->ranks);
   gr_log_least(level);
   for (int b = 0; b < c->n && !s; b++)
@@ -64,6 +84,7 @@ gr_status gr_batch_choose(gr_job *j, int ranks) {
   search c = {.job = j, .n = j->spec.contract->n_buckets, .ranks = ranks};
   if (!(o->batch.most_bytes > 0) || j->spec.batches) return GR_OK;
   if (whole) c.ranks = ranks / (o->sharding.data_ranks > 0 ? o->sharding.data_ranks : 1);
+  if (whole) GR_TRY(mesh_of_batch(j, &c.mesh));
   gr_status s = measure(&c, c.low);
   if (s && whole)
     return gr_hint(s,

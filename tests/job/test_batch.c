@@ -85,7 +85,7 @@ static double bytes_of(gr_job *like, const int *sizes, int bucket) {
 static void by_memory(void) {
   for (int kb = 60; kb <= 300; kb += 80) {
     gr_arena *a = gr_arena_create();
-    gr_job j = {0}, two = {0};
+    gr_job j = {0}, two = {0}, mesh = {0};
     const char *overrides[] = {gr_arena_printf(a, "training.batch_size={memory: %dkB}", kb)};
     MUST(plan(a, overrides, 1, 1, &j));
     const gr_plan_figures *f = gr_job_count(&j, NULL, 0);
@@ -106,6 +106,11 @@ static void by_memory(void) {
     MUST(plan(a, overrides, 1, 2, &two));
     CHECK(!memcmp(batch_of(&two)->global_of, batch_of(&j)->global_of, BUCKETS * sizeof(int)),
           "other batches on 2 ranks, of %d kB", kb);
+    const char *meshed[] = {overrides[0], "distributed.strategy=hsdp",
+                            "distributed.mesh={replicate: 1, shard: 2}"};
+    MUST(plan(a, meshed, 3, 2, &mesh));
+    CHECK(!memcmp(batch_of(&mesh)->global_of, batch_of(&j)->global_of, BUCKETS * sizeof(int)),
+          "other batches on a mesh, of %d kB", kb);
     gr_job_close(&j);
     gr_arena_destroy(a);
   }
