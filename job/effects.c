@@ -43,6 +43,10 @@ static bool same_batch(const gr_effects *e) {
     if (strcmp(m->axis[a].name, "tp") != 0) parts *= m->axis[a].size;
   return parts == 1;
 }
+// What is summed is of one rank and one micro-step.
+static bool one_mean(const gr_effects *e) {
+  return same_batch(e) && is_native(e) && e->set->options.batch.accumulate == 1;
+}
 static bool canonical_by_ranks(const gr_effects *e) {
   return is_canonical(e) && (e->set->options.batch.batch_is == gr_batch_is_per_rank ||
                              e->set->loop.lr_scale != gr_lr_scale_none);

@@ -362,7 +362,8 @@ static gr_status fit_to_limit(gr_job *j, int ranks) {
   if (there) f.states = (double)other.spec.plan->state_bytes;
   gr_arena_destroy(other.arena);
   if (!there || fits(&f, &first)) return GR_OK;
-  if (!is_given(j, "training.accumulate") && !norm)
+  bool by_part = norm || batch->loss_norm == gr_loss_norm_local;  // micro-steps change the result
+  if (!is_given(j, "training.accumulate") && !by_part)
     f.most = (int64_t)batch->rows * batch->micro_batches;
   if (!is_given(j, "training.recompute")) find_sets(&f, loops);
   find_ways(&f);

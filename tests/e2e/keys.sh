@@ -62,7 +62,11 @@ for norm in global local; do
   # shellcheck disable=SC2086
   ran "loss_norm $norm on three" norm3-$norm $quick training.loss_norm=$norm distributed.ranks=3 \
     distributed.backend=loopback
+  # shellcheck disable=SC2086
+  ran "loss_norm $norm in micro-steps" norm4-$norm $quick training.loss_norm=$norm training.accumulate=3
+  check "... has an effect, and no line" sh -c '! grep -q "loss_norm.*no effect" "$1"' sh "$log"
 done
+check "... the mean of those of 3, 3 and 2" test "$(field norm4-global 0 loss)" != "$(field norm4-local 0 loss)"
 check "local is global on one rank" near "$(field norm1-global 0 grad_norm)" \
   "$(field norm1-local 0 grad_norm)" 1e-6
 check "... but not on three" test "$(field norm3-global 0 loss)" != "$(field norm3-local 0 loss)"

@@ -151,6 +151,8 @@ expect "... and one with what was chosen" 0 -- "$graphrun" small.yaml output.dir
 check "... the same bits" same limited given
 expect "... goes on" 0 "resumed from" -- "$graphrun" small.yaml output.dir=limited \
   training.batch_size=96 training.memory=${limit_kb}kB distributed.ranks=2 training.max_epochs=3
+expect "no micro-steps where the loss is of the means of theirs" 65 "training.memory is .*, but a rank needs" -- "$graphrun" plan small.yaml \
+  training.batch_size=96 training.memory=${limit_kb}kB training.recompute=[] training.loss_norm=local
 # Here all parts need more than one of them.
 "$graphrun" new waves --data=series >/dev/null
 waves="distributed.ranks=4 distributed.strategy=fsdp_tp distributed.mesh={dp:2,tp:2} training.batch_size=24"

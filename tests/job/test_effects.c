@@ -38,6 +38,7 @@ static const surroundings holds[] = {
     {"not_restarted", "{model: {graph: g.yaml}}", false, 2},
     {"never_fewer", "{model: {graph: g.yaml}, distributed: {max_restarts: 1}}", false, 2},
     {"dp_threads", "{model: {graph: g.yaml}, distributed: {strategy: dp}}", false, 2},
+    {"one_mean", "{model: {graph: g.yaml}, distributed: {strategy: tp}}", false, 2},
     {"same_batch", "{model: {graph: g.yaml}, distributed: {strategy: tp}}", false, 2},
     {"not_resumed", "{model: {graph: g.yaml}, checkpoint: {resume: none}}", false, 2},
     {"not_divisible", "{model: {graph: g.yaml}, distributed: {mesh: {dp: 2}}}", false, 2},
