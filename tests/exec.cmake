@@ -18,5 +18,5 @@ endforeach()
 target_link_options(test_loops PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
                     -Wl,--wrap=aligned_alloc)
 
-add_executable(bench_exec EXCLUDE_FROM_ALL runtime/exec/bench_exec.c)
+add_executable(bench_exec runtime/exec/bench_exec.c)
 target_link_libraries(bench_exec gr_exec gr_compiler)

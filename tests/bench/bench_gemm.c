@@ -42,8 +42,8 @@ static double rate(gr_gemm_kernel kernel, const gr_gemm *g, const float *a, cons
 }
 
 int main(void) {
-  gr_status s = gr_gemm_open();
-  if (s) gr_status_print(stderr, s);
+  gr_status opened = gr_gemm_open();
+  if (opened) gr_status_print(stderr, opened);
   printf("%-24s %8s %8s %8s %8s\n", "GFLOP/s", "plain", "packed", "oneDNN", "chosen");
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     const struct shape *s = &shapes[i];
