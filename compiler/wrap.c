@@ -32,6 +32,14 @@ static void list_name(gr_map *names, gr_text *list, const char *name) {
   gr_map_put(names, name, 0);
 }
 
+// Whether parts of the model are within one of that path, which is none itself.
+static bool is_above(const gr_scopes *scopes, const char *path) {
+  size_t n = strlen(path);
+  for (uint32_t i = 0; i < scopes->n; i++)
+    if (!strncmp(scopes->items[i].path, path, n) && scopes->items[i].path[n] == '.') return true;
+  return false;
+}
+
 // what: what could have matched.
 static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_conf *parts,
                           const gr_wrap *w, const char *what) {
@@ -41,9 +49,10 @@ static gr_status no_match(gr_arena *arena, const gr_scopes *scopes, const gr_con
   for (int i = 0; parts && i < parts->n; i++) list_name(&names, &list, parts->keys[i]);
   const char *near = gr_text_nearest(w->pattern, names.keys, (int)names.n);
   gr_status s = gr_fail(GR_ERR_CONFIG, w->loc, "'%s' matches no %s of the model", w->pattern, what);
+  if (is_above(scopes, w->pattern)) return gr_hint(s, "did you mean '%s.*'?", w->pattern);
   if (near) return gr_hint(s, "did you mean '%s'? its blocks are: %s", near, list.chars);
-  return gr_hint(s, "its blocks are: %s; a part is a path such as 'layers.*'",
-                 names.n ? list.chars : "none");
+  return gr_hint(s, "its blocks are: %s; a part is a path such as '%s'",
+                 names.n ? list.chars : "none", scopes->n ? scopes->items[0].path : "layers.*");
 }
 
 // The pattern itself, or the one that the model's file has under that name.
