@@ -1,4 +1,4 @@
-# mistakes.sh - 198 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 199 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
