@@ -43,11 +43,16 @@ static gr_status check_one(gr_arena *a, gr_conf *hydra, const gr_schema_key *k) 
   return gr_schema_check_value(a, k, value ? value : set);
 }
 
-// What has the number of a run is one of a sweep.
+// What has a number is a run of a sweep.
+static bool is_numbered(gr_conf *hydra) {
+  const gr_conf *number = gr_conf_find(hydra, "job.num");
+  return number && number->kind == GR_CONF_INT;
+}
+
 static gr_status check_mode(gr_conf *hydra) {
-  const gr_conf *mode = gr_conf_find(hydra, "mode"), *number = gr_conf_find(hydra, "job.num");
+  const gr_conf *mode = gr_conf_find(hydra, "mode");
   if (!mode || mode->kind != GR_CONF_TEXT || strcmp(mode->text, "MULTIRUN")) return GR_OK;
-  if (number && number->kind == GR_CONF_INT) return GR_OK;
+  if (is_numbered(hydra)) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_CONFIG, mode->loc, "'hydra.mode' is MULTIRUN, and this is no sweep"),
       "-m makes one: graphrun -m CONFIG.yaml KEY=A,B");
@@ -92,6 +97,6 @@ gr_status gr_hydra_check(gr_arena *a, gr_conf *hydra, bool sweep) {
   for (size_t i = 0; hydra && i < sizeof typed / sizeof *typed; i++)
     GR_TRY(check_one(a, hydra, &typed[i]));
   if (hydra && !sweep) GR_TRY(check_mode(hydra));
-  if (hydra) warn(a, hydra, gr_hydra_searches(hydra));
+  if (hydra && !is_numbered(hydra)) warn(a, hydra, gr_hydra_searches(hydra));
   return GR_OK;
 }

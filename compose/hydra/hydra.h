@@ -25,5 +25,5 @@ bool gr_hydra_builtin(const gr_conf *);
 
 // Fails with GR_ERR_CONFIG at a value that graphrun reads and that is not of its type, or at a mode that
 // takes a sweep where this is none, and warns of values that files or arguments have set and that
-// graphrun ignores. hydra may be NULL.
+// graphrun ignores; runs of a sweep do not repeat these. hydra may be NULL.
 GR_MUST_USE gr_status gr_hydra_check(gr_arena *, gr_conf *hydra, bool sweep);

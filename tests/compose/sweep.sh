@@ -50,6 +50,9 @@ check "... null keeps no configuration" test ! -e r3/.hydra
 expect "what has no effect is said once" 0 "warning: argument 2:1:17: 'hydra.job.chdir' has no effect" -- \
   "$graphrun" run.yaml hydra.run.dir=r4 hydra.job.chdir=true distributed.ranks=2
 check "... by one process" test "$(grep -c chdir "$log")" = 1
+expect "... and of a sweep for all of its runs" 0 "warning: argument 3:1:17: 'hydra.job.chdir' has no effect" -- \
+  "$graphrun" -m run.yaml opt=cold,hot hydra.sweep.dir=r6 hydra.job.chdir=true
+check "... too" test "$(grep -c 'chdir.*no effect' "$log")" = 1
 # Keys that are read are of their types, whoever starts the run.
 for wrong in "run=a|a mapping" "sweep=a|a mapping" "sweep.dir=[a]|a string, .* or null" "sweep.subdir=true|a string" \
   "output_subdir={a: 1}|a string" "sweeper=optuna|a mapping" "launcher=joblib|a mapping" "job=a|a mapping" "job.name=[a]|a string" \
