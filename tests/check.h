@@ -59,6 +59,7 @@ CHECK_SHARED jmp_buf check_out;
   } while (0)
 
 // The worse of two deviations. What is no number is as far as can be: fmax and > pass over NaN.
+// Who asks for a large deviation asks for a finite one.
 static inline double check_worse(double worst, double deviation) {
   if (isnan(worst) || isnan(deviation)) return INFINITY;
   return deviation > worst ? deviation : worst;

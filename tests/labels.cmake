@@ -37,8 +37,8 @@ gr_slow("^gpu[.]cudnn_plans$")
 # Weights and states in host memory, whole runs under the race finder; gpu.copies and gpu.beside have their parts.
 gr_slow("^gpu[.](offload|offload_params)$")
 # Whole runs: gpu.train has one on one GPU, gpu.queues, .nccl, .groups and .beside what several GPUs do, and gpu.ops and
-# gpu.loops the parts. What the short run loses by them, tests/mutation/run.py --lost lists: 21 of 1,025 mutants by these
-# and the e2e tests below that take as long, 27 by all others that are slow.
+# gpu.loops the parts. What the short run loses by all that is slow, tests/mutation/run.py --lost lists: 66 of 1,082
+# mutants.
 gr_slow("^gpu[.](whisper|ranks|programs|convolution|small[.][14]|loops[.](weak|cached)|cudnn)$")
 # Profiles of whole runs, and the script that tests on hardware.
 gr_slow("^gpu[.](profile|test_run)$")
@@ -49,9 +49,7 @@ gr_slow("^e2e[.](precision|optimizers|mesh|sharding|overlap|failing|whisper_rank
 gr_slow("^e2e[.](bad_data|bad_input|evaluation|results|hooks|contract)$|^onnx[.]import$|^compiler[.]accumulate$")
 # Whole pages: what they quote is printed again, and their examples run.
 gr_slow("^docs[.](quotes|configs|coming_from|small_whisper|gdb)$|^tools[.](same_bytes|watch_data)$")
-# What others cover as well: ranks of MPI (e2e.ranks), the export of each kind (onnx.file), Lua that no hook of Lua's ends
-# (hooks.errors, hooks.sandbox), all optimizers by a pass of their own, what `graphrun check` finds (cli.gather), links
-# between two machines, and functions of kernels where the processor fuses no product with a sum.
+# Seconds each, for ten of those mutants together: tests/README.md has what remains of each in a short run.
 gr_slow("^exec[.]mpi$|^e2e[.](onnx|whisper|check|links)$|^hooks[.]process$|^docs[.]optim_devices$|^ops[.]fastmath_unfused$")
 # Every cell of the matrix; job.matrix has every pair of values.
 gr_slow("^job[.]matrix_all$")

@@ -43,7 +43,8 @@ static void starts_as_told(void) {
     moved = check_worse(moved, fabs((double)(plain.weights[i] - before.weights[i])));
     crept = check_worse(crept, fabs((double)(slow.weights[i] - before.weights[i])));
   }
-  CHECK(moved > 0.09, "without a start the first step is the learning rate, not %g", moved);
+  CHECK(moved > 0.09 && isfinite(moved),
+        "without a start the first step is the learning rate, not %g", moved);
   CHECK(crept < 1e-3, "steps of %g after a start of 1e8", crept);
 }
 

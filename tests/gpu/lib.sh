@@ -5,7 +5,7 @@ GRAPHRUN_CACHE=${GRAPHRUN_CACHE-$scratch/cache}
 if ! real; then
   LD_LIBRARY_PATH=$standin STANDIN_TIMEOUT=300
   export STANDIN_TIMEOUT
-  tones_keys="training.batch_size=4 training.final_train_eval=false data.limit=16" # what stand-ins take time for is samples
+  tones_keys="training.batch_size=4 training.final_train_eval=false data.limit=16" # stand-ins take their time for samples
 fi
 export LD_LIBRARY_PATH GRAPHRUN_CACHE
 
