@@ -39,7 +39,7 @@ gr_status gr_run_save(gr_run *r, bool exit_checkpoint) {
 }
 
 gr_status gr_run_save_finite(gr_run *r) {
-  if (!r->progress.skipped) return gr_run_save(r, false);
+  if (gr_progress_is_sound(&r->progress)) return gr_run_save(r, false);
   if (gr_saving_owe(&r->saving) && !r->me.rank)
     gr_log(
         GR_WARN,
@@ -74,7 +74,8 @@ gr_status gr_run_save_last(gr_run *r, bool exit_checkpoint) {
 // The final evaluation replaces the step that confirms a checkpoint.
 void gr_run_prune_last(gr_run *r) {
   double loss = gr_metric_value(&r->evaluation.validation, "loss");
-  bool sound = !r->progress.skipped && (!r->evaluation.validation.n || isfinite(loss));
+  bool sound =
+      gr_progress_is_sound(&r->progress) && (!r->evaluation.validation.n || isfinite(loss));
   if (sound && gr_saving_has(&r->saving, &r->progress))
     gr_saver_prune(r->saving.saver, r->progress.step);
 }

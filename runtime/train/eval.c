@@ -166,7 +166,7 @@ void gr_run_log_validation(const gr_run *r) {
   gr_text t = gr_text_make(r->me.arena);
   bool due =
       gr_run_save_due(&r->saving, p, false) || p->step == p->total_steps;  // always due at the end
-  bool saved = gr_saving_has(&r->saving, p) || (due && !p->skipped);
+  bool saved = gr_saving_has(&r->saving, p) || (due && gr_progress_is_sound(p));
   bool best = e->best_step == p->step && !isnan(e->best);
   gr_text_printf(&t, "epoch %lld  step %lld  validation", (long long)gr_run_last_epoch(p),
                  (long long)p->step);

@@ -6,7 +6,7 @@
 // owed then.
 static gr_status save_leaving(gr_run *r, const gr_step_controls *k) {
   bool last = !k->failed && !k->signal, early = k->cut || r->control.asked.evaluate;
-  bool usual = !gr_run_epoch_open(&r->progress) && !r->progress.skipped && !early &&
+  bool usual = !gr_run_epoch_open(&r->progress) && gr_progress_is_sound(&r->progress) && !early &&
                gr_run_save_due(&r->saving, &r->progress, k->save);
   if (k->save && !usual) (void)gr_saving_owe(&r->saving);
   return gr_run_save_last(r, !last && !usual);

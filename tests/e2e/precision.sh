@@ -122,6 +122,22 @@ check "... and the last are good" test "$(field long 98 loss_scale)" = "$(field 
 # shellcheck disable=SC2086
 tones stuck $quick training.max_steps=100 training.precision=fp16 training.loss_scale.init=1e30 training.loss_scale.min=1e30
 check "they are once it is at its smallest" test "$code" = 76
+# A scale that grows is too large now and then: that step is the last, and the one to be saved.
+grows="$quick training.precision=fp16 training.loss_scale.growth_interval=2 training.eval_every=0 checkpoint.every_epochs=0"
+# shellcheck disable=SC2086
+ran "a scale that grows every other step" grows $grows training.max_steps=40
+at=$(sed -n 's/.*"loss_scale": \([^,}]*\).*/\1/p' grows/metrics.jsonl |
+  awk '$1 > last && NR > 1 { grew = 1 } $1 < last && grew { print NR; exit } { last = $1 }')
+# shellcheck disable=SC2086
+ran "the last step is one that it is too large for ($at)" probe $grows training.max_steps="$at" checkpoint.every_steps="$at"
+check "... its state is sound" sh -c "'$graphrun' ckpt show probe/checkpoints | grep -q 'run.finite *1'"
+# shellcheck disable=SC2086
+ran "... and is continued" probe $grows training.max_steps=40 checkpoint.every_steps="$at"
+check "... as if it had not ended" test "$(loss probe 39)" = "$(loss grows 39)"
+# shellcheck disable=SC2086
+tones shrinking $quick training.max_steps=3 training.precision=fp16 training.loss_scale.init=1e30
+printf '%s\n' "nothing was learned: .*each of the 3 steps" "hint: .*training.loss_scale.init" >patterns
+verdict "all steps are skipped, and it still shrinks" 76
 
 # ---- Resumed in another precision
 for way in fp32/fp16 fp16/fp32 fp16/bf16; do

@@ -67,7 +67,7 @@ static bool better(const gr_saving_settings *s, double a, double b) {
 static bool counts(const gr_evaluation *e, const gr_progress *p, double value) {
   double loss = gr_metric_value(&e->validation, "loss");
   bool has_loss = gr_metrics_has(&e->validation, "loss");
-  return isfinite(value) && (isfinite(loss) || !has_loss) && !p->skipped;
+  return isfinite(value) && (isfinite(loss) || !has_loss) && gr_progress_is_sound(p);
 }
 
 // The best keep_best values, best first; on ties the earlier one is better.

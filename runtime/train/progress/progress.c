@@ -82,6 +82,10 @@ static int64_t most_skipped(const gr_progress *p) {
   return (tenth < LEAST ? LEAST : tenth < AT_START ? tenth : AT_START) - 1;
 }
 
+bool gr_progress_is_sound(const gr_progress *p) {
+  return !p->skipped || (!p->failing && isfinite(p->loss));
+}
+
 bool gr_progress_is_lost(const gr_progress *p) { return p->failing > most_skipped(p); }
 
 bool gr_run_is_done(const gr_progress *p, const gr_loop_settings *s) {
@@ -128,7 +132,7 @@ static void write_total(const void *part, gr_scalars_out *out) {
 }
 
 static void write_finite(const void *part, gr_scalars_out *out) {
-  gr_scalars_put_int(out, GR_CHECKPOINT_FINITE, !((const gr_progress *)part)->skipped);
+  gr_scalars_put_int(out, GR_CHECKPOINT_FINITE, gr_progress_is_sound(part));
 }
 
 // The sums of the current epoch, "epoch.NAME.sum" and "epoch.NAME.weight".

@@ -42,6 +42,9 @@ void gr_progress_searched(gr_progress *, const char *why);
 void gr_progress_advance(gr_progress *, bool trains);
 void gr_progress_end_epoch(gr_progress *);  // all of it is done: the next one begins
 
+// Whether nothing speaks against the weights: the last step had a finite gradient, or its loss was
+// finite and only the loss scale, which has room to shrink, too large.
+bool gr_progress_is_sound(const gr_progress *);
 // Whether too many steps in a row have been skipped for the run to go on.
 bool gr_progress_is_lost(const gr_progress *);
 // Whether all steps that the configuration asks for are done, and what follows the last one.

@@ -69,7 +69,7 @@ bool gr_saving_owe(gr_saving *s) {
   return first;
 }
 
-void gr_saving_pay(gr_saving *s, const gr_progress *p) { s->owed &= p->skipped > 0; }
+void gr_saving_pay(gr_saving *s, const gr_progress *p) { s->owed &= !gr_progress_is_sound(p); }
 
 // ---- Writing -----------------------------------------------------------------------------------
 
@@ -84,7 +84,9 @@ void gr_saving_start(gr_saving *s, const gr_progress *p, const gr_scalars_out *s
   check(s);
 }
 
-void gr_saving_confirm(gr_saving *s, const gr_progress *p) { s->confirmed |= !p->skipped; }
+void gr_saving_confirm(gr_saving *s, const gr_progress *p) {
+  s->confirmed |= gr_progress_is_sound(p);
+}
 
 bool gr_saving_is_ready(const gr_saving *s) {
   return s->saving && s->confirmed && !gr_saver_busy(s->saver);

@@ -3,7 +3,7 @@
 //
 // A step can leave weights that are finite but useless (a learning rate of 1e9), which shows only
 // in the next step. So a checkpoint is committed, and older ones are pruned, only after a step from
-// it had a finite gradient; while steps are skipped, no checkpoint is written.
+// it was sound (progress.h); after steps that were not, no checkpoint is written.
 #pragma once
 #include "runtime/train/progress/progress.h"
 #include "runtime/train/saving/states.h"
@@ -17,8 +17,8 @@ typedef struct gr_saving {
   gr_saver *saver;
   int64_t saved_step;  // the step of the newest checkpoint, pending or committed; -1: none
   bool saving;         // a checkpoint has been begun and is not committed yet
-  bool confirmed;      // a step from its state had a finite gradient: it may replace older ones
-  bool owed;           // a checkpoint was due while steps were skipped
+  bool confirmed;      // a step from its state was sound: it may replace older ones
+  bool owed;           // a checkpoint was due after a step that was not sound
 } gr_saving;
 
 gr_saving gr_saving_begin(void);  // without a checkpoint
@@ -34,17 +34,17 @@ void gr_saving_resumed(gr_saving *, const char *path, int64_t step);  // `path` 
 // Whether a checkpoint is due at this step, by the configuration or because a hook requests it.
 bool gr_run_save_due(const gr_saving *, const gr_progress *, bool asked);
 bool gr_saving_has(const gr_saving *, const gr_progress *);  // whether this state is saved
-// It cannot be saved now, since the last step was skipped: it is owed. True: that is new.
+// It cannot be saved now, since the last step was not sound: it is owed. True: that is new.
 bool gr_saving_owe(gr_saving *);
-// A checkpoint of this step is written: what was owed is done, unless the step was skipped.
+// A checkpoint of this step is written: what was owed is done, if the step was sound.
 void gr_saving_pay(gr_saving *, const gr_progress *);
 // Begins to write a checkpoint of this step with these scalars; none may be pending. An error is
 // logged, and reported to all ranks by gr_saving_finish.
 void gr_saving_start(gr_saving *, const gr_progress *, const gr_scalars_out *);
 void gr_saving_confirm(gr_saving *, const gr_progress *);  // after a step
 bool gr_saving_is_ready(const gr_saving *);  // whether this rank's part may be committed
-// Commits the pending checkpoint, and prunes if it is confirmed; abandons it if every step from its
-// state has been skipped. *saved: it is there now. A failure to write it is logged and is none of
+// Commits the pending checkpoint, and prunes if it is confirmed; abandons it if no step from its
+// state was sound. *saved: it is there now. A failure to write it is logged and is none of
 // the run: older checkpoints are intact. Collective.
 GR_MUST_USE gr_status gr_saving_finish(gr_saving *, const gr_progress *, bool *saved);
 void gr_saving_scalars(gr_saving *, gr_scalar_table *);  // adds those of a checkpoint

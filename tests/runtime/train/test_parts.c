@@ -67,6 +67,24 @@ static void skipped_steps(void) {
   CHECK(!p.skipped && !p.failing && p.all_skipped == 51 && !gr_progress_is_lost(&p), "a good step");
 }
 
+// A step that overflows while the loss scale of fp16 can shrink speaks against the scale alone, if
+// its loss is finite.
+static void sound_steps(void) {
+  gr_progress p = gr_progress_begin(&spec);
+  gr_step_results now = {.metrics = {.items = {{"loss", 6, 2}}, .n = 1}, .loss_scale = 4};
+  gr_progress_measure(&p, &now, "loss", 1, 8);
+  CHECK(p.skipped == 1 && !p.failing && gr_progress_is_sound(&p), "the scale is too large");
+  now.loss_scale = 1;
+  gr_progress_measure(&p, &now, "loss", 1, 8);
+  CHECK(p.failing == 1 && !gr_progress_is_sound(&p), "the scale is the least");
+  now.ok = true;
+  gr_progress_measure(&p, &now, "loss", 1, 8);
+  CHECK(gr_progress_is_sound(&p), "a good step");
+  now.ok = false, now.loss_scale = 4, now.metrics.items[0].sum = (double)INFINITY;
+  gr_progress_measure(&p, &now, "loss", 1, 8);
+  CHECK(!p.failing && !gr_progress_is_sound(&p), "the loss is not finite");
+}
+
 static void the_best(void) {
   gr_rank r = {.spec = &spec, .arena = gr_arena_create()};
   const double values[] = {0.5, 0.7, 0.4, 0.4, (double)NAN, 0.45};
@@ -192,6 +210,6 @@ static void scalars(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"steps", steps}, {"metrics_as_a_tree", metrics_as_a_tree},
-             {"skipped_steps", skipped_steps}, {"the_best", the_best},
+             {"skipped_steps", skipped_steps}, {"sound_steps", sound_steps}, {"the_best", the_best},
              {"when_to_save", when_to_save}, {"requests", requests}, {"scalars", scalars});
 }
