@@ -318,9 +318,14 @@ void gr_attr_text(gr_text *, const gr_attr *, const void *attr);
 bool gr_attr_same(const gr_op *, const void *attr, const void *other);
 
 // ---- Reverse mode (reverse.c): for whole graphs and for a scan's body ----------------
-// want[] is indexed by value id and set for the values to differentiate by; also sets it for every
-// value that depends on one of them.
+// Whether a value can have a gradient: floats can, integers such as indices are constants.
+bool gr_is_differentiable(const gr_value *);
+// want[] is indexed by value id and set for some values; also sets it for every value that depends
+// on one of them.
 void gr_mark_dependents(const gr_graph *, bool *want);
+// The same for values to differentiate by, all of floats: for every value through which a gradient
+// can flow to one of them, of floats as well.
+void gr_mark_differentiable(const gr_graph *, bool *want);
 // live[] is indexed by value id; also sets it for everything that live values are computed from.
 // Stops at the values of `given`, which exist already; given may be NULL.
 void gr_mark_live(const gr_graph *, bool *live, const bool *given);

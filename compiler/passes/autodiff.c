@@ -3,13 +3,14 @@
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
-// The values that need a gradient: those that depend on a trained weight.
+// The values that need a gradient: those that depend on a trained weight, and not by integers
+// alone.
 static bool *wanted(const gr_graph *g, const gr_options *o) {
   bool *want = GR_NEW(g->tables, bool, g->n_values);
   for (uint32_t i = 1; i < g->n_values; i++) {
     want[i] = gr_is_trained(o, &g->values[i]);
   }
-  gr_mark_dependents(g, want);
+  gr_mark_differentiable(g, want);
   return want;
 }
 

@@ -24,11 +24,15 @@ static void note_dead(gr_rewrite *rw, gr_notes *notes) {
     if (!gr_any_out(&g->nodes[i], live)) notes->dead[notes->n_dead++] = &g->nodes[i];
 }
 
-// What the loss depends on.
+// What a gradient of the loss can flow to: not what gives it indices alone, for example.
 static bool *needed_by_loss(const gr_graph *g) {
   bool *need = GR_NEW(g->arena, bool, g->n_values);
   need[g->loss.id] = true;
-  gr_mark_live(g, need, NULL);
+  for (uint32_t i = g->n_nodes; i--;) {
+    const gr_node *n = &g->nodes[i];
+    for (int k = 0; gr_any_out(n, need) && k < n->n_in; k++)
+      need[n->in[k].id] |= gr_is_differentiable(gr_at(g, n->in[k]));
+  }
   return need;
 }
 

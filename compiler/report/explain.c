@@ -43,7 +43,7 @@ static void explain_passes(FILE *f, const gr_notes *n) {
 static void explain_unused(FILE *f, const gr_notes *n) {
   fprintf(f, "  find_unused_parameters: %u\n", n->n_unused);
   for (uint32_t i = 0; i < n->n_unused; i++)
-    fprintf(f, "    %s does not reach the loss, and is not trained\n", n->unused[i]);
+    fprintf(f, "    no gradient of the loss reaches %s: it is not trained\n", n->unused[i]);
   if (n->n_dead)
     fprintf(f, "  dead branches: %u nodes reach nothing that is asked for\n", n->n_dead);
   for (uint32_t i = 0; i < n->n_dead && i < 10; i++) {

@@ -20,24 +20,20 @@ typedef struct back {
   int yield[GR_MAX_ARGS];                       // by leaf: 1 + the index of the yield, or 0
 } back;
 
-static bool is_float(const gr_graph *g, gr_val v) {
-  return gr_dtypes[gr_at(g, v)->type.dtype].is_float;
-}
-
 // A carry needs a gradient if its initial value or its next value does; iterated to a fixed point.
 static bool *wanted(gr_arena *arena, const gr_scan *s, const bool *want) {
   const gr_graph *g = s->body;
   bool *w = GR_NEW(arena, bool, g->n_values), more = true;
   for (uint32_t i = 1; i <= gr_graph_leaves(g); i++) {
     int k = gr_scan_operand(s, i);
-    w[i] = k >= 0 && want[k] && is_float(g, (gr_val){i});
+    w[i] = k >= 0 && want[k] && gr_is_differentiable(&g->values[i]);
   }
   while (more) {
     more = false;
-    gr_mark_dependents(g, w);
+    gr_mark_differentiable(g, w);
     for (int k = 0; k < s->n_carry; k++) {
       gr_val c = gr_scan_carry(s, k);
-      if (w[c.id] || !w[gr_at(g, c)->next.id] || !is_float(g, c)) continue;
+      if (w[c.id] || !w[gr_at(g, c)->next.id]) continue;
       w[c.id] = more = true;
     }
   }
@@ -128,7 +124,7 @@ static void dry_run(gr_builder *b, const gr_scan *s, bool *want, bool *kept) {
   gr_val dy[GR_MAX_ARGS] = {{0}};
   for (uint32_t j = 0; j < g->n_results; j++) {
     gr_type type = gr_type_stack(&gr_at(g, g->results[j])->type, s->steps);
-    if (is_float(g, g->results[j]))
+    if (gr_is_differentiable(gr_at(g, g->results[j])))
       dy[s->n_carry + j] = gr_leaf(&t, GR_INPUT, 0, "dy", type, gr_layout_replicated);
   }
   build_backward(k, &t, dy);

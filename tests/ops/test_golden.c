@@ -129,7 +129,7 @@ static void write_backward(const golden *g, gr_arena *arena, gr_builder *b, valu
   }
   for (int k = 0; k < g->n_y; k++)
     if (g->w[k].data) flow[first.id + (uint32_t)k] = leaf(b, &g->w[k], into);
-  gr_mark_dependents(f.g, want);
+  gr_mark_differentiable(f.g, want);
   gr_emit_with_residuals(b, f.g, &f.g->nodes[0], here, want);
   MUST(b->err);
   MUST(gr_backward(b, &gr_op_add, f.g, here, want, flow));

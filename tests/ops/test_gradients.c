@@ -71,7 +71,7 @@ static gr_status write_both(tape *t, const bool *wanted) {
   gr_val *here = GR_NEW(t->arena, gr_val, g->n_values);
   gr_val *grads = GR_NEW(t->arena, gr_val, g->n_values);
   for (int k = 0; k < t->n_in; k++) want[k + 1] = wanted[k];
-  gr_mark_dependents(g, want);
+  gr_mark_differentiable(g, want);
   for (uint32_t i = 1; i < g->n_values; i++) {
     const gr_value *v = &g->values[i];
     if (v->role != GR_TEMP) here[i] = gr_leaf(&b, v->role, 0, v->name, v->type, v->layout);
