@@ -3,6 +3,7 @@
 #include <string.h>
 #include "compiler/initial.h"
 #include "compiler/kernels.h"
+#include "compiler/mixed_rows.h"
 #include "compiler/plan/names.h"
 #include "compiler/plan/prove.h"
 #include "compiler/programs.h"
@@ -57,6 +58,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
                      .reserved = r->options.reserved};
   gr_options o = options_of(arena, r, a, &c->notes);
   gr_graph *g = NULL;
+  if (a->program && !r->draft && a->phase != GR_PHASE_UPDATE) gr_note_mixed_rows(model, &c->notes);
   gr_status s = gr_compile(arena, model, a->purpose, &o, &g);
   c->g = g;
   if (!s && !o.debug.stop_after) s = gr_kernels_check(g, o.gpu);
@@ -64,19 +66,24 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
                  *c->bucket ? " of bucket " : "", c->bucket);
 }
 
+static const gr_node **copy_nodes(gr_arena *arena, const gr_node *const *of, uint32_t n) {
+  const gr_node **out = GR_NEW(arena, const gr_node *, n + 1);
+  gr_node *nodes = GR_NEW(arena, gr_node, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    out[i] = &nodes[i];
+    nodes[i] = (gr_node){.op = of[i]->op, .loc = of[i]->loc, .created_by = of[i]->created_by};
+    if (of[i]->scope) nodes[i].scope = gr_arena_strdup(arena, of[i]->scope);
+  }
+  return out;
+}
+
 // The model's graph is freed here, so notes must not refer to it.
 static void copy_notes(gr_arena *arena, gr_notes *n) {
   const char **unused = GR_NEW(arena, const char *, n->n_unused + 1);
-  const gr_node **dead = GR_NEW(arena, const gr_node *, n->n_dead + 1);
-  gr_node *nodes = GR_NEW(arena, gr_node, n->n_dead + 1);
   for (uint32_t i = 0; i < n->n_unused; i++) unused[i] = gr_arena_strdup(arena, n->unused[i]);
-  for (uint32_t i = 0; i < n->n_dead; i++) {
-    dead[i] = &nodes[i];
-    nodes[i] = (gr_node){
-        .op = n->dead[i]->op, .loc = n->dead[i]->loc, .created_by = n->dead[i]->created_by};
-    if (n->dead[i]->scope) nodes[i].scope = gr_arena_strdup(arena, n->dead[i]->scope);
-  }
-  n->unused = unused, n->dead = dead;
+  n->unused = unused;
+  n->dead = copy_nodes(arena, n->dead, n->n_dead);
+  n->mixed = copy_nodes(arena, n->mixed, n->n_mixed);
 }
 
 static gr_status compile_bucket(gr_arena *arena, const gr_plan_request *r,

@@ -98,6 +98,8 @@ typedef struct gr_notes {
   uint64_t precision_rules;  // those that match a node, one bit each
   const gr_node **dead;      // nodes on which no loss, result or state depends
   uint32_t n_dead;
+  const gr_node **mixed;  // nodes that mix rows of the batch, and those that pad it (mixed_rows.h)
+  uint32_t n_mixed;
   gr_recomputed *recomputed;  // n_recomputed, in the order of options.memory.recomputed
   uint32_t n_recomputed;
 } gr_notes;

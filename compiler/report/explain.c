@@ -40,19 +40,31 @@ static void explain_passes(FILE *f, const gr_notes *n) {
   }
 }
 
+// The first ten.
+static void explain_nodes(FILE *f, const gr_node *const *nodes, uint32_t n) {
+  for (uint32_t i = 0; i < n && i < 10; i++) {
+    const gr_node *d = nodes[i];
+    fprintf(f, "    %s", d->op->name);
+    if (d->scope) fprintf(f, " in %s", d->scope);
+    if (d->loc.file) fprintf(f, ", %s:%d:%d", d->loc.file, d->loc.line, d->loc.col);
+    fputc('\n', f);
+  }
+}
+
 static void explain_unused(FILE *f, const gr_notes *n) {
   fprintf(f, "  find_unused_parameters: %u\n", n->n_unused);
   for (uint32_t i = 0; i < n->n_unused; i++)
     fprintf(f, "    no gradient of the loss reaches %s: it is not trained\n", n->unused[i]);
   if (n->n_dead)
     fprintf(f, "  dead branches: %u nodes reach nothing that is asked for\n", n->n_dead);
-  for (uint32_t i = 0; i < n->n_dead && i < 10; i++) {
-    const gr_node *d = n->dead[i];
-    fprintf(f, "    %s", d->op->name);
-    if (d->scope) fprintf(f, " in %s", d->scope);
-    if (d->loc.file) fprintf(f, ", %s:%d:%d", d->loc.file, d->loc.line, d->loc.col);
-    fputc('\n', f);
-  }
+  explain_nodes(f, n->dead, n->n_dead);
+}
+
+static void explain_mixed(FILE *f, const gr_notes *n) {
+  if (n->n_mixed)
+    fprintf(f, "  mixed rows: %u nodes mix the rows of a batch, with those that pad it\n",
+            n->n_mixed);
+  explain_nodes(f, n->mixed, n->n_mixed);
 }
 
 static void explain_confined(FILE *f, const gr_notes *n) {
@@ -149,6 +161,7 @@ static void explain_program(FILE *f, gr_arena *arena, const gr_program_figures *
     explain_unused(f, &p->notes);
     explain_confined(f, &p->notes);
   }
+  explain_mixed(f, &p->notes);
   explain_precision(f, p->frame.g);
   explain_loops(f, &p->frame, gpu);
   gr_explain_peak(f, arena, figures);

@@ -58,6 +58,13 @@ static void put_times(gr_text *t, const gr_plan_figures *f, const gr_predicted *
   gr_text_put(t, "}");
 }
 
+static void put_node(gr_text *t, const gr_node *n, uint32_t i) {
+  gr_text_printf(t, "%s{\"op\": \"%s\", \"place\": ", i ? ", " : "", n->op->name);
+  gr_text_json(t, gr_arena_printf(t->arena, "%s:%d:%d", n->loc.file ? n->loc.file : "", n->loc.line,
+                                  n->loc.col));
+  gr_text_put(t, "}");
+}
+
 static void put_program(gr_text *t, const gr_plan_figures *f, const gr_program_figures *figures) {
   const gr_program *p = figures->program;
   gr_text_put(t, "{\"name\": ");
@@ -73,6 +80,8 @@ static void put_program(gr_text *t, const gr_plan_figures *f, const gr_program_f
     gr_text_put(t, i ? ", " : "");
     gr_text_json(t, p->notes.unused[i]);
   }
+  gr_text_put(t, "], \"mixed_rows\": [");
+  for (uint32_t i = 0; i < p->notes.n_mixed; i++) put_node(t, p->notes.mixed[i], i);
   gr_text_put(t, "]");
   put_collectives(t, &f->plan->mesh, figures);
   gr_text_put(t, ", \"peak_bytes\": {");

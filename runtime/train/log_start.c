@@ -61,6 +61,33 @@ void gr_run_log_rank(const gr_rank *r) {
          r->spec->set.ranks.threads_each, gr_text_s(r->spec->set.ranks.threads_each));
 }
 
+static bool is_before(const gr_plan *p, uint32_t program, gr_loc loc) {
+  for (uint32_t i = 0; i < program; i++)
+    for (uint32_t k = 0; k < p->programs[i].notes.n_mixed; k++) {
+      gr_loc other = p->programs[i].notes.mixed[k]->loc;
+      if (other.line == loc.line && other.col == loc.col && other.file &&
+          !strcmp(other.file, loc.file))
+        return true;
+    }
+  return false;
+}
+
+// Programs of buckets, of training and evaluation have the same nodes of the model.
+static void log_mixed_rows(const gr_plan *p) {
+  enum { SHOWN = 3 };
+  int n = 0;
+  for (uint32_t i = 0; i < p->n_programs; i++)
+    for (uint32_t k = 0; k < p->programs[i].notes.n_mixed; k++) {
+      const gr_node *of = p->programs[i].notes.mixed[k];
+      if (!of->loc.file || is_before(p, i, of->loc) || n++ >= SHOWN) continue;
+      gr_log(GR_WARN,
+             "%s:%d:%d: '%s' mixes the rows of a batch, and those that pad it are among them: "
+             "multiply by sample_weight what it reads, or mask with it what it gives",
+             of->loc.file, of->loc.line, of->loc.col, of->op->name);
+    }
+  if (n > SHOWN) gr_log(GR_WARN, "so do %d more nodes, which `graphrun plan` lists", n - SHOWN);
+}
+
 void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) {
   const gr_plan *p = r->spec->plan;
   const gr_settings *set = &r->spec->set;
@@ -79,6 +106,7 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
            "nothing is split over the axis %s of the mesh: its ranks do the same work; the model's "
            "layers or distributed.layout split weights over it",
            idle);
+  log_mixed_rows(p);
   if (gr_plan_find(p, "ema", ""))
     gr_log(GR_INFO, "evaluations read averages of the weights (training.ema_decay=%g)",
            set->options.optimizer.ema_decay.value);
