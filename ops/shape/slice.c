@@ -33,10 +33,13 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "a_c->a_c"
 // part: the size of the slice; whole: the size of the axis.
 static gr_status check(const gr_op_call *s, int64_t part, int64_t whole) {
   const struct slice *a = s->attr;
-  if (a->begin < 0 || part < 1 || a->begin > whole - part)
-    return gr_fail(GR_ERR_TYPE, s->loc, "%lld indices from %lld exceed an axis of %lld",
-                   (long long)part, (long long)a->begin, (long long)whole);
-  return GR_OK;
+  if (a->begin >= 0 && part > 0 && a->begin <= whole - part) return GR_OK;
+  gr_status e = gr_fail(GR_ERR_TYPE, s->loc, "%lld indices from %lld exceed an axis of %lld",
+                        (long long)part, (long long)a->begin, (long long)whole);
+  if (a->begin >= 0 || part < 1 || part > whole) return e;
+  return gr_hint(e,
+                 "indices count from 0: the last are from %lld; an expression may say so: t - %lld",
+                 (long long)(whole - part), (long long)part);
 }
 
 static gr_status check_axis(const gr_op_call *s) {
