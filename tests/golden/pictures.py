@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes pictures.txt for tests/runtime/data/test_image.c: small files of images, and the bytes that Pillow makes of
-them, decoded whole and scaled by its bilinear filter: of every kind and depth of pixels. Needs numpy and pillow.
+them, decoded whole and scaled by its bilinear filter: of every kind and depth of pixels. Needs numpy and pillow before 13,
+which scales columns first where that takes less, and so rounds other values.
 
 A case is `RESIZE COLOR HEIGHT WIDTH`, the file and the result in hexadecimal digits."""
 import io, pathlib, struct, zlib
@@ -78,6 +79,8 @@ CASES = [
 ]
 CASES += [("stretch", color, 6, 5, data) for data in PIXELS for color in ("rgb", "gray", "rgba")]
 CASES += [("stretch", "rgba", 9, 8, PIXELS[0]), ("cover", "rgba", 12, 3, PIXELS[0])]
+SQUARE = png(16, 16, 8, 6, 24)  # of which a part is taken whose borders are no numbers of 24 bits
+CASES += [("cover", color, *size, SQUARE) for color in ("rgb", "rgba") for size in ((20, 13), (13, 20), (7, 11))]
 out = [f"# Made by pictures.py with Pillow {__version__}"]
 for how, color, height, width, data in CASES:
     image = Image.open(io.BytesIO(data)).convert({"rgb": "RGB", "gray": "L", "rgba": "RGBA"}[color])

@@ -41,21 +41,23 @@ typedef struct taps {
   int most;
 } taps;
 
-// Values [from, to) of a line of `size` become `out`. A result covers a triangle as wide as two of
-// its own steps, or as two values of the source where that is scaled up.
-static taps make_taps(gr_arena *a, int64_t size, double left, double right, int64_t out) {
-  double scale = (right - left) / (double)out, wide = scale > 1 ? scale : 1;
+// Values [left, right) of a line of `size` become `out`. A result covers a triangle as wide as two
+// of its own steps, or as two values of the source where that is scaled up. Borders between values
+// are floats, and so is their distance, as Pillow has them.
+static taps make_taps(gr_arena *a, int64_t size, float left, float right, int64_t out) {
+  double scale = (double)(right - left) / (double)out, wide = scale > 1 ? scale : 1,
+         narrow = 1 / wide;
   taps t = {.first = GR_NEW(a, int64_t, out), .n = GR_NEW(a, int, out)};
   t.most = 2 * (int)ceil(wide) + 1;
   t.weight = GR_NEW(a, int32_t, (size_t)out * (size_t)t.most);
   double *w = GR_NEW(a, double, t.most);
   for (int64_t i = 0; i < out; i++) {
-    double centre = left + ((double)i + 0.5) * scale, sum = 0;
+    double centre = (double)left + ((double)i + 0.5) * scale, sum = 0;
     int64_t first = (int64_t)fmax(0, centre - wide + 0.5);
     int64_t end = (int64_t)fmin((double)size, centre + wide + 0.5);
     t.first[i] = first, t.n[i] = (int)(end - first);
     for (int k = 0; k < t.n[i]; k++)
-      sum += w[k] = fmax(0, 1 - fabs((double)(first + k) + 0.5 - centre) / wide);
+      sum += w[k] = fmax(0, 1 - fabs(((double)(first + k) - centre + 0.5) * narrow));
     for (int k = 0; k < t.n[i]; k++)
       t.weight[i * t.most + k] = (int32_t)lround(w[k] / sum * (1 << BITS));
   }
@@ -137,7 +139,7 @@ static void divide_by_alpha(unsigned char *x, int64_t n) {
 
 // The part of the image that becomes the result.
 typedef struct box {
-  double top, bottom, left, right;
+  float top, bottom, left, right;
 } box;
 
 static gr_status scale(gr_picture *p, box b, int64_t height, int64_t width, unsigned char *out) {
@@ -165,7 +167,7 @@ static box cover(const gr_picture *p, int64_t height, int64_t width) {
   else
     h = w / wanted;
   double top = ((double)p->height - h) / 2, left = ((double)p->width - w) / 2;
-  return (box){top, top + h, left, left + w};
+  return (box){(float)top, (float)(top + h), (float)left, (float)(left + w)};
 }
 
 static void crop(const gr_picture *p, int64_t height, int64_t width, unsigned char *out) {
@@ -185,6 +187,6 @@ gr_status gr_picture_fit(gr_picture *p, gr_picture_resize how, int64_t height, i
     crop(p, height, width, out);
     return GR_OK;
   }
-  box whole = {0, (double)p->height, 0, (double)p->width};
+  box whole = {0, (float)p->height, 0, (float)p->width};
   return scale(p, how == GR_PICTURE_COVER ? cover(p, height, width) : whole, height, width, out);
 }

@@ -106,7 +106,7 @@ static void image_inspect(const void *self, const gr_sample *all, uint32_t n, gr
                  (long long)m->spec.width, m->spec.channels);
 }
 
-// As PIL does it, to the last bit, but for gray of 16 bits (png.c).
+// As PIL up to version 12 does it, to the last bit, but for gray of 16 bits (png.c).
 static void image_preprocessing(const void *self, gr_text *out) {
   const gr_image_spec *s = &((const gr_image *)self)->spec;
   const char *mode = s->channels == 1 ? "L" : s->channels == 3 ? "RGB" : "RGBA";
