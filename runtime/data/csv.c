@@ -77,7 +77,8 @@ static void fill_column(const gr_cut *r, size_t rows, int c, bool *holes, gr_col
   int64_t *ints = NULL;
   double *floats = NULL;
   const char **texts = NULL;
-  out->type = find_type(r, rows, c);
+  bool text = r->format->text && !strcmp(out->name, r->format->text);
+  out->type = text ? GR_COLUMN_TEXT : find_type(r, rows, c);
   if (out->type == GR_COLUMN_INT) out->ints = ints = GR_NEW(r->arena, int64_t, rows);
   if (out->type == GR_COLUMN_FLOAT) out->floats = floats = GR_NEW(r->arena, double, rows);
   if (out->type == GR_COLUMN_TEXT) out->texts = texts = GR_NEW(r->arena, const char *, rows);

@@ -21,8 +21,10 @@ static gr_status find_column(gr_file_list *l, const char *name, const char *opti
 
 gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *optional,
                             gr_file_list *out) {
+  gr_csv_format format = gr_csv_fixed;
   *out = (gr_file_list){.what = what};
-  GR_TRY(gr_csv_read(a, path, &gr_csv_fixed, &out->csv));
+  format.text = "path";  // 001 is another file than 1
+  GR_TRY(gr_csv_read(a, path, &format, &out->csv));
   GR_TRY(find_column(out, "path", optional, &out->path_column, &out->path));
   GR_TRY(find_column(out, "label", optional, &out->label_column, &out->label));
   GR_TRY(find_column(out, "split", NULL, &out->split_column, &out->split));

@@ -57,6 +57,36 @@ gr_status gr_listing_inputs(gr_listing *l, const gr_source_request *r) {
   return GR_OK;
 }
 
+// The file has two labels, that of `before`, and another in a row after it.
+static gr_status two_labels(const gr_listing *l, const gr_listed *before, const gr_listed *file) {
+  const char *const *names = l->classes.found.keys;
+  gr_loc loc = before->info.loc;
+  gr_status s =
+      gr_fail(GR_ERR_DATA, file->info.loc, "'%s' has the label '%s' here, and '%s' in %s:%d",
+              file->name, names[file->info.label - 1], names[before->info.label - 1],
+              loc.file ? loc.file : before->path, loc.line);
+  return gr_hint(gr_about(s, "path"),
+                 "a file is of one class: correct or leave out one of the rows");
+}
+
+gr_status gr_listing_check_labels(const gr_listing *l, const gr_array *part) {
+  gr_arena *a = gr_arena_create();
+  gr_map seen = gr_map_make(a);
+  gr_status s = GR_OK;
+  uint32_t other;
+  for (uint32_t i = 0; i < l->count && !s; i++) {
+    const gr_listed *file = &l->file[i];
+    const char *key = file->path;
+    if (part) key = gr_arena_printf(a, "%s %s", gr_array_text(a, part, i), key);
+    if (!gr_map_find(&seen, key, &other))
+      gr_map_put(&seen, key, i);
+    else if (l->file[other].info.label != file->info.label)
+      s = two_labels(l, &l->file[other], file);
+  }
+  gr_arena_destroy(a);
+  return s;
+}
+
 gr_status gr_listing_number(gr_listing *l, const gr_json *record) {
   gr_names recorded = gr_names_recorded(l->arena, record, "class_names");
   int32_t *number;  // by place in the order of additions
@@ -76,6 +106,10 @@ gr_sample_info gr_listing_info(const void *self, uint32_t sample) {
   const gr_listing *l = self;
   assert(sample < l->count);
   return l->file[sample].info;
+}
+
+const char *gr_listing_file(const void *self, uint32_t sample) {
+  return ((const gr_listing *)self)->file[sample].path;
 }
 
 void gr_listing_name_of(const void *self, uint32_t sample, gr_text *out) {

@@ -32,6 +32,9 @@ GR_MUST_USE gr_status gr_listing_rows(gr_listing *, const gr_source_request *, g
 // Adds the request's files to predict, for validation, and takes the classes of its record.
 // GR_ERR_DATA: it has none.
 GR_MUST_USE gr_status gr_listing_inputs(gr_listing *, const gr_source_request *);
+// Before it: GR_ERR_DATA at the first row whose file has another label in a row before. `part`:
+// whole numbers, by row, that say which part of its file a row is about; NULL: all of it.
+GR_MUST_USE gr_status gr_listing_check_labels(const gr_listing *, const gr_array *part);
 // Numbers the classes, as recorded ones if there is a record, and with them the labels of all files
 // (gr_classes_number). Once, when all files are added.
 GR_MUST_USE gr_status gr_listing_number(gr_listing *, const gr_json *record);
@@ -39,6 +42,7 @@ GR_MUST_USE gr_status gr_listing_number(gr_listing *, const gr_json *record);
 // Functions of gr_source_ops, of a source whose samples are the files of its listing.
 uint32_t gr_listing_count(const void *self);
 gr_sample_info gr_listing_info(const void *self, uint32_t sample);      // of length 1
+const char *gr_listing_file(const void *self, uint32_t sample);         // where it is
 void gr_listing_name_of(const void *self, uint32_t sample, gr_text *);  // as the list has it
 // ... and of any source with a listing.
 gr_classes *gr_listing_classes(void *self);

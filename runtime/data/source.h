@@ -180,6 +180,9 @@ typedef struct gr_source_ops {
   void (*fill)(const void *self, uint32_t sample, const gr_loaded *loaded, const gr_draw *,
                gr_row *);
 
+  // The path of the file that the sample is, or is a part of, by which a run finds what is in both
+  // splits; NULL: it has none of its own. Optional.
+  const char *(*file)(const void *self, uint32_t sample);
   // What is wrong with the sample's own file, by its head alone: the error that load would give. A
   // run asks it of every sample before it begins, by many threads. Optional.
   gr_status (*probe)(const void *self, uint32_t sample);

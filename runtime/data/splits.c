@@ -79,9 +79,35 @@ static void put_alike(const gr_dataset *d, int64_t classes, gr_text *out) {
   }
 }
 
+// Validation samples of files that are trained on, too.
+static void put_common(const gr_dataset *d, gr_text *out) {
+  gr_arena *a = gr_arena_create();
+  gr_map trained = gr_map_make(a);
+  uint32_t n = 0, first = 0;
+  for (int split = GR_SPLIT_TRAIN; split <= GR_SPLIT_VALIDATION && d->ops->file; split++)
+    for (uint32_t i = 0; i < d->count; i++) {
+      if ((int)d->samples[i].split != split) continue;
+      const char *file = d->ops->file(d->self, d->samples[i].index);
+      if (file && split == GR_SPLIT_TRAIN)
+        gr_map_add(&trained, file, i);
+      else if (file && gr_map_find(&trained, file, NULL) && !n++)
+        first = i;
+    }
+  gr_arena_destroy(a);
+  if (!n) return;
+  gr_loc loc = gr_dataset_place(d, first);
+  put_line(out);
+  gr_text_printf(out,
+                 "%u validation sample%s of files that are trained on, too: metrics are better "
+                 "than of other data; the first is %s",
+                 n, n == 1 ? " is" : "s are", gr_dataset_sample_name(out->arena, d, first));
+  if (loc.file) gr_text_printf(out, " in %s:%d", loc.file, loc.line);
+}
+
 void gr_dataset_put_lacking(const gr_dataset *d, gr_text *out) {
   bool none = d->count && !gr_dataset_count(d, GR_SPLIT_VALIDATION);
   put_lacking(d, classes_of(d), out);
+  put_common(d, out);
   put_alike(d, classes_of(d), out);
   if (!none || !(d->options.validation_fraction > 0)) return;
   put_line(out);

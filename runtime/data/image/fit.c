@@ -45,8 +45,8 @@ typedef struct taps {
 // of its own steps, or as two values of the source where that is scaled up. Borders between values
 // are floats, and so is their distance, as Pillow has them.
 static taps make_taps(gr_arena *a, int64_t size, float left, float right, int64_t out) {
-  double scale = (double)(right - left) / (double)out, wide = scale > 1 ? scale : 1,
-         narrow = 1 / wide;
+  double scale = (double)(right - left) / (double)out, wide = scale > 1 ? scale : 1;
+  double narrow = 1 / wide;  // Pillow multiplies by it
   taps t = {.first = GR_NEW(a, int64_t, out), .n = GR_NEW(a, int, out)};
   t.most = 2 * (int)ceil(wide) + 1;
   t.weight = GR_NEW(a, int32_t, (size_t)out * (size_t)t.most);

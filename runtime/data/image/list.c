@@ -148,6 +148,7 @@ gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
       list_path(&m->list, r, m->spec.path, eval_path ? GR_SPLIT_TRAIN : GR_SPLIT_BY_KEY), "path"));
   if (eval_path)
     GR_TRY(gr_about(list_path(&m->list, r, eval_path, GR_SPLIT_VALIDATION), "eval_path"));
+  GR_TRY(gr_listing_check_labels(&m->list, NULL));
   GR_TRY(gr_listing_number(&m->list, r->record));
   return check_several(&m->list, m->spec.path);
 }

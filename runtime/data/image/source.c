@@ -145,6 +145,7 @@ const gr_source_ops gr_source_image = {
     .info = gr_listing_info,
     .classes = gr_listing_classes,
     .load = image_load,
+    .file = gr_listing_file,
     .probe = image_probe,
     .metadata = image_metadata,
     .name_of = gr_listing_name_of,

@@ -240,6 +240,12 @@ static void speech_decode(const void *self, const int32_t *ids, int64_t n, gr_te
   gr_tokenizer_decode(&((const gr_speech *)self)->tokens, ids, n, out);
 }
 
+// Of recordings in Parquet files names do not say which they are.
+static const char *speech_file(const void *self, uint32_t sample) {
+  const gr_utterance *u = item_of(self, sample)->utterance;
+  return u->shard ? NULL : u->audio;
+}
+
 // The size of the recording in bytes; -1: the file is missing. No audio is read.
 static int64_t size_of(const gr_speech_item *item) {
   struct stat s;
@@ -306,6 +312,7 @@ const gr_source_ops gr_source_speech = {
     .info = speech_info,
     .extent = speech_extent,
     .load = speech_load,
+    .file = speech_file,
     .probe = speech_probe,
     .keep = speech_keep,
     .notes = speech_notes,

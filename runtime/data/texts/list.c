@@ -72,15 +72,19 @@ static gr_status find_column(const listing *l, const char *name, const char *abo
                  about, gr_columns_list(l->scratch, &l->columns));
 }
 
+// A column of CSV that has numbers alone is probably another than the texts. In JSON lines what is
+// in quotes is a text.
 static gr_status need_text(const listing *l, int column) {
   const gr_column *c = &l->csv->columns[column];
-  uint32_t row = c->first_value ? c->first_value - 1 : 0;
-  while (!c->first_value && row + 1 < l->csv->rows && gr_csv_missing(l->csv, row, column)) row++;
-  if (!l->csv->rows || (c->type == GR_COLUMN_TEXT && !c->first_value)) return GR_OK;
+  uint32_t row = c->first_value ? c->first_value - 1 : 0, n = l->csv->rows;
+  bool numbers = !l->texts->inputs && !gr_ends_in(l->csv->path, ".jsonl") && c->numbers &&
+                 c->numbers == n - c->missing;
+  while (!c->first_value && row + 1 < n && gr_csv_missing(l->csv, row, column)) row++;
+  if (!n || (c->type == GR_COLUMN_TEXT && !c->first_value && !numbers)) return GR_OK;
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_csv_place(l->csv, row),
                                   "the column '%s' has a value here that is no text", c->name),
                           "text"),
-                 "data.texts.text names the column of texts; a number is in quotes to be one");
+                 "data.texts.text names the column of texts; of JSON lines they are in quotes");
 }
 
 static gr_status find_columns(listing *l) {

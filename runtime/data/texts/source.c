@@ -31,6 +31,7 @@ static gr_status texts_open(gr_source_request *r, void **out) {
     GR_TRY(texts_read_spec(r->conf, &t->spec));
   else
     t->spec = *(const gr_texts_spec *)r->spec;
+  t->spec.csv.text = t->spec.text;
   t->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_bytes();
   GR_TRY(gr_source_need_path(r, t->spec.path));
   return gr_texts_list(t, r);

@@ -129,6 +129,7 @@ static gr_status list_rows(rows *r) {
   GR_TRY(gr_file_list_open(v->list.arena, v->spec.path, v->list.what, "split and frame", &list));
   GR_TRY(find_frames(r, &list));
   GR_TRY(gr_listing_rows(&v->list, r->request, &list, 0));
+  GR_TRY(gr_listing_check_labels(&v->list, r->has_frame ? &r->frame : NULL));
   return gr_listing_number(&v->list, r->request->record);
 }
 

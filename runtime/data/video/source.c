@@ -95,6 +95,11 @@ static void video_fill(const void *self, uint32_t sample, const gr_loaded *loade
          (size_t)v->spec.frames * frame);
 }
 
+static const char *video_file(const void *self, uint32_t sample) {
+  const gr_video *v = self;
+  return v->file[v->clip[sample].video].path;
+}
+
 // By the frame at its centre.
 static void video_name_of(const void *self, uint32_t sample, gr_text *out) {
   const gr_video *v = self;
@@ -134,6 +139,7 @@ const gr_source_ops gr_source_video = {
     .info = video_info,
     .classes = gr_listing_classes,
     .fill = video_fill,
+    .file = video_file,
     .check = video_check,
     .metadata = video_metadata,
     .name_of = video_name_of,

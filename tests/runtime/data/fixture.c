@@ -118,3 +118,11 @@ const void *fixture_field(const gr_batch *b, const char *name, gr_type *type) {
   fprintf(stderr, "there is no field %s\n", name);
   exit(1);
 }
+
+bool fixture_notes(const gr_dataset *d, const char *text) {
+  gr_text t = gr_text_make(arena);
+  gr_dataset_notes(d, &t);
+  bool found = text ? t.len && strstr(t.chars, text) : !t.len;
+  if (!found) fprintf(stderr, "notes: %s\n", t.len ? t.chars : "none");
+  return found;
+}

@@ -43,3 +43,5 @@ static inline void fixture_fails(gr_status s, gr_code code, int line, const char
         gr_status_text(s));
   gr_status_drop(s);
 }
+// Whether the lines that a run prints of the data have this text; NULL: whether there are none.
+bool fixture_notes(const gr_dataset *, const char *text);

@@ -118,6 +118,11 @@ static void takes_a_second_manifest(void) {
   for (uint32_t i = 0; i < 13; i++)
     CHECK(gr_dataset_sample(d, i)->split == (i < 9 ? GR_SPLIT_TRAIN : GR_SPLIT_VALIDATION),
           "utterance %u", i);
+  CHECK(fixture_notes(d, NULL), "no recording is in both");
+  gr_dataset_close(d);
+  spec.speech.validation = spec.speech.train;
+  MUST(fixture_open(&spec, &d));
+  CHECK(fixture_notes(d, "9 validation samples are of files that are trained on, too"), "a line");
   gr_dataset_close(d);
 }
 

@@ -117,19 +117,25 @@ static images of_list(const char *text) {
 
 // Labels that are numbers are ordered as such; paths are relative to the list.
 static void lists(void) {
-  images m = of_list("label,path,split\n10,a.pgm,train\n9,b.pgm,val\n10,b.pgm,0\n");
+  images m = of_list("label,path,split\n10,a.pgm,train\n9,b.pgm,val\n10,001,0\n10,a.pgm,0\n");
   gr_dataset *d;
   gr_loader *l;
   const gr_batch *b;
   gr_type t;
-  save("a.pgm", W, 5), save("b.pgm", W, 50);
+  save("a.pgm", W, 5), save("b.pgm", W, 50), save("1", W, 70), save("001", W, 90);
   MUST(open_images(&m, &d));
-  CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == 2, "of the column split");
+  CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == 3, "of the column split");
+  CHECK(!strcmp(of_set(d)->list.file[2].name, "001"), "a path is no number");
   first_batch(d, GR_SPLIT_VALIDATION, &l, &b);
   const unsigned char *x = fixture_field(b, "x", &t);
   const int32_t *y = fixture_field(b, "y", &t);
   CHECK(x[0] == 50 && y[0] == 0, "x %d of class %d", x[0], y[0]);
   gr_loader_close(l);
+  CHECK(fixture_notes(d, "the class '9' has 1 validation sample"), "a line");
+  gr_dataset_close(d);
+  m = of_list("label,path,split\n1,a.pgm,0\n2,b.pgm,0\n1,a.pgm,1\n");
+  MUST(open_images(&m, &d));
+  CHECK(fixture_notes(d, "1 validation sample is of files that are trained on, too"), "a line");
   gr_dataset_close(d);
 }
 
@@ -186,6 +192,8 @@ static void bad_lists(void) {
   refuses(&m, 3, "the weight in this line is no number of at least 0");
   m = of_list("path,label,weight\na.pgm,cat,1\nb.pgm,dog,\n");
   refuses(&m, 3, "there is no weight in this line");
+  m = of_list("path,label\n001,1\n1,2\n001,2\n");
+  refuses(&m, 4, "'001' has the label '2' here, and '1' in ");
   m = of_list("path,label\n");
   refuses(&m, 0, "");
 }
@@ -259,7 +267,7 @@ static void as_pillow(void) {
   static unsigned char bytes[1 << 14], want[1 << 14];
   char how[16], color[16];
   int height, width, cases = 0, reduced = 0;
-  images m = of_list("path,label\npicture,a\npicture,b\n");
+  images m = of_list("path,label\npicture,a\ntwin,b\n");
   FILE *f = fopen(GR_GOLDEN "/pictures.txt", "r");
   CHECK(f, "cannot open %s", GR_GOLDEN "/pictures.txt");
   CHECK(fscanf(f, "%*[^\n]") == 0, "the first line");
@@ -269,7 +277,8 @@ static void as_pillow(void) {
     m.spec.resize = !strcmp(how, "cover") ? GR_PICTURE_COVER : GR_PICTURE_STRETCH;
     m.spec.channels = !strcmp(color, "gray") ? 1 : !strcmp(color, "rgb") ? 3 : 4;
     m.spec.height = height, m.spec.width = width, m.spec.reduced = false;
-    fixture_bytes(fixture_path("picture"), bytes, (size_t)hex_of(file, bytes));
+    size_t n = (size_t)hex_of(file, bytes);
+    fixture_bytes(fixture_path("picture"), bytes, n), fixture_bytes(fixture_path("twin"), bytes, n);
     CHECK(hex_of(result, want) == height * width * m.spec.channels, "case %d", cases);
     CHECK(!differs(&m, want), "case %d differs by up to %d", cases, differs(&m, want));
     m.spec.reduced = true;

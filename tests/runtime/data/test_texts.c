@@ -64,6 +64,8 @@ static void reads_rows(void) {
         "a\n\"b\"=1 12=0 ");
   reads("b.jsonl", "{\"text\": \"a\", \"label\": 10}\n{\"text\": \"b\", \"label\": 9}\n",
         "a=1 b=0 ");
+  reads("c.jsonl", "{\"text\": \"007\", \"label\": 1}\n{\"text\": \"1e3\", \"label\": 0}\n",
+        "007=1 1e3=0 ");
   reads("long.csv", "text,label\n0123456789,1\n\xc3\xa4,0\n", "012345678=1 \xc3\xa4=0 ");
 }
 

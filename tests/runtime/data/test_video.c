@@ -156,6 +156,12 @@ static void split_by_video(void) {
   for (int i = 0; i < 40; i++) of[seen[i]]++;
   CHECK(of[1] > 10 && of[2] > 5 && of[1] + of[2] == 40, "%d, %d and %d videos", of[1], of[2],
         of[3]);
+  CHECK(fixture_notes(d, NULL), "no video is in both splits");
+  gr_dataset_close(d);
+  v = of_list("path,label,frame,split\nv00.npy,1,1,0\nv01.npy,2,1,0\nv00.npy,2,3,1\n", 3, 1);
+  MUST(open_video(&v, &d));
+  CHECK(fixture_notes(d, "1 validation sample is of files that are trained on, too"), "a line");
+  CHECK(fixture_notes(d, "/list.csv:4"), "its place");
   gr_dataset_close(d);
 }
 
@@ -194,6 +200,8 @@ static void bad_lists(void) {
   refuses("path,label,frame\na.npy,1,-1\n", 2, 2, "frame -1 is not in");
   refuses("path,label,frame\na.npy,1,x\n", 2, 1,
           "the column 'frame' of the list of videos is text");
+  refuses("path,label\na.npy,1\na.npy,2\n", 2, 3, "a.npy' has the label '2' here, and '1' in ");
+  refuses("path,label,frame\na.npy,1,1\na.npy,2,2\na.npy,2,1\n", 2, 4, "has the label '2' here");
   refuses("path,label\n", 2, 0, "");
   gr_dataset *d;
   video v = {.spec = {NULL, 2, 1}, .options = {.n_buckets = 1}};
@@ -222,7 +230,7 @@ static void bad_files(void) {
 // With data.skip_unreadable a video that cannot be read is left out, with all of its clips.
 static void skips_files(void) {
   gr_dataset *d;
-  video v = of_list("path,label\ngone.npy,1\na.npy,2\ngone.npy,2\n", 2, 1);
+  video v = of_list("path,label\ngone.npy,1\na.npy,2\ngone.npy,1\n", 2, 1);
   save_video("a.npy", 3, 0);
   v.options.skip_unreadable = true;
   MUST(open_video(&v, &d));
