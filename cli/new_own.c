@@ -304,8 +304,22 @@ static gr_status look_at_lines(gr_new_own *o, const char *path) {
 
 // ---- Folders ----------------------------------------------------------------------------------
 
+// What cannot be read is not what is not there. Folders are looked into within reason: a link may
+// lead upwards.
+static gr_status check_readable(gr_arena *a, const char *dir, int depth) {
+  enum { MOST = 8 };
+  gr_names names;
+  GR_TRY(gr_file_list_folder(a, dir, &names));
+  for (int i = 0; i < names.n && depth < MOST; i++) {
+    const char *inner = gr_arena_printf(a, "%s/%s", dir, names.items[i]);
+    if (gr_is_dir(inner)) GR_TRY(check_readable(a, inner, depth + 1));
+  }
+  return GR_OK;
+}
+
 static gr_status look_at_folder(gr_new_own *o, const char *path) {
   bool recordings = false;
+  GR_TRY(check_readable(o->arena, path, 0));
   if (gr_new_find_images(o, path)) return GR_OK;
   GR_TRY(look_at_recordings(o, path, &recordings));
   if (recordings) return GR_OK;

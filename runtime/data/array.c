@@ -95,6 +95,14 @@ const char *gr_array_text(gr_arena *arena, const gr_array *a, int64_t i) {
   return gr_arena_printf(arena, "%.9g", gr_shown(gr_array_number(a, i)));
 }
 
+void gr_array_doubles(const gr_array *a, int64_t first, int64_t n, double *out) {
+  assert(!gr_array_is_text(a) && first >= 0 && n >= 0 && first + n <= a->count);
+  if (a->element == GR_ELEMENT_FLOAT && a->size == sizeof *out)
+    memcpy(out, a->data + (size_t)first * sizeof *out, (size_t)n * sizeof *out);
+  else
+    for (int64_t i = 0; i < n; i++) out[i] = gr_array_number(a, first + i);
+}
+
 void gr_array_floats(const gr_array *a, int64_t first, int64_t n, float *out) {
   assert(!gr_array_is_text(a) && first >= 0 && n >= 0 && first + n <= a->count);
   if (a->element == GR_ELEMENT_FLOAT && a->size == sizeof *out)

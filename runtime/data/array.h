@@ -34,6 +34,8 @@ double gr_array_number(const gr_array *, int64_t i);
 bool gr_array_integer(const gr_array *, int64_t i, int64_t *out);
 // Element i as text, in the arena; numbers as they are written.
 const char *gr_array_text(gr_arena *, const gr_array *, int64_t i);
+// Elements [first, first + n) as numbers, as gr_array_number has them.
+void gr_array_doubles(const gr_array *, int64_t first, int64_t n, double *out);
 // Elements [first, first + n) as floats; not of text.
 void gr_array_floats(const gr_array *, int64_t first, int64_t n, float *out);
 // Elements [first, first + n) as integers of `size` bytes: 1 (unsigned), 4 or 8 (signed); not of

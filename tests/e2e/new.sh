@@ -158,6 +158,15 @@ expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphru
 expect "... what has no kind" 2 "not known what .*hook.lua" "a table \\(.csv" -- "$graphrun" new own/lua --from=made/table/hook.lua
 expect "... arrays" 2 "not known what .*x.npz" -- sh -c ': >x.npz; exec "$@"' sh "$graphrun" new own/arrays --from=x.npz
 expect "... a folder without classes" 2 "no two folders of images" -- "$graphrun" new own/flat --from=made/image/images/circle
+other=env # root reads everything
+[ "$(id -u)" != 0 ] || other="setpriv --reuid=65534 --regid=65534 --clear-groups"
+if $other "$graphrun" --version >/dev/null 2>&1; then
+  mkdir -p sealed/cats sealed/dogs && cp made/image/images/circle/00.ppm sealed/cats && chmod 000 sealed/dogs
+  chmod 755 "$scratch" . sealed sealed/cats
+  # shellcheck disable=SC2086
+  expect "... a folder that may not be read" 66 "cannot read the folder .*sealed/dogs': Permission denied" -- $other "$graphrun" new own/sealed --from=sealed
+  chmod 755 sealed/dogs
+fi
 expect "... with --data" 2 "two projects" -- "$graphrun" new own/both --from=semicolons.csv --data=table
 printf 'a,b\n1,2\n3\n' >broken.csv
 expect "... a broken table" 66 "broken.csv:3" -- "$graphrun" new own/broken --from=broken.csv

@@ -120,8 +120,8 @@ static gr_status market_fit(void *self, gr_arena *arena, const gr_sample *all, u
   (void)arena, (void)all, (void)n;
   for (int64_t c = 0; c < w; c++) {
     double sum = 0, squares = 0;
-    for (int d = 0; d < m->train_days; d++) sum += m->raw[d * w + c];
-    m->mean[c] = sum / m->train_days;
+    for (int d = 0; d < m->train_days; d++) sum += m->raw[d * w + c] - m->raw[c];
+    m->mean[c] = m->raw[c] + sum / m->train_days;
     for (int d = 0; d < m->train_days; d++)
       squares += (m->raw[d * w + c] - m->mean[c]) * (m->raw[d * w + c] - m->mean[c]);
     double deviation = sqrt(squares / m->train_days);

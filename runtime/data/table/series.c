@@ -52,10 +52,7 @@ void gr_table_series(const gr_table *t, const gr_table_part *p, const gr_table_s
   int64_t rows = t->spec.window ? t->spec.window : 1, to = gr_table_series_channels(t);
   int64_t moment = t->spec.window ? t->width : 1, channel = t->spec.window ? 1 : t->moments;
   float *v = GR_NEW(scratch, float, rows * t->width);
-  for (int64_t i = 0; i < rows; i++) {
-    gr_table_row(t, p, s->row + i, v + i * t->width);
-    gr_table_normalize(t, v + i * t->width);
-  }
+  for (int64_t i = 0; i < rows; i++) gr_table_scaled_row(t, p, s->row + i, v + i * t->width);
   for (int64_t i = 0; i < t->moments; i++)
     put_moment(t, v + i * moment, channel, s->channel, out + i * to);
   gr_arena_destroy(scratch);

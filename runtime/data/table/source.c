@@ -140,9 +140,7 @@ static void fill_rows(const gr_table *t, const gr_table_part *p, const gr_table_
       fill_ints(t, p, s->row + i, (char *)x + (size_t)i * bytes);
       continue;
     }
-    float *out = (float *)x + i * t->width;
-    gr_table_row(t, p, s->row + i, out);
-    gr_table_normalize(t, out);
+    gr_table_scaled_row(t, p, s->row + i, (float *)x + i * t->width);
   }
 }
 

@@ -142,8 +142,8 @@ gr_status gr_table_fit(void *self, gr_arena *, const gr_sample *, uint32_t n);
 void gr_table_save(const void *self, gr_text *);
 // Sets them from that text. GR_ERR_CHECKPOINT: it is of another number of values, or damaged.
 gr_status gr_table_restore(void *self, const char *text);
-// Normalises a row's features in place: [width]. Nothing without statistics.
-void gr_table_normalize(const gr_table *, float *row);
+// Writes a row's features, normalised if there are statistics: [width].
+void gr_table_scaled_row(const gr_table *, const gr_table_part *, int64_t row, float *out);
 // Appends the columns of every file, with types, roles and ranges (inspect.c).
 void gr_table_inspect(const void *self, const gr_sample *, uint32_t n, gr_text *);
 // Appends members of data.json: features, classes, mean and scale.

@@ -56,16 +56,18 @@ static gr_status normalize_open(gr_arena *a, gr_conf *conf, gr_type *x, void **s
   return read_channels(conf, "std", t->channels, t->mean_std + channels);
 }
 
+static inline double value_at(const gr_type *type, const void *x, int64_t i) {
+  return type->dtype == GR_U8 ? ((const uint8_t *)x)[i] / 255.0 : (double)((const float *)x)[i];
+}
+
 static void normalize_apply(const void *self, const gr_type *type, const void *x, void *y,
                             const gr_transform_draw *draw) {
   const normalize *t = self;
   int64_t n = gr_type_count(type), c = 0;
-  const uint8_t *bytes = x;
-  const float *floats = x;
   (void)draw;
   for (int64_t i = 0; i < n; i++) {
-    double v = type->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i];
-    ((float *)y)[i] = (float)((v - t->mean_std[c]) / t->mean_std[t->channels + c]);
+    double d = value_at(type, x, i) - t->mean_std[c];
+    ((float *)y)[i] = (float)(d / t->mean_std[t->channels + c]);
     if (++c == t->channels) c = 0;
   }
 }
@@ -83,15 +85,12 @@ static double *normalize_statistics(void *self, int *n) {
 static void normalize_add(void *self, const gr_type *type, const void *x) {
   normalize *t = self;
   int64_t n = gr_type_count(type) / t->channels;
-  const uint8_t *bytes = x;
-  const float *floats = x;
   for (int c = 0; c < t->channels; c++) {
-    double sum = 0, squares = 0;
-    for (int64_t i = c; i < n * t->channels; i += t->channels)
-      sum += type->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i];
-    double mean = sum / (double)n;
+    double first = value_at(type, x, c), sum = 0, squares = 0;
+    for (int64_t i = c; i < n * t->channels; i += t->channels) sum += value_at(type, x, i) - first;
+    double mean = first + sum / (double)n;
     for (int64_t i = c; i < n * t->channels; i += t->channels) {
-      double d = (type->dtype == GR_U8 ? bytes[i] / 255.0 : (double)floats[i]) - mean;
+      double d = value_at(type, x, i) - mean;
       squares += d * d;
     }
     double by = mean - t->mean_std[c], all = t->count + (double)n;

@@ -237,6 +237,34 @@ static void statistics_of_windows(void) {
   check_rows(t, (const float[]){-3 / d, -1 / d, -1 / d, 1 / d, 1 / d, 3 / d}, 3, 2);
 }
 
+// Numbers that f32 does not tell apart, and numbers as small as they like, are normalized as
+// others.
+static void statistics_of_large_and_small(void) {
+  table *t =
+      table_of(csv("times", "time,small,same\n1700000000,1e-30,0.1\n1700000002,3e-30,0.1\n"), NULL);
+  t->spec.normalize = true;
+  check_rows(t, (const float[]){-1, -1, 0, 1, 1, 0}, 2, 3);
+}
+
+// A constant is only centred, however many rows it has: a sum of them is off by more than its last
+// bits.
+static void statistics_of_constants(void) {
+  enum { ROWS = 200000 };
+  gr_dataset *d;
+  gr_arena *a = gr_arena_create();
+  gr_text rows = gr_text_make(a);
+  gr_text_put(&rows, "v,w\n");
+  for (int i = 0; i < ROWS; i++) gr_text_printf(&rows, "0.1,%d\n", i % 2);
+  table *t = table_of(csv("constant", rows.chars), NULL);
+  t->spec.normalize = true;
+  MUST(open_table(t, &d));
+  const gr_table *s = source_of(d);
+  CHECK(s->mean[0] == 0.1 && s->scale[0] == 1, "%.17g and %.17g", s->mean[0], s->scale[0]);
+  CHECK(fabs(s->mean[1] - 0.5) < 1e-12 && fabs(s->scale[1] - 2) < 1e-12, "of 0 and 1");
+  gr_dataset_close(d);
+  gr_arena_destroy(a);
+}
+
 // A mean for each of up to 4096 values of a row; one for all of more.
 static void statistics_of_wide_rows(void) {
   static unsigned char values[2 * 4097];
@@ -262,5 +290,7 @@ int main(int argc, char **argv) {
              {"splits_of_series", splits_of_series}, {"limits_of_files", limits_of_files},
              {"windows_across_splits", windows_across_splits},
              {"statistics_of_windows", statistics_of_windows},
+             {"statistics_of_large_and_small", statistics_of_large_and_small},
+             {"statistics_of_constants", statistics_of_constants},
              {"statistics_of_wide_rows", statistics_of_wide_rows});
 }

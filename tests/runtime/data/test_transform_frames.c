@@ -112,7 +112,7 @@ static void warps(void) {
 
 // ---- Statistics ---------------------------------------------------------------------------------
 
-static void add(gr_transforms *t, int which, const float *x) {
+static void add(gr_transforms *t, int which, const void *x) {
   gr_transform_row r;
   gr_row row = {.field = {NULL}};
   MUST(gr_transforms_begin(t, &row, &r));
@@ -142,6 +142,21 @@ static void statistics_are_of_what_comes_in(void) {
         "%g and %g, not %g and %g", data[0], data[1], mean, deviation);
 }
 
+// A channel that has one value in all samples is divided by 1, however many values there are: a
+// sum of them is off by more than their last bits.
+static void statistics_of_constants(void) {
+  enum { SIDE = 600 };
+  int n;
+  gr_transforms *t = open_list("[normalize]", GR_U8, 3, (int64_t[]){SIDE, SIDE, 1});
+  unsigned char *x = GR_NEW(arena, unsigned char, SIDE *SIDE);
+  memset(x, 226, SIDE * SIDE);
+  for (int i = 0; i < 3; i++) add(t, 0, x);
+  t->items[0].ops->finish(t->items[0].self);
+  const double *data = t->items[0].ops->statistics(t->items[0].self, &n);
+  CHECK(n == 2 && fabs(data[0] - 226 / 255.0) < 1e-15 && data[1] == 1, "%.17g and %.17g", data[0],
+        data[1]);
+}
+
 static void statistics_are_saved_to_the_bit(void) {
   int n;
   gr_text saved = gr_text_make(arena);
@@ -160,6 +175,7 @@ int main(int argc, char **argv) {
   int failed =
       RUN(argc, argv, {"videos", videos}, {"without_numbers", without_numbers}, {"warps", warps},
           {"statistics_are_of_what_comes_in", statistics_are_of_what_comes_in},
+          {"statistics_of_constants", statistics_of_constants},
           {"statistics_are_saved_to_the_bit", statistics_are_saved_to_the_bit});
   gr_arena_destroy(arena);
   return failed;
