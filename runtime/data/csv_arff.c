@@ -11,6 +11,7 @@ typedef struct arff {
   gr_cut *cut;
   int line;
   char **names;
+  gr_map **values;  // of nominal attributes; NULL: of others
   int n, room;
 } arff;
 
@@ -51,6 +52,24 @@ static bool begins(const char *line, const char *word) {
 
 // ---- The head -----------------------------------------------------------------------------------
 
+// Reads the list of an attribute's values, {red, 'dark blue'}.
+static gr_status read_values(const arff *f, char *p, gr_map **out) {
+  char *value, *end, stop = ',';
+  *out = GR_NEW(f->cut->arena, gr_map, 1);
+  **out = gr_map_make(f->cut->arena);
+  for (p++; stop == ',';) {
+    GR_TRY(take_value(f, &p, ",}", &value, &end));
+    stop = *p;
+    if (stop != ',' && stop != '}')
+      return gr_hint(
+          gr_fail(GR_ERR_DATA, here(f, p), "the list of an attribute's values does not end"),
+          "{red, 'dark blue'}");
+    p++, *end = 0;
+    gr_cut_allow(f->cut, *out, value);
+  }
+  return GR_OK;
+}
+
 // What values are, the reader of tables finds: their types are inferred, and text among numbers is
 // an error there.
 static gr_status check_type(const arff *f, const char *p) {
@@ -72,12 +91,16 @@ static gr_status read_attribute(arff *f, char *p) {
                 end == name ? "the attribute has no name" : "there are too many attributes"),
         "@attribute width numeric");
   if (f->n == f->room) {
-    char **more = GR_NEW(f->cut->arena, char *, f->room = 2 * f->room + 16);
-    for (int i = 0; i < f->n; i++) more[i] = f->names[i];
-    f->names = more;
+    char **names = GR_NEW(f->cut->arena, char *, f->room = 2 * f->room + 16);
+    gr_map **values = GR_NEW(f->cut->arena, gr_map *, f->room);
+    for (int i = 0; i < f->n; i++) names[i] = f->names[i], values[i] = f->values[i];
+    f->names = names, f->values = values;
   }
+  p = after_blanks(p);
+  GR_TRY(check_type(f, p));
+  if (*p == '{') GR_TRY(read_values(f, p, &f->values[f->n]));
   f->names[f->n++] = gr_arena_strndup(f->cut->arena, name, (size_t)(end - name));
-  return check_type(f, after_blanks(p));
+  return GR_OK;
 }
 
 static gr_status read_head(arff *f) {
@@ -95,6 +118,15 @@ static gr_status read_head(arff *f) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
+// More values than attributes are an error of the row.
+static gr_status check_value(const arff *f, int column, const char *value) {
+  if (column >= f->n || !f->values[column] || gr_cut_allows(f->values[column], value)) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, here(f, value), "'%s' is none of the values of the attribute '%s'",
+              value, f->names[column]),
+      "correct it, or add it to the list of @attribute");
+}
+
 static gr_status read_row(arff *f, char *p) {
   char *value, *end, stop = ',';
   int n = 0;
@@ -109,6 +141,7 @@ static gr_status read_row(arff *f, char *p) {
       return gr_fail(GR_ERR_DATA, here(f, p), "there is text after a value's closing quote");
     p += stop != 0, *end = 0;
     if (!strcmp(value, "?")) *value = 0;  // missing
+    GR_TRY(check_value(f, n, value));
     GR_TRY(gr_cut_cell(f->cut, value));
   }
   GR_TRY(gr_cut_end_row(f->cut, f->line, n));

@@ -1,5 +1,5 @@
 // csv_cell.h - what the text of a cell of CSV says: a number, nothing, or something else. Private
-// to csv.c and csv_shape.c.
+// to csv*.c.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

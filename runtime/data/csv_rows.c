@@ -1,8 +1,10 @@
 // csv_rows.c - see csv_rows.h.
 #include "runtime/data/csv_rows.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "runtime/data/csv_cell.h"
 
 #define ALIKE "files whose rows follow each other have the same columns, in the same order"
 
@@ -56,6 +58,28 @@ gr_status gr_cut_end_row(gr_cut *r, int line, int n) {
   return r->n_rows < UINT32_MAX
              ? GR_OK
              : gr_fail(GR_ERR_DATA, (gr_loc){r->path, line, 1}, "there are too many lines");
+}
+
+// ---- Values that a head lists -------------------------------------------------------------------
+
+enum { NUMBER = 32 };  // characters of one
+
+// A number as it is written once, else the value.
+static const char *plain(const char *value, char number[NUMBER]) {
+  double v;
+  if (!gr_cell_float(value, &v)) return value;
+  snprintf(number, NUMBER, "%.17g", v);
+  return number;
+}
+
+void gr_cut_allow(const gr_cut *r, gr_map *all, const char *value) {
+  char number[NUMBER];
+  gr_map_put(all, gr_arena_strdup(r->arena, plain(value, number)), 0);
+}
+
+bool gr_cut_allows(const gr_map *all, const char *value) {
+  char number[NUMBER];
+  return gr_cell_missing(value) || gr_map_find(all, plain(value, number), NULL);
 }
 
 // ---- Names --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // csv_rows.h - the rows of files of text that are tables, one file after the other: their cells,
 // and the names of their columns. Private to csv*.c.
 #pragma once
-#include "base/arena.h"
+#include "base/map.h"
 #include "runtime/data/csv_format.h"
 
 typedef struct gr_cut {
@@ -30,6 +30,11 @@ GR_MUST_USE gr_status gr_cut_cell(gr_cut *, char *cell);
 // Ends a row of n cells that begins in that line. GR_ERR_DATA: there is no memory, the row has
 // another number of cells than the first, or there are too many columns or lines.
 GR_MUST_USE gr_status gr_cut_end_row(gr_cut *, int line, int n);
+// Adds a value to those that the head of a file says a column has, in a map of the arena; numbers
+// are the same however they are written.
+void gr_cut_allow(const gr_cut *, gr_map *, const char *value);
+// Whether a value is one of them, or is missing.
+bool gr_cut_allows(const gr_map *, const char *value);
 // The next line with something in it that does not begin with `comment`, without blanks around it:
 // a text in place of the file's; NULL: there is none. Its number becomes *line.
 char *gr_cut_line(gr_cut *, char comment, int *line);

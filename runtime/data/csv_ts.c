@@ -19,6 +19,7 @@ typedef struct ts {
   bool equal;       // all series are as long as the first
   bool label;       // each ends in a class or a target
   bool class;       // a class
+  gr_map classes;   // that the head names; none: any
   char **value;     // of the series: by dimension and moment
   int64_t moments;  // of the series
   bool named;       // the columns are
@@ -40,6 +41,17 @@ static gr_status read_number(const ts *f, const char *word, const char *value, i
   return fail(f, word, "is a whole number above 0, of at most 65536");
 }
 
+// true a b c: the classes follow.
+static void read_classes(ts *f, char *words) {
+  f->label = f->class = true;
+  for (char *word = words + strcspn(words, " \t"); *(word += strspn(word, " \t"));) {
+    char *end = word + strcspn(word, " \t"), after = *end;
+    *end = 0;
+    gr_cut_allow(f->cut, &f->classes, word);
+    word = after ? end + 1 : end;
+  }
+}
+
 // Reads a line that begins with '@'; *data: values follow it. Other words say nothing of the
 // values.
 static gr_status read_word(ts *f, char *line, bool *data) {
@@ -58,7 +70,7 @@ static gr_status read_word(ts *f, char *line, bool *data) {
     f->dimensions = (int)n;
   }
   if (!strcasecmp(line, "@seriesLength")) GR_TRY(read_number(f, line, value, &f->length));
-  if (!strcasecmp(line, "@classLabel") && is_true(value)) f->label = f->class = true;
+  if (!strcasecmp(line, "@classLabel") && is_true(value)) read_classes(f, value);
   if (!strcasecmp(line, "@targetLabel")) f->label |= is_true(value);
   return GR_OK;
 }
@@ -154,13 +166,17 @@ static gr_status read_series(ts *f, char *line) {
     return fail(f, "", "has values with time stamps, '(time,value)', which are not read");
   GR_TRY(cut_parts(f, line, &label));
   while (label && (*label == ' ' || *label == '\t')) label++;
+  if (f->class && f->classes.n && !gr_cut_allows(&f->classes, label))
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){f->cut->path, f->line, 1},
+                           "the class '%s' is none of those of @classLabel", label),
+                   "correct it, or add it to @classLabel");
   if (!f->named) GR_TRY(name_columns(f));
   f->named = true;
   return add_rows(f, label);
 }
 
 gr_status gr_cut_ts(gr_cut *r) {
-  ts f = {.cut = r, .line = 1};
+  ts f = {.cut = r, .line = 1, .classes = gr_map_make(r->arena)};
   size_t before = r->n_rows;
   gr_status s = read_head(&f);
   for (char *line; !s && (line = gr_cut_line(r, '#', &f.line));) s = read_series(&f, line);

@@ -112,6 +112,13 @@ static gr_status check_sampler(const gr_dataset *d, bool weighted, int64_t class
   bool labels = classes > 0;
   for (uint32_t i = 0; i < d->count && labels; i++) labels = d->samples[i].label > 0;
   bool needs = !weighted || d->options.sampler_weights;
+  if (needs && labels && d->ops->unit)
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                         "data.sampler is by classes, and %ss are in buckets by their length",
+                         d->ops->sample),
+                 "sampler"),
+        "class_weight, an input of the model, gives every class the same total weight");
   if (needs && (!labels || d->ops->unit))
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,

@@ -370,7 +370,7 @@ verdict "... the only other class has all images" 66
 
 # ---- Lists of files
 list() { limited "$graphrun" plan pictures/config.yaml "data.image.path=$1"; }
-(cd pictures && for i in 00 01 02; do echo "images/circle/$i.ppm,circle" && echo "images/circle/$i.ppm,square"; done) >pairs
+(cd pictures && for i in 00 01 02; do echo "images/circle/$i.ppm,circle" && echo "images/square/$i.ppm,square"; done) >pairs
 (cd pictures && { echo 'path;label' && tr , ';' <../pairs; } >semicolons.csv && echo path,label >rowless.csv)
 list pictures/semicolons.csv
 printf '%s\n' "pictures/semicolons.csv:1:1: data error: between ',' this line has 1 field; between ';' each of the first 7 lines has 2" \

@@ -35,7 +35,14 @@ static gr_status read_format(wav *w, uint32_t size) {
   return fseek(w->file, rest, SEEK_CUR) ? cut_short(w, strerror(errno)) : GR_OK;
 }
 
-// Walks the chunks up to the data chunk. A writer that did not know the size wrote all ones or 0.
+// Whether a writer that could not know the size of its data wrote it: all ones, 0, or as SoX does,
+// less than 2^31 by up to 4096.
+static bool is_unknown(uint32_t size, int64_t left) {
+  bool most = size >= 0x7ffff000 && size <= INT32_MAX;
+  return size == UINT32_MAX || (!size && left > 0) || (most && size > left);
+}
+
+// Walks the chunks up to the data chunk.
 static gr_status find_data(wav *w) {
   long here = ftell(w->file), size_of_file;
   if (here < 0 || fseek(w->file, 0, SEEK_END) || (size_of_file = ftell(w->file)) < 0 ||
@@ -46,7 +53,7 @@ static gr_status find_data(wav *w) {
     uint32_t size = u32(head + 4);
     if (!memcmp(head, "data", 4)) {
       w->left = (int64_t)size_of_file - (int64_t)ftell(w->file);
-      w->data = size == UINT32_MAX || (size == 0 && w->left > 0) ? UNTIL_END : (int64_t)size;
+      w->data = is_unknown(size, w->left) ? UNTIL_END : (int64_t)size;
       return GR_OK;
     }
     if (!memcmp(head, "fmt ", 4))

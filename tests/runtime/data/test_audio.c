@@ -20,6 +20,25 @@ static void reads_16_bit_wav(void) {
   free(x);
 }
 
+// Who writes to a pipe does not know the size of the data: samples are those up to the end.
+static void reads_what_was_piped(void) {
+  static const char *const sizes[] = {"\0\0\0\0", "\xff\xff\xff\xff", "\x00\xf0\xff\x7f",
+                                      "\xff\xff\xff\x7f"};
+  const char *path = fixture_path("piped.wav");
+  unsigned char wav[54] =
+      "RIFF.\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data";
+  gr_audio_info info;
+  for (int i = 0; i < 4; i++) {
+    memcpy(wav + 40, sizes[i], 4);
+    fixture_bytes(path, wav, sizeof wav);
+    MUST(gr_audio_probe(path, &info));
+    CHECK(info.samples == 5, "%d samples of size %d", (int)info.samples, i);
+  }
+  memcpy(wav + 40, "\xff\xef\xff\x7f", 4);
+  fixture_bytes(path, wav, sizeof wav);
+  fixture_fails(gr_audio_probe(path, &info), GR_ERR_DATA, 0, "is cut short");
+}
+
 static void averages_channels(void) {
   const char *path = fixture_path("stereo.wav");
   float *both, *left;
@@ -189,6 +208,7 @@ static void survives_damage(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_16_bit_wav", reads_16_bit_wav},
+             {"reads_what_was_piped", reads_what_was_piped},
              {"averages_channels", averages_channels}, {"tells_the_head", tells_the_head},
              {"resamples", resamples}, {"reads_other_formats", reads_other_formats},
              {"refuses_what_is_no_recording", refuses_what_is_no_recording},
