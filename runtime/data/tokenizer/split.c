@@ -39,9 +39,14 @@ bool gr_is_white(uint32_t c) {
           utf8proc_category((utf8proc_int32_t)c) <= UTF8PROC_CATEGORY_ZP);
 }
 
+// As \w of the crate `regex`, by UTS 18: also symbols that are alphabetic, letters in circles and
+// squares, and what joins letters.
 bool gr_is_wordly(uint32_t c) {
   utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
-  return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC;
+  bool enclosed = (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f149) ||
+                  (c >= 0x1f150 && c <= 0x1f169) || (c >= 0x1f170 && c <= 0x1f189);
+  return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC ||
+         c == 0x200c || c == 0x200d || enclosed;
 }
 
 // ---- Patterns -----------------------------------------------------------------------------------

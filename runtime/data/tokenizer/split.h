@@ -35,4 +35,4 @@ GR_MUST_USE gr_status gr_splitter_next(const gr_splitter *, const char *text, si
 const char *gr_pattern_named(const char *name);
 
 bool gr_is_white(uint32_t code);   // white space, by Unicode
-bool gr_is_wordly(uint32_t code);  // a letter, a mark, a digit or a connector, as in \w
+bool gr_is_wordly(uint32_t code);  // a letter, a mark, a digit, a connector or a joiner

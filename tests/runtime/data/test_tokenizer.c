@@ -2,6 +2,7 @@
 // tokenizers and tiktoken make of the same texts (tests/golden/tokenizer.py), and what is refused.
 // A second argument is a folder in the place of that of the recorded texts.
 #include "base/json.h"
+#include "runtime/data/tokenizer/split.h"
 #include "runtime/data/tokenizer/tokenizer.h"
 #include "tests/runtime/data/fixture.h"
 
@@ -177,6 +178,19 @@ static void wrong_keys(void) {
   CHECK(!t, "no tokenizer is given");
 }
 
+// Where an added token is a word by itself.
+static void wordly_characters(void) {
+  static const uint32_t are[] = {'a',     '7',     '_',     0xe9,    0x301,  0x660,
+                                 0x2160,  0x200c,  0x200d,  0x24b6,  0x24e9, 0x1f130,
+                                 0x1f149, 0x1f150, 0x1f169, 0x1f170, 0x1f189},
+                        are_not[] = {' ',    '-',    0xb2,    0xbd,    0x2460,  0x200b,  0x200e,
+                                     0x24b5, 0x24ea, 0x1f12f, 0x1f14a, 0x1f18a, 0x1f600, 0xfe10};
+  for (size_t i = 0; i < sizeof are / sizeof *are; i++)
+    CHECK(gr_is_wordly(are[i]), "U+%04X is of a word", are[i]);
+  for (size_t i = 0; i < sizeof are_not / sizeof *are_not; i++)
+    CHECK(!gr_is_wordly(are_not[i]), "U+%04X is of no word", are_not[i]);
+}
+
 static void broken_texts(void) {
   const gr_tokenizer *t = opened(gr_arena_printf(arena, "%s/words.json", folder), "");
   const char *text = "a\xc3", *bad;
@@ -195,10 +209,10 @@ static void broken_texts(void) {
 int main(int argc, char **argv) {
   arena = gr_arena_create();
   if (argc > 2) folder = argv[2];
-  int bad =
-      RUN(argc, argv, {"equal_to_the_recorded", equal_to_the_recorded},
-          {"there_and_back", there_and_back}, {"a_long_word", a_long_word},
-          {"wrong_files", wrong_files}, {"wrong_keys", wrong_keys}, {"broken_texts", broken_texts});
+  int bad = RUN(argc, argv, {"equal_to_the_recorded", equal_to_the_recorded},
+                {"there_and_back", there_and_back}, {"a_long_word", a_long_word},
+                {"wrong_files", wrong_files}, {"wrong_keys", wrong_keys},
+                {"wordly_characters", wordly_characters}, {"broken_texts", broken_texts});
   gr_arena_destroy(arena);
   return bad;
 }
