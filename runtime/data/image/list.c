@@ -1,5 +1,6 @@
 // list.c - lists the images of a folder for each class, of a CSV file, or to predict; see image.h.
 #include <string.h>
+#include <strings.h>
 #include "base/port.h"
 #include "runtime/data/image/image.h"
 
@@ -67,6 +68,30 @@ static gr_status no_classes(const char *path, bool images, const char *other) {
       "it has a folder for each class, whose name is the class: cats/1.png, dogs/1.png");
 }
 
+// Fails where a folder is named as a split is, and has no images but in folders of its own: its
+// images would be a class.
+static gr_status check_no_split(const folder *f, const char *name, const char *path) {
+  static const char *const words[] = {"train", "training", "validation", "valid",
+                                      "val",   "dev",      "test",       "eval"};
+  bool named = false, images = false;
+  int folders = 0;
+  gr_names inner;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) named |= !strcasecmp(name, words[i]);
+  if (!named) return GR_OK;
+  GR_TRY(gr_file_list_folder(f->list->arena, path, &inner));
+  for (int i = 0; i < inner.n; i++) {
+    images |= gr_source_reads(&gr_source_image, inner.items[i]) != NULL;
+    folders += gr_is_dir(gr_arena_printf(f->list->arena, "%s/%s", path, inner.items[i]));
+  }
+  if (images || folders < 2) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_DATA, GR_NOWHERE,
+              "the folder '%s' is a split by its name and its folders, and would be a class", path),
+      "data.image.path=%s/train data.image.eval_path=%s/val names those of the splits; a class of "
+      "that name has its images in its folder",
+      f->root, f->root);
+}
+
 // A folder for each class. One that is empty is a class without images, which may be in the other
 // split; if they are in none, the run says so (gr_dataset_notes).
 static gr_status list_classes(folder *f) {
@@ -82,6 +107,7 @@ static gr_status list_classes(folder *f) {
       skip_file(f, path);
       continue;
     }
+    GR_TRY(check_no_split(f, names.items[i], path));
     f->class_from = l->count;
     GR_TRY(gr_classes_add(&l->classes, l->arena, names.items[i], GR_NOWHERE, &f->class_place));
     GR_TRY(add_folder(f, path, 1));

@@ -210,6 +210,16 @@ static void bad_folders(void) {
   refuses(&m, 0, "all 1 images are of one class, 'cat'");
   CHECK(!symlink(".", fixture_path("%s", "empty/cat/loop")), "a link");
   refuses(&m, 0, "folders deep");
+  make_folder("parts"), make_folder("parts/car"), make_folder("parts/Val");
+  make_folder("parts/Val/car"), make_folder("parts/Val/bus");
+  save("parts/car/a.pgm", W, 0), save("parts/Val/car/a.pgm", W, 0),
+      save("parts/Val/bus/a.pgm", W, 0);
+  m = of_path("parts");
+  refuses(&m, 0, "parts/Val' is a split by its name and its folders");
+  save("parts/Val/b.pgm", W, 0);  // a class of that name
+  gr_dataset *d;
+  MUST(open_images(&m, &d));
+  gr_dataset_close(d);
   m = of_path("absent");
   refuses(&m, 0, "absent");
 }
