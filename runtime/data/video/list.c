@@ -66,7 +66,8 @@ static gr_status add_around(const rows *r, gr_video_clip clip) {
   int64_t start = frame - v->spec.frames / 2;
   bool beyond = start < 0 || start + v->spec.frames > f->frames;
   r->request->skipped[GR_VIDEO_BEYOND] += beyond;
-  if (beyond || start % v->spec.stride) return GR_OK;
+  if (beyond) return GR_OK;
+  if (start % v->spec.stride) return r->request->skipped[GR_VIDEO_BETWEEN]++, GR_OK;
   clip.start = (uint32_t)start;
   return add_clip(v, clip);
 }

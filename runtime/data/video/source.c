@@ -131,7 +131,10 @@ const gr_source_ops gr_source_video = {
                 {".webm", "a video", .in_lists = true},
                 {".npy", .in_lists = true}},
     .skips = {[GR_VIDEO_BEYOND] = {.why = "clips that begin before or end after their video",
-                                   .hint = "a smaller data.video.frames, or other frames"}},
+                                   .hint = "a smaller data.video.frames, or other frames"},
+              [GR_VIDEO_BETWEEN] = {.why = "clips that do not begin at a multiple of "
+                                           "data.video.stride",
+                                    .hint = "data.video.stride=1, or other frames"}},
     .open = video_open,
     .close = video_close,
     .fields = video_fields,

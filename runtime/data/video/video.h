@@ -31,7 +31,10 @@ typedef struct gr_video_clip {
   uint32_t start;  // the first frame
 } gr_video_clip;
 
-typedef enum gr_video_skip { GR_VIDEO_BEYOND } gr_video_skip;  // of gr_source_ops.skips
+typedef enum gr_video_skip {
+  GR_VIDEO_BEYOND,
+  GR_VIDEO_BETWEEN
+} gr_video_skip;  // of gr_source_ops.skips
 
 typedef struct gr_video {
   gr_listing list;  // rows that name videos, or the videos to predict

@@ -132,6 +132,7 @@ static void centres(void) {
   v.spec.stride = 2;
   MUST(open_video(&v, &d));
   CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == 2, "clips from frames 0 and 2");
+  CHECK(d->skipped[GR_VIDEO_BETWEEN] == 1 && d->listed == 5, "that of frame 1 is counted");
   gr_dataset_close(d);
 }
 
