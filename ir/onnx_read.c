@@ -56,6 +56,10 @@ gr_read_binding *gr_read_find(const gr_onnx_reading *r, const char *name) {
 }
 
 const gr_type *gr_read_type(const gr_onnx_reading *r, int var) { return &r->vars[var].type[0]; }
+bool gr_read_is_vector(const gr_onnx_reading *r, int var, int64_t n) {
+  const gr_type *t = gr_read_type(r, var);
+  return t->rank == 1 && t->dim[0] == n;
+}
 bool gr_read_is_known(const gr_onnx_reading *r, int var) { return r->vars[var].data[0] != NULL; }
 
 bool gr_read_is_own(const gr_onnx_reading *r, int var) {

@@ -133,6 +133,8 @@ void gr_read_only(gr_onnx_reading *, const char *name, int64_t value);
 
 // The type of a var in the first choice.
 const gr_type *gr_read_type(const gr_onnx_reading *, int var);
+// Whether it has one axis, of that size.
+bool gr_read_is_vector(const gr_onnx_reading *, int var, int64_t n);
 // Whether the elements of a var are known, those of weights too.
 bool gr_read_is_known(const gr_onnx_reading *, int var);
 // The integers of a known vector or scalar by choice; -1: they are not known, or too many.

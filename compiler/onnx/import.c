@@ -179,8 +179,22 @@ static gr_status read_with(gr_arena *a, const char *path, const gr_onnx_graph *g
   return s;
 }
 
+// What helps where the reader knows nothing better.
+static gr_status with_cure(gr_status s) {
+  gr_code code = gr_status_code(s);
+  if (!s || gr_status_hint(s)) return s;
+  if (code == GR_ERR_UNSUPPORTED)
+    return gr_hint(s,
+                   "docs/onnx.md says what is read; write this part of the model otherwise, or "
+                   "export it with another opset_version or by the other exporter (dynamo=)");
+  if (code != GR_ERR_CONFIG && code != GR_ERR_TYPE) return s;
+  return gr_hint(s,
+                 "the file contradicts itself: onnx.checker.check_model(FILE, full_check=True) of "
+                 "Python's onnx says more; export it again");
+}
+
 // The error is that of the sizes that are tried first, as those are like the data's.
-gr_status gr_onnx_import(gr_arena *a, const char *path, bool flat, gr_onnx_imported *out) {
+static gr_status import(gr_arena *a, const char *path, bool flat, gr_onnx_imported *out) {
   gr_onnx_graph *g = NULL;
   int n_open = 0;
   GR_TRY(gr_onnx_load(a, path, &g));
@@ -198,4 +212,8 @@ gr_status gr_onnx_import(gr_arena *a, const char *path, bool flat, gr_onnx_impor
               "with 64 or 128 in place of each open size; other sizes from 4 to 2048 fail, too");
   return gr_status_hint(first) ? first
                                : gr_hint(first, "export it with the batch's size open alone");
+}
+
+gr_status gr_onnx_import(gr_arena *a, const char *path, bool flat, gr_onnx_imported *out) {
+  return with_cure(import(a, path, flat, out));
 }

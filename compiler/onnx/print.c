@@ -49,15 +49,6 @@ static void put_parts(printing *p, const gr_read_line *l) {
 
 // ---- Constants ----------------------------------------------------------------------------------
 
-// A known value that is the same for all sizes.
-static bool is_fixed(const gr_onnx_reading *r, const gr_read_var *v) {
-  for (int c = 1; c < r->n_choices; c++)
-    if (!gr_type_same(&v->type[c], &v->type[0]) ||
-        memcmp(v->data[c], v->data[0], gr_type_bytes(&v->type[0])) != 0)
-      return false;
-  return true;
-}
-
 static const char *shape_text(gr_onnx_reading *r, const gr_read_var *v) {
   gr_text t = gr_text_make(r->arena);
   for (int d = 0; d < v->type[0].rank; d++) {
@@ -70,35 +61,19 @@ static const char *shape_text(gr_onnx_reading *r, const gr_read_var *v) {
   return t.chars;
 }
 
-// Whether numbers are all equal, in any size, or 0, 1, 2, ... up to one; sets how many, by choice.
-static bool has_pattern(const gr_onnx_reading *r, const gr_read_var *v, bool *equal,
-                        int64_t n[GR_READ_CHOICES]) {
-  const gr_dtype dtype = v->type[0].dtype;
-  bool counts = dtype == GR_I64;
-  double x = gr_get(v->data[0], dtype, 0);
-  *equal = true;
-  for (int c = 0; c < r->n_choices; c++) {
-    n[c] = gr_type_count(&v->type[c]);
-    for (int64_t i = 0; i < n[c]; i++) {
-      double y = gr_get(v->data[c], dtype, i);
-      *equal &= y == x, counts &= y == (double)i;
-    }
-  }
-  return *equal || counts;
-}
-
 static bool put_pattern(printing *p, const gr_read_var *v, const char *name) {
   const gr_dtype dtype = v->type[0].dtype;
   bool equal;
   int64_t n[GR_READ_CHOICES];
-  if (!has_pattern(p->r, v, &equal, n)) return false;
+  if (!gr_onnx_has_pattern(p->r, v, &equal, n)) return false;
   double x = gr_get(v->data[0], dtype, 0);
   const char *i32 = dtype == GR_I64 ? ", dtype: i32" : "", *shape = shape_text(p->r, v);
   const char *size = equal ? NULL : gr_onnx_expression(p->r, n);
   const char *inf = !isinf(x) ? NULL : x < 0 ? "-.inf" : ".inf";
+  const int digits = dtype == GR_I64 ? 10 : 9;
   if (equal)
     gr_text_printf(&p->constants, "  - %s: {fill: [], shape: %s, value: %s%s}\n", name, shape,
-                   inf ? inf : gr_arena_printf(p->r->arena, "%.9g", x), i32);
+                   inf ? inf : gr_arena_printf(p->r->arena, "%.*g", digits, x), i32);
   else
     gr_text_printf(&p->constants, "  - %s: {arange: [], size: %s%s}\n", name, size ? size : "-1",
                    i32);
@@ -118,79 +93,29 @@ static const char *init_of(const gr_read_var *v) {
 static int known_before(const printing *p, const gr_read_var *v) {
   for (int i = 0; i < p->n_known; i++) {
     const gr_read_var *other = &p->r->vars[p->known[i]];
-    if (gr_type_same(&v->type[0], &other->type[0]) && is_fixed(p->r, other) &&
+    if (gr_type_same(&v->type[0], &other->type[0]) && gr_onnx_is_settled(p->r, other) &&
         !memcmp(v->data[0], other->data[0], gr_type_bytes(&v->type[0])))
       return p->known[i];
   }
   return 0;
 }
 
-// Whether the values at index i of an axis are those at index 0.
-static bool is_same_along(const gr_type *t, const char *data, int axis) {
-  size_t row = (size_t)gr_dtypes[t->dtype].size;
-  for (int d = axis + 1; d < t->rank; d++) row *= (size_t)t->dim[d];
-  int64_t n = (int64_t)(gr_type_bytes(t) / row), size = t->dim[axis];
-  for (int64_t i = 0; i < n; i++)
-    if (memcmp(data + row * (size_t)i, data + row * (size_t)(i - i % size), row) != 0) return false;
-  return true;
-}
-
-// The axis of an open size along which the values are the same; -1: there is none.
-static int repeated_axis(const gr_onnx_reading *r, const gr_read_var *v) {
-  for (int d = 0; d < v->type[0].rank; d++) {
-    bool open = false, same = true;
-    for (int c = 0; c < r->n_choices; c++) {
-      open |= v->type[c].dim[d] != v->type[0].dim[d];
-      same &= is_same_along(&v->type[c], v->data[c], d);
-    }
-    if (open && same) return d;
-  }
-  return -1;
-}
-
-// The values at index 0 of an axis, without it.
-static gr_read_var *without_axis(gr_onnx_reading *r, const gr_read_var *v, int axis) {
-  gr_read_var *y = GR_NEW(r->arena, gr_read_var, 1);
-  *y = *v;
-  for (int c = 0; c < r->n_choices; c++) {
-    const gr_type *t = &v->type[c];
-    size_t row = (size_t)gr_dtypes[t->dtype].size;
-    for (int d = axis + 1; d < t->rank; d++) row *= (size_t)t->dim[d];
-    size_t n = gr_type_bytes(t) / row / (size_t)t->dim[axis];
-    char *to = gr_arena_alloc(r->arena, row * n + 8);
-    for (size_t i = 0; i < n; i++)
-      memcpy(to + row * i, (const char *)v->data[c] + row * i * (size_t)t->dim[axis], row);
-    y->data[c] = to, y->type[c].rank--;
-    for (int d = axis; d < y->type[c].rank; d++) y->type[c].dim[d] = t->dim[d + 1];
-  }
-  return y;
-}
-
-// Whether put_values can write it.
-static bool is_constant(gr_onnx_reading *r, const gr_read_var *v) {
-  int64_t n[GR_READ_CHOICES];
-  bool equal;
-  if (is_fixed(r, v) || has_pattern(r, v, &equal, n)) return true;
-  int axis = repeated_axis(r, v);
-  return axis >= 0 && is_constant(r, without_axis(r, v, axis));
-}
-
 static gr_status put_values(printing *p, const gr_read_var *v, const char *name, const char *path,
                             const gr_read_line *user) {
   if (put_pattern(p, v, name)) return GR_OK;
-  if (is_fixed(p->r, v)) {
+  if (gr_onnx_is_settled(p->r, v)) {
     path = gr_read_free_path(p->r, path);
     gr_text_printf(&p->constants, "  - %s: {param: %s, name: \"%s\"%s, train: false}\n", name,
                    shape_text(p->r, v), path, v->type[0].dtype == GR_I64 ? ", dtype: i32" : "");
     put_weight(p, path, v);
     return GR_OK;
   }
-  int axis = repeated_axis(p->r, v);
+  int axis = gr_onnx_repeated_axis(p->r, v);
   int64_t size[GR_READ_CHOICES] = {0};
   for (int c = 0; axis >= 0 && c < GR_READ_CHOICES; c++) size[c] = v->type[c].dim[axis];
   const char *text = axis < 0 ? NULL : gr_onnx_expression(p->r, size);
   if (!text) return no_expression(p->r, user);
-  GR_TRY(put_values(p, without_axis(p->r, v, axis), name, path, user));
+  GR_TRY(put_values(p, gr_onnx_without_axis(p->r, v, axis), name, path, user));
   gr_text_printf(&p->constants, "  - %s: {broadcast: %s, axis: %d, size: %s}\n", name, name, axis,
                  text);
   return GR_OK;
@@ -199,7 +124,8 @@ static gr_status put_values(printing *p, const gr_read_var *v, const char *name,
 static gr_status put_constant(printing *p, gr_read_var *v, const char *path, const char *word,
                               const gr_read_line *user) {
   int var = (int)(v - p->r->vars);
-  bool fixed = is_fixed(p->r, v);
+  GR_TRY(gr_onnx_check_range(p->r, v, user));
+  bool fixed = gr_onnx_is_settled(p->r, v);
   if (fixed && (p->same[var] = known_before(p, v))) return GR_OK;
   v->name = gr_onnx_free_word(p->r->arena, &p->words, word);
   p->known[p->n_known++] = var;
@@ -300,7 +226,8 @@ static gr_status put_line(printing *p, const gr_read_line *l) {
 
 // A known value that no constant can have, as it changes with sizes, is computed in the model.
 static void mark_var(gr_onnx_reading *r, gr_read_var *v) {
-  if (v->data[0] && !v->line && v->made && !v->weight && !is_constant(r, v)) v->line = v->made;
+  if (v->data[0] && !v->line && v->made && !v->weight && !gr_onnx_is_constant(r, v))
+    v->line = v->made;
   if (v->line > 0) r->lines[v->line - 1].live = true;
 }
 
@@ -334,12 +261,18 @@ static void put_outputs(printing *p, const gr_onnx_end *outputs, int n, gr_text 
 
 static gr_status name_ends(printing *p, const gr_onnx_end *inputs, int n_inputs,
                            const gr_onnx_end *outputs, int n_outputs) {
-  static const char *const taken[] = {"n",  "weight", "sample_weight", "step",
+  static const char *const words[] = {"n",  "weight", "sample_weight", "step",
                                       "lr", "micro",  "loss"};
+  // Tensors of the data, which a loss and metrics read: no value or weight takes their names.
+  static const char *const data[] = {
+      "x", "y", "lengths", "labels", "targets", "target_lengths", "class_weight", "decoder_inputs"};
   gr_onnx_reading *r = p->r;
-  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) gr_map_put(&p->words, taken[i], 1);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) gr_map_put(&p->words, words[i], 1);
+  for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+    gr_map_put(&p->words, data[i], 1), gr_map_put(&r->paths, data[i], 1);
   for (int i = 0; i < r->n_choices - 1; i++) gr_map_put(&p->words, r->letter[i], 1);
-  for (int i = 0; i < n_inputs; i++) gr_map_put(&p->words, inputs[i].name, 1);
+  for (int i = 0; i < n_inputs; i++)
+    gr_map_put(&p->words, inputs[i].name, 1), gr_map_put(&r->paths, inputs[i].name, 1);
   for (int i = 0; i < n_outputs; i++) {
     gr_read_var *v = &r->vars[outputs[i].var];
     if (v->data[0] && !v->line)

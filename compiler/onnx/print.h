@@ -60,6 +60,23 @@ const char *gr_onnx_free_word(gr_arena *, gr_map *words, const char *word);
 const char *gr_onnx_expression(gr_onnx_reading *, const int64_t sizes[GR_READ_CHOICES]);
 // Writes `checks:` that what readers went by is so.
 GR_MUST_USE gr_status gr_onnx_put_checks(gr_onnx_reading *, gr_text *);
+// ---- Known values (constants.c)
+// Whether one is the same for all choices.
+bool gr_onnx_is_settled(const gr_onnx_reading *, const gr_read_var *);
+// Whether its numbers are all equal, in any size, or 0, 1, 2, ... up to one; n: how many, by
+// choice.
+bool gr_onnx_has_pattern(const gr_onnx_reading *, const gr_read_var *, bool *equal,
+                         int64_t n[GR_READ_CHOICES]);
+// The axis of an open size along which its values are the same; -1: there is none.
+int gr_onnx_repeated_axis(const gr_onnx_reading *, const gr_read_var *);
+// Its values at index 0 of an axis, without that, in the reading's arena.
+gr_read_var *gr_onnx_without_axis(gr_onnx_reading *, const gr_read_var *, int axis);
+// Whether constants of the text can have it.
+bool gr_onnx_is_constant(gr_onnx_reading *, const gr_read_var *);
+// GR_ERR_UNSUPPORTED, at the node that reads it, if it has integers that are no i32.
+GR_MUST_USE gr_status gr_onnx_check_range(const gr_onnx_reading *, const gr_read_var *,
+                                          const gr_read_line *user);
+
 // Letters, digits and `more`; other characters become '_'. `otherwise` if nothing is left.
 const char *gr_onnx_word(gr_arena *, const char *name, const char *more, const char *otherwise);
 // Writes the graph language, and lists the weights that it names. The reading's error is returned.

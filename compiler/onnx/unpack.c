@@ -246,6 +246,25 @@ static bool is_weight(const Onnx__GraphProto *g, const char *name) {
   return false;
 }
 
+// Only one may give a value: of two, nodes would read whichever came last.
+static gr_status give(const unpacking *u, gr_map *given, const char *name) {
+  if (*name && gr_map_find(given, name, NULL))
+    return gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                   "'%s': two of its inputs, initializers and nodes give the value '%s'", u->file,
+                   name);
+  gr_map_put(given, name, 1);
+  return GR_OK;
+}
+
+static gr_status check_names(const unpacking *u, const gr_onnx_graph *g) {
+  gr_map given = gr_map_make(u->arena);
+  for (const gr_onnx_tensor *t = g->tensors; t; t = t->next) GR_TRY(give(u, &given, t->name));
+  for (const gr_onnx_value *v = g->inputs; v; v = v->next) GR_TRY(give(u, &given, v->name));
+  for (const gr_onnx_node *n = g->nodes; n; n = n->next)
+    for (int k = 0; k < n->n_out; k++) GR_TRY(give(u, &given, n->out[k]));
+  return GR_OK;
+}
+
 static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_graph *to) {
   for (size_t i = 0; i < g->n_initializer; i++) {
     gr_onnx_tensor *t = NULL;
@@ -261,7 +280,7 @@ static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_gr
     *(to->nodes ? &to->last_node->next : &to->nodes) = n;
     to->last_node = n, to->n_nodes++;
   }
-  return GR_OK;
+  return check_names(u, to);
 }
 
 static gr_status model(const unpacking *u, const Onnx__ModelProto *m, gr_onnx_graph **out) {

@@ -6,8 +6,7 @@
 // ---- Linear layers ----------------------------------------------------------------------------
 
 static bool is_vector_of(const gr_onnx_reading *r, int var, int64_t n) {
-  const gr_type *t = gr_read_type(r, var);
-  return gr_read_is_own(r, var) && t->rank == 1 && t->dim[0] == n;
+  return gr_read_is_own(r, var) && gr_read_is_vector(r, var, n);
 }
 
 // Rows of a matrix that a reshape has made of more axes: a layer is along the last axis of these as
@@ -48,8 +47,9 @@ int gr_read_linear(gr_onnx_reading *r, int x, int w, int b) {
   if ((b && !is_vector_of(r, b, n)) || gr_read_type(r, x)->rank < 2) return 0;
   int wide = unflattened(r, x);
   gr_type type[GR_READ_CHOICES];
-  memcpy(type, r->vars[wide].type, sizeof type);
-  for (int c = 0; c < GR_READ_CHOICES; c++) type[c].dim[type[c].rank - 1] = n;
+  const gr_read_setting turned = {"tb", "true"};
+  gr_read_types(r, &gr_op_matmul, 2, (const int[]){wide, w}, 1, &turned, type);
+  if (r->err) return 0;
   const gr_read_setting s[] = {{"out", gr_arena_printf(r->arena, "%lld", (long long)n)},
                                {"bias", b ? NULL : "false"}};
   const gr_read_part parts[] = {{"weight", w}, {"bias", b}};
@@ -102,27 +102,40 @@ void gr_read_embedding(gr_onnx_reading *r, int table, int ids) {
 
 // ---- Axes -------------------------------------------------------------------------------------
 
-void gr_read_reduce(gr_onnx_reading *r, const gr_op *before, const gr_op *op, const gr_op *after) {
-  int64_t axes[GR_MAX_RANK][GR_READ_CHOICES], list[GR_MAX_RANK];
-  bool last;
-  int x = gr_read_as_is(r, 0, &last), given = gr_read_in(r, 1, false);
-  bool keep = gr_read_int(r, "keepdims", 1), none = gr_read_int(r, "noop_with_empty_axes", 0);
-  if (r->err) return;
-  int rank = gr_read_type(r, x)->rank, n = gr_read_ints(r, "axes", GR_MAX_RANK, list, 0);
+int gr_read_axes(gr_onnx_reading *r, int rank, int64_t *out, bool *none) {
+  int64_t axes[GR_MAX_RANK][GR_READ_CHOICES];
+  int given = gr_read_in(r, 1, false), n = gr_read_ints(r, "axes", GR_MAX_RANK, out, 0);
+  *none = gr_read_int(r, "noop_with_empty_axes", 0);
   if (given && (n = gr_read_numbers(r, given, GR_MAX_RANK, axes)) < 0)
     gr_read_refuse(r, "has axes that are no constants");
   for (int i = 0; i < n && !r->err; i++)
-    list[i] = gr_read_axis(r, given ? axes[i][0] : list[i], rank);
-  for (int d = 0; d < rank && !n; d++) list[d] = d;
-  bool empty = !n && none;
-  n = n ? n : rank;
+    out[i] = gr_read_axis(r, given ? axes[i][0] : out[i], rank);
+  for (int d = 0; d < rank && !n; d++) out[d] = d;
+  *none &= !n;
+  return r->err ? 0 : n ? n : rank;
+}
+
+void gr_read_reduce(gr_onnx_reading *r, const gr_op *before, const gr_op *op, const gr_op *after) {
+  int64_t list[GR_MAX_RANK];
+  bool last, none;
+  int x = gr_read_as_is(r, 0, &last);
+  bool keep = gr_read_int(r, "keepdims", 1);
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank, n = gr_read_axes(r, rank, list, &none);
   // Without an axis between, what is left of channels-last is in ONNX's order.
   if (last && !keep && n < rank - 2) x = gr_read_in(r, 0, true), last = false;
   for (int i = 0; i < n; i++) list[i] = gr_read_place((int)list[i], rank, last);
   const char *text = gr_read_list(r, n, list);
   if (before) x = GR_READ_ONE(r, before, x);
-  int y = empty ? x : GR_READ(r, op, x, {"axes", text}, {"keepdim", keep ? "true" : NULL});
-  gr_read_out(r, 0, after ? GR_READ_ONE(r, after, y) : y, last && (keep || empty));
+  int y = none ? x : GR_READ(r, op, x, {"axes", text}, {"keepdim", keep ? "true" : NULL});
+  gr_read_out(r, 0, after ? GR_READ_ONE(r, after, y) : y, last && (keep || none));
+}
+
+int gr_read_reduced(gr_onnx_reading *r, int var, int n, const int64_t *axes) {
+  bool keep[GR_MAX_RANK];
+  for (int d = 0; d < GR_MAX_RANK; d++) keep[d] = true;
+  for (int i = 0; i < n; i++) keep[axes[i]] = false;
+  return gr_read_int(r, "keepdims", 1) ? var : gr_read_squeeze(r, var, keep);
 }
 
 int gr_read_swap_last(gr_onnx_reading *r, int x, int axis) {
@@ -186,82 +199,4 @@ void gr_read_logic(gr_onnx_reading *r, const gr_op *op) {
   int in[2] = {0};
   bool last = gr_read_truths(r, in);
   gr_read_out(r, 0, GR_READ_TWO(r, op, in[0], in[1]), last);
-}
-
-// ---- Windows ----------------------------------------------------------------------------------
-
-bool gr_read_window(gr_onnx_reading *r, int axes, gr_read_windows *w) {
-  int64_t pads[2 * GR_MAX_RANK] = {0};
-  for (int i = 0; i < GR_MAX_RANK; i++) w->stride[i] = w->dilation[i] = 1;
-  int n = gr_read_ints(r, "kernel_shape", GR_MAX_RANK, w->kernel, 0);
-  gr_read_ints(r, "strides", GR_MAX_RANK, w->stride, 0);
-  gr_read_ints(r, "dilations", GR_MAX_RANK, w->dilation, 0);
-  gr_read_ints(r, "pads", 2 * GR_MAX_RANK, pads, 0);
-  if (strcmp(gr_read_text(r, "auto_pad", "NOTSET"), "NOTSET") != 0)
-    gr_read_refuse(r, "has auto_pad=%s; only explicit pads are read",
-                   gr_read_text(r, "auto_pad", ""));
-  if (n && n != axes) gr_read_refuse(r, "has windows of %d axes, of a value of %d", n, axes);
-  w->given = n > 0;
-  for (int i = 0; i < axes; i++) w->pad[i] = pads[i];
-  for (int i = 0; i < axes; i++)
-    if (pads[i] != pads[i + axes]) gr_read_refuse(r, "pads an axis by more on one side");
-  return !r->err;
-}
-
-// One number if all are the same.
-const char *gr_read_each(gr_onnx_reading *r, int n, const int64_t *items) {
-  bool same = true;
-  for (int i = 1; i < n; i++) same &= items[i] == items[0];
-  return same ? gr_arena_printf(r->arena, "%lld", (long long)items[0]) : gr_read_list(r, n, items);
-}
-
-// How many elements behind an axis the last window of ceil_mode reads that no padding counts.
-static int64_t behind(const gr_read_windows *w, int i, int64_t size) {
-  int64_t pad = w->pad[i], kernel = w->kernel[i], step = w->stride[i];
-  if (pad < 0 || pad > INT32_MAX || kernel < 1 || kernel > size + 2 * pad || step < 1 ||
-      step > INT32_MAX)
-    return 0;  // the op refuses these
-  int64_t rest = size + 2 * pad - kernel;
-  int64_t last = (rest + step - 1) / step * step;
-  return last >= size + pad || last <= rest ? 0 : last - rest;
-}
-
-// x with elements behind its axes that are no maximum.
-static int extended(gr_onnx_reading *r, int x, int axes, const gr_read_windows *w, bool can) {
-  for (int i = 0; i < axes && !r->err; i++) {
-    int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES],
-        more = behind(w, i, gr_read_type(r, x)->dim[1 + i]);
-    for (int c = 0; c < GR_READ_CHOICES; c++) {
-      const gr_type *t = &r->vars[x].type[c];
-      for (int d = 0; d < t->rank; d++) sizes[d][c] = d == 1 + i ? more : t->dim[d];
-      if (behind(w, i, t->dim[1 + i]) != more || (more && !can))
-        gr_read_refuse(r, "has ceil_mode=1, and windows that do not fit");
-    }
-    if (!more || r->err) continue;
-    const gr_read_setting s[] = {
-        {"shape", .sizes = (const int64_t(*)[GR_READ_CHOICES])sizes, .n = axes + 2, .list = true},
-        {"value", "-3.4028235e38"}};
-    int least = gr_read_emit(r, &gr_op_fill, 0, NULL, 2, s);
-    const gr_read_setting axis = {"axis", gr_arena_printf(r->arena, "%d", 1 + i)};
-    x = gr_read_emit(r, &gr_op_concat, 2, (const int[]){x, least}, 1, &axis);
-  }
-  return x;
-}
-
-void gr_read_pool(gr_onnx_reading *r, const gr_op *op, const char *count_include_pad) {
-  gr_read_windows w;
-  int x = gr_read_in_last(r, 0);
-  bool ceil = gr_read_int(r, "ceil_mode", 0);
-  gr_read_only(r, "storage_order", 0);
-  if (r->err) return;
-  int axes = gr_read_type(r, x)->rank - 2;
-  if (!gr_read_window(r, axes, &w)) return;
-  for (int i = 0; i < axes; i++)
-    if (w.dilation[i] != 1) gr_read_refuse(r, "has windows with gaps (dilations)");
-  if (!w.given) gr_read_refuse(r, "has no attribute 'kernel_shape'");
-  if (ceil && !r->err) x = extended(r, x, axes, &w, !count_include_pad);
-  int y = GR_READ(r, op, x, {"kernel", gr_read_each(r, axes, w.kernel)},
-                  {"stride", gr_read_each(r, axes, w.stride)},
-                  {"pad", gr_read_each(r, axes, w.pad)}, {"count_include_pad", count_include_pad});
-  gr_read_out(r, 0, y, true);
 }

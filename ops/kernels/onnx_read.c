@@ -155,7 +155,10 @@ static int in_order(gr_onnx_reading *r, gr_read_binding *b) {
 static gr_read_binding *operand(gr_onnx_reading *r, int k) {
   const char *name = k < r->node->n_in ? r->node->in[k] : "";
   gr_read_binding *b = *name ? gr_read_find(r, name) : NULL;
-  if (*name && !b) gr_read_refuse(r, "reads '%s', which nothing before it gives", name);
+  if (*name && !b && !r->err)
+    r->err = gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                     "'%s': the node '%s' (%s) reads '%s', which nothing before it gives", r->file,
+                     r->node->name, r->node->op, name);
   return r->err ? NULL : b;
 }
 
@@ -313,10 +316,8 @@ gr_status gr_read_node(gr_onnx_reading *r, const gr_onnx_node *node) {
   uint32_t i;
   r->node = node, r->op = NULL, r->asked = 0;
   if (!gr_map_find(&r->readers, node->op, &i))
-    return gr_hint(
-        gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s': the node '%s' is a %s, which is not read",
-                r->file, node->name, node->op),
-        "docs/onnx.md: another opset, or a model that does without this node, may help");
+    return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "'%s': the node '%s' is a %s, which is not read",
+                   r->file, node->name, node->op);
   const gr_onnx_reader *reader = NULL;
   r->op = gr_ops[i >> 8];
   if (r->op->from_onnx) reader = &r->op->from_onnx[i & 255];

@@ -57,6 +57,11 @@ void gr_read_embedding(gr_onnx_reading *, int table, int ids);
 // If operand x is the result of a `linear` without bias that only this node reads, and operand b a
 // vector that is one: it gets it, and its result is returned; else 0.
 int gr_read_bias(gr_onnx_reading *, int x, int b);
+// The axes that a reduction of a value of `rank` axes is over, from the start: those of operand 1
+// or the attribute, or all. Returns their number; none: there are none, and it changes nothing.
+int gr_read_axes(gr_onnx_reading *, int rank, int64_t *out, bool *none);
+// A value reduced over axes, which have size 1: without them unless the node has keepdims.
+int gr_read_reduced(gr_onnx_reading *, int var, int n, const int64_t *axes);
 // Reads a reduction as that op with `axes` and `keepdim`, between two others, which may be NULL.
 void gr_read_reduce(gr_onnx_reading *, const gr_op *before, const gr_op *, const gr_op *after);
 // Reads a node of any number of operands as that op of two, from the first on.
@@ -73,11 +78,16 @@ void gr_read_logic(gr_onnx_reading *, const gr_op *);
 // Reads a node with an `axis` as an op over the last one.
 void gr_read_over_last(gr_onnx_reading *, const gr_op *);
 typedef struct gr_read_windows {
-  bool given;  // kernel
-  int64_t kernel[GR_MAX_RANK], stride[GR_MAX_RANK], pad[GR_MAX_RANK], dilation[GR_MAX_RANK];
+  int axes;
+  int64_t kernel[GR_MAX_RANK], stride[GR_MAX_RANK], dilation[GR_MAX_RANK];
+  int64_t pad[GR_MAX_RANK], after[GR_MAX_RANK];  // elements before and after an axis
 } gr_read_windows;
-// The attributes of windows over that many axes; false: they are not read.
-bool gr_read_window(gr_onnx_reading *, int axes, gr_read_windows *);
+// The attributes of windows over that many axes of x, which is channels-last; kernel: the sizes
+// that its weight has, NULL if only the attribute says them. False: they are not read.
+bool gr_read_window(gr_onnx_reading *, int x, int axes, const int64_t *kernel, gr_read_windows *);
+// x, padded where there is more before an axis than after it, or less, by the difference: zeros, or
+// what is no maximum. Padding is the same at both ends then.
+int gr_read_pad_evenly(gr_onnx_reading *, int x, bool least, gr_read_windows *);
 const char *gr_read_each(gr_onnx_reading *, int n, const int64_t *);  // "2", or "[2, 1]"
 // Reads pooling as that op; count_include_pad: its attribute of that name, or NULL.
 void gr_read_pool(gr_onnx_reading *, const gr_op *, const char *count_include_pad);
@@ -101,6 +111,10 @@ void gr_sequence_at_read(gr_onnx_reading *);  // a SequenceAt of such parts
 // As many zeros before and after the elements of an axis, by choice.
 int gr_read_pad_zeros(gr_onnx_reading *, int x, int axis, const int64_t *before,
                       const int64_t *after);
+// Elements of that value instead, as text; where *before or *after is 0 there are none.
+int gr_read_pad_with(gr_onnx_reading *, int x, int axis, const int64_t *before,
+                     const int64_t *after, const char *value);
+void gr_pad_read(gr_onnx_reading *);  // reads a Pad
 // Along an axis, `rows` elements that are each a sum of x's: those times a row of the matrix
 // [rows, size of the axis], which is constant.
 int gr_read_mix(gr_onnx_reading *, int x, int axis, int64_t rows, const float *matrix);

@@ -57,15 +57,32 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = gr_onnx_cast(c, i, gr_onnx_dtype(GR_I32));
 }
 
-static void read_argmax(gr_onnx_reading *r) {
+// Along another axis than the last one, which is moved there.
+static int along(gr_onnx_reading *r, int x, int axis) {
+  int64_t perm[GR_MAX_RANK];
+  int rank = gr_read_type(r, x)->rank;
+  for (int d = 0; d < rank; d++) perm[d] = d < axis ? d : d == rank - 1 ? axis : d + 1;
+  return GR_READ_ONE(r, &gr_op_argmax, gr_read_transpose(r, x, perm));
+}
+
+static void read(gr_onnx_reading *r, const gr_op *before) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
   int x = gr_read_in(r, 0, true);
   if (r->err) return;
   int rank = gr_read_type(r, x)->rank, axis = gr_read_axis(r, gr_read_int(r, "axis", 0), rank);
-  if (gr_read_int(r, "keepdims", 1)) gr_read_refuse(r, "keeps its axis; only keepdims=0 is read");
+  bool keep = gr_read_int(r, "keepdims", 1);
   gr_read_only(r, "select_last_index", 0);
-  if (axis != rank - 1) gr_read_refuse(r, "is not along the last axis");
-  gr_read_out(r, 0, GR_READ_ONE(r, &gr_op_argmax, x), false);
+  if (r->err) return;
+  for (int d = 0; d < rank; d++)
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      sizes[d][c] = d == axis ? 1 : r->vars[x].type[c].dim[d];
+  int y = along(r, before ? GR_READ_ONE(r, before, x) : x, axis);
+  if (keep) y = gr_read_reshape(r, y, rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  gr_read_out(r, 0, y, false);
 }
+
+static void read_argmax(gr_onnx_reading *r) { read(r, NULL); }
+static void read_argmin(gr_onnx_reading *r) { read(r, &gr_op_neg); }
 
 static const gr_case cases[] = {
     {{"f32[4,6]"}},
@@ -87,6 +104,6 @@ const gr_op gr_op_argmax = {
     .fast = fast,
     .gpu = gpu,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"ArgMax", read_argmax}),
+    .from_onnx = GR_FROM_ONNX({"ArgMax", read_argmax}, {"ArgMin", read_argmin}),
     .cases = cases,
 };

@@ -58,6 +58,24 @@ static void read_squares(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_square, 
 static void read_norm(gr_onnx_reading *r) {
   gr_read_reduce(r, &gr_op_square, &gr_op_sum, &gr_op_sqrt);
 }
+static void read_norm1(gr_onnx_reading *r) { gr_read_reduce(r, &gr_op_abs, &gr_op_sum, NULL); }
+static void read_log_sum(gr_onnx_reading *r) { gr_read_reduce(r, NULL, &gr_op_sum, &gr_op_log); }
+
+// Of what x is above its maximum, which is added again: no exponential is infinite.
+static void read_log_sum_exp(gr_onnx_reading *r) {
+  int64_t axes[GR_MAX_RANK];
+  bool none;
+  int x = gr_read_in(r, 0, true);
+  if (r->err) return;
+  int n = gr_read_axes(r, gr_read_type(r, x)->rank, axes, &none);
+  if (none) gr_read_refuse(r, "is over no axis");
+  const gr_read_setting s[] = {{"axes", gr_read_list(r, n, axes)}, {"keepdim", "true"}};
+  int most = gr_read_emit(r, &gr_op_reduce_max, 1, &x, 2, s);
+  int above = GR_READ_ONE(r, &gr_op_exp, GR_READ_TWO(r, &gr_op_sub, x, most));
+  int y = GR_READ_ONE(r, &gr_op_log, gr_read_emit(r, &gr_op_sum, 1, &above, 2, s));
+  y = GR_READ_TWO(r, &gr_op_add, y, most);
+  gr_read_out(r, 0, gr_read_reduced(r, y, n, axes), false);
+}
 
 static const gr_attr attrs[] = GR_AXES_ATTRS;
 static const gr_case cases[] = {
@@ -95,7 +113,9 @@ const gr_op gr_op_sum = {
     .row_of = row_of,
     .amp = GR_AMP_WIDE,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"ReduceSum", read_reduce}, {"ReduceSumSquare", read_squares},
-                              {"ReduceL2", read_norm}),
+    .from_onnx =
+        GR_FROM_ONNX({"ReduceSum", read_reduce}, {"ReduceSumSquare", read_squares},
+                     {"ReduceL2", read_norm}, {"ReduceL1", read_norm1},
+                     {"ReduceLogSum", read_log_sum}, {"ReduceLogSumExp", read_log_sum_exp}),
     .cases = cases,
 };

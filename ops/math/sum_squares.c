@@ -87,5 +87,6 @@ const gr_op gr_op_sum_squares = {
     .multi_tensor = true,
     .amp = GR_AMP_WIDE,
     .onnx = "ReduceSumSquare keepdims=0",
+    .from_onnx = GR_FROM_ONNX({NULL, NULL}),  // as a sum of squares
     .cases = cases,
 };

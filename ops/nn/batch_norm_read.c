@@ -23,6 +23,11 @@ void gr_batch_norm_read(gr_onnx_reading *r) {
   const gr_read_setting s[] = {{"eps", gr_arena_printf(r->arena, "%.7g", eps)},
                                {"momentum", gr_arena_printf(r->arena, "%.6g", 1 - momentum)}};
   const char *path = gr_read_path(r, parts[0].var, "weight");
+  const gr_type *t = gr_read_type(r, x);
+  for (int k = 0; k < 4; k++)
+    if (!gr_read_is_vector(r, parts[k].var, t->dim[t->rank - 1]))
+      gr_read_refuse(r, "has a %s that is no vector of %lld channels", suffix[k],
+                     (long long)t->dim[t->rank - 1]);
   gr_read_out(r, 0, gr_read_block(r, "batch_norm", path, x, r->vars[x].type, 2, s, 4, parts),
               !flat);
 }

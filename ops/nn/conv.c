@@ -238,11 +238,14 @@ static int read_block(gr_onnx_reading *r, int axes, const gr_read_windows *w, in
 void gr_conv_read(gr_onnx_reading *r) {
   gr_read_windows w;
   gr_type type[GR_READ_CHOICES];
-  const int in[] = {gr_read_in_last(r, 0), gr_read_in(r, 1, true), gr_read_in(r, 2, false)};
+  int in[] = {gr_read_in_last(r, 0), gr_read_in(r, 1, true), gr_read_in(r, 2, false)};
   int64_t groups = gr_read_int(r, "group", 1);
   int axes = r->err ? 0 : gr_read_type(r, in[0])->rank - 2, n = in[2] ? 3 : 2;
   if (!r->err && !op_of(axes)) gr_read_refuse(r, "has %d axes of space", axes);
-  if (r->err || !gr_read_window(r, axes, &w)) return;
+  if (!r->err && gr_read_type(r, in[1])->rank != axes + 2)
+    gr_read_refuse(r, "has weights of %d axes", gr_read_type(r, in[1])->rank);
+  if (r->err || !gr_read_window(r, in[0], axes, &gr_read_type(r, in[1])->dim[2], &w)) return;
+  in[0] = gr_read_pad_evenly(r, in[0], false, &w);
   const gr_read_setting s[] = {{"stride", gr_read_each(r, axes, w.stride)},
                                {"pad", gr_read_each(r, axes, w.pad)},
                                {"dilation", gr_read_each(r, axes, w.dilation)},

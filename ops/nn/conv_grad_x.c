@@ -1,4 +1,5 @@
 // conv_grad_x.c - the gradient of a convolution with respect to x.
+#include <string.h>
 #include "ops/kernels/onednn.h"
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
@@ -146,7 +147,12 @@ static void read(gr_onnx_reading *r) {
   int rank = r->err ? 0 : gr_read_type(r, x)->rank, axes = rank - 2;
   if (!r->err && (axes < 1 || axes > GR_SPATIAL || gr_read_type(r, w)->rank != rank))
     gr_read_refuse(r, "has %d axes of space", axes);
-  if (r->err || !gr_read_window(r, axes, &v)) return;
+  if (strcmp(gr_read_text(r, "auto_pad", "NOTSET"), "NOTSET") != 0)
+    gr_read_refuse(r, "has auto_pad=%s; only explicit pads are read",
+                   gr_read_text(r, "auto_pad", ""));
+  if (r->err || !gr_read_window(r, x, axes, &gr_read_type(r, w)->dim[2], &v)) return;
+  for (int i = 0; i < axes; i++)
+    if (v.pad[i] != v.after[i]) gr_read_refuse(r, "pads an axis by more on one side");
   sizes_read(r, x, w, axes, &v, size);
   const gr_read_setting s[] = {
       {"stride", gr_read_each(r, axes, v.stride)},

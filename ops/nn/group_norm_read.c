@@ -42,8 +42,7 @@ static void read(gr_onnx_reading *r, int64_t groups) {
   if (r->err) return;
   const gr_type *t = gr_read_type(r, x);
   int64_t c = t->dim[t->rank - 1];
-  if (groups < 1 || c % groups || gr_type_count(gr_read_type(r, w)) != c ||
-      gr_type_count(gr_read_type(r, b)) != c)
+  if (groups < 1 || c % groups || !gr_read_is_vector(r, w, c) || !gr_read_is_vector(r, b, c))
     gr_read_refuse(r, "has %lld groups of %lld channels, or weights of another number",
                    (long long)groups, (long long)c);
   const gr_read_part parts[] = {{"weight", w}, {"bias", b}};

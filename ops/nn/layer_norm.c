@@ -64,20 +64,57 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
-static void read_layer_norm(gr_onnx_reading *r) {
-  int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true), b = gr_read_in(r, 2, true);
-  gr_read_int(r, "stash_type", 1);
-  double eps = gr_read_float(r, "epsilon", 1e-5);
-  if (r->err) return;
+// A known vector of one number.
+static int read_equal(gr_onnx_reading *r, int64_t n, float value) {
+  float *x = GR_NEW(r->arena, float, (size_t)n + 1);
+  for (int64_t i = 0; i < n; i++) x[i] = value;
+  return gr_read_known(r, &(gr_type){.dtype = GR_F32, .rank = 1, .dim = {n}}, x);
+}
+
+// Over several axes: over these as one, with weights of their shape behind it.
+static int read_axes(gr_onnx_reading *r, int x, int axis, int w, int b,
+                     const gr_read_setting *eps) {
+  int64_t flat[GR_MAX_RANK][GR_READ_CHOICES], whole[GR_MAX_RANK][GR_READ_CHOICES];
   int rank = gr_read_type(r, x)->rank;
-  if (gr_read_axis(r, gr_read_int(r, "axis", -1), rank) != rank - 1 || gr_read_needs(r, 1))
-    gr_read_refuse(r, "normalises several axes, or gives its statistics");
-  const gr_read_setting s = {"eps", gr_arena_printf(r->arena, "%.7g", eps)};
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    flat[axis][c] = 1;
+    for (int d = 0; d < rank; d++) {
+      whole[d][c] = r->vars[x].type[c].dim[d];
+      if (d < axis) flat[d][c] = whole[d][c];
+      if (d >= axis) flat[axis][c] *= whole[d][c];
+    }
+  }
+  const int64_t n = flat[axis][0];
+  x = gr_read_reshape(r, x, axis + 1, (const int64_t(*)[GR_READ_CHOICES])flat);
+  x = gr_read_emit(r, &gr_op_layer_norm, 3,
+                   (const int[]){x, read_equal(r, n, 1), read_equal(r, n, 0)}, 1, eps);
+  x = gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])whole);
+  x = GR_READ_TWO(r, &gr_op_mul, x, w);
+  return b ? GR_READ_TWO(r, &gr_op_add, x, b) : x;
+}
+
+// Over the last axis: a layer, if nothing else reads its weights.
+static int read_last(gr_onnx_reading *r, int x, int w, int b, const gr_read_setting *eps) {
+  gr_type type[GR_READ_CHOICES];
   const gr_read_part parts[] = {{"weight", w}, {"bias", b}};
-  bool alone = gr_read_is_own(r, w) && gr_read_is_own(r, b);
-  int y = alone ? gr_read_block(r, "layer_norm", gr_read_path(r, w, "weight"), x, r->vars[x].type,
-                                1, &s, 2, parts)
-                : gr_read_emit(r, &gr_op_layer_norm, 3, (const int[]){x, w, b}, 1, &s);
+  bool alone = gr_read_is_own(r, w) && b && gr_read_is_own(r, b);
+  const gr_type *t = gr_read_type(r, x);
+  const int in[] = {x, w, b ? b : read_equal(r, t->dim[t->rank - 1], 0)};
+  gr_read_types(r, &gr_op_layer_norm, 3, in, 1, eps, type);
+  if (!alone) return gr_read_emit(r, &gr_op_layer_norm, 3, in, 1, eps);
+  return gr_read_block(r, "layer_norm", gr_read_path(r, w, "weight"), x, type, 1, eps, 2, parts);
+}
+
+static void read_layer_norm(gr_onnx_reading *r) {
+  int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true), b = gr_read_in(r, 2, false);
+  gr_read_int(r, "stash_type", 1);
+  const gr_read_setting eps = {
+      "eps", gr_arena_printf(r->arena, "%.7g", gr_read_float(r, "epsilon", 1e-5))};
+  if (r->err) return;
+  int rank = gr_read_type(r, x)->rank, axis = gr_read_axis(r, gr_read_int(r, "axis", -1), rank);
+  if (gr_read_needs(r, 1) || gr_read_needs(r, 2)) gr_read_refuse(r, "gives its statistics");
+  if (r->err) return;
+  int y = axis == rank - 1 ? read_last(r, x, w, b, &eps) : read_axes(r, x, axis, w, b, &eps);
   gr_read_out(r, 0, y, false);
 }
 

@@ -215,58 +215,6 @@ static void pad_onnx(gr_onnx_call *c) {
   c->out[0] = GR_ONNX(c, "Pad", c->in[0], pads, "", gr_onnx_vector(c, 1, &a->axis));
 }
 
-// Which element of an axis stands at position i beyond its ends; -1: none.
-static int64_t beyond(int64_t i, int64_t size, const char *mode) {
-  if (!strcmp(mode, "edge")) return i < 0 ? 0 : i >= size ? size - 1 : i;
-  if (!strcmp(mode, "wrap")) return (i % size + size) % size;
-  i = i < 0 ? -i : i;
-  return i < size ? i : 2 * size - 2 - i;
-}
-
-// Elements of the axis again, of which each is one times a row of a matrix.
-static int pad_again(gr_onnx_reading *r, int x, int axis, const int64_t pads[2], const char *mode) {
-  enum { MOST = 1 << 12 };  // elements of the axis
-  int64_t size = gr_read_type(r, x)->dim[axis];
-  if (pads[0] < 0 || pads[1] < 0 || pads[0] > size || pads[1] > size || size > MOST)
-    gr_read_refuse(r, "pads an axis of %lld by %lld and %lld", (long long)size, (long long)pads[0],
-                   (long long)pads[1]);
-  if (r->err) return 0;
-  int64_t wide = size + pads[0] + pads[1];
-  float *matrix = GR_NEW(r->arena, float, (size_t)(wide * size));
-  for (int64_t i = 0; i < wide; i++) {
-    int64_t k = beyond(i - pads[0], size, mode);
-    if (k >= 0 && k < size) matrix[i * size + k] = 1;
-  }
-  return gr_read_mix(r, x, axis, wide, matrix);
-}
-
-static void read_pad(gr_onnx_reading *r) {
-  int64_t pads[2 * GR_MAX_RANK][GR_READ_CHOICES];
-  bool last;
-  int x = gr_read_as_is(r, 0, &last), value = gr_read_in(r, 2, false);
-  const char *mode = gr_read_text(r, "mode", "constant");
-  double v = 0;
-  if (r->err) return;
-  int rank = gr_read_type(r, x)->rank;
-  if (gr_read_numbers(r, gr_read_in(r, 1, true), 2 * GR_MAX_RANK, pads) != 2 * rank)
-    gr_read_refuse(r, "has widths that are no constants, or not of all axes");
-  bool zeros = !strcmp(mode, "constant");
-  if ((zeros && value && (!gr_read_scalar(r, value, &v) || v != 0)) || gr_read_in(r, 3, false))
-    gr_read_refuse(r, "does not pad all axes with zeros");
-  for (int d = 0; d < rank && !r->err; d++) {
-    int axis = gr_read_place(d, rank, last);
-    if (!pads[d][0] && !pads[d + rank][0]) continue;
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      if (pads[d][c] < -INT32_MAX || pads[d][c] > INT32_MAX || pads[d + rank][c] < -INT32_MAX ||
-          pads[d + rank][c] > INT32_MAX)
-        gr_read_refuse(r, "pads by more than an axis can have");
-    if (r->err) return;
-    x = zeros ? gr_read_pad_zeros(r, x, axis, pads[d], pads[d + rank])
-              : pad_again(r, x, axis, (int64_t[]){pads[d][0], pads[d + rank][0]}, mode);
-  }
-  gr_read_out(r, 0, x, last);
-}
-
 static const gr_attr pad_attrs[] = {
     GR_AXIS(struct slice, axis, GR_ATTR_INT, NULL, "the axis to slice"),
     {"from", GR_ATTR_INT, offsetof(struct slice, begin), "0", "number of zeros before x"},
@@ -296,6 +244,6 @@ const gr_op gr_op_pad = {
     .cpu = pad_cpu,
     .gpu = pad_gpu,
     .to_onnx = pad_onnx,
-    .from_onnx = GR_FROM_ONNX({"Pad", read_pad}),
+    .from_onnx = GR_FROM_ONNX({"Pad", gr_pad_read}),
     .cases = pad_cases,
 };

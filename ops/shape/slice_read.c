@@ -5,17 +5,6 @@
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
-int gr_read_pad_zeros(gr_onnx_reading *r, int x, int d, const int64_t *before,
-                      const int64_t *after) {
-  int64_t axis[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES], first[1][GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    axis[0][c] = d, first[0][c] = before[c];
-    size[0][c] = r->vars[x].type[c].dim[d] + before[c] + after[c];
-  }
-  return GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", first),
-                 GR_READ_NUMBER("size", size));
-}
-
 // Index i of an axis as Slice has it: from the end if it is negative, and within the axis.
 static int64_t clip_index(int64_t i, int64_t size) {
   i = i < 0 ? i + size : i;

@@ -249,6 +249,22 @@ class Pixels(nn.Module):
         return self.fc(y.mean((2, 3)) + self.table[[3, 1, 7, 0, 3, 2, 5, 6, 4, 1]].mean(0))
 
 
+class Windows(nn.Module):
+    """Windows that reach beyond their axis, by auto_pad of the older exporter and by ceil_mode; a norm over several
+    axes, padding with a number, and reductions that are made of others."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.fc = nn.Conv2d(3, 6, (4, 3), padding="same"), nn.LayerNorm((6, 9, 8)), nn.Linear(6, 3)
+
+    def forward(self, x):
+        y = self.norm(self.conv(x))
+        y = F.avg_pool2d(y, 3, 2, 1, ceil_mode=True) * F.avg_pool2d(y, 3, 2, 1, ceil_mode=True, count_include_pad=False)
+        y = F.pad(y, (1, -1, 0, 2), value=0.5)
+        z = y.logsumexp((2, 3)) + y.var(2).norm(p=1, dim=2) + y.std((2, 3)).prod(1, keepdim=True)
+        return self.fc(z + 0.1 * y.argmax(1, keepdim=True).sum((2, 3)))
+
+
 class Causal(Transformer):
     def forward(self, x):
         mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
@@ -527,6 +543,7 @@ MODELS = {
     "acts": (Acts, lambda: torch.randn(SAMPLES, 5)),
     "kinks": (Kinks, lambda: torch.randint(-3, 7, (SAMPLES, 5)).float()),
     "pixels": (Pixels, lambda: torch.randn(SAMPLES, 3, 6, 7)),
+    "windows": (Windows, lambda: torch.randn(SAMPLES, 3, 9, 8)),
     "shuffle": (Shuffle, lambda: torch.randn(SAMPLES, 3, 12, 12)),
     "swin": (Swin, lambda: torch.randn(SAMPLES, 3, 16, 16)),
     "causal": (Causal, lambda: torch.randint(0, 20, (SAMPLES, 7))),
@@ -548,7 +565,7 @@ MODELS = {
 }
 # Exports by the newer exporter: what it normalises, while it trains, needs its graph as it is.
 DYNAMO = {"mlp": True, "transformer": True, "lstm": True, "vit": True, "gru": False, "unet": False, "mobile": False,
-          "series": False, "volume": False, "acts": False, "kinks": False, "pixels": False, "shuffle": False,
+          "series": False, "volume": False, "acts": False, "kinks": False, "pixels": False, "windows": False, "shuffle": False,
           "causal": False, "logic": True, "bert": False, "gpt2": False, "llama": False, "qwen2": False,
           "gemma2": False, "distilbert": False, "hf_convnext": False, "wav2vec2": False, "whisper": False,
           "hf_vit": False, "efficient": False}

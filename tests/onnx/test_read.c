@@ -1,0 +1,239 @@
+// test_read.c - files of ONNX as models: what a node becomes, and files that contradict themselves.
+// That the models compute the same is what PyTorch says (onnx.import).
+#include <math.h>
+#include <unistd.h>
+#include "compiler/onnx/onnx.h"
+#include "ops/ops.h"
+#include "tests/check.h"
+
+// ---- Files --------------------------------------------------------------------------------------
+
+// The words of a line, in place.
+static int split(char *line, const char **out, int most) {
+  int n = 0;
+  for (char *p = strtok(line, " "); p && n < most; p = strtok(NULL, " ")) out[n++] = p;
+  return n;
+}
+
+// "f32[n,3,7]" as a type, in which n is -1.
+static gr_type type_of(const char *text) {
+  gr_type t = {.dtype = !strncmp(text, "i64", 3) ? GR_I64 : GR_F32};
+  for (const char *p = strchr(text, '['); *p && *p != ']' && p[1] != ']'; p = strpbrk(p + 1, ",]"))
+    t.dim[t.rank++] = p[1] == 'n' ? -1 : atoll(p + 1);
+  return t;
+}
+
+// "w f32[2,3]": elements 1, 2, ...; "p i64[2] 0 3": those.
+static void put_tensor(gr_onnx_graph *g, char *line) {
+  const char *word[32];
+  int n = split(line, word, 32);
+  gr_type t = type_of(word[1]);
+  int64_t *data = gr_arena_alloc(g->arena, (size_t)gr_type_count(&t) * 8 + 8);
+  for (int64_t i = 0; i < gr_type_count(&t); i++) {
+    double x = n > 2 ? atof(word[2 + i]) : (double)(i + 1);
+    if (t.dtype == GR_I64)
+      data[i] = n > 2 ? atoll(word[2 + i]) : i + 1;
+    else
+      ((float *)data)[i] = (float)x;
+  }
+  gr_onnx_tensor_add(g, word[0], &t, data);
+}
+
+// "axis=1", "pads=1,0,0,1" or "mode=edge".
+static void put_attr(gr_arena *a, gr_onnx_node *n, const char *text) {
+  const char *value = strchr(text, '=') + 1;
+  bool number = (*value >= '0' && *value <= '9') || *value == '-';
+  gr_onnx_attr *to = &n->attr[n->n_attrs++];
+  *to = (gr_onnx_attr){.name = gr_arena_strndup(a, text, (size_t)(value - text) - 1)};
+  to->kind = !number ? GR_ONNX_TEXT : strchr(value, ',') ? GR_ONNX_INTS : GR_ONNX_INT;
+  to->text = value;
+  if (to->kind == GR_ONNX_INT) to->i = atoll(value);
+  if (to->kind != GR_ONNX_INTS) return;
+  int64_t *ints = GR_NEW(a, int64_t, 16);
+  for (const char *p = value - 1; p; p = strchr(p + 1, ',')) ints[to->i++] = atoll(p + 1);
+  to->ints = ints;
+}
+
+// "Conv x w -> y strides=2,2", whose name is that of its first result.
+static void put_node(gr_onnx_graph *g, char *line) {
+  const char *word[24];
+  int n = split(line, word, 24), k = 1;
+  gr_onnx_node *to = GR_NEW(g->arena, gr_onnx_node, 1);
+  to->op = word[0], to->in = GR_NEW(g->arena, const char *, 24);
+  to->out = GR_NEW(g->arena, const char *, 24);
+  for (; strcmp(word[k], "->") != 0; k++) to->in[to->n_in++] = strcmp(word[k], "-") ? word[k] : "";
+  for (k++; k < n && !strchr(word[k], '='); k++) to->out[to->n_out++] = word[k];
+  for (; k < n; k++) put_attr(g->arena, to, word[k]);
+  to->name = to->out[0];
+  *(g->nodes ? &g->last_node->next : &g->nodes) = to;
+  g->last_node = to, g->n_nodes++;
+}
+
+// The file's lines: "x TYPE" of the input, tensors after "=", and nodes; its output is y.
+static void write_file(gr_arena *a, const char *text, const char *path) {
+  gr_onnx_graph *g = gr_onnx_graph_create(a, NULL, "g");
+  char *rest = NULL;
+  for (char *line = strtok_r(gr_arena_strdup(a, text), "\n", &rest); line;
+       line = strtok_r(NULL, "\n", &rest)) {
+    gr_type t = type_of("f32[n]");
+    if (!strncmp(line, "x ", 2)) {
+      t = type_of(line + 2);
+      gr_onnx_input(g, "x", &t);
+    } else if (*line == '=') {
+      put_tensor(g, line + 1);
+    } else {
+      put_node(g, line);
+    }
+  }
+  gr_type one = {.dtype = GR_F32, .rank = 1, .dim = {-1}};
+  gr_onnx_output(g, "y", &one);
+  FILE *to = fopen(path, "wb");
+  MUST(gr_onnx_file(&(gr_onnx_model){.graph = g, .version = "1"}, to));
+  CHECK(!fclose(to), "'%s' is not written", path);
+}
+
+typedef struct want {
+  const char *file, *expected;  // of the text, or of the error
+  gr_code code;                 // 0: it is read
+} want;
+
+static void check_files(const want *w, size_t n) {
+  const char *path = "test_read.onnx";
+  for (size_t i = 0; i < n; i++) {
+    gr_arena *a = gr_arena_create();
+    gr_onnx_imported m = {.text = NULL};
+    write_file(a, w[i].file, path);
+    gr_status s = gr_onnx_import(a, path, true, &m);
+    const char *got = s ? gr_status_text(s) : m.text;
+    CHECK(gr_status_code(s) == w[i].code, "code %d of\n%s\n%s", (int)gr_status_code(s), w[i].file,
+          got);
+    CHECK(strstr(got, w[i].expected), "'%s' is not what is made of\n%s\n%s", w[i].expected,
+          w[i].file, got);
+    CHECK(!s || gr_status_hint(s), "'%s' has no hint", got);
+    gr_status_drop(s);
+    gr_arena_destroy(a);
+  }
+  unlink(path);
+}
+#define CHECK_FILES(...) \
+  check_files((const want[]){__VA_ARGS__}, sizeof((const want[]){__VA_ARGS__}) / sizeof(want))
+
+// ---- Files that contradict themselves -----------------------------------------------------------
+
+// A name that two give would be read as the last of them.
+static void values_given_twice(void) {
+  CHECK_FILES(
+      {"x f32[n,4]\nRelu x -> h\nSigmoid x -> h\nTanh h -> y", "give the value 'h'", GR_ERR_CONFIG},
+      {"x f32[n,4]\nRelu x -> x\nTanh x -> y", "give the value 'x'", GR_ERR_CONFIG},
+      {"x f32[n,4]\n=w f32[4]\nRelu x -> w\nAdd x w -> y", "give the value 'w'", GR_ERR_CONFIG},
+      {"x f32[n,4]\nAdd x z -> h\nRelu h -> z\nTanh z -> y",
+       "'h' (Add) reads 'z', which nothing before it gives", GR_ERR_CONFIG});
+}
+
+// A layer's weights have its sizes: nothing but the start of a run would notice others.
+static void weights_of_other_sizes(void) {
+  CHECK_FILES({"x f32[n,4]\n=w f32[5,3]\nMatMul x w -> y", "sizes 4 and 5 differ", GR_ERR_TYPE},
+              {"x f32[n,4]\n=w f32[3,5]\n=b f32[3]\nGemm x w b -> y transB=1",
+               "sizes 4 and 5 differ", GR_ERR_TYPE},
+              {"x f32[n,4]\n=w f32[5]\n=b f32[4]\nLayerNormalization x w b -> y",
+               "sizes 4 and 5 differ", GR_ERR_TYPE},
+              {"x f32[n,3,8,8]\n=w f32[4,3,3,3]\nConv x w -> y kernel_shape=5,5",
+               "has a kernel_shape of 5 on an axis where its weight has 3", GR_ERR_UNSUPPORTED},
+              {"x f32[n,3,8,8]\n=w f32[3]\n=b f32[3]\n=m f32[3]\n=v f32[5]\n"
+               "BatchNormalization x w b m v -> y",
+               "has a running_var that is no vector of 3 channels", GR_ERR_UNSUPPORTED},
+              {"x f32[n,3,8,8]\n=w f32[3]\n=b f32[3]\n=m f32[3,1]\n=v f32[3]\n"
+               "BatchNormalization x w b m v -> y",
+               "has a running_mean that is no vector of 3 channels", GR_ERR_UNSUPPORTED},
+              {"x f32[n,4,8,8]\n=w f32[4,1]\n=b f32[4]\nGroupNormalization x w b -> y num_groups=2",
+               "weights of another number", GR_ERR_UNSUPPORTED});
+}
+
+// ---- Integers -----------------------------------------------------------------------------------
+
+// They are i32, and those that are not would be others.
+static void integers(void) {
+#define ADD(c) "x i64[n,2]\n=c i64[2] " c "\nAdd x c -> h\nCast h -> y to=1"
+  CHECK_FILES(
+      {ADD("1099511627776 7"), "'h' (Add) reads the integer 1099511627776", GR_ERR_UNSUPPORTED},
+      {ADD("7 -2147483649"), "reads the integer -2147483649", GR_ERR_UNSUPPORTED},
+      {ADD("2147483648 2147483648"), "reads the integer 2147483648", GR_ERR_UNSUPPORTED},
+      {ADD("2147483647 2147483647"), "value: 2147483647, dtype: i32", 0},
+      {ADD("-2147483648 7"), "add: [x, c]", 0});
+}
+
+// ---- Windows and padding ------------------------------------------------------------------------
+
+static void padding_of_windows(void) {
+#define IMAGE(rest) "x f32[n,3,7,8]\n" rest
+#define CONV(attrs) IMAGE("=w f32[4,3,4,3]\nConv x w -> y " attrs)
+  CHECK_FILES({CONV("auto_pad=VALID"), "conv2d: x, out: 4, kernel_h: 4, kernel_w: 3, bias", 0},
+              {CONV("auto_pad=SAME_UPPER"), "pad: x, axis: 1, from: 0, size: 8}", 0},
+              {CONV("auto_pad=SAME_LOWER"), "pad: x, axis: 1, from: 1, size: 8}", 0},
+              {CONV("auto_pad=SAME_UPPER strides=3,4"), "pad: x, axis: 1, from: 0, size: 8}", 0},
+              {CONV("pads=0,1,2,1"), "pad: x, axis: 1, from: 0, size: 9}", 0},
+              {CONV("auto_pad=SOME"), "has auto_pad=SOME", GR_ERR_UNSUPPORTED},
+              {IMAGE("MaxPool x -> y kernel_shape=3,3 pads=1,1,2,1"),
+               "shape: [n, 1, 8, 3], value: -3.4", 0},
+              {IMAGE("AveragePool x -> y kernel_shape=3,3 strides=2,2 ceil_mode=1"), "mul: [", 0},
+              {IMAGE("AveragePool x -> y kernel_shape=2,2 pads=2,0,0,0"),
+               "has a window of padding alone", GR_ERR_UNSUPPORTED},
+              {"x f32[n,3,n,8]\nAveragePool x -> y kernel_shape=3,3 strides=1,2 ceil_mode=1",
+               "along an axis whose size is open", GR_ERR_UNSUPPORTED},
+              {"x f32[n,3,n,8]\n=w f32[4,3,3,3]\nConv x w -> y auto_pad=SAME_UPPER strides=3,3",
+               "pads an axis by its size (auto_pad), which is open", GR_ERR_UNSUPPORTED});
+}
+
+static void pads(void) {
+#define PAD(tensors, rest) "x f32[n,4]\n" tensors "\nPad x " rest
+  CHECK_FILES(
+      {PAD("=p i64[4] 0 1 0 2\n=v f32[] 2.5", "p v -> y"), "shape: [n, 1], value: 2.5", 0},
+      {PAD("=p i64[4] 0 -1 0 2", "p -> y"), "slice: x, axis: 1, from: 1, size: 3", 0},
+      {PAD("=p i64[2] 1 2\n=a i64[1] -1", "p - a -> y"), "pad: x, axis: 1, from: 1, size: 7", 0},
+      {PAD("=p i64[4] 0 -2 0 -2", "p -> y"), "cuts off all of axis 1", GR_ERR_UNSUPPORTED},
+      {PAD("=p i64[4] 0 1 0 2", "p -> y mode=refelct"), "has the mode 'refelct'",
+       GR_ERR_UNSUPPORTED},
+      {PAD("=p i64[2] 1 2", "p -> y"), "not two for each axis", GR_ERR_UNSUPPORTED});
+}
+
+// ---- Names and readers --------------------------------------------------------------------------
+
+// A loss reads tensors of the data by names that no constant of the model may take.
+static void names_of_data(void) {
+  CHECK_FILES(
+      {"x f32[n,4]\n=labels f32[4]\nAdd x labels -> h\nRelu h -> y", "name: \"labels_2\"", 0});
+}
+
+// Of two ops that read one type of nodes, the one that is listed last would.
+static void one_reader_of_a_type(void) {
+  gr_arena *a = gr_arena_create();
+  gr_map seen = gr_map_make(a);
+  for (const gr_op *const *op = gr_ops; *op; op++) {
+    const gr_onnx_reader *t = (*op)->from_onnx;
+    const char *row_of_op = t ? NULL : (*op)->onnx;
+    for (int k = 0; row_of_op || (t && t[k].row); row_of_op = NULL, k++) {
+      const char *row = row_of_op ? row_of_op : t[k].row;
+      const char *type = gr_arena_strndup(a, row, strcspn(row, " "));
+      CHECK(!gr_map_find(&seen, type, NULL), "%s is read by two ops, the second is %s", type,
+            (*op)->name);
+      gr_map_put(&seen, type, 1);
+      if (!t) break;
+    }
+  }
+  gr_arena_destroy(a);
+}
+
+static void reductions(void) {
+  CHECK_FILES({"x f32[n,3,4]\nReduceSumSquare x -> y axes=1,2 keepdims=1",
+               "axes: [1, 2], keepdim: true", 0},
+              {"x f32[n,3,4]\nArgMin x -> h axis=1\nCast h -> y to=1", "argmax: ", 0},
+              {"x f32[n,n]\nReduceProd x -> y axes=1,1", "whose size is open", GR_ERR_UNSUPPORTED});
+}
+
+int main(int argc, char **argv) {
+  return RUN(argc, argv, {"values_given_twice", values_given_twice},
+             {"weights_of_other_sizes", weights_of_other_sizes}, {"integers", integers},
+             {"padding_of_windows", padding_of_windows}, {"pads", pads},
+             {"names_of_data", names_of_data}, {"one_reader_of_a_type", one_reader_of_a_type},
+             {"reductions", reductions});
+}
