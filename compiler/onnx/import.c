@@ -187,7 +187,12 @@ static gr_status with_cure(gr_status s) {
     return gr_hint(s,
                    "docs/onnx.md says what is read; write this part of the model otherwise, or "
                    "export it with another opset_version or by the other exporter (dynamo=)");
-  if (code != GR_ERR_CONFIG && code != GR_ERR_TYPE) return s;
+  if (code == GR_ERR_TYPE)
+    return gr_hint(s,
+                   "a file that onnx.checker.check_model(FILE, full_check=True) of Python's onnx "
+                   "takes has what the graph language has not: write this part of the model "
+                   "otherwise; export another one again");
+  if (code != GR_ERR_CONFIG) return s;
   return gr_hint(s,
                  "the file contradicts itself: onnx.checker.check_model(FILE, full_check=True) of "
                  "Python's onnx says more; export it again");

@@ -31,6 +31,8 @@ int gr_read_squeeze(gr_onnx_reading *, int var, const bool *keep);
 int gr_read_slice(gr_onnx_reading *, int var, int axis, const int64_t *start, const int64_t *size);
 // Repeats the value along a new axis of those sizes, by choice.
 int gr_read_repeat(gr_onnx_reading *, int var, int axis, const int64_t *size);
+// The value in those sizes, by choice, n of them: axes of 1 are repeated, and new ones come first.
+int gr_read_expand(gr_onnx_reading *, int var, int n, const int64_t (*sizes)[GR_READ_CHOICES]);
 // As f32, or as whole numbers.
 int gr_read_cast(gr_onnx_reading *, int var, bool is_float);
 // An axis of ONNX's order in that of a value which is channels-last, if it is.

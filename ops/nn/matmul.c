@@ -210,12 +210,32 @@ static void read_gemm(gr_onnx_reading *r) {
   gr_read_out(r, 0, keeps && b ? GR_READ_TWO(r, &gr_op_add, y, b) : y, false);
 }
 
+// One of two values of matrices in the other's leading axes, where those of its own are 1 or fewer.
+static int spread(gr_onnx_reading *r, int x, int other) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  if (r->err) return 0;
+  int rank = gr_read_type(r, x)->rank, n = gr_read_type(r, other)->rank;
+  n = n > rank ? n : rank;
+  for (int d = 0; d < n; d++)
+    for (int c = 0; c < GR_READ_CHOICES; c++) {
+      const gr_type *a = &r->vars[x].type[c], *b = &r->vars[other].type[c];
+      int64_t of_x = d < n - rank ? 1 : a->dim[d - (n - rank)];
+      bool lead = d < n - 2 && of_x == 1 && d >= n - b->rank;
+      sizes[d][c] = lead ? b->dim[d - (n - b->rank)] : of_x;
+    }
+  return gr_read_expand(r, x, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
+}
+
 // W may have been turned before: [in, out] that nothing but this reads is kept as [out, in].
 static void read_matmul(gr_onnx_reading *r) {
   int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true);
   if (r->err) return;
   if (gr_read_type(r, x)->rank < 2 || gr_read_type(r, w)->rank < 2)
     gr_read_refuse(r, "has an operand that is a vector");
+  if (!r->err && gr_read_type(r, x)->rank > 2 && gr_read_type(r, w)->rank > 2) {
+    int wide = spread(r, x, w);
+    w = spread(r, w, x), x = wide;
+  }
   bool layer = !r->err && gr_read_type(r, w)->rank == 2 && gr_read_is_own(r, w);
   int y = layer && !is_in_out(r, w) ? read_linear(r, x, read_turned(r, w), 0)
                                     : GR_READ_TWO(r, &gr_op_matmul, x, w);

@@ -1,4 +1,5 @@
 // arange.c - numbers at equal distances.
+#include <math.h>
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
@@ -45,25 +46,39 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = gr_onnx_cast(c, i, gr_onnx_dtype((gr_dtype)a->dtype));
 }
 
-static void read_range(gr_onnx_reading *r) {
-  int64_t n[3][GR_READ_CHOICES], size[1][GR_READ_CHOICES];
-  for (int k = 0; k < 3; k++)
-    if (gr_read_numbers(r, gr_read_in(r, k, true), 1, &n[k]) != 1 || (k == 2 && !n[2][0]))
-      gr_read_refuse(r, "has bounds that are no whole constants");
-  if (r->err) return;
-  for (int k = 0; k < 3; k++)
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      if (n[k][c] < -INT32_MAX || n[k][c] > INT32_MAX)
-        gr_read_refuse(r, "has bounds that are too large");
-  if (r->err) return;
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    size[0][c] = (n[1][c] - n[0][c] + n[2][c] - (n[2][c] > 0 ? 1 : -1)) / n[2][c];
-    if (n[0][c] != n[0][0] || n[2][c] != n[2][0]) gr_read_refuse(r, "starts at an open number");
+// The k-th operand of a Range, by choice; sets whether it is no integer.
+static void read_bound(gr_onnx_reading *r, int k, double out[GR_READ_CHOICES], bool *is_float) {
+  int var = gr_read_in(r, k, true);
+  const gr_read_var *v = &r->vars[var];
+  if (!r->err && (!v->data[0] || v->weight))
+    gr_read_refuse(r, "has bounds that are no constants, and no sizes");
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
+    const gr_type *t = &v->type[c];
+    if (gr_type_count(t) != 1) gr_read_refuse(r, "has bounds that are no numbers");
+    out[c] = r->err ? 0 : gr_get(v->data[c], t->dtype, 0);
+    if (!(fabs(out[c]) <= INT32_MAX)) gr_read_refuse(r, "has bounds that are too large");
+    *is_float |= gr_dtypes[t->dtype].is_float;
   }
+}
+
+static void read_range(gr_onnx_reading *r) {
+  enum { START, LIMIT, STEP };
+  double n[3][GR_READ_CHOICES] = {0};
+  int64_t size[1][GR_READ_CHOICES];
+  bool is_float = false;
+  for (int k = 0; k < 3; k++) read_bound(r, k, n[k], &is_float);
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
+    double count = ceil((n[LIMIT][c] - n[START][c]) / n[STEP][c]);
+    if (!(count <= INT32_MAX)) gr_read_refuse(r, "has steps of 0, or too small");
+    if (n[START][c] != n[START][0] || n[STEP][c] != n[STEP][0])
+      gr_read_refuse(r, "starts at an open number");
+    size[0][c] = r->err || count < 0 ? 0 : (int64_t)count;
+  }
+  if (r->err) return;
   const gr_read_setting s[] = {{"size", .sizes = (const int64_t(*)[GR_READ_CHOICES])size, .n = 1},
-                               {"start", gr_arena_printf(r->arena, "%lld", (long long)n[0][0])},
-                               {"step", gr_arena_printf(r->arena, "%lld", (long long)n[2][0])},
-                               {"dtype", "i64"}};
+                               {"start", gr_arena_printf(r->arena, "%.10g", n[START][0])},
+                               {"step", gr_arena_printf(r->arena, "%.10g", n[STEP][0])},
+                               {"dtype", is_float ? "f32" : "i64"}};
   gr_read_out(r, 0, gr_read_emit(r, &gr_op_arange, 0, NULL, 4, s), false);
 }
 

@@ -148,12 +148,8 @@ static void to_onnx(gr_onnx_call *c) {
 }
 
 // New axes come first; an axis of 1 is removed, and repeated.
-static void read_expand(gr_onnx_reading *r) {
-  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
-  int x = gr_read_in(r, 0, true),
-      n = gr_read_numbers(r, gr_read_in(r, 1, true), GR_MAX_RANK, sizes);
-  if (n < 0) gr_read_refuse(r, "has a shape that is no constant, or of more than 6 axes");
-  if (r->err) return;
+int gr_read_expand(gr_onnx_reading *r, int x, int n, const int64_t (*sizes)[GR_READ_CHOICES]) {
+  if (r->err) return 0;
   int rank = gr_read_type(r, x)->rank, added = n > rank ? n - rank : 0;
   for (int d = 0; d < added + rank; d++) {
     const int64_t *want = d >= added + rank - n ? sizes[d - (added + rank - n)] : NULL;
@@ -166,9 +162,17 @@ static void read_expand(gr_onnx_reading *r) {
       x = gr_read_squeeze(r, x, keep);
     }
     x = gr_read_repeat(r, x, d, want);
-    if (r->err) return;
+    if (r->err) return 0;
   }
-  gr_read_out(r, 0, x, false);
+  return x;
+}
+
+static void read_expand(gr_onnx_reading *r) {
+  int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true),
+      n = gr_read_numbers(r, gr_read_in(r, 1, true), GR_MAX_RANK, sizes);
+  if (n < 0) gr_read_refuse(r, "has a shape that is no constant, or of more than 6 axes");
+  gr_read_out(r, 0, gr_read_expand(r, x, n, (const int64_t(*)[GR_READ_CHOICES])sizes), false);
 }
 
 // An axis several times, one behind the other.

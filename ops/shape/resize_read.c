@@ -10,14 +10,16 @@ typedef struct resize {
   double cubic;  // coefficient
 } resize;
 
-// Where element i of the result lies among those of the axis.
-static double place(const resize *z, int64_t i, double scale, int64_t size, int64_t out) {
-  double x = (double)i;
+// Where element i of the result lies among those of the axis: in f32, as programs of ONNX compute
+// it. In more digits a factor such as 0.7 is another number, and an element in the middle of two is
+// not there.
+static float place(const resize *z, int64_t i, float scale, int64_t size, int64_t out) {
+  float x = (float)i;
   if (!strcmp(z->place, "align_corners"))
-    return out == 1 ? 0 : x * (double)(size - 1) / (double)(out - 1);
+    return out == 1 ? 0 : x * (float)(size - 1) / (float)(out - 1);
   if (!strcmp(z->place, "asymmetric")) return x / scale;
   if (out == 1 && !strcmp(z->place, "pytorch_half_pixel")) return 0;
-  return (x + 0.5) / scale - 0.5;
+  return (x + 0.5f) / scale - 0.5f;
 }
 
 static double nearest(const resize *z, double x) {
@@ -69,7 +71,7 @@ static int along(gr_onnx_reading *r, const resize *z, int x, int axis, double sc
     gr_read_refuse(r, "makes %lld of %lld elements", (long long)out, (long long)size);
   float *matrix = r->err ? NULL : GR_NEW(r->arena, float, (size_t)(out * size));
   for (int64_t i = 0; i < out && !r->err; i++)
-    row(z, place(z, i, scale, size, out), size, matrix + i * size);
+    row(z, (double)place(z, i, (float)scale, size, out), size, matrix + i * size);
   return r->err ? 0 : gr_read_mix(r, x, axis, out, matrix);
 }
 

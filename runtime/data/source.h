@@ -217,7 +217,7 @@ typedef struct gr_source_ops {
   // none. Optional.
   const char *(*advice)(const void *self, const char *field);
   // Appends how x is made of a file, for who makes it in another program: what an exported model
-  // does not do. Nothing: x is what the file has. Optional.
+  // does not do. Nothing: x is what the file has. Of sources with `inputs`.
   void (*preprocessing)(const void *self, gr_text *);
   // Members of data.json, each after a comma. NULL: those of its classes.
   void (*record)(const void *self, gr_text *json);

@@ -36,6 +36,9 @@ made="x +is made before, which the file does not do:"
 expect "columns that are normalized before are named" 0 "$made normalized: \(x - mean\)" -- "$graphrun" export table/run columns.onnx
 expect "... and how images are read" 0 "$made bytes.*resize\(\(24, 24\), Image.BILINEAR\)" -- "$graphrun" export image/run columns.onnx
 expect "... and features of recordings" 0 "$made features of recordings, \[frames, 16\]" -- "$graphrun" export speech/run columns.onnx
+expect "... and bytes of texts" 0 "$made the first [0-9]+ bytes in UTF-8 of a text" -- "$graphrun" export texts/run columns.onnx
+expect "... and of text" 0 "$made the last [0-9]+ bytes in UTF-8 of a text" -- "$graphrun" export text/run columns.onnx
+expect "... and frames of videos" 0 "$made bytes 0 to 255 of [0-9]+ frames" -- "$graphrun" export video/run columns.onnx
 check "... also in the file" grep -q "graphrun.preprocessing" columns.onnx
 expect "a policy's x is made by no data" 0 "inputs   x f32" -- "$graphrun" export rl/run columns.onnx --program=policy
 check "... no line says so" sh -c '! grep -q "is made before" "$1"' sh "$log"

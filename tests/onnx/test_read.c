@@ -230,10 +230,54 @@ static void reductions(void) {
               {"x f32[n,n]\nReduceProd x -> y axes=1,1", "whose size is open", GR_ERR_UNSUPPORTED});
 }
 
+// ---- Numbers ------------------------------------------------------------------------------------
+
+// The matrix of that size.
+static const gr_onnx_weight *find_weight(const gr_onnx_imported *m, int64_t rows, int64_t columns) {
+  for (int i = 0; i < m->n_weights; i++) {
+    const gr_type *t = &m->weights[i].type;
+    if (t->rank == 2 && t->dim[0] == rows && t->dim[1] == columns) return &m->weights[i];
+  }
+  return NULL;
+}
+
+// Element 3 of five of eight lies at 3.5 / 0.7 - 0.5, which is 4.5 in f32 and more with the digits
+// of the double: the nearest of 4 and 5 is 4, which comes first.
+static void places_in_f32(void) {
+  const char *path = "test_read.onnx";
+  gr_arena *a = gr_arena_create();
+  gr_onnx_imported m = {.text = NULL};
+  write_file(a, "x f32[n,1,1,8]\n=s f32[4] 1 1 1 0.7\nResize x - s -> y mode=nearest", path);
+  MUST(gr_onnx_import(a, path, true, &m));
+  const gr_onnx_weight *w = find_weight(&m, 5, 8);
+  CHECK(w, "no matrix in\n%s", m.text);
+  const float *row = w ? (const float *)w->data + 3 * 8 : (const float[8]){0};
+  CHECK(row[4] == 1 && row[5] == 0, "%g and %g", (double)row[4], (double)row[5]);
+  gr_arena_destroy(a);
+  unlink(path);
+}
+
+static void ranges(void) {
+#define RANGE(bounds) "x f32[n,4]\n" bounds "\nRange a b c -> r\nAdd x r -> h\nRelu h -> y"
+  CHECK_FILES({RANGE("=a f32[] 0.5\n=b f32[] 2.5\n=c f32[] 0.5"), "{param: [4], name: \"h\", train: false}", 0},
+              {RANGE("=a f32[] 0\n=b f32[] 4\n=c f32[] 0"), "has steps of 0", GR_ERR_UNSUPPORTED},
+              {RANGE("=a i64[] 0\n=b i64[] 4611686018427387904\n=c i64[] 1"),
+               "bounds that are too large", GR_ERR_UNSUPPORTED});
+}
+
+// Matrices of a product are repeated as other values are.
+static void products(void) {
+  CHECK_FILES(
+      {"x f32[n,3,7,8]\n=w f32[3,8,2]\nMatMul x w -> y", "broadcast: w, axis: 0, size: n}", 0},
+      {"x f32[n,5,6]\n=w f32[1,6,2]\nMatMul x w -> y", "broadcast: ", 0},
+      {"x f32[n,3,7,8]\n=w f32[2,8,2]\nMatMul x w -> y", "differ", GR_ERR_TYPE});
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"values_given_twice", values_given_twice},
              {"weights_of_other_sizes", weights_of_other_sizes}, {"integers", integers},
              {"padding_of_windows", padding_of_windows}, {"pads", pads},
              {"names_of_data", names_of_data}, {"one_reader_of_a_type", one_reader_of_a_type},
-             {"reductions", reductions});
+             {"reductions", reductions}, {"places_in_f32", places_in_f32}, {"ranges", ranges},
+             {"products", products});
 }

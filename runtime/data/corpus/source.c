@@ -185,6 +185,12 @@ static void corpus_inspect(const void *self, const gr_sample *samples, uint32_t 
                  (long long)c->tokens.n);
 }
 
+static void corpus_preprocessing(const void *self, gr_text *out) {
+  const gr_corpus *c = self;
+  gr_text_printf(out, "the last %d %s of a text, as numbers; zeros behind them, as lengths says",
+                 c->spec.context, c->tokens.kind);
+}
+
 const gr_source_ops gr_source_corpus = {
     .name = "corpus",
     .sample = "window",
@@ -204,4 +210,5 @@ const gr_source_ops gr_source_corpus = {
     .metadata = corpus_metadata,
     .name_of = corpus_name_of,
     .decode = corpus_decode,
-    .inspect = corpus_inspect};
+    .inspect = corpus_inspect,
+    .preprocessing = corpus_preprocessing};

@@ -83,6 +83,12 @@ static void texts_notes(const void *self, gr_text *out) {
                  t->cut, t->count, t->spec.max_tokens);
 }
 
+static void texts_preprocessing(const void *self, gr_text *out) {
+  const gr_texts *t = self;
+  gr_text_printf(out, "the first %d %s of a text, as numbers; zeros behind them, as lengths says",
+                 t->spec.max_tokens, t->tokens.kind);
+}
+
 const gr_source_ops gr_source_texts = {
     .name = "texts",
     .sample = "text",
@@ -108,4 +114,5 @@ const gr_source_ops gr_source_texts = {
     .fill = texts_fill,
     .metadata = texts_metadata,
     .name_of = texts_name_of,
-    .notes = texts_notes};
+    .notes = texts_notes,
+    .preprocessing = texts_preprocessing};

@@ -132,6 +132,7 @@ static gr_status read_file(gr_arena *a, const keys *k, bpe_tokenizer *t) {
                            .n = t->bpe->n,
                            .blank = -1,
                            .space = -1,
+                           .kind = "tokens of data.tokenizer of its metadata graphrun.config",
                            .lacks = "UTF-8",
                            .file = json ? "tokenizer.json" : "tokenizer.tiktoken",
                            .bytes = text,

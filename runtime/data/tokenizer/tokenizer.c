@@ -24,7 +24,7 @@ static void bytes_decode(const gr_tokenizer *t, const int32_t *ids, int64_t n, g
 
 gr_tokenizer gr_tokenizer_of_bytes(void) {
   static const gr_tokenizer_ops ops = {bytes_encode, bytes_decode, NULL};
-  return (gr_tokenizer){.ops = &ops, .n = 256, .blank = -1, .space = ' '};
+  return (gr_tokenizer){.ops = &ops, .n = 256, .blank = -1, .space = ' ', .kind = "bytes in UTF-8"};
 }
 
 // ---- Symbols ------------------------------------------------------------------------------------
@@ -48,6 +48,7 @@ gr_tokenizer gr_tokenizer_of_vocab(const gr_vocab *v) {
   bool spaced = gr_map_find(&v->index, " ", &space);
   return (gr_tokenizer){.ops = &ops,
                         .self = v,
+                        .kind = "symbols of its vocabulary, by their lines in its file",
                         .n = v->n,
                         .blank = v->blank,
                         .space = spaced ? (int32_t)space : -1,

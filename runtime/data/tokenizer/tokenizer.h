@@ -29,6 +29,7 @@ struct gr_tokenizer {
   const void *self;
   int32_t n;             // all ids are below it
   int32_t blank, space;  // CTC's blank and the space, where each is a token; else -1
+  const char *kind;      // what its tokens are, of a text: "bytes in UTF-8"
   const char *lacks;  // what *bad of gr_tokenizer_encode is not: "UTF-8"; NULL: any text has tokens
   const char *file;   // what was read, for a copy: a name, and the file's bytes; NULL: no file
   const char *bytes;

@@ -117,6 +117,11 @@ static void video_inspect(const void *self, const gr_sample *all, uint32_t n, gr
                  (long long)v->channels);
 }
 
+static void video_preprocessing(const void *self, gr_text *out) {
+  const gr_video *v = self;
+  gr_text_printf(out, "bytes 0 to 255 of %d frames that follow each other", v->spec.frames);
+}
+
 const gr_source_ops gr_source_video = {
     .name = "video",
     .sample = "clip",
@@ -146,4 +151,5 @@ const gr_source_ops gr_source_video = {
     .check = video_check,
     .metadata = video_metadata,
     .name_of = video_name_of,
-    .inspect = video_inspect};
+    .inspect = video_inspect,
+    .preprocessing = video_preprocessing};

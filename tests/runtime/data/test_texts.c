@@ -139,8 +139,29 @@ static void refuses_many_keys(void) {
   gr_arena_destroy(a);
 }
 
+// A program that reads an exported model of texts must know what its numbers are.
+static void says_what_x_is(void) {
+  gr_dataset *d;
+  texts t = texts_of(fixture_path("said.csv"));
+  gr_arena *a = gr_arena_create();
+  gr_text said = gr_text_make(a);
+  fixture_text(t.spec.path, "text,label\na,1\nb,0\n");
+  MUST(open_texts(&t, &d));
+  gr_dataset_preprocessing(d, &said);
+  CHECK(strstr(said.chars, "the first 9 bytes in UTF-8 of a text"), "'%s'", said.chars);
+  gr_dataset_close(d);
+  gr_arena_destroy(a);
+}
+
+// Every kind of file that is predicted has a line of how x is computed.
+static void all_sources_say_it(void) {
+  for (const gr_source_ops *const *s = gr_data_sources; *s; s++)
+    CHECK(!(*s)->inputs || (*s)->preprocessing, "'%s' does not say what its x is", (*s)->name);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_rows", reads_rows}, {"reads_files", reads_files},
              {"reads_splits", reads_splits}, {"refuses", refuses},
-             {"refuses_many_keys", refuses_many_keys});
+             {"refuses_many_keys", refuses_many_keys}, {"says_what_x_is", says_what_x_is},
+             {"all_sources_say_it", all_sources_say_it});
 }
