@@ -9,10 +9,10 @@
 
 static gr_status usage(const gr_args *args) {
   bool yaml = !args->out || gr_ends_in(args->out, ".yaml");
-  if (args->config && gr_is_onnx_path(args->config) && !args->n_words && yaml) return GR_OK;
+  if (args->config && gr_is_onnx_path(args->config) && !args->n_overrides && yaml) return GR_OK;
   gr_status s = !args->config ? gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no file is given to import")
                 : !yaml ? gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' does not end in .yaml", args->out)
-                : args->n_words
+                : args->n_overrides
                     ? gr_fail(GR_ERR_USAGE, GR_NOWHERE, "one file is imported at a time")
                     : gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' does not end in .onnx", args->config);
   return gr_hint(s,

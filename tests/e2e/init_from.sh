@@ -195,5 +195,9 @@ bad "a file without names" 65 'has no `names:`' '[{from:hub,rename:bad.yaml}]'
 bad "a file of names that is not there" 65 "cannot open the names 'nowhere.yaml'" '[{from:hub,rename:nowhere.yaml}]'
 printf 'x' >old.pt
 bad "a pickle" 78 "'old.pt' is a pickle of PyTorch" old.pt
+printf 'x' >net.onnx
+bad "a model of ONNX" 78 "'net.onnx' is a model of ONNX, and no file of weights alone" net.onnx
+printf 'x' >fc.npy
+bad "one array" 78 "'fc.npy' is one array, which does not say what weight it is" fc.npy
 
 counts

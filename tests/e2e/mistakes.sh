@@ -1,4 +1,4 @@
-# mistakes.sh - 199 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 200 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -174,6 +174,7 @@ weights of other sizes | 78 | argument [0-9]+:1:17: checkpoint error: 5 of the m
 a pickle of PyTorch | 78 | checkpoint error: 'w.pt' is a pickle of PyTorch, which is not read: reading one runs code of the.*hint: convert it where it is trusted: python3 -c 'import | echo x >w.pt; table model.init_from=w.pt
 resuming another model | 78 | checkpoint error: tensor 'body.0.weight' is f32.16, 3. here and f32.32, 3. in checkpoint.*hint: the model must have the sizes of the run that wrote the | table checkpoint.resume=$(ls -d table/run/checkpoints/step-* | tail -1) model.params.width=16
 a metric misspelt | 65 | argument [0-9]+:1:19: config error: the model has no metric 'acuracy'.*hint: did you mean 'accuracy'. it has: loss, accuracy, | table checkpoint.metric=acuracy
+importing two files | 2 | usage error: one file is imported at a time.*hint: graphrun import FILE.onnx .-o GRAPH.yaml. .--flat. | gr import a.onnx b.onnx
 exporting to .pt | 2 | usage error: cannot export to 'model.pt': the file's ending decides its format, and must be.*hint: PyTorch, JAX and Hugging Face read FILE.safetensors, | gr export table/run model.pt
 predict with its arguments swapped | 2 | usage error: 'table/data.csv' is a file, not the folder of a run.*hint: the folder comes first: `graphrun predict RUN | gr predict table/data.csv table/run
 predicting rows without a feature | 66 | two.csv:1:1: data error: 'two.csv' has no column 'sugar', a feature of the run.*hint: it has: weight, diameter | cut -d, -f1,2 table/data.csv >two.csv; gr predict table/run two.csv

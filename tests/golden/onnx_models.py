@@ -260,7 +260,7 @@ class Windows(nn.Module):
     def forward(self, x):
         y = self.norm(self.conv(x))
         y = F.avg_pool2d(y, 3, 2, 1, ceil_mode=True) * F.avg_pool2d(y, 3, 2, 1, ceil_mode=True, count_include_pad=False)
-        y = F.pad(y, (1, -1, 0, 2), value=0.5)
+        y = F.pad(y, (-1, 1, 0, 2), value=0.5)
         z = y.logsumexp((2, 3)) + y.var(2).norm(p=1, dim=2) + y.std((2, 3)).prod(1, keepdim=True)
         return self.fc(z + 0.1 * y.argmax(1, keepdim=True).sum((2, 3)))
 

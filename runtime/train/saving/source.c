@@ -235,6 +235,22 @@ static gr_status refuse_pickle(gr_tensor_source *s) {
       s->path);
 }
 
+// ---- Files that name no weights -----------------------------------------------------------------
+
+static gr_status refuse_model(gr_tensor_source *s) {
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                         "'%s' is a model of ONNX, and no file of weights alone", s->path),
+                 "model.graph=%s takes the model with its weights; `graphrun import %s -o "
+                 "GRAPH.yaml` writes these to GRAPH.safetensors",
+                 s->path, s->path);
+}
+
+static gr_status refuse_array(gr_tensor_source *s) {
+  return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
+                         "'%s' is one array, which does not say what weight it is", s->path),
+                 "write it with its name: numpy.savez(\"weights.npz\", **{\"fc.weight\": array})");
+}
+
 // ---- All kinds ----------------------------------------------------------------------------------
 
 static bool is_index(const char *path) { return gr_ends_in(path, ".index.json"); }
@@ -245,6 +261,8 @@ static bool is_pickle(const char *path) {
     if (gr_ends_in(path, endings[i])) return true;
   return false;
 }
+static bool is_model(const char *path) { return gr_ends_in(path, ".onnx"); }
+static bool is_array(const char *path) { return gr_ends_in(path, ".npy"); }
 static bool is_any(const char *path) { return path != NULL; }
 
 static const kind kinds[] = {
@@ -252,6 +270,8 @@ static const kind kinds[] = {
     {is_index, open_index, read_safetensors, true},
     {is_npz, open_npz, read_npz, true},
     {is_pickle, refuse_pickle, NULL, false},
+    {is_model, refuse_model, NULL, false},
+    {is_array, refuse_array, NULL, false},
     {is_any, open_safetensors, read_safetensors, true},
 };
 
