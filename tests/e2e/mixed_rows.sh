@@ -27,8 +27,10 @@ model masked 's: {matmul: [h, h], tb: true}' 'w: {reshape: sample_weight, shape:
 model mean 'm: {mean: h, axes: [0], keepdim: true}' 'h: {sub: [h, m]}' "$layer" "$loss"
 model weighted 'w: {reshape: sample_weight, shape: [n, 1]}' 'm: {mul: [h, w]}' 'm: {sum: m, axes: [0]}' \
   'k: {sum: sample_weight, axes: [0]}' 'm: {div: [m, k]}' 'h: {sub: [h, m]}' "$layer" "$loss"
-model twice 'm: {mean: h, axes: [0], keepdim: true}' 's: {matmul: [h, h], tb: true}' 'h: {matmul: [s, h]}' \
+model twice 'm: {sum: h, axes: [0], keepdim: true}' 's: {matmul: [h, h], tb: true}' 'h: {matmul: [s, h]}' \
   'h: {sub: [h, m]}' "$layer" "$loss"
+model across 's: {matmul: [h, h], tb: true}' 'w: {reshape: sample_weight, shape: [1, n]}' 's: {mul: [s, w]}' \
+  'm: {sum: s, axes: [0]}' 'm: {reshape: m, shape: [n, 1]}' 'h: {mul: [h, m]}' "$layer" "$loss"
 model normed 'h: {batch_norm: h, name: norm}' 's: {matmul: [h, h], tb: true}' 'h: {matmul: [s, h]}' "$layer" "$loss"
 model unread 'm: {mean: h, axes: [0], keepdim: true}' "$layer" "$loss"
 
@@ -49,6 +51,8 @@ named pairs 7:9
 named mean 7:9
 named twice 7:9 8:9 9:9
 for of in masked weighted unread; do named $of; done
+# Columns that are masked are no masked rows.
+named across 10:9
 # Rows that batch norm gives are no masked ones.
 named normed 8:9 9:9
 for of in masked weighted; do
