@@ -110,12 +110,32 @@ static const char *read_value(gr_onnx_reading *r) {
   return !v ? NULL : isinf(v) ? v < 0 ? "-.inf" : ".inf" : gr_arena_printf(r->arena, "%.10g", v);
 }
 
+// Widths that follow an open size: zeros may, but not what is there in some sizes alone, nor
+// elements again.
+static void check_open(gr_onnx_reading *r, int64_t (*width)[GR_READ_CHOICES], const char *mode,
+                       const char *value) {
+  for (int k = 0; k < 2; k++)
+    for (int c = 1; c < GR_READ_CHOICES; c++) {
+      bool differs = width[k][c] != width[k][0], comes = !width[k][c] != !width[k][0];
+      if (strcmp(mode, "constant") != 0 ? differs : value && comes)
+        gr_read_refuse(r, "pads an axis by widths that depend on an open size");
+    }
+}
+
+static bool is_padded(int64_t (*width)[GR_READ_CHOICES]) {
+  bool any = false;
+  for (int k = 0; k < 2; k++)
+    for (int c = 0; c < GR_READ_CHOICES; c++) any |= width[k][c] != 0;
+  return any;
+}
+
 static int pad_axis(gr_onnx_reading *r, int x, int axis, int64_t (*width)[GR_READ_CHOICES],
                     const char *mode, const char *value) {
+  check_open(r, width, mode, value);
   if (strcmp(mode, "constant") != 0)
     return pad_again(r, x, axis, (int64_t[]){width[0][0], width[1][0]}, mode);
   x = cut(r, x, axis, width);
-  if (r->err || (!width[0][0] && !width[1][0])) return x;
+  if (r->err || !is_padded(width)) return x;
   return value ? gr_read_pad_with(r, x, axis, width[0], width[1], value)
                : gr_read_pad_zeros(r, x, axis, width[0], width[1]);
 }
@@ -132,7 +152,7 @@ void gr_pad_read(gr_onnx_reading *r) {
   int rank = gr_read_type(r, x)->rank;
   read_widths(r, rank, width);
   for (int d = 0; d < rank && !r->err; d++)
-    if (width[d][0][0] || width[d][1][0])
+    if (is_padded(width[d]))
       x = pad_axis(r, x, gr_read_place(d, rank, last), width[d], mode, value);
   gr_read_out(r, 0, x, last);
 }

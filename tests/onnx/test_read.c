@@ -194,6 +194,11 @@ static void pads(void) {
       {PAD("=p i64[4] 0 1 0 2", "p -> y mode=refelct"), "has the mode 'refelct'",
        GR_ERR_UNSUPPORTED},
       {PAD("=p i64[2] 1 2", "p -> y"), "not two for each axis", GR_ERR_UNSUPPORTED});
+#define OPEN                                                                 \
+  "x f32[n,n]\n=k i64[2] 19 19\n=z i64[2] 0 0\nShape x -> s\nMod s k -> m\n" \
+  "Concat z m -> p axis=0\nPad x p -> y"
+  CHECK_FILES({OPEN, "a size that is no product and no sum", GR_ERR_UNSUPPORTED},
+              {OPEN " mode=edge", "widths that depend on an open size", GR_ERR_UNSUPPORTED});
 }
 
 // ---- Names and readers --------------------------------------------------------------------------
@@ -259,7 +264,8 @@ static void places_in_f32(void) {
 
 static void ranges(void) {
 #define RANGE(bounds) "x f32[n,4]\n" bounds "\nRange a b c -> r\nAdd x r -> h\nRelu h -> y"
-  CHECK_FILES({RANGE("=a f32[] 0.5\n=b f32[] 2.5\n=c f32[] 0.5"), "{param: [4], name: \"h\", train: false}", 0},
+  CHECK_FILES({RANGE("=a f32[] 0.5\n=b f32[] 2.5\n=c f32[] 0.5"),
+               "{param: [4], name: \"h\", train: false}", 0},
               {RANGE("=a f32[] 0\n=b f32[] 4\n=c f32[] 0"), "has steps of 0", GR_ERR_UNSUPPORTED},
               {RANGE("=a i64[] 0\n=b i64[] 4611686018427387904\n=c i64[] 1"),
                "bounds that are too large", GR_ERR_UNSUPPORTED});
