@@ -61,10 +61,12 @@ void gr_run_log_rank(const gr_rank *r) {
          r->spec->set.ranks.threads_each, gr_text_s(r->spec->set.ranks.threads_each));
 }
 
-static bool is_before(const gr_plan *p, uint32_t program, gr_loc loc) {
-  for (uint32_t i = 0; i < program; i++)
-    for (uint32_t k = 0; k < p->programs[i].notes.n_mixed; k++) {
-      gr_loc other = p->programs[i].notes.mixed[k]->loc;
+// Whether a node of that place is before the k-th of a program, in it or in those before it.
+static bool is_before(const gr_plan *p, uint32_t program, uint32_t k) {
+  gr_loc loc = p->programs[program].notes.mixed[k]->loc;
+  for (uint32_t i = 0; i <= program; i++)
+    for (uint32_t n = 0; n < (i < program ? p->programs[i].notes.n_mixed : k); n++) {
+      gr_loc other = p->programs[i].notes.mixed[n]->loc;
       if (other.line == loc.line && other.col == loc.col && other.file &&
           !strcmp(other.file, loc.file))
         return true;
@@ -72,14 +74,15 @@ static bool is_before(const gr_plan *p, uint32_t program, gr_loc loc) {
   return false;
 }
 
-// Programs of buckets, of training and evaluation have the same nodes of the model.
+// Programs of buckets, of training and evaluation have the same nodes of the model, and so have
+// iterations of `repeat`.
 static void log_mixed_rows(const gr_plan *p) {
   enum { SHOWN = 3 };
   int n = 0;
   for (uint32_t i = 0; i < p->n_programs; i++)
     for (uint32_t k = 0; k < p->programs[i].notes.n_mixed; k++) {
       const gr_node *of = p->programs[i].notes.mixed[k];
-      if (!of->loc.file || is_before(p, i, of->loc) || n++ >= SHOWN) continue;
+      if (!of->loc.file || is_before(p, i, k) || n++ >= SHOWN) continue;
       gr_log(GR_WARN,
              "%s:%d:%d: '%s' mixes the rows of a batch, and those that pad it are among them: "
              "multiply by sample_weight what it reads, or mask with it what it gives",

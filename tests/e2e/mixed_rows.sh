@@ -32,6 +32,7 @@ model twice 'm: {sum: h, axes: [0], keepdim: true}' 's: {matmul: [h, h], tb: tru
 model across 's: {matmul: [h, h], tb: true}' 'w: {reshape: sample_weight, shape: [1, n]}' 's: {mul: [s, w]}' \
   'm: {sum: s, axes: [0]}' 'm: {reshape: m, shape: [n, 1]}' 'h: {mul: [h, m]}' "$layer" "$loss"
 model normed 'h: {batch_norm: h, name: norm}' 's: {matmul: [h, h], tb: true}' 'h: {matmul: [s, h]}' "$layer" "$loss"
+model repeated '{repeat: 2, nodes: [{m: {mean: h, axes: [0], keepdim: true}}, {h: {sub: [h, m]}}]}' "$layer" "$loss"
 model unread 'm: {mean: h, axes: [0], keepdim: true}' "$layer" "$loss"
 
 # named MODEL PLACE...: the plan and a run name these nodes, once each, and no others.
@@ -51,6 +52,7 @@ named pairs 7:9
 named mean 7:9
 named twice 7:9 8:9 9:9
 for of in masked weighted unread; do named $of; done
+named repeated 7:30
 # Columns that are masked are no masked rows.
 named across 10:9
 # Rows that batch norm gives are no masked ones.
