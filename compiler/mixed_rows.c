@@ -2,9 +2,9 @@
 //
 // Each value has an axis of the batch's rows, or none. A sharding rule of its op that splits all
 // operands along those axes names the axis of the results: ranks could compute the node with parts
-// of the rows. Where there is no such rule, or a result would be a partial sum, the node mixes rows.
-// Weights across the rows of another operand, as in a matrix of all pairs, mask what was mixed
-// there.
+// of the rows. Where there is no such rule, or a result would be a partial sum, the node mixes
+// rows. Weights across the rows of another operand, as in a matrix of all pairs, mask what was
+// mixed there.
 #include "compiler/mixed_rows.h"
 #include <string.h>
 #include "ir/op.h"
@@ -94,15 +94,18 @@ static effect follow(rows *r, const gr_node *n) {
   return !o.masked ? MIXES : o.n > 1 ? MASKS : SUMS;
 }
 
-// What is asked for and depends on it otherwise than through a node that masks.
-static bool *find_exposed(const gr_graph *g, const effect *effects) {
+// What is asked for and depends on it otherwise than through a node in which others mask it.
+static bool *find_exposed(const rows *r, const effect *effects) {
+  const gr_graph *g = r->g;
   bool *exposed = GR_NEW(g->tables, bool, g->n_values);
   exposed[g->loss.id] = exposed[g->loss_denominator.id] = true;
   for (uint32_t i = 0; i < g->n_results; i++) exposed[g->results[i].id] = true;
   for (uint32_t i = 1; i < g->n_values; i++) exposed[g->values[i].next.id] = true;
   for (uint32_t i = g->n_nodes; i--;)
-    for (int k = 0; effects[i] != MASKS && k < g->nodes[i].n_in; k++)
-      exposed[g->nodes[i].in[k].id] |= gr_any_out(&g->nodes[i], exposed);
+    for (int k = 0; gr_any_out(&g->nodes[i], exposed) && k < g->nodes[i].n_in; k++) {
+      uint32_t in = g->nodes[i].in[k].id;
+      exposed[in] |= effects[i] != MASKS || r->masked[in];
+    }
   return exposed;
 }
 
@@ -118,7 +121,7 @@ void gr_note_mixed_rows(const gr_graph *g, gr_notes *notes) {
   for (uint32_t i = 0; i < g->n_values; i++)
     r.axis[i] = i && is_of_batch(&g->values[i], gr_at(g, weight)) ? 0 : NO_ROWS;
   for (uint32_t i = 0; i < g->n_nodes; i++) effects[i] = follow(&r, &g->nodes[i]);
-  const bool *exposed = find_exposed(g, effects);
+  const bool *exposed = find_exposed(&r, effects);
   notes->mixed = GR_NEW(g->arena, const gr_node *, g->n_nodes + 1);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (effects[i] == MIXES && gr_any_out(&g->nodes[i], exposed))

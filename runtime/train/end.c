@@ -73,13 +73,11 @@ static gr_status report_memory(gr_rank *r, const gr_saving *s) {
 // Steps that were skipped for a loss scale that shrinks are usual, unless there were no others.
 static gr_status check_learned(const gr_progress *p) {
   if (!p->step || p->all_skipped < p->step) return GR_OK;
-  return gr_hint(
-      gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
-              "nothing was learned: the loss scale of fp16 was too large for each of the "
-              "%lld steps",
-              (long long)p->step),
-      "it becomes smaller with each of them: more steps, or a smaller "
-      "training.loss_scale.init");
+  return gr_hint(gr_fail(GR_ERR_NONFINITE, GR_NOWHERE,
+                         "nothing was learned in %lld step%s: the loss scale of fp16 was too large",
+                         (long long)p->step, gr_text_s(p->step)),
+                 "it becomes smaller with each of them: more steps, or a smaller "
+                 "training.loss_scale.init");
 }
 
 // A run whose loss is not finite fails, even if it reached its last step.

@@ -31,6 +31,8 @@ model twice 'm: {sum: h, axes: [0], keepdim: true}' 's: {matmul: [h, h], tb: tru
   'h: {sub: [h, m]}' "$layer" "$loss"
 model across 's: {matmul: [h, h], tb: true}' 'w: {reshape: sample_weight, shape: [1, n]}' 's: {mul: [s, w]}' \
   'm: {sum: s, axes: [0]}' 'm: {reshape: m, shape: [n, 1]}' 'h: {mul: [h, m]}' "$layer" "$loss"
+model before 'm: {mean: h, axes: [0], keepdim: true}' 'h: {sub: [h, m]}' 'w: {reshape: sample_weight, shape: [n, 1]}' \
+  'z: {mul: [h, w]}' 's: {matmul: [z, z], tb: true}' 'h: {matmul: [s, z]}' "$layer" "$loss"
 model normed 'h: {batch_norm: h, name: norm}' 's: {matmul: [h, h], tb: true}' 'h: {matmul: [s, h]}' "$layer" "$loss"
 model repeated '{repeat: 2, nodes: [{m: {mean: h, axes: [0], keepdim: true}}, {h: {sub: [h, m]}}]}' "$layer" "$loss"
 model unread 'm: {mean: h, axes: [0], keepdim: true}' "$layer" "$loss"
@@ -53,6 +55,8 @@ named mean 7:9
 named twice 7:9 8:9 9:9
 for of in masked weighted unread; do named $of; done
 named repeated 7:30
+# A mean of all rows stays one of padding, too, in rows that are masked after it.
+named before 7:9
 # Columns that are masked are no masked rows.
 named across 10:9
 # Rows that batch norm gives are no masked ones.

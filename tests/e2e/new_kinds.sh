@@ -6,6 +6,7 @@ for kind in table regression series speech image video texts text rl; do
   cd made/$kind || exit 1
   expect "... its data can be inspected" 0 "^train " -- "$graphrun" data inspect config.yaml
   expect "... it trains" 0 "^validation set: " -- "$graphrun" config.yaml output.dir=run
+  check "... none of its nodes mixes samples with padding" sh -c '! grep "mixes the rows of a batch" "$1"' sh "$log"
   case $kind in
   table) input=test.csv metric=f1_macro bound='v > 0.85' ;;
   regression) input=test.csv metric=r2 bound='v > 0.9' ;;
