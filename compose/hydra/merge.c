@@ -38,13 +38,14 @@ static void replace(gr_conf *map, int index, gr_conf *value) {
 }
 
 // Before something is merged into an interpolation whose value is a map or list, the interpolation
-// is replaced by a copy of that value. One that cannot be resolved yet is left unchanged.
+// is replaced by a copy of that value. One that cannot be resolved yet is left unchanged, and so is
+// a value that is written in an interpolation, as oc.decode's: to OmegaConf it is no node.
 static gr_conf *expand(gr_resolver *r, gr_conf *map, int index) {
   gr_conf *c = map->items[index], *value = NULL;
   if (c->kind != GR_CONF_INTERP) return c;
   gr_status s = gr_interp_value(r, c, &value);
   gr_status_drop(s);
-  if (s || !collection(value)) return c;
+  if (s || !collection(value) || value->literal) return c;
   value = gr_conf_copy(r->arena, value);
   value->key_loc = c->key_loc, value->loc = c->loc;
   replace(map, index, value);
@@ -292,6 +293,23 @@ static gr_status not_there(const gr_conf *root, const gr_override *o) {
   return like ? gr_hint(s, "did you mean '%s'?", like) : gr_hint(s, "remove this argument");
 }
 
+// Whether a map or list is a part of the tree, and not of a value that an interpolation makes.
+static bool is_part(const gr_conf *root, const gr_conf *c) {
+  for (; c != root; c = c->up) {
+    int i = 0;
+    while (c->up && i < c->up->n && c->up->items[i] != c) i++;
+    if (!c->up || i == c->up->n) return false;
+  }
+  return true;
+}
+
+static gr_status is_made(const gr_override *o) {
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, key_place(o),
+              "could not delete '%s': an interpolation makes the value it is in", o->key),
+      "set that value as a whole");
+}
+
 static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
   gr_conf *now = NULL, *in = root;
   const char *dot = strrchr(o->key, '.');
@@ -303,6 +321,7 @@ static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
   int index = find_part(r, in, dot ? dot + 1 : o->key);
   if (index < 0) return not_there(root, o);  // also for '', which finds the root
   if (o->has_value && !equal(r->arena, o->value.one, now)) return other_value(r, o, now);
+  if (!is_part(root, in)) return is_made(o);
   gr_conf_remove(in, index);
   return GR_OK;
 }

@@ -201,6 +201,7 @@ static gr_status eval_call(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr
 static gr_status eval_collection(gr_resolver *r, const gr_expr *e, gr_conf *holder, gr_conf **out) {
   bool map = e->kind == GR_EXPR_MAP;
   *out = gr_conf_make(r->arena, map ? GR_CONF_MAP : GR_CONF_LIST, holder->loc);
+  (*out)->literal = true;
   for (int i = 0; i < e->n; i++) {
     gr_conf *item = NULL;
     GR_TRY(gr_interp_eval(r, e->kids[i], holder, &item));

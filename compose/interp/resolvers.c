@@ -84,6 +84,7 @@ static gr_status run_create(const call *c, gr_conf **out) {
     *out = gr_conf_copy(c->r->arena, source);
   gr_status_drop(s);
   if (s || (*out)->kind < GR_CONF_MAP) return wrong(c, wanted);
+  (*out)->literal = false;
   return gr_conf_check_keys(*out);
 }
 

@@ -42,6 +42,7 @@ struct gr_conf {
   bool read;          // it has been looked up (see gr_conf_unread)
   bool is_default;    // from the schema's default, not from a file or an argument
   bool fixed;         // a map that accepts no new keys (Hydra's struct flag)
+  bool literal;       // a map or list written inside an interpolation: merging replaces it
   bool busy;          // being resolved; detects cycles
   gr_conf *aside;     // of a composed root: the hydra node, which ${hydra:...} reads
   gr_conf *replaced;  // the value that this one replaced: a key's history, newest first

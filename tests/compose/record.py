@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what Hydra itself answers on random configurations and on ours, for test_conformance.
 
-    python3 -m venv /tmp/hydra && /tmp/hydra/bin/pip install hydra-core
+    python3 -m venv /tmp/hydra && /tmp/hydra/bin/pip install hydra-core==1.3.8 pyyaml==6.0.3
     /tmp/hydra/bin/python tests/compose/record.py /tmp/cases 5000 1
     build/tests/test_conformance /tmp/cases /tmp/cases/unpacked
 
