@@ -233,6 +233,24 @@ says "... as a missing cell leaves its row out, and classes stay classes" '^skip
 check "... with the names of numbers" grep -q '"class_names": \["0", "1"\]' said.run/data.json
 says "... as a class is one" '^the class|^2 features' data.table.path=unknown.csv data.table.label_is=class
 check "... of three" grep -q '"class_names": \["-", "0", "1"\]' said.run/data.json
+
+# ---- Numbers that f32 rounds
+column time '1700000000 + 7 * i' >time.csv
+says "times that f32 does not tell apart" "^'time' is from 1700000007 to 1700000420, where f32 has steps of 128, and differences are lost: data.table.normalize=true" \
+  data.table.path=time.csv data.table.normalize=false
+says "... normalized they are" '^3 features: width, weight, time$' data.table.path=time.csv
+silent "... and nothing is said" 'steps of'
+cat >value.yaml <<YAML
+inputs: {x: {shape: [n, c], dtype: f32}, y: {shape: [n], dtype: f32}}
+nodes: [v: {linear: x, out: 1, name: head}, v: {reshape: v, shape: [n]}, e: {sub: [v, y]}, loss: {square: e}]
+train: loss
+YAML
+says "... as labels that are values" "^'time' is from .*: learn the difference from one of them$" data.table.path=time.csv data.table.label=time \
+  data.table.label_is=value model.graph=value.yaml '~model.params'
+column far '1700000000 + 7000 * i' >far.csv
+says "... that are far enough apart" '^3 features: width, weight, far$' data.table.path=far.csv data.table.normalize=false
+silent "... are rounded as any number is" 'steps of'
+
 column color '(i % 2 ? "green" : "grey")' >color.csv
 says "text of few values is left out" 'left out: color \(text, 2 values\)$' data.table.path=color.csv
 refused "... as a feature it is an error" "the column 'color' of 'color.csv' is text" \

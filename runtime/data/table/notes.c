@@ -1,4 +1,5 @@
 // notes.c - the lines that are printed of a table's columns when it is used. See table.h.
+#include <math.h>
 #include <string.h>
 #include "runtime/data/table/table.h"
 
@@ -93,6 +94,50 @@ static void put_formats(const gr_table *t, const gr_table_part *p, gr_text *out)
   }
 }
 
+// ---- Numbers that f32 rounds ----------------------------------------------------------------
+
+typedef struct spread {
+  double least, most, error;  // of finite numbers, and the most that one of them is rounded by
+} spread;
+
+static spread spread_of(const gr_array *a) {
+  enum { CHUNK = 256 };
+  spread s = {INFINITY, -INFINITY, 0};
+  double v[CHUNK];
+  for (int64_t first = 0; first < a->count; first += CHUNK) {
+    int64_t n = a->count - first < CHUNK ? a->count - first : CHUNK;
+    gr_array_doubles(a, first, n, v);
+    for (int64_t i = 0; i < n; i++) {
+      if (!isfinite(v[i])) continue;
+      s.least = fmin(s.least, v[i]), s.most = fmax(s.most, v[i]);
+      s.error = fmax(s.error, fabs(v[i] - (double)(float)v[i]));
+    }
+  }
+  return s;
+}
+
+// A column whose numbers differ by little more than f32 can tell apart where they are, such as
+// times in seconds since 1970: x, unless it is normalized in 64 bits, or y.
+static void put_rounded(const gr_table_part *p, int column, const char *cure, gr_text *out) {
+  enum { LEVELS = 1000 };  // below which a column's numbers are too few
+  const gr_table_column *c = &p->columns.items[column];
+  spread s = spread_of(&c->values);
+  if (!(s.error * LEVELS > s.most - s.least)) return;
+  double largest = fmax(fabs(s.least), fabs(s.most));
+  gr_text_printf(out,
+                 "%s'%s' is from %.15g to %.15g, where f32 has steps of %g, and differences are "
+                 "lost: %s",
+                 out->len ? "\n" : "", c->name, s.least, s.most,
+                 (double)(nextafterf((float)largest, INFINITY) - (float)largest), cure);
+}
+
+static void put_all_rounded(const gr_table *t, const gr_table_part *p, gr_text *out) {
+  for (int i = 0; i < t->spec.features.n && t->spec.dtype == GR_F32 && !t->spec.normalize; i++)
+    put_rounded(p, p->features[i], "data.table.normalize=true computes in 64 bits", out);
+  for (int i = 0; i < gr_table_labels(t) && t->spec.label && !t->classes.n && !p->marks; i++)
+    put_rounded(p, gr_table_label_column(p, i), "learn the difference from one of them", out);
+}
+
 void gr_table_notes(const void *self, gr_text *out) {
   const gr_table *t = self;
   for (int i = 0; i < t->n_parts; i++) put_formats(t, &t->part[i], out);
@@ -104,5 +149,6 @@ void gr_table_notes(const void *self, gr_text *out) {
     else
       put_unused(t, p, out);
   }
+  for (int i = 0; i < t->n_parts && !t->kept; i++) put_all_rounded(t, &t->part[i], out);
   if (!t->kept) put_common(t, out);
 }
