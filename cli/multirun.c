@@ -16,6 +16,7 @@
 #include "cli/sweep.h"
 #include "cli/trials/trials.h"
 #include "compose/hydra/hydra.h"
+#include "compose/override/override.h"
 #include "compose/schema/schema.h"
 #include "job/identity.h"
 #include "job/samples_given.h"
@@ -235,7 +236,7 @@ static void run_job(const runs *w, int j) {
   argv[n++] = gr_arena_strdup(w->arena, w->request.path);
   for (int i = 0; i < w->jobs.n_all; i++)
     argv[n++] = gr_arena_strdup(w->arena, w->jobs.overrides[j][i]);
-  argv[n++] = gr_arena_printf(w->arena, "++output.dir=\"%s\"", w->output[j]);
+  argv[n++] = gr_override_of_text(w->arena, "++output.dir", w->output[j]);
   const char *stop = w->trials ? gr_trials_stop_unless(w->trials, j) : NULL;
   if (stop) argv[n++] = gr_arena_strdup(w->arena, stop);
   for (int i = 0; i < w->args.n_flags; i++) argv[n++] = w->args.flags[i];

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "compose/override/override.h"
 #include "runtime/checkpoint/checkpoint.h"
 
 static const char *folder_of(gr_arena *a, const char *log) {
@@ -50,7 +51,7 @@ static char **arguments(const gr_job *job, const char *folder, int ranks) {
   char **out = GR_NEW(job->arena, char *, n + 3);
   memcpy(out, job->args.argv, sizeof *out * (size_t)n);
   if (ranks) out[n++] = gr_arena_printf(job->arena, "++distributed.ranks=%d", ranks);
-  if (folder) out[n++] = gr_arena_printf(job->arena, "++output.dir=\"%s\"", folder);
+  if (folder) out[n++] = gr_override_of_text(job->arena, "++output.dir", folder);
   return out;
 }
 

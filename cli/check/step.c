@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/check/findings.h"
+#include "compose/override/override.h"
 
 enum { FEW = 500, MANY = 4500, TURNS = 3 };
 
@@ -45,7 +46,8 @@ static double run(gr_arena *a, char *const argv[]) {
 static double train(gr_arena *a, const char *project, int steps) {
   return run(a, (char *[]){"graphrun",
                            gr_arena_printf(a, "%s/config.yaml", project),
-                           gr_arena_printf(a, "output.dir=%s/run%d", project, steps),
+                           gr_override_of_text(a, "output.dir",
+                                               gr_arena_printf(a, "%s/run%d", project, steps)),
                            gr_arena_printf(a, "training.max_steps=%d", steps),
                            "distributed.ranks=1",
                            "distributed.threads=1",

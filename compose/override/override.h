@@ -57,6 +57,9 @@ GR_MUST_USE gr_status gr_value_parse(gr_arena *, const char *text, gr_loc loc,
 
 // Writes a value so that gr_value_parse reads the same value.
 void gr_value_write(gr_text *, const gr_conf *);
+// The argument that sets a key to a text, such as a path, whatever characters it has. `element` is
+// the key with its prefix, as "++output.dir". In the arena.
+char *gr_override_of_text(gr_arena *, const char *element, const char *text);
 
 // The values of a sweep as a list. `options` are the group's options, for globs. Fails for
 // intervals, which have no list of values.

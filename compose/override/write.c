@@ -72,3 +72,18 @@ void gr_value_write(gr_text *t, const gr_conf *c) {
   else
     write_escaped(t, c->text);
 }
+
+// A backslash before ${ makes it no interpolation, and those in front of it are doubled then.
+char *gr_override_of_text(gr_arena *a, const char *element, const char *text) {
+  gr_text plain = gr_text_make(a), out = gr_text_make(a);
+  for (const char *s = text; *s;) {
+    size_t slashes = strspn(s, "\\");
+    bool opens = !strncmp(s + slashes, "${", 2);
+    for (size_t i = 0; i < (opens ? 2 * slashes + 1 : slashes); i++) gr_text_put(&plain, "\\");
+    s += slashes;
+    if (*s) gr_text_putn(&plain, s++, 1);
+  }
+  gr_text_printf(&out, "%s=", element);
+  write_quoted(&out, plain.chars, '"');
+  return out.chars;
+}

@@ -85,6 +85,36 @@ static void written(void) {
   gr_arena_destroy(a);
 }
 
+// A text as an argument is that text, once it is parsed and resolved.
+static void texts_as_arguments(void) {
+  static const char *const texts[] = {"",
+                                      "runs/1",
+                                      "a b, c=d",
+                                      "a\"b",
+                                      "a'b",
+                                      "e\\",
+                                      "e\\\\\"",
+                                      "$\\\"x",
+                                      "${b}",
+                                      "\\${b}",
+                                      "x\\\\${oc.env:HOME}\\",
+                                      "$${b}",
+                                      "${",
+                                      "\\",
+                                      "{a: [1",
+                                      "ü\t"};
+  gr_arena *a = gr_arena_create();
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    gr_override o;
+    gr_conf *map = gr_conf_make(a, GR_CONF_MAP, GR_NOWHERE);
+    MUST(gr_override_parse(a, gr_override_of_text(a, "++k", texts[i]), 1, &o));
+    gr_conf_add(a, map, "k", o.value.one);
+    MUST(gr_conf_resolve(a, map, true));
+    SAME(map->items[0]->text, texts[i]);
+  }
+  gr_arena_destroy(a);
+}
+
 static void resolved(void) {
   gr_arena *a = gr_arena_create();
   gr_conf *c =
@@ -315,12 +345,13 @@ int main(int argc, char **argv) {
   (void)argc;
   gr_schema_set_words("training.optimizer", (const char *const[]){"sgd", "adam", "adamw", NULL});
   gr_log_open(GR_ERROR, 0, 1);
-  int status = RUN(1, argv, {"types", types}, {"access", accessors}, {"unread", unread},
-                   {"large maps", large_maps}, {"written", written}, {"resolved", resolved},
-                   {"hostile", hostile}, {"schema", schema}, {"schema table", schema_table},
-                   {"schema sections", schema_sections}, {"schema ranges", schema_ranges},
-                   {"composed", composed}, {"origins", origins}, {"completion", completion},
-                   {"sweeps", sweeps});
+  int status =
+      RUN(1, argv, {"types", types}, {"access", accessors}, {"unread", unread},
+          {"large maps", large_maps}, {"written", written},
+          {"texts as arguments", texts_as_arguments}, {"resolved", resolved}, {"hostile", hostile},
+          {"schema", schema}, {"schema table", schema_table}, {"schema sections", schema_sections},
+          {"schema ranges", schema_ranges}, {"composed", composed}, {"origins", origins},
+          {"completion", completion}, {"sweeps", sweeps});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());
   return system(line) ? 1 : status;

@@ -157,8 +157,9 @@ for how in "--config-path habits --config-name config" "--config-path=habits --c
   rm -rf by_name
 done
 expect "... of plan" 0 "trained numbers|parameters" -- "$graphrun" plan --config-path habits --config-name config
-expect "... of a sweep" 0 -- "$graphrun" -m -cp habits -cn config training.lr=1e-3,2e-3 training.max_epochs=1 hydra.sweep.dir=swept
-check "... both runs" test -f swept/1/training_results.json
+expect "... of a sweep, in a folder of any name" 0 -- "$graphrun" -m -cp habits -cn config training.lr=1e-3,2e-3 training.max_epochs=1 \
+  'hydra.sweep.dir="swept, \"x\" {\${y}\\"'
+check "... both runs" test -f 'swept, "x" {${y}\/1/training_results.json'
 expect "... with a folder that none of its runs has" 0 "'output.dir' has no effect in a sweep" -- \
   "$graphrun" -m -cp habits -cn config training.lr=1e-3,2e-3 output.dir=here --dry-run
 (cd habits && mkdir configs && mv config.yaml configs/usual.yaml && cp graph.yaml data.csv hook.lua configs)
