@@ -5,11 +5,11 @@
 //   medians
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/base.h"
 #include "compiler/compile.h"
 #include "runtime/exec/exec.h"
 #include "tests/on_host.h"
+#include "tests/timing.h"
 
 enum { BATCH = 8, HEADS = 8, WIDTH = 512 };
 
@@ -74,17 +74,6 @@ static void fill(gr_exec *e, const gr_program *p, int64_t frames) {
   *(float *)input_on_host(e, p, "lr", &t) = 1e-4F;
 }
 
-static double processor_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 typedef struct setting {
   int64_t frames;
   int threads, steps;
@@ -107,8 +96,8 @@ static void measure(const char *name, const char *model, const setting *s) {
     must(gr_exec_run(e, train));
     took[i] = gr_seconds() - start, spent[i] = processor_seconds() - cpu;
   }
-  qsort(took + 1, (size_t)s->steps, sizeof *took, by_value);
-  qsort(spent + 1, (size_t)s->steps, sizeof *spent, by_value);
+  sort_numbers(took + 1, s->steps);
+  sort_numbers(spent + 1, s->steps);
   gr_type t;
   printf(
       "%-8s %.1f ms a step, %.1f of processor time (median of %d, best %.1f, %.1f; %d threads), "

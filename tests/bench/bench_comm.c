@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "runtime/comm/comm.h"
 #include "runtime/launch/launch.h"
+#include "tests/timing.h"
 #if GR_HAVE_MPI
 #include <mpi.h>
 #endif
@@ -62,11 +63,6 @@ static bool run_way(const bench *b, int way, size_t bytes) {
   return true;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 // The ways alternate, so that other load on the machine affects all of them alike.
 static int time_all(const bench *b, size_t bytes, double took[WAYS][RUNS]) {
   double begun = gr_seconds();
@@ -80,7 +76,7 @@ static int time_all(const bench *b, size_t bytes, double took[WAYS][RUNS]) {
     vote = runs + 2 < RUNS && gr_seconds() - begun < patience;
     must(gr_comm_run(b->c, GR_BROADCAST, GR_I32, 1, &vote, &more));
   }
-  for (int way = 0; way < WAYS; way++) qsort(took[way], (size_t)runs, sizeof took[0][0], by_value);
+  for (int way = 0; way < WAYS; way++) sort_numbers(took[way], runs);
   return runs;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/device/device.h"
 #include "tests/bench/bench_gpu.h"
 #include "tests/gpu/cases.h"
+#include "tests/timing.h"
 
 // ---- The driver ---------------------------------------------------------------------------------
 
@@ -83,19 +84,13 @@ static double time_of(work *w, int times) {
   return (gr_seconds() - start) / times;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 // Seconds of one, the median of five rounds of 50 ms each.
 static double seconds_of(work *w) {
   enum { ROUNDS = 5, MOST = 1000 };
   double round[ROUNDS], once = (time_of(w, 1), time_of(w, 1));
   int times = once * MOST > 0.05 ? (int)(0.05 / once) + 1 : MOST;
   for (int i = 0; i < ROUNDS; i++) round[i] = time_of(w, times);
-  qsort(round, ROUNDS, sizeof *round, by_value);
-  return round[ROUNDS / 2];
+  return median_of(round, ROUNDS);
 }
 
 static gr_status copy(work *w) {

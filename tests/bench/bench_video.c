@@ -4,11 +4,11 @@
 //
 // Prints one line: seconds a step, the median, of wall time and of processor time.
 #include <stdlib.h>
-#include <time.h>
 #include "base/base.h"
 #include "compiler/compile.h"
 #include "runtime/exec/exec.h"
 #include "tests/on_host.h"
+#include "tests/timing.h"
 
 static void must(gr_status s) {
   if (!s) return;
@@ -56,17 +56,6 @@ static void fill(gr_exec *e, const gr_program *p) {
   *(float *)input_on_host(e, p, "lr", &t) = 1e-3F;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double processor_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int main(int argc, char **argv) {
   if (argc < 6) return fprintf(stderr, "bench_video FRAMES SIZE FILTERS HIDDEN BATCH ...\n"), 2;
   int threads = argc > 6 ? atoi(argv[6]) : 1, steps = argc > 7 ? atoi(argv[7]) : 5;
@@ -84,11 +73,9 @@ int main(int argc, char **argv) {
     must(gr_exec_run(e, train));
     wall[i] = gr_seconds() - start, cpu[i] = processor_seconds() - used;
   }
-  qsort(wall + 1, (size_t)steps, sizeof *wall, by_value);
-  qsort(cpu + 1, (size_t)steps, sizeof *cpu, by_value);
   printf(
       "%.4f s of processors a step, %.4f s of time (medians of %d, %d threads); %lld parameters\n",
-      cpu[1 + steps / 2], wall[1 + steps / 2], steps, threads,
+      median_of(cpu + 1, steps), median_of(wall + 1, steps), steps, threads,
       (long long)gr_plan_parameters(p, &(int64_t){0}));
   if (argc > 8) must(gr_exec_profile(stdout, e));
   gr_exec_close(e);

@@ -6,6 +6,7 @@
 #include "runtime/comm/comm.h"
 #include "tests/check.h"
 #include "tests/runtime/exec/collectives.h"
+#include "tests/timing.h"
 
 enum { MAX_RANKS = 6, SOON = 15 };  // s, on a busy machine; the time-out is twice that
 typedef gr_status (*body)(gr_comm *);
@@ -73,11 +74,6 @@ static void split_is_by_key(void) { all_well(5, reverse_split); }
 static gr_status rank_1_is_late(gr_comm *c) {
   if (c->rank == 1) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   return gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
-}
-static double processor_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 static void waiting_is_asleep(void) {
   double begun = processor_seconds();
