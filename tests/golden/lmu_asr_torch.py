@@ -36,17 +36,14 @@ class LMU(nn.Module):
         self.register_buffer("A", a.to(self.e_x.dtype), persistent=False)
         self.register_buffer("B", b.to(self.e_x.dtype)[None], persistent=False)
 
-    def step(self, x, h, m):
-        u = F.linear(x, self.e_x) + F.linear(h, self.e_h) + F.linear(m, self.e_m)
-        m = F.linear(m, self.A) + u @ self.B
-        return torch.tanh(F.linear(x, self.W_x) + F.linear(h, self.W_h) + F.linear(m, self.W_m)), m
-
     def forward(self, x):
         h = x.new_zeros(x.shape[0], self.W_h.shape[0])
         m = x.new_zeros(x.shape[0], self.A.shape[0])
         out = []
         for t in range(x.shape[1]):
-            h, m = self.step(x[:, t], h, m)
+            u = F.linear(x[:, t], self.e_x) + F.linear(h, self.e_h) + F.linear(m, self.e_m)
+            m = F.linear(m, self.A) + u @ self.B
+            h = torch.tanh(F.linear(x[:, t], self.W_x) + F.linear(h, self.W_h) + F.linear(m, self.W_m))
             out.append(h)
         return torch.stack(out, 1)
 
