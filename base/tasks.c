@@ -1,13 +1,11 @@
 // tasks.c - see tasks.h. Each thread takes the next task that is left.
 #include "base/tasks.h"
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include "base/arena.h"
 #include "base/port.h"
 #include "base/stop.h"
-
-enum { STACK = 8 << 20 };  // what a program's first thread usually has: tasks may recurse
+#include "base/thread.h"
 
 typedef struct tasks {
   gr_task task;
@@ -36,12 +34,8 @@ static void *work(void *arg) {
 
 // Returns how many were started.
 static int start(pthread_t *thread, int n, tasks *t) {
-  pthread_attr_t attr;
   int started = 0;
-  if (n < 1 || pthread_attr_init(&attr)) return 0;
-  if (!pthread_attr_setstacksize(&attr, STACK))
-    while (started < n && !pthread_create(&thread[started], &attr, work, t)) started++;
-  pthread_attr_destroy(&attr);
+  while (started < n && !gr_thread_start(&thread[started], work, t)) started++;
   return started;
 }
 

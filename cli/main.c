@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "base/output.h"
+#include "base/thread.h"
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/man.h"
@@ -93,6 +94,7 @@ static gr_status with_usage(const gr_command *c, gr_status s) {
 static gr_status main_run(int argc, char **argv) {
   if (!strcmp(argv[1], "--version")) return print_version(argc, argv);
   if (!strcmp(argv[1], "--man")) return print_text(gr_man);
+  GR_TRY(gr_thread_begin());
   const gr_command *c = gr_command_find(argv[1]);
   if (!c && argv[1][0] != '-' && !is_config(argv[1])) return no_command(argv[1]);
   if (!c) c = gr_commands[0];

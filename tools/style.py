@@ -104,6 +104,11 @@ def opens(path, text):
         if allowed is not None and name not in allowed and not path.parts[0] == "tests":
             yield f"{path}:{code.count(chr(10), 0, call.start()) + 1}: {name}: use base/output.h or base/file.h"
 
+def starts_thread(path, text):
+    """Threads whose stacks have whatever size `ulimit -s` says."""
+    for call in re.finditer(r"\bpthread_create\(", code_of(text)) if path.parts[0] != "tests" and str(path) != "base/thread.c" else ():
+        yield f"{path}:{text.count(chr(10), 0, call.start()) + 1}: pthread_create: gr_thread_start (base/thread.h) gives it a stack that kernels fit in"
+
 # An error of the system's that says nothing of what to do: a bare gr_fail with the text of errno.
 BARE = re.compile(r"(?:\breturn|=|\?|:)\s*gr_fail\([^;]*?\bstrerror\(")
 
@@ -251,6 +256,7 @@ def main():
         bad += opens(path, text)
         bad += asks_for_device(path, text)
         bad += bare_errors(path, text)
+        bad += starts_thread(path, text)
         bad += unshown(path, text)
         bad += passes_nan(path, text)
         bad += writes(path, text, owners if path.parts[0] != "tests" else [])

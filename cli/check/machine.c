@@ -116,7 +116,6 @@ static const limit limits[] = {
      "`ulimit -n 4096`: ranks, workers and connections take descriptors"},
     {"locked memory", RLIMIT_MEMLOCK, 1 << 20, "B",
      "`ulimit -l unlimited`, in a container --ulimit memlock=-1: InfiniBand and NCCL lock memory"},
-    {"stack", RLIMIT_STACK, 1 << 20, "B", "`ulimit -s 8192`: threads get stacks of that size"},
     {"threads", RLIMIT_NPROC, 256, "", "`ulimit -u unlimited`: they are of all your processes"},
     {"size of a file", RLIMIT_FSIZE, 1e9, "B",
      "`ulimit -f unlimited`: checkpoints have files as large as the weights"},

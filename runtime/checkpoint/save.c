@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/port.h"
 #include "base/stop.h"
+#include "base/thread.h"
 #include "runtime/checkpoint/saver.h"
 
 // -- Opening -----------------------------------------------------------------------------
@@ -153,7 +154,7 @@ gr_status gr_saver_begin(gr_saver *s, int64_t step, const gr_scalar *scalars, in
     write_thread(s);
     return GR_OK;
   }
-  int e = pthread_create(&s->thread, NULL, write_thread, s);
+  int e = gr_thread_start(&s->thread, write_thread, s);
   s->threaded = !e;
   if (e) {
     atomic_store(&s->busy, false);

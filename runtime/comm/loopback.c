@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/thread.h"
 #include "runtime/comm/comm.h"
 #include "runtime/comm/shared.h"
 
@@ -201,7 +202,7 @@ gr_status gr_loopback_run(int ranks, double timeout_s, gr_status (*rank)(gr_comm
   int started = 0, error = 0;
   for (; started < ranks && !error; started += !error) {
     t[started] = (thread){.comm = gr_loopback_comm(world, started), .rank = rank, .arg = arg};
-    error = pthread_create(&t[started].id, NULL, run_thread, &t[started]);
+    error = gr_thread_start(&t[started].id, run_thread, &t[started]);
   }
   if (started < ranks) t[0].comm->ops->abort(t[0].comm, "a thread could not be started");
   for (int i = 0; i < started; i++) pthread_join(t[i].id, NULL);

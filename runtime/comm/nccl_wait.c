@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/port.h"
+#include "base/thread.h"
 #include "runtime/comm/nccl_parts.h"
 
 // Seconds: between questions to the host's communicator; that ncclCommAbort may take; in which the
@@ -46,7 +47,7 @@ void gr_nccl_end(gr_nccl_comm *c) {
   c->ended = true;
   if (!a) return;
   *a = (aborting){.comm = c->comm, .users = 2};
-  if (pthread_create(&thread, NULL, run_abort, a)) {
+  if (gr_thread_start(&thread, run_abort, a)) {
     free(a);
     return;
   }

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/thread.h"
 #include "runtime/comm/silence.h"
 #include "runtime/comm/store_keys.h"
 #include "runtime/comm/store_wire.h"
@@ -354,7 +354,6 @@ gr_status gr_store_server_start(int listening, uint64_t token, const gr_store_op
                                 gr_store_server **out) {
   int ranks = o->ranks;
   gr_store_server *s = calloc(1, sizeof *s);
-  sigset_t all, before;
   *out = NULL;
   if (!s) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for the store of rank 0");
   *s = (gr_store_server){.listening = listening,
@@ -369,10 +368,7 @@ gr_status gr_store_server_start(int listening, uint64_t token, const gr_store_op
                          .clients = calloc((size_t)ranks * 2 + MAX_STRANGERS, sizeof *s->clients)};
   for (int i = 0; s->clients && i < s->n_clients; i++) s->clients[i].fd = s->clients[i].rank = -1;
   bool ok = s->clients && s->joined && s->left && s->heard;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  ok = ok && !pthread_create(&s->thread, NULL, run, s);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  ok = ok && !gr_thread_start_masked(&s->thread, run, s);
   if (ok)
     *out = s;
   else

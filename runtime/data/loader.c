@@ -5,10 +5,10 @@
 // contents of a row depend only on its position, so thread timing does not change them. The caller
 // holds one slot; the other slots hold batches that are prepared ahead.
 #include "runtime/data/loader.h"
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/thread.h"
 #include "base/work.h"
 #include "runtime/data/parts.h"
 
@@ -230,20 +230,12 @@ static gr_status no_memory(const gr_loader *l) {
       "fewer data.prefetch, a smaller training.batch_size, or shorter samples");
 }
 
-// Signals are handled by the main thread, but for those that an instruction raises: such a signal
-// ends the process if its own thread blocks it.
 static gr_status start_threads(gr_loader *l) {
-  static const int raised[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
-  sigset_t all, before;
-  sigfillset(&all);
-  for (size_t i = 0; i < sizeof raised / sizeof *raised; i++) sigdelset(&all, raised[i]);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   int code = 0;
   while (!code && l->n_threads < l->spec.workers) {
-    code = pthread_create(&l->threads[l->n_threads], NULL, work, l);
+    code = gr_thread_start_masked(&l->threads[l->n_threads], work, l);
     l->n_threads += !code;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (!code) return GR_OK;
   return gr_fail_errno(GR_ERR_LAUNCH, code, "cannot start data worker %d of %d", l->n_threads + 1,
                        l->spec.workers);

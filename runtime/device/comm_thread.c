@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/thread.h"
 
 // A kernel, and the launch of it that is put.
 typedef struct job {
@@ -89,7 +90,7 @@ gr_status gr_comm_thread_start(size_t worth, gr_comm_thread **out) {
   pthread_mutex_init(&t->lock, NULL);
   pthread_cond_init(&t->was_put, NULL);
   pthread_cond_init(&t->was_done, NULL);
-  int error = pthread_create(&t->thread, NULL, work, t);
+  int error = gr_thread_start(&t->thread, work, t);
   if (!error) return GR_OK;
   free(t);
   *out = NULL;

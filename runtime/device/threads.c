@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/thread.h"
 
 enum { IDLE, READY, TAKEN, QUIT };
 enum { SPINS = 4000, MAX_THREADS = 256, CHUNKS_PER_SHARE = 8 };
@@ -161,7 +162,7 @@ gr_status gr_cpu_create(int threads, bool oversubscribed, gr_cpu **out) {
   for (p->started = 1; p->started < threads; p->started++) {
     worker *w = &p->worker[p->started];
     w->pool = p, w->index = p->started;
-    int error = pthread_create(&w->thread, NULL, work, w);
+    int error = gr_thread_start(&w->thread, work, w);
     if (!error) continue;
     gr_cpu_destroy(&p->base);
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "thread %d of %d cannot be started: %s",

@@ -2,7 +2,6 @@
 // on failure prints pages of its own and ends the process.
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "base/thread.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/state.h"
 
@@ -93,16 +93,12 @@ static void *supervise(void *unused) {
 
 void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void)) {
   pthread_t thread;
-  sigset_t all, before;
   watch.rank = rank, watch.seconds = seconds, watch.stop = stop;
   gr_launch_state_set_grace_period(seconds);
   gr_launch_state_hold_stderr();
   atexit(could_not_start);
   atomic_store(&watch.state, WAITING);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (!pthread_create(&thread, NULL, supervise, NULL)) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!gr_thread_start_masked(&thread, supervise, NULL)) pthread_detach(thread);
 }
 
 void gr_launch_startup_done(void) {

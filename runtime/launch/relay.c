@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include "base/output.h"
+#include "base/thread.h"
 
 enum { TICK_MS = 100 };
 
@@ -46,7 +47,7 @@ void gr_launch_relay_use(const gr_launch_relay *r) { dup2(r->write_end, STDOUT_F
 
 bool gr_launch_relay_start(gr_launch_relay *r) {
   close(r->write_end);
-  errno = pthread_create(&r->thread, NULL, copy, r);
+  errno = gr_thread_start(&r->thread, copy, r);
   r->copies = errno == 0;
   return r->copies;
 }

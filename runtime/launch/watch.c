@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "base/thread.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/parent.h"
 #include "runtime/launch/state.h"
@@ -75,11 +76,7 @@ static void *keep_watch(void *unused) {
 
 static void start_thread(void) {
   pthread_t thread;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (!pthread_create(&thread, NULL, keep_watch, NULL)) pthread_detach(thread);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!gr_thread_start_masked(&thread, keep_watch, NULL)) pthread_detach(thread);
 }
 
 void gr_launch_state_watch_launcher(gr_launch_state *b, int file, int rank) {

@@ -39,7 +39,7 @@ check "... of which those with a mark have hints" sh -c \
   '[ "$(grep -c "^[-!]   " "$1")" = "$(grep -c "^ *hint: " "$1")" ] && grep -q "^-   two ranks " "$1"' sh "$log"
 look "$graphrun" check --json
 case $code in 0 | 69) ok "exit code 0 or 69" ;; *) fail "exit code 0 or 69" "it is $code" ;; esac
-for row in machine:processors machine:instructions machine:memory GPUs:cuda libraries:found limits:stack \
+for row in machine:processors machine:instructions machine:memory GPUs:cuda libraries:found  \
   "disk:current folder" network:interfaces "rates:matrix product" "rates:memory copy" "rates:two ranks" rates:all-reduce; do
   check "a finding $row" grep -q "\"section\": \"${row%:*}\", \"name\": \"${row#*:}\"" "$log"
 done
@@ -60,13 +60,18 @@ expect "a word" 2 "'x' is one argument too many" -- "$graphrun" check x
 
 # ---- Limits, and no mpirun
 # shellcheck disable=SC3045
-look sh -c 'ulimit -n 64; ulimit -l 16; ulimit -s 512; PATH=/nonexistent exec "$1" check --json' sh "$graphrun"
+look sh -c 'ulimit -n 64; ulimit -l 16; PATH=/nonexistent exec "$1" check --json' sh "$graphrun"
 finds "few open files" limits "open files" limits 64 'ulimit -n 4096'
 finds "little locked memory" limits "locked memory" limits '0\.0 MB' 'ulimit -l unlimited'
-finds "a small stack" limits stack limits '0\.5 MB' 'ulimit -s 8192'
 finds "no mpirun" rates "two ranks" limits "as threads of one process; .*" 'threads train as well.*openmpi-bin'
 check "... with a rate" grep -Eq '"name": "all-reduce", "state": "(ok|limits)", "value": "[0-9]' "$log"
 ends "... training starts" 0
+
+# shellcheck disable=SC3045
+expect "a stack that is too small for kernels" 69 "launch error: the stack is limited to 512 kB here, and kernels need 2048" \
+  "hint: run .ulimit -s 8192. first" -- sh -c 'ulimit -s 512; exec "$1" check' sh "$graphrun"
+# shellcheck disable=SC3045
+expect "... is raised where that may be" 0 -- sh -c 'ulimit -S -s 128; exec "$1" check' sh "$graphrun"
 
 # ---- Where a run cannot write
 look env --chdir=/proc PATH=/nonexistent "$graphrun" check --json
@@ -142,8 +147,8 @@ wait
 finds "ranks of a launcher" rates "2 ranks" ok 'of a launcher, on 1 machine' ''
 check "... exchange messages" grep -Eq '"ranks": \[0, 1\].*"bytes_per_s": [0-9]' "$log"
 check "... rank 0 reports" test ! -s other.log
-check "... what they agree on is said once" test "$(grep -c '"name": "stack"' "$log")" = 1
-check "... with the ranks that have it" grep -Eq '"name": "stack", .*"ranks": "0-1", ' "$log"
+check "... what they agree on is said once" test "$(grep -c '"name": "threads"' "$log")" = 1
+check "... with the ranks that have it" grep -Eq '"name": "threads", .*"ranks": "0-1", ' "$log"
 # shellcheck disable=SC2086,SC3045
 env RANK=1 $by_hand timeout -k 5 "$limit" sh -c 'ulimit -n 64; cd /proc && exec "$1" check' sh "$graphrun" >other.log 2>&1 </dev/null &
 # shellcheck disable=SC2086
