@@ -176,7 +176,7 @@ gr_status gr_about(gr_status s, const char *settings) {
 
 gr_status gr_place(gr_status s, gr_loc loc) {
   for (struct gr_error *e = s; e && e != &no_memory; e = e->next)
-    if (!e->loc.file) set_place(e, loc);
+    if (!e->loc.file && e->code != GR_ERR_STOPPED) set_place(e, loc);
   return s;
 }
 

@@ -69,7 +69,7 @@ GR_MUST_USE gr_status gr_hint_errno(gr_status, int error);
 // alternatives. The library does not know where in the YAML they are: the caller that read them
 // looks them up (gr_status_about) and sets the place. At most 255 bytes are kept.
 GR_MUST_USE gr_status gr_about(gr_status, const char *settings);
-// Sets the place of every joined error that has none.
+// Sets the place of every joined error that has none; a stop, which a signal causes, stays without.
 GR_MUST_USE gr_status gr_place(gr_status, gr_loc);
 // GR_OK, or GR_ERR_CONFIG about `setting` if the value is not within [least, most].
 GR_MUST_USE gr_status gr_range(const char *setting, int64_t value, int64_t least, int64_t most);

@@ -60,6 +60,9 @@ static void places_what_has_none(void) {
   MUST(gr_range("width", 1, 1, 8));
   MUST(gr_range("width", 8, 1, 8));
   MUST(gr_about(gr_place(GR_OK, GR_NOWHERE), "width"));
+  s = gr_place(gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal"), (gr_loc){"a", 2, 3});
+  CHECK(!gr_status_loc(s).file, "a signal has no place in a file");
+  gr_status_drop(s);
 }
 
 // A status outlives whatever named its place: the strings given are overwritten and freed.

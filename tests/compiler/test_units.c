@@ -172,7 +172,7 @@ static void freed(void) {
   uint32_t *last = gr_memory_last_use(arena, g);
   uint32_t forward = 0, backward = UINT32_MAX;
   for (int i = 0; i < 4; i++) {
-    char part[16], next[16];
+    char part[24], next[24];
     snprintf(part, sizeof part, "layers.%d.", i), snprintf(next, sizeof next, "layers.%d.", i + 1);
     uint32_t first = find_gather(g, part, 0), again = find_gather(g, part, first + 1);
     uint32_t above = i < 3 ? find_gather(g, next, 0) : find_gather(g, "output", 0);

@@ -140,10 +140,11 @@ pairs() {
     distributed.backend=loopback distributed.threads=1 logging.progress=false "$@"
 }
 
-# processes OUT: of a run, by their arguments; the watcher too. Quick: a run does not wait.
+# processes OUT: of a run, by their arguments; the watcher too. Quick: a run does not wait. grep finds itself: it has ended.
 processes() {
   for at in $(grep -lzxF "output.dir=$scratch/$1" /proc/[0-9]*/cmdline 2>/dev/null); do
     at=${at%/cmdline}
+    [ -d "$at" ] || continue
     echo "${at##*/}"
   done
 }

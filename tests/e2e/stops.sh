@@ -139,6 +139,7 @@ kill -HUP "$pid"
 ended
 check "SIGHUP under nohup: the run goes on" test "$code" = 0
 
+check "a run that has not begun has no process" test -z "$(processes unborn)"
 # Before there are ranks, while they begin, and before they train.
 of_run() { [ "$(processes "$1" | wc -l)" -ge "$2" ]; }
 for processes in 3 4 5 6; do # the watcher, the launcher, mpirun, its watchdog, the ranks

@@ -30,7 +30,7 @@ static const gr_op made_op = {GR_FORMULA_FIELDS(made), .n_in = GR_ANY,
                               .attrs = attrs,          .index_spec_of = gr_formula_index_spec};
 
 static bool equals(const char *text, int n, const char *want) {
-  return (size_t)n == strlen(want) && !strncmp(text, want, strlen(want));
+  return (size_t)n == strlen(want) && (!n || !strncmp(text, want, strlen(want)));
 }
 
 static void lists(void) {

@@ -22,9 +22,8 @@ endif()
 set(GR_SANITIZE "" CACHE STRING "address,undefined or thread")
 if(GR_SANITIZE)
   add_compile_options(-fsanitize=${GR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  add_compile_options(-UNDEBUG)  # with assertions, as in a build of type Debug
-  add_link_options(-fsanitize=${GR_SANITIZE})
   add_compile_options(-UNDEBUG)  # with assertions, which the type of build may leave out
+  add_link_options(-fsanitize=${GR_SANITIZE})
 endif()
 option(GR_COVERAGE "count the lines that are run, for tools/coverage (gcov)" OFF)
 if(GR_COVERAGE)

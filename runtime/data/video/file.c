@@ -71,7 +71,7 @@ static gr_status decode(const gr_video_spec *s, const char *path, gr_video_frame
 #endif
 
 static gr_status open_compressed(gr_video *v, gr_video_file *f, gr_array *a) {
-  gr_video_frames d;
+  gr_video_frames d = {0};
   GR_TRY(decode(&v->spec, f->path, &d));
   f->decoded = d.pixels;
   *a = (gr_array){.file = f->path,

@@ -141,7 +141,7 @@ static void split_by_video(void) {
   char text[4096] = "path,label,frame\n";
   gr_dataset *d;
   for (int i = 0; i < 40; i++) {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "v%02d.npy", i);
     save_video(name, 6, i);
     snprintf(text + strlen(text), sizeof text - strlen(text), "%s,%d,1\n%s,%d,3\n", name, i % 2,

@@ -69,7 +69,7 @@ static uint32_t big(const unsigned char *p) {
 static uint32_t crc_of(const unsigned char *p, size_t n) {
   uint32_t rest = 0xffffffff;
   for (size_t i = 0; i < 8 * n; i++) {
-    uint32_t bit = (p[i / 8] >> (i % 8)) & 1u;
+    uint32_t bit = (uint32_t)p[i / 8] >> (i % 8) & 1;
     rest = (rest ^ bit) & 1 ? rest >> 1 ^ 0xedb88320 : rest >> 1;
   }
   return ~rest;
@@ -111,7 +111,7 @@ static unsigned char *stored(const unsigned char *p, size_t len, size_t *out_n) 
 
 static void png(int64_t k) {
   float *v = GR_NEW(arena, float, k *k);
-  for (int64_t i = 0; i < k * k; i++) v[i] = i / k == i % k ? 3 : i % k == 0 ? 1 : 0;
+  for (int64_t i = 0; i < k * k; i++) v[i] = i / k == i % k ? 3.0f : i % k == 0 ? 1.0f : 0.0f;
   gr_table t = matrix(k, k, v);
   gr_text out = gr_text_make(arena);
   int side;
