@@ -61,7 +61,7 @@ typedef struct spans {
 } spans;
 
 static spans spans_of(const gr_onednn_shape *s) {
-  spans p;
+  spans p = {0};
   for (int64_t i = 0; i < s->axes; i++) {
     int64_t k = 3 - s->axes + i;
     p.stride[i] = s->stride[k], p.pad[i] = s->pad[k], p.dilation[i] = s->dilation[k] - 1;
