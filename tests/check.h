@@ -4,7 +4,8 @@
 //   static void adds(void) { CHECK(1 + 1 == 2, "1 + 1 is %d", 1 + 1); }
 //   int main(int argc, char **argv) { return RUN(argc, argv, {"adds", adds}); }
 //
-// An argument picks the tests whose names contain it. SKIP says why and counts as skipped.
+// An argument picks the tests whose names contain it. SKIP says why and counts as skipped. Threads that a test begins
+// may check, too; where one would leave the test, which is on the stack of another, it ends the program.
 #pragma once
 #include <math.h>
 #include <setjmp.h>
@@ -21,8 +22,18 @@ typedef struct check_test {
 
 // One for all files of a test program, so that a check counts where it is called from another file.
 #define CHECK_SHARED __attribute__((weak))
-CHECK_SHARED int check_failed, check_checks, check_skipped;
+CHECK_SHARED _Atomic int check_failed, check_checks, check_skipped;
 CHECK_SHARED jmp_buf check_out;
+CHECK_SHARED _Thread_local bool check_first_thread;
+
+// Before main, in the thread that calls the tests.
+__attribute__((constructor)) static inline void check_begin(void) { check_first_thread = true; }
+
+// Ends the test, or in another thread the program.
+static inline _Noreturn void check_leave(void) {
+  if (!check_first_thread) exit(1);
+  longjmp(check_out, 1);
+}
 
 #define CHECK(cond, ...)                                                     \
   do {                                                                       \
@@ -45,7 +56,7 @@ CHECK_SHARED jmp_buf check_out;
       fprintf(stderr, "%s:%d: %s failed: ", __FILE__, __LINE__, #expr); \
       gr_status_print(stderr, must_);                                   \
       gr_status_drop(must_);                                            \
-      longjmp(check_out, 1);                                            \
+      check_leave();                                                    \
     }                                                                   \
   } while (0)
 
@@ -55,7 +66,7 @@ CHECK_SHARED jmp_buf check_out;
     fprintf(stderr, "  SKIPPED: ");       \
     fprintf(stderr, __VA_ARGS__);         \
     fputc('\n', stderr);                  \
-    longjmp(check_out, 1);                \
+    check_leave();                        \
   } while (0)
 
 // The worse of two deviations. What is no number is as far as can be: fmax and > pass over NaN.

@@ -31,7 +31,7 @@ static void golden_read_head(golden_head *h, char *text) {
   char *rest = text, *name = strtok_r(text, " \n", &rest);
   h->op = gr_op_find(name);
   CHECK(h->op, "%s:%d: there is no op '%s'", h->file, h->line, name);
-  if (!h->op) longjmp(check_out, 1);
+  if (!h->op) check_leave();
   CHECK(h->op->attr_size <= sizeof h->attr, "%s: too many attributes", name);
   gr_attr_defaults(h->op, h->attr);
   for (char *pair; (pair = strtok_r(NULL, " \n", &rest));) {

@@ -28,7 +28,7 @@ static exported read_back(void) {
   char *json = gr_arena_strndup(x.arena, x.text + 8, (size_t)head);
   bool ok = gr_json_read(x.arena, json, (size_t)head, &x.header, &why);
   CHECK(ok && x.header->kind == GR_JSON_OBJECT, "%s", ok ? "no object" : why.why);
-  if (!ok) longjmp(check_out, 1);
+  if (!ok) check_leave();
   return x;
 }
 
@@ -37,7 +37,7 @@ static const void *tensor(const exported *x, const char *name, const char *dtype
                           size_t bytes) {
   const gr_json *t = gr_json_get(x->header, name, GR_JSON_OBJECT);
   CHECK(t, "'%s' is not there", name);
-  if (!t) longjmp(check_out, 1);
+  if (!t) check_leave();
   const gr_json *range = gr_json_get(t, "data_offsets", GR_JSON_ARRAY);
   const gr_json *shape = gr_json_get(t, "shape", GR_JSON_ARRAY);
   int64_t begin = range->first->i, end = range->first->next->i;

@@ -12,7 +12,7 @@ static const char *write_file(const char *header, const void *data, size_t bytes
   snprintf(path, sizeof path, "%s/x.safetensors", dir);
   FILE *f = fopen(path, "wb");
   CHECK(f, "cannot write %s", path);
-  if (!f) longjmp(check_out, 1);
+  if (!f) check_leave();
   uint64_t len = strlen(header);
   for (int i = 0; i < 8; i++) fputc((int)(len >> (8 * i) & 255), f);
   fwrite(header, 1, len, f);

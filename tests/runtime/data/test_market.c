@@ -64,7 +64,7 @@ static const gr_data_table *table_of(const gr_dataset *d, const char *name) {
   for (int i = 0; i < n; i++)
     if (!strcmp(all[i].name, name)) return &all[i];
   CHECK(false, "there is no table %s", name);
-  longjmp(check_out, 1);
+  check_leave();
 }
 
 static void compare(const gr_dataset *d, const golden *all, int n, const char *name) {

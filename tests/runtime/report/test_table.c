@@ -86,7 +86,7 @@ static const unsigned char *chunk(const gr_text *png, const char *type, size_t *
     p += n + 12;
   }
   CHECK(false, "there is no chunk %s", type);
-  longjmp(check_out, 1);
+  check_leave();
 }
 
 // The bytes of stored blocks, whose checksum is verified.

@@ -33,7 +33,7 @@ static const gr_json **rows_of(const char *name, int *n) {
   for (char *l = strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest)) {
     bool read = gr_json_read(arena, l, strlen(l), &rows[(*n)++], &why);
     CHECK(read, "line %d of %s: %s", *n, name, read ? "" : why.why);
-    if (!read) longjmp(check_out, 1);
+    if (!read) check_leave();
   }
   return rows;
 }
