@@ -16,11 +16,12 @@ gr_onnx_graph *gr_onnx_graph_create(gr_arena *a, gr_onnx_graph *outer, const cha
   gr_onnx_graph *g = GR_NEW(a, gr_onnx_graph, 1);
   *g = (gr_onnx_graph){.arena = a, .outer = outer, .name = name};
   if (outer) {
-    g->names = outer->names, g->counter = outer->counter;
+    g->names = outer->names, g->taken = outer->taken, g->counter = outer->counter;
     return g;
   }
   g->names = GR_NEW(a, gr_map, 1);
-  *g->names = gr_map_make(a);
+  g->taken = GR_NEW(a, gr_map, 1);
+  *g->names = gr_map_make(a), *g->taken = gr_map_make(a);
   g->counter = GR_NEW(a, int, 1);
   return g;
 }
@@ -29,6 +30,7 @@ static gr_onnx_value *append(gr_onnx_graph *g, const char *name, const gr_type *
                              gr_onnx_value **first, gr_onnx_value **last) {
   gr_onnx_value *v = GR_NEW(g->arena, gr_onnx_value, 1);
   v->name = name, v->type = *t;
+  gr_map_put(g->taken, name, 1);
   *(*first ? &(*last)->next : first) = v;
   return *last = v;
 }
@@ -47,6 +49,7 @@ void gr_onnx_tensor_add(gr_onnx_graph *g, const char *name, const gr_type *t, co
   while (g->outer) g = g->outer;
   gr_onnx_tensor *x = GR_NEW(g->arena, gr_onnx_tensor, 1);
   *x = (gr_onnx_tensor){.name = name, .type = *t, .data = data};
+  gr_map_put(g->taken, name, 1);
   *(g->tensors ? &g->last_tensor->next : &g->tensors) = x;
   g->last_tensor = x;
   g->n_tensors++;
@@ -55,9 +58,12 @@ void gr_onnx_tensor_add(gr_onnx_graph *g, const char *name, const gr_type *t, co
 // ---- Nodes --------------------------------------------------------------------------------------
 
 const char *gr_onnx_name(gr_onnx_call *c, const char *word) {
-  const char *scope = c->scope ? c->scope : "";
-  return gr_arena_printf(c->graph->arena, "%s%s%s_%d", scope, *scope ? "/" : "", word,
-                         ++*c->graph->counter);
+  const char *scope = c->scope ? c->scope : "", *name;
+  do
+    name = gr_arena_printf(c->graph->arena, "%s%s%s_%d", scope, *scope ? "/" : "", word,
+                           ++*c->graph->counter);
+  while (gr_map_find(c->graph->taken, name, NULL));
+  return name;
 }
 
 void gr_onnx_results(gr_onnx_call *c, const char *op, int n_in, const char *const *in, int n_out,

@@ -37,6 +37,7 @@ typedef struct gr_onnx_tensor {
   const char *name;
   gr_type type;
   const void *data;
+  bool constant;          // the file says that it is no parameter
   const gr_value *state;  // of a model that is written: whose elements it has; `data` is NULL then
   struct gr_onnx_tensor *next;
 } gr_onnx_tensor;
@@ -78,6 +79,7 @@ struct gr_onnx_graph {
   gr_onnx_tensor *tensors, *last_tensor;
   int n_nodes, n_inputs, n_outputs, n_tensors;
   gr_map *names;  // of constants by what they hold; of the main graph
+  gr_map *taken;  // names that no node may have: of inputs, outputs and weights; of the main graph
   int *counter;   // of names, of all graphs
 };
 // An empty graph; outer: that it is the body of a node in, or NULL.

@@ -179,25 +179,26 @@ static void write_leaves(tracer *t, level *l) {
   }
 }
 
-static bool is_taken(const gr_onnx_graph *g, const char *name) {
-  for (const gr_onnx_value *v = g->inputs; v; v = v->next)
-    if (!strcmp(v->name, name)) return true;
-  for (const gr_onnx_tensor *x = g->tensors; x; x = x->next)
-    if (!strcmp(x->name, name)) return true;
-  return false;
+// A result has its own name, or NAME_out if an input or a weight is called NAME. No node has it.
+static const char **name_results(tracer *t, const gr_graph *g) {
+  const char **name = GR_NEW(t->arena, const char *, g->n_results + 1);
+  for (uint32_t i = 0; i < g->n_results; i++) {
+    name[i] = strchr(g->result_names[i], '.') + 1;
+    while (gr_map_find(t->main->taken, name[i], NULL))
+      name[i] = gr_arena_printf(t->arena, "%s_out", name[i]);
+    gr_map_put(t->main->taken, name[i], 1);
+  }
+  return name;
 }
 
-// A result has its own name, or NAME_out if an input or a weight is called NAME.
-static gr_status write_results(tracer *t, level *l) {
+static gr_status write_results(tracer *t, level *l, const char **names) {
   const gr_graph *g = l->graph[0];
   gr_onnx_call c = {.graph = t->main, .writer = &t->writer};
   for (uint32_t i = 0; i < g->n_results; i++) {
-    const char *name = strchr(g->result_names[i], '.') + 1;
-    if (is_taken(t->main, name)) name = gr_arena_printf(t->arena, "%s_out", name);
     GR_ONNX(&c, "Identity", l->name[g->results[i].id]);
-    if (!c.err) t->main->last_node->out[0] = name;
+    if (!c.err) t->main->last_node->out[0] = names[i];
     gr_type type = gr_at(g, g->results[i])->type;
-    name_sizes(t, l, g->results[i].id, gr_onnx_output(t->main, name, &type));
+    name_sizes(t, l, g->results[i].id, gr_onnx_output(t->main, names[i], &type));
   }
   return c.err;
 }
@@ -212,8 +213,9 @@ gr_status gr_onnx_trace(gr_arena *arena, const gr_model_request *request, gr_onn
   level l = {.to = t.main, .name = GR_NEW(arena, const char *, choices.graph[0]->n_values)};
   memcpy(l.graph, choices.graph, sizeof l.graph);
   write_leaves(&t, &l);
+  const char **names = name_results(&t, choices.graph[0]);
   GR_TRY(write_nodes(&t, &l));
-  GR_TRY(write_results(&t, &l));
+  GR_TRY(write_results(&t, &l, names));
   *out = t.main;
   return GR_OK;
 }

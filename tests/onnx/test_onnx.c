@@ -162,6 +162,22 @@ static const char *place(const Onnx__TensorProto *x, const char *key) {
 }
 
 // Weights go to the other file, one after the other, each at the begin of a page.
+// Names that weights and outputs have, as those of an imported model, are no node's.
+static void names(void) {
+  exported e = export_model(
+      "inputs:\n  x: {shape: [n, t, c]}\nnodes:\n  - w: {param: [c], name: Mul_2}\n"
+      "  - h: {mul: [x, w]}\n  - Mul_4: {mul: [h, h]}\n  - y: {mul: [Mul_4, h]}\n"
+      "predict: {Mul_4: Mul_4, y: y}\n");
+  MUST(e.status);
+  for (size_t i = 0; i < e.graph->n_node; i++)
+    for (size_t k = 0; k < i; k++)
+      CHECK(strcmp(e.graph->node[i]->output[0], e.graph->node[k]->output[0]) != 0,
+            "two nodes give '%s'", e.graph->node[i]->output[0]);
+  for (size_t i = 0; i < e.graph->n_node; i++)
+    CHECK(strcmp(e.graph->node[i]->output[0], "Mul_2") != 0, "a node has the name of a weight");
+  release(&e);
+}
+
 static void weights_beside(void) {
   static const int64_t count[] = {3000, 1000, 2000, 2}, offset[] = {0, 12288, 16384, 24576};
   exported e = export_beside(
@@ -305,7 +321,7 @@ static void all_ops(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"head", head}, {"values", values}, {"weights", weights},
+  return RUN(argc, argv, {"head", head}, {"values", values}, {"weights", weights}, {"names", names},
              {"weights_beside", weights_beside}, {"room", room}, {"same_bytes", same_bytes},
              {"fixed_size", fixed_size}, {"changing_sizes", changing_sizes}, {"loops", loops},
              {"errors", errors}, {"all_ops", all_ops});
