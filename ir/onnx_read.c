@@ -67,6 +67,10 @@ bool gr_read_is_own(const gr_onnx_reading *r, int var) {
   return var && v->data[0] && v->weight && v->uses <= 1 && !v->line;
 }
 
+void gr_read_keep(gr_onnx_reading *r, int var) {
+  if (r->vars[var].weight) r->vars[var].uses += 2;
+}
+
 bool gr_read_needs(gr_onnx_reading *r, int k) {
   uint32_t n;
   const char *name = r->node && k < r->node->n_out ? r->node->out[k] : "";

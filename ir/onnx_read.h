@@ -28,6 +28,7 @@ typedef struct gr_read_var {
   // The elements, where they are known: of weights, constants and what is computed from them.
   const void *data[GR_READ_CHOICES];
   bool weight;       // it is a weight of the file or made of one: it is trained
+  bool named;        // by the file, as a parameter: not by an exporter
   int uses, slices;  // of a weight of the file: how many nodes read it, and how many a part of it
   const char *name;  // of a weight, or what a result is called; NULL: none yet
   int line;          // 1 + index of the line that gives it; 0: none does yet
@@ -143,6 +144,9 @@ int gr_read_numbers(gr_onnx_reading *, int var, int most, int64_t (*out)[GR_READ
 bool gr_read_scalar(const gr_onnx_reading *, int var, double *out);
 // A known scalar f32.
 int gr_read_number(gr_onnx_reading *, double);
+// What is done with a weight from now on is done in the model, so that it has its shape in the
+// file.
+void gr_read_keep(gr_onnx_reading *, int var);
 // A weight that this node alone reads, so that a block may own it.
 bool gr_read_is_own(const gr_onnx_reading *, int var);
 

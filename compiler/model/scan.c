@@ -4,6 +4,7 @@
 //       scan:
 //         over: {x: t}                  # in the body, x is one step's slice
 //         carry: {h: zeros[n, dim]}     # or the name of a tensor to start from
+//         start: {h: first}             # that tensor in place of zeros, if it is given
 //         nodes: [...]                  # binding h again gives the next step's h
 //         yields: h                     # stacked along the same axis
 //         next: {h: other}              # if the next value has another name
@@ -16,7 +17,7 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
-static const char *const keys[] = {"over", "carry", "nodes", "yields",
+static const char *const keys[] = {"over", "carry", "start", "nodes",  "yields",
                                    "next", "last",  "until", "reverse"};
 
 typedef struct carry {
@@ -131,34 +132,58 @@ static gr_status zeros_shape(gr_build_context *a, gr_conf *c, gr_type *out, bool
   return gr_model_shape(a, list, out);
 }
 
+// What a carry starts as in place of zeros: an operand of the block around, if it is given.
+static gr_status start_of(writing *w, const char *name, const gr_type *zeros, gr_val *out) {
+  gr_build_context *a = w->a;
+  gr_conf *map = gr_conf_member(w->conf, "start"), *c = map ? gr_conf_member(map, name) : NULL;
+  const gr_binding *b;
+  char have[96], want[96];
+  if (!c) return GR_OK;
+  GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "the name of a tensor"));
+  GR_TRY(gr_model_resolve(a, c->text, c->loc, &b));
+  if (b->absent) return GR_OK;
+  GR_TRY(gr_model_value(a, c->text, c->loc, out));
+  if (gr_type_same(gr_model_type(a, *out), zeros)) return GR_OK;
+  return gr_fail(GR_ERR_TYPE, c->loc, "the carry '%s' is %s, and '%s', which starts it, %s", name,
+                 gr_type_text(zeros, want), c->text, gr_type_text(gr_model_type(a, *out), have));
+}
+
 static gr_status open_carry(writing *w, const char *name, gr_conf *c, carry *out) {
   gr_build_context *a = w->a;
   gr_type t = {.dtype = GR_F32};
   bool zeros;
   gr_val init = GR_NONE;
   GR_TRY(zeros_shape(a, c, &t, &zeros));
+  gr_frame *body = a->frame;
+  a->frame = w->outside;
+  if (zeros) GR_TRY(start_of(w, name, &t, &init));
   if (!zeros) {
-    gr_frame *body = a->frame;
-    a->frame = w->outside;
     GR_TRY(
         gr_model_expect(c, GR_CONF_TEXT, "the initial value of a carry (a name, or zeros[n, c])"));
     GR_TRY(gr_model_value(a, c->text, c->loc, &init));
-    a->frame = body;
   }
+  a->frame = body;
   *out = (carry){.name = name, .loc = c->key_loc};
-  out->leaf = zeros ? gr_loop_zero(&w->loop, t, name) : gr_loop_carry(&w->loop, init, name);
+  out->leaf = !gr_is(init) ? gr_loop_zero(&w->loop, t, name) : gr_loop_carry(&w->loop, init, name);
   gr_binding b = {.depth = a->depth + 1, .n = 1, .v = {out->leaf}};
   gr_model_bind(a, name, c->key_loc, &b);
   return GR_OK;
 }
 
+static gr_status unknown_carry(const writing *w, const char *name, gr_loc loc);
+static const carry *find_carry(const writing *w, const char *name);
+
 static gr_status open_carries(writing *w) {
-  gr_conf *map = gr_conf_member(w->conf, "carry");
-  if (!map) return GR_OK;
+  gr_conf *map = gr_conf_member(w->conf, "carry"), *start = gr_conf_member(w->conf, "start");
+  if (start) GR_TRY(gr_model_expect(start, GR_CONF_MAP, "start:"));
+  if (!map) return start ? unknown_carry(w, "start", start->key_loc) : GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "carry:"));
   w->carries = GR_NEW(w->a->arena, carry, map->n);
   for (int i = 0; i < map->n; i++)
     GR_TRY(open_carry(w, map->keys[i], map->items[i], &w->carries[w->n_carries++]));
+  for (int i = 0; start && i < start->n; i++)
+    if (!find_carry(w, start->keys[i]))
+      return unknown_carry(w, start->keys[i], start->items[i]->key_loc);
   return GR_OK;
 }
 

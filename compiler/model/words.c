@@ -102,6 +102,7 @@ static const struct {
     {"residual", "add"},
     {"rsqrt", "pow"},
     {"scaled_dot_product_attention", "attention"},
+    {"scatter", "scatter_add"},
     {"smooth_l1_loss", "huber"},
     {"squeeze", "reshape"},
     {"start", "from"},

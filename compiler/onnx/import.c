@@ -92,7 +92,8 @@ static void read_weight(gr_onnx_reading *r, const gr_onnx_tensor *t, const gr_ma
   gr_map_find(slices, t->name, &parts);
   gr_read_var *var = &r->vars[v];
   var->name = gr_onnx_word(r->arena, name, "_.-", "weight");
-  var->weight = is_trained(t), var->uses = (int)uses, var->slices = (int)parts;
+  var->weight = is_trained(t) && !t->constant, var->uses = (int)uses, var->slices = (int)parts;
+  var->named = is_named(t->name);
   gr_read_bind(r, t->name, v, false);
 }
 

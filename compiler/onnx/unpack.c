@@ -265,12 +265,31 @@ static gr_status check_names(const unpacking *u, const gr_onnx_graph *g) {
   return GR_OK;
 }
 
-static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_graph *to) {
+// What torch.export has found an initializer to be: PARAMETER, BUFFER or CONSTANT_TENSOR.
+static bool is_parameter(const Onnx__ValueInfoProto *v) {
+  for (size_t i = 0; i < v->n_metadata_props; i++) {
+    const Onnx__StringStringEntryProto *p = v->metadata_props[i];
+    if (p->key && !strcmp(p->key, "pkg.torch.export.graph_signature.InputSpec.kind"))
+      return !p->value || !strcmp(p->value, "PARAMETER");
+  }
+  return true;
+}
+
+static gr_status tensors(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_graph *to) {
+  gr_map constant = gr_map_make(u->arena);
+  for (size_t i = 0; i < g->n_value_info; i++)
+    if (!is_parameter(g->value_info[i])) gr_map_put(&constant, copy(u, g->value_info[i]->name), 1);
   for (size_t i = 0; i < g->n_initializer; i++) {
     gr_onnx_tensor *t = NULL;
     GR_TRY(tensor(u, g->initializer[i], &t));
     gr_onnx_tensor_add(to, t->name, &t->type, t->data);
+    to->last_tensor->constant = gr_map_find(&constant, t->name, NULL);
   }
+  return GR_OK;
+}
+
+static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_graph *to) {
+  GR_TRY(tensors(u, g, to));
   for (size_t i = 0; i < g->n_input; i++)
     if (!is_weight(g, g->input[i]->name)) GR_TRY(value(u, g->input[i], to, true));
   for (size_t i = 0; i < g->n_output; i++) GR_TRY(value(u, g->output[i], to, false));

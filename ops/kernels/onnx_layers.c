@@ -43,6 +43,7 @@ int gr_read_product(gr_onnx_reading *r, int x, int w) {
 
 int gr_read_linear(gr_onnx_reading *r, int x, int w, int b) {
   if (r->err || !gr_read_is_own(r, w) || gr_read_type(r, w)->rank != 2) return 0;
+  if (r->vars[w].named && !gr_read_path(r, w, "weight")) return 0;  // it keeps its name
   int64_t n = gr_read_type(r, w)->dim[0];
   if ((b && !is_vector_of(r, b, n)) || gr_read_type(r, x)->rank < 2) return 0;
   int wide = unflattened(r, x);

@@ -97,9 +97,28 @@ void gr_read_pool(gr_onnx_reading *, const gr_op *, const char *count_include_pa
 void gr_group_norm_read(gr_onnx_reading *);
 // The same of an InstanceNormalization.
 void gr_instance_norm_read(gr_onnx_reading *);
-void gr_gather_read(gr_onnx_reading *);           // reads a Gather
-void gr_gather_nd_read(gr_onnx_reading *);        // a GatherND
-void gr_gather_elements_read(gr_onnx_reading *);  // a GatherElements
+void gr_einsum_read(gr_onnx_reading *);            // reads an Einsum
+void gr_gather_read(gr_onnx_reading *);            // a Gather
+void gr_gather_nd_read(gr_onnx_reading *);         // a GatherND
+void gr_gather_elements_read(gr_onnx_reading *);   // a GatherElements
+void gr_scatter_nd_read(gr_onnx_reading *);        // a ScatterND
+void gr_scatter_elements_read(gr_onnx_reading *);  // a ScatterElements
+// A known value at known indices [..., k], of its first k axes, which is known.
+int gr_read_known_at(gr_onnx_reading *, int x, int ids);
+// Elements of x at such indices.
+int gr_read_places(gr_onnx_reading *, int x, int ids);
+// The second index of pairs whose first is the sample, as x[arange(n), i] takes them; 0: they are
+// not.
+int gr_read_second_of_pairs(const gr_onnx_reading *, int x, int pairs);
+// y[s, j, ...] = x[s, id[s, j], ...], where `pairs` are (s, id).
+int gr_read_of_samples(gr_onnx_reading *, int x, int pairs, int id);
+// An index of an axis of that size, counted from its end if it is negative; refuses others.
+int64_t gr_read_index(gr_onnx_reading *, int64_t i, int64_t size);
+// A known value, of which the elements by choice are borrowed.
+int gr_read_known_by_choice(gr_onnx_reading *, const gr_type type[GR_READ_CHOICES],
+                            const void *const data[GR_READ_CHOICES]);
+// The axis of known indices [..., k] along which the j-th change; -1: none; -2: more than one.
+int gr_read_index_axis(const gr_onnx_reading *, int ids, int j);
 // n[c] elements of an axis at those indices, by choice: those that follow each other are a slice,
 // others rows of a product, which must be the same in all sizes.
 int gr_read_elements(gr_onnx_reading *, int x, int axis, const int64_t *n,

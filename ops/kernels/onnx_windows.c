@@ -184,7 +184,10 @@ void gr_read_pool(gr_onnx_reading *r, const gr_op *op, const char *count_include
   gr_read_only(r, "storage_order", 0);
   if (r->err || !gr_read_window(r, x, axes, NULL, &w)) return;
   for (int i = 0; i < axes; i++) {
-    if (w.dilation[i] != 1) gr_read_refuse(r, "has windows with gaps (dilations)");
+    if (w.dilation[i] != 1) {
+      gr_read_refuse(r, "has windows with gaps (dilations)");
+      r->err = gr_hint(r->err, "in the model, write F.unfold(x, kernel, dilation), and its amax");
+    }
     uneven |= w.pad[i] != w.after[i];
   }
   bool wider = ceil && extends(r, x, &w, more),

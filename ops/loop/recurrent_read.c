@@ -18,7 +18,9 @@ static const kind rnn = {"rnn", "rnn_layer", 1, {0}};
 
 typedef struct layer {
   const kind *kind;
-  int x, part[3];  // [n, t, c]; W, R and B
+  int x, part[3];  // [n, t, c]; W, R and B, which may be 0
+  int start[2];    // what it starts at: its state and its cell, 0: zeros
+  bool cells;      // what the cell holds in the end is a result
   int64_t hidden, layer;
   int directions;
   bool reverse, batch_first;
@@ -42,12 +44,41 @@ static int gates(gr_onnx_reading *r, const layer *m, int part, int d, int64_t fi
   return v;
 }
 
-static int direction(gr_onnx_reading *r, const layer *m, int d) {
+// Direction d of what the layer starts at, [n, hidden].
+static int start_of(gr_onnx_reading *r, const layer *m, int k, int d) {
+  int64_t first[GR_READ_CHOICES], one[GR_READ_CHOICES], sizes[2][GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    first[c] = d, one[c] = 1;
+    sizes[0][c] = r->vars[m->x].type[c].dim[0], sizes[1][c] = m->hidden;
+  }
+  int v = gr_read_slice(r, m->start[k], m->batch_first ? 1 : 0, first, one);
+  return gr_read_reshape(r, v, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+}
+
+// Gives the block that was emitted last its operands, and a second result for what its cell holds.
+static void complete(gr_onnx_reading *r, const layer *m, int d, const int *start, int *cell) {
+  gr_read_line *l = &r->lines[r->n_lines - 1];
+  int *in = GR_NEW(r->arena, int, 3);
+  in[0] = m->x, in[1] = start[0], in[2] = start[1];
+  l->path = m->path;  // layers of one path differ by their number
+  l->in = in, l->n_in = !start[0] ? 1 : !start[1] ? 2 : 3;
+  if (!m->cells) return;
+  gr_type type[GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES; c++)
+    type[c] =
+        (gr_type){.dtype = GR_F32, .rank = 2, .dim = {r->vars[m->x].type[c].dim[0], m->hidden}};
+  cell[d] = gr_read_var_add(r, type);
+  l->n_out = 2, r->vars[cell[d]].line = r->n_lines, r->vars[cell[d]].result = 1;
+}
+
+static int direction(gr_onnx_reading *r, const layer *m, int d, int *cell) {
   bool backward = d == 1 || m->reverse;
   const char *end = gr_arena_printf(r->arena, "_l%d%s", (int)m->layer, d ? "_reverse" : "");
   const char *words[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
   gr_read_part part[4];
-  for (int k = 0; k < 4; k++) {
+  int start[2] = {0}, n_parts = m->part[2] ? 4 : 2;
+  for (int k = 0; k < 2 && m->start[k]; k++) start[k] = start_of(r, m, k, d);
+  for (int k = 0; k < n_parts; k++) {
     bool bias = k > 1;
     part[k].suffix = gr_arena_printf(r->arena, "%s%s", words[k], end);
     part[k].var = gates(r, m, bias ? 2 : k, d, k == 3 ? m->kind->gates * m->hidden : 0);
@@ -60,17 +91,18 @@ static int direction(gr_onnx_reading *r, const layer *m, int d) {
       {"layer", m->layer ? gr_arena_printf(r->arena, "%lld", (long long)m->layer) : NULL},
       {"suffix", d ? "_reverse" : NULL},
       {"reverse", backward ? "true" : NULL},
+      {"bias", m->part[2] ? NULL : "false"},
       m->more};
-  int y = gr_read_block(r, m->kind->block, m->path, m->x, type, 5, s, 4, part);
-  if (y) r->lines[r->n_lines - 1].path = m->path;  // layers of one path differ by their number
+  const char *block = m->cells ? "lstm_states" : m->kind->block;
+  int y = gr_read_block(r, block, m->path, m->x, type, 6, s, n_parts, part);
+  if (y) complete(r, m, d, start, cell);
   return y;
 }
 
-static bool is_zero(gr_onnx_reading *r, int k) {
-  int v = gr_read_in(r, k, false);
+static bool is_zero(const gr_onnx_reading *r, int v) {
   const gr_read_var *x = &r->vars[v];
   if (!v) return true;
-  if (!x->data[0] || x->type[0].dtype != GR_F32) return false;
+  if (!x->data[0] || x->weight) return false;
   for (int64_t i = 0, n = gr_type_count(&x->type[0]); i < n; i++)
     if (((const float *)x->data[0])[i] != 0) return false;
   return true;
@@ -82,21 +114,39 @@ static bool has_shape(const gr_onnx_reading *r, int v, int rank, int64_t a, int6
          t->dim[1] == b && (rank == 2 || t->dim[2] == c);
 }
 
+// Operand k, a first state; zeros need none, unless the other one is there.
+static void read_start(gr_onnx_reading *r, layer *m) {
+  bool zeros = true;
+  int64_t n = gr_read_type(r, m->x)->dim[m->batch_first ? 0 : 1];
+  for (int k = 0; k < 2 && !r->err; k++) {
+    m->start[k] = gr_read_in(r, 5 + k, false);
+    zeros &= is_zero(r, m->start[k]);
+    const gr_type *t = gr_read_type(r, m->start[k]);
+    bool fits = t->rank == 3 && t->dim[m->batch_first] == m->directions &&
+                t->dim[!m->batch_first] == n && t->dim[2] == m->hidden;
+    if (m->start[k] && !fits) gr_read_refuse(r, "has a first state of another shape");
+  }
+  if (!zeros && m->start[1] && !m->start[0])
+    gr_read_refuse(r, "has a first cell state without a first state");
+  if (!zeros && m->kind == &lstm && !m->start[1])
+    gr_read_refuse(r, "has a first state without a first cell state");
+  if (zeros) m->start[0] = m->start[1] = 0;
+}
+
 static bool open(gr_onnx_reading *r, layer *m) {
   const char *way = gr_read_text(r, "direction", "forward");
   m->hidden = gr_read_int(r, "hidden_size", 0), m->batch_first = gr_read_int(r, "layout", 0);
   m->directions = strcmp(way, "bidirectional") ? 1 : 2, m->reverse = !strcmp(way, "reverse");
   m->x = gr_read_in(r, 0, true);
-  for (int k = 0; k < 3; k++) m->part[k] = gr_read_in(r, k + 1, true);
+  for (int k = 0; k < 3; k++) m->part[k] = gr_read_in(r, k + 1, k < 2);
   if (gr_read_in(r, 4, false)) {
     gr_read_refuse(r, "has a length for each sample; it is read with as many steps for all");
     r->err = gr_hint(r->err,
                      "export the model without pack_padded_sequence, and leave the steps of "
                      "padding out behind the layer, as by a mask");
   }
-  if (gr_read_in(r, 7, false) || !is_zero(r, 5) || !is_zero(r, 6))
-    gr_read_refuse(r, "has peepholes or a first state that is not zero");
-  if (gr_read_needs(r, 2)) gr_read_refuse(r, "gives its last cell state");
+  if (gr_read_in(r, 7, false)) gr_read_refuse(r, "has peepholes");
+  m->cells = gr_read_needs(r, 2);
   if (r->err) return false;
   if (gr_read_type(r, m->x)->rank != 3) gr_read_refuse(r, "is not over sequences");
   int64_t d = m->directions, h = m->hidden, c = gr_read_type(r, m->x)->dim[2];
@@ -104,8 +154,9 @@ static bool open(gr_onnx_reading *r, layer *m) {
   int64_t rows = r->err ? 0 : m->kind->gates * h;
   if (!r->err &&
       (!has_shape(r, m->part[0], 3, d, rows, c) || !has_shape(r, m->part[1], 3, d, rows, h) ||
-       !has_shape(r, m->part[2], 2, d, 2 * rows, 0)))
+       (m->part[2] && !has_shape(r, m->part[2], 2, d, 2 * rows, 0))))
     gr_read_refuse(r, "has weights that are computed, shared, or of another shape");
+  if (!r->err) read_start(r, m);
   return !r->err;
 }
 
@@ -128,6 +179,23 @@ static int joined(gr_onnx_reading *r, const layer *m, const int *y, int rank, in
   return m->directions == 1 ? in[0] : gr_read_emit(r, &gr_op_concat, 2, in, 1, &s);
 }
 
+// Result k: of all directions, what they have in the end, [n, 1, hidden] of each.
+static void give(gr_onnx_reading *r, const layer *m, int k, const int *end) {
+  int z = joined(r, m, end, 3, 0);  // [directions, n, hidden]
+  gr_read_out(r, k, m->batch_first ? gr_read_transpose(r, z, (const int64_t[]){1, 0, 2}) : z,
+              false);
+}
+
+static void give_cells(gr_onnx_reading *r, const layer *m, int *cell) {
+  int64_t sizes[3][GR_READ_CHOICES];
+  for (int d = 0; d < m->directions && !r->err; d++) {
+    for (int c = 0; c < GR_READ_CHOICES; c++)
+      sizes[0][c] = r->vars[cell[d]].type[c].dim[0], sizes[1][c] = 1, sizes[2][c] = m->hidden;
+    cell[d] = gr_read_reshape(r, cell[d], 3, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  }
+  give(r, m, 2, cell);
+}
+
 static void give_last(gr_onnx_reading *r, const layer *m, const int *y) {
   int end[2];
   for (int d = 0; d < m->directions && !r->err; d++) {
@@ -137,13 +205,11 @@ static void give_last(gr_onnx_reading *r, const layer *m, const int *y) {
       start[c] = first ? 0 : r->vars[y[d]].type[c].dim[1] - 1, size[c] = 1;
     end[d] = gr_read_slice(r, y[d], 1, start, size);
   }
-  int z = joined(r, m, end, 3, 0);  // [directions, n, hidden]
-  gr_read_out(r, 1, m->batch_first ? gr_read_transpose(r, z, (const int64_t[]){1, 0, 2}) : z,
-              false);
+  give(r, m, 1, end);
 }
 
 static void read(gr_onnx_reading *r, layer m) {
-  int y[2] = {0};
+  int y[2] = {0}, cell[2] = {0};
   uint32_t layers = 0;
   if (!open(r, &m)) return;
   const char *name = r->vars[m.part[0]].name, *end = name ? strstr(name, ".weight_ih_l") : NULL;
@@ -154,11 +220,12 @@ static void read(gr_onnx_reading *r, layer m) {
   gr_map_put(&r->paths, key, layers + 1);
   m.layer = layers;
   if (!m.batch_first) m.x = gr_read_transpose(r, m.x, (const int64_t[]){1, 0, 2});
-  for (int d = 0; d < m.directions; d++) y[d] = direction(r, &m, d);
+  for (int d = 0; d < m.directions; d++) y[d] = direction(r, &m, d, cell);
   int all = joined(r, &m, y, 4, 2);
   gr_read_out(r, 0, m.batch_first ? all : gr_read_transpose(r, all, (const int64_t[]){1, 2, 0, 3}),
               false);
   if (gr_read_needs(r, 1)) give_last(r, &m, y);
+  if (m.cells) give_cells(r, &m, cell);
 }
 
 void gr_lstm_read(gr_onnx_reading *r) {

@@ -22,9 +22,24 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_mul(g->b, g->dy[0], slope);
 }
 
+// A number to the power of x, e^(x ln b).
+static bool read_exponential(gr_onnx_reading *r) {
+  double base = 0, exponent;
+  bool last;
+  int x = gr_read_as_is(r, 1, &last);
+  if (gr_read_scalar(r, x, &exponent) || !gr_read_scalar(r, gr_read_in(r, 0, true), &base))
+    return false;
+  if (base <= 0) gr_read_refuse(r, "has a base of %g; only one above 0 is read", base);
+  const char *by = gr_arena_printf(r->arena, "%.17g", log(base));
+  x = GR_READ(r, &gr_op_scale, gr_read_cast(r, x, true), {"by", by});
+  gr_read_out(r, 0, GR_READ_ONE(r, &gr_op_exp, x), last);
+  return true;
+}
+
 static void read_pow(gr_onnx_reading *r) {
   double exponent = 0;
   bool last;
+  if (read_exponential(r)) return;
   int x = gr_read_as_is(r, 0, &last);
   if (!gr_read_scalar(r, gr_read_in(r, 1, true), &exponent))
     gr_read_refuse(r, "has an exponent that is no constant");

@@ -1,6 +1,7 @@
 // top_k.c - the k largest elements of the last axis and their indices.
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
@@ -21,7 +22,7 @@ static gr_status infer(gr_op_call *s) {
 
 static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type;
-  if (gr_is(g->dy[0])) g->dx[0] = gr_gather_grad(g->b, g->dy[0], g->y[1], gr_last(&x));
+  if (gr_is(g->dy[0])) g->dx[0] = gr_scatter_add(g->b, g->dy[0], g->y[1], gr_last(&x));
 }
 
 // Elements are ordered by value, largest first, and then by index; NaN is last, as -infinity is.
@@ -66,6 +67,26 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[1] = gr_onnx_cast(c, c->out[1], gr_onnx_dtype(GR_I32));
 }
 
+// Other axes are moved to the end and back; the least are the largest of -x.
+static void read(gr_onnx_reading *r) {
+  int64_t k[1][GR_READ_CHOICES];
+  int x = gr_read_in(r, 0, true);
+  bool least = !gr_read_int(r, "largest", 1);
+  gr_read_int(r, "sorted", 1);  // without it any order will do
+  if (gr_read_numbers(r, gr_read_in(r, 1, true), 1, k) != 1)
+    gr_read_refuse(r, "has a number of elements that the data decide");
+  if (!r->err && (gr_read_is_known(r, x) || !gr_dtypes[gr_read_type(r, x)->dtype].is_float))
+    gr_read_refuse(r, "is of constants or whole numbers; cast them to floats");
+  if (r->err) return;
+  int axis = gr_read_axis(r, gr_read_int(r, "axis", -1), gr_read_type(r, x)->rank);
+  x = gr_read_swap_last(r, least ? GR_READ_ONE(r, &gr_op_neg, x) : x, axis);
+  int y = GR_READ(r, &gr_op_top_k, x, GR_READ_NUMBER("k", k));
+  if (r->err) return;
+  gr_read_out(r, 1, gr_read_swap_last(r, y + 1, axis), false);
+  y = gr_read_swap_last(r, least ? GR_READ_ONE(r, &gr_op_neg, y) : y, axis);
+  gr_read_out(r, 0, y, false);
+}
+
 static const gr_attr attrs[] = {GR_ATTR(struct top_k, k, GR_ATTR_INT, NULL, "how many"), {0}};
 static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(struct top_k){2}},
@@ -92,5 +113,6 @@ const gr_op gr_op_top_k = {
     .cpu = top_k_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"TopK", read}),
     .cases = cases,
 };

@@ -10,7 +10,7 @@ void gr_batch_norm_read(gr_onnx_reading *r) {
   bool alone = true;
   for (int k = 0; k < 4; k++) {
     parts[k] = (gr_read_part){suffix[k], gr_read_in(r, k + 1, true)};
-    alone &= gr_read_is_own(r, parts[k].var);
+    alone &= k < 2 ? gr_read_is_own(r, parts[k].var) : gr_read_is_known(r, parts[k].var);
   }
   // Matrices [n, c] have their channels last.
   const gr_read_binding *b = r->err ? NULL : gr_read_find(r, r->node->in[0]);

@@ -235,11 +235,21 @@ static int read_block(gr_onnx_reading *r, int axes, const gr_read_windows *w, in
                        parts);
 }
 
+// A bias of zeros that is no parameter: exporters write one where a layer has none.
+static bool is_none(const gr_onnx_reading *r, int b) {
+  const gr_read_var *v = &r->vars[b];
+  bool zeros = b && v->data[0] && !v->weight && v->type[0].dtype == GR_F32;
+  for (int64_t i = 0; zeros && i < gr_type_count(&v->type[0]); i++)
+    zeros = ((const float *)v->data[0])[i] == 0;
+  return zeros;
+}
+
 void gr_conv_read(gr_onnx_reading *r) {
   gr_read_windows w;
   gr_type type[GR_READ_CHOICES];
   int in[] = {gr_read_in_last(r, 0), gr_read_in(r, 1, true), gr_read_in(r, 2, false)};
   int64_t groups = gr_read_int(r, "group", 1);
+  if (is_none(r, in[2])) in[2] = 0;
   int axes = r->err ? 0 : gr_read_type(r, in[0])->rank - 2, n = in[2] ? 3 : 2;
   if (!r->err && !op_of(axes)) gr_read_refuse(r, "has %d axes of space", axes);
   if (!r->err && gr_read_type(r, in[1])->rank != axes + 2)

@@ -185,10 +185,11 @@ static int read_linear(gr_onnx_reading *r, int x, int w, int b) {
   return b ? GR_READ_TWO(r, &gr_op_add, y, b) : y;
 }
 
-// A weight [in, out] with a layer's name, which no exporter has turned: its state dict has it so.
+// A weight [in, out] with a parameter's name, which no exporter has turned: its state dict has it
+// so.
 static bool is_in_out(gr_onnx_reading *r, int w) {
   return !r->err && gr_read_is_own(r, w) && gr_read_type(r, w)->rank == 2 && !r->vars[w].turned &&
-         gr_read_path(r, w, "weight");
+         (r->vars[w].named || gr_read_path(r, w, "weight"));
 }
 
 static int read_turned(gr_onnx_reading *r, int x) {
@@ -199,15 +200,22 @@ static int read_turned(gr_onnx_reading *r, int x) {
   return r->err ? 0 : gr_read_transpose(r, x, perm);
 }
 
+static int times(gr_onnx_reading *r, int x, double by) {
+  const char *text = gr_arena_printf(r->arena, "%.9g", by);
+  return by == 1 ? x : GR_READ(r, &gr_op_scale, x, {"by", text});
+}
+
 static void read_gemm(gr_onnx_reading *r) {
   int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true), b = gr_read_in(r, 2, false);
   if (gr_read_int(r, "transA", 0)) x = read_turned(r, x);
   bool turns = !gr_read_int(r, "transB", 0), keeps = turns && is_in_out(r, w);
   if (turns && !keeps) w = read_turned(r, w);
-  if (gr_read_float(r, "alpha", 1) != 1 || (gr_read_float(r, "beta", 1) != 1 && b))
-    gr_read_refuse(r, "has an alpha or a beta that is not 1");
-  int y = keeps ? gr_read_product(r, x, w) : read_linear(r, x, w, b);
-  gr_read_out(r, 0, keeps && b ? GR_READ_TWO(r, &gr_op_add, y, b) : y, false);
+  double alpha = gr_read_float(r, "alpha", 1), beta = gr_read_float(r, "beta", 1);
+  bool apart = keeps || alpha != 1 || beta != 1;  // the product, and what is added
+  if (beta == 0) b = 0;
+  int y = keeps ? gr_read_product(r, x, w) : read_linear(r, x, w, apart ? 0 : b);
+  y = times(r, y, alpha);
+  gr_read_out(r, 0, apart && b ? GR_READ_TWO(r, &gr_op_add, y, times(r, b, beta)) : y, false);
 }
 
 // One of two values of matrices in the other's leading axes, where those of its own are 1 or fewer.
@@ -226,12 +234,25 @@ static int spread(gr_onnx_reading *r, int x, int other) {
   return gr_read_expand(r, x, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
 }
 
+// A vector is a matrix of one row or one column, whose axis the product is left without.
+static int as_matrix(gr_onnx_reading *r, int x, bool column) {
+  int64_t sizes[2][GR_READ_CHOICES];
+  if (r->err || gr_read_type(r, x)->rank != 1) return x;
+  for (int c = 0; c < GR_READ_CHOICES; c++)
+    sizes[column][c] = 1, sizes[!column][c] = r->vars[x].type[c].dim[0];
+  gr_read_keep(r, x);
+  return gr_read_reshape(r, x, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+}
+
 // W may have been turned before: [in, out] that nothing but this reads is kept as [out, in].
 static void read_matmul(gr_onnx_reading *r) {
-  int x = gr_read_in(r, 0, true), w = gr_read_in(r, 1, true);
+  bool keep[GR_MAX_RANK];
+  int first = gr_read_in(r, 0, true), second = gr_read_in(r, 1, true);
+  int x = as_matrix(r, first, false), w = as_matrix(r, second, true);
+  bool row = x != first, column = w != second;
   if (r->err) return;
   if (gr_read_type(r, x)->rank < 2 || gr_read_type(r, w)->rank < 2)
-    gr_read_refuse(r, "has an operand that is a vector");
+    gr_read_refuse(r, "has an operand that is one number");
   if (!r->err && gr_read_type(r, x)->rank > 2 && gr_read_type(r, w)->rank > 2) {
     int wide = spread(r, x, w);
     w = spread(r, w, x), x = wide;
@@ -239,7 +260,10 @@ static void read_matmul(gr_onnx_reading *r) {
   bool layer = !r->err && gr_read_type(r, w)->rank == 2 && gr_read_is_own(r, w);
   int y = layer && !is_in_out(r, w) ? read_linear(r, x, read_turned(r, w), 0)
                                     : GR_READ_TWO(r, &gr_op_matmul, x, w);
-  gr_read_out(r, 0, y, false);
+  if (r->err) return;
+  for (int d = 0, n = gr_read_type(r, y)->rank; d < n; d++)
+    keep[d] = !(d == n - 2 && row) && !(d == n - 1 && column);
+  gr_read_out(r, 0, gr_read_squeeze(r, y, keep), false);
 }
 
 static const gr_attr attrs[] = {
@@ -295,6 +319,7 @@ const gr_op gr_op_matmul = {
     .gpu = gpu,
     .amp = GR_AMP_NARROW,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"Gemm", read_gemm}, {"MatMul", read_matmul}),
+    .from_onnx =
+        GR_FROM_ONNX({"Gemm", read_gemm}, {"MatMul", read_matmul}, {"Einsum", gr_einsum_read}),
     .cases = cases,
 };

@@ -1,22 +1,24 @@
-// gather.c - elements of the last axis by their index, and the gradient, which adds to them.
+// gather.c - elements of the last axis by their index, and scatter_add, which adds to them: each is
+// the gradient of the other.
 #include "ops/kernels/gpu.h"
+#include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
-struct gather_grad {
+struct scatter_add {
   int64_t size;
 };
 
 static gr_status infer(gr_op_call *s) { return gr_require_ints(s, 1, "indices"); }
 
-gr_val gr_gather_grad(gr_builder *b, gr_val dy, gr_val ids, int64_t size) {
-  return GR_EMIT(b, &gr_op_gather_grad, &(struct gather_grad){size}, dy, ids);
+gr_val gr_scatter_add(gr_builder *b, gr_val dy, gr_val ids, int64_t size) {
+  return GR_EMIT(b, &gr_op_scatter_add, &(struct scatter_add){size}, dy, ids);
 }
 
 static void grad(const gr_grad *g) {
   gr_type x = gr_at(g->b->g, g->x[0])->type;
-  if (g->want[0]) g->dx[0] = gr_gather_grad(g->b, g->dy[0], g->x[1], gr_last(&x));
+  if (g->want[0]) g->dx[0] = gr_scatter_add(g->b, g->dy[0], g->x[1], gr_last(&x));
 }
 
 static gr_status check(const gr_launch *l, int64_t size) {
@@ -77,14 +79,18 @@ const gr_op gr_op_gather = {
     .cases = cases,
 };
 
-// ---- The gradient: dx[..., v] is the sum of dy[..., j] where indices[..., j] = v --------------
+// ---- What gather's gradient is: y[..., v] is the sum of x[..., j] where indices[..., j] = v -----
 
-static gr_status grad_infer(gr_op_call *s) {
-  s->out[0].dim[s->out[0].rank - 1] = ((const struct gather_grad *)s->attr)->size;
+static gr_status scatter_infer(gr_op_call *s) {
+  s->out[0].dim[s->out[0].rank - 1] = ((const struct scatter_add *)s->attr)->size;
   return infer(s);
 }
 
-static gr_status grad_cpu(const gr_launch *l) {
+static void scatter_grad(const gr_grad *g) {
+  if (g->want[0]) g->dx[0] = GR_EMIT(g->b, &gr_op_gather, NULL, g->dy[0], g->x[1]);
+}
+
+static gr_status scatter_cpu(const gr_launch *l) {
   int64_t size = gr_last(l->out_type), many = gr_last(l->in_type);
   GR_TRY(check(l, size));
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
@@ -105,39 +111,54 @@ static void scatter(void *arg, int64_t begin, int64_t end) {
     dx[i / many * size + ((const int32_t *)l->in[1])[i]] += ((const float *)l->in[0])[i];
 }
 
-static gr_status grad_run_fast(const gr_launch *l) {
+static gr_status scatter_run_fast(const gr_launch *l) {
   GR_TRY(check(l, gr_last(l->out_type)));
   gr_parallel(l, gr_rows(l->out_type), 1 + 16384 / gr_last(l->out_type), scatter, (void *)l);
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_fast : NULL; }
+static gr_kernel scatter_fast(const gr_op_call *s) {
+  return gr_is_f32(s) ? scatter_run_fast : NULL;
+}
 
-static gr_status grad_gpu(gr_gpu_call *g) {
+static gr_status scatter_gpu(gr_gpu_call *g) {
   kernel(g, "gather_grad", gr_last(g->call->out), gr_last(g->call->in));
   return GR_OK;
 }
 
-static const gr_attr grad_attrs[] = {
-    GR_ATTR(struct gather_grad, size, GR_ATTR_INT, NULL, "size of the last axis of the result"),
+static void to_onnx(gr_onnx_call *c) {
+  const char *zero = gr_onnx_number(c, c->call[0]->out[0].dtype, 0);
+  const char *zeros = GR_ONNX(c, "Expand", zero, gr_onnx_out_shape(c, 0, false));
+  c->out[0] = GR_ONNX(c, "ScatterElements", zeros, c->in[1], c->in[0]);
+  gr_onnx_int(c, "axis", -1);
+  gr_onnx_text(c, "reduction", "add");
+}
+
+static const gr_attr scatter_attrs[] = {
+    GR_ATTR(struct scatter_add, size, GR_ATTR_INT, NULL, "size of the last axis of the result"),
     {0}};
-static const gr_case grad_cases[] = {
-    {{"f32[5,2]", "i32[5,2]"}, .attr = &(struct gather_grad){6}, .fill = "ni"},
-    {{"f32[2,3,9]", "i32[2,3,9]"}, .attr = &(struct gather_grad){5}, .fill = "ni"},
+static const gr_case scatter_cases[] = {
+    {{"f32[5,2]", "i32[5,2]"}, .attr = &(struct scatter_add){6}, .fill = "ni"},
+    {{"f32[2,3,9]", "i32[2,3,9]"}, .attr = &(struct scatter_add){5}, .fill = "ni"},
     {{0}},
 };
 
-const gr_op gr_op_gather_grad = {
-    .name = "gather_grad",
-    .doc = "Adds each element of dy to the element of the last axis that its index selects.",
+const gr_op gr_op_scatter_add = {
+    .name = "scatter_add",
+    .doc =
+        "Zeros, to which each element of x is added at its index of the last axis: "
+        "y[..., indices[..., j]] += x[..., j].",
     .n_in = 2,
     .n_out = 1,
-    .attr_size = sizeof(struct gather_grad),
-    .attrs = grad_attrs,
+    .attr_size = sizeof(struct scatter_add),
+    .attrs = scatter_attrs,
     .index_spec = "...K,...K->..._",
-    .infer = grad_infer,
-    .cpu = grad_cpu,
-    .fast = grad_fast,
-    .gpu = grad_gpu,
-    .cases = grad_cases,
+    .infer = scatter_infer,
+    .grad = scatter_grad,
+    .cpu = scatter_cpu,
+    .fast = scatter_fast,
+    .gpu = scatter_gpu,
+    .to_onnx = to_onnx,
+    .from_onnx = GR_FROM_ONNX({"ScatterElements", gr_scatter_elements_read}),
+    .cases = scatter_cases,
 };

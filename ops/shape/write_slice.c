@@ -87,54 +87,6 @@ static void to_onnx(gr_onnx_call *c) {
   gr_onnx_int(c, "axis", axis);
 }
 
-// Writes rows of constants, which masks are made by, at their indices of the first k axes.
-static void scatter(gr_onnx_reading *r, const int *in, int c, char *to) {
-  const gr_type *x = &r->vars[in[WHOLE]].type[c], *ids = &r->vars[in[INDEX]].type[c];
-  const char *part = r->vars[in[PART]].data[c];
-  const int64_t *id = r->vars[in[INDEX]].data[c];
-  int k = (int)ids->dim[ids->rank - 1];
-  int64_t n = gr_type_count(ids) / k, row = (int64_t)gr_dtypes[x->dtype].size;
-  for (int d = k; d < x->rank; d++) row *= x->dim[d];
-  if (n * row != (int64_t)gr_type_bytes(&r->vars[in[PART]].type[c]))
-    gr_read_refuse(r, "writes other sizes than its indices say");
-  for (int64_t i = 0; i < n && !r->err; i++) {
-    int64_t offset = 0;
-    for (int d = 0; d < k; d++, id++) {
-      int64_t index = *id < 0 ? *id + x->dim[d] : *id;
-      if (index < 0 || index >= x->dim[d]) gr_read_refuse(r, "has the index %lld", (long long)*id);
-      if (r->err) return;
-      offset = offset * x->dim[d] + index;
-    }
-    memcpy(to + offset * row, part + i * row, (size_t)row);
-  }
-}
-
-static void read_scatter(gr_onnx_reading *r) {
-  const int in[] = {[WHOLE] = gr_read_in(r, 0, true),
-                    [INDEX] = gr_read_in(r, 1, true),
-                    [PART] = gr_read_in(r, 2, true)};
-  const void *data[GR_READ_CHOICES];
-  if (strcmp(gr_read_text(r, "reduction", "none"), "none") != 0)
-    gr_read_refuse(r, "has a reduction; only what replaces is read");
-  for (int k = 0; k < 3 && !r->err; k++)
-    if (!gr_read_is_known(r, in[k]) || r->vars[in[k]].weight)
-      gr_read_refuse(r, "writes into values that are computed; only constants are read so");
-  if (r->err) return;
-  const gr_type *x = gr_read_type(r, in[WHOLE]), *ids = gr_read_type(r, in[INDEX]);
-  int64_t k = ids->rank ? ids->dim[ids->rank - 1] : 0;
-  if (ids->dtype != GR_I64 || k < 1 || k > x->rank || gr_read_type(r, in[PART])->dtype != x->dtype)
-    gr_read_refuse(r, "has indices of other axes, or another dtype");
-  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
-    size_t bytes = gr_type_bytes(&r->vars[in[WHOLE]].type[c]);
-    char *copy = gr_arena_alloc(r->arena, bytes + 8);
-    scatter(r, in, c, memcpy(copy, r->vars[in[WHOLE]].data[c], bytes));
-    data[c] = copy;
-  }
-  int y = r->err ? 0 : gr_read_var_add(r, r->vars[in[WHOLE]].type);
-  for (int c = 0; c < GR_READ_CHOICES && y; c++) r->vars[y].data[c] = data[c];
-  gr_read_out(r, 0, y, false);
-}
-
 static const gr_attr attrs[] = {
     GR_AXIS(struct write_slice, axis, GR_ATTR_INT, NULL, "the axis to write along"), {0}};
 static const gr_case cases[] = {
@@ -165,7 +117,7 @@ const gr_op gr_op_write_slice = {
     .cpu = write_slice_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"ScatterND", read_scatter}),
+    .from_onnx = GR_FROM_ONNX({"ScatterND", gr_scatter_nd_read}),
     .inplace = {1},
     .cases = cases,
 };

@@ -279,11 +279,94 @@ static void products(void) {
       {"x f32[n,3,7,8]\n=w f32[2,8,2]\nMatMul x w -> y", "differ", GR_ERR_TYPE});
 }
 
+static void einsums(void) {
+#define EINSUM(equation) "x f32[n,3,4]\n=w f32[4,5]\nEinsum x w -> y equation=" equation
+  CHECK_FILES(
+      {EINSUM("bij,jk->bik"), "matmul: [x, w]}", 0}, {EINSUM("bij,jk"), "matmul: [x, w]}", 0},
+      {EINSUM("bij,ij->b"), "has two sizes of 'i'", GR_ERR_UNSUPPORTED},
+      {EINSUM("bii,ik->bk"), "takes a diagonal: 'i' is two axes", GR_ERR_UNSUPPORTED},
+      {EINSUM("bij,jk,->bik"), "has an equation that is not read", GR_ERR_UNSUPPORTED},
+      {EINSUM("bij"), "has fewer terms than operands", GR_ERR_UNSUPPORTED},
+      {EINSUM("bj,jk->bk"), "has 2 letters for a value of 3 axes", GR_ERR_UNSUPPORTED},
+      {EINSUM("bij,jk->biq"), "has a result 'biq' that its operands do not give",
+       GR_ERR_UNSUPPORTED},
+      {EINSUM("bij,jk->bi>k"), "has an equation that is not read, at '>k'", GR_ERR_UNSUPPORTED},
+      {EINSUM("...ij,...jk->...ik"), "has '...' of two numbers of axes", GR_ERR_UNSUPPORTED},
+      {"x f32[n,3]\n=a f32[3,2,2,2]\n=b f32[3,2,2,2]\n"
+       "Einsum x a b -> y equation=ni,iabc,idef->nabcdef",
+       "has terms of more than 6 axes", GR_ERR_UNSUPPORTED});
+}
+
+static void choices(void) {
+#define TOP_K(k, rest) "x f32[n,3,4]\n=k i64[1] " k "\nTopK x k -> v i " rest "\nAdd v v -> y"
+  CHECK_FILES({TOP_K("2", "axis=1"), "top_k: transpose, k: 2}", 0},
+              {TOP_K("2", "axis=-1 largest=0 sorted=0"), "top_k: neg, k: 2}", 0},
+              {TOP_K("5", "axis=-1"), "the 5 largest of 4 elements", GR_ERR_TYPE},
+              {TOP_K("2", "axis=3"), "names the axis 3 of a value of 3 axes", GR_ERR_UNSUPPORTED},
+              {"x i64[n,4]\n=k i64[1] 2\nTopK x k -> v y", "whole numbers", GR_ERR_UNSUPPORTED},
+              {"x f32[n,4]\n=z f32[4]\nReduceMax x -> m keepdims=0\nCast m -> k to=7\n"
+               "TopK z k -> v y",
+               "a number of elements that the data decide", GR_ERR_UNSUPPORTED});
+#define ONE_HOT(rest) "x i64[n,3]\n=d i64[] 4\n=v f32[2] 0 1\nOneHot x " rest
+  CHECK_FILES({ONE_HOT("d v -> y"), "one_hot: add, classes: 4}", 0},
+              {ONE_HOT("d v -> y axis=3"), "names the axis 3", GR_ERR_UNSUPPORTED},
+              {ONE_HOT("x v -> y"), "a number of classes that is no constant", GR_ERR_UNSUPPORTED},
+              {ONE_HOT("d x -> y"), "has values that are no constants", GR_ERR_UNSUPPORTED},
+              {"x f32[n,3]\n=d i64[] 4\n=v f32[2] 0 1\nOneHot x d v -> y", "that are floats",
+               GR_ERR_UNSUPPORTED});
+}
+
+static void writes(void) {
+#define ELEMENTS(node) "x f32[n,4]\nAbs x -> a\nCast a -> i to=7\nScatterElements x i a -> y " node
+  CHECK_FILES({ELEMENTS("axis=1 reduction=add"), "scatter_add: [abs, cast], size: 4}", 0},
+              {ELEMENTS("axis=1"), "at computed indices that may come twice", GR_ERR_UNSUPPORTED},
+              {ELEMENTS("axis=1 reduction=mul"), "has the reduction 'mul'", GR_ERR_UNSUPPORTED},
+              {ELEMENTS("axis=2"), "names the axis 2", GR_ERR_UNSUPPORTED},
+              {"x f32[n,4]\n=i i64[1,2] 0 1\nAbs x -> a\nScatterElements x i a -> y axis=1",
+               "of other sizes than its first operand", GR_ERR_UNSUPPORTED});
+#define BOUNDS "=s i64[1] 0\n=e i64[1] 2\n=a i64[1] 1\n"
+#define COLUMNS(ids)                                             \
+  "x f32[n,4]\n" BOUNDS "Transpose x -> t perm=1,0\n=i i64[" ids \
+  "\n"                                                           \
+  "=b i64[1] 0\nSlice t s e b -> p\nScatterND t i p -> y "
+  CHECK_FILES({COLUMNS("2,1] 1 2"), "concat: [slice_", 0},
+              {COLUMNS("2,1] 1 3"), "do not follow each other along each axis", GR_ERR_UNSUPPORTED},
+              {COLUMNS("2,1] 2 1"), "do not follow each other along each axis", GR_ERR_UNSUPPORTED},
+              {COLUMNS("2,1] 3 4"), "do not follow each other along each axis", GR_ERR_UNSUPPORTED},
+              {COLUMNS("2,1] 1 2") "reduction=add", "has a reduction", GR_ERR_UNSUPPORTED},
+              {"x f32[n,4]\nCast x -> i to=7\nScatterND x i x -> y", "indices that are computed",
+               GR_ERR_UNSUPPORTED});
+}
+
+// x [n, 5, 3] as a sequence, and a state [1, n, 2] of it.
+static void first_states(void) {
+#define LAYER(rest)                                                                          \
+  "x f32[n,5,3]\nTranspose x -> t perm=1,0,2\n=w f32[1,8,3]\n=r f32[1,8,2]\n=f i64[2] 0 0\n" \
+  "=e i64[2] 1 2\n=a i64[2] 1 2\nSlice x f e a -> c\nTranspose c -> s perm=1,0,2\nLSTM t w " \
+  "r " rest " hidden_size=2"
+  CHECK_FILES({LAYER("- -> y"), "lstm_layer: x, hidden: 2, bias: false, name:", 0},
+              {LAYER("- - s s -> y"), "lstm_layer: [x, reshape, reshape_2], hidden: 2", 0},
+              {LAYER("- - s s -> p q y"), "{lstm_states: [x, reshape, reshape_2]", 0},
+              {LAYER("- - s -> y"), "a first state without a first cell state", GR_ERR_UNSUPPORTED},
+              {LAYER("- - - s -> y"), "a first cell state without a first", GR_ERR_UNSUPPORTED},
+              {LAYER("- - t t -> y"), "has a first state of another shape", GR_ERR_UNSUPPORTED},
+              {LAYER("- - s s w -> y"), "has peepholes", GR_ERR_UNSUPPORTED},
+              {LAYER("- s -> y"), "has a length for each sample", GR_ERR_UNSUPPORTED},
+              {LAYER("r -> y"), "of another shape", GR_ERR_UNSUPPORTED});
+}
+
+static void pooling_with_gaps(void) {
+  CHECK_FILES({"x f32[n,3,9,9]\nMaxPool x -> y kernel_shape=3,3 dilations=2,2", "windows with gaps",
+               GR_ERR_UNSUPPORTED},
+              {"x f32[n,3,9,9]\nMaxPool x -> y kernel_shape=3,3 dilations=1,1", "max_pool: x", 0});
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"values_given_twice", values_given_twice},
              {"weights_of_other_sizes", weights_of_other_sizes}, {"integers", integers},
              {"padding_of_windows", padding_of_windows}, {"pads", pads},
              {"names_of_data", names_of_data}, {"one_reader_of_a_type", one_reader_of_a_type},
              {"reductions", reductions}, {"places_in_f32", places_in_f32}, {"ranges", ranges},
-             {"products", products});
+             {"products", products}, {"einsums", einsums}, {"choices", choices}, {"writes", writes},
+             {"first_states", first_states}, {"pooling_with_gaps", pooling_with_gaps});
 }

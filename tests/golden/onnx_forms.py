@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Makes tests/golden/onnx/forms/: what nodes of ONNX may say that PyTorch's exporters do not write. Each file has many
+nodes, whose results are the columns of its one output; beside it is a batch, and what onnxruntime makes of it.
+
+    python3 tests/golden/onnx_forms.py     # needs onnx, onnxruntime and numpy
+"""
+import pathlib
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+OUT = pathlib.Path(__file__).parent / "onnx" / "forms"
+SAMPLES = 6
+RNG = np.random.default_rng(1)
+
+
+class File:
+    """A model of x [n, 3, 4]: `add` appends a node, `put` makes its result columns of the output."""
+
+    def __init__(self, name):
+        self.name, self.nodes, self.tensors, self.columns, self.count = name, [], [], [], 0
+
+    def word(self, kind):
+        self.count += 1
+        return f"{kind}_{self.count}"
+
+    def weight(self, *shape):
+        return self.tensor((RNG.standard_normal(shape) * 0.5).astype("f4"))
+
+    def tensor(self, array):  # a weight if it is of floats
+        name = self.word("w")
+        self.tensors.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def constant(self, *numbers, shape=None, dtype="i8"):
+        array = np.array(numbers, dtype).reshape(len(numbers) if shape is None else shape)
+        return self.add("Constant", [], value=numpy_helper.from_array(array))
+
+    def add(self, kind, inputs, outputs=1, **attributes):
+        names = [self.word(kind) for _ in range(outputs)]
+        self.nodes.append(helper.make_node(kind, inputs, names, name=names[0], **attributes))
+        return names[0] if outputs == 1 else names
+
+    def put(self, value, perm=None):
+        """perm: brings the samples to the front."""
+        if perm:
+            value = self.add("Transpose", [value], perm=perm)
+        value = self.add("Cast", [value], to=TensorProto.FLOAT)
+        self.columns.append(self.add("Reshape", [value, self.constant(0, -1)]))
+
+    def write(self, x):
+        self.put(self.add("Mul", ["x", self.weight(4)]))  # something to train
+        self.nodes.append(helper.make_node("Concat", self.columns, ["logits"], name="logits", axis=1))
+        of = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        graph = helper.make_graph(self.nodes, self.name, [of("x", ["n", 3, 4])], [of("logits", ["n", "columns"])],
+                                  self.tensors)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        onnx.checker.check_model(model, full_check=True)
+        onnx.save(model, OUT / f"{self.name}.onnx")
+        y = onnxruntime.InferenceSession(OUT / f"{self.name}.onnx").run(None, {"x": x})[0]
+        np.savez(OUT / f"{self.name}.npz", x=x, y=y)
+        print(f"{self.name}: {len(self.columns)} results, {y.shape[1]} columns")
+
+
+def products():
+    f = File("products")
+    e = lambda equation, *inputs: f.add("Einsum", ["x", *inputs], equation=equation)
+    w = f.weight
+    for equation, shape in {
+            "bij,jk": (4, 5), " b i j , j k -> b i k ": (4, 5), "bij,kj->bik": (5, 4), "bij,ik->bjk": (3, 5),
+            "bij,ki->bkj": (5, 3), "bij,i->bj": (3,), "bij,j->bij": (4,), "...ij,...jk->...ik": (1, 4, 2),
+            "b...j,jk->b...k": (4, 2), "...,...->...": (1, 3, 4), "bij,bij->bi": (1, 3, 4), "bij,aij->bj": (1, 3, 4),
+            "BiJ,Jq->BqiJ": (4, 2), "...j,jk": (4, 2), "bij,jkl->bilk": (4, 2, 3), "bij,ijk->bk": (3, 4, 2),
+            "bij,jik->bk": (4, 3, 2), "bij,->bij": (), "bij,k->bijk": (2,)}.items():
+        f.put(e(equation, w(*shape)))
+    f.put(e("i...,k", w(2)), [2, 0, 1, 3]), f.put(e("i...j,j...->...i", w(4, 1)), [1, 0])
+    for equation in "bij->bji", "bij->b", "bij->bj", "b...->b...", "bij":
+        f.put(e(equation))
+    f.put(e("bij,bik->bjk", "x")), f.put(e("bij,bkj->bik", "x")), f.put(e("bij,bij->b", "x"))
+    f.put(e("bij,jk,bik->bi", w(4, 5), e("bij,jk->bik", w(4, 5))))
+    f.put(e("bij,jk,k,i->bk", w(4, 5), w(5), w(3)))
+    f.put(f.add("Einsum", [w(5, 3), "x"], equation="oi,bij->boj"))
+    f.put(f.add("Einsum", [w(5, 3), "x"], equation="oi,bij->ojb"), [2, 0, 1])
+    rows = f.add("Reshape", ["x", f.constant(-1, 12)])
+    for alpha, beta, shape in (2.0, 0.5, (5,)), (0.3, -1.5, (1, 5)), (1.0, 2.0, (5,)), (-0.5, 1.0, (5,)), (0.7, 0.0, (5,)):
+        f.put(f.add("Gemm", [rows, w(12, 5), w(*shape)], alpha=alpha, beta=beta))
+        f.put(f.add("Gemm", [rows, w(5, 12), w(*shape)], alpha=alpha, beta=beta, transB=1))
+    f.put(f.add("Gemm", [rows, w(12, 5)], alpha=3.0))
+    f.put(f.add("Gemm", [f.add("Transpose", [rows], perm=[1, 0]), w(12, 5), w(5)], alpha=1.5, transA=1))
+    f.put(f.add("MatMul", ["x", w(4)])), f.put(f.add("MatMul", [w(3), "x"])), f.put(f.add("MatMul", [rows, w(12)]))
+    f.put(f.add("MatMul", ["x", f.constant(1, 2, 3, 4, dtype="f4")]))
+    f.put(f.add("Pow", [f.constant(2, shape=(), dtype="f4"), "x"]))
+    f.put(f.add("Pow", [f.constant(0.3, dtype="f4"), "x"]))
+    return f
+
+
+def choices():
+    f = File("choices")
+    ids = f.add("Cast", [f.add("Floor", [f.add("Mul", ["x", f.constant(2, shape=(), dtype="f4")])])], to=TensorProto.INT64)
+    ties = f.add("Cast", [ids], to=TensorProto.FLOAT)
+    for axis, k in (-1, 2), (1, 3), (2, 4), (1, 1), (-2, 2):
+        for largest in 0, 1:
+            for value in "x", ties:
+                for result in f.add("TopK", [value, f.constant(k)], 2, axis=axis, largest=largest):
+                    f.put(result)
+    unsorted = f.add("TopK", ["x", f.constant(2)], 2, sorted=0)
+    f.put(f.add("ReduceSum", [unsorted[0], f.constant(-1)]))
+    for axis in -1, 1, 2, 3, -3:
+        f.put(f.add("OneHot", [ids, f.constant(3, shape=()), f.constant(0, 1)], axis=axis))
+        f.put(f.add("OneHot", [ids, f.constant(4), f.constant(-1.5, 2, dtype="f4")], axis=axis))
+    f.put(f.add("OneHot", [ids, f.constant(3), f.constant(2, 5)], axis=0), [1, 0, 2, 3])
+    f.put(f.add("Mul", ["x", f.add("OneHot", [f.constant(1, -1, 7), f.constant(4), f.constant(0.5, 2, dtype="f4")])]))
+    f.put(f.add("Add", ["x", f.add("OneHot", [f.constant(2, 0, -1, 9), f.constant(3), f.constant(1, 0, dtype="f4")], axis=0)]))
+    return f
+
+
+def writes():
+    f = File("writes")
+    value, where = f.add("TopK", ["x", f.constant(2)], 2, axis=-1)
+    rows, row_ids = f.add("TopK", ["x", f.constant(2)], 2, axis=1)
+    first = f.add("Slice", [where, f.constant(0), f.constant(1), f.constant(2)])
+    minus = f.add("Neg", [value])
+    near = f.add("Clip", [f.add("Cast", [f.add("Abs", ["x"])], to=TensorProto.INT64), f.constant(0, shape=()), f.constant(2, shape=())])
+    for axis, ids, new in (-1, where, minus), (2, where, minus), (1, row_ids, rows), (1, near, f.add("Neg", ["x"])):
+        f.put(f.add("ScatterElements", ["x", ids, new], axis=axis, reduction="add"))
+        if ids != near:
+            f.put(f.add("ScatterElements", ["x", ids, new], axis=axis))
+    zeros = f.add("Expand", [f.constant(0, shape=(), dtype="f4"), f.add("Shape", ["x"])])
+    three = f.add("Expand", [f.constant(3, shape=(), dtype="f4"), f.add("Shape", ["x"])])
+    for base in zeros, "x":  # one number, at indices that come twice
+        f.put(f.add("ScatterElements", [base, near, three], axis=1))
+        f.put(f.add("ScatterElements", [base, near, three], axis=1, reduction="add"))
+    f.put(f.add("ScatterElements", [zeros, where, minus], axis=-1))
+    f.put(f.add("ScatterElements", ["x", first, f.add("ReduceSum", ["x", f.constant(-1)])], axis=2))
+    line = lambda *numbers: f.add("Expand", [f.constant(*numbers, shape=(1, len(numbers), 1)),
+                                             f.add("Concat", [f.add("Shape", ["x"], end=1), f.constant(len(numbers), 4)], axis=0)])
+    pair = f.add("Slice", ["x", f.constant(0), f.constant(2), f.constant(1)])
+    f.put(f.add("ScatterElements", ["x", line(1, 2), f.add("Neg", [pair])], axis=1))
+    back = f.add("Transpose", ["x"], perm=[1, 2, 0])  # [3, 4, n]
+    grid = lambda *numbers, shape: f.constant(*numbers, shape=shape)
+    part = lambda start, end, axis: f.add("Slice", [f.add("Neg", [back]), f.constant(start), f.constant(end), f.constant(axis)])
+    f.put(f.add("ScatterND", [back, grid(1, shape=(1, 1)), part(0, 1, 0)]), [2, 0, 1])
+    f.put(f.add("ScatterND", [back, grid(1, 2, shape=(2, 1)), part(0, 2, 0)]), [2, 0, 1])
+    f.put(f.add("ScatterND", [back, grid(-1, shape=(1, 1)), part(0, 1, 0)]), [2, 0, 1])
+    box = f.add("Slice", [part(0, 2, 0), f.constant(1), f.constant(3), f.constant(1)])  # [2, 2, n]
+    f.put(f.add("ScatterND", [back, grid(0, 2, 0, 3, 1, 2, 1, 3, shape=(2, 2, 2)), box]), [2, 0, 1])
+    f.put(f.add("ScatterND", [back, grid(2, -2, shape=(1, 2)), f.add("Slice", [f.add("Squeeze", [part(0, 1, 0), f.constant(0)]),
+                                                                             f.constant(0), f.constant(1), f.constant(0)])]), [2, 0, 1])
+    f.put(f.add("GatherND", [back, grid(0, 1, 2, 3, 1, 1, 0, -1, shape=(4, 2))]), [1, 0])
+    f.put(f.add("GatherND", [back, grid(2, 0, 1, 1, 0, 2, shape=(2, 3, 1))]), [3, 0, 1, 2])
+    f.put(f.add("Gather", ["x", grid(3, 0, -1, 1, 2, 2, shape=(2, 3))], axis=2))
+    f.put(f.add("Gather", ["x", grid(1, 2, 0, 1, shape=(2, 2))], axis=1))
+    return f
+
+
+def states():
+    f = File("states")
+    x = f.add("Transpose", ["x"], perm=[1, 0, 2])
+    zero, size = f.constant(0, shape=(), dtype="f4"), f.add("Shape", ["x"], end=1)
+
+    def start(directions, zeros=False):
+        h = f.add("Expand", [zero, f.add("Concat", [f.constant(directions), size, f.constant(2)], axis=0)])
+        return h if zeros else f.add("Add", [h, f.add("Reshape", [f.add("ReduceMean", ["x", f.constant(1, 2)]), f.constant(1, -1, 1)])])
+
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}
+    for kind, more in (("LSTM", {}), ("LSTM", {"input_forget": 0}), ("GRU", {"linear_before_reset": 1}), ("GRU", {}),
+                       ("RNN", {}), ("RNN", {"activations": ["Relu"]})):
+        for direction in "forward", "reverse", "bidirectional":
+            d, g = 1 + (direction == "bidirectional"), gates[kind]
+            for bias, begins, zeros in (0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 1, 1), (0, 2, 0):
+                if begins == 2 and kind != "LSTM":
+                    continue
+                inputs = [x, f.weight(d, g * 2, 4), f.weight(d, g * 2, 2), f.weight(d, g * 4) if bias else ""]
+                inputs += ["", start(d, zeros or begins == 2)] if begins else []
+                inputs += [start(d, zeros)] if begins and kind == "LSTM" else []
+                if "activations" in more:
+                    more = {"activations": ["Relu"] * d}
+                out = f.add(kind, inputs, 3 if kind == "LSTM" else 2, hidden_size=2, direction=direction, **more)
+                for result, perm in zip(out, ([2, 0, 1, 3], [1, 0, 2], [1, 0, 2])):
+                    f.put(result, perm)
+    return f
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    x = RNG.standard_normal((SAMPLES, 3, 4)).astype("f4")
+    for make in products, choices, writes, states:
+        make().write(x)
+
+
+if __name__ == "__main__":
+    main()
