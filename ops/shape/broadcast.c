@@ -159,6 +159,7 @@ int gr_read_expand(gr_onnx_reading *r, int x, int n, const int64_t (*sizes)[GR_R
       bool keep[GR_MAX_RANK];
       for (int k = 0; k < gr_read_type(r, x)->rank; k++) keep[k] = k != d;
       if (gr_read_type(r, x)->dim[d] != 1) gr_read_refuse(r, "repeats an axis that is not 1");
+      gr_read_keep(r, x);
       x = gr_read_squeeze(r, x, keep);
     }
     x = gr_read_repeat(r, x, d, want);

@@ -20,6 +20,7 @@ static void read_indices(gr_onnx_reading *r, int x, int ids, int axis) {
       gr_read_refuse(r, "has indices that are not read: only of rows of a table, and constants");
   }
   for (int d = 0; d < GR_MAX_RANK; d++) keep[d] = d != axis;
+  gr_read_keep(r, x);  // a table of positions, of which some are read
   x = r->err ? 0 : gr_read_elements(r, x, axis, n, index);
   gr_read_out(r, 0, drops ? gr_read_squeeze(r, x, keep) : x, false);
 }

@@ -85,15 +85,17 @@ class States(nn.Module):
 
 
 class Indices(nn.Module):
-    """Elements by indices that are constants in no grid, or one for each sample, and slices that are assigned."""
+    """Elements by indices that are constants in no grid, or one for each sample, slices that are assigned, and tables of
+    which a part is read, or which are repeated."""
 
     def __init__(self):
         super().__init__()
         self.emb, self.fc = nn.Linear(5, 6), nn.Linear(6, 3)
+        self.table, self.rows = nn.Embedding(9, 6), nn.Parameter(torch.randn(1, 7, 6))
         self.register_buffer("near", torch.tensor([[0, 1, 2], [4, 2, 3]]))
 
     def forward(self, x):
-        y, n = self.emb(x), torch.arange(x.shape[0])
+        y, n = self.emb(x) + self.table(torch.arange(7)) + self.rows.expand(x.shape[0], -1, -1), torch.arange(x.shape[0])
         i, j = torch.triu_indices(4, 4, 1)
         pairs = torch.bmm(y[:, :4], y[:, :4].transpose(1, 2))[:, i, j]
         last = (x[:, :, 0] > 0).sum(1).clamp(min=1) - 1
