@@ -207,12 +207,22 @@ static int64_t zeros(const gr_op_call *c, int after) {
   return after ? a->size - a->begin - c->in[0].dim[a->axis] : a->begin;
 }
 
+// Widths of all axes: onnxruntime 1.32, which moves transposes through a Pad, permutes the widths
+// of some as if they were those of all.
 static void pad_onnx(gr_onnx_call *c) {
-  const struct slice *a = c->call[0]->attr;
-  const char *before = gr_onnx_size(c, zeros, false), *after = gr_onnx_size(c, zeros, true);
-  const char *pads = GR_ONNX(c, "Concat", before, after);
+  static const int64_t none[GR_MAX_RANK] = {0};
+  const gr_op_call *call = c->call[0];
+  const int64_t axis = ((const struct slice *)call->attr)->axis, rank = call->in[0].rank;
+  const int64_t gap[] = {axis, rank - 1, rank - 1 - axis};
+  const char *part[5];
+  int n = 0;
+  for (int i = 0; i < 3; i++) {
+    if (gap[i]) part[n++] = gr_onnx_vector(c, (int)gap[i], none);
+    if (i < 2) part[n++] = gr_onnx_size(c, zeros, i);
+  }
+  const char *pads = gr_onnx_emit(c, "Concat", n, part);
   gr_onnx_int(c, "axis", 0);
-  c->out[0] = GR_ONNX(c, "Pad", c->in[0], pads, "", gr_onnx_vector(c, 1, &a->axis));
+  c->out[0] = GR_ONNX(c, "Pad", c->in[0], pads);
 }
 
 static const gr_attr pad_attrs[] = {

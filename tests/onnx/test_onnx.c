@@ -178,6 +178,17 @@ static void names(void) {
   release(&e);
 }
 
+// Of all axes: with those of some, onnxruntime refuses what is padded between convolutions.
+static void widths(void) {
+  exported e = export_model(
+      "inputs:\n  x: {shape: [n, t, c]}\nnodes:\n  - y: {pad: x, axis: 1, from: 2, size: t + 3}\n"
+      "predict: {y: y}\n");
+  MUST(e.status);
+  const Onnx__NodeProto *pad = find(e.graph, "Pad");
+  CHECK(pad && pad->n_input == 2, "a Pad has %d operands", pad ? (int)pad->n_input : 0);
+  release(&e);
+}
+
 static void weights_beside(void) {
   static const int64_t count[] = {3000, 1000, 2000, 2}, offset[] = {0, 12288, 16384, 24576};
   exported e = export_beside(
@@ -322,7 +333,8 @@ static void all_ops(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"head", head}, {"values", values}, {"weights", weights}, {"names", names},
-             {"weights_beside", weights_beside}, {"room", room}, {"same_bytes", same_bytes},
-             {"fixed_size", fixed_size}, {"changing_sizes", changing_sizes}, {"loops", loops},
-             {"errors", errors}, {"all_ops", all_ops});
+             {"widths", widths}, {"weights_beside", weights_beside}, {"room", room},
+             {"same_bytes", same_bytes}, {"fixed_size", fixed_size},
+             {"changing_sizes", changing_sizes}, {"loops", loops}, {"errors", errors},
+             {"all_ops", all_ops});
 }
