@@ -98,6 +98,20 @@ static void reads_splits(void) {
   gr_dataset_close(d);
 }
 
+// One token more than the last bound is too many: such a text is left out, and not cut.
+static void keeps_to_bounds(void) {
+  static const int32_t bounds[] = {3, 5};
+  gr_dataset *d;
+  texts t = texts_of(fixture_path("bounds.csv"));
+  fixture_text(t.spec.path, "text,label\nabcdef,1\nabc,1\nabcde,0\n");
+  t.options.bounds = bounds, t.options.n_buckets = 2;
+  MUST(open_texts(&t, &d));
+  CHECK(gr_dataset_samples(d) == 2 && d->too_long == 1, "%u are kept, %u left out",
+        gr_dataset_samples(d), (unsigned)d->too_long);
+  CHECK(gr_dataset_sample(d, 0)->length == 3 && gr_dataset_sample(d, 1)->length == 5, "of them");
+  gr_dataset_close(d);
+}
+
 static void refuses(void) {
   static const struct {
     const char *name, *content, *message;
@@ -161,7 +175,7 @@ static void all_sources_say_it(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_rows", reads_rows}, {"reads_files", reads_files},
-             {"reads_splits", reads_splits}, {"refuses", refuses},
-             {"refuses_many_keys", refuses_many_keys}, {"says_what_x_is", says_what_x_is},
-             {"all_sources_say_it", all_sources_say_it});
+             {"reads_splits", reads_splits}, {"keeps_to_bounds", keeps_to_bounds},
+             {"refuses", refuses}, {"refuses_many_keys", refuses_many_keys},
+             {"says_what_x_is", says_what_x_is}, {"all_sources_say_it", all_sources_say_it});
 }
