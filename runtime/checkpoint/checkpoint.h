@@ -239,6 +239,11 @@ typedef struct gr_checkpoint_entry {
 // has none.
 GR_MUST_USE gr_status gr_checkpoint_list(gr_arena *, const char *dir, gr_checkpoint_entry **out,
                                          int *n);
+// Publishes a complete checkpoint that a killed run has not renamed yet, before the newest one is
+// asked for: a run that went on from an older one, whose files have lost what is later, would leave
+// it for the next run to go on from. Waits for `patience` seconds for another run to release the
+// folder; `owner` names this one.
+void gr_checkpoint_settle(const char *dir, const char *owner, double patience);
 // Implements `resume: auto`: opens the newest finite checkpoint that verifies, or the newest that
 // verifies when none is finite. *out is NULL when the directory has no checkpoints. Fails with
 // GR_ERR_CHECKPOINT when it has some and none verifies. Warns of each that is skipped. Rank 0 calls

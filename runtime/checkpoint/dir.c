@@ -103,6 +103,21 @@ static gr_status recover_one(gr_arena *a, const gr_disk_dir *dir, const char *na
                                                     : gr_checkpoint_remove(dir, name);
 }
 
+bool gr_checkpoint_is_unsettled(const char *path) {
+  gr_arena *a = gr_arena_create();
+  gr_disk_dir dir;
+  gr_names all = {0};
+  bool found = false;
+  gr_status e = gr_disk_open(path, &dir);
+  if (!e) e = gr_checkpoint_names(a, &dir, &all);
+  for (int i = 0; !e && i < all.n; i++)
+    found |= gr_checkpoint_name_step(all.names[i], ".tmp-") >= 0;
+  gr_status_drop(e);  // what cannot be read is the error of those who need it
+  gr_disk_leave(&dir);
+  gr_arena_destroy(a);
+  return found;
+}
+
 gr_status gr_checkpoint_recover(const gr_disk_dir *dir) {
   gr_arena *a = gr_arena_create();
   gr_names all;

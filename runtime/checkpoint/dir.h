@@ -33,6 +33,8 @@ GR_MUST_USE gr_status gr_checkpoint_remove(const gr_disk_dir *, const char *name
 // Cleans up after a killed run: a complete temporary checkpoint is renamed to its final name if
 // that is free, all other temporary ones are removed. Warns of foreign ones.
 GR_MUST_USE gr_status gr_checkpoint_recover(const gr_disk_dir *);
+// Whether there is a temporary checkpoint in a folder: a run writes it, or was killed meanwhile.
+bool gr_checkpoint_is_unsettled(const char *dir);
 // Removes the checkpoints in spec->dir that neither keep_last nor keep_best keeps. The one of step
 // `last` is always kept. Those that are foreign, do not open or hold other tensors than `spec`
 // writes are left untouched and not counted; *foreign is the number of foreign ones.

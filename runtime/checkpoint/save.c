@@ -65,17 +65,34 @@ static gr_status agree(gr_saver *s, bool ok, bool *all) {
   return s->spec.agree ? s->spec.agree(s->spec.ctx, ok, all) : GR_OK;
 }
 
-// Rank 0 keeps other runs out of the folder before it changes anything in it.
-static gr_status open_dir(gr_saver *s) {
-  gr_lock_spec lock = {s->spec.dir, ".checkpoint.lock", s->spec.owner, s->spec.patience};
+static gr_status recover(const char *path) {
   gr_disk_dir dir;
-  GR_TRY(gr_make_dirs(s->spec.dir));
-  GR_TRY(gr_hint(gr_lock_take(&lock, &s->lock),
-                 "wait until it ends, stop it, or give this run another checkpoint.dir"));
-  GR_TRY(gr_disk_open(s->spec.dir, &dir));
+  GR_TRY(gr_disk_open(path, &dir));
   gr_status e = gr_checkpoint_recover(&dir);
   gr_disk_leave(&dir);
   return e;
+}
+
+static gr_status take(const char *dir, const char *owner, double patience, gr_lock **out) {
+  return gr_hint(gr_lock_take(&(gr_lock_spec){dir, ".checkpoint.lock", owner, patience}, out),
+                 "wait until it ends, stop it, or give this run another checkpoint.dir");
+}
+
+// Rank 0 keeps other runs out of the folder before it changes anything in it.
+static gr_status open_dir(gr_saver *s) {
+  GR_TRY(gr_make_dirs(s->spec.dir));
+  GR_TRY(take(s->spec.dir, s->spec.owner, s->spec.patience, &s->lock));
+  return recover(s->spec.dir);
+}
+
+// What fails here fails when the saver opens the folder, and is the error of all ranks then.
+void gr_checkpoint_settle(const char *dir, const char *owner, double patience) {
+  gr_lock *lock = NULL;
+  if (!gr_checkpoint_is_unsettled(dir)) return;
+  gr_status e = take(dir, owner, patience, &lock);
+  if (!e) e = recover(dir);
+  gr_status_drop(e);
+  gr_lock_release(lock);
 }
 
 static gr_status open_rank(gr_saver *s) {

@@ -159,6 +159,9 @@ gr_status gr_run_find_start(gr_run *r, bool *nothing_left) {
   const char *given = me->spec->set.saving.resume_text;
   if (gr_run_is_dry(me) && resume == gr_resume_auto) resume = gr_resume_none;  // it has no folder
   if (dir && me->spec->weights.replay.step) GR_TRY(find_before(r, dir, &resume, &given));
+  if (resume == gr_resume_auto && me->rank == 0 && dir && gr_run_writes(me))
+    gr_checkpoint_settle(dir, gr_arena_printf(me->arena, "output.dir=%s", r->outputs.dir),
+                         gr_run_patience(me));
   GR_TRY(gr_run_choose_checkpoint(me, resume, given, dir, &path));
   gr_saving_choose(&r->saving, dir, *path ? path : NULL);
   if (!gr_run_writes(me)) return GR_OK;

@@ -34,6 +34,15 @@ tones again training.max_steps=44 training.eval_every=0 checkpoint.resume=auto
 check "... from which a run without it continues" test "$code" = 0
 check "... at the newest" grep -q "resumed from .*step-00000040" "$log"
 
+# A run that is killed between a checkpoint and its name: the next one goes on from it, so that its rows are kept.
+tones unnamed training.max_steps=6 checkpoint.every_steps=3 training.eval_every=1
+mv unnamed/checkpoints/step-00000006 unnamed/checkpoints/.tmp-step-00000006
+rm unnamed/training_results.json
+cp unnamed/metrics.jsonl rows
+tones unnamed training.max_steps=7 checkpoint.every_steps=3 training.eval_every=1 checkpoint.resume=auto
+check "a complete checkpoint without its name is gone on from" grep -q "resumed from .*step-00000006" "$log"
+check "... with the rows before it" sh -c 'head -n 6 unnamed/metrics.jsonl | cmp - rows'
+
 # Written while the run goes on, or while it waits.
 for each in 1 2; do
   tones apart$each training.max_steps=6 checkpoint.every_steps=3 distributed.ranks=$each distributed.strategy=zero1

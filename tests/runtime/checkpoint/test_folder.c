@@ -345,10 +345,38 @@ static void all_damaged(void) {
   scratch_remove(dir);
 }
 
+static int64_t newest(const char *dir) {
+  gr_checkpoint *c;
+  MUST(gr_checkpoint_newest(dir, &c));
+  int64_t step = c ? gr_checkpoint_step(c) : -1;
+  gr_checkpoint_close(c);
+  return step;
+}
+
+// A run was killed between the last byte of a checkpoint and its name.
+static void unnamed(void) {
+  char dir[300], to[400];
+  snprintf(dir, sizeof dir, "%s", scratch_dir("unnamed"));
+  for (int step = 1; step < 3; step++) MUST(tiny_save(dir, 1, step, step, 9));
+  unlink(in(dir, ".checkpoint.lock"));
+  gr_checkpoint_settle(dir, "a test", 0);
+  CHECK(!is_there(in(dir, ".checkpoint.lock")), "a folder with nothing left over is locked");
+  snprintf(to, sizeof to, "%s", in(dir, ".tmp-step-00000002"));
+  CHECK(!rename(in(dir, "step-00000002"), to) && newest(dir) == 1, "it has a name");
+  mkdir(in(dir, ".tmp-step-00000003"), 0777);
+  gr_checkpoint_settle(dir, "a test", 0);
+  CHECK(newest(dir) == 2 && tiny_seed_at(dir, 2) == 2, "the newest is of step %lld",
+        (long long)newest(dir));
+  CHECK(!is_there(in(dir, ".tmp-step-00000003")), "what is not complete is there");
+  gr_checkpoint_settle(in(dir, "nothing"), "a test", 0);
+  CHECK(!is_there(in(dir, "nothing")), "a folder is made");
+  scratch_remove(dir);
+}
+
 int main(int argc, char **argv) {
   gr_log_open(GR_ERROR, 0, 1);
   return RUN(argc, argv, {"links", links}, {"removal", removal}, {"foreign_files", foreign_files},
              {"other_model", other_model}, {"two_runs", two_runs}, {"a_killed_run", a_killed_run},
              {"unlockable", unlockable}, {"large_scalars", large_scalars},
-             {"large_plans", large_plans}, {"all_damaged", all_damaged});
+             {"large_plans", large_plans}, {"all_damaged", all_damaged}, {"unnamed", unnamed});
 }
