@@ -12,8 +12,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-OUT = pathlib.Path(__file__).parent / "onnx"
-SAMPLES = 6
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.dont_write_bytecode = True
+from onnx_models import OUT, SAMPLES, nudged
+
 
 
 class Einsums(nn.Module):
@@ -175,11 +177,7 @@ def main():
     for name, (make, sample) in MODELS.items():
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
-        torch.manual_seed(1)
-        model = make().train()
-        with torch.no_grad():  # no two weights are equal, or the exporter merges them
-            for p in model.parameters():
-                p.add_(torch.randn_like(p) * 0.05)
+        model = nudged(make)
         x, y = sample(), torch.arange(SAMPLES) % 3
         for dynamo in (True,) if name in NEWER else (False, True):
             path = str(OUT / f"{name}{'_dynamo' if dynamo else ''}.onnx")

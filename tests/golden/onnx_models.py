@@ -622,6 +622,16 @@ def random():
     strip(str(OUT / "random" / "data_branch.onnx"), False)
 
 
+def nudged(make):
+    """A model that trains, of which no two weights are equal: the exporter merges such."""
+    torch.manual_seed(1)
+    model = make().train()
+    with torch.no_grad():
+        for p in model.parameters():
+            p.add_(torch.randn_like(p) * 0.05)
+    return model
+
+
 def main():
     (OUT / "random").mkdir(parents=True, exist_ok=True)
     for extra in merged, random:
@@ -630,12 +640,9 @@ def main():
     for name, (make, sample) in MODELS.items():
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
-        torch.manual_seed(1)
-        model = make().train()
-        with torch.no_grad():  # no two weights are equal, or the exporter merges them
-            for p in model.parameters():
-                p.add_(torch.randn_like(p) * 0.05)
-            if name == "kinks":
+        model = nudged(make)
+        if name == "kinks":
+            with torch.no_grad():
                 model.exact()
         x, y = sample(), torch.arange(SAMPLES) % 3
         if name not in NEWER:
