@@ -338,6 +338,15 @@ static void writes(void) {
                GR_ERR_UNSUPPORTED});
 }
 
+// t[first[i], id[i]]: of each row of t, if `first` counts them.
+static void pairs_of_indices(void) {
+#define PAIRS(first)                                                                              \
+  "x f32[n,4]\nTranspose x -> t perm=1,0\n=q i64[1] 1\nReduceMax t q -> m keepdims=1\nCast m -> " \
+  "id to=7\n=f i64[4,1] " first "\nConcat f id -> pair axis=1\nGatherND t pair -> y"
+  CHECK_FILES({PAIRS("0 1 2 3"), "gather: [", 0}, {PAIRS("0 0 1 1"), "indices", GR_ERR_UNSUPPORTED},
+              {PAIRS("0 1 3 2"), "indices", GR_ERR_UNSUPPORTED});
+}
+
 // x [n, 5, 3] as a sequence, and a state [1, n, 2] of it.
 static void first_states(void) {
 #define LAYER(rest)                                                                          \
@@ -368,5 +377,6 @@ int main(int argc, char **argv) {
              {"names_of_data", names_of_data}, {"one_reader_of_a_type", one_reader_of_a_type},
              {"reductions", reductions}, {"places_in_f32", places_in_f32}, {"ranges", ranges},
              {"products", products}, {"einsums", einsums}, {"choices", choices}, {"writes", writes},
-             {"first_states", first_states}, {"pooling_with_gaps", pooling_with_gaps});
+             {"pairs_of_indices", pairs_of_indices}, {"first_states", first_states},
+             {"pooling_with_gaps", pooling_with_gaps});
 }
