@@ -165,16 +165,18 @@ static const char *place(const Onnx__TensorProto *x, const char *key) {
 // Names that weights and outputs have, as those of an imported model, are no node's.
 static void names(void) {
   exported e = export_model(
-      "inputs:\n  x: {shape: [n, t, c]}\nnodes:\n  - w: {param: [c], name: Mul_2}\n"
-      "  - h: {mul: [x, w]}\n  - Mul_4: {mul: [h, h]}\n  - y: {mul: [Mul_4, h]}\n"
-      "predict: {Mul_4: Mul_4, y: y}\n");
+      "inputs:\n  x: {shape: [n, t, c]}\nnodes:\n  - h: {mul: [x, x]}\n"
+      "  - repeat: 8\n    nodes:\n      - w: {param: [c], name: Mul_$i}\n      - h: {mul: [h, w]}\n"
+      "  - Mul_9: {mul: [h, h]}\n  - y: {mul: [Mul_9, h]}\npredict: {Mul_9: Mul_9, y: y}\n");
   MUST(e.status);
-  for (size_t i = 0; i < e.graph->n_node; i++)
+  for (size_t i = 0; i < e.graph->n_node; i++) {
+    const char *name = e.graph->node[i]->output[0];
     for (size_t k = 0; k < i; k++)
-      CHECK(strcmp(e.graph->node[i]->output[0], e.graph->node[k]->output[0]) != 0,
-            "two nodes give '%s'", e.graph->node[i]->output[0]);
-  for (size_t i = 0; i < e.graph->n_node; i++)
-    CHECK(strcmp(e.graph->node[i]->output[0], "Mul_2") != 0, "a node has the name of a weight");
+      CHECK(strcmp(name, e.graph->node[k]->output[0]) != 0, "two nodes give '%s'", name);
+    for (size_t k = 0; k < e.graph->n_initializer; k++)
+      CHECK(strcmp(name, e.graph->initializer[k]->name) != 0, "'%s' is a weight, too", name);
+  }
+  CHECK(e.graph->n_initializer >= 8, "%zu weights", e.graph->n_initializer);
   release(&e);
 }
 
