@@ -303,7 +303,7 @@ static bool is_part(const gr_conf *root, const gr_conf *c) {
   return true;
 }
 
-static gr_status is_made(const gr_override *o) {
+static gr_status made_elsewhere(const gr_override *o) {
   return gr_hint(
       gr_fail(GR_ERR_CONFIG, key_place(o),
               "could not delete '%s': an interpolation makes the value it is in", o->key),
@@ -321,7 +321,7 @@ static gr_status delete (gr_resolver *r, gr_conf *root, const gr_override *o) {
   int index = find_part(r, in, dot ? dot + 1 : o->key);
   if (index < 0) return not_there(root, o);  // also for '', which finds the root
   if (o->has_value && !equal(r->arena, o->value.one, now)) return other_value(r, o, now);
-  if (!is_part(root, in)) return is_made(o);
+  if (!is_part(root, in)) return made_elsewhere(o);
   gr_conf_remove(in, index);
   return GR_OK;
 }
