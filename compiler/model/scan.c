@@ -132,13 +132,17 @@ static gr_status zeros_shape(gr_build_context *a, gr_conf *c, gr_type *out, bool
   return gr_model_shape(a, list, out);
 }
 
-// What a carry starts as in place of zeros: an operand of the block around, if it is given.
+// What a carry starts as in place of zeros: an operand of the block around, if it is given. zeros:
+// NULL: it does not start as zeros.
 static gr_status start_of(writing *w, const char *name, const gr_type *zeros, gr_val *out) {
   gr_build_context *a = w->a;
   gr_conf *map = gr_conf_member(w->conf, "start"), *c = map ? gr_conf_member(map, name) : NULL;
   const gr_binding *b;
   char have[96], want[96];
   if (!c) return GR_OK;
+  if (!zeros)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->key_loc, "the carry '%s' starts as a tensor", name),
+                   "start: is for those of zeros, such as carry: {%s: [n, dim]}", name);
   GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "the name of a tensor"));
   GR_TRY(gr_model_resolve(a, c->text, c->loc, &b));
   if (b->absent) return GR_OK;
@@ -156,7 +160,7 @@ static gr_status open_carry(writing *w, const char *name, gr_conf *c, carry *out
   GR_TRY(zeros_shape(a, c, &t, &zeros));
   gr_frame *body = a->frame;
   a->frame = w->outside;
-  if (zeros) GR_TRY(start_of(w, name, &t, &init));
+  GR_TRY(start_of(w, name, zeros ? &t : NULL, &init));
   if (!zeros) {
     GR_TRY(
         gr_model_expect(c, GR_CONF_TEXT, "the initial value of a carry (a name, or zeros[n, c])"));
