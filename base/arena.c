@@ -24,6 +24,7 @@ enum {
   BLOCK_MIN = 1 << 14,
   BLOCK_MAX = 1 << 20,
   ALIGN = 16,
+  PAGE = 4096,
   HEADER = (sizeof(struct block) + ALIGN - 1) / ALIGN * ALIGN,
   SIZES = 12,  // of blocks that are kept: BLOCK_MIN, twice that, ... the last for one large object
 };
@@ -143,11 +144,20 @@ void *gr_arena_take(gr_arena *a, size_t bytes) {
   return p;
 }
 
+// Makes the pages of zeroed memory. One that is read before it is written costs two faults, and at
+// the second one all processors that run threads of this process are interrupted.
+static void touch(volatile char *p, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += PAGE) p[i] = 0;
+  if (bytes) p[bytes - 1] = 0;
+}
+
 void *gr_arena_alloc(gr_arena *a, size_t bytes) {
-  char *p = gr_arena_take(a, bytes);
-  size_t offset = (size_t)(p - (char *)a->head) - HEADER;
-  if (offset < a->head->dirty)
-    memset(p, 0, a->head->dirty < a->head->used ? a->head->dirty - offset : a->head->used - offset);
+  char *p = gr_arena_take(a, bytes), *end = (char *)a->head + HEADER + a->head->used;
+  char *clean = (char *)a->head + HEADER + a->head->dirty;
+  if (clean < p) clean = p;
+  if (clean > end) clean = end;
+  memset(p, 0, (size_t)(clean - p));
+  touch(clean, (size_t)(end - clean));
   return p;
 }
 

@@ -378,6 +378,7 @@ static void copy_leaves(shard *s) {
 
 gr_status gr_pass_shard(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
+  if (!old->mesh.n_axes) return gr_keep(rw);  // a single rank has all values whole
   gr_arena *arena = rw->b.g->tables;
   shard s = {.rw = rw,
              .required = GR_NEW(arena, const gr_layout *, old->n_values),
