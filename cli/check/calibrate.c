@@ -40,6 +40,9 @@ static const timed calls[GR_EFFORTS][CALLS] = {
                          {"conv_grad_x",
                           "pad=[1] size=[4,8,8]",
                           {"f32[16,8,3,3,3]", "f32[16,4,8,8,16]"}}},
+    [GR_EFFORT_CONV3_GRAD] =
+        {{"conv_grad_w", "pad=[1] size=[3,3,3]", {"f32[16,9,16,16,4]", "f32[16,9,16,16,8]"}},
+         {"conv_grad_w", "pad=[1] size=[3,3,3]", {"f32[16,4,8,8,8]", "f32[16,4,8,8,16]"}}},
     [GR_EFFORT_ELEMENT] = {{"add", "", {BLOCK, BLOCK}}, {"relu", "", {BLOCK}}},
     [GR_EFFORT_MOVE] = {{"reshape", "shape=[131072]", {BLOCK}}},
     [GR_EFFORT_PERMUTE] = {{"transpose", "perm=[1,0]", {BLOCK}}},

@@ -63,24 +63,23 @@ int64_t gr_conv_flops(const gr_type *w, const gr_type *y) {
 }
 int64_t gr_conv_op_flops(const gr_op_call *s) { return gr_conv_flops(&s->in[1], s->out); }
 
-void gr_conv_count(const gr_conv_sizes *v, int64_t channels, bool products, gr_efforts *w) {
+void gr_conv_count(const gr_conv_sizes *v, int64_t channels, gr_effort volume, gr_efforts *w) {
   enum { BLOCK = 16 };
   double patches = (double)(v->n * gr_conv_windows(v) * gr_conv_taps(v) * v->c);
   double flops = 2 * patches * (double)gr_conv_out(v);
-  if (products) {
+  if (v->w.axes == 1 && v->groups == 1) {
     w->of[GR_EFFORT_MATMUL] = flops;
-    w->of[v->w.axes == 1 ? GR_EFFORT_MOVE : GR_EFFORT_PERMUTE] = patches;
+    w->of[GR_EFFORT_MOVE] = patches;
     w->of[GR_EFFORT_SERIAL] = patches / (double)(v->w.size[GR_SPATIAL - 1] * gr_conv_c(v));
   } else {
     double filled = (double)((channels + BLOCK - 1) / BLOCK * BLOCK) / (double)channels;
-    w->of[v->w.axes == GR_SPATIAL ? GR_EFFORT_CONV3 : GR_EFFORT_CONV] = flops * filled;
+    w->of[v->w.axes == GR_SPATIAL ? volume : GR_EFFORT_CONV] = flops * filled;
   }
 }
 
-// One axis without groups is a product.
 void gr_conv_efforts(const gr_op_call *s, gr_efforts *w) {
   gr_conv_sizes v = gr_conv_sizes_of(s->attr, &s->in[0], &s->in[1], &s->out[0]);
-  gr_conv_count(&v, v.out, v.w.axes == 1 && v.groups == 1, w);
+  gr_conv_count(&v, v.out, GR_EFFORT_CONV3, w);
 }
 
 static gr_status check_groups(const gr_op_call *s, const struct gr_conv_attr *a, const gr_type *x,

@@ -66,10 +66,11 @@ GR_MUST_USE gr_status gr_conv_check(const gr_op_call *, int axes, const struct g
 // Floating-point operations of y = conv(x, w), and equally of either gradient.
 int64_t gr_conv_flops(const gr_type *w, const gr_type *y);
 
-// Adds to what a CPU does for a convolution, or for its gradient with respect to x or w. By oneDNN
-// vectors are filled with channels of the result, in blocks of which the last may be partly empty;
-// by products patches of x are gathered, in runs along the last axis.
-void gr_conv_count(const gr_conv_sizes *, int64_t channels, bool products, gr_efforts *);
+// Adds to what a CPU does for a convolution, or for its gradient with respect to x or w. One of one
+// axis without groups is a product of patches of x, which are gathered in runs along that axis. Of
+// others vectors are filled with channels of the result, in blocks of which the last may be partly
+// empty; `volume` is the kind of work with three axes.
+void gr_conv_count(const gr_conv_sizes *, int64_t channels, gr_effort volume, gr_efforts *);
 
 // ---- f32 (conv_f32.c): by oneDNN where it can, else by matrix products --------------------------
 // Bytes of scratch memory that either way needs.

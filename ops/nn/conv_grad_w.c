@@ -77,10 +77,11 @@ static size_t scratch(const gr_op_call *s) {
 
 static int64_t flops(const gr_op_call *s) { return gr_conv_flops(s->out, &s->in[1]); }
 
-// oneDNN has no kernel for three axes where channels come last, but with AVX-512.
+// oneDNN has a kernel for three axes where channels come last with AVX-512 only; without it this is
+// a product of patches, so its rate says little of other kinds of work.
 static void efforts(const gr_op_call *s, gr_efforts *w) {
   gr_conv_sizes v = sizes(s->attr, s->in, s->out);
-  gr_conv_count(&v, v.out, v.w.axes == GR_SPATIAL || (v.w.axes == 1 && v.groups == 1), w);
+  gr_conv_count(&v, v.out, GR_EFFORT_CONV3_GRAD, w);
 }
 
 static const gr_attr attrs[] = {

@@ -97,7 +97,7 @@ static int64_t flops(const gr_op_call *s) { return gr_conv_flops(&s->in[0], &s->
 
 static void efforts(const gr_op_call *s, gr_efforts *w) {
   gr_conv_sizes v = sizes(s->attr, s->in, s->out);
-  gr_conv_count(&v, v.c, v.w.axes == 1 && v.groups == 1, w);
+  gr_conv_count(&v, v.c, GR_EFFORT_CONV3, w);
 }
 
 // ---- ONNX -------------------------------------------------------------------------------------
