@@ -133,14 +133,19 @@ gr_status gr_new_check_features(const gr_csv *t, int label) {
       "columns of few texts become some of 0 and 1, by pandas.get_dummies");
 }
 
+// Whether a column is a feature is asked once: to say so may take a look at all rows.
 uint32_t gr_new_incomplete_rows(const gr_csv *t, int label) {
+  gr_arena *arena = gr_arena_create();
+  bool *reads = GR_NEW(arena, bool, t->n_columns);
   uint32_t n = 0;
+  for (int c = 0; c < t->n_columns; c++) reads[c] = c == label || is_feature(t, c);
   for (uint32_t row = 0; row < t->rows; row++) {
     bool incomplete = false;
     for (int c = 0; c < t->n_columns && !incomplete; c++)
-      incomplete = (c == label || is_feature(t, c)) && gr_csv_missing(t, row, c);
+      incomplete = reads[c] && gr_csv_missing(t, row, c);
     n += incomplete;
   }
+  gr_arena_destroy(arena);
   return n;
 }
 

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include "base/map.h"
 #include "base/text.h"
+#include "base/work.h"
 #include "runtime/data/csv_cell.h"
 #include "runtime/data/csv_cut.h"
 
@@ -45,45 +46,48 @@ static const char *cell_at(const gr_cut *r, size_t row, int c) {
   return r->cells[row * (size_t)r->width + (size_t)c];
 }
 
-static gr_column_type find_type(const gr_cut *r, size_t rows, int c) {
-  gr_column_type type = GR_COLUMN_INT;
+// Rows that all columns are read of before the next ones, while their cells are in the caches.
+typedef struct row_block {
+  size_t begin, end;
+} row_block;
+
+static void widen_type(const gr_cut *r, row_block of, int c, gr_column *out) {
   int64_t i;
   double f;
-  for (size_t row = 0; row < rows && type != GR_COLUMN_TEXT; row++) {
+  for (size_t row = of.begin; row < of.end && out->type != GR_COLUMN_TEXT; row++) {
     const char *cell = cell_at(r, row, c);
     if (gr_cell_missing(cell)) continue;
-    if (type == GR_COLUMN_INT && !gr_cell_int(cell, &i)) type = GR_COLUMN_FLOAT;
-    if (type == GR_COLUMN_FLOAT && !gr_cell_float(cell, &f)) type = GR_COLUMN_TEXT;
+    if (out->type == GR_COLUMN_INT && !gr_cell_int(cell, &i)) out->type = GR_COLUMN_FLOAT;
+    if (out->type == GR_COLUMN_FLOAT && !gr_cell_float(cell, &f)) out->type = GR_COLUMN_TEXT;
   }
-  return type;
 }
 
 // Cells keep their place in the text of their line, unless an earlier one was in quotes.
-static void find_first_text(const gr_cut *r, size_t rows, int c, gr_column *out) {
-  bool found = false;
+static void find_first_text(const gr_cut *r, row_block of, int c, gr_column *out) {
   double f;
-  for (size_t row = 0; row < rows; row++) {
+  for (size_t row = of.begin; row < of.end; row++) {
     const char *cell = cell_at(r, row, c);
     if (gr_cell_missing(cell)) continue;
     bool number = gr_cell_float(cell, &f);
     out->numbers += number, out->commas += !number && gr_cell_has_commas(cell);
-    if (number || found) continue;
-    found = true, out->first_text = (uint32_t)row;
+    if (number || out->first_text_column) continue;
+    out->first_text = (uint32_t)row;
     out->first_text_column = r->apart ? 1 : (int)(cell - cell_at(r, row, 0)) + 1;
   }
 }
 
-static void fill_column(const gr_cut *r, size_t rows, int c, bool *holes, gr_column *out) {
-  int64_t *ints = NULL;
-  double *floats = NULL;
-  const char **texts = NULL;
-  bool text = r->format->text && !strcmp(out->name, r->format->text);
-  out->type = text ? GR_COLUMN_TEXT : find_type(r, rows, c);
-  if (out->type == GR_COLUMN_INT) out->ints = ints = GR_NEW(r->arena, int64_t, rows);
-  if (out->type == GR_COLUMN_FLOAT) out->floats = floats = GR_NEW(r->arena, double, rows);
-  if (out->type == GR_COLUMN_TEXT) out->texts = texts = GR_NEW(r->arena, const char *, rows);
-  if (texts) find_first_text(r, rows, c, out);
-  for (size_t row = 0; row < rows; row++) {
+static void make_room(const gr_cut *r, gr_column *out) {
+  if (out->type == GR_COLUMN_INT) out->ints = GR_NEW(r->arena, int64_t, r->n_rows);
+  if (out->type == GR_COLUMN_FLOAT) out->floats = GR_NEW(r->arena, double, r->n_rows);
+  if (out->type == GR_COLUMN_TEXT) out->texts = GR_NEW(r->arena, const char *, r->n_rows);
+}
+
+static void fill_rows(const gr_cut *r, row_block of, int c, bool *holes, gr_column *out) {
+  int64_t *ints = (int64_t *)out->ints;
+  double *floats = (double *)out->floats;
+  const char **texts = (const char **)out->texts;
+  if (texts) find_first_text(r, of, c, out);
+  for (size_t row = of.begin; row < of.end; row++) {
     const char *cell = cell_at(r, row, c);
     bool hole = gr_cell_missing(cell);
     if (hole && !out->missing++) out->first_missing = (uint32_t)row;
@@ -94,6 +98,28 @@ static void fill_column(const gr_cut *r, size_t rows, int c, bool *holes, gr_col
   }
 }
 
+static row_block rows_after(const gr_cut *r, size_t begin) {
+  enum { ROWS = 1024 };
+  return (row_block){begin, r->n_rows - begin < ROWS ? r->n_rows : begin + ROWS};
+}
+
+static gr_status fill_columns(const gr_cut *r, bool *holes, gr_csv *out) {
+  gr_column *columns = out->columns;
+  for (int c = 0; c < r->width; c++)
+    if (r->format->text && !strcmp(columns[c].name, r->format->text))
+      columns[c].type = GR_COLUMN_TEXT;
+  for (row_block of = rows_after(r, 0); of.begin < r->n_rows; of = rows_after(r, of.end)) {
+    for (int c = 0; c < r->width; c++) widen_type(r, of, c, &columns[c]);
+    GR_TRY(gr_work_step(0));
+  }
+  for (int c = 0; c < r->width; c++) make_room(r, &columns[c]);
+  for (row_block of = rows_after(r, 0); of.begin < r->n_rows; of = rows_after(r, of.end)) {
+    for (int c = 0; c < r->width; c++) fill_rows(r, of, c, holes, &columns[c]);
+    GR_TRY(gr_work_step(0));
+  }
+  return GR_OK;
+}
+
 static gr_status make_columns(const gr_cut *r, gr_csv *out) {
   GR_TRY(name_columns(r, out));
   int *lines = GR_NEW(r->arena, int, r->n_rows + 1);
@@ -101,8 +127,7 @@ static gr_status make_columns(const gr_cut *r, gr_csv *out) {
   bool *holes = GR_NEW(r->arena, bool, r->n_rows *(size_t)r->width + 1);
   out->format = out->formats[0], out->rows = (uint32_t)r->n_rows, out->lines = lines,
   out->holes = holes;
-  for (int c = 0; c < r->width; c++) fill_column(r, r->n_rows, c, holes, &out->columns[c]);
-  return GR_OK;
+  return fill_columns(r, holes, out);
 }
 
 gr_status gr_csv_read_all(gr_arena *a, const char *const *paths, int n, const gr_csv_format *format,

@@ -211,6 +211,70 @@ static void knows_true_and_false(void) {
 
 // Every text of up to five of the characters that mean something: an error with a place, or rows
 // that all have as many fields.
+// A number as people and programs write it, with so many digits of so many after the point.
+static void write_number(char text[64], uint64_t *seed) {
+  *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+  uint64_t digits = (*seed >> 5) >> (*seed >> 33) % 58, kind = *seed >> 60;
+  int after = (int)((*seed >> 40) % 26);
+  const char *sign = kind % 3 ? "" : kind % 2 ? "-" : "+";
+  if (kind < 10)
+    snprintf(text, 64, "%s%llu.%0*llu", sign, (unsigned long long)(digits % 1000), after,
+             (unsigned long long)digits);
+  else if (kind < 12)
+    snprintf(text, 64, "%s%llu", sign, (unsigned long long)digits);
+  else if (kind < 14)
+    snprintf(text, 64, "%s.%llu", sign, (unsigned long long)digits);
+  else
+    snprintf(text, 64, "%s%llu.e%d", sign, (unsigned long long)digits, after - 13);
+}
+
+// Bit by bit what C reads, signs of zeros included.
+static void numbers_are_those_of_c(void) {
+  static const char *const odd[] = {"-0",       "-0.0",    "0.",      "9007199254740993",
+                                    "1e22",     "1e23",    ".5",      "9007199254740992.5",
+                                    "0.1e-400", "1e999",   "inf",     "18446744073709551616",
+                                    "-.25",     "+7.0000", "0000.10", "184467440737095516.15"};
+  enum { ODD = sizeof odd / sizeof *odd, NUMBERS = 20000 };
+  uint64_t seed = 7;
+  char text[64];
+  for (int i = 0; i < ODD + NUMBERS; i++) {
+    if (i >= ODD) write_number(text, &seed);
+    const char *cell = i < ODD ? odd[i] : text;
+    double expected = strtod(cell, NULL), found = 1;
+    CHECK(gr_cell_float(cell, &found) && !memcmp(&expected, &found, sizeof found),
+          "%s is %.17g and not %.17g", cell, expected, found);
+  }
+  static const char *const none[] = {".",   "-",   "+.",   "1.2.3", "1-2",
+                                     "--1", "1 2", "0x10", "1e",    ""};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    double f;
+    CHECK(!gr_cell_float(none[i], &f), "'%s' is a number", none[i]);
+  }
+}
+
+// Columns are read in blocks of rows: one may become another type in any of them.
+static void types_of_long_columns(void) {
+  enum { ROWS = 5000, FLOAT = 2500, TEXT = 4100, LAST_TEXT = 4900 };
+  gr_arena *arena = gr_arena_create();
+  gr_text text = gr_text_make(arena);
+  gr_csv t;
+  gr_text_put(&text, "i,f,s\n");
+  for (int row = 0; row < ROWS; row++)
+    gr_text_printf(&text, "%d,%d%s,%s%d\n", row, row, row == FLOAT ? ".5" : "",
+                   row == TEXT || row == LAST_TEXT ? "no. " : "", row);
+  MUST(read_csv(arena, text.chars, &t));
+  const gr_column *c = t.columns;
+  CHECK(c[0].type == GR_COLUMN_INT && c[1].type == GR_COLUMN_FLOAT && c[2].type == GR_COLUMN_TEXT,
+        "types %d, %d and %d", c[0].type, c[1].type, c[2].type);
+  CHECK(c[2].first_text == TEXT && c[2].first_text_column == 11 && c[2].numbers == ROWS - 2,
+        "the first text is in row %u, column %d, among %u numbers", c[2].first_text,
+        c[2].first_text_column, c[2].numbers);
+  for (int row = 0; row < ROWS; row++)
+    CHECK(c[0].ints[row] == row && c[1].floats[row] == row + (row == FLOAT ? 0.5 : 0),
+          "row %d has %g and %g", row, (double)c[0].ints[row], c[1].floats[row]);
+  gr_arena_destroy(arena);
+}
+
 static void survives_any_text(void) {
   static const char alphabet[] = ",\"\n\ra1";
   const char *path = fixture_path("any.csv");
@@ -238,5 +302,7 @@ int main(int argc, char **argv) {
       {"finds_rows_for_names", finds_rows_for_names},
       {"counts_numbers_among_text", counts_numbers_among_text},
       {"knows_missing_cells", knows_missing_cells}, {"knows_true_and_false", knows_true_and_false},
-      {"survives_any_text", survives_any_text}, {"refuses_bad_tables", refuses_bad_tables});
+      {"numbers_are_those_of_c", numbers_are_those_of_c},
+      {"types_of_long_columns", types_of_long_columns}, {"survives_any_text", survives_any_text},
+      {"refuses_bad_tables", refuses_bad_tables});
 }
