@@ -109,6 +109,15 @@ def starts_thread(path, text):
     for call in re.finditer(r"\bpthread_create\(", code_of(text)) if path.parts[0] != "tests" and str(path) != "base/thread.c" else ():
         yield f"{path}:{text.count(chr(10), 0, call.start()) + 1}: pthread_create: gr_thread_start (base/thread.h) gives it a stack that kernels fit in"
 
+# Reading a handler, and putting back the one before, installs none.
+INSTALLS = re.compile(r"\bsigaction\((?![^;]*?, (?:NULL|&before(?:\[i\])?),)|\bsigaltstack\(|\bsignal\((?![^;]*SIG_(?:IGN|DFL)\))")
+
+def handles_signal(path, text):
+    """Handlers of signals on the stack of what they interrupt."""
+    code = code_of(text)
+    for call in INSTALLS.finditer(code) if path.parts[0] != "tests" and str(path) != "base/thread.c" else ():
+        yield f"{path}:{code.count(chr(10), 0, call.start()) + 1}: gr_signal_handle (base/thread.h) installs handlers that have a stack of their own"
+
 # An error of the system's that says nothing of what to do: a bare gr_fail with the text of errno.
 BARE = re.compile(r"(?:\breturn|=|\?|:)\s*gr_fail\([^;]*?\bstrerror\(")
 
@@ -257,6 +266,7 @@ def main():
         bad += asks_for_device(path, text)
         bad += bare_errors(path, text)
         bad += starts_thread(path, text)
+        bad += handles_signal(path, text)
         bad += unshown(path, text)
         bad += passes_nan(path, text)
         bad += writes(path, text, owners if path.parts[0] != "tests" else [])

@@ -368,7 +368,7 @@ gr_status gr_store_server_start(int listening, uint64_t token, const gr_store_op
                          .clients = calloc((size_t)ranks * 2 + MAX_STRANGERS, sizeof *s->clients)};
   for (int i = 0; s->clients && i < s->n_clients; i++) s->clients[i].fd = s->clients[i].rank = -1;
   bool ok = s->clients && s->joined && s->left && s->heard;
-  ok = ok && !gr_thread_start_masked(&s->thread, run, s);
+  ok = ok && !gr_thread_start(&s->thread, run, s);
   if (ok)
     *out = s;
   else

@@ -233,7 +233,7 @@ static gr_status no_memory(const gr_loader *l) {
 static gr_status start_threads(gr_loader *l) {
   int code = 0;
   while (!code && l->n_threads < l->spec.workers) {
-    code = gr_thread_start_masked(&l->threads[l->n_threads], work, l);
+    code = gr_thread_start(&l->threads[l->n_threads], work, l);
     l->n_threads += !code;
   }
   if (!code) return GR_OK;

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/thread.h"
 
 // Ranges are never freed, because a handler may be reading the list, but used again.
 typedef struct gr_mapping_range {
@@ -57,9 +58,8 @@ static void on_bus(int number, siginfo_t *info, void *context) {
 }
 
 static void catch_bus(void) {
-  struct sigaction a = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-  sigemptyset(&a.sa_mask);
-  sigaction(SIGBUS, &a, &before);
+  struct sigaction a = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
+  gr_signal_handle(SIGBUS, a, &before);
 }
 
 static range *add_range(uintptr_t first, size_t bytes) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/port.h"
+#include "base/thread.h"
 #include "runtime/hooks/process.h"
 #include "runtime/hooks/script.h"
 
@@ -158,9 +159,8 @@ bool gr_sandbox_run(gr_sandbox *w, gr_lua_script *s, int (*f)(lua_State *), void
 
 bool gr_sandbox_open(gr_sandbox *w, int (*build)(lua_State *)) {
   struct sigaction a = {.sa_handler = on_place, .sa_flags = SA_RESTART};
-  sigemptyset(&a.sa_mask);
   w->L = lua_newstate(allocate, w);
-  if (!w->L || sigaction(GR_HOOK_PLACE_SIGNAL, &a, NULL)) return false;
+  if (!w->L || gr_signal_handle(GR_HOOK_PLACE_SIGNAL, a, NULL)) return false;
   *(gr_sandbox **)lua_getextraspace(w->L) = w;
   lua_pushcfunction(w->L, build);
   return lua_pcall(w->L, 0, 0, 0) == LUA_OK;

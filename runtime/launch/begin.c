@@ -98,7 +98,7 @@ void gr_launch_watch_startup(int rank, double seconds, bool (*stop)(void)) {
   gr_launch_state_hold_stderr();
   atexit(could_not_start);
   atomic_store(&watch.state, WAITING);
-  if (!gr_thread_start_masked(&thread, supervise, NULL)) pthread_detach(thread);
+  if (!gr_thread_start(&thread, supervise, NULL)) pthread_detach(thread);
 }
 
 void gr_launch_startup_done(void) {

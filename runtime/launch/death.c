@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "base/thread.h"
 #include "runtime/launch/state.h"
 
 static const struct fatal {
@@ -23,7 +24,7 @@ static const struct fatal {
              {SIGSYS, "SIGSYS"},   {SIGQUIT, "SIGQUIT"}, {SIGALRM, "SIGALRM"},
              {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGVTALRM, "SIGVTALRM"},
              {SIGPROF, "SIGPROF"}, {SIGIO, "SIGIO"},     {SIGPWR, "SIGPWR"}};
-enum { N_FATAL = sizeof fatal / sizeof *fatal, STACK = 64 * 1024 };
+enum { N_FATAL = sizeof fatal / sizeof *fatal };
 
 static struct sigaction before[N_FATAL];
 static gr_launch_rank_state *rank_state;
@@ -70,16 +71,13 @@ static void on_exit_called(void) {
 }
 
 void gr_launch_state_record_signals(gr_launch_rank_state *me) {
-  static char stack[STACK];  // so that a stack overflow can be recorded, too
-  stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
-  struct sigaction a = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  struct sigaction a = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO};
   rank_state = me;
   trace(false);
-  sigaltstack(&alternate, NULL);
   sigfillset(&a.sa_mask);
   for (int i = 0; i < N_FATAL; i++) {
     sigaction(fatal[i].number, NULL, &before[i]);
-    if (before[i].sa_handler != SIG_IGN) sigaction(fatal[i].number, &a, NULL);
+    if (before[i].sa_handler != SIG_IGN) gr_signal_handle(fatal[i].number, a, NULL);
   }
   atexit(on_exit_called);
 }

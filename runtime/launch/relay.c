@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 #include "base/output.h"
 #include "base/thread.h"
@@ -25,9 +24,6 @@ static bool more(const gr_launch_relay *r) {
 static void *copy(void *relay) {
   gr_launch_relay *r = relay;
   char part[4096];
-  sigset_t gone;
-  sigemptyset(&gone), sigaddset(&gone, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &gone, NULL);
   while (more(r)) {
     ssize_t n = read(r->read_end, part, sizeof part);
     if (n == 0 || (n < 0 && errno != EINTR)) break;

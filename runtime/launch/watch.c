@@ -76,7 +76,7 @@ static void *keep_watch(void *unused) {
 
 static void start_thread(void) {
   pthread_t thread;
-  if (!gr_thread_start_masked(&thread, keep_watch, NULL)) pthread_detach(thread);
+  if (!gr_thread_start(&thread, keep_watch, NULL)) pthread_detach(thread);
 }
 
 void gr_launch_state_watch_launcher(gr_launch_state *b, int file, int rank) {

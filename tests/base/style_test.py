@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What tools/calls.py says of files that call each other, and tools/style.py of code that opens files by
-itself, that asks which device it has, that prints results as they are, of fields that have one writer, of
-deviations that may be NaN, of identifiers that are function words, and of prototypes without a comment of their own."""
+itself, that asks which device it has, that prints results as they are, of fields that have one writer, of handlers of
+signals, of deviations that may be NaN, of identifiers that are function words, and of prototypes without a comment of their own."""
 import pathlib, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -65,6 +65,20 @@ def devices():
     for text in ASKS_NOT:
         if found("cli/x.c", text):
             yield f"found: {text}"
+
+HANDLES = ["sigaction(SIGTERM, &a, NULL);", "if (sigaction(n[i], &a, &before)) return;", "sigaltstack(&s, NULL);",
+           "signal(SIGINT, on_signal);"]
+HANDLES_NONE = ["sigaction(SIGHUP, NULL, &before);", "sigaction(number, &before, NULL);", "signal(SIGPIPE, SIG_IGN);",
+                "sigaction(n, &before[i], NULL);", "pthread_cond_signal(&c);", "// sigaction(n, &a, NULL);"]
+
+def handlers():
+    """What is wrong with finding handlers of signals on the stack of what they interrupt."""
+    def found(path, text):
+        return list(style.handles_signal(pathlib.PurePath(path), text))
+    yield from (f"not found once: {text}" for text in HANDLES if len(found("cli/x.c", text)) != 1)
+    yield from (f"found: {text}" for text in HANDLES_NONE if found("cli/x.c", text))
+    if found("base/thread.c", HANDLES[0]):
+        yield "found in the function that all use"
 
 BARE = ['return gr_fail(GR_ERR_IO, GR_NOWHERE, "%s", strerror(e));', 's = gr_fail(GR_ERR_IO, l,\n "%s", f(strerror(errno)));']
 BARE_NOT = ['return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "%s", strerror(e)), "free");', 's = gr_fail_errno(c, e, "x");',
@@ -139,7 +153,7 @@ def names():
         yield f"prototypes without a comment are in lines {found}"
 
 def main():
-    bad = list(circles()) + list(writers()) + list(bare()) + list(devices()) + list(names()) + list(results()) + list(deviations())
+    bad = list(circles()) + list(writers()) + list(handlers()) + list(bare()) + list(devices()) + list(names()) + list(results()) + list(deviations())
     for text in FOUND:
         if len(lines("cli/x.c", "\n" + text)) != 1 or not lines("cli/x.c", "\n" + text)[0].startswith("cli/x.c:2:"):
             bad.append(f"not found once, in line 2: {text}")

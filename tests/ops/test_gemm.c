@@ -1,6 +1,8 @@
 // test_gemm.c - products of matrices: every kernel against sums in double, on shapes that meet
 // every edge of the tiles; blocks and threads.
 #include <math.h>
+#include <sys/time.h>
+#include "base/thread.h"
 #include "ops/kernels/gemm.h"
 #include "runtime/device/threads.h"
 #include "tests/check.h"
@@ -22,7 +24,8 @@ static double element(const value *v, bool t, int64_t i, int64_t j) {
   return (double)x[t ? j * v->type.dim[1] + i : i * v->type.dim[1] + j];
 }
 
-// What a product must be: columns beyond g->n are another's and stay. `before` is what c holds first.
+// What a product must be: columns beyond g->n are another's and stay. `before` is what c holds
+// first.
 static double *reference(const gr_gemm *g, const value *a, const value *b, const value *before) {
   double *want = malloc(sizeof *want * (size_t)(g->m * g->ldc));
   if (!want) abort();
@@ -207,7 +210,37 @@ static void shared(void) {
   CHECK(packs || !gr_gemm_onednn_packs(), "nothing was packed");
 }
 
+static volatile sig_atomic_t signals;
+static void on_signal(int number) { signals += number == SIGALRM; }
+
+static void set_timer(int microseconds) {
+  const struct itimerval t = {{0, microseconds}, {0, microseconds}};
+  setitimer(ITIMER_REAL, &t, NULL);
+}
+
+// oneDNN 2.6 has its stack in working memory from the heap, which a handler there would overwrite.
+static void interrupted(void) {
+  enum { SIZE = 128, SIGNALS = 200, EVERY_US = 200 };
+  MUST(gr_gemm_open());
+  gr_gemm_kernel run = gr_gemm_onednn() ? gr_gemm_onednn() : gr_gemm_one;
+  gr_gemm g = gr_gemm_dense(false, false, SIZE, SIZE, SIZE);
+  value a = filled(SIZE, SIZE, 1), b = filled(SIZE, SIZE, 2), c = filled(SIZE, SIZE, 3);
+  value d = value_copy(&c);
+  run(&g, a.data, b.data, c.data);
+  gr_signal_handle(SIGALRM, (struct sigaction){.sa_handler = on_signal}, NULL);
+  set_timer(EVERY_US);
+  while (signals < SIGNALS) {
+    run(&g, a.data, b.data, d.data);
+    free(malloc(1 + (size_t)signals * 64));  // which aborts where the heap is broken
+  }
+  set_timer(0);
+  gr_signal_handle(SIGALRM, (struct sigaction){.sa_handler = SIG_DFL}, NULL);
+  CHECK(!memcmp(c.data, d.data, gr_type_bytes(&c.type)), "another product");
+  value_free(&a), value_free(&b), value_free(&c), value_free(&d);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"edges", edges}, {"blocks", blocks}, {"onednn", onednn},
-             {"by_packed", by_packed}, {"threads", threads}, {"shared", shared});
+             {"by_packed", by_packed}, {"threads", threads}, {"shared", shared},
+             {"interrupted", interrupted});
 }

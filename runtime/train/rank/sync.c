@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include "base/thread.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/rank/rank.h"
 
@@ -19,11 +20,10 @@ void gr_run_signals(void) {
   // Batch systems send SIGUSR1 or SIGUSR2.
   static const int asking[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
   struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-  sigemptyset(&a.sa_mask);
-  for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) sigaction(asking[i], &a, NULL);
+  for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) gr_signal_handle(asking[i], a, NULL);
   struct sigaction before;  // under nohup SIGHUP stays ignored
   if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
-    sigaction(SIGHUP, &a, NULL);
+    gr_signal_handle(SIGHUP, a, NULL);
 }
 
 bool gr_run_signalled(void) { return gr_stop_requested() || gr_launch_orphaned(); }
