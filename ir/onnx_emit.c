@@ -238,6 +238,37 @@ int gr_read_emit(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int 
   return emit(r, op, n, in, n_settings, setting);
 }
 
+// ---- Scans ------------------------------------------------------------------------------------
+
+void gr_read_scan_emit(gr_onnx_reading *r, const gr_read_scan *scan, int n, const int *in, int out,
+                       int n_out) {
+  put_line(r, "scan", n, in, out, n_out, 0, NULL);
+  r->lines[r->n_lines - 1].scan = scan;
+}
+
+// The greatest depth of what a line reads that is less than `below`.
+static int depth_of(const gr_onnx_reading *r, const gr_read_line *l, int below) {
+  int depth = 0;
+  for (int k = 0; k < l->n_in; k++) {
+    int d = r->vars[l->in[k]].depth;
+    if (d < below && d > depth) depth = d;
+  }
+  return depth;
+}
+
+void gr_read_find_depths(gr_onnx_reading *r, int first) {
+  for (int i = first; i < r->n_lines; i++) {
+    const gr_read_line *l = &r->lines[i];
+    const int below = l->scan ? l->scan->depth : INT32_MAX;
+    int depth = depth_of(r, l, below);
+    for (int j = l->scan ? l->scan->first : i; j < i; j++) {  // what its body reads from outside
+      int d = depth_of(r, &r->lines[j], below);
+      if (r->vars[r->lines[j].out].depth >= below && d > depth) depth = d;
+    }
+    for (int k = 0; k < l->n_out; k++) r->vars[l->out + k].depth = depth;
+  }
+}
+
 // ---- Blocks -----------------------------------------------------------------------------------
 
 // "layers.0.fc" of "/layers.0/fc/MatMul", "linear_3" of a name without folders.

@@ -52,7 +52,12 @@ void gr_read_bind(gr_onnx_reading *r, const char *name, int var, bool last) {
 
 gr_read_binding *gr_read_find(const gr_onnx_reading *r, const char *name) {
   uint32_t i;
-  return gr_map_find(&r->names, name, &i) ? &r->bound[i] : NULL;
+  return gr_map_find(&r->names, name, &i) && r->bound[i].var >= 0 ? &r->bound[i] : NULL;
+}
+
+void gr_read_unbind(gr_onnx_reading *r, const char *name) {
+  uint32_t i;
+  if (gr_map_find(&r->names, name, &i)) r->bound[i].var = -1;
 }
 
 const gr_type *gr_read_type(const gr_onnx_reading *r, int var) { return &r->vars[var].type[0]; }
@@ -154,7 +159,7 @@ int64_t gr_read_int(gr_onnx_reading *r, const char *name, int64_t otherwise) {
 }
 
 const gr_onnx_graph *gr_read_graph(gr_onnx_reading *r, const char *name) {
-  const gr_onnx_attr *a = find_attr(r, name, GR_ONNX_GRAPH, "a graph without inputs");
+  const gr_onnx_attr *a = find_attr(r, name, GR_ONNX_GRAPH, "a graph");
   if (!a) gr_read_refuse(r, "has no attribute '%s'", name);
   return a ? a->graph : NULL;
 }

@@ -35,6 +35,7 @@ typedef struct gr_read_var {
   int made;          // of a known one: that of the line that would compute it in the model; 0: none
   int result;        // which of its results it is
   int turned;        // the matrix of the file that it is the transpose of, or 0
+  int depth;         // it differs by step of a scan: that many, one in another, are around it
 } gr_read_var;
 
 // An attribute of an op: a text, or n integers that may differ by choice.
@@ -51,6 +52,17 @@ typedef struct gr_read_part {
   int var;
 } gr_read_part;
 
+// A scan. Its operands are its sequences, what its carries start as, their next values, and its
+// yields; its results its yields, and carries after the last step.
+typedef struct gr_read_scan {
+  int first, depth;  // its body: lines before its own from that index on, of results that deep
+  int n_seq, n_carry, n_yield, n_last;
+  const int *leaf;  // vars of the body: a slice of each sequence, then each carry
+  const int *last;  // which carries are results
+  int axis;         // of sequences and yields
+  bool reverse;
+} gr_read_scan;
+
 enum { GR_READ_PARTS = 16, GR_READ_SETTINGS = 16, GR_READ_RESULTS = 4 };
 // A node of the graph language: {op: operands, settings}.
 typedef struct gr_read_line {
@@ -61,6 +73,7 @@ typedef struct gr_read_line {
   int out;        // the first of n_out vars
   gr_read_setting setting[GR_READ_SETTINGS];
   gr_read_part part[GR_READ_PARTS];
+  const gr_read_scan *scan;  // it is one
   const gr_onnx_node *node;  // of the file that it comes from
   bool live;                 // something needs it
 } gr_read_line;
@@ -96,6 +109,7 @@ struct gr_onnx_reading {
   gr_map paths;              // names of weights that are taken
   gr_map readers;            // of nodes, by their type
   gr_map uses;               // how many nodes read a value of the file, by its name
+  int depth;                 // scans around the nodes that are read
   const gr_onnx_node *node;  // that is read
   uint64_t asked;            // its attributes that were looked up, a bit each
   const gr_op *op;           // whose reader it is
@@ -113,6 +127,8 @@ int gr_read_integers(gr_onnx_reading *, const gr_type *, const int64_t *);
 int gr_read_vector(gr_onnx_reading *, int n, int64_t (*items)[GR_READ_CHOICES]);  // copied
 // What a name of the file stands for from now on.
 void gr_read_bind(gr_onnx_reading *, const char *name, int var, bool last);
+// It stands for nothing any more: a graph in a node ends.
+void gr_read_unbind(gr_onnx_reading *, const char *name);
 // The var of a name of the file, and its order of axes; NULL: there is no such name.
 gr_read_binding *gr_read_find(const gr_onnx_reading *, const char *name);
 
@@ -172,6 +188,11 @@ void gr_read_types(gr_onnx_reading *, const gr_op *, int n, const int *in, int n
 int gr_read_block(gr_onnx_reading *, const char *block, const char *path, int in,
                   const gr_type type[GR_READ_CHOICES], int n_settings, const gr_read_setting *,
                   int n_parts, const gr_read_part *);
+// Emits a scan of those operands; its results, from `out` on, are there.
+void gr_read_scan_emit(gr_onnx_reading *, const gr_read_scan *, int n, const int *in, int out,
+                       int n_out);
+// Sets the depth of what the lines give, from the first one on that is in a body.
+void gr_read_find_depths(gr_onnx_reading *, int first);
 // A path made of the folders of the node's name; `otherwise` where it has none.
 const char *gr_read_node_path(gr_onnx_reading *, const char *otherwise);
 // A path like that one that no weight has yet.

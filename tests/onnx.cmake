@@ -20,6 +20,8 @@ target_link_libraries(onnx_gradients gr_cli)
 add_test(NAME onnx.import COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/onnx/import.sh
   $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR} $<TARGET_FILE:onnx_gradients>)
 set_tests_properties(onnx.import PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+add_test(NAME onnx.loops COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/onnx/loops.sh $<TARGET_FILE:graphrun> ${CMAKE_SOURCE_DIR})
+set_tests_properties(onnx.loops PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 # The module has the program's stamp: a search with the address sanitiser needs ASAN_OPTIONS=detect_odr_violation=0.
 if(GR_FUZZ)
   add_executable(fuzz_onnx fuzz/fuzz_onnx.c)

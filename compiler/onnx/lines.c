@@ -15,31 +15,41 @@ static const char *new_word(const writing *w, const char *word) {
 }
 
 // The use, in which operands have the names of these vars.
-static void put_use(const writing *w, const gr_onnx_item *x, const int *in, gr_text *t) {
+static void put_use(const writing *w, const gr_onnx_item *x, const int *in, const char *indent) {
+  int out = x->out + x->n_out - x->n_inside;
   for (const char *c = x->text; *c; c++) {
-    if (*c == GR_ONNX_OPERAND)
-      gr_text_put(t, w->r->vars[*in++].name);
+    if (*c == GR_ONNX_OPERAND || *c == GR_ONNX_RESULT)
+      gr_text_put(w->to, w->r->vars[*c == GR_ONNX_OPERAND ? *in++ : out++].name);
     else
-      gr_text_putn(t, c, 1);
+      gr_text_putn(w->to, c, 1);
+    if (*c == '\n' && c[1]) gr_text_put(w->to, indent);
   }
 }
 
-// What an item reads may have the name that it gives.
+static void put_comment(const gr_onnx_item *x, gr_text *to) {
+  gr_text_put(to, x->comment ? "  # " : "");
+  for (const char *c = x->comment ? x->comment : ""; *c; c++)
+    gr_text_putn(to, *c >= ' ' && *c < 127 ? c : "?", 1);
+}
+
+// A scan's text has lines of its own.
 static void put_item(const writing *w, const gr_onnx_item *x, const int *in, const char *path,
                      const char *indent) {
-  gr_text use = gr_text_make(w->r->arena);
-  put_use(w, x, in, &use);
+  const bool lines = *x->text == '\n';
   gr_text_printf(w->to, "%s- ", indent);
   for (int k = 0; k < x->n_out; k++) {
     gr_read_var *v = &w->r->vars[x->out + k];
     if (!v->name) v->name = new_word(w, x->word);
-    gr_text_printf(w->to, "%s%s", k ? ", " : "", v->name);
+    if (k < x->n_out - x->n_inside) gr_text_printf(w->to, "%s%s", k ? ", " : "", v->name);
   }
-  gr_text_printf(w->to, ": %s", use.chars);
+  if (x->n_inside == x->n_out) gr_text_put(w->to, new_word(w, x->word));
+  gr_text_put(w->to, lines ? ":" : ": ");
+  if (lines) put_comment(x, w->to);
+  put_use(w, x, in, indent);
+  if (lines) return;
   if (path) gr_text_printf(w->to, ", name: \"%s\"", path);
-  gr_text_put(w->to, x->comment ? "}  # " : "}");
-  for (const char *c = x->comment ? x->comment : ""; *c; c++)
-    gr_text_putn(w->to, *c >= ' ' && *c < 127 ? c : "?", 1);
+  gr_text_put(w->to, "}");
+  put_comment(x, w->to);
   gr_text_put(w->to, "\n");
 }
 

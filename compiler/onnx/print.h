@@ -11,18 +11,52 @@ typedef struct gr_onnx_end {
 
 // A node of the text that is to be: what it says, but for its operands and its name, which repeated
 // nodes differ in.
-enum { GR_ONNX_OPERAND = '\1' };  // stands for an operand in the text
+// What stands for an operand in the text, and for a result that is not named before it.
+enum { GR_ONNX_OPERAND = '\1', GR_ONNX_RESULT = '\2' };
 typedef struct gr_onnx_item {
   const char *text, *word;     // "{linear: \1, out: 8"; what its results are called if that is free
   const char *path, *comment;  // NULL: none
   const int *in;               // n_in vars
-  int n_in, out, n_out;
-  int kind;  // the same for equal texts
+  int n_in, out, n_out, n_inside;  // as many results, the last, have their name in the text
+  int kind;                        // the same for equal texts
 } gr_onnx_item;
 typedef struct gr_onnx_items {
   gr_onnx_item *items;
   int n, cap;
 } gr_onnx_items;
+
+// ---- The text of lines (use.c)
+typedef struct gr_onnx_printing {
+  gr_onnx_reading *r;
+  gr_onnx_items all;
+  gr_text constants, nodes;
+  gr_map words, kinds;  // names of values; texts of items
+  gr_map inside;        // those of the former that values in bodies of scans have
+  int *known, n_known;  // vars of constants that are there
+  int *same;            // by var: the constant, or the sequence of a slice, that it is called by
+  gr_onnx_weight *weights;
+  int n_weights, cap_weights;
+} gr_onnx_printing;
+// The text of a line: operands that are named outside of it are listed.
+typedef struct gr_onnx_use {
+  gr_text text;
+  int *in, n_in;
+  gr_map names;  // in bodies
+} gr_onnx_use;
+// Adds a node, whose results are called like the word.
+gr_onnx_item *gr_onnx_add_item(gr_onnx_printing *, const char *text, const char *word);
+// Writes the k-th operand of a line into the text: by its name, or as a number.
+GR_MUST_USE gr_status gr_onnx_put_operand(gr_onnx_printing *, const gr_read_line *, int k,
+                                          gr_onnx_use *);
+// Appends the line's op, operands and settings, and lists its weights.
+GR_MUST_USE gr_status gr_onnx_put_use(gr_onnx_printing *, const gr_read_line *, gr_onnx_use *);
+// What the results of a line are called.
+const char *gr_onnx_word_of(gr_onnx_printing *, const gr_read_line *);
+// The shape by choice, as "[n, 8]".
+const char *gr_onnx_shape_text(gr_onnx_reading *, const gr_read_var *);
+// Appends a scan, in lines that begin with so many spaces (scan_text.c).
+GR_MUST_USE gr_status gr_onnx_put_scan(gr_onnx_printing *, const gr_read_line *, int indent,
+                                       gr_onnx_use *);
 
 // Marks which linear layers tensor parallelism splits (split.c).
 void gr_onnx_split(gr_onnx_reading *, const gr_onnx_end *outputs, int n_outputs);

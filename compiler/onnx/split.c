@@ -5,7 +5,10 @@
 #include "compiler/onnx/print.h"
 #include "ops/ops.h"
 
-static bool is_linear(const gr_read_line *l) { return l->path && !strcmp(l->op, "linear"); }
+// Not in a scan, whose steps have no collective.
+static bool is_linear(const gr_onnx_reading *r, const gr_read_line *l) {
+  return l->path && !strcmp(l->op, "linear") && !r->vars[l->out].depth;
+}
 
 // One operand whose elements are computed each by itself, with numbers.
 static int through(const gr_onnx_reading *r, const gr_read_line *l) {
@@ -33,9 +36,9 @@ void gr_onnx_split(gr_onnx_reading *r, const gr_onnx_end *outputs, int n_outputs
     for (int k = 0; r->lines[i].live && k < r->lines[i].n_in; k++) readers[r->lines[i].in[k]]++;
   for (int i = 0; i < r->n_lines; i++) {
     gr_read_line *l = &r->lines[i];
-    int x = l->live && is_linear(l) ? l->in[0] : 0, first = 0;
+    int x = l->live && is_linear(r, l) ? l->in[0] : 0, first = 0;
     while (x && readers[x] == 1 && (first = r->vars[x].line) > 0 &&
-           !is_linear(&r->lines[first - 1]))
+           !is_linear(r, &r->lines[first - 1]))
       x = through(r, &r->lines[first - 1]);
     if (!x || readers[x] != 1 || first < 1 || done[first - 1]) continue;
     split(&r->lines[first - 1], "S0"), split(l, "S1");

@@ -139,18 +139,18 @@ static gr_status tensor(const unpacking *u, const Onnx__TensorProto *t, gr_onnx_
 
 // ---- Nodes ------------------------------------------------------------------------------------
 
-static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_graph *to);
+static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, bool is_main,
+                       gr_onnx_graph *to);
 
-// A graph in a node: the branch of an If. Loops have inputs, and are not read.
-static gr_status branch(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_attr *to) {
-  if (g->n_input) return GR_OK;
+// A graph in a node: the branch of an If, or the body of a loop.
+static gr_status inner(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_attr *to) {
   to->kind = GR_ONNX_GRAPH, to->graph = gr_onnx_graph_create(u->arena, NULL, copy(u, g->name));
-  return graph(u, g, to->graph);
+  return graph(u, g, false, to->graph);
 }
 
 static gr_status attribute(const unpacking *u, const Onnx__AttributeProto *a, gr_onnx_attr *to) {
   *to = (gr_onnx_attr){.name = copy(u, a->name), .kind = GR_ONNX_OTHER};
-  if (a->g) return branch(u, a->g, to);
+  if (a->g) return inner(u, a->g, to);
   if (a->t) {
     gr_onnx_tensor *t = NULL;
     GR_TRY(tensor(u, a->t, &t));
@@ -211,14 +211,15 @@ static gr_status node(const unpacking *u, const Onnx__NodeProto *n, gr_onnx_node
 
 // ---- Values -----------------------------------------------------------------------------------
 
+// typed: it must have a type, as inputs of the model; those of a body have that of operands.
 static gr_status value(const unpacking *u, const Onnx__ValueInfoProto *v, gr_onnx_graph *g,
-                       bool input) {
+                       bool input, bool typed) {
   const Onnx__TypeProto__Tensor *t = v->type ? v->type->tensor_type : NULL;
   const char *name = copy(u, v->name);
   gr_type type = {.rank = 0};
   const Onnx__TensorShapeProto *s = t ? t->shape : NULL;
   const struct dtype *d = t ? find_dtype(t->elem_type) : NULL;
-  if (input && (!d || !s || s->n_dim > GR_MAX_RANK))
+  if (typed && (!d || !s || s->n_dim > GR_MAX_RANK))
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
                    "'%s': the input '%s' is no tensor of numbers with a known shape of at most %d "
                    "axes",
@@ -288,11 +289,12 @@ static gr_status tensors(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_
   return GR_OK;
 }
 
-static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, gr_onnx_graph *to) {
+static gr_status graph(const unpacking *u, const Onnx__GraphProto *g, bool is_main,
+                       gr_onnx_graph *to) {
   GR_TRY(tensors(u, g, to));
   for (size_t i = 0; i < g->n_input; i++)
-    if (!is_weight(g, g->input[i]->name)) GR_TRY(value(u, g->input[i], to, true));
-  for (size_t i = 0; i < g->n_output; i++) GR_TRY(value(u, g->output[i], to, false));
+    if (!is_weight(g, g->input[i]->name)) GR_TRY(value(u, g->input[i], to, true, is_main));
+  for (size_t i = 0; i < g->n_output; i++) GR_TRY(value(u, g->output[i], to, false, false));
   for (size_t i = 0; i < g->n_node; i++) {
     gr_onnx_node *n = GR_NEW(u->arena, gr_onnx_node, 1);
     GR_TRY(node(u, g->node[i], n));
@@ -316,7 +318,7 @@ static gr_status model(const unpacking *u, const Onnx__ModelProto *m, gr_onnx_gr
                 u->file, (long long)opset, OLDEST),
         "torch.onnx.export(..., opset_version=%d)", GR_ONNX_OPSET);
   *out = gr_onnx_graph_create(u->arena, NULL, copy(u, m->graph->name));
-  return graph(u, m->graph, *out);
+  return graph(u, m->graph, true, *out);
 }
 
 // ---- Nesting ----------------------------------------------------------------------------------

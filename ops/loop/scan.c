@@ -190,10 +190,11 @@ static int64_t leaf_number(const gr_op_call *c, int size) {
 }
 
 static const char *add_input(gr_onnx_call *c, gr_onnx_graph *body, uint32_t leaf) {
-  gr_type t = ((const gr_scan *)c->call[0]->attr)->body->values[leaf].type;
+  const gr_value *v = &((const gr_scan *)c->call[0]->attr)->body->values[leaf];
+  gr_type t = v->type;
   for (int d = 0; d < t.rank; d++)
     if (!gr_onnx_is_fixed(c, leaf_number, GR_ONNX_SIZE((int)leaf, d))) t.dim[d] = -1;
-  return gr_onnx_input(body, gr_onnx_name(c, "step"), &t)->name;
+  return gr_onnx_input(body, gr_onnx_name(c, v->name ? v->name : "step"), &t)->name;
 }
 
 // Writes the body, with an input for each carry and then each sequence.
@@ -267,6 +268,7 @@ const gr_op gr_op_scan = {
     .grad = gr_scan_grad,
     .gpu = gr_scan_gpu,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"LSTM", gr_lstm_read}, {"GRU", gr_gru_read}, {"RNN", gr_rnn_read}),
+    .from_onnx = GR_FROM_ONNX({"LSTM", gr_lstm_read}, {"GRU", gr_gru_read}, {"RNN", gr_rnn_read},
+                              {"Scan", gr_scan_read}),
     .cases = none,
 };

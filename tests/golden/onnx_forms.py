@@ -49,6 +49,17 @@ class File:
         value = self.add("Cast", [value], to=TensorProto.FLOAT)
         self.columns.append(self.add("Reshape", [value, self.constant(0, -1)]))
 
+    def body(self, inputs, results, nodes):
+        """The graph of a loop: its nodes are (kind, inputs, result[, attributes]), its inputs and results names of floats
+        of any shape, or (name, dtype). Its names are its own; others, and those that end in _0, are of around it."""
+        here = self.word("body")
+        of = lambda v: v if isinstance(v, tuple) else (v, TensorProto.FLOAT)
+        local = {of(v)[0] for v in inputs} | {n[2] for n in nodes}
+        mark = lambda name: f"{name}.{here}" if name in local and not name.endswith("_0") else name
+        value = lambda v: helper.make_tensor_value_info(mark(of(v)[0]), of(v)[1], None)
+        made = [helper.make_node(n[0], [mark(i) for i in n[1]], [mark(n[2])], name=mark(n[2]), **(n[3:] or ({},))[0]) for n in nodes]
+        return helper.make_graph(made, here, [value(v) for v in inputs], [value(v) for v in results])
+
     def write(self, x):
         self.put(self.add("Mul", ["x", self.weight(4)]))  # something to train
         self.nodes.append(helper.make_node("Concat", self.columns, ["logits"], name="logits", axis=1))
@@ -182,10 +193,104 @@ def states():
     return f
 
 
+def scans():
+    f = File("scans")
+    size = f.add("Shape", ["x"], end=1)
+    zeros = lambda *shape: f.add("Expand", [f.constant(0, shape=(), dtype="f4"), f.add("Concat", [size, f.constant(*shape)], axis=0)])
+    mean, turned = f.add("ReduceMean", ["x", f.constant(1)], keepdims=0), f.add("Transpose", ["x"], perm=[1, 0, 2])
+    w, u = f.weight(4, 4), f.weight(4, 4)
+    cell = [("MatMul", ["e", w], "a"), ("MatMul", ["h", u], "b"), ("Add", ["a", "b"], "c"), ("Tanh", ["c"], "d")]
+    same = ("Identity", ["d"], "y")
+
+    def scan(inputs, body, n, outputs=2, **more):
+        return f.add("Scan", inputs, outputs, body=body, num_scan_inputs=n, **more)
+
+    # Along each axis, both ways, from zeros and from what is computed.
+    for x, axis, out, perm in (turned, 0, 0, [1, 0, 2]), ("x", 1, 1, None), ("x", -2, -1, None), ("x", 1, 0, [1, 0, 2]):
+        for start, way in (zeros(4), 0), (mean, 1):
+            last, steps = scan([start, x], f.body(["h", "e"], ["d", "y"], cell + [same]), 1, scan_input_axes=[axis],
+                               scan_output_axes=[out], scan_input_directions=[way], scan_output_directions=[way])
+            f.put(last)
+            f.put(steps, perm)
+    # Several sequences, one of them twice and one learned; carries that take each other's place, that never change, and
+    # that are counted; a step of a sequence and a carry as they were, and a constant, are results.
+    body = f.body(["h", "g", "k", ("i", TensorProto.INT64), "e", "p", "e2"], ["s", "h2", "k2", ("i2", TensorProto.INT64), "e3", "g2", "q", "o"],
+                  [("Mul", ["g", "k"], "m"), ("Add", ["m", "e"], "r"), ("Add", ["r", "p"], "v"), ("Cast", ["i"], "t", {"to": 1}),
+                   ("Add", ["v", "t"], "s"), ("Identity", ["h"], "h2"), ("Identity", ["k"], "k2"), ("Add", ["i", f.constant(1, shape=())], "i2"),
+                   ("Identity", ["e2"], "e3"), ("Identity", ["g"], "g2"), ("Neg", ["m"], "q"), ("Identity", [w], "o")])
+    all_of = scan([mean, zeros(4), f.weight(4), f.constant(0, shape=()), turned, f.weight(3, 4), turned], body, 3, 8)
+    f.put(all_of[0])
+    f.put(all_of[1])
+    f.put(f.add("Mul", [mean, f.add("Cast", [all_of[3]], to=1)]))
+    for steps in all_of[4:7]:
+        f.put(steps, [1, 0, 2])
+    f.put(f.add("MatMul", ["x", f.add("Reshape", [all_of[7], f.constant(4, -1)])]))
+    # All of a sequence is read in each step, too; what is the same in each is computed before.
+    last, steps = scan([mean, "x"], f.body(["h", "e"], ["d", "y"], [
+        ("Exp", [turned], "z"), ("Mul", ["z", "h"], "z2"), ("ReduceSum", ["z2", f.constant(0)], "z3", {"keepdims": 0}),
+        ("Mul", ["z3", "e"], "z4"), ("Unsqueeze", ["h", f.constant(1)], "h2"), ("Mul", ["x", "h2"], "z5"),
+        ("ReduceSum", ["z5", f.constant(1)], "z6", {"keepdims": 0}), ("Add", ["z4", "z6"], "c"), ("Tanh", ["c"], "d"), same]), 1,
+        scan_input_axes=[1])
+    f.put(last)
+    f.put(steps, [1, 0, 2])
+    # A scan in a scan, over the step of the outer one.
+    inner = f.body(["hh", "ee"], ["hn", "hy"], [("Mul", ["hh", "g_0"], "hm"), ("Add", ["hm", "ee"], "hn"), ("Sin", ["hn"], "hy")])
+    outer = f.body(["h_0", "e_0"], ["n_0", "o_0"], [
+        ("ReduceMean", ["e_0"], "g_0", {"keepdims": 0}),
+        ("Transpose", ["e_0"], "f_0", {"perm": [1, 0]}), ("ReduceMean", ["f_0", f.constant(0)], "z_0", {"keepdims": 0})])
+    outer.node.append(helper.make_node("Scan", ["z_0", "f_0"], ["l_0", "k_0"], name="inner", body=inner, num_scan_inputs=1))
+    outer.node.append(helper.make_node("Add", ["h_0", "l_0"], ["n_0"], name="n_0"))
+    outer.node.append(helper.make_node("Identity", ["k_0"], ["o_0"], name="o_0"))
+    last, steps = scan([f.add("ReduceMean", ["x", f.constant(1, 2)], keepdims=0), turned], outer, 1)
+    f.put(last)
+    f.put(steps, [2, 0, 1])
+    return f
+
+
+REFUSED = OUT.parent / "refused"
+
+
+def refused():
+    """Loops that are not read, each with what its error says: tests/onnx/import.sh."""
+    of = lambda name, shape=None, dtype=TensorProto.FLOAT: helper.make_tensor_value_info(name, dtype, shape)
+    node = helper.make_node
+
+    def write(name, inputs, nodes, results, n=1, **more):
+        body = helper.make_graph(nodes, "body", [of("h"), of("e")], [of(r) for r in results])
+        scan = node("Scan", inputs, ["last", "steps"], name=name, body=body, num_scan_inputs=n, **more)
+        graph = helper.make_graph([node("ReduceMean", ["x"], ["m"], name="m", axes=[1], keepdims=0), scan,
+                                   node("Add", ["last", "steps"], ["logits"], name="logits")],
+                                  name, [of("x", ["n", 3, 4])], [of("logits", ["n", 3, 4])])
+        save(name, graph)
+
+    def save(name, graph):
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+        onnx.save(model, REFUSED / f"{name}.onnx")
+
+    add = node("Add", ["h", "e"], ["d"], name="d")
+    axes = {"scan_input_axes": [1], "scan_output_axes": [1]}
+    write("both_ways", ["m", "x"], [add, node("Neg", ["d"], ["y"])], ["d", "y"], scan_input_directions=[1], **axes)
+    write("grows", ["m", "x"], [node("Concat", ["h", "e"], ["d"], axis=1), node("Neg", ["e"], ["y"])], ["d", "y"], **axes)
+    noise = [node("RandomNormalLike", ["h"], ["r"], name="noise"), node("Add", ["r", "e"], ["d"]), node("Neg", ["d"], ["y"])]
+    write("noise", ["m", "x"], noise, ["d", "y"], **axes)
+    write("no_sequence", ["m", "x"], [add, node("Neg", ["d"], ["y"])], ["d", "y"], n=0)
+    write("other_inputs", ["m", "x", "m"], [add, node("Neg", ["d"], ["y"])], ["d", "y"], **axes)
+    write("not_given", ["m", "x"], [add], ["d", "z"], **axes)
+    body = helper.make_graph([node("Add", ["e", "f"], ["d"], name="d"), node("Add", ["h", "d"], ["i"]), node("Neg", ["d"], ["y"])], "body",
+                             [of("h"), of("e"), of("f")], [of("i"), of("y")])
+    scan = node("Scan", ["m", "x", "w"], ["last", "steps"], name="other_steps", body=body, num_scan_inputs=2, scan_input_axes=[1, 0])
+    save("other_steps", helper.make_graph(
+        [node("ReduceMean", ["x"], ["m"], name="m", axes=[1], keepdims=0), scan, node("Add", ["last", "steps"], ["logits"])], "other_steps",
+        [of("x", ["n", 3, 4])], [of("logits", ["n", 3, 4])], [numpy_helper.from_array(np.ones((2, 4), "f4"), "w")]))
+    write("no_axis", ["m", "x"], [add, node("Neg", ["d"], ["y"])], ["d", "y"], scan_input_axes=[3])
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     x = RNG.standard_normal((SAMPLES, 3, 4)).astype("f4")
-    for make in products, choices, writes, states:
+    REFUSED.mkdir(exist_ok=True)
+    refused()
+    for make in products, choices, writes, states, scans:
         make().write(x)
 
 

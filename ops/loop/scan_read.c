@@ -1,0 +1,306 @@
+// scan_read.c - reads a Scan of ONNX as a scan of the graph language. Nodes of its body become
+// lines as all others do; those that are the same in each step are before the scan.
+#include <string.h>
+#include "ops/kernels/onnx_read.h"
+#include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+enum { MOST = 64, YIELDS = 8 };  // of each: operands; what the graph language yields
+
+typedef struct loop {
+  const gr_onnx_node *node;
+  const gr_onnx_graph *body;
+  int first, n_seq, n_carry, n_yield;
+  // Names in the body, and in the file, by carry; then those of sequences, and of yields.
+  const char *in[2 * MOST], *out[2 * MOST];
+  int seq[MOST], init[MOST];          // steps are along axis 0
+  int leaf[2 * MOST], next[MOST];     // of sequences, then carries; 0: it never changes
+  int yield[YIELDS], result[YIELDS];  // and which of the node's results that is
+  int64_t out_axis[MOST];
+  bool reverse;
+} loop;
+
+// ---- Leaves -------------------------------------------------------------------------------------
+
+// Moves an axis to another place.
+static int move_axis(gr_onnx_reading *r, int v, int64_t axis, int to) {
+  int64_t perm[GR_MAX_RANK];
+  int rank = gr_read_type(r, v)->rank;
+  for (int d = 0, next = 0; d < rank; d++) {
+    if (next == axis) next++;
+    perm[d] = d == to ? axis : next++;
+  }
+  return gr_read_transpose(r, v, perm);
+}
+
+static int add_leaf(gr_onnx_reading *r, int of, bool slice, const char *name) {
+  gr_type type[GR_READ_CHOICES];
+  for (int c = 0; c < GR_READ_CHOICES; c++) {
+    type[c] = r->vars[of].type[c];
+    if (type[c].dtype == GR_I64) type[c].dtype = GR_I32;
+    if (!slice) continue;
+    type[c].rank--;
+    memmove(type[c].dim, type[c].dim + 1, sizeof *type[c].dim * (GR_MAX_RANK - 1));
+  }
+  int v = gr_read_var_add(r, type);
+  r->vars[v].depth = r->depth, r->vars[v].name = name;
+  return v;
+}
+
+// The name of the body's value that another one is an Identity of.
+static const char *original(const loop *m, const char *name) {
+  const gr_onnx_node *n = m->body->nodes;
+  for (int steps = 0; n && steps < MOST; steps++) {
+    for (n = m->body->nodes; n; n = n->next)
+      if (n->n_out == 1 && n->n_in == 1 && !strcmp(n->op, "Identity") && !strcmp(n->out[0], name))
+        break;
+    if (n) name = n->in[0];
+  }
+  return name;
+}
+
+// Opens the body: a carry that never changes is what it starts as.
+static void bind_leaves(gr_onnx_reading *r, loop *m) {
+  m->first = r->n_lines, r->depth++;
+  for (int i = 0; i < m->n_seq; i++) {
+    m->leaf[i] = add_leaf(r, m->seq[i], true, m->in[m->n_carry + i]);
+    gr_read_bind(r, m->in[m->n_carry + i], m->leaf[i], false);
+  }
+  for (int k = 0; k < m->n_carry; k++) {
+    bool stays = !strcmp(original(m, m->out[k]), m->in[k]);
+    int v = m->leaf[m->n_seq + k] = stays ? 0 : add_leaf(r, m->init[k], false, m->in[k]);
+    gr_read_bind(r, m->in[k], v ? v : m->init[k], false);
+  }
+}
+
+// ---- The body -----------------------------------------------------------------------------------
+
+static void read_nodes(gr_onnx_reading *r, loop *m) {
+  uint64_t asked = r->asked;
+  for (const gr_onnx_tensor *t = m->body->tensors; t; t = t->next)
+    gr_read_bind(r, t->name, gr_read_known(r, &t->type, t->data), false);
+  for (const gr_onnx_node *n = m->body->nodes; n && !r->err; n = n->next)
+    r->err = gr_read_node(r, n);
+  r->node = m->node, r->op = &gr_op_scan, r->asked = asked;
+}
+
+static int read_output(gr_onnx_reading *r, const loop *m, int k) {
+  int v = gr_read_value(r, m->out[k]);
+  if (!v) gr_read_refuse(r, "has a body that does not give its result %d", k + 1);
+  return v;
+}
+
+// The next value is one that the body computes.
+static int computed(gr_onnx_reading *r, const loop *m, int v) {
+  int64_t one = 1;
+  bool leaf = false, is_float = gr_dtypes[gr_read_type(r, v)->dtype].is_float;
+  for (int i = 0; i < m->n_seq + m->n_carry; i++) leaf |= m->leaf[i] == v;
+  if (!leaf) return v;
+  return GR_READ_TWO(
+      r, &gr_op_mul, v,
+      is_float ? gr_read_number(r, 1) : gr_read_integers(r, &(gr_type){.dtype = GR_I64}, &one));
+}
+
+static void read_next(gr_onnx_reading *r, loop *m, int k) {
+  const int leaf = m->leaf[m->n_seq + k];
+  char first[96], later[96];
+  int v = leaf ? read_output(r, m, k) : 0;
+  if (!v) return;
+  v = computed(r, m, gr_read_cast(r, v, gr_dtypes[gr_read_type(r, leaf)->dtype].is_float));
+  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
+    gr_type a = r->vars[leaf].type[c], b = r->vars[v].type[c];
+    b.dtype = a.dtype;
+    if (!gr_type_same(&a, &b))
+      gr_read_refuse(r,
+                     "carries '%s' from step to step, which starts as %s and is %s after the first "
+                     "one; what a scan carries keeps its shape",
+                     m->in[k], gr_type_text(&a, first), gr_type_text(&b, later));
+  }
+  m->next[k] = v;
+}
+
+// The same numbers in every step would be another model.
+static void refuse_random(gr_onnx_reading *r, const loop *m) {
+  for (int i = m->first; i < r->n_lines; i++) {
+    const gr_op *op = gr_op_find(r->lines[i].op);
+    if (op && op->random)
+      gr_read_refuse(r, "draws random numbers in each step ('%s'), and a scan draws them once",
+                     r->lines[i].node->name);
+  }
+}
+
+static void read_body(gr_onnx_reading *r, loop *m) {
+  bind_leaves(r, m);
+  read_nodes(r, m);
+  for (int k = 0; k < m->n_carry && !r->err; k++) read_next(r, m, k);
+  for (int k = 0, n = 0; k < m->n_yield && !r->err; k++) {
+    if (!gr_read_needs(r, m->n_carry + k)) continue;
+    if (n == YIELDS) gr_read_refuse(r, "gives the steps of more than %d values", YIELDS);
+    if (r->err) return;
+    int v = m->yield[n] = read_output(r, m, m->n_carry + k);
+    m->result[n++] = m->n_carry + k;
+    if (gr_read_type(r, v)->rank == GR_MAX_RANK) gr_read_refuse(r, "gives steps of too many axes");
+  }
+  gr_read_find_depths(r, m->first);
+  refuse_random(r, m);
+  r->depth--;
+  for (const gr_onnx_tensor *t = m->body->tensors; t; t = t->next) gr_read_unbind(r, t->name);
+  for (const gr_onnx_value *v = m->body->inputs; v; v = v->next) gr_read_unbind(r, v->name);
+  for (const gr_onnx_node *n = m->body->nodes; n; n = n->next)
+    for (int k = 0; k < n->n_out; k++) gr_read_unbind(r, n->out[k]);
+}
+
+// ---- The scan -----------------------------------------------------------------------------------
+
+static bool is_turned(const gr_onnx_reading *r, int v) {
+  const gr_read_line *l = r->vars[v].line > 0 ? &r->lines[r->vars[v].line - 1] : NULL;
+  return l && !strcmp(l->op, "transpose") && l->setting[0].sizes[0][0] == 1 &&
+         l->setting[0].sizes[1][0] == 0;
+}
+
+// Axis 1, of [n, t, c], if a sequence is turned from there and all others have it.
+static int find_axis(const gr_onnx_reading *r, const loop *m) {
+  bool turned = false, all = true;
+  for (int i = 0; i < m->n_seq; i++) {
+    turned |= is_turned(r, m->seq[i]);
+    all &= gr_read_type(r, m->seq[i])->rank > 1;
+  }
+  for (int i = 0; i < YIELDS && m->yield[i]; i++) all &= gr_read_type(r, m->yield[i])->rank > 0;
+  return turned && all;
+}
+
+// A sequence, along that axis. In the body its name is a slice's: what reads all of it there has
+// another name for it.
+static int sequence(gr_onnx_reading *r, const loop *m, int i, int axis, const int *before) {
+  int v = move_axis(r, m->seq[i], 0, axis);
+  bool read = false;
+  for (int j = 0; j < i; j++) read |= before[j] == v;
+  for (int j = m->first; j < r->n_lines; j++)
+    for (int k = 0; k < r->lines[j].n_in; k++)
+      read |= r->lines[j].in[k] == v && r->vars[r->lines[j].out].depth > r->depth;
+  return read ? GR_READ_TWO(r, &gr_op_mul, v, gr_read_number(r, 1)) : v;
+}
+
+// Adds the results: yields, then the carries that are needed after the last step.
+static int add_results(gr_onnx_reading *r, const loop *m, gr_read_scan *s, int *last) {
+  int out = r->n_vars;
+  for (int i = 0; i < s->n_yield; i++) {
+    gr_type type[GR_READ_CHOICES];
+    for (int c = 0; c < GR_READ_CHOICES; c++) {
+      const gr_type *t = &r->vars[m->yield[i]].type[c];
+      type[c] = gr_type_stack(t, r->vars[m->seq[0]].type[c].dim[0]);
+      if (s->axis) type[c].dim[1] = type[c].dim[0], type[c].dim[0] = t->dim[0];
+      if (type[c].dtype == GR_I64) type[c].dtype = GR_I32;
+      if (!gr_type_possible(&type[c])) gr_read_refuse(r, "gives steps of too many elements");
+    }
+    gr_read_var_add(r, type);
+  }
+  for (int k = 0, n = 0; k < m->n_carry; k++) {
+    int leaf = m->leaf[m->n_seq + k];
+    if (leaf && gr_read_needs(r, k)) {
+      gr_type type[GR_READ_CHOICES];
+      memcpy(type, r->vars[leaf].type, sizeof type);
+      last[s->n_last++] = n, gr_read_out(r, k, gr_read_var_add(r, type), false);
+    }
+    n += leaf != 0;
+  }
+  return out;
+}
+
+static void give_scan(gr_onnx_reading *r, const loop *m) {
+  gr_read_scan *s = GR_NEW(r->arena, gr_read_scan, 1);
+  int *leaf = GR_NEW(r->arena, int, 2 * MOST), *last = GR_NEW(r->arena, int, MOST);
+  int in[4 * MOST], n = m->n_seq;
+  *s = (gr_read_scan){m->first,
+                      r->depth + 1,
+                      .n_seq = n,
+                      .leaf = leaf,
+                      .last = last,
+                      .axis = find_axis(r, m),
+                      .reverse = m->reverse};
+  for (int i = 0; i < n && !r->err; i++)
+    in[i] = sequence(r, m, i, s->axis, in), leaf[i] = m->leaf[i];
+  for (int k = 0; k < m->n_carry; k++)
+    if (m->leaf[m->n_seq + k]) leaf[n] = m->leaf[m->n_seq + k], in[n++] = m->init[k], s->n_carry++;
+  for (int k = 0; k < m->n_carry; k++)
+    if (m->leaf[m->n_seq + k]) in[n++] = m->next[k];
+  for (; s->n_yield < YIELDS && m->yield[s->n_yield]; s->n_yield++) in[n++] = m->yield[s->n_yield];
+  for (int k = 0; k < m->n_carry; k++)  // those that never change
+    if (!m->leaf[m->n_seq + k]) gr_read_out(r, k, m->init[k], false);
+  if (r->err) return;
+  int out = add_results(r, m, s, last);
+  if (r->err || (!s->n_yield && !s->n_last)) return;
+  gr_read_scan_emit(r, s, n, in, out, s->n_yield + s->n_last);
+  for (int i = 0; i < s->n_yield; i++) {
+    int k = m->result[i];
+    gr_read_out(r, k, move_axis(r, move_axis(r, out + i, s->axis, 0), 0, (int)m->out_axis[i]),
+                false);
+  }
+}
+
+// ---- Scan ---------------------------------------------------------------------------------------
+
+// Which way the sequences or the steps go: -1: both.
+static int direction(gr_onnx_reading *r, const char *name, int n) {
+  int64_t way[MOST] = {0};
+  int sum = 0;
+  gr_read_ints(r, name, MOST, way, 0);
+  for (int i = 0; i < n; i++) sum += way[i] != 0;
+  return !sum ? 0 : sum == n ? 1 : -1;
+}
+
+static void read_sequences(gr_onnx_reading *r, loop *m) {
+  int64_t axis[MOST] = {0};
+  gr_read_ints(r, "scan_input_axes", MOST, axis, 0);
+  for (int i = 0; i < m->n_seq && !r->err; i++) {
+    int v = gr_read_in(r, m->n_carry + i, true);
+    int a = gr_read_axis(r, axis[i], gr_read_type(r, v)->rank);
+    m->seq[i] = r->err ? 0 : move_axis(r, v, a, 0);
+    for (int c = 0; c < GR_READ_CHOICES && !r->err; c++)
+      if (r->vars[m->seq[i]].type[c].dim[0] != r->vars[m->seq[0]].type[c].dim[0])
+        gr_read_refuse(r, "has sequences of different numbers of steps");
+  }
+}
+
+static void name_values(loop *m) {
+  int n = 0;
+  for (const gr_onnx_value *v = m->body->inputs; v; v = v->next) m->in[n++] = v->name;
+  n = 0;
+  for (const gr_onnx_value *v = m->body->outputs; v; v = v->next) m->out[n++] = v->name;
+}
+
+static bool open_scan(gr_onnx_reading *r, loop *m) {
+  m->node = r->node, m->body = gr_read_graph(r, "body");
+  int64_t n = gr_read_int(r, "num_scan_inputs", 0);
+  if (r->err) return false;
+  m->n_seq = n < 1 || n > r->node->n_in ? 0 : (int)n, m->n_carry = r->node->n_in - m->n_seq;
+  m->n_yield = m->body->n_outputs - m->n_carry;
+  if (!m->n_seq) gr_read_refuse(r, "has no sequences");
+  if (m->body->n_inputs != r->node->n_in || m->n_yield < 0 || r->node->n_out > m->body->n_outputs)
+    gr_read_refuse(r, "has a body of another number of inputs or outputs");
+  if (r->node->n_in > MOST || m->body->n_outputs > MOST)
+    gr_read_refuse(r, "has more than %d operands or results", MOST);
+  if (r->err) return false;
+  name_values(m);
+  return true;
+}
+
+void gr_scan_read(gr_onnx_reading *r) {
+  loop *m = GR_NEW(r->arena, loop, 1);
+  int64_t axis[MOST] = {0};
+  if (!open_scan(r, m)) return;
+  int in = direction(r, "scan_input_directions", m->n_seq);
+  int out = direction(r, "scan_output_directions", m->n_yield);
+  gr_read_ints(r, "scan_output_axes", MOST, axis, 0);
+  if (in < 0 || (m->n_yield && in != out))
+    gr_read_refuse(r, "goes both ways; a scan goes forwards or backwards through all it has");
+  for (int k = 0; k < m->n_carry; k++) m->init[k] = gr_read_in(r, k, true);
+  read_sequences(r, m);
+  m->reverse = in;
+  if (r->err) return;
+  read_body(r, m);
+  for (int i = 0; i < YIELDS && m->yield[i] && !r->err; i++)
+    m->out_axis[i] =
+        gr_read_axis(r, axis[m->result[i] - m->n_carry], gr_read_type(r, m->yield[i])->rank + 1);
+  if (!r->err) give_scan(r, m);
+}

@@ -1,0 +1,124 @@
+# loops.sh - scans in files of ONNX: a model that is exported and read again trains as before, bit for bit, whole and
+# sharded, and predicts the same; what is no scan of the graph language is said.
+#
+#   sh loops.sh GRAPHRUN SOURCE
+. "$2/tests/e2e/lib.sh" "$1" "$2" none
+golden=$source/tests/golden/onnx
+if "$graphrun" import "$golden/mlp.onnx" 2>&1 | grep -q 'without protobuf-c'; then
+  skip loops "this graphrun was built without protobuf-c"
+  counts
+fi
+cat >run.yaml <<'END'
+model: {graph: scans.yaml}
+data: {source: table, validation_fraction: 0, table: {label: y, normalize: false}}
+training: {batch_size: 6, max_steps: 4, optimizer: sgd, lr: 0.2, optimizer_params: {momentum: 0}}
+END
+sed 's/{graph: .*/{loss: {cross_entropy: [logits, y]}}/' run.yaml >imported.yaml
+cat >scans.yaml <<'END'
+inputs:
+  x: {shape: [n, t, features]}
+  y: {shape: [n], dtype: i32}
+nodes:
+  - w: {param: [features, 8], name: cell.w}
+  - middle: {mean: x, axes: [1]}
+  - start: {linear: middle, out: 8, name: cell.start}
+  - z: {linear: x, out: 8, name: cell.in}
+  - hs, ms:
+      scan:
+        over: {x: t, z: t}
+        carry: {h: start, m: [n, 8]}
+        nodes:
+          - a: {matmul: [x, w]}
+          - b: {linear: h, out: 8, name: cell.rec}
+          - h: {add: [a, b]}
+          - h: {add: [h, z]}
+          - h: {tanh: h}
+          - m: {add: [m, h]}
+        yields: [h, m]
+        last: {end: m}
+  - both: {concat: [hs, ms], axis: 2}
+  - back:
+      scan:
+        over: {both: t}
+        carry: {g: [n, 16]}
+        nodes:
+          - c: {linear: g, out: 16, name: back.rec}
+          - g: {add: [both, c]}
+          - g: {sigmoid: g}
+        yields: g
+        reverse: true
+  - back: {lstm_layer: back, hidden: 8, name: lstm}
+  - back: {gru_layer: back, hidden: 8, name: gru}
+  - back: {lmu: back, hidden: 8, memory: 4, theta: 5.0, name: lmu}
+  - mean: {mean: back, axes: [1]}
+  - sum: {add: [mean, end]}
+  - logits: {linear: sum, out: 3, name: head}
+  - loss: {cross_entropy: [logits, y]}
+train: loss
+predict: {logits: logits}
+END
+# train OUT CONFIG RANKS [key=value ...]: four steps, whose losses then differ with any gradient.
+train() {
+  out=$1 config=$2 ranks=$3
+  shift 3
+  limited "$graphrun" "$config" "data.table.path=$golden/lstm_data.npz" "output.dir=$out" "distributed.ranks=$ranks" "$@"
+}
+losses() { sed 's/.*"loss": \([^,]*\),.*/\1/' "$1/metrics.jsonl"; }
+same() {
+  if [ "$(losses "$2")" = "$(losses "$3")" ] && [ "$(losses "$2" | wc -l)" = 4 ]; then
+    ok "$1"
+  else
+    fail "$1" "$(losses "$2")" "$(losses "$3")"
+  fi
+}
+train first run.yaml 1 training.lr=0
+expect 'scans are exported' 0 'outputs  logits' -- "$graphrun" export first scans.onnx
+expect '... and imported' 0 'weights, for model.init_from' -- "$graphrun" import scans.onnx -o back.yaml
+for part in 'over: {in: t, .*: t}' 'carry: {h: start, m: .n, 8]}' 'yields: .tanh, ' 'last: {[a-z_0-9]*: m}' 'reverse: true' \
+  'rec: {linear: h, out: 8, name: "cell.rec"}'; do
+  check "... as text: $part" grep -q "$part" back.yaml
+done
+# Constants of the graph language train where a file does not name them: those of the LMU's memory.
+frozen='model.freeze=[lmu.A, lmu.weight]'
+for ranks in 1 2; do
+  train own$ranks run.yaml $ranks model.init_from=back.safetensors
+  for strategy in ddp fsdp tp; do
+    [ $ranks$strategy != 1fsdp ] && [ $ranks$strategy != 1tp ] || continue
+    train back$ranks$strategy imported.yaml $ranks model.graph=back.yaml model.init_from=back.safetensors "$frozen" \
+      distributed.strategy=$strategy
+    [ $strategy != ddp ] && continue
+    same "it trains the same, bit for bit, on $ranks" own$ranks back$ranks$strategy
+  done
+done
+train own2fsdp run.yaml 2 model.init_from=back.safetensors distributed.strategy=fsdp
+same 'and sharded (fsdp)' own2fsdp back2fsdp
+train file imported.yaml 1 model.graph=scans.onnx "$frozen"
+same 'and from the file itself' own1 file
+losses back2tp >"$scratch/tp" # one split of the batch fewer: other sums
+losses back1ddp >back1ddp.losses
+check 'and with tp' awk 'NR == FNR { a[NR] = $1; next } ($1 - a[FNR])^2 > 1e-10 { exit 1 } END { if (FNR != 4) exit 1 }' \
+  "$scratch/tp" back1ddp.losses
+python=${GR_ONNX_PYTHON:-python3}
+if "$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
+  train again imported.yaml 1 model.graph=scans.onnx training.lr=0
+  mkdir compared
+  limited "$graphrun" export again compared/model.onnx
+  check 'what is exported again' "$python" "$source/tests/onnx/there_and_back.py" scans.onnx "$golden/lstm_data.npz" compared
+  check '... predicts the same' "$python" "$source/tests/onnx/in_onnxruntime.py" 1e-6 compared
+else
+  skip 'what is exported again' "no onnx, onnxruntime and numpy in $python (GR_ONNX_PYTHON names another)"
+fi
+
+# refused FILE WHY: the node has the name of the file.
+refused() {
+  expect "refused: $1" 65 "the node '$1' .[A-Z][a-z]*. $2" -- "$graphrun" import "$golden/refused/$1.onnx"
+}
+refused both_ways 'goes both ways; a scan goes forwards or backwards'
+refused grows "carries 'h' from step to step, which starts as f32.64,4. and is f32.64,8. after the first one"
+refused noise "draws random numbers in each step .'noise'., and a scan draws them once"
+refused no_sequence 'has no sequences'
+refused other_inputs 'has a body of another number of inputs or outputs'
+refused not_given 'has a body that does not give its result 2'
+refused other_steps 'has sequences of different numbers of steps'
+refused no_axis 'names the axis 3 of a value of 3 axes'
+counts
