@@ -36,6 +36,7 @@ typedef struct gr_read_var {
   int result;        // which of its results it is
   int turned;        // the matrix of the file that it is the transpose of, or 0
   int depth;         // it differs by step of a scan: that many, one in another, are around it
+  int steps;         // of a slice: the known sequence of numbers that it is of, or 0
 } gr_read_var;
 
 // An attribute of an op: a text, or n integers that may differ by choice.
@@ -94,6 +95,9 @@ typedef struct gr_read_check {
   const gr_onnx_node *node;
 } gr_read_check;
 
+// A Scan or Loop whose body is read (ops/loop/scan_read.h).
+typedef struct gr_read_loop gr_read_loop;
+
 struct gr_onnx_reading {
   gr_arena *arena;
   gr_read_var *vars;
@@ -110,6 +114,7 @@ struct gr_onnx_reading {
   gr_map readers;            // of nodes, by their type
   gr_map uses;               // how many nodes read a value of the file, by its name
   int depth;                 // scans around the nodes that are read
+  gr_read_loop *loop;        // the innermost of them
   const gr_onnx_node *node;  // that is read
   uint64_t asked;            // its attributes that were looked up, a bit each
   const gr_op *op;           // whose reader it is

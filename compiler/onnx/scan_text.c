@@ -4,16 +4,15 @@
 #include "compiler/onnx/print.h"
 #include "ops/kernels/cpu.h"
 
-// Names a value of a body. Other bodies may have the name, so that equal scans have equal texts.
-static const char *name_inside(gr_onnx_printing *p, int var, const char *word, gr_onnx_use *u) {
-  gr_arena *a = p->r->arena;
+// A name for a value of a body. Other bodies may have it, so that equal scans have equal texts.
+static const char *name_inside(gr_onnx_printing *p, const char *word, gr_onnx_use *u) {
   const char *name = word;
   for (int i = 2; gr_map_find(&u->names, name, NULL) ||
                   (gr_map_find(&p->words, name, NULL) && !gr_map_find(&p->inside, name, NULL));
        i++)
-    name = gr_arena_printf(a, "%s_%d", word, i);
+    name = gr_arena_printf(p->r->arena, "%s_%d", word, i);
   gr_map_put(&u->names, name, 1), gr_map_put(&p->inside, name, 1), gr_map_put(&p->words, name, 1);
-  return p->r->vars[var].name = name;
+  return name;
 }
 
 static bool is_zeros(const gr_onnx_reading *r, const gr_read_var *v) {
@@ -49,9 +48,9 @@ static gr_status put_leaves(gr_onnx_printing *p, const gr_read_line *l, int inde
   if (s->n_carry) gr_text_printf(&u->text, "%*scarry: {", indent, "");
   for (int k = s->n_seq; k < s->n_seq + s->n_carry; k++) {
     const gr_read_var *start = &p->r->vars[l->in[k]];
-    const char *word = word_of_leaf(p, s->leaf[k]);
-    gr_text_printf(&u->text, "%s%s: ", k > s->n_seq ? ", " : "",
-                   name_inside(p, s->leaf[k], word, u));
+    gr_read_var *leaf = &p->r->vars[s->leaf[k]];
+    leaf->name = name_inside(p, word_of_leaf(p, s->leaf[k]), u);
+    gr_text_printf(&u->text, "%s%s: ", k > s->n_seq ? ", " : "", leaf->name);
     if (is_zeros(p->r, start))
       gr_text_put(&u->text, gr_onnx_shape_text(p->r, start));
     else
@@ -91,17 +90,17 @@ static gr_status put_ends(gr_onnx_printing *p, const gr_read_line *l, int indent
 static gr_status put_inside(gr_onnx_printing *p, const gr_read_line *l, int indent,
                             gr_onnx_use *u) {
   int named = l->scan ? l->scan->n_yield : l->n_out;
-  gr_text_printf(&u->text, "\n%*s- ", indent, "");
+  const char *word = gr_onnx_word_of(p, l);
+  gr_text_printf(&u->text, "%*s- ", indent, "");
   for (int k = 0; k < l->n_out; k++) {
-    const char *name = name_inside(p, l->out + k, gr_onnx_word_of(p, l), u);
+    const char *name = p->r->vars[l->out + k].name = name_inside(p, word, u);
     if (k < named) gr_text_printf(&u->text, "%s%s", k ? ", " : "", name);
   }
-  gr_text_put(&u->text, named ? ":" : "scan:");
+  gr_text_printf(&u->text, "%s:%s", named ? "" : name_inside(p, word, u), l->scan ? "" : " ");
   if (l->scan) return gr_onnx_put_scan(p, l, indent, u);
-  gr_text_put(&u->text, " ");
   GR_TRY(gr_onnx_put_use(p, l, u));
   if (l->path) gr_text_printf(&u->text, ", name: \"%s\"", l->path);
-  gr_text_put(&u->text, "}");
+  gr_text_put(&u->text, "}\n");
   return GR_OK;
 }
 
@@ -113,9 +112,10 @@ gr_status gr_onnx_put_scan(gr_onnx_printing *p, const gr_read_line *l, int inden
   gr_text_printf(&u->text, "%*snodes:", indent + 6, "");
   for (const gr_read_line *b = &r->lines[l->scan->first]; b < l; b++) {
     if (!b->live || r->vars[b->out].depth != l->scan->depth) continue;
+    gr_text_put(&u->text, any ? "" : "\n");
     GR_TRY(put_inside(p, b, indent + 8, u));
     any = true;
   }
-  gr_text_put(&u->text, any ? "\n" : " []\n");
+  gr_text_put(&u->text, any ? "" : " []\n");
   return put_ends(p, l, indent + 6, u);
 }

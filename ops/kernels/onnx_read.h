@@ -123,6 +123,9 @@ int gr_read_index_axis(const gr_onnx_reading *, int ids, int j);
 // others rows of a product, which must be the same in all sizes.
 int gr_read_elements(gr_onnx_reading *, int x, int axis, const int64_t *n,
                      const int64_t *const *index);
+// Elements of x along an axis at an index that is known in each step of the scan that is read, of a
+// counter: the slice of another sequence of that scan; 0: it is no such index.
+int gr_read_at_step(gr_onnx_reading *, int x, int ids, int axis);
 // Reads a Resize as repetition or a product along each axis.
 void gr_resize_read(gr_onnx_reading *);
 void gr_slice_read(gr_onnx_reading *);     // reads a Slice

@@ -268,7 +268,9 @@ const gr_op gr_op_scan = {
     .grad = gr_scan_grad,
     .gpu = gr_scan_gpu,
     .to_onnx = to_onnx,
-    .from_onnx = GR_FROM_ONNX({"LSTM", gr_lstm_read}, {"GRU", gr_gru_read}, {"RNN", gr_rnn_read},
-                              {"Scan", gr_scan_read}),
+    .from_onnx = GR_FROM_ONNX(
+        {"LSTM", gr_lstm_read}, {"GRU", gr_gru_read}, {"RNN", gr_rnn_read}, {"Scan", gr_scan_read},
+        {"Loop", gr_loop_read}, {"SequenceEmpty", gr_sequence_empty_read},
+        {"SequenceInsert", gr_sequence_insert_read}, {"ConcatFromSequence", gr_list_concat_read}),
     .cases = none,
 };

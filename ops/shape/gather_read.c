@@ -104,6 +104,11 @@ static void gather(gr_onnx_reading *r, int x, int ids, int64_t of) {
   if (r->err) return;
   const gr_type *t = gr_read_type(r, x), *i = gr_read_type(r, ids);
   int axis = gr_read_axis(r, of, t->rank);
+  int at_step = r->err || gr_read_is_known(r, ids) ? 0 : gr_read_at_step(r, x, ids, axis);
+  if (at_step || r->err) {
+    gr_read_out(r, 0, at_step, false);
+    return;
+  }
   bool rows = !axis && t->rank == 2 && gr_dtypes[t->dtype].is_float;
   if (rows && (!gr_read_is_known(r, ids) || is_table(r, x, ids)))
     gr_read_embedding(r, x, ids);

@@ -51,12 +51,12 @@ class File:
 
     def body(self, inputs, results, nodes):
         """The graph of a loop: its nodes are (kind, inputs, result[, attributes]), its inputs and results names of floats
-        of any shape, or (name, dtype). Its names are its own; others, and those that end in _0, are of around it."""
+        of any shape, or (name, dtype) of one number. Its names are its own; others, and those that end in _0, are of around it."""
         here = self.word("body")
         of = lambda v: v if isinstance(v, tuple) else (v, TensorProto.FLOAT)
         local = {of(v)[0] for v in inputs} | {n[2] for n in nodes}
         mark = lambda name: f"{name}.{here}" if name in local and not name.endswith("_0") else name
-        value = lambda v: helper.make_tensor_value_info(mark(of(v)[0]), of(v)[1], None)
+        value = lambda v: helper.make_tensor_value_info(mark(of(v)[0]), of(v)[1], [] if isinstance(v, tuple) else None)
         made = [helper.make_node(n[0], [mark(i) for i in n[1]], [mark(n[2])], name=mark(n[2]), **(n[3:] or ({},))[0]) for n in nodes]
         return helper.make_graph(made, here, [value(v) for v in inputs], [value(v) for v in results])
 
@@ -247,6 +247,53 @@ def scans():
     return f
 
 
+def loops():
+    f = File("loops")
+    true, three = f.add("Constant", [], value=numpy_helper.from_array(np.array(True))), f.constant(3, shape=())
+    I64, BOOL = TensorProto.INT64, TensorProto.BOOL
+    mean, w, one, two = f.add("ReduceMean", ["x", f.constant(1)], keepdims=0), f.weight(4, 4), f.constant(1, shape=()), f.constant(2, shape=())
+    go = ("Identity", ["c"], "c2")
+
+    def loop(count, inputs, body, outputs, on=true):
+        return f.add("Loop", [count, on, *inputs], outputs, body=body)
+
+    # Elements of sequences by the step, from both ends, by several axes and in order of the batch; the step is a number, too.
+    body = f.body([("i", I64), ("c", BOOL), "h"], [("c2", BOOL), "s", "y", "p"], [
+        go, ("Gather", ["x", "i"], "e", {"axis": 1}), ("Sub", [two, "i"], "j"), ("Gather", ["x", "j"], "b", {"axis": 1}),
+        ("Mul", ["i", one], "k"), ("Reshape", ["k", f.constant(-1)], "k1"), ("Gather", ["x", "k1"], "g", {"axis": 2}),
+        ("ReduceSum", ["g", f.constant(1, 2)], "g1", {"keepdims": 0}), ("Unsqueeze", ["g1", f.constant(1)], "g2"),
+        ("MatMul", ["h", w], "m"), ("Add", ["m", "e"], "m2"), ("Sub", ["m2", "b"], "m3"), ("Mul", ["m3", "g2"], "m4"),
+        ("Cast", ["i"], "n", {"to": 1}), ("Add", ["m4", "n"], "m5"), ("Tanh", ["m5"], "s"), ("Identity", ["g"], "y"), ("Identity", ["b"], "p")])
+    last, steps, parts = loop(three, [mean], body, 3)
+    f.put(last)
+    f.put(steps, [1, 0, 2, 3])
+    f.put(parts, [1, 0, 2])
+    # No sequence and no condition; a step alone; a number of steps of one axis.
+    body = f.body([("i", I64), ("c", BOOL), "h"], [("c2", BOOL), "s"], [go, ("MatMul", ["h", w], "m"), ("Sin", ["m"], "s")])
+    f.put(loop(f.constant(5), [mean], body, 1, on=""))
+    body = f.body([("i", I64), ("c", BOOL), "h"], [("c2", BOOL), "s"], [go, ("MatMul", ["h", w], "m"), ("Sin", ["m"], "s")])
+    f.put(loop(one, [mean], body, 1))
+    # Counters end it: by twos, with one that is counted beside it, is an index, and is a result; far more steps are allowed.
+    body = f.body([("i", I64), ("c", BOOL), ("k", I64), ("q", I64), "h"], [("c2", BOOL), ("k2", I64), ("q2", I64), "s", "y"], [
+        ("Add", ["k", two], "k2"), ("Add", ["q", "i"], "q2"), ("Less", ["k2", f.constant(5, shape=())], "l"), ("Less", ["q2", f.constant(9, shape=())], "l2"),
+        ("And", ["l", "l2"], "c2"), ("Gather", ["x", "i"], "e", {"axis": 1}), ("Gather", ["x", "k"], "e2", {"axis": 2}),
+        ("ReduceSum", ["e2", f.constant(1)], "e3", {"keepdims": 1}), ("MatMul", ["h", w], "m"), ("Add", ["m", "e"], "m2"), ("Mul", ["m2", "e3"], "m3"),
+        ("Tanh", ["m3"], "s"), ("Cast", ["q"], "y", {"to": 1})])
+    counted = loop(f.constant(2**62, shape=()), [f.constant(-1, shape=()), f.constant(0, shape=()), mean], body, 4)
+    f.put(counted[2])
+    f.put(f.add("Mul", [mean, f.add("Cast", [f.add("Mul", counted[:2])], to=1)]))
+    f.put(f.add("Mul", ["x", f.add("Reshape", [counted[3], f.constant(1, 3, 1)])]))
+    # A loop in a loop, whose step of the outer one is a constant to it.
+    inner = f.body([("i_0", I64), ("c_0", BOOL), "hi_0"], [("d_0", BOOL), "ho_0"], [
+        ("Identity", ["c_0"], "d_0"), ("Gather", ["x", "i_0"], "ei_0", {"axis": 1}), ("Mul", ["ei_0", "eo_0"], "pi_0"), ("Add", ["pi_0", "hi_0"], "ho_0")])
+    outer = f.body([("io_0", I64), ("co_0", BOOL), "h_0"], [("cn_0", BOOL), "n_0"], [
+        ("Identity", ["co_0"], "cn_0"), ("Gather", ["x", "io_0"], "eo_0", {"axis": 1})])
+    outer.node.append(helper.make_node("Loop", [two, true, "h_0"], ["l_0"], name="inner", body=inner))
+    outer.node.append(helper.make_node("Tanh", ["l_0"], ["n_0"], name="n_0"))
+    f.put(loop(three, [mean], outer, 1))
+    return f
+
+
 REFUSED = OUT.parent / "refused"
 
 
@@ -282,6 +329,35 @@ def refused():
     save("other_steps", helper.make_graph(
         [node("ReduceMean", ["x"], ["m"], name="m", axes=[1], keepdims=0), scan, node("Add", ["last", "steps"], ["logits"])], "other_steps",
         [of("x", ["n", 3, 4])], [of("logits", ["n", 3, 4])], [numpy_helper.from_array(np.ones((2, 4), "f4"), "w")]))
+    I64, BOOL, LIST = TensorProto.INT64, TensorProto.BOOL, TensorProto.UNDEFINED
+    number = lambda name, value: numpy_helper.from_array(np.array(value), name)
+    one = node("Constant", [], ["one"], value=number("", 1))
+
+    def loop(name, nodes, count="three", on="true", first="m", before=(), result="last", dtype=TensorProto.FLOAT, after=()):
+        as_is = lambda v: of(v, None, dtype) if dtype else helper.make_tensor_sequence_value_info(v, TensorProto.FLOAT, None)
+        body = helper.make_graph([one, *nodes], "body", [of("i", [], I64), of("c", [], BOOL), as_is("h")], [of("c2", [], BOOL), as_is("d")])
+        graph = helper.make_graph(
+            [node("ReduceMean", ["x"], ["m"], name="m", axes=[1], keepdims=0), node("ReduceSum", ["x"], ["sum"], name="sum", keepdims=0),
+             node("Greater", ["sum", "zero"], ["data"], name="data"), node("Cast", ["sum"], ["data_steps"], name="data_steps", to=I64), *before,
+             node("Loop", [count, on, first], ["last"], name=name, body=body), *after, node("Mul", ["x", result], ["logits"], name="logits")],
+            name, [of("x", ["n", 3, 4])], [of("logits", ["n", 3, 4])],
+            [number("three", 3), number("none", 0), number("true", True), number("zero", np.float32(0)), number("many", 2**62)])
+        save(name, graph)
+
+    same, double = node("Identity", ["c"], ["c2"]), node("Add", ["h", "h"], ["d"])
+    till = [double, node("ReduceSum", ["d"], ["s"], keepdims=0), node("Greater", ["s", "zero"], ["c2"])]
+    loop("until_data", till)
+    loop("until_data_alone", till, count="many")
+    loop("steps_of_data", [same, double], count="data_steps")
+    loop("first_of_data", [same, double], on="data")
+    loop("no_step", [same, double], count="none")
+    at = [node("Gather", ["h", "i"], ["g"], name="at_step_of_carry", axis=1), node("Unsqueeze", ["g", "axis"], ["g2"])]
+    loop("of_carry", [same, node("Constant", [], ["axis"], value=number("", [1])), *at, node("Add", ["h", "g2"], ["d"])])
+    loop("endless", [node("GreaterOrEqual", ["i", "none"], ["c2"]), double], count="many")
+    empty, insert = node("SequenceEmpty", [], ["empty"], name="empty"), node("SequenceInsert", ["h", "m"], ["t"], name="insert_twice")
+    listed = dict(first="empty", before=[empty], dtype=None, result="joined",
+                  after=[node("ConcatFromSequence", ["last"], ["joined"], name="joined", axis=0, new_axis=1)])
+    loop("twice", [same, insert, node("SequenceInsert", ["t", "m"], ["d"])], **listed)
     write("no_axis", ["m", "x"], [add, node("Neg", ["d"], ["y"])], ["d", "y"], scan_input_axes=[3])
 
 
@@ -290,7 +366,7 @@ def main():
     x = RNG.standard_normal((SAMPLES, 3, 4)).astype("f4")
     REFUSED.mkdir(exist_ok=True)
     refused()
-    for make in products, choices, writes, states, scans:
+    for make in products, choices, writes, states, scans, loops:
         make().write(x)
 
 

@@ -11,6 +11,8 @@ import onnx
 import torch
 import transformers
 from torch import nn
+from torch._higher_order_ops import scan
+from torch._higher_order_ops.while_loop import while_loop
 from torchvision.models import efficientnet, shufflenetv2, swin_transformer
 from torchvision.ops import StochasticDepth
 from torch.nn import functional as F
@@ -526,6 +528,63 @@ class Depth(nn.Module):
         return self.fc((y + y.exp() / 0.5 * keep).mean((2, 3))) + 0.1 * torch.randn_like(x[:, :, 0, 0])
 
 
+@torch.jit.script
+def looped(x, w, u, v):
+    """Loops whose steps are appended to a list, that read their counter, and that end by it; the length is open."""
+    h = torch.zeros(x.shape[0], 6)
+    g = torch.zeros(x.shape[0], 6)
+    seen = []
+    for t in range(x.shape[1]):
+        h = torch.tanh(torch.matmul(x[:, t], w) + torch.matmul(h, u))
+        seen.append(h)
+    for t in range(x.shape[1]):
+        g = torch.sigmoid(torch.matmul(x[:, t], v) * float(t) - g)
+    k = 1
+    while k < 20:
+        g = g + torch.matmul(h, u) / float(k)
+        k = k * 2
+    return torch.stack(seen, 1), g
+
+
+class Looped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w, self.u, self.v = (nn.Parameter(torch.randn(n, 6) * 0.3) for n in (5, 6, 5))
+        self.fc = nn.Linear(12, 3)
+
+    def forward(self, x):
+        steps, last = looped(x, self.w, self.u, self.v)
+        return self.fc(torch.cat([steps.mean(1), last], 1))
+
+
+class Scanned(nn.Module):
+    """Scans of PyTorch, both ways, one over the steps of the other, and a while_loop of a counter."""
+
+    def __init__(self):
+        super().__init__()
+        self.enter, self.rec, self.back = nn.Linear(5, 6), nn.Linear(6, 6, bias=False), nn.Linear(6, 6)
+        self.fc = nn.Linear(12, 3)
+
+    def forward(self, x):
+        def step(h, e):
+            h = torch.tanh(self.enter(e) + self.rec(h))
+            return h, h.clone()
+
+        def backwards(h, e):
+            h = torch.sigmoid(self.back(h) + e)
+            return h, h * e
+
+        start = self.enter(x[:, 0]) * 0.1
+        last, steps = scan(step, start, x.transpose(0, 1), dim=0)
+        _, steps = scan(backwards, start, steps, dim=0, reverse=True)
+        if getattr(self, "exporting", False):
+            _, last = while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, torch.tanh(self.rec(h))), (torch.tensor(0), last))
+        else:
+            for _ in range(3):
+                last = torch.tanh(self.rec(last))
+        return self.fc(torch.cat([steps.mean(0), last], 1))
+
+
 MODELS = {
     "mlp": (Mlp, lambda: torch.randn(SAMPLES, 5)),
     "resnet": (ResNet, lambda: torch.randn(SAMPLES, 3, 16, 16)),
@@ -561,6 +620,8 @@ MODELS = {
     "whisper": (Whisper, lambda: torch.randn(SAMPLES, 8, 40)),
     "hf_vit": (HfVit, lambda: torch.randn(SAMPLES, 3, 8, 8)),
     "efficient": (Efficient, lambda: torch.randn(SAMPLES, 3, 16, 16)),
+    "looped": (Looped, lambda: torch.randn(SAMPLES, 7, 5)),
+    "scanned": (Scanned, lambda: torch.randn(SAMPLES, 7, 5)),
     "branches": (Branches, lambda: torch.randn(SAMPLES, 7, 5)),
 }
 # Exports by the newer exporter: what it normalises, while it trains, needs its graph as it is.
@@ -568,10 +629,11 @@ DYNAMO = {"mlp": True, "transformer": True, "lstm": True, "vit": True, "gru": Fa
           "series": False, "volume": False, "acts": False, "kinks": False, "pixels": False, "windows": False, "shuffle": False,
           "causal": False, "logic": True, "bert": False, "gpt2": False, "llama": False, "qwen2": False,
           "gemma2": False, "distilbert": False, "hf_convnext": False, "wav2vec2": False, "whisper": False,
-          "hf_vit": False, "efficient": False}
+          "hf_vit": False, "efficient": False, "scanned": False}
 # By the newer exporter alone: the older one does not write most of these.
-NEWER = ("gpt2", "llama", "logic", "qwen2", "gemma2", "whisper", "hf_vit")
-OPEN = {"qwen2": {1: "time"}, "distilbert": {1: "time"}, "t5": {1: "time"}, "branches": {1: "time"}}  # beside the batch
+NEWER = ("gpt2", "llama", "logic", "qwen2", "gemma2", "whisper", "hf_vit", "scanned")
+OPEN = {"qwen2": {1: "time"}, "distilbert": {1: "time"}, "t5": {1: "time"}, "branches": {1: "time"},
+        "looped": {1: "time"}}  # beside the batch
 OPSETS = {"acts": 17, "series": 13}  # of the older exporter: before Gelu, and the oldest that is read
 
 

@@ -109,16 +109,24 @@ else
   skip 'what is exported again' "no onnx, onnxruntime and numpy in $python (GR_ONNX_PYTHON names another)"
 fi
 
-# refused FILE WHY: the node has the name of the file.
+# refused FILE WHY [NODE]: the node has the name of the file.
 refused() {
-  expect "refused: $1" 65 "the node '$1' .[A-Z][a-z]*. $2" -- "$graphrun" import "$golden/refused/$1.onnx"
+  expect "refused: $1" 65 "the node '${3:-$1}' .[A-Za-z]*. $2" -- "$graphrun" import "$golden/refused/$1.onnx"
 }
 refused both_ways 'goes both ways; a scan goes forwards or backwards'
 refused grows "carries 'h' from step to step, which starts as f32.64,4. and is f32.64,8. after the first one"
 refused noise "draws random numbers in each step .'noise'., and a scan draws them once"
 refused no_sequence 'has no sequences'
 refused other_inputs 'has a body of another number of inputs or outputs'
-refused not_given 'has a body that does not give its result 2'
+refused not_given 'has a body that does not give its result .z.'
 refused other_steps 'has sequences of different numbers of steps'
+refused until_data 'ends by a condition that its steps compute; a Loop of a number of steps that is known'
+refused until_data_alone 'has a number of steps that is not known: only one that sizes and constants decide, or a counter'
+refused steps_of_data 'has a number of steps that is not known'
+refused first_of_data 'may have no step: its first condition is not known to be true'
+refused no_step 'has no step'
+refused of_carry 'takes elements by indices that are computed' at_step_of_carry
+refused endless 'has a number of steps that is not known: .* a counter within 4096 steps'
+refused twice 'does not append' insert_twice
 refused no_axis 'names the axis 3 of a value of 3 axes'
 counts
