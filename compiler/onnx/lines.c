@@ -32,10 +32,12 @@ static void put_comment(const gr_onnx_item *x, gr_text *to) {
     gr_text_putn(to, *c >= ' ' && *c < 127 ? c : "?", 1);
 }
 
-// A scan's text has lines of its own.
+// Its text has lines of its own.
+static bool is_scan(const gr_onnx_item *x) { return *x->text == '\n'; }
+
 static void put_item(const writing *w, const gr_onnx_item *x, const int *in, const char *path,
                      const char *indent) {
-  const bool lines = *x->text == '\n';
+  const bool lines = is_scan(x);
   gr_text_printf(w->to, "%s- ", indent);
   for (int k = 0; k < x->n_out; k++) {
     gr_read_var *v = &w->r->vars[x->out + k];
@@ -46,6 +48,7 @@ static void put_item(const writing *w, const gr_onnx_item *x, const int *in, con
   gr_text_put(w->to, lines ? ":" : ": ");
   if (lines) put_comment(x, w->to);
   put_use(w, x, in, indent);
+  if (lines && path) gr_text_printf(w->to, "%s    name: \"%s\"\n", indent, path);
   if (lines) return;
   if (path) gr_text_printf(w->to, ", name: \"%s\"", path);
   gr_text_put(w->to, "}");
@@ -70,7 +73,7 @@ static const char *common_path(const writing *w, const gr_onnx_run *run) {
   for (int i = run->begin; i < run->begin + run->size; i++) {
     gr_onnx_counted c;
     const char *path = counted_path(w, run, i, &c);
-    if (path && *c.after != '.') return NULL;
+    if (path && *c.after != '.' && (*c.after || !is_scan(&w->all->items[i]))) return NULL;
     if (!path) continue;
     const char *first = gr_arena_strndup(w->r->arena, path, c.before + 2);
     if (common && strcmp(common, first) != 0) return NULL;
@@ -119,7 +122,8 @@ static void put_run(const writing *w, const gr_onnx_run *run) {
   for (int i = run->begin; i < run->begin + run->size; i++) {
     gr_onnx_counted c = {.after = ""};
     const char *path = counted_path(w, run, i, &c);
-    put_repeated(w, run, i, path && common ? c.after + 1 : path);
+    const char *rest = *c.after ? c.after + 1 : NULL;  // none: a scan, whose weights are named so
+    put_repeated(w, run, i, path && common ? rest : path);
   }
   for (int i = run->begin + run->size; i < run->begin + run->size * run->times; i++)
     for (int k = 0; k < w->all->items[i].n_out; k++)

@@ -7,11 +7,12 @@ static gr_status put_line(gr_onnx_printing *p, const gr_read_line *l) {
   int n = l->n_in;
   for (const gr_read_line *b = l; l->scan && b-- > &p->r->lines[l->scan->first];) n += b->n_in;
   gr_onnx_use u = {gr_text_make(a), GR_NEW(a, int, n + 1), .names = gr_map_make(a)};
+  u.path = l->scan ? gr_onnx_scan_path(p->r, l) : NULL;
   GR_TRY(l->scan ? gr_onnx_put_scan(p, l, 0, &u) : gr_onnx_put_use(p, l, &u));
   gr_onnx_item *x = gr_onnx_add_item(p, u.text.chars, gr_onnx_word_of(p, l));
   x->in = u.in, x->n_in = u.n_in, x->out = l->out, x->n_out = l->n_out;
   x->n_inside = l->scan ? l->scan->n_last : 0;
-  x->path = l->path, x->comment = l->node->name;
+  x->path = l->scan ? u.path : l->path, x->comment = l->node->name;
   return GR_OK;
 }
 

@@ -41,7 +41,8 @@ typedef struct gr_onnx_printing {
 typedef struct gr_onnx_use {
   gr_text text;
   int *in, n_in;
-  gr_map names;  // in bodies
+  gr_map names;      // in bodies
+  const char *path;  // what the names of all weights in a scan begin with, or NULL
 } gr_onnx_use;
 // Adds a node, whose results are called like the word.
 gr_onnx_item *gr_onnx_add_item(gr_onnx_printing *, const char *text, const char *word);
@@ -54,6 +55,8 @@ GR_MUST_USE gr_status gr_onnx_put_use(gr_onnx_printing *, const gr_read_line *, 
 const char *gr_onnx_word_of(gr_onnx_printing *, const gr_read_line *);
 // The shape by choice, as "[n, 8]".
 const char *gr_onnx_shape_text(gr_onnx_reading *, const gr_read_var *);
+// What the names of all weights in a scan begin with: "layers.0" of "layers.0.cell"; NULL: nothing.
+const char *gr_onnx_scan_path(const gr_onnx_reading *, const gr_read_line *);
 // Appends a scan, in lines that begin with so many spaces (scan_text.c).
 GR_MUST_USE gr_status gr_onnx_put_scan(gr_onnx_printing *, const gr_read_line *, int indent,
                                        gr_onnx_use *);

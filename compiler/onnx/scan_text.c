@@ -99,9 +99,23 @@ static gr_status put_inside(gr_onnx_printing *p, const gr_read_line *l, int inde
   gr_text_printf(&u->text, "%s:%s", named ? "" : name_inside(p, word, u), l->scan ? "" : " ");
   if (l->scan) return gr_onnx_put_scan(p, l, indent, u);
   GR_TRY(gr_onnx_put_use(p, l, u));
-  if (l->path) gr_text_printf(&u->text, ", name: \"%s\"", l->path);
+  if (l->path)
+    gr_text_printf(&u->text, ", name: \"%s\"", l->path + (u->path ? strlen(u->path) + 1 : 0));
   gr_text_put(&u->text, "}\n");
   return GR_OK;
+}
+
+const char *gr_onnx_scan_path(const gr_onnx_reading *r, const gr_read_line *l) {
+  const char *path = NULL;
+  size_t n = 0;
+  for (const gr_read_line *b = &r->lines[l->scan->first]; b < l; b++) {
+    if (!b->live || !b->path || r->vars[b->out].depth < l->scan->depth) continue;
+    if (!path) path = b->path, n = strlen(path);
+    size_t same = 0;
+    while (same < n && path[same] == b->path[same]) same++;
+    for (n = same; n && (path[n] != '.' || b->path[n] != '.');) n--;
+  }
+  return n ? gr_arena_strndup(r->arena, path, n) : NULL;
 }
 
 gr_status gr_onnx_put_scan(gr_onnx_printing *p, const gr_read_line *l, int indent, gr_onnx_use *u) {

@@ -82,9 +82,11 @@ static const char *init_of(const gr_read_var *v) {
 static int known_before(const gr_onnx_printing *p, const gr_read_var *v) {
   for (int i = 0; i < p->n_known; i++) {
     const gr_read_var *other = &p->r->vars[p->known[i]];
-    if (gr_type_same(&v->type[0], &other->type[0]) && gr_onnx_is_settled(p->r, other) &&
-        !memcmp(v->data[0], other->data[0], gr_type_bytes(&v->type[0])))
-      return p->known[i];
+    bool same = true;
+    for (int c = 0; c < p->r->n_choices && same; c++)
+      same = gr_type_same(&v->type[c], &other->type[c]) &&
+             !memcmp(v->data[c], other->data[c], gr_type_bytes(&v->type[c]));
+    if (same) return p->known[i];
   }
   return 0;
 }
@@ -115,8 +117,7 @@ static gr_status put_constant(gr_onnx_printing *p, gr_read_var *v, const char *p
                               const char *word, const gr_read_line *user) {
   int var = (int)(v - p->r->vars);
   GR_TRY(gr_onnx_check_range(p->r, v, user));
-  bool fixed = gr_onnx_is_settled(p->r, v);
-  if (fixed && (p->same[var] = known_before(p, v))) return GR_OK;
+  if ((p->same[var] = known_before(p, v))) return GR_OK;
   v->name = gr_onnx_free_word(p->r->arena, &p->words, word);
   p->known[p->n_known++] = var;
   return put_values(p, v, v->name, path, user);

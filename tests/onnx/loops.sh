@@ -50,6 +50,20 @@ nodes:
   - back: {lstm_layer: back, hidden: 8, name: lstm}
   - back: {gru_layer: back, hidden: 8, name: gru}
   - back: {lmu: back, hidden: 8, memory: 4, theta: 5.0, name: lmu}
+  - repeat: 4
+    name: layers.$i
+    nodes:
+      - back: {linear: back, out: 8, name: enter}
+      - back:
+          scan:
+            over: {back: t}
+            carry: {h: [n, 8]}
+            nodes:
+              - r: {linear: h, out: 8, name: rec}
+              - h: {add: [back, r]}
+              - h: {tanh: h}
+            yields: h
+      - back: {layer_norm: back, name: norm}
   - mean: {mean: back, axes: [1]}
   - sum: {add: [mean, end]}
   - logits: {linear: sum, out: 3, name: head}
@@ -75,9 +89,13 @@ train first run.yaml 1 training.lr=0
 expect 'scans are exported' 0 'outputs  logits' -- "$graphrun" export first scans.onnx
 expect '... and imported' 0 'weights, for model.init_from' -- "$graphrun" import scans.onnx -o back.yaml
 for part in 'over: {in: t, .*: t}' 'carry: {h: start, m: .n, 8]}' 'yields: .tanh, ' 'last: {[a-z_0-9]*: m}' 'reverse: true' \
-  'rec: {linear: h, out: 8, name: "cell.rec"}'; do
+  'rec: {linear: h, out: 8, name: "rec"}'; do
   check "... as text: $part" grep -q "$part" back.yaml
 done
+check '... layers are folded, with their scans' grep -q '^    name: "layers.\$i"$' back.yaml
+check '... in a repeat' grep -q 'repeat: 4' back.yaml
+limited "$graphrun" import --flat scans.onnx -o flat.yaml
+check '... but flat' sh -c '! grep -q repeat: flat.yaml'
 # Constants of the graph language train where a file does not name them: those of the LMU's memory.
 frozen='model.freeze=[lmu.A, lmu.weight]'
 for ranks in 1 2; do
@@ -92,6 +110,8 @@ for ranks in 1 2; do
 done
 train own2fsdp run.yaml 2 model.init_from=back.safetensors distributed.strategy=fsdp
 same 'and sharded (fsdp)' own2fsdp back2fsdp
+train flat imported.yaml 1 model.graph=flat.yaml model.init_from=flat.safetensors "$frozen"
+same 'and not folded' own1 flat
 train file imported.yaml 1 model.graph=scans.onnx "$frozen"
 same 'and from the file itself' own1 file
 losses back2tp >"$scratch/tp" # one split of the batch fewer: other sums
