@@ -5,7 +5,7 @@
 #include "compiler/onnx/print.h"
 #include "ops/ops.h"
 
-// Not in a scan, whose steps have no collective.
+// Not in a scan: its steps have no collective, so that its weights would be gathered for it.
 static bool is_linear(const gr_onnx_reading *r, const gr_read_line *l) {
   return l->path && !strcmp(l->op, "linear") && !r->vars[l->out].depth;
 }

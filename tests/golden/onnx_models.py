@@ -543,6 +543,10 @@ def looped(x, w, u, v):
     while k < 20:
         g = g + torch.matmul(h, u) / float(k)
         k = k * 2
+    k = 0
+    while k < x.shape[1]:
+        g = g - torch.matmul(g, u) / float(k + 1)
+        k = k + 1
     return torch.stack(seen, 1), g
 
 

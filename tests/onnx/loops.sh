@@ -42,7 +42,9 @@ nodes:
         over: {both: t}
         carry: {g: [n, 16]}
         nodes:
-          - c: {linear: g, out: 16, name: back.rec}
+          - c: {linear: g, out: 12, name: back.rec}
+          - c: {relu: c}
+          - c: {linear: c, out: 16, name: back.out}
           - g: {add: [both, c]}
           - g: {sigmoid: g}
         yields: g
@@ -94,6 +96,7 @@ for part in 'over: {in: t, .*: t}' 'carry: {h: start, m: .n, 8]}' 'yields: .tanh
 done
 check '... layers are folded, with their scans' grep -q '^    name: "layers.\$i"$' back.yaml
 check '... in a repeat' grep -q 'repeat: 4' back.yaml
+check '... no layer of a body is split' sh -c '! grep -q "^ *- rec: .*tp:" back.yaml'
 limited "$graphrun" import --flat scans.onnx -o flat.yaml
 check '... but flat' sh -c '! grep -q repeat: flat.yaml'
 # Constants of the graph language train where a file does not name them: those of the LMU's memory.
