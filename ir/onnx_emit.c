@@ -65,6 +65,12 @@ static const char *setting_text(gr_onnx_reading *r, const gr_read_setting *s, in
                  : gr_arena_printf(r->arena, "%lld", (long long)numbers[0]);
 }
 
+// Room for one node in all choices: a call is large, and files have thousands of nodes.
+static gr_op_call *room_for_calls(gr_onnx_reading *r) {
+  if (!r->calls) r->calls = GR_NEW(r->arena, gr_op_call, GR_READ_CHOICES);
+  return r->calls;
+}
+
 static gr_status attributes(gr_onnx_reading *r, const gr_op *op, int n,
                             const gr_read_setting *setting, int choice, void *attr) {
   gr_attr_defaults(op, attr);
@@ -200,7 +206,7 @@ static bool infer_all(gr_onnx_reading *r, gr_op_call *call, const gr_op *op, int
 
 void gr_read_types(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int n_settings,
                    const gr_read_setting *setting, gr_type out[GR_READ_CHOICES]) {
-  gr_op_call *call = GR_NEW(r->arena, gr_op_call, GR_READ_CHOICES);
+  gr_op_call *call = room_for_calls(r);
   memset(out, 0, sizeof *out * GR_READ_CHOICES);
   for (int k = 0; k < n; k++)
     if (!in[k]) return;
@@ -211,7 +217,7 @@ void gr_read_types(gr_onnx_reading *r, const gr_op *op, int n, const int *in, in
 static int emit(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int n_settings,
                 const gr_read_setting *setting) {
   bool fold = folds(r, op, n, in), weight = false;
-  gr_op_call *call = GR_NEW(r->arena, gr_op_call, GR_READ_CHOICES);
+  gr_op_call *call = room_for_calls(r);
   gr_type type[GR_READ_CHOICES];
   int out = 0;
   for (int k = 0; k < n; k++) weight |= r->vars[in[k]].weight;

@@ -118,6 +118,7 @@ struct gr_onnx_reading {
   const gr_onnx_node *node;  // that is read
   uint64_t asked;            // its attributes that were looked up, a bit each
   const gr_op *op;           // whose reader it is
+  gr_op_call *calls;         // room for one node, by choice
   const char *file;          // for errors
   gr_status err;             // the first error; later calls do nothing then
 };

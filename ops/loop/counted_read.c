@@ -5,7 +5,8 @@
 #include "ops/loop/scan_read.h"
 #include "ops/ops.h"
 
-enum { MOST = GR_READ_LOOP_MOST, STEPS = 4096 };  // steps of a loop with a condition
+// Of a loop with a condition: its steps, and the nodes that are computed in them.
+enum { MOST = GR_READ_LOOP_MOST, STEPS = 4096, NODES = 32768 };
 
 // ---- By the step --------------------------------------------------------------------------------
 
@@ -113,13 +114,19 @@ static bool follow(gr_onnx_reading *r, const gr_read_loop *m, ending *e) {
   for (const gr_onnx_node *n = m->body->nodes; n; n = n->next) e->nodes[e->n_nodes++] = n;
   gr_map_put(&e->need, m->condition, 1);
   while (find_needed(m, e)) continue;
+  int n_read = 0;
+  for (int i = 0; i < e->n_nodes; i++) {
+    n_read += e->read[i];
+    for (int k = 0; k < e->nodes[i]->n_attrs && e->read[i]; k++)
+      if (e->nodes[i]->attr[k].kind == GR_ONNX_GRAPH) return false;
+  }
   for (int k = 0; k < m->n_carry; k++) {
     if (e->counts[k] && !is_number(r, m->init[k])) return false;
     e->value[k] = GR_NEW(r->arena, int, STEPS + 2);
     e->value[k][0] = m->init[k];
   }
   bool left = true;
-  while (left && e->n_steps < STEPS) left = run_step(r, m, e, alive);
+  while (left && e->n_steps < STEPS && e->n_steps * n_read < NODES) left = run_step(r, m, e, alive);
   for (int c = 0; c < GR_READ_CHOICES; c++) left |= alive[c];
   if (r->err) gr_status_drop(r->err), r->err = NULL, left = true;
   r->node = node, r->op = &gr_op_scan, r->asked = asked;
@@ -200,16 +207,16 @@ void gr_loop_read(gr_onnx_reading *r) {
 
 void gr_sequence_empty_read(gr_onnx_reading *r) {
   gr_read_int(r, "dtype", 1);
-  gr_read_bind(r, gr_read_list_name(r, r->node->out[0]), 0, false);
+  if (r->node->n_out == 1) gr_read_bind(r, gr_read_list_name(r, r->node->out[0]), 0, false);
 }
 
 void gr_sequence_insert_read(gr_onnx_reading *r) {
   const gr_read_loop *m = r->loop;
-  int k = 0, n = m ? m->n_carry : 0;
+  int k = 0, n = m && r->node->n_in == 2 && r->node->n_out == 1 ? m->n_carry : 0;
   while (k < n && !(m->list[k] && !strcmp(m->carry_name[k], r->node->in[0]) &&
                     !strcmp(gr_read_loop_original(m, m->next_name[k]), r->node->out[0])))
     k++;
-  if (k == n || r->node->n_in != 2)
+  if (k == n)
     gr_read_refuse(r, "does not append the one element of a step to a list that a Loop fills");
   gr_read_out(r, 0, gr_read_in(r, 1, true), false);
 }
@@ -218,7 +225,8 @@ void gr_sequence_insert_read(gr_onnx_reading *r) {
 void gr_list_concat_read(gr_onnx_reading *r) {
   int64_t axis = gr_read_int(r, "axis", 0), sizes[GR_MAX_RANK][GR_READ_CHOICES];
   bool is_new = gr_read_int(r, "new_axis", 0);
-  const gr_read_binding *b = gr_read_find(r, gr_read_list_name(r, r->node->in[0]));
+  const gr_read_binding *b =
+      r->node->n_in ? gr_read_find(r, gr_read_list_name(r, r->node->in[0])) : NULL;
   if (!b || !b->var) gr_read_refuse(r, "takes a list that no Loop fills");
   if (r->err) return;
   int v = b->var, rank = gr_read_type(r, v)->rank - !is_new;

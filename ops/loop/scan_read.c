@@ -153,7 +153,10 @@ static void end_body(gr_onnx_reading *r, const loop *m) {
   for (const gr_onnx_tensor *t = m->body->tensors; t; t = t->next) gr_read_unbind(r, t->name);
   for (const gr_onnx_value *v = m->body->inputs; v; v = v->next) gr_read_unbind(r, v->name);
   for (const gr_onnx_node *n = m->body->nodes; n; n = n->next)
-    for (int k = 0; k < n->n_out; k++) gr_read_unbind(r, n->out[k]);
+    for (int k = 0; k < n->n_out; k++) {
+      gr_read_unbind(r, n->out[k]);
+      gr_read_unbind(r, gr_read_list_name(r, n->out[k]));
+    }
 }
 
 static void read_body(gr_onnx_reading *r, loop *m) {

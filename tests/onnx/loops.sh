@@ -132,6 +132,33 @@ else
   skip 'what is exported again' "no onnx, onnxruntime and numpy in $python (GR_ONNX_PYTHON names another)"
 fi
 
+# A scan whose first result has no gradient, a counter, has gradients of the others.
+sed '/^nodes:/,$d' scans.yaml >counter.yaml
+cat >>counter.yaml <<'END'
+nodes:
+  - zero: {fill: [], shape: [], value: 0, dtype: i32}
+  - steps: {arange: [], size: t, dtype: i32}
+  - turned: {transpose: x, perm: [1, 0, 2]}
+  - counts:
+      scan:
+        over: {turned: 0, steps: 0}
+        carry: {count: zero, h: [n, 5]}
+        nodes:
+          - r: {linear: h, out: 5, name: rec}
+          - r: {add: [r, turned]}
+          - h: {tanh: r}
+          - count: {add: [count, steps]}
+          - c: {cast: count, to: f32}
+        yields: c
+        last: {end: h}
+  - logits: {linear: end, out: 3, name: head}
+  - loss: {cross_entropy: [logits, y]}
+train: loss
+predict: {logits: logits, counts: counts}
+END
+expect 'a scan of a counter and a state trains' 0 'loss' -- "$graphrun" run.yaml model.graph=counter.yaml \
+  "data.table.path=$golden/lstm_data.npz" output.dir=counted distributed.ranks=1
+
 # refused FILE WHY [NODE]: the node has the name of the file.
 refused() {
   expect "refused: $1" 65 "the node '${3:-$1}' .[A-Za-z]*. $2" -- "$graphrun" import "$golden/refused/$1.onnx"
