@@ -214,6 +214,13 @@ void gr_read_types(gr_onnx_reading *r, const gr_op *op, int n, const int *in, in
   for (int c = 0; c < GR_READ_CHOICES; c++) out[c] = call[c].out[0];
 }
 
+// A weight keeps its name, which is that of its parts too. What is made of a constant is another
+// one: a file that has the first must not fill it.
+static const char *folded_name(gr_onnx_reading *r, const gr_op *op, const gr_read_var *of) {
+  return of->weight || !of->name ? of->name
+                                 : gr_arena_printf(r->arena, "%s_%s", of->name, op->name);
+}
+
 static int emit(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int n_settings,
                 const gr_read_setting *setting) {
   bool fold = folds(r, op, n, in), weight = false;
@@ -227,7 +234,7 @@ static int emit(gr_onnx_reading *r, const gr_op *op, int n, const int *in, int n
     int v = gr_read_var_add(r, type);
     if (!k) out = v;
     r->vars[v].weight = fold && weight;
-    if (fold && (weight || n == 1) && n) r->vars[v].name = r->vars[in[0]].name;
+    if (fold && (weight || n == 1) && n) r->vars[v].name = folded_name(r, op, &r->vars[in[0]]);
   }
   fold &= weight || is_small(&call[0]);
   for (int c = 0; c < GR_READ_CHOICES && fold && !r->err; c++)

@@ -135,6 +135,18 @@ static gr_status outside(gr_arena *a, const gr_onnx_model *m, const gr_onnx_tens
   return s;
 }
 
+// Says which states are no weights, so that who reads the model does not train them.
+static void mark_buffers(gr_arena *a, const gr_onnx_model *m, Onnx__GraphProto *g) {
+  static const gr_onnx_property buffer = {GR_ONNX_SPEC_KIND, "BUFFER"};
+  g->value_info = GR_NEW(a, Onnx__ValueInfoProto *, m->graph->n_tensors + 1);
+  for (const gr_onnx_tensor *x = m->graph->tensors; x; x = x->next) {
+    if (!x->state || x->state->kind == GR_KIND_WEIGHT) continue;
+    Onnx__ValueInfoProto *to = value(a, &(gr_onnx_value){.name = x->name, .type = x->type});
+    to->n_metadata_props = 1, to->metadata_props = texts(a, &buffer, 1);
+    g->value_info[g->n_value_info++] = to;
+  }
+}
+
 // Only weights are outside: readers infer shapes from other constants.
 static gr_status tensors(gr_arena *a, const gr_onnx_model *m, Onnx__GraphProto *g) {
   size_t end = 0;
@@ -147,6 +159,7 @@ static gr_status tensors(gr_arena *a, const gr_onnx_model *m, Onnx__GraphProto *
     GR_TRY(m->beside && x->state ? outside(a, m, x, &end, to) : inside(a, m, x, to));
     g->initializer[g->n_initializer++] = to;
   }
+  mark_buffers(a, m, g);
   return GR_OK;
 }
 

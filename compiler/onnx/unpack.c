@@ -266,11 +266,10 @@ static gr_status check_names(const unpacking *u, const gr_onnx_graph *g) {
   return GR_OK;
 }
 
-// What torch.export has found an initializer to be: PARAMETER, BUFFER or CONSTANT_TENSOR.
 static bool is_parameter(const Onnx__ValueInfoProto *v) {
   for (size_t i = 0; i < v->n_metadata_props; i++) {
     const Onnx__StringStringEntryProto *p = v->metadata_props[i];
-    if (p->key && !strcmp(p->key, "pkg.torch.export.graph_signature.InputSpec.kind"))
+    if (p->key && !strcmp(p->key, GR_ONNX_SPEC_KIND))
       return !p->value || !strcmp(p->value, "PARAMETER");
   }
   return true;

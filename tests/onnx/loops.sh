@@ -1,4 +1,4 @@
-# loops.sh - scans in files of ONNX: a model that is exported and read again trains as before, bit for bit, whole and
+# loops.sh - scans in files of ONNX: a model that is exported and read again trains as before, whole and
 # sharded, and predicts the same; what is no scan of the graph language is said.
 #
 #   sh loops.sh GRAPHRUN SOURCE
@@ -87,6 +87,13 @@ same() {
     fail "$1" "$(losses "$2")" "$(losses "$3")"
   fi
 }
+# Within 1e-4, by four large steps: constants that the import has computed, or one split of the batch fewer, make other sums.
+alike() {
+  losses "$2" >left.losses
+  losses "$3" >right.losses
+  check "$1" awk 'NR == FNR { a[NR] = $1; next } ($1 - a[FNR])^2 > 1e-8 { exit 1 } END { if (FNR != 4) exit 1 }' \
+    left.losses right.losses
+}
 train first run.yaml 1 training.lr=0
 expect 'scans are exported' 0 'outputs  logits' -- "$graphrun" export first scans.onnx
 expect '... and imported' 0 'weights, for model.init_from' -- "$graphrun" import scans.onnx -o back.yaml
@@ -95,32 +102,29 @@ for part in 'over: {in: t, .*: t}' 'carry: {h: start, m: .n, 8]}' 'yields: .tanh
   check "... as text: $part" grep -q "$part" back.yaml
 done
 check '... layers are folded, with their scans' grep -q '^    name: "layers.\$i"$' back.yaml
+check '... what no layer learns stays so' grep -q 'name: "lmu.A_transpose", train: false' back.yaml
 check '... in a repeat' grep -q 'repeat: 4' back.yaml
 check '... no layer of a body is split' sh -c '! grep -q "^ *- rec: .*tp:" back.yaml'
 limited "$graphrun" import --flat scans.onnx -o flat.yaml
 check '... but flat' sh -c '! grep -q repeat: flat.yaml'
-# Constants of the graph language train where a file does not name them: those of the LMU's memory.
-frozen='model.freeze=[lmu.A, lmu.weight]'
+limited "$graphrun" export first first.safetensors
 for ranks in 1 2; do
-  train own$ranks run.yaml $ranks model.init_from=back.safetensors
+  train own$ranks run.yaml $ranks model.init_from=first.safetensors
   for strategy in ddp fsdp tp; do
     [ $ranks$strategy != 1fsdp ] && [ $ranks$strategy != 1tp ] || continue
-    train back$ranks$strategy imported.yaml $ranks model.graph=back.yaml model.init_from=back.safetensors "$frozen" \
+    train back$ranks$strategy imported.yaml $ranks model.graph=back.yaml model.init_from=back.safetensors \
       distributed.strategy=$strategy
     [ $strategy != ddp ] && continue
-    same "it trains the same, bit for bit, on $ranks" own$ranks back$ranks$strategy
+    alike "it trains the same, on $ranks" own$ranks back$ranks$strategy
   done
 done
-train own2fsdp run.yaml 2 model.init_from=back.safetensors distributed.strategy=fsdp
-same 'and sharded (fsdp)' own2fsdp back2fsdp
-train flat imported.yaml 1 model.graph=flat.yaml model.init_from=flat.safetensors "$frozen"
-same 'and not folded' own1 flat
-train file imported.yaml 1 model.graph=scans.onnx "$frozen"
-same 'and from the file itself' own1 file
-losses back2tp >"$scratch/tp" # one split of the batch fewer: other sums
-losses back1ddp >back1ddp.losses
-check 'and with tp' awk 'NR == FNR { a[NR] = $1; next } ($1 - a[FNR])^2 > 1e-10 { exit 1 } END { if (FNR != 4) exit 1 }' \
-  "$scratch/tp" back1ddp.losses
+train own2fsdp run.yaml 2 model.init_from=first.safetensors distributed.strategy=fsdp
+alike 'and sharded (fsdp)' own2fsdp back2fsdp
+train flat imported.yaml 1 model.graph=flat.yaml model.init_from=flat.safetensors
+same 'and not folded, bit for bit' back1ddp flat
+train file imported.yaml 1 model.graph=scans.onnx
+same 'and from the file itself' back1ddp file
+alike 'and with tp' back2tp back1ddp
 python=${GR_ONNX_PYTHON:-python3}
 if "$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
   train again imported.yaml 1 model.graph=scans.onnx training.lr=0
