@@ -95,7 +95,8 @@ gr_time_split gr_report_split(const gr_report *);
 // Evaluations or checkpoints (runtime/report/eta.h) have interrupted the steps for so long.
 void gr_report_interrupted(gr_report *, gr_eta_kind, double seconds, double units);
 
-// Shows the progress of an evaluation on a terminal. The line is erased at its end.
+// Shows the progress of an evaluation: on a terminal a line that is erased at its end, else a line
+// of the log as often as of steps.
 void gr_report_evaluating(gr_report *, const char *what, int64_t batch, int64_t batches);
 // Writes the row of an evaluation after `steps` steps, with its tables, which are also drawn. A run
 // that resumes at that step keeps the row, unless its spec has eval_open.

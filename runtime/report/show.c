@@ -89,12 +89,16 @@ void gr_show_step(gr_show *s, const gr_report_row *x) {
   if (stays) gr_log(GR_INFO, "%s", text);
 }
 
+// A log has a line of an evaluation only when that has taken as long.
 void gr_show_evaluating(gr_show *s, const char *what, int64_t batch, int64_t batches) {
+  char text[GR_PROGRESS_LINE];
+  bool terminal = s->spec->terminal;
   double now = s->spec->clock();
-  if (s->spec->rank || s->spec->quiet || !s->spec->terminal) return;
-  if (batch == batches) gr_log_progress(NULL);
+  if (s->spec->rank || s->spec->quiet) return;
+  if (terminal && batch == batches) gr_log_progress(NULL);
   if (batch == 0) s->eval_began = now;
-  if (batch == batches || now - s->shown < s->spec->every_seconds) return;
+  double since = terminal ? s->shown : fmax(s->shown, s->eval_began);
+  if (batch == batches || now - since < s->spec->every_seconds) return;
   s->shown = now;
   gr_progress_line line =
       gr_progress_line_begin((double)batch / (double)batches, "evaluating the %s set", what);
@@ -103,5 +107,9 @@ void gr_show_evaluating(gr_show *s, const char *what, int64_t batch, int64_t bat
   if (batch > 0)
     gr_progress_line_put_time(&line, DROP_ETA, "eta ",
                               (now - s->eval_began) / (double)batch * (double)(batches - batch));
-  gr_log_progress(&line);
+  gr_progress_line_print(&line, text);
+  if (terminal)
+    gr_log_progress(&line);
+  else
+    gr_log(GR_INFO, "%s", text);
 }

@@ -276,6 +276,36 @@ static void remaining_time(void) {
   scratch_remove(dir);
 }
 
+// In a log a long evaluation has a line every ten seconds, a short one none, and those of steps
+// come as before.
+static void long_evaluations(void) {
+  const char *dir = scratch_dir("evaluations");
+  gr_report_spec spec = {.dir = dir, .ranks = 1, .total_steps = 9, .clock = fake_clock};
+  gr_report *r;
+  FILE *log;
+  size_t len;
+  MUST(gr_report_open_log(dir, &log));
+  MUST(gr_report_open(&spec, &r));
+  now_s = 1000;
+  for (int64_t s = 0; s < 8; s++, now_s += 3) {
+    MUST(gr_report_step(r, &(gr_report_row){.step = s, .samples = 8, .seconds = 1}));
+    for (int64_t b = 0; b <= 4; b++, now_s += 1) gr_report_evaluating(r, "validation", b, 4);
+  }
+  for (int64_t b = 0; b <= 10; b++, now_s += 4) gr_report_evaluating(r, "training", b, 10);
+  gr_report_close(r);
+  gr_report_close_log(log);
+  char *text = read_file(dir, "run.log", &len);
+  const char *want =
+      "evaluating the training set  batch 3/10  eta 0:28\n"
+      "evaluating the training set  batch 6/10  eta 0:16\n"
+      "evaluating the training set  batch 9/10  eta 0:04\n";
+  const char *found = text ? strstr(text, "evaluating") : NULL;
+  CHECK(found && !strcmp(found, want), "%s", text);
+  CHECK(text && strstr(text, "step 3/9") && strstr(text, "step 5/9"), "%s", text);
+  free(text);
+  scratch_remove(dir);
+}
+
 // Called in place of the C library's, so that the order is seen: kill -9 keeps what a power cut
 // loses.
 static char calls[16];
@@ -353,7 +383,8 @@ static void full_results(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"rows", rows}, {"results", results}, {"resuming", resuming},
              {"old_results", old_results}, {"log_file", log_file}, {"progress", progress},
-             {"remaining_time", remaining_time}, {"fewer_files", fewer_files}, {"synced", synced},
+             {"remaining_time", remaining_time}, {"long_evaluations", long_evaluations},
+             {"fewer_files", fewer_files}, {"synced", synced},
              {"counts_and_times", counts_and_times}, {"full_disk", full_disk},
              {"full_results", full_results});
 }
