@@ -99,8 +99,9 @@ static void fill_rows(const gr_cut *r, row_block of, int c, bool *holes, gr_colu
 }
 
 static row_block rows_after(const gr_cut *r, size_t begin) {
-  enum { ROWS = 1024 };
-  return (row_block){begin, r->n_rows - begin < ROWS ? r->n_rows : begin + ROWS};
+  enum { CELLS = 1 << 13 };
+  size_t left = r->n_rows - begin, n = CELLS / ((size_t)r->width + 1) + 1;
+  return (row_block){begin, begin + (n < left ? n : left)};
 }
 
 static gr_status fill_columns(const gr_cut *r, bool *holes, gr_csv *out) {
