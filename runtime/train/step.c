@@ -59,6 +59,19 @@ static gr_status explain_skipped(gr_run *r, const gr_run_program *p, const gr_ba
   return GR_OK;
 }
 
+// A loss that leaves samples out is small as that of a good model is: where it is so from the
+// start, nothing will be learned.
+static void warn_of_nothing(const gr_run *r) {
+  const gr_progress *p = &r->progress;
+  bool moves = p->has_grad_norm && p->grad_norm > 0;
+  if (p->step || r->me.rank || moves || !(p->loss >= 0 && p->loss <= 0)) return;
+  gr_log(
+      GR_WARN,
+      "the loss of the first step is exactly 0, as if no sample took part in it: ctc_loss leaves "
+      "out texts with more symbols than the model leaves frames (fewer strides, or longer "
+      "recordings), others what has no weight or no target");
+}
+
 // What follows a run of a program that trains.
 static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
                           const gr_step_results *now, double seconds, double communicated) {
@@ -67,6 +80,7 @@ static gr_status end_step(gr_run *r, const gr_run_program *p, const gr_batch *b,
   gr_progress_measure(&r->progress, now, p->loss, r->me.spec->set.options.precision.loss_scale_min,
                       seconds > 0 ? (double)samples / seconds : 0);
   gr_saving_confirm(&r->saving, &r->progress);
+  warn_of_nothing(r);
   list_values(r->me.spec, &r->control, p, now, &more);
   gr_report_row row = {.step = r->progress.step,
                        .epoch = r->progress.epoch,

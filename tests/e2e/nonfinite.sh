@@ -35,6 +35,16 @@ found "in bf16" "the first NaN is of 'log'" training.precision=bf16
 found "in fp16, at the least loss scale" "the first NaN is of 'log'" training.precision=fp16 training.loss_scale.init=1
 found "by plain kernels" "the first NaN is of 'log'" --plain
 found "with parts computed again" "the first NaN is of 'log'" 'training.recompute=body'
+# A loss of exactly 0 looks like success.
+nothing='warning: the loss of the first step is exactly 0, as if no sample took part in it: ctc_loss leaves out'
+printf 'inputs:\n  x: {shape: [n, features]}\nnodes:\n  - h: {linear: x, out: 1, name: head}\n  - h: {sum: h, axes: [1]}\n  - loss: {scale: h, by: 0}\ntrain: loss\n' >zero.yaml
+rm -rf out
+expect "a loss of nothing is said" 0 "$nothing" -- "$graphrun" c.yaml output.dir=out model.graph=zero.yaml distributed.ranks=2
+check "... once" test "$(grep -c "$nothing" "$log")" = 1
+model "$body"
+rm -rf out
+expect "... and not of a loss" 0 'step 3/3' -- "$graphrun" c.yaml output.dir=out
+check "... in its log" sh -c "! grep -q 'exactly 0' '$log'"
 model 'x: {add_scalar: x, by: -5}' 'x: {sqrt: x}' "$body"
 found "a square root" "the first NaN is of 'sqrt', m.yaml:7:9"
 model 'z: {sub: [x, x]}' 'x: {div: [x, z]}' "$body"
