@@ -37,6 +37,7 @@ static gr_status write_files(gr_arena *a, const char *dir, const gr_new_own *p) 
   for (int i = 0; i < GR_NEW_FILES; i++) {
     const char *text = p->kind->texts[i];
     if (p->config && !strcmp(gr_new_names[i], "config.yaml")) text = p->config;
+    if (p->graph && !strcmp(gr_new_names[i], "graph.yaml")) text = p->graph;
     if (p->config && !strcmp(gr_new_names[i], "README.md")) text = gr_new_text_own;
     GR_TRY(gr_output_write(dir, gr_new_names[i], text, strlen(text)));
   }

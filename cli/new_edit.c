@@ -41,6 +41,27 @@ void gr_new_drop(gr_new_own *o, const char *key) {
       gr_arena_printf(o->arena, "%.*s%s", (int)(line - o->config), o->config, *end ? end + 1 : end);
 }
 
+// `text` without what is from the first `begin` to the next `end`, which stays; to the end where
+// end is NULL.
+static const char *without(gr_arena *a, const char *text, const char *begin, const char *end) {
+  const char *first = strstr(text, begin), *rest = first && end ? strstr(first, end) : NULL;
+  return first ? gr_arena_printf(a, "%.*s%s", (int)(first - text), text, rest ? rest : "") : text;
+}
+
+// The nodes that count are the last ones, and the report of their sums ends the file.
+void gr_new_set_classes(gr_new_own *o, uint32_t classes) {
+  enum { MOST = 1000 };
+  if (classes <= MOST) return;
+  o->graph = without(o->arena, o->kind->texts[1], "  - counts:", "train:");
+  o->graph = without(o->arena, o->graph, "sums:", NULL);
+  const char *metric = strstr(o->config, "f1_macro");
+  if (metric)
+    o->config = gr_arena_printf(o->arena, "%.*saccuracy%s", (int)(metric - o->config), o->config,
+                                metric + strlen("f1_macro"));
+  gr_text_printf(&o->said, "no confusion matrix and no F1: it would have %.1f million counts\n",
+                 (double)classes * classes / 1e6);
+}
+
 const char *gr_new_quoted(gr_new_own *o, const char *text) {
   gr_text t = gr_text_make(o->arena);
   gr_text_json(&t, text);

@@ -10,6 +10,7 @@ typedef struct gr_new_own {
   gr_text said;       // what was found
   const gr_new_kind *kind;
   const char *config;    // the kind's config.yaml with the data's path, columns and format
+  const char *graph;     // its graph.yaml; NULL: as the kind has it
   const char *manifest;  // of recordings, which becomes the project's; NULL: there is none
 } gr_new_own;
 
@@ -21,3 +22,6 @@ const char *gr_new_quoted(gr_new_own *, const char *text);           // it, with
 // Adds a line after that of a key, as deep as it.
 void gr_new_add(gr_new_own *, const char *after, const char *line);
 void gr_new_drop(gr_new_own *, const char *key);  // the line of a key
+// Leaves out the confusion matrix, and what is computed from it, where the data have so many
+// classes that its counts would take more memory and time than the model.
+void gr_new_set_classes(gr_new_own *, uint32_t classes);

@@ -38,13 +38,14 @@ static int count_classes(gr_arena *a, const char *dir, int *images, const char *
 // Archives have a folder of each split: train/cats and val/cats, or test/cats.
 static bool make_splits(gr_new_own *o, const char *path) {
   const char *only, *part[3] = {NULL};
-  int n, images[3];
+  int n, images[3], classes[3];
   const char **names = gr_list_dir(o->arena, path, &n);
   for (int i = 0; i < n; i++) {
     gr_split split = GR_SPLIT_TRAIN;
     const char *inner = gr_arena_printf(o->arena, "%s/%s", path, names[i]);
     int k = gr_split_by_word(names[i], &split) ? (int)split : !strcasecmp(names[i], "test") ? 2 : 3;
-    if (k < 3 && count_classes(o->arena, inner, &images[k], &only) > 1) part[k] = inner;
+    if (k < 3) classes[k] = count_classes(o->arena, inner, &images[k], &only);
+    if (k < 3 && classes[k] > 1) part[k] = inner;
   }
   int k = part[1] ? 1 : 2;
   if (!part[0] || !part[k]) return false;
@@ -54,6 +55,7 @@ static bool make_splits(gr_new_own *o, const char *path) {
              gr_arena_printf(o->arena, "eval_path: %s   # validation", gr_new_quoted(o, part[k])));
   gr_text_printf(&o->said, "%d images to train on, %d of '%s' for validation\n", images[0],
                  images[k], part[k]);
+  gr_new_set_classes(o, (uint32_t)classes[0]);
   if (k == 1 && part[2]) gr_text_printf(&o->said, "not used: '%s'\n", part[2]);
   return true;
 }
@@ -66,5 +68,6 @@ bool gr_new_find_images(gr_new_own *o, const char *path) {
   if (!classes) return false;
   gr_new_images(o, path);
   gr_text_printf(&o->said, "%d images of %d classes\n", images, classes);
+  gr_new_set_classes(o, (uint32_t)classes);
   return true;
 }

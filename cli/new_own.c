@@ -77,7 +77,7 @@ static void make_table(gr_new_own *o, const gr_csv *t, int label) {
   if (value)
     gr_text_put(&o->said, ", a number\n");
   else
-    gr_text_printf(&o->said, ", %u classes\n", distinct);
+    gr_text_printf(&o->said, ", %u classes\n", distinct), gr_new_set_classes(o, distinct);
 }
 
 // Bytes, with room for texts that are twice as long as most.
@@ -96,6 +96,7 @@ static void make_texts(gr_new_own *o, const gr_csv *t, int text, int label, uint
   if (t->format.encoding) gr_new_add(o, "path", "encoding: auto   # as its bytes say");
   gr_text_printf(&o->said, "%u texts, in '%s'; to predict: '%s', %u classes\n", t->rows,
                  t->columns[text].name, t->columns[label].name, classes);
+  gr_new_set_classes(o, classes);
 }
 
 static bool is_of(const char *path, const char *ending) {

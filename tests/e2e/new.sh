@@ -124,6 +124,13 @@ for verb in "eval own/gaps/run" "eval own/gaps/run --json" "predict own/gaps/run
   check "$verb says what is skipped, once" sh -c 'test "$1" = 0 && test "$(grep -c "warning: skipped: .*gaps.csv:3:1: " "$2")" = 1 && test "$(grep -c "^skipped 1 of 123 samples: 1 unreadable$" "$2")" = 1' sh "$code" "$log"
 done
 printf 'a,b,kind,client\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 90; i++) print i ".5," i * i % 7 ",k" i % 3 ",id" (i % 4 ? i : 0) }')" >clients.csv
+# Of many classes a confusion matrix has more counts than the model has weights.
+awk 'BEGIN { OFS = ","; print "a,b,kind"; for (i = 0; i < 4000; i++) print (i * 7) % 13 / 13, (i * 5) % 11 / 11, "n" i % 1100 }' >many.csv
+expect "new --from a table of 1100 classes" 0 "^no confusion matrix and no F1: it would have 1.2 million counts$" -- \
+  "$graphrun" new own/many --from=many.csv --label=kind
+(cd own/many && exec "$graphrun" config.yaml output.dir=run training.max_epochs=1 >"$(new_log)" 2>&1)
+check "... which trains" test -s own/many/run/training_results.json
+check "... has none" sh -c '! grep -q "confusion\|sums\|report" own/many/graph.yaml'
 expect "new --from a table whose last column names clients, some often" 0 "to predict: 'kind', 3 classes" "1 left out: client" -- "$graphrun" new own/clients --from=clients.csv
 printf 'a,b,kind,number\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 90; i++) print i ".5," i * i % 7 "," (i % 3 ? "k" : "K ") "," i }')" >counted.csv
 expect "... whose last column counts the rows, with a class written in two ways" 0 "to predict: 'kind', 2 classes" \
