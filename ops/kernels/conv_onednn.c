@@ -10,12 +10,25 @@
 const gr_onednn_convs *const gr_onednn_conv_table = NULL;
 #else
 
+enum { ARGS = 4 };
+
+// What it takes to execute a primitive, by one thread at a time. Making it takes longer than a
+// small convolution, so that it is kept for the next call.
+typedef struct execution {
+  struct execution *next;
+  dnnl_stream_t stream;
+  int n;
+  dnnl_exec_arg_t args[ARGS];
+} execution;
+
 struct gr_onednn_conv {
   gr_onednn_conv *next;
   gr_onednn_shape shape;
   bool there;
   dnnl_primitive_t primitive, reorder;  // reorder: of the kernel, before or after
   dnnl_memory_desc_t x, w, y, plain, scratch;
+  pthread_mutex_t lock;        // of what is idle
+  execution *runs, *reorders;  // idle, of the two primitives
 };
 
 static _Atomic(gr_onednn_conv *) convs;  // a list that only grows
@@ -24,7 +37,6 @@ static dnnl_engine_t engine;
 static dnnl_primitive_attr_t given;  // working memory is the caller's: that of the library would be
                                      // one for all threads
 
-enum { ARGS = 4 };
 #define TRY(call)                             \
   do {                                        \
     if ((call) != dnnl_success) return false; \
@@ -165,6 +177,7 @@ static gr_onednn_conv *add(const gr_onednn_shape *s) {
   c = calloc(1, sizeof *c);
   if (!c) return NULL;
   c->shape = *s, c->next = atomic_load(&convs);
+  pthread_mutex_init(&c->lock, NULL);
   gr_onednn_use_one_thread();
   c->there = make(c);
   atomic_store_explicit(&convs, c, memory_order_release);
@@ -183,26 +196,58 @@ static const gr_onednn_conv *conv_onednn_find(const gr_onednn_shape *s) {
 
 // ---- Running ------------------------------------------------------------------------------------
 
-static bool execute(dnnl_primitive_t p, int n, const int *arg, const dnnl_memory_desc_t *const *of,
-                    void *const *memory) {
-  dnnl_exec_arg_t args[ARGS] = {0};
-  dnnl_stream_t stream = NULL;
-  gr_onednn_use_one_thread();
-  bool good = dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) == dnnl_success;
+static void close_execution(execution *e) {
+  for (int i = 0; i < e->n; i++) dnnl_memory_destroy(e->args[i].memory);
+  if (e->stream) dnnl_stream_destroy(e->stream);
+  free(e);
+}
+
+static execution *open_execution(int n, const int *arg, const dnnl_memory_desc_t *const *of) {
+  execution *e = calloc(1, sizeof *e);
+  if (!e) return NULL;
+  bool good = dnnl_stream_create(&e->stream, engine, dnnl_stream_default_flags) == dnnl_success;
   for (int i = 0; i < n && good; i++) {
-    args[i].arg = arg[i];
-    good = dnnl_memory_create(&args[i].memory, of[i], engine, memory[i]) == dnnl_success;
+    e->args[i].arg = arg[i];
+    good = dnnl_memory_create(&e->args[i].memory, of[i], engine, DNNL_MEMORY_NONE) == dnnl_success;
+    e->n += good;
   }
-  good = good && dnnl_primitive_execute(p, stream, n, args) == dnnl_success;
-  good = good && dnnl_stream_wait(stream) == dnnl_success;
-  for (int i = 0; i < n; i++)
-    if (args[i].memory) dnnl_memory_destroy(args[i].memory);
-  if (stream) dnnl_stream_destroy(stream);
+  if (good) return e;
+  close_execution(e);
+  return NULL;
+}
+
+static execution *take_idle(gr_onednn_conv *c, execution **idle) {
+  pthread_mutex_lock(&c->lock);
+  execution *e = *idle;
+  if (e) *idle = e->next;
+  pthread_mutex_unlock(&c->lock);
+  return e;
+}
+
+static void give_back(gr_onednn_conv *c, execution **idle, execution *e) {
+  pthread_mutex_lock(&c->lock);
+  e->next = *idle, *idle = e;
+  pthread_mutex_unlock(&c->lock);
+}
+
+// idle: of that primitive, whose operands and their layouts are the same in each call.
+static bool execute(gr_onednn_conv *c, dnnl_primitive_t p, execution **idle, int n, const int *arg,
+                    const dnnl_memory_desc_t *const *of, void *const *memory) {
+  gr_onednn_use_one_thread();
+  execution *e = take_idle(c, idle);
+  if (!e) e = open_execution(n, arg, of);
+  bool good = e;
+  for (int i = 0; i < n && good; i++)
+    good = dnnl_memory_set_data_handle(e->args[i].memory, memory[i]) == dnnl_success;
+  good = good && dnnl_primitive_execute(p, e->stream, n, e->args) == dnnl_success;
+  good = good && dnnl_stream_wait(e->stream) == dnnl_success;
+  if (e) give_back(c, idle, e);
   return good;
 }
 
-static bool move(const gr_onednn_conv *c, bool back, void *source, void *target) {
-  return execute(c->reorder, 2, (int[]){DNNL_ARG_FROM, DNNL_ARG_TO},
+static bool move(const gr_onednn_conv *found, bool back, void *source, void *target) {
+  gr_onednn_conv *c = (gr_onednn_conv *)found;  // what is idle is no part of what it computes
+  return execute(c, c->reorder, &c->reorders, 2, (int[]){DNNL_ARG_FROM, DNNL_ARG_TO},
                  (const dnnl_memory_desc_t *[]){back ? &c->w : &c->plain, back ? &c->plain : &c->w},
                  (void *[]){source, target});
 }
@@ -213,14 +258,15 @@ static bool unpack(const gr_onednn_conv *c, const void *packed, float *w) {
   return move(c, true, (void *)packed, w);
 }
 
-static bool conv_onednn_run(const gr_onednn_conv *c, const float *x, const void *packed,
+static bool conv_onednn_run(const gr_onednn_conv *found, const float *x, const void *packed,
                             const float *y, void *scratch) {
   static const int args[][ARGS] = {
       {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD},
       {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST, DNNL_ARG_SCRATCHPAD},
       {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST, DNNL_ARG_SCRATCHPAD}};
+  gr_onednn_conv *c = (gr_onednn_conv *)found;
   int n = dnnl_memory_desc_get_size(&c->scratch) ? ARGS : ARGS - 1;
-  return execute(c->primitive, n, args[c->shape.kind],
+  return execute(c, c->primitive, &c->runs, n, args[c->shape.kind],
                  (const dnnl_memory_desc_t *[]){&c->x, &c->w, &c->y, &c->scratch},
                  (void *[]){(void *)x, (void *)packed, (void *)y, scratch});
 }
