@@ -139,8 +139,7 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
   while (path < t->n_columns &&
          !(t->columns[path].type == GR_COLUMN_TEXT && is_listed(t->columns[path].texts[0], &image)))
     path++;
-  *found = path < t->n_columns;
-  if (!*found) return GR_OK;
+  if (!(*found = path < t->n_columns)) return GR_OK;
   if (strcmp(t->columns[path].name, "path") != 0 || gr_csv_find(t, "label") < 0 ||
       t->format.delimiter != ',')
     return gr_hint(
@@ -149,8 +148,10 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
         "a list has the columns path and label, with commas between them; "
         "--label=COLUMN takes it for a table of numbers");
   gr_text_printf(&o->said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
-  if (!image) return make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy"));
-  gr_new_images(o, t->path);
+  uint32_t rows;
+  if (image) gr_new_images(o, t->path);
+  if (!image) GR_TRY(make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy")));
+  gr_new_set_classes(o, gr_csv_distinct(t, gr_csv_find(t, "label"), &rows));
   return GR_OK;
 }
 
@@ -187,7 +188,6 @@ static void make_series(gr_new_own *o, const gr_csv *t, int label, uint32_t wind
 // The columns of .ts are always the same (runtime/data/csv_kinds.h).
 static gr_status look_at_series(gr_new_own *o, const char *path) {
   gr_csv t = {0};
-  uint32_t rows;
   GR_TRY(gr_csv_read(o->arena, path, &gr_csv_any, &t));
   int series = gr_csv_find(&t, "series"), label = gr_csv_find(&t, "class");
   if (label < 0)
@@ -195,9 +195,11 @@ static gr_status look_at_series(gr_new_own *o, const char *path) {
                            "the series have no classes, and there is no project for others"),
                    "@classLabel true and the names of the classes, or a configuration of your own");
   make_series(o, &t, label, gr_new_series_rows(&t, series));
+  uint32_t rows, n = gr_csv_distinct(&t, label, &rows);
   gr_text_printf(&o->said, "%lld series of %d channel%s, %u classes\n",
                  (long long)t.columns[series].ints[t.rows - 1], t.n_columns - 2,
-                 gr_text_s(t.n_columns - 2), gr_csv_distinct(&t, label, &rows));
+                 gr_text_s(t.n_columns - 2), n);
+  gr_new_set_classes(o, n);
   return GR_OK;
 }
 
@@ -263,6 +265,7 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   } else if (is_of(path, ".arff") && gr_new_is_series(&t, label) && !value) {
     make_series(o, &t, label, 0);
     gr_text_printf(&o->said, "%u series, %u classes\n", t.rows, classes);
+    gr_new_set_classes(o, classes);
   } else {
     GR_TRY(gr_new_check_features(&t, label));
     make_table(o, &t, label);

@@ -20,7 +20,8 @@ static bool more(const gr_launch_relay *r) {
   }
 }
 
-// What cannot be written is read all the same: mpirun would wait.
+// What cannot be written is read all the same: mpirun would wait. SIGPIPE goes to no thread but the
+// first.
 static void *copy(void *relay) {
   gr_launch_relay *r = relay;
   char part[4096];

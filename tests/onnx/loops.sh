@@ -102,8 +102,8 @@ for part in 'over: {in: t, .*: t}' 'carry: {h: start, m: .n, 8]}' 'yields: .tanh
   check "... as text: $part" grep -q "$part" back.yaml
 done
 check '... layers are folded, with their scans' grep -q '^    name: "layers.\$i"$' back.yaml
-check '... what no layer learns stays so' grep -q 'name: "lmu.A_transpose", train: false' back.yaml
 check '... in a repeat' grep -q 'repeat: 4' back.yaml
+check '... what no layer learns stays so' grep -q 'name: "lmu.A_transpose", train: false' back.yaml
 check '... no layer of a body is split' sh -c '! grep -q "^ *- rec: .*tp:" back.yaml'
 limited "$graphrun" import --flat scans.onnx -o flat.yaml
 check '... but flat' sh -c '! grep -q repeat: flat.yaml'
