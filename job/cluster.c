@@ -28,6 +28,7 @@ static const struct {
             {"cpu.conversion", OF(cpu.conversion), "elements/s"},
             {"cpu.copy", OF(cpu.moved), "B/s"},
             {"cpu.cache", OF(cpu.cache), "B"},
+            {"cpu.fetch", OF(cpu.fetched), "B/s"},
             {"cpu.call", OF(cpu.call_gap), "s"},
             {"cpu.step", OF(cpu.step_gap), "s"}};
 enum { KEYS = sizeof keys / sizeof *keys, COUNTS = 2 };  // the first are whole numbers

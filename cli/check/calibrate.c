@@ -2,7 +2,8 @@
 // --cluster` reads. See findings.h.
 //
 // Rates are those of one thread, by the time that it has had a processor, so that other programs
-// change them little. Each is the best of some rounds, over calls of usual sizes.
+// change them little. Each is of the fastest quarter of some rounds, as tools/bench-scale takes
+// steps, over calls of usual sizes.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,18 +126,46 @@ static ready *prepare(gr_arena *a, const gr_op_call *c) {
   return r;
 }
 
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double fastest_quarter(double *rounds) {
+  qsort(rounds, ROUNDS, sizeof *rounds, by_size);
+  return rounds[ROUNDS / 4];
+}
+
 // Seconds of a call on this thread: of n that follow each other, their mean.
 static double time_ready(ready *const *r, int n) {
-  double best = INFINITY;
+  double rounds[ROUNDS];
   for (int i = 0; i < ROUNDS; i++) {
     double start = gr_thread_seconds(), took = 0;
     int64_t done = 0;
     for (; took < round_s; took = gr_thread_seconds() - start)
       for (int64_t many = done + 1; many; many--, done++)
         for (int k = 0; k < n; k++) gr_status_drop(r[k]->kernel(&r[k]->launch));
-    best = fmin(best, took / (double)(done * n));
+    rounds[i] = took / (double)(done * n);
   }
-  return best;
+  return fastest_quarter(rounds);
+}
+
+// The same of one before which others have touched as much as the near caches keep.
+static double time_after(const ready *r, char *others) {
+  enum { LINE = 64 };
+  double rounds[ROUNDS];
+  for (int i = 0; i < ROUNDS; i++) {
+    double took = 0;
+    int64_t done = 0;
+    for (; took < round_s; done++) {
+      for (size_t k = 0; k < GR_NEAR_CACHE; k += LINE) others[k]++;
+      double start = gr_thread_seconds();
+      gr_status_drop(r->kernel(&r->launch));
+      took += gr_thread_seconds() - start;
+    }
+    rounds[i] = took / (double)done;
+  }
+  return fastest_quarter(rounds);
 }
 
 static gr_status time_of(gr_arena *a, const timed *t, gr_dtype dtype, gr_op_call *c, double *out) {
@@ -187,6 +216,21 @@ static gr_status time_rate(gr_arena *a, const gr_cpu_rates *known, gr_effort of,
   return GR_OK;
 }
 
+// What calls take longer if others have used the near caches, for each of their bytes.
+static gr_status time_fetches(gr_arena *a, double *out) {
+  char *others = GR_NEW(a, char, GR_NEAR_CACHE);
+  double bytes = 0, near = 0, far = 0;
+  for (const timed *t = calls[GR_EFFORT_ELEMENT]; t < calls[GR_EFFORT_ELEMENT + 1]; t++) {
+    gr_op_call *c = GR_NEW(a, gr_op_call, 1);
+    GR_TRY(describe(a, t, GR_F32, c));
+    ready *r = prepare(a, c);
+    near += time_ready(&r, 1), far += time_after(r, others);
+    bytes += (double)(gr_types_bytes(c->in, c->n_in) + gr_types_bytes(c->out, c->n_out));
+  }
+  *out = bytes / fmax(far - near, least_share * near);
+  return GR_OK;
+}
+
 static gr_status time_products(gr_arena *a, gr_cpu_rates *out) {
   for (int k = GR_EFFORT_UNKNOWN + 1; k < GR_PRODUCTS; k++) {
     gr_effort of = (gr_effort)k;
@@ -208,6 +252,7 @@ static gr_status time_all(gr_arena *a, gr_cpu_rates *out) {
   GR_TRY(time_of(a, &conversion, GR_F32, c, &seconds));
   out->conversion = (double)gr_type_count(c->in) / seconds;
   GR_TRY(time_small(a, out, &out->call_gap));
+  GR_TRY(time_fetches(a, &out->fetched));
   GR_TRY(time_of(a, &large, GR_F32, c, &seconds));
   out->moved =
       (double)(gr_types_bytes(c->in, c->n_in) + gr_types_bytes(c->out, c->n_out)) / seconds;

@@ -8,12 +8,15 @@
 // What one thread of a CPU does in a second (predict_cpu.c), by work: operations of products, whose
 // operands are f32, bf16, or f16, which is converted, and elements of everything else; elements
 // that are converted; bytes that are moved, 0: not known, and the bytes of a call from which on
-// that limits it, of the last cache. And the seconds of a call, and those of a step beside its
-// calls.
+// that limits it, of the last cache; bytes that come from beyond the caches near the thread, 0: not
+// known. And the seconds of a call, and those of a step beside its calls.
 typedef struct gr_cpu_rates {
   double of[GR_EFFORTS], in_bf16[GR_PRODUCTS], converted[GR_PRODUCTS];
-  double conversion, moved, cache, call_gap, step_gap;
+  double conversion, moved, cache, fetched, call_gap, step_gap;
 } gr_cpu_rates;
+// The bytes that calls read and write one after the other, from which on the caches near a thread
+// do not keep them until they are next used.
+enum { GR_NEAR_CACHE = 1 << 20 };
 
 // One direction of what connects a device to others: bytes a second, and the seconds of a message.
 typedef struct gr_link {

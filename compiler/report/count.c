@@ -21,13 +21,26 @@ const char *const gr_kind_names[GR_KIND_COUNT] = {
 
 // ---- Kernels ------------------------------------------------------------------------------------
 
-// On a CPU loops run node by node. f: the frame of the graph, or NULL.
+// Whether the calls of a program, or of a body, touch more than the near caches keep until the next
+// step.
+static bool is_far(const gr_graph *g) {
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < g->n_nodes && bytes <= GR_NEAR_CACHE; i++) {
+    const gr_node *n = &g->nodes[i];
+    for (int k = 0; k < n->n_in; k++) bytes += gr_type_bytes(&gr_at(g, n->in[k])->type);
+    for (int k = 0; k < n->n_out; k++) bytes += gr_type_bytes(&gr_at(g, gr_out(n, k))->type);
+  }
+  return bytes > GR_NEAR_CACHE;
+}
+
+// On a CPU loops run node by node. f: the frame of the graph, or NULL; far: is_far of it.
 static void add_on_cpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, const gr_node *n,
-                       double runs) {
+                       double runs, bool far) {
   const gr_scan *loop = n->op == &gr_op_scan ? n->attr : NULL;
   const gr_plan_frame *body = loop && f && f->body ? f->body[n - g->nodes] : NULL;
+  bool body_far = loop && is_far(loop->body);
   for (uint32_t i = 0; loop && i < loop->body->n_nodes; i++)
-    add_on_cpu(w, body, loop->body, &loop->body->nodes[i], runs * (double)loop->steps);
+    add_on_cpu(w, body, loop->body, &loop->body->nodes[i], runs * (double)loop->steps, body_far);
   if (loop) return;
   gr_op_call call;
   gr_op_call_of(g, n, &call);
@@ -37,7 +50,7 @@ static void add_on_cpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, c
   bool in_place =
       f && n->n_in && n->n_out && gr_plan_is_copied_in_place(f, n->in[0].id, 0, gr_out(n, 0).id, 0);
   for (int i = 0; i < w->n_targets; i++)
-    w->seconds[i] += runs * gr_cpu_seconds(&w->targets[i], &call, in_place);
+    w->seconds[i] += runs * gr_cpu_seconds(&w->targets[i], &call, in_place, far);
 }
 
 // ---- Collectives --------------------------------------------------------------------------------
@@ -121,7 +134,7 @@ static double linked_bytes(const gr_plan *p, const gr_plan_frame *f, const gr_no
 // The time of nodes that are launched together is that of the last of them.
 static void add_nodes(gr_tally *w, const gr_plan *p, const gr_plan_frame *f, double *seconds[]) {
   const gr_graph *g = f->g;
-  bool gpu = p->gpu;
+  bool gpu = p->gpu, far = !gpu && is_far(g);
   for (uint32_t i = 0, size; i < g->n_nodes; i += size) {
     double before[GR_MAX_TARGETS];
     size = gpu ? f->group_size[i] : 1;
@@ -132,7 +145,7 @@ static void add_nodes(gr_tally *w, const gr_plan *p, const gr_plan_frame *f, dou
       if (n->op->collective)
         add_move(w->out, g, n);
       else
-        gpu ? gr_predict_gpu(w, f, g, n, 1) : add_on_cpu(w, f, g, n, 1);
+        gpu ? gr_predict_gpu(w, f, g, n, 1) : add_on_cpu(w, f, g, n, 1, far);
     }
     if (size > 1) gr_predict_group(w, g, i, size);
     for (int k = 0; k < w->n_targets; k++) seconds[k][i + size - 1] = w->seconds[k] - before[k];

@@ -35,8 +35,9 @@ typedef struct gr_tally {  // what a program's nodes are added to
 void gr_predict_gpu(gr_tally *, const gr_plan_frame *, const gr_graph *, const gr_node *,
                     double runs);
 void gr_predict_group(gr_tally *, const gr_graph *, uint32_t first, uint32_t n);  // after its nodes
-// Of one thread of a CPU; in_place: its result has the place of its first operand.
-double gr_cpu_seconds(const gr_target *, const gr_op_call *, bool in_place);
+// Of one thread of a CPU; in_place: its result has the place of its first operand; far: operands
+// are not in the caches near the thread.
+double gr_cpu_seconds(const gr_target *, const gr_op_call *, bool in_place, bool far);
 // ---- peak.c: by pass, the bytes that are live where a program's memory peaks; what is left of the
 // arena is the last. Returns their number.
 int gr_peak_makers(gr_arena *, const gr_program *, const gr_bytes_of **out);

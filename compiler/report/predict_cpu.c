@@ -5,7 +5,7 @@
 // their operands if these are narrow and the processor, or the kernel, multiplies in f32. Other
 // work takes a time for each element, in whatever type: what narrow types save in memory they pay
 // for in conversions. Where it is known how fast memory is, no call is faster than that moves its
-// values.
+// values; and where other calls have used the near caches since, its values are fetched.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,12 +118,13 @@ static double computing_parts(const gr_target *t, const gr_graph *body) {
 }
 
 // Of what an optimizer reads a step has passed since it was used.
-double gr_cpu_seconds(const gr_target *t, const gr_op_call *c, bool in_place) {
+double gr_cpu_seconds(const gr_target *t, const gr_op_call *c, bool in_place, bool far) {
   bool fused = c->op == &gr_op_fused;
   gr_efforts w = gr_cpu_efforts(c);
   if (in_place && w.of[GR_EFFORT_MOVE] > 0) return t->cpu.call_gap;
   double seconds =
       fused ? computing_parts(t, ((const gr_fused *)c->attr)->body) : computing(t, c, &w);
+  if (t->cpu.fetched > 0 && far) seconds += w.bytes / t->cpu.fetched;
   bool cold = c->op->optimizer || w.bytes > t->cpu.cache;
   if (t->cpu.moved > 0 && cold) seconds = fmax(seconds, w.bytes / t->cpu.moved);
   return t->cpu.call_gap + seconds;

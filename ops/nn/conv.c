@@ -63,8 +63,9 @@ int64_t gr_conv_flops(const gr_type *w, const gr_type *y) {
 }
 int64_t gr_conv_op_flops(const gr_op_call *s) { return gr_conv_flops(&s->in[1], s->out); }
 
+// What begins and stores a sum of few products takes as long as some more of them.
 void gr_conv_count(const gr_conv_sizes *v, int64_t channels, gr_effort volume, gr_efforts *w) {
-  enum { BLOCK = 16 };
+  enum { BLOCK = 16, AROUND = 16 };
   double patches = (double)(v->n * gr_conv_windows(v) * gr_conv_taps(v) * v->c);
   double flops = 2 * patches * (double)gr_conv_out(v);
   if (v->w.axes == 1 && v->groups == 1) {
@@ -73,7 +74,9 @@ void gr_conv_count(const gr_conv_sizes *v, int64_t channels, gr_effort volume, g
     w->of[GR_EFFORT_SERIAL] = patches / (double)(v->w.size[GR_SPATIAL - 1] * gr_conv_c(v));
   } else {
     double filled = (double)((channels + BLOCK - 1) / BLOCK * BLOCK) / (double)channels;
-    w->of[v->w.axes == GR_SPATIAL ? volume : GR_EFFORT_CONV] = flops * filled;
+    double sum = (double)(gr_conv_taps(v) * gr_conv_c(v));
+    w->of[v->w.axes == GR_SPATIAL ? volume : GR_EFFORT_CONV] =
+        flops * filled * (sum + AROUND) / sum;
   }
 }
 

@@ -115,8 +115,8 @@ predicts --cluster=here.yaml >second.json
 predicts >usual.json
 check "a plan is predicted from it" cmp first.json second.json
 check "... and not from another processor" sh -c '! cmp -s first.json usual.json'
+"$graphrun" new made >/dev/null
 if command -v python3 >/dev/null 2>&1; then
-  "$graphrun" new made >/dev/null
   expect "a configuration is measured beside what is predicted" 0 'load [0-9.]+ on' '^config +1( +[0-9.-]+){7}$' \
     '^config +2( +[0-9.-]+){7}$' -- sh -c 'cd made && GRAPHRUN=$1 "$2/tools/bench-scale" --cluster=../here.yaml --ranks=1,2 --steps=4 --rounds=1 config.yaml' \
     sh "$graphrun" "$source"
@@ -124,9 +124,15 @@ else
   skip "a configuration is measured beside what is predicted" "no python3"
 fi
 for name in $(sed -n 's/^GR_EFFORT([A-Z_]*, "\(.*\)").*/\1/p' "$source/ir/effort.def") \
-  $(sed -n 's/^GR_PRODUCT([A-Z_0-9]*, "\(.*\)").*/\1_f32 \1_bf16 \1_f16/p' "$source/ir/effort.def") conversion copy call step; do
+  $(sed -n 's/^GR_PRODUCT([A-Z_0-9]*, "\(.*\)").*/\1_f32 \1_bf16 \1_f16/p' "$source/ir/effort.def") conversion copy fetch call step; do
   check "the rate of $name" grep -Eq "^  $name: [1-9][0-9.e+-]*  # " here.yaml
 done
+sed 's/^  fetch: .*/  fetch: 1000/' here.yaml >far.yaml
+step_of() { "$graphrun" plan "$1" --device=cpu --cluster="$2" --json 2>/dev/null | grep -Eo '"step_s": [0-9.e-]+'; }
+check "what a small model reads stays in the caches" test "$(step_of made/config.yaml here.yaml)" = "$(step_of made/config.yaml far.yaml)"
+check "... what a larger one reads is fetched" sh -c 'echo "$1" | grep -Eq ": [0-9]{4}"' sh "$(step_of "$source/configs/digits.yaml" far.yaml)"
+"$graphrun" new ears --data=speech >/dev/null
+check "... what a step of a loop reads is not" sh -c 'echo "$1" | grep -Eq ": [0-9]{4}[.]"' sh "$(step_of ears/config.yaml far.yaml)"
 sed -i 's/^  element: .*/  element: 1/' here.yaml
 check "... each constant counts" sh -c '"$1" plan "$2/configs/digits.yaml" --device=cpu --cluster=here.yaml --json 2>/dev/null | grep -Eq "\"step_s\": [0-9]{4}"' \
   sh "$graphrun" "$source"

@@ -250,7 +250,8 @@ static void a_cpu_has_all_rates(void) {
   gr_constant c;
   int n = 0;
   for (int i = 0; gr_cluster_constant(&t, i, &c); i++) {
-    bool memory = !strcmp(c.path, "cpu.copy") || !strcmp(c.path, "cpu.cache");
+    bool memory =
+        !strcmp(c.path, "cpu.copy") || !strcmp(c.path, "cpu.cache") || !strcmp(c.path, "cpu.fetch");
     if (strncmp(c.path, "cpu.", 4) != 0) continue;
     CHECK(memory || c.value > 0, "%s is not known", c.path);
     n++;
@@ -258,7 +259,9 @@ static void a_cpu_has_all_rates(void) {
   CHECK(n >= GR_EFFORTS, "%d constants", n);
 }
 
-static double seconds_of(const char *op, const void *attr, const char *x, const char *y) {
+// fetched: bytes a second from beyond the near caches, which keep nothing; 0: which keep all.
+static double seconds_fetching(double fetched, const char *op, const void *attr, const char *x,
+                               const char *y) {
   gr_target t = gr_target_of(gr_chip_find("cpu"));
   gr_op_call c = {.op = gr_op_find(op), .attr = attr, .n_in = 1 + (y != NULL)};
   _Alignas(16) char usual[1024];
@@ -266,7 +269,11 @@ static double seconds_of(const char *op, const void *attr, const char *x, const 
   MUST(gr_type_parse(x, &c.in[0]));
   if (y) MUST(gr_type_parse(y, &c.in[1]));
   MUST(gr_op_infer(&c));
-  return gr_cpu_seconds(&t, &c, false) - t.cpu.call_gap;
+  t.cpu.fetched = fetched > 0 ? fetched : 1e9;
+  return gr_cpu_seconds(&t, &c, false, fetched > 0) - t.cpu.call_gap;
+}
+static double seconds_of(const char *op, const void *attr, const char *x, const char *y) {
+  return seconds_fetching(0, op, attr, x, y);
 }
 
 static bool is_about(double a, double b) { return fabs(a - b) < 1e-9 * b; }
@@ -284,6 +291,21 @@ static void sizes_count(void) {
   double runs = seconds_of("slice", &last, "f32[64,64]", NULL);
   double whole = seconds_of("slice", &first, "f32[64,64]", NULL);
   CHECK(runs > 4 * whole, "64 runs of 2 take %g s, 1 of 128 %g s", runs, whole);
+}
+
+// Sums of few products take longer for each of them.
+static void sums_begin_and_end(void) {
+  double one = seconds_of("conv2d", NULL, "f32[2,8,8,1]", "f32[16,1,3,3]");
+  double many = seconds_of("conv2d", NULL, "f32[2,8,8,64]", "f32[16,64,3,3]");
+  CHECK(is_about(one * (9 * 64 + 16), many * (9 + 16)), "%g s, of 64 channels %g s", one, many);
+}
+
+// What other calls have pushed out of the near caches is fetched.
+static void far_operands_are_fetched(void) {
+  double near = seconds_of("add", NULL, "f32[64,64]", "f32[64,64]");
+  double far = seconds_fetching(2e9, "add", NULL, "f32[64,64]", "f32[64,64]");
+  CHECK(is_about(far - near, 3 * 64 * 64 * 4 / 2e9), "%g s, with operands far away %g s", near,
+        far);
 }
 
 // ---- Links --------------------------------------------------------------------------------------
@@ -321,7 +343,8 @@ int main(int argc, char **argv) {
     return gr_status_exit(s);
   }
   int failed = RUN(argc, argv, {"links", links}, {"a_cpu_has_all_rates", a_cpu_has_all_rates},
-                   {"sizes_count", sizes_count},
+                   {"sizes_count", sizes_count}, {"sums_begin_and_end", sums_begin_and_end},
+                   {"far_operands_are_fetched", far_operands_are_fetched},
                    {"every plan is as the table says", every_plan_is_as_the_table_says});
   gr_arena_destroy(arena);
   return failed;
