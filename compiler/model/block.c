@@ -119,22 +119,43 @@ static const char *input_name(gr_build_context *a, const gr_conf *in, int i, boo
   return gr_arena_strndup(a->arena, text, n - *optional);
 }
 
-// Binds the letters of a shape ("[..., c]") to the operand's sizes.
+// Where a shape has `...`, which stands for any number of axes; shape->n: nowhere.
+static int find_others(const gr_conf *shape) {
+  for (int i = 0; i < shape->n; i++)
+    if (gr_model_is_others(shape->items[i])) return i;
+  return shape->n;
+}
+
+// `...` in a list of sizes stands for these axes; of several operands with some, for the first's.
+static void bind_others(gr_build_context *a, const int64_t *sizes, int n) {
+  gr_text t = gr_text_make(a->arena);
+  if (gr_model_get(a, gr_model_others)) return;
+  for (int i = 0; i < n; i++) {
+    if (i) gr_text_put(&t, ",");
+    gr_text_put_int(&t, sizes[i]);
+  }
+  gr_model_set(a, gr_model_others, (gr_arg){.kind = GR_ARG_TEXT, .text = t.chars});
+}
+
+// Binds the letters of a shape ("[..., c]", "[n, ..., c]") to the operand's sizes.
 static gr_status bind_shape(gr_build_context *a, const gr_conf *shape, const char *name, gr_val v) {
   GR_TRY(gr_model_expect(shape, GR_CONF_LIST, "the shape of an operand"));
   gr_type t = *gr_model_type(a, v);
   char buf[96];
-  bool lead =
-      shape->n && shape->items[0]->kind == GR_CONF_TEXT && !strcmp(shape->items[0]->text, "...");
-  int letters = shape->n - lead;
-  if (lead ? t.rank < letters : t.rank != letters)
+  int before = find_others(shape);
+  bool any = before < shape->n;
+  int letters = shape->n - any, others = t.rank - letters;
+  if (any ? others < 0 : others != 0)
     return gr_hint(
         gr_fail(GR_ERR_TYPE, gr_model_builder(a)->loc, "'%s' has %s%d axes here, found %s", name,
-                lead ? "at least " : "", letters, gr_type_text(&t, buf)),
+                any ? "at least " : "", letters, gr_type_text(&t, buf)),
         "the op 'reshape' gives a value other axes");
+  if (any) bind_others(a, t.dim + before, others);
   for (int i = 0; i < letters; i++) {
-    const gr_conf *c = shape->items[lead + i];
-    int64_t size = t.dim[t.rank - letters + i];
+    const gr_conf *c = shape->items[i < before ? i : i + any];
+    if (gr_model_is_others(c))
+      return gr_fail(GR_ERR_CONFIG, c->loc, "'...' stands in the shape of '%s' before", name);
+    int64_t size = t.dim[i < before ? i : i + others];
     const gr_arg *known = c->kind == GR_CONF_TEXT ? gr_model_get(a, c->text) : NULL;
     if (c->kind == GR_CONF_INT ? c->integer != size : known && gr_arg_number(known) != (double)size)
       return gr_fail(GR_ERR_TYPE, gr_model_builder(a)->loc,

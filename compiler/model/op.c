@@ -87,6 +87,22 @@ static gr_status word_text(gr_build_context *a, const gr_conf *c, const char **o
   return GR_OK;
 }
 
+// Appends a number of a list, or those that `...` stands for.
+static gr_status put_size(gr_build_context *a, const gr_conf *c, gr_text *t) {
+  const gr_arg *others = gr_model_is_others(c) ? gr_model_get(a, gr_model_others) : NULL;
+  int64_t i;
+  if (others) {
+    if (*others->text) gr_text_put(t, t->len ? "," : "["), gr_text_put(t, others->text);
+    return GR_OK;
+  }
+  if (gr_model_is_others(c))
+    return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'...' stands for no axes here"),
+                   "in a block, it stands for those of an operand whose shape in 'in:' has '...'");
+  GR_TRY(gr_model_int(a, c, &i));
+  gr_text_put(t, t->len ? "," : "["), gr_text_put_int(t, i);
+  return GR_OK;
+}
+
 // An attribute as the string that gr_attr_parse reads. A list of any length may be a parameter, a
 // string "[1, 2]".
 static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf *c,
@@ -98,10 +114,8 @@ static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf 
     case GR_ATTR_INTS:
     case GR_ATTR_LIST:
       if (f->kind == GR_ATTR_LIST && c->kind != GR_CONF_LIST) return word_text(a, c, out);
-      for (int k = 0; k < (c->kind == GR_CONF_LIST ? c->n : 1); k++) {
-        GR_TRY(gr_model_int(a, c->kind == GR_CONF_LIST ? c->items[k] : c, &i));
-        gr_text_put(&t, k ? "," : "["), gr_text_put_int(&t, i);
-      }
+      for (int k = 0; k < (c->kind == GR_CONF_LIST ? c->n : 1); k++)
+        GR_TRY(put_size(a, c->kind == GR_CONF_LIST ? c->items[k] : c, &t));
       gr_text_put(&t, t.len ? "]" : "[]");
       break;
     case GR_ATTR_INT:

@@ -188,6 +188,10 @@ gr_val gr_model_capture(gr_build_context *, gr_val, int depth);
 void gr_model_set(gr_build_context *, const char *name, gr_arg);
 // The constant that is true in programs that train, in every frame.
 extern const char gr_model_training[];
+// "...": in the shape of a block's operand, any number of axes; in a list of sizes, these: its
+// value is a text, "4,6".
+extern const char gr_model_others[];
+bool gr_model_is_others(const gr_conf *);  // whether an item of a list is that
 // Looks one up in the visible frames; NULL: not found.
 const gr_arg *gr_model_get(const gr_build_context *, const char *name);
 // The node's string with "$i" replaced by the index of the current iteration.

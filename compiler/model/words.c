@@ -9,36 +9,33 @@ static const struct {
   const char *word, *meant;
 } synonyms[] = {
     {"absolute", "abs"},
-    {"adaptive_avg_pool1d", "adaptive_avg_pool"},
-    {"adaptive_avg_pool2d", "adaptive_avg_pool"},
-    {"adaptive_avg_pool3d", "adaptive_avg_pool"},
     {"affine", "linear"},
     {"amax", "reduce_max"},
     {"astype", "cast"},
     {"average_pool", "avg_pool"},
     {"avg", "mean"},
-    {"avg_pool1d", "avg_pool"},
-    {"avg_pool2d", "avg_pool"},
-    {"avg_pool3d", "avg_pool"},
     {"axes", "axis"},
     {"axis", "axes"},
-    {"bce_loss", "cross_entropy"},
+    {"bce", "bce_with_logits"},
     {"binary_cross_entropy_with_logits", "bce_with_logits"},
     {"bmm", "matmul"},
     {"broadcast_to", "broadcast"},
     {"cat", "concat"},
     {"ce", "cross_entropy"},
-    {"ce_loss", "cross_entropy"},
+    {"celu", "elu"},
     {"cer", "edit_distance"},
     {"clip", "clamp"},
     {"concatenate", "concat"},
     {"conv", "conv1d"},
+    {"conv_transpose", "conv_transpose2d"},
     {"convolution", "conv1d"},
-    {"cross_entropy_loss", "cross_entropy"},
     {"ctc", "ctc_loss"},
     {"ctc_decode", "ctc_greedy"},
     {"cumulative_sum", "cumsum"},
+    {"deconv", "conv_transpose2d"},
+    {"deconvolution", "conv_transpose2d"},
     {"dense", "linear"},
+    {"depth_to_space", "pixel_shuffle"},
     {"detach", "stop_gradient"},
     {"dim", "axis"},
     {"dim", "axes"},
@@ -58,24 +55,25 @@ static const struct {
     {"fully_connected", "linear"},
     {"global_avg_pool", "adaptive_avg_pool"},
     {"greedy_decode", "ctc_greedy"},
+    {"hardtanh", "clamp"},
     {"hidden_size", "hidden"},
-    {"huber_loss", "huber"},
+    {"interpolate", "upsample2d"},
     {"is_causal", "causal"},
     {"keepdims", "keepdim"},
     {"kernel_size", "kernel"},
+    {"l1", "mae"},
+    {"l2_normalize", "normalize"},
     {"label_smoothing", "smoothing"},
     {"levenshtein", "edit_distance"},
     {"ln", "layer_norm"},
     {"lookup", "embedding"},
     {"masked_fill", "where"},
-    {"max_pool1d", "max_pool"},
-    {"max_pool2d", "max_pool"},
-    {"max_pool3d", "max_pool"},
     {"maximum", "max"},
+    {"mean_absolute_error", "mae"},
+    {"mean_squared_error", "mse"},
     {"mha", "self_attention"},
     {"minimum", "min"},
     {"mm", "matmul"},
-    {"mse_loss", "mse"},
     {"multi_head_attention", "self_attention"},
     {"multihead_attention", "self_attention"},
     {"multinomial", "sample_categorical"},
@@ -92,6 +90,7 @@ static const struct {
     {"parameter", "param"},
     {"permute", "transpose"},
     {"plus", "add"},
+    {"positional_encoding", "sinusoidal_positions"},
     {"power", "pow"},
     {"probability", "p"},
     {"rand", "sample_uniform"},
@@ -99,11 +98,13 @@ static const struct {
     {"rate", "p"},
     {"reduce_mean", "mean"},
     {"reduce_sum", "sum"},
+    {"repeat_interleave", "broadcast"},
     {"residual", "add"},
+    {"resize", "upsample2d"},
     {"rsqrt", "pow"},
     {"scaled_dot_product_attention", "attention"},
     {"scatter", "scatter_add"},
-    {"smooth_l1_loss", "huber"},
+    {"selu", "elu"},
     {"squeeze", "reshape"},
     {"start", "from"},
     {"subtract", "sub"},
@@ -112,10 +113,15 @@ static const struct {
     {"take_along_axis", "gather"},
     {"tile", "broadcast"},
     {"topk", "top_k"},
+    {"transformer", "transformer_encoder"},
     {"type", "dtype"},
     {"unflatten", "reshape"},
     {"units", "out"},
     {"unsqueeze", "reshape"},
+    {"up_sampling", "upsample2d"},
+    {"upsample", "upsample2d"},
+    {"upsampling_bilinear", "upsample2d"},
+    {"upsampling_nearest", "upsample2d"},
     {"view", "reshape"},
     {"wer", "edit_distance"},
     {"zeros", "fill"},
@@ -125,22 +131,31 @@ static const struct {
 static const struct {
   const char *word, *instead;
 } absent[] = {
+    {"argmin", "argmax of what neg gives is it"},
     {"chunk", "slice takes one part"},
     {"einsum", "transpose, reshape and matmul make it"},
-    {"elu", "relu, gelu and silu are there"},
     {"flip", "a scan with 'reverse: true' runs backwards"},
     {"for", "'repeat: N' repeats nodes; a scan runs along an axis"},
+    {"gru_cell", "gru runs along t; a scan writes a step of one's own"},
     {"identity", "'- b: a' is a second name for a"},
     {"if", "'when: expression' is a key that every node has"},
-    {"l1_loss", "sub, abs and mean make it"},
-    {"leaky_relu", "relu, gelu and silu are there"},
+    {"lstm_cell", "lstm runs along t; a scan writes a step of one's own"},
+    {"norm",
+     "layer_norm, batch_norm, group_norm, instance_norm and rms_norm are layers; normalize scales "
+     "vectors to length 1"},
+    {"relu6", "relu, and clamp with 'high: 6' after it, make it"},
     {"rnn", "lstm, gru and lmu are there; a scan writes any other recurrence"},
+    {"roll", "slice and concat make it"},
     {"sequential", "nodes run in order as they are"},
     {"split", "slice takes one part"},
     {"stack", "reshape gives each a new axis, concat joins them"},
+    {"std", "mean, sub, square, mean again and sqrt make it"},
     {"tan",
      "of the functions of one number there are exp, log, sqrt, square, pow, abs, sin, cos, tanh, "
      "sigmoid"},
+    {"tril", "'causal: true' of attention and softmax leaves out what comes later"},
+    {"triu", "'causal: true' of attention and softmax leaves out what comes later"},
+    {"var", "mean, sub, square and mean again make it"},
     {"while", "'repeat: N' repeats nodes; a scan runs along an axis"},
 };
 
@@ -153,23 +168,46 @@ static void plain(const char *word, char out[64]) {
   out[n] = 0;
 }
 
-static bool alike(const char *a, const char *b) {
-  char x[64], y[64];
-  plain(a, x), plain(b, y);
-  return *x && !strcmp(x, y);
+// Without what classes of PyTorch end in: "BatchNorm2d", "MSELoss" and "TransformerEncoderLayer".
+static bool cut_ending(char *word) {
+  static const char *const endings[] = {"1d", "2d", "3d", "loss", "layer"};
+  size_t n = strlen(word);
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    size_t size = strlen(endings[i]);
+    if (n <= size || strcmp(word + n - size, endings[i]) != 0) continue;
+    word[n - size] = 0;
+    return true;
+  }
+  return false;
 }
 
-const char *gr_model_nearest(const char *word, const char *const *known, int n) {
+// word: normalized.
+static bool is_alike(const char *word, const char *name) {
+  char other[64];
+  plain(name, other);
+  return *word && !strcmp(word, other);
+}
+
+static const char *find_alike(const char *word, const char *const *known, int n) {
   for (int k = 0; k < n; k++)
-    if (alike(word, known[k])) return known[k];
+    if (is_alike(word, known[k])) return known[k];
   for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
-    for (int k = 0; k < n && alike(word, synonyms[i].word); k++)
+    for (int k = 0; k < n && is_alike(word, synonyms[i].word); k++)
       if (!strcmp(synonyms[i].meant, known[k])) return known[k];
   return NULL;
 }
 
+const char *gr_model_nearest(const char *word, const char *const *known, int n) {
+  char name[64];
+  plain(word, name);
+  const char *found = find_alike(name, known, n);
+  return found || !cut_ending(name) ? found : find_alike(name, known, n);
+}
+
 const char *gr_model_alternative(const char *word) {
+  char name[64];
+  plain(word, name);
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-    if (alike(word, absent[i].word)) return absent[i].instead;
+    if (is_alike(name, absent[i].word)) return absent[i].instead;
   return NULL;
 }

@@ -297,4 +297,96 @@ for span, pairs in ((3, "true"), (2, "false")):
          lambda x, s, y, labels, in_weight, in_bias: squares(
              F.linear(s, in_weight, in_bias) + sinusoids(span, pairs == "true")))
 
+# ---- Images z [n, 5, 4, 2], and sequences -------------------------------------------------------
+# The loss is a sum of all numbers with weights that tell their places apart.
+
+PICTURE = ["- z: {linear: s, out: 8, name: in}", "- z: {reshape: z, shape: [n, 5, 4, 2]}"]
+WEIGHTED = ["- y: {reshape: y, shape: [n, -1]}", "- place: {arange: , size: %d, start: -1, step: 0.1}",
+            "- y: {mul: [y, place]}", "- loss: {mean: y, axes: [1]}"]
+
+
+def weighted(y):
+    y = y.flatten(1)
+    return (y * (-1 + 0.1 * torch.arange(y.shape[1]).double())).mean()
+
+
+def picture(name, nodes, states, size, f):
+    """f maps channels-first images and the states to images; size: of a sample of these."""
+
+    def of(x, s, y, labels, in_weight, in_bias, **w):
+        z = F.linear(s, in_weight, in_bias).reshape(N, 5, 4, 2).permute(0, 3, 1, 2)
+        return weighted(f(z, **w).permute(0, 2, 3, 1))
+
+    case(name, PICTURE + nodes + [line.replace("%d", str(size)) for line in WEIGHTED],
+         eight() | states, of)
+
+
+picture("group_norm of images", ["- z: {linear: z, out: 6, name: more}", "- y: {group_norm: z, groups: 3, name: norm}"],
+        {"more.weight": parameter(6, 2), "more.bias": parameter(6), "norm.weight": parameter(6),
+         "norm.bias": parameter(6)}, 5 * 4 * 6,
+        lambda z, more_weight, more_bias, norm_weight, norm_bias: F.group_norm(
+            F.conv2d(z, more_weight[:, :, None, None], more_bias), 3, norm_weight, norm_bias))
+case("group_norm of rows", ["- z: {linear: x, out: 6, name: in}", "- y: {group_norm: z, groups: 2, name: norm}"] + SQUARES,
+     linear() | {"norm.weight": parameter(6), "norm.bias": parameter(6)},
+     lambda x, s, y, labels, in_weight, in_bias, norm_weight, norm_bias: squares(
+         F.group_norm(F.linear(x, in_weight, in_bias), 2, norm_weight, norm_bias)))
+picture("instance_norm", ["- y: {instance_norm: z, affine: true, name: norm}"],
+        {"norm.weight": parameter(2), "norm.bias": parameter(2)}, 5 * 4 * 2,
+        lambda z, norm_weight, norm_bias: F.instance_norm(z, weight=norm_weight, bias=norm_bias))
+picture("conv_transpose2d", ["- y: {conv_transpose2d: z, out: 3, stride: 2, pad: 1, output_pad: 1, name: up}"],
+        {"up.weight": parameter(2, 3, 3, 3), "up.bias": parameter(3)}, 10 * 8 * 3,
+        lambda z, up_weight, up_bias: F.conv_transpose2d(z, up_weight, up_bias, 2, 1, 1))
+picture("conv_transpose2d, groups", ["- y: {conv_transpose2d: z, out: 4, kernel: 2, dilation: 2, groups: 2, bias: false, name: up}"],
+        {"up.weight": parameter(2, 2, 2, 2)}, 7 * 6 * 4,
+        lambda z, up_weight: F.conv_transpose2d(z, up_weight, groups=2, dilation=2))
+for mode, more in (("nearest", {}), ("bilinear", {"align_corners": False})):
+    picture("upsample2d, mode: " + mode, ["- y: {upsample2d: z, by: 3, mode: %s}" % mode], {}, 15 * 12 * 2,
+            lambda z: F.interpolate(z, scale_factor=3, mode=mode, **more))
+picture("pixel_shuffle", ["- z: {linear: z, out: 12, name: more}", "- y: {pixel_shuffle: z}"],
+        {"more.weight": parameter(12, 2), "more.bias": parameter(12)}, 10 * 8 * 3,
+        lambda z, more_weight, more_bias: F.pixel_shuffle(
+            F.conv2d(z, more_weight[:, :, None, None], more_bias), 2))
+
+
+def frames(name, nodes, states, size, f):
+    """The same of sequences [n, t, 6]."""
+    case(name, LINEAR + nodes + [line.replace("%d", str(size)) for line in WEIGHTED],
+         linear() | states, lambda x, s, y, labels, in_weight, in_bias, **w: weighted(
+             f(F.linear(s, in_weight, in_bias).transpose(1, 2), **w).transpose(1, 2)))
+
+
+frames("conv_transpose1d", ["- y: {conv_transpose1d: z, out: 3, kernel: 4, stride: 3, pad: 1, output_pad: 2, name: up}"],
+       {"up.weight": parameter(6, 3, 4), "up.bias": parameter(3)}, 16 * 3,
+       lambda z, up_weight, up_bias: F.conv_transpose1d(z, up_weight, up_bias, 3, 1, 2))
+frames("upsample1d", ["- y: {upsample1d: z}"], {}, 10 * 6, lambda z: F.interpolate(z, scale_factor=2))
+frames("conv_transpose3d", ["- z: {reshape: z, shape: [n, 5, 1, 3, 2]}",
+                            "- y: {conv_transpose3d: z, out: 1, kernel: 2, stride: 2, name: up}"],
+       {"up.weight": parameter(2, 1, 2, 2, 2), "up.bias": parameter(1)}, 10 * 2 * 6,
+       lambda z, up_weight, up_bias: F.conv_transpose3d(
+           z.transpose(1, 2).reshape(N, 5, 1, 3, 2).permute(0, 4, 1, 2, 3), up_weight, up_bias, 2)[:, 0].transpose(1, 2))
+
+# ---- Activations, vectors and distances ---------------------------------------------------------
+
+for name, f in (("leaky_relu, slope: 0.2", lambda z: F.leaky_relu(z, 0.2)),
+                ("elu, alpha: 1.5", lambda z: F.elu(z, 1.5)), ("mish", F.mish), ("hardsigmoid", F.hardsigmoid),
+                ("hardswish", F.hardswish), ("glu", F.glu)):
+    op, _, more = name.partition(", ")
+    loss(name, ["- y: {%s: z%s}" % (op, more and ", " + more), "- l: {mul: [y, y]}", "- l: {add: [l, y]}",
+                "- loss: {mean: l, axes: [1]}"], lambda z, x, y, labels: (f(z) ** 2 + f(z)).mean())
+for channels in ("false", "true"):
+    case("prelu, channels: " + channels, ["- z: {linear: x, name: in}", "- y: {prelu: z, channels: %s, name: act}" % channels]
+         + SQUARES, {"in.weight": parameter(C, C), "in.bias": parameter(C),
+                     "act.weight": parameter(C if channels == "true" else 1)},
+         lambda x, s, y, labels, in_weight, in_bias, act_weight: squares(
+             F.prelu(F.linear(x, in_weight, in_bias), act_weight)))
+loss("normalize", ["- a: {normalize: z}", "- a: {sub: [a, y]}", "- loss: {mse: [a, x]}"],
+     lambda z, x, y, labels: F.mse_loss(F.normalize(z) - y, x))
+loss("cosine_similarity", ["- loss: {cosine_similarity: [z, y]}"],
+     lambda z, x, y, labels: F.cosine_similarity(z, y).mean())
+loss("logsumexp", ["- l: {scale: z, by: 9}", "- loss: {logsumexp: l}"],
+     lambda z, x, y, labels: (9 * z).logsumexp(-1).mean())
+loss("mae", ["- loss: {mae: [z, y]}"], lambda z, x, y, labels: F.l1_loss(z, y))
+loss("smooth_l1", ["- loss: {smooth_l1: [z, y], beta: 0.4}"],
+     lambda z, x, y, labels: F.smooth_l1_loss(z, y, beta=0.4))
+
 pathlib.Path(__file__).with_name("blocks.txt").write_text("\n".join(lines) + "\n")
