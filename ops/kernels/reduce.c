@@ -53,6 +53,61 @@ bool gr_reduce_block(const gr_reduce_axes *a, const gr_type *x, gr_block *out) {
   return true;
 }
 
+// The outermost reduced axes that are neighbours, of more than one element, become 1 in *x; false:
+// there are none.
+static bool take_run(const gr_reduce_axes *a, gr_type *x, gr_block *out) {
+  int d = 0;
+  *out = (gr_block){1, 1, 1};
+  for (; d < x->rank && !(gr_reduce_axes_contains(a, d) && x->dim[d] > 1); d++)
+    out->outer *= x->dim[d];
+  bool found = d < x->rank;
+  for (; d < x->rank && (gr_reduce_axes_contains(a, d) || x->dim[d] == 1); d++)
+    out->n *= x->dim[d], x->dim[d] = 1;
+  for (; d < x->rank; d++) out->inner *= x->dim[d];
+  return found;
+}
+
+// Those of the reducer, whichever run needs most.
+static size_t first_scratch(const gr_reduce_axes *a, const gr_type *x, const gr_reducer *r) {
+  gr_type left = *x;
+  gr_block b;
+  size_t most = 0;
+  for (bool more = true; more && r->scratch;) {
+    more = take_run(a, &left, &b);
+    size_t bytes = r->scratch(b);
+    most = bytes > most ? bytes : most;
+  }
+  return most;
+}
+
+size_t gr_reduce_scratch(const gr_reduce_axes *a, const gr_type *x, const gr_reducer *r) {
+  gr_type left = *x;
+  gr_block b, after;
+  size_t between = 0;
+  for (bool more = take_run(a, &left, &b); more; b = after) {
+    more = take_run(a, &left, &after);
+    if (more) between += sizeof(double) * (size_t)(b.outer * b.inner);
+  }
+  return first_scratch(a, x, r) + between;
+}
+
+void gr_reduce_runs(const gr_launch *l, const gr_reducer *r, double factor) {
+  const gr_reduce_axes *a = l->attr;
+  gr_type left = *l->in_type;
+  gr_block after;
+  double *between = (double *)((char *)l->scratch + first_scratch(a, &left, r));
+  gr_reduce_run run = {.x = l->in[0], .is_first = true, .factor = 1};
+  take_run(a, &left, &run.b);
+  while (!run.is_last) {
+    run.is_last = !take_run(a, &left, &after);
+    run.y = run.is_last ? l->out[0] : between;
+    if (run.is_last) run.factor = factor;
+    r->run(l, &run);
+    between += run.b.outer * run.b.inner;
+    run.x = run.y, run.b = after, run.is_first = false;
+  }
+}
+
 int64_t gr_reduce_term(const gr_reduce_axes *a, const gr_type *x, int64_t o, int64_t k) {
   assert(o >= 0 && k >= 0);
   int64_t index = 0, stride = 1;
@@ -149,9 +204,22 @@ static void sum_tiles(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-void gr_sum_block(const gr_launch *l, gr_block b, const float *x, float *y, double factor) {
+static void put(const gr_reduce_run *r, int64_t i, double sum) {
+  sum *= r->factor;
+  if (r->is_last)
+    ((float *)r->y)[i] = (float)sum;
+  else
+    ((double *)r->y)[i] = sum;
+}
+
+static void sum_first(const gr_launch *l, const gr_reduce_run *r) {
+  gr_block b = r->b;
+  if (b.n == 1 && r->is_last && r->factor == 1) {
+    memcpy(r->y, r->x, sizeof(float) * (size_t)(b.outer * b.inner));
+    return;
+  }
   job j = plan(b);
-  j.x = x, j.part = l->scratch;
+  j.x = r->x, j.part = l->scratch;
   int64_t size = (b.inner == 1 ? 1 : TILE) * (b.n < j.chunk ? b.n : j.chunk);
   gr_parallel(l, b.outer * j.chunks * (b.inner == 1 ? 1 : j.tiles), 1 + ROW / (2 * size),
               b.inner == 1 ? sum_rows : sum_tiles, &j);
@@ -159,8 +227,33 @@ void gr_sum_block(const gr_launch *l, gr_block b, const float *x, float *y, doub
     for (int64_t c = 0; c < b.inner; c++) {
       double sum = 0;
       for (int64_t k = 0; k < j.chunks; k++) sum += j.part[(o * j.chunks + k) * b.inner + c];
-      y[o * b.inner + c] = (float)(factor * sum);
+      put(r, o * b.inner + c, sum);
     }
+}
+
+// Of what the run before has made.
+static void sum_again(void *arg, int64_t begin, int64_t end) {
+  const gr_reduce_run *r = arg;
+  const double *x = r->x;
+  for (int64_t i = begin; i < end; i++) {
+    const double *from = x + i / r->b.inner * r->b.n * r->b.inner + i % r->b.inner;
+    double sum = 0;
+    for (int64_t k = 0; k < r->b.n; k++) sum += from[k * r->b.inner];
+    put(r, i, sum);
+  }
+}
+
+static void sum_run(const gr_launch *l, const gr_reduce_run *r) {
+  if (r->is_first)
+    sum_first(l, r);
+  else
+    gr_parallel(l, r->b.outer * r->b.inner, 1 + ROW / r->b.n, sum_again, (void *)r);
+}
+
+const gr_reducer gr_sums = {sum_run, gr_sum_scratch};
+
+void gr_sum_block(const gr_launch *l, gr_block b, const float *x, float *y, double factor) {
+  sum_first(l, &(gr_reduce_run){b, x, y, true, true, factor});
 }
 
 void gr_reduce_onnx(gr_onnx_call *c, const char *node) {

@@ -47,6 +47,27 @@ int64_t gr_reduce_term(const gr_reduce_axes *, const gr_type *x, int64_t o, int6
 void gr_reduce(const gr_launch *, double start, double (*fold)(double sum, double x),
                double factor);
 
+// One of the runs of a reduction: x[outer, n, inner] is reduced over n to y[outer, inner], which is
+// multiplied by `factor`. x is operand 0 or what the run before has made, y the result or what the
+// next one reads; of sums, what is between is double.
+typedef struct gr_reduce_run {
+  gr_block b;
+  const void *x;
+  void *y;
+  bool is_first, is_last;
+  double factor;
+} gr_reduce_run;
+typedef struct gr_reducer {
+  void (*run)(const gr_launch *, const gr_reduce_run *);
+  size_t (*scratch)(gr_block);  // its bytes, which are a launch's first; NULL: none
+} gr_reducer;
+extern const gr_reducer gr_sums;
+// Reduces operand 0 over the axes of the launch's gr_reduce_axes: neighbours in one run, the
+// outermost first.
+void gr_reduce_runs(const gr_launch *, const gr_reducer *, double factor);
+// Bytes of scratch memory that gr_reduce_runs needs.
+size_t gr_reduce_scratch(const gr_reduce_axes *, const gr_type *x, const gr_reducer *);
+
 // y[outer, inner] = factor * sum over n of x[outer, n, inner]. Sums are formed in blocks whose
 // bounds depend on the sizes only, hence equal on any number of threads, and added in double.
 void gr_sum_block(const gr_launch *, gr_block, const float *x, float *y, double factor);

@@ -61,6 +61,15 @@ static inline float gr_apart_f32(const float *x, const float *y, int64_t n) {
   return gr_lanes_sum(s);
 }
 
+// The largest of the sixteen, as a tree; none is NaN.
+static inline float gr_lanes_top(const float s[GR_LANES]) {
+  float t[GR_LANES / 2];
+  for (int e = 0; e < 8; e++) t[e] = s[e + 8] > s[e] ? s[e + 8] : s[e];
+  for (int e = 0; e < 4; e++) t[e] = t[e + 4] > t[e] ? t[e + 4] : t[e];
+  for (int e = 0; e < 2; e++) t[e] = t[e + 2] > t[e] ? t[e + 2] : t[e];
+  return t[1] > t[0] ? t[1] : t[0];
+}
+
 // max(x); NaN elements are ignored.
 static inline float gr_top_f32(const float *x, int64_t n) {
   float s[GR_LANES];
@@ -69,9 +78,21 @@ static inline float gr_top_f32(const float *x, int64_t n) {
   for (; i + GR_LANES <= n; i += GR_LANES)
     for (int e = 0; e < GR_LANES; e++) s[e] = x[i + e] > s[e] ? x[i + e] : s[e];
   for (int e = 0; i < n; i++, e++) s[e] = x[i] > s[e] ? x[i] : s[e];
-  float top = s[0];
-  for (int e = 1; e < GR_LANES; e++) top = s[e] > top ? s[e] : top;
-  return top;
+  return gr_lanes_top(s);
+}
+
+// The index of the first of the largest of n > 0 numbers; NaN is larger than none, and none is
+// larger than a NaN that is the first.
+static inline int64_t gr_first_top_f32(const float *x, int64_t n) {
+  float top = gr_top_f32(x, n);
+  int64_t i = 0;
+  if (isnan(x[0])) return 0;
+  for (int found = 0; i + GR_LANES <= n; i += GR_LANES) {
+    for (int e = 0; e < GR_LANES; e++) found |= x[i + e] == top;
+    if (found) break;
+  }
+  while (x[i] < top || isnan(x[i])) i++;
+  return i;
 }
 
 // Writes y = exp(x - max(x)) and returns 1 / sum(y). A row of only -inf gives NaN.

@@ -1,4 +1,6 @@
 // accuracy.c - the number of labels that are predicted correctly (top-1).
+#include "ops/kernels/rows.h"
+#include "ops/kernels/widen.h"
 #include "ops/loss/score.h"
 #include "ops/ops.h"
 
@@ -30,6 +32,38 @@ static gr_status accuracy_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static void samples_f32(void *arg, int64_t begin, int64_t end) {
+  const gr_launch *l = arg;
+  const struct accuracy *a = l->attr;
+  int64_t v = gr_last(l->in_type), rows = gr_rows(l->in_type) / l->in_type[0].dim[0];
+  for (int64_t s = begin; s < end; s++) {
+    int64_t right = 0, count = 0;
+    for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
+      int64_t y = ((const int32_t *)l->in[1])[r];
+      if (y == a->ignore_index) continue;
+      right += gr_first_top_f32((const float *)l->in[0] + r * v, v) == y, count++;
+    }
+    ((float *)l->out[0])[s] = (float)right, ((float *)l->out[1])[s] = (float)count;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  int64_t n = l->in_type[0].dim[0], sample = gr_type_count(l->in_type) / n;
+  gr_parallel(l, n, gr_row_grain(sample), samples_f32, (void *)l);
+  return GR_OK;
+}
+
+// Labels are checked here, where their numbers are the batch's.
+static gr_status check_and_run(const gr_launch *l, bool narrow) {
+  const struct accuracy *a = l->attr;
+  GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
+  return narrow ? gr_run_widened(l, gr_each, run_f32) : run_f32(l);
+}
+static gr_status run_wide(const gr_launch *l) { return check_and_run(l, false); }
+static gr_status run_narrow(const gr_launch *l) { return check_and_run(l, true); }
+static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_wide, run_narrow); }
+static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, gr_each, 0); }
+
 static gr_status gpu(gr_gpu_call *g) {
   gr_gpu_kernel *k = gr_score_rows(g, gr_cu_accuracy, "accuracy");
   gr_gpu_int(k, ((const struct accuracy *)g->call->attr)->ignore_index);
@@ -51,7 +85,7 @@ const gr_op gr_op_accuracy = {
     .doc =
         "Per sample, the number of labels whose logit is the largest (the first, if several are "
         "equal), and the number of labels.",
-    .effort = GR_EFFORT_SERIAL,
+    .effort = GR_EFFORT_ROW,
     .n_in = 2,
     .n_out = 2,
     .attr_size = sizeof(struct accuracy),
@@ -59,6 +93,8 @@ const gr_op gr_op_accuracy = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .cpu = accuracy_cpu,
+    .fast = fast,
+    .scratch = scratch,
     .gpu = gpu,
     .amp = GR_AMP_FIRST,
     .cases = cases,

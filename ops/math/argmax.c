@@ -3,6 +3,7 @@
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
 #include "ops/ops.h"
 
 static gr_status infer(gr_op_call *s) {
@@ -26,11 +27,7 @@ static void rows_f32(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
   int64_t n = gr_last(l->in_type);
   for (int64_t r = begin; r < end; r++) {
-    const float *x = (const float *)l->in[0] + r * n;
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++)
-      if (x[i] > x[best]) best = i;
-    ((int32_t *)l->out[0])[r] = (int32_t)best;
+    ((int32_t *)l->out[0])[r] = (int32_t)gr_first_top_f32((const float *)l->in[0] + r * n, n);
   }
 }
 
@@ -95,7 +92,7 @@ static const gr_case cases[] = {
 const gr_op gr_op_argmax = {
     .name = "argmax",
     .doc = "The index of the largest element of the last axis, the first if several are equal.",
-    .effort = GR_EFFORT_SERIAL,
+    .effort = GR_EFFORT_ROW,
     .n_in = 1,
     .n_out = 1,
     .index_spec = "...V->...",

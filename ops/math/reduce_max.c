@@ -3,6 +3,7 @@
 #include "ops/kernels/gpu_row.h"
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
+#include "ops/kernels/operands.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
@@ -40,12 +41,11 @@ static float row(const float *x, int64_t n) {
 
 // Compares rows of `inner` numbers with the running maxima.
 static void rows(void *arg, int64_t begin, int64_t end) {
-  const gr_launch *l = arg;
-  gr_block b;
-  gr_reduce_block(l->attr, l->in_type, &b);
+  const gr_reduce_run *r = arg;
+  gr_block b = r->b;
   for (int64_t o = begin; o < end; o++) {
-    const float *x = (const float *)l->in[0] + o * b.n * b.inner;
-    float *y = (float *)l->out[0] + o * b.inner;
+    const float *x = (const float *)r->x + o * b.n * b.inner;
+    float *y = (float *)r->y + o * b.inner;
     if (b.inner == 1) y[0] = row(x, b.n);
     if (b.inner == 1) continue;
     memcpy(y, x, sizeof *y * (size_t)b.inner);
@@ -54,16 +54,20 @@ static void rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+static void run(const gr_launch *l, const gr_reduce_run *r) {
+  gr_parallel(l, r->b.outer, 1 + 32768 / (r->b.n * r->b.inner), rows, (void *)r);
+}
+static const gr_reducer maxima = {run, NULL};
+
 static gr_status run_fast(const gr_launch *l) {
-  gr_block b;
-  gr_reduce_block(l->attr, l->in_type, &b);
-  gr_parallel(l, b.outer, 1 + 32768 / (b.n * b.inner), rows, (void *)l);
+  gr_reduce_runs(l, &maxima, 1);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) {
-  gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? run_fast : NULL;
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_fast : NULL; }
+
+static size_t scratch(const gr_op_call *s) {
+  return fast(s) ? gr_reduce_scratch(s->attr, &s->in[0], &maxima) : 0;
 }
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -97,6 +101,7 @@ static const gr_case cases[] = {
     {{"f32[4,50]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
     {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
     {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 2}}, 1}},
+    {{"f32[3,5,2,7]"}, .attr = &(gr_reduce_axes){{2, {1, 3}}, 0}},
     {{"i32[4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}, .fill = "i"},
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {2}}, 0}, .fails = "no axis 2"},
     {{0}},
@@ -114,6 +119,7 @@ const gr_op gr_op_reduce_max = {
     .grad = grad,
     .cpu = reduce_max_cpu,
     .fast = fast,
+    .scratch = scratch,
     .gpu = gpu,
     .row_of = row_of,
     .to_onnx = to_onnx,

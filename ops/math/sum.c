@@ -1,6 +1,7 @@
 // sum.c - sum over given axes.
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
+#include "ops/kernels/operands.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
@@ -25,20 +26,14 @@ static gr_status sum_cpu(const gr_launch *l) {
 }
 
 static gr_status run_fast(const gr_launch *l) {
-  gr_block b;
-  gr_reduce_block(l->attr, l->in_type, &b);
-  gr_sum_block(l, b, l->in[0], l->out[0], 1);
+  gr_reduce_runs(l, &gr_sums, 1);
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) {
-  gr_block b;
-  return s->in[0].dtype == GR_F32 && gr_reduce_block(s->attr, &s->in[0], &b) ? run_fast : NULL;
-}
+static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_fast : NULL; }
 
 static size_t scratch(const gr_op_call *s) {
-  gr_block b;
-  return fast(s) && gr_reduce_block(s->attr, &s->in[0], &b) ? gr_sum_scratch(b) : 0;
+  return fast(s) ? gr_reduce_scratch(s->attr, &s->in[0], &gr_sums) : 0;
 }
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -82,6 +77,7 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {0}}, 0}},
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
     {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{1, {1}}, 0}},
+    {{"f32[3,5,2,7]"}, .attr = &(gr_reduce_axes){{2, {1, 3}}, 0}},
     {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 2}}, 0}},
     {{"f32[2,4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 1}}, 1}},
     {{"f32[4,6]"}, .attr = &(gr_reduce_axes){{2, {0, 1}}, 0}},

@@ -3,6 +3,7 @@
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
+#include "ops/kernels/rows.h"
 #include "ops/ops.h"
 
 struct one_hot {
@@ -27,6 +28,24 @@ static gr_status one_hot_cpu(const gr_launch *l) {
     OUT(0, i, ((const int32_t *)l->in[0])[i / classes] == i % classes);
   return GR_OK;
 }
+
+static void rows_f32(void *arg, int64_t begin, int64_t end) {
+  const gr_launch *l = arg;
+  int64_t classes = gr_last(l->out_type);
+  float *y = (float *)l->out[0] + begin * classes;
+  memset(y, 0, sizeof *y * (size_t)((end - begin) * classes));
+  for (int64_t r = begin; r < end; r++, y += classes) {
+    int32_t id = ((const int32_t *)l->in[0])[r];
+    if (id >= 0 && id < classes) y[id] = 1;
+  }
+}
+
+static gr_status run_f32(const gr_launch *l) {
+  gr_parallel(l, gr_rows(l->out_type), gr_row_grain(gr_last(l->out_type)), rows_f32, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel fast(const gr_op_call *s) { return s->out[0].dtype == GR_F32 ? run_f32 : NULL; }
 
 GR_CU(one_hot);
 
@@ -140,6 +159,7 @@ const gr_op gr_op_one_hot = {
     .index_spec = "...->..._",
     .infer = infer,
     .cpu = one_hot_cpu,
+    .fast = fast,
     .gpu = gpu,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"OneHot", read}),

@@ -196,6 +196,40 @@ static void maxima(void) {
   }
 }
 
+// None is larger than a NaN that is first; one further on is larger than none.
+static void largest_beside_nan(void) {
+  for (int place = 0; place < 40; place += 13)
+    for (int fast = 0; fast < 2; fast++) {
+      use u;
+      gr_case c = {{"f32[2,40]"}};
+      MUST(use_of_case(&u, gr_op_find("argmax"), &c, 1));
+      for (int i = 0; i < 80; i++) value_put(&u.in[0], i, i % 40 == 30 ? 9 : 1);
+      value_put(&u.in[0], place, NAN);
+      MUST(use_run(&u, fast ? u.call.op->fast(&u.call) : u.call.op->cpu, NULL));
+      CHECK(value_get(&u.out[0], 0) == (place ? 30 : 0), "NaN at %d: %g", place,
+            value_get(&u.out[0], 0));
+      CHECK(value_get(&u.out[0], 1) == 30, "the next row: %g", value_get(&u.out[0], 1));
+      use_free(&u);
+    }
+}
+
+// Classes that are not there are in no vector of one_hot.
+static void no_class(void) {
+  static const double ids[] = {-1, 3, 2, 1000, -1000, 0};
+  for (int fast = 0; fast < 2; fast++) {
+    use u;
+    const struct { int64_t classes, dtype; } three = {3, GR_F32};
+    gr_case c = {{"i32[6]"}, .attr = &three};
+    MUST(use_of_case(&u, gr_op_find("one_hot"), &c, 1));
+    for (int i = 0; i < 6; i++) value_put(&u.in[0], i, ids[i]);
+    MUST(use_run(&u, fast ? u.call.op->fast(&u.call) : u.call.op->cpu, NULL));
+    for (int i = 0; i < 18; i++)
+      CHECK(value_get(&u.out[0], i) == (ids[i / 3] == i % 3), "number %d is %g", i,
+            value_get(&u.out[0], i));
+    use_free(&u);
+  }
+}
+
 // How many lines of shardings the first case has: fewer would be right, but slower.
 static void lines(void) {
   static const struct {
@@ -365,6 +399,7 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"attributes_have_no_padding", attributes_have_no_padding},
              {"numbers", numbers}, {"ids", ids}, {"symbols", symbols},
              {"weighs_nothing", weighs_nothing}, {"guards", guards}, {"ties", ties},
-             {"maxima", maxima}, {"lines", lines}, {"reshape_back", reshape_back}, {"flops", flops},
+             {"maxima", maxima}, {"largest_beside_nan", largest_beside_nan}, {"no_class", no_class},
+             {"lines", lines}, {"reshape_back", reshape_back}, {"flops", flops},
              {"flops_of_loops", flops_of_loops}, {"no_operands", no_operands});
 }
