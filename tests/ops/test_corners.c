@@ -201,31 +201,26 @@ static void largest_beside_nan(void) {
   for (int place = 0; place < 40; place += 13)
     for (int fast = 0; fast < 2; fast++) {
       use u;
-      gr_case c = {{"f32[2,40]"}};
-      MUST(use_of_case(&u, gr_op_find("argmax"), &c, 1));
+      MUST(use_of_case(&u, gr_op_find("argmax"), &(gr_case){{"f32[2,40]"}}, 1));
       for (int i = 0; i < 80; i++) value_put(&u.in[0], i, i % 40 == 30 ? 9 : 1);
       value_put(&u.in[0], place, NAN);
       MUST(use_run(&u, fast ? u.call.op->fast(&u.call) : u.call.op->cpu, NULL));
-      CHECK(value_get(&u.out[0], 0) == (place ? 30 : 0), "NaN at %d: %g", place,
-            value_get(&u.out[0], 0));
-      CHECK(value_get(&u.out[0], 1) == 30, "the next row: %g", value_get(&u.out[0], 1));
+      double first = value_get(&u.out[0], 0), next = value_get(&u.out[0], 1), want = place ? 30 : 0;
+      CHECK(first == want && next == 30, "NaN at %d: %g, %g", place, first, next);
       use_free(&u);
     }
 }
 
-// Classes that are not there are in no vector of one_hot.
-static void no_class(void) {
+static void no_class(void) {  // of one_hot
   static const double ids[] = {-1, 3, 2, 1000, -1000, 0};
   for (int fast = 0; fast < 2; fast++) {
     use u;
-    const struct { int64_t classes, dtype; } three = {3, GR_F32};
-    gr_case c = {{"i32[6]"}, .attr = &three};
-    MUST(use_of_case(&u, gr_op_find("one_hot"), &c, 1));
+    gr_case three = {{"i32[6]"}, .attr = (int64_t[2]){3, GR_F32}};
+    MUST(use_of_case(&u, gr_op_find("one_hot"), &three, 1));
     for (int i = 0; i < 6; i++) value_put(&u.in[0], i, ids[i]);
     MUST(use_run(&u, fast ? u.call.op->fast(&u.call) : u.call.op->cpu, NULL));
     for (int i = 0; i < 18; i++)
-      CHECK(value_get(&u.out[0], i) == (ids[i / 3] == i % 3), "number %d is %g", i,
-            value_get(&u.out[0], i));
+      CHECK(value_get(&u.out[0], i) == (ids[i / 3] == i % 3), "number %d is wrong", i);
     use_free(&u);
   }
 }
