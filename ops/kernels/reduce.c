@@ -236,9 +236,9 @@ static void sum_again(void *arg, int64_t begin, int64_t end) {
   const gr_reduce_run *r = arg;
   const double *x = r->x;
   for (int64_t i = begin; i < end; i++) {
-    const double *from = x + i / r->b.inner * r->b.n * r->b.inner + i % r->b.inner;
+    const double *terms = x + i / r->b.inner * r->b.n * r->b.inner + i % r->b.inner;
     double sum = 0;
-    for (int64_t k = 0; k < r->b.n; k++) sum += from[k * r->b.inner];
+    for (int64_t k = 0; k < r->b.n; k++) sum += terms[k * r->b.inner];
     put(r, i, sum);
   }
 }
