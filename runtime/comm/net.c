@@ -171,9 +171,12 @@ static int connect_to(const struct addrinfo *a, gr_net_wait w, int *out_fd) {
 
 int gr_net_connect(const char *host, int port, gr_net_wait w, int *out_fd) {
   struct addrinfo *list = resolve(host, port, false);
-  int error = ENOENT;
-  for (struct addrinfo *a = list; a && error && error != ECANCELED; a = a->ai_next)
-    error = connect_to(a, w, out_fd);
+  int error = ENOENT, left = 0;
+  for (const struct addrinfo *a = list; a; a = a->ai_next) left++;
+  for (const struct addrinfo *a = list; a && error && error != ECANCELED; a = a->ai_next, left--) {
+    double now = gr_seconds();
+    error = connect_to(a, (gr_net_wait){now + (w.until - now) / left, w.stop}, out_fd);
+  }
   if (list) freeaddrinfo(list);
   return error;
 }

@@ -17,8 +17,10 @@ enum { GR_NET_ADDRESS = 64 };  // bytes of a numeric address as text
 // machine; NULL: at all. port 0: any free port. Returns 0 and sets *out_fd and *out_port, or an
 // errno, EADDRINUSE among them; ENOENT: the host's name cannot be resolved.
 int gr_net_listen(const char *host, int port, int *out_fd, int *out_port);
-// Connects. Returns 0 and sets *out_fd, or an errno: ETIMEDOUT at the deadline, ECANCELED after
-// `stop`, ENOENT if the host's name cannot be resolved.
+// Connects to the first address of the host that answers: of the time that is left, each gets the
+// same part, because a firewall may swallow what is sent to one. Returns 0 and sets *out_fd, or an
+// errno: ETIMEDOUT at the deadline, ECANCELED after `stop`, ENOENT if the host's name cannot be
+// resolved.
 int gr_net_connect(const char *host, int port, gr_net_wait, int *out_fd);
 // Sends all bytes; waits in `wait` alone. Returns 0 or an errno; ECONNRESET: the peer has closed
 // the connection.
