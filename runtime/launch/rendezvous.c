@@ -12,7 +12,7 @@
 #include <string.h>
 #include "runtime/launch/launch.h"
 
-enum { CANDIDATES = 16, SLURM_FIRST = 20000, SLURM_PORTS = 10000 };
+enum { CANDIDATES = 16, SLURM_FIRST = 20000, SLURM_PORTS = 10000, MAX_PORT = 65535 };
 
 static const char *value_of(const char *name) {
   const char *text = getenv(name);
@@ -22,7 +22,7 @@ static const char *value_of(const char *name) {
 static int number(const char *text) {
   char *end;
   long n = text ? strtol(text, &end, 10) : -1;
-  return !text || *end || n < 0 || n > 65535 ? -1 : (int)n;
+  return !text || *end || n < 0 || n > MAX_PORT ? -1 : (int)n;
 }
 
 static bool is_loopback(const char *host) {
@@ -95,6 +95,11 @@ static gr_status read_torchrun(gr_rendezvous *r) {
         "torchrun sets them; if it is not used, unset WORLD_SIZE and RANK: graphrun "
         "starts its own ranks");
   bool taken = agent && !strcmp(agent, "True");
+  if (taken && number(value_of("MASTER_PORT")) == MAX_PORT)
+    return gr_hint(
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
+                "torchrun's own store has port %d, and no port comes after it", MAX_PORT),
+        "give torchrun another one: --master-port");
   r->port = number(value_of("MASTER_PORT")) + taken, r->ports = taken ? CANDIDATES : 1;
   r->local = is_loopback(host) || (local && number(local) == r->ranks);
   snprintf(r->host, sizeof r->host, "%s", r->local && !is_loopback(host) ? "127.0.0.1" : host);
@@ -111,11 +116,11 @@ gr_status gr_launch_rendezvous(gr_rendezvous *r) {
   if (!r->ranks) return GR_OK;
   if (port && number(port) < 1)
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "MASTER_PORT is '%s'", port),
-                   "it is a number from 1 to 65535");
+                   "it is a number from 1 to %d", MAX_PORT);
   bool slurm = !strcmp(by, "srun");
   GR_TRY(slurm ? read_slurm(r) : read_torchrun(r));
   if (slurm && port) r->port = number(port), r->ports = 1;
   if (token) r->named = true, snprintf(r->token, sizeof r->token, "%s", token);
-  if (r->port + r->ports > 65536) r->ports = 65536 - r->port;
+  if (r->port + r->ports > MAX_PORT) r->ports = MAX_PORT + 1 - r->port;
   return GR_OK;
 }

@@ -310,6 +310,10 @@ static void variables_say_where(void) {
   is_refused("WORLD_SIZE=4 RANK=1", "MASTER_ADDR is not");
   is_refused("WORLD_SIZE=4 RANK=1 MASTER_ADDR=a", "MASTER_PORT is not");
   is_refused("WORLD_SIZE=4 RANK=1 MASTER_ADDR=a MASTER_PORT=x", "MASTER_PORT is 'x'");
+  is_refused(
+      "WORLD_SIZE=4 RANK=1 MASTER_ADDR=a MASTER_PORT=65535 TORCHELASTIC_RUN_ID=none "
+      "TORCHELASTIC_USE_AGENT_STORE=True",
+      "no port comes after it");
   is_refused("SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=3", "does not say where rank 0 is");
 }
 
