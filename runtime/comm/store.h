@@ -76,5 +76,7 @@ GR_MUST_USE gr_status gr_store_open_watch(gr_store *);
 GR_MUST_USE gr_status gr_store_watch(gr_store *, double silence_s, uint32_t heard);
 // On rank 0: a rank's machine has sent something else, which says that it runs. Of any thread.
 void gr_store_hear(gr_store *, int rank);
+// GR_ERR_STOPPED of a rank that was asked to stop (`stop`) before all were connected.
+GR_MUST_USE gr_status gr_store_stopped(void);
 // Where this process reached the server, which is where other machines reach this process.
 const char *gr_store_own_address(const gr_store *);

@@ -19,7 +19,7 @@ static gr_net_wait wait_of(const gr_store *s, double seconds) {
   return (gr_net_wait){gr_seconds() + seconds, s->opt.stop};
 }
 
-static gr_status stopped(void) {
+gr_status gr_store_stopped(void) {
   return gr_hint(
       gr_fail(GR_ERR_STOPPED, GR_NOWHERE, "stopped by a signal before all ranks had started"),
       "existing checkpoints are unchanged");
@@ -87,13 +87,13 @@ static gr_status say_hello(gr_store *s, found *out) {
                  "start every rank with the same graphrun, and with a rank of its own");
   if (*out == OTHER_JOB) snprintf(s->other_job, sizeof s->other_job, "%s", text);
   free(text);
-  return error == ECANCELED ? gr_also(st, stopped()) : st;
+  return error == ECANCELED ? gr_also(st, gr_store_stopped()) : st;
 }
 
 static gr_status try_port(gr_store *s, int port, double seconds, found *out) {
   *out = NOTHING;
   int error = gr_net_connect(s->opt.host, port, wait_of(s, seconds), &s->fd);
-  if (error == ECANCELED) return stopped();
+  if (error == ECANCELED) return gr_store_stopped();
   s->error = error;
   if (error) return GR_OK;
   gr_net_retry_soon(s->fd);
@@ -146,7 +146,7 @@ gr_status gr_store_join(gr_store *s) {
     double now = gr_seconds();
     bool gone = best > SILENT && s->opt.ports == 1 && now - begun > other_job_s;
     if (now > until || gone) return cannot_join(s, best, now - begun);
-    if (s->opt.stop && s->opt.stop()) return stopped();
+    if (s->opt.stop && s->opt.stop()) return gr_store_stopped();
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
   }
 }
@@ -170,7 +170,7 @@ gr_status gr_store_open(const gr_store_options *opt, gr_store **out) {
 // ---- Requests -----------------------------------------------------------------------------------
 
 gr_status gr_store_lost(int error, double seconds) {
-  if (error == ECANCELED) return stopped();
+  if (error == ECANCELED) return gr_store_stopped();
   if (error == ETIMEDOUT)
     return gr_hint(
         gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank 0 does not answer within %g s", seconds),

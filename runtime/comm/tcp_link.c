@@ -189,6 +189,11 @@ static gr_net_wait wait_until(const gr_tcp *m, double seconds) {
   return (gr_net_wait){gr_seconds() + seconds, m->world->opt.stop};
 }
 
+static bool is_stopped(const gr_tcp *m) {
+  bool (*stop)(void) = m->world->opt.stop;
+  return stop && stop();
+}
+
 static gr_status connect_to(gr_tcp *m, int machine, int rank) {
   const gr_tcp *w = m->world;
   const gr_tcp_place *p = &w->place[rank];
@@ -197,10 +202,12 @@ static gr_status connect_to(gr_tcp *m, int machine, int rank) {
   gr_net_wait wait = wait_until(m, m->node.timeout_s);
   double until = gr_seconds() + unreachable_s;
   int error = gr_net_connect(address, p->port, wait, &m->peer[machine]);
-  while ((error == EHOSTUNREACH || error == ENETUNREACH) && gr_seconds() < until && !poll(0, 0, 50))
+  while ((error == EHOSTUNREACH || error == ENETUNREACH) && gr_seconds() < until &&
+         !is_stopped(m) && !poll(0, 0, 50))
     error = gr_net_connect(address, p->port, wait, &m->peer[machine]);
   if (!error) error = gr_net_send(m->peer[machine], &h, sizeof h, wait);
   if (!error) return GR_OK;
+  if (is_stopped(m)) return gr_store_stopped();
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "cannot connect to rank %d at %s, port %d: %s",
                          rank, address, (int)p->port, strerror(error)),
                  "machines need to reach each other on any port; is there a firewall?");
@@ -283,6 +290,7 @@ static bool take_waiting(gr_tcp *m, int machine) {
 static gr_status accept_from(gr_tcp *m, int machine, int rank) {
   double until = gr_seconds() + m->node.timeout_s + death_s;
   while (!take_waiting(m, machine)) {
+    if (is_stopped(m)) return gr_store_stopped();
     if (!wait_for_some(m->world)) GR_TRY(gr_shared_check(&m->node.base));
     if (gr_seconds() > until)
       return gr_hint(gr_fail(GR_ERR_HANG, GR_NOWHERE, "rank %d did not connect within %g s", rank,

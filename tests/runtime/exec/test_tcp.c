@@ -236,6 +236,24 @@ static void silence_is_a_hang(void) {
   }
 }
 
+static bool stop_now(void) { return true; }
+
+// A communicator that no other rank opens: rank 0 waits for its machine, and rank 1 connects to it.
+static gr_status stopped_between_machines(gr_comm *c, int per_machine) {
+  static const int leaders[] = {0, 1};
+  gr_tcp part = *(gr_tcp *)c;
+  (void)per_machine;
+  part.id++, part.peer = part.leader = NULL;
+  part.world->opt.stop = stop_now;
+  gr_status s = gr_tcp_connect(&part, leaders);
+  gr_tcp_disconnect(&part);
+  part.world->opt.stop = NULL;
+  if (gr_status_code(s) != GR_ERR_STOPPED)
+    return s ? s : gr_fail(GR_ERR_BUG, GR_NOWHERE, "rank %d was not stopped", c->rank);
+  gr_status_drop(s);
+  return GR_OK;
+}
+static void a_request_to_stop_ends_connecting(void) { all_well(2, 1, stopped_between_machines); }
 // ---- Where rank 0 is ----------------------------------------------------------------------------
 
 static const char *const variables[] = {"WORLD_SIZE",
@@ -374,7 +392,9 @@ int main(int argc, char **argv) {
              {"two_worlds_at_once", two_worlds_at_once},
              {"two_communicators_of_a_world", two_communicators_of_a_world},
              {"failures_reach_other_machines", failures_reach_other_machines},
-             {"silence_is_a_hang", silence_is_a_hang}, {"variables_say_where", variables_say_where},
+             {"silence_is_a_hang", silence_is_a_hang},
+             {"a_request_to_stop_ends_connecting", a_request_to_stop_ends_connecting},
+             {"variables_say_where", variables_say_where},
              {"variables_name_the_job", variables_name_the_job}, {"restarts", restarts},
              {"node_lists", node_lists});
 }
