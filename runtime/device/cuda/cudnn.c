@@ -44,6 +44,11 @@ static gr_status begin(gr_cuda *c) {
   return GR_OK;
 }
 
+static void end(gr_cuda *c) {
+  if (c->dnn) gr_dnn.cudnnDestroy(c->dnn);
+  c->dnn = NULL;
+}
+
 // And frees the status.
 void gr_cudnn_own_kernels(gr_cuda *c, const char *which, gr_status why) {
   const char *hint = gr_status_hint(why);
@@ -57,7 +62,7 @@ void gr_cudnn_own_kernels(gr_cuda *c, const char *which, gr_status why) {
 bool gr_cudnn_is_there(gr_cuda *c, const char *which) {
   if (!c->dnn_tried) {
     gr_status s = begin(c);
-    if (s) gr_cudnn_own_kernels(c, which, s);
+    if (s) end(c), gr_cudnn_own_kernels(c, which, s);
   }
   c->dnn_tried = true;
   return c->dnn != NULL;
@@ -200,7 +205,7 @@ void gr_convolutions_close(gr_cuda *c) {
     if (p->w) gr_dnn.cudnnDestroyFilterDescriptor(p->w);
     if (p->desc) gr_dnn.cudnnDestroyConvolutionDescriptor(p->desc);
   }
-  if (c->dnn) gr_dnn.cudnnDestroy(c->dnn);
+  end(c);
 }
 
 gr_status gr_convolution_run(gr_cuda *c, gr_convolution *p, const gr_launch *l) {
