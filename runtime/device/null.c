@@ -321,8 +321,8 @@ static gr_status compare(null_device *d, const gr_launch *l, gr_comm *c) {
     if (memcmp(all + r * WORDS, words, sizeof words))
       return gr_fail(
           GR_ERR_BUG, GR_NOWHERE,
-          "rank %d of the mesh axis is at another collective: its %dth (node %d, %d "
-          "values of %lld elements), this rank's %dth (node %d, %d values of %lld)",
+          "rank %d of the mesh axis is at another collective: its number %d (node %d, %d "
+          "values of %lld elements), this rank's number %d (node %d, %d values of %lld)",
           r, all[r * WORDS + NTH], all[r * WORDS + NODE], all[r * WORDS + VALUES],
           (long long)all[r * WORDS + COUNT_HIGH] << 32 | (uint32_t)all[r * WORDS + COUNT_LOW],
           words[NTH], words[NODE], words[VALUES],

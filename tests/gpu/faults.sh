@@ -37,6 +37,8 @@ refused "an old driver" 'the NVIDIA driver is for CUDA 12.8' 'install driver 580
 refused "an old GPU" 'compute capability 6.1; 7.0 or newer' 'gpu_ids' -- STANDIN_SM=61 --
 refused "a GPU that is not there" 'rank 0 is for GPU 3 of this machine, which has 1' 'from 0 to 0' \
   -- -- 'distributed.gpu_ids=[3]'
+refused "fewer GPUs than ranks" "names 1 GPU, which this machine's ranks before rank 1 have" 'name one for each rank' \
+  -- STANDIN_GPUS=2 -- distributed.ranks=2 distributed.strategy=dp 'distributed.gpu_ids=[0]'
 for library in libnvrtc.so.13 libcublasLt.so.13; do
   mkdir "$library" && echo nothing >"$library/$library"
   refused "a broken $library" "device=cuda needs .*$library" 'LD_LIBRARY_PATH' -- "LD_LIBRARY_PATH=$library:$LD_LIBRARY_PATH" --

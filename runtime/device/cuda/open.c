@@ -24,8 +24,9 @@ static gr_status choose(const gr_device_options *o, int *out) {
   int rank = o->local_rank;
   if (o->n_ids && rank >= o->n_ids)
     return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
-                           "distributed.gpu_ids names %d GPU%s, but rank %d is this machine's %dth",
-                           o->n_ids, gr_text_s(o->n_ids), o->rank, rank + 1),
+                           "distributed.gpu_ids names %d GPU%s, which this machine's ranks before "
+                           "rank %d have",
+                           o->n_ids, gr_text_s(o->n_ids), o->rank),
                    "name one for each rank, or use fewer ranks");
   // A launcher may show each task its own GPU alone. Whether ranks share one is found when the
   // executor compares the ids of their devices.
