@@ -1,7 +1,7 @@
 add_library(test_exec_collectives runtime/exec/collectives.c)
 target_compile_options(test_exec_collectives PRIVATE -O2)  # makes and compares every number of every collective
 target_link_libraries(test_exec_collectives PUBLIC gr_exec)
-foreach(test pool loopback mpi net store tcp death trace)
+foreach(test pool loopback mpi net store store_keys tcp death trace)
   add_executable(test_${test} runtime/exec/test_${test}.c)
   target_link_libraries(test_${test} test_exec_collectives)
   add_test(NAME exec.${test} COMMAND test_${test})

@@ -20,7 +20,7 @@ gr_store_key *gr_store_key_find(gr_store_key **list, const char *key, int ranks)
 }
 
 bool gr_store_key_set(gr_store_key *e, const char *value, size_t bytes) {
-  char *copy = malloc(bytes + 1);
+  char *copy = e->came ? NULL : malloc(bytes + 1);
   if (!copy) return false;
   memcpy(copy, value, bytes);
   free(e->value);
@@ -30,7 +30,8 @@ bool gr_store_key_set(gr_store_key *e, const char *value, size_t bytes) {
 
 bool gr_store_key_contribute(gr_store_key *e, int ranks, int rank, const char *value,
                              size_t bytes) {
-  if (!e->came && !e->set) {
+  if (!e->came) {
+    if (e->set) return false;
     e->bytes = bytes;
     e->value = calloc((size_t)ranks, bytes ? bytes : 1);
     e->set = true;

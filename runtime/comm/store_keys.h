@@ -15,9 +15,10 @@ typedef struct gr_store_key {
 
 // Finds a key in a list, or adds it; NULL: no memory. key: GR_STORE_KEY bytes.
 gr_store_key *gr_store_key_find(gr_store_key **list, const char *key, int ranks);
-// Replaces the value by a copy. False: no memory.
+// Replaces the value by a copy. False: the key is a gather's, or there is no memory.
 bool gr_store_key_set(gr_store_key *, const char *value, size_t bytes);
-// Adds a rank's part to a gather. False: it does not match the others', or there is no memory.
+// Adds a rank's part to a gather. False: it does not match the others', the key has a value of
+// another kind, or there is no memory.
 bool gr_store_key_contribute(gr_store_key *, int ranks, int rank, const char *value, size_t bytes);
 // Frees the list and the values in it.
 void gr_store_keys_free(gr_store_key *list);

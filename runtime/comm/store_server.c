@@ -180,7 +180,7 @@ static void join(gr_store_server *s, client *c, const gr_store_hello *h) {
 }
 
 // How long the message is of which `got` bytes are here; 0: it is not one.
-static size_t length_of(const client *c) {
+static size_t length_of(const gr_store_server *s, const client *c) {
   gr_store_request r = {.magic = GR_STORE_MAGIC};
   memcpy(&r, c->in, c->got < sizeof r ? c->got : sizeof r);
   if (c->got >= sizeof r.magic && r.magic != GR_STORE_MAGIC) return 0;
@@ -188,7 +188,8 @@ static size_t length_of(const client *c) {
   if (c->rank < 0) return r.call == GR_STORE_VERSION ? sizeof(gr_store_hello) : GR_STORE_HELLO;
   if (c->got < sizeof r) return sizeof r;
   bool valid = r.call <= GR_STORE_LEAVE && r.bytes <= GR_STORE_VALUE && !r.key[GR_STORE_KEY - 1];
-  return valid ? sizeof r + r.bytes : 0;
+  bool may = c->rank < s->ranks || r.call == GR_STORE_CHECK;  // one that watches has no part
+  return valid && may ? sizeof r + r.bytes : 0;
 }
 
 static void take_message(gr_store_server *s, client *c) {
@@ -230,13 +231,13 @@ static void lose(gr_store_server *s, client *c) {
 static void receive(gr_store_server *s, client *c) {
   while (c->fd >= 0 && !c->to_send && !c->waits) {
     if (!make_room(c, sizeof(gr_store_request))) break;
-    size_t whole = length_of(c);
+    size_t whole = length_of(s, c);
     if (!whole || !make_room(c, whole)) break;
     ssize_t n = recv(c->fd, c->in + c->got, whole - c->got, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) break;
     c->got += (size_t)n;
-    whole = length_of(c);
+    whole = length_of(s, c);
     if (c->got == whole) {
       take_message(s, c);
       return;
