@@ -21,8 +21,9 @@ bool gr_launch_debugged(void) { return atomic_load(&debugged); }
 static gr_status parse(const char *text, int *out_rank) {
   char *end;
   long rank = strtol(text, &end, 10);
-  *out_rank = strcmp(text, "all") ? (int)rank : -1;
-  if (*out_rank < 0 || (end != text && !*end && rank >= 0 && rank < 1 << 20)) return GR_OK;
+  bool all = !strcmp(text, "all");
+  *out_rank = all ? -1 : (int)rank;
+  if (all || (end != text && !*end && rank >= 0 && rank < 1 << 20)) return GR_OK;
   return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, VARIABLE "='%s' is neither a rank, such as 0, nor all",
                  text);
 }

@@ -11,11 +11,13 @@ may_attach() { # a child that does nothing
   kill $! && ! grep -qE 'ptrace|Could not attach' "$scratch/attached"
 }
 
-GRAPHRUN_WAIT_FOR_DEBUGGER=first
 export GRAPHRUN_WAIT_FOR_DEBUGGER
-printf '%s\n' "launch error: GRAPHRUN_WAIT_FOR_DEBUGGER='first' is neither a rank, such as 0, nor all" >patterns
-tones bad distributed.ranks=1
-verdict "a value that is no rank" 69
+for no_rank in first -1; do
+  GRAPHRUN_WAIT_FOR_DEBUGGER=$no_rank
+  printf '%s\n' "launch error: GRAPHRUN_WAIT_FOR_DEBUGGER='$no_rank' is neither a rank, such as 0, nor all" >patterns
+  tones bad distributed.ranks=1
+  verdict "$no_rank is no rank" 69
+done
 GRAPHRUN_WAIT_FOR_DEBUGGER=7
 ran "a rank that there is not" other distributed.ranks=1
 
