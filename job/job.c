@@ -172,9 +172,20 @@ int gr_job_usual_ranks(const gr_job *j) {
   return gr_processors() > 1 ? 2 : 1;
 }
 
+static const char *failing_device(const gr_job *j) {
+  const gr_device_ops *d = gr_device_failing(j->spec.set.ranks.device);
+  if (!d) return NULL;
+  return gr_arena_printf(
+      j->arena,
+      "device=auto takes the CPU: the driver of device=%s fails, and a run with that says how",
+      d->name);
+}
+
 int gr_job_differences(gr_job *j, int ranks, int devices, const char *out[GR_JOB_DIFFERENCES]) {
   const gr_effects e = {j->spec.conf, &j->spec.set, devices > 0, ranks};
   int n = gr_effects_differences(&e, out);
+  const char *failing = failing_device(j);
+  if (failing) out[n++] = failing;
   for (int i = 0; trains(j) && i < j->composed.n_compat; i++) out[n++] = j->composed.compat[i];
   if (trains(j) && j->unexpected)
     out[n++] =

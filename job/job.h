@@ -43,7 +43,7 @@ GR_MUST_USE gr_status gr_job_take(gr_job *, gr_conf *);
 // configuration; for `auto` the GPUs of distributed.gpu_ids or one, and on CPUs what a run takes.
 int gr_job_usual_ranks(const gr_job *);
 bool gr_job_guesses_gpus(const gr_job *);  // whether that is a guess of how many GPUs there are
-enum { GR_JOB_DIFFERENCES = GR_MAX_COMPAT + GR_MAX_DIFFERENCES + GR_MAX_EFFECTS + 1 };
+enum { GR_JOB_DIFFERENCES = GR_MAX_COMPAT + GR_MAX_DIFFERENCES + GR_MAX_EFFECTS + 2 };
 // Lists, one line each, what settings of other programs became, and where a run differs from what
 // the configuration asks for: keys without an effect, and what its device computes in another way.
 // `devices` is their number; 0: the ranks run on CPUs. Returns the number of lines. Called after

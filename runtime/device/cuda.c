@@ -9,15 +9,20 @@
 
 #if GR_HAVE_CUDA
 // The driver alone is asked, once: it also heeds CUDA_VISIBLE_DEVICES.
+enum { NO_DEVICE = 100 };  // cuInit's code, also where CUDA_VISIBLE_DEVICES hides all of them
 static int found;
+static bool failed;
 static void find(void) {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   int (*init)(unsigned), (*count)(int *);
   if (!driver) return;
   void *a = dlsym(driver, "cuInit"), *b = dlsym(driver, "cuDeviceGetCount");
   memcpy(&init, &a, sizeof a), memcpy(&count, &b, sizeof b);
-  if (!init || !count || init(0) || count(&found)) found = 0;
+  int code = init ? init(0) : 0;
+  failed = code && code != NO_DEVICE;
+  if (!init || !count || code || count(&found)) found = 0;
 }
+static bool fails(void) { return failed; }
 static int count(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, find);
@@ -33,6 +38,7 @@ static bool seems_there(void) {
 gr_status gr_cuda_module_open(const gr_cuda_module **out) { return gr_module_open("cuda", out); }
 #else
 static int count(void) { return 0; }
+static bool fails(void) { return false; }
 static bool seems_there(void) { return false; }
 
 gr_status gr_cuda_module_open(const gr_cuda_module **out) {
@@ -52,8 +58,5 @@ static gr_status open(const gr_device_options *o, gr_device **out) {
 
 // The device that `open` returns has the module's table, which is whole.
 const gr_device_ops gr_device_cuda = {
-    GR_CUDA_FIELDS,
-    .seems_there = seems_there,
-    .count = count,
-    .open = open,
+    GR_CUDA_FIELDS, .seems_there = seems_there, .count = count, .fails = fails, .open = open,
 };

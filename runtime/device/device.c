@@ -30,6 +30,14 @@ static gr_status unknown(const char *name, gr_loc loc) {
                  "device is one of %s", known);
 }
 
+static bool is_automatic(const char *name) { return !strcmp(name, "auto"); }
+
+const gr_device_ops *gr_device_failing(const char *name) {
+  for (const gr_device_ops *const *d = gr_devices; *d && is_automatic(name); d++)
+    if ((*d)->fails && (*d)->fails()) return *d;
+  return NULL;
+}
+
 static bool is_there(const gr_device_ops *d) { return gr_device_count(d) > 0; }
 static bool seems_there(const gr_device_ops *d) {
   return d->seems_there ? d->seems_there() : is_there(d);
@@ -41,7 +49,7 @@ static bool is_called(const gr_device_ops *d, const char *name) {
 
 static gr_status find(const char *name, gr_loc loc, bool (*fits)(const gr_device_ops *),
                       const gr_device_ops **out) {
-  bool automatic = !strcmp(name, "auto");
+  bool automatic = is_automatic(name);
   *out = NULL;
   for (const gr_device_ops *const *d = gr_devices; *d && !*out; d++)
     if (automatic ? fits(*d) : is_called(*d, name)) *out = *d;

@@ -148,6 +148,9 @@ struct gr_device_ops {
   // The number of devices in this machine; each serves one rank (gr_device_is_per_rank). NULL:
   // ranks share the machine.
   int (*count)(void);
+  // Whether its driver is there but fails, so that `count`, which came before, is 0. NULL: it
+  // cannot.
+  bool (*fails)(void);
   gr_status (*open)(const gr_device_options *, gr_device **out);
   void (*close)(gr_device *);  // after its blocks are freed
 
@@ -250,6 +253,9 @@ GR_MUST_USE gr_status gr_device_find(const char *name, gr_loc loc, const gr_devi
 // The same for commands that run nothing, which start no driver: "auto" is the first device that
 // seems to be there.
 GR_MUST_USE gr_status gr_device_guess(const char *name, gr_loc loc, const gr_device_ops **out);
+// For the name "auto": the kind of which there would be devices if its driver did not fail; NULL:
+// none, or another name. Called after gr_device_find.
+const gr_device_ops *gr_device_failing(const char *name);
 // The number of devices of the kind in this machine; 0: there is none, or ranks share the machine.
 int gr_device_count(const gr_device_ops *);
 // Whether each rank has a device of the kind to itself.

@@ -34,6 +34,15 @@ refused() {
 }
 refused "no GPU" 'there is no GPU that this process may use' 'CUDA_VISIBLE_DEVICES.*device=cpu' -- CUDA_VISIBLE_DEVICES= --
 refused "an old driver" 'the NVIDIA driver is for CUDA 12.8' 'install driver 580 or newer' -- STANDIN_DRIVER=12080 --
+refused "a driver whose parts are of two versions" 'GPU fails: cuInit returns' 'are of two drivers: .* restart' -- STANDIN_INIT=803 --
+refused "a machine that is not ready" 'GPU fails: cuInit returns' 'nvidia-fabricmanager' -- STANDIN_INIT=802 --
+if ! real; then
+  STANDIN_INIT=803 tones auto device=auto training.max_steps=1
+  ended_well "device=auto with a driver that fails"
+  check "... says that it takes the CPU" grep -q 'device=auto takes the CPU: the driver of device=cuda fails' "$log"
+  STANDIN_INIT=100 tones none device=auto training.max_steps=1
+  check "... and nothing where there is no GPU" sh -c "! grep -q 'takes the CPU' '$log'"
+fi
 refused "an old GPU" 'compute capability 6.1; 7.0 or newer' 'gpu_ids' -- STANDIN_SM=61 --
 refused "a GPU that is not there" 'rank 0 is for GPU 3 of this machine, which has 1' 'from 0 to 0' \
   -- -- 'distributed.gpu_ids=[3]'

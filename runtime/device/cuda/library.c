@@ -181,6 +181,29 @@ static bool is_sticky(CUresult r) {
   return false;
 }
 
+static const char *hint_of(CUresult r) {
+  static const struct {
+    CUresult code;
+    const char *text;
+  } hints[] = {
+      {CUDA_ERROR_OUT_OF_MEMORY,
+       "`nvidia-smi` says who uses its memory; use a smaller batch, or more ranks"},
+      {CUDA_ERROR_DEVICE_UNAVAILABLE,
+       "another process may have it to itself: `nvidia-smi` lists them, and the compute mode"},
+      {CUDA_ERROR_SYSTEM_NOT_READY,
+       "GPUs behind NVSwitch need the service nvidia-fabricmanager, of the driver's version: is it "
+       "running?"},
+      {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+       "libcuda.so.1 and the kernel's module are of two drivers: after an update restart the "
+       "machine, or the container"},
+      {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
+       "libcuda.so.1 is that of the package cuda-compat, which this GPU does not support: take its "
+       "folder out of LD_LIBRARY_PATH"}};
+  for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+    if (hints[i].code == r) return hints[i].text;
+  return NULL;
+}
+
 gr_status gr_driver_failed(CUresult r, const char *call) {
   const char *name = NULL, *text = NULL;
   gr_cu.cuGetErrorName(r, &name);
@@ -188,8 +211,7 @@ gr_status gr_driver_failed(CUresult r, const char *call) {
   gr_status s =
       gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "the GPU fails: %.*s returns %s (%s)", name_length(call),
               call, name ? name : "an unknown error", text ? text : "?");
-  if (r == CUDA_ERROR_OUT_OF_MEMORY)
-    return gr_hint(s, "`nvidia-smi` says who uses its memory; use a smaller batch, or more ranks");
+  if (hint_of(r)) return gr_hint(s, "%s", hint_of(r));
   if (!is_sticky(r)) return s;
   return gr_hint(
       s,
