@@ -276,6 +276,8 @@ static client *make_place(gr_store_server *s) {
 
 static void admit(gr_store_server *s) {
   int fd = accept4(s->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  bool full = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+  if (full) nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);  // the caller stays in line
   if (fd < 0) return;
   gr_net_prepare(fd), gr_net_retry_soon(fd);
   *make_place(s) = (client){.fd = fd, .rank = -1, .until = gr_seconds() + hello_s};

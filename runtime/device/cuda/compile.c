@@ -127,18 +127,29 @@ static gr_status show_log(nvrtcProgram p, const gr_unit *u, nvrtcResult r) {
   return gr_hint(s, "device=cpu runs every op; please report the kernel");
 }
 
+static gr_status read_code(const gr_cuda *c, nvrtcProgram p, char *code) {
+  if (c->virtual)
+    RTC_TRY(nvrtcGetPTX(p, code));
+  else
+    RTC_TRY(nvrtcGetCUBIN(p, code));
+  return GR_OK;
+}
+
+// The unit has code, which other ranks of the process may take, when all of it is there.
 static gr_status take_code(const gr_cuda *c, nvrtcProgram p, gr_unit *u) {
   if (c->virtual)
     RTC_TRY(nvrtcGetPTXSize(p, &u->bytes));
   else
     RTC_TRY(nvrtcGetCUBINSize(p, &u->bytes));
-  u->code = malloc(u->bytes + 1);
-  if (!u->code) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for compiled kernels");
-  if (c->virtual)
-    RTC_TRY(nvrtcGetPTX(p, u->code));
-  else
-    RTC_TRY(nvrtcGetCUBIN(p, u->code));
-  u->code[u->bytes] = 0;
+  char *code = malloc(u->bytes + 1);
+  if (!code) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for compiled kernels");
+  gr_status s = read_code(c, p, code);
+  if (s) {
+    free(code);
+    return s;
+  }
+  code[u->bytes] = 0;
+  u->code = code;
   return GR_OK;
 }
 
