@@ -276,8 +276,10 @@ const char *gr_onnx_out_shape(gr_onnx_call *c, int k, bool any) {
 void gr_onnx_refuse(gr_onnx_call *c, const char *why) {
   const gr_op_call *call = c->call[0];
   if (c->err) return;
-  c->err = gr_fail(GR_ERR_UNSUPPORTED, call->loc, "'%s' cannot be written to ONNX: %s",
-                   call->op->name, why);
+  c->err = gr_hint(gr_fail(GR_ERR_UNSUPPORTED, call->loc, "'%s' cannot be written to ONNX: %s",
+                           call->op->name, why),
+                   "exported is what `predict:` of the model names: leave out what comes from it; "
+                   "a file that ends in .safetensors has the weights alone");
 }
 
 bool gr_onnx_has(const gr_op *op) { return op->onnx || op->to_onnx || op->formula; }
