@@ -42,29 +42,41 @@ static int replay(gr_arena *a, const gr_args *args, const char *run, char *flag,
   return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-static gr_status replay_run(int argc, char **argv) {
-  const gr_command *self = &gr_command_replay;
-  gr_arena *a = gr_arena_create();
+// Replays `other`, and then the run, which is compared with it. The exit code of the first that
+// fails, or of both.
+static gr_status replay_both(gr_arena *a, const gr_args *args, const char *other, int *out_code) {
   gr_output_folder *folder;
-  gr_args x;
-  gr_status s =
-      gr_args_parse(a, gr_commands, self, argc, argv, gr_args_first(self, argc, argv), &x);
-  const char *other = s ? NULL : x.replay.against, *tmp = getenv("TMPDIR");
-  gr_status_drop(s);  // gr_cli_start returns it again
-  if (!other || !x.config || gr_is_dir(gr_arena_printf(a, "%s/rank0", other)))
-    return gr_arena_destroy(a), gr_cli_start(self, argc, argv, compose);
-  if (gr_launch_started(NULL, NULL) > 1 || x.replay.save)
+  const char *tmp = getenv("TMPDIR");
+  if (gr_launch_started(NULL, NULL) > 1 || args->replay.save)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE,
                    "under a launcher, or with --save, --against takes a folder of another --save");
   signal(SIGINT, SIG_IGN);  // the replays end by it
   tmp = gr_arena_printf(a, "%s/graphrun-replay-%d", tmp ? tmp : "/tmp", (int)getpid());
   GR_TRY(gr_output_folder_open(tmp, &folder));
   tmp = gr_output_folder_path(folder);
-  int code = replay(a, &x, other, gr_arena_printf(a, "--save=%s", tmp), x.n_overrides);
-  if (!code) code = replay(a, &x, x.config, gr_arena_printf(a, "--against=%s", tmp), 0);
-  s = gr_fail(GR_ERR_DIFFERENT, GR_NOWHERE, "nothing is kept");
+  int code = replay(a, args, other, gr_arena_printf(a, "--save=%s", tmp), args->n_overrides);
+  if (!code) code = replay(a, args, args->config, gr_arena_printf(a, "--against=%s", tmp), 0);
+  gr_status s = gr_fail(GR_ERR_DIFFERENT, GR_NOWHERE, "nothing is kept");
   gr_status_drop(gr_output_folder_close(folder, s));
-  exit(code);
+  *out_code = code;
+  return GR_OK;
+}
+
+static gr_status replay_run(int argc, char **argv) {
+  const gr_command *self = &gr_command_replay;
+  gr_arena *a = gr_arena_create();
+  gr_args x;
+  int code = 0;
+  gr_status s =
+      gr_args_parse(a, gr_commands, self, argc, argv, gr_args_first(self, argc, argv), &x);
+  const char *other = s ? NULL : x.replay.against;
+  gr_status_drop(s);  // gr_cli_start returns it again
+  if (!other || !x.config || gr_is_dir(gr_arena_printf(a, "%s/rank0", other)))
+    return gr_arena_destroy(a), gr_cli_start(self, argc, argv, compose);
+  s = replay_both(a, &x, other, &code);
+  gr_arena_destroy(a);
+  if (code) exit(code);
+  return s;
 }
 
 static const gr_flag flags[] = {
