@@ -96,7 +96,8 @@ gr_status gr_comm_thread_start(size_t worth, gr_comm_thread **out) {
   *out = NULL;
   return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE,
                          "the communication thread cannot be started: %s", strerror(error)),
-                 "raise the limit of threads (ulimit -u), or set distributed.overlap=false");
+                 "raise the limits of threads (ulimit -u) and of memory (ulimit -v), or set "
+                 "distributed.overlap=false");
 }
 
 void gr_comm_thread_end(gr_comm_thread *t) {

@@ -165,9 +165,10 @@ gr_status gr_cpu_create(int threads, bool oversubscribed, gr_cpu **out) {
     int error = gr_thread_start(&w->thread, work, w);
     if (!error) continue;
     gr_cpu_destroy(&p->base);
-    return gr_hint(gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "thread %d of %d cannot be started: %s",
-                           p->started + 1, threads, strerror(error)),
-                   "use fewer threads, or raise the limit (ulimit -u)");
+    return gr_hint(
+        gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "thread %d of %d cannot be started: %s", p->started + 1,
+                threads, strerror(error)),
+        "use fewer threads, or raise the limits of threads (ulimit -u) and of memory (ulimit -v)");
   }
   *out = &p->base;
   return GR_OK;
