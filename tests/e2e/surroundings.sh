@@ -110,9 +110,9 @@ else
     # shellcheck disable=SC2086
     (ulimit -v "$most" && run memory model.params.layers=400 "distributed.ranks=$ranks" "$@" >"$(new_log)" 2>&1)
     code=$?
-    # A thread needs memory, too.
-    printf '%s\n' 'launch error: (no memory for .* MB more: .*ulimit -v|.*thread.* cannot be started: )' \
-      'hint: (a smaller model|.*ulimit -v)' >patterns
+    # By the load of the machine it is compiling, a thread, MPI or the states that there is none for.
+    printf '%s\n' 'launch error: (no (memory for .* MB more: .*ulimit -v|[0-9.]+ MB of memory)|cannot (allocate [0-9.]+ MB|load a part)|.*thread.* cannot be started: |the ranks of this machine cannot map more shared memory)' \
+      'hint: ' >patterns
   }
   most=20000 # more ranks take no less than one: the next begin where this one fits
   limit_memory 1
@@ -121,9 +121,6 @@ else
   verdict "... for ranks that are threads" 69
   if has_mpi; then
     limit_memory 2
-    # MPI leaves enough for compiling or not: then the states are what there is no memory for.
-    printf '%s\n' 'launch error: (no (memory for .* MB more: .*ulimit -v|[0-9.]+ MB of memory)|cannot (allocate [0-9.]+ MB|load a part)|.*thread.* cannot be started: |the ranks of this machine cannot map more shared memory)' \
-      'hint: ' >patterns
     verdict "... for ranks that are processes" 69
     check "... says so once" test "$(grep -c ' error: ' "$log")" = 1
   fi
