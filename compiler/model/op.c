@@ -57,7 +57,12 @@ static gr_status operand(gr_build_context *a, const gr_conf *c, gr_operand *out)
   out->name = b ? c->text : NULL;
   if (b || (word && !gr_model_get(a, c->text))) return gr_model_value(a, c->text, c->loc, &out->v);
   out->number = true;
-  return gr_note(gr_model_number(a, c, &out->by), GR_NOWHERE, "as an operand");
+  gr_status s = gr_note(gr_model_number(a, c, &out->by), GR_NOWHERE, "as an operand");
+  return c->kind == GR_CONF_BOOL
+             ? gr_hint(s,
+                       "YAML reads on, off, yes and no as true and false: a value needs another "
+                       "name, or quotes wherever it is named")
+             : s;
 }
 
 enum { MAX_OPERANDS = 16 };
