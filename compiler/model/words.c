@@ -131,7 +131,7 @@ static const struct {
 static const struct {
   const char *word, *instead;
 } absent[] = {
-    {"argmin", "argmax of what neg gives is it"},
+    {"argmin", "neg and argmax make it"},
     {"chunk", "slice takes one part"},
     {"einsum", "transpose, reshape and matmul make it"},
     {"flip", "a scan with 'reverse: true' runs backwards"},

@@ -379,6 +379,13 @@ for channels in ("false", "true"):
                      "act.weight": parameter(C if channels == "true" else 1)},
          lambda x, s, y, labels, in_weight, in_bias, act_weight: squares(
              F.prelu(F.linear(x, in_weight, in_bias), act_weight)))
+# At -4.5, -3, ..., 4.5, kinks among them; w is 0.
+for op, f in (("leaky_relu", F.leaky_relu), ("elu", F.elu), ("mish", F.mish), ("hardsigmoid", F.hardsigmoid),
+              ("hardswish", F.hardswish)):
+    case(op + " at its kinks", ["- w: {param: [7]}", "- k: {arange: , size: 7, start: -4.5, step: 1.5}",
+                                "- z: {add: [k, w]}", "- y: {%s: z}" % op, "- loss: {sum: y, axes: [0]}"],
+         {"w": torch.zeros(7, dtype=torch.float64).requires_grad_()},
+         lambda x, s, y, labels, w: f(w + 1.5 * torch.arange(-3, 4).double()).sum())
 loss("normalize", ["- a: {normalize: z}", "- a: {sub: [a, y]}", "- loss: {mse: [a, x]}"],
      lambda z, x, y, labels: F.mse_loss(F.normalize(z) - y, x))
 loss("cosine_similarity", ["- loss: {cosine_similarity: [z, y]}"],
