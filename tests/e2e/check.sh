@@ -128,7 +128,7 @@ for name in $(sed -n 's/^GR_EFFORT([A-Z_]*, "\(.*\)").*/\1/p' "$source/ir/effort
   check "the rate of $name" grep -Eq "^  $name: [1-9][0-9.e+-]*  # " here.yaml
 done
 sed 's/^  fetch: .*/  fetch: 1000/' here.yaml >far.yaml
-step_of() { "$graphrun" plan "$1" --device=cpu --cluster="$2" --json 2>/dev/null | grep -Eo '"step_s": [0-9.e-]+'; }
+step_of() { "$graphrun" plan "$1" --ranks=2 --device=cpu --cluster="$2" --json 2>/dev/null | grep -Eo '"step_s": [0-9.e-]+'; }
 check "what a small model reads stays in the caches" test "$(step_of made/config.yaml here.yaml)" = "$(step_of made/config.yaml far.yaml)"
 check "... what a larger one reads is fetched" sh -c 'echo "$1" | grep -Eq ": [0-9]{4}"' sh "$(step_of "$source/configs/digits.yaml" far.yaml)"
 "$graphrun" new ears --data=speech >/dev/null

@@ -110,17 +110,22 @@ else
     # shellcheck disable=SC2086
     (ulimit -v "$most" && run memory model.params.layers=400 "distributed.ranks=$ranks" "$@" >"$(new_log)" 2>&1)
     code=$?
-    # By the load of the machine it is compiling, a thread, MPI or the states that there is none for.
-    printf '%s\n' 'launch error: (no (memory for .* MB more: .*ulimit -v|[0-9.]+ MB of memory)|cannot (allocate [0-9.]+ MB|load a part)|.*thread.* cannot be started: |the ranks of this machine cannot map more shared memory)' \
-      'hint: ' >patterns
+    printf '%s\n' 'launch error: no memory for .* MB more: .*ulimit -v' 'hint: a smaller model' >patterns
+  }
+  # Of several ranks it may be a thread, MPI or the states that there is none for, by the machine's load.
+  of_any() {
+    printf '%s\n' "launch error: (no (memory for .* MB more: .*ulimit -v|[0-9.]+ MB of memory)|cannot (allocate [0-9.]+ MB|load a part)|.*thread.* cannot be started: $1)" \
+      "hint: $2" >patterns
   }
   most=20000 # more ranks take no less than one: the next begin where this one fits
   limit_memory 1
   verdict "memory that runs out while compiling" 69
   limit_memory 2 distributed.backend=loopback
+  of_any '' '(a smaller model|.*ulimit -v|.*use a smaller batch)'
   verdict "... for ranks that are threads" 69
   if has_mpi; then
     limit_memory 2
+    of_any '|the ranks of this machine cannot map more shared memory' ''
     verdict "... for ranks that are processes" 69
     check "... says so once" test "$(grep -c ' error: ' "$log")" = 1
   fi
