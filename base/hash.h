@@ -1,5 +1,5 @@
-// hash.h - 64-bit FNV-1a, for plan hashes, config hashes and data splits, and XXH64, for data.
-// Hashes are stored in files: the functions must never change, except gr_hash_quick.
+// hash.h - 64-bit FNV-1a, for config hashes and data splits, and XXH64, for data and plans. Hashes
+// are stored in files: the functions must never change, except gr_hash_quick.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -15,4 +15,5 @@ uint64_t gr_hash_data(const void *, size_t bytes);
 uint64_t gr_hash_quick(uint64_t seed, const void *, size_t bytes);
 // Hash of a string, finalised with a mixer so that the low bits are uniform too.
 uint64_t gr_hash_text(const char *);
-uint64_t gr_hash_mixed(uint64_t);  // that mixer, for the gr_hash_bytes of a text in parts
+// That mixer, a bijection: for the gr_hash_bytes of a text in parts, and for numbers one by one.
+uint64_t gr_hash_mixed(uint64_t);

@@ -101,7 +101,11 @@ uint32_t gr_count_states(const gr_compiled *c, uint32_t n) {
 
 // ---- The hash ---------------------------------------------------------------------------
 
-static uint64_t hash_number(uint64_t h, uint64_t n) { return gr_hash_bytes(h, &n, sizeof n); }
+static uint64_t hash_number(uint64_t h, uint64_t n) { return gr_hash_mixed(h ^ n); }
+
+static uint64_t hash_name(uint64_t h, const char *name) {
+  return hash_number(h, gr_hash_data(name, strlen(name)));
+}
 
 static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
   h = hash_number(h, f->graph_hash);
@@ -126,21 +130,20 @@ static uint64_t hash_plan(const gr_plan *p) {
   if (p->gpu) h = hash_number(h, p->gpu);
   if (p->tf32) h = hash_number(h, 0x7f32);
   for (int a = 0; a < p->mesh.n_axes; a++) {
-    h = gr_hash_bytes(h, p->mesh.axis[a].name, strlen(p->mesh.axis[a].name));
+    h = hash_name(h, p->mesh.axis[a].name);
     h = hash_number(h, (uint64_t)p->mesh.axis[a].size);
   }
   for (uint32_t i = 0; i < p->n_states; i++) {
     const gr_plan_state *s = &p->states[i];
     char text[96];
     gr_type_text(&s->type, text);
-    h = gr_hash_bytes(h, s->name, strlen(s->name));
-    h = gr_hash_bytes(h, text, strlen(text));
+    h = hash_name(hash_name(h, s->name), text);
     for (int a = 0; a < p->mesh.n_axes; a++)
       h = hash_number(hash_number(h, (uint64_t)s->layout.placement[a]), (uint64_t)s->layout.pad[a]);
     h = hash_number(h, s->offset);
   }
   for (uint32_t i = 0; i < p->n_programs; i++) {
-    h = gr_hash_bytes(h, p->programs[i].name, strlen(p->programs[i].name));
+    h = hash_name(h, p->programs[i].name);
     h = hash_frame(h, &p->programs[i].frame);
   }
   return h;
@@ -152,12 +155,6 @@ gr_arena **gr_arenas_within(gr_arena *arena, uint32_t n) {
   gr_arena **list = GR_NEW(arena, gr_arena *, n + 1);
   for (uint32_t i = 0; i < n; i++) list[i] = gr_arena_within(arena);
   return list;
-}
-
-static void hash_graphs(gr_plan_frame *f) {
-  f->graph_hash = gr_graph_hash(f->g);
-  for (uint32_t i = 0; i < f->g->n_nodes; i++)
-    if (f->body[i]) hash_graphs(f->body[i]);
 }
 
 typedef struct linking {
@@ -182,7 +179,7 @@ static gr_status plan_memory(void *arg, int i) {
                           .notes = c->notes};
   program->name = *c->bucket ? gr_arena_printf(l->arena[i], "%s.%s", c->kind, c->bucket) : c->kind;
   gr_memory_plan(l->arena[i], l->plan->states, l->by_name, c->g, c->gpu, &program->frame);
-  if (!l->draft) hash_graphs(&program->frame);
+  if (!l->draft) program->frame.graph_hash = gr_graph_hash(c->g);
   return GR_OK;
 }
 
@@ -191,7 +188,7 @@ gr_status gr_plan_link_on(gr_arena *arena, int threads, bool draft, const gr_com
   gr_plan *p = *out = GR_NEW(arena, gr_plan, 1);
   p->mesh = c->g->mesh;
   p->gpu = c->gpu, p->tf32 = c->tf32, p->reserved_bytes = c->reserved;
-  p->states = GR_NEW(arena, gr_plan_state, gr_count_states(c, n) + 1);
+  p->states = GR_TAKE(arena, gr_plan_state, gr_count_states(c, n) + 1);  // most are in several
   p->programs = GR_NEW(arena, gr_program, n);
   p->n_programs = n;
   gr_map by_name = gr_map_make(arena);  // index into states

@@ -6,8 +6,8 @@
 // arrays indexed by its ids, and then emit in one more walk. Such arrays are in `tables` of the new
 // graph, which end with it; names, attributes and bodies are in its `arena`.
 //
-// After every pass the pipeline verifies the graph (verify.c), so a pass may assume the invariants
-// of ir/graph.h and the facts that it needs, and may not leave anything to be repaired later.
+// After every pass the graph must hold (verify.c, gr_compile): a pass may assume the invariants of
+// ir/graph.h and the facts that it needs, and may not leave anything to be repaired later.
 #pragma once
 #include "compiler/options.h"
 #include "compiler/plan/calls.h"
@@ -57,8 +57,10 @@ typedef enum gr_purpose {
   GR_REPORT,
   GR_BEGIN_EMA  // sets averages of weights to the weights
 } gr_purpose;
-// Runs the passes on the model's graph and verifies after each; *out is in the arena and shares
-// nothing with the model's graph. Errors of passes are the user's (their YAML line) or GR_ERR_BUG.
+// Runs the passes on the model's graph and verifies the result, and the graph after each pass in
+// builds with assertions; *out is in the arena and shares nothing with the model's graph. Errors of
+// passes are the user's (their YAML line) or GR_ERR_BUG with the pass at fault: where the result
+// does not hold, the passes run again with the graph after each verified.
 GR_MUST_USE gr_status gr_compile(gr_arena *, const gr_graph *model, gr_purpose, const gr_options *,
                                  gr_graph **out);
 // Runs one pass by name, for tests; `old` must have the facts that it needs.
@@ -66,23 +68,11 @@ GR_MUST_USE gr_status gr_pass_run(gr_arena *, const char *name, const gr_graph *
                                   const gr_options *, gr_graph **out);
 // Whether anything that a graph computes depends on a batch of the data (dce.c).
 bool gr_reads_batch(const gr_graph *);
-// Checks the invariants of every graph and those of the facts; GR_ERR_BUG, with the pass at fault.
+// Checks the invariants of every graph and those of the facts: GR_ERR_BUG, or of leaves the user's
+// errors.
 GR_MUST_USE gr_status gr_graph_verify(const gr_graph *, unsigned facts);
-// The last nodes whose types were inferred, and are as stated, and whose bodies hold, by a hash.
-enum { GR_VERIFIED = 512 };
-typedef struct gr_verified_node {
-  const gr_graph *g;
-  const gr_node *node;
-} gr_verified_node;
-typedef struct gr_verified {
-  gr_verified_node like[GR_VERIFIED][2];  // the one that was found last, and the newest
-  const gr_graph *named;                  // the last whose leaves' names differ
-} gr_verified;
-// The same of one graph after another, which must live as long: layers, and the graphs of passes,
-// repeat their calls, and inference is most of the work.
-GR_MUST_USE gr_status gr_graph_verify_next(const gr_graph *, unsigned facts, gr_verified *);
 // Of that the part that a model may break, and not passes alone: next values, and names.
-GR_MUST_USE gr_status gr_graph_verify_leaves(const gr_graph *, unsigned facts, gr_verified *);
+GR_MUST_USE gr_status gr_graph_verify_leaves(const gr_graph *, unsigned facts);
 
 // ---- For passes ---------------------------------------------------------------
 // These copy parts of the old graph to the new one and set map[]. A pass copies leaves first, then

@@ -22,7 +22,7 @@ typedef struct gr_plan_request {
   int n_programs;
   bool train, eval;
   int threads;  // to compile on; 0: one for each processor
-  // Its figures are compared with another plan's: it is not proved, nor are its nodes verified
-  // after each pass, and it has no hash.
+  // Its figures are compared with another plan's: it is not proved, nor are its nodes verified, and
+  // it has no hash.
   bool draft;
 } gr_plan_request;

@@ -1,12 +1,25 @@
-// verify.c - the IR verifier: invariants of a graph, checked after every pass.
+// verify.c - the IR verifier: invariants of a graph.
 #include <string.h>
 #include "compiler/pass.h"
 #include "ops/comm/collective.h"
 
+// The last nodes whose types were inferred, and are as stated, and whose bodies hold, by a hash:
+// layers repeat their calls, and inference is most of the work.
+enum { KNOWN = 512 };
+typedef struct known_calls {
+  struct known_call {
+    const gr_graph *g;
+    const gr_node *node;
+  } like[KNOWN][2];  // the one that was found last, and the newest
+} known_calls;
+
+static gr_status verify_nodes(const gr_graph *, unsigned facts, known_calls *);
+
 // No collectives in loops: their order would not be part of the schedule that all ranks share, and
 // thousands of small ones are never intended.
-static gr_status verify_body(const gr_node *n, const gr_graph *body, gr_verified *known) {
-  GR_TRY(gr_note(gr_graph_verify_next(body, 0, known), n->loc, "in the body of '%s'", n->op->name));
+static gr_status verify_body(const gr_node *n, const gr_graph *body, known_calls *known) {
+  GR_TRY(gr_note(verify_nodes(body, 0, known), n->loc, "in the body of '%s'", n->op->name));
+  GR_TRY(gr_graph_verify_leaves(body, 0));
   for (uint32_t i = 0; i < body->n_nodes; i++)
     if (body->nodes[i].op->collective)
       return gr_fail(GR_ERR_BUG, n->loc, "the body of '%s' holds a collective, '%s'", n->op->name,
@@ -16,12 +29,12 @@ static gr_status verify_body(const gr_node *n, const gr_graph *body, gr_verified
 
 // Whether such a call is known. It is then the first of its pair, where those that are looked for
 // once, such as dropout's with streams of their own, do not replace it.
-static bool is_known(gr_verified *known, uint32_t i, const gr_graph *g, const gr_node *n) {
+static bool is_known(known_calls *known, uint32_t i, const gr_graph *g, const gr_node *n) {
   for (int k = 0; k < 2; k++) {
-    gr_verified_node *like = &known->like[i][k];
+    struct known_call *like = &known->like[i][k];
     if (!like->node || !gr_call_same(g, n, like->g, like->node)) continue;
     if (k) *like = known->like[i][0];
-    known->like[i][0] = (gr_verified_node){g, n};
+    known->like[i][0] = (struct known_call){g, n};
     return true;
   }
   return false;
@@ -42,13 +55,13 @@ static gr_status verify_types(const gr_graph *g, const gr_node *n) {
 }
 
 // Types, and bodies.
-static gr_status verify_call(const gr_graph *g, const gr_node *n, gr_verified *known) {
-  uint32_t i = gr_call_hash(g, n) % GR_VERIFIED;
+static gr_status verify_call(const gr_graph *g, const gr_node *n, known_calls *known) {
+  uint32_t i = gr_call_hash(g, n) % KNOWN;
   if (is_known(known, i, g, n)) return GR_OK;
   for (const gr_attr *a = n->op->attrs; a && a->name; a++)
     if (a->kind == GR_ATTR_GRAPH) GR_TRY(verify_body(n, gr_attr_graph(n->attr, a), known));
   GR_TRY(verify_types(g, n));
-  known->like[i][1] = (gr_verified_node){g, n};
+  known->like[i][1] = (struct known_call){g, n};
   return GR_OK;
 }
 
@@ -136,7 +149,7 @@ static gr_status verify_ends(const gr_graph *g) {
 
 // ---- Nodes ----------------------------------------------------------------------------
 
-static gr_status verify_node(const gr_graph *g, uint32_t i, gr_verified *known) {
+static gr_status verify_node(const gr_graph *g, uint32_t i, known_calls *known) {
   const gr_node *n = &g->nodes[i];
   for (int k = 0; k < n->n_in; k++) {
     const gr_value *v = gr_at(g, n->in[k]);
@@ -185,20 +198,6 @@ static bool names_differ(const gr_graph *g) {
   return true;
 }
 
-// Whether the leaves of g are some of those of another graph, in its order.
-static bool same_names(const gr_graph *g, const gr_graph *other) {
-  uint32_t k = 1;
-  for (uint32_t i = 1; i < g->n_values; i++) {
-    const gr_value *v = &g->values[i];
-    if (v->role == GR_TEMP || !v->name) continue;
-    while (k < other->n_values &&
-           (other->values[k].name != v->name || other->values[k].role != v->role))
-      k++;
-    if (k++ >= other->n_values) return false;
-  }
-  return true;
-}
-
 static gr_status check_leaf_names(gr_arena *arena, const gr_graph *g) {
   gr_map names = gr_map_make(arena);
   uint32_t other;
@@ -221,32 +220,31 @@ static gr_status check_result_names(gr_arena *arena, const gr_graph *g) {
   return GR_OK;
 }
 
-static gr_status verify_names(const gr_graph *g, gr_verified *known) {
+static gr_status verify_names(const gr_graph *g) {
   gr_arena *arena = gr_arena_create();
-  bool fine = (known->named && same_names(g, known->named)) || names_differ(g);
-  gr_status s = fine ? GR_OK : check_leaf_names(arena, g);
-  known->named = g;
+  gr_status s = names_differ(g) ? GR_OK : check_leaf_names(arena, g);
   s = s ? s : check_result_names(arena, g);
   gr_arena_destroy(arena);
   return s;
 }
 
-gr_status gr_graph_verify(const gr_graph *g, unsigned facts) {
-  gr_verified known = {0};
-  return gr_graph_verify_next(g, facts, &known);
-}
-
-gr_status gr_graph_verify_next(const gr_graph *g, unsigned facts, gr_verified *known) {
+static gr_status verify_nodes(const gr_graph *g, unsigned facts, known_calls *known) {
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     GR_TRY(verify_node(g, i, known));
     if (facts & GR_FACT_LOCAL) GR_TRY(verify_padding(g, &g->nodes[i]));
   }
-  if (facts & GR_FACT_LOCAL) GR_TRY(verify_ends(g));
-  return gr_graph_verify_leaves(g, facts, known);
+  return GR_OK;
 }
 
-gr_status gr_graph_verify_leaves(const gr_graph *g, unsigned facts, gr_verified *known) {
+gr_status gr_graph_verify(const gr_graph *g, unsigned facts) {
+  known_calls known = {0};
+  GR_TRY(verify_nodes(g, facts, &known));
+  if (facts & GR_FACT_LOCAL) GR_TRY(verify_ends(g));
+  return gr_graph_verify_leaves(g, facts);
+}
+
+gr_status gr_graph_verify_leaves(const gr_graph *g, unsigned facts) {
   for (uint32_t i = 1; i < g->n_values; i++)
     if (g->values[i].role == GR_STATE) GR_TRY(verify_state(g, &g->values[i], facts));
-  return facts ? verify_names(g, known) : GR_OK;
+  return facts ? verify_names(g) : GR_OK;
 }

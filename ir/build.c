@@ -38,20 +38,21 @@ static void grow_nodes(gr_graph *g, uint32_t cap) {
 // The tables before stay where they are: of large graphs that is most of the memory.
 static uint32_t more_than(uint32_t cap) { return cap < LARGE ? 2 * cap : cap + cap / 2; }
 
-static gr_val new_value(gr_graph *g, gr_value v) {
+// Its fields are the caller's to set, each once and in place: a value is as large as two cache
+// lines, and every pass makes one for each of its graph.
+static gr_value *new_value(gr_graph *g) {
   if (g->n_values == g->cap_values) grow_values(g, more_than(g->cap_values));
-  g->values[g->n_values] = v;
-  return (gr_val){g->n_values++};
+  return &g->values[g->n_values++];
 }
 
 gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_type type,
                gr_layout layout) {
   assert(role != GR_TEMP);
   if (b->err) return GR_NONE;
-  return new_value(
-      b->g,
-      (gr_value){
-          .type = type, .layout = layout, .role = role, .kind = kind, .name = name, .loc = b->loc});
+  gr_value *v = new_value(b->g);
+  *v = (gr_value){.role = role, .kind = kind, .name = name, .loc = b->loc};
+  v->type = type, v->layout = layout;
+  return (gr_val){b->g->n_values - 1};
 }
 
 // ---- Hash-consing ---------------------------------------------------------------------
@@ -170,10 +171,11 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in, uint3
   gr_val *args = GR_TAKE(g->tables, gr_val, s->n_in);
   for (int i = 0; i < s->n_in; i++) args[i] = in[i];
   n->in = args;
+  if (s->n_out) n->out = (gr_val){g->n_values};
   for (int i = 0; i < s->n_out; i++) {
-    gr_value v = {.type = s->out[i], .layout = gr_layout_replicated, .node = g->n_nodes};
-    gr_val out = new_value(g, v);
-    if (!i) n->out = out;
+    gr_value *v = new_value(g);
+    *v = (gr_value){.node = g->n_nodes};
+    v->type = s->out[i], v->layout = gr_layout_replicated;
   }
   g->n_nodes++;
   return n->out;

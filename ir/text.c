@@ -164,7 +164,7 @@ static void put_ends(const writer *w) {
 
 static void hash_line(const writer *w) {
   if (!w->hash) return;
-  *w->hash = gr_hash_bytes(*w->hash, w->t->chars, w->t->len);
+  *w->hash = gr_hash_mixed(*w->hash ^ gr_hash_data(w->t->chars, w->t->len));
   w->t->len = 0;
 }
 
@@ -203,5 +203,5 @@ uint64_t gr_graph_hash(const gr_graph *g) {
   uint64_t h = GR_HASH_START;
   put_graph(&(writer){&t, g, false, 0, &h});
   gr_arena_destroy(arena);
-  return gr_hash_mixed(h);
+  return h;
 }
