@@ -183,6 +183,20 @@ static gr_status count_inputs(const gr_block *b, gr_conf *in, int given, gr_loc 
                  b->conf->key_loc, "the block");
 }
 
+// In the block, a number stands where numbers of parameters may: among operands of pointwise ops
+// and of blocks.
+static gr_status bind_number(gr_build_context *a, const gr_conf *in, const char *name,
+                             const gr_binding *given) {
+  char text[32];
+  snprintf(text, sizeof text, "%.9g", given->by);
+  if (in->kind == GR_CONF_MAP)
+    return gr_hint(
+        gr_fail(GR_ERR_TYPE, given->loc, "'%s' is a tensor here, found the number %s", name, text),
+        "the op 'fill' makes a tensor of one number");
+  gr_model_set(a, name, (gr_arg){.kind = GR_ARG_FLOAT, .f = given->by});
+  return GR_OK;
+}
+
 static gr_status bind_inputs(gr_build_context *a, const gr_block *b, const gr_binding *given,
                              int n) {
   gr_conf *in = gr_conf_member(b->conf, "in");
@@ -194,9 +208,12 @@ static gr_status bind_inputs(gr_build_context *a, const gr_block *b, const gr_bi
     if (!there && !optional)
       return gr_fail(GR_ERR_CONFIG, gr_model_builder(a)->loc, "'%s' of block '%s' must be given",
                      name, b->name);
-    gr_model_bind(a, name, in->loc, &got);
+    if (got.number)
+      GR_TRY(bind_number(a, in, name, &got));
+    else
+      gr_model_bind(a, name, in->loc, &got);
     gr_val v;
-    if (!there || in->kind != GR_CONF_MAP) continue;
+    if (!there || got.number || in->kind != GR_CONF_MAP) continue;
     GR_TRY(gr_model_value(a, name, gr_model_builder(a)->loc, &v));
     GR_TRY(bind_shape(a, in->items[i], name, v));
   }
@@ -332,7 +349,7 @@ gr_status gr_model_block(gr_build_context *a, const gr_block *b, gr_conf *use, g
   GR_TRY(check_nesting(a, b, loc));
   gr_model_scope(a, b->name);
   GR_TRY(check_use(a, b, use));
-  GR_TRY(gr_model_operands(a, use->items[0], given, GR_MAX_ARGS, &n));
+  GR_TRY(gr_model_operands(a, use->items[0], true, given, GR_MAX_ARGS, &n));
   GR_TRY(count_inputs(b, gr_conf_member(b->conf, "in"), n, loc));
   gr_frame *caller = a->frame;
   a->frame = gr_model_frame(a, NULL, caller, b);

@@ -46,6 +46,18 @@ gr_val gr_model_make(gr_builder *b, const char *name, int n_in, const gr_val *in
 
 // ---- Operands -------------------------------------------------------------------
 
+// An operand that is no name.
+static gr_status number(gr_build_context *a, const gr_conf *c, double *out) {
+  gr_status s = gr_note(gr_model_number(a, c, out), GR_NOWHERE, "as an operand");
+  if (c->kind == GR_CONF_BOOL)
+    s = gr_hint(s,
+                "YAML reads on, off, yes and no as true and false: a value needs another name, or "
+                "quotes wherever it is named");
+  if (c->kind == GR_CONF_MAP)
+    s = gr_hint(s, "nodes are not nested: give it a node before this one");
+  return s;
+}
+
 static gr_status operand(gr_build_context *a, const gr_conf *c, gr_operand *out) {
   *out = (gr_operand){.loc = c->loc};
   const gr_binding *b = c->kind == GR_CONF_TEXT ? gr_model_find(a, c->text) : NULL;
@@ -57,12 +69,7 @@ static gr_status operand(gr_build_context *a, const gr_conf *c, gr_operand *out)
   out->name = b ? c->text : NULL;
   if (b || (word && !gr_model_get(a, c->text))) return gr_model_value(a, c->text, c->loc, &out->v);
   out->number = true;
-  gr_status s = gr_note(gr_model_number(a, c, &out->by), GR_NOWHERE, "as an operand");
-  return c->kind == GR_CONF_BOOL
-             ? gr_hint(s,
-                       "YAML reads on, off, yes and no as true and false: a value needs another "
-                       "name, or quotes wherever it is named")
-             : s;
+  return number(a, c, &out->by);
 }
 
 enum { MAX_OPERANDS = 16 };
@@ -295,18 +302,28 @@ gr_status gr_model_op(gr_build_context *a, const gr_op *op, gr_conf *use, gr_bin
   return s ? s : take_results(a, op, v, out);
 }
 
-gr_status gr_model_operands(gr_build_context *a, gr_conf *c, gr_binding *out, int most, int *n) {
+// A number, or an expression over parameters, if numbers may be given; else the value of a name.
+static gr_status binding(gr_build_context *a, const gr_conf *c, bool numbers, gr_binding *out) {
+  bool name = c->kind == GR_CONF_TEXT && (!numbers || gr_model_find(a, c->text) ||
+                                          (gr_model_is_word(c->text) && !gr_model_get(a, c->text)));
+  if (name) {
+    const gr_binding *b;
+    GR_TRY(gr_model_resolve(a, c->text, c->loc, &b));
+    *out = *b;
+    return GR_OK;
+  }
+  if (!numbers)
+    return gr_fail(GR_ERR_CONFIG, c->loc, "an operand is a name, found %s", gr_model_kind(c->kind));
+  *out = (gr_binding){.number = true, .loc = c->loc};
+  return number(a, c, &out->by);
+}
+
+gr_status gr_model_operands(gr_build_context *a, gr_conf *c, bool numbers, gr_binding *out,
+                            int most, int *n) {
   gr_conf *one[] = {c};
   gr_conf **items = c->kind == GR_CONF_LIST ? c->items : one;
   *n = c->kind == GR_CONF_NULL ? 0 : c->kind == GR_CONF_LIST ? c->n : 1;
   if (*n > most) return gr_fail(GR_ERR_CONFIG, c->loc, "at most %d operands, found %d", most, *n);
-  for (int i = 0; i < *n; i++) {
-    const gr_binding *b;
-    if (items[i]->kind != GR_CONF_TEXT)
-      return gr_fail(GR_ERR_CONFIG, items[i]->loc, "an operand is a name, found %s",
-                     gr_model_kind(items[i]->kind));
-    GR_TRY(gr_model_resolve(a, items[i]->text, items[i]->loc, &b));
-    out[i] = *b;
-  }
+  for (int i = 0; i < *n; i++) GR_TRY(binding(a, items[i], numbers, &out[i]));
   return GR_OK;
 }

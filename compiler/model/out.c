@@ -93,7 +93,7 @@ static gr_status sums(gr_build_context *a, const gr_binding *s, const char *name
 
 static gr_status read_score(gr_build_context *a, gr_conf *c, gr_binding got[2]) {
   int n;
-  GR_TRY(gr_model_operands(a, c, got, 2, &n));
+  GR_TRY(gr_model_operands(a, c, false, got, 2, &n));
   if (!n) return gr_fail(GR_ERR_CONFIG, c->loc, "expected the name of a score");
   if (n == 2) {
     if (got[0].n != 1 || got[1].n != 1)

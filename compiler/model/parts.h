@@ -33,8 +33,10 @@ typedef struct gr_arg {
 typedef struct gr_binding {
   const char *name;
   gr_loc loc;
-  bool absent;     // an optional operand that is not given
-  bool broken;     // its node had an error: errors of its uses are not reported
+  bool absent;  // an optional operand that is not given
+  bool broken;  // its node had an error: errors of its uses are not reported
+  bool number;  // an operand of a block that is a number, `by`, and no tensor
+  double by;
   int depth;       // number of loops around the graph that the values are in
   uint32_t param;  // of a tensor that is a parameter: 1 + its index in the context; else 0
   int n;
@@ -257,9 +259,10 @@ GR_MUST_USE gr_status gr_model_make_param(gr_build_context *, gr_conf *use, gr_b
 // init) and creates its state, or finds the one that `share:` names (param.c).
 GR_MUST_USE gr_status gr_model_declare(gr_build_context *, gr_conf *settings, gr_conf *shape,
                                        gr_model_param *, gr_binding *out);
-// Resolves the operands of a node, a name or a list of at most `most` names (op.c).
-GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, gr_binding *out, int most,
-                                        int *n);
+// Resolves the operands of a node, a name or a list of at most `most` names, or with `numbers` also
+// numbers (op.c).
+GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, bool numbers,
+                                        gr_binding *out, int most, int *n);
 
 // Creates the carries of a block (`carry:`) in the innermost scan, binds their names, and lists
 // their leaves, at most GR_MODEL_RESULTS.

@@ -396,4 +396,34 @@ loss("mae", ["- loss: {mae: [z, y]}"], lambda z, x, y, labels: F.l1_loss(z, y))
 loss("smooth_l1", ["- loss: {smooth_l1: [z, y], beta: 0.4}"],
      lambda z, x, y, labels: F.smooth_l1_loss(z, y, beta=0.4))
 
+# ---- Comparisons, moments, and more losses --------------------------------------------------------
+
+# Values of k from -3 to 3 times 1.5, which 0 and the operand y, a number, meet; each is multiplied by w.
+for op, f in (("greater", torch.gt), ("less_equal", torch.le), ("greater_equal", torch.ge), ("equal", torch.eq),
+              ("not_equal", torch.ne)):
+    case(op, ["- w: {param: [7]}", "- k: {arange: , size: 7, start: -4.5, step: 1.5}", "- y: {%s: [k, 1.5]}" % op,
+              "- y: {mul: [y, w]}", "- loss: {sum: y, axes: [0]}"], {"w": parameter(7)},
+         lambda x, s, y, labels, w: (w * f(1.5 * torch.arange(-3, 4).double(), torch.tensor(1.5)).double()).sum())
+for op, f in (("sign", torch.sign), ("floor", torch.floor), ("selu", F.selu), ("relu6", F.relu6),
+              ("softsign", F.softsign), ("log_sigmoid", F.logsigmoid)):
+    case(op, ["- w: {param: [7]}", "- k: {arange: , size: 7, start: -7.5, step: 2.5}", "- z: {add: [k, w]}",
+              "- y: {%s: z}" % op, "- y: {mul: [y, z]}", "- loss: {sum: y, axes: [0]}"], {"w": parameter(7)},
+         lambda x, s, y, labels, w: ((w + 2.5 * torch.arange(-3, 4)) * f(w + 2.5 * torch.arange(-3, 4))).sum())
+loss("reduce_min", ["- l: {reduce_min: z}", "- a: {reduce_min: z, axis: 0, keepdim: true}", "- a: {mul: [a, y]}",
+                    "- a: {sum: a, axes: [1]}", "- loss: {add: [l, a]}"],
+     lambda z, x, y, labels: (z.amin(-1) + (z.amin(0, keepdim=True) * y).sum(1)).mean())
+loss("argmin", ["- i: {argmin: z}", "- i: {one_hot: i, classes: 4}", "- l: {mul: [i, z]}", "- loss: {sum: l, axes: [1]}"],
+     lambda z, x, y, labels: (F.one_hot(z.argmin(-1), 4) * z).sum(1).mean())
+loss("var and std", ["- a: {var: z}", "- b: {std: z, correction: 0}", "- loss: {add: [a, b]}"],
+     lambda z, x, y, labels: (z.var(-1) + z.std(-1, correction=0)).mean())
+loss("poisson_nll", ["- loss: {poisson_nll: [z, y]}"], lambda z, x, y, labels: F.poisson_nll_loss(z, y))
+loss("gaussian_nll", ["- v: {exp: x}", "- loss: {gaussian_nll: [z, y, v]}"],
+     lambda z, x, y, labels: F.gaussian_nll_loss(z, y, x.exp()))
+loss("triplet_margin", ["- loss: {triplet_margin: [z, x, y], margin: 0.5}"],
+     lambda z, x, y, labels: F.triplet_margin_loss(z, x, y, margin=0.5))
+loss("bce_with_logits of a number", ["- loss: {bce_with_logits: [z, 0.9]}"],
+     lambda z, x, y, labels: F.binary_cross_entropy_with_logits(z, torch.full_like(z, 0.9)))
+picture("pixel_unshuffle", ["- z: {slice: z, axis: 1, size: 4}", "- y: {pixel_unshuffle: z}"], {}, 32,
+        lambda z: F.pixel_unshuffle(z[:, :, :4], 2))
+
 pathlib.Path(__file__).with_name("blocks.txt").write_text("\n".join(lines) + "\n")
