@@ -6,7 +6,9 @@
 #include <string.h>
 #include <strings.h>
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/port.h"
+#include "base/work.h"
 
 static gr_status find_column(gr_file_list *l, const char *name, const char *optional, int *column,
                              gr_array *out) {
@@ -121,6 +123,39 @@ gr_status gr_file_list_folder(gr_arena *a, const char *path, gr_names *out) {
   for (int i = 0; i < n; i++)
     if (is_shown(out->items[i])) out->items[out->n++] = out->items[i];
   return GR_OK;
+}
+
+typedef struct tree {
+  gr_arena *arena;
+  gr_names files;
+  int room;
+} tree;
+
+static gr_status add_tree(tree *t, const char *path, int depth) {
+  enum { MAX_DEPTH = 8 };
+  gr_names names;
+  if (depth > MAX_DEPTH)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is %d folders deep", path, depth),
+                   "a link to a folder above it makes an endless path: remove it");
+  GR_TRY(gr_work_step(0));
+  GR_TRY(gr_file_list_folder(t->arena, path, &names));
+  for (int i = 0; i < names.n; i++) {
+    const char *inner = gr_arena_printf(t->arena, "%s/%s", path, names.items[i]);
+    if (gr_is_dir(inner)) {
+      GR_TRY(add_tree(t, inner, depth + 1));
+    } else {
+      GR_GROW(t->arena, t->files.items, t->files.n, t->room);
+      t->files.items[t->files.n++] = inner;
+    }
+  }
+  return GR_OK;
+}
+
+gr_status gr_file_list_tree(gr_arena *a, const char *path, gr_names *out) {
+  tree t = {.arena = a};
+  gr_status s = add_tree(&t, path, 1);
+  *out = t.files;
+  return s;
 }
 
 // ---- Patterns -----------------------------------------------------------------------------------

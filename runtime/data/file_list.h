@@ -37,6 +37,9 @@ GR_MUST_USE gr_status gr_file_list_split(const gr_file_list *, uint32_t row, uin
 // The names in a folder, in the order of their bytes, in the arena: without hidden files, and
 // without those that macOS and Windows add. GR_ERR_DATA: it cannot be read.
 GR_MUST_USE gr_status gr_file_list_folder(gr_arena *, const char *path, gr_names *out);
+// The paths of the files in a folder and in those within it, each folder in the order of its names,
+// in the arena. GR_ERR_DATA: one cannot be read, or a link makes them endless.
+GR_MUST_USE gr_status gr_file_list_tree(gr_arena *, const char *path, gr_names *out);
 
 // The regular files that a path names, in the order of their bytes, in the arena: itself, or where
 // there is no such file and it has '*', '?' or '[' in it, those that it matches (glob of POSIX).

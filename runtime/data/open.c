@@ -236,7 +236,7 @@ static gr_status no_input(const gr_source_ops *ops, const char *folder) {
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE,
               "no file in the folder '%s' is one that the source '%s' predicts", folder, ops->name),
-      "it takes %s; folders within it are not looked into", ops->inputs);
+      "it takes %s", ops->inputs);
 }
 
 typedef struct list {
@@ -250,16 +250,15 @@ static void add_input(list *l, const char *path) {
   l->names.items[l->names.n++] = path;
 }
 
-// A folder stands for the files in it that the source takes, in the order of their names.
+// A folder stands for the files in it that the source takes, also in folders within it.
 static gr_status add_folder(list *l, const gr_source_ops *ops, const char *folder) {
   gr_names found;
   int before = l->names.n, others;
   size_t n = strlen(folder);
   while (n > 1 && folder[n - 1] == '/') n--;
-  GR_TRY(gr_file_list_folder(l->arena, folder, &found));
+  GR_TRY(gr_file_list_tree(l->arena, gr_arena_strndup(l->arena, folder, n), &found));
   for (int i = 0; i < found.n; i++)
-    if (is_input(ops, found.items[i]))
-      add_input(l, gr_arena_printf(l->arena, "%.*s/%s", (int)n, folder, found.items[i]));
+    if (is_input(ops, found.items[i])) add_input(l, found.items[i]);
   others = before + found.n - l->names.n;
   if (l->names.n == before) return no_input(ops, folder);
   if (others)

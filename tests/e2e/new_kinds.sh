@@ -22,6 +22,15 @@ for kind in table regression series speech image video texts text rl; do
   expect "... eval" 0 "^validation set: " -- "$graphrun" eval run
   # shellcheck disable=SC2086
   [ -z "$input" ] || expect "... predict" 0 '^\{"input": ' -- "$graphrun" predict run $input
+  if [ $kind = image ]; then
+    echo text >images/square/notes.md
+    expect "... a folder of them, with folders within it" 0 "^1 other in the folder 'images/' is not predicted" -- \
+      "$graphrun" predict run images/ --out=all.jsonl
+    (cd images && find . -name '*.ppm' | LC_ALL=C sort | sed 's/^\./images/') >want
+    sed 's/.*"input": "\([^"]*\)".*/\1/' all.jsonl >got
+    check "... in the order of their paths" cmp want got
+    rm images/square/notes.md
+  fi
   case $kind in
   table | regression | series) test=data.table.path=test.csv ;;
   texts) test=data.texts.path=test.csv ;;

@@ -4,8 +4,6 @@
 #include "base/port.h"
 #include "runtime/data/image/image.h"
 
-enum { MAX_DEPTH = 8 };
-
 // ---- Folders ------------------------------------------------------------------------------------
 
 // A folder whose folders are classes, while it is listed in the order of names.
@@ -35,22 +33,14 @@ static void skip_file(folder *f, const char *path) {
 }
 
 // Images of a class may be in folders within its own.
-static gr_status add_folder(folder *f, const char *path, int depth) {
-  gr_arena *a = f->list->arena;
-  gr_names names;
-  if (depth > MAX_DEPTH)
-    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is %d folders deep", path, depth),
-                   "a link to a folder above it makes an endless path: remove it");
-  GR_TRY(gr_file_list_folder(a, path, &names));
-  for (int i = 0; i < names.n; i++) {
-    const char *inner = gr_arena_printf(a, "%s/%s", path, names.items[i]);
-    if (gr_is_dir(inner))
-      GR_TRY(add_folder(f, inner, depth + 1));
-    else if (gr_source_reads(&gr_source_image, names.items[i]))
-      GR_TRY(add_image(f, inner));
+static gr_status add_folder(folder *f, const char *path) {
+  gr_names files;
+  GR_TRY(gr_file_list_tree(f->list->arena, path, &files));
+  for (int i = 0; i < files.n; i++)
+    if (gr_source_reads(&gr_source_image, files.items[i]))
+      GR_TRY(add_image(f, files.items[i]));
     else
-      skip_file(f, inner);
-  }
+      skip_file(f, files.items[i]);
   return GR_OK;
 }
 
@@ -110,7 +100,7 @@ static gr_status list_classes(folder *f) {
     GR_TRY(check_no_split(f, names.items[i], path));
     f->class_from = l->count;
     GR_TRY(gr_classes_add(&l->classes, l->arena, names.items[i], GR_NOWHERE, &f->class_place));
-    GR_TRY(add_folder(f, path, 1));
+    GR_TRY(add_folder(f, path));
   }
   return l->count == before ? no_classes(f->root, images, f->other) : GR_OK;
 }
