@@ -3,7 +3,7 @@
 #include "base/output.h"
 #include "cli/new/new.h"
 
-enum { SIDE = 24, KINDS = 3, COUNT = 60, TEST_COUNT = 10 };
+enum { SIDE = 24, KINDS = GR_NEW_SHAPES, COUNT = 60, TEST_COUNT = 10 };
 
 static const char *const kinds[KINDS] = {"circle", "square", "triangle"};
 
@@ -34,20 +34,25 @@ static shape draw_shape(const gr_rng *r, int kind) {
   return s;
 }
 
-// PPM, which needs no library: a line of text, then bytes of red, green and blue.
-static gr_status write_image(gr_arena *a, const char *dir, int kind, uint32_t number) {
+// PPM and PGM, which need no library: a line of text, then bytes.
+gr_status gr_new_write_shape(gr_arena *a, const char *dir, const char *masks, const char *name,
+                             int kind, uint32_t number) {
   gr_rng rng = gr_rng_make(number * KINDS + (uint32_t)kind, "shape", 0);
   shape s = draw_shape(&rng, kind);
-  gr_text t = gr_text_make(a);
+  gr_text t = gr_text_make(a), mask = gr_text_make(a);
   gr_text_printf(&t, "P6 %d %d 255\n", SIDE, SIDE);
+  gr_text_printf(&mask, "P5 %d %d 255\n", SIDE, SIDE);
   for (uint64_t i = 0; i < SIDE * SIDE; i++) {
     bool inside = is_inside(&s, (double)(i % SIDE) + 0.5, (double)(i / SIDE) + 0.5);
     for (uint64_t c = 0; c < 3; c++) {
       double v = (inside ? s.color : s.behind)[c] + between(&rng, 100 + 3 * i + c, -25, 25);
       gr_text_putn(&t, &(char){(char)(unsigned char)fmax(0, fmin(255, v))}, 1);
     }
+    gr_text_putn(&mask, &(char){(char)(inside ? 1 + kind : 0)}, 1);
   }
-  return gr_output_write(dir, gr_arena_printf(a, "%02u.ppm", number), t.chars, t.len);
+  if (masks)
+    GR_TRY(gr_output_write(masks, gr_arena_printf(a, "%s.pgm", name), mask.chars, mask.len));
+  return gr_output_write(dir, gr_arena_printf(a, "%s.ppm", name), t.chars, t.len);
 }
 
 // A folder for each kind, with n images.
@@ -57,7 +62,8 @@ static gr_status write_images(gr_arena *a, const char *dir, uint32_t first, uint
     GR_TRY(gr_make_dirs(folder));
     for (uint32_t i = first; i < first + n; i++) {
       gr_arena *scratch = gr_arena_create();
-      gr_status s = write_image(scratch, folder, kind, i);
+      gr_status s =
+          gr_new_write_shape(scratch, folder, NULL, gr_arena_printf(scratch, "%02u", i), kind, i);
       gr_arena_destroy(scratch);
       GR_TRY(s);
     }

@@ -19,6 +19,13 @@ extern const char gr_new_text_own[];  // README.md of a project for the user's o
 #include "cli/new/kinds.def"
 #undef GR_NEW_KIND
 
+enum { GR_NEW_SHAPES = 3 };
+// Writes an image of a generated shape, of the kinds 0 to GR_NEW_SHAPES - 1, as DIR/NAME.ppm, and
+// where `masks` is a folder, as masks/NAME.pgm the values 0 behind it and 1 + kind in it.
+// GR_ERR_IO.
+GR_MUST_USE gr_status gr_new_write_shape(gr_arena *, const char *dir, const char *masks,
+                                         const char *name, int kind, uint32_t number);
+
 // Data in rows: in data and test, with that ending, n and n_test of them below `head`; `put`
 // appends one, by its number, with the random numbers of `stream`.
 typedef struct gr_new_rows {

@@ -10,32 +10,36 @@
 #include "base/port.h"
 #include "base/work.h"
 
-static gr_status find_column(gr_file_list *l, const char *name, const char *optional, int *column,
-                             gr_array *out) {
-  *column = gr_csv_find(&l->csv, name);
+static void find_column(gr_file_list *l, const char *name, int *column, gr_array *out) {
+  *column = name ? gr_csv_find(&l->csv, name) : -1;
   if (*column >= 0) *out = gr_csv_array(&l->csv, *column);
-  if (*column >= 0 || !optional) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){l->csv.path, 1, 1},
-                         "the list of %s has no column '%s'", l->what, name),
-                 "its first line names the columns: path and label, and optionally %s and weight",
-                 optional);
 }
 
-gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *optional,
-                            gr_file_list *out) {
+static gr_status check_columns(const gr_file_list *l, const char *label, const char *optional) {
+  const char *missing = l->path_column < 0 ? "path" : label && l->label_column < 0 ? label : NULL;
+  if (!missing) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){l->csv.path, 1, 1},
+                         "the list of %s has no column '%s'", l->what, missing),
+                 "its first line names the columns: path%s%s, and optionally %s and weight",
+                 label ? " and " : "", label ? label : "", optional);
+}
+
+gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *label,
+                            const char *optional, gr_file_list *out) {
   gr_csv_format format = gr_csv_fixed;
   *out = (gr_file_list){.what = what};
   format.text = "path";  // 001 is another file than 1
   GR_TRY(gr_csv_read(a, path, &format, &out->csv));
-  GR_TRY(find_column(out, "path", optional, &out->path_column, &out->path));
-  GR_TRY(find_column(out, "label", optional, &out->label_column, &out->label));
-  GR_TRY(find_column(out, "split", NULL, &out->split_column, &out->split));
-  GR_TRY(find_column(out, "weight", NULL, &out->weight_column, &out->weight));
+  find_column(out, "path", &out->path_column, &out->path);
+  find_column(out, label, &out->label_column, &out->label);
+  find_column(out, "split", &out->split_column, &out->split);
+  find_column(out, "weight", &out->weight_column, &out->weight);
+  GR_TRY(check_columns(out, label, optional));
   if (!out->csv.rows)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
                            "the list of %s has no rows, only a line of names", what),
                    "a row has the path and the label of a file");
-  if (out->label.element == GR_ELEMENT_FLOAT)
+  if (label && out->label.element == GR_ELEMENT_FLOAT)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
                            "labels of the list of %s are numbers with fractions", what),
                    "classes are whole numbers or text");
@@ -61,7 +65,8 @@ gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes
     s = gr_file_list_check(l, row, l->path_column);
     s = s ? s : gr_file_list_check(l, row, l->label_column);
     s = s ? s : gr_file_list_check(l, row, l->split_column);
-    if (!s)
+    l->class_of[row] = -1;
+    if (!s && l->label_column >= 0)
       s = gr_classes_add(classes, a, gr_array_text(scratch, &l->label, row),
                          gr_file_list_place(l, row), &l->class_of[row]);
   }

@@ -13,15 +13,16 @@ typedef struct gr_file_list {
   int32_t *class_of;                                           // [rows], by gr_file_list_classes
 } gr_file_list;
 
-// Reads the list and finds its columns; `optional` are those of the source, for messages: "split
-// and frame". Strings are borrowed. Fails with GR_ERR_DATA and a location.
+// Reads the list and finds its columns; `label` is what the files are labelled by, or NULL;
+// `optional` are columns of the source, for messages: "split and frame". Strings are borrowed.
+// Fails with GR_ERR_DATA and a location.
 GR_MUST_USE gr_status gr_file_list_open(gr_arena *, const char *path, const char *what,
-                                        const char *optional, gr_file_list *out);
+                                        const char *label, const char *optional, gr_file_list *out);
 gr_loc gr_file_list_place(const gr_file_list *, uint32_t row);  // the line of a row
 // GR_ERR_DATA with the row's line if its cell of the column is missing; column -1: there is none.
 GR_MUST_USE gr_status gr_file_list_check(const gr_file_list *, uint32_t row, int column);
-// Adds the labels of all rows to the classes, in class_of as gr_classes_add found them. GR_ERR_DATA
-// where a path, a label or a split is missing.
+// Adds the labels of all rows to the classes, in class_of as gr_classes_add found them; -1 without
+// labels. GR_ERR_DATA where a path, a label or a split is missing.
 GR_MUST_USE gr_status gr_file_list_classes(gr_file_list *, gr_arena *, gr_classes *);
 // A row's path as the list has it, in the arena.
 const char *gr_file_list_name(gr_arena *, const gr_file_list *, uint32_t row);

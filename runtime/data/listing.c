@@ -41,7 +41,7 @@ static gr_status add_row(gr_listing *l, const gr_source_request *r, const gr_fil
 gr_status gr_listing_rows(gr_listing *l, const gr_source_request *r, gr_file_list *list,
                           uint32_t limit) {
   GR_TRY(gr_file_list_classes(list, l->arena, &l->classes));
-  l->text |= gr_array_is_text(&list->label);
+  l->text |= list->label_column >= 0 && gr_array_is_text(&list->label);
   for (uint32_t row = 0; row < list->csv.rows && (!limit || row < limit); row++)
     GR_TRY(add_row(l, r, list, row));
   return GR_OK;

@@ -6,6 +6,7 @@
 // A file as it is listed. The key of `info` is a hash of its name, and its location the row's.
 typedef struct gr_listed {
   const char *name, *path;  // as the list has it, and where it is
+  const char *mask;         // where the mask of an image is; NULL: it has none
   gr_sample_info info;
 } gr_listed;
 

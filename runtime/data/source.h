@@ -24,6 +24,7 @@ typedef enum gr_split {
 // source are, if it has classes, "y" i32, the number of a sample's class, and "class_weight" f32
 // (labels.h), and always "weight" f32, 1 for a sample and 0 for padding.
 enum { GR_DIM_LENGTH = -1, GR_DIM_EXTENT = -2 };  // instead of a size
+enum { GR_NO_LABEL = -100 };  // a label that losses and metrics pass over: their ignore_index
 typedef struct gr_field_spec {
   const char *name;
   gr_dtype dtype;  // GR_F32, GR_I32, GR_I64 or GR_U8
@@ -33,6 +34,7 @@ typedef struct gr_field_spec {
   int64_t dim[GR_MAX_RANK - 1];
   bool pad_length;  // padding holds the length of the bucket
   int32_t pad;  // of a field i32: what padding holds in rows and beyond a sample's extent; else 0
+  bool mask;    // i32 [height, width], a label for each pixel of x: it is transformed as x is
 } gr_field_spec;
 
 // A number that the data determines, such as the number of classes. It becomes the value of the

@@ -4,13 +4,8 @@
 #include <string.h>
 #include "runtime/data/parts.h"
 
-static int64_t classes_of(const gr_dataset *d) {
-  gr_metadata m[GR_MAX_METADATA];
-  int n = gr_dataset_metadata(d, m);
-  for (int i = 0; i < n; i++)
-    if (!strcmp(m[i].name, "classes")) return m[i].value;
-  return 0;
-}
+// Of samples: those of pixels are none.
+static int64_t classes_of(const gr_dataset *d) { return d->classes ? d->classes->n : 0; }
 
 static const char *name_of(gr_arena *a, const gr_dataset *d, int32_t label) {
   int32_t id = label - 1;

@@ -42,17 +42,29 @@ static inline double gr_transform_between(const gr_transform_draw *d, uint32_t i
   return low + (high - low) * gr_transform_uniform(d, i);
 }
 
-// Value i of an x of that dtype, GR_U8 or GR_F32.
+// Value i of an x of that dtype, GR_U8 or GR_F32; or of a mask, GR_I32.
 static inline double gr_transform_get(gr_dtype dtype, const void *x, int64_t i) {
+  if (dtype == GR_I32) return ((const int32_t *)x)[i];
   return dtype == GR_U8 ? ((const uint8_t *)x)[i] : (double)((const float *)x)[i];
 }
 // Sets value i of an x of that dtype; in bytes, to the nearest whole number of 0 to 255.
 static inline void gr_transform_put(gr_dtype dtype, void *y, int64_t i, double v) {
   if (dtype == GR_U8)
     ((uint8_t *)y)[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : (int)(v + 0.5));
+  else if (dtype == GR_I32)
+    ((int32_t *)y)[i] = (int32_t)v;
   else
     ((float *)y)[i] = (float)v;
 }
+
+// What a transform does to the mask of an image, a label for each pixel.
+typedef enum gr_transform_mask {
+  GR_MASK_REFUSED,  // it is not for images with masks
+  GR_MASK_KEPT,     // nothing: pixels stay where they are
+  // What it does to x, by the same random numbers: it is opened once more, for an x that is the
+  // mask, i32 [height, width, 1], and with a parameter `fill` of GR_NO_LABEL, if it has one.
+  GR_MASK_MOVED,
+} gr_transform_mask;
 
 typedef struct gr_transform_ops {
   const char *name, *doc;
@@ -61,6 +73,7 @@ typedef struct gr_transform_ops {
   const gr_schema_key *params;
   int least_rank, most_rank;  // of x
   bool always;                // also applied to samples that are not trained on
+  gr_transform_mask mask;
 
   // Reads the parameters: checked against `params`, with every default filled in. *x is the type of
   // a sample's x; sets it to the type of the result. Errors are GR_ERR_CONFIG; those without a

@@ -121,8 +121,28 @@ static gr_status check_x(const gr_transform *t, gr_loc loc) {
                  o->least_rank < o->most_rank ? kinds[o->most_rank] : "");
 }
 
+// Opens a transform that moves pixels once more, for the mask.
+static gr_status add_mask(gr_arena *a, const gr_transform *x, gr_conf *params, gr_transforms *m) {
+  if (x->ops->mask == GR_MASK_REFUSED)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                           "the transform '%s' is not for images with masks", x->ops->name),
+                   "it would not change a mask as it changes its image: remove it");
+  if (x->ops->mask == GR_MASK_KEPT) return GR_OK;
+  gr_conf *fill = gr_conf_find(params, "fill");
+  if (fill) {
+    gr_conf *none = gr_conf_make(a, GR_CONF_INT, fill->loc);
+    none->integer = GR_NO_LABEL;
+    gr_conf_put(a, params, "fill", none);
+  }
+  gr_transform *t = &m->items[m->n++];
+  *t = *x;
+  t->input = t->output = m->n > 1 ? t[-1].output : m->source;
+  return x->ops->open(a, params, &t->output, &t->self);
+}
+
 // An entry is `NAME`, `NAME: VALUE` of the first parameter, or `NAME: {PARAMETER: VALUE, ...}`.
-static gr_status read_entry(gr_arena *a, gr_conf *item, int number, gr_transform *t) {
+static gr_status read_entry(gr_arena *a, gr_conf *item, int number, gr_transform *t,
+                            gr_transforms *mask) {
   bool map = item->kind == GR_CONF_MAP && item->n == 1;
   const char *name = map ? item->keys[0] : item->kind == GR_CONF_TEXT ? item->text : NULL;
   gr_conf *params;
@@ -145,7 +165,7 @@ static gr_status read_entry(gr_arena *a, gr_conf *item, int number, gr_transform
         "a smaller size");
   t->always = t->ops->always || !gr_type_same(&t->input, &t->output);
   t->stream = gr_arena_printf(a, "transform:%d:%s", number, name);
-  return GR_OK;
+  return mask ? gr_place(add_mask(a, t, params, mask), loc) : GR_OK;
 }
 
 static gr_status find_x(const gr_field_spec *fields, int n, gr_loc loc, int *field, gr_type *x) {
@@ -163,8 +183,30 @@ static gr_status find_x(const gr_field_spec *fields, int n, gr_loc loc, int *fie
   return GR_OK;
 }
 
-static size_t larger(size_t a, const gr_type *t) {
-  return gr_type_bytes(t) > a ? gr_type_bytes(t) : a;
+// The field of the mask, as [height, width, 1], with room for all transforms of x; NULL: there is
+// none.
+static gr_transforms *find_mask(gr_arena *a, const gr_field_spec *fields, int n, int room) {
+  int i = 0;
+  while (i < n && !fields[i].mask) i++;
+  if (i == n) return NULL;
+  gr_transforms *m = GR_NEW(a, gr_transforms, 1);
+  m->field = i;
+  m->source = (gr_type){.dtype = fields[i].dtype, .rank = 3};
+  m->source.dim[0] = fields[i].dim[0], m->source.dim[1] = fields[i].dim[1], m->source.dim[2] = 1;
+  m->items = GR_NEW(a, gr_transform, room);
+  return m;
+}
+
+// Makes room for x before and after each of them, and sets the field to the last.
+static void settle(gr_transforms *t, gr_field_spec *f) {
+  const gr_type *x = &t->source;
+  t->room = gr_type_bytes(x);
+  for (int i = 0; i < t->n; i++) {
+    x = &t->items[i].output;
+    t->room = gr_type_bytes(x) > t->room ? gr_type_bytes(x) : t->room;
+  }
+  f->dtype = x->dtype, f->rank = f->mask ? x->rank - 1 : x->rank;
+  memcpy(f->dim, x->dim, (size_t)f->rank * sizeof *x->dim);
 }
 
 gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, int n,
@@ -179,44 +221,48 @@ gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, 
         "%d are the most", GR_MAX_TRANSFORMS);
   GR_TRY(find_x(fields, n, list->loc, &t->field, &t->source));
   t->items = GR_NEW(a, gr_transform, list->n);
+  t->mask = find_mask(a, fields, n, list->n);
   gr_type x = t->source;
   for (; t->n < list->n; t->n++) {
     gr_transform *one = &t->items[t->n];
     one->input = x;
-    GR_TRY(read_entry(a, list->items[t->n], t->n, one));
-    t->room = larger(larger(t->room, &one->input), &one->output);
+    GR_TRY(read_entry(a, list->items[t->n], t->n, one, t->mask));
     x = one->output;
   }
-  gr_field_spec *f = &fields[t->field];
-  f->dtype = x.dtype, f->rank = x.rank;
-  memcpy(f->dim, x.dim, (size_t)x.rank * sizeof *x.dim);
+  settle(t, &fields[t->field]);
+  if (t->mask) settle(t->mask, &fields[t->mask->field]);
   *out = t;
   return GR_OK;
 }
 
 // ---- Applying -----------------------------------------------------------------------------------
 
-gr_status gr_transforms_begin(const gr_transforms *t, gr_row *row, gr_transform_row *r) {
-  *r = (gr_transform_row){0};
+static gr_status begin(const gr_transforms *t, gr_row *row, gr_transform_x *r) {
   if (!t) return GR_OK;
   r->x = row->field[t->field];
   for (int i = 0; i < 2; i++) r->room[i] = malloc(t->room);
-  if (!r->room[0] || !r->room[1]) {
-    gr_transforms_drop(r);
+  if (!r->room[0] || !r->room[1])
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to transform a sample (%zu bytes)", t->room);
-  }
   row->field[t->field] = memset(r->room[0], 0, gr_type_bytes(&t->source));
   return GR_OK;
 }
 
+gr_status gr_transforms_begin(const gr_transforms *t, gr_row *row, gr_transform_row *r) {
+  *r = (gr_transform_row){0};
+  gr_status s = begin(t, row, &r->x);
+  if (!s && t) s = begin(t->mask, row, &r->mask);
+  if (s) gr_transforms_drop(r);
+  return s;
+}
+
 void gr_transforms_drop(gr_transform_row *r) {
-  free(r->room[0]), free(r->room[1]);
+  for (int i = 0; i < 2; i++) free(r->x.room[i]), free(r->mask.room[i]);
   *r = (gr_transform_row){0};
 }
 
 // The x that reaches transform `end`, in room[0].
 static const gr_type *apply_until(const gr_transforms *t, int end, const gr_draw *draw,
-                                  gr_transform_row *r) {
+                                  gr_transform_x *r) {
   const gr_type *x = &t->source;
   for (int i = 0; i < end; i++) {
     const gr_transform *one = &t->items[i];
@@ -233,10 +279,15 @@ static const gr_type *apply_until(const gr_transforms *t, int end, const gr_draw
   return x;
 }
 
-void gr_transforms_end(const gr_transforms *t, const gr_draw *draw, gr_transform_row *r) {
-  if (!t) return;
+static void end(const gr_transforms *t, const gr_draw *draw, gr_transform_x *r) {
   const gr_type *x = apply_until(t, t->n, draw, r);
   memcpy(r->x, r->room[0], gr_type_bytes(x));
+}
+
+void gr_transforms_end(const gr_transforms *t, const gr_draw *draw, gr_transform_row *r) {
+  if (!t) return;
+  end(t, draw, &r->x);
+  if (t->mask) end(t->mask, draw, &r->mask);
   gr_transforms_drop(r);
 }
 
@@ -291,8 +342,8 @@ int gr_transforms_fitted(const gr_transforms *t, int after) {
 
 void gr_transforms_add(gr_transforms *t, int which, gr_transform_row *r) {
   assert(which >= 0 && which < t->n && t->items[which].ops->add);
-  const gr_type *x = apply_until(t, which, &(gr_draw){.augment = false}, r);
-  t->items[which].ops->add(t->items[which].self, x, r->room[0]);
+  const gr_type *x = apply_until(t, which, &(gr_draw){.augment = false}, &r->x);
+  t->items[which].ops->add(t->items[which].self, x, r->x.room[0]);
 }
 
 // Format: "n value value ..." for each transform with statistics; values are restored bit for bit.

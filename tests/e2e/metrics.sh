@@ -42,11 +42,13 @@ report:
     - f2: {f1: counts, average: micro}
     - precision, recall, f, samples: {class_scores: counts}
     - balanced: {balanced_accuracy: counts}
+    - iou: {iou: counts}
+    - mean_iou: {mean_iou: counts}
     - auc: {auc: histogram}
   metrics: {precision_macro: p0, precision_weighted: p1, precision_micro: p2, recall_macro: r0, recall_weighted: r1,
             recall_micro: r2, f1_macro: f0, f1_weighted: f1, f1_micro: f2,
-            balanced_accuracy: balanced, auc: auc, perplexity: perplexity}
-  results: {confusion: counts, precision: precision, recall: recall, f1: f, mean: mean}
+            balanced_accuracy: balanced, mean_iou: mean_iou, auc: auc, perplexity: perplexity}
+  results: {confusion: counts, precision: precision, recall: recall, f1: f, iou: iou, mean: mean}
 YAML
 cat >run.yaml <<YAML
 model: {graph: model.yaml}

@@ -3,7 +3,7 @@
 mkdir empty && cd empty || exit 1
 # commented FILE: each line with a key has a comment, or follows one.
 commented() { awk '/^ *#/ { said = 1; next } /^ *(- )?[a-z_]+:/ && !/ # / && !said { print; bad = 1 } { said = 0 } END { exit bad }' "$1"; }
-for kind in table regression series speech image video texts text rl; do
+for kind in table regression series speech image segmentation video texts text rl; do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done

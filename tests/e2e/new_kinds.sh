@@ -1,7 +1,7 @@
 # new_kinds.sh - a project of each kind of `graphrun new`, as its user would: train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
-for kind in table regression series speech image video texts text rl; do
+for kind in table regression series speech image segmentation video texts text rl; do
   expect "new --data=$kind" 0 -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   expect "... its data can be inspected" 0 "^train " -- "$graphrun" data inspect config.yaml
@@ -16,6 +16,7 @@ for kind in table regression series speech image video texts text rl; do
   rl) input='' metric=balanced bound='v > 150' ;;
   speech) input="data/000.wav data/001.wav" metric=cer bound='v < 0.1' ;;
   image) input="images/circle/00.ppm images/square/00.ppm" metric=accuracy bound='v > 0.85' ;;
+  segmentation) input=images/000.ppm metric=mean_iou bound='v > 0.9' ;;
   text) input="prompt.txt --tokens=20" metric=accuracy bound='v > 0.5' ;;
   esac
   check "... and learns" sh -c 'sed -n "s/^validation set: .*'$metric' //p" "$1" | awk "{ v = \$1; exit !('"$bound"') }"' sh "$log"
@@ -35,12 +36,14 @@ for kind in table regression series speech image video texts text rl; do
   table | regression | series) test=data.table.path=test.csv ;;
   texts) test=data.texts.path=test.csv ;;
   image) test=data.image.path=test ;;
+  segmentation) test='data.image.path=test/images data.image.masks=test/masks' ;;
   video) test=data.video.path=clips/test.csv ;;
   speech) test=data.manifest=data/test.jsonl ;;
   text) test=data.corpus.path=test.txt ;;
   rl) test= ;;
   esac
-  [ -z "$test" ] || expect "... has a test set" 0 "^all samples: loss .*$metric" -- "$graphrun" eval run "$test" --split=all
+  # shellcheck disable=SC2086
+  [ -z "$test" ] || expect "... has a test set" 0 "^all samples: loss .*$metric" -- "$graphrun" eval run $test --split=all
   [ -z "$test" ] || check "... which README.md names" grep -q "eval run $test" README.md
   expect "... export" 0 "^model.safetensors: [1-9]" -- "$graphrun" export run model.safetensors
   expect "... hooks" 0 "^[0-9]+ steps: lr" -- "$graphrun" hooks config.yaml

@@ -36,16 +36,19 @@ for k in range(K):
     precision.append(right / given if given else 0.0)
     recall.append(right / is_k if is_k else 0.0)
     f1.append(2 * right / (given + is_k) if given + is_k else 0.0)
-tables |= {"precision": precision, "recall": recall, "f1": f1}
+iou = lambda k: ((y == k) & (out == k)).sum() / max(1, ((y == k) | (out == k)).sum())
+tables |= {"iou": [iou(k) for k in range(K)], "precision": precision, "recall": recall, "f1": f1}
 occur = sorted(set(y) | set(out))
 for name, v in (("precision", precision), ("recall", recall), ("f1", f1)):
     numbers[name + "_macro"] = np.mean([v[k] for k in occur])
     numbers[name + "_weighted"] = sum(v[k] * (y == k).sum() for k in occur) / N
     numbers[name + "_micro"] = (y == out).mean()
+numbers["mean_iou"] = np.mean([iou(k) for k in occur])
 numbers["balanced_accuracy"] = np.mean([recall[k] for k in sorted(set(y))])
 try:
     import sklearn.metrics as reference
     assert np.isclose(numbers["balanced_accuracy"], reference.balanced_accuracy_score(y, out))
+    assert np.isclose(numbers["mean_iou"], reference.jaccard_score(y, out, average="macro"))
     for name in ("precision", "recall", "f1"):
         for average in ("macro", "weighted", "micro"):
             score_of = getattr(reference, name + "_score")

@@ -87,4 +87,11 @@ for how, color, height, width, data in CASES:
     fit = ImageOps.fit if how == "cover" else Image.Image.resize
     result = fit(image, (width, height), Image.BILINEAR)
     out.append(f"{how} {color} {height} {width} {data.hex()} {result.tobytes().hex()}")
+# Masks: the values themselves, by the nearest.
+MASKS = [png(16, 16, 1, 3, 25, palette(2)), png(37, 29, 4, 3, 26, palette(16)), png(61, 83, 2, 3, 27, palette(4) + alpha(3))]
+for how, height, width in (("stretch", 7, 9), ("cover", 8, 5), ("cover", 20, 13), ("stretch", 41, 90), ("cover", 7, 11)):
+    for data in MASKS:
+        fit = ImageOps.fit if how == "cover" else Image.Image.resize
+        result = np.asarray(fit(Image.open(io.BytesIO(data)), (width, height), Image.NEAREST))
+        out.append(f"{how} mask {height} {width} {data.hex()} {result.tobytes().hex()}")
 (pathlib.Path(__file__).parent / "pictures.txt").write_text("\n".join(out) + "\n")

@@ -170,10 +170,11 @@ static box cover(const gr_picture *p, int64_t height, int64_t width) {
   return (box){(float)top, (float)(top + h), (float)left, (float)(left + w)};
 }
 
-static void crop(const gr_picture *p, int64_t height, int64_t width, unsigned char *out) {
+static void crop(const gr_picture *p, int64_t height, int64_t width, unsigned char outside,
+                 unsigned char *out) {
   int64_t top = (p->height - height) / 2, left = (p->width - width) / 2;
   int64_t first = left < 0 ? -left : 0, n = width < p->width ? width : p->width;
-  memset(out, 0, (size_t)(height * width) * (size_t)p->channels);
+  memset(out, outside, (size_t)(height * width) * (size_t)p->channels);
   for (int64_t i = 0; i < height; i++)
     if (top + i >= 0 && top + i < p->height)
       memcpy(out + (i * width + first) * p->channels,
@@ -184,9 +185,34 @@ static void crop(const gr_picture *p, int64_t height, int64_t width, unsigned ch
 gr_status gr_picture_fit(gr_picture *p, gr_picture_resize how, int64_t height, int64_t width,
                          unsigned char *out) {
   if (how == GR_PICTURE_CROP || (p->height == height && p->width == width)) {
-    crop(p, height, width, out);
+    crop(p, height, width, 0, out);
     return GR_OK;
   }
   box whole = {0, (float)p->height, 0, (float)p->width};
   return scale(p, how == GR_PICTURE_COVER ? cover(p, height, width) : whole, height, width, out);
+}
+
+// The value that each of a line of `out` takes; the sum of steps is Pillow's.
+static int64_t *nearest(gr_arena *a, int64_t size, float left, float right, int64_t out) {
+  int64_t *source = GR_NEW(a, int64_t, out);
+  double step = (double)(right - left) / (double)out, x = (double)left + step * 0.5;
+  for (int64_t i = 0; i < out; i++, x += step)
+    source[i] = x < 0 ? 0 : x >= (double)size ? size - 1 : (int64_t)x;
+  return source;
+}
+
+void gr_picture_nearest(const gr_picture *p, gr_picture_resize how, int64_t height, int64_t width,
+                        unsigned char outside, unsigned char *out) {
+  if (how == GR_PICTURE_CROP) {
+    crop(p, height, width, outside, out);
+    return;
+  }
+  box b = {0, (float)p->height, 0, (float)p->width};
+  if (how == GR_PICTURE_COVER) b = cover(p, height, width);
+  gr_arena *a = gr_arena_create();
+  const int64_t *row = nearest(a, p->height, b.top, b.bottom, height);
+  const int64_t *column = nearest(a, p->width, b.left, b.right, width);
+  for (int64_t i = 0; i < height; i++)
+    for (int64_t k = 0; k < width; k++) *out++ = p->pixels[row[i] * p->width + column[k]];
+  gr_arena_destroy(a);
 }

@@ -1,7 +1,8 @@
 // image.h - images of one size with the names of their classes: the source `image` of data
 // (source.h).
 //
-// Field: x u8 [height, width, channels]. The classes are those of folders, or of a list.
+// Field: x u8 [height, width, channels]. The classes are those of folders, or of a list; or with
+// masks those of pixels, and a field y i32 [height, width].
 #pragma once
 #include "runtime/data/image/picture.h"
 #include "runtime/data/listing.h"
@@ -13,7 +14,13 @@ typedef struct gr_image_spec {
   gr_picture_resize resize;
   int channels;  // 1, 3 or 4
   bool reduced;  // a large JPEG may be decoded at a fraction of its size (gr_picture_use)
+  // Masks: their folders, or NULL where a list names them; n_values > 0: images have them.
+  const char *masks, *eval_masks;
+  int n_values;                 // classes of pixels
+  unsigned char class_of[256];  // by value in a mask; GR_IMAGE_IGNORED, GR_IMAGE_NO_CLASS
 } gr_image_spec;
+
+enum { GR_IMAGE_NO_CLASS = 254, GR_IMAGE_IGNORED = 255 };  // no classes of pixels
 
 typedef enum gr_image_skip { GR_IMAGE_OTHER } gr_image_skip;  // of gr_source_ops.skips
 

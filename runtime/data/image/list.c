@@ -9,6 +9,7 @@
 // A folder whose folders are classes, while it is listed in the order of names.
 typedef struct folder {
   gr_listing *list;
+  const char *masks;  // folder of their masks; NULL: images have classes
   const gr_source_request *request;
   const char *root;     // which names of images are relative to
   gr_split split;       // of all images; GR_SPLIT_BY_KEY: a hash of its name says which
@@ -17,14 +18,31 @@ typedef struct folder {
   const char *other;    // the first file that is no image, by its name
 } folder;
 
+// The mask of the image `name` in a folder of masks: that of its name, or of its name and `_mask`.
+static const char *mask_in(gr_arena *a, const char *masks, const char *name) {
+  static const char *const endings[] = {".png", "_mask.png", ".pgm", ".npy"};
+  const char *ending = strrchr(name, '.'), *first = NULL;
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    const char *path =
+        gr_arena_printf(a, "%s/%.*s%s", masks, (int)(ending - name), name, endings[i]);
+    if (gr_is_file(path)) return path;
+    first = first ? first : path;
+  }
+  return first;  // reading it says that it is not there
+}
+
 static gr_status add_image(folder *f, const char *path) {
   const char *name = path + strlen(f->root) + 1;
   gr_split split = f->split != GR_SPLIT_BY_KEY
                        ? f->split
                        : gr_split_by_key(gr_hash_text(name), f->request->validation_fraction);
   if (f->request->limit && f->list->count - f->class_from >= f->request->limit) return GR_OK;
-  return gr_listing_add(f->list,
-                        &(gr_listed){name, path, {.split = split, .label = 1 + f->class_place}});
+  gr_listed file = {.name = name, .path = path, .info.split = split};
+  if (f->masks)
+    file.mask = mask_in(f->list->arena, f->masks, name);
+  else
+    file.info.label = 1 + f->class_place;
+  return gr_listing_add(f->list, &file);
 }
 
 static void skip_file(folder *f, const char *path) {
@@ -105,36 +123,86 @@ static gr_status list_classes(folder *f) {
   return l->count == before ? no_classes(f->root, images, f->other) : GR_OK;
 }
 
+// Images with masks, in any folders.
+static gr_status list_masked(folder *f) {
+  GR_TRY(add_folder(f, f->root));
+  return f->list->count ? GR_OK : no_classes(f->root, false, f->other);
+}
+
 // ---- Lists --------------------------------------------------------------------------------------
 
-// split: of all rows; GR_SPLIT_BY_KEY: each row says, or a hash of its name.
-static gr_status list_rows(gr_listing *l, const gr_source_request *r, const char *path,
-                           gr_split split) {
+// The masks of a list's images: of its column, or in a folder.
+static gr_status add_masks(gr_image *m, const gr_file_list *rows, const char *masks,
+                           uint32_t before) {
+  gr_listing *l = &m->list;
+  int column = gr_csv_find(&rows->csv, "mask");
+  if (!masks && column < 0)
+    return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){rows->csv.path, 1, 1},
+                                    "the list of images has no column 'mask'"),
+                            "mask_values"),
+                   "it names the mask of each image; or data.image.masks names a folder of them");
+  for (uint32_t i = before; i < l->count; i++) {
+    if (masks) {
+      l->file[i].mask = mask_in(l->arena, masks, l->file[i].name);
+      continue;
+    }
+    const gr_array cells = gr_csv_array(&rows->csv, column);
+    GR_TRY(gr_file_list_check(rows, i - before, column));
+    l->file[i].mask =
+        gr_file_list_path(l->arena, rows, gr_array_text(l->arena, &cells, i - before));
+  }
+  return GR_OK;
+}
+
+// The images of one path. GR_SPLIT_BY_KEY: each row says its split, or a hash of its name.
+typedef struct part {
+  const char *path, *masks;
+  gr_split split;
+} part;
+
+static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *p) {
   gr_file_list rows;
+  gr_listing *l = &m->list;
   uint32_t before = l->count;
-  GR_TRY(gr_file_list_open(l->arena, path, l->what, "split", &rows));
-  if (rows.split_column >= 0 && split != GR_SPLIT_BY_KEY)
-    return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
+  const char *label = m->spec.n_values ? NULL : "label";
+  GR_TRY(gr_file_list_open(l->arena, p->path, l->what, label, "split", &rows));
+  if (rows.split_column >= 0 && p->split != GR_SPLIT_BY_KEY)
+    return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){p->path, 1, 1},
                                     "the column split and data.image.eval_path both say what is "
                                     "for validation"),
                             "eval_path"),
                    "give one of them");
   GR_TRY(gr_listing_rows(l, r, &rows, r->limit));
-  for (uint32_t i = before; i < l->count && split != GR_SPLIT_BY_KEY; i++)
-    l->file[i].info.split = split;
-  return GR_OK;
+  for (uint32_t i = before; i < l->count && p->split != GR_SPLIT_BY_KEY; i++)
+    l->file[i].info.split = p->split;
+  return m->spec.n_values ? add_masks(m, &rows, p->masks, before) : GR_OK;
 }
 
 // ---- All ----------------------------------------------------------------------------------------
 
-static gr_status list_path(gr_listing *l, const gr_source_request *r, const char *path,
-                           gr_split split) {
-  if (!gr_is_dir(path)) return list_rows(l, r, path, split);
-  size_t n = strlen(path);
+static const char *without_slash(gr_arena *a, const char *path) {
+  size_t n = path ? strlen(path) : 0;
   while (n > 1 && path[n - 1] == '/') n--;
+  return path ? gr_arena_strndup(a, path, n) : NULL;
+}
+
+static gr_status list_path(gr_image *m, const gr_source_request *r, const part *p) {
+  gr_listing *l = &m->list;
+  if (!gr_is_dir(p->path)) return list_rows(m, r, p);
+  folder f = {.list = l,
+              .request = r,
+              .root = without_slash(l->arena, p->path),
+              .masks = without_slash(l->arena, p->masks),
+              .split = p->split};
   l->text = true;
-  return list_classes(&(folder){
-      .list = l, .request = r, .root = gr_arena_strndup(l->arena, path, n), .split = split});
+  if (!m->spec.n_values) return list_classes(&f);
+  if (f.masks) return list_masked(&f);
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                       "the masks of the images in the folder '%s' are not given", p->path),
+               "mask_values"),
+      "data.image.masks=FOLDER has a mask for each image, of its name (for those of "
+      "data.image.eval_path: data.image.eval_masks)");
 }
 
 static bool has_folders(gr_arena *a, const char *path) {
@@ -158,13 +226,14 @@ static gr_status check_several(const gr_listing *l, const char *path) {
 }
 
 gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
-  const char *eval_path = m->spec.eval_path;
+  const gr_image_spec *s = &m->spec;
   if (m->list.inputs) return gr_listing_inputs(&m->list, r);
-  GR_TRY(gr_about(
-      list_path(&m->list, r, m->spec.path, eval_path ? GR_SPLIT_TRAIN : GR_SPLIT_BY_KEY), "path"));
-  if (eval_path)
-    GR_TRY(gr_about(list_path(&m->list, r, eval_path, GR_SPLIT_VALIDATION), "eval_path"));
+  const part train = {s->path, s->masks, s->eval_path ? GR_SPLIT_TRAIN : GR_SPLIT_BY_KEY};
+  const part eval = {s->eval_path, s->eval_masks, GR_SPLIT_VALIDATION};
+  GR_TRY(gr_about(list_path(m, r, &train), "path"));
+  if (s->eval_path) GR_TRY(gr_about(list_path(m, r, &eval), "eval_path"));
+  if (s->n_values) return GR_OK;
   GR_TRY(gr_listing_check_labels(&m->list, NULL));
   GR_TRY(gr_listing_number(&m->list, r->record));
-  return check_several(&m->list, m->spec.path);
+  return check_several(&m->list, s->path);
 }

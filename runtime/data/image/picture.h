@@ -27,6 +27,7 @@ typedef enum gr_picture_resize {
 // at 1/2, 1/4 or 1/8 of its size, but no smaller than twice this; NULL or zeros: as it is.
 typedef struct gr_picture_use {
   int64_t height, width;
+  bool values;  // of a mask: a PNG's values as they are, not those of its palette, nor of 8 bits
 } gr_picture_use;
 
 // Reads a file, whose first bytes say what it is. Fails with GR_ERR_DATA, which names the file and
@@ -61,3 +62,7 @@ GR_MUST_USE gr_status gr_picture_convert(const char *path, gr_picture *, int cha
 // alpha, what is scaled are colours multiplied by alpha: those of the image are changed in place.
 GR_MUST_USE gr_status gr_picture_fit(gr_picture *, gr_picture_resize, int64_t height, int64_t width,
                                      unsigned char *out);
+// The same of values that are not mixed, of one channel: each is the nearest one, as Pillow's
+// Image.NEAREST takes it; `outside` where the image is smaller.
+void gr_picture_nearest(const gr_picture *, gr_picture_resize, int64_t height, int64_t width,
+                        unsigned char outside, unsigned char *out);

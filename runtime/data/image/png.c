@@ -10,6 +10,7 @@ typedef struct job {
   const char *path;
   const unsigned char *cursor;
   size_t left, bytes;  // of the file: not read yet, and all
+  bool values;         // gr_picture_use
   gr_picture *out;     // NULL: the head alone
   png_structp png;
   png_infop info;
@@ -51,15 +52,19 @@ static void limit_chunks(job *j) {
 }
 
 // Values of 8 bits: palettes are looked up, the upper byte of 16 bits is taken, and transparent
-// colours become alpha. PIL does the same, but for gray of 16 bits, of which its convert() makes 255
-// of all that is above: images of microscopes and X-rays would be white.
+// colours become alpha. PIL does the same, but for gray of 16 bits, of which its convert() makes
+// 255 of all that is above: images of microscopes and X-rays would be white.
 static void read_header(job *j) {
   png_set_read_fn(j->png, j, read_bytes);
   limit_chunks(j);
   png_read_info(j->png, j->info);
   check_pixels(j);
-  png_set_expand(j->png);
-  png_set_strip_16(j->png);
+  if (j->values && png_get_bit_depth(j->png, j->info) > 8)
+    png_error(j->png, "values of 16 bits are no classes");
+  if (j->values)
+    png_set_packing(j->png), png_set_strip_alpha(j->png);
+  else
+    png_set_expand(j->png), png_set_strip_16(j->png);
 }
 
 static void read_rows(job *j) {
@@ -94,8 +99,12 @@ static void run(job *j) {
 
 static gr_status decode(const char *path, const unsigned char *bytes, size_t n,
                         const gr_picture_use *use, gr_picture *out) {
-  (void)use;
-  job j = {.path = path, .cursor = bytes, .left = n, .bytes = n, .out = out};
+  job j = {.path = path,
+           .cursor = bytes,
+           .left = n,
+           .bytes = n,
+           .values = use && use->values,
+           .out = out};
   run(&j);
   png_destroy_read_struct(&j.png, &j.info, NULL);
   return j.status;

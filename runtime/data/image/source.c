@@ -6,11 +6,32 @@
 
 // ---- Opening ------------------------------------------------------------------------------------
 
+static gr_status read_values(gr_conf *section, gr_image_spec *s) {
+  gr_conf *values = gr_conf_find(section, "mask_values");
+  gr_conf *ignore = gr_conf_find(section, "mask_ignore");
+  bool list = values->kind == GR_CONF_LIST;
+  gr_conf_mark(values), gr_conf_mark(ignore);
+  memset(s->class_of, GR_IMAGE_NO_CLASS, sizeof s->class_of);
+  if (ignore->kind == GR_CONF_INT) s->class_of[ignore->integer] = GR_IMAGE_IGNORED;
+  s->n_values = list ? values->n : values->kind == GR_CONF_INT ? (int)values->integer : 0;
+  for (int i = 0; i < s->n_values; i++) {
+    unsigned char *class = &s->class_of[list ? values->items[i]->integer : i];
+    if (i == GR_IMAGE_NO_CLASS || *class < i)
+      return gr_fail(GR_ERR_CONFIG, values->loc, "data.image.mask_values %s",
+                     *class < i ? "has a value twice" : "has more than 254 values");
+    *class = (unsigned char)i;
+  }
+  return GR_OK;
+}
+
 static gr_status image_read_spec(gr_conf *section, gr_image_spec *s) {
   const char *resize, *color, *decode;
   *s = (gr_image_spec){0};
   GR_TRY(gr_conf_text(section, "path", NULL, &s->path));
   GR_TRY(gr_conf_text(section, "eval_path", NULL, &s->eval_path));
+  GR_TRY(gr_conf_text(section, "masks", NULL, &s->masks));
+  GR_TRY(gr_conf_text(section, "eval_masks", NULL, &s->eval_masks));
+  GR_TRY(read_values(section, s));
   GR_TRY(gr_conf_text(section, "resize", NULL, &resize));
   GR_TRY(gr_conf_text(section, "color", NULL, &color));
   GR_TRY(gr_conf_text(section, "decode", NULL, &decode));
@@ -21,6 +42,19 @@ static gr_status image_read_spec(gr_conf *section, gr_image_spec *s) {
   s->channels = !strcmp(color, "gray") ? 1 : !strcmp(color, "rgb") ? 3 : 4;
   s->reduced = !strcmp(decode, "reduced");
   return GR_OK;
+}
+
+// What is given of masks fits.
+static gr_status check_masks(const gr_image_spec *s) {
+  if (s->n_values && s->reduced)
+    return gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                            "images with masks are not decoded at a fraction of their size"),
+                    "decode");
+  if (s->n_values || (!s->masks && !s->eval_masks)) return GR_OK;
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "which values of masks are classes is not given"),
+               "masks eval_masks"),
+      "data.image.mask_values=21 for 0 to 20, or all of them: [0,255]");
 }
 
 static gr_status image_open(gr_source_request *r, void **out) {
@@ -35,6 +69,7 @@ static gr_status image_open(gr_source_request *r, void **out) {
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.image.size is not given"), "size"),
         "all samples have one height and width: data.image.size=[48,64]");
+  GR_TRY(check_masks(&m->spec));
   GR_TRY(gr_image_list(m, r));
   if (!m->list.inputs && !gr_is_dir(m->spec.path)) r->place = (gr_loc){m->spec.path, 1, 1};
   return GR_OK;
@@ -46,12 +81,25 @@ static int image_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_image_spec *s = &((const gr_image *)self)->spec;
   out[0] = (gr_field_spec){
       .name = "x", .dtype = GR_U8, .rank = 3, .dim = {s->height, s->width, s->channels}};
-  return 1;
+  if (!s->n_values) return 1;
+  out[1] = (gr_field_spec){.name = "y",
+                           .dtype = GR_I32,
+                           .rank = 2,
+                           .dim = {s->height, s->width},
+                           .pad = GR_NO_LABEL,
+                           .mask = true};
+  return 2;
+}
+
+// Those of pixels are no labels of samples.
+static gr_classes *image_classes(void *self) {
+  gr_image *m = self;
+  return m->spec.n_values ? NULL : &m->list.classes;
 }
 
 static int image_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_image *m = self;
-  out[0] = (gr_metadata){"classes", m->list.classes.n};
+  out[0] = (gr_metadata){"classes", m->spec.n_values ? m->spec.n_values : m->list.classes.n};
   out[1] = (gr_metadata){"height", m->spec.height};
   out[2] = (gr_metadata){"width", m->spec.width};
   out[3] = (gr_metadata){"channels", m->spec.channels};
@@ -67,11 +115,50 @@ static gr_picture_use use_of(const gr_image_spec *s) {
   return fraction ? (gr_picture_use){s->height, s->width} : (gr_picture_use){0, 0};
 }
 
-static gr_status read_image(const gr_image_spec *s, const char *path, unsigned char *out) {
+static const gr_picture_use use_of_mask = {.values = true};
+
+// The values become classes.
+static gr_status read_classes(const gr_image_spec *s, const char *path, gr_picture *p) {
+  if (p->channels > 1)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "the mask '%s' has %d channels", path, p->channels),
+        "the value of a pixel is its class: gray, or a PNG with a palette");
+  for (int64_t i = 0; i < p->height * p->width; i++) {
+    unsigned char value = p->pixels[i];
+    p->pixels[i] = s->class_of[value];
+    if (p->pixels[i] == GR_IMAGE_NO_CLASS)
+      return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                             "the mask '%s' has the value %d in row %lld, column %lld, which is of "
+                             "no class",
+                             path, value, (long long)(i / p->width), (long long)(i % p->width)),
+                     "data.image.mask_values are those of classes, data.image.mask_ignore that of "
+                     "pixels which do not count");
+  }
+  return GR_OK;
+}
+
+static gr_status read_mask(const gr_image_spec *s, const char *path, const gr_picture *image,
+                           unsigned char *out) {
+  gr_picture p;
+  GR_TRY(gr_picture_read(path, &use_of_mask, &p));
+  gr_status e = read_classes(s, path, &p);
+  if (!e && (p.height != image->height || p.width != image->width))
+    e = gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                "the mask '%s' has %lld x %lld pixels, its image %lld x %lld", path,
+                (long long)p.width, (long long)p.height, (long long)image->width,
+                (long long)image->height);
+  if (!e) gr_picture_nearest(&p, s->resize, s->height, s->width, GR_IMAGE_IGNORED, out);
+  free(p.pixels);
+  return e;
+}
+
+// The image, and behind it its mask.
+static gr_status read_image(const gr_image_spec *s, const gr_listed *file, unsigned char *out) {
   gr_picture p;
   const gr_picture_use use = use_of(s);
-  GR_TRY(gr_picture_read(path, &use, &p));
-  gr_status e = gr_picture_convert(path, &p, s->channels);
+  GR_TRY(gr_picture_read(file->path, &use, &p));
+  gr_status e = gr_picture_convert(file->path, &p, s->channels);
+  if (!e && file->mask) e = read_mask(s, file->mask, &p, out + s->height * s->width * s->channels);
   e = e ? e : gr_picture_fit(&p, s->resize, s->height, s->width, out);
   free(p.pixels);
   return e;
@@ -79,24 +166,38 @@ static gr_status read_image(const gr_image_spec *s, const char *path, unsigned c
 
 static gr_status image_probe(const void *self, uint32_t sample) {
   const gr_image *m = self;
+  const gr_listed *file = &m->list.file[sample];
   const gr_picture_use use = use_of(&m->spec);
-  return gr_picture_probe(m->list.file[sample].path, &use);
+  GR_TRY(gr_picture_probe(file->path, &use));
+  return file->mask ? gr_picture_probe(file->mask, &use_of_mask) : GR_OK;
 }
 
 static gr_status image_load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
   const gr_image_spec *s = &((const gr_image *)self)->spec;
-  const char *path = ((const gr_image *)self)->list.file[sample].path;
+  const gr_listed *file = &((const gr_image *)self)->list.file[sample];
   (void)most;
-  out->bytes = (size_t)(s->height * s->width * s->channels), out->length = 1;
+  out->bytes = (size_t)(s->height * s->width * (s->channels + (file->mask != NULL)));
+  out->length = 1;
   out->data = malloc(out->bytes);
   if (!out->data)
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the image '%s' (%zu bytes)", path,
+    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for the image '%s' (%zu bytes)", file->path,
                    out->bytes);
-  gr_status e = read_image(s, path, out->data);
+  gr_status e = read_image(s, file, out->data);
   if (!e) return GR_OK;
   free(out->data);
   *out = (gr_loaded){0};
   return e;
+}
+
+static void image_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
+                       const gr_draw *draw, gr_row *row) {
+  const gr_image *m = self;
+  int64_t pixels = m->spec.height * m->spec.width, n = pixels * m->spec.channels;
+  const unsigned char *class = (const unsigned char *)loaded->data + n;
+  (void)draw;
+  memcpy(row->field[0], loaded->data, (size_t)n);
+  for (int64_t i = 0; m->list.file[sample].mask && i < pixels; i++)
+    ((int32_t *)row->field[1])[i] = class[i] == GR_IMAGE_IGNORED ? GR_NO_LABEL : class[i];
 }
 
 static void image_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
@@ -104,6 +205,7 @@ static void image_inspect(const void *self, const gr_sample *all, uint32_t n, gr
   (void)all, (void)n;
   gr_text_printf(out, "images of [%lld, %lld, %d]\n", (long long)m->spec.height,
                  (long long)m->spec.width, m->spec.channels);
+  if (m->spec.n_values) gr_text_printf(out, "masks of %d classes\n", m->spec.n_values);
 }
 
 // As PIL up to version 12 does it, to the last bit, but for gray of 16 bits (png.c).
@@ -143,8 +245,9 @@ const gr_source_ops gr_source_image = {
     .fields = image_fields,
     .count = gr_listing_count,
     .info = gr_listing_info,
-    .classes = gr_listing_classes,
+    .classes = image_classes,
     .load = image_load,
+    .fill = image_fill,
     .file = gr_listing_file,
     .probe = image_probe,
     .metadata = image_metadata,

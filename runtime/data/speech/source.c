@@ -90,7 +90,6 @@ static void speech_keep(const void *self, size_t bytes) {
 // ---- Metadata ------------------------------------------------------------------------------
 
 enum { X, LENGTHS, TARGETS, TARGET_LENGTHS, DECODER_INPUTS, LABELS };
-enum { IGNORED = -100 };  // a label that no loss counts
 
 static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_speech *d = self;
@@ -100,7 +99,7 @@ static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   out[TARGET_LENGTHS] = (gr_field_spec){"target_lengths", GR_I32, 0, {0}, false};
   if (!d->spec.prefix.n) return DECODER_INPUTS;
   out[DECODER_INPUTS] = (gr_field_spec){"decoder_inputs", GR_I32, 1, {GR_DIM_EXTENT}, false};
-  out[LABELS] = (gr_field_spec){"labels", GR_I32, 1, {GR_DIM_EXTENT}, false, IGNORED};
+  out[LABELS] = (gr_field_spec){"labels", GR_I32, 1, {GR_DIM_EXTENT}, false, GR_NO_LABEL};
   return LABELS + 1;
 }
 

@@ -23,6 +23,7 @@ const gr_transform_ops gr_transform_brightness = {
     .name = "brightness",
     .doc = "multiplies a sample by a random factor; bytes end at 0 and 255",
     .params = params,
+    .mask = GR_MASK_KEPT,
     .least_rank = 3,
     .most_rank = 4,
     .open = brightness_open,

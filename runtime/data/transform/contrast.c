@@ -31,6 +31,7 @@ const gr_transform_ops gr_transform_contrast = {
     .name = "contrast",
     .doc = "changes how far values are from the sample's mean; bytes end at 0 and 255",
     .params = params,
+    .mask = GR_MASK_KEPT,
     .least_rank = 3,
     .most_rank = 4,
     .open = contrast_open,

@@ -74,6 +74,7 @@ const gr_transform_ops gr_transform_crop = {
     .name = "crop",
     .doc = "takes a part at a random place; that in the middle of samples not trained on",
     .params = params,
+    .mask = GR_MASK_MOVED,
     .least_rank = 3,
     .most_rank = 4,
     .open = crop_open,

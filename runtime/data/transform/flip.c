@@ -48,6 +48,7 @@ static void flip_apply(const void *self, const gr_type *type, const void *x, voi
 const gr_transform_ops gr_transform_flip = {.name = "flip",
                                             .doc = "mirrors a sample, or reverses its time",
                                             .params = params,
+                                            .mask = GR_MASK_MOVED,
                                             .least_rank = 2,
                                             .most_rank = 4,
                                             .open = flip_open,

@@ -113,6 +113,7 @@ const gr_transform_ops gr_transform_normalize = {
     .name = "normalize",
     .doc = "(x - mean) / std per channel, to f32; bytes are divided by 255 before",
     .params = params,
+    .mask = GR_MASK_KEPT,
     .least_rank = 1,
     .most_rank = 4,
     .always = true,

@@ -38,11 +38,21 @@ static double value(const frame *f, int64_t i, int64_t k, int64_t c) {
   return gr_transform_get(f->dtype, f->x, f->first + (i * t->width + k) * t->channels + c);
 }
 
+// Labels are not mixed: the nearest one.
+static void turn_label(const frame *f, int64_t pixel, double y, double x) {
+  gr_transform_put(f->dtype, f->y, f->first + pixel,
+                   value(f, (int64_t)floor(y + 0.5), (int64_t)floor(x + 0.5), 0));
+}
+
 static void turn_pixel(const frame *f, int64_t i, int64_t k) {
   const rotate *t = f->t;
   double cy = 0.5 * (double)(t->height - 1), cx = 0.5 * (double)(t->width - 1);
   double dy = (double)i - cy, dx = (double)k - cx;
   double y = cy + f->cosine * dy + f->sine * dx, x = cx - f->sine * dy + f->cosine * dx;
+  if (f->dtype == GR_I32) {
+    turn_label(f, i * t->width + k, y, x);
+    return;
+  }
   double top = floor(y), left = floor(x), v = y - top, h = x - left;
   int64_t r = (int64_t)top, q = (int64_t)left, offset = f->first + (i * t->width + k) * t->channels;
   for (int64_t c = 0; c < t->channels; c++) {
@@ -72,6 +82,7 @@ static void rotate_apply(const void *self, const gr_type *type, const void *x, v
 const gr_transform_ops gr_transform_rotate = {.name = "rotate",
                                               .doc = "turns a sample round its centre, bilinear",
                                               .params = params,
+                                              .mask = GR_MASK_MOVED,
                                               .least_rank = 3,
                                               .most_rank = 4,
                                               .open = rotate_open,

@@ -127,7 +127,8 @@ static gr_status list_rows(rows *r) {
   gr_video *v = r->video;
   gr_file_list list;
   if (v->list.inputs) return gr_listing_inputs(&v->list, r->request);
-  GR_TRY(gr_file_list_open(v->list.arena, v->spec.path, v->list.what, "split and frame", &list));
+  GR_TRY(gr_file_list_open(v->list.arena, v->spec.path, v->list.what, "label", "split and frame",
+                           &list));
   GR_TRY(find_frames(r, &list));
   GR_TRY(gr_listing_rows(&v->list, r->request, &list, 0));
   GR_TRY(gr_listing_check_labels(&v->list, r->has_frame ? &r->frame : NULL));

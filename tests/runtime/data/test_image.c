@@ -3,38 +3,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "runtime/data/image/image.h"
+#include "tests/runtime/data/images.h"
 #include "tests/runtime/data/tally.h"
-
-enum { H = 2, W = 3 };
-
-typedef struct images {
-  gr_image_spec spec;
-  gr_dataset_options options;
-} images;
-
-static images of_path(const char *path) {
-  return (images){.spec = {fixture_path("%s", path), NULL, H, W, GR_PICTURE_STRETCH, 1},
-                  .options = {.n_buckets = 1, .cache_bytes = 1 << 20}};
-}
-
-static gr_status open_images(const images *m, gr_dataset **out) {
-  return gr_dataset_create(&gr_source_image, &m->spec, &m->options, out);
-}
-
-static const gr_image *of_set(const gr_dataset *d) { return d->self; }
-
-// A gray image of one value, or of `width` pixels that count from it.
-static void save(const char *name, int width, int first) {
-  unsigned char all[256];
-  int n = snprintf((char *)all, 64, "P5\n%d %d\n255\n", width, H);
-  for (int i = 0; i < width * H; i++) all[n + i] = (unsigned char)(first + i);
-  fixture_bytes(fixture_path("%s", name), all, (size_t)(n + width * H));
-}
-
-static void make_folder(const char *name) {
-  CHECK(!mkdir(fixture_path("%s", name), 0777), "cannot make the folder %s", name);
-}
 
 // root/cat of three images, one of them in a folder; root/dog of two, and a file of text.
 static void classes_at(const char *root) {
@@ -58,12 +28,6 @@ static void classes_at(const char *root) {
   }
   snprintf(name, sizeof name, "%s/dog/notes.txt", root);
   fixture_text(fixture_path("%s", name), "hello");
-}
-
-static void first_batch(gr_dataset *d, gr_split split, gr_loader **l, const gr_batch **b) {
-  gr_loader_spec spec = {.split = split, .batch = 8, .ranks = 1, .epochs = 1, .prefetch = 1};
-  MUST(gr_loader_open(d, &spec, l));
-  MUST(gr_loader_next(*l, b));
 }
 
 static void folders(void) {
@@ -263,12 +227,21 @@ static int differs(const images *m, const unsigned char *want) {
   int most = 0;
   MUST(open_images(m, &d));
   first_batch(d, GR_SPLIT_TRAIN, &l, &b);
-  const unsigned char *x = fixture_field(b, "x", &t);
-  for (int i = 0; i < m->spec.height * m->spec.width * m->spec.channels; i++)
-    if (abs(x[i] - want[i]) > most) most = abs(x[i] - want[i]);
+  bool mask = m->spec.n_values;
+  const void *x = fixture_field(b, mask ? "y" : "x", &t);
+  for (int i = 0; i < m->spec.height * m->spec.width * m->spec.channels; i++) {
+    int v = mask ? ((const int32_t *)x)[i] : ((const unsigned char *)x)[i], w = want[i];
+    if (abs(v - w) > most) most = abs(v - w);
+  }
   gr_loader_close(l);
   gr_dataset_close(d);
   return most;
+}
+
+// Every value is a class but 254 and 255, of which there are none.
+static void set_values(gr_image_spec *s, bool masks) {
+  s->n_values = masks ? 254 : 0;
+  for (int i = 0; i < 256; i++) s->class_of[i] = (unsigned char)i;
 }
 
 // The same bytes as Pillow's, unless a part of a JPEG is asked for.
@@ -277,7 +250,7 @@ static void as_pillow(void) {
   static unsigned char bytes[1 << 14], want[1 << 14];
   char how[16], color[16];
   int height, width, cases = 0, reduced = 0;
-  images m = of_list("path,label\npicture,a\ntwin,b\n");
+  images m = of_list("path,label,mask\npicture,a,picture\ntwin,b,twin\n");
   FILE *f = fopen(GR_GOLDEN "/pictures.txt", "r");
   CHECK(f, "cannot open %s", GR_GOLDEN "/pictures.txt");
   CHECK(fscanf(f, "%*[^\n]") == 0, "the first line");
@@ -285,16 +258,17 @@ static void as_pillow(void) {
        fscanf(f, "%15s %15s %d %d %32767s %32767s", how, color, &height, &width, file, result) == 6;
        cases++) {
     m.spec.resize = !strcmp(how, "cover") ? GR_PICTURE_COVER : GR_PICTURE_STRETCH;
-    m.spec.channels = !strcmp(color, "gray") ? 1 : !strcmp(color, "rgb") ? 3 : 4;
+    set_values(&m.spec, !strcmp(color, "mask"));
+    m.spec.channels = m.spec.n_values || !strcmp(color, "gray") ? 1 : !strcmp(color, "rgb") ? 3 : 4;
     m.spec.height = height, m.spec.width = width, m.spec.reduced = false;
     size_t n = (size_t)hex_of(file, bytes);
     fixture_bytes(fixture_path("picture"), bytes, n), fixture_bytes(fixture_path("twin"), bytes, n);
     CHECK(hex_of(result, want) == height * width * m.spec.channels, "case %d", cases);
     CHECK(!differs(&m, want), "case %d differs by up to %d", cases, differs(&m, want));
-    m.spec.reduced = true;
+    m.spec.reduced = !m.spec.n_values;
     reduced += differs(&m, want) > 0;
   }
-  CHECK(cases == 58 && reduced == 5, "%d cases, of which %d may be reduced", cases, reduced);
+  CHECK(cases == 73 && reduced == 5, "%d cases, of which %d may be reduced", cases, reduced);
   fclose(f);
 }
 #else
