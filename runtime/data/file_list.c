@@ -39,10 +39,6 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
                            "the list of %s has no rows, only a line of names", what),
                    "a row has the path and the label of a file");
-  if (label && out->label.element == GR_ELEMENT_FLOAT)
-    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){path, 1, 1},
-                           "labels of the list of %s are numbers with fractions", what),
-                   "classes are whole numbers or text");
   return GR_OK;
 }
 
@@ -58,6 +54,10 @@ gr_status gr_file_list_check(const gr_file_list *l, uint32_t row, int column) {
 }
 
 gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes) {
+  if (l->label_column >= 0 && l->label.element == GR_ELEMENT_FLOAT)
+    return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){l->csv.path, 1, 1},
+                           "labels of the list of %s are numbers with fractions", l->what),
+                   "classes are whole numbers or text");
   gr_arena *scratch = gr_arena_create();
   gr_status s = GR_OK;
   l->class_of = GR_NEW(a, int32_t, l->csv.rows + 1);

@@ -76,7 +76,7 @@ same marks data.table.path=columns.csv 'data.table.label=[a,b,c,d]' data.table.l
 sed 's/|/ + /g' labels.csv >plus.csv
 same plus data.table.path=plus.csv 'data.table.label_separator="+"'
 sed '3s/,[01]$/,2/' columns.csv >two.csv
-expect "a mark that is neither 0 nor 1" 66 "two.csv:3:1: data error: the label 'd' in this line is 2" "hint: with data.table.label_is=labels it is 0 or 1" -- \
+expect "a mark that is neither 0 nor 1" 66 "two.csv:3:1: data error: the label 'd' in this line is 2" "hint: with label_is=labels it is 0 or 1" -- \
   "$graphrun" run.yaml output.dir=no data.table.path=two.csv 'data.table.label=[a,b,c,d]' data.table.label_is=labels
 sed '3s/,[01]$/,/' columns.csv >hole.csv
 expect "a value that is missing" 66 "hole.csv:3:1: data error: the column 'd' has no value in this line" -- \
@@ -105,4 +105,36 @@ expect "a regression with two targets" 0 -- "$graphrun" run.yaml model.graph=val
   data.table.label_is=auto training.max_epochs=60 training.optimizer=adam training.lr=0.1 output.dir=values
 check "... learns both" below "$(sed -n 's/.*"validation.loss": \([0-9.e-]*\).*/\1/p' values/evals.jsonl | tail -n 1)" 1e-3
 expect "... and says both" 0 '"value": \{"sum": [0-9.e-]*, "difference": ' -- "$graphrun" predict values values.csv
+# ---- Lists of images ----------------------------------------------------------------------------
+
+limited "$graphrun" new shapes --data=image
+(cd shapes && echo path,round,few,tags && for f in images/*/*; do
+  case $f in */circle/*) echo "$f,1,0.5,round|plain" ;; */square/*) echo "$f,0,1.5,few|plain" ;; *) echo "$f,0,1,few" ;; esac
+done) >shapes/list.csv
+cat >pixels.yaml <<'YAML'
+params: {targets: 1}
+inputs: {x: {shape: [n, h, w, c], dtype: u8}, y: {shape: [n, targets]}}
+nodes:
+  - x: {cast: x, to: f32}
+  - x: {reshape: x, shape: [n, h * w * c]}
+  - logits: {linear: x, out: targets, name: head}
+  - loss: {binary_cross_entropy: [logits, y]}
+  - scores: {sigmoid: logits}
+train: loss
+predict: {scores: scores}
+YAML
+cat >images.yaml <<'YAML'
+model: {graph: pixels.yaml}
+data: {source: image, image: {path: shapes/list.csv, size: 8}}
+training: {batch_size: 32, max_steps: 2, max_epochs: 0}
+distributed: {ranks: 2, backend: loopback}
+YAML
+for label in 'label=[round,few]' label=tags; do
+  is=labels names='few.*plain.*round'
+  if [ $label != label=tags ]; then is=value names='round.*few'; fi
+  expect "images with data.image.$label" 0 -- "$graphrun" images.yaml "output.dir=im.$is" "data.image.$label" "data.image.label_is=$is"
+  expect "... a prediction has a number for each" 0 "\"scores\": \{\"$names" -- "$graphrun" predict "im.$is" shapes/images/circle
+  expect "... which evaluation compares" 0 '^all samples: loss ' -- "$graphrun" eval "im.$is" --split=all
+done
+expect "one value is no vector" 65 "the input 'y' has 2 axes, the data gives f32\[32\]" -- "$graphrun" images.yaml data.image.label=few
 counts

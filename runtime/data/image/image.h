@@ -3,17 +3,20 @@
 //
 // Field: x u8 [height, width, channels]. The classes are those of folders, or of a list; or with
 // masks those of pixels, and a field y i32 [height, width].
+// Labels of a list that are values are a field y f32, as those of a table.
 #pragma once
 #include "runtime/data/image/picture.h"
 #include "runtime/data/listing.h"
+#include "runtime/data/table/table.h"
 
 // The keys of the source, and what a request's `spec` is without a configuration.
 typedef struct gr_image_spec {
   const char *path, *eval_path;  // of a folder or a list; or NULL
   int64_t height, width;         // 0: not given
   gr_picture_resize resize;
-  int channels;  // 1, 3 or 4
-  bool reduced;  // a large JPEG may be decoded at a fraction of its size (gr_picture_use)
+  int channels;          // 1, 3 or 4
+  bool reduced;          // a large JPEG may be decoded at a fraction of its size (gr_picture_use)
+  gr_table_spec labels;  // of a list: its label, labels, label_is and separator
   // Masks: their folders, or NULL where a list names them; n_values > 0: images have them.
   const char *masks, *eval_masks;
   int n_values;                 // classes of pixels
@@ -27,8 +30,19 @@ typedef enum gr_image_skip { GR_IMAGE_OTHER } gr_image_skip;  // of gr_source_op
 typedef struct gr_image {
   gr_listing list;  // the images, each of which is a sample
   gr_image_spec spec;
+  bool has_values;  // labels are values: those of `values`, whose parts are the lists
+  gr_table values;
+  uint32_t first_of_eval;  // the number of the first image of the second list
 } gr_image;
 
 // Lists the images of the folders or lists, and numbers their classes; or the files to predict.
 // Images are not opened. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_image_list(gr_image *, const gr_source_request *);
+// Labels that are values (values.c). Takes those of a list, before its rows are listed; *classes:
+// they are classes, and not taken.
+GR_MUST_USE gr_status gr_image_take_labels(gr_image *, const gr_file_list *, bool *classes);
+// When all is listed, or of files to predict those of the record: finds what there is, and checks
+// every row. GR_ERR_DATA.
+GR_MUST_USE gr_status gr_image_find_values(gr_image *, const gr_json *record);
+// The row of an image in *part of `values`.
+int64_t gr_image_row(const gr_image *, uint32_t sample, const gr_table_part **part);

@@ -164,7 +164,8 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
   gr_file_list rows;
   gr_listing *l = &m->list;
   uint32_t before = l->count;
-  const char *label = m->spec.n_values ? NULL : "label";
+  const char *label = m->spec.n_values ? NULL : m->values.spec.label;
+  bool classes = true;
   GR_TRY(gr_file_list_open(l->arena, p->path, l->what, label, "split", &rows));
   if (rows.split_column >= 0 && p->split != GR_SPLIT_BY_KEY)
     return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){p->path, 1, 1},
@@ -172,6 +173,8 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
                                     "for validation"),
                             "eval_path"),
                    "give one of them");
+  if (label) GR_TRY(gr_image_take_labels(m, &rows, &classes));
+  if (!classes) rows.label_column = -1;
   GR_TRY(gr_listing_rows(l, r, &rows, r->limit));
   for (uint32_t i = before; i < l->count && p->split != GR_SPLIT_BY_KEY; i++)
     l->file[i].info.split = p->split;
@@ -227,12 +230,19 @@ static gr_status check_several(const gr_listing *l, const char *path) {
 
 gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   const gr_image_spec *s = &m->spec;
-  if (m->list.inputs) return gr_listing_inputs(&m->list, r);
+  if (m->list.inputs) {
+    GR_TRY(gr_listing_inputs(&m->list, r));
+    m->has_values = !m->list.classes.n && !s->n_values;
+    return m->has_values ? gr_image_find_values(m, r->record) : GR_OK;
+  }
   const part train = {s->path, s->masks, s->eval_path ? GR_SPLIT_TRAIN : GR_SPLIT_BY_KEY};
   const part eval = {s->eval_path, s->eval_masks, GR_SPLIT_VALIDATION};
   GR_TRY(gr_about(list_path(m, r, &train), "path"));
+  m->first_of_eval = m->list.count;
   if (s->eval_path) GR_TRY(gr_about(list_path(m, r, &eval), "eval_path"));
   if (s->n_values) return GR_OK;
+  if (m->has_values || s->labels.labels.n || s->labels.label_is > GR_LABEL_CLASS)
+    return gr_image_find_values(m, r->record);
   GR_TRY(gr_listing_check_labels(&m->list, NULL));
   GR_TRY(gr_listing_number(&m->list, r->record));
   return check_several(&m->list, s->path);

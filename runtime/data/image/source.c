@@ -24,7 +24,7 @@ static gr_status read_values(gr_conf *section, gr_image_spec *s) {
   return GR_OK;
 }
 
-static gr_status image_read_spec(gr_conf *section, gr_image_spec *s) {
+static gr_status image_read_spec(gr_arena *a, gr_conf *section, gr_image_spec *s) {
   const char *resize, *color, *decode;
   *s = (gr_image_spec){0};
   GR_TRY(gr_conf_text(section, "path", NULL, &s->path));
@@ -32,6 +32,7 @@ static gr_status image_read_spec(gr_conf *section, gr_image_spec *s) {
   GR_TRY(gr_conf_text(section, "masks", NULL, &s->masks));
   GR_TRY(gr_conf_text(section, "eval_masks", NULL, &s->eval_masks));
   GR_TRY(read_values(section, s));
+  GR_TRY(gr_table_read_labels(a, section, &s->labels));
   GR_TRY(gr_conf_text(section, "resize", NULL, &resize));
   GR_TRY(gr_conf_text(section, "color", NULL, &color));
   GR_TRY(gr_conf_text(section, "decode", NULL, &decode));
@@ -61,7 +62,7 @@ static gr_status image_open(gr_source_request *r, void **out) {
   gr_image *m = *out = GR_NEW(r->arena, gr_image, 1);
   m->list = gr_listing_make(r, "images");
   if (r->conf)
-    GR_TRY(image_read_spec(r->conf, &m->spec));
+    GR_TRY(image_read_spec(r->arena, r->conf, &m->spec));
   else
     m->spec = *(const gr_image_spec *)r->spec;
   GR_TRY(gr_source_need_path(r, m->spec.path));
@@ -70,6 +71,8 @@ static gr_status image_open(gr_source_request *r, void **out) {
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.image.size is not given"), "size"),
         "all samples have one height and width: data.image.size=[48,64]");
   GR_TRY(check_masks(&m->spec));
+  m->values = (gr_table){.arena = r->arena, .spec = m->spec.labels, .inputs = m->list.inputs};
+  if (!m->values.spec.label) m->values.spec.label = "label";
   GR_TRY(gr_image_list(m, r));
   if (!m->list.inputs && !gr_is_dir(m->spec.path)) r->place = (gr_loc){m->spec.path, 1, 1};
   return GR_OK;
@@ -81,6 +84,10 @@ static int image_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_image_spec *s = &((const gr_image *)self)->spec;
   out[0] = (gr_field_spec){
       .name = "x", .dtype = GR_U8, .rank = 3, .dim = {s->height, s->width, s->channels}};
+  if (((const gr_image *)self)->has_values) {
+    gr_table_target_field(&((const gr_image *)self)->values, &out[1]);
+    return 2;
+  }
   if (!s->n_values) return 1;
   out[1] = (gr_field_spec){.name = "y",
                            .dtype = GR_I32,
@@ -94,16 +101,19 @@ static int image_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
 // Those of pixels are no labels of samples.
 static gr_classes *image_classes(void *self) {
   gr_image *m = self;
-  return m->spec.n_values ? NULL : &m->list.classes;
+  return m->spec.n_values || m->has_values ? NULL : &m->list.classes;
 }
 
 static int image_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_image *m = self;
-  out[0] = (gr_metadata){"classes", m->spec.n_values ? m->spec.n_values : m->list.classes.n};
-  out[1] = (gr_metadata){"height", m->spec.height};
-  out[2] = (gr_metadata){"width", m->spec.width};
-  out[3] = (gr_metadata){"channels", m->spec.channels};
-  return 4;
+  int64_t classes = m->spec.n_values ? m->spec.n_values : m->list.classes.n;
+  int n = 0;
+  if (!m->has_values) out[n++] = (gr_metadata){"classes", classes};
+  if (m->values.n_targets) out[n++] = (gr_metadata){"targets", m->values.n_targets};
+  out[n++] = (gr_metadata){"height", m->spec.height};
+  out[n++] = (gr_metadata){"width", m->spec.width};
+  out[n++] = (gr_metadata){"channels", m->spec.channels};
+  return n;
 }
 
 // ---- A sample -----------------------------------------------------------------------------------
@@ -196,8 +206,40 @@ static void image_fill(const void *self, uint32_t sample, const gr_loaded *loade
   const unsigned char *class = (const unsigned char *)loaded->data + n;
   (void)draw;
   memcpy(row->field[0], loaded->data, (size_t)n);
+  if (m->has_values && !m->list.inputs) {
+    const gr_table_part *p;
+    int64_t r = gr_image_row(m, sample, &p);
+    gr_table_targets(&m->values, p, r, row->field[1]);
+  }
   for (int64_t i = 0; m->list.file[sample].mask && i < pixels; i++)
     ((int32_t *)row->field[1])[i] = class[i] == GR_IMAGE_IGNORED ? GR_NO_LABEL : class[i];
+}
+
+static void image_reference(const void *self, uint32_t sample, gr_text *out) {
+  const gr_image *m = self;
+  const gr_table_part *p;
+  if (!m->has_values || m->list.inputs) return;
+  int64_t row = gr_image_row(m, sample, &p);
+  gr_table_put_targets(&m->values, p, row, out);
+}
+
+// The names of classes or targets by their numbers.
+static void image_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
+  const gr_image *m = self;
+  gr_classes_decode(m->has_values ? &m->values.targets : &m->list.classes, ids, n, out);
+}
+
+static void image_record(const void *self, gr_text *out) {
+  const gr_image *m = self;
+  if (m->list.classes.n) gr_classes_record(&m->list.classes, out);
+  if (m->values.n_targets) gr_classes_record_as(&m->values.targets, "targets", out);
+}
+
+static const char *image_advice(const void *self, const char *field) {
+  const gr_image *m = self;
+  if (strcmp(field, "y") != 0 && strcmp(field, "class_weight") != 0) return NULL;
+  if (m->has_values) return "data.image.label_is=class makes a y of i32 of whole numbers or text";
+  return m->values.n_parts ? "data.image.label_is=value makes a y of f32 of numbers" : NULL;
 }
 
 static void image_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
@@ -205,6 +247,7 @@ static void image_inspect(const void *self, const gr_sample *all, uint32_t n, gr
   (void)all, (void)n;
   gr_text_printf(out, "images of [%lld, %lld, %d]\n", (long long)m->spec.height,
                  (long long)m->spec.width, m->spec.channels);
+  if (m->has_values) gr_table_inspect_labels(&m->values, out);
   if (m->spec.n_values) gr_text_printf(out, "masks of %d classes\n", m->spec.n_values);
 }
 
@@ -252,5 +295,9 @@ const gr_source_ops gr_source_image = {
     .probe = image_probe,
     .metadata = image_metadata,
     .name_of = gr_listing_name_of,
+    .reference = image_reference,
+    .decode = image_decode,
+    .record = image_record,
+    .advice = image_advice,
     .inspect = image_inspect,
     .preprocessing = image_preprocessing};

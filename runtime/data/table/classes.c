@@ -38,10 +38,10 @@ static gr_status differ(const gr_table *t, const char *kind, const char *other_k
                        "the label '%s' of '%s' is %s, that of '%s' %s", t->spec.label,
                        t->part[1].columns.path, kind, t->part[0].columns.path, other_kind),
                "label_is label"),
-      "data.table.label_is=class or value, or write whole numbers alike in both files");
+      "label_is=class or value, or write whole numbers alike in both files");
 }
 
-static gr_status is_class(gr_table *t, bool *out, bool *text) {
+gr_status gr_table_has_classes(gr_table *t, bool *out, bool *text) {
   *out = t->spec.label != NULL, *text = false;
   for (int i = 0; t->spec.label && i < t->n_parts; i++) {
     const gr_array *a;
@@ -52,7 +52,7 @@ static gr_status is_class(gr_table *t, bool *out, bool *text) {
           gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has several labels for each row",
                            a->name, a->file),
                    "label label_is"),
-          "several columns are values: data.table.label_is=value");
+          "several columns are values: label_is=value");
     bool list = t->spec.label_is == GR_LABEL_LIST;
     bool value = several || list || t->spec.label_is == GR_LABEL_VALUE ||
                  (t->spec.label_is == GR_LABEL_AUTO && a->element == GR_ELEMENT_FLOAT);
@@ -109,7 +109,7 @@ gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
     return gr_classes_recall(&t->classes, t->arena, record);
   if (t->inputs) return GR_OK;
   gr_names recorded = gr_names_recorded(t->arena, record, "class_names");
-  GR_TRY(is_class(t, &classes, &text));
+  GR_TRY(gr_table_has_classes(t, &classes, &text));
   if (!classes) return GR_OK;
   t->numbered = !text;
   gr_arena *scratch = gr_arena_create();

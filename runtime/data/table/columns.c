@@ -47,6 +47,11 @@ static void add_cells(gr_arena *a, gr_columns *c, gr_csv *t) {
   c->n += t->n_columns;
 }
 
+void gr_columns_of_csv(gr_arena *a, gr_csv *t, gr_columns *out) {
+  *out = (gr_columns){.arena = a, .path = t->path, .rows = t->rows};
+  add_cells(a, out, t);
+}
+
 static gr_status open_csv(gr_arena *a, const gr_names *files, const gr_csv_format *format,
                           gr_columns *c) {
   gr_csv *t = GR_NEW(a, gr_csv, 1);

@@ -53,6 +53,8 @@ GR_MUST_USE gr_status gr_columns_read_parquet(gr_arena *, const gr_names *paths,
 GR_MUST_USE gr_status gr_columns_open(gr_arena *, const char *const *paths, int n,
                                       const gr_csv_format *, gr_split split, const gr_names *only,
                                       gr_columns *out);
+// Those of a table that is read, which outlives them: there is nothing to close.
+void gr_columns_of_csv(gr_arena *, gr_csv *, gr_columns *out);
 // Fails with GR_ERR_DATA if a file is not what it was when it was opened.
 GR_MUST_USE gr_status gr_columns_check(const gr_columns *);
 void gr_columns_close(gr_columns *);                        // after its arrays

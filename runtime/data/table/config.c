@@ -13,16 +13,11 @@ static gr_status read_rows(gr_conf *section, const char *path, int32_t *out) {
 
 static gr_status read_words(gr_conf *section, gr_table_spec *s) {
   static const char *const channels[] = {"", "all", "flatten", "average", "first"};
-  const char *label_is, *dtype, *of_window, *of_series, *bad;
-  GR_TRY(gr_conf_text(section, "label_is", "", &label_is));
+  const char *dtype, *of_window, *of_series, *bad;
   GR_TRY(gr_conf_text(section, "dtype", "", &dtype));
   GR_TRY(gr_conf_text(section, "window_label", "", &of_window));
   GR_TRY(gr_conf_text(section, "on_bad_cell", "", &bad));
   s->bad_is_missing = !strcmp(bad, "missing");
-  s->label_is = !strcmp(label_is, "class")    ? GR_LABEL_CLASS
-                : !strcmp(label_is, "value")  ? GR_LABEL_VALUE
-                : !strcmp(label_is, "labels") ? GR_LABEL_LIST
-                                              : GR_LABEL_AUTO;
   for (int d = 0; d < GR_DTYPE_COUNT; d++)
     if (!strcmp(dtype, gr_dtypes[d].name)) s->dtype = (gr_dtype)d;
   GR_TRY(gr_conf_text(section, "channels", "", &of_series));
@@ -32,15 +27,25 @@ static gr_status read_words(gr_conf *section, gr_table_spec *s) {
   return GR_OK;
 }
 
+gr_status gr_table_read_labels(gr_arena *a, gr_conf *section, gr_table_spec *s) {
+  const char *label_is;
+  gr_names labels = gr_names_read(a, section, "label");
+  if (labels.n) s->label = labels.items[0];
+  if (labels.n > 1) s->labels = labels;
+  GR_TRY(gr_conf_text(section, "label_is", "", &label_is));
+  s->label_is = !strcmp(label_is, "class")    ? GR_LABEL_CLASS
+                : !strcmp(label_is, "value")  ? GR_LABEL_VALUE
+                : !strcmp(label_is, "labels") ? GR_LABEL_LIST
+                                              : GR_LABEL_AUTO;
+  return gr_conf_text(section, "label_separator", "|", &s->separator);
+}
+
 gr_status gr_table_read_spec(gr_arena *a, gr_conf *section, gr_table_spec *s) {
   *s = (gr_table_spec){0};
   s->paths = gr_names_read(a, section, "path");
   s->eval = gr_names_read(a, section, "eval_path");
   s->features = gr_names_read(a, section, "features");
-  gr_names labels = gr_names_read(a, section, "label");
-  if (labels.n) s->label = labels.items[0];
-  if (labels.n > 1) s->labels = labels;
-  GR_TRY(gr_conf_text(section, "label_separator", "|", &s->separator));
+  GR_TRY(gr_table_read_labels(a, section, s));
   GR_TRY(gr_conf_text(section, "split", NULL, &s->split));
   GR_TRY(gr_conf_text(section, "series", NULL, &s->series));
   GR_TRY(gr_csv_read_format(section, "data.table", &s->csv));

@@ -34,11 +34,12 @@ static void put_values(const gr_table_column *c, gr_text *out) {
                    gr_csv_place(c->csv, csv->first_missing).line);
 }
 
-static void put_columns(const gr_table *t, const gr_table_part *p, gr_text *out) {
-  gr_text_printf(out, "columns of %s\n", p->columns.path);
+static void put_columns(const gr_table *t, const gr_table_part *p, bool labels, gr_text *out) {
+  gr_text_printf(out, "%s of %s\n", labels ? "labels" : "columns", p->columns.path);
   for (int i = 0; i < p->columns.n; i++) {
     const gr_table_column *c = &p->columns.items[i];
     bool read = c->values.file != NULL;
+    if (labels && !gr_table_is_label(t, p, i)) continue;
     gr_text_printf(out, "  %-24s %-5s %-15s", gr_name_shown(out->arena, c->name),
                    read ? gr_array_type(&c->values) : "", role_of(t, p, i));
     if (read) put_values(c, out);
@@ -49,7 +50,11 @@ static void put_columns(const gr_table *t, const gr_table_part *p, gr_text *out)
 void gr_table_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_table *t = self;
   (void)all, (void)n;
-  for (int i = 0; i < t->n_parts; i++) put_columns(t, &t->part[i], out);
+  for (int i = 0; i < t->n_parts; i++) put_columns(t, &t->part[i], false, out);
+}
+
+void gr_table_inspect_labels(const gr_table *t, gr_text *out) {
+  for (int i = 0; i < t->n_parts; i++) put_columns(t, &t->part[i], true, out);
 }
 
 static void put_list(gr_text *out, const char *name, const double *v, int64_t n) {

@@ -170,15 +170,21 @@ static void recall_features(gr_table *t, const gr_table_part *p, const gr_json *
     t->spec.features = gr_names_recorded(t->arena, record, "features");
 }
 
+gr_status gr_table_find_labels(const gr_table *t, gr_table_part *p) {
+  const gr_table_spec *s = &t->spec;
+  GR_TRY(find_column(t, p, s->label, "label", &p->label));
+  p->labels = GR_NEW(t->arena, int, s->labels.n + 1);
+  for (int i = 0; i < s->labels.n; i++)
+    GR_TRY(find_column(t, p, s->labels.items[i], "label", &p->labels[i]));
+  return GR_OK;
+}
+
 static gr_status find_roles(const gr_table *t, gr_table_part *p) {
   const gr_table_spec *s = &t->spec;
   GR_TRY(find_column(t, p, s->series, "series", &p->series));
   if (t->inputs) return GR_OK;
-  GR_TRY(find_column(t, p, s->label, "label", &p->label));
+  GR_TRY(gr_table_find_labels(t, p));
   GR_TRY(find_column(t, p, s->split, "split", &p->split));
-  p->labels = GR_NEW(t->arena, int, s->labels.n + 1);
-  for (int i = 0; i < s->labels.n; i++)
-    GR_TRY(find_column(t, p, s->labels.items[i], "label", &p->labels[i]));
   for (int i = 0; p->label >= 0 && i < gr_table_labels(t); i++)
     GR_TRY(gr_table_need_label(t, &p->columns.items[gr_table_label_column(p, i)]));
   return GR_OK;

@@ -76,8 +76,7 @@ static int table_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
     for (int k = 0; k < t->rank; k++) x->dim[x->rank++] = t->dim[k];
   }
   if (!t->spec.label || t->classes.n) return 1;
-  out[Y] = (gr_field_spec){.name = "y", .dtype = GR_F32};
-  if (t->n_targets) out[Y].rank = 1, out[Y].dim[0] = t->n_targets;
+  gr_table_target_field(t, &out[Y]);
   return 2;
 }
 
@@ -176,26 +175,10 @@ static void table_name_of(const void *self, uint32_t sample, gr_text *out) {
     gr_text_printf(out, " channel %u", s->channel);
 }
 
-// Of a label that is a value, or several; of a list of labels the names.
 static void table_reference(const void *self, uint32_t sample, gr_text *out) {
   const gr_table *t = self;
   const gr_table_sample *s = t->samples + sample;
-  const gr_table_part *p = &t->part[s->part];
-  int64_t n = t->n_targets ? t->n_targets : 1;
-  if (!t->spec.label || t->inputs) return;
-  gr_arena *scratch = gr_arena_create();
-  float *y = GR_NEW(scratch, float, n);
-  gr_table_targets(t, p, s->label_row, y);
-  size_t before = out->len;
-  for (int64_t i = 0; i < n; i++) {
-    if (p->marks && y[i] == 0) continue;
-    gr_text_put(out, out->len > before ? " " : "");
-    if (p->marks)
-      gr_text_put(out, t->targets.names[i]);
-    else
-      gr_text_printf(out, "%.6g", gr_shown((double)y[i]));
-  }
-  gr_arena_destroy(scratch);
+  if (t->spec.label && !t->inputs) gr_table_put_targets(t, &t->part[s->part], s->label_row, out);
 }
 
 // The names of classes or targets by their numbers.

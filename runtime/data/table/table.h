@@ -99,6 +99,9 @@ typedef struct gr_table {
 
 // Reads the section data.table. GR_ERR_CONFIG at the invalid key.
 GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *section, gr_table_spec *out);
+// The keys label, label_is and label_separator of it, which the section of another source may have,
+// too.
+GR_MUST_USE gr_status gr_table_read_labels(gr_arena *, gr_conf *section, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request *);
 // Columns of CSV (kinds.c). For one that is to be a feature: text with numbers among it becomes
@@ -110,11 +113,21 @@ GR_MUST_USE gr_status gr_table_need_label(const gr_table *, gr_table_column *);
 bool gr_table_is_empty(const gr_table_column *);  // of CSV, and no cell has a value
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
+// The labels of another source's list are those of a table whose parts have `columns` alone: these
+// functions, and gr_table_find_targets, find them. The indices of the columns that `spec` names;
+// GR_ERR_CONFIG: there is none.
+GR_MUST_USE gr_status gr_table_find_labels(const gr_table *, gr_table_part *);
+// Whether they are classes, else values; *text: they are texts. GR_ERR_DATA: they cannot be what
+// label_is says, or differ between the parts.
+GR_MUST_USE gr_status gr_table_has_classes(gr_table *, bool *out, bool *text);
 // Labels that are values (targets.c). Finds the number and the names of the targets, of lists of
 // labels those of the record of a run. GR_ERR_DATA, GR_ERR_CONFIG.
 GR_MUST_USE gr_status gr_table_find_targets(gr_table *, const gr_json *record);
 // Writes y of a row: one value, or n_targets.
 void gr_table_targets(const gr_table *, const gr_table_part *, int64_t row, float *out);
+// Appends them, as numbers, or of lists of labels the names.
+void gr_table_put_targets(const gr_table *, const gr_table_part *, int64_t row, gr_text *);
+void gr_table_target_field(const gr_table *, gr_field_spec *y);  // the field that has them
 // Whether a row's label is there, and finite where it is a value. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_check_label(const gr_table *, const gr_table_part *, int64_t row);
 int gr_table_labels(const gr_table *);                    // columns of labels
@@ -144,6 +157,8 @@ void gr_table_save(const void *self, gr_text *);
 gr_status gr_table_restore(void *self, const char *text);
 // Writes a row's features, normalised if there are statistics: [width].
 void gr_table_scaled_row(const gr_table *, const gr_table_part *, int64_t row, float *out);
+// Appends the columns of labels of every file, with types and ranges (inspect.c).
+void gr_table_inspect_labels(const gr_table *, gr_text *);
 // Appends the columns of every file, with types, roles and ranges (inspect.c).
 void gr_table_inspect(const void *self, const gr_sample *, uint32_t n, gr_text *);
 // Appends members of data.json: features, classes, mean and scale.

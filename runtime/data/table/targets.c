@@ -2,6 +2,7 @@
 // as marks of 0 and 1. See table.h.
 #include <math.h>
 #include <string.h>
+#include "base/shown.h"
 #include "runtime/data/table/table.h"
 
 enum { MAX_LABEL = 4096 };  // bytes of a name in a list
@@ -166,7 +167,7 @@ gr_status gr_table_check_label(const gr_table *t, const gr_table_part *p, int64_
       if (t->spec.label_is == GR_LABEL_LIST && v != 0 && v != 1)
         return gr_hint(
             gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label '%s' in %s is %.9g", a->name, where, v),
-            "with data.table.label_is=labels it is 0 or 1");
+            "with label_is=labels it is 0 or 1");
     }
   }
   return GR_OK;
@@ -180,4 +181,26 @@ void gr_table_targets(const gr_table *t, const gr_table_part *p, int64_t row, fl
     gr_array_floats(a, row * n, n, out);
     out += n;
   }
+}
+
+void gr_table_put_targets(const gr_table *t, const gr_table_part *p, int64_t row, gr_text *out) {
+  int64_t n = t->n_targets ? t->n_targets : 1;
+  gr_arena *scratch = gr_arena_create();
+  float *y = GR_NEW(scratch, float, n);
+  gr_table_targets(t, p, row, y);
+  size_t before = out->len;
+  for (int64_t i = 0; i < n; i++) {
+    if (p->marks && y[i] == 0) continue;
+    gr_text_put(out, out->len > before ? " " : "");
+    if (p->marks)
+      gr_text_put(out, t->targets.names[i]);
+    else
+      gr_text_printf(out, "%.6g", gr_shown((double)y[i]));
+  }
+  gr_arena_destroy(scratch);
+}
+
+void gr_table_target_field(const gr_table *t, gr_field_spec *y) {
+  *y = (gr_field_spec){.name = "y", .dtype = GR_F32};
+  if (t->n_targets) y->rank = 1, y->dim[0] = t->n_targets;
 }

@@ -133,6 +133,65 @@ static void same_on_ranks(void) {
   gr_dataset_close(d);
 }
 
+// ---- Values -------------------------------------------------------------------------------------
+
+static gr_arena *arena;
+
+// The y of a list whose spec is m->spec.labels, of all its rows.
+static void expect_values(const images *m, int targets, const char *names, const float *want) {
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  int each = targets ? targets : 1;
+  gr_text record = gr_text_make(arena);
+  MUST(open_images(m, &d));
+  first_batch(d, GR_SPLIT_TRAIN, &l, &b);
+  const float *y = fixture_field(b, "y", &t);
+  CHECK(t.dtype == GR_F32 && t.rank == 1 + (targets > 0) && (!targets || t.dim[1] == targets),
+        "y has %d axes", t.rank);
+  for (int i = 0; i < 3 * each; i++)
+    CHECK(y[i] == want[i], "value %d is %g, not %g", i, (double)y[i], (double)want[i]);
+  gr_dataset_json(d, &record);
+  CHECK(!names || strstr(record.chars, names), "%s", record.chars);
+  gr_loader_close(l);
+  gr_dataset_close(d);
+}
+
+static void values(void) {
+  const char *several[] = {"n", "f"};
+  arena = gr_arena_create();
+  save("a.pgm", W, 5), save("b.pgm", W, 50), save("c.pgm", W, 70);
+  images m =
+      of_list("f,path,n,tags,label\n0.5,a.pgm,1,x| y,0.25\n1.5,b.pgm,0,,0.5\n2,c.pgm,1,y,4\n");
+  expect_values(&m, 0, NULL, (const float[]){0.25f, 0.5f, 4});
+  m.spec.labels = (gr_table_spec){.label = "n", .label_is = GR_LABEL_VALUE};
+  expect_values(&m, 0, NULL, (const float[]){1, 0, 1});
+  m.spec.labels = (gr_table_spec){.label = "n", .labels = {several, 2}};
+  expect_values(&m, 2, "\"targets\": [\"n\", \"f\"]", (const float[]){1, 0.5f, 0, 1.5f, 1, 2});
+  m.spec.labels = (gr_table_spec){.label = "tags", .label_is = GR_LABEL_LIST};
+  expect_values(&m, 2, "\"targets\": [\"x\", \"y\"]", (const float[]){1, 1, 0, 0, 0, 1});
+  gr_arena_destroy(arena);
+}
+
+// Those of the second list are of its rows.
+static void values_of_two(void) {
+  images m = of_list("path,label\na.pgm,1.5\nb.pgm,2.5\n");
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  save("a.pgm", W, 5), save("b.pgm", W, 50);
+  m.spec.eval_path = fixture_path("eval.csv");
+  fixture_text(m.spec.eval_path, "label,path\n3.5,b.pgm\n4.5,a.pgm\n");
+  MUST(open_images(&m, &d));
+  first_batch(d, GR_SPLIT_VALIDATION, &l, &b);
+  const float *y = fixture_field(b, "y", &t);
+  CHECK(y[0] == 3.5f && y[1] == 4.5f, "%g and %g", (double)y[0], (double)y[1]);
+  gr_loader_close(l);
+  gr_dataset_close(d);
+}
+
 // ---- Errors -------------------------------------------------------------------------------------
 
 static void refuses(const images *m, int line, const char *part) {
@@ -160,6 +219,24 @@ static void bad_lists(void) {
   refuses(&m, 4, "'001' has the label '2' here, and '1' in ");
   m = of_list("path,label\n");
   refuses(&m, 0, "");
+}
+
+static void bad_values(void) {
+  images m = of_list("path,label\na.pgm,0.5\nb.pgm,\n");
+  refuses(&m, 3, "the column 'label' has no value in this line");
+  m.spec.labels = (gr_table_spec){.label = "label", .label_is = GR_LABEL_CLASS};
+  refuses(&m, 1, "numbers with fractions");
+  m = of_list("path,label\na.pgm,1\nb.pgm,2\n");
+  m.spec.labels = (gr_table_spec){.label = "label",
+                                  .label_is = GR_LABEL_LIST,
+                                  .labels = {(const char *[]){"label", "none"}, 2}};
+  gr_dataset *d = NULL;
+  fixture_fails(open_images(&m, &d), GR_ERR_CONFIG, 0, "has no column 'none'");
+  m.spec.labels.labels.items[1] = "label";
+  refuses(&m, 3, "the label 'label' in this line is 2");
+  classes_at("named");
+  m.spec.path = fixture_path("named");
+  refuses(&m, 0, "the folders of images are classes");
 }
 
 static void bad_folders(void) {
@@ -276,7 +353,8 @@ static void as_pillow(void) { SKIP("built without libjpeg-turbo or libpng"); }
 #endif
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"folders", folders}, {"lists", lists}, {"same_on_ranks", same_on_ranks},
-             {"bad_lists", bad_lists}, {"bad_folders", bad_folders}, {"bad_images", bad_images},
-             {"as_pillow", as_pillow});
+  return RUN(argc, argv, {"folders", folders}, {"lists", lists}, {"values", values},
+             {"values_of_two", values_of_two}, {"bad_values", bad_values},
+             {"same_on_ranks", same_on_ranks}, {"bad_lists", bad_lists},
+             {"bad_folders", bad_folders}, {"bad_images", bad_images}, {"as_pillow", as_pillow});
 }
