@@ -110,9 +110,25 @@ static gr_status of_data(gr_arena *a, gr_status s, const char *dir, const char *
   return e;
 }
 
-// Opens the data and plans as training does: what that would refuse is no project.
+// An override that names a file of the project, in single quotes.
+static const char *project_file(gr_arena *a, const char *before, const char *dir, const char *file,
+                                const char *after) {
+  gr_text t = gr_text_make(a);
+  gr_text_printf(&t, "%s'", before);
+  for (const char *c = gr_arena_printf(a, "%s/%s", dir, file); *c; c++)
+    gr_text_printf(&t, "%s%c", *c == '\'' || *c == '\\' ? "\\" : "", *c);
+  gr_text_printf(&t, "'%s", after);
+  return t.chars;
+}
+
+// Opens the data and plans as training does: what that would refuse is no project. Files of the
+// current folder, where paths are looked for first, may have the names of the project's.
 static gr_status try_training(gr_new_own *p, const char *dir, const char *data) {
-  const gr_args args = {.config = gr_arena_printf(p->arena, "%s/config.yaml", dir)};
+  const char *overrides[] = {project_file(p->arena, "model.graph=", dir, "graph.yaml", ""),
+                             project_file(p->arena, "hooks=[", dir, "hook.lua", "]")};
+  const gr_args args = {.config = gr_arena_printf(p->arena, "%s/config.yaml", dir),
+                        .overrides = overrides,
+                        .n_overrides = 2};
   gr_text notes = gr_text_make(p->arena);
   gr_job j = {0};
   gr_status s = gr_job_compose(p->arena, &args, &j);

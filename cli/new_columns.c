@@ -112,12 +112,24 @@ int gr_new_find_text(const gr_csv *t, int label) {
   return best;
 }
 
+int gr_new_text_tokens(const gr_csv *t, int text) {
+  enum { STEP = 128, MOST = 1024 };
+  int64_t n = (int64_t)(2 * gr_new_mean_length(t, text)) / STEP * STEP + STEP;
+  return n < MOST ? (int)n : MOST;
+}
+
 // ---- Features -----------------------------------------------------------------------------------
 
-// As training without data.table.features chooses them.
+bool gr_new_is_one_hot(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  return c->type == GR_COLUMN_TEXT && !c->numbers && !gr_csv_is_flags(t, column) &&
+         has_few(t, column);
+}
+
+// As training without data.table.features chooses them, and those of data.table.one_hot.
 static bool is_feature(const gr_csv *t, int column) {
   const gr_column *c = &t->columns[column];
-  if (gr_csv_is_flags(t, column)) return true;
+  if (gr_csv_is_flags(t, column) || gr_new_is_one_hot(t, column)) return true;
   return c->type != GR_COLUMN_TEXT && c->missing < t->rows && !gr_csv_counts_rows(t, column);
 }
 
@@ -127,10 +139,10 @@ gr_status gr_new_check_features(const gr_csv *t, int label) {
       return GR_OK;  // training says which cells are no numbers
   return gr_hint(
       gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
-              "no column but '%s' is of numbers, to predict it by", t->columns[label].name),
+              "no column but '%s' is of numbers or of few texts, to predict it by",
+              t->columns[label].name),
       "--label=COLUMN predicts another column; texts are taken from a column of "
-      "sentences, beside one of classes; numbers have no units: 12.5, not $12.50 or 12.5 %%; "
-      "columns of few texts become some of 0 and 1, by pandas.get_dummies");
+      "sentences, beside one of classes; numbers have no units: 12.5, not $12.50 or 12.5 %%");
 }
 
 // Whether a column is a feature is asked once: to say so may take a look at all rows.

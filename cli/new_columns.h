@@ -14,12 +14,16 @@ GR_MUST_USE gr_status gr_new_find_label(const gr_csv *, const char *given, int t
 // The column of texts: one with a usual name, or, where no column but `label` (-1: it is not known)
 // is of numbers, the one with the longest texts of several words. -1: there is none.
 int gr_new_find_text(const gr_csv *, int label);
-// GR_ERR_USAGE: no column but `label` is of numbers, of which the network computes.
+// Whether each text of a column is a feature: there are 2 to 20, which most rows have.
+bool gr_new_is_one_hot(const gr_csv *, int column);
+// GR_ERR_USAGE: no column but `label` is of numbers or one_hot, of which the network computes.
 GR_MUST_USE gr_status gr_new_check_features(const gr_csv *, int label);
-// How many rows lack a number, or the label: such samples cannot be used.
+// How many rows lack a feature, or the label: such samples cannot be used.
 uint32_t gr_new_incomplete_rows(const gr_csv *, int label);
 // The mean length of a column of text, in bytes.
 double gr_new_mean_length(const gr_csv *, int column);
+// How many bytes of texts are read: room for those that are twice as long as most, up to 1024.
+int gr_new_text_tokens(const gr_csv *, int text);
 // How many rows each series has, at least, of the columns of a .ts file (runtime/data/csv_kinds.h).
 uint32_t gr_new_series_rows(const gr_csv *, int series);
 // Whether the other columns are the moments of a series: of numbers, at least 16, and called by

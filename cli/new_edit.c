@@ -77,3 +77,26 @@ void gr_new_begin(gr_new_own *o, const char *kind, const char *key, const char *
   o->config = o->kind->texts[0];  // as gr_new_names
   gr_new_name(o, key, path);
 }
+
+void gr_new_set_format(gr_new_own *o, const gr_csv *t) {
+  const gr_csv_format *f = &t->format;
+  char delimiter[2] = {f->delimiter, 0};
+  if (t->typed) return;
+  if (f->delimiter != ',')
+    gr_new_add(
+        o, "path",
+        gr_arena_printf(o->arena, "delimiter: %s   # between cells", gr_new_quoted(o, delimiter)));
+  if (!f->header)
+    gr_new_add(o, "path", "header: false   # no line of names: columns are c0, c1, ...");
+}
+
+void gr_new_set_one_hot(gr_new_own *o, const gr_csv *t, int label) {
+  gr_text names = gr_text_make(o->arena);
+  for (int c = 0; c < t->n_columns; c++)
+    if (c != label && gr_new_is_one_hot(t, c))
+      gr_text_printf(&names, "%s%s", names.len ? ", " : "", gr_new_quoted(o, t->columns[c].name));
+  if (names.len)
+    gr_new_add(o, "label",
+               gr_arena_printf(o->arena, "one_hot: [%s]   # each text of these is a feature",
+                               names.chars));
+}

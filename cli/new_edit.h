@@ -2,6 +2,7 @@
 // comments. A key is the first of its name, at any depth; without it the text stays as it is.
 #pragma once
 #include "cli/new/new.h"
+#include "cli/new_columns.h"
 
 // What a project for the data is made of; all in the arena.
 typedef struct gr_new_own {
@@ -25,3 +26,7 @@ void gr_new_drop(gr_new_own *, const char *key);  // the line of a key
 // Leaves out the confusion matrix, and what is computed from it, where the data have so many
 // classes that its counts would take more memory and time than the model.
 void gr_new_set_classes(gr_new_own *, uint32_t classes);
+// Adds the lines that say how a table's text is written, where that is not as usual.
+void gr_new_set_format(gr_new_own *, const gr_csv *);
+// Adds the line of its columns of few texts (gr_new_is_one_hot), but the label.
+void gr_new_set_one_hot(gr_new_own *, const gr_csv *, int label);

@@ -47,18 +47,6 @@ static const char *scale_of(gr_arena *a, const gr_csv *t, int label) {
 
 static const char is_class[] = "label_is: class   # not a number";
 
-static void set_format(gr_new_own *o, const gr_csv *t) {
-  const gr_csv_format *f = &t->format;
-  char delimiter[2] = {f->delimiter, 0};
-  if (t->typed) return;
-  if (f->delimiter != ',')
-    gr_new_add(
-        o, "path",
-        gr_arena_printf(o->arena, "delimiter: %s   # between cells", gr_new_quoted(o, delimiter)));
-  if (!f->header)
-    gr_new_add(o, "path", "header: false   # no line of names: columns are c0, c1, ...");
-}
-
 static void make_table(gr_new_own *o, const gr_csv *t, int label) {
   uint32_t distinct, incomplete = gr_new_incomplete_rows(t, label);
   bool value = is_value(t, label, &distinct);
@@ -68,10 +56,11 @@ static void make_table(gr_new_own *o, const gr_csv *t, int label) {
     gr_new_set(o, "params", scale_of(o->arena, t, label));
   else
     gr_new_add(o, "label", is_class);
-  set_format(o, t);
+  gr_new_set_one_hot(o, t, label);
+  gr_new_set_format(o, t);
   if (incomplete)
     gr_new_add(o, "source",
-               "skip_unreadable: true   # leaves out rows that lack a number or their class");
+               "skip_unreadable: true   # leaves out rows that lack a feature or their class");
   gr_text_printf(&o->said, "%u rows of %d columns", t->rows, t->n_columns);
   gr_text_printf(&o->said, "; to predict: '%s'", t->columns[label].name);
   if (value)
@@ -80,19 +69,12 @@ static void make_table(gr_new_own *o, const gr_csv *t, int label) {
     gr_text_printf(&o->said, ", %u classes\n", distinct), gr_new_set_classes(o, distinct);
 }
 
-// Bytes, with room for texts that are twice as long as most.
-static int tokens_of(const gr_csv *t, int text) {
-  enum { STEP = 128, MOST = 1024 };
-  int64_t n = (int64_t)(2 * gr_new_mean_length(t, text)) / STEP * STEP + STEP;
-  return n < MOST ? (int)n : MOST;
-}
-
 static void make_texts(gr_new_own *o, const gr_csv *t, int text, int label, uint32_t classes) {
   gr_new_begin(o, "texts", "path", t->path);
   gr_new_name(o, "text", t->columns[text].name);
   gr_new_name(o, "label", t->columns[label].name);
-  gr_new_set(o, "max_tokens", gr_arena_printf(o->arena, "%d", tokens_of(t, text)));
-  set_format(o, t);
+  gr_new_set(o, "max_tokens", gr_arena_printf(o->arena, "%d", gr_new_text_tokens(t, text)));
+  gr_new_set_format(o, t);
   if (t->format.encoding) gr_new_add(o, "path", "encoding: auto   # as its bytes say");
   gr_text_printf(&o->said, "%u texts, in '%s'; to predict: '%s', %u classes\n", t->rows,
                  t->columns[text].name, t->columns[label].name, classes);

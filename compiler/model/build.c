@@ -17,7 +17,8 @@ static gr_status unknown_params(gr_conf *declared, gr_conf *given) {
 
 gr_status gr_model_check_params(gr_conf *file, gr_conf *given) {
   gr_conf *declared = file->kind == GR_CONF_MAP ? gr_conf_member(file, "params") : NULL;
-  return unknown_params(declared && declared->kind == GR_CONF_MAP ? declared : NULL, given);
+  gr_status s = unknown_params(declared && declared->kind == GR_CONF_MAP ? declared : NULL, given);
+  return gr_note(s, declared ? declared->key_loc : file->loc, "the model's params");
 }
 
 // The kind of a parameter's values: that of its default, or of what an expression there gives, such

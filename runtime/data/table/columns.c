@@ -19,7 +19,7 @@ static const char *stem(gr_arena *a, const char *path) {
   "a list of files is one table, whose columns are side by side; a pattern of paths" \
   " (data/*.csv) has the rows of all, and data.table.eval_path takes those for validation"
 
-static gr_table_column *room(gr_arena *a, gr_columns *c, int more) {
+gr_table_column *gr_columns_room(gr_arena *a, gr_columns *c, int more) {
   gr_table_column *all = GR_NEW(a, gr_table_column, c->n + more);
   if (c->n) memcpy(all, c->items, (size_t)c->n * sizeof *all);
   c->items = all;
@@ -40,7 +40,7 @@ static gr_status check_rows(gr_columns *c, const gr_array *a) {
 }
 
 static void add_cells(gr_arena *a, gr_columns *c, gr_csv *t) {
-  gr_table_column *to = room(a, c, t->n_columns);
+  gr_table_column *to = gr_columns_room(a, c, t->n_columns);
   for (int i = 0; i < t->n_columns; i++)
     to[i] = (gr_table_column){
         .name = t->columns[i].name, .values = gr_csv_array(t, i), .csv = t, .csv_column = i};
@@ -67,7 +67,7 @@ static gr_status open_parquet(gr_arena *a, const gr_names *files, gr_columns *c)
   int n;
   GR_TRY(gr_columns_read_parquet(a, files, c->only, t, &refused, &n));
   add_cells(a, c, t);
-  gr_table_column *to = room(a, c, n);
+  gr_table_column *to = gr_columns_room(a, c, n);
   for (int i = 0; i < n; i++) to[i] = refused[i];
   c->n += n;
   return GR_OK;
@@ -75,7 +75,7 @@ static gr_status open_parquet(gr_arena *a, const gr_names *files, gr_columns *c)
 
 static gr_status open_npz(gr_arena *a, const char *path, gr_columns *c, gr_npz *z) {
   GR_TRY(gr_npz_open(a, path, z));
-  gr_table_column *to = room(a, c, z->n);
+  gr_table_column *to = gr_columns_room(a, c, z->n);
   for (int i = 0; i < z->n; i++) to[i] = (gr_table_column){.name = z->members[i].name, .npz = z};
   c->n += z->n;
   return GR_OK;
@@ -83,7 +83,7 @@ static gr_status open_npz(gr_arena *a, const char *path, gr_columns *c, gr_npz *
 
 static gr_status open_npy(gr_arena *a, const char *path, gr_columns *c, gr_mapping *m) {
   GR_TRY(gr_mapping_open(path, m));
-  gr_table_column *to = room(a, c, 1);
+  gr_table_column *to = gr_columns_room(a, c, 1);
   *to = (gr_table_column){.name = stem(a, path)};
   c->n++;
   return gr_npy_parse(a, path, to->name, m->data, m->bytes, &to->values);
@@ -156,7 +156,7 @@ static gr_status open_stack(gr_arena *a, const char *pattern, const gr_names *fi
     GR_TRY(check_alike(&s->file[0], file));
   }
   int n = s->file[0].n;
-  gr_table_column *to = room(a, c, n);
+  gr_table_column *to = gr_columns_room(a, c, n);
   for (int i = 0; i < n; i++) {
     const gr_table_column *one = &s->file[0].items[i];
     to[i] = (gr_table_column){

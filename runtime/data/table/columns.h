@@ -16,6 +16,8 @@ typedef struct gr_table_column {
   struct gr_stack *stack;  // of arrays of several files, whose rows follow each other
   int member;              // its number in each of them
   const char *refused;     // why it is not read, of Parquet; NULL: it is
+  bool one_hot;            // columns of its values are there in its place
+  const char *value;       // of one of these: which it stands for; else NULL
   const char *file;
 } gr_table_column;
 
@@ -53,6 +55,8 @@ GR_MUST_USE gr_status gr_columns_read_parquet(gr_arena *, const gr_names *paths,
 GR_MUST_USE gr_status gr_columns_open(gr_arena *, const char *const *paths, int n,
                                       const gr_csv_format *, gr_split split, const gr_names *only,
                                       gr_columns *out);
+// Room for so many more columns behind those that are there, which the caller sets and counts.
+gr_table_column *gr_columns_room(gr_arena *, gr_columns *, int more);
 // Those of a table that is read, which outlives them: there is nothing to close.
 void gr_columns_of_csv(gr_arena *, gr_csv *, gr_columns *out);
 // Fails with GR_ERR_DATA if a file is not what it was when it was opened.

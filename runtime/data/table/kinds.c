@@ -60,10 +60,11 @@ static gr_status text_feature(const gr_table_column *c) {
   if (gr_csv_names_rows(different, rows))
     return gr_hint(s, "it has %u values in %u rows, as a name has: leave it out of the features",
                    different, rows);
-  return gr_hint(s,
-                 "it has %u value%s: replace it by a column of 0 and 1 for each or by numbers, or "
-                 "leave it out of the features",
-                 different, gr_text_s(different));
+  return gr_hint(
+      s,
+      "it has %u value%s: data.table.one_hot=[%s] makes a feature of 0 and 1 of each; or "
+      "replace it by numbers, or leave it out of the features",
+      different, gr_text_s(different), c->name);
 }
 
 gr_status gr_table_need_numbers(const gr_table *t, gr_table_column *c) {

@@ -17,7 +17,7 @@ static void list_name(gr_text *out, int *n, const char *name, const char *why) {
 static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
   bool any = gr_table_is_label(t, p, column) || column == p->split || column == p->series;
   for (int i = 0; i < t->spec.features.n && !any; i++) any = p->features[i] == column;
-  return any;
+  return any || p->columns.items[column].one_hot;
 }
 
 // Why a column is not among the features that were chosen.
@@ -35,17 +35,47 @@ static const char *why_left_out(gr_arena *a, const gr_table_column *c) {
   return gr_arena_printf(a, " (text, %u value%s)", different, gr_text_s(different));
 }
 
+// A column of few texts, which could be features.
+static bool has_few_texts(const gr_table_column *c) {
+  enum { FEW = 64 };
+  uint32_t rows;
+  const gr_column *column = c->csv ? &c->csv->columns[c->csv_column] : NULL;
+  if (!column || column->type != GR_COLUMN_TEXT || column->numbers) return false;
+  uint32_t different = gr_csv_distinct(c->csv, c->csv_column, &rows);
+  return different > 1 && different <= FEW && !gr_csv_names_rows(different, rows);
+}
+
 static void put_features(const gr_table *t, const gr_table_part *p, gr_text *out) {
+  gr_text texts = gr_text_make(out->arena);
+  int n_texts = 0;
   gr_text left = gr_text_make(out->arena);
   int used = 0, unused = 0;
   gr_text_printf(out, "%s%d feature%s: ", out->len ? "\n" : "", t->spec.features.n,
                  gr_text_s(t->spec.features.n));
   for (int i = 0; i < t->spec.features.n; i++) list_name(out, &used, t->spec.features.items[i], "");
   for (int i = 0; i < p->columns.n; i++)
-    if (!has_role(t, p, i))
-      list_name(&left, &unused, p->columns.items[i].name,
-                p->chosen ? why_left_out(out->arena, &p->columns.items[i]) : "");
+    if (!has_role(t, p, i)) {
+      const gr_table_column *c = &p->columns.items[i];
+      list_name(&left, &unused, c->name, p->chosen ? why_left_out(out->arena, c) : "");
+      if (p->chosen && has_few_texts(c)) list_name(&texts, &n_texts, c->name, "");
+    }
   if (unused) gr_text_printf(out, "; %d left out: %s", unused, left.chars);
+  if (n_texts) gr_text_printf(out, "; data.table.one_hot=[%s] takes texts, too", texts.chars);
+}
+
+// Values that no feature stands for.
+static void put_unknown(const gr_table_part *p, gr_text *out) {
+  char where[GR_COLUMNS_WHERE];
+  gr_loc loc = gr_columns_place(&p->columns, p->unknown_row);
+  if (!p->unknown) return;
+  gr_text_printf(out, "%s%u value%s of '%s' %s none that training has, first in ",
+                 out->len ? "\n" : "", p->unknown, gr_text_s(p->unknown), p->columns.path,
+                 p->unknown == 1 ? "is" : "are");
+  if (loc.file)
+    gr_text_printf(out, "line %d", loc.line);
+  else
+    gr_text_put(out, gr_columns_where(&p->columns, p->unknown_row, p->columns.path, where));
+  gr_text_printf(out, ", of '%s': all features of such a column are 0 there", p->unknown_column);
 }
 
 // Files to predict may have the columns that training needs besides the features.
@@ -148,6 +178,7 @@ void gr_table_notes(const void *self, gr_text *out) {
       put_features(t, p, out);
     else
       put_unused(t, p, out);
+    put_unknown(p, out);
   }
   for (int i = 0; i < t->n_parts && !t->kept; i++) put_all_rounded(t, &t->part[i], out);
   if (!t->kept) put_common(t, out);

@@ -80,8 +80,8 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
   for (int counted = 0; counted < 2 && !names->n; counted++)
     for (int i = 0; i < p->columns.n; i++) {
       gr_table_column *c = &p->columns.items[i];
-      if (c->refused || has_role(t, p, i) || gr_table_is_empty(c) ||
-          (c->csv && gr_csv_counts_rows(c->csv, c->csv_column)) != (counted == 1))
+      if (c->refused || c->one_hot || has_role(t, p, i) || gr_table_is_empty(c) ||
+          (!c->value && c->csv && gr_csv_counts_rows(c->csv, c->csv_column)) != (counted == 1))
         continue;
       if (c->csv &&
           (gr_csv_mostly_numbers(c->csv, c->csv_column) || gr_csv_is_flags(c->csv, c->csv_column)))
@@ -166,8 +166,18 @@ static void select_input(const gr_table *t, gr_table_part *p) {
 static void recall_features(gr_table *t, const gr_table_part *p, const gr_json *record) {
   bool csv = false;
   for (int i = 0; i < p->columns.n; i++) csv |= p->columns.items[i].csv != NULL;
-  if (csv && !t->spec.features.n)
-    t->spec.features = gr_names_recorded(t->arena, record, "features");
+  if (csv && (!t->spec.features.n || t->spec.one_hot.n)) {
+    gr_names recorded = gr_names_recorded(t->arena, record, "features");
+    if (recorded.n) t->spec.features = recorded;
+  }
+}
+
+static gr_status add_one_hot(gr_table *t, gr_table_part *p) {
+  for (int i = 0, column; i < t->spec.one_hot.n; i++) {
+    GR_TRY(find_column(t, p, t->spec.one_hot.items[i], "one_hot", &column));
+    GR_TRY(gr_table_one_hot(t, p, column));
+  }
+  return GR_OK;
 }
 
 gr_status gr_table_find_labels(const gr_table *t, gr_table_part *p) {
@@ -222,8 +232,9 @@ static const gr_names *used_columns(const gr_table *t) {
   const char *const others[] = {s->label, s->split, s->series};
   gr_names *used = GR_NEW(t->arena, gr_names, 1);
   if (!s->features.n) return NULL;
-  used->items = GR_NEW(t->arena, const char *, s->features.n + s->labels.n + 3);
+  used->items = GR_NEW(t->arena, const char *, s->features.n + s->one_hot.n + s->labels.n + 3);
   for (int i = 0; i < s->features.n; i++) used->items[used->n++] = s->features.items[i];
+  for (int i = 0; i < s->one_hot.n; i++) used->items[used->n++] = s->one_hot.items[i];
   for (int i = 0; i < s->labels.n; i++) used->items[used->n++] = s->labels.items[i];
   for (int i = 0; i < 3; i++)
     if (others[i]) used->items[used->n++] = others[i];
@@ -245,6 +256,7 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths, gr_spli
   GR_TRY(check_some(p));
   GR_TRY(find_roles(t, p));
   recall_features(t, p, record);
+  GR_TRY(add_one_hot(t, p));
   if (!s->features.n) GR_TRY(choose_features(t, p));
   if (s->features.n > GR_TABLE_FEATURES)
     return gr_about(
@@ -273,7 +285,8 @@ static gr_status check_input(const char *path) {
 
 // The features are those of the run, in its order: this file may have more columns.
 static gr_status open_inputs(gr_table *t, const gr_source_request *r) {
-  if (!t->spec.features.n) t->spec.features = gr_names_recorded(t->arena, r->record, "features");
+  if (!t->spec.features.n || t->spec.one_hot.n)
+    t->spec.features = gr_names_recorded(t->arena, r->record, "features");
   for (int i = 0; i < r->n_inputs; i++) {
     GR_TRY(check_input(r->inputs[i]));
     gr_names one = {GR_NEW(t->arena, const char *, 1), 1};

@@ -189,6 +189,9 @@ static void table_decode(const void *self, const int32_t *ids, int64_t n, gr_tex
 
 static void table_preprocessing(const void *self, gr_text *out) {
   const gr_table *t = self;
+  if (t->spec.one_hot.n)
+    gr_text_printf(out, "features NAME=VALUE are 1 where the column NAME has VALUE, else 0%s",
+                   t->n_statistics ? "; " : "");
   if (t->n_statistics)
     gr_text_put(out, "normalized: (x - mean) * scale of its metadata graphrun.data");
 }

@@ -35,6 +35,7 @@ typedef struct gr_table_spec {
   gr_names paths;     // files whose columns are joined
   gr_names eval;      // the same for validation; none: rows are split by `split` or by hash
   gr_names features;  // columns; none: all columns of numbers that have no other role
+  gr_names one_hot;   // columns of which each value is a feature
   const char *label, *split, *series;  // columns, or NULL
   gr_names labels;                     // where there are several: `label` is the first
   const char *separator;               // of GR_LABEL_LIST; NULL: "|"
@@ -58,6 +59,10 @@ typedef struct gr_table_part {
   int32_t *classes;          // [rows], if labels are classes; -1: the label is missing
   uint32_t *series_end;      // [rows]: the first row of the next series; NULL: one series
   uint8_t *split_of;         // [rows]: gr_split, from the column; NULL: there is no such column
+  // Rows with values of a column of spec.one_hot that no feature stands for, and the first of them.
+  uint32_t unknown;
+  const char *unknown_column;
+  int64_t unknown_row;
 } gr_table_part;
 
 typedef struct gr_table_sample {
@@ -111,6 +116,11 @@ GR_MUST_USE gr_status gr_table_need_numbers(const gr_table *, gr_table_column *)
 // The same for a label whose cells are mostly numbers.
 GR_MUST_USE gr_status gr_table_need_label(const gr_table *, gr_table_column *);
 bool gr_table_is_empty(const gr_table_column *);  // of CSV, and no cell has a value
+// Adds columns NAME=VALUE, which are 1 in the rows whose cell of a column of spec.one_hot has that
+// value, else 0 (one_hot.c): those among the features, or where there are none of it and the file
+// is trained on, of all its values, and puts them into a list of features that has the column.
+// GR_ERR_DATA.
+GR_MUST_USE gr_status gr_table_one_hot(gr_table *, gr_table_part *, int column);
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
 // The labels of another source's list are those of a table whose parts have `columns` alone: these
