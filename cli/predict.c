@@ -36,7 +36,7 @@ static const gr_flag job_flags[] = {
 
 const gr_command gr_command_predict = {
     .name = "predict",
-    .usage = "RUN INPUT ... [key=value ...] [--which=best|last|STEP] [--tokens=N] [--out=FILE]",
+    .usage = "RUN INPUT ... [key=value ...] [--which=best|last|STEP] [--tokens=N] [--out=FILE|FOLDER/]",
     .doc = "writes what a run's model predicts of files, as JSON lines",
     .example = "graphrun predict outputs/2026-01-01/10-00-00 new/*.wav --out=new.jsonl",
     .keys =

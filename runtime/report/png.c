@@ -1,5 +1,6 @@
-// png.c - a square matrix as a PNG file (RFC 2083) of 256 shades: white to blue. The pixels are
-// stored without compression, which needs no library and makes at most 256 kB. See table.h.
+// png.c - images as PNG files, see png.h; and a square matrix as one of 256 shades: white to blue,
+// at most 256 kB. See table.h. The pixels are stored without compression, which needs no library.
+#include "runtime/report/png.h"
 #include <assert.h>
 #include <math.h>
 #include "base/crc.h"
@@ -19,11 +20,15 @@ static void put_chunk(gr_text *t, const char *type, const gr_text *data) {
   put_big(t, gr_crc(GR_CRC32, 0, t->chars + first, t->len - first));
 }
 
-static void put_header(gr_text *t, gr_text *work, int side) {
+enum { GRAY = 0, RGB = 2, INDEX = 3 };  // kinds of pixels; INDEX: into a palette
+
+// Of 8 bits a value.
+static void put_header(gr_text *t, gr_text *work, int64_t height, int64_t width, char kind) {
+  gr_text_putn(t, "\x89PNG\r\n\x1a\n", 8);
   work->len = 0;
-  put_big(work, (uint32_t)side);
-  put_big(work, (uint32_t)side);
-  gr_text_putn(work, "\x08\x03\0\0\0", 5);  // 8 bits a pixel, an index into the palette
+  put_big(work, (uint32_t)width);
+  put_big(work, (uint32_t)height);
+  gr_text_putn(work, (char[]){8, kind, 0, 0, 0}, 5);
   put_chunk(t, "IHDR", work);
 }
 
@@ -76,18 +81,33 @@ static void store(gr_text *out, const gr_text *raw) {
   put_big(out, b << 16 | a);
 }
 
+static void put_end(gr_text *t, gr_text *work, const gr_text *raw) {
+  work->len = 0;
+  store(work, raw);
+  put_chunk(t, "IDAT", work);
+  work->len = 0;
+  put_chunk(t, "IEND", work);
+}
+
+void gr_png_put(gr_text *t, int64_t height, int64_t width, int channels,
+                const unsigned char *pixels) {
+  gr_text raw = gr_text_make(t->arena), work = gr_text_make(t->arena);
+  size_t row = (size_t)width * (size_t)channels;
+  for (int64_t i = 0; i < height; i++) {
+    gr_text_putn(&raw, "", 1);
+    gr_text_putn(&raw, (const char *)pixels + (size_t)i * row, row);
+  }
+  put_header(t, &work, height, width, channels == 1 ? GRAY : RGB);
+  put_end(t, &work, &raw);
+}
+
 void gr_table_png(gr_text *t, const gr_table *a, int *side) {
   assert(gr_table_is_drawn(a));
   int n = (int)a->dim[0], cell = n < SIDE ? SIDE / n : 1;
   gr_text raw = gr_text_make(t->arena), work = gr_text_make(t->arena);
   *side = n * cell;
-  gr_text_putn(t, "\x89PNG\r\n\x1a\n", 8);
-  put_header(t, &work, *side);
+  put_header(t, &work, *side, *side, INDEX);
   put_palette(t, &work);
   put_pixels(&raw, a, cell);
-  work.len = 0;
-  store(&work, &raw);
-  put_chunk(t, "IDAT", &work);
-  work.len = 0;
-  put_chunk(t, "IEND", &work);
+  put_end(t, &work, &raw);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/output.h"
 #include "ops/kernels/cpu.h"
+#include "runtime/train/predict_images.h"
 #include "runtime/train/run.h"
 
 enum { MAX_OUTPUTS = 16 };
@@ -37,6 +38,8 @@ typedef struct predictions {
   int64_t n_targets;           // values of a label that is a vector; 0: it is none
   gr_generated made;           // what continues the sequences of the batch; or no tokens
   gr_output *out;              // on rank 0; NULL: standard output
+  gr_predict_images images;    // of --out=FOLDER/
+  gr_status failed;            // writing an image of the batch has
 } predictions;
 
 // ---- Opening --------------------------------------------------------------------------------
@@ -87,7 +90,24 @@ static void find_classes(predictions *p) {
 // The file is opened before anything is computed, and takes its name when it is complete.
 static gr_status open_file(predictions *p) {
   const char *path = p->r->spec->weights.out;
-  return p->r->rank || !path ? GR_OK : gr_output_open(NULL, path, &p->out);
+  bool folder = gr_predict_is_folder(path);
+  if (p->r->rank || !path) return GR_OK;
+  if (folder) GR_TRY(gr_make_dirs(path));
+  return gr_output_open(folder ? path : NULL, folder ? "predictions.jsonl" : path, &p->out);
+}
+
+// With a folder there is an image to write.
+static gr_status open_images(predictions *p) {
+  const char *out = p->r->spec->weights.out;
+  bool images = false;
+  if (!gr_predict_is_folder(out)) return GR_OK;
+  for (int i = 0; i < p->in[0].n; i++) images |= gr_predict_is_image(&p->in[0].of[i].tensor.type);
+  p->images = gr_predict_images_make(p->arena, p->r->spec->data, out);
+  if (images) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                         "--out=%s is a folder for images, and the model predicts none", out),
+                 "an image is a value of `predict:` that is u8 or f32, [n, height, width] or "
+                 "[n, height, width, 1 or 3]; else --out=FILE.jsonl");
 }
 
 // ---- A sample -------------------------------------------------------------------------------
@@ -224,7 +244,7 @@ static void put_text(const predictions *p, gr_text *t, const output *tokens, con
   put_decoded(p, t, (const int32_t *)tokens->values + row * most, n < 0 ? 0 : n < most ? n : most);
 }
 
-static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int64_t row) {
+static void put_outputs(predictions *p, gr_text *t, const gr_batch *b, int64_t row) {
   const outputs *all = &p->in[b->bucket];
   const output *tokens = find(all, "tokens", GR_I32, 2), *lengths = find(all, "lengths", GR_I32, 1);
   bool text = tokens && lengths;
@@ -240,6 +260,11 @@ static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int
     } else if (!p->n_classes && p->n_targets && o->tensor.type.rank == 2 &&
                o->tensor.type.dim[1] == p->n_targets) {
       put_targets(p, t, o, row);
+    } else if (p->images.folder && gr_predict_is_image(&o->tensor.type)) {
+      gr_text_json(t, o->name);
+      gr_text_put(t, ": ");
+      p->failed = gr_also(p->failed, gr_predict_image(&p->images, o->name, &o->tensor.type,
+                                                      o->values, row, b->sample[row], t));
     } else {
       int64_t each = 1;
       for (int d = 1; d < o->tensor.type.rank; d++) each *= o->tensor.type.dim[d];
@@ -250,7 +275,7 @@ static void put_outputs(const predictions *p, gr_text *t, const gr_batch *b, int
   }
 }
 
-static const char *line_of(const predictions *p, gr_arena *a, const gr_batch *b, int64_t row) {
+static const char *line_of(predictions *p, gr_arena *a, const gr_batch *b, int64_t row) {
   int64_t tokens = p->r->spec->weights.tokens;
   gr_text t = gr_text_make(a);
   gr_text_put(&t, "{\"input\": ");
@@ -274,7 +299,7 @@ static bool is_read(const gr_batch *b, int row) {
 }
 
 // This rank's lines: the sample, the length in words, and the text, padded with NULs.
-static gr_text pack(const predictions *p, gr_arena *a, const gr_batch *b) {
+static gr_text pack(predictions *p, gr_arena *a, const gr_batch *b) {
   gr_text t = gr_text_make(a);
   for (int row = 0; row < b->rows; row++) {
     if (!is_read(b, row)) continue;
@@ -321,6 +346,7 @@ static gr_status take_batch(predictions *p, gr_arena *a, const gr_batch *b) {
   GR_TRY(tokens ? gr_run_generate(p->r, &p->run->control.values, a, b, tokens, &p->made)
                 : view_outputs(p, b));
   gr_text packed = pack(p, a, b);
+  if (p->images.folder) GR_TRY(gr_comm_all_ok(p->r->world, p->failed));
   return gather(p, a, &packed);
 }
 
@@ -349,8 +375,9 @@ static void write_lines(const predictions *p) {
 static gr_status run(predictions *p) {
   gr_rank *r = p->r;
   gr_metrics ignored;
-  GR_TRY(gr_comm_all_ok(r->world, open_file(p)));
   GR_TRY(find_outputs(p));
+  GR_TRY(open_images(p));
+  GR_TRY(gr_comm_all_ok(r->world, open_file(p)));
   find_classes(p);
   if (!r->rank) p->lines = GR_NEW(p->arena, const char *, gr_dataset_samples(r->spec->data) + 1);
   gr_batch_taker taker = {take, p};

@@ -32,6 +32,39 @@ for kind in table regression series speech image segmentation video texts text r
     check "... in the order of their paths" cmp want got
     rm images/square/notes.md
   fi
+  if [ $kind = segmentation ]; then
+    expect "... its masks as images" 0 -- "$graphrun" predict run test/images --out=found/
+    check "... one for each" test "$(cd found/mask && echo *.png | wc -w)" = 30
+    check "... of its name" grep -q '{"input": "test/images/000.ppm", "mask": "found/mask/000.png"}' found/predictions.jsonl
+    expect "... are what it predicts" 0 '^all samples: .* accuracy 1.0000 mean_iou 1.0000' -- \
+      "$graphrun" eval run data.image.path=test/images data.image.masks=found/mask --split=all
+    cat >same.yaml <<'YAML'
+inputs: {x: {shape: [n, h, w, c], dtype: u8}, y: {shape: [n, h, w], dtype: i32}}
+nodes:
+  - f: {cast: x, to: f32}
+  - f: {scale: f, by: 1 / 255}
+  - logits: {conv2d: f, out: 4, kernel: 1, name: head}
+  - loss: {cross_entropy: [logits, y]}
+train: loss
+predict: {image: f, bytes: x}
+YAML
+    cat >same_run.yaml <<'YAML'
+model: {graph: same.yaml}
+data: {source: image, image: {path: images, masks: masks, mask_values: 4, size: 24}}
+training: {batch_size: 16, max_steps: 1, max_epochs: 0}
+distributed: {ranks: 1}
+YAML
+    expect "... a network whose output is its input" 0 -- "$graphrun" same_run.yaml output.dir=same
+    mkdir -p twice/a twice/b && cp test/images/00[01].ppm twice/a && cp test/images/000.ppm twice/b
+    expect "... writes colours" 0 -- "$graphrun" predict same twice --out=colours/ distributed.ranks=2
+    check "... as files of other names where they would be one" test "$(cd colours/image && echo *)" = "000-2.png 000.png 001.png"
+    values() { "$graphrun" predict same "$@" 2>/dev/null | sed 's/"input": "[^"]*"//'; }
+    values twice/a/000.ppm twice/a/001.ppm >want
+    for output in image bytes; do
+      values colours/$output/000.png colours/$output/001.png >got
+      check "... the same pixels of the output $output" cmp want got
+    done
+  fi
   case $kind in
   table | regression | series) test=data.table.path=test.csv ;;
   texts) test=data.texts.path=test.csv ;;
