@@ -132,8 +132,9 @@ gr_status gr_table_one_hot(gr_table *t, gr_table_part *p, int column) {
   GR_TRY(gr_columns_read(&p->columns, column, &a));
   GR_TRY(check_column(t, p, column, a));
   gr_names values = known_values(t, name);
-  bool known = values.n || t->kept || p != t->part;
-  if (!known) GR_TRY(find_values(t, p, column, &values));
-  if (!known) GR_TRY(expand(t, &p->columns.items[column], &values));
+  if (!values.n) {
+    GR_TRY(find_values(t, p, column, &values));
+    GR_TRY(expand(t, &p->columns.items[column], &values));
+  }
   return add_columns(t, p, column, &values);
 }
