@@ -192,7 +192,11 @@ struct gr_device_ops {
   // has its own kernel.
   gr_status (*kernels)(gr_device *, int n, const gr_op_call *, const gr_launch *const *launches,
                        gr_device_kernel *out);
-  // Called once all calls of a plan have their kernels: compiles and loads them. NULL: nothing.
+  // Called once all calls of a plan have their kernels, of several ranks: an error, the same on all
+  // of them, where ranks would run a call in different ways, so that what each of them has would no
+  // longer be equal. Collective over `world`. NULL: a kernel follows from the call.
+  gr_status (*agree)(gr_device *, gr_comm *world);
+  // Then: compiles and loads the kernels. NULL: nothing.
   gr_status (*ready)(gr_device *);
   // Then, if it is asked for: measures what may run a call, and chooses by that. Rank 0's choice is
   // every rank's, so that they compute the same bits. Collective over `world`; NULL: there is one

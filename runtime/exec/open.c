@@ -180,6 +180,8 @@ static gr_status open_all(gr_exec *e) {
                    "while opening program '%s'", p->programs[i].name));
     open_next(e, f, &e->programs[i]);
   }
+  if (e->device->ops->agree && e->opt.world && e->opt.world->ranks > 1)
+    GR_TRY(e->device->ops->agree(e->device, e->opt.world));
   if (e->device->ops->ready) GR_TRY(e->device->ops->ready(e->device));
   if (e->opt.autotune && e->device->ops->tune)
     GR_TRY(e->device->ops->tune(e->device, e->opt.world));

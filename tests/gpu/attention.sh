@@ -45,6 +45,12 @@ if [ -e "$standin/libcudnn.so.9" ]; then
   ended_well "a run whose attention fails by the first configuration"
   check "... is the same by the next" same_metrics second library.4
   check "... by cuDNN" by_library 6
+  check "... and says so" grep -q "cuDNN's proposal [0-9]* for op 'attention.*' fails when it is tried, and is passed over" "$log"
+  use_gpus 2 4
+  STANDIN_CUDNN=fail-graph-first@1 train one.rank distributed.ranks=2 distributed.strategy=dp
+  printf '%s\n' "op 'attention.*' is run by proposal [0-9]* of cuDNN .* for [0-9]* samples and [0-9]* heads on rank 0, and by" >patterns
+  verdict "of one rank alone it ends the run" 69
+  use_gpus 1 4
   STANDIN_CUDNN=fail-graph train own
   ended_well "a run whose attention fails by every configuration"
   check "... says so once" says_once 'some c[a-z ]*.*cuDNN fails: cudnnBackendExecute returns'

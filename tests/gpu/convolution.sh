@@ -7,10 +7,13 @@ make_data
 use_gpus 1
 
 steps="training.max_steps=4 training.eval_every=0"
-train() { # train OUT
+train() { # train OUT [key=value ...]
+  train_out=$1
+  shift
   # shellcheck disable=SC2086
-  tones "$1" device=cuda $steps
+  tones "$train_out" device=cuda $steps "$@"
 }
+passed_over="cuDNN's proposal 4 for op 'conv1d' fails when it is tried, and is passed over (.*): cuDNN fails"
 own="run as kernels of graphrun's own, which are slower"
 says_once() { [ "$(grep -c "$own" "$log")" = 1 ] && grep -q "$1" "$log"; }
 
@@ -36,7 +39,9 @@ if [ -e "$standin/libcudnn.so.9" ]; then
   check "... which differs from cuDNN's in the last digits" other_metrics none library
   STANDIN_CUDNN=fail-first train second
   ended_well "a run whose convolutions fail by the first algorithms"
-  check "... takes the next, and says nothing" sh -c "! grep -q \"$own\" '$log' && grep -q '[1-9][0-9]* convolutions by cuDNN' '$log'"
+  check "... takes the next" sh -c "! grep -q \"$own\" '$log' && grep -q '[1-9][0-9]* convolutions by cuDNN' '$log'"
+  check "... and says so, once and at the end" sh -c \
+    "[ \$(grep -c \"$passed_over\" '$log') = 1 ] && grep -q '; [1-9][0-9]* of its proposals failed when' '$log'"
   check "... follows the CPU's" follows second cpu 4
   STANDIN_CUDNN=fail train own
   ended_well "a run whose convolutions fail by every algorithm"
@@ -45,6 +50,21 @@ if [ -e "$standin/libcudnn.so.9" ]; then
   STANDIN_CUDNN=fail-later train fails
   printf '%s\n' 'cuDNN fails: cudnnConvolutionForward returns' "in op 'conv1d'" >patterns
   verdict "a convolution that fails later ends the run" 69
+  # Ranks take the same proposal, or the run ends before its first step.
+  use_gpus 2
+  two="distributed.ranks=2 distributed.strategy=dp"
+  # shellcheck disable=SC2086
+  STANDIN_CUDNN=fail-first train both $two
+  ended_well "a run of two ranks whose convolutions fail by the first algorithms"
+  # shellcheck disable=SC2086
+  STANDIN_CUDNN=fail-first@1 train second.only $two
+  printf '%s\n' "launch error: op 'conv1d' is run by proposal 4 of cuDNN .* on rank 0, and by proposal 5 of cuDNN .* on rank 1" \
+    "warning: on rank 1 $passed_over" 'hint: give all ranks the same cuDNN' >patterns
+  verdict "... of rank 1 alone end it" 69
+  # shellcheck disable=SC2086
+  STANDIN_CUDNN=fail@0 train first.none $two
+  printf '%s\n' "by kernels of graphrun's own on rank 0, and by proposal 4 of cuDNN .* on rank 1" >patterns
+  verdict "a rank whose convolutions are graphrun's own ends it, too" 69
 else
   skip "convolutions by cuDNN" "there is no stand-in: cuDNN's headers were not found, or GPUs are real"
 fi

@@ -140,12 +140,16 @@ pair same CUDA_VISIBLE_DEVICES=0 CUDA_VISIBLE_DEVICES=0
 printf '%s\n' 'launch error: ranks 0 and 1 are on the same GPU' 'hint: .*gpus-per-task' >patterns
 verdict "2 ranks that see the same GPU" 69
 
-# ---- Ranks that die and hang, in a collective of the GPUs
+# ---- GPUs of two kinds; ranks that die and hang, in a collective of the GPUs
 if real; then
   skip "ranks that die or hang in a collective" "faults are the stand-ins'"
   counts
   exit
 fi
+pair kinds "" STANDIN_GPU=a100
+check "2 ranks with GPUs of two kinds" test "$(codes kinds)" = "0 0 "
+check "... are said to be" grep -q 'warning: ranks have GPUs of different kinds' "$log"
+check "... and others are not" sh -c "! grep -q 'GPUs of different kinds' own.0.log"
 pair exits STANDIN_NCCL_FAULT=1:9:exit STANDIN_NCCL_FAULT=1:9:exit
 printf '%s\n' 'rank died error: rank 1 died: its process' >patterns
 verdict "a rank that dies in a collective" 71

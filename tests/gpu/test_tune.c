@@ -186,6 +186,7 @@ static void refused_ones_are_left_out(void) {
   clear();
   outcome skipped = *run_one("fail:0", true);
   CHECK(same(&second, &skipped), "the next one is not taken");
+  says(&skipped, "; 1 of cuBLASLt's algorithms failed");
   outcome unusable = *run_one("unusable:0", false);
   CHECK(same(&second, &unusable), "the next one is not taken");
 }

@@ -109,9 +109,10 @@ static gr_status open_layer(gr_cuda *c, const gr_gpu_call *g, layer *out) {
   for (int i = 0; i < g->n; i++) {
     const gr_gpu_launch *l = &g->launch[i];
     if (l->kind == GR_GPU_CONVOLUTION)
-      return gr_convolution_open(c, &l->conv, g->where, &out->convolution);
+      return gr_convolution_open(c, &l->conv, g->where, gr_chosen_add(c, g->call),
+                                 &out->convolution);
     if (l->kind == GR_GPU_ATTENTION)
-      return gr_fused_open(c, &l->attention, g->where, &out->attention);
+      return gr_fused_open(c, &l->attention, g->where, gr_chosen_add(c, g->call), &out->attention);
   }
   return GR_OK;
 }

@@ -10,8 +10,8 @@
 
 #if !GR_HAVE_CUDNN
 gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, const gr_launch *where,
-                              gr_convolution **out) {
-  (void)c, (void)v, (void)where, (void)out;
+                              gr_chosen *chosen, gr_convolution **out) {
+  (void)c, (void)v, (void)where, (void)chosen, (void)out;
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "graphrun was built without cuDNN's headers");
 }
 gr_status gr_convolution_run(gr_cuda *c, gr_convolution *v, const gr_launch *l) {
@@ -30,6 +30,7 @@ struct gr_convolution {
   cudnnTensorDescriptor_t x, y;
   cudnnFilterDescriptor_t w;
   cudnnConvolutionDescriptor_t desc;
+  gr_chosen *chosen;
   int algorithm;  // of the enum that belongs to conv.what
   size_t workspace;
   bool runs;  // cuDNN has an algorithm for it
@@ -175,7 +176,10 @@ static gr_status choose(gr_cuda *c, gr_convolution *p, const gr_launch *where) {
     if (!suits(c, &p->conv, &all[i])) continue;
     gr_status_drop(failed);
     failed = try_algorithm(c, p, &all[i], where);
-    if (!failed) return GR_OK;
+    if (failed) gr_chosen_refused(c, p->chosen, i + 1, failed);
+    if (failed) continue;
+    p->chosen->by = (gr_proposal){(int64_t)gr_dnn.cudnnGetVersion(), i + 1, p->algorithm};
+    return GR_OK;
   }
   if (failed) return failed;
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE,
@@ -184,11 +188,11 @@ static gr_status choose(gr_cuda *c, gr_convolution *p, const gr_launch *where) {
 }
 
 gr_status gr_convolution_open(gr_cuda *c, const gr_gpu_conv *v, const gr_launch *where,
-                              gr_convolution **out) {
+                              gr_chosen *chosen, gr_convolution **out) {
   if (!gr_cudnn_is_there(c, "convolutions"))
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "there is no cuDNN");
   gr_convolution *p = *out = GR_NEW(c->arena, gr_convolution, 1);
-  p->conv = *v;
+  p->conv = *v, p->chosen = chosen;
   p->next = c->convolutions, c->convolutions = p;
   gr_status s = describe(c, p);
   s = s ? s : choose(c, p, where);

@@ -9,8 +9,8 @@
 
 #if !GR_HAVE_CUDNN
 gr_status gr_fused_open(gr_cuda *c, const gr_gpu_attention *a, const gr_launch *where,
-                        gr_fused **out) {
-  (void)c, (void)a, (void)where, (void)out;
+                        gr_chosen *chosen, gr_fused **out) {
+  (void)c, (void)a, (void)where, (void)chosen, (void)out;
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "graphrun was built without cuDNN's headers");
 }
 bool gr_fused_next(const gr_fused *f, gr_gpu_attention_part *part) {
@@ -32,6 +32,7 @@ enum { LEAST_VERSION = 91600, LEAST_ARCH = 80, MAX_TRIES = 16, ARGUMENTS = GR_GP
 struct gr_fused {
   gr_fused *next;
   gr_gpu_attention call;
+  gr_chosen *chosen;
   int64_t samples, heads;  // of a part
   gr_dnn_graph graph;
   gr_dnn_plan plan;
@@ -67,18 +68,23 @@ typedef struct attempt {
 } attempt;
 
 // As of convolutions: the first part, where all addresses are known.
-static gr_status run_once(void *arg, const gr_dnn_plan *unused) {
-  const attempt *t = arg;
+static gr_status try_plan(const attempt *t) {
   const gr_gpu_attention *a = &t->of->call;
   gr_gpu_attention_part part = {0};
   bool known = !a->room.space || gr_ref_address(a->room, t->where);
   for (int p = 0; p < GR_GPU_PLACES; p++)
     known &= !a->arrays[p].space || gr_ref_address(a->arrays[p], t->where);
-  (void)unused;  // it is t->of->plan
   if (!known || !gr_fused_next(t->of, &part)) return GR_OK;
   GR_TRY(gr_fused_run(t->device, t->of, &part, t->where));
   GR_TRY(gr_cuda_wait_queue(t->device, GR_QUEUE_COMPUTE));
   return gr_cuda_taken(t->device, GR_TAKER_CUDNN);
+}
+
+static gr_status run_once(void *arg, const gr_dnn_plan *p) {
+  const attempt *t = arg;
+  gr_status s = try_plan(t);
+  if (s) gr_chosen_refused(t->device, t->of->chosen, p->number, s);
+  return s;
 }
 
 static gr_status plan(gr_cuda *c, gr_fused *f, const gr_launch *where) {
@@ -107,14 +113,19 @@ static gr_status plan(gr_cuda *c, gr_fused *f, const gr_launch *where) {
 }
 
 gr_status gr_fused_open(gr_cuda *c, const gr_gpu_attention *a, const gr_launch *where,
-                        gr_fused **out) {
+                        gr_chosen *chosen, gr_fused **out) {
   if (!gr_cudnn_is_there(c, "attention"))
     return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "there is no cuDNN");
   gr_fused *f = *out = GR_NEW(c->arena, gr_fused, 1);
-  f->call = *a;
+  f->call = *a, f->chosen = chosen;
   f->next = c->fused, c->fused = f;
   gr_status s = plan(c, f, where);
   f->runs = !s;
+  if (!s)
+    chosen->by = (gr_proposal){.version = (int64_t)gr_dnn.cudnnGetVersion(),
+                               .number = f->plan.number,
+                               .samples = f->samples,
+                               .heads = f->heads};
   if (!s) return GR_OK;
   gr_cudnn_own_kernels(c, "some calls of attention", s);
   return gr_fail(GR_ERR_UNSUPPORTED, GR_NOWHERE, "cuDNN does not have the attention");

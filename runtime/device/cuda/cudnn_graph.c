@@ -238,6 +238,7 @@ gr_status gr_dnn_plan_open(gr_dnn_graph *g, const gr_dnn_target *on, int64_t mos
   GR_TRY(propose(g, on, graph, config, &n));
   for (int64_t i = 0; i < n; i++) {
     gr_status_drop(s);
+    out->number = i + 1;
     s = open_config(g, on, config[i], most, out);
     if (!s && on->run_once) s = on->run_once(on->arg, out);
     if (!s) return GR_OK;

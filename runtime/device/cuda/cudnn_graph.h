@@ -51,6 +51,7 @@ gr_dnn_value gr_dnn_matmul(gr_dnn_graph *, gr_dnn_value a, gr_dnn_value b, gr_dn
 // Who runs a graph: a handle, or the description of a device that need not be there.
 typedef struct gr_dnn_plan {
   gr_dnn_value plan;
+  int64_t number;     // of what the heuristics propose, from 1
   int64_t workspace;  // bytes
 } gr_dnn_plan;
 typedef struct gr_dnn_target {

@@ -304,6 +304,7 @@ static void report(const gr_device *d, gr_text *t) {
   gr_products_report(c, t);
   gr_convolutions_report(c, t);
   gr_fused_report(c, t);
+  gr_chosen_report(c, t);
   gr_captured_report(c, t);
   gr_cuda_taken_report(c, t);
 }
@@ -326,6 +327,7 @@ const gr_device_ops gr_cuda_ops = {
     .synchronise = synchronise,
     .kernel = gr_cuda_kernel,
     .kernels = gr_cuda_kernels,
+    .agree = gr_cuda_agree,
     .ready = gr_cuda_ready,
     .tune = gr_products_tune,
     .run = gr_cuda_run,

@@ -130,12 +130,37 @@ GR_MUST_USE gr_status gr_products_tune(gr_device *, gr_comm *world);
 // Appends how many products have an algorithm that was timed; nothing, if none does.
 void gr_products_report(const gr_cuda *, gr_text *);
 
+// ---- What cuDNN proposes, on all ranks (chosen.c) -----------------------------------------------
+typedef struct gr_proposal {  // the same on two ranks: they compute the same bits
+  int64_t version;            // of cuDNN; 0: it runs by kernels of graphrun's own
+  int64_t number;             // of those that its heuristics gave, from 1
+  int64_t algorithm;          // of a convolution
+  int64_t samples, heads;     // of a part of attention
+} gr_proposal;
+typedef struct gr_chosen gr_chosen;
+struct gr_chosen {
+  gr_chosen *next;
+  const gr_op *op;
+  gr_loc loc;
+  gr_proposal by;
+};
+// Adds a call that cuDNN may run; zeros are its proposal until one is taken.
+gr_chosen *gr_chosen_add(gr_cuda *, const gr_op_call *);
+// Counts a proposal of that number that fails when it is tried, and logs the first of the device.
+// Borrows the status.
+void gr_chosen_refused(gr_cuda *, const gr_chosen *, int64_t number, gr_status why);
+// Appends how many failed; nothing, if none did.
+void gr_chosen_report(const gr_cuda *, gr_text *);
+// gr_device_ops.agree: ranks whose GPUs are of one kind have taken the same proposals.
+GR_MUST_USE gr_status gr_cuda_agree(gr_device *, gr_comm *world);
+
 // ---- Convolutions by cuDNN (cudnn.c) ------------------------------------------------------------
 typedef struct gr_convolution gr_convolution;
 // GR_ERR_UNSUPPORTED: there is no cuDNN, or no algorithm for it, and the op's own kernel is to run.
 // Where the addresses of the call are known, an algorithm has run once, or another is taken.
+// Sets what is chosen.
 GR_MUST_USE gr_status gr_convolution_open(gr_cuda *, const gr_gpu_conv *, const gr_launch *where,
-                                          gr_convolution **out);
+                                          gr_chosen *, gr_convolution **out);
 // Puts the convolution in line; addresses are those of the call.
 GR_MUST_USE gr_status gr_convolution_run(gr_cuda *, gr_convolution *, const gr_launch *);
 // Frees the descriptions of all convolutions, and cuDNN's handle.
@@ -147,7 +172,7 @@ void gr_convolutions_report(const gr_cuda *, gr_text *);
 typedef struct gr_fused gr_fused;
 // As of convolutions. They are closed before cuDNN's handle, which gr_convolutions_close closes.
 GR_MUST_USE gr_status gr_fused_open(gr_cuda *, const gr_gpu_attention *, const gr_launch *where,
-                                    gr_fused **out);
+                                    gr_chosen *, gr_fused **out);
 // The part that follows a part of the call, or for one of zeros the first; false: it was the last.
 // Working memory has room for one.
 bool gr_fused_next(const gr_fused *, gr_gpu_attention_part *);
@@ -342,14 +367,19 @@ struct gr_cuda {
   gr_product *products;
   struct {
     // Choices of this rank that were timed now, or before; its products that have one, that have an
-    // algorithm other than the library's own choice, and that have no choice.
-    int timed, cached, products, other, untaken;
+    // algorithm other than the library's own choice, and that have no choice. And algorithms that
+    // failed when they were to be timed.
+    int timed, cached, products, other, untaken, failed;
   } tuned;
   bool relu_keeps_nan;  // in an epilogue
   bool tf32;            // products of f32 are computed in TF32
   cublasLtHandle_t lt;
   gr_convolution *convolutions;
-  gr_fused *fused;  // attention by cuDNN
+  gr_fused *fused;    // attention by cuDNN
+  gr_chosen *chosen;  // n_chosen calls of both, the last one first
+  int64_t n_chosen;
+  int refused;                // proposals that failed when they were tried,
+  const char *first_refused;  // and what was logged of the first
 #if GR_HAVE_CUDNN
   cudnnHandle_t dnn;
   bool dnn_tried, dnn_refused;  // it was looked for; that it lacks something was said

@@ -97,6 +97,12 @@ static gr_status open_tuner(tuner *t, const gr_gpu_gemm *g, gr_operands *o) {
   return GR_OK;
 }
 
+static void leave_out(gr_cuda *c, gr_status why) {
+  if (!c->tuned.failed++)
+    gr_log(GR_INFO, "an algorithm of cuBLASLt's fails when it is to be timed, and is left out: %s",
+           gr_status_text(why));
+}
+
 // An algorithm that the library refuses after all is left out.
 static gr_status find_fastest(tuner *t, gr_product *p, cublasLtMatmulAlgo_t *out) {
   cublasLtMatmulHeuristicResult_t list[GR_PRODUCT_ALGORITHMS];
@@ -110,6 +116,7 @@ static gr_status find_fastest(tuner *t, gr_product *p, cublasLtMatmulAlgo_t *out
     float ms = INFINITY;
     gr_status s = gr_product_multiply(t->c, p, &o, &list[i]);
     bool refused = s;
+    if (refused) leave_out(t->c, s);
     gr_status_drop(s);
     if (!refused) GR_TRY(measure(t, p, &o, &list[i], &ms));
     if (ms < best * faster) best = ms, *out = list[i].algo;
@@ -224,4 +231,7 @@ void gr_products_report(const gr_cuda *c, gr_text *t) {
                    "other than cuBLASLt's own choice",
                    c->tuned.products, gr_text_s(c->tuned.products), c->tuned.timed, c->tuned.cached,
                    c->tuned.other);
+  if (c->tuned.failed)
+    gr_text_printf(t, "; %d of cuBLASLt's algorithms failed when they were to be timed",
+                   c->tuned.failed);
 }

@@ -14,7 +14,7 @@ struct cudnnContext {
   void *stream;
 };
 cudnnStatus_t si_bad(const char *what);  // says what, and is CUDNN_STATUS_BAD_PARAM
-bool si_asked(const char *what);         // STANDIN_CUDNN is that
+bool si_asked(const char *what);         // STANDIN_CUDNN is that, on this GPU
 bool si_execution_fails(const char *which, bool first,
                         int most);           // it is WHICH, WHICH-first or WHICH-later
 bool si_ready(const struct cudnnContext *);  // a handle of the current device, with a stream

@@ -228,8 +228,10 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of) {
 // -------------------------------------------------------------------------
 
 bool si_asked(const char *what) {
-  const char *setting = getenv("STANDIN_CUDNN");
-  return setting && !strcmp(setting, what);
+  const char *setting = getenv("STANDIN_CUDNN"), *of = setting ? strchr(setting, '@') : NULL;
+  size_t n = of ? (size_t)(of - setting) : setting ? strlen(setting) : 0;
+  return n == strlen(what) && !strncmp(setting, what, n) &&
+         (!of || standin_device() == atoi(of + 1));
 }
 
 // Whether a test wants this execution to fail. first: of what is proposed first, that suits; later
