@@ -34,7 +34,17 @@ while IFS="$tab" read -r name tests; do
       esac
     done >"$work/parts"
     while read -r part; do
-      grep -E -e "$part" "$work/tests" >"$work/found" || fail "$name: ctest has no test '$part'"
+      if ! grep -E -e "$part" "$work/tests" >"$work/found"; then
+        case $part in
+          gpu.*)
+            if grep -qx gpu.standin "$work/tests"; then # it is there instead of those on the stand-ins
+              echo "SKIPPED: $name: the build has no stand-ins for '$part'"
+              continue
+            fi
+            ;;
+        esac
+        fail "$name: ctest has no test '$part'"
+      fi
       while read -r test; do
         [ -f "$build/tests/ran/$test" ] && grep -q '^0 passed, 0 failed' "$build/tests/ran/$test" || continue
         if tools/setup --check >"$work/missing"; then
