@@ -27,9 +27,9 @@ rows_of() { if [ -f "$1" ]; then wc -l <"$1"; else echo 0; fi; }
 ended_as() { grep -q "^ \"ended\": \"$2" "$1/training_results.json"; }
 # stopped NAME OUT ROWS AWAIT [key=value ...]: TERM when the command AWAIT has ended, which waits for the last step before
 # an evaluation. When that was over before the signal came, on a machine with much else to do, the same is done again
-# from the same files.
+# from the same files; so it is, and later, when it had not begun.
 stopped() {
-  stopped_name=$1 out=$2 rows=$3 awaited=$4
+  stopped_name=$1 out=$2 rows=$3 awaited=$4 later=0
   shift 4
   rm -rf "$out.before"
   [ ! -d "$out" ] || cp -R "$out" "$out.before"
@@ -37,9 +37,14 @@ stopped() {
     begin "$out" "$@"
     # shellcheck disable=SC2086
     $awaited
+    sleep $later
     kill -TERM "$pid" 2>/dev/null
     ended
-    [ "$code/$(rows_of "$out/evals.jsonl")" = "75/$rows" ] && break
+    if grep -q 'while the run was being prepared' "$log"; then
+      later=$((later + 1))
+    elif [ "$code/$(rows_of "$out/evals.jsonl")" = "75/$rows" ]; then
+      break
+    fi
     [ "$try" = 20 ] && break
     rm -rf "$out"
     [ ! -d "$out.before" ] || cp -R "$out.before" "$out"
