@@ -129,6 +129,14 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
                 "the column '%s' names files, and this is no list of them", t->columns[path].name),
         "a list has the columns path and label, with commas between them; "
         "--label=COLUMN takes it for a table of numbers");
+  if (t->columns[gr_csv_find(t, "label")].type == GR_COLUMN_FLOAT)
+    return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
+                           "labels of the list are numbers with fractions, and there is no project "
+                           "of %s with values",
+                           image ? "images" : "videos"),
+                   image ? "a configuration of your own with `label_is: value`, and a graph whose "
+                           "y is f32: docs/data.md, Images"
+                         : "classes are whole numbers or texts");
   gr_text_printf(&o->said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
   uint32_t rows;
   if (image) gr_new_images(o, t->path);

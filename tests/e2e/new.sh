@@ -60,6 +60,8 @@ mkdir -p parts/train parts/val parts/test && cp -r deep/all/* parts/train && cp 
 made_from parts parts images "^20 images to train on, 20 of '.*/parts/val' for validation" "^not used: '.*/parts/test'"
 check "... from the folders of the splits" grep -q 'eval_path: .*parts/val"' own/parts/config.yaml
 printf 'file,kind\ndeep/all/square/00.ppm,a\n' >files.csv
+printf 'path,label\na.ppm,1.5\nb.ppm,2\n' >ages.csv
+expect "new --from a list of images with values" 66 "ages.csv:1:1: .*labels of the list are numbers with fractions" 'hint: a configuration of your own with `label_is: value`' -- "$graphrun" new own/ages --from=ages.csv
 expect "new --from a list of images with other columns" 66 "files.csv:1:1: .*'file' names files, and this is no list" "hint: a list has the columns path and label" -- "$graphrun" new own/files --from=files.csv
 made_from clips made/video/clips/list.csv "clips of videos" "120 videos"
 # short FRAMES: a list of 24 videos of that many frames and more

@@ -252,9 +252,9 @@ says "... that are far enough apart" '^3 features: width, weight, far$' data.tab
 silent "... are rounded as any number is" 'steps of'
 
 column color '(i % 2 ? "green" : "grey")' >color.csv
-says "text of few values is left out" 'left out: color \(text, 2 values\)$' data.table.path=color.csv
+says "text of few values is left out" 'left out: color \(text, 2 values\); data.table.one_hot=\[color\] takes texts, too$' data.table.path=color.csv
 refused "... as a feature it is an error" "the column 'color' of 'color.csv' is text" \
-  "hint: it has 2 values: replace it by a column of 0 and 1 for each or by numbers" -- data.table.path=color.csv 'data.table.features=[width,color]'
+  "hint: it has 2 values: data.table.one_hot=\[color\] makes a feature of 0 and 1 of each; or replace it by numbers" -- data.table.path=color.csv 'data.table.features=[width,color]'
 column number 'i + 6' >number.csv
 says "a column that counts the rows is left out" '1 left out: number \(counts the rows\)$' data.table.path=number.csv
 head -n 16 number.csv >few.csv
