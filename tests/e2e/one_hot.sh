@@ -60,6 +60,23 @@ expect "all columns of numbers but that one, and its values" 0 '^3 features: age
   "$graphrun" run.yaml output.dir=default data.table.one_hot=month
 expect "it is predicted from as well" 0 '"seen": \[30.0, 0.0, 0.0\]' -- "$graphrun" predict months new.csv
 
+# Arrays, whose texts are of one length: evaluation has the values of the run, whatever the files have.
+array() { # array NAME DTYPE ROWS: the bytes follow on standard input
+  printf '\223NUMPY\001\000\166\000' >"$1.npy"
+  printf '%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': ($3,), }" >>"$1.npy"
+  cat >>"$1.npy"
+}
+mkdir all some
+for i in 1 2 3 4 5 6 7 8; do printf 'OsloRomeBern'; done | array all/city '|S4' 24
+for i in 1 2 3 4 5 6 7 8; do printf '\000\001\000'; done | array all/y '|u1' 24
+printf 'RomeWienBern' | array some/city '|S4' 3
+printf '\001\000\000' | array some/y '|u1' 3
+expect "arrays of texts" 0 'training set: loss [0-9.]* accuracy 1.0000' -- "$graphrun" run.yaml output.dir=arrays \
+  'data.table.path=[all/city.npy,all/y.npy]' data.table.label=y data.table.features=city data.table.one_hot=city training.max_epochs=80 training.lr=0.03
+expect "other arrays have the values of the run" 0 "^1 value of 'some/city.npy' is none that training has, first in row 1 of 'some/city.npy', of 'city': all" -- \
+  "$graphrun" eval arrays 'data.table.path=[some/city.npy,some/y.npy]' --split=all
+check "... by their names" grep -qE 'accuracy (1.0000|0.6667)' "$log"
+
 # What cannot be.
 expect "not among the features" 66 "the column 'city' of data.table.one_hot is not among data.table.features" 'hint: add it' -- \
   "$graphrun" run.yaml output.dir=no 'data.table.features=[age]' data.table.one_hot=city

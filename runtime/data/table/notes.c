@@ -173,12 +173,12 @@ void gr_table_notes(const void *self, gr_text *out) {
   for (int i = 0; i < t->n_parts; i++) put_formats(t, &t->part[i], out);
   for (int i = 0; i < t->n_parts; i++) {
     const gr_table_part *p = &t->part[i];
+    put_unknown(p, out);
     if (!p->columns.n || !p->columns.items[0].csv) continue;
     if (!i && !t->kept)
       put_features(t, p, out);
     else
       put_unused(t, p, out);
-    put_unknown(p, out);
   }
   for (int i = 0; i < t->n_parts && !t->kept; i++) put_all_rounded(t, &t->part[i], out);
   if (!t->kept) put_common(t, out);

@@ -161,15 +161,14 @@ static void select_input(const gr_table *t, gr_table_part *p) {
     p->columns.items[0].name = t->spec.features.items[0];
 }
 
-// Those of the run, by name, where columns have names of their own: the file may have others, in
-// another order.
+// Those of the run, by name, where columns have names of their own, or are values: the file may
+// have others, in another order.
 static void recall_features(gr_table *t, const gr_table_part *p, const gr_json *record) {
   bool csv = false;
   for (int i = 0; i < p->columns.n; i++) csv |= p->columns.items[i].csv != NULL;
-  if (csv && (!t->spec.features.n || t->spec.one_hot.n)) {
-    gr_names recorded = gr_names_recorded(t->arena, record, "features");
-    if (recorded.n) t->spec.features = recorded;
-  }
+  gr_names recorded = gr_names_recorded(t->arena, record, "features");
+  if (recorded.n && ((csv && !t->spec.features.n) || t->spec.one_hot.n))
+    t->spec.features = recorded;
 }
 
 static gr_status add_one_hot(gr_table *t, gr_table_part *p) {
