@@ -7,3 +7,6 @@ void gr_new_images(gr_new_own *, const char *path);
 // Begins one where a folder has folders with images, or a single folder that has, or folders of
 // splits (train, val, test) that have, and says what was found. False: it has none.
 bool gr_new_find_images(gr_new_own *, const char *path);
+// *found: a folder has one of images and one of their masks, called so. The project finds the class
+// of each pixel, by the values of the first 1000 masks. GR_ERR_DATA: one of these cannot be read.
+GR_MUST_USE gr_status gr_new_find_masks(gr_new_own *, const char *path, bool *found);

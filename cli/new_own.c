@@ -312,8 +312,10 @@ static gr_status check_readable(gr_arena *a, const char *dir, int depth) {
 }
 
 static gr_status look_at_folder(gr_new_own *o, const char *path) {
-  bool recordings = false;
+  bool recordings = false, masks;
   GR_TRY(check_readable(o->arena, path, 0));
+  GR_TRY(gr_new_find_masks(o, path, &masks));
+  if (masks) return GR_OK;
   if (gr_new_find_images(o, path)) return GR_OK;
   GR_TRY(look_at_recordings(o, path, &recordings));
   if (recordings) return GR_OK;

@@ -60,6 +60,20 @@ mkdir -p parts/train parts/val parts/test && cp -r deep/all/* parts/train && cp 
 made_from parts parts images "^20 images to train on, 20 of '.*/parts/val' for validation" "^not used: '.*/parts/test'"
 check "... from the folders of the splits" grep -q 'eval_path: .*parts/val"' own/parts/config.yaml
 printf 'file,kind\ndeep/all/square/00.ppm,a\n' >files.csv
+# Images beside their masks: gray bytes, one to three of them.
+mkdir -p own/pets/images own/pets/masks
+for i in 1 2 3 4 5 6; do
+  printf 'P6 2 2 255\n%012d' "$i" >"own/pets/images/$i.ppm"
+  printf 'P5 2 2 255\n\000\001\001\000' >"own/pets/masks/$i.pgm"
+done
+expect "new --from images with masks" 0 '^images with 6 masks, of 2 classes$' -- "$graphrun" new own/pixels --from=own/pets
+check "... whose values are counted" grep -q '^    mask_values: 2 ' own/pixels/config.yaml
+printf 'P5 2 2 255\n\000\001\377\007' >own/pets/masks/3.pgm
+expect "... or listed, without 255" 0 '^images with 6 masks, of 3 classes$' -- "$graphrun" new own/pixels3 --from=own/pets
+check "... in the configuration" grep -q '^    mask_values: \[0, 1, 7\] ' own/pixels3/config.yaml
+expect "... which trains" 0 'mean_iou' -- sh -c "cd own/pixels3 && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.backend=loopback"
+printf 'P6 1 1 255\nabc' >own/pets/masks/4.ppm
+expect "... and none of colours" 66 "the mask '.*own/pets/masks/4.ppm' has 3 channels" 'hint: the value of a pixel is its class' -- "$graphrun" new own/colours --from=own/pets
 printf 'path,label\na.ppm,1.5\nb.ppm,2\n' >ages.csv
 expect "new --from a list of images with values" 66 "ages.csv:1:1: .*labels of the list are numbers with fractions" 'hint: a configuration of your own with `label_is: value`' -- "$graphrun" new own/ages --from=ages.csv
 expect "new --from a list of images with other columns" 66 "files.csv:1:1: .*'file' names files, and this is no list" "hint: a list has the columns path and label" -- "$graphrun" new own/files --from=files.csv
