@@ -6,19 +6,19 @@
 
 enum { MAX_VALUES = 1024 };  // of a column
 
-static gr_status fail(const char *about, const gr_table_column *c, const char *what) {
+static gr_status fail(const gr_table_column *c, const char *what) {
   return gr_about(
       gr_fail(GR_ERR_DATA, GR_NOWHERE, "the column '%s' of data.table.one_hot %s", c->name, what),
-      about);
+      "one_hot");
 }
 
 static gr_status check_column(const gr_table *t, const gr_table_part *p, int column,
                               const gr_array *a) {
   const gr_table_column *c = &p->columns.items[column];
   if (gr_table_is_label(t, p, column) || column == p->split)
-    return gr_hint(fail("one_hot", c, "is the label or the split"), "leave it out of one_hot");
+    return gr_hint(fail(c, "is the label or the split"), "leave it out of one_hot");
   if (a->rank == 1 && (gr_array_is_text(a) || gr_array_is_whole(a))) return GR_OK;
-  return gr_hint(fail("one_hot", c, "has neither texts nor whole numbers, one for each row"),
+  return gr_hint(fail(c, "has neither texts nor whole numbers, one for each row"),
                  "numbers with fractions are features as they are");
 }
 
@@ -53,14 +53,14 @@ static gr_status find_values(const gr_table *t, const gr_table_part *p, int colu
     if (value)
       s = gr_classes_add(&found, t->arena, value, gr_columns_place(&p->columns, row), &number);
     if (!s && found.found.n > MAX_VALUES)
-      s = gr_hint(fail("one_hot", c, "has more than 1024 values"),
+      s = gr_hint(fail(c, gr_arena_printf(scratch, "has more than %d values", MAX_VALUES)),
                   "a name of rows says nothing; numbers are features as they are");
   }
   gr_arena_destroy(scratch);
   GR_TRY(s);
   GR_TRY(gr_classes_number(&found, t->arena, gr_array_is_text(&c->values), &none, &place));
   *out = (gr_names){found.names, found.n};
-  return found.n ? GR_OK : fail("one_hot", c, "has no values");
+  return found.n ? GR_OK : fail(c, "has no values");
 }
 
 static void note_unknown(gr_table_part *p, const char *name, int64_t row) {
@@ -89,8 +89,8 @@ static gr_status add_columns(const gr_table *t, gr_table_part *p, int column,
                               .data = marks + i * rows};
     gr_map_put(&numbers, values->items[i], (uint32_t)i);
     if (gr_columns_find(&p->columns, to[i].name) >= 0)
-      return gr_hint(fail("one_hot", of, "has a value for which there is a column"),
-                     "rename the column '%s'", to[i].name);
+      return gr_hint(fail(of, "has a value for which there is a column"), "rename the column '%s'",
+                     to[i].name);
   }
   gr_arena *scratch = gr_arena_create();
   for (int64_t row = 0; row < rows; row++) {
@@ -120,7 +120,7 @@ static gr_status expand(gr_table *t, const gr_table_column *c, const gr_names *v
     found |= is_column;
   }
   if (old->n && !found)
-    return gr_hint(fail("one_hot", c, "is not among data.table.features"),
+    return gr_hint(fail(c, "is not among data.table.features"),
                    "add it to the features, or leave it out of one_hot");
   t->spec.features = all;
   return GR_OK;
