@@ -193,7 +193,7 @@ static gr_status bind_number(gr_build_context *a, const gr_conf *in, const char 
     return gr_hint(
         gr_fail(GR_ERR_TYPE, given->loc, "'%s' is a tensor here, found the number %s", name, text),
         "the op 'fill' makes a tensor of one number");
-  gr_model_set(a, name, (gr_arg){.kind = GR_ARG_FLOAT, .f = given->by});
+  gr_model_set(a, name, (gr_arg){.kind = GR_ARG_FLOAT, .f = given->by, .operand = true});
   return GR_OK;
 }
 

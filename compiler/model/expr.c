@@ -171,7 +171,8 @@ static gr_arg call_of_name(reader *r, bool given) {
   r->next += n;
   if (!n || !take(r, ")")) return bad(r, r->next, "%s() takes one name", given ? "given" : "ranks");
   const gr_binding *b = gr_model_find(r->a, name);
-  if (given) return truth(b ? !b->absent : gr_model_get(r->a, name) != NULL);
+  const gr_arg *number = b ? NULL : gr_model_get(r->a, name);
+  if (given) return truth(b ? !b->absent : number && number->operand);
   const gr_mesh *m = &r->a->request->mesh;
   for (int i = 0; i < m->n_axes; i++)
     if (!strcmp(m->axis[i].name, name)) return whole(m->axis[i].size);

@@ -117,10 +117,15 @@ gr_status gr_model_fit(gr_build_context *a, const gr_op *op, gr_operand *in, int
   gr_type to;
   for (int i = n; i--;)
     if (!in[i].number) like = in[i].v;
-  if (!gr_is(like)) {  // the operands of a block were numbers
-    in[0].v = like = gr_fill(gr_model_builder(a), &(gr_type){.dtype = GR_F32}, in[0].by);
-    in[0].number = false;
-  }
+  for (int i = 0; i < n && !gr_is(like); i++)
+    if (in[i].of_block) {
+      in[i].v = like = gr_fill(gr_model_builder(a), &(gr_type){.dtype = GR_F32}, in[i].by);
+      in[i].number = false;
+    }
+  if (!gr_is(like))
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, in[0].loc, "op '%s' has no tensor among its operands", op->name),
+        "write a value that is known at compile time as an expression");
   if (!join_shapes(a, in, n, &to)) return misfit(a, op, in, n);
   if (n == 2) {
     *made = in[0].number ? with_number(gr_model_builder(a), op->name, in[1].v, in[0].by, true)

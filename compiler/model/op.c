@@ -67,8 +67,9 @@ static gr_status operand(gr_build_context *a, const gr_conf *c, gr_operand *out)
   }
   bool word = c->kind == GR_CONF_TEXT && gr_model_is_word(c->text);
   out->name = b ? c->text : NULL;
-  if (b || (word && !gr_model_get(a, c->text))) return gr_model_value(a, c->text, c->loc, &out->v);
-  out->number = true;
+  const gr_arg *arg = word ? gr_model_get(a, c->text) : NULL;
+  if (b || (word && !arg)) return gr_model_value(a, c->text, c->loc, &out->v);
+  out->number = true, out->of_block = arg && arg->operand;
   return number(a, c, &out->by);
 }
 

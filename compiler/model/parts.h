@@ -26,6 +26,7 @@ typedef struct gr_arg {
   int64_t i;  // of ints and bools
   double f;
   const char *text;
+  bool operand;  // it stands for an operand of the block, given as a number
 } gr_arg;
 
 // ---- Names ----------------------------------------------------------------------
@@ -336,6 +337,7 @@ GR_MUST_USE gr_status gr_model_unknown_use(gr_build_context *, const char *name,
 // ---- fit.c: NumPy's broadcasting, made explicit ---------------------------
 typedef struct gr_operand {
   bool number, absent;  // a number, in `by`; an optional operand that is not given; else a tensor
+  bool of_block;        // the number is an operand of the block
   double by;
   gr_val v;
   gr_loc loc;

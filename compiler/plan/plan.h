@@ -53,7 +53,7 @@ typedef struct gr_plan_frame gr_plan_frame;
 struct gr_plan_frame {
   const gr_graph *g;
   bool gpu;             // the working memory is what GPU kernels need, not CPU kernels
-  uint64_t graph_hash;  // gr_graph_hash(g)
+  uint64_t graph_hash;  // gr_graph_hash(g), with its bodies; 0 in a body, and of a draft
   // By node: how many nodes, from this one on, may run at once, because none reads or overwrites
   // what another of them writes; 1: it alone; 0: it is in the group of an earlier one. NULL in a
   // body.

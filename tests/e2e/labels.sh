@@ -76,7 +76,7 @@ same marks data.table.path=columns.csv 'data.table.label=[a,b,c,d]' data.table.l
 sed 's/|/ + /g' labels.csv >plus.csv
 same plus data.table.path=plus.csv 'data.table.label_separator="+"'
 sed '3s/,[01]$/,2/' columns.csv >two.csv
-expect "a mark that is neither 0 nor 1" 66 "two.csv:3:1: data error: the label 'd' in this line is 2" "hint: with label_is=labels it is 0 or 1" -- \
+expect "a mark that is neither 0 nor 1" 66 "two.csv:3:1: data error: the label 'd' in this line is 2" "hint: with data.table.label_is=labels it is 0 or 1" -- \
   "$graphrun" run.yaml output.dir=no data.table.path=two.csv 'data.table.label=[a,b,c,d]' data.table.label_is=labels
 sed '3s/,[01]$/,/' columns.csv >hole.csv
 expect "a value that is missing" 66 "hole.csv:3:1: data error: the column 'd' has no value in this line" -- \
@@ -136,5 +136,6 @@ for label in 'label=[round,few]' label=tags; do
   expect "... a prediction has a number for each" 0 "\"scores\": \{\"$names" -- "$graphrun" predict "im.$is" shapes/images/circle
   expect "... which evaluation compares" 0 '^all samples: loss ' -- "$graphrun" eval "im.$is" --split=all
 done
+expect "a mark in a list of images that is neither" 66 "hint: with data.image.label_is=labels it is 0 or 1" -- "$graphrun" images.yaml 'data.image.label=[round,few]' data.image.label_is=labels
 expect "one value is no vector" 65 "the input 'y' has 2 axes, the data gives f32\[32\]" -- "$graphrun" images.yaml data.image.label=few
 counts

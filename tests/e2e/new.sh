@@ -60,7 +60,7 @@ mkdir -p parts/train parts/val parts/test && cp -r deep/all/* parts/train && cp 
 made_from parts parts images "^20 images to train on, 20 of '.*/parts/val' for validation" "^not used: '.*/parts/test'"
 check "... from the folders of the splits" grep -q 'eval_path: .*parts/val"' own/parts/config.yaml
 printf 'file,kind\ndeep/all/square/00.ppm,a\n' >files.csv
-# Images beside their masks: gray bytes, one to three of them.
+# Images beside their masks, whose bytes are classes.
 mkdir -p own/pets/images own/pets/masks
 for i in 1 2 3 4 5 6; do
   printf 'P6 2 2 255\n%012d' "$i" >"own/pets/images/$i.ppm"

@@ -165,7 +165,7 @@ refused "... without rows" "names.csv:1:1: data error: 'names.csv' has no rows, 
 refused "a file to train on without rows" "names.csv:1:1: data error: 'names.csv' has no rows" -- data.table.path=names.csv
 sed '2,$s/[^,]*$/0.5/' good.csv >fractions.csv && sed 's/blue/0/; s/red/1/' good.csv >whole.csv
 refused "labels that are classes in one file and values in the other" \
-  "fractions.csv:1:1: data error: the label 'kind' of 'fractions.csv' is fractions, that of 'whole.csv' classes" "hint: label_is=" -- \
+  "fractions.csv:1:1: data error: the label 'kind' of 'fractions.csv' is fractions, that of 'whole.csv' classes" "hint: data.table.label_is=" -- \
   data.table.path=whole.csv data.table.eval_path=fractions.csv
 refused "a list of files with the same columns" "'good.csv' and 'extra.csv' both have a column 'width'" \
   "hint: a list of files is one table, whose columns are side by side; a pattern of paths .*has the rows of all" -- 'data.table.path=[good.csv,extra.csv]'

@@ -71,7 +71,8 @@ static gr_status image_open(gr_source_request *r, void **out) {
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.image.size is not given"), "size"),
         "all samples have one height and width: data.image.size=[48,64]");
   GR_TRY(check_masks(&m->spec));
-  m->values = (gr_table){.arena = r->arena, .spec = m->spec.labels, .inputs = m->list.inputs};
+  m->values = (gr_table){
+      .arena = r->arena, .spec = m->spec.labels, .section = "data.image", .inputs = m->list.inputs};
   if (!m->values.spec.label) m->values.spec.label = "label";
   GR_TRY(gr_image_list(m, r));
   if (!m->list.inputs && !gr_is_dir(m->spec.path)) r->place = (gr_loc){m->spec.path, 1, 1};

@@ -38,7 +38,7 @@ static gr_status differ(const gr_table *t, const char *kind, const char *other_k
                        "the label '%s' of '%s' is %s, that of '%s' %s", t->spec.label,
                        t->part[1].columns.path, kind, t->part[0].columns.path, other_kind),
                "label_is label"),
-      "label_is=class or value, or write whole numbers alike in both files");
+      "%s.label_is=class or value, or write whole numbers alike in both files", t->section);
 }
 
 gr_status gr_table_has_classes(gr_table *t, bool *out, bool *text) {
@@ -52,7 +52,7 @@ gr_status gr_table_has_classes(gr_table *t, bool *out, bool *text) {
           gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' in '%s' has several labels for each row",
                            a->name, a->file),
                    "label label_is"),
-          "several columns are values: label_is=value");
+          "several columns are values: %s.label_is=value", t->section);
     bool list = t->spec.label_is == GR_LABEL_LIST;
     bool value = several || list || t->spec.label_is == GR_LABEL_VALUE ||
                  (t->spec.label_is == GR_LABEL_AUTO && a->element == GR_ELEMENT_FLOAT);

@@ -31,7 +31,7 @@ static gr_status no_column(const gr_table *t, const gr_table_part *p, const char
   s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list)
            : gr_hint(s, "it has: %s", list);
   const gr_csv *csv = p->columns.n ? p->columns.items[0].csv : NULL;
-  if (strchr(name, ',')) s = gr_hint(s, "several are a list: data.table.%s=[%s]", about, name);
+  if (strchr(name, ',')) s = gr_hint(s, "several are a list: %s.%s=[%s]", t->section, about, name);
   if (csv && (gr_csv_named_by_numbers(csv) || (t->kept && !csv->format.header)))
     s = gr_hint(s, t->kept || p != t->part
                        ? "if its first line is a row, put the line of names before it"

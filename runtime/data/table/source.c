@@ -49,7 +49,7 @@ static gr_status table_check(const void *self) {
 
 static gr_status table_open(gr_source_request *r, void **out) {
   gr_table *t = *out = GR_NEW(r->arena, gr_table, 1);
-  t->arena = r->arena, t->inputs = r->n_inputs > 0;
+  t->arena = r->arena, t->inputs = r->n_inputs > 0, t->section = "data.table";
   if (r->conf)
     GR_TRY(gr_table_read_spec(r->arena, r->conf, &t->spec));
   else

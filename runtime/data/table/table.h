@@ -83,6 +83,7 @@ typedef enum gr_table_skip {
 typedef struct gr_table {
   gr_arena *arena;
   gr_table_spec spec;
+  const char *section;  // whose keys messages name: data.table, or that of a list with its labels
   gr_table_part *part;  // of spec.paths, and of spec.eval if given; or of each input
   int n_parts;
   bool inputs;  // samples are files to predict: there are no labels (see gr_source_request)

@@ -167,7 +167,7 @@ gr_status gr_table_check_label(const gr_table *t, const gr_table_part *p, int64_
       if (t->spec.label_is == GR_LABEL_LIST && v != 0 && v != 1)
         return gr_hint(
             gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label '%s' in %s is %.9g", a->name, where, v),
-            "with label_is=labels it is 0 or 1");
+            "with %s.label_is=labels it is 0 or 1", t->section);
     }
   }
   return GR_OK;

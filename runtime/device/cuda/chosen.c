@@ -100,13 +100,14 @@ gr_status gr_cuda_agree(gr_device *d, gr_comm *world) {
   summary *all = GR_NEW(c->arena, summary, world->ranks);
   const summary of_this = {c->arch, c->processors, n,
                            gr_hash_bytes(GR_HASH_START, taken, (size_t)bytes)};
-  bool same = true;
+  bool same = true, kinds = false;
   GR_TRY(gr_comm_run(world, GR_ALL_GATHER, GR_U8, sizeof of_this, &of_this, all));
   for (int r = 0; r < world->ranks; r++) {
     same &= all[first_alike(all, r)].hash == all[r].hash;
+    kinds |= first_alike(all, r) > 0;
     if (all[r].n != n) return gr_fail(GR_ERR_BUG, GR_NOWHERE, "ranks have different programs");
   }
-  if (first_alike(all, world->ranks - 1) && !world->rank)
+  if (kinds && !world->rank)
     gr_log(GR_WARN, "ranks have GPUs of different kinds: what they compute may differ in bits");
   if (same) return GR_OK;
   if (c->refused) gr_log(GR_WARN, "on rank %d %s", world->rank, c->first_refused);
