@@ -3,6 +3,7 @@
 // index, and above it 32 bits of the hash: nodes of other hashes are not looked at.
 #include <assert.h>
 #include <string.h>
+#include "base/grow.h"
 #include "base/work.h"
 #include "ir/op.h"
 
@@ -21,7 +22,7 @@ gr_graph *gr_graph_create_in(gr_arena *tables, gr_arena *a, const gr_mesh *mesh)
   g->values = GR_TAKE(tables, gr_value, g->cap_values);
   g->nodes = GR_TAKE(tables, gr_node, g->cap_nodes);
   g->values[0] = (gr_value){0};
-  g->n_values = 1;
+  g->n_values = g->leaves_end = 1;
   return g;
 }
 
@@ -52,21 +53,28 @@ gr_val gr_leaf(gr_builder *b, gr_role role, gr_kind kind, const char *name, gr_t
   gr_value *v = new_value(b->g);
   *v = (gr_value){.role = role, .kind = kind, .name = name, .loc = b->loc};
   v->type = type, v->layout = layout;
+  b->g->leaves_end = b->g->n_values;
   return (gr_val){b->g->n_values - 1};
 }
 
 // ---- Hash-consing ---------------------------------------------------------------------
 
-// Of a body only the sizes are hashed; gr_attr_same compares bodies of equal hash.
-static uint32_t hash_attr(const gr_op *op, const void *attr) {
+// Of the nodes of a body their ops and attributes; gr_attr_same compares bodies of equal hash.
+static uint64_t hash_body(uint64_t h, const gr_graph *body) {
+  uint32_t sizes[] = {body->n_nodes, body->n_values, body->n_results};
+  h = gr_hash_quick(h, sizes, sizeof sizes);
+  for (uint32_t i = 0; i < body->n_nodes; i++)
+    h = gr_hash_mixed((h ^ (uintptr_t)body->nodes[i].op) + body->nodes[i].attr_hash);
+  return h;
+}
+
+uint32_t gr_attr_hash(const gr_op *op, const void *attr) {
   uint64_t h = GR_HASH_START;
   const char *p = attr;
   size_t offset = 0;
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
     if (f->kind != GR_ATTR_GRAPH) continue;
-    const gr_graph *body = gr_attr_graph(attr, f);
-    uint32_t sizes[] = {body->n_nodes, body->n_values, body->n_results};
-    h = gr_hash_quick(h, sizes, sizeof sizes);
+    h = hash_body(h, gr_attr_graph(attr, f));
     h = gr_hash_quick(h, p + offset, f->offset - offset);
     offset = f->offset + sizeof(gr_graph *);
   }
@@ -181,16 +189,22 @@ static gr_val append(gr_builder *b, const gr_op_call *s, const gr_val *in, uint3
   return n->out;
 }
 
+static void take_down(gr_builder *b, uint32_t node) {
+  gr_emit_log *l = b->log;
+  GR_GROW(l->arena, l->call, l->n, l->cap);
+  l->call[l->n++] = (gr_emit_call){node, b->loc, b->scope};
+}
+
 // The node of this call: an equal one, or a new one.
 static gr_val find_or_append(gr_builder *b, const gr_op_call *call, const gr_val *in,
                              uint32_t attr_hash, bool borrows) {
   gr_graph *g = b->g;
-  assert(!b->distinct || !g->n_hash_slots);
   if (b->distinct) return append(b, call, in, attr_hash, borrows);
   uint32_t hash = hash_call(call->op, attr_hash, call->n_in, in);
   if (g->n_nodes >= g->n_hash_slots / 2)
     reserve_slots(g, g->n_hash_slots ? 2 * g->n_nodes : g->cap_nodes);
   uint64_t *slot = find_slot(g, call, in, hash);
+  if (b->log) take_down(b, *slot ? node_of(*slot) : g->n_nodes);
   if (*slot) return g->nodes[node_of(*slot)].out;
   *slot = (uint64_t)hash << 32 | (g->n_nodes + 1);
   return append(b, call, in, attr_hash, borrows);
@@ -210,7 +224,7 @@ gr_val gr_emit(gr_builder *b, const gr_op *op, const void *attr, int n_in, const
   b->err = gr_note(b->err, b->loc, "in op '%s' made by %s", op->name, b->created_by);
   if (b->err && !gr_status_hint(b->err))
     b->err = gr_hint(b->err, "`graphrun ops %s` says what it takes", op->name);
-  return b->err ? GR_NONE : find_or_append(b, &call, in, hash_attr(op, attr), false);
+  return b->err ? GR_NONE : find_or_append(b, &call, in, gr_attr_hash(op, attr), false);
 }
 
 // Whether the values `in` have the types of the inputs of a node of another graph.

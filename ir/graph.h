@@ -171,6 +171,7 @@ typedef struct gr_graph {
   uint32_t n_nodes, cap_nodes;
   gr_value *values;
   uint32_t n_values, cap_values;  // values[0] is GR_NONE
+  uint32_t leaves_end;            // all leaves are before this one
   gr_val loss;                    // a scalar: the weighted sum that autodiff differentiates
   gr_val loss_denominator;  // a scalar: the sum of weights that loss and gradients are divided by;
                             // GR_NONE: they are not divided
@@ -228,14 +229,29 @@ void gr_graph_index_leaves(gr_graph *);
 // The first error is kept in the builder and later calls do nothing and return GR_NONE, so rules
 // read as formulas and the caller checks `err` once, at the end.
 
+// The calls of a builder, in their order: for each the node that it gave, new or an equal one.
+typedef struct gr_emit_call {
+  uint32_t node;
+  gr_loc loc;  // of the call
+  const char *scope;
+} gr_emit_call;
+typedef struct gr_emit_log {
+  gr_arena *arena;
+  gr_emit_call *call;
+  uint32_t n, cap;
+} gr_emit_log;
+
 typedef struct gr_builder {
   gr_graph *g;
   gr_status err;
-  bool distinct;  // no two nodes that it emits are equal, as when those of a graph change places
-  gr_loc loc;     // given, like scope and created_by, to every emitted node
+  // What it emits is equal to no other node, as when those of a graph change places, and is not
+  // looked for.
+  bool distinct;
+  gr_loc loc;  // given, like scope and created_by, to every emitted node
   const char *scope;
   const char *created_by;
   const char *const *names;  // the user's names of the next op's operands, for errors, or NULL
+  gr_emit_log *log;          // takes down every call; or NULL
 } gr_builder;
 
 // Appends a leaf (GR_INPUT or GR_STATE). The name is borrowed for the life of the graph.

@@ -316,6 +316,8 @@ GR_MUST_USE gr_status gr_attr_parse(const gr_op *, const gr_attr *, const char *
 void gr_attr_text(gr_text *, const gr_attr *, const void *attr);
 // Whether two attribute structs of the op are equal; graphs in them are compared by content.
 bool gr_attr_same(const gr_op *, const void *attr, const void *other);
+// A hash of attributes, equal for those that gr_attr_same says are: gr_node.attr_hash.
+uint32_t gr_attr_hash(const gr_op *, const void *attr);
 
 // ---- Reverse mode (reverse.c): for whole graphs and for a scan's body ----------------
 // Whether a value can have a gradient: floats can, integers such as indices are constants.

@@ -1,4 +1,4 @@
-foreach(name model values errors)
+foreach(name model values errors reuse)
   add_executable(test_model_${name} compiler/model/test_${name}.c)
   target_link_libraries(test_model_${name} PRIVATE gr_compiler)
   target_compile_definitions(test_model_${name} PRIVATE GR_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

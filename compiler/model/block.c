@@ -5,7 +5,7 @@
 // can wrap the op of the same name.
 #include <math.h>
 #include <string.h>
-#include "compiler/model/parts.h"
+#include "compiler/model/reuse.h"
 
 // ---- Lookup ------------------------------------------------------------
 
@@ -317,13 +317,9 @@ static gr_status results(gr_build_context *a, const gr_block *b, const gr_bindin
   return GR_OK;
 }
 
-static gr_status inside(gr_build_context *a, const gr_block *b, gr_conf *use,
-                        const gr_binding *given, int n, gr_binding *out) {
+static gr_status build(gr_build_context *a, const gr_block *b, gr_binding *out) {
   gr_binding last = {0};
   gr_val carries[GR_MODEL_RESULTS];
-  GR_TRY(bind_inputs(a, b, given, n));
-  GR_TRY(bind_params(a, b, use));
-  GR_TRY(gr_model_checks(a, gr_conf_member(b->conf, "checks")));
   GR_TRY(gr_model_open_buffers(a, b->conf));
   GR_TRY(gr_model_open_carries(a, b->conf, carries));
   GR_TRY(a->build_nodes(a, gr_conf_member(b->conf, "nodes"), &last));
@@ -331,6 +327,19 @@ static gr_status inside(gr_build_context *a, const gr_block *b, gr_conf *use,
   GR_TRY(gr_model_assign_buffers(a, gr_conf_member(b->conf, "next"),
                                  gr_conf_member(b->conf, "buffers")));
   return results(a, b, &last, out);
+}
+
+static gr_status inside(gr_build_context *a, const gr_block *b, gr_conf *use,
+                        const gr_binding *given, int n, gr_binding *out) {
+  GR_TRY(bind_inputs(a, b, given, n));
+  GR_TRY(bind_params(a, b, use));
+  GR_TRY(gr_model_checks(a, gr_conf_member(b->conf, "checks")));
+  const gr_block_use *known = gr_model_known_use(a, b, use, given, n);
+  if (known) return gr_model_use_again(a, known, given, out);
+  gr_block_use *noted = gr_model_open_use(a, b, use, given, n);
+  GR_TRY(build(a, b, out));
+  gr_model_close_use(a, noted, out);
+  return GR_OK;
 }
 
 static gr_status check_nesting(const gr_build_context *a, const gr_block *b, gr_loc loc) {

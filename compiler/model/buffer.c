@@ -9,7 +9,7 @@
 // with `share:`, has the new value. At the end the last value becomes the state's `next`. The
 // evaluation program assigns nothing.
 #include <string.h>
-#include "compiler/model/parts.h"
+#include "compiler/model/reuse.h"
 
 // The state of the owner's buffer of that name, if there is one.
 static const char *path_of(gr_build_context *a, const char *name) {
@@ -100,6 +100,7 @@ static gr_status assign(gr_build_context *a, const gr_conf *buffers, const char 
   GR_TRY(check_next(a, &a->params[i], c, v));
   if (a->evaluates || v.id == a->params[i].now.id) return GR_OK;
   a->params[i].now = computed(&a->root, v);
+  gr_model_note_set(a);
   return gr_model_take_error(a);
 }
 

@@ -1,6 +1,6 @@
 // build.c - builds a graph from a model's file: parameters, inputs, nodes in order, results.
 #include <string.h>
-#include "compiler/model/parts.h"
+#include "compiler/model/reuse.h"
 
 static const char *const sections[] = {"doc",     "params",   "inputs", "blocks", "checks",
                                        "buffers", "nodes",    "next",   "train",  "metrics",
@@ -199,7 +199,10 @@ static gr_status run_file(gr_build_context *a) {
   GR_TRY(open_file(a, file));
   GR_TRY(gr_model_inputs(a, file));
   GR_TRY(gr_model_open_buffers(a, file));
-  return run_all_nodes(a, file);
+  gr_model_open_uses(a);
+  GR_TRY(run_all_nodes(a, file));
+  gr_model_close_uses(a);
+  return GR_OK;
 }
 
 static gr_build_context context_of(gr_arena *arena, const gr_model_request *ask);

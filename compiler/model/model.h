@@ -98,8 +98,11 @@ typedef struct gr_model_request {
   const gr_adapter *adapters;      // n_adapters, which linear layers get whose paths match
   int n_adapters;
   const gr_model_teacher *teacher;  // or NULL
-  int norm_groups;  // equal parts of the batch that batch norm normalises each; 0: 1, the whole
-  bool by_rank;     // trains on the mean of the ranks' means, not of all samples
+  int norm_groups;   // equal parts of the batch that batch norm normalises each; 0: 1, the whole
+  bool by_rank;      // trains on the mean of the ranks' means, not of all samples
+  bool builds_each;  // each use of a block from the block's nodes, also where an earlier use was
+                     // alike (reuse.c): the same graph, later
+  int *built_again;  // counts the uses that were built as earlier ones; or NULL
 } gr_model_request;
 
 // The built-in blocks (graphs/blocks.yaml) by name, in the arena: those that a model's file may

@@ -166,9 +166,13 @@ static gr_status unknown_attr(const gr_op *op, const gr_conf *use, int i) {
 
 // The random stream: the program but for train and eval, what the attribute is by default, the op's
 // path, and a count if several ops have all of it in common.
-static uint64_t stream(gr_build_context *a, const gr_attr *f) {
-  char *name = gr_arena_printf(a->arena, "%s%s%s:%s", a->named ? a->built.name : "",
-                               a->named ? "/" : "", f->default_value, a->path);
+const char *gr_model_stream_name(gr_build_context *a, const gr_attr *f, const char *path) {
+  return gr_arena_printf(a->arena, "%s%s%s:%s", a->named ? a->built.name : "", a->named ? "/" : "",
+                         f->default_value, path);
+}
+
+uint64_t gr_model_stream(gr_build_context *a, const gr_attr *f, const char *path) {
+  const char *name = gr_model_stream_name(a, f, path);
   uint32_t uses = 0;
   gr_map_find(&a->streams, name, &uses);
   gr_map_put(&a->streams, name, uses + 1);
@@ -188,7 +192,7 @@ static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, 
   for (const gr_attr *f = op->attrs; f && f->name; f++) {
     bool given = gr_conf_member(use, f->name) != NULL;
     if (f->kind == GR_ATTR_STREAM)
-      *(uint64_t *)((char *)attr + f->offset) = stream(a, f);
+      *(uint64_t *)((char *)attr + f->offset) = gr_model_stream(a, f, a->path);
     else if (!strcmp(f->name, "seed") && !given)
       *(int64_t *)((char *)attr + f->offset) = (int64_t)a->request->seed;
     else if (!f->default_value && !given)

@@ -97,7 +97,7 @@ static gr_status check_name(const gr_build_context *a, const gr_model_param *p) 
   return gr_hint(s, "give the layer a 'name:'; its parameters are then NAME.%s", p->path);
 }
 
-static gr_status add(gr_build_context *a, gr_model_param *p, gr_binding *out) {
+gr_status gr_model_add_param(gr_build_context *a, gr_model_param *p, gr_binding *out) {
   uint32_t i = a->by_path.n;
   if (gr_map_find(&a->by_path, p->path, &i))
     return gr_hint(
@@ -123,7 +123,7 @@ gr_status gr_model_declare(gr_build_context *a, gr_conf *settings, gr_conf *shap
   GR_TRY(read_dtype(a, settings, p));
   GR_TRY(read_layout(a, settings, p));
   GR_TRY(gr_model_init_rule(a, settings, p));
-  return a->share ? use_shared(a, p, out) : add(a, p, out);
+  return a->share ? use_shared(a, p, out) : gr_model_add_param(a, p, out);
 }
 
 gr_status gr_model_make_param(gr_build_context *a, gr_conf *use, gr_binding *out) {

@@ -129,8 +129,9 @@ struct gr_build_context {
   gr_found_block found[GR_MODEL_FOUND];  // by a hash
   gr_model_param *params;
   uint32_t cap_params;
-  gr_map by_path;  // to params
-  gr_map streams;  // uses so far of each random stream's name
+  gr_map by_path;              // to params
+  struct gr_block_uses *uses;  // reuse.h; NULL: none is noted
+  gr_map streams;              // uses so far of each random stream's name
   gr_val weight, step;
   gr_binding sample_weight;            // the batch's weights, a name that every frame sees
   gr_arg training, batch_norm_groups;  // constants of that name
@@ -260,6 +261,8 @@ GR_MUST_USE gr_status gr_model_make_param(gr_build_context *, gr_conf *use, gr_b
 // init) and creates its state, or finds the one that `share:` names (param.c).
 GR_MUST_USE gr_status gr_model_declare(gr_build_context *, gr_conf *settings, gr_conf *shape,
                                        gr_model_param *, gr_binding *out);
+// Creates the state of a parameter, whose path must be new, and sets its values (param.c).
+GR_MUST_USE gr_status gr_model_add_param(gr_build_context *, gr_model_param *, gr_binding *out);
 // Resolves the operands of a node, a name or a list of at most `most` names, or with `numbers` also
 // numbers (op.c).
 GR_MUST_USE gr_status gr_model_operands(gr_build_context *, gr_conf *, bool numbers,
@@ -286,6 +289,10 @@ void gr_model_link_buffers(gr_build_context *);
 // The counter from which random numbers are drawn: of completed steps in train and eval; of a named
 // program its own runs, which each run increments.
 gr_val gr_model_step(gr_build_context *);
+// The random stream of an op at a path; it counts the uses of its name.
+uint64_t gr_model_stream(gr_build_context *, const gr_attr *, const char *path);
+// The name of such a stream, before uses are counted.
+const char *gr_model_stream_name(gr_build_context *, const gr_attr *, const char *path);
 
 // ---- adapter.c ------------------------------------------------------------
 // Creates the record of what adapters find, for the programs of a model.
