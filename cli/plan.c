@@ -179,6 +179,7 @@ static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
 }
 
 static gr_status plan_run(int argc, char **argv) {
+  gr_arena_keep_blocks(GR_PLAN_KEPT_BYTES);  // to the end: the plan is counted and printed in them
   return gr_command_parsed(&gr_command_plan, argc, argv, compose_and_plan);
 }
 

@@ -210,7 +210,7 @@ static gr_status check_states(gr_arena *arena, const gr_compiled *c, uint32_t n)
                   .v = GR_NEW(arena, const gr_value *, most),
                   .in = GR_NEW(arena, const gr_compiled *, most)};
   for (uint32_t k = 0; k < n; k++, known.next = 0)
-    for (uint32_t i = 1; i < c[k].g->n_values; i++)
+    for (uint32_t i = 1; i < c[k].g->leaves_end; i++)
       if (c[k].g->values[i].role == GR_STATE)
         GR_TRY(check_state(&known, &c[k], &c[k].g->values[i]));
   return GR_OK;

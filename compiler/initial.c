@@ -27,7 +27,7 @@ static double initial_value(gr_arena *arena, const gr_options *o, const gr_value
 
 gr_map gr_initial_states(const gr_graph *init) {
   gr_map known = gr_map_make(init->arena);
-  for (uint32_t i = 1; i < init->n_values; i++)
+  for (uint32_t i = 1; i < init->leaves_end; i++)
     if (init->values[i].role == GR_STATE) gr_map_put(&known, init->values[i].name, known.n);
   return known;
 }
@@ -36,7 +36,7 @@ gr_status gr_add_training_states(gr_graph *init, gr_map *known, const gr_options
                                  const gr_graph *program, const char *kind) {
   gr_builder b = {.g = init, .created_by = "init"};
   uint32_t next = 0, place;
-  for (uint32_t i = 1; i < program->n_values && !b.err; i++) {
+  for (uint32_t i = 1; i < program->leaves_end && !b.err; i++) {
     const gr_value *v = &program->values[i];
     if (v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR ||
         gr_find_next(known, v->name, &next, &place))

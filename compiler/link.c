@@ -31,7 +31,7 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool in_tr
 
 static void add_states(gr_plan *p, gr_map *by_name, const gr_compiled *c) {
   uint32_t next = 0;
-  for (uint32_t i = 1; i < c->g->n_values; i++)
+  for (uint32_t i = 1; i < c->g->leaves_end; i++)
     if (c->g->values[i].role == GR_STATE)
       add_state(p, by_name, &c->g->values[i], strcmp(c->kind, "init") != 0, &next);
 }
@@ -95,7 +95,7 @@ static gr_status check_offload(const gr_plan *p, const gr_compiled *c, uint32_t 
 uint32_t gr_count_states(const gr_compiled *c, uint32_t n) {
   uint32_t states = 0;
   for (uint32_t k = 0; k < n; k++)
-    for (uint32_t i = 1; i < c[k].g->n_values; i++) states += c[k].g->values[i].role == GR_STATE;
+    for (uint32_t i = 1; i < c[k].g->leaves_end; i++) states += c[k].g->values[i].role == GR_STATE;
   return states;
 }
 
@@ -125,7 +125,8 @@ static uint64_t hash_frame(uint64_t h, const gr_plan_frame *f) {
   return h;
 }
 
-static uint64_t hash_plan(const gr_plan *p) {
+// hashes: of the programs' frames.
+static uint64_t hash_plan(const gr_plan *p, const uint64_t *hashes) {
   uint64_t h = hash_number(GR_HASH_START, p->arena_bytes);
   if (p->gpu) h = hash_number(h, p->gpu);
   if (p->tf32) h = hash_number(h, 0x7f32);
@@ -144,7 +145,7 @@ static uint64_t hash_plan(const gr_plan *p) {
   }
   for (uint32_t i = 0; i < p->n_programs; i++) {
     h = hash_name(h, p->programs[i].name);
-    h = hash_frame(h, &p->programs[i].frame);
+    h = hash_number(h, hashes[i]);
   }
   return h;
 }
@@ -163,6 +164,7 @@ typedef struct linking {
   const gr_map *by_name;  // index into the plan's states
   const gr_compiled *compiled;
   gr_arena **arena;  // by program
+  uint64_t *hashes;  // of the programs' frames
 } linking;
 
 static gr_status plan_memory(void *arg, int i) {
@@ -179,7 +181,9 @@ static gr_status plan_memory(void *arg, int i) {
                           .notes = c->notes};
   program->name = *c->bucket ? gr_arena_printf(l->arena[i], "%s.%s", c->kind, c->bucket) : c->kind;
   gr_memory_plan(l->arena[i], l->plan->states, l->by_name, c->g, c->gpu, &program->frame);
-  if (!l->draft) program->frame.graph_hash = gr_graph_hash(c->g);
+  if (l->draft) return GR_OK;
+  program->frame.graph_hash = gr_graph_hash(c->g);
+  l->hashes[i] = hash_frame(GR_HASH_START, &program->frame);
   return GR_OK;
 }
 
@@ -195,14 +199,14 @@ gr_status gr_plan_link_on(gr_arena *arena, int threads, bool draft, const gr_com
   for (uint32_t i = 0; i < n; i++) add_states(p, &by_name, &c[i]);
   place_states(p, c, n);
   GR_TRY(check_offload(p, c, n));
-  linking l = {p, draft, &by_name, c, gr_arenas_within(arena, n)};
+  linking l = {p, draft, &by_name, c, gr_arenas_within(arena, n), GR_NEW(arena, uint64_t, n)};
   GR_TRY(gr_tasks_run(threads, (int)n, plan_memory, &l));
   for (uint32_t i = 0; i < n; i++) {
     const gr_plan_frame *f = &p->programs[i].frame;
     if (f->bytes > p->arena_bytes) p->arena_bytes = f->bytes;
     if (f->upload_bytes > p->upload_bytes) p->upload_bytes = f->upload_bytes;
   }
-  if (!draft) p->hash = hash_plan(p);
+  if (!draft) p->hash = hash_plan(p, l.hashes);
   return GR_OK;
 }
 

@@ -67,7 +67,7 @@ static gr_status check_trained(const gr_graph *g, const gr_model_program *progra
   gr_status all = GR_OK;
   for (int i = 0; i < program->n_trained; i++) {
     bool any = false;
-    for (uint32_t k = 1; k < g->n_values && !any; k++) {
+    for (uint32_t k = 1; k < g->leaves_end && !any; k++) {
       const gr_value *v = &g->values[k];
       any = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT &&
             gr_name_matches(v->name, &program->trained[i], 1);

@@ -18,7 +18,7 @@ gr_val gr_copy_leaf(gr_rewrite *rw, uint32_t id, const gr_type *type, gr_layout 
 }
 
 void gr_copy_leaves(gr_rewrite *rw) {
-  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+  for (uint32_t i = 1; i < rw->old->leaves_end; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, v->layout);
   }
@@ -62,7 +62,7 @@ void gr_copy_links(gr_rewrite *rw) {
   rw->b.g->loss_denominator = rw->map[old->loss_denominator.id];
   for (uint32_t i = 0; i < old->n_results; i++)
     gr_result(&rw->b, old->result_names ? old->result_names[i] : NULL, rw->map[old->results[i].id]);
-  for (uint32_t i = 1; i < old->n_values; i++) {
+  for (uint32_t i = 1; i < old->leaves_end; i++) {
     const gr_value *v = &old->values[i];
     if (!gr_is(rw->map[i]) || v->role != GR_STATE) continue;
     gr_value *w = gr_at(rw->b.g, rw->map[i]);

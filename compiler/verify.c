@@ -138,7 +138,7 @@ static gr_status verify_padding(const gr_graph *g, const gr_node *n) {
 
 // Inputs and results are not padded.
 static gr_status verify_ends(const gr_graph *g) {
-  for (uint32_t i = 1; i < g->n_values; i++)
+  for (uint32_t i = 1; i < g->leaves_end; i++)
     if (g->values[i].role == GR_INPUT && gr_layout_is_padded(&g->values[i].layout))
       return gr_fail(GR_ERR_BUG, g->values[i].loc, "input %s is padded", g->values[i].name);
   for (uint32_t i = 0; i < g->n_results; i++)
@@ -189,7 +189,7 @@ static gr_status same_name(const gr_value *v, const gr_value *other) {
 // Whether each name is that of one leaf, by the graph's own maps: the usual case, without a new
 // one.
 static bool names_differ(const gr_graph *g) {
-  for (uint32_t i = 1; i < g->n_values; i++) {
+  for (uint32_t i = 1; i < g->leaves_end; i++) {
     const gr_value *v = &g->values[i];
     if (v->role == GR_TEMP || !v->name) continue;
     if (gr_graph_leaf(g, v->role, v->name).id != i) return false;
@@ -201,7 +201,7 @@ static bool names_differ(const gr_graph *g) {
 static gr_status check_leaf_names(gr_arena *arena, const gr_graph *g) {
   gr_map names = gr_map_make(arena);
   uint32_t other;
-  for (uint32_t i = 1; i < g->n_values; i++) {
+  for (uint32_t i = 1; i < g->leaves_end; i++) {
     const gr_value *v = &g->values[i];
     if (v->role == GR_TEMP || !v->name) continue;
     if (gr_map_find(&names, v->name, &other)) return same_name(v, &g->values[other]);
@@ -244,7 +244,7 @@ gr_status gr_graph_verify(const gr_graph *g, unsigned facts) {
 }
 
 gr_status gr_graph_verify_leaves(const gr_graph *g, unsigned facts) {
-  for (uint32_t i = 1; i < g->n_values; i++)
+  for (uint32_t i = 1; i < g->leaves_end; i++)
     if (g->values[i].role == GR_STATE) GR_TRY(verify_state(g, &g->values[i], facts));
   return facts ? verify_names(g) : GR_OK;
 }

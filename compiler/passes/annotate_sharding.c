@@ -150,7 +150,7 @@ static void note_confined(const gr_rewrite *rw) {
   any.optimizer.name = NULL, any.optimizer.n_groups = 0;
   n->confined = GR_NEW(n->arena, const char *, rw->old->n_values);
   n->n_confined = 0;
-  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+  for (uint32_t i = 1; i < rw->old->leaves_end; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
     gr_layout current = update_layout(rw, v, rw->opt), could = update_layout(rw, v, &any);
@@ -168,7 +168,7 @@ gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
   gr_layout *weight = GR_NEW(rw->b.g->tables, gr_layout, old->n_values);
   bool changes = false;
   note_confined(rw);
-  for (uint32_t i = 1; i < old->n_values; i++) {
+  for (uint32_t i = 1; i < old->leaves_end; i++) {
     const gr_value *v = &old->values[i];
     if (v->role != GR_STATE || (!is_weight(v) && v->kind != GR_KIND_BUFFER)) continue;
     GR_TRY(check_requested(rw, v));
@@ -176,7 +176,7 @@ gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
     changes |= is_weight(v) && !gr_layout_same(&weight[i], &v->layout);
   }
   if (!changes) return gr_keep(rw);
-  for (uint32_t i = 1; i < old->n_values; i++) {
+  for (uint32_t i = 1; i < old->leaves_end; i++) {
     const gr_value *v = &old->values[i];
     if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, is_weight(v) ? weight[i] : v->layout);
   }

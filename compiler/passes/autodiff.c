@@ -7,7 +7,7 @@
 // alone.
 static bool *wanted(const gr_graph *g, const gr_options *o) {
   bool *want = GR_NEW(g->tables, bool, g->n_values);
-  for (uint32_t i = 1; i < g->n_values; i++) {
+  for (uint32_t i = 1; i < g->leaves_end; i++) {
     want[i] = gr_is_trained(o, &g->values[i]);
   }
   gr_mark_differentiable(g, want);
@@ -45,7 +45,7 @@ gr_status gr_pass_autodiff(gr_rewrite *rw) {
   rw->b.loc = GR_NOWHERE, rw->b.scope = "loss";
   grads[forward.loss.id] = seed(rw, &forward.values[forward.loss.id].type);
   GR_TRY(gr_backward(&rw->b, &gr_op_add, &forward, here, want, grads));
-  for (uint32_t i = 1; i < forward.n_values; i++)
+  for (uint32_t i = 1; i < forward.leaves_end; i++)
     if (forward.values[i].role == GR_STATE && want[i]) rw->b.g->values[i].grad = grads[i];
   return GR_OK;
 }

@@ -38,21 +38,27 @@ static bool reads_batch(const gr_graph *g, const bool *live) {
 
 bool gr_reads_batch(const gr_graph *g) { return reads_batch(g, gr_graph_live(g)); }
 
-// Whether each result of a node is live, and each leaf may stay.
-static bool keeps_all(const gr_graph *g, const bool *live, bool batch) {
-  for (uint32_t i = 1; i < g->n_values; i++) {
-    const gr_value *v = &g->values[i];
-    if (v->role == GR_TEMP ? !live[i] : !batch && is_of_batch(v)) return false;
+// What becomes of a node. Of the results of a loop, yields can be left out, carries cannot.
+typedef enum fate { KEPT, TRIMMED, DROPPED } fate;
+static fate fate_of(const gr_node *n, const bool *live) {
+  const gr_scan *s = n->op == &gr_op_scan ? n->attr : NULL;
+  bool any = false, trims = false;
+  for (int k = 0; k < n->n_out; k++) {
+    any |= live[gr_out(n, k).id];
+    trims |= s && k >= s->n_carry && !live[gr_out(n, k).id];
   }
-  return true;
+  return !any ? DROPPED : trims ? TRIMMED : KEPT;
 }
 
-// Whether some results of a loop are live and some are not. Without the others, two that differ may
-// be equal.
-static bool any_partly_live(const gr_graph *g, const bool *live) {
+static bool any_of(const gr_graph *g, const bool *live, fate f) {
   for (const gr_node *n = g->nodes; n < g->nodes + g->n_nodes; n++)
-    for (int k = 1; k < n->n_out; k++)
-      if (live[gr_out(n, k).id] != live[n->out.id]) return true;
+    if (fate_of(n, live) == f) return true;
+  return false;
+}
+
+static bool drops_leaves(const gr_graph *g) {
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (g->values[i].role != GR_TEMP && is_of_batch(&g->values[i])) return true;
   return false;
 }
 
@@ -60,20 +66,25 @@ gr_status gr_pass_dce(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
   const bool *live = gr_graph_live(old);
   bool batch = reads_batch(old, live);
-  if (keeps_all(old, live, batch)) return gr_keep(rw);
+  bool trims = any_of(old, live, TRIMMED);
+  if (!trims && !any_of(old, live, DROPPED) && (batch || !drops_leaves(old))) return gr_keep(rw);
   for (uint32_t i = 1; i < old->n_values; i++) {
     const gr_value *v = &old->values[i];
     if (v->role != GR_TEMP && (batch || !is_of_batch(v))) gr_copy_leaf(rw, i, &v->type, v->layout);
   }
-  rw->b.distinct = !any_partly_live(old, live);
+  rw->b.distinct = !trims;  // two loops that differ may be equal without what is left out
   for (uint32_t i = 0; i < old->n_nodes && !rw->b.err; i++) {
     const gr_node *n = &old->nodes[i];
-    bool any = false, all = true;
-    for (int k = 0; k < n->n_out; k++) any |= live[gr_out(n, k).id], all &= live[gr_out(n, k).id];
-    if (any && !all && n->op == &gr_op_scan)
-      copy_scan(rw, n, live);
-    else if (any)
-      gr_copy_node(rw, n);
+    switch (fate_of(n, live)) {
+      case KEPT:
+        gr_copy_node(rw, n);
+        break;
+      case TRIMMED:
+        copy_scan(rw, n, live);
+        break;
+      case DROPPED:
+        break;
+    }
   }
   gr_copy_links(rw);
   return GR_OK;

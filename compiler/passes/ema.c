@@ -35,7 +35,7 @@ static void follow_updates(gr_rewrite *rw) {
   gr_val ok = gr_graph_result(rw->b.g, "ok");
   gr_options unfrozen = *rw->opt;
   unfrozen.program.frozen = 0;
-  for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
+  for (uint32_t i = 1; i < rw->old->leaves_end && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
     bool frozen = gr_is_frozen(rw->opt, v->name) && gr_is_trained(&unfrozen, v);
@@ -47,12 +47,12 @@ static void follow_updates(gr_rewrite *rw) {
 static void begin(gr_rewrite *rw) {
   gr_type scalar = {.dtype = GR_F32};
   gr_val ok = gr_fill(&rw->b, &scalar, 1);
-  for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++)
+  for (uint32_t i = 1; i < rw->old->leaves_end && !rw->b.err; i++)
     if (gr_is_trained(rw->opt, &rw->old->values[i])) follow(rw, i, rw->map[i], ok);
 }
 
 gr_status gr_pass_ema(gr_rewrite *rw) {
-  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+  for (uint32_t i = 1; i < rw->old->leaves_end; i++) {
     const gr_value *v = &rw->old->values[i];
     if (rw->opt->program.ema == GR_EMA_READ && gr_is_trained(rw->opt, v))
       rw->map[i] = average_of(rw, i);

@@ -28,7 +28,7 @@ static gr_val emit_square(gr_rewrite *rw, gr_val grad) {
 
 static gr_status check_exact(const gr_rewrite *rw) {
   int64_t n = 0;
-  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+  for (uint32_t i = 1; i < rw->old->leaves_end; i++) {
     const gr_value *v = &rw->old->values[i];
     if (!has_gradient(v)) continue;
     const gr_value *grad = gr_at(rw->old, v->grad);
@@ -46,7 +46,7 @@ static gr_status check_exact(const gr_rewrite *rw) {
 // Emits the sums of squares of all gradients, so that they follow each other, and GPUs launch them
 // together. What asks for one later gets it (hash-consing).
 static void emit_squares(gr_rewrite *rw) {
-  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+  for (uint32_t i = 1; i < rw->old->leaves_end; i++) {
     const gr_value *v = &rw->old->values[i];
     if (has_gradient(v)) emit_square(rw, rw->map[v->grad.id]);
   }
@@ -61,7 +61,7 @@ static int clip_group_of(const gr_rewrite *rw, const gr_value *v) {
 static gr_val sum_alike(gr_rewrite *rw, uint32_t like, bool *done) {
   gr_val sum = GR_NONE;
   int group = clip_group_of(rw, &rw->old->values[like]);
-  for (uint32_t i = like; i < rw->old->n_values; i++) {
+  for (uint32_t i = like; i < rw->old->leaves_end; i++) {
     const gr_value *v = &rw->old->values[i];
     if (!has_gradient(v) || done[i] || clip_group_of(rw, v) != group) continue;
     if (split_axes(rw, i) != split_axes(rw, like)) continue;
@@ -79,7 +79,7 @@ static gr_loc loss_loc(const gr_graph *g) {
 // The sum of squares of the gradients of a clip group; GR_NONE: it has none.
 static gr_val sum_group(gr_rewrite *rw, int group, bool *done) {
   gr_val total = GR_NONE;
-  for (uint32_t i = 1; i < rw->old->n_values; i++) {
+  for (uint32_t i = 1; i < rw->old->leaves_end; i++) {
     const gr_value *v = &rw->old->values[i];
     if (has_gradient(v) && !done[i] && clip_group_of(rw, v) == group)
       gr_accumulate_grad(&rw->b, &gr_op_add, &total, sum_alike(rw, i, done));
@@ -130,7 +130,7 @@ static void round_all(gr_rewrite *rw, gr_val *total, gr_val *all) {
 // Each gradient adds a square and a sum.
 static void reserve(gr_rewrite *rw) {
   uint32_t n = 0;
-  for (uint32_t i = 1; i < rw->old->n_values; i++) n += has_gradient(&rw->old->values[i]);
+  for (uint32_t i = 1; i < rw->old->leaves_end; i++) n += has_gradient(&rw->old->values[i]);
   gr_reserve(rw, 2 * n, 2 * n);
 }
 

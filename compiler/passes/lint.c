@@ -6,7 +6,7 @@
 static void note_unused(gr_rewrite *rw, const bool *needed, gr_notes *notes) {
   const gr_graph *g = rw->old;
   notes->unused = GR_NEW(g->arena, const char *, g->n_values);
-  for (uint32_t i = 1; i < g->n_values; i++) {
+  for (uint32_t i = 1; i < g->leaves_end; i++) {
     const gr_value *v = &g->values[i];
     bool meant =
         !rw->opt->program.n_trained ||

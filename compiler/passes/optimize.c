@@ -131,7 +131,7 @@ static void update_loss_scale(gr_rewrite *rw, gr_val ok) {
 // Each weight adds an update, and most optimizers two states and their next values.
 static void reserve(gr_rewrite *rw) {
   uint32_t n = 0;
-  for (uint32_t i = 1; i < rw->old->n_values; i++) n += gr_is(rw->old->values[i].grad);
+  for (uint32_t i = 1; i < rw->old->leaves_end; i++) n += gr_is(rw->old->values[i].grad);
   gr_reserve(rw, 5 * n, n);
 }
 
@@ -145,7 +145,7 @@ gr_status gr_pass_optimize(gr_rewrite *rw) {
   gr_val lr = scalar(rw, GR_INPUT, "lr", GR_F32);
   u.ok = gr_graph_result(rw->b.g, "ok");
   gr_val step = scalar(rw, GR_STATE, counter_name(rw, -1), GR_I32);
-  for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
+  for (uint32_t i = 1; i < rw->old->leaves_end && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
     if (v->role == GR_STATE && gr_is(v->grad)) GR_TRY(update(rw, &u, lr, i));
   }

@@ -20,11 +20,19 @@ static bool any_packs(const gr_scan *s) {
   return false;
 }
 
+// Two loops that multiply by one matrix have one copy of it.
+static gr_val pack(gr_builder *b, const gr_op_call *call, gr_val matrix) {
+  b->distinct = false;
+  gr_val y = gr_pack(b, call, matrix);
+  b->distinct = true;
+  return y;
+}
+
 static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_val *operands,
                        gr_val *map) {
   gr_op_call call;
   gr_op_call_of(s->body, n, &call);
-  gr_val y = gr_pack(l->outside, &call, operands[gr_scan_operand(s, n->in[1].id)]);
+  gr_val y = pack(l->outside, &call, operands[gr_scan_operand(s, n->in[1].id)]);
   gr_val x = map[n->in[0].id], columns = gr_loop_const(l, y);
   gr_builder saved = l->b;
   l->b.loc = n->loc, l->b.scope = n->scope;
@@ -53,6 +61,7 @@ gr_status gr_pass_prepack_weights(gr_rewrite *rw) {
   }
   if (!any) return gr_keep(rw);
   gr_copy_leaves(rw);
+  rw->b.distinct = true;  // loops that differ multiply by other matrices or otherwise, as before
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++) {
     const gr_node *n = &rw->old->nodes[i];
     if (again[i])

@@ -172,7 +172,7 @@ static void find_required(shard *s) {
     if (!gr_at(old, old->results[i])->type.rank || gr_result_begins(old, i, "sum."))
       s->required[old->results[i].id] = &gr_layout_replicated;
   s->required[old->loss.id] = s->required[old->loss_denominator.id] = &gr_layout_replicated;
-  for (uint32_t i = 1; i < old->n_values; i++) {
+  for (uint32_t i = 1; i < old->leaves_end; i++) {
     const gr_value *v = &old->values[i];
     if (gr_is(v->grad)) {
       s->required[v->grad.id] = save_layout(s, gr_update_layout(&old->mesh, v, s->rw->opt));
@@ -195,7 +195,7 @@ static void count_uses(shard *s) {
     for (int k = 0; k < old->nodes[i].n_in; k++)
       s->uses[old->nodes[i].in[k].id]++, s->reader[old->nodes[i].in[k].id] = i;
   for (uint32_t i = 0; i < old->n_results; i++) s->uses[old->results[i].id]++;
-  for (uint32_t i = 1; i < old->n_values; i++)
+  for (uint32_t i = 1; i < old->leaves_end; i++)
     s->uses[old->values[i].grad.id]++, s->uses[old->values[i].next.id]++;
   s->uses[old->loss.id]++, s->uses[old->loss_denominator.id]++;
 }
@@ -356,7 +356,7 @@ static void link_all(shard *s) {
   }
   gr_copy_links(rw);
   rw->b.scope = "next";
-  for (uint32_t i = 1; i < old->n_values && !rw->b.err; i++) {
+  for (uint32_t i = 1; i < old->leaves_end && !rw->b.err; i++) {
     const gr_value *v = &old->values[i];  // one value may become several states, each elsewhere
     if (!gr_is(v->next)) continue;
     gr_val next = gr_relayout(&rw->b, map[v->next.id], v->layout);
@@ -366,7 +366,7 @@ static void link_all(shard *s) {
 
 static void copy_leaves(shard *s) {
   const gr_graph *old = s->rw->old;
-  for (uint32_t i = 1; i < old->n_values; i++) {
+  for (uint32_t i = 1; i < old->leaves_end; i++) {
     const gr_value *v = &old->values[i];
     if (v->role == GR_TEMP) continue;
     gr_type local = gr_type_local(&v->type, &v->layout, &old->mesh);

@@ -67,7 +67,7 @@ gr_val gr_units_state(const gr_graph *g, gr_val v) {
 
 uint32_t gr_units_loss(const gr_graph *g) {
   bool any = false;
-  for (uint32_t i = 1; i < g->n_values; i++) any |= gr_is(g->values[i].grad);
+  for (uint32_t i = 1; i < g->leaves_end; i++) any |= gr_is(g->values[i].grad);
   const gr_value *loss = gr_at(g, g->loss);
   return any && gr_is(g->loss) && loss->role == GR_TEMP ? loss->node : UINT32_MAX;
 }

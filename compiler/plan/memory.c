@@ -40,7 +40,7 @@ static bool is_body(const planner *p) { return p->f->stacked != NULL; }
 
 static void write_nexts_in_states(planner *p) {
   bool *claimed = GR_NEW(p->work, bool, p->g->n_values);
-  for (uint32_t i = 1; i < p->g->n_values; i++) {
+  for (uint32_t i = 1; i < p->g->leaves_end; i++) {
     uint32_t next = p->g->values[i].next.id;
     if (p->g->values[i].role != GR_STATE || claimed[next]) continue;
     if (!gr_memory_may_become(p->g, p->last, i)) continue;
@@ -185,7 +185,7 @@ void gr_memory_plan(gr_arena *arena, const gr_plan_state *states, const gr_map *
   out->offset = GR_NEW(arena, size_t, g->n_values);
   out->in_states = GR_NEW(arena, bool, g->n_values);
   out->state_of = GR_NEW(arena, uint32_t, g->n_values);
-  for (uint32_t i = 1, next = 0, s; i < g->n_values; i++) {
+  for (uint32_t i = 1, next = 0, s; i < g->leaves_end; i++) {
     const gr_value *v = &g->values[i];
     if (v->role != GR_STATE || !gr_find_next(by_name, v->name, &next, &s)) continue;
     out->offset[i] = states[s].offset;

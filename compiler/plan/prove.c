@@ -44,7 +44,7 @@ static gr_status prove_host(const gr_plan_frame *f, uint32_t state) {
 static gr_status prove_states(gr_arena *arena, const gr_plan *p, const gr_program *program) {
   (void)arena;
   const gr_graph *g = program->frame.g;
-  for (uint32_t i = 1; i < g->n_values; i++) {
+  for (uint32_t i = 1; i < g->leaves_end; i++) {
     const gr_value *v = &g->values[i];
     uint32_t k = program->frame.state_of[i];
     if (v->role != GR_STATE) continue;

@@ -256,7 +256,7 @@ static bool is_same_everywhere(const gr_graph *g, gr_val v) {
 // States and results outlive the program and must not be partial sums. Inputs may be partial sums,
 // which their readers reduce.
 static gr_status prove_ends(const gr_graph *g) {
-  for (uint32_t i = 1; i < g->n_values; i++) {
+  for (uint32_t i = 1; i < g->leaves_end; i++) {
     const gr_value *v = &g->values[i];
     bool may_be = v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR;
     if (!may_be && is_partial(g, (gr_val){i}))

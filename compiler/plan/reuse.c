@@ -8,7 +8,7 @@ uint32_t *gr_memory_last_use(gr_arena *arena, const gr_graph *g) {
     last[i] = g->values[i].role == GR_TEMP ? g->values[i].node : 0;
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (int k = 0; k < g->nodes[i].n_in; k++) last[g->nodes[i].in[k].id] = i;
-  for (uint32_t i = 1; i < g->n_values; i++) last[g->values[i].next.id] = g->n_nodes;
+  for (uint32_t i = 1; i < g->leaves_end; i++) last[g->values[i].next.id] = g->n_nodes;
   for (uint32_t i = 0; i < g->n_results; i++) last[g->results[i].id] = g->n_nodes;
   last[g->loss.id] = last[g->loss_denominator.id] = g->n_nodes;
   return last;

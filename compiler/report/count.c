@@ -33,6 +33,19 @@ static bool is_far(const gr_graph *g) {
   return bytes > GR_NEAR_CACHE;
 }
 
+// By target.
+static const double *cpu_seconds_of(gr_tally *w, gr_call_figures *c, const gr_graph *g,
+                                    const gr_node *n, bool in_place, bool far) {
+  const double **known = &c->cpu[in_place][far];
+  if (*known) return *known;
+  double *seconds = GR_NEW(w->arena, double, w->n_targets + 1);
+  gr_op_call call;
+  gr_op_call_of(g, n, &call);
+  for (int i = 0; i < w->n_targets; i++)
+    seconds[i] = gr_cpu_seconds(&w->targets[i], &call, in_place, far);
+  return *known = seconds;
+}
+
 // On a CPU loops run node by node. f: the frame of the graph, or NULL; far: is_far of it.
 static void add_on_cpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, const gr_node *n,
                        double runs, bool far) {
@@ -42,15 +55,12 @@ static void add_on_cpu(gr_tally *w, const gr_plan_frame *f, const gr_graph *g, c
   for (uint32_t i = 0; loop && i < loop->body->n_nodes; i++)
     add_on_cpu(w, body, loop->body, &loop->body->nodes[i], runs * (double)loop->steps, body_far);
   if (loop) return;
-  gr_op_call call;
-  gr_op_call_of(g, n, &call);
-  w->out->launches += runs;
-  w->out->bytes +=
-      runs * (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
+  gr_call_figures *c = gr_call_figures_of(w, g, n);
+  w->out->launches += runs, w->out->bytes += runs * c->bytes;
   bool in_place =
       f && n->n_in && n->n_out && gr_plan_is_copied_in_place(f, n->in[0].id, 0, gr_out(n, 0).id, 0);
-  for (int i = 0; i < w->n_targets; i++)
-    w->seconds[i] += runs * gr_cpu_seconds(&w->targets[i], &call, in_place, far);
+  const double *seconds = cpu_seconds_of(w, c, g, n, in_place, far);
+  for (int i = 0; i < w->n_targets; i++) w->seconds[i] += runs * seconds[i];
 }
 
 // ---- Collectives --------------------------------------------------------------------------------
@@ -142,10 +152,12 @@ static void add_nodes(gr_tally *w, const gr_plan *p, const gr_plan_frame *f, dou
     for (const gr_node *n = &g->nodes[i]; n < &g->nodes[i + size]; n++) {
       w->linked = linked_bytes(p, f, n);
       w->out->linked += w->linked;
-      if (n->op->collective)
+      if (n->op->collective) {
         add_move(w->out, g, n);
-      else
-        gpu ? gr_predict_gpu(w, f, g, n, 1) : add_on_cpu(w, f, g, n, 1, far);
+        continue;
+      }
+      w->out->flops += (double)gr_call_figures_of(w, g, n)->flops;
+      gpu ? gr_predict_gpu(w, f, g, n, 1) : add_on_cpu(w, f, g, n, 1, far);
     }
     if (size > 1) gr_predict_group(w, g, i, size);
     for (int k = 0; k < w->n_targets; k++) seconds[k][i + size - 1] = w->seconds[k] - before[k];
@@ -163,7 +175,6 @@ static void count_program(gr_arena *arena, const gr_plan_figures *all, gr_progra
                 .out = out};
   double *seconds[GR_MAX_TARGETS];
   for (int i = 0; i < w.n_targets; i++) seconds[i] = GR_NEW(scratch, double, f->g->n_nodes + 1);
-  out->flops = (double)gr_graph_flops(f->g);
   add_nodes(&w, all->plan, f, seconds);
   for (int i = 0; i < w.n_targets; i++)
     out->seconds[i] = run_program(scratch, f->g, &w.targets[i], seconds[i], all->use.in_line);

@@ -13,9 +13,11 @@ const char *gr_plan_kind(const gr_plan *, int i);
 bool gr_plan_is_copied_in_place(const gr_plan_frame *, uint32_t source, size_t source_byte,
                                 uint32_t target, size_t target_byte);
 // ---- predict.c, predict_cpu.c
-// What is counted of a call on a GPU, whichever node makes it.
+// What is counted of a call, whichever node makes it.
 typedef struct gr_call_figures {
   int64_t flops;
+  double bytes;             // of its operands and results
+  const double *cpu[2][2];  // gr_cpu_seconds by target, of each in_place and far; NULL: not yet
   const struct gr_described *gpu, *parts;  // NULL: not described yet; parts: of a fused node, all
 } gr_call_figures;
 typedef struct gr_tally {  // what a program's nodes are added to
@@ -30,6 +32,8 @@ typedef struct gr_tally {  // what a program's nodes are added to
   double linked;                   // bytes that the node reads, or writes, in host memory
   double seconds[GR_MAX_TARGETS];  // of kernels
 } gr_tally;
+// Those of the call that a node makes; what is not known yet is found where it is needed.
+gr_call_figures *gr_call_figures_of(gr_tally *, const gr_graph *, const gr_node *);
 // Adds `runs` runs of a node on a GPU, and takes away what launching nodes `first` to first + n - 1
 // together saves. The frame is that of the graph; NULL: it is a body.
 void gr_predict_gpu(gr_tally *, const gr_plan_frame *, const gr_graph *, const gr_node *,

@@ -100,7 +100,7 @@ static described *describe(gr_arena *arena, const gr_graph *g, const gr_node *n)
   return d;
 }
 
-static gr_call_figures *call_figures_of(gr_tally *w, const gr_graph *g, const gr_node *n) {
+gr_call_figures *gr_call_figures_of(gr_tally *w, const gr_graph *g, const gr_node *n) {
   uint32_t i = gr_calls_index(&w->calls, g, n);
   if (i < w->n) return w->of[i];
   GR_GROW(w->arena, w->of, w->n, w->cap);
@@ -108,12 +108,13 @@ static gr_call_figures *call_figures_of(gr_tally *w, const gr_graph *g, const gr
   gr_op_call call;
   gr_op_call_of(g, n, &call);
   c->flops = gr_op_flops(&call);
+  c->bytes = (double)(gr_types_bytes(call.in, call.n_in) + gr_types_bytes(call.out, call.n_out));
   return c;
 }
 
 // The kernel of a call is written once for all nodes that make it.
 static const described *described_of(gr_tally *w, const gr_graph *g, const gr_node *n) {
-  gr_call_figures *c = call_figures_of(w, g, n);
+  gr_call_figures *c = gr_call_figures_of(w, g, n);
   if (!c->gpu) c->gpu = describe(w->arena, g, n);
   return c->gpu;
 }
@@ -121,7 +122,7 @@ static const described *described_of(gr_tally *w, const gr_graph *g, const gr_no
 // What the parts of a fused node would be by themselves.
 static const described *parts_of(gr_tally *w, const gr_graph *g, const gr_node *n) {
   const gr_graph *body = ((const gr_fused *)n->attr)->body;
-  gr_call_figures *c = call_figures_of(w, g, n);
+  gr_call_figures *c = gr_call_figures_of(w, g, n);
   if (c->parts) return c->parts;
   described *all = GR_NEW(w->arena, described, 1);
   for (const gr_node *part = body->nodes; part < body->nodes + body->n_nodes; part++) {
@@ -133,7 +134,7 @@ static const described *parts_of(gr_tally *w, const gr_graph *g, const gr_node *
 
 static void add_seconds(gr_tally *w, const gr_graph *g, const gr_node *n, const described *d,
                         int launches, double runs) {
-  double flops = (double)call_figures_of(w, g, n)->flops;
+  double flops = (double)gr_call_figures_of(w, g, n)->flops;
   for (int i = 0; i < w->n_targets; i++) {
     const gr_chip *chip = w->targets[i].chip;
     double moving = fmax((d->bytes - 2 * w->linked) / chip->bandwidth, w->linked / chip->host);

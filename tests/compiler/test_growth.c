@@ -218,6 +218,60 @@ static void taken_nodes(void) {
   gr_arena_destroy(arena);
 }
 
+// ---- What is found by its hash ------------------------------------------------------------
+
+static gr_arena *hash_arena;
+static uint32_t hash_of_loop(const char *body_op) {
+  gr_graph *g;
+  const char *text = gr_arena_printf(
+      hash_arena,
+      "%%1 = input x : f32[4,2]\n%%2 %%3 = scan %%1 {steps=4, reverse=false, n_seq=1, n_carry=1, "
+      "n_init=0} : f32[2], f32[4,2]\nbody {\n  %%1 = input slice : f32[2]\n"
+      "  %%2 = buffer h : f32[2] next=%%3\n  %%3 = add %%1 %%2 : f32[2]\n"
+      "  %%4 = %s : f32[2]\n  result %%4\n}\nresult y %%3\n",
+      body_op);
+  MUST(gr_graph_parse(hash_arena, gr_op_find, "hashes", text, &g));
+  CHECK(g->nodes[0].attr_hash == gr_attr_hash(g->nodes[0].op, g->nodes[0].attr), "of its node");
+  return g->nodes[0].attr_hash;
+}
+
+// Loops that differ in an op of their bodies, or in a number there, differ by hash: layers have
+// random streams of their own in theirs.
+static void bodies(void) {
+  hash_arena = gr_arena_create();
+  uint32_t hash = hash_of_loop("scale %3 {by=2}");
+  CHECK(hash == hash_of_loop("scale %3 {by=2}"), "one body");
+  CHECK(hash != hash_of_loop("scale %3 {by=3}"), "a number differs");
+  CHECK(hash != hash_of_loop("relu %3"), "an op differs");
+  gr_arena_destroy(hash_arena);
+}
+
+// ---- Dead code ----------------------------------------------------------------------------
+
+// The last value of a carry cannot be left out, so that nothing is to be done where only that is
+// not read; a yield can.
+static void unread_results(void) {
+  static const char *const ends[] = {"result y %3\n", "result y %2\n"};
+  for (int i = 0; i < 2; i++) {
+    gr_arena *arena = gr_arena_create();
+    gr_options o = {0};
+    gr_graph *g, *out;
+    const char *text = gr_arena_printf(
+        arena,
+        "%%1 = input x : f32[4,2]\n%%2 %%3 = scan %%1 {steps=4, reverse=false, n_seq=1, n_carry=1, "
+        "n_init=0} : f32[2], f32[4,2]\nbody {\n  %%1 = input slice : f32[2]\n"
+        "  %%2 = buffer h : f32[2] next=%%3\n  %%3 = add %%1 %%2 : f32[2]\n  result %%3\n}\n%s",
+        ends[i]);
+    MUST(gr_graph_parse(arena, gr_op_find, "unread", text, &g));
+    MUST(gr_pass_run(arena, "dce", g, &o, &out));
+    CHECK((out == g) == !i, "%s", ends[i]);
+    CHECK(out->nodes[0].n_out == (i ? 1 : 2), "%d results", out->nodes[0].n_out);
+    gr_arena_destroy(arena);
+  }
+}
+
+// ---- Leaves -------------------------------------------------------------------------------
+
 // A graph with many leaves finds them in a map that is made later; one with few has none.
 static void names(void) {
   for (int n = 1; n <= 100; n += 33) {
@@ -240,5 +294,5 @@ static void names(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"one_rank", one_rank}, {"shards", shards}, {"adjustable", adjustable},
              {"spans", spans}, {"lives", lives}, {"copies", copies}, {"taken_nodes", taken_nodes},
-             {"names", names});
+             {"bodies", bodies}, {"unread_results", unread_results}, {"names", names});
 }
