@@ -115,6 +115,9 @@ static void check_sums(const char *config, const gr_plan_figures *f) {
     CHECK(fabs(live - (double)p->program->frame.bytes) < 1,
           "%s: %s: %.0f bytes of %zu have a maker", config, p->program->name, live,
           p->program->frame.bytes);
+    double flops = (double)gr_graph_flops(p->program->frame.g);
+    CHECK(fabs(p->flops - flops) <= 1e-12 * flops, "%s: %s: %.0f operations, not %.0f", config,
+          p->program->name, p->flops, flops);
     CHECK(fabs(sent - p->all.sent) < 1, "%s: %s: the kinds of collectives do not add up", config,
           p->program->name);
     CHECK(s->all >= s->kernels * (1 - 1e-9) && s->hidden <= s->collectives * (1 + 1e-9),

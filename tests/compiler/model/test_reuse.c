@@ -113,7 +113,10 @@ static const struct use {
   const char *text;
 } use_cases[] = {
     {"weights, and a part of the model", 12,
-     FOUR("  f: {in: x, nodes: [{y: {linear: x, out: 4, name: a}}]}\n",
+     FOUR("  f: {in: x, nodes: [{z: {tanh: x}}, {y: {linear: z, out: 4, name: a}}]}\n",
+          "      - x: {f: x, name: f}\n")},
+    {"the batch's weights, which each block sees", 0,
+     FOUR("  f: {in: x, nodes: [{w: {mean: sample_weight, axes: [0]}}, {y: {add: [x, w]}}]}\n",
           "      - x: {f: x, name: f}\n")},
     {"random numbers, where there are any", 2 * 2 + 2 * 3,
      FOUR("  f: {in: x, nodes: [{y: {dropout: x, p: 0.5}}, {y: {dropout: y, p: 0.5, name: b}}]}\n",
@@ -136,7 +139,25 @@ static const struct use {
             "  - loss: {mean: x, axes: [1]}\n" TRAIN},
     {"one tensor as both operands, then two", 4,
      FOUR("  f: {in: [x, z], nodes: [{a: {relu: x}}, {b: {relu: z}}, {y: {add: [a, b]}}]}\n",
-          "      - z: x\n      - z: {add: [x, 1], when: $i > 1}\n      - x: {f: [x, z]}\n")},
+          "      - z: x\n      - z: {add: [x, x], when: $i > 1}\n      - x: {f: [x, z]}\n")},
+    {"an operand's type, whatever made it", 0,
+     INPUTS "blocks:\n  f: {in: x, nodes: [{y: {linear: x, out: 4}}]}\n"
+            "nodes:\n  - repeat: 2\n    name: layers.$i\n    nodes:\n"
+            "      - x: {linear: x, out: 5 + $i, name: a}\n      - x: {f: x, name: b}\n"
+            "  - loss: {mean: x, axes: [1]}\n" TRAIN},
+    {"a loop around it", 0,
+     INPUTS "blocks:\n  h: {in: x, nodes: [{y: {tanh: x}}]}\n  f: {in: x, nodes: [{y: {h: x}}]}\n"
+            "nodes:\n  - a: {f: x, name: k}\n"
+            "  - z: {scan: {over: {s: t}, carry: {h: [n, c]}, nodes: [{q: {f: s, name: m}}, "
+            "{h: {add: [h, q]}}], yields: q}}\n"
+            "  - b: {mean: z, axes: [1, 2]}\n  - a: {mean: a, axes: [1]}\n"
+            "  - loss: {add: [a, b]}\n" TRAIN},
+    {"a layer without a path around it", 0,
+     INPUTS "blocks:\n  h: {in: x, nodes: [{y: {tanh: x, name: a}}]}\n"
+            "  f: {in: x, nodes: [{y: {h: x}}]}\n"
+            "  g: {in: x, nodes: [{repeat: 1, nodes: [{x: {f: x}}]}], out: x}\n"
+            "nodes:\n  - x: {tanh: x}\n  - x: {g: x, name: g}\n  - x: {f: x, name: k}\n"
+            "  - loss: {mean: x, axes: [1]}\n" TRAIN},
     {"a node that there is before each use", 8,
      FOUR("  f: {in: x, nodes: [{a: {relu: x}}, {b: {tanh: x}}, {y: {add: [a, b]}}]}\n",
           "      - z: {relu: x}\n      - w: {f: x}\n      - x: {add: [w, z]}\n")},
