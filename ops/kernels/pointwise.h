@@ -51,6 +51,8 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 #endif
 
 #define GR_POINTWISE_(name, N, TEXT, ...)                                                 \
+  enum { name##_operands = N };                                                           \
+  static const char name##_spec[] = GR_SPEC##N;                                           \
   static const char name##_formula[] = TEXT;                                              \
   static gr_status name##_cpu(const gr_launch *l) {                                       \
     GR_LOCALS(double, l->attr)                                                            \
@@ -71,6 +73,9 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
   static gr_kernel name##_fast(const gr_op_call *s) {                                     \
     return gr_pointwise_fast(s) ? name##_quick : NULL;                                    \
   }
+#define GR_SPEC1 "...->..."
+#define GR_SPEC2 "...,...->..."
+#define GR_SPEC3 "...,...,...->..."
 #define GR_FROM_ANY(k) IN(k, i)
 #define GR_FROM_F32(k) x[k][i]
 #define GR_READ1(T, read) const T x0 = read(0);
@@ -80,6 +85,7 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 #define GR_POINTWISE2(name, ...) GR_POINTWISE_(name, 2, #__VA_ARGS__, __VA_ARGS__)
 #define GR_POINTWISE3(name, ...) GR_POINTWISE_(name, 3, #__VA_ARGS__, __VA_ARGS__)
 
-#define GR_POINTWISE_FIELDS(name_)                                                            \
-  .name = #name_, .n_out = 1, .inplace = {1}, .formula = name_##_formula, .cpu = name_##_cpu, \
-  .fast = name_##_fast, .tile = name_##_tile
+#define GR_POINTWISE_FIELDS(name_)                                                      \
+  .name = #name_, .n_in = name_##_operands, .n_out = 1, .index_spec = name_##_spec,     \
+  .inplace = {1}, .formula = name_##_formula, .cpu = name_##_cpu, .fast = name_##_fast, \
+  .tile = name_##_tile

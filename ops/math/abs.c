@@ -23,8 +23,6 @@ static const gr_case cases[] = {{{"f32[4,6]"}}, {{"i32[4]"}, .fill = "i"}, {{0}}
 const gr_op gr_op_abs = {
     GR_POINTWISE_FIELDS(abs),
     .doc = "The absolute value of x.",
-    .n_in = 1,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .from_onnx = GR_FROM_ONNX({"Abs"}, {"Softsign", read_softsign}),
@@ -38,8 +36,6 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 const gr_op gr_op_abs_grad = {
     GR_POINTWISE_FIELDS(abs_grad),
     .doc = "dy times the sign of x; 0 where x is 0.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .cases = grad_cases,
 };

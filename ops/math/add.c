@@ -44,8 +44,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_add = {
     GR_POINTWISE_FIELDS(add),
     .doc = "x + y. The shapes must be equal.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .linear = true,
     .infer = gr_pointwise_infer,
     .grad = grad,

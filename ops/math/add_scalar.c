@@ -32,10 +32,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_add_scalar = {
     GR_POINTWISE_FIELDS(add_scalar),
     .doc = "x plus a constant.",
-    .n_in = 1,
     .attr_size = sizeof(struct add_scalar),
     .attrs = attrs,
-    .index_spec = "...->...",
     .infer = infer,
     .grad = grad,
     .cases = cases,

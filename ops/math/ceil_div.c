@@ -33,10 +33,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_ceil_div = {
     GR_POINTWISE_FIELDS(ceil_div),
     .doc = "x / by, rounded up; the gradient is 0.",
-    .n_in = 1,
     .attr_size = sizeof(struct ceil_div),
     .attrs = attrs,
-    .index_spec = "...->...",
     .infer = infer,
     .grad = gr_grad_zero,
     .cases = cases,

@@ -63,10 +63,8 @@ static const gr_case cases[] = {{{"f32[4,6]"}, .attr = &(struct clamp){-0.5, 0.7
 const gr_op gr_op_clamp = {
     GR_POINTWISE_FIELDS(clamp),
     .doc = "min(max(x, low), high). The gradient is dy where low < x < high, else 0.",
-    .n_in = 1,
     .attr_size = sizeof(struct clamp),
     .attrs = attrs,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .from_onnx = GR_FROM_ONNX({"Clip", read_clip}, {"HardSigmoid", read_hard_sigmoid},
@@ -81,12 +79,7 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}, .attr = &(struct
                                      {{0}}};
 
 const gr_op gr_op_clamp_grad = {
-    GR_POINTWISE_FIELDS(clamp_grad),
-    .doc = "dy where low < x < high, else 0.",
-    .n_in = 2,
-    .attr_size = sizeof(struct clamp),
-    .attrs = attrs,
-    .index_spec = "...,...->...",
-    .infer = gr_pointwise_infer_float,
-    .cases = grad_cases,
+    GR_POINTWISE_FIELDS(clamp_grad),   .doc = "dy where low < x < high, else 0.",
+    .attr_size = sizeof(struct clamp), .attrs = attrs,
+    .infer = gr_pointwise_infer_float, .cases = grad_cases,
 };

@@ -13,7 +13,11 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
 
 const gr_op gr_op_cos = {
-    GR_POINTWISE_FIELDS(cos), .doc = "The cosine of x, in radians.", .n_in = 1,
-    .index_spec = "...->...", .infer = gr_pointwise_infer_float,     .grad = grad,
-    .amp = GR_AMP_WIDE,       .from_onnx = GR_FROM_ONNX({"Cos"}),    .cases = cases,
+    GR_POINTWISE_FIELDS(cos),
+    .doc = "The cosine of x, in radians.",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"Cos"}),
+    .cases = cases,
 };

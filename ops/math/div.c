@@ -43,8 +43,6 @@ static const gr_case cases[] = {{{"f32[4,6]", "f32[4,6]"}, .fill = "np"},
 const gr_op gr_op_div = {
     GR_POINTWISE_FIELDS(div),
     .doc = "x / y. The shapes must be equal.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .from_onnx = GR_FROM_ONNX({"Div", read_div}, {"Mod", read_mod}),

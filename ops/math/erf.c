@@ -15,8 +15,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_erf = {
     GR_POINTWISE_FIELDS(erf),
     .doc = "The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
-    .n_in = 1,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .amp = GR_AMP_WIDE,

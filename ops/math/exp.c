@@ -39,8 +39,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_exp = {
     GR_POINTWISE_FIELDS(exp),
     .doc = "e to the x.",
-    .n_in = 1,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .amp = GR_AMP_WIDE,

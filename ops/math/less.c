@@ -81,8 +81,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_less = {
     GR_POINTWISE_FIELDS(less),
     .doc = "1 where x < y, else 0, in the dtype of x.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = gr_grad_zero,
     .from_onnx = GR_FROM_ONNX(

@@ -11,7 +11,11 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}, .fill = "p"}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
 
 const gr_op gr_op_log = {
-    GR_POINTWISE_FIELDS(log), .doc = "The natural logarithm of x.", .n_in = 1,
-    .index_spec = "...->...", .infer = gr_pointwise_infer_float,    .grad = grad,
-    .amp = GR_AMP_WIDE,       .from_onnx = GR_FROM_ONNX({"Log"}),   .cases = cases,
+    GR_POINTWISE_FIELDS(log),
+    .doc = "The natural logarithm of x.",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"Log"}),
+    .cases = cases,
 };

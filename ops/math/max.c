@@ -21,8 +21,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_max = {
     GR_POINTWISE_FIELDS(max),
     .doc = "The larger of x and y; where they are equal, each gets half of the gradient.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .onnx = "Max",
@@ -43,8 +41,6 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]", "f32[4,6]"}},
 const gr_op gr_op_max_grad = {
     GR_POINTWISE_FIELDS(max_grad),
     .doc = "dy where x > y, half of it where they are equal, else 0.",
-    .n_in = 3,
-    .index_spec = "...,...,...->...",
     .infer = gr_pointwise_infer,
     .cases = grad_cases,
 };

@@ -20,8 +20,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_min = {
     GR_POINTWISE_FIELDS(min),
     .doc = "The smaller of x and y; where they are equal, each gets half of the gradient.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .onnx = "Min",

@@ -47,8 +47,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_mul = {
     GR_POINTWISE_FIELDS(mul),
     .doc = "x * y. The shapes must be equal.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .from_onnx = GR_FROM_ONNX({"Mul"}, {"And", read_and}, {"ReduceProd", read_product}),

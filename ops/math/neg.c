@@ -12,8 +12,6 @@ static const gr_case cases[] = {{{"f32[4,6]"}}, {{"i32[5]"}, .fill = "i"}, {{0}}
 const gr_op gr_op_neg = {
     GR_POINTWISE_FIELDS(neg),
     .doc = "-x.",
-    .n_in = 1,
-    .index_spec = "...->...",
     .linear = true,
     .infer = gr_pointwise_infer,
     .grad = grad,

@@ -70,10 +70,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_pow = {
     GR_POINTWISE_FIELDS(pow),
     .doc = "x to a constant power; NaN where x is negative and the power is not an integer.",
-    .n_in = 1,
     .attr_size = sizeof(struct pow),
     .attrs = attrs,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .amp = GR_AMP_WIDE,

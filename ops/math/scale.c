@@ -36,10 +36,8 @@ static const gr_case cases[] = {
 const gr_op gr_op_scale = {
     GR_POINTWISE_FIELDS(scale),
     .doc = "x times a constant.",
-    .n_in = 1,
     .attr_size = sizeof(struct scale),
     .attrs = attrs,
-    .index_spec = "...->...",
     .linear = true,
     .infer = infer,
     .grad = grad,

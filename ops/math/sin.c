@@ -11,7 +11,11 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
 
 const gr_op gr_op_sin = {
-    GR_POINTWISE_FIELDS(sin), .doc = "The sine of x, in radians.", .n_in = 1,
-    .index_spec = "...->...", .infer = gr_pointwise_infer_float,   .grad = grad,
-    .amp = GR_AMP_WIDE,       .from_onnx = GR_FROM_ONNX({"Sin"}),  .cases = cases,
+    GR_POINTWISE_FIELDS(sin),
+    .doc = "The sine of x, in radians.",
+    .infer = gr_pointwise_infer_float,
+    .grad = grad,
+    .amp = GR_AMP_WIDE,
+    .from_onnx = GR_FROM_ONNX({"Sin"}),
+    .cases = cases,
 };

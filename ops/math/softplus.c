@@ -23,8 +23,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_softplus = {
     GR_POINTWISE_FIELDS(softplus),
     .doc = "log(1 + exp(x)), without overflow or cancellation.",
-    .n_in = 1,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .amp = GR_AMP_WIDE,

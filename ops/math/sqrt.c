@@ -13,12 +13,7 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}, .fill = "p"}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
 
 const gr_op gr_op_sqrt = {
-    GR_POINTWISE_FIELDS(sqrt),
-    .doc = "The square root of x.",
-    .n_in = 1,
-    .index_spec = "...->...",
-    .infer = gr_pointwise_infer_float,
-    .grad = grad,
-    .from_onnx = GR_FROM_ONNX({"Sqrt"}),
-    .cases = cases,
+    GR_POINTWISE_FIELDS(sqrt),           .doc = "The square root of x.",
+    .infer = gr_pointwise_infer_float,   .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Sqrt"}), .cases = cases,
 };

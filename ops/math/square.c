@@ -12,6 +12,9 @@ static void grad(const gr_grad *g) {
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"i32[4]"}, .fill = "i"}, {{0}}};
 
 const gr_op gr_op_square = {
-    GR_POINTWISE_FIELDS(square), .doc = "x squared.", .n_in = 1,      .index_spec = "...->...",
-    .infer = gr_pointwise_infer, .grad = grad,        .cases = cases,
+    GR_POINTWISE_FIELDS(square),
+    .doc = "x squared.",
+    .infer = gr_pointwise_infer,
+    .grad = grad,
+    .cases = cases,
 };

@@ -18,8 +18,6 @@ static const gr_case cases[] = {{{"f32[4,6]", "f32[4,6]"}},
 const gr_op gr_op_sub = {
     GR_POINTWISE_FIELDS(sub),
     .doc = "x - y. The shapes must be equal.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .linear = true,
     .infer = gr_pointwise_infer,
     .grad = grad,

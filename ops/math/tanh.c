@@ -14,14 +14,9 @@ static const gr_case cases[] = {
     {{"f32[4,6]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
 
 const gr_op gr_op_tanh = {
-    GR_POINTWISE_FIELDS(tanh),
-    .doc = "The hyperbolic tangent of x.",
-    .n_in = 1,
-    .index_spec = "...->...",
-    .infer = gr_pointwise_infer_float,
-    .grad = grad,
-    .from_onnx = GR_FROM_ONNX({"Tanh"}),
-    .cases = cases,
+    GR_POINTWISE_FIELDS(tanh),           .doc = "The hyperbolic tangent of x.",
+    .infer = gr_pointwise_infer_float,   .grad = grad,
+    .from_onnx = GR_FROM_ONNX({"Tanh"}), .cases = cases,
 };
 
 GR_POINTWISE2(tanh_grad, (1 - x0 * x0) * x1)
@@ -31,8 +26,6 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 const gr_op gr_op_tanh_grad = {
     GR_POINTWISE_FIELDS(tanh_grad),
     .doc = "(1 - y^2) dy: the gradient of tanh, from its output y.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

@@ -107,8 +107,6 @@ static const gr_case cases[] = {{{"f32[4,6]", "f32[4,6]", "f32[4,6]"}, .fill = "
 const gr_op gr_op_where = {
     GR_POINTWISE_FIELDS(where),
     .doc = "x where cond is not 0, else y.",
-    .n_in = 3,
-    .index_spec = "...,...,...->...",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .from_onnx = GR_FROM_ONNX({"Where", read_where}, {"Trilu", read_trilu}, {"If", read_if}),
@@ -122,8 +120,6 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}, .fill = "mn"}, {
 const gr_op gr_op_where_grad = {
     GR_POINTWISE_FIELDS(where_grad),
     .doc = "dy where cond is not 0, else 0.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .cases = grad_cases,
 };

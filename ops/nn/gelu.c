@@ -34,8 +34,6 @@ static const gr_case cases[] = {{{"f32[4,6]"}},
 const gr_op gr_op_gelu = {
     GR_POINTWISE_FIELDS(gelu),
     .doc = "x times the standard normal distribution function of x, computed with the exact erf.",
-    .n_in = 1,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .onnx = "Gelu",
@@ -53,8 +51,6 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 const gr_op gr_op_gelu_grad = {
     GR_POINTWISE_FIELDS(gelu_grad),
     .doc = "The gradient of gelu with respect to x, from x and dy.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

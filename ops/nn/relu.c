@@ -39,8 +39,6 @@ static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{0}}};
 const gr_op gr_op_relu = {
     GR_POINTWISE_FIELDS(relu),
     .doc = "x where it is positive, else 0.",
-    .n_in = 1,
-    .index_spec = "...->...",
     .grad = grad,
     .onnx = "Relu",
     .from_onnx = GR_FROM_ONNX({"Relu"}, {"LeakyRelu", read_leaky}, {"PRelu", read_prelu}),
@@ -54,8 +52,6 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 const gr_op gr_op_relu_grad = {
     GR_POINTWISE_FIELDS(relu_grad),
     .doc = "dy where y is positive, else 0: the gradient of relu, from its output y.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer,
     .cases = grad_cases,
 };

@@ -15,8 +15,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_sigmoid = {
     GR_POINTWISE_FIELDS(sigmoid),
     .doc = "1 / (1 + exp(-x)).",
-    .n_in = 1,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .onnx = "Sigmoid",
@@ -30,8 +28,6 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 const gr_op gr_op_sigmoid_grad = {
     GR_POINTWISE_FIELDS(sigmoid_grad),
     .doc = "y (1 - y) dy: the gradient of sigmoid, from its output y.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

@@ -15,8 +15,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_silu = {
     GR_POINTWISE_FIELDS(silu),
     .doc = "x / (1 + exp(-x)).",
-    .n_in = 1,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .cases = cases,
@@ -30,8 +28,6 @@ static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 const gr_op gr_op_silu_grad = {
     GR_POINTWISE_FIELDS(silu_grad),
     .doc = "s (1 + x (1 - s)) dy with s = sigmoid(x): the gradient of silu, from x and dy.",
-    .n_in = 2,
-    .index_spec = "...,...->...",
     .infer = gr_pointwise_infer_float,
     .cases = grad_cases,
 };

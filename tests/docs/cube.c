@@ -14,8 +14,6 @@ static const gr_case cases[] = {
 const gr_op gr_op_cube = {
     GR_POINTWISE_FIELDS(cube),
     .doc = "x to the third power.",
-    .n_in = 1,
-    .index_spec = "...->...",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .cases = cases,
