@@ -6,6 +6,13 @@
 #include <stdint.h>
 #include <string.h>
 
+// Asserts that iterations are independent, also if the result is computed in place.
+#ifdef __clang__
+#define GR_VECTOR _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GR_VECTOR _Pragma("GCC ivdep")
+#endif
+
 // Reinterpret the bits of a float.
 static inline float gr_float_of(uint32_t bits) {
   float f;

@@ -1,4 +1,4 @@
-// pointwise.c - type inference of pointwise ops. See pointwise.h.
+// pointwise.c - see pointwise.h.
 #include "ops/kernels/pointwise.h"
 #include <assert.h>
 
@@ -43,12 +43,14 @@ static void part(void *arg, int64_t begin, int64_t end) {
   w->tile(x, (float *)w->l->out[0] + begin, end - begin, w->l->attr);
 }
 
-void gr_tile_load(const void *array, gr_dtype dtype, int64_t first, int64_t n, float *out) {
+// Elements first to first + n - 1 of an array of a narrow float type (bf16) as f32.
+static void load(const void *array, gr_dtype dtype, int64_t first, int64_t n, float *out) {
   assert(first >= 0 && n >= 0);
   gr_widen(dtype, (const uint16_t *)array + first, out, n);
 }
 
-void gr_tile_store(void *array, gr_dtype dtype, int64_t first, int64_t n, const float *x) {
+// Rounds n numbers to those elements.
+static void store(void *array, gr_dtype dtype, int64_t first, int64_t n, const float *x) {
   assert(first >= 0 && n >= 0);
   gr_narrow(dtype, x, (uint16_t *)array + first, n);
 }
@@ -61,9 +63,9 @@ static void part_narrow(void *arg, int64_t begin, int64_t end) {
   const float *x[3] = {tile[0], tile[1], tile[2]};
   for (; begin < end; begin += TILE) {
     int64_t n = end - begin < TILE ? end - begin : TILE;
-    for (int k = 0; k < w->n_x; k++) gr_tile_load(w->l->in[k], dtype, begin, n, tile[k]);
+    for (int k = 0; k < w->n_x; k++) load(w->l->in[k], dtype, begin, n, tile[k]);
     w->tile(x, y, n, w->l->attr);
-    gr_tile_store(w->l->out[0], dtype, begin, n, y);
+    store(w->l->out[0], dtype, begin, n, y);
   }
 }
 
@@ -74,3 +76,7 @@ gr_status gr_pointwise_run(const gr_launch *l, gr_tile tile, int n_x) {
 }
 
 void gr_grad_zero(const gr_grad *g) { (void)g; }
+
+const gr_case gr_float_cases[] = {
+    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
+const gr_case gr_gradient_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};

@@ -22,11 +22,9 @@ bool gr_pointwise_f32(const gr_op_call *);   // all operands and the result are
 bool gr_pointwise_fast(const gr_op_call *);  // or all are bf16 or f16, as f32 in tiles
 // Runs the tile function over all elements of n_x operands, on all threads.
 gr_status gr_pointwise_run(const gr_launch *, gr_tile, int n_x);
-// Elements first to first + n - 1 of an array of a narrow float type (bf16) as f32.
-void gr_tile_load(const void *array, gr_dtype, int64_t first, int64_t n, float *out);
-// Rounds n numbers to those elements.
-void gr_tile_store(void *array, gr_dtype, int64_t first, int64_t n, const float *);
 void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they have a slope
+// Cases of ops that take any one float, and of gradients of an operand, or a result, and dy.
+extern const gr_case gr_float_cases[], gr_gradient_cases[];
 
 #define GR_OF(f, x) _Generic((x), float : gr_##f##_f32, default : f)(x)
 #define exp(x) GR_OF(exp, x)
@@ -42,13 +40,6 @@ void gr_grad_zero(const gr_grad *);  // the rule of ops that are flat where they
 #define ceil(x) _Generic((x), float : ceilf, default : ceil)(x)
 
 #define GR_LOCALS(T, attr) (void)(attr);
-
-// Asserts that iterations are independent, also if the result is computed in place.
-#ifdef __clang__
-#define GR_VECTOR _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define GR_VECTOR _Pragma("GCC ivdep")
-#endif
 
 #define GR_POINTWISE_(name, N, TEXT, ...)                                                 \
   enum { name##_operands = N };                                                           \

@@ -3,15 +3,6 @@
 #pragma once
 #include "ops/kernels/fastmath.h"
 
-// Asserts that iterations are independent, also if the result is computed in place.
-#ifndef GR_VECTOR
-#ifdef __clang__
-#define GR_VECTOR _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define GR_VECTOR _Pragma("GCC ivdep")
-#endif
-#endif
-
 enum { GR_LANES = 16 };
 
 // The sum of the sixteen running sums, as a tree.

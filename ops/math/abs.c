@@ -31,11 +31,9 @@ const gr_op gr_op_abs = {
 
 GR_POINTWISE2(abs_grad, x0 > 0 ? x1 : x0 < 0 ? -x1 : 0)
 
-static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
-
 const gr_op gr_op_abs_grad = {
     GR_POINTWISE_FIELDS(abs_grad),
     .doc = "dy times the sign of x; 0 where x is 0.",
     .infer = gr_pointwise_infer,
-    .cases = grad_cases,
+    .cases = gr_gradient_cases,
 };

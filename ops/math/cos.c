@@ -9,9 +9,6 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_neg(g->b, gr_mul(g->b, g->dy[0], gr_sin(g->b, g->x[0])));
 }
 
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
-
 const gr_op gr_op_cos = {
     GR_POINTWISE_FIELDS(cos),
     .doc = "The cosine of x, in radians.",
@@ -19,5 +16,5 @@ const gr_op gr_op_cos = {
     .grad = grad,
     .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"Cos"}),
-    .cases = cases,
+    .cases = gr_float_cases,
 };

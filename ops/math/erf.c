@@ -9,9 +9,6 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_scale(g->b, gr_mul(g->b, g->dy[0], slope), 1.1283791670955126);
 }
 
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
-
 const gr_op gr_op_erf = {
     GR_POINTWISE_FIELDS(erf),
     .doc = "The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
@@ -19,5 +16,5 @@ const gr_op gr_op_erf = {
     .grad = grad,
     .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"Erf"}),
-    .cases = cases,
+    .cases = gr_float_cases,
 };

@@ -7,9 +7,6 @@ GR_POINTWISE1(sin, sin(x0))
 
 static void grad(const gr_grad *g) { g->dx[0] = gr_mul(g->b, g->dy[0], gr_cos(g->b, g->x[0])); }
 
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
-
 const gr_op gr_op_sin = {
     GR_POINTWISE_FIELDS(sin),
     .doc = "The sine of x, in radians.",
@@ -17,5 +14,5 @@ const gr_op gr_op_sin = {
     .grad = grad,
     .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"Sin"}),
-    .cases = cases,
+    .cases = gr_float_cases,
 };

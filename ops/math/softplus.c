@@ -17,9 +17,6 @@ static void read_mish(gr_onnx_reading *r) {
   gr_read_out(r, 0, GR_READ_TWO(r, &gr_op_mul, x, GR_READ_ONE(r, &gr_op_tanh, y)), last);
 }
 
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
-
 const gr_op gr_op_softplus = {
     GR_POINTWISE_FIELDS(softplus),
     .doc = "log(1 + exp(x)), without overflow or cancellation.",
@@ -27,5 +24,5 @@ const gr_op gr_op_softplus = {
     .grad = grad,
     .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"Softplus"}, {"Mish", read_mish}),
-    .cases = cases,
+    .cases = gr_float_cases,
 };

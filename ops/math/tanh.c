@@ -21,11 +21,9 @@ const gr_op gr_op_tanh = {
 
 GR_POINTWISE2(tanh_grad, (1 - x0 * x0) * x1)
 
-static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
-
 const gr_op gr_op_tanh_grad = {
     GR_POINTWISE_FIELDS(tanh_grad),
     .doc = "(1 - y^2) dy: the gradient of tanh, from its output y.",
     .infer = gr_pointwise_infer_float,
-    .cases = grad_cases,
+    .cases = gr_gradient_cases,
 };

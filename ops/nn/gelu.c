@@ -46,11 +46,9 @@ GR_POINTWISE2(gelu_grad, (1 + erf(x0 * 0.70710678118654752f) +
                           x0 * 0.79788456080286536f * exp(-0.5f * x0 * x0)) *
                              (0.5f * x1))
 
-static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
-
 const gr_op gr_op_gelu_grad = {
     GR_POINTWISE_FIELDS(gelu_grad),
     .doc = "The gradient of gelu with respect to x, from x and dy.",
     .infer = gr_pointwise_infer_float,
-    .cases = grad_cases,
+    .cases = gr_gradient_cases,
 };

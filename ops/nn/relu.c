@@ -47,11 +47,9 @@ const gr_op gr_op_relu = {
 
 GR_POINTWISE2(relu_grad, x0 > 0 ? x1 : 0)
 
-static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
-
 const gr_op gr_op_relu_grad = {
     GR_POINTWISE_FIELDS(relu_grad),
     .doc = "dy where y is positive, else 0: the gradient of relu, from its output y.",
     .infer = gr_pointwise_infer,
-    .cases = grad_cases,
+    .cases = gr_gradient_cases,
 };

@@ -9,25 +9,20 @@ static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_sigmoid_grad, NULL, g->y[0], g->dy[0]);
 }
 
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
-
 const gr_op gr_op_sigmoid = {
     GR_POINTWISE_FIELDS(sigmoid),
     .doc = "1 / (1 + exp(-x)).",
     .infer = gr_pointwise_infer_float,
     .grad = grad,
     .onnx = "Sigmoid",
-    .cases = cases,
+    .cases = gr_float_cases,
 };
 
 GR_POINTWISE2(sigmoid_grad, x0 *(1 - x0) * x1)
-
-static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_sigmoid_grad = {
     GR_POINTWISE_FIELDS(sigmoid_grad),
     .doc = "y (1 - y) dy: the gradient of sigmoid, from its output y.",
     .infer = gr_pointwise_infer_float,
-    .cases = grad_cases,
+    .cases = gr_gradient_cases,
 };

@@ -9,25 +9,18 @@ static void grad(const gr_grad *g) {
   g->dx[0] = GR_EMIT(g->b, &gr_op_silu_grad, NULL, g->x[0], g->dy[0]);
 }
 
-static const gr_case cases[] = {
-    {{"f32[4,6]"}}, {{"f32[2,3,5]"}}, {{"i32[4]"}, .fails = "takes floats, got i32"}, {{0}}};
-
 const gr_op gr_op_silu = {
-    GR_POINTWISE_FIELDS(silu),
-    .doc = "x / (1 + exp(-x)).",
-    .infer = gr_pointwise_infer_float,
-    .grad = grad,
-    .cases = cases,
+    GR_POINTWISE_FIELDS(silu),         .doc = "x / (1 + exp(-x)).",
+    .infer = gr_pointwise_infer_float, .grad = grad,
+    .cases = gr_float_cases,
 };
 
 // 1 / (1 + exp(-x)), and not (1 + tanh(x / 2)) / 2, which cancels for negative x.
 GR_POINTWISE2(silu_grad, (1 / (1 + exp(-x0))) * (1 + x0 * (1 - 1 / (1 + exp(-x0)))) * x1)
 
-static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
-
 const gr_op gr_op_silu_grad = {
     GR_POINTWISE_FIELDS(silu_grad),
     .doc = "s (1 + x (1 - s)) dy with s = sigmoid(x): the gradient of silu, from x and dy.",
     .infer = gr_pointwise_infer_float,
-    .cases = grad_cases,
+    .cases = gr_gradient_cases,
 };
