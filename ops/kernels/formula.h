@@ -49,6 +49,11 @@
 #define GR_FORMULA_FIELDS(name_)                                                 \
   .name = #name_, .formulas = GR_FORMULAS(&name_##_formula), .cpu = name_##_cpu, \
   .fast = gr_formula_fast
+// Operands and results, as many as the formula names.
+#define GR_FORMULA_OPERANDS .n_in = GR_ANY, .n_out = GR_ANY, .index_spec_of = gr_formula_index_spec
+// Of an optimizer that is one node: uneven slices update as whole weights do.
+#define GR_OPTIMIZER_FIELDS \
+  GR_FORMULA_OPERANDS, .padding = GR_PADDING_PRESERVED, .multi_tensor = true
 #define GR_FORMULAS(...) \
   (const gr_formula *const[]) { __VA_ARGS__, NULL }
 

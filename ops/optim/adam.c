@@ -47,14 +47,10 @@ const gr_op gr_op_adam = {
     .doc =
         "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam with L2 weight "
         "decay. The attributes may be operands, too: f64[], in their order.",
-    .n_in = GR_ANY,
-    .n_out = GR_ANY,
     .attr_size = sizeof(gr_adam),
     .attrs = attrs,
-    .index_spec_of = gr_formula_index_spec,
-    .padding = GR_PADDING_PRESERVED,
+    GR_OPTIMIZER_FIELDS,
     .optimizer = &optimizer,
-    .multi_tensor = true,
     .cases = cases,
 };
 
@@ -63,13 +59,9 @@ const gr_op gr_op_adamw = {
     .doc =
         "w', m', v' from w, gradient, m, v, lr, step, gradient scale, ok: Adam with decoupled "
         "weight decay. The attributes may be operands, too: f64[], in their order.",
-    .n_in = GR_ANY,
-    .n_out = GR_ANY,
     .attr_size = sizeof(gr_adam),
     .attrs = attrs,
-    .index_spec_of = gr_formula_index_spec,
-    .padding = GR_PADDING_PRESERVED,
+    GR_OPTIMIZER_FIELDS,
     .optimizer = &optimizer,
-    .multi_tensor = true,
     .cases = cases,
 };

@@ -43,11 +43,9 @@ const gr_op gr_op_finite_check = {
         "for gradients, 1 if all three are finite (else 0), and the gradient's norm. The clip may "
         "be "
         "a fourth operand, f64[].",
-    .n_in = GR_ANY,
-    .n_out = GR_ANY,
     .attr_size = sizeof(struct finite_check),
     .attrs = attrs,
-    .index_spec_of = gr_formula_index_spec,
+    GR_FORMULA_OPERANDS,
     .infer = infer,
     .cases = cases,
 };

@@ -48,13 +48,9 @@ const gr_op gr_op_lion = {
     .doc =
         "w', m' from w, gradient, m, lr, gradient scale, ok: Lion, w - lr (sign(mean) + "
         "weight_decay w). The attributes may be operands, too: f64[], in their order.",
-    .n_in = GR_ANY,
-    .n_out = GR_ANY,
     .attr_size = sizeof(lion),
     .attrs = attrs,
-    .index_spec_of = gr_formula_index_spec,
-    .padding = GR_PADDING_PRESERVED,
+    GR_OPTIMIZER_FIELDS,
     .optimizer = &optimizer,
-    .multi_tensor = true,
     .cases = cases,
 };

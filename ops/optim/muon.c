@@ -60,11 +60,9 @@ static const gr_case momentum_cases[] = {
 const gr_op gr_op_muon_momentum = {
     GR_FORMULA_FIELDS(muon_momentum),
     .doc = "u and m' from gradient, m, gradient scale, ok: Muon's direction and its running mean.",
-    .n_in = GR_ANY,
-    .n_out = GR_ANY,
     .attr_size = sizeof(muon),
     .attrs = attrs,
-    .index_spec_of = gr_formula_index_spec,
+    GR_FORMULA_OPERANDS,
     .padding = GR_PADDING_PRESERVED,
     .cases = momentum_cases,
 };
@@ -199,13 +197,9 @@ const gr_op gr_op_muon = {
     .doc =
         "w' from w, the orthogonalised momentum x, lr, ok: Muon's step. weight_decay and factor "
         "may be operands, too: f64[].",
-    .n_in = GR_ANY,
-    .n_out = GR_ANY,
     .attr_size = sizeof(muon),
     .attrs = attrs,
-    .index_spec_of = gr_formula_index_spec,
-    .padding = GR_PADDING_PRESERVED,
+    GR_OPTIMIZER_FIELDS,
     .optimizer = &optimizer,
-    .multi_tensor = true,
     .cases = cases,
 };

@@ -53,13 +53,9 @@ const gr_op gr_op_sgd = {
         "the optional operand m also m' = momentum m + d, and w' = w - lr m'. The attributes may "
         "be "
         "operands, too: f64[], in their order.",
-    .n_in = GR_ANY,
-    .n_out = GR_ANY,
     .attr_size = sizeof(sgd),
     .attrs = attrs,
-    .index_spec_of = gr_formula_index_spec,
-    .padding = GR_PADDING_PRESERVED,
+    GR_OPTIMIZER_FIELDS,
     .optimizer = &optimizer,
-    .multi_tensor = true,
     .cases = cases,
 };

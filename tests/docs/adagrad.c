@@ -30,13 +30,9 @@ const gr_op gr_op_adagrad = {
     .doc =
         "w', sum' from w, gradient, sum, lr, gradient scale, ok: w - lr g / (sqrt(sum') + eps). "
         "eps may be an operand, too: f64[].",
-    .n_in = GR_ANY,
-    .n_out = GR_ANY,
     .attr_size = sizeof(adagrad),
     .attrs = attrs,
-    .index_spec_of = gr_formula_index_spec,
-    .padding = GR_PADDING_PRESERVED,
+    GR_OPTIMIZER_FIELDS,
     .optimizer = &optimizer,
-    .multi_tensor = true,
     .cases = cases,
 };
