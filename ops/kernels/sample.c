@@ -10,6 +10,13 @@ const gr_attr gr_sample_attrs[] = {
     GR_ATTR(gr_sample, stream, GR_ATTR_STREAM, "sample", "name of the random stream"),
     {0}};
 
+const gr_case gr_sample_cases[] = {
+    {{"f32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
+    {{"f32[6,37,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
+    {{"i32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fails = "must be a float"},
+    {{0}},
+};
+
 gr_status gr_sample_infer(gr_op_call *s) {
   GR_TRY(gr_require_float(s, 0, "the operand"));
   return gr_require_ints(s, 1, "steps");
@@ -46,4 +53,9 @@ gr_gpu_kernel *gr_sample_gpu(gr_gpu_call *g, const char *entry, int64_t n) {
   gr_gpu_int(k, n), gr_gpu_int(k, (int64_t)gr_rng_key(&rng));
   gr_gpu_global(g, k, 0);
   return k;
+}
+
+gr_status gr_sample_each_gpu(gr_gpu_call *g) {
+  gr_sample_gpu(g, g->call->op->name, gr_type_count(g->call->out));
+  return GR_OK;
 }

@@ -10,6 +10,7 @@ typedef struct gr_sample {
   uint64_t stream;
 } gr_sample;
 extern const gr_attr gr_sample_attrs[];
+extern const gr_case gr_sample_cases[];  // of ops whose result is of the operand's type
 
 gr_status gr_sample_infer(gr_op_call *);  // GR_ERR_TYPE: no floats, or no number of a step
 // Reads a node of the shape of its operand: that op's numbers times a width, plus what they are
@@ -20,3 +21,5 @@ void gr_sample_read(gr_onnx_reading *, double offset, double width);
 gr_rng gr_sample_rng(const gr_launch *);
 // Appends kernel `entry` of sample.cu for n results.
 gr_gpu_kernel *gr_sample_gpu(gr_gpu_call *, const char *entry, int64_t n);
+// The kernel that has the op's name, for a number at each element of the result.
+gr_status gr_sample_each_gpu(gr_gpu_call *);

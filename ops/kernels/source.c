@@ -54,13 +54,31 @@ gr_status gr_source_draw(const gr_launch *l, const gr_rng *rng, gr_draw draw) {
   return gr_stop_check();
 }
 
+// ---- Initial values -----------------------------------------------------------------------------
+
+gr_status gr_init_infer(gr_op_call *s) {
+  return gr_source_shape(s, &((const gr_init *)s->attr)->shape, GR_F32);
+}
+
+static gr_rng rng_of(const gr_init *a) {
+  return (gr_rng){.seed = (uint64_t)a->seed, .stream = a->stream};
+}
+
+gr_status gr_init_draw(const gr_launch *l, gr_draw draw) {
+  gr_rng rng = rng_of(l->attr);
+  return gr_source_draw(l, &rng, draw);
+}
+
 GR_CU(init);
 
-void gr_source_gpu(gr_gpu_call *g, const gr_rng *rng, const char *entry, double first,
-                   double second) {
+gr_status gr_init_gpu(gr_gpu_call *g) {
+  const gr_init *a = g->call->attr;
+  gr_rng rng = rng_of(a);
   int64_t n = gr_type_count(g->call->out);
-  gr_gpu_kernel *k = gr_gpu_kernel_add(g, gr_cu_init, entry, gr_gpu_items(n), GR_GPU_BLOCK);
-  gr_gpu_int(k, n), gr_gpu_int(k, (int64_t)gr_rng_key(rng));
-  gr_gpu_real(k, first), gr_gpu_real(k, second);
+  gr_gpu_kernel *k =
+      gr_gpu_kernel_add(g, gr_cu_init, g->call->op->name, gr_gpu_items(n), GR_GPU_BLOCK);
+  gr_gpu_int(k, n), gr_gpu_int(k, (int64_t)gr_rng_key(&rng));
+  gr_gpu_real(k, a->first), gr_gpu_real(k, a->second);
   gr_gpu_global(g, k, 0);
+  return GR_OK;
 }

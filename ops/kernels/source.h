@@ -13,5 +13,23 @@ typedef void (*gr_draw)(const gr_rng *, const void *attr, uint64_t first, int64_
 // stop before it trains (base/stop.h).
 GR_MUST_USE gr_status gr_source_draw(const gr_launch *, const gr_rng *, gr_draw);
 
-// The same on a GPU: kernel `entry` of init.cu, with the two numbers of the distribution.
-void gr_source_gpu(gr_gpu_call *, const gr_rng *, const char *entry, double first, double second);
+// Initial values from a distribution of two numbers, such as a mean and a deviation: init_*.c.
+typedef struct gr_init {
+  gr_ints shape;
+  double first, second;
+  int64_t seed;
+  uint64_t stream;
+} gr_init;
+// The rows of their attributes: before those two numbers, for one of them, and behind them.
+#define GR_INIT_SHAPE GR_ATTR(gr_init, shape, GR_ATTR_INTS, NULL, "shape of the result")
+#define GR_INIT_NUMBER(name, field, default_value, doc) \
+  { name, GR_ATTR_FLOAT, offsetof(gr_init, field), default_value, doc }
+#define GR_INIT_STREAM                                         \
+  GR_ATTR(gr_init, seed, GR_ATTR_INT, "0", "seed of the run"), \
+      GR_ATTR(gr_init, stream, GR_ATTR_STREAM, NULL, "name of the random stream")
+
+gr_status gr_init_infer(gr_op_call *);  // f32, of the attribute's shape
+// gr_source_draw with the attributes' generator.
+GR_MUST_USE gr_status gr_init_draw(const gr_launch *, gr_draw);
+// The kernel of init.cu that has the op's name.
+gr_status gr_init_gpu(gr_gpu_call *);

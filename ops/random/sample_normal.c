@@ -13,22 +13,10 @@ static gr_status sample_normal_cpu(const gr_launch *l) {
   return gr_source_draw(l, &rng, draw);
 }
 
-static gr_status gpu(gr_gpu_call *g) {
-  gr_sample_gpu(g, "sample_normal", gr_type_count(g->call->out));
-  return GR_OK;
-}
-
 static void read(gr_onnx_reading *r) {
   double mean = gr_read_float(r, "mean", 0);
   gr_sample_read(r, mean, gr_read_float(r, "scale", 1));
 }
-
-static const gr_case cases[] = {
-    {{"f32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
-    {{"f32[6,37,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
-    {{"i32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fails = "must be a float"},
-    {{0}},
-};
 
 const gr_op gr_op_sample_normal = {
     .name = "sample_normal",
@@ -45,8 +33,8 @@ const gr_op gr_op_sample_normal = {
     .random = true,
     .grad = gr_grad_zero,
     .cpu = sample_normal_cpu,
-    .gpu = gpu,
+    .gpu = gr_sample_each_gpu,
     .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"RandomNormalLike", read}),
-    .cases = cases,
+    .cases = gr_sample_cases,
 };

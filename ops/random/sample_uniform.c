@@ -13,22 +13,10 @@ static gr_status sample_uniform_cpu(const gr_launch *l) {
   return gr_source_draw(l, &rng, draw);
 }
 
-static gr_status gpu(gr_gpu_call *g) {
-  gr_sample_gpu(g, "sample_uniform", gr_type_count(g->call->out));
-  return GR_OK;
-}
-
 static void read(gr_onnx_reading *r) {
   double low = gr_read_float(r, "low", 0);
   gr_sample_read(r, low, gr_read_float(r, "high", 1) - low);
 }
-
-static const gr_case cases[] = {
-    {{"f32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
-    {{"f32[6,37,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fill = "ni"},
-    {{"i32[4,6]", "i32[]"}, .attr = &(gr_sample){1, 2}, .fails = "must be a float"},
-    {{0}},
-};
 
 const gr_op gr_op_sample_uniform = {
     .name = "sample_uniform",
@@ -44,8 +32,8 @@ const gr_op gr_op_sample_uniform = {
     .random = true,
     .grad = gr_grad_zero,
     .cpu = sample_uniform_cpu,
-    .gpu = gpu,
+    .gpu = gr_sample_each_gpu,
     .amp = GR_AMP_WIDE,
     .from_onnx = GR_FROM_ONNX({"RandomUniformLike", read}),
-    .cases = cases,
+    .cases = gr_sample_cases,
 };
