@@ -8,9 +8,7 @@ struct adaptive {
   gr_ints size;  // spatial sizes of the result: of y, or of x for the gradient
 };
 
-static gr_pool sizes(const gr_type *x, const gr_type *y) {
-  return gr_pool_of(NULL, NULL, NULL, x, y);
-}
+static gr_pool sizes(const gr_type *x, const gr_type *y) { return gr_pool_of(NULL, x, y); }
 
 static void letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "x>_", buf); }
 

@@ -4,7 +4,7 @@
 #include "ops/kernels/widen.h"
 #include "ops/nn/pool.h"
 
-struct avg_pool {
+struct avg_pool {  // begins as gr_pool_attr
   gr_ints kernel, stride, pad;
   int64_t count_include_pad;
 };
@@ -15,19 +15,13 @@ struct avg_pool_grad {  // begins as avg_pool
 };
 
 static gr_pool sizes(const struct avg_pool *a, const gr_type *x, const gr_type *y) {
-  gr_pool p = gr_pool_of(&a->kernel, &a->stride, &a->pad, x, y);
+  gr_pool p = gr_pool_of((const gr_pool_attr *)a, x, y);
   p.count_pad = a->count_include_pad;
   return p;
 }
 
 static void letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "x>_", buf); }
 static void grad_letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "y>_", buf); }
-
-static gr_status infer(gr_op_call *s) {
-  const struct avg_pool *a = s->attr;
-  GR_TRY(gr_pool_check(s));
-  return gr_pool_infer(s, &a->kernel, &a->stride, &a->pad, &s->in[0], &s->out[0]);
-}
 
 static int64_t flops_of(const gr_op_call *s, const gr_type *x, const gr_type *y) {
   gr_pool p = sizes(s->attr, x, y);
@@ -84,7 +78,7 @@ static gr_status grad_gpu(gr_gpu_call *g) {
 
 static void to_onnx(gr_onnx_call *c) {
   const struct avg_pool *a = c->call[0]->attr;
-  gr_pool_onnx(c, "AveragePool", &a->kernel, &a->stride, &a->pad);
+  gr_pool_onnx(c, "AveragePool");
   gr_onnx_int(c, "count_include_pad", a->count_include_pad);
   gr_pool_onnx_end(c);
 }
@@ -120,7 +114,7 @@ const gr_op gr_op_avg_pool = {
     .attr_size = sizeof(struct avg_pool),
     .attrs = attrs,
     .index_spec_of = letters,
-    .infer = infer,
+    .infer = gr_pool_infer,
     .flops = flops,
     .grad = grad,
     .linear = true,
@@ -142,7 +136,7 @@ static gr_status grad_infer(gr_op_call *s) {
     return gr_fail(GR_ERR_TYPE, s->loc, "size has %lld numbers for %d axes", (long long)a->size.n,
                    axes);
   for (int i = 0; i < axes; i++) s->out[0].dim[1 + i] = a->size.items[i];
-  GR_TRY(gr_pool_infer(s, &a->kernel, &a->stride, &a->pad, &s->out[0], &y));
+  GR_TRY(gr_pool_infer_sizes(s, &s->out[0], &y));
   if (gr_type_same(&y, &s->in[0])) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "%s: dy does not have the sizes of the result", s->op->name);
 }

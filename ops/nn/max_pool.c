@@ -7,26 +7,11 @@
 #include "ops/kernels/widen.h"
 #include "ops/nn/pool.h"
 
-struct max_pool {
-  gr_ints kernel, stride, pad;
-};
-
-static gr_pool sizes(const struct max_pool *a, const gr_type *x, const gr_type *y) {
-  return gr_pool_of(&a->kernel, &a->stride, &a->pad, x, y);
-}
-
 static void letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "x>_", buf); }
 static void grad_letters(const gr_op_call *s, char buf[128]) { gr_pool_letters(s, "xyy>x", buf); }
 
-static gr_status infer(gr_op_call *s) {
-  const struct max_pool *a = s->attr;
-  GR_TRY(gr_pool_check(s));
-  return gr_pool_infer(s, &a->kernel, &a->stride, &a->pad, &s->in[0], &s->out[0]);
-}
-
 static int64_t flops(const gr_op_call *s) {
-  const struct max_pool *a = s->attr;
-  gr_pool p = sizes(a, &s->in[0], s->n_in == 1 ? &s->out[0] : &s->in[1]);
+  gr_pool p = gr_pool_of(s->attr, &s->in[0], s->n_in == 1 ? &s->out[0] : &s->in[1]);
   return p.n * p.c * gr_product(p.w.out) * gr_product(p.w.size);
 }
 
@@ -35,7 +20,7 @@ static void grad(const gr_grad *g) {
 }
 
 static gr_status max_pool_cpu(const gr_launch *l) {
-  gr_pool p = sizes(l->attr, l->in_type, l->out_type);
+  gr_pool p = gr_pool_of(l->attr, l->in_type, l->out_type);
   int64_t windows = gr_product(p.w.out);
   for (int64_t i = 0; i < p.n * windows * p.c; i++) {
     double most = -INFINITY;
@@ -61,7 +46,7 @@ static int64_t giver(const gr_launch *l, const gr_pool *p, int64_t r, int64_t ch
 }
 
 static gr_status grad_cpu(const gr_launch *l) {
-  gr_pool p = sizes(l->attr, l->in_type, l->in_type + 1);
+  gr_pool p = gr_pool_of(l->attr, l->in_type, l->in_type + 1);
   for (int64_t i = 0; i < p.n * gr_product(p.w.in) * p.c; i++) {
     double sum = 0;
     gr_pool_walk w = gr_pool_readers_of(&p, i / p.c);
@@ -73,7 +58,7 @@ static gr_status grad_cpu(const gr_launch *l) {
 }
 
 static gr_status run_f32(const gr_launch *l) {
-  gr_pool p = sizes(l->attr, l->in_type, l->out_type);
+  gr_pool p = gr_pool_of(l->attr, l->in_type, l->out_type);
   gr_pool_max(l, &p, l->in[0], l->out[0]);
   return GR_OK;
 }
@@ -81,7 +66,7 @@ static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_ea
 static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
 static gr_status grad_f32(const gr_launch *l) {
-  gr_pool p = sizes(l->attr, l->in_type, l->in_type + 1);
+  gr_pool p = gr_pool_of(l->attr, l->in_type, l->in_type + 1);
   gr_pool_max_grad(l, &p, l->in[0], l->in[1], l->in[2], l->out[0]);
   return GR_OK;
 }
@@ -91,19 +76,18 @@ static gr_kernel grad_fast(const gr_op_call *s) { return gr_by_width(s, grad_f32
 static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, gr_each, 0); }
 
 static gr_status gpu(gr_gpu_call *g) {
-  gr_pool p = sizes(g->call->attr, &g->call->in[0], &g->call->out[0]);
+  gr_pool p = gr_pool_of(g->call->attr, &g->call->in[0], &g->call->out[0]);
   gr_pool_gpu(g, &p, "max_pool", "MAX");
   return GR_OK;
 }
 static gr_status grad_gpu(gr_gpu_call *g) {
-  gr_pool p = sizes(g->call->attr, &g->call->in[0], &g->call->in[1]);
+  gr_pool p = gr_pool_of(g->call->attr, &g->call->in[0], &g->call->in[1]);
   gr_pool_gpu(g, &p, "max_pool_grad", "MAX_GRAD");
   return GR_OK;
 }
 
 static void to_onnx(gr_onnx_call *c) {
-  const struct max_pool *a = c->call[0]->attr;
-  gr_pool_onnx(c, "MaxPool", &a->kernel, &a->stride, &a->pad);
+  gr_pool_onnx(c, "MaxPool");
   gr_pool_onnx_end(c);
 }
 
@@ -112,10 +96,10 @@ static void read_max_pool(gr_onnx_reading *r) {
   gr_read_pool(r, &gr_op_max_pool, NULL);
 }
 
-static const gr_attr attrs[] = {GR_POOL_ATTRS(struct max_pool), {0}};
-static const struct max_pool two = {{1, {2}}, {0}, {1, {0}}};
-static const struct max_pool over = {{2, {3, 2}}, {2, {2, 1}}, {2, {1, 0}}};
-static const struct max_pool box = {{3, {1, 2, 3}}, {3, {1, 2, 2}}, {3, {0, 0, 1}}};
+static const gr_attr attrs[] = {GR_POOL_ATTRS(gr_pool_attr), {0}};
+static const gr_pool_attr two = {{1, {2}}, {0}, {1, {0}}};
+static const gr_pool_attr over = {{2, {3, 2}}, {2, {2, 1}}, {2, {1, 0}}};
+static const gr_pool_attr box = {{3, {1, 2, 3}}, {3, {1, 2, 2}}, {3, {0, 0, 1}}};
 static const gr_case cases[] = {
     {{"f32[4,7,6]"}, .attr = &two},
     {{"f32[2,5,6,4]"}, .attr = &over},
@@ -123,7 +107,7 @@ static const gr_case cases[] = {
     {{"f32[2,4,4,70]"}, .attr = &two},
     {{"f32[4,1,6]"}, .attr = &two, .fails = "too few for a window of 2"},
     {{"f32[4,7,6]"},
-     .attr = &(struct max_pool){{1, {2}}, {0}, {1, {2}}},
+     .attr = &(gr_pool_attr){{1, {2}}, {0}, {1, {2}}},
      .fails = "more than half of its kernel"},
     {{"i32[4,7,6]"}, .attr = &two, .fails = "i32"},
     {{0}},
@@ -135,10 +119,10 @@ const gr_op gr_op_max_pool = {
     .effort = GR_EFFORT_CHANNEL,
     .n_in = 1,
     .n_out = 1,
-    .attr_size = sizeof(struct max_pool),
+    .attr_size = sizeof(gr_pool_attr),
     .attrs = attrs,
     .index_spec_of = letters,
-    .infer = infer,
+    .infer = gr_pool_infer,
     .flops = flops,
     .grad = grad,
     .cpu = max_pool_cpu,
@@ -151,10 +135,9 @@ const gr_op gr_op_max_pool = {
 };
 
 static gr_status grad_infer(gr_op_call *s) {
-  const struct max_pool *a = s->attr;
   gr_type y = s->in[1];
   for (int k = 0; k < 3; k++) GR_TRY(gr_require_float(s, k, "the operand"));
-  GR_TRY(gr_pool_infer(s, &a->kernel, &a->stride, &a->pad, &s->in[0], &y));
+  GR_TRY(gr_pool_infer_sizes(s, &s->in[0], &y));
   if (gr_type_same(&y, &s->in[1])) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "%s: y does not have the sizes of the result", s->op->name);
 }
@@ -173,7 +156,7 @@ const gr_op gr_op_max_pool_grad = {
     .effort = GR_EFFORT_CHANNEL,
     .n_in = 3,
     .n_out = 1,
-    .attr_size = sizeof(struct max_pool),
+    .attr_size = sizeof(gr_pool_attr),
     .attrs = attrs,
     .index_spec_of = grad_letters,
     .infer = grad_infer,

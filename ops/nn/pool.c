@@ -2,14 +2,18 @@
 #include "ops/nn/pool.h"
 #include "ops/kernels/onnx.h"
 
-gr_pool gr_pool_of(const gr_ints *kernel, const gr_ints *stride, const gr_ints *pad,
-                   const gr_type *x, const gr_type *y) {
+static gr_window_attr window_of(const gr_pool_attr *a) {
+  return (gr_window_attr){
+      .size = &a->kernel, .stride = a->stride.n ? &a->stride : &a->kernel, .pad = &a->pad};
+}
+
+gr_pool gr_pool_of(const gr_pool_attr *attr, const gr_type *x, const gr_type *y) {
   int axes = x->rank - 2;
-  gr_window_attr a = {.size = kernel, .stride = stride && stride->n ? stride : kernel, .pad = pad};
+  gr_window_attr a = attr ? window_of(attr) : (gr_window_attr){0};
   gr_pool p = {.w = gr_windows_of(axes, &a, x->dim + 1),
                .n = x->dim[0],
                .c = x->dim[x->rank - 1],
-               .adaptive = !kernel,
+               .adaptive = !attr,
                .count_pad = true};
   for (int i = 0; i < axes; i++) p.w.out[GR_SPATIAL - axes + i] = y->dim[1 + i];
   return p;
@@ -32,10 +36,9 @@ void gr_pool_letters(const gr_op_call *s, const char *what, char buf[128]) {
 
 gr_status gr_pool_check(const gr_op_call *s) { return gr_require_float(s, 0, "the operand"); }
 
-gr_status gr_pool_infer(const gr_op_call *s, const gr_ints *kernel, const gr_ints *stride,
-                        const gr_ints *pad, const gr_type *x, gr_type *y) {
+gr_status gr_pool_infer_sizes(const gr_op_call *s, const gr_type *x, gr_type *y) {
   int axes = x->rank - 2;
-  gr_window_attr a = {.size = kernel, .stride = stride->n ? stride : kernel, .pad = pad};
+  gr_window_attr a = window_of(s->attr);
   GR_TRY(gr_windows_check(s, axes, &a));
   gr_windows w = gr_windows_of(axes, &a, x->dim + 1);
   for (int i = 0; i < GR_SPATIAL; i++)
@@ -45,6 +48,11 @@ gr_status gr_pool_infer(const gr_op_call *s, const gr_ints *kernel, const gr_int
                      "padding alone",
                      s->op->name, (long long)w.pad[i], (long long)w.size[i]);
   return gr_windows_infer(s, &w, y);
+}
+
+gr_status gr_pool_infer(gr_op_call *s) {
+  GR_TRY(gr_pool_check(s));
+  return gr_pool_infer_sizes(s, &s->in[0], &s->out[0]);
 }
 
 gr_pool_range gr_pool_elements(const gr_pool *p, int i, int64_t s) {
@@ -133,13 +141,13 @@ void gr_pool_gpu(gr_gpu_call *g, const gr_pool *p, const char *entry, const char
     for (int d = 0; d < GR_SPATIAL; d++) gr_gpu_int(k, each[i][d]);
 }
 
-void gr_pool_onnx(gr_onnx_call *c, const char *node, const gr_ints *kernel, const gr_ints *stride,
-                  const gr_ints *pad) {
+void gr_pool_onnx(gr_onnx_call *c, const char *node) {
+  gr_window_attr a = window_of(c->call[0]->attr);
   int rank = c->call[0]->in[0].rank;
   c->out[0] = GR_ONNX(c, node, gr_onnx_channels_first(c, c->in[0], rank));
-  gr_onnx_window(c, "kernel_shape", rank - 2, kernel);
-  gr_onnx_window(c, "strides", rank - 2, stride->n ? stride : kernel);
-  gr_onnx_pads(c, rank - 2, pad);
+  gr_onnx_window(c, "kernel_shape", rank - 2, a.size);
+  gr_onnx_window(c, "strides", rank - 2, a.stride);
+  gr_onnx_pads(c, rank - 2, a.pad);
 }
 
 void gr_pool_onnx_end(gr_onnx_call *c) {

@@ -6,6 +6,10 @@
 #include "ops/nn/window.h"
 #include "ops/ops.h"
 
+// What the attributes of pooling begin with, but for that of adaptive pooling.
+typedef struct gr_pool_attr {
+  gr_ints kernel, stride, pad;
+} gr_pool_attr;
 #define GR_POOL_ATTRS(type)                                                              \
   GR_ATTR(type, kernel, GR_ATTR_INTS, NULL,                                              \
           "elements in a window: one number for all axes, or one for each"),             \
@@ -22,18 +26,17 @@ typedef struct gr_pool {
   bool count_pad;  // means are over padding too
 } gr_pool;
 
-// kernel, stride and pad are NULL for adaptive pooling.
-gr_pool gr_pool_of(const gr_ints *kernel, const gr_ints *stride, const gr_ints *pad,
-                   const gr_type *x, const gr_type *y);
+// The attributes are NULL for adaptive pooling.
+gr_pool gr_pool_of(const gr_pool_attr *, const gr_type *x, const gr_type *y);
 // Index notation: for each letter of `what` an operand of s->in[0]'s rank, and after '>' the
 // result: 'x' (spatial letters), 'y' (others) or '_' (sizes that infer sets).
 void gr_pool_letters(const gr_op_call *, const char *what, char buf[128]);
 // Operand 0 is a float with one to three spatial axes.
 GR_MUST_USE gr_status gr_pool_check(const gr_op_call *);
-// Checks the attributes against x, and sets y's spatial sizes.
-GR_MUST_USE gr_status gr_pool_infer(const gr_op_call *, const gr_ints *kernel,
-                                    const gr_ints *stride, const gr_ints *pad, const gr_type *x,
-                                    gr_type *y);
+// Checks the call's attributes against x, and sets y's spatial sizes.
+GR_MUST_USE gr_status gr_pool_infer_sizes(const gr_op_call *, const gr_type *x, gr_type *y);
+// infer of pooling that is not adaptive: from operand 0 to result 0.
+gr_status gr_pool_infer(gr_op_call *);
 
 // Indices along an axis: [begin, end).
 typedef struct gr_pool_range {
@@ -88,7 +91,6 @@ void gr_pool_mean_grad(const gr_launch *, const gr_pool *, const float *dy, floa
 void gr_pool_gpu(gr_gpu_call *, const gr_pool *, const char *entry, const char *kind);
 // Writes pooling to ONNX: that node, to which attributes may be added, and then the result of its
 // call.
-void gr_pool_onnx(gr_onnx_call *, const char *node, const gr_ints *kernel, const gr_ints *stride,
-                  const gr_ints *pad);
+void gr_pool_onnx(gr_onnx_call *, const char *node);
 // Transposes the call's result back to channels-last.
 void gr_pool_onnx_end(gr_onnx_call *);
