@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include "base/sort.h"
 #include "search/search.h"
 
 int64_t gr_halving_resource(const gr_halving *h, int rung) {
@@ -14,17 +15,12 @@ int64_t gr_halving_resource(const gr_halving *h, int rung) {
   return resource;
 }
 
-static int compare_up(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 // With its own value a trial is one of n + 1, of which (n + 1) / reduction_factor go on, at least
 // one: it goes on if no more than that many, less itself, are better.
 double gr_halving_bar(const gr_halving *h, double *values, int n, bool max) {
   int64_t best = (n + 1) / h->reduction_factor;
   int i = best > 1 ? (int)best - 1 : 0;
   if (i >= n) return (double)NAN;
-  qsort(values, (size_t)n, sizeof *values, compare_up);
+  qsort(values, (size_t)n, sizeof *values, gr_order_numbers);
   return values[max ? n - 1 - i : i];
 }

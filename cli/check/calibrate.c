@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/port.h"
+#include "base/sort.h"
 #include "cli/check/findings.h"
 #include "job/cluster.h"
 #include "job/version.h"
@@ -126,13 +127,8 @@ static ready *prepare(gr_arena *a, const gr_op_call *c) {
   return r;
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static double fastest_quarter(double *rounds) {
-  qsort(rounds, ROUNDS, sizeof *rounds, by_size);
+  qsort(rounds, ROUNDS, sizeof *rounds, gr_order_numbers);
   return rounds[ROUNDS / 4];
 }
 

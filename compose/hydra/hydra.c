@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/sort.h"
 
 static gr_conf *text(gr_arena *a, const char *value) {
   gr_conf *t = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
@@ -83,10 +84,6 @@ static const char *text_at(gr_conf *map, const char *path, const char *default_v
   return t && t->kind == GR_CONF_TEXT ? t->text : default_value;
 }
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool excluded(const gr_conf *keys, const char *key) {
   for (int i = 0; keys && keys->kind == GR_CONF_LIST && i < keys->n; i++)
     if (keys->items[i]->kind == GR_CONF_TEXT && !strcmp(keys->items[i]->text, key)) return true;
@@ -103,7 +100,7 @@ static const char *override_dirname(gr_composer *c, gr_conf *job) {
   for (int i = 0; i < c->n_overrides; i++)
     if (!of_hydra(&c->overrides[i]) && !excluded(without, c->overrides[i].key))
       lines[n++] = c->overrides[i].line;
-  if (n) qsort(lines, (size_t)n, sizeof *lines, by_text);
+  if (n) qsort(lines, (size_t)n, sizeof *lines, gr_order_texts);
   gr_text t = gr_text_make(c->arena);
   for (int i = 0; i < n; i++) {
     if (i) gr_text_put(&t, items);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/grow.h"
+#include "base/sort.h"
 #include "compose/hydra/builtin.h"
 
 enum { MAX_BYTES = 1 << 20, HEADER_BYTES = 512, MAX_GROUP_DEPTH = 16 };
@@ -181,10 +182,6 @@ static void add_name(names *l, const char *name) {
   l->items[l->n++] = gr_arena_strdup(l->arena, name);
 }
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void add_entry(names *l, const char *dir, const char *name, bool groups) {
   if (*name == '.' || !strcmp(name, "__pycache__")) return;
   bool is_group = gr_is_dir(join(l->arena, dir, name));
@@ -218,7 +215,7 @@ int gr_sources_options(const gr_sources *s, const char *group, bool groups, cons
     else
       list_dir(&l, *group ? join(s->arena, s->dirs[i], group) : s->dirs[i], groups);
   }
-  if (l.n) qsort(l.items, (size_t)l.n, sizeof *l.items, by_text);
+  if (l.n) qsort(l.items, (size_t)l.n, sizeof *l.items, gr_order_texts);
   *out = l.items;
   return l.n;
 }
@@ -236,7 +233,7 @@ static void walk_groups(const gr_sources *s, const char *group, int depth, names
 int gr_sources_groups(const gr_sources *s, const char ***out) {
   names l = {.arena = s->arena};
   walk_groups(s, "", 0, &l);
-  if (l.n) qsort(l.items, (size_t)l.n, sizeof *l.items, by_text);
+  if (l.n) qsort(l.items, (size_t)l.n, sizeof *l.items, gr_order_texts);
   *out = l.items;
   return l.n;
 }

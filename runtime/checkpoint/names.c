@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/grow.h"
+#include "base/sort.h"
 #include "runtime/checkpoint/dir.h"
 
 void gr_checkpoint_name(const char *prefix, int64_t step, char out[GR_CHECKPOINT_NAME_SIZE]) {
@@ -26,10 +27,6 @@ static void add_name(gr_arena *a, gr_names *all, const char *name) {
   all->names[all->n++] = gr_arena_strdup(a, name);
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 gr_status gr_checkpoint_names(gr_arena *a, const gr_disk_dir *dir, gr_names *out) {
   *out = (gr_names){0};
   int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -41,6 +38,6 @@ gr_status gr_checkpoint_names(gr_arena *a, const gr_disk_dir *dir, gr_names *out
   int failed = errno;
   if (d) closedir(d);
   if (failed) return gr_fail_errno(GR_ERR_IO, failed, "cannot list '%s'", dir->path);
-  if (out->n) qsort(out->names, (size_t)out->n, sizeof *out->names, by_name);
+  if (out->n) qsort(out->names, (size_t)out->n, sizeof *out->names, gr_order_texts);
   return GR_OK;
 }

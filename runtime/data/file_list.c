@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/port.h"
+#include "base/sort.h"
 #include "base/work.h"
 
 static void find_column(gr_file_list *l, const char *name, int *column, gr_array *out) {
@@ -165,10 +166,6 @@ gr_status gr_file_list_tree(gr_arena *a, const char *path, gr_names *out) {
 
 // ---- Patterns -----------------------------------------------------------------------------------
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 // Where it matches no file it is the path itself.
 static void match(gr_arena *a, const char *path, gr_names *out) {
   glob_t found;
@@ -180,7 +177,7 @@ static void match(gr_arena *a, const char *path, gr_names *out) {
     for (size_t i = 0; i < found.gl_pathc; i++)
       if (gr_is_file(found.gl_pathv[i]))
         out->items[out->n++] = gr_arena_strdup(a, found.gl_pathv[i]);
-    qsort(out->items, (size_t)out->n, sizeof *out->items, by_text);
+    qsort(out->items, (size_t)out->n, sizeof *out->items, gr_order_texts);
     globfree(&found);
   } else {
     out->n = 0;

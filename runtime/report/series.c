@@ -7,6 +7,7 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "base/port.h"
+#include "base/sort.h"
 
 // Files with the member that counts steps, and what is added to it to get completed steps.
 static const struct file {
@@ -105,16 +106,11 @@ const gr_series *gr_series_find(const gr_series_list *l, const char *key) {
   return NULL;
 }
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 double gr_series_steady(gr_arena *a, const gr_series *s) {
   int first = s->n / 10 + 1, n = 0;
   double *v = GR_NEW(a, double, s->n + 1);
   for (int i = first; i < s->n; i++)
     if (isfinite(s->y[i])) v[n++] = s->y[i];
-  qsort(v, (size_t)n, sizeof *v, ascending);
+  qsort(v, (size_t)n, sizeof *v, gr_order_numbers);
   return !n ? NAN : n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }

@@ -1,14 +1,10 @@
 // straggler.c - names a rank that keeps the others waiting. See run.h.
 #include <stdlib.h>
+#include "base/sort.h"
 #include "runtime/train/run.h"
 
 enum { EVERY = 50 };  // steps between looks; a rank is named that is found at two in a row
 static const double factor = 4.0 / 3, quiet_s = 60;
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 
 // Communication is left out: it is mostly waiting for a slower rank. Of two ranks the faster one is
 // the median.
@@ -20,7 +16,7 @@ int gr_run_find_straggler(gr_arena *a, const gr_time_split *ranks, int n, double
     busy[i] = sorted[i] = ranks[i].data + ranks[i].compute;
     if (busy[i] > busy[slowest]) slowest = i;
   }
-  qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+  qsort(sorted, (size_t)n, sizeof *sorted, gr_order_numbers);
   double median = sorted[(n - 1) / 2];
   *out_times = median > 0 ? busy[slowest] / median : 1;
   *out_data = ranks[slowest].compute <= factor * median;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sort.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/files.h"
 #include "runtime/data/market/market.h"
@@ -9,10 +10,6 @@
 static const char *const columns[GR_MARKET_COLUMNS] = {"open", "high", "low", "close", "volume"};
 
 // ---- The folder ---------------------------------------------------------------------------------
-
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 // The names of the CSV files in the folder, without ".csv".
 static gr_status list_tickers(gr_market *m, gr_names *out) {
@@ -25,7 +22,7 @@ static gr_status list_tickers(gr_market *m, gr_names *out) {
     if (n > 4 && !strcmp(files.items[i] + n - 4, ".csv"))
       out->items[out->n++] = gr_arena_strndup(m->arena, files.items[i], n - 4);
   }
-  if (out->n) qsort(out->items, (size_t)out->n, sizeof *out->items, by_text);
+  if (out->n) qsort(out->items, (size_t)out->n, sizeof *out->items, gr_order_texts);
   if (out->n) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "there is no CSV file in '%s'", m->spec.path),
                  "one for each ticker, such as AAPL.csv; `tools/market-data` makes some");
@@ -115,7 +112,7 @@ static gr_status read_ticker(gr_market *m, gr_ticker *k) {
 // ---- The days that all have ---------------------------------------------------------------------
 
 static bool has_date(const gr_ticker *k, const char *date) {
-  return k->rows && bsearch(&date, k->dates, (size_t)k->rows, sizeof *k->dates, by_text);
+  return k->rows && bsearch(&date, k->dates, (size_t)k->rows, sizeof *k->dates, gr_order_texts);
 }
 
 static void keep_common(const gr_market *m, gr_ticker *k) {

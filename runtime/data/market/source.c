@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
+#include "base/sort.h"
 #include "runtime/data/market/market.h"
 #include "runtime/data/statistics.h"
 
@@ -96,11 +97,6 @@ static void fill_tables(gr_market *m) {
   for (int d = 0; d < m->days; d++) m->ratio[d] = (float)(m->turbulence[d] / m->unit);
 }
 
-static int by_number(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 // The smallest number that at least this share of the training days with a turbulence do not
 // exceed.
 static double quantile(const gr_market *m, gr_arena *scratch) {
@@ -109,7 +105,7 @@ static double quantile(const gr_market *m, gr_arena *scratch) {
   for (int d = 0; d < m->train_days; d++)
     if (m->turbulence[d] > 0) x[n++] = m->turbulence[d];
   if (!n) return 1;
-  qsort(x, (size_t)n, sizeof *x, by_number);
+  qsort(x, (size_t)n, sizeof *x, gr_order_numbers);
   int rank = (int)ceil(m->spec.turbulence_limit * n) - 1;
   return x[rank < 0 ? 0 : rank];
 }
