@@ -76,12 +76,6 @@ gr_status gr_module_open(const char *name, void *out_table) {
                  dlerror());
 }
 
-bool gr_library_found(const char *soname) {
-  void *library = dlopen(soname, RTLD_LAZY | RTLD_LOCAL);
-  if (library) dlclose(library);
-  return library != NULL;
-}
-
 // The handle of the library, of the module, or of the program; NULL: it is not there.
 static void *open_any(const char *module, const char *soname) {
   char path[PATH_MAX + 64];

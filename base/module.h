@@ -19,8 +19,6 @@ GR_MUST_USE gr_status gr_module_open(const char *name, void *out_table);
 // Writes the path of graphrun_NAME.so to `out` without loading it; false: the file does not exist,
 // or its path does not fit `size` bytes.
 bool gr_module_path(const char *name, char *out, size_t size);
-// Whether the dynamic linker finds and loads a library, by a name such as "libcuda.so.1".
-bool gr_library_found(const char *soname);
 // The address of a function of a library, or NULL: of the one called `soname` where that is not
 // NULL, else of those that module `module` is linked with, else of those that the program is linked
 // with. Loads the library or the module; it is never unloaded. out_file, if it is not NULL, gets

@@ -295,7 +295,6 @@ gr_status gr_output_open(const char *dir, const char *name, gr_output **out) {
 }
 
 FILE *gr_output_stream(gr_output *o) { return o->stream; }
-int gr_output_fd(gr_output *o) { return o->fd; }
 
 // ---- Closing ----------------------------------------------------------------------------------
 

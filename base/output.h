@@ -26,7 +26,6 @@ typedef struct gr_output gr_output;
 // Opens a file to write it whole; gr_output_close replaces the target by it.
 GR_MUST_USE gr_status gr_output_open(const char *dir, const char *name, gr_output **out);
 FILE *gr_output_stream(gr_output *);  // buffered; cannot seek; write errors show in gr_output_close
-int gr_output_fd(gr_output *);  // for another process to write to, not together with the stream
 // Completes the file if `s` is GR_OK and nothing failed, and otherwise leaves the target unchanged.
 // Returns `s`, or the first error of writing. Frees the output; NULL is fine.
 GR_MUST_USE gr_status gr_output_close(gr_output *, gr_status s);

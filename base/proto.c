@@ -5,13 +5,13 @@
 
 enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };  // wire types
 
-void gr_proto_varint(gr_text *t, uint64_t v) {
+static void put_varint(gr_text *t, uint64_t v) {
   for (; v > 127; v >>= 7) gr_text_putn(t, &(char){(char)(v | 128)}, 1);
   gr_text_putn(t, &(char){(char)v}, 1);
 }
 
 static void put_tag(gr_text *t, int field, int wire) {
-  gr_proto_varint(t, (uint64_t)field << 3 | (uint64_t)wire);
+  put_varint(t, (uint64_t)field << 3 | (uint64_t)wire);
 }
 
 static void put_little(gr_text *t, uint64_t bits, int bytes) {
@@ -21,7 +21,7 @@ static void put_little(gr_text *t, uint64_t bits, int bytes) {
 void gr_proto_int(gr_text *t, int field, uint64_t v) {
   assert(field >= 1);
   put_tag(t, field, VARINT);
-  gr_proto_varint(t, v);
+  put_varint(t, v);
 }
 
 void gr_proto_float(gr_text *t, int field, float v) {
@@ -43,7 +43,7 @@ void gr_proto_double(gr_text *t, int field, double v) {
 void gr_proto_bytes(gr_text *t, int field, const void *data, size_t bytes) {
   assert(field >= 1 && (data || !bytes));
   put_tag(t, field, LENGTH);
-  gr_proto_varint(t, bytes);
+  put_varint(t, bytes);
   gr_text_putn(t, data, bytes);
 }
 

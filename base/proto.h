@@ -3,7 +3,6 @@
 #pragma once
 #include "base/text.h"
 
-void gr_proto_varint(gr_text *, uint64_t);                        // without a field
 void gr_proto_int(gr_text *, int field, uint64_t);                // varint
 void gr_proto_float(gr_text *, int field, float);                 // 32 bits
 void gr_proto_double(gr_text *, int field, double);               // 64 bits

@@ -74,7 +74,8 @@ gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *o
 
 enum { LEAST_BYTES = 16 };  // on average, of texts
 
-double gr_new_mean_length(const gr_csv *t, int column) {
+// The mean length of a column of text, in bytes.
+static double mean_length(const gr_csv *t, int column) {
   double sum = 0;
   for (uint32_t i = 0; i < t->rows; i++) sum += (double)strlen(t->columns[column].texts[i]);
   return t->rows ? sum / t->rows : 0;
@@ -106,7 +107,7 @@ int gr_new_find_text(const gr_csv *t, int label) {
   for (int c = 0; c < t->n_columns; c++) {
     if (c == label) continue;
     if (is_beside_text(t, c)) return -1;
-    double length = has_words(t, c) ? gr_new_mean_length(t, c) : 0;
+    double length = has_words(t, c) ? mean_length(t, c) : 0;
     if (length > most) best = c, most = length;
   }
   return best;
@@ -114,7 +115,7 @@ int gr_new_find_text(const gr_csv *t, int label) {
 
 int gr_new_text_tokens(const gr_csv *t, int text) {
   enum { STEP = 128, MOST = 1024 };
-  int64_t n = (int64_t)(2 * gr_new_mean_length(t, text)) / STEP * STEP + STEP;
+  int64_t n = (int64_t)(2 * mean_length(t, text)) / STEP * STEP + STEP;
   return n < MOST ? (int)n : MOST;
 }
 

@@ -20,8 +20,6 @@ bool gr_new_is_one_hot(const gr_csv *, int column);
 GR_MUST_USE gr_status gr_new_check_features(const gr_csv *, int label);
 // How many rows lack a feature, or the label: such samples cannot be used.
 uint32_t gr_new_incomplete_rows(const gr_csv *, int label);
-// The mean length of a column of text, in bytes.
-double gr_new_mean_length(const gr_csv *, int column);
 // How many bytes of texts are read: room for those that are twice as long as most, up to 1024.
 int gr_new_text_tokens(const gr_csv *, int text);
 // How many rows each series has, at least, of the columns of a .ts file (runtime/data/csv_kinds.h).

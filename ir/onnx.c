@@ -219,7 +219,7 @@ int64_t gr_onnx_in_number(const gr_op_call *c, int size) {
   return c->in[size / GR_MAX_RANK].dim[size % GR_MAX_RANK];
 }
 
-int64_t gr_onnx_out_number(const gr_op_call *c, int size) {
+static int64_t out_number(const gr_op_call *c, int size) {
   return c->out[size / GR_MAX_RANK].dim[size % GR_MAX_RANK];
 }
 
@@ -228,11 +228,11 @@ const char *gr_onnx_in_size(gr_onnx_call *c, int k, int d) {
 }
 
 const char *gr_onnx_out_size(gr_onnx_call *c, int k, int d) {
-  return gr_onnx_size(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
+  return gr_onnx_size(c, out_number, GR_ONNX_SIZE(k, d));
 }
 
 static bool is_fixed_size(const gr_onnx_call *c, int k, int d) {
-  return gr_onnx_is_fixed(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
+  return gr_onnx_is_fixed(c, out_number, GR_ONNX_SIZE(k, d));
 }
 
 // The vectors of sizes that change. Where one may be inferred, the only one is, or the first that
@@ -245,7 +245,7 @@ static void find_sizes(gr_onnx_call *c, int k, bool any, const char *size[GR_MAX
     bool alone = any && changing == 1;
     size[d] = NULL;
     if (is_fixed_size(c, k, d) || alone) continue;
-    size[d] = find_size(c, gr_onnx_out_number, GR_ONNX_SIZE(k, d));
+    size[d] = find_size(c, out_number, GR_ONNX_SIZE(k, d));
     if (!size[d] && any && !inferred)
       inferred = true;
     else if (!size[d])

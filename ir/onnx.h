@@ -157,8 +157,7 @@ bool gr_onnx_is_fixed(const gr_onnx_call *, gr_onnx_number_of, int which);
 const char *gr_onnx_size(gr_onnx_call *, gr_onnx_number_of, int which);
 // The sizes of operands and of results as such numbers: GR_ONNX_SIZE(k, d) is axis d of the k-th.
 #define GR_ONNX_SIZE(k, d) ((k)*GR_MAX_RANK + (d))
-int64_t gr_onnx_in_number(const gr_op_call *, int size);   // of operands
-int64_t gr_onnx_out_number(const gr_op_call *, int size);  // of results
+int64_t gr_onnx_in_number(const gr_op_call *, int size);  // of operands
 // The size of axis d of operand k as a vector, and that of result k.
 const char *gr_onnx_in_size(gr_onnx_call *, int k, int d);
 const char *gr_onnx_out_size(gr_onnx_call *, int k, int d);  // likewise

@@ -42,8 +42,6 @@ extern const char gr_model_train[], gr_model_eval[];  // names of programs
 // The names of the programs of a file: those of its short form that it does not state, then those
 // that it states, in its order. Returns how many.
 int gr_model_program_names(gr_arena *, gr_conf *graph, const char ***out);
-// Whether a file has a program of that name, stated or by its short form.
-bool gr_model_has_program(gr_conf *graph, const char *name);
 // Where a program is stated; the beginning of the file if it has it by its short form.
 gr_loc gr_model_program_loc(gr_conf *graph, const char *name);
 // The `inputs:` of a program, which its caller gives and no data do: a run cannot have it, it is

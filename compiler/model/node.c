@@ -145,7 +145,8 @@ static gr_status shape_of_node(const gr_conf *item) {
   return GR_OK;
 }
 
-gr_status gr_model_node(gr_build_context *a, gr_conf *item, gr_binding *out) {
+// Builds one node; *out binds its results.
+static gr_status build_one(gr_build_context *a, gr_conf *item, gr_binding *out) {
   GR_TRY(shape_of_node(item));
   GR_TRY(count_node(a, item));
   bool repeats = !strcmp(item->keys[0], "repeat");
@@ -168,7 +169,7 @@ gr_status gr_model_nodes(gr_build_context *a, gr_conf *list, gr_binding *last) {
   GR_TRY(gr_model_expect(list, GR_CONF_LIST, "nodes:"));
   const gr_conf *outside = a->frame->nodes;
   a->frame->nodes = list;
-  for (int i = 0; i < list->n; i++) GR_TRY(gr_model_node(a, list->items[i], last));
+  for (int i = 0; i < list->n; i++) GR_TRY(build_one(a, list->items[i], last));
   a->frame->nodes = outside;
   return GR_OK;
 }
@@ -190,7 +191,7 @@ gr_status gr_model_run_nodes(gr_build_context *a, gr_conf *list) {
   GR_TRY(gr_model_expect(list, GR_CONF_LIST, "nodes:"));
   top->nodes = list;
   for (int i = 0; i < list->n; i++) {
-    gr_status s = gr_model_node(a, list->items[i], &last);
+    gr_status s = build_one(a, list->items[i], &last);
     if (!s) continue;
     a->depth = a->nest = 0, a->frame = top, top->nodes = list;
     a->path = a->prefix, a->share = NULL, a->root.scope = NULL;

@@ -238,8 +238,6 @@ bool gr_model_splits_batch(const gr_build_context *, int axis);
 GR_MUST_USE gr_status gr_model_checks(gr_build_context *, const gr_conf *map);
 
 // ---- Nodes ----------------------------------------------------------------------
-// node.c: builds one node; *out binds its results.
-GR_MUST_USE gr_status gr_model_node(gr_build_context *, gr_conf *item, gr_binding *out);
 // Builds a list of nodes up to the first error; *last is the binding of the last node.
 GR_MUST_USE gr_status gr_model_nodes(gr_build_context *, gr_conf *list, gr_binding *last);
 // Builds the file's nodes, or a program's; continues after an invalid node, so that all errors are

@@ -30,10 +30,6 @@ int gr_model_program_names(gr_arena *arena, gr_conf *graph, const char ***out) {
   return n;
 }
 
-bool gr_model_has_program(gr_conf *graph, const char *name) {
-  return stated(graph, name) || is_short(graph, name);
-}
-
 gr_loc gr_model_program_loc(gr_conf *graph, const char *name) {
   gr_conf *c = stated(graph, name);
   return c ? c->key_loc : graph->loc;

@@ -113,7 +113,8 @@ static void place_backward(tree *t) {
 
 // ---- Collectives ----------------------------------------------------------------
 
-uint32_t gr_picture_block_of_state(const gr_picture *p, const char *state) {
+// The innermost block whose path is that of a state's name.
+static uint32_t block_of_state(const gr_picture *p, const char *state) {
   uint32_t block = 0;
   for (bool deeper = true; deeper;) {
     deeper = false;
@@ -147,7 +148,7 @@ static void place_collectives(tree *t) {
     gr_picture_op *op = &t->p->ops.op[i];
     if (!op->op->collective || op->phase == GR_PICTURE_UPDATE) continue;
     const char *state = state_moved(g, &g->nodes[op->node], state_of_grad);
-    uint32_t scope = state ? gr_picture_block_of_state(t->p, state) : 0;
+    uint32_t scope = state ? block_of_state(t->p, state) : 0;
     if (!state && *op->scope) scope = block_of_scope(t, op->scope);
     op->block = run_from_end(t, scope, 0);
   }
@@ -177,7 +178,7 @@ static void add_weights(gr_picture *p) {
   for (uint32_t i = 0; i < p->plan->n_states; i++) {
     const gr_plan_state *s = &p->plan->states[i];
     if (s->kind != GR_KIND_WEIGHT) continue;
-    for (uint32_t b = gr_picture_block_of_state(p, s->name);; b = p->block[b].parent) {
+    for (uint32_t b = block_of_state(p, s->name);; b = p->block[b].parent) {
       gr_picture_block *block = &p->block[b];
       const char *inner = s->name + strlen(block->path);
       block->weights += (double)gr_type_count(&s->global);

@@ -90,8 +90,6 @@ typedef struct gr_picture {
 void gr_picture_read_ops(gr_picture *);
 // Sets p->block, from ops and states, and the block of each op; repetitions are found.
 void gr_picture_read_blocks(gr_picture *);
-// The innermost block whose path is that of a state's name.
-uint32_t gr_picture_block_of_state(const gr_picture *, const char *state);
 // Chooses the blocks to draw, and sets p->row and p->move.
 void gr_picture_choose_rows(gr_picture *);
 // How often a drawn block runs: the product of its repetitions and those of the blocks around it.

@@ -122,7 +122,6 @@ void gr_conf_take(gr_conf *target, gr_conf *source);  // moves the members; both
 void gr_conf_put_key(gr_arena *, gr_conf *map, const gr_conf *key, gr_conf *value);
 void gr_conf_put_all(gr_arena *, gr_conf *map, const gr_conf *source);      // copies of all members
 int gr_conf_key_index(gr_arena *, const gr_conf *map, const gr_conf *key);  // -1: none
-const char *gr_conf_key_text(gr_arena *, const gr_conf *key);               // as stored in `keys`
 gr_conf gr_conf_key(const gr_conf *map, int item);  // the key of a member, as a node
 int gr_conf_index(const gr_conf *map,
                   const char *key);              // index of a member; -1: none; marks nothing

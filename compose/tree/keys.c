@@ -8,7 +8,8 @@ static bool is_text(gr_conf_kind kind) {
   return kind == GR_CONF_TEXT || kind == GR_CONF_INTERP || kind == GR_CONF_MISSING;
 }
 
-const char *gr_conf_key_text(gr_arena *a, const gr_conf *k) {
+// As stored in `keys`.
+static const char *key_text(gr_arena *a, const gr_conf *k) {
   if (k->kind == GR_CONF_NULL) return "null";
   if (k->kind == GR_CONF_BOOL) return k->truth ? "true" : "false";
   if (k->kind == GR_CONF_INT) return gr_arena_printf(a, "%lld", (long long)k->integer);
@@ -41,7 +42,7 @@ static bool same(const gr_conf *m, int i, const gr_conf *k, const char *text) {
 }
 
 int gr_conf_key_index(gr_arena *a, const gr_conf *m, const gr_conf *k) {
-  const char *text = gr_conf_key_text(a, k);
+  const char *text = key_text(a, k);
   int index = gr_conf_index(m, text);
   if (index >= 0 && same(m, index, k, text)) return index;
   if (index < 0 && is_text(k->kind)) return -1;
@@ -63,7 +64,7 @@ void gr_conf_put_key(gr_arena *a, gr_conf *m, const gr_conf *k, gr_conf *value) 
   value->key_kind = is_text(k->kind)          ? GR_CONF_NULL
                     : k->kind == GR_CONF_NULL ? GR_CONF_MISSING
                                               : k->kind;
-  gr_conf_add(a, m, gr_conf_key_text(a, k), value);
+  gr_conf_add(a, m, key_text(a, k), value);
 }
 
 void gr_conf_put_all(gr_arena *a, gr_conf *map, const gr_conf *source) {

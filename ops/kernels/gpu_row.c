@@ -12,7 +12,8 @@ const char *gr_gpu_row_formula(gr_arena *arena, const gr_op_call *s) {
   return text;
 }
 
-int gr_gpu_maker(const gr_gpu_parts_of *p, uint32_t v, int *result) {
+// The index of the part that makes value v; *result: which of the part's results it is.
+static int maker_of(const gr_gpu_parts_of *p, uint32_t v, int *result) {
   int k = 0;
   while (k < p->n && v >= p->part[k].out + (uint32_t)p->part[k].call->n_out) k++;
   *result = (int)(v - p->part[k].out);
@@ -22,7 +23,7 @@ int gr_gpu_maker(const gr_gpu_parts_of *p, uint32_t v, int *result) {
 const gr_type *gr_gpu_value(const gr_gpu_parts_of *p, uint32_t v) {
   int result;
   if (v <= (uint32_t)p->g->call->n_in) return &p->g->call->in[v - 1];
-  const gr_gpu_part *part = &p->part[gr_gpu_maker(p, v, &result)];
+  const gr_gpu_part *part = &p->part[maker_of(p, v, &result)];
   return &part->call->out[result];
 }
 
@@ -61,7 +62,7 @@ static uint32_t first_sum(const gr_gpu_part *part) {
 
 static bool is_sum(const gr_gpu_parts_of *p, uint32_t v) {
   int result;
-  return v > (uint32_t)p->g->call->n_in && v >= first_sum(&p->part[gr_gpu_maker(p, v, &result)]);
+  return v > (uint32_t)p->g->call->n_in && v >= first_sum(&p->part[maker_of(p, v, &result)]);
 }
 
 static int count_sums(const gr_gpu_parts_of *p) {

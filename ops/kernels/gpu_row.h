@@ -35,8 +35,6 @@ typedef struct gr_gpu_parts_of {
 
 // The type of a value.
 const gr_type *gr_gpu_value(const gr_gpu_parts_of *, uint32_t v);
-// The index of the part that makes value v; *result: which of the part's results it is.
-int gr_gpu_maker(const gr_gpu_parts_of *, uint32_t v, int *result);
 // What a value is beside the space.
 static inline gr_fused_kind gr_gpu_value_kind(const gr_gpu_parts_of *p, uint32_t v) {
   return gr_fused_kind_of(gr_gpu_value(p, v), p->space);

@@ -2,8 +2,6 @@
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/pointwise.h"
 
-gr_val gr_abs(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_abs, NULL, x); }
-
 GR_POINTWISE1(abs, fabs(x0))
 
 static void grad(const gr_grad *g) {

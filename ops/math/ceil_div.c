@@ -6,10 +6,6 @@ struct ceil_div {
   double by;
 };
 
-gr_val gr_ceil_div(gr_builder *b, gr_val x, double by) {
-  return GR_EMIT(b, &gr_op_ceil_div, &(struct ceil_div){by}, x);
-}
-
 #undef GR_LOCALS
 #define GR_LOCALS(T, attr) const T by = (T)((const struct ceil_div *)(attr))->by;
 GR_POINTWISE1(ceil_div, ceil(x0 / by))

@@ -1,8 +1,6 @@
 // log.c - natural logarithm.
 #include "ops/kernels/pointwise.h"
 
-gr_val gr_ln(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_log, NULL, x); }
-
 GR_POINTWISE1(log, log(x0))
 
 static void grad(const gr_grad *g) { g->dx[0] = gr_div(g->b, g->dy[0], g->x[0]); }

@@ -1,8 +1,6 @@
 // sqrt.c - square root.
 #include "ops/kernels/pointwise.h"
 
-gr_val gr_sqrt(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_sqrt, NULL, x); }
-
 GR_POINTWISE1(sqrt, sqrt(x0))
 
 static void grad(const gr_grad *g) {

@@ -88,10 +88,6 @@ struct length_mask {
   int64_t size;
 };
 
-gr_val gr_length_mask(gr_builder *b, gr_val lengths, int64_t size) {
-  return GR_EMIT(b, &gr_op_length_mask, &(struct length_mask){size}, lengths);
-}
-
 static gr_status length_mask_infer(gr_op_call *s) {
   GR_TRY(lengths_are_i32(s, 0));
   s->out[0].dtype = GR_F32;

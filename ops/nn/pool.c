@@ -64,7 +64,8 @@ gr_pool_range gr_pool_elements(const gr_pool *p, int i, int64_t s) {
   return (gr_pool_range){gr_max_i64(0, begin), gr_min_i64(w->in[i], end)};
 }
 
-gr_pool_range gr_pool_windows(const gr_pool *p, int i, int64_t element) {
+// The windows along axis i that contain `element`; there may be none.
+static gr_pool_range windows_with(const gr_pool *p, int i, int64_t element) {
   const gr_windows *w = &p->w;
   if (p->adaptive)
     return (gr_pool_range){element * w->out[i] / w->in[i],
@@ -98,7 +99,7 @@ gr_pool_walk gr_pool_readers_of(const gr_pool *p, int64_t i) {
   int64_t in = gr_product(p->w.in), position[GR_SPATIAL];
   gr_pool_walk w = {.first = i / in * gr_product(p->w.out), .size = p->w.out};
   gr_unravel(i % in, p->w.in, position);
-  for (int k = 0; k < GR_SPATIAL; k++) w.r[k] = gr_pool_windows(p, k, position[k]);
+  for (int k = 0; k < GR_SPATIAL; k++) w.r[k] = windows_with(p, k, position[k]);
   return begin(&w), w;
 }
 

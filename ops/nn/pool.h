@@ -44,8 +44,6 @@ typedef struct gr_pool_range {
 } gr_pool_range;
 // The elements of window s along axis i that are no padding; there is at least one.
 gr_pool_range gr_pool_elements(const gr_pool *, int i, int64_t s);
-// The windows along axis i that contain `element`; there may be none.
-gr_pool_range gr_pool_windows(const gr_pool *, int i, int64_t element);
 // A walk, in row-major order, through elements of x or windows: numbers among all of the batch,
 // channels aside.
 typedef struct gr_pool_walk {

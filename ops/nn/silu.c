@@ -1,8 +1,6 @@
 // silu.c - x sigmoid(x), also called swish.
 #include "ops/kernels/pointwise.h"
 
-gr_val gr_silu(gr_builder *b, gr_val x) { return GR_EMIT(b, &gr_op_silu, NULL, x); }
-
 GR_POINTWISE1(silu, x0 / (1 + exp(-x0)))
 
 static void grad(const gr_grad *g) {

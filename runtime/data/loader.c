@@ -43,7 +43,8 @@ struct gr_loader {
 
 static int divide_up(int n, int by) { return n / by + (n % by > 0); }
 
-int gr_loader_rows(const gr_loader_spec *s, int bucket) {
+// Of each rank.
+static int rows_of(const gr_loader_spec *s, int bucket) {
   int micro = s->micro > 0 ? s->micro : 1;
   int rows = divide_up(s->of_bucket ? s->of_bucket[bucket] : s->batch, s->ranks);
   return divide_up(rows, micro) * micro;
@@ -62,7 +63,7 @@ static void begin_batch(gr_loader *l) {
   l->order_made = true;
   slot *s = l->slots + l->started % (uint64_t)l->depth;
   const gr_order_batch *g = l->order.batches + l->index;
-  l->rows = gr_loader_rows(&l->spec, g->bucket);
+  l->rows = rows_of(&l->spec, g->bucket);
   for (int i = 0; i < l->rows; i++) {
     int64_t row = global_row(&l->spec, l->rows, i);
     s->samples[i] = row < g->count ? l->order.samples[g->first + row] : GR_NO_SAMPLE;
@@ -202,7 +203,7 @@ static bool make_slot(const gr_loader *l, slot *s) {
   int rows = 0;
   for (int b = 0; b < l->data->n_buckets; b++) {
     gr_batch shapes;
-    gr_contract_shapes(&l->data->contract, b, gr_loader_rows(&l->spec, b), &shapes);
+    gr_contract_shapes(&l->data->contract, b, rows_of(&l->spec, b), &shapes);
     rows = shapes.rows > rows ? shapes.rows : rows;
     for (int f = 0; f < shapes.n_fields; f++) {
       const gr_type *t = &shapes.field[f].type;
@@ -221,7 +222,7 @@ static gr_status no_memory(const gr_loader *l) {
   gr_batch largest;
   char type[96];
   int bucket = l->data->n_buckets - 1;
-  gr_contract_shapes(&l->data->contract, bucket, gr_loader_rows(&l->spec, bucket), &largest);
+  gr_contract_shapes(&l->data->contract, bucket, rows_of(&l->spec, bucket), &largest);
   return gr_hint(
       gr_about(
           gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for %d batches of %d rows: %s %s", l->depth,

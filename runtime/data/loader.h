@@ -27,7 +27,6 @@ typedef struct gr_loader_spec {
 
 typedef struct gr_loader gr_loader;
 
-int gr_loader_rows(const gr_loader_spec *, int bucket);  // of each rank
 // Fails with GR_ERR_CONFIG about a setting (gr_about), or GR_ERR_DATA.
 GR_MUST_USE gr_status gr_loader_open(gr_dataset *, const gr_loader_spec *, gr_loader **out);
 // *out is the next batch, owned by the loader and valid until the next call; NULL after the last.

@@ -95,6 +95,3 @@ typedef struct gr_transform_ops {
 
 // An error for an x that is not f32.
 GR_MUST_USE gr_status gr_transform_needs_floats(const gr_type *x, const char *transform);
-
-// Every transform, in the order of transforms.def; ends with NULL.
-extern const gr_transform_ops *const gr_transform_table[];

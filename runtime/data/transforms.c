@@ -11,7 +11,8 @@
 #include "runtime/data/transforms.def"
 #undef GR_TRANSFORM
 
-const gr_transform_ops *const gr_transform_table[] = {
+// Every transform; ends with NULL.
+static const gr_transform_ops *const transform_table[] = {
 #define GR_TRANSFORM(name) &gr_transform_##name,
 #include "runtime/data/transforms.def"
 #undef GR_TRANSFORM
@@ -45,7 +46,7 @@ static gr_status unknown(const char *what, const char *name, gr_loc loc, const c
 static gr_status find_transform(const char *name, gr_loc loc, const gr_transform_ops **out) {
   const char *names[MAX_NAMES];
   int n = 0;
-  for (const gr_transform_ops *const *t = gr_transform_table; *t && n < MAX_NAMES; t++) {
+  for (const gr_transform_ops *const *t = transform_table; *t && n < MAX_NAMES; t++) {
     if (!strcmp((*t)->name, name)) {
       *out = *t;
       return GR_OK;
@@ -374,8 +375,8 @@ gr_status gr_transforms_restore(gr_transforms *t, const char *text) {
 // ---- Help ---------------------------------------------------------------------------------------
 
 void gr_transforms_help(gr_text *out) {
-  for (const gr_transform_ops *const *t = gr_transform_table; *t; t++) {
-    gr_text_printf(out, "%s%s: %s\n", t == gr_transform_table ? "" : "\n", (*t)->name, (*t)->doc);
+  for (const gr_transform_ops *const *t = transform_table; *t; t++) {
+    gr_text_printf(out, "%s%s: %s\n", t == transform_table ? "" : "\n", (*t)->name, (*t)->doc);
     for (const gr_schema_key *p = (*t)->params; p && p->path; p++)
       gr_text_printf(out, "  %-8s %s; default %s%s%s\n           %s\n", p->path, p->type,
                      *p->default_value ? p->default_value : "none", *p->unit ? " " : "", p->unit,

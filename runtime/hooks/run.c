@@ -17,7 +17,8 @@ enum { COUNT = 1000 };
 
 // -- Memory ------------------------------------------------------------------------------
 
-int gr_sandbox_line(gr_sandbox *w) {
+// Of the innermost Lua function; 0: none.
+static int current_line(gr_sandbox *w) {
   lua_Debug ar;
   for (int level = 0; w->L && lua_getstack(w->L, level, &ar); level++) {
     lua_getinfo(w->L, "l", &ar);
@@ -36,7 +37,7 @@ static void *allocate(void *ctx, void *block, size_t old, size_t size) {
   else if (!size)
     free(block);
   if (p || !size) w->used = w->used - old + size;
-  if (!p && size) w->memory_line = gr_sandbox_line(w);
+  if (!p && size) w->memory_line = current_line(w);
   return p;
 }
 
@@ -62,7 +63,7 @@ static void on_place(int number) {
   gr_sandbox *w = watched;
   if (!w) return;
   lua_sethook(w->L, count, LUA_MASKCOUNT, 1);
-  gr_hook_place place = {w->running->index, gr_sandbox_line(w)};
+  gr_hook_place place = {w->running->index, current_line(w)};
   if (!w->late_line && gr_thread_seconds() >= w->deadline) w->late_line = place.line;
   if (write(w->places, &place, sizeof place) < 0) errno = e;  // the pipe is full of earlier reports
   errno = e;
@@ -91,7 +92,7 @@ static void find_hint(gr_sandbox *w) {
 static int keep_error(lua_State *L) {
   gr_sandbox *w = gr_sandbox_of(L);
   const char *text = lua_tostring(L, 1);
-  int line = gr_sandbox_line(w);
+  int line = current_line(w);
   if (!text) text = lua_pushfstring(L, "an error that is a %s", luaL_typename(L, 1));
   if (line) w->line = line;
   snprintf(w->message, sizeof w->message, "%s", text);

@@ -69,7 +69,6 @@ bool gr_sandbox_open(gr_sandbox *, int (*build)(lua_State *));
 // Runs f(L) with `arg` as light user data on the stack, within the limits. False: it failed, and
 // the error is in the sandbox.
 bool gr_sandbox_run(gr_sandbox *, gr_lua_script *, int (*f)(lua_State *), void *arg);
-int gr_sandbox_line(gr_sandbox *);  // current line of the innermost Lua function; 0: none
 
 // ---- sandbox.c: libraries.
 int gr_sandbox_build(lua_State *);  // stores the restricted libraries in the registry

@@ -16,7 +16,10 @@ void gr_html(gr_text *t, const char *s) {
   }
 }
 
-void gr_html_address(gr_text *t, const char *path) {
+// Appends a path below the page's own folder as the address of a link. It begins with ./ and all
+// but letters, digits and -._~/ is percent-encoded, so that no part of a name is read as a scheme
+// (javascript:), a query or a fragment.
+static void put_address(gr_text *t, const char *path) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
   gr_text_put(t, "./");
   for (; *path; path++)
@@ -30,7 +33,7 @@ const char *gr_html_link(gr_arena *a, const char *folder, const char *run) {
   size_t n = strlen(folder);
   gr_text t = gr_text_make(a);
   if (strncmp(run, folder, n) || run[n] != '/') return NULL;
-  gr_html_address(&t, run + n + 1);
+  put_address(&t, run + n + 1);
   gr_text_put(&t, "/" GR_PAGE_NAME);
   return t.chars;
 }

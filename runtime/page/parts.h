@@ -7,10 +7,6 @@
 // Appends text of users: what HTML reserves is escaped, control characters and those that change
 // the writing direction are written out.
 void gr_html(gr_text *, const char *);
-// Appends a path below the page's own folder as the address of a link. It begins with ./ and all
-// but letters, digits and -._~/ is percent-encoded, so that no part of a name is read as a scheme
-// (javascript:), a query or a fragment.
-void gr_html_address(gr_text *, const char *path);
 // The address of the page of a run below the folder of a page, in the arena; NULL: it is not below.
 const char *gr_html_link(gr_arena *, const char *folder, const char *run);
 

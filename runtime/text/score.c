@@ -7,7 +7,7 @@ const gr_text_metric *const gr_text_metrics[] = {
 #include "runtime/text/metrics.def"
 #undef GR_TEXT_METRIC
     NULL};
-const gr_normaliser *const gr_normalisers[] = {
+static const gr_normaliser *const normalisers[] = {
 #define GR_NORMALISER(name, doc) &gr_normaliser_##name,
 #include "runtime/text/normalisers.def"
 #undef GR_NORMALISER
@@ -20,7 +20,7 @@ const gr_text_metric *gr_text_metric_find(const char *name) {
 }
 
 const gr_normaliser *gr_normaliser_find(const char *name) {
-  const gr_normaliser *const *n = gr_normalisers;
+  const gr_normaliser *const *n = normalisers;
   while (*n && strcmp((*n)->name, name)) n++;
   return *n;
 }

@@ -43,7 +43,6 @@ typedef struct gr_text_metric {
 
 // All of them, up to NULL.
 extern const gr_text_metric *const gr_text_metrics[];
-extern const gr_normaliser *const gr_normalisers[];
 const gr_text_metric *gr_text_metric_find(const char *name);  // of that name, or NULL
 const gr_normaliser *gr_normaliser_find(const char *name);    // likewise
 

@@ -125,7 +125,8 @@ static gr_status check_rows(const gr_parquet *p, uint64_t first, int64_t claimed
   return gr_parquet_broken(p, first, "more rows are claimed than the file can have");
 }
 
-gr_status gr_parquet_metadata(gr_arena *a, gr_parquet *p, uint64_t first, uint64_t bytes) {
+// Reads the metadata at [first, first + bytes) of a file: its columns and groups.
+static gr_status read_metadata(gr_arena *a, gr_parquet *p, uint64_t first, uint64_t bytes) {
   gr_thrift t = {p->map.data + first, p->map.data + first + bytes, NULL};
   gr_thrift_field f = {0};
   int64_t rows = 0;
@@ -162,7 +163,7 @@ static gr_status read_tail(gr_arena *a, gr_parquet *p) {
   memcpy(&bytes, tail, 4);  // all supported machines are little-endian
   if (bytes > LARGEST || bytes > n - MAGIC - TAIL)
     return gr_parquet_broken(p, n - TAIL, "the metadata are said to be longer than the file");
-  return gr_parquet_metadata(a, p, n - TAIL - bytes, bytes);
+  return read_metadata(a, p, n - TAIL - bytes, bytes);
 }
 
 gr_status gr_parquet_open(gr_arena *a, const char *path, gr_parquet *out) {

@@ -10,8 +10,6 @@ GR_MUST_USE gr_status gr_parquet_wrong(const gr_parquet *, const gr_thrift *);
 // GR_ERR_DATA: a column has something that is not read, by its name.
 GR_MUST_USE gr_status gr_parquet_unread(const gr_parquet *, int column, const char *what);
 
-// Reads the metadata at [first, first + bytes) of a file: its columns and groups.
-GR_MUST_USE gr_status gr_parquet_metadata(gr_arena *, gr_parquet *, uint64_t first, uint64_t bytes);
 // Reads the columns from the list of the schema's elements, which is next: its length is read.
 // schema.c.
 GR_MUST_USE gr_status gr_parquet_schema(gr_arena *, gr_parquet *, gr_thrift *, size_t elements);
