@@ -121,10 +121,6 @@ static gr_status check(gr_arena *a, const gr_args *args) {
       "those marked by `!`, in JSON \"fails\", each with a hint");
 }
 
-static gr_status check_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_check, argc, argv, check);
-}
-
 static const gr_flag own_flags[] = {
     {"--calibrate", NULL, "FILE", GR_FLAG_TEXT, offsetof(options, calibrate),
      "measure what predictions of `plan --device=cpu --cluster=FILE` rest on, and write it"},
@@ -142,5 +138,5 @@ const gr_command gr_command_check = {
     .flags = {gr_flags_json},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = check_run,
+    .run = check,
 };

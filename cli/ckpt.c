@@ -42,10 +42,6 @@ static gr_status choose(gr_arena *a, const gr_args *args) {
                  "one checkpoint");
 }
 
-static gr_status ckpt_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_ckpt, argc, argv, choose);
-}
-
 const gr_command gr_command_ckpt = {
     .name = "ckpt",
     .usage = "list DIR | show DIR | verify DIR [--json]",
@@ -57,5 +53,5 @@ const gr_command gr_command_ckpt = {
     .takes = {GR_ANY_FILE, GR_FOLDER, false},
     .flags = {gr_flags_json},
     .words = words,
-    .run = ckpt_run,
+    .run = choose,
 };

@@ -15,12 +15,12 @@ const gr_command *gr_command_find(const char *name) {
   return NULL;
 }
 
-gr_status gr_command_parsed(const gr_command *c, int argc, char **argv,
-                            gr_status (*run)(gr_arena *, const gr_args *)) {
+gr_status gr_command_run(const gr_command *c, int argc, char **argv) {
+  if (c->run_line) return c->run_line(argc, argv);
   gr_arena *a = gr_arena_create();
   gr_args args;
   gr_status s = gr_args_parse(a, gr_commands, c, argc, argv, gr_args_first(c, argc, argv), &args);
-  s = s ? s : run(a, &args);
+  s = s ? s : c->run(a, &args);
   gr_arena_destroy(a);
   return s;
 }

@@ -9,7 +9,5 @@
 extern const gr_command *const gr_commands[];         // the last is NULL
 const gr_command *gr_command_find(const char *name);  // NULL: no such command
 
-// Parses a command line for its command, whose function gets the arena and the result. Both are
-// freed. For a command's own `run`; output is printed by the function, errors by the caller.
-GR_MUST_USE gr_status gr_command_parsed(const gr_command *, int argc, char **argv,
-                                        gr_status (*run)(gr_arena *, const gr_args *));
+// Runs a command with its whole command line.
+GR_MUST_USE gr_status gr_command_run(const gr_command *, int argc, char **argv);

@@ -272,5 +272,5 @@ const gr_command gr_command_config = {
     .flags = {gr_flags_config},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = config_run,
+    .run_line = config_run,
 };

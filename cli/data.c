@@ -174,5 +174,5 @@ const gr_command gr_command_data = {
     .own_flags = own_flags,
     .options = sizeof(options),
     .words = words,
-    .run = data_run,
+    .run_line = data_run,
 };

@@ -26,5 +26,5 @@ const gr_command gr_command_eval = {
     .starts = true,
     .kind = GR_RUN_EVAL,
     .flags = {gr_flags_plain, gr_flags_kept, job_flags, gr_flags_json},
-    .run = eval_run,
+    .run_line = eval_run,
 };

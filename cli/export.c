@@ -175,10 +175,6 @@ static gr_status export(gr_arena *arena, const gr_args *args) {
                                          : export_weights(arena, args);
 }
 
-static gr_status export_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_export, argc, argv, export);
-}
-
 static const gr_flag own_flags[] = {
     {"--optimizer", NULL, NULL, GR_FLAG_SET, offsetof(options, optimizer),
      "also writes the states of the optimizer"},
@@ -210,5 +206,5 @@ const gr_command gr_command_export = {
     .flags = {gr_flags_kept},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = export_run,
+    .run = export,
 };

@@ -255,10 +255,6 @@ static gr_status compose_and_show(gr_arena *arena, const gr_args *args) {
   return s;
 }
 
-static gr_status hooks_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_hooks, argc, argv, compose_and_show);
-}
-
 static const gr_flag job_flags[] = {{"--steps", NULL, "N", GR_FLAG_NUMBER, offsetof(gr_args, steps),
                                      "so many steps, not those of the run"},
                                     {0}};
@@ -278,5 +274,5 @@ const gr_command gr_command_hooks = {
     .own_flags = own_flags,
     .plans = true,
     .options = sizeof(options),
-    .run = hooks_run,
+    .run = compose_and_show,
 };

@@ -38,10 +38,6 @@ static gr_status import(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-static gr_status import_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_import, argc, argv, import);
-}
-
 static const gr_flag out_flags[] = {{"--out", "-o", "FILE", GR_FLAG_TEXT, offsetof(gr_args, out),
                                      "writes the graph to this file, and the weights beside it"},
                                     {"--flat", NULL, NULL, GR_FLAG_SET, offsetof(gr_args, flat),
@@ -56,5 +52,5 @@ const gr_command gr_command_import = {
     .keys = "model.graph model.inputs model.loss model.metrics model.init_from",
     .takes = {GR_ANY_FILE, GR_NO_OPERAND, false},
     .flags = {out_flags},
-    .run = import_run,
+    .run = import,
 };

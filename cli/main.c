@@ -98,7 +98,7 @@ static gr_status main_run(int argc, char **argv) {
   const gr_command *c = gr_command_find(argv[1]);
   if (!c && argv[1][0] != '-' && !is_config(argv[1])) return no_command(argv[1]);
   if (!c) c = gr_commands[0];
-  return with_usage(c, c->run(argc, argv));
+  return with_usage(c, gr_command_run(c, argc, argv));
 }
 
 // `graphrun help [COMMAND]` is `graphrun [COMMAND] --help`.

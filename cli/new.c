@@ -163,10 +163,6 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-static gr_status new_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_new, argc, argv, make);
-}
-
 #define GR_NEW_KIND(name, doc) " " #name
 static const char kinds[] = "the kind of project, or the first:"
 #include "cli/new/kinds.def"
@@ -191,5 +187,5 @@ const gr_command gr_command_new = {
     .takes = {GR_FOLDER, GR_NO_OPERAND, false},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = new_run,
+    .run = make,
 };

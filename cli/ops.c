@@ -99,9 +99,6 @@ static int words(gr_arena *a, const char **out, int most) {
   return n;
 }
 
-static gr_status ops_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_ops, argc, argv, explain);
-}
 static const gr_flag own_flags[] = {
     {"--all", NULL, NULL, GR_FLAG_SET, offsetof(options, all),
      "what only passes emit, too: gradients, optimizers, collectives"},
@@ -118,5 +115,5 @@ const gr_command gr_command_ops = {
     .own_flags = own_flags,
     .options = sizeof(options),
     .words = words,
-    .run = ops_run,
+    .run = explain,
 };

@@ -171,16 +171,12 @@ static gr_status compose_and_plan(gr_arena *arena, const gr_args *args) {
   GR_TRY(check_flags(args, table));
   one.ranks = n == 1 ? ranks[0] : 0;
   one.counts = !one.json && !table;
+  gr_arena_keep_blocks(GR_PLAN_KEPT_BYTES);  // to the end: the plan is counted and printed in them
   if (flags->diff) return gr_plan_compare(arena, &one, flags->diff);
   gr_status s = gr_job_compose_either(arena, &one, &job);
   if (!s) s = table ? gr_plan_table(&job, flags, ranks, n) : plan(&job);
   gr_job_close(&job);
   return s;
-}
-
-static gr_status plan_run(int argc, char **argv) {
-  gr_arena_keep_blocks(GR_PLAN_KEPT_BYTES);  // to the end: the plan is counted and printed in them
-  return gr_command_parsed(&gr_command_plan, argc, argv, compose_and_plan);
 }
 
 static const gr_flag own_flags[] = {
@@ -220,5 +216,5 @@ const gr_command gr_command_plan = {
     .own_flags = own_flags,
     .plans = true,
     .options = sizeof(gr_plan_flags),
-    .run = plan_run,
+    .run = compose_and_plan,
 };

@@ -157,10 +157,6 @@ static gr_status plot(gr_arena *a, const gr_args *args) {
   return gr_show_plot(p->arena, panels, n, args->out);
 }
 
-static gr_status plot_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_plot, argc, argv, plot);
-}
-
 static const gr_flag own_flags[] = {
     {"--key", NULL, "LOGGED", GR_FLAG_TEXT, offsetof(options, key),
      "which values, by names and patterns (loss,validation.*)"},
@@ -177,5 +173,5 @@ const gr_command gr_command_plot = {
     .flags = {gr_flags_out},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = plot_run,
+    .run = plot,
 };

@@ -36,7 +36,8 @@ static const gr_flag job_flags[] = {
 
 const gr_command gr_command_predict = {
     .name = "predict",
-    .usage = "RUN INPUT ... [key=value ...] [--which=best|last|STEP] [--tokens=N] [--out=FILE|FOLDER/]",
+    .usage =
+        "RUN INPUT ... [key=value ...] [--which=best|last|STEP] [--tokens=N] [--out=FILE|FOLDER/]",
     .doc = "writes what a run's model predicts of files, as JSON lines",
     .example = "graphrun predict outputs/2026-01-01/10-00-00 new/*.wav --out=new.jsonl",
     .keys =
@@ -47,5 +48,5 @@ const gr_command gr_command_predict = {
     .starts = true,
     .kind = GR_RUN_PREDICT,
     .flags = {gr_flags_plain, gr_flags_kept, job_flags, gr_flags_out},
-    .run = predict_run,
+    .run_line = predict_run,
 };

@@ -103,5 +103,5 @@ const gr_command gr_command_replay = {
     .takes = {GR_FOLDER, GR_NO_OPERAND, true},
     .starts = true,
     .flags = {gr_flags_plain, flags, gr_flags_json},
-    .run = replay_run,
+    .run_line = replay_run,
 };

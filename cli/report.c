@@ -53,10 +53,6 @@ static gr_status report(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-static gr_status report_run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_report, argc, argv, report);
-}
-
 const gr_command gr_command_report = {
     .name = "report",
     .usage = "RUN [--out=FILE.html] [--json]",
@@ -66,5 +62,5 @@ const gr_command gr_command_report = {
     .keys = "logging.report",
     .takes = {GR_FOLDER, GR_NO_OPERAND, false},
     .flags = {gr_flags_out, gr_flags_json},
-    .run = report_run,
+    .run = report,
 };

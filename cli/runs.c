@@ -40,10 +40,6 @@ static gr_status show(gr_arena *a, const gr_args *args) {
   return GR_OK;
 }
 
-static gr_status runs_show_all(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_runs, argc, argv, show);
-}
-
 static const gr_flag own_flags[] = {
     {"--by", NULL, "METRIC", GR_FLAG_TEXT, offsetof(options, by),
      "ranks by this metric; METRIC:min or METRIC:max says which end is best"},
@@ -63,5 +59,5 @@ const gr_command gr_command_runs = {
     .flags = {gr_flags_json},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = runs_show_all,
+    .run = show,
 };

@@ -51,5 +51,5 @@ const gr_command gr_command_train = {
     .flags = {gr_flags_config, gr_flags_compile, gr_flags_plain, job_flags},
     .own_flags = own_flags,
     .options = sizeof(gr_sweep_options),
-    .run = train_run,
+    .run_line = train_run,
 };

@@ -46,6 +46,7 @@ typedef struct gr_operands {
 } gr_operands;
 
 enum { GR_FLAG_TABLES = 6 };
+typedef struct gr_args gr_args;
 // All that the program knows of a command: its help, its completion and its parsing.
 typedef struct gr_command {
   const char *name, *usage, *doc, *example;
@@ -59,8 +60,11 @@ typedef struct gr_command {
   const gr_flag *own_flags;              // a table with offsets in the command's own options
   size_t options;                        // bytes of these
   int (*words)(gr_arena *, const char **out,
-               int most);                   // what its first argument may be; NULL: any
-  gr_status (*run)(int argc, char **argv);  // takes the whole command line
+               int most);  // what its first argument may be; NULL: any
+  // Gets the command line, parsed, and an arena for as long as it runs; it prints, and errors are
+  // its caller's to print.
+  gr_status (*run)(gr_arena *, const gr_args *);
+  gr_status (*run_line)(int argc, char **argv);  // instead: takes the whole command line
 } gr_command;
 
 // Flag `i` (from 0) of a command; NULL beyond the last.
@@ -68,7 +72,7 @@ const gr_flag *gr_command_flag(const gr_command *, int i);
 
 // ---- Parsed -----------------------------------------------------------------------------------
 
-typedef struct gr_args {
+struct gr_args {
   const char *program;        // argv[0], to start this program again
   const gr_command *command;  // NULL in tests that parse no command line
   const char *config;         // the first operand: path of a configuration, or a run's folder
@@ -95,7 +99,7 @@ typedef struct gr_args {
   const gr_command *const *commands;  // of the program, to parse another rank's command line
   int argc;                           // the whole command line
   char **argv;
-} gr_args;
+};
 
 // The command that a command line names, the first of the table where it names none. The table
 // ends with NULL.

@@ -25,10 +25,6 @@ static gr_status weights(gr_arena *a, const gr_args *args) {
   return s;
 }
 
-static gr_status run(int argc, char **argv) {
-  return gr_command_parsed(&gr_command_weights, argc, argv, weights);
-}
-
 static const gr_flag own_flags[] = {{"--above", NULL, "N", GR_FLAG_NUMBER, offsetof(options, above),
                                      "only those of more than N elements"},
                                     {0}};
@@ -43,5 +39,5 @@ const gr_command gr_command_weights = {
     .flags = {gr_flags_config},
     .own_flags = own_flags,
     .options = sizeof(options),
-    .run = run,
+    .run = weights,
 };
