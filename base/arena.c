@@ -116,6 +116,11 @@ void gr_arena_destroy(gr_arena *a) {
   free(a);
 }
 
+gr_status gr_arena_end(gr_arena *a, gr_status s) {
+  gr_arena_destroy(a);
+  return s;
+}
+
 // Blocks double up to BLOCK_MAX: small arenas stay small, large ones take few calls.
 static void grow(gr_arena *a, size_t bytes) {
   size_t size = a->head ? a->head->size * 2 : BLOCK_MIN;

@@ -15,6 +15,8 @@ typedef struct gr_arena gr_arena;
 gr_arena *gr_arena_create(void);
 // Frees it; see above.
 void gr_arena_destroy(gr_arena *);
+// How a function ends that needed an arena: destroys it and returns the status.
+GR_MUST_USE gr_status gr_arena_end(gr_arena *, gr_status);
 // An arena that is destroyed with `outer` and not before. Another thread than outer's may use it.
 gr_arena *gr_arena_within(gr_arena *outer);
 size_t gr_arena_bytes(const gr_arena *);  // allocated from the system, without arenas within it

@@ -59,7 +59,5 @@ gr_status gr_tasks_run(int threads, int n, gr_task task, void *arg) {
   int started = start(thread, threads - 1, &t);
   work(&t);
   for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
-  gr_status s = first_error(&t);
-  gr_arena_destroy(arena);
-  return s;
+  return gr_arena_end(arena, first_error(&t));
 }

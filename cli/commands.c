@@ -21,6 +21,5 @@ gr_status gr_command_run(const gr_command *c, int argc, char **argv) {
   gr_args args;
   gr_status s = gr_args_parse(a, gr_commands, c, argc, argv, gr_args_first(c, argc, argv), &args);
   s = s ? s : c->run(a, &args);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }

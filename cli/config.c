@@ -30,8 +30,7 @@ static gr_status no_key(const char *path) {
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no key starts with '%s'", path);
   s = near ? gr_hint(s, "did you mean '%s'?", near)
            : gr_hint(s, "`graphrun config --help` lists them all");
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 static gr_status show_help(const options *o, gr_text *t) {
@@ -219,8 +218,7 @@ gr_status gr_cli_config(int argc, char **argv, int first) {
   if (!s) s = show(a, o, &t);
   fputs(t.chars, stdout);
   if (fflush(stdout) && !s) s = gr_output_lost(errno);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 static gr_status config_run(int argc, char **argv) { return gr_cli_config(argc, argv, 2); }

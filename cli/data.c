@@ -108,8 +108,7 @@ static gr_status inspect(int argc, char **argv) {
   s = s ? s : gr_job_compose(arena, &args, &job);
   s = s ? s : inspect_job(&job);
   gr_job_close(&job);
-  gr_arena_destroy(arena);
-  return s;
+  return gr_arena_end(arena, s);
 }
 
 static gr_status transforms(void) {

@@ -28,8 +28,7 @@ static gr_status find_kind(const char *name, const gr_new_kind **out) {
       *out ? GR_OK : gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no kind of project '%s'", name);
   s = near ? gr_hint(s, "did you mean '%s'? there are %s", near, list.chars)
            : gr_hint(s, "there are %s", list.chars);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // The project's files; those of a kind with generated data, or for the user's own.

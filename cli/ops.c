@@ -51,8 +51,7 @@ static gr_status no_op(const char *name) {
   if (!near) near = gr_text_nearest(name, names, n);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no op or block '%s'", name);
   s = near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "`graphrun ops` lists them");
-  gr_arena_destroy(arena);
-  return s;
+  return gr_arena_end(arena, s);
 }
 
 // The names that are asked for; NULL beyond the last.

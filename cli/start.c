@@ -312,6 +312,5 @@ gr_status gr_cli_start(const gr_command *command, int argc, char **argv, gr_cli_
   s = start(&job, s);
   gr_job_close(&job);
   if (told) exit(gr_launch_report_exit(rank, s));
-  gr_arena_destroy(arena);
-  return s;
+  return gr_arena_end(arena, s);
 }

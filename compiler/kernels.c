@@ -34,6 +34,5 @@ gr_status gr_kernels_check(const gr_graph *g, bool gpu) {
     uint32_t before = known.n;
     if (!gpu || gr_calls_index(&known, g, n) == before) s = check_node(g, n, gpu);
   }
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, s);
 }

@@ -224,8 +224,7 @@ static gr_status verify_names(const gr_graph *g) {
   gr_arena *arena = gr_arena_create();
   gr_status s = names_differ(g) ? GR_OK : check_leaf_names(arena, g);
   s = s ? s : check_result_names(arena, g);
-  gr_arena_destroy(arena);
-  return s;
+  return gr_arena_end(arena, s);
 }
 
 static gr_status verify_nodes(const gr_graph *g, unsigned facts, known_calls *known) {

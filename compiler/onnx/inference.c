@@ -28,6 +28,5 @@ gr_status gr_inference_graph(gr_arena *arena, const gr_model_request *request, g
                 "docs/graph-language.md: `predict: {logits: logits}` names what is exported");
   const gr_options o = {.debug = {.stop_after = "dce", .dump_to = stdout}};
   if (!s) s = gr_compile(arena, model, GR_EVAL, &o, out);
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, s);
 }

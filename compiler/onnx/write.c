@@ -24,9 +24,7 @@ gr_status gr_onnx_file(const gr_onnx_model *m, FILE *to) {
   const gr_onnx_module *module;
   GR_TRY(open(&module));
   gr_arena *a = gr_arena_create();
-  gr_status s = module->write(a, m, to);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, module->write(a, m, to));
 }
 
 enum { MAX_FILE = INT32_MAX };  // bytes, of any message of protocol buffers
@@ -46,6 +44,5 @@ gr_status gr_onnx_load(gr_arena *a, const char *path, gr_onnx_graph **out) {
   gr_arena *work = gr_arena_create();
   gr_status s = gr_file_read(work, path, MAX_FILE, &bytes, &n);
   if (!s) s = module->read(a, path, bytes, n, out);
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, s);
 }

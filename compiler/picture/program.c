@@ -47,6 +47,5 @@ gr_status gr_plan_picture(gr_text *t, const gr_plan *plan, const gr_picture_requ
     gr_picture_choose_rows(&p);
     gr_picture_write(t, &p);
   }
-  gr_arena_destroy(arena);
-  return s;
+  return gr_arena_end(arena, s);
 }

@@ -28,8 +28,7 @@ static gr_status inspect(const gr_op_call *call, bool layers, size_t *scratch) {
   g.launch = GR_NEW(work, gr_gpu_launch, GR_GPU_LAUNCHES);
   gr_status s = gr_gpu_describe(&g);
   *scratch = g.scratch;  // of a loop that runs node by node too
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, s);
 }
 
 size_t gr_call_scratch(const gr_op_call *call, bool gpu) {

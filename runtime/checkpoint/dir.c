@@ -72,9 +72,7 @@ static gr_status remove_known(gr_arena *a, const gr_disk_dir *dir, const char *n
 
 gr_status gr_checkpoint_remove(const gr_disk_dir *dir, const char *name) {
   gr_arena *a = gr_arena_create();
-  gr_status e = remove_known(a, dir, name);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, remove_known(a, dir, name));
 }
 
 // -- Recovery ----------------------------------------------------------------------------
@@ -123,8 +121,7 @@ gr_status gr_checkpoint_recover(const gr_disk_dir *dir) {
   gr_names all;
   gr_status e = gr_checkpoint_names(a, dir, &all);
   for (int i = 0; !e && i < all.n; i++) e = recover_one(a, dir, all.names[i]);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, e);
 }
 
 // -- Pruning -----------------------------------------------------------------------------
@@ -234,6 +231,5 @@ gr_status gr_checkpoint_prune(const gr_saver_spec *spec, int64_t last, int *fore
   gr_status e = gr_disk_open(spec->dir, &dir);
   if (!e) e = prune(a, &dir, spec, last, foreign);
   gr_disk_leave(&dir);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, e);
 }

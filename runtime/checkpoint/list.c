@@ -136,6 +136,5 @@ gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out) {
   if (!e) report(all, n, *out);
   if (!e) e = gr_stop_check();
   if (!e && !*out && there) e = none_verifies(dir, there);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, e);
 }

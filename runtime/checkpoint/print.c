@@ -53,9 +53,7 @@ static gr_status print_list(FILE *f, gr_arena *a, const char *path) {
 
 gr_status gr_checkpoint_print_list(FILE *f, const char *path) {
   gr_arena *a = gr_arena_create();
-  gr_status e = print_list(f, a, path);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, print_list(f, a, path));
 }
 
 static void print_scalars(FILE *f, gr_arena *a, const gr_checkpoint *c) {
@@ -105,9 +103,7 @@ static gr_status print_show(FILE *f, gr_arena *a, const char *path) {
 
 gr_status gr_checkpoint_print_show(FILE *f, const char *path) {
   gr_arena *a = gr_arena_create();
-  gr_status e = print_show(f, a, path);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, print_show(f, a, path));
 }
 
 static gr_status verify_one(const char *path) {
@@ -143,7 +139,5 @@ static gr_status print_verify(FILE *f, gr_arena *a, const char *path) {
 
 gr_status gr_checkpoint_print_verify(FILE *f, const char *path) {
   gr_arena *a = gr_arena_create();
-  gr_status e = print_verify(f, a, path);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, print_verify(f, a, path));
 }

@@ -99,6 +99,5 @@ gr_status gr_checkpoint_print_json(FILE *f, const char *what, const char *path) 
   if (!s && *what == 's') s = show(&t, all, n, path);
   if (!s && *what == 'v') s = verify(&t, all, n, path);
   fputs(t.chars, f);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }

@@ -139,6 +139,5 @@ gr_status gr_checkpoint_verify(gr_checkpoint *c) {
   make_tasks(&v, a);
   if (!s) s = gr_tasks_run(THREADS < gr_processors() ? THREADS : 0, v.n_tasks, verify_parts, &v);
   if (!s && c->index.version > 1) s = compare_hashes(&v, a);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }

@@ -71,8 +71,7 @@ gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes
       s = gr_classes_add(classes, a, gr_array_text(scratch, &l->label, row),
                          gr_file_list_place(l, row), &l->class_of[row]);
   }
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 const char *gr_file_list_name(gr_arena *a, const gr_file_list *l, uint32_t row) {

@@ -69,8 +69,7 @@ static gr_status fit(gr_dataset *d) {
   for (int i = gr_transforms_fitted(d->transforms, -1); i >= 0 && !s;
        i = gr_transforms_fitted(d->transforms, i))
     s = fit_one(d, i, &row);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 gr_status gr_dataset_fit(gr_dataset *d) {

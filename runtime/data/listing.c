@@ -83,8 +83,7 @@ gr_status gr_listing_check_labels(const gr_listing *l, const gr_array *part) {
     else if (l->file[other].info.label != file->info.label)
       s = two_labels(l, &l->file[other], file);
   }
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 gr_status gr_listing_number(gr_listing *l, const gr_json *record) {

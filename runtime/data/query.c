@@ -140,8 +140,7 @@ static gr_status restore_lines(gr_dataset *d, const char *text) {
   if (n && d->ops->restore) s = d->ops->restore(d->self, gr_arena_strndup(a, text, n));
   if (!s && d->transforms) s = gr_transforms_restore(d->transforms, end ? end + 1 : "");
   d->fitted = !s;
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // Ranks that are threads restore the same data set: only the first does, because it may read the

@@ -70,8 +70,7 @@ static gr_status unknown_param(const gr_transform_ops *t, const gr_conf *map, in
   for (const gr_schema_key *p = t->params; p && p->path && n < MAX_NAMES; p++) names[n++] = p->path;
   gr_status s = unknown(gr_arena_printf(a, "the transform '%s' has no parameter", t->name),
                         map->keys[i], c->key_loc.file ? c->key_loc : c->loc, names, n);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 static gr_status check_param(gr_arena *a, const gr_transform_ops *t, const gr_schema_key *p,

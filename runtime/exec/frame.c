@@ -142,8 +142,7 @@ static gr_status run_searched(gr_exec *e, const gr_graph *g, gr_exec_step *step)
   gr_status s = gr_exec_search_before(e, g, step, work, &before);
   s = s ? s : run_step(e, step);
   s = s ? s : gr_exec_search_after(e, g, step, before);
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, s);
 }
 
 static gr_status run_ordered(gr_exec *e, gr_exec_step *step) {

@@ -234,6 +234,5 @@ gr_status gr_hooks_restore(gr_hooks *h, const char *text) {
   gr_status e =
       files ? restore_states(h, a, gr_json_get(root, "scripts", GR_JSON_ARRAY)) : damaged();
   if (!e) e = restore_files(h, files);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, e);
 }

@@ -54,9 +54,7 @@ gr_status gr_page_write(const char *run, const char *out, bool ended) {
   page p = {f.name, gr_text_make(a), gr_text_make(a)};
   gr_numbers_run(&p.numbers, &f);
   gr_gather_run(&p.json, &f);
-  gr_status s = write_page(&p, run, out);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, write_page(&p, run, out));
 }
 
 void gr_page_json(gr_text *t, const char *run) {
@@ -72,9 +70,7 @@ gr_status gr_page_write_runs(const gr_page_runs *runs, const char *out) {
   page p = {runs->dir, gr_text_make(a), gr_text_make(a)};
   gr_numbers_runs(&p.numbers, runs);
   gr_gather_runs(&p.json, runs);
-  gr_status s = write_page(&p, runs->dir, out);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, write_page(&p, runs->dir, out));
 }
 
 void gr_page_runs_json(gr_text *t, const gr_page_runs *runs) {

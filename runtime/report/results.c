@@ -119,7 +119,5 @@ static gr_status write_all(gr_arena *a, const char *dir, const char *epochs, con
 
 gr_status gr_results_write(const char *dir, const char *epochs, const gr_results *r) {
   gr_arena *a = gr_arena_create();
-  gr_status e = write_all(a, dir, epochs, r);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, write_all(a, dir, epochs, r));
 }

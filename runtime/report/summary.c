@@ -79,9 +79,7 @@ gr_status gr_events_put_start(gr_events *e, double wall, const gr_param *params,
     gr_proto_message(&start, 1, &entry);  // SessionStartInfo.hparams
   }
   gr_proto_message(&data, 3, &start);  // HParamsPluginData.session_start_info
-  gr_status s = put_hparams(e, 0, wall, "_hparams_/session_start_info", &data);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, put_hparams(e, 0, wall, "_hparams_/session_start_info", &data));
 }
 
 gr_status gr_events_put_end(gr_events *e, int64_t step, double wall, bool well) {
@@ -90,9 +88,7 @@ gr_status gr_events_put_end(gr_events *e, int64_t step, double wall, bool well) 
   gr_text end = gr_text_make(a), data = gr_text_make(a);
   gr_proto_int(&end, 1, well ? SUCCESS : FAILURE);
   gr_proto_message(&data, 4, &end);  // HParamsPluginData.session_end_info
-  gr_status s = put_hparams(e, step, wall, GR_EVENTS_END, &data);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, put_hparams(e, step, wall, GR_EVENTS_END, &data));
 }
 
 // ---- Samples --------------------------------------------------------------------------------

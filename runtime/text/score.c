@@ -72,8 +72,7 @@ static gr_status add(gr_text_score *s, gr_arena *a, const char *const pair[2]) {
 gr_status gr_text_score_add(gr_text_score *s, const char *hypothesis, const char *reference) {
   gr_arena *a = gr_arena_create();
   gr_status st = add(s, a, (const char *const[2]){hypothesis, reference});
-  gr_arena_destroy(a);
-  return st;
+  return gr_arena_end(a, st);
 }
 
 int64_t *gr_text_score_counts(gr_text_score *s) { return s->counts; }

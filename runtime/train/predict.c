@@ -352,9 +352,7 @@ static gr_status take_batch(predictions *p, gr_arena *a, const gr_batch *b) {
 
 static gr_status take(void *self, const gr_batch *b) {
   gr_arena *a = gr_arena_create();
-  gr_status s = take_batch(self, a, b);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, take_batch(self, a, b));
 }
 
 // ---- All ------------------------------------------------------------------------------------

@@ -136,8 +136,7 @@ static gr_status take(replay *p, const char *name, gr_loc loc, const gr_type *t,
   gr_arena *a = gr_arena_create();
   gr_status s = any && spec->save ? save(p, a, &v) : GR_OK;
   if (any && spec->against) s = gr_also(s, compare(p, a, &v));
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // "[PASS:]SCOPE.OP[.RESULT]", PASS if it is not that of the model; a gradient is WEIGHT.grad, too.

@@ -52,7 +52,5 @@ gr_status gr_run_name_straggler(gr_run *r) {
   int64_t step = r->progress.step;
   if (r->me.ranks < 2 || !step || step % EVERY || r->straggler.looked == step) return GR_OK;
   gr_arena *a = gr_arena_create();
-  gr_status s = look(r, a);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, look(r, a));
 }

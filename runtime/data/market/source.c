@@ -53,8 +53,7 @@ static gr_status compute_features(gr_market *m) {
   if (!bad)
     gr_market_turbulence(scratch, m->ticker, m->n_tickers, m->days, m->spec.turbulence_days,
                          m->turbulence);
-  gr_arena_destroy(scratch);
-  return bad;
+  return gr_arena_end(scratch, bad);
 }
 
 static gr_status market_set_up(gr_market *m, const gr_source_request *r) {

@@ -109,8 +109,7 @@ static gr_status count_unknown(gr_speech *d, const char *text, const char *bad) 
     gr_tokens ignored = {.arena = scratch};
     s = gr_tokenizer_encode(&d->tokens, bad + (n ? n : 1), &how, &ignored, &bad);
   }
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 // Computes the text and the targets; *keep is false if the rules skip the utterance.
@@ -230,8 +229,7 @@ static gr_status add_items(gr_speech *d, const gr_manifest *m, bool validation) 
     if (!s) s = add_item(d, &m->items[i], &h.list[i], validation);
     gr_status_drop(h.list[i].error);
   }
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 // Reads a manifest, or the lists of Parquet files. It is closed with the source.
@@ -279,8 +277,7 @@ static gr_status add_inputs(gr_speech *d, const gr_manifest *m) {
     if (!s) s = add_input(d, m->items + k, &h.list[k]);
     gr_status_drop(h.list[k].error);
   }
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 static bool is_manifest(const char *path) {

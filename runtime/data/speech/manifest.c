@@ -94,8 +94,7 @@ static gr_status read_members(gr_arena *a, gr_loc loc, const char *line, size_t 
   const gr_json *object = NULL;
   gr_status s = parse_line(scratch, loc, line, len, &object);
   for (int i = 0; i < MEMBERS && !s; i++) s = find_member(a, loc, object, &m[i]);
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char *line, size_t len,
@@ -201,6 +200,5 @@ gr_status gr_manifest_write(const char *path, const gr_utterance *items, uint32_
   if (!s) s = gr_output_open(NULL, path, &out);
   if (out) put_items(gr_output_stream(out), items, n);
   s = gr_output_close(out, s);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }

@@ -22,8 +22,7 @@ static gr_status no_column(const gr_parquet *p, const char *what, const char *hi
     gr_text_printf(&list, "%s%s", i ? ", " : "", p->columns[i].name);
   gr_status s = gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no column %s", p->path, what),
                         "it has: %s; %s", list.chars, hint);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // The only column NAME.bytes, and NAME.path beside it, or -1.

@@ -120,6 +120,5 @@ gr_status gr_table_find_classes(gr_table *t, const gr_json *record) {
   if (!s) s = gr_classes_number(&t->classes, t->arena, text, &recorded, &place);
   if (!s) renumber(t, place);
   if (!s && !recorded.n) s = check_several(t, text);
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }

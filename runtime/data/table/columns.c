@@ -98,8 +98,7 @@ static gr_status unknown_kind(const char *path) {
       "its name ends in %s: rename a file of text, unpack a packed one, and save a spreadsheet as "
       "CSV",
       endings.chars);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 static gr_status open_arrays(gr_arena *a, const char *path, gr_columns *c, int file) {

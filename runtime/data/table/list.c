@@ -99,8 +99,7 @@ static gr_status read_splits(gr_table *t, gr_table_part *p) {
               "split"),
           GR_SPLIT_WORDS);
   }
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 // Overlapping windows share rows, so whole blocks of a series are assigned to a split, not windows.

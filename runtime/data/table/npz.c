@@ -219,8 +219,7 @@ static gr_status no_array(const gr_npz *z, const char *name) {
   gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no array '%s'", z->path, name);
   s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.chars)
            : gr_hint(s, "it has: %s", z->n ? list.chars : "none at all");
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // The bytes of the file NAME.npy.

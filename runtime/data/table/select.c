@@ -58,8 +58,7 @@ static gr_status no_features(const gr_table_part *p, int found) {
                                p->columns.path),
                        "features"),
               "it has: %s", gr_columns_list(a, &p->columns));
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 static bool has_role(const gr_table *t, const gr_table_part *p, int column) {

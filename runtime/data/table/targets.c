@@ -64,8 +64,7 @@ static gr_status each_row(gr_table *t, gr_table_part *p, take_label *take) {
   for (int64_t row = 0; !s && row < a->count; row++)
     if (!gr_columns_missing(&p->columns, p->label, row))
       s = each_label(t, p, row, gr_array_text(scratch, a, row), take);
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 static gr_status find_lists(gr_table *t, const gr_names *recorded) {

@@ -284,6 +284,5 @@ gr_status gr_bpe_read_json(const char *path, const char *text, size_t n, gr_bpe 
     s = gr_fail(GR_ERR_DATA, (gr_loc){path, why.line, why.col}, "%s, and found %s", why.why,
                 why.found);
   if (!s) s = read_root(&r, root);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }

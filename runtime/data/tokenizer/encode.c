@@ -196,17 +196,14 @@ static gr_status encode_words(const gr_bpe *b, const char *s, size_t n, gr_token
   char *spaced = gr_arena_alloc(a, n + 2);
   *spaced = ' ';
   memcpy(spaced + 1, s, n);
-  gr_status st = encode_parts(b, 0, spaced, n + 1, out);
-  gr_arena_destroy(a);
-  return st;
+  return gr_arena_end(a, encode_parts(b, 0, spaced, n + 1, out));
 }
 
 static gr_status encode_stretch(const gr_bpe *b, const char *s, size_t n, gr_tokens *out) {
   gr_arena *a = gr_arena_create();
   const char *normal = gr_normalize(a, &b->forms, s, &n);
-  gr_status st = n ? encode_between(b, &b->find[true], normal, n, encode_words, out) : GR_OK;
-  gr_arena_destroy(a);
-  return st;
+  return gr_arena_end(a,
+                      n ? encode_between(b, &b->find[true], normal, n, encode_words, out) : GR_OK);
 }
 
 // ---- A text -------------------------------------------------------------------------------------

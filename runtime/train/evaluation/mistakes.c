@@ -259,7 +259,5 @@ gr_status gr_mistakes_write(const gr_mistakes *m, gr_rank *r, gr_report *report,
   gr_arena *a = gr_arena_create();
   gr_report_sample *all = GR_NEW(a, gr_report_sample, m->n + 1);
   for (int64_t i = 0; i < m->n; i++) all[i] = sample_of(m, r, a, &m->worst[i]);
-  gr_status s = gr_report_mistakes(report, step, all, (int)m->n);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, gr_report_mistakes(report, step, all, (int)m->n));
 }

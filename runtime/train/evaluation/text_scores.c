@@ -79,8 +79,7 @@ gr_status gr_text_scores_take(gr_text_scores *t, gr_rank *r, const gr_batch *b) 
     if (counts(b, row))
       s = add(t, a, r->spec->data, b->sample[row], (const int32_t *)tokens + row * most, n);
   }
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // ---- From all ranks -------------------------------------------------------------------------
@@ -118,6 +117,5 @@ gr_status gr_text_scores_report(gr_text_scores *t, gr_rank *r, gr_metrics *m) {
   for (int i = 0; i < t->n && !s; i++)
     set_metric(m, gr_run_metric_name(r, t->specs[i].name),
                t->specs[i].metric->value(sums + i * GR_TEXT_COUNTS));
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }

@@ -81,9 +81,8 @@ gr_status gr_run_check_recorded(const gr_rank *r, const char *dir, const char *c
   gr_text other = gr_text_make(a);
   if (before && r->spec->written && r->spec->is_neutral)
     put_counting(r, &other, before, r->spec->written);
-  gr_status s = other.len ? gr_identity_refuse(checkpoint, checkpoint, other.chars) : GR_OK;
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a,
+                      other.len ? gr_identity_refuse(checkpoint, checkpoint, other.chars) : GR_OK);
 }
 
 void gr_run_log_config_changes(const gr_rank *r, const char *dir, const char *checkpoint) {

@@ -12,8 +12,7 @@ static gr_status none_left(const gr_rank *r, const gr_run_program *of, unsigned 
               "a hook has frozen all weights that the program %s trains; unfreeze one pattern of "
               "training.freezable before the next step",
               of->name);
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, e);
 }
 
 // The program that freezes what hooks have frozen.

@@ -56,8 +56,7 @@ static gr_status compare(gr_rank *r, unsigned axes, uint64_t hash) {
                             "the state after training of rank %d is not that of rank %d", i, k),
                     "every rank must see the same configuration, files and data, and have memory "
                     "that can be relied on");
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 typedef struct counts {

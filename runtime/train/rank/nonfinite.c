@@ -60,8 +60,7 @@ static gr_status choose(gr_rank *r, const gr_exec_origins *o, gr_text *out) {
   if (!s && best[0] && r->ranks > 1)
     gr_text_printf(out, "on rank %d, ", (int)((best - all) / WORDS));
   if (!s) gr_text_put(out, (const char *)(best + 2));
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 gr_status gr_run_find_nonfinite(gr_rank *r, const gr_step_values *values, const gr_run_program *p,

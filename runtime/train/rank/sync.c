@@ -56,8 +56,7 @@ gr_status gr_run_cause(gr_rank *r, gr_status status, char *text, size_t size) {
   *text = 0;
   for (int i = 0; !s && i < r->ranks && !*text; i++)
     snprintf(text, size, "%s", (char *)(all + i * WORDS));
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 gr_status gr_run_check_same(gr_rank *r, uint64_t hash, const char *what) {
