@@ -45,8 +45,6 @@ gr_status gr_generation_bind(gr_arena *arena, gr_conf *conf, gr_conf *graph, int
   for (int i = 0; given && given->kind == GR_CONF_MAP && i < given->n; i++)
     all = gr_also(all, bind(arena, declared, given->keys[i], given->items[i], params));
   if (!tokens || !declared || gr_conf_index(declared, "max_tokens") < 0) return all;
-  gr_conf *most = gr_conf_make(arena, GR_CONF_INT, conf->loc);
-  most->integer = tokens;
-  gr_conf_put(arena, params, "max_tokens", most);
+  gr_conf_put(arena, params, "max_tokens", gr_conf_make_int(arena, tokens, conf->loc));
   return all;
 }

@@ -13,16 +13,10 @@ enum { OWN_KEYS = sizeof own_keys / sizeof *own_keys, MAX_GROUPS = 64, MAX_NAMES
 
 static gr_status read_number(gr_arena *a, const char *key, const char *range, gr_conf *c,
                              double *out) {
-  gr_schema_type *type = gr_schema_type_read(a, range);
-  gr_text wanted = gr_text_make(a), found = gr_text_make(a);
-  if (gr_schema_type_fits(type, c)) {
-    *out = gr_conf_number(c);
-    return GR_OK;
-  }
-  gr_schema_type_write(&wanted, type);
-  gr_conf_json(&found, c, 0);
-  return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of a group must be %s, but is %s", key, wanted.chars,
-                 found.chars);
+  const char *wrong = gr_schema_misfit(a, range, c);
+  if (wrong) return gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of a group %s", key, wrong);
+  *out = gr_conf_number(c);
+  return GR_OK;
 }
 
 // The rate is a factor on training.lr, so that warm-up, scaling and schedules apply to it.

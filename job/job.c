@@ -270,9 +270,8 @@ static gr_status bind_metadata(gr_job *j, gr_conf *graph, const char *key, gr_co
                              key, metadata[i].name, (long long)metadata[i].value),
                      "remove it: it is taken from the data");
     if (said) continue;
-    gr_conf *value = gr_conf_make(j->arena, GR_CONF_INT, declared->loc);
-    value->integer = metadata[i].value;
-    gr_conf_put(j->arena, params, metadata[i].name, value);
+    gr_conf_put(j->arena, params, metadata[i].name,
+                gr_conf_make_int(j->arena, metadata[i].value, declared->loc));
   }
   *out = params;
   return GR_OK;

@@ -32,14 +32,10 @@ static gr_status check_field(gr_arena *a, const char *key, gr_conf *c) {
   int i = 0;
   while (i < FIELDS && strcmp(fields[i].name, key)) i++;
   if (i == FIELDS) return unknown_key(c, key);
-  const gr_schema_type *type = gr_schema_type_read(a, fields[i].type);
-  if (gr_schema_type_fits(type, c)) return GR_OK;
-  gr_text wanted = gr_text_make(a), found = gr_text_make(a);
-  gr_schema_type_write(&wanted, type);
-  gr_conf_json(&found, c, 0);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of model.lora must be %s, but is %s", key,
-                         wanted.chars, found.chars),
-                 "%s", example);
+  const char *wrong = gr_schema_misfit(a, fields[i].type, c);
+  if (!wrong) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of model.lora %s", key, wrong), "%s",
+                 example);
 }
 
 // A string, or a list of strings, at the end of `out`.

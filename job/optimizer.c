@@ -44,19 +44,14 @@ static const char *type_text(gr_arena *a, const gr_attr *p) {
 }
 
 static gr_status set(gr_arena *a, const gr_attr *p, const char *key, gr_conf *v, void *attr) {
-  gr_schema_type *type = gr_schema_type_read(a, type_text(a, p));
-  if (gr_schema_type_fits(type, v)) {
-    double x = gr_conf_number(v);
-    int64_t yes = v->kind == GR_CONF_BOOL && v->truth;
-    memcpy((char *)attr + p->offset, p->kind == GR_ATTR_BOOL ? (void *)&yes : &x, sizeof x);
-    return GR_OK;
-  }
-  gr_text wanted = gr_text_make(a), found = gr_text_make(a);
-  gr_schema_type_write(&wanted, type);
-  gr_conf_json(&found, v, 0);
-  return gr_hint(
-      gr_fail(GR_ERR_CONFIG, v->loc, "'%s' must be %s, but is %s", key, wanted.chars, found.chars),
-      "%s: %s; default: %s", p->name, p->doc, p->default_value);
+  const char *wrong = gr_schema_misfit(a, type_text(a, p), v);
+  double x = gr_conf_number(v);
+  int64_t yes = v->kind == GR_CONF_BOOL && v->truth;
+  if (wrong)
+    return gr_hint(gr_fail(GR_ERR_CONFIG, v->loc, "'%s' %s", key, wrong), "%s: %s; default: %s",
+                   p->name, p->doc, p->default_value);
+  memcpy((char *)attr + p->offset, p->kind == GR_ATTR_BOOL ? (void *)&yes : &x, sizeof x);
+  return GR_OK;
 }
 
 // Sets the parameters that a name stands for; *known: the optimizer has them.

@@ -15,12 +15,6 @@ typedef struct source {
   gr_loc loc;  // of the file of names
 } source;
 
-static gr_conf *make_int(const source *s, int64_t value) {
-  gr_conf *c = gr_conf_make(s->arena, GR_CONF_INT, s->loc);
-  c->integer = value;
-  return c;
-}
-
 // ---- What values may refer to -------------------------------------------------------------------
 
 // The numbers of the run's data, as its data.json has them.
@@ -37,7 +31,8 @@ static gr_status read_data(const source *s, const gr_kept_run *kept, gr_conf **o
   if (!ok) return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' is damaged: no JSON object", path);
   all = gr_json_get(root, "metadata", GR_JSON_OBJECT);
   for (const gr_json *v = all ? all->first : NULL; v; v = v->next)
-    if (v->kind == GR_JSON_INT) gr_conf_put(s->arena, *out, v->name, make_int(s, v->i));
+    if (v->kind == GR_JSON_INT)
+      gr_conf_put(s->arena, *out, v->name, gr_conf_make_int(s->arena, v->i, s->loc));
   return GR_OK;
 }
 
@@ -72,7 +67,8 @@ static void put_shape(const source *s, gr_conf *all, const gr_tensor_slice *t) {
     all = gr_conf_member(all, key);
   }
   gr_conf *shape = gr_conf_make(s->arena, GR_CONF_LIST, s->loc);
-  for (int d = 0; d < t->rank; d++) gr_conf_append(s->arena, shape, make_int(s, t->dims[d]));
+  for (int d = 0; d < t->rank; d++)
+    gr_conf_append(s->arena, shape, gr_conf_make_int(s->arena, t->dims[d], s->loc));
   gr_conf_put(s->arena, all, part, shape);
 }
 

@@ -257,11 +257,10 @@ gr_status gr_model_names(gr_build_context *a, const char *key, gr_loc loc,
 // ---- YAML structure ------------------------------------------------------
 
 const char *gr_model_kind(gr_conf_kind kind) {
-  static const char *const names[] = {
-      [GR_CONF_NULL] = "nothing",  [GR_CONF_BOOL] = "a bool",   [GR_CONF_INT] = "an integer",
-      [GR_CONF_FLOAT] = "a float", [GR_CONF_TEXT] = "a string", [GR_CONF_MISSING] = "???",
-      [GR_CONF_INTERP] = "${...}", [GR_CONF_MAP] = "a mapping", [GR_CONF_LIST] = "a list"};
-  return names[kind];
+  return kind == GR_CONF_NULL      ? "nothing"
+         : kind == GR_CONF_MISSING ? "???"
+         : kind == GR_CONF_INTERP  ? "${...}"
+                                   : gr_conf_a_kind(kind);
 }
 
 gr_status gr_model_expect(const gr_conf *c, gr_conf_kind kind, const char *what) {

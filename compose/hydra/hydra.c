@@ -6,9 +6,7 @@
 #include "base/sort.h"
 
 static gr_conf *text(gr_arena *a, const char *value) {
-  gr_conf *t = gr_conf_make(a, GR_CONF_TEXT, GR_NOWHERE);
-  t->text = value;
-  return t;
+  return gr_conf_make_text(a, value, GR_NOWHERE);
 }
 
 static gr_conf *map_at(gr_conf *hydra, const char *path) {

@@ -22,9 +22,7 @@ static bool is_text(const gr_conf *c) {
 }
 
 static gr_conf *make_text(const call *c, const char *text) {
-  gr_conf *t = gr_conf_make(c->r->arena, GR_CONF_TEXT, c->holder->loc);
-  t->text = text;
-  return t;
+  return gr_conf_make_text(c->r->arena, text, c->holder->loc);
 }
 
 static gr_conf *context(const call *c) { return c->holder->up ? c->holder->up : c->holder; }

@@ -13,12 +13,6 @@ bool gr_call_is_text(const gr_conf *v) {
   return v->kind == GR_CONF_TEXT || v->kind == GR_CONF_INTERP || v->kind == GR_CONF_MISSING;
 }
 
-double gr_call_number(const gr_conf *v) {
-  return v->kind == GR_CONF_FLOAT ? v->number
-         : v->kind == GR_CONF_INT ? (double)v->integer
-                                  : v->truth;
-}
-
 int64_t gr_call_integer(const gr_conf *v) {
   return v->kind == GR_CONF_BOOL ? v->truth : v->integer;
 }
@@ -70,7 +64,7 @@ static gr_status to_int(const gr_call *c, const gr_conf *v, gr_conf *out) {
 }
 
 static gr_status to_float(const gr_call *c, const gr_conf *v, gr_conf *out) {
-  double x = gr_call_is_text(v) ? 0 : gr_call_number(v);
+  double x = gr_call_is_text(v) ? 0 : gr_conf_number(v);
   if (gr_call_is_text(v) && !gr_scalar_py_float(v->text, &x)) return cannot(c, v, GR_CAST_FLOAT);
   out->kind = GR_CONF_FLOAT, out->number = x;
   return GR_OK;
@@ -89,7 +83,7 @@ static gr_status to_str(const gr_call *c, const gr_conf *v, gr_conf *out) {
 }
 
 static gr_status to_bool(const gr_call *c, const gr_conf *v, gr_conf *out) {
-  bool truth = v->kind != GR_CONF_NULL && !gr_call_is_text(v) && gr_call_number(v) != 0;
+  bool truth = v->kind != GR_CONF_NULL && !gr_call_is_text(v) && gr_conf_number(v) != 0;
   if (gr_call_is_text(v)) {
     truth = !strcasecmp(v->text, "true");
     if (!truth && strcasecmp(v->text, "false")) return cannot(c, v, GR_CAST_BOOL);

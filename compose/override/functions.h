@@ -28,7 +28,6 @@ bool gr_call_any_sweep(const gr_call *);            // whether a positional argu
 // value of a number as double or, rounded down, as integer.
 bool gr_call_is_number(const gr_conf *);
 bool gr_call_is_text(const gr_conf *);     // unquoted
-double gr_call_number(const gr_conf *);    // a bool is 0 or 1
 int64_t gr_call_integer(const gr_conf *);  // a bool is 0 or 1
 
 // The functions, by name. Each reads the arguments of the call and sets *out; errors are

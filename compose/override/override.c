@@ -92,8 +92,7 @@ static gr_status read_value(gr_arena *a, gr_override *o, const char *text) {
   o->has_value = true;
   o->value_loc.col = o->loc.col + (int)(text - o->line);
   if (*text) return gr_value_parse(a, text, o->value_loc, &o->value);
-  o->value.one = gr_conf_make(a, GR_CONF_TEXT, o->value_loc);
-  o->value.one->text = "";
+  o->value.one = gr_conf_make_text(a, "", o->value_loc);
   return GR_OK;
 }
 

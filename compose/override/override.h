@@ -65,6 +65,8 @@ char *gr_override_of_text(gr_arena *, const char *element, const char *text);
 // intervals, which have no list of values.
 GR_MUST_USE gr_status gr_sweep_list(gr_arena *, const gr_sweep *, gr_loc,
                                     const char *const *options, int n_options, gr_conf **out);
+// Shuffles a list: in the same way for the same `step`.
+void gr_sweep_shuffle(gr_arena *, gr_conf *list, uint64_t step);
 
 // ---- For the parser: functions of the grammar (functions.c) --------------------------
 typedef struct gr_argument {

@@ -11,12 +11,6 @@ static gr_status too_many(gr_loc loc) {
   return gr_fail(GR_ERR_USAGE, loc, "the sweep has more than %d values", MAX_VALUES);
 }
 
-static double number(const gr_conf *v) {
-  return v->kind == GR_CONF_FLOAT ? v->number
-         : v->kind == GR_CONF_INT ? (double)v->integer
-                                  : v->truth;
-}
-
 static bool matches(const char *name, const gr_conf *patterns) {
   for (int i = 0; i < patterns->n; i++)
     if (!fnmatch(patterns->items[i]->text, name, FNM_NOESCAPE)) return true;
@@ -27,9 +21,7 @@ static gr_status list_glob(gr_arena *a, const gr_sweep *s, gr_loc loc, const cha
                            int n, gr_conf *out) {
   for (int i = 0; i < n; i++) {
     if (!matches(options[i], s->list) || matches(options[i], s->exclude)) continue;
-    gr_conf *v = gr_conf_make(a, GR_CONF_TEXT, loc);
-    v->text = options[i];
-    gr_conf_append(a, out, v);
+    gr_conf_append(a, out, gr_conf_make_text(a, options[i], loc));
   }
   if (out->n) return GR_OK;
   return gr_fail(GR_ERR_USAGE, loc, "no option of the group matches the pattern");
@@ -38,7 +30,8 @@ static gr_status list_glob(gr_arena *a, const gr_sweep *s, gr_loc loc, const cha
 // Values are computed from their index, not by repeated addition, so that errors do not accumulate,
 // and in decimal, so that range(0,1,0.1) contains 0.7.
 static double decimal(const gr_conf *v, double by, const gr_conf *step) {
-  long double exact = (long double)number(v) + (long double)by * (long double)number(step);
+  long double exact =
+      (long double)gr_conf_number(v) + (long double)by * (long double)gr_conf_number(step);
   char text[48];
   snprintf(text, sizeof text, "%.15Lg", exact);
   double near = strtod(text, NULL);
@@ -48,7 +41,7 @@ static double decimal(const gr_conf *v, double by, const gr_conf *step) {
 static gr_status list_range(gr_arena *a, const gr_sweep *s, gr_loc loc, gr_conf *out) {
   bool whole = s->start->kind != GR_CONF_FLOAT && s->stop->kind != GR_CONF_FLOAT &&
                s->step->kind != GR_CONF_FLOAT;
-  double step = number(s->step), stop = number(s->stop);
+  double step = gr_conf_number(s->step), stop = gr_conf_number(s->stop);
   if (!(step > 0) && !(step < 0))
     return gr_fail(GR_ERR_USAGE, loc, "the step of a range cannot be 0");
   for (int i = 0;; i++) {
@@ -64,8 +57,8 @@ static gr_status list_range(gr_arena *a, const gr_sweep *s, gr_loc loc, gr_conf 
   }
 }
 
-static void shuffle(gr_arena *a, gr_conf *list) {
-  gr_rng rng = gr_rng_make(0, "sweep:shuffle", 0);
+void gr_sweep_shuffle(gr_arena *a, gr_conf *list, uint64_t step) {
+  gr_rng rng = gr_rng_make(0, "sweep:shuffle", step);
   uint32_t *order = GR_NEW(a, uint32_t, list->n + 1);
   gr_conf **items = GR_NEW(a, gr_conf *, list->n + 1);
   gr_rng_shuffle(&rng, order, (uint32_t)list->n);
@@ -87,6 +80,6 @@ gr_status gr_sweep_list(gr_arena *a, const gr_sweep *s, gr_loc loc, const char *
   else
     *out = gr_conf_copy(a, s->list);
   if ((*out)->n > MAX_VALUES) return too_many(loc);
-  if (s->shuffle) shuffle(a, *out);
+  if (s->shuffle) gr_sweep_shuffle(a, *out, 0);
   return GR_OK;
 }

@@ -39,20 +39,14 @@ static gr_status need_number(const gr_call *c, int parameter, const char *name, 
   return GR_OK;
 }
 
-static gr_conf *make_int(const gr_call *c, int64_t value) {
-  gr_conf *i = gr_conf_make(c->arena, GR_CONF_INT, c->loc);
-  i->integer = value;
-  return i;
-}
-
 gr_status gr_function_range(const gr_call *c, gr_override_value *out) {
   gr_sweep *s = new_sweep(c, GR_SWEEP_RANGE, out);
   bool stop = c->by[1] && !(c->by[1]->one && c->by[1]->one->kind == GR_CONF_NULL);
-  s->step = make_int(c, 1);
+  s->step = gr_conf_make_int(c->arena, 1, c->loc);
   GR_TRY(need_number(c, 0, "start", &s->start));
   if (stop) GR_TRY(need_number(c, 1, "stop", &s->stop));
   if (c->by[2]) GR_TRY(need_number(c, 2, "step", &s->step));
-  if (!stop) s->stop = s->start, s->start = make_int(c, 0);
+  if (!stop) s->stop = s->start, s->start = gr_conf_make_int(c->arena, 0, c->loc);
   return GR_OK;
 }
 
@@ -127,7 +121,7 @@ static int compare(const gr_conf *a, const gr_conf *b) {
   if (gr_call_is_text(a)) return strcmp(a->text, b->text);
   if (a->kind != GR_CONF_FLOAT && b->kind != GR_CONF_FLOAT)
     return (gr_call_integer(a) > gr_call_integer(b)) - (gr_call_integer(a) < gr_call_integer(b));
-  return (gr_call_number(a) > gr_call_number(b)) - (gr_call_number(a) < gr_call_number(b));
+  return (gr_conf_number(a) > gr_conf_number(b)) - (gr_conf_number(a) < gr_conf_number(b));
 }
 
 // Insertion keeps the order of equals; sweeps are short.
@@ -156,20 +150,20 @@ static gr_conf *arithmetic(const gr_call *c, const gr_conf *a, double sign, cons
     v->integer = (int64_t)((uint64_t)gr_call_integer(a) +
                            (uint64_t)(int64_t)sign * (uint64_t)gr_call_integer(b));
   else
-    v->number = gr_call_number(a) + sign * gr_call_number(b);
+    v->number = gr_conf_number(a) + sign * gr_conf_number(b);
   return v;
 }
 
 // A range walked from its last value to its first.
 static void turn_range(const gr_call *c, gr_sweep *s, bool reverse) {
-  double start = gr_call_number(s->start), stop = gr_call_number(s->stop);
-  double step = gr_call_number(s->step), steps = (stop - start) / step;
+  double start = gr_conf_number(s->start), stop = gr_conf_number(s->stop);
+  double step = gr_conf_number(s->step), steps = (stop - start) / step;
   if ((reverse ? start >= stop : start <= stop) || !(steps > 0 && steps < 1e9)) return;
   double last = ceil(steps - 1e-9) - 1;
   const gr_conf *first = s->start, *by = s->step;
   s->start = arithmetic(c, first, last, by);
   s->stop = arithmetic(c, first, -1, by);
-  s->step = arithmetic(c, make_int(c, 0), -1, by);
+  s->step = arithmetic(c, gr_conf_make_int(c->arena, 0, c->loc), -1, by);
 }
 
 static gr_status sort_sweep(const gr_call *c, const gr_sweep *source, bool reverse,
@@ -203,15 +197,6 @@ gr_status gr_function_sort(const gr_call *c, gr_override_value *out) {
   return one->one->kind == GR_CONF_NULL ? gr_call_wrong(c, "null has no order") : GR_OK;
 }
 
-static void shuffle_list(const gr_call *c, gr_conf *list) {
-  gr_rng rng = gr_rng_make(0, "sweep:shuffle", (uint64_t)c->loc.col);
-  uint32_t *order = GR_NEW(c->arena, uint32_t, list->n + 1);
-  gr_conf **items = GR_NEW(c->arena, gr_conf *, list->n + 1);
-  gr_rng_shuffle(&rng, order, (uint32_t)list->n);
-  for (int i = 0; i < list->n; i++) items[i] = list->items[order[i]];
-  if (list->n) memcpy(list->items, items, sizeof *items * (size_t)list->n);
-}
-
 gr_status gr_function_shuffle(const gr_call *c, gr_override_value *out) {
   const gr_override_value *one = c->by[BY_LIST]    ? c->by[BY_LIST]
                                  : c->by[BY_SWEEP] ? c->by[BY_SWEEP]
@@ -224,7 +209,7 @@ gr_status gr_function_shuffle(const gr_call *c, gr_override_value *out) {
       return gr_call_wrong(c, "intervals and globs have no order");
     out->many->shuffle = true;
   } else if (out->one->kind == GR_CONF_LIST) {
-    shuffle_list(c, out->one = gr_conf_copy(c->arena, out->one));
+    gr_sweep_shuffle(c->arena, out->one = gr_conf_copy(c->arena, out->one), (uint64_t)c->loc.col);
   } else {
     gr_conf *list = gr_conf_make(c->arena, GR_CONF_LIST, c->loc);
     gr_conf_append(c->arena, list, out->one);

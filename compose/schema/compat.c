@@ -46,9 +46,7 @@ static bool is_word(const gr_conf *c, const char *word) {
   return c->kind == GR_CONF_TEXT && !strcmp(c->text, word);
 }
 static gr_conf *integer(const work *w, int64_t i) {
-  gr_conf *c = gr_conf_make(w->arena, GR_CONF_INT, w->value->loc);
-  c->integer = i;
-  return c;
+  return gr_conf_make_int(w->arena, i, w->value->loc);
 }
 static gr_conf *truth(const work *w, bool b) {
   gr_conf *c = gr_conf_make(w->arena, GR_CONF_BOOL, w->value->loc);
@@ -56,9 +54,7 @@ static gr_conf *truth(const work *w, bool b) {
   return c;
 }
 static gr_conf *word(const work *w, const char *text) {
-  gr_conf *c = gr_conf_make(w->arena, GR_CONF_TEXT, w->value->loc);
-  c->text = text;
-  return c;
+  return gr_conf_make_text(w->arena, text, w->value->loc);
 }
 // What follows from a setting and is not said by it, so that a key that is given wins.
 static gr_conf *implied(gr_conf *c) {

@@ -119,10 +119,12 @@ gr_schema_type *gr_schema_type_read(gr_arena *, const char *text);
 // Whether the value is of the type. A word is matched in any case, and then spelt as the type
 // spells it.
 bool gr_schema_type_fits(const gr_schema_type *, gr_conf *);
-// GR_ERR_CONFIG, with its place and what is expected, at a value that is not of the key's type; what is
-// missing, or refers to something that is not known yet, is accepted.
+// GR_ERR_CONFIG, with its place and what is expected, at a value that is not of the key's type;
+// what is missing, or refers to something that is not known yet, is accepted.
 GR_MUST_USE gr_status gr_schema_check_value(gr_arena *, const gr_schema_key *, gr_conf *);
 // Whether a key's type has an alternative, or lists of one, of that kind.
 bool gr_schema_holds(gr_arena *, const gr_schema_key *, gr_schema_kind);
 // "an integer of at least 1, or 'auto'"
 void gr_schema_type_write(gr_text *, const gr_schema_type *);
+// "must be an integer, but is [1]", of a type as it is written; NULL: the value is of it.
+const char *gr_schema_misfit(gr_arena *, const char *type, gr_conf *);

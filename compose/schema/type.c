@@ -182,3 +182,14 @@ void gr_schema_type_write(gr_text *out, const gr_schema_type *t) {
     write_one(out, t);
   }
 }
+
+const char *gr_schema_misfit(gr_arena *a, const char *type, gr_conf *c) {
+  const gr_schema_type *wanted = gr_schema_type_read(a, type);
+  gr_text t = gr_text_make(a);
+  if (gr_schema_type_fits(wanted, c)) return NULL;
+  gr_text_put(&t, "must be ");
+  gr_schema_type_write(&t, wanted);
+  gr_text_put(&t, ", but is ");
+  gr_conf_json(&t, c, 0);
+  return t.chars;
+}

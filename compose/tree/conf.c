@@ -12,19 +12,16 @@ gr_conf *gr_conf_make(gr_arena *a, gr_conf_kind kind, gr_loc loc) {
   return c;
 }
 
-const char *gr_conf_kind_name(gr_conf_kind kind) {
-  static const char *const names[] = {
-      [GR_CONF_NULL] = "null",
-      [GR_CONF_BOOL] = "bool",
-      [GR_CONF_INT] = "integer",
-      [GR_CONF_FLOAT] = "float",
-      [GR_CONF_TEXT] = "string",
-      [GR_CONF_MISSING] = "'??\?' (to be set)",
-      [GR_CONF_INTERP] = "interpolation",
-      [GR_CONF_MAP] = "mapping",
-      [GR_CONF_LIST] = "list",
-  };
-  return names[kind];
+gr_conf *gr_conf_make_int(gr_arena *a, int64_t value, gr_loc loc) {
+  gr_conf *c = gr_conf_make(a, GR_CONF_INT, loc);
+  c->integer = value;
+  return c;
+}
+
+gr_conf *gr_conf_make_text(gr_arena *a, const char *text, gr_loc loc) {
+  gr_conf *c = gr_conf_make(a, GR_CONF_TEXT, loc);
+  c->text = text;
+  return c;
 }
 
 const char *gr_conf_a_kind(gr_conf_kind kind) {
@@ -40,6 +37,11 @@ const char *gr_conf_a_kind(gr_conf_kind kind) {
       [GR_CONF_LIST] = "a list",
   };
   return names[kind];
+}
+
+const char *gr_conf_kind_name(gr_conf_kind kind) {
+  const char *name = gr_conf_a_kind(kind), *space = strchr(name, ' ');
+  return *name == 'a' && space ? space + 1 : name;
 }
 
 void gr_conf_set_text(gr_conf *c, const char *text) {

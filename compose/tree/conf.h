@@ -82,7 +82,7 @@ const char *gr_conf_path(gr_arena *, const gr_conf *);  // "training.lr", from t
 
 // Whether two values are the same, of whatever kind of number; and a value for messages: a string
 // as it is, or JSON.
-double gr_conf_number(const gr_conf *);                           // of an integer or a float
+double gr_conf_number(const gr_conf *);                           // a bool is 0 or 1
 bool gr_conf_same(gr_arena *, const gr_conf *, const gr_conf *);  // 1 and 1.0 are
 const char *gr_conf_written(gr_arena *, const gr_conf *);  // a string as it is, all else as JSON
 
@@ -110,7 +110,9 @@ GR_MUST_USE gr_status gr_conf_check_list(gr_conf *, const char *key, const char 
                                          const char *example);
 
 // ---- Construction ---------------------------------------------------------------
-gr_conf *gr_conf_make(gr_arena *, gr_conf_kind, gr_loc);                      // an empty node
+gr_conf *gr_conf_make(gr_arena *, gr_conf_kind, gr_loc);       // an empty node
+gr_conf *gr_conf_make_int(gr_arena *, int64_t, gr_loc);        // of that value
+gr_conf *gr_conf_make_text(gr_arena *, const char *, gr_loc);  // of that text, which is borrowed
 void gr_conf_put(gr_arena *, gr_conf *map, const char *key, gr_conf *value);  // adds or replaces
 // Puts a value at a path of keys, making the maps on the way. GR_ERR_CONFIG: one is no map.
 GR_MUST_USE gr_status gr_conf_put_at(gr_arena *, gr_conf *root, const char *path, gr_conf *value);

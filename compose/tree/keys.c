@@ -19,12 +19,6 @@ static const char *key_text(gr_arena *a, const gr_conf *k) {
   return t.chars;
 }
 
-static double key_number(const gr_conf *k) {
-  return k->kind == GR_CONF_FLOAT ? k->number
-         : k->kind == GR_CONF_INT ? (double)k->integer
-                                  : k->truth;
-}
-
 // The number that a stored key represents; false: it is a string.
 static bool stored_number(const gr_conf *m, int i, double *out) {
   gr_conf_kind kind = m->items[i]->key_kind;
@@ -38,7 +32,7 @@ static bool same(const gr_conf *m, int i, const gr_conf *k, const char *text) {
   double number;
   if (is_text(k->kind)) return !kind && !strcmp(m->keys[i], text);
   if (k->kind == GR_CONF_NULL) return kind == GR_CONF_MISSING;
-  return stored_number(m, i, &number) && number == key_number(k);
+  return stored_number(m, i, &number) && number == gr_conf_number(k);
 }
 
 int gr_conf_key_index(gr_arena *a, const gr_conf *m, const gr_conf *k) {

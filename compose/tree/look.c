@@ -68,7 +68,9 @@ gr_status gr_conf_put_at(gr_arena *a, gr_conf *map, const char *path, gr_conf *v
 }
 
 double gr_conf_number(const gr_conf *c) {
-  return c->kind == GR_CONF_INT ? (double)c->integer : c->number;
+  return c->kind == GR_CONF_INT    ? (double)c->integer
+         : c->kind == GR_CONF_BOOL ? c->truth
+                                   : c->number;
 }
 
 const char *gr_conf_written(gr_arena *a, const gr_conf *c) {

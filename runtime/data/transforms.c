@@ -75,14 +75,11 @@ static gr_status unknown_param(const gr_transform_ops *t, const gr_conf *map, in
 
 static gr_status check_param(gr_arena *a, const gr_transform_ops *t, const gr_schema_key *p,
                              gr_conf *c) {
-  gr_schema_type *type = gr_schema_type_read(a, p->type);
-  if (gr_schema_type_fits(type, c)) return GR_OK;
-  gr_text wanted = gr_text_make(a), found = gr_text_make(a);
-  gr_schema_type_write(&wanted, type);
-  gr_conf_json(&found, c, 0);
-  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of the transform '%s' must be %s, but is %s",
-                         p->path, t->name, wanted.chars, found.chars),
-                 "%s: %s", p->path, p->doc);
+  const char *wrong = gr_schema_misfit(a, p->type, c);
+  if (!wrong) return GR_OK;
+  return gr_hint(
+      gr_fail(GR_ERR_CONFIG, c->loc, "'%s' of the transform '%s' %s", p->path, t->name, wrong),
+      "%s: %s", p->path, p->doc);
 }
 
 // The parameters of an entry as a mapping: what it gives, and defaults.
@@ -129,11 +126,7 @@ static gr_status add_mask(gr_arena *a, const gr_transform *x, gr_conf *params, g
                    "it would not change a mask as it changes its image: remove it");
   if (x->ops->mask == GR_MASK_KEPT) return GR_OK;
   gr_conf *fill = gr_conf_find(params, "fill");
-  if (fill) {
-    gr_conf *none = gr_conf_make(a, GR_CONF_INT, fill->loc);
-    none->integer = GR_NO_LABEL;
-    gr_conf_put(a, params, "fill", none);
-  }
+  if (fill) gr_conf_put(a, params, "fill", gr_conf_make_int(a, GR_NO_LABEL, fill->loc));
   gr_transform *t = &m->items[m->n++];
   *t = *x;
   t->input = t->output = m->n > 1 ? t[-1].output : m->source;
