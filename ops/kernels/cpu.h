@@ -43,6 +43,8 @@ int64_t gr_global_index(const gr_launch *, int k, int64_t i);
 // `from_step` bytes apart. The two memories do not overlap.
 void gr_copy_rows(const gr_launch *, void *target, int64_t to_step, const void *source,
                   int64_t from_step, int64_t bytes, int64_t rows);
+// gr_op.cpu of ops whose result has the bytes of operand 0.
+gr_status gr_copy_all(const gr_launch *);
 
 // A rank's thread pool: implemented by the runtime (runtime/device/threads.c). Without one (NULL
 // context) kernels run on the calling thread.

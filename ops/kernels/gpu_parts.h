@@ -30,3 +30,5 @@ void gr_gpu_copy_box(gr_gpu_call *, const gr_gpu_box *);
 // kept in registers.
 gr_gpu_kernel *gr_gpu_rows(gr_gpu_call *, const char *source, const char *entry, gr_dtype widest,
                            int64_t teams, int64_t n, int most);
+// gr_op.gpu of ops whose result has the bytes of operand 0.
+gr_status gr_gpu_copy_all(gr_gpu_call *);

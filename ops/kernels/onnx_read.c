@@ -331,6 +331,16 @@ gr_status gr_read_node(gr_onnx_reading *r, const gr_onnx_node *node) {
   return r->err;
 }
 
+void gr_read_nodes(gr_onnx_reading *r, const gr_onnx_graph *g) {
+  const gr_onnx_node *node = r->node;
+  const gr_op *op = r->op;
+  uint64_t asked = r->asked;
+  for (const gr_onnx_tensor *t = g->tensors; t; t = t->next)
+    gr_read_bind(r, t->name, gr_read_known(r, &t->type, t->data), false);
+  for (const gr_onnx_node *n = g->nodes; n && !r->err; n = n->next) r->err = gr_read_node(r, n);
+  r->node = node, r->op = op, r->asked = asked;
+}
+
 void gr_read_list_readers(gr_onnx_reading *r) {
   r->readers = gr_map_make(r->arena);
   for (uint32_t i = 0; gr_ops[i]; i++) {

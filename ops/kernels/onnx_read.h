@@ -5,8 +5,15 @@
 
 // Reads one node by the reader of its type; GR_ERR_UNSUPPORTED names it if there is none.
 GR_MUST_USE gr_status gr_read_node(gr_onnx_reading *, const gr_onnx_node *);
+// Reads what a graph in the node that is read has: its tensors, then its nodes.
+void gr_read_nodes(gr_onnx_reading *, const gr_onnx_graph *);
 // The var of a value in ONNX's order of axes, for outputs of the model; 0: there is no such name.
 int gr_read_value(gr_onnx_reading *, const char *name);
+
+// Whether a value is known, and no weight.
+static inline bool gr_read_is_constant(const gr_onnx_reading *r, int var) {
+  return var && gr_read_is_known(r, var) && !r->vars[var].weight;
+}
 
 // The k-th operand, in ONNX's order of axes; 0: it is left out, which is an error if `needed`.
 int gr_read_in(gr_onnx_reading *, int k, bool needed);

@@ -132,6 +132,8 @@ size_t gr_widened_scratch(const gr_op_call *s, gr_samples by, size_t bytes) {
   return bytes;
 }
 
+size_t gr_each_scratch(const gr_op_call *s) { return gr_widened_scratch(s, gr_each, 0); }
+
 enum { MOST = 8 };  // operands or results of ops with a fast kernel
 typedef struct widening {
   const gr_launch *l;

@@ -32,6 +32,8 @@ static const gr_samples gr_each = {~0U, false}, gr_together = {0, false};
 gr_status gr_run_widened(const gr_launch *, gr_samples, gr_kernel);
 // Bytes of scratch memory of gr_run_widened, where the kernel needs `bytes` itself.
 size_t gr_widened_scratch(const gr_op_call *, gr_samples, size_t bytes);
+// gr_op.scratch of kernels of each sample that need none themselves.
+size_t gr_each_scratch(const gr_op_call *);
 // The samples of a part of such an operand; all of them if it is not narrow.
 int64_t gr_widened_samples(const gr_type *);
 // The kernel for operand 0's dtype, f32 or a narrow one; NULL for others.

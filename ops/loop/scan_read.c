@@ -73,15 +73,6 @@ static void bind_leaves(gr_onnx_reading *r, loop *m) {
 
 // ---- The body -----------------------------------------------------------------------------------
 
-static void read_nodes(gr_onnx_reading *r, loop *m) {
-  uint64_t asked = r->asked;
-  for (const gr_onnx_tensor *t = m->body->tensors; t; t = t->next)
-    gr_read_bind(r, t->name, gr_read_known(r, &t->type, t->data), false);
-  for (const gr_onnx_node *n = m->body->nodes; n && !r->err; n = n->next)
-    r->err = gr_read_node(r, n);
-  r->node = m->node, r->op = &gr_op_scan, r->asked = asked;
-}
-
 static int read_output(gr_onnx_reading *r, const char *name) {
   int v = gr_read_value(r, name);
   if (!v) gr_read_refuse(r, "has a body that does not give its result '%s'", name);
@@ -163,7 +154,7 @@ static void read_body(gr_onnx_reading *r, loop *m) {
   gr_read_loop *outer = r->loop;
   r->loop = m;
   bind_leaves(r, m);
-  read_nodes(r, m);
+  gr_read_nodes(r, m->body);
   check_condition(r, m);
   for (int k = 0; k < m->n_carry && !r->err; k++) {
     read_next(r, m, k);

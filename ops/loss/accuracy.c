@@ -62,8 +62,6 @@ static gr_status check_and_run(const gr_launch *l, bool narrow) {
 static gr_status run_wide(const gr_launch *l) { return check_and_run(l, false); }
 static gr_status run_narrow(const gr_launch *l) { return check_and_run(l, true); }
 static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_wide, run_narrow); }
-static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, gr_each, 0); }
-
 static gr_status gpu(gr_gpu_call *g) {
   gr_gpu_kernel *k = gr_score_rows(g, gr_cu_accuracy, "accuracy");
   gr_gpu_int(k, ((const struct accuracy *)g->call->attr)->ignore_index);
@@ -94,7 +92,7 @@ const gr_op gr_op_accuracy = {
     .infer = infer,
     .cpu = accuracy_cpu,
     .fast = fast,
-    .scratch = scratch,
+    .scratch = gr_each_scratch,
     .gpu = gpu,
     .amp = GR_AMP_FIRST,
     .cases = cases,

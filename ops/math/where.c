@@ -26,12 +26,8 @@ static void read_where(gr_onnx_reading *r) {
 // Reads the nodes of a graph in the node, and gives the node's results.
 static void read_inner(gr_onnx_reading *r, const gr_onnx_graph *g) {
   const gr_onnx_node *node = r->node;
-  uint64_t asked = r->asked;
-  for (const gr_onnx_tensor *t = g->tensors; t; t = t->next)
-    gr_read_bind(r, t->name, gr_read_known(r, &t->type, t->data), false);
-  for (const gr_onnx_node *n = g->nodes; n && !r->err; n = n->next) r->err = gr_read_node(r, n);
+  gr_read_nodes(r, g);
   if (r->err) return;
-  r->node = node, r->op = &gr_op_where, r->asked = asked;
   const gr_onnx_value *v = g->outputs;
   for (int k = 0; k < node->n_out; k++, v = v->next) {
     if (!v || !gr_read_find(r, v->name)) {

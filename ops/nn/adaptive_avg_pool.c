@@ -65,8 +65,6 @@ static gr_status grad_f32(const gr_launch *l) {
 static gr_status grad_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, grad_f32); }
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_by_width(s, grad_f32, grad_narrow); }
 
-static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, gr_each, 0); }
-
 static gr_status gpu(gr_gpu_call *g) {
   gr_pool p = sizes(&g->call->in[0], &g->call->out[0]);
   gr_pool_gpu(g, &p, "mean_pool", "MEAN");
@@ -150,7 +148,7 @@ const gr_op gr_op_adaptive_avg_pool = {
     .linear = true,
     .cpu = adaptive_avg_pool_cpu,
     .fast = fast,
-    .scratch = scratch,
+    .scratch = gr_each_scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"GlobalAveragePool", read_pool}),
@@ -180,7 +178,7 @@ const gr_op gr_op_adaptive_avg_pool_grad = {
     .linear = true,
     .cpu = grad_cpu,
     .fast = grad_fast,
-    .scratch = scratch,
+    .scratch = gr_each_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,
 };

@@ -45,6 +45,17 @@ char *gr_conv_letters(char *to, gr_conv_role what, int axes, bool groups, bool b
   return to;
 }
 
+void gr_conv_grad_letters(const gr_op_call *s, gr_conv_role first, gr_conv_role result,
+                          char buf[128]) {
+  bool groups = ((const struct gr_conv_attr *)s->attr)->groups != 1;
+  int rank = s->in[first == GR_CONV_W].rank, axes = rank < 3 ? 1 : rank > 5 ? 3 : rank - 2;
+  char *to = gr_conv_letters(buf, first, axes, groups, false);
+  *to++ = ',';
+  to = gr_conv_letters(to, GR_CONV_DY, axes, groups, false);
+  *to++ = '-', *to++ = '>';
+  gr_conv_letters(to, result, axes, groups, false);
+}
+
 static void letters(const gr_op_call *s, int axes, char *to) {
   bool groups = ((const struct gr_conv_attr *)s->attr)->groups != 1, bias = s->n_in == 3;
   to = gr_conv_letters(to, GR_CONV_X, axes, groups, bias);

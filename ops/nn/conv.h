@@ -60,6 +60,9 @@ typedef enum gr_conv_role {
 // Writes the index notation of an operand or result in that role at `to`, and returns its end.
 // groups: there are several; bias: the op adds one.
 char *gr_conv_letters(char *to, gr_conv_role, int axes, bool groups, bool bias);
+// The notation of a gradient, from an operand in that role and dy.
+void gr_conv_grad_letters(const gr_op_call *, gr_conv_role first, gr_conv_role result,
+                          char buf[128]);
 // What must hold of the attributes and of operands x, w, y, of which one is to be made.
 GR_MUST_USE gr_status gr_conv_check(const gr_op_call *, int axes, const struct gr_conv_attr *,
                                     const gr_type *x, const gr_type *w, const gr_type *y);

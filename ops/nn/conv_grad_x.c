@@ -9,13 +9,7 @@
 static const struct gr_conv_attr *attr_of(const void *a) { return a; }
 
 static void letters(const gr_op_call *s, char buf[128]) {
-  bool groups = attr_of(s->attr)->groups != 1;
-  int axes = s->in[1].rank < 3 ? 1 : s->in[1].rank > 5 ? 3 : s->in[1].rank - 2;
-  char *to = gr_conv_letters(buf, GR_CONV_W, axes, groups, false);
-  *to++ = ',';
-  to = gr_conv_letters(to, GR_CONV_DY, axes, groups, false);
-  *to++ = '-', *to++ = '>';
-  gr_conv_letters(to, GR_CONV_NEW_X, axes, groups, false);
+  gr_conv_grad_letters(s, GR_CONV_W, GR_CONV_NEW_X, buf);
 }
 
 static gr_status infer(gr_op_call *s) {

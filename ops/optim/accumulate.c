@@ -1,5 +1,6 @@
 // accumulate.c - adds a micro-batch's gradient to the accumulator; the first micro-batch resets it.
 #include "ops/kernels/formula.h"
+#include "ops/optim/optim.h"
 
 GR_FORMULA(accumulate, void, (EACH(total), EACH(term), ONE(micro_batch)), (total),  // result
            total = micro_batch == 0 ? term : total + term;)
@@ -11,17 +12,6 @@ static gr_status infer(gr_op_call *s) {
   if (s->in[0].dtype == s->in[1].dtype) return GR_OK;
   return gr_fail(GR_ERR_TYPE, s->loc, "a gradient of %s cannot be added to an accumulator of %s",
                  gr_dtypes[s->in[1].dtype].name, gr_dtypes[s->in[0].dtype].name);
-}
-
-// Partial sums are accumulated without a reduction; the micro-batch index is replicated.
-static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
-  int n = 0;
-  memset(&rule[n++], GR_REPLICATE, sizeof *rule);
-  for (int d = 0; d < s->in[0].rank; d++) memset(&rule[n++], d, sizeof *rule);
-  if (gr_dtypes[s->in[0].dtype].is_float) memset(&rule[n++], GR_PARTIAL, sizeof *rule);
-  for (int i = 0; i < n; i++) rule[i].in[2] = GR_REPLICATE;
-  *out_n = n;
-  return GR_OK;
 }
 
 static const gr_case cases[] = {
@@ -41,7 +31,7 @@ const gr_op gr_op_accumulate = {
     .index_spec = "...,...,->...",
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,
-    .sharding_rules = rules,
+    .sharding_rules = gr_accumulate_rules,
     .multi_tensor = true,
     .inplace = {1},
     .cases = cases,

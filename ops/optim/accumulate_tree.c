@@ -7,6 +7,7 @@
 //   accumulators 0 and 1 after terms a, b, c and d:  a -    - a+b    c a+b    - (a+b)+(c+d)
 #include "ops/kernels/cpu.h"
 #include "ops/ops.h"
+#include "ops/optim/optim.h"
 
 static int accumulators_of(const gr_launch *l) { return l->n_in - 2; }
 
@@ -21,17 +22,6 @@ static gr_status infer(gr_op_call *s) {
       return gr_fail(GR_ERR_TYPE, s->loc, "an accumulator is of another type than the term");
     s->out[k] = s->in[k];
   }
-  return GR_OK;
-}
-
-// Terms may be partial sums; the index is replicated.
-static gr_status rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
-  int n = 0;
-  memset(&rule[n++], GR_REPLICATE, sizeof *rule);
-  for (int d = 0; d < s->in[0].rank; d++) memset(&rule[n++], d, sizeof *rule);
-  if (gr_dtypes[s->in[0].dtype].is_float) memset(&rule[n++], GR_PARTIAL, sizeof *rule);
-  for (int i = 0; i < n; i++) rule[i].in[s->n_in - 1] = GR_REPLICATE;
-  *out_n = n;
   return GR_OK;
 }
 
@@ -112,7 +102,7 @@ const gr_op gr_op_accumulate_tree = {
     .n_out = GR_ANY,
     .padding = GR_PADDING_PRESERVED,
     .infer = infer,
-    .sharding_rules = rules,
+    .sharding_rules = gr_accumulate_rules,
     .cpu_only = true,
     .cpu = accumulate_tree_cpu,
     .fast = fast,

@@ -133,3 +133,13 @@ void gr_optim_emit(gr_optim_update *u) {
   else
     emit_node(u);
 }
+
+gr_status gr_accumulate_rules(const gr_op_call *s, gr_sharding_rule *rule, int *out_n) {
+  int n = 0;
+  memset(&rule[n++], GR_REPLICATE, sizeof *rule);
+  for (int d = 0; d < s->in[0].rank; d++) memset(&rule[n++], d, sizeof *rule);
+  if (gr_dtypes[s->in[0].dtype].is_float) memset(&rule[n++], GR_PARTIAL, sizeof *rule);
+  for (int i = 0; i < n; i++) rule[i].in[s->n_in - 1] = GR_REPLICATE;
+  *out_n = n;
+  return GR_OK;
+}

@@ -89,3 +89,6 @@ gr_type gr_optim_state_type(const gr_op *optimizer, int k, const gr_type *w);
 gr_layout gr_optim_state_layout(const gr_op *optimizer, int k, const gr_type *w, gr_layout l);
 // What the state called NAME, the end of "WEIGHT.NAME", starts as.
 double gr_optim_initial(const gr_op *optimizer, const void *attr, const char *state);
+// gr_op.sharding_rules of ops that accumulate: partial sums are, without a reduction, and the last
+// operand, the index of a micro-batch, is replicated.
+gr_status gr_accumulate_rules(const gr_op_call *, gr_sharding_rule *, int *out_n);

@@ -8,10 +8,6 @@
 enum { MAX_INDICES = 4096 };   // that do not follow each other
 enum { MAX_BYTES = 1 << 26 };  // of a known value
 
-static bool is_constant(const gr_onnx_reading *r, int var) {
-  return var && gr_read_is_known(r, var) && !r->vars[var].weight;
-}
-
 int64_t gr_read_index(gr_onnx_reading *r, int64_t i, int64_t size) {
   int64_t index = i < 0 ? i + size : i;
   if (index < 0 || index >= size) gr_read_refuse(r, "has the index %lld", (long long)i);
@@ -236,7 +232,8 @@ int gr_read_places(gr_onnx_reading *r, int x, int ids) {
 int gr_read_second_of_pairs(const gr_onnx_reading *r, int x, int ids) {
   int i = r->vars[ids].line;
   const gr_read_line *l = i > 0 ? &r->lines[i - 1] : NULL;
-  if (!l || strcmp(l->op, "concat") != 0 || l->n_in != 2 || !is_constant(r, l->in[0])) return 0;
+  if (!l || strcmp(l->op, "concat") != 0 || l->n_in != 2 || !gr_read_is_constant(r, l->in[0]))
+    return 0;
   for (int c = 0; c < GR_READ_CHOICES; c++) {
     const gr_type *t = &r->vars[l->in[0]].type[c];
     const int64_t *id = r->vars[l->in[0]].data[c];

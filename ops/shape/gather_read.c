@@ -5,10 +5,6 @@
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
-static bool is_constant(const gr_onnx_reading *r, int var) {
-  return var && gr_read_is_known(r, var) && !r->vars[var].weight;
-}
-
 static void read_indices(gr_onnx_reading *r, int x, int ids, int axis) {
   int64_t n[GR_READ_CHOICES];
   const int64_t *index[GR_READ_CHOICES];
@@ -115,9 +111,9 @@ static void gather(gr_onnx_reading *r, int x, int ids, int64_t of) {
   else if (!gr_read_is_known(r, ids))
     gr_read_refuse(r,
                    "takes elements by indices that are computed; only rows of a table are read so");
-  else if (!axis && i->rank > 1 && i->dtype == GR_I64 && is_constant(r, ids))
+  else if (!axis && i->rank > 1 && i->dtype == GR_I64 && gr_read_is_constant(r, ids))
     read_folded(r, x, ids);
-  else if (i->rank > 1 && i->dtype == GR_I64 && is_constant(r, ids))
+  else if (i->rank > 1 && i->dtype == GR_I64 && gr_read_is_constant(r, ids))
     read_several(r, x, ids, axis);
   else
     read_indices(r, x, ids, axis);
@@ -139,17 +135,17 @@ void gr_gather_nd_read(gr_onnx_reading *r) {
     gr_read_refuse(r, "has indices of %lld axes, of a value of %d", (long long)k, of->rank);
   if (!r->err && gr_type_count(t) < 1) gr_read_refuse(r, "has no indices");
   if (r->err) return;
-  bool known = is_constant(r, ids) && t->dtype == GR_I64;
+  bool known = gr_read_is_constant(r, ids) && t->dtype == GR_I64;
   int id = k == 2 && !known ? gr_read_second_of_pairs(r, x, ids) : 0;
   if (k > 1 && !known && !id) gr_read_refuse(r, "has indices of several axes that are computed");
-  if (k == 1 && !(known && is_constant(r, x))) {
+  if (k == 1 && !(known && gr_read_is_constant(r, x))) {
     gather(r, x, gr_read_squeeze(r, ids, keep), 0);
     return;
   }
-  int y = r->err              ? 0
-          : id                ? gr_read_of_samples(r, x, ids, id)
-          : is_constant(r, x) ? gr_read_known_at(r, x, ids)
-                              : gr_read_places(r, x, ids);
+  int y = r->err                      ? 0
+          : id                        ? gr_read_of_samples(r, x, ids, id)
+          : gr_read_is_constant(r, x) ? gr_read_known_at(r, x, ids)
+                                      : gr_read_places(r, x, ids);
   gr_read_out(r, 0, y, false);
 }
 
@@ -180,8 +176,8 @@ void gr_gather_elements_read(gr_onnx_reading *r) {
   if (!r->err && gr_read_type(r, ids)->rank != rank)
     gr_read_refuse(r, "has indices of %d axes, of a value of %d", gr_read_type(r, ids)->rank, rank);
   if (r->err) return;
-  bool known = is_constant(r, ids) && gr_read_type(r, ids)->dtype == GR_I64;
-  if (known && is_constant(r, x) && rank < GR_MAX_RANK) {
+  bool known = gr_read_is_constant(r, ids) && gr_read_type(r, ids)->dtype == GR_I64;
+  if (known && gr_read_is_constant(r, x) && rank < GR_MAX_RANK) {
     gr_read_out(r, 0, gr_read_known_at(r, x, all_axes(r, ids, axis)), false);
     return;
   }

@@ -98,17 +98,6 @@ static void grad(const gr_grad *g) {
   g->dx[0] = gr_reshape(g->b, g->dy[0], back);
 }
 
-static gr_status reshape_cpu(const gr_launch *l) {
-  int64_t bytes = (int64_t)gr_type_bytes(l->out_type);
-  if (l->out[0] != l->in[0]) gr_copy_rows(l, l->out[0], bytes, l->in[0], bytes, bytes, 1);
-  return GR_OK;
-}
-
-static gr_status gpu(gr_gpu_call *g) {
-  gr_gpu_copy_add(g, gr_gpu_out(g, 0, 0), gr_gpu_in(g, 0, 0), gr_type_bytes(&g->call->out[0]));
-  return GR_OK;
-}
-
 static void to_onnx(gr_onnx_call *c) {
   c->out[0] = GR_ONNX(c, "Reshape", c->in[0], gr_onnx_out_shape(c, 0, true));
 }
@@ -254,8 +243,8 @@ const gr_op gr_op_reshape = {
     .sharding_rules = rules,
     .localize = localize,
     .grad = grad,
-    .cpu = reshape_cpu,
-    .gpu = gpu,
+    .cpu = gr_copy_all,
+    .gpu = gr_gpu_copy_all,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"Reshape", read_reshape}, {"Flatten", read_flatten},
                               {"Squeeze", read_squeeze}, {"Unsqueeze", read_unsqueeze},
