@@ -53,3 +53,13 @@ void gr_proto_message(gr_text *t, int field, const gr_text *m) {
   assert(field >= 1 && m != t);
   gr_proto_bytes(t, field, m->chars, m->len);
 }
+
+bool gr_proto_read_varint(const unsigned char **p, const unsigned char *end, uint64_t *out) {
+  *out = 0;
+  for (int shift = 0; *p < end && shift < 64; shift += 7) {
+    unsigned char c = *(*p)++;
+    *out |= (uint64_t)(c & 127) << shift;
+    if (c < 128) return true;
+  }
+  return false;
+}

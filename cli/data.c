@@ -13,21 +13,12 @@ typedef struct options {
   bool audio;
 } options;
 
-static gr_status make_parent(gr_arena *arena, const char *path) {
-  const char *slash = strrchr(path, '/');
-  if (!slash || slash == path) return GR_OK;
-  return gr_make_dirs(gr_arena_strndup(arena, path, (size_t)(slash - path)));
-}
-
 static gr_status import_asterisk(const char *out, const gr_import_asterisk *spec) {
-  gr_arena *arena = gr_arena_create();
   gr_import_counts n = {0};
   gr_work work;
   gr_work_begin(&work, gr_launch_work_shown(), "importing recordings", 0);
-  gr_status s = make_parent(arena, out);
-  s = s ? s : gr_import_asterisk_run(spec, out, &n);
+  gr_status s = gr_import_asterisk_run(spec, out, &n);
   gr_work_end(&work);
-  gr_arena_destroy(arena);
   if (s) return s;
   printf(
       "%s: %u recordings, %.1f minutes; left out: %u sounds, %u with digits, %u without a "

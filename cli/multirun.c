@@ -385,6 +385,5 @@ static gr_status multirun(runs *w, int argc, char **argv) {
 gr_status gr_cli_multirun(int argc, char **argv) {
   runs w = {.arena = gr_arena_create()};
   gr_status s = multirun(&w, argc, argv);
-  gr_arena_destroy(w.arena);
-  return s;
+  return gr_arena_end(w.arena, s);
 }

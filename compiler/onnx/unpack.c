@@ -2,6 +2,7 @@
 #include "compiler/onnx/unpack.h"
 #include <onnx.pb-c.h>
 #include <string.h>
+#include "base/proto.h"
 #include "compiler/onnx/external.h"
 #include "ops/kernels/cpu.h"
 
@@ -322,15 +323,6 @@ static gr_status model(const unpacking *u, const Onnx__ModelProto *m, gr_onnx_gr
 
 // ---- Nesting ----------------------------------------------------------------------------------
 
-static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *out) {
-  *out = 0;
-  for (int shift = 0; *p < end && shift < 64; shift += 7) {
-    *out |= (uint64_t)(**p & 127) << shift;
-    if (!(*(*p)++ & 128)) return true;
-  }
-  return false;
-}
-
 // Whether graphs in attributes of nodes of graphs are nested so deep that a parser that calls
 // itself for each would exhaust its stack. What is no message is the parser's to find.
 static bool is_deep(const uint8_t *p, const uint8_t *end, int level) {
@@ -338,10 +330,10 @@ static bool is_deep(const uint8_t *p, const uint8_t *end, int level) {
   static const uint64_t inner[] = {1, 5, 6};  // node of a graph, its attribute, the graph in that
   uint64_t key, n = 0, next = level ? inner[(level - 1) % 3] : 7;
   if (level > MOST) return true;
-  while (p < end && varint(&p, end, &key)) {
+  while (p < end && gr_proto_read_varint(&p, end, &key)) {
     uint64_t wire = key & 7, left;
     if (wire > 2 && wire != 5) return false;
-    if (wire != 1 && wire != 5 && !varint(&p, end, &n)) return false;
+    if (wire != 1 && wire != 5 && !gr_proto_read_varint(&p, end, &n)) return false;
     left = (uint64_t)(end - p);
     uint64_t skip = wire == 0 ? 0 : wire == 1 ? 8 : wire == 5 ? 4 : n;
     if (skip > left) return false;

@@ -33,6 +33,8 @@ gr_tensor_slice gr_tensor_slice_whole(const char *name, const char *dtype, int r
                                       const int64_t *dims, void *data);
 // Bytes of the slice's elements; -1: unknown dtype, or too large.
 int64_t gr_tensor_slice_bytes(const gr_tensor_slice *);
+// Whether they are of tensors of one shape.
+bool gr_tensor_slice_same_shape(const gr_tensor_slice *, const gr_tensor_slice *);
 // Calls `read` for the parts of a slice that are consecutive in the whole tensor, in order: n
 // elements, from element `first` of the tensor and element `offset` of the slice on. Stops at an
 // error.

@@ -167,7 +167,5 @@ static gr_status export(gr_exporter *x, const char *path, gr_checkpoint_exported
 gr_status gr_checkpoint_export(gr_checkpoint *c, const char *path, const gr_export_request *request,
                                gr_checkpoint_exported *out) {
   gr_exporter x = {.arena = gr_arena_create(), .checkpoint = c, .request = request};
-  gr_status s = export(&x, path, out);
-  gr_arena_destroy(x.arena);
-  return s;
+  return gr_arena_end(x.arena, export(&x, path, out));
 }

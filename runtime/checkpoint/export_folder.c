@@ -56,7 +56,5 @@ gr_status gr_checkpoint_export_folder(gr_checkpoint *c, const char *dir,
                                       const gr_export_request *request, int64_t most,
                                       gr_checkpoint_exported *out) {
   gr_exporter x = {.arena = gr_arena_create(), .checkpoint = c, .request = request};
-  gr_status s = export_folder(&x, dir, most, out);
-  gr_arena_destroy(x.arena);
-  return s;
+  return gr_arena_end(x.arena, export_folder(&x, dir, most, out));
 }

@@ -67,9 +67,7 @@ static gr_status missing(const gr_exporter *x, const whole *w, int part) {
 }
 
 static bool same(const gr_tensor_slice *a, const gr_tensor_slice *b) {
-  bool same = a->rank == b->rank && !strcmp(a->dtype, b->dtype);
-  for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
-  return same;
+  return !strcmp(a->dtype, b->dtype) && gr_tensor_slice_same_shape(a, b);
 }
 
 // Adds a tensor of the other program and the parts of it to those of `x`, which are n so far.

@@ -58,7 +58,5 @@ gr_status gr_checkpoint_export_adapter(gr_checkpoint *c, const char *dir,
                                        const gr_export_request *request,
                                        gr_checkpoint_exported *out) {
   gr_exporter x = {.arena = gr_arena_create(), .checkpoint = c, .request = request};
-  gr_status s = export_adapter(&x, dir, out);
-  gr_arena_destroy(x.arena);
-  return s;
+  return gr_arena_end(x.arena, export_adapter(&x, dir, out));
 }

@@ -58,6 +58,12 @@ int64_t gr_tensor_slice_bytes(const gr_tensor_slice *p) {
   return product(each, p->rank, p->size);
 }
 
+bool gr_tensor_slice_same_shape(const gr_tensor_slice *a, const gr_tensor_slice *b) {
+  bool same = a->rank == b->rank;
+  for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
+  return same;
+}
+
 gr_status gr_tensor_slice_runs(const gr_tensor_slice *p,
                                gr_status (*read)(void *, int64_t, int64_t, int64_t), void *ctx) {
   int whole = p->rank;  // from this axis on the slice covers the whole tensor
@@ -98,9 +104,7 @@ static gr_status check_slice(const gr_tensor_slice *p) {
 }
 
 static gr_status check_same_tensor(const gr_tensor_slice *a, const gr_tensor_slice *b) {
-  bool same = !strcmp(a->dtype, b->dtype) && a->rank == b->rank;
-  for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
-  if (same) return GR_OK;
+  if (!strcmp(a->dtype, b->dtype) && gr_tensor_slice_same_shape(a, b)) return GR_OK;
   return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE,
                  "slices of tensor '%s' disagree on its shape or dtype", a->name);
 }

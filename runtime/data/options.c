@@ -1,6 +1,5 @@
 // options.c - reads the keys of the section `data` that all sources share (the schema has filled in
 // every default), and locates errors about them.
-#include <limits.h>
 #include <string.h>
 #include "runtime/data/parts.h"
 
@@ -37,17 +36,10 @@ gr_status gr_dataset_place_error(const gr_dataset *d, gr_status s) {
   return gr_place(s, loc);
 }
 
-static gr_status read_int(gr_conf *c, const char *path, int *out) {
-  int64_t v;
-  GR_TRY(gr_conf_int(c, path, 0, &v));
-  *out = (int)v;
-  return gr_range(path, v, INT_MIN, INT_MAX);
-}
-
 // `buckets: 6` is a count; `buckets: [200, 400]` are the bounds themselves.
 static gr_status read_buckets(gr_arena *arena, gr_conf *data, gr_dataset_options *o) {
   gr_conf *b = gr_conf_find(data, "buckets");
-  if (!b || b->kind == GR_CONF_INT) return read_int(data, "buckets", &o->n_buckets);
+  if (!b || b->kind == GR_CONF_INT) return gr_source_read_int(data, "buckets", &o->n_buckets);
   int32_t *bounds = GR_NEW(arena, int32_t, b->n);
   for (int i = 0; i < b->n; i++) {
     gr_conf *item = b->items[i];
@@ -83,11 +75,11 @@ gr_status gr_dataset_read_options(gr_arena *arena, gr_conf *data, bool has_lengt
   GR_TRY(gr_conf_float(data, "validation_fraction", 0, &o->validation_fraction));
   GR_TRY(gr_conf_bool(data, "skip_unreadable", false, &o->skip_unreadable));
   GR_TRY(gr_conf_int(data, "cache_mb", 0, &cache));
-  GR_TRY(read_int(data, "workers", &o->workers));
-  GR_TRY(read_int(data, "prefetch", &o->prefetch));
+  GR_TRY(gr_source_read_int(data, "workers", &o->workers));
+  GR_TRY(gr_source_read_int(data, "prefetch", &o->prefetch));
   o->transforms = gr_conf_find(data, "transforms");
   GR_TRY(read_sampler(data, o));
-  if (has_length) GR_TRY(read_int(data, "frame_multiple", &o->length_multiple));
+  if (has_length) GR_TRY(gr_source_read_int(data, "frame_multiple", &o->length_multiple));
   if (has_length) GR_TRY(read_buckets(arena, data, o));
   GR_TRY(gr_range("limit", limit, 0, UINT32_MAX));
   GR_TRY(gr_range("cache_mb", cache, 0, (int64_t)(SIZE_MAX >> 21)));

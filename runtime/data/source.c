@@ -1,5 +1,6 @@
 // source.c - what sources have in common: their keys and the endings of their files. See source.h.
 #include "runtime/data/source.h"
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 
@@ -58,4 +59,11 @@ gr_status gr_source_read_size(gr_conf *section, const char *key, int64_t *height
     GR_TRY(gr_conf_int(section, item, 0, i ? width : height));
   }
   return GR_OK;
+}
+
+gr_status gr_source_read_int(gr_conf *section, const char *key, int *out) {
+  int64_t v;
+  GR_TRY(gr_conf_int(section, key, 0, &v));
+  *out = (int)v;
+  return gr_range(key, v, INT_MIN, INT_MAX);
 }

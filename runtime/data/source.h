@@ -252,3 +252,5 @@ GR_MUST_USE gr_status gr_source_need_path(const gr_source_request *, bool given)
 // Reads a height and a width, or one number for both, in pixels; 0: the key is null.
 GR_MUST_USE gr_status gr_source_read_size(gr_conf *section, const char *key, int64_t *height,
                                           int64_t *width);
+// Reads an integer that an int holds; 0: there is no such key.
+GR_MUST_USE gr_status gr_source_read_int(gr_conf *section, const char *key, int *out);

@@ -93,5 +93,9 @@ typedef struct gr_transform_ops {
   void (*finish)(void *self);
 } gr_transform_ops;
 
+// gr_transform_ops.open of a transform whose only parameter is the number `by`.
+gr_status gr_transform_open_by(gr_arena *, gr_conf *, gr_type *x, void **self);
+// Its factor, from 1 - by to 1 + by; 1 without a draw.
+double gr_transform_factor(const void *self, const gr_transform_draw *);
 // An error for an x that is not f32.
 GR_MUST_USE gr_status gr_transform_needs_floats(const gr_type *x, const char *transform);

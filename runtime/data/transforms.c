@@ -18,6 +18,16 @@ static const gr_transform_ops *const transform_table[] = {
 #undef GR_TRANSFORM
     NULL};
 
+gr_status gr_transform_open_by(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
+  (void)x;
+  return gr_conf_float(conf, "by", 0, *self = GR_NEW(a, double, 1));
+}
+
+double gr_transform_factor(const void *self, const gr_transform_draw *draw) {
+  double by = *(const double *)self;
+  return draw ? gr_transform_between(draw, 0, 1 - by, 1 + by) : 1;
+}
+
 gr_status gr_transform_needs_floats(const gr_type *x, const char *transform) {
   char type[96];
   if (x->dtype == GR_F32) return GR_OK;

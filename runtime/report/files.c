@@ -152,17 +152,6 @@ gr_status gr_events_put_picture(gr_events *e, int64_t step, double wall, const c
   return gr_events_end(e);
 }
 
-// Reads a varint and advances *p past it; false: there is none.
-static bool get_varint(const unsigned char **p, const unsigned char *end, uint64_t *out) {
-  *out = 0;
-  for (int shift = 0; *p < end && shift < 64; shift += 7) {
-    unsigned char c = *(*p)++;
-    *out |= (uint64_t)(c & 127) << shift;
-    if (c < 128) return true;
-  }
-  return false;
-}
-
 // What resuming needs to know of an event: its step (-1: none) and its first tag.
 typedef struct event {
   int64_t step;
@@ -174,11 +163,12 @@ static event event_of(const unsigned char *p, size_t n) {
   const unsigned char *end = p + n;
   uint64_t step, skipped;
   event none = {.step = -1};
-  if (n < 11 || p[0] != 0x09 || p[9] != 0x10 || (p += 10, !get_varint(&p, end, &step))) return none;
+  if (n < 11 || p[0] != 0x09 || p[9] != 0x10 || (p += 10, !gr_proto_read_varint(&p, end, &step)))
+    return none;
   event e = {.step = (int64_t)step};
   static const unsigned char path[] = {0x2a, 0x0a, 0x0a};  // summary, value, tag
   for (size_t i = 0; i < sizeof path; i++)
-    if (p == end || *p++ != path[i] || !get_varint(&p, end, &skipped)) return e;
+    if (p == end || *p++ != path[i] || !gr_proto_read_varint(&p, end, &skipped)) return e;
   e.tag = (const char *)p, e.tag_bytes = (size_t)(end - p);
   return e;
 }

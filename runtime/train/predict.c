@@ -292,17 +292,11 @@ static const char *line_of(predictions *p, gr_arena *a, const gr_batch *b, int64
 
 // ---- A batch --------------------------------------------------------------------------------
 
-// A sample that cannot be read has weight 0, and no line.
-static bool is_read(const gr_batch *b, int row) {
-  const gr_field *weight = &b->field[b->n_fields - 1];
-  return b->sample[row] != GR_NO_SAMPLE && gr_get(weight->data, weight->type.dtype, row) != 0;
-}
-
 // This rank's lines: the sample, the length in words, and the text, padded with NULs.
 static gr_text pack(predictions *p, gr_arena *a, const gr_batch *b) {
   gr_text t = gr_text_make(a);
   for (int row = 0; row < b->rows; row++) {
-    if (!is_read(b, row)) continue;
+    if (!gr_batch_counts(b, row)) continue;
     const char *line = line_of(p, a, b, row);
     size_t len = strlen(line) + 1;
     int32_t head[2] = {(int32_t)b->sample[row], (int32_t)((len + 3) / 4)};
@@ -388,6 +382,5 @@ gr_status gr_run_predict(gr_run *r) {
   predictions p = {.run = r, .r = &r->me, .arena = gr_arena_create()};
   gr_status s = run(&p);
   s = gr_output_close(p.out, s);
-  gr_arena_destroy(p.arena);
-  return s;
+  return gr_arena_end(p.arena, s);
 }

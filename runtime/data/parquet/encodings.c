@@ -1,24 +1,13 @@
 // encodings.c - see encodings.h.
 #include "runtime/data/parquet/encodings.h"
 #include <string.h>
+#include "base/proto.h"
 
 static size_t bytes_left(const gr_span *s) { return (size_t)(s->end - s->next); }
 
-// ULEB128.
-static bool read_varint(gr_span *s, uint64_t *out) {
-  *out = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    if (s->next == s->end) return false;
-    unsigned byte = *s->next++;
-    *out |= (uint64_t)(byte & 127) << shift;
-    if (byte < 128) return true;
-  }
-  return false;
-}
-
 static bool read_zigzag(gr_span *s, int64_t *out) {
   uint64_t v;
-  bool good = read_varint(s, &v);
+  bool good = gr_proto_read_varint(&s->next, s->end, &v);
   *out = (int64_t)(v >> 1 ^ (0 - (v & 1)));
   return good;
 }
@@ -57,7 +46,7 @@ bool gr_span_hybrid(gr_span *s, int bits, size_t n, uint32_t *out) {
   if (bits < 0 || bits > 32) return false;
   for (size_t done = 0; done < n;) {
     uint64_t head;
-    if (!read_varint(s, &head) || !(head >> 1)) return false;
+    if (!gr_proto_read_varint(&s->next, s->end, &head) || !(head >> 1)) return false;
     uint64_t here = head & 1 ? (head >> 1 < n ? (head >> 1) * 8 : n) : head >> 1;
     size_t take = here < n - done ? (size_t)here : n - done;
     if (head & 1) {
@@ -153,7 +142,10 @@ bool gr_span_delta(gr_span *s, size_t n, int64_t *out) {
   uint64_t block, minis, count;
   int64_t first;
   if (!n) return true;
-  if (!read_varint(s, &block) || !read_varint(s, &minis) || !read_varint(s, &count)) return false;
+  if (!gr_proto_read_varint(&s->next, s->end, &block) ||
+      !gr_proto_read_varint(&s->next, s->end, &minis) ||
+      !gr_proto_read_varint(&s->next, s->end, &count))
+    return false;
   if (!read_zigzag(s, &first) || !minis || !block || block > LARGEST || block % minis) return false;
   if (count != n || block / minis % 32) return false;
   delta d = {(size_t)(block / minis), (size_t)minis, (uint64_t)first};

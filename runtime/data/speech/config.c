@@ -27,13 +27,6 @@ static gr_status read_text_rules(gr_conf *section, gr_text_rules *out) {
   return GR_OK;
 }
 
-static gr_status read_int(gr_conf *c, const char *path, int *out) {
-  int64_t v;
-  GR_TRY(gr_conf_int(c, path, 0, &v));
-  *out = (int)v;
-  return gr_range(path, v, INT_MIN, INT_MAX);
-}
-
 // What a value of features is, by the keys that say so.
 static gr_status read_values(gr_conf *section, gr_feature_spec *f) {
   const char *scale, *norm, *level;
@@ -61,11 +54,11 @@ static gr_status read_extent(gr_conf *section, gr_feature_spec *f) {
 }
 
 static gr_status read_features(gr_conf *section, gr_feature_spec *f) {
-  GR_TRY(read_int(section, "sample_rate", &f->rate));
-  GR_TRY(read_int(section, "features.n_fft", &f->fft));
-  GR_TRY(read_int(section, "features.window", &f->window));
-  GR_TRY(read_int(section, "features.hop", &f->hop));
-  GR_TRY(read_int(section, "features.mels", &f->mels));
+  GR_TRY(gr_source_read_int(section, "sample_rate", &f->rate));
+  GR_TRY(gr_source_read_int(section, "features.n_fft", &f->fft));
+  GR_TRY(gr_source_read_int(section, "features.window", &f->window));
+  GR_TRY(gr_source_read_int(section, "features.hop", &f->hop));
+  GR_TRY(gr_source_read_int(section, "features.mels", &f->mels));
   GR_TRY(gr_conf_float(section, "features.fmin", 0, &f->f_min));
   GR_TRY(gr_conf_float(section, "features.fmax", 0, &f->f_max));
   GR_TRY(read_values(section, f));
@@ -73,11 +66,11 @@ static gr_status read_features(gr_conf *section, gr_feature_spec *f) {
 }
 
 static gr_status read_augment(gr_conf *section, gr_augment *a) {
-  GR_TRY(read_int(section, "augment.freq_masks", &a->freq_masks));
-  GR_TRY(read_int(section, "augment.freq_width", &a->freq_width));
-  GR_TRY(read_int(section, "augment.time_masks", &a->time_masks));
-  GR_TRY(read_int(section, "augment.time_width", &a->time_width));
-  GR_TRY(read_int(section, "augment.time_warp", &a->time_warp));
+  GR_TRY(gr_source_read_int(section, "augment.freq_masks", &a->freq_masks));
+  GR_TRY(gr_source_read_int(section, "augment.freq_width", &a->freq_width));
+  GR_TRY(gr_source_read_int(section, "augment.time_masks", &a->time_masks));
+  GR_TRY(gr_source_read_int(section, "augment.time_width", &a->time_width));
+  GR_TRY(gr_source_read_int(section, "augment.time_warp", &a->time_warp));
   return gr_conf_float(section, "augment.time_share", 0, &a->time_share);
 }
 
@@ -85,7 +78,7 @@ static gr_status read_vocab(gr_arena *arena, gr_conf *section, gr_vocab *out) {
   const char *symbols;
   int blank;
   GR_TRY(gr_conf_text(section, "vocab", "", &symbols));
-  GR_TRY(read_int(section, "blank", &blank));
+  GR_TRY(gr_source_read_int(section, "blank", &blank));
   // A folder may have the same name as the list of symbols; any other non-file is refused by name.
   bool file = gr_is_file(symbols) || (gr_file_kind(symbols) && !gr_is_dir(symbols));
   return file ? gr_vocab_read(arena, symbols, blank, out)
@@ -181,7 +174,7 @@ gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *section, const gr_tokeni
   GR_TRY(gr_conf_text(section, "root", NULL, &s->root));
   GR_TRY(gr_conf_text(section, "text.column", NULL, &s->column));
   GR_TRY(gr_conf_float(section, "max_seconds", 0, &seconds));
-  GR_TRY(read_int(section, "subsampling", &s->subsampling));
+  GR_TRY(gr_source_read_int(section, "subsampling", &s->subsampling));
   if (vocab) GR_TRY(read_vocab(arena, section, vocab));
   GR_TRY(read_text_rules(section, &s->text));
   GR_TRY(read_decoder(arena, section, tokenizer, s));

@@ -178,8 +178,7 @@ static gr_status list_table(gr_texts *t, gr_source_request *r, const char *path,
                         "rows of CSV, of JSON lines or of Parquet have a text");
     gr_columns_close(&l.columns);
   }
-  gr_arena_destroy(l.scratch);
-  return s;
+  return gr_arena_end(l.scratch, s);
 }
 
 // ---- Files to predict ---------------------------------------------------------------------------

@@ -5,16 +5,9 @@
 static const gr_schema_key params[] = {
     {"by", "float >= 0 <= 1", "0.2", "", "the factor is from 1 - by to 1 + by"}, {0}};
 
-static gr_status brightness_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
-  (void)x;
-  *self = GR_NEW(a, double, 1);
-  return gr_conf_float(conf, "by", 0, *self);
-}
-
 static void brightness_apply(const void *self, const gr_type *type, const void *x, void *y,
                              const gr_transform_draw *draw) {
-  double by = *(const double *)self,
-         factor = draw ? gr_transform_between(draw, 0, 1 - by, 1 + by) : 1;
+  double factor = gr_transform_factor(self, draw);
   for (int64_t i = 0, n = gr_type_count(type); i < n; i++)
     gr_transform_put(type->dtype, y, i, factor * gr_transform_get(type->dtype, x, i));
 }
@@ -26,5 +19,5 @@ const gr_transform_ops gr_transform_brightness = {
     .mask = GR_MASK_KEPT,
     .least_rank = 3,
     .most_rank = 4,
-    .open = brightness_open,
+    .open = gr_transform_open_by,
     .apply = brightness_apply};

@@ -7,16 +7,9 @@ static const gr_schema_key params[] = {
      "differences from the sample's mean are multiplied by 1 - by to 1 + by"},
     {0}};
 
-static gr_status contrast_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
-  (void)x;
-  *self = GR_NEW(a, double, 1);
-  return gr_conf_float(conf, "by", 0, *self);
-}
-
 static void contrast_apply(const void *self, const gr_type *type, const void *x, void *y,
                            const gr_transform_draw *draw) {
-  double by = *(const double *)self,
-         factor = draw ? gr_transform_between(draw, 0, 1 - by, 1 + by) : 1;
+  double factor = gr_transform_factor(self, draw);
   double mean = 0;
   int64_t n = gr_type_count(type);
   for (int64_t i = 0; i < n; i++) mean += gr_transform_get(type->dtype, x, i);
@@ -34,5 +27,5 @@ const gr_transform_ops gr_transform_contrast = {
     .mask = GR_MASK_KEPT,
     .least_rank = 3,
     .most_rank = 4,
-    .open = contrast_open,
+    .open = gr_transform_open_by,
     .apply = contrast_apply};

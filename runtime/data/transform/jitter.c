@@ -5,9 +5,8 @@ static const gr_schema_key params[] = {
     {"std", "float >= 0", "0.05", "", "standard deviation of the noise, in the units of x"}, {0}};
 
 static gr_status jitter_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
-  double *std = *self = GR_NEW(a, double, 1);
   GR_TRY(gr_transform_needs_floats(x, "jitter"));
-  return gr_conf_float(conf, "std", 0, std);
+  return gr_conf_float(conf, "std", 0, *self = GR_NEW(a, double, 1));
 }
 
 static void jitter_apply(const void *self, const gr_type *type, const void *x, void *y,

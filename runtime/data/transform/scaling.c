@@ -5,9 +5,8 @@ static const gr_schema_key params[] = {
     {"std", "float >= 0", "0.1", "", "standard deviation of the factor, whose mean is 1"}, {0}};
 
 static gr_status scaling_open(gr_arena *a, gr_conf *conf, gr_type *x, void **self) {
-  double *std = *self = GR_NEW(a, double, 1);
   GR_TRY(gr_transform_needs_floats(x, "scaling"));
-  return gr_conf_float(conf, "std", 0, std);
+  return gr_conf_float(conf, "std", 0, *self = GR_NEW(a, double, 1));
 }
 
 static void scaling_apply(const void *self, const gr_type *type, const void *x, void *y,

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 #include "base/shown.h"
-#include "ops/kernels/cpu.h"
 #include "runtime/text/units.h"
 #include "runtime/train/evaluation/samples.h"
 
@@ -164,7 +163,7 @@ static void take_value(gr_mistakes *m, uint32_t sample, float value, const gr_fi
 
 gr_status gr_mistakes_take(gr_mistakes *m, gr_rank *r, const gr_batch *b) {
   const struct outputs_of *in = &m->in[b->bucket];
-  const gr_field *weight = find_field(b, "weight"), *y = find_field(b, "y");
+  const gr_field *y = find_field(b, "y");
   const void *main, *lengths = NULL;
   if (!m->kind) return GR_OK;
   GR_TRY(gr_exec_view(r->exec, &in->main, m->staging[0], &main));
@@ -172,7 +171,7 @@ gr_status gr_mistakes_take(gr_mistakes *m, gr_rank *r, const gr_batch *b) {
   int64_t each = in->main.type.rank == 2 ? in->main.type.dim[1] : 1;
   for (int64_t row = 0; row < b->rows; row++) {
     uint32_t sample = b->sample[row];
-    if (sample == GR_NO_SAMPLE || gr_get(weight->data, weight->type.dtype, row) == 0) continue;
+    if (!gr_batch_counts(b, (int)row)) continue;
     if (m->kind == LOGITS)
       take_logits(m, r, sample, (const float *)main + row * each, each);
     else if (m->kind == TOKENS)

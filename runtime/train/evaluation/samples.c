@@ -3,7 +3,6 @@
 // all ranks. See samples.h.
 #include "runtime/train/evaluation/samples.h"
 #include <string.h>
-#include "ops/kernels/cpu.h"
 
 enum { NAME_COLUMNS = 24 };
 
@@ -67,14 +66,6 @@ static int64_t find(const gr_samples *s, uint32_t item) {
   return low < s->n && s->items[low] == item ? (int64_t)low : -1;
 }
 
-// A recording that cannot be read is skipped: its row has weight 0.
-static bool counts(const gr_batch *f, int row) {
-  for (int i = 0; i < f->n_fields; i++)
-    if (!strcmp(f->field[i].name, "weight"))
-      return gr_get(f->field[i].data, f->field[i].type.dtype, row) != 0;
-  return true;
-}
-
 static int32_t largest(const float *logits, int64_t n) {
   int64_t best = 0;
   for (int64_t i = 1; i < n; i++)
@@ -90,7 +81,7 @@ static gr_status take_classes(gr_samples *s, gr_rank *r, const gr_batch *f) {
   GR_TRY(gr_exec_view(r->exec, &t, s->staging[0], &logits));
   for (int row = 0; row < f->rows; row++) {
     int64_t index = find(s, f->sample[row]);
-    if (index < 0 || !counts(f, row)) continue;
+    if (index < 0 || !gr_batch_counts(f, row)) continue;
     int32_t *label = GR_NEW(s->arena, int32_t, 1);
     *label = largest((const float *)logits + row * t.type.dim[1], t.type.dim[1]);
     s->answers[index] = (answer){label, 1};
@@ -108,7 +99,7 @@ gr_status gr_samples_take(gr_samples *s, gr_rank *r, const gr_batch *f) {
   const int32_t *tokens = tokens_at, *lengths = lengths_at;
   for (int row = 0; row < f->rows; row++) {
     int64_t index = find(s, f->sample[row]);
-    if (index < 0 || !counts(f, row)) continue;
+    if (index < 0 || !gr_batch_counts(f, row)) continue;
     int32_t n = lengths[row];
     int32_t *copy = GR_NEW(s->arena, int32_t, n + 1);
     memcpy(copy, tokens + row * t.type.dim[1], (size_t)n * sizeof *copy);

@@ -3,7 +3,6 @@
 #include "runtime/train/evaluation/text_scores.h"
 #include <math.h>
 #include <string.h>
-#include "ops/kernels/cpu.h"
 
 struct gr_text_scores {
   gr_arena *arena;
@@ -59,12 +58,6 @@ static gr_status add(gr_text_scores *t, gr_arena *a, const gr_dataset *d, uint32
   return GR_OK;
 }
 
-// Rows of padding, and of samples that cannot be read, have weight 0.
-static bool counts(const gr_batch *b, int row) {
-  const gr_field *weight = &b->field[b->n_fields - 1];
-  return b->sample[row] != GR_NO_SAMPLE && gr_get(weight->data, weight->type.dtype, row) != 0;
-}
-
 gr_status gr_text_scores_take(gr_text_scores *t, gr_rank *r, const gr_batch *b) {
   const void *tokens, *lengths;
   gr_status s = GR_OK;
@@ -76,7 +69,7 @@ gr_status gr_text_scores_take(gr_text_scores *t, gr_rank *r, const gr_batch *b) 
   for (int row = 0; row < b->rows && !s; row++) {
     int64_t n = ((const int32_t *)lengths)[row];
     n = n < 0 ? 0 : n < most ? n : most;
-    if (counts(b, row))
+    if (gr_batch_counts(b, row))
       s = add(t, a, r->spec->data, b->sample[row], (const int32_t *)tokens + row * most, n);
   }
   return gr_arena_end(a, s);

@@ -1,6 +1,7 @@
 // compute.c - runs a program of a run. See rank.h.
 #include <string.h>
 #include "base/events.h"
+#include "ops/kernels/cpu.h"
 #include "runtime/train/rank/rank.h"
 
 static gr_status none_left(const gr_rank *r, const gr_run_program *of, unsigned frozen) {
@@ -96,4 +97,9 @@ bool gr_run_can_eval(const gr_rank *r, gr_split split) {
   if (!r->eval) return false;
   if (!r->eval->takes_batch) return split == GR_SPLIT_VALIDATION;
   return gr_dataset_count(r->spec->data, split) > 0;
+}
+
+bool gr_batch_counts(const gr_batch *b, int row) {
+  const gr_field *weight = &b->field[b->n_fields - 1];
+  return b->sample[row] != GR_NO_SAMPLE && gr_get(weight->data, weight->type.dtype, row) != 0;
 }

@@ -114,6 +114,8 @@ GR_MUST_USE gr_status gr_run_write_values(gr_rank *, const gr_step_values *, con
 // next call.
 GR_MUST_USE gr_status gr_run_read_results(gr_rank *, const gr_program *, gr_step_results *out);
 // ---- compute.c
+// Whether a row has a sample that could be read: padding, and what cannot be read, has weight 0.
+bool gr_batch_counts(const gr_batch *, int row);
 // Runs a program on a batch, NULL if it takes none, and reads its results.
 GR_MUST_USE gr_status gr_run_compute(gr_rank *, const gr_step_values *, const gr_run_program *,
                                      const gr_batch *, gr_step_results *);

@@ -69,12 +69,6 @@ static const char *shape_of(gr_arena *a, const gr_tensor_slice *p) {
   return t.chars;
 }
 
-static bool same_shape(const gr_tensor_slice *a, const gr_tensor_slice *b) {
-  bool same = a->rank == b->rank;
-  for (int d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
-  return same;
-}
-
 // ---- Names --------------------------------------------------------------------------------------
 
 // A file of names has those of a model, before which PEFT writes a prefix for an adapter's.
@@ -209,7 +203,7 @@ static const char *guess(const loading *l, const gr_tensor_slice *want) {
       const char *has = e->names[i];
       size_t same = has ? common_end(has, want->name) : 0;
       if (same <= best || gr_map_find(&l->wanted, has, NULL)) continue;
-      if (!same_shape(&e->tensors[i], want)) continue;
+      if (!gr_tensor_slice_same_shape(&e->tensors[i], want)) continue;
       best = same;
       found = gr_arena_printf(l->arena, "; rename: [{\"%.*s*\": \"%.*s*\"}] takes '%s'",
                               (int)(strlen(has) - same), has, (int)(strlen(want->name) - same),
@@ -241,7 +235,8 @@ static const char *misfit(const loading *l, const gr_plan_state *state, bool gue
     return gr_arena_printf(l->arena, "%s %s is not there%s", state->name, shape_of(l->arena, &want),
                            guesses ? guess(l, &want) : "");
   const gr_tensor_slice *has = &e->tensors[i];
-  if (gr_tensor_source_converts(e->source, e->whole[i], want.dtype) && same_shape(has, &want))
+  if (gr_tensor_source_converts(e->source, e->whole[i], want.dtype) &&
+      gr_tensor_slice_same_shape(has, &want))
     return NULL;
   const char *as =
       strcmp(has->name, want.name) ? gr_arena_printf(l->arena, ", called '%s',", has->name) : ",";
