@@ -171,6 +171,12 @@ char *gr_arena_strndup(gr_arena *a, const char *s, size_t len) {
   return memcpy(gr_arena_alloc(a, len + 1), s, len);
 }
 
+char *gr_path_trimmed(gr_arena *a, const char *path) {
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  return gr_arena_strndup(a, path, n);
+}
+
 char *gr_arena_strdup(gr_arena *a, const char *s) {
   assert(s);
   return gr_arena_strndup(a, s, strlen(s));

@@ -28,6 +28,8 @@ char *gr_arena_strdup(gr_arena *, const char *);  // the whole text
 // n texts, one after the other: for long ones, which printf copies letter by letter.
 char *gr_arena_join(gr_arena *, const char *const *texts, int n);
 char *gr_arena_strndup(gr_arena *, const char *, size_t len);  // `len` bytes of it and a NUL
+// A copy of a path without slashes at its end; of "/" it keeps one.
+char *gr_path_trimmed(gr_arena *, const char *path);
 #define GR_NEW(arena, type, n) ((type *)gr_arena_alloc(arena, sizeof(type) * (size_t)(n)))
 #define GR_TAKE(arena, type, n) ((type *)gr_arena_take(arena, sizeof(type) * (size_t)(n)))
 // From now on blocks of arenas that end are kept for the next ones, up to so many bytes of all

@@ -145,9 +145,7 @@ static gr_status make(gr_arena *a, const gr_args *args) {
   GR_TRY(check(args));
   GR_TRY(flags->user_data ? of_data(a, gr_new_look(&p, flags->user_data), "//", flags->user_data)
                           : find_kind(flags->data ? flags->data : gr_new_kinds[0].name, &p.kind));
-  size_t n = strlen(args->config);
-  while (n > 1 && args->config[n - 1] == '/') n--;
-  const char *dir = gr_arena_strndup(a, args->config, n);
+  const char *dir = gr_path_trimmed(a, args->config);
   gr_output_folder *folder;  // whole, or not there at all
   GR_TRY(gr_output_folder_open(dir, &folder));
   gr_status s = write_files(a, gr_output_folder_path(folder), &p);

@@ -27,11 +27,9 @@ typedef struct plotted {
 
 // The last `parts` components of a path.
 static const char *tail_of(gr_arena *a, const char *path, int parts) {
-  size_t end = strlen(path);
-  while (end > 1 && path[end - 1] == '/') end--;
-  const char *start = path + end;
-  while (start > path && !(start[-1] == '/' && --parts == 0)) start--;
-  return gr_arena_strndup(a, start, (size_t)(path + end - start));
+  const char *whole = gr_path_trimmed(a, path), *start = whole + strlen(whole);
+  while (start > whole && !(start[-1] == '/' && --parts == 0)) start--;
+  return start;
 }
 
 // As short as tells the runs apart.

@@ -30,9 +30,8 @@ static gr_status write_report(gr_arena *a, const gr_args *args, const char *dir)
 }
 
 static gr_status report(gr_arena *a, const gr_args *args) {
-  size_t n = args->config ? strlen(args->config) : 0;
-  while (n > 1 && args->config[n - 1] == '/') n--;
-  const char *dir = n ? gr_arena_strndup(a, args->config, n) : NULL;
+  bool given = args->config && *args->config;
+  const char *dir = given ? gr_path_trimmed(a, args->config) : NULL;
   if (!dir)
     return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run is given"),
                    "graphrun report outputs/DATE/TIME");

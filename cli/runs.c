@@ -17,10 +17,7 @@ static gr_status show(gr_arena *a, const gr_args *args) {
   if (args->n_overrides)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is no folder", args->overrides[0]);
   for (int i = 0; i <= args->n_words; i++) {
-    const char *given = i ? args->words[i - 1] : first;
-    size_t n = strlen(given);
-    while (n > 1 && given[n - 1] == '/') n--;
-    const char *dir = gr_arena_strndup(a, given, n);
+    const char *dir = gr_path_trimmed(a, i ? args->words[i - 1] : first);
     if (!gr_is_dir(dir))
       return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there is no folder '%s'", dir),
                      "graphrun runs DIR: a folder of runs, by default outputs");

@@ -206,6 +206,14 @@ static inline gr_val gr_out(const gr_node *n, int i) {
   assert(i >= 0 && i < n->n_out);
   return (gr_val){n->out.id + (uint32_t)i};
 }
+// Bytes of a node's operands; `results`: and of its results.
+static inline size_t gr_node_bytes(const gr_graph *g, const gr_node *n, bool results) {
+  size_t bytes = 0;
+  for (int k = 0; k < n->n_in; k++) bytes += gr_type_bytes(&gr_at(g, n->in[k])->type);
+  for (int k = 0; results && k < n->n_out; k++)
+    bytes += gr_type_bytes(&gr_at(g, gr_out(n, k))->type);
+  return bytes;
+}
 // Whether any result of the node is in the set, which is indexed by value id.
 static inline bool gr_any_out(const gr_node *n, const bool *set) {
   for (int i = 0; i < n->n_out; i++)

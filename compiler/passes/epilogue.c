@@ -148,12 +148,6 @@ static void emit_joined(gr_builder *b, const gr_graph *g, const joined *j, gr_va
     emit_sums(b, g, j, map);
 }
 
-static bool has_loop(const gr_graph *g) {
-  for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (g->nodes[i].op == &gr_op_scan) return true;
-  return false;
-}
-
 static void emit_nodes(gr_builder *, const gr_graph *, gr_val *map);
 
 static void write_body(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
@@ -163,7 +157,7 @@ static void write_body(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_
 
 // A loop with others in it is no kernel of all blocks, whose products have nothing beside them.
 static void emit_node(gr_builder *b, const gr_graph *g, const gr_node *n, gr_val *map) {
-  if (n->op == &gr_op_scan && has_loop(((const gr_scan *)n->attr)->body)) {
+  if (n->op == &gr_op_scan && gr_has_scan(((const gr_scan *)n->attr)->body)) {
     gr_emit_loop(b, g, n, write_body, map);
     return;
   }

@@ -335,14 +335,8 @@ static void write_node(gr_builder *b, const gr_graph *of, const gr_node *n, gr_v
     gr_emit_copy(b, of, n, map);
 }
 
-static bool has_scan(const gr_graph *g) {
-  for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (g->nodes[i].op == &gr_op_scan) return true;
-  return false;
-}
-
 gr_status gr_pass_loop_hoist(gr_rewrite *rw) {
-  if (!has_scan(rw->old)) return gr_keep(rw);
+  if (!gr_has_scan(rw->old)) return gr_keep(rw);
   gr_copy_leaves(rw);
   for (uint32_t i = 0; i < rw->old->n_nodes && !rw->b.err; i++)
     if (rw->old->nodes[i].op == &gr_op_scan)

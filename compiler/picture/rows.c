@@ -145,12 +145,6 @@ static void sum_kept(gr_picture *p) {
     }
 }
 
-static double moved_bytes(const gr_graph *g, const gr_node *n) {
-  double sum = 0;
-  for (int k = 0; k < n->n_in; k++) sum += (double)gr_type_bytes(&gr_at(g, n->in[k])->type);
-  return sum;
-}
-
 static gr_picture_move *find_move(gr_picture *p, const gr_picture_move *like) {
   for (uint32_t i = 0; i < p->n_moves; i++) {
     gr_picture_move *m = &p->move[i];
@@ -174,7 +168,7 @@ static void sum_moves(gr_picture *p) {
         .row = gr_picture_row_of(p, op->block), .phase = op->phase, .op = op->op};
     like.axis = (int)((const struct gr_coll *)op->attr)->mesh_axis;
     gr_picture_move *m = find_move(p, &like);
-    m->count++, m->bytes += moved_bytes(g, &g->nodes[op->node]);
+    m->count++, m->bytes += (double)gr_node_bytes(g, &g->nodes[op->node], false);
   }
 }
 

@@ -25,11 +25,8 @@ const char *const gr_kind_names[GR_KIND_COUNT] = {
 // step.
 static bool is_far(const gr_graph *g) {
   size_t bytes = 0;
-  for (uint32_t i = 0; i < g->n_nodes && bytes <= GR_NEAR_CACHE; i++) {
-    const gr_node *n = &g->nodes[i];
-    for (int k = 0; k < n->n_in; k++) bytes += gr_type_bytes(&gr_at(g, n->in[k])->type);
-    for (int k = 0; k < n->n_out; k++) bytes += gr_type_bytes(&gr_at(g, gr_out(n, k))->type);
-  }
+  for (uint32_t i = 0; i < g->n_nodes && bytes <= GR_NEAR_CACHE; i++)
+    bytes += gr_node_bytes(g, &g->nodes[i], true);
   return bytes > GR_NEAR_CACHE;
 }
 

@@ -84,12 +84,6 @@ static const char *reason(const uses *u, const gr_node *n, int k) {
   return gr_arena_printf(u->arena, "'%s' in %s needs all of it", op, scope);
 }
 
-static double bytes_of(const gr_graph *g, const gr_node *n) {
-  double sum = 0;
-  for (int k = 0; k < n->n_in; k++) sum += (double)gr_type_bytes(&gr_at(g, n->in[k])->type);
-  return sum;
-}
-
 // The state whose slices, gradient or next value operand k is; or NULL.
 static const char *state_name(const uses *u, const gr_node *n, int k) {
   gr_val v = after(u, gr_out(n, k));
@@ -124,7 +118,8 @@ static void explain_move(FILE *f, const uses *u, const gr_node *n) {
   const char *part = n->n_in > 1 ? part_of(u, n) : "";
   if (n->n_in > 1)
     fprintf(f, "    %-14s %-4s %10s  %d values%s%s, joined\n", n->op->name, axis,
-            gr_bytes_text(bytes_of(g, n), b), n->n_in, *part ? " of " : "", part);
+            gr_bytes_text((double)gr_node_bytes(g, n, false), b), n->n_in, *part ? " of " : "",
+            part);
   for (int k = 0; k < n->n_in; k++) {
     const gr_type *t = &gr_at(g, n->in[k])->type;
     fprintf(f, "    %-14s %-4s %10s  %-18s %s\n", n->n_in > 1 ? "" : n->op->name,

@@ -1,6 +1,13 @@
 // scan_body.c - what a scan's attributes say of its body. See scan.h.
 #include <string.h>
 #include "ops/loop/scan.h"
+#include "ops/ops.h"
+
+bool gr_has_scan(const gr_graph *g) {
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i].op == &gr_op_scan) return true;
+  return false;
+}
 
 gr_type gr_type_stack(const gr_type *t, int64_t steps) {
   gr_type s = *t;

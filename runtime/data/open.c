@@ -254,9 +254,7 @@ static void add_input(list *l, const char *path) {
 static gr_status add_folder(list *l, const gr_source_ops *ops, const char *folder) {
   gr_names found;
   int before = l->names.n, others;
-  size_t n = strlen(folder);
-  while (n > 1 && folder[n - 1] == '/') n--;
-  GR_TRY(gr_file_list_tree(l->arena, gr_arena_strndup(l->arena, folder, n), &found));
+  GR_TRY(gr_file_list_tree(l->arena, gr_path_trimmed(l->arena, folder), &found));
   for (int i = 0; i < found.n; i++)
     if (is_input(ops, found.items[i])) add_input(l, found.items[i]);
   others = before + found.n - l->names.n;

@@ -183,19 +183,13 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
 
 // ---- All ----------------------------------------------------------------------------------------
 
-static const char *without_slash(gr_arena *a, const char *path) {
-  size_t n = path ? strlen(path) : 0;
-  while (n > 1 && path[n - 1] == '/') n--;
-  return path ? gr_arena_strndup(a, path, n) : NULL;
-}
-
 static gr_status list_path(gr_image *m, const gr_source_request *r, const part *p) {
   gr_listing *l = &m->list;
   if (!gr_is_dir(p->path)) return list_rows(m, r, p);
   folder f = {.list = l,
               .request = r,
-              .root = without_slash(l->arena, p->path),
-              .masks = without_slash(l->arena, p->masks),
+              .root = gr_path_trimmed(l->arena, p->path),
+              .masks = p->masks ? gr_path_trimmed(l->arena, p->masks) : NULL,
               .split = p->split};
   l->text = true;
   if (!m->spec.n_values) return list_classes(&f);
