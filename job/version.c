@@ -1,5 +1,6 @@
 // version.c - see version.h.
 #include "job/version.h"
+#include <built_with.h>  // generated: GR_HAS_x, 0 or 1, for the rows of libraries.def
 #include "base/module.h"
 #include "base/status.h"
 #include "job/library_version.h"
@@ -16,47 +17,6 @@ const char *const gr_version_number = GR_VERSION;
 #define COMPILER "GCC " __VERSION__
 #endif
 
-#define GR_HAVE_ALWAYS 1
-#ifndef GR_HAVE_MPI
-#define GR_HAVE_MPI 0
-#endif
-#ifndef GR_HAVE_CUDA
-#define GR_HAVE_CUDA 0
-#endif
-#ifndef GR_HAVE_CUDNN
-#define GR_HAVE_CUDNN 0
-#endif
-#ifndef GR_HAVE_NCCL
-#define GR_HAVE_NCCL 0
-#endif
-#ifndef GR_HAVE_ONEDNN
-#define GR_HAVE_ONEDNN 0
-#endif
-#ifndef GR_HAVE_SNDFILE
-#define GR_HAVE_SNDFILE 0
-#endif
-#ifndef GR_HAVE_SOXR
-#define GR_HAVE_SOXR 0
-#endif
-#ifndef GR_HAVE_PNG
-#define GR_HAVE_PNG 0
-#endif
-#ifndef GR_HAVE_JPEG
-#define GR_HAVE_JPEG 0
-#endif
-#ifndef GR_HAVE_LIBAV
-#define GR_HAVE_LIBAV 0
-#endif
-#ifndef GR_HAVE_PROTOBUF
-#define GR_HAVE_PROTOBUF 0
-#endif
-#ifndef GR_HAVE_SNAPPY
-#define GR_HAVE_SNAPPY 0
-#endif
-#ifndef GR_HAVE_ZLIB
-#define GR_HAVE_ZLIB 0
-#endif
-
 typedef struct library {
   const char *name;
   bool built;
@@ -67,7 +27,7 @@ typedef struct library {
 
 static const library libraries[] = {
 #define GR_LIBRARY(name, have, module, soname, function, form, what) \
-  {name, GR_HAVE_##have, module, soname, function, GR_VERSION_##form, what},
+  {name, GR_HAS_##have, module, soname, function, GR_VERSION_##form, what},
 #include "job/libraries.def"
 };
 enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
