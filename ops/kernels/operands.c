@@ -1,6 +1,7 @@
 // operands.c - see operands.h.
 #include "ops/kernels/operands.h"
 #include <math.h>
+#include "ops/kernels/rows.h"
 
 void gr_moves_result(const gr_op_call *s, gr_efforts *w) {
   w->of[GR_EFFORT_MOVE] = (double)gr_type_count(s->out);
@@ -60,4 +61,15 @@ void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank) {
   for (; n < rank && n < GR_MAX_RANK && first[n]; n++) buf[n] = first[n];
   for (char next = 'a'; n < rank && n < GR_MAX_RANK; n++) buf[n] = next++;
   buf[n] = 0;
+}
+
+gr_status gr_run_rows(const gr_launch *l, gr_part rows) {
+  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), rows, (void *)l);
+  return GR_OK;
+}
+
+gr_status gr_run_samples(const gr_launch *l, gr_part samples) {
+  int64_t n = l->in_type->dim[0];
+  gr_parallel(l, n, gr_row_grain(gr_type_count(l->in_type) / n), samples, (void *)l);
+  return GR_OK;
 }

@@ -55,3 +55,8 @@ static inline int64_t gr_length(const gr_launch *l, int k, int64_t i, int64_t mo
   int64_t n = ((const int32_t *)l->in[k])[i];
   return gr_max_i64(0, gr_min_i64(n, most));
 }
+
+// Runs `rows` on all rows of operand 0, with the launch as its argument, on all threads.
+gr_status gr_run_rows(const gr_launch *, gr_part rows);
+// The same on all samples of operand 0, whose first axis they are.
+gr_status gr_run_samples(const gr_launch *, gr_part samples);

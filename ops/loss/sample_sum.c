@@ -45,11 +45,7 @@ static void samples_f32(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static gr_status run_f32(const gr_launch *l) {
-  int64_t n = l->in_type[0].dim[0];
-  gr_parallel(l, n, gr_row_grain(gr_type_count(l->in_type) / n), samples_f32, (void *)l);
-  return GR_OK;
-}
+static gr_status run_f32(const gr_launch *l) { return gr_run_samples(l, samples_f32); }
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 

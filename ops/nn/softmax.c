@@ -75,10 +75,7 @@ static void rows_f32(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static gr_status run_f32(const gr_launch *l) {
-  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), rows_f32, (void *)l);
-  return GR_OK;
-}
+static gr_status run_f32(const gr_launch *l) { return gr_run_rows(l, rows_f32); }
 
 static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
 
@@ -185,10 +182,7 @@ static void grad_rows_f32(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static gr_status grad_run_f32(const gr_launch *l) {
-  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), grad_rows_f32, (void *)l);
-  return GR_OK;
-}
+static gr_status grad_run_f32(const gr_launch *l) { return gr_run_rows(l, grad_rows_f32); }
 
 static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
 

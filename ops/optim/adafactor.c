@@ -260,10 +260,7 @@ static void update_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static gr_status update_f32(const gr_launch *l) {
-  gr_parallel(l, gr_rows(l->in_type), gr_row_grain(gr_last(l->in_type)), update_rows, (void *)l);
-  return GR_OK;
-}
+static gr_status update_f32(const gr_launch *l) { return gr_run_rows(l, update_rows); }
 
 static gr_kernel fast(const gr_op_call *c) { return gr_is_f32(c) ? update_f32 : NULL; }
 
