@@ -1,11 +1,9 @@
 // complete.c - see complete.h. The candidates depend on the command and on the words before the
 // cursor: a flag that takes a value, or whether a configuration has been given.
 #include "cli/complete.h"
-#include <stdlib.h>
 #include <string.h>
 #include "cli/commands.h"
 #include "cli/new/new.h"
-#include "compiler/model/blocks.h"
 #include "compiler/pass.h"
 #include "compose/schema/schema.h"
 #include "compose/show.h"

@@ -11,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/man.h"
-#include "job/parts.h"
 #include "job/samples_given.h"
 #include "job/settings.h"
 #include "job/version.h"

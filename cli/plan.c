@@ -7,7 +7,6 @@
 #include "cli/plan_parts.h"
 #include "cli/show_plot.h"
 #include "compiler/picture/picture.h"
-#include "compiler/plan/prove.h"
 #include "compiler/report/explain.h"
 #include "compiler/report/parts.h"
 #include "job/fit.h"

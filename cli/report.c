@@ -1,6 +1,5 @@
 // report.c - `graphrun report RUN`: makes report.html of a run, which may still be running, or of
 // the runs in a folder; or prints the JSON that the page shows.
-#include <string.h>
 #include "base/output.h"
 #include "cli/commands.h"
 #include "cli/runs_table.h"

@@ -1,7 +1,6 @@
 // runs.c - `graphrun runs DIR ...`: the runs in folders, ranked by a metric, with what differs in
 // their configurations.
 #include <stddef.h>
-#include <string.h>
 #include "cli/commands.h"
 #include "cli/runs_table.h"
 

@@ -8,7 +8,6 @@
 #include "compiler/plan/prove.h"
 #include "compiler/programs.h"
 #include "compiler/wrap.h"
-#include "ir/text.h"
 
 // ---- Building ---------------------------------------------------------------------------
 

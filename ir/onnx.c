@@ -1,6 +1,5 @@
 // onnx.c - see onnx.h.
 #include "ir/onnx.h"
-#include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
 

@@ -1,6 +1,5 @@
 // onnx_emit.c - emits nodes of the graph language while a graph of ONNX is read, or computes them.
 // See onnx_read.h.
-#include <stdlib.h>
 #include <string.h>
 #include "base/grow.h"
 #include "ir/onnx_read.h"

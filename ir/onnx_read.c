@@ -1,7 +1,6 @@
 // onnx_read.c - see onnx_read.h: the file's values and attributes.
 #include "ir/onnx_read.h"
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/grow.h"
 

@@ -1,6 +1,5 @@
 // text.c - prints graphs in the IR's text format (text.h); parse.c reads it.
 #include "ir/text.h"
-#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 // generation.c - how text is generated: `generation:` of a configuration, and --tokens, are
 // parameters of the model's file of the same names, so that a model says itself what it can do.
-#include <string.h>
 #include "base/text.h"
-#include "compose/schema/schema.h"
 #include "job/parts.h"
 
 // A list of integers, as a parameter has it: "[1, 2]".

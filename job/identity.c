@@ -1,6 +1,5 @@
 // identity.c - see identity.h.
 #include "job/identity.h"
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "base/file.h"

@@ -6,7 +6,6 @@
 #include "compiler/model/model.h"
 #include "compose/hydra/hydra.h"
 #include "compose/schema/schema.h"
-#include "compose/show.h"
 #include "job/checks.h"
 #include "job/data.h"
 #include "job/kept.h"

@@ -1,14 +1,12 @@
 // memory.c - see memory.h.
 #include "job/memory.h"
 #include <math.h>
-#include <string.h>
 #include "base/log.h"
 #include "base/port.h"
 #include "base/room.h"
 #include "base/shown.h"
 #include "job/smaller.h"
 #include "job/variants.h"
-#include "runtime/data/loader.h"
 
 // At most so many halvings of a rank's rows are compiled to find out what would need less;
 // alternatives that save less than 1 / WORTH of all are not named.

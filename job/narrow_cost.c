@@ -1,6 +1,5 @@
 // narrow_cost.c - see narrow_cost.h.
 #include "job/narrow_cost.h"
-#include <string.h>
 #include "compiler/report/parts.h"
 #include "job/figures.h"
 #include "job/variants.h"

@@ -1,6 +1,5 @@
 // paths.c - resolves the paths in a configuration. See paths.h.
 #include "job/paths.h"
-#include <stdlib.h>
 #include <string.h>
 #include "compose/override/override.h"
 #include "compose/schema/schema.h"

@@ -1,5 +1,4 @@
 // teacher.c - see parts.h.
-#include <string.h>
 #include "job/parts.h"
 
 static const char example[] =

@@ -1,6 +1,5 @@
 // importance.c - how much of the values each parameter explains. See search.h.
 #include <math.h>
-#include <string.h>
 #include "search/parts.h"
 
 enum { MAX_BINS = 8, LEAST_TRIALS = 8 };

@@ -1,7 +1,6 @@
 // parzen.c - see parzen.h.
 #include "search/parzen.h"
 #include <math.h>
-#include <string.h>
 
 enum { RECENT = 25, MOST_CLIPPED = 100 };  // of Optuna's weights and of its "magic clip"
 static const double ROOT_2 = 1.4142135623730951, ROOT_2_PI = 2.5066282746310002;

@@ -1,5 +1,4 @@
 // gather.c - the findings of all ranks as those of one. See findings.h.
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/check/findings.h"

@@ -1,6 +1,5 @@
 // speech.c - generated recordings: words in which each letter sounds as two tones.
 #include <math.h>
-#include <string.h>
 #include "base/output.h"
 #include "cli/new/new.h"
 

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
-#include "base/file.h"
 #include "cli/trials/trials.h"
 #include "compose/hydra/hydra.h"
 

@@ -2,7 +2,6 @@
 // trials.h.
 #include <math.h>
 #include <string.h>
-#include "base/file.h"
 #include "base/json.h"
 #include "base/output.h"
 #include "cli/trials/trials.h"

@@ -8,7 +8,6 @@
 // `next:` assigns: what reads the buffer later in the same program, such as a second use of a block
 // with `share:`, has the new value. At the end the last value becomes the state's `next`. The
 // evaluation program assigns nothing.
-#include <string.h>
 #include "compiler/model/reuse.h"
 
 // The state of the owner's buffer of that name, if there is one.

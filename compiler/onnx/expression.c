@@ -1,5 +1,4 @@
 // expression.c - words and sizes of a model that is read, as the graph language has them.
-#include <stdlib.h>
 #include <string.h>
 #include "compiler/onnx/print.h"
 

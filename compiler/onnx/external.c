@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
-#include "base/text.h"
 
 // Tensors may share elements, but not make much more of a file than it has.
 enum { SHARED = 16 };

@@ -1,6 +1,5 @@
 // import.c - reads a graph of ONNX: its inputs, weights and nodes, in order. See onnx.h.
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/log.h"
 #include "compiler/onnx/print.h"

@@ -1,5 +1,4 @@
 // inference.c - the graph of what a model predicts. See onnx.h.
-#include <string.h>
 #include "compiler/onnx/onnx.h"
 #include "compiler/pass.h"
 

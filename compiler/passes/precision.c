@@ -6,7 +6,6 @@
 // of narrow ops are cast, and the results are f32, so that what carries accumulate is never
 // rounded; casts of constants and sequences leave the loop (loop_hoist).
 #include <fnmatch.h>
-#include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 #include "ops/loop/scan.h"

@@ -21,13 +21,11 @@
 // is split otherwise: the ids of an embedding are few, but all that follows would have the whole
 // batch on each rank. Along any other axis the fewest bytes win. A dimension that the ranks do not
 // divide is sharded only for ops that allow padding (gr_padding).
-#include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/localize.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/relayout.h"
 #include "compiler/passes/units.h"
-#include "ops/comm/collective.h"
 
 #define NEVER GR_RELAYOUT_NEVER
 #define AVOID (NEVER / 1024)  // a cost above that of any move: taken only without a choice

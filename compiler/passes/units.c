@@ -1,6 +1,5 @@
 // units.c - assigns weights to FSDP units (units.h).
 #include "compiler/passes/units.h"
-#include <string.h>
 #include "ops/ops.h"
 
 static const size_t most_loose = 4 << 20;  // bytes of weights outside of units, gathered together

@@ -6,7 +6,6 @@
 #include "base/grow.h"
 #include "base/hash.h"
 #include "compiler/picture/parts.h"
-#include "ops/comm/collective.h"
 #include "ops/ops.h"
 
 // ---- The tree -------------------------------------------------------------------

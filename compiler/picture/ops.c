@@ -1,7 +1,6 @@
 // ops.c - lists the ops of a program as its model has them, with the phase of each, and the values
 // that pass between them. Fused nodes are taken apart again.
 #include "ops/ops.h"
-#include <string.h>
 #include "base/grow.h"
 #include "compiler/picture/parts.h"
 #include "ops/kernels/fused.h"

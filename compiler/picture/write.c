@@ -1,7 +1,6 @@
 // write.c - writes a picture as SVG: columns from left to right are the collectives and lines of
 // the forward pass, its boxes, what is kept, the boxes of the backward pass, its lines and
 // collectives, weights, and memory.
-#include <string.h>
 #include "compiler/picture/draw.h"
 #include "compiler/report/parts.h"
 

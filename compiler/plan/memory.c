@@ -6,7 +6,6 @@
 // On GPUs inputs have a second place, which is reserved at all times: the next ones are uploaded to
 // it while the program runs, and are copied from it when the program starts again.
 #include "compiler/plan/memory.h"
-#include <string.h>
 #include "compiler/plan/calls.h"
 #include "compiler/plan/launch_groups.h"
 #include "compiler/plan/memory_fit.h"

@@ -12,7 +12,6 @@
 #include "compiler/plan/prove.h"
 #include <string.h>
 #include "compiler/pass.h"
-#include "ops/comm/collective.h"
 #include "ops/ops.h"
 
 static gr_status prove_nodes(gr_arena *arena, const gr_plan *p, const gr_program *program) {

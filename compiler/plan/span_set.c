@@ -2,7 +2,6 @@
 // largest end of each subtree; an absent span ends at 0.
 #include "compiler/plan/span_set.h"
 #include <assert.h>
-#include <string.h>
 #include "compiler/plan/sort.h"
 
 gr_span_set gr_span_set_make(gr_arena *arena, const gr_span *spans, uint32_t n) {

@@ -1,5 +1,4 @@
 // json.c - the plan report as JSON.
-#include <string.h>
 #include "compiler/report/explain.h"
 #include "compiler/report/parts.h"
 

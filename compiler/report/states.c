@@ -1,6 +1,5 @@
 // states.c - reports the states of the model and the optimizer on each rank, and which are sharded.
 #include <inttypes.h>
-#include <string.h>
 #include "compiler/report/parts.h"
 
 enum { LARGE = 64000 };  // bytes; larger replicated states are listed

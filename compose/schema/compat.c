@@ -2,7 +2,6 @@
 // compat.def.
 #include <math.h>
 #include <string.h>
-#include "compose/override/override.h"
 #include "compose/schema/schema.h"
 
 // Steps of logging, evaluation and saving where Transformers is told none; and any number of

@@ -1,7 +1,6 @@
 // lexis.c - matches tokens of OmegaConf's grammar. See lexis.h.
 #include "compose/tree/lexis.h"
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include "compose/tree/scalar.h"

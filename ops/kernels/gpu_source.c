@@ -1,7 +1,5 @@
 // gpu_source.c - the launches of a call, the text that is compiled for a kernel, and the kernel
 // that is generated from the formula of a pointwise op. See gpu.h.
-#include <math.h>
-#include <string.h>
 #include "ops/kernels/formula.h"
 #include "ops/kernels/gpu.h"
 #include "ops/kernels/gpu_row.h"

@@ -4,7 +4,6 @@
 #include "ops/kernels/operands.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/rows.h"
-#include "ops/loss/score.h"
 #include "ops/ops.h"
 
 static void index_spec_of(const gr_op_call *s, char buf[128]) {  // "nab->n,n"

@@ -3,7 +3,6 @@
 // [n, h, t, s], are never in memory: see attention_f32.c and attention.cu.
 #include "ops/nn/attention.h"
 #include <math.h>
-#include <stdio.h>
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/widen.h"

@@ -11,7 +11,6 @@
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/operands.h"
 #include "ops/kernels/rows.h"
-#include "ops/kernels/widen.h"
 #include "ops/nn/attention.h"
 
 // Of a tile: its rows and keys, the distance of its rows in memory, which is no multiple of what a

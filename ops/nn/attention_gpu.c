@@ -5,7 +5,6 @@
 // from the lengths, and what the library leaves undone. With dropout, one writes which weights are
 // kept (attention_mask.cu), before each part of the library's call.
 #include "base/arena.h"
-#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/operands.h"
 #include "ops/nn/attention.h"
 #include "ops/ops.h"

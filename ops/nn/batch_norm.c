@@ -13,7 +13,6 @@
 // all-reduced between it and dx. They are also the gradients of bias and scale.
 #include "ops/nn/batch_norm.h"
 #include <math.h>
-#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/rows.h"
 #include "ops/ops.h"

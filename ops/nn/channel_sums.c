@@ -6,7 +6,6 @@
 //
 // The squares are those of x - mean, in a second pass: mean(x^2) - mean(x)^2 cancels if the mean is
 // large. Neither has a gradient: batch_norm's takes it into account that its statistics are of x.
-#include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/rows.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/ops.h"

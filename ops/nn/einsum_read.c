@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 #include "ops/kernels/onnx_read.h"
-#include "ops/nn/matmul.h"
 #include "ops/ops.h"
 
 enum { MAX_TERMS = 16 };

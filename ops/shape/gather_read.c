@@ -1,6 +1,5 @@
 // gather_read.c - reads Gather, GatherND and GatherElements of ONNX: as rows of a table, as parts
 // of axes where the indices are constants, and of known values as known ones.
-#include <string.h>
 #include "ops/kernels/onnx_read.h"
 #include "ops/kernels/operands.h"
 #include "ops/ops.h"

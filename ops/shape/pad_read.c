@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 #include "ops/kernels/onnx_read.h"
-#include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
 // ---- Numbers ----------------------------------------------------------------------------------

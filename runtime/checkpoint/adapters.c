@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
-#include "base/text.h"
 #include "runtime/checkpoint/export.h"
 
 // ---- Which there are ----------------------------------------------------------------------------

@@ -1,14 +1,11 @@
 // dir.c - lists, recovers, prunes and removes checkpoints of a directory. See dir.h.
 #define _GNU_SOURCE
 #include "runtime/checkpoint/dir.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "base/log.h"
 
 // -- What may be removed -----------------------------------------------------------------

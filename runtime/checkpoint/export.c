@@ -1,7 +1,6 @@
 // export.c - writes the tensors of a checkpoint as one file, its slices joined. See export.h.
 #include "runtime/checkpoint/export.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/map.h"
 #include "base/output.h"

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "runtime/checkpoint/chunks.h"
 #include "runtime/checkpoint/export.h"
-#include "runtime/checkpoint/index.h"
 
 enum { FOLLOWS = 1 << 3, UTF8 = 1 << 11, ZIP20 = 20, ZIP45 = 45, JANUARY_1980 = 0x21 };
 enum { MAX_MEMBERS = 0xffff, ALIGNED = 64 };

@@ -1,5 +1,4 @@
 // print.c - what `graphrun ckpt list|show|verify` print.
-#include <string.h>
 #include "base/port.h"
 #include "base/text.h"
 #include "runtime/checkpoint/checkpoint.h"

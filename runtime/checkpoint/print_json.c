@@ -1,5 +1,4 @@
 // print_json.c - what `graphrun ckpt list|show|verify --json` print.
-#include "base/port.h"
 #include "base/text.h"
 #include "runtime/checkpoint/checkpoint.h"
 

@@ -1,7 +1,6 @@
 // roles.c - what the tensors of a checkpoint are, by lists of names in its scalars. See
 // checkpoint.h.
 #include <string.h>
-#include "base/text.h"
 #include "runtime/checkpoint/checkpoint.h"
 
 // The names in a scalar of the checkpoint, a line each.

@@ -1,7 +1,6 @@
 // safetensors.c - reads the header and converts slices to f32. See safetensors.h.
 #include "runtime/checkpoint/safetensors.h"
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

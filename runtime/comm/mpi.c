@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "runtime/comm/comm.h"
 #include "runtime/comm/mpi_parts.h"

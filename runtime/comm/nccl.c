@@ -2,7 +2,6 @@
 #include "runtime/comm/nccl.h"
 #include <dirent.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "base/log.h"
 #include "base/module.h"
 #include "base/port.h"

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "runtime/comm/net.h"

@@ -3,7 +3,6 @@
 #include "runtime/comm/pages.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

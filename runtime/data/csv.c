@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 #include "base/map.h"
-#include "base/text.h"
 #include "base/work.h"
 #include "runtime/data/csv_cell.h"
 #include "runtime/data/csv_cut.h"

@@ -3,7 +3,6 @@
 // with their values between commas. See csv_kinds.h.
 #include <string.h>
 #include <strings.h>
-#include "base/text.h"
 #include "base/work.h"
 #include "runtime/data/csv_kinds.h"
 

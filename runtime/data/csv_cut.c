@@ -1,7 +1,6 @@
 // csv_cut.c - see csv_cut.h. The text is split in place: a NUL at the end of each field replaces
 // the character after it.
 #include "runtime/data/csv_cut.h"
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>

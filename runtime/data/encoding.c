@@ -1,6 +1,5 @@
 // encoding.c - see encoding.h.
 #include "runtime/data/encoding.h"
-#include <errno.h>
 #include <iconv.h>
 #include <string.h>
 #include "base/text.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "base/file.h"
 #include "base/grow.h"
 #include "base/port.h"
 #include "base/sort.h"

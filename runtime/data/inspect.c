@@ -1,6 +1,4 @@
 // inspect.c - prints a summary of a data set and of its skipped samples; see dataset.h.
-#include <stdlib.h>
-#include <string.h>
 #include "runtime/data/bar.h"
 #include "runtime/data/parts.h"
 

@@ -1,7 +1,6 @@
 // listing.c - see listing.h.
 #include "runtime/data/listing.h"
 #include <assert.h>
-#include <string.h>
 #include "base/grow.h"
 #include "base/work.h"
 

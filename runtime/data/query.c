@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/log.h"
-#include "base/port.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/parts.h"
 

@@ -1,7 +1,6 @@
 // transforms.c - see transforms.h.
 #include "runtime/data/transforms.h"
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/shown.h"

@@ -11,7 +11,6 @@
 //   first TAKEN -> IDLE    the worker, when it finds no more work
 #define _GNU_SOURCE
 #include "runtime/device/threads.h"
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>

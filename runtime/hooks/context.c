@@ -1,6 +1,5 @@
 // context.c - what the hooks' process is sent of a run: its parameters, and ctx of each call. See
 // process.h.
-#include <math.h>
 #include <string.h>
 #include "base/shown.h"
 #include "runtime/hooks/process.h"

@@ -1,7 +1,6 @@
 // script.c - loads scripts and calls their functions. See script.h.
 #include "runtime/hooks/script.h"
 #include <lauxlib.h>
-#include <math.h>
 #include <string.h>
 #include "base/text.h"
 

@@ -4,7 +4,6 @@
 // has no effect. Copies are made after every call that may have changed the state; to be fast they
 // keep the tables' order and numbers in binary.
 #include <lauxlib.h>
-#include <string.h>
 #include "runtime/hooks/script.h"
 
 enum { MAX_DEPTH = 12 };  // a table takes two levels of JSON, and the reader allows 32

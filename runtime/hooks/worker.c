@@ -1,6 +1,5 @@
 // worker.c - the main loop of the process that runs scripts: answers requests until the run ends.
 #define _GNU_SOURCE
-#include <errno.h>
 #include <lauxlib.h>
 #include <signal.h>
 #include <stdlib.h>

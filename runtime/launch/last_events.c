@@ -1,7 +1,5 @@
 // last_events.c - what each rank did last, for the user, when one has died or hung. See state.h.
 #include <inttypes.h>
-#include <string.h>
-#include "base/port.h"
 #include "runtime/launch/state.h"
 
 // Of the events, the one before the last `back` ones; NULL: there was none.

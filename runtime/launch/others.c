@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include "base/base.h"
 #include "runtime/launch/launch.h"
-#include "runtime/launch/parent.h"
 #include "runtime/launch/state.h"
 
 static atomic_bool orphaned;

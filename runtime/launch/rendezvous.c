@@ -7,7 +7,6 @@
 // Slurm names no port. One is derived from the job's and the step's number, so that jobs on one
 // machine rarely meet; the token keeps them apart where they do.
 #include "runtime/launch/rendezvous.h"
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/launch/launch.h"

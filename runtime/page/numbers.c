@@ -1,6 +1,5 @@
 // numbers.c - the main numbers of a page as tables of HTML. See parts.h.
 #include <math.h>
-#include <string.h>
 #include "runtime/page/parts.h"
 
 static void put_cell(gr_text *t, const char *text) {

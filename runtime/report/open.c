@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "base/log.h"
 #include "base/output.h"

@@ -1,6 +1,5 @@
 // plot_svg.c - draws panels of curves as SVG. See plot.h.
 #include <math.h>
-#include <string.h>
 #include "runtime/report/plot.h"
 
 // Pixels. A panel is the plot area with margins; the legend is right of it.

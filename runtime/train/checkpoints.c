@@ -1,7 +1,6 @@
 // checkpoints.c - decides when checkpoints are written and which of them are committed. See run.h
 // and saving.h.
 #include <math.h>
-#include <string.h>
 #include "base/events.h"
 #include "runtime/train/run.h"
 

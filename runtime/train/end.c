@@ -1,5 +1,4 @@
 // end.c - ends a run: the last checkpoint and evaluation. See run.h.
-#include <math.h>
 #include <string.h>
 #include "runtime/train/run.h"
 

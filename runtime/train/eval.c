@@ -1,6 +1,5 @@
 // eval.c - runs the eval program over a split and reports the results. See run.h.
 #include <math.h>
-#include <string.h>
 #include "base/events.h"
 #include "base/shown.h"
 #include "runtime/train/batches.h"

@@ -1,7 +1,6 @@
 // identity.c - see identity.h.
 #include "runtime/train/identity.h"
 #include <string.h>
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/port.h"

@@ -1,6 +1,5 @@
 // open_state.c - sets the states of a run: from a checkpoint, from weights that another run has
 // written, or to their initial values. See run.h.
-#include <string.h>
 #include "runtime/train/run.h"
 
 static gr_status restore(gr_run *r, const char *path) {

@@ -1,7 +1,6 @@
 // outcome.c - writes the outcome of a run: training_results.json, and the error in run.log.
 // See run.h.
 #include <math.h>
-#include <string.h>
 #include "base/hash.h"
 #include "runtime/page/page.h"
 #include "runtime/train/identity.h"

@@ -1,7 +1,6 @@
 // text.c - the files of a text as one sequence of tokens; see corpus.h.
 #include <assert.h>
 #include <string.h>
-#include "base/file.h"
 #include "base/stop.h"
 #include "runtime/data/corpus/corpus.h"
 #include "runtime/data/encoding.h"

@@ -1,7 +1,6 @@
 // png.c - reads PNG with libpng. Module "png".
 #include <png.h>
 #include <setjmp.h>
-#include <stdlib.h>
 #include <string.h>
 #include "runtime/data/image/module.h"
 

@@ -1,7 +1,6 @@
 // metadata.c - opens a Parquet file: the metadata at its end (parquet.thrift, FileMetaData). See
 // parquet.h.
 #include <string.h>
-#include "base/text.h"
 #include "runtime/data/parquet/parts.h"
 
 enum { MAGIC = 4, TAIL = 8, LARGEST = INT32_MAX };

@@ -1,6 +1,5 @@
 // schema.c - the columns of a Parquet file: the leaves of its schema, with the types that they are
 // read as (LogicalTypes.md of parquet-format). See parquet.h.
-#include <string.h>
 #include "base/text.h"
 #include "runtime/data/parquet/parts.h"
 

@@ -1,5 +1,4 @@
 // unpack.c - compressed pages (Compression.md of parquet-format). See parts.h.
-#include <string.h>
 #include <zstd.h>
 #ifdef GR_HAVE_ZLIB
 #include <zlib.h>

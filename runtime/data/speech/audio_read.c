@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/file.h"
 #include "base/module.h"
 #include "runtime/data/speech/audio.h"

@@ -1,10 +1,7 @@
 // manifest.c - see manifest.h.
 #include "runtime/data/speech/manifest.h"
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/file.h"
 #include "base/json.h"
 #include "base/map.h"

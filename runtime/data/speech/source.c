@@ -1,6 +1,5 @@
 // source.c - the functions of the source `speech`; see speech.h.
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 // config.c - reads the keys of the source `table` in the section data.table (the schema has
 // filled in every default); see table.h.
-#include <limits.h>
 #include <string.h>
 #include "runtime/data/table/table.h"
 

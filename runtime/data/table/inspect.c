@@ -1,6 +1,5 @@
 // inspect.c - prints a summary of a table, as text and as JSON. See table.h.
 #include <math.h>
-#include <string.h>
 #include "base/shown.h"
 #include "runtime/data/bar.h"
 #include "runtime/data/table/table.h"

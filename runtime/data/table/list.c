@@ -1,7 +1,6 @@
 // list.c - builds samples from rows and windows of rows: their contents, split and label. See
 // table.h.
 #include <math.h>
-#include <string.h>
 #include "base/work.h"
 #include "runtime/data/table/table.h"
 

@@ -1,7 +1,6 @@
 // source.c - the functions of the source `table`; see table.h.
 #include <assert.h>
 #include <string.h>
-#include "base/shown.h"
 #include "runtime/data/table/table.h"
 
 enum { X, Y };

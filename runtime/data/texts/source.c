@@ -1,7 +1,6 @@
 // source.c - the functions of the source `texts`; see texts.h.
 #include <assert.h>
 #include <string.h>
-#include "runtime/data/files.h"
 #include "runtime/data/texts/texts.h"
 
 enum { X, LENGTHS };

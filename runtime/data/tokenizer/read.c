@@ -1,6 +1,5 @@
 // read.c - a tokenizer from the keys data.tokenizer and data.tokenizer_*; see tokenizer.h.
 #include <string.h>
-#include "base/file.h"
 #include "runtime/data/encoding.h"
 #include "runtime/data/tokenizer/bpe.h"
 

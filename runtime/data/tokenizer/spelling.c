@@ -2,7 +2,6 @@
 //
 // A byte that is a printable character of Latin-1 stands for itself, and the others, in their
 // order, for U+0100 and what follows: bytes_to_unicode of encoder.py in github.com/openai/gpt-2.
-#include <string.h>
 #include "runtime/data/tokenizer/bpe.h"
 
 static bool is_printable(int byte) {

@@ -1,6 +1,5 @@
 // tokenizer.c - see tokenizer.h.
 #include "runtime/data/tokenizer/tokenizer.h"
-#include <string.h>
 #include "base/grow.h"
 
 void gr_tokens_put(gr_tokens *t, int32_t id) {

@@ -1,5 +1,4 @@
 // brightness.c - multiplies all values of a sample by one number.
-#include <string.h>
 #include "runtime/data/transform.h"
 
 static const gr_schema_key params[] = {

@@ -1,5 +1,4 @@
 // contrast.c - moves all values of a sample towards their mean, or away from it.
-#include <string.h>
 #include "runtime/data/transform.h"
 
 static const gr_schema_key params[] = {

@@ -1,7 +1,6 @@
 // normalize.c - subtracts a mean and divides by a deviation, per channel: given ones, or those of
 // the training samples.
 #include <math.h>
-#include <string.h>
 #include "runtime/data/statistics.h"
 #include "runtime/data/transform.h"
 

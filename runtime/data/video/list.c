@@ -1,5 +1,4 @@
 // list.c - lists clips from the rows of a CSV file, or from files to predict; see video.h.
-#include <string.h>
 #include "base/grow.h"
 #include "base/work.h"
 #include "runtime/data/files.h"

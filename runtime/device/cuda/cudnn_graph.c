@@ -1,7 +1,6 @@
 // cudnn_graph.c - see cudnn_graph.h.
 #include "runtime/device/cuda/cudnn_graph.h"
 #if GR_HAVE_CUDA && GR_HAVE_CUDNN
-#include <string.h>
 
 // Returns the error of a call that fails.
 #define TRY DNN_TRY

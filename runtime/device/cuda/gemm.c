@@ -2,7 +2,6 @@
 // where a row-major matrix is the transposed column-major one, so that the operands change places
 // and nothing is moved.
 #include <math.h>
-#include <string.h>
 #include "runtime/device/cuda/parts.h"
 
 enum { ALIGNED = 16 };

@@ -3,8 +3,6 @@
 // The evaluation program gives each batch's sums over all ranks. They are added up in f64 on the
 // host, so that counts are exact; the report program reads them in f32, which is exact up to 2^24.
 #include "runtime/train/evaluation/sums.h"
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "ops/kernels/cpu.h"
 

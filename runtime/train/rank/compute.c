@@ -1,5 +1,4 @@
 // compute.c - runs a program of a run. See rank.h.
-#include <string.h>
 #include "base/events.h"
 #include "ops/kernels/cpu.h"
 #include "runtime/train/rank/rank.h"

@@ -2,7 +2,6 @@
 // The step is run again, node by node, on the states of before. See rank.h.
 #include <stdlib.h>
 #include <string.h>
-#include "base/log.h"
 #include "runtime/train/rank/rank.h"
 
 // Copies all states to the host, or back.

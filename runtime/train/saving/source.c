@@ -1,7 +1,6 @@
 // source.c - see source.h.
 #include "runtime/train/saving/source.h"
 #include <string.h>
-#include "base/file.h"
 #include "base/json.h"
 #include "base/port.h"
 #include "base/text.h"
