@@ -117,8 +117,7 @@ static gr_status read_elements(const unpacking *u, const Onnx__TensorProto *t,
     *out = gr_arena_alloc(u->arena, n * (d->is_float ? sizeof(float) : sizeof(int64_t)) + 8);
     elements(t, d, raw, n, *out);
   }
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, s);
 }
 
 static gr_status tensor(const unpacking *u, const Onnx__TensorProto *t, gr_onnx_tensor **out) {

@@ -95,8 +95,7 @@ static gr_status prove_group(const gr_plan *p, const gr_plan_frame *f, gr_scratc
   if (!s && alone < n)
     s = gr_fail(GR_ERR_BUG, nodes[alone].loc, "'%s' (%%%u) cannot be launched with others",
                 nodes[alone].op->name, nodes[alone].out.id);
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, s);
 }
 
 gr_status gr_prove_groups(gr_arena *arena, const gr_plan *p, const gr_program *program) {

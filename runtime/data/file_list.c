@@ -106,8 +106,7 @@ gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,
     s = gr_hint(
         gr_fail(GR_ERR_DATA, gr_file_list_place(l, row), "the split in this line is '%s'", word),
         GR_SPLIT_WORDS);
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 // ---- Folders ------------------------------------------------------------------------------------

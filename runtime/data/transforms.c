@@ -48,8 +48,7 @@ static gr_status unknown(const char *what, const char *name, gr_loc loc, const c
   const char *near = gr_text_nearest(name, names, n);
   if (near) s = gr_hint(s, "did you mean '%s'?", near);
   s = gr_hint(s, n ? "there are %s" : "it has no parameters", all.chars);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 static gr_status find_transform(const char *name, gr_loc loc, const gr_transform_ops **out) {

@@ -171,9 +171,7 @@ static gr_status look_inside(gr_exec *e, const gr_graph *g, const gr_exec_step *
   for (int k = 0; k < l.n_out; k++) out[k] = gr_arena_alloc(a, gr_type_bytes(&l.out_type[k]));
   l.in = in, l.out = out, l.context = NULL, l.observer = &observer;
   l.scratch = gr_arena_alloc(a, call.op->scratch(&call) + 1);
-  gr_status s = call.op->cpu(&l);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, call.op->cpu(&l));
 }
 
 // ---- Before and after a node --------------------------------------------------------------------

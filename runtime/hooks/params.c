@@ -246,6 +246,5 @@ gr_status gr_hooks_check_params(const gr_hook_script *scripts, int n, const gr_p
     for (int i = 0; i < n; i++) found |= reads(&s[i], params[k].key);
     if (!found) e = unread(a, s, n, &params[k]);
   }
-  gr_arena_destroy(a);
-  return e;
+  return gr_arena_end(a, e);
 }

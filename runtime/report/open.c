@@ -235,8 +235,7 @@ gr_status gr_report_eval(gr_report *r, int64_t steps, int64_t epoch, const gr_na
   gr_arena *a = gr_arena_create();
   gr_status s = GR_OK;
   for (int i = 0; i < tables->n && !s; i++) s = draw(r, a, steps, wall, &tables->items[i], tables);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // A line with the metrics of training, as often as those of steps.

@@ -117,9 +117,7 @@ gr_status gr_events_put_samples(gr_events *e, int64_t step, double wall,
     gr_proto_text(&tensor, 8, i < 0 ? "reference" : plain(a, samples[i].reference));
     gr_proto_text(&tensor, 8, i < 0 ? "predicted" : plain(a, samples[i].predicted));
   }
-  gr_status s = put_value(e, step, wall, GR_EVENTS_SAMPLES, &about, &tensor);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, put_value(e, step, wall, GR_EVENTS_SAMPLES, &about, &tensor));
 }
 
 // ---- The graph ------------------------------------------------------------------------------

@@ -86,6 +86,5 @@ gr_status gr_identity_check(const char *place, const char *checkpoint, const cha
                 "give this run another output.dir");
   else if (n)
     s = gr_identity_refuse(place, checkpoint, lines.chars);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }

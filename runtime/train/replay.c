@@ -251,6 +251,5 @@ gr_status gr_run_replay_step(gr_run *r, const gr_run_program *of, const gr_batch
   s = s ? s : gr_comm_all_ok(r->me.world, r->me.rank ? GR_OK : check_found(&p));
   s = s ? s : print_all(&p);
   if (!s && p.spec->against) s = report_differences(&p);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }

@@ -141,8 +141,7 @@ static gr_status read_npy(const char *path, const unsigned char *bytes, size_t n
   gr_status s = out ? gr_npy_parse(a, path, "image", bytes, n, &array)
                     : gr_npy_head(path, "image", bytes, n, &array);
   s = s ? s : copy_array(path, &array, out);
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // ---- Any ----------------------------------------------------------------------------------------

@@ -126,8 +126,7 @@ static gr_status fill_column(gr_arena *a, gr_csv *t, const gr_parquet *files, in
          t->holes[(size_t)c->first_text * (size_t)t->n_columns + (size_t)column])
     c->first_text++;
   c->first_text_column = 1;
-  gr_arena_destroy(scratch);
-  return s;
+  return gr_arena_end(scratch, s);
 }
 
 // ---- The table ----------------------------------------------------------------------------------

@@ -37,8 +37,7 @@ static gr_status no_column(const gr_table *t, const gr_table_part *p, const char
                        ? "if its first line is a row, put the line of names before it"
                        : "if its first line is a row, data.table.header=false names the columns "
                          "c0, c1, ...");
-  gr_arena_destroy(a);
-  return s;
+  return gr_arena_end(a, s);
 }
 
 // Finds a column that the configuration names in the key `about`, or that the run has read.

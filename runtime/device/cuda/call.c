@@ -70,9 +70,7 @@ static gr_status open_own_kernel(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_
   gr_arena *work = gr_arena_create();
   gr_text text = gr_text_make(work);
   gr_gpu_source(g, k, &text);
-  gr_status s = open_kernel(c, g, k, text.chars, out);
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, open_kernel(c, g, k, text.chars, out));
 }
 
 static gr_status open_step(gr_cuda *c, const gr_gpu_call *g, const gr_gpu_launch *l, gr_step *out) {
@@ -188,8 +186,7 @@ gr_status gr_cuda_kernel(gr_device *d, const gr_op_call *call, const gr_launch *
                    .arena = work};
   g.launch = GR_NEW(work, gr_gpu_launch, GR_GPU_LAUNCHES);
   gr_status s = open_call(c, &g, out);
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, s);
 }
 
 static gr_status resolve(const gr_step *step, CUfunction *f) {

@@ -122,7 +122,5 @@ static gr_status open_all(gr_cuda *c, gr_arena *work, int n, const gr_op_call *c
 gr_status gr_cuda_kernels(gr_device *d, int n, const gr_op_call *calls,
                           const gr_launch *const *launches, gr_device_kernel *out) {
   gr_arena *work = gr_arena_create();
-  gr_status s = open_all(gr_cuda_of(d), work, n, calls, launches, out);
-  gr_arena_destroy(work);
-  return s;
+  return gr_arena_end(work, open_all(gr_cuda_of(d), work, n, calls, launches, out));
 }

@@ -206,9 +206,7 @@ gr_status gr_samples_write(const gr_samples *s, gr_rank *r, gr_report *report, i
   if (r->rank || !s->n) return GR_OK;
   gr_arena *scratch = gr_arena_create();
   int n = texts_of(r, scratch, s, &texts);
-  gr_status written = gr_report_samples(report, step, texts, n, again);
-  gr_arena_destroy(scratch);
-  return written;
+  return gr_arena_end(scratch, gr_report_samples(report, step, texts, n, again));
 }
 
 void gr_samples_print(const gr_samples *s, gr_rank *r) {
