@@ -338,6 +338,34 @@ static void sweeps(void) {
   const char *const interval[] = {"top=interval(0,1)"};
   q = request(a, interval, 1);
   expect(gr_multirun_list(a, &q, &jobs), "no list of values");
+  const char *const endless[] = {"top=range(0,200000)"};
+  q = request(a, endless, 1);
+  expect(gr_multirun_list(a, &q, &jobs), "more than 100000 values");
+  gr_arena_destroy(a);
+}
+
+// Of a sweep the order of the runs, of a list the elements: all of them, each time the same.
+static void shuffled(void) {
+  gr_arena *a = gr_arena_create();
+  const char *const sweep[] = {"top=shuffle(range(0,6))"}, *const list[] = {
+                                                               "+l=shuffle([0,1,2,3,4,5])"};
+  gr_compose_request q = request(a, sweep, 1);
+  gr_job_list jobs, again;
+  gr_composed c;
+  int of_runs = 0, of_list = 0, moved = 0;
+  MUST(gr_multirun_list(a, &q, &jobs));
+  MUST(gr_multirun_list(a, &q, &again));
+  CHECK(jobs.n == 6, "%d jobs", jobs.n);
+  for (int i = 0; i < jobs.n; i++) {
+    int value = atoi(strchr(jobs.overrides[i][0], '=') + 1);
+    SAME(again.overrides[i][0], jobs.overrides[i][0]);
+    of_runs |= 1 << value, moved += value != i;
+  }
+  q = request(a, list, 1);
+  MUST(gr_compose(a, &q, &c));
+  const gr_conf *l = gr_conf_find(c.job, "l");
+  for (int i = 0; i < l->n; i++) of_list |= 1 << l->items[i]->integer;
+  CHECK(of_runs == 63 && of_list == 63 && moved, "%d %d, %d moved", of_runs, of_list, moved);
   gr_arena_destroy(a);
 }
 
@@ -351,7 +379,7 @@ int main(int argc, char **argv) {
           {"texts as arguments", texts_as_arguments}, {"resolved", resolved}, {"hostile", hostile},
           {"schema", schema}, {"schema table", schema_table}, {"schema sections", schema_sections},
           {"schema ranges", schema_ranges}, {"composed", composed}, {"origins", origins},
-          {"completion", completion}, {"sweeps", sweeps});
+          {"completion", completion}, {"sweeps", sweeps}, {"shuffled", shuffled});
   char line[128];
   snprintf(line, sizeof line, "rm -rf /tmp/graphrun-unit-%d", (int)getpid());
   return system(line) ? 1 : status;
