@@ -152,6 +152,12 @@ void gr_log(gr_level level, const char *fmt, ...) {
   va_end(ap);
 }
 
+void gr_log_lines(gr_level level, char *text) {
+  char *rest = NULL;
+  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+    gr_log(level, "%s", line);
+}
+
 void gr_log_result(const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);

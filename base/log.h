@@ -27,6 +27,8 @@ void gr_log_as_rank(int rank, int ranks);
 void gr_log_copy_to(FILE *);
 // Logs one line; the line end is added.
 void gr_log(gr_level, const char *fmt, ...) GR_PRINTF(2, 3);
+// Logs each line of a text, which it changes.
+void gr_log_lines(gr_level, char *text);
 // Prints a result: one line on standard output whatever the level, and as info in the copy.
 void gr_log_result(const char *fmt, ...) GR_PRINTF(1, 2);
 // Writes the error that ends a run to the copy only: the caller prints it on standard error after

@@ -57,14 +57,21 @@ static gr_status open_data(gr_job *j, bool wholly) {
   return s;
 }
 
+static void put_skipped(gr_dataset *d, gr_text *out) {
+  gr_text changed = gr_text_make(out->arena);
+  if (gr_dataset_skipped(d, out)) gr_text_put(out, "\n");
+  gr_dataset_changed(d, &changed);
+  if (changed.len) gr_text_printf(out, "%s\n", changed.chars);
+}
+
 static gr_status inspect_job(gr_job *j) {
   gr_text t = gr_text_make(j->arena);
   bool audio = ((const options *)j->args.options)->audio;
   GR_TRY(open_data(j, audio));
   if (!audio || j->args.json)  // else all are printed below
     gr_dataset_log_skipped(j->spec.data);
-  else if (gr_dataset_skipped(j->spec.data, &t))
-    gr_text_put(&t, "\n");
+  else
+    put_skipped(j->spec.data, &t);
   if (!j->spec.set.options.batch.batch_size && !j->args.json)
     puts("training.batch_size is by bucket, which `graphrun plan` lists; here batches are of 1");
   if (j->args.json)

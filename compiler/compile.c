@@ -1,6 +1,7 @@
 // compile.c - builds a plan: compiles every program, shares one layout of states, proves the plan.
 #include "compiler/compile.h"
 #include <string.h>
+#include "compiler/alignment.h"
 #include "compiler/initial.h"
 #include "compiler/kernels.h"
 #include "compiler/mixed_rows.h"
@@ -58,7 +59,8 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
   gr_options o = options_of(arena, r, a, &c->notes);
   gr_graph *g = NULL;
   if (a->program && !r->draft && a->phase != GR_PHASE_UPDATE) gr_note_mixed_rows(model, &c->notes);
-  gr_status s = gr_compile(arena, model, a->purpose, &o, &g);
+  gr_status s = c->trains && !r->draft ? gr_note_alignments(model, &c->notes) : GR_OK;
+  s = s ? s : gr_compile(arena, model, a->purpose, &o, &g);
   c->g = g;
   if (!s && !o.debug.stop_after) s = gr_kernels_check(g, o.gpu);
   return gr_note(s, GR_NOWHERE, "while compiling the %s program%s%s", c->kind,

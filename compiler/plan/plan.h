@@ -87,6 +87,14 @@ typedef struct gr_recomputed {
   const char *path;
   double bytes, flops;
 } gr_recomputed;
+// A ctc_loss of the data's texts: how many frames the model leaves of a sample (alignment.h).
+typedef struct gr_alignment {
+  gr_loc loc;
+  bool leaves_out;  // a text that does not fit them has no part in the loss; else it is infinite
+  int32_t longest, room;  // frames of the longest samples, and of the logits
+  int32_t *frames;        // [longest + 1], by the length of a sample
+} gr_alignment;
+enum { GR_MAX_ALIGNMENTS = 4 };
 typedef struct gr_notes {
   gr_arena *arena;  // holds the notes: the graphs between passes are freed
   gr_pass_note passes[GR_MAX_PASSES];
@@ -100,6 +108,8 @@ typedef struct gr_notes {
   uint32_t n_dead;
   const gr_node **mixed;  // nodes that mix rows of the batch, and those that pad it (mixed_rows.h)
   uint32_t n_mixed;
+  gr_alignment aligned[GR_MAX_ALIGNMENTS];  // n_aligned, of a program that trains
+  int n_aligned;
   gr_recomputed *recomputed;  // n_recomputed, in the order of options.memory.recomputed
   uint32_t n_recomputed;
 } gr_notes;

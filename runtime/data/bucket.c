@@ -77,7 +77,8 @@ static void keep_short(gr_dataset *d, int32_t most) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < d->count; i++) {
     if (d->samples[i].length > most)
-      d->too_long++;
+      gr_omitted_add(d->arena, &d->too_long, 1, gr_dataset_place(d, i),
+                     gr_dataset_sample_name(d->arena, d, i));
     else
       d->samples[kept++] = d->samples[i];
   }
@@ -86,10 +87,11 @@ static void keep_short(gr_dataset *d, int32_t most) {
 
 // The hint names the reason for which most samples are skipped.
 static const char *hint_of(gr_dataset *d) {
-  uint64_t most = d->too_long, unreadable = gr_unreadable_count(&d->unreadable);
+  uint64_t most = d->too_long.n, unreadable = gr_unreadable_count(&d->unreadable);
   const char *hint = "larger bounds in data.buckets, or a larger limit of the length";
   for (int i = 0; i < GR_MAX_SKIPS; i++)
-    if (d->skipped[i] > most) most = d->skipped[i], hint = d->ops->skips[i].hint;
+    if (d->ops->skips[i].of == GR_OMITTED_SKIPPED && d->skipped[i].n > most)
+      most = d->skipped[i].n, hint = d->ops->skips[i].hint;
   if (unreadable > most) most = unreadable, hint = d->unreadable.finds;
   return !most  ? "a smaller data.validation_fraction, or more samples that are marked for training"
          : hint ? hint

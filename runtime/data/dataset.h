@@ -77,6 +77,19 @@ const void *gr_dataset_source(const gr_dataset *);  // the source's `self`
 
 // Appends "skipped 31 of 568 utterances: 27 longer than 1000 frames, 4 ...". False: none are.
 bool gr_dataset_skipped(gr_dataset *, gr_text *);
+// The frames that a model leaves of samples of a bucket, by their length, up to `longest`; and
+// those of the values that it computes, of which no sample has more. frames NULL: nothing is known.
+typedef struct gr_frames_left {
+  const int32_t *frames;
+  int32_t longest, room;
+} gr_frames_left;
+// Appends a line of the samples whose targets CTC cannot align to these, by bucket, which says
+// `unfit`, and one of those of more frames than there is room for, `beyond`.
+void gr_dataset_put_unfit(const gr_dataset *, const gr_frames_left *of_bucket, const char *unfit,
+                          const char *beyond, gr_text *out);
+// Appends a line for each reason for which samples are not taken whole, or other things than
+// samples are left out, with the first of them.
+void gr_dataset_changed(const gr_dataset *, gr_text *);
 uint64_t gr_dataset_unreadable(gr_dataset *);  // samples that this process could not read so far
 // Logs them: what is skipped and, of samples that cannot be read, the first with their reasons;
 // from then on also those that batches need, as this process finds them.

@@ -43,6 +43,9 @@ gr_status gr_listing_rows(gr_listing *l, const gr_source_request *r, gr_file_lis
   l->text |= list->label_column >= 0 && gr_array_is_text(&list->label);
   for (uint32_t row = 0; row < list->csv.rows && (!limit || row < limit); row++)
     GR_TRY(add_row(l, r, list, row));
+  if (limit && limit < list->csv.rows)
+    gr_omitted_add(l->arena, r->limited, list->csv.rows - limit, gr_file_list_place(list, limit),
+                   NULL);
   return GR_OK;
 }
 

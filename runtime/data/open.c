@@ -27,7 +27,8 @@ static gr_status list_samples(gr_dataset *d) {
                                 .weight = info.has_weight ? info.weight : 1};
     d->weights |= info.has_weight;
   }
-  for (int i = 0; i < GR_MAX_SKIPS; i++) d->listed += (uint32_t)d->skipped[i];
+  for (int i = 0; i < GR_MAX_SKIPS; i++)
+    if (d->ops->skips[i].of == GR_OMITTED_SKIPPED) d->listed += (uint32_t)d->skipped[i].n;
   d->listed += (uint32_t)gr_unreadable_count(&d->unreadable);
   return GR_OK;
 }
@@ -92,7 +93,8 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
                          .validation_fraction = o->validation_fraction,
                          .max_length = o->bounds ? o->bounds[o->n_buckets - 1] : 0,
                          .unreadable = &d->unreadable,
-                         .skipped = d->skipped};
+                         .skipped = d->skipped,
+                         .limited = &d->limited};
   gr_status s = d->ops->open(&r, &d->self);
   gr_status cut = d->self && d->ops->check ? d->ops->check(d->self) : GR_OK;
   d->max_length = r.max_length, d->place = r.place;

@@ -32,21 +32,21 @@ struct gr_dataset {
   gr_dataset_options options;
   gr_field_spec field[GR_MAX_FIELDS];  // the source's, "y" and "class_weight" of classes, "weight"
   int n_fields;
-  int y_field;                     // number of "y" in field, if there are classes
-  gr_classes *classes;             // the source's; NULL: labels are none
-  uint64_t skipped[GR_MAX_SKIPS];  // see gr_source_request
-  gr_transforms *transforms;       // of x; NULL: none
-  bool fitted;                     // their statistics are known: computed or restored
-  char *restored;                  // what was restored last; NULL: nothing
+  int y_field;                                // number of "y" in field, if there are classes
+  gr_classes *classes;                        // the source's; NULL: labels are none
+  gr_omitted skipped[GR_MAX_SKIPS], limited;  // see gr_source_request
+  gr_transforms *transforms;                  // of x; NULL: none
+  bool fitted;                                // their statistics are known: computed or restored
+  char *restored;                             // what was restored last; NULL: nothing
   pthread_mutex_t fitting;
   gr_sample *samples;
   bool weights;         // samples have weights of their own
   gr_sampler *sampler;  // NULL: each training sample once in an epoch
   uint32_t count;
-  uint32_t listed;     // in the source's files, with what is left out
-  gr_loc place;        // of errors about all samples
-  int32_t max_length;  // longer ones are left out; 0: no limit
-  uint64_t too_long;   // so many are
+  uint32_t listed;      // in the source's files, with what is left out
+  gr_loc place;         // of errors about all samples
+  int32_t max_length;   // longer ones are left out; 0: no limit
+  gr_omitted too_long;  // these are
   gr_unreadable unreadable;
   gr_bucket_info *buckets;
   int n_buckets;

@@ -61,31 +61,53 @@ const char *gr_dataset_unreadable_line(gr_dataset *d, uint64_t i) {
   return gr_unreadable_line(&d->unreadable, i);
 }
 
-static void put_reason(gr_text *out, const char **comma, uint64_t n, const char *why) {
-  if (n) gr_text_printf(out, "%s%llu %s", *comma, (unsigned long long)n, why);
-  if (n) *comma = ", ";
+static void put_reason(gr_text *out, const char **comma, const gr_omitted *t, const char *why) {
+  if (!t->n) return;
+  gr_text_printf(out, "%s%llu %s", *comma, (unsigned long long)t->n, why);
+  gr_omitted_put_first(t, out);
+  *comma = ", ";
+}
+
+static bool is_skipped(const gr_dataset *d, int i) {
+  return d->ops->skips[i].of == GR_OMITTED_SKIPPED && d->skipped[i].n;
 }
 
 bool gr_dataset_skipped(gr_dataset *d, gr_text *out) {
-  uint64_t unreadable = gr_unreadable_count(&d->unreadable), all = d->too_long + unreadable;
-  for (int i = 0; i < GR_MAX_SKIPS; i++) all += d->skipped[i];
+  const gr_omitted unreadable = {.n = gr_unreadable_count(&d->unreadable)};  // each has a line
+  uint64_t all = d->too_long.n + unreadable.n;
+  for (int i = 0; i < GR_MAX_SKIPS; i++) all += is_skipped(d, i) ? d->skipped[i].n : 0;
   if (!all) return false;
   const char *comma = "", *longer = gr_arena_printf(out->arena, "longer than %d %ss", d->max_length,
                                                     d->ops->unit ? d->ops->unit : "row");
   gr_text_printf(out, "skipped %llu of %u %s: ", (unsigned long long)all, d->listed,
                  d->unreadable.samples);
-  put_reason(out, &comma, d->too_long, longer);
+  put_reason(out, &comma, &d->too_long, longer);
   for (int i = 0; i < GR_MAX_SKIPS; i++)
-    put_reason(out, &comma, d->skipped[i], d->ops->skips[i].why);
-  put_reason(out, &comma, unreadable, "unreadable");
+    if (is_skipped(d, i)) put_reason(out, &comma, &d->skipped[i], d->ops->skips[i].why);
+  put_reason(out, &comma, &unreadable, "unreadable");
   return true;
+}
+
+void gr_dataset_changed(const gr_dataset *d, gr_text *out) {
+  const gr_skip_reason limit = {
+      .why = gr_arena_printf(out->arena, "%s that data.limit=%u leaves out", d->unreadable.samples,
+                             d->options.limit),
+      .of = GR_OMITTED_OTHER};
+  for (int i = 0; i < GR_MAX_SKIPS; i++)
+    if (d->ops->skips[i].of != GR_OMITTED_SKIPPED)
+      gr_omitted_put(&d->skipped[i], &d->ops->skips[i], d->count, d->unreadable.samples, out);
+  gr_omitted_put(&d->limited, &limit, d->count, d->unreadable.samples, out);
 }
 
 void gr_dataset_log_skipped(gr_dataset *d) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   gr_unreadable_say(&d->unreadable);
-  if (gr_dataset_skipped(d, &t)) gr_log(GR_INFO, "%s", t.chars);
+  if (gr_dataset_skipped(d, &t)) gr_text_put(&t, "\n");
+  gr_text lines = gr_text_make(a);
+  gr_dataset_changed(d, &lines);
+  gr_text_put(&t, lines.chars);
+  gr_log_lines(GR_INFO, t.chars);
   gr_arena_destroy(a);
 }
 

@@ -8,10 +8,11 @@
 #include "base/json.h"
 #include "compose/tree/conf.h"
 #include "ir/graph.h"
+#include "runtime/data/omitted.h"
 #include "runtime/data/tokenizer/tokenizer.h"
 #include "runtime/data/unreadable.h"
 
-enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8, GR_MAX_TABLES = 8, GR_MAX_SKIPS = 4 };
+enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8, GR_MAX_TABLES = 8, GR_MAX_SKIPS = 6 };
 enum { GR_MAX_ENDINGS = 10 };
 
 typedef enum gr_split {
@@ -52,12 +53,6 @@ typedef struct gr_data_table {
   const void *data;
 } gr_data_table;
 
-// A reason for which a source does not list samples that are there.
-typedef struct gr_skip_reason {
-  const char *why;   // after a number: "with an empty transcript"
-  const char *hint;  // what to change if no sample is left
-} gr_skip_reason;
-
 // A kind of file, by the ending of its name.
 typedef struct gr_source_ending {
   const char *ending;  // ".csv", in lower case; files may have it in capitals
@@ -87,7 +82,8 @@ typedef struct gr_source_request {
   int32_t
       max_length;  // longer samples are left out; 0: there is no limit. The source may lower it.
   gr_unreadable *unreadable;  // where to report samples that cannot be used
-  uint64_t *skipped;  // [GR_MAX_SKIPS], by reason: samples that are not listed, counted here
+  gr_omitted *skipped;        // [GR_MAX_SKIPS], by reason (gr_source_ops.skips): counted here
+  gr_omitted *limited;        // samples that `limit` leaves out, counted here
   gr_loc place;  // set by the source: of errors about all samples, such as a manifest's first line
 } gr_source_request;
 
@@ -169,6 +165,8 @@ typedef struct gr_source_ops {
   int (*fields)(const void *self, gr_field_spec out[GR_MAX_FIELDS]);
   uint32_t (*count)(const void *self);
   gr_sample_info (*info)(const void *self, uint32_t sample);
+  // The frames that CTC needs to align a sample's targets. Optional.
+  int64_t (*alignment)(const void *self, uint32_t sample);
   // Of a sample, the size of the field's dimension GR_DIM_EXTENT. Optional without such a field.
   int32_t (*extent)(const void *self, uint32_t sample, int field);
   // Does what is slow or may fail, such as decoding a file. At most `most` of the sample's length

@@ -44,13 +44,56 @@ static bool weighs_classes(const gr_rank *r) {
 static void log_lines(gr_rank *r, void (*put)(const gr_dataset *, gr_text *)) {
   gr_text t = gr_text_make(r->arena);
   put(r->spec->data, &t);
-  char *rest = NULL, *line = t.len ? strtok_r(t.chars, "\n", &rest) : NULL;
-  for (; line; line = strtok_r(NULL, "\n", &rest)) gr_log(GR_INFO, "%s", line);
+  if (t.len) gr_log_lines(GR_INFO, t.chars);
 }
 
 void gr_run_log_data(gr_rank *r) {
   gr_dataset_log_skipped(r->spec->data);
   log_lines(r, gr_dataset_notes);
+}
+
+// Of the program of each bucket that trains: the k-th loss that aligns texts. False: there is none.
+static bool find_alignments(gr_rank *r, int k, gr_frames_left *of_bucket,
+                            const gr_alignment **first) {
+  const gr_plan *p = r->spec->plan;
+  *first = NULL;
+  for (int b = 0; b < gr_dataset_buckets(r->spec->data); b++) {
+    const char *bucket = gr_dataset_bucket_name(r->arena, r->spec->data, b);
+    of_bucket[b] = (gr_frames_left){0};
+    for (uint32_t i = 0; i < p->n_programs && !of_bucket[b].frames; i++) {
+      const gr_alignment *a = &p->programs[i].notes.aligned[k];
+      if (k >= p->programs[i].notes.n_aligned || strcmp(p->programs[i].bucket, bucket) != 0)
+        continue;
+      of_bucket[b] = (gr_frames_left){a->frames, a->longest, a->room};
+      *first = *first ? *first : a;
+    }
+  }
+  return *first != NULL;
+}
+
+// Texts that have no part in the loss of CTC, since the model leaves too few frames of them.
+static void log_unfit(gr_rank *r) {
+  gr_frames_left of_bucket[GR_MAX_BUCKETS];
+  const gr_alignment *a;
+  for (int k = 0; k < GR_MAX_ALIGNMENTS && find_alignments(r, k, of_bucket, &a); k++) {
+    gr_text t = gr_text_make(r->arena);
+    const char *place = gr_arena_printf(r->arena, "ctc_loss, %s:%d:%d",
+                                        a->loc.file ? a->loc.file : "", a->loc.line, a->loc.col);
+    int32_t left = a->frames[a->longest];
+    const char *unfit =
+        gr_arena_printf(r->arena,
+                        "have more text than the model leaves frames of them, and %s (%s): "
+                        "data.speech.subsampling=%d skips them, fewer strides keep them",
+                        a->leaves_out ? "no part in the loss" : "an infinite loss", place,
+                        left ? (a->longest + left - 1) / left : 1);
+    const char *beyond = gr_arena_printf(
+        r->arena,
+        "have more frames by their lengths than the logits have, so that lengths are cut (%s): a "
+        "model that shortens x shortens lengths as much, as by {ceil_div: lengths, by: 2}",
+        place);
+    gr_dataset_put_unfit(r->spec->data, of_bucket, unfit, beyond, &t);
+    if (t.len) gr_log_lines(GR_WARN, t.chars);
+  }
 }
 
 void gr_run_log_rank(const gr_rank *r) {
@@ -116,6 +159,7 @@ void gr_run_log_start(gr_rank *r, const gr_progress *progress, const char *dir) 
   if (r->spec->looped) log_loop(progress);
   if (takes_data(r)) log_data(r, progress, micro);
   gr_run_log_data(r);
+  log_unfit(r);
   if (weighs_classes(r)) log_lines(r, gr_dataset_classes);
   if (!gr_run_is_dry(r))
     gr_log(GR_INFO, "output: %s", dir);

@@ -12,7 +12,7 @@ for kind in table regression series speech image segmentation video texts text r
   cd ../..
 done
 awk -F, 'NR == 1 || $4 != 1 || n++ < 20' made/series/data.csv >cut.csv
-expect "a recording of fewer moments than a window" 0 "^skipped 1 of [0-9]* samples: 1 series of fewer rows than a window$" -- "$graphrun" data inspect made/series/config.yaml data.table.path=cut.csv
+expect "a recording of fewer moments than a window" 0 "^skipped 1 of [0-9]* samples: 1 series of fewer rows than a window \(cut.csv:[0-9]+\)$" -- "$graphrun" data inspect made/series/config.yaml data.table.path=cut.csv
 # ---- The user's own data
 tr , ';' <made/table/data.csv >semicolons.csv
 sed 1d made/regression/data.csv >headless.csv

@@ -13,6 +13,11 @@ typedef struct gr_corpus_spec {
   bool shift;
 } gr_corpus_spec;
 
+typedef enum gr_corpus_skip {
+  GR_CORPUS_REST,  // tokens
+  GR_CORPUS_LONG   // files to predict
+} gr_corpus_skip;  // of gr_source_ops.skips
+
 typedef struct gr_corpus_file {
   gr_mapping map;      // tokens are its bytes
   const int32_t *ids;  // or these

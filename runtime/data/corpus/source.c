@@ -26,6 +26,13 @@ static int64_t stretches(const gr_corpus *c, int64_t tokens) {
   return tokens > 0 ? (tokens - 1) / c->spec.context : 0;
 }
 
+// Tokens behind the last stretch, but for the one that follows it.
+static void count_rest(gr_source_request *r, const gr_names *paths, int64_t tokens) {
+  if (tokens > 1)
+    gr_omitted_add(r->arena, &r->skipped[GR_CORPUS_REST], (uint64_t)(tokens - 1), GR_NOWHERE,
+                   paths->items[paths->n - 1]);
+}
+
 static gr_status list_text(gr_corpus *c, gr_source_request *r) {
   int64_t all = c->text[0].n, limit = r->limit ? r->limit : UINT32_MAX / 2;
   bool separate = c->spec.eval.n > 0;
@@ -36,6 +43,10 @@ static gr_status list_text(gr_corpus *c, gr_source_request *r) {
   if (!eval && separate) return too_short(c, c->text[1].n, "eval_path");
   c->train = (uint32_t)(train < limit ? train : limit);
   c->count = c->train + (uint32_t)(eval < limit ? eval : limit);
+  gr_omitted_add(r->arena, r->limited, (uint64_t)(train + eval - c->count), GR_NOWHERE, NULL);
+  if (!c->spec.shift) count_rest(r, &c->spec.paths, c->border - train * c->spec.context);
+  count_rest(r, separate ? &c->spec.eval : &c->spec.paths,
+             (separate ? c->text[1].n : all - c->border) - eval * c->spec.context);
   return GR_OK;
 }
 
@@ -49,6 +60,12 @@ static gr_status open_inputs(gr_corpus *c, gr_source_request *r) {
   for (int i = 0; i < r->n_inputs; i++)
     if (!c->text[0].file[i].n)
       return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' is empty: nothing can follow", r->inputs[i]);
+  r->skipped[GR_CORPUS_LONG].why =
+      gr_arena_printf(r->arena, "files of which the last %d tokens are read (data.corpus.context)",
+                      c->spec.context);
+  for (int i = 0; i < r->n_inputs; i++)
+    if (c->text[0].file[i].n > c->spec.context)
+      gr_omitted_add(r->arena, &r->skipped[GR_CORPUS_LONG], 1, GR_NOWHERE, r->inputs[i]);
   return GR_OK;
 }
 
@@ -200,6 +217,9 @@ const gr_source_ops gr_source_corpus = {
     .project = "text",
     .path_hint = "a file of text, or a list of files",
     .endings = {{".txt", "a text", .text = true}, {".md", "a text", .text = true}},
+    .skips = {[GR_CORPUS_REST] = {.why = "tokens at an end of the text that are in no sample",
+                                  .of = GR_OMITTED_OTHER},
+              [GR_CORPUS_LONG] = {.of = GR_OMITTED_OTHER}},
     .open = corpus_open,
     .close = corpus_close,
     .fields = corpus_fields,

@@ -25,7 +25,10 @@ typedef struct gr_image_spec {
 
 enum { GR_IMAGE_NO_CLASS = 254, GR_IMAGE_IGNORED = 255 };  // no classes of pixels
 
-typedef enum gr_image_skip { GR_IMAGE_OTHER } gr_image_skip;  // of gr_source_ops.skips
+typedef enum gr_image_skip {
+  GR_IMAGE_OTHER,
+  GR_IMAGE_MASKS  // that no image has
+} gr_image_skip;  // of gr_source_ops.skips
 
 typedef struct gr_image {
   gr_listing list;  // the images, each of which is a sample

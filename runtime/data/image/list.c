@@ -36,7 +36,10 @@ static gr_status add_image(folder *f, const char *path) {
   gr_split split = f->split != GR_SPLIT_BY_KEY
                        ? f->split
                        : gr_split_by_key(gr_hash_text(name), f->request->validation_fraction);
-  if (f->request->limit && f->list->count - f->class_from >= f->request->limit) return GR_OK;
+  if (f->request->limit && f->list->count - f->class_from >= f->request->limit) {
+    gr_omitted_add(f->list->arena, f->request->limited, 1, GR_NOWHERE, path);
+    return GR_OK;
+  }
   gr_listed file = {.name = name, .path = path, .info.split = split};
   if (f->masks)
     file.mask = mask_in(f->list->arena, f->masks, name);
@@ -47,7 +50,7 @@ static gr_status add_image(folder *f, const char *path) {
 
 static void skip_file(folder *f, const char *path) {
   if (!f->other) f->other = path;
-  f->request->skipped[GR_IMAGE_OTHER]++;
+  gr_omitted_add(f->list->arena, &f->request->skipped[GR_IMAGE_OTHER], 1, GR_NOWHERE, path);
 }
 
 // Images of a class may be in folders within its own.
@@ -123,9 +126,26 @@ static gr_status list_classes(folder *f) {
   return l->count == before ? no_classes(f->root, images, f->other) : GR_OK;
 }
 
+// Counts masks in the folder that are of no image of this part.
+static gr_status count_masks(const folder *f, uint32_t before) {
+  const gr_listing *l = f->list;
+  gr_map used = gr_map_make(l->arena);
+  gr_names files;
+  for (uint32_t i = before; i < l->count; i++) gr_map_put(&used, l->file[i].mask, i);
+  if (!gr_is_dir(f->masks)) return GR_OK;  // reading the first says what is wrong
+  GR_TRY(gr_file_list_tree(l->arena, f->masks, &files));
+  for (int i = 0; i < files.n; i++)
+    if (gr_source_reads(&gr_source_image, files.items[i]) &&
+        !gr_map_find(&used, files.items[i], NULL))
+      gr_omitted_add(l->arena, &f->request->skipped[GR_IMAGE_MASKS], 1, GR_NOWHERE, files.items[i]);
+  return GR_OK;
+}
+
 // Images with masks, in any folders.
 static gr_status list_masked(folder *f) {
+  uint32_t before = f->list->count;
   GR_TRY(add_folder(f, f->root));
+  if (!f->request->limit) GR_TRY(count_masks(f, before));
   return f->list->count ? GR_OK : no_classes(f->root, false, f->other);
 }
 

@@ -26,8 +26,15 @@ typedef struct gr_ticker {
   double *column[GR_MARKET_COLUMNS];
 } gr_ticker;
 
+typedef enum gr_market_skip {
+  GR_MARKET_DAYS,   // that some tickers do not have
+  GR_MARKET_FILES,  // that are no tickers
+  GR_MARKET_FAR     // features that are cut off
+} gr_market_skip;   // of gr_source_ops.skips
+
 typedef struct gr_market {
   gr_arena *arena;
+  gr_omitted *skipped;  // see gr_source_request
   gr_market_spec spec;
   gr_ticker *ticker;
   int n_tickers;

@@ -21,6 +21,8 @@ static gr_status list_tickers(gr_market *m, gr_names *out) {
     size_t n = strlen(files.items[i]);
     if (n > 4 && !strcmp(files.items[i] + n - 4, ".csv"))
       out->items[out->n++] = gr_arena_strndup(m->arena, files.items[i], n - 4);
+    else
+      gr_omitted_add(m->arena, &m->skipped[GR_MARKET_FILES], 1, GR_NOWHERE, files.items[i]);
   }
   if (out->n) qsort(out->items, (size_t)out->n, sizeof *out->items, gr_order_texts);
   if (out->n) return GR_OK;
@@ -117,8 +119,11 @@ static bool has_date(const gr_ticker *k, const char *date) {
 
 static void keep_common(const gr_market *m, gr_ticker *k) {
   int to = 0;
-  for (int row = 0; row < k->rows && to < m->days; row++) {
-    if (strcmp(k->dates[row], m->dates[to])) continue;
+  for (int row = 0; row < k->rows; row++) {
+    bool common = to < m->days && !strcmp(k->dates[row], m->dates[to]);
+    gr_omitted_add(m->arena, &m->skipped[GR_MARKET_DAYS], !common,
+                   (gr_loc){k->path, k->lines[row], 1}, NULL);
+    if (!common) continue;
     for (int i = 0; i < GR_MARKET_COLUMNS; i++) k->column[i][to] = k->column[i][row];
     to++;
   }

@@ -59,7 +59,11 @@ static gr_status compute_features(gr_market *m) {
 static gr_status market_set_up(gr_market *m, const gr_source_request *r) {
   GR_TRY(gr_source_need_path(r, m->spec.path));
   GR_TRY(gr_about(gr_market_read(m), "path"));
-  if (r->limit && (uint32_t)m->days > r->limit) m->days = (int)r->limit;
+  if (r->limit && (uint32_t)m->days > r->limit) {
+    gr_omitted_add(m->arena, r->limited, (uint32_t)m->days - r->limit, GR_NOWHERE,
+                   m->dates[r->limit]);
+    m->days = (int)r->limit;
+  }
   m->train_days = m->days - (int)(r->validation_fraction * m->days);
   int64_t w = width(m);
   if (w * m->days > INT32_MAX)
@@ -77,7 +81,7 @@ static gr_status market_set_up(gr_market *m, const gr_source_request *r) {
 
 static gr_status market_open(gr_source_request *r, void **out) {
   gr_market *m = *out = GR_NEW(r->arena, gr_market, 1);
-  m->arena = r->arena;
+  m->arena = r->arena, m->skipped = r->skipped;
   if (r->conf)
     GR_TRY(read_spec(r->arena, r->conf, &m->spec));
   else
@@ -94,6 +98,21 @@ static void fill_tables(gr_market *m) {
     m->features[i] = (float)fmin(fmax(x, -MAX_DEVIATIONS), MAX_DEVIATIONS);
   }
   for (int d = 0; d < m->days; d++) m->ratio[d] = (float)(m->turbulence[d] / m->unit);
+}
+
+// Features that fill_tables has cut off.
+static void count_far(const gr_market *m) {
+  int64_t w = width(m), n = m->spec.features.n;
+  for (int64_t i = 0; i < w * m->days; i++) {
+    double x = (m->raw[i] - m->mean[i % w]) * m->scale[i % w];
+    if (!(fabs(x) > MAX_DEVIATIONS)) continue;
+    const char *name =
+        m->skipped[GR_MARKET_FAR].n
+            ? NULL
+            : gr_arena_printf(m->arena, "%s of %s on %s", m->spec.features.items[i % w % n],
+                              m->ticker[i % w / n].name, m->dates[i / w]);
+    gr_omitted_add(m->arena, &m->skipped[GR_MARKET_FAR], 1, GR_NOWHERE, name);
+  }
 }
 
 // The smallest number that at least this share of the training days with a turbulence do not
@@ -126,6 +145,7 @@ static gr_status market_fit(void *self, gr_arena *arena, const gr_sample *all, u
   m->unit = quantile(m, scratch);
   gr_arena_destroy(scratch);
   fill_tables(m);
+  count_far(m);
   return GR_OK;
 }
 
@@ -253,6 +273,16 @@ static void market_record(const void *self, gr_text *json) {
 }
 
 const gr_source_ops gr_source_market = {.name = "market",
+                                        .skips = {[GR_MARKET_DAYS] = {.why = "rows of days that "
+                                                                             "some tickers lack",
+                                                                      .of = GR_OMITTED_OTHER},
+                                                  [GR_MARKET_FILES] = {.why = "files that do not "
+                                                                              "end in .csv",
+                                                                       .of = GR_OMITTED_OTHER},
+                                                  [GR_MARKET_FAR] = {.why = "features beyond 5 "
+                                                                            "deviations, which "
+                                                                            "are cut off there",
+                                                                     .of = GR_OMITTED_OTHER}},
                                         .sample = "day",
                                         .path_key = "path",
                                         .path_hint = "a folder of CSV files, one for each ticker",

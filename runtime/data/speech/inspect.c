@@ -65,7 +65,9 @@ void gr_speech_unknown(const gr_speech *d, gr_text *out) {
   const gr_map *m = &d->unknown;
   uint32_t i = next_unknown(m, UINT32_MAX, 0), shown = 0;
   if (!m->n) return;
-  gr_text_put(out, out->len ? "\nrecordings are skipped for " : "recordings are skipped for ");
+  gr_text_printf(
+      out, "%s%s ", out->len ? "\n" : "",
+      d->spec.text.unknown == GR_UNKNOWN_DROP ? "transcripts lose" : "recordings are skipped for");
   for (; i != UINT32_MAX && shown < MAX_UNKNOWN; i = next_unknown(m, m->values[i], i)) {
     gr_text_printf(out, "%s'%s' (%u)", shown ? ", " : "", m->keys[i], m->values[i]);
     shown++;

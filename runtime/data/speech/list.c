@@ -93,6 +93,10 @@ static gr_status unknown_symbol(const gr_speech *d, const gr_utterance *u, const
       "such recordings: data.speech.text.unknown=skip");
 }
 
+static void count_one(gr_speech *d, gr_speech_skip why, const gr_utterance *u) {
+  gr_omitted_add(d->arena, &d->skipped[why], 1, (gr_loc){u->file, u->line, u->col}, u->name);
+}
+
 // Counts the symbols of a transcript that have no token, each once.
 static gr_status count_unknown(gr_speech *d, const char *text, const char *bad) {
   const gr_encode_options how = {.around = false};
@@ -119,8 +123,14 @@ static gr_status make_targets(gr_speech *d, gr_speech_item *item, bool *keep) {
   gr_tokens ids = {.arena = d->arena};
   gr_unknown unknown = d->spec.text.unknown;
   item->text = gr_text_normalise(d->arena, &d->spec.text, u->text);
-  const gr_encode_options how = {.drop = unknown == GR_UNKNOWN_DROP, .around = true};
+  gr_encode_options how = {.around = true};
   GR_TRY(gr_tokenizer_encode(&d->tokens, item->text, &how, &ids, &bad));
+  bool lost = bad && unknown == GR_UNKNOWN_DROP;
+  if (lost) {
+    GR_TRY(count_unknown(d, item->text, bad));
+    ids.n = 0, how.drop = true;
+    GR_TRY(gr_tokenizer_encode(&d->tokens, item->text, &how, &ids, &bad));
+  }
   item->targets = ids.id, item->n_targets = (int32_t)ids.n;
   *keep = !bad && item->n_targets;
   if (bad && unknown == GR_UNKNOWN_FAIL) return unknown_symbol(d, u, item->text, bad);
@@ -129,18 +139,23 @@ static gr_status make_targets(gr_speech *d, gr_speech_item *item, bool *keep) {
                            "the transcript \"%.200s\" is empty%s", u->text,
                            *u->text ? " after the text rules" : ""),
                    "take the line out, or leave out utterances with unknown symbols");
-  if (bad) d->skipped[GR_SPEECH_UNKNOWN]++;
+  if (lost && item->n_targets) count_one(d, GR_SPEECH_LOST, u);
+  if (bad) count_one(d, GR_SPEECH_UNKNOWN, u);
   if (bad) GR_TRY(count_unknown(d, item->text, bad));
-  if (!bad && !item->n_targets) d->skipped[GR_SPEECH_EMPTY]++;
+  if (!bad && !item->n_targets) count_one(d, GR_SPEECH_EMPTY, u);
   return GR_OK;
 }
 
-// CTC needs a blank between equal neighbours.
-static bool fits(const gr_speech *d, const gr_speech_item *item) {
-  if (d->spec.subsampling <= 0) return true;
+int64_t gr_speech_alignment(const gr_speech_item *item) {
   int64_t need = item->n_targets;
   for (int32_t i = 1; i < item->n_targets; i++) need += item->targets[i] == item->targets[i - 1];
-  return need <= (item->frames + d->spec.subsampling - 1) / d->spec.subsampling;
+  return need;
+}
+
+static bool fits(const gr_speech *d, const gr_speech_item *item) {
+  return d->spec.subsampling <= 0 ||
+         gr_speech_alignment(item) <=
+             (item->frames + d->spec.subsampling - 1) / d->spec.subsampling;
 }
 
 // Every batch has room for the longest transcript, so an implausibly long one is refused.
@@ -151,6 +166,11 @@ static gr_status check_text(const gr_speech_item *item) {
               "the transcript has %d symbols, and recording '%s' no more than %d frame%s",
               item->n_targets, item->utterance->audio, item->frames, gr_text_s(item->frames)),
       "correct its transcript, or use a smaller data.speech.features.hop");
+}
+
+// Frames of a recording as long as data.speech.features.seconds.
+static int64_t most_hops(const gr_feature_spec *f) {
+  return gr_feature_hops(f, (uint64_t)f->length);
 }
 
 static gr_status add_item(gr_speech *d, const gr_utterance *u, head *h, bool validation) {
@@ -167,9 +187,11 @@ static gr_status add_item(gr_speech *d, const gr_utterance *u, head *h, bool val
   s = dense || is_too_long(d, item.hops) ? GR_OK : check_text(&item);
   if (s) return gr_unreadable_add(d->unreadable, (gr_loc){u->file, u->line, u->col}, s);
   if (dense)
-    d->skipped[GR_SPEECH_DENSE]++;
+    count_one(d, GR_SPEECH_DENSE, u);
   else
     d->items[d->count++] = item;
+  if (!dense && d->spec.features.length && item.hops > most_hops(&d->spec.features))
+    count_one(d, GR_SPEECH_CUT, u);
   return GR_OK;
 }
 
@@ -244,7 +266,10 @@ gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
   gr_manifest *m = d->manifests = GR_NEW(d->arena, gr_manifest, 2);
   for (int i = 0; i < 2; i++) {
     if (paths[i]) GR_TRY(read_manifest(d, paths[i]));
-    if (limit && m[i].n > limit) m[i].n = limit;
+    if (!limit || m[i].n <= limit) continue;
+    const gr_utterance *u = &m[i].items[limit];
+    gr_omitted_add(d->arena, d->limited, m[i].n - limit, (gr_loc){u->file, u->line, 1}, u->name);
+    m[i].n = limit;
   }
   d->items = GR_NEW(d->arena, gr_speech_item, (size_t)m[0].n + m[1].n);
   for (int i = 0; i < 2; i++) GR_TRY(add_items(d, m + i, i == 1));

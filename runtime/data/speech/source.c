@@ -52,6 +52,7 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   gr_speech *d = *out = GR_NEW(r->arena, gr_speech, 1);
   d->unknown = gr_map_make(r->arena);
   d->arena = r->arena, d->unreadable = r->unreadable, d->skipped = r->skipped;
+  d->limited = r->limited;
   if (r->conf)
     GR_TRY(gr_speech_read_spec(r->arena, r->conf, r->tokenizer, &d->spec));
   else
@@ -133,6 +134,10 @@ static gr_sample_info speech_info(const void *self, uint32_t sample) {
                                                         : GR_SPLIT_BY_KEY,
                           .length = item->frames,
                           .loc = {item->manifest, item->utterance->line, col}};
+}
+
+static int64_t speech_alignment(const void *self, uint32_t sample) {
+  return gr_speech_alignment(item_of(self, sample));
 }
 
 static int32_t speech_extent(const void *self, uint32_t sample, int field) {
@@ -302,12 +307,18 @@ const gr_source_ops gr_source_speech = {
                                              "data.speech.text leaves of the transcripts"},
               [GR_SPEECH_EMPTY] = {.why = "with an empty transcript",
                                    .hint = "data.speech.text leaves nothing of the transcripts: "
-                                           "see data.speech.text.drops"}},
+                                           "see data.speech.text.drops"},
+              [GR_SPEECH_LOST] = {.why = "lose symbols that are not in the vocabulary "
+                                         "(data.speech.text.unknown=drop)",
+                                  .of = GR_OMITTED_CHANGED},
+              [GR_SPEECH_CUT] = {.why = "are cut to data.speech.features.seconds",
+                                 .of = GR_OMITTED_CHANGED}},
     .open = speech_open,
     .close = speech_close,
     .fields = speech_fields,
     .count = speech_count,
     .info = speech_info,
+    .alignment = speech_alignment,
     .extent = speech_extent,
     .load = speech_load,
     .file = speech_file,

@@ -53,7 +53,9 @@ typedef struct gr_speech_item {
 typedef enum gr_speech_skip {
   GR_SPEECH_DENSE,    // more targets than CTC steps (subsampling)
   GR_SPEECH_UNKNOWN,  // a symbol not in the vocabulary
-  GR_SPEECH_EMPTY     // an empty transcript
+  GR_SPEECH_EMPTY,    // an empty transcript
+  GR_SPEECH_LOST,     // symbols of a transcript
+  GR_SPEECH_CUT       // the end of a recording
 } gr_speech_skip;     // of gr_source_ops.skips
 
 typedef struct gr_speech {
@@ -69,8 +71,8 @@ typedef struct gr_speech {
   gr_kept_pages *kept;  // of Parquet files
   size_t cache_bytes;   // see gr_source_request
   gr_unreadable *unreadable;
-  uint64_t *skipped;  // see gr_source_request
-  gr_map unknown;     // symbols that are not in the vocabulary: of how many skipped recordings
+  gr_omitted *skipped, *limited;  // see gr_source_request
+  gr_map unknown;  // symbols that are not in the vocabulary: of how many skipped recordings
 } gr_speech;
 
 // Reads the spec of the section data.speech, with the vocabulary where the tokenizer is NULL.
@@ -79,6 +81,8 @@ GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *section, const gr
 // Reads manifests and creates targets. Reads no audio, except the headers of recordings without a
 // duration in the manifest. GR_ERR_DATA with file:line:col.
 GR_MUST_USE gr_status gr_speech_list(gr_speech *, uint32_t limit);
+// The frames that CTC needs for the targets: each symbol, and a blank between equal neighbours.
+int64_t gr_speech_alignment(const gr_speech_item *);
 // Lists recordings to predict, without targets; a file that ends in .jsonl or .parquet lists them.
 GR_MUST_USE gr_status gr_speech_list_inputs(gr_speech *, const char *const *paths, int n);
 // GR_ERR_DATA if a recording's number of frames (gr_feature_hops) is far from the one that its

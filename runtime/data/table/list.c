@@ -19,6 +19,15 @@ typedef struct rows {
 } rows;
 enum { UNKNOWN, GOOD, BAD };
 
+// Counts what begins at a row.
+static void count_rows(const rows *r, gr_omitted *omitted, int64_t n, int64_t row) {
+  const gr_columns *c = &r->part->columns;
+  char where[GR_COLUMNS_WHERE];
+  if (n > 0)
+    gr_omitted_add(r->table->arena, omitted, (uint64_t)n, gr_columns_place(c, row),
+                   gr_columns_where(c, row, c->path, where));
+}
+
 // ---- A row --------------------------------------------------------------------------------------
 
 static gr_status wrong_value(const rows *r, int feature, int64_t row) {
@@ -154,7 +163,7 @@ static gr_status add_sample(rows *r, int64_t row, int64_t n, const gr_source_req
   gr_split split = split_of_row(r, row, q->validation_fraction);
   for (int64_t i = r->part->split_of ? row : row + n - 1; i < row + n; i++)
     across |= split_of_row(r, i, q->validation_fraction) != split;
-  q->skipped[GR_TABLE_ACROSS] += across;
+  if (across) count_rows(r, &q->skipped[GR_TABLE_ACROSS], 1, row);
   if (across) return GR_OK;
   gr_table_sample *s = &t->samples[t->count++];
   *s = (gr_table_sample){
@@ -189,12 +198,16 @@ static gr_status list_part(rows *r, const gr_source_request *q) {
   for (int64_t first = 0, end; first < c->rows; first = end) {
     end = r->part->series_end ? r->part->series_end[first] : c->rows;
     begin_series(r, first);
-    q->skipped[GR_TABLE_SHORT] += end - first < n;
-    for (int64_t row = first; row + n <= end; row += stride) {
-      if (q->limit && r->table->count - before >= q->limit) return GR_OK;
+    int64_t rest = first;  // rows from here on are in no window
+    for (int64_t row = first; row + n <= end; row += stride, rest = row - stride + n) {
+      bool beyond = q->limit && r->table->count - before >= q->limit;
+      if (beyond) count_rows(r, q->limited, 1, row);
+      if (beyond) continue;
       r->tried++;
       GR_TRY(add_sample(r, row, n, q, count));
     }
+    count_rows(r, &q->skipped[rest == first ? GR_TABLE_SHORT : GR_TABLE_REST],
+               rest == first ? 1 : end - rest, rest);
   }
   return GR_OK;
 }

@@ -77,7 +77,8 @@ typedef struct gr_table_sample {
 
 typedef enum gr_table_skip {
   GR_TABLE_ACROSS,
-  GR_TABLE_SHORT
+  GR_TABLE_SHORT,
+  GR_TABLE_REST,  // rows of no window
 } gr_table_skip;  // of gr_source_ops.skips
 
 typedef struct gr_table {

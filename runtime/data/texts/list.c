@@ -49,8 +49,12 @@ static gr_status add_text(gr_texts *t, gr_source_request *r, gr_arena *scratch, 
   GR_TRY(
       gr_tokenizer_encode(&t->tokens, text, &(gr_encode_options){.around = true}, &tokens, &bad));
   if (bad) return no_token(t, item->info.loc, bad);
-  if (!tokens.n) return r->skipped[GR_TEXTS_EMPTY]++, GR_OK;
-  t->cut += tokens.n > t->spec.max_tokens;
+  if (!tokens.n) {
+    gr_omitted_add(r->arena, &r->skipped[GR_TEXTS_EMPTY], 1, item->info.loc, NULL);
+    return GR_OK;
+  }
+  if (tokens.n > t->spec.max_tokens)
+    gr_omitted_add(r->arena, &r->skipped[GR_TEXTS_CUT], 1, item->info.loc, NULL);
   item->info.length = (int32_t)(tokens.n < t->spec.max_tokens ? tokens.n : t->spec.max_tokens);
   item->info.key = gr_hash_text(text);
   int32_t *ids = GR_NEW(r->arena, int32_t, item->info.length);
@@ -161,6 +165,9 @@ static gr_status add_rows(listing *l) {
     gr_arena_destroy(scratch);
     GR_TRY(s);
   }
+  if (limit && limit < l->csv->rows)
+    gr_omitted_add(l->request->arena, l->request->limited, l->csv->rows - limit, place_of(l, limit),
+                   NULL);
   return GR_OK;
 }
 

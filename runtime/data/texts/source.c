@@ -33,6 +33,9 @@ static gr_status texts_open(gr_source_request *r, void **out) {
   t->spec.csv.text = t->spec.text;
   t->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_bytes();
   GR_TRY(gr_source_need_path(r, t->spec.path));
+  r->skipped[GR_TEXTS_CUT].why =
+      gr_arena_printf(r->arena, "have more than %d tokens, and are cut (data.texts.max_tokens)",
+                      t->spec.max_tokens);
   return gr_texts_list(t, r);
 }
 
@@ -74,14 +77,6 @@ static void texts_name_of(const void *self, uint32_t sample, gr_text *out) {
   gr_text_printf(out, "%s:%d", loc.file, loc.line);
 }
 
-static void texts_notes(const void *self, gr_text *out) {
-  const gr_texts *t = self;
-  if (!t->cut) return;
-  gr_text_printf(out,
-                 "%u of %u texts have more than %d tokens, and are cut (data.texts.max_tokens)",
-                 t->cut, t->count, t->spec.max_tokens);
-}
-
 static void texts_preprocessing(const void *self, gr_text *out) {
   const gr_texts *t = self;
   gr_text_printf(out, "the first %d %s of a text, as numbers; zeros behind them, as lengths says",
@@ -104,7 +99,8 @@ const gr_source_ops gr_source_texts = {
                 {".txt", .in_lists = true, .text = true},
                 {".md", .in_lists = true, .text = true}},
     .skips = {[GR_TEXTS_EMPTY] = {.why = "without any text",
-                                  .hint = "another column for data.texts.text"}},
+                                  .hint = "another column for data.texts.text"},
+              [GR_TEXTS_CUT] = {.of = GR_OMITTED_CHANGED}},
     .open = texts_open,
     .fields = texts_fields,
     .count = texts_count,
@@ -113,5 +109,4 @@ const gr_source_ops gr_source_texts = {
     .fill = texts_fill,
     .metadata = texts_metadata,
     .name_of = texts_name_of,
-    .notes = texts_notes,
     .preprocessing = texts_preprocessing};

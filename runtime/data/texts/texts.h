@@ -19,14 +19,16 @@ typedef struct gr_texts_item {
   gr_sample_info info;
 } gr_texts_item;
 
-typedef enum gr_texts_skip { GR_TEXTS_EMPTY } gr_texts_skip;  // of gr_source_ops.skips
+typedef enum gr_texts_skip {
+  GR_TEXTS_EMPTY,
+  GR_TEXTS_CUT    // more than max_tokens
+} gr_texts_skip;  // of gr_source_ops.skips
 
 typedef struct gr_texts {
   gr_texts_spec spec;
   gr_tokenizer tokens;
   gr_texts_item *item;
   uint32_t count, room;
-  uint32_t cut;        // texts with more than max_tokens
   gr_classes classes;  // until they are numbered, labels are 1 + places in the order of additions
   bool named;          // a class is a text
   bool inputs;         // texts are to be predicted, and have no labels

@@ -42,11 +42,14 @@ static gr_status add_clip(gr_video *v, gr_video_clip clip) {
 // Adds the clips of a whole video.
 static gr_status add_clips(gr_video *v, const gr_source_request *r, gr_video_clip clip) {
   const gr_video_file *f = &v->file[clip.video];
+  int64_t rest = f->frames;  // frames behind the last clip
   for (int64_t start = 0; start + v->spec.frames <= f->frames; start += v->spec.stride) {
-    if (r->limit && v->count >= r->limit) return GR_OK;
-    clip.start = (uint32_t)start;
-    GR_TRY(add_clip(v, clip));
+    bool beyond = r->limit && v->count >= r->limit;
+    if (beyond) gr_omitted_add(v->list.arena, r->limited, 1, GR_NOWHERE, f->name);
+    clip.start = (uint32_t)start, rest = f->frames - start - v->spec.frames;
+    if (!beyond) GR_TRY(add_clip(v, clip));
   }
+  gr_omitted_add(v->list.arena, &r->skipped[GR_VIDEO_REST], (uint64_t)rest, GR_NOWHERE, f->name);
   return GR_OK;
 }
 
@@ -64,9 +67,12 @@ static gr_status add_around(const rows *r, gr_video_clip clip) {
                 "the first frame is 0"));
   int64_t start = frame - v->spec.frames / 2;
   bool beyond = start < 0 || start + v->spec.frames > f->frames;
-  r->request->skipped[GR_VIDEO_BEYOND] += beyond;
-  if (beyond) return GR_OK;
-  if (start % v->spec.stride) return r->request->skipped[GR_VIDEO_BETWEEN]++, GR_OK;
+  bool between = start % v->spec.stride;
+  if (beyond || between) {
+    gr_omitted_add(v->list.arena, &r->request->skipped[beyond ? GR_VIDEO_BEYOND : GR_VIDEO_BETWEEN],
+                   1, v->list.file[clip.row].info.loc, NULL);
+    return GR_OK;
+  }
   clip.start = (uint32_t)start;
   return add_clip(v, clip);
 }
@@ -141,8 +147,11 @@ gr_status gr_video_list(gr_video *v, const gr_source_request *request) {
   for (uint32_t row = 0; row < v->list.count && !request->limit; row++) find_video(&r, row);
   GR_TRY(probe_videos(&r));
   for (uint32_t row = 0; row < v->list.count; row++) {
-    if (request->limit && v->count >= request->limit) break;
-    GR_TRY(add_row(&r, row));
+    bool beyond = request->limit && v->count >= request->limit;
+    if (!beyond) GR_TRY(add_row(&r, row));
+    if (beyond)
+      gr_omitted_add(v->list.arena, &request->skipped[GR_VIDEO_ROWS], 1, v->list.file[row].info.loc,
+                     NULL);
   }
   return GR_OK;
 }

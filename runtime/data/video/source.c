@@ -139,7 +139,11 @@ const gr_source_ops gr_source_video = {
                                    .hint = "a smaller data.video.frames, or other frames"},
               [GR_VIDEO_BETWEEN] = {.why = "clips that do not begin at a multiple of "
                                            "data.video.stride",
-                                    .hint = "data.video.stride=1, or other frames"}},
+                                    .hint = "data.video.stride=1, or other frames"},
+              [GR_VIDEO_REST] = {.why = "frames behind the last clip of their video",
+                                 .of = GR_OMITTED_OTHER},
+              [GR_VIDEO_ROWS] = {.why = "rows of the list that data.limit leaves out",
+                                 .of = GR_OMITTED_OTHER}},
     .open = video_open,
     .close = video_close,
     .fields = video_fields,

@@ -33,7 +33,9 @@ typedef struct gr_video_clip {
 
 typedef enum gr_video_skip {
   GR_VIDEO_BEYOND,
-  GR_VIDEO_BETWEEN
+  GR_VIDEO_BETWEEN,
+  GR_VIDEO_REST,  // frames of no clip
+  GR_VIDEO_ROWS   // of the list, that the limit leaves out
 } gr_video_skip;  // of gr_source_ops.skips
 
 typedef struct gr_video {

@@ -106,7 +106,7 @@ const gr_speech_item *fixture_item(const gr_dataset *d, uint32_t sample) {
 }
 
 uint64_t fixture_skipped(const gr_dataset *d, gr_speech_skip why) {
-  return ((const gr_speech *)gr_dataset_source(d))->skipped[why];
+  return ((const gr_speech *)gr_dataset_source(d))->skipped[why].n;
 }
 
 const void *fixture_field(const gr_batch *b, const char *name, gr_type *type) {

@@ -73,7 +73,8 @@ static void unknown_symbols(void) {
   gr_arena *a = gr_arena_create();
   gr_text t = gr_text_make(a);
   CHECK(gr_dataset_skipped(d, &t), "a line");
-  CHECK(!strcmp(t.chars, "skipped 1 of 2 utterances: 1 with an empty transcript"), "%s", t.chars);
+  const char *said = "skipped 1 of 2 utterances: 1 with an empty transcript (";
+  CHECK(!strncmp(t.chars, said, strlen(said)) && strstr(t.chars, ":2)"), "%s", t.chars);
   gr_arena_destroy(a);
   gr_dataset_close(d);
 }
@@ -144,8 +145,8 @@ static void keeps_to_given_bounds(void) {
     CHECK(item->frames <= b[k].length && item->n_targets <= b[k].extent[2], "utterance %u", i);
     CHECK(!k || item->frames > b[k - 1].length, "utterance %u: the smallest that holds it", i);
   }
-  CHECK(held + d->too_long == 40, "the rest is too long");
-  CHECK(d->too_long > 0, "some are");
+  CHECK(held + d->too_long.n == 40, "the rest is too long");
+  CHECK(d->too_long.n > 0, "some are");
   gr_dataset_close(d);
   static const int32_t falling[] = {20, 10};
   spec.options.bounds = falling, spec.options.n_buckets = 2;

@@ -39,7 +39,7 @@ static void folders(void) {
   static const int first[] = {0, 10, 20, 100, 110};
   classes_at("tree");
   MUST(open_images(&m, &d));
-  CHECK(d->count == 5 && d->skipped[GR_IMAGE_OTHER] == 1, "%u images", d->count);
+  CHECK(d->count == 5 && d->skipped[GR_IMAGE_OTHER].n == 1, "%u images", d->count);
   CHECK(!strcmp(of_set(d)->list.file[2].name, "cat/more/c.pgm"), "%s",
         of_set(d)->list.file[2].name);
   first_batch(d, GR_SPLIT_TRAIN, &l, &b);

@@ -125,7 +125,7 @@ static void too_long_is_not_unreadable(void) {
   spec.speech.max_frames = 100;
   gr_dataset *d;
   MUST(fixture_open(&spec, &d));
-  CHECK(d->too_long == 1 && !gr_dataset_unreadable(d), "long");
+  CHECK(d->too_long.n == 1 && !gr_dataset_unreadable(d), "long");
   CHECK(gr_dataset_bucket(d, 0)->length < 100 && gr_dataset_buckets(d) == 1, "small buckets");
   gr_dataset_close(d);
 }

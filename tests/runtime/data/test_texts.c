@@ -106,8 +106,8 @@ static void keeps_to_bounds(void) {
   fixture_text(t.spec.path, "text,label\nabcdef,1\nabc,1\nabcde,0\n");
   t.options.bounds = bounds, t.options.n_buckets = 2;
   MUST(open_texts(&t, &d));
-  CHECK(gr_dataset_samples(d) == 2 && d->too_long == 1, "%u are kept, %u left out",
-        gr_dataset_samples(d), (unsigned)d->too_long);
+  CHECK(gr_dataset_samples(d) == 2 && d->too_long.n == 1, "%u are kept, %u left out",
+        gr_dataset_samples(d), (unsigned)d->too_long.n);
   CHECK(gr_dataset_sample(d, 0)->length == 3 && gr_dataset_sample(d, 1)->length == 5, "of them");
   gr_dataset_close(d);
 }

@@ -114,7 +114,7 @@ static void centres(void) {
   gr_type t;
   save_video("a.npy", 5, 0);
   MUST(open_video(&v, &d));
-  CHECK(d->skipped[GR_VIDEO_BEYOND] == 2, "those of the first and the last frame");
+  CHECK(d->skipped[GR_VIDEO_BEYOND].n == 2, "those of the first and the last frame");
   first_batch(d, GR_SPLIT_TRAIN, &l, &b);
   const int32_t *y = fixture_field(b, "y", &t);
   const float *weight = fixture_field(b, "class_weight", &t);
@@ -132,7 +132,7 @@ static void centres(void) {
   v.spec.stride = 2;
   MUST(open_video(&v, &d));
   CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == 2, "clips from frames 0 and 2");
-  CHECK(d->skipped[GR_VIDEO_BETWEEN] == 1 && d->listed == 5, "that of frame 1 is counted");
+  CHECK(d->skipped[GR_VIDEO_BETWEEN].n == 1 && d->listed == 5, "that of frame 1 is counted");
   gr_dataset_close(d);
 }
 
