@@ -4,6 +4,7 @@
 #include "compiler/alignment.h"
 #include "compiler/initial.h"
 #include "compiler/kernels.h"
+#include "compiler/lookups.h"
 #include "compiler/mixed_rows.h"
 #include "compiler/plan/names.h"
 #include "compiler/plan/prove.h"
@@ -42,6 +43,15 @@ static gr_options options_of(gr_arena *arena, const gr_plan_request *r, const gr
   return o;
 }
 
+// Notes what a model does with data that only the data can say to be right.
+static gr_status note_data(const gr_plan_request *r, const gr_program_request *a,
+                           const gr_graph *model, gr_compiled *c) {
+  if (!a->program || r->draft || a->phase == GR_PHASE_UPDATE) return GR_OK;
+  gr_note_mixed_rows(model, &c->notes);
+  if (c->trains) GR_TRY(gr_note_alignments(model, &c->notes));
+  return gr_note_lookups(model, &c->notes);
+}
+
 static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_program_request *a,
                          const gr_graph *model, gr_compiled *c) {
   *c = (gr_compiled){.kind = kind_of(arena, &r->options, a),
@@ -58,8 +68,7 @@ static gr_status compile(gr_arena *arena, const gr_plan_request *r, const gr_pro
                      .reserved = r->options.reserved};
   gr_options o = options_of(arena, r, a, &c->notes);
   gr_graph *g = NULL;
-  if (a->program && !r->draft && a->phase != GR_PHASE_UPDATE) gr_note_mixed_rows(model, &c->notes);
-  gr_status s = c->trains && !r->draft ? gr_note_alignments(model, &c->notes) : GR_OK;
+  gr_status s = note_data(r, a, model, c);
   s = s ? s : gr_compile(arena, model, a->purpose, &o, &g);
   c->g = g;
   if (!s && !o.debug.stop_after) s = gr_kernels_check(g, o.gpu);

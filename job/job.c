@@ -361,6 +361,7 @@ gr_status gr_job_take_plan(gr_job *j, gr_status built) {
   GR_TRY(advise(j, built));
   GR_TRY(bind_inputs(j));
   GR_TRY(gr_tables_check(j->spec.plan, j->spec.contract));
+  GR_TRY(gr_lookups_check(j->arena, &j->spec));
   GR_TRY(gr_phases_count(&j->spec));
   return gr_check_plan(j->arena, &j->spec);
 }

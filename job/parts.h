@@ -113,6 +113,12 @@ GR_MUST_USE gr_status gr_rungs_read(gr_arena *, gr_conf *root, gr_loop_settings 
 // Reads training.text_metrics, with the file of training.spelling.
 GR_MUST_USE gr_status gr_text_metrics_read(gr_arena *, gr_conf *root, gr_loop_settings *);
 
+// ---- lookups.c
+
+// Once the plan is made: that what its model looks up in tables is in them. GR_ERR_CONFIG,
+// GR_ERR_DATA.
+GR_MUST_USE gr_status gr_lookups_check(gr_arena *, const gr_run_spec *);
+
 // ---- phases.c: loop:, and the programs of a run
 
 // Finds the programs that the run needs, and reads its loop: sets programs, n_programs, loop and

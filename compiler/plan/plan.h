@@ -94,7 +94,14 @@ typedef struct gr_alignment {
   int32_t longest, room;  // frames of the longest samples, and of the logits
   int32_t *frames;        // [longest + 1], by the length of a sample
 } gr_alignment;
-enum { GR_MAX_ALIGNMENTS = 4 };
+// An embedding of parts of x (lookups.h): the rows of its table, and which columns of x it reads.
+typedef struct gr_lookup {
+  gr_loc loc;
+  int64_t rows;
+  int32_t *columns;  // n of them, ascending
+  int n;
+} gr_lookup;
+enum { GR_MAX_ALIGNMENTS = 4, GR_MAX_LOOKUPS = 64 };
 typedef struct gr_notes {
   gr_arena *arena;  // holds the notes: the graphs between passes are freed
   gr_pass_note passes[GR_MAX_PASSES];
@@ -110,6 +117,8 @@ typedef struct gr_notes {
   uint32_t n_mixed;
   gr_alignment aligned[GR_MAX_ALIGNMENTS];  // n_aligned, of a program that trains
   int n_aligned;
+  gr_lookup lookups[GR_MAX_LOOKUPS];  // n_lookups
+  int n_lookups;
   gr_recomputed *recomputed;  // n_recomputed, in the order of options.memory.recomputed
   uint32_t n_recomputed;
 } gr_notes;

@@ -28,9 +28,11 @@ static gr_status check(const gr_launch *l, int64_t rows) {
   const int32_t *id = l->in[1];
   for (int64_t i = 0, n = gr_type_count(&l->in_type[1]); i < n; i++)
     if (id[i] < 0 || id[i] >= rows)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                     "id %d (number %lld) is not a row of a table of %lld rows", id[i],
-                     (long long)i, (long long)rows);
+      return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                             "id %d (number %lld) is not a row of a table of %lld rows", id[i],
+                             (long long)i, (long long)rows),
+                     "ids are whole numbers from 0 on, below the size of the table; features that "
+                     "are standardised are none");
   return GR_OK;
 }
 

@@ -110,6 +110,9 @@ GR_MUST_USE gr_status gr_dataset_check_splits(const gr_dataset *);
 // Appends lines that a run prints when it begins, if there are any: of the source, and unless it is
 // for the weights of a run (gr_dataset_open_kept) of what the splits lack.
 void gr_dataset_notes(const gr_dataset *, gr_text *);
+// Whether all numbers of these columns of x are rows of the table that a model looks them up in, as
+// far as the source knows: GR_ERR_CONFIG, GR_ERR_DATA.
+GR_MUST_USE gr_status gr_dataset_check_lookup(const gr_dataset *, const gr_column_lookup *);
 // Which keys to change if a model's input of that name is not given, or of another dtype; NULL:
 // none.
 const char *gr_dataset_advice(const gr_dataset *, const char *field);

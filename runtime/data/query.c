@@ -37,6 +37,12 @@ int gr_dataset_metadata(const gr_dataset *d, gr_metadata out[GR_MAX_METADATA]) {
   return gr_transforms_metadata(d->transforms, out, n);
 }
 
+// Transforms make x another than the source's.
+gr_status gr_dataset_check_lookup(const gr_dataset *d, const gr_column_lookup *l) {
+  bool same = d->ops->check_lookup && !d->transforms;
+  return same ? gr_dataset_place_error(d, d->ops->check_lookup(d->self, l)) : GR_OK;
+}
+
 const char *gr_dataset_advice(const gr_dataset *d, const char *field) {
   return d->ops->advice ? d->ops->advice(d->self, field) : NULL;
 }

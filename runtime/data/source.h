@@ -138,6 +138,16 @@ typedef struct gr_sample {
   float weight;   // 1 if it has none
 } gr_sample;
 
+// Numbers of x that a model looks up in a table.
+typedef struct gr_column_lookup {
+  gr_loc loc;              // in the model
+  int64_t rows;            // of the table
+  const int32_t *columns;  // n numbers of columns of x
+  int n;
+  const int32_t *all;  // n_all: those of all tables of the model
+  int n_all;
+} gr_column_lookup;
+
 struct gr_classes;  // labels.h
 
 // `self` is what open returned. Samples are numbers below count(self). Functions marked optional
@@ -213,6 +223,9 @@ typedef struct gr_source_ops {
   void (*summary)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
   void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
   void (*notes)(const void *self, gr_text *);  // lines that a run prints when it begins
+  // Whether all numbers of these columns are rows of the table that they are looked up in.
+  // Optional.
+  gr_status (*check_lookup)(const void *self, const gr_column_lookup *);
   // Which keys to change if a model's input of that name is not given, or of another dtype; NULL:
   // none. Optional.
   const char *(*advice)(const void *self, const char *field);

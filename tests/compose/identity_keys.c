@@ -117,6 +117,7 @@ static const char *const counting[] = {
     "data.table.eval_path",
     "data.table.features",
     "data.table.one_hot",
+    "data.table.ids",
     "data.table.label",
     "data.table.label_is",
     "data.table.split",

@@ -43,6 +43,16 @@ static int64_t add_up(gr_table *t, bool *const used[2], bool square, double *row
   return rows;
 }
 
+// Ids are not scaled.
+static void keep_ids(gr_table *t) {
+  for (int i = 0, k = 0; i < t->spec.features.n && t->spec.ids.n; i++) {
+    const gr_array *a = &t->part[0].columns.items[t->part[0].features[i]].values;
+    int64_t n = a->dim[0] ? a->count / a->dim[0] : 0;
+    for (; n-- > 0; k++)
+      if (gr_table_is_id(t, t->spec.features.items[i])) t->mean[k] = 0, t->scale[k] = 1;
+  }
+}
+
 gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32_t n) {
   gr_table *t = self;
   if (!t->spec.normalize || t->spec.dtype != GR_F32) return GR_OK;
@@ -65,6 +75,7 @@ gr_status gr_table_fit(void *self, gr_arena *arena, const gr_sample *all, uint32
     double deviation = sqrt(squares[k] / (double)rows);
     t->scale[k] = 1 / gr_statistics_divisor(t->mean[k], deviation);
   }
+  keep_ids(t);
   gr_arena_destroy(scratch);
   return gr_stop_check();
 }

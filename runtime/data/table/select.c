@@ -79,7 +79,8 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
     for (int i = 0; i < p->columns.n; i++) {
       gr_table_column *c = &p->columns.items[i];
       if (c->refused || c->one_hot || has_role(t, p, i) || gr_table_is_empty(c) ||
-          (!c->value && c->csv && gr_csv_counts_rows(c->csv, c->csv_column)) != (counted == 1))
+          (!c->value && c->csv && !gr_table_is_id(t, c->name) &&
+           gr_csv_counts_rows(c->csv, c->csv_column)) != (counted == 1))
         continue;
       if (c->csv &&
           (gr_csv_mostly_numbers(c->csv, c->csv_column) || gr_csv_is_flags(c->csv, c->csv_column)))
@@ -263,6 +264,9 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths, gr_spli
   for (int i = 0; i < s->features.n; i++)
     GR_TRY(find_column(t, p, s->features.items[i], "features", &p->features[i]));
   GR_TRY(check_roles(t, p));
+  for (int i = 0, column; i < s->ids.n; i++)
+    GR_TRY(find_column(t, p, s->ids.items[i], "ids", &column));
+  GR_TRY(gr_table_check_ids(t, p));
   GR_TRY(find_shape(t, p, &rank, dim));
   if (part && (rank != t->rank || memcmp(dim, t->dim, sizeof dim)))
     return gr_about(

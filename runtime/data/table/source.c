@@ -234,6 +234,7 @@ const gr_source_ops gr_source_table = {
     .decode = table_decode,
     .inspect = gr_table_inspect,
     .notes = gr_table_notes,
+    .check_lookup = gr_table_check_lookup,
     .advice = table_advice,
     .preprocessing = table_preprocessing,
     .record = gr_table_record};

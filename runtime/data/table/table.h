@@ -36,6 +36,7 @@ typedef struct gr_table_spec {
   gr_names eval;      // the same for validation; none: rows are split by `split` or by hash
   gr_names features;  // columns; none: all columns of numbers that have no other role
   gr_names one_hot;   // columns of which each value is a feature
+  gr_names ids;       // features that stay as they are
   const char *label, *split, *series;  // columns, or NULL
   gr_names labels;                     // where there are several: `label` is the first
   const char *separator;               // of GR_LABEL_LIST; NULL: "|"
@@ -123,6 +124,12 @@ bool gr_table_is_empty(const gr_table_column *);  // of CSV, and no cell has a v
 // is trained on, of all its values, and puts them into a list of features that has the column.
 // GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_one_hot(gr_table *, gr_table_part *, int column);
+// Columns that a model looks up (ids.c). Whether a column is one of spec.ids.
+bool gr_table_is_id(const gr_table *, const char *column);
+// That they are features, of whole numbers from 0 on. GR_ERR_DATA.
+GR_MUST_USE gr_status gr_table_check_ids(const gr_table *, gr_table_part *);
+// See gr_source_ops.
+gr_status gr_table_check_lookup(const void *self, const gr_column_lookup *);
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
 // The labels of another source's list are those of a table whose parts have `columns` alone: these
