@@ -110,6 +110,10 @@ GR_MUST_USE gr_status gr_dataset_check_splits(const gr_dataset *);
 // Appends lines that a run prints when it begins, if there are any: of the source, and unless it is
 // for the weights of a run (gr_dataset_open_kept) of what the splits lack.
 void gr_dataset_notes(const gr_dataset *, gr_text *);
+// Makes a picture that a model has made of a sample, of the size of x, as large as the sample's
+// file: where the source scales files. GR_ERR_DATA: it cannot be read any more.
+GR_MUST_USE gr_status gr_dataset_resize_back(const gr_dataset *, uint32_t sample,
+                                             gr_source_picture *);
 // Whether all numbers of these columns of x are rows of the table that a model looks them up in, as
 // far as the source knows: GR_ERR_CONFIG, GR_ERR_DATA.
 GR_MUST_USE gr_status gr_dataset_check_lookup(const gr_dataset *, const gr_column_lookup *);

@@ -37,6 +37,11 @@ int gr_dataset_metadata(const gr_dataset *d, gr_metadata out[GR_MAX_METADATA]) {
   return gr_transforms_metadata(d->transforms, out, n);
 }
 
+gr_status gr_dataset_resize_back(const gr_dataset *d, uint32_t sample, gr_source_picture *p) {
+  if (!d->ops->resize_back) return GR_OK;
+  return d->ops->resize_back(d->self, d->samples[sample].index, p);
+}
+
 // Transforms make x another than the source's.
 gr_status gr_dataset_check_lookup(const gr_dataset *d, const gr_column_lookup *l) {
   bool same = d->ops->check_lookup && !d->transforms;

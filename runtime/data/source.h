@@ -138,6 +138,15 @@ typedef struct gr_sample {
   float weight;   // 1 if it has none
 } gr_sample;
 
+// What a model makes of the x of a sample, as a picture.
+typedef struct gr_source_picture {
+  int64_t height, width;
+  int channels;           // 1 or 3
+  bool classes;           // values are numbers of classes, which cannot be mixed
+  unsigned char *pixels;  // malloc, with GR_SOURCE_SPARE bytes behind them that may be read
+} gr_source_picture;
+enum { GR_SOURCE_SPARE = 4 };
+
 // Numbers of x that a model looks up in a table.
 typedef struct gr_column_lookup {
   gr_loc loc;              // in the model
@@ -223,6 +232,8 @@ typedef struct gr_source_ops {
   void (*summary)(const void *self, const gr_sample *, uint32_t n, gr_split, gr_text *);
   void (*inspect)(const void *self, const gr_sample *, uint32_t n, gr_text *);
   void (*notes)(const void *self, gr_text *);  // lines that a run prints when it begins
+  // Makes a picture that has the size of x as large as the sample's file. Optional.
+  gr_status (*resize_back)(const void *self, uint32_t sample, gr_source_picture *);
   // Whether all numbers of these columns are rows of the table that they are looked up in.
   // Optional.
   gr_status (*check_lookup)(const void *self, const gr_column_lookup *);

@@ -216,3 +216,48 @@ void gr_picture_nearest(const gr_picture *p, gr_picture_resize how, int64_t heig
     for (int64_t k = 0; k < width; k++) *out++ = p->pixels[row[i] * p->width + column[k]];
   gr_arena_destroy(a);
 }
+
+// ---- Back ---------------------------------------------------------------------------------------
+
+// The whole picture, scaled.
+static gr_status stretch(gr_picture *p, bool classes, int64_t height, int64_t width,
+                         unsigned char *out) {
+  if (!classes) return gr_picture_fit(p, GR_PICTURE_STRETCH, height, width, out);
+  gr_picture_nearest(p, GR_PICTURE_STRETCH, height, width, 0, out);
+  return GR_OK;
+}
+
+// The part of the image that the picture shows is scaled, and put in its place.
+static gr_status uncover(gr_picture *p, bool classes, int64_t height, int64_t width,
+                         unsigned char *out) {
+  const gr_picture image = {.height = height, .width = width};
+  box b = cover(&image, p->height, p->width);
+  int64_t top = lroundf(b.top), left = lroundf(b.left);
+  int64_t h = lroundf(b.bottom) - top, w = lroundf(b.right) - left, c = p->channels;
+  if (h < 1 || w < 1) return GR_OK;
+  gr_arena *a = gr_arena_create();
+  unsigned char *part = gr_arena_alloc(a, (size_t)(h * w * c) + 1);
+  gr_status s = stretch(p, classes, h, w, part);
+  for (int64_t i = 0; i < h && !s; i++)
+    memcpy(out + ((top + i) * width + left) * c, part + i * w * c, (size_t)(w * c));
+  gr_arena_destroy(a);
+  return s;
+}
+
+gr_status gr_picture_back(gr_picture *p, gr_picture_resize how, bool classes, int64_t height,
+                          int64_t width, unsigned char outside) {
+  size_t n = (size_t)(height * width) * (size_t)p->channels;
+  unsigned char *out = malloc(n + GR_PICTURE_SPARE);
+  gr_status s = GR_OK;
+  if (!out) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory for an image (%zu bytes)", n);
+  memset(out, outside, n + GR_PICTURE_SPARE);
+  if (how == GR_PICTURE_CROP)
+    crop(p, height, width, outside, out);
+  else if (how == GR_PICTURE_COVER)
+    s = uncover(p, classes, height, width, out);
+  else
+    s = stretch(p, classes, height, width, out);
+  free(s ? out : p->pixels);
+  if (!s) *p = (gr_picture){height, width, p->channels, out};
+  return s;
+}

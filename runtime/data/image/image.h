@@ -41,6 +41,18 @@ typedef struct gr_image {
 // Lists the images of the folders or lists, and numbers their classes; or the files to predict.
 // Images are not opened. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_image_list(gr_image *, const gr_source_request *);
+// Masks (masks.c). Reads one, whose values become classes. GR_ERR_DATA. The caller frees its
+// pixels.
+GR_MUST_USE gr_status gr_image_read_mask(const gr_image_spec *, const char *path, gr_picture *out);
+// The same, scaled as its image is: [height, width].
+GR_MUST_USE gr_status gr_image_fit_mask(const gr_image_spec *, const char *path,
+                                        const gr_picture *image, unsigned char *out);
+// What is wrong with a file's mask by its head.
+GR_MUST_USE gr_status gr_image_probe_mask(const gr_image *, const gr_listed *file);
+// An error of a file with a mask, with the names that a mask may have if it is that there is none.
+GR_MUST_USE gr_status gr_image_name_mask(const gr_image *, const gr_listed *file, gr_status);
+// Appends how many pixels of the samples' masks are of each class (pixels.c).
+void gr_image_inspect_masks(const gr_image *, const gr_sample *, uint32_t n, gr_text *out);
 // Labels that are values (values.c). Takes those of a list, before its rows are listed; *classes:
 // they are classes, and not taken.
 GR_MUST_USE gr_status gr_image_take_labels(gr_image *, const gr_file_list *, bool *classes);

@@ -152,8 +152,8 @@ static gr_status list_masked(folder *f) {
 // ---- Lists --------------------------------------------------------------------------------------
 
 // The masks of a list's images: of its column, or in a folder.
-static gr_status add_masks(gr_image *m, const gr_file_list *rows, const char *masks,
-                           uint32_t before) {
+static gr_status add_masks(gr_image *m, const gr_source_request *r, const gr_file_list *rows,
+                           const char *masks, uint32_t before) {
   gr_listing *l = &m->list;
   int column = gr_csv_find(&rows->csv, "mask");
   if (!masks && column < 0)
@@ -161,16 +161,22 @@ static gr_status add_masks(gr_image *m, const gr_file_list *rows, const char *ma
                                     "the list of images has no column 'mask'"),
                             "mask_values"),
                    "it names the mask of each image; or data.image.masks names a folder of them");
+  uint32_t n = before;
   for (uint32_t i = before; i < l->count; i++) {
+    gr_listed *file = &l->file[i];
     if (masks) {
-      l->file[i].mask = mask_in(l->arena, masks, l->file[i].name);
-      continue;
+      file->mask = mask_in(l->arena, masks, file->name);
+    } else if (!gr_csv_missing(&rows->csv, i - before, column)) {
+      const gr_array cells = gr_csv_array(&rows->csv, column);
+      file->mask = gr_file_list_path(l->arena, rows, gr_array_text(l->arena, &cells, i - before));
+    } else {
+      GR_TRY(gr_unreadable_add(r->unreadable, file->info.loc,
+                               gr_file_list_check(rows, i - before, column)));
+      continue;  // it is skipped
     }
-    const gr_array cells = gr_csv_array(&rows->csv, column);
-    GR_TRY(gr_file_list_check(rows, i - before, column));
-    l->file[i].mask =
-        gr_file_list_path(l->arena, rows, gr_array_text(l->arena, &cells, i - before));
+    l->file[n++] = *file;
   }
+  l->count = n;
   return GR_OK;
 }
 
@@ -198,7 +204,7 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
   GR_TRY(gr_listing_rows(l, r, &rows, r->limit));
   for (uint32_t i = before; i < l->count && p->split != GR_SPLIT_BY_KEY; i++)
     l->file[i].info.split = p->split;
-  return m->spec.n_values ? add_masks(m, &rows, p->masks, before) : GR_OK;
+  return m->spec.n_values ? add_masks(m, r, &rows, p->masks, before) : GR_OK;
 }
 
 // ---- All ----------------------------------------------------------------------------------------

@@ -62,6 +62,11 @@ GR_MUST_USE gr_status gr_picture_convert(const char *path, gr_picture *, int cha
 // alpha, what is scaled are colours multiplied by alpha: those of the image are changed in place.
 GR_MUST_USE gr_status gr_picture_fit(gr_picture *, gr_picture_resize, int64_t height, int64_t width,
                                      unsigned char *out);
+// The other way: what an image of that size became, a picture of its proportions, becomes as large
+// as the image was; `outside` is what the picture does not show. `classes`: values are not mixed,
+// of one channel. Pixels are replaced, by malloc.
+GR_MUST_USE gr_status gr_picture_back(gr_picture *, gr_picture_resize, bool classes, int64_t height,
+                                      int64_t width, unsigned char outside);
 // The same of values that are not mixed, of one channel: each is the nearest one, as Pillow's
 // Image.NEAREST takes it; `outside` where the image is smaller.
 void gr_picture_nearest(const gr_picture *, gr_picture_resize, int64_t height, int64_t width,

@@ -126,50 +126,14 @@ static gr_picture_use use_of(const gr_image_spec *s) {
   return fraction ? (gr_picture_use){s->height, s->width} : (gr_picture_use){0, 0};
 }
 
-static const gr_picture_use use_of_mask = {.values = true};
-
-// The values become classes.
-static gr_status read_classes(const gr_image_spec *s, const char *path, gr_picture *p) {
-  if (p->channels > 1)
-    return gr_hint(
-        gr_fail(GR_ERR_DATA, GR_NOWHERE, "the mask '%s' has %d channels", path, p->channels),
-        "the value of a pixel is its class: gray, or a PNG with a palette");
-  for (int64_t i = 0; i < p->height * p->width; i++) {
-    unsigned char value = p->pixels[i];
-    p->pixels[i] = s->class_of[value];
-    if (p->pixels[i] == GR_IMAGE_NO_CLASS)
-      return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                             "the mask '%s' has the value %d in row %lld, column %lld, which is of "
-                             "no class",
-                             path, value, (long long)(i / p->width), (long long)(i % p->width)),
-                     "data.image.mask_values are those of classes, data.image.mask_ignore that of "
-                     "pixels which do not count");
-  }
-  return GR_OK;
-}
-
-static gr_status read_mask(const gr_image_spec *s, const char *path, const gr_picture *image,
-                           unsigned char *out) {
-  gr_picture p;
-  GR_TRY(gr_picture_read(path, &use_of_mask, &p));
-  gr_status e = read_classes(s, path, &p);
-  if (!e && (p.height != image->height || p.width != image->width))
-    e = gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                "the mask '%s' has %lld x %lld pixels, its image %lld x %lld", path,
-                (long long)p.width, (long long)p.height, (long long)image->width,
-                (long long)image->height);
-  if (!e) gr_picture_nearest(&p, s->resize, s->height, s->width, GR_IMAGE_IGNORED, out);
-  free(p.pixels);
-  return e;
-}
-
 // The image, and behind it its mask.
 static gr_status read_image(const gr_image_spec *s, const gr_listed *file, unsigned char *out) {
   gr_picture p;
   const gr_picture_use use = use_of(s);
   GR_TRY(gr_picture_read(file->path, &use, &p));
   gr_status e = gr_picture_convert(file->path, &p, s->channels);
-  if (!e && file->mask) e = read_mask(s, file->mask, &p, out + s->height * s->width * s->channels);
+  if (!e && file->mask)
+    e = gr_image_fit_mask(s, file->mask, &p, out + s->height * s->width * s->channels);
   e = e ? e : gr_picture_fit(&p, s->resize, s->height, s->width, out);
   free(p.pixels);
   return e;
@@ -180,7 +144,7 @@ static gr_status image_probe(const void *self, uint32_t sample) {
   const gr_listed *file = &m->list.file[sample];
   const gr_picture_use use = use_of(&m->spec);
   GR_TRY(gr_picture_probe(file->path, &use));
-  return file->mask ? gr_picture_probe(file->mask, &use_of_mask) : GR_OK;
+  return file->mask ? gr_image_probe_mask(m, file) : GR_OK;
 }
 
 static gr_status image_load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {
@@ -197,7 +161,31 @@ static gr_status image_load(const void *self, uint32_t sample, int32_t most, gr_
   if (!e) return GR_OK;
   free(out->data);
   *out = (gr_loaded){0};
-  return e;
+  return file->mask ? gr_image_name_mask(self, file, e) : e;
+}
+
+// The value that marks pixels which masks do not count.
+static unsigned char ignored_value(const gr_image_spec *s) {
+  for (int v = 255; v > 0 && s->n_values; v--)
+    if (s->class_of[v] == GR_IMAGE_IGNORED) return (unsigned char)v;
+  return 0;
+}
+
+_Static_assert((int)GR_SOURCE_SPARE >= (int)GR_PICTURE_SPARE, "gr_picture_back reads behind it");
+
+// Only what has the size of x has its geometry.
+static gr_status image_resize_back(const void *self, uint32_t sample, gr_source_picture *p) {
+  const gr_image *m = self;
+  const gr_image_spec *s = &m->spec;
+  gr_picture file;
+  if (p->height != s->height || p->width != s->width) return GR_OK;
+  GR_TRY(gr_picture_read(m->list.file[sample].path, &(gr_picture_use){0}, &file));
+  free(file.pixels);
+  if (file.height == p->height && file.width == p->width) return GR_OK;
+  gr_picture of = {p->height, p->width, p->channels, p->pixels};
+  GR_TRY(gr_picture_back(&of, s->resize, p->classes, file.height, file.width, ignored_value(s)));
+  *p = (gr_source_picture){of.height, of.width, of.channels, p->classes, of.pixels};
+  return GR_OK;
 }
 
 static void image_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
@@ -245,11 +233,11 @@ static const char *image_advice(const void *self, const char *field) {
 
 static void image_inspect(const void *self, const gr_sample *all, uint32_t n, gr_text *out) {
   const gr_image *m = self;
-  (void)all, (void)n;
   gr_text_printf(out, "images of [%lld, %lld, %d]\n", (long long)m->spec.height,
                  (long long)m->spec.width, m->spec.channels);
   if (m->has_values) gr_table_inspect_labels(&m->values, out);
   if (m->spec.n_values) gr_text_printf(out, "masks of %d classes\n", m->spec.n_values);
+  if (m->spec.n_values) gr_image_inspect_masks(m, all, n, out);
 }
 
 // As PIL up to version 12 does it, to the last bit, but for gray of 16 bits (png.c).
@@ -302,4 +290,5 @@ const gr_source_ops gr_source_image = {
     .record = image_record,
     .advice = image_advice,
     .inspect = image_inspect,
+    .resize_back = image_resize_back,
     .preprocessing = image_preprocessing};

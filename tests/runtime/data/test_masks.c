@@ -177,7 +177,33 @@ static void reads_values(void) {
 static void reads_values(void) { SKIP("built without libpng"); }
 #endif
 
+// ---- Back to the size of a file ----------------------------------------------------------------
+
+static void expect_back(gr_picture_resize how, bool classes, int height, int width,
+                        const char *want) {
+  gr_picture p = {.height = 2, .width = 3, .channels = 1};
+  p.pixels = malloc(6 + GR_PICTURE_SPARE);
+  memcpy(p.pixels, "abcdefzzzz", 6 + GR_PICTURE_SPARE);
+  MUST(gr_picture_back(&p, how, classes, height, width, '.'));
+  CHECK(p.height == height && p.width == width && p.channels == 1, "the size");
+  CHECK(!strncmp((char *)p.pixels, want, (size_t)(height * width)), "%.*s, not %s", height * width,
+        (char *)p.pixels, want);
+  free(p.pixels);
+}
+
+// What the network did not see is '.'.
+static void back(void) {
+  expect_back(GR_PICTURE_STRETCH, true, 4, 6, "aabbccaabbccddeeffddeeff");
+  expect_back(GR_PICTURE_STRETCH, true, 1, 2, "df");
+  expect_back(GR_PICTURE_STRETCH, false, 2, 6, "aabbccddeeff");
+  expect_back(GR_PICTURE_COVER, true, 4, 10, "..aabbcc....aabbcc....ddeeff....ddeeff..");
+  expect_back(GR_PICTURE_COVER, false, 2, 4, ".abc.def");
+  expect_back(GR_PICTURE_COVER, true, 4, 3, "...abcdef...");
+  expect_back(GR_PICTURE_CROP, true, 4, 5, "......abc..def......");
+  expect_back(GR_PICTURE_CROP, true, 2, 1, "be");
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"masks", masks}, {"bad_masks", bad_masks}, {"moves", moves},
-             {"reads_values", reads_values});
+  return RUN(argc, argv, {"back", back}, {"masks", masks}, {"bad_masks", bad_masks},
+             {"moves", moves}, {"reads_values", reads_values});
 }

@@ -1,0 +1,61 @@
+// masks.c - reads masks, whose values are classes of pixels. See image.h.
+#include <stdlib.h>
+#include "base/port.h"
+#include "runtime/data/image/image.h"
+
+static const gr_picture_use use_of_mask = {.values = true};
+
+// The values become classes.
+static gr_status read_classes(const gr_image_spec *s, const char *path, gr_picture *p) {
+  if (p->channels > 1)
+    return gr_hint(
+        gr_fail(GR_ERR_DATA, GR_NOWHERE, "the mask '%s' has %d channels", path, p->channels),
+        "the value of a pixel is its class: gray, or a PNG with a palette");
+  for (int64_t i = 0; i < p->height * p->width; i++) {
+    unsigned char value = p->pixels[i];
+    p->pixels[i] = s->class_of[value];
+    if (p->pixels[i] == GR_IMAGE_NO_CLASS)
+      return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                             "the mask '%s' has the value %d in row %lld, column %lld, which is of "
+                             "no class",
+                             path, value, (long long)(i / p->width), (long long)(i % p->width)),
+                     "data.image.mask_values are those of classes, data.image.mask_ignore that of "
+                     "pixels which do not count");
+  }
+  return GR_OK;
+}
+
+gr_status gr_image_read_mask(const gr_image_spec *s, const char *path, gr_picture *out) {
+  GR_TRY(gr_picture_read(path, &use_of_mask, out));
+  gr_status e = read_classes(s, path, out);
+  if (e) free(out->pixels);
+  return e;
+}
+
+gr_status gr_image_name_mask(const gr_image *m, const gr_listed *file, gr_status s) {
+  bool folder = m->spec.masks || m->spec.eval_masks;
+  if (!s || !folder || gr_is_file(file->mask)) return s;
+  return gr_hint(s,
+                 "it is the mask of '%s', and is called as the image, with .png, _mask.png, .pgm "
+                 "or .npy behind it",
+                 file->path);
+}
+
+gr_status gr_image_fit_mask(const gr_image_spec *s, const char *path, const gr_picture *image,
+                            unsigned char *out) {
+  gr_picture p;
+  GR_TRY(gr_image_read_mask(s, path, &p));
+  gr_status e = GR_OK;
+  if (p.height != image->height || p.width != image->width)
+    e = gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                "the mask '%s' has %lld x %lld pixels, its image %lld x %lld", path,
+                (long long)p.width, (long long)p.height, (long long)image->width,
+                (long long)image->height);
+  if (!e) gr_picture_nearest(&p, s->resize, s->height, s->width, GR_IMAGE_IGNORED, out);
+  free(p.pixels);
+  return e;
+}
+
+gr_status gr_image_probe_mask(const gr_image *m, const gr_listed *file) {
+  return gr_image_name_mask(m, file, gr_picture_probe(file->mask, &use_of_mask));
+}
