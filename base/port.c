@@ -223,7 +223,8 @@ gr_status gr_make_dirs(const char *path) {
     GR_TRY(gr_make_dir(part, &made));
   }
   if (!gr_is_dir(path))
-    return gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' exists but is not a directory", path);
+    return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "'%s' exists but is not a directory", path),
+                   "name another folder, or remove the file");
   return GR_OK;
 }
 

@@ -15,10 +15,15 @@ static gr_status usage(const gr_args *args) {
                 : args->n_overrides
                     ? gr_fail(GR_ERR_USAGE, GR_NOWHERE, "one file is imported at a time")
                     : gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' does not end in .onnx", args->config);
+  bool other = args->config && yaml && !args->n_overrides;
+  s = gr_hint(s,
+              "graphrun import FILE.onnx [-o GRAPH.yaml] [--flat]; with -o the weights are "
+              "written beside it, as GRAPH.safetensors, which model.init_from takes; "
+              "without, the graph is printed");
+  if (!other) return s;
   return gr_hint(s,
-                 "graphrun import FILE.onnx [-o GRAPH.yaml] [--flat]; with -o the weights are "
-                 "written beside it, as GRAPH.safetensors, which model.init_from takes; "
-                 "without, the graph is printed");
+                 "of PyTorch torch.onnx.export(MODEL, EXAMPLE, \"model.onnx\", dynamo=True) writes "
+                 "such a file; weights alone are for model.init_from, as .safetensors");
 }
 
 static gr_status import(gr_arena *a, const gr_args *args) {

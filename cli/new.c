@@ -120,6 +120,20 @@ static const char *project_file(gr_arena *a, const char *before, const char *dir
   return t.chars;
 }
 
+// Reads a few samples of both splits: that of which the heads alone are good is no project.
+static gr_status try_samples(gr_arena *a, gr_dataset *d) {
+  enum { TRIED = 16 };
+  gr_text ignored = gr_text_make(a);
+  uint32_t sample[TRIED];
+  for (int split = GR_SPLIT_TRAIN; split <= GR_SPLIT_VALIDATION; split++) {
+    uint32_t n = gr_dataset_count(d, (gr_split)split);
+    n = n < TRIED ? n : TRIED;
+    gr_dataset_sample_evenly(d, (gr_split)split, n, sample);
+    for (uint32_t i = 0; i < n; i++) GR_TRY(gr_dataset_preview(d, sample[i], &ignored));
+  }
+  return GR_OK;
+}
+
 // Opens the data and plans as training does: what that would refuse is no project. Files of the
 // current folder, where paths are looked for first, may have the names of the project's.
 static gr_status try_training(gr_new_own *p, const char *dir, const char *data) {
@@ -133,6 +147,7 @@ static gr_status try_training(gr_new_own *p, const char *dir, const char *data) 
   gr_status s = gr_job_compose(p->arena, &args, &j);
   s = s ? s : gr_job_plan(&j, 1);
   s = s ? s : gr_dataset_check_files(j.spec.data, 0, 1);
+  s = s ? s : try_samples(p->arena, j.spec.data);
   if (!s) gr_dataset_notes(j.spec.data, &notes);
   if (notes.len) gr_text_printf(&p->said, "%s\n", notes.chars);
   gr_job_close(&j);

@@ -324,7 +324,8 @@ static gr_status look_at_folder(gr_new_own *o, const char *path) {
               "'%s' has no two folders of images, one for each class, and no recordings with "
               "their texts",
               path),
-      "cats/1.png and dogs/1.png; 1.wav (or .flac) and 1.txt, or a table (.csv) with a column of "
+      "cats/1.png and dogs/1.png; images/1.png and masks/1.png, in a folder that is named, of the "
+      "classes of pixels; 1.wav (or .flac) and 1.txt, or a table (.csv) with a column of "
       "recordings and one of their texts; of videos a list (.csv) with path and label; or the path "
       "of a table, a text or a manifest");
 }

@@ -9,6 +9,8 @@
 static gr_status check_out(const char *path) {
   static const char *const others[] = {".csv",  ".tsv", ".xls", ".xlsx", ".parquet",
                                        ".arff", ".npz", ".npy", ".html", ".yaml"};
+  static const char *const images[] = {".png", ".jpg",  ".jpeg", ".pgm", ".ppm",
+                                       ".tif", ".tiff", ".bmp",  ".gif", ".webp"};
   const char *end = path ? strrchr(path, '.') : NULL;
   for (size_t i = 0; end && i < sizeof others / sizeof *others; i++)
     if (!strcasecmp(end, others[i]))
@@ -17,6 +19,14 @@ static gr_status check_out(const char *path) {
                   "'%s' would be a file of another kind: predictions are JSON lines", path),
           "name it %.*s.jsonl, which pandas.read_json(FILE, lines=True) reads", (int)(end - path),
           path);
+  for (size_t i = 0; end && i < sizeof images / sizeof *images; i++)
+    if (!strcasecmp(end, images[i]))
+      return gr_hint(
+          gr_fail(GR_ERR_USAGE, GR_NOWHERE,
+                  "'%s' would be a file of another kind: predictions are JSON lines", path),
+          "--out=FOLDER/, with a slash behind it, writes outputs that are images as PNG: "
+          "--out=%.*s/",
+          (int)(end - path), path);
   return GR_OK;
 }
 

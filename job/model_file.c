@@ -201,6 +201,14 @@ static gr_status no_model(const gr_conf *key, const gr_conf *found) {
 
 gr_status gr_model_file_given(gr_arena *a, gr_status s, const char *path) {
   gr_conf *root = NULL;
+  if (gr_is_onnx_path(path) && gr_is_file(path)) {
+    gr_status_drop(s);
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is a model of ONNX, not a configuration", path),
+        "a configuration names it: model: {graph: %s, loss: ...}; `graphrun import %s` "
+        "prints it in the graph language",
+        path, path);
+  }
   gr_status unread = gr_conf_read(a, path, &root);
   bool model = !unread && gr_model_file_is_one(root) && gr_conf_index(root, "model") < 0;
   gr_status_drop(unread);

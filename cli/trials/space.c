@@ -46,12 +46,15 @@ static gr_parameter of_range(const gr_sweep_axis *x, bool log) {
 
 static gr_status check_bounds(const gr_sweep_axis *x, const gr_parameter *p) {
   if (!(p->low <= p->high) || !isfinite(p->high - p->low))
-    return gr_fail(GR_ERR_USAGE, x->loc, "'%s' goes from %g to %g: the first must be the smaller",
-                   x->element, p->low, p->high);
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, x->loc, "'%s' goes from %g to %g: the first must be the smaller",
+                x->element, p->low, p->high),
+        "interval(LEAST, MOST), and range(LEAST, MOST, STEP)");
   double half = p->kind == GR_PARAMETER_STEPS ? p->step / 2 : 0;
   if (!p->log || p->low - half > 0) return GR_OK;
-  return gr_fail(GR_ERR_USAGE, x->loc, "'%s' begins at %g, which has no logarithm%s", x->element,
-                 p->low, half > 0 ? " half a step below" : "");
+  return gr_hint(gr_fail(GR_ERR_USAGE, x->loc, "'%s' begins at %g, which has no logarithm%s",
+                         x->element, p->low, half > 0 ? " half a step below" : ""),
+                 "begin above 0, as tag(log, interval(1e-5, 1e-1)), or leave out tag(log, ...)");
 }
 
 static gr_status read_parameter(const gr_sweep_axis *x, gr_parameter *out) {

@@ -168,19 +168,34 @@ static gr_status bind_shape(gr_build_context *a, const gr_conf *shape, const cha
   return GR_OK;
 }
 
+// The name of an input, with '?' behind one that is optional.
+static const char *operand_name(const gr_conf *in, int i) {
+  return in->kind == GR_CONF_TEXT             ? in->text
+         : in->kind == GR_CONF_MAP            ? in->keys[i]
+         : in->items[i]->kind == GR_CONF_TEXT ? in->items[i]->text
+                                              : "";
+}
+
+// How it is called.
+static gr_status hint_inputs(gr_status s, const gr_block *b, const gr_conf *in, int n) {
+  char list[256] = "";
+  for (int i = 0; i < n; i++) {
+    size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", operand_name(in, i));
+  }
+  return gr_hint(s, "{%s: [%s]}; `graphrun ops %s` says what they are", b->name, list, b->name);
+}
+
 static gr_status count_inputs(const gr_block *b, gr_conf *in, int given, gr_loc loc) {
   int most = most_inputs(b), least = 0;
   for (int i = 0; i < most; i++) {
-    const char *text = in->kind == GR_CONF_TEXT             ? in->text
-                       : in->kind == GR_CONF_MAP            ? in->keys[i]
-                       : in->items[i]->kind == GR_CONF_TEXT ? in->items[i]->text
-                                                            : "";
+    const char *text = operand_name(in, i);
     least += text[0] && text[strlen(text) - 1] != '?';
   }
   if (given >= least && given <= most) return GR_OK;
-  return gr_note(gr_fail(GR_ERR_CONFIG, loc, "block '%s' takes %s%d operand%s, found %d", b->name,
-                         least < most ? "at least " : "", least, least == 1 ? "" : "s", given),
-                 b->conf->key_loc, "the block");
+  gr_status s = gr_fail(GR_ERR_CONFIG, loc, "block '%s' takes %s%d operand%s, found %d", b->name,
+                        least < most ? "at least " : "", least, least == 1 ? "" : "s", given);
+  return gr_note(hint_inputs(s, b, in, most), b->conf->key_loc, "the block");
 }
 
 // In the block, a number stands where numbers of parameters may: among operands of pointwise ops

@@ -170,6 +170,10 @@ gr_status gr_model_resolve(gr_build_context *a, const char *name, gr_loc loc,
   const char *names[MAX_NAMES];
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "'%s' is not defined here", name);
   if (strchr(name, '(')) return gr_hint(s, "a node is a mapping of its op: {relu: x}, not relu(x)");
+  if (strpbrk(name, "<>=+*/&|"))
+    return gr_hint(s,
+                   "tensors are combined by ops: {greater: [a, b]} for a > b, {add: [a, b]} for "
+                   "a + b; `graphrun ops` lists all");
   return suggest_or_list(s, name, names, list_names(a, false, names));
 }
 

@@ -35,8 +35,10 @@ static gr_status read_axis(gr_composer *c, const gr_override *o, gr_sweep_axis *
     return GR_OK;
   }
   if (!strncmp(o->key, "hydra.", 6) || !strncmp(o->key, "hydra/", 6))
-    return gr_fail(GR_ERR_USAGE, o->loc,
-                   "sweeping over hydra's own configuration is not supported");
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, o->loc, "sweeping over hydra's own configuration is not supported"),
+        "a sweep is over keys of the run: 'training.lr=interval(1e-4,1e-2)'; in a file "
+        "hydra.sweeper.params has them as texts");
   return out->sweep->kind == GR_SWEEP_INTERVAL ? GR_OK : read_values(c, o, out);
 }
 

@@ -26,8 +26,12 @@ static gr_status check_operand(const gr_op_call *s, int k, int axis) {
                    t->rank);
   for (int d = 0; d < t->rank; d++)
     if (d != axis && u->dim[d] != t->dim[d])
-      return gr_fail(GR_ERR_TYPE, s->loc, "axis %d is %lld in operand %d, but %lld in operand 0", d,
-                     (long long)u->dim[d], k, (long long)t->dim[d]);
+      return gr_hint(
+          gr_fail(GR_ERR_TYPE, s->loc, "axis %d is %lld in operand %d, but %lld in operand 0", d,
+                  (long long)u->dim[d], k, (long long)t->dim[d]),
+          "operands differ along 'axis' alone; what pooling or strides have made smaller and "
+          "something larger again, is as large as before where the input's sizes are multiples of "
+          "the strides");
   return GR_OK;
 }
 

@@ -30,6 +30,7 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
   *out = (gr_file_list){.what = what};
   format.text = "path";  // 001 is another file than 1
   GR_TRY(gr_csv_read(a, path, &format, &out->csv));
+  out->columns_known = true;
   find_column(out, "path", &out->path_column, &out->path);
   find_column(out, label, &out->label_column, &out->label);
   find_column(out, "split", &out->split_column, &out->split);

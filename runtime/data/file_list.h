@@ -7,7 +7,8 @@
 
 typedef struct gr_file_list {
   gr_csv csv;
-  const char *what;  // the files, for messages: "videos"
+  bool columns_known;  // the file has been read: what is wrong is what it has
+  const char *what;    // the files, for messages: "videos"
   gr_array path, label, split, weight;
   int path_column, label_column, split_column, weight_column;  // -1: there is none
   int32_t *class_of;                                           // [rows], by gr_file_list_classes

@@ -124,7 +124,8 @@ static gr_status check_sampler(const gr_dataset *d, bool weighted, int64_t class
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                          "data.sampler is by classes, and samples of this data have none"),
                  "sampler"),
-        "tables, images and videos with labels that are classes have them");
+        "tables, images and videos with labels that are classes have them; data.sampler=shuffle "
+        "needs none");
   if (weighted && !d->options.sampler_weights && !d->weights)
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,

@@ -1,6 +1,7 @@
 // source.c - what sources have in common: their keys and the endings of their files. See source.h.
 #include "runtime/data/source.h"
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -47,6 +48,25 @@ gr_status gr_source_need_path(const gr_source_request *r, bool given) {
                                   ops->path_key),
                           ops->path_key),
                  "%s", ops->path_hint);
+}
+
+static bool is_usual(const gr_conf *c, const char *usual) {
+  if (c->is_default || c->kind == GR_CONF_NULL) return true;
+  if (c->kind == GR_CONF_INT) return usual && strtoll(usual, NULL, 10) == c->integer;
+  return c->kind == GR_CONF_TEXT && usual && !strcmp(c->text, usual);
+}
+
+gr_status gr_source_refuse(gr_conf *section, const gr_source_unused *u) {
+  gr_conf *c = gr_conf_find(section, u->key);
+  if (!c) return GR_OK;
+  gr_conf_mark(c);
+  if (is_usual(c, u->usual)) return GR_OK;
+  gr_arena *a = gr_arena_create();
+  gr_status s = gr_hint(gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
+                                "'%s' has no effect: %s", gr_conf_path(a, c), u->why),
+                        "%s", u->hint);
+  gr_arena_destroy(a);
+  return s;
 }
 
 gr_status gr_source_read_size(gr_conf *section, const char *key, int64_t *height, int64_t *width) {

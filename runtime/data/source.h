@@ -271,6 +271,15 @@ void gr_source_put_endings(const gr_source_ops *, const char *last, gr_text *out
 // For a source's open. GR_ERR_CONFIG about ops->path_key, unless `given` or there are files to
 // predict.
 GR_MUST_USE gr_status gr_source_need_path(const gr_source_request *, bool given);
+// A key that does not apply, and why.
+typedef struct gr_source_unused {
+  const char *key;
+  const char *usual;  // a value, as text, that says nothing; NULL: null
+  const char *why, *hint;
+} gr_source_unused;
+// Marks such a key of a section as read. GR_ERR_CONFIG where another value than `usual` is given:
+// it would have no effect.
+GR_MUST_USE gr_status gr_source_refuse(gr_conf *section, const gr_source_unused *);
 // Reads a height and a width, or one number for both, in pixels; 0: the key is null.
 GR_MUST_USE gr_status gr_source_read_size(gr_conf *section, const char *key, int64_t *height,
                                           int64_t *width);

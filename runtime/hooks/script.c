@@ -12,10 +12,36 @@ static int event_of(const char *name) {
   return -1;
 }
 
+// Events as other programs call them.
+static const char *event_elsewhere(const char *name) {
+  static const char *const known[][2] = {{"on_batch_end", "on_step_end"},
+                                         {"on_train_batch_end", "on_step_end"},
+                                         {"on_optimizer_step", "on_step_end"},
+                                         {"on_train_begin", "on_start"},
+                                         {"on_train_start", "on_start"},
+                                         {"on_fit_start", "on_start"},
+                                         {"on_train_end", "on_stop"},
+                                         {"on_fit_end", "on_stop"},
+                                         {"on_epoch_begin", "on_epoch_start"},
+                                         {"on_train_epoch_start", "on_epoch_start"},
+                                         {"on_train_epoch_end", "on_epoch_end"},
+                                         {"on_validation_end", "on_eval_end"},
+                                         {"on_validation_epoch_end", "on_eval_end"},
+                                         {"on_evaluate", "on_eval_end"},
+                                         {"on_validation_start", "on_eval_start"},
+                                         {"on_save_checkpoint", "on_checkpoint"},
+                                         {"on_save", "on_checkpoint"},
+                                         {"on_log", "on_step_end"}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(name, known[i][0])) return known[i][1];
+  return NULL;
+}
+
 static int unknown_event(lua_State *L, const char *key) {
   const char *names[GR_HOOK_EVENTS];
   for (int i = 0; i < GR_HOOK_EVENTS; i++) names[i] = gr_hook_events[i].name;
-  const char *near = gr_text_nearest(key, names, GR_HOOK_EVENTS);
+  const char *other = event_elsewhere(key);
+  const char *near = other ? other : gr_text_nearest(key, names, GR_HOOK_EVENTS);
   if (near)
     return luaL_error(L, "there is no event '%s'" GR_HOOK_HINT "did you mean '%s'?", key, near);
   lua_pushliteral(L, "");
@@ -92,15 +118,29 @@ typedef struct loading {
   size_t len;
 } loading;
 
+// What Lua writes otherwise than other languages, by what a syntax error is near.
+static const char *hint_of_syntax(const char *error) {
+  static const char *const known[][2] = {
+      {"near '!'", "Lua writes a ~= b for a != b, and not a for !a"},
+      {"near '+'", "Lua has no += and ++: n = n + 1"},
+      {"near '-'", "Lua has no -= and --: n = n - 1"},
+      {"near '&'", "Lua writes a and b for a && b"},
+      {"near '|'", "Lua writes a or b for a || b"},
+      {"near ':'", "Lua writes if a then ... end"},
+      {"near '{'", "Lua writes if a then ... end, and function() ... end"}};
+  for (size_t i = 0; error && i < sizeof known / sizeof *known; i++)
+    if (strstr(error, known[i][0])) return known[i][1];
+  return "a hook is a script of Lua that returns its functions (docs/hooks.md): "
+         "return { lr = function(ctx) return ctx.lr end }";
+}
+
 static int load(lua_State *L) {
   const loading *l = lua_touserdata(L, 1);
   gr_lua_script *s = l->script;
   const char *chunk = lua_pushfstring(L, "@%s", s->name);
   gr_sandbox_open_ctx(L, s, &gr_sandbox_of(L)->in);
   if (luaL_loadbufferx(L, l->text, l->len, chunk, "t")) {
-    lua_pushliteral(L, GR_HOOK_HINT
-                    "a hook is a script of Lua that returns its functions (docs/hooks.md): "
-                    "return { lr = function(ctx) return ctx.lr end }");
+    lua_pushfstring(L, GR_HOOK_HINT "%s", hint_of_syntax(lua_tostring(L, -1)));
     lua_concat(L, 2);
     return lua_error(L);
   }

@@ -100,8 +100,11 @@ static gr_status open_file(predictions *p) {
 static gr_status open_images(predictions *p) {
   const char *out = p->r->spec->weights.out;
   bool images = false;
-  if (!gr_predict_is_folder(out)) return GR_OK;
   for (int i = 0; i < p->in[0].n; i++) images |= gr_predict_is_image(&p->in[0].of[i].tensor.type);
+  if (out && images && !gr_predict_is_folder(out) && !p->r->rank)
+    gr_log(GR_INFO, "images are lists of numbers in '%s': --out=%s/, with a slash, writes PNG", out,
+           out);
+  if (!gr_predict_is_folder(out)) return GR_OK;
   p->images = gr_predict_images_make(p->arena, p->r->spec->data, out);
   if (images) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE,

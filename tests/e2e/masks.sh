@@ -13,6 +13,9 @@ few="data.image.path=few/images data.image.masks=few/masks data.image.mask_value
 # shellcheck disable=SC2086
 expect "pixels by class" 0 '^pixels of 4 of 4 masks .classes 3. ' '^ +0 0 +8 +0 +66.67% +0.5000 #' '^ +1 1 +4 +0 +33.33% +1.0000 #' \
   '^ +2 2 +0 +0 +0.00% +- *$' '^  not counted +4 +0$' -- "$graphrun" data inspect made/config.yaml $few
+# shellcheck disable=SC2086
+expect "... of both splits" 0 '^pixels of 8 of 8 masks ' '^ +0 0 +8 +8 +66.67% +0.5000 #' -- "$graphrun" data inspect made/config.yaml $few \
+  data.image.eval_path=few/images data.image.eval_masks=few/masks
 printf 'P5\n2 2\n255\nabcd' >few/masks/3.pgm
 # shellcheck disable=SC2086
 expect "... without masks that are none" 0 '^pixels of 3 of 4 masks ' '^masks that cannot be read: 1, which .*--audio. lists$' -- "$graphrun" data inspect made/config.yaml $few

@@ -1,11 +1,11 @@
-# mistakes.sh - 200 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 228 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
 #   NAME | EXIT CODE | what the lines of its output, joined, match | COMMAND
 . "${0%/*}/lib.sh"
 gr() { timeout -k 5 "$limit" "$graphrun" "$@"; }
-for kind in table image text speech; do
+for kind in table image text speech segmentation; do
   gr new $kind --data=$kind >"$(new_log)" 2>&1 || fail "the project $kind" "exit code $?"
   sed -i 's/^hooks.*//' $kind/config.yaml
 done
@@ -21,6 +21,7 @@ table() { project table "$@"; }
 image() { project image "$@"; }
 text() { project text "$@"; }
 speech() { project speech "$@"; }
+masks() { project segmentation "$@"; }
 # changed OLD NEW SED: a file with one mistake.
 changed() { sed "$3" "$1" >"$2" && ! cmp -s "$1" "$2" || echo "the pattern changes nothing: $3"; }
 # config | graph KIND SED [key=value ...]: with a mistake in that file of the project.
@@ -268,5 +269,32 @@ replaying no step | 2 | usage error: which step is not given: --step=N.*hint: gr
 an argument too many | 2 | usage error: 'table' is one argument too many.*hint: graphrun check .--ranks=N. | gr check table
 a flag without its value | 2 | usage error: --diff needs a value: PLAN.*hint: graphrun plan CONFIG.yaml | gr plan table/config.yaml --diff
 a list for the values of a sweep | 65 | argument [0-9]+:1:13: config error: 'training.lr' must be a number.*but is a list of 2.*hint: .*the values of a sweep have no brackets: KEY=1,2,3 | gr -m table/config.yaml 'training.lr=[1e-3,1e-2]' $quick
+a value of masks twice | 65 | argument [0-9]+:1:24: config error: data.image.mask_values has a value twice.*hint: each value is of one class | masks 'data.image.mask_values=[0,1,1]'
+pixels that are not counted and are a class | 65 | argument [0-9]+:1:24: config error: pixels of the value 2 are not to be counted, and are the class 2 .*hint: leave the value out | masks data.image.mask_ignore=2
+pixels that are not counted of images without masks | 65 | argument [0-9]+:1:1: config error: 'data.image.mask_ignore' has no effect: images have no masks.*hint: data.image.mask_values | image data.image.mask_ignore=2
+a label beside masks | 65 | argument [0-9]+:1:1: config error: 'data.image.label' has no effect: data.image.mask_values makes masks the labels.*hint: remove one | masks data.image.label=kind
+masks for validation without images | 65 | argument [0-9]+:1:23: config error: masks for validation are given, and no images.*hint: data.image.eval_path=FOLDER | masks data.image.eval_masks=segmentation/masks
+ignore_index | 65 | there is no key 'data.image.ignore_index'.*hint: did you mean 'data.image.mask_ignore' | masks data.image.ignore_index=255
+a size that pooling does not divide | 65 | segmentation/graph.yaml:[0-9]+:9: type error: axis 1 is 10 in operand 1, but 11 in operand 0.*hint: .*multiples of the strides | masks data.image.size=22
+masks smaller than their images in a new project | 66 | data error: the mask '.*small/masks/0.pgm' has 2 x 2 pixels, its image 24 x 24 | mkdir -p small/images small/masks; for i in 0 1 2; do cp segmentation/images/00$i.ppm small/images/$i.ppm; printf 'P5 2 2 255 \0\1\0\1' >small/masks/$i.pgm; done; gr new smalls --from=small || { code=$?; test ! -e smalls && exit $code; }
+the folder of the images alone for a new project | 2 | has no two folders of images.*hint: .*images/1.png and masks/1.png | gr new alone --from=segmentation/images
+a mask to write | 2 | usage error: 'mask.png' would be a file of another kind.*hint: --out=FOLDER/.*--out=mask/ *$ | gr predict table/run table/data.csv --out=mask.png
+a separator of labels that are none | 65 | argument [0-9]+:1:1: config error: 'data.table.label_separator' has no effect: it is between the labels of a list.*hint: remove it, or give label_is | table data.table.label_separator=/
+labels with another separator | 66 | tags.csv:1:1: data error: no row of 'tags' has the separator '.' of its labels, and 2 of 2 labels have ';' in them, as 'a;b'.*hint: data.image.label_separator=.';'. separates them | (echo path,tags; for i in 00 01 02; do echo "image/images/circle/$i.ppm,a;b"; echo "image/images/square/$i.ppm,b;c"; done) >tags.csv; image data.image.path=tags.csv data.image.label=tags data.image.label_is=labels data.sampler=shuffle
+... which are labels as they are | 0 | tags +text +label: labels | gr data inspect image/config.yaml data.image.path=tags.csv data.image.label=tags data.image.label_is=labels data.sampler=shuffle "data.image.label_separator='|'"
+labels of a list beside a sampler by classes | 65 | data.sampler is by classes, and samples of this data have none.*hint: .*data.sampler=shuffle needs none | image data.image.path=tags.csv data.image.label=tags data.image.label_is=labels "data.image.label_separator=';'"
+a column of labels called otherwise | 66 | tags.csv:1:1: data error: the list of images has no column 'label'.*hint: .*data.image.label names another | image data.image.path=tags.csv
+labels that are texts as values | 66 | argument [0-9]+:1:21: data error: the label 'tags' of 'tags.csv' is text, not a value.*hint: data.image.label_is=class takes text | image data.image.path=tags.csv data.image.label=tags data.image.label_is=value
+an operand too many of a block | 65 | table/g.yaml:[0-9]+:[0-9]+: config error: block 'bce_with_logits' takes 2 operands, found 3.*hint: .bce_with_logits: .x, y..; `graphrun ops bce_with_logits` | graph table 's/{cross_entropy: .logits, y.}/{bce_with_logits: [logits, 1, y]}/'
+a comparison as an expression | 65 | table/g.yaml:[0-9]+:[0-9]+: config error: 'logits > 1' is not defined here.*hint: tensors are combined by ops: .greater | graph table 's/{cross_entropy: .logits, y.}/"logits > 1"/'
+an interval from high to low | 2 | argument [0-9]+:1:13: usage error: 'training.lr' goes from 0.1 to 0.0001.*hint: interval.LEAST, MOST. | gr -m table/config.yaml hydra/sweeper=optuna hydra.sweeper.n_trials=2 'training.lr=interval(1e-1,1e-4)' $quick
+a logarithm of 0 | 2 | argument [0-9]+:1:13: usage error: 'training.lr' begins at 0, which has no logarithm.*hint: begin above 0 | gr -m table/config.yaml hydra/sweeper=optuna hydra.sweeper.n_trials=2 'training.lr=tag(log,interval(0,1e-1))' $quick
+several numbers of ranks for a plan | 65 | argument [0-9]+:1:19: config error: 'distributed.ranks' must be .*hint: .*`graphrun plan --ranks=1..8` | gr plan table/config.yaml distributed.ranks=1..8
+weights of PyTorch to import | 2 | usage error: 'w.pt' does not end in .onnx.*hint: .*of PyTorch torch.onnx.export | echo PK >w.pt; gr import w.pt
+a model of ONNX for a configuration | 2 | usage error: 'n.onnx' is a model of ONNX, not a configuration.*hint: a configuration names it: model: .graph: n.onnx | echo ONNX >n.onnx; gr n.onnx
+!= in a hook | 70 | h.lua:1:1: hook error: .*near '!'.*hint: Lua writes a ~= b | hook 'return { on_step_end = function(ctx) if ctx.step != 3 then end end }'
++= in a hook | 70 | h.lua:1:1: hook error: .*near '.'.*hint: Lua has no .= | hook 'local n = 0; return { on_step_end = function(ctx) n += 1 end }'
+an event of Keras | 70 | h.lua:1:1: hook error: there is no event 'on_train_begin'.*hint: did you mean 'on_start' | hook 'return { on_train_begin = function(ctx) end }'
+an event of Lightning | 70 | h.lua:1:1: hook error: there is no event 'on_train_batch_end'.*hint: did you mean 'on_step_end' | hook 'return { on_train_batch_end = function(ctx) end }'
 MISTAKES
 counts

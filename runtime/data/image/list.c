@@ -192,7 +192,10 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
   uint32_t before = l->count;
   const char *label = m->spec.n_values ? NULL : m->values.spec.label;
   bool classes = true;
-  GR_TRY(gr_file_list_open(l->arena, p->path, l->what, label, "split", &rows));
+  gr_status opened = gr_file_list_open(l->arena, p->path, l->what, label, "split", &rows);
+  if (opened && label && rows.columns_known && gr_csv_find(&rows.csv, label) < 0)
+    opened = gr_hint(opened, "data.image.label names another column of labels");
+  GR_TRY(opened);
   if (rows.split_column >= 0 && p->split != GR_SPLIT_BY_KEY)
     return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){p->path, 1, 1},
                                     "the column split and data.image.eval_path both say what is "
@@ -248,6 +251,11 @@ static gr_status check_several(const gr_listing *l, const char *path) {
   return gr_hint(s, "a classifier needs images of at least two");
 }
 
+// Errors that say no key are about the path.
+static gr_status about(gr_status s, const char *key) {
+  return s && !gr_status_about(s) ? gr_about(s, key) : s;
+}
+
 gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   const gr_image_spec *s = &m->spec;
   if (m->list.inputs) {
@@ -257,9 +265,9 @@ gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   }
   const part train = {s->path, s->masks, s->eval_path ? GR_SPLIT_TRAIN : GR_SPLIT_BY_KEY};
   const part eval = {s->eval_path, s->eval_masks, GR_SPLIT_VALIDATION};
-  GR_TRY(gr_about(list_path(m, r, &train), "path"));
+  GR_TRY(about(list_path(m, r, &train), "path"));
   m->first_of_eval = m->list.count;
-  if (s->eval_path) GR_TRY(gr_about(list_path(m, r, &eval), "eval_path"));
+  if (s->eval_path) GR_TRY(about(list_path(m, r, &eval), "eval_path"));
   if (s->n_values) return GR_OK;
   if (m->has_values || s->labels.labels.n || s->labels.label_is > GR_LABEL_CLASS)
     return gr_image_find_values(m, r->record);

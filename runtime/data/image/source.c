@@ -8,19 +8,45 @@
 
 static gr_status read_values(gr_conf *section, gr_image_spec *s) {
   gr_conf *values = gr_conf_find(section, "mask_values");
-  gr_conf *ignore = gr_conf_find(section, "mask_ignore");
   bool list = values->kind == GR_CONF_LIST;
-  gr_conf_mark(values), gr_conf_mark(ignore);
+  gr_conf_mark(values);
   memset(s->class_of, GR_IMAGE_NO_CLASS, sizeof s->class_of);
-  if (ignore->kind == GR_CONF_INT) s->class_of[ignore->integer] = GR_IMAGE_IGNORED;
   s->n_values = list ? values->n : values->kind == GR_CONF_INT ? (int)values->integer : 0;
+  if (!s->n_values)
+    return gr_source_refuse(
+        section, &(gr_source_unused){"mask_ignore", "255", "images have no masks",
+                                     "data.image.mask_values says that they have, and which values "
+                                     "are classes"});
+  gr_conf *ignore = gr_conf_find(section, "mask_ignore");
+  gr_conf_mark(ignore);
+  if (ignore->kind == GR_CONF_INT) s->class_of[ignore->integer] = GR_IMAGE_IGNORED;
   for (int i = 0; i < s->n_values; i++) {
     unsigned char *class = &s->class_of[list ? values->items[i]->integer : i];
     if (i == GR_IMAGE_NO_CLASS || *class < i)
-      return gr_fail(GR_ERR_CONFIG, values->loc, "data.image.mask_values %s",
-                     *class < i ? "has a value twice" : "has more than 254 values");
+      return gr_hint(gr_fail(GR_ERR_CONFIG, values->loc, "data.image.mask_values %s",
+                             *class < i ? "has a value twice" : "has more than 254 values"),
+                     "each value is of one class: [0,255] are the classes 0 and 1");
+    if (*class == GR_IMAGE_IGNORED && !ignore->is_default && ignore->integer != 255)
+      return gr_hint(gr_fail(GR_ERR_CONFIG, ignore->loc,
+                             "pixels of the value %lld are not to be counted, and are the class %d "
+                             "of data.image.mask_values",
+                             (long long)ignore->integer, i),
+                     "leave the value out of data.image.mask_values, as a list, or "
+                     "data.image.mask_ignore=null");
     *class = (unsigned char)i;
   }
+  return GR_OK;
+}
+
+// Of images with masks.
+static gr_status refuse_labels(gr_conf *section) {
+  static const char *const keys[][2] = {
+      {"label", NULL}, {"label_is", "auto"}, {"label_separator", "|"}};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    GR_TRY(gr_source_refuse(
+        section,
+        &(gr_source_unused){keys[i][0], keys[i][1], "data.image.mask_values makes masks the labels",
+                            "remove one of them"}));
   return GR_OK;
 }
 
@@ -32,7 +58,7 @@ static gr_status image_read_spec(gr_arena *a, gr_conf *section, gr_image_spec *s
   GR_TRY(gr_conf_text(section, "masks", NULL, &s->masks));
   GR_TRY(gr_conf_text(section, "eval_masks", NULL, &s->eval_masks));
   GR_TRY(read_values(section, s));
-  GR_TRY(gr_table_read_labels(a, section, &s->labels));
+  GR_TRY(s->n_values ? refuse_labels(section) : gr_table_read_labels(a, section, &s->labels));
   GR_TRY(gr_conf_text(section, "resize", NULL, &resize));
   GR_TRY(gr_conf_text(section, "color", NULL, &color));
   GR_TRY(gr_conf_text(section, "decode", NULL, &decode));
@@ -51,6 +77,12 @@ static gr_status check_masks(const gr_image_spec *s) {
     return gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                             "images with masks are not decoded at a fraction of their size"),
                     "decode");
+  if (s->n_values && s->eval_masks && !s->eval_path)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "masks for validation are given, and no images"),
+                            "eval_masks"),
+                   "data.image.eval_path=FOLDER has their images; without it a share of "
+                   "data.image.path is for validation");
   if (s->n_values || (!s->masks && !s->eval_masks)) return GR_OK;
   return gr_hint(
       gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "which values of masks are classes is not given"),

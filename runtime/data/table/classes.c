@@ -58,9 +58,11 @@ gr_status gr_table_has_classes(gr_table *t, bool *out, bool *text) {
                  (t->spec.label_is == GR_LABEL_AUTO && a->element == GR_ELEMENT_FLOAT);
     *text |= gr_array_is_text(a);
     if (value && !list && gr_array_is_text(a))
-      return gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                              "the label '%s' of '%s' is text, not a value", a->name, a->file),
-                      "label_is label");
+      return gr_hint(
+          gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label '%s' of '%s' is text, not a value",
+                           a->name, a->file),
+                   "label_is label"),
+          "%s.label_is=class takes text; values are numbers in another column", t->section);
     if (i && *out == value)
       return differ(t, value ? "fractions" : "classes", value ? "classes" : "fractions");
     *out = !value;

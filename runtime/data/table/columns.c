@@ -344,7 +344,8 @@ int gr_columns_find(const gr_columns *c, const char *name) {
 
 const char *gr_columns_list(gr_arena *a, const gr_columns *c) {
   gr_text t = gr_text_make(a);
-  for (int i = 0; i < c->n; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", c->items[i].name);
+  for (int i = 0; i < c->n; i++)
+    if (!c->items[i].value) gr_text_printf(&t, "%s%s", i ? ", " : "", c->items[i].name);
   return t.chars;
 }
 

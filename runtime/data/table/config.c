@@ -36,6 +36,13 @@ gr_status gr_table_read_labels(gr_arena *a, gr_conf *section, gr_table_spec *s) 
                 : !strcmp(label_is, "value")  ? GR_LABEL_VALUE
                 : !strcmp(label_is, "labels") ? GR_LABEL_LIST
                                               : GR_LABEL_AUTO;
+  if (s->label_is != GR_LABEL_LIST)
+    return gr_source_refuse(
+        section, &(gr_source_unused){"label_separator", "|",
+                                     "it is between the labels of a list, as label_is=labels reads",
+                                     "remove it, or give label_is, too"});
+  const gr_conf *separator = gr_conf_find(section, "label_separator");
+  s->separator_given = separator && !separator->is_default;
   return gr_conf_text(section, "label_separator", "|", &s->separator);
 }
 

@@ -40,6 +40,7 @@ typedef struct gr_table_spec {
   const char *label, *split, *series;  // columns, or NULL
   gr_names labels;                     // where there are several: `label` is the first
   const char *separator;               // of GR_LABEL_LIST; NULL: "|"
+  bool separator_given;                // it is no default
   gr_table_label label_is;
   gr_dtype dtype;  // of x: GR_F32, GR_I32, GR_I64 or GR_U8
   gr_csv_format csv;

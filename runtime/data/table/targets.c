@@ -67,13 +67,49 @@ static gr_status each_row(gr_table *t, gr_table_part *p, take_label *take) {
   return gr_arena_end(scratch, s);
 }
 
+// Labels of several words with another separator, where no row has that of the lists.
+static gr_status check_separator(const gr_table *t, bool split) {
+  static const char *const others[] = {";", ",", "/", "\t"};
+  const gr_map *names = &t->targets.found;
+  for (size_t k = 0; k < sizeof others / sizeof *others && !split; k++) {
+    uint32_t with = 0, first = 0;
+    for (uint32_t i = names->n; i-- > 0;)
+      if (strstr(names->keys[i], others[k])) with++, first = i;
+    if (with < 2 || 2 * with <= names->n) continue;
+    return gr_hint(
+        gr_about(
+            gr_fail(GR_ERR_DATA, gr_columns_names(&t->part[0].columns),
+                    "no row of '%s' has the separator '%s' of its labels, and %u of %u labels "
+                    "have '%s' in them, as '%s'",
+                    t->spec.label, separator_of(t), with, names->n, others[k], names->keys[first]),
+            "label_separator label"),
+        "%s.label_separator=\"'%s'\" separates them, \"'%s'\" takes them as they are", t->section,
+        others[k], separator_of(t));
+  }
+  return GR_OK;
+}
+
+// Whether a row has several labels.
+static gr_status has_several(gr_table *t, gr_table_part *p, bool *out) {
+  const gr_array *a;
+  gr_arena *scratch = gr_arena_create();
+  gr_status s = gr_columns_read(&p->columns, p->label, &a);
+  for (int64_t row = 0; !s && row < a->count && !*out; row++)
+    *out = strstr(gr_array_text(scratch, a, row), separator_of(t)) != NULL;
+  gr_arena_destroy(scratch);
+  return s;
+}
+
 static gr_status find_lists(gr_table *t, const gr_names *recorded) {
+  bool split = t->spec.separator_given || recorded->n;
   t->targets = gr_classes_make(t->arena);
   for (int i = 0; i < t->n_parts; i++) GR_TRY(each_row(t, &t->part[i], add_name));
   if (!t->targets.found.n && !recorded->n)
     return gr_about(gr_fail(GR_ERR_DATA, gr_columns_names(&t->part[0].columns),
                             "no row has a label in '%s'", t->spec.label),
                     "label");
+  for (int i = 0; i < t->n_parts; i++) GR_TRY(has_several(t, &t->part[i], &split));
+  GR_TRY(check_separator(t, split));
   GR_TRY(gr_classes_number(&t->targets, t->arena, true, recorded, &t->target_number));
   t->n_targets = t->targets.n;
   for (int i = 0; i < t->n_parts; i++) {
