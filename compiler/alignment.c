@@ -50,6 +50,7 @@ static gr_status note(const gr_graph *g, const gr_node *n, int64_t longest, gr_n
   bool known = gr_host_slice_find(&s, n->in[LENGTHS], is_plain);
   gr_status failed = known ? fill(&s, n->in[LENGTHS], &a) : GR_OK;
   gr_arena_destroy(scratch);
+  if (!notes->aligned) notes->aligned = GR_NEW(notes->arena, gr_alignment, GR_MAX_ALIGNMENTS);
   if (known && !failed) notes->aligned[notes->n_aligned++] = a;
   return failed;
 }

@@ -37,6 +37,7 @@ static gr_status note(gr_host_slice *s, const gr_node *n, gr_notes *notes) {
   for (int64_t i = 0; i < gr_type_count(ids); i++) seen[column[i]] = true;
   for (int32_t c = 0; c < x->dim[x->rank - 1]; c++)
     if (seen[c]) l.columns[l.n++] = c;
+  if (!notes->lookups) notes->lookups = GR_NEW(notes->arena, gr_lookup, GR_MAX_LOOKUPS);
   notes->lookups[notes->n_lookups++] = l;
   return GR_OK;
 }

@@ -115,9 +115,9 @@ typedef struct gr_notes {
   uint32_t n_dead;
   const gr_node **mixed;  // nodes that mix rows of the batch, and those that pad it (mixed_rows.h)
   uint32_t n_mixed;
-  gr_alignment aligned[GR_MAX_ALIGNMENTS];  // n_aligned, of a program that trains
+  gr_alignment *aligned;  // n_aligned, at most GR_MAX_ALIGNMENTS, of a program that trains
   int n_aligned;
-  gr_lookup lookups[GR_MAX_LOOKUPS];  // n_lookups
+  gr_lookup *lookups;  // n_lookups, at most GR_MAX_LOOKUPS
   int n_lookups;
   gr_recomputed *recomputed;  // n_recomputed, in the order of options.memory.recomputed
   uint32_t n_recomputed;

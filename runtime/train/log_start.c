@@ -61,9 +61,9 @@ static bool find_alignments(gr_rank *r, int k, gr_frames_left *of_bucket,
     const char *bucket = gr_dataset_bucket_name(r->arena, r->spec->data, b);
     of_bucket[b] = (gr_frames_left){0};
     for (uint32_t i = 0; i < p->n_programs && !of_bucket[b].frames; i++) {
-      const gr_alignment *a = &p->programs[i].notes.aligned[k];
-      if (k >= p->programs[i].notes.n_aligned || strcmp(p->programs[i].bucket, bucket) != 0)
-        continue;
+      const gr_notes *notes = &p->programs[i].notes;
+      if (k >= notes->n_aligned || strcmp(p->programs[i].bucket, bucket) != 0) continue;
+      const gr_alignment *a = &notes->aligned[k];
       of_bucket[b] = (gr_frames_left){a->frames, a->longest, a->room};
       *first = *first ? *first : a;
     }
