@@ -2,6 +2,13 @@
 #include "compiler/host_slice.h"
 #include <string.h>
 
+static void list_nodes(gr_host_slice *s) {
+  const gr_graph *g = s->g;
+  s->nodes = GR_NEW(s->arena, const gr_node *, g->n_nodes + 1);
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (gr_any_out(&g->nodes[i], s->wanted)) s->nodes[s->n_nodes++] = &g->nodes[i];
+}
+
 bool gr_host_slice_find(gr_host_slice *s, gr_val v, bool (*allowed)(const gr_op *)) {
   s->wanted = GR_NEW(s->arena, bool, s->g->n_values);
   s->wanted[v.id] = true;
@@ -17,6 +24,7 @@ bool gr_host_slice_find(gr_host_slice *s, gr_val v, bool (*allowed)(const gr_op 
     if (value->role != GR_INPUT || strcmp(value->name, s->input) != 0) return false;
     s->leaf = (gr_val){i};
   }
+  list_nodes(s);
   return true;
 }
 
@@ -44,7 +52,6 @@ static gr_status run_node(gr_host_slice *s, const gr_node *n) {
 }
 
 gr_status gr_host_slice_run(gr_host_slice *s) {
-  for (uint32_t i = 0; i < s->g->n_nodes; i++)
-    if (gr_any_out(&s->g->nodes[i], s->wanted)) GR_TRY(run_node(s, &s->g->nodes[i]));
+  for (uint32_t i = 0; i < s->n_nodes; i++) GR_TRY(run_node(s, s->nodes[i]));
   return GR_OK;
 }

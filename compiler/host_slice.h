@@ -6,10 +6,12 @@
 typedef struct gr_host_slice {
   const gr_graph *g;
   gr_arena *arena;
-  const char *input;  // the only one that it may be computed from
-  gr_val leaf;        // that input; GR_NONE: it is a constant
-  bool *wanted;       // by value
-  void **data;        // by value, of those that are wanted
+  const char *input;      // the only one that it may be computed from
+  gr_val leaf;            // that input; GR_NONE: it is a constant
+  bool *wanted;           // by value
+  const gr_node **nodes;  // n_nodes that it is computed by, in their order
+  uint32_t n_nodes;
+  void **data;  // by value, of those that are wanted
 } gr_host_slice;
 
 // Finds the nodes that a value is computed by. False: one is not allowed, or reads something else.

@@ -32,14 +32,24 @@ static gr_status note(gr_host_slice *s, const gr_node *n, gr_notes *notes) {
   gr_host_slice_open(s);
   number_columns(x, s->data[s->leaf.id]);
   GR_TRY(gr_host_slice_run(s));
-  l.columns = GR_NEW(notes->arena, int32_t, x->dim[x->rank - 1]);
+  int64_t columns = x->dim[x->rank - 1];
+  l.columns = GR_NEW(notes->arena, int32_t, columns);
   const int32_t *column = s->data[n->in[IDS].id];
   for (int64_t i = 0; i < gr_type_count(ids); i++) seen[column[i]] = true;
-  for (int32_t c = 0; c < x->dim[x->rank - 1]; c++)
+  for (int32_t c = 0; c < columns; c++)
     if (seen[c]) l.columns[l.n++] = c;
   if (!notes->lookups) notes->lookups = GR_NEW(notes->arena, gr_lookup, GR_MAX_LOOKUPS);
   notes->lookups[notes->n_lookups++] = l;
   return GR_OK;
+}
+
+// Numbers of columns go through a narrower dtype as others.
+static bool keeps_numbers(const gr_host_slice *s) {
+  for (uint32_t i = 0; i < s->n_nodes; i++) {
+    gr_dtype made = gr_at(s->g, s->nodes[i]->out)->type.dtype;
+    if (made != GR_F32 && made != GR_I32) return false;
+  }
+  return true;
 }
 
 static bool is_looked_up(const gr_type *x) {
@@ -54,7 +64,7 @@ gr_status gr_note_lookups(const gr_graph *g, gr_notes *notes) {
     if (n->op != &gr_op_embedding) continue;
     gr_host_slice s = {.g = g, .arena = gr_arena_create(), .input = "x"};
     if (gr_host_slice_find(&s, n->in[IDS], moves) && gr_is(s.leaf) &&
-        is_looked_up(&gr_at(g, s.leaf)->type))
+        is_looked_up(&gr_at(g, s.leaf)->type) && keeps_numbers(&s))
       failed = note(&s, n, notes);
     gr_arena_destroy(s.arena);
   }

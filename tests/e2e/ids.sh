@@ -58,4 +58,27 @@ printf 'user,item,age\n3,4,20\n99,2,20\n' >new.csv
 expect "an id to predict that the run has not" 66 "^new.csv:3:1: data error: 'user' is 99 in this line" -- "$graphrun" predict out new.csv
 sed -i 3d new.csv
 expect "ids to predict" 0 '"rating": ' -- "$graphrun" predict out new.csv
+
+# Of 300 columns the last one through u8, in which 299 is 43: another column.
+awk 'BEGIN {
+  for (r = 0; r < 40; r++) for (c = 0; c <= 300; c++) printf "%s%s", r ? (r * 7 + c) % 40 : "c" c, c < 300 ? "," : "\n"
+}' >wide.csv
+cat >narrow.yaml <<'EOF'
+params: {features: 300}
+inputs: {x: {shape: [n, features]}, y: {shape: [n]}}
+nodes:
+  - u: {slice: x, axis: 1, from: 299, size: 1}
+  - u: {cast: u, to: u8}
+  - u: {cast: u, to: i32}
+  - u: {embedding: u, vocab: 256, dim: 1, name: users}
+  - p: {reshape: u, shape: [n]}
+  - loss: {mse: [p, y]}
+train: loss
+EOF
+wide="model.graph=narrow.yaml data.table.path=wide.csv data.table.label=c300"
+# shellcheck disable=SC2086
+run_plan() { expect "$1" "$2" "$3" -- "$graphrun" plan config.yaml $wide; }
+run_plan "ids that a narrow dtype has changed are not looked for" 0 "^plan of config.yaml for 1 rank"
+sed -i '/u8/d' narrow.yaml
+run_plan "... and others are, in many columns" 65 "embedding looks up the column 'c299'"
 counts
