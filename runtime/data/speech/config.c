@@ -85,52 +85,17 @@ static gr_status read_vocab(gr_arena *arena, gr_conf *section, gr_vocab *out) {
               : gr_vocab_make(arena, symbols, blank, out);
 }
 
-static gr_status no_symbol(const char *key, const char *symbol, bool tokenizer) {
-  return gr_hint(
-      gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "the symbol '%s' is not %s", symbol,
-                       tokenizer ? "one token" : "in the vocabulary"),
-               key),
-      tokenizer ? "a token of data.tokenizer, such as <|endoftext|>"
-                : "a symbol of data.speech.vocab; one of several characters is a line of a file");
-}
-
-// The number of one symbol of the vocabulary, or of one token; -1: there is none.
-static gr_status find_id(gr_arena *arena, const gr_speech_spec *s, const gr_tokenizer *tokenizer,
-                         const char *symbol, int32_t *out) {
-  gr_tokens ids = {.arena = arena};
-  const char *bad;
-  uint32_t id;
-  if (!tokenizer) {
-    *out = gr_map_find(&s->vocab->index, symbol, &id) ? (int32_t)id : -1;
-    return GR_OK;
-  }
-  GR_TRY(gr_tokenizer_encode(tokenizer, symbol, &(gr_encode_options){0}, &ids, &bad));
-  *out = !bad && ids.n == 1 ? ids.id[0] : -1;
-  return GR_OK;
-}
-
-// The numbers of the symbols that a key lists.
-static gr_status read_ids(gr_arena *arena, gr_conf *section, const char *key,
-                          const gr_tokenizer *tokenizer, const gr_speech_spec *s, gr_ids *out) {
-  gr_names names = gr_names_read(arena, section, key);
-  int32_t *ids = GR_NEW(arena, int32_t, names.n);
-  for (int i = 0; i < names.n; i++) {
-    GR_TRY(find_id(arena, s, tokenizer, names.items[i], &ids[i]));
-    if (ids[i] < 0) return no_symbol(key, names.items[i], tokenizer);
-  }
-  *out = (gr_ids){ids, names.n};
-  return GR_OK;
-}
-
 static gr_status read_decoder(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokenizer,
                               gr_speech_spec *s) {
-  GR_TRY(read_ids(arena, section, "text.prefix", tokenizer, s, &s->prefix));
-  GR_TRY(read_ids(arena, section, "text.suffix", tokenizer, s, &s->suffix));
-  if (!s->suffix.n || s->prefix.n) return GR_OK;
-  return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                                  "data.speech.text.suffix needs data.speech.text.prefix"),
-                          "text.suffix"),
-                 "the symbol that a decoder starts with, such as prefix: [<s>]");
+  static const gr_target_text_keys of_tokenizer = {
+      "data.speech", "text.prefix", "text.suffix", "one token",
+      "a token of data.tokenizer, such as <|endoftext|>"};
+  static const gr_target_text_keys of_vocab = {
+      "data.speech", "text.prefix", "text.suffix", "in the vocabulary",
+      "a symbol of data.speech.vocab; one of several characters is a line of a file"};
+  if (tokenizer) return gr_target_text_read(arena, section, &of_tokenizer, tokenizer, &s->around);
+  gr_tokenizer symbols = gr_tokenizer_of_vocab(s->vocab);
+  return gr_target_text_read(arena, section, &of_vocab, &symbols, &s->around);
 }
 
 static bool is_among(const gr_ids *ids, int32_t id) {
@@ -146,7 +111,7 @@ static void warn_unreachable(gr_arena *arena, const gr_speech_spec *s) {
   int n = 0;
   for (int32_t i = 0; i < v->n; i++) {
     if (i == v->blank || gr_text_gives(&s->text, v->symbols[i])) continue;
-    if (is_among(&s->prefix, i) || is_among(&s->suffix, i)) continue;
+    if (is_among(&s->around.prefix, i) || is_among(&s->around.suffix, i)) continue;
     if (n++ < 10) gr_text_printf(&list, "%s'%s'", n > 1 ? ", " : "", v->symbols[i]);
   }
   if (n && !gr_log_rank())

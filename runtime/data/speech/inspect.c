@@ -12,7 +12,7 @@ void gr_speech_summary(const void *self, const gr_sample *all, uint32_t n, gr_sp
   int64_t frames = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (all[i].split != split) continue;
-    frames += all[i].length, symbols += (uint64_t)d->items[all[i].index].n_targets;
+    frames += all[i].length, symbols += (uint64_t)d->items[all[i].index].targets.n;
   }
   gr_text_printf(out, "  %9.4f hours  %8llu symbols", (double)frames * per_frame / 3600,
                  (unsigned long long)symbols);
@@ -31,7 +31,7 @@ void gr_speech_inspect(const void *self, const gr_sample *all, uint32_t count, g
   uint64_t *n = GR_NEW(out->arena, uint64_t, d->tokens.n), most = 0;
   for (uint32_t i = 0; i < count; i++) {
     const gr_speech_item *item = d->items + all[i].index;
-    for (int32_t k = 0; k < item->n_targets; k++) n[item->targets[k]]++;
+    for (int32_t k = 0; k < item->targets.n; k++) n[item->targets.items[k]]++;
   }
   if (!v) {
     put_used(n, d->tokens.n, out);

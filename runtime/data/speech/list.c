@@ -131,24 +131,25 @@ static gr_status make_targets(gr_speech *d, gr_speech_item *item, bool *keep) {
     ids.n = 0, how.drop = true;
     GR_TRY(gr_tokenizer_encode(&d->tokens, item->text, &how, &ids, &bad));
   }
-  item->targets = ids.id, item->n_targets = (int32_t)ids.n;
-  *keep = !bad && item->n_targets;
+  item->targets = (gr_ids){ids.id, (int32_t)ids.n};
+  *keep = !bad && item->targets.n;
   if (bad && unknown == GR_UNKNOWN_FAIL) return unknown_symbol(d, u, item->text, bad);
-  if (!bad && !item->n_targets && unknown == GR_UNKNOWN_FAIL)
+  if (!bad && !item->targets.n && unknown == GR_UNKNOWN_FAIL)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){u->file, u->line, u->col},
                            "the transcript \"%.200s\" is empty%s", u->text,
                            *u->text ? " after the text rules" : ""),
                    "take the line out, or leave out utterances with unknown symbols");
-  if (lost && item->n_targets) count_one(d, GR_SPEECH_LOST, u);
+  if (lost && item->targets.n) count_one(d, GR_SPEECH_LOST, u);
   if (bad) count_one(d, GR_SPEECH_UNKNOWN, u);
   if (bad) GR_TRY(count_unknown(d, item->text, bad));
-  if (!bad && !item->n_targets) count_one(d, GR_SPEECH_EMPTY, u);
+  if (!bad && !item->targets.n) count_one(d, GR_SPEECH_EMPTY, u);
   return GR_OK;
 }
 
 int64_t gr_speech_alignment(const gr_speech_item *item) {
-  int64_t need = item->n_targets;
-  for (int32_t i = 1; i < item->n_targets; i++) need += item->targets[i] == item->targets[i - 1];
+  int64_t need = item->targets.n;
+  for (int32_t i = 1; i < item->targets.n; i++)
+    need += item->targets.items[i] == item->targets.items[i - 1];
   return need;
 }
 
@@ -160,11 +161,11 @@ static bool fits(const gr_speech *d, const gr_speech_item *item) {
 
 // Every batch has room for the longest transcript, so an implausibly long one is refused.
 static gr_status check_text(const gr_speech_item *item) {
-  if (item->n_targets <= item->frames) return GR_OK;
+  if (item->targets.n <= item->frames) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_DATA, GR_NOWHERE,
               "the transcript has %d symbols, and recording '%s' no more than %d frame%s",
-              item->n_targets, item->utterance->audio, item->frames, gr_text_s(item->frames)),
+              item->targets.n, item->utterance->audio, item->frames, gr_text_s(item->frames)),
       "correct its transcript, or use a smaller data.speech.features.hop");
 }
 

@@ -89,18 +89,13 @@ static void speech_keep(const void *self, size_t bytes) {
 
 // ---- Metadata ------------------------------------------------------------------------------
 
-enum { X, LENGTHS, TARGETS, TARGET_LENGTHS, DECODER_INPUTS, LABELS };
+enum { X, LENGTHS, TRANSCRIPT };  // the first of those of target_text.h
 
 static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_speech *d = self;
   out[X] = (gr_field_spec){"x", GR_F32, 2, {GR_DIM_LENGTH, d->spec.features.mels}, false};
   out[LENGTHS] = (gr_field_spec){"lengths", GR_I32, 0, {0}, true};
-  out[TARGETS] = (gr_field_spec){"targets", GR_I32, 1, {GR_DIM_EXTENT}, false};
-  out[TARGET_LENGTHS] = (gr_field_spec){"target_lengths", GR_I32, 0, {0}, false};
-  if (!d->spec.prefix.n) return DECODER_INPUTS;
-  out[DECODER_INPUTS] = (gr_field_spec){"decoder_inputs", GR_I32, 1, {GR_DIM_EXTENT}, false};
-  out[LABELS] = (gr_field_spec){"labels", GR_I32, 1, {GR_DIM_EXTENT}, false, GR_NO_LABEL};
-  return LABELS + 1;
+  return TRANSCRIPT + gr_target_text_fields(&d->spec.around, out + TRANSCRIPT);
 }
 
 static int speech_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
@@ -109,11 +104,7 @@ static int speech_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   out[1] = (gr_metadata){"mels", d->spec.features.mels};
   out[2] = (gr_metadata){"blank", d->tokens.blank};
   out[3] = (gr_metadata){"space", d->tokens.space};
-  if (!d->spec.prefix.n) return 4;
-  out[4] = (gr_metadata){"prefix", d->spec.prefix.n};
-  out[5] = (gr_metadata){"start", d->spec.prefix.items[0]};
-  out[6] = (gr_metadata){"end", d->spec.suffix.n ? d->spec.suffix.items[0] : -1};
-  return 7;
+  return 4 + gr_target_text_metadata(&d->spec.around, out + 4);
 }
 
 static const gr_speech_item *item_of(const void *self, uint32_t sample) {
@@ -141,9 +132,9 @@ static int64_t speech_alignment(const void *self, uint32_t sample) {
 }
 
 static int32_t speech_extent(const void *self, uint32_t sample, int field) {
-  const gr_speech_spec *s = &((const gr_speech *)self)->spec;
-  int32_t n = item_of(self, sample)->n_targets;
-  return field == TARGETS ? n : s->prefix.n + n + s->suffix.n - 1;
+  return gr_target_text_extent(&((const gr_speech *)self)->spec.around,
+                               item_of(self, sample)->targets.n,
+                               (gr_target_text_field)(field - TRANSCRIPT));
 }
 
 // ---- A sample -----------------------------------------------------------------------------------
@@ -199,23 +190,6 @@ static gr_status speech_load(const void *self, uint32_t sample, int32_t most, gr
   return s;
 }
 
-// Writes symbols that begin at `position` of a sample's sequence to both fields of decoders.
-static void put_sequence(const gr_row *row, int32_t total, int32_t position, const int32_t *ids,
-                         int32_t n) {
-  int32_t *inputs = row->field[DECODER_INPUTS], *labels = row->field[LABELS];
-  for (int32_t i = 0; i < n; i++) {
-    if (position + i < total - 1) inputs[position + i] = ids[i];
-    if (position + i > 0) labels[position + i - 1] = ids[i];
-  }
-}
-
-static void fill_decoder(const gr_speech_spec *s, const gr_speech_item *item, const gr_row *row) {
-  int32_t text = s->prefix.n + item->n_targets, total = text + s->suffix.n;
-  put_sequence(row, total, 0, s->prefix.items, s->prefix.n);
-  put_sequence(row, total, s->prefix.n, item->targets, item->n_targets);
-  put_sequence(row, total, text, s->suffix.items, s->suffix.n);
-}
-
 static void speech_fill(const void *self, uint32_t sample, const gr_loaded *x, const gr_draw *draw,
                         gr_row *row) {
   const gr_speech *d = self;
@@ -224,11 +198,8 @@ static void speech_fill(const void *self, uint32_t sample, const gr_loaded *x, c
   if (draw->augment)
     gr_augment_apply(&d->spec.augment, draw->seed, (uint32_t)draw->epoch, draw->number,
                      row->field[X], x->length, d->spec.features.mels);
-  if (item->n_targets)
-    memcpy(row->field[TARGETS], item->targets, (size_t)item->n_targets * sizeof *item->targets);
   *(int32_t *)row->field[LENGTHS] = x->length;
-  *(int32_t *)row->field[TARGET_LENGTHS] = item->n_targets;
-  if (d->spec.prefix.n) fill_decoder(&d->spec, item, row);
+  gr_target_text_fill(&d->spec.around, &item->targets, row->field + TRANSCRIPT);
 }
 
 // ---- Summaries and identity -----------------------------------------------------------------

@@ -1,22 +1,14 @@
 // speech.h - the source `speech`: recordings with transcripts, as log-mel frames and symbols.
 //
-// Fields: x f32 [t, mels] (features), lengths i32 (frames), targets i32 [u] (symbols),
-// target_lengths i32. Beyond a sample's length, features and symbols are 0. For decoders there are
-// two more, if the spec has symbols before each transcript: of the sequence of these, the
-// transcript and the symbols after it, decoder_inputs i32 [w] are all but the last, and labels i32
-// [w] all but the first, -100 beyond the sequence.
+// Fields: x f32 [t, mels] (features), lengths i32 (frames), and those of the transcript's symbols
+// (target_text.h). Beyond a sample's length, features and symbols are 0.
 #pragma once
 #include "runtime/data/parquet/kept.h"
-#include "runtime/data/source.h"
 #include "runtime/data/speech/feature.h"
 #include "runtime/data/speech/manifest.h"
+#include "runtime/data/target_text.h"
 
 enum { GR_SPEECH_FRAMES = 1 << 24, GR_SPEECH_SECONDS = 4 * 3600 };  // of a recording, at most
-
-typedef struct gr_ids {
-  const int32_t *items;
-  int32_t n;
-} gr_ids;
 
 // The keys of the source, and what a request's `spec` is without a configuration. Its paths and its
 // vocabulary must outlive the source.
@@ -27,7 +19,7 @@ typedef struct gr_speech_spec {
   const char *root;        // of relative paths in them, or NULL: the manifest's own folder
   const gr_vocab *vocab;   // NULL: the data has a tokenizer
   gr_text_rules text;
-  gr_ids prefix, suffix;  // before and after each transcript, for decoders; no prefix: none
+  gr_target_text around;  // symbols before and after each transcript, for decoders
   gr_feature_spec features;
   gr_augment augment;
   int32_t max_frames;   // longer utterances are skipped; 0: no limit
@@ -39,10 +31,9 @@ typedef struct gr_speech_spec {
 // first.
 typedef struct gr_speech_item {
   const gr_utterance *utterance;
-  const char *manifest;    // path of the manifest, or the Parquet file, that lists it
-  const char *text;        // the transcript after spec.text's rules
-  const int32_t *targets;  // [n_targets]
-  int32_t n_targets;
+  const char *manifest;  // path of the manifest, or the Parquet file, that lists it
+  const char *text;      // the transcript after spec.text's rules
+  gr_ids targets;
   int32_t hops;     // frames of the recording as it is
   int32_t frames;   // after cutting and padding; too many where the recording is too long
   bool validation;  // listed by the validation manifest

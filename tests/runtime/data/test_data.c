@@ -10,7 +10,8 @@ static void makes_targets(void) {
   CHECK(gr_dataset_samples(d) == 8, "%u", gr_dataset_samples(d));
   const gr_speech_item *item = fixture_item(d, 3);
   static const int32_t cab[] = {2, 0, 1};
-  CHECK(item->n_targets == 3 && !memcmp(item->targets, cab, sizeof cab), "\"%s\"", item->text);
+  CHECK(item->targets.n == 3 && !memcmp(item->targets.items, cab, sizeof cab), "\"%s\"",
+        item->text);
   CHECK(!strcmp(item->utterance->name, "u003"), "%s", item->utterance->name);
   CHECK(item->frames == (800 + 3 * 2741 % 8000) / 80 + 1, "%d frames", item->frames);
   gr_text t = gr_text_make(gr_arena_create());
@@ -66,7 +67,7 @@ static void unknown_symbols(void) {
   CHECK(gr_dataset_samples(d) == 1 && fixture_skipped(d, GR_SPEECH_UNKNOWN) == 1, "left out");
   gr_dataset_close(d);
   MUST(open_one("a*b", GR_UNKNOWN_DROP, &d));
-  CHECK(gr_dataset_samples(d) == 2 && fixture_item(d, 1)->n_targets == 2, "the symbol left out");
+  CHECK(gr_dataset_samples(d) == 2 && fixture_item(d, 1)->targets.n == 2, "the symbol left out");
   gr_dataset_close(d);
   MUST(open_one("**", GR_UNKNOWN_DROP, &d));
   CHECK(gr_dataset_samples(d) == 1 && fixture_skipped(d, GR_SPEECH_EMPTY) == 1, "nothing remained");
@@ -142,7 +143,7 @@ static void keeps_to_given_bounds(void) {
   for (uint32_t i = 0; i < gr_dataset_samples(d); i++) {
     const gr_speech_item *item = fixture_item(d, i);
     int k = gr_dataset_sample(d, i)->bucket;
-    CHECK(item->frames <= b[k].length && item->n_targets <= b[k].extent[2], "utterance %u", i);
+    CHECK(item->frames <= b[k].length && item->targets.n <= b[k].extent[2], "utterance %u", i);
     CHECK(!k || item->frames > b[k - 1].length, "utterance %u: the smallest that holds it", i);
   }
   CHECK(held + d->too_long.n == 40, "the rest is too long");

@@ -7,7 +7,7 @@ static const int32_t prefix[] = {4, 3}, suffix[] = {2};
 
 static gr_dataset *open_pairs(int n, bool window) {
   fixture_data spec = fixture_spec(fixture_corpus(window ? "windows" : "pairs", n));
-  spec.speech.prefix = (gr_ids){prefix, 2}, spec.speech.suffix = (gr_ids){suffix, 1};
+  spec.speech.around = (gr_target_text){{prefix, 2}, {suffix, 1}};
   spec.speech.features.normalise = false;
   if (window) spec.speech.features.length = 4000;  // longer than some, shorter than others
   spec.options.n_buckets = 1;
@@ -21,7 +21,7 @@ static int sequence_of(const gr_dataset *d, uint32_t sample, int32_t *out) {
   const gr_speech_item *item = fixture_item(d, sample);
   int n = 0;
   for (int i = 0; i < 2; i++) out[n++] = prefix[i];
-  for (int i = 0; i < item->n_targets; i++) out[n++] = item->targets[i];
+  for (int i = 0; i < item->targets.n; i++) out[n++] = item->targets.items[i];
   out[n++] = suffix[0];
   return n;
 }
