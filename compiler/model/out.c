@@ -120,15 +120,6 @@ static void put_metric(gr_build_context *a, const char *name, const gr_val v[2])
   gr_result(&a->root, gr_arena_printf(a->arena, "metric.%s.weight", name), v[1]);
 }
 
-// Whether all names of a score are bound: those of train's loss may be made by its own nodes.
-static bool is_bound(const gr_build_context *a, const gr_conf *c) {
-  bool bound =
-      c->kind == GR_CONF_TEXT ? gr_model_find(a, c->text) != NULL : c->kind == GR_CONF_LIST;
-  for (int i = 0; bound && c->kind == GR_CONF_LIST && i < c->n; i++)
-    bound = c->items[i]->kind == GR_CONF_TEXT && gr_model_find(a, c->items[i]->text);
-  return bound;
-}
-
 // The score to minimise, which evaluation reports: the program's, or train's.
 static gr_conf *find_loss(const gr_build_context *a, gr_conf *file) {
   gr_conf *stated = a->program ? gr_conf_member(a->program, "loss") : NULL;
@@ -136,7 +127,7 @@ static gr_conf *find_loss(const gr_build_context *a, gr_conf *file) {
   gr_conf *train = a->programs ? gr_conf_member(a->programs, "train") : NULL;
   gr_conf *trained = train ? gr_conf_member(train, "loss") : NULL;
   if (stated || !trained) return stated ? stated : gr_conf_member(file, "train");
-  return is_bound(a, trained) ? trained : NULL;
+  return gr_model_is_bound(a, trained) ? trained : NULL;
 }
 
 static gr_status train(gr_build_context *a, gr_conf *file) {
@@ -163,21 +154,12 @@ static gr_status train(gr_build_context *a, gr_conf *file) {
   return GR_OK;
 }
 
-// The name of item i of a map, without the `?` of one that may be left out; NULL: it is left out,
-// because what it names is not there.
-static const char *name_of(gr_build_context *a, const gr_conf *map, int i) {
-  const char *key = map->keys[i];
-  size_t n = strlen(key);
-  if (!n || key[n - 1] != '?') return key;
-  return is_bound(a, map->items[i]) ? gr_arena_strndup(a->arena, key, n - 1) : NULL;
-}
-
 static gr_status metrics(gr_build_context *a, gr_conf *map) {
   if (!map) return GR_OK;
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "metrics:"));
   for (int i = 0; i < map->n; i++) {
     gr_val v[2];
-    const char *name = name_of(a, map, i);
+    const char *name = gr_model_result_name(a, map, i);
     if (!name) continue;
     gr_loc loc = map->items[i]->key_loc;
     if (!strcmp(name, "loss"))
@@ -196,7 +178,7 @@ static gr_status predict(gr_build_context *a, gr_conf *map) {
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "what is predicted"));
   for (int i = 0; i < map->n; i++) {
     gr_val v;
-    const char *key = name_of(a, map, i), *name;
+    const char *key = gr_model_result_name(a, map, i), *name;
     if (!key) continue;
     name = gr_arena_printf(a->arena, "predict.%s", key);
     GR_TRY(gr_model_expect(map->items[i], GR_CONF_TEXT, "what is predicted"));

@@ -181,6 +181,11 @@ bool gr_model_is_builtin(const gr_build_context *);
 void gr_model_bind(gr_build_context *, const char *name, gr_loc, const gr_binding *);
 // Looks a name up in the visible frames; NULL: not found.
 const gr_binding *gr_model_find(const gr_build_context *, const char *name);
+// Whether all names of a score are bound, which is a name or a list of two.
+bool gr_model_is_bound(const gr_build_context *, const gr_conf *score);
+// The name of item i of a map of results, without the `?` of one that may be left out; NULL: it is
+// left out, because what it names is not there.
+const char *gr_model_result_name(gr_build_context *, const gr_conf *map, int i);
 // The same; the error for an unknown name says where it is defined, or which name is similar.
 GR_MUST_USE gr_status gr_model_resolve(gr_build_context *, const char *name, gr_loc,
                                        const gr_binding **out);

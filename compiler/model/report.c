@@ -81,7 +81,10 @@ gr_status gr_model_sums(gr_build_context *a, gr_conf *map) {
   if (a->request->purpose != GR_EVAL) return GR_OK;
   const int8_t *dim = batch_axes(a);
   gr_status s = GR_OK;
-  for (int i = 0; i < map->n; i++) s = gr_also(s, sum(a, map->keys[i], map->items[i], dim));
+  for (int i = 0; i < map->n; i++) {
+    const char *name = gr_model_result_name(a, map, i);
+    if (name) s = gr_also(s, sum(a, name, map->items[i], dim));
+  }
   return s;
 }
 
@@ -124,13 +127,15 @@ static gr_status put_results(gr_build_context *a, gr_conf *map, const char *what
   GR_TRY(gr_model_expect(map, GR_CONF_MAP, "what is reported"));
   for (int i = 0; i < map->n; i++) {
     const gr_conf *c = map->items[i];
+    const char *name = gr_model_result_name(a, map, i);
     gr_val v;
+    if (!name) continue;
     GR_TRY(gr_model_expect(c, GR_CONF_TEXT, "what is reported"));
     GR_TRY(gr_model_value(a, c->text, c->loc, &v));
-    GR_TRY(check_result(a, c, map->keys[i], scalar, v));
-    a->root.loc = c->loc, a->root.scope = map->keys[i];
+    GR_TRY(check_result(a, c, name, scalar, v));
+    a->root.loc = c->loc, a->root.scope = name;
     if (gr_model_type(a, v)->dtype != GR_F32) v = gr_cast(&a->root, v, GR_F32);
-    gr_result(&a->root, gr_arena_printf(a->arena, "%s.%s", what, map->keys[i]), v);
+    gr_result(&a->root, gr_arena_printf(a->arena, "%s.%s", what, name), v);
     GR_TRY(gr_model_take_error(a));
   }
   return GR_OK;

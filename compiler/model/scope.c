@@ -267,6 +267,21 @@ const char *gr_model_kind(gr_conf_kind kind) {
                                    : gr_conf_a_kind(kind);
 }
 
+bool gr_model_is_bound(const gr_build_context *a, const gr_conf *c) {
+  bool bound =
+      c->kind == GR_CONF_TEXT ? gr_model_find(a, c->text) != NULL : c->kind == GR_CONF_LIST;
+  for (int i = 0; bound && c->kind == GR_CONF_LIST && i < c->n; i++)
+    bound = c->items[i]->kind == GR_CONF_TEXT && gr_model_find(a, c->items[i]->text);
+  return bound;
+}
+
+const char *gr_model_result_name(gr_build_context *a, const gr_conf *map, int i) {
+  const char *key = map->keys[i];
+  size_t n = strlen(key);
+  if (!n || key[n - 1] != '?') return key;
+  return gr_model_is_bound(a, map->items[i]) ? gr_arena_strndup(a->arena, key, n - 1) : NULL;
+}
+
 gr_status gr_model_expect(const gr_conf *c, gr_conf_kind kind, const char *what) {
   if (c->kind == kind) return GR_OK;
   return gr_fail(GR_ERR_CONFIG, c->loc, "%s is %s, found %s", what, gr_model_kind(kind),

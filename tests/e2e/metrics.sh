@@ -25,7 +25,7 @@ nodes:
   - total: {batch_sum: scores}
 train: loss
 metrics: {accuracy: acc}
-sums: {counts: counts, histogram: histogram, total: total}
+sums: {counts?: counts, histogram: histogram, total: total, absent?: nothing}
 report:
   nodes:
     - number: {sum: counts, axes: [0, 1]}
@@ -46,7 +46,7 @@ report:
     - mean_iou: {mean_iou: counts}
     - auc: {auc: histogram}
   metrics: {precision_macro: p0, precision_weighted: p1, precision_micro: p2, recall_macro: r0, recall_weighted: r1,
-            recall_micro: r2, f1_macro: f0, f1_weighted: f1, f1_micro: f2,
+            recall_micro: r2, f1_macro: f0, f1_weighted: f1, f1_micro?: f2, absent?: nothing,
             balanced_accuracy: balanced, mean_iou: mean_iou, auc: auc, perplexity: perplexity}
   results: {confusion: counts, precision: precision, recall: recall, f1: f, iou: iou, mean: mean}
 YAML
