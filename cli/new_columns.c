@@ -37,11 +37,19 @@ static bool has_few(const gr_csv *t, int column) {
   return distinct > 1 && distinct <= FEW && 2 * (uint64_t)rows > t->rows;
 }
 
-// Whether a column names things: texts, more than a few, with few rows for each.
-static bool has_names(const gr_csv *t, int column) {
+bool gr_new_has_names(const gr_csv *t, int column) {
   uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
   return t->columns[column].type == GR_COLUMN_TEXT && distinct > FEW &&
          (uint64_t)ROWS_EACH * distinct > rows;
+}
+
+// Whether most cells are of several words.
+static bool has_words(const gr_csv *t, int column) {
+  const gr_column *c = &t->columns[column];
+  uint32_t n = 0;
+  if (c->type != GR_COLUMN_TEXT) return false;
+  for (uint32_t i = 0; i < t->rows; i++) n += strchr(c->texts[i], ' ') != NULL;
+  return 2 * (uint64_t)n > t->rows;
 }
 
 static gr_status no_column(const gr_csv *t, const char *name) {
@@ -63,31 +71,24 @@ gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *o
   for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
     if (c != text && has_few(t, c)) *out = c;
   for (int c = t->n_columns - 1; *out < 0 && c >= 0; c--)
-    if (c != text && t->columns[c].missing < t->rows && !has_names(t, c) &&
+    if (c != text && t->columns[c].missing < t->rows && !gr_new_has_names(t, c) &&
         !gr_csv_counts_rows(t, c))
       *out = c;
+  for (int c = t->n_columns - 1; *out < 0 && text >= 0 && c >= 0; c--)
+    if (c != text && has_words(t, c)) *out = c;
   if (*out < 0) *out = t->n_columns - 1;
   return GR_OK;
 }
 
 // ---- Texts --------------------------------------------------------------------------------------
 
-enum { LEAST_BYTES = 16 };  // on average, of texts
+enum { LEAST_BYTES = 16 };  // on average, of texts with a class
 
 // The mean length of a column of text, in bytes.
 static double mean_length(const gr_csv *t, int column) {
   double sum = 0;
   for (uint32_t i = 0; i < t->rows; i++) sum += (double)strlen(t->columns[column].texts[i]);
   return t->rows ? sum / t->rows : 0;
-}
-
-// Whether most cells are of several words.
-static bool has_words(const gr_csv *t, int column) {
-  const gr_column *c = &t->columns[column];
-  uint32_t n = 0;
-  if (c->type != GR_COLUMN_TEXT) return false;
-  for (uint32_t i = 0; i < t->rows; i++) n += strchr(c->texts[i], ' ') != NULL;
-  return 2 * (uint64_t)n > t->rows;
 }
 
 // Whether a column is a number beside texts: it does not name the rows.
@@ -101,7 +102,7 @@ int gr_new_find_text(const gr_csv *t, int label) {
   static const char *const usual[] = {"text",  "sentence", "message", "review",   "comment",
                                       "tweet", "content",  "body",    "document", NULL};
   int best = find_usual(t, usual);
-  double most = LEAST_BYTES;
+  double most = label >= 0 && gr_new_has_names(t, label) ? 0 : LEAST_BYTES;
   if (best >= 0 && best != label && has_words(t, best)) return best;
   best = -1;
   for (int c = 0; c < t->n_columns; c++) {
@@ -113,9 +114,9 @@ int gr_new_find_text(const gr_csv *t, int label) {
   return best;
 }
 
-int gr_new_text_tokens(const gr_csv *t, int text) {
-  enum { STEP = 128, MOST = 1024 };
-  int64_t n = (int64_t)(2 * mean_length(t, text)) / STEP * STEP + STEP;
+int gr_new_text_tokens(const gr_csv *t, int text, int step) {
+  enum { MOST = 1024 };
+  int64_t n = (int64_t)(2 * mean_length(t, text)) / step * step + step;
   return n < MOST ? (int)n : MOST;
 }
 

@@ -1,7 +1,6 @@
 // new_own.c - see new_own.h.
 #include "cli/new_own.h"
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,6 +9,7 @@
 #include "cli/new_edit.h"
 #include "cli/new_images.h"
 #include "cli/new_recordings.h"
+#include "cli/new_tables.h"
 #include "job/paths.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/dataset.h"
@@ -17,69 +17,7 @@
 #include "runtime/data/source.h"
 #include "runtime/data/video/video.h"
 
-// ---- Tables -----------------------------------------------------------------------------------
-
-// Numbers are classes where there are few of them, and whole.
-enum { MAX_CLASSES = 20 };
-static bool is_value(const gr_csv *t, int label, uint32_t *distinct) {
-  uint32_t rows;
-  *distinct = gr_csv_distinct(t, label, &rows);
-  const gr_column *c = &t->columns[label];
-  bool whole = true;  // 1.0 is
-  for (uint32_t i = 0; i < t->rows && c->type == GR_COLUMN_FLOAT; i++)
-    whole &= gr_csv_missing(t, i, label) || floor(c->floats[i]) == c->floats[i];
-  return c->type != GR_COLUMN_TEXT && (!whole || *distinct > MAX_CLASSES);
-}
-
-// The mean of the values and their deviation, as the model's params: the network computes numbers
-// around 0 and 1.
-static const char *scale_of(gr_arena *a, const gr_csv *t, int label) {
-  const gr_column *c = &t->columns[label];
-  double mean = 0, square = 0, n = 0;
-  for (uint32_t i = 0; i < t->rows; i++) {
-    double y = c->type == GR_COLUMN_INT ? (double)c->ints[i] : c->floats[i], away = y - mean;
-    if (gr_csv_missing(t, i, label) || !isfinite(y)) continue;
-    mean += away / ++n, square += away * (y - mean);
-  }
-  double deviation = n > 0 && square > 0 ? sqrt(square / n) : 1;
-  return gr_arena_printf(a, "{width: 32, layers: 2, center: %.7g, scale: %.4g}", mean, deviation);
-}
-
-static const char is_class[] = "label_is: class   # not a number";
-
-static void make_table(gr_new_own *o, const gr_csv *t, int label) {
-  uint32_t distinct, incomplete = gr_new_incomplete_rows(t, label);
-  bool value = is_value(t, label, &distinct);
-  gr_new_begin(o, value ? "regression" : "table", "path", t->path);
-  gr_new_name(o, "label", t->columns[label].name);
-  if (value)
-    gr_new_set(o, "params", scale_of(o->arena, t, label));
-  else
-    gr_new_add(o, "label", is_class);
-  gr_new_set_one_hot(o, t, label);
-  gr_new_set_format(o, t);
-  if (incomplete)
-    gr_new_add(o, "source",
-               "skip_unreadable: true   # leaves out rows that lack a feature or their class");
-  gr_text_printf(&o->said, "%u rows of %d columns", t->rows, t->n_columns);
-  gr_text_printf(&o->said, "; to predict: '%s'", t->columns[label].name);
-  if (value)
-    gr_text_put(&o->said, ", a number\n");
-  else
-    gr_text_printf(&o->said, ", %u classes\n", distinct), gr_new_set_classes(o, distinct);
-}
-
-static void make_texts(gr_new_own *o, const gr_csv *t, int text, int label, uint32_t classes) {
-  gr_new_begin(o, "texts", "path", t->path);
-  gr_new_name(o, "text", t->columns[text].name);
-  gr_new_name(o, "label", t->columns[label].name);
-  gr_new_set(o, "max_tokens", gr_arena_printf(o->arena, "%d", gr_new_text_tokens(t, text)));
-  gr_new_set_format(o, t);
-  if (t->format.encoding) gr_new_add(o, "path", "encoding: auto   # as its bytes say");
-  gr_text_printf(&o->said, "%u texts, in '%s'; to predict: '%s', %u classes\n", t->rows,
-                 t->columns[text].name, t->columns[label].name, classes);
-  gr_new_set_classes(o, classes);
-}
+// ---- Lists of files -----------------------------------------------------------------------------
 
 static bool is_of(const char *path, const char *ending) {
   const char *dot = strrchr(path, '.');
@@ -171,7 +109,7 @@ static void make_series(gr_new_own *o, const gr_csv *t, int label, uint32_t wind
         gr_new_set(o, "window", gr_arena_printf(o->arena, "%u", window));
   else
     gr_new_drop(o, "series"), gr_new_drop(o, "window");
-  gr_new_add(o, "label", is_class);
+  gr_new_add(o, "label", gr_new_is_class);
   set_validation(o, t->path);
 }
 
@@ -242,7 +180,7 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   if (recordings.n) return make_recordings(o, &recordings), GR_OK;
   text = gr_new_find_text(&t, o->label ? gr_csv_find(&t, o->label) : -1);
   GR_TRY(gr_new_find_label(&t, o->label, text, &label));
-  bool value = is_value(&t, label, &classes);
+  bool value = gr_new_is_value(&t, label, &classes);
   if (classes < 2)
     return gr_hint(
         gr_fail(GR_ERR_USAGE, gr_csv_place(&t, 0),
@@ -251,14 +189,14 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
         "--label=COLUMN predicts another column; cells that are empty, NA or null have "
         "no class");
   if (text >= 0 && text != label && !value) {
-    make_texts(o, &t, text, label, classes);
+    gr_new_texts_of(o, &t, text, label);
   } else if (is_of(path, ".arff") && gr_new_is_series(&t, label) && !value) {
     make_series(o, &t, label, 0);
     gr_text_printf(&o->said, "%u series, %u classes\n", t.rows, classes);
     gr_new_set_classes(o, classes);
   } else {
     GR_TRY(gr_new_check_features(&t, label));
-    make_table(o, &t, label);
+    gr_new_table_of(o, &t, label);
   }
   if (!o->label) gr_text_put(&o->said, "another column: --label=COLUMN\n");
   return GR_OK;

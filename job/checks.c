@@ -127,7 +127,8 @@ static gr_status check_text_metrics(const gr_run_spec *spec) {
   if (!spec->data || gr_dataset_has_texts(spec->data)) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_CONFIG, key->loc,
                          "training.text_metrics: the samples of this data have no texts as labels"),
-                 "data.source=speech has; training.text_metrics=null: none");
+                 "data.source=speech has, and data.texts.target makes those of data.source=texts; "
+                 "training.text_metrics=null: none");
 }
 
 // ---- Patterns of weights --------------------------------------------------------------------

@@ -208,7 +208,9 @@ const char *gr_dataset_reference(gr_arena *a, const gr_dataset *d, uint32_t samp
   return t.chars;
 }
 
-bool gr_dataset_has_texts(const gr_dataset *d) { return d->ops->tokens && d->ops->reference; }
+bool gr_dataset_has_texts(const gr_dataset *d) {
+  return d->ops->tokens && d->ops->reference && !d->classes;
+}
 
 void gr_dataset_decode(const gr_dataset *d, const int32_t *ids, int64_t n, gr_text *out) {
   if (d->ops->decode) {

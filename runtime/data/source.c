@@ -52,6 +52,7 @@ gr_status gr_source_need_path(const gr_source_request *r, bool given) {
 
 static bool is_usual(const gr_conf *c, const char *usual) {
   if (c->is_default || c->kind == GR_CONF_NULL) return true;
+  if (c->kind == GR_CONF_LIST) return !c->n;
   if (c->kind == GR_CONF_INT) return usual && strtoll(usual, NULL, 10) == c->integer;
   return c->kind == GR_CONF_TEXT && usual && !strcmp(c->text, usual);
 }

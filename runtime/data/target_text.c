@@ -41,7 +41,7 @@ gr_status gr_target_text_read(gr_arena *arena, gr_conf *section, const gr_target
 
 int gr_target_text_fields(const gr_target_text *s, gr_field_spec out[GR_TARGET_LABELS + 1]) {
   gr_field_spec tokens = {.dtype = GR_I32, .rank = 1, .dim = {GR_DIM_EXTENT}};
-  out[GR_TARGET_TARGETS] = tokens, out[GR_TARGET_TARGETS].name = "targets";
+  out[GR_TARGET_TOKENS] = tokens, out[GR_TARGET_TOKENS].name = "targets";
   out[GR_TARGET_LENGTHS] = (gr_field_spec){.name = "target_lengths", .dtype = GR_I32};
   if (!s->prefix.n) return GR_TARGET_INPUTS;
   out[GR_TARGET_INPUTS] = tokens, out[GR_TARGET_INPUTS].name = "decoder_inputs";
@@ -59,7 +59,7 @@ int gr_target_text_metadata(const gr_target_text *s, gr_metadata out[3]) {
 }
 
 int32_t gr_target_text_extent(const gr_target_text *s, int32_t n, gr_target_text_field field) {
-  return field == GR_TARGET_TARGETS ? n : s->prefix.n + n + s->suffix.n - 1;
+  return field == GR_TARGET_TOKENS ? n : s->prefix.n + n + s->suffix.n - 1;
 }
 
 // ---- A text -------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ static void put(void *const *field, int32_t total, int32_t position, const gr_id
 
 void gr_target_text_fill(const gr_target_text *s, const gr_ids *text, void *const *field) {
   int32_t behind = s->prefix.n + text->n, total = behind + s->suffix.n;
-  if (text->n) memcpy(field[GR_TARGET_TARGETS], text->items, (size_t)text->n * sizeof *text->items);
+  if (text->n) memcpy(field[GR_TARGET_TOKENS], text->items, (size_t)text->n * sizeof *text->items);
   *(int32_t *)field[GR_TARGET_LENGTHS] = text->n;
   if (!s->prefix.n) return;
   put(field, total, 0, &s->prefix);

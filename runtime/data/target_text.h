@@ -18,7 +18,7 @@ typedef struct gr_target_text {
 } gr_target_text;
 
 typedef enum gr_target_text_field {
-  GR_TARGET_TARGETS,
+  GR_TARGET_TOKENS,
   GR_TARGET_LENGTHS,
   GR_TARGET_INPUTS,
   GR_TARGET_LABELS

@@ -3,7 +3,7 @@
 mkdir empty && cd empty || exit 1
 # commented FILE: each line with a key has a comment, or follows one.
 commented() { awk '/^ *#/ { said = 1; next } /^ *(- )?[a-z_]+:/ && !/ # / && !said { print; bad = 1 } { said = 0 } END { exit bad }' "$1"; }
-for kind in table regression series speech image segmentation video texts text rl; do
+for kind in table regression series speech image segmentation video texts pairs text rl; do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done
@@ -41,6 +41,10 @@ cp motion_TRAIN.ts motion_TEST.ts
   sed -n 's/:.*:/,/p' motion_TRAIN.ts | grep -v '^@'
 } >motion.arff
 made_from letters letters.jsonl "texts with a class" "texts, in 'message'; to predict: 'topic', 3 classes"
+# Texts beside texts: the longer ones are read.
+awk 'BEGIN { print "id\tshort\tlong"; for (i = 0; i < 60; i++) print i "\tyes, " i " of them\tthere are " i " houses and a garden" }' >pairs.tsv
+made_from pairs pairs.tsv "texts with a text to write for each" "60 texts, in 'long'; to write: those in 'short'"
+expect "new --from a table whose text is short" 0 "3000 texts, in 'words'; to write: those in 'date'" -- "$graphrun" new own/dates --from=made/pairs/data.csv --label=date
 made_from motion motion_TRAIN.ts "recordings of sensors" "60 series of 2 channels, 3 classes"
 check "... with the other file for validation" grep -q 'eval_path: .*motion_TEST.ts' own/motion/config.yaml
 made_from rows motion.arff "recordings of sensors" "60 series, 3 classes"

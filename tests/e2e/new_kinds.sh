@@ -1,7 +1,7 @@
 # new_kinds.sh - a project of each kind of `graphrun new`, as its user would: train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
-for kind in table regression series speech image segmentation video texts text rl; do
+for kind in table regression series speech image segmentation video texts pairs text rl; do
   expect "new --data=$kind" 0 -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   expect "... its data can be inspected" 0 "^train " -- "$graphrun" data inspect config.yaml
@@ -13,6 +13,7 @@ for kind in table regression series speech image segmentation video texts text r
   series) input=test.csv metric=f1_macro bound='v > 0.85' ;;
   video) input=clips/left00.npy metric=f1_macro bound='v > 0.85' ;;
   texts) input='message.txt test.csv' metric=f1_macro bound='v > 0.85' ;;
+  pairs) input='message.txt test.csv' metric=wrong bound='v < 0.2' ;;
   rl) input='' metric=balanced bound='v > 150' ;;
   speech) input="data/000.wav data/001.wav" metric=cer bound='v < 0.1' ;;
   image) input="images/circle/00.ppm images/square/00.ppm" metric=accuracy bound='v > 0.85' ;;
@@ -67,7 +68,7 @@ YAML
   fi
   case $kind in
   table | regression | series) test=data.table.path=test.csv ;;
-  texts) test=data.texts.path=test.csv ;;
+  texts | pairs) test=data.texts.path=test.csv ;;
   image) test=data.image.path=test ;;
   segmentation) test='data.image.path=test/images data.image.masks=test/masks' ;;
   video) test=data.video.path=clips/test.csv ;;

@@ -1,5 +1,5 @@
-# texts.sh - texts with a class: trained, evaluated and predicted from CSV, JSON lines and Parquet, on one and two ranks,
-# with bytes and with a tokenizer, and what is wrong with such files.
+# texts.sh - texts with a class, or with a text to write: trained, evaluated and predicted from CSV, JSON lines and
+# Parquet, on one rank and several, with bytes and with a tokenizer, and what is wrong with such files.
 . "${0%/*}/lib.sh"
 
 tok=$source/tests/golden/tokenizer
@@ -49,4 +49,35 @@ wrong "a text that is not UTF-8" 1 "0xff is not UTF-8" '{"words": "a\377", "mood
 wrong "no JSON" 2 "expected" '{"words": "a", "mood": "fine"}\n{"words": \n'
 expect "a column of numbers" 66 "days.csv:2:.*no text" -- "$graphrun" days.yaml output.dir=x data.texts.text=id
 check "... makes no folder" test ! -e x
+
+# Texts to write: the same on any ranks, from any file, and what may not be said of them.
+"$graphrun" new dates --data=pairs >"$(new_log)" 2>&1
+sed -n 's/^\(.*\),\(.*\)$/{"date": "\2", "words": "\1"}/p' dates/data.csv | sed '1d; 200q' >dates.jsonl
+pairs="dates/config.yaml data.texts.path=dates/data.csv hooks=[dates/hook.lua] model.graph=dates/graph.yaml
+  training.max_steps=20 distributed.ranks=1 checkpoint.keep_best=0"
+# shellcheck disable=SC2086
+{
+  expect "texts to write" 0 "validation set: .* cer .* wrong .* chrf " -- "$graphrun" $pairs output.dir=write
+  for ranks in 2 3; do
+    expect "... on $ranks ranks" 0 -- \
+      "$graphrun" $pairs output.dir=write$ranks distributed.ranks=$ranks distributed.strategy=fsdp
+    for step in 0 9 19; do
+      check "... step $step is the same" near "$(loss write $step)" "$(loss write$ranks $step)" 1e-4
+    done
+  done
+  expect "... with a tokenizer" 0 "validation set: " -- \
+    "$graphrun" $pairs output.dir=merged data.tokenizer="$tok/words.json" data.texts.path=dates.jsonl \
+    'data.texts.prefix=["a"]' 'data.texts.suffix=["b"]' training.max_steps=2
+  expect "... predicted from lines" 0 '^\{"input": "dates.jsonl:1", "text": "' -- "$graphrun" predict write dates.jsonl
+  wrong_key() { # NAME MESSAGE KEY: no run begins
+    expect "$1" 65 "$2" -- "$graphrun" $pairs output.dir=none "$3"
+  }
+  wrong_key "a class beside a text to write" \
+    "'data.texts.label' has no effect: data.texts.target makes another text" data.texts.label=date
+  wrong_key "tokens around no text to write" \
+    "'data.texts.prefix' has no effect: there is no data.texts.target" data.texts.target=null
+  wrong_key "an end without a beginning" "data.texts.suffix needs data.texts.prefix" 'data.texts.prefix=[]'
+  wrong_key "two tokens for one" "the symbol 'ab' is not one token" 'data.texts.suffix=["ab"]'
+  check "... make no folder" test ! -e none
+}
 counts

@@ -20,9 +20,9 @@ typedef struct listing {
   gr_arena *scratch;
   gr_columns columns;
   const gr_csv *csv;
-  int text, label, split;  // columns; -1: it has none
-  gr_split part;           // of all rows; GR_SPLIT_BY_KEY: the column or a hash says which
-  const char *file;        // a copy of the name of the file of the last row
+  int text, label, target, split;  // columns; -1: it has none
+  gr_split part;                   // of all rows; GR_SPLIT_BY_KEY: the column or a hash says which
+  const char *file;                // a copy of the name of the file of the last row
 } listing;
 
 // ---- Tokens -------------------------------------------------------------------------------------
@@ -41,25 +41,43 @@ static gr_status no_token(const gr_texts *t, gr_loc loc, const char *bad) {
       "a tokenizer that has it, or take it out of the text");
 }
 
-// Adds a text, which is cut to the most tokens; item->info has all but its length and its key.
-static gr_status add_text(gr_texts *t, gr_source_request *r, gr_arena *scratch, const char *text,
-                          gr_texts_item *item) {
+// The tokens of a text, in the request's arena: the first `most`, where `cut` counts it.
+static gr_status encode(const gr_texts *t, gr_source_request *r, gr_loc loc, const char *text,
+                        int32_t most, gr_texts_skip cut, gr_ids *out) {
+  gr_arena *scratch = gr_arena_create();
   gr_tokens tokens = {.arena = scratch};
   const char *bad;
-  GR_TRY(
-      gr_tokenizer_encode(&t->tokens, text, &(gr_encode_options){.around = true}, &tokens, &bad));
-  if (bad) return no_token(t, item->info.loc, bad);
-  if (!tokens.n) {
-    gr_omitted_add(r->arena, &r->skipped[GR_TEXTS_EMPTY], 1, item->info.loc, NULL);
+  gr_status s =
+      gr_tokenizer_encode(&t->tokens, text, &(gr_encode_options){.around = true}, &tokens, &bad);
+  if (!s && bad) s = no_token(t, loc, bad);
+  if (!s && tokens.n > most) gr_omitted_add(r->arena, &r->skipped[cut], 1, loc, NULL);
+  out->n = (int32_t)(tokens.n < most ? tokens.n : most);
+  if (!s && out->n) {
+    int32_t *ids = GR_NEW(r->arena, int32_t, out->n);
+    memcpy(ids, tokens.id, (size_t)out->n * sizeof *ids);
+    out->items = ids;
+  }
+  return gr_arena_end(scratch, s);
+}
+
+// Adds a text with the text that is to be written of it, NULL: none; item->info has all but its
+// length and its key.
+static gr_status add_text(gr_texts *t, gr_source_request *r, const char *text, const char *target,
+                          gr_texts_item *item) {
+  gr_ids tokens = {0};
+  gr_loc loc = item->info.loc;
+  GR_TRY(encode(t, r, loc, text, t->spec.max_tokens, GR_TEXTS_CUT, &tokens));
+  if (target)
+    GR_TRY(
+        encode(t, r, loc, target, t->spec.max_target_tokens, GR_TEXTS_TARGET_CUT, &item->targets));
+  if (!tokens.n || (target && !item->targets.n)) {
+    gr_texts_skip why = tokens.n ? GR_TEXTS_UNANSWERED : GR_TEXTS_EMPTY;
+    gr_omitted_add(r->arena, &r->skipped[why], 1, loc, NULL);
     return GR_OK;
   }
-  if (tokens.n > t->spec.max_tokens)
-    gr_omitted_add(r->arena, &r->skipped[GR_TEXTS_CUT], 1, item->info.loc, NULL);
-  item->info.length = (int32_t)(tokens.n < t->spec.max_tokens ? tokens.n : t->spec.max_tokens);
+  item->ids = tokens.items, item->info.length = tokens.n;
   item->info.key = gr_hash_text(text);
-  int32_t *ids = GR_NEW(r->arena, int32_t, item->info.length);
-  memcpy(ids, tokens.id, (size_t)item->info.length * sizeof *ids);
-  item->ids = ids;
+  item->target = target ? gr_arena_strdup(r->arena, target) : NULL;
   return add_item(t, r->arena, item);
 }
 
@@ -78,7 +96,7 @@ static gr_status find_column(const listing *l, const char *name, const char *abo
 
 // A column of CSV that has numbers alone is probably another than the texts. In JSON lines what is
 // in quotes is a text.
-static gr_status need_text(const listing *l, int column) {
+static gr_status need_text(const listing *l, int column, const char *about) {
   const gr_column *c = &l->csv->columns[column];
   uint32_t row = c->first_value ? c->first_value - 1 : 0, n = l->csv->rows;
   bool numbers = !l->texts->inputs && !gr_ends_in(l->csv->path, ".jsonl") && c->numbers &&
@@ -87,17 +105,23 @@ static gr_status need_text(const listing *l, int column) {
   if (!n || (c->type == GR_COLUMN_TEXT && !c->first_value && !numbers)) return GR_OK;
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, gr_csv_place(l->csv, row),
                                   "the column '%s' has a value here that is no text", c->name),
-                          "text"),
-                 "data.texts.text names the column of texts; of JSON lines they are in quotes");
+                          about),
+                 "data.texts.%s names the column of %s; of JSON lines they are in quotes", about,
+                 strcmp(about, "text") ? "the texts to write" : "texts");
 }
 
 static gr_status find_columns(listing *l) {
   const gr_texts_spec *s = &l->texts->spec;
-  bool whole = l->texts->inputs || l->part != GR_SPLIT_BY_KEY;
-  l->label = l->split = -1;
+  bool inputs = l->texts->inputs, whole = inputs || l->part != GR_SPLIT_BY_KEY;
+  l->label = l->target = l->split = -1;
   GR_TRY(find_column(l, s->text, "text", &l->text));
-  GR_TRY(need_text(l, l->text));
-  if (!l->texts->inputs) GR_TRY(find_column(l, s->label, "label", &l->label));
+  GR_TRY(need_text(l, l->text, "text"));
+  if (!inputs && s->target) {
+    GR_TRY(find_column(l, s->target, "target", &l->target));
+    GR_TRY(need_text(l, l->target, "target"));
+  } else if (!inputs) {
+    GR_TRY(find_column(l, s->label, "label", &l->label));
+  }
   if (!whole) GR_TRY(find_column(l, s->split, "split", &l->split));
   if (l->label < 0) return GR_OK;
   gr_array label = gr_csv_array(l->csv, l->label);
@@ -149,9 +173,10 @@ static gr_status read_split(const listing *l, gr_arena *scratch, uint32_t row,
 static gr_status add_row(listing *l, gr_arena *scratch, uint32_t row) {
   gr_texts_item item = {.info.loc = place_of(l, row)};
   const char *text = l->csv->columns[l->text].texts[row];
+  const char *target = l->target < 0 ? NULL : l->csv->columns[l->target].texts[row];
   GR_TRY(read_split(l, scratch, row, &item.info));
   gr_status s = read_label(l, scratch, row, &item.info);
-  s = s ? s : add_text(l->texts, l->request, scratch, text, &item);
+  s = s ? s : add_text(l->texts, l->request, text, target, &item);
   return gr_unreadable_add(l->request->unreadable, item.info.loc, s);
 }
 
@@ -174,7 +199,7 @@ static gr_status add_rows(listing *l) {
 static gr_status list_table(gr_texts *t, gr_source_request *r, const char *path, gr_split part) {
   listing l = {.texts = t, .request = r, .scratch = gr_arena_create(), .part = part};
   const gr_texts_spec *spec = &t->spec;
-  const char *names[] = {spec->text, spec->label, spec->split};
+  const char *names[] = {spec->text, spec->target ? spec->target : spec->label, spec->split};
   const gr_names used = {names, spec->split ? 3 : 2};
   gr_status s =
       gr_columns_open(l.scratch, &path, 1, &t->spec.csv, GR_SPLIT_BY_KEY, &used, &l.columns);
@@ -203,7 +228,7 @@ static gr_status list_file(gr_texts *t, gr_source_request *r, const char *path) 
   if (!s && memchr(text, 0, n))
     s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' holds a zero byte: it is no text", path);
   s = s ? s : gr_csv_check_text(path, text, n);
-  s = s ? s : add_text(t, r, scratch, text + mark, &item);
+  s = s ? s : add_text(t, r, text + mark, NULL, &item);
   gr_arena_destroy(scratch);
   return gr_unreadable_add(r->unreadable, there ? item.info.loc : GR_NOWHERE, s);
 }
@@ -214,7 +239,7 @@ static gr_status list_inputs(gr_texts *t, gr_source_request *r) {
     GR_TRY(e && !e->in_lists ? list_table(t, r, r->inputs[i], GR_SPLIT_VALIDATION)
                              : list_file(t, r, r->inputs[i]));
   }
-  return gr_classes_recall(&t->classes, r->arena, r->record);
+  return t->spec.target ? GR_OK : gr_classes_recall(&t->classes, r->arena, r->record);
 }
 
 // ---- Classes ------------------------------------------------------------------------------------
@@ -242,5 +267,5 @@ gr_status gr_texts_list(gr_texts *t, gr_source_request *r) {
   gr_split part = s->eval ? GR_SPLIT_TRAIN : GR_SPLIT_BY_KEY;
   GR_TRY(gr_about(list_table(t, r, s->path, part), "path"));
   if (s->eval) GR_TRY(gr_about(list_table(t, r, s->eval, GR_SPLIT_VALIDATION), "eval_path"));
-  return number_classes(t, r);
+  return s->target ? GR_OK : number_classes(t, r);
 }

@@ -3,14 +3,39 @@
 #include <string.h>
 #include "runtime/data/texts/texts.h"
 
-enum { X, LENGTHS };
+enum { X, LENGTHS, TARGET };  // the first of those of target_text.h
+
+// Texts have classes, or texts that are to be written.
+static gr_status read_target(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokens,
+                             gr_texts_spec *s) {
+  static const gr_target_text_keys keys = {
+      "data.texts", "prefix", "suffix", "one token",
+      "a token of data.tokenizer, such as <|endoftext|>; without one a token is a byte, and those "
+      "that texts do not have are \"\\x02\" and \"\\x03\""};
+  static const gr_source_unused label = {
+      "label", "label", "data.texts.target makes another text of each text, and not a class",
+      "remove one of them"};
+  static const char *const of_target[][2] = {
+      {"prefix", NULL}, {"suffix", NULL}, {"max_target_tokens", "256"}};
+  int64_t most;
+  GR_TRY(gr_conf_text(section, "target", NULL, &s->target));
+  GR_TRY(gr_conf_text(section, "label", NULL, &s->label));
+  GR_TRY(gr_conf_int(section, "max_target_tokens", 0, &most));
+  s->max_target_tokens = (int32_t)most;
+  for (int i = 0; !s->target && i < 3; i++)
+    GR_TRY(gr_source_refuse(
+        section, &(gr_source_unused){of_target[i][0], of_target[i][1],
+                                     "there is no data.texts.target", "give it, or remove this"}));
+  if (!s->target) return GR_OK;
+  GR_TRY(gr_source_refuse(section, &label));
+  return gr_target_text_read(arena, section, &keys, tokens, &s->around);
+}
 
 static gr_status texts_read_spec(gr_conf *section, gr_texts_spec *s) {
   int64_t most;
   GR_TRY(gr_conf_text(section, "path", NULL, &s->path));
   GR_TRY(gr_conf_text(section, "eval_path", NULL, &s->eval));
   GR_TRY(gr_conf_text(section, "text", NULL, &s->text));
-  GR_TRY(gr_conf_text(section, "label", NULL, &s->label));
   GR_TRY(gr_conf_text(section, "split", NULL, &s->split));
   GR_TRY(gr_conf_int(section, "max_tokens", 0, &most));
   s->max_tokens = (int32_t)most;
@@ -26,36 +51,42 @@ static gr_status texts_read_spec(gr_conf *section, gr_texts_spec *s) {
 static gr_status texts_open(gr_source_request *r, void **out) {
   gr_texts *t = *out = GR_NEW(r->arena, gr_texts, 1);
   t->inputs = r->n_inputs > 0;
-  if (r->conf)
-    GR_TRY(texts_read_spec(r->conf, &t->spec));
-  else
-    t->spec = *(const gr_texts_spec *)r->spec;
-  t->spec.csv.text = t->spec.text;
   t->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_bytes();
+  if (!r->conf) t->spec = *(const gr_texts_spec *)r->spec;
+  if (r->conf) GR_TRY(texts_read_spec(r->conf, &t->spec));
+  if (r->conf) GR_TRY(read_target(r->arena, r->conf, &t->tokens, &t->spec));
+  t->spec.csv.text = t->spec.text;
   GR_TRY(gr_source_need_path(r, t->spec.path));
   r->skipped[GR_TEXTS_CUT].why =
       gr_arena_printf(r->arena, "have more than %d tokens, and are cut (data.texts.max_tokens)",
                       t->spec.max_tokens);
+  r->skipped[GR_TEXTS_TARGET_CUT].why = gr_arena_printf(
+      r->arena, "have a target of more than %d tokens, which is cut (data.texts.max_target_tokens)",
+      t->spec.max_target_tokens);
   return gr_texts_list(t, r);
 }
 
 static int texts_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
-  (void)self;
+  const gr_texts_spec *s = &((const gr_texts *)self)->spec;
   out[X] = (gr_field_spec){.name = "x", .dtype = GR_I32, .rank = 1, .dim = {GR_DIM_LENGTH}};
   out[LENGTHS] = (gr_field_spec){.name = "lengths", .dtype = GR_I32, .pad_length = true};
-  return 2;
+  return TARGET + (s->target ? gr_target_text_fields(&s->around, out + TARGET) : 0);
 }
 
 static int texts_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_texts *t = self;
   out[0] = (gr_metadata){"vocab", t->tokens.n};
-  out[1] = (gr_metadata){"classes", t->classes.n};
-  return 2;
+  out[1] = t->spec.target ? (gr_metadata){"space", t->tokens.space}
+                          : (gr_metadata){"classes", t->classes.n};
+  return 2 + gr_target_text_metadata(&t->spec.around, out + 2);
 }
 
 static uint32_t texts_count(const void *self) { return ((const gr_texts *)self)->count; }
 
-static gr_classes *texts_classes(void *self) { return &((gr_texts *)self)->classes; }
+static gr_classes *texts_classes(void *self) {
+  gr_texts *t = self;
+  return t->spec.target ? NULL : &t->classes;
+}
 
 static gr_sample_info texts_info(const void *self, uint32_t sample) {
   const gr_texts *t = self;
@@ -65,10 +96,38 @@ static gr_sample_info texts_info(const void *self, uint32_t sample) {
 
 static void texts_fill(const void *self, uint32_t sample, const gr_loaded *loaded,
                        const gr_draw *draw, gr_row *row) {
-  const gr_texts_item *item = &((const gr_texts *)self)->item[sample];
+  const gr_texts *t = self;
+  const gr_texts_item *item = &t->item[sample];
   (void)loaded, (void)draw;
   memcpy(row->field[X], item->ids, (size_t)item->info.length * sizeof *item->ids);
   *(int32_t *)row->field[LENGTHS] = item->info.length;
+  if (t->spec.target) gr_target_text_fill(&t->spec.around, &item->targets, row->field + TARGET);
+}
+
+static int32_t texts_extent(const void *self, uint32_t sample, int field) {
+  const gr_texts *t = self;
+  return gr_target_text_extent(&t->spec.around, t->item[sample].targets.n,
+                               (gr_target_text_field)(field - TARGET));
+}
+
+static uint64_t texts_fingerprint(const void *self, uint32_t sample, bool with_file) {
+  const gr_texts_item *item = &((const gr_texts *)self)->item[sample];
+  (void)with_file;
+  return item->target ? gr_hash_bytes(item->info.key, item->target, strlen(item->target))
+                      : item->info.key;
+}
+
+static void texts_reference(const void *self, uint32_t sample, gr_text *out) {
+  const char *target = ((const gr_texts *)self)->item[sample].target;
+  if (target) gr_text_put(out, target);
+}
+
+static void texts_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
+  const gr_texts *t = self;
+  if (t->spec.target)
+    gr_tokenizer_decode(&t->tokens, ids, n, out);
+  else
+    gr_classes_decode(&t->classes, ids, n, out);
 }
 
 static void texts_name_of(const void *self, uint32_t sample, gr_text *out) {
@@ -90,7 +149,8 @@ const gr_source_ops gr_source_texts = {
     .inputs = "files of text (.txt, .md), and CSV, JSON lines and Parquet with the column of texts",
     .tokens = true,
     .path_key = "path",
-    .path_hint = "a CSV, .jsonl or Parquet file with a text and a label in each row",
+    .path_hint =
+        "a CSV, .jsonl or Parquet file with a text, and a label or another text, in each row",
     .project = "texts",
     .endings = {{".csv", .text = true},
                 {".tsv", .text = true},
@@ -100,13 +160,20 @@ const gr_source_ops gr_source_texts = {
                 {".md", .in_lists = true, .text = true}},
     .skips = {[GR_TEXTS_EMPTY] = {.why = "without any text",
                                   .hint = "another column for data.texts.text"},
-              [GR_TEXTS_CUT] = {.of = GR_OMITTED_CHANGED}},
+              [GR_TEXTS_UNANSWERED] = {.why = "without a text to write",
+                                       .hint = "another column for data.texts.target"},
+              [GR_TEXTS_CUT] = {.of = GR_OMITTED_CHANGED},
+              [GR_TEXTS_TARGET_CUT] = {.of = GR_OMITTED_CHANGED}},
     .open = texts_open,
     .fields = texts_fields,
     .count = texts_count,
     .info = texts_info,
     .classes = texts_classes,
     .fill = texts_fill,
+    .extent = texts_extent,
+    .fingerprint = texts_fingerprint,
+    .reference = texts_reference,
+    .decode = texts_decode,
     .metadata = texts_metadata,
     .name_of = texts_name_of,
     .preprocessing = texts_preprocessing};

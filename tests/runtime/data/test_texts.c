@@ -1,5 +1,5 @@
-// test_texts.c - texts with a class: rows of CSV, JSON lines and Parquet to tokens, and what is
-// refused.
+// test_texts.c - texts with a class or a text to write: rows of CSV, JSON lines and Parquet to
+// tokens, and what is refused.
 #include "runtime/data/loader.h"
 #include "runtime/data/texts/texts.h"
 #include "tests/runtime/data/fixture.h"
@@ -14,6 +14,7 @@ static texts texts_of(const char *path) {
                           .text = "text",
                           .label = "label",
                           .max_tokens = 9,
+                          .max_target_tokens = 4,
                           .csv = {.header = true, .section = "data.texts"}},
                  .options = {.n_buckets = 1, .validation_fraction = 0}};
 }
@@ -112,6 +113,97 @@ static void keeps_to_bounds(void) {
   gr_dataset_close(d);
 }
 
+// ---- Texts to write -----------------------------------------------------------------------------
+
+static const int32_t before[] = {2}, behind[] = {3, 4};
+
+static texts pairs_of(const char *path) {
+  texts t = texts_of(path);
+  t.spec.target = "answer";
+  t.spec.around = (gr_target_text){{before, 1}, {behind, 2}};
+  return t;
+}
+
+// A field of row i is these numbers, and then padding.
+static void has(const gr_batch *b, const char *field, int i, const char *tokens, int n, int pad) {
+  gr_type t;
+  const int32_t *found = fixture_field(b, field, &t);
+  CHECK(t.rank == 2 && t.dim[1] >= n, "%s has %d of %d", field, (int)t.dim[1], n);
+  for (int k = 0; k < t.dim[1]; k++) {
+    int want = k < n ? tokens[k] : pad;
+    CHECK(found[i * t.dim[1] + k] == want, "%s[%d][%d] is %d, not %d", field, i, k,
+          found[i * t.dim[1] + k], want);
+  }
+}
+
+// A target that is cut is compared as a whole, and one without a token leaves out its row.
+static void reads_pairs(void) {
+  gr_loader_spec spec = {
+      .split = GR_SPLIT_TRAIN, .batch = 2, .ranks = 1, .epochs = 1, .prefetch = 1};
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type type;
+  gr_arena *a = gr_arena_create();
+  gr_text decoded = gr_text_make(a);
+  texts t = pairs_of(fixture_path("pairs.csv"));
+  fixture_text(t.spec.path, "text,answer\nab,xy\nc,\nd,vwxyz\n");
+  MUST(open_texts(&t, &d));
+  CHECK(gr_dataset_samples(d) == 2 && d->skipped[GR_TEXTS_UNANSWERED].n == 1, "one has no answer");
+  CHECK(d->skipped[GR_TEXTS_TARGET_CUT].n == 1 && !d->skipped[GR_TEXTS_CUT].n, "one is cut");
+  CHECK(gr_dataset_has_texts(d) && !strcmp(gr_dataset_reference(a, d, 1), "vwxyz"),
+        "what is compared");
+  gr_dataset_decode(d, (const int32_t[]){'x', 'y'}, 2, &decoded);
+  CHECK(!strcmp(decoded.chars, "xy"), "'%s'", decoded.chars);
+  MUST(gr_loader_open(d, &spec, &l));
+  MUST(gr_loader_next(l, &b));
+  CHECK(b->rows == 2, "%d rows", b->rows);
+  for (int i = 0; i < 2; i++) {
+    bool cut = b->sample[i] == 1;
+    has(b, "x", i, cut ? "d" : "ab", cut ? 1 : 2, 0);
+    has(b, "targets", i, cut ? "vwxy" : "xy", cut ? 4 : 2, 0);
+    has(b, "decoder_inputs", i, cut ? "\2vwxy\3" : "\2xy\3", cut ? 6 : 4, 0);
+    has(b, "labels", i, cut ? "vwxy\3\4" : "xy\3\4", cut ? 6 : 4, GR_NO_LABEL);
+    CHECK(((const int32_t *)fixture_field(b, "target_lengths", &type))[i] == (cut ? 4 : 2),
+          "length");
+  }
+  gr_loader_close(l);
+  gr_dataset_close(d);
+  gr_arena_destroy(a);
+}
+
+// Ranks that read other answers to the same texts are told apart; equal texts are in one split.
+static void knows_pairs(void) {
+  gr_dataset *d;
+  texts t = pairs_of(fixture_path("same.csv"));
+  fixture_text(t.spec.path, "text,answer\nab,x\nab,y\n");
+  MUST(open_texts(&t, &d));
+  CHECK(gr_dataset_fingerprint(d, 0, false) != gr_dataset_fingerprint(d, 1, false), "fingerprints");
+  gr_dataset_close(d);
+  t.options.validation_fraction = 0.5;
+  MUST(open_texts(&t, &d));
+  CHECK(gr_dataset_sample(d, 0)->split == gr_dataset_sample(d, 1)->split, "one split");
+  gr_dataset_close(d);
+}
+
+static void refuses_pairs(void) {
+  static const struct {
+    const char *content, *message;
+    int line;
+  } cases[] = {
+      {"text,label\na,1\n", "has no column 'answer'", 1},
+      {"text,answer\na,1\nb,2\n", "the column 'answer' has a value here that is no text", 2},
+      {"text,answer\na,x\nb,\xff\n", "0xff is not UTF-8", 3}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gr_dataset *d;
+    texts t = pairs_of(fixture_path("refused.csv"));
+    fixture_text(t.spec.path, cases[i].content);
+    fixture_fails(open_texts(&t, &d), GR_ERR_DATA, cases[i].line, cases[i].message);
+  }
+}
+
+// ---- What is refused ----------------------------------------------------------------------------
+
 static void refuses(void) {
   static const struct {
     const char *name, *content, *message;
@@ -163,6 +255,7 @@ static void says_what_x_is(void) {
   MUST(open_texts(&t, &d));
   gr_dataset_preprocessing(d, &said);
   CHECK(strstr(said.chars, "the first 9 bytes in UTF-8 of a text"), "'%s'", said.chars);
+  CHECK(!gr_dataset_has_texts(d), "classes are no texts to compare");
   gr_dataset_close(d);
   gr_arena_destroy(a);
 }
@@ -176,6 +269,8 @@ static void all_sources_say_it(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_rows", reads_rows}, {"reads_files", reads_files},
              {"reads_splits", reads_splits}, {"keeps_to_bounds", keeps_to_bounds},
-             {"refuses", refuses}, {"refuses_many_keys", refuses_many_keys},
-             {"says_what_x_is", says_what_x_is}, {"all_sources_say_it", all_sources_say_it});
+             {"reads_pairs", reads_pairs}, {"knows_pairs", knows_pairs},
+             {"refuses_pairs", refuses_pairs}, {"refuses", refuses},
+             {"refuses_many_keys", refuses_many_keys}, {"says_what_x_is", says_what_x_is},
+             {"all_sources_say_it", all_sources_say_it});
 }

@@ -1,0 +1,93 @@
+// new_tables.c - see new_tables.h.
+#include "cli/new_tables.h"
+#include <math.h>
+
+enum { MAX_CLASSES = 20 };
+
+bool gr_new_is_value(const gr_csv *t, int label, uint32_t *distinct) {
+  uint32_t rows;
+  *distinct = gr_csv_distinct(t, label, &rows);
+  const gr_column *c = &t->columns[label];
+  bool whole = true;  // 1.0 is
+  for (uint32_t i = 0; i < t->rows && c->type == GR_COLUMN_FLOAT; i++)
+    whole &= gr_csv_missing(t, i, label) || floor(c->floats[i]) == c->floats[i];
+  return c->type != GR_COLUMN_TEXT && (!whole || *distinct > MAX_CLASSES);
+}
+
+// The mean of the values and their deviation, as the model's params: the network computes numbers
+// around 0 and 1.
+static const char *scale_of(gr_arena *a, const gr_csv *t, int label) {
+  const gr_column *c = &t->columns[label];
+  double mean = 0, square = 0, n = 0;
+  for (uint32_t i = 0; i < t->rows; i++) {
+    double y = c->type == GR_COLUMN_INT ? (double)c->ints[i] : c->floats[i], away = y - mean;
+    if (gr_csv_missing(t, i, label) || !isfinite(y)) continue;
+    mean += away / ++n, square += away * (y - mean);
+  }
+  double deviation = n > 0 && square > 0 ? sqrt(square / n) : 1;
+  return gr_arena_printf(a, "{width: 32, layers: 2, center: %.7g, scale: %.4g}", mean, deviation);
+}
+
+const char gr_new_is_class[] = "label_is: class   # not a number";
+
+void gr_new_table_of(gr_new_own *o, const gr_csv *t, int label) {
+  uint32_t distinct, incomplete = gr_new_incomplete_rows(t, label);
+  bool value = gr_new_is_value(t, label, &distinct);
+  gr_new_begin(o, value ? "regression" : "table", "path", t->path);
+  gr_new_name(o, "label", t->columns[label].name);
+  if (value)
+    gr_new_set(o, "params", scale_of(o->arena, t, label));
+  else
+    gr_new_add(o, "label", gr_new_is_class);
+  gr_new_set_one_hot(o, t, label);
+  gr_new_set_format(o, t);
+  if (incomplete)
+    gr_new_add(o, "source",
+               "skip_unreadable: true   # leaves out rows that lack a feature or their class");
+  gr_text_printf(&o->said, "%u rows of %d columns", t->rows, t->n_columns);
+  gr_text_printf(&o->said, "; to predict: '%s'", t->columns[label].name);
+  if (value)
+    gr_text_put(&o->said, ", a number\n");
+  else
+    gr_text_printf(&o->said, ", %u classes\n", distinct), gr_new_set_classes(o, distinct);
+}
+
+// ---- Texts --------------------------------------------------------------------------------------
+
+// Returns how many bytes of a text are read.
+static int begin_texts(gr_new_own *o, const char *kind, const gr_csv *t, int text, const char *key,
+                       int column) {
+  int most = gr_new_text_tokens(t, text, 128);
+  gr_new_begin(o, kind, "path", t->path);
+  gr_new_name(o, "text", t->columns[text].name);
+  gr_new_name(o, key, t->columns[column].name);
+  gr_new_set(o, "max_tokens", gr_arena_printf(o->arena, "%d", most));
+  gr_new_set_format(o, t);
+  if (t->format.encoding) gr_new_add(o, "path", "encoding: auto   # as its bytes say");
+  gr_text_printf(&o->said, "%u texts, in '%s'", t->rows, t->columns[text].name);
+  return most;
+}
+
+static void make_pairs(gr_new_own *o, const gr_csv *t, int text, int target) {
+  int most = gr_new_text_tokens(t, target, 16);
+  int read = begin_texts(o, "pairs", t, text, "target", target);
+  gr_new_set(o, "params",
+             gr_arena_printf(o->arena, "{dim: 64, layers: 2, context: %d, text_context: %d}", read,
+                             1 + most));
+  gr_new_add(o, "suffix",
+             gr_arena_printf(o->arena, "max_target_tokens: %d   # so are targets", most));
+  gr_new_set(o, "generation", gr_arena_printf(o->arena, "{max_tokens: %d}", most));
+  gr_text_printf(&o->said, "; to write: those in '%s'\n", t->columns[target].name);
+}
+
+void gr_new_texts_of(gr_new_own *o, const gr_csv *t, int text, int label) {
+  uint32_t rows;
+  if (gr_new_has_names(t, label)) {
+    make_pairs(o, t, text, label);
+    return;
+  }
+  uint32_t classes = gr_csv_distinct(t, label, &rows);
+  (void)begin_texts(o, "texts", t, text, "label", label);
+  gr_text_printf(&o->said, "; to predict: '%s', %u classes\n", t->columns[label].name, classes);
+  gr_new_set_classes(o, classes);
+}

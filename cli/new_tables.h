@@ -1,0 +1,12 @@
+// new_tables.h - projects for the user's own rows: a class or a number of other columns, or of a
+// text a class or another text (`graphrun new NAME --from=TABLE`).
+#pragma once
+#include "cli/new_edit.h"
+
+// Whether a column has numbers to predict, and no classes: numbers are classes where there are few
+// of them, and whole. *distinct: how many different cells it has.
+bool gr_new_is_value(const gr_csv *, int column, uint32_t *distinct);
+extern const char gr_new_is_class[];  // the line of a configuration that says so of a label
+
+void gr_new_table_of(gr_new_own *, const gr_csv *, int label);            // of numbers
+void gr_new_texts_of(gr_new_own *, const gr_csv *, int text, int label);  // of texts
