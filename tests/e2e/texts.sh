@@ -79,5 +79,6 @@ pairs="dates/config.yaml data.texts.path=dates/data.csv hooks=[dates/hook.lua] m
   wrong_key "an end without a beginning" "data.texts.suffix needs data.texts.prefix" 'data.texts.prefix=[]'
   wrong_key "two tokens for one" "the symbol 'ab' is not one token" 'data.texts.suffix=["ab"]'
   check "... make no folder" test ! -e none
+  expect "no tokens around no text to write" 0 -- "$graphrun" data inspect days.yaml 'data.texts.prefix=[]'
 }
 counts
