@@ -237,6 +237,8 @@ def header_alone(path, cc="gcc"):
     return run.returncode == 0
 
 SHELL_FUNCTION = re.compile(r"^ *(\w+)\(\) *[{(]", re.M)
+# A word that must be a function of tests: programs have no names with underscores.
+SHELL_CALL = re.compile(r'(?:\$\(|\bawait |\bcheck "[^"\n]*" )([a-z]+(?:_[a-z0-9]+)+)(?=[ )\n])')
 UNWANTED = re.compile(r"\b(?:goto|TODO|FIXME|XXX)\b")
 
 def main():
@@ -278,7 +280,11 @@ def main():
         if path.suffix == ".h" and not header_alone(path):
             bad.append(f"{path}: does not compile on its own")
     shared = set(SHELL_FUNCTION.findall((ROOT / "tests/e2e/lib.sh").read_text()))
-    for path in sorted((ROOT / "tests").rglob("*.sh")):
+    scripts = sorted((ROOT / "tests").rglob("*.sh"))
+    shells = {name for path in scripts for name in SHELL_FUNCTION.findall(path.read_text())}
+    for path in scripts:
+        bad += [f"{path.relative_to(ROOT)}: no script of tests has a function {name}"
+                for name in SHELL_CALL.findall(path.read_text()) if name not in shells]
         if "/lib.sh" in path.read_text():
             bad += [f"{path.relative_to(ROOT)}: {name}() is another function in tests/e2e/lib.sh"
                     for name in SHELL_FUNCTION.findall(path.read_text()) if name in shared]

@@ -20,7 +20,7 @@ for trial in $(seq "$trials"); do
   begin "still$trial" $keys training.max_steps=1000000 "distributed.heartbeat=$heartbeat"
   wait_steps "still$trial" $((5 + trial))
   rank=$((trial % 2)) began=$(now)
-  kill -STOP "$(process_of_rank "still$trial" $rank)"
+  kill -STOP "$(rank_of "still$trial" $rank)"
   ended
   echo "$began $(now)" | awk '{ print $2 - $1 }' >>found_after
   [ "$code" = 72 ] && said "rank $rank has shown no sign of life" && none_left "still$trial" && found=$((found + 1))
@@ -38,7 +38,7 @@ for trial in $(seq "$trials"); do
   begin $run $keys training.max_steps=80 checkpoint.every_steps=10 distributed.max_restarts=1
   wait_steps $run $((10 + 2 * trial))
   began=$(now)
-  kill -9 "$(process_of_rank $run $((trial % 2)))"
+  kill -9 "$(rank_of $run $((trial % 2)))"
   await said 'restart 1 of 1'
   echo "$began $(now)" | awk '{ print $2 - $1 }' >>again_after
   before=$(steps_of $run)
