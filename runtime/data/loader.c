@@ -17,7 +17,8 @@ enum { MAX_WORKERS = 256, MAX_PREFETCH = 64 };
 typedef struct slot {
   gr_batch batch;
   char *memory[GR_MAX_FIELDS];  // of the fields, sized for the largest bucket
-  uint32_t *samples, *repeat;   // repeat: as in gr_order
+  uint32_t *samples;            // of the batch; GR_NO_SAMPLE of rows that pad it
+  uint32_t *read, *repeat;      // what a row holds: of rows that pad it a sample of another row
   int done;                     // rows
   gr_status error;
   int error_row;
@@ -65,9 +66,9 @@ static void begin_batch(gr_loader *l) {
   const gr_order_batch *g = l->order.batches + l->index;
   l->rows = rows_of(&l->spec, g->bucket);
   for (int i = 0; i < l->rows; i++) {
-    int64_t row = global_row(&l->spec, l->rows, i);
-    s->samples[i] = row < g->count ? l->order.samples[g->first + row] : GR_NO_SAMPLE;
-    s->repeat[i] = row < g->count ? l->order.repeat[g->first + row] : 0;
+    int64_t row = global_row(&l->spec, l->rows, i), place = g->first + row % g->count;
+    s->read[i] = l->order.samples[place], s->repeat[i] = l->order.repeat[place];
+    s->samples[i] = row < g->count ? s->read[i] : GR_NO_SAMPLE;
   }
   gr_batch *b = &s->batch;
   gr_contract_shapes(&l->data->contract, g->bucket, l->rows, b);
@@ -92,7 +93,7 @@ static bool take_row(gr_loader *l, slot **s, int *row) {
   return true;
 }
 
-// Sets a row to padding and returns its bytes.
+// Sets a row to what a field holds beyond a sample's extent and returns its bytes.
 static void *row_of(const gr_dataset *d, const slot *s, int field, int row, size_t *bytes) {
   gr_type t = s->batch.field[field].type;
   t.dim[0] = 1;
@@ -103,37 +104,18 @@ static void *row_of(const gr_dataset *d, const slot *s, int field, int row, size
   return values;
 }
 
-static void put_length(void *out, gr_dtype d, int32_t length) {
-  if (d == GR_F32)
-    *(float *)out = (float)length;
-  else if (d == GR_I64)
-    *(int64_t *)out = length;
-  else if (d == GR_U8)
-    *(uint8_t *)out = (uint8_t)length;
-  else
-    *(int32_t *)out = length;
-}
-
-static void pad(const gr_dataset *d, const slot *s, int row, int32_t length) {
-  for (int f = 0; f < d->n_fields; f++) {
-    size_t bytes, size = gr_dtypes[d->field[f].dtype].size;
-    char *values = row_of(d, s, f, row, &bytes);
-    for (size_t i = 0; d->field[f].pad_length && i < bytes; i += size)
-      put_length(values + i, d->field[f].dtype, length);
-  }
-}
-
-static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_loaded *x) {
+// Fills a row with the sample that is to be read for row `as`. It counts if that is the row's own.
+static gr_status fill_from(const gr_loader *l, const slot *s, int row, int as, const gr_loaded *x) {
   const gr_dataset *d = l->data;
-  const gr_draw draw = {l->spec.seed, (uint64_t)s->repeat[row] << 32 | s->batch.epoch,
-                        s->samples[row], l->spec.augment};
+  const gr_draw draw = {l->spec.seed, (uint64_t)s->repeat[as] << 32 | s->batch.epoch, s->read[as],
+                        l->spec.augment};
   gr_row r = {.length = d->buckets[s->batch.bucket].length};
   gr_transform_row transformed;
   size_t bytes;
   for (int f = 0; f < d->n_fields; f++) r.field[f] = row_of(d, s, f, row, &bytes);
-  *(float *)r.field[d->n_fields - 1] = 1;  // weight
+  *(float *)r.field[d->n_fields - 1] = row == as && s->samples[row] != GR_NO_SAMPLE;  // weight
   GR_TRY(gr_transforms_begin(d->transforms, &r, &transformed));
-  gr_dataset_fill(d, s->samples[row], x, &draw, &r);
+  gr_dataset_fill(d, s->read[as], x, &draw, &r);
   if (l->bare)
     gr_transforms_drop(&transformed);
   else
@@ -141,17 +123,27 @@ static gr_status fill_from(const gr_loader *l, const slot *s, int row, const gr_
   return GR_OK;
 }
 
-static gr_status fill_row(gr_loader *l, slot *s, int row) {
-  gr_loaded x = {0};
-  bool kept = true, there = false;
-  if (s->samples[row] != GR_NO_SAMPLE)
-    GR_TRY(gr_cache_get(l->data, s->samples[row], &x, &kept, &there));
+// *there: false, if the sample cannot be read; the row is then zero.
+static gr_status fill_as(gr_loader *l, slot *s, int row, int as, bool *there) {
+  gr_loaded x;
+  bool kept;
+  size_t bytes;
+  GR_TRY(gr_cache_get(l->data, s->read[as], &x, &kept, there));
   gr_status error = GR_OK;
-  if (there)
-    error = fill_from(l, s, row, &x);
+  if (*there)
+    error = fill_from(l, s, row, as, &x);
   else
-    pad(l->data, s, row, l->data->buckets[s->batch.bucket].length);
+    for (int f = 0; f < l->data->n_fields; f++) (void)row_of(l->data, s, f, row, &bytes);
   if (!kept) free(x.data);
+  return error;
+}
+
+// In place of a sample that cannot be read the row holds the next one that can.
+static gr_status fill_row(gr_loader *l, slot *s, int row) {
+  gr_status error = GR_OK;
+  bool there = false;
+  for (int i = 0; i < s->batch.rows && !there && !error; i++)
+    error = fill_as(l, s, row, (row + i) % s->batch.rows, &there);
   return error;
 }
 
@@ -214,6 +206,7 @@ static bool make_slot(const gr_loader *l, slot *s) {
   for (int f = 0; f < l->data->n_fields; f++)
     if (!(s->memory[f] = malloc(most[f]))) return false;
   s->samples = GR_NEW(l->arena, uint32_t, rows);
+  s->read = GR_NEW(l->arena, uint32_t, rows);
   s->repeat = GR_NEW(l->arena, uint32_t, rows);
   return true;
 }

@@ -3,8 +3,9 @@
 // The order of an epoch depends on (seed, epoch, batch sizes) only, not on ranks, workers or
 // timing. A global batch is `batch` rows of one bucket. Samples that do not fill a batch of their
 // bucket are moved to empty rows of the next bucket's last batch if there are enough. Rows without
-// a sample are padding of weight 0. Rank r has rows [r R, (r + 1) R) of every global batch, with
-// R = ceil(batch / ranks), rounded up to a multiple of `micro`; rows beyond `batch` have weight 0.
+// a sample are padding: of weight 0, they hold samples of the batch again, so that no value is one
+// that only padding has. Rank r has rows [r R, (r + 1) R) of every global batch, with R =
+// ceil(batch / ranks), rounded up to a multiple of `micro`; rows beyond `batch` are padding.
 // interleaved: the ranks' rows of the first micro-step come first, then those of the second, ...
 #pragma once
 #include "runtime/data/dataset.h"

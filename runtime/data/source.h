@@ -23,7 +23,7 @@ typedef enum gr_split {
 
 // A tensor that every sample has. Models bind their inputs to fields by name. Added to those of the
 // source are, if it has classes, "y" i32, the number of a sample's class, and "class_weight" f32
-// (labels.h), and always "weight" f32, 1 for a sample and 0 for padding.
+// (labels.h), and always "weight" f32, 1 for a sample and 0 for a row that repeats one.
 enum { GR_DIM_LENGTH = -1, GR_DIM_EXTENT = -2 };  // instead of a size
 enum { GR_NO_LABEL = -100 };  // a label that losses and metrics pass over: their ignore_index
 typedef struct gr_field_spec {
@@ -33,8 +33,7 @@ typedef struct gr_field_spec {
   // Of one sample. GR_DIM_LENGTH: the length of the bucket. GR_DIM_EXTENT: as much as the sample of
   // the batch's bucket takes that has the most (gr_source_ops.extent).
   int64_t dim[GR_MAX_RANK - 1];
-  bool pad_length;  // padding holds the length of the bucket
-  int32_t pad;  // of a field i32: what padding holds in rows and beyond a sample's extent; else 0
+  int32_t pad;  // of a field i32: what it holds beyond a sample's extent; else 0
   bool mask;    // i32 [height, width], a label for each pixel of x: it is transformed as x is
 } gr_field_spec;
 

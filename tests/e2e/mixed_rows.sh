@@ -35,6 +35,7 @@ model before 'm: {mean: h, axes: [0], keepdim: true}' 'h: {sub: [h, m]}' 'w: {re
   'z: {mul: [h, w]}' 's: {matmul: [z, z], tb: true}' 'h: {matmul: [s, z]}' "$layer" "$loss"
 model normed 'h: {batch_norm: h, name: norm}' 's: {matmul: [h, h], tb: true}' 'h: {matmul: [s, h]}' "$layer" "$loss"
 model repeated '{repeat: 2, nodes: [{m: {mean: h, axes: [0], keepdim: true}}, {h: {sub: [h, m]}}]}' "$layer" "$loss"
+model unit 's: {square: x}' 's: {sum: s, axes: [1], keepdim: true}' 's: {sqrt: s}' 'h: {div: [h, s]}' "$layer" "$loss"
 model unread 'm: {mean: h, axes: [0], keepdim: true}' "$layer" "$loss"
 
 # named MODEL PLACE...: the plan and a run name these nodes, once each, and no others.
@@ -53,7 +54,7 @@ named() {
 named pairs 7:9
 named mean 7:9
 named twice 7:9 8:9 9:9
-for of in masked weighted unread; do named $of; done
+for of in masked weighted unread unit; do named $of; done
 named repeated 7:30
 # A mean of all rows stays one of padding, too, in rows that are masked after it.
 named before 7:9
@@ -61,7 +62,8 @@ named before 7:9
 named across 10:9
 # Rows that batch norm gives are no masked ones.
 named normed 8:9 9:9
-for of in masked weighted; do
+# Padding holds samples: what is no number for zeros, such as x over its length, is none of padding's either.
+for of in masked weighted unit; do
   for ranks in 2 3; do
     limited "$graphrun" run.yaml "model.graph=$of.yaml" "output.dir=$scratch/$of$ranks" distributed.ranks=$ranks
     for step in 0 1 3; do

@@ -93,8 +93,8 @@ enum { X, LENGTHS, TRANSCRIPT };  // the first of those of target_text.h
 
 static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_speech *d = self;
-  out[X] = (gr_field_spec){"x", GR_F32, 2, {GR_DIM_LENGTH, d->spec.features.mels}, false};
-  out[LENGTHS] = (gr_field_spec){"lengths", GR_I32, 0, {0}, true};
+  out[X] = (gr_field_spec){"x", GR_F32, 2, {GR_DIM_LENGTH, d->spec.features.mels}};
+  out[LENGTHS] = (gr_field_spec){.name = "lengths", .dtype = GR_I32};
   return TRANSCRIPT + gr_target_text_fields(&d->spec.around, out + TRANSCRIPT);
 }
 

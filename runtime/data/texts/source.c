@@ -69,7 +69,7 @@ static gr_status texts_open(gr_source_request *r, void **out) {
 static int texts_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_texts_spec *s = &((const gr_texts *)self)->spec;
   out[X] = (gr_field_spec){.name = "x", .dtype = GR_I32, .rank = 1, .dim = {GR_DIM_LENGTH}};
-  out[LENGTHS] = (gr_field_spec){.name = "lengths", .dtype = GR_I32, .pad_length = true};
+  out[LENGTHS] = (gr_field_spec){.name = "lengths", .dtype = GR_I32};
   return TARGET + (s->target ? gr_target_text_fields(&s->around, out + TARGET) : 0);
 }
 

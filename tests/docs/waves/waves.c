@@ -32,7 +32,7 @@ static gr_status waves_open(gr_source_request *r, void **out) {
 static int waves_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   (void)self;
   out[0] = (gr_field_spec){.name = "x", .dtype = GR_F32, .rank = 2, .dim = {GR_DIM_LENGTH, 1}};
-  out[1] = (gr_field_spec){.name = "lengths", .dtype = GR_I32, .pad_length = true};
+  out[1] = (gr_field_spec){.name = "lengths", .dtype = GR_I32};
   return 2;
 }
 

@@ -34,7 +34,7 @@ static void check_row(const gr_dataset *d, const gr_batch *b, int r) {
   CHECK(t.dim[1] == width && t.dtype == GR_I32, "both are as long");
   inputs += r * width, labels += r * width;
   int32_t all[64];
-  int n = b->sample[r] == GR_NO_SAMPLE ? 0 : sequence_of(d, b->sample[r], all);
+  int n = sequence_of(d, b->sample[r % (int)b->samples], all);
   CHECK(n <= width + 1, "%d symbols have room in %d", n, (int)width);
   for (int64_t i = 0; i < width; i++) {
     int32_t input = i < n - 1 ? all[i] : 0, label = i < n - 1 ? all[i + 1] : -100;
@@ -43,7 +43,7 @@ static void check_row(const gr_dataset *d, const gr_batch *b, int r) {
   }
 }
 
-// Five rows of a batch of eight, the others are padding; each row is what its sample says.
+// Five rows of a batch of eight, which the others repeat; each row is what its sample says.
 static void gives_inputs_and_labels(void) {
   gr_dataset *d = open_pairs(5, false);
   gr_loader_spec spec = plain();

@@ -74,6 +74,26 @@ static void unreadable_ones_can_weigh_0(void) {
   gr_dataset_close(d);
 }
 
+// Row 2 of the first batch is the sample that cannot be read; the row after it is not its own
+// either.
+static void unreadable_ones_are_replaced(void) {
+  gr_dataset *d = open_broken("text", true);
+  gr_loader_spec spec = plain();
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t;
+  spec.batch = 4, spec.shuffle = false, spec.augment = false;
+  MUST(gr_loader_open(d, &spec, &l));
+  MUST(gr_loader_next(l, &b));
+  const int32_t *targets = fixture_field(b, "targets", &t);
+  int64_t u = t.dim[1];
+  CHECK(b->sample[2] == 2 && weight_of(b, 2) == 0 && weight_of(b, 3) == 1, "row 2 does not count");
+  CHECK(!memcmp(targets + 2 * u, targets + 3 * u, (size_t)u * sizeof *targets),
+        "it is row 3 again");
+  gr_loader_close(l);
+  gr_dataset_close(d);
+}
+
 // A wrong entry of a manifest is refused while planning, at its line, or skipped.
 static void planning_refuses_what_cannot_be(void) {
   static const struct {
@@ -223,6 +243,7 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"errors_come_with_their_batch", errors_come_with_their_batch},
              {"the_first_error_is_told", the_first_error_is_told},
              {"unreadable_ones_can_weigh_0", unreadable_ones_can_weigh_0},
+             {"unreadable_ones_are_replaced", unreadable_ones_are_replaced},
              {"planning_refuses_what_cannot_be", planning_refuses_what_cannot_be},
              {"too_long_is_not_unreadable", too_long_is_not_unreadable},
              {"not_all_are_left_out", not_all_are_left_out},

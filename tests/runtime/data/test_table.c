@@ -65,11 +65,11 @@ static void reads_columns_and_classes(void) {
   t->spec.label = "kind";
   MUST(open_table(t, &d));
   gr_loader *l = whole(d, GR_SPLIT_TRAIN, &b);
-  check_floats(b, "x", (const float[]){1, 10, 2, 20, 3, 30, 4, 40, 0, 0}, 10);
-  check_ints(b, "y", (const int32_t[]){2, 0, 2, 1, 0}, 5);
+  check_floats(b, "x", (const float[]){1, 10, 2, 20, 3, 30, 4, 40, 1, 10}, 10);
+  check_ints(b, "y", (const int32_t[]){2, 0, 2, 1, 2}, 5);
   check_floats(b, "weight", (const float[]){1, 1, 1, 1, 0}, 5);
   const float rare = 4.0f / 3, frequent = 4.0f / 6;  // n / (k n_c)
-  check_floats(b, "class_weight", (const float[]){frequent, rare, frequent, rare, 0}, 5);
+  check_floats(b, "class_weight", (const float[]){frequent, rare, frequent, rare, frequent}, 5);
   CHECK(metadata_of(d, "classes") == 3 && metadata_of(d, "features") == 2, "metadata");
   gr_arena *a = gr_arena_create();
   gr_text text = gr_text_make(a), json = gr_text_make(a);
@@ -236,7 +236,7 @@ static void normalizes_by_training_rows(void) {
   t->spec.split = "part", t->spec.normalize = true;
   MUST(open_table(t, &d));
   gr_loader *l = whole(d, GR_SPLIT_TRAIN, &b);
-  check_floats(b, "x", (const float[]){-1, 0, 1, 0, 0, 0}, 6);
+  check_floats(b, "x", (const float[]){-1, 0, 1, 0, -1, 0}, 6);
   gr_loader_close(l);
   l = whole(d, GR_SPLIT_VALIDATION, &b);
   check_floats(b, "x", (const float[]){98, 2}, 2);
