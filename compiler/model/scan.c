@@ -1,8 +1,7 @@
 // scan.c - builds scan: a body that runs along an axis, with carried tensors.
-//
 //   - h:
 //       scan:
-//         over: {x: t}                  # in the body, x is one step's slice
+//         over: {x: t}                  # in the body, x is one step's slice; if it is given
 //         carry: {h: zeros[n, dim]}     # or the name of a tensor to start from
 //         start: {h: first}             # that tensor in place of zeros, if it is given
 //         nodes: [...]                  # binding h again gives the next step's h
@@ -11,7 +10,6 @@
 //         last: {h_end: h}              # the carry after the last step, as h_end
 //         until: done                   # a carry; rows where it is not 0 change no more
 //         reverse: true                 # from the last step to the first
-//
 // In the IR time comes first (ops/loop/scan.h), so sequences are transposed on the way in and out.
 #include <ctype.h>
 #include <string.h>
@@ -91,19 +89,23 @@ static gr_status open_sequences(writing *w) {
   gr_build_context *a = w->a;
   if (!over) return gr_fail(GR_ERR_CONFIG, w->conf->loc, "a scan needs 'over: {x: t}'");
   GR_TRY(gr_model_expect(over, GR_CONF_MAP, "over:"));
-  if (!over->n) return gr_fail(GR_ERR_CONFIG, over->loc, "a scan needs a sequence to run over");
   gr_val *in = GR_NEW(a->arena, gr_val, over->n);
   for (int i = 0; i < over->n; i++) {
+    const gr_binding *b;
     int axis = 0;
     GR_TRY(axis_of(a, over->items[i], &axis));
-    GR_TRY(sequence(w, over->keys[i], over->items[i]->key_loc, axis, &in[i]));
+    GR_TRY(gr_model_resolve(a, over->keys[i], over->items[i]->key_loc, &b));
+    if (!b->absent) GR_TRY(sequence(w, over->keys[i], over->items[i]->key_loc, axis, &in[i]));
   }
+  if (!w->loop.outside)
+    return gr_fail(GR_ERR_CONFIG, over->loc, "a scan needs a sequence to run over");
   gr_conf *reverse = gr_conf_member(w->conf, "reverse");
   bool back = false;
   if (reverse) GR_TRY(gr_model_bool(a, reverse, &back));
   w->loop.scan.reverse = back;
   a->frame = gr_model_frame(a, w->outside, NULL, NULL);
   for (int i = 0; i < over->n; i++) {
+    if (!gr_is(in[i])) continue;  // an optional operand that is not given
     gr_binding b = {.depth = a->depth + 1, .n = 1, .v = {gr_loop_seq(&w->loop, in[i])}};
     gr_model_bind(a, over->keys[i], over->items[i]->key_loc, &b);
   }

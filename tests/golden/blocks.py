@@ -426,4 +426,40 @@ loss("bce_with_logits of a number", ["- loss: {bce_with_logits: [z, 0.9]}"],
 picture("pixel_unshuffle", ["- z: {slice: z, axis: 1, size: 4}", "- y: {pixel_unshuffle: z}"], {}, 32,
         lambda z: F.pixel_unshuffle(z[:, :, :4], 2))
 
+# ---- Packed sequences, whose lengths are the labels ----------------------------------------------
+
+
+def packed(name, module, gates, nodes, layers=1, both=False, start=lambda x, y: None, loss=None):
+    """start: the state at first; loss: of y and what the module gives beside it."""
+    torch_module = module(C, 3, layers, batch_first=True, bidirectional=both).double()
+    states = {"rnn." + k: parameter(*v.shape) for k, v in torch_module.named_parameters()}
+
+    def f(x, s, y, labels, **w):
+        sequence = torch.nn.utils.rnn.pack_padded_sequence(s, labels, batch_first=True, enforce_sorted=False)
+        out, last = torch.func.functional_call(torch_module, {k[4:]: v for k, v in w.items()},
+                                               (sequence, start(x, y)))
+        return loss(torch.nn.utils.rnn.pad_packed_sequence(out, batch_first=True, total_length=T)[0], last)
+
+    case(name, nodes, states, f)
+
+
+TWO = "hidden: 3, layers: 2, bidirectional: true, name: rnn}"
+packed("lstm of lengths, both directions", torch.nn.LSTM, 4, ["- y: {lstm: [s, labels], " + TWO] + SQUARES, 2, True,
+       loss=lambda y, last: squares(y))
+packed("gru of lengths, both directions", torch.nn.GRU, 3, ["- y: {gru: [s, labels], " + TWO] + SQUARES, 2, True,
+       loss=lambda y, last: squares(y))
+MEAN = ["- %s: {square: %s}", "- %s: {mean: %s, axes: [-1]}"]
+mean_square = lambda name: [line % (name, name) for line in MEAN]
+START = ["- h: {slice: x, axis: 1, size: 3}", "- c: {slice: y, axis: 1, size: 3}"]
+packed("gru of lengths from a state, and its last one", torch.nn.GRU, 3,
+       START[:1] + ["- z: {gru: [s, labels, h], hidden: 3, name: rnn}", "- b: {last_frame: [z, labels]}"] +
+       mean_square("b") + mean_square("z") + ["- z: {mean: z, axes: [1]}", "- loss: {add: [z, b]}"],
+       start=lambda x, y: x[None, :, :3].contiguous(), loss=lambda y, last: squares(y) + squares(last))
+packed("lstm of lengths from a state, and its last ones", torch.nn.LSTM, 4,
+       START + ["- z, e: {lstm_states: [s, h, c, labels], hidden: 3, name: rnn}", "- b: {last_frame: [z, labels]}"] +
+       mean_square("b") + mean_square("e") + mean_square("z") +
+       ["- z: {mean: z, axes: [1]}", "- loss: {add: [z, b]}", "- loss: {add: [loss, e]}"],
+       start=lambda x, y: (x[None, :, :3].contiguous(), y[None, :, :3].contiguous()),
+       loss=lambda y, last: squares(y) + squares(last[0]) + squares(last[1]))
+
 pathlib.Path(__file__).with_name("blocks.txt").write_text("\n".join(lines) + "\n")
