@@ -39,6 +39,25 @@ static gr_status gather_cpu(const gr_launch *l) {
   return GR_OK;
 }
 
+static void gather(void *arg, int64_t begin, int64_t end) {
+  const gr_launch *l = arg;
+  int64_t size = gr_last(l->in_type), many = gr_last(l->out_type);
+  const float *x = l->in[0];
+  const int32_t *id = l->in[1];
+  float *y = l->out[0];
+  for (int64_t row = begin; row < end; row++)
+    for (int64_t j = row * many; j < (row + 1) * many; j++) y[j] = x[row * size + id[j]];
+}
+
+static gr_status gather_run_fast(const gr_launch *l) {
+  int64_t many = gr_last(l->out_type);
+  GR_TRY(check(l, gr_last(l->in_type)));
+  gr_parallel(l, gr_type_count(l->out_type) / many, 1 + 16384 / many, gather, (void *)l);
+  return GR_OK;
+}
+
+static gr_kernel gather_fast(const gr_op_call *s) { return gr_is_f32(s) ? gather_run_fast : NULL; }
+
 GR_CU(gather);
 
 static gr_gpu_kernel *kernel(gr_gpu_call *g, const char *entry, int64_t size, int64_t many) {
@@ -73,6 +92,7 @@ const gr_op gr_op_gather = {
     .infer = infer,
     .grad = grad,
     .cpu = gather_cpu,
+    .fast = gather_fast,
     .gpu = gpu,
     .onnx = "GatherElements axis=-1",
     .from_onnx = GR_FROM_ONNX({"GatherElements", gr_gather_elements_read}),

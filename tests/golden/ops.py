@@ -566,4 +566,9 @@ case("erf", "", [3 * normal(2, 3, 19)], torch.erf)
 case("conv_grad_x", "stride=2 pad=1 size=[6]", [normal(4, 3, 3), normal(2, 3, 4)],
      lambda w, y: F.conv_transpose1d(y.transpose(1, 2), w, stride=2, padding=1, output_padding=1).transpose(1, 2))
 
+rows = lambda i, c: i.long()[..., None].expand(*i.shape, c)
+case("gather_rows", "", [normal(2, 3, 5, 4), below(5, 2, 3, 7)], lambda x, i: x.gather(-2, rows(i, 4)))
+case("add_rows", "size=6", [normal(4, 7, 3), below(6, 4, 7)],
+     lambda x, i: torch.zeros(4, 6, 3).double().scatter_add(-2, rows(i, 3), x))
+
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")

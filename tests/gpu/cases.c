@@ -229,6 +229,8 @@ const gpu_case gpu_cases[] = {
     {"top_k", {{"f32[40,30]"}, .fill = "m"}, "k=20"},  // equal elements
     {"gather", {{"f32[40,30]", "i32[40,7]"}, .fill = "ni"}, ""},
     {"scatter_add", {{"f32[40,7]", "i32[40,7]"}, .fill = "ni"}, "size=33"},
+    {"gather_rows", {{"f32[4,30,40]", "i32[4,70]"}, .fill = "ni"}, ""},
+    {"add_rows", {{"f32[4,70,30]", "i32[4,70]"}, .fill = "ni"}, "size=33"},
     {"one_hot", {{"i32[400]"}, .fill = "i"}, "classes=13"},
     {"cumsum", {{"f32[3,700,5]"}}, "axis=1"},
     {"cumsum", {{"f32[40,70]"}}, "axis=1 reverse=true"},
