@@ -1,7 +1,7 @@
 // expr.c - expressions over parameters and dimensions: 4*dim, 1/255, i % 2 == 0.
 //
 // The semantics are Python's: / gives a float, // and % round down, and true is 1. Precedence,
-// lowest first: or, and, not, comparisons, + -, * / // %, unary minus, calls and parentheses.
+// lowest first: or, and, not, comparisons, + -, * / // %, unary minus, **, calls and parentheses.
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/shown.h"
 #include "compiler/model/parts.h"
 
-typedef enum what { OR, AND, EQ, NE, LE, GE, LT, GT, ADD, SUB, FLOOR, MUL, DIV, MOD } what;
+typedef enum what { OR, AND, EQ, NE, LE, GE, LT, GT, ADD, SUB, FLOOR, MUL, DIV, MOD, POW } what;
 static const struct binary {
   const char *text;
   int level;
@@ -18,7 +18,7 @@ static const struct binary {
     // longer operators first
     {"or", 1, OR},    {"and", 2, AND}, {"==", 4, EQ}, {"!=", 4, NE}, {"<=", 4, LE},
     {">=", 4, GE},    {"<", 4, LT},    {">", 4, GT},  {"+", 5, ADD}, {"-", 5, SUB},
-    {"//", 6, FLOOR}, {"*", 6, MUL},   {"/", 6, DIV}, {"%", 6, MOD},
+    {"//", 6, FLOOR}, {"**", 8, POW},  {"*", 6, MUL}, {"/", 6, DIV}, {"%", 6, MOD},
 };
 enum { N_BINARIES = sizeof binaries / sizeof *binaries, NOT_LEVEL = 3, MINUS_LEVEL = 7 };
 
@@ -108,6 +108,15 @@ static bool holds(what w, int order) {
                    : order > 0;
 }
 
+// Of integers an integer, unless it is a fraction.
+static gr_arg power(reader *r, bool whole_ones, double x, double y, const char *where) {
+  if (x == 0 ? y < 0 : x < 0 && y != floor(y))
+    return bad(r, where, x == 0 ? "division by zero" : "a root of a negative number");
+  double z = pow(x, y);
+  if (!whole_ones || y < 0) return real(z);
+  return fabs(z) < 9e15 ? whole((int64_t)z) : bad(r, where, "a number too large");
+}
+
 static gr_arg apply(reader *r, const struct binary *b, gr_arg l, gr_arg g, const char *where) {
   bool text = l.kind == GR_ARG_TEXT || g.kind == GR_ARG_TEXT;
   if (text && l.kind == g.kind && (b->what == EQ || b->what == NE))
@@ -119,8 +128,9 @@ static gr_arg apply(reader *r, const struct binary *b, gr_arg l, gr_arg g, const
   if (b->level == 4) return truth(holds(b->what, x < y ? -1 : x > y));
   if ((b->what == DIV || b->what == FLOOR || b->what == MOD) && y == 0)
     return bad(r, where, "division by zero");
-  if (b->what == DIV || l.kind == GR_ARG_FLOAT || g.kind == GR_ARG_FLOAT)
-    return real(floats(b->what, x, y));
+  bool is_real = l.kind == GR_ARG_FLOAT || g.kind == GR_ARG_FLOAT;
+  if (b->what == POW) return power(r, !is_real, x, y, where);
+  if (b->what == DIV || is_real) return real(floats(b->what, x, y));
   int64_t i;
   return integers(b->what, l.i, g.i, &i) ? whole(i) : bad(r, where, "a number too large");
 }
@@ -209,6 +219,7 @@ static gr_arg named(reader *r) {
   r->next += strlen(name);
   if (take(r, "(")) return call(r, name, begin);
   if (!strcmp(name, "true") || !strcmp(name, "false")) return truth(*name == 't');
+  if (!strcmp(name, "inf") && !gr_model_get(r->a, name)) return real(INFINITY);
   const gr_arg *known = gr_model_get(r->a, name);
   if (known) return *known;
   if (!r->err) r->err = gr_model_unknown_arg(r->a, name, place(r, begin));
@@ -265,7 +276,7 @@ static gr_arg expression(reader *r, int level) {
   gr_arg x = prefix(r);
   const struct binary *b;
   for (const char *begin = r->next; !r->err && (b = next_binary(r, level)); begin = r->next) {
-    gr_arg y = expression(r, b->level + 1);
+    gr_arg y = expression(r, b->level + (b->what != POW));  // 2 ** 3 ** 2 is 2 ** 9
     if (!r->err) x = apply(r, b, x, y, begin);
   }
   r->nest--;

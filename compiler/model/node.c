@@ -2,6 +2,14 @@
 #include <string.h>
 #include "compiler/model/parts.h"
 
+// A name has parts between dots, none of them empty.
+static gr_status check_name(const gr_conf *name, const char *text) {
+  size_t n = strlen(text);
+  if (!n || (*text != '.' && text[n - 1] != '.' && !strstr(text, ".."))) return GR_OK;
+  return gr_hint(gr_fail(GR_ERR_CONFIG, name->loc, "'%s' is no name: a part of it is empty", text),
+                 "without 'name:' a node adds nothing to the path");
+}
+
 // The node's path among the parameters: `name:` appends to it, `share:` replaces it, in a block
 // that is itself shared by a path among the parameters it uses. `share: .` is that of what is
 // around it.
@@ -9,6 +17,7 @@ static gr_status enter(gr_build_context *a, gr_conf *use) {
   gr_conf *name = gr_conf_member(use, "name"), *share = gr_conf_member(use, "share");
   const char *text = "", *shared;
   if (name) GR_TRY(gr_model_interpolate(a, name, &text));
+  if (name) GR_TRY(check_name(name, text));
   const char *outside = a->share ? a->share : a->path;
   a->path = gr_model_join(a, a->path, text);
   if (a->share) a->share = gr_model_join(a, a->share, text);

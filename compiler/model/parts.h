@@ -219,6 +219,10 @@ gr_status gr_model_suggest(gr_status, const char *word, const char *const *known
 const char *gr_model_kind(gr_conf_kind);  // "a list", "an integer"
 // Checks that a YAML node has a kind. `what` names it in the error.
 GR_MUST_USE gr_status gr_model_expect(const gr_conf *, gr_conf_kind, const char *what);
+// Checks that what is given for a parameter of a block is no list; the error lists those that the
+// block has for single axes, NAME_h and NAME_w.
+GR_MUST_USE gr_status gr_model_one_value(gr_conf *block, const gr_conf *given, const char *of,
+                                         const char *name);
 // Checks that all keys of a map are among n names.
 GR_MUST_USE gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known,
                                     int n);

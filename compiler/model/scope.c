@@ -182,6 +182,11 @@ gr_status gr_model_value(gr_build_context *a, const char *name, gr_loc loc, gr_v
   GR_TRY(gr_model_resolve(a, name, loc, &b));
   if (b->absent)
     return gr_fail(GR_ERR_CONFIG, loc, "the optional operand '%s' is not given here", name);
+  if (!b->n)
+    return gr_hint(
+        gr_fail(GR_ERR_CONFIG, loc, "'%s' is a scan that yields nothing", name),
+        "'yields: h' gives what h is in each step, 'last: {end: h}' the carry h after the "
+        "last one, by the name end");
   if (b->n != 1)
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is %d tensors, expected one", name, b->n),
                    "name each result where it is defined: '- a, b: {...}'");
@@ -286,6 +291,21 @@ gr_status gr_model_expect(const gr_conf *c, gr_conf_kind kind, const char *what)
   if (c->kind == kind) return GR_OK;
   return gr_fail(GR_ERR_CONFIG, c->loc, "%s is %s, found %s", what, gr_model_kind(kind),
                  gr_model_kind(c->kind));
+}
+
+gr_status gr_model_one_value(gr_conf *block, const gr_conf *given, const char *of,
+                             const char *name) {
+  const gr_conf *params = gr_conf_member(block, "params");
+  char list[256] = "";
+  size_t n = strlen(name);
+  if (given->kind != GR_CONF_LIST) return GR_OK;
+  for (int i = 0; i < params->n; i++)
+    if (!strncmp(params->keys[i], name, n) && params->keys[i][n] == '_' && !params->keys[i][n + 2])
+      snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
+               params->keys[i]);
+  gr_status s =
+      gr_fail(GR_ERR_CONFIG, given->loc, "'%s' of block '%s' is one value, found a list", name, of);
+  return *list ? gr_hint(s, "for each axis: %s", list) : s;
 }
 
 gr_status gr_model_keys(const gr_conf *map, const char *what, const char *const *known, int n) {

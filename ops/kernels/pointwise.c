@@ -5,7 +5,7 @@
 gr_status gr_pointwise_infer(gr_op_call *s) {
   for (int k = 1; k < s->n_in; k++)
     if (s->in[k].dtype != s->in[0].dtype)
-      return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
+      return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 1 is %s", k + 1,
                              gr_dtypes[s->in[k].dtype].name, gr_dtypes[s->in[0].dtype].name),
                      "the op 'cast' converts one of them to the dtype of the other");
   return GR_OK;

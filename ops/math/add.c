@@ -36,7 +36,7 @@ static const gr_case cases[] = {
     {{"f32[4,6]", "f32[6]"}, .fails = "1 axis"},  // ops never broadcast implicitly: see broadcast
     {{"f32[6,6]", "f32[6]"}, .fails = "1 axis"},
     {{"f32[4,6]", "f32[4,5]"}, .fails = "sizes 6 and 5 differ"},
-    {{"f32[4]", "bf16[4]"}, .fails = "operand 1 is bf16, but operand 0 is f32"},
+    {{"f32[4]", "bf16[4]"}, .fails = "operand 2 is bf16, but operand 1 is f32"},
     {{"f32[4]"}, .fails = "takes 2 operands, got 1"},
     {{0}},
 };

@@ -40,7 +40,7 @@ static void read_product(gr_onnx_reading *r) {
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]"}},
     {{"i32[5]", "i32[5]"}, .fill = "ii"},
-    {{"f32[4]", "i32[4]"}, .fails = "operand 1 is i32, but operand 0 is f32"},
+    {{"f32[4]", "i32[4]"}, .fails = "operand 2 is i32, but operand 1 is f32"},
     {{0}},
 };
 

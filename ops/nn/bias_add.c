@@ -76,7 +76,7 @@ static const gr_case cases[] = {
     {{"f32[2,4,6]", "f32[6]"}},
     {{"f32[6]", "f32[6]"}},
     {{"f32[4,6]", "f32[5]"}, .fails = "sizes 6 and 5 differ"},
-    {{"f32[4,6]", "bf16[6]"}, .fails = "operand 1 is bf16, but operand 0 is f32"},
+    {{"f32[4,6]", "bf16[6]"}, .fails = "operand 2 is bf16, but operand 1 is f32"},
     {{0}}};
 
 const gr_op gr_op_bias_add = {

@@ -18,17 +18,17 @@ gr_val gr_concat(gr_builder *b, int n, const gr_val *x, int axis) {
 static gr_status check_operand(const gr_op_call *s, int k, int axis) {
   const gr_type *t = &s->in[0], *u = &s->in[k];
   if (u->dtype != t->dtype)
-    return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 0 is %s", k,
+    return gr_hint(gr_fail(GR_ERR_TYPE, s->loc, "operand %d is %s, but operand 1 is %s", k + 1,
                            gr_dtypes[u->dtype].name, gr_dtypes[t->dtype].name),
                    "the op 'cast' converts one of them to the dtype of the other");
   if (u->rank != t->rank)
-    return gr_fail(GR_ERR_TYPE, s->loc, "operand %d has %d axes, but operand 0 has %d", k, u->rank,
-                   t->rank);
+    return gr_fail(GR_ERR_TYPE, s->loc, "operand %d has %d axes, but operand 1 has %d", k + 1,
+                   u->rank, t->rank);
   for (int d = 0; d < t->rank; d++)
     if (d != axis && u->dim[d] != t->dim[d])
       return gr_hint(
-          gr_fail(GR_ERR_TYPE, s->loc, "axis %d is %lld in operand %d, but %lld in operand 0", d,
-                  (long long)u->dim[d], k, (long long)t->dim[d]),
+          gr_fail(GR_ERR_TYPE, s->loc, "axis %d is %lld in operand %d, but %lld in operand 1", d,
+                  (long long)u->dim[d], k + 1, (long long)t->dim[d]),
           "operands differ along 'axis' alone; what pooling or strides have made smaller and "
           "something larger again, is as large as before where the input's sizes are multiples of "
           "the strides");
@@ -131,9 +131,9 @@ static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,1]", "f32[4,3]"}, .attr = &(struct concat){1}},
     {{"f32[2,4,6]"}, .attr = &(struct concat){1}},
     {{"i32[4]", "i32[3]"}, .attr = &(struct concat){0}, .fill = "ii"},
-    {{"f32[4,6]", "f32[4,5]"}, .attr = &(struct concat){0}, .fails = "axis 1 is 5 in operand 1"},
-    {{"f32[4]", "i32[4]"}, .attr = &(struct concat){0}, .fails = "operand 1 is i32"},
-    {{"f32[4]", "f32[4,1]"}, .attr = &(struct concat){0}, .fails = "operand 1 has 2 axes"},
+    {{"f32[4,6]", "f32[4,5]"}, .attr = &(struct concat){0}, .fails = "axis 1 is 5 in operand 2"},
+    {{"f32[4]", "i32[4]"}, .attr = &(struct concat){0}, .fails = "operand 2 is i32"},
+    {{"f32[4]", "f32[4,1]"}, .attr = &(struct concat){0}, .fails = "operand 2 has 2 axes"},
     {{"f32[4]"}, .attr = &(struct concat){1}, .fails = "no axis 1"},
     {{0}},
 };

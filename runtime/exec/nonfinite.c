@@ -98,7 +98,7 @@ static void describe(const gr_exec *e, const making *m, gr_text *t) {
   for (int i = 0; i < n->n_in; i++) {
     const gr_type *type = &gr_at(m->g, n->in[i])->type;
     if (!gr_dtypes[type->dtype].is_float) continue;
-    gr_text_printf(t, "; operand %d%s%s is ", i, m->names[i] ? " " : "",
+    gr_text_printf(t, "; operand %d%s%s is ", i + 1, m->names[i] ? " " : "",
                    m->names[i] ? m->names[i] : "");
     put_range(t, &m->in[i], type);
   }

@@ -155,7 +155,7 @@ an op written as a call | 65 | table/g.yaml:12:12: config error: 'relu.x.' is no
 dropout in per cent | 65 | table/g.yaml:13:13: type error: dropout with p 50 is not possible.*hint: p is the probability that an element is dropped, at | graph table 's/dropout: 0.1}/dropout: 50}/'
 a name that is not defined | 65 | table/g.yaml:12:19: config error: 'h' is not defined here.*hint: there are: x, y | graph table 's/{relu: x}/{relu: h}/'
 a parameter misspelt in the model | 65 | table/g.yaml:11:29: config error: there is no parameter or dimension 'widht' here.*hint: did you mean 'width'. | graph table 's/out: width/out: widht/'
-a sum of numbers and classes | 65 | table/g.yaml:12:13: type error: operand 1 is i32, but operand 0 is f32.*hint: the op 'cast' converts one of them to the dtype of the | graph table 's/{relu: x}/{add: [x, y]}/'
+a sum of numbers and classes | 65 | table/g.yaml:12:13: type error: operand 2 is i32, but operand 1 is f32.*hint: the op 'cast' converts one of them to the dtype of the | graph table 's/{relu: x}/{add: [x, y]}/'
 sizes that do not fit | 65 | table/g.yaml:15:14: type error: matmul: x f32.32,32. and w f32.7,3.: sizes 32 and 7 differ.*hint: `graphrun ops matmul` says what it takes | graph table 's/- logits: {linear.*/- w: {param: [7, classes], init: normal, name: w}\n  - logits: {matmul: [x, w]}/'
 a loss without labels | 65 | table/g.yaml:15:12: type error: takes 2 operands, got 1.*hint: `graphrun ops cross_entropy` says what it takes | graph table 's/cross_entropy: \[logits, y\]/cross_entropy: logits/'
 an input that the data do not give | 65 | table/g.yaml:5:3: config error: the data gives no 'features' for this input.*hint: it gives x f32.32,3., y i32.32., class_weight f32.32. | graph table 's/^  x: {shape/  features: {shape/'
@@ -275,7 +275,7 @@ pixels that are not counted of images without masks | 65 | argument [0-9]+:1:1: 
 a label beside masks | 65 | argument [0-9]+:1:1: config error: 'data.image.label' has no effect: data.image.mask_values makes masks the labels.*hint: remove one | masks data.image.label=kind
 masks for validation without images | 65 | argument [0-9]+:1:23: config error: masks for validation are given, and no images.*hint: data.image.eval_path=FOLDER | masks data.image.eval_masks=segmentation/masks
 ignore_index | 65 | there is no key 'data.image.ignore_index'.*hint: did you mean 'data.image.mask_ignore' | masks data.image.ignore_index=255
-a size that pooling does not divide | 65 | segmentation/graph.yaml:[0-9]+:9: type error: axis 1 is 10 in operand 1, but 11 in operand 0.*hint: .*multiples of the strides | masks data.image.size=22
+a size that pooling does not divide | 65 | segmentation/graph.yaml:[0-9]+:9: type error: axis 1 is 10 in operand 2, but 11 in operand 1.*hint: .*multiples of the strides | masks data.image.size=22
 masks smaller than their images in a new project | 66 | data error: the mask '.*small/masks/0.pgm' has 2 x 2 pixels, its image 24 x 24 | mkdir -p small/images small/masks; for i in 0 1 2; do cp segmentation/images/00$i.ppm small/images/$i.ppm; printf 'P5 2 2 255 \0\1\0\1' >small/masks/$i.pgm; done; gr new smalls --from=small || { code=$?; test ! -e smalls && exit $code; }
 the folder of the images alone for a new project | 2 | has no two folders of images.*hint: .*images/1.png and masks/1.png | gr new alone --from=segmentation/images
 a mask to write | 2 | usage error: 'mask.png' would be a file of another kind.*hint: --out=FOLDER/.*--out=mask/ *$ | gr predict table/run table/data.csv --out=mask.png

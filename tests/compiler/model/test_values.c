@@ -81,6 +81,13 @@ static void expressions(void) {
       {"3 != 3", 0},
       {"2 >= 2", 1},
       {"given(x)", 1},
+      {"2 ** 3 ** 2", 512},
+      {"-2 ** 2", -4},
+      {"3 * 2 ** -1", 1.5},
+      {"7 // 2 ** 1", 3},
+      {"(-2) ** 3 * 4 ** 0.5", -16},
+      {"min(inf, 2)", 2},
+      {"-inf < 0", 1},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gr_graph *g =
