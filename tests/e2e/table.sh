@@ -203,4 +203,29 @@ cp cells.csv seen.csv && head -n 4 cells.csv | sed '2s/[^,]*$/green/' >unseen.cs
 # shellcheck disable=SC2086
 table unseen data.table.path=seen.csv data.table.eval_path=unseen.csv training.max_epochs=1
 check "a class that only validation has is named" grep -q "the class 'green' has 1 validation sample and none for training: .*; the first is in unseen.csv:2" "$log"
+# A column that is an input by its own name: the number of a shelf, which the model looks up.
+awk -F, 'NR == 1 {print $0 ",shelf"} NR > 1 {print $0 "," NR % 5}' kinds.csv >shelves.csv
+cat >shelf.yaml <<'YAML'
+params: {classes: 2}
+inputs: {x: {shape: [n, c]}, shelf: {shape: [n], dtype: i32}, y: {shape: [n], dtype: i32}}
+nodes:
+  - h: {linear: x, out: 8, name: body}
+  - s: {embedding: shelf, vocab: 5, dim: 8, name: shelf}
+  - h: {add: [h, s]}
+  - logits: {linear: h, out: classes, name: head}
+  - loss: {cross_entropy: [logits, y]}
+train: loss
+predict: {logits: logits}
+YAML
+for ranks in 1 3; do
+  table shelf$ranks model.graph=shelf.yaml '~model.params' data.table.path=shelves.csv data.table.inputs=shelf distributed.ranks=$ranks \
+    training.max_epochs=1 checkpoint.metric=loss checkpoint.mode=min
+  printf '%s\n' '^2 features: width, weight' >patterns
+  verdict "an input of its own, on $ranks ranks" 0
+done
+check "... gives the same loss" near "$(loss shelf3 8)" "$(loss shelf1 8)" 1e-5
+expect "... and predictions" 0 -- "$graphrun" predict shelf1 shelves.csv --out=shelves.jsonl
+expect "a file without it names it" 66 "'kinds.csv' has no column 'shelf', an input of the run" -- "$graphrun" predict shelf1 kinds.csv
+expect "an input that no key names says how" 65 "data.table.inputs: \[NAME\] makes that column an input" -- \
+  "$graphrun" plan table.yaml model.graph=shelf.yaml '~model.params' data.table.path=shelves.csv
 counts

@@ -53,6 +53,7 @@ gr_status gr_table_read_spec(gr_arena *a, gr_conf *section, gr_table_spec *s) {
   s->features = gr_names_read(a, section, "features");
   s->one_hot = gr_names_read(a, section, "one_hot");
   s->ids = gr_names_read(a, section, "ids");
+  s->inputs = gr_names_read(a, section, "inputs");
   GR_TRY(gr_table_read_labels(a, section, s));
   GR_TRY(gr_conf_text(section, "split", NULL, &s->split));
   GR_TRY(gr_conf_text(section, "series", NULL, &s->series));

@@ -9,6 +9,7 @@ static const char *role_of(const gr_table *t, const gr_table_part *p, int column
     return t->classes.n ? "label: classes" : t->part->marks ? "label: labels" : "label: values";
   if (column == p->split) return "split";
   if (column == p->series) return "series";
+  if (gr_table_is_input(t, p, column)) return "input";
   if (p->columns.items[column].one_hot) return "one-hot";
   for (int i = 0; i < t->spec.features.n; i++)
     if (p->features[i] == column) return "feature";

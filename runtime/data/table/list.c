@@ -66,6 +66,7 @@ static gr_status check_row(rows *r, int64_t row, gr_unreadable *u) {
   if (r->state[row]) return GR_OK;
   gr_status s = check_features(r, row);
   s = s ? s : gr_table_check_label(r->table, r->part, row);
+  s = s ? s : gr_table_check_inputs(r->table, r->part, row);
   r->state[row] = s ? BAD : GOOD;
   return gr_unreadable_add(u, gr_columns_place(&r->part->columns, row), s);
 }

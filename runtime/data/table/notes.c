@@ -15,7 +15,8 @@ static void list_name(gr_text *out, int *n, const char *name, const char *why) {
 }
 
 static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
-  bool any = gr_table_is_label(t, p, column) || column == p->split || column == p->series;
+  bool any = gr_table_is_label(t, p, column) || column == p->split || column == p->series ||
+             gr_table_is_input(t, p, column);
   for (int i = 0; i < t->spec.features.n && !any; i++) any = p->features[i] == column;
   return any || p->columns.items[column].one_hot;
 }

@@ -13,11 +13,12 @@ static gr_status fail_column(const gr_table *t, const gr_table_part *p, const ch
   const gr_columns *c = &p->columns;
   if (!t->kept && p == t->part)
     return gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "'%s' has no column '%s'", c->path, name);
-  bool feature = !strcmp(about, "features");
+  const char *what = !strcmp(about, "features") ? "a feature"
+                     : !strcmp(about, "inputs") ? "an input"
+                                                : NULL;
   return gr_fail(GR_ERR_DATA, gr_columns_names(c), "'%s' has no column '%s', %s%s of %s%s%s",
-                 c->path, name, feature ? "a feature" : "the ", feature ? "" : about,
-                 t->kept ? "" : "'", t->kept ? "the run" : t->part[0].columns.path,
-                 t->kept ? "" : "'");
+                 c->path, name, what ? what : "the ", what ? "" : about, t->kept ? "" : "'",
+                 t->kept ? "the run" : t->part[0].columns.path, t->kept ? "" : "'");
 }
 
 static gr_status no_column(const gr_table *t, const gr_table_part *p, const char *name,
@@ -61,7 +62,8 @@ static gr_status no_features(const gr_table_part *p, int found) {
 }
 
 static bool has_role(const gr_table *t, const gr_table_part *p, int column) {
-  return gr_table_is_label(t, p, column) || column == p->split || column == p->series;
+  return gr_table_is_label(t, p, column) || column == p->split || column == p->series ||
+         gr_table_is_input(t, p, column);
 }
 
 // Without data.table.features: all columns of numbers, or of true and false, of a CSV file that
@@ -190,6 +192,8 @@ gr_status gr_table_find_labels(const gr_table *t, gr_table_part *p) {
 static gr_status find_roles(const gr_table *t, gr_table_part *p) {
   const gr_table_spec *s = &t->spec;
   GR_TRY(find_column(t, p, s->series, "series", &p->series));
+  for (int i = 0; i < s->inputs.n; i++)
+    GR_TRY(find_column(t, p, s->inputs.items[i], "inputs", &p->more[i]));
   if (t->inputs) return GR_OK;
   GR_TRY(gr_table_find_labels(t, p));
   GR_TRY(find_column(t, p, s->split, "split", &p->split));
@@ -230,10 +234,12 @@ static const gr_names *used_columns(const gr_table *t) {
   const char *const others[] = {s->label, s->split, s->series};
   gr_names *used = GR_NEW(t->arena, gr_names, 1);
   if (!s->features.n) return NULL;
-  used->items = GR_NEW(t->arena, const char *, s->features.n + s->one_hot.n + s->labels.n + 3);
+  used->items =
+      GR_NEW(t->arena, const char *, s->features.n + s->one_hot.n + s->labels.n + s->inputs.n + 3);
   for (int i = 0; i < s->features.n; i++) used->items[used->n++] = s->features.items[i];
   for (int i = 0; i < s->one_hot.n; i++) used->items[used->n++] = s->one_hot.items[i];
   for (int i = 0; i < s->labels.n; i++) used->items[used->n++] = s->labels.items[i];
+  for (int i = 0; i < s->inputs.n; i++) used->items[used->n++] = s->inputs.items[i];
   for (int i = 0; i < 3; i++)
     if (others[i]) used->items[used->n++] = others[i];
   return used;
@@ -268,6 +274,7 @@ static gr_status open_part(gr_table *t, int part, const gr_names *paths, gr_spli
     GR_TRY(find_column(t, p, s->ids.items[i], "ids", &column));
   GR_TRY(gr_table_check_ids(t, p));
   GR_TRY(find_shape(t, p, &rank, dim));
+  GR_TRY(gr_table_find_inputs(t, p));
   if (part && (rank != t->rank || memcmp(dim, t->dim, sizeof dim)))
     return gr_about(
         gr_fail(GR_ERR_DATA, GR_NOWHERE, "rows of '%s' are of another shape than those of '%s'",

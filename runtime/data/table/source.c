@@ -6,6 +6,7 @@
 enum { X, Y };
 
 static gr_status check_spec(const gr_table_spec *s, const gr_source_request *r) {
+  GR_TRY(gr_table_check_spec_inputs(s));
   if (r->n_inputs > GR_TABLE_INPUTS)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there are more than %d files", GR_TABLE_INPUTS);
   GR_TRY(gr_source_need_path(r, s->paths.n));
@@ -64,6 +65,8 @@ static gr_status table_open(gr_source_request *r, void **out) {
 
 // ---- Metadata ------------------------------------------------------------------------------
 
+static bool has_targets(const gr_table *t) { return t->spec.label && !t->classes.n; }
+
 static int table_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_table *t = self;
   gr_field_spec *x = &out[X];
@@ -74,9 +77,10 @@ static int table_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
     if (t->spec.window) x->dim[x->rank++] = t->spec.window;
     for (int k = 0; k < t->rank; k++) x->dim[x->rank++] = t->dim[k];
   }
-  if (!t->spec.label || t->classes.n) return 1;
-  gr_table_target_field(t, &out[Y]);
-  return 2;
+  int n = has_targets(t) ? 2 : 1;
+  if (n > 1) gr_table_target_field(t, &out[Y]);
+  for (int i = 0; i < t->spec.inputs.n; i++) out[n++] = t->more[i];
+  return n;
 }
 
 static gr_classes *table_classes(void *self) {
@@ -98,6 +102,8 @@ static int table_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
 
 static const char *table_advice(const void *self, const char *field) {
   const gr_table *t = self;
+  if (gr_columns_find(&t->part[0].columns, field) >= 0 && strcmp(field, "y") != 0)
+    return "data.table.inputs: [NAME] makes that column an input";
   if (strcmp(field, "y") != 0 && strcmp(field, "class_weight") != 0) return NULL;
   if (!t->spec.label) return "data.table.label=COLUMN makes that column y";
   if (!t->classes.n) return "data.table.label_is=class makes a y of i32 of whole numbers or text";
@@ -152,8 +158,8 @@ static void table_fill(const void *self, uint32_t sample, const gr_loaded *loade
     gr_table_series(t, p, s, row->field[X]);
   else
     fill_rows(t, p, s, row->field[X]);
-  if (t->spec.label && !t->classes.n && !t->inputs)
-    gr_table_targets(t, p, s->label_row, row->field[Y]);
+  if (has_targets(t) && !t->inputs) gr_table_targets(t, p, s->label_row, row->field[Y]);
+  gr_table_fill_inputs(t, p, s->row, row->field + (has_targets(t) ? 2 : 1));
 }
 
 // ---- Summaries and identity -----------------------------------------------------------------

@@ -2,7 +2,7 @@
 //
 // Fields: x, of data.table.dtype: the features of a row, or of a window of rows [window, ...], or a
 // series [moments, channels] of either; with labels that are values, y f32. Other labels are
-// classes.
+// classes. Then those of data.table.inputs, by their names.
 #pragma once
 #include "runtime/data/labels.h"
 #include "runtime/data/table/columns.h"
@@ -26,6 +26,7 @@ typedef enum gr_table_channels {
 enum {
   GR_TABLE_FEATURES = 65536,  // columns at most
   GR_TABLE_INPUTS = 65535,    // files to predict
+  GR_TABLE_MORE = 4,          // inputs beside x and y
   // Rows with more values are normalised by one mean and one deviation, to keep checkpoints small.
   GR_TABLE_STATISTICS = 4096,
 };
@@ -37,6 +38,7 @@ typedef struct gr_table_spec {
   gr_names features;  // columns; none: all columns of numbers that have no other role
   gr_names one_hot;   // columns of which each value is a feature
   gr_names ids;       // features that stay as they are
+  gr_names inputs;    // columns or arrays that are inputs of their own
   const char *label, *split, *series;  // columns, or NULL
   gr_names labels;                     // where there are several: `label` is the first
   const char *separator;               // of GR_LABEL_LIST; NULL: "|"
@@ -56,6 +58,7 @@ typedef struct gr_table_part {
   int *features;             // indices of columns, in the order of x
   int label, split, series;  // indices of columns, or -1
   int *labels;               // of spec.labels
+  int more[GR_TABLE_MORE];   // of spec.inputs
   uint8_t *marks;            // [rows][targets] of GR_LABEL_LIST: 1 of a label that the row has
   bool chosen;               // features are those that choose_features has found
   int32_t *classes;          // [rows], if labels are classes; -1: the label is missing
@@ -93,13 +96,14 @@ typedef struct gr_table {
   bool kept;    // it is for the weights of a run, whose features it has
   int rank;     // of a row's features
   int64_t dim[GR_ARRAY_RANK];
-  int64_t width;                // their product
-  int64_t n_channels, moments;  // of a series, if samples are series
-  gr_classes classes;           // none: labels are values, or there are none
-  bool numbered;                // ... their names are whole numbers
-  int64_t n_targets;            // values of a y that is a vector; 0: it is none
-  gr_classes targets;           // names of these
-  int32_t *target_number;       // of lists of labels: by place in the order in which they are found
+  int64_t width;                      // their product
+  gr_field_spec more[GR_TABLE_MORE];  // of spec.inputs
+  int64_t n_channels, moments;        // of a series, if samples are series
+  gr_classes classes;                 // none: labels are values, or there are none
+  bool numbered;                      // ... their names are whole numbers
+  int64_t n_targets;                  // values of a y that is a vector; 0: it is none
+  gr_classes targets;                 // names of these
+  int32_t *target_number;  // of lists of labels: by place in the order in which they are found
   gr_table_sample *samples;
   uint32_t count;
   double *mean, *scale;  // [n_statistics]: x becomes (x - mean) * scale
@@ -131,6 +135,17 @@ bool gr_table_is_id(const gr_table *, const char *column);
 GR_MUST_USE gr_status gr_table_check_ids(const gr_table *, gr_table_part *);
 // See gr_source_ops.
 gr_status gr_table_check_lookup(const void *self, const gr_column_lookup *);
+// Inputs beside x and y (inputs.c). What the configuration says of them. GR_ERR_CONFIG.
+GR_MUST_USE gr_status gr_table_check_spec_inputs(const gr_table_spec *);
+// Whether a column, by its index in the part, is one.
+bool gr_table_is_input(const gr_table *, const gr_table_part *, int column);
+// Reads them, and sets `more` from the first part. GR_ERR_DATA, GR_ERR_CONFIG.
+GR_MUST_USE gr_status gr_table_find_inputs(gr_table *, gr_table_part *);
+// Whether all values of a row are there and are held. GR_ERR_DATA.
+GR_MUST_USE gr_status gr_table_check_inputs(const gr_table *, const gr_table_part *, int64_t row);
+// Writes those of a row.
+void gr_table_fill_inputs(const gr_table *, const gr_table_part *, int64_t row,
+                          void *const field[]);
 // Numbers the classes, in the order of their values, or as in the record of a run.
 GR_MUST_USE gr_status gr_table_find_classes(gr_table *, const gr_json *record);
 // The labels of another source's list are those of a table whose parts have `columns` alone: these

@@ -299,6 +299,37 @@ static void reads_arrays_side_by_side(void) {
   fixture_fails(open_table(t, &d), GR_ERR_DATA, 0, "has 2 rows, others have 3");
 }
 
+static void reads_inputs_of_their_own(void) {
+  static const float edges[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9.5f, 10, 11};
+  static const char *names[] = {"edges", "k"};
+  table *t = table_of("k,a,l\n7,10,1.5\n-8,20,2.5\n9,30,3.5\n");
+  gr_dataset *d;
+  const gr_batch *b;
+  gr_type type;
+  t->paths[1] = npy_file("edges", "<f4", "(3, 2, 2)", edges, sizeof edges);
+  t->spec.paths.n = 2, t->spec.label = "l", t->spec.normalize = true;
+  t->spec.inputs = (gr_names){names, 2};
+  MUST(open_table(t, &d));
+  gr_loader *l = whole(d, GR_SPLIT_TRAIN, &b);
+  CHECK(metadata_of(d, "features") == 1, "a alone is a feature");
+  check_ints(b, "k", (const int32_t[]){7, -8, 9, 7}, 4);
+  check_floats(b, "y", (const float[]){1.5f, 2.5f, 3.5f}, 3);
+  check_floats(b, "edges", edges, 12);
+  (void)fixture_field(b, "edges", &type);
+  CHECK(type.rank == 3 && type.dim[1] == 2 && type.dim[2] == 2, "[n, 2, 2]");
+  gr_loader_close(l);
+  gr_dataset_close(d);
+  names[1] = "edges", t->spec.features.n = 0;
+  fixture_fails(open_table(t, &d), GR_ERR_CONFIG, 0, "is there twice");
+  names[1] = "weight";
+  fixture_fails(open_table(t, &d), GR_ERR_CONFIG, 0, "is the name of another input");
+  names[1] = "k", t->spec.window = 2;
+  fixture_fails(open_table(t, &d), GR_ERR_CONFIG, 0, "samples are windows or series");
+  t = table_of("a,k\n1,2\n3,3000000000\n");
+  t->spec.inputs = (gr_names){names + 1, 1};
+  fixture_fails(open_table(t, &d), GR_ERR_DATA, 3, "that i32 does not hold");
+}
+
 // ---- What cannot be -----------------------------------------------------------------------------
 
 static void missing_values_are_named_or_left_out(void) {
@@ -353,6 +384,7 @@ int main(int argc, char **argv) {
              {"splits_by_content", splits_by_content},
              {"normalizes_by_training_rows", normalizes_by_training_rows},
              {"reads_arrays_side_by_side", reads_arrays_side_by_side},
+             {"reads_inputs_of_their_own", reads_inputs_of_their_own},
              {"missing_values_are_named_or_left_out", missing_values_are_named_or_left_out},
              {"refuses_what_cannot_be", refuses_what_cannot_be});
 }
