@@ -118,6 +118,7 @@ static const char *const counting[] = {
     "data.table.features",
     "data.table.one_hot",
     "data.table.ids",
+    "data.table.inputs",
     "data.table.label",
     "data.table.label_is",
     "data.table.split",
