@@ -68,9 +68,8 @@ static void ids(void) {
   static const char *const ops[][2] = {{"embedding", "f32[5,2]"},   {"embedding_grad", "f32[3,2]"},
                                        {"gather", "f32[5]"},        {"scatter_add", "f32[3]"},
                                        {"gather_rows", "f32[5,2]"}, {"add_rows", "f32[3,2]"}};
-  for (int i = 0; i < 12; i++) {
+  for (int64_t i = 0, rows = 5; i < 12; i++) {
     const gr_op *op = gr_op_find(ops[i / 2][0]);
-    int64_t rows = 5;
     use u;
     MUST(
         use_of_case(&u, op, &(gr_case){{ops[i / 2][1], "i32[3]"}, .attr = &rows, .fill = "nz"}, 1));
