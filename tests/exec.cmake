@@ -7,8 +7,13 @@ foreach(test pool loopback mpi net store store_keys tcp death trace)
   add_test(NAME exec.${test} COMMAND test_${test})
 endforeach()
 target_link_options(test_net PRIVATE -Wl,--wrap=getaddrinfo)  # of a name with two addresses
+target_link_libraries(test_mpi gr_dep_MPI)  # its header, for the fields of a communicator
 # Processes die here, and MPI itself leaves memory behind.
-set_tests_properties(exec.mpi PROPERTIES TIMEOUT 180 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+set_tests_properties(exec.mpi PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+
+add_executable(test_launch_dir runtime/launch/test_dir.c)
+target_link_libraries(test_launch_dir gr_exec)
+add_test(NAME launch.dir COMMAND test_launch_dir)
 
 foreach(test exec loops beside)
   add_executable(test_${test} runtime/exec/test_${test}.c)

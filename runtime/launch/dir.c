@@ -14,7 +14,7 @@
 #include "base/port.h"
 #include "runtime/launch/state.h"
 
-static const char prefix[] = "graphrun-";
+static const char prefix[] = "graphrun-", state_name[] = "state", new_name[] = "state.new";
 enum { NAME = sizeof "graphrun-XXXXXX" - 1, DEPTH = 16, NEW_SECONDS = 60 };
 
 const char *gr_launch_dir_parent(void) {
@@ -24,21 +24,42 @@ const char *gr_launch_dir_parent(void) {
 
 // ---- Removing -------------------------------------------------------------------------------
 
-// Removes the contents of an open folder and closes it. Symbolic links are removed, not followed.
-static void empty(int dir, int depth) {
+static bool empty(int dir, int depth);
+
+// False: it is still there, which it is not where another process has removed it.
+static bool remove_entry(int dir, const char *name, int depth) {
+  if (!unlinkat(dir, name, 0) || errno == ENOENT) return true;
+  if (depth == DEPTH) return false;
+  int below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (below < 0) return errno == ENOENT;
+  return empty(below, depth + 1) && (!unlinkat(dir, name, AT_REMOVEDIR) || errno == ENOENT);
+}
+
+// Removes the contents of an open folder, but for the launch state of the first one, and closes it.
+// Symbolic links are removed, not followed. False: something is left.
+static bool empty(int dir, int depth) {
   DIR *d = fdopendir(dir);
-  if (!d) {
-    close(dir);
-    return;
+  bool all = d != NULL;
+  if (!d) close(dir);
+  for (struct dirent *e; d && (e = readdir(d));) {
+    const char *name = e->d_name;
+    if (!strcmp(name, ".") || !strcmp(name, "..") || (!depth && !strcmp(name, state_name)))
+      continue;
+    all &= remove_entry(dir, name, depth);
   }
-  for (struct dirent *e; (e = readdir(d));) {
-    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-    if (!unlinkat(dir, e->d_name, 0) || depth == DEPTH) continue;
-    int below = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (below >= 0) empty(below, depth + 1);
-    unlinkat(dir, e->d_name, AT_REMOVEDIR);
+  if (d) closedir(d);
+  return all;
+}
+
+// Takes `dir`, the open folder. The launch state goes last: without it the folder cannot be known
+// again as one that is left over, by the next launcher after one that is killed meanwhile.
+static void remove_folder(int parent, const char *path, int dir) {
+  int top = dup(dir);
+  if (empty(dir, 0) && top >= 0) {
+    unlinkat(top, state_name, 0);
+    unlinkat(parent, path, AT_REMOVEDIR);
   }
-  closedir(d);
+  if (top >= 0) close(top);
 }
 
 static int open_own(int dir, const char *name, int how) {
@@ -63,8 +84,8 @@ static bool is_left_over(int fd) {
   return (mpirun < 1 || !gr_process_state(mpirun)) && !flock(fd, LOCK_EX | LOCK_NB);
 }
 
-// A launcher that was killed between creating its folder and the file leaves an empty folder. Only
-// an old one is removed: a new one may be another launcher's that has just started.
+// A launcher that was killed before its file had its name leaves a folder with at most that file.
+// Only an old one is removed: a new one may be another launcher's that has just started.
 static bool is_old(int dir) {
   struct stat s;
   struct timespec now;
@@ -72,17 +93,26 @@ static bool is_old(int dir) {
   return !fstat(dir, &s) && s.st_mtim.tv_sec < now.tv_sec - NEW_SECONDS;
 }
 
+// Removes a folder that holds nothing but, at most, the file that was to be the launch state.
+static void remove_bare(int tmp, const char *name, int dir) {
+  int made = open_own(dir, new_name, O_RDWR);
+  bool gone = made >= 0 ? !flock(made, LOCK_EX | LOCK_NB) : errno == ENOENT;
+  if (made >= 0 && gone) unlinkat(dir, new_name, 0);
+  if (made >= 0) close(made);
+  if (gone) unlinkat(tmp, name, AT_REMOVEDIR);
+}
+
 static void clean(int tmp, const char *name) {
   int dir = open_own(tmp, name, O_RDONLY | O_DIRECTORY);
   if (dir < 0) return;
-  int launch_state = open_own(dir, "state", O_RDWR);
-  bool left = launch_state >= 0 && is_left_over(launch_state),
-       bare = launch_state < 0 && errno == ENOENT && is_old(dir);
-  if (left)
-    empty(dir, 0);
-  else
+  int launch_state = open_own(dir, state_name, O_RDWR);
+  bool bare = launch_state < 0 && errno == ENOENT;
+  if (launch_state >= 0 && is_left_over(launch_state)) {
+    remove_folder(tmp, name, dir);
+  } else {
+    if (bare && is_old(dir)) remove_bare(tmp, name, dir);
     close(dir);
-  if (left || bare) unlinkat(tmp, name, AT_REMOVEDIR);
+  }
   if (launch_state >= 0) close(launch_state);
 }
 
@@ -97,8 +127,7 @@ void gr_launch_dir_clean(void) {
 
 void gr_launch_dir_remove(gr_launch_dir *l) {
   int dir = open(l->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (dir >= 0) empty(dir, 0);
-  rmdir(l->path);
+  if (dir >= 0) remove_folder(AT_FDCWD, l->path, dir);
   if (l->file >= 0) close(l->file);
   l->file = -1;
 }
@@ -109,7 +138,7 @@ void gr_launch_dir_remove(gr_launch_dir *l) {
 static int create_state_file(const gr_launch_dir *l, size_t bytes) {
   char made[sizeof l->state_path + 8];
   gr_launch_state head = {.magic = GR_LAUNCH_STATE_MAGIC};
-  snprintf(made, sizeof made, "%s.new", l->state_path);
+  snprintf(made, sizeof made, "%s/%s", l->path, new_name);
   gethostname(head.host, sizeof head.host - 1);
   int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return -1;
@@ -143,7 +172,7 @@ gr_status gr_launch_dir_make(size_t bytes, gr_launch_dir *l) {
   bool fits = n > 0 && n < (int)sizeof l->path;
   if (!fits) errno = ENAMETOOLONG;
   if (fits && mkdtemp(l->path)) {
-    snprintf(l->state_path, sizeof l->state_path, "%s/state", l->path);
+    snprintf(l->state_path, sizeof l->state_path, "%s/%s", l->path, state_name);
     l->file = create_state_file(l, bytes);
     if (l->file >= 0) return GR_OK;
     int error = errno;

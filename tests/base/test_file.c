@@ -27,7 +27,7 @@ static void refused(const char *target, const char *what) {
   char *text;
   int fd;
   FILE *f;
-  alarm(30);
+  alarm(600);
   gr_status all[3] = {gr_file_open(target, GR_ERR_DATA, &fd),
                       gr_file_stream(target, GR_ERR_DATA, &f),
                       gr_file_read(a, target, 100, &text, NULL)};
@@ -113,7 +113,7 @@ static void an_error_in_a_fifo_is_printed(void) {
   CHECK(!mkfifo(path, 0600), "a FIFO");
   gr_status s = gr_fail(GR_ERR_CONFIG, ((gr_loc){path, 3, 1}), "wrong");
   FILE *f = open_memstream(&text, &n);
-  alarm(30);
+  alarm(600);
   gr_status_print(f, s);
   alarm(0);
   fclose(f);
@@ -127,7 +127,7 @@ static void an_error_in_a_fifo_is_printed(void) {
 
 static void below(const char *name, const char *why) {
   int fd;
-  alarm(30);
+  alarm(600);
   gr_status s = gr_file_open_below(folder, name, GR_ERR_DATA, &fd);
   alarm(0);
   if (!why) {

@@ -235,7 +235,7 @@ static void a_fifo_is_written_through(void) {
   int fd;
   begin();
   CHECK(!mkfifo(path, 0600), "a FIFO");
-  alarm(30);
+  alarm(600);
   refused(write_text(folder, "file", "text"), "it is a FIFO");
   refused(gr_output_append(folder, "file", &fd), "it is a FIFO");
   refused(write_text(NULL, path, "text"), "no process reads it");

@@ -6,7 +6,7 @@ waiting() { grep -qE "rank $1 waits for a debugger: gdb -p [0-9]+" "$log"; }
 waiter() { sed -n "s/.*rank $1 waits for a debugger: gdb -p \([0-9]*\) .*/\1/p" "$log"; }
 may_attach() { # a child that does nothing
   command -v gdb >/dev/null 2>&1 || return
-  sleep 60 &
+  sleep 600 &
   gdb -nx -q -batch -p $! >"$scratch/attached" 2>&1
   kill $! && ! grep -qE 'ptrace|Could not attach' "$scratch/attached"
 }

@@ -32,8 +32,8 @@ stopped "a rank that is stopped is found, and named" still "distributed.heartbea
   "rank 1 has shown no sign of life for 5 s: its process [0-9]* is stopped by a signal"
 check "... the run's log has that" grep -q 'rank 1 has shown no sign of life for 5 s' still/run.log
 check "... and what ranks did last" grep -q '^rank 1 (process [0-9]*), step' still/run.log
-stopped "without a heartbeat distributed.timeout finds it" late "distributed.heartbeat=0 distributed.timeout=5" \
-  "rank 1 did not reach collective [0-9]*, .*, within 5 s; process [0-9]* is stopped by a signal"
+stopped "without a heartbeat distributed.timeout finds it" late "distributed.heartbeat=0 distributed.timeout=30" \
+  "rank 1 did not reach collective [0-9]*, .*, within 30 s; process [0-9]* is stopped by a signal"
 
 # Rank 0 waits for a hook for longer than that, since the hook's process is stopped, and goes on.
 # shellcheck disable=SC2086

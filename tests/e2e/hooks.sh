@@ -179,13 +179,6 @@ ended_all() {
     case $(cat "/proc/$at/stat" 2>/dev/null) in *') Z '*) ;; ?*) return 1 ;; esac
   done
 }
-wait_for_text() {
-  while kill -0 "$watcher" 2>/dev/null; do
-    grep -q "$1" "$log" && return 0
-    sleep 0.02
-  done
-  return 1
-}
 broken spins <<'L'
 return {
   lr = function(ctx)
@@ -203,7 +196,7 @@ L
 # shellcheck disable=SC2086
 begin spins $two training.max_steps=6 hooks_seconds=100000 "hooks=[$scratch/spins.lua]" \
   hooks_params={spin:true}
-wait_for_text spinning
+await grep -q spinning "$log"
 all=$(family "$pid")
 kill -TERM "$pid"
 ended
@@ -222,7 +215,7 @@ check "... in the hook's files too" cmp straight/asked.txt spins/asked.txt
 # shellcheck disable=SC2086
 begin orphan training.max_steps=6 distributed.ranks=1 hooks_seconds=100000 \
   "hooks=[$scratch/spins.lua]" hooks_params={spin:true}
-wait_for_text spinning
+await grep -q spinning "$log"
 all=$(family "$pid")
 check "a run and its hooks are two processes" test "$(echo "$all" | wc -l)" -ge 2
 kill -9 "$pid"

@@ -84,18 +84,18 @@ rank 0 taken "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- di
 listens() { grep -qi "0100007F:$(printf %04X $port) .* 0A " /proc/net/tcp; }
 within listens
 rank 0 second "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" --
-while [ ! -s second.0.code ]; do sleep 0.1; done
+within test -s second.0.code
 spoke second 0
 printf '%s\n' "launch error: rank 0 cannot listen on port $port: process [0-9]* .graphrun. is listening there" \
   'hint: .*set MASTER_PORT to a free port' >patterns
 verdict "a port that is in use" 69
 rank 1 taken "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port GRAPHRUN_TOKEN=other" --
-while [ ! -s taken.1.code ]; do sleep 0.1; done
+within test -s taken.1.code
 spoke taken 1
 printf '%s\n' "launch error: on port $port of '127.0.0.1' is rank 0 of another job" >patterns
 verdict "a rank of another job" 69
 rank 1 mixed "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port" -- training.lr=1
-while [ ! -s mixed.1.code ]; do sleep 0.1; done
+within test -s mixed.1.code
 spoke mixed 1
 printf '%s\n' "launch error: on port $port of '127.0.0.1' is rank 0 of another job: '.*tones.yaml', configuration [0-9a-f]{8}; this is '.*tones.yaml', configuration [0-9a-f]{8}$" \
   'hint: set MASTER_PORT to a port of this job.s own; .*GRAPHRUN_TOKEN' >patterns
@@ -171,7 +171,7 @@ check "... and save" "$graphrun" ckpt verify term/checkpoints
 long_run still distributed.timeout=20 distributed.heartbeat=0
 stopped=$(rank_of still 1)
 kill -STOP "$stopped"
-while [ ! -s still.0.code ] || [ ! -s still.2.code ]; do sleep 0.1; done
+within test -s still.0.code -a -s still.2.code
 kill -9 "$stopped"
 wait
 spoke still 0
@@ -226,9 +226,9 @@ kill -9 $(for at in $(processes script); do grep -qzx script.sh "/proc/$at/cmdli
 check "... and where such a script is killed" gone script
 agent hand alone
 kill -9 $watcher
-reached=$(steps_of alone) tries=0
-while [ "$(steps_of alone)" -lt $((reached + 20)) ] && [ $tries -lt 600 ]; do sleep 0.1 && tries=$((tries + 1)); done
-check "ranks started by hand outlive their shell" test "$(steps_of alone)" -ge $((reached + 20))
+reached=$(($(steps_of alone) + 20))
+goes_on() { [ "$(steps_of alone)" -ge $reached ]; }
+check "ranks started by hand outlive their shell" within goes_on
 kill -TERM $(rank_of alone 1)
 check "... until they are told to stop" gone alone
 

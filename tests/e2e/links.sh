@@ -99,13 +99,13 @@ check "... nothing is left running" gone cut
 cable up
 check "... the last checkpoint is intact" "$graphrun" ckpt verify cut/checkpoints
 
-both none distributed.heartbeat=0 distributed.timeout=5
+both none distributed.heartbeat=0 distributed.timeout=30
 wait_steps none 10
 cable down
 wait
 for r in 0 1; do
   spoke none $r
-  printf '%s\n' "hang error: a collective with the machine of rank $((1 - r)) did not complete within 5 s" >patterns
+  printf '%s\n' "hang error: a collective with the machine of rank $((1 - r)) did not complete within 30 s" >patterns
   verdict "... without a heartbeat distributed.timeout ends rank $r" 72
 done
 cable up
@@ -159,13 +159,13 @@ check "... and losses" same_metrics not-cut mended
 # ---- Cut before all ranks are there
 connected() { ip netns exec $b cat /proc/net/tcp | grep -q ":$(printf %04X 29555) 01 "; }
 cable down
-both never distributed.timeout=10
+both never distributed.timeout=20
 wait
 spoke never 0
-printf '%s\n' 'hang error: rank 1 did not join within 10 s' 'hint: .*distributed.timeout' >patterns
+printf '%s\n' 'hang error: rank 1 did not join within 20 s' 'hint: .*distributed.timeout' >patterns
 verdict "a cable that is cut from the beginning: rank 0 names who is missing" 72
 spoke never 1
-printf '%s\n' 'hang error: rank 0 was not found within 10' "on port 29555 of '10.77.0.1'" 'hint: has rank 0 started' >patterns
+printf '%s\n' 'hang error: rank 0 was not found within [0-9.]+ s' "on port 29555 of '10.77.0.1'" 'hint: has rank 0 started' >patterns
 verdict "... so does rank 1" 72
 both late
 sleep 3 # at least: for attempts that fail
@@ -174,12 +174,12 @@ wait
 check "... and if it is mended in time they train" test "$(codes late)" = "0 0 "
 check "... the same bytes" same_files not-cut/checkpoints late/checkpoints
 more=WORLD_SIZE=3
-both third distributed.timeout=15
+both third distributed.timeout=30
 within connected
 cable down
 wait
 spoke third 0
-printf '%s\n' 'hang error: ranks? (1, )?2 did not join within 15 s' >patterns
+printf '%s\n' 'hang error: ranks? (1, )?2 did not join within 30 s' >patterns
 verdict "a cable that is cut while ranks wait for others: rank 0 names who is missing" 72
 spoke third 1
 printf '%s\n' 'hang error: rank 0 (does not answer|was not found) within [0-9.]* s' 'hint: .*distributed.timeout' >patterns

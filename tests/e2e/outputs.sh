@@ -80,8 +80,9 @@ check "into a FIFO without a reader" test "$code" = 74
 has "... says so" "$log" "cannot write 'pipe': no process reads it"
 timeout "$limit" cat pipe >piped &
 reader=$!
-sleep 0.2
+exec 8>pipe # waits for the reader
 predict pipe
+exec 8>&-
 wait $reader
 check "into a FIFO with a reader" test "$code" = 0
 check "... is the same, and it stays a FIFO" sh -c 'cmp out piped && test -p pipe'

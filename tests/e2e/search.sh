@@ -69,10 +69,10 @@ check "... follow those that have ended" cmp tpe/trials.jsonl first
 check "... and are recorded" test "$(trials again)" = 8
 new_log >/dev/null
 "$graphrun" -m search.yaml hydra.sweep.dir=stopped $tpe >>"$log" 2>&1 &
-sweep=$!
-while kill -0 $sweep 2>/dev/null && [ ! -s stopped/trials.jsonl ]; do sleep 0.05; done
-kill $sweep 2>/dev/null
-wait $sweep
+watcher=$!
+await test -s stopped/trials.jsonl
+kill $watcher 2>/dev/null
+ended
 search stopped $tpe
 check "one that is stopped goes on" cmp tpe/trials.jsonl stopped/trials.jsonl
 searched "the record of another search" 2 "stopped/trials.jsonl' is the record of another search: trial 0 was" -- \

@@ -153,10 +153,10 @@ check "... and others are not" sh -c "! grep -q 'GPUs of different kinds' own.0.
 pair exits STANDIN_NCCL_FAULT=1:9:exit STANDIN_NCCL_FAULT=1:9:exit
 printf '%s\n' 'rank died error: rank 1 died: its process' >patterns
 verdict "a rank that dies in a collective" 71
-pair hangs STANDIN_NCCL_FAULT=1:9:hang STANDIN_NCCL_FAULT=1:9:hang distributed.timeout=10
+pair hangs STANDIN_NCCL_FAULT=1:9:hang STANDIN_NCCL_FAULT=1:9:hang distributed.timeout=30
 cat hangs.0.log hangs.1.log >"$(new_log)"
 code=$(cat hangs.0.code hangs.1.code | sort | tail -n 1)
-printf '%s\n' 'hang error: .* did not complete within 10 s' 'hint: .*NCCL_DEBUG=INFO' >patterns
+printf '%s\n' 'hang error: .* did not complete within 30 s' 'hint: .*NCCL_DEBUG=INFO' >patterns
 verdict "a rank that hangs in a collective" 72
 new_port
 LD_LIBRARY_PATH= # the stand-ins without NCCL

@@ -41,7 +41,7 @@ static gr_sample_info info(const void *self, uint32_t sample) {
 // One that stands returns after a while all the same, so that a test that fails ends.
 static void stand(void) {
   const struct timespec moment = {.tv_nsec = 10000000};
-  for (int i = 0; i < 1000 && !test.released; i++) nanosleep(&moment, NULL);
+  for (int i = 0; i < 60000 && !test.released; i++) nanosleep(&moment, NULL);
 }
 
 static gr_status load(const void *self, uint32_t sample, int32_t most, gr_loaded *out) {

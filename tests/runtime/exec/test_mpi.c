@@ -1,6 +1,7 @@
 // test_mpi.c - ranks that are processes, and the launcher: this program plays graphrun. Called as
 // `test_mpi --play ROLE RANKS` it starts that many ranks of itself, as graphrun does; the tests
-// call it so, and look at what the user would: exit code, last words, and how long it took.
+// call it so, and look at what the user would: exit code and last words. A rank that is not
+// noticed otherwise is noticed by a time-out, whose words are others.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -10,8 +11,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/port.h"
 #include "runtime/comm/comm.h"
+#include "runtime/comm/mpi_parts.h"
 #include "runtime/launch/launch.h"
 #include "tests/check.h"
 #include "tests/runtime/exec/collectives.h"
@@ -47,11 +48,11 @@ static gr_status play_nameless(gr_comm *c) {
   return barrier(c);
 }
 
-// From here on it is counted how long the others take to end.
+// All ranks are there.
 static gr_status before_it(gr_comm *c) {
   GR_TRY(barrier(c));
   if (c->rank != 1) return GR_OK;
-  printf("now: %.3f\n", gr_seconds());
+  printf("now\n");
   fflush(stdout);
   return GR_OK;
 }
@@ -63,7 +64,15 @@ static gr_status play_victim(gr_comm *c, int signal) {
   return GR_OK;
 }
 static gr_status play_killed(gr_comm *c) { return play_victim(c, SIGKILL); }
-static gr_status play_stopped(gr_comm *c) { return play_victim(c, SIGSTOP); }
+
+// Ranks are waited for so long once all have begun, which takes its time.
+enum { WAITED_S = 10 };
+static gr_status play_stopped(gr_comm *c) {
+#if GR_HAVE_MPI
+  ((gr_mpi *)c)->node.timeout_s = WAITED_S;
+#endif
+  return play_victim(c, SIGSTOP);
+}
 
 // When no other rank looks at it any more.
 static gr_status play_stopped_last(gr_comm *c) {
@@ -123,35 +132,34 @@ static gr_status play_stop(gr_comm *c) {
 static const struct role {
   const char *name;
   gr_status (*play)(gr_comm *);
-  double timeout_s;
   int ranks_per_machine;
   rlim_t most_file;  // ulimit -f, in bytes: larger memory cannot be shared
 } roles[] = {
-    {"well", play_well, 60, 0},
-    {"machines", play_machines, 60, 1},
-    {"pairs", play_pairs, 60, 2},
-    {"killed", play_killed, 60, 0},
-    {"killed-far", play_killed, 60, 1},
-    {"killed-at-work", play_killed_at_work, 60, 0},
-    {"stopped", play_stopped, 1, 0},
-    {"stopped-far", play_stopped, 1, 1},
-    {"stopped-last", play_stopped_last, 60, 0},
-    {"exit", play_exit, 60, 0},
-    {"fault", play_fault, 60, 0},
-    {"abort", play_abort, 60, 0},
-    {"failure", play_failure, 60, 0},
-    {"failure-far", play_failure, 60, 1},
-    {"stop", play_stop, 60, 0},
-    {"nameless", play_nameless, 60, 0},
-    {"alone", play_machines, 60, 0, 5 << 20},  // Open MPI's own files are of 4 MiB
-    {"by-buffers", play_well, 60, 0, 10 << 20},
+    {"well", play_well, 0},
+    {"machines", play_machines, 1},
+    {"pairs", play_pairs, 2},
+    {"killed", play_killed, 0},
+    {"killed-far", play_killed, 1},
+    {"killed-at-work", play_killed_at_work, 0},
+    {"stopped", play_stopped, 0},
+    {"stopped-far", play_stopped, 1},
+    {"stopped-last", play_stopped_last, 0},
+    {"exit", play_exit, 0},
+    {"fault", play_fault, 0},
+    {"abort", play_abort, 0},
+    {"failure", play_failure, 0},
+    {"failure-far", play_failure, 1},
+    {"stop", play_stop, 0},
+    {"nameless", play_nameless, 0},
+    {"alone", play_machines, 0, 5 << 20},  // Open MPI's own files are of 4 MiB
+    {"by-buffers", play_well, 0, 10 << 20},
 };
 
 static int be_rank(const struct role *role) {
   gr_comm *world = NULL;
   struct rlimit most = {role->most_file, role->most_file};
   if (role->most_file && setrlimit(RLIMIT_FSIZE, &most)) abort();
-  gr_status s = gr_mpi_open_machines(role->timeout_s, role->ranks_per_machine, &world);
+  gr_status s = gr_mpi_open_machines(100000, role->ranks_per_machine, &world);
   int rank = -1;
   if (s) gr_launch_started(&rank, NULL);
   if (s) return gr_launch_report_exit(rank, s);
@@ -168,7 +176,7 @@ static int play(char **argv) {
   gr_launch_plan plan;
   gr_launch_end end = {0};
   gr_status s = gr_launch_find(atoi(argv[3]), 0, &plan);
-  plan.heartbeat_s = strcmp(argv[2], "stopped-last") ? 0 : 0.5;
+  plan.heartbeat_s = strcmp(argv[2], "stopped-last") ? 0 : 5;
   if (!s && plan.kind == GR_LAUNCH_RANK)
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
       if (!strcmp(roles[i].name, argv[2])) return be_rank(&roles[i]);
@@ -184,7 +192,6 @@ static int play(char **argv) {
 
 typedef struct seen {
   int exit;
-  double begun, ended;  // of clock gr_seconds
   char text[16384];
 } seen;
 
@@ -208,7 +215,6 @@ static void look_at(const char *role, const char *ranks, int signal, seen *s) {
   int out[2], status = 0;
   *s = (seen){0};
   if (pipe(out)) abort();
-  s->begun = gr_seconds();
   pid_t pid = fork();
   if (pid == 0) {
     dup2(out[1], STDOUT_FILENO), dup2(out[1], STDERR_FILENO);
@@ -218,14 +224,13 @@ static void look_at(const char *role, const char *ranks, int signal, seen *s) {
   }
   close(out[1]);
   if (signal) {
-    read_until(out[0], "now: ", s);
+    read_until(out[0], "now\n", s);
     kill(pid, signal);
   }
   read_until(out[0], NULL, s);
   close(out[0]);
   waitpid(pid, &status, 0);
   s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  s->ended = gr_seconds();
 }
 
 static void must_be(const seen *s, const char *role, int code, const char *says) {
@@ -260,14 +265,10 @@ static void memory_that_cannot_be_shared(void) {
   is_quiet("by-buffers", "4");
 }
 
-// Within 5 s, on a machine that has nothing else to do; the time-out is a minute.
 static void ends(const char *role, int code, const char *says) {
   seen s;
   look_at(role, "3", 0, &s);
   must_be(&s, role, code, says);
-  const char *now = strstr(s.text, "now: ");
-  double took = s.ended - (now ? strtod(now + 5, NULL) : s.begun);
-  CHECK(took < 30, "%s: took %.1f s, having said:\n%s", role, took, s.text);
 }
 static void a_dead_rank_is_named(void) {
   ends("killed", 71, "rank 1 was killed by SIGKILL");
@@ -279,8 +280,8 @@ static void a_dead_rank_is_named(void) {
 }
 static void a_stopped_rank_is_named(void) {
   ends("stopped", 72, "rank 1 did not reach");
-  ends("stopped-far", 72, "did not complete within 1 s");
-  ends("stopped-last", 72, "its process");
+  ends("stopped-far", 72, "did not complete within 10 s");
+  ends("stopped-last", 72, "rank 1 has shown no sign of life");
 }
 static void the_cause_is_the_last_word(void) {
   ends("failure", 66, "seven recordings are missing");

@@ -66,7 +66,7 @@ enum { OTHERS = 15 };
 static void wait_for_others(void *arg, int64_t begin, int64_t end) {
   _Atomic int *done = arg;
   for (int64_t i = begin; i < end; i++) {
-    double until = gr_seconds() + 20;
+    double until = gr_seconds() + 600;
     while (!i && *done < OTHERS && gr_seconds() < until) gr_pause();
     if (!i && *done < OTHERS) return;
     ++*done;

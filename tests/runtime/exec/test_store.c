@@ -12,14 +12,15 @@
 #include "runtime/comm/store_wire.h"
 #include "tests/check.h"
 
-enum { MAX_RANKS = 64 };
+// LONG_S: of what no time-out ends. SHORT_S: until it is found that a rank does not come, and in
+// which the others do.
+enum { MAX_RANKS = 64, LONG_S = 100000, SHORT_S = 10 };
 typedef gr_status (*body)(gr_store *, int rank, int ranks);
 typedef struct member {
   pthread_t thread;
   gr_store_options opt;
   body run;
   gr_status status;
-  double seconds;
 } member;
 
 // A port that was free a moment ago.
@@ -45,10 +46,8 @@ static gr_store_options options(int port, int rank, int ranks, double timeout_s)
 static void *run_member(void *arg) {
   member *m = arg;
   gr_store *s;
-  double begun = gr_seconds();
   m->status = gr_store_open(&m->opt, &s);
   if (!m->status && m->run) m->status = m->run(s, m->opt.rank, m->opt.ranks);
-  m->seconds = gr_seconds() - begun;
   gr_store_close(s);
   return NULL;
 }
@@ -72,7 +71,7 @@ static void check_well(const member *m, int n) {
 static void all_well(int ranks, body run) {
   static member m[MAX_RANKS];
   int port = free_port();
-  for (int r = 0; r < ranks; r++) begin(&m[r], options(port, r, ranks, 60), run);
+  for (int r = 0; r < ranks; r++) begin(&m[r], options(port, r, ranks, LONG_S), run);
   end(m, ranks);
   check_well(m, ranks);
 }
@@ -136,9 +135,9 @@ static void large_values(void) { all_well(3, large); }
 static void a_missing_rank_is_named(void) {
   member m[3];
   int port = free_port();
-  for (int i = 0; i < 2; i++) begin(&m[i], options(port, 2 * i, 4, 1), NULL);
+  for (int i = 0; i < 2; i++) begin(&m[i], options(port, 2 * i, 4, SHORT_S), NULL);
   end(m, 2);
-  for (int i = 0; i < 2; i++) expect(&m[i], GR_ERR_HANG, "ranks 1, 3 did not join within 1 s");
+  for (int i = 0; i < 2; i++) expect(&m[i], GR_ERR_HANG, "ranks 1, 3 did not join within 10 s");
 }
 
 static gr_status only_rank_0(gr_store *s, int rank, int ranks) {
@@ -150,10 +149,9 @@ static gr_status only_rank_0(gr_store *s, int rank, int ranks) {
 static void a_rank_that_left_is_not_waited_for(void) {
   member m[2];
   int port = free_port();
-  for (int r = 0; r < 2; r++) begin(&m[r], options(port, r, 2, 60), only_rank_0);
+  for (int r = 0; r < 2; r++) begin(&m[r], options(port, r, 2, LONG_S), only_rank_0);
   end(m, 2);
   expect(&m[0], GR_ERR_RANK, "rank 1 has ended while other ranks wait for it");
-  CHECK(m[0].seconds < 30, "it took %g s", m[0].seconds);
 }
 
 static void no_rank_0(void) {
@@ -167,7 +165,7 @@ static void another_token_is_refused(void) {
   member m[2];
   int port = free_port();
   for (int r = 0; r < 2; r++) {
-    gr_store_options o = options(port, r, 2, 8);
+    gr_store_options o = options(port, r, 2, SHORT_S);
     if (r) o.token = "another job";
     begin(&m[r], o, NULL);
   }
@@ -181,7 +179,7 @@ static void another_token_is_refused(void) {
 static void jobs_on_one_port_are_kept_apart(void) {
   member m[4];
   for (int r = 0, port = free_port(); r < 4; r++) {
-    gr_store_options o = options(port, r == 3 ? 1 : r, 3, 60);
+    gr_store_options o = options(port, r == 3 ? 1 : r, 3, LONG_S);
     o.job = r == 2 ? 0 : r == 3 ? 8 : 7, o.job_name = r == 3 ? "'b.yaml'" : "'a.yaml'";
     if (r == 3) begin(&m[3], o, keys), end(&m[3], 1);
     if (r != 1 && r != 3) begin(&m[r], o, keys);
@@ -196,15 +194,15 @@ static void jobs_on_one_port_are_kept_apart(void) {
 static void ranks_must_fit(void) {
   member m[3];
   int port = free_port();
-  begin(&m[0], options(port, 0, 2, 3), NULL);
-  begin(&m[1], options(port, 3, 4, 3), NULL);
+  begin(&m[0], options(port, 0, 2, SHORT_S), NULL);
+  begin(&m[1], options(port, 3, 4, SHORT_S), NULL);
   end(&m[1], 1);
   expect(&m[1], GR_ERR_LAUNCH, "this is rank 3 of 4, but rank 0 was started for 2 ranks");
   end(m, 1);
   expect(&m[0], GR_ERR_HANG, "rank 1 did not join");
-  begin(&m[0], options(port = free_port(), 0, 3, 3), NULL);
-  begin(&m[1], options(port, 1, 3, 3), NULL);
-  begin(&m[2], options(port, 1, 3, 3), NULL);
+  begin(&m[0], options(port = free_port(), 0, 3, SHORT_S), NULL);
+  begin(&m[1], options(port, 1, 3, SHORT_S), NULL);
+  begin(&m[2], options(port, 1, 3, SHORT_S), NULL);
   end(m, 3);
   expect(&m[0], GR_ERR_HANG, "rank 2 did not join");
   bool second = gr_status_code(m[2].status) == GR_ERR_LAUNCH;
@@ -216,7 +214,7 @@ static void ranks_must_fit(void) {
 // answers or closes the connection. Returns the number of bytes of the answer.
 static size_t say(int port, const void *bytes, size_t n, void *answer, size_t room) {
   int fd;
-  gr_net_wait w = {gr_seconds() + 30, NULL};
+  gr_net_wait w = {gr_seconds() + LONG_S, NULL};
   while (gr_net_connect("127.0.0.1", port, w, &fd)) {
     if (gr_seconds() > w.until) return 0;
     poll(NULL, 0, 10);
@@ -232,7 +230,7 @@ static void other_versions_are_refused(void) {
   member m;
   int port = free_port();
   char answer[512] = {0};
-  begin(&m, options(port, 0, 2, 3), NULL);
+  begin(&m, options(port, 0, 2, SHORT_S), NULL);
   gr_store_hello h = {GR_STORE_MAGIC, GR_STORE_VERSION + 1, gr_hash_text("a job"), 1, 2};
   size_t n = say(port, &h, GR_STORE_HELLO, answer, sizeof answer - 1);  // what all versions have
   CHECK(n > sizeof(gr_store_reply) &&
@@ -247,15 +245,15 @@ static void strangers_do_not_disturb(void) {
   member m[2];
   int port = free_port(), silent;
   char answer[64], noise[4096];
-  begin(&m[0], options(port, 0, 2, 60), keys);
+  begin(&m[0], options(port, 0, 2, LONG_S), keys);
   for (size_t i = 0; i < sizeof noise; i++) noise[i] = (char)(i * 2654435761u >> 13);
   CHECK(say(port, http, sizeof http - 1, answer, sizeof answer) == 0, "an HTTP client is answered");
   CHECK(say(port, noise, sizeof noise, answer, sizeof answer) == 0, "noise is answered");
-  gr_net_wait w = {gr_seconds() + 30, NULL};
+  gr_net_wait w = {gr_seconds() + LONG_S, NULL};
   uint32_t magic = GR_STORE_MAGIC;  // a slow peer: the beginning of a hello, and nothing more
   bool there = !gr_net_connect("127.0.0.1", port, w, &silent);
   CHECK(there && !gr_net_send(silent, &magic, sizeof magic, w), "nothing is sent");
-  begin(&m[1], options(port, 1, 2, 60), keys);
+  begin(&m[1], options(port, 1, 2, LONG_S), keys);
   end(m, 2);
   close(silent);
   check_well(m, 2);
@@ -266,14 +264,14 @@ static void idle_connections_keep_none_out(void) {
   enum { IDLE = 300 };
   static int idle[IDLE], port;
   member m[3];
-  gr_net_wait w = {gr_seconds() + 60, NULL};
-  begin(&m[0], options(port = free_port(), 0, 3, 60), keys);
+  gr_net_wait w = {gr_seconds() + LONG_S, NULL};
+  begin(&m[0], options(port = free_port(), 0, 3, LONG_S), keys);
   while (gr_net_connect("127.0.0.1", port, w, &idle[0])) poll(NULL, 0, 10);
   for (int i = 1; i < IDLE; i++)
     CHECK(!gr_net_connect("127.0.0.1", port, w, &idle[i]), "no connection %d", i);
   struct pollfd old[2] = {{idle[0], POLLIN, 0}, {idle[IDLE - 2], POLLIN, 0}};
   CHECK(poll(old, 2, -1) > 0 && old[0].revents, "the oldest one does not make room");
-  for (int r = 1; r < 3; r++) begin(&m[r], options(port, r, 3, 60), keys);
+  for (int r = 1; r < 3; r++) begin(&m[r], options(port, r, 3, LONG_S), keys);
   end(m, 3);
   check_well(m, 3);
   for (int i = 0; i < IDLE; i++) close(idle[i]);
@@ -285,8 +283,8 @@ static gr_status waits(gr_store *s, int rank, int ranks) {
 static void a_dead_rank_is_noticed(void) {
   member m;
   int port = free_port(), fd;
-  begin(&m, options(port, 0, 2, 60), waits);
-  gr_net_wait w = {gr_seconds() + 30, NULL};
+  begin(&m, options(port, 0, 2, LONG_S), waits);
+  gr_net_wait w = {gr_seconds() + LONG_S, NULL};
   while (gr_net_connect("127.0.0.1", port, w, &fd)) poll(NULL, 0, 10);
   gr_store_hello h = {GR_STORE_MAGIC, GR_STORE_VERSION, gr_hash_text("a job"), 1, 2};
   gr_store_request q = {.magic = GR_STORE_MAGIC, .call = GR_STORE_CHECK};
@@ -298,7 +296,6 @@ static void a_dead_rank_is_noticed(void) {
   close(fd);  // as the system does when a process dies
   end(&m, 1);
   expect(&m, GR_ERR_RANK, "rank 1 died: its connection to rank 0 was closed");
-  CHECK(m.seconds < 30, "it took %g s", m.seconds);
 }
 
 static gr_status fails(gr_store *s, int rank, int ranks) {
@@ -321,13 +318,13 @@ static void a_port_in_use_names_its_owner(void) {
   char owner[64];
   member m;
   CHECK(!gr_net_listen("127.0.0.1", 0, &fd, &port), "no socket");
-  begin(&m, options(port, 0, 2, 60), NULL);
+  begin(&m, options(port, 0, 2, LONG_S), NULL);
   end(&m, 1);
   snprintf(owner, sizeof owner, "process %d (test_store)", (int)getpid());
   const char *text = gr_status_text(m.status);
   CHECK(strstr(text, owner), "expected '%s', got: %s", owner, text);
   expect(&m, GR_ERR_LAUNCH, "or set MASTER_PORT to a free port");
-  begin(&m, options(port, 1, 2, 2), NULL);  // which accepts, but does not answer
+  begin(&m, options(port, 1, 2, SHORT_S), NULL);  // which accepts, but does not answer
   end(&m, 1);
   expect(&m, GR_ERR_HANG, "there is no answer on port");
   close(fd);
@@ -339,7 +336,7 @@ static void the_first_free_port_is_found(void) {
   int fd, port;
   CHECK(!gr_net_listen("127.0.0.1", 0, &fd, &port), "no socket");
   for (int r = 0; r < 3; r++) {
-    gr_store_options o = options(port, r, 3, 60);
+    gr_store_options o = options(port, r, 3, LONG_S);
     o.ports = 16;
     begin(&m[r], o, keys);
   }
@@ -363,7 +360,7 @@ static void over_ipv6(void) {
   member m[2];
   int port = free_port();
   for (int r = 0; r < 2; r++) {
-    gr_store_options o = options(port, r, 2, 60);
+    gr_store_options o = options(port, r, 2, LONG_S);
     o.host = "::1";
     begin(&m[r], o, keys);
   }

@@ -50,11 +50,11 @@ static void who_watches_has_no_part(void) {
     char part[8];
   } r = {{.magic = GR_STORE_MAGIC, .call = GR_STORE_GATHER, .bytes = 8, .key = "all"}, "a part"};
   gr_store_reply reply;
-  gr_net_wait w = {gr_seconds() + 60, NULL};
+  gr_net_wait w = {gr_seconds() + 600, NULL};
   if (gr_net_listen("127.0.0.1", 0, &fd, &port)) abort();
   close(fd);
   gr_store_options o = {.host = "127.0.0.1", .port = port, .ports = 1, .local = true};
-  o.token = "a job", o.ranks = 1, o.timeout_s = 60, o.setting = "MASTER_PORT";
+  o.token = "a job", o.ranks = 1, o.timeout_s = 600, o.setting = "MASTER_PORT";
   MUST(gr_store_open(&o, &s));
   if (gr_net_connect("127.0.0.1", port, w, &fd) || gr_net_send(fd, &h, sizeof h, w)) abort();
   CHECK(!gr_net_receive(fd, &reply, sizeof reply, w) && reply.answer == GR_STORE_DONE, "no answer");
