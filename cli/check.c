@@ -84,7 +84,7 @@ static void print_json(const gr_findings *f, bool starts) {
 
 typedef struct options {
   const char *calibrate;
-  int64_t ranks;
+  int64_t ranks, timeout;
 } options;
 
 static gr_status open_constants(const gr_findings *f, const options *flags, gr_output **out) {
@@ -97,7 +97,7 @@ static gr_status check(gr_arena *a, const gr_args *args) {
   const options *flags = args->options;
   gr_output *constants = NULL;
   int fail = 0;
-  f->arena = a;
+  f->arena = a, f->timeout_s = flags->timeout ? (double)flags->timeout : 10;
   if (args->config)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' is one argument too many", args->config);
   gr_check_as_rank(f, (int)flags->ranks);
@@ -126,11 +126,13 @@ static const gr_flag own_flags[] = {
      "measure what predictions of `plan --device=cpu --cluster=FILE` rest on, and write it"},
     {"--ranks", NULL, "N", GR_FLAG_NUMBER, offsetof(options, ranks),
      "of which every pair exchanges messages; without it 2, or those of a launcher", .most = 1024},
+    {"--timeout", NULL, "SECONDS", GR_FLAG_NUMBER, offsetof(options, timeout),
+     "for ranks to begin, and for each to answer; without it 10", .most = 1000000},
     {0}};
 
 const gr_command gr_command_check = {
     .name = "check",
-    .usage = "[--ranks=N] [--calibrate=FILE] [--json]",
+    .usage = "[--ranks=N] [--timeout=SECONDS] [--calibrate=FILE] [--json]",
     .doc = "what this machine has for training, what limits it, and how fast it is",
     .example = "graphrun check",
     .keys = "device distributed.ranks distributed.backend",

@@ -1,11 +1,12 @@
 add_library(test_exec_collectives runtime/exec/collectives.c)
 target_compile_options(test_exec_collectives PRIVATE -O2)  # makes and compares every number of every collective
 target_link_libraries(test_exec_collectives PUBLIC gr_exec)
-foreach(test pool loopback mpi net store store_keys tcp death trace)
+foreach(test pool loopback mpi net store store_keys store_own tcp death trace)
   add_executable(test_${test} runtime/exec/test_${test}.c)
   target_link_libraries(test_${test} test_exec_collectives)
   add_test(NAME exec.${test} COMMAND test_${test})
 endforeach()
+target_link_options(test_store_own PRIVATE -Wl,--wrap=poll)  # by which the server stands still
 target_link_options(test_net PRIVATE -Wl,--wrap=getaddrinfo)  # of a name with two addresses
 target_link_libraries(test_mpi gr_dep_MPI)  # its header, for the fields of a communicator
 # Processes die here, and MPI itself leaves memory behind.

@@ -6,7 +6,7 @@ foreach(test ${all_tests})
   set(label fast)
   if(test MATCHES "^gpu[.]|^docs[.]optim_devices$")
     set(label gpu)
-  elseif(test MATCHES "^(e2e|docs)[.]|^exec[.](mpi|tcp|death|store)$|^checkpoint[.]kill$|^compose[.]sweep$|^tools[.]same_bytes$")
+  elseif(test MATCHES "^(e2e|docs)[.]|^exec[.](mpi|tcp|death|store|store_own)$|^checkpoint[.]kill$|^compose[.]sweep$|^tools[.]same_bytes$")
     set(label e2e)
   endif()
   set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
@@ -61,8 +61,8 @@ gr_slow("^e2e[.]package_(root|deb|tar|wheel)$")
 set(costs e2e.stops:300 e2e.links:265 e2e.watchdog:280 e2e.launchers:270 gpu.ops.0:180
   gpu.ops.4:90 e2e.new:40 e2e.new_kinds:70 gpu.attention:80 gpu.train:75 gpu.whisper:130 e2e.whisper_ranks:50 e2e.whisper_stops:45 e2e.recompute:50
   gpu.convolution:70 gpu.ranks:130 e2e.package_root:560 gpu.offload_params:160
-  gpu.attention_cases.large.4:50 e2e.surroundings:45 gpu.loops.0:100 gpu.loops.4:100 exec.mpi:41 e2e.mp4:40 ops.ops:40
-  e2e.keys:35 gpu.attention_cases.none.4:34 gpu.profile:33 exec.store:32 compiler.accumulate:30 e2e.commands:28
+  gpu.attention_cases.large.4:50 e2e.surroundings:45 gpu.loops.0:100 gpu.loops.4:100 exec.mpi:60 e2e.mp4:40 ops.ops:40
+  e2e.keys:35 gpu.attention_cases.none.4:34 gpu.profile:33 exec.store:60 exec.store_own:17 compiler.accumulate:30 e2e.commands:28
   e2e.generate:27 e2e.verbs:26 e2e.ppo:26 exec.tcp:25 e2e.package_deb:25 e2e.package_wheel:24 model.errors:24
   exec.loopback:23 ops.gemm:22 e2e.checkpoints:21 e2e.resume:21 e2e.hooks:21 e2e.programs:20 e2e.bad_data:20
   e2e.evaluation:20 e2e.har:20 e2e.package_tar:19 e2e.video:18 e2e.lora:17 hooks.process:17 gpu.cudnn:10 gpu.cudnn_plans:40 e2e.canonical:60 job.matrix_all:40

@@ -38,6 +38,7 @@ typedef struct gr_findings {
   gr_finding *list;
   int n, most;
   double copies;          // bytes a second that memory copies
+  double timeout_s;       // for ranks to begin, and for each to answer
   gr_found_ranks *ranks;  // NULL: none could be measured
   struct gr_comm *world;  // of a launcher, which this process is in; NULL: it is in none
   bool joined;            // this process is or was in one,

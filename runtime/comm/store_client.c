@@ -11,9 +11,14 @@
 // Seconds: to connect to one port; for the answer to a hello, on one of several ports; that the
 // server is given beyond a request's own time-out; for which a port of another job is tried again,
 // because it may be that of a run which is just ending; that rank 0 waits for the others to leave;
-// that requests which are answered at once may take.
+// that requests which are answered at once may take; that rank 0 waits for its own server, a thread
+// which runs when this one does: time in which the process does not run is no silence of rank 0.
 static const double connect_s = 2, hello_s = 3, grace_s = 5, other_job_s = 5, leave_s = 2,
-                    at_once_s = 10;
+                    at_once_s = 10, own_s = 3600;
+
+static double at_least_own(const gr_store *s, double seconds) {
+  return s->server && seconds < own_s ? own_s : seconds;
+}
 
 static gr_net_wait wait_of(const gr_store *s, double seconds) {
   return (gr_net_wait){gr_seconds() + seconds, s->opt.stop};
@@ -134,7 +139,7 @@ static gr_status cannot_join(const gr_store *s, found best, double seconds) {
 }
 
 gr_status gr_store_join(gr_store *s) {
-  double begun = gr_seconds(), until = s->until = begun + s->opt.timeout_s;
+  double begun = gr_seconds(), until = s->until = begun + at_least_own(s, s->opt.timeout_s);
   for (found best = NOTHING;; best = NOTHING) {
     for (int i = 0; i < s->opt.ports; i++) {
       double left = until - gr_seconds();
@@ -180,8 +185,11 @@ gr_status gr_store_lost(int error, double seconds) {
 
 static double patience(const gr_store *s, gr_store_call what) {
   bool waits = what == GR_STORE_GET || what == GR_STORE_GATHER;
-  double most = what == GR_STORE_LEAVE ? leave_s : at_once_s;
-  return waits ? s->opt.timeout_s + grace_s : s->opt.timeout_s < most ? s->opt.timeout_s : most;
+  double most = waits                          ? s->opt.timeout_s + grace_s
+                : s->opt.timeout_s < at_once_s ? s->opt.timeout_s
+                                               : at_once_s;
+  if (what == GR_STORE_LEAVE) return most < leave_s ? most : leave_s;
+  return at_least_own(s, most);
 }
 
 static gr_status refused(const gr_store_reply *r, const char *text) {

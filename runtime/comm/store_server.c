@@ -307,10 +307,11 @@ static void check_time(gr_store_server *s, client *c) {
 }
 
 // A rank that is watched has asked before, and says in its requests for how long it may be silent.
+// Rank 0, which this is, does not run only where the server does not.
 static void check_silence(gr_store_server *s, client *c) {
   double most = c->request.timeout_s;
   gr_store_failure f = {.code = GR_ERR_HANG, .rank = c->rank - s->ranks};
-  if (f.rank < 0 || most <= 0) return;
+  if (f.rank < 1 || most <= 0) return;
   if (gr_silence_of(&c->silence, c->requests + atomic_load(&s->heard[f.rank])) <= most) return;
   snprintf(f.why, sizeof f.why, GR_RANK_SILENT GR_RANK_OUT_OF_REACH, f.rank, most);
   record(s, &f);

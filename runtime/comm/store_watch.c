@@ -69,7 +69,7 @@ gr_status gr_store_find_death(gr_store *s) {
 gr_status gr_store_open_watch(gr_store *s) {
   gr_store *w = calloc(1, sizeof *w);
   if (!w) return gr_fail(GR_ERR_LAUNCH, GR_NOWHERE, "no memory for the store of the ranks");
-  *w = (gr_store){.opt = s->opt, .fd = -1, .token = s->token};
+  *w = (gr_store){.opt = s->opt, .fd = -1, .token = s->token, .server = s->server};
   w->opt.rank += w->opt.ranks, w->opt.port = s->port, w->opt.ports = 1;
   s->watch = w;
   return gr_store_join(w);
@@ -94,6 +94,7 @@ gr_status gr_store_watch(gr_store *s, double silence_s, uint32_t heard) {
   exchange(w, silence_s);
   if (w->failure.code == GR_ERR_HANG)
     return gr_fail(GR_ERR_HANG, GR_NOWHERE, "%.*s", (int)sizeof w->failure.why - 1, w->failure.why);
+  if (s->server) return GR_OK;  // rank 0 is no further from its server than from itself
   if (gr_silence_of(&w->silence, w->answers + heard) <= silence_s || w->debugged) return GR_OK;
   atomic_store(&s->given_up, true);
   return gr_fail(GR_ERR_HANG, GR_NOWHERE, GR_RANK_SILENT GR_RANK_OUT_OF_REACH, 0, silence_s);

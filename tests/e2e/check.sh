@@ -24,20 +24,22 @@ ends() {
   [ "$2" = 0 ] || starts=false
   if [ "$code" = "$2" ] && grep -q "\"starts\": $starts" "$log"; then ok "$1"; else fail "$1" "exit code $code instead of $2"; fi
 }
+# Ranks may take their time, but where one that does not come is to be missed.
+long=--timeout=100000
 # Without mpirun ranks are threads, wherever the test runs, and nothing of a launcher can fail.
 alone="env PATH=/nonexistent"
 mkdir room && cd room || exit 1
 
 # ---- The whole, as text and as JSON
 # shellcheck disable=SC2086
-limited $alone "$graphrun" check
+limited $alone "$graphrun" check $long
 for section in machine GPUs libraries limits disk network rates; do
   check "a section $section" grep -qx "$section" "$log"
 done
 check "... of findings in columns" grep -Eq '^[-! ]   matrix product    [0-9.]+ [GM]FLOP/s' "$log"
 check "... of which those with a mark have hints" sh -c \
   '[ "$(grep -c "^[-!]   " "$1")" = "$(grep -c "^ *hint: " "$1")" ] && grep -q "^-   two ranks " "$1"' sh "$log"
-look "$graphrun" check --json
+look "$graphrun" check $long --json
 case $code in 0 | 69) ok "exit code 0 or 69" ;; *) fail "exit code 0 or 69" "it is $code" ;; esac
 for row in machine:processors machine:instructions machine:memory GPUs:cuda libraries:found  \
   "disk:current folder" network:interfaces "rates:matrix product" "rates:memory copy" "rates:two ranks" rates:all-reduce; do
@@ -60,7 +62,7 @@ expect "a word" 2 "'x' is one argument too many" -- "$graphrun" check x
 
 # ---- Limits, and no mpirun
 # shellcheck disable=SC3045
-look sh -c 'ulimit -n 64; ulimit -l 16; PATH=/nonexistent exec "$1" check --json' sh "$graphrun"
+look sh -c 'ulimit -n 64; ulimit -l 16; PATH=/nonexistent exec "$1" check '$long' --json' sh "$graphrun"
 finds "few open files" limits "open files" limits 64 'ulimit -n 4096'
 finds "little locked memory" limits "locked memory" limits '0\.0 MB' 'ulimit -l unlimited'
 finds "no mpirun" rates "two ranks" limits "as threads of one process; .*" 'threads train as well.*openmpi-bin'
@@ -74,7 +76,7 @@ expect "a stack that is too small for kernels" 69 "launch error: the stack is li
 expect "... is raised where that may be" 0 -- sh -c 'ulimit -S -s 128; exec "$1" check' sh "$graphrun"
 
 # ---- Where a run cannot write
-look env --chdir=/proc PATH=/nonexistent "$graphrun" check --json
+look env --chdir=/proc PATH=/nonexistent "$graphrun" check $long --json
 finds "a folder that has no room" disk "current folder" fails '' 'output.dir=DIR'
 ends "... training fails" 69
 
@@ -92,7 +94,7 @@ if has_mpi; then
   finds "no folder for temporary files" disk "temporary files" limits '/nonexistent cannot be written to' 'TMPDIR=DIR'
   finds "... without which processes do not start" rates all-reduce fails "cannot create the launcher's folder" 'set TMPDIR'
   mkdir part && cp "$graphrun" "${graphrun%/*}"/graphrun_onednn.so part 2>/dev/null
-  look "$PWD/part/graphrun" check --json
+  look "$PWD/part/graphrun" check $long --json
   finds "no module for MPI" libraries MPI limits 'not found: .*graphrun_mpi.so' 'install'
   finds "... ranks are threads" rates "two ranks" limits 'there is no graphrun_mpi.so' 'threads train'
 else
@@ -100,7 +102,7 @@ else
 fi
 
 # ---- Constants of this machine, which plans are predicted from
-look $alone "$graphrun" check --ranks=3 --json --calibrate=here.yaml
+look $alone "$graphrun" check --ranks=3 $long --json --calibrate=here.yaml
 check "every pair of three ranks is tried" test "$(grep -Eo '"ranks": \[[01], [12]\], "hosts": \["[^"]+", "[^"]+"\], "seconds": [0-9.e-]+, "bytes_per_s": [0-9.e+]+' "$log" |
   cut -d: -f2 | cut -d, -f1,2 | sort -u | wc -l)" = 3
 check "the slowest is named" grep -Eq '"name": "slowest pair".*, ranks [01] .[^ ]*. and [12] .[^ ]*.; of 3 pairs"' "$log"
@@ -146,9 +148,9 @@ expect "no place for the file" 74 "none/here.yaml" -- $alone "$graphrun" check -
 new_port
 by_hand="WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port"
 # shellcheck disable=SC2086
-env RANK=1 $by_hand timeout -k 5 "$limit" "$graphrun" check >other.log 2>&1 </dev/null &
+env RANK=1 $by_hand timeout -k 5 "$limit" "$graphrun" check $long >other.log 2>&1 </dev/null &
 # shellcheck disable=SC2086
-look env RANK=0 $by_hand "$graphrun" check --json
+look env RANK=0 $by_hand "$graphrun" check $long --json
 wait
 finds "ranks of a launcher" rates "2 ranks" ok 'of a launcher, on 1 machine' ''
 check "... exchange messages" grep -Eq '"ranks": \[0, 1\].*"bytes_per_s": [0-9]' "$log"
@@ -156,9 +158,9 @@ check "... rank 0 reports" test ! -s other.log
 check "... what they agree on is said once" test "$(grep -c '"name": "threads"' "$log")" = 1
 check "... with the ranks that have it" grep -Eq '"name": "threads", .*"ranks": "0-1", ' "$log"
 # shellcheck disable=SC2086,SC3045
-env RANK=1 $by_hand timeout -k 5 "$limit" sh -c 'ulimit -n 64; cd /proc && exec "$1" check' sh "$graphrun" >other.log 2>&1 </dev/null &
+env RANK=1 $by_hand timeout -k 5 "$limit" sh -c 'ulimit -n 64; cd /proc && exec "$1" check '$long sh "$graphrun" >other.log 2>&1 </dev/null &
 # shellcheck disable=SC2086
-look env RANK=0 $by_hand "$graphrun" check --json
+look env RANK=0 $by_hand "$graphrun" check $long --json
 wait
 finds "a limit of another rank" limits "open files" limits 64 'ulimit -n 4096'
 check "... is of that rank" grep -Eq '"name": "open files", "state": "limits", .*"ranks": "1", ' "$log"
@@ -166,9 +168,9 @@ finds "... which cannot write" disk "current folder" fails '' 'output.dir=DIR'
 ends "... training fails" 69
 check "... as one rank says" sh -c 'test ! -s other.log && grep -q "1 finding forbids it" errors'
 # shellcheck disable=SC2086
-env RANK=1 $by_hand timeout -k 5 "$limit" sh -c 'ulimit -n 64; exec "$1" check' sh "$graphrun" >other.log 2>&1 </dev/null &
+env RANK=1 $by_hand timeout -k 5 "$limit" sh -c 'ulimit -n 64; exec "$1" check '$long sh "$graphrun" >other.log 2>&1 </dev/null &
 # shellcheck disable=SC2086
-limited env RANK=0 $by_hand "$graphrun" check
+limited env RANK=0 $by_hand "$graphrun" check $long
 wait
 check "as text ranks are said before a value" sh -c \
   'grep -Eq "^-   open files +rank 1: 64$" "$1" && grep -Eq "^    size of a file +ranks 0-1: " "$1"' sh "$log"
@@ -179,6 +181,10 @@ ends "... training fails" 69
 look env RANK=0 $by_hand "$graphrun" check --json
 finds "a rank that does not come" rates all-reduce fails 'rank 0: .*rank 1' '.*'
 ends "... is named within 10 s" 69
+check "... where --timeout does not say otherwise" grep -q '"hint": "a rank has 10 s to answer (--timeout): ' "$log"
+# shellcheck disable=SC2086
+look env RANK=0 $by_hand "$graphrun" check --timeout=1 --json
+finds "... which it may" rates all-reduce fails 'rank 1 did not join within 1 s' 'a rank has 1 s to answer'
 
 # ---- Ranks on two machines, which a firewall keeps apart once both have joined
 . "${0%/*}/machines.sh"
@@ -189,19 +195,19 @@ checks() { # MACHINE RANK COMMAND...
     MASTER_ADDR=10.77.0.1 MASTER_PORT=29555 timeout -k 5 "$limit" "$graphrun" check --json "$@"
 }
 if two_machines 2>/dev/null && command -v iptables >/dev/null && ip netns exec $a iptables -L >/dev/null 2>&1; then
-  checks $b 1 >other.log 2>&1 </dev/null &
-  checks $a 0 --calibrate=two.yaml >"$(new_log)" 2>&1 </dev/null
+  checks $b 1 $long >other.log 2>&1 </dev/null &
+  checks $a 0 $long --calibrate=two.yaml >"$(new_log)" 2>&1 </dev/null
   wait
   check "ranks of two machines exchange messages" grep -q "\"ranks\": \[0, 1\], \"hosts\": \[\"$a\", \"$b\"\]" "$log"
   check "... each machine has its findings" grep -Eq "\"value\": \"$b, Linux.*\"ranks\": \"1\"" "$log"
   check "... the file has what is between them" sh -c 'grep -q "^nodes: 2 " two.yaml && sed -n "/^between:/,/^cpu:/p" two.yaml | grep -Eq "^  bandwidth: [0-9]"'
   ip netns exec $a iptables -A INPUT -p tcp --syn ! --dport 29555 -j DROP
-  checks $b 1 >other.log 2>&1 </dev/null &
-  checks $a 0 >"$(new_log)" 2>&1 </dev/null
+  checks $b 1 --timeout=30 >other.log 2>&1 </dev/null &
+  checks $a 0 --timeout=30 >"$(new_log)" 2>&1 </dev/null
   wait
   # Rank 0 hears that from rank 1, unless a busy machine keeps rank 1 from saying it.
   finds "a machine that cannot connect is named" rates all-reduce fails \
-    '(rank 1 has failed: cannot connect to rank 0 at 10.77.0.1, port [0-9]+: |rank 0: rank 1 did not connect within 10 s)' 'firewall'
+    '(rank 1 has failed: cannot connect to rank 0 at 10.77.0.1, port [0-9]+: |rank 0: rank 1 did not connect within 30 s)' 'firewall'
   check "... by the other one, too" grep -q 'rank 1: cannot connect to rank 0 at 10.77.0.1' other.log
 else
   skip "ranks on two machines" "needs root, ip, unshare and iptables"
@@ -211,7 +217,7 @@ no_machines
 # ---- Small file systems
 if unshare -m true 2>/dev/null; then
   look unshare -m sh -c 'mount -t tmpfs -o size=1m none /dev/shm && mkdir tmp && mount -t tmpfs -o size=2m none tmp &&
-    TMPDIR=$PWD/tmp PATH=/nonexistent exec "$1" check --json' sh "$graphrun"
+    TMPDIR=$PWD/tmp PATH=/nonexistent exec "$1" check '$long' --json' sh "$graphrun"
   finds "a small /dev/shm" disk /dev/shm limits '1\.0 MB' '--shm-size'
   finds "a small folder for temporary files" disk "temporary files" limits '2\.1 MB' 'TMPDIR=DIR'
 else
@@ -223,13 +229,13 @@ if [ -f "$standin/libcuda.so.1" ] && ! sanitised; then
   mkdir lib && ln -s "$standin"/*.so* lib
   with_gpus="env LD_LIBRARY_PATH=$PWD/lib STANDIN_GPUS=2 STANDIN_TIMEOUT=300 PATH=/nonexistent"
   # shellcheck disable=SC2086
-  look $with_gpus "$graphrun" check --json
+  look $with_gpus "$graphrun" check $long --json
   finds "two GPUs" GPUs cuda ok 2 ''
   finds "... with names, memory and links" GPUs "cuda 1" ok 'Stand-in GPU 1, .* GB free, direct links to 1 of 1' ''
   ends "... training starts" 0
   rm lib/libnccl.so.2 && echo broken >lib/libnccl.so.2
   # shellcheck disable=SC2086
-  look $with_gpus STANDIN_DRIVER=12080 "$graphrun" check --json
+  look $with_gpus STANDIN_DRIVER=12080 "$graphrun" check $long --json
   finds "several without NCCL" libraries NCCL fails 'not found' 'distributed.ranks=1'
   finds "an old driver" GPUs "cuda 0" fails 'the NVIDIA driver is for CUDA 12.8' 'install driver'
   ends "... training fails" 69
