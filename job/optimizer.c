@@ -58,15 +58,15 @@ static gr_status set(gr_arena *a, const gr_attr *p, const char *key, gr_conf *v,
 static gr_status set_named(gr_arena *a, const gr_op *op, const char *name, const char *key,
                            gr_conf *v, void *attr, bool *known) {
   const gr_attr *p = find(op, name, strlen(name));
-  *known = true;
-  if (v->kind == GR_CONF_NULL) return GR_OK;
+  *known = p || find_numbered(a, op, name, 1);
+  if (!*known || v->kind == GR_CONF_NULL) return GR_OK;
   if (p) return set(a, p, key, v, attr);
-  *known = find_numbered(a, op, name, 1) != NULL;
-  if (!*known) return GR_OK;
   int n = 1;
   while (find_numbered(a, op, name, n + 1)) n++;
   if (v->kind != GR_CONF_LIST || v->n != n)
-    return gr_fail(GR_ERR_CONFIG, v->loc, "'%s' of %s is a list of %d numbers", key, op->name, n);
+    return gr_fail(GR_ERR_CONFIG, v->loc, "'%s' of %s must be a list of %d numbers, but is %s%s",
+                   key, op->name, n, gr_conf_a_kind(v->kind),
+                   v->kind == GR_CONF_LIST ? gr_arena_printf(a, " of %d", v->n) : "");
   gr_status all = GR_OK;
   for (int i = 0; i < n; i++) {
     const char *item = gr_arena_printf(a, "%s[%d]", key, i);
@@ -231,7 +231,6 @@ void gr_optimizer_help(gr_text *t, const char *prefix) {
   for (const gr_op *const *o = gr_ops; *o; o++)
     for (const gr_attr *p = (*o)->optimizer ? (*o)->attrs : NULL; p && p->name; p++)
       if (is_parameter(p))
-        gr_text_printf(t, PARAMS ".%s  float%s%s\n    of %s: %s; default: %s\n", p->name,
-                       p->range ? " " : "", p->range ? p->range : "", (*o)->name, p->doc,
-                       p->default_value);
+        gr_text_printf(t, PARAMS ".%s  %s\n    of %s: %s; default: %s\n", p->name,
+                       type_text(t->arena, p), (*o)->name, p->doc, p->default_value);
 }

@@ -139,7 +139,8 @@ static gr_status cannot_join(const gr_store *s, found best, double seconds) {
 }
 
 gr_status gr_store_join(gr_store *s) {
-  double begun = gr_seconds(), until = s->until = begun + at_least_own(s, s->opt.timeout_s);
+  double begun = gr_seconds(), until = begun + s->opt.timeout_s;
+  s->until = begun + at_least_own(s, s->opt.timeout_s);
   for (found best = NOTHING;; best = NOTHING) {
     for (int i = 0; i < s->opt.ports; i++) {
       double left = until - gr_seconds();

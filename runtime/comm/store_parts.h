@@ -14,7 +14,7 @@ struct gr_store {
   char other_job[128];   // the name of one whose rank 0 was found
   int port;              // where rank 0 was found
   int error;             // why it was not
-  double until;          // when it must have been
+  double until;          // when it must have answered
   atomic_bool given_up;  // the server has not answered in time, and is not asked again
   gr_store *watch;       // the connection of gr_store_open_watch; its ask_at and silence are used
   // Of gr_store_ask: the answer of which `got` bytes are here, and how many were asked for and

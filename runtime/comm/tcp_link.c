@@ -45,8 +45,9 @@ void gr_tcp_poll_aborts(gr_shared *node) {
 static gr_status lost(gr_tcp *m, int machine) {
   for (double until = gr_seconds() + death_s; gr_seconds() < until; poll(NULL, 0, 50))
     GR_TRY(gr_shared_check(&m->node.base));
-  gr_comm_status_abort(&m->world->node.block->status, GR_ERR_RANK, m->world_rank,
-                       "the connection to the machine of rank %d was closed", m->leader[machine]);
+  int leader = m->leader[machine];
+  gr_comm_status_abort(&m->world->node.block->status, GR_ERR_RANK, leader,
+                       GR_RANK_DIED "the connection to it was closed", leader);
   return gr_shared_status(&m->node);
 }
 

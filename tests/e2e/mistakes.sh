@@ -1,4 +1,4 @@
-# mistakes.sh - 228 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 237 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -99,6 +99,15 @@ a class for an optimizer | 65 | argument [0-9]+:1:20: config error: 'training.op
 a class to be called | 65 | table/c.yaml:19:3: config error: unknown key '_target_' in training.*hint: no code is called: model.graph names the model's file, | config table 's/^training:/training:\n  _target_: torch.optim.Adam/'
 a scheduler as a key | 65 | argument [0-9]+:1:1: config error: could not override 'training.scheduler': there is no key.*hint: a schedule of the learning rate is a hook: | table training.scheduler=cosine
 a parameter that the optimizer lacks | 65 | argument [0-9]+:1:1: config error: adamw has no parameter 'nesterov'.*hint: it has: beta1, beta2, eps, weight_decay | table training.optimizer_params.nesterov=true
+one without a value | 65 | argument [0-9]+:1:1: config error: adamw has no parameter 'nesterov'.*hint: it has: beta1 | table training.optimizer_params.nesterov=null
+a parameter of a group that its optimizer lacks | 65 | argument [0-9]+:1:[0-9]+: config error: .*'nesterov' | table "training.groups=[{match: '*', nesterov: null}]"
+parameters of an optimizer that are a list | 65 | argument [0-9]+:1:27: config error: training.optimizer_params must be a mapping, but is a list.*hint: such as .weight_decay: 0.01. | table 'training.optimizer_params=[1]'
+the learning rate among them | 65 | argument [0-9]+:1:28: config error: adamw has no parameter 'lr'.*hint: the learning rate is training.lr | table 'training.optimizer_params={lr: 1}'
+one of two numbers that is one | 65 | argument [0-9]+:1:[0-9]+: config error: 'training.optimizer_params.betas' of adamw must be a list of 2 numbers, but is a list of 1 | table 'training.optimizer_params={betas: [0.9]}'
+one of two numbers that is a word | 65 | argument [0-9]+:1:[0-9]+: config error: 'training.optimizer_params.betas' of adamw must be a list of 2 numbers, but is a string | table 'training.optimizer_params={betas: x}'
+the second of two that is out of range | 65 | argument [0-9]+:1:[0-9]+: config error: 'training.optimizer_params.betas.1.' must be a number of at least 0 and below 1, but is 2.*hint: beta2: .*; default: 0.999 | table 'training.optimizer_params={betas: [0.9, 2]}'
+a switch of an optimizer that is a number | 65 | argument [0-9]+:1:[0-9]+: config error: 'training.optimizer_params.nesterov' must be true or false, but is 2.*hint: nesterov: .*; default: true | table training.optimizer=muon 'training.optimizer_params={nesterov: 2}'
+two mistakes in them | 65 | has no parameter 'alpha'.*has no parameter 'gamma' | table 'training.optimizer_params={alpha: 1, gamma: 2}'
 momentum of an optimizer without it | 65 | argument [0-9]+:1:1: config error: adamw does not read training.momentum.*hint: remove it, or set training.optimizer to one that does: | table training.momentum=0.9
 one number for two | 65 | argument [0-9]+:1:16: config error: 'training.betas' must be a list of 2, each a number of at least 0.*hint: training.betas: beta1 and beta2 of optimizers that have | table 'training.betas=0.9'
 a brace that is not closed | 65 | table/c.yaml:10:1: config error: did not find expected ',' or '.'.*hint: close the list or mapping that starts there; a string | config table 's/layers: 2}/layers: 2/'

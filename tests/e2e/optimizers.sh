@@ -83,7 +83,7 @@ expect "one out of range has its place and the range" 65 "argument [0-9]+:1:[0-9
   "model.graph=$source/graphs/lmu_asr.yaml" 'training.optimizer_params={beta1: 1.5, weight_decay: -1}'
 expect "the rate is no parameter" 65 "the learning rate is training.lr" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
   "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer_params.lr=0.1
-expect "nor does eps of one have two" 65 "is a list of 2 numbers" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
+expect "nor does eps of one have two" 65 "must be a list of 2 numbers, but is a float" -- "$graphrun" plan "$source/tests/e2e/tones.yaml" \
   "data.manifest=$scratch/data/tones.jsonl" "model.graph=$source/graphs/lmu_asr.yaml" training.optimizer=lion \
   'training.optimizer_params={betas: 0.5}'
 # A shared key that the optimizer does not read: an error where it is meant for this run, else a line.

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/hash.h"
@@ -10,6 +11,7 @@
 #include "runtime/comm/net.h"
 #include "runtime/comm/silence.h"
 #include "runtime/comm/store_wire.h"
+#include "runtime/comm/tcp_parts.h"
 #include "tests/check.h"
 
 enum { DIES, LEAVES };
@@ -182,6 +184,28 @@ static void living_ranks_are_not_dead(void) {
   CHECK(waitpid(other, &state, 0) == other && !state, "the other rank: %d", state);
 }
 
+// By a rank of whose end the store hears nothing: it lives.
+static void a_closed_connection_names_the_other_end(void) {
+  int port = free_port();
+  gr_store_options o = options(port, 0), of_other = options(port, 1);
+  gr_comm *c;
+  pid_t other = fork();
+  if (!other) {
+    if (gr_tcp_open(&of_other, 1, &c)) _exit(1);
+    shutdown(((gr_tcp *)c)->peer[0], SHUT_RDWR);
+    while (!c->ops->check(c)) poll(NULL, 0, 10);
+    _exit(0);
+  }
+  MUST(gr_tcp_open(&o, 1, &c));
+  gr_status s = gr_comm_run(c, GR_BARRIER, GR_I32, 0, NULL, NULL);
+  const char *want = "rank 1 died: the connection to it was closed";
+  CHECK(gr_status_code(s) == GR_ERR_RANK && !strcmp(gr_status_text(s), want), "%s",
+        gr_status_text(s));
+  gr_status_drop(s);
+  waitpid(other, NULL, 0);
+  gr_comm_close(c);
+}
+
 // ---- Stopped ranks ------------------------------------------------------------------------------
 
 static gr_status in_silence(void *c) { return watch(c, 5); }
@@ -240,6 +264,7 @@ int main(int argc, char **argv) {
       {"a_rank_that_leaves_has_not_died", a_rank_that_leaves_has_not_died},
       {"a_rank_that_heard_nothing_comes_again", a_rank_that_heard_nothing_comes_again},
       {"of_a_world", of_a_world}, {"living_ranks_are_not_dead", living_ranks_are_not_dead},
+      {"a_closed_connection_names_the_other_end", a_closed_connection_names_the_other_end},
       {"a_stopped_rank_is_silent", a_stopped_rank_is_silent},
       {"silence_is_counted_while_somebody_listens", silence_is_counted_while_somebody_listens});
 }
