@@ -47,13 +47,25 @@ void gr_show_tree(gr_text *t, const gr_composer *c) {
 
 // ---- Origins ---------------------------------------------------------------------
 
+static bool begins_inside(const char *text) { return ((unsigned char)*text & 0xc0) == 0x80; }
+
+// A text, of a long one the part around its byte `seen`: whole characters.
+static void put_part(gr_text *t, const char *text, size_t len, size_t seen) {
+  enum { MOST = 72, BEFORE = 24, DOTS = 3 };
+  size_t begin = len > MOST && seen > MOST - BEFORE ? seen - BEFORE : 0;
+  size_t end = len > MOST ? begin + MOST - DOTS : len;
+  while (begin && begins_inside(text + begin)) begin--;
+  if (end > len) end = len;
+  while (end < len && begins_inside(text + end)) end--;
+  gr_text_put(t, begin ? "..." : "");
+  gr_text_putn(t, text + begin, end - begin);
+  gr_text_put(t, end < len ? "..." : "");
+}
+
 static void put_value(gr_text *t, const gr_conf *c) {
   gr_text v = gr_text_make(t->arena);
   gr_conf_json(&v, c, 0);
-  if (v.len > 72)
-    gr_text_printf(t, "%.69s...", v.chars);
-  else
-    gr_text_put(t, v.chars);
+  put_part(t, v.chars, v.len, 0);
 }
 
 static void put_place(gr_text *t, const gr_conf *c) {
@@ -145,23 +157,25 @@ gr_status gr_show_origin(gr_text *t, gr_conf *job, const char *key) {
 
 // ---- Differences -----------------------------------------------------------------
 
-static const char *line_of(gr_arena *a, const gr_conf *c) {
-  gr_text t = gr_text_make(a);
-  put_value(&t, c);
-  return t.chars;
-}
-
-static void put_difference(gr_text *t, char mark, const gr_conf *c) {
-  gr_text_printf(t, "%c %s: %s  (", mark, gr_conf_path(t->arena, c), line_of(t->arena, c));
+static void put_difference(gr_text *t, char mark, const gr_conf *c, const gr_text *v, size_t seen) {
+  gr_text_printf(t, "%c %s: ", mark, gr_conf_path(t->arena, c));
+  put_part(t, v->chars, v->len, seen);
+  gr_text_put(t, "  (");
   put_place(t, c);
   gr_text_put(t, ")\n");
 }
 
-static bool same(gr_arena *a, const gr_conf *x, const gr_conf *y) {
-  gr_text s = gr_text_make(a), u = gr_text_make(a);
-  gr_conf_json(&s, x, 0);
-  gr_conf_json(&u, y, 0);
-  return !strcmp(s.chars, u.chars);
+// Two values, of which one may be missing, unless they are the same. Of long ones the part is
+// printed where they begin to differ.
+static void compare(gr_text *t, const gr_conf *x, const gr_conf *y) {
+  gr_text v[2] = {gr_text_make(t->arena), gr_text_make(t->arena)};
+  size_t seen = 0;
+  if (x) gr_conf_json(&v[0], x, 0);
+  if (y) gr_conf_json(&v[1], y, 0);
+  if (x && y && !strcmp(v[0].chars, v[1].chars)) return;
+  while (x && y && v[0].chars[seen] == v[1].chars[seen]) seen++;
+  if (x) put_difference(t, '-', x, &v[0], seen);
+  if (y) put_difference(t, '+', y, &v[1], seen);
 }
 
 bool gr_show_diff(gr_text *t, const gr_conf *a, const gr_conf *b) {
@@ -169,15 +183,13 @@ bool gr_show_diff(gr_text *t, const gr_conf *a, const gr_conf *b) {
   for (int i = 0; i < a->n; i++) {
     int index = gr_conf_index(b, a->keys[i]);
     const gr_conf *x = a->items[i], *y = index < 0 ? NULL : b->items[index];
-    if (y && x->kind == GR_CONF_MAP && y->kind == GR_CONF_MAP) {
+    if (y && x->kind == GR_CONF_MAP && y->kind == GR_CONF_MAP)
       gr_show_diff(t, x, y);
-    } else if (!y || !same(t->arena, x, y)) {
-      put_difference(t, '-', x);
-      if (y) put_difference(t, '+', y);
-    }
+    else
+      compare(t, x, y);
   }
   for (int i = 0; i < b->n; i++)
-    if (gr_conf_index(a, b->keys[i]) < 0) put_difference(t, '+', b->items[i]);
+    if (gr_conf_index(a, b->keys[i]) < 0) compare(t, NULL, b->items[i]);
   return t->len > before;
 }
 

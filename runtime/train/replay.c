@@ -1,8 +1,8 @@
 // replay.c - shows the values of the step that is replayed. The run is as it was, with its hooks
 // and evaluations, because they may change what is computed. See run.h.
+#include <dirent.h>
 #include <float.h>
 #include <fnmatch.h>
-#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,13 +196,26 @@ static gr_status print_all(replay *p) {
   return GR_OK;
 }
 
+// Files of a folder whose names begin and end so. No pattern: a folder's own name may look like
+// one.
+static int64_t count_files(const char *folder, const char *begin, const char *end) {
+  DIR *d = opendir(folder);
+  int64_t n = 0;
+  for (struct dirent *e; d && (e = readdir(d));) {
+    size_t len = strlen(e->d_name), tail = strlen(end);
+    n += !strncmp(e->d_name, begin, strlen(begin)) && *e->d_name != '.' && len >= tail &&
+         !strcmp(e->d_name + len - tail, end);
+  }
+  if (d) closedir(d);
+  return n;
+}
+
 static gr_status report_differences(replay *p) {
   static const char *const names[] = {"same", "differ", "other_shape", "only_here", "only_there"};
   int64_t all[COUNTS], *count = p->count;
-  glob_t there = {0};
-  if (!glob(file_of(p->arena, p, p->spec->against, "*"), 0, NULL, &there))
-    count[THERE] = (int64_t)there.gl_pathc - count[SAME] - count[DIFFERS] - count[OTHER_SHAPE];
-  globfree(&there);
+  const char *folder = gr_arena_printf(p->arena, "%s/rank%d", p->spec->against, p->r->rank);
+  count[THERE] =
+      count_files(folder, "", ".npy") - count[SAME] - count[DIFFERS] - count[OTHER_SHAPE];
   GR_TRY(gr_comm_run(p->r->world, GR_ALL_REDUCE, GR_I64, COUNTS, count, all));
   p->out = gr_text_make(p->arena);
   for (int i = 0; i < COUNTS; i++) put_number(p, names[i], (double)all[i]);
@@ -218,11 +231,7 @@ static gr_status report_differences(replay *p) {
 
 // What is left of another replay would be taken for values of this one.
 static gr_status check_new(const replay *p) {
-  glob_t there = {0};
-  bool any =
-      p->spec->save && !glob(gr_arena_printf(p->arena, "%s/rank*", p->spec->save), 0, NULL, &there);
-  globfree(&there);
-  if (!any) return GR_OK;
+  if (!p->spec->save || !count_files(p->spec->save, "rank", "")) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has the values of another replay", p->spec->save),
       "remove it, or name a new folder");

@@ -1,6 +1,7 @@
 # replay.sh - a step of a run that is run again: its bits, its values, and two runs compared node by node.
 . "${0%/*}/lib.sh"
 
+mkdir tmp && export TMPDIR="$scratch/tmp" # for what is compared, of which nothing may be left
 awk 'BEGIN { print "a,b,c,y"; for (i = 0; i < 48; i++) printf "%g,%g,%g,%d\n", 0.5 + i % 7 / 10, 0.4 + i % 5 / 10, 1 + i % 3, i % 3 }' >t.csv
 cat >m.yaml <<YAML
 params: {features: 3, classes: 3, hidden: 8, p: 0.5}
@@ -179,11 +180,15 @@ expect "values of fast kernels" 0 -- "$graphrun" replay one --step=5 --save=fast
 again "... and of reference kernels" 0 "^no difference in 1[0-9][0-9] " -- one --step=5 --against=fast --plain --tolerance=1e-5
 again "a folder of values" 1 "^head.weight  rank 0" "^of " -- two --step=2 --against=early
 again "a folder that has values already" 2 "'early' has the values of another replay" "hint: remove it" -- one --step=3 --save=early
+expect "a folder whose name looks like a pattern" 0 -- "$graphrun" replay one --step=2 '--save=lr=[1,2]'
+touch 'lr=[1,2]/rank0/more.npy'
+again "... of which all files are counted" 0 "^no difference in [1-9][0-9]* values:  .*  only_here 0  only_there 1$" -- one --step=2 '--against=lr=[1,2]'
+again "... and has values already" 2 "has the values of another replay" -- one --step=3 '--save=lr=[1,2]'
 mkdir -p others/rank0
 again "a folder that has no value of the step" 1 "^no difference in 0 values:.* only_here" "no value is compared: 'others' has others" -- one --step=3 --against=others
 first "as JSON" '^\{"name": "lr", .*"differ": 1, "of": 1, "most": 0.01, .*\}$' -- one --step=1 --against=rate --json
 check "... with what there is in all" sh -c 'tail -1 lines | grep -Eq "^\{\"values\": [0-9]+, \"same\": [0-9]+, \"differ\": [0-9]+, .*\}$"'
-check "nothing is left of what was compared" sh -c '! ls -d "${TMPDIR:-/tmp}"/.tmp-graphrun-replay-* 2>/dev/null'
+check "nothing is left of what was compared" test -z "$(ls -A tmp)"
 
 # ---- What cannot be
 again "no step" 2 "which step is not given: --step=N" -- one
