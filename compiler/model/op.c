@@ -241,7 +241,22 @@ gr_val gr_model_step(gr_build_context *a) {
   return a->step;
 }
 
-static gr_val step_number(gr_build_context *a) { return gr_model_capture(a, gr_model_step(a), 0); }
+// In a loop each iteration has a number of its own, so that it draws other random numbers.
+static gr_val step_number(gr_build_context *a) {
+  static const int64_t far[] = {65537, 257};  // from iteration to iteration; all fit into an i32
+  gr_val v = gr_model_step(a);
+  for (int d = 0; d < a->depth; d++) {
+    gr_builder *b = a->loops[d]->outside;
+    int64_t steps = a->loops[d]->scan.steps, most = (1 << 30) / steps, by = far[d > 0];
+    const char *size = gr_arena_printf(a->arena, "%lld", (long long)steps);
+    const char *apart = gr_arena_printf(a->arena, "%lld", (long long)(most < by ? most : by));
+    gr_val i = gr_model_make(
+        b, "arange", 0, NULL,
+        (gr_setting[]){{"size", size}, {"start", apart}, {"step", apart}, {"dtype", "i32"}, {0}});
+    v = gr_loop_seq(a->loops[d], gr_add(b, gr_broadcast(b, v, 0, steps), i));
+  }
+  return v;
+}
 
 static gr_status check_arity(const gr_op *op, const gr_conf *use, int n) {
   if (op->n_in == GR_ANY || op->n_in == n) return GR_OK;

@@ -109,12 +109,12 @@ static void read_next(gr_onnx_reading *r, loop *m, int k) {
   m->next[k] = v;
 }
 
-// The same numbers in every step would be another model.
+// No file is known that draws in a loop, to compare with.
 static void refuse_random(gr_onnx_reading *r, const loop *m) {
   for (int i = m->first; i < r->n_lines; i++) {
     const gr_op *op = gr_op_find(r->lines[i].op);
     if (op && op->random)
-      gr_read_refuse(r, "draws random numbers in each step ('%s'), and a scan draws them once",
+      gr_read_refuse(r, "draws random numbers in each step ('%s'), which is not read",
                      r->lines[i].node->name);
   }
 }

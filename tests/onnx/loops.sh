@@ -169,7 +169,7 @@ refused() {
 }
 refused both_ways 'goes both ways; a scan goes forwards or backwards'
 refused grows "carries 'h' from step to step, which starts as f32.64,4. and is f32.64,8. after the first one"
-refused noise "draws random numbers in each step .'noise'., and a scan draws them once"
+refused noise "draws random numbers in each step .'noise'., which is not read"
 refused no_sequence 'has no sequences'
 refused other_inputs 'has a body of another number of inputs or outputs'
 refused not_given 'has a body that does not give its result .z.'

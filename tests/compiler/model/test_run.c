@@ -227,9 +227,35 @@ static void lstm(bool reverse) {
 static void lstm_forwards(void) { lstm(false); }
 static void lstm_backwards(void) { lstm(true); }
 
+// Each step draws numbers of its own, those of a loop in a loop, too.
+static void draws_anew(void) {
+  ran r =
+      run("  - y, z:\n"
+          "      scan:\n"
+          "        over: {s: t}\n"
+          "        carry: {m: [n, c]}\n"
+          "        nodes:\n"
+          "          - y: {sample_uniform: s}\n"
+          "          - two: {broadcast: s, axis: 1, size: 2}\n"
+          "          - z: {scan: {over: {two: t}, carry: {k: [n, c]}, "
+          "nodes: [{u: {sample_uniform: two}}, {k: {add: [k, u]}}], yields: u}}\n"
+          "          - m: {add: [m, y]}\n"
+          "        yields: [y, z]\n"
+          "predict: {y: y, z: z}\n");
+  enum { ALL = 3 * N * T * C };
+  const float *y = result(&r, "predict.y"), *z = result(&r, "predict.z");
+  for (int i = 0; i < ALL; i++)
+    for (int k = 0; k < i; k++) {
+      float a = i < N * T * C ? y[i] : z[i - N * T * C],
+            b = k < N * T * C ? y[k] : z[k - N * T * C];
+      CHECK(a != b, "numbers %d and %d are %g", k, i, (double)a);
+    }
+  close_run(&r);
+}
+
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"broadcasting", broadcasting}, {"listed_values", listed_values},
              {"ones_are_stretched", ones_are_stretched}, {"sums_forwards", sums_forwards},
              {"sums_backwards", sums_backwards}, {"lstm_forwards", lstm_forwards},
-             {"lstm_backwards", lstm_backwards});
+             {"lstm_backwards", lstm_backwards}, {"draws_anew", draws_anew});
 }
