@@ -98,9 +98,7 @@ static effect follow(rows *r, const gr_node *n) {
 static bool *find_exposed(const rows *r, const effect *effects) {
   const gr_graph *g = r->g;
   bool *exposed = GR_NEW(g->tables, bool, g->n_values);
-  exposed[g->loss.id] = exposed[g->loss_denominator.id] = true;
-  for (uint32_t i = 0; i < g->n_results; i++) exposed[g->results[i].id] = true;
-  for (uint32_t i = 1; i < g->n_values; i++) exposed[g->values[i].next.id] = true;
+  gr_mark_links(g, exposed);
   for (uint32_t i = g->n_nodes; i--;)
     for (int k = 0; gr_any_out(&g->nodes[i], exposed) && k < g->nodes[i].n_in; k++) {
       uint32_t in = g->nodes[i].in[k].id;

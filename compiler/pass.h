@@ -84,6 +84,8 @@ void gr_reserve(gr_rewrite *, uint32_t values, uint32_t nodes);
 gr_val gr_copy_leaf(gr_rewrite *, uint32_t id, const gr_type *, gr_layout);  // one, with a new type
 void gr_copy_nodes(gr_rewrite *);                                            // all nodes
 gr_val gr_copy_node(gr_rewrite *, const gr_node *);  // one, on its mapped inputs
+// gr_emit_copy, and results have the layouts of the node's.
+gr_val gr_emit_placed(gr_builder *, const gr_graph *of, const gr_node *, gr_val *map);
 void gr_copy_links(gr_rewrite *);  // loss, denominator, results, and grad and next of leaves
 // Instead of all of these: nothing changes, so the new graph is the old one, at no cost.
 gr_status gr_keep(gr_rewrite *);

@@ -51,8 +51,7 @@ static gr_status no_weight(const gr_graph *g, const gr_model_program *program, i
   const char **names = GR_NEW(scratch, const char *, g->n_values);
   int n = 0;
   for (uint32_t k = 1; k < g->n_values; k++)
-    if (g->values[k].role == GR_STATE && g->values[k].kind == GR_KIND_WEIGHT)
-      names[n++] = g->values[k].name;
+    if (gr_is_weight(&g->values[k])) names[n++] = g->values[k].name;
   const char *near = gr_text_nearest(program->trained[i], names, n);
   gr_status s =
       gr_fail(GR_ERR_CONFIG, program->trained_loc[i], "'%s' matches no weight of the program %s",
@@ -69,8 +68,7 @@ static gr_status check_trained(const gr_graph *g, const gr_model_program *progra
     bool any = false;
     for (uint32_t k = 1; k < g->leaves_end && !any; k++) {
       const gr_value *v = &g->values[k];
-      any = v->role == GR_STATE && v->kind == GR_KIND_WEIGHT &&
-            gr_name_matches(v->name, &program->trained[i], 1);
+      any = gr_is_weight(v) && gr_name_matches(v->name, &program->trained[i], 1);
     }
     if (!any) all = gr_also(all, no_weight(g, program, i));
   }

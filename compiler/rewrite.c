@@ -29,11 +29,15 @@ gr_status gr_keep(gr_rewrite *rw) {
   return GR_OK;
 }
 
-gr_val gr_copy_node(gr_rewrite *rw, const gr_node *n) {
-  gr_val out = gr_emit_copy(&rw->b, rw->old, n, rw->map);
+gr_val gr_emit_placed(gr_builder *b, const gr_graph *of, const gr_node *n, gr_val *map) {
+  gr_val out = gr_emit_copy(b, of, n, map);
   for (int i = 0; gr_is(out) && i < n->n_out; i++)
-    gr_at(rw->b.g, rw->map[gr_out(n, i).id])->layout = gr_at(rw->old, gr_out(n, i))->layout;
+    gr_at(b->g, map[gr_out(n, i).id])->layout = gr_at(of, gr_out(n, i))->layout;
   return out;
+}
+
+gr_val gr_copy_node(gr_rewrite *rw, const gr_node *n) {
+  return gr_emit_placed(&rw->b, rw->old, n, rw->map);
 }
 
 // Whether the new graph has the leaves of the old one so far, under the same ids.
@@ -114,7 +118,7 @@ bool gr_is_frozen(const gr_options *o, const char *weight) {
 }
 
 bool gr_is_trained(const gr_options *o, const gr_value *v) {
-  return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT && gr_dtypes[v->type.dtype].is_float &&
+  return gr_is_weight(v) && gr_dtypes[v->type.dtype].is_float &&
          !gr_name_matches(v->name, o->optimizer.freeze.text, o->optimizer.freeze.n) &&
          !gr_is_frozen(o, v->name) &&
          (!o->optimizer.only.n ||

@@ -10,10 +10,6 @@ static bool matches(const char *pattern, const char *name) {
   return name && !fnmatch(pattern, name, 0);
 }
 
-static bool is_weight(const gr_value *v) {
-  return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
-}
-
 // The value of a path is its index.
 static void add(gr_arena *arena, gr_map *paths, const char *path) {
   if (!gr_map_find(paths, path, NULL)) gr_map_put(paths, gr_arena_strdup(arena, path), paths->n);
@@ -79,7 +75,7 @@ static gr_status find_units(gr_arena *arena, const gr_scopes *scopes, const gr_c
   bool any = find_parts(arena, scopes, w.pattern, units);
   for (uint32_t i = 1; i < init->n_values; i++) {
     const gr_value *v = &init->values[i];
-    if (!is_weight(v) || !matches(w.pattern, v->name)) continue;
+    if (!gr_is_weight(v) || !matches(w.pattern, v->name)) continue;
     add(arena, units, v->name);
     any = true;
   }
@@ -99,7 +95,7 @@ static double share_of(const gr_graph *g, const gr_options *o) {
   double bytes = 0;
   for (uint32_t i = 1; i < g->n_values; i++) {
     gr_value v = g->values[i];
-    if (!is_weight(&v)) continue;
+    if (!gr_is_weight(&v)) continue;
     v.layout = gr_weight_layout(&g->mesh, &v, o);
     gr_layout l = gr_update_layout(&g->mesh, &v, o);
     gr_type local = gr_type_local(&v.type, &l, &g->mesh);

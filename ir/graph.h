@@ -91,6 +91,8 @@ static inline bool gr_layout_is_padded(const gr_layout *l) {
   _Static_assert(GR_MAX_MESH == 3, "all axes are looked at");
   return l->pad[0] | l->pad[1] | l->pad[2];
 }
+// Whether it is a partial sum over some axis of the mesh.
+bool gr_layout_is_partial(const gr_layout *, const gr_mesh *);
 // The layout l with `pad` set for a value of global type `whole`.
 gr_layout gr_layout_of(const gr_type *whole, gr_layout l, const gr_mesh *);
 // Converts between a value's global type and that of one rank's part, padding included.
@@ -103,7 +105,8 @@ void gr_layout_slice(const gr_type *whole, const gr_layout *, const gr_mesh *, i
 // Of canonical numerics: an axis without ranks of its own. Every rank runs a program once for each
 // of its coordinates, one after the other (passes/virtual_shards.c).
 #define GR_VIRTUAL_AXIS "virtual"
-int gr_mesh_virtual(const gr_mesh *);                    // the index of that axis, or -1
+int gr_mesh_axis(const gr_mesh *, const char *name);     // the index of an axis, or -1
+int gr_mesh_virtual(const gr_mesh *);                    // of that one
 int gr_mesh_ranks(const gr_mesh *);                      // product of the sizes of all other axes
 int gr_mesh_coord(const gr_mesh *, int rank, int axis);  // row-major: the last axis varies fastest
 // The ranks that differ from `rank` at most in their coordinate on `axis`, in the order of that
@@ -201,6 +204,19 @@ static inline gr_value *gr_at(const gr_graph *g, gr_val v) {
   assert(v.id < g->n_values);
   return &g->values[v.id];
 }
+// The node that makes a value; NULL: it is a leaf.
+static inline const gr_node *gr_maker(const gr_graph *g, gr_val v) {
+  const gr_value *value = gr_at(g, v);
+  return value->role == GR_TEMP ? &g->nodes[value->node] : NULL;
+}
+// The place of the node that makes a value, or of the leaf that it is.
+static inline gr_loc gr_loc_of(const gr_graph *g, gr_val v) {
+  return gr_maker(g, v) ? gr_maker(g, v)->loc : gr_at(g, v)->loc;
+}
+// Whether a value is a weight: a state that is trained, unless it is frozen.
+static inline bool gr_is_weight(const gr_value *v) {
+  return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
+}
 // I < n->n_out.
 static inline gr_val gr_out(const gr_node *n, int i) {
   assert(i >= 0 && i < n->n_out);
@@ -220,6 +236,11 @@ static inline bool gr_any_out(const gr_node *n, const bool *set) {
     if (set[gr_out(n, i).id]) return true;
   return false;
 }
+// set[] is indexed by value id; also sets it for what the graph itself reads: the loss, what it is
+// divided by, the results and the states' next values.
+void gr_mark_links(const gr_graph *, bool *set);
+// The same for gradients.
+void gr_mark_gradients(const gr_graph *, bool *set);
 // Whether both graphs have equal leaves, nodes and results in the same order; names do not count.
 bool gr_graph_same(const gr_graph *, const gr_graph *);
 // Number of leading leaves: values 1 to this are leaves. In a scan's body these are all its leaves.

@@ -145,15 +145,12 @@ static gr_status take_pad(reader *r, int ranks, int32_t *out) {
 static gr_status take_layout(reader *r, const gr_mesh *mesh, gr_layout *out) {
   const char *name;
   GR_TRY(take_name(r, &name));
-  for (int a = 0; a < mesh->n_axes; a++) {
-    if (strcmp(mesh->axis[a].name, name)) continue;
-    if (take(r, ":P")) return out->placement[a] = GR_PARTIAL, GR_OK;
-    if (!take(r, ":S") || !isdigit((unsigned char)*r->p))
-      return unexpected(r, "a layout, :P or :S0");
-    out->placement[a] = (gr_axis_placement)(*r->p++ - '0');
-    return take_pad(r, mesh->axis[a].size, &out->pad[a]);
-  }
-  return gr_fail(GR_ERR_TYPE, here(r), "the mesh has no axis '%s'", name);
+  int a = gr_mesh_axis(mesh, name);
+  if (a < 0) return gr_fail(GR_ERR_TYPE, here(r), "the mesh has no axis '%s'", name);
+  if (take(r, ":P")) return out->placement[a] = GR_PARTIAL, GR_OK;
+  if (!take(r, ":S") || !isdigit((unsigned char)*r->p)) return unexpected(r, "a layout, :P or :S0");
+  out->placement[a] = (gr_axis_placement)(*r->p++ - '0');
+  return take_pad(r, mesh->axis[a].size, &out->pad[a]);
 }
 
 // "f32[4,8] dp:S0"

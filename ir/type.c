@@ -77,11 +77,14 @@ const char *gr_type_text(const gr_type *t, char buf[96]) {
   return buf;
 }
 
-int gr_mesh_virtual(const gr_mesh *m) {
+int gr_mesh_axis(const gr_mesh *m, const char *name) {
+  assert(name);
   for (int a = 0; a < m->n_axes; a++)
-    if (!strcmp(m->axis[a].name, GR_VIRTUAL_AXIS)) return a;
+    if (!strcmp(m->axis[a].name, name)) return a;
   return -1;
 }
+
+int gr_mesh_virtual(const gr_mesh *m) { return gr_mesh_axis(m, GR_VIRTUAL_AXIS); }
 
 // The ranks along an axis.
 static int ranks_of(const gr_mesh *m, int axis) {
@@ -108,6 +111,12 @@ gr_mesh_group gr_mesh_group_of(const gr_mesh *m, int rank, int axis) {
 }
 
 // ---- Layouts -----------------------------------------------------------------------------
+
+bool gr_layout_is_partial(const gr_layout *l, const gr_mesh *m) {
+  for (int a = 0; a < m->n_axes; a++)
+    if (l->placement[a] == GR_PARTIAL) return true;
+  return false;
+}
 
 bool gr_layout_same(const gr_layout *a, const gr_layout *b) {
   for (int i = 0; i < GR_MAX_MESH; i++)

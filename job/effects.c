@@ -94,10 +94,8 @@ static bool not_split(const gr_effects *e) {
 }
 
 static bool not_sharded(const gr_effects *e) {
-  const gr_mesh *m = &e->set->options.sharding.mesh;
-  for (int a = 0; a < m->n_axes; a++)
-    if (!strcmp(m->axis[a].name, "tp")) return false;
-  return not_split(e) && !e->set->options.sharding.n_given;
+  const gr_sharding_settings *s = &e->set->options.sharding;
+  return gr_mesh_axis(&s->mesh, "tp") < 0 && not_split(e) && !s->n_given;
 }
 
 static bool not_fp16(const gr_effects *e) {

@@ -52,12 +52,6 @@ static bool is_data_axis(const struct strategy *s, const char *name) {
   return !strcmp(name, s->data[0]) || (s->data[1] && !strcmp(name, s->data[1]));
 }
 
-static int find_axis(const gr_mesh *m, const char *name) {
-  for (int a = 0; a < m->n_axes; a++)
-    if (!strcmp(m->axis[a].name, name)) return a;
-  return -1;
-}
-
 // "dp=2 x tp=2"
 static const char *mesh_text(gr_arena *arena, const gr_mesh *m) {
   gr_text t = gr_text_make(arena);
@@ -119,7 +113,7 @@ static gr_status lacks(const reader *r, const char *axis) {
   gr_status st = gr_fail(GR_ERR_CONFIG, key->is_default && r->mesh ? r->mesh->loc : key->loc,
                          "%s %s needs a mesh axis '%s', and the mesh is %s", r->key, r->asked, axis,
                          r->mesh ? mesh_text(r->arena, &r->out->mesh) : "not given");
-  if (!strcmp(axis, "dp") && !s->tp && find_axis(&r->out->mesh, "tp") >= 0)
+  if (!strcmp(axis, "dp") && !s->tp && gr_mesh_axis(&r->out->mesh, "tp") >= 0)
     return gr_hint(st, "distributed.strategy=tp needs no axis dp; or give it one, of size 1");
   return gr_hint(
       st, "as in 'distributed.mesh={%s:2,%s:2}', with sizes whose product is the number of ranks",
@@ -129,10 +123,10 @@ static gr_status lacks(const reader *r, const char *axis) {
 static gr_status check_axes(const reader *r) {
   const struct strategy *s = r->s;
   const gr_mesh *m = &r->out->mesh;
-  if (s->tp && find_axis(m, "tp") < 0) return lacks(r, "tp");
+  if (s->tp && gr_mesh_axis(m, "tp") < 0) return lacks(r, "tp");
   bool tp_alone = s->tp && !s->stage;
   for (int i = 0; i < 2 && !tp_alone; i++)
-    if (s->data[i] && find_axis(m, s->data[i]) < 0) return lacks(r, s->data[i]);
+    if (s->data[i] && gr_mesh_axis(m, s->data[i]) < 0) return lacks(r, s->data[i]);
   return GR_OK;
 }
 

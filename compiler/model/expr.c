@@ -184,9 +184,8 @@ static gr_arg call_of_name(reader *r, bool given) {
   const gr_arg *number = b ? NULL : gr_model_get(r->a, name);
   if (given) return truth(b ? !b->absent : number && number->operand);
   const gr_mesh *m = &r->a->request->mesh;
-  for (int i = 0; i < m->n_axes; i++)
-    if (!strcmp(m->axis[i].name, name)) return whole(m->axis[i].size);
-  return whole(1);
+  int axis = gr_mesh_axis(m, name);
+  return whole(axis < 0 ? 1 : m->axis[axis].size);
 }
 
 static gr_arg call(reader *r, const char *name, const char *where) {

@@ -42,9 +42,9 @@ static gr_status read_layout(gr_build_context *a, gr_conf *use, gr_model_param *
       return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "'%s' is not a layout of these %d axes", text,
                              p->type.rank),
                      "R: replicated on every rank; S0, S1: sharded along that axis");
-    for (int k = 0; k < a->request->mesh.n_axes; k++)  // an axis that the mesh lacks has size 1
-      if (!strcmp(a->request->mesh.axis[k].name, map->keys[i]))
-        p->layout.placement[k] = split ? (gr_axis_placement)(text[1] - '0') : GR_REPLICATE;
+    int axis = gr_mesh_axis(&a->request->mesh, map->keys[i]);  // one that the mesh lacks has size 1
+    if (axis >= 0)
+      p->layout.placement[axis] = split ? (gr_axis_placement)(text[1] - '0') : GR_REPLICATE;
   }
   return GR_OK;
 }

@@ -26,17 +26,10 @@ typedef struct halves {
 
 // ---- Where to divide -----------------------------------------------------------------------
 
-static bool is_cast(const gr_graph *g, gr_val v) {
-  const gr_value *value = gr_at(g, v);
-  return value->role == GR_TEMP && g->nodes[value->node].op == &gr_op_cast;
-}
-
 // Whether a collective waits for the end of the step, so that it runs once and not for every
 // micro-batch: its operand is accumulated instead of its result.
-static bool is_deferred(const halves *c, const gr_value *v) {
-  if (v->role != GR_TEMP) return false;
-  const gr_node *n = &c->rw->old->nodes[v->node];
-  if (n->op != &gr_op_all_reduce && n->op != &gr_op_reduce_scatter) return false;
+static bool is_deferred(const halves *c, const gr_node *n) {
+  if (!n || (n->op != &gr_op_all_reduce && n->op != &gr_op_reduce_scatter)) return false;
   if (((const struct gr_coll *)n->attr)->mesh_axis == c->virtual_axis) return true;
   return !c->rw->opt->sharding.scatter || (n->op == &gr_op_all_reduce && c->virtual_axis < 0);
 }
@@ -46,10 +39,11 @@ static bool is_deferred(const halves *c, const gr_value *v) {
 static gr_val find_term(const halves *c, gr_val v) {
   const gr_graph *g = c->rw->old;
   gr_val term = v;
-  if (is_cast(g, v)) v = g->nodes[gr_at(g, v)->node].in[0];
-  while (is_deferred(c, gr_at(g, v))) term = v = g->nodes[gr_at(g, v)->node].in[0];
-  bool sent = gr_is_narrow(gr_at(g, term)->type.dtype) && is_cast(g, term);
-  return sent ? g->nodes[gr_at(g, term)->node].in[0] : term;
+  const gr_node *n = gr_maker(g, v);
+  if (n && n->op == &gr_op_cast) v = n->in[0];
+  while (is_deferred(c, gr_maker(g, v))) term = v = gr_maker(g, v)->in[0];
+  n = gr_is_narrow(gr_at(g, term)->type.dtype) ? gr_maker(g, term) : NULL;
+  return n && n->op == &gr_op_cast ? n->in[0] : term;
 }
 
 static void name_accumulator(halves *c, gr_val v, const char *name) {
@@ -85,7 +79,7 @@ static gr_status check_accumulated(const halves *c) {
   for (uint32_t i = 1; i < g->n_values && c->virtual_axis >= 0; i++) {
     const gr_value *v = &g->values[i];
     if (!c->accumulator[i] || v->layout.placement[c->virtual_axis] == GR_PARTIAL) continue;
-    return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, v->role == GR_TEMP ? g->nodes[v->node].loc : v->loc,
+    return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, gr_loc_of(g, (gr_val){i}),
                            "training.numerics=canonical: '%s' is no sum over the samples of a "
                            "batch, and each of its virtual shards would add it",
                            c->accumulator[i]),
@@ -158,7 +152,7 @@ static gr_status divide(halves *c) {
 static gr_val emit_accumulator(halves *c, uint32_t i, const char *name) {
   const gr_value *v = &c->rw->old->values[i];
   gr_builder *b = &c->rw->b;
-  b->loc = v->role == GR_TEMP ? c->rw->old->nodes[v->node].loc : v->loc;
+  b->loc = gr_loc_of(c->rw->old, (gr_val){i});
   return gr_leaf(b, GR_STATE, GR_KIND_GRAD_ACCUMULATOR, name, v->type, v->layout);
 }
 
@@ -237,10 +231,9 @@ static void emit_micro_batch(halves *c) {
     if (c->accumulator[i]) total[i] = emit_accumulator(c, i, c->accumulator[i]);
   emit_draw_count(c);
   for (uint32_t i = 1; i < rw->old->n_values && !rw->b.err; i++) {
-    const gr_value *v = &rw->old->values[i];
-    const gr_node *n = v->role == GR_TEMP ? &rw->old->nodes[v->node] : NULL;
+    const gr_node *n = gr_maker(rw->old, (gr_val){i});
     if (n && n->out.id == i && is_missing(c, n, c->in_micro)) gr_copy_node(rw, n);
-    rw->b.scope = n ? n->scope : NULL, rw->b.loc = n ? n->loc : v->loc;
+    rw->b.scope = n ? n->scope : NULL, rw->b.loc = gr_loc_of(rw->old, (gr_val){i});
     if (c->accumulator[i]) emit_accumulate(c, i, total[i]);
   }
 }

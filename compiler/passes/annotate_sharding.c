@@ -8,16 +8,11 @@
 // be padded (ir/graph.h): a rank then holds 1/N of nearly all weights for any number N of ranks.
 // Small weights may be replicated (wrap.c says why).
 #include <fnmatch.h>
-#include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
 // On a mesh without the axis (one rank, say) there is nothing to split over it.
-static int axis_of(const gr_mesh *m, const char *name) {
-  for (int a = 0; name && a < m->n_axes; a++)
-    if (!strcmp(m->axis[a].name, name)) return a;
-  return -1;
-}
+static int axis_of(const gr_mesh *m, const char *name) { return name ? gr_mesh_axis(m, name) : -1; }
 
 // The other axis of the mesh that splits dimension d; -1: none.
 static int axis_that_splits(const gr_layout *l, const gr_mesh *m, int axis, gr_axis_placement d) {
@@ -152,15 +147,11 @@ static void note_confined(const gr_rewrite *rw) {
   n->n_confined = 0;
   for (uint32_t i = 1; i < rw->old->leaves_end; i++) {
     const gr_value *v = &rw->old->values[i];
-    if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
+    if (!gr_is_weight(v)) continue;
     gr_layout current = update_layout(rw, v, rw->opt), could = update_layout(rw, v, &any);
     if (!gr_layout_same(&current, &could))
       n->confined[n->n_confined++] = gr_arena_strdup(n->arena, v->name);
   }
-}
-
-static bool is_weight(const gr_value *v) {
-  return v->role == GR_STATE && v->kind == GR_KIND_WEIGHT;
 }
 
 gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
@@ -170,15 +161,15 @@ gr_status gr_pass_annotate_sharding(gr_rewrite *rw) {
   note_confined(rw);
   for (uint32_t i = 1; i < old->leaves_end; i++) {
     const gr_value *v = &old->values[i];
-    if (v->role != GR_STATE || (!is_weight(v) && v->kind != GR_KIND_BUFFER)) continue;
+    if (v->role != GR_STATE || (!gr_is_weight(v) && v->kind != GR_KIND_BUFFER)) continue;
     GR_TRY(check_requested(rw, v));
-    if (is_weight(v)) weight[i] = gr_weight_layout(&old->mesh, v, rw->opt);
-    changes |= is_weight(v) && !gr_layout_same(&weight[i], &v->layout);
+    if (gr_is_weight(v)) weight[i] = gr_weight_layout(&old->mesh, v, rw->opt);
+    changes |= gr_is_weight(v) && !gr_layout_same(&weight[i], &v->layout);
   }
   if (!changes) return gr_keep(rw);
   for (uint32_t i = 1; i < old->leaves_end; i++) {
     const gr_value *v = &old->values[i];
-    if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, is_weight(v) ? weight[i] : v->layout);
+    if (v->role != GR_TEMP) gr_copy_leaf(rw, i, &v->type, gr_is_weight(v) ? weight[i] : v->layout);
   }
   gr_copy_nodes(rw);
   gr_copy_links(rw);

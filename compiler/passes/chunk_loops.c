@@ -47,12 +47,11 @@ static void claim(uint32_t *owner, gr_val v, uint32_t by) {
 }
 
 static void claim_links(const gr_graph *g, uint32_t *owner) {
-  for (uint32_t i = 0; i < g->n_results; i++) claim(owner, g->results[i], MANY);
-  for (uint32_t i = 1; i < g->n_values; i++) {
-    claim(owner, g->values[i].next, MANY);
-    claim(owner, g->values[i].grad, MANY);
-  }
-  claim(owner, g->loss, MANY), claim(owner, g->loss_denominator, MANY);
+  bool *kept = GR_NEW(g->tables, bool, g->n_values);
+  gr_mark_links(g, kept);
+  gr_mark_gradients(g, kept);
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (kept[i]) owner[i] = MANY;
 }
 
 // By value: 1 + the loop of the backward pass that alone reads it, step by step; 0: nothing reads

@@ -37,7 +37,7 @@ static void follow_updates(gr_rewrite *rw) {
   unfrozen.program.frozen = 0;
   for (uint32_t i = 1; i < rw->old->leaves_end && !rw->b.err; i++) {
     const gr_value *v = &rw->old->values[i];
-    if (v->role != GR_STATE || v->kind != GR_KIND_WEIGHT) continue;
+    if (!gr_is_weight(v)) continue;
     bool frozen = gr_is_frozen(rw->opt, v->name) && gr_is_trained(&unfrozen, v);
     if (gr_is(v->grad) || frozen) follow(rw, i, frozen ? rw->map[i] : rw->map[v->next.id], ok);
   }

@@ -13,8 +13,6 @@ typedef struct uses {
   uint32_t *reader;  // by value: 1 + the only node that reads it; MANY: several, or it is kept
 } uses;
 
-static void keep(uses *u, gr_val v) { u->reader[v.id] = MANY; }
-
 static void find_readers(uses *u) {
   const gr_graph *g = u->g;
   for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -22,16 +20,11 @@ static void find_readers(uses *u) {
       uint32_t *reader = &u->reader[g->nodes[i].in[k].id];
       *reader = *reader ? MANY : i + 1;
     }
-  keep(u, g->loss), keep(u, g->loss_denominator);
-  for (uint32_t i = 0; i < g->n_results; i++) keep(u, g->results[i]);
-  for (uint32_t i = 1; i < g->n_values; i++) keep(u, g->values[i].next), keep(u, g->values[i].grad);
-}
-
-static bool is_partial(const gr_graph *g, gr_val v) {
-  const gr_layout *l = &gr_at(g, v)->layout;
-  for (int a = 0; a < g->mesh.n_axes; a++)
-    if (l->placement[a] == GR_PARTIAL) return true;
-  return false;
+  bool *kept = GR_NEW(g->tables, bool, g->n_values);
+  gr_mark_links(g, kept);
+  gr_mark_gradients(g, kept);
+  for (uint32_t i = 1; i < g->n_values; i++)
+    if (kept[i]) u->reader[i] = MANY;
 }
 
 // The only node that reads a node's result, if its op is `op` and the result is its first operand.
@@ -56,14 +49,14 @@ typedef struct found {
 } found;
 
 static void find_added(found *f, const gr_node *n) {
-  const gr_node *nodes = f->u->g->nodes;
-  if (!gr_matmul_takes_bias(n) || is_partial(f->u->g, n->out)) return;
+  const gr_graph *g = f->u->g;
+  if (!gr_matmul_takes_bias(n) || gr_layout_is_partial(&gr_at(g, n->out)->layout, &g->mesh)) return;
   const gr_node *add = next_of(f->u, n, &gr_op_bias_add);
   if (!add) return;
   const gr_node *relu = next_of(f->u, add, &gr_op_relu), *last = relu ? relu : add;
-  f->by_node[last - nodes] = (joined){n, .add = add, .last = last};
-  f->inside[n - nodes] = true;
-  if (relu) f->inside[add - nodes] = true;
+  f->by_node[last - g->nodes] = (joined){n, .add = add, .last = last};
+  f->inside[n - g->nodes] = true;
+  if (relu) f->inside[add - g->nodes] = true;
 }
 
 static bool stands_before(const gr_graph *g, gr_val v, const gr_node *n) {
@@ -157,13 +150,10 @@ static void write_body(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_
 
 // A loop with others in it is no kernel of all blocks, whose products have nothing beside them.
 static void emit_node(gr_builder *b, const gr_graph *g, const gr_node *n, gr_val *map) {
-  if (n->op == &gr_op_scan && gr_has_scan(((const gr_scan *)n->attr)->body)) {
+  if (n->op == &gr_op_scan && gr_has_scan(((const gr_scan *)n->attr)->body))
     gr_emit_loop(b, g, n, write_body, map);
-    return;
-  }
-  gr_val out = gr_emit_copy(b, g, n, map);
-  for (int k = 0; gr_is(out) && k < n->n_out; k++)
-    gr_at(b->g, map[gr_out(n, k).id])->layout = gr_at(g, gr_out(n, k))->layout;
+  else
+    gr_emit_placed(b, g, n, map);
 }
 
 static void emit_nodes(gr_builder *b, const gr_graph *g, gr_val *map) {

@@ -71,11 +71,6 @@ static gr_val sum_alike(gr_rewrite *rw, uint32_t like, bool *done) {
   return sum;
 }
 
-static gr_loc loss_loc(const gr_graph *g) {
-  const gr_value *v = gr_at(g, g->loss);
-  return v->role == GR_TEMP ? g->nodes[v->node].loc : v->loc;
-}
-
 // The sum of squares of the gradients of a clip group; GR_NONE: it has none.
 static gr_val sum_group(gr_rewrite *rw, int group, bool *done) {
   gr_val total = GR_NONE;
@@ -152,9 +147,9 @@ gr_status gr_pass_finite_check(gr_rewrite *rw) {
   if (is_exact(rw)) round_all(rw, total, &all);
   if (rw->b.err) return GR_OK;
   if (!gr_is(all))
-    return gr_hint(
-        gr_fail(GR_ERR_CONFIG, loss_loc(rw->old), "the loss depends on no weight to train"),
-        "see `freeze`, and the loss that `train` names");
+    return gr_hint(gr_fail(GR_ERR_CONFIG, gr_loc_of(rw->old, rw->old->loss),
+                           "the loss depends on no weight to train"),
+                   "see `freeze`, and the loss that `train` names");
   emit_checks(rw, all, total, several);
   return GR_OK;
 }

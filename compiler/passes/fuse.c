@@ -50,9 +50,7 @@ static bool fits(const gr_fuse *f, const gr_node *n) {
     if (!is_beside(g, gr_out(n, k), space, gr_fused_is_sum(g, gr_out(n, k)))) return false;
   for (int k = 0; k < n->n_in; k++)
     if (!is_beside(g, n->in[k], space, false)) return false;
-  for (int a = 0; a < g->mesh.n_axes; a++)
-    if (all->layout.placement[a] == GR_PARTIAL) return false;
-  return true;
+  return !gr_layout_is_partial(&all->layout, &g->mesh);
 }
 
 static const gr_type *space_of(const gr_fuse *f, uint32_t i) {
@@ -215,10 +213,8 @@ static bool is_alone(const gr_fuse *f, uint32_t i) {
 
 static void find_kept(gr_fuse *f) {
   const gr_graph *g = f->g;
-  f->kept[g->loss.id] = f->kept[g->loss_denominator.id] = true;
-  for (uint32_t i = 0; i < g->n_results; i++) f->kept[g->results[i].id] = true;
-  for (uint32_t i = 1; i < g->n_values; i++)
-    f->kept[g->values[i].next.id] = f->kept[g->values[i].grad.id] = true;
+  gr_mark_links(g, f->kept);
+  gr_mark_gradients(g, f->kept);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (int k = 0; k < g->nodes[i].n_in; k++) {
       gr_val v = gr_fuse_read(f, i, k);
@@ -290,13 +286,10 @@ static void write_body(gr_loop *, const gr_scan *, const gr_val *operands, gr_va
 
 static void copy_in_body(void *context, const gr_node *n) {
   gr_fuse *f = context;
-  if (n->op == &gr_op_scan) {
+  if (n->op == &gr_op_scan)
     gr_emit_loop(f->b, f->g, n, write_body, f->map);
-    return;
-  }
-  gr_val out = gr_emit_copy(f->b, f->g, n, f->map);
-  for (int k = 0; gr_is(out) && k < n->n_out; k++)
-    gr_at(f->b->g, f->map[gr_out(n, k).id])->layout = gr_at(f->g, gr_out(n, k))->layout;
+  else
+    gr_emit_placed(f->b, f->g, n, f->map);
 }
 
 static void write_body(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {

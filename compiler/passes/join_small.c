@@ -62,12 +62,6 @@ static bool is_small(const joiner *j, const gr_node *n, int *launches) {
 
 // ---- Emitting -----------------------------------------------------------------------------------
 
-static void emit_copy(gr_builder *b, const gr_graph *g, const gr_node *n, gr_val *map) {
-  gr_val out = gr_emit_copy(b, g, n, map);
-  for (int k = 0; gr_is(out) && k < n->n_out; k++)
-    gr_at(b->g, map[gr_out(n, k).id])->layout = gr_at(g, gr_out(n, k))->layout;
-}
-
 // Whether anything but the n nodes reads a value that one of them makes.
 static bool is_read_outside(const joiner *j, const uint32_t *nodes, uint32_t n, gr_val v) {
   uint32_t reads = 0;
@@ -87,7 +81,7 @@ static void emit_inside(const joiner *j, gr_loop *l, const gr_node *n, const gr_
     inside[v.id] = gr_loop_const(l, map[v.id]);
     gr_at(l->b.g, inside[v.id])->layout = gr_at(j->g, v)->layout;
   }
-  emit_copy(&l->b, j->g, n, inside);
+  gr_emit_placed(&l->b, j->g, n, inside);
 }
 
 // What others read of the n nodes leaves the loop.
@@ -161,7 +155,7 @@ static void emit_run(joiner *j, uint32_t first, uint32_t n) {
   if (launches > 1 && is_kernel(j, nodes, n))
     emit_loop(j, j->b, nodes, n, j->map);
   else if (launches < 2 || n < 2)
-    for (uint32_t i = 0; i < n; i++) emit_copy(j->b, j->g, &j->g->nodes[nodes[i]], j->map);
+    for (uint32_t i = 0; i < n; i++) gr_emit_placed(j->b, j->g, &j->g->nodes[nodes[i]], j->map);
   else
     emit_run(j, first, n / 2), emit_run(j, first + n / 2, n - n / 2);
 }
@@ -207,7 +201,7 @@ static void emit_large(joiner *j, const gr_node *n) {
     gr_status_drop(s);
   }
   if (kernel)
-    emit_copy(j->b, j->g, n, j->map);
+    gr_emit_placed(j->b, j->g, n, j->map);
   else
     gr_emit_loop(j->b, j->g, n, write_body, j->map);
 }
@@ -216,12 +210,10 @@ static void find_links(joiner *j) {
   const gr_graph *g = j->g;
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (int k = 0; k < g->nodes[i].n_in; k++) j->reads[g->nodes[i].in[k].id]++;
-  j->kept[g->loss.id] = j->kept[g->loss_denominator.id] = true;
-  for (uint32_t i = 0; i < g->n_results; i++) j->kept[g->results[i].id] = true;
-  for (uint32_t i = 1; i < g->n_values; i++) {
-    j->kept[g->values[i].next.id] = j->kept[g->values[i].grad.id] = true;
-    j->of[g->values[i].next.id] = i;
-  }
+  gr_mark_links(g, j->kept);
+  gr_mark_gradients(g, j->kept);
+  for (uint32_t i = 1; i < g->n_values; i++) j->of[g->values[i].next.id] = i;
+  j->of[0] = 0;
 }
 
 static void emit_nodes(gr_builder *b, const gr_graph *g, bool program, gr_val *map) {
@@ -232,7 +224,6 @@ static void emit_nodes(gr_builder *b, const gr_graph *g, bool program, gr_val *m
   j->put_off = GR_NEW(a, bool, g->n_nodes + 1), j->reads = GR_NEW(a, uint32_t, g->n_values);
   j->inside = GR_NEW(a, gr_val, g->n_values), j->carry = GR_NEW(a, gr_val, g->n_values);
   find_links(j);
-  j->of[0] = 0;
   for (uint32_t i = 0; i < g->n_nodes && !b->err; i++) {
     const gr_node *n = &g->nodes[i];
     int launches;

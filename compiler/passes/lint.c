@@ -11,8 +11,7 @@ static void note_unused(gr_rewrite *rw, const bool *needed, gr_notes *notes) {
     bool meant =
         !rw->opt->program.n_trained ||
         (v->name && gr_name_matches(v->name, rw->opt->program.trained, rw->opt->program.n_trained));
-    if (v->role == GR_STATE && v->kind == GR_KIND_WEIGHT && !needed[i] && meant)
-      notes->unused[notes->n_unused++] = v->name;
+    if (gr_is_weight(v) && !needed[i] && meant) notes->unused[notes->n_unused++] = v->name;
   }
 }
 

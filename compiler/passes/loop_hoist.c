@@ -56,13 +56,8 @@ static bool contracts(const hoist *h, const gr_node *n) {
   return gr_op_contracts(&s);
 }
 
-static const gr_node *defining_node(const hoist *h, gr_val v) {
-  const gr_value *value = gr_at(h->g, v);
-  return value->role == GR_TEMP ? &h->g->nodes[value->node] : NULL;
-}
-
 static place *place_of(const hoist *h, gr_val v) {
-  const gr_node *n = defining_node(h, v);
+  const gr_node *n = gr_maker(h->g, v);
   return n ? &h->place[n - h->g->nodes] : NULL;
 }
 
@@ -83,12 +78,12 @@ static void choose_before(hoist *h) {
   }
   for (uint32_t i = g->n_nodes; i--;)
     for (int k = 0; h->place[i] == BEFORE && k < g->nodes[i].n_in; k++)
-      if (defining_node(h, g->nodes[i].in[k])) *place_of(h, g->nodes[i].in[k]) = BEFORE;
+      if (gr_maker(h->g, g->nodes[i].in[k])) *place_of(h, g->nodes[i].in[k]) = BEFORE;
 }
 
 // Whether the sum of v over all steps is a sum of matmuls of stacked values.
 static bool is_sum_of_matmuls(const hoist *h, gr_val v) {
-  const gr_node *n = defining_node(h, v);
+  const gr_node *n = gr_maker(h->g, v);
   if (!n) return false;
   if (n->op == &gr_op_add) return is_sum_of_matmuls(h, n->in[0]) && is_sum_of_matmuls(h, n->in[1]);
   return h->varies[v.id] && n->n_out == 1 && lead_of(h, n) == GR_LEAD_SUM;
@@ -97,14 +92,14 @@ static bool is_sum_of_matmuls(const hoist *h, gr_val v) {
 // The value added to carry k in each step, if the carry has no other use; else GR_NONE.
 static gr_val added_each_step(const hoist *h, int k) {
   gr_val c = gr_scan_carry(h->s, k), next = gr_at(h->g, c)->next;
-  const gr_node *n = defining_node(h, next);
+  const gr_node *n = gr_maker(h->g, next);
   if (!n || n->op != &gr_op_add || h->uses[c.id] != 1 || h->uses[next.id] != 1) return GR_NONE;
   return n->in[0].id == c.id ? n->in[1] : n->in[1].id == c.id ? n->in[0] : GR_NONE;
 }
 
 // Marks the operands of the matmuls that compute the sum of v after the loop.
 static void mark_sum_operands(hoist *h, gr_val v) {
-  const gr_node *n = defining_node(h, v);
+  const gr_node *n = gr_maker(h->g, v);
   for (int k = 0; k < n->n_in; k++)
     if (n->op == &gr_op_add)
       mark_sum_operands(h, n->in[k]);
@@ -149,7 +144,7 @@ static void choose_after(hoist *h) {
     if (h->place[i] != AFTER) continue;
     bool pays = contracts(h, n);
     for (int k = 0; k < n->n_in; k++)
-      pays |= defining_node(h, n->in[k]) && *place_of(h, n->in[k]) == AFTER;
+      pays |= gr_maker(h->g, n->in[k]) && *place_of(h, n->in[k]) == AFTER;
     h->place[i] = pays ? AFTER : LOOP;
     h->changed |= pays;
   }
@@ -184,7 +179,7 @@ static void write_leaves(hoist *h) {
 static void write_body(hoist *h) {
   const gr_graph *g = h->g;
   for (uint32_t i = 1; i < g->n_values; i++) {
-    const gr_node *n = defining_node(h, (gr_val){i});
+    const gr_node *n = gr_maker(h->g, (gr_val){i});
     if (gr_is(h->outside[i]))
       h->inside[i] = h->varies[i] ? gr_loop_seq(&h->loop, h->outside[i])
                                   : gr_loop_const(&h->loop, h->outside[i]);
@@ -201,7 +196,7 @@ static void write_body(hoist *h) {
 // What v is a narrow copy of, if all steps of that leave the loop: it is cast outside then, so that
 // there are not both while the loop runs. Else GR_NONE.
 static gr_val wide_of(const hoist *h, gr_val v) {
-  const gr_node *n = defining_node(h, v);
+  const gr_node *n = gr_maker(h->g, v);
   bool copy = n && n->op == &gr_op_cast && gr_is_narrow(gr_at(h->g, v)->type.dtype);
   return copy && h->varies[v.id] && h->yield[n->in[0].id] ? n->in[0] : GR_NONE;
 }
@@ -209,7 +204,7 @@ static gr_val wide_of(const hoist *h, gr_val v) {
 // Makes all steps of v available outside the loop, as a yield.
 static void yield_value(hoist *h, gr_val v) {
   const place *p = place_of(h, v);
-  const gr_node *n = defining_node(h, v);
+  const gr_node *n = gr_maker(h->g, v);
   if (gr_is(h->outside[v.id]) || h->yield[v.id] || (p && *p == AFTER)) return;
   if (h->casts ? gr_is(wide_of(h, v)) : n && n->op == &gr_op_cast) return;
   h->yield[v.id] = 1 + gr_loop_yield(&h->loop, h->inside[v.id]);
@@ -220,7 +215,7 @@ static void yield_inputs(hoist *h, const gr_node *n) {
 }
 
 static void yield_sum_operands(hoist *h, gr_val v) {
-  const gr_node *n = defining_node(h, v);
+  const gr_node *n = gr_maker(h->g, v);
   if (n->op != &gr_op_add) {
     yield_inputs(h, n);
     return;
@@ -246,7 +241,7 @@ static void write_yields(hoist *h) {
 
 // The sum of v over all steps: the same matmuls, on the stacks of their operands.
 static gr_val emit_sum(hoist *h, gr_val v) {
-  const gr_node *n = defining_node(h, v);
+  const gr_node *n = gr_maker(h->g, v);
   gr_builder *b = h->b;
   if (n->op == &gr_op_add) return gr_add(b, emit_sum(h, n->in[0]), emit_sum(h, n->in[1]));
   gr_val in[GR_MAX_ARGS];

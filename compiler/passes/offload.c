@@ -6,7 +6,6 @@
 // they are there when it may. What a gather casts is cast from its copies, and kept no longer.
 //
 // Which weights are in host memory follows from these copies, when programs are linked.
-#include <string.h>
 #include "compiler/pass.h"
 #include "compiler/passes/passes.h"
 
@@ -20,7 +19,7 @@ typedef struct offloader {
 
 static bool is_away(const offloader *o, gr_val v) {
   const gr_value *w = gr_at(o->rw->old, v);
-  return w->role == GR_STATE && w->kind == GR_KIND_WEIGHT && w->layout.placement[o->axis] >= 0;
+  return gr_is_weight(w) && w->layout.placement[o->axis] >= 0;
 }
 
 static bool is_gather(const gr_node *n) { return n->op == &gr_op_all_gather; }
@@ -135,10 +134,8 @@ static void copy_nexts(offloader *o) {
 
 gr_status gr_pass_offload(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
-  offloader o = {.rw = rw, .axis = -1};
   const char *axis = rw->opt->sharding.zero_axis;
-  for (int a = 0; a < old->mesh.n_axes && axis; a++)
-    if (!strcmp(old->mesh.axis[a].name, axis)) o.axis = a;
+  offloader o = {.rw = rw, .axis = axis ? gr_mesh_axis(&old->mesh, axis) : -1};
   gr_copy_leaves(rw);
   o.copies = GR_NEW(old->tables, gr_val *, old->n_nodes + 1);
   o.only_moved = GR_NEW(old->tables, bool, old->n_nodes + 1);

@@ -3,6 +3,7 @@
 //
 // It runs after sharding: a packed matrix cannot be sharded.
 #include "compiler/pass.h"
+#include "compiler/passes/localize.h"
 #include "compiler/passes/passes.h"
 
 // Node n of the body multiplies by a constant of the loop, and may do so packed.
@@ -28,8 +29,8 @@ static gr_val pack(gr_builder *b, const gr_op_call *call, gr_val matrix) {
   return y;
 }
 
-static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_val *operands,
-                       gr_val *map) {
+static void multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_val *operands,
+                     gr_val *map) {
   gr_op_call call;
   gr_op_call_of(s->body, n, &call);
   gr_val y = pack(l->outside, &call, operands[gr_scan_operand(s, n->in[1].id)]);
@@ -38,18 +39,18 @@ static gr_val multiply(gr_loop *l, const gr_scan *s, const gr_node *n, const gr_
   l->b.loc = n->loc, l->b.scope = n->scope;
   gr_val z = gr_matmul_packed(&l->b, x, columns, call.out[0].dim[1]);
   if (gr_is(z)) gr_at(l->b.g, z)->layout = gr_at(s->body, n->out)->layout;
-  z = gr_cast(&l->b, z, call.out[0].dtype);  // a packed product is f32
+  z = gr_cast_local(&l->b, z, call.out[0].dtype);  // a packed product is f32
   l->b.loc = saved.loc, l->b.scope = saved.scope;
-  return map[n->out.id] = z;
+  map[n->out.id] = z;
 }
 
 static void write_nodes(gr_loop *l, const gr_scan *s, const gr_val *operands, gr_val *map) {
   for (uint32_t i = 0; i < s->body->n_nodes; i++) {
     const gr_node *n = &s->body->nodes[i];
-    gr_val out =
-        packs(s, n) ? multiply(l, s, n, operands, map) : gr_emit_copy(&l->b, s->body, n, map);
-    for (int k = 0; gr_is(out) && k < n->n_out; k++)
-      gr_at(l->b.g, map[gr_out(n, k).id])->layout = gr_at(s->body, gr_out(n, k))->layout;
+    if (packs(s, n))
+      multiply(l, s, n, operands, map);
+    else
+      gr_emit_placed(&l->b, s->body, n, map);
   }
 }
 

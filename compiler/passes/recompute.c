@@ -38,8 +38,7 @@ typedef struct recompute {
 static void find_backward(recompute *r) {
   const gr_graph *g = r->rw->old;
   bool *live = GR_NEW(r->rw->b.g->arena, bool, g->n_values);
-  for (uint32_t i = 1; i < g->n_values; i++) live[g->values[i].grad.id] = true;
-  live[0] = false;
+  gr_mark_gradients(g, live);
   gr_mark_live(g, live, NULL);
   for (uint32_t i = r->loss_at + 1; i < g->n_nodes; i++)
     if ((r->backward[i] = gr_any_out(&g->nodes[i], live)))
@@ -242,16 +241,12 @@ static void open_notes(recompute *r) {
   if (notes) notes->recomputed = r->parts, notes->n_recomputed = n;
 }
 
-static uint32_t find_loss(const gr_graph *g) {
-  const gr_value *loss = gr_at(g, g->loss);
-  return gr_is(g->loss) && loss->role == GR_TEMP ? loss->node : 0;
-}
-
 gr_status gr_pass_recompute(gr_rewrite *rw) {
   const gr_graph *old = rw->old;
+  const gr_node *loss = gr_maker(old, old->loss);
   gr_arena *arena = rw->b.g->arena;
   recompute r = {.rw = rw,
-                 .loss_at = find_loss(old),
+                 .loss_at = gr_is(old->loss) && loss ? (uint32_t)(loss - old->nodes) : 0,
                  .backward = GR_NEW(arena, bool, old->n_nodes + 1),
                  .part = GR_NEW(arena, uint32_t, old->n_nodes + 1),
                  .varies = GR_NEW(arena, bool, old->n_values),

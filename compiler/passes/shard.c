@@ -285,11 +285,9 @@ static gr_val convert_operand(shard *s, uint32_t i, int k, gr_layout to) {
 
 // Whether the ranks' terms of a gradient are sent in options.precision.sent.
 static bool reduces_narrow(const shard *s, gr_val v) {
-  bool partial = false;
-  if (s->rw->b.err || gr_at(s->rw->b.g, v)->type.dtype != GR_F32) return false;
-  for (int a = 0; a < s->rw->old->mesh.n_axes; a++)
-    partial |= gr_at(s->rw->b.g, v)->layout.placement[a] == GR_PARTIAL;
-  return partial && s->rw->opt->precision.sent != GR_F32;
+  const gr_value *sum = gr_at(s->rw->b.g, v);
+  return !s->rw->b.err && sum->type.dtype == GR_F32 && s->rw->opt->precision.sent != GR_F32 &&
+         gr_layout_is_partial(&sum->layout, &s->rw->old->mesh);
 }
 
 // Converts a result to its required layout: a gradient's for the update, a next value's state.

@@ -47,11 +47,6 @@ struct split {
   int n_pieces;
 };
 
-static const gr_node *maker(const split *p, gr_val v) {
-  const gr_value *x = gr_at(p->g, v);
-  return x->role == GR_TEMP ? &p->g->nodes[x->node] : NULL;
-}
-
 static const gr_type *type_of(const split *p, gr_val v) { return &gr_at(p->g, v)->type; }
 
 static bool is_constant(const split *p, gr_val v) {
@@ -105,7 +100,7 @@ static void find_apart(split *p) {
 
 // The padded parts of which a value is the sum; false: it is no such sum.
 static bool find_parts(const split *p, gr_val v, part *to, int *n_parts) {
-  const gr_node *n = maker(p, v);
+  const gr_node *n = gr_maker(p->g, v);
   int64_t begin = n && n->op == &gr_op_pad ? gr_slice_begin(n, 1) : -1;
   if (n && n->op == &gr_op_add)
     return find_parts(p, n->in[0], to, n_parts) && find_parts(p, n->in[1], to, n_parts);
@@ -119,7 +114,9 @@ static int parts_of(const split *p, gr_val v, part *to) {
   part found[PARTS];
   int n_found = 0, n = 0;
   int64_t end = 0;
-  if (!maker(p, v) || maker(p, v)->op != &gr_op_add || !find_parts(p, v, found, &n_found)) return 0;
+  if (!gr_maker(p->g, v) || gr_maker(p->g, v)->op != &gr_op_add ||
+      !find_parts(p, v, found, &n_found))
+    return 0;
   for (int i = 0; i < n_found; i++)
     for (int k = 0; k < n_found; k++)
       if (n < n_found && found[k].begin == end) to[n++] = found[k], end += found[k].size;
@@ -128,7 +125,7 @@ static int parts_of(const split *p, gr_val v, part *to) {
 
 // What a value is, or what it is a cast of.
 static gr_val uncast(const split *p, gr_val v) {
-  const gr_node *n = maker(p, v);
+  const gr_node *n = gr_maker(p->g, v);
   return n && n->op == &gr_op_cast ? n->in[0] : v;
 }
 
@@ -176,7 +173,7 @@ static gr_val take(split *p, gr_builder *b, gr_val v, int axis, const part *of) 
 static gr_val columns(split *p, part of);
 
 static gr_val make_columns(split *p, part of) {
-  const gr_node *n = maker(p, of.v);
+  const gr_node *n = gr_maker(p->g, of.v);
   gr_builder *b = &p->loop->b;
   gr_val in[GR_MAX_ARGS];
   if (!p->apart[of.v.id]) return take(p, b, p->map[of.v.id], type_of(p, of.v)->rank - 1, &of);

@@ -32,14 +32,10 @@ static const char *placements_text(const gr_graph *g, const gr_node *n, int axis
   return buf;
 }
 
-static gr_loc loc_of(const gr_graph *g, gr_val v) {
-  return gr_at(g, v)->role == GR_TEMP ? g->nodes[gr_at(g, v)->node].loc : gr_at(g, v)->loc;
-}
-
 // The node's line in the model; for nodes that passes add for the whole model, an operand's line.
 static gr_loc loc_near(const gr_graph *g, const gr_node *n) {
   gr_loc loc = n->loc;
-  for (int k = 0; !loc.file && k < n->n_in; k++) loc = loc_of(g, n->in[k]);
+  for (int k = 0; !loc.file && k < n->n_in; k++) loc = gr_loc_of(g, n->in[k]);
   return loc;
 }
 
@@ -241,12 +237,6 @@ static gr_status prove_nodes(const gr_graph *g) {
   return GR_OK;
 }
 
-static bool is_partial(const gr_graph *g, gr_val v) {
-  for (int a = 0; a < g->mesh.n_axes; a++)
-    if (placement(g, v, a) == GR_PARTIAL) return true;
-  return false;
-}
-
 static bool is_same_everywhere(const gr_graph *g, gr_val v) {
   for (int a = 0; a < g->mesh.n_axes; a++)
     if (placement(g, v, a) != GR_REPLICATE) return false;
@@ -259,12 +249,12 @@ static gr_status prove_ends(const gr_graph *g) {
   for (uint32_t i = 1; i < g->leaves_end; i++) {
     const gr_value *v = &g->values[i];
     bool may_be = v->role != GR_STATE || v->kind == GR_KIND_GRAD_ACCUMULATOR;
-    if (!may_be && is_partial(g, (gr_val){i}))
+    if (!may_be && gr_layout_is_partial(&v->layout, &g->mesh))
       return gr_fail(GR_ERR_BUG, v->loc, "state %s is a partial sum", v->name);
   }
   for (uint32_t i = 0; i < g->n_results; i++)
-    if (is_partial(g, g->results[i]))
-      return gr_fail(GR_ERR_BUG, loc_of(g, g->results[i]), "result '%s' is a partial sum",
+    if (gr_layout_is_partial(&gr_at(g, g->results[i])->layout, &g->mesh))
+      return gr_fail(GR_ERR_BUG, gr_loc_of(g, g->results[i]), "result '%s' is a partial sum",
                      g->result_names[i]);
   return GR_OK;
 }
@@ -275,7 +265,7 @@ static gr_status prove_decisions(const gr_graph *g) {
     const gr_node *n = &g->nodes[i];
     for (int k = 0; n->op == &gr_op_finite_check && k < n->n_in; k++)
       if (!is_same_everywhere(g, n->in[k]))
-        return gr_fail(GR_ERR_BUG, loc_of(g, n->in[k]),
+        return gr_fail(GR_ERR_BUG, gr_loc_of(g, n->in[k]),
                        "'%s' decides by a value that may differ between ranks, operand %d",
                        n->op->name, k);
   }

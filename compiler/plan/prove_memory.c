@@ -154,9 +154,8 @@ static void drop_dead(walk *w, uint32_t i) {
 
 static gr_status shares_memory(const walk *w, uint32_t v, uint32_t other) {
   const gr_value *a = &w->g->values[v], *b = &w->g->values[other];
-  return gr_fail(GR_ERR_BUG, a->role == GR_TEMP ? w->g->nodes[a->node].loc : a->loc,
-                 "%%%u %s and %%%u %s share memory", v, a->name ? a->name : "", other,
-                 b->name ? b->name : "");
+  return gr_fail(GR_ERR_BUG, gr_loc_of(w->g, (gr_val){v}), "%%%u %s and %%%u %s share memory", v,
+                 a->name ? a->name : "", other, b->name ? b->name : "");
 }
 
 static gr_status add_leaves(walk *w) {

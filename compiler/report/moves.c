@@ -7,11 +7,6 @@
 
 static bool moves(const gr_node *n) { return n->op->collective || n->op == &gr_op_shard_slice; }
 
-static const gr_node *maker(const gr_graph *g, gr_val v) {
-  const gr_value *value = gr_at(g, v);
-  return value->role == GR_TEMP ? &g->nodes[value->node] : NULL;
-}
-
 // The users of every value, collected once, since there may be thousands of collectives.
 typedef struct uses {
   gr_arena *arena;
@@ -38,7 +33,7 @@ static const gr_node *reader(const uses *u, gr_val v) {
 
 // The origin of a value before a chain of collectives, and the result after it.
 static gr_val before(const gr_graph *g, gr_val v) {
-  const gr_node *n = maker(g, v);
+  const gr_node *n = gr_maker(g, v);
   return n && moves(n) ? before(g, n->in[v.id - n->out.id]) : v;
 }
 static gr_val after(const uses *u, gr_val v) {

@@ -2,19 +2,13 @@
 // scan_gpu.c.
 #include "ops/loop/scan_gpu.h"
 
-// The node that makes a value; NULL: it is a leaf.
-static const gr_node *maker(const gr_scan_writer *w, gr_val v) {
-  const gr_value *x = gr_at(w->g, v);
-  return x->role == GR_TEMP ? &w->g->nodes[x->node] : NULL;
-}
-
 // ---- Levels ------------------------------------------------------------------------------------
 
 static void find_levels(gr_scan_writer *w) {
   for (uint32_t i = 0; i < w->g->n_nodes; i++) {
     const gr_node *n = &w->g->nodes[i];
     for (int k = 0; k < n->n_in; k++) {
-      const gr_node *source = maker(w, n->in[k]);
+      const gr_node *source = gr_maker(w->g, n->in[k]);
       int least = source ? when_of(w, source)->level + is_exchange(w, n, k) : 0;
       if (least > w->when[i].level) w->when[i].level = least;
     }
@@ -54,7 +48,7 @@ static void find_late(gr_scan_writer *w) {
       if (is_awaited(w, gr_out(n, k))) w->when[i].late = false;
     if (reads_memory(w, n)) w->when[i].late = false;
     for (int k = 0; k < n->n_in && !w->when[i].late; k++) {
-      const gr_node *source = maker(w, n->in[k]);
+      const gr_node *source = gr_maker(w->g, n->in[k]);
       if (source && when_of(w, source)->level == w->when[i].level) when_of(w, source)->late = false;
     }
   }
@@ -72,7 +66,7 @@ static void find_subs(gr_scan_writer *w) {
     gr_scan_when *when = &w->when[i];
     most[i] = -1;
     for (int k = 0; k < g->nodes[i].n_in; k++) {
-      const gr_node *source = maker(w, g->nodes[i].in[k]);
+      const gr_node *source = gr_maker(w->g, g->nodes[i].in[k]);
       if (!source || !is_together(when_of(w, source), when)) continue;
       int least = when_of(w, source)->sub + !reads_in_place(w, &g->nodes[i], k);
       if (least > when->sub) when->sub = least;
@@ -81,7 +75,7 @@ static void find_subs(gr_scan_writer *w) {
   for (uint32_t i = g->n_nodes; i--;) {
     if (most[i] > w->when[i].sub) w->when[i].sub = most[i];
     for (int k = 0; k < g->nodes[i].n_in; k++) {
-      const gr_node *source = maker(w, g->nodes[i].in[k]);
+      const gr_node *source = gr_maker(w->g, g->nodes[i].in[k]);
       if (!source || !is_together(when_of(w, source), &w->when[i])) continue;
       int *m = &most[source - g->nodes], sub = w->when[i].sub - !reads_in_place(w, &g->nodes[i], k);
       if (*m < 0 || sub < *m) *m = sub;
@@ -102,14 +96,14 @@ static bool is_between(const gr_scan_writer *w, int first, int end) {
 
 // The level on which the next value of a carry is written: leaves are copied on the first.
 static int writes_carry(const gr_scan_writer *w, gr_val leaf) {
-  const gr_node *source = maker(w, gr_at(w->g, leaf)->next);
+  const gr_node *source = gr_maker(w->g, gr_at(w->g, leaf)->next);
   return source ? when_of(w, source)->level : 0;
 }
 
 static bool is_safe_read(const gr_scan_writer *w, const gr_node *n, int k) {
   gr_val v = n->in[k];
   const gr_scan_value *x = &w->value[v.id];
-  const gr_node *source = maker(w, v);
+  const gr_node *source = gr_maker(w->g, v);
   int read = product_of(w, n) && k == 0 && x->staged ? x->level : when_of(w, n)->level;
   int written = source ? when_of(w, source)->level : writes_carry(w, v);
   if (!is_between(w, written, source ? read : read + w->levels)) return false;
@@ -144,7 +138,7 @@ static void find_stored(gr_scan_writer *w) {
   const gr_graph *g = w->g;
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (int k = 0; k < g->nodes[i].n_in; k++) {
-      const gr_node *source = maker(w, g->nodes[i].in[k]);
+      const gr_node *source = gr_maker(w->g, g->nodes[i].in[k]);
       const gr_scan_when *a = source ? when_of(w, source) : NULL, *b = &w->when[i];
       if (a && !(is_together(a, b) && a->sub == b->sub))
         w->value[g->nodes[i].in[k].id].stored = true;

@@ -10,19 +10,15 @@ struct cast {
 };
 
 gr_val gr_cast_from(const gr_graph *g, gr_val v) {
-  while (gr_at(g, v)->role == GR_TEMP) {
-    const gr_node *n = &g->nodes[gr_at(g, v)->node];
-    if (n->op != &gr_op_cast && n->op != &gr_op_fetch) break;
-    v = n->in[0];
-  }
+  const gr_node *n = gr_maker(g, v);
+  for (; n && (n->op == &gr_op_cast || n->op == &gr_op_fetch); n = gr_maker(g, v)) v = n->in[0];
   return v;
 }
 
 gr_val gr_cast(gr_builder *b, gr_val x, gr_dtype to) {
   if (b->err) return GR_NONE;
-  const gr_value *v = gr_at(b->g, x);
-  gr_dtype dtype = v->type.dtype;
-  const gr_node *n = v->role == GR_TEMP ? &b->g->nodes[v->node] : NULL;
+  gr_dtype dtype = gr_at(b->g, x)->type.dtype;
+  const gr_node *n = gr_maker(b->g, x);
   bool widened = dtype == GR_F32 && n && n->op == &gr_op_cast && gr_is_narrow(to) &&
                  gr_at(b->g, n->in[0])->type.dtype == to;
   if (dtype == to) return x;

@@ -34,9 +34,8 @@ static gr_status infer(gr_op_call *s) {
 
 gr_val gr_cast_product(gr_builder *b, gr_val z, gr_dtype to) {
   if (b->err) return GR_NONE;
-  const gr_value *v = gr_at(b->g, z);
-  const gr_node *n = v->role == GR_TEMP ? &b->g->nodes[v->node] : NULL;
-  if (!n || n->op != &gr_op_matmul || to != GR_F32 || !gr_is_narrow(v->type.dtype))
+  const gr_node *n = gr_maker(b->g, z);
+  if (!n || n->op != &gr_op_matmul || to != GR_F32 || !gr_is_narrow(gr_at(b->g, z)->type.dtype))
     return gr_cast(b, z, to);
   struct matmul wide = *(const struct matmul *)n->attr;
   wide.wide = true;
