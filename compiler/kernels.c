@@ -7,7 +7,7 @@
 
 static gr_status check_cpu(const gr_op_call *call) {
   const gr_op *op = call->op;
-  if (op->cpu || (op->fast && op->fast(call)) || gr_op_has_body(op)) return GR_OK;
+  if (op->cpu || gr_op_fast(call) || gr_op_has_body(op)) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_UNSUPPORTED, call->loc,
                          "op '%s' has no kernel for the device 'cpu'", op->name),
                  "its descriptor has no reference kernel: docs/add-an-op.md");

@@ -13,7 +13,7 @@
 //   loop_hoist                      index_spec
 //   buffer assignment               inplace (or an update's formula), scratch, multi_tensor
 //   schedule, coalescing            collective
-//   devices                         cpu_only, cpu, fast, gpu, formula, formulas, scratch
+//   devices                         cpu_only, cpu, fast..., gpu, formula, formulas, scratch
 //   fuse                            tile, tile_formula, row (or row_of)
 //   the optimizer                   optimizer
 //   predictions for CPUs            effort, efforts, flops, formula, row
@@ -271,9 +271,9 @@ struct gr_op {
   bool cpu_only;
 
   // cpu: the reference: plain loops in the order of the formula, any dtype, accumulating
-  // in double. fast: returns a faster kernel for this op call, or NULL.
-  gr_kernel cpu;
-  gr_kernel (*fast)(const gr_op_call *);
+  // in double. The others are faster, for an operand 0 that is f32 or narrow (gr_op_fast).
+  gr_kernel cpu, fast_f32, fast_narrow;
+  gr_kernel (*fast)(const gr_op_call *);  // instead of these, if more decides; NULL: there is none
   size_t (*scratch)(const gr_op_call *);  // bytes of working memory that either kernel needs
   // Describes the launches that do the call on a GPU (ops/kernels/gpu.h). NULL: that of the
   // formula, if the op has one; collectives are the communicator's, scans the executor's.
@@ -288,6 +288,8 @@ struct gr_op {
   const gr_optimizer *optimizer;  // of an optimizer: its states (ops/optim/optim.h)
 };
 
+// The faster kernel for a call; NULL: its op has none.
+gr_kernel gr_op_fast(const gr_op_call *);
 // The operand whose memory output k may reuse, or -1: by `inplace`, or that which it follows in an
 // update. The op's kernels read each of its elements
 // before they write that element; whether the operand is dead is the planner's question.

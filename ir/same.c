@@ -10,6 +10,13 @@ int gr_op_inplace(const gr_op *op, int k) {
   return k < GR_MAX_INPLACE ? op->inplace[k] - 1 : -1;
 }
 
+gr_kernel gr_op_fast(const gr_op_call *s) {
+  const gr_op *op = s->op;
+  if (op->fast || !op->fast_f32) return op->fast ? op->fast(s) : NULL;
+  gr_dtype d = s->in[0].dtype;
+  return d == GR_F32 ? op->fast_f32 : gr_is_narrow(d) ? op->fast_narrow : NULL;
+}
+
 void gr_op_call_of(const gr_graph *g, const gr_node *n, gr_op_call *s) {
   assert(n->n_in <= GR_MAX_ARGS);
   s->op = n->op, s->attr = n->attr, s->n_in = n->n_in, s->n_out = n->n_out;

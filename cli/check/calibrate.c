@@ -116,7 +116,7 @@ static void *room(gr_arena *a, size_t bytes) {
 static ready *prepare(gr_arena *a, const gr_op_call *c) {
   ready *r = GR_NEW(a, ready, 1);
   r->call = *c, c = &r->call;
-  r->kernel = c->op->fast ? c->op->fast(c) : NULL;
+  r->kernel = gr_op_fast(c);
   if (!r->kernel) r->kernel = c->op->cpu;
   gr_launch *l = &r->launch;
   l->attr = c->attr, l->n_in = c->n_in, l->n_out = c->n_out, l->in_type = c->in;

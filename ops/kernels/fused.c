@@ -130,7 +130,7 @@ static bool runs_on_tiles(const gr_op_call *s, const gr_type *space, bool rows) 
     if (is_tiled(t->dtype)) t->dtype = GR_F32;
   }
   bool fits = !s->op->scratch || s->op->column_sums || s->op->scratch(&tile) <= GR_FUSED_SCRATCH;
-  return fits && s->op->fast && s->op->fast(s) && s->op->fast(&tile);
+  return fits && gr_op_fast(s) && gr_op_fast(&tile);
 }
 
 static bool takes_row(const gr_graph *g, const gr_node *n) {

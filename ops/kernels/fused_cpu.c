@@ -94,7 +94,7 @@ static void find_kernels(program *p) {
     tile.op = n->op, tile.attr = n->attr, tile.n_in = n->n_in, tile.n_out = n->n_out;
     gr_op_call_clear_missing(&tile);
     tile_types(p, n, p->size, tile.in, tile.out);
-    p->kernel[i] = n->op->fast(&tile);
+    p->kernel[i] = gr_op_fast(&tile);
   }
 }
 

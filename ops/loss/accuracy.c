@@ -61,7 +61,6 @@ static gr_status check_and_run(const gr_launch *l, bool narrow) {
 }
 static gr_status run_wide(const gr_launch *l) { return check_and_run(l, false); }
 static gr_status run_narrow(const gr_launch *l) { return check_and_run(l, true); }
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_wide, run_narrow); }
 static gr_status gpu(gr_gpu_call *g) {
   gr_gpu_kernel *k = gr_score_rows(g, gr_cu_accuracy, "accuracy");
   gr_gpu_int(k, ((const struct accuracy *)g->call->attr)->ignore_index);
@@ -91,7 +90,8 @@ const gr_op gr_op_accuracy = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .cpu = accuracy_cpu,
-    .fast = fast,
+    .fast_f32 = run_wide,
+    .fast_narrow = run_narrow,
     .scratch = gr_each_scratch,
     .gpu = gpu,
     .amp = GR_AMP_FIRST,

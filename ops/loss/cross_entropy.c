@@ -110,7 +110,6 @@ static gr_status run_narrow(const gr_launch *l) {
   GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
   return gr_run_widened(l, samples, run_f32);
 }
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, samples, 0); }
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -150,7 +149,8 @@ const gr_op gr_op_cross_entropy = {
     .infer = infer,
     .grad = grad,
     .cpu = cross_entropy_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
+    .fast_narrow = run_narrow,
     .scratch = scratch,
     .gpu = gpu,
     .amp = GR_AMP_FIRST,
@@ -224,9 +224,6 @@ static gr_status grad_run_narrow(const gr_launch *l) {
   GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
   return gr_run_widened(l, grad_samples, grad_run_f32);
 }
-static gr_kernel grad_fast(const gr_op_call *s) {
-  return gr_by_width(s, grad_run_f32, grad_run_narrow);
-}
 static size_t grad_scratch(const gr_op_call *s) { return gr_widened_scratch(s, grad_samples, 0); }
 
 static gr_status grad_gpu(gr_gpu_call *g) {
@@ -259,7 +256,8 @@ const gr_op gr_op_cross_entropy_grad = {
     .index_spec_of = grad_index_spec_of,
     .infer = grad_infer,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run_f32,
+    .fast_narrow = grad_run_narrow,
     .scratch = grad_scratch,
     .gpu = grad_gpu,
     .inplace = {1},

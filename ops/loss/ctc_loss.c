@@ -197,8 +197,6 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
-
 // Every sample has its own working memory; the reference needs the lattice of one sample.
 static size_t scratch(const gr_op_call *s) {
   const gr_type *x = &s->in[LOGITS], *target = &s->in[TARGETS];
@@ -299,7 +297,7 @@ const gr_op gr_op_ctc_loss = {
     .save_for_backward = save_for_backward,
     .grad = grad,
     .cpu = ctc_loss_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .scratch = scratch,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
@@ -321,7 +319,7 @@ const gr_op gr_op_ctc_loss_with_residuals = {
     .flops = flops,
     .grad = grad,
     .cpu = ctc_loss_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .scratch = scratch,
     .gpu = gpu,
     .cases = kept_cases,
@@ -353,8 +351,6 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
-
 static gr_status grad_gpu(gr_gpu_call *g) {
   int64_t n = gr_type_count(g->call->in);
   gr_gpu_kernel *k =
@@ -373,7 +369,7 @@ const gr_op gr_op_ctc_loss_grad = {
     .n_out = 1,
     .index_spec = "ntv,n->ntv",
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run_f32,
     .gpu = grad_gpu,
     .inplace = {1},
     .cases = grad_cases,

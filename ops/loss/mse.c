@@ -51,8 +51,6 @@ static void samples_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status run_f32(const gr_launch *l) { return gr_run_samples(l, samples_f32); }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
-
 static gr_status gpu(gr_gpu_call *g) {
   enum { PIECE = 8192 };
   const gr_type *x = &g->call->in[0];
@@ -76,7 +74,7 @@ const gr_op gr_op_mse = {
     .infer = infer,
     .grad = grad,
     .cpu = mse_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
     .cases = cases,
@@ -108,8 +106,6 @@ static void grad_samples_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status grad_run_f32(const gr_launch *l) { return gr_run_samples(l, grad_samples_f32); }
 
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
-
 static gr_status grad_gpu(gr_gpu_call *g) {
   const gr_type *x = &g->call->in[0];
   gr_gpu_int(gr_gpu_elements(g, gr_cu_mse_grad, "mse_grad"), gr_type_count(x) / x->dim[0]);
@@ -125,7 +121,7 @@ const gr_op gr_op_mse_grad = {
     .n_out = 1,
     .index_spec_of = grad_index_spec_of,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run_f32,
     .gpu = grad_gpu,
     .inplace = {1},
     .cases = grad_cases,

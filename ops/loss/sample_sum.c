@@ -46,8 +46,6 @@ static void samples_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status run_f32(const gr_launch *l) { return gr_run_samples(l, samples_f32); }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
-
 GR_CU(sample_sum);
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -74,7 +72,7 @@ const gr_op gr_op_sample_sum = {
     .infer = infer,
     .grad = grad,
     .cpu = sample_sum_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .gpu = gpu,
     .amp = GR_AMP_WIDE,
     .cases = cases,

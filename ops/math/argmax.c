@@ -36,8 +36,6 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
-
 GR_CU(argmax);
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -98,7 +96,7 @@ const gr_op gr_op_argmax = {
     .index_spec = "...V->...",
     .infer = infer,
     .cpu = argmax_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .gpu = gpu,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"ArgMax", read_argmax}, {"ArgMin", read_argmin}),

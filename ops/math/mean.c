@@ -32,10 +32,8 @@ static gr_status run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_fast : NULL; }
-
 static size_t scratch(const gr_op_call *s) {
-  return fast(s) ? gr_reduce_scratch(s->attr, &s->in[0], &gr_sums) : 0;
+  return gr_is_f32(s) ? gr_reduce_scratch(s->attr, &s->in[0], &gr_sums) : 0;
 }
 
 static gr_status infer(gr_op_call *s) {
@@ -82,7 +80,7 @@ const gr_op gr_op_mean = {
     .infer = infer,
     .grad = grad,
     .cpu = mean_cpu,
-    .fast = fast,
+    .fast_f32 = run_fast,
     .scratch = scratch,
     .gpu = gpu,
     .row_of = row_of,

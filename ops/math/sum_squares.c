@@ -1,4 +1,5 @@
 // sum_squares.c - the sum of all squares, for norms over many values.
+#include "ops/kernels/operands.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
 
@@ -51,10 +52,9 @@ static gr_status run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return s->in[0].dtype == GR_F32 ? run_fast : NULL; }
-
 static size_t scratch(const gr_op_call *s) {
-  return fast(s) ? sizeof(double) * (size_t)((gr_type_count(&s->in[0]) + PIECE - 1) / PIECE) : 0;
+  return gr_is_f32(s) ? sizeof(double) * (size_t)((gr_type_count(&s->in[0]) + PIECE - 1) / PIECE)
+                      : 0;
 }
 
 static gr_status gpu(gr_gpu_call *g) {
@@ -81,7 +81,7 @@ const gr_op gr_op_sum_squares = {
     .infer = infer,
     .grad = grad,
     .cpu = sum_squares_cpu,
-    .fast = fast,
+    .fast_f32 = run_fast,
     .scratch = scratch,
     .gpu = gpu,
     .multi_tensor = true,

@@ -55,7 +55,6 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, run_f32); }
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
 static gr_status grad_f32(const gr_launch *l) {
   gr_pool p = sizes(l->out_type, l->in_type);
@@ -63,7 +62,6 @@ static gr_status grad_f32(const gr_launch *l) {
   return GR_OK;
 }
 static gr_status grad_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, grad_f32); }
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_by_width(s, grad_f32, grad_narrow); }
 
 static gr_status gpu(gr_gpu_call *g) {
   gr_pool p = sizes(&g->call->in[0], &g->call->out[0]);
@@ -147,7 +145,8 @@ const gr_op gr_op_adaptive_avg_pool = {
     .grad = grad,
     .linear = true,
     .cpu = adaptive_avg_pool_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
+    .fast_narrow = run_narrow,
     .scratch = gr_each_scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
@@ -177,7 +176,8 @@ const gr_op gr_op_adaptive_avg_pool_grad = {
     .flops = flops,
     .linear = true,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_f32,
+    .fast_narrow = grad_narrow,
     .scratch = gr_each_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,

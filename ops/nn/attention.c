@@ -68,7 +68,6 @@ static gr_status attention_cpu(const gr_launch *l) {
 static gr_status run_narrow(const gr_launch *l) {
   return gr_run_widened(l, gr_each, gr_attention_f32);
 }
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, gr_attention_f32, run_narrow); }
 
 static size_t scratch(const gr_op_call *s) {
   size_t plain = sizeof(double) * (size_t)s->in[ATTENTION_K].dim[1];
@@ -167,7 +166,8 @@ const gr_op gr_op_attention = {
     .random = true,
     .training_only = true,
     .cpu = attention_cpu,
-    .fast = fast,
+    .fast_f32 = gr_attention_f32,
+    .fast_narrow = run_narrow,
     .scratch = scratch,
     .gpu = gr_attention_gpu,
     .amp = GR_AMP_NARROW,
@@ -203,7 +203,8 @@ const gr_op gr_op_attention_with_residuals = {
     .grad = grad,
     .random = true,
     .cpu = attention_cpu,
-    .fast = fast,
+    .fast_f32 = gr_attention_f32,
+    .fast_narrow = run_narrow,
     .scratch = scratch,
     .gpu = gr_attention_gpu,
     .amp = GR_AMP_NARROW,

@@ -66,9 +66,6 @@ static gr_status attention_grad_cpu(const gr_launch *l) {
 static gr_status run_narrow(const gr_launch *l) {
   return gr_run_widened(l, gr_each, gr_attention_grad_f32);
 }
-static gr_kernel fast(const gr_op_call *s) {
-  return gr_by_width(s, gr_attention_grad_f32, run_narrow);
-}
 
 static size_t scratch(const gr_op_call *s) {
   int64_t d = s->in[ATTENTION_Q].dim[3], e = s->in[ATTENTION_V].dim[3];
@@ -125,7 +122,8 @@ const gr_op gr_op_attention_grad = {
     .flops = flops,
     .random = true,
     .cpu = attention_grad_cpu,
-    .fast = fast,
+    .fast_f32 = gr_attention_grad_f32,
+    .fast_narrow = run_narrow,
     .scratch = scratch,
     .gpu = gr_attention_grad_gpu,
     .cases = cases,

@@ -53,7 +53,6 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, run_f32); }
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
 static gr_status grad_f32(const gr_launch *l) {
   gr_pool p = sizes(l->attr, l->out_type, l->in_type);
@@ -61,7 +60,6 @@ static gr_status grad_f32(const gr_launch *l) {
   return GR_OK;
 }
 static gr_status grad_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, grad_f32); }
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_by_width(s, grad_f32, grad_narrow); }
 
 static gr_status gpu(gr_gpu_call *g) {
   gr_pool p = sizes(g->call->attr, &g->call->in[0], &g->call->out[0]);
@@ -117,7 +115,8 @@ const gr_op gr_op_avg_pool = {
     .grad = grad,
     .linear = true,
     .cpu = avg_pool_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
+    .fast_narrow = run_narrow,
     .scratch = gr_each_scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
@@ -169,7 +168,8 @@ const gr_op gr_op_avg_pool_grad = {
     .flops = grad_flops,
     .linear = true,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_f32,
+    .fast_narrow = grad_narrow,
     .scratch = gr_each_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,

@@ -114,8 +114,6 @@ static gr_status run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_up_to_f32(s) ? run_fast : NULL; }
-
 static size_t scratch(const gr_op_call *s) {
   size_t n = (size_t)(attr_of(s->attr)->groups * gr_last(s->in));
   return gr_is_up_to_f32(s) ? 2 * n * sizeof(float) : 0;
@@ -177,7 +175,8 @@ const gr_op gr_op_batch_norm = {
     .localize = localize,
     .grad = grad,
     .cpu = batch_norm_cpu,
-    .fast = fast,
+    .fast_f32 = run_fast,
+    .fast_narrow = run_fast,
     .scratch = scratch,
     .gpu = gpu,
     .inplace = {1},
@@ -235,8 +234,6 @@ static gr_status sums_run(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel sums_fast(const gr_op_call *s) { return gr_is_up_to_f32(s) ? sums_run : NULL; }
-
 static size_t sums_scratch(const gr_op_call *s) {
   gr_channels g = gr_channels_of(s->in, attr_of(s->attr)->groups);
   return gr_is_up_to_f32(s) ? gr_channels_scratch(&g, 2) : 0;
@@ -269,7 +266,8 @@ const gr_op gr_op_batch_norm_sums = {
     .sharding_rules = sums_rules,
     .localize = localize,
     .cpu = sums_cpu,
-    .fast = sums_fast,
+    .fast_f32 = sums_run,
+    .fast_narrow = sums_run,
     .scratch = sums_scratch,
     .gpu = sums_gpu,
     .cases = sums_cases,
@@ -348,7 +346,6 @@ static gr_status grad_run(const gr_launch *l) {
   gr_parallel(l, gr_rows(l->in_type), gr_row_grain(g.c), grad_rows, (void *)l);
   return GR_OK;
 }
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_up_to_f32(s) ? grad_run : NULL; }
 
 static size_t grad_scratch(const gr_op_call *s) {
   size_t n = (size_t)(attr_of(s->attr)->groups * gr_last(s->in));
@@ -391,7 +388,8 @@ const gr_op gr_op_batch_norm_grad = {
     .sharding_rules = grad_rules,
     .localize = localize,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run,
+    .fast_narrow = grad_run,
     .scratch = grad_scratch,
     .gpu = grad_gpu,
     .inplace = {2},

@@ -1,6 +1,7 @@
 // bias_add.c - adds a vector to every row. Unlike broadcast and add, no attribute holds a size, so
 // that the rows may be sharded, also in a scan's body.
 #include "ops/kernels/gpu_parts.h"
+#include "ops/kernels/operands.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/reduce.h"
 #include "ops/ops.h"
@@ -123,13 +124,9 @@ static gr_status grad_run_narrow(const gr_launch *l) {
   return gr_run_widened(l, gr_together, grad_run_fast);
 }
 
-static gr_kernel grad_fast(const gr_op_call *s) {
-  if (gr_is_narrow(s->in[0].dtype)) return grad_run_narrow;
-  return gr_pointwise_f32(s) ? grad_run_fast : NULL;
-}
-
 static size_t grad_scratch(const gr_op_call *s) {
-  return grad_fast(s) ? gr_widened_scratch(s, gr_together, gr_sum_scratch(block(&s->in[0]))) : 0;
+  return gr_is_up_to_f32(s) ? gr_widened_scratch(s, gr_together, gr_sum_scratch(block(&s->in[0])))
+                            : 0;
 }
 
 static gr_status grad_gpu(gr_gpu_call *g) {
@@ -150,7 +147,8 @@ const gr_op gr_op_bias_add_grad = {
     .index_spec = "...c->c",
     .linear = true,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run_fast,
+    .fast_narrow = grad_run_narrow,
     .scratch = grad_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,

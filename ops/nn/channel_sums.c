@@ -66,8 +66,6 @@ static gr_status run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_up_to_f32(s) ? run_fast : NULL; }
-
 static size_t scratch(const gr_op_call *s) {
   gr_channels g = gr_channels_of(s->in, groups_of(s->attr));
   return gr_is_up_to_f32(s) ? gr_channels_scratch(&g, 1) : 0;
@@ -114,7 +112,8 @@ const gr_op gr_op_channel_sums = {
     .sharding_rules = rules,
     .localize = localize,
     .cpu = channel_sums_cpu,
-    .fast = fast,
+    .fast_f32 = run_fast,
+    .fast_narrow = run_fast,
     .scratch = scratch,
     .gpu = gpu,
     .amp = GR_AMP_FIRST,
@@ -159,10 +158,6 @@ static gr_status squares_run(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel squares_fast(const gr_op_call *s) {
-  return gr_is_up_to_f32(s) ? squares_run : NULL;
-}
-
 static gr_status squares_gpu(gr_gpu_call *g) {
   gr_channels of = gr_channels_of(g->call->in, groups_of(g->call->attr));
   gr_channels_sum_gpu(g, &of, 1, "SPREAD", 0);
@@ -191,7 +186,8 @@ const gr_op gr_op_channel_squares = {
     .sharding_rules = squares_rules,
     .localize = localize,
     .cpu = squares_cpu,
-    .fast = squares_fast,
+    .fast_f32 = squares_run,
+    .fast_narrow = squares_run,
     .scratch = scratch,
     .gpu = squares_gpu,
     .amp = GR_AMP_FIRST,

@@ -157,10 +157,6 @@ static gr_status grad_run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_op_call *s) {
-  return s->in[0].dtype == GR_F32 ? grad_run_fast : NULL;
-}
-
 static gr_status grad_gpu(gr_gpu_call *g) {
   enum { RANGES = 256, THREADS = 1024, COLUMNS = 128 };
   const gr_type *table = &g->call->out[0];
@@ -202,7 +198,7 @@ const gr_op gr_op_embedding_grad = {
     .index_spec = "...c,...->_c",
     .infer = grad_infer,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run_fast,
     .scratch = grad_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,

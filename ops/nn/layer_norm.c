@@ -59,8 +59,6 @@ static void rows_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status run_f32(const gr_launch *l) { return gr_run_rows(l, rows_f32); }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
-
 // A known vector of one number.
 static int read_equal(gr_onnx_reading *r, int64_t n, float value) {
   float *x = GR_NEW(r->arena, float, (size_t)n + 1);
@@ -136,7 +134,7 @@ const gr_op gr_op_layer_norm = {
     .infer = infer,
     .grad = grad,
     .cpu = layer_norm_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .row =
         "m = sum(x0) / n; v = sum((x0 - m) * (x0 - m)) / n; d = 1 / sqrt(v + eps); "
         "(x0 - m) * d * x1 + x2",
@@ -236,8 +234,6 @@ static gr_status grad_run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
-
 // A row of dgamma and one of dbeta for each chunk, in f32; the reference needs one of each in f64.
 static size_t grad_scratch(const gr_op_call *s) {
   int64_t chunks = gr_row_chunks(gr_rows(s->in));
@@ -259,7 +255,7 @@ const gr_op gr_op_layer_norm_grad = {
     .attrs = attrs,
     .index_spec = "...C,C,...C->...C,C,C",
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run_f32,
     .scratch = grad_scratch,
     .row =
         "m = sum(x0) / n; v = sum((x0 - m) * (x0 - m)) / n; s = 1 / sqrt(v + eps); "

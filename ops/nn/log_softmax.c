@@ -34,8 +34,6 @@ static void rows_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status run_f32(const gr_launch *l) { return gr_run_rows(l, rows_f32); }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
-
 static void read_log_softmax(gr_onnx_reading *r) { gr_read_over_last(r, &gr_op_log_softmax); }
 
 static const gr_case cases[] = {{{"f32[4,6]"}}, {{"f32[2,3,37]"}}, {{0}}};
@@ -49,7 +47,7 @@ const gr_op gr_op_log_softmax = {
     .infer = infer,
     .grad = grad,
     .cpu = log_softmax_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .row = "top = max(x0); s = sum(exp(x0 - top)); l = log(s); x0 - top - l",
     .inplace = {1},
     .amp = GR_AMP_WIDE,
@@ -82,8 +80,6 @@ static void grad_rows_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status grad_run_f32(const gr_launch *l) { return gr_run_rows(l, grad_rows_f32); }
 
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
-
 static const gr_case grad_cases[] = {{{"f32[4,6]", "f32[4,6]"}}, {{0}}};
 
 const gr_op gr_op_log_softmax_grad = {
@@ -93,7 +89,7 @@ const gr_op gr_op_log_softmax_grad = {
     .n_out = 1,
     .index_spec = "...K,...K->...K",
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run_f32,
     .row = "s = sum(x1); x1 - exp(x0) * s",
     .inplace = {2},
     .cases = grad_cases,

@@ -1,10 +1,9 @@
 // matmul.c - matrix product; either operand may be read transposed.
 #include "ops/nn/matmul.h"
-#include <string.h>
+#include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_tile.h"
 #include "ops/kernels/onnx.h"
 #include "ops/kernels/onnx_read.h"
-#include "ops/kernels/widen.h"
 
 static gr_val emit(gr_builder *b, gr_val x, gr_val y, bool ta, bool tb, bool sum) {
   return GR_EMIT(b, &gr_op_matmul, (&(struct matmul){ta, tb, sum, false}), x, y);
@@ -90,8 +89,6 @@ static gr_status run_f32(const gr_launch *l) {
     gr_gemm_run(l, &p.g, x + i * p.step.a, y + i * p.step.b, l->out[0]);
   return GR_OK;
 }
-
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, gr_matmul_narrow); }
 
 static size_t scratch(const gr_op_call *s) {
   if (gr_is_narrow(s->in[0].dtype)) return gr_matmul_narrow_scratch(s);
@@ -313,7 +310,8 @@ const gr_op gr_op_matmul = {
     .infer = infer,
     .grad = grad,
     .cpu = matmul_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
+    .fast_narrow = gr_matmul_narrow,
     .scratch = scratch,
     .gpu = gpu,
     .amp = GR_AMP_NARROW,

@@ -63,7 +63,6 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, run_f32); }
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
 
 static gr_status grad_f32(const gr_launch *l) {
   gr_pool p = gr_pool_of(l->attr, l->in_type, l->in_type + 1);
@@ -71,7 +70,6 @@ static gr_status grad_f32(const gr_launch *l) {
   return GR_OK;
 }
 static gr_status grad_narrow(const gr_launch *l) { return gr_run_widened(l, gr_each, grad_f32); }
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_by_width(s, grad_f32, grad_narrow); }
 
 static gr_status gpu(gr_gpu_call *g) {
   gr_pool p = gr_pool_of(g->call->attr, &g->call->in[0], &g->call->out[0]);
@@ -124,7 +122,8 @@ const gr_op gr_op_max_pool = {
     .flops = flops,
     .grad = grad,
     .cpu = max_pool_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
+    .fast_narrow = run_narrow,
     .scratch = gr_each_scratch,
     .gpu = gpu,
     .to_onnx = to_onnx,
@@ -160,7 +159,8 @@ const gr_op gr_op_max_pool_grad = {
     .infer = grad_infer,
     .flops = flops,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_f32,
+    .fast_narrow = grad_narrow,
     .scratch = gr_each_scratch,
     .gpu = grad_gpu,
     .cases = grad_cases,

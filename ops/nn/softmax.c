@@ -77,8 +77,6 @@ static void rows_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status run_f32(const gr_launch *l) { return gr_run_rows(l, rows_f32); }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_is_f32(s) ? run_f32 : NULL; }
-
 static void row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
   bool causal = ((const struct softmax *)s->attr)->causal;
   snprintf(buf, GR_ROW_TEXT,
@@ -128,7 +126,7 @@ const gr_op gr_op_softmax = {
     .infer = infer,
     .grad = grad,
     .cpu = softmax_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .row_of = row_of,
     .inplace = {1},
     .amp = GR_AMP_WIDE,
@@ -184,8 +182,6 @@ static void grad_rows_f32(void *arg, int64_t begin, int64_t end) {
 
 static gr_status grad_run_f32(const gr_launch *l) { return gr_run_rows(l, grad_rows_f32); }
 
-static gr_kernel grad_fast(const gr_op_call *s) { return gr_is_f32(s) ? grad_run_f32 : NULL; }
-
 static void grad_row_of(const gr_op_call *s, char buf[GR_ROW_TEXT]) {
   snprintf(buf, GR_ROW_TEXT, "s = sum(x0 * x1); %sx0 * (x1 - s)",
            s->n_in == 3 ? "(W)(x2 > 0) * " : "");
@@ -205,7 +201,7 @@ const gr_op gr_op_softmax_grad = {
     .index_spec_of = grad_index_spec_of,
     .infer = grad_infer,
     .cpu = grad_cpu,
-    .fast = grad_fast,
+    .fast_f32 = grad_run_f32,
     .row_of = grad_row_of,
     .inplace = {2},
     .cases = grad_cases,

@@ -82,8 +82,6 @@ static gr_status run_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel fast(const gr_op_call *s) { return s->in[0].dtype == GR_F32 ? run_f32 : NULL; }
-
 static const gr_case cases[] = {
     {{"f32[4,6]", "f32[4,6]", "i32[]"}, .fill = "nnz"},
     {{"f32[6,3000]", "f32[6,3000]", "f32[6,3000]", "i32[]"}, .fill = "nnn1"},
@@ -105,7 +103,7 @@ const gr_op gr_op_accumulate_tree = {
     .sharding_rules = gr_accumulate_rules,
     .cpu_only = true,
     .cpu = accumulate_tree_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
     .inplace_each = true,
     .cases = cases,
 };

@@ -164,7 +164,6 @@ static gr_status norm_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel norm_fast(const gr_op_call *c) { return gr_is_f32(c) ? norm_f32 : NULL; }
 static size_t norm_scratch(const gr_op_call *c) {
   return gr_is_f32(c) ? sizeof(double) * (size_t)gr_rows(&c->in[0]) : 0;
 }
@@ -204,7 +203,7 @@ const gr_op gr_op_adafactor_norm = {
     .infer = infer_floats,
     .padding = GR_PADDING_ROWS,
     .cpu = norm_cpu,
-    .fast = norm_fast,
+    .fast_f32 = norm_f32,
     .scratch = norm_scratch,
     .gpu = norm_gpu,
     .cases = norm_cases,
@@ -261,8 +260,6 @@ static void update_rows(void *arg, int64_t begin, int64_t end) {
 }
 
 static gr_status update_f32(const gr_launch *l) { return gr_run_rows(l, update_rows); }
-
-static gr_kernel fast(const gr_op_call *c) { return gr_is_f32(c) ? update_f32 : NULL; }
 
 static gr_status gpu(gr_gpu_call *g) {
   const adafactor *a = g->call->attr;
@@ -346,7 +343,7 @@ const gr_op gr_op_adafactor = {
     .padding = GR_PADDING_ROWS,
     .optimizer = &optimizer,
     .cpu = adafactor_cpu,
-    .fast = fast,
+    .fast_f32 = update_f32,
     .gpu = gpu,
     .inplace = {1},
     .cases = cases,

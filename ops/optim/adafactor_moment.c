@@ -68,8 +68,6 @@ static gr_status squares_f32(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel squares_fast(const gr_op_call *c) { return gr_is_f32(c) ? squares_f32 : NULL; }
-
 GR_CU(adafactor_moment);
 
 static gr_gpu_kernel *kernel(gr_gpu_call *g, const char *entry, int64_t items) {
@@ -107,7 +105,7 @@ const gr_op gr_op_adafactor_squares = {
     .index_spec = "...rc->...r,...c",
     .padding = GR_PADDING_ROWS,
     .cpu = squares_cpu,
-    .fast = squares_fast,
+    .fast_f32 = squares_f32,
     .gpu = squares_gpu,
     .cases = squares_cases,
 };

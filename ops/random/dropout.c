@@ -93,8 +93,6 @@ static gr_status run_f32(const gr_launch *l) {
 
 static gr_status run_narrow(const gr_launch *l) { return gr_run_widened(l, gr_together, run_f32); }
 
-static gr_kernel fast(const gr_op_call *s) { return gr_by_width(s, run_f32, run_narrow); }
-
 static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, gr_together, 0); }
 
 GR_CU(dropout);
@@ -197,7 +195,8 @@ const gr_op gr_op_dropout = {
     .training_only = true,
     .grad = grad,
     .cpu = dropout_cpu,
-    .fast = fast,
+    .fast_f32 = run_f32,
+    .fast_narrow = run_narrow,
     .gpu = gpu,
     .row_of = row_of,
     .scratch = scratch,

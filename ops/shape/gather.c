@@ -56,8 +56,6 @@ static gr_status gather_run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel gather_fast(const gr_op_call *s) { return gr_is_f32(s) ? gather_run_fast : NULL; }
-
 GR_CU(gather);
 
 static gr_gpu_kernel *kernel(gr_gpu_call *g, const char *entry, int64_t size, int64_t many) {
@@ -92,7 +90,7 @@ const gr_op gr_op_gather = {
     .infer = infer,
     .grad = grad,
     .cpu = gather_cpu,
-    .fast = gather_fast,
+    .fast_f32 = gather_run_fast,
     .gpu = gpu,
     .onnx = "GatherElements axis=-1",
     .from_onnx = GR_FROM_ONNX({"GatherElements", gr_gather_elements_read}),
@@ -137,10 +135,6 @@ static gr_status scatter_run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel scatter_fast(const gr_op_call *s) {
-  return gr_is_f32(s) ? scatter_run_fast : NULL;
-}
-
 static gr_status scatter_gpu(gr_gpu_call *g) {
   kernel(g, "gather_grad", gr_last(g->call->out), gr_last(g->call->in));
   return GR_OK;
@@ -176,7 +170,7 @@ const gr_op gr_op_scatter_add = {
     .infer = scatter_infer,
     .grad = scatter_grad,
     .cpu = scatter_cpu,
-    .fast = scatter_fast,
+    .fast_f32 = scatter_run_fast,
     .gpu = scatter_gpu,
     .to_onnx = to_onnx,
     .from_onnx = GR_FROM_ONNX({"ScatterElements", gr_scatter_elements_read}),

@@ -142,8 +142,6 @@ static gr_status add_run_fast(const gr_launch *l) {
   return GR_OK;
 }
 
-static gr_kernel add_fast(const gr_op_call *s) { return gr_is_f32(s) ? add_run_fast : NULL; }
-
 static gr_status add_gpu(gr_gpu_call *g) {
   add_kernel(g, "add_rows", height(g->call->out), height(g->call->in));
   return GR_OK;
@@ -181,7 +179,7 @@ const gr_op gr_op_add_rows = {
     .infer = add_infer,
     .grad = add_grad,
     .cpu = add_rows_cpu,
-    .fast = add_fast,
+    .fast_f32 = add_run_fast,
     .gpu = add_gpu,
     .to_onnx = add_to_onnx,
     .cases = add_cases,

@@ -129,7 +129,7 @@ gr_status gr_host_kernel(gr_device *d, const gr_op_call *call, const gr_launch *
   (void)where;
   const gr_host_device *h = (gr_host_device *)d;
   *out = (gr_device_kernel){.context = h->cpu};
-  if (!h->plain && call->op->fast) out->run = call->op->fast(call);
+  if (!h->plain) out->run = gr_op_fast(call);
   if (!out->run) out->run = call->op->cpu;
   if (!out->run) return gr_device_refuse(d->ops, call);
   if (!h->beside || !call->op->collective) return GR_OK;

@@ -93,7 +93,7 @@ static void print(const struct timed *t, gr_dtype dtype) {
   bool plain = dtype == GR_F16 && !strcmp(t->kind, "loops");
   gr_status s = use_of_case_as(&u, op, &t->of, plain ? GR_BF16 : dtype, 1);
   if (s) gr_status_print(stderr, s), exit(1);
-  double seconds = time_of(&u, plain ? packed_plain : op->fast(&u.call));
+  double seconds = time_of(&u, plain ? packed_plain : gr_op_fast(&u.call));
   printf(" %9.2f", figure(t, &u.call, seconds));
   use_free(&u);
 }

@@ -128,7 +128,7 @@ static void add_shards(bool fast) {
       .op = &gr_op_accumulate_tree, .n_in = 4, .in = {number, number, number, index}};
   gr_launch l = {
       .n_in = 4, .n_out = 2, .in_type = in_type, .out_type = in_type, .in = in, .out = out};
-  gr_kernel run = fast ? gr_op_accumulate_tree.fast(&call) : gr_op_accumulate_tree.cpu;
+  gr_kernel run = fast ? gr_op_fast(&call) : gr_op_accumulate_tree.cpu;
   for (micro = 0; micro < TERMS; micro++) {
     term = terms[micro];
     MUST(run(&l));

@@ -88,9 +88,9 @@ static void run_in_place(const gr_graph *g, const gr_node *n, uint32_t seed) {
                  .in = (const void *const *)in,
                  .out = apart,
                  .scratch = calloc(1, n->op->scratch(&call) + 1)};
-  MUST(n->op->fast(&call)(&l));
+  MUST(gr_op_fast(&call)(&l));
   l.out = out;
-  MUST(n->op->fast(&call)(&l));
+  MUST(gr_op_fast(&call)(&l));
   for (int k = 0; k < n->n_out; k++)
     CHECK(!memcmp(out[k], apart[k], gr_type_bytes(&call.out[k])), "seed %u, result %d", seed, k);
   free(l.scratch);
@@ -155,16 +155,16 @@ static void run_part_of(const float *x, int64_t stride, int64_t rows, int64_t co
   const void *in[2] = {v.data, &(int32_t){7}};
   void *to = out;
   CHECK(call.in[1].dtype == GR_I32, "the step is operand 1");
-  MUST(n->op->fast(&call)(&(gr_launch){.attr = n->attr,
-                                       .n_in = 2,
-                                       .n_out = 1,
-                                       .in_type = call.in,
-                                       .out_type = call.out,
-                                       .out_layout = &layout,
-                                       .mesh = &mesh,
-                                       .coord = &coord,
-                                       .in = in,
-                                       .out = &to}));
+  MUST(gr_op_fast(&call)(&(gr_launch){.attr = n->attr,
+                                      .n_in = 2,
+                                      .n_out = 1,
+                                      .in_type = call.in,
+                                      .out_type = call.out,
+                                      .out_layout = &layout,
+                                      .mesh = &mesh,
+                                      .coord = &coord,
+                                      .in = in,
+                                      .out = &to}));
   value_free(&v);
   gr_arena_destroy(arena);
 }

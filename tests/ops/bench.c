@@ -267,7 +267,7 @@ static gr_status run_node(const gr_graph *g, const gr_node *n, value *v, bool fa
   gr_op_call_of(g, n, &u.call);
   for (int k = 0; k < GR_MAX_ARGS; k++) u.layout[k] = gr_layout_replicated;
   for (int k = 0; k < n->n_in; k++) u.in[k] = v[n->in[k].id];
-  gr_kernel quick = fast && n->op->fast ? n->op->fast(&u.call) : NULL;
+  gr_kernel quick = fast ? gr_op_fast(&u.call) : NULL;
   gr_status s = use_run(&u, quick ? quick : n->op->cpu, NULL);
   for (int k = 0; k < n->n_out; k++) {
     value_free(&v[gr_out(n, k).id]);

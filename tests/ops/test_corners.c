@@ -16,7 +16,7 @@ static void element(const char *name, const void *attr, int n, const double *x, 
     for (int i = 0; i < 33; i++) value_put(&u.in[k], i, x[k]);
   }
   MUST(gr_op_infer(&u.call));
-  gr_kernel kernels[] = {op->cpu, op->fast ? op->fast(&u.call) : op->cpu};
+  gr_kernel fast = gr_op_fast(&u.call), kernels[] = {op->cpu, fast ? fast : op->cpu};
   for (int which = 0; which < 2; which++) {
     MUST(use_run(&u, kernels[which], NULL));
     for (int i = 0; i < 33; i += 32) {
@@ -74,7 +74,8 @@ static void ids(void) {
     MUST(
         use_of_case(&u, op, &(gr_case){{ops[i / 2][1], "i32[3]"}, .attr = &rows, .fill = "nz"}, 1));
     value_put(&u.in[1], 1, i % 2 ? 5 : -1);
-    gr_status s = use_run(&u, op->fast ? op->fast(&u.call) : op->cpu, NULL);
+    gr_kernel fast = gr_op_fast(&u.call);
+    gr_status s = use_run(&u, fast ? fast : op->cpu, NULL);
     CHECK(s && strstr(gr_status_text(s), "(number 1) is not "), "%s: no error", op->name);
     gr_status_drop(s);
     use_free(&u);
@@ -91,7 +92,7 @@ static void symbols(void) {
       MUST(use_of_case(&u, op, op->cases, 1));
       for (int64_t k = 0; k < 6; k++) value_put(&u.in[3], k, 4);
       value_put(&u.in[1], 2, bad[i]);
-      gr_status s = use_run(&u, fast ? op->fast(&u.call) : op->cpu, NULL);
+      gr_status s = use_run(&u, fast ? gr_op_fast(&u.call) : op->cpu, NULL);
       CHECK(s && strstr(gr_status_text(s), "not one of the model's 20 classes"), "%g: %s", bad[i],
             s ? gr_status_text(s) : "no error");
       gr_status_drop(s);
@@ -108,7 +109,7 @@ static void weighs_nothing(void) {
     MUST(use_of_case(&u, op, &c, 1));
     for (int64_t i = 0; i < 12; i++) value_put(&u.in[0], i, i % 2 ? INFINITY : NAN);
     value_put(&u.in[1], 0, 0);
-    MUST(use_run(&u, fast ? op->fast(&u.call) : op->cpu, NULL));
+    MUST(use_run(&u, fast ? gr_op_fast(&u.call) : op->cpu, NULL));
     for (int64_t i = 0; i < 12; i++)
       CHECK(value_get(&u.out[0], i) == 0, "element %d is %g", (int)i, value_get(&u.out[0], i));
     use_free(&u);
@@ -156,7 +157,7 @@ static void ties_of(const char *name, const void *attr, int64_t k, gr_dtype dtyp
   use u;
   MUST(use_of_case_as(&u, op, &c, dtype, 1));
   for (int64_t i = 0; i < 27; i++) value_put(&u.in[0], i, x[i / 9][i % 9]);
-  gr_kernel kernels[] = {op->cpu, op->fast ? op->fast(&u.call) : NULL};
+  gr_kernel kernels[] = {op->cpu, gr_op_fast(&u.call)};
   for (int which = 0; which < 2; which++) {
     if (!kernels[which]) continue;
     MUST(use_run(&u, kernels[which], NULL));
@@ -189,7 +190,7 @@ static void maxima(void) {
     gr_case c = {{"f32[2,40]"}, .attr = &rows};
     MUST(use_of_case(&u, gr_op_find("reduce_max"), &c, 1));
     value_put(&u.in[0], place, NAN);
-    MUST(use_run(&u, u.call.op->fast(&u.call), NULL));
+    MUST(use_run(&u, gr_op_fast(&u.call), NULL));
     CHECK(isnan(value_get(&u.out[0], 0)), "NaN at %d is lost", place);
     CHECK(!isnan(value_get(&u.out[0], 1)), "NaN at %d reaches the next row", place);
     use_free(&u);
@@ -204,7 +205,7 @@ static void largest_beside_nan(void) {
       MUST(use_of_case(&u, gr_op_find("argmax"), &(gr_case){{"f32[2,40]"}}, 1));
       for (int i = 0; i < 80; i++) value_put(&u.in[0], i, i % 40 == 30 ? 9 : 1);
       value_put(&u.in[0], place, NAN);
-      MUST(use_run(&u, fast ? u.call.op->fast(&u.call) : u.call.op->cpu, NULL));
+      MUST(use_run(&u, fast ? gr_op_fast(&u.call) : u.call.op->cpu, NULL));
       double first = value_get(&u.out[0], 0), next = value_get(&u.out[0], 1), want = place ? 30 : 0;
       CHECK(first == want && next == 30, "NaN at %d: %g, %g", place, first, next);
       use_free(&u);
@@ -218,7 +219,7 @@ static void no_class(void) {  // of one_hot
     gr_case three = {{"i32[6]"}, .attr = (int64_t[2]){3, GR_F32}};
     MUST(use_of_case(&u, gr_op_find("one_hot"), &three, 1));
     for (int i = 0; i < 6; i++) value_put(&u.in[0], i, ids[i]);
-    MUST(use_run(&u, fast ? u.call.op->fast(&u.call) : u.call.op->cpu, NULL));
+    MUST(use_run(&u, fast ? gr_op_fast(&u.call) : u.call.op->cpu, NULL));
     for (int i = 0; i < 18; i++)
       CHECK(value_get(&u.out[0], i) == (ids[i / 3] == i % 3), "number %d is wrong", i);
     use_free(&u);

@@ -109,14 +109,16 @@ static void formulas(void) {
 
 // ---- Kernels --------------------------------------------------------------------------------
 
-// Sizes of axes that may be split are free: takes other ones, large ones in turn along every second axis.
+// Sizes of axes that may be split are free: takes other ones, large ones in turn along every second
+// axis.
 static bool other_sizes(use *u, const gr_case *c, int round) {
   gr_sharding_rule rules[GR_MAX_SHARDING_RULES];
   int n = 0;
   gr_rng r = gr_rng_make(5, u->call.op->name, (uint64_t)round);
   gr_status s = gr_op_sharding_rules(&u->call, rules, &n);
   for (int i = 1; i < n && !s; i++) {
-    int64_t size = 1 + (int64_t)gr_rng_below(&r, (uint64_t)i, i % 2 == round % 2 && round < 3 ? 90 : 12);
+    int64_t size =
+        1 + (int64_t)gr_rng_below(&r, (uint64_t)i, i % 2 == round % 2 && round < 3 ? 90 : 12);
     use_resize(u, &rules[i], size);
   }
   if (!s) s = gr_op_infer(&u->call);
@@ -135,7 +137,7 @@ static use shadow(const use *u) {  // the same operands, results of its own
 static void fast_case(use *u, const gr_case *c, int i) {
   for (int round = 0; round < 4; round++) {
     if (round && !other_sizes(u, c, round)) return;
-    gr_kernel fast = u->call.op->fast ? u->call.op->fast(&u->call) : NULL;
+    gr_kernel fast = gr_op_fast(&u->call);
     if (round && !fast) continue;
     use v = shadow(u);
     if (judge(use_run(u, u->call.op->cpu, NULL), u->call.op, i, "reference") && fast &&
@@ -183,7 +185,7 @@ static void at_once(gr_cpu *cpu, int64_t n, int64_t grain, gr_part part, void *a
 static void threads_case(use *u, const gr_case *c, int i) {
   for (int round = 0; round < 2; round++) {
     if (round && !other_sizes(u, c, round)) return;
-    gr_kernel fast = u->call.op->fast ? u->call.op->fast(&u->call) : NULL;
+    gr_kernel fast = gr_op_fast(&u->call);
     use v = shadow(u);
     if (!fast) fast = u->call.op->cpu;
     if (!judge(use_run(u, fast, NULL), u->call.op, i, "one thread")) return;
@@ -228,7 +230,7 @@ static void in_place(use *u, gr_kernel kernel, int i, const char *what) {
 
 static void place_case(use *u, const gr_case *c, int i) {
   (void)c;
-  gr_kernel fast = u->call.op->fast ? u->call.op->fast(&u->call) : NULL;
+  gr_kernel fast = gr_op_fast(&u->call);
   bool any = false;
   for (int k = 0; k < u->call.n_out; k++) any |= gr_op_inplace(u->call.op, k) >= 0;
   if (!any) return;
@@ -292,7 +294,7 @@ static bool run_part(const use *u, use *r, const gr_sharding_rule *rule, int par
     verdict(u, i, "shape of one rank's part", !gr_type_same(&t, &r->call.out[k]), 0, "");
     if (!gr_type_same(&t, &r->call.out[k])) return false;
   }
-  gr_kernel fast = u->call.op->fast ? u->call.op->fast(&r->call) : NULL;
+  gr_kernel fast = gr_op_fast(&r->call);
   return judge(use_run(r, fast ? fast : u->call.op->cpu, NULL), u->call.op, i, "one rank's part");
 }
 

@@ -47,7 +47,7 @@ static void kept(void) {
       use u;
       if (c->fails) continue;
       MUST(use_of_case(&u, *o, c, (uint64_t)(c - (*o)->cases)));
-      gr_kernel fast = (*o)->fast ? (*o)->fast(&u.call) : NULL;
+      gr_kernel fast = gr_op_fast(&u.call);
       compare(&u, (*o)->cpu, "plain");
       if (fast) compare(&u, fast, "fast");
       use_free(&u);
