@@ -1,4 +1,4 @@
-// text.c - string builder, edit distance, UTF-8 and escaping (text.h).
+// text.c - string builder, edit distance, UTF-8 and escaping for terminals (text.h).
 #include "base/text.h"
 #include <assert.h>
 #include <dirent.h>
@@ -115,6 +115,17 @@ const char *gr_text_nearest(const char *word, const char *const *names, int n) {
   return found;
 }
 
+gr_status gr_hint_near(gr_status s, const char *word, const char *const *names, int n) {
+  const char *near = gr_text_nearest(word, names, n);
+  return near ? gr_hint(s, "did you mean '%s'?", near) : s;
+}
+
+const char *gr_text_names(gr_arena *a, const char *const *names, int n) {
+  gr_text t = gr_text_make(a);
+  for (int i = 0; i < n; i++) gr_text_printf(&t, "%s%s", i ? ", " : "", names[i]);
+  return t.chars;
+}
+
 int gr_utf8_len(const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   if (s[0] < 0x80) return 1;
@@ -205,31 +216,6 @@ void gr_visible_end(gr_visible_out *o) {
   free(o->text);
 }
 
-void gr_text_json(gr_text *t, const char *s) {
-  static const char *const named[32] = {
-      ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
-  if (!s) {
-    gr_text_put(t, "null");
-    return;
-  }
-  gr_text_put(t, "\"");
-  for (const unsigned char *p = (const unsigned char *)s; *p;) {
-    int n = gr_utf8_len((const char *)p);
-    if (!n)
-      gr_text_put(t, "\xef\xbf\xbd"), n = 1;
-    else if (*p < 32 && named[*p])
-      gr_text_put(t, named[*p]);
-    else if (*p < 32)
-      gr_text_printf(t, "\\u%04x", *p);
-    else if (*p == '"' || *p == '\\')
-      gr_text_printf(t, "\\%c", *p);
-    else
-      gr_text_putn(t, (const char *)p, (size_t)n);
-    p += n;
-  }
-  gr_text_put(t, "\"");
-}
-
 // Writes the fewest digits that parse back to x, as "-d.ddde-dd", and returns their number. A
 // normal number's shorter forms are its 15-digit form without trailing zeros, so the search starts
 // there; subnormal numbers have fewer significant digits, so theirs starts at one.
@@ -311,33 +297,6 @@ void gr_text_put_float(gr_text *t, double x) {
     return;
   }
   gr_text_put(t, k->text);
-}
-
-void gr_text_json_float(gr_text *t, double x) {
-  const char *quote = isnan(x) || isinf(x) ? "\"" : "";
-  gr_text_put(t, quote);
-  gr_text_put_float(t, x);
-  gr_text_put(t, quote);
-}
-
-void gr_text_base64(gr_text *t, const unsigned char *p, size_t n) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t i = 0; i < n; i += 3) {
-    uint32_t v = (uint32_t)p[i] << 16;
-    if (i + 1 < n) v |= (uint32_t)p[i + 1] << 8;
-    if (i + 2 < n) v |= p[i + 2];
-    char out[4] = {digits[v >> 18], digits[v >> 12 & 63], digits[v >> 6 & 63], digits[v & 63]};
-    if (i + 2 >= n) out[3] = '=';
-    if (i + 1 >= n) out[2] = '=';
-    gr_text_putn(t, out, 4);
-  }
-}
-
-void gr_text_json_rounded(gr_text *t, double x, int digits) {
-  if (isnan(x) || isinf(x))
-    gr_text_json_float(t, x);
-  else
-    gr_text_printf(t, "%.*g", digits, x);
 }
 
 enum { LONG = 1 << 20 };  // bytes: shorter files are read whatever comes

@@ -30,6 +30,11 @@ int gr_text_distance(const char *a, const char *b, int most);
 // sections ("training.") does not count; about one letter in four of the rest may differ.
 const char *gr_text_nearest(const char *word, const char *const *names, int n);
 
+// Adds the hint which name is that one, "did you mean 'lr'?", if one is close.
+GR_MUST_USE gr_status gr_hint_near(gr_status, const char *word, const char *const *names, int n);
+// "a, b, c", in the arena.
+const char *gr_text_names(gr_arena *, const char *const *names, int n);
+
 // UTF-8 (RFC 3629). gr_utf8_len returns the length in bytes of the valid sequence at s, 0 if there
 // is none; gr_utf8_code decodes a valid sequence of that length; gr_utf8_valid checks a whole
 // string; gr_text_put_code encodes a code point and appends it.
@@ -59,6 +64,15 @@ void gr_visible_end(gr_visible_out *);     // prints and frees
 
 // Appends s as a JSON string with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD. NULL: null.
 void gr_text_json(gr_text *, const char *s);
+// Appends the ", " before a member or an item, but behind { and [, behind a blank, which begins a
+// line, and at the beginning of the text.
+void gr_text_json_next(gr_text *);
+// The same for one that begins a line: a comma, if it is not the first, and `space`, "\n  ".
+void gr_text_json_line(gr_text *, const char *space);
+// Appends gr_text_json_next and the name of a member: `"name": `.
+void gr_text_json_key(gr_text *, const char *name);
+void gr_text_json_member(gr_text *, const char *name, const char *s);  // and a string
+void gr_text_json_texts(gr_text *, const char *const *, int n);        // a list of strings
 // Appends bytes in Base64 (RFC 4648, section 4), without quotes.
 void gr_text_base64(gr_text *, const unsigned char *bytes, size_t n);
 // Appends the shortest decimal that parses back to the same double, always recognisable as a float
@@ -70,6 +84,7 @@ void gr_text_put_float(gr_text *, double);
 // gr_json_get takes for a number.
 void gr_text_json_float(gr_text *, double);
 void gr_text_json_rounded(gr_text *, double, int digits);  // of `digits` significant digits
+void gr_text_json_known(gr_text *, double);                // NaN, which is not known: null
 
 bool gr_ends_in(const char *s, const char *end);  // its last characters are those
 

@@ -41,19 +41,13 @@ static void print(const gr_findings *f) {
   gr_print_lines(stdout, t.chars);
 }
 
-static void put_member(gr_text *t, const char *name, const char *value) {
-  gr_text_printf(t, "\"%s\": ", name);
-  gr_text_json(t, value);
-  gr_text_put(t, ", ");
-}
-
 static void put_pairs(gr_text *t, const gr_found_ranks *r) {
   for (const gr_found_pair *p = r->pairs; p < r->pairs + r->n_pairs; p++) {
-    gr_text_printf(t, "%s\n  {\"ranks\": [%d, %d], \"hosts\": [", p == r->pairs ? "" : ",", p->a,
-                   p->b);
-    gr_text_json(t, r->host[p->a]), gr_text_put(t, ", "), gr_text_json(t, r->host[p->b]);
-    gr_text_put(t, "], \"seconds\": "), gr_text_json_rounded(t, p->latency, 6);
-    gr_text_put(t, ", \"bytes_per_s\": "), gr_text_json_rounded(t, p->bandwidth, 6);
+    gr_text_json_line(t, "\n  ");
+    gr_text_printf(t, "{\"ranks\": [%d, %d], \"hosts\": ", p->a, p->b);
+    gr_text_json_texts(t, (const char *[]){r->host[p->a], r->host[p->b]}, 2);
+    gr_text_json_key(t, "seconds"), gr_text_json_rounded(t, p->latency, 6);
+    gr_text_json_key(t, "bytes_per_s"), gr_text_json_rounded(t, p->bandwidth, 6);
     gr_text_put(t, "}");
   }
 }
@@ -64,16 +58,19 @@ static void print_json(const gr_findings *f, bool starts) {
   gr_version_json_members(&t);
   gr_text_printf(&t, ",\n \"starts\": %s,\n \"findings\": [", starts ? "true" : "false");
   for (const gr_finding *one = f->list; one < f->list + f->n; one++) {
-    gr_text_put(&t, one == f->list ? "\n  {" : ",\n  {");
-    put_member(&t, "section", one->section);
-    put_member(&t, "name", one->name);
-    put_member(&t, "state", states[one->state]);
-    put_member(&t, "value", one->value);
-    put_member(&t, "hint", one->hint);
-    put_member(&t, "unit", one->unit);
-    put_member(&t, "ranks", one->ranks);
-    gr_text_put(&t, one->unit ? "\"number\": " : "\"number\": null");
-    if (one->unit) gr_text_json_rounded(&t, one->number, 6);
+    gr_text_json_line(&t, "\n  {");
+    gr_text_json_member(&t, "section", one->section);
+    gr_text_json_member(&t, "name", one->name);
+    gr_text_json_member(&t, "state", states[one->state]);
+    gr_text_json_member(&t, "value", one->value);
+    gr_text_json_member(&t, "hint", one->hint);
+    gr_text_json_member(&t, "unit", one->unit);
+    gr_text_json_member(&t, "ranks", one->ranks);
+    gr_text_json_key(&t, "number");
+    if (one->unit)
+      gr_text_json_rounded(&t, one->number, 6);
+    else
+      gr_text_put(&t, "null");
     gr_text_put(&t, "}");
   }
   gr_text_put(&t, "],\n \"pairs\": [");

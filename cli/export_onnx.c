@@ -52,9 +52,8 @@ static gr_status choose_program(gr_job *j, const char *name, gr_model_program *o
   if (!known) {
     const char *near = gr_text_nearest(name, names, n);
     gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "the model has no program '%s'", name);
-    gr_text list = gr_text_make(j->arena);
-    for (int i = 0; i < n; i++) gr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
-    return near ? gr_hint(s, "did you mean '%s'?", near) : gr_hint(s, "it has: %s", list.chars);
+    return near ? gr_hint(s, "did you mean '%s'?", near)
+                : gr_hint(s, "it has: %s", gr_text_names(j->arena, names, n));
   }
   bool predicts = gr_conf_member(j->graph, "predict");
   for (int i = 0; i < n && !name && !predicts; i++)

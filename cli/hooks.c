@@ -183,19 +183,13 @@ static void print_json(const schedule *s) {
   for (int64_t i = 0; i < s->steps; i++) {
     gr_arena *a = gr_arena_create();
     gr_text t = gr_text_make(a);
-    gr_text_printf(&t, "{\"step\": %lld, ", (long long)i);
-    if (program_of(s, i)) {
-      gr_text_put(&t, "\"program\": ");
-      gr_text_json(&t, program_of(s, i));
-      gr_text_put(&t, ", ");
-    }
-    gr_text_put(&t, "\"lr\": ");
+    gr_text_printf(&t, "{\"step\": %lld", (long long)i);
+    if (program_of(s, i)) gr_text_json_member(&t, "program", program_of(s, i));
+    gr_text_json_key(&t, "lr");
     gr_text_json_float(&t, s->lr[i]);
     for (int k = 0; k < s->job->spec.n_adjust; k++) {
       if (!s->set[k]) continue;
-      gr_text_put(&t, ", ");
-      gr_text_json(&t, s->job->spec.adjust[k].input);
-      gr_text_put(&t, ": ");
+      gr_text_json_key(&t, s->job->spec.adjust[k].input);
       gr_text_json_float(&t, s->set[k][i]);
     }
     gr_text_put(&t, "}");

@@ -217,10 +217,10 @@ static void print_json(const comparison *c) {
   static const gr_json none = {.kind = GR_JSON_NULL};
   gr_text t = gr_text_make(c->arena);
   for (const difference *d = c->first; d; d = d->next) {
-    gr_text_put(&t, d == c->first ? "[\n {\"path\": " : ",\n {\"path\": ");
-    gr_text_json(&t, d->path);
-    gr_text_put(&t, ", \"a\": "), gr_json_put(&t, d->a ? d->a : &none);
-    gr_text_put(&t, ", \"b\": "), gr_json_put(&t, d->b ? d->b : &none);
+    gr_text_put(&t, d == c->first ? "[\n {" : ",\n {");
+    gr_text_json_member(&t, "path", d->path);
+    gr_text_json_key(&t, "a"), gr_json_put(&t, d->a ? d->a : &none);
+    gr_text_json_key(&t, "b"), gr_json_put(&t, d->b ? d->b : &none);
     gr_text_put(&t, "}");
   }
   gr_text_put(&t, c->n ? "]\n" : "[]\n");

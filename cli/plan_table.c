@@ -33,15 +33,13 @@ static gr_status split(gr_arena *a, const char *flag, const char *list, const ch
 static gr_status read_strategies(gr_arena *a, const char *list, const char **out, int *n) {
   const char *known[MAX_WORDS];
   int n_known = gr_schema_choices(a, gr_schema_find("distributed.strategy"), known, MAX_WORDS);
-  gr_text all = gr_text_make(a);
-  for (int k = 0; k < n_known; k++) gr_text_printf(&all, "%s%s", k ? ", " : "", known[k]);
   GR_TRY(split(a, "--strategy", list, out, n));
   for (int i = 0; i < *n; i++) {
     int k = 0;
     while (k < n_known && strcasecmp(out[i], known[k]) != 0) k++;
     if (k == n_known)
       return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--strategy has no '%s'", out[i]),
-                     "there are: %s", all.chars);
+                     "there are: %s", gr_text_names(a, known, n_known));
   }
   return GR_OK;
 }
@@ -149,12 +147,13 @@ static double value_of(const gr_scaled *r, size_t offset) {
 }
 
 static void put_row(gr_text *t, const gr_scaled *r) {
-  gr_text_put(t, "{\"device\": "), gr_text_json(t, r->target->chip->name);
-  gr_text_put(t, ", \"strategy\": "), gr_text_json(t, r->strategy);
+  gr_text_put(t, "{");
+  gr_text_json_member(t, "device", r->target->chip->name);
+  gr_text_json_member(t, "strategy", r->strategy);
   gr_text_printf(t, ", \"ranks\": %d", r->ranks);
   for (int i = 0; i < COLUMNS && !r->why; i++)
     gr_runs_put_number(t, columns[i].name, value_of(r, columns[i].offset));
-  if (r->why) gr_text_put(t, ", \"not_planned\": "), gr_text_json(t, r->why);
+  if (r->why) gr_text_json_member(t, "not_planned", r->why);
   gr_text_put(t, "}");
 }
 

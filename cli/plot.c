@@ -86,14 +86,13 @@ static int add_keys(plotted *p, const char *pattern) {
 }
 
 static gr_status no_key(plotted *p, const char *key) {
-  gr_text list = gr_text_make(p->arena);
   p->n_keys = 0;
   add_keys(p, "*");
-  for (int i = 0; i < p->n_keys; i++) gr_text_printf(&list, "%s%s", i ? ", " : "", p->key[i]);
+  const char *list = gr_text_names(p->arena, p->key, p->n_keys);
   gr_status s = gr_fail(GR_ERR_USAGE, GR_NOWHERE, "no run has logged '%s'", key);
   const char *near = gr_text_nearest(key, p->key, p->n_keys);
-  return near ? gr_hint(s, "did you mean '%s'? there are: %s", near, list.chars)
-              : gr_hint(s, "there are: %s", list.chars);
+  return near ? gr_hint(s, "did you mean '%s'? there are: %s", near, list)
+              : gr_hint(s, "there are: %s", list);
 }
 
 static gr_status choose_keys(plotted *p, const char *given) {

@@ -77,11 +77,8 @@ void gr_runs_print(const gr_runs_table *t) {
 }
 
 void gr_runs_put_number(gr_text *t, const char *name, double v) {
-  gr_text_printf(t, ", \"%s\": ", name);
-  if (isnan(v))
-    gr_text_put(t, "null");
-  else
-    gr_text_json_float(t, v);
+  gr_text_json_key(t, name);
+  gr_text_json_known(t, v);
 }
 
 void gr_runs_print_json(const gr_runs_table *t) {
@@ -89,22 +86,16 @@ void gr_runs_print_json(const gr_runs_table *t) {
   gr_text_put(&out, "[");
   for (int i = 0; i < t->n; i++) {
     const gr_ranked_run *r = &t->runs[i];
-    gr_text_put(&out, i ? ",\n {\"run\": " : "\n {\"run\": ");
-    gr_text_json(&out, r->path);
-    gr_text_put(&out, ", \"status\": ");
-    gr_text_json(&out, r->status);
-    gr_text_printf(&out, ", \"steps\": %lld, \"metric\": ", (long long)r->steps);
-    gr_text_json(&out, t->metric);
+    gr_text_json_line(&out, "\n {");
+    gr_text_json_member(&out, "run", r->path);
+    gr_text_json_member(&out, "status", r->status);
+    gr_text_printf(&out, ", \"steps\": %lld", (long long)r->steps);
+    gr_text_json_member(&out, "metric", t->metric);
     gr_runs_put_number(&out, "best", r->best);
     gr_text_printf(&out, ", \"best_step\": %lld", (long long)r->best_step);
     gr_runs_put_number(&out, "last", r->last);
     gr_text_put(&out, ", \"differs\": {");
-    for (int k = 0; k < t->n_keys; k++) {
-      gr_text_put(&out, k ? ", " : "");
-      gr_text_json(&out, t->keys[k]);
-      gr_text_put(&out, ": ");
-      gr_text_json(&out, r->values[k]);
-    }
+    for (int k = 0; k < t->n_keys; k++) gr_text_json_member(&out, t->keys[k], r->values[k]);
     gr_text_put(&out, "}}");
   }
   puts(out.chars);

@@ -69,8 +69,8 @@ static void print(gr_arena *a, const scaled *v, int n, bool costs) {
 static void print_json(gr_arena *a, const scaled *v, int n) {
   gr_text out = gr_text_make(a);
   for (int i = 0; i < n; i++) {
-    gr_text_put(&out, i ? ",\n {\"run\": " : "[\n {\"run\": ");
-    gr_text_json(&out, v[i].path);
+    gr_text_put(&out, i ? ",\n {" : "[\n {");
+    gr_text_json_member(&out, "run", v[i].path);
     gr_text_printf(&out, ", \"ranks\": %lld", (long long)v[i].ranks);
     gr_runs_put_number(&out, "samples_per_s", v[i].speed);
     gr_runs_put_number(&out, "speed_up", v[i].up);

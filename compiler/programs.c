@@ -52,11 +52,10 @@ static gr_status no_weight(const gr_graph *g, const gr_model_program *program, i
   int n = 0;
   for (uint32_t k = 1; k < g->n_values; k++)
     if (gr_is_weight(&g->values[k])) names[n++] = g->values[k].name;
-  const char *near = gr_text_nearest(program->trained[i], names, n);
   gr_status s =
       gr_fail(GR_ERR_CONFIG, program->trained_loc[i], "'%s' matches no weight of the program %s",
               program->trained[i], program->name);
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
+  s = gr_hint_near(s, program->trained[i], names, n);
   return gr_hint(s, "a weight's name is, for example, '%s'; * matches anything",
                  n ? names[0] : "layer.weight");
 }

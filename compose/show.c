@@ -136,10 +136,7 @@ gr_status gr_show_find(gr_arena *a, gr_conf *job, const char *key, gr_conf **out
   like = gr_schema_nearest(a, key);
   if (like)
     return gr_hint(s, "did you mean '%s'? It is not set: --resolve shows its default", like);
-  gr_text top = gr_text_make(a);
-  for (int i = 0; i < job->n && i < 12; i++)
-    gr_text_printf(&top, "%s%s", i ? ", " : "", job->keys[i]);
-  return gr_hint(s, "it has: %s", top.chars);
+  return gr_hint(s, "it has: %s", gr_text_names(a, job->keys, job->n < 12 ? job->n : 12));
 }
 
 gr_status gr_show_origin(gr_text *t, gr_conf *job, const char *key) {

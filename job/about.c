@@ -6,52 +6,35 @@
 #include "job/figures.h"
 #include "job/version.h"
 
-static void put_text(gr_text *t, const char *name, const char *value) {
-  gr_text_printf(t, "\"%s\": ", name);
-  gr_text_json(t, value);
-}
-
-static void put_command(gr_text *t, const gr_args *args) {
-  gr_text_put(t, ",\n \"command\": [");
-  for (int i = 0; i < args->argc; i++) {
-    gr_text_put(t, i ? ", " : "");
-    gr_text_json(t, args->argv[i]);
-  }
-  gr_text_put(t, "]");
-}
-
 static void put_machine(gr_text *t) {
   gr_machine m;
   gr_machine_read(&m);
   gr_text_put(t, ",\n \"machine\": {");
-  put_text(t, "host", m.host);
-  gr_text_put(t, ", ");
-  put_text(t, "system", m.system);
-  gr_text_put(t, ", ");
-  put_text(t, "processor", m.processor);
+  gr_text_json_member(t, "host", m.host);
+  gr_text_json_member(t, "system", m.system);
+  gr_text_json_member(t, "processor", m.processor);
   gr_text_printf(t, ", \"processors\": %d, \"memory_bytes\": %.0f}", gr_processors(), m.memory);
 }
 
 static void put_place(gr_text *t, const gr_conf *c) {
   gr_loc loc = c->loc.file ? c->loc : c->key_loc;
-  gr_text_put(t, ", \"from\": ");
-  gr_text_json(t, c->is_default || !loc.file
-                      ? "default"
-                      : gr_arena_printf(t->arena, "%s:%d:%d", loc.file, loc.line, loc.col));
+  bool none = c->is_default || !loc.file;
+  gr_text_json_member(
+      t, "from",
+      none ? "default" : gr_arena_printf(t->arena, "%s:%d:%d", loc.file, loc.line, loc.col));
 }
 
 // Every value that is no mapping, with its key and its place.
-static void put_values(gr_text *t, const gr_conf *c, bool *first) {
+static void put_values(gr_text *t, const gr_conf *c) {
   for (int i = 0; i < c->n; i++) {
     const gr_conf *v = c->items[i];
     if (v->kind == GR_CONF_MAP && v->n) {
-      put_values(t, v, first);
+      put_values(t, v);
       continue;
     }
-    gr_text_put(t, *first ? "\n  {\"key\": " : ",\n  {\"key\": ");
-    *first = false;
-    gr_text_json(t, gr_conf_path(t->arena, v));
-    gr_text_put(t, ", \"value\": ");
+    gr_text_json_line(t, "\n  {");
+    gr_text_json_member(t, "key", gr_conf_path(t->arena, v));
+    gr_text_json_key(t, "value");
     gr_conf_json_written(t, v, 0);
     put_place(t, v);
     gr_text_put(t, "}");
@@ -61,16 +44,15 @@ static void put_values(gr_text *t, const gr_conf *c, bool *first) {
 void gr_job_keep_about(gr_job *j) {
   gr_text about = gr_text_make(j->arena), plan = gr_text_make(j->arena);
   gr_text libraries = gr_text_make(j->arena), graph = gr_text_make(j->arena);
-  bool first = true;
   gr_version_libraries(&libraries);
   gr_text_put(&about, "{");
   gr_version_json_members(&about);
-  gr_text_put(&about, ", ");
-  put_text(&about, "libraries", libraries.chars);
-  put_command(&about, &j->args);
+  gr_text_json_member(&about, "libraries", libraries.chars);
+  gr_text_put(&about, ",\n \"command\": ");
+  gr_text_json_texts(&about, (const char *const *)j->args.argv, j->args.argc);
   put_machine(&about);
   gr_text_put(&about, ",\n \"config\": [");
-  put_values(&about, j->spec.conf, &first);
+  put_values(&about, j->spec.conf);
   gr_text_put(&about, "]}\n");
   gr_plan_json(&plan, gr_job_count(j, NULL, 0));
   gr_text picture = gr_text_make(j->arena);

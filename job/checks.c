@@ -41,9 +41,10 @@ static void find_metrics(gr_arena *a, const gr_run_spec *spec, metrics *out) {
   }
 }
 
-static gr_status unknown_metric(const gr_conf *key, const metrics *m, const char *list) {
+static gr_status unknown_metric(gr_arena *a, const gr_conf *key, const metrics *m) {
   gr_status s = gr_fail(GR_ERR_CONFIG, key->loc, "the model has no metric '%s'", key->text);
   const char *near = gr_text_nearest(key->text, m->names, m->n);
+  const char *list = gr_text_names(a, m->names, m->n);
   return near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list)
               : gr_hint(s, "it has: %s", list);
 }
@@ -52,15 +53,11 @@ static gr_status unknown_metric(const gr_conf *key, const metrics *m, const char
 static gr_status check_metric(gr_arena *a, const gr_run_spec *spec) {
   const gr_conf *key = gr_conf_find(spec->conf, "checkpoint.metric");
   const char *metric = spec->set.saving.metric;
-  gr_text list = gr_text_make(a);
   metrics m;
   find_metrics(a, spec, &m);
-  for (int i = 0; i < m.n; i++) {
+  for (int i = 0; i < m.n; i++)
     if (!strcmp(m.names[i], metric)) return GR_OK;
-    gr_text_printf(&list, "%s%s", i ? ", " : "", m.names[i]);
-  }
-  if (!m.n || !key || key->is_default) return GR_OK;
-  return unknown_metric(key, &m, list.chars);
+  return m.n && key && !key->is_default ? unknown_metric(a, key, &m) : GR_OK;
 }
 
 // The names that a map `metrics:` gives; one that ends in '?' need not be there.
@@ -84,7 +81,6 @@ gr_status gr_check_metric_named(gr_arena *a, gr_conf *conf, gr_conf *graph,
                                 const gr_settings *set) {
   const gr_conf *key = gr_conf_find(conf, "checkpoint.metric");
   gr_conf *report = gr_conf_member(graph, "report");
-  gr_text list = gr_text_make(a);
   metrics m = {.n = 0};
   if (!key || key->is_default || key->kind != GR_CONF_TEXT) return GR_OK;
   m.names[m.n++] = "loss";
@@ -94,11 +90,9 @@ gr_status gr_check_metric_named(gr_arena *a, gr_conf *conf, gr_conf *graph,
   for (int i = 0; i < set->loop.n_text_metrics && m.n < MAX_METRICS; i++)
     m.names[m.n++] = set->loop.text_metrics[i].name;
   add_programs(a, gr_conf_member(graph, "programs"), &m);
-  for (int i = 0; i < m.n; i++) {
+  for (int i = 0; i < m.n; i++)
     if (!strcmp(m.names[i], key->text) || m.n == MAX_METRICS) return GR_OK;
-    gr_text_printf(&list, "%s%s", i ? ", " : "", m.names[i]);
-  }
-  return unknown_metric(key, &m, list.chars);
+  return unknown_metric(a, key, &m);
 }
 
 // ---- training.text_metrics --------------------------------------------------------------------

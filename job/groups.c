@@ -45,8 +45,7 @@ static gr_status unknown_key(const gr_op *op, const gr_conf *c, const char *name
     if (p->default_value) names[n++] = p->name;
   gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
                         "a group of training.groups has no '%s'", name);
-  const char *near = gr_text_nearest(name, names, n);
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
+  s = gr_hint_near(s, name, names, n);
   return gr_hint(s, "it has match, lr, lr_factor, clip, optimizer, and what %s reads", op->name);
 }
 
@@ -91,9 +90,7 @@ static gr_status unknown_optimizer(const gr_conf *c) {
   for (const gr_op *const *op = gr_ops; *op && n < MAX_NAMES; op++)
     if ((*op)->optimizer) names[n++] = (*op)->name;
   gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "there is no optimizer '%s'", name);
-  const char *near = gr_text_nearest(name, names, n);
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
-  return gr_hint(s, "training.optimizer has the same choice");
+  return gr_hint(gr_hint_near(s, name, names, n), "training.optimizer has the same choice");
 }
 
 static gr_status read_group(gr_arena *a, const gr_optimizer_settings *s, double lr, gr_conf *item,

@@ -21,15 +21,13 @@ static bool counts(const gr_schema_key *k) {
   return !k->alias_of && !gr_schema_is_neutral(k->path);
 }
 
-static void put_member(gr_text *t, bool *first, const char *name, const char *value) {
-  gr_text_put(t, *first ? "\n  " : ",\n  ");
-  *first = false;
-  gr_text_json(t, name), gr_text_put(t, ": "), gr_text_json(t, value);
+static void put_member(gr_text *t, const char *name, const char *value) {
+  gr_text_json_line(t, "\n  ");
+  gr_text_json_member(t, name, value);
 }
 
 // Values of the environment are written as their interpolation.
 static void put_config(gr_text *t, gr_conf *conf) {
-  bool first = true;
   gr_text_put(t, "{\"config\": {");
   for (int i = 0; i < gr_schema_count; i++) {
     const gr_schema_key *k = &gr_schema_keys[i];
@@ -37,7 +35,7 @@ static void put_config(gr_text *t, gr_conf *conf) {
     const gr_conf *c = gr_conf_find(conf, k->path);
     gr_text value = gr_text_make(t->arena);
     if (c) gr_conf_json_written(&value, c, 0);
-    put_member(t, &first, k->path, c ? value.chars : "not given");
+    put_member(t, k->path, c ? value.chars : "not given");
   }
   gr_text_put(t, "}");
 }
@@ -95,14 +93,13 @@ static uint64_t hash_paths(gr_arena *a, const gr_conf *c, uint64_t hash, int64_t
   return hash;
 }
 
-static void put_hash(gr_text *t, bool *first, const char *name, uint64_t hash) {
-  put_member(t, first, name, gr_arena_printf(t->arena, "%016llx", (unsigned long long)hash));
+static void put_hash(gr_text *t, const char *name, uint64_t hash) {
+  put_member(t, name, gr_arena_printf(t->arena, "%016llx", (unsigned long long)hash));
 }
 
 void gr_job_identify(gr_job *j) {
   gr_text t = gr_text_make(j->arena);
   gr_arena *work = gr_arena_create();
-  bool first = true;
   put_config(&t, j->spec.conf);
   gr_text_put(&t, ",\n \"contents\": {");
   for (int i = 0; i < gr_schema_count; i++) {
@@ -111,9 +108,9 @@ void gr_job_identify(gr_job *j) {
     const gr_conf *c = gr_conf_find(j->spec.conf, k->path);
     int64_t budget = WHOLE;
     bool given = c && (c->kind == GR_CONF_TEXT || c->kind == GR_CONF_LIST);
-    put_hash(&t, &first, k->path, given ? hash_paths(work, c, GR_HASH_START, &budget) : 0);
+    put_hash(&t, k->path, given ? hash_paths(work, c, GR_HASH_START, &budget) : 0);
   }
-  put_hash(&t, &first, "samples", gr_job_data_hash(j));
+  put_hash(&t, "samples", gr_job_data_hash(j));
   gr_text_put(&t, "}}\n");
   gr_arena_destroy(work);
   j->spec.identity = t.chars;

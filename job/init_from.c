@@ -20,8 +20,7 @@ static gr_status wrong(const gr_conf *c, const char *key, const char *expected) 
 static gr_status unknown_key(const gr_conf *c, const char *name) {
   gr_status s = gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc,
                         "an entry of model.init_from has no '%s'", name);
-  const char *near = gr_text_nearest(name, keys, KEYS);
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
+  s = gr_hint_near(s, name, keys, KEYS);
   return gr_hint(s, "it has from, rename, allow_missing and allow_unused");
 }
 

@@ -23,8 +23,7 @@ static gr_status unknown_key(const gr_conf *c, const char *key) {
   for (int i = 0; i < FIELDS; i++) names[i] = fields[i].name;
   gr_status s =
       gr_fail(GR_ERR_CONFIG, c->key_loc.file ? c->key_loc : c->loc, "model.lora has no '%s'", key);
-  const char *near = gr_text_nearest(key, names, FIELDS);
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
+  s = gr_hint_near(s, key, names, FIELDS);
   return gr_hint(s, "it has match, rank, alpha, dropout, name, train and also");
 }
 

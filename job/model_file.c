@@ -63,9 +63,8 @@ static gr_conf *text_node(adding *x, const char *text, gr_loc loc) {
 static gr_status rename_input(adding *x, const char *name, gr_conf *to) {
   int i = gr_conf_index(x->inputs, name);
   if (i < 0) {
-    const char *near = gr_text_nearest(name, x->inputs->keys, x->inputs->n);
     gr_status s = gr_fail(GR_ERR_CONFIG, to->key_loc, "the model's file has no input '%s'", name);
-    return near ? gr_hint(s, "did you mean '%s'?", near) : s;
+    return gr_hint_near(s, name, x->inputs->keys, x->inputs->n);
   }
   if (gr_conf_index(x->inputs, to->text) >= 0)
     return gr_fail(GR_ERR_CONFIG, to->loc, "the model's file has an input '%s' already", to->text);

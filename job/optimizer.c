@@ -82,14 +82,10 @@ gr_status gr_optimizer_set(gr_arena *a, const gr_op *op, const char *name, gr_co
 
 // The names of an optimizer's parameters, with commas between them.
 static const char *list_names(gr_arena *a, const gr_op *op, const char *names[MAX_NAMES], int *n) {
-  gr_text list = gr_text_make(a);
   *n = 0;
-  for (const gr_attr *p = op->attrs; p && p->name && *n < MAX_NAMES; p++) {
-    if (!is_parameter(p)) continue;
-    gr_text_printf(&list, "%s%s", *n ? ", " : "", p->name);
-    names[(*n)++] = p->name;
-  }
-  return list.chars;
+  for (const gr_attr *p = op->attrs; p && p->name && *n < MAX_NAMES; p++)
+    if (is_parameter(p)) names[(*n)++] = p->name;
+  return gr_text_names(a, names, *n);
 }
 
 static gr_status unknown(gr_arena *a, const gr_op *op, const gr_conf *v, const char *name) {

@@ -44,9 +44,8 @@ static gr_status read_name(reader *r, const gr_conf *c, gr_phase *out) {
         "`graphrun export RUN %s.onnx --program=%s` writes it for other programs", c->text,
         c->text);
   if (out->program < 0) {
-    const char *near = gr_text_nearest(c->text, r->names, r->n_names);
     gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "the model has no program '%s'", c->text);
-    if (near) s = gr_hint(s, "did you mean '%s'?", near);
+    s = gr_hint_near(s, c->text, r->names, r->n_names);
     return gr_hint(s, "it has: %s", list_names(r));
   }
   r->used[out->program] = true;
@@ -84,10 +83,9 @@ static gr_status read_over(const gr_conf *c, gr_phase *out) {
 
 static gr_status unknown_key(const gr_conf *c, int i) {
   static const char *const keys[] = {"do", "repeat", "over"};
-  const char *near = gr_text_nearest(c->keys[i], keys, 3);
   gr_status s = gr_fail(GR_ERR_CONFIG, c->items[i]->key_loc, "a phase has no key '%s'", c->keys[i]);
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
-  return gr_hint(s, "{repeat: 10, over: minibatches, do: update}");
+  return gr_hint(gr_hint_near(s, c->keys[i], keys, 3),
+                 "{repeat: 10, over: minibatches, do: update}");
 }
 
 static gr_status read_map(reader *r, gr_conf *c, gr_phase *out) {

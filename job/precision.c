@@ -16,8 +16,7 @@ static gr_status read_dtype(const gr_conf *c, gr_dtype *out) {
                         c->kind == GR_CONF_TEXT ? "'" : "",
                         c->kind == GR_CONF_TEXT ? c->text : gr_conf_a_kind(c->kind),
                         c->kind == GR_CONF_TEXT ? "'" : "");
-  const char *near = c->kind == GR_CONF_TEXT ? gr_text_nearest(c->text, names, N_DTYPES) : NULL;
-  return near ? gr_hint(s, "did you mean '%s'?", near) : s;
+  return c->kind == GR_CONF_TEXT ? gr_hint_near(s, c->text, names, N_DTYPES) : s;
 }
 
 static gr_status read_rule(gr_conf *item, gr_precision_rule *out) {

@@ -77,17 +77,11 @@ void gr_version(gr_text *t) {
     gr_text_printf(t, "    %-10s  %-38s  %s\n", f.name, f.what, f.version ? f.version : f.error);
 }
 
-static void put_member(gr_text *t, const char *name, const char *value) {
-  gr_text_printf(t, "\"%s\": ", name);
-  gr_text_json(t, value);
-}
-
 void gr_version_json_members(gr_text *t) {
-  put_member(t, "version", GR_VERSION);
-  gr_text_put(t, ", ");
-  put_member(t, "commit", gr_version_commit);
-  gr_text_printf(t, ", \"modified\": %s, ", gr_version_modified ? "true" : "false");
-  put_member(t, "compiler", COMPILER);
+  gr_text_json_member(t, "version", GR_VERSION);
+  gr_text_json_member(t, "commit", gr_version_commit);
+  gr_text_printf(t, ", \"modified\": %s", gr_version_modified ? "true" : "false");
+  gr_text_json_member(t, "compiler", COMPILER);
 }
 
 void gr_version_json(gr_text *t) {
@@ -96,14 +90,12 @@ void gr_version_json(gr_text *t) {
   gr_text_put(t, ",\n \"libraries\": [");
   gr_found_library f;
   for (int i = 0; gr_version_library(t->arena, i, &f); i++) {
-    gr_text_put(t, i ? ",\n  {" : "\n  {");
-    put_member(t, "name", f.name);
-    gr_text_printf(t, ", \"built\": %s, ", f.built ? "true" : "false");
-    put_member(t, "version", f.version);
-    gr_text_put(t, ", ");
-    put_member(t, "file", f.file);
-    gr_text_put(t, ", ");
-    put_member(t, "error", f.error);
+    gr_text_json_line(t, "\n  {");
+    gr_text_json_member(t, "name", f.name);
+    gr_text_printf(t, ", \"built\": %s", f.built ? "true" : "false");
+    gr_text_json_member(t, "version", f.version);
+    gr_text_json_member(t, "file", f.file);
+    gr_text_json_member(t, "error", f.error);
     gr_text_put(t, "}");
   }
   gr_text_put(t, "]}\n");

@@ -149,27 +149,19 @@ void gr_op_list(FILE *f, bool all) {
   }
 }
 
-static void put_member(gr_text *t, const char *name, const char *value) {
-  gr_text_printf(t, ", \"%s\": ", name);
-  if (value)
-    gr_text_json(t, value);
-  else
-    gr_text_put(t, "null");
-}
-
 void gr_op_json(gr_text *t, const gr_op *op) {
-  gr_text_put(t, "{\"name\": ");
-  gr_text_json(t, op->name);
-  gr_text_printf(t, ", \"kind\": \"%s\"", gr_op_is_internal(op) ? "internal op" : "op");
-  put_member(t, "doc", op->doc);
-  put_member(t, "notation", op->index_spec);
+  gr_text_put(t, "{");
+  gr_text_json_member(t, "name", op->name);
+  gr_text_json_member(t, "kind", gr_op_is_internal(op) ? "internal op" : "op");
+  gr_text_json_member(t, "doc", op->doc);
+  gr_text_json_member(t, "notation", op->index_spec);
   gr_text_printf(t, ", \"gradient\": %s, \"params\": [", op->grad ? "true" : "false");
   for (const gr_attr *a = op->attrs; a && a->name; a++) {
-    gr_text_put(t, a == op->attrs ? "{\"name\": " : ", {\"name\": ");
-    gr_text_json(t, a->name);
-    put_member(t, "default", a->default_value);
-    put_member(t, "doc", a->doc);
-    if (a->choices) put_member(t, "choices", a->choices);
+    gr_text_json_next(t), gr_text_put(t, "{");
+    gr_text_json_member(t, "name", a->name);
+    gr_text_json_member(t, "default", a->default_value);
+    gr_text_json_member(t, "doc", a->doc);
+    if (a->choices) gr_text_json_member(t, "choices", a->choices);
     gr_text_put(t, "}");
   }
   gr_text_put(t, "]}");

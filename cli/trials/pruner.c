@@ -154,7 +154,7 @@ void gr_trials_put_rungs(gr_text *out, const gr_trials *t, int number) {
   if (!t->n_rungs) return;
   gr_text_put(out, ", \"rungs\": [");
   for (int i = 0; reached && i < t->n_rungs && !isnan(reached[i]); i++) {
-    gr_text_put(out, i ? ", " : "");
+    gr_text_json_next(out);
     gr_text_json_float(out, reached[i]);
   }
   gr_text_put(out, "]");

@@ -13,7 +13,7 @@ enum { MAX_BYTES = 64 << 20 };
 static void put_params(gr_text *out, const gr_trials *t, const char *const *lines) {
   gr_text_put(out, "[");
   for (int i = 0; i < t->search.n; i++) {
-    gr_text_put(out, i ? ", " : "");
+    gr_text_json_next(out);
     gr_text_json(out, lines[t->axis_of[i]]);
   }
   gr_text_put(out, "]");
@@ -22,13 +22,9 @@ static void put_params(gr_text *out, const gr_trials *t, const char *const *line
 static void put_trial(gr_text *out, const gr_trials *t, int number) {
   gr_text_printf(out, "{\"number\": %d, \"params\": ", number);
   put_params(out, t, t->lines[number]);
-  gr_text_put(out, ", \"metric\": ");
-  gr_text_json(out, t->metric);
-  gr_text_put(out, ", \"value\": ");
-  if (isnan(t->all[number].value))
-    gr_text_put(out, "null");
-  else
-    gr_text_json_float(out, t->all[number].value);
+  gr_text_json_member(out, "metric", t->metric);
+  gr_text_json_key(out, "value");
+  gr_text_json_known(out, t->all[number].value);
   gr_trials_put_rungs(out, t, number);
   gr_text_put(out, "}\n");
 }

@@ -115,22 +115,19 @@ static void put_json(gr_text *t, const char *name, gr_conf *block) {
   gr_conf *params;
   const char *doc = text_of(t->arena, block, "doc");
   put_operands(&operands, gr_conf_member(block, "in"));
-  gr_text_put(t, "{\"name\": ");
-  gr_text_json(t, name);
-  gr_text_put(t, ", \"kind\": \"block\", \"doc\": ");
-  gr_text_json(t, doc ? doc : "");
-  gr_text_put(t, ", \"operands\": ");
-  gr_text_json(t, operands.chars ? operands.chars : "");
+  gr_text_put(t, "{");
+  gr_text_json_member(t, "name", name);
+  gr_text_json_member(t, "kind", "block");
+  gr_text_json_member(t, "doc", doc ? doc : "");
+  gr_text_json_member(t, "operands", operands.chars ? operands.chars : "");
   gr_text_put(t, ", \"params\": [");
   int n = params_of(block, &params);
   for (int k = 0; k < n; k++) {
-    gr_text_put(t, k ? ", {\"name\": " : "{\"name\": ");
-    gr_text_json(t, params->keys[k]);
-    gr_text_put(t, ", \"default\": ");
-    if (must_be_given(params->items[k]))
-      gr_text_put(t, "null");
-    else
-      gr_text_json(t, text_of(t->arena, params, params->keys[k]));
+    const char *name_k = params->keys[k];
+    bool given = must_be_given(params->items[k]);
+    gr_text_json_next(t), gr_text_put(t, "{");
+    gr_text_json_member(t, "name", name_k);
+    gr_text_json_member(t, "default", given ? NULL : text_of(t->arena, params, name_k));
     gr_text_put(t, "}");
   }
   gr_text_put(t, "]}");

@@ -67,13 +67,10 @@ void gr_model_letters(gr_build_context *a, gr_conf *file) {
 // ---- Declarations ---------------------------------------------------------------------
 
 static gr_status unknown_letter(gr_build_context *a, const gr_conf *c) {
-  gr_text list = gr_text_make(a->arena);
   const gr_map *known = &a->frame->args;
-  for (uint32_t i = 0; i < known->n; i++)
-    gr_text_printf(&list, "%s%s", i ? ", " : "", known->keys[i]);
-  return gr_hint(
-      gr_fail(GR_ERR_CONFIG, c->loc, "the size of axis '%s' is unknown", c->text),
-      "known here: %s; declare other sizes under params:", *list.chars ? list.chars : "no sizes");
+  const char *list = known->n ? gr_text_names(a->arena, known->keys, (int)known->n) : "no sizes";
+  return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "the size of axis '%s' is unknown", c->text),
+                 "known here: %s; declare other sizes under params:", list);
 }
 
 static gr_status read_shape(gr_build_context *a, const gr_conf *shape, gr_type *t) {

@@ -65,10 +65,10 @@ void gr_plan_certify(FILE *f, const gr_plan_figures *figures) {
 }
 
 static void put_communicators(gr_text *t, const gr_mesh *m) {
-  for (int a = 0, n = 0; a < m->n_axes; a++) {
+  for (int a = 0; a < m->n_axes; a++) {
     if (a == gr_mesh_virtual(m)) continue;
-    gr_text_put(t, n++ ? ", {\"axis\": " : "{\"axis\": ");
-    gr_text_json(t, m->axis[a].name);
+    gr_text_json_next(t), gr_text_put(t, "{");
+    gr_text_json_member(t, "axis", m->axis[a].name);
     gr_text_printf(t, ", \"ranks\": %d, \"communicators\": %d}", m->axis[a].size,
                    gr_mesh_ranks(m) / m->axis[a].size);
   }
@@ -81,11 +81,8 @@ void gr_plan_put_certificate(gr_text *t, const gr_plan *p) {
   gr_text_put(t, "]");
   for (int kind = 0; kind < N_KINDS; kind++) {
     gr_text_printf(t, ",\n  \"%s\": {", kinds[kind]);
-    for (int i = 0, n = 0; (c = gr_plan_claim(i)); i++) {
-      if ((int)c->kind != kind) continue;
-      gr_text_printf(t, "%s\"%s\": ", n++ ? ", " : "", c->name);
-      gr_text_json(t, c->says);
-    }
+    for (int i = 0; (c = gr_plan_claim(i)); i++)
+      if ((int)c->kind == kind) gr_text_json_member(t, c->name, c->says);
     gr_text_put(t, "}");
   }
   gr_text_put(t, "}");

@@ -67,9 +67,8 @@ static gr_status no_key(gr_resolver *r, const gr_conf *target, const char *key,
   const char *where = gr_conf_path(r->arena, target);
   gr_status s = gr_fail(GR_ERR_CONFIG, source->key_loc.file ? source->key_loc : source->loc,
                         "there is no key '%s' in '%s'", key, where);
-  const char *like = gr_text_nearest(key, target->keys, target->n);
-  if (like) s = gr_hint(s, "did you mean '%s'?", like);
-  return gr_hint(s, "to add it, put '+' before the argument");
+  return gr_hint(gr_hint_near(s, key, target->keys, target->n),
+                 "to add it, put '+' before the argument");
 }
 
 static bool is_fixed(const gr_conf *c) {

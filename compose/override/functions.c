@@ -39,11 +39,9 @@ static const function *functions_find(const char *name) {
 static gr_status unknown(const char *name, gr_loc loc) {
   const char *names[N_FUNCTIONS];
   for (int i = 0; i < N_FUNCTIONS; i++) names[i] = functions[i].name;
-  const char *like = gr_text_nearest(name, names, N_FUNCTIONS);
   gr_status s = gr_fail(GR_ERR_USAGE, loc, "there is no function '%s'", name);
-  if (like) s = gr_hint(s, "did you mean '%s'?", like);
   return gr_hint(
-      s,
+      gr_hint_near(s, name, names, N_FUNCTIONS),
       "the functions are bool choice float glob int interval range shuffle sort str tag; "
       "quote a string that contains '('");
 }

@@ -16,6 +16,7 @@
 #pragma once
 #include "base/map.h"
 #include "base/rename.h"
+#include "base/text.h"
 
 enum { GR_CHECKPOINT_DIMS = 8 };
 
@@ -53,6 +54,8 @@ typedef struct gr_scalar {
   const char *text;  // UTF-8; one that is "NaN", "Infinity" or "-Infinity" is restored as a float
                      // with this text
 } gr_scalar;
+// Appends it as a member of an object of JSON (gr_text_json_key).
+void gr_scalar_json(gr_text *, const gr_scalar *);
 
 // Scalars that pruning understands. A checkpoint that is not finite is never among the best and
 // never displaces a finite one. A metric counts only for the state that it was measured on.

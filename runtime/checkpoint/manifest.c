@@ -15,22 +15,22 @@ enum { CHECK_TAIL = 16 + 4, MAX_PIECES = 4096 };
 // -- Printing ----------------------------------------------------------------------------
 
 static void put_ints(gr_text *t, const char *name, const int64_t *v, int n) {
-  gr_text_printf(t, "\"%s\": [", name);
+  gr_text_json_key(t, name);
+  gr_text_put(t, "[");
   for (int i = 0; i < n; i++) gr_text_printf(t, "%s%lld", i ? ", " : "", (long long)v[i]);
   gr_text_put(t, "]");
 }
 
 static void put_frames(gr_text *t, const gr_frame *f, int n) {
-  gr_text_put(t, "\"frames\": [");
+  gr_text_put(t, ", \"frames\": [");
   for (int i = 0; i < n; i++)
     gr_text_printf(t, "%s[%lld, \"%016llx\"]", i ? ", " : "", (long long)f[i].packed,
                    (unsigned long long)f[i].hash);
   gr_text_put(t, "]");
 }
 
-static void put_scalar(gr_text *t, const gr_scalar *s) {
-  gr_text_json(t, s->name);
-  gr_text_put(t, ": ");
+void gr_scalar_json(gr_text *t, const gr_scalar *s) {
+  gr_text_json_key(t, s->name);
   if (s->kind == GR_SCALAR_INT)
     gr_text_printf(t, "%lld", (long long)s->i);
   else if (s->kind == GR_SCALAR_FLOAT)
@@ -40,20 +40,19 @@ static void put_scalar(gr_text *t, const gr_scalar *s) {
 }
 
 static void put_file(gr_text *t, const gr_rank_file *f) {
-  gr_text_put(t, "{\"name\": ");
-  gr_text_json(t, f->name);
-  gr_text_printf(t, ", \"bytes\": %lld, \"header_bytes\": %lld, ", (long long)f->bytes,
+  gr_text_put(t, "{");
+  gr_text_json_member(t, "name", f->name);
+  gr_text_printf(t, ", \"bytes\": %lld, \"header_bytes\": %lld", (long long)f->bytes,
                  (long long)f->header_bytes);
   put_frames(t, f->header, f->n_header);
   gr_text_put(t, "}");
 }
 
 static void put_piece(gr_text *t, const gr_stored *p) {
-  gr_text_printf(t, "   {\"file\": %d, ", p->file);
+  gr_text_printf(t, "   {\"file\": %d", p->file);
   put_ints(t, "offset", p->piece.offset, p->piece.rank);
-  gr_text_put(t, ", ");
   put_ints(t, "size", p->piece.size, p->piece.rank);
-  gr_text_printf(t, ", \"hash\": \"%016llx\", \"at\": %lld, ", (unsigned long long)p->hash,
+  gr_text_printf(t, ", \"hash\": \"%016llx\", \"at\": %lld", (unsigned long long)p->hash,
                  (long long)p->offset);
   put_frames(t, p->frames, p->n_frames);
   gr_text_put(t, "}");
@@ -61,13 +60,13 @@ static void put_piece(gr_text *t, const gr_stored *p) {
 
 static void put_tensor(gr_text *t, const gr_index *x, int i) {
   const gr_tensor_slice *p = &x->tensors[i];
-  gr_text_put(t, " {\"name\": ");
-  gr_text_json(t, p->name);
-  gr_text_printf(t, ", \"dtype\": \"%s\", ", p->dtype);
+  gr_text_put(t, " {");
+  gr_text_json_member(t, "name", p->name);
+  gr_text_json_member(t, "dtype", p->dtype);
   put_ints(t, "shape", p->dims, p->rank);
   gr_text_put(t, ", \"pieces\": [");
   for (int j = x->first[i]; j < x->first[i + 1]; j++) {
-    gr_text_put(t, j > x->first[i] ? ",\n" : "\n");
+    gr_text_json_line(t, "\n");
     put_piece(t, &x->pieces[j]);
   }
   gr_text_put(t, "]}");
@@ -79,17 +78,17 @@ char *gr_index_print(gr_arena *a, const gr_index *x, size_t *len) {
   gr_text_printf(&t, "\"step\": %lld, \"ranks\": %d,\n\"scalars\": {", (long long)x->step,
                  x->ranks);
   for (int i = 0; i < x->n_scalars; i++) {
-    gr_text_put(&t, i ? ",\n " : "\n ");
-    put_scalar(&t, &x->scalars[i]);
+    gr_text_json_line(&t, "\n ");
+    gr_scalar_json(&t, &x->scalars[i]);
   }
   gr_text_put(&t, "},\n\"files\": [");
   for (int i = 0; i < x->n_files; i++) {
-    gr_text_put(&t, i ? ",\n " : "\n ");
+    gr_text_json_line(&t, "\n ");
     put_file(&t, &x->files[i]);
   }
   gr_text_put(&t, "],\n\"tensors\": [");
   for (int i = 0; i < x->n_tensors; i++) {
-    gr_text_put(&t, i ? ",\n" : "\n");
+    gr_text_json_line(&t, "\n");
     put_tensor(&t, x, i);
   }
   gr_text_put(&t, "]" CHECK);

@@ -67,8 +67,8 @@ double gr_contract_cached(const gr_contract *c) {
 
 // ["f32", "length", 40]
 static void put_type(gr_text *t, const char *name, gr_dtype dtype, int rank, const int64_t *dim) {
-  gr_text_json(t, name);
-  gr_text_printf(t, ": [\"%s\"", gr_dtypes[dtype].name);
+  gr_text_json_key(t, name);
+  gr_text_printf(t, "[\"%s\"", gr_dtypes[dtype].name);
   for (int k = 0; k < rank; k++)
     if (dim[k] < 0)
       gr_text_printf(t, ", \"%s\"", dim_names[-dim[k]]);
@@ -92,24 +92,22 @@ void gr_contract_json(const gr_contract *c, gr_text *t) {
   gr_text_printf(t, "\"source\": \"%s\", \"train\": %u, \"validation\": %u, \"metadata\": {",
                  c->ops->name, gr_contract_count(c, GR_SPLIT_TRAIN),
                  gr_contract_count(c, GR_SPLIT_VALIDATION));
-  for (int i = 0; i < c->n_metadata; i++)
-    gr_text_printf(t, "%s\"%s\": %lld", i ? ", " : "", c->metadata[i].name,
-                   (long long)c->metadata[i].value);
-  gr_text_put(t, "}, \"fields\": {");
-  for (int f = 0; f < c->n_fields - 1; f++) {
-    gr_text_put(t, f ? ", " : "");
-    put_type(t, c->field[f].name, c->field[f].dtype, c->field[f].rank, c->field[f].dim);
+  for (int i = 0; i < c->n_metadata; i++) {
+    gr_text_json_key(t, c->metadata[i].name);
+    gr_text_put_int(t, c->metadata[i].value);
   }
+  gr_text_put(t, "}, \"fields\": {");
+  for (int f = 0; f < c->n_fields - 1; f++)
+    put_type(t, c->field[f].name, c->field[f].dtype, c->field[f].rank, c->field[f].dim);
   for (int b = 0; c->ops->unit && b < c->n_buckets; b++) {
     gr_text_put(t, b ? ", " : "}, \"buckets\": [");
     put_bucket(t, c, &c->buckets[b]);
   }
   gr_text_put(t, c->ops->unit ? "]" : "}");
-  for (int i = 0; i < c->n_tables; i++) {
-    gr_text_put(t, i ? ", " : ", \"tables\": {");
+  if (c->n_tables) gr_text_put(t, ", \"tables\": {");
+  for (int i = 0; i < c->n_tables; i++)
     put_type(t, c->tables[i].name, c->tables[i].type.dtype, c->tables[i].type.rank,
              c->tables[i].type.dim);
-  }
   if (c->n_tables) gr_text_put(t, "}");
 }
 

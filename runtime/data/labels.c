@@ -72,17 +72,15 @@ static void sort_names(gr_classes *c, gr_arena *a, bool text, int32_t *place) {
 
 static gr_status unknown_class(gr_arena *a, const char *label, gr_loc loc, const gr_names *known) {
   enum { MAX_LISTED = 10 };
-  gr_text list = gr_text_make(a);
-  const char *near = gr_text_nearest(label, known->items, known->n);
-  for (int i = 0; i < known->n && i < MAX_LISTED; i++)
-    gr_text_printf(&list, "%s%s", i ? ", " : "", known->items[i]);
-  if (known->n > MAX_LISTED) gr_text_put(&list, ", ..., as the data.json of its folder lists them");
+  bool more = known->n > MAX_LISTED;
+  const char *list = gr_text_names(a, known->items, more ? (int)MAX_LISTED : known->n);
   gr_status s =
       gr_about(gr_fail(GR_ERR_DATA, loc, "the label '%s' is none of the %d classes of the run",
                        label, known->n),
                "label");
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
-  return gr_hint(s, "its classes: %s; leave out the samples of others", list.chars);
+  return gr_hint(gr_hint_near(s, label, known->items, known->n),
+                 "its classes: %s%s; leave out the samples of others", list,
+                 more ? ", ..., as the data.json of its folder lists them" : "");
 }
 
 gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_names *recorded,
@@ -162,12 +160,8 @@ void gr_classes_put(const gr_classes *c, const gr_sample *all, uint32_t n, gr_te
 }
 
 void gr_classes_record_as(const gr_classes *c, const char *name, gr_text *json) {
-  gr_text_printf(json, ", \"%s\": [", name);
-  for (int i = 0; i < c->n; i++) {
-    gr_text_put(json, i ? ", " : "");
-    gr_text_json(json, c->names[i]);
-  }
-  gr_text_put(json, "]");
+  gr_text_json_key(json, name);
+  gr_text_json_texts(json, c->names, c->n);
 }
 
 void gr_classes_record(const gr_classes *c, gr_text *json) {
@@ -175,7 +169,7 @@ void gr_classes_record(const gr_classes *c, gr_text *json) {
   gr_classes_record_as(c, "class_names", json);
   gr_text_put(json, ", \"class_weights\": [");
   for (int i = 0; i < c->n; i++) {
-    gr_text_put(json, i ? ", " : "");
+    gr_text_json_next(json);
     gr_text_json_rounded(json, (double)c->weight[i], 6);
   }
   gr_text_put(json, "]");

@@ -45,7 +45,7 @@ static void put_row(gr_text *out, const gr_type *t, const void *x) {
   if (n > MAX_ROW) n = MAX_ROW;
   gr_text_printf(out, "{\"shape\": [%lld], \"values\": [", (long long)n);
   for (int64_t i = 0; i < n; i++) {
-    if (i) gr_text_put(out, ", ");
+    gr_text_json_next(out);
     gr_text_json_rounded(out, value_at(t, x, i), 6);
   }
   gr_text_put(out, "]}");
@@ -56,8 +56,8 @@ static void put_tokens(const gr_dataset *d, gr_text *out, int64_t n, const int32
   gr_dataset_decode(d, tokens, n < MAX_TOKENS ? n : MAX_TOKENS, &text);
   size_t len = text.len < MAX_TEXT ? text.len : MAX_TEXT;
   while (len < text.len && len && (text.chars[len] & 0xc0) == 0x80) len--;  // a whole character
-  gr_text_put(out, "{\"text\": ");
-  gr_text_json(out, gr_arena_strndup(out->arena, text.len ? text.chars : "", len));
+  gr_text_put(out, "{");
+  gr_text_json_member(out, "text", gr_arena_strndup(out->arena, text.len ? text.chars : "", len));
   gr_text_put(out, "}");
 }
 
@@ -117,10 +117,8 @@ static void put_bytes(gr_text *out, const double *v, size_t n) {
     double part = high > low && isfinite(v[i]) ? (v[i] - low) / (high - low) : 0;
     bytes[i] = (unsigned char)(255 * part + 0.5);
   }
-  gr_text_put(out, "\"low\": ");
-  gr_text_json_float(out, low);
-  gr_text_put(out, ", \"high\": ");
-  gr_text_json_float(out, high);
+  gr_text_json_key(out, "low"), gr_text_json_float(out, low);
+  gr_text_json_key(out, "high"), gr_text_json_float(out, high);
   gr_text_put(out, ", \"values\": \"");
   gr_text_base64(out, bytes, n);
   gr_text_put(out, "\"}");
@@ -137,7 +135,7 @@ static void put_array(gr_text *out, const gr_type *t, const void *x) {
   if (t->rank == 4) gr_text_printf(out, "%lld, ", (long long)p.frames);
   gr_text_printf(out, "%lld, %lld", (long long)p.rows, (long long)p.columns);
   if (t->rank > 2) gr_text_printf(out, ", %lld", (long long)p.channels);
-  gr_text_put(out, "], ");
+  gr_text_put(out, "]");
   put_bytes(out, v, (size_t)(to - v));
 }
 

@@ -42,12 +42,9 @@ enum { MAX_NAMES = 64, MAX_SHOWN = 16 };
 static gr_status unknown(const char *what, const char *name, gr_loc loc, const char *const *names,
                          int n) {
   gr_arena *a = gr_arena_create();
-  gr_text all = gr_text_make(a);
-  for (int i = 0; i < n; i++) gr_text_printf(&all, "%s%s", i ? ", " : "", names[i]);
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "%s '%s'", what, name);
-  const char *near = gr_text_nearest(name, names, n);
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
-  s = gr_hint(s, n ? "there are %s" : "it has no parameters", all.chars);
+  s = gr_hint_near(s, name, names, n);
+  s = gr_hint(s, n ? "there are %s" : "it has no parameters", gr_text_names(a, names, n));
   return gr_arena_end(a, s);
 }
 

@@ -184,15 +184,13 @@ static gr_status unread(gr_arena *a, const script *s, int n, const gr_param *p) 
   const char *names[MAX_NAMES] = {NULL};
   int count = names_read(a, s, n, names);
   const char *near = gr_text_nearest(p->key, names, count);
-  gr_text list = gr_text_make(a);
-  for (int i = 0; i < count; i++) gr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
   gr_status e = gr_fail(GR_ERR_CONFIG, p->loc, "no hook reads hooks_params.%s%s%s%s", p->key,
                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   if (!n)
     return gr_hint(e,
                    "there are no hooks; `~hooks_params` on the command line removes all of them");
   return gr_hint(e, "hooks read %s; `~hooks_params.%s` on the command line removes this one",
-                 count ? list.chars : "none", p->key);
+                 count ? gr_text_names(a, names, count) : "none", p->key);
 }
 
 static bool has_word(const char *text, const char *word) {

@@ -10,8 +10,7 @@ enum { MAX_POINTS = 1000, MAX_CURVES = 16, DIGITS = 7 };
 static void put_key(gr_text *t, const char *name) {
   char last = t->len ? t->chars[t->len - 1] : '{';
   gr_text_put(t, last == '{' ? "" : ",\n");
-  gr_text_json(t, name);
-  gr_text_put(t, ": ");
+  gr_text_json_key(t, name);
 }
 
 static void put_text(gr_text *t, const char *name, const char *value) {
@@ -21,10 +20,7 @@ static void put_text(gr_text *t, const char *name, const char *value) {
 
 static void put_float(gr_text *t, const char *name, double value) {
   put_key(t, name);
-  if (isnan(value))
-    gr_text_put(t, "null");
-  else
-    gr_text_json_float(t, value);
+  gr_text_json_known(t, value);
 }
 
 static void put_int(gr_text *t, const char *name, int64_t value) {

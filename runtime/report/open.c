@@ -138,9 +138,7 @@ static void put_int(gr_report *r, const char *name, int64_t v) {
 }
 
 static void put(gr_report *r, const char *name, double v) {
-  gr_text_put(&r->line, ", ");
-  gr_text_json(&r->line, name);
-  gr_text_put(&r->line, ": ");
+  gr_text_json_key(&r->line, name);
   gr_text_json_float(&r->line, v);
 }
 
@@ -149,9 +147,7 @@ static void put_all(gr_report *r, const gr_named *v, int n) {
 }
 
 static void put_table(gr_text *t, const gr_table *table) {
-  gr_text_put(t, ", ");
-  gr_text_json(t, table->name);
-  gr_text_put(t, ": ");
+  gr_text_json_key(t, table->name);
   gr_table_json(t, table);
 }
 
@@ -281,12 +277,9 @@ static gr_status write_samples(gr_report *r, const char *file, int64_t steps,
   gr_status st = GR_OK;
   for (int i = 0; i < n && !st; i++) {
     begin(r, "steps", steps);
-    gr_text_put(&r->line, ", \"sample\": ");
-    gr_text_json(&r->line, s[i].name);
-    gr_text_put(&r->line, ", \"reference\": ");
-    gr_text_json(&r->line, s[i].reference);
-    gr_text_put(&r->line, ", \"predicted\": ");
-    gr_text_json(&r->line, s[i].predicted);
+    gr_text_json_member(&r->line, "sample", s[i].name);
+    gr_text_json_member(&r->line, "reference", s[i].reference);
+    gr_text_json_member(&r->line, "predicted", s[i].predicted);
     if (s[i].more) gr_text_put(&r->line, s[i].more);
     st = end(r, &f);
   }

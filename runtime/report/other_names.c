@@ -71,9 +71,8 @@ const char *gr_other_names_put(gr_arena *a, const gr_other_names *names, gr_text
   const char *whole = gr_arena_printf(a, "%s\n}", json->chars);
   (void)gr_json_read(a, whole, strlen(whole), &all, &why);  // it cannot be read: all are null
   for (int i = 0; i < names->n; i++) {
-    gr_text_put(json, ",\n ");
-    gr_text_json(json, names->items[i].name);
-    gr_text_put(json, ": ");
+    gr_text_json_line(json, "\n ");
+    gr_text_json_key(json, names->items[i].name);
     if (!put_one(all, names->items[i].of, json) && !missing) missing = names->items[i].of;
   }
   return missing;

@@ -8,9 +8,8 @@
 enum { MAX_EPOCHS = 256 << 20 };
 
 static void key(gr_text *t, const char *name) {
-  gr_text_put(t, t->len > 1 ? ",\n " : "\n ");
-  gr_text_json(t, name);
-  gr_text_put(t, ": ");
+  gr_text_json_line(t, "\n ");
+  gr_text_json_key(t, name);
 }
 
 static void put_text(gr_text *t, const char *name, const char *value) {
@@ -32,9 +31,7 @@ static void put_metrics(gr_text *t, const gr_results *r) {
   key(t, "metrics");
   gr_text_put(t, "{");
   for (int i = 0; i < r->n_metrics; i++) {
-    if (i) gr_text_put(t, ", ");
-    gr_text_json(t, r->metrics[i].name);
-    gr_text_put(t, ": ");
+    gr_text_json_key(t, r->metrics[i].name);
     gr_text_json_float(t, r->metrics[i].value);
   }
   gr_text_put(t, "}");
@@ -42,14 +39,12 @@ static void put_metrics(gr_text *t, const gr_results *r) {
 
 static void put_tables(gr_text *t, const gr_results *r) {
   if (!r->tables[0].n && !r->tables[1].n) return;
-  bool any = false;
   key(t, "tables");
   gr_text_put(t, "{");
   for (int k = 0; k < 2; k++)
-    for (int i = 0; i < r->tables[k].n; i++, any = true) {
-      gr_text_put(t, any ? ",\n  " : "");
-      gr_text_json(t, r->tables[k].items[i].name);
-      gr_text_put(t, ": ");
+    for (int i = 0; i < r->tables[k].n; i++) {
+      if (i || (k && r->tables[0].n)) gr_text_put(t, ",\n  ");
+      gr_text_json_key(t, r->tables[k].items[i].name);
       gr_table_json(t, &r->tables[k].items[i]);
     }
   gr_text_put(t, "}");

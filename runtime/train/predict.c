@@ -166,13 +166,10 @@ static void put_classes(const predictions *p, gr_text *t, const output *o, int64
     if (x[i] > x[best]) best = i;
   }
   for (int64_t i = 0; i < n; i++) sum += exp(x[i] - x[best]);
-  gr_text_put(t, "\"class\": ");
-  gr_text_json(t, p->classes[best]);
+  gr_text_json_member(t, "class", p->classes[best]);
   gr_text_put(t, ", \"probabilities\": {");
   for (int64_t i = 0; i < n; i++) {
-    if (i) gr_text_put(t, ", ");
-    gr_text_json(t, p->classes[i]);
-    gr_text_put(t, ": ");
+    gr_text_json_key(t, p->classes[i]);
     put_f32(t, (float)(exp(x[i] - x[best]) / sum));
   }
   gr_text_put(t, "}");
@@ -180,12 +177,10 @@ static void put_classes(const predictions *p, gr_text *t, const output *o, int64
 
 // One value of each target, by its name.
 static void put_targets(const predictions *p, gr_text *t, const output *o, int64_t row) {
-  gr_text_json(t, o->name);
-  gr_text_put(t, ": {");
+  gr_text_json_key(t, o->name);
+  gr_text_put(t, "{");
   for (int64_t i = 0; i < p->n_targets; i++) {
-    gr_text_put(t, i ? ", " : "");
-    gr_text_json(t, p->classes[i]);
-    gr_text_put(t, ": ");
+    gr_text_json_key(t, p->classes[i]);
     put_number(t, &o->tensor, o->values, row * p->n_targets + i);
   }
   gr_text_put(t, "}");
@@ -237,8 +232,7 @@ static int64_t steps_of(const predictions *p, const outputs *all, const output *
 static void put_decoded(const predictions *p, gr_text *t, const int32_t *ids, int64_t n) {
   gr_text said = gr_text_make(t->arena);
   gr_dataset_decode(p->r->spec->data, ids, n, &said);
-  gr_text_put(t, "\"text\": ");
-  gr_text_json(t, said.chars);
+  gr_text_json_member(t, "text", said.chars);
 }
 
 static void put_text(const predictions *p, gr_text *t, const output *tokens, const output *lengths,
@@ -254,7 +248,6 @@ static void put_outputs(predictions *p, gr_text *t, const gr_batch *b, int64_t r
   for (int i = 0; i < all->n; i++) {
     const output *o = &all->of[i];
     if ((text && o == lengths) || are_lengths(all, o)) continue;
-    gr_text_put(t, ", ");
     if (text && o == tokens) {
       put_text(p, t, tokens, lengths, row);
     } else if (p->n_classes && find(all, "logits", GR_F32, 2) == o &&
@@ -264,15 +257,13 @@ static void put_outputs(predictions *p, gr_text *t, const gr_batch *b, int64_t r
                o->tensor.type.dim[1] == p->n_targets) {
       put_targets(p, t, o, row);
     } else if (p->images.folder && gr_predict_is_image(&o->tensor.type)) {
-      gr_text_json(t, o->name);
-      gr_text_put(t, ": ");
+      gr_text_json_key(t, o->name);
       p->failed = gr_also(p->failed, gr_predict_image(&p->images, o->name, &o->tensor.type,
                                                       o->values, row, b->sample[row], t));
     } else {
       int64_t each = 1;
       for (int d = 1; d < o->tensor.type.rank; d++) each *= o->tensor.type.dim[d];
-      gr_text_json(t, o->name);
-      gr_text_put(t, ": ");
+      gr_text_json_key(t, o->name);
       put_values(t, o, 1, row * each, steps_of(p, all, o, b, row));
     }
   }
@@ -281,14 +272,12 @@ static void put_outputs(predictions *p, gr_text *t, const gr_batch *b, int64_t r
 static const char *line_of(predictions *p, gr_arena *a, const gr_batch *b, int64_t row) {
   int64_t tokens = p->r->spec->weights.tokens;
   gr_text t = gr_text_make(a);
-  gr_text_put(&t, "{\"input\": ");
-  gr_text_json(&t, gr_dataset_sample_name(a, p->r->spec->data, b->sample[row]));
-  if (p->made.tokens) {
-    gr_text_put(&t, ", ");
+  gr_text_put(&t, "{");
+  gr_text_json_member(&t, "input", gr_dataset_sample_name(a, p->r->spec->data, b->sample[row]));
+  if (p->made.tokens)
     put_decoded(p, &t, p->made.tokens + row * tokens, p->made.n[row]);
-  } else {
+  else
     put_outputs(p, &t, b, row);
-  }
   gr_text_put(&t, "}");
   return t.chars;
 }

@@ -154,22 +154,19 @@ static void report_text(gr_rank *r, const gr_sums *sums, int split, const gr_met
 static void report_json(gr_run *r, const char *checkpoint, int split, int64_t samples,
                         const gr_metrics *m) {
   gr_text t = gr_text_make(r->me.arena);
-  gr_text_put(&t, "{\"checkpoint\": ");
-  gr_text_json(&t, checkpoint);
+  gr_text_put(&t, "{");
+  gr_text_json_member(&t, "checkpoint", checkpoint);
   gr_text_printf(&t, ", \"step\": %lld, \"split\": \"%s\", \"samples\": %lld, \"metrics\": {",
                  (long long)r->progress.step, splits[split].name, (long long)samples);
   for (int i = 0; i < m->n; i++) {
-    gr_text_put(&t, i ? ", " : "");
-    gr_text_json(&t, m->items[i].name);
-    gr_text_put(&t, ": ");
+    gr_text_json_key(&t, m->items[i].name);
     gr_text_json_float(&t, m->items[i].sum / m->items[i].weight);
   }
   gr_text_put(&t, "}");
   gr_tables tables = gr_run_tables(r->evaluation.sums);
+  if (tables.n) gr_text_put(&t, ", \"tables\": {");
   for (int i = 0; i < tables.n; i++) {
-    gr_text_put(&t, i ? ", " : ", \"tables\": {");
-    gr_text_json(&t, tables.items[i].name);
-    gr_text_put(&t, ": ");
+    gr_text_json_key(&t, tables.items[i].name);
     gr_table_json(&t, &tables.items[i]);
   }
   gr_text_put(&t, tables.n ? "}}" : "}");

@@ -30,8 +30,7 @@ static gr_status unknown_feature(const char *name) {
   int n = 0;
   while (gr_market_indicators[n]) n++;
   gr_status s = gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "there is no feature '%s'", name);
-  const char *near = gr_text_nearest(name, gr_market_indicators, n);
-  if (near) s = gr_hint(s, "did you mean '%s'?", near);
+  s = gr_hint_near(s, name, gr_market_indicators, n);
   return gr_about(gr_hint(s, "price, macd, rsi, cci, adx, change, volume, volatility"), "features");
 }
 
@@ -266,7 +265,7 @@ static void market_record(const void *self, gr_text *json) {
   const gr_market *m = self;
   gr_text_put(json, ", \"tickers\": [");
   for (int k = 0; k < m->n_tickers; k++) {
-    if (k) gr_text_put(json, ", ");
+    gr_text_json_next(json);
     gr_text_json(json, m->ticker[k].name);
   }
   gr_text_put(json, "]");

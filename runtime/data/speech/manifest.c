@@ -168,16 +168,12 @@ static void put_items(FILE *f, const gr_utterance *items, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     gr_arena *a = gr_arena_create();
     gr_text t = gr_text_make(a);
-    gr_text_put(&t, "{\"name\": ");
-    gr_text_json(&t, items[i].name);
-    gr_text_put(&t, ", \"audio_path\": ");
-    gr_text_json(&t, items[i].audio);
-    gr_text_put(&t, ", \"text\": ");
-    gr_text_json(&t, items[i].text);
-    if (items[i].seconds > 0) {
-      gr_text_put(&t, ", \"duration\": ");
-      gr_text_json_float(&t, items[i].seconds);
-    }
+    gr_text_put(&t, "{");
+    gr_text_json_member(&t, "name", items[i].name);
+    gr_text_json_member(&t, "audio_path", items[i].audio);
+    gr_text_json_member(&t, "text", items[i].text);
+    if (items[i].seconds > 0)
+      gr_text_json_key(&t, "duration"), gr_text_json_float(&t, items[i].seconds);
     gr_text_put(&t, "}\n");
     fwrite(t.chars, 1, t.len, f);
     gr_arena_destroy(a);

@@ -59,9 +59,10 @@ void gr_table_inspect_labels(const gr_table *t, gr_text *out) {
 }
 
 static void put_list(gr_text *out, const char *name, const double *v, int64_t n) {
-  gr_text_printf(out, ", \"%s\": [", name);
+  gr_text_json_key(out, name);
+  gr_text_put(out, "[");
   for (int64_t k = 0; k < n; k++) {
-    gr_text_put(out, k ? ", " : "");
+    gr_text_json_next(out);
     gr_text_json_rounded(out, v[k], 9);
   }
   gr_text_put(out, "]");
@@ -69,12 +70,8 @@ static void put_list(gr_text *out, const char *name, const double *v, int64_t n)
 
 void gr_table_record(const void *self, gr_text *out) {
   const gr_table *t = self;
-  gr_text_put(out, ", \"features\": [");
-  for (int i = 0; i < t->spec.features.n; i++) {
-    gr_text_put(out, i ? ", " : "");
-    gr_text_json(out, t->spec.features.items[i]);
-  }
-  gr_text_put(out, "]");
+  gr_text_json_key(out, "features");
+  gr_text_json_texts(out, t->spec.features.items, t->spec.features.n);
   if (t->classes.n) gr_classes_record(&t->classes, out);
   if (t->n_targets) gr_classes_record_as(&t->targets, "targets", out);
   if (t->n_statistics) put_list(out, "mean", t->mean, t->n_statistics);

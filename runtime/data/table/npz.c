@@ -209,16 +209,12 @@ static gr_status packed_bytes(const gr_npz *z, const gr_npz_member *m, const uns
 
 static gr_status no_array(const gr_npz *z, const char *name) {
   gr_arena *a = gr_arena_create();
-  gr_text list = gr_text_make(a);
   const char **names = GR_NEW(a, const char *, z->n + 1);
-  for (int i = 0; i < z->n; i++) {
-    names[i] = z->members[i].name;
-    gr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
-  }
-  const char *near = gr_text_nearest(name, names, z->n);
+  for (int i = 0; i < z->n; i++) names[i] = z->members[i].name;
+  const char *near = gr_text_nearest(name, names, z->n), *list = gr_text_names(a, names, z->n);
   gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no array '%s'", z->path, name);
-  s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list.chars)
-           : gr_hint(s, "it has: %s", z->n ? list.chars : "none at all");
+  s = near ? gr_hint(s, "did you mean '%s'? it has: %s", near, list)
+           : gr_hint(s, "it has: %s", z->n ? list : "none at all");
   return gr_arena_end(a, s);
 }
 
