@@ -255,11 +255,6 @@ void gr_checkpoint_settle(const char *dir, const char *owner, double patience);
 // it and broadcasts the path.
 GR_MUST_USE gr_status gr_checkpoint_newest(const char *dir, gr_checkpoint **out);
 
-// The error of a folder without a checkpoint.
-GR_MUST_USE gr_status gr_checkpoint_none(const char *path);
-// The checkpoints at `path`: all of a directory, or `path` itself when it is a checkpoint.
-GR_MUST_USE gr_status gr_checkpoint_entries(gr_arena *, const char *path, gr_checkpoint_entry **out,
-                                            int *n);
 // Implements `graphrun ckpt list`: prints a line per checkpoint. `path` is a directory of
 // checkpoints or one checkpoint, also below.
 GR_MUST_USE gr_status gr_checkpoint_print_list(FILE *, const char *path);

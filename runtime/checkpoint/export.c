@@ -57,40 +57,15 @@ static void choose(gr_exporter *x) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-static void put_tensor(gr_text *t, const gr_tensor_slice *p, int64_t begin) {
-  const char *dtype;
-  gr_dtype_bytes(p->dtype, &dtype);
-  gr_text_json(t, p->name);
-  gr_text_printf(t, ":{\"dtype\":\"%s\",\"shape\":[", dtype);
-  for (int d = 0; d < p->rank; d++)
-    gr_text_printf(t, "%s%lld", d ? "," : "", (long long)p->dims[d]);
-  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)begin,
-                 (long long)(begin + gr_tensor_slice_bytes(p)));
-}
-
-// Readers of other programs look for the format "pt" (PyTorch), and ignore other members.
-static gr_text header(const gr_exporter *x, int first, int end) {
-  gr_text t = gr_text_make(x->arena);
-  int64_t begin = 0;
-  gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
-  gr_text_printf(&t, "{\"__metadata__\":{\"format\":\"pt\",\"step\":\"%lld\"}",
-                 (long long)gr_checkpoint_step(x->checkpoint));
-  for (int i = first; i < end; begin += gr_tensor_slice_bytes(&x->listed[i++])) {
-    gr_text_put(&t, ",");
-    put_tensor(&t, &x->listed[i], begin);
-  }
-  gr_text_put(&t, "}");
-  while (t.len % 8) gr_text_put(&t, " ");
-  for (int i = 0; i < 8; i++) t.chars[i] = (char)((t.len - 8) >> (8 * i));
-  return t;
-}
-
 static void put_plain(void *file, const char *data, int64_t bytes) {
   fwrite(data, 1, (size_t)bytes, file);
 }
 
+// Readers of other programs look for the format "pt" (PyTorch), and ignore other members.
 static gr_status write_listed(gr_exporter *x, int begin, int end) {
-  gr_text head = header(x, begin, end);
+  const char *about = gr_arena_printf(x->arena, "\"format\":\"pt\",\"step\":\"%lld\"",
+                                      (long long)gr_checkpoint_step(x->checkpoint));
+  gr_text head = gr_safetensors_header(x->arena, about, &x->listed[begin], end - begin);
   fwrite(head.chars, 1, head.len, x->file);
   for (int i = x->first[begin]; i < x->first[end]; i++)
     GR_TRY(gr_exporter_read(x, i, put_plain, x->file));

@@ -219,14 +219,13 @@ gr_status gr_index_join(gr_arena *a, const gr_index *parts, int n, gr_index *out
   return gr_index_place(a, out);
 }
 
-static void head_entry(gr_text *t, const gr_tensor_slice *p, int64_t begin, int64_t bytes) {
+static void head_entry(gr_text *t, const gr_tensor_slice *p, int64_t begin, int64_t end) {
   const char *type = "";
   gr_dtype_bytes(p->dtype, &type);
   gr_text_printf(t, ":{\"dtype\":\"%s\",\"shape\":[", type);
   for (int d = 0; d < p->rank; d++)
     gr_text_printf(t, "%s%lld", d ? "," : "", (long long)p->size[d]);
-  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)begin,
-                 (long long)(begin + bytes));
+  gr_text_printf(t, "],\"data_offsets\":[%lld,%lld]}", (long long)begin, (long long)end);
 }
 
 static void head_name(gr_arena *a, gr_text *t, const gr_tensor_slice *p) {
@@ -239,22 +238,32 @@ static void head_name(gr_arena *a, gr_text *t, const gr_tensor_slice *p) {
   gr_text_json(t, name.chars);
 }
 
-char *gr_safetensors_head(gr_arena *a, gr_stored *const *pieces, int n, size_t *len) {
+gr_text gr_safetensors_header(gr_arena *a, const char *metadata, const gr_tensor_slice *p, int n) {
   gr_text t = gr_text_make(a);
   gr_text_putn(&t, "\0\0\0\0\0\0\0\0", 8);  // room for the length
-  gr_text_put(&t, "{\"__metadata__\":{\"format\":\"graphrun\"");
-  gr_text_put(&t, ",\"slices\":\"NAME@OFFSETS is the piece of NAME that begins there\"}");
-  int64_t begin = 0;
-  for (int i = 0; i < n; i++) {
+  gr_text_printf(&t, "{\"__metadata__\":{%s}", metadata);
+  int64_t begin = 0, end;
+  for (int i = 0; i < n; i++, begin = end) {
+    end = begin + gr_tensor_slice_bytes(&p[i]);
     gr_text_put(&t, ",");
-    head_name(a, &t, &pieces[i]->piece);
-    head_entry(&t, &pieces[i]->piece, begin, gr_tensor_slice_bytes(&pieces[i]->piece));
-    begin += gr_tensor_slice_bytes(&pieces[i]->piece);
+    head_name(a, &t, &p[i]);
+    head_entry(&t, &p[i], begin, end);
   }
   gr_text_put(&t, "}");
   while (t.len % 8) gr_text_put(&t, " ");
-  uint64_t size = t.len - 8;
-  for (int i = 0; i < 8; i++) t.chars[i] = (char)(size >> (8 * i));
-  *len = t.len;
-  return t.chars;
+  for (int i = 0; i < 8; i++) t.chars[i] = (char)((t.len - 8) >> (8 * i));
+  return t;
+}
+
+gr_text gr_safetensors_head(gr_arena *a, const gr_tensor_slice *p, int n) {
+  return gr_safetensors_header(
+      a,
+      "\"format\":\"graphrun\",\"slices\":\"NAME@OFFSETS is the piece of NAME that begins there\"",
+      p, n);
+}
+
+gr_text gr_stored_head(gr_arena *a, gr_stored *const *pieces, int n) {
+  gr_tensor_slice *p = GR_NEW(a, gr_tensor_slice, n + 1);
+  for (int i = 0; i < n; i++) p[i] = pieces[i]->piece;
+  return gr_safetensors_head(a, p, n);
 }

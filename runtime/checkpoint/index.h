@@ -83,4 +83,7 @@ GR_MUST_USE gr_status gr_index_print_readable(gr_arena *, const char *path, cons
                                               int64_t most, char **text, size_t *len);
 
 // The header of a safetensors file with these slices in this order: 8 bytes of length and the JSON.
-char *gr_safetensors_head(gr_arena *, gr_stored *const *pieces, int n, size_t *len);
+// metadata: members of the object of it, as JSON.
+gr_text gr_safetensors_header(gr_arena *, const char *metadata, const gr_tensor_slice *, int n);
+gr_text gr_safetensors_head(gr_arena *, const gr_tensor_slice *, int n);  // graphrun's own
+gr_text gr_stored_head(gr_arena *, gr_stored *const *pieces, int n);      // of a checkpoint's file

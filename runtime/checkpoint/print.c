@@ -1,4 +1,4 @@
-// print.c - what `graphrun ckpt list|show|verify` print.
+// print.c - what `graphrun ckpt list|show|verify` print, as text and as JSON.
 #include "base/port.h"
 #include "base/text.h"
 #include "runtime/checkpoint/checkpoint.h"
@@ -8,12 +8,20 @@ static const char *const states[] = {"complete", "incomplete", "damaged"};
 static const char FOLDER[] =
     "the folder that a run printed as its output, such as outputs/DATE/TIME, or its checkpoints/";
 
-gr_status gr_checkpoint_none(const char *path) {
+static gr_status none_in(const char *path) {
   return gr_hint(gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "there is no checkpoint in '%s'", path),
                  FOLDER);
 }
 
-gr_status gr_checkpoint_entries(gr_arena *a, const char *path, gr_checkpoint_entry **out, int *n) {
+// The checkpoints at a path: all of a directory, or the path itself when it is a checkpoint.
+typedef struct found {
+  gr_arena *arena;
+  const char *path;
+  gr_checkpoint_entry *all;
+  int n;
+} found;
+
+static gr_status find(gr_arena *a, const char *path, gr_checkpoint_entry **out, int *n) {
   if (!gr_is_dir(path))
     return gr_hint(gr_fail(GR_ERR_IO, GR_NOWHERE, "there is no directory '%s'", path), FOLDER);
   GR_TRY(gr_checkpoint_list(a, path, out, n));
@@ -33,26 +41,49 @@ gr_status gr_checkpoint_entries(gr_arena *a, const char *path, gr_checkpoint_ent
   return GR_OK;
 }
 
-static gr_status print_list(FILE *f, gr_arena *a, const char *path) {
-  gr_checkpoint_entry *all;
-  int n;
-  GR_TRY(gr_checkpoint_entries(a, path, &all, &n));
+static gr_status open_newest(const found *l, gr_checkpoint **out) {
+  int n = l->n;
+  while (n && l->all[n - 1].state != GR_CHECKPOINT_OK) n--;
+  return n ? gr_checkpoint_open(l->all[n - 1].path, out) : none_in(l->path);
+}
+
+static gr_status verify_one(const char *path) {
+  gr_checkpoint *c;
+  GR_TRY(gr_checkpoint_open(path, &c));
+  gr_status e = gr_checkpoint_verify(c);
+  gr_checkpoint_close(c);
+  return e;
+}
+
+static gr_status verified(const found *l, int bad) {
+  if (!l->n) return none_in(l->path);
+  if (!bad) return GR_OK;
+  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%d of %d checkpoints in '%s' %s damaged", bad,
+                 l->n, l->path, bad == 1 ? "is" : "are");
+}
+
+static gr_status print(gr_status (*p)(FILE *, const found *), FILE *f, const char *path) {
+  found l = {.arena = gr_arena_create(), .path = path};
+  gr_status e = find(l.arena, path, &l.all, &l.n);
+  return gr_arena_end(l.arena, e ? e : p(f, &l));
+}
+
+// ---- As text ------------------------------------------------------------------------------------
+
+static gr_status print_list(FILE *f, const found *l) {
   fprintf(f, "%12s  %-10s  %14s  %s\n", "step", "state", "bytes", "path");
-  for (int i = 0; i < n; i++) {
-    fprintf(f, "%12lld  %-10s  %14lld  %s", (long long)all[i].step, states[all[i].state],
-            (long long)all[i].bytes, all[i].path);
-    if (all[i].why) fprintf(f, "  (%s)", all[i].why);
-    if (all[i].state == GR_CHECKPOINT_OK && !all[i].finite)
+  for (int i = 0; i < l->n; i++) {
+    const gr_checkpoint_entry *c = &l->all[i];
+    fprintf(f, "%12lld  %-10s  %14lld  %s", (long long)c->step, states[c->state],
+            (long long)c->bytes, c->path);
+    if (c->why) fprintf(f, "  (%s)", c->why);
+    if (c->state == GR_CHECKPOINT_OK && !c->finite)
       fputs("  (the gradient of its last step was not finite)", f);
     fputc('\n', f);
   }
-  if (n) fputs("checked: manifests and file sizes; `graphrun ckpt verify` reads every byte\n", f);
+  if (l->n)
+    fputs("checked: manifests and file sizes; `graphrun ckpt verify` reads every byte\n", f);
   return GR_OK;
-}
-
-gr_status gr_checkpoint_print_list(FILE *f, const char *path) {
-  gr_arena *a = gr_arena_create();
-  return gr_arena_end(a, print_list(f, a, path));
 }
 
 static void print_scalars(FILE *f, gr_arena *a, const gr_checkpoint *c) {
@@ -84,59 +115,109 @@ static void print_tensors(FILE *f, const gr_checkpoint *c) {
   }
 }
 
-static gr_status print_show(FILE *f, gr_arena *a, const char *path) {
-  gr_checkpoint_entry *all;
+static gr_status print_show(FILE *f, const found *l) {
   gr_checkpoint *c;
-  int n, i;
-  GR_TRY(gr_checkpoint_entries(a, path, &all, &n));
-  for (i = n - 1; i >= 0 && all[i].state != GR_CHECKPOINT_OK; i--) continue;
-  if (i < 0) return gr_checkpoint_none(path);
-  GR_TRY(gr_checkpoint_open(all[i].path, &c));
-  fprintf(f, "%s\nstep %lld, written by %d ranks\n", all[i].path, (long long)gr_checkpoint_step(c),
-          gr_checkpoint_ranks(c));
-  print_scalars(f, a, c);
+  GR_TRY(open_newest(l, &c));
+  fprintf(f, "%s\nstep %lld, written by %d ranks\n", gr_checkpoint_path(c),
+          (long long)gr_checkpoint_step(c), gr_checkpoint_ranks(c));
+  print_scalars(f, l->arena, c);
   print_tensors(f, c);
   gr_checkpoint_close(c);
   return GR_OK;
 }
 
-gr_status gr_checkpoint_print_show(FILE *f, const char *path) {
-  gr_arena *a = gr_arena_create();
-  return gr_arena_end(a, print_show(f, a, path));
-}
-
-static gr_status verify_one(const char *path) {
-  gr_checkpoint *c;
-  GR_TRY(gr_checkpoint_open(path, &c));
-  gr_status e = gr_checkpoint_verify(c);
-  gr_checkpoint_close(c);
-  return e;
-}
-
-static gr_status print_verify(FILE *f, gr_arena *a, const char *path) {
-  gr_checkpoint_entry *all;
-  int n, bad = 0;
-  GR_TRY(gr_checkpoint_entries(a, path, &all, &n));
-  if (!n) return gr_checkpoint_none(path);
-  for (int i = 0; i < n; i++) {
-    if (all[i].state == GR_CHECKPOINT_INCOMPLETE) {
-      fprintf(f, "incomplete %s: %s\n", all[i].path, all[i].why);
+static gr_status print_verify(FILE *f, const found *l) {
+  int bad = 0;
+  for (int i = 0; i < l->n; i++) {
+    const gr_checkpoint_entry *c = &l->all[i];
+    if (c->state == GR_CHECKPOINT_INCOMPLETE) {
+      fprintf(f, "incomplete %s: %s\n", c->path, c->why);
       continue;
     }
-    gr_status e = verify_one(all[i].path);
+    gr_status e = verify_one(c->path);
     if (e)
-      fprintf(f, "DAMAGED    %s: %s\n", all[i].path, gr_status_text(e));
+      fprintf(f, "DAMAGED    %s: %s\n", c->path, gr_status_text(e));
     else
-      fprintf(f, "ok         %s\n", all[i].path);
+      fprintf(f, "ok         %s\n", c->path);
     bad += e != GR_OK;
     gr_status_drop(e);
   }
-  if (!bad) return GR_OK;
-  return gr_fail(GR_ERR_CHECKPOINT, GR_NOWHERE, "%d of %d checkpoints in '%s' %s damaged", bad, n,
-                 path, bad == 1 ? "is" : "are");
+  return verified(l, bad);
 }
 
+gr_status gr_checkpoint_print_list(FILE *f, const char *path) { return print(print_list, f, path); }
+gr_status gr_checkpoint_print_show(FILE *f, const char *path) { return print(print_show, f, path); }
 gr_status gr_checkpoint_print_verify(FILE *f, const char *path) {
-  gr_arena *a = gr_arena_create();
-  return gr_arena_end(a, print_verify(f, a, path));
+  return print(print_verify, f, path);
+}
+
+// ---- As JSON ------------------------------------------------------------------------------------
+
+static gr_status put_list(FILE *f, const found *l) {
+  gr_text t = gr_text_make(l->arena);
+  for (int i = 0; i < l->n; i++) {
+    const gr_checkpoint_entry *c = &l->all[i];
+    gr_text_printf(&t, "%s{\"step\": %lld, \"state\": \"%s\", \"finite\": %s, \"bytes\": %lld",
+                   i ? ",\n " : "", (long long)c->step, states[c->state],
+                   c->finite ? "true" : "false", (long long)c->bytes);
+    gr_text_json_member(&t, "path", c->path);
+    if (c->why) gr_text_json_member(&t, "why", c->why);
+    gr_text_put(&t, "}");
+  }
+  fprintf(f, "[%s]\n", t.chars);
+  return GR_OK;
+}
+
+static void put_checkpoint(gr_text *t, const gr_checkpoint *c) {
+  int n;
+  gr_text_put(t, "{");
+  gr_text_json_member(t, "path", gr_checkpoint_path(c));
+  gr_text_printf(t, ", \"step\": %lld, \"ranks\": %d,\n \"scalars\": {",
+                 (long long)gr_checkpoint_step(c), gr_checkpoint_ranks(c));
+  const gr_scalar *s = gr_checkpoint_scalars(c, &n);
+  for (int i = 0; i < n; i++) gr_scalar_json(t, &s[i]);
+  gr_text_put(t, "},\n \"tensors\": [");
+  const gr_tensor_slice *p = gr_checkpoint_tensors(c, &n);
+  for (int i = 0; i < n; i++) {
+    gr_text_json_line(t, "\n  {");
+    gr_text_json_member(t, "name", p[i].name);
+    gr_text_printf(t, ", \"dtype\": \"%s\", \"shape\": [", p[i].dtype);
+    for (int d = 0; d < p[i].rank; d++)
+      gr_text_printf(t, "%s%lld", d ? ", " : "", (long long)p[i].dims[d]);
+    gr_text_put(t, "]}");
+  }
+  gr_text_put(t, "]}\n");
+}
+
+static gr_status put_show(FILE *f, const found *l) {
+  gr_text t = gr_text_make(l->arena);
+  gr_checkpoint *c;
+  GR_TRY(open_newest(l, &c));
+  put_checkpoint(&t, c);
+  gr_checkpoint_close(c);
+  fputs(t.chars, f);
+  return GR_OK;
+}
+
+// A damaged checkpoint is both in the list and an error.
+static gr_status put_verify(FILE *f, const found *l) {
+  gr_text t = gr_text_make(l->arena);
+  int bad = 0;
+  for (int i = 0; i < l->n; i++) {
+    const gr_checkpoint_entry *c = &l->all[i];
+    gr_status e = verify_one(c->path);
+    gr_text_printf(&t, "%s{\"step\": %lld, \"ok\": %s", i ? ",\n " : "", (long long)c->step,
+                   e ? "false" : "true");
+    gr_text_json_member(&t, "path", c->path);
+    if (e) gr_text_json_member(&t, "why", gr_status_text(e));
+    gr_text_put(&t, "}");
+    bad += e && c->state != GR_CHECKPOINT_INCOMPLETE;
+    gr_status_drop(e);
+  }
+  fprintf(f, "[%s]\n", t.chars);
+  return verified(l, bad);
+}
+
+gr_status gr_checkpoint_print_json(FILE *f, const char *what, const char *path) {
+  return print(*what == 'l' ? put_list : *what == 's' ? put_show : put_verify, f, path);
 }

@@ -209,17 +209,11 @@ gr_status gr_safetensors_read(gr_safetensors *s, int i, const gr_tensor_slice *w
 
 gr_status gr_safetensors_write(const char *path, const gr_tensor_slice *tensors, int n) {
   gr_output *out;
-  size_t len = 0;
   GR_TRY(gr_output_open(NULL, path, &out));
   gr_arena *a = gr_arena_create();
-  gr_stored **pieces = GR_NEW(a, gr_stored *, n + 1);
-  for (int i = 0; i < n; i++) {
-    pieces[i] = GR_NEW(a, gr_stored, 1);
-    *pieces[i] = (gr_stored){.piece = tensors[i]};
-  }
-  const char *head = gr_safetensors_head(a, pieces, n, &len);
+  gr_text head = gr_safetensors_head(a, tensors, n);
   FILE *f = gr_output_stream(out);
-  fwrite(head, 1, len, f);
+  fwrite(head.chars, 1, head.len, f);
   for (int i = 0; i < n; i++)
     fwrite(tensors[i].data, 1, (size_t)gr_tensor_slice_bytes(&tensors[i]), f);
   gr_arena_destroy(a);

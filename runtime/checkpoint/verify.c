@@ -24,15 +24,14 @@ typedef struct verifying {
 } verifying;
 
 static gr_status verify_header(gr_frame_cursor *r, gr_arena *a) {
-  size_t len;
   const gr_rank_file *f = r->file;
-  char *head = gr_safetensors_head(a, f->pieces, f->n_pieces, &len);
-  if ((int64_t)len != f->header_bytes)
+  gr_text head = gr_stored_head(a, f->pieces, f->n_pieces);
+  if ((int64_t)head.len != f->header_bytes)
     return gr_frame_damaged(r, "it is not the header of these tensors");
   for (int i = 0; i < f->n_header; i++) {
     int64_t n = gr_frame_bytes(f->header_bytes, i);
     GR_TRY(gr_frame_next(r, &f->header[i], n));
-    if (memcmp(r->buffers->data, head + i * GR_FRAME_BYTES, (size_t)n))
+    if (memcmp(r->buffers->data, head.chars + i * GR_FRAME_BYTES, (size_t)n))
       return gr_frame_damaged(r, "it is not the header of these tensors");
   }
   return GR_OK;

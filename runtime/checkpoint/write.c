@@ -25,7 +25,7 @@ gr_status gr_saver_check_plan(gr_saver *s) {
   char *text;
   trial.step = INT64_MAX / 4, trial.ranks = s->spec.ranks;
   trial.files = &file, trial.n_files = s->file.n_pieces > 0;
-  if (trial.n_files) gr_safetensors_head(a, s->file.pieces, s->file.n_pieces, &head);
+  if (trial.n_files) head = gr_stored_head(a, s->file.pieces, s->file.n_pieces).len;
   file.header_bytes = (int64_t)head, file.n_header = gr_frames(file.header_bytes);
   file.header = GR_NEW(a, gr_frame, file.n_header + 1);
   largest(file.header, file.n_header, &file.bytes);
@@ -150,16 +150,16 @@ static gr_status put_pieces(gr_saver *s, gr_disk_file *f, int64_t *offset) {
 }
 
 static gr_status put_file(gr_saver *s, const gr_disk_dir *dir, gr_rank_file *file) {
-  size_t len;
-  char *head = gr_safetensors_head(s->save, s->file.pieces, s->file.n_pieces, &len);
+  gr_text head = gr_stored_head(s->save, s->file.pieces, s->file.n_pieces);
   gr_disk_file f;
-  GR_TRY(
-      gr_disk_create(dir, file->name, (int64_t)(len + ZSTD_compressBound((size_t)s->bytes)), &f));
-  file->header_bytes = (int64_t)len;
+  GR_TRY(gr_disk_create(dir, file->name, (int64_t)(head.len + ZSTD_compressBound((size_t)s->bytes)),
+                        &f));
+  file->header_bytes = (int64_t)head.len;
   file->n_header = gr_frames(file->header_bytes);
   file->header = GR_NEW(s->save, gr_frame, file->n_header);
   uint64_t unused;
-  gr_status e = put_frames(s, &f, head, file->header_bytes, file->header, &file->bytes, &unused);
+  gr_status e =
+      put_frames(s, &f, head.chars, file->header_bytes, file->header, &file->bytes, &unused);
   if (!e) e = put_pieces(s, &f, &file->bytes);
   if (!e) e = gr_disk_finish(&f);
   gr_disk_abandon(&f);
