@@ -101,6 +101,8 @@ static size_t common_sections(const char *a, const char *b) {
   return same;
 }
 
+bool gr_text_same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
 const char *gr_text_nearest(const char *word, const char *const *names, int n) {
   assert(word && (names || !n));
   const char *found = NULL;

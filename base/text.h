@@ -20,6 +20,8 @@ enum { GR_DIGITS = 21 };                         // the longest int64_t, its sig
 char *gr_put_int(char out[GR_DIGITS], int64_t);  // returns its end
 void gr_text_put_int(gr_text *, int64_t);        // appends it
 
+bool gr_text_same(const char *, const char *);  // each may be NULL, which is the same as NULL only
+
 // The plural "s" of a noun counted n times: "" for one.
 static inline const char *gr_text_s(int64_t n) { return n == 1 ? "" : "s"; }
 

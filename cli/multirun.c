@@ -75,8 +75,7 @@ static gr_status check_folder(runs *w, const char *dir, const char *identity) {
 }
 
 static gr_status identify(runs *w, int j, gr_conf *conf) {
-  const gr_conf *resume = gr_conf_find(conf, "checkpoint.resume");
-  bool continues = resume && resume->kind == GR_CONF_TEXT && !strcmp(resume->text, "auto");
+  bool continues = gr_conf_says(gr_conf_find(conf, "checkpoint.resume"), "auto");
   w->identity[j] = gr_identity_of_config(w->arena, conf);
   return continues ? check_folder(w, w->output[j], w->identity[j]) : GR_OK;
 }

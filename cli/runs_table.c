@@ -40,15 +40,10 @@ static gr_status find_runs(gr_runs_table *t, const char *dir, int depth) {
 
 // ---- The metric -----------------------------------------------------------------------------
 
-static const char *text_at(gr_conf *conf, const char *path, const char *missing) {
-  const gr_conf *c = gr_conf_find(conf, path);
-  return c && c->kind == GR_CONF_TEXT ? c->text : missing;
-}
-
 // By --by=METRIC[:min|max], else by what the first run keeps its best checkpoints.
 static gr_status choose_metric(gr_runs_table *t, const char *by) {
   gr_conf *conf = t->runs[0].conf;
-  const char *monitored = text_at(conf, "checkpoint.metric", "loss");
+  const char *monitored = gr_conf_text_of(gr_conf_find(conf, "checkpoint.metric"), "loss");
   const char *colon = by ? strrchr(by, ':') : NULL;
   t->metric = !by ? monitored : colon ? gr_arena_strndup(t->arena, by, (size_t)(colon - by)) : by;
   if (!strncmp(t->metric, "validation.", 11)) t->metric += 11;
@@ -57,7 +52,7 @@ static gr_status choose_metric(gr_runs_table *t, const char *by) {
                    "--by is METRIC, METRIC:min or METRIC:max, but is '%s'", by);
   t->max = gr_effects_rises(t->metric);
   if (!strcmp(t->metric, monitored))
-    t->max = !strcmp(text_at(conf, "checkpoint.mode", "min"), "max");
+    t->max = !strcmp(gr_conf_text_of(gr_conf_find(conf, "checkpoint.mode"), "min"), "max");
   if (colon) t->max = !strcmp(colon, ":max");
   return GR_OK;
 }

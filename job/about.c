@@ -73,7 +73,7 @@ void gr_job_keep_config(gr_job *j) {
   const gr_conf *subdir = hydra ? gr_conf_find(hydra, "output_subdir") : NULL;
   if (subdir && subdir->kind == GR_CONF_NULL) return;
   gr_saved saved = gr_show_saved(j->arena, &j->composed);
-  j->spec.config_dir = subdir && subdir->kind == GR_CONF_TEXT ? subdir->text : ".hydra";
+  j->spec.config_dir = gr_conf_text_of(subdir, ".hydra");
   j->spec.config_yaml = saved.config;
   j->spec.hydra_yaml = saved.hydra;
   j->spec.overrides_yaml = saved.overrides;

@@ -21,7 +21,7 @@ gr_status gr_size_read(const gr_conf *c, const char *key, double *out) {
     double bytes;
   } units[] = {{"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
                {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-  const char *text = c->kind == GR_CONF_TEXT ? c->text : "";
+  const char *text = gr_conf_text_of(c, "");
   char *end;
   *out = strtod(text, &end);
   end += strspn(end, " ");

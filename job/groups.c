@@ -85,7 +85,7 @@ static const void *without_decay(gr_arena *a, const gr_op *op, const void *attr,
 }
 
 static gr_status unknown_optimizer(const gr_conf *c) {
-  const char *names[MAX_NAMES], *name = c->kind == GR_CONF_TEXT ? c->text : "";
+  const char *names[MAX_NAMES], *name = gr_conf_text_of(c, "");
   int n = 0;
   for (const gr_op *const *op = gr_ops; *op && n < MAX_NAMES; op++)
     if ((*op)->optimizer) names[n++] = (*op)->name;
@@ -103,7 +103,7 @@ static gr_status read_group(gr_arena *a, const gr_optimizer_settings *s, double 
     return gr_hint(gr_fail(GR_ERR_CONFIG, item->loc,
                            "a group of training.groups needs 'match', a pattern of weight names"),
                    "{match: \"actor.*\", lr: 3e-4, clip: 0.5}");
-  const gr_op *op = gr_optim_find(!name ? s->name : name->kind == GR_CONF_TEXT ? name->text : NULL);
+  const gr_op *op = gr_optim_find(!name ? s->name : gr_conf_text_of(name, NULL));
   if (!op) return unknown_optimizer(name);
   *out = (gr_param_group){
       .pattern = match->text, .optimizer = op->name, .clip = -1, .loc = match->loc};

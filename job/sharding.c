@@ -168,7 +168,7 @@ static gr_status own_mesh(reader *r, int ranks) {
 // ---- Rules ------------------------------------------------------------------------------------
 
 static gr_status read_rule(reader *r, const char *pattern, const char *axis, const gr_conf *c) {
-  const char *text = c->kind == GR_CONF_TEXT ? c->text : "";
+  const char *text = gr_conf_text_of(c, "");
   bool split = text[0] == 'S' && text[1] >= '0' && text[1] < '0' + GR_MAX_RANK && !text[2];
   if (!is_axis(axis)) return unknown_axis(r->arena, axis, c->key_loc);
   if (!split && strcmp(text, "R"))

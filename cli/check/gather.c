@@ -1,6 +1,7 @@
 // gather.c - the findings of all ranks as those of one. See findings.h.
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 #include "cli/check/findings.h"
 #include "runtime/comm/comm.h"
 
@@ -59,22 +60,20 @@ typedef struct groups {
   int n, most, ranks;
 } groups;
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
 static bool same_name(const gr_finding *a, const gr_finding *b) {
-  return same_text(a->section, b->section) && same_text(a->name, b->name);
+  return gr_text_same(a->section, b->section) && gr_text_same(a->name, b->name);
 }
 
 // Numbers that are fine are one finding, whatever they are; but not two of the same rank.
 static bool is_of(const group *g, const gr_finding *f, int rank) {
   bool fine = f->state == GR_FINDING_OK && f->unit && g->one.unit;
   return !g->of[rank] && same_name(&g->one, f) && g->one.state == f->state &&
-         same_text(g->one.hint, f->hint) && (fine || same_text(g->one.value, f->value));
+         gr_text_same(g->one.hint, f->hint) && (fine || gr_text_same(g->one.value, f->value));
 }
 
 static void join(group *g, const gr_finding *f, int rank) {
   g->of[rank] = true;
-  if (same_text(g->one.value, f->value)) return;
+  if (gr_text_same(g->one.value, f->value)) return;
   if (g->least < 0) g->least = (int)((bool *)memchr(g->of, true, (size_t)rank + 1) - g->of);
   if (f->number < g->one.number) g->one = *f, g->least = rank;
 }
@@ -84,7 +83,7 @@ static int place_of(const groups *all, const gr_finding *f) {
   int behind = -1;
   for (int i = all->n - 1; i >= 0; i--) {
     if (same_name(&all->list[i].one, f)) return i + 1;
-    if (behind < 0 && same_text(all->list[i].one.section, f->section)) behind = i + 1;
+    if (behind < 0 && gr_text_same(all->list[i].one.section, f->section)) behind = i + 1;
   }
   return behind < 0 ? all->n : behind;
 }

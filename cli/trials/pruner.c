@@ -41,7 +41,7 @@ static gr_status read_option(gr_trials *t, gr_conf *hydra, const char *key, cons
 
 static gr_status check_class(const gr_conf *map, const gr_conf *target) {
   static const char name[] = "SuccessiveHalvingPruner";
-  const char *text = target && target->kind == GR_CONF_TEXT ? target->text : "";
+  const char *text = gr_conf_text_of(target, "");
   const char *dot = strrchr(text, '.');
   if (!strcmp(dot ? dot + 1 : text, name)) return GR_OK;
   return gr_hint(

@@ -17,7 +17,7 @@ static const char *sampler_list(gr_arena *a) {
 static gr_status choose_sampler(gr_trials *t, gr_conf *hydra) {
   gr_conf *target;
   GR_TRY(gr_hydra_value(t->arena, hydra, "sweeper.sampler._target_", &target));
-  const char *name = target && target->kind == GR_CONF_TEXT ? target->text : "";
+  const char *name = gr_conf_text_of(target, "");
   const char *dot = strrchr(name, '.');
   if (dot) name = dot + 1;
   for (int i = 0; gr_samplers[i]; i++)
@@ -108,11 +108,6 @@ static gr_status read_options(gr_trials *t, gr_conf *hydra) {
 
 // ---- What is best ----------------------------------------------------------------
 
-static const char *text_at(gr_conf *conf, const char *path, const char *missing) {
-  const gr_conf *c = gr_conf_find(conf, path);
-  return c && c->kind == GR_CONF_TEXT ? c->text : missing;
-}
-
 static gr_status contradicts(const gr_trials *t, const gr_conf *direction) {
   const gr_conf *mode = gr_conf_find(t->axes->base.job, "checkpoint.mode");
   const char *wanted = t->search.max ? "min" : "max";
@@ -128,12 +123,12 @@ static gr_status contradicts(const gr_trials *t, const gr_conf *direction) {
 
 static gr_status read_direction(gr_trials *t, gr_conf *hydra, gr_conf *conf) {
   gr_conf *direction;
-  t->search.max = !strcmp(text_at(conf, "checkpoint.mode", "min"), "max");
-  t->measured = text_at(conf, "checkpoint.metric", "loss");
+  t->search.max = !strcmp(gr_conf_text_of(gr_conf_find(conf, "checkpoint.mode"), "min"), "max");
+  t->measured = gr_conf_text_of(gr_conf_find(conf, "checkpoint.metric"), "loss");
   t->metric = gr_arena_printf(t->arena, "%s %s", t->search.max ? "max" : "min", t->measured);
   GR_TRY(gr_hydra_value(t->arena, hydra, "sweeper.direction", &direction));
   if (!direction) return GR_OK;
-  const char *text = direction->kind == GR_CONF_TEXT ? direction->text : "";
+  const char *text = gr_conf_text_of(direction, "");
   bool max = !strcmp(text, "maximize");
   if (!max && strcmp(text, "minimize"))
     return wrong(direction, "direction", "minimize or maximize: one metric is searched for");

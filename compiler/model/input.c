@@ -87,7 +87,7 @@ static gr_status read_shape(gr_build_context *a, const gr_conf *shape, gr_type *
 static gr_status read_dtype(const gr_conf *dtype, gr_type *t) {
   if (!dtype) return GR_OK;
   for (int d = 0; d < GR_DTYPE_COUNT; d++)
-    if (dtype->kind == GR_CONF_TEXT && !strcmp(dtype->text, gr_dtypes[d].name)) {
+    if (gr_conf_says(dtype, gr_dtypes[d].name)) {
       t->dtype = (gr_dtype)d;
       return GR_OK;
     }
@@ -104,7 +104,7 @@ static gr_layout batch_layout(const gr_build_context *a) {
 }
 
 static bool is_batch(const gr_conf *shape) {
-  return shape->n && shape->items[0]->kind == GR_CONF_TEXT && !strcmp(shape->items[0]->text, "n");
+  return shape->n && gr_conf_says(shape->items[0], "n");
 }
 
 // ---- Binding ----------------------------------------------------------------------

@@ -49,14 +49,14 @@ static bool is_split(const gr_conf *buffers, const char *name) {
   int i = gr_conf_index(buffers, name);
   const gr_conf *c = i < 0 ? NULL : buffers->items[i];
   int k = c && c->kind == GR_CONF_MAP ? gr_conf_index(c, "layout") : -1;
-  return k >= 0 && c->items[k]->kind == GR_CONF_TEXT && !strcmp(c->items[k]->text, "batch");
+  return k >= 0 && gr_conf_says(c->items[k], "batch");
 }
 
 static gr_status check_buffer(const over *o, const gr_conf *c) {
   bool known = c->kind == GR_CONF_TEXT && o->buffers && gr_conf_index(o->buffers, c->text) >= 0;
   if (!known) {
-    gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "rows: there is no buffer '%s'",
-                          c->kind == GR_CONF_TEXT ? c->text : "");
+    gr_status s =
+        gr_fail(GR_ERR_CONFIG, c->loc, "rows: there is no buffer '%s'", gr_conf_text_of(c, ""));
     if (c->kind == GR_CONF_TEXT && o->buffers)
       s = gr_model_suggest(s, c->text, o->buffers->keys, o->buffers->n);
     return gr_hint(s, "rows are those of buffers: of the file");

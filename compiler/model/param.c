@@ -27,7 +27,7 @@ static gr_status read_layout(gr_build_context *a, gr_conf *use, gr_model_param *
   gr_conf *map = gr_conf_member(use, "layout");
   p->layout = gr_layout_replicated;
   if (!map) return GR_OK;
-  bool batch = map->kind == GR_CONF_TEXT && !strcmp(map->text, "batch");
+  bool batch = gr_conf_says(map, "batch");
   if (p->kind == GR_KIND_BUFFER && batch) return shard_as_batch(a, map, p);
   GR_TRY(gr_hint(gr_model_expect(map, GR_CONF_MAP, "layout:"),
                  "layout: {tp: S0} splits axis 0 over the mesh axis tp%s",

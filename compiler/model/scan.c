@@ -53,7 +53,7 @@ static gr_val move_axis(gr_builder *b, gr_val v, int axis, int to) {
 
 static gr_status axis_of(gr_build_context *a, const gr_conf *c, int *out) {
   int64_t axis = 1;
-  bool letter = c->kind == GR_CONF_TEXT && !strcmp(c->text, "t");
+  bool letter = gr_conf_says(c, "t");
   if (!letter) GR_TRY(gr_model_int(a, c, &axis));
   if (axis < 0 || axis > 1)
     return gr_hint(gr_fail(GR_ERR_CONFIG, c->loc, "a scan runs along axis 0 or 1"),
@@ -230,7 +230,7 @@ static gr_status find_next(gr_build_context *a, const carry *c, const char *text
 static bool is_read_after(const writing *w, const carry *c) {
   gr_conf *last = gr_conf_member(w->conf, "last");
   for (int i = 0; last && i < last->n; i++)
-    if (last->items[i]->kind == GR_CONF_TEXT && !strcmp(last->items[i]->text, c->name)) return true;
+    if (gr_conf_says(last->items[i], c->name)) return true;
   return c == w->until;
 }
 

@@ -74,9 +74,7 @@ void gr_model_set(gr_build_context *a, const char *name, gr_arg arg) {
 
 const char gr_model_training[] = "training", gr_model_others[] = "...";
 
-bool gr_model_is_others(const gr_conf *c) {
-  return c->kind == GR_CONF_TEXT && !strcmp(c->text, gr_model_others);
-}
+bool gr_model_is_others(const gr_conf *c) { return gr_conf_says(c, gr_model_others); }
 
 // Constants that every frame sees, unless a parameter has the name.
 static const gr_arg *find_constant(const gr_build_context *a, const char *name) {

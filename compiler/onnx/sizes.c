@@ -51,8 +51,7 @@ static void set_size(gr_model_request *r, const char *letter, int64_t size) {
     const gr_conf *shape = shape_of(inputs, i);
     gr_batch_tensor *b = find_tensor(r, inputs->keys[i]);
     for (int d = 1; b && shape && d < shape->n && d < b->type.rank; d++)
-      if (shape->items[d]->kind == GR_CONF_TEXT && !strcmp(shape->items[d]->text, letter))
-        b->type.dim[d] = size;
+      if (gr_conf_says(shape->items[d], letter)) b->type.dim[d] = size;
   }
 }
 

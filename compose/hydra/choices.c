@@ -20,10 +20,6 @@ static gr_choice *add(gr_arena *a, gr_choices *c, const char *key) {
   return &c->items[c->n++];
 }
 
-static bool is_text(const gr_conf *c) {
-  return c->kind == GR_CONF_TEXT || c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING;
-}
-
 // ---- Arguments -------------------------------------------------------------------
 
 static gr_status bad_option(const gr_override *o, const char *what) {
@@ -33,7 +29,8 @@ static gr_status bad_option(const gr_override *o, const char *what) {
 
 static gr_status delete_group(gr_defaults *d, const gr_override *o) {
   const gr_conf *v = o->value.one;
-  if (v && v->kind != GR_CONF_NULL && !is_text(v)) return bad_option(o, "an option is a string");
+  if (v && v->kind != GR_CONF_NULL && !gr_conf_has_text(v))
+    return bad_option(o, "an option is a string");
   gr_choice *c = add(d->arena, &d->deletions, o->element + 1);
   c->value = v && v->kind != GR_CONF_NULL ? o->value.one : NULL;
   c->line = o, c->loc = o->loc, c->used = false;
@@ -44,13 +41,13 @@ static gr_status delete_group(gr_defaults *d, const gr_override *o) {
 static gr_status set_options(gr_arena *a, const gr_override *o, gr_default *e) {
   const gr_conf *v = o->value.one;
   e->value = NULL, e->options = NULL, e->n_options = 0;
-  if (is_text(v)) {
+  if (gr_conf_has_text(v)) {
     e->value = v->text;
     return GR_OK;
   }
   e->options = GR_NEW(a, const char *, v->n + 1);
   for (int i = 0; i < v->n; i++) {
-    if (!is_text(v->items[i])) return bad_option(o, "options are strings");
+    if (!gr_conf_has_text(v->items[i])) return bad_option(o, "options are strings");
     e->options[e->n_options++] = v->items[i]->text;
   }
   return GR_OK;
@@ -63,7 +60,7 @@ static gr_status take_group(gr_defaults *d, const gr_override *o) {
         gr_fail(GR_ERR_CONFIG, o->loc, "'++' is not for groups, and '%s' is one", o->key),
         "write +%s=OPTION to add it, or %s=OPTION to choose another option", o->key, o->key);
   if (o->kind == GR_OVERRIDE_DELETE) return delete_group(d, o);
-  if (!is_text(v) && v->kind != GR_CONF_LIST)
+  if (!gr_conf_has_text(v) && v->kind != GR_CONF_LIST)
     return bad_option(o, "an option is a string or a list");
   if (o->kind == GR_OVERRIDE_ADD) {
     gr_default *e = &d->appends[d->n_appends++];
@@ -123,12 +120,13 @@ void gr_choices_apply(gr_defaults *d, gr_default *e) {
   if (!c) return;
   c->used = true;
   e->value_loc = c->line ? c->line->value_loc : c->loc;
-  e->value = is_text(c->value) ? c->value->text : NULL;
+  e->value = gr_conf_has_text(c->value) ? c->value->text : NULL;
   e->options = NULL, e->n_options = 0;
   if (c->value->kind != GR_CONF_LIST) return;
   e->options = GR_NEW(d->arena, const char *, c->value->n + 1);
   for (int i = 0; i < c->value->n; i++)
-    e->options[e->n_options++] = is_text(c->value->items[i]) ? c->value->items[i]->text : "";
+    e->options[e->n_options++] =
+        gr_conf_has_text(c->value->items[i]) ? c->value->items[i]->text : "";
 }
 
 bool gr_choices_deleted(gr_defaults *d, const gr_default *e) {
@@ -149,7 +147,7 @@ gr_status gr_choices_record(gr_defaults *d, const gr_default *e, bool there) {
     return GR_OK;
   }
   const char *now = e->value ? e->value : "null";
-  const char *before = is_text(old->value) ? old->value->text : "null";
+  const char *before = gr_conf_has_text(old->value) ? old->value->text : "null";
   if (!strcmp(now, before) || old->absent || !there) return GR_OK;
   gr_status s = gr_note(
       gr_fail(GR_ERR_CONFIG, e->loc, "multiple values for %s: '%s' and '%s'", key, now, before),

@@ -2,10 +2,6 @@
 #include <string.h>
 #include "compose/hydra/defaults.h"
 
-static bool is_text(const gr_conf *c) {
-  return c->kind == GR_CONF_TEXT || c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING;
-}
-
 // "group@package:rename": the package is between '@' and ':'.
 static const char *split_package(gr_arena *a, const char *text, const char **package) {
   const char *sign = strchr(text, '@');
@@ -43,7 +39,7 @@ static void read_keywords(gr_default *d, const char *words, gr_loc loc) {
 static gr_status read_options(gr_arena *a, const gr_conf *list, gr_default *d) {
   d->options = GR_NEW(a, const char *, list->n + 1);
   for (int i = 0; i < list->n; i++) {
-    if (!is_text(list->items[i]))
+    if (!gr_conf_has_text(list->items[i]))
       return gr_hint(gr_fail(GR_ERR_CONFIG, list->items[i]->loc,
                              "the options of a group must be strings, but this is %s",
                              gr_conf_a_kind(list->items[i]->kind)),
@@ -68,7 +64,7 @@ static gr_status read_group(gr_arena *a, const gr_config *c, const gr_conf *item
   if (!*d->path) return gr_fail(GR_ERR_CONFIG, value->key_loc, "the name of the group is missing");
   if (value->kind == GR_CONF_NULL) return GR_OK;
   if (value->kind == GR_CONF_LIST) return read_options(a, value, d);
-  if (!is_text(value))
+  if (!gr_conf_has_text(value))
     return gr_hint(gr_fail(GR_ERR_CONFIG, value->loc,
                            "the option of a group must be a string or a list, but this is %s",
                            gr_conf_a_kind(value->kind)),
@@ -82,7 +78,7 @@ static gr_status read_group(gr_arena *a, const gr_config *c, const gr_conf *item
 gr_status gr_entry_read(gr_arena *a, const gr_config *c, const gr_conf *item, gr_default *d) {
   *d = (gr_default){.loc = item->loc, .value_loc = item->loc};
   if (item->kind == GR_CONF_MAP) return read_group(a, c, item, d);
-  if (!is_text(item))
+  if (!gr_conf_has_text(item))
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, item->loc,
                 "an entry of a defaults list must be 'name' or 'group: option', but this is %s",

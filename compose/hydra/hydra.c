@@ -77,22 +77,17 @@ static void fill_runtime(gr_composer *c, gr_conf *runtime) {
   fill_sources(c, runtime);
 }
 
-static const char *text_at(gr_conf *map, const char *path, const char *default_value) {
-  const gr_conf *t = gr_conf_find(map, path);
-  return t && t->kind == GR_CONF_TEXT ? t->text : default_value;
-}
-
 static bool excluded(const gr_conf *keys, const char *key) {
   for (int i = 0; keys && keys->kind == GR_CONF_LIST && i < keys->n; i++)
-    if (keys->items[i]->kind == GR_CONF_TEXT && !strcmp(keys->items[i]->text, key)) return true;
+    if (gr_conf_says(keys->items[i], key)) return true;
   return false;
 }
 
 // "a=1,b=2": the task's arguments in alphabetical order.
 static const char *override_dirname(gr_composer *c, gr_conf *job) {
   const char **lines = GR_NEW(c->arena, const char *, c->n_overrides + 1);
-  const char *items = text_at(job, "config.override_dirname.item_sep", ",");
-  const char *equals = text_at(job, "config.override_dirname.kv_sep", "=");
+  const char *items = gr_conf_text_of(gr_conf_find(job, "config.override_dirname.item_sep"), ",");
+  const char *equals = gr_conf_text_of(gr_conf_find(job, "config.override_dirname.kv_sep"), "=");
   const gr_conf *without = gr_conf_find(job, "config.override_dirname.exclude_keys");
   int n = 0;
   for (int i = 0; i < c->n_overrides; i++)
@@ -154,7 +149,7 @@ gr_status gr_hydra_run_dir(gr_arena *a, gr_conf *hydra, const char **out) {
 
 // An output folder that cannot be resolved stays ???, which is an error when it is used.
 static void fill_output_dir(gr_composer *c, gr_conf *hydra, gr_conf *runtime) {
-  const char *dir = NULL, *cwd = text_at(runtime, "cwd", NULL);
+  const char *dir = NULL, *cwd = gr_conf_text_of(gr_conf_find(runtime, "cwd"), NULL);
   gr_status s = path_of(c->arena, hydra, gr_conf_find(c->root, "output.dir"), &dir);
   if (!s && !dir) s = gr_hydra_run_dir(c->arena, hydra, &dir);
   gr_status_drop(s);
@@ -180,7 +175,7 @@ bool gr_hydra_builtin(const gr_conf *c) {
 
 bool gr_hydra_searches(gr_conf *hydra) {
   static const char name[] = "OptunaSweeper";
-  const char *target = text_at(hydra, "sweeper._target_", "");
+  const char *target = gr_conf_text_of(gr_conf_find(hydra, "sweeper._target_"), "");
   size_t n = strlen(target), m = sizeof name - 1;
   return n >= m && !strcmp(target + n - m, name);
 }

@@ -251,18 +251,9 @@ static gr_status add(gr_resolver *r, gr_conf *root, const gr_override *o) {
   return gr_hint(s, "to change it, write %s; to add or change it, write +%s", o->line + 1, o->line);
 }
 
-static double number(const gr_conf *c) {
-  return c->kind == GR_CONF_INT    ? (double)c->integer
-         : c->kind == GR_CONF_BOOL ? c->truth
-                                   : c->number;
-}
-static bool is_number(const gr_conf *c) {
-  return c->kind == GR_CONF_INT || c->kind == GR_CONF_BOOL || c->kind == GR_CONF_FLOAT;
-}
-
 // Python's ==: 1, 1.0 and true are equal, and the order of a map's keys does not matter.
 static bool equal(gr_arena *a, const gr_conf *x, const gr_conf *y) {
-  if (is_number(x) && is_number(y)) return number(x) == number(y);
+  if (gr_conf_is_number(x) && gr_conf_is_number(y)) return gr_conf_number(x) == gr_conf_number(y);
   if (x->kind != y->kind) return false;
   if (x->kind == GR_CONF_NULL) return true;
   if (!collection(x)) return !strcmp(x->text, y->text);

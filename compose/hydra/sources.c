@@ -90,7 +90,7 @@ static gr_status shape(gr_sources *s, gr_config *c) {
   gr_conf_kind kind = c->body->kind;
   gr_status word = GR_OK;
   if (kind == GR_CONF_NULL) c->body->kind = GR_CONF_MAP;
-  if (kind == GR_CONF_TEXT || kind == GR_CONF_INTERP || kind == GR_CONF_MISSING) {
+  if (gr_conf_has_text(c->body)) {
     word = gr_conf_from_text(s->arena, c->file, c->body->text, c->body->loc, &c->body);
   } else if (kind != GR_CONF_NULL && kind < GR_CONF_MAP) {
     word =

@@ -17,10 +17,6 @@ static gr_status wrong(const call *c, const char *what) {
   return gr_fail(GR_ERR_CONFIG, c->holder->loc, "in '%s': %s %s", c->holder->text, c->name, what);
 }
 
-static bool is_text(const gr_conf *c) {
-  return c->kind == GR_CONF_TEXT || c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING;
-}
-
 static gr_conf *make_text(const call *c, const char *text) {
   return gr_conf_make_text(c->r->arena, text, c->holder->loc);
 }
@@ -28,7 +24,7 @@ static gr_conf *make_text(const call *c, const char *text) {
 static gr_conf *context(const call *c) { return c->holder->up ? c->holder->up : c->holder; }
 
 static gr_status run_env(const call *c, gr_conf **out) {
-  if (!is_text(c->args[0])) return wrong(c, "takes the name of a variable");
+  if (!gr_conf_has_text(c->args[0])) return wrong(c, "takes the name of a variable");
   const char *value = getenv(c->args[0]->text);
   gr_text t = gr_text_make(c->r->arena);
   c->r->env = true;
@@ -52,14 +48,14 @@ static gr_status run_decode(const call *c, gr_conf **out) {
   gr_expr *e = NULL;
   *out = c->args[0];
   if (c->args[0]->kind == GR_CONF_NULL) return GR_OK;
-  if (!is_text(c->args[0])) return wrong(c, "takes a string");
+  if (!gr_conf_has_text(c->args[0])) return wrong(c, "takes a string");
   GR_TRY(gr_expr_parse_element(c->r->arena, c->args[0]->text, c->holder->loc, &e));
   return gr_interp_eval(c->r, e, c->holder, out);
 }
 
 // The node at the path in the first argument; *out is NULL when there is none or it is ???.
 static gr_status select_path(const call *c, gr_conf **out) {
-  if (!is_text(c->args[0])) return wrong(c, "takes a path");
+  if (!gr_conf_has_text(c->args[0])) return wrong(c, "takes a path");
   return gr_interp_select(c->r, context(c), c->args[0]->text, c->holder, out);
 }
 
@@ -76,7 +72,7 @@ static gr_status run_create(const call *c, gr_conf **out) {
   gr_status s = GR_OK;
   *out = source;
   if (source->kind == GR_CONF_NULL) return GR_OK;
-  if (is_text(source))
+  if (gr_conf_has_text(source))
     s = gr_conf_from_text(c->r->arena, c->name, source->text, c->holder->loc, out);
   else if (source->kind >= GR_CONF_MAP)
     *out = gr_conf_copy(c->r->arena, source);
@@ -142,7 +138,7 @@ static gr_status run_deprecated(const call *c, gr_conf **out) {
   static const char usual[] = "'$OLD_KEY' is deprecated: use '$NEW_KEY'";
   GR_TRY(select_path(c, out));
   if (!*out) return wrong(c, "refers to a key that does not exist");
-  if (c->n > 1 && !is_text(c->args[1])) return wrong(c, "takes a string as its message");
+  if (c->n > 1 && !gr_conf_has_text(c->args[1])) return wrong(c, "takes a string as its message");
   gr_text t = gr_text_make(c->r->arena);
   put_template(&t, c->n > 1 ? c->args[1]->text : usual, gr_conf_path(c->r->arena, c->holder),
                gr_conf_path(c->r->arena, *out));
@@ -156,7 +152,7 @@ static gr_status run_now(const call *c, gr_conf **out) {
   char text[256];
   struct tm parts;
   if (!now) now = time(NULL);
-  if (!is_text(c->args[0])) return wrong(c, "takes a format, as date(1) does");
+  if (!gr_conf_has_text(c->args[0])) return wrong(c, "takes a format, as date(1) does");
   localtime_r(&now, &parts);
   size_t n = strftime(text, sizeof text, c->args[0]->text, &parts);
   *out = make_text(c, gr_arena_strndup(c->r->arena, text, n));
@@ -165,7 +161,7 @@ static gr_status run_now(const call *c, gr_conf **out) {
 
 // A key that is missing or ??? gives null, as in Hydra.
 static gr_status run_hydra(const call *c, gr_conf **out) {
-  if (!is_text(c->args[0])) return wrong(c, "takes a path");
+  if (!gr_conf_has_text(c->args[0])) return wrong(c, "takes a path");
   *out = NULL;
   gr_conf *hydra = c->r->hydra;
   const char *path = gr_arena_printf(c->r->arena, ".%s", c->args[0]->text);

@@ -5,14 +5,6 @@
 #include "compose/override/functions.h"
 #include "compose/tree/scalar.h"
 
-bool gr_call_is_number(const gr_conf *v) {
-  return v->kind == GR_CONF_INT || v->kind == GR_CONF_FLOAT || v->kind == GR_CONF_BOOL;
-}
-
-bool gr_call_is_text(const gr_conf *v) {
-  return v->kind == GR_CONF_TEXT || v->kind == GR_CONF_INTERP || v->kind == GR_CONF_MISSING;
-}
-
 int64_t gr_call_integer(const gr_conf *v) {
   return v->kind == GR_CONF_BOOL ? v->truth : v->integer;
 }
@@ -50,7 +42,7 @@ static gr_status cannot(const gr_call *c, const gr_conf *v, gr_cast to) {
 
 static gr_status to_int(const gr_call *c, const gr_conf *v, gr_conf *out) {
   out->kind = GR_CONF_INT;
-  if (gr_call_is_text(v)) {
+  if (gr_conf_has_text(v)) {
     int64_t i;
     if (!gr_scalar_py_int(v->text, &i)) return cannot(c, v, GR_CAST_INT);
     out->integer = i;
@@ -64,8 +56,8 @@ static gr_status to_int(const gr_call *c, const gr_conf *v, gr_conf *out) {
 }
 
 static gr_status to_float(const gr_call *c, const gr_conf *v, gr_conf *out) {
-  double x = gr_call_is_text(v) ? 0 : gr_conf_number(v);
-  if (gr_call_is_text(v) && !gr_scalar_py_float(v->text, &x)) return cannot(c, v, GR_CAST_FLOAT);
+  double x = gr_conf_has_text(v) ? 0 : gr_conf_number(v);
+  if (gr_conf_has_text(v) && !gr_scalar_py_float(v->text, &x)) return cannot(c, v, GR_CAST_FLOAT);
   out->kind = GR_CONF_FLOAT, out->number = x;
   return GR_OK;
 }
@@ -74,7 +66,7 @@ static gr_status to_str(const gr_call *c, const gr_conf *v, gr_conf *out) {
   gr_text t = gr_text_make(c->arena);
   gr_conf plain = *v;
   plain.quote = 0;
-  if (gr_call_is_text(v))
+  if (gr_conf_has_text(v))
     gr_text_put(&t, v->text);
   else
     gr_value_write(&t, &plain);
@@ -83,8 +75,8 @@ static gr_status to_str(const gr_call *c, const gr_conf *v, gr_conf *out) {
 }
 
 static gr_status to_bool(const gr_call *c, const gr_conf *v, gr_conf *out) {
-  bool truth = v->kind != GR_CONF_NULL && !gr_call_is_text(v) && gr_conf_number(v) != 0;
-  if (gr_call_is_text(v)) {
+  bool truth = v->kind != GR_CONF_NULL && !gr_conf_has_text(v) && gr_conf_number(v) != 0;
+  if (gr_conf_has_text(v)) {
     truth = !strcasecmp(v->text, "true");
     if (!truth && strcasecmp(v->text, "false")) return cannot(c, v, GR_CAST_BOOL);
   }

@@ -24,11 +24,7 @@ GR_MUST_USE gr_status gr_call_cast(const gr_call *, const gr_conf *, gr_cast, gr
 gr_override_value gr_call_simple(const gr_call *);  // the positional arguments as a sweep a,b,c
 bool gr_call_any_sweep(const gr_call *);            // whether a positional argument is a sweep
 
-// Whether a value is a number (bools are, as in Python) or an unquoted string, and the numeric
-// value of a number as double or, rounded down, as integer.
-bool gr_call_is_number(const gr_conf *);
-bool gr_call_is_text(const gr_conf *);     // unquoted
-int64_t gr_call_integer(const gr_conf *);  // a bool is 0 or 1
+int64_t gr_call_integer(const gr_conf *);  // of an integer or a bool, which is 0 or 1
 
 // The functions, by name. Each reads the arguments of the call and sets *out; errors are
 // GR_ERR_USAGE.

@@ -32,7 +32,7 @@ gr_status gr_function_choice(const gr_call *c, gr_override_value *out) {
 
 static gr_status need_number(const gr_call *c, int parameter, const char *name, gr_conf **out) {
   const gr_override_value *v = c->by[parameter];
-  if (v->many || !gr_call_is_number(v->one))
+  if (v->many || !gr_conf_is_number(v->one))
     return gr_fail(GR_ERR_USAGE, v->one ? v->one->loc : c->loc, "%s(...): '%s' must be a number",
                    c->name, name);
   *out = v->one;
@@ -61,12 +61,12 @@ gr_status gr_function_interval(const gr_call *c, gr_override_value *out) {
 static gr_status need_patterns(const gr_call *c, const gr_override_value *v, gr_conf **out) {
   *out = gr_conf_make(c->arena, GR_CONF_LIST, c->loc);
   if (!v || (v->one && v->one->kind == GR_CONF_NULL)) return GR_OK;
-  bool text = v->one && gr_call_is_text(v->one);
+  bool text = v->one && gr_conf_has_text(v->one);
   if (!text && (!v->one || v->one->kind != GR_CONF_LIST))
     return gr_call_wrong(c, "patterns are a string or a list of strings");
   if (text) gr_conf_append(c->arena, *out, gr_conf_copy(c->arena, v->one));
   for (int i = 0; !text && i < v->one->n; i++) {
-    if (!gr_call_is_text(v->one->items[i]))
+    if (!gr_conf_has_text(v->one->items[i]))
       return gr_call_wrong(c, "patterns are a string or a list of strings");
     gr_conf_append(c->arena, *out, gr_conf_copy(c->arena, v->one->items[i]));
   }
@@ -98,7 +98,7 @@ gr_status gr_function_tag(const gr_call *c, gr_override_value *out) {
   s->tags = GR_NEW(c->arena, const char *, n + 1);
   s->n_tags = 0;
   for (int i = 0; i < n; i++) {
-    if (!c->rest[i].one || !gr_call_is_text(c->rest[i].one))
+    if (!c->rest[i].one || !gr_conf_has_text(c->rest[i].one))
       return gr_call_wrong(c, "tags are strings");
     add_tag(s, c->rest[i].one->text);
   }
@@ -109,16 +109,16 @@ gr_status gr_function_tag(const gr_call *c, gr_override_value *out) {
 // ---- Order -----------------------------------------------------------------------
 
 static bool comparable(const gr_conf *list) {
-  bool texts = list->n && gr_call_is_text(list->items[0]);
+  bool texts = list->n && gr_conf_has_text(list->items[0]);
   for (int i = 0; i < list->n; i++) {
     const gr_conf *v = list->items[i];
-    if (v->quote || (texts ? !gr_call_is_text(v) : !gr_call_is_number(v))) return list->n < 2;
+    if (v->quote || (texts ? !gr_conf_has_text(v) : !gr_conf_is_number(v))) return list->n < 2;
   }
   return true;
 }
 
 static int compare(const gr_conf *a, const gr_conf *b) {
-  if (gr_call_is_text(a)) return strcmp(a->text, b->text);
+  if (gr_conf_has_text(a)) return strcmp(a->text, b->text);
   if (a->kind != GR_CONF_FLOAT && b->kind != GR_CONF_FLOAT)
     return (gr_call_integer(a) > gr_call_integer(b)) - (gr_call_integer(a) < gr_call_integer(b));
   return (gr_conf_number(a) > gr_conf_number(b)) - (gr_conf_number(a) < gr_conf_number(b));

@@ -41,9 +41,6 @@ static int64_t count(const work *w, const char *name, int64_t otherwise) {
   const gr_conf *c = setting(w, name);
   return c ? c->integer : otherwise;
 }
-static bool is_word(const gr_conf *c, const char *word) {
-  return c->kind == GR_CONF_TEXT && !strcmp(c->text, word);
-}
 static gr_conf *integer(const work *w, int64_t i) {
   return gr_conf_make_int(w->arena, i, w->value->loc);
 }
@@ -173,7 +170,7 @@ static gr_status add_script(work *w, const gr_conf *value) {
   gr_conf_append(w->arena, list, word(w, script));
   if (rest && rest->kind != GR_CONF_LIST) return GR_OK;  // the schema reports it
   for (int i = 0; rest && i < rest->n; i++)
-    if (!is_word(rest->items[i], script))
+    if (!gr_conf_says(rest->items[i], script))
       gr_conf_append(w->arena, list, gr_conf_copy(w->arena, rest->items[i]));
   say(w, "hooks", script);
   return gr_conf_put_at(w->arena, w->root, "hooks", list);
@@ -190,7 +187,7 @@ static gr_status warmup(work *w, const gr_conf *value) {
   const gr_conf *type = setting(w, "lr_scheduler_type"), *first = setting(w, "warmup_steps");
   double n = gr_conf_number(value);
   bool ratio = first != value || (n > 0 && n < 1);
-  if (type && is_word(type, "constant") && n > 0)
+  if (gr_conf_says(type, "constant") && n > 0)
     return refuse(w, "lr_scheduler_type is constant; constant_with_warmup warms up");
   if (!gr_conf_look(w->root, "hooks_params.schedule"))
     return refuse(w, "hooks are given, so it needs lr_scheduler_type");
@@ -233,8 +230,8 @@ static gr_status only_no(work *w, const gr_conf *value) {
 static gr_status evaluation(work *w, const gr_conf *value) {
   GR_TRY(only_no(w, value));
   if (value->is_default && setting(w, "evaluation_strategy")) return GR_OK;
-  GR_TRY(set(w, w->row->key, integer(w, is_word(value, "epoch"))));
-  if (!is_word(value, "steps")) return GR_OK;
+  GR_TRY(set(w, w->row->key, integer(w, gr_conf_says(value, "epoch"))));
+  if (!gr_conf_says(value, "steps")) return GR_OK;
   GR_TRY(add_script(w, value));
   return set(w, "hooks_params.eval_steps",
              integer(w, count(w, "eval_steps", count(w, "logging_steps", STEPS))));
@@ -242,7 +239,7 @@ static gr_status evaluation(work *w, const gr_conf *value) {
 
 static bool is_by_steps(const work *w, const char *strategy) {
   const gr_conf *c = setting(w, strategy);
-  return c && is_word(c, "steps");
+  return gr_conf_says(c, "steps");
 }
 
 static gr_status eval_steps(work *w, const gr_conf *value) {
@@ -253,9 +250,9 @@ static gr_status eval_steps(work *w, const gr_conf *value) {
 
 static gr_status saving(work *w, const gr_conf *value) {
   GR_TRY(only_no(w, value));
-  int64_t every = is_word(value, "steps") ? count(w, "save_steps", STEPS) : 0;
+  int64_t every = gr_conf_says(value, "steps") ? count(w, "save_steps", STEPS) : 0;
   if (value->is_default && is_own(w, "checkpoint.every_steps")) return GR_OK;
-  GR_TRY(set(w, w->row->key, integer(w, is_word(value, "epoch"))));
+  GR_TRY(set(w, w->row->key, integer(w, gr_conf_says(value, "epoch"))));
   return set(w, "checkpoint.every_steps", integer(w, every));
 }
 
@@ -267,7 +264,7 @@ static gr_status save_steps(work *w, const gr_conf *value) {
 
 static gr_status keep_best(work *w, const gr_conf *value) {
   const gr_conf *how = setting(w, "save_strategy");
-  return set(w, w->row->key, integer(w, value->truth || (how && is_word(how, "best"))));
+  return set(w, w->row->key, integer(w, value->truth || gr_conf_says(how, "best")));
 }
 
 static gr_status limit(work *w, const gr_conf *value) {

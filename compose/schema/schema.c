@@ -216,7 +216,7 @@ static bool has_quotes(const gr_conf *c) { return c->quote || !gr_override_is_pl
 // What to write instead.
 static gr_status advise_value(gr_arena *a, gr_status s, const gr_schema_key *k,
                               const gr_schema_type *type, gr_conf *c) {
-  const char *text = c->kind == GR_CONF_TEXT ? c->text : NULL;
+  const char *text = gr_conf_text_of(c, NULL);
   const char *like = text ? nearest_word(type, text) : NULL;
   gr_conf list = {.kind = GR_CONF_LIST, .n = 1, .items = (gr_conf *[]){c}};
   gr_conf whole = {.kind = GR_CONF_INT};
@@ -312,7 +312,7 @@ static gr_status no_section(const gr_conf *c, const char *path) {
                    "write KEY=VALUE, without spaces around '='");
   gr_status s = gr_fail(GR_ERR_CONFIG, c->loc, "'%s' must be a mapping, but is %s", path,
                         gr_conf_a_kind(c->kind));
-  const char *text = c->kind == GR_CONF_TEXT ? c->text : "";
+  const char *text = gr_conf_text_of(c, "");
   if (c->kind == GR_CONF_NULL) return gr_hint(s, "indent its keys, on the lines below it");
   if (strchr(text, ':')) return gr_hint(s, "write 'key: value', with a blank after ':'");
   if (strchr(text, '=')) return gr_hint(s, "write 'key: value', with ':' and not '='");

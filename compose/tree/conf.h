@@ -80,8 +80,14 @@ const char *gr_conf_a_kind(gr_conf_kind);               // with an article: "an 
 const char *gr_conf_kind_name(gr_conf_kind);            // "float", "mapping", ...
 const char *gr_conf_path(gr_arena *, const gr_conf *);  // "training.lr", from the root
 
-// Whether two values are the same, of whatever kind of number; and a value for messages: a string
-// as it is, or JSON.
+bool gr_conf_has_text(const gr_conf *);  // a string, also one with ${...}, and ???
+// The text of a string without ${...}; `otherwise` for other kinds, and for NULL.
+const char *gr_conf_text_of(const gr_conf *, const char *otherwise);
+bool gr_conf_says(const gr_conf *, const char *word);  // it is that string; NULL is none
+
+// Whether a value is a number (a bool is, as in Python) and which; whether two values are the same,
+// of whatever kind of number; and a value for messages: a string as it is, or JSON.
+bool gr_conf_is_number(const gr_conf *);
 double gr_conf_number(const gr_conf *);                           // a bool is 0 or 1
 bool gr_conf_same(gr_arena *, const gr_conf *, const gr_conf *);  // 1 and 1.0 are
 const char *gr_conf_written(gr_arena *, const gr_conf *);  // a string as it is, all else as JSON

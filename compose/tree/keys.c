@@ -4,10 +4,6 @@
 #include "compose/tree/conf.h"
 #include "compose/tree/scalar.h"
 
-static bool is_text(gr_conf_kind kind) {
-  return kind == GR_CONF_TEXT || kind == GR_CONF_INTERP || kind == GR_CONF_MISSING;
-}
-
 // As stored in `keys`.
 static const char *key_text(gr_arena *a, const gr_conf *k) {
   if (k->kind == GR_CONF_NULL) return "null";
@@ -30,7 +26,7 @@ static bool stored_number(const gr_conf *m, int i, double *out) {
 static bool same(const gr_conf *m, int i, const gr_conf *k, const char *text) {
   gr_conf_kind kind = m->items[i]->key_kind;
   double number;
-  if (is_text(k->kind)) return !kind && !strcmp(m->keys[i], text);
+  if (gr_conf_has_text(k)) return !kind && !strcmp(m->keys[i], text);
   if (k->kind == GR_CONF_NULL) return kind == GR_CONF_MISSING;
   return stored_number(m, i, &number) && number == gr_conf_number(k);
 }
@@ -39,7 +35,7 @@ int gr_conf_key_index(gr_arena *a, const gr_conf *m, const gr_conf *k) {
   const char *text = key_text(a, k);
   int index = gr_conf_index(m, text);
   if (index >= 0 && same(m, index, k, text)) return index;
-  if (index < 0 && is_text(k->kind)) return -1;
+  if (index < 0 && gr_conf_has_text(k)) return -1;
   for (int i = 0; i < m->n; i++)
     if (same(m, i, k, text)) return i;
   return -1;
@@ -55,7 +51,7 @@ void gr_conf_put_key(gr_arena *a, gr_conf *m, const gr_conf *k, gr_conf *value) 
     return;
   }
   value->key_loc = k->loc;
-  value->key_kind = is_text(k->kind)          ? GR_CONF_NULL
+  value->key_kind = gr_conf_has_text(k)       ? GR_CONF_NULL
                     : k->kind == GR_CONF_NULL ? GR_CONF_MISSING
                                               : k->kind;
   gr_conf_add(a, m, key_text(a, k), value);

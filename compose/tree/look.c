@@ -67,10 +67,26 @@ gr_status gr_conf_put_at(gr_arena *a, gr_conf *map, const char *path, gr_conf *v
   return GR_OK;
 }
 
+bool gr_conf_is_number(const gr_conf *c) {
+  return c->kind == GR_CONF_INT || c->kind == GR_CONF_FLOAT || c->kind == GR_CONF_BOOL;
+}
+
 double gr_conf_number(const gr_conf *c) {
   return c->kind == GR_CONF_INT    ? (double)c->integer
          : c->kind == GR_CONF_BOOL ? c->truth
                                    : c->number;
+}
+
+bool gr_conf_has_text(const gr_conf *c) {
+  return c->kind == GR_CONF_TEXT || c->kind == GR_CONF_INTERP || c->kind == GR_CONF_MISSING;
+}
+
+const char *gr_conf_text_of(const gr_conf *c, const char *otherwise) {
+  return c && c->kind == GR_CONF_TEXT ? c->text : otherwise;
+}
+
+bool gr_conf_says(const gr_conf *c, const char *word) {
+  return c && c->kind == GR_CONF_TEXT && !strcmp(c->text, word);
 }
 
 const char *gr_conf_written(gr_arena *a, const gr_conf *c) {

@@ -11,7 +11,7 @@ gr_status gr_conf_from_text(gr_arena *a, const char *file, const char *text, gr_
   gr_conf *c = NULL, *map = gr_conf_make(a, GR_CONF_MAP, loc);
   *out = map;
   GR_TRY(gr_conf_parse(a, file, text, &c));
-  if (c->kind == GR_CONF_BOOL || c->kind == GR_CONF_INT || c->kind == GR_CONF_FLOAT)
+  if (gr_conf_is_number(c))
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "a configuration must be a mapping, but this is %s",
                            gr_conf_a_kind(c->kind)),
                    "write one 'key: value' per line");

@@ -3,10 +3,9 @@
 #include <ctype.h>
 #include <string.h>
 #include "base/arena.h"
+#include "base/text.h"
 
 // ---- Which launches are alike -------------------------------------------------------------------
-
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
 static bool same_types(const gr_type *a, const gr_type *b, int n) {
   for (int k = 0; k < n; k++)
@@ -22,8 +21,8 @@ static bool same_operands(const gr_gpu_call *a, const gr_gpu_call *b) {
 
 static bool same_code(const gr_gpu_kernel *a, const gr_gpu_kernel *b) {
   return a->threads == b->threads && a->shared == b->shared && a->n_numbers == b->n_numbers &&
-         same_text(a->entry, b->entry) && same_text(a->source, b->source) &&
-         same_text(a->defines, b->defines);
+         gr_text_same(a->entry, b->entry) && gr_text_same(a->source, b->source) &&
+         gr_text_same(a->defines, b->defines);
 }
 
 // Whether this launch of the two calls may be part of one kernel.

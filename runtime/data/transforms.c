@@ -142,7 +142,7 @@ static gr_status add_mask(gr_arena *a, const gr_transform *x, gr_conf *params, g
 static gr_status read_entry(gr_arena *a, gr_conf *item, int number, gr_transform *t,
                             gr_transforms *mask) {
   bool map = item->kind == GR_CONF_MAP && item->n == 1;
-  const char *name = map ? item->keys[0] : item->kind == GR_CONF_TEXT ? item->text : NULL;
+  const char *name = map ? item->keys[0] : gr_conf_text_of(item, NULL);
   gr_conf *params;
   if (!name)
     return gr_hint(gr_fail(GR_ERR_CONFIG, item->loc,

@@ -1,7 +1,7 @@
 // context.c - what the hooks' process is sent of a run: its parameters, and ctx of each call. See
 // process.h.
-#include <string.h>
 #include "base/shown.h"
+#include "base/text.h"
 #include "runtime/hooks/process.h"
 
 // The smaller of max_steps and max_epochs * steps_per_epoch; 0: not known.
@@ -43,13 +43,11 @@ static void put_named(gr_hooks *h, const char *name, const gr_hook_context *c) {
   gr_wire_put_end(&h->out);
 }
 
-static bool is_same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
 // The values of a group of weights; NULL: of the weights in none.
 static void put_group(gr_hooks *h, const char *group, const gr_hook_context *c) {
   for (int i = 0; i < h->spec.n_adjust; i++) {
     const gr_adjustable *a = &h->spec.adjust[i];
-    if (!is_same(a->group, group)) continue;
+    if (!gr_text_same(a->group, group)) continue;
     gr_wire_put_text(&h->out, a->key);
     gr_wire_put_float(&h->out, c->set ? c->set[i] : a->initial);
   }
@@ -61,7 +59,7 @@ static void put_values(gr_hooks *h, const char *name, const gr_hook_context *c) 
   put_table(h, "groups");
   for (int i = 0; i < h->spec.n_adjust; i++) {
     const char *group = h->spec.adjust[i].group;
-    if (!group || (i && is_same(h->spec.adjust[i - 1].group, group))) continue;
+    if (!group || (i && gr_text_same(h->spec.adjust[i - 1].group, group))) continue;
     put_table(h, group);
     put_group(h, group, c);
     gr_wire_put_end(&h->out);

@@ -48,14 +48,8 @@ static int no_field(lua_State *L) {
   while (gr_hook_fields[n]) n++;
   const char *name = luaL_tolstring(L, 2, NULL);
   const char *near = gr_text_nearest(name, gr_hook_fields, n);
-  if (near)
-    return luaL_error(L, "ctx has no field '%s'" GR_HOOK_HINT "did you mean '%s'?", name, near);
-  lua_pushliteral(L, "");
-  for (int i = 0; i < n; i++) {
-    lua_pushfstring(L, "%s%s", i ? ", " : "", gr_hook_fields[i]);
-    lua_concat(L, 2);
-  }
-  return luaL_error(L, "ctx has no field '%s'" GR_HOOK_HINT "it has %s", name, lua_tostring(L, -1));
+  lua_pushfstring(L, "ctx has no field '%s'", name);
+  return gr_hook_unknown(L, near, "it has", gr_hook_fields, n);
 }
 
 static int get_missing(lua_State *L) {

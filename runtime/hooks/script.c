@@ -42,15 +42,8 @@ static int unknown_event(lua_State *L, const char *key) {
   for (int i = 0; i < GR_HOOK_EVENTS; i++) names[i] = gr_hook_events[i].name;
   const char *other = event_elsewhere(key);
   const char *near = other ? other : gr_text_nearest(key, names, GR_HOOK_EVENTS);
-  if (near)
-    return luaL_error(L, "there is no event '%s'" GR_HOOK_HINT "did you mean '%s'?", key, near);
-  lua_pushliteral(L, "");
-  for (int i = 0; i < GR_HOOK_EVENTS; i++) {
-    lua_pushfstring(L, "%s%s", i ? ", " : "", names[i]);
-    lua_concat(L, 2);
-  }
-  return luaL_error(L, "there is no event '%s'" GR_HOOK_HINT "the events are %s", key,
-                    lua_tostring(L, -1));
+  lua_pushfstring(L, "there is no event '%s'", key);
+  return gr_hook_unknown(L, near, "the events are", names, GR_HOOK_EVENTS);
 }
 
 // The line of the function on top of the stack, for errors in what it returns.

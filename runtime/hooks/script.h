@@ -62,6 +62,10 @@ bool gr_sandbox_unwrap(lua_State *, int index);
 void gr_sandbox_push_read_only(lua_State *, const char *name);
 // Pushes an array of the keys of the table at `index`, sorted, numbers first.
 void gr_sandbox_sorted_keys(lua_State *, int index);
+// Raises the error whose cause is on top of the stack, about a name that is none of `names`. It
+// hints at `near`; NULL: at all names, as what `are` says: "the events are".
+int gr_hook_unknown(lua_State *, const char *near, const char *are, const char *const *names,
+                    int n);
 
 // ---- run.c: limits and errors.
 // Opens Lua with the memory limit and runs `build`; false: the limit is too small even for that.

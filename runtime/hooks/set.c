@@ -7,8 +7,6 @@
 #include "base/text.h"
 #include "runtime/hooks/script.h"
 
-static bool same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
 // ---- Setting -----------------------------------------------------------------------------------
 
 // "'weight_decay'" or "'weight_decay' of group 'head.*'", for messages.
@@ -36,19 +34,12 @@ static int no_such(lua_State *L, const char *group, const char *key) {
                "training.adjustable=true in the configuration or on the command line",
                key);
   for (int i = 0; i < w->n_adjust; i++)
-    if (same(w->adjust[i].group, group)) names[n++] = w->adjust[i].key;
-  const char *near = gr_text_nearest(key, names, n), *place = push_place(L, group, key);
+    if (gr_text_same(w->adjust[i].group, group)) names[n++] = w->adjust[i].key;
   if (!strcmp(key, "lr"))
     luaL_error(L,
                "'set' has no 'lr'" GR_HOOK_HINT "the function lr(ctx) returns the learning rate");
-  if (near) return luaL_error(L, "%s cannot be set" GR_HOOK_HINT "did you mean '%s'?", place, near);
-  lua_pushliteral(L, "");
-  for (int i = 0; i < n; i++) {
-    lua_pushfstring(L, "%s%s", i ? ", " : "", names[i]);
-    lua_concat(L, 2);
-  }
-  return luaL_error(L, "%s cannot be set" GR_HOOK_HINT "what can is %s", place,
-                    lua_tostring(L, -1));
+  lua_pushfstring(L, "%s cannot be set", push_place(L, group, key));
+  return gr_hook_unknown(L, gr_text_nearest(key, names, n), "what can is", names, n);
 }
 
 static int out_of_range(lua_State *L, const gr_adjustable *a, double v) {
@@ -76,7 +67,8 @@ static bool fits(const gr_adjustable *a, double v) {
 static void take_value(lua_State *L, const char *group, const char *key, gr_hook_result *r) {
   const gr_sandbox *w = gr_sandbox_of(L);
   int i = 0;
-  while (i < w->n_adjust && !(same(w->adjust[i].group, group) && !strcmp(w->adjust[i].key, key)))
+  while (i < w->n_adjust &&
+         !(gr_text_same(w->adjust[i].group, group) && !strcmp(w->adjust[i].key, key)))
     i++;
   if (i == w->n_adjust) no_such(L, group, key);
   const char *type = luaL_typename(L, -1);
@@ -112,7 +104,7 @@ static void take_group(lua_State *L, const char *ignored, const char *pattern, g
   const gr_sandbox *w = gr_sandbox_of(L);
   bool known = !any_but_frozen(w);  // without any, what is in it has the better message
   for (int i = 0; i < w->n_adjust; i++)
-    known |= w->adjust[i].group && same(w->adjust[i].group, pattern);
+    known |= w->adjust[i].group && gr_text_same(w->adjust[i].group, pattern);
   if (!known) luaL_error(L, "training.groups has no group '%s'", pattern);
   each(L, "groups", pattern, take_value, r);
 }

@@ -1,4 +1,5 @@
-// tables.c - tables of Lua: proxies that check assignments, and keys in order. See script.h.
+// tables.c - tables of Lua: proxies that check assignments, keys in order, and errors about names.
+// See script.h.
 //
 // A proxy is an empty table whose metatable refers to the real one: because it stays empty, Lua
 // calls __newindex for every assignment, also to an existing key. pairs, rawget and the like are
@@ -98,4 +99,18 @@ void gr_sandbox_sorted_keys(lua_State *L, int index) {
   lua_pushvalue(L, -2);
   lua_pushcfunction(L, by_key);
   lua_call(L, 2, 0);
+}
+
+// -- Names -------------------------------------------------------------------------------
+
+int gr_hook_unknown(lua_State *L, const char *near, const char *are, const char *const *names,
+                    int n) {
+  const char *what = lua_tostring(L, -1);
+  if (near) return luaL_error(L, "%s" GR_HOOK_HINT "did you mean '%s'?", what, near);
+  lua_pushliteral(L, "");
+  for (int i = 0; i < n; i++) {
+    lua_pushfstring(L, "%s%s", i ? ", " : "", names[i]);
+    lua_concat(L, 2);
+  }
+  return luaL_error(L, "%s" GR_HOOK_HINT "%s %s", what, are, lua_tostring(L, -1));
 }

@@ -82,7 +82,7 @@ static gr_status read_template(gr_bpe *b, const gr_conf *c) {
   b->before.n = b->after.n = 0;
   for (int i = 0; c->kind == GR_CONF_LIST && i < c->n; i++) {
     const gr_conf *v = c->items[i];
-    const char *text = v->kind == GR_CONF_TEXT ? v->text : "";
+    const char *text = gr_conf_text_of(v, "");
     int32_t id = gr_bpe_find(b, text);
     if (!strcmp(text, "$"))
       out = &b->after;
