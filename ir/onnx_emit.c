@@ -168,7 +168,7 @@ static void copy_settings(gr_onnx_reading *r, int n, const gr_read_setting *sour
       sizes = gr_arena_alloc(r->arena, sizeof *sizes * (size_t)(s.n + 1));
       memcpy(sizes, s.sizes, sizeof *sizes * (size_t)s.n);
     }
-    s.sizes = (const int64_t(*)[GR_READ_CHOICES])sizes;
+    s.sizes = sizes;
     to->setting[to->n_settings++] = s;
   }
 }

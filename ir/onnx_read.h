@@ -42,7 +42,7 @@ typedef struct gr_read_var {
 // An attribute of an op: a text, or n integers that may differ by choice.
 typedef struct gr_read_setting {
   const char *name, *text;
-  const int64_t (*sizes)[GR_READ_CHOICES];
+  int64_t (*sizes)[GR_READ_CHOICES];
   int n;
   bool list;  // it is printed as a list, also if it is one number
 } gr_read_setting;
@@ -185,7 +185,7 @@ int gr_read_emit(gr_onnx_reading *, const gr_op *, int n, const int *in, int n_s
 #define GR_READ_TWO(r, op, a, b) gr_read_emit(r, op, 2, (const int[]){a, b}, 0, NULL)
 // A setting of one number by choice, which sizes[0] has.
 #define GR_READ_NUMBER(name_, sizes_) \
-  { name_, .sizes = (const int64_t(*)[GR_READ_CHOICES])(sizes_), .n = 1 }
+  { name_, .sizes = (int64_t(*)[GR_READ_CHOICES])(sizes_), .n = 1 }
 // The types of that node's first result by choice, without emitting it.
 void gr_read_types(gr_onnx_reading *, const gr_op *, int n, const int *in, int n_settings,
                    const gr_read_setting *, gr_type out[GR_READ_CHOICES]);

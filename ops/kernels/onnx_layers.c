@@ -17,22 +17,18 @@ static int unflattened(gr_onnx_reading *r, int x) {
   if (!i || strcmp(r->lines[i - 1].op, "reshape") != 0 || gr_read_type(r, x)->rank != 2) return x;
   int source = r->lines[i - 1].in[0], rank = gr_read_type(r, source)->rank;
   int64_t rows = 1, all = gr_read_type(r, x)->dim[0];
-  for (; k < rank && rows < all; k++) {
-    for (int c = 0; c < GR_READ_CHOICES; c++) sizes[k][c] = r->vars[source].type[c].dim[k];
-    rows *= sizes[k][0];
-  }
+  while (k < rank && rows < all) rows *= gr_read_type(r, source)->dim[k++];
   if (rows != all || k < 2 || k == GR_MAX_RANK) return x;
-  for (int c = 0; c < GR_READ_CHOICES; c++) sizes[k][c] = r->vars[x].type[c].dim[1];
-  return gr_read_reshape(r, source, k + 1, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  gr_read_dims(r, source, 0, k, sizes), gr_read_dims(r, x, 1, 2, &sizes[k]);
+  return gr_read_reshape(r, source, k + 1, sizes);
 }
 
 // y, which is of `wide`, as rows again where x was.
 static int flattened(gr_onnx_reading *r, int x, int wide, int y, int64_t n) {
   int64_t sizes[2][GR_READ_CHOICES];
   if (r->err || wide == x) return y;
-  for (int c = 0; c < GR_READ_CHOICES; c++)
-    sizes[0][c] = r->vars[x].type[c].dim[0], sizes[1][c] = n;
-  return gr_read_reshape(r, y, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  gr_read_dims(r, x, 0, 1, sizes), gr_read_same(sizes[1], n);
+  return gr_read_reshape(r, y, 2, sizes);
 }
 
 int gr_read_product(gr_onnx_reading *r, int x, int w) {
@@ -160,19 +156,16 @@ int gr_read_mix(gr_onnx_reading *r, int x, int axis, int64_t rows, const float *
   int64_t flat[3][GR_READ_CHOICES], whole[GR_MAX_RANK][GR_READ_CHOICES];
   if (r->err || !x) return 0;
   int rank = gr_read_type(r, x)->rank;
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    flat[0][c] = flat[1][c] = flat[2][c] = 1;
-    for (int d = 0; d < rank; d++) {
-      whole[d][c] = d == axis ? rows : r->vars[x].type[c].dim[d];
-      flat[d < axis ? 0 : d == axis ? 1 : 2][c] *= r->vars[x].type[c].dim[d];
-    }
+  gr_read_dims(r, x, 0, rank, whole), gr_read_same(whole[axis], rows);
+  gr_read_count(r, x, 0, axis, flat[0]), gr_read_dims(r, x, axis, axis + 1, &flat[1]);
+  gr_read_count(r, x, axis + 1, rank, flat[2]);
+  for (int c = 0; c < GR_READ_CHOICES; c++)
     if (flat[1][c] != flat[1][0]) gr_read_refuse(r, "changes an axis whose size is open");
-  }
   const gr_type type = {.dtype = GR_F32, .rank = 2, .dim = {rows, flat[1][0]}};
   int m = r->err ? 0 : gr_read_known(r, &type, matrix);
-  x = gr_read_reshape(r, x, 3, (const int64_t(*)[GR_READ_CHOICES])flat);
+  x = gr_read_reshape(r, x, 3, flat);
   x = GR_READ_TWO(r, &gr_op_matmul, m, x);
-  return gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])whole);
+  return gr_read_reshape(r, x, rank, whole);
 }
 
 void gr_read_all(gr_onnx_reading *r, const gr_op *op) {

@@ -25,16 +25,13 @@ int gr_read_transpose(gr_onnx_reading *r, int var, const int64_t *perm) {
   if (same) return var;
   if (rank == 2 && r->vars[var].turned) return r->vars[var].turned;
   int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
-  for (int d = 0; d < rank; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++) sizes[d][c] = all[d];
-  int y =
-      GR_READ(r, &gr_op_transpose, var,
-              {"perm", .sizes = (const int64_t(*)[GR_READ_CHOICES])sizes, .n = rank, .list = true});
+  for (int d = 0; d < rank; d++) gr_read_same(sizes[d], all[d]);
+  int y = GR_READ(r, &gr_op_transpose, var, {"perm", .sizes = sizes, .n = rank, .list = true});
   if (rank == 2 && gr_read_is_known(r, y)) r->vars[y].turned = var;
   return y;
 }
 
-static bool has_shape(const gr_read_var *v, int rank, const int64_t (*sizes)[GR_READ_CHOICES]) {
+static bool has_shape(const gr_read_var *v, int rank, int64_t (*sizes)[GR_READ_CHOICES]) {
   for (int c = 0; c < GR_READ_CHOICES; c++) {
     if (v->type[c].rank != rank) return false;
     for (int d = 0; d < rank; d++)
@@ -43,13 +40,29 @@ static bool has_shape(const gr_read_var *v, int rank, const int64_t (*sizes)[GR_
   return true;
 }
 
-int gr_read_reshape(gr_onnx_reading *r, int var, int rank,
-                    const int64_t (*sizes)[GR_READ_CHOICES]) {
+int gr_read_reshape(gr_onnx_reading *r, int var, int rank, int64_t (*sizes)[GR_READ_CHOICES]) {
   if (r->err || !var) return 0;
   const gr_read_line *l = line_of(r, var, &gr_op_reshape);
   if (l) var = l->in[0];
   if (has_shape(&r->vars[var], rank, sizes)) return var;
   return GR_READ(r, &gr_op_reshape, var, {"shape", .sizes = sizes, .n = rank, .list = true});
+}
+
+int gr_read_dims(const gr_onnx_reading *r, int var, int first, int end,
+                 int64_t (*out)[GR_READ_CHOICES]) {
+  for (int d = first; d < end; d++)
+    for (int c = 0; c < GR_READ_CHOICES; c++) out[d - first][c] = r->vars[var].type[c].dim[d];
+  return end - first;
+}
+
+void gr_read_count(const gr_onnx_reading *r, int var, int first, int end, int64_t *out) {
+  gr_read_same(out, 1);
+  for (int d = first; d < end; d++)
+    for (int c = 0; c < GR_READ_CHOICES; c++) out[c] *= r->vars[var].type[c].dim[d];
+}
+
+void gr_read_same(int64_t by_choice[GR_READ_CHOICES], int64_t n) {
+  for (int c = 0; c < GR_READ_CHOICES; c++) by_choice[c] = n;
 }
 
 int gr_read_unshaped(const gr_onnx_reading *r, int var) {
@@ -61,35 +74,29 @@ int gr_read_squeeze(gr_onnx_reading *r, int var, const bool *keep) {
   int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
   int n = 0;
   if (r->err || !var) return 0;
-  for (int d = 0; d < gr_read_type(r, var)->rank; d++) {
-    if (!keep[d]) continue;
-    for (int c = 0; c < GR_READ_CHOICES; c++) sizes[n][c] = r->vars[var].type[c].dim[d];
-    n++;
-  }
-  return gr_read_reshape(r, var, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  for (int d = 0; d < gr_read_type(r, var)->rank; d++)
+    if (keep[d]) n += gr_read_dims(r, var, d, d + 1, &sizes[n]);
+  return gr_read_reshape(r, var, n, sizes);
 }
 
 int gr_read_slice(gr_onnx_reading *r, int var, int axis, const int64_t *start,
                   const int64_t *size) {
-  int64_t first[1][GR_READ_CHOICES], count[1][GR_READ_CHOICES], which[1][GR_READ_CHOICES];
+  int64_t which[GR_READ_CHOICES];
   bool all = true;
   if (r->err || !var) return 0;
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    first[0][c] = start[c], count[0][c] = size[c], which[0][c] = axis;
+  gr_read_same(which, axis);
+  for (int c = 0; c < GR_READ_CHOICES; c++)
     all &= !start[c] && size[c] == r->vars[var].type[c].dim[axis];
-  }
   if (all) return var;
-  return GR_READ(r, &gr_op_slice, var,
-                 {"axis", .sizes = (const int64_t(*)[GR_READ_CHOICES])which, .n = 1},
-                 {"from", .sizes = (const int64_t(*)[GR_READ_CHOICES])first, .n = 1},
-                 {"size", .sizes = (const int64_t(*)[GR_READ_CHOICES])count, .n = 1});
+  return GR_READ(r, &gr_op_slice, var, GR_READ_NUMBER("axis", which), GR_READ_NUMBER("from", start),
+                 GR_READ_NUMBER("size", size));
 }
 
 int gr_read_repeat(gr_onnx_reading *r, int var, int axis, const int64_t *size) {
   int64_t which[GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) which[c] = axis;
-  return GR_READ(r, &gr_op_broadcast, var, GR_READ_NUMBER("axis", &which),
-                 GR_READ_NUMBER("size", (const int64_t(*)[GR_READ_CHOICES])size));
+  gr_read_same(which, axis);
+  return GR_READ(r, &gr_op_broadcast, var, GR_READ_NUMBER("axis", which),
+                 GR_READ_NUMBER("size", size));
 }
 
 // A known value is computed in i64, others are i32.
@@ -129,8 +136,7 @@ static int reorder(gr_onnx_reading *r, int var, bool to_last) {
       flat &= d == 0 || perm[d] == (to_last ? 1 : rank - 1) || sizes[d][c] == 1;
     }
   }
-  return flat ? gr_read_reshape(r, var, rank, (const int64_t(*)[GR_READ_CHOICES])sizes)
-              : gr_read_transpose(r, var, perm);
+  return flat ? gr_read_reshape(r, var, rank, sizes) : gr_read_transpose(r, var, perm);
 }
 
 int gr_read_place(int axis, int rank, bool last) {

@@ -29,7 +29,13 @@ void gr_read_out(gr_onnx_reading *, int k, int var, bool last);
 // Permutes axes, and changes the shape; both leave out what undoes itself.
 int gr_read_transpose(gr_onnx_reading *, int var, const int64_t *perm);
 int gr_read_reshape(gr_onnx_reading *, int var, int rank,
-                    const int64_t (*sizes)[GR_READ_CHOICES]);  // of those sizes, by choice
+                    int64_t (*sizes)[GR_READ_CHOICES]);  // of those sizes, by choice
+// The sizes of a value's axes from `first` to before `end`, by choice; returns their number.
+int gr_read_dims(const gr_onnx_reading *, int var, int first, int end,
+                 int64_t (*out)[GR_READ_CHOICES]);
+// Their product, by choice: the size of the one axis that they become.
+void gr_read_count(const gr_onnx_reading *, int var, int first, int end, int64_t *out);
+void gr_read_same(int64_t by_choice[GR_READ_CHOICES], int64_t);  // the same in all
 // What a value is a reshape of; itself if it is none.
 int gr_read_unshaped(const gr_onnx_reading *, int var);
 // Reshapes to the var's own sizes without (keep[d] 0) axes of size 1.
@@ -39,7 +45,7 @@ int gr_read_slice(gr_onnx_reading *, int var, int axis, const int64_t *start, co
 // Repeats the value along a new axis of those sizes, by choice.
 int gr_read_repeat(gr_onnx_reading *, int var, int axis, const int64_t *size);
 // The value in those sizes, by choice, n of them: axes of 1 are repeated, and new ones come first.
-int gr_read_expand(gr_onnx_reading *, int var, int n, const int64_t (*sizes)[GR_READ_CHOICES]);
+int gr_read_expand(gr_onnx_reading *, int var, int n, int64_t (*sizes)[GR_READ_CHOICES]);
 // As f32, or as whole numbers.
 int gr_read_cast(gr_onnx_reading *, int var, bool is_float);
 // An axis of ONNX's order in that of a value which is channels-last, if it is.

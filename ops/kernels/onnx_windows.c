@@ -83,8 +83,7 @@ int gr_read_pad_evenly(gr_onnx_reading *r, int x, bool least, gr_read_windows *w
     int64_t both = w->pad[i] < w->after[i] ? w->pad[i] : w->after[i], before[GR_READ_CHOICES],
             after[GR_READ_CHOICES];
     if (w->pad[i] == w->after[i] || !can_pad(r, w->pad[i], w->after[i])) continue;
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      before[c] = w->pad[i] - both, after[c] = w->after[i] - both;
+    gr_read_same(before, w->pad[i] - both), gr_read_same(after, w->after[i] - both);
     x = least ? gr_read_pad_with(r, x, 1 + i, before, after, "-3.4028235e38")
               : gr_read_pad_zeros(r, x, 1 + i, before, after);
     w->pad[i] = w->after[i] = both;
@@ -167,8 +166,7 @@ static int pool_parts(gr_onnx_reading *r, const gr_op *op, int x, const gr_read_
   int wide = x;
   for (int i = 0; i < w->axes && !r->err; i++) {
     int64_t before[GR_READ_CHOICES], after[GR_READ_CHOICES];
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      before[c] = w->pad[i], after[c] = w->after[i] + more[i];
+    gr_read_same(before, w->pad[i]), gr_read_same(after, w->after[i] + more[i]);
     if (*before || *after) wide = gr_read_pad_zeros(r, wide, 1 + i, before, after);
     whole.pad[i] = whole.after[i] = 0;
   }

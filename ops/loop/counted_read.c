@@ -41,10 +41,9 @@ int gr_read_at_step(gr_onnx_reading *r, int x, int ids, int axis) {
   v = v ? gr_read_loop_add(r, m, v, NULL) : 0;
   if (!v || !rank) return v;
   rank = gr_read_type(r, v)->rank + 1;
-  for (int d = 0; d < rank; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      sizes[d][c] = d == axis ? 1 : r->vars[v].type[c].dim[d - (d > axis)];
-  return gr_read_reshape(r, v, rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  gr_read_dims(r, v, 0, axis, sizes), gr_read_same(sizes[axis], 1);
+  gr_read_dims(r, v, axis, rank - 1, &sizes[axis + 1]);
+  return gr_read_reshape(r, v, rank, sizes);
 }
 
 // ---- Conditions ---------------------------------------------------------------------------------
@@ -232,11 +231,10 @@ void gr_list_concat_read(gr_onnx_reading *r) {
   int v = b->var, rank = gr_read_type(r, v)->rank - !is_new;
   int to = gr_read_axis(r, axis, rank);
   v = r->err ? 0 : gr_read_move_axis(r, v, 0, to);
-  for (int d = 0; d < rank && v && !is_new; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++) {
-      const int64_t *dim = r->vars[v].type[c].dim;
-      sizes[d][c] = d < to ? dim[d] : d == to ? dim[d] * dim[d + 1] : dim[d + 1];
-    }
-  if (v && !is_new) v = gr_read_reshape(r, v, rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  if (v && !is_new) {
+    gr_read_dims(r, v, 0, to, sizes), gr_read_count(r, v, to, to + 2, sizes[to]);
+    gr_read_dims(r, v, to + 2, rank + 1, &sizes[to + 1]);
+    v = gr_read_reshape(r, v, rank, sizes);
+  }
   gr_read_out(r, 0, v, false);
 }

@@ -47,12 +47,10 @@ static int gates(gr_onnx_reading *r, const layer *m, int part, int d, int64_t fi
 // Direction d of what the layer starts at, [n, hidden].
 static int start_of(gr_onnx_reading *r, const layer *m, int k, int d) {
   int64_t first[GR_READ_CHOICES], one[GR_READ_CHOICES], sizes[2][GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    first[c] = d, one[c] = 1;
-    sizes[0][c] = r->vars[m->x].type[c].dim[0], sizes[1][c] = m->hidden;
-  }
+  gr_read_same(first, d), gr_read_same(one, 1);
+  gr_read_dims(r, m->x, 0, 1, sizes), gr_read_same(sizes[1], m->hidden);
   int v = gr_read_slice(r, m->start[k], m->batch_first ? 1 : 0, first, one);
-  return gr_read_reshape(r, v, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return gr_read_reshape(r, v, 2, sizes);
 }
 
 // Gives the block that was emitted last its operands, and a second result for what its cell holds.
@@ -166,14 +164,11 @@ static int joined(gr_onnx_reading *r, const layer *m, const int *y, int rank, in
   int in[2];
   if (r->err) return 0;
   for (int d = 0; d < m->directions && !r->err; d++) {
-    for (int k = 0; k < 4; k++)
-      for (int c = 0; c < GR_READ_CHOICES; c++) {
-        const gr_type *t = &r->vars[y[d]].type[c];
-        sizes[k][c] = rank == 4 ? k == 2 ? 1 : t->dim[k - (k > 2)]
-                      : k == 0 ? 1
-                                : t->dim[k == 1 ? 0 : 2];
-      }
-    in[d] = gr_read_reshape(r, y[d], rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+    int one = rank == 4 ? 2 : 0;  // [n, t, 1, hidden], or [1, n, hidden]
+    gr_read_dims(r, y[d], 0, one, sizes), gr_read_same(sizes[one], 1);
+    if (!one) gr_read_dims(r, y[d], 0, 1, &sizes[1]);
+    gr_read_dims(r, y[d], 2, 3, &sizes[rank - 1]);
+    in[d] = gr_read_reshape(r, y[d], rank, sizes);
   }
   const gr_read_setting s = {"axis", gr_arena_printf(r->arena, "%d", axis)};
   return m->directions == 1 ? in[0] : gr_read_emit(r, &gr_op_concat, 2, in, 1, &s);
@@ -189,9 +184,9 @@ static void give(gr_onnx_reading *r, const layer *m, int k, const int *end) {
 static void give_cells(gr_onnx_reading *r, const layer *m, int *cell) {
   int64_t sizes[3][GR_READ_CHOICES];
   for (int d = 0; d < m->directions && !r->err; d++) {
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      sizes[0][c] = r->vars[cell[d]].type[c].dim[0], sizes[1][c] = 1, sizes[2][c] = m->hidden;
-    cell[d] = gr_read_reshape(r, cell[d], 3, (const int64_t(*)[GR_READ_CHOICES])sizes);
+    gr_read_dims(r, cell[d], 0, 1, sizes), gr_read_same(sizes[1], 1);
+    gr_read_same(sizes[2], m->hidden);
+    cell[d] = gr_read_reshape(r, cell[d], 3, sizes);
   }
   give(r, m, 2, cell);
 }

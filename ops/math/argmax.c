@@ -68,11 +68,9 @@ static void read(gr_onnx_reading *r, const gr_op *before) {
   bool keep = gr_read_int(r, "keepdims", 1);
   gr_read_only(r, "select_last_index", 0);
   if (r->err) return;
-  for (int d = 0; d < rank; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      sizes[d][c] = d == axis ? 1 : r->vars[x].type[c].dim[d];
+  gr_read_dims(r, x, 0, rank, sizes), gr_read_same(sizes[axis], 1);
   int y = along(r, before ? GR_READ_ONE(r, before, x) : x, axis);
-  if (keep) y = gr_read_reshape(r, y, rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  if (keep) y = gr_read_reshape(r, y, rank, sizes);
   gr_read_out(r, 0, y, false);
 }
 

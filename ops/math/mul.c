@@ -28,7 +28,7 @@ static void read_product(gr_onnx_reading *r) {
       if (size > MOST || r->vars[x].type[c].dim[axis] != size)
         gr_read_refuse(r, "multiplies an axis whose size is open or above %d", MOST);
     for (int64_t k = 0; k < size && !r->err; k++) {
-      for (int c = 0; c < GR_READ_CHOICES; c++) start[c] = k, one[c] = 1;
+      gr_read_same(start, k), gr_read_same(one, 1);
       int part = gr_read_slice(r, x, axis, start, one);
       y = k ? GR_READ_TWO(r, &gr_op_mul, y, part) : part;
     }

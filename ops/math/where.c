@@ -63,14 +63,12 @@ static void read_if(gr_onnx_reading *r) {
 // 0, 1, 2, ... along the last axis but `back`, plus a number.
 static int count_along(gr_onnx_reading *r, int x, int back, int64_t first) {
   int64_t sizes[2][GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    const gr_type *t = &r->vars[x].type[c];
-    sizes[1 - back][c] = t->dim[t->rank - 1 - back], sizes[back][c] = 1;
-  }
+  int axis = gr_read_type(r, x)->rank - 1 - back;
+  gr_read_dims(r, x, axis, axis + 1, &sizes[1 - back]), gr_read_same(sizes[back], 1);
   int y =
       gr_read_emit(r, &gr_op_arange, 0, NULL, 2,
                    (gr_read_setting[]){GR_READ_NUMBER("size", &sizes[1 - back]), {"dtype", "i64"}});
-  y = gr_read_reshape(r, y, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  y = gr_read_reshape(r, y, 2, sizes);
   return first ? GR_READ_TWO(r, &gr_op_add, y,
                              gr_read_integers(r, &(gr_type){.dtype = GR_I64}, &first))
                : y;

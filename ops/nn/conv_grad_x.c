@@ -148,12 +148,11 @@ static void read(gr_onnx_reading *r) {
   for (int i = 0; i < axes; i++)
     if (v.pad[i] != v.after[i]) gr_read_refuse(r, "pads an axis by more on one side");
   sizes_read(r, x, w, axes, &v, size);
-  const gr_read_setting s[] = {
-      {"stride", gr_read_each(r, axes, v.stride)},
-      {"pad", gr_read_each(r, axes, v.pad)},
-      {"dilation", gr_read_each(r, axes, v.dilation)},
-      {"groups", gr_arena_printf(r->arena, "%lld", (long long)groups)},
-      {"size", .sizes = (const int64_t(*)[GR_READ_CHOICES])size, .n = axes, .list = true}};
+  const gr_read_setting s[] = {{"stride", gr_read_each(r, axes, v.stride)},
+                               {"pad", gr_read_each(r, axes, v.pad)},
+                               {"dilation", gr_read_each(r, axes, v.dilation)},
+                               {"groups", gr_arena_printf(r->arena, "%lld", (long long)groups)},
+                               {"size", .sizes = size, .n = axes, .list = true}};
   int y = gr_read_emit(r, &gr_op_conv_grad_x, 2, (const int[]){w, x}, 5, s);
   gr_read_out(r, 0, b ? GR_READ_TWO(r, &gr_op_bias_add, y, b) : y, true);
 }

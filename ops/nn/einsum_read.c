@@ -125,7 +125,7 @@ static int grouped(einsum *e, int var, int n, const char *const *group) {
       sizes[g][c] = 1;
       for (const char *l = group[g]; *l; l++) sizes[g][c] *= e->size[(int)*l][c];
     }
-  return gr_read_reshape(e->r, var, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return gr_read_reshape(e->r, var, n, sizes);
 }
 
 // One axis for each letter of the first list; of size 1, unless it is in the second.

@@ -11,21 +11,19 @@ static int normalise(gr_onnx_reading *r, int x, int64_t groups, const gr_read_pa
   gr_type type[GR_READ_CHOICES];
   if (r->err) return 0;
   int rank = gr_read_type(r, x)->rank;
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    const gr_type *t = &r->vars[x].type[c];
-    flat[0][c] = t->dim[0], flat[1][c] = 1, flat[2][c] = t->dim[rank - 1];
-    for (int d = 1; d < rank - 1; d++) flat[1][c] *= t->dim[d];
-    for (int d = 0; d < rank; d++) whole[d][c] = t->dim[d];
-    type[c] = (gr_type){.dtype = t->dtype, .rank = 3, .dim = {flat[0][c], flat[1][c], flat[2][c]}};
-  }
+  gr_read_dims(r, x, 0, rank, whole), gr_read_dims(r, x, 0, 1, flat);
+  gr_read_count(r, x, 1, rank - 1, flat[1]), gr_read_dims(r, x, rank - 1, rank, &flat[2]);
+  for (int c = 0; c < GR_READ_CHOICES; c++)
+    type[c] = (gr_type){
+        .dtype = gr_read_type(r, x)->dtype, .rank = 3, .dim = {flat[0][c], flat[1][c], flat[2][c]}};
   const gr_read_setting s[] = {
       {"groups", gr_arena_printf(r->arena, "%lld", (long long)groups)},
       {"eps", gr_arena_printf(r->arena, "%.7g", gr_read_float(r, "epsilon", 1e-5))},
       {"affine", parts ? NULL : "false"}};
-  x = gr_read_reshape(r, x, 3, (const int64_t(*)[GR_READ_CHOICES])flat);
+  x = gr_read_reshape(r, x, 3, flat);
   const char *path = parts ? gr_read_path(r, parts[0].var, "weight") : NULL;
   x = gr_read_block(r, "group_norm", path, x, type, 3, s, parts ? 2 : 0, parts);
-  return gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])whole);
+  return gr_read_reshape(r, x, rank, whole);
 }
 
 static bool is_all(const gr_onnx_reading *r, int v, float value) {
@@ -80,9 +78,7 @@ void gr_instance_norm_read(gr_onnx_reading *r) {
   }
   int y = normalise(r, grouped, groups, NULL), rank = gr_read_type(r, grouped)->rank;
   for (int d = 0; d < rank; d++) perm[d] = gr_read_place(d, rank, true);
-  for (int d = 0; d < 3; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      sizes[d][c] = r->vars[gr_read_in(r, 0, true)].type[c].dim[d];
+  gr_read_dims(r, gr_read_in(r, 0, true), 0, 3, sizes);
   y = gr_read_transpose(r, y, perm);
-  gr_read_out(r, 0, gr_read_reshape(r, y, 3, (const int64_t(*)[GR_READ_CHOICES])sizes), false);
+  gr_read_out(r, 0, gr_read_reshape(r, y, 3, sizes), false);
 }

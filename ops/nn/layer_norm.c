@@ -71,19 +71,13 @@ static int read_axes(gr_onnx_reading *r, int x, int axis, int w, int b,
                      const gr_read_setting *eps) {
   int64_t flat[GR_MAX_RANK][GR_READ_CHOICES], whole[GR_MAX_RANK][GR_READ_CHOICES];
   int rank = gr_read_type(r, x)->rank;
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    flat[axis][c] = 1;
-    for (int d = 0; d < rank; d++) {
-      whole[d][c] = r->vars[x].type[c].dim[d];
-      if (d < axis) flat[d][c] = whole[d][c];
-      if (d >= axis) flat[axis][c] *= whole[d][c];
-    }
-  }
+  gr_read_dims(r, x, 0, rank, whole), gr_read_dims(r, x, 0, axis, flat);
+  gr_read_count(r, x, axis, rank, flat[axis]);
   const int64_t n = flat[axis][0];
-  x = gr_read_reshape(r, x, axis + 1, (const int64_t(*)[GR_READ_CHOICES])flat);
+  x = gr_read_reshape(r, x, axis + 1, flat);
   x = gr_read_emit(r, &gr_op_layer_norm, 3,
                    (const int[]){x, read_equal(r, n, 1), read_equal(r, n, 0)}, 1, eps);
-  x = gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])whole);
+  x = gr_read_reshape(r, x, rank, whole);
   x = GR_READ_TWO(r, &gr_op_mul, x, w);
   return b ? GR_READ_TWO(r, &gr_op_add, x, b) : x;
 }

@@ -227,17 +227,16 @@ static int spread(gr_onnx_reading *r, int x, int other) {
       bool lead = d < n - 2 && of_x == 1 && d >= n - b->rank;
       sizes[d][c] = lead ? b->dim[d - (n - b->rank)] : of_x;
     }
-  return gr_read_expand(r, x, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return gr_read_expand(r, x, n, sizes);
 }
 
 // A vector is a matrix of one row or one column, whose axis the product is left without.
 static int as_matrix(gr_onnx_reading *r, int x, bool column) {
   int64_t sizes[2][GR_READ_CHOICES];
   if (r->err || gr_read_type(r, x)->rank != 1) return x;
-  for (int c = 0; c < GR_READ_CHOICES; c++)
-    sizes[column][c] = 1, sizes[!column][c] = r->vars[x].type[c].dim[0];
+  gr_read_same(sizes[column], 1), gr_read_dims(r, x, 0, 1, &sizes[!column]);
   gr_read_keep(r, x);
-  return gr_read_reshape(r, x, 2, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return gr_read_reshape(r, x, 2, sizes);
 }
 
 // W may have been turned before: [in, out] that nothing but this reads is kept as [out, in].

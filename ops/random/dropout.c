@@ -134,12 +134,8 @@ static int dropped(gr_onnx_reading *r, int x, double p) {
 
 static int ones_like(gr_onnx_reading *r, int x) {
   int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
-  int rank = gr_read_type(r, x)->rank;
-  for (int d = 0; d < rank; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++) sizes[d][c] = r->vars[x].type[c].dim[d];
-  const gr_read_setting s[] = {
-      {"shape", .sizes = (const int64_t(*)[GR_READ_CHOICES])sizes, .n = rank, .list = true},
-      {"value", "1"}};
+  int rank = gr_read_dims(r, x, 0, gr_read_type(r, x)->rank, sizes);
+  const gr_read_setting s[] = {{"shape", .sizes = sizes, .n = rank, .list = true}, {"value", "1"}};
   return gr_read_emit(r, &gr_op_fill, 0, NULL, 2, s);
 }
 

@@ -75,7 +75,7 @@ static void read_range(gr_onnx_reading *r) {
     size[0][c] = r->err || count < 0 ? 0 : (int64_t)count;
   }
   if (r->err) return;
-  const gr_read_setting s[] = {{"size", .sizes = (const int64_t(*)[GR_READ_CHOICES])size, .n = 1},
+  const gr_read_setting s[] = {{"size", .sizes = size, .n = 1},
                                {"start", gr_arena_printf(r->arena, "%.10g", n[START][0])},
                                {"step", gr_arena_printf(r->arena, "%.10g", n[STEP][0])},
                                {"dtype", is_float ? "f32" : "i64"}};

@@ -148,7 +148,7 @@ static void to_onnx(gr_onnx_call *c) {
 }
 
 // New axes come first; an axis of 1 is removed, and repeated.
-int gr_read_expand(gr_onnx_reading *r, int x, int n, const int64_t (*sizes)[GR_READ_CHOICES]) {
+int gr_read_expand(gr_onnx_reading *r, int x, int n, int64_t (*sizes)[GR_READ_CHOICES]) {
   if (r->err) return 0;
   int rank = gr_read_type(r, x)->rank, added = n > rank ? n - rank : 0;
   for (int d = 0; d < added + rank; d++) {
@@ -173,7 +173,7 @@ static void read_expand(gr_onnx_reading *r) {
   int x = gr_read_in(r, 0, true),
       n = gr_read_numbers(r, gr_read_in(r, 1, true), GR_MAX_RANK, sizes);
   if (n < 0) gr_read_refuse(r, "has a shape that is no constant, or of more than 6 axes");
-  gr_read_out(r, 0, gr_read_expand(r, x, n, (const int64_t(*)[GR_READ_CHOICES])sizes), false);
+  gr_read_out(r, 0, gr_read_expand(r, x, n, sizes), false);
 }
 
 // An axis several times, one behind the other.
@@ -182,11 +182,10 @@ static int tiled(gr_onnx_reading *r, int x, int axis, const int64_t *times) {
   int rank = gr_read_type(r, x)->rank;
   if (rank == GR_MAX_RANK) gr_read_refuse(r, "is of a value of too many axes");
   if (r->err) return 0;
-  for (int d = 0; d < rank; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      sizes[d][c] = r->vars[x].type[c].dim[d] * (d == axis ? times[c] : 1);
+  gr_read_dims(r, x, 0, rank, sizes);
+  for (int c = 0; c < GR_READ_CHOICES; c++) sizes[axis][c] *= times[c];
   x = gr_read_repeat(r, x, axis, times);
-  return gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return gr_read_reshape(r, x, rank, sizes);
 }
 
 static void read_tile(gr_onnx_reading *r) {

@@ -63,10 +63,9 @@ static void read_constant_of_shape(gr_onnx_reading *r) {
   if (t && gr_type_count(&t->type) != 1) gr_read_refuse(r, "has a value that is no number");
   if (r->err) return;
   if (t) v = gr_get(t->data, t->type.dtype, 0);
-  const gr_read_setting s[] = {
-      {"shape", .sizes = (const int64_t(*)[GR_READ_CHOICES])sizes, .n = n, .list = true},
-      {"value", gr_arena_printf(r->arena, "%.9g", v)},
-      {"dtype", t && t->type.dtype == GR_I64 ? "i64" : "f32"}};
+  const gr_read_setting s[] = {{"shape", .sizes = sizes, .n = n, .list = true},
+                               {"value", gr_arena_printf(r->arena, "%.9g", v)},
+                               {"dtype", t && t->type.dtype == GR_I64 ? "i64" : "f32"}};
   gr_read_out(r, 0, gr_read_emit(r, &gr_op_fill, 0, NULL, 3, s), false);
 }
 

@@ -155,17 +155,13 @@ static int grid(gr_onnx_reading *r, int x, int ids) {
   bool has[GR_MAX_RANK] = {false};
   x = take_grid(r, x, ids, k, has);
   if (r->err) return 0;
-  for (int d = 0; d < axes + rank - k; d++) {
-    if (d < axes && !has[d]) continue;
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      sizes[n][c] = d < axes ? r->vars[ids].type[c].dim[d] : r->vars[x].type[c].dim[d - axes + k];
-    n++;
-  }
-  x = gr_read_reshape(r, x, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  for (int d = 0; d < axes; d++)
+    if (has[d]) n += gr_read_dims(r, ids, d, d + 1, &sizes[n]);
+  n += gr_read_dims(r, x, k, rank, &sizes[n]);
+  x = gr_read_reshape(r, x, n, sizes);
   for (int d = 0; d < axes; d++) {
-    int64_t size[GR_READ_CHOICES];
-    for (int c = 0; c < GR_READ_CHOICES; c++) size[c] = r->vars[ids].type[c].dim[d];
-    if (!has[d]) x = gr_read_repeat(r, x, d, size);
+    gr_read_dims(r, ids, d, d + 1, sizes);
+    if (!has[d]) x = gr_read_repeat(r, x, d, sizes[0]);
   }
   return x;
 }
@@ -173,11 +169,8 @@ static int grid(gr_onnx_reading *r, int x, int ids) {
 // The sizes of a result: those of the indices but their last axis, and of x but its first k axes.
 static int result_sizes(const gr_onnx_reading *r, int x, int ids, int k,
                         int64_t (*out)[GR_READ_CHOICES]) {
-  int n = gr_read_type(r, ids)->rank - 1, rank = n + gr_read_type(r, x)->rank - k;
-  for (int d = 0; d < rank; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      out[d][c] = d < n ? r->vars[ids].type[c].dim[d] : r->vars[x].type[c].dim[d - n + k];
-  return rank;
+  int n = gr_read_dims(r, ids, 0, gr_read_type(r, ids)->rank - 1, out);
+  return n + gr_read_dims(r, x, k, gr_read_type(r, x)->rank, &out[n]);
 }
 
 // ---- Constants ----------------------------------------------------------------------------------
@@ -214,11 +207,11 @@ static int any_places(gr_onnx_reading *r, int x, int ids, int k) {
     index[c] = to;
   }
   if (r->err) return 0;
-  x = gr_read_reshape(r, x, rank - k + 1, (const int64_t(*)[GR_READ_CHOICES])flat);
+  x = gr_read_reshape(r, x, rank - k + 1, flat);
   int y = gr_read_elements(r, x, 0, n, index);
   if (r->err) return 0;
   int m = result_sizes(r, y, ids, 1, sizes);
-  return gr_read_reshape(r, y, m, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return gr_read_reshape(r, y, m, sizes);
 }
 
 int gr_read_places(gr_onnx_reading *r, int x, int ids) {
@@ -260,10 +253,10 @@ int gr_read_of_samples(gr_onnx_reading *r, int x, int pairs, int id) {
       wide[d][c] = d == 0 || d == last ? sizes[d][c] : r->vars[x].type[c].dim[d + 1];
     }
   }
-  id = gr_read_reshape(r, id, rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
-  id = gr_read_expand(r, id, rank, (const int64_t(*)[GR_READ_CHOICES])wide);
+  id = gr_read_reshape(r, id, rank, sizes);
+  id = gr_read_expand(r, id, rank, wide);
   int y = GR_READ_TWO(r, &gr_op_gather, gr_read_transpose(r, x, there), id);
   y = gr_read_transpose(r, y, back);
   int n = result_sizes(r, x, pairs, 2, sizes);
-  return gr_read_reshape(r, y, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return gr_read_reshape(r, y, n, sizes);
 }

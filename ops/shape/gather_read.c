@@ -69,12 +69,9 @@ static void read_folded(gr_onnx_reading *r, int x, int ids) {
   if (i->rank == GR_MAX_RANK || n > GR_MAX_RANK || gr_type_count(i) < 1)
     gr_read_refuse(r, "gives nothing, or too many axes");
   if (r->err) return;
-  for (int d = 0; d < n; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      sizes[d][c] =
-          d < i->rank ? r->vars[ids].type[c].dim[d] : r->vars[x].type[c].dim[d - i->rank + 1];
+  gr_read_dims(r, ids, 0, i->rank, sizes), gr_read_dims(r, x, 1, t->rank, &sizes[i->rank]);
   int y = gr_read_places(r, whole, unfold(r, ids, whole, k));
-  gr_read_out(r, 0, gr_read_reshape(r, y, n, (const int64_t(*)[GR_READ_CHOICES])sizes), false);
+  gr_read_out(r, 0, gr_read_reshape(r, y, n, sizes), false);
 }
 
 // Of another axis: by all of them as one list, whose axis becomes theirs.
@@ -84,15 +81,13 @@ static void read_several(gr_onnx_reading *r, int x, int ids, int axis) {
   const gr_type *t = gr_read_type(r, x), *i = gr_read_type(r, ids);
   int rank = t->rank + i->rank - 1;
   if (rank > GR_MAX_RANK || gr_type_count(i) < 1) gr_read_refuse(r, "gives too many axes");
-  for (int c = 0; c < GR_READ_CHOICES && !r->err; c++) {
+  if (r->err) return;
+  for (int c = 0; c < GR_READ_CHOICES; c++)
     n[c] = gr_type_count(&r->vars[ids].type[c]), index[c] = r->vars[ids].data[c];
-    for (int d = 0; d < rank; d++)
-      sizes[d][c] = d < axis             ? r->vars[x].type[c].dim[d]
-                    : d < axis + i->rank ? r->vars[ids].type[c].dim[d - axis]
-                                         : r->vars[x].type[c].dim[d - i->rank + 1];
-  }
-  int y = r->err ? 0 : gr_read_elements(r, x, axis, n, index);
-  gr_read_out(r, 0, gr_read_reshape(r, y, rank, (const int64_t(*)[GR_READ_CHOICES])sizes), false);
+  gr_read_dims(r, x, 0, axis, sizes), gr_read_dims(r, ids, 0, i->rank, &sizes[axis]);
+  gr_read_dims(r, x, axis + 1, t->rank, &sizes[axis + i->rank]);
+  int y = gr_read_elements(r, x, axis, n, index);
+  gr_read_out(r, 0, gr_read_reshape(r, y, rank, sizes), false);
 }
 
 static void gather(gr_onnx_reading *r, int x, int ids, int64_t of) {

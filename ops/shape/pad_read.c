@@ -9,12 +9,11 @@
 
 int gr_read_pad_zeros(gr_onnx_reading *r, int x, int d, const int64_t *before,
                       const int64_t *after) {
-  int64_t axis[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES], first[1][GR_READ_CHOICES];
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    axis[0][c] = d, first[0][c] = before[c];
-    size[0][c] = r->vars[x].type[c].dim[d] + before[c] + after[c];
-  }
-  return GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", first),
+  int64_t axis[GR_READ_CHOICES], size[GR_READ_CHOICES];
+  gr_read_same(axis, d);
+  for (int c = 0; c < GR_READ_CHOICES; c++)
+    size[c] = r->vars[x].type[c].dim[d] + before[c] + after[c];
+  return GR_READ(r, &gr_op_pad, x, GR_READ_NUMBER("axis", axis), GR_READ_NUMBER("from", before),
                  GR_READ_NUMBER("size", size));
 }
 
@@ -24,12 +23,10 @@ int gr_read_pad_with(gr_onnx_reading *r, int x, int axis, const int64_t *before,
   int in[3], n = 0;
   for (int k = 0; k < 2 && !r->err; k++) {
     int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
-    int rank = gr_read_type(r, x)->rank;
-    for (int c = 0; c < GR_READ_CHOICES; c++)
-      for (int d = 0; d < rank; d++)
-        sizes[d][c] = d == axis ? more[k][c] : r->vars[x].type[c].dim[d];
+    int rank = gr_read_dims(r, x, 0, gr_read_type(r, x)->rank, sizes);
+    memcpy(sizes[axis], more[k], sizeof sizes[axis]);
     const gr_read_setting s[] = {
-        {"shape", .sizes = (const int64_t(*)[GR_READ_CHOICES])sizes, .n = rank, .list = true},
+        {"shape", .sizes = sizes, .n = rank, .list = true},
         {"value", value},
         {"dtype", gr_dtypes[gr_read_type(r, x)->dtype].is_float ? "f32" : "i64"}};
     if (*more[k]) in[n++] = gr_read_emit(r, &gr_op_fill, 0, NULL, 3, s);

@@ -102,10 +102,6 @@ static void to_onnx(gr_onnx_call *c) {
   c->out[0] = GR_ONNX(c, "Reshape", c->in[0], gr_onnx_out_shape(c, 0, true));
 }
 
-static int read_as(gr_onnx_reading *r, int x, int n, int64_t (*sizes)[GR_READ_CHOICES]) {
-  return gr_read_reshape(r, x, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
-}
-
 // 0 is the operand's size of that axis, and -1 what is left.
 static void complete(gr_onnx_reading *r, int x, int n, int64_t (*sizes)[GR_READ_CHOICES],
                      bool zeros) {
@@ -129,7 +125,7 @@ static void read_reshape(gr_onnx_reading *r) {
   if (n < 0) gr_read_refuse(r, "has a shape that is no constant, or of more than 6 axes");
   if (r->err) return;
   complete(r, x, n, sizes, zeros);
-  gr_read_out(r, 0, read_as(r, x, n, sizes), false);
+  gr_read_out(r, 0, gr_read_reshape(r, x, n, sizes), false);
 }
 
 static void read_flatten(gr_onnx_reading *r) {
@@ -138,11 +134,8 @@ static void read_flatten(gr_onnx_reading *r) {
   if (r->err) return;
   int64_t axis = gr_read_int(r, "axis", 1);
   int rank = gr_read_type(r, x)->rank, split = axis == rank ? rank : gr_read_axis(r, axis, rank);
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    sizes[0][c] = sizes[1][c] = 1;
-    for (int d = 0; d < rank; d++) sizes[d >= split][c] *= r->vars[x].type[c].dim[d];
-  }
-  gr_read_out(r, 0, read_as(r, x, 2, sizes), false);
+  gr_read_count(r, x, 0, split, sizes[0]), gr_read_count(r, x, split, rank, sizes[1]);
+  gr_read_out(r, 0, gr_read_reshape(r, x, 2, sizes), false);
 }
 
 // The axes of Squeeze, or those that Unsqueeze adds, which it marks; 0: none are given.
@@ -190,7 +183,7 @@ static void read_unsqueeze(gr_onnx_reading *r) {
       sizes[d][c] = marked[d] || k >= rank ? 1 : r->vars[x].type[c].dim[k];
     k += !marked[d];
   }
-  gr_read_out(r, 0, r->err ? 0 : read_as(r, x, n, sizes), false);
+  gr_read_out(r, 0, r->err ? 0 : gr_read_reshape(r, x, n, sizes), false);
 }
 
 static void read_shape(gr_onnx_reading *r) {

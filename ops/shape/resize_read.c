@@ -48,15 +48,13 @@ static void row(const resize *z, double x, int64_t size, float *to) {
 
 // Each element so many times.
 static int repeat(gr_onnx_reading *r, int x, int axis, int64_t times) {
-  int64_t next[1][GR_READ_CHOICES], size[1][GR_READ_CHOICES], sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  int64_t size[GR_READ_CHOICES], sizes[GR_MAX_RANK][GR_READ_CHOICES];
+  if (r->err) return 0;
   int rank = gr_read_type(r, x)->rank;
-  for (int c = 0; c < GR_READ_CHOICES; c++) {
-    next[0][c] = axis + 1, size[0][c] = times;
-    for (int d = 0; d < rank; d++)
-      sizes[d][c] = r->vars[x].type[c].dim[d] * (d == axis ? times : 1);
-  }
-  x = GR_READ(r, &gr_op_broadcast, x, GR_READ_NUMBER("axis", next), GR_READ_NUMBER("size", size));
-  return gr_read_reshape(r, x, rank, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  gr_read_same(size, times), gr_read_dims(r, x, 0, rank, sizes);
+  for (int c = 0; c < GR_READ_CHOICES; c++) sizes[axis][c] *= times;
+  x = gr_read_repeat(r, x, axis + 1, size);
+  return gr_read_reshape(r, x, rank, sizes);
 }
 
 static int along(gr_onnx_reading *r, const resize *z, int x, int axis, double scale, int64_t out) {
@@ -97,7 +95,7 @@ static bool open(gr_onnx_reading *r, resize *z) {
 }
 
 // The factor of ONNX's axis d, from operands 2 or 3.
-static double factor(gr_onnx_reading *r, int scales, const int64_t (*sizes)[GR_READ_CHOICES], int d,
+static double factor(gr_onnx_reading *r, int scales, int64_t (*sizes)[GR_READ_CHOICES], int d,
                      int64_t size) {
   double s = sizes ? (double)sizes[d][0] / (double)size
                    : (double)((const float *)r->vars[scales].data[0])[d];
@@ -120,7 +118,7 @@ void gr_resize_read(gr_onnx_reading *r) {
   for (int d = 0; d < rank && !r->err; d++) {
     int axis = gr_read_place(d, rank, true);
     int64_t size = gr_read_type(r, x)->dim[axis];
-    double f = factor(r, scales, given ? (const int64_t(*)[GR_READ_CHOICES])sizes : NULL, d, size);
+    double f = factor(r, scales, given ? sizes : NULL, d, size);
     int64_t out = given ? sizes[d][0] : (int64_t)floor((double)size * f);
     if (d < 2 && f != 1) gr_read_refuse(r, "resizes samples or channels");
     if (d > 1 && !r->err && (out != size || f != 1)) x = along(r, &z, x, axis, f, out);

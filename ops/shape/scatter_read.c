@@ -125,7 +125,7 @@ void gr_scatter_nd_read(gr_onnx_reading *r) {
       begin[d][c] = 0, size[d][c] = r->vars[in[WHOLE]].type[c].dim[d];
   }
   if (r->err) return;
-  int box = gr_read_reshape(r, in[PART], x->rank, (const int64_t(*)[GR_READ_CHOICES])size);
+  int box = gr_read_reshape(r, in[PART], x->rank, size);
   gr_read_out(r, 0, replaced(r, in[WHOLE], box, 0, begin), false);
 }
 
@@ -173,13 +173,11 @@ static int scattered(gr_onnx_reading *r, int part, int ids, int x) {
 // Ones of the sizes of a value.
 static int ones(gr_onnx_reading *r, int x) {
   int64_t sizes[GR_MAX_RANK][GR_READ_CHOICES];
-  int n = gr_read_type(r, x)->rank;
+  int n = gr_read_dims(r, x, 0, gr_read_type(r, x)->rank, sizes);
   bool is_float = gr_dtypes[gr_read_type(r, x)->dtype].is_float;
-  for (int d = 0; d < n; d++)
-    for (int c = 0; c < GR_READ_CHOICES; c++) sizes[d][c] = r->vars[x].type[c].dim[d];
   int one = is_float ? gr_read_number(r, 1)
                      : gr_read_integers(r, &(gr_type){.dtype = GR_I64}, &(int64_t){1});
-  return gr_read_expand(r, one, n, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  return gr_read_expand(r, one, n, sizes);
 }
 
 // Along the last axis. Of indices that come twice one number is the same, whichever is written.

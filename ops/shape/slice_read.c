@@ -78,14 +78,14 @@ static int first_of_groups(gr_onnx_reading *r, int x, int axis, const int64_t *s
     if (n < 1) gr_read_refuse(r, "takes nothing of axis %d", axis);
     wide[c] = n * step, more[c] = gr_max_i64(0, first[c] + wide[c] - whole);
     pads |= more[c] > 0;
-    for (int d = 0; d <= rank; d++)
-      sizes[d][c] = d == axis ? n : d == axis + 1 ? step : r->vars[x].type[c].dim[d - (d > axis)];
+    sizes[axis][c] = n, sizes[axis + 1][c] = step;
   }
   for (int d = 0; d < GR_MAX_RANK; d++) keep[d] = d != axis + 1;
   if (r->err) return 0;
+  gr_read_dims(r, x, 0, axis, sizes), gr_read_dims(r, x, axis + 1, rank, &sizes[axis + 2]);
   if (pads) x = gr_read_pad_zeros(r, x, axis, none, more);
   x = gr_read_slice(r, x, axis, first, wide);
-  x = gr_read_reshape(r, x, rank + 1, (const int64_t(*)[GR_READ_CHOICES])sizes);
+  x = gr_read_reshape(r, x, rank + 1, sizes);
   return gr_read_squeeze(r, gr_read_slice(r, x, axis + 1, none, one), keep);
 }
 

@@ -149,9 +149,9 @@ static void move_blocks(gr_onnx_reading *r, bool back) {
     whole[0][c] = d[0], whole[1][c] = back ? h : h * b, whole[2][c] = back ? w : w * b;
     whole[3][c] = back ? channels * b * b : channels;
   }
-  x = gr_read_reshape(r, x, 6, (const int64_t(*)[GR_READ_CHOICES])parts);
+  x = gr_read_reshape(r, x, 6, parts);
   x = gr_read_transpose(r, x, crd ? channels_first : usual);
-  gr_read_out(r, 0, gr_read_reshape(r, x, 4, (const int64_t(*)[GR_READ_CHOICES])whole), true);
+  gr_read_out(r, 0, gr_read_reshape(r, x, 4, whole), true);
 }
 
 static void read_to_space(gr_onnx_reading *r) { move_blocks(r, false); }
