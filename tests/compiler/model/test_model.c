@@ -193,9 +193,9 @@ static void scans(void) {
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (g->nodes[i].op == &gr_op_scan) {
       const gr_scan *s = g->nodes[i].attr;
-      CHECK(s->steps == 20 && s->reverse && s->n_seq == 1 && s->n_carry == 2 && s->n_init == 1,
+      CHECK(s->steps == 20 && s->reverse && s->n_seq == 2 && s->n_carry == 2 && s->n_init == 1,
             "%d sequences, %d carries", (int)s->n_seq, (int)s->n_carry);
-      CHECK(g->nodes[i].n_in == 1 + 1 + 3, "s, x, w, v and the step: %d", g->nodes[i].n_in);
+      CHECK(g->nodes[i].n_in == 2 + 1 + 2, "s, numbers of steps, x, w, v: %d", g->nodes[i].n_in);
     }
   g = scan(GR_EVAL);
   CHECK(!strcmp(result(g, "predict.h"), "f32[4,20,3]"), "%s", result(g, "predict.h"));
