@@ -59,7 +59,10 @@ gr_status gr_composer_single(const gr_composer *c) {
 
 // ---- Search path -----------------------------------------------------------------
 
-static gr_status add_search_dir(gr_composer *c, const gr_conf *item, gr_loc loc) {
+// root: of the primary config alone, which interpolations refer to; there is no other one yet.
+static gr_status add_search_dir(gr_composer *c, gr_conf *root, gr_conf *item, gr_loc loc) {
+  gr_resolver r = {.arena = c->arena, .root = root};
+  if (item->kind == GR_CONF_INTERP) GR_TRY(gr_interp_value(&r, item, &item));
   if (item->kind != GR_CONF_TEXT)
     return gr_fail(GR_ERR_CONFIG, loc, "hydra.searchpath must be a list of strings, but has %s",
                    gr_conf_a_kind(item->kind));
@@ -86,7 +89,8 @@ static gr_status load_primary(gr_composer *c, gr_config **out) {
 static gr_status add_search_path(gr_composer *c) {
   gr_config *primary = NULL;
   GR_TRY(load_primary(c, &primary));
-  gr_conf *path = primary ? gr_conf_find(primary->body, "hydra.searchpath") : NULL;
+  gr_conf *root = primary ? primary->body : gr_conf_make(c->arena, GR_CONF_MAP, GR_NOWHERE);
+  gr_conf *path = gr_conf_find(root, "hydra.searchpath");
   for (int i = c->n_overrides - 1; i >= 0; i--)
     if (!strcmp(c->overrides[i].element, "hydra.searchpath")) path = c->overrides[i].value.one;
   if (!path || path->kind == GR_CONF_NULL) return GR_OK;
@@ -96,7 +100,7 @@ static gr_status add_search_path(gr_composer *c) {
                    gr_conf_a_kind(path->kind));
   gr_status all = GR_OK;
   for (int i = 0; i < path->n; i++)
-    all = gr_also(all, add_search_dir(c, path->items[i], path->items[i]->loc));
+    all = gr_also(all, add_search_dir(c, root, path->items[i], path->items[i]->loc));
   return all;
 }
 
