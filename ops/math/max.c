@@ -20,8 +20,9 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_max = {
     GR_POINTWISE_FIELDS(max),
-    .doc = "The larger of x and y; where they are equal, each gets half of the gradient. Along an "
-           "axis: reduce_max.",
+    .doc =
+        "The larger of x and y; where they are equal, each gets half of the gradient. Along an "
+        "axis: reduce_max.",
     .infer = gr_pointwise_infer,
     .grad = grad,
     .onnx = "Max",
