@@ -55,8 +55,9 @@ static const gr_case cases[] = {
 
 const gr_op gr_op_values = {
     .name = "values",
-    .doc = "A vector of given integers, i32. Other numbers: {param: [2], init: [0.1, 0.5], train: "
-           "false}.",
+    .doc =
+        "A vector of given integers, i32. Other numbers: {param: [2], init: [0.1, 0.5], train: "
+        "false}.",
     .n_in = 0,
     .n_out = 1,
     .attr_size = sizeof(struct values),
