@@ -1,4 +1,4 @@
-# mistakes.sh - 237 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
+# mistakes.sh - 243 ordinary mistakes of a new user: each is refused with its exit code, or warned of where the command
 # goes on all the same, with one message that names the place, what was expected and found, and what to do. A line of
 # the table is
 #
@@ -108,6 +108,12 @@ one of two numbers that is a word | 65 | argument [0-9]+:1:[0-9]+: config error:
 the second of two that is out of range | 65 | argument [0-9]+:1:[0-9]+: config error: 'training.optimizer_params.betas.1.' must be a number of at least 0 and below 1, but is 2.*hint: beta2: .*; default: 0.999 | table 'training.optimizer_params={betas: [0.9, 2]}'
 a switch of an optimizer that is a number | 65 | argument [0-9]+:1:[0-9]+: config error: 'training.optimizer_params.nesterov' must be true or false, but is 2.*hint: nesterov: .*; default: true | table training.optimizer=muon 'training.optimizer_params={nesterov: 2}'
 two mistakes in them | 65 | has no parameter 'alpha'.*has no parameter 'gamma' | table 'training.optimizer_params={alpha: 1, gamma: 2}'
+a rule of a layout that is a number | 65 | argument [0-9]+:1:21: config error: a rule of distributed.layout is no mapping.*hint: as in .match: | gr plan table/config.yaml distributed.ranks=2 distributed.strategy=tp 'distributed.mesh={tp: 2}' 'distributed.layout=[5]'
+a rule of a layout without a pattern | 65 | argument [0-9]+:1:21: config error: a rule of distributed.layout has no 'match', the pattern of weights' names.*hint: as in .match: | gr plan table/config.yaml distributed.ranks=2 distributed.strategy=tp 'distributed.mesh={tp: 2}' 'distributed.layout=[{tp: S0}]'
+a rule of a layout with a number for a pattern | 65 | argument [0-9]+:1:21: config error: a rule of distributed.layout has a 'match' that is no pattern of names.*hint: as in .match: | gr plan table/config.yaml distributed.ranks=2 distributed.strategy=tp 'distributed.mesh={tp: 2}' 'distributed.layout=[{match: 5, tp: S0}]'
+a rule of a layout for another axis | 65 | argument [0-9]+:1:32: config error: a mesh has no axis 'pp'.*hint: did you mean 'dp' | gr plan table/config.yaml distributed.ranks=2 distributed.strategy=tp 'distributed.mesh={tp: 2}' 'distributed.layout=[{match: a, pp: S0}]'
+a layout on an axis that no weight has | 65 | argument [0-9]+:1:36: config error: distributed.layout: 'S9' is no layout on the mesh axis 'tp'.*hint: R: replicated on every rank | gr plan table/config.yaml distributed.ranks=2 distributed.strategy=tp 'distributed.mesh={tp: 2}' 'distributed.layout=[{match: a, tp: S9}]'
+no layout at all | 65 | argument [0-9]+:1:20: config error: distributed.layout must be a list of rules, found null.*hint: as in | gr plan table/config.yaml distributed.ranks=2 distributed.strategy=tp 'distributed.mesh={tp: 2}' distributed.layout=null
 momentum of an optimizer without it | 65 | argument [0-9]+:1:1: config error: adamw does not read training.momentum.*hint: remove it, or set training.optimizer to one that does: | table training.momentum=0.9
 one number for two | 65 | argument [0-9]+:1:16: config error: 'training.betas' must be a list of 2, each a number of at least 0.*hint: training.betas: beta1 and beta2 of optimizers that have | table 'training.betas=0.9'
 a brace that is not closed | 65 | table/c.yaml:10:1: config error: did not find expected ',' or '.'.*hint: close the list or mapping that starts there; a string | config table 's/layers: 2}/layers: 2/'
