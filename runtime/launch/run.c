@@ -18,10 +18,12 @@
 #include "runtime/launch/watchdog.h"
 
 // Seconds that ranks get to end by themselves: after one has died; after one has failed (others may
-// be saving); after a second Ctrl-C. after_leaving and after_all are for mpirun once all ranks have
-// ended: on SIGTERM alone it would wait the minute that it gives the ranks.
+// be saving); after a second Ctrl-C. after_leaving, after_done and after_all are for mpirun once
+// all ranks have ended: on SIGTERM alone it would wait the minute that it gives the ranks. After
+// ranks that are done it is only clean-up that a slow machine takes long for.
 static const double after_death = 2.5, after_failure = 60, after_insisting = 2, after_leaving = 3,
-                    after_all = 0.3;
+                    after_done = 20, after_all = 0.3;
+static const double longest_tick = 0.5;  // of what the launcher waits at once; else it did not run
 
 typedef struct launcher {
   gr_launch_state *launch_state;
@@ -157,6 +159,7 @@ static void end_now(launcher *l) {
 
 static void check_ranks(launcher *l) {
   bool death = false, failure = false, unstarted = false, begun = false, here = false;
+  bool done = true;
   // A stop request that came before any rank had registered is sent now.
   if (l->stop_requests && !l->notified) l->notified = signal_ranks(l, SIGTERM);
   for (int r = 0; r < l->launch_state->ranks; r++) {
@@ -168,11 +171,12 @@ static void check_ranks(launcher *l) {
     unstarted |= state == GR_LAUNCH_RANK_FAILED && b->code == GR_ERR_LAUNCH;
     death |= dead || (state == GR_LAUNCH_RANK_FAILED && b->code == GR_ERR_HANG);
     begun |= state != GR_LAUNCH_RANK_ABSENT, here |= state == GR_LAUNCH_RANK_RUNS && !dead;
+    done &= state == GR_LAUNCH_RANK_DONE;
   }
   bool gone = begun && !here;  // a rank that has not registered would wait for those
   if ((death || failure) && l->noticed <= 0) l->noticed = gr_seconds();
   if (death && !l->seen_death) limit(l, after_death);
-  if (gone && !l->seen_end) limit(l, death ? after_all : after_leaving);
+  if (gone && !l->seen_end) limit(l, death ? after_all : done ? after_done : after_leaving);
   // Ranks that wait for one that cannot start have nothing to save.
   if (failure && !l->seen_failure) limit(l, unstarted ? after_death : after_failure);
   l->seen_death = death, l->seen_failure = failure, l->seen_end = gone;
@@ -191,8 +195,10 @@ static void forward(launcher *l, int signal) {
 static int wait_for(launcher *l, double heartbeat_s) {
   struct timespec tick = {.tv_nsec = 100000000};
   int status = 0;
-  while (true) {
+  for (double before = gr_seconds();; before = gr_seconds()) {
     int signal = sigtimedwait(&l->signals, NULL, &tick);
+    double took = gr_seconds() - before;
+    if (l->deadline > 0 && took > longest_tick) l->deadline += took;  // nor did the others
     pid_t gone = waitpid(l->mpirun, &status, WNOHANG);
     if (gone == l->mpirun || (gone < 0 && errno == ECHILD)) return status;
     if (signal > 0 && signal != SIGCHLD) forward(l, signal);

@@ -15,6 +15,7 @@ cat >bin/mpirun <<'END'
 #!/bin/sh
 case $ending in
   none*) ;;
+  late*) "$mpirun" "$@" && sleep 6 ;;
   one*) shift 2 && "$mpirun" -n 1 "$@" ;;
   slow*)
     trap 'exit 1' TERM
@@ -58,6 +59,9 @@ lies "... or is killed" "all kill-9" 0 "mpirun was killed by SIGKILL although al
 lies "all ranks are done, mpirun does not end and returns 1 when it is told to" "slow 1" 0 \
   "mpirun .* although all ranks have ended without an error" --
 lies "mpirun ends with 0" "all 0" 0 --
+check "... and nothing is said of it" sh -c "! grep -q although '$log'"
+
+lies "all ranks are done, mpirun takes its time to end" "late 0" 0 --
 check "... and nothing is said of it" sh -c "! grep -q although '$log'"
 
 # No rank was started: 0 is no success, and no other code is passed on.
