@@ -120,8 +120,8 @@ check "... resumed, it ends as it would have" test "$code/$(steps_of stopped)" =
 tones unstopped $long
 check "... with the same metrics" same_metrics stopped unstopped
 
-# One batch of an epoch has no finite gradient: a transcript that does not fit its recording. What is
-# due then comes one step later.
+# One batch of an epoch has no finite gradient: a transcript that does not fit its recording, whose loss is infinite, or
+# NaN where a row that pads the batch repeats it, of weight 0; in JSON a text. What is due then comes one step later.
 sed 's/zero_infinity: true/zero_infinity: false/' "$source/graphs/lmu_asr.yaml" >inf.yaml
 sed '1s/"text": "[^"]*"/"text": "ABABABABABAB"/' data/tones.jsonl >data/inf.jsonl
 odd="data.manifest=$scratch/data/inf.jsonl model.graph=$scratch/inf.yaml training.eval_every=0
@@ -129,20 +129,20 @@ odd="data.manifest=$scratch/data/inf.jsonl model.graph=$scratch/inf.yaml trainin
 # shellcheck disable=SC2086
 tones odd $odd checkpoint.every_steps=3 training.max_steps=43
 check "a batch an epoch without a finite gradient" test "$code" = 0
-want=$(awk 'index($0, "\"loss\": \"Infinity\"") { skipped = 1 } !index($0, "\"loss\": \"Infinity\"") { skipped = 0 }
+want=$(awk 'index($0, "\"loss\": \"") { skipped = 1 } !index($0, "\"loss\": \"") { skipped = 0 }
   NR % 3 == 0 { owed = 1 } (owed && !skipped) || NR == 43 { printf "%d ", NR; owed = 0 }' odd/metrics.jsonl)
 check "... was left out where a checkpoint was due" test "$want" != "3 6 9 12 15 18 21 24 27 30 33 36 39 42 43 "
 check "... which then comes after the next step ($want)" test "$(steps odd | sed 's/\<0//g')" = "$want"
 # shellcheck disable=SC2086
 tones often $odd checkpoint.every_steps=0 training.max_steps=230
 check "... 51 of them that are not in a row do not end a run" test "$(steps_of often)" = 230
-check "... and there were so many" test "$(grep -c '"loss": "Infinity"' often/metrics.jsonl)" -gt 51
+check "... and there were so many" test "$(grep -c '"loss": "' often/metrics.jsonl)" -gt 51
 cp -r odd twice && rm -r twice/checkpoints/step-0000003* twice/checkpoints/step-0000004*
 # shellcheck disable=SC2086
 tones twice $odd checkpoint.every_steps=3 training.max_steps=43 checkpoint.resume=auto
 check "... resumed in the midst, the same, byte for byte" same_files odd/checkpoints twice/checkpoints
 # Two steps in a row, the first of which was to be saved, and the end.
-at=$(awk 'BEGIN { last = -1 } index($0, "\"loss\": \"Infinity\"") { if (last == NR - 1) { print NR; exit } last = NR }' odd/metrics.jsonl)
+at=$(awk 'BEGIN { last = -1 } index($0, "\"loss\": \"") { if (last == NR - 1) { print NR; exit } last = NR }' odd/metrics.jsonl)
 # shellcheck disable=SC2086
 tones owed $odd checkpoint.every_steps=$((at - 1)) training.max_steps="$at"
 check "the end comes while one is owed" test "$code/$(scalar owed "$at" run.owed)" = 76/1
