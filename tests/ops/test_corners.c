@@ -77,8 +77,7 @@ static void ids(void) {
     gr_kernel fast = gr_op_fast(&u.call);
     gr_status s = use_run(&u, fast ? fast : op->cpu, NULL);
     CHECK(s && strstr(gr_status_text(s), "(number 1) is not "), "%s: no error", op->name);
-    gr_status_drop(s);
-    use_free(&u);
+    gr_status_drop(s), use_free(&u);
   }
 }
 
