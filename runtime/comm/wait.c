@@ -14,12 +14,12 @@ static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter"
 
 // ---- Status -----------------------------------------------------------------------
 
-// Waits until another member has finished writing the status. False: it died while writing.
+// Waits until another member has finished writing the status, which it does at once when it runs.
+// False: it died while writing.
 static bool is_written(const gr_comm_status *f) {
-  for (int i = 0; i < 100000; i++) {
+  static const double patience_s = 10;
+  for (double until = gr_seconds() + patience_s; gr_seconds() < until; sched_yield())
     if (atomic_load_explicit(&f->state, memory_order_acquire) == 2) return true;
-    sched_yield();
-  }
   return false;
 }
 
