@@ -104,18 +104,23 @@ static void *row_of(const gr_dataset *d, const slot *s, int field, int row, size
   return values;
 }
 
-// Fills a row with the sample that is to be read for row `as`. It counts if that is the row's own.
-static gr_status fill_from(const gr_loader *l, const slot *s, int row, int as, const gr_loaded *x) {
+// The sample that a row holds, how often the epoch had it before, and the row's weight, 0 or 1.
+typedef struct held {
+  uint32_t sample, repeat, weight;
+} held;
+
+static gr_status fill_from(const gr_loader *l, const slot *s, int row, const held *h,
+                           const gr_loaded *x) {
   const gr_dataset *d = l->data;
-  const gr_draw draw = {l->spec.seed, (uint64_t)s->repeat[as] << 32 | s->batch.epoch, s->read[as],
+  const gr_draw draw = {l->spec.seed, (uint64_t)h->repeat << 32 | s->batch.epoch, h->sample,
                         l->spec.augment};
   gr_row r = {.length = d->buckets[s->batch.bucket].length};
   gr_transform_row transformed;
   size_t bytes;
   for (int f = 0; f < d->n_fields; f++) r.field[f] = row_of(d, s, f, row, &bytes);
-  *(float *)r.field[d->n_fields - 1] = row == as && s->samples[row] != GR_NO_SAMPLE;  // weight
+  *(float *)r.field[d->n_fields - 1] = (float)h->weight;
   GR_TRY(gr_transforms_begin(d->transforms, &r, &transformed));
-  gr_dataset_fill(d, s->read[as], x, &draw, &r);
+  gr_dataset_fill(d, h->sample, x, &draw, &r);
   if (l->bare)
     gr_transforms_drop(&transformed);
   else
@@ -124,26 +129,35 @@ static gr_status fill_from(const gr_loader *l, const slot *s, int row, int as, c
 }
 
 // *there: false, if the sample cannot be read; the row is then zero.
-static gr_status fill_as(gr_loader *l, slot *s, int row, int as, bool *there) {
+static gr_status fill_as(gr_loader *l, slot *s, int row, const held *h, bool *there) {
   gr_loaded x;
   bool kept;
   size_t bytes;
-  GR_TRY(gr_cache_get(l->data, s->read[as], &x, &kept, there));
+  GR_TRY(gr_cache_get(l->data, h->sample, &x, &kept, there));
   gr_status error = GR_OK;
   if (*there)
-    error = fill_from(l, s, row, as, &x);
+    error = fill_from(l, s, row, h, &x);
   else
     for (int f = 0; f < l->data->n_fields; f++) (void)row_of(l->data, s, f, row, &bytes);
   if (!kept) free(x.data);
   return error;
 }
 
-// In place of a sample that cannot be read the row holds the next one that can.
+// In place of a sample that cannot be read the row holds the next one of the rank's that can, or
+// else the first of the bucket's.
 static gr_status fill_row(gr_loader *l, slot *s, int row) {
+  const gr_dataset *d = l->data;
+  const uint32_t *others = d->members[l->spec.split][s->batch.bucket];
+  uint32_t n = d->buckets[s->batch.bucket].count[l->spec.split];
   gr_status error = GR_OK;
   bool there = false;
-  for (int i = 0; i < s->batch.rows && !there && !error; i++)
-    error = fill_as(l, s, row, (row + i) % s->batch.rows, &there);
+  for (int i = 0; i < s->batch.rows && !there && !error; i++) {
+    int as = (row + i) % s->batch.rows;
+    const held h = {s->read[as], s->repeat[as], !i && s->samples[row] != GR_NO_SAMPLE};
+    error = fill_as(l, s, row, &h, &there);
+  }
+  for (uint32_t i = 0; i < n && !there && !error; i++)
+    error = fill_as(l, s, row, &(held){.sample = others[i]}, &there);
   return error;
 }
 

@@ -94,6 +94,26 @@ static void unreadable_ones_are_replaced(void) {
   gr_dataset_close(d);
 }
 
+// A rank whose samples of a batch cannot be read at all has one of the other ranks' in their place,
+// or of another batch: its rows are nowhere zero.
+static void others_replace_a_whole_batch(void) {
+  for (int ranks = 1; ranks <= 2; ranks++) {
+    gr_dataset *d = open_broken("text", true);
+    gr_loader_spec spec = plain();
+    gr_loader *l;
+    const gr_batch *b;
+    gr_type t;
+    spec.batch = ranks, spec.ranks = ranks, spec.rank = 0, spec.shuffle = false;
+    MUST(gr_loader_open(d, &spec, &l));
+    for (int k = 0; k < (ranks == 1 ? 3 : 2); k++) MUST(gr_loader_next(l, &b));
+    const int32_t *lengths = fixture_field(b, "lengths", &t);
+    CHECK(b->sample[0] == 2 && weight_of(b, 0) == 0, "the sample that cannot be read");
+    CHECK(lengths[0] > 0 && gr_dataset_unreadable(d) == 1, "%d frames", lengths[0]);
+    gr_loader_close(l);
+    gr_dataset_close(d);
+  }
+}
+
 // A wrong entry of a manifest is refused while planning, at its line, or skipped.
 static void planning_refuses_what_cannot_be(void) {
   static const struct {
@@ -244,6 +264,7 @@ int main(int argc, char **argv) {
              {"the_first_error_is_told", the_first_error_is_told},
              {"unreadable_ones_can_weigh_0", unreadable_ones_can_weigh_0},
              {"unreadable_ones_are_replaced", unreadable_ones_are_replaced},
+             {"others_replace_a_whole_batch", others_replace_a_whole_batch},
              {"planning_refuses_what_cannot_be", planning_refuses_what_cannot_be},
              {"too_long_is_not_unreadable", too_long_is_not_unreadable},
              {"not_all_are_left_out", not_all_are_left_out},
