@@ -41,6 +41,11 @@ void gr_progress_add(gr_progress *p, const gr_metrics *now, const gr_batch *b) {
   if (b) p->data_epoch = b->epoch, p->data_batch = b->index + 1;
 }
 
+// A batch of which no sample can be read says nothing of the model, once a step has changed it.
+static bool is_empty(const gr_progress *p, const gr_step_results *now, const char *loss) {
+  return !now->ok && p->step > p->all_skipped && gr_metric_is_empty(&now->metrics, loss);
+}
+
 static void count_skipped(gr_progress *p, const gr_step_results *now, double least_scale) {
   // While the loss scale of fp16 can shrink, a step that overflows is one on the way to its value.
   bool shrinks = now->loss_scale > least_scale;
@@ -55,7 +60,10 @@ void gr_progress_measure(gr_progress *p, const gr_step_results *now, const char 
   p->loss = gr_metric_value(&now->metrics, loss);
   p->grad_norm = now->grad_norm, p->has_grad_norm = now->has_grad_norm;
   p->samples_per_s = samples_per_s;
-  count_skipped(p, now, least_scale);
+  if (is_empty(p, now, loss))
+    p->all_skipped++;
+  else
+    count_skipped(p, now, least_scale);
   check(p);
 }
 

@@ -54,6 +54,11 @@ double gr_metric_value(const gr_metrics *m, const char *name) {
   return found ? found->sum / found->weight : (double)NAN;
 }
 
+bool gr_metric_is_empty(const gr_metrics *m, const char *name) {
+  const gr_metric *found = find(m, name);
+  return found && found->weight == 0 && found->sum == 0;
+}
+
 int gr_metrics_named(gr_arena *arena, const gr_metrics *m, const char *prefix, gr_named *out) {
   int n = 0;
   for (int i = 0; i < m->n; i++)

@@ -28,9 +28,12 @@ const char *gr_run_metric_of(gr_arena *, const char *program, const char *name);
 void gr_metrics_add(gr_metrics *sums, const gr_metrics *);
 // Of a binary tree over the virtual shards of a rank, of which there are up to 2^10.
 enum { GR_SHARD_LEVELS = 11 };
-// Adds the k-th of 2^n results in f32 as a binary tree: after the last, levels[n] is the sum of all.
+// Adds the k-th of 2^n results in f32 as a binary tree: after the last, levels[n] is the sum of
+// all.
 void gr_metrics_add_tree(gr_metrics *levels, int k, const gr_metrics *);
 double gr_metric_value(const gr_metrics *, const char *name);  // sum / weight; NaN: no such metric
+// Whether all samples weigh 0, and none has made the sum anything else: there is no value.
+bool gr_metric_is_empty(const gr_metrics *, const char *name);
 // Whether there is a metric of that name.
 bool gr_metrics_has(const gr_metrics *, const char *name);
 // Those whose weight is not 0, named; returns how many.

@@ -67,6 +67,23 @@ static void skipped_steps(void) {
   CHECK(!p.skipped && !p.failing && p.all_skipped == 51 && !gr_progress_is_lost(&p), "a good step");
 }
 
+// A batch without a sample of any weight is passed over: it neither ends a run nor delays what is
+// due, but a run that has nothing else has learned nothing.
+static void empty_steps(void) {
+  gr_progress p = gr_progress_begin(&spec);
+  gr_step_results now = {.metrics = {.items = {{"loss", 0, 0}}, .n = 1}, .loss_scale = 1};
+  gr_progress_measure(&p, &now, "loss", 1, 8), gr_progress_advance(&p, true);
+  CHECK(p.failing == 1 && !gr_progress_is_sound(&p), "nothing was learned yet");
+  step(&p, true);
+  for (int i = 0; i < 60; i++)
+    gr_progress_measure(&p, &now, "loss", 1, 8), gr_progress_advance(&p, true);
+  CHECK(!p.skipped && p.all_skipped == 61 && gr_progress_is_sound(&p), "%d skipped",
+        (int)p.skipped);
+  now.metrics.items[0].sum = (double)NAN;
+  gr_progress_measure(&p, &now, "loss", 1, 8);
+  CHECK(p.failing == 1, "a sample of weight 0 that is NaN is a failure");
+}
+
 // A step that overflows while the loss scale of fp16 can shrink speaks against the scale alone, if
 // its loss is finite.
 static void sound_steps(void) {
@@ -210,6 +227,7 @@ static void scalars(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"steps", steps}, {"metrics_as_a_tree", metrics_as_a_tree},
-             {"skipped_steps", skipped_steps}, {"sound_steps", sound_steps}, {"the_best", the_best},
-             {"when_to_save", when_to_save}, {"requests", requests}, {"scalars", scalars});
+             {"skipped_steps", skipped_steps}, {"empty_steps", empty_steps},
+             {"sound_steps", sound_steps}, {"the_best", the_best}, {"when_to_save", when_to_save},
+             {"requests", requests}, {"scalars", scalars});
 }
