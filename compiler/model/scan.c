@@ -176,8 +176,19 @@ static gr_status open_carry(writing *w, const char *name, gr_conf *c, carry *out
   return GR_OK;
 }
 
-static gr_status unknown_carry(const writing *w, const char *name, gr_loc loc);
-static const carry *find_carry(const writing *w, const char *name);
+static const carry *find_carry(const writing *w, const char *name) {
+  for (int i = 0; i < w->n_carries; i++)
+    if (!strcmp(w->carries[i].name, name)) return &w->carries[i];
+  return NULL;
+}
+
+static gr_status unknown_carry(const writing *w, const char *name, gr_loc loc) {
+  const char *known[64];
+  int n = 0;
+  for (; n < w->n_carries && n < 64; n++) known[n] = w->carries[n].name;
+  return gr_model_suggest(gr_fail(GR_ERR_CONFIG, loc, "the scan carries no '%s'", name), name,
+                          known, n);
+}
 
 static gr_status open_carries(writing *w) {
   gr_conf *map = gr_conf_member(w->conf, "carry"), *start = gr_conf_member(w->conf, "start");
@@ -193,27 +204,16 @@ static gr_status open_carries(writing *w) {
   return GR_OK;
 }
 
-static const carry *find_carry(const writing *w, const char *name) {
-  for (int i = 0; i < w->n_carries; i++)
-    if (!strcmp(w->carries[i].name, name)) return &w->carries[i];
-  return NULL;
-}
+static bool is_where(gr_loc a, gr_loc b) { return a.line == b.line && a.col == b.col; }
 
-static gr_status unknown_carry(const writing *w, const char *name, gr_loc loc) {
-  const char *known[64];
-  int n = 0;
-  for (; n < w->n_carries && n < 64; n++) known[n] = w->carries[n].name;
-  return gr_model_suggest(gr_fail(GR_ERR_CONFIG, loc, "the scan carries no '%s'", name), name,
-                          known, n);
-}
-
-// The value that a carry is to have in the next step: what `text` names.
+// The value that a carry is to have in the next step: what `text` names. A node may leave it as it
+// was, as dropout does in evaluation.
 static gr_status find_next(gr_build_context *a, const carry *c, const char *text, gr_loc loc,
                            gr_val *out) {
   char have[96], want[96];
   GR_TRY(gr_model_value(a, text, loc, out));
   gr_val v = *out;
-  if (v.id == c->leaf.id)
+  if (v.id == c->leaf.id && is_where(gr_model_find(a, text)->loc, c->loc))
     return gr_hint(
         gr_fail(GR_ERR_CONFIG, c->loc, "the carry '%s' never changes", c->name),
         "bind '%s' again in nodes:, or set 'next: {%s: NAME}'; a constant needs no carry", c->name,

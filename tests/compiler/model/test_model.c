@@ -204,6 +204,25 @@ static void scans(void) {
   CHECK(body_of(g) && count(body_of(g), "dropout") == 0, "no dropout in evaluation");
 }
 
+// Dropout alone changes the carry in training, and leaves it as it is in evaluation.
+static void scan_of_dropout(void) {
+  for (int eval = 0; eval < 2; eval++) {
+    gr_graph *g = build(INPUTS
+                        "nodes:\n"
+                        "  - w: {linear: x, out: 3, name: l}\n"
+                        "  - loop:\n"
+                        "      scan:\n"
+                        "        over: {s: t}\n"
+                        "        carry: {h: w}\n"
+                        "        nodes: [h: {dropout: h, p: 0.5}]\n"
+                        "        last: {end: h}\n"
+                        "  - loss: {sum: end, axes: [1]}\n"
+                        "predict: {end: end}\n" TRAIN,
+                        NULL, eval ? GR_EVAL : GR_TRAIN);
+    CHECK(body_of(g) && count(body_of(g), "dropout") == !eval, "in evaluation: %d", eval);
+  }
+}
+
 static void scan_in_scan(void) {
   gr_graph *g = build(
       "inputs: {x: {shape: [n, t, u, c]}}\n"
@@ -281,6 +300,6 @@ int main(int argc, char **argv) {
              {"paths", paths}, {"sharing", sharing}, {"sharing_buffers", sharing_buffers},
              {"block_of_an_ops_name", block_of_an_ops_name},
              {"results_of_blocks", results_of_blocks}, {"scans", scans},
-             {"scan_in_scan", scan_in_scan}, {"lstm", lstm}, {"built_in_blocks", built_in_blocks},
-             {"blocks_in_use", blocks_in_use});
+             {"scan_of_dropout", scan_of_dropout}, {"scan_in_scan", scan_in_scan}, {"lstm", lstm},
+             {"built_in_blocks", built_in_blocks}, {"blocks_in_use", blocks_in_use});
 }
