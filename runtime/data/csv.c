@@ -103,11 +103,16 @@ static row_block rows_after(const gr_cut *r, size_t begin) {
   return (row_block){begin, begin + (n < left ? n : left)};
 }
 
+static bool is_of_texts(const gr_csv_format *f, const char *name) {
+  for (int i = 0; i < 2; i++)
+    if (f->texts[i] && !strcmp(name, f->texts[i])) return true;
+  return false;
+}
+
 static gr_status fill_columns(const gr_cut *r, bool *holes, gr_csv *out) {
   gr_column *columns = out->columns;
   for (int c = 0; c < r->width; c++)
-    if (r->format->text && !strcmp(columns[c].name, r->format->text))
-      columns[c].type = GR_COLUMN_TEXT;
+    if (is_of_texts(r->format, columns[c].name)) columns[c].type = GR_COLUMN_TEXT;
   for (row_block of = rows_after(r, 0); of.begin < r->n_rows; of = rows_after(r, of.end)) {
     for (int c = 0; c < r->width; c++) widen_type(r, of, c, &columns[c]);
     GR_TRY(gr_work_step(0));

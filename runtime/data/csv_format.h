@@ -11,7 +11,7 @@ typedef struct gr_csv_format {
                          // the format is fixed
   bool any_header;       // whether there is such a line is as the file has it; `header` is not read
   const char *encoding;  // as iconv names it; NULL: UTF-8; "": as the file has it
-  const char *text;      // the name of a column whose cells are text, numbers too; NULL: of none
+  const char *texts[2];  // names of columns whose cells are text, numbers too; NULL: of none
 } gr_csv_format;
 
 // Reads the keys delimiter, header and encoding of a source's section, whose name is `name`; null:

@@ -28,7 +28,7 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
                             const char *optional, gr_file_list *out) {
   gr_csv_format format = gr_csv_fixed;
   *out = (gr_file_list){.what = what};
-  format.text = "path";  // 001 is another file than 1
+  format.texts[0] = "path";  // 001 is another file than 1
   GR_TRY(gr_csv_read(a, path, &format, &out->csv));
   out->columns_known = true;
   find_column(out, "path", &out->path_column, &out->path);

@@ -58,6 +58,13 @@ int gr_target_text_metadata(const gr_target_text *s, gr_metadata out[3]) {
   return 3;
 }
 
+// A template of a tokenizer may put the token behind each text: there it is not missed.
+bool gr_target_text_ends_early(const gr_target_text *s, const gr_ids *text) {
+  for (int32_t i = 0; s->suffix.n && i + 1 < text->n; i++)
+    if (text->items[i] == s->suffix.items[0]) return true;
+  return false;
+}
+
 int32_t gr_target_text_extent(const gr_target_text *s, int32_t n, gr_target_text_field field) {
   return field == GR_TARGET_TOKENS ? n : s->prefix.n + n + s->suffix.n - 1;
 }

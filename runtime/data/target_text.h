@@ -39,6 +39,8 @@ int gr_target_text_fields(const gr_target_text *, gr_field_spec out[GR_TARGET_LA
 // Writes, for a decoder, the number of tokens before a text, the first of these, and the first
 // after it (-1: none), as prefix, start and end; returns how many.
 int gr_target_text_metadata(const gr_target_text *, gr_metadata out[3]);
+// Whether the first token after a text is within it, too: a text that is written ends there.
+bool gr_target_text_ends_early(const gr_target_text *, const gr_ids *text);
 // How much of a field a text of n tokens takes.
 int32_t gr_target_text_extent(const gr_target_text *, int32_t n, gr_target_text_field);
 // Writes a text's tokens into the row's fields, of which field[0] is targets.

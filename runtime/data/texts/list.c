@@ -75,6 +75,8 @@ static gr_status add_text(gr_texts *t, gr_source_request *r, const char *text, c
     gr_omitted_add(r->arena, &r->skipped[why], 1, loc, NULL);
     return GR_OK;
   }
+  if (gr_target_text_ends_early(&t->spec.around, &item->targets))
+    gr_omitted_add(r->arena, &r->skipped[GR_TEXTS_ENDS_EARLY], 1, loc, NULL);
   item->ids = tokens.items, item->info.length = tokens.n;
   item->info.key = gr_hash_text(text);
   item->target = target ? gr_arena_strdup(r->arena, target) : NULL;

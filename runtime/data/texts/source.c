@@ -55,7 +55,7 @@ static gr_status texts_open(gr_source_request *r, void **out) {
   if (!r->conf) t->spec = *(const gr_texts_spec *)r->spec;
   if (r->conf) GR_TRY(texts_read_spec(r->conf, &t->spec));
   if (r->conf) GR_TRY(read_target(r->arena, r->conf, &t->tokens, &t->spec));
-  t->spec.csv.text = t->spec.text;
+  t->spec.csv.texts[0] = t->spec.text, t->spec.csv.texts[1] = t->spec.target;
   GR_TRY(gr_source_need_path(r, t->spec.path));
   r->skipped[GR_TEXTS_CUT].why =
       gr_arena_printf(r->arena, "have more than %d tokens, and are cut (data.texts.max_tokens)",
@@ -163,7 +163,10 @@ const gr_source_ops gr_source_texts = {
               [GR_TEXTS_UNANSWERED] = {.why = "without a text to write",
                                        .hint = "another column for data.texts.target"},
               [GR_TEXTS_CUT] = {.of = GR_OMITTED_CHANGED},
-              [GR_TEXTS_TARGET_CUT] = {.of = GR_OMITTED_CHANGED}},
+              [GR_TEXTS_TARGET_CUT] = {.of = GR_OMITTED_CHANGED},
+              [GR_TEXTS_ENDS_EARLY] = {.why = "have the token of data.texts.suffix in the midst of "
+                                              "what is to be written: a model ends its text there",
+                                       .of = GR_OMITTED_CHANGED}},
     .open = texts_open,
     .fields = texts_fields,
     .count = texts_count,

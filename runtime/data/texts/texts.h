@@ -29,7 +29,8 @@ typedef enum gr_texts_skip {
   GR_TEXTS_EMPTY,
   GR_TEXTS_UNANSWERED,  // without a text to write
   GR_TEXTS_CUT,         // more than max_tokens
-  GR_TEXTS_TARGET_CUT   // more than max_target_tokens in the text to write
+  GR_TEXTS_TARGET_CUT,  // more than max_target_tokens in the text to write
+  GR_TEXTS_ENDS_EARLY   // the token that ends a text to write is in the midst of it
 } gr_texts_skip;        // of gr_source_ops.skips
 
 typedef struct gr_texts {

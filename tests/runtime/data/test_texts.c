@@ -186,6 +186,28 @@ static void knows_pairs(void) {
   gr_dataset_close(d);
 }
 
+// Texts of JSON lines that are numbers in quotes are texts, as they are written, in both columns.
+static void numbers_in_quotes(void) {
+  gr_dataset *d;
+  texts t = pairs_of(fixture_path("quoted.jsonl"));
+  fixture_text(t.spec.path, "{\"text\": \"1\", \"answer\": \"007\"}\n");
+  MUST(open_texts(&t, &d));
+  CHECK(gr_dataset_bucket(d, 0)->extent[2] == 3, "007 has three bytes");
+  gr_dataset_close(d);
+}
+
+// The token that ends a text is counted where it is within one, and not behind it.
+static void ends_early(void) {
+  gr_dataset *d;
+  texts t = pairs_of(fixture_path("early.csv"));
+  fixture_text(t.spec.path, "text,answer\na,xy\nb,x\3y\nc,x\3\nd,\4x\n");
+  MUST(open_texts(&t, &d));
+  const gr_omitted *early = &d->skipped[GR_TEXTS_ENDS_EARLY];
+  CHECK(early->n == 1 && strstr(early->first, "early.csv:3"), "%d: %s", (int)early->n,
+        early->first);
+  gr_dataset_close(d);
+}
+
 static void refuses_pairs(void) {
   static const struct {
     const char *content, *message;
@@ -193,6 +215,7 @@ static void refuses_pairs(void) {
   } cases[] = {
       {"text,label\na,1\n", "has no column 'answer'", 1},
       {"text,answer\na,1\nb,2\n", "the column 'answer' has a value here that is no text", 2},
+      {"text,answer\na,\nb,\n", "2 without a text to write", 0},
       {"text,answer\na,x\nb,\xff\n", "0xff is not UTF-8", 3}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gr_dataset *d;
@@ -270,6 +293,7 @@ int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_rows", reads_rows}, {"reads_files", reads_files},
              {"reads_splits", reads_splits}, {"keeps_to_bounds", keeps_to_bounds},
              {"reads_pairs", reads_pairs}, {"knows_pairs", knows_pairs},
+             {"numbers_in_quotes", numbers_in_quotes}, {"ends_early", ends_early},
              {"refuses_pairs", refuses_pairs}, {"refuses", refuses},
              {"refuses_many_keys", refuses_many_keys}, {"says_what_x_is", says_what_x_is},
              {"all_sources_say_it", all_sources_say_it});
