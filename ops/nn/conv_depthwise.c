@@ -49,16 +49,74 @@ static void grad_x(void *arg, int64_t begin, int64_t end) {  // of samples
     }
 }
 
+// ---- The gradient of the kernel: tap by tap, along lines of windows
+// ------------------------------ A line is the windows that differ along the last axis alone: a tap
+// reads elements of x that are as far apart from window to window, so that their places are not
+// computed one by one.
+
+enum { LANES = 8 };  // channels that are summed at once, in a register
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+
+static inline lanes lanes_of(const float *x) { return *(const lanes *)x; }
+
+typedef struct line {
+  const float *x, *dy;      // of its first window that the tap does not read padding of
+  int64_t x_step, dy_step;  // from window to window
+  int64_t n;                // windows
+} line;
+
+// The windows along the last axis of which tap k is inside: [first, last).
+static void inside(const gr_windows *w, int64_t k, int64_t *first, int64_t *last) {
+  *first = 0, *last = w->out[2];
+  while (*first < *last && gr_window_at(w, 2, *first, k) < 0) ++*first;
+  while (*last > *first && gr_window_at(w, 2, *last - 1, k) >= w->in[2]) --*last;
+}
+
+// Four sums, of every fourth window each: one alone would wait for its last product.
+static void add_lanes(float *to, const line *g, int64_t c) {
+  const float *x = g->x + c, *dy = g->dy + c;
+  const int64_t by = g->x_step, step = g->dy_step;
+  lanes sum[4] = {lanes_of(to + c)};
+  int64_t s = 0;
+  for (; s + 4 <= g->n; s += 4, x += 4 * by, dy += 4 * step)
+    for (int k = 0; k < 4; k++) sum[k] += lanes_of(x + k * by) * lanes_of(dy + k * step);
+  for (; s < g->n; s++, x += by, dy += step) sum[0] += lanes_of(x) * lanes_of(dy);
+  *(lanes *)(to + c) = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+static void add_line(float *to, const line *g, int64_t channels) {
+  int64_t c = 0;
+  for (; c + LANES <= channels; c += LANES) add_lanes(to, g, c);
+  for (int64_t s = 0; c < channels && s < g->n; s++)
+    add_products(to + c, g->x + s * g->x_step + c, g->dy + s * g->dy_step + c, channels - c);
+}
+
+static void add_tap(const job *j, int64_t tap, float *to) {
+  const gr_windows *w = &j->v->w;
+  int64_t n = j->v->c, windows = gr_conv_windows(j->v), k[GR_SPATIAL], s[GR_SPATIAL], last;
+  gr_unravel(tap, w->size, k);
+  line g = {.x_step = w->stride[2] * n, .dy_step = n};
+  inside(w, k[2], &s[2], &last);
+  g.n = last - s[2];
+  for (int64_t i = 0; i < j->v->n && g.n; i++)
+    for (s[0] = 0; s[0] < w->out[0]; s[0]++)
+      for (s[1] = 0; s[1] < w->out[1]; s[1]++) {
+        int64_t element = gr_window_element(w, s, k);
+        if (element < 0) continue;
+        g.x = j->x + (i * gr_conv_in(j->v) + element) * n;
+        g.dy = j->dy + (i * windows + (s[0] * w->out[1] + s[1]) * w->out[2] + s[2]) * n;
+        add_line(to, &g, n);
+      }
+}
+
 static void grad_w(void *arg, int64_t begin, int64_t end) {  // of taps
   const job *j = arg;
-  int64_t n = j->v->c, rows = j->v->n * gr_conv_windows(j->v);
+  int64_t n = j->v->c;
   memset(j->to + begin * n, 0, sizeof(float) * (size_t)((end - begin) * n));
-  for (int64_t tap = begin; tap < end; tap++)
-    for (int64_t r = 0; r < rows; r++) {
-      int64_t offset = place(j->v, r, tap);
-      if (offset >= 0) add_products(j->to + tap * n, j->x + offset, j->dy + r * n, n);
-    }
+  for (int64_t tap = begin; tap < end; tap++) add_tap(j, tap, j->to + tap * n);
 }
+
+// ---- The calls ----------------------------------------------------------------------------------
 
 void gr_conv_depthwise_forward(const gr_launch *l, const gr_conv_sizes *v, const float *x,
                                const float *w, float *y) {
