@@ -16,6 +16,7 @@ static void add_state(gr_plan *p, gr_map *by_name, const gr_value *v, bool in_tr
   uint32_t i;
   if (gr_find_next(by_name, v->name, next, &i)) {
     p->states[i].trained |= in_training && is_updated(v);
+    if (v->copies) p->states[i].copies = v->copies;
     return;  // the proof checks that both are alike
   }
   gr_map_put(by_name, v->name, p->n_states);

@@ -14,7 +14,9 @@ gr_val gr_copy_leaf(gr_rewrite *rw, uint32_t id, const gr_type *type, gr_layout 
   const gr_value *v = &rw->old->values[id];
   if (rw->b.g->n_values == 1) gr_reserve(rw, 0, 0);
   rw->b.loc = v->loc;
-  return rw->map[id] = gr_leaf(&rw->b, v->role, v->kind, v->name, *type, layout);
+  rw->map[id] = gr_leaf(&rw->b, v->role, v->kind, v->name, *type, layout);
+  if (v->copies && !rw->b.err) gr_at(rw->b.g, rw->map[id])->copies = v->copies;
+  return rw->map[id];
 }
 
 void gr_copy_leaves(gr_rewrite *rw) {

@@ -56,6 +56,8 @@ static void copy_values(copier *c, const gr_graph *g, gr_graph *out) {
   memset(out->leaves, 0, sizeof out->leaves);
   out->n_indexed = 0;
   for (uint32_t i = 1; i < g->n_values; i++) out->values[i].name = copy_text(c, g->values[i].name);
+  for (uint32_t i = 1; i < g->leaves_end; i++)
+    out->values[i].copies = copy_text(c, g->values[i].copies);
   if (c->deep) gr_graph_index_leaves(out);
 }
 

@@ -145,12 +145,13 @@ typedef struct gr_value {
   gr_type type;
   gr_layout layout;
   gr_role role;
-  gr_kind kind;      // of a state
-  const char *name;  // of inputs and states
-  uint32_t node;     // index of the defining node; unused for inputs and states
-  gr_val grad;       // weights: d loss / d weight, set by autodiff
-  gr_val next;       // states: the value that replaces this one when the step ends
-  gr_loc loc;        // inputs and states: their place in the user's YAML
+  gr_kind kind;        // of a state
+  const char *name;    // of inputs and states
+  const char *copies;  // initial values: the state that this one starts as; NULL: it has a value
+  uint32_t node;       // index of the defining node; unused for inputs and states
+  gr_val grad;         // weights: d loss / d weight, set by autodiff
+  gr_val next;         // states: the value that replaces this one when the step ends
+  gr_loc loc;          // inputs and states: their place in the user's YAML
 } gr_value;
 
 typedef struct gr_op gr_op;

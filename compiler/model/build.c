@@ -275,32 +275,48 @@ gr_status gr_model_params(gr_arena *arena, gr_conf *file, gr_conf *given, gr_con
   return GR_OK;
 }
 
+typedef struct initials {
+  gr_builder b;
+  gr_map known;
+  const gr_build_context *const *built;
+  int n;
+} initials;
+
 // The initial values of what a program creates and no earlier one has.
-static void set_initial(const gr_build_context *a, gr_builder *b, gr_map *known) {
-  for (uint32_t i = 0; i < a->by_path.n; i++) {
-    if (gr_map_find(known, a->params[i].path, NULL)) continue;
-    gr_model_init(a, b, &a->params[i]);
-    gr_map_put(known, a->params[i].path, i);
+static gr_status set_initial(initials *all, const gr_build_context *a) {
+  gr_status errors = GR_OK;
+  for (uint32_t i = 0; a && i < a->by_path.n; i++) {
+    const gr_model_param *p = &a->params[i], *source;
+    if (gr_map_find(&all->known, p->path, NULL)) continue;
+    gr_status s = gr_model_init_source(all->built, all->n, p, &source);
+    if (!s) gr_model_init(a, &all->b, p, source);
+    errors = gr_also(errors, s);
+    gr_map_put(&all->known, p->path, i);
   }
+  return errors;
 }
 
 // Of a state, what the first program that has it says.
 gr_status gr_model_initial(gr_arena *arena, const gr_model_request *ask,
                            const gr_build_context *const *built, int n, gr_graph **out) {
-  gr_builder b = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"};
-  gr_map known = gr_map_make(arena);
+  initials all = {.b = {.g = gr_graph_create(arena, &ask->mesh), .created_by = "model"},
+                  .known = gr_map_make(arena),
+                  .built = built,
+                  .n = n};
+  gr_status s = GR_OK;
   bool taught = false;
   for (int k = 0; k < n; k++) {
-    set_initial(built[k], &b, &known);
-    if (built[k]->teacher) set_initial(built[k]->teacher, &b, &known);
+    s = gr_also(s, set_initial(&all, built[k]));
+    s = gr_also(s, set_initial(&all, built[k]->teacher));
     taught |= built[k]->teacher != NULL;
   }
-  *out = b.g;
+  *out = all.b.g;
+  GR_TRY(s);
   if (ask->teacher && !taught)
     return gr_fail(
         GR_ERR_CONFIG, ask->teacher->loc,
         "the model has no program 'train' with a loss that a teacher could be a part of");
-  return b.err;
+  return all.b.err;
 }
 
 // The initial values of what the programs create.

@@ -115,8 +115,24 @@ static gr_status read_values(gr_build_context *a, gr_conf *list, gr_model_param 
   return GR_OK;
 }
 
+// {weight: NAME}: a copy. What has that name is known when all programs are built.
+static gr_status read_copy(gr_build_context *a, gr_conf *use, gr_conf *map, gr_model_param *p) {
+  static const gr_init_rule copy = {"{weight: NAME}", "fill", 0, 0};
+  static const char *const key[] = {"weight"};
+  GR_TRY(gr_model_keys(map, "init", key, 1));
+  gr_conf *name = gr_conf_member(map, key[0]);
+  if (!name)
+    return gr_fail(GR_ERR_CONFIG, map->loc, "init names no weight: {weight: NAME} starts as it");
+  GR_TRY(gr_model_expect(name, GR_CONF_TEXT, "the name of a weight"));
+  p->copies[0] = gr_model_join(a, a->path, name->text);
+  p->copies[1] = gr_model_join(a, a->prefix, name->text);
+  p->copies_loc = name->loc, p->init = &copy;
+  return read_args(a, use, &copy, p);
+}
+
 gr_status gr_model_init_rule(gr_build_context *a, gr_conf *use, gr_model_param *p) {
   gr_conf *c = gr_conf_member(use, "init");
+  if (c && c->kind == GR_CONF_MAP) return read_copy(a, use, c, p);
   if (c && c->kind == GR_CONF_LIST) {
     GR_TRY(find_rule("constant", c->loc, &p->init));
     return read_values(a, c, p);
@@ -196,10 +212,9 @@ static gr_val join_values(gr_builder *b, const gr_model_param *p) {
   return gr_reshape(b, gr_concat(b, n, each, 0), shape_of(&p->type));
 }
 
-void gr_model_init(const gr_build_context *a, gr_builder *b, const gr_model_param *p) {
+static gr_val initial_value(const gr_build_context *a, gr_builder *b, const gr_model_param *p) {
   gr_val v;
   gr_ints shape = shape_of(&p->type);
-  b->loc = p->loc, b->scope = p->path;
   if (p->values)
     v = join_values(b, p);
   else if (!strcmp(p->init->op, "fill"))
@@ -213,6 +228,60 @@ void gr_model_init(const gr_build_context *a, gr_builder *b, const gr_model_para
             {"order", .value = &p->type.dim[0]}, {"theta", .value = &p->arg[GR_INIT_THETA]}, {0}});
   else
     v = draw(a, b, p);
+  return (gr_val){v.id + (uint32_t)p->init->out};
+}
+
+void gr_model_init(const gr_build_context *a, gr_builder *b, const gr_model_param *p,
+                   const gr_model_param *source) {
+  b->loc = p->loc, b->scope = p->path;
+  gr_val v = initial_value(a, b, source);
   gr_val leaf = gr_leaf(b, GR_STATE, p->kind, p->path, p->type, p->layout);
-  if (!b->err) gr_at(b->g, leaf)->next = (gr_val){v.id + (uint32_t)p->init->out};
+  if (b->err) return;
+  gr_at(b->g, leaf)->next = v;
+  if (source != p) gr_at(b->g, leaf)->copies = source->path;
+}
+
+// ---- Copies -------------------------------------------------------------------
+
+static const gr_model_param *find_in(const gr_build_context *a, const char *path) {
+  uint32_t i;
+  return gr_map_find(&a->by_path, path, &i) ? &a->params[i] : NULL;
+}
+
+// Of a teacher's parameter among the teacher's, which the student's do not start as.
+static const gr_model_param *find_param(const gr_build_context *const *built, int n, bool taught,
+                                        const char *path) {
+  const gr_model_param *found = NULL;
+  for (int k = 0; k < n && !found; k++)
+    found = find_in(taught && built[k]->teacher ? built[k]->teacher : built[k], path);
+  return found;
+}
+
+static gr_status check_source(const gr_model_param *p, const gr_model_param *source) {
+  char want[96], have[96];
+  bool table = source->kind == GR_KIND_TABLE;
+  if (table || source->copies[0])
+    return gr_hint(gr_fail(GR_ERR_CONFIG, p->copies_loc, "'%s' is no weight, but %s", source->path,
+                           table ? "a table of the data" : "starts as another"),
+                   "name the weight itself");
+  if (gr_type_same(&source->type, &p->type)) return GR_OK;
+  return gr_note(
+      gr_fail(GR_ERR_TYPE, p->copies_loc, "'%s' is %s, but '%s', which it starts as, is %s",
+              p->path, gr_type_text(&p->type, want), source->path,
+              gr_type_text(&source->type, have)),
+      source->loc, "made here");
+}
+
+gr_status gr_model_init_source(const gr_build_context *const *built, int n, const gr_model_param *p,
+                               const gr_model_param **out) {
+  *out = p;
+  if (!p->copies[0]) return GR_OK;
+  size_t prefix = strlen(gr_model_teacher_prefix);
+  bool taught = !strncmp(p->path, gr_model_teacher_prefix, prefix) && p->path[prefix] == '.';
+  const gr_model_param *source = find_param(built, n, taught, p->copies[0]);
+  source = source ? source : find_param(built, n, taught, p->copies[1]);
+  if (source) return *out = source, check_source(p, source);
+  gr_status s = gr_fail(GR_ERR_CONFIG, p->copies_loc, "there is no weight '%s'", p->copies[1]);
+  s = gr_model_suggest(s, p->copies[1], built[0]->by_path.keys, (int)built[0]->by_path.n);
+  return gr_hint(s, "a weight's name is its path, such as encoder.0.weight");
 }

@@ -92,7 +92,9 @@ typedef struct gr_model_param {
   gr_loc loc;
   const gr_init_rule *init;
   double arg[GR_INIT_ARGS];
-  const double *values;  // of `init: [values]`, row by row; or NULL
+  const double *values;   // of `init: [values]`, row by row; or NULL
+  const char *copies[2];  // of `init: {weight: NAME}`: NAME in the block, and in the model; or NULL
+  gr_loc copies_loc;
 } gr_model_param;
 
 // ---- Adapters -------------------------------------------------------------------
@@ -376,8 +378,12 @@ gr_val gr_model_make(gr_builder *, const char *op, int n_in, const gr_val *in, c
 GR_MUST_USE gr_status gr_model_init_rule(gr_build_context *, gr_conf *use, gr_model_param *);
 // Whether a key is an argument of `init:`.
 bool gr_model_init_key(const char *key);
-// Emits the initial value of a parameter as its `next`, for the init program.
-void gr_model_init(const gr_build_context *, gr_builder *, const gr_model_param *);
+// The parameter, of n programs, whose initial value is that of this one: itself, or what it copies.
+GR_MUST_USE gr_status gr_model_init_source(const gr_build_context *const *built, int n,
+                                           const gr_model_param *, const gr_model_param **out);
+// Emits the initial value of a parameter as its `next`, for the init program: that of `source`.
+void gr_model_init(const gr_build_context *, gr_builder *, const gr_model_param *,
+                   const gr_model_param *source);
 
 // ---- out.c ----------------------------------------------------------------
 // Builds the loss, metrics and predictions of the program.

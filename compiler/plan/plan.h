@@ -28,6 +28,7 @@ typedef struct gr_plan_state {
   size_t offset, bytes;  // in the block of states; from gr_plan.state_bytes on in that of the host
   bool trained;          // a weight that some program updates
   bool host;             // it is in host memory (training.offload)
+  const char *copies;    // the state that it starts as, also where weights are read; or NULL
 } gr_plan_state;
 
 enum { GR_PLAN_ALIGN = 64 };  // bytes, a cache line: every offset of a plan is a multiple

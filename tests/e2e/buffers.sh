@@ -91,6 +91,51 @@ check "a micro-batch is a pass" grep -q "\"validation.passes\": $((2 * $(wc -l <
 run accelerated model.init_from="$scratch/one"
 check "initial weights take them along" test "$code" = 0
 
+# ---- A target that starts as a weight and follows it
+cat >target.yaml <<'YAML'
+params: {classes: 2}
+inputs: {x: {shape: [n, 2]}, y: {shape: [n], dtype: i32}}
+buffers: {target: {shape: [8, 2], init: {weight: body.w}}}
+nodes:
+  - w: {param: [8, 2], init: kaiming_uniform, name: body.w}
+  - h: {matmul: [x, w], tb: true}
+  - t: {matmul: [x, target], tb: true}
+  - gap: {sub: [h, t]}
+  - gap: {square: gap}
+  - gap: {sum: gap, axes: [1]}
+  - h: {tanh: h}
+  - logits: {linear: h, out: classes, name: head}
+  - loss: {cross_entropy: [logits, y]}
+  - old: {scale: target, by: 0.9}
+  - new: {scale: w, by: 0.1}
+  - new: {add: [old, new]}
+next: {target: new}
+train: loss
+metrics: {gap: gap}
+YAML
+target="model.graph=$scratch/target.yaml training.max_steps=6 training.max_epochs=1"
+zero() { awk "BEGIN { exit !(${1:-1} < 1e-9) }"; }
+gap() { sed -n 's/.*"validation.gap": \([^,}]*\).*/\1/p' "$1/evals.jsonl" | tail -1; }
+# shellcheck disable=SC2086
+{
+  run target1 $target
+  run target3 $target distributed.ranks=3 distributed.strategy=fsdp
+  run still $target training.lr=0
+  run halved $target training.max_steps=3
+  run halved $target
+}
+check "a target starts as the weight" zero "$(gap still)"
+check "... and follows it" awk "BEGIN { exit !($(gap target1) > 1e-6) }"
+check "... the same on 3 ranks" near "$(gap target1)" "$(gap target3)" 1e-3
+check "... and in a run that was stopped" same_files "$(newest target1)" "$(newest halved)"
+# shellcheck disable=SC2086
+{
+  run loaded $target training.lr=0 training.max_steps=1 "model.init_from=[{from: $scratch/target1, rename: [{target: null}]}]"
+  check "of loaded weights, too" zero "$(gap loaded)"
+  run kept $target training.lr=0 training.max_steps=1 model.init_from="$scratch/target1"
+  check "... unless it is loaded itself" awk "BEGIN { exit !($(gap kept) > 1e-6) }"
+}
+
 # ---- Batch norm: running statistics, over all ranks or each
 cat >norm.yaml <<YAML
 params: {classes: 2}

@@ -39,8 +39,8 @@ static bool is_wanted(const loading *l, const gr_plan_state *s) {
 }
 
 // A state's name in the model that is loaded: without the prefix of a teacher's.
-static const char *name_in_model(const loading *l, const gr_plan_state *s) {
-  return l->teacher ? strchr(s->name, '.') + 1 : s->name;
+static const char *in_model(const loading *l, const char *name) {
+  return l->teacher ? strchr(name, '.') + 1 : name;
 }
 
 static bool matches(const gr_pattern *p, int n, const char *name) {
@@ -58,6 +58,12 @@ static entry *find(const loading *l, const char *name, int *tensor) {
       return e;
     }
   return NULL;
+}
+
+// The same of a state, which may start as another one that is loaded.
+static entry *find_state(const loading *l, const gr_plan_state *s, int *tensor) {
+  entry *e = find(l, in_model(l, s->name), tensor);
+  return e || !s->copies ? e : find(l, in_model(l, s->copies), tensor);
 }
 
 static const char *shape_of(gr_arena *a, const gr_tensor_slice *p) {
@@ -220,16 +226,16 @@ static bool may_miss(const loading *l, const gr_plan_state *s) {
   // Other programs do not write constants, and weights without adapters are where these begin.
   bool may = s->kind == GR_KIND_BUFFER || gr_is_adapter_weight(s->name);
   for (const entry *e = l->entries; e < l->entries + l->n; e++)
-    may |= matches(e->set->allow_missing, e->set->n_allow_missing, name_in_model(l, s));
+    may |= matches(e->set->allow_missing, e->set->n_allow_missing, in_model(l, s->name));
   return may;
 }
 
 // Why a state cannot be loaded; NULL: it can, or may be missing.
 static const char *misfit(const loading *l, const gr_plan_state *state, bool guesses) {
   gr_tensor_slice want = gr_run_tensor_slice(l->of, state, l->of->rank);
-  want.name = name_in_model(l, state);
+  want.name = in_model(l, state->name);
   int i = 0;
-  const entry *e = find(l, want.name, &i);
+  const entry *e = find_state(l, state, &i);
   if (!e && may_miss(l, state)) return NULL;
   if (!e)
     return gr_arena_printf(l->arena, "%s %s is not there%s", state->name, shape_of(l->arena, &want),
@@ -310,7 +316,7 @@ static gr_status load(const loading *l) {
   const gr_plan *p = r->spec->plan;
   for (uint32_t k = 0; k < p->n_states; k++) {
     int i = 0;
-    entry *e = is_wanted(l, &p->states[k]) ? find(l, name_in_model(l, &p->states[k]), &i) : NULL;
+    entry *e = is_wanted(l, &p->states[k]) ? find_state(l, &p->states[k], &i) : NULL;
     if (!e) continue;
     gr_tensor_slice want = gr_run_tensor_slice(r, &p->states[k], r->rank);
     gr_exec_tensor t = gr_run_tensor_of(&want);
@@ -352,7 +358,7 @@ static void print(const loading *l) {
   int n = 0, i;
   for (const entry *e = l->entries; e < l->entries + l->n; e++) print_entry(l, e);
   for (uint32_t k = 0; k < p->n_states; k++)
-    if (is_wanted(l, &p->states[k]) && !find(l, name_in_model(l, &p->states[k]), &i))
+    if (is_wanted(l, &p->states[k]) && !find_state(l, &p->states[k], &i))
       put_name(&missing, n++, p->states[k].name);
   if (n)
     gr_log(GR_INFO, "  %d are missing and keep their initial values%s%s", n, missing.chars,
@@ -384,11 +390,10 @@ static gr_status run(loading *l) {
 gr_status gr_run_init_from(gr_rank *r, const gr_init_entry *given, int n, bool teacher,
                            const char *const *path) {
   const gr_plan *p = r->spec->plan;
-  loading l = {r, r->arena, .n = n, .teacher = teacher, .wanted = gr_map_make(r->arena)};
-  l.entries = GR_NEW(r->arena, entry, l.n + 1);
+  loading l = {r, r->arena, GR_NEW(r->arena, entry, n + 1), n, teacher, gr_map_make(r->arena)};
   for (int i = 0; i < l.n; i++) l.entries[i] = (entry){.set = &given[i], .path = path[i]};
   for (uint32_t i = 0; i < p->n_states; i++)
-    if (is_wanted(&l, &p->states[i])) gr_map_put(&l.wanted, name_in_model(&l, &p->states[i]), i);
+    if (is_wanted(&l, &p->states[i])) gr_map_put(&l.wanted, in_model(&l, p->states[i].name), i);
   gr_status s = run(&l);
   for (int i = 0; i < l.n; i++) gr_tensor_source_close(l.entries[i].source);
   return s;
