@@ -49,10 +49,12 @@ static void grad_x(void *arg, int64_t begin, int64_t end) {  // of samples
     }
 }
 
-// ---- The gradient of the kernel: tap by tap, along lines of windows
-// ------------------------------ A line is the windows that differ along the last axis alone: a tap
-// reads elements of x that are as far apart from window to window, so that their places are not
-// computed one by one.
+// ---- The gradient of the kernel
+// -------------------------------------------------------------------
+
+// Tap by tap, along lines of windows, which differ along the last axis alone: a tap reads elements
+// of x that are as far apart from window to window, so that their places are not computed one by
+// one.
 
 enum { LANES = 8 };  // channels that are summed at once, in a register
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
