@@ -49,8 +49,7 @@ static void grad_x(void *arg, int64_t begin, int64_t end) {  // of samples
     }
 }
 
-// ---- The gradient of the kernel
-// -------------------------------------------------------------------
+// ---- The gradient of the kernel -----------------------------------------------------------------
 
 // Tap by tap, along lines of windows, which differ along the last axis alone: a tap reads elements
 // of x that are as far apart from window to window, so that their places are not computed one by
