@@ -89,7 +89,7 @@ static void speech_keep(const void *self, size_t bytes) {
 
 // ---- Metadata ------------------------------------------------------------------------------
 
-enum { X, LENGTHS, TRANSCRIPT };  // the first of those of target_text.h
+enum { X, LENGTHS, TRANSCRIPT };  // TRANSCRIPT: the first field of target_text.h
 
 static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_speech *d = self;

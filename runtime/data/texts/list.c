@@ -41,17 +41,17 @@ static gr_status no_token(const gr_texts *t, gr_loc loc, const char *bad) {
       "a tokenizer that has it, or take it out of the text");
 }
 
-// The tokens of a text, in the request's arena: the first `most`, where `cut` counts it.
+// The first `most` tokens of a text, in the request's arena. *cut: it has more.
 static gr_status encode(const gr_texts *t, gr_source_request *r, gr_loc loc, const char *text,
-                        int32_t most, gr_texts_skip cut, gr_ids *out) {
+                        int32_t most, gr_ids *out, bool *cut) {
   gr_arena *scratch = gr_arena_create();
   gr_tokens tokens = {.arena = scratch};
   const char *bad;
   gr_status s =
       gr_tokenizer_encode(&t->tokens, text, &(gr_encode_options){.around = true}, &tokens, &bad);
   if (!s && bad) s = no_token(t, loc, bad);
-  if (!s && tokens.n > most) gr_omitted_add(r->arena, &r->skipped[cut], 1, loc, NULL);
-  out->n = (int32_t)(tokens.n < most ? tokens.n : most);
+  *cut = tokens.n > most;
+  out->n = *cut ? most : (int32_t)tokens.n;
   if (!s && out->n) {
     int32_t *ids = GR_NEW(r->arena, int32_t, out->n);
     memcpy(ids, tokens.id, (size_t)out->n * sizeof *ids);
@@ -66,17 +66,19 @@ static gr_status add_text(gr_texts *t, gr_source_request *r, const char *text, c
                           gr_texts_item *item) {
   gr_ids tokens = {0};
   gr_loc loc = item->info.loc;
-  GR_TRY(encode(t, r, loc, text, t->spec.max_tokens, GR_TEXTS_CUT, &tokens));
+  bool counts[GR_MAX_SKIPS] = {false};
+  GR_TRY(encode(t, r, loc, text, t->spec.max_tokens, &tokens, &counts[GR_TEXTS_CUT]));
   if (target)
-    GR_TRY(
-        encode(t, r, loc, target, t->spec.max_target_tokens, GR_TEXTS_TARGET_CUT, &item->targets));
+    GR_TRY(encode(t, r, loc, target, t->spec.max_target_tokens, &item->targets,
+                  &counts[GR_TEXTS_TARGET_CUT]));
   if (!tokens.n || (target && !item->targets.n)) {
     gr_texts_skip why = tokens.n ? GR_TEXTS_UNANSWERED : GR_TEXTS_EMPTY;
     gr_omitted_add(r->arena, &r->skipped[why], 1, loc, NULL);
     return GR_OK;
   }
-  if (gr_target_text_ends_early(&t->spec.around, &item->targets))
-    gr_omitted_add(r->arena, &r->skipped[GR_TEXTS_ENDS_EARLY], 1, loc, NULL);
+  counts[GR_TEXTS_ENDS_EARLY] = gr_target_text_ends_early(&t->spec.around, &item->targets);
+  for (int i = 0; i < GR_MAX_SKIPS; i++)
+    if (counts[i]) gr_omitted_add(r->arena, &r->skipped[i], 1, loc, NULL);
   item->ids = tokens.items, item->info.length = tokens.n;
   item->info.key = gr_hash_text(text);
   item->target = target ? gr_arena_strdup(r->arena, target) : NULL;

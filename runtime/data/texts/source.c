@@ -3,7 +3,7 @@
 #include <string.h>
 #include "runtime/data/texts/texts.h"
 
-enum { X, LENGTHS, TARGET };  // the first of those of target_text.h
+enum { X, LENGTHS, TARGET };  // TARGET: the first field of target_text.h
 
 // Texts have classes, or texts that are to be written.
 static gr_status read_target(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokens,
