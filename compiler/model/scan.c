@@ -206,8 +206,7 @@ static gr_status open_carries(writing *w) {
 
 static bool is_where(gr_loc a, gr_loc b) { return a.line == b.line && a.col == b.col; }
 
-// The value that a carry is to have in the next step: what `text` names. A node may leave it as it
-// was, as dropout does in evaluation.
+// What `text` names is a carry's next value; a node may leave it be, as dropout does in evaluation.
 static gr_status find_next(gr_build_context *a, const carry *c, const char *text, gr_loc loc,
                            gr_val *out) {
   char have[96], want[96];
@@ -222,6 +221,7 @@ static gr_status find_next(gr_build_context *a, const carry *c, const char *text
     return gr_fail(GR_ERR_TYPE, loc, "the carry '%s' starts as %s, but its next value is %s",
                    c->name, gr_type_text(gr_model_type(a, c->leaf), want),
                    gr_type_text(gr_model_type(a, v), have));
+  if (v.id == c->leaf.id) *out = gr_scale(gr_model_builder(a), v, 1);
   return GR_OK;
 }
 

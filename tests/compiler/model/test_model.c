@@ -220,6 +220,7 @@ static void scan_of_dropout(void) {
                         "predict: {end: end}\n" TRAIN,
                         NULL, eval ? GR_EVAL : GR_TRAIN);
     CHECK(body_of(g) && count(body_of(g), "dropout") == !eval, "in evaluation: %d", eval);
+    CHECK(body_of(g)->n_nodes, "a node, by which it is sharded as the carry is");
   }
 }
 
