@@ -49,7 +49,7 @@ gr_status gr_table_find_inputs(gr_table *t, gr_table_part *p) {
     const char *name = t->spec.inputs.items[i];
     const gr_array *a;
     GR_TRY(gr_columns_read(&p->columns, p->more[i], &a));
-    GR_TRY(gr_table_need_numbers(t, &p->columns.items[p->more[i]]));
+    GR_TRY(gr_table_need_numbers(t, "inputs", &p->columns.items[p->more[i]]));
     if (a->count < 1 || a->rank > GR_MAX_RANK)
       return refuse(name, "has no values, or too many dimensions");
     gr_field_spec f = {

@@ -47,8 +47,8 @@ static void make_numbers(const gr_table *t, gr_table_column *c) {
   c->values = gr_csv_array(c->csv, c->csv_column);
 }
 
-// A column of text without any number, of which a configuration wants numbers.
-static gr_status text_feature(const gr_table_column *c) {
+// A column of text without any number, of which a key wants numbers.
+static gr_status text_column(const gr_table_column *c, const char *key) {
   const gr_column *column = &c->csv->columns[c->csv_column];
   uint32_t rows, different = gr_csv_distinct(c->csv, c->csv_column, &rows);
   gr_loc first = gr_csv_first_text(c->csv, c->csv_column);
@@ -56,7 +56,9 @@ static gr_status text_feature(const gr_table_column *c) {
       gr_fail(GR_ERR_DATA, GR_NOWHERE,
               "the column '%s' of '%s' is text, not numbers: '%.40s' in %s %d", c->name,
               c->csv->path, column->texts[column->first_text], gr_csv_unit(c->csv), first.line),
-      "features");
+      key);
+  if (strcmp(key, "features") != 0)
+    return gr_hint(s, "replace it by numbers, or leave it out of data.table.%s", key);
   if (gr_csv_names_rows(different, rows))
     return gr_hint(s, "it has %u values in %u rows, as a name has: leave it out of the features",
                    different, rows);
@@ -67,19 +69,20 @@ static gr_status text_feature(const gr_table_column *c) {
       different, gr_text_s(different), c->name);
 }
 
-gr_status gr_table_need_numbers(const gr_table *t, gr_table_column *c) {
-  static const char others[] = "data.table.features=[...] names the columns to use";
+gr_status gr_table_need_numbers(const gr_table *t, const char *key, gr_table_column *c) {
   const gr_array *a = &c->values;
   if (!gr_array_is_text(a)) return GR_OK;
   if (!c->csv)
     return gr_hint(gr_about(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' of '%s' is %s, not numbers",
                                     a->name, a->file, gr_array_type(a)),
-                            "features"),
-                   "leave it out of the features");
+                            key),
+                   "leave it out of data.table.%s", key);
   const gr_column *column = &c->csv->columns[c->csv_column];
   bool flags = gr_csv_is_flags(c->csv, c->csv_column);
-  if (!flags && !column->numbers && !column->commas) return text_feature(c);
-  if (!flags && (!t->spec.bad_is_missing || column->commas)) return bad_cell(c, "features", others);
+  if (!flags && !column->numbers && !column->commas) return text_column(c, key);
+  if (!flags && (!t->spec.bad_is_missing || column->commas))
+    return bad_cell(c, key,
+                    gr_arena_printf(t->arena, "data.table.%s=[...] names the columns to use", key));
   make_numbers(t, c);
   return GR_OK;
 }

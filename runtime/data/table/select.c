@@ -86,7 +86,7 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
         continue;
       if (c->csv &&
           (gr_csv_mostly_numbers(c->csv, c->csv_column) || gr_csv_is_flags(c->csv, c->csv_column)))
-        GR_TRY(gr_table_need_numbers(t, c));
+        GR_TRY(gr_table_need_numbers(t, "features", c));
       if (c->csv && gr_array_is_text(&c->values)) continue;
       csv |= c->csv != NULL;
       names->items[names->n++] = c->name;
@@ -104,7 +104,7 @@ static gr_status find_shape(const gr_table *t, gr_table_part *p, int *rank, int6
   for (int i = 0; i < n; i++) {
     const gr_array *a;
     GR_TRY(gr_columns_read(&p->columns, p->features[i], &a));
-    GR_TRY(gr_table_need_numbers(t, &p->columns.items[p->features[i]]));
+    GR_TRY(gr_table_need_numbers(t, "features", &p->columns.items[p->features[i]]));
     if (n > 1 && a->rank > 2)
       return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                       "'%s' has %d dimensions, and is one of "

@@ -117,10 +117,10 @@ GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *section, gr_table_
 GR_MUST_USE gr_status gr_table_read_labels(gr_arena *, gr_conf *section, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request *);
-// Columns of CSV (kinds.c). For one that is to be a feature: text with numbers among it becomes
-// numbers where data.table.on_bad_cell says so, else it is GR_ERR_DATA at the first cell that is
-// none.
-GR_MUST_USE gr_status gr_table_need_numbers(const gr_table *, gr_table_column *);
+// Columns of CSV (kinds.c). For one that a key, "features" or "inputs", takes: text with numbers
+// among it becomes numbers where data.table.on_bad_cell says so, else it is GR_ERR_DATA at the
+// first cell that is none.
+GR_MUST_USE gr_status gr_table_need_numbers(const gr_table *, const char *key, gr_table_column *);
 // The same for a label whose cells are mostly numbers.
 GR_MUST_USE gr_status gr_table_need_label(const gr_table *, gr_table_column *);
 bool gr_table_is_empty(const gr_table_column *);  // of CSV, and no cell has a value

@@ -328,6 +328,11 @@ static void reads_inputs_of_their_own(void) {
   t = table_of("a,k\n1,2\n3,3000000000\n");
   t->spec.inputs = (gr_names){names + 1, 1};
   fixture_fails(open_table(t, &d), GR_ERR_DATA, 3, "that i32 does not hold");
+  t = table_of("a,k\n1,u\n3,v\n");
+  t->spec.inputs = (gr_names){names + 1, 1};
+  gr_status s = open_table(t, &d);
+  CHECK(s && strstr(gr_status_hint(s), "leave it out of data.table.inputs"), "the key is named");
+  fixture_fails(s, GR_ERR_DATA, 0, "the column 'k' of");
 }
 
 // ---- What cannot be -----------------------------------------------------------------------------
