@@ -570,5 +570,6 @@ rows = lambda i, c: i.long()[..., None].expand(*i.shape, c)
 case("gather_rows", "", [normal(2, 3, 5, 4), below(5, 2, 3, 7)], lambda x, i: x.gather(-2, rows(i, 4)))
 case("add_rows", "size=6", [normal(4, 7, 3), below(6, 4, 7)],
      lambda x, i: torch.zeros(4, 6, 3).double().scatter_add(-2, rows(i, 3), x))
+case("clamp", "low=-0.5 high=0.75", [torch.tensor([-1, -0.5, 0, 0.75, 2]).double()], lambda x: x.clamp(-0.5, 0.75))
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")
