@@ -270,9 +270,12 @@ static gr_status bind_param(gr_build_context *a, const gr_block *b, gr_conf *use
   if (!missing) GR_TRY(gr_model_arg(a, default_value, true, &x));
   if (given) {
     gr_arg kind = missing ? (gr_arg){.kind = GR_ARG_FLOAT} : x;
-    GR_TRY(gr_model_one_value(b->conf, given, b->name, name));
+    if (kind.kind != GR_ARG_TEXT) GR_TRY(gr_model_one_value(b->conf, given, b->name, name));
     a->frame = here->caller;
-    GR_TRY(gr_model_arg(a, given, kind.kind == GR_ARG_TEXT, &x));
+    if (given->kind == GR_CONF_LIST)
+      GR_TRY(gr_model_list(a, given, &x.text));
+    else
+      GR_TRY(gr_model_arg(a, given, kind.kind == GR_ARG_TEXT, &x));
     a->frame = here;
     GR_TRY(check_kind(&kind, given, name, &x));
   }

@@ -116,8 +116,21 @@ static gr_status put_size(gr_build_context *a, const gr_conf *c, gr_text *t) {
   return GR_OK;
 }
 
-// An attribute as the string that gr_attr_parse reads. A list of any length may be a parameter, a
-// string "[1, 2]".
+gr_status gr_model_list(gr_build_context *a, const gr_conf *c, const char **out) {
+  gr_text t = gr_text_make(a->arena);
+  bool list = c->kind == GR_CONF_LIST;
+  for (int k = 0; k < (list ? c->n : 1); k++) GR_TRY(put_size(a, list ? c->items[k] : c, &t));
+  gr_text_put(&t, t.len ? "]" : "[]");
+  *out = t.chars;
+  return GR_OK;
+}
+
+static bool is_word(gr_build_context *a, const gr_conf *c) {
+  const gr_arg *x = c->kind == GR_CONF_TEXT ? gr_model_get(a, c->text) : NULL;
+  return x && x->kind == GR_ARG_TEXT;
+}
+
+// An attribute as the string that gr_attr_parse reads. A list may be a parameter, a string "[1,2]".
 static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf *c,
                            const char **out) {
   gr_text t = gr_text_make(a->arena);
@@ -126,11 +139,9 @@ static gr_status attr_text(gr_build_context *a, const gr_attr *f, const gr_conf 
   switch (f->kind) {
     case GR_ATTR_INTS:
     case GR_ATTR_LIST:
-      if (f->kind == GR_ATTR_LIST && c->kind != GR_CONF_LIST) return word_text(a, c, out);
-      for (int k = 0; k < (c->kind == GR_CONF_LIST ? c->n : 1); k++)
-        GR_TRY(put_size(a, c->kind == GR_CONF_LIST ? c->items[k] : c, &t));
-      gr_text_put(&t, t.len ? "]" : "[]");
-      break;
+      if (c->kind != GR_CONF_LIST && (f->kind == GR_ATTR_LIST || is_word(a, c)))
+        return word_text(a, c, out);
+      return gr_model_list(a, c, out);
     case GR_ATTR_INT:
       GR_TRY(gr_model_int(a, c, &i));
       gr_text_put_int(&t, i);
@@ -189,7 +200,8 @@ static gr_status attributes(gr_build_context *a, const gr_op *op, gr_conf *use, 
     const gr_attr *f = find_attr(op, use->keys[i]);
     const char *text = NULL;
     if (!f || is_internal(f)) return unknown_attr(op, use, i);
-    GR_TRY(attr_text(a, f, use->items[i], &text));
+    gr_status s = attr_text(a, f, use->items[i], &text);
+    GR_TRY(f->kind == GR_ATTR_LIST ? gr_hint(s, "%s", op->doc) : s);
     GR_TRY(gr_attr_parse(op, f, text, use->items[i]->loc, attr));
   }
   for (const gr_attr *f = op->attrs; f && f->name; f++) {

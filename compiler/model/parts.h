@@ -298,6 +298,8 @@ void gr_model_link_buffers(gr_build_context *);
 // The counter from which random numbers are drawn: of completed steps in train and eval; of a named
 // program its own runs, which each run increments.
 gr_val gr_model_step(gr_build_context *);
+// A list of integers, or one, as a string "[1,2]", which parameters may be.
+GR_MUST_USE gr_status gr_model_list(gr_build_context *, const gr_conf *, const char **out);
 // The random stream of an op at a path; it counts the uses of its name.
 uint64_t gr_model_stream(gr_build_context *, const gr_attr *, const char *path);
 // The name of such a stream, before uses are counted.

@@ -152,6 +152,10 @@ gr_status gr_model_unknown_arg(gr_build_context *a, const char *name, gr_loc loc
     return gr_hint(gr_fail(GR_ERR_CONFIG, loc, "'%s' is a tensor, not a number", name),
                    "expressions use parameters and dimensions, which are known at compile time");
   gr_status s = gr_fail(GR_ERR_CONFIG, loc, "there is no parameter or dimension '%s' here", name);
+  if (!strcmp(name, "same"))
+    return gr_hint(s,
+                   "a pad is a number: that of an odd kernel and stride 1 which keeps the size is "
+                   "dilation * (kernel - 1) / 2, 1 for a kernel of 3");
   return suggest_or_list(s, name, names, list_names(a, true, names));
 }
 

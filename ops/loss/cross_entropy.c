@@ -15,13 +15,32 @@ struct cross_entropy {
   int64_t ignore_index;
 };
 
+// Probabilities in place of labels: they have the logits' axes, so that infer says what makes it.
+static bool is_of_probabilities(const gr_op_call *s) {
+  return gr_dtypes[s->in[1].dtype].is_float && s->in[1].rank == s->in[0].rank && s->in[1].rank;
+}
+
 // The operands: logits [n,...,V], labels [n,...], optional class weights [V].
 static void index_spec_of(const gr_op_call *s, char buf[128]) {
-  gr_score_axes(s, buf, s->n_in == 3 ? ",V->n,n" : "->n,n");
+  const char *rest = s->n_in == 3 ? ",V->n,n" : "->n,n";
+  char x[GR_MAX_RANK + 1];
+  if (!is_of_probabilities(s)) {
+    gr_score_axes(s, buf, rest);
+    return;
+  }
+  gr_letters(x, "n", s->in[0].rank);
+  x[s->in[0].rank - 1] = 'V';
+  snprintf(buf, 128, "%s,%s%s", x, x, rest);
 }
 
 static gr_status infer(gr_op_call *s) {
   const struct cross_entropy *a = s->attr;
+  if (is_of_probabilities(s))
+    return gr_hint(gr_fail(GR_ERR_TYPE, s->loc,
+                           "labels of 'cross_entropy' must be i32 numbers of classes, not "
+                           "probabilities"),
+                   "of probabilities p: {log_softmax: logits}, mul by p, sum over axes: [-1] and "
+                   "neg make the loss of each sample");
   GR_TRY(gr_score_infer(s));
   if (s->n_in == 3) GR_TRY(gr_require_wide(s, 2, "class weights"));
   if (a->smoothing < 0 || a->smoothing > 1)
@@ -131,6 +150,7 @@ static const gr_case cases[] = {
     {{"f32[6,3,20]", "i32[6,3]"}, .attr = &smooth, .fill = "ni"},
     {{"f32[6,3,20]", "i32[6,3]", "f32[20]"}, .attr = &smooth, .fill = "nic"},
     {{"f32[6,20]", "f32[6]"}, .attr = &usual, .fails = "labels of 'cross_entropy' must be i32"},
+    {{"f32[6,20]", "f32[6,20]"}, .attr = &usual, .fails = "must be i32 numbers of classes"},
     {{"f32[6,20]", "i32[5]"}, .attr = &usual, .fails = "sizes 6 and 5 differ"},
     {{0}},
 };

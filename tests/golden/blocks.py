@@ -462,4 +462,15 @@ packed("lstm of lengths from a state, and its last ones", torch.nn.LSTM, 4,
        start=lambda x, y: (x[None, :, :3].contiguous(), y[None, :, :3].contiguous()),
        loss=lambda y, last: squares(y) + squares(last[0]) + squares(last[1]))
 
+loss("cross_entropy of probabilities", ["- p: {softmax: x}", "- l: {log_softmax: z}", "- l: {mul: [l, p]}",
+                                        "- l: {sum: l, axes: [-1]}", "- loss: {neg: l}"],
+     lambda z, x, y, labels: F.cross_entropy(z, x.softmax(-1)))
+case("reduce_min of axes", ["- w: {param: [3, 5, 4], name: w}", "- z: {add: [w, s]}", "- a: {reduce_min: z, axes: [1, 2]}",
+                            "- b: {reduce_min: z, axes: [-2], keepdim: true}", "- b: {square: b}", "- b: {sum: b, axes: [1, 2]}",
+                            "- loss: {add: [a, b]}"], {"w": parameter(N, T, C)},
+     lambda x, s, y, labels, w: ((w + s).amin((1, 2)) + (w + s).amin(1).square().sum(1)).mean())
+for op, f in (("relu6", F.relu6), ("hardsigmoid", F.hardsigmoid)):
+    case(op + " at its bounds", ["- w: {param: [6]}", "- y: {%s: w}" % op, "- loss: {sum: y, axes: [0]}"],
+         {"w": torch.tensor([-3.0, 0, 3, 6, -4, 1]).double().requires_grad_()}, lambda x, s, y, labels, w, f=f: f(w).sum())
+
 pathlib.Path(__file__).with_name("blocks.txt").write_text("\n".join(lines) + "\n")
