@@ -59,10 +59,15 @@ static gr_status infer(gr_op_call *s) {
 // constant that is used beside it, such as the lengths of rows.
 enum { UNKNOWN = -3, EITHER = -4, NO_FIT = 1000 };
 
+// Whether the first axis may be the batch's: one of a single element, such as the position of the
+// step, is not divided among ranks.
+static bool has_rows(const gr_type *t) { return t->rank && t->dim[0] != 1; }
+
 // The cost of using v with placement `wants`; NO_FIT if its known placement differs or a leaf
 // cannot have it. Replicate is preferred, except for carries, which prefer the batch axis.
 static int cost_of(const gr_scan *s, gr_val v, gr_axis_placement known, gr_axis_placement wants) {
   const gr_graph *g = s->body;
+  if (known == UNKNOWN && wants == 0 && !has_rows(&gr_at(g, v)->type)) return NO_FIT;
   if (known == EITHER) return wants == 0 ? 0 : wants == GR_REPLICATE ? 2 : NO_FIT;
   if (known != UNKNOWN) return known == wants ? 0 : NO_FIT;
   if (wants > 0) return NO_FIT;
@@ -104,7 +109,7 @@ static bool choose_rule(const gr_scan *scan, const gr_node *n, gr_axis_placement
       total += cost_of(scan, n->in[k], lay[n->in[k].id], rules[s].in[k]);
     if (total < least) least = total, best = s;
   }
-  bool either = n->n_in && best == 0;
+  bool either = n->n_in && best == 0 && has_rows(&gr_at(g, n->out)->type);
   for (int k = 0; k < n->n_in; k++) either &= lay[n->in[k].id] == GR_REPLICATE;
   if (either && may_split(rules, count, n)) {
     lay[n->out.id] = EITHER;

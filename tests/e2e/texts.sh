@@ -65,6 +65,14 @@ pairs="dates/config.yaml data.texts.path=dates/data.csv hooks=[dates/hook.lua] m
       check "... step $step is the same" near "$(loss write $step)" "$(loss write$ranks $step)" 1e-4
     done
   done
+  # A loop with the position of its step turns the rows of each rank by it, and gathers none.
+  "$graphrun" plan $pairs --ranks=2 >split.plan 2>&1
+  check "... each rank writes its own" sh -c '! grep "all_gather" split.plan && grep -q "^program eval" split.plan'
+  for ranks in 1 2; do
+    "$graphrun" eval write data.limit=300 distributed.ranks=$ranks 2>/dev/null | grep "^validation set: " >scored$ranks
+  done
+  check "... as one writes them" cmp scored1 scored2
+  check "... and scores them" grep -q " cer .* chrf " scored1
   expect "... with a tokenizer" 0 "validation set: " -- \
     "$graphrun" $pairs output.dir=merged data.tokenizer="$tok/words.json" data.texts.path=dates.jsonl \
     'data.texts.prefix=["a"]' 'data.texts.suffix=["b"]' training.max_steps=2
