@@ -302,7 +302,8 @@ gr_status gr_model_one_value(gr_conf *block, const gr_conf *given, const char *o
   size_t n = strlen(name);
   if (given->kind != GR_CONF_LIST) return GR_OK;
   for (int i = 0; i < params->n; i++)
-    if (!strncmp(params->keys[i], name, n) && params->keys[i][n] == '_' && !params->keys[i][n + 2])
+    if (!strncmp(params->keys[i], name, n) && params->keys[i][n] == '_' &&
+        strlen(params->keys[i]) == n + 2)
       snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
                params->keys[i]);
   gr_status s =
