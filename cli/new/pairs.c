@@ -1,4 +1,4 @@
-// pairs.c - generated dates, as people write them, with the same as 1987-05-03.
+// pairs.c - generated dates as people write them, each with the same date in the form 1987-05-03.
 #include "base/output.h"
 #include "cli/new/new.h"
 
