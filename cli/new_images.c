@@ -10,6 +10,20 @@ void gr_new_images(gr_new_own *o, const char *path) {
   gr_new_set(o, "size", "64");
 }
 
+void gr_new_captions_of(gr_new_own *o, const gr_csv *t, int captions) {
+  int most = gr_new_text_tokens(t, captions, 16);
+  gr_new_begin(o, "captions", "path", t->path);
+  gr_new_set(o, "size", "64");
+  gr_new_name(o, "target", t->columns[captions].name);
+  gr_new_set(o, "params",
+             gr_arena_printf(o->arena, "{dim: 64, layers: 2, text_context: %d}", 1 + most));
+  gr_new_add(o, "suffix",
+             gr_arena_printf(o->arena, "max_target_tokens: %d   # longer texts are cut", most));
+  gr_new_set(o, "generation", gr_arena_printf(o->arena, "{max_tokens: %d}", most));
+  gr_text_printf(&o->said, "a list of %u images; to write: the texts in '%s'\n", t->rows,
+                 t->columns[captions].name);
+}
+
 // At any depth, within reason: a link may lead upwards.
 static int count_images(gr_arena *a, const char *dir, int depth) {
   enum { MOST = 8 };

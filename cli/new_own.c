@@ -52,6 +52,16 @@ static bool is_listed(const char *name, bool *image) {
   return *image || gr_source_reads(&gr_source_video, name);
 }
 
+// The column of texts that are written for images: the only other one of texts. -1: there is none.
+static int find_captions(const gr_csv *t, int path) {
+  int found = -1, n = 0;
+  for (int i = 0; i < t->n_columns; i++) {
+    bool other = i != path && strcmp(t->columns[i].name, "split") != 0;
+    if (other && t->columns[i].type == GR_COLUMN_TEXT) found = i, n++;
+  }
+  return n == 1 && gr_csv_find(t, "label") < 0 ? found : -1;
+}
+
 // A list of files: the column path says of which kind.
 static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
   bool image = false;
@@ -60,12 +70,15 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
          !(t->columns[path].type == GR_COLUMN_TEXT && is_listed(t->columns[path].texts[0], &image)))
     path++;
   if (!(*found = path < t->n_columns)) return GR_OK;
-  if (strcmp(t->columns[path].name, "path") != 0 || gr_csv_find(t, "label") < 0 ||
-      t->format.delimiter != ',')
+  bool list = !strcmp(t->columns[path].name, "path") && t->format.delimiter == ',';
+  int captions = image && list ? find_captions(t, path) : -1;
+  if (captions >= 0) return gr_new_captions_of(o, t, captions), GR_OK;
+  if (!list || gr_csv_find(t, "label") < 0)
     return gr_hint(
         gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
                 "the column '%s' names files, and this is no list of them", t->columns[path].name),
-        "a list has the columns path and label, with commas between them; "
+        "a list has the columns path and label, with commas between them, or of images path and "
+        "one of texts to write; "
         "--label=COLUMN takes it for a table of numbers");
   if (t->columns[gr_csv_find(t, "label")].type == GR_COLUMN_FLOAT)
     return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),

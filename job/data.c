@@ -4,6 +4,7 @@
 #include "compose/schema/schema.h"
 #include "job/kept.h"
 #include "job/parts.h"
+#include "runtime/data/chosen.h"
 
 enum { MAX_RECORD = 64 << 20 };  // bytes of data.json
 
@@ -63,7 +64,7 @@ static gr_status take_expected(gr_arena *arena, gr_run_spec *spec, gr_conf *data
   gr_contract *c = GR_NEW(arena, gr_contract, 1);
   const gr_source_ops *ops;
   gr_conf_mark(data);
-  GR_TRY(gr_source_read(data, &ops));
+  GR_TRY(gr_source_read(arena, data, &ops));
   GR_TRY(gr_contract_read(arena, expect, ops, c));
   spec->contract = c;
   return gr_job_follow_data(arena, spec);

@@ -19,10 +19,19 @@ extern const char gr_new_text_own[];  // README.md of a project for the user's o
 #include "cli/new/kinds.def"
 #undef GR_NEW_KIND
 
-enum { GR_NEW_SHAPES = 3 };
-// Writes an image of a generated shape, of the kinds 0 to GR_NEW_SHAPES - 1, as DIR/NAME.ppm, and
-// where `masks` is a folder, as masks/NAME.pgm the values 0 behind it and 1 + kind in it.
-// GR_ERR_IO.
+enum { GR_NEW_SHAPES = 3, GR_NEW_SIDE = 24 };
+extern const char *const gr_new_shapes[];  // their names: "circle", ...
+// A shape in an image of GR_NEW_SIDE pixels each way.
+typedef struct gr_new_shape {
+  int kind;
+  double x, y, radius;  // in pixels
+  double color[3], behind[3];
+} gr_new_shape;
+// Writes its image as DIR/NAME.ppm, with noise of the random numbers from 100 on, and where `masks`
+// is a folder, as masks/NAME.pgm the values 0 behind it and 1 + kind in it. GR_ERR_IO.
+GR_MUST_USE gr_status gr_new_put_shape(gr_arena *, const gr_new_shape *, const gr_rng *,
+                                       const char *dir, const char *masks, const char *name);
+// The same of a shape of that kind, whose place, size and colours are drawn.
 GR_MUST_USE gr_status gr_new_write_shape(gr_arena *, const char *dir, const char *masks,
                                          const char *name, int kind, uint32_t number);
 

@@ -7,10 +7,8 @@
 enum { MAX_FILES = 1 << 30 };
 
 gr_listing gr_listing_make(const gr_source_request *r, const char *what) {
-  return (gr_listing){.arena = r->arena,
-                      .what = what,
-                      .classes = gr_classes_make(r->arena),
-                      .inputs = r->n_inputs > 0};
+  return (gr_listing){
+      .arena = r->arena, .what = what, .classes = gr_classes_make(r->arena), .inputs = r->predicts};
 }
 
 gr_status gr_listing_add(gr_listing *l, const gr_listed *file) {
@@ -49,12 +47,31 @@ gr_status gr_listing_rows(gr_listing *l, const gr_source_request *r, gr_file_lis
   return GR_OK;
 }
 
+static bool is_list(const gr_source_ops *source, const char *path) {
+  return !gr_source_reads(source, path) && (gr_ends_in(path, ".csv") || gr_ends_in(path, ".jsonl"));
+}
+
+// The rows of a list of files to predict.
+static gr_status add_input_list(gr_listing *l, const char *path) {
+  gr_file_list list;
+  GR_TRY(gr_file_list_open(l->arena, path, l->what, NULL, "other columns", &list));
+  for (uint32_t row = 0; row < list.csv.rows; row++) {
+    GR_TRY(gr_file_list_check(&list, row, list.path_column));
+    const char *name = gr_file_list_name(l->arena, &list, row);
+    const gr_listed file = {
+        .name = name,
+        .path = gr_file_list_path(l->arena, &list, name),
+        .info = {.loc = gr_file_list_place(&list, row), .split = GR_SPLIT_VALIDATION}};
+    GR_TRY(gr_listing_add(l, &file));
+  }
+  return GR_OK;
+}
+
 gr_status gr_listing_inputs(gr_listing *l, const gr_source_request *r) {
-  GR_TRY(gr_classes_recall(&l->classes, l->arena, r->record));
   for (int i = 0; i < r->n_inputs; i++) {
     const gr_listed file = {
         .name = r->inputs[i], .path = r->inputs[i], .info.split = GR_SPLIT_VALIDATION};
-    GR_TRY(gr_listing_add(l, &file));
+    GR_TRY(is_list(r->ops, file.path) ? add_input_list(l, file.path) : gr_listing_add(l, &file));
   }
   return GR_OK;
 }

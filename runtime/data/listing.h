@@ -30,8 +30,8 @@ GR_MUST_USE gr_status gr_listing_add(gr_listing *, const gr_listed *);
 // classes. GR_ERR_DATA with the location of a cell that is wrong.
 GR_MUST_USE gr_status gr_listing_rows(gr_listing *, const gr_source_request *, gr_file_list *,
                                       uint32_t limit);
-// Adds the request's files to predict, for validation, and takes the classes of its record.
-// GR_ERR_DATA: it has none.
+// Adds the request's files to predict, or the files that a list (.csv, .jsonl) of them names, for
+// validation. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_listing_inputs(gr_listing *, const gr_source_request *);
 // Before it: GR_ERR_DATA at the first row whose file has another label in a row before. `part`:
 // whole numbers, by row, that say which part of its file a row is about; NULL: all of it.

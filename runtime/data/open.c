@@ -4,6 +4,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/port.h"
+#include "runtime/data/chosen.h"
 #include "runtime/data/file_list.h"
 #include "runtime/data/parts.h"
 
@@ -78,15 +79,20 @@ static gr_status open_tokenizer(gr_dataset *d) {
                  "the run's folder has a copy of it, tokenizer.json or tokenizer.tiktoken");
 }
 
+static gr_conf *section_of(const gr_dataset *d) {
+  return d->conf && !d->ops->n_joined ? gr_conf_find(d->conf, d->ops->name) : d->conf;
+}
+
 static gr_status open_source(gr_dataset *d, const void *spec) {
   const gr_dataset_options *o = &d->options;
   gr_source_request r = {.ops = d->ops,
                          .arena = d->arena,
-                         .conf = d->conf ? gr_conf_find(d->conf, d->ops->name) : NULL,
+                         .conf = section_of(d),
                          .spec = spec,
                          .tokenizer = d->tokenizer,
                          .inputs = d->inputs,
                          .n_inputs = d->n_inputs,
+                         .predicts = d->n_inputs > 0,
                          .record = d->record,
                          .limit = o->limit,
                          .cache_bytes = o->cache_bytes,
@@ -208,11 +214,17 @@ static gr_status refuse_keys(gr_arena *a, const gr_conf *c, const char *source,
   return all;
 }
 
-static gr_status check_keys(gr_arena *a, gr_conf *data, const char *chosen) {
+static bool is_chosen(const gr_source_ops *chosen, const gr_source_ops *source) {
+  bool found = source == chosen;
+  for (int k = 0; k < chosen->n_joined; k++) found |= source == chosen->joined[k];
+  return found;
+}
+
+static gr_status check_keys(gr_arena *a, gr_conf *data, const gr_source_ops *chosen) {
   gr_status all = GR_OK;
   for (const gr_source_ops *const *s = gr_data_sources; *s; s++) {
-    const gr_conf *c = strcmp((*s)->name, chosen) ? gr_conf_member(data, (*s)->name) : NULL;
-    if (c) all = gr_also(all, refuse_keys(a, c, (*s)->name, chosen));
+    const gr_conf *c = is_chosen(chosen, *s) ? NULL : gr_conf_member(data, (*s)->name);
+    if (c) all = gr_also(all, refuse_keys(a, c, (*s)->name, chosen->name));
   }
   return all;
 }
@@ -289,14 +301,16 @@ static gr_status read_options(gr_dataset *d, gr_conf *data) {
 
 static gr_status open_dataset(gr_conf *data, gr_key_doc *doc, const request *q, gr_dataset **out) {
   const gr_source_ops *ops;
+  gr_arena *a = gr_arena_create();
   *out = NULL;
-  GR_TRY(gr_source_read(data, &ops));
-  GR_TRY(check_inputs(ops, q->inputs != NULL, q->n_inputs));
-  gr_dataset *d = dataset_make(ops, gr_arena_create());
+  gr_status chosen = gr_source_read(a, data, &ops);
+  chosen = chosen ? chosen : check_inputs(ops, q->inputs != NULL, q->n_inputs);
+  if (chosen) return gr_arena_end(a, chosen);
+  gr_dataset *d = dataset_make(ops, a);
   d->conf = data, d->doc = doc, d->kept = q->kept;
   gr_status s = list_inputs(d, q);
   if (d->n_inputs) d->unreadable.finds = NULL;
-  if (!s) s = check_keys(d->arena, data, ops->name);
+  if (!s) s = check_keys(d->arena, data, ops);
   if (!s && q->record) s = read_record(d, q->record);
   if (!s) s = gr_dataset_place_error(d, read_options(d, data));
   if (s) {

@@ -5,16 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
-gr_status gr_source_read(gr_conf *data, const gr_source_ops **out) {
+const gr_source_ops *gr_source_named(const char *name) {
   const gr_source_ops *const *s = gr_data_sources;
-  const char *name;
-  GR_TRY(gr_conf_text(data, "source", "", &name));
   while (*s && strcmp((*s)->name, name)) s++;
-  *out = *s;
-  if (*s) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_CONFIG, gr_conf_find(data, "source")->loc,
-                         "there is no source of data '%s'", name),
-                 "`graphrun config --help data.source` lists them");
+  return *s;
 }
 
 const gr_source_ending *gr_source_reads(const gr_source_ops *ops, const char *path) {
@@ -43,7 +37,7 @@ void gr_source_put_endings(const gr_source_ops *ops, const char *last, gr_text *
 
 gr_status gr_source_need_path(const gr_source_request *r, bool given) {
   const gr_source_ops *ops = r->ops;
-  if (given || r->n_inputs) return GR_OK;
+  if (given || r->predicts) return GR_OK;
   return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.%s.%s is not given", ops->name,
                                   ops->path_key),
                           ops->path_key),

@@ -12,8 +12,8 @@
 #include "runtime/data/tokenizer/tokenizer.h"
 #include "runtime/data/unreadable.h"
 
-enum { GR_MAX_FIELDS = 8, GR_MAX_METADATA = 8, GR_MAX_TABLES = 8, GR_MAX_SKIPS = 6 };
-enum { GR_MAX_ENDINGS = 10 };
+enum { GR_MAX_FIELDS = 16, GR_MAX_METADATA = 16, GR_MAX_TABLES = 8, GR_MAX_SKIPS = 16 };
+enum { GR_MAX_ENDINGS = 24 };
 
 typedef enum gr_split {
   GR_SPLIT_TRAIN,
@@ -66,13 +66,14 @@ typedef struct gr_source_ending {
 typedef struct gr_source_request {
   const struct gr_source_ops *ops;  // of the source that is opened
   gr_arena *arena;                  // for all that lives as long as the source does
-  gr_conf *conf;                    // the section data.NAME; NULL: `spec` is used instead
+  gr_conf *conf;  // the section data.NAME, of joined sources `data`; NULL: `spec` is used instead
   const void *spec;
   const gr_tokenizer *tokenizer;  // of data.tokenizer; it outlives the source. NULL: none is given
   // To predict: the files that are the samples, instead of those that the keys name. They have no
   // labels, all are in the validation split, and what fit computes is restored from a checkpoint.
   const char *const *inputs;
-  int n_inputs;  // 0: none
+  int n_inputs;   // 0: none, or those that are joined read them
+  bool predicts;  // files are given to predict
   const struct gr_json
       *record;         // data.json of the run whose weights are used (base/json.h); or NULL
   uint32_t limit;      // samples to list of each file, the first ones; 0: all
@@ -162,7 +163,10 @@ struct gr_classes;  // labels.h
 // may be NULL. All but open, close, fit and restore may be called by several threads at once, so
 // they must not change `self`.
 typedef struct gr_source_ops {
-  const char *name;      // of data.source
+  const char *name;  // of data.source
+  // Sources that are one (join.h), n_joined of them; else 0.
+  const struct gr_source_ops *const *joined;
+  int n_joined;
   const char *sample;    // one of them, for messages: "utterance"
   const char *unit;      // of lengths: "frame"; NULL: all samples are of one size, in one bucket
   const char *inputs;    // what `graphrun predict` takes: "WAV files"; NULL: it takes none of these
@@ -256,8 +260,7 @@ typedef struct gr_source_ops {
 #undef GR_SOURCE
 extern const gr_source_ops *const gr_data_sources[];  // ends with NULL
 
-// The one that data.source names. GR_ERR_CONFIG: there is none.
-GR_MUST_USE gr_status gr_source_read(gr_conf *data, const gr_source_ops **out);
+const gr_source_ops *gr_source_named(const char *name);  // NULL: there is none
 // The source that a file is taken to be of by its name, and the row of its ending in *ending, which
 // may be NULL. NULL: of none.
 const gr_source_ops *gr_source_of_file(const char *path, const gr_source_ending **ending);

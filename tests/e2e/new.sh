@@ -3,7 +3,7 @@
 mkdir empty && cd empty || exit 1
 # commented FILE: each line with a key has a comment, or follows one.
 commented() { awk '/^ *#/ { said = 1; next } /^ *(- )?[a-z_]+:/ && !/ # / && !said { print; bad = 1 } { said = 0 } END { exit bad }' "$1"; }
-for kind in table regression series speech image segmentation video texts pairs text rl; do
+for kind in table regression series speech image segmentation captions video texts pairs text rl; do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done
@@ -57,6 +57,7 @@ printf '%100s' text >few.txt
 made_from few few.txt text "none of 1 samples is for validation: .*a larger data.validation_fraction than 0.1"
 printf '@targetLabel true\n@data\n1,2:3\n' >values.ts
 expect "new --from series with values to predict" 2 "values.ts:1.* no classes" -- "$graphrun" new own/values --from=values.ts
+made_from captions made/captions/data.csv "images with a text to write for each" "a list of 600 images; to write: the texts in 'caption'"
 made_from images made/image/images images "180 images of 3 classes"
 mkdir -p deep/all/circle/old deep/all/square && cp made/image/images/circle/0* deep/all/circle/old && cp made/image/images/square/0* deep/all/square
 made_from deep deep images "20 images of 2 classes"

@@ -1,7 +1,7 @@
 # new_kinds.sh - a project of each kind of `graphrun new`, as its user would: train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
-for kind in table regression series speech image segmentation video texts pairs text rl; do
+for kind in table regression series speech image segmentation captions video texts pairs text rl; do
   expect "new --data=$kind" 0 -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   expect "... its data can be inspected" 0 "^train " -- "$graphrun" data inspect config.yaml
@@ -14,6 +14,7 @@ for kind in table regression series speech image segmentation video texts pairs 
   video) input=clips/left00.npy metric=f1_macro bound='v > 0.85' ;;
   texts) input='message.txt test.csv' metric=f1_macro bound='v > 0.85' ;;
   pairs) input='message.txt test.csv' metric=wrong bound='v < 0.2' ;;
+  captions) input='images/000.ppm test.csv' metric=wrong bound='v < 0.3' ;;
   rl) input='' metric=balanced bound='v > 150' ;;
   speech) input="data/000.wav data/001.wav" metric=cer bound='v < 0.1' ;;
   image) input="images/circle/00.ppm images/square/00.ppm" metric=accuracy bound='v > 0.85' ;;
@@ -70,6 +71,7 @@ YAML
   table | regression | series) test=data.table.path=test.csv ;;
   texts | pairs) test=data.texts.path=test.csv ;;
   image) test=data.image.path=test ;;
+  captions) test=data.image.path=test.csv ;;
   segmentation) test='data.image.path=test/images data.image.masks=test/masks' ;;
   video) test=data.video.path=clips/test.csv ;;
   speech) test=data.manifest=data/test.jsonl ;;

@@ -74,7 +74,7 @@ program() {
   configs/ppo/*) echo actor ;;
   configs/whisper/*) echo step ;;
   new-rl) echo policy ;;
-  new-pairs) echo step ;;
+  new-pairs | new-captions) echo step ;;
   *) echo eval ;;
   esac
 }

@@ -81,7 +81,7 @@ static gr_status choose_tokens(gr_corpus *c, const gr_source_request *r) {
 static gr_status open_files(gr_corpus *c, gr_source_request *r) {
   const gr_corpus_spec *s = &c->spec;
   GR_TRY(choose_tokens(c, r));
-  c->inputs = r->n_inputs > 0;
+  c->inputs = r->predicts;
   if (c->inputs) return open_inputs(c, r);
   GR_TRY(gr_source_need_path(r, s->paths.n));
   GR_TRY(gr_about(gr_files_there(s->paths.items, s->paths.n), "path"));

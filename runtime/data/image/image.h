@@ -3,7 +3,7 @@
 //
 // Field: x u8 [height, width, channels]. The classes are those of folders, or of a list; or with
 // masks those of pixels, and a field y i32 [height, width].
-// Labels of a list that are values are a field y f32, as those of a table.
+// Labels of a list that are values are a field y f32, as those of a table. Images may have none.
 #pragma once
 #include "runtime/data/image/picture.h"
 #include "runtime/data/listing.h"
@@ -17,6 +17,7 @@ typedef struct gr_image_spec {
   int channels;          // 1, 3 or 4
   bool reduced;          // a large JPEG may be decoded at a fraction of its size (gr_picture_use)
   gr_table_spec labels;  // of a list: its label, labels, label_is and separator
+  bool unlabelled;       // images have no labels
   // Masks: their folders, or NULL where a list names them; n_values > 0: images have them.
   const char *masks, *eval_masks;
   int n_values;                 // classes of pixels

@@ -6,10 +6,11 @@
 
 // ---- Folders ------------------------------------------------------------------------------------
 
-// A folder whose folders are classes, while it is listed in the order of names.
+// A folder, whose folders may be classes, while it is listed in the order of names.
 typedef struct folder {
   gr_listing *list;
-  const char *masks;  // folder of their masks; NULL: images have classes
+  bool classes;       // images have classes
+  const char *masks;  // folder of their masks; NULL: they have none
   const gr_source_request *request;
   const char *root;     // which names of images are relative to
   gr_split split;       // of all images; GR_SPLIT_BY_KEY: a hash of its name says which
@@ -41,10 +42,8 @@ static gr_status add_image(folder *f, const char *path) {
     return GR_OK;
   }
   gr_listed file = {.name = name, .path = path, .info.split = split};
-  if (f->masks)
-    file.mask = mask_in(f->list->arena, f->masks, name);
-  else
-    file.info.label = 1 + f->class_place;
+  if (f->masks) file.mask = mask_in(f->list->arena, f->masks, name);
+  if (f->classes) file.info.label = 1 + f->class_place;
   return gr_listing_add(f->list, &file);
 }
 
@@ -76,7 +75,8 @@ static gr_status no_classes(const char *path, bool images, const char *other) {
               images ? "the folder '%s' has images and no folders: their classes are not known"
                      : "the folder '%s' has no folders with images",
               path),
-      "it has a folder for each class, whose name is the class: cats/1.png, dogs/1.png");
+      "it has a folder for each class, whose name is the class: cats/1.png, dogs/1.png; "
+      "data.image.label=null: images have no classes");
 }
 
 // Fails where a folder is named as a split is, and has no images but in folders of its own: its
@@ -141,11 +141,11 @@ static gr_status count_masks(const folder *f, uint32_t before) {
   return GR_OK;
 }
 
-// Images with masks, in any folders.
-static gr_status list_masked(folder *f) {
+// Images without classes, in any folders.
+static gr_status list_all(folder *f) {
   uint32_t before = f->list->count;
   GR_TRY(add_folder(f, f->root));
-  if (!f->request->limit) GR_TRY(count_masks(f, before));
+  if (f->masks && !f->request->limit) GR_TRY(count_masks(f, before));
   return f->list->count ? GR_OK : no_classes(f->root, false, f->other);
 }
 
@@ -190,11 +190,12 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
   gr_file_list rows;
   gr_listing *l = &m->list;
   uint32_t before = l->count;
-  const char *label = m->spec.n_values ? NULL : m->values.spec.label;
+  const char *label = m->spec.n_values || m->spec.unlabelled ? NULL : m->values.spec.label;
   bool classes = true;
   gr_status opened = gr_file_list_open(l->arena, p->path, l->what, label, "split", &rows);
   if (opened && label && rows.columns_known && gr_csv_find(&rows.csv, label) < 0)
-    opened = gr_hint(opened, "data.image.label names another column of labels");
+    opened =
+        gr_hint(opened, "data.image.label names another column of labels; null: images have none");
   GR_TRY(opened);
   if (rows.split_column >= 0 && p->split != GR_SPLIT_BY_KEY)
     return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){p->path, 1, 1},
@@ -216,13 +217,14 @@ static gr_status list_path(gr_image *m, const gr_source_request *r, const part *
   gr_listing *l = &m->list;
   if (!gr_is_dir(p->path)) return list_rows(m, r, p);
   folder f = {.list = l,
+              .classes = !m->spec.n_values && !m->spec.unlabelled,
               .request = r,
               .root = gr_path_trimmed(l->arena, p->path),
               .masks = p->masks ? gr_path_trimmed(l->arena, p->masks) : NULL,
               .split = p->split};
   l->text = true;
-  if (!m->spec.n_values) return list_classes(&f);
-  if (f.masks) return list_masked(&f);
+  if (f.classes) return list_classes(&f);
+  if (f.masks || m->spec.unlabelled) return list_all(&f);
   return gr_hint(
       gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                        "the masks of the images in the folder '%s' are not given", p->path),
@@ -260,6 +262,8 @@ gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   const gr_image_spec *s = &m->spec;
   if (m->list.inputs) {
     GR_TRY(gr_listing_inputs(&m->list, r));
+    if (s->unlabelled) return GR_OK;
+    GR_TRY(gr_classes_recall(&m->list.classes, r->arena, r->record));
     m->has_values = !m->list.classes.n && !s->n_values;
     return m->has_values ? gr_image_find_values(m, r->record) : GR_OK;
   }
@@ -268,7 +272,7 @@ gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   GR_TRY(about(list_path(m, r, &train), "path"));
   m->first_of_eval = m->list.count;
   if (s->eval_path) GR_TRY(about(list_path(m, r, &eval), "eval_path"));
-  if (s->n_values) return GR_OK;
+  if (s->n_values || s->unlabelled) return GR_OK;
   if (m->has_values || s->labels.labels.n || s->labels.label_is > GR_LABEL_CLASS)
     return gr_image_find_values(m, r->record);
   GR_TRY(gr_listing_check_labels(&m->list, NULL));

@@ -38,16 +38,25 @@ static gr_status read_values(gr_conf *section, gr_image_spec *s) {
   return GR_OK;
 }
 
-// Of images with masks.
-static gr_status refuse_labels(gr_conf *section) {
+// Of images with masks, or without labels.
+static gr_status refuse_labels(gr_conf *section, const char *why, const char *hint) {
   static const char *const keys[][2] = {
       {"label", NULL}, {"label_is", "auto"}, {"label_separator", "|"}};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    GR_TRY(gr_source_refuse(
-        section,
-        &(gr_source_unused){keys[i][0], keys[i][1], "data.image.mask_values makes masks the labels",
-                            "remove one of them"}));
+    GR_TRY(gr_source_refuse(section, &(gr_source_unused){keys[i][0], keys[i][1], why, hint}));
   return GR_OK;
+}
+
+static gr_status read_labels(gr_arena *a, gr_conf *section, gr_image_spec *s) {
+  const gr_conf *label = gr_conf_find(section, "label");
+  s->unlabelled = label->kind == GR_CONF_NULL && !s->n_values;
+  if (s->n_values)
+    return refuse_labels(section, "data.image.mask_values makes masks the labels",
+                         "remove one of them");
+  if (s->unlabelled)
+    return refuse_labels(section, "data.image.label=null says that images have no labels",
+                         "remove it, or name the column of labels");
+  return gr_table_read_labels(a, section, &s->labels);
 }
 
 static gr_status image_read_spec(gr_arena *a, gr_conf *section, gr_image_spec *s) {
@@ -58,7 +67,7 @@ static gr_status image_read_spec(gr_arena *a, gr_conf *section, gr_image_spec *s
   GR_TRY(gr_conf_text(section, "masks", NULL, &s->masks));
   GR_TRY(gr_conf_text(section, "eval_masks", NULL, &s->eval_masks));
   GR_TRY(read_values(section, s));
-  GR_TRY(s->n_values ? refuse_labels(section) : gr_table_read_labels(a, section, &s->labels));
+  GR_TRY(read_labels(a, section, s));
   GR_TRY(gr_conf_text(section, "resize", NULL, &resize));
   GR_TRY(gr_conf_text(section, "color", NULL, &color));
   GR_TRY(gr_conf_text(section, "decode", NULL, &decode));
@@ -134,14 +143,14 @@ static int image_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
 // Those of pixels are no labels of samples.
 static gr_classes *image_classes(void *self) {
   gr_image *m = self;
-  return m->spec.n_values || m->has_values ? NULL : &m->list.classes;
+  return m->spec.n_values || m->has_values || m->spec.unlabelled ? NULL : &m->list.classes;
 }
 
 static int image_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_image *m = self;
   int64_t classes = m->spec.n_values ? m->spec.n_values : m->list.classes.n;
   int n = 0;
-  if (!m->has_values) out[n++] = (gr_metadata){"classes", classes};
+  if (!m->has_values && !m->spec.unlabelled) out[n++] = (gr_metadata){"classes", classes};
   if (m->values.n_targets) out[n++] = (gr_metadata){"targets", m->values.n_targets};
   out[n++] = (gr_metadata){"height", m->spec.height};
   out[n++] = (gr_metadata){"width", m->spec.width};
@@ -259,6 +268,7 @@ static void image_record(const void *self, gr_text *out) {
 static const char *image_advice(const void *self, const char *field) {
   const gr_image *m = self;
   if (strcmp(field, "y") != 0 && strcmp(field, "class_weight") != 0) return NULL;
+  if (m->spec.unlabelled) return "data.image.label=COLUMN makes that column of a list y";
   if (m->has_values) return "data.image.label_is=class makes a y of i32 of whole numbers or text";
   return m->values.n_parts ? "data.image.label_is=value makes a y of f32 of numbers" : NULL;
 }

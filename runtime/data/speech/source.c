@@ -60,13 +60,13 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   d->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_vocab(d->spec.vocab);
   GR_TRY(gr_source_need_path(r, d->spec.train));
   GR_TRY(check_spec(&d->spec));
-  if (r->n_inputs) d->spec.max_frames = 0;
+  if (r->predicts) d->spec.max_frames = 0;
   GR_TRY(gr_features_make(r->arena, &d->spec.features, &d->features));
   set_limits(d, r);
   d->cache_bytes = r->cache_bytes;
   d->kept = gr_kept_open(r->cache_bytes);
   if (!d->kept) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read recordings");
-  if (r->n_inputs) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
+  if (r->predicts) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
   if (!gr_shards_named(d->spec.train)) r->place = (gr_loc){d->spec.train, 1, 1};
   return gr_speech_list(d, r->limit);
 }

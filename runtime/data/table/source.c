@@ -10,6 +10,9 @@ static gr_status check_spec(const gr_table_spec *s, const gr_source_request *r) 
   if (r->n_inputs > GR_TABLE_INPUTS)
     return gr_fail(GR_ERR_USAGE, GR_NOWHERE, "there are more than %d files", GR_TABLE_INPUTS);
   GR_TRY(gr_source_need_path(r, s->paths.n));
+  if (r->predicts && !r->n_inputs)
+    return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "no file to predict has columns of a table"),
+                   "a list that has them beside what the other joined sources read: .csv, .jsonl");
   if (s->stride && !s->window)
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                     "data.table.stride is %d, and there are no windows", s->stride),
@@ -49,7 +52,7 @@ static gr_status table_check(const void *self) {
 
 static gr_status table_open(gr_source_request *r, void **out) {
   gr_table *t = *out = GR_NEW(r->arena, gr_table, 1);
-  t->arena = r->arena, t->inputs = r->n_inputs > 0, t->section = "data.table";
+  t->arena = r->arena, t->inputs = r->predicts, t->section = "data.table";
   if (r->conf)
     GR_TRY(gr_table_read_spec(r->arena, r->conf, &t->spec));
   else

@@ -61,26 +61,27 @@ static gr_status encode(const gr_texts *t, gr_source_request *r, gr_loc loc, con
 }
 
 // Adds a text with the text that is to be written of it, NULL: none; item->info has all but its
-// length and its key.
+// length and its key. Without a text (data.texts.text=null) the length is that of what is written.
 static gr_status add_text(gr_texts *t, gr_source_request *r, const char *text, const char *target,
                           gr_texts_item *item) {
   gr_ids tokens = {0};
   gr_loc loc = item->info.loc;
   bool counts[GR_MAX_SKIPS] = {false};
-  GR_TRY(encode(t, r, loc, text, t->spec.max_tokens, &tokens, &counts[GR_TEXTS_CUT]));
+  if (text) GR_TRY(encode(t, r, loc, text, t->spec.max_tokens, &tokens, &counts[GR_TEXTS_CUT]));
   if (target)
     GR_TRY(encode(t, r, loc, target, t->spec.max_target_tokens, &item->targets,
                   &counts[GR_TEXTS_TARGET_CUT]));
-  if (!tokens.n || (target && !item->targets.n)) {
-    gr_texts_skip why = tokens.n ? GR_TEXTS_UNANSWERED : GR_TEXTS_EMPTY;
+  if ((text && !tokens.n) || (target && !item->targets.n)) {
+    gr_texts_skip why = text && !tokens.n ? GR_TEXTS_EMPTY : GR_TEXTS_UNANSWERED;
     gr_omitted_add(r->arena, &r->skipped[why], 1, loc, NULL);
     return GR_OK;
   }
   counts[GR_TEXTS_ENDS_EARLY] = gr_target_text_ends_early(&t->spec.around, &item->targets);
   for (int i = 0; i < GR_MAX_SKIPS; i++)
     if (counts[i]) gr_omitted_add(r->arena, &r->skipped[i], 1, loc, NULL);
-  item->ids = tokens.items, item->info.length = tokens.n;
-  item->info.key = gr_hash_text(text);
+  item->ids = tokens.items;
+  item->info.length = text ? tokens.n : target ? item->targets.n : 1;
+  item->info.key = gr_hash_text(text ? text : target ? target : "");
   item->target = target ? gr_arena_strdup(r->arena, target) : NULL;
   return add_item(t, r->arena, item);
 }
@@ -119,7 +120,7 @@ static gr_status find_columns(listing *l) {
   bool inputs = l->texts->inputs, whole = inputs || l->part != GR_SPLIT_BY_KEY;
   l->label = l->target = l->split = -1;
   GR_TRY(find_column(l, s->text, "text", &l->text));
-  GR_TRY(need_text(l, l->text, "text"));
+  if (s->text) GR_TRY(need_text(l, l->text, "text"));
   if (!inputs && s->target) {
     GR_TRY(find_column(l, s->target, "target", &l->target));
     GR_TRY(need_text(l, l->target, "target"));
@@ -176,7 +177,7 @@ static gr_status read_split(const listing *l, gr_arena *scratch, uint32_t row,
 
 static gr_status add_row(listing *l, gr_arena *scratch, uint32_t row) {
   gr_texts_item item = {.info.loc = place_of(l, row)};
-  const char *text = l->csv->columns[l->text].texts[row];
+  const char *text = l->text < 0 ? NULL : l->csv->columns[l->text].texts[row];
   const char *target = l->target < 0 ? NULL : l->csv->columns[l->target].texts[row];
   GR_TRY(read_split(l, scratch, row, &item.info));
   gr_status s = read_label(l, scratch, row, &item.info);
@@ -203,8 +204,11 @@ static gr_status add_rows(listing *l) {
 static gr_status list_table(gr_texts *t, gr_source_request *r, const char *path, gr_split part) {
   listing l = {.texts = t, .request = r, .scratch = gr_arena_create(), .part = part};
   const gr_texts_spec *spec = &t->spec;
-  const char *names[] = {spec->text, spec->target ? spec->target : spec->label, spec->split};
-  const gr_names used = {names, spec->split ? 3 : 2};
+  const char *of_spec[] = {spec->text, spec->target ? spec->target : spec->label, spec->split};
+  const char *names[3];
+  gr_names used = {names, 0};
+  for (int i = 0; i < 3; i++)
+    if (of_spec[i]) names[used.n++] = of_spec[i];
   gr_status s =
       gr_columns_open(l.scratch, &path, 1, &t->spec.csv, GR_SPLIT_BY_KEY, &used, &l.columns);
   if (!s) {
@@ -243,7 +247,8 @@ static gr_status list_inputs(gr_texts *t, gr_source_request *r) {
     GR_TRY(e && !e->in_lists ? list_table(t, r, r->inputs[i], GR_SPLIT_VALIDATION)
                              : list_file(t, r, r->inputs[i]));
   }
-  return t->spec.target ? GR_OK : gr_classes_recall(&t->classes, r->arena, r->record);
+  bool classes = t->spec.label && !t->spec.target;
+  return classes ? gr_classes_recall(&t->classes, r->arena, r->record) : GR_OK;
 }
 
 // ---- Classes ------------------------------------------------------------------------------------
@@ -271,5 +276,5 @@ gr_status gr_texts_list(gr_texts *t, gr_source_request *r) {
   gr_split part = s->eval ? GR_SPLIT_TRAIN : GR_SPLIT_BY_KEY;
   GR_TRY(gr_about(list_table(t, r, s->path, part), "path"));
   if (s->eval) GR_TRY(gr_about(list_table(t, r, s->eval, GR_SPLIT_VALIDATION), "eval_path"));
-  return s->target ? GR_OK : number_classes(t, r);
+  return s->target || !s->label ? GR_OK : number_classes(t, r);
 }

@@ -3,7 +3,11 @@
 #include <string.h>
 #include "runtime/data/texts/texts.h"
 
-enum { X, LENGTHS, TARGET };  // TARGET: the first field of target_text.h
+enum { X, LENGTHS, N_TEXT };
+
+// The first field of target_text.h.
+static int target_of(const gr_texts_spec *s) { return s->text ? N_TEXT : 0; }
+static bool has_classes(const gr_texts_spec *s) { return s->label && !s->target; }
 
 // Texts have classes, or texts that are to be written.
 static gr_status read_target(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokens,
@@ -26,6 +30,11 @@ static gr_status read_target(gr_arena *arena, gr_conf *section, const gr_tokeniz
     GR_TRY(gr_source_refuse(
         section, &(gr_source_unused){of_target[i][0], of_target[i][1],
                                      "there is no data.texts.target", "give it, or remove this"}));
+  if (!s->target && !s->text)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "data.texts.text is null, and there is no data.texts.target"),
+                            "text"),
+                   "name the column of the texts");
   if (!s->target) return GR_OK;
   GR_TRY(gr_source_refuse(section, &label));
   return gr_target_text_read(arena, section, &keys, tokens, &s->around);
@@ -50,12 +59,13 @@ static gr_status texts_read_spec(gr_conf *section, gr_texts_spec *s) {
 
 static gr_status texts_open(gr_source_request *r, void **out) {
   gr_texts *t = *out = GR_NEW(r->arena, gr_texts, 1);
-  t->inputs = r->n_inputs > 0;
+  t->inputs = r->predicts;
   t->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_bytes();
   if (!r->conf) t->spec = *(const gr_texts_spec *)r->spec;
   if (r->conf) GR_TRY(texts_read_spec(r->conf, &t->spec));
   if (r->conf) GR_TRY(read_target(r->arena, r->conf, &t->tokens, &t->spec));
-  t->spec.csv.texts[0] = t->spec.text, t->spec.csv.texts[1] = t->spec.target;
+  t->spec.csv.texts[0] = t->spec.text ? t->spec.text : t->spec.target;
+  t->spec.csv.texts[1] = t->spec.text ? t->spec.target : NULL;
   GR_TRY(gr_source_need_path(r, t->spec.path));
   r->skipped[GR_TEXTS_CUT].why =
       gr_arena_printf(r->arena, "have more than %d tokens, and are cut (data.texts.max_tokens)",
@@ -68,16 +78,17 @@ static gr_status texts_open(gr_source_request *r, void **out) {
 
 static int texts_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_texts_spec *s = &((const gr_texts *)self)->spec;
+  int n = target_of(s);
   out[X] = (gr_field_spec){.name = "x", .dtype = GR_I32, .rank = 1, .dim = {GR_DIM_LENGTH}};
   out[LENGTHS] = (gr_field_spec){.name = "lengths", .dtype = GR_I32};
-  return TARGET + (s->target ? gr_target_text_fields(&s->around, out + TARGET) : 0);
+  return n + (s->target ? gr_target_text_fields(&s->around, out + n) : 0);
 }
 
 static int texts_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_texts *t = self;
   out[0] = (gr_metadata){"vocab", t->tokens.n};
-  out[1] = t->spec.target ? (gr_metadata){"space", t->tokens.space}
-                          : (gr_metadata){"classes", t->classes.n};
+  out[1] = has_classes(&t->spec) ? (gr_metadata){"classes", t->classes.n}
+                                 : (gr_metadata){"space", t->tokens.space};
   return 2 + gr_target_text_metadata(&t->spec.around, out + 2);
 }
 
@@ -85,7 +96,7 @@ static uint32_t texts_count(const void *self) { return ((const gr_texts *)self)-
 
 static gr_classes *texts_classes(void *self) {
   gr_texts *t = self;
-  return t->spec.target ? NULL : &t->classes;
+  return has_classes(&t->spec) ? &t->classes : NULL;
 }
 
 static gr_sample_info texts_info(const void *self, uint32_t sample) {
@@ -99,15 +110,18 @@ static void texts_fill(const void *self, uint32_t sample, const gr_loaded *loade
   const gr_texts *t = self;
   const gr_texts_item *item = &t->item[sample];
   (void)loaded, (void)draw;
-  memcpy(row->field[X], item->ids, (size_t)item->info.length * sizeof *item->ids);
-  *(int32_t *)row->field[LENGTHS] = item->info.length;
-  if (t->spec.target) gr_target_text_fill(&t->spec.around, &item->targets, row->field + TARGET);
+  int target = target_of(&t->spec);
+  if (target) {
+    memcpy(row->field[X], item->ids, (size_t)item->info.length * sizeof *item->ids);
+    *(int32_t *)row->field[LENGTHS] = item->info.length;
+  }
+  if (t->spec.target) gr_target_text_fill(&t->spec.around, &item->targets, row->field + target);
 }
 
 static int32_t texts_extent(const void *self, uint32_t sample, int field) {
   const gr_texts *t = self;
   return gr_target_text_extent(&t->spec.around, t->item[sample].targets.n,
-                               (gr_target_text_field)(field - TARGET));
+                               (gr_target_text_field)(field - target_of(&t->spec)));
 }
 
 static uint64_t texts_fingerprint(const void *self, uint32_t sample, bool with_file) {
@@ -124,10 +138,10 @@ static void texts_reference(const void *self, uint32_t sample, gr_text *out) {
 
 static void texts_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
   const gr_texts *t = self;
-  if (t->spec.target)
-    gr_tokenizer_decode(&t->tokens, ids, n, out);
-  else
+  if (has_classes(&t->spec))
     gr_classes_decode(&t->classes, ids, n, out);
+  else
+    gr_tokenizer_decode(&t->tokens, ids, n, out);
 }
 
 static void texts_name_of(const void *self, uint32_t sample, gr_text *out) {
@@ -138,6 +152,7 @@ static void texts_name_of(const void *self, uint32_t sample, gr_text *out) {
 
 static void texts_preprocessing(const void *self, gr_text *out) {
   const gr_texts *t = self;
+  if (!t->spec.text) return;
   gr_text_printf(out, "the first %d %s of a text, as numbers; zeros behind them, as lengths says",
                  t->spec.max_tokens, t->tokens.kind);
 }

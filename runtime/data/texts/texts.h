@@ -1,8 +1,9 @@
 // texts.h - the source `texts`: texts with a class, or with another text that is to be written, as
 // tokens, from the rows of CSV, JSON lines and Parquet.
 //
-// Fields: x i32, the tokens of a text, padded with 0 to the length of its bucket, and lengths i32;
-// with a text to write, those of its tokens (target_text.h).
+// Fields: x i32, the tokens of a text, padded with 0 to the length of its bucket, and lengths i32,
+// unless there is none beside the text to write; with a text to write, those of its tokens
+// (target_text.h).
 #pragma once
 #include "runtime/data/csv_format.h"
 #include "runtime/data/labels.h"
@@ -11,7 +12,7 @@
 // The keys of the source, and what a request's `spec` is without a configuration.
 typedef struct gr_texts_spec {
   const char *path, *eval;           // eval: NULL, rows are split by `split` or by hash
-  const char *text, *label, *split;  // columns; split may be NULL
+  const char *text, *label, *split;  // columns, or NULL; without a text there is a target
   const char *target;                // the column of texts to write, and no classes; or NULL
   gr_target_text around;             // tokens before and after each of them, for decoders
   int32_t max_tokens, max_target_tokens;

@@ -131,7 +131,10 @@ static gr_status add_row(rows *r, uint32_t row) {
 static gr_status list_rows(rows *r) {
   gr_video *v = r->video;
   gr_file_list list;
-  if (v->list.inputs) return gr_listing_inputs(&v->list, r->request);
+  if (v->list.inputs) {
+    GR_TRY(gr_classes_recall(&v->list.classes, v->list.arena, r->request->record));
+    return gr_listing_inputs(&v->list, r->request);
+  }
   GR_TRY(gr_file_list_open(v->list.arena, v->spec.path, v->list.what, "label", "split and frame",
                            &list));
   GR_TRY(find_frames(r, &list));

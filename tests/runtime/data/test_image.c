@@ -239,6 +239,25 @@ static void bad_values(void) {
   refuses(&m, 0, "the folders of images are classes");
 }
 
+// Images without labels are in any folders, or in a list of paths alone.
+static void unlabelled(void) {
+  images m = of_path("flat");
+  gr_dataset *d;
+  gr_metadata meta[GR_MAX_METADATA];
+  make_folder("flat"), make_folder("flat/in");
+  save("flat/a.pgm", W, 1), save("flat/in/b.pgm", W, 2);
+  m.spec.unlabelled = true;
+  MUST(open_images(&m, &d));
+  CHECK(d->count == 2 && !d->classes && d->n_fields == 2, "%u images", d->count);
+  CHECK(gr_dataset_metadata(d, meta) == 3 && !strcmp(meta[0].name, "height"), "no classes");
+  gr_dataset_close(d);
+  m.spec.path = fixture_path("paths.csv");
+  fixture_text(m.spec.path, "path\nflat/a.pgm\nflat/in/b.pgm\n");
+  MUST(open_images(&m, &d));
+  CHECK(d->count == 2 && !d->classes, "%u images", d->count);
+  gr_dataset_close(d);
+}
+
 static void bad_folders(void) {
   images m = of_path("empty");
   make_folder("empty");
@@ -355,6 +374,6 @@ static void as_pillow(void) { SKIP("built without libjpeg-turbo or libpng"); }
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"folders", folders}, {"lists", lists}, {"values", values},
              {"values_of_two", values_of_two}, {"bad_values", bad_values},
-             {"same_on_ranks", same_on_ranks}, {"bad_lists", bad_lists},
+             {"same_on_ranks", same_on_ranks}, {"bad_lists", bad_lists}, {"unlabelled", unlabelled},
              {"bad_folders", bad_folders}, {"bad_images", bad_images}, {"as_pillow", as_pillow});
 }

@@ -1,0 +1,57 @@
+// captions.c - generated images of shapes, each with a sentence that says what is seen.
+#include "base/output.h"
+#include "base/port.h"
+#include "cli/new/new.h"
+
+enum { COUNT = 600, TEST_COUNT = 100, COLORS = 3 };
+static const char *const colors[COLORS] = {"red", "green", "blue"};
+
+// What is drawn of an image, and where it is.
+typedef struct scene {
+  uint32_t kind, color;
+  bool large, right, low;
+} scene;
+
+static scene draw_scene(const gr_rng *r) {
+  uint32_t bits = gr_rng_u32(r, 0);
+  return (scene){(uint32_t)gr_rng_below(r, 1, GR_NEW_SHAPES), (uint32_t)gr_rng_below(r, 2, COLORS),
+                 bits & 1, bits >> 1 & 1, bits >> 2 & 1};
+}
+
+static gr_new_shape shape_of(const scene *s, const gr_rng *r) {
+  double side = GR_NEW_SIDE;
+  gr_new_shape shape = {.kind = (int)s->kind, .radius = s->large ? 6 : 4};
+  shape.x = (s->right ? 0.73 : 0.27) * side + 2 * gr_rng_uniform(r, 3) - 1;
+  shape.y = (s->low ? 0.73 : 0.27) * side + 2 * gr_rng_uniform(r, 4) - 1;
+  for (uint32_t c = 0; c < 3; c++) {
+    shape.color[c] = (c == s->color ? 200 : 30) + 50 * gr_rng_uniform(r, 5 + c);
+    shape.behind[c] = 30 + 60 * gr_rng_uniform(r, 8 + c);
+  }
+  return shape;
+}
+
+static gr_status write_row(gr_arena *a, const char *dir, uint64_t row, gr_text *list) {
+  gr_rng rng = gr_rng_make(row, "captions", 0);
+  scene s = draw_scene(&rng);
+  gr_new_shape shape = shape_of(&s, &rng);
+  const char *name = gr_arena_printf(a, "%03llu", (unsigned long long)row);
+  gr_text_printf(list, "images/%s.ppm,a %s %s %s at the %s %s\n", name, s.large ? "large" : "small",
+                 colors[s.color], gr_new_shapes[s.kind], s.low ? "bottom" : "top",
+                 s.right ? "right" : "left");
+  return gr_new_put_shape(a, &shape, &rng, dir, NULL, name);
+}
+
+gr_status gr_new_captions(gr_arena *a, const char *dir) {
+  const char *images = gr_arena_printf(a, "%s/images", dir);
+  gr_text lists[2] = {gr_text_make(a), gr_text_make(a)};
+  GR_TRY(gr_make_dirs(images));
+  for (int i = 0; i < 2; i++) gr_text_put(&lists[i], "path,caption\n");
+  for (uint64_t row = 0; row < COUNT + TEST_COUNT; row++) {
+    gr_arena *scratch = gr_arena_create();
+    gr_status s = write_row(scratch, images, row, &lists[row >= COUNT]);
+    gr_arena_destroy(scratch);
+    GR_TRY(s);
+  }
+  GR_TRY(gr_output_write(dir, "data.csv", lists[0].chars, lists[0].len));
+  return gr_output_write(dir, "test.csv", lists[1].chars, lists[1].len);
+}
