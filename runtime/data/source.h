@@ -34,7 +34,9 @@ typedef struct gr_field_spec {
   // the batch's bucket takes that has the most (gr_source_ops.extent).
   int64_t dim[GR_MAX_RANK - 1];
   int32_t pad;  // of a field i32: what it holds beyond a sample's extent; else 0
-  bool mask;    // i32 [height, width], a label for each pixel of x: it is transformed as x is
+  // i32 [height, width], a label for each pixel of x, or an image of x's type: it is transformed as
+  // x is.
+  bool mask;
 } gr_field_spec;
 
 // A number that the data determines, such as the number of classes. It becomes the value of the

@@ -57,12 +57,13 @@ static inline void gr_transform_put(gr_dtype dtype, void *y, int64_t i, double v
     ((float *)y)[i] = (float)v;
 }
 
-// What a transform does to the mask of an image, a label for each pixel.
+// What a transform does to the mask of an image, a label for each pixel, or another image.
 typedef enum gr_transform_mask {
   GR_MASK_REFUSED,  // it is not for images with masks
   GR_MASK_KEPT,     // nothing: pixels stay where they are
   // What it does to x, by the same random numbers: it is opened once more, for an x that is the
-  // mask, i32 [height, width, 1], and with a parameter `fill` of GR_NO_LABEL, if it has one.
+  // mask, i32 [height, width, 1], and with a parameter `fill` of GR_NO_LABEL, if it has one; or u8
+  // [height, width, channels].
   GR_MASK_MOVED,
 } gr_transform_mask;
 

@@ -130,7 +130,7 @@ static gr_status add_mask(gr_arena *a, const gr_transform *x, gr_conf *params, g
                            "the transform '%s' is not for images with masks", x->ops->name),
                    "it would not change a mask as it changes its image: remove it");
   if (x->ops->mask == GR_MASK_KEPT) return GR_OK;
-  gr_conf *fill = gr_conf_find(params, "fill");
+  gr_conf *fill = m->source.dtype == GR_I32 ? gr_conf_find(params, "fill") : NULL;
   if (fill) gr_conf_put(a, params, "fill", gr_conf_make_int(a, GR_NO_LABEL, fill->loc));
   gr_transform *t = &m->items[m->n++];
   *t = *x;
@@ -181,8 +181,8 @@ static gr_status find_x(const gr_field_spec *fields, int n, gr_loc loc, int *fie
   return GR_OK;
 }
 
-// The field of the mask, as [height, width, 1], with room for all transforms of x; NULL: there is
-// none.
+// The field of the mask, as [height, width, 1] or of x's shape, with room for all transforms of x;
+// NULL: there is none.
 static gr_transforms *find_mask(gr_arena *a, const gr_field_spec *fields, int n, int room) {
   int i = 0;
   while (i < n && !fields[i].mask) i++;
@@ -190,7 +190,8 @@ static gr_transforms *find_mask(gr_arena *a, const gr_field_spec *fields, int n,
   gr_transforms *m = GR_NEW(a, gr_transforms, 1);
   m->field = i;
   m->source = (gr_type){.dtype = fields[i].dtype, .rank = 3};
-  m->source.dim[0] = fields[i].dim[0], m->source.dim[1] = fields[i].dim[1], m->source.dim[2] = 1;
+  m->source.dim[0] = fields[i].dim[0], m->source.dim[1] = fields[i].dim[1];
+  m->source.dim[2] = fields[i].rank == 2 ? 1 : fields[i].dim[2];
   m->items = GR_NEW(a, gr_transform, room);
   return m;
 }
@@ -203,7 +204,7 @@ static void settle(gr_transforms *t, gr_field_spec *f) {
     x = &t->items[i].output;
     t->room = gr_type_bytes(x) > t->room ? gr_type_bytes(x) : t->room;
   }
-  f->dtype = x->dtype, f->rank = f->mask ? x->rank - 1 : x->rank;
+  f->dtype = x->dtype, f->rank = f->mask && f->rank == 2 ? x->rank - 1 : x->rank;
   memcpy(f->dim, x->dim, (size_t)f->rank * sizeof *x->dim);
 }
 

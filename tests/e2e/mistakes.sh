@@ -287,6 +287,8 @@ a list for the values of a sweep | 65 | argument [0-9]+:1:13: config error: 'tra
 a value of masks twice | 65 | argument [0-9]+:1:24: config error: data.image.mask_values has a value twice.*hint: each value is of one class | masks 'data.image.mask_values=[0,1,1]'
 pixels that are not counted and are a class | 65 | argument [0-9]+:1:24: config error: pixels of the value 2 are not to be counted, and are the class 2 .*hint: leave the value out | masks data.image.mask_ignore=2
 pixels that are not counted of images without masks | 65 | argument [0-9]+:1:1: config error: 'data.image.mask_ignore' has no effect: images have no masks.*hint: data.image.mask_values | image data.image.mask_ignore=2
+pixels that are not counted of masks that are images | 65 | argument [0-9]+:1:1: config error: 'data.image.mask_ignore' has no effect: all pixels of masks that are images count.*hint: data.image.mask_values | masks data.image.mask_values=pixels data.image.mask_ignore=2
+a model of classes and masks that are images | 65 | segmentation/graph.yaml:[0-9]+:14: type error: the input 'y' has 3 axes, the data gives u8.16,24,24,3..*hint: name as many axes | masks data.image.mask_values=pixels model.params.classes=4
 a label beside masks | 65 | argument [0-9]+:1:1: config error: 'data.image.label' has no effect: data.image.mask_values makes masks the labels.*hint: remove one | masks data.image.label=kind
 masks for validation without images | 65 | argument [0-9]+:1:23: config error: masks for validation are given, and no images.*hint: data.image.eval_path=FOLDER | masks data.image.eval_masks=segmentation/masks
 ignore_index | 65 | there is no key 'data.image.ignore_index'.*hint: did you mean 'data.image.mask_ignore' | masks data.image.ignore_index=255

@@ -2,7 +2,8 @@
 // (source.h).
 //
 // Field: x u8 [height, width, channels]. The classes are those of folders, or of a list; or with
-// masks those of pixels, and a field y i32 [height, width].
+// masks those of pixels, and a field y i32 [height, width]. Masks may be images, too, such as x
+// should become: a field y u8 [height, width, channels].
 // Labels of a list that are values are a field y f32, as those of a table. Images may have none.
 #pragma once
 #include "runtime/data/image/picture.h"
@@ -18,11 +19,15 @@ typedef struct gr_image_spec {
   bool reduced;          // a large JPEG may be decoded at a fraction of its size (gr_picture_use)
   gr_table_spec labels;  // of a list: its label, labels, label_is and separator
   bool unlabelled;       // images have no labels
-  // Masks: their folders, or NULL where a list names them; n_values > 0: images have them.
+  // Masks (gr_image_has_masks): their folders, or NULL where a list names them.
   const char *masks, *eval_masks;
-  int n_values;                 // classes of pixels
+  int n_values;                 // classes of pixels; 0: there are none
+  bool pictures;                // masks are images
   unsigned char class_of[256];  // by value in a mask; GR_IMAGE_IGNORED, GR_IMAGE_NO_CLASS
 } gr_image_spec;
+
+// Whether images have masks, of classes of pixels or images.
+static inline bool gr_image_has_masks(const gr_image_spec *s) { return s->n_values || s->pictures; }
 
 enum { GR_IMAGE_NO_CLASS = 254, GR_IMAGE_IGNORED = 255 };  // no classes of pixels
 
@@ -45,7 +50,7 @@ GR_MUST_USE gr_status gr_image_list(gr_image *, const gr_source_request *);
 // Masks (masks.c). Reads one, whose values become classes. GR_ERR_DATA. The caller frees its
 // pixels.
 GR_MUST_USE gr_status gr_image_read_mask(const gr_image_spec *, const char *path, gr_picture *out);
-// The same, scaled as its image is: [height, width].
+// The same, or a mask that is an image, scaled as its image is: [height, width], or x's shape.
 GR_MUST_USE gr_status gr_image_fit_mask(const gr_image_spec *, const char *path,
                                         const gr_picture *image, unsigned char *out);
 // What is wrong with a file's mask by its head.

@@ -10,6 +10,7 @@
 typedef struct folder {
   gr_listing *list;
   bool classes;       // images have classes
+  bool pictures;      // masks are images
   const char *masks;  // folder of their masks; NULL: they have none
   const gr_source_request *request;
   const char *root;     // which names of images are relative to
@@ -20,10 +21,13 @@ typedef struct folder {
 } folder;
 
 // The mask of the image `name` in a folder of masks: that of its name, or of its name and `_mask`.
-static const char *mask_in(gr_arena *a, const char *masks, const char *name) {
-  static const char *const endings[] = {".png", "_mask.png", ".pgm", ".npy"};
+// Values of classes are not what a JPEG has.
+static const char *mask_in(gr_arena *a, const char *masks, const char *name, bool pictures) {
+  static const char *const endings[] = {".png", "_mask.png", ".pgm", ".npy",
+                                        ".jpg", ".jpeg",     ".ppm"};
+  enum { ALL = sizeof endings / sizeof *endings, OF_CLASSES = 4 };
   const char *ending = strrchr(name, '.'), *first = NULL;
-  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+  for (int i = 0; i < (pictures ? ALL : OF_CLASSES); i++) {
     const char *path =
         gr_arena_printf(a, "%s/%.*s%s", masks, (int)(ending - name), name, endings[i]);
     if (gr_is_file(path)) return path;
@@ -42,7 +46,7 @@ static gr_status add_image(folder *f, const char *path) {
     return GR_OK;
   }
   gr_listed file = {.name = name, .path = path, .info.split = split};
-  if (f->masks) file.mask = mask_in(f->list->arena, f->masks, name);
+  if (f->masks) file.mask = mask_in(f->list->arena, f->masks, name, f->pictures);
   if (f->classes) file.info.label = 1 + f->class_place;
   return gr_listing_add(f->list, &file);
 }
@@ -165,7 +169,7 @@ static gr_status add_masks(gr_image *m, const gr_source_request *r, const gr_fil
   for (uint32_t i = before; i < l->count; i++) {
     gr_listed *file = &l->file[i];
     if (masks) {
-      file->mask = mask_in(l->arena, masks, file->name);
+      file->mask = mask_in(l->arena, masks, file->name, m->spec.pictures);
     } else if (!gr_csv_missing(&rows->csv, i - before, column)) {
       const gr_array cells = gr_csv_array(&rows->csv, column);
       file->mask = gr_file_list_path(l->arena, rows, gr_array_text(l->arena, &cells, i - before));
@@ -190,7 +194,8 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
   gr_file_list rows;
   gr_listing *l = &m->list;
   uint32_t before = l->count;
-  const char *label = m->spec.n_values || m->spec.unlabelled ? NULL : m->values.spec.label;
+  bool masks = gr_image_has_masks(&m->spec);
+  const char *label = masks || m->spec.unlabelled ? NULL : m->values.spec.label;
   bool classes = true;
   gr_status opened = gr_file_list_open(l->arena, p->path, l->what, label, "split", &rows);
   if (opened && label && rows.columns_known && gr_csv_find(&rows.csv, label) < 0)
@@ -208,7 +213,7 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
   GR_TRY(gr_listing_rows(l, r, &rows, r->limit));
   for (uint32_t i = before; i < l->count && p->split != GR_SPLIT_BY_KEY; i++)
     l->file[i].info.split = p->split;
-  return m->spec.n_values ? add_masks(m, r, &rows, p->masks, before) : GR_OK;
+  return masks ? add_masks(m, r, &rows, p->masks, before) : GR_OK;
 }
 
 // ---- All ----------------------------------------------------------------------------------------
@@ -217,7 +222,8 @@ static gr_status list_path(gr_image *m, const gr_source_request *r, const part *
   gr_listing *l = &m->list;
   if (!gr_is_dir(p->path)) return list_rows(m, r, p);
   folder f = {.list = l,
-              .classes = !m->spec.n_values && !m->spec.unlabelled,
+              .pictures = m->spec.pictures,
+              .classes = !gr_image_has_masks(&m->spec) && !m->spec.unlabelled,
               .request = r,
               .root = gr_path_trimmed(l->arena, p->path),
               .masks = p->masks ? gr_path_trimmed(l->arena, p->masks) : NULL,
@@ -262,7 +268,7 @@ gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   const gr_image_spec *s = &m->spec;
   if (m->list.inputs) {
     GR_TRY(gr_listing_inputs(&m->list, r));
-    if (s->unlabelled) return GR_OK;
+    if (s->unlabelled || s->pictures) return GR_OK;
     GR_TRY(gr_classes_recall(&m->list.classes, r->arena, r->record));
     m->has_values = !m->list.classes.n && !s->n_values;
     return m->has_values ? gr_image_find_values(m, r->record) : GR_OK;
@@ -272,7 +278,7 @@ gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   GR_TRY(about(list_path(m, r, &train), "path"));
   m->first_of_eval = m->list.count;
   if (s->eval_path) GR_TRY(about(list_path(m, r, &eval), "eval_path"));
-  if (s->n_values || s->unlabelled) return GR_OK;
+  if (gr_image_has_masks(s) || s->unlabelled) return GR_OK;
   if (m->has_values || s->labels.labels.n || s->labels.label_is > GR_LABEL_CLASS)
     return gr_image_find_values(m, r->record);
   GR_TRY(gr_listing_check_labels(&m->list, NULL));

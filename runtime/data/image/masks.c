@@ -1,9 +1,11 @@
-// masks.c - reads masks, whose values are classes of pixels. See image.h.
+// masks.c - reads masks, whose values are classes of pixels, or which are images. See image.h.
 #include <stdlib.h>
 #include "base/port.h"
 #include "runtime/data/image/image.h"
 
-static const gr_picture_use use_of_mask = {.values = true};
+static gr_picture_use use_of_mask(const gr_image_spec *s) {
+  return (gr_picture_use){.values = !s->pictures};
+}
 
 // The values become classes.
 static gr_status read_classes(const gr_image_spec *s, const char *path, gr_picture *p) {
@@ -26,8 +28,10 @@ static gr_status read_classes(const gr_image_spec *s, const char *path, gr_pictu
 }
 
 gr_status gr_image_read_mask(const gr_image_spec *s, const char *path, gr_picture *out) {
-  GR_TRY(gr_picture_read(path, &use_of_mask, out));
-  gr_status e = read_classes(s, path, out);
+  const gr_picture_use use = use_of_mask(s);
+  GR_TRY(gr_picture_read(path, &use, out));
+  gr_status e =
+      s->pictures ? gr_picture_convert(path, out, s->channels) : read_classes(s, path, out);
   if (e) free(out->pixels);
   return e;
 }
@@ -36,9 +40,9 @@ gr_status gr_image_name_mask(const gr_image *m, const gr_listed *file, gr_status
   bool folder = m->spec.masks || m->spec.eval_masks;
   if (!s || !folder || gr_is_file(file->mask)) return s;
   return gr_hint(s,
-                 "it is the mask of '%s', and is called as the image, with .png, _mask.png, .pgm "
+                 "it is the mask of '%s', and is called as the image, with .png, _mask.png, .pgm%s "
                  "or .npy behind it",
-                 file->path);
+                 file->path, m->spec.pictures ? ", .jpg, .jpeg, .ppm" : "");
 }
 
 gr_status gr_image_fit_mask(const gr_image_spec *s, const char *path, const gr_picture *image,
@@ -51,11 +55,14 @@ gr_status gr_image_fit_mask(const gr_image_spec *s, const char *path, const gr_p
                 "the mask '%s' has %lld x %lld pixels, its image %lld x %lld", path,
                 (long long)p.width, (long long)p.height, (long long)image->width,
                 (long long)image->height);
-  if (!e) gr_picture_nearest(&p, s->resize, s->height, s->width, GR_IMAGE_IGNORED, out);
+  if (!e && s->pictures) e = gr_picture_fit(&p, s->resize, s->height, s->width, out);
+  if (!e && !s->pictures)
+    gr_picture_nearest(&p, s->resize, s->height, s->width, GR_IMAGE_IGNORED, out);
   free(p.pixels);
   return e;
 }
 
 gr_status gr_image_probe_mask(const gr_image *m, const gr_listed *file) {
-  return gr_image_name_mask(m, file, gr_picture_probe(file->mask, &use_of_mask));
+  const gr_picture_use use = use_of_mask(&m->spec);
+  return gr_image_name_mask(m, file, gr_picture_probe(file->mask, &use));
 }

@@ -12,11 +12,14 @@ static gr_status read_values(gr_conf *section, gr_image_spec *s) {
   gr_conf_mark(values);
   memset(s->class_of, GR_IMAGE_NO_CLASS, sizeof s->class_of);
   s->n_values = list ? values->n : values->kind == GR_CONF_INT ? (int)values->integer : 0;
+  s->pictures = values->kind == GR_CONF_TEXT;
   if (!s->n_values)
     return gr_source_refuse(
-        section, &(gr_source_unused){"mask_ignore", "255", "images have no masks",
-                                     "data.image.mask_values says that they have, and which values "
-                                     "are classes"});
+        section,
+        &(gr_source_unused){
+            "mask_ignore", "255",
+            s->pictures ? "all pixels of masks that are images count" : "images have no masks",
+            "data.image.mask_values says which values of masks are classes"});
   gr_conf *ignore = gr_conf_find(section, "mask_ignore");
   gr_conf_mark(ignore);
   if (ignore->kind == GR_CONF_INT) s->class_of[ignore->integer] = GR_IMAGE_IGNORED;
@@ -49,8 +52,8 @@ static gr_status refuse_labels(gr_conf *section, const char *why, const char *hi
 
 static gr_status read_labels(gr_arena *a, gr_conf *section, gr_image_spec *s) {
   const gr_conf *label = gr_conf_find(section, "label");
-  s->unlabelled = label->kind == GR_CONF_NULL && !s->n_values;
-  if (s->n_values)
+  s->unlabelled = label->kind == GR_CONF_NULL && !gr_image_has_masks(s);
+  if (gr_image_has_masks(s))
     return refuse_labels(section, "data.image.mask_values makes masks the labels",
                          "remove one of them");
   if (s->unlabelled)
@@ -82,21 +85,24 @@ static gr_status image_read_spec(gr_arena *a, gr_conf *section, gr_image_spec *s
 
 // What is given of masks fits.
 static gr_status check_masks(const gr_image_spec *s) {
-  if (s->n_values && s->reduced)
+  bool masks = gr_image_has_masks(s);
+  if (masks && s->reduced)
     return gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                             "images with masks are not decoded at a fraction of their size"),
                     "decode");
-  if (s->n_values && s->eval_masks && !s->eval_path)
+  if (masks && s->eval_masks && !s->eval_path)
     return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                                     "masks for validation are given, and no images"),
                             "eval_masks"),
                    "data.image.eval_path=FOLDER has their images; without it a share of "
                    "data.image.path is for validation");
-  if (s->n_values || (!s->masks && !s->eval_masks)) return GR_OK;
+  if (masks || (!s->masks && !s->eval_masks)) return GR_OK;
   return gr_hint(
       gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "which values of masks are classes is not given"),
                "masks eval_masks"),
-      "data.image.mask_values=21 for 0 to 20, or all of them: [0,255]");
+      "data.image.mask_values=21 for 0 to 20, or all of them: [0,255]; `pixels` where masks are "
+      "images "
+      "to be made of images");
 }
 
 static gr_status image_open(gr_source_request *r, void **out) {
@@ -130,27 +136,32 @@ static int image_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
     gr_table_target_field(&((const gr_image *)self)->values, &out[1]);
     return 2;
   }
-  if (!s->n_values) return 1;
+  if (!gr_image_has_masks(s)) return 1;
   out[1] = (gr_field_spec){.name = "y",
                            .dtype = GR_I32,
                            .rank = 2,
                            .dim = {s->height, s->width},
                            .pad = GR_NO_LABEL,
                            .mask = true};
+  if (s->pictures) out[1] = out[0], out[1].name = "y", out[1].mask = true;
   return 2;
 }
 
 // Those of pixels are no labels of samples.
+static bool has_classes(const gr_image *m) {
+  return !gr_image_has_masks(&m->spec) && !m->has_values && !m->spec.unlabelled;
+}
+
 static gr_classes *image_classes(void *self) {
   gr_image *m = self;
-  return m->spec.n_values || m->has_values || m->spec.unlabelled ? NULL : &m->list.classes;
+  return has_classes(m) ? &m->list.classes : NULL;
 }
 
 static int image_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_image *m = self;
   int64_t classes = m->spec.n_values ? m->spec.n_values : m->list.classes.n;
   int n = 0;
-  if (!m->has_values && !m->spec.unlabelled) out[n++] = (gr_metadata){"classes", classes};
+  if (m->spec.n_values || has_classes(m)) out[n++] = (gr_metadata){"classes", classes};
   if (m->values.n_targets) out[n++] = (gr_metadata){"targets", m->values.n_targets};
   out[n++] = (gr_metadata){"height", m->spec.height};
   out[n++] = (gr_metadata){"width", m->spec.width};
@@ -192,7 +203,8 @@ static gr_status image_load(const void *self, uint32_t sample, int32_t most, gr_
   const gr_image_spec *s = &((const gr_image *)self)->spec;
   const gr_listed *file = &((const gr_image *)self)->list.file[sample];
   (void)most;
-  out->bytes = (size_t)(s->height * s->width * (s->channels + (file->mask != NULL)));
+  int mask = !file->mask ? 0 : s->pictures ? s->channels : 1;
+  out->bytes = (size_t)(s->height * s->width * (s->channels + mask));
   out->length = 1;
   out->data = malloc(out->bytes);
   if (!out->data)
@@ -241,7 +253,9 @@ static void image_fill(const void *self, uint32_t sample, const gr_loaded *loade
     int64_t r = gr_image_row(m, sample, &p);
     gr_table_targets(&m->values, p, r, row->field[1]);
   }
-  for (int64_t i = 0; m->list.file[sample].mask && i < pixels; i++)
+  bool mask = m->list.file[sample].mask;
+  if (mask && m->spec.pictures) memcpy(row->field[1], class, (size_t)n);
+  for (int64_t i = 0; mask && !m->spec.pictures && i < pixels; i++)
     ((int32_t *)row->field[1])[i] = class[i] == GR_IMAGE_IGNORED ? GR_NO_LABEL : class[i];
 }
 
@@ -278,6 +292,7 @@ static void image_inspect(const void *self, const gr_sample *all, uint32_t n, gr
   gr_text_printf(out, "images of [%lld, %lld, %d]\n", (long long)m->spec.height,
                  (long long)m->spec.width, m->spec.channels);
   if (m->has_values) gr_table_inspect_labels(&m->values, out);
+  if (m->spec.pictures) gr_text_put(out, "masks that are images\n");
   if (m->spec.n_values) gr_text_printf(out, "masks of %d classes\n", m->spec.n_values);
   if (m->spec.n_values) gr_image_inspect_masks(m, all, n, out);
 }

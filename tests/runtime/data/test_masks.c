@@ -47,6 +47,34 @@ static void masks(void) {
   expect_y(&m, all, 6);
 }
 
+// Masks that are images, of the endings of images, are y as they are.
+static void pictures(void) {
+  static const char list[] =
+      "[{flip: {axis: height}}, flip, {crop: {size: [3, 7], pad: 2, fill: 77}}]";
+  gr_dataset *d;
+  gr_loader *l;
+  const gr_batch *b;
+  gr_type t, of;
+  make_folder("low"), make_folder("high");
+  save("low/a.pgm", W, 100), save("high/a.ppm", W, 100);
+  images m = of_path("low");
+  m.spec.pictures = true, m.spec.masks = fixture_path("high");
+  for (int turn = 0; turn < 2; turn++) {
+    gr_arena *a = gr_arena_create();
+    if (turn) MUST(gr_conf_parse(a, "transforms", list, &m.options.transforms));
+    MUST(open_images(&m, &d));
+    CHECK(!d->classes && d->n_fields == 3, "no classes");
+    first_batch(d, GR_SPLIT_TRAIN, &l, &b);
+    const unsigned char *x = fixture_field(b, "x", &t), *y = fixture_field(b, "y", &of);
+    CHECK(of.dtype == GR_U8 && gr_type_same(&t, &of), "y is of the type of x");
+    CHECK(!memcmp(x, y, gr_type_bytes(&t)), "and moved as it is");
+    CHECK(turn || x[1] == 101, "pixels");
+    gr_loader_close(l);
+    gr_dataset_close(d);
+    gr_arena_destroy(a);
+  }
+}
+
 static void bad_mask(const char *name, int width, int first, const char *part) {
   images m = masked("pair.csv");
   gr_dataset *d;
@@ -204,6 +232,6 @@ static void back(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"back", back}, {"masks", masks}, {"bad_masks", bad_masks},
-             {"moves", moves}, {"reads_values", reads_values});
+  return RUN(argc, argv, {"back", back}, {"masks", masks}, {"pictures", pictures},
+             {"bad_masks", bad_masks}, {"moves", moves}, {"reads_values", reads_values});
 }
