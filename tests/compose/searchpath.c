@@ -1,8 +1,10 @@
 // searchpath.c - hydra.searchpath: folders beside that of the primary config in which others are
 // looked for.
+#define _GNU_SOURCE
 #include <unistd.h>
 #include "base/port.h"
 #include "compose/compose.h"
+#include "tests/compose/folder.h"
 #include "tests/compose/trees.h"
 
 static char dir[] = "/tmp/gr-test-searchpath-XXXXXX";
@@ -93,7 +95,9 @@ int main(int argc, char **argv) {
   if (!mkdtemp(dir) || chdir(dir) || setenv("GR_TEST_FOLDER", dir, 1)) abort();
   file("first/db/a.yaml", "port: 1\n");
   file("second/db/a.yaml", "port: 2\n");
-  return RUN(argc, argv, {"folders_are_searched", folders_are_searched},
-             {"the_folder_of_the_config_comes_first", the_folder_of_the_config_comes_first},
-             {"others_are_refused", others_are_refused});
+  int code = RUN(argc, argv, {"folders_are_searched", folders_are_searched},
+                 {"the_folder_of_the_config_comes_first", the_folder_of_the_config_comes_first},
+                 {"others_are_refused", others_are_refused});
+  folder_remove(dir);
+  return code;
 }

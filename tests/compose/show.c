@@ -1,7 +1,9 @@
 // show.c - how a configuration was composed, as `graphrun config` prints it: --defaults, --tree,
 // --explain, --diff.
+#define _GNU_SOURCE
 #include "compose/show.h"
 #include <sys/stat.h>
+#include "tests/compose/folder.h"
 #include "tests/compose/trees.h"
 
 #define LONG \
@@ -168,7 +170,9 @@ static void long_values(void) {
 
 int main(int argc, char **argv) {
   make_files();
-  return RUN(argc, argv, {"defaults_and_tree", defaults_and_tree}, {"origins", origins},
-             {"keys_that_are_not_there", keys_that_are_not_there}, {"differences", differences},
-             {"long_values", long_values});
+  int code = RUN(argc, argv, {"defaults_and_tree", defaults_and_tree}, {"origins", origins},
+                 {"keys_that_are_not_there", keys_that_are_not_there}, {"differences", differences},
+                 {"long_values", long_values});
+  folder_remove(dir);
+  return code;
 }
