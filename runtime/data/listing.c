@@ -7,8 +7,11 @@
 enum { MAX_FILES = 1 << 30 };
 
 gr_listing gr_listing_make(const gr_source_request *r, const char *what) {
-  return (gr_listing){
-      .arena = r->arena, .what = what, .classes = gr_classes_make(r->arena), .inputs = r->predicts};
+  return (gr_listing){.arena = r->arena,
+                      .ops = r->ops,
+                      .what = what,
+                      .classes = gr_classes_make(r->arena),
+                      .inputs = r->predicts};
 }
 
 gr_status gr_listing_add(gr_listing *l, const gr_listed *file) {
@@ -44,6 +47,31 @@ gr_status gr_listing_rows(gr_listing *l, const gr_source_request *r, gr_file_lis
   if (limit && limit < list->csv.rows)
     gr_omitted_add(l->arena, r->limited, list->csv.rows - limit, gr_file_list_place(list, limit),
                    NULL);
+  return GR_OK;
+}
+
+gr_status gr_listing_open(gr_listing *l, const gr_listing_part *p, const char *label,
+                          gr_file_list *out) {
+  const char *name = l->ops->name, *key = l->ops->path_key;
+  gr_status s = gr_file_list_open(l->arena, p->path, l->what, label, "split", out);
+  if (s && label && out->columns_known && gr_csv_find(&out->csv, label) < 0)
+    s = gr_hint(s, "data.%s.label names another column of labels", name);
+  GR_TRY(s);
+  if (out->split_column < 0 || p->split == GR_SPLIT_BY_KEY) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){p->path, 1, 1},
+                                  "the column split and data.%s.eval_%s both say what is for "
+                                  "validation",
+                                  name, key),
+                          gr_arena_printf(l->arena, "eval_%s", key)),
+                 "give one of them");
+}
+
+gr_status gr_listing_add_list(gr_listing *l, const gr_source_request *r, const gr_listing_part *p,
+                              gr_file_list *rows) {
+  uint32_t before = l->count;
+  GR_TRY(gr_listing_rows(l, r, rows, r->limit));
+  for (uint32_t i = before; i < l->count && p->split != GR_SPLIT_BY_KEY; i++)
+    l->file[i].info.split = p->split;
   return GR_OK;
 }
 
@@ -84,7 +112,7 @@ static gr_status two_labels(const gr_listing *l, const gr_listed *before, const 
       gr_fail(GR_ERR_DATA, file->info.loc, "'%s' has the label '%s' here, and '%s' in %s:%d",
               file->name, names[file->info.label - 1], names[before->info.label - 1],
               loc.file ? loc.file : before->path, loc.line);
-  return gr_hint(gr_about(s, "path"),
+  return gr_hint(gr_about(s, l->ops->path_key),
                  "a file is of one class: correct or leave out one of the rows");
 }
 
@@ -114,6 +142,10 @@ gr_status gr_listing_number(gr_listing *l, const gr_json *record) {
     l->file[i].info.label = 1 + number[l->file[i].info.label - 1];
   }
   return GR_OK;
+}
+
+gr_status gr_listing_about(gr_status s, const char *key) {
+  return s && !gr_status_about(s) ? gr_about(s, key) : s;
 }
 
 // ---- Functions of sources -----------------------------------------------------------------------

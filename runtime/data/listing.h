@@ -1,5 +1,5 @@
-// listing.h - files with labels, as the sources of images and videos list them: of the rows of a
-// CSV file, or given to predict.
+// listing.h - files with labels, as the sources of images, videos and recordings list them: of the
+// rows of a CSV file, of a folder with a folder for each class, or given to predict.
 #pragma once
 #include "runtime/data/file_list.h"
 
@@ -14,7 +14,10 @@ typedef struct gr_listed {
 // gr_listing_number, labels are 1 + the places of classes in the order of additions.
 typedef struct gr_listing {
   gr_arena *arena;
-  const char *what;  // the files, for messages: "images"
+  const gr_source_ops *ops;  // of the source
+  const char *what;          // the files, for messages: "images"
+  int other;           // of ops->skips: files of folders that are none of these, by their names
+  const char *except;  // the name of a folder that is no class; NULL: each is one
   gr_listed *file;
   uint32_t count, room;
   gr_classes classes;
@@ -30,6 +33,32 @@ GR_MUST_USE gr_status gr_listing_add(gr_listing *, const gr_listed *);
 // classes. GR_ERR_DATA with the location of a cell that is wrong.
 GR_MUST_USE gr_status gr_listing_rows(gr_listing *, const gr_source_request *, gr_file_list *,
                                       uint32_t limit);
+// What a path names, for one split; GR_SPLIT_BY_KEY: rows say theirs, or a hash of names does.
+typedef struct gr_listing_part {
+  const char *path;
+  gr_split split;
+} gr_listing_part;
+
+// Opens the list that a path names, whose labels are in that column; NULL: it has none. GR_ERR_DATA
+// about the list, also where it has a split and the part is of one.
+GR_MUST_USE gr_status gr_listing_open(gr_listing *, const gr_listing_part *, const char *label,
+                                      gr_file_list *out);
+// Adds its rows, as gr_listing_rows, up to the request's limit.
+GR_MUST_USE gr_status gr_listing_add_list(gr_listing *, const gr_source_request *,
+                                          const gr_listing_part *, gr_file_list *);
+// Adds the files of a folder that has a folder for each class, in the order of names; those of a
+// class may be in folders within its own. Names are relative to the folder. The limit is that of
+// each class. GR_ERR_DATA: there are none.
+GR_MUST_USE gr_status gr_listing_folders(gr_listing *, const gr_source_request *,
+                                         const gr_listing_part *);
+// The same of a folder without classes: of all files in it.
+GR_MUST_USE gr_status gr_listing_tree(gr_listing *, const gr_source_request *,
+                                      const gr_listing_part *);
+// After gr_listing_number: GR_ERR_DATA where all files, those of a path, are of one class.
+GR_MUST_USE gr_status gr_listing_check_several(const gr_listing *, const char *path);
+// An error that is about no key is about this one.
+GR_MUST_USE gr_status gr_listing_about(gr_status, const char *key);
+
 // Adds the request's files to predict, or the files that a list (.csv, .jsonl) of them names, for
 // validation. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_listing_inputs(gr_listing *, const gr_source_request *);

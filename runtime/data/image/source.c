@@ -108,6 +108,7 @@ static gr_status check_masks(const gr_image_spec *s) {
 static gr_status image_open(gr_source_request *r, void **out) {
   gr_image *m = *out = GR_NEW(r->arena, gr_image, 1);
   m->list = gr_listing_make(r, "images");
+  m->list.other = GR_IMAGE_OTHER;
   if (r->conf)
     GR_TRY(image_read_spec(r->arena, r->conf, &m->spec));
   else
