@@ -21,9 +21,10 @@ static const char searched[] = SEARCHED;
 #define PATTERN "'*' in a path stands for any letters but '/'; " SEARCHED
 
 static bool is_pattern(const char *path) { return gr_file_list_matches(path); }
-// One file of lines, or Parquet files.
+// One file of lines, a folder, or Parquet files.
 static bool is_manifest(const char *path) {
-  return gr_is_file(path) || (gr_shards_named(path) && gr_file_list_matches(path));
+  return gr_is_file(path) || gr_is_dir(path) ||
+         (gr_shards_named(path) && gr_file_list_matches(path));
 }
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
 
@@ -44,7 +45,9 @@ static const struct named {
     {"training.spelling", GR_ERR_CONFIG, "list of spellings", searched, gr_is_file, NULL},
     {"hooks", GR_ERR_CONFIG, "hook", searched, gr_is_file, NULL},
     {"data.speech.manifest", GR_ERR_DATA, "manifest",
-     "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line",
+     "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line; "
+     "recordings "
+     "with classes may be in a folder",
      is_manifest, NULL},
     {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, is_manifest, NULL},
     {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},

@@ -29,6 +29,7 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
   gr_csv_format format = gr_csv_fixed;
   *out = (gr_file_list){.what = what};
   format.texts[0] = "path";  // 001 is another file than 1
+  if (gr_ends_in(path, ".tsv")) format.delimiter = '\t';
   GR_TRY(gr_csv_read(a, path, &format, &out->csv));
   out->columns_known = true;
   find_column(out, "path", &out->path_column, &out->path);
@@ -80,6 +81,7 @@ const char *gr_file_list_name(gr_arena *a, const gr_file_list *l, uint32_t row) 
 
 const char *gr_file_list_path(gr_arena *a, const gr_file_list *l, const char *name) {
   const char *list = l->csv.path, *slash = strrchr(list, '/');
+  if (*name != '/' && l->root) return gr_arena_printf(a, "%s/%s", l->root, name);
   if (*name == '/' || !slash) return name;
   return gr_arena_printf(a, "%.*s%s", (int)(slash + 1 - list), list, name);
 }

@@ -1,5 +1,5 @@
 // file_list.h - a CSV file that lists files and their labels: the columns path and label, and
-// optionally split and weight. Sources of images and videos share it.
+// optionally split and weight. Sources of images, videos and recordings share it.
 #pragma once
 #include "runtime/data/array.h"
 #include "runtime/data/csv.h"
@@ -9,6 +9,7 @@ typedef struct gr_file_list {
   gr_csv csv;
   bool columns_known;  // the file has been read: what is wrong is what it has
   const char *what;    // the files, for messages: "videos"
+  const char *root;    // of relative paths; NULL: the list's folder
   gr_array path, label, split, weight;
   int path_column, label_column, split_column, weight_column;  // -1: there is none
   int32_t *class_of;                                           // [rows], by gr_file_list_classes
@@ -27,7 +28,7 @@ GR_MUST_USE gr_status gr_file_list_check(const gr_file_list *, uint32_t row, int
 GR_MUST_USE gr_status gr_file_list_classes(gr_file_list *, gr_arena *, gr_classes *);
 // A row's path as the list has it, in the arena.
 const char *gr_file_list_name(gr_arena *, const gr_file_list *, uint32_t row);
-// Where a file that the list names is: relative to the list's folder. In the arena, or the name.
+// Where a file that the list names is: relative to its root. In the arena, or the name.
 const char *gr_file_list_path(gr_arena *, const gr_file_list *, const char *name);
 // A row's weight for data.sampler=weighted, if there is that column.
 GR_MUST_USE gr_status gr_file_list_weight(const gr_file_list *, uint32_t row, bool *has,

@@ -81,6 +81,7 @@ static const char *const counting[] = {
     "data.speech.manifest",
     "data.speech.eval_manifest",
     "data.speech.root",
+    "data.speech.label",
     "data.speech.sample_rate",
     "data.speech.vocab",
     "data.speech.blank",

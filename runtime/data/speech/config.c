@@ -129,23 +129,58 @@ static gr_status find_most_frames(double seconds, gr_speech_spec *s) {
   return GR_OK;
 }
 
-gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokenizer,
-                              gr_speech_spec *s) {
-  double seconds;
+// What says how transcripts become symbols, beside classes.
+static gr_status refuse_transcripts(gr_conf *section, const gr_tokenizer *tokenizer) {
+  static const char *const keys[][2] = {{"vocab", "ABCDEFGHIJKLMNOPQRSTUVWXYZ '"},
+                                        {"blank", "-1"},
+                                        {"subsampling", "0"},
+                                        {"text.column", NULL},
+                                        {"text.case", "upper"},
+                                        {"text.spaces", "-/_"},
+                                        {"text.drops", ".,!?:;\"()"},
+                                        {"text.unknown", "skip"},
+                                        {"text.prefix", NULL},
+                                        {"text.suffix", NULL}};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    GR_TRY(gr_source_refuse(
+        section, &(gr_source_unused){
+                     keys[i][0], keys[i][1],
+                     "data.speech.label says that recordings have classes, and no transcript "
+                     "becomes symbols",
+                     "remove one of them"}));
+  if (!tokenizer) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                  "data.tokenizer makes tokens of transcripts, and "
+                                  "data.speech.label says that recordings have classes"),
+                          "tokenizer"),
+                 "remove one of them");
+}
+
+static gr_status read_transcripts(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokenizer,
+                                  gr_speech_spec *s) {
   gr_vocab *vocab = tokenizer ? NULL : GR_NEW(arena, gr_vocab, 1);
-  *s = (gr_speech_spec){.vocab = vocab};
-  GR_TRY(gr_conf_text(section, "manifest", NULL, &s->train));
-  GR_TRY(gr_conf_text(section, "eval_manifest", NULL, &s->validation));
-  GR_TRY(gr_conf_text(section, "root", NULL, &s->root));
-  GR_TRY(gr_conf_text(section, "text.column", NULL, &s->column));
-  GR_TRY(gr_conf_float(section, "max_seconds", 0, &seconds));
+  s->vocab = vocab;
+  GR_TRY(gr_conf_text(section, "text.column", NULL, &s->keys.column));
   GR_TRY(gr_source_read_int(section, "subsampling", &s->subsampling));
   if (vocab) GR_TRY(read_vocab(arena, section, vocab));
   GR_TRY(read_text_rules(section, &s->text));
   GR_TRY(read_decoder(arena, section, tokenizer, s));
-  GR_TRY(read_features(section, &s->features));
-  GR_TRY(read_augment(section, &s->augment));
-  GR_TRY(find_most_frames(seconds, s));
   if (vocab) warn_unreachable(arena, s);
   return GR_OK;
+}
+
+gr_status gr_speech_read_spec(gr_arena *arena, gr_conf *section, const gr_tokenizer *tokenizer,
+                              gr_speech_spec *s) {
+  double seconds;
+  *s = (gr_speech_spec){0};
+  GR_TRY(gr_conf_text(section, "manifest", NULL, &s->train));
+  GR_TRY(gr_conf_text(section, "eval_manifest", NULL, &s->validation));
+  GR_TRY(gr_conf_text(section, "root", NULL, &s->keys.root));
+  GR_TRY(gr_conf_text(section, "label", NULL, &s->keys.label));
+  GR_TRY(gr_conf_float(section, "max_seconds", 0, &seconds));
+  GR_TRY(s->keys.label ? refuse_transcripts(section, tokenizer)
+                       : read_transcripts(arena, section, tokenizer, s));
+  GR_TRY(read_features(section, &s->features));
+  GR_TRY(read_augment(section, &s->augment));
+  return find_most_frames(seconds, s);
 }

@@ -14,8 +14,8 @@ void gr_speech_summary(const void *self, const gr_sample *all, uint32_t n, gr_sp
     if (all[i].split != split) continue;
     frames += all[i].length, symbols += (uint64_t)d->items[all[i].index].targets.n;
   }
-  gr_text_printf(out, "  %9.4f hours  %8llu symbols", (double)frames * per_frame / 3600,
-                 (unsigned long long)symbols);
+  gr_text_printf(out, "  %9.4f hours", (double)frames * per_frame / 3600);
+  if (!d->spec.keys.label) gr_text_printf(out, "  %8llu symbols", (unsigned long long)symbols);
 }
 
 // Of a tokenizer, which may have a hundred thousand tokens, only how many of them occur.
@@ -28,6 +28,7 @@ static void put_used(const uint64_t *n, int32_t tokens, gr_text *out) {
 void gr_speech_inspect(const void *self, const gr_sample *all, uint32_t count, gr_text *out) {
   const gr_speech *d = self;
   const gr_vocab *v = d->spec.vocab;
+  if (d->spec.keys.label) return;
   uint64_t *n = GR_NEW(out->arena, uint64_t, d->tokens.n), most = 0;
   for (uint32_t i = 0; i < count; i++) {
     const gr_speech_item *item = d->items + all[i].index;

@@ -174,11 +174,16 @@ static int64_t most_hops(const gr_feature_spec *f) {
   return gr_feature_hops(f, (uint64_t)f->length);
 }
 
-static gr_status add_item(gr_speech *d, const gr_utterance *u, head *h, bool validation) {
-  bool keep;
+static gr_status add_item(gr_speech *d, const gr_utterance *u, head *h, uint32_t listed,
+                          bool validation) {
+  bool keep = true;
   GR_TRY(gr_work_step(0));
-  gr_speech_item item = {.utterance = u, .manifest = u->file, .validation = validation};
-  GR_TRY(make_targets(d, &item, &keep));
+  gr_speech_item item = {.utterance = u,
+                         .listed = listed,
+                         .manifest = u->file,
+                         .text = u->text,
+                         .validation = validation};
+  if (!d->spec.keys.label) GR_TRY(make_targets(d, &item, &keep));
   if (!keep) return GR_OK;
   int col = u->seconds > 0 ? u->seconds_col : u->audio_col;
   gr_status s = find_frames(d, u, h, &item);
@@ -249,29 +254,15 @@ static gr_status add_items(gr_speech *d, const gr_manifest *m, bool validation) 
   heads h = {m, m->items, GR_NEW(scratch, head, m->n + 1)};
   gr_status s = read_heads(&h, m);
   for (uint32_t i = 0; i < m->n; i++) {
-    if (!s) s = add_item(d, &m->items[i], &h.list[i], validation);
+    if (!s) s = add_item(d, &m->items[i], &h.list[i], m->first + i, validation);
     gr_status_drop(h.list[i].error);
   }
   return gr_arena_end(scratch, s);
 }
 
-// Reads a manifest, or the lists of Parquet files. It is closed with the source.
-static gr_status read_manifest(gr_speech *d, const char *path) {
-  gr_manifest *m = &d->manifests[d->n_manifests++];
-  return gr_shards_named(path) ? gr_shards_read(d->arena, path, d->spec.column, d->kept, m)
-                               : gr_manifest_read(d->arena, path, d->spec.root, m);
-}
-
-gr_status gr_speech_list(gr_speech *d, uint32_t limit) {
-  const char *paths[2] = {d->spec.train, d->spec.validation};
+gr_status gr_speech_list(gr_speech *d, const gr_source_request *r) {
   gr_manifest *m = d->manifests = GR_NEW(d->arena, gr_manifest, 2);
-  for (int i = 0; i < 2; i++) {
-    if (paths[i]) GR_TRY(read_manifest(d, paths[i]));
-    if (!limit || m[i].n <= limit) continue;
-    const gr_utterance *u = &m[i].items[limit];
-    gr_omitted_add(d->arena, d->limited, m[i].n - limit, (gr_loc){u->file, u->line, 1}, u->name);
-    m[i].n = limit;
-  }
+  GR_TRY(gr_speech_read_lists(d, r));
   d->items = GR_NEW(d->arena, gr_speech_item, (size_t)m[0].n + m[1].n);
   for (int i = 0; i < 2; i++) GR_TRY(add_items(d, m + i, i == 1));
   return GR_OK;
@@ -312,13 +303,14 @@ static bool is_manifest(const char *path) {
 }
 
 gr_status gr_speech_list_inputs(gr_speech *d, const char *const *paths, int n) {
-  gr_manifest *m = d->manifests = GR_NEW(d->arena, gr_manifest, n);
+  gr_manifest *m = d->manifests = GR_NEW(d->arena, gr_manifest, n), *ignored;
   size_t all = 0;
+  d->spec.keys.inputs = true;
   for (int i = 0; i < n; i++) {
     gr_utterance *recording = GR_NEW(d->arena, gr_utterance, 1);
     *recording = (gr_utterance){.name = paths[i], .audio = paths[i], .text = ""};
     if (is_manifest(paths[i]))
-      GR_TRY(read_manifest(d, paths[i]));
+      GR_TRY(gr_speech_read_manifest(d, paths[i], 0, &ignored));
     else
       m[d->n_manifests++] = (gr_manifest){.items = recording, .n = 1};
     all += m[i].n;

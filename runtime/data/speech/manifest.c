@@ -25,96 +25,134 @@ static const char *audio_path(gr_arena *a, const char *manifest, const char *roo
 // One of the keys that a line may have: "audio_path" etc.
 typedef struct member {
   const char *key;
-  gr_json_kind kind;
-  const char *text;  // NULL: absent, or null
+  gr_json_kind kind;  // GR_JSON_NULL: text or a whole number
+  const char *text;   // NULL: absent, or null
   double number;
-  int col;  // of the value, 1-based; 0: absent
+  int col;     // of the value, 1-based; 0: absent
+  bool named;  // the value is a text
 } member;
 
-static const char example[] =
-    "a line of a manifest is {\"audio_path\": \"a.wav\", \"text\": \"HELLO\", \"duration\": 1.2}";
+// The lines of a manifest, while they are read.
+typedef struct lines {
+  gr_arena *arena;
+  const gr_manifest_keys *keys;
+  gr_loc loc;
+  gr_map seen;  // names
+  gr_manifest *out;
+} lines;
 
 static gr_loc at_col(gr_loc line, int col) { return (gr_loc){line.file, line.line, col ? col : 1}; }
 
-static gr_status find_member(gr_arena *a, gr_loc loc, const gr_json *line, member *m) {
-  for (const gr_json *v = line->first; v; v = v->next) {
-    if (strcmp(v->name, m->key)) continue;
-    m->col = v->offset + 1;
-    if (v->kind == GR_JSON_NULL) return GR_OK;
-    bool text = m->kind == GR_JSON_TEXT;
-    if (text ? v->kind != GR_JSON_TEXT : v->kind != GR_JSON_INT && v->kind != GR_JSON_FLOAT)
-      return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m->col), "expected %s as the value of \"%s\"",
-                             text ? "text in double quotes" : "a number", m->key),
-                     example);
-    if (!text && !isfinite(v->f))
-      return gr_fail(GR_ERR_DATA, at_col(loc, m->col),
-                     "expected a number that a double can hold as the value of \"%s\"", m->key);
-    if (text) m->text = gr_arena_strdup(a, v->text);
-    m->number = v->f;
-  }
+static gr_status with_example(const lines *l, gr_status s) {
+  const char *label = l->keys->label;
+  return gr_hint(s,
+                 "a line of a manifest is {\"audio_path\": \"a.wav\", \"%s\": \"%s\", "
+                 "\"duration\": 1.2}",
+                 label ? label : "text", label ? "yes" : "HELLO");
+}
+
+static bool is_of(const gr_json *v, gr_json_kind kind) {
+  bool text = v->kind == GR_JSON_TEXT, whole = v->kind == GR_JSON_INT;
+  return kind == GR_JSON_TEXT   ? text
+         : kind == GR_JSON_NULL ? text || whole
+                                : whole || v->kind == GR_JSON_FLOAT;
+}
+
+static gr_status read_member(const lines *l, const gr_json *v, member *m) {
+  static const char *const expected[] = {[GR_JSON_NULL] = "text in double quotes or a whole number",
+                                         [GR_JSON_TEXT] = "text in double quotes",
+                                         [GR_JSON_FLOAT] = "a number"};
+  m->col = v->offset + 1;
+  if (v->kind == GR_JSON_NULL) return GR_OK;
+  if (!is_of(v, m->kind))
+    return with_example(
+        l, gr_fail(GR_ERR_DATA, at_col(l->loc, m->col), "expected %s as the value of \"%s\"",
+                   expected[m->kind], m->key));
+  m->named = v->kind == GR_JSON_TEXT;
+  if (m->kind == GR_JSON_FLOAT && !isfinite(v->f))
+    return gr_fail(GR_ERR_DATA, at_col(l->loc, m->col),
+                   "expected a number that a double can hold as the value of \"%s\"", m->key);
+  if (m->kind != GR_JSON_FLOAT)
+    m->text = m->named ? gr_arena_strdup(l->arena, v->text)
+                       : gr_arena_printf(l->arena, "%lld", (long long)v->i);
+  m->number = v->f;
   return GR_OK;
 }
 
-static gr_status check_members(const member *m, gr_loc loc) {
+static gr_status find_member(const lines *l, const gr_json *line, member *m) {
+  for (const gr_json *v = line->first; v; v = v->next)
+    if (!strcmp(v->name, m->key)) GR_TRY(read_member(l, v, m));
+  return GR_OK;
+}
+
+static gr_status check_members(const lines *l, const member *m) {
+  const member *text = &m[TEXT];
+  bool empty = l->keys->label && text->text && !*text->text;
   if (!m[AUDIO].text || !*m[AUDIO].text)
-    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[AUDIO].col),
-                           "the key \"audio_path\" is missing or empty"),
-                   example);
-  if (!m[TEXT].text)
-    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[TEXT].col), "the key \"text\" is missing"),
-                   example);
+    return with_example(l, gr_fail(GR_ERR_DATA, at_col(l->loc, m[AUDIO].col),
+                                   "the key \"audio_path\" is missing or empty"));
+  if (!l->keys->inputs && (!text->text || empty))
+    return with_example(l, gr_fail(GR_ERR_DATA, at_col(l->loc, text->col), "the key \"%s\" is %s",
+                                   text->key, empty ? "empty" : "missing"));
   if (m[DURATION].number < 0)
-    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[DURATION].col),
+    return gr_hint(gr_fail(GR_ERR_DATA, at_col(l->loc, m[DURATION].col),
                            "a duration of %g seconds cannot be", m[DURATION].number),
                    "correct it, or leave \"duration\" out: it is then read from the recording");
   if (m[OFFSET].number != 0)
-    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, m[OFFSET].col),
+    return gr_hint(gr_fail(GR_ERR_DATA, at_col(l->loc, m[OFFSET].col),
                            "parts of recordings (\"offset\": %g) are not read", m[OFFSET].number),
                    "cut the recording into one file an utterance");
   return GR_OK;
 }
 
-static gr_status parse_line(gr_arena *scratch, gr_loc loc, const char *line, size_t len,
+static gr_status parse_line(const lines *l, gr_arena *scratch, const char *line, size_t len,
                             const gr_json **out) {
   gr_json_error why;
   if (!gr_json_read(scratch, line, len, out, &why))
-    return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, why.col), "%s, found %s", why.why, why.found),
-                   example);
+    return with_example(
+        l, gr_fail(GR_ERR_DATA, at_col(l->loc, why.col), "%s, found %s", why.why, why.found));
   if ((*out)->kind == GR_JSON_OBJECT) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, (*out)->offset + 1),
-                         "expected one JSON object on each line"),
-                 example);
+  return with_example(l, gr_fail(GR_ERR_DATA, at_col(l->loc, (*out)->offset + 1),
+                                 "expected one JSON object on each line"));
 }
 
-static gr_status read_members(gr_arena *a, gr_loc loc, const char *line, size_t len, member *m) {
+static gr_status read_members(const lines *l, const char *line, size_t len, member *m) {
   gr_arena *scratch = gr_arena_create();
   const gr_json *object = NULL;
-  gr_status s = parse_line(scratch, loc, line, len, &object);
-  for (int i = 0; i < MEMBERS && !s; i++) s = find_member(a, loc, object, &m[i]);
+  gr_status s = parse_line(l, scratch, line, len, &object);
+  for (int i = 0; i < MEMBERS && !s; i++) s = find_member(l, object, &m[i]);
   return gr_arena_end(scratch, s);
 }
 
-static gr_status read_line(gr_arena *a, gr_loc loc, const char *root, const char *line, size_t len,
-                           gr_map *seen, gr_utterance *out) {
+static gr_status read_line(lines *l, const char *line, size_t len) {
+  const char *label = l->keys->label;
+  gr_loc loc = l->loc;
   member m[MEMBERS] = {[AUDIO] = {"audio_path", GR_JSON_TEXT},
-                       [TEXT] = {"text", GR_JSON_TEXT},
+                       [TEXT] = {label ? label : "text", label ? GR_JSON_NULL : GR_JSON_TEXT},
                        [DURATION] = {"duration", GR_JSON_FLOAT},
                        [NAME] = {"name", GR_JSON_TEXT},
                        [OFFSET] = {"offset", GR_JSON_FLOAT}};
-  GR_TRY(read_members(a, loc, line, len, m));
-  GR_TRY(check_members(m, loc));
+  GR_TRY(read_members(l, line, len, m));
+  GR_TRY(check_members(l, m));
   const member *named = m[NAME].text && *m[NAME].text ? &m[NAME] : &m[AUDIO];
   uint32_t before;
-  if (gr_map_find(seen, named->text, &before))
+  if (gr_map_find(&l->seen, named->text, &before))
     return gr_hint(gr_fail(GR_ERR_DATA, at_col(loc, named->col),
                            "the utterance '%s' is already on line %u", named->text, before),
                    "give each its own \"name\"");
-  gr_map_put(seen, named->text, (uint32_t)loc.line);
-  *out = (gr_utterance){named->text,  audio_path(a, loc.file, root, m[AUDIO].text),
-                        m[TEXT].text, m[DURATION].number,
-                        loc.line,     m[TEXT].col,
-                        m[AUDIO].col, m[DURATION].col,
-                        loc.file,     NULL};
+  gr_map_put(&l->seen, named->text, (uint32_t)loc.line);
+  l->out->named |= m[TEXT].named;
+  l->out->items[l->out->n++] =
+      (gr_utterance){named->text,
+                     audio_path(l->arena, loc.file, l->keys->root, m[AUDIO].text),
+                     m[TEXT].text ? m[TEXT].text : "",
+                     m[DURATION].number,
+                     loc.line,
+                     m[TEXT].col,
+                     m[AUDIO].col,
+                     m[DURATION].col,
+                     loc.file,
+                     NULL};
   return GR_OK;
 }
 
@@ -126,13 +164,15 @@ static bool only_blanks(const char *p, size_t len) {
 
 // An upper bound of the number of recordings: one per line, with at least the bytes of its keys.
 static size_t most_items(const char *p, const char *end) {
-  enum { LEAST = sizeof "{\"audio_path\":\"\",\"text\":\"\"}" };
+  enum { LEAST = sizeof "{\"audio_path\":\"\"}" };
   size_t n = 1, most = (size_t)(end - p) / LEAST + 1;
   for (; p < end; p++) n += *p == '\n';
   return n < most ? n : most;
 }
 
-gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_manifest *out) {
+gr_status gr_manifest_read(gr_arena *a, const char *path, const gr_manifest_keys *keys,
+                           gr_manifest *out) {
+  static const gr_manifest_keys usual = {0};
   char *text;
   size_t len;
   const char *kind = gr_file_kind(path);
@@ -147,16 +187,15 @@ gr_status gr_manifest_read(gr_arena *a, const char *path, const char *root, gr_m
   GR_TRY(gr_file_read(a, path, MAX_BYTES, &text, &len));
   const char *end = text + len;
   *out = (gr_manifest){.path = path, .items = GR_NEW(a, gr_utterance, most_items(text, end))};
-  gr_map seen = gr_map_make(a);
-  gr_loc loc = {path, 1, 1};
+  lines l = {a, keys ? keys : &usual, {path, 1, 1}, gr_map_make(a), out};
   size_t mark = 0;
   GR_TRY(gr_encoding_check(path, text, len, &mark));
-  for (const char *p = text + mark; p < end; loc.line++) {
+  for (const char *p = text + mark; p < end; l.loc.line++) {
     GR_TRY(gr_work_step(0));
     const char *stop = memchr(p, '\n', (size_t)(end - p));
     if (!stop) stop = end;
     size_t n = (size_t)(stop - p);
-    if (!only_blanks(p, n)) GR_TRY(read_line(a, loc, root, p, n, &seen, &out->items[out->n++]));
+    if (!only_blanks(p, n)) GR_TRY(read_line(&l, p, n));
     p = stop + 1;
   }
   if (!out->n)

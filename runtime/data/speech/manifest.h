@@ -5,14 +5,15 @@
 //
 // audio_path is relative to the manifest, or to `root`. duration (seconds) may be left out: the
 // recording's head is read then. name (the split hashes it) is audio_path where left out. Other
-// keys are ignored, except "offset": parts of recordings are refused, not read whole.
+// keys are ignored, except "offset": parts of recordings are refused, not read whole. In place of
+// the text a line may have a class, text or a whole number, in a key that is given.
 #pragma once
 #include "base/arena.h"
 
 typedef struct gr_utterance {
   const char *name;
   const char *audio;  // a path that can be opened from here
-  const char *text;   // as written there
+  const char *text;   // as written there; or the name of its class
   double seconds;     // 0: the manifest has no duration
   int line, col;      // in the manifest; of the text
   int audio_col, seconds_col;
@@ -24,13 +25,24 @@ typedef struct gr_manifest {
   const char *path;  // borrowed
   gr_utterance *items;
   uint32_t n;
+  bool named;               // a class is a text, else all are whole numbers
+  uint32_t first;           // the number of its first item in a listing of recordings with classes
   struct gr_shard *shards;  // [n_shards]: Parquet files whose rows the items are
   int n_shards;
 } gr_manifest;
 
+// What is read of manifests and Parquet files.
+typedef struct gr_manifest_keys {
+  const char *root;    // of relative paths; NULL: the manifest's folder
+  const char *column;  // of transcripts in Parquet files; NULL: one of a usual name
+  const char *label;   // the key, or the column, of classes in place of transcripts; or NULL
+  bool inputs;         // to predict: texts and classes may be missing, and are "" then
+} gr_manifest_keys;
+
 // Strict JSON (RFC 8259), one object a line. Fails with GR_ERR_DATA and file:line:col.
-GR_MUST_USE gr_status gr_manifest_read(gr_arena *, const char *path, const char *root,
-                                       gr_manifest *out);  // root: NULL: the manifest's folder
+// keys: NULL: transcripts, beside paths relative to the manifest.
+GR_MUST_USE gr_status gr_manifest_read(gr_arena *, const char *path, const gr_manifest_keys *,
+                                       gr_manifest *out);
 // Writes through a temporary file, so that `path` is whole or untouched.
 GR_MUST_USE gr_status gr_manifest_write(const char *path, const gr_utterance *, uint32_t n);
 

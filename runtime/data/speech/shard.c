@@ -57,12 +57,37 @@ static gr_status find_text(const gr_parquet *p, const char *column, int *out) {
   snprintf(what, sizeof what, "'%.190s'", column ? column : "");
   if (*out < 0)
     return gr_about(no_column(p, column ? what : "text, sentence, transcription or transcript",
-                              "data.speech.text.column names that of the transcripts"),
+                              "data.speech.text.column names that of the transcripts, "
+                              "data.speech.label one of classes"),
                     "text.column");
   if (p->columns[*out].text) return GR_OK;
   const char *why = p->columns[*out].refused;
   return gr_about(gr_parquet_refuse(p->path, p->columns[*out].name, why ? why : "is no text"),
                   "text.column");
+}
+
+static gr_status find_label(const gr_parquet *p, const char *label, int *out) {
+  char what[200];
+  snprintf(what, sizeof what, "'%.190s'", label);
+  *out = gr_parquet_find(p, label);
+  if (*out < 0)
+    return gr_about(no_column(p, what, "data.speech.label names that of the classes"), "label");
+  const gr_parquet_column *c = &p->columns[*out];
+  const char *why = c->refused                       ? c->refused
+                    : c->element == GR_ELEMENT_FLOAT ? "has numbers that may have fractions"
+                    : c->element >= GR_ELEMENT_BYTES && !c->text ? "is no text"
+                                                                 : NULL;
+  if (!why) return GR_OK;
+  return gr_hint(gr_about(gr_parquet_refuse(p->path, c->name, why), "label"),
+                 "classes are whole numbers or text");
+}
+
+// The column of what is said, or of classes; -1: there is none, and need be none.
+static gr_status find_said(const gr_parquet *p, const gr_manifest_keys *keys, int *out) {
+  gr_status s = keys->label ? find_label(p, keys->label, out) : find_text(p, keys->column, out);
+  if (!s || !keys->inputs || *out >= 0) return s;
+  gr_status_drop(s);
+  return GR_OK;
 }
 
 // ---- Rows ---------------------------------------------------------------------------------------
@@ -73,14 +98,22 @@ typedef gr_status take_text(void *self, int64_t row, const char *text);
 static gr_status take_page(const gr_parquet_reader *r, int64_t row, gr_arena *a, take_text *take,
                            void *self) {
   const gr_parquet *p = r->list->file;
+  const gr_parquet_column *c = &p->columns[r->list->column];
+  const gr_array numbers = {
+      .element = c->element, .size = c->size, .count = r->n, .data = r->fixed};
   for (int32_t i = 0; i < r->n; i++) {
-    const gr_bytes *b = &r->texts[i];
     bool there = !r->there || r->there[i];
-    const char *text = there ? gr_arena_strndup(a, b->n ? (const char *)b->first : "", b->n) : NULL;
-    if (text && (strlen(text) != b->n || !gr_utf8_valid(text)))
-      return gr_fail(GR_ERR_DATA, (gr_loc){p->path, (int)(row + i + 1), 1},
-                     "the text in the column '%s' of this row is not UTF-8, or has a NUL",
-                     p->columns[r->list->column].name);
+    const char *text = NULL;
+    if (there && c->element >= GR_ELEMENT_BYTES) {
+      const gr_bytes *b = &r->texts[i];
+      text = gr_arena_strndup(a, b->n ? (const char *)b->first : "", b->n);
+      if (strlen(text) != b->n || !gr_utf8_valid(text))
+        return gr_fail(GR_ERR_DATA, (gr_loc){p->path, (int)(row + i + 1), 1},
+                       "the text in the column '%s' of this row is not UTF-8, or has a NUL",
+                       c->name);
+    } else if (there) {
+      text = gr_array_text(a, &numbers, i);
+    }
     GR_TRY(take(self, row + i, text));
   }
   return GR_OK;
@@ -107,7 +140,8 @@ typedef struct listing {
   const gr_shard *shard;
   gr_utterance *items;  // of its first row
   gr_map *seen;         // names
-  int column;           // of the transcripts
+  const gr_manifest_keys *keys;
+  int column;  // of the transcripts, or the classes; -1: there is none
 } listing;
 
 static gr_status take_name(void *self, int64_t row, const char *path) {
@@ -120,27 +154,32 @@ static gr_status take_transcript(void *self, int64_t row, const char *text) {
   listing *l = self;
   const char *file = l->shard->file.path;
   gr_utterance *u = &l->items[row];
-  if (!text)
+  if (!text && !l->keys->inputs)
     return gr_fail(GR_ERR_DATA, (gr_loc){file, (int)row + 1, 1},
-                   "the column '%s' has no transcript in this row",
-                   l->shard->file.columns[l->column].name);
+                   "the column '%s' has no %s in this row", l->shard->file.columns[l->column].name,
+                   l->keys->label ? "class" : "transcript");
   const char *place = gr_arena_printf(l->arena, "%s:%lld", file, (long long)row + 1);
   if (!u->name) u->name = place;
   if (gr_map_find(l->seen, u->name, NULL))
     u->name = gr_arena_printf(l->arena, "%s of %s", u->name, place);
   gr_map_put(l->seen, u->name, 1);
-  u->audio = place, u->text = text, u->line = (int)row + 1, u->col = u->audio_col = 1;
+  u->audio = place, u->text = text ? text : "", u->line = (int)row + 1, u->col = u->audio_col = 1;
   u->file = file, u->shard = l->shard;
   return GR_OK;
 }
 
-static gr_status list_rows(gr_arena *a, const gr_shard *shard, const char *column, gr_map *seen,
-                           gr_utterance *items) {
-  listing l = {.arena = a, .shard = shard, .items = items, .seen = seen};
+static gr_status list_rows(gr_arena *a, const gr_shard *shard, const gr_manifest_keys *keys,
+                           gr_map *seen, gr_manifest *m) {
+  gr_utterance *items = m->items + shard->first;
+  listing l = {.arena = a, .shard = shard, .items = items, .seen = seen, .keys = keys};
   int bytes, path;
   GR_TRY(find_audio(&shard->file, &bytes, &path));
-  GR_TRY(find_text(&shard->file, column, &l.column));
+  GR_TRY(find_said(&shard->file, keys, &l.column));
   if (path >= 0) GR_TRY(each_text(a, &shard->file, path, take_name, &l));
+  for (int64_t row = 0; row < shard->file.rows && l.column < 0; row++)
+    GR_TRY(take_transcript(&l, row, NULL));
+  if (l.column < 0) return GR_OK;
+  m->named |= shard->file.columns[l.column].text;
   return each_text(a, &shard->file, l.column, take_transcript, &l);
 }
 
@@ -159,8 +198,9 @@ static gr_status open_shard(gr_arena *a, const char *path, gr_kept_pages *kept, 
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has too many rows: 2^31 or more", path);
 }
 
-gr_status gr_shards_read(gr_arena *a, const char *path, const char *column, gr_kept_pages *kept,
-                         gr_manifest *out) {
+gr_status gr_shards_read(gr_arena *a, const char *path, const gr_manifest_keys *keys,
+                         gr_kept_pages *kept, gr_manifest *out) {
+  static const gr_manifest_keys usual = {0};
   gr_names files;
   uint64_t rows = 0;
   gr_map seen = gr_map_make(a);
@@ -172,8 +212,7 @@ gr_status gr_shards_read(gr_arena *a, const char *path, const char *column, gr_k
   out->n = (uint32_t)rows;
   out->items = GR_NEW(a, gr_utterance, rows);
   for (int i = 0; i < out->n_shards; i++) {
-    const gr_shard *s = &out->shards[i];
-    GR_TRY(list_rows(a, s, column, &seen, out->items + s->first));
+    GR_TRY(list_rows(a, &out->shards[i], keys ? keys : &usual, &seen, out));
   }
   return GR_OK;
 }

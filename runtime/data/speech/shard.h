@@ -1,6 +1,6 @@
-// shard.h - recordings with transcripts in Parquet files, as Hugging Face's datasets writes them: a
-// column struct{bytes, path}, and one of texts. Recordings stay in the file: the page that has one
-// is read when it is used.
+// shard.h - recordings with transcripts or classes in Parquet files, as Hugging Face's datasets
+// writes them: a column struct{bytes, path}, and one of texts or of classes. Recordings stay in the
+// file: the page that has one is read when it is used.
 #pragma once
 #include "base/text.h"
 #include "runtime/data/parquet/kept.h"
@@ -17,11 +17,11 @@ typedef struct gr_shard {
 // Whether a path or a pattern of paths names Parquet files, by its ending.
 bool gr_shards_named(const char *path);
 // Lists the rows of the files that a path or a pattern names, in the order of their bytes. A row's
-// name is its path, where no row before has it, else that and its number; its transcript is in
-// `column`, or NULL: the first there is of text, sentence, transcription and transcript. Fails with
-// GR_ERR_DATA, with the file and the row. gr_shards_close follows in any case, after the end of the
-// kept pages, which are borrowed.
-GR_MUST_USE gr_status gr_shards_read(gr_arena *, const char *path, const char *column,
+// name is its path, where no row before has it, else that and its number; its transcript is in the
+// column of the keys, or the first there is of text, sentence, transcription and transcript. keys:
+// NULL: that one. Fails with GR_ERR_DATA, with the file and the row. gr_shards_close follows in any
+// case, after the end of the kept pages, which are borrowed.
+GR_MUST_USE gr_status gr_shards_read(gr_arena *, const char *path, const gr_manifest_keys *,
                                      gr_kept_pages *, gr_manifest *out);
 // Appends a line where so many bytes do not hold all pages of recordings: they are unpacked again.
 void gr_shards_notes(const gr_manifest *, size_t cache_bytes, gr_text *);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/port.h"
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/shard.h"
 #include "runtime/data/speech/speech.h"
@@ -53,11 +54,14 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   d->unknown = gr_map_make(r->arena);
   d->arena = r->arena, d->unreadable = r->unreadable, d->skipped = r->skipped;
   d->limited = r->limited;
+  d->list = gr_listing_make(r, "recordings");
+  d->list.other = GR_SPEECH_OTHER, d->list.except = "_background_noise_";
   if (r->conf)
     GR_TRY(gr_speech_read_spec(r->arena, r->conf, r->tokenizer, &d->spec));
   else
     d->spec = *(const gr_speech_spec *)r->spec;
-  d->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_vocab(d->spec.vocab);
+  if (!d->spec.keys.label)
+    d->tokens = r->tokenizer ? *r->tokenizer : gr_tokenizer_of_vocab(d->spec.vocab);
   GR_TRY(gr_source_need_path(r, d->spec.train));
   GR_TRY(check_spec(&d->spec));
   if (r->predicts) d->spec.max_frames = 0;
@@ -66,9 +70,12 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   d->cache_bytes = r->cache_bytes;
   d->kept = gr_kept_open(r->cache_bytes);
   if (!d->kept) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read recordings");
+  if (r->predicts && d->spec.keys.label)
+    GR_TRY(gr_classes_recall(&d->list.classes, r->arena, r->record));
   if (r->predicts) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
-  if (!gr_shards_named(d->spec.train)) r->place = (gr_loc){d->spec.train, 1, 1};
-  return gr_speech_list(d, r->limit);
+  if (!gr_shards_named(d->spec.train) && !gr_is_dir(d->spec.train))
+    r->place = (gr_loc){d->spec.train, 1, 1};
+  return gr_speech_list(d, r);
 }
 
 static void speech_close(void *self) {
@@ -95,13 +102,17 @@ static int speech_fields(const void *self, gr_field_spec out[GR_MAX_FIELDS]) {
   const gr_speech *d = self;
   out[X] = (gr_field_spec){"x", GR_F32, 2, {GR_DIM_LENGTH, d->spec.features.mels}};
   out[LENGTHS] = (gr_field_spec){.name = "lengths", .dtype = GR_I32};
+  if (d->spec.keys.label) return TRANSCRIPT;
   return TRANSCRIPT + gr_target_text_fields(&d->spec.around, out + TRANSCRIPT);
 }
 
 static int speech_metadata(const void *self, gr_metadata out[GR_MAX_METADATA]) {
   const gr_speech *d = self;
-  out[0] = (gr_metadata){"vocab", d->tokens.n};
+  bool classes = d->spec.keys.label;
+  out[0] =
+      classes ? (gr_metadata){"classes", d->list.classes.n} : (gr_metadata){"vocab", d->tokens.n};
   out[1] = (gr_metadata){"mels", d->spec.features.mels};
+  if (classes) return 2;
   out[2] = (gr_metadata){"blank", d->tokens.blank};
   out[3] = (gr_metadata){"space", d->tokens.space};
   return 4 + gr_target_text_metadata(&d->spec.around, out + 4);
@@ -113,12 +124,22 @@ static const gr_speech_item *item_of(const void *self, uint32_t sample) {
   return d->items + sample;
 }
 
+static gr_classes *speech_classes(void *self) {
+  gr_speech *d = self;
+  return d->spec.keys.label ? &d->list.classes : NULL;
+}
+
 static uint32_t speech_count(const void *self) { return ((const gr_speech *)self)->count; }
 
 static gr_sample_info speech_info(const void *self, uint32_t sample) {
   const gr_speech *d = self;
   const gr_speech_item *item = item_of(self, sample);
   int col = item->utterance->audio_col > 0 ? item->utterance->audio_col : 1;
+  if (d->list.count) {
+    gr_sample_info info = d->list.file[item->listed].info;
+    info.length = item->frames;
+    return info;
+  }
   return (gr_sample_info){.key = gr_hash_text(item->utterance->name),
                           .split = item->validation     ? GR_SPLIT_VALIDATION
                                    : d->spec.validation ? GR_SPLIT_TRAIN
@@ -199,6 +220,7 @@ static void speech_fill(const void *self, uint32_t sample, const gr_loaded *x, c
     gr_augment_apply(&d->spec.augment, draw->seed, (uint32_t)draw->epoch, draw->number,
                      row->field[X], x->length, d->spec.features.mels);
   *(int32_t *)row->field[LENGTHS] = x->length;
+  if (d->spec.keys.label) return;
   gr_target_text_fill(&d->spec.around, &item->targets, row->field + TRANSCRIPT);
 }
 
@@ -211,7 +233,11 @@ static void speech_reference(const void *self, uint32_t sample, gr_text *out) {
   gr_text_put(out, item_of(self, sample)->text);
 }
 static void speech_decode(const void *self, const int32_t *ids, int64_t n, gr_text *out) {
-  gr_tokenizer_decode(&((const gr_speech *)self)->tokens, ids, n, out);
+  const gr_speech *d = self;
+  if (d->spec.keys.label)
+    gr_classes_decode(&d->list.classes, ids, n, out);
+  else
+    gr_tokenizer_decode(&d->tokens, ids, n, out);
 }
 
 // Of recordings in Parquet files names do not say which they are.
@@ -264,8 +290,8 @@ const gr_source_ops gr_source_speech = {
     .project = "speech",
     .path_hint =
         "a file of JSON lines, or Parquet files; `graphrun data import asterisk data/speech.jsonl` "
-        "makes one "
-        "from Debian's recordings",
+        "makes one from Debian's recordings; of classes (data.speech.label) also a folder with a "
+        "folder for each class, or a CSV file with the columns path and label",
     .endings = {{".jsonl", "a manifest of recordings", .text = true},
                 {".parquet"},
                 {".wav", "a recording", .in_lists = true},
@@ -283,12 +309,17 @@ const gr_source_ops gr_source_speech = {
                                          "(data.speech.text.unknown=drop)",
                                   .of = GR_OMITTED_CHANGED},
               [GR_SPEECH_CUT] = {.why = "are cut to data.speech.features.seconds",
-                                 .of = GR_OMITTED_CHANGED}},
+                                 .of = GR_OMITTED_CHANGED},
+              [GR_SPEECH_OTHER] = {.why = "files that are no recordings by their names, and "
+                                          "folders of background noise",
+                                   .hint = "recordings are .wav and .flac",
+                                   .of = GR_OMITTED_OTHER}},
     .open = speech_open,
     .close = speech_close,
     .fields = speech_fields,
     .count = speech_count,
     .info = speech_info,
+    .classes = speech_classes,
     .alignment = speech_alignment,
     .extent = speech_extent,
     .load = speech_load,

@@ -1,8 +1,11 @@
-// speech.h - the source `speech`: recordings with transcripts, as log-mel frames and symbols.
+// speech.h - the source `speech`: recordings with transcripts, as log-mel frames and symbols, or
+// with classes.
 //
 // Fields: x f32 [t, mels] (features), lengths i32 (frames), and those of the transcript's symbols
-// (target_text.h). Beyond a sample's length, features and symbols are 0.
+// (target_text.h), which recordings with classes do not have. Beyond a sample's length, features
+// and symbols are 0.
 #pragma once
+#include "runtime/data/listing.h"
 #include "runtime/data/parquet/kept.h"
 #include "runtime/data/speech/feature.h"
 #include "runtime/data/speech/manifest.h"
@@ -13,11 +16,10 @@ enum { GR_SPEECH_FRAMES = 1 << 24, GR_SPEECH_SECONDS = 4 * 3600 };  // of a reco
 // The keys of the source, and what a request's `spec` is without a configuration. Its paths and its
 // vocabulary must outlive the source.
 typedef struct gr_speech_spec {
-  const char *train;       // a manifest
-  const char *validation;  // a manifest, or NULL: samples are split by the hash of their names
-  const char *column;      // of the transcripts in Parquet files; NULL: that of a usual name
-  const char *root;        // of relative paths in them, or NULL: the manifest's own folder
-  const gr_vocab *vocab;   // NULL: the data has a tokenizer
+  const char *train;       // a manifest; of classes, it may be a list or a folder
+  const char *validation;  // likewise, or NULL: samples are split by the hash of their names
+  gr_manifest_keys keys;   // keys.label: recordings have classes, and no transcripts
+  const gr_vocab *vocab;   // NULL: the data has a tokenizer, or classes
   gr_text_rules text;
   gr_target_text around;  // symbols before and after each transcript, for decoders
   gr_feature_spec features;
@@ -31,8 +33,9 @@ typedef struct gr_speech_spec {
 // first.
 typedef struct gr_speech_item {
   const gr_utterance *utterance;
+  uint32_t listed;       // with classes: its number in the listing
   const char *manifest;  // path of the manifest, or the Parquet file, that lists it
-  const char *text;      // the transcript after spec.text's rules
+  const char *text;      // the transcript after spec.text's rules; or the class
   gr_ids targets;
   int32_t hops;     // frames of the recording as it is
   int32_t frames;   // after cutting and padding; too many where the recording is too long
@@ -46,7 +49,8 @@ typedef enum gr_speech_skip {
   GR_SPEECH_UNKNOWN,  // a symbol not in the vocabulary
   GR_SPEECH_EMPTY,    // an empty transcript
   GR_SPEECH_LOST,     // symbols of a transcript
-  GR_SPEECH_CUT       // the end of a recording
+  GR_SPEECH_CUT,      // the end of a recording
+  GR_SPEECH_OTHER     // files in folders that are no recordings
 } gr_speech_skip;     // of gr_source_ops.skips
 
 typedef struct gr_speech {
@@ -54,6 +58,7 @@ typedef struct gr_speech {
   gr_speech_spec spec;
   gr_tokenizer tokens;  // of the request, or of the vocabulary
   gr_features features;
+  gr_listing list;  // with classes: recordings as they are listed, of which some are items
   gr_manifest *manifests;
   int n_manifests;
   gr_speech_item *items;
@@ -71,7 +76,14 @@ GR_MUST_USE gr_status gr_speech_read_spec(gr_arena *, gr_conf *section, const gr
                                           gr_speech_spec *out);
 // Reads manifests and creates targets. Reads no audio, except the headers of recordings without a
 // duration in the manifest. GR_ERR_DATA with file:line:col.
-GR_MUST_USE gr_status gr_speech_list(gr_speech *, uint32_t limit);
+GR_MUST_USE gr_status gr_speech_list(gr_speech *, const gr_source_request *);
+// The first of it (lists.c): reads what the paths name, into the manifests; of recordings with
+// classes into the listing, too, whose classes are numbered.
+GR_MUST_USE gr_status gr_speech_read_lists(gr_speech *, const gr_source_request *);
+// Reads a manifest, or the lists of Parquet files, up to the limit; 0: all. It is closed with the
+// source.
+GR_MUST_USE gr_status gr_speech_read_manifest(gr_speech *, const char *path, uint32_t limit,
+                                              gr_manifest **out);
 // The frames that CTC needs for the targets: each symbol, and a blank between equal neighbours.
 int64_t gr_speech_alignment(const gr_speech_item *);
 // Lists recordings to predict, without targets; a file that ends in .jsonl or .parquet lists them.

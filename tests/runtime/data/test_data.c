@@ -297,7 +297,7 @@ static void roots(void) {
   fixture_data spec = fixture_spec(path);
   gr_dataset *d;
   fixture_fails(fixture_open(&spec, &d), GR_ERR_DATA, 0, "elsewhere/one.wav");
-  spec.speech.root = folder;
+  spec.speech.keys.root = folder;
   MUST(fixture_open(&spec, &d));
   CHECK(!strcmp(fixture_item(d, 0)->utterance->audio, wav), "%s",
         fixture_item(d, 0)->utterance->audio);

@@ -96,11 +96,11 @@ static void takes_a_limit_of_rows(void) {
 static void says_which_columns_are_wrong(void) {
   gr_dataset *d;
   fixture_data data = fixture_spec(SAMPLES "/speech-0.parquet");
-  data.speech.column = "words";
+  data.speech.keys.column = "words";
   fixture_fails(fixture_open(&data, &d), GR_ERR_DATA, 0, "has no column 'words'");
-  data.speech.column = "speaker";
+  data.speech.keys.column = "speaker";
   fixture_fails(fixture_open(&data, &d), GR_ERR_DATA, 0, "'speaker' of");
-  data.speech.column = "sentence";
+  data.speech.keys.column = "sentence";
   MUST(fixture_open(&data, &d));
   gr_dataset_close(d);
   data = fixture_spec(SAMPLES "/kinds-0.parquet");
