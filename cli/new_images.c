@@ -3,11 +3,19 @@
 #include <string.h>
 #include <strings.h>
 #include "runtime/data/labels.h"
-#include "runtime/data/source.h"
 
-void gr_new_images(gr_new_own *o, const char *path) {
+static gr_status begin_images(gr_new_own *o, const char *path) {
   gr_new_begin(o, "image", "path", path);
   gr_new_set(o, "size", "64");
+  return GR_OK;
+}
+
+const gr_new_files gr_new_image_files = {&gr_source_image, "images", NULL, begin_images};
+
+// Arrays may be of anything.
+static bool is_of(const gr_new_files *f, const char *name) {
+  const gr_source_ending *e = gr_source_reads(f->source, name);
+  return e && e->what && e->in_lists;
 }
 
 void gr_new_captions_of(gr_new_own *o, const gr_csv *t, int captions) {
@@ -25,63 +33,68 @@ void gr_new_captions_of(gr_new_own *o, const gr_csv *t, int captions) {
 }
 
 // At any depth, within reason: a link may lead upwards.
-static int count_images(gr_arena *a, const char *dir, int depth) {
+static int count_files(gr_arena *a, const gr_new_files *f, const char *dir, int depth) {
   enum { MOST = 8 };
-  int n = 0, images = 0;
+  int n = 0, files = 0;
   const char **names = depth < MOST && gr_is_dir(dir) ? gr_list_dir(a, dir, &n) : NULL;
   for (int i = 0; i < n; i++)
-    images += gr_source_of_file(names[i], NULL) == &gr_source_image
-                  ? 1
-                  : count_images(a, gr_arena_printf(a, "%s/%s", dir, names[i]), depth + 1);
-  return images;
+    files += is_of(f, names[i])
+                 ? 1
+                 : count_files(a, f, gr_arena_printf(a, "%s/%s", dir, names[i]), depth + 1);
+  return files;
 }
 
-// The folders of a folder that have images; *only: the last of them.
-static int count_classes(gr_arena *a, const char *dir, int *images, const char **only) {
+// The folders of a folder that have files; *only: the last of them.
+static int count_classes(gr_arena *a, const gr_new_files *f, const char *dir, int *files,
+                         const char **only) {
   int n, classes = 0;
   const char **names = gr_is_dir(dir) ? gr_list_dir(a, dir, &n) : (n = 0, NULL);
-  *images = 0;
+  *files = 0;
   for (int i = 0; i < n; i++) {
     const char *inner = gr_arena_printf(a, "%s/%s", dir, names[i]);
-    int here = gr_is_dir(inner) ? count_images(a, inner, 1) : 0;
-    if (here) *only = inner, *images += here, classes++;
+    bool class = gr_is_dir(inner) && !(f->except && !strcmp(names[i], f->except));
+    int here = class ? count_files(a, f, inner, 1) : 0;
+    if (here) *only = inner, *files += here, classes++;
   }
   return classes;
 }
 
 // Archives have a folder of each split: train/cats and val/cats, or test/cats.
-static bool make_splits(gr_new_own *o, const char *path) {
-  const char *only, *part[3] = {NULL};
-  int n, images[3], classes[3];
+static gr_status make_splits(gr_new_own *o, const gr_new_files *f, const char *path, bool *found) {
+  const char *only, *part[3] = {NULL}, *key = f->source->path_key;
+  int n, files[3], classes[3];
   const char **names = gr_list_dir(o->arena, path, &n);
   for (int i = 0; i < n; i++) {
     gr_split split = GR_SPLIT_TRAIN;
     const char *inner = gr_arena_printf(o->arena, "%s/%s", path, names[i]);
     int k = gr_split_by_word(names[i], &split) ? (int)split : !strcasecmp(names[i], "test") ? 2 : 3;
-    if (k < 3) classes[k] = count_classes(o->arena, inner, &images[k], &only);
+    if (k < 3) classes[k] = count_classes(o->arena, f, inner, &files[k], &only);
     if (k < 3 && classes[k] > 1) part[k] = inner;
   }
   int k = part[1] ? 1 : 2;
-  if (!part[0] || !part[k]) return false;
-  gr_new_images(o, part[0]);
+  *found = part[0] && part[k];
+  if (!*found) return GR_OK;
+  GR_TRY(f->begin(o, part[0]));
   gr_new_drop(o, "validation_fraction");
-  gr_new_add(o, "path",
-             gr_arena_printf(o->arena, "eval_path: %s   # validation", gr_new_quoted(o, part[k])));
-  gr_text_printf(&o->said, "%d images to train on, %d of '%s' for validation\n", images[0],
-                 images[k], part[k]);
+  gr_new_add(
+      o, key,
+      gr_arena_printf(o->arena, "eval_%s: %s   # validation", key, gr_new_quoted(o, part[k])));
+  gr_text_printf(&o->said, "%d %s to train on, %d of '%s' for validation\n", files[0], f->what,
+                 files[k], part[k]);
   gr_new_set_classes(o, (uint32_t)classes[0]);
   if (k == 1 && part[2]) gr_text_printf(&o->said, "not used: '%s'\n", part[2]);
-  return true;
+  return GR_OK;
 }
 
-bool gr_new_find_images(gr_new_own *o, const char *path) {
+gr_status gr_new_find_classes(gr_new_own *o, const gr_new_files *f, const char *path, bool *found) {
   const char *only;
-  int images, classes = count_classes(o->arena, path, &images, &only);
-  if (make_splits(o, path)) return true;
-  if (classes == 1) return gr_new_find_images(o, only);
-  if (!classes) return false;
-  gr_new_images(o, path);
-  gr_text_printf(&o->said, "%d images of %d classes\n", images, classes);
+  int files, classes = count_classes(o->arena, f, path, &files, &only);
+  GR_TRY(make_splits(o, f, path, found));
+  if (*found || !classes) return GR_OK;
+  if (classes == 1) return gr_new_find_classes(o, f, only, found);
+  *found = true;
+  GR_TRY(f->begin(o, path));
+  gr_text_printf(&o->said, "%d %s of %d classes\n", files, f->what, classes);
   gr_new_set_classes(o, (uint32_t)classes);
-  return true;
+  return GR_OK;
 }

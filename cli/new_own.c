@@ -9,6 +9,7 @@
 #include "cli/new_edit.h"
 #include "cli/new_images.h"
 #include "cli/new_recordings.h"
+#include "cli/new_sounds.h"
 #include "cli/new_tables.h"
 #include "job/paths.h"
 #include "runtime/data/csv.h"
@@ -90,7 +91,7 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
                          : "classes are whole numbers or texts");
   gr_text_printf(&o->said, "a list of %u %s\n", t->rows, image ? "images" : "videos");
   uint32_t rows;
-  if (image) gr_new_images(o, t->path);
+  if (image) GR_TRY(gr_new_image_files.begin(o, t->path));
   if (!image) GR_TRY(make_videos(o, t->path, !is_of(t->columns[path].texts[0], ".npy")));
   gr_new_set_classes(o, gr_csv_distinct(t, gr_csv_find(t, "label"), &rows));
   return GR_OK;
@@ -187,7 +188,8 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   uint32_t classes;
   bool listed = false;
   GR_TRY(gr_new_read_table(o->arena, path, &t));
-  if (!o->label) GR_TRY(make_list(o, &t, &listed));
+  GR_TRY(gr_new_sound_list(o, &t, &listed));
+  if (!listed && !o->label) GR_TRY(make_list(o, &t, &listed));
   if (listed) return GR_OK;
   if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));
   if (recordings.n) return make_recordings(o, &recordings), GR_OK;
@@ -217,32 +219,58 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
 
 // ---- Manifests and folders of recordings ------------------------------------------------------
 
-// *found: whether the folder has recordings with their texts.
+// *found: whether the folder has a table of recordings with classes.
+static gr_status look_at_sounds(gr_new_own *o, const char *dir, bool *found) {
+  const char *list = gr_arena_printf(o->arena, "%s/metadata.csv", dir);
+  gr_csv t;
+  if (!gr_is_file(list)) GR_TRY(gr_new_find_list(o->arena, dir, &list));
+  if (!list) return GR_OK;
+  gr_status s = gr_new_read_table(o->arena, list, &t);
+  bool good = !s;
+  gr_status_drop(s);  // of others they may be texts
+  return good ? gr_new_sound_list(o, &t, found) : GR_OK;
+}
+
+// *found: whether the folder has recordings with classes in a table, or with their texts.
 static gr_status look_at_recordings(gr_new_own *o, const char *dir, bool *found) {
   gr_new_recordings r;
+  GR_TRY(look_at_sounds(o, dir, found));
+  if (*found) return GR_OK;
   GR_TRY(gr_new_read_recordings(o->arena, dir, &r));
   *found = r.n > 0;
   if (r.n) make_recordings(o, &r);
   return GR_OK;
 }
 
-// Whether the first line with something in it names a recording.
-static bool is_manifest(gr_arena *a, const char *text) {
+// Whether the first line with something in it names a recording; *label: the key of its class, in
+// place of a text; or NULL.
+static bool is_manifest(const gr_new_own *o, const char *text, const char **label) {
   const gr_json *line;
   gr_json_error why;
-  bool found = false;
+  bool found = false, said = false;
   text += strspn(text, " \t\r\n");
-  if (!gr_json_read(a, text, strcspn(text, "\n"), &line, &why)) return false;
-  for (const gr_json *v = line->first; v; v = v->next)
-    found |= v->name && !strncmp(v->name, "audio", strlen("audio"));
+  *label = o->label;
+  if (!gr_json_read(o->arena, text, strcspn(text, "\n"), &line, &why)) return false;
+  for (const gr_json *v = line->first; v; v = v->next) {
+    if (!v->name) continue;
+    found |= !strncmp(v->name, "audio", strlen("audio"));
+    said |= !strcmp(v->name, "text");
+    if (!o->label && !strcmp(v->name, "label")) *label = v->name;
+  }
+  if (said && !o->label) *label = NULL;
   return found;
 }
 
 static gr_status look_at_lines(gr_new_own *o, const char *path) {
   char *text;
   GR_TRY(gr_file_read(o->arena, path, MAX_MANIFEST, &text, NULL));
-  if (!is_manifest(o->arena, text)) return look_at_table(o, path);
+  const char *label;
+  if (!is_manifest(o, text, &label)) return look_at_table(o, path);
   gr_text_put(&o->said, "a manifest of recordings");
+  if (label) {
+    gr_text_printf(&o->said, "; to predict: '%s'\n", label);
+    return gr_new_sound_manifest(o, path, label);
+  }
   make_speech(o, path, text);
   return GR_OK;
 }
@@ -263,21 +291,26 @@ static gr_status check_readable(gr_arena *a, const char *dir, int depth) {
 }
 
 static gr_status look_at_folder(gr_new_own *o, const char *path) {
-  bool recordings = false, masks;
+  bool images = false, recordings = false, masks;
   GR_TRY(check_readable(o->arena, path, 0));
   GR_TRY(gr_new_find_masks(o, path, &masks));
   if (masks) return GR_OK;
-  if (gr_new_find_images(o, path)) return GR_OK;
+  GR_TRY(gr_new_find_classes(o, &gr_new_image_files, path, &images));
+  if (images) return GR_OK;
   GR_TRY(look_at_recordings(o, path, &recordings));
+  if (recordings) return GR_OK;
+  GR_TRY(gr_new_find_classes(o, &gr_new_sound_files, path, &recordings));
   if (recordings) return GR_OK;
   return gr_hint(
       gr_fail(GR_ERR_USAGE, GR_NOWHERE,
-              "'%s' has no two folders of images, one for each class, and no recordings with "
-              "their texts",
+              "'%s' has no two folders of images or of recordings, one for each class, and no "
+              "recordings with their texts",
               path),
-      "cats/1.png and dogs/1.png; images/1.png and masks/1.png, in a folder that is named, of the "
+      "cats/1.png and dogs/1.png, or yes/1.wav and no/1.wav; images/1.png and masks/1.png, in a "
+      "folder that is named, of the "
       "classes of pixels; 1.wav (or .flac) and 1.txt, or a table (.csv) with a column of "
-      "recordings and one of their texts; of videos a list (.csv) with path and label; or the path "
+      "recordings and one of their texts, or path and label; of videos a list (.csv) with path and "
+      "label; or the path "
       "of a table, a text or a manifest");
 }
 
@@ -335,10 +368,11 @@ gr_status gr_new_look(gr_new_own *o, const char *given) {
     gr_text_put(&o->said, "a text\n");
     return GR_OK;
   }
-  return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
-                 "its name says so, once it is unpacked: a table (.csv, .tsv, .jsonl, .arff, "
-                 ".parquet; of a spreadsheet "
-                 "its CSV), series (.ts), a folder with a folder of images for each class, a list "
-                 "of images or videos (.csv with path and label) or of recordings (with their "
-                 "texts), a text (.txt, .md) or a manifest of recordings (.jsonl)");
+  return gr_hint(
+      gr_fail(GR_ERR_USAGE, GR_NOWHERE, "--from: it is not known what '%s' is", given),
+      "its name says so, once it is unpacked: a table (.csv, .tsv, .jsonl, .arff, "
+      ".parquet; of a spreadsheet "
+      "its CSV), series (.ts), a folder with a folder of images or recordings for each "
+      "class, a list of images, videos or recordings (.csv with path and label) or of "
+      "recordings with their texts, a text (.txt, .md) or a manifest of recordings (.jsonl)");
 }

@@ -68,16 +68,22 @@ static bool is_text(const gr_csv *t, int column) {
   return t->columns[column].type == GR_COLUMN_TEXT;
 }
 
-// The column whose first cell names a recording; -1: none does.
-static int find_names(const gr_csv *t) {
+int gr_new_find_names(const gr_csv *t) {
   for (int c = 0; c < t->n_columns && t->rows; c++)
     if (is_text(t, c) && is_recording(t->columns[c].texts[0])) return c;
   return -1;
 }
 
+static const char *const usual[] = {"transcription", "sentence", "text", "transcript", NULL};
+
+bool gr_new_is_said(const char *name) {
+  const char *const *word = usual;
+  while (*word && strcasecmp(name, *word) != 0) word++;
+  return *word != NULL;
+}
+
 // The column of the texts: one with a usual name, or the only other of text; -1: it is not known.
-static int find_texts(const gr_csv *t, int names) {
-  static const char *const usual[] = {"transcription", "sentence", "text", "transcript", NULL};
+static int find_said(const gr_csv *t, int names) {
   int found = -1, n = 0;
   for (const char *const *word = usual; *word; word++)
     for (int c = 0; c < t->n_columns; c++)
@@ -88,13 +94,13 @@ static int find_texts(const gr_csv *t, int names) {
 }
 
 static gr_status read_rows(reading *r, const gr_csv *t, int name) {
-  int text = find_texts(t, name);
+  int text = find_said(t, name);
   if (text < 0)
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){t->path, 1, 1},
                            "the column '%s' names recordings, and it is not clear which one has "
                            "their texts",
                            t->columns[name].name),
-                   "call that one text");
+                   "call that one text; or of recordings with classes --label=COLUMN");
   for (uint32_t i = 0; i < t->rows; i++) {
     const char *path;
     GR_TRY(find_recording(r, t->columns[name].texts[i], gr_csv_place(t, i), &path));
@@ -107,28 +113,28 @@ static gr_status read_rows(reading *r, const gr_csv *t, int name) {
 static gr_status read_columns(reading *r, const char *file) {
   gr_csv t;
   GR_TRY(gr_new_read_table(r->arena, file, &t));
-  int name = find_names(&t);
+  int name = gr_new_find_names(&t);
   if (name < 0 && (name = gr_csv_find(&t, "file_name")) < 0) name = gr_csv_find(&t, "path");
   return name >= 0 && is_text(&t, name) ? read_rows(r, &t, name) : GR_OK;
 }
 
 gr_status gr_new_read_list(gr_arena *a, const gr_csv *t, gr_new_recordings *out) {
-  int name = find_names(t);
+  int name = gr_new_find_names(t);
   const char *slash = strrchr(t->path, '/');
   const char *dir = slash ? gr_arena_strndup(a, t->path, (size_t)(slash - t->path)) : ".";
   reading r = {a, dir, gr_text_make(a), out};
   *out = (gr_new_recordings){0};
   if (name >= 0 && t->typed)
-    return gr_hint(gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has recordings in it", t->path),
-                   "`graphrun new NAME --data=speech` makes a project, whose config.yaml takes the "
-                   "file as its manifest");
+    return gr_hint(
+        gr_fail(GR_ERR_USAGE, GR_NOWHERE, "'%s' has recordings in it", t->path),
+        "--label=COLUMN makes a project of their classes; of transcripts `graphrun new NAME "
+        "--data=speech` does, whose config.yaml takes the file as its manifest");
   if (name >= 0) GR_TRY(read_rows(&r, t, name));
   out->manifest = r.manifest.chars;
   return GR_OK;
 }
 
-// *out: the table in the folder that names recordings; NULL: none does.
-static gr_status find_list(gr_arena *a, const char *dir, const char **out) {
+gr_status gr_new_find_list(gr_arena *a, const char *dir, const char **out) {
   int n;
   const char **names = gr_list_dir(a, dir, &n);
   *out = NULL;
@@ -137,7 +143,7 @@ static gr_status find_list(gr_arena *a, const char *dir, const char **out) {
     const char *path = gr_arena_printf(a, "%s/%s", dir, names[i]);
     if (!gr_ends_in(path, ".csv") && !gr_ends_in(path, ".tsv")) continue;
     gr_status s = gr_new_read_table(a, path, &t);
-    bool lists = !s && find_names(&t) >= 0;
+    bool lists = !s && gr_new_find_names(&t) >= 0;
     gr_status_drop(s);
     if (lists && *out)
       return gr_hint(
@@ -196,7 +202,7 @@ gr_status gr_new_read_recordings(gr_arena *a, const char *dir, gr_new_recordings
   if (here && gr_is_file(file))
     GR_TRY(read_metadata(&r, file));
   else
-    GR_TRY(find_list(a, dir, &list));
+    GR_TRY(gr_new_find_list(a, dir, &list));
   if (list) GR_TRY(read_columns(&r, list));
   if (here && !out->n) GR_TRY(read_folder(&r));
   out->manifest = r.manifest.chars;

@@ -18,6 +18,13 @@ GR_MUST_USE gr_status gr_new_read_recordings(gr_arena *, const char *dir, gr_new
 // and one with their texts: transcription, sentence, text, transcript, or the only other of text.
 // n: 0: no column names recordings.
 GR_MUST_USE gr_status gr_new_read_list(gr_arena *, const gr_csv *, gr_new_recordings *out);
+// The column of a table whose first cell names a recording; -1: none does.
+int gr_new_find_names(const gr_csv *);
+// Whether a column is called as those of what is said are: transcription, sentence, text,
+// transcript.
+bool gr_new_is_said(const char *name);
+// *out: the table in a folder that names recordings; NULL: none does. GR_ERR_USAGE: two do.
+GR_MUST_USE gr_status gr_new_find_list(gr_arena *, const char *dir, const char **out);
 // Appends the symbols of all transcripts of a manifest's text, which it changes, in the order of
 // their codes.
 void gr_new_put_symbols(gr_arena *, char *manifest, gr_text *out);

@@ -35,6 +35,12 @@ GR_MUST_USE gr_status gr_new_put_shape(gr_arena *, const gr_new_shape *, const g
 GR_MUST_USE gr_status gr_new_write_shape(gr_arena *, const char *dir, const char *masks,
                                          const char *name, int kind, uint32_t number);
 
+enum { GR_NEW_RATE = 8000 };
+// Appends the head of a WAV file of 16-bit samples of one channel, at GR_NEW_RATE.
+void gr_new_put_wav(gr_text *, uint32_t samples);
+// Appends a sample, from -32768 to 32767.
+void gr_new_put_sample(gr_text *, double value);
+
 // Data in rows: in data and test, with that ending, n and n_test of them below `head`; `put`
 // appends one, by its number, with the random numbers of `stream`.
 typedef struct gr_new_rows {

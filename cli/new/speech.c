@@ -3,38 +3,17 @@
 #include "base/output.h"
 #include "cli/new/new.h"
 
-enum {
-  COUNT = 120,
-  TEST_COUNT = 20,
-  RATE = 8000,
-  LETTERS = 6,
-  TONE = 640,
-  GAP = 160,
-  LEAST = 2,
-  MOST = 6
-};
-
-static void put_number(gr_text *t, uint32_t value, int bytes) {
-  for (int i = 0; i < bytes; i++) gr_text_putn(t, &(char){(char)(value >> (8 * i))}, 1);
-}
-
-// The head of a WAV file of 16-bit samples of one channel.
-static void put_head(gr_text *t, uint32_t samples) {
-  gr_text_put(t, "RIFF"), put_number(t, 36 + 2 * samples, 4), gr_text_put(t, "WAVEfmt ");
-  put_number(t, 16, 4), put_number(t, 1, 2), put_number(t, 1, 2), put_number(t, RATE, 4);
-  put_number(t, 2 * RATE, 4), put_number(t, 2, 2), put_number(t, 16, 2);
-  gr_text_put(t, "data"), put_number(t, 2 * samples, 4);
-}
+enum { COUNT = 120, TEST_COUNT = 20, LETTERS = 6, TONE = 640, GAP = 160, LEAST = 2, MOST = 6 };
 
 // A little noise, so that recordings of one word differ.
 static void put_letter(gr_text *t, int letter, const gr_rng *rng, uint64_t first) {
   const double pi = 3.14159265358979323846;
   double low = 350 + 230 * letter, high = 3600 - 290 * letter;
   for (int i = 0; i < TONE + GAP; i++) {
-    double seconds = (double)i / RATE,
+    double seconds = (double)i / GR_NEW_RATE,
            noise = 600 * (gr_rng_uniform(rng, first + (uint64_t)i) - 0.5);
     double tones = 7000 * (sin(2 * pi * low * seconds) + sin(2 * pi * high * seconds));
-    put_number(t, (uint32_t)(int32_t)lround((i < TONE ? tones : 0) + noise), 2);
+    gr_new_put_sample(t, (i < TONE ? tones : 0) + noise);
   }
 }
 
@@ -44,7 +23,7 @@ static gr_status write_word(gr_arena *a, const char *dir, uint32_t number, gr_te
   uint32_t samples = (uint32_t)length * (TONE + GAP);
   char word[MOST + 1] = "";
   gr_text t = gr_text_make(a);
-  put_head(&t, samples);
+  gr_new_put_wav(&t, samples);
   for (int i = 0; i < length; i++) {
     int letter = (int)(gr_rng_u32(&rng, (uint64_t)i + 1) % LETTERS);
     word[i] = (char)('A' + letter);
@@ -52,7 +31,7 @@ static gr_status write_word(gr_arena *a, const char *dir, uint32_t number, gr_te
   }
   const char *name = gr_arena_printf(a, "%03u.wav", number);
   gr_text_printf(manifest, "{\"audio_path\": \"%s\", \"text\": \"%s\", \"duration\": %.3f}\n", name,
-                 word, (double)samples / RATE);
+                 word, (double)samples / GR_NEW_RATE);
   return gr_output_write(dir, name, t.chars, t.len);
 }
 

@@ -1,4 +1,5 @@
 // write.c - writes the files of a new project. See new.h.
+#include <math.h>
 #include "base/output.h"
 #include "cli/new/new.h"
 
@@ -14,4 +15,19 @@ static gr_status write_rows(gr_arena *a, const gr_new_rows *r, const char *dir, 
 gr_status gr_new_write_rows(gr_arena *a, const char *dir, const gr_new_rows *r) {
   GR_TRY(write_rows(a, r, dir, "data", 0, r->n));
   return write_rows(a, r, dir, "test", r->n, r->n_test);
+}
+
+static void put_number(gr_text *t, uint32_t value, int bytes) {
+  for (int i = 0; i < bytes; i++) gr_text_putn(t, &(char){(char)(value >> (8 * i))}, 1);
+}
+
+void gr_new_put_wav(gr_text *t, uint32_t samples) {
+  gr_text_put(t, "RIFF"), put_number(t, 36 + 2 * samples, 4), gr_text_put(t, "WAVEfmt ");
+  put_number(t, 16, 4), put_number(t, 1, 2), put_number(t, 1, 2), put_number(t, GR_NEW_RATE, 4);
+  put_number(t, 2 * GR_NEW_RATE, 4), put_number(t, 2, 2), put_number(t, 16, 2);
+  gr_text_put(t, "data"), put_number(t, 2 * samples, 4);
+}
+
+void gr_new_put_sample(gr_text *t, double value) {
+  put_number(t, (uint32_t)(int32_t)lround(value), 2);
 }

@@ -27,12 +27,15 @@ static gr_status check_columns(const gr_file_list *l, const char *label, const c
 gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *label,
                             const char *optional, gr_file_list *out) {
   gr_csv_format format = gr_csv_fixed;
-  *out = (gr_file_list){.what = what};
-  format.texts[0] = "path";  // 001 is another file than 1
+  *out = (gr_file_list){.what = what, .path_column = -1};
+  format.texts[0] = "path", format.texts[1] = "file_name";  // 001 is another file than 1
   if (gr_ends_in(path, ".tsv")) format.delimiter = '\t';
   GR_TRY(gr_csv_read(a, path, &format, &out->csv));
   out->columns_known = true;
-  find_column(out, "path", &out->path_column, &out->path);
+  static const char *const usual[] = {"filename", "file_name", "path"};
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+    if (gr_csv_find(&out->csv, usual[i]) >= 0)
+      find_column(out, usual[i], &out->path_column, &out->path);
   find_column(out, label, &out->label_column, &out->label);
   find_column(out, "split", &out->split_column, &out->split);
   find_column(out, "weight", &out->weight_column, &out->weight);

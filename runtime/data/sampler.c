@@ -112,20 +112,13 @@ static gr_status check_sampler(const gr_dataset *d, bool weighted, int64_t class
   bool labels = classes > 0;
   for (uint32_t i = 0; i < d->count && labels; i++) labels = d->samples[i].label > 0;
   bool needs = !weighted || d->options.sampler_weights;
-  if (needs && labels && d->ops->unit)
-    return gr_hint(
-        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
-                         "data.sampler is by classes, and %ss are in buckets by their length",
-                         d->ops->sample),
-                 "sampler"),
-        "class_weight, an input of the model, gives every class the same total weight");
-  if (needs && (!labels || d->ops->unit))
+  if (needs && !labels)
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                          "data.sampler is by classes, and samples of this data have none"),
                  "sampler"),
-        "tables, images and videos with labels that are classes have them; data.sampler=shuffle "
-        "needs none");
+        "tables, images, videos, texts and recordings with labels that are classes have them; "
+        "data.sampler=shuffle needs none");
   if (weighted && !d->options.sampler_weights && !d->weights)
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
@@ -133,6 +126,14 @@ static gr_status check_sampler(const gr_dataset *d, bool weighted, int64_t class
                  "sampler"),
         "data.sampler_weights has those of classes, a column 'weight' of a list of files "
         "those of samples");
+  if (d->n_buckets > 1)
+    return gr_hint(
+        gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                         "data.sampler draws from one bucket, and %ss are in %d by their length",
+                         d->ops->sample, d->n_buckets),
+                 "sampler buckets"),
+        "data.buckets=1; or class_weight, an input of the model, gives every class the same total "
+        "weight");
   return GR_OK;
 }
 

@@ -218,7 +218,7 @@ sed '$s/wavs\/[0-9]*/wavs\/none/' data/tones.jsonl >data/missing.jsonl
 for ranks in 1 2; do
   tones absent data.manifest="$scratch/data/missing.jsonl" distributed.ranks=$ranks
   printf '%s\n' "missing.jsonl:$(wc -l <data/missing.jsonl):[0-9]+: data error: .*none.wav" \
-    'hint: .*audio_path is relative to .*; or take it out, or leave out all such utterances with data.skip_unreadable=true' >patterns
+    'hint: .*paths of a list are relative to its folder.*; or take it out, or leave out all such utterances with data.skip_unreadable=true' >patterns
   verdict "a recording that is missing, on $ranks rank(s)" 66
   check "... is found before the run has a folder" test ! -e absent
 done

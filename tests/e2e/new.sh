@@ -3,7 +3,7 @@
 mkdir empty && cd empty || exit 1
 # commented FILE: each line with a key has a comment, or follows one.
 commented() { awk '/^ *#/ { said = 1; next } /^ *(- )?[a-z_]+:/ && !/ # / && !said { print; bad = 1 } { said = 0 } END { exit bad }' "$1"; }
-for kind in table regression series speech image segmentation captions video texts pairs text rl; do
+for kind in table regression series audio speech image segmentation captions video texts pairs text rl; do
   expect "new --data=$kind" 0 "^made/$kind: a project" "cd made/$kind && graphrun config.yaml" -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   for file in config.yaml graph.yaml hook.lua README.md; do check "... has $file" test -s $file; done
@@ -122,7 +122,7 @@ check "... with epochs for 800 steps" grep -q '^  max_epochs: 133 ' own/shelf/co
 check "... the same manifest" cmp own/shelf/manifest.jsonl own/sheet/manifest.jsonl
 sed 's/said/said;by/; 2,$s/$/;someone/' shelf/list.csv >shelf/spoken.csv
 expect "new --from=a table of recordings and two texts" 66 "spoken.csv:1:1: .*'clip' names recordings, and it is not clear which one has their texts" \
-  "hint: call that one text" -- "$graphrun" new own/spoken --from=shelf/spoken.csv
+  "hint: call that one text; or of recordings with classes --label=COLUMN" -- "$graphrun" new own/spoken --from=shelf/spoken.csv
 expect "new --from=a folder with two lists of recordings" 2 "'.*/shelf/list.csv' and '.*/shelf/spoken.csv' both name recordings" "hint: .*--from=.*list.csv" -- \
   "$graphrun" new own/shelves --from=shelf
 # The test set's recordings have no text either.
@@ -177,7 +177,7 @@ expect "new --from a pattern of texts" 66 "^data error: years/.*.csv.txt: cannot
 tr , '|' <made/table/data.csv >fields.txt
 made_from fields fields.txt "rows of numbers with a class" "600 rows of 4 columns"
 made_from parquet "$source/tests/golden/parquet_samples/kinds-0.parquet" "rows of numbers with a class" "100 rows of 5 columns; to predict: 'kind', 3 classes"
-expect "... of Parquet with recordings" 2 "speech-0.parquet' has recordings in it" "hint: .*--data=speech" -- "$graphrun" new own/heard --from="$source/tests/golden/parquet_samples/speech-0.parquet"
+expect "... of Parquet with recordings" 2 "speech-0.parquet' has recordings in it" "hint: --label=COLUMN .*--data=speech" -- "$graphrun" new own/heard --from="$source/tests/golden/parquet_samples/speech-0.parquet"
 printf 'name,kind\n%s\n' "$(awk 'BEGIN { for (i = 0; i < 40; i++) print "n" i ",k" i % 2 }')" >words.csv
 expect "new --from a table without numbers" 2 "words.csv:1:1: .*no column but 'kind' is of numbers" "--label=COLUMN" -- "$graphrun" new own/words --from=words.csv
 expect "new --from with another label" 0 "to predict: 'rooms', [0-9]+ classes" -- "$graphrun" new own/rooms --from=made/regression/data.csv --label=rooms
@@ -185,7 +185,7 @@ expect "... that is not there" 2 "has no column 'room'" -- "$graphrun" new own/r
 expect "new --from what is not there" 2 "there is no 'nothing.csv'" -- "$graphrun" new own/nothing --from=nothing.csv
 expect "... what has no kind" 2 "not known what .*hook.lua" "a table \\(.csv" -- "$graphrun" new own/lua --from=made/table/hook.lua
 expect "... arrays" 2 "not known what .*x.npz" -- sh -c ': >x.npz; exec "$@"' sh "$graphrun" new own/arrays --from=x.npz
-expect "... a folder without classes" 2 "no two folders of images" -- "$graphrun" new own/flat --from=made/image/images/circle
+expect "... a folder without classes" 2 "no two folders of images or of recordings" -- "$graphrun" new own/flat --from=made/image/images/circle
 other=env # root reads everything
 [ "$(id -u)" != 0 ] || other="setpriv --reuid=65534 --regid=65534 --clear-groups"
 if $other "$graphrun" --version >/dev/null 2>&1; then

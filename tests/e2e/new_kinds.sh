@@ -1,7 +1,7 @@
 # new_kinds.sh - a project of each kind of `graphrun new`, as its user would: train, evaluate, predict, export.
 . "${0%/*}/lib.sh"
 mkdir empty && cd empty || exit 1
-for kind in table regression series speech image segmentation captions video texts pairs text rl; do
+for kind in table regression series audio speech image segmentation captions video texts pairs text rl; do
   expect "new --data=$kind" 0 -- "$graphrun" new "made/$kind/" --data=$kind
   cd made/$kind || exit 1
   expect "... its data can be inspected" 0 "^train " -- "$graphrun" data inspect config.yaml
@@ -16,6 +16,7 @@ for kind in table regression series speech image segmentation captions video tex
   pairs) input='message.txt test.csv' metric=wrong bound='v < 0.2' ;;
   captions) input='images/000.ppm test.csv' metric=wrong bound='v < 0.3' ;;
   rl) input='' metric=balanced bound='v > 150' ;;
+  audio) input="sounds/rise/00.wav sounds/hum/00.wav" metric=f1_macro bound='v > 0.85' ;;
   speech) input="data/000.wav data/001.wav" metric=cer bound='v < 0.1' ;;
   image) input="images/circle/00.ppm images/square/00.ppm" metric=accuracy bound='v > 0.85' ;;
   segmentation) input=images/000.ppm metric=mean_iou bound='v > 0.9' ;;
@@ -74,6 +75,7 @@ YAML
   captions) test=data.image.path=test.csv ;;
   segmentation) test='data.image.path=test/images data.image.masks=test/masks' ;;
   video) test=data.video.path=clips/test.csv ;;
+  audio) test=data.manifest=test ;;
   speech) test=data.manifest=data/test.jsonl ;;
   text) test=data.corpus.path=test.txt ;;
   rl) test= ;;

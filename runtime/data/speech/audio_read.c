@@ -22,7 +22,9 @@ static gr_status open_recording(const gr_recording *r, FILE **out) {
   if (r->bytes) return open_bytes(r, out);
   gr_status s = gr_file_stream(path, GR_ERR_DATA, out);
   if (s)
-    return gr_file_kind(path) ? s : gr_hint(s, "audio_path is relative to the manifest's folder");
+    return gr_file_kind(path)
+               ? s
+               : gr_hint(s, "paths of a list are relative to its folder, or to data.speech.root");
   int first = fgetc(*out), bad = ferror(*out) ? errno : 0;
   if (bad)
     s = gr_fail_errno(GR_ERR_DATA, bad, "cannot read recording '%s'", path);

@@ -24,14 +24,15 @@ gr_status gr_speech_read_manifest(gr_speech *d, const char *path, uint32_t limit
 static gr_status check_manifest(const char *path) {
   bool folder = gr_is_dir(path);
   if (!folder && !is_table(path)) return GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                         "'%s' is a %s, and recordings with transcripts are listed by a manifest",
-                         path, folder ? "folder" : "table"),
-                 folder ? "data.speech.label=label: recordings have classes, the names of the "
-                          "folders in it; `graphrun new NAME --from=FOLDER` makes a manifest of "
-                          "recordings with texts beside them"
-                        : "data.speech.label=COLUMN: recordings have classes, in that column; "
-                          "`graphrun new NAME --from=FILE` makes a manifest of texts");
+  gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE,
+                        "'%s' is a %s, and recordings with transcripts are listed by a manifest",
+                        path, folder ? "folder" : "table");
+  s = gr_hint(s,
+              "a line of a manifest is {\"audio_path\": \"a.wav\", \"text\": \"HELLO\"}; `graphrun "
+              "new NAME --from=DATA` makes one of a folder or a table");
+  return gr_hint(s, folder ? "data.speech.label=label: recordings have classes, the names of the "
+                             "folders in it"
+                           : "data.speech.label=COLUMN: recordings have classes, in that column");
 }
 
 static gr_status list_transcripts(gr_speech *d, const gr_source_request *r) {

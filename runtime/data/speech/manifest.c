@@ -92,8 +92,11 @@ static gr_status check_members(const lines *l, const member *m) {
     return with_example(l, gr_fail(GR_ERR_DATA, at_col(l->loc, m[AUDIO].col),
                                    "the key \"audio_path\" is missing or empty"));
   if (!l->keys->inputs && (!text->text || empty))
-    return with_example(l, gr_fail(GR_ERR_DATA, at_col(l->loc, text->col), "the key \"%s\" is %s",
-                                   text->key, empty ? "empty" : "missing"));
+    return gr_hint(
+        with_example(l, gr_fail(GR_ERR_DATA, at_col(l->loc, text->col), "the key \"%s\" is %s",
+                                text->key, empty ? "empty" : "missing")),
+        l->keys->label ? "data.speech.label names the key of classes"
+                       : "of recordings with classes data.speech.label names their key");
   if (m[DURATION].number < 0)
     return gr_hint(gr_fail(GR_ERR_DATA, at_col(l->loc, m[DURATION].col),
                            "a duration of %g seconds cannot be", m[DURATION].number),

@@ -55,7 +55,7 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   d->arena = r->arena, d->unreadable = r->unreadable, d->skipped = r->skipped;
   d->limited = r->limited;
   d->list = gr_listing_make(r, "recordings");
-  d->list.other = GR_SPEECH_OTHER, d->list.except = "_background_noise_";
+  d->list.other = GR_SPEECH_OTHER, d->list.except = GR_SPEECH_NOISE;
   if (r->conf)
     GR_TRY(gr_speech_read_spec(r->arena, r->conf, r->tokenizer, &d->spec));
   else
@@ -272,6 +272,16 @@ static void speech_describe(const void *self, uint32_t sample, gr_text *out) {
   gr_text_json(out, item->text);
 }
 
+static const char *speech_advice(const void *self, const char *field) {
+  bool classes = ((const gr_speech *)self)->spec.keys.label;
+  bool of_class = !strcmp(field, "y") || !strcmp(field, "class_weight");
+  if (of_class && !classes)
+    return "data.speech.label names the key or the column of classes, which make a y";
+  if (classes && !strncmp(field, "target", strlen("target")))
+    return "without data.speech.label recordings have transcripts, which make targets";
+  return NULL;
+}
+
 static void speech_preprocessing(const void *self, gr_text *out) {
   const gr_speech *s = self;
   gr_text_printf(out,
@@ -331,6 +341,7 @@ const gr_source_ops gr_source_speech = {
     .fill = speech_fill,
     .metadata = speech_metadata,
     .name_of = speech_name_of,
+    .advice = speech_advice,
     .reference = speech_reference,
     .decode = speech_decode,
     .summary = gr_speech_summary,

@@ -11,6 +11,8 @@
 #include "runtime/data/speech/manifest.h"
 #include "runtime/data/target_text.h"
 
+// The folder of noise that archives of words have beside those of their classes.
+#define GR_SPEECH_NOISE "_background_noise_"
 enum { GR_SPEECH_FRAMES = 1 << 24, GR_SPEECH_SECONDS = 4 * 3600 };  // of a recording, at most
 
 // The keys of the source, and what a request's `spec` is without a configuration. Its paths and its
