@@ -1,6 +1,5 @@
 // searchpath.c - hydra.searchpath: folders beside that of the primary config in which others are
 // looked for.
-#define _GNU_SOURCE
 #include <unistd.h>
 #include "base/port.h"
 #include "compose/compose.h"

@@ -1,6 +1,5 @@
 // show.c - how a configuration was composed, as `graphrun config` prints it: --defaults, --tree,
 // --explain, --diff.
-#define _GNU_SOURCE
 #include "compose/show.h"
 #include <sys/stat.h>
 #include "tests/compose/folder.h"

@@ -171,6 +171,7 @@ static void reads_inputs(void) {
                          .spec = &f.speech,
                          .inputs = inputs,
                          .n_inputs = 3,
+                         .predicts = true,
                          .record = json,
                          .unreadable = &unreadable,
                          .skipped = skipped,
