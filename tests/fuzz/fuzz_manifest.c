@@ -1,5 +1,5 @@
-// fuzz_manifest.c - any bytes are a manifest of recordings, a Parquet file of them, or an error;
-// one recording is there.
+// fuzz_manifest.c - any bytes are a manifest of recordings, a Parquet file of them, or an error,
+// with transcripts and with classes; one recording is there.
 #include "fuzz_source.h"
 #include "runtime/data/speech/speech.h"
 
@@ -24,6 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                          .vocab = &vocab,
                          .text = {.unknown = (gr_unknown)(size % 3)},
                          .features = {8000, 200, 80, 256, 8, 0, 0, true}};
+  fuzz_source(&gr_source_speech, &spec);
+  spec.keys.label = "text";
   fuzz_source(&gr_source_speech, &spec);
   gr_arena_destroy(a);
   return 0;

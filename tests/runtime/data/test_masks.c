@@ -75,6 +75,22 @@ static void pictures(void) {
   }
 }
 
+// Each split has as many images as the limit says.
+static void limited(void) {
+  gr_dataset *d;
+  make_folder("few"), make_folder("few/masks");
+  save("few/a.pgm", W, 100), save("few/b.pgm", W, 100);
+  save("few/masks/a.pgm", W, 4), save("few/masks/b.pgm", W, 4);
+  images m = masked("few");
+  m.spec.masks = m.spec.eval_masks = fixture_path("few/masks");
+  m.spec.eval_path = m.spec.path, m.options.limit = 1;
+  MUST(open_images(&m, &d));
+  CHECK(gr_dataset_count(d, GR_SPLIT_TRAIN) == 1 && gr_dataset_count(d, GR_SPLIT_VALIDATION) == 1,
+        "%u and %u images", gr_dataset_count(d, GR_SPLIT_TRAIN),
+        gr_dataset_count(d, GR_SPLIT_VALIDATION));
+  gr_dataset_close(d);
+}
+
 static void bad_mask(const char *name, int width, int first, const char *part) {
   images m = masked("pair.csv");
   gr_dataset *d;
@@ -233,5 +249,6 @@ static void back(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"back", back}, {"masks", masks}, {"pictures", pictures},
-             {"bad_masks", bad_masks}, {"moves", moves}, {"reads_values", reads_values});
+             {"limited", limited}, {"bad_masks", bad_masks}, {"moves", moves},
+             {"reads_values", reads_values});
 }

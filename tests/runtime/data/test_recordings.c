@@ -102,6 +102,8 @@ static void leaves_out_long_ones(void) {
   lists(&f, "cat/old/a.WAV=0/21 dog/b.wav=1/12 ", NULL);
   f.speech.features.length = 800;  // all are cut or padded to it
   lists(&f, "cat/old/a.WAV=0/11 dog/b.wav=1/11 ", NULL);
+  fixture_text(fixture_path("animals/cat/old/a.WAV"), "no recording");
+  lists(&f, "dog/b.wav=1/11 ", NULL);
 }
 
 static void reads_lists(void) {
@@ -120,6 +122,23 @@ static void reads_lists(void) {
   f = of_file("elsewhere/list.csv", "path,kind\na.wav,x\nb.wav,y\n");
   f.speech.keys.label = "kind", f.speech.keys.root = fixture_path("%s", "");
   lists(&f, "a.wav=0/11 b.wav=1/21 ", NULL);
+}
+
+// As many of each class in an epoch, where all are in one bucket.
+static void draws_from_one_bucket(void) {
+  gr_dataset *d = NULL;
+  wav("a.wav", 800), wav("b.wav", 1600), wav("c.wav", 2400);
+  fixture_data f =
+      of_file("named.csv", "file_name,label,weight\na.wav,x,1\nb.wav,x,1\nc.wav,y,1\n");
+  f.options.sampler = GR_SAMPLER_BALANCED;
+  f.speech.augment = (gr_augment){0};
+  lists(&f, "a.wav=0/11 b.wav=0/21 c.wav=1/31 ", NULL);
+  f.options.n_buckets = 2;
+  for (int k = 0; k < 2; k++) {
+    f.options.sampler = k ? GR_SAMPLER_WEIGHTED : GR_SAMPLER_BALANCED;
+    fixture_fails(fixture_open(&f, &d), GR_ERR_CONFIG, 0,
+                  "data.sampler draws from one bucket, and utterances are in 2 by their length");
+  }
 }
 
 static void reads_manifests(void) {
@@ -247,7 +266,8 @@ static void refuses_folders(void) {
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"reads_folders", reads_folders},
              {"leaves_out_long_ones", leaves_out_long_ones}, {"reads_lists", reads_lists},
-             {"reads_manifests", reads_manifests}, {"reads_parquet", reads_parquet},
-             {"reads_inputs", reads_inputs}, {"refuses_lists", refuses_lists},
-             {"refuses_manifests", refuses_manifests}, {"refuses_folders", refuses_folders});
+             {"draws_from_one_bucket", draws_from_one_bucket}, {"reads_manifests", reads_manifests},
+             {"reads_parquet", reads_parquet}, {"reads_inputs", reads_inputs},
+             {"refuses_lists", refuses_lists}, {"refuses_manifests", refuses_manifests},
+             {"refuses_folders", refuses_folders});
 }
