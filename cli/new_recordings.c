@@ -25,10 +25,10 @@ static void put(reading *r, const char *path, const char *text) {
 
 // LJSpeech has its recordings in wavs, and names them without an ending; Common Voice has clips.
 static gr_status find_recording(const reading *r, const char *name, gr_loc loc, const char **out) {
-  static const char *const folders[] = {"", "wavs/", "clips/"}, *const endings[] = {"", ".wav",
-                                                                                    ".flac"};
+  static const char *const folders[] = {"", "wavs/", "clips/"}, *const endings[] = {
+                                                                    "", ".wav", ".flac", ".mp3"};
   for (int i = 0; i < 3; i++)
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
       *out = gr_arena_printf(r->arena, "%s/%s%s%s", r->dir, folders[i], name, endings[k]);
       if (gr_source_reads(&gr_source_speech, *out) && gr_is_file(*out)) return GR_OK;
     }

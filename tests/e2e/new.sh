@@ -112,7 +112,7 @@ made_from ljspeech lj recordings '120 recordings with their texts; symbols: "ABC
 made_from listed lj/metadata.csv recordings '120 recordings with their texts'
 check "... the same project" cmp own/ljspeech/manifest.jsonl own/listed/manifest.jsonl
 made_from hub hub recordings '120 recordings with their texts'
-expect "predict of a folder that holds none" 66 "hint: it takes recordings \(.wav, .flac\), and lists of them" -- "$graphrun" predict own/hub/run own
+expect "predict of a folder that holds none" 66 "hint: it takes recordings \(.wav, .flac, .mp3, .ogg, .opus\), and lists of them" -- "$graphrun" predict own/hub/run own
 # In tables: whatever their columns are called, in a folder of their own, and given as the table.
 mkdir -p shelf/clips && cp hub/*.wav shelf/clips
 { printf 'number;clip;said\n' && sed 's/\(.*\)|x|\(.*\)/\1;clips\/\1.wav;\2/' lj/metadata.csv; } >shelf/list.csv

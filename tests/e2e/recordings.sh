@@ -90,7 +90,7 @@ list split 'path,label,split\n00.wav,x,test\n01.wav,y,train\n' && list hole 'pat
 list bad 'path,label\n00.wav,x\nbad.wav,y\n' && echo text >bad.wav && list none 'path,label\n'
 mkdir -p single/cat empty/cat empty/dog empty/none mixed/cat mixed/dog both/cat both/dog songs/cat songs/dog splits/train/a splits/train/b
 for at in single/cat empty/cat empty/dog mixed/cat mixed/dog both/dog splits/train/a splits/train/b; do cp 0[0-3].wav $at; done
-echo x >mixed/cat/x.mp3 && echo x >mixed/README && printf 'P5 1 1 255\nx' >both/cat/a.pgm && : >songs/cat/a.mp3 && : >songs/dog/b.mp3
+echo x >mixed/cat/x.m4a && echo x >mixed/README && printf 'P5 1 1 255\nx' >both/cat/a.pgm && : >songs/cat/a.m4a && : >songs/dog/b.m4a
 echo '{"audio_path": "00.wav"}' >bare.jsonl
 echo '{"audio_path": "00.wav", "label": ["a"]}' >listed.jsonl
 cd ..
@@ -134,7 +134,7 @@ a list of no recordings | 66 | none.csv:1:1: data error: the list of recordings 
 an empty folder of a class | 0 | the class 'none' has no samples | inspect data.manifest=m/empty
 a folder of a split | 66 | data error: the folder 'm/splits/train' is a split by its name.*hint: data.speech.manifest=m/splits/train data.speech.eval_manifest=m/splits/val | inspect data.manifest=m/splits
 recordings of one class alone | 66 | data error: the folder 'm/single/cat' has recordings and no folders: their classes are not known.*hint: .*cats/1.wav, dogs/1.wav | inspect data.manifest=m/single/cat
-recordings that are not read | 66 | data error: the folder 'm/songs' has no recordings that are read: 'm/songs/cat/a.mp3' is none.*hint: recordings are .wav and .flac: convert | inspect data.manifest=m/songs
+recordings that are not read | 66 | data error: the folder 'm/songs' has no recordings that are read: 'm/songs/cat/a.m4a' is none.*hint: recordings are .wav, .flac, .mp3, .ogg and .opus: convert | inspect data.manifest=m/songs
 a folder without data.speech.label | 66 | argument 1:1:15: data error: 'm/empty' is a folder, and recordings with transcripts are listed by a manifest.*hint: .*data.speech.label=label | inspect data.manifest=m/empty data.speech.label=null
 a list without data.speech.label | 66 | data error: 'm/numbers.csv' is a table, and .*hint: .*data.speech.label=COLUMN | inspect data.manifest=m/numbers.csv data.speech.label=null
 a root beside a folder | 65 | argument 1:1:11: config error: data.speech.root has no effect: '.*sounds' is a folder | inspect data.root=/tmp

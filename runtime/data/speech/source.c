@@ -295,7 +295,7 @@ const gr_source_ops gr_source_speech = {
     .sample = "utterance",
     .unit = "frame",
     .tokens = true,
-    .inputs = "recordings (.wav, .flac), and lists of them (.jsonl, .parquet)",
+    .inputs = "recordings (.wav, .flac, .mp3, .ogg, .opus), and lists of them (.jsonl, .parquet)",
     .path_key = "manifest",
     .project = "speech",
     .path_hint =
@@ -305,7 +305,10 @@ const gr_source_ops gr_source_speech = {
     .endings = {{".jsonl", "a manifest of recordings", .text = true},
                 {".parquet"},
                 {".wav", "a recording", .in_lists = true},
-                {".flac", "a recording", .in_lists = true}},
+                {".flac", "a recording", .in_lists = true},
+                {".mp3", "a recording", .in_lists = true},
+                {".ogg", "a recording", .in_lists = true},
+                {".opus", "a recording", .in_lists = true}},
     .skips = {[GR_SPEECH_DENSE] = {.why = "with more text than their frames hold",
                                    .hint = "a smaller data.speech.subsampling or "
                                            "data.speech.features.hop"},
@@ -322,7 +325,7 @@ const gr_source_ops gr_source_speech = {
                                  .of = GR_OMITTED_CHANGED},
               [GR_SPEECH_OTHER] = {.why = "files that are no recordings by their names, and "
                                           "folders of background noise",
-                                   .hint = "recordings are .wav and .flac",
+                                   .hint = "recordings are .wav, .flac, .mp3, .ogg and .opus",
                                    .of = GR_OMITTED_OTHER}},
     .open = speech_open,
     .close = speech_close,

@@ -90,6 +90,16 @@ static void reads_folders(void) {
   lists(&f, "cat/b.wav=0/11 dog/a.wav=1/31 ", "cat/b.wav=0/11 dog/a.wav=1/31 ");
 }
 
+// What a file is its bytes say; its name says whether it is a recording.
+static void reads_other_names(void) {
+  static const char *const names[] = {"a.flac", "b.mp3", "c.ogg", "d.opus", "e.WAV"};
+  folder("named"), folder("named/x"), folder("named/y");
+  for (int i = 0; i < 5; i++)
+    fixture_wav(fixture_path("named/%s/%s", i % 2 ? "x" : "y", names[i]), 8000, 1, 800, 1);
+  const fixture_data f = of_path(fixture_path("named"));
+  lists(&f, "x/b.mp3=0/11 x/d.opus=0/11 y/a.flac=1/11 y/c.ogg=1/11 y/e.WAV=1/11 ", NULL);
+}
+
 // The longest recordings are left out, and samples keep their classes.
 static void leaves_out_long_ones(void) {
   make_animals("animals");
@@ -230,7 +240,7 @@ static void refuses_lists(void) {
   f = of_file("list.csv", "path,label\na.wav,0.5\nb.wav,1\n");
   refuses(&f, 1, "labels of the list of recordings are numbers with fractions");
   f = of_file("list.csv", "path,label\na.wav,cat\nc.ogg,dog\n");
-  refuses(&f, 3, "c.ogg");
+  refuses(&f, 3, "c.ogg'");
 }
 
 static void refuses_manifests(void) {
@@ -251,7 +261,7 @@ static void refuses_folders(void) {
   folder("few"), folder("few/cat");
   fixture_data f = of_path(fixture_path("few"));
   refuses(&f, 0, "few' has no folders with recordings");
-  fixture_text(fixture_path("few/cat/a.mp3"), "");
+  fixture_text(fixture_path("few/cat/a.m4a"), "");
   refuses(&f, 0, "few' has no recordings that are read: ");
   wav("few/cat/a.wav", 800);
   refuses(&f, 0, "all 1 recordings are of one class, 'cat'");
@@ -264,7 +274,7 @@ static void refuses_folders(void) {
 }
 
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"reads_folders", reads_folders},
+  return RUN(argc, argv, {"reads_folders", reads_folders}, {"reads_other_names", reads_other_names},
              {"leaves_out_long_ones", leaves_out_long_ones}, {"reads_lists", reads_lists},
              {"draws_from_one_bucket", draws_from_one_bucket}, {"reads_manifests", reads_manifests},
              {"reads_parquet", reads_parquet}, {"reads_inputs", reads_inputs},
