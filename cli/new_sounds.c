@@ -10,6 +10,7 @@
 // ---- Lengths and rates --------------------------------------------------------------------------
 
 enum { TICKS = 100, USUAL_RATE = 16000 };  // of a second, in which recordings are measured
+
 static int by_size(const void *x, const void *y) {
   int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
   return (a > b) - (a < b);
@@ -38,7 +39,7 @@ static int usual_rate(const gr_speech *d) {
   return rate;
 }
 
-// Frames of 25 ms each 10 ms, of speech as it usually is.
+// Above 8 kHz frames of 25 ms each 10 ms, as speech usually has them.
 static void set_features(gr_new_own *o, lengths length, int rate) {
   gr_arena *a = o->arena;
   const char *frames = "mels: 32, n_fft: 256, window: 256, hop: 128";
