@@ -2,6 +2,8 @@
 #include "cli/new_images.h"
 #include <string.h>
 #include <strings.h>
+#include "runtime/data/dataset.h"
+#include "runtime/data/image/image.h"
 #include "runtime/data/labels.h"
 
 static gr_status begin_images(gr_new_own *o, const char *path) {
@@ -18,6 +20,20 @@ static bool is_of(const gr_new_files *f, const char *name) {
   return e && e->what && e->in_lists;
 }
 
+// Whether it is a Parquet file that has images, by the head of the first.
+static bool has_images(const char *path) {
+  const gr_image_spec one = {
+      .path = path, .height = 1, .width = 1, .channels = 3, .unlabelled = true};
+  gr_dataset *d = NULL;
+  gr_status s = gr_dataset_create(&gr_source_image, &one,
+                                  &(gr_dataset_options){.n_buckets = 1, .limit = 1}, &d);
+  s = s ? s : gr_dataset_check_files(d, 0, 1);
+  bool found = !s;
+  gr_status_drop(s);
+  gr_dataset_close(d);
+  return found;
+}
+
 void gr_new_captions_of(gr_new_own *o, const gr_csv *t, int captions) {
   int most = gr_new_text_tokens(t, captions, 16);
   gr_new_begin(o, "captions", "path", t->path);
@@ -30,6 +46,41 @@ void gr_new_captions_of(gr_new_own *o, const gr_csv *t, int captions) {
   gr_new_set(o, "generation", gr_arena_printf(o->arena, "{max_tokens: %d}", most));
   gr_text_printf(&o->said, "a list of %u images; to write: the texts in '%s'\n", t->rows,
                  t->columns[captions].name);
+}
+
+int gr_new_find_captions(const gr_csv *t, int path) {
+  int found = -1, n = 0;
+  for (int i = 0; i < t->n_columns; i++) {
+    bool other = i != path && strcmp(t->columns[i].name, "split") != 0;
+    if (other && t->columns[i].type == GR_COLUMN_TEXT) found = i, n++;
+  }
+  return n == 1 && gr_csv_find(t, "label") < 0 ? found : -1;
+}
+
+gr_status gr_new_packed_images(gr_new_own *o, const gr_csv *t, bool *found) {
+  const char *name = o->label ? o->label : "label";
+  int label = gr_csv_find(t, name), path = 0;
+  uint32_t rows;
+  if (!(*found = t->typed && has_images(t->path))) return GR_OK;
+  while (path < t->n_columns && !gr_ends_in(t->columns[path].name, ".path")) path++;
+  int captions = o->label && label >= 0 && t->columns[label].type == GR_COLUMN_TEXT &&
+                         gr_new_has_names(t, label)
+                     ? label
+                     : gr_new_find_captions(t, path);
+  if (captions >= 0) return gr_new_captions_of(o, t, captions), GR_OK;
+  if (label < 0 || t->columns[label].type == GR_COLUMN_FLOAT)
+    return gr_hint(gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
+                           "the images have no classes in a column '%s'", name),
+                   "--label=COLUMN names the column of classes, or of texts to write");
+  GR_TRY(begin_images(o, t->path));
+  if (strcmp(name, "label") != 0)
+    gr_new_add(o, "path",
+               gr_arena_printf(o->arena, "label: %s   # the column of the classes",
+                               gr_new_quoted(o, name)));
+  uint32_t classes = gr_csv_distinct(t, label, &rows);
+  gr_text_printf(&o->said, "%u images; to predict: '%s', %u classes\n", t->rows, name, classes);
+  gr_new_set_classes(o, classes);
+  return GR_OK;
 }
 
 // At any depth, within reason: a link may lead upwards.

@@ -18,6 +18,12 @@ extern const gr_new_files gr_new_image_files;
 // Fails as `begin` does.
 GR_MUST_USE gr_status gr_new_find_classes(gr_new_own *, const gr_new_files *, const char *path,
                                           bool *found);
+// The column of texts that are written for images, whose names are in `path`: the only other one of
+// texts, where none is called label. -1: there is none.
+int gr_new_find_captions(const gr_csv *, int path);
+// *found: a table is of Parquet files that have images. Begins a project of their classes, or of
+// texts to write for them. GR_ERR_USAGE: they have neither.
+GR_MUST_USE gr_status gr_new_packed_images(gr_new_own *, const gr_csv *, bool *found);
 // Begins one of a list of images whose column `captions` has a text to write for each, and says so.
 void gr_new_captions_of(gr_new_own *, const gr_csv *, int captions);
 // *found: a folder has one of images and one of their masks, called so. The project finds the class

@@ -53,16 +53,6 @@ static bool is_listed(const char *name, bool *image) {
   return *image || gr_source_reads(&gr_source_video, name);
 }
 
-// The column of texts that are written for images: the only other one of texts. -1: there is none.
-static int find_captions(const gr_csv *t, int path) {
-  int found = -1, n = 0;
-  for (int i = 0; i < t->n_columns; i++) {
-    bool other = i != path && strcmp(t->columns[i].name, "split") != 0;
-    if (other && t->columns[i].type == GR_COLUMN_TEXT) found = i, n++;
-  }
-  return n == 1 && gr_csv_find(t, "label") < 0 ? found : -1;
-}
-
 // A list of files: the column path says of which kind.
 static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
   bool image = false;
@@ -72,7 +62,7 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
     path++;
   if (!(*found = path < t->n_columns)) return GR_OK;
   bool list = !strcmp(t->columns[path].name, "path") && t->format.delimiter == ',';
-  int captions = image && list ? find_captions(t, path) : -1;
+  int captions = image && list ? gr_new_find_captions(t, path) : -1;
   if (captions >= 0) return gr_new_captions_of(o, t, captions), GR_OK;
   if (!list || gr_csv_find(t, "label") < 0)
     return gr_hint(
@@ -189,6 +179,7 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   bool listed = false;
   GR_TRY(gr_new_read_table(o->arena, path, &t));
   GR_TRY(gr_new_sound_list(o, &t, &listed));
+  if (!listed) GR_TRY(gr_new_packed_images(o, &t, &listed));
   if (!listed && !o->label) GR_TRY(make_list(o, &t, &listed));
   if (listed) return GR_OK;
   if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));

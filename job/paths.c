@@ -21,12 +21,11 @@ static const char searched[] = SEARCHED;
 #define PATTERN "'*' in a path stands for any letters but '/'; " SEARCHED
 
 static bool is_pattern(const char *path) { return gr_file_list_matches(path); }
-// One file of lines, a folder, or Parquet files.
-static bool is_manifest(const char *path) {
-  return gr_is_file(path) || gr_is_dir(path) ||
-         (gr_shards_named(path) && gr_file_list_matches(path));
-}
 static bool is_there(const char *path) { return gr_is_file(path) || gr_is_dir(path); }
+// One file of lines, a folder, or Parquet files.
+static bool is_list(const char *path) {
+  return is_there(path) || (gr_packed_named(path) && gr_file_list_matches(path));
+}
 
 static const struct named {
   const char *key;
@@ -48,10 +47,10 @@ static const struct named {
      "a manifest has one {\"audio_path\": ..., \"text\": ..., \"duration\": ...} per line; "
      "recordings "
      "with classes may be in a folder",
-     is_manifest, NULL},
-    {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, is_manifest, NULL},
-    {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
-    {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_there, NULL},
+     is_list, NULL},
+    {"data.speech.eval_manifest", GR_ERR_DATA, "manifest", searched, is_list, NULL},
+    {"data.image.path", GR_ERR_DATA, "images", IMAGES, is_list, NULL},
+    {"data.image.eval_path", GR_ERR_DATA, "images", IMAGES, is_list, NULL},
     {"data.image.masks", GR_ERR_DATA, "folder", MASKS, gr_is_dir, NULL},
     {"data.image.eval_masks", GR_ERR_DATA, "folder", MASKS, gr_is_dir, NULL},
     {"data.table.path", GR_ERR_DATA, "file", PATTERN, is_pattern, NULL},
@@ -117,7 +116,7 @@ static const char *hint_of(const search *s, const struct named *n, const gr_conf
     return "only regular files are read";
   if (s->kept && n->missing == GR_ERR_DATA && !gr_override_is_place(c->loc))
     return gr_arena_printf(s->arena, "if it has moved: %s=PATH", n->key);
-  bool one = n->accepts == gr_is_file || (n->accepts == is_manifest && !gr_shards_named(c->text));
+  bool one = n->accepts == gr_is_file || (n->accepts == is_list && !gr_packed_named(c->text));
   if (strpbrk(c->text, "*?") && one)
     return "a path is that of one file, in which '*' and '?' stand for themselves";
   if (!is_prepared(s, n, c)) return n->hint;

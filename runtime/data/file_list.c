@@ -48,7 +48,7 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
 }
 
 gr_loc gr_file_list_place(const gr_file_list *l, uint32_t row) {
-  return (gr_loc){l->csv.path, l->csv.lines[row], 1};
+  return gr_csv_place(&l->csv, row);
 }
 
 gr_status gr_file_list_check(const gr_file_list *l, uint32_t row, int column) {

@@ -1,5 +1,6 @@
 // file_list.h - a CSV file that lists files and their labels: the columns path (which may be called
-// file_name or filename) and label, and optionally split and weight. Sources of images, videos and recordings share it.
+// file_name or filename) and label, and optionally split and weight. Sources of images, videos and
+// recordings share it.
 #pragma once
 #include "runtime/data/array.h"
 #include "runtime/data/csv.h"

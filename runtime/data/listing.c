@@ -52,12 +52,16 @@ gr_status gr_listing_rows(gr_listing *l, const gr_source_request *r, gr_file_lis
 
 gr_status gr_listing_open(gr_listing *l, const gr_listing_part *p, const char *label,
                           gr_file_list *out) {
-  const char *name = l->ops->name, *key = l->ops->path_key;
   gr_status s = gr_file_list_open(l->arena, p->path, l->what, label, "split", out);
   if (s && label && out->columns_known && gr_csv_find(&out->csv, label) < 0)
-    s = gr_hint(s, "data.%s.label names another column of labels", name);
-  GR_TRY(s);
-  if (out->split_column < 0 || p->split == GR_SPLIT_BY_KEY) return GR_OK;
+    s = gr_hint(s, "data.%s.label names another column of labels", l->ops->name);
+  return s ? s : gr_listing_check_split(l, p, out);
+}
+
+gr_status gr_listing_check_split(gr_listing *l, const gr_listing_part *p,
+                                 const gr_file_list *rows) {
+  const char *name = l->ops->name, *key = l->ops->path_key;
+  if (rows->split_column < 0 || p->split == GR_SPLIT_BY_KEY) return GR_OK;
   return gr_hint(gr_about(gr_fail(GR_ERR_DATA, (gr_loc){p->path, 1, 1},
                                   "the column split and data.%s.eval_%s both say what is for "
                                   "validation",

@@ -5,8 +5,9 @@
 
 // A file as it is listed. The key of `info` is a hash of its name, and its location the row's.
 typedef struct gr_listed {
-  const char *name, *path;  // as the list has it, and where it is
-  const char *mask;         // where the mask of an image is; NULL: it has none
+  const char *name, *path;         // as the list has it, and where it is
+  const char *mask;                // where the mask of an image is; NULL: it has none
+  const struct gr_packed *packed;  // the Parquet file that has it, in the row of its place; or NULL
   gr_sample_info info;
 } gr_listed;
 
@@ -43,6 +44,9 @@ typedef struct gr_listing_part {
 // about the list, also where it has a split and the part is of one.
 GR_MUST_USE gr_status gr_listing_open(gr_listing *, const gr_listing_part *, const char *label,
                                       gr_file_list *out);
+// GR_ERR_DATA: the list has a split, and the part is of one.
+GR_MUST_USE gr_status gr_listing_check_split(gr_listing *, const gr_listing_part *,
+                                             const gr_file_list *);
 // Adds its rows, as gr_listing_rows, up to the request's limit.
 GR_MUST_USE gr_status gr_listing_add_list(gr_listing *, const gr_source_request *,
                                           const gr_listing_part *, gr_file_list *);

@@ -57,3 +57,19 @@ missing = [speech(0, 1)[0], {"audio": {"bytes": None, "path": "u000.wav"}, "sent
            {"audio": {"bytes": b"RIFF", "path": None}, "sentence": "b", "speaker": 0}]
 pq.write_table(pa.Table.from_pylist(missing, RECORDINGS),
                folder / "speech-missing.parquet", compression="ZSTD")
+
+# Gray images of 3 x 2 pixels, PGM: all of 10 times their number, counted over both files. A path that is there
+# twice; then an image without bytes, and bytes that are none.
+IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+IMAGES = pa.schema([("image", IMAGE), ("label", pa.int64()), ("caption", pa.string()), ("price", pa.float64())])
+def pixels(i):
+    return b"P5 3 2 255\n" + bytes([10 * i] * 6)
+def images(first, n):
+    return [{"image": {"bytes": pixels(i), "path": f"{min(i, 7)}.pgm"}, "label": i % 2, "caption": "abc"[: 1 + i % 3],
+             "price": i + 0.5} for i in range(first, first + n)]
+for part in range(2):
+    pq.write_table(pa.Table.from_pylist(images(5 * part, 5), IMAGES), folder / f"images-{part}.parquet", compression="ZSTD",
+                   row_group_size=3)
+missing = [images(1, 1)[0], {"image": {"bytes": None, "path": "a.png"}, "label": 0, "caption": "b", "price": 1.0},
+           {"image": {"bytes": b"P5 3", "path": None}, "label": 1, "caption": "c", "price": 2.0}]
+pq.write_table(pa.Table.from_pylist(missing, IMAGES), folder / "images-missing.parquet", compression="NONE")

@@ -8,6 +8,7 @@
 #pragma once
 #include "runtime/data/image/picture.h"
 #include "runtime/data/listing.h"
+#include "runtime/data/parquet/packed.h"
 #include "runtime/data/table/table.h"
 
 // The keys of the source, and what a request's `spec` is without a configuration.
@@ -36,17 +37,37 @@ typedef enum gr_image_skip {
   GR_IMAGE_MASKS  // that no image has
 } gr_image_skip;  // of gr_source_ops.skips
 
+// A Parquet file that has images.
+typedef struct gr_image_file {
+  gr_packed *file;
+  struct gr_image_file *next;
+} gr_image_file;
+
 typedef struct gr_image {
   gr_listing list;  // the images, each of which is a sample
   gr_image_spec spec;
   bool has_values;  // labels are values: those of `values`, whose parts are the lists
   gr_table values;
   uint32_t first_of_eval;  // the number of the first image of the second list
+  gr_image_file *files;    // Parquet files, of which `kept` keeps pages
+  gr_kept_pages *kept;
+  size_t cache_bytes;  // see gr_source_request
 } gr_image;
 
 // Lists the images of the folders or lists, and numbers their classes; or the files to predict.
 // Images are not opened. GR_ERR_DATA.
 GR_MUST_USE gr_status gr_image_list(gr_image *, const gr_source_request *);
+// Images within Parquet files (packed.c). Adds those of the files that a path names, with labels of
+// that column; NULL: they have none. GR_ERR_DATA.
+GR_MUST_USE gr_status gr_image_list_packed(gr_image *, const gr_source_request *,
+                                           const gr_listing_part *, const char *label);
+void gr_image_close_files(gr_image *);  // at the end
+// Appends a line where the cache does not hold their pages.
+void gr_image_note_files(const gr_image *, gr_text *out);
+// Reads an image as gr_picture_read, or with out NULL its head as gr_picture_probe, also of a
+// Parquet file.
+GR_MUST_USE gr_status gr_image_read_file(const gr_listed *, const gr_picture_use *,
+                                         gr_picture *out);
 // Masks (masks.c). Reads one, whose values become classes. GR_ERR_DATA. The caller frees its
 // pixels.
 GR_MUST_USE gr_status gr_image_read_mask(const gr_image_spec *, const char *path, gr_picture *out);

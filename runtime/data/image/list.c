@@ -105,6 +105,8 @@ static gr_status list_rows(gr_image *m, const gr_source_request *r, const part *
 
 static gr_status list_path(gr_image *m, const gr_source_request *r, const part *p) {
   const char *path = p->images.path;
+  if (gr_packed_named(path))
+    return gr_image_list_packed(m, r, &p->images, m->spec.unlabelled ? NULL : m->values.spec.label);
   if (!gr_is_dir(path)) return list_rows(m, r, p);
   if (m->spec.unlabelled) return gr_listing_tree(&m->list, r, &p->images);
   if (!gr_image_has_masks(&m->spec)) return gr_listing_folders(&m->list, r, &p->images);
@@ -116,10 +118,22 @@ static gr_status list_path(gr_image *m, const gr_source_request *r, const part *
                  "data.image.eval_path: data.image.eval_masks)");
 }
 
+// Files to predict, each an image, a list of some, or a Parquet file.
+static gr_status list_inputs(gr_image *m, const gr_source_request *r) {
+  for (int i = 0; i < r->n_inputs; i++) {
+    const gr_listing_part file = {r->inputs[i], GR_SPLIT_VALIDATION};
+    gr_source_request one = *r;
+    one.inputs = &r->inputs[i], one.n_inputs = 1;
+    GR_TRY(gr_packed_named(file.path) ? gr_image_list_packed(m, r, &file, NULL)
+                                      : gr_listing_inputs(&m->list, &one));
+  }
+  return GR_OK;
+}
+
 gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   const gr_image_spec *s = &m->spec;
   if (m->list.inputs) {
-    GR_TRY(gr_listing_inputs(&m->list, r));
+    GR_TRY(list_inputs(m, r));
     if (s->unlabelled || s->pictures) return GR_OK;
     GR_TRY(gr_classes_recall(&m->list.classes, r->arena, r->record));
     m->has_values = !m->list.classes.n && !s->n_values;

@@ -114,6 +114,8 @@ static gr_status image_open(gr_source_request *r, void **out) {
   else
     m->spec = *(const gr_image_spec *)r->spec;
   GR_TRY(gr_source_need_path(r, m->spec.path));
+  m->cache_bytes = r->cache_bytes, m->kept = gr_kept_open(r->cache_bytes);
+  if (!m->kept) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to read images");
   if (!m->spec.height)
     return gr_hint(
         gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.image.size is not given"), "size"),
@@ -123,8 +125,23 @@ static gr_status image_open(gr_source_request *r, void **out) {
       .arena = r->arena, .spec = m->spec.labels, .section = "data.image", .inputs = m->list.inputs};
   if (!m->values.spec.label) m->values.spec.label = "label";
   GR_TRY(gr_image_list(m, r));
-  if (!m->list.inputs && !gr_is_dir(m->spec.path)) r->place = (gr_loc){m->spec.path, 1, 1};
+  bool text = !m->list.inputs && !gr_is_dir(m->spec.path) && !gr_packed_named(m->spec.path);
+  if (text) r->place = (gr_loc){m->spec.path, 1, 1};
   return GR_OK;
+}
+
+static void image_close(void *self) { gr_image_close_files(self); }
+
+static void image_keep(const void *self, size_t bytes) {
+  gr_kept_limit(((const gr_image *)self)->kept, bytes);
+}
+
+static void image_notes(const void *self, gr_text *out) { gr_image_note_files(self, out); }
+
+// Of images in Parquet files names do not say which they are.
+static const char *image_file(const void *self, uint32_t sample) {
+  const gr_listed *file = &((const gr_image *)self)->list.file[sample];
+  return file->packed ? NULL : file->path;
 }
 
 // ---- Metadata -----------------------------------------------------------------------------------
@@ -183,7 +200,7 @@ static gr_picture_use use_of(const gr_image_spec *s) {
 static gr_status read_image(const gr_image_spec *s, const gr_listed *file, unsigned char *out) {
   gr_picture p;
   const gr_picture_use use = use_of(s);
-  GR_TRY(gr_picture_read(file->path, &use, &p));
+  GR_TRY(gr_image_read_file(file, &use, &p));
   gr_status e = gr_picture_convert(file->path, &p, s->channels);
   if (!e && file->mask)
     e = gr_image_fit_mask(s, file->mask, &p, out + s->height * s->width * s->channels);
@@ -196,7 +213,7 @@ static gr_status image_probe(const void *self, uint32_t sample) {
   const gr_image *m = self;
   const gr_listed *file = &m->list.file[sample];
   const gr_picture_use use = use_of(&m->spec);
-  GR_TRY(gr_picture_probe(file->path, &use));
+  GR_TRY(gr_image_read_file(file, &use, NULL));
   return file->mask ? gr_image_probe_mask(m, file) : GR_OK;
 }
 
@@ -233,7 +250,7 @@ static gr_status image_resize_back(const void *self, uint32_t sample, gr_source_
   const gr_image_spec *s = &m->spec;
   gr_picture file;
   if (p->height != s->height || p->width != s->width) return GR_OK;
-  GR_TRY(gr_picture_read(m->list.file[sample].path, &(gr_picture_use){0}, &file));
+  GR_TRY(gr_image_read_file(&m->list.file[sample], &(gr_picture_use){0}, &file));
   free(file.pixels);
   if (file.height == p->height && file.width == p->width) return GR_OK;
   gr_picture of = {p->height, p->width, p->channels, p->pixels};
@@ -318,28 +335,33 @@ static void image_preprocessing(const void *self, gr_text *out) {
 const gr_source_ops gr_source_image = {
     .name = "image",
     .sample = "image",
-    .inputs = "PNG, JPEG, PPM, PGM and .npy files",
+    .inputs = "PNG, JPEG, PPM, PGM and .npy files, and Parquet files of these",
     .path_key = "path",
     .project = "image",
     .path_hint =
-        "a folder with a folder for each class, or a CSV file with the columns path and label",
+        "a folder with a folder for each class, a CSV file with the columns path and label, or "
+        "Parquet files",
     .endings = {{".png", "an image", .in_lists = true},
                 {".jpg", "an image", .in_lists = true},
                 {".jpeg", "an image", .in_lists = true},
                 {".ppm", "an image", .in_lists = true},
                 {".pgm", "an image", .in_lists = true},
-                {".npy", .in_lists = true}},
+                {".npy", .in_lists = true},
+                {".parquet"}},
     .skips = {[GR_IMAGE_OTHER] = {.why = "files that are no images by their names",
                                   .hint = "images are .png, .jpg, .jpeg, .ppm, .pgm and .npy"},
               [GR_IMAGE_MASKS] = {.why = "masks that are of no image", .of = GR_OMITTED_OTHER}},
     .open = image_open,
+    .close = image_close,
     .fields = image_fields,
     .count = gr_listing_count,
     .info = gr_listing_info,
     .classes = image_classes,
     .load = image_load,
     .fill = image_fill,
-    .file = gr_listing_file,
+    .file = image_file,
+    .keep = image_keep,
+    .notes = image_notes,
     .probe = image_probe,
     .metadata = image_metadata,
     .name_of = gr_listing_name_of,

@@ -11,7 +11,7 @@ static bool is_table(const char *path) {
 gr_status gr_speech_read_manifest(gr_speech *d, const char *path, uint32_t limit,
                                   gr_manifest **out) {
   gr_manifest *m = *out = &d->manifests[d->n_manifests++];
-  GR_TRY(gr_shards_named(path) ? gr_shards_read(d->arena, path, &d->spec.keys, d->kept, m)
+  GR_TRY(gr_packed_named(path) ? gr_shards_read(d->arena, path, &d->spec.keys, d->kept, m)
                                : gr_manifest_read(d->arena, path, &d->spec.keys, m));
   if (!limit || m->n <= limit) return GR_OK;
   const gr_utterance *u = &m->items[limit];

@@ -17,17 +17,17 @@ typedef struct gr_utterance {
   double seconds;     // 0: the manifest has no duration
   int line, col;      // in the manifest; of the text
   int audio_col, seconds_col;
-  const char *file;              // the manifest, or the Parquet file, whose rows are its lines
-  const struct gr_shard *shard;  // that has the recording (shard.h); NULL: it is the file `audio`
+  const char *file;               // the manifest, or the Parquet file, whose rows are its lines
+  const struct gr_packed *shard;  // that has the recording (shard.h); NULL: it is the file `audio`
 } gr_utterance;
 
 typedef struct gr_manifest {
   const char *path;  // borrowed
   gr_utterance *items;
   uint32_t n;
-  bool named;               // a class is a text, else all are whole numbers
-  uint32_t first;           // the number of its first item in a listing of recordings with classes
-  struct gr_shard *shards;  // [n_shards]: Parquet files whose rows the items are
+  bool named;                // a class is a text, else all are whole numbers
+  uint32_t first;            // the number of its first item in a listing of recordings with classes
+  struct gr_packed *shards;  // [n_shards]: Parquet files whose rows the items are
   int n_shards;
 } gr_manifest;
 

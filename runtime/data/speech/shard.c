@@ -2,51 +2,14 @@
 #include "runtime/data/speech/shard.h"
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "base/map.h"
 #include "base/text.h"
 #include "base/work.h"
 #include "runtime/data/file_list.h"
 
-bool gr_shards_named(const char *path) {
-  const char *dot = strrchr(path, '.');
-  return dot && !strcasecmp(dot, ".parquet");
-}
+static const gr_packed_words words = {"recording", "recordings", "audio"};
 
 // ---- Columns ------------------------------------------------------------------------------------
-
-static gr_status no_column(const gr_parquet *p, const char *what, const char *hint) {
-  gr_arena *a = gr_arena_create();
-  gr_text list = gr_text_make(a);
-  for (int i = 0; i < p->n_columns; i++)
-    gr_text_printf(&list, "%s%s", i ? ", " : "", p->columns[i].name);
-  gr_status s = gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no column %s", p->path, what),
-                        "it has: %s; %s", list.chars, hint);
-  return gr_arena_end(a, s);
-}
-
-// The only column NAME.bytes, and NAME.path beside it, or -1.
-static gr_status find_audio(const gr_parquet *p, int *bytes, int *path) {
-  *bytes = *path = -1;
-  for (int i = 0; i < p->n_columns; i++) {
-    if (!gr_ends_in(p->columns[i].name, ".bytes")) continue;
-    if (*bytes >= 0)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has two columns of recordings, '%s' and '%s'",
-                     p->path, p->columns[*bytes].name, p->columns[i].name);
-    *bytes = i;
-  }
-  if (*bytes < 0)
-    return no_column(p, "of recordings",
-                     "datasets writes them as audio, a struct of bytes and path");
-  if (p->columns[*bytes].element != GR_ELEMENT_BYTES)
-    return gr_parquet_refuse(p->path, p->columns[*bytes].name, "has numbers and no recordings");
-  const char *name = p->columns[*bytes].name;
-  size_t stem = strlen(name) - strlen("bytes");
-  for (int i = 0; i < p->n_columns; i++)
-    if (!strncmp(p->columns[i].name, name, stem) && !strcmp(p->columns[i].name + stem, "path"))
-      *path = p->columns[i].text && !p->columns[i].refused ? i : -1;
-  return GR_OK;
-}
 
 static gr_status find_text(const gr_parquet *p, const char *column, int *out) {
   static const char *const usual[] = {"text", "sentence", "transcription", "transcript"};
@@ -56,10 +19,11 @@ static gr_status find_text(const gr_parquet *p, const char *column, int *out) {
   char what[200];
   snprintf(what, sizeof what, "'%.190s'", column ? column : "");
   if (*out < 0)
-    return gr_about(no_column(p, column ? what : "text, sentence, transcription or transcript",
-                              "data.speech.text.column names that of the transcripts, "
-                              "data.speech.label one of classes"),
-                    "text.column");
+    return gr_about(
+        gr_packed_no_column(p, column ? what : "text, sentence, transcription or transcript",
+                            "data.speech.text.column names that of the transcripts, "
+                            "data.speech.label one of classes"),
+        "text.column");
   if (p->columns[*out].text) return GR_OK;
   const char *why = p->columns[*out].refused;
   return gr_about(gr_parquet_refuse(p->path, p->columns[*out].name, why ? why : "is no text"),
@@ -71,7 +35,8 @@ static gr_status find_label(const gr_parquet *p, const char *label, int *out) {
   snprintf(what, sizeof what, "'%.190s'", label);
   *out = gr_parquet_find(p, label);
   if (*out < 0)
-    return gr_about(no_column(p, what, "data.speech.label names that of the classes"), "label");
+    return gr_about(gr_packed_no_column(p, what, "data.speech.label names that of the classes"),
+                    "label");
   const gr_parquet_column *c = &p->columns[*out];
   const char *why = c->refused                       ? c->refused
                     : c->element == GR_ELEMENT_FLOAT ? "has numbers that may have fractions"
@@ -137,7 +102,7 @@ static gr_status each_text(gr_arena *a, const gr_parquet *p, int column, take_te
 // The rows of a file that are being listed.
 typedef struct listing {
   gr_arena *arena;
-  const gr_shard *shard;
+  const gr_packed *shard;
   gr_utterance *items;  // of its first row
   gr_map *seen;         // names
   const gr_manifest_keys *keys;
@@ -168,14 +133,12 @@ static gr_status take_transcript(void *self, int64_t row, const char *text) {
   return GR_OK;
 }
 
-static gr_status list_rows(gr_arena *a, const gr_shard *shard, const gr_manifest_keys *keys,
+static gr_status list_rows(gr_arena *a, const gr_packed *shard, const gr_manifest_keys *keys,
                            gr_map *seen, gr_manifest *m) {
   gr_utterance *items = m->items + shard->first;
   listing l = {.arena = a, .shard = shard, .items = items, .seen = seen, .keys = keys};
-  int bytes, path;
-  GR_TRY(find_audio(&shard->file, &bytes, &path));
   GR_TRY(find_said(&shard->file, keys, &l.column));
-  if (path >= 0) GR_TRY(each_text(a, &shard->file, path, take_name, &l));
+  if (shard->names >= 0) GR_TRY(each_text(a, &shard->file, shard->names, take_name, &l));
   for (int64_t row = 0; row < shard->file.rows && l.column < 0; row++)
     GR_TRY(take_transcript(&l, row, NULL));
   if (l.column < 0) return GR_OK;
@@ -187,12 +150,9 @@ static gr_status list_rows(gr_arena *a, const gr_shard *shard, const gr_manifest
 
 static gr_status open_shard(gr_arena *a, const char *path, gr_kept_pages *kept, gr_manifest *m,
                             uint64_t *rows) {
-  gr_shard *s = &m->shards[m->n_shards++];
-  int bytes, ignored;
-  GR_TRY(gr_parquet_open(a, path, &s->file));
-  GR_TRY(find_audio(&s->file, &bytes, &ignored));
-  GR_TRY(gr_parquet_list(a, &s->file, bytes, &s->audio));
-  s->first = (uint32_t)*rows, s->kept = kept;
+  gr_packed *s = &m->shards[m->n_shards++];
+  GR_TRY(gr_packed_open(a, path, &words, kept, s));
+  s->first = (uint32_t)*rows;
   *rows += (uint64_t)s->file.rows;
   if (*rows < INT32_MAX) return GR_OK;
   return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has too many rows: 2^31 or more", path);
@@ -206,7 +166,7 @@ gr_status gr_shards_read(gr_arena *a, const char *path, const gr_manifest_keys *
   gr_map seen = gr_map_make(a);
   *out = (gr_manifest){.path = path};
   GR_TRY(gr_file_list_match(a, path, &files));
-  out->shards = GR_NEW(a, gr_shard, files.n);
+  out->shards = GR_NEW(a, gr_packed, files.n);
   for (int i = 0; i < files.n; i++) GR_TRY(open_shard(a, files.items[i], kept, out, &rows));
   if (!rows) return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has no rows", path);
   out->n = (uint32_t)rows;
@@ -218,23 +178,11 @@ gr_status gr_shards_read(gr_arena *a, const char *path, const gr_manifest_keys *
 }
 
 void gr_shards_notes(const gr_manifest *m, size_t cache_bytes, gr_text *out) {
-  size_t all = 0, most = 0;
-  for (int i = 0; i < m->n_shards; i++)
-    for (int k = 0; k < m->shards[i].audio.n; k++) {
-      size_t bytes = gr_kept_bytes(&m->shards[i].audio, k);
-      all += bytes, most = bytes > most ? bytes : most;
-    }
-  if (all <= cache_bytes) return;
-  gr_text_printf(out,
-                 "%srecordings are in %u pages of Parquet, which unpack to %.0f MB: data.cache_mb "
-                 "holds %zu, and a page of up to %.1f MB is unpacked for each recording of the "
-                 "others (smaller row groups, or more data.cache_mb)",
-                 out->len ? "\n" : "", gr_shards_pages(m), (double)all / (1 << 20),
-                 cache_bytes >> 20, (double)most / (1 << 20));
+  gr_packed_note(m->shards, m->n_shards, cache_bytes, out);
 }
 
 void gr_shards_close(gr_manifest *m) {
-  for (int i = 0; i < m->n_shards; i++) gr_parquet_close(&m->shards[i].file);
+  for (int i = 0; i < m->n_shards; i++) gr_packed_close(&m->shards[i]);
   m->n_shards = 0;
 }
 
@@ -242,63 +190,42 @@ void gr_shards_close(gr_manifest *m) {
 
 uint32_t gr_shards_pages(const gr_manifest *m) {
   uint32_t n = 0;
-  for (int i = 0; i < m->n_shards; i++) n += (uint32_t)m->shards[i].audio.n;
+  for (int i = 0; i < m->n_shards; i++) n += (uint32_t)m->shards[i].pages.n;
   return n;
 }
 
 gr_status gr_shard_page_open(const gr_manifest *m, uint32_t i, gr_shard_page *out) {
-  const gr_shard *s = m->shards;
-  while (i >= (uint32_t)s->audio.n) i -= (uint32_t)s->audio.n, s++;
-  const gr_parquet_page *page = &s->audio.pages[i];
-  *out = (gr_shard_page){
-      .first = s->first + (uint32_t)page->row, .n = (uint32_t)page->n, .kept = s->kept};
+  const gr_packed *s = m->shards;
+  while (i >= (uint32_t)s->pages.n) i -= (uint32_t)s->pages.n, s++;
+  const gr_parquet_page *page = &s->pages.pages[i];
+  *out = (gr_shard_page){.first = s->first + (uint32_t)page->row, .n = (uint32_t)page->n, .of = s};
   if (out->first >= m->n) return out->n = 0, GR_OK;  // beyond data.limit
-  return gr_kept_read(s->kept, &s->audio, (int)i, &out->page, &out->reader);
-}
-
-static gr_status find_bytes(const gr_parquet_reader *r, const gr_utterance *u, uint32_t k,
-                            gr_bytes *out) {
-  if (!r->there || r->there[k]) return *out = r->texts[k], GR_OK;
-  return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                         "there is no recording in '%s': its bytes are missing", u->audio),
-                 "files that the column of paths names are not read: datasets embeds them where it "
-                 "writes with embed_external_files=True");
+  return gr_kept_read(s->kept, &s->pages, (int)i, &out->page, &out->reader);
 }
 
 gr_status gr_shard_page_probe(const gr_shard_page *page, const gr_utterance *u, uint32_t k,
                               gr_audio_info *out, size_t *bytes) {
   gr_bytes b = {0};
-  GR_TRY(find_bytes(page->reader, u, k, &b));
+  GR_TRY(gr_packed_at(page->of, page->reader, k, u->audio, &b));
   *bytes = b.n;
   return gr_audio_probe_bytes(u->audio, b.first, b.n, out);
 }
 
 void gr_shard_page_close(gr_shard_page *page) {
-  if (page->page) gr_kept_release(page->kept, page->page);
+  if (page->page) gr_kept_release(page->of->kept, page->page);
   page->page = NULL;
 }
 
-static gr_status load(const gr_parquet_reader *r, const gr_utterance *u, uint32_t k, int rate,
-                      float **out, uint64_t *samples) {
-  gr_bytes b = {0};
-  gr_audio_info info;
-  GR_TRY(find_bytes(r, u, k, &b));
-  GR_TRY(gr_audio_probe_bytes(u->audio, b.first, b.n, &info));
-  return gr_audio_read_bytes(u->audio, b.first, b.n, rate, info.samples, out, samples);
-}
-
 gr_status gr_shard_load(const gr_utterance *u, int rate, float **out, uint64_t *samples) {
-  const gr_parquet_pages *list = &u->shard->audio;
-  int page = gr_parquet_page_of(list, u->line - 1);
-  const gr_parquet_reader *r;
-  gr_kept_page *kept;
-  GR_TRY(gr_kept_read(u->shard->kept, list, page, &kept, &r));
-  gr_status s = load(r, u, (uint32_t)(u->line - 1 - list->pages[page].row), rate, out, samples);
-  gr_kept_release(u->shard->kept, kept);
-  // Bytes that are gone from the file were read as 0.
-  gr_status cut = gr_parquet_check(&u->shard->file);
-  if (!cut) return s;
-  if (!s) free(*out);
-  gr_status_drop(s);
-  return cut;
+  gr_packed_file f;
+  gr_audio_info info;
+  *out = NULL;
+  gr_status s = gr_packed_read(u->shard, u->line - 1, u->audio, &f);
+  s = s ? s : gr_audio_probe_bytes(u->audio, f.bytes.first, f.bytes.n, &info);
+  s = s ? s
+        : gr_audio_read_bytes(u->audio, f.bytes.first, f.bytes.n, rate, info.samples, out, samples);
+  bool read = !s;
+  s = gr_packed_end(&f, s);
+  if (s && read) free(*out);
+  return s;
 }

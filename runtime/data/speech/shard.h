@@ -3,19 +3,10 @@
 // file: the page that has one is read when it is used.
 #pragma once
 #include "base/text.h"
-#include "runtime/data/parquet/kept.h"
+#include "runtime/data/parquet/packed.h"
 #include "runtime/data/speech/audio.h"
 #include "runtime/data/speech/manifest.h"
 
-typedef struct gr_shard {
-  gr_parquet file;
-  gr_parquet_pages audio;  // of the bytes
-  uint32_t first;          // its first row's number in the list
-  gr_kept_pages *kept;     // pages of `audio`
-} gr_shard;
-
-// Whether a path or a pattern of paths names Parquet files, by its ending.
-bool gr_shards_named(const char *path);
 // Lists the rows of the files that a path or a pattern names, in the order of their bytes. A row's
 // name is its path, where no row before has it, else that and its number; its transcript is in the
 // column of the keys, or the first there is of text, sentence, transcription and transcript. keys:
@@ -32,7 +23,7 @@ uint32_t gr_shards_pages(const gr_manifest *);  // of recordings, of all files
 typedef struct gr_shard_page {
   uint32_t first, n;
   const gr_parquet_reader *reader;
-  gr_kept_pages *kept;
+  const gr_packed *of;
   gr_kept_page *page;  // NULL: it is released
 } gr_shard_page;
 

@@ -73,7 +73,7 @@ static gr_status speech_open(gr_source_request *r, void **out) {
   if (r->predicts && d->spec.keys.label)
     GR_TRY(gr_classes_recall(&d->list.classes, r->arena, r->record));
   if (r->predicts) return gr_speech_list_inputs(d, r->inputs, r->n_inputs);
-  if (!gr_shards_named(d->spec.train) && !gr_is_dir(d->spec.train))
+  if (!gr_packed_named(d->spec.train) && !gr_is_dir(d->spec.train))
     r->place = (gr_loc){d->spec.train, 1, 1};
   return gr_speech_list(d, r);
 }

@@ -1,0 +1,158 @@
+// packed.c - images within Parquet files: lists their rows, and reads them. See image.h.
+#include <stdlib.h>
+#include <string.h>
+#include "base/map.h"
+#include "runtime/data/image/image.h"
+
+static const gr_packed_words words = {"image", "images", "image"};
+
+// ---- Files --------------------------------------------------------------------------------------
+
+static gr_status open_files(gr_image *m, const gr_names *files, gr_packed **out) {
+  uint64_t rows = 0;
+  *out = GR_NEW(m->list.arena, gr_packed, files->n);
+  for (int i = 0; i < files->n; i++) {
+    gr_image_file *f = GR_NEW(m->list.arena, gr_image_file, 1);
+    *f = (gr_image_file){&(*out)[i], m->files}, m->files = f;
+    GR_TRY(gr_packed_open(m->list.arena, files->items[i], &words, m->kept, f->file));
+    f->file->first = (uint32_t)rows;
+    rows += (uint64_t)f->file->file.rows;
+    if (rows >= INT32_MAX)
+      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "'%s' has too many rows: 2^31 or more",
+                     files->items[i]);
+  }
+  return GR_OK;
+}
+
+void gr_image_close_files(gr_image *m) {
+  gr_kept_close(m->kept);
+  for (gr_image_file *f = m->files; f; f = f->next) gr_packed_close(f->file);
+}
+
+void gr_image_note_files(const gr_image *m, gr_text *out) {
+  for (const gr_image_file *f = m->files; f; f = f->next)
+    gr_packed_note(f->file, 1, m->cache_bytes, out);
+}
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+typedef struct columns {
+  gr_names only;
+  const char *names[GR_MAX_FIELDS];
+} columns;
+
+static void add_column(columns *c, const gr_packed *p, const char *name) {
+  if (name && gr_parquet_find(&p->file, name) >= 0 && c->only.n < GR_MAX_FIELDS)
+    c->names[c->only.n++] = name;
+}
+
+// The columns beside the images: of their paths, labels, split and weight. `label`: NULL: there is
+// none.
+static gr_status find_columns(const gr_image *m, const gr_packed *p, const char *label,
+                              columns *out) {
+  const gr_names *labels = &m->values.spec.labels;
+  char what[200];
+  *out = (columns){.only.items = out->names};
+  snprintf(what, sizeof what, "'%.190s'", label ? label : "");
+  if (label && gr_parquet_find(&p->file, label) < 0)
+    return gr_about(gr_packed_no_column(&p->file, what,
+                                        "data.image.label names that of the labels; null: images "
+                                        "have none"),
+                    "label");
+  if (p->names >= 0) add_column(out, p, p->file.columns[p->names].name);
+  add_column(out, p, label);
+  for (int i = 1; label && i < labels->n; i++) add_column(out, p, labels->items[i]);
+  add_column(out, p, "split"), add_column(out, p, "weight");
+  return GR_OK;
+}
+
+// A row's name is its path, where no row before has it, else that and its place.
+static void name_rows(gr_arena *a, const gr_packed *p, gr_file_list *rows) {
+  const char **names = GR_NEW(a, const char *, rows->csv.rows + 1);
+  int column = p->names < 0 ? -1 : gr_csv_find(&rows->csv, p->file.columns[p->names].name);
+  const gr_column *paths = column < 0 ? NULL : &rows->csv.columns[column];
+  gr_map seen = gr_map_make(a);
+  for (uint32_t i = 0; i < rows->csv.rows; i++) {
+    gr_loc loc = gr_csv_place(&rows->csv, i);
+    const char *place = gr_arena_printf(a, "%s:%d", loc.file, loc.line);
+    bool there = paths && paths->type == GR_COLUMN_TEXT && *paths->texts[i];
+    names[i] = there ? paths->texts[i] : place;
+    if (gr_map_find(&seen, names[i], NULL))
+      names[i] = gr_arena_printf(a, "%s of %s", names[i], place);
+    gr_map_put(&seen, names[i], i);
+  }
+  rows->path = (gr_array){.element = GR_ELEMENT_TEXTS,
+                          .size = sizeof *names,
+                          .rank = 1,
+                          .dim = {rows->csv.rows},
+                          .count = rows->csv.rows,
+                          .data = (const unsigned char *)names};
+}
+
+static void find_column(gr_file_list *rows, const char *name, int *column, gr_array *out) {
+  *column = name ? gr_csv_find(&rows->csv, name) : -1;
+  if (*column >= 0) *out = gr_csv_array(&rows->csv, *column);
+}
+
+static gr_status read_rows(gr_image *m, const gr_names *files, const gr_packed *p,
+                           const char *label, gr_file_list *out) {
+  gr_arena *a = m->list.arena;
+  columns c;
+  gr_table_column *refused;
+  int n_refused;
+  GR_TRY(find_columns(m, p, label, &c));
+  *out = (gr_file_list){.what = m->list.what, .columns_known = true, .path_column = -1};
+  GR_TRY(gr_columns_read_parquet(a, files, &c.only, &out->csv, &refused, &n_refused));
+  for (int i = 0; i < n_refused; i++)
+    if (label && !strcmp(refused[i].name, label))
+      return gr_about(gr_parquet_refuse(files->items[0], label, refused[i].refused), "label");
+  find_column(out, label, &out->label_column, &out->label);
+  find_column(out, "split", &out->split_column, &out->split);
+  find_column(out, "weight", &out->weight_column, &out->weight);
+  name_rows(a, p, out);
+  return GR_OK;
+}
+
+gr_status gr_image_list_packed(gr_image *m, const gr_source_request *r, const gr_listing_part *p,
+                               const char *label) {
+  gr_listing *l = &m->list;
+  gr_names files;
+  gr_packed *packed;
+  gr_file_list rows;
+  uint32_t before = l->count;
+  bool classes = true;
+  if (gr_image_has_masks(&m->spec) && !l->inputs)
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "images in Parquet files have no masks that are read"),
+                            "mask_values"),
+                   "images and masks as files, in folders or in a list");
+  GR_TRY(gr_file_list_match(l->arena, p->path, &files));
+  GR_TRY(open_files(m, &files, &packed));
+  GR_TRY(read_rows(m, &files, packed, label, &rows));
+  GR_TRY(gr_listing_check_split(l, p, &rows));
+  if (label) GR_TRY(gr_image_take_labels(m, &rows, &classes));
+  if (!classes) rows.label_column = -1;
+  GR_TRY(gr_listing_add_list(l, r, p, &rows));
+  for (uint32_t i = before; i < l->count; i++) {
+    gr_listed *file = &l->file[i];
+    int k = 0;
+    while (k + 1 < files.n && packed[k + 1].first <= i - before) k++;
+    file->packed = &packed[k];
+    file->path = gr_arena_printf(l->arena, "%s:%d", file->info.loc.file, file->info.loc.line);
+  }
+  return GR_OK;
+}
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+gr_status gr_image_read_file(const gr_listed *file, const gr_picture_use *use, gr_picture *out) {
+  gr_packed_file f;
+  if (!file->packed)
+    return out ? gr_picture_read(file->path, use, out) : gr_picture_probe(file->path, use);
+  gr_status s = gr_packed_read(file->packed, file->info.loc.line - 1, file->path, &f);
+  s = s ? s : gr_picture_decode(file->path, f.bytes.first, f.bytes.n, use, out);
+  bool read = !s && out;
+  s = gr_packed_end(&f, s);
+  if (s && read) free(out->pixels);
+  return s;
+}
