@@ -58,7 +58,7 @@ static void add_params(list *l, int group) {
   gr_attr_defaults(op, defaults);
   for (int k = 0; op->attrs && op->attrs[k].name; k++) {
     const gr_attr *p = &op->attrs[k];
-    if (!gr_optim_is_operand(op, k)) continue;
+    if (!gr_optim_is_operand(op, k) || p->kind != GR_ATTR_FLOAT) continue;
     const char *values = attr ? attr : defaults;
     double initial = *(const double *)(const void *)(values + p->offset);
     gr_adjustable *a = add(l, p->name, group, initial, p->range);

@@ -58,8 +58,12 @@ static gr_val adjusted(gr_rewrite *rw, const char *key, int group, gr_dtype dtyp
   return scalar(rw, GR_INPUT, name, dtype);
 }
 
-// Hyper-parameters as operands. A weight that does not decay, because it has at most one dimension,
-// does not either when others do.
+static int64_t truth_of(const gr_optim_update *u, const gr_attr *p) {
+  return *(const int64_t *)(const void *)((const char *)u->attr + p->offset);
+}
+
+// Hyper-parameters as operands; those that are true or false stay. A weight that does not decay,
+// because it has at most one dimension, does not either when others do.
 static void set_params(gr_rewrite *rw, gr_optim_update *u, const gr_value *w) {
   int group = param_group_of(rw, w);
   const void *usual = group < 0 ? rw->opt->optimizer.attr : rw->opt->optimizer.groups[group].attr;
@@ -67,9 +71,12 @@ static void set_params(gr_rewrite *rw, gr_optim_update *u, const gr_value *w) {
   for (int k = 0; k < GR_MAX_OPTIM_PARAMS; k++) u->param[k] = GR_NONE;
   for (int k = 0; rw->opt->optimizer.adjustable && u->op->attrs[k].name; k++) {
     if (!gr_optim_is_operand(u->op, k)) continue;
-    const char *name = u->op->attrs[k].name;
-    bool none = u->attr != usual && usual && !strcmp(name, "weight_decay");
-    u->param[k] = none ? gr_fill(&rw->b, &t, 0) : adjusted(rw, name, group, GR_F64);
+    const gr_attr *p = &u->op->attrs[k];
+    bool none = u->attr != usual && usual && !strcmp(p->name, "weight_decay");
+    if (none || p->kind == GR_ATTR_BOOL)
+      u->param[k] = gr_fill(&rw->b, &t, none ? 0 : (double)truth_of(u, p));
+    else
+      u->param[k] = adjusted(rw, p->name, group, GR_F64);
   }
 }
 
@@ -94,6 +101,14 @@ static void count_update(gr_rewrite *rw, gr_val counter, gr_val ok) {
   if (!rw->b.err) gr_at(rw->b.g, counter)->next = next;
 }
 
+// Limits the elements of the gradient, which has no scale then.
+static void clip_values(gr_rewrite *rw, gr_optim_update *u) {
+  const double limit = rw->opt->optimizer.grad_clip_value;
+  if (!(limit > 0)) return;
+  u->g = GR_EMIT(&rw->b, &gr_op_clip_values, &limit, u->g, u->scale);
+  u->scale = gr_fill(&rw->b, &(gr_type){.dtype = GR_F32}, 1);
+}
+
 static gr_status update(gr_rewrite *rw, gr_optim_update *u, gr_val lr, uint32_t w) {
   const gr_value *v = &rw->old->values[w];
   gr_update_rule rule;
@@ -107,6 +122,7 @@ static gr_status update(gr_rewrite *rw, gr_optim_update *u, gr_val lr, uint32_t 
   u->step =
       scalar(rw, GR_STATE, counter_name(rw, gr_freezable_of(&rw->opt->optimizer, v->name)), GR_I32);
   for (int k = 0; k < n; k++) u->state[k] = state(rw, u, v, k);
+  clip_values(rw, u);
   gr_optim_emit(u);
   if (rw->b.err) return GR_OK;
   gr_at(rw->b.g, u->w)->next = u->next_w;
@@ -128,11 +144,12 @@ static void update_loss_scale(gr_rewrite *rw, gr_val ok) {
   gr_result(b, GR_LOSS_SCALE, next);
 }
 
-// Each weight adds an update, and most optimizers two states and their next values.
+// Each weight adds an update, and most optimizers two states and their next values; and a gradient
+// that is clipped by values.
 static void reserve(gr_rewrite *rw) {
   uint32_t n = 0;
   for (uint32_t i = 1; i < rw->old->leaves_end; i++) n += gr_is(rw->old->values[i].grad);
-  gr_reserve(rw, 5 * n, n);
+  gr_reserve(rw, 6 * n, 2 * n);
 }
 
 gr_status gr_pass_optimize(gr_rewrite *rw) {

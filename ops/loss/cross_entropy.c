@@ -39,8 +39,7 @@ static gr_status infer(gr_op_call *s) {
     return gr_hint(gr_fail(GR_ERR_TYPE, s->loc,
                            "labels of 'cross_entropy' must be i32 numbers of classes, not "
                            "probabilities"),
-                   "of probabilities p: {log_softmax: logits}, mul by p, sum over axes: [-1] and "
-                   "neg make the loss of each sample");
+                   "of probabilities p it is {soft_cross_entropy: [logits, p]}");
   GR_TRY(gr_score_infer(s));
   if (s->n_in == 3) GR_TRY(gr_require_wide(s, 2, "class weights"));
   if (a->smoothing < 0 || a->smoothing > 1)

@@ -71,6 +71,7 @@ gr_status steps_plan_of(gr_arena *a, const setup *s, const char *text, const gr_
                   .optimizer.groups = s->groups,
                   .optimizer.n_groups = s->n_groups,
                   .optimizer.grad_clip = s->clip,
+                  .optimizer.grad_clip_value = s->clip_value,
                   .optimizer.ema_decay.given = s->has_ema,
                   .optimizer.ema_decay.value = s->ema_decay,
                   .batch.micro_batches = s->parts,

@@ -19,7 +19,7 @@ typedef struct setup {
   const char *params;     // of the model, or NULL
   const char *optimizer;  // NULL: sgd
   const char *tuning;     // its attributes, "momentum=0.9", or NULL: their defaults
-  float rate, clip;
+  float rate, clip, clip_value;
   int steps;
   bool alike;                // all samples are the same
   bool by_rank;              // the loss is the mean of ranks' means

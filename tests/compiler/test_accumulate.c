@@ -70,8 +70,13 @@ static void three_steps(void) {
 static void optimizers(void) {
   static const struct {
     const char *name, *tuning;
+    float clip_value;
   } all[] = {{"sgd", "weight_decay=0.1"},
+             {"sgd", "weight_decay=0.1", 0.02f},
              {"sgd", "weight_decay=0.1 momentum=0.9"},
+             {"sgd", "weight_decay=0.1 momentum=0.9 nesterov=true"},
+             {"rmsprop", "weight_decay=0.1 alpha=0.9"},
+             {"rmsprop", "weight_decay=0.1 momentum=0.9", 0.02f},
              {"adam", "weight_decay=0.1 beta2=0.98"},
              {"adamw", "weight_decay=0.1 beta2=0.98"},
              {"lion", "weight_decay=0.1"},
@@ -81,6 +86,7 @@ static void optimizers(void) {
   for (size_t o = 0; o < sizeof all / sizeof *all; o++) {
     setup one = {.optimizer = all[o].name, .tuning = all[o].tuning, .rate = 0.05f};
     one.batch = 11, one.ranks = one.parts = 1, one.steps = 4, one.clip = 0.2f;
+    one.clip_value = all[o].clip_value;
     one.way = &steps_ways[0];
     ran want = run(&one);
     CHECK(want.norm > 0.25, "%s: nothing is clipped, the gradient is %g", all[o].name, want.norm);

@@ -84,6 +84,26 @@ static void clips(void) {
   is_scaled("together, at half the rate", &w, &plain, &got, HEAD, ALL, 1.0 / 32, 0);
 }
 
+// Each element of the gradient by itself, after the norm has limited all of them.
+static void values(void) {
+  setup s = one_step();
+  ran w = start(), plain = run(&s);
+  double largest = 0, limit = 0.02, by = plain.norm / 2;
+  for (int k = 0; k < 2; k++) {
+    s.clip_value = (float)limit, s.clip = (float)(k ? by : 0);
+    ran got = run(&s);
+    for (int i = 0; i < ALL; i++) {
+      double g = ((double)w.weights[i] - (double)plain.weights[i]) / 0.5 * (k ? 0.5 : 1);
+      double want = (double)w.weights[i] - 0.5 * fmax(-limit, fmin(limit, g));
+      CHECK(fabs((double)got.weights[i] - want) < 1e-6, "number %d is %g, not %g", i,
+            (double)got.weights[i], want);
+      largest = fmax(largest, fabs(g));
+    }
+    CHECK(got.norm == plain.norm, "the norm is %g, not %g", got.norm, plain.norm);
+  }
+  CHECK(largest > 2 * limit, "nothing is clipped: %g", largest);
+}
+
 static void decay(void) {
   const gr_param_group groups[] = {{"head.*", "sgd", .lr = 0.5, .clip = -1}};
   setup s = one_step();
@@ -154,8 +174,9 @@ static void skipped(void) {
 
 int main(int argc, char **argv) {
   arena = gr_arena_create();
-  int failed = RUN(argc, argv, {"rates", rates}, {"clips", clips}, {"decay", decay},
-                   {"optimizers", optimizers}, {"ranks", ranks}, {"skipped", skipped});
+  int failed =
+      RUN(argc, argv, {"rates", rates}, {"clips", clips}, {"values", values}, {"decay", decay},
+          {"optimizers", optimizers}, {"ranks", ranks}, {"skipped", skipped});
   gr_arena_destroy(arena);
   return failed;
 }

@@ -34,6 +34,7 @@ static const char *const counting[] = {
     "training.eps",
     "training.momentum",
     "training.grad_clip",
+    "training.grad_clip_value",
     "training.groups",
     "training.adjustable",
     "training.freezable",

@@ -27,7 +27,8 @@ ran "neither" usual training.adjustable=true
 check "... has other numbers" differ usual set
 ran "... those of a plan of constants" plain
 check "... bit for bit" same_numbers plain usual
-for optimizer in "sgd training.momentum=0.5" "lion training.betas=[0.5,0.99]"; do
+for optimizer in "sgd training.momentum=0.5" "sgd training.momentum=0.5 training.optimizer_params.nesterov=true" \
+  "lion training.betas=[0.5,0.99]"; do
   case $optimizer in
   sgd*) what="momentum = 0.25" is="training.momentum=0.25" ;;
   *) what="beta1 = 0.25" is="training.betas=[0.25,0.99]" ;;

@@ -462,8 +462,7 @@ packed("lstm of lengths from a state, and its last ones", torch.nn.LSTM, 4,
        start=lambda x, y: (x[None, :, :3].contiguous(), y[None, :, :3].contiguous()),
        loss=lambda y, last: squares(y) + squares(last[0]) + squares(last[1]))
 
-loss("cross_entropy of probabilities", ["- p: {softmax: x}", "- l: {log_softmax: z}", "- l: {mul: [l, p]}",
-                                        "- l: {sum: l, axes: [-1]}", "- loss: {neg: l}"],
+loss("cross_entropy of probabilities", ["- p: {softmax: x}", "- loss: {soft_cross_entropy: [z, p]}"],
      lambda z, x, y, labels: F.cross_entropy(z, x.softmax(-1)))
 case("reduce_min of axes", ["- w: {param: [3, 5, 4], name: w}", "- z: {add: [w, s]}", "- a: {reduce_min: z, axes: [1, 2]}",
                             "- b: {reduce_min: z, axes: [-2], keepdim: true}", "- b: {square: b}", "- b: {sum: b, axes: [1, 2]}",
@@ -472,5 +471,13 @@ case("reduce_min of axes", ["- w: {param: [3, 5, 4], name: w}", "- z: {add: [w, 
 for op, f in (("relu6", F.relu6), ("hardsigmoid", F.hardsigmoid)):
     case(op + " at its bounds", ["- w: {param: [6]}", "- y: {%s: w}" % op, "- loss: {sum: y, axes: [0]}"],
          {"w": torch.tensor([-3.0, 0, 3, 6, -4, 1]).double().requires_grad_()}, lambda x, s, y, labels, w, f=f: f(w).sum())
+loss("cross_entropy of probabilities, smoothed",
+     ["- p: {softmax: x}", "- loss: {soft_cross_entropy: [z, p], smoothing: 0.3}"],
+     lambda z, x, y, labels: F.cross_entropy(z, x.softmax(-1), label_smoothing=0.3))
+# The labels are 1, 3, 1: those of class 3 become -100.
+loss("focal_loss of labels of which one is ignored",
+     ["- few: {cast: labels, to: f32}", "- many: {greater: [few, 2]}", "- few: {where: [many, -100, few]}",
+      "- few: {cast: few, to: i32}", "- loss: {focal_loss: [z, few]}"],
+     lambda z, x, y, labels: (-(1 - picked(z, labels).exp()) ** 2 * picked(z, labels))[labels < 3].mean())
 
 pathlib.Path(__file__).with_name("blocks.txt").write_text("\n".join(lines) + "\n")

@@ -330,7 +330,8 @@ def optimizer(op, make, names, attrs, steps, ok=1.0, **knobs):
     if op == "sgd":
         order = [before[0], g, scalar(lr), scalar(scale), scalar(ok)] + before[1:]
     else:
-        order = [before[0], g] + before[1:] + [scalar(lr), ints(steps), scalar(scale), scalar(ok)]
+        count = [] if op == "rmsprop" else [ints(steps)]
+        order = [before[0], g] + before[1:] + [scalar(lr)] + count + [scalar(scale), scalar(ok)]
     case(op, attrs, order, lambda *_: after, grads=False)
 
 
@@ -571,5 +572,14 @@ case("gather_rows", "", [normal(2, 3, 5, 4), below(5, 2, 3, 7)], lambda x, i: x.
 case("add_rows", "size=6", [normal(4, 7, 3), below(6, 4, 7)],
      lambda x, i: torch.zeros(4, 6, 3).double().scatter_add(-2, rows(i, 3), x))
 case("clamp", "low=-0.5 high=0.75", [torch.tensor([-1, -0.5, 0, 0.75, 2]).double()], lambda x: x.clamp(-0.5, 0.75))
+
+case("clip_values", "limit=0.75", [normal(4, 6), const(0.5)], lambda g, scale: (g * scale).clamp(-0.75, 0.75), grads=False)
+for steps in (0, 3):
+    optimizer("sgd", torch.optim.SGD, ["momentum_buffer"], "momentum=0.9 weight_decay=0.01 nesterov=true", steps, lr=0.1,
+              momentum=0.9, weight_decay=0.01, nesterov=True)
+    optimizer("rmsprop", torch.optim.RMSprop, ["square_avg"], "alpha=0.9 eps=1e-2 weight_decay=0.01", steps, lr=0.01,
+              alpha=0.9, eps=1e-2, weight_decay=0.01)
+    optimizer("rmsprop", torch.optim.RMSprop, ["square_avg", "momentum_buffer"], "eps=1e-3 momentum=0.9", steps, lr=0.01,
+              eps=1e-3, momentum=0.9)
 
 pathlib.Path(__file__).with_name("ops.txt").write_text("\n".join(lines) + "\n")
