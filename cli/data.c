@@ -164,7 +164,7 @@ const gr_command gr_command_data = {
     .doc = "data sets",
     .example = "graphrun data inspect configs/multi_gpu.yaml data.limit=100",
     .keys =
-        "data.source data.validation_fraction data.buckets data.limit data.workers "
+        "data.source data.validation_fraction data.validation_fold data.buckets data.limit data.workers "
         "data.skip_unreadable",
     .takes = {GR_CONFIG_FILE, GR_NO_OPERAND, true},
     .flags = {gr_flags_config, gr_flags_json},

@@ -21,6 +21,7 @@ typedef enum gr_sampler_kind {
 
 typedef struct gr_dataset_options {
   double validation_fraction;  // of the samples split by key, [0, 1)
+  int32_t validation_fold;     // which of such shares (gr_share)
   const int32_t *bounds;       // the largest length of each bucket, ascending; NULL: chosen so that
   int n_buckets;               // ... at most this many buckets have the least padding
   int32_t length_multiple;     // chosen bounds are rounded up to a multiple of this; 0: 1

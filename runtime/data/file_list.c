@@ -102,8 +102,8 @@ gr_status gr_file_list_weight(const gr_file_list *l, uint32_t row, bool *has, fl
 }
 
 gr_status gr_file_list_split(const gr_file_list *l, uint32_t row, uint64_t key,
-                             double validation_fraction, gr_split *out) {
-  *out = gr_split_by_key(key, validation_fraction);
+                             gr_share *validation, gr_split *out) {
+  if (l->split_column < 0) *out = gr_split_by_key(key, validation);
   if (l->split_column < 0) return GR_OK;
   gr_arena *scratch = gr_arena_create();
   const char *word = gr_array_text(scratch, &l->split, row);

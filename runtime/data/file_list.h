@@ -36,7 +36,7 @@ GR_MUST_USE gr_status gr_file_list_weight(const gr_file_list *, uint32_t row, bo
                                           float *out);
 // A row's split: that of its column, or without one by the key.
 GR_MUST_USE gr_status gr_file_list_split(const gr_file_list *, uint32_t row, uint64_t key,
-                                         double validation_fraction, gr_split *out);
+                                         gr_share *validation, gr_split *out);
 
 // The names in a folder, in the order of their bytes, in the arena: without hidden files, and
 // without those that macOS and Windows add. GR_ERR_DATA: it cannot be read.

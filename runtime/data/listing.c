@@ -32,8 +32,7 @@ static gr_status add_row(gr_listing *l, const gr_source_request *r, const gr_fil
       .name = name,
       .path = gr_file_list_path(l->arena, list, name),
       .info = {.loc = gr_file_list_place(list, row), .label = 1 + list->class_of[row]}};
-  GR_TRY(
-      gr_file_list_split(list, row, gr_hash_text(name), r->validation_fraction, &file.info.split));
+  GR_TRY(gr_file_list_split(list, row, gr_hash_text(name), r->validation, &file.info.split));
   GR_TRY(gr_file_list_weight(list, row, &file.info.has_weight, &file.info.weight));
   return gr_listing_add(l, &file);
 }

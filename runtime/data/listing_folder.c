@@ -30,7 +30,7 @@ static gr_status add_file(folder *f, const char *path, int32_t label, uint32_t f
   const char *name = path + strlen(f->root) + 1;
   gr_split split = f->split != GR_SPLIT_BY_KEY
                        ? f->split
-                       : gr_split_by_key(gr_hash_text(name), f->request->validation_fraction);
+                       : gr_split_by_key(gr_hash_text(name), f->request->validation);
   if (f->request->limit && f->list->count - first >= f->request->limit) {
     gr_omitted_add(f->list->arena, f->request->limited, 1, GR_NOWHERE, path);
     return GR_OK;

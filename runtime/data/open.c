@@ -8,9 +8,8 @@
 #include "runtime/data/file_list.h"
 #include "runtime/data/parts.h"
 
-static gr_split split_of(const gr_dataset *d, const gr_sample_info *info) {
-  if (info->split != GR_SPLIT_BY_KEY) return info->split;
-  return gr_split_by_key(info->key, d->options.validation_fraction);
+static gr_split split_of(gr_dataset *d, const gr_sample_info *info) {
+  return info->split != GR_SPLIT_BY_KEY ? info->split : gr_split_by_key(info->key, &d->validation);
 }
 
 static gr_status list_samples(gr_dataset *d) {
@@ -85,6 +84,7 @@ static gr_conf *section_of(const gr_dataset *d) {
 
 static gr_status open_source(gr_dataset *d, const void *spec) {
   const gr_dataset_options *o = &d->options;
+  d->validation = (gr_share){o->validation_fraction, o->validation_fold, false};
   gr_source_request r = {.ops = d->ops,
                          .arena = d->arena,
                          .conf = section_of(d),
@@ -96,7 +96,7 @@ static gr_status open_source(gr_dataset *d, const void *spec) {
                          .record = d->record,
                          .limit = o->limit,
                          .cache_bytes = o->cache_bytes,
-                         .validation_fraction = o->validation_fraction,
+                         .validation = &d->validation,
                          .max_length = o->bounds ? o->bounds[o->n_buckets - 1] : 0,
                          .unreadable = &d->unreadable,
                          .skipped = d->skipped,
@@ -116,6 +116,19 @@ static void make_contract(gr_dataset *d) {
   c->n_tables = gr_dataset_tables(d, c->tables);
 }
 
+// A fold that divides nothing would train the same in each run of a sweep.
+static gr_status check_fold(const gr_dataset *d) {
+  if (!d->options.validation_fold || d->validation.used || d->kept || !d->count) return GR_OK;
+  return gr_hint(
+      gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                       "data.validation_fold is %d, but validation samples are chosen otherwise "
+                       "than by a hash",
+                       d->options.validation_fold),
+               "validation_fold"),
+      "without eval_path and a column `split`, tables, texts, images, videos and recordings have "
+      "folds");
+}
+
 static gr_status dataset_set_up(gr_dataset *d, const void *spec) {
   GR_TRY(gr_dataset_check_options(&d->options));
   GR_TRY(open_tokenizer(d));
@@ -123,6 +136,7 @@ static gr_status dataset_set_up(gr_dataset *d, const void *spec) {
   d->classes = d->ops->classes ? d->ops->classes(d->self) : NULL;
   GR_TRY(list_fields(d));
   GR_TRY(list_samples(d));
+  GR_TRY(check_fold(d));
   GR_TRY(gr_dataset_make_buckets(d));
   if (!d->kept)  // else it is not trained on
     GR_TRY(gr_sampler_make(d->arena, d, d->members[GR_SPLIT_TRAIN][0],

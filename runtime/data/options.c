@@ -73,6 +73,7 @@ gr_status gr_dataset_read_options(gr_arena *arena, gr_conf *data, bool has_lengt
   *o = (gr_dataset_options){.n_buckets = 1};
   GR_TRY(gr_conf_int(data, "limit", 0, &limit));
   GR_TRY(gr_conf_float(data, "validation_fraction", 0, &o->validation_fraction));
+  GR_TRY(gr_source_read_int(data, "validation_fold", &o->validation_fold));
   GR_TRY(gr_conf_bool(data, "skip_unreadable", false, &o->skip_unreadable));
   GR_TRY(gr_conf_int(data, "cache_mb", 0, &cache));
   GR_TRY(gr_source_read_int(data, "workers", &o->workers));
@@ -93,6 +94,12 @@ gr_status gr_dataset_check_options(const gr_dataset_options *o) {
         gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
                 "validation_fraction must be from 0 to below 1, but is %g", o->validation_fraction),
         "validation_fraction");
+  if (o->validation_fold && !((o->validation_fold + 1) * o->validation_fraction < 1 + 1e-9))
+    return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                    "there is no fold %d: data.validation_fraction is %g",
+                                    o->validation_fold, o->validation_fraction),
+                            "validation_fold"),
+                   "1 / K of the samples are one of K folds, which are numbered from 0");
   GR_TRY(gr_hint(gr_range("buckets", o->n_buckets, 1, GR_MAX_BUCKETS),
                  "every bucket has a plan of its own"));
   for (int i = 0; o->bounds && i < o->n_buckets; i++) {

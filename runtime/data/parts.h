@@ -30,6 +30,7 @@ struct gr_dataset {
   const gr_json *record;
   const gr_tokenizer *tokenizer;  // of data.tokenizer; NULL: none
   gr_dataset_options options;
+  gr_share validation;                 // of the options
   gr_field_spec field[GR_MAX_FIELDS];  // the source's, "y" and "class_weight" of classes, "weight"
   int n_fields;
   int y_field;                                // number of "y" in field, if there are classes

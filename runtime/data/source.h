@@ -64,6 +64,14 @@ typedef struct gr_source_ending {
   bool text;      // it has lines of text
 } gr_source_ending;
 
+// What is for validation of the samples that are split by key: those whose keys, as numbers in
+// [0, 1), are at least fold * fraction and below (fold + 1) * fraction.
+typedef struct gr_share {
+  double fraction;
+  int32_t fold;
+  bool used;  // set where a sample is split so
+} gr_share;
+
 // The arguments of a source's open.
 typedef struct gr_source_request {
   const struct gr_source_ops *ops;  // of the source that is opened
@@ -80,7 +88,7 @@ typedef struct gr_source_request {
       *record;         // data.json of the run whose weights are used (base/json.h); or NULL
   uint32_t limit;      // samples to list of each file, the first ones; 0: all
   size_t cache_bytes;  // of what is decoded that the source may keep, beside what load makes
-  double validation_fraction;  // of the samples that are split by key
+  gr_share *validation;
   int32_t
       max_length;  // longer samples are left out; 0: there is no limit. The source may lower it.
   gr_unreadable *unreadable;  // where to report samples that cannot be used
@@ -100,10 +108,14 @@ typedef struct gr_sample_info {
   float weight;  // for data.sampler=weighted, if it has one: at least 0
 } gr_sample_info;
 
-// The split of a sample with that key: a hash of what names it, against the share for validation.
-// The same on any machine and in any order of the samples.
-static inline gr_split gr_split_by_key(uint64_t key, double validation_fraction) {
-  return (double)(key >> 11) * 0x1p-53 < validation_fraction ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
+// The split of a sample with that key, a hash of what names it. The same on any machine and in any
+// order of the samples.
+static inline gr_split gr_split_by_key(uint64_t key, gr_share *validation) {
+  double x = (double)(key >> 11) * 0x1p-53, first = validation->fold * validation->fraction;
+  double end = (validation->fold + 1) * validation->fraction;
+  bool last = end > 1 - 1e-9;  // 1 but for rounding
+  validation->used = true;
+  return x >= first && (x < end || last) ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
 }
 
 // What is read of a sample, and kept while there is room: load makes it, fill uses it.

@@ -36,7 +36,7 @@ static void count_rest(gr_source_request *r, const gr_names *paths, int64_t toke
 static gr_status list_text(gr_corpus *c, gr_source_request *r) {
   int64_t all = c->text[0].n, limit = r->limit ? r->limit : UINT32_MAX / 2;
   bool separate = c->spec.eval.n > 0;
-  c->border = separate ? all : all - (int64_t)(r->validation_fraction * (double)all);
+  c->border = separate ? all : all - (int64_t)(r->validation->fraction * (double)all);
   int64_t train = stretches(c, c->border),
           eval = stretches(c, separate ? c->text[1].n : all - c->border);
   if (!train) return too_short(c, c->border, "path");

@@ -147,6 +147,7 @@ gr_status gr_image_list(gr_image *m, const gr_source_request *r) {
   if (gr_image_has_masks(s) || s->unlabelled) return GR_OK;
   if (m->has_values || s->labels.labels.n || s->labels.label_is > GR_LABEL_CLASS)
     return gr_image_find_values(m, r->record);
+  GR_TRY(gr_table_refuse_missing(&s->labels));
   GR_TRY(gr_listing_check_labels(&m->list, NULL));
   GR_TRY(gr_listing_number(&m->list, r->record));
   return gr_listing_check_several(&m->list, s->path);

@@ -44,7 +44,7 @@ static gr_status read_values(gr_conf *section, gr_image_spec *s) {
 // Of images with masks, or without labels.
 static gr_status refuse_labels(gr_conf *section, const char *why, const char *hint) {
   static const char *const keys[][2] = {
-      {"label", NULL}, {"label_is", "auto"}, {"label_separator", "|"}};
+      {"label", NULL}, {"label_is", "auto"}, {"label_separator", "|"}, {"label_missing", NULL}};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     GR_TRY(gr_source_refuse(section, &(gr_source_unused){keys[i][0], keys[i][1], why, hint}));
   return GR_OK;

@@ -63,7 +63,7 @@ static gr_status market_set_up(gr_market *m, const gr_source_request *r) {
                    m->dates[r->limit]);
     m->days = (int)r->limit;
   }
-  m->train_days = m->days - (int)(r->validation_fraction * m->days);
+  m->train_days = m->days - (int)(r->validation->fraction * m->days);
   int64_t w = width(m);
   if (w * m->days > INT32_MAX)
     return gr_fail(GR_ERR_DATA, GR_NOWHERE, "%d days of %lld features are too many", m->days,

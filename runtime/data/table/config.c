@@ -26,11 +26,18 @@ static gr_status read_words(gr_conf *section, gr_table_spec *s) {
   return GR_OK;
 }
 
+static void read_missing(gr_conf *section, gr_table_spec *s) {
+  const gr_conf *missing = gr_conf_find(section, "label_missing");
+  s->may_miss = missing && gr_conf_is_number(missing);
+  s->missing = s->may_miss ? (float)gr_conf_number(missing) : 0;
+}
+
 gr_status gr_table_read_labels(gr_arena *a, gr_conf *section, gr_table_spec *s) {
   const char *label_is;
   gr_names labels = gr_names_read(a, section, "label");
   if (labels.n) s->label = labels.items[0];
   if (labels.n > 1) s->labels = labels;
+  read_missing(section, s);
   GR_TRY(gr_conf_text(section, "label_is", "", &label_is));
   s->label_is = !strcmp(label_is, "class")    ? GR_LABEL_CLASS
                 : !strcmp(label_is, "value")  ? GR_LABEL_VALUE

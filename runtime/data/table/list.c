@@ -117,13 +117,13 @@ static uint64_t key_of_block(const rows *r, int64_t row) {
                (uint64_t)((row - r->series_start) / ((int64_t)BLOCK * r->table->spec.window)));
 }
 
-static gr_split split_of_row(const rows *r, int64_t row, double fraction) {
+static gr_split split_of_row(const rows *r, int64_t row, gr_share *validation) {
   if (r->table->inputs) return GR_SPLIT_VALIDATION;
   if (r->table->n_parts > 1)
     return r->part == &r->table->part[1] ? GR_SPLIT_VALIDATION : GR_SPLIT_TRAIN;
   if (r->part->split_of) return (gr_split)r->part->split_of[row];
   if (!r->table->spec.window) return GR_SPLIT_BY_KEY;
-  return gr_split_by_key(key_of_block(r, row), fraction);
+  return gr_split_by_key(key_of_block(r, row), validation);
 }
 
 // ---- The label ----------------------------------------------------------------------------------
@@ -161,9 +161,9 @@ static gr_status add_sample(rows *r, int64_t row, int64_t n, const gr_source_req
     good &= r->state[i] == GOOD;
   }
   if (!good) return GR_OK;
-  gr_split split = split_of_row(r, row, q->validation_fraction);
+  gr_split split = split_of_row(r, row, q->validation);
   for (int64_t i = r->part->split_of ? row : row + n - 1; i < row + n; i++)
-    across |= split_of_row(r, i, q->validation_fraction) != split;
+    across |= split_of_row(r, i, q->validation) != split;
   if (across) count_rows(r, &q->skipped[GR_TABLE_ACROSS], 1, row);
   if (across) return GR_OK;
   gr_table_sample *s = &t->samples[t->count++];

@@ -48,7 +48,7 @@ static gr_status find_column(const gr_table *t, const gr_table_part *p, const ch
   return name && *out < 0 ? no_column(t, p, name, about) : GR_OK;
 }
 
-static gr_status no_features(const gr_table_part *p, int found) {
+static gr_status no_features(const gr_table *t, const gr_table_part *p, int found) {
   gr_arena *a = gr_arena_create();
   gr_status s =
       gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
@@ -58,6 +58,9 @@ static gr_status no_features(const gr_table_part *p, int found) {
                                p->columns.path),
                        "features"),
               "it has: %s", gr_columns_list(a, &p->columns));
+  if (t->spec.inputs.n)
+    s = gr_hint(s, "one of data.table.inputs may be x instead: data.table.features=[%s]",
+                t->spec.inputs.items[0]);
   return gr_arena_end(a, s);
 }
 
@@ -92,7 +95,7 @@ static gr_status choose_features(gr_table *t, gr_table_part *p) {
       names->items[names->n++] = c->name;
     }
   if (!csv && x >= 0) names->items[0] = p->columns.items[x].name, names->n = 1;
-  return names->n == 1 || (names->n && csv) ? GR_OK : no_features(p, names->n);
+  return names->n == 1 || (names->n && csv) ? GR_OK : no_features(t, p, names->n);
 }
 
 // ---- Shapes -------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ typedef struct gr_table_spec {
   const char *separator;               // of GR_LABEL_LIST; NULL: "|"
   bool separator_given;                // it is no default
   gr_table_label label_is;
+  bool may_miss;   // labels that are values
+  float missing;   // what y then has
   gr_dtype dtype;  // of x: GR_F32, GR_I32, GR_I64 or GR_U8
   gr_csv_format csv;
   bool bad_is_missing;       // a cell that is no number in a column of numbers
@@ -112,8 +114,7 @@ typedef struct gr_table {
 
 // Reads the section data.table. GR_ERR_CONFIG at the invalid key.
 GR_MUST_USE gr_status gr_table_read_spec(gr_arena *, gr_conf *section, gr_table_spec *out);
-// The keys label, label_is and label_separator of it, which the section of another source may have,
-// too.
+// The keys of it that begin with `label`, which the section of another source may have, too.
 GR_MUST_USE gr_status gr_table_read_labels(gr_arena *, gr_conf *section, gr_table_spec *out);
 // Opens the files and finds the columns and the shape of x. Fails with GR_ERR_DATA.
 GR_MUST_USE gr_status gr_table_open_columns(gr_table *, const gr_source_request *);
@@ -158,6 +159,8 @@ GR_MUST_USE gr_status gr_table_has_classes(gr_table *, bool *out, bool *text);
 // Labels that are values (targets.c). Finds the number and the names of the targets, of lists of
 // labels those of the record of a run. GR_ERR_DATA, GR_ERR_CONFIG.
 GR_MUST_USE gr_status gr_table_find_targets(gr_table *, const gr_json *record);
+// GR_ERR_CONFIG: label_missing is given, and labels are classes.
+GR_MUST_USE gr_status gr_table_refuse_missing(const gr_table_spec *);
 // Writes y of a row: one value, or n_targets.
 void gr_table_targets(const gr_table *, const gr_table_part *, int64_t row, float *out);
 // Appends them, as numbers, or of lists of labels the names.

@@ -172,8 +172,19 @@ static gr_status find_values(gr_table *t) {
   return GR_OK;
 }
 
+gr_status gr_table_refuse_missing(const gr_table_spec *s) {
+  if (!s->may_miss) return GR_OK;
+  return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE,
+                                  "label_missing is for labels that are values, and these are "
+                                  "classes"),
+                          "label_missing"),
+                 "data.skip_unreadable=true leaves out samples without a class; several columns, "
+                 "or label_is=value, make labels values");
+}
+
 gr_status gr_table_find_targets(gr_table *t, const gr_json *record) {
   gr_names recorded = gr_names_recorded(t->arena, record, "targets");
+  if (t->classes.n) GR_TRY(gr_table_refuse_missing(&t->spec));
   if (!t->spec.label || t->classes.n) return GR_OK;
   if (t->inputs) {
     t->targets.names = recorded.items, t->targets.n = recorded.n, t->n_targets = recorded.n;
@@ -186,6 +197,14 @@ gr_status gr_table_find_targets(gr_table *t, const gr_json *record) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
+// Whether label k of n of a row and a column has no value, where label_missing says that it may.
+static bool is_missing(const gr_table *t, const gr_table_part *p, int column, int64_t row,
+                       int64_t n, int64_t k) {
+  if (!t->spec.may_miss || p->classes) return false;
+  const gr_array *a = &p->columns.items[column].values;
+  return gr_columns_missing(&p->columns, column, row) || isnan(gr_array_number(a, row * n + k));
+}
+
 gr_status gr_table_check_label(const gr_table *t, const gr_table_part *p, int64_t row) {
   char where[GR_COLUMNS_WHERE];
   if (p->label < 0 || p->marks) return GR_OK;  // a list of labels may be empty
@@ -193,9 +212,10 @@ gr_status gr_table_check_label(const gr_table *t, const gr_table_part *p, int64_
     int column = gr_table_label_column(p, i);
     const gr_array *a = &p->columns.items[column].values;
     int64_t n = values_of(a);
-    GR_TRY(gr_columns_need(&p->columns, column, row));
+    if (!is_missing(t, p, column, row, n, 0)) GR_TRY(gr_columns_need(&p->columns, column, row));
     for (int64_t k = 0; k < n && !p->classes; k++) {
       double v = gr_array_number(a, row * n + k);
+      if (is_missing(t, p, column, row, n, k)) continue;
       gr_columns_where(&p->columns, row, a->file, where);
       if (!isfinite(v))
         return gr_fail(GR_ERR_DATA, GR_NOWHERE, "the label in %s is not finite", where);
@@ -211,9 +231,12 @@ gr_status gr_table_check_label(const gr_table *t, const gr_table_part *p, int64_
 void gr_table_targets(const gr_table *t, const gr_table_part *p, int64_t row, float *out) {
   for (int64_t k = 0; p->marks && k < t->n_targets; k++) out[k] = p->marks[row * t->n_targets + k];
   for (int i = 0; !p->marks && i < gr_table_labels(t); i++) {
-    const gr_array *a = &p->columns.items[gr_table_label_column(p, i)].values;
+    int column = gr_table_label_column(p, i);
+    const gr_array *a = &p->columns.items[column].values;
     int64_t n = values_of(a);
     gr_array_floats(a, row * n, n, out);
+    for (int64_t k = 0; k < n; k++)
+      if (is_missing(t, p, column, row, n, k)) out[k] = t->spec.missing;
     out += n;
   }
 }

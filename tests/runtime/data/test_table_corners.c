@@ -28,19 +28,25 @@ static const char *csv(const char *name, const char *text) {
   return path;
 }
 
-// u8 of this shape, "(3, 2)".
-static const char *npy(const char *name, const char *shape, const void *values, size_t n) {
+// An array of n bytes, of NumPy's type "<f4" and this shape, "(3, 2)".
+static const char *npy_of(const char *name, const char *type, const char *shape, const void *values,
+                          size_t n) {
   gr_arena *a = gr_arena_create();
   const char *path = fixture_path("%s.npy", name);
   char *all = GR_NEW(a, char, n + 256);
-  int head =
-      snprintf(all + 10, 240, "{'descr': '|u1', 'fortran_order': False, 'shape': %s}\n", shape);
+  int head = snprintf(all + 10, 240, "{'descr': '%s', 'fortran_order': False, 'shape': %s}\n", type,
+                      shape);
   memcpy(all, "\x93NUMPY\1\0", 8);
   all[8] = (char)head, all[9] = 0;
   memcpy(all + 10 + head, values, n);
   fixture_bytes(path, all, 10 + (size_t)head + n);
   gr_arena_destroy(a);
   return path;
+}
+
+// u8.
+static const char *npy(const char *name, const char *shape, const void *values, size_t n) {
+  return npy_of(name, "|u1", shape, values, n);
 }
 
 static gr_status open_table(const table *t, gr_dataset **out) {
@@ -148,6 +154,42 @@ static void labels_in_columns(void) {
   fixture_fails(open_table(t, &d), GR_ERR_DATA, 0, "has several labels for each row");
 }
 
+// Labels that are values may lack some, where the configuration says what stands for them.
+static void labels_without_values(void) {
+  static const char *const names[] = {"p", "q"};
+  static const char *const texts[] = {"a,p,q\n1,0.5,\n2,,7\n3,1,8\n", "a,p,q\n1,,8\n2,,9\n"};
+  table *t = table_of(csv("lacks", texts[0]), NULL);
+  t->spec.label = "p", t->spec.labels = (gr_names){(const char **)(uintptr_t)names, 2};
+  t->features[0] = "a", t->spec.features = (gr_names){t->features, 1};
+  gr_dataset *d;
+  fixture_fails(open_table(t, &d), GR_ERR_DATA, 2, "the column 'q' has no value in this line");
+  t->spec.may_miss = true, t->spec.missing = -1;
+  MUST(open_table(t, &d));
+  static const float want[3][2] = {{0.5f, -1}, {-1, 7}, {1, 8}};
+  for (int row = 0; row < 3; row++) {
+    float y[2];
+    gr_table_targets(source_of(d), source_of(d)->part, row, y);
+    CHECK(y[0] == want[row][0] && y[1] == want[row][1], "row %d: %g %g", row, (double)y[0],
+          (double)y[1]);
+  }
+  gr_dataset_close(d);
+  t->spec.label_is = GR_LABEL_LIST;  // what is there must still be 0 or 1
+  fixture_fails(open_table(t, &d), GR_ERR_DATA, 2, "the label 'p' in this line is 0.5");
+  const float holes[4] = {1.5f, (float)NAN, (float)NAN, 2.5f};
+  t = table_of(npy("x", "(2, 2)", "\1\2\3\4", 4), npy_of("y", "<f4", "(2, 2)", holes, 16));
+  t->spec.label = "y";
+  fixture_fails(open_table(t, &d), GR_ERR_DATA, 0, "is not finite");
+  t->spec.may_miss = true, t->spec.missing = -1;
+  MUST(open_table(t, &d));
+  float y[2];
+  gr_table_targets(source_of(d), source_of(d)->part, 1, y);
+  CHECK(y[0] == -1 && y[1] == 2.5f, "of an array: %g %g", (double)y[0], (double)y[1]);
+  gr_dataset_close(d);
+  t = table_of(csv("lacks", texts[1]), NULL);
+  t->spec.label = "q", t->spec.may_miss = true;
+  fixture_fails(open_table(t, &d), GR_ERR_CONFIG, 0, "label_missing is for labels that are values");
+}
+
 static void files_of_other_shapes(void) {
   static const unsigned char values[12] = {0};
   static const char *const shapes[] = {"(1, 2, 6)", "(1, 3, 4)", "(1, 12)", "(2, 2, 3)"};
@@ -187,6 +229,34 @@ static int splits_of_q(int before, gr_split out[64]) {
   gr_dataset_close(d);
   gr_arena_destroy(a);
   return n;
+}
+
+// Each row is for validation in one of the folds, and they are of about one size.
+static void folds_divide(void) {
+  enum { ROWS = 1000, FOLDS = 5 };
+  static char text[16 * ROWS];
+  static int times[ROWS];
+  size_t offset = (size_t)snprintf(text, sizeof text, "v,s\n");
+  for (int i = 0; i < ROWS; i++)
+    offset += (size_t)snprintf(text + offset, sizeof text - offset, "%d,%d\n", i * i, i % 2);
+  table *t = table_of(csv("folds", text), NULL);
+  gr_dataset *d;
+  t->options.validation_fraction = 1.0 / FOLDS;
+  for (t->options.validation_fold = 0; t->options.validation_fold < FOLDS;
+       t->options.validation_fold++) {
+    uint32_t n = 0;
+    MUST(open_table(t, &d));
+    for (uint32_t i = 0; i < ROWS; i++) {
+      bool held_out = gr_dataset_sample(d, i)->split == GR_SPLIT_VALIDATION;
+      times[i] += held_out, n += held_out;
+    }
+    CHECK(n > 150 && n < 250, "fold %d has %u rows", t->options.validation_fold, n);
+    gr_dataset_close(d);
+  }
+  for (int i = 0; i < ROWS; i++) CHECK(times[i] == 1, "row %d is in %d folds", i, times[i]);
+  fixture_fails(open_table(t, &d), GR_ERR_CONFIG, 0, "there is no fold 5");
+  t->options.validation_fold = 1, t->spec.split = "s";
+  fixture_fails(open_table(t, &d), GR_ERR_CONFIG, 0, "chosen otherwise than by a hash");
 }
 
 // Windows of a series are in the splits that they are in where it is alone.
@@ -286,9 +356,10 @@ int main(int argc, char **argv) {
              {"columns_with_a_role", columns_with_a_role},
              {"names_that_two_columns_have", names_that_two_columns_have},
              {"arrays_with_columns", arrays_with_columns}, {"labels_in_columns", labels_in_columns},
+             {"labels_without_values", labels_without_values},
              {"files_of_other_shapes", files_of_other_shapes},
-             {"splits_of_series", splits_of_series}, {"limits_of_files", limits_of_files},
-             {"windows_across_splits", windows_across_splits},
+             {"splits_of_series", splits_of_series}, {"folds_divide", folds_divide},
+             {"limits_of_files", limits_of_files}, {"windows_across_splits", windows_across_splits},
              {"statistics_of_windows", statistics_of_windows},
              {"statistics_of_large_and_small", statistics_of_large_and_small},
              {"statistics_of_constants", statistics_of_constants},
