@@ -79,6 +79,35 @@ restarts("step", 0, 7, 1, 0.0, 40)
 restarts("step", 5, 10, 3, 1e-4, 150)
 restarts("epoch", 3, 4, 1, 1e-6, 30)
 
+# ---- Powers and milestones ----------------------------------------------------------------------
+
+
+def polynomial(per, warmup, hold, total, power, n):
+    o = optimizer(2e-3)
+    parts, ends = [S.PolynomialLR(o, total - warmup - hold, power)], []
+    if hold:
+        parts, ends = [S.ConstantLR(o, 1, 1)] + parts, [hold]
+    after = S.SequentialLR(o, parts, milestones=ends) if hold else parts[0]
+    lr = rates(o, after, n - warmup)
+    lr = [2e-3 * (s + 1) / warmup for s in range(warmup)] + lr
+    params = {"per": per, "power": power, **units(per, {"warmup": warmup, "hold": hold})}
+    case("polynomial", params, {"base_lr": 2e-3, "max_" + per + "s": total, "steps_per_epoch": 3}, lr)
+
+
+def multi_step(per, milestones, gamma, n):
+    o = optimizer(0.1)
+    lr = rates(o, S.MultiStepLR(o, milestones, gamma), n)
+    case("multi_step", {"per": per, "milestones": ",".join(map(str, milestones)), "gamma": gamma},
+         {"base_lr": 0.1, "steps_per_epoch": 4}, lr)
+
+
+polynomial("step", 0, 0, 30, 1, 35)
+polynomial("epoch", 0, 0, 12, 2.0, 14)
+polynomial("step", 5, 0, 40, 0.5, 40)
+polynomial("step", 4, 20, 40, 1, 42)
+multi_step("epoch", [3, 6, 8], 0.1, 12)
+multi_step("step", [5], 0.5, 10)
+
 # ---- One cycle and plateaus ---------------------------------------------------------------------
 
 

@@ -133,7 +133,7 @@ static void rates(void) {
     compare(&s);
   }
   if (f) fclose(f);
-  CHECK(compared >= 28, "%d cases", compared);
+  CHECK(compared >= 34, "%d cases", compared);
 }
 
 // ---- Mistakes ----------------------------------------------------------------------------------

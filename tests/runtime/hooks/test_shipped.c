@@ -143,6 +143,30 @@ static void early_stop(void) {
   gr_hooks_close(h);
 }
 
+// A loss that falls around the rate 1e-3 and grows beyond 0.1: the run ends there.
+static double loss_at(double lr) {
+  return 1 - 0.5 / (1 + pow(lr / 1e-3, -2)) + (lr > 0.1 ? 1000 * lr * lr : 0);
+}
+
+static void lr_find(void) {
+  gr_param p[] = {{"find_steps", GR_PARAM_INT, .i = 200}, {"start_lr", GR_PARAM_FLOAT, .f = 1e-6}};
+  gr_hooks *h = ship_one("lr_find", p, 2);
+  gr_hook_result r = {0};
+  int steps = 0;
+  double lr = 0, rate = 0;
+  for (; steps < 200 && !r.stop; steps++) {
+    gr_hook_context c = script_context(steps);
+    c.lr = c.base_lr = 0.5, lr = c.lr = shipped_lr(h, c, steps);
+    CHECK(near(lr, 1e-6 * pow(1e6, steps / 199.0)), "step %d: %g", steps, lr);
+    c.loss = loss_at(lr), c.has_loss = true, c.step = steps;
+    MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
+  }
+  CHECK(steps > 150 && steps < 200 && lr > 0.1, "ends after %d steps, at %g", steps, lr);
+  CHECK(r.stop && sscanf(strstr(r.reason, "rate of"), "rate of %lf", &rate) == 1, "%s", r.reason);
+  CHECK(rate > 1e-3 && rate < 0.1, "suggests %g", rate);
+  gr_hooks_close(h);
+}
+
 static void csv_steps(gr_hooks *h, int first, int end) {
   gr_hook_result r;
   gr_hook_context c = script_context(first);
@@ -182,7 +206,7 @@ int main(int argc, char **argv) {
   script_begin("shipped");
   int bad = RUN(argc, argv, {"warmup", warmup}, {"step_decay", step_decay}, {"scale", scale},
                 {"cosine", cosine}, {"composed", composed}, {"early_stop", early_stop},
-                {"log_csv", log_csv});
+                {"log_csv", log_csv}, {"lr_find", lr_find});
   script_end();
   return bad;
 }
