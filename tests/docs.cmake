@@ -122,7 +122,7 @@ set_tests_properties(docs.gdb PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_O
 add_test(NAME docs.links COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/links.py)
 add_test(NAME docs.variables COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/variables.py)
 add_test(NAME docs.form COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/form.py)
-foreach(page README.md docs/coming-from.md)
+foreach(page README.md docs/coming-from.md docs/recipes.md)
   string(TOLOWER ${page} test)
   string(REGEX REPLACE "^docs/|[.]md$" "" test ${test})
   string(REPLACE - _ test ${test})
@@ -130,6 +130,9 @@ foreach(page README.md docs/coming-from.md)
     $<TARGET_FILE:graphrun> ${CMAKE_BINARY_DIR} ${page})
   set_tests_properties(docs.${test} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 endforeach()
+
+add_test(NAME docs.recipes_in_torch COMMAND ${python_or_skip} ${CMAKE_CURRENT_SOURCE_DIR}/docs/recipes.py $<TARGET_FILE:graphrun>)
+set_tests_properties(docs.recipes_in_torch PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 
 # add-a-data-source.md: a folder, and a line of sources.def.
 gr_docs_copy(runtime/data/sources.def "GR_SOURCE(table, \"rows of numbers\")"

@@ -225,6 +225,8 @@ def main():
         reader = Reader(work)
         if PAGE == "README.md":
             clone(work)
+        else:
+            (work / "hooks").symlink_to(ROOT / "hooks")  # as an installed program finds them
         for block in blocks(text):
             example(reader, *block)
         if PAGE == "README.md":
@@ -232,7 +234,7 @@ def main():
             side_by_side(reader)
             words = len(text.split())
             check("README.md is short", words <= 700, f"{words} words")
-        else:
+        elif "| PyTorch | graph language |" in text:
             operations(text)
     print(f"{counts['ok']} passed, {counts['FAIL']} failed, {counts['SKIPPED']} skipped")
     return counts["FAIL"] > 0

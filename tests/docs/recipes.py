@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""The recipes of docs/recipes.md against the same recipes in PyTorch, from the same weights, on the same data.
+
+    recipes.py GRAPHRUN
+
+Each trains on one batch that has all samples, so that no order of samples counts, and compares the losses of its steps,
+or those of its evaluations. Models named *.yaml are the page's. GR_TORCH_PYTHON names a Python that has PyTorch;
+without one the test is skipped."""
+import csv, json, os, pathlib, re, subprocess, sys, tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = os.environ.get("GR_TORCH_PYTHON", "python3")
+if "recipes.again" not in os.environ:
+    known = subprocess.run([PYTHON, "-c", "import numpy, torch"], capture_output=True)
+    if known.returncode:
+        print(f"SKIPPED: no numpy and torch in {PYTHON} (GR_TORCH_PYTHON names another)")
+        sys.exit(77)
+    sys.exit(subprocess.run([PYTHON, *sys.argv], env=os.environ | {"recipes.again": "1"}).returncode)
+
+import numpy as np
+import torch
+from torch import nn, optim
+from torch.nn import functional as F
+from torch.optim import lr_scheduler, swa_utils
+
+GRAPHRUN = pathlib.Path(sys.argv[1]).resolve()
+N, D, C, STEPS, NEAR = 64, 6, 3, 8, 2e-6
+passed = failed = 0
+os.chdir(tempfile.mkdtemp(prefix="graphrun-recipes-"))
+for name, text in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", (ROOT / "docs/recipes.md").read_text(), re.S):
+    pathlib.Path(name).write_text(text)
+
+
+def samples(n, seed):
+    r = np.random.RandomState(seed)
+    y = r.randint(0, C, n)
+    return torch.tensor(r.randn(n, D) + 1.2 * np.eye(D)[y], dtype=torch.float32), torch.tensor(y)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(D, 32), nn.Linear(32, C)
+
+    def forward(self, x):
+        return self.head(self.body(x).relu())
+
+
+X, Y = samples(N, 0)
+XV, YV = samples(40, 1)
+for name, x, y in (("train", X, Y), ("valid", XV, YV)):
+    np.savez(name + ".npz", x=x.numpy(), y=y.numpy().astype(np.int32))
+HOOKS = ROOT / "hooks"
+CLASSES = "data.table.path=train.npz data.table.eval_path=valid.npz data.table.label=y"
+
+
+def saved(module, prefixes=("",)):
+    states = {p + k: v.detach().numpy() for p in prefixes for k, v in module.state_dict().items()}
+    np.savez("initial.npz", **states)
+
+
+def graphrun(model, keys, data=CLASSES, steps=STEPS):
+    """The rows of metrics.jsonl and of evals.jsonl of a run from initial.npz."""
+    if not model.endswith(".yaml"):
+        pathlib.Path("model.yaml").write_text(model)
+        model = "model.yaml"
+    out = tempfile.mkdtemp(dir=".")
+    every = ["data.source=table", "data.table.normalize=false", "data.validation_fraction=0", "training.batch_size=64",
+             "training.optimizer=sgd", "training.lr=0.1", f"training.max_epochs={steps}", "distributed.ranks=1",
+             "training.final_train_eval=false", "logging.report=false", "model.init_from=initial.npz"]
+    pathlib.Path("run.yaml").write_text(f"model: {{graph: {model}}}\n")
+    done = subprocess.run([GRAPHRUN, "run.yaml", f"output.dir={out}", *every, *data.split(), *keys], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-1500:])
+    read = lambda f: [json.loads(line) for line in (pathlib.Path(out) / f).open()] if (pathlib.Path(out) / f).exists() else []
+    return read("metrics.jsonl"), read("evals.jsonl"), read("epochs.jsonl")
+
+
+def compare(what, got, want):
+    global passed, failed
+    worst = max((abs(a - b) / max(1, abs(b)) for a, b in zip(got, want)), default=9)
+    good = len(got) == len(want) and worst < NEAR
+    passed, failed = passed + good, failed + (not good)
+    print(f"{'ok  ' if good else 'FAIL'} {what}: {len(got)} of {len(want)} numbers, off by {worst:.1e} at most")
+    if not good:
+        print("  graphrun", got, "\n  PyTorch ", want)
+
+
+def torch_losses(module, loss, make, steps=STEPS, before=None, after=None, schedule=None):
+    o = make(module)
+    scheduler = schedule(o) if schedule else None
+    out = []
+    for step in range(steps):
+        o.zero_grad()
+        value = loss(module, step)
+        value.backward()
+        out.append(value.item())
+        if before:
+            before(module, step)
+        o.step()
+        if scheduler and step < steps - 1:
+            scheduler.step()
+        if after:
+            after(module, step)
+    return out
+
+
+SGD = lambda m: optim.SGD(m.parameters(), 0.1)
+usual = lambda m, step: F.cross_entropy(m(X), Y)
+held_out = lambda m: F.cross_entropy(m(XV), YV).item()
+
+
+def net():
+    torch.manual_seed(3)
+    m = Net()
+    saved(m)
+    return m
+
+
+def run(what, keys, loss=usual, make=SGD, model="net.yaml", **more):
+    """A recipe of the small classifier, by its losses."""
+    m = net()
+    want = torch_losses(m, loss, make, **more)
+    got, _, _ = graphrun(model, keys, steps=more.get("steps", STEPS))
+    compare(what, [row["loss"] for row in got], want)
+
+
+def hook(name, **params):
+    return [f"hooks=[{HOOKS / name}.lua]", *(f"hooks_params.{k}={v}" for k, v in params.items())]
+
+
+# ---- Losses ------------------------------------------------------------------------------
+
+NET = pathlib.Path("net.yaml").read_text()
+PLAIN = "  - loss: {cross_entropy: [logits, y]}\n"
+
+
+def with_loss(nodes, train="loss"):
+    return NET.replace(PLAIN, "".join(f"  - {node}\n" for node in nodes)).replace("train: loss", f"train: {train}")
+
+
+WEIGHTS = "cw: {param: [3], init: [0.5, 1, 3], train: false}"
+weights = torch.tensor([0.5, 1, 3])
+run("cross-entropy", [])
+run("label smoothing", [], lambda m, _: F.cross_entropy(m(X), Y, label_smoothing=0.1),
+    model=with_loss(["loss: {cross_entropy: [logits, y], smoothing: 0.1}"]))
+run("class weights, smoothed, a class ignored", [],
+    lambda m, _: F.cross_entropy(m(X), Y, weights, ignore_index=1, label_smoothing=0.2),
+    model=with_loss([WEIGHTS, "loss: {cross_entropy: [logits, y, cw], smoothing: 0.2, ignore_index: 1}"]))
+run("class weights, in 5 uneven parts of a batch", ["training.accumulate=5"],
+    lambda m, _: F.cross_entropy(m(X), Y, weights), model=with_loss([WEIGHTS, "loss: {cross_entropy: [logits, y, cw]}"]))
+run("z-loss", [], lambda m, _: F.cross_entropy(m(X), Y) + 0.01 * m(X).logsumexp(1).square().mean(), model=with_loss(
+    ["c, k: {cross_entropy: [logits, y]}", "z: {logsumexp: logits}", "z: {square: z}", "z: {scale: z, by: 0.01}",
+     "l: {add: [c, z]}"], "[l, k]"))
+tau = torch.tensor([0.1, 0.5, 0.9])
+run("quantiles", [], lambda m, _: torch.maximum(tau * (X[:, :1] - m(X)), (tau - 1) * (X[:, :1] - m(X))).mean(), model=with_loss(
+    ["t: {slice: x, axis: 1, size: 1}", "tau: {param: [3], init: [0.1, 0.5, 0.9], train: false}", "e: {sub: [t, logits]}",
+     "a: {mul: [e, tau]}", "under: {sub: [tau, 1]}", "b: {mul: [e, under]}", "l: {max: [a, b]}", "total, n: {sample_sum: l}"],
+    "[total, n]"))
+run("ordinal labels", [], lambda m, _: F.binary_cross_entropy_with_logits(m(X)[:, :2], (Y[:, None] > torch.arange(2)).float()),
+    model=with_loss(["t: {slice: logits, axis: 1, size: 2}", "f: {cast: y, to: f32}", "f: {reshape: f, shape: [n, 1]}",
+                     "k: {param: [2], init: [0, 1], train: false}", "above: {greater: [f, k]}",
+                     "loss: {binary_cross_entropy: [t, above]}"]))
+
+# ---- Optimizers, clipping, parts of a model ----------------------------------------------
+
+PARTS = lambda m: [m.body.parameters(), m.head.parameters()]
+MATRICES = lambda m: [[p for p in m.parameters() if (p.ndim > 1) == k] for k in (True, False)]
+run("Nesterov's momentum", ["training.momentum=0.9", "training.weight_decay=0.1", "training.optimizer_params={nesterov: true}"],
+    make=lambda m: optim.SGD(m.parameters(), 0.1, momentum=0.9, nesterov=True, weight_decay=0.1))
+run("RMSprop", ["training.optimizer=rmsprop", "training.lr=0.01", "training.momentum=0.9"],
+    make=lambda m: optim.RMSprop(m.parameters(), 0.01, momentum=0.9))
+run("AdamW without decay of biases", ["training.optimizer=adamw", "training.weight_decay=0.1", "training.decay_biases_and_norms=false"],
+    make=lambda m: optim.AdamW([{"params": p, "weight_decay": d} for p, d in zip(MATRICES(m), (0.1, 0))], 0.1))
+run("rates by layer", ["training.optimizer=adamw", "training.weight_decay=0.01", "training.groups=[{match: 'body.*', lr_factor: 0.5}]"],
+    make=lambda m: optim.AdamW([{"params": p, "lr": lr, "weight_decay": 0.01} for p, lr in zip(PARTS(m), (0.05, 0.1))]))
+clip = lambda m, step: nn.utils.clip_grad_norm_(m.parameters(), 0.1)
+limit = lambda m, step: nn.utils.clip_grad_value_(m.parameters(), 0.02)
+run("clipping by norm", ["training.grad_clip=0.1"], before=clip)
+run("clipping by value", ["training.grad_clip_value=0.02"], before=limit)
+run("clipping by both", ["training.grad_clip=0.1", "training.grad_clip_value=0.02"],
+    before=lambda m, step: (clip(m, step), limit(m, step)))
+
+
+def frozen(m, step):
+    for p in m.body.parameters():
+        p.grad = None if step < 3 else p.grad
+
+
+run("a body that is unfrozen later", ["training.optimizer=adam", "training.lr=0.05", "training.freezable=['body.*']"] +
+    hook("unfreeze", unfreeze_epoch=3), make=lambda m: optim.Adam(m.parameters(), 0.05), before=frozen)
+
+# ---- Schedules, averages, stopping -------------------------------------------------------
+
+run("one cycle, with momentum", ["training.momentum=0.9", "training.adjustable=true"] + hook("one_cycle", max_lr=0.3), steps=12,
+    make=lambda m: optim.SGD(m.parameters(), 0.3, momentum=0.9), schedule=lambda o: lr_scheduler.OneCycleLR(o, 0.3, total_steps=12))
+run("milestones", hook("multi_step", milestones="'2,5'", gamma=0.3), schedule=lambda o: lr_scheduler.MultiStepLR(o, [2, 5], 0.3))
+run("polynomial decay", hook("polynomial", power=2), schedule=lambda o: lr_scheduler.PolynomialLR(o, STEPS, 2))
+
+
+def averages(what, keys, average, since=0):
+    m, out = net(), []
+    mean = average(m)
+
+    def follow(module, step):
+        if step >= since:
+            mean.update_parameters(module)
+        out.append(held_out(mean.module if step >= since else module))
+
+    torch_losses(m, usual, SGD, after=follow)
+    _, got, _ = graphrun("net.yaml", keys)
+    compare(what, [row["validation.loss"] for row in got[:STEPS]], out)
+
+
+def ema(m):
+    mean = swa_utils.AveragedModel(m, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.8))
+    mean.update_parameters(m)
+    return mean
+
+
+averages("evaluations of EMA weights", ["training.ema_decay=0.8"], ema)
+averages("evaluations of SWA weights", ["training.ema_decay=0.8", "training.adjustable=true"] +
+         hook("ema", ema_equal="true", ema_start=3), swa_utils.AveragedModel, 3)
+
+
+def early_stopping(patience=3):
+    m, out = net(), []
+    o = optim.SGD(m.parameters(), 2.0)
+    while not out or len(out) - out.index(min(out)) <= patience:
+        o.zero_grad()
+        usual(m, 0).backward()
+        o.step()
+        out.append(held_out(m))
+    _, got, _ = graphrun("net.yaml", ["training.lr=2.0"] + hook("early_stop", patience=patience), steps=60)
+    compare("early stopping", [row["validation.loss"] for row in got[:len(out)]], out)
+    compare("... after as many evaluations", [float(max(row["steps"] for row in got))], [float(len(out))])
+
+
+early_stopping()
+
+# ---- Models of the page ------------------------------------------------------------------
+
+
+def mixup():
+    """Of two samples, which the batch has in either order; lambda is what the run has drawn."""
+    np.savez("two.npz", x=X[:2].numpy(), y=np.array([0, 2], np.int32))
+    text = pathlib.Path("mixup.yaml").read_text().replace("    loss: loss\n  eval:", "    loss: loss\n    metrics: {drawn: drawn}\n  eval:")
+    text = text.replace("      - p: {one_hot", "      - drawn: {mul: [sample_weight, lambda]}\n      - p: {one_hot")
+    m = net()
+    got, _, epochs = graphrun(text, [], "data.table.path=two.npz data.table.eval_path=valid.npz data.table.label=y")
+    p = F.one_hot(torch.tensor([0, 2]), C).float()
+    mixed = lambda x, k: k * x + (1 - k) * x.flip(0)
+    drawn = [row["train.drawn"] for row in epochs]
+    want = torch_losses(m, lambda m, step: F.cross_entropy(m(mixed(X[:2], drawn[step])), mixed(p, drawn[step])), SGD)
+    compare("mixup", [row["loss"] for row in got], want)
+
+
+def missing_labels():
+    rows = list(csv.DictReader(open("tasks.csv")))
+    table = lambda *names: torch.tensor([[float(row[name] or "nan") for name in names] for row in rows])
+    x, y = table("size", "age"), table("price", "years")
+    m = nn.ModuleDict({"head": nn.Linear(2, 2)})
+    saved(m)
+    got, _, _ = graphrun("tasks.yaml", ["training.lr=0.01", "data.table.label=[price,years]", "data.table.label_missing=-1"],
+                         "data.table.path=tasks.csv")
+    there = ~y.isnan()
+    want = torch_losses(m, lambda m, _: (m["head"](x) - y)[there].square().mean(), lambda m: optim.SGD(m.parameters(), 0.01))
+    compare("labels that are missing", [row["loss"] for row in got], want)
+
+
+class Language(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.rnn, self.head = nn.Embedding(256, 16), nn.GRU(16, 16, batch_first=True), nn.Linear(16, 256)
+
+    def forward(self, texts):
+        return torch.stack([self.logarithm(torch.tensor(list(text.encode()))[None]) for text in texts])
+
+    def logarithm(self, x):
+        logits = self.head(self.rnn(self.embedding(x))[0])[:, :-1]
+        return logits.log_softmax(-1).gather(2, x[:, 1:, None]).sum()
+
+
+def preferences():
+    rows = list(csv.DictReader(open("answers.csv")))
+    good, bad = ([row[name] for row in rows] for name in ("chosen", "rejected"))
+    torch.manual_seed(5)
+    m = Language()
+    saved(m, ("policy.", "reference."))
+    got, _, _ = graphrun("dpo.yaml", ["model.freeze=['reference.*']", "~data.table"],
+                         "data.source=texts data.texts.path=answers.csv data.texts.text=chosen data.texts.target=rejected")
+    with torch.no_grad():
+        before = m(good) - m(bad)
+    want = torch_losses(m, lambda m, _: -F.logsigmoid(0.1 * (m(good) - m(bad) - before)).mean(), SGD)
+    compare("preferences", [row["loss"] for row in got], want)
+
+
+mixup()
+missing_labels()
+preferences()
+print(f"{passed} passed, {failed} failed, 0 skipped")
+sys.exit(failed > 0)
