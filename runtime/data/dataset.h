@@ -32,6 +32,7 @@ typedef struct gr_dataset_options {
   gr_sampler_kind sampler;
   gr_conf *sampler_weights;  // data.sampler_weights: of classes; NULL: none
   gr_conf *transforms;       // data.transforms (transform.h); NULL: none
+  int views;                 // of each sample, transformed one by one; 0: 1
 } gr_dataset_options;
 
 typedef struct gr_dataset gr_dataset;

@@ -44,7 +44,8 @@ static gr_status list_fields(gr_dataset *d) {
   }
   d->field[n] = (gr_field_spec){.name = "weight", .dtype = GR_F32};
   d->n_fields = n + 1;
-  return gr_transforms_open(d->arena, d->options.transforms, d->field, n, &d->transforms);
+  return gr_transforms_open(d->arena, d->options.transforms, d->options.views, d->field, n,
+                            &d->transforms);
 }
 
 // The source makes tokens, and has no key of its own that says which.

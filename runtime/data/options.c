@@ -79,6 +79,7 @@ gr_status gr_dataset_read_options(gr_arena *arena, gr_conf *data, bool has_lengt
   GR_TRY(gr_source_read_int(data, "workers", &o->workers));
   GR_TRY(gr_source_read_int(data, "prefetch", &o->prefetch));
   o->transforms = gr_conf_find(data, "transforms");
+  GR_TRY(gr_source_read_int(data, "views", &o->views));
   GR_TRY(read_sampler(data, o));
   if (has_length) GR_TRY(gr_source_read_int(data, "frame_multiple", &o->length_multiple));
   if (has_length) GR_TRY(read_buckets(arena, data, o));

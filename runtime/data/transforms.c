@@ -1,6 +1,5 @@
 // transforms.c - see transforms.h.
 #include "runtime/data/transforms.h"
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/shown.h"
@@ -206,12 +205,27 @@ static void settle(gr_transforms *t, gr_field_spec *f) {
   }
   f->dtype = x->dtype, f->rank = f->mask && f->rank == 2 ? x->rank - 1 : x->rank;
   memcpy(f->dim, x->dim, (size_t)f->rank * sizeof *x->dim);
+  if (t->views < 2) return;
+  memmove(f->dim + 1, f->dim, (size_t)f->rank++ * sizeof *f->dim);
+  f->dim[0] = t->views;
 }
 
-gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, int n,
+static gr_status check_views(int views, bool any, bool masks) {
+  if (views < 2 || (any && !masks)) return GR_OK;
+  return gr_hint(
+      gr_about(
+          gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.views is %d, and %s", views,
+                  any ? "images have masks" : "data.transforms has nothing to change views by"),
+          "views"),
+      any ? "a mask would have to be there for each view" : "[{flip: {p: 0.5}}, {crop: {pad: 4}}]");
+}
+
+gr_status gr_transforms_open(gr_arena *a, gr_conf *list, int views, gr_field_spec *fields, int n,
                              gr_transforms **out) {
+  bool any = list && list->kind == GR_CONF_LIST && list->n;
   *out = NULL;
-  if (!list || list->kind != GR_CONF_LIST || !list->n) return GR_OK;
+  GR_TRY(check_views(views, any, false));
+  if (!any) return GR_OK;
   gr_conf_mark(list);
   gr_transforms *t = GR_NEW(a, gr_transforms, 1);
   if (list->n > GR_MAX_TRANSFORMS)
@@ -221,6 +235,8 @@ gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, 
   GR_TRY(find_x(fields, n, list->loc, &t->field, &t->source));
   t->items = GR_NEW(a, gr_transform, list->n);
   t->mask = find_mask(a, fields, n, list->n);
+  t->views = views;
+  GR_TRY(check_views(views, any, t->mask != NULL));
   gr_type x = t->source;
   for (; t->n < list->n; t->n++) {
     gr_transform *one = &t->items[t->n];
@@ -234,61 +250,7 @@ gr_status gr_transforms_open(gr_arena *a, gr_conf *list, gr_field_spec *fields, 
   return GR_OK;
 }
 
-// ---- Applying -----------------------------------------------------------------------------------
-
-static gr_status begin(const gr_transforms *t, gr_row *row, gr_transform_x *r) {
-  if (!t) return GR_OK;
-  r->x = row->field[t->field];
-  for (int i = 0; i < 2; i++) r->room[i] = malloc(t->room);
-  if (!r->room[0] || !r->room[1])
-    return gr_fail(GR_ERR_DATA, GR_NOWHERE, "no memory to transform a sample (%zu bytes)", t->room);
-  row->field[t->field] = memset(r->room[0], 0, gr_type_bytes(&t->source));
-  return GR_OK;
-}
-
-gr_status gr_transforms_begin(const gr_transforms *t, gr_row *row, gr_transform_row *r) {
-  *r = (gr_transform_row){0};
-  gr_status s = begin(t, row, &r->x);
-  if (!s && t) s = begin(t->mask, row, &r->mask);
-  if (s) gr_transforms_drop(r);
-  return s;
-}
-
-void gr_transforms_drop(gr_transform_row *r) {
-  for (int i = 0; i < 2; i++) free(r->x.room[i]), free(r->mask.room[i]);
-  *r = (gr_transform_row){0};
-}
-
-// The x that reaches transform `end`, in room[0].
-static const gr_type *apply_until(const gr_transforms *t, int end, const gr_draw *draw,
-                                  gr_transform_x *r) {
-  const gr_type *x = &t->source;
-  for (int i = 0; i < end; i++) {
-    const gr_transform *one = &t->items[i];
-    gr_transform_draw random;
-    if (!draw->augment && !one->always) continue;
-    if (draw->augment)
-      random = (gr_transform_draw){gr_rng_make(draw->seed, one->stream, draw->epoch),
-                                   (uint64_t)draw->number << 32};
-    one->ops->apply(one->self, &one->input, r->room[0], r->room[1], draw->augment ? &random : NULL);
-    char *swap = r->room[0];
-    r->room[0] = r->room[1], r->room[1] = swap;
-    x = &one->output;
-  }
-  return x;
-}
-
-static void end(const gr_transforms *t, const gr_draw *draw, gr_transform_x *r) {
-  const gr_type *x = apply_until(t, t->n, draw, r);
-  memcpy(r->x, r->room[0], gr_type_bytes(x));
-}
-
-void gr_transforms_end(const gr_transforms *t, const gr_draw *draw, gr_transform_row *r) {
-  if (!t) return;
-  end(t, draw, &r->x);
-  if (t->mask) end(t->mask, draw, &r->mask);
-  gr_transforms_drop(r);
-}
+// ---- What applies to every sample ---------------------------------------------------------------
 
 static void put_statistics(const gr_transform *t, gr_text *out) {
   int n = 0;
@@ -337,12 +299,6 @@ int gr_transforms_fitted(const gr_transforms *t, int after) {
   for (; t && i < t->n; i++)
     if (statistics(&t->items[i], &n), n) return i;
   return -1;
-}
-
-void gr_transforms_add(gr_transforms *t, int which, gr_transform_row *r) {
-  assert(which >= 0 && which < t->n && t->items[which].ops->add);
-  const gr_type *x = apply_until(t, which, &(gr_draw){.augment = false}, &r->x);
-  t->items[which].ops->add(t->items[which].self, x, r->x.room[0]);
 }
 
 // Format: "n value value ..." for each transform with statistics; values are restored bit for bit.

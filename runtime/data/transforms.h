@@ -17,13 +17,13 @@ typedef struct gr_transforms {
   gr_type source;  // of the source's x
   size_t room;     // bytes of the largest x in between
   gr_transform *items;
-  int n;
+  int n, views;  // of the result, data.views: with several, they are its first dimension
   struct gr_transforms *mask;  // those that move the pixels of the mask of x; NULL: it has none
 } gr_transforms;
 
 // A row while it is filled: the source writes its x to memory of its own, and so its mask.
 typedef struct gr_transform_x {
-  char *room[2];  // malloc
+  char *room[3];  // malloc; the third for what several views begin with
   void *x;        // of the row
 } gr_transform_x;
 typedef struct gr_transform_row {
@@ -31,9 +31,9 @@ typedef struct gr_transform_row {
 } gr_transform_row;
 
 // Reads the list, and sets the type of the field x, and that of its mask, to what it makes of it.
-// *out is NULL where it is empty. Fails with GR_ERR_CONFIG at the entry.
-GR_MUST_USE gr_status gr_transforms_open(gr_arena *, gr_conf *list, gr_field_spec *fields, int n,
-                                         gr_transforms **out);
+// *out is NULL where it is empty. Fails with GR_ERR_CONFIG at the entry, or without a place.
+GR_MUST_USE gr_status gr_transforms_open(gr_arena *, gr_conf *list, int views,
+                                         gr_field_spec *fields, int n, gr_transforms **out);
 // Makes the row's x the source's, cleared, for it to be filled. NULL is fine.
 GR_MUST_USE gr_status gr_transforms_begin(const gr_transforms *, gr_row *, gr_transform_row *);
 // Writes what becomes of it to the row. draw->augment says whether the sample is trained on.

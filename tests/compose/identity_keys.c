@@ -78,6 +78,7 @@ static const char *const counting[] = {
     "data.tokenizer_special",
     "data.tokenizer_template",
     "data.transforms",
+    "data.views",
     "data.buckets",
     "data.frame_multiple",
     "data.speech.manifest",

@@ -255,6 +255,36 @@ def mixup():
     compare("mixup", [row["loss"] for row in got], want)
 
 
+def views():
+    """The loss of the page's model, on rows of two views, which a layer projects."""
+    block = re.search(r"  told:\n(?:    .*\n)+", pathlib.Path("simclr.yaml").read_text())[0]
+    model = "inputs: {x: {shape: [n, 2, c]}}\nblocks:\n" + block + "nodes:\n" + "".join(
+        f"  - {v}: {{slice: x, axis: 1, from: {k}, size: 1}}\n  - {v}: {{reshape: {v}, shape: [n, c]}}\n"
+        f"  - {v}: {{torch_linear: {v}, out: 4, {'name' if k == 0 else 'share'}: head}}\n  - {v}: {{normalize: {v}}}\n"
+        for k, v in enumerate("ab")) + ("  - la: {told: [a, b]}\n  - lb: {told: [b, a]}\n  - l: {add: [la, lb]}\n"
+                                        "  - l: {scale: l, by: 0.5}\ntrain: l\n")
+    pairs = torch.stack([X, X + 0.3 * torch.randn(X.shape, generator=torch.Generator().manual_seed(7))], 1)
+    np.savez("pairs.npz", x=pairs.numpy())
+
+    def projection():
+        torch.manual_seed(4)
+        m = nn.ModuleDict({"head": nn.Linear(D, 4)})
+        saved(m)
+        return m
+
+    def loss(m, _):
+        z = F.normalize(m["head"](torch.cat([pairs[:, 0], pairs[:, 1]])), dim=1)
+        s = (z @ z.T / 0.5).fill_diagonal_(float("-inf"))
+        return F.cross_entropy(s, (torch.arange(2 * N) + N) % (2 * N))
+
+    m = projection()
+    got, _, _ = graphrun(model, [], "data.table.path=pairs.npz")
+    compare("two views", [row["loss"] for row in got], torch_losses(m, loss, SGD))
+    got, _, _ = graphrun(model, ["training.batch_size=65", "distributed.ranks=3", "distributed.backend=loopback"],
+                         "data.table.path=pairs.npz")
+    compare("... on 3 ranks, with padding", [row["loss"] for row in got], torch_losses(projection(), loss, SGD))
+
+
 def missing_labels():
     rows = list(csv.DictReader(open("tasks.csv")))
     table = lambda *names: torch.tensor([[float(row[name] or "nan") for name in names] for row in rows])
@@ -296,6 +326,7 @@ def preferences():
 
 
 mixup()
+views()
 missing_labels()
 preferences()
 print(f"{passed} passed, {failed} failed, 0 skipped")

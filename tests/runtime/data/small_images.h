@@ -14,6 +14,7 @@ static inline int value_of(uint32_t sample, int i) {
 }
 
 static bool floats;  // x is f32, else u8
+static int views;    // data.views; 0: 1
 
 // gr_source_ops.open: there is nothing to open.
 static inline gr_status open_source(gr_source_request *r, void **out) {
@@ -78,7 +79,8 @@ static inline gr_status open_list(const char *list, gr_dataset **out) {
   gr_conf *conf = NULL;
   if (!arena) arena = gr_arena_create();
   MUST(gr_conf_parse(arena, "list.yaml", gr_arena_printf(arena, "%s", list), &conf));
-  gr_dataset_options o = {.n_buckets = 1, .workers = 1, .prefetch = 2, .transforms = conf};
+  gr_dataset_options o = {
+      .n_buckets = 1, .workers = 1, .prefetch = 2, .transforms = conf, .views = views};
   return gr_dataset_create(&source, NULL, &o, out);
 }
 

@@ -21,7 +21,7 @@ static gr_status open_one(const char *list, gr_dtype dtype, int64_t moments, int
   if (!arena) arena = gr_arena_create();
   gr_field_spec x = {.name = "x", .dtype = dtype, .rank = 2, .dim = {moments, channels}};
   MUST(gr_conf_parse(arena, "list.yaml", gr_arena_printf(arena, "%s", list), &conf));
-  GR_TRY(gr_transforms_open(arena, conf, &x, 1, &t));
+  GR_TRY(gr_transforms_open(arena, conf, 1, &x, 1, &t));
   *out = (one){.source = t->source, .result = t->items[t->n - 1].output, .list = t};
   return GR_OK;
 }

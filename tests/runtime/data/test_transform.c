@@ -51,6 +51,38 @@ static void draws_each(void) {
   gr_dataset_close(d);
 }
 
+// The first view is what there is without others; in evaluations all are alike.
+static void draws_views(void) {
+  static const char list[] = "[flip, {crop: {pad: 1}}, brightness]";
+  static epoch one, two;
+  gr_dataset *d;
+  int other = 0, of_epoch = 0;
+  MUST(open_list(list, &d));
+  read_epoch(d, GR_SPLIT_TRAIN, true, 0, &one);
+  gr_dataset_close(d);
+  views = 2;
+  MUST(open_list(list, &d));
+  read_epoch(d, GR_SPLIT_TRAIN, true, 0, &two);
+  CHECK(two.type.rank == 5 && two.type.dim[1] == 2 && two.type.dim[2] == H, "rank %d",
+        two.type.rank);
+  for (uint32_t i = 0; i < FIRST_VALIDATION; i++) {
+    CHECK(!memcmp(one.x[i], two.x[i], SIZE), "the first view of %u", i);
+    other += memcmp(two.x[i], two.x[i] + SIZE, SIZE) != 0;
+  }
+  CHECK(other > 30, "%d of 40 have another second view", other);
+  read_epoch(d, GR_SPLIT_TRAIN, true, 1, &one);
+  for (uint32_t i = 0; i < FIRST_VALIDATION; i++)
+    of_epoch += memcmp(one.x[i] + SIZE, two.x[i] + SIZE, SIZE) != 0;
+  CHECK(of_epoch > 30, "%d of 40 second views are others in another epoch", of_epoch);
+  read_epoch(d, GR_SPLIT_VALIDATION, false, 0, &two);
+  for (uint32_t i = FIRST_VALIDATION; i < COUNT; i++)
+    for (int view = 0; view < 2; view++)
+      CHECK(is_flipped(two.x[i] + view * SIZE, i, ' '), "view %d of validation", view);
+  gr_dataset_close(d);
+  fixture_fails(open_list("[]", &d), GR_ERR_CONFIG, 0, "data.views is 2, and data.transforms has");
+  views = 0;
+}
+
 // ---- Normalization ------------------------------------------------------------------------------
 
 static double pixel(uint32_t sample, int i) {
@@ -129,7 +161,9 @@ static void same_on_ranks(void) {
   static tally one, three;
   gr_dataset *d;
   gr_loader_spec spec = plain();
+  views = 2;
   MUST(open_list(list, &d));
+  views = 0;
   read_all(d, spec, 1, &one);
   spec.workers = 3;
   read_all(d, spec, 3, &three);
@@ -185,10 +219,10 @@ static void bad_lists(void) {
 }
 
 int main(int argc, char **argv) {
-  int failed =
-      RUN(argc, argv, {"flips", flips}, {"draws_each", draws_each}, {"normalizes", normalizes},
-          {"keeps_statistics", keeps_statistics}, {"same_on_ranks", same_on_ranks},
-          {"changes_metadata", changes_metadata}, {"bad_lists", bad_lists});
+  int failed = RUN(argc, argv, {"flips", flips}, {"draws_each", draws_each},
+                   {"draws_views", draws_views}, {"normalizes", normalizes},
+                   {"keeps_statistics", keeps_statistics}, {"same_on_ranks", same_on_ranks},
+                   {"changes_metadata", changes_metadata}, {"bad_lists", bad_lists});
   close_lists();
   return failed;
 }

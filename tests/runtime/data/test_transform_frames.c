@@ -14,7 +14,7 @@ static gr_transforms *open_list(const char *list, gr_dtype dtype, int rank, cons
   gr_field_spec x = {.name = "x", .dtype = dtype, .rank = rank};
   memcpy(x.dim, dim, (size_t)rank * sizeof *dim);
   MUST(gr_conf_parse(arena, "list.yaml", gr_arena_printf(arena, "%s", list), &conf));
-  MUST(gr_transforms_open(arena, conf, &x, 1, &t));
+  MUST(gr_transforms_open(arena, conf, 1, &x, 1, &t));
   return t;
 }
 
