@@ -212,12 +212,12 @@ static void settle(gr_transforms *t, gr_field_spec *f) {
 
 static gr_status check_views(int views, bool any, bool masks) {
   if (views < 2 || (any && !masks)) return GR_OK;
-  return gr_hint(
-      gr_about(
-          gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.views is %d, and %s", views,
-                  any ? "images have masks" : "data.transforms has nothing to change views by"),
-          "views"),
-      any ? "a mask would have to be there for each view" : "[{flip: {p: 0.5}}, {crop: {pad: 4}}]");
+  return gr_hint(gr_about(gr_fail(GR_ERR_CONFIG, GR_NOWHERE, "data.views is %d, and %s", views,
+                                  any ? "images have masks"
+                                      : "data.transforms has nothing to change views by"),
+                          "views"),
+                 any ? "leave out data.views: a mask is there once"
+                     : "list some that are random, data.transforms=[flip,{crop:{pad:4}}]");
 }
 
 gr_status gr_transforms_open(gr_arena *a, gr_conf *list, int views, gr_field_spec *fields, int n,
@@ -267,6 +267,8 @@ void gr_transforms_preprocessing(const gr_transforms *t, gr_text *out) {
     gr_text_put(out, t->items[i].ops->name);
     put_statistics(&t->items[i], out);
   }
+  if (t && t->views > 1)
+    gr_text_printf(out, "%s%d times, as the first dimension", out->len ? "; then " : "", t->views);
 }
 
 // ---- Metadata -----------------------------------------------------------------------------------

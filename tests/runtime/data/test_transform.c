@@ -79,6 +79,11 @@ static void draws_views(void) {
     for (int view = 0; view < 2; view++)
       CHECK(is_flipped(two.x[i] + view * SIZE, i, ' '), "view %d of validation", view);
   gr_dataset_close(d);
+  MUST(open_list("[{flip: {p: 1}}]", &d));  // each is made of the source's x
+  read_epoch(d, GR_SPLIT_TRAIN, true, 0, &two);
+  for (int view = 0; view < 2; view++)
+    CHECK(is_flipped(two.x[0] + view * SIZE, 0, 'w'), "view %d is not flipped once", view);
+  gr_dataset_close(d);
   fixture_fails(open_list("[]", &d), GR_ERR_CONFIG, 0, "data.views is 2, and data.transforms has");
   views = 0;
 }
