@@ -53,6 +53,72 @@ static const char *cell(const gr_runs_table *t, const gr_ranked_run *r, int colu
   }
 }
 
+// ---- Means over runs that repeat each other -----------------------------------------------------
+
+typedef struct mean {
+  int first, n;  // the best of these runs, and how many they are
+  double mean, deviation;
+} mean;
+
+// Keys by which a run is repeated, on other samples or with other random numbers.
+static bool repeats(const char *key) {
+  static const char *const keys[] = {"data.validation_fold", "data.table.split", "training.seed"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (!strcmp(key, keys[i])) return true;
+  return false;
+}
+
+static bool is_repeated(const gr_runs_table *t, int a, int b) {
+  const gr_ranked_run *x = &t->runs[a], *y = &t->runs[b];
+  bool same = !isnan(x->best) && !isnan(y->best);
+  for (int k = 0; k < t->n_keys && same; k++)
+    same = repeats(t->keys[k]) || !strcmp(x->values[k], y->values[k]);
+  return same;
+}
+
+static mean mean_of(const gr_runs_table *t, int first) {
+  mean m = {.first = first};
+  double sum = 0, squares = 0;
+  for (int i = first; i < t->n; i++)
+    if (is_repeated(t, first, i)) m.n++, sum += t->runs[i].best;
+  m.mean = sum / m.n;
+  for (int i = first; i < t->n; i++)
+    if (is_repeated(t, first, i))
+      squares += (t->runs[i].best - m.mean) * (t->runs[i].best - m.mean);
+  m.deviation = m.n > 1 ? sqrt(squares / (m.n - 1)) : 0;
+  return m;
+}
+
+// The means of runs that differ in keys of repeats() alone, the best first.
+static int list_means(const gr_runs_table *t, mean *out) {
+  int n = 0;
+  for (int i = 0; i < t->n; i++) {
+    bool is_first = !isnan(t->runs[i].best);
+    for (int k = 0; k < i && is_first; k++) is_first = !is_repeated(t, k, i);
+    mean m = is_first ? mean_of(t, i) : (mean){0};
+    if (m.n < 2) continue;
+    int slot = n++;
+    for (; slot && (t->max ? m.mean > out[slot - 1].mean : m.mean < out[slot - 1].mean); slot--)
+      out[slot] = out[slot - 1];
+    out[slot] = m;
+  }
+  return n;
+}
+
+static void print_means(const gr_runs_table *t) {
+  mean *all = GR_NEW(t->arena, mean, t->n + 1);
+  for (int i = 0, n = list_means(t, all); i < n; i++) {
+    printf("mean best %s %.6g, deviation %.3g, of %d runs", t->metric, all[i].mean,
+           all[i].deviation, all[i].n);
+    for (int k = 0, shown = 0; k < t->n_keys; k++)
+      if (!repeats(t->keys[k]))
+        printf("%s%s=%s", shown++ ? " " : ": ", short_key(t, k), t->runs[all[i].first].values[k]);
+    putchar('\n');
+  }
+}
+
+// ---- The table ----------------------------------------------------------------------------------
+
 void gr_runs_print(const gr_runs_table *t) {
   int shown = t->n_keys < MAX_SHOWN ? t->n_keys : MAX_SHOWN;
   for (int row = -1; row < t->n; row++) {
@@ -74,6 +140,7 @@ void gr_runs_print(const gr_runs_table *t) {
     putchar('\n');
   }
   if (shown < t->n_keys) printf("%d more keys differ: --json lists all\n", t->n_keys - shown);
+  print_means(t);
 }
 
 void gr_runs_put_number(gr_text *t, const char *name, double v) {

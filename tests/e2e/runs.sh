@@ -9,7 +9,7 @@ made() {
   folder=$1 lr=$2
   shift 2
   mkdir -p "$folder/.hydra"
-  printf 'training: {lr: %s, seed: 3}\ncheckpoint: {metric: %s, mode: %s, resume: none}\noutput: {dir: %s}\n' \
+  printf 'training: {lr: %s, seed: '"${seed:-3}"'}\ncheckpoint: {metric: %s, mode: %s, resume: none}\noutput: {dir: %s}\n' \
     "$lr" "$metric" "$mode" "$folder" >"$folder/.hydra/config.yaml"
   step=0
   for accuracy in "$@"; do
@@ -63,6 +63,18 @@ for pair in "accuracy min x/b x/a" "accuracy max x/a x/b" "loss max x/b x/a" "lo
   loss) ordered "... is not that of accuracy" x/a x/b --by=accuracy ;;
   esac
 done
+# Runs that differ in their seed or fold alone repeat each other.
+metric=accuracy mode=max
+for seed in 1 2 3; do
+  made "twice/a$seed" 0.1 "0.$seed" && made "twice/b$seed" 0.2 "0.$((seed * 2))"
+done
+unset seed
+limited "$graphrun" runs twice
+check "means over repeated runs, the best first" sh -c 'grep "^mean" "$1" >means && test "$(cat means)" = "$2"' sh "$log" \
+  "mean best accuracy 0.4, deviation 0.2, of 3 runs: lr=0.2
+mean best accuracy 0.2, deviation 0.1, of 3 runs: lr=0.1"
+limited "$graphrun" runs all
+check "... and none of others" sh -c '! grep -q "^mean" "$1"' sh "$log"
 expect "a metric that none has" 2 "no run has measured 'wer'" "hint: --by is one of: accuracy loss" -- "$graphrun" runs all --by=wer
 expect "an order that is none" 2 "METRIC:min or METRIC:max, but is 'loss:best'" -- "$graphrun" runs all --by=loss:best
 
