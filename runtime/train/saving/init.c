@@ -272,8 +272,8 @@ static gr_status check_fit(const loading *l) {
               found.n, l->teacher ? "teacher" : "model", (int)l->wanted.n, paths.chars);
   return gr_hint(
       notes(s, &found),
-      "weights go by name, which `rename:` of model.init_from changes; {NAME: null} leaves a "
-      "tensor out, and weights that `allow_missing:` names keep their initial values");
+      "weights go by name, which `rename:` of model.init_from changes; a layer of another size, as "
+      "a new head, starts anew with rename: [{\"head.*\": null}] and allow_missing: [\"head.*\"]");
 }
 
 static bool is_unused(const loading *l, const entry *e, int i) {
