@@ -273,7 +273,7 @@ static gr_status check_fit(const loading *l) {
   return gr_hint(
       notes(s, &found),
       "weights go by name, which `rename:` of model.init_from changes; a layer of another size, as "
-      "a new head, starts anew with rename: [{\"head.*\": null}] and allow_missing: [\"head.*\"]");
+      "a new head, is left out by rename: [{\"head.*\": null}] and allow_missing: [\"head.*\"]");
 }
 
 static bool is_unused(const loading *l, const entry *e, int i) {
