@@ -48,8 +48,10 @@ void gr_exec_close(gr_exec *);  // NULL is fine
 // undefined.
 GR_MUST_USE gr_status gr_exec_run(gr_exec *, const gr_program *);
 // Sets which of the rank's virtual shards the next programs compute, below the size of that axis of
-// the mesh; nothing on a mesh without it.
-void gr_exec_set_shard(gr_exec *, int shard);
+// the mesh; nothing on a mesh without it. interleaved: the ranks' first shards come first in the
+// batch, then their second, ..., whatever the order of the axes: random numbers, which are drawn by
+// an element's place in the batch, are then those of these places.
+void gr_exec_set_shard(gr_exec *, int shard, bool interleaved);
 
 // ---- Inputs, results and states ---------------------------------------------------------------
 // A tensor in the device's memory that the host writes or reads between runs of programs. Callers

@@ -188,9 +188,13 @@ static gr_status open_all(gr_exec *e) {
   return e->opt.profile ? gr_exec_times_begin(e) : GR_OK;
 }
 
-void gr_exec_set_shard(gr_exec *e, int shard) {
-  int axis = gr_mesh_virtual(&e->plan->mesh);
-  if (axis >= 0) e->coord[axis] = shard;
+void gr_exec_set_shard(gr_exec *e, int shard, bool interleaved) {
+  const gr_mesh *m = &e->plan->mesh;
+  int axis = gr_mesh_virtual(m), place = shard * gr_mesh_ranks(m) + e->opt.rank;
+  if (axis < 0) return;
+  for (int a = m->n_axes; a--; place /= m->axis[a].size)
+    e->coord[a] = interleaved ? place % m->axis[a].size : gr_mesh_coord(m, e->opt.rank, a);
+  if (!interleaved) e->coord[axis] = shard;
 }
 
 gr_status gr_exec_open(const gr_plan *plan, const gr_exec_options *opt, gr_exec **out) {

@@ -15,7 +15,7 @@ static gr_status eval_batch(gr_run *r, const gr_batch *b, const gr_batch_taker *
   int each = r->me.spec->set.options.sharding.shards_each, parts = each ? each : 1, top = 0;
   for (int k = 0; k < parts; k++) {
     gr_batch part = gr_batch_slice(b, k, parts);
-    gr_exec_set_shard(r->me.exec, k);
+    gr_exec_set_shard(r->me.exec, k, true);
     GR_TRY(gr_run_compute(&r->me, &r->control.values, r->me.eval, &part, &now));
     gr_metrics_add_tree(levels, k, &now.metrics);
     GR_TRY(gr_run_add_sums(&r->me, r->evaluation.sums, b->bucket, k, k + 1 == parts));

@@ -181,7 +181,7 @@ static gr_status run_steps(member *m, gr_exec *e) {
   for (int step = 0; step < m->s->steps; step++) {
     for (int part = 0; part < m->s->parts; part++) {
       fill(m, e, p, step, part);
-      gr_exec_set_shard(e, part);
+      gr_exec_set_shard(e, part, false);
       GR_TRY(gr_exec_run(e, p));
     }
     if (update) {

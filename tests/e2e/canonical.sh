@@ -26,7 +26,7 @@ canonical() {
     check "$canonical_name" same_checkpoints "$canonical_base" "$canonical_out"
   fi
 }
-metrics() { grep -oE '"(train|validation)[._](loss|cer|accuracy|f1_macro)": [^,}]*' "$1/training_results.json"; }
+metrics() { grep -oE '"(train|validation)[._](loss|cer|accuracy|f1_macro|noise)": [^,}]*' "$1/training_results.json"; }
 
 # shellcheck disable=SC2086
 ran "one rank" one $usual $threads distributed.ranks=1
@@ -65,6 +65,34 @@ for n in 1 2 4 8; do
   check "metrics of a table on $n ranks" cmp table1.metrics table$n.metrics
 done
 check "... which are six" test "$(grep -c . table1.metrics)" = 6
+
+# ---- What an evaluation draws is drawn by the place in the batch, whichever rank has it
+cat >drawn.yaml <<'YAML'
+params: {width: 8, layers: 2, classes: 2}
+inputs: {x: {shape: [n, features]}, y: {shape: [n], dtype: i32}}
+nodes:
+  - logits: {linear: x, out: classes, name: head}
+  - loss: {cross_entropy: [logits, y]}
+  - guess: {sample_categorical: logits}
+  - guess: {one_hot: guess, classes: classes}
+  - acc: {accuracy: [guess, y]}
+  - noise: {sample_uniform: logits}
+  - noise: {mse: [noise, logits]}
+train: loss
+metrics: {accuracy: acc, noise: noise}
+YAML
+for strategy in ddp zero1 zero2 fsdp; do
+  for n in 1 2 4 8; do
+    limited "$graphrun" table/config.yaml model.graph=drawn.yaml "output.dir=$scratch/drawn" $threads distributed.threads=1 \
+      distributed.ranks=$n distributed.strategy=$strategy training.numerics=canonical training.batch_size=29 \
+      training.max_steps=6 training.max_epochs=0
+    metrics drawn >drawn.metrics
+    [ -s drawn1.metrics ] || cp drawn.metrics drawn1.metrics
+    check "metrics that an evaluation draws, $strategy on $n ranks" cmp drawn1.metrics drawn.metrics
+    rm -rf drawn
+  done
+done
+check "... which are six" test "$(grep -c . drawn1.metrics)" = 6
 
 # ---- Other numbers of ranks on the way
 # shellcheck disable=SC2086

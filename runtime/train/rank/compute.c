@@ -77,7 +77,7 @@ gr_status gr_run_compute(gr_rank *r, const gr_step_values *values, const gr_run_
   int parts = parts_of(r, of);
   for (int i = 0; i < parts; i++) {
     double start = gr_run_span_begin(r);
-    if (of->update) gr_exec_set_shard(r->exec, i);
+    if (of->update) gr_exec_set_shard(r->exec, i, false);
     if (b) GR_TRY(write_part(r, p, b, i, parts));
     GR_TRY(gr_run_write_values(r, values, p, i));
     gr_run_span(r, GR_TRACE_COPIES, "inputs", start);
