@@ -31,8 +31,45 @@ static int wait_ready(int fd, short events, gr_net_wait w) {
   }
 }
 
+// Without a port of its own.
+static void any_port(struct sockaddr_storage *a) {
+  if (a->ss_family == AF_INET6)
+    ((struct sockaddr_in6 *)a)->sin6_port = 0;
+  else
+    ((struct sockaddr_in *)a)->sin_port = 0;
+}
+
+// A socket of datagrams, which sends nothing, is refused the other end's address without a way.
+bool gr_net_has_way(int fd) {
+  struct sockaddr_storage local, peer;
+  socklen_t n_local = sizeof local, n_peer = sizeof peer;
+  if (getsockname(fd, (struct sockaddr *)&local, &n_local) ||
+      getpeername(fd, (struct sockaddr *)&peer, &n_peer))
+    return true;
+  int probe = socket(local.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  any_port(&local);
+  bool none =
+      probe >= 0 && bind(probe, (struct sockaddr *)&local, n_local) && errno == EADDRNOTAVAIL;
+  if (probe >= 0 && connect(probe, (struct sockaddr *)&peer, n_peer))
+    none |= errno == ENETUNREACH || errno == EHOSTUNREACH || errno == ENETDOWN;
+  if (probe >= 0) close(probe);
+  return !none;
+}
+
+// Waits until there is a way to the other end. Returns 0 or an errno.
+static int wait_for_way(int fd, gr_net_wait w) {
+  while (!gr_net_has_way(fd)) {
+    if (w.stop && w.stop()) return ECANCELED;
+    if (gr_seconds() > w.until) return ETIMEDOUT;
+    poll(NULL, 0, SLICE_MS);
+  }
+  return 0;
+}
+
 int gr_net_send(int fd, const void *bytes, size_t n, gr_net_wait w) {
   const char *next = bytes;
+  int without = wait_for_way(fd, w);
+  if (without) return without;
   while (n) {
     ssize_t sent = send(fd, next, n, MSG_NOSIGNAL);
     if (sent > 0) next += sent, n -= (size_t)sent;

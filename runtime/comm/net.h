@@ -22,8 +22,13 @@ int gr_net_listen(const char *host, int port, int *out_fd, int *out_port);
 // errno: ETIMEDOUT at the deadline, ECANCELED after `stop`, ENOENT if the host's name cannot be
 // resolved.
 int gr_net_connect(const char *host, int port, gr_net_wait, int *out_fd);
-// Sends all bytes; waits in `wait` alone. Returns 0 or an errno; ECONNRESET: the peer has closed
-// the connection.
+// Whether this machine has a way to the other end now; true where the connection is not open, so
+// that its error is that of using it. What is given to the system without one waits behind probes,
+// of which the 15th that cannot be sent closes the connection: after about 15 s where
+// gr_net_retry_soon counts, else about 15 minutes.
+bool gr_net_has_way(int fd);
+// Sends all bytes, once there is a way; waits in `wait` alone. Returns 0 or an errno; ECONNRESET:
+// the peer has closed the connection.
 int gr_net_send(int fd, const void *, size_t bytes, gr_net_wait);
 // Receives all bytes; waits in `wait` alone. 0, or the errno; ECONNRESET when the other end has
 // closed.
@@ -31,8 +36,9 @@ int gr_net_receive(int fd, void *, size_t bytes, gr_net_wait);
 // The address of this end of a connection, as text that gr_net_connect takes.
 void gr_net_own_address(int fd, char out[GR_NET_ADDRESS]);
 // Small messages are sent at once, and the connection outlives an outage of the network of up to an
-// hour: for how long a peer may be silent is the caller's to say, not the system's. While nothing
-// is sent, something is sent now and then, so that firewalls do not forget the connection.
+// hour (but see gr_net_has_way): for how long a peer may be silent is the caller's to say, not the
+// system's. While nothing is sent, something is sent now and then, so that firewalls do not forget
+// the connection.
 void gr_net_prepare(int fd);
 // For a connection of small messages: what was lost is sent again about every second, however long
 // the network has been down.

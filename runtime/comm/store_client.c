@@ -189,7 +189,6 @@ static double patience(const gr_store *s, gr_store_call what) {
   double most = waits                          ? s->opt.timeout_s + grace_s
                 : s->opt.timeout_s < at_once_s ? s->opt.timeout_s
                                                : at_once_s;
-  if (what == GR_STORE_LEAVE) return most < leave_s ? most : leave_s;
   return at_least_own(s, most);
 }
 
@@ -296,17 +295,26 @@ void gr_store_fail(gr_store *s, const gr_store_failure *f) {
 
 const char *gr_store_own_address(const gr_store *s) { return s->address; }
 
+// Says that this rank leaves, without waiting for the answers to what it has asked before: a server
+// that is late finds it behind that, and takes the closed connection for no death.
+static void leave(gr_store *s) {
+  gr_store_request r = {.magic = GR_STORE_MAGIC, .call = GR_STORE_LEAVE};
+  gr_store_reply reply;
+  char *none = NULL;
+  gr_net_wait w = wait_of(s, s->opt.timeout_s < leave_s ? s->opt.timeout_s : leave_s);
+  int error = atomic_load(&s->given_up) ? ETIMEDOUT : gr_net_send(s->fd, &r, sizeof r, w);
+  if (!error) error = settle(s, w);
+  if (!error) gr_status_drop(read_reply(s, w, &reply, &none, &error));
+  free(none);
+}
+
 void gr_store_close(gr_store *s) {
-  gr_store_reply r;
-  char *none;
   if (!s) return;
   if (s->watch && s->watch->fd >= 0) close(s->watch->fd);
   free(s->watch);
   if (s->fd >= 0) {
     s->opt.stop = NULL;
-    gr_status st = call(s, GR_STORE_LEAVE, "", 0, NULL, 0, &r, &none);
-    free(none);
-    gr_status_drop(st);
+    leave(s);
     close(s->fd);
   }
   if (s->server) gr_store_server_end(s->server, leave_s);

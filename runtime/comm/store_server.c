@@ -18,15 +18,17 @@
 #include "runtime/launch/launch.h"
 
 // Connections at a time that have not said who they are, and how long each may take to do so. One
-// more takes the place of the oldest, so that connections which say nothing keep no rank out.
+// more takes the place of the oldest, so that connections which say nothing keep no rank out. And
+// when an answer is tried again for which there was no way to the client.
 enum { MAX_STRANGERS = 64 };
-static const double hello_s = 10;
+static const double hello_s = 10, retry_s = 0.1;
 
 typedef struct client {
   int fd;          // -1: none
   int rank;        // -1: it has not said which; from `ranks` on: the one that watches a rank
   bool leaving;    // it is closed once its answer is sent
   double until;    // for its hello, and then for the request that waits
+  double retry;    // when its answer is sent again
   bool waits;      // for other ranks, with `request`
   char *in, *out;  // a message being read; an answer being sent
   size_t got, room, sent, to_send;
@@ -247,6 +249,8 @@ static void receive(gr_store_server *s, client *c) {
 }
 
 static void transmit(gr_store_server *s, client *c) {
+  c->retry = gr_net_has_way(c->fd) ? 0 : gr_seconds() + retry_s;
+  if (c->retry > 0) return;
   ssize_t n = send(c->fd, c->out + c->sent, c->to_send - c->sent, MSG_NOSIGNAL);
   if (n < 0 && errno != EAGAIN && errno != EINTR) {
     lose(s, c);
@@ -283,16 +287,17 @@ static void admit(gr_store_server *s) {
   *make_place(s) = (client){.fd = fd, .rank = -1, .until = gr_seconds() + hello_s};
 }
 
-// A connection that waits is watched for being closed alone.
+// A connection that waits, or to which there is no way, is watched for being closed alone.
 static short events_of(const client *c) {
-  return c->to_send ? POLLOUT : c->waits ? POLLRDHUP : POLLIN;
+  if (c->to_send) return gr_seconds() < c->retry ? 0 : POLLOUT;
+  return c->waits ? POLLRDHUP : POLLIN;
 }
 
 static void attend(gr_store_server *s, client *c, short happened) {
   bool closed = happened & (POLLERR | POLLHUP | POLLRDHUP);
-  if (c->to_send && happened)
+  if (c->to_send && (happened & POLLOUT))
     transmit(s, c);
-  else if (c->waits && closed)
+  else if ((c->to_send || c->waits) && closed)
     lose(s, c);
   else if (happened)
     receive(s, c);

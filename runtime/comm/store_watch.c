@@ -16,11 +16,12 @@ static bool is_open(ssize_t n) {
   return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
 }
 
-// Asks for the failure that is recorded. silence_s: for how long this rank may not ask. False: the
-// connection is closed.
+// Asks for the failure that is recorded, if there is a way to the server. silence_s: for how long
+// this rank may not ask. False: the connection is closed.
 static bool ask(gr_store *s, double silence_s) {
   gr_store_request r = {.magic = GR_STORE_MAGIC, .call = GR_STORE_CHECK};
   r.timeout_s = gr_launch_debugged() ? 0 : silence_s;
+  if (!gr_net_has_way(s->fd)) return true;
   ssize_t n = send(s->fd, &r, sizeof r, MSG_NOSIGNAL);
   s->asked += n == sizeof r;
   return is_open(n);

@@ -33,6 +33,7 @@ whole() {
 held() { for at in $a $b; do tc -s -n $at qdisc show dev "$(of $at)" | sed -n 's/.* overlimits \([0-9]*\) .*/\1/p'; done | sort -n | head -1; }
 lost() { for at in $a $b; do ip netns exec $at iptables -nvxL INPUT | awk '$3 == "DROP" { print $1 }'; done | sort -n | head -1; }
 cable() { ip -n $a link set gra$$ "$1"; }
+other_end() { ip -n $b link set grb$$ "$1"; }
 both() { # OUT [key=value ...]
   on $a 0 "$@"
   first=$!
@@ -150,6 +151,11 @@ cable down
 sleep 40 # at least: for a run that would not outlive it to end
 check "a cable that is cut for a while: the ranks wait" test ! -e mended.0.code -a ! -e mended.1.code
 cable up
+wait_steps mended 15
+other_end down
+sleep 25 # the same
+check "... also at the end of rank 1" test ! -e mended.0.code -a ! -e mended.1.code
+other_end up
 wait
 spoke mended 0
 check "... and go on" test "$(codes mended)" = "0 0 "

@@ -1,8 +1,13 @@
 // test_net.c - connections by names of machines that have several addresses.
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <netdb.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "runtime/comm/net.h"
@@ -42,6 +47,55 @@ static void a_silent_address_is_passed_over(void) {
   close(there), close(silent[0]), close(silent[1]);
 }
 
+// ---- A network of this process's own, which is not there for a while --------------------------
+
+// Gives the process a network without anything else on it. False: the system does not allow that.
+static bool leave_the_network(void) {
+  return !unshare(CLONE_NEWUSER | CLONE_NEWNET) || !unshare(CLONE_NEWNET);
+}
+
+// lo's address 127.0.0.1, or none: as of a link that is down, there is then no route from it.
+static void set_address(bool there) {
+  struct sockaddr_in a = {.sin_family = AF_INET};
+  struct ifreq r = {.ifr_name = "lo"}, up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+  int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  if (there) inet_pton(AF_INET, "127.0.0.1", &a.sin_addr);
+  memcpy(&r.ifr_addr, &a, sizeof a);
+  CHECK(!ioctl(fd, SIOCSIFADDR, &r), "the address of lo: %s", strerror(errno));
+  CHECK(!there || !ioctl(fd, SIOCSIFFLAGS, &up), "lo: %s", strerror(errno));
+  close(fd);
+}
+
+// What the system would have sent already, or sends behind its probes.
+static int queued(int fd) {
+  int bytes = -1;
+  return ioctl(fd, SIOCOUTQ, &bytes) ? -1 : bytes;
+}
+
+static void nothing_is_queued_without_a_way(void) {
+  char got = 0;
+  int there, port, fd, other;
+  if (!leave_the_network()) {
+    SKIP("a network that is down: this system allows no network of the test's own");
+    return;
+  }
+  set_address(true);
+  if (gr_net_listen("127.0.0.1", 0, &there, &port)) abort();
+  CHECK(!gr_net_connect("127.0.0.1", port, within(60), &fd), "no connection");
+  other = accept(there, NULL, NULL);
+  CHECK(gr_net_has_way(fd), "there is no way where there is one");
+  set_address(false);
+  CHECK(!gr_net_has_way(fd), "there is a way where there is none");
+  CHECK(gr_net_send(fd, "x", 1, within(0.3)) == ETIMEDOUT, "it does not wait for a way");
+  CHECK(!queued(fd), "%d bytes are queued", queued(fd));
+  set_address(true);
+  CHECK(!gr_net_send(fd, "y", 1, within(60)) && recv(other, &got, 1, 0) == 1 && got == 'y',
+        "'%c' came", got);
+  close(fd), close(other), close(there);
+  CHECK(gr_net_has_way(fd), "a closed connection has no way");
+}
+
 int main(int argc, char **argv) {
-  return RUN(argc, argv, {"a_silent_address_is_passed_over", a_silent_address_is_passed_over});
+  return RUN(argc, argv, {"a_silent_address_is_passed_over", a_silent_address_is_passed_over},
+             {"nothing_is_queued_without_a_way", nothing_is_queued_without_a_way});
 }

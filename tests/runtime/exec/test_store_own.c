@@ -1,6 +1,7 @@
 // test_store_own.c - rank 0 and the server of its own store, for which a busy machine has no
 // processor for a while: that is another thread of the process, and says nothing of another one.
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 #include "runtime/comm/net.h"
@@ -21,20 +22,68 @@ static void stand_still(int seconds) {
   while (atomic_load(&still_s)) poll(NULL, 0, 1);
 }
 
-// Rank 0, with time-outs of a second.
-static gr_status open_store(int ranks, gr_store **out) {
+static int free_port(void) {
   int fd, port;
   if (gr_net_listen("127.0.0.1", 0, &fd, &port)) abort();
   close(fd);
-  gr_store_options o = {.host = "127.0.0.1",
-                        .port = port,
-                        .ports = 1,
-                        .local = true,
-                        .token = "a job",
-                        .ranks = ranks,
-                        .timeout_s = 1,
-                        .setting = "MASTER_PORT"};
+  return port;
+}
+
+// Time-outs of a second, or of an hour where ranks that are threads wait for each other.
+static gr_store_options options_of(int port, int rank, int ranks) {
+  return (gr_store_options){.host = "127.0.0.1",
+                            .port = port,
+                            .ports = 1,
+                            .local = true,
+                            .token = "a job",
+                            .rank = rank,
+                            .ranks = ranks,
+                            .timeout_s = 3600,
+                            .setting = "MASTER_PORT"};
+}
+
+// Rank 0 alone.
+static gr_status open_store(int ranks, gr_store **out) {
+  gr_store_options o = options_of(free_port(), 0, ranks);
+  o.timeout_s = 1;
   return gr_store_open(&o, out);
+}
+
+typedef struct opening {
+  gr_store_options options;
+  gr_store **out;
+  gr_status status;
+} opening;
+
+static void *open_in_thread(void *arg) {
+  opening *o = arg;
+  o->status = gr_store_open(&o->options, o->out);
+  return NULL;
+}
+
+// The answer to what it has asked is late, too. It says that it leaves before its connection
+// closes.
+static void leaving_a_late_server_is_no_death(void) {
+  gr_store *s[2];
+  gr_store_failure f;
+  int port = free_port();
+  pthread_t rank_0;
+  opening first = {.options = options_of(port, 0, 2), .out = &s[0]};
+  if (pthread_create(&rank_0, NULL, open_in_thread, &first)) abort();
+  gr_store_options o = options_of(port, 1, 2);
+  gr_status second = gr_store_open(&o, &s[1]);
+  pthread_join(rank_0, NULL);
+  MUST(first.status);
+  MUST(second);
+  stand_still(4);
+  gr_store_check(s[1], &f);  // asks, and does not wait
+  gr_store_close(s[1]);
+  for (double until = gr_seconds() + 5; gr_seconds() < until && !f.code; poll(NULL, 0, 20)) {
+    MUST(gr_store_find_death(s[0]));
+    gr_store_check(s[0], &f);
+  }
+  CHECK(!f.code, "%s", f.why);
+  gr_store_close(s[0]);
 }
 
 static void joining_waits(void) {
@@ -69,5 +118,6 @@ static void no_rank_is_silent_to_itself(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"joining_waits", joining_waits}, {"requests_wait", requests_wait},
-             {"no_rank_is_silent_to_itself", no_rank_is_silent_to_itself});
+             {"no_rank_is_silent_to_itself", no_rank_is_silent_to_itself},
+             {"leaving_a_late_server_is_no_death", leaving_a_late_server_is_no_death});
 }
