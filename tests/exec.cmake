@@ -15,6 +15,9 @@ set_tests_properties(exec.mpi PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=
 add_executable(test_launch_dir runtime/launch/test_dir.c)
 target_link_libraries(test_launch_dir gr_exec)
 add_test(NAME launch.dir COMMAND test_launch_dir)
+add_executable(test_launch_watchdog runtime/launch/test_watchdog.c)
+target_link_libraries(test_launch_watchdog gr_exec)
+add_test(NAME launch.watchdog COMMAND test_launch_watchdog)
 
 foreach(test exec loops beside)
   add_executable(test_${test} runtime/exec/test_${test}.c)
