@@ -274,6 +274,10 @@ struct gr_op {
   // in double. The others are faster, for an operand 0 that is f32 or narrow (gr_op_fast).
   gr_kernel cpu, fast_f32, fast_narrow;
   gr_kernel (*fast)(const gr_op_call *);  // instead of these, if more decides; NULL: there is none
+  // Refuses indices of integer operands, in the host's memory, that select nothing: GR_ERR_DATA.
+  // The kernels on CPUs call it. Those on GPUs cannot fail, and give NaN for them (-1 of integers).
+  // NULL: no operand selects anything.
+  gr_status (*check)(const gr_launch *);
   size_t (*scratch)(const gr_op_call *);  // bytes of working memory that either kernel needs
   // Describes the launches that do the call on a GPU (ops/kernels/gpu.h). NULL: that of the
   // formula, if the op has one; collectives are the communicator's, scans the executor's.

@@ -39,6 +39,12 @@ static inline void gr_put(void *p, gr_dtype d, int64_t i, double f) {
 // The global (row-major) index of element i of this rank's part of output k.
 int64_t gr_global_index(const gr_launch *, int k, int64_t i);
 
+// A length that data or a model give, clamped to [0, most]: nothing reads or writes out of bounds
+// by a wrong one (docs/graph-language.md, "Indices and lengths").
+static inline int64_t gr_clamp_length(int64_t n, int64_t most) {
+  return n < 0 ? 0 : n < most ? n : most;
+}
+
 // Copies `rows` rows of `bytes` each, on all threads; consecutive rows start `to_step` and
 // `from_step` bytes apart. The two memories do not overlap.
 void gr_copy_rows(const gr_launch *, void *target, int64_t to_step, const void *source,

@@ -56,6 +56,19 @@ gr_status gr_require_operands(const gr_op_call *s, int least, int most) {
                  most, s->n_in);
 }
 
+gr_status gr_check_indices(const gr_launch *l, int k, const gr_indices *x) {
+  const int32_t *id = l->in[k];
+  int64_t i = 0, n = gr_type_count(&l->in_type[k]);
+  while (i < n && ((id[i] >= 0 && id[i] < x->size) || id[i] == x->ignored)) i++;
+  if (i == n) return GR_OK;
+  gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE, "%s %d (number %lld) is not one of %lld %s",
+                        x->what, id[i], (long long)i, (long long)x->size, x->of);
+  if (x->hint) return gr_hint(s, "%s", x->hint);
+  if (!x->ignored) return gr_hint(s, "they count from 0 to %lld", (long long)x->size - 1);
+  return gr_hint(s, "they count from 0 to %lld, and %lld is for none", (long long)x->size - 1,
+                 (long long)x->ignored);
+}
+
 void gr_letters(char buf[GR_MAX_RANK + 1], const char *first, int rank) {
   int n = 0;
   for (; n < rank && n < GR_MAX_RANK && first[n]; n++) buf[n] = first[n];

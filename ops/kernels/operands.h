@@ -49,12 +49,21 @@ static inline int64_t gr_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 // The larger of two numbers.
 static inline int64_t gr_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Element i of operand k, the length of a sample, clamped to [0, most]: kernels must not read or
-// write out of bounds even if the data has a wrong length.
+// Element i of operand k, the length of a sample, clamped.
 static inline int64_t gr_length(const gr_launch *l, int k, int64_t i, int64_t most) {
-  int64_t n = ((const int32_t *)l->in[k])[i];
-  return gr_max_i64(0, gr_min_i64(n, most));
+  return gr_clamp_length(((const int32_t *)l->in[k])[i], most);
 }
+
+// What indices select: one of `size` things.
+typedef struct gr_indices {
+  const char *what, *of;  // in errors: "label", "classes of the model"
+  int64_t size;
+  int64_t ignored;   // a value that selects nothing; 0: there is none
+  const char *hint;  // NULL: a general one
+} gr_indices;
+// GR_ERR_DATA unless each element of operand k selects something: what ops check (gr_op.check)
+// before they read or write by it.
+GR_MUST_USE gr_status gr_check_indices(const gr_launch *, int k, const gr_indices *);
 
 // Runs `rows` on all rows of operand 0, with the launch as its argument, on all threads.
 gr_status gr_run_rows(const gr_launch *, gr_part rows);

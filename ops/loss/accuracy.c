@@ -14,10 +14,14 @@ static void index_spec_of(const gr_op_call *s, char buf[128]) { gr_score_axes(s,
 
 static gr_status infer(gr_op_call *s) { return gr_score_infer(s); }
 
+static gr_status check(const gr_launch *l) {
+  return gr_check_labels(l, gr_last(l->in_type), ((const struct accuracy *)l->attr)->ignore_index);
+}
+
 static gr_status accuracy_cpu(const gr_launch *l) {
   const struct accuracy *a = l->attr;
   int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type) / n;
-  GR_TRY(gr_check_labels(l, v, a->ignore_index));
+  GR_TRY(check(l));
   for (int64_t s = 0; s < n; s++) {
     int64_t right = 0, count = 0;
     for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
@@ -55,8 +59,7 @@ static gr_status run_f32(const gr_launch *l) {
 
 // Labels are checked here, where their numbers are the batch's.
 static gr_status check_and_run(const gr_launch *l, bool narrow) {
-  const struct accuracy *a = l->attr;
-  GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
+  GR_TRY(check(l));
   return narrow ? gr_run_widened(l, gr_each, run_f32) : run_f32(l);
 }
 static gr_status run_wide(const gr_launch *l) { return check_and_run(l, false); }
@@ -89,6 +92,7 @@ const gr_op gr_op_accuracy = {
     .attrs = attrs,
     .index_spec_of = index_spec_of,
     .infer = infer,
+    .check = check,
     .cpu = accuracy_cpu,
     .fast_f32 = run_wide,
     .fast_narrow = run_narrow,

@@ -70,11 +70,16 @@ static double total_class_weight(const gr_launch *l, int k, int64_t v) {
   return s;
 }
 
+static gr_status check(const gr_launch *l) {
+  const struct cross_entropy *a = l->attr;
+  return gr_check_labels(l, gr_last(l->in_type), a->ignore_index);
+}
+
 // loss = (1 - e) w[y] (lse - x[y]) + e / V sum_i w[i] (lse - x[i])
 static gr_status cross_entropy_cpu(const gr_launch *l) {
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type) / n;
-  GR_TRY(gr_check_labels(l, v, a->ignore_index));
+  GR_TRY(check(l));
   double e = a->smoothing, all = total_class_weight(l, 2, v);
   for (int64_t s = 0; s < n; s++) {
     double loss = 0, weight = 0;
@@ -113,9 +118,8 @@ static void samples_f32(void *arg, int64_t begin, int64_t end) {
 }
 
 static gr_status run_f32(const gr_launch *l) {
-  const struct cross_entropy *a = l->attr;
   int64_t n = l->in_type[0].dim[0], sample = gr_type_count(l->in_type) / n;
-  GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
+  GR_TRY(check(l));
   gr_parallel(l, n, gr_row_grain(sample), samples_f32, (void *)l);
   return GR_OK;
 }
@@ -124,8 +128,7 @@ static gr_status run_f32(const gr_launch *l) {
 static const gr_samples samples = {1u << 0 | 1u << 1, false}, grad_samples = {7, false};
 
 static gr_status run_narrow(const gr_launch *l) {
-  const struct cross_entropy *a = l->attr;
-  GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
+  GR_TRY(check(l));
   return gr_run_widened(l, samples, run_f32);
 }
 static size_t scratch(const gr_op_call *s) { return gr_widened_scratch(s, samples, 0); }
@@ -167,6 +170,7 @@ const gr_op gr_op_cross_entropy = {
     .index_spec_of = index_spec_of,
     .infer = infer,
     .grad = grad,
+    .check = check,
     .cpu = cross_entropy_cpu,
     .fast_f32 = run_f32,
     .fast_narrow = run_narrow,
@@ -195,7 +199,7 @@ static gr_status grad_infer(gr_op_call *s) {
 static gr_status grad_cpu(const gr_launch *l) {
   const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type), n = l->in_type[0].dim[0], rows = gr_rows(l->in_type);
-  GR_TRY(gr_check_labels(l, v, a->ignore_index));
+  GR_TRY(check(l));
   double e = a->smoothing, all = total_class_weight(l, 3, v);
   for (int64_t r = 0; r < rows; r++) {
     int64_t y = (int64_t)IN(1, r);
@@ -231,16 +235,14 @@ static void grad_rows_f32(void *arg, int64_t begin, int64_t end) {
 }
 
 static gr_status grad_run_f32(const gr_launch *l) {
-  const struct cross_entropy *a = l->attr;
   int64_t v = gr_last(l->in_type);
-  GR_TRY(gr_check_labels(l, v, a->ignore_index));
+  GR_TRY(check(l));
   gr_parallel(l, gr_rows(l->in_type), gr_row_grain(v), grad_rows_f32, (void *)l);
   return GR_OK;
 }
 
 static gr_status grad_run_narrow(const gr_launch *l) {
-  const struct cross_entropy *a = l->attr;
-  GR_TRY(gr_check_labels(l, gr_last(l->in_type), a->ignore_index));
+  GR_TRY(check(l));
   return gr_run_widened(l, grad_samples, grad_run_f32);
 }
 static size_t grad_scratch(const gr_op_call *s) { return gr_widened_scratch(s, grad_samples, 0); }
@@ -274,6 +276,7 @@ const gr_op gr_op_cross_entropy_grad = {
     .attrs = attrs,
     .index_spec_of = grad_index_spec_of,
     .infer = grad_infer,
+    .check = check,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_f32,
     .fast_narrow = grad_run_narrow,

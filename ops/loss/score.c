@@ -29,17 +29,7 @@ gr_status gr_score_infer(gr_op_call *s) {
 }
 
 gr_status gr_check_labels(const gr_launch *l, int64_t v, int64_t ignore) {
-  const int32_t *label = l->in[1];
-  for (int64_t i = 0, n = gr_type_count(l->in_type + 1); i < n; i++) {
-    if ((label[i] >= 0 && label[i] < v) || label[i] == ignore) continue;
-    gr_status s = gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                          "label %d, number %lld of this rank's batch, is "
-                          "not one of the model's %lld classes",
-                          label[i], (long long)i, (long long)v);
-    return gr_hint(s, "labels must be 0 to %lld, or %lld to be ignored", (long long)v - 1,
-                   (long long)ignore);
-  }
-  return GR_OK;
+  return gr_check_indices(l, 1, &(gr_indices){"label", "classes of the model", v, ignore});
 }
 
 double gr_log_sum_exp(const gr_launch *l, int64_t row, int64_t v) {

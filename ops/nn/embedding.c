@@ -24,17 +24,16 @@ static void grad(const gr_grad *g) {
   if (g->want[0]) g->dx[0] = GR_EMIT(g->b, &gr_op_embedding_grad, &attr, g->dy[0], g->x[1]);
 }
 
-static gr_status check(const gr_launch *l, int64_t rows) {
-  const int32_t *id = l->in[1];
-  for (int64_t i = 0, n = gr_type_count(&l->in_type[1]); i < n; i++)
-    if (id[i] < 0 || id[i] >= rows)
-      return gr_hint(gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                             "id %d (number %lld) is not a row of a table of %lld rows", id[i],
-                             (long long)i, (long long)rows),
-                     "ids are whole numbers from 0 on, below the size of the table; features that "
-                     "are standardised are none");
-  return GR_OK;
+static gr_status check_ids(const gr_launch *l, const gr_type *table) {
+  const gr_indices rows = {"id", "rows of the table", table->dim[0],
+                           .hint =
+                               "ids are whole numbers from 0 on, below the size of the table; "
+                               "features that are standardised are none"};
+  return gr_check_indices(l, 1, &rows);
 }
+
+static gr_status check(const gr_launch *l) { return check_ids(l, l->in_type); }
+static gr_status grad_check(const gr_launch *l) { return check_ids(l, l->out_type); }
 
 static void copy(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
@@ -46,7 +45,7 @@ static void copy(void *arg, int64_t begin, int64_t end) {
 }
 
 static gr_status embedding_cpu(const gr_launch *l) {
-  GR_TRY(check(l, l->in_type[0].dim[0]));
+  GR_TRY(check(l));
   gr_parallel(l, gr_type_count(&l->in_type[1]), 1 + 8192 / l->in_type[0].dim[1], copy, (void *)l);
   return GR_OK;
 }
@@ -98,6 +97,7 @@ const gr_op gr_op_embedding = {
     .infer = infer,
     .flops = flops,
     .grad = grad,
+    .check = check,
     .cpu = embedding_cpu,
     .gpu = gpu,
     .onnx = "Gather axis=0",
@@ -119,7 +119,7 @@ static size_t grad_scratch(const gr_op_call *s) {
 static gr_status grad_cpu(const gr_launch *l) {
   enum { CHUNK = 64 };  // columns that are summed at a time, in double
   int64_t c = l->out_type->dim[1], rows = l->out_type->dim[0], n = gr_type_count(&l->in_type[1]);
-  GR_TRY(check(l, rows));
+  GR_TRY(grad_check(l));
   const int32_t *id = l->in[1];
   int32_t *first = l->scratch, *next = first + rows;
   for (int64_t r = 0; r < rows; r++) first[r] = -1;
@@ -152,7 +152,7 @@ static void add(void *arg, int64_t begin, int64_t end) {
 
 static gr_status grad_run_fast(const gr_launch *l) {
   int64_t rows = l->out_type->dim[0];
-  GR_TRY(check(l, rows));
+  GR_TRY(grad_check(l));
   gr_parallel(l, rows, 1 + rows / 32, add, (void *)l);
   return GR_OK;
 }
@@ -197,6 +197,7 @@ const gr_op gr_op_embedding_grad = {
     .attrs = grad_attrs,
     .index_spec = "...c,...->_c",
     .infer = grad_infer,
+    .check = grad_check,
     .cpu = grad_cpu,
     .fast_f32 = grad_run_fast,
     .scratch = grad_scratch,

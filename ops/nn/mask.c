@@ -1,7 +1,7 @@
 // mask.c - sets frames at and beyond each sample's length to zero; converts lengths to a mask.
-#include "ops/kernels/cpu.h"
 #include "ops/kernels/gpu_parts.h"
 #include "ops/kernels/onnx.h"
+#include "ops/kernels/operands.h"
 #include "ops/ops.h"
 
 GR_CU(mask);
@@ -32,8 +32,7 @@ static void samples(void *arg, int64_t begin, int64_t end) {
   int64_t t = l->in_type->dim[1];
   size_t frame = gr_type_bytes(l->in_type) / (size_t)(l->in_type->dim[0] * t);
   for (int64_t i = begin; i < end; i++) {
-    int64_t n = ((const int32_t *)l->in[1])[i];
-    size_t kept = frame * (size_t)(n < 0 ? 0 : n > t ? t : n), all = frame * (size_t)t;
+    size_t kept = frame * (size_t)gr_length(l, 1, i, t), all = frame * (size_t)t;
     char *y = (char *)l->out[0] + (size_t)i * all;
     const char *x = (const char *)l->in[0] + (size_t)i * all;
     if (x != y) memcpy(y, x, kept);

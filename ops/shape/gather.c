@@ -21,19 +21,16 @@ static void grad(const gr_grad *g) {
   if (g->want[0]) g->dx[0] = gr_scatter_add(g->b, g->dy[0], g->x[1], gr_last(&x));
 }
 
-static gr_status check(const gr_launch *l, int64_t size) {
-  const int32_t *id = l->in[1];
-  for (int64_t i = 0, n = gr_type_count(&l->in_type[1]); i < n; i++)
-    if (id[i] < 0 || id[i] >= size)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE,
-                     "index %d (number %lld) is not in an axis of %lld elements", id[i],
-                     (long long)i, (long long)size);
-  return GR_OK;
+static gr_status check_axis(const gr_launch *l, const gr_type *of) {
+  return gr_check_indices(l, 1, &(gr_indices){"index", "elements of the axis", gr_last(of)});
 }
+
+static gr_status check(const gr_launch *l) { return check_axis(l, l->in_type); }
+static gr_status add_check(const gr_launch *l) { return check_axis(l, l->out_type); }
 
 static gr_status gather_cpu(const gr_launch *l) {
   int64_t size = gr_last(l->in_type), many = gr_last(l->out_type);
-  GR_TRY(check(l, size));
+  GR_TRY(check(l));
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++)
     OUT(0, i, IN(0, i / many * size + ((const int32_t *)l->in[1])[i]));
   return GR_OK;
@@ -51,7 +48,7 @@ static void gather(void *arg, int64_t begin, int64_t end) {
 
 static gr_status gather_run_fast(const gr_launch *l) {
   int64_t many = gr_last(l->out_type);
-  GR_TRY(check(l, gr_last(l->in_type)));
+  GR_TRY(check(l));
   gr_parallel(l, gr_type_count(l->out_type) / many, 1 + 16384 / many, gather, (void *)l);
   return GR_OK;
 }
@@ -89,6 +86,7 @@ const gr_op gr_op_gather = {
     .index_spec = "...V,...k->...k",
     .infer = infer,
     .grad = grad,
+    .check = check,
     .cpu = gather_cpu,
     .fast_f32 = gather_run_fast,
     .gpu = gpu,
@@ -110,7 +108,7 @@ static void scatter_grad(const gr_grad *g) {
 
 static gr_status scatter_cpu(const gr_launch *l) {
   int64_t size = gr_last(l->out_type), many = gr_last(l->in_type);
-  GR_TRY(check(l, size));
+  GR_TRY(add_check(l));
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
     double sum = 0;
     for (int64_t j = i / size * many; j < (i / size + 1) * many; j++)
@@ -130,7 +128,7 @@ static void scatter(void *arg, int64_t begin, int64_t end) {
 }
 
 static gr_status scatter_run_fast(const gr_launch *l) {
-  GR_TRY(check(l, gr_last(l->out_type)));
+  GR_TRY(add_check(l));
   gr_parallel(l, gr_rows(l->out_type), 1 + 16384 / gr_last(l->out_type), scatter, (void *)l);
   return GR_OK;
 }
@@ -169,6 +167,7 @@ const gr_op gr_op_scatter_add = {
     .index_spec = "...K,...K->..._",
     .infer = scatter_infer,
     .grad = scatter_grad,
+    .check = add_check,
     .cpu = scatter_cpu,
     .fast_f32 = scatter_run_fast,
     .gpu = scatter_gpu,

@@ -19,14 +19,12 @@ static void grad(const gr_grad *g) {
   if (g->want[0]) g->dx[0] = GR_EMIT(g->b, &gr_op_add_rows, &attr, g->dy[0], g->x[1]);
 }
 
-static gr_status check(const gr_launch *l, int64_t rows) {
-  const int32_t *id = l->in[1];
-  for (int64_t i = 0, n = gr_type_count(&l->in_type[1]); i < n; i++)
-    if (id[i] < 0 || id[i] >= rows)
-      return gr_fail(GR_ERR_DATA, GR_NOWHERE, "index %d (number %lld) is not one of %lld rows",
-                     id[i], (long long)i, (long long)rows);
-  return GR_OK;
+static gr_status check_rows(const gr_launch *l, const gr_type *of) {
+  return gr_check_indices(l, 1, &(gr_indices){"index", "rows of the matrix", height(of)});
 }
+
+static gr_status check(const gr_launch *l) { return check_rows(l, l->in_type); }
+static gr_status add_check(const gr_launch *l) { return check_rows(l, l->out_type); }
 
 static void copy(void *arg, int64_t begin, int64_t end) {
   const gr_launch *l = arg;
@@ -40,7 +38,7 @@ static void copy(void *arg, int64_t begin, int64_t end) {
 }
 
 static gr_status gather_rows_cpu(const gr_launch *l) {
-  GR_TRY(check(l, height(l->in_type)));
+  GR_TRY(check(l));
   gr_parallel(l, gr_rows(l->out_type), 1 + 8192 / gr_last(l->in_type), copy, (void *)l);
   return GR_OK;
 }
@@ -93,6 +91,7 @@ const gr_op gr_op_gather_rows = {
     .index_spec = "...Vc,...k->...kc",
     .infer = infer,
     .grad = grad,
+    .check = check,
     .cpu = gather_rows_cpu,
     .gpu = gpu,
     .to_onnx = to_onnx,
@@ -112,7 +111,7 @@ static void add_grad(const gr_grad *g) {
 
 static gr_status add_rows_cpu(const gr_launch *l) {
   int64_t rows = height(l->out_type), many = height(l->in_type), c = gr_last(l->in_type);
-  GR_TRY(check(l, rows));
+  GR_TRY(add_check(l));
   for (int64_t i = 0, n = gr_type_count(l->out_type); i < n; i++) {
     int64_t row = i / c % rows, of = i / c / rows;
     double sum = 0;
@@ -137,7 +136,7 @@ static void add(void *arg, int64_t begin, int64_t end) {
 
 static gr_status add_run_fast(const gr_launch *l) {
   int64_t rows = height(l->out_type), c = gr_last(l->out_type);
-  GR_TRY(check(l, rows));
+  GR_TRY(add_check(l));
   gr_parallel(l, gr_type_count(l->out_type) / (rows * c), 1 + 16384 / (rows * c), add, (void *)l);
   return GR_OK;
 }
@@ -178,6 +177,7 @@ const gr_op gr_op_add_rows = {
     .index_spec = "...Kc,...K->..._c",
     .infer = add_infer,
     .grad = add_grad,
+    .check = add_check,
     .cpu = add_rows_cpu,
     .fast_f32 = add_run_fast,
     .gpu = add_gpu,

@@ -194,6 +194,22 @@ static gr_status look_at_operand(gr_exec *e, const gr_graph *g, const gr_exec_st
   return GR_OK;
 }
 
+// A device whose kernels cannot fail gives NaN for an index that selects nothing: the error is the
+// one of a CPU.
+static gr_status check_indices(gr_exec *e, const gr_exec_step *step, gr_arena *a) {
+  gr_launch l = step->l;
+  const void *data, **in = GR_NEW(a, const void *, l.n_in + 1);
+  if (!step->node->op->check || e->device->limits.host_memory) return GR_OK;
+  for (int k = 0; k < l.n_in; k++) {
+    if (l.in_type[k].dtype != GR_I32) continue;
+    size_t bytes = gr_type_bytes(&l.in_type[k]);
+    GR_TRY(view(e, step->in[k], &l.in_type[k], &data));
+    in[k] = memcpy(gr_arena_alloc(a, bytes), data, bytes);
+  }
+  l.in = in;
+  return step->node->op->check(&l);
+}
+
 gr_status gr_exec_search_before(gr_exec *e, const gr_graph *g, const gr_exec_step *step,
                                 gr_arena *a, void **before) {
   known *all = *before = GR_NEW(a, known, step->nodes);
@@ -202,6 +218,7 @@ gr_status gr_exec_search_before(gr_exec *e, const gr_graph *g, const gr_exec_ste
     all[i].in = GR_NEW(a, range, s->l.n_in + 1);
     if (s->node->op == &gr_op_fused) all[i].copy = GR_NEW(a, const void *, s->l.n_in + 1);
     for (int k = 0; k < s->l.n_in; k++) GR_TRY(look_at_operand(e, g, s, k, a, &all[i]));
+    GR_TRY(check_indices(e, s, a));
   }
   return GR_OK;
 }

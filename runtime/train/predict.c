@@ -226,7 +226,7 @@ static int64_t steps_of(const predictions *p, const outputs *all, const output *
   int64_t most = o->tensor.type.dim[1], n = given ? ((const int32_t *)given->values)[row] : -1;
   if (!given && most == gr_dataset_bucket(p->r->spec->data, b->bucket)->length)
     n = length_of(b, row);
-  return n < 0 ? (given ? 0 : most) : n < most ? n : most;
+  return n < 0 && !given ? most : gr_clamp_length(n, most);
 }
 
 static void put_decoded(const predictions *p, gr_text *t, const int32_t *ids, int64_t n) {
@@ -238,7 +238,7 @@ static void put_decoded(const predictions *p, gr_text *t, const int32_t *ids, in
 static void put_text(const predictions *p, gr_text *t, const output *tokens, const output *lengths,
                      int64_t row) {
   int64_t most = tokens->tensor.type.dim[1], n = ((const int32_t *)lengths->values)[row];
-  put_decoded(p, t, (const int32_t *)tokens->values + row * most, n < 0 ? 0 : n < most ? n : most);
+  put_decoded(p, t, (const int32_t *)tokens->values + row * most, gr_clamp_length(n, most));
 }
 
 static void put_outputs(predictions *p, gr_text *t, const gr_batch *b, int64_t row) {

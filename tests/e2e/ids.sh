@@ -1,5 +1,5 @@
 # ids.sh - columns of a table that a model looks up by embedding: data.table.ids leaves them as they are, and what is
-# standardised, or beyond the table of the model, is an error before the run begins.
+# standardised, or beyond the table of the model, is an error before the run begins. Wrong lengths are clamped.
 . "${0%/*}/lib.sh"
 awk 'BEGIN {
   print "user,item,age,rating"
@@ -81,4 +81,46 @@ run_plan() { expect "$1" "$2" "$3" -- "$graphrun" plan config.yaml $wide; }
 run_plan "ids that a narrow dtype has changed are not looked for" 0 "^plan of config.yaml for 1 rank"
 sed -i '/u8/d' narrow.yaml
 run_plan "... and others are, in many columns" 65 "embedding looks up the column 'c299'"
+
+# ---- Lengths of a column that are wrong are clamped, in blocks and where results are read
+awk 'BEGIN { print "a,b,c,t,y"; for (i = 0; i < 60; i++) print i % 7 "," i % 5 "," i % 3 "," (i % 6 - 2) "," i % 2 }' >lengths.csv
+cat >lengths.yaml <<'EOF'
+params: {features: 4, classes: 2}
+inputs: {x: {shape: [n, features]}, y: {shape: [n], dtype: i32}}
+nodes:
+  - t: {slice: x, axis: 1, from: 3, size: 1}
+  - t: {reshape: t, shape: [n]}
+  - t: {cast: t, to: i32}
+  - wide: {scale: t, by: 100000}
+  - v: {slice: x, axis: 1, from: 0, size: 3}
+  - tokens: {cast: v, to: i32}
+  - v: {reshape: v, shape: [n, 3, 1]}
+  - last: {last_frame: [v, t]}
+  - last_wide: {last_frame: [v, wide]}
+  - clamped: {min: [wide, 3]}
+  - clamped: {max: [clamped, 0]}
+  - h: {lstm: [v, clamped], hidden: 4, bidirectional: true, name: rnn}
+  - h_wrong: {lstm: [v, wide], hidden: 4, bidirectional: true, share: rnn}
+  - g: {last_frame: [h, t]}
+  - logits: {linear: g, out: classes, name: head}
+  - loss: {cross_entropy: [logits, y]}
+train: loss
+predict: {tokens: tokens, lengths: wide, last: last, last_wide: last_wide, h: h, h_wrong: h_wrong}
+EOF
+
+cat >lengths_config.yaml <<'EOF'
+model: {graph: lengths.yaml}
+data: {source: table, table: {path: lengths.csv, label: y, normalize: false}}
+training: {batch_size: 16, max_epochs: 1}
+distributed: {ranks: 1}
+EOF
+rm -rf out
+expect "lengths beyond what there is, and below 0" 0 '^results: ' -- "$graphrun" lengths_config.yaml output.dir=out logging.show_samples=3
+check "... of predicted tokens, too" grep -q '       predicted  [0-9] [0-9] [0-9]$' "$log"
+head -7 lengths.csv | cut -d, -f1-4 >new.csv
+"$graphrun" predict out new.csv >predicted 2>&1
+part() { sed -n "s/.*\"$1\": \(\[[^a-z]*\]\).*/\1/p" predicted; }
+part h >h && part h_wrong >h_wrong
+check "... a layer of lstm takes them as those that are nearest" sh -c '[ "$(wc -l <h)" = 6 ] && cmp h h_wrong'
+check "... and last_frame" test "$(part last_wide | tr '\n' ' ')" = "[0.0] [0.0] [0.0] [0.0] [1.0] [2.0] "
 counts

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/shown.h"
+#include "ops/kernels/cpu.h"
 #include "runtime/text/units.h"
 #include "runtime/train/evaluation/samples.h"
 
@@ -176,7 +177,7 @@ gr_status gr_mistakes_take(gr_mistakes *m, gr_rank *r, const gr_batch *b) {
       take_logits(m, r, sample, (const float *)main + row * each, each);
     else if (m->kind == TOKENS)
       take_tokens(m, r, sample, (const int32_t *)main + row * each,
-                  ((const int32_t *)lengths)[row]);
+                  (int32_t)gr_clamp_length(((const int32_t *)lengths)[row], each));
     else
       take_value(m, sample, ((const float *)main)[row], y, row);
   }

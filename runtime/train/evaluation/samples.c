@@ -3,6 +3,7 @@
 // all ranks. See samples.h.
 #include "runtime/train/evaluation/samples.h"
 #include <string.h>
+#include "ops/kernels/cpu.h"
 
 enum { NAME_COLUMNS = 24 };
 
@@ -100,7 +101,7 @@ gr_status gr_samples_take(gr_samples *s, gr_rank *r, const gr_batch *f) {
   for (int row = 0; row < f->rows; row++) {
     int64_t index = find(s, f->sample[row]);
     if (index < 0 || !gr_batch_counts(f, row)) continue;
-    int32_t n = lengths[row];
+    int32_t n = (int32_t)gr_clamp_length(lengths[row], t.type.dim[1]);
     int32_t *copy = GR_NEW(s->arena, int32_t, n + 1);
     memcpy(copy, tokens + row * t.type.dim[1], (size_t)n * sizeof *copy);
     s->answers[index] = (answer){copy, n};

@@ -3,6 +3,7 @@
 #include "runtime/train/evaluation/text_scores.h"
 #include <math.h>
 #include <string.h>
+#include "ops/kernels/cpu.h"
 
 struct gr_text_scores {
   gr_arena *arena;
@@ -67,8 +68,7 @@ gr_status gr_text_scores_take(gr_text_scores *t, gr_rank *r, const gr_batch *b) 
   int64_t most = t->tokens[b->bucket].type.dim[1];
   gr_arena *a = gr_arena_create();
   for (int row = 0; row < b->rows && !s; row++) {
-    int64_t n = ((const int32_t *)lengths)[row];
-    n = n < 0 ? 0 : n < most ? n : most;
+    int64_t n = gr_clamp_length(((const int32_t *)lengths)[row], most);
     if (gr_batch_counts(b, row))
       s = add(t, a, r->spec->data, b->sample[row], (const int32_t *)tokens + row * most, n);
   }
