@@ -41,9 +41,9 @@ const gpu_case gpu_cases[] = {
     {"matmul", {{"f32[33,20]", "f32[4,20,17]"}}, ""},
     {"matmul", {{"f32[4,20,33]", "f32[4,17,20]"}}, "ta=true tb=true"},
     // ids of many rows, in ranges of several; more ids than a block has threads
-    {"embedding", {{"f32[300,150]", "i32[3,40]"}, .fill = "nl"}, ""},
-    {"embedding", {{"f32[60,33]", "i32[40]"}, .fill = "nl"}, ""},
-    {"embedding_grad", {{"f32[2500,130]", "i32[2500]"}, .fill = "nl"}, "rows=600"},
+    {"embedding", {{"f32[300,150]", "i32[3,40]"}, .fill = "nv"}, ""},
+    {"embedding", {{"f32[60,33]", "i32[40]"}, .fill = "nv"}, ""},
+    {"embedding_grad", {{"f32[2500,130]", "i32[2500]"}, .fill = "nv"}, "rows=600"},
     {"embedding_grad", {{"f32[70,5,3]", "i32[70,5]"}, .fill = "ni"}, "rows=4"},
     // loops of a grid over more elements than it has threads
     {"accumulate", {{"f64[1060001]", "f64[1060001]", "i32[]"}, .fill = "nn1"}, ""},

@@ -89,8 +89,8 @@ static int64_t measured(const gr_op_call *s, const char *letters, int j) {
 }
 
 // What becomes of a number that is drawn: uniform, or normal for the letters that are none of
-// these.
-static const char uniform[] = "pcislm1z";
+// these. v: as lengths, none of which is wrong, so that they may be ids.
+static const char uniform[] = "pcislvm1z";
 static double shaped(char letter, double x, int64_t most) {
   switch (letter) {
     case 'p':
@@ -105,6 +105,7 @@ static double shaped(char letter, double x, int64_t most) {
     case 'z':
       return 0;
     case 'l':
+    case 'v':
       return 1 + floor((double)most * x);
     case 'm':
       return floor(2 * x);
@@ -134,7 +135,7 @@ void use_fill(use *u, const char *fill, uint64_t seed) {
                                                            : 'i';
   for (int k = 0; k < u->call.n_in; k++) {
     gr_rng r = gr_rng_make(seed, "ops", (uint64_t)k);
-    int64_t most = letters[k] == 'l' ? measured(&u->call, letters, lengths++) : 0;
+    int64_t most = strchr("lv", letters[k]) ? measured(&u->call, letters, lengths++) : 0;
     u->in[k] = value_make(u->call.in[k]);
     fill_one(&u->in[k], letters[k], &r, most);
   }

@@ -112,7 +112,7 @@ struct device {
   struct CUstream_st legacy;
   int ordinal, retained;
   int key, open;  // key: protects its memory; 0: none does, and its pages are open or closed
-  int physical;  // its number among those of the machine
+  int physical;   // its number among those of the machine
   uint64_t rng;
   unsigned peers;
   CUresult error;
@@ -176,6 +176,7 @@ int si_guarded(op *o, int *code);  // what si_do_op returned; *code: of the faul
 // The allocation that has an address, or whose guard page has it, also one that is freed; NULL:
 // there is none.
 block *si_find(const void *p);
+int si_range(const void *p, size_t n, int device, const char *what);  // standin_range, in a call
 // Writes what is at an address, for messages, and returns the text.
 const char *si_describe(const char *p, char *text, size_t size);
 // Handles the signals of faults from now on.

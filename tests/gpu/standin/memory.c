@@ -100,7 +100,7 @@ CUresult cuPointerGetAttribute(void *v, CUpointer_attribute a, CUdeviceptr p) {
   return CUDA_SUCCESS;
 }
 
-int standin_range(const void *p, size_t n, int device, const char *what) {
+int si_range(const void *p, size_t n, int device, const char *what) {
   block *b = si_find(p);
   char text[200];
   if (b && b->live && (char *)p >= b->p && (char *)p + n <= b->p + b->n &&
@@ -110,6 +110,10 @@ int standin_range(const void *p, size_t n, int device, const char *what) {
   standin_say("%s: %zu bytes at %s%s", what, n, si_describe(p, text, sizeof text),
               b && b->dev && device >= 0 && b->dev->ordinal != device ? " of another device" : "");
   return CUDA_ERROR_INVALID_VALUE;
+}
+int standin_range(const void *p, size_t n, int device, const char *what) {
+  API;
+  return si_range(p, n, device, what);
 }
 
 // Rows of n bytes each, which begin so many bytes after each other: one piece of work.
@@ -137,7 +141,7 @@ static CUresult copy_rows(const char *fn, void *dst, char dst_kind, const void *
     size_t n = (r.rows - 1) * (side ? r.src_pitch : r.dst_pitch) + r.n;  // all in one allocation
     snprintf(text, sizeof text, "%s: %s", fn, side ? "source" : "destination");
     if ((side ? src_kind : dst_kind) == 'd' || (b && !b->dev)) {
-      if (standin_range(p, n, -1, text)) return CUDA_ERROR_INVALID_VALUE;
+      if (si_range(p, n, -1, text)) return CUDA_ERROR_INVALID_VALUE;
       if ((side ? src_kind : dst_kind) == 'd' && !b->dev)
         FAIL(CUDA_ERROR_INVALID_VALUE, "%s is host memory", text);
     } else if (b)
@@ -201,7 +205,7 @@ static CUresult set(CUdeviceptr dst, unsigned value, unsigned width, size_t n, C
   NEED_CTX(d);
   if (sync) NOT_IN_CAPTURE;
   STREAM_OF(h, s);
-  if (dst % width || standin_range((void *)dst, n * width, d->ordinal, "cuMemset"))
+  if (dst % width || si_range((void *)dst, n * width, d->ordinal, "cuMemset"))
     return CUDA_ERROR_INVALID_VALUE;
   op *o = si_new_op(SET, d, "cuMemset");
   o->dst = (char *)dst, o->value = value, o->width = width, o->n = n;

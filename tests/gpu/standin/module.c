@@ -141,7 +141,7 @@ static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *b, un
     snprintf(text, sizeof text, "kernel %s: parameter %d", name, i + 1);
     if (v && (uintptr_t)v % p->align)
       FAIL(CUDA_ERROR_MISALIGNED_ADDRESS, "%s is not aligned to %zu", text, p->align);
-    if (v && standin_range(v, 1, d->ordinal, text)) return CUDA_ERROR_INVALID_VALUE;
+    if (v && si_range(v, 1, d->ordinal, text)) return CUDA_ERROR_INVALID_VALUE;
   }
   op *o = si_new_op(KERNEL, d, name);
   o->launch = (standin_launch){.module = f->module->m,
