@@ -350,6 +350,8 @@ static void wrong(void) {
   add_wrong(&gr_op_ctc_loss_with_residuals, 0, 480, NAN);  // of logits [6, 12, 20]
   add_wrong(&gr_op_cross_entropy, 1, 1, 20);               // of 20 classes
   add_wrong(&gr_op_accuracy, 1, 1, -1);
+  add_wrong(&gr_op_scatter_add, 1, 1, -1);   // to the first row of several
+  add_wrong(&gr_op_add_rows, 1, 1, 100000);  // to the first matrix
   begin();
   for (int i = 0; i < n_trials; i++) run(&trials[i]);
   for (int i = 0; i < 2; i++) CHECK(is_nan(&trials[i], 0, 6) && !is_nan(&trials[i], 0, 5), "%d", i);
@@ -359,6 +361,12 @@ static void wrong(void) {
     CHECK(is_nan(&trials[i], 2, 480) && !is_nan(&trials[i], 2, 479), "%d", i);
   }
   for (int i = 6; i < 8; i++) CHECK(is_nan(&trials[i], 0, 1) && !is_nan(&trials[i], 0, 0), "%d", i);
+  for (int i = 8; i < 10; i++) {
+    const gr_type *t = trials[i].u.call.out;
+    int64_t part = gr_type_count(t) / t->dim[0];
+    CHECK(is_nan(&trials[i], 0, 0) && is_nan(&trials[i], 0, part - 1), "%d", i);
+    CHECK(!is_nan(&trials[i], 0, part), "%d", i);
+  }
   for (int i = 0; i < n_trials; i++) release(&trials[i]);
   end();
 }
