@@ -90,8 +90,9 @@ const char *gr_array_text(gr_arena *arena, const gr_array *a, int64_t i) {
   if (a->element == GR_ELEMENT_CODES) return codes_text(arena, p, a->size);
   if (a->element == GR_ELEMENT_BYTES)
     return gr_arena_strndup(arena, (const char *)p, strnlen((const char *)p, a->size));
-  if (gr_array_is_whole(a) && gr_array_integer(a, i, &whole))
-    return gr_arena_printf(arena, "%lld", (long long)whole);
+  bool is_whole = gr_array_is_whole(a) && gr_array_integer(a, i, &whole);
+  if (is_whole && whole >= 0 && whole < a->n_names) return a->names[whole];
+  if (is_whole) return gr_arena_printf(arena, "%lld", (long long)whole);
   return gr_arena_printf(arena, "%.9g", gr_shown(gr_array_number(a, i)));
 }
 

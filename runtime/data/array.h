@@ -22,6 +22,8 @@ typedef struct gr_array {
   int64_t dim[GR_ARRAY_RANK];
   int64_t count;              // the product of dim
   const unsigned char *data;  // [count], little-endian, rows first, at any alignment
+  const char *const *names;   // of whole numbers that stand for names: of 0 to n_names - 1; or NULL
+  int n_names;
 } gr_array;
 
 bool gr_array_is_text(const gr_array *);      // strings of bytes or of UCS-4
@@ -32,7 +34,7 @@ const char *gr_array_type(const gr_array *);  // "u8", "i32", "f64", "text", ...
 double gr_array_number(const gr_array *, int64_t i);
 // Element i as an integer. False: it has a fraction, or does not fit. Not of text.
 bool gr_array_integer(const gr_array *, int64_t i, int64_t *out);
-// Element i as text, in the arena; numbers as they are written.
+// Element i as text, in the arena; numbers as they are written, or the names that they stand for.
 const char *gr_array_text(gr_arena *, const gr_array *, int64_t i);
 // Elements [first, first + n) as numbers, as gr_array_number has them.
 void gr_array_doubles(const gr_array *, int64_t first, int64_t n, double *out);

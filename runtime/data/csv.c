@@ -289,7 +289,13 @@ void gr_csv_make_numbers(gr_arena *a, gr_csv *t, int column) {
 gr_array gr_csv_array(const gr_csv *t, int column) {
   assert(column >= 0 && column < t->n_columns);
   const gr_column *c = &t->columns[column];
-  gr_array a = {.file = t->path, .name = c->name, .rank = 1, .dim = {t->rows}, .count = t->rows};
+  gr_array a = {.file = t->path,
+                .name = c->name,
+                .rank = 1,
+                .dim = {t->rows},
+                .count = t->rows,
+                .names = c->names,
+                .n_names = c->n_names};
   if (c->type == GR_COLUMN_INT)
     a.element = GR_ELEMENT_INT, a.size = sizeof *c->ints, a.data = (const void *)c->ints;
   else if (c->type == GR_COLUMN_FLOAT)

@@ -18,9 +18,11 @@ typedef struct gr_column {
   // Of GR_COLUMN_TEXT: cells that are numbers, cells that would be without the commas in them, and
   // the place of the first that is no number.
   uint32_t numbers, commas, first_text;
-  int first_text_column;  // of its line, from 1
-  bool unnamed;           // the first line has nothing in its place
-  uint32_t first_value;   // of JSON lines: 1 + the first row whose cell is no text; 0: all are
+  int first_text_column;     // of its line, from 1
+  bool unnamed;              // the first line has nothing in its place
+  const char *const *names;  // of GR_COLUMN_INT: see gr_array
+  int n_names;
+  uint32_t first_value;  // of JSON lines: 1 + the first row whose cell is no text; 0: all are
 } gr_column;
 
 typedef struct gr_csv {

@@ -63,6 +63,7 @@ gr_status gr_file_list_classes(gr_file_list *l, gr_arena *a, gr_classes *classes
     return gr_hint(gr_fail(GR_ERR_DATA, (gr_loc){l->csv.path, 1, 1},
                            "labels of the list of %s are numbers with fractions", l->what),
                    "classes are whole numbers or text");
+  if (l->label_column >= 0) gr_classes_declare(classes, a, &l->label);
   gr_arena *scratch = gr_arena_create();
   gr_status s = GR_OK;
   l->class_of = GR_NEW(a, int32_t, l->csv.rows + 1);

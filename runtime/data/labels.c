@@ -32,6 +32,13 @@ gr_names gr_names_recorded(gr_arena *a, const gr_json *record, const char *name)
 
 gr_classes gr_classes_make(gr_arena *a) { return (gr_classes){.found = gr_map_make(a)}; }
 
+void gr_classes_declare(gr_classes *c, gr_arena *a, const gr_array *labels) {
+  if (c->declared.n || !labels->n_names) return;
+  c->declared = (gr_names){GR_NEW(a, const char *, labels->n_names), labels->n_names};
+  for (int i = 0; i < labels->n_names; i++)
+    c->declared.items[i] = gr_arena_strdup(a, labels->names[i]);
+}
+
 gr_status gr_classes_add(gr_classes *c, gr_arena *a, const char *name, gr_loc loc, int32_t *found) {
   uint32_t i = c->found.n;
   if (!gr_map_find(&c->found, name, &i)) {
@@ -70,13 +77,14 @@ static void sort_names(gr_classes *c, gr_arena *a, bool text, int32_t *place) {
   for (int32_t i = 0; i < n; i++) place[all[i].found] = i, c->names[i] = all[i].name;
 }
 
-static gr_status unknown_class(gr_arena *a, const char *label, gr_loc loc, const gr_names *known) {
+static gr_status unknown_class(gr_arena *a, const char *label, gr_loc loc, const gr_names *known,
+                               const char *of) {
   enum { MAX_LISTED = 10 };
   bool more = known->n > MAX_LISTED;
   const char *list = gr_text_names(a, known->items, more ? (int)MAX_LISTED : known->n);
   gr_status s =
-      gr_about(gr_fail(GR_ERR_DATA, loc, "the label '%s' is none of the %d classes of the run",
-                       label, known->n),
+      gr_about(gr_fail(GR_ERR_DATA, loc, "the label '%s' is none of the %d classes of the %s",
+                       label, known->n, of),
                "label");
   return gr_hint(gr_hint_near(s, label, known->items, known->n),
                  "its classes: %s%s; leave out the samples of others", list,
@@ -87,6 +95,8 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
                             int32_t **place) {
   assert(!c->names);  // once
   *place = GR_NEW(a, int32_t, c->found.n + 1);
+  const char *of = recorded->n ? "run" : "file";
+  if (!recorded->n) recorded = &c->declared;
   if (!recorded->n) {
     sort_names(c, a, text, *place);
     return GR_OK;
@@ -95,7 +105,7 @@ gr_status gr_classes_number(gr_classes *c, gr_arena *a, bool text, const gr_name
   for (int i = 0; i < recorded->n; i++) gr_map_put(&known, recorded->items[i], (uint32_t)i);
   for (uint32_t i = 0, number; i < c->found.n; i++) {
     if (!gr_map_find(&known, c->found.keys[i], &number))
-      return unknown_class(a, c->found.keys[i], c->first[i], recorded);
+      return unknown_class(a, c->found.keys[i], c->first[i], recorded, of);
     (*place)[i] = (int32_t)number;
   }
   c->names = recorded->items, c->n = recorded->n;

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "runtime/data/array.h"
 #include "runtime/data/source.h"
 
 enum { GR_CLASSES = 65536 };  // of a data set at most
@@ -17,6 +18,7 @@ typedef struct gr_classes {
   int n;               // 0: there are none
   float *weight;       // [n], by gr_classes_weigh
   gr_map found;        // names in the order in which they are added, until they are numbered
+  gr_names declared;   // all of them in their order, where the data say so
   gr_loc *first;       // by place in that order: where the name is first
   uint32_t room;
 } gr_classes;
@@ -27,13 +29,16 @@ gr_names gr_names_read(gr_arena *, gr_conf *, const char *key);
 gr_names gr_names_recorded(gr_arena *, const gr_json *record, const char *name);
 
 gr_classes gr_classes_make(gr_arena *);  // without names
+// Where labels are numbers that stand for names, these are the classes, in their order. The first
+// labels that say so count.
+void gr_classes_declare(gr_classes *, gr_arena *, const gr_array *labels);
 // Adds a name that is at loc, unless it is there; *found becomes its place in the order of such
 // additions. The name is copied. Fails with GR_ERR_DATA beyond GR_CLASSES.
 GR_MUST_USE gr_status gr_classes_add(gr_classes *, gr_arena *, const char *name, gr_loc,
                                      int32_t *found);
-// Numbers the names: in the order of the recorded ones, and it is GR_ERR_DATA that one is not among
-// them; without recorded ones in their own order, that of texts or else of integers. (*place)[i] is
-// the number of the name that was found as i.
+// Numbers the names: in the order of the recorded ones, else of those that are declared, and it is
+// GR_ERR_DATA that one is not among them; without these in their own order, that of texts or else
+// of integers. (*place)[i] is the number of the name that was found as i.
 GR_MUST_USE gr_status gr_classes_number(gr_classes *, gr_arena *, bool text,
                                         const gr_names *recorded, int32_t **place);
 // The classes of the run whose weights are used, for files to predict, which have no labels.

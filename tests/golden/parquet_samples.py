@@ -3,7 +3,7 @@
 with transcripts in the columns in which Hugging Face's datasets writes them (speech). pyarrow 26.0.1.
 
     golden/parquet_samples.py FOLDER"""
-import io, math, pathlib, random, struct, sys, wave
+import io, json, math, pathlib, random, struct, sys, wave
 import pyarrow as pa, pyarrow.parquet as pq
 
 folder = pathlib.Path(sys.argv[1])
@@ -73,3 +73,20 @@ for part in range(2):
 missing = [images(1, 1)[0], {"image": {"bytes": None, "path": "a.png"}, "label": 0, "caption": "b", "price": 1.0},
            {"image": {"bytes": b"P5 3", "path": None}, "label": 1, "caption": "c", "price": 2.0}]
 pq.write_table(pa.Table.from_pylist(missing, IMAGES), folder / "images-missing.parquet", compression="NONE")
+
+# Numbers that stand for names, as datasets keeps them of a ClassLabel: of images beside texts and a number, of
+# recordings, and one that stands for none.
+NAMES = ["zebra", "ant", "unused"]
+def named(schema):
+    features = {"label": {"_type": "ClassLabel", "names": NAMES}, "size": {"dtype": "float64", "_type": "Value"}}
+    return schema.with_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+SIZES = pa.schema([("image", IMAGE), ("label", pa.int64()), ("text", pa.string()), ("size", pa.float64())])
+rows = [{"image": {"bytes": pixels(i), "path": None}, "label": i % 2, "text": "abc"[: 1 + i % 3], "size": float(i)}
+        for i in range(6)]
+pq.write_table(pa.Table.from_pylist(rows, named(SIZES)), folder / "names.parquet", compression="NONE")
+SOUNDS = pa.schema([("audio", AUDIO), ("label", pa.int64())])
+sounds = [{"audio": {"bytes": recording(i), "path": None}, "label": i} for i in range(2)]
+pq.write_table(pa.Table.from_pylist(sounds, named(SOUNDS)), folder / "names-speech.parquet", compression="ZSTD")
+NUMBERS = pa.schema([("size", pa.float64()), ("label", pa.int64())])
+pq.write_table(pa.Table.from_pylist([{"size": 1.0, "label": 1}, {"size": 2.0, "label": -1}], named(NUMBERS)),
+               folder / "names-none.parquet", compression="NONE")

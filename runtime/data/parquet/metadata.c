@@ -124,10 +124,29 @@ static gr_status check_rows(const gr_parquet *p, uint64_t first, int64_t claimed
   return gr_parquet_broken(p, first, "more rows are claimed than the file can have");
 }
 
+// The value of the key "huggingface" of a list of KeyValue.
+static gr_bytes find_features(gr_thrift *t, size_t n) {
+  static const char wanted[] = "huggingface";
+  gr_bytes found = {0};
+  for (size_t i = 0; i < n; i++) {
+    gr_bytes part[2] = {{0}};  // key and value
+    gr_thrift_field f = {0};
+    while (gr_thrift_next(t, &f))
+      if (f.id == 1 || f.id == 2)
+        part[f.id - 1].n = gr_thrift_bytes(t, f.type, &part[f.id - 1].first);
+      else
+        gr_thrift_skip(t, f.type);
+    bool same = part[0].n == strlen(wanted) && !memcmp(part[0].first, wanted, part[0].n);
+    if (same) found = part[1];
+  }
+  return found;
+}
+
 // Reads the metadata at [first, first + bytes) of a file: its columns and groups.
 static gr_status read_metadata(gr_arena *a, gr_parquet *p, uint64_t first, uint64_t bytes) {
   gr_thrift t = {p->map.data + first, p->map.data + first + bytes, NULL};
   gr_thrift_field f = {0};
+  gr_bytes features = {0};
   int64_t rows = 0;
   while (gr_thrift_next(&t, &f)) {
     if (f.id == 2)
@@ -136,11 +155,14 @@ static gr_status read_metadata(gr_arena *a, gr_parquet *p, uint64_t first, uint6
       rows = gr_thrift_int(&t, f.type);
     else if (f.id == 4)
       GR_TRY(read_groups(a, p, &t, gr_thrift_list(&t, f.type, GR_THRIFT_STRUCT)));
+    else if (f.id == 5)
+      features = find_features(&t, gr_thrift_list(&t, f.type, GR_THRIFT_STRUCT));
     else
       gr_thrift_skip(&t, f.type);
   }
   if (t.wrong) return gr_parquet_wrong(p, &t);
   if (!p->n_columns) return gr_parquet_broken(p, first, "the metadata have no schema");
+  gr_parquet_name_classes(a, p, &features);
   return check_rows(p, first, rows);
 }
 

@@ -34,6 +34,10 @@ typedef struct gr_parquet_column {
   bool text;            // bytes that are UTF-8
   int definitions;      // fields on the way that may be missing: 0: all values are there
   const char *refused;  // why its values are not read: "is a list"; NULL: they are
+  // Of whole numbers that stand for names: those of 0 to n_names - 1, as datasets of Hugging Face
+  // keeps them of a ClassLabel, in the metadata "huggingface".
+  const char **names;
+  int n_names;
 } gr_parquet_column;
 
 // The values of a column in a row group: its pages, which follow each other.

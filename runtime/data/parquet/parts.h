@@ -14,6 +14,11 @@ GR_MUST_USE gr_status gr_parquet_unread(const gr_parquet *, int column, const ch
 // schema.c.
 GR_MUST_USE gr_status gr_parquet_schema(gr_arena *, gr_parquet *, gr_thrift *, size_t elements);
 
+// Sets the names of columns of whole numbers from JSON that datasets of Hugging Face writes
+// (names.c): {"info": {"features": {"label": {"_type": "ClassLabel", "names": [...]}}}}. What is
+// not of that form has none.
+void gr_parquet_name_classes(gr_arena *, gr_parquet *, const gr_bytes *json);
+
 // Compression, numbered as in parquet.thrift.
 enum {
   GR_CODEC_NONE,

@@ -50,6 +50,7 @@ static gr_status list_transcripts(gr_speech *d, const gr_source_request *r) {
 static gr_status add_utterances(gr_speech *d, const gr_manifest *m, gr_split split) {
   gr_listing *l = &d->list;
   l->text |= m->named;
+  gr_classes_declare(&l->classes, l->arena, &(gr_array){.names = m->names, .n_names = m->n_names});
   for (uint32_t i = 0; i < m->n; i++) {
     const gr_utterance *u = &m->items[i];
     gr_listed file = {.name = u->name,

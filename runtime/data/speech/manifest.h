@@ -26,6 +26,8 @@ typedef struct gr_manifest {
   gr_utterance *items;
   uint32_t n;
   bool named;                // a class is a text, else all are whole numbers
+  const char *const *names;  // for which these stand, n_names of them; or NULL
+  int n_names;
   uint32_t first;            // the number of its first item in a listing of recordings with classes
   struct gr_packed *shards;  // [n_shards]: Parquet files whose rows the items are
   int n_shards;

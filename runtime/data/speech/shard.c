@@ -64,8 +64,12 @@ static gr_status take_page(const gr_parquet_reader *r, int64_t row, gr_arena *a,
                            void *self) {
   const gr_parquet *p = r->list->file;
   const gr_parquet_column *c = &p->columns[r->list->column];
-  const gr_array numbers = {
-      .element = c->element, .size = c->size, .count = r->n, .data = r->fixed};
+  const gr_array numbers = {.element = c->element,
+                            .size = c->size,
+                            .count = r->n,
+                            .data = r->fixed,
+                            .names = c->names,
+                            .n_names = c->n_names};
   for (int32_t i = 0; i < r->n; i++) {
     bool there = !r->there || r->there[i];
     const char *text = NULL;
@@ -142,7 +146,9 @@ static gr_status list_rows(gr_arena *a, const gr_packed *shard, const gr_manifes
   for (int64_t row = 0; row < shard->file.rows && l.column < 0; row++)
     GR_TRY(take_transcript(&l, row, NULL));
   if (l.column < 0) return GR_OK;
-  m->named |= shard->file.columns[l.column].text;
+  const gr_parquet_column *c = &shard->file.columns[l.column];
+  m->named |= c->text;
+  if (!m->n_names) m->names = c->names, m->n_names = c->n_names;
   return each_text(a, &shard->file, l.column, take_transcript, &l);
 }
 

@@ -18,13 +18,14 @@ static gr_status find_in(gr_table *t, gr_table_part *p, gr_arena *scratch) {
   int64_t number;
   GR_TRY(gr_columns_read(&p->columns, p->label, &a));
   p->classes = GR_NEW(t->arena, int32_t, a->count);
+  gr_classes_declare(&t->classes, t->arena, a);
   for (int64_t row = 0; row < a->count; row++) {
     p->classes[row] = -1;
     if (gr_columns_missing(&p->columns, p->label, row)) continue;
     bool text = gr_array_is_text(a);
     if (!text && !gr_array_integer(a, row, &number)) return not_class(p, a, row);
-    const char *name =
-        text ? gr_array_text(scratch, a, row) : gr_arena_printf(scratch, "%lld", (long long)number);
+    const char *name = text || a->names ? gr_array_text(scratch, a, row)
+                                        : gr_arena_printf(scratch, "%lld", (long long)number);
     GR_TRY(gr_classes_add(&t->classes, t->arena, name, gr_columns_place(&p->columns, row),
                           &p->classes[row]));
   }

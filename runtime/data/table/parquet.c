@@ -172,6 +172,8 @@ static gr_status fill(gr_arena *a, gr_csv *t, const gr_parquet *files, const gr_
     gr_column *c = &t->columns[t->n_columns];
     bool good = type_of(&p->columns[i], &c->type, &why);
     if (good && !is_wanted(only, name)) good = false, why = "is not used";
+    if (good && c->type == GR_COLUMN_INT)
+      c->names = p->columns[i].names, c->n_names = p->columns[i].n_names;
     if (good)
       c->name = name, c->unnamed = is_unnamed(name), source[t->n_columns++] = i;
     else if (!*n_refused || strcmp(refused[*n_refused - 1].name, name) != 0)

@@ -130,6 +130,7 @@ static gr_status find_columns(listing *l) {
   if (!whole) GR_TRY(find_column(l, s->split, "split", &l->split));
   if (l->label < 0) return GR_OK;
   gr_array label = gr_csv_array(l->csv, l->label);
+  gr_classes_declare(&l->texts->classes, l->request->arena, &label);
   l->texts->named |= gr_array_is_text(&label);
   if (label.element != GR_ELEMENT_FLOAT) return GR_OK;
   return gr_hint(

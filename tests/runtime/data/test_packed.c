@@ -1,6 +1,7 @@
 // test_packed.c - images in Parquet files (golden/parquet_samples.py): their rows, labels and
 // bytes, joined with texts of the same rows, and what is wrong with such files.
 #include "runtime/data/join.h"
+#include "runtime/data/table/table.h"
 #include "runtime/data/texts/texts.h"
 #include "tests/runtime/data/images.h"
 
@@ -96,6 +97,42 @@ static void with_texts(void) {
   gr_arena_destroy(a);
 }
 
+static void expect_names(const gr_source_ops *ops, const void *spec) {
+  static const char *const want[] = {"zebra", "ant", "unused"};
+  const gr_dataset_options one = {.n_buckets = 1};
+  gr_dataset *d;
+  MUST(gr_dataset_create(ops, spec, &one, &d));
+  CHECK(d->classes && d->classes->n == 3, "%s has %d classes", ops->name,
+        d->classes ? d->classes->n : 0);
+  for (int i = 0; i < 3 && d->classes; i++)
+    CHECK(!strcmp(d->classes->names[i], want[i]), "%s: %s", ops->name, d->classes->names[i]);
+  for (uint32_t i = 0; i < d->count; i++)
+    CHECK(d->samples[i].label == 1 + (int)(i % 2), "%s: label %d", ops->name, d->samples[i].label);
+  gr_dataset_close(d);
+}
+
+// Numbers of a ClassLabel are its names, in its order, in every source.
+static void names_of_classes(void) {
+  gr_dataset *d = NULL;
+  gr_arena *a = gr_arena_create();
+  images m = of_samples(SAMPLES "/names.parquet");
+  gr_texts_spec texts = {.path = m.spec.path, .text = "text", .label = "label", .max_tokens = 9};
+  fixture_data speech = fixture_spec(SAMPLES "/names-speech.parquet");
+  speech.speech.keys.label = "label";
+  expect_names(&gr_source_image, &m.spec);
+  expect_names(&gr_source_texts, &texts);
+  expect_names(&gr_source_speech, &speech.speech);
+  const char **names = GR_NEW(a, const char *, 2);
+  names[0] = m.spec.path, names[1] = "size";
+  gr_table_spec table = {.paths = {names, 1}, .features = {names + 1, 1}, .label = "label"};
+  expect_names(&gr_source_table, &table);
+  names[0] = SAMPLES "/names-none.parquet";
+  const gr_dataset_options one = {.n_buckets = 1};
+  fixture_fails(gr_dataset_create(&gr_source_table, &table, &one, &d), GR_ERR_DATA, 2,
+                "the label '-1' is none of the 3 classes of the file");
+  gr_arena_destroy(a);
+}
+
 static void refuses(const images *m, gr_code code, const char *why) {
   gr_dataset *d = NULL;
   fixture_fails(open_images(m, &d), code, 0, why);
@@ -126,5 +163,6 @@ static void bad_files(void) {
 
 int main(int argc, char **argv) {
   return RUN(argc, argv, {"classes", classes}, {"other_labels", other_labels},
-             {"with_texts", with_texts}, {"bad_files", bad_files});
+             {"with_texts", with_texts}, {"names_of_classes", names_of_classes},
+             {"bad_files", bad_files});
 }
