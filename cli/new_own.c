@@ -61,7 +61,7 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
          !(t->columns[path].type == GR_COLUMN_TEXT && is_listed(t->columns[path].texts[0], &image)))
     path++;
   if (!(*found = path < t->n_columns)) return GR_OK;
-  bool list = !strcmp(t->columns[path].name, "path") && t->format.delimiter == ',';
+  bool list = gr_file_list_is_path(t->columns[path].name) && t->format.delimiter == ',';
   int captions = image && list ? gr_new_find_captions(t, path) : -1;
   if (captions >= 0) return gr_new_captions_of(o, t, captions), GR_OK;
   if (!list || gr_csv_find(t, "label") < 0)

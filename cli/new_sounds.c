@@ -108,8 +108,7 @@ static const char *find_root(gr_arena *a, const char *list, const char *name) {
 
 static gr_status check_list(const gr_csv *t, int name) {
   const char *called = t->columns[name].name;
-  bool path =
-      !strcmp(called, "path") || !strcmp(called, "file_name") || !strcmp(called, "filename");
+  bool path = gr_file_list_is_path(called);
   char usual = gr_ends_in(t->path, ".tsv") ? '\t' : ',';
   if (t->typed || (path && t->format.delimiter == usual && t->format.header)) return GR_OK;
   return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),

@@ -24,6 +24,15 @@ static gr_status check_columns(const gr_file_list *l, const char *label, const c
                  label ? " and " : "", label ? label : "", optional);
 }
 
+static const char *const path_names[] = {"filename", "file_name", "path"};  // the last first
+enum { PATH_NAMES = sizeof path_names / sizeof *path_names };
+
+bool gr_file_list_is_path(const char *column) {
+  bool found = false;
+  for (int i = 0; i < PATH_NAMES; i++) found |= !strcmp(column, path_names[i]);
+  return found;
+}
+
 gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, const char *label,
                             const char *optional, gr_file_list *out) {
   gr_csv_format format = gr_csv_fixed;
@@ -32,10 +41,9 @@ gr_status gr_file_list_open(gr_arena *a, const char *path, const char *what, con
   if (gr_ends_in(path, ".tsv")) format.delimiter = '\t';
   GR_TRY(gr_csv_read(a, path, &format, &out->csv));
   out->columns_known = true;
-  static const char *const usual[] = {"filename", "file_name", "path"};
-  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-    if (gr_csv_find(&out->csv, usual[i]) >= 0)
-      find_column(out, usual[i], &out->path_column, &out->path);
+  for (int i = 0; i < PATH_NAMES; i++)
+    if (gr_csv_find(&out->csv, path_names[i]) >= 0)
+      find_column(out, path_names[i], &out->path_column, &out->path);
   find_column(out, label, &out->label_column, &out->label);
   find_column(out, "split", &out->split_column, &out->split);
   find_column(out, "weight", &out->weight_column, &out->weight);

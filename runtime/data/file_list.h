@@ -21,6 +21,7 @@ typedef struct gr_file_list {
 // Fails with GR_ERR_DATA and a location.
 GR_MUST_USE gr_status gr_file_list_open(gr_arena *, const char *path, const char *what,
                                         const char *label, const char *optional, gr_file_list *out);
+bool gr_file_list_is_path(const char *column);  // whether a column of that name has the paths
 gr_loc gr_file_list_place(const gr_file_list *, uint32_t row);  // the line of a row
 // GR_ERR_DATA with the row's line if its cell of the column is missing; column -1: there is none.
 GR_MUST_USE gr_status gr_file_list_check(const gr_file_list *, uint32_t row, int column);

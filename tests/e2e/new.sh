@@ -57,6 +57,8 @@ printf '%100s' text >few.txt
 made_from few few.txt text "none of 1 samples is for validation: .*a larger data.validation_fraction than 0.1"
 printf '@targetLabel true\n@data\n1,2:3\n' >values.ts
 expect "new --from series with values to predict" 2 "values.ts:1.* no classes" -- "$graphrun" new own/values --from=values.ts
+sed 's/^path,/file_name,/' made/captions/data.csv >made/captions/metadata.csv
+expect "... whose names are in file_name" 0 "a list of 600 images; to write: the texts in 'caption'" -- "$graphrun" new own/metadata --from=made/captions/metadata.csv
 samples=$source/tests/golden/parquet_samples
 made_from packed "$samples/images-[01].parquet" "images with classes" "10 images; to predict: 'label', 2 classes"
 expect "... with texts" 0 "5 images; to predict: 'caption', 3 classes" -- "$graphrun" new own/packed_texts --from="$samples/images-0.parquet" --label=caption
