@@ -80,6 +80,11 @@ gr_status gr_new_find_label(const gr_csv *t, const char *given, int text, int *o
   return GR_OK;
 }
 
+bool gr_new_has_classes(const gr_csv *t, int column) {
+  uint32_t rows, distinct = gr_csv_distinct(t, column, &rows);
+  return has_few(t, column) && !has_words(t, column) && 2 * (uint64_t)distinct <= rows;
+}
+
 // ---- Texts --------------------------------------------------------------------------------------
 
 enum { LEAST_BYTES = 16 };  // on average, of texts with a class

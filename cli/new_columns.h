@@ -17,6 +17,8 @@ GR_MUST_USE gr_status gr_new_find_label(const gr_csv *, const char *given, int t
 int gr_new_find_text(const gr_csv *, int label);
 // Whether a column names things, or has texts: more than 20, with fewer than 10 rows for each.
 bool gr_new_has_names(const gr_csv *, int column);
+// Whether a column has a few words that repeat.
+bool gr_new_has_classes(const gr_csv *, int column);
 // Whether each text of a column is a feature: there are 2 to 20, which most rows have.
 bool gr_new_is_one_hot(const gr_csv *, int column);
 // GR_ERR_USAGE: no column but `label` is of numbers or one_hot, of which the network computes.

@@ -57,30 +57,44 @@ int gr_new_find_captions(const gr_csv *t, int path) {
   return n == 1 && gr_csv_find(t, "label") < 0 ? found : -1;
 }
 
-gr_status gr_new_packed_images(gr_new_own *o, const gr_csv *t, bool *found) {
-  const char *name = o->label ? o->label : "label";
-  int label = gr_csv_find(t, name), path = 0;
-  uint32_t rows;
-  if (!(*found = t->typed && has_images(t->path))) return GR_OK;
-  while (path < t->n_columns && !gr_ends_in(t->columns[path].name, ".path")) path++;
-  int captions = o->label && label >= 0 && t->columns[label].type == GR_COLUMN_TEXT &&
-                         gr_new_has_names(t, label)
-                     ? label
-                     : gr_new_find_captions(t, path);
+static gr_status no_classes(const gr_csv *t, const char *name) {
+  char list[512] = "";
+  for (int c = 0; c < t->n_columns; c++) {
+    size_t n = strlen(list);
+    snprintf(list + n, sizeof list - n, "%s%s", c ? ", " : "", t->columns[c].name);
+  }
+  return gr_hint(gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
+                         "the images have no classes in a column '%s'", name),
+                 "--label=COLUMN names the column of classes, or of texts to write; there are: %s",
+                 list);
+}
+
+gr_status gr_new_images_of(gr_new_own *o, const gr_csv *t, int path) {
+  uint32_t classes, rows;
+  int label = gr_csv_find(t, "label"), captions = -1;
+  if (o->label) GR_TRY(gr_new_find_label(t, o->label, -1, &label));
+  if (!o->label) captions = gr_new_find_captions(t, path);
+  if (captions >= 0 && gr_new_has_classes(t, captions)) label = captions, captions = -1;
+  if (o->label && gr_new_has_names(t, label)) captions = label;
   if (captions >= 0) return gr_new_captions_of(o, t, captions), GR_OK;
-  if (label < 0 || t->columns[label].type == GR_COLUMN_FLOAT)
-    return gr_hint(gr_fail(GR_ERR_USAGE, ((gr_loc){t->path, 1, 1}),
-                           "the images have no classes in a column '%s'", name),
-                   "--label=COLUMN names the column of classes, or of texts to write");
+  const char *name = label < 0 ? "label" : t->columns[label].name;
+  if (label < 0 || t->columns[label].type == GR_COLUMN_FLOAT) return no_classes(t, name);
   GR_TRY(begin_images(o, t->path));
   if (strcmp(name, "label") != 0)
     gr_new_add(o, "path",
                gr_arena_printf(o->arena, "label: %s   # the column of the classes",
                                gr_new_quoted(o, name)));
-  uint32_t classes = gr_csv_distinct(t, label, &rows);
+  classes = gr_csv_distinct(t, label, &rows);
   gr_text_printf(&o->said, "%u images; to predict: '%s', %u classes\n", t->rows, name, classes);
   gr_new_set_classes(o, classes);
   return GR_OK;
+}
+
+gr_status gr_new_packed_images(gr_new_own *o, const gr_csv *t, bool *found) {
+  int path = 0;
+  if (!(*found = t->typed && has_images(t->path))) return GR_OK;
+  while (path < t->n_columns && !gr_ends_in(t->columns[path].name, ".path")) path++;
+  return gr_new_images_of(o, t, path);
 }
 
 // At any depth, within reason: a link may lead upwards.

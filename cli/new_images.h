@@ -24,6 +24,10 @@ int gr_new_find_captions(const gr_csv *, int path);
 // *found: a table is of Parquet files that have images. Begins a project of their classes, or of
 // texts to write for them. GR_ERR_USAGE: they have neither.
 GR_MUST_USE gr_status gr_new_packed_images(gr_new_own *, const gr_csv *, bool *found);
+// Begins a project of a list of images, whose names are in `path`, and says what was found: of the
+// classes in the column that the user names, or in `label`, or in the only other column of texts
+// that repeat; else of texts to write. GR_ERR_USAGE: there are neither.
+GR_MUST_USE gr_status gr_new_images_of(gr_new_own *, const gr_csv *, int path);
 // Begins one of a list of images whose column `captions` has a text to write for each, and says so.
 void gr_new_captions_of(gr_new_own *, const gr_csv *, int captions);
 // *found: a folder has one of images and one of their masks, called so. The project finds the class

@@ -53,6 +53,16 @@ static bool is_listed(const char *name, bool *image) {
   return *image || gr_source_reads(&gr_source_video, name);
 }
 
+// Images of a list, where the column that the user names has classes or texts; else the list is
+// taken for a table of numbers. path: their column; -1: it is no list of images.
+static gr_status make_labelled(gr_new_own *o, const gr_csv *t, int path, bool *found) {
+  uint32_t classes;
+  int label;
+  GR_TRY(gr_new_find_label(t, o->label, -1, &label));
+  *found = path >= 0 && !gr_new_is_value(t, label, &classes);
+  return *found ? gr_new_images_of(o, t, path) : GR_OK;
+}
+
 // A list of files: the column path says of which kind.
 static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
   bool image = false;
@@ -62,15 +72,15 @@ static gr_status make_list(gr_new_own *o, const gr_csv *t, bool *found) {
     path++;
   if (!(*found = path < t->n_columns)) return GR_OK;
   bool list = gr_file_list_is_path(t->columns[path].name) && t->format.delimiter == ',';
-  int captions = image && list ? gr_new_find_captions(t, path) : -1;
-  if (captions >= 0) return gr_new_captions_of(o, t, captions), GR_OK;
+  if (o->label) return make_labelled(o, t, image && list ? path : -1, found);
+  if (image && list && gr_new_find_captions(t, path) >= 0) return gr_new_images_of(o, t, path);
   if (!list || gr_csv_find(t, "label") < 0)
     return gr_hint(
         gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
                 "the column '%s' names files, and this is no list of them", t->columns[path].name),
         "a list has the columns path and label, with commas between them, or of images path and "
-        "one of texts to write; "
-        "--label=COLUMN takes it for a table of numbers");
+        "one of texts to write; --label=COLUMN names another column of classes of images, and "
+        "takes other lists for tables of numbers");
   if (t->columns[gr_csv_find(t, "label")].type == GR_COLUMN_FLOAT)
     return gr_hint(gr_fail(GR_ERR_DATA, ((gr_loc){t->path, 1, 1}),
                            "labels of the list are numbers with fractions, and there is no project "
@@ -180,7 +190,7 @@ static gr_status look_at_table(gr_new_own *o, const char *path) {
   GR_TRY(gr_new_read_table(o->arena, path, &t));
   GR_TRY(gr_new_sound_list(o, &t, &listed));
   if (!listed) GR_TRY(gr_new_packed_images(o, &t, &listed));
-  if (!listed && !o->label) GR_TRY(make_list(o, &t, &listed));
+  if (!listed) GR_TRY(make_list(o, &t, &listed));
   if (listed) return GR_OK;
   if (!o->label) GR_TRY(gr_new_read_list(o->arena, &t, &recordings));
   if (recordings.n) return make_recordings(o, &recordings), GR_OK;

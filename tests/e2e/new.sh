@@ -63,6 +63,16 @@ samples=$source/tests/golden/parquet_samples
 made_from packed "$samples/images-[01].parquet" "images with classes" "10 images; to predict: 'label', 2 classes"
 expect "... with texts" 0 "5 images; to predict: 'caption', 3 classes" -- "$graphrun" new own/packed_texts --from="$samples/images-0.parquet" --label=caption
 made_from captions made/captions/data.csv "images with a text to write for each" "a list of 600 images; to write: the texts in 'caption'"
+(echo path,kind,size && for image in made/image/images/*/0*; do
+  kind=${image%/*} && echo "$image,${kind##*/},${#image}"
+done) >kinds.csv
+cut -d, -f1,2 kinds.csv >kind.csv
+expect "new --from a list of images with classes that are called otherwise" 0 "^[0-9]+ images; to predict: 'kind', 3 classes" -- "$graphrun" new own/kind --from=kind.csv
+check "... by that name" grep -q '^    label: "kind" ' own/kind/config.yaml
+expect "... which trains" 0 "^validation set: " -- sh -c "cd own/kind && '$graphrun' config.yaml output.dir=run training.max_epochs=1 distributed.ranks=1"
+expect "... that the user names" 0 "^[0-9]+ images; to predict: 'kind', 3 classes" -- "$graphrun" new own/kinds --from=kinds.csv --label=kind
+expect "... or misspells" 2 "has no column 'Kind'" "it has: path, kind, size" -- "$graphrun" new own/no --from=kinds.csv --label=Kind
+expect "... of images in Parquet files" 2 "the images have no classes in a column 'price'" "there are: .*caption" -- "$graphrun" new own/no --from="$samples/images-0.parquet" --label=price
 made_from images made/image/images images "180 images of 3 classes"
 mkdir -p deep/all/circle/old deep/all/square && cp made/image/images/circle/0* deep/all/circle/old && cp made/image/images/square/0* deep/all/square
 made_from deep deep images "20 images of 2 classes"
