@@ -6,15 +6,24 @@
 --
 -- params.start_lr    default 1e-7
 -- params.end_lr      default 1
--- params.find_steps  default 100
+-- params.find_steps  default 100; a run with fewer is searched but for its last step
 -- params.stop_at     the run ends where the smoothed loss is so many times its least; default 4
 
 local SMOOTHING, SKIPPED = 0.98, 10 -- the first steps suggest nothing
 
+-- A run is said to be stopped, with the rate, where a step is left.
+local function steps(ctx)
+  return math.min(ctx.params.find_steps or 100, (ctx.total_steps or math.huge) - 1)
+end
+
 return {
+  on_start = function(ctx)
+    if steps(ctx) <= SKIPPED + 2 then error("no rate is found in " .. steps(ctx) .. " steps: a run of 100 and more finds one") end
+  end,
+
   lr = function(ctx)
     local p = ctx.params
-    local first, last, n = p.start_lr or 1e-7, p.end_lr or 1, p.find_steps or 100
+    local first, last, n = p.start_lr or 1e-7, p.end_lr or 1, steps(ctx)
     return first * (last / first) ^ (math.min(ctx.step, n - 1) / math.max(1, n - 1))
   end,
 
@@ -30,7 +39,7 @@ return {
     state.older, state.newer, state.lr = state.newer or loss, loss, ctx.lr
     state.least = math.min(state.least or loss, loss)
     local grown = loss ~= loss or loss > (p.stop_at or 4) * state.least
-    if n < (p.find_steps or 100) and not grown then return { log = { smoothed_loss = loss } } end
+    if n < steps(ctx) and not grown then return { log = { smoothed_loss = loss } } end
     local found = state.found
       and string.format("the loss fell the fastest at a learning rate of %.3g", state.found)
     return { log = { smoothed_loss = loss }, stop = found or "the loss has not fallen" }

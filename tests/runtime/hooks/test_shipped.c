@@ -164,6 +164,16 @@ static void lr_find(void) {
   CHECK(steps > 150 && steps < 200 && lr > 0.1, "ends after %d steps, at %g", steps, lr);
   CHECK(r.stop && sscanf(strstr(r.reason, "rate of"), "rate of %lf", &rate) == 1, "%s", r.reason);
   CHECK(rate > 1e-3 && rate < 0.1, "suggests %g", rate);
+  gr_hook_context c = script_context(0);
+  c.max_steps = 13;
+  gr_status s = gr_hooks_call(h, GR_HOOK_START, &c, &r);
+  CHECK(s && strstr(gr_status_text(s), "no rate is found in 12 steps"), "a run of 13 steps");
+  gr_status_drop(s);
+  // The rates of a short run are those of all its steps but one, before which it ends.
+  c.max_steps = 101, c.has_loss = true, c.step = 99, c.loss = 0.5;
+  CHECK(near(shipped_lr(h, c, 99), 1), "the last rate: %g", shipped_lr(h, c, 99));
+  MUST(gr_hooks_call(h, GR_HOOK_STEP_END, &c, &r));
+  CHECK(r.stop, "it ends before the last step");
   gr_hooks_close(h);
 }
 
